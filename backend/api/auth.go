@@ -1,0 +1,94 @@
+package api
+
+// LoginRequest is the body of POST /api/auth/login.
+type LoginRequest struct {
+	Username string `json:"username"`
+	Password string `json:"password"`
+}
+
+// LoginResponse carries either Token and User, or a challenge: MFARequired
+// with MFAToken, and at first enrolment the provisioning URI of the
+// authenticator.
+type LoginResponse struct {
+	Success         bool     `json:"success"`
+	Token           string   `json:"token,omitempty"`
+	ExpiresIn       int      `json:"expires_in,omitempty"` // seconds
+	User            *User    `json:"user,omitempty"`
+	MFARequired     bool     `json:"mfa_required,omitempty"`
+	MFAToken        string   `json:"mfa_token,omitempty"`
+	MFAEnrollment   bool     `json:"mfa_enrollment,omitempty"`
+	ProvisioningURI string   `json:"provisioning_uri,omitempty"`
+	RecoveryCodes   []string `json:"recovery_codes,omitempty"` // shown once, at enrolment
+}
+
+// User is who signed in, and what the person may do.
+type User struct {
+	UserID                 string   `json:"user_id"`
+	Username               string   `json:"username"`
+	RoleID                 string   `json:"role_id"`
+	RoleName               string   `json:"role_name"`
+	CustomerIDs            []string `json:"customer_ids"`
+	GroupID                string   `json:"group_id,omitempty"`
+	SkinID                 string   `json:"skin_id,omitempty"`
+	ApplicationPermissions []string `json:"application_permissions"`
+}
+
+// VerifyMFARequest is the body of POST /api/auth/verify-mfa; TOTPCode may hold
+// a recovery code.
+type VerifyMFARequest struct {
+	MFAToken string `json:"mfa_token"`
+	TOTPCode string `json:"totp_code"`
+}
+
+// RefreshResponse is the answer of POST /api/auth/refresh.
+type RefreshResponse struct {
+	Success   bool   `json:"success"`
+	Token     string `json:"token"`
+	ExpiresIn int    `json:"expires_in"` // seconds
+}
+
+// SetupRequest is the body of POST /api/auth/setup (extension): it makes the
+// first administrator and is refused once any user exists.
+type SetupRequest struct {
+	Username string `json:"username"`
+	Password string `json:"password"`
+}
+
+// SetupStatus is the answer of GET /api/auth/setup (extension).
+type SetupStatus struct {
+	Success    bool `json:"success"`
+	NeedsAdmin bool `json:"needs_admin"`
+}
+
+// APIKeyInfoRequest is the body of POST /api/auth/api-key-info.
+type APIKeyInfoRequest struct {
+	APIKey string `json:"api_key"`
+}
+
+// APIKeyInfo describes a key without the key.
+type APIKeyInfo struct {
+	Success          bool     `json:"success"`
+	APIKeyID         string   `json:"api_key_id"`
+	PermittedSiteIDs []string `json:"permitted_site_ids"`
+	ExpiresAt        Time     `json:"expires_at,omitzero"`
+	CreatedAt        Time     `json:"created_at"`
+}
+
+// ValidateAPIKeyRequest is the body of POST /api/auth/validate-api-key.
+type ValidateAPIKeyRequest struct {
+	APIKey string `json:"api_key"`
+	SiteID string `json:"site_id"`
+}
+
+// ValidateAPIKeyResponse says whether the key opens the site.
+type ValidateAPIKeyResponse struct {
+	Success          bool     `json:"success"`
+	Valid            bool     `json:"valid"`
+	PermittedSiteIDs []string `json:"permitted_site_ids"`
+}
+
+// Done is the answer of calls that return nothing else.
+type Done struct {
+	Success bool   `json:"success"`
+	Message string `json:"message,omitempty"`
+}

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// ErrorBody is the body of every answer that is not a success, on every host
+// and also for unknown paths and panics.
+type ErrorBody struct {
+	Success   bool           `json:"success"` // always false
+	Status    string         `json:"status"`  // always "error"
+	Error     string         `json:"error"`
+	RequestID string         `json:"request_id"`
+	Details   map[string]any `json:"details,omitempty"`
+}
+
+// Error is a refusal with its HTTP status and the contract's words. Handlers
+// return it; httpapi writes it; the client gives it back.
+type Error struct {
+	Status     int
+	Message    string
+	Details    map[string]any
+	RequestID  string // set by the client
+	RetryAfter int    // whole seconds, 0 when the answer carries none
+}
+
+// Error is the message with its status.
+func (e *Error) Error() string { return fmt.Sprintf("%s (HTTP %d)", e.Message, e.Status) }
+
+// Is matches another Error of the same status and message, so that callers
+// may write errors.Is(err, api.ErrAssetNotFound).
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Status == e.Status && t.Message == e.Message
+}
+
+// With returns a copy that carries a detail.
+func (e *Error) With(key string, value any) *Error {
+	c := *e
+	c.Details = map[string]any{key: value}
+	for k, v := range e.Details {
+		c.Details[k] = v
+	}
+	return &c
+}
+
+func refuse(status int, message string) *Error { return &Error{Status: status, Message: message} }
+
+// The refusals of the contract.
+var (
+	ErrUnauthorized      = refuse(http.StatusUnauthorized, "Unauthorized")
+	ErrInvalidCredential = refuse(http.StatusUnauthorized, "Invalid credentials")
+	ErrInvalidTOTP       = refuse(http.StatusUnauthorized, "Invalid TOTP code")
+	ErrMFATokenExpired   = refuse(http.StatusUnauthorized, "MFA token expired")
+	ErrTokenExpired      = refuse(http.StatusUnauthorized, "Token expired")
+	ErrInvalidToken      = refuse(http.StatusUnauthorized, "Invalid token")
+	ErrUserInactive      = refuse(http.StatusForbidden, "User account is inactive")
+	ErrAPIKeyNotFound    = refuse(http.StatusUnauthorized, "API key not found")
+	ErrSiteNotPermitted  = refuse(http.StatusForbidden, "Site not permitted")
+	ErrForbidden         = refuse(http.StatusForbidden, "Access denied")
+	ErrNotFound          = refuse(http.StatusNotFound, "Not found")
+	ErrMethodNotAllowed  = refuse(http.StatusMethodNotAllowed, "Method not allowed")
+	ErrFileTooLarge      = refuse(http.StatusRequestEntityTooLarge, "File too large: the limit is 10 MB")
+	ErrTooManyRequests   = refuse(http.StatusTooManyRequests, "Too many requests")
+	ErrInternal          = refuse(http.StatusInternalServerError, "Internal error")
+	ErrUnavailable       = refuse(http.StatusServiceUnavailable, "Service unavailable")
+
+	ErrCSVRequired      = refuse(http.StatusBadRequest, "CSV file is required")
+	ErrInvalidCSV       = refuse(http.StatusBadRequest, "Invalid CSV format")
+	ErrUploadFailed     = refuse(http.StatusInternalServerError, "Upload failed")
+	ErrNoModel          = refuse(http.StatusNotFound, "No model found for customer")
+	ErrSiteNotFound     = refuse(http.StatusNotFound, "Site not found")
+	ErrForecastFailed   = refuse(http.StatusInternalServerError, "Forecast generation failed")
+	ErrInvalidAction    = refuse(http.StatusBadRequest, "Invalid action")
+	ErrAssetNotFound    = refuse(http.StatusNotFound, "Asset not found")
+	ErrNoForecastResult = refuse(http.StatusNotFound, "No forecast results found")
+	ErrNoSummaries      = refuse(http.StatusNotFound, "No OODA summaries found")
+	ErrModelRegistry    = refuse(http.StatusInternalServerError, "Failed to retrieve model registry")
+)
+
+// MissingField is the refusal of a JSON body without a required field.
+func MissingField(name string) *Error {
+	return refuse(http.StatusBadRequest, "Missing required field: "+name).With("field", name)
+}
+
+// MissingParameter is the refusal of a query or form without a required parameter.
+func MissingParameter(name string) *Error {
+	return refuse(http.StatusBadRequest, "Missing required parameter: "+name).With("field", name)
+}
+
+// InvalidParameter names a query or form parameter that cannot be read, and why.
+func InvalidParameter(name, why string) *Error {
+	return refuse(http.StatusBadRequest, "Invalid parameter: "+name).With("field", name).With("reason", why)
+}
+
+// InvalidField names a field of a JSON body that cannot be read, and why.
+func InvalidField(name, why string) *Error {
+	return refuse(http.StatusBadRequest, "Invalid field: "+name).With("field", name).With("reason", why)
+}
+
+// Conflict says in words what clashes.
+func Conflict(format string, args ...any) *Error {
+	return refuse(http.StatusConflict, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,155 @@
+package api
+
+// DetectRequest is the body of POST /terminal/detect: action run or list.
+type DetectRequest struct {
+	Action        string `json:"action"`
+	AssetID       string `json:"asset_id,omitempty"`
+	CustomerID    string `json:"customer_id,omitempty"`
+	LookbackHours int    `json:"lookback_hours,omitempty"`
+	Page
+}
+
+// Detection is a stored run of the detector over one asset.
+type Detection struct {
+	DetectionID       string    `json:"detection_id"`
+	AssetID           string    `json:"asset_id"`
+	DetectedAt        Time      `json:"detected_at"`
+	AnomaliesDetected int       `json:"anomalies_detected"`
+	Severity          string    `json:"severity"`
+	Status            string    `json:"status"` // "completed"
+	Analysis          *Analysis `json:"analysis,omitempty"`
+}
+
+// Analysis is what a run of the detector saw.
+type Analysis struct {
+	SeverityLabel   string          `json:"severity_label"`
+	SeverityScore   float64         `json:"severity_score"` // 0..1
+	Status          string          `json:"status"`
+	FaultType       string          `json:"fault_type"` // family, "none"
+	Summary         string          `json:"summary"`
+	Anomalies       []Anomaly       `json:"anomalies"`
+	Metrics         AnalysisMetrics `json:"metrics"`
+	EnergyAtRiskKW  float64         `json:"energy_at_risk_kw"`
+	LastObservation Time            `json:"last_observation,omitzero"`
+	NotJudged       []string        `json:"not_judged,omitempty"` // what could not be judged, and why
+}
+
+// Anomaly is one event of an analysis.
+type Anomaly struct {
+	FaultFamily   string  `json:"fault_family"`
+	SeverityLabel string  `json:"severity_label"`
+	StartedAt     Time    `json:"started_at"`
+	LastSeenAt    Time    `json:"last_seen_at"`
+	EndedAt       Time    `json:"ended_at,omitzero"`
+	LossFraction  float64 `json:"loss_fraction"`
+	LostKWh       float64 `json:"lost_kwh"`
+	Confidence    float64 `json:"confidence"`
+	Summary       string  `json:"summary"`
+}
+
+// AnalysisMetrics are the latest values behind an analysis; absent when not measured.
+type AnalysisMetrics struct {
+	LatestPowerKW       *float64 `json:"latest_power_kw,omitempty"`
+	BaselinePowerKW     *float64 `json:"baseline_power_kw,omitempty"`
+	LatestIrradianceWM2 *float64 `json:"latest_irradiance_wm2,omitempty"`
+	LatestTemperatureC  *float64 `json:"latest_temperature_c,omitempty"`
+	LatestInverterState *int     `json:"latest_inverter_state,omitempty"`
+	LatestRunState      *int     `json:"latest_run_state,omitempty"`
+}
+
+// DetectResponse answers /terminal/detect.
+type DetectResponse struct {
+	Success           bool        `json:"success"`
+	Message           string      `json:"message,omitempty"`
+	DetectionID       string      `json:"detection_id,omitempty"`
+	AssetID           string      `json:"asset_id,omitempty"`
+	AnomaliesDetected *int        `json:"anomalies_detected,omitempty"` // run: always there
+	Status            string      `json:"status,omitempty"`
+	Analysis          *Analysis   `json:"analysis,omitempty"`
+	Detections        []Detection `json:"detections,omitempty"`
+	Count             int         `json:"count"`
+	NextCursor        string      `json:"next_cursor,omitempty"`
+}
+
+// Action is a recommendation.
+type Action struct {
+	Priority string `json:"priority"` // high, medium, low
+	Action   string `json:"action"`
+}
+
+// Cause is a possible root cause with its confidence 0..1.
+type Cause struct {
+	Cause      string  `json:"cause"`
+	Confidence float64 `json:"confidence"`
+}
+
+// Evidence is a sentence made from data, for or against the finding.
+type Evidence struct {
+	For  bool   `json:"for"`
+	Text string `json:"text"`
+}
+
+// Finding is an OODA summary: one fault of one asset (or of a whole site) from
+// first sight to its end. The fields after Detections are extensions.
+type Finding struct {
+	SummaryID          string   `json:"summary_id"`
+	AssetID            string   `json:"asset_id"`
+	CreatedAt          Time     `json:"created_at"`
+	LastDetectionAt    Time     `json:"last_detection_at"`
+	ModelVersion       string   `json:"model_version"`
+	FaultFamily        string   `json:"fault_family"`
+	SeverityLabel      string   `json:"severity_label"`
+	Confidence         float64  `json:"confidence"`
+	EnergyAtRiskKW     float64  `json:"energy_at_risk_kw"`
+	RootCause          string   `json:"root_cause"`
+	RecommendedActions []Action `json:"recommended_actions"`
+	Detections         []string `json:"detections"`
+
+	SiteID        string     `json:"site_id"`
+	AssetIDs      []string   `json:"asset_ids,omitempty"` // all units of a grouped finding
+	Active        bool       `json:"active"`
+	StartedAt     Time       `json:"started_at"`
+	EndedAt       Time       `json:"ended_at,omitzero"`
+	LossFraction  float64    `json:"loss_fraction"`
+	LostKWh       float64    `json:"lost_kwh"`
+	RevenueAtRisk float64    `json:"revenue_at_risk,omitempty"` // a day's, in Currency
+	Currency      string     `json:"currency,omitempty"`
+	Summary       string     `json:"summary"`
+	Causes        []Cause    `json:"causes,omitempty"`
+	Evidence      []Evidence `json:"evidence,omitempty"`
+}
+
+// FindingsResponse answers /terminal/ooda: active first, most energy at risk first.
+type FindingsResponse struct {
+	Success              bool      `json:"success"`
+	CustomerID           string    `json:"customer_id"`
+	MLEnhancedActivities []Finding `json:"ml_enhanced_activities"`
+	Count                int       `json:"count"`
+	NextCursor           string    `json:"next_cursor,omitempty"`
+}
+
+// Phases of an activity.
+const (
+	PhaseObserve = "observe"
+	PhaseOrient  = "orient"
+	PhaseDecide  = "decide"
+	PhaseAct     = "act"
+)
+
+// Activity is one thing that the service or a person did.
+type Activity struct {
+	Phase       string `json:"phase"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	Timestamp   Time   `json:"timestamp"`
+	SiteID      string `json:"site_id,omitempty"`
+	AssetID     string `json:"asset_id,omitempty"`
+	Actor       string `json:"actor,omitempty"`
+}
+
+// ActivitiesResponse answers /terminal/activities: the last 24 hours, newest first.
+type ActivitiesResponse struct {
+	Success    bool       `json:"success"`
+	Activities []Activity `json:"activities"`
+	Count      int        `json:"count"`
+}

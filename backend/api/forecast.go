@@ -1,0 +1,171 @@
+package api
+
+// Interval is a central prediction interval, P10 to P90, in kW.
+type Interval struct {
+	Lower float64 `json:"lower"`
+	Upper float64 `json:"upper"`
+}
+
+// WeatherConditions is the weather behind a forecast value.
+type WeatherConditions struct {
+	TemperatureC  float64 `json:"temperature_c"`
+	IrradianceWM2 float64 `json:"irradiance_w_m2"`
+	WindSpeedMS   float64 `json:"wind_speed_m_s"`
+}
+
+// ForecastValue is one interval of a generated forecast. PredictedPowerKW is
+// the median.
+type ForecastValue struct {
+	Timestamp          Time              `json:"timestamp"` // start of the interval
+	PredictedPowerKW   float64           `json:"predicted_power_kw"`
+	ConfidenceInterval Interval          `json:"confidence_interval"`
+	WeatherConditions  WeatherConditions `json:"weather_conditions"`
+	ClearSkyKW         float64           `json:"clear_sky_kw"` // extension: the learned clear-sky envelope
+}
+
+// ForecastMetadata says which model spoke. ModelAccuracy is 1 − nMAE over
+// daylight of the last backtest, clipped to 0..1.
+type ForecastMetadata struct {
+	ModelVersion       string  `json:"model_version"`
+	TrainingDataPoints int     `json:"training_data_points"`
+	ModelAccuracy      float64 `json:"model_accuracy"`
+	ModelType          string  `json:"model_type,omitempty"`
+	WeatherSource      string  `json:"weather_source,omitempty"`
+}
+
+// GeneratedForecast answers GET /forecast. Without site_id it is the sum over
+// the customer's sites, which stand under Sites.
+type GeneratedForecast struct {
+	ForecastID    string              `json:"forecast_id"`
+	CustomerID    string              `json:"customer_id"`
+	SiteID        string              `json:"site_id,omitempty"`
+	GeneratedAt   Time                `json:"generated_at"`
+	HorizonHours  int                 `json:"horizon_hours"`
+	StepMinutes   int                 `json:"step_minutes"` // extension
+	Forecasts     []ForecastValue     `json:"forecasts"`
+	Metadata      ForecastMetadata    `json:"metadata"`
+	Sites         []GeneratedForecast `json:"sites,omitempty"`
+	TodayP50KWh   float64             `json:"today_p50_kwh,omitempty"`  // extension: the site's whole day, as first issued for it
+	TodayIssuedAt Time                `json:"today_issued_at,omitzero"` // extension
+}
+
+// ForecastPoint is one hour of a stored forecast.
+type ForecastPoint struct {
+	Timestamp        Time    `json:"timestamp"`
+	HourAhead        int     `json:"hour_ahead"`
+	PredictedPowerKW float64 `json:"predicted_power_kw"`
+	LowerConfKW      float64 `json:"lower_conf_kw"`
+	UpperConfKW      float64 `json:"upper_conf_kw"`
+	ClearSkyKW       float64 `json:"clear_sky_kw"` // extension
+}
+
+// ForecastMetrics are of the model that made the forecast. RMSE in kW; the
+// percentages over hours above 10 % of capacity.
+type ForecastMetrics struct {
+	TrainingRMSE   float64 `json:"training_rmse"`
+	ValidationRMSE float64 `json:"validation_rmse"`
+	MAPEPercent    float64 `json:"mape_percent"`
+	SMAPEPercent   float64 `json:"smape_percent"`
+}
+
+// WeatherContext is the mean weather over a forecast's daylight.
+type WeatherContext struct {
+	AvgTemperatureC  float64 `json:"avg_temperature_c"`
+	AvgIrradianceWM2 float64 `json:"avg_irradiance_wm2"`
+	AvgWindSpeedMS   float64 `json:"avg_wind_speed_ms"`
+	Source           string  `json:"source"`
+}
+
+// StoredForecast is a forecast as it was issued.
+type StoredForecast struct {
+	ForecastID     string          `json:"forecast_id"`
+	SiteID         string          `json:"site_id"`
+	GeneratedAt    Time            `json:"generated_at"`
+	ModelName      string          `json:"model_name"`
+	ModelVersion   string          `json:"model_version"`
+	HorizonHours   int             `json:"horizon_hours"`
+	ForecastPoints []ForecastPoint `json:"forecast_points"`
+	Metrics        ForecastMetrics `json:"metrics"`
+	WeatherContext WeatherContext  `json:"weather_context"`
+}
+
+// CustomerRequest is the body of the terminal paths that list by customer:
+// /terminal/forecast, /terminal/ooda, /terminal/ml-models. SiteID narrows
+// (extension).
+type CustomerRequest struct {
+	Action     string `json:"action,omitempty"`
+	CustomerID string `json:"customer_id,omitempty"`
+	SiteID     string `json:"site_id,omitempty"`
+	Page
+}
+
+// StoredForecastsResponse answers /terminal/forecast, newest first.
+type StoredForecastsResponse struct {
+	Success         bool             `json:"success"`
+	CustomerID      string           `json:"customer_id"`
+	ForecastResults []StoredForecast `json:"forecast_results"`
+	Count           int              `json:"count"`
+	NextCursor      string           `json:"next_cursor,omitempty"`
+}
+
+// Window is a span of data.
+type Window struct {
+	Start Time `json:"start"`
+	End   Time `json:"end"`
+}
+
+// Hyperparameters of a registered model.
+type Hyperparameters struct {
+	Layers       []int   `json:"layers"`
+	LearningRate float64 `json:"learning_rate"`
+	Dropout      float64 `json:"dropout"`
+	Optimizer    string  `json:"optimizer"`
+}
+
+// TrainingMetrics of a registered model.
+type TrainingMetrics struct {
+	Epochs         int     `json:"epochs"`
+	TrainLoss      float64 `json:"train_loss"`
+	ValidationLoss float64 `json:"validation_loss"`
+	EarlyStopEpoch int     `json:"early_stop_epoch"`
+}
+
+// ArtifactLocations are object URIs of a model's three parts.
+type ArtifactLocations struct {
+	Model    string `json:"model"`
+	Encoders string `json:"encoders"`
+	Config   string `json:"config"`
+}
+
+// Model statuses.
+const (
+	ModelProduction = "production"
+	ModelChallenger = "challenger"
+	ModelArchived   = "archived"
+)
+
+// Model is a record of the registry.
+type Model struct {
+	ModelName          string             `json:"model_name"`
+	ModelVersion       string             `json:"model_version"`
+	ModelType          string             `json:"model_type"` // forecasting, interpolation, diagnostics
+	Status             string             `json:"status"`
+	LastTrainedAt      Time               `json:"last_trained_at"`
+	TrainingDataWindow Window             `json:"training_data_window"`
+	Hyperparameters    Hyperparameters    `json:"hyperparameters"`
+	TrainingMetrics    TrainingMetrics    `json:"training_metrics"`
+	ArtifactLocations  ArtifactLocations  `json:"artifact_locations"`
+	CustomerID         string             `json:"customer_id,omitempty"`    // extension
+	SiteID             string             `json:"site_id,omitempty"`        // extension
+	Members            map[string]float64 `json:"members,omitempty"`        // extension: member → weight in the blend
+	ModelAccuracy      float64            `json:"model_accuracy,omitempty"` // extension: 1 − nMAE of the backtest
+	Coverage80         float64            `json:"coverage80,omitempty"`     // extension: share of actuals between P10 and P90
+	SkillPercent       float64            `json:"skill_percent,omitempty"`  // extension: against smart persistence
+}
+
+// ModelsResponse answers /terminal/ml-models.
+type ModelsResponse struct {
+	Success      bool    `json:"success"`
+	ModelMetrics []Model `json:"model_metrics"`
+	Count        int     `json:"count"`
+}

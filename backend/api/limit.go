@@ -1,0 +1,43 @@
+package api
+
+import "time"
+
+// The limits of the contract.
+const (
+	RequestsPerMinute     = 60  // accepted requests in any 60 s, per key and API
+	UserRequestsPerMinute = 600 // the same for a signed-in person
+	MaxUploadBytes        = 10 << 20
+	MaxJSONBytes          = 10 << 20
+	DefaultHorizonHours   = 48
+	MaxHorizonHours       = 720
+	DefaultLimit          = 100
+	MaxLimit              = 1000
+	TrainingDays          = 180 // days of data before training starts
+
+	TokenLifetime     = 24 * time.Hour
+	ChallengeLifetime = 5 * time.Minute
+	ChallengeTries    = 5
+	IdempotencyWindow = 24 * time.Hour
+)
+
+// Priorities of work, as the specification spells them.
+const (
+	PriorityHigh   = "high"
+	PriorityMedium = "medium"
+	PriorityLow    = "low"
+)
+
+// Severity labels of OODA summaries and detections.
+const (
+	SeverityCritical = "critical"
+	SeverityWarning  = "warning"
+	SeverityNormal   = "normal"
+)
+
+// Roles of users and API keys.
+const (
+	RoleAdmin      = "role_admin"
+	RoleOperator   = "role_operator"
+	RoleTechnician = "role_technician"
+	RoleAnalyst    = "role_analyst"
+)

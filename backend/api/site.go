@@ -1,0 +1,93 @@
+package api
+
+// Site is a plant: a place with assets, a zone and money. Extension of the
+// specification, which knows sites only by id.
+type Site struct {
+	SiteID           string   `json:"site_id"`
+	CustomerID       string   `json:"customer_id"`
+	Name             string   `json:"name"`
+	Location         string   `json:"location,omitempty"`
+	Latitude         *float64 `json:"latitude,omitempty"`
+	Longitude        *float64 `json:"longitude,omitempty"`
+	Timezone         string   `json:"timezone"` // IANA name
+	CapacityKW       float64  `json:"capacity_kw,omitempty"`
+	TiltDeg          *float64 `json:"tilt_deg,omitempty"`
+	AzimuthDeg       *float64 `json:"azimuth_deg,omitempty"` // from north, clockwise
+	Currency         string   `json:"currency,omitempty"`    // ISO 4217
+	TariffPerKWh     float64  `json:"tariff_per_kwh,omitempty"`
+	TerminalDeviceID string   `json:"terminal_device_id,omitempty"`
+	AssetCount       int      `json:"asset_count"`
+	CreatedAt        Time     `json:"created_at,omitzero"`
+}
+
+// SitesRequest is the body of POST /terminal/sites (extension): action list,
+// get or set. set creates a site or changes the fields that are given.
+type SitesRequest struct {
+	Action     string `json:"action"`
+	CustomerID string `json:"customer_id,omitempty"`
+	SiteID     string `json:"site_id,omitempty"`
+	Site       *Site  `json:"site,omitempty"`
+	Page
+}
+
+// SitesResponse answers /terminal/sites.
+type SitesResponse struct {
+	Success    bool   `json:"success"`
+	Message    string `json:"message,omitempty"`
+	Sites      []Site `json:"sites,omitempty"`
+	Site       *Site  `json:"site,omitempty"`
+	Count      int    `json:"count"`
+	NextCursor string `json:"next_cursor,omitempty"`
+}
+
+// Page asks for a part of a list.
+type Page struct {
+	Limit  int    `json:"limit,omitempty"` // 1..1000, default 100
+	Cursor string `json:"cursor,omitempty"`
+}
+
+// Component is a part of an asset.
+type Component struct {
+	OEM    string `json:"oem"`
+	Model  string `json:"model"`
+	Serial string `json:"serial"`
+}
+
+// Asset is a unit of a site, for example an inverter.
+type Asset struct {
+	AssetID            string      `json:"asset_id"`
+	Name               string      `json:"name"`
+	Type               string      `json:"type"`
+	CapacityKW         float64     `json:"capacity_kw"`
+	Location           string      `json:"location"`
+	Components         []Component `json:"components,omitempty"`
+	CreatedAt          Time        `json:"created_at,omitzero"`
+	SiteID             string      `json:"site_id,omitempty"`
+	CustomerID         string      `json:"customer_id,omitempty"`
+	Timezone           string      `json:"timezone,omitempty"`
+	Latitude           *float64    `json:"latitude,omitempty"`
+	Longitude          *float64    `json:"longitude,omitempty"`
+	RatedPowerKW       float64     `json:"rated_power_kw,omitempty"`
+	TiltDeg            *float64    `json:"tilt_deg,omitempty"`
+	AzimuthDeg         *float64    `json:"azimuth_deg,omitempty"`
+	WarrantyExpiryDate string      `json:"warranty_expiry_date,omitempty"`
+}
+
+// AssetsRequest is the body of POST /terminal/assets: action add, list or get.
+// The fields of the asset stand at the top level of the body.
+type AssetsRequest struct {
+	Action string `json:"action"`
+	Asset
+	Page
+}
+
+// AssetsResponse answers /terminal/assets.
+type AssetsResponse struct {
+	Success    bool    `json:"success"`
+	Message    string  `json:"message,omitempty"`
+	AssetID    string  `json:"asset_id,omitempty"` // add
+	Assets     []Asset `json:"assets,omitempty"`   // list
+	Asset      *Asset  `json:"asset,omitempty"`    // get
+	Count      int     `json:"count"`
+	NextCursor string  `json:"next_cursor,omitempty"`
+}

@@ -1,0 +1,90 @@
+package api
+
+// Resolutions of /telemetry/inverter.
+const (
+	Resolution5Min  = "5min"
+	Resolution15Min = "15min"
+	ResolutionHour  = "hourly"
+	ResolutionDaily = "daily"
+)
+
+// Record is one sample of one asset. The first seven fields are always there;
+// the optional ones are left out where they were not measured.
+type Record struct {
+	AssetID          string   `json:"asset_id"`
+	SiteID           string   `json:"site_id"`
+	Timestamp        Time     `json:"timestamp"`
+	Power            float64  `json:"power"` // kW
+	KWh              float64  `json:"kWh"`   // energy of the record's interval
+	InverterState    int      `json:"inverter_state"`
+	RunState         int      `json:"run_state"`
+	KVArh            *float64 `json:"kVArh,omitempty"`
+	KVA              *float64 `json:"kVA,omitempty"`
+	PF               *float64 `json:"PF,omitempty"`
+	Temperature      *float64 `json:"temperature,omitempty"`
+	Irradiance       *float64 `json:"irradiance,omitempty"`
+	SoC              *float64 `json:"soc,omitempty"`
+	SoH              *float64 `json:"soh,omitempty"`
+	Voltage          *float64 `json:"voltage,omitempty"`
+	EnergyCounterKWh *float64 `json:"energy_counter_kwh,omitempty"`
+	ErrorCode        *int     `json:"error_code,omitempty"`
+	ErrorType        string   `json:"error_type,omitempty"`
+	Cursor           string   `json:"cursor,omitempty"`
+}
+
+// RecordsResponse answers /telemetry/inverter, ascending in time.
+type RecordsResponse struct {
+	Records []Record `json:"records"`
+}
+
+// SiteRecordsResponse answers /telemetry/site: asset id → records.
+type SiteRecordsResponse struct {
+	Records map[string][]Record `json:"records"`
+}
+
+// LatestResponse answers /telemetry/latest (extension): the newest record of
+// each unit of a site, by asset id.
+type LatestResponse struct {
+	SiteID  string   `json:"site_id"`
+	Records []Record `json:"records"`
+}
+
+// DataPeriod answers /telemetry/data-period; both records are null when there
+// is none.
+type DataPeriod struct {
+	SiteID      string `json:"site_id"`
+	AssetID     string `json:"asset_id,omitempty"`
+	FirstRecord *Time  `json:"first_record"`
+	LastRecord  *Time  `json:"last_record"`
+}
+
+// SiteSummaryRequest is the body of POST /terminal/telemetry with action
+// site-summary.
+type SiteSummaryRequest struct {
+	Action string `json:"action"`
+	SiteID string `json:"site_id"`
+}
+
+// SiteSummary is a site's day so far. Percentages are absent when the data do
+// not allow them.
+type SiteSummary struct {
+	TotalKWhToday        float64  `json:"total_kWh_today"`
+	FleetAvailabilityPct *float64 `json:"fleet_availability_pct,omitempty"`
+	FleetPRPct           *float64 `json:"fleet_pr_pct,omitempty"`
+	ActiveInverters      int      `json:"active_inverters"`
+	TotalInverters       int      `json:"total_inverters"`
+	LastUpdated          Time     `json:"last_updated,omitzero"`
+	TotalPowerKW         float64  `json:"total_power_kw"`                   // extension
+	ExpectedPowerKW      *float64 `json:"expected_power_kw,omitempty"`      // extension: P50 of the newest forecast, now
+	ExpectedKWhToday     *float64 `json:"expected_kWh_today,omitempty"`     // extension: P50 of the whole site day
+	ExpectedKWhSoFar     *float64 `json:"expected_kWh_so_far,omitempty"`    // extension: P50 until now
+	SpecificYieldKWhKWp  *float64 `json:"specific_yield_kWh_kWp,omitempty"` // extension: today
+}
+
+// SiteSummaryResponse answers with the fields twice: under summary and at the
+// top level, as clients read either.
+type SiteSummaryResponse struct {
+	Success bool        `json:"success"`
+	Summary SiteSummary `json:"summary"`
+	SiteSummary
+}

@@ -1,0 +1,86 @@
+package api
+
+// States of an upload.
+const (
+	UploadQueued       = "queued"
+	UploadValidating   = "validating"
+	UploadProcessing   = "processing"
+	UploadCompleted    = "completed"
+	UploadWithWarnings = "completed_with_warnings"
+	UploadFailed       = "failed"
+	UploadRejected     = "rejected"
+)
+
+// Kinds of upload.
+const (
+	UploadTrain   = "historical"
+	UploadNowcast = "nowcast"
+)
+
+// UploadAck is the answer to an accepted upload.
+type UploadAck struct {
+	Status           string `json:"status"` // "success"
+	Message          string `json:"message"`
+	S3Path           string `json:"s3_path"`
+	ProcessingStatus string `json:"processing_status"` // "queued"
+	UploadID         string `json:"upload_id"`         // extension
+}
+
+// Upload is what became of a file: GET /uploads/{id} (extension).
+type Upload struct {
+	UploadID         string         `json:"upload_id"`
+	Kind             string         `json:"kind"` // historical or nowcast
+	CustomerID       string         `json:"customer_id"`
+	SiteID           string         `json:"site_id"`
+	Filename         string         `json:"filename,omitempty"`
+	Region           string         `json:"region,omitempty"`
+	Location         string         `json:"location,omitempty"`
+	S3Path           string         `json:"s3_path"`
+	Bytes            int64          `json:"bytes"`
+	ProcessingStatus string         `json:"processing_status"`
+	Stage            string         `json:"stage,omitempty"` // validating, storing, training, forecasting, detecting
+	Progress         float64        `json:"progress"`        // 0..1 over all stages
+	Error            string         `json:"error,omitempty"` // one sentence
+	ErrorKind        string         `json:"error_kind,omitempty"`
+	ErrorLine        int            `json:"error_line,omitempty"`
+	RowsRead         int            `json:"rows_read"`
+	RowsStored       int            `json:"rows_stored"`
+	RowsMissing      int            `json:"rows_missing"`
+	RowsSkipped      map[string]int `json:"rows_skipped,omitempty"` // reason → count
+	Manufacturer     string         `json:"manufacturer,omitempty"`
+	Unit             string         `json:"unit,omitempty"`
+	ValueKind        string         `json:"value_kind,omitempty"`
+	IntervalMinutes  float64        `json:"interval_minutes,omitempty"`
+	Timezone         string         `json:"timezone,omitempty"`
+	AssetIDs         []string       `json:"asset_ids,omitempty"`
+	FirstRecord      Time           `json:"first_record,omitzero"`
+	LastRecord       Time           `json:"last_record,omitzero"`
+	Decisions        []string       `json:"decisions,omitempty"`
+	Warnings         []string       `json:"warnings,omitempty"`
+	CreatedAt        Time           `json:"created_at"`
+	UpdatedAt        Time           `json:"updated_at"`
+}
+
+// Ended says that the upload's state will not change any more.
+func (u Upload) Ended() bool {
+	switch u.ProcessingStatus {
+	case UploadCompleted, UploadWithWarnings, UploadFailed, UploadRejected:
+		return true
+	}
+	return false
+}
+
+// UploadResponse answers GET /uploads/{id}.
+type UploadResponse struct {
+	Success bool   `json:"success"`
+	Upload  Upload `json:"upload"`
+}
+
+// UploadsResponse answers GET /uploads (customer_id, site_id, limit, cursor),
+// newest first.
+type UploadsResponse struct {
+	Success    bool     `json:"success"`
+	Uploads    []Upload `json:"uploads"`
+	Count      int      `json:"count"`
+	NextCursor string   `json:"next_cursor,omitempty"`
+}

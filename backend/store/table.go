@@ -1,0 +1,159 @@
+package store
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Table keeps records of type T in a bucket as JSON, with secondary indexes
+// kept in step. It is written once over [Tx], so every home has it.
+type Table[T any] struct {
+	Bucket  string
+	Key     func(T) []byte // unique
+	Indexes []Index[T]
+}
+
+// Index lists records under other keys, in that key's order. A nil key leaves
+// the record out.
+type Index[T any] struct {
+	Name string
+	Key  func(T) []byte
+}
+
+// Get is the record at key; ErrNotFound when there is none.
+func (t Table[T]) Get(tx Tx, key []byte) (T, error) {
+	var v T
+	b, err := tx.Get(t.Bucket, key)
+	if err != nil {
+		return v, err
+	}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return v, fmt.Errorf("read a record of %s: %w", t.Bucket, err)
+	}
+	return v, nil
+}
+
+// Put stores v in place of a former record with its key.
+func (t Table[T]) Put(tx Tx, v T) error {
+	key := t.Key(v)
+	old, err := t.Get(tx, key)
+	switch {
+	case err == nil:
+		if err := t.unindex(tx, old, key); err != nil {
+			return err
+		}
+	case !errors.Is(err, ErrNotFound):
+		return err
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("write a record of %s: %w", t.Bucket, err)
+	}
+	if err := tx.Put(t.Bucket, key, b); err != nil {
+		return err
+	}
+	for _, ix := range t.Indexes {
+		if k := ix.Key(v); k != nil {
+			if err := tx.Put(t.indexBucket(ix), append(k, key...), key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Insert is Put, but answers ErrExists when there is a record already.
+func (t Table[T]) Insert(tx Tx, v T) error {
+	if _, err := tx.Get(t.Bucket, t.Key(v)); err == nil {
+		return ErrExists
+	} else if !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	return t.Put(tx, v)
+}
+
+// Delete removes the record at key, if there is one.
+func (t Table[T]) Delete(tx Tx, key []byte) error {
+	old, err := t.Get(tx, key)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.unindex(tx, old, key); err != nil {
+		return err
+	}
+	return tx.Delete(t.Bucket, key)
+}
+
+func (t Table[T]) unindex(tx Tx, old T, key []byte) error {
+	for _, ix := range t.Indexes {
+		if k := ix.Key(old); k != nil {
+			if err := tx.Delete(t.indexBucket(ix), append(k, key...)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t Table[T]) indexBucket(ix Index[T]) string { return t.Bucket + "/" + ix.Name }
+
+// Query selects from a table or from one of its indexes.
+type Query struct {
+	Index   string // empty: by the record's own key
+	Prefix  []byte // of the key in that order
+	Reverse bool
+	Limit   int    // 0: no limit
+	Cursor  string // from a former List of the same query
+}
+
+// List is what the query selects, and the cursor for the next part, empty at
+// the end.
+func (t Table[T]) List(tx Tx, q Query) (records []T, next string, err error) {
+	bucket := t.Bucket
+	if q.Index != "" {
+		bucket += "/" + q.Index
+	}
+	from, to := q.Prefix, After(q.Prefix)
+	if len(q.Prefix) == 0 {
+		to = nil
+	}
+	if q.Cursor != "" {
+		at, err := base64.RawURLEncoding.DecodeString(q.Cursor)
+		if err != nil || !bytes.HasPrefix(at, q.Prefix) {
+			return nil, "", fmt.Errorf("cursor %q is not of this list", q.Cursor)
+		}
+		if q.Reverse {
+			to = at
+		} else {
+			from = append(at, 0)
+		}
+	}
+	var last []byte
+	for e, err := range tx.Scan(bucket, from, to, q.Reverse) {
+		if err != nil {
+			return nil, "", err
+		}
+		if q.Limit > 0 && len(records) == q.Limit {
+			return records, base64.RawURLEncoding.EncodeToString(last), nil
+		}
+		last = bytes.Clone(e.Key)
+		value := e.Value
+		if q.Index != "" {
+			if value, err = tx.Get(t.Bucket, e.Value); err != nil {
+				return nil, "", fmt.Errorf("index %s names a record that is not there: %w", bucket, err)
+			}
+		}
+		var v T
+		if err := json.Unmarshal(value, &v); err != nil {
+			return nil, "", fmt.Errorf("read a record of %s: %w", t.Bucket, err)
+		}
+		records = append(records, v)
+	}
+	return records, "", nil
+}

@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"app.sunloop/engine/series"
+)
+
+// SiteKey names a site and its zone: telemetry is kept and summed by the
+// site's own days.
+type SiteKey struct {
+	ID   string
+	Zone *time.Location
+}
+
+// AssetFrame is what one asset of a site reported.
+type AssetFrame struct {
+	AssetID string
+	Frame   series.Frame
+}
+
+// Telemetry keeps what units report. Append is idempotent: where a stamp is
+// there already, the newer value of each quantity wins and a missing one
+// replaces nothing.
+type Telemetry interface {
+	// Append stores all frames durably, or none.
+	Append(ctx context.Context, site SiteKey, frames []AssetFrame) error
+	// Read yields an asset's samples with from <= time < to, block by block in
+	// time order. No quantities means all.
+	Read(ctx context.Context, siteID, assetID string, from, to time.Time, quantities ...series.Quantity) iter.Seq2[series.Frame, error]
+	// Daily are the stored day sums of the assets (all of the site when none
+	// are named) whose site day starts within from <= day < to.
+	Daily(ctx context.Context, siteID string, from, to time.Time, assetIDs ...string) ([]DaySum, error)
+	// Period is the first and last stamp of an asset, or of the site when
+	// assetID is empty; ok is false when there is none.
+	Period(ctx context.Context, siteID, assetID string) (first, last time.Time, ok bool, err error)
+	// Latest is the newest sample of each asset of the site as a frame of one
+	// stamp, ascending by asset id.
+	Latest(ctx context.Context, siteID string) ([]AssetFrame, error)
+}
+
+// DaySum is an asset's day: kept beside the block, so that a year of days
+// costs no decoding.
+type DaySum struct {
+	AssetID   string
+	Day       time.Time // the site's midnight
+	EnergyKWh float64   // from mean power over each sample's own interval
+	PeakKW    float64
+	Samples   int // stamps with power
+}
+
+// Collect joins what Read yields into one frame.
+func Collect(seq iter.Seq2[series.Frame, error]) (series.Frame, error) {
+	var out series.Frame
+	for f, err := range seq {
+		if err != nil {
+			return series.Frame{}, err
+		}
+		out = appendFrame(out, f)
+	}
+	return out, nil
+}
+
+// appendFrame adds b, all of whose times are later, behind a.
+func appendFrame(a, b series.Frame) series.Frame {
+	n := a.Len()
+	a.Times = append(a.Times, b.Times...)
+	for i := range a.Columns {
+		a.Columns[i].Values = padded(a.Columns[i].Values, b.Values(a.Columns[i].Quantity), b.Len())
+	}
+	for _, c := range b.Columns {
+		if a.Values(c.Quantity) == nil {
+			a.Set(c.Quantity, append(padded(nil, nil, n), c.Values...))
+		}
+	}
+	return a
+}
+
+func padded(values, more []float64, n int) []float64 {
+	if more != nil {
+		return append(values, more...)
+	}
+	for range n {
+		values = append(values, series.Missing())
+	}
+	return values
+}

@@ -1,0 +1,103 @@
+package series
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Quantity names what a column measures; the unit belongs to the quantity.
+// The numbers are written into stored blocks: never renumber, only add.
+type Quantity uint8
+
+// The quantities a plant reports. Signs: production is positive.
+const (
+	PowerKW            Quantity = 1  // AC active power of production, kW
+	EnergyKWh          Quantity = 2  // AC energy of the interval that the stamp labels, kWh
+	EnergyCounterKWh   Quantity = 3  // lifetime energy counter, kWh
+	ReactiveKVArh      Quantity = 4  // reactive energy of the interval, kVArh
+	ApparentKVA        Quantity = 5  // apparent power, kVA
+	PowerFactor        Quantity = 6  // -1..1
+	IrradianceWM2      Quantity = 7  // plane-of-array or global irradiance as the site measures it, W/m²
+	TemperatureC       Quantity = 8  // ambient temperature, °C
+	ModuleTemperatureC Quantity = 9  // back of module, °C
+	CabinetTempC       Quantity = 10 // inside the inverter, °C
+	WindSpeedMS        Quantity = 11 // m/s
+	VoltageV           Quantity = 12 // AC voltage, V
+	InverterState      Quantity = 13 // SunSpec operating state (models 101-103)
+	RunState           Quantity = 14 // 1 while the unit feeds in
+	ErrorCode          Quantity = 15 // vendor or SunSpec event code, as reported
+	StateOfCharge      Quantity = 16 // battery, percent
+	StateOfHealth      Quantity = 17 // battery, percent
+	PredictedGHIWM2    Quantity = 18 // a forecast of global horizontal irradiance in the customer's file, W/m²
+	PredictedTempC     Quantity = 19 // a forecast of air temperature in the customer's file, °C
+
+	dcVoltageBase Quantity = 64 // DC voltage of input n is dcVoltageBase+n, n from 1 to 31
+	dcCurrentBase Quantity = 96 // DC current of input n is dcCurrentBase+n, n from 1 to 31
+)
+
+// maxInput is the highest DC input number a Quantity can name.
+const maxInput = 31
+
+// DCVoltage is the voltage of DC input n (1..31) in V. It panics on another n.
+func DCVoltage(n int) Quantity { return input(dcVoltageBase, n) }
+
+// DCCurrent is the current of DC input n (1..31) in A. It panics on another n.
+func DCCurrent(n int) Quantity { return input(dcCurrentBase, n) }
+
+func input(base Quantity, n int) Quantity {
+	if n < 1 || n > maxInput {
+		panic(fmt.Sprintf("series: DC input %d is not in 1..%d", n, maxInput))
+	}
+	return base + Quantity(n)
+}
+
+var quantityNames = map[Quantity]string{
+	PowerKW: "power_kw", EnergyKWh: "energy_kwh", EnergyCounterKWh: "energy_counter_kwh",
+	ReactiveKVArh: "reactive_kvarh", ApparentKVA: "apparent_kva", PowerFactor: "power_factor",
+	IrradianceWM2: "irradiance_wm2", TemperatureC: "temperature_c", ModuleTemperatureC: "module_temperature_c",
+	CabinetTempC: "cabinet_temperature_c", WindSpeedMS: "wind_speed_ms", VoltageV: "voltage_v",
+	InverterState: "inverter_state", RunState: "run_state", ErrorCode: "error_code",
+	StateOfCharge: "soc_percent", StateOfHealth: "soh_percent",
+	PredictedGHIWM2: "predicted_ghi_wm2", PredictedTempC: "predicted_temperature_c",
+}
+
+// String is the quantity's name with its unit, such as "power_kw" or
+// "dc_voltage_3_v".
+func (q Quantity) String() string {
+	switch {
+	case quantityNames[q] != "":
+		return quantityNames[q]
+	case q > dcVoltageBase && q <= dcVoltageBase+maxInput:
+		return "dc_voltage_" + strconv.Itoa(int(q-dcVoltageBase)) + "_v"
+	case q > dcCurrentBase && q <= dcCurrentBase+maxInput:
+		return "dc_current_" + strconv.Itoa(int(q-dcCurrentBase)) + "_a"
+	}
+	return "quantity_" + strconv.Itoa(int(q))
+}
+
+// ParseQuantity is the inverse of [Quantity.String].
+func ParseQuantity(name string) (Quantity, error) {
+	for q, n := range quantityNames {
+		if n == name {
+			return q, nil
+		}
+	}
+	for _, f := range []struct {
+		base           Quantity
+		prefix, suffix string
+	}{{dcVoltageBase, "dc_voltage_", "_v"}, {dcCurrentBase, "dc_current_", "_a"}} {
+		if rest, ok := strings.CutPrefix(name, f.prefix); ok {
+			if digits, ok := strings.CutSuffix(rest, f.suffix); ok {
+				if n, err := strconv.Atoi(digits); err == nil && n >= 1 && n <= maxInput {
+					return f.base + Quantity(n), nil
+				}
+			}
+		}
+	}
+	return 0, fmt.Errorf("unknown quantity %q", name)
+}
+
+// Missing is the value of a sample that was not measured.
+func Missing() float64 { return math.NaN() }

@@ -1,0 +1,179 @@
+package series
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Series is evenly spaced: value i belongs to the interval that starts at
+// Start + i·Step. The zero Series is empty.
+type Series struct {
+	Start  time.Time
+	Step   time.Duration
+	Values []float64
+}
+
+// Len is the number of intervals.
+func (s Series) Len() int { return len(s.Values) }
+
+// Time is the start of interval i.
+func (s Series) Time(i int) time.Time { return s.Start.Add(time.Duration(i) * s.Step) }
+
+// End is the end of the last interval.
+func (s Series) End() time.Time { return s.Time(len(s.Values)) }
+
+// Index is the interval that holds t; ok is false outside the series.
+func (s Series) Index(t time.Time) (i int, ok bool) {
+	if s.Step <= 0 || t.Before(s.Start) {
+		return 0, false
+	}
+	i = int(t.Sub(s.Start) / s.Step)
+	return i, i < len(s.Values)
+}
+
+// At is the value of the interval that holds t, NaN outside the series.
+func (s Series) At(t time.Time) float64 {
+	if i, ok := s.Index(t); ok {
+		return s.Values[i]
+	}
+	return math.NaN()
+}
+
+// Slice is the whole intervals with from <= start < to. It shares memory with s.
+func (s Series) Slice(from, to time.Time) Series {
+	clip := func(t time.Time) int {
+		d := t.Sub(s.Start)
+		i := int(d / s.Step)
+		if d > 0 && d%s.Step != 0 {
+			i++
+		}
+		return min(max(i, 0), len(s.Values))
+	}
+	if s.Step <= 0 {
+		return Series{}
+	}
+	i := clip(from)
+	j := max(i, clip(to))
+	return Series{s.Time(i), s.Step, s.Values[i:j:j]}
+}
+
+// Interval is the commonest step between successive times, the smaller on a
+// tie; 0 with fewer than two times.
+func Interval(times []int64) time.Duration {
+	if len(times) < 2 {
+		return 0
+	}
+	steps := make([]int64, len(times)-1)
+	for i := range steps {
+		steps[i] = times[i+1] - times[i]
+	}
+	slices.Sort(steps)
+	var best, bestCount int64
+	for i := 0; i < len(steps); {
+		j := i
+		for j < len(steps) && steps[j] == steps[i] {
+			j++
+		}
+		if n := int64(j - i); n > bestCount {
+			best, bestCount = steps[i], n
+		}
+		i = j
+	}
+	return time.Duration(best) * time.Second
+}
+
+// Resample turns the power (or any other mean quantity) of an irregular series
+// into means over even intervals of step, labelled at their start and aligned
+// to whole multiples of step since midnight UTC. Each sample stands for the
+// time from its stamp until the next one, at most hold; where more than half
+// of an interval has no value the result is NaN. hold <= 0 means 1.5 times the
+// series' own [Interval].
+func Resample(times []int64, values []float64, step, hold time.Duration) Series {
+	stepS := int64(step / time.Second)
+	if len(times) == 0 || stepS <= 0 {
+		return Series{}
+	}
+	holdS := int64(hold / time.Second)
+	if holdS <= 0 {
+		holdS = max(int64(Interval(times)/time.Second)*3/2, 1)
+	}
+	first := floorTo(times[0], stepS)
+	n := int((floorTo(times[len(times)-1], stepS)-first)/stepS) + 1
+	sum, covered := make([]float64, n), make([]int64, n)
+	for i, t := range times {
+		v := values[i]
+		if math.IsNaN(v) {
+			continue
+		}
+		end := t + holdS
+		if i+1 < len(times) {
+			end = min(end, times[i+1])
+		} else if step := int64(Interval(times) / time.Second); step > 0 {
+			end = t + min(step, holdS)
+		}
+		for a := t; a < end; {
+			k := (a - first) / stepS
+			if k >= int64(n) {
+				break
+			}
+			b := min(end, first+(k+1)*stepS)
+			sum[k] += v * float64(b-a)
+			covered[k] += b - a
+			a = b
+		}
+	}
+	for k := range sum {
+		if 2*covered[k] < stepS {
+			sum[k] = math.NaN()
+			continue
+		}
+		sum[k] /= float64(covered[k])
+	}
+	return Series{time.Unix(first, 0).UTC(), step, sum}
+}
+
+func floorTo(t, step int64) int64 {
+	q := t / step
+	if t%step < 0 {
+		q--
+	}
+	return q * step
+}
+
+// Gap is a span without a value: From is the first missing stamp's time, To
+// the first time after it that has one.
+type Gap struct{ From, To time.Time }
+
+// Duration is how long nothing was measured.
+func (g Gap) Duration() time.Duration { return g.To.Sub(g.From) }
+
+// Gaps are the runs of NaN inside s, in time order.
+func (s Series) Gaps() []Gap {
+	var gaps []Gap
+	for i := 0; i < len(s.Values); {
+		if !math.IsNaN(s.Values[i]) {
+			i++
+			continue
+		}
+		j := i
+		for j < len(s.Values) && math.IsNaN(s.Values[j]) {
+			j++
+		}
+		gaps = append(gaps, Gap{s.Time(i), s.Time(j)})
+		i = j
+	}
+	return gaps
+}
+
+// EnergyKWh is the energy of a series of mean power in kW: missing intervals
+// count nothing.
+func (s Series) EnergyKWh() float64 {
+	var sum float64
+	for _, v := range s.Values {
+		if !math.IsNaN(v) {
+			sum += v
+		}
+	}
+	return sum * s.Step.Hours()
+}
