@@ -1,0 +1,89 @@
+package api
+
+// AssetRef names an asset. SiteID and CustomerID may be empty; where units of
+// several sites share a name they say which is meant.
+type AssetRef struct {
+	AssetID    string
+	SiteID     string
+	CustomerID string
+}
+
+// ListQuery selects a part of a list, narrowed by the ids that are not empty.
+type ListQuery struct {
+	CustomerID string
+	SiteID     string
+	AssetID    string
+	Page
+}
+
+// UploadRequest are the fields of an upload, in its form or its JSON body.
+type UploadRequest struct {
+	CustomerID   string `json:"customer_id"`
+	SiteID       string `json:"site_id"`
+	Region       string `json:"region"`
+	Location     string `json:"location"`
+	Manufacturer string `json:"manufacturer,omitempty"`
+	S3Path       string `json:"s3_path,omitempty"`   // JSON form: an object that is stored already
+	DataType     string `json:"data_type,omitempty"` // of /v1/data-ingestion: training or nowcast
+
+	// Extensions; each may be empty.
+	Timezone   string  `json:"timezone,omitempty"`    // IANA name, of naive times
+	CapacityKW float64 `json:"capacity_kw,omitempty"` // of the site
+	AssetID    string  `json:"asset_id,omitempty"`    // of a file that names no unit
+
+	Kind     string `json:"-"` // UploadTrain or UploadNowcast, from the path
+	Filename string `json:"-"`
+	Bytes    int64  `json:"-"` // of the file
+}
+
+// ForecastQuery asks for GET /forecast.
+type ForecastQuery struct {
+	CustomerID   string
+	SiteID       string // empty: all sites of the customer
+	HorizonHours int    // 1..MaxHorizonHours
+}
+
+// EnergyForecastRequest is the body of POST /forecast: customer_id, site_id,
+// or site_id with device_id.
+type EnergyForecastRequest struct {
+	CustomerID             string `json:"customer_id,omitempty"`
+	SiteID                 string `json:"site_id,omitempty"`
+	DeviceID               string `json:"device_id,omitempty"`
+	ForecastHours          int    `json:"forecast_hours,omitempty"` // default 24
+	IncludeDeviceBreakdown bool   `json:"include_device_breakdown,omitempty"`
+}
+
+// EnergyForecastValue is one hour of POST /forecast: the median energy.
+type EnergyForecastValue struct {
+	Timestamp   Time               `json:"timestamp"`
+	HourAhead   int                `json:"hour_ahead"` // 1 is the first
+	KWhForecast float64            `json:"kWh_forecast"`
+	Weather     *WeatherConditions `json:"weather,omitempty"`
+}
+
+// ModelInfo says which model spoke in POST /forecast.
+type ModelInfo struct {
+	ModelType     string  `json:"model_type"`
+	ModelVersion  string  `json:"model_version,omitempty"`
+	ModelAccuracy float64 `json:"model_accuracy,omitempty"`
+}
+
+// DeviceForecast is the share of one unit: the site's by rated power.
+type DeviceForecast struct {
+	DeviceID  string                `json:"device_id"`
+	Forecasts []EnergyForecastValue `json:"forecasts"`
+}
+
+// EnergyForecast answers POST /forecast.
+type EnergyForecast struct {
+	Success         bool                  `json:"success"`
+	CustomerID      string                `json:"customer_id,omitempty"`
+	SiteID          string                `json:"site_id,omitempty"`
+	DeviceID        string                `json:"device_id,omitempty"`
+	Forecasts       []EnergyForecastValue `json:"forecasts"`
+	ModelInfo       ModelInfo             `json:"model_info"`
+	GeneratedAt     Time                  `json:"generated_at"`
+	DeviceCount     int                   `json:"device_count,omitempty"`
+	DevicesIncluded []string              `json:"devices_included,omitempty"`
+	DeviceForecasts []DeviceForecast      `json:"device_forecasts,omitempty"`
+}

@@ -1,0 +1,47 @@
+package api
+
+import "slices"
+
+// Every stands in a list of customers or sites for all of them.
+const Every = "*"
+
+// Scope is whose data a caller may see and change: a site is within it when
+// both its customer and its id are listed. An empty list opens nothing.
+type Scope struct {
+	Customers []string // ids, or Every
+	Sites     []string // ids, or Every
+	Actor     string   // who acts, for activities and audit: a username or a key id
+	ActorID   string   // user_id or api_key_id
+	Role      string
+}
+
+// Unlimited is the scope of the service itself, for its jobs and the command
+// line beside the data folder.
+func Unlimited(actor string) Scope {
+	return Scope{Customers: []string{Every}, Sites: []string{Every}, Actor: actor, Role: RoleAdmin}
+}
+
+// Allows says whether the site of the customer is within the scope.
+func (s Scope) Allows(customerID, siteID string) bool {
+	return s.CanCustomer(customerID) && s.CanSite(siteID)
+}
+
+// CanCustomer says whether the customer is listed; the caller may still be
+// limited to some of the customer's sites.
+func (s Scope) CanCustomer(id string) bool { return listed(s.Customers, id) }
+
+// CanSite says whether the site id is listed; whose site it is must be
+// allowed too.
+func (s Scope) CanSite(id string) bool { return listed(s.Sites, id) }
+
+// Check is Allows as an error: nil or [ErrSiteNotPermitted].
+func (s Scope) Check(customerID, siteID string) error {
+	if !s.Allows(customerID, siteID) {
+		return ErrSiteNotPermitted
+	}
+	return nil
+}
+
+func listed(list []string, id string) bool {
+	return slices.Contains(list, Every) || (id != "" && slices.Contains(list, id))
+}

@@ -1,0 +1,90 @@
+package httpapi
+
+import (
+	"context"
+	"io"
+
+	"app.sunloop/backend/api"
+)
+
+// What the handlers need of the domain. Every method takes the caller's scope
+// and holds to it: what is looked up by id answers the not-found refusal of
+// the contract, or [api.ErrSiteNotPermitted] when it is there but outside the
+// scope; lists leave out what is outside. Refusals are *[api.Error]; any other
+// error becomes 500. Lists answer the records and the cursor of the next part,
+// empty at the end; a Page comes with its limit filled in.
+
+// Sites keeps the plants.
+type Sites interface {
+	// Site answers api.ErrSiteNotFound for an unknown id.
+	Site(ctx context.Context, scope api.Scope, siteID string) (api.Site, error)
+	// Sites lists by name; q.CustomerID narrows.
+	Sites(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Site, string, error)
+	// SetSite creates a site or changes the fields that are given, and answers
+	// the site as it is now.
+	SetSite(ctx context.Context, scope api.Scope, site api.Site) (api.Site, error)
+}
+
+// Assets keeps the units of the sites.
+type Assets interface {
+	// Asset answers api.ErrAssetNotFound for an unknown id.
+	Asset(ctx context.Context, scope api.Scope, ref api.AssetRef) (api.Asset, error)
+	// Assets lists by id; q.CustomerID and q.SiteID narrow.
+	Assets(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Asset, string, error)
+	// AddAsset answers the asset as stored; 409 for an id that is there already.
+	AddAsset(ctx context.Context, scope api.Scope, asset api.Asset) (api.Asset, error)
+}
+
+// Uploads takes files in and tells what became of them.
+type Uploads interface {
+	// Upload keeps the file durably and queues its import in one step. The
+	// required fields of req are there; the site need not exist yet.
+	Upload(ctx context.Context, scope api.Scope, req api.UploadRequest, file io.Reader) (api.UploadAck, error)
+	// Import queues an object that is stored already, named by req.S3Path,
+	// which must lie inside the service's own store and a prefix of a customer
+	// within the scope; otherwise a 400 in words.
+	Import(ctx context.Context, scope api.Scope, req api.UploadRequest) (api.UploadAck, error)
+	// Find answers api.ErrNotFound for an unknown id.
+	Find(ctx context.Context, scope api.Scope, uploadID string) (api.Upload, error)
+	// Uploads lists newest first; q.CustomerID and q.SiteID narrow.
+	Uploads(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Upload, string, error)
+}
+
+// Forecasts makes and keeps forecasts.
+type Forecasts interface {
+	// Generate answers api.ErrNoModel until a model is trained.
+	Generate(ctx context.Context, scope api.Scope, q api.ForecastQuery) (api.GeneratedForecast, error)
+	// Energy is the hourly energy of POST /forecast; ForecastHours is filled in.
+	Energy(ctx context.Context, scope api.Scope, req api.EnergyForecastRequest) (api.EnergyForecast, error)
+	// Stored lists newest first; api.ErrNoForecastResult when the customer has none.
+	Stored(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.StoredForecast, string, error)
+}
+
+// Findings are the OODA summaries and what was done.
+type Findings interface {
+	// Findings lists active first, most energy at risk first;
+	// api.ErrNoSummaries when there is none.
+	Findings(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Finding, string, error)
+	// Activities are of the last 24 hours, newest first.
+	Activities(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Activity, error)
+}
+
+// Detector looks for faults.
+type Detector interface {
+	// Detect runs over one asset's last hours (0: the detector's own span) and
+	// stores the run.
+	Detect(ctx context.Context, scope api.Scope, ref api.AssetRef, lookbackHours int) (api.Detection, error)
+	// Detections lists stored runs newest first; all ids of q narrow.
+	Detections(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Detection, string, error)
+}
+
+// Models is the registry.
+type Models interface {
+	// Models lists by site, newest version first.
+	Models(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Model, string, error)
+}
+
+// Summaries are a site's vital signs.
+type Summaries interface {
+	SiteSummary(ctx context.Context, scope api.Scope, siteID string) (api.SiteSummary, error)
+}
