@@ -1,0 +1,96 @@
+package solar
+
+import (
+	"math"
+	"time"
+)
+
+// Irradiance is what reaches a horizontal plane, W/m²: global, direct normal,
+// diffuse. GHI = DNI·cos(zenith) + DHI.
+type Irradiance struct{ GHI, DNI, DHI float64 }
+
+// solarConstant in W/m² (Kopp and Lean 2011, rounded as pvlib and SAM do).
+const solarConstant = 1366.1
+
+// Extraterrestrial is the irradiance on a plane that faces the sun outside the
+// air at t, W/m², by the Fourier series of Spencer, "Fourier series
+// representation of the position of the sun", Search 2 (1971).
+func Extraterrestrial(t time.Time) float64 {
+	b := 2 * math.Pi * float64(t.UTC().YearDay()-1) / 365
+	sin, cos := math.Sincos(b)
+	sin2, cos2 := 2*sin*cos, 2*cos*cos-1
+	return solarConstant * (1.00011 + 0.034221*cos + 0.00128*sin + 0.000719*cos2 + 0.000077*sin2)
+}
+
+// ClearSky is the cloudless irradiance at loc with the sun at p, after
+// Ineichen and Perez ([Ineichen]) with the airmass of Kasten and Young and the
+// pressure of loc's altitude. linke is the Linke turbidity at airmass 2;
+// linke <= 0 means [LinkeTurbidity] of the place and month.
+func ClearSky(t time.Time, p Position, loc Location, linke float64) Irradiance {
+	if p.ApparentZenithDeg >= 90 {
+		return Irradiance{}
+	}
+	if linke <= 0 {
+		linke = linkeAt(t, loc)
+	}
+	airmass := AbsoluteAirmass(Airmass(p.ApparentZenithDeg), Pressure(loc.AltitudeM))
+	return Ineichen(p.ApparentZenithDeg, airmass, linke, loc.AltitudeM, Extraterrestrial(t))
+}
+
+// Ineichen is the clear-sky model of Ineichen and Perez, "A new airmass
+// independent formulation for the Linke turbidity coefficient", Solar Energy
+// 73 (2002), with the limit of direct irradiance that keeps the diffuse part
+// from vanishing. extraterrestrial is normal to the rays, W/m².
+func Ineichen(apparentZenithDeg, absoluteAirmass, linke, altitudeM, extraterrestrial float64) Irradiance {
+	cosZ := cosD(apparentZenithDeg)
+	if cosZ <= 0 {
+		return Irradiance{}
+	}
+	fh1, fh2 := math.Exp(-altitudeM/8000), math.Exp(-altitudeM/1250)
+	cg1 := 5.09e-5*altitudeM + 0.868
+	cg2 := 3.92e-5*altitudeM + 0.0387
+	ghi := cg1 * extraterrestrial * cosZ * math.Exp(-cg2*absoluteAirmass*(fh1+fh2*(linke-1)))
+
+	dni := (0.664 + 0.163/fh1) * extraterrestrial * math.Exp(-0.09*absoluteAirmass*(linke-1))
+	limit := ghi * (1 - (0.1-0.2*math.Exp(-linke))/(0.1+0.882/fh1)) / cosZ
+	dni = max(0, min(dni, limit))
+	return Irradiance{GHI: ghi, DNI: dni, DHI: ghi - dni*cosZ}
+}
+
+// Haurwitz is the clear-sky global irradiance of Haurwitz, "Insolation in
+// relation to cloudiness and cloud density", Journal of Meteorology 2 (1945),
+// which asks for nothing but the sun's height. W/m².
+func Haurwitz(apparentZenithDeg float64) float64 {
+	cosZ := cosD(apparentZenithDeg)
+	if cosZ <= 0 {
+		return 0
+	}
+	return 1098 * cosZ * math.Exp(-0.059/cosZ)
+}
+
+// Erbs splits global irradiance into direct and diffuse by the clearness index
+// kt = ghi / (extraterrestrial·cos zenith), after Erbs, Klein and Duffie,
+// "Estimation of the diffuse radiation fraction for hourly, daily and
+// monthly-average global radiation", Solar Energy 28 (1982). Near the horizon
+// (zenith over 87°) all is diffuse.
+func Erbs(ghi, zenithDeg, extraterrestrial float64) (irr Irradiance, kt float64) {
+	cosZ := cosD(zenithDeg)
+	// The floor of the cosine keeps kt sane with the sun at the horizon.
+	kt = clamp(ghi/(extraterrestrial*max(cosZ, 0.065)), 0, 1)
+	fraction := 0.165
+	switch {
+	case kt <= 0.22:
+		fraction = 1 - 0.09*kt
+	case kt <= 0.8:
+		fraction = polynomial([]float64{0.9511, -0.1604, 4.388, -16.638, 12.336}, kt)
+	}
+	if math.IsNaN(kt) {
+		return Irradiance{ghi, math.NaN(), math.NaN()}, kt
+	}
+	dhi := fraction * ghi
+	dni := (ghi - dhi) / cosZ
+	if zenithDeg > 87 || ghi < 0 || dni < 0 {
+		return Irradiance{GHI: ghi, DNI: 0, DHI: ghi}, kt
+	}
+	return Irradiance{GHI: ghi, DNI: dni, DHI: dhi}, kt
+}
