@@ -1,0 +1,204 @@
+package themes
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestBuiltinOrder(t *testing.T) {
+	var names []string
+	for _, th := range Builtin() {
+		names = append(names, th.Name)
+	}
+	if diff := cmp.Diff(order, names); diff != "" {
+		t.Errorf("embedded themes (-want +got):\n%s", diff)
+	}
+}
+
+// Every text role reads at 4.5:1 on every ground and every line at 3:1 on what charts are drawn on, in full colour and
+// after conversion. A ground that inverts swaps both colours, which leaves the ratio as it is.
+func TestContrast(t *testing.T) {
+	depths := map[string]Depth{"true": TrueColor, "256": Colors256, "16": Colors16}
+	for _, th := range Builtin() {
+		for name, d := range depths {
+			t.Run(th.Name+"/"+name, func(t *testing.T) {
+				for r := range Roles {
+					least, grounds := 0.0, []Role(nil)
+					switch r.Kind() {
+					case Reading:
+						least, grounds = 4.5, []Role{Background, Panel, Bar, Field, Selection}
+					case Drawing:
+						least, grounds = 3, []Role{Background, Panel, Band}
+					}
+					for _, g := range grounds {
+						got := Contrast(th.At(r, d).Color, th.At(g, d).Color)
+						if math.IsNaN(got) {
+							continue // the terminal's own colours
+						}
+						if got < least {
+							t.Errorf("%s %s on %s %s: %.2f:1, wanted %.1f:1", r, th.At(r, d), g, th.At(g, d), got, least)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// A heat map's neighbours must be told apart: each step differs from the one before it, at every depth.
+func TestHeatSteps(t *testing.T) {
+	for _, th := range Builtin() {
+		if th.Name == Mono {
+			continue // drawn with characters
+		}
+		for _, d := range []Depth{TrueColor, Colors256, Colors16} {
+			for r := HeatNone; r < HeatHigh2; r++ {
+				a, b := th.At(r, d).Color, th.At(r+1, d).Color
+				if a == b {
+					t.Errorf("%s at depth %d: %s and %s are both %s", th.Name, d, r, r+1, a)
+				}
+			}
+		}
+	}
+}
+
+func TestColorFigures(t *testing.T) {
+	tests := []struct {
+		name      string
+		got, want float64
+	}{
+		{"black on white is 21 (WCAG 2.1)", Contrast(RGB(0, 0, 0), RGB(255, 255, 255)), 21},
+		{"#777777 on white just fails (WCAG 2.1, G18)", Contrast(RGB(0x77, 0x77, 0x77), RGB(255, 255, 255)), 4.48},
+		{"luminance of pure green", RGB(0, 255, 0).Luminance(), 0.7152},
+		{"luminance of index 244, #808080", Indexed(244).Luminance(), 0.2159},
+	}
+	for _, tt := range tests {
+		if math.Abs(tt.got-tt.want) > 0.005 {
+			t.Errorf("%s: got %.4f, want %.4f", tt.name, tt.got, tt.want)
+		}
+	}
+}
+
+func TestConversion(t *testing.T) {
+	tests := []struct {
+		in        string
+		c256, c16 string
+	}{
+		{"#1c1c1c", "234", "0"},
+		{"#ff0000", "196", "9"},
+		{"#ffffff", "231", "15"},
+		{"#5f87af", "67", "8"},
+		{"12", "12", "12"},
+		{"default", "default", "default"},
+	}
+	for _, tt := range tests {
+		c, err := ParseColor(tt.in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.To256().String(); got != tt.c256 {
+			t.Errorf("%s in 256: %s, want %s", tt.in, got, tt.c256)
+		}
+		if got := c.To16().String(); got != tt.c16 {
+			t.Errorf("%s in 16: %s, want %s", tt.in, got, tt.c16)
+		}
+	}
+}
+
+// What a token writes, it reads.
+func TestTokenRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tok := Token{Attr: Attr(rapid.IntRange(0, 15).Draw(t, "attr"))}
+		switch rapid.IntRange(0, 2).Draw(t, "kind") {
+		case 0:
+			tok.Color = Default
+		case 1:
+			tok.Color = Indexed(rapid.Uint8().Draw(t, "index"))
+		case 2:
+			tok.Color = RGB(rapid.Uint8().Draw(t, "r"), rapid.Uint8().Draw(t, "g"), rapid.Uint8().Draw(t, "b"))
+		}
+		got, err := ParseToken(tok.String())
+		if err != nil || got != tok {
+			t.Fatalf("%q: got %v, %v", tok, got, err)
+		}
+	})
+}
+
+func TestLoadErrorsNameFileAndKey(t *testing.T) {
+	whole := func(change func(map[string]string)) string {
+		m := map[string]string{}
+		for r := range Roles {
+			m[r.String()] = "#808080"
+		}
+		change(m)
+		var b strings.Builder
+		b.WriteString("title = \"x\"\n[colors]\n")
+		for r := range Roles {
+			if v, ok := m[r.String()]; ok {
+				fmt.Fprintf(&b, "%s = %q\n", r, v)
+				delete(m, r.String())
+			}
+		}
+		for k, v := range m {
+			fmt.Fprintf(&b, "%s = %q\n", k, v)
+		}
+		return b.String()
+	}
+	tests := []struct {
+		name, text string
+		want       []string
+	}{
+		{"bad colour", whole(func(m map[string]string) { m["text"] = "#12345" }), []string{"mine.toml", "colors.text", "#12345"}},
+		{"bad attribute", whole(func(m map[string]string) { m["dim"] = "red blink" }), []string{"mine.toml", "colors.dim", "blink"}},
+		{"missing", whole(func(m map[string]string) { delete(m, "critical") }), []string{"mine.toml", "colors.critical is missing"}},
+		{"unknown", whole(func(m map[string]string) { m["txet"] = "red" }), []string{"mine.toml", "colors.txet is not a known key"}},
+		{"unknown top", "colour = 1\n", []string{"mine.toml", "colour is not a known key"}},
+		{"not toml", "title = \n", []string{"mine.toml", "line 1"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Load("folder/mine.toml", []byte(tt.text))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, w := range tt.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("error %q does not say %q", err, w)
+				}
+			}
+		})
+	}
+	if th, err := Load("mine.toml", []byte(whole(func(map[string]string) {}))); err != nil || th.Name != "mine" {
+		t.Errorf("good theme: %v, %v", th.Name, err)
+	}
+}
+
+func TestFolderKeepsTheGoodOnes(t *testing.T) {
+	good, err := embedded.ReadFile("mono.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := Folder(fstest.MapFS{"a.toml": {Data: good}, "b.toml": {Data: []byte("nonsense")}, "c.txt": {Data: good}})
+	if len(all) != 1 || all[0].Name != "a" {
+		t.Errorf("got %d themes, want a alone", len(all))
+	}
+	if err == nil || !strings.Contains(err.Error(), "b.toml") {
+		t.Errorf("error %v does not name b.toml", err)
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add([]byte("title = \"x\"\n[colors]\ntext = \"red bold\"\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		th, err := Load("x.toml", text)
+		if err == nil && th.Tokens[Text].Color == Unset {
+			t.Error("a theme without text was accepted")
+		}
+	})
+}
