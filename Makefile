@@ -1,0 +1,52 @@
+# Sunloop. `make demo` builds and runs the main job; `make test` checks it. Go 1.26 is all that is needed.
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+export CGO_ENABLED = 0
+
+.PHONY: all build demo test short fuzz bench lint fmt tidy generate golden screenshot clean help
+
+all: build
+
+build: ## build bin/sunloop, one static file
+	$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/sunloop ./cmd/sunloop
+
+demo: build ## build, then run the console on a simulated fleet
+	bin/sunloop demo
+
+test: ## every test
+	$(GO) vet ./...
+	$(GO) test ./...
+
+short: ## the quick tests
+	$(GO) test -short ./...
+
+bench: ## the figures that the documents name
+	$(GO) test -run '^$$' -bench . -benchmem ./engine/... ./backend/... ./tui/...
+
+fuzz: ## each fuzz target for FUZZTIME (10s)
+	@.ci/fuzz $(or $(FUZZTIME),10s)
+
+lint: ## golangci-lint, at the version .ci/tools pins
+	golangci-lint run ./...
+
+fmt: ## format the tree
+	gofmt -w cmd tui backend engine themes
+
+tidy: ## go.mod and go.sum
+	$(GO) mod tidy
+
+generate: ## files made from code: the key table of the README
+	$(GO) run ./cmd/sunloop keys --markdown --into README.md
+
+golden: ## rewrite golden files after a change that is meant
+	$(GO) test ./tui/... ./backend/... -update
+
+screenshot: build ## docs/screen.svg, the real screen of the demo
+	.ci/screenshot
+
+clean: ## remove what the build made
+	rm -rf bin
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -1,0 +1,281 @@
+// Package keymap is every key of the console, with its words. Help, palette,
+// footer and the table in the README are made from it; a user's own bindings
+// replace those of an action, and a clash is an error that names both sides.
+package keymap
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/bubbles/key"
+)
+
+// Action names what a key does.
+type Action string
+
+// Scope is where a binding counts. A key may mean two things only in scopes
+// that are never active together.
+type Scope string
+
+// The scopes. Global is active everywhere but in dialogs and text fields; a
+// dialog has its own keys alone.
+const (
+	Global Scope = "everywhere"
+	List   Scope = "lists"
+	Dialog Scope = "dialogs"
+)
+
+// Need is what must hold for an action to be possible; the palette shows the
+// reason when it does not.
+type Need uint8
+
+// The needs.
+const (
+	NeedsNothing   Need = 0
+	NeedsSelection Need = 1 << iota // something in hand
+	NeedsService                    // an answer from the service
+	NeedsWrite                      // a role that may change things
+)
+
+// Entry is one action with its binding.
+type Entry struct {
+	Action    Action
+	Scope     Scope
+	Binding   key.Binding
+	Footer    string // word for the bottom line; empty keeps it out
+	Needs     Need
+	Dangerous bool // asks before it acts
+	Palette   bool // listed in the palette
+}
+
+// Map is a set of entries without clashes.
+type Map struct{ entries []Entry }
+
+// The actions.
+const (
+	FocusObserve Action = "focus-observe"
+	FocusOrient  Action = "focus-orient"
+	FocusDecide  Action = "focus-decide"
+	FocusAct     Action = "focus-act"
+	FocusNext    Action = "focus-next"
+	FocusPrev    Action = "focus-previous"
+	Zoom         Action = "zoom"
+	Palette      Action = "palette"
+	Help         Action = "help"
+	Themes       Action = "themes"
+	Sites        Action = "sites"
+	Upload       Action = "upload"
+	Uploads      Action = "uploads"
+	Models       Action = "models"
+	Log          Action = "log"
+	Refresh      Action = "refresh"
+	RunDetection Action = "run-detection"
+	Mouse        Action = "mouse"
+	SignOut      Action = "sign-out"
+	Quit         Action = "quit"
+	QuitNow      Action = "quit-now"
+	Suspend      Action = "suspend"
+	Back         Action = "back"
+
+	Up         Action = "up"
+	Down       Action = "down"
+	PageUp     Action = "page-up"
+	PageDown   Action = "page-down"
+	Top        Action = "top"
+	Bottom     Action = "bottom"
+	Left       Action = "left"
+	Right      Action = "right"
+	Open       Action = "open"
+	Sort       Action = "sort"
+	Filter     Action = "filter"
+	Copy       Action = "copy"
+	Export     Action = "export"
+	NextInHand Action = "next-finding"
+
+	Accept    Action = "accept"
+	Dismiss   Action = "dismiss"
+	NextField Action = "next-field"
+	PrevField Action = "previous-field"
+)
+
+// Default is the map as shipped.
+func Default() Map {
+	entry := func(a Action, s Scope, footer, words string, keys ...string) Entry {
+		return Entry{Action: a, Scope: s, Footer: footer, Palette: s == Global,
+			Binding: key.NewBinding(key.WithKeys(keys...), key.WithHelp(label(keys), words))}
+	}
+	needs := func(e Entry, n Need) Entry { e.Needs = n; return e }
+	hidden := func(e Entry) Entry { e.Palette = false; return e }
+	return Map{[]Entry{
+		entry(FocusObserve, Global, "", "focus Observe: power, units, alarms", "1"),
+		entry(FocusOrient, Global, "", "focus Orient: findings and their evidence", "2"),
+		entry(FocusDecide, Global, "", "focus Decide: the days ahead", "3"),
+		entry(FocusAct, Global, "", "focus Act: work under way", "4"),
+		hidden(entry(FocusNext, Global, "", "focus the next pane", "tab")),
+		hidden(entry(FocusPrev, Global, "", "focus the pane before", "shift+tab")),
+		entry(Zoom, Global, "zoom", "give the pane the whole screen, or back", "z"),
+		entry(Palette, Global, "palette", "find any action, site, unit or finding", ":", "ctrl+k"),
+		entry(Help, Global, "help", "keys for where you are", "?"),
+		entry(Sites, Global, "site", "choose the site", "S"),
+		needs(entry(Upload, Global, "upload", "import a file from a portal, logger or meter", "U"), NeedsService|NeedsWrite),
+		entry(Themes, Global, "", "choose the colours", "T"),
+		entry(Uploads, Global, "", "show the uploads and what was inferred", "g u"),
+		entry(Models, Global, "", "show the model registry", "g m"),
+		entry(Log, Global, "", "show the console's log", "g l"),
+		needs(entry(RunDetection, Global, "", "run fault detection on the unit in hand", "D"), NeedsSelection|NeedsService|NeedsWrite),
+		needs(entry(Refresh, Global, "", "ask the service again, now", "r"), NeedsService),
+		needs(entry(NextInHand, Global, "next", "take the next finding in hand", "n"), NeedsNothing),
+		entry(Copy, Global, "", "copy the thing in hand to the clipboard", "y"),
+		entry(Export, Global, "", "write what the pane shows to a CSV file", "e"),
+		entry(Mouse, Global, "", "give the mouse back to the terminal, or take it", "M"),
+		entry(SignOut, Global, "", "sign out", "g o"),
+		entry(Quit, Global, "quit", "leave", "q"),
+		hidden(entry(QuitNow, Global, "", "leave, pressed twice", "ctrl+c")),
+		hidden(entry(Suspend, Global, "", "suspend to the shell", "ctrl+z")),
+		hidden(entry(Back, Global, "", "back, or let go of the thing in hand", "esc")),
+
+		entry(Up, List, "", "up", "up", "k"),
+		entry(Down, List, "", "down", "down", "j"),
+		entry(PageUp, List, "", "a page up", "pgup", "ctrl+u"),
+		entry(PageDown, List, "", "a page down", "pgdown", "ctrl+d"),
+		entry(Top, List, "", "to the top", "home", "g g"),
+		entry(Bottom, List, "", "to the bottom", "end", "G"),
+		entry(Left, List, "", "left: the day before, the view before", "left", "h"),
+		entry(Right, List, "", "right: the day after, the view after", "right", "l"),
+		entry(Open, List, "open", "take in hand, open", "enter"),
+		entry(Sort, List, "", "sort by the next column", "s"),
+		entry(Filter, List, "", "filter the list", "/"),
+
+		entry(Accept, Dialog, "", "accept", "enter"),
+		entry(Dismiss, Dialog, "", "close without a change", "esc"),
+		entry(NextField, Dialog, "", "next field", "tab", "down"),
+		entry(PrevField, Dialog, "", "field before", "shift+tab", "up"),
+	}}
+}
+
+// label is how keys are written for people.
+func label(keys []string) string {
+	names := map[string]string{"up": "↑", "down": "↓", "left": "←", "right": "→", "pgdown": "pgdn"}
+	shown := make([]string, len(keys))
+	for i, k := range keys {
+		if n := names[k]; n != "" {
+			k = n
+		}
+		shown[i] = k
+	}
+	return strings.Join(shown, "  ")
+}
+
+// Entries are all of the map, in the order of its file.
+func (m Map) Entries() []Entry { return slices.Clone(m.entries) }
+
+// Entry is the entry of an action.
+func (m Map) Entry(a Action) (Entry, bool) {
+	for _, e := range m.entries {
+		if e.Action == a {
+			return e, true
+		}
+	}
+	return Entry{}, false
+}
+
+// Match is the action of a key in any of the scopes. A binding of two keys
+// ("g u") matches when given as "g u"; pending says that pressed is the start
+// of such a binding.
+func (m Map) Match(pressed string, scopes ...Scope) (a Action, ok, pending bool) {
+	for _, e := range m.entries {
+		if !slices.Contains(scopes, e.Scope) {
+			continue
+		}
+		for _, k := range e.Binding.Keys() {
+			if k == pressed {
+				return e.Action, true, false
+			}
+			if strings.HasPrefix(k, pressed+" ") {
+				pending = true
+			}
+		}
+	}
+	return "", false, pending
+}
+
+// unusable are keys that terminals cannot tell from others, or keep.
+var unusable = map[string]string{
+	"ctrl+m": "it is enter", "ctrl+i": "it is tab", "ctrl+h": "it is backspace", "ctrl+[": "it is esc",
+	"ctrl+enter": "terminals do not send it", "alt+enter": "terminals use it for full screen", "f1": "desktops keep it for their help",
+}
+
+// Rebind replaces the keys of actions, as a configuration file names them.
+// It refuses unknown actions, keys that terminals do not deliver, and clashes.
+func (m Map) Rebind(keys map[string][]string) (Map, error) {
+	out := Map{slices.Clone(m.entries)}
+	names := make([]string, 0, len(keys))
+	for name := range keys {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		i := slices.IndexFunc(out.entries, func(e Entry) bool { return e.Action == Action(name) })
+		if i < 0 {
+			return m, fmt.Errorf("keys: there is no action %q", name)
+		}
+		if len(keys[name]) == 0 {
+			return m, fmt.Errorf("keys: %s has no key", name)
+		}
+		for _, k := range keys[name] {
+			if why := unusable[strings.ToLower(k)]; why != "" {
+				return m, fmt.Errorf("keys: %s cannot be %s: %s", name, k, why)
+			}
+		}
+		e := &out.entries[i]
+		e.Binding = key.NewBinding(key.WithKeys(keys[name]...), key.WithHelp(label(keys[name]), e.Binding.Help().Desc))
+	}
+	return out, out.Check()
+}
+
+// Check finds a key that would mean two things at once.
+func (m Map) Check() error {
+	type place struct {
+		entry Entry
+		key   string
+	}
+	var all []place
+	for _, e := range m.entries {
+		for _, k := range e.Binding.Keys() {
+			all = append(all, place{e, k})
+		}
+	}
+	together := func(a, b Scope) bool { return (a == Dialog) == (b == Dialog) }
+	for i, a := range all {
+		for _, b := range all[i+1:] {
+			if a.entry.Action == b.entry.Action || !together(a.entry.Scope, b.entry.Scope) {
+				continue
+			}
+			if a.key == b.key || strings.HasPrefix(a.key, b.key+" ") || strings.HasPrefix(b.key, a.key+" ") {
+				return fmt.Errorf("keys: %q is both %s (%s) and %s (%s)", a.key, a.entry.Action, a.entry.Binding.Help().Desc, b.entry.Action, b.entry.Binding.Help().Desc)
+			}
+		}
+	}
+	return nil
+}
+
+// Markdown is the table of the README.
+func (m Map) Markdown() string {
+	var b strings.Builder
+	for _, s := range []Scope{Global, List, Dialog} {
+		fmt.Fprintf(&b, "| in %s | does | action |\n|---|---|---|\n", s)
+		for _, e := range m.entries {
+			if e.Scope != s {
+				continue
+			}
+			keys := make([]string, 0, 2)
+			for _, k := range e.Binding.Keys() {
+				keys = append(keys, "`"+k+"`")
+			}
+			fmt.Fprintf(&b, "| %s | %s | `%s` |\n", strings.Join(keys, " "), e.Binding.Help().Desc, e.Action)
+		}
+		b.WriteByte('\n')
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}

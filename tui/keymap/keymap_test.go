@@ -1,0 +1,106 @@
+package keymap
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestDefaultHasNoClash(t *testing.T) {
+	if err := Default().Check(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDefaultUsesNoUnusableKey(t *testing.T) {
+	for _, e := range Default().Entries() {
+		for _, k := range e.Binding.Keys() {
+			if why := unusable[k]; why != "" {
+				t.Errorf("%s is bound to %s: %s", e.Action, k, why)
+			}
+		}
+	}
+}
+
+// Whoever cannot send ctrl keys (a browser's terminal, an editor's) needs a
+// plain twin.
+func TestEveryCtrlKeyHasAPlainTwin(t *testing.T) {
+	for _, e := range Default().Entries() {
+		plain := false
+		for _, k := range e.Binding.Keys() {
+			plain = plain || !strings.HasPrefix(k, "ctrl+")
+		}
+		if !plain && e.Action != QuitNow && e.Action != Suspend {
+			t.Errorf("%s has only ctrl keys", e.Action)
+		}
+	}
+}
+
+func TestMatch(t *testing.T) {
+	tests := []struct {
+		key     string
+		scopes  []Scope
+		want    Action
+		ok      bool
+		pending bool
+	}{
+		{"1", []Scope{Global}, FocusObserve, true, false},
+		{"j", []Scope{List, Global}, Down, true, false},
+		{"j", []Scope{Global}, "", false, false},
+		{"g", []Scope{List, Global}, "", false, true},
+		{"g u", []Scope{List, Global}, Uploads, true, false},
+		{"g g", []Scope{List, Global}, Top, true, false},
+		{"enter", []Scope{Dialog}, Accept, true, false},
+		{"1", []Scope{Dialog}, "", false, false},
+		{"x", []Scope{List, Global}, "", false, false},
+	}
+	for _, tt := range tests {
+		a, ok, pending := Default().Match(tt.key, tt.scopes...)
+		if a != tt.want || ok != tt.ok || pending != tt.pending {
+			t.Errorf("Match(%q, %v) = %q %v %v, want %q %v %v", tt.key, tt.scopes, a, ok, pending, tt.want, tt.ok, tt.pending)
+		}
+	}
+}
+
+func TestRebind(t *testing.T) {
+	tests := []struct {
+		name string
+		keys map[string][]string
+		want string // part of the error, empty for success
+	}{
+		{"moves", map[string][]string{"zoom": {"f"}}, ""},
+		{"swaps", map[string][]string{"zoom": {"n"}, "next-finding": {"z"}}, ""},
+		{"clash names both", map[string][]string{"zoom": {"q"}}, `"q" is both zoom (give the pane the whole screen, or back) and quit (leave)`},
+		{"clash of a prefix", map[string][]string{"zoom": {"g"}}, `"g" is both zoom`},
+		{"unknown", map[string][]string{"zom": {"f"}}, `there is no action "zom"`},
+		{"unusable", map[string][]string{"zoom": {"ctrl+m"}}, "zoom cannot be ctrl+m: it is enter"},
+		{"none", map[string][]string{"zoom": {}}, "zoom has no key"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, err := Default().Rebind(tt.keys)
+			if tt.want != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Fatalf("error %v, want one with %q", err, tt.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, keys := range tt.keys {
+				if a, ok, _ := m.Match(keys[0], Global); !ok || string(a) != name {
+					t.Errorf("%s does %q, want %q", keys[0], a, name)
+				}
+			}
+		})
+	}
+}
+
+func TestMarkdownNamesEveryAction(t *testing.T) {
+	table := Default().Markdown()
+	for _, e := range Default().Entries() {
+		if !strings.Contains(table, "`"+string(e.Action)+"`") {
+			t.Errorf("the table lacks %s", e.Action)
+		}
+	}
+}
