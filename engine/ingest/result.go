@@ -1,0 +1,78 @@
+package ingest
+
+import (
+	"time"
+
+	"app.sunloop/engine/series"
+)
+
+// DefaultMaxBytes is the size limit of a file when [Options] names none.
+const DefaultMaxBytes = 256 << 20
+
+// Options is what the caller knows beside the file.
+type Options struct {
+	Zone       *time.Location // zone of times that carry none and whose file names none; nil is UTC
+	CapacityKW float64        // installed capacity of what the file covers; settles units and bad values, 0 unknown
+	Now        time.Time      // times more than a day later are impossible; zero: none is
+	MaxBytes   int64          // larger files are refused; 0 is DefaultMaxBytes
+	Asset      string         // name of the series when the file names none
+}
+
+// The kinds of values a file can hold, for [Result.ValueKind].
+const (
+	KindPower          = "power"
+	KindIntervalEnergy = "interval_energy"
+	KindCounter        = "counter"
+	KindDailyCounter   = "daily_counter"
+)
+
+// Result is an imported file.
+type Result struct {
+	Assets       []Asset       // in order of appearance; one at least
+	ValueKind    string        // KindPower …: what power was derived from
+	UnitSource   string        // unit of the source values after any inference; "W|kW" where it changes
+	Manufacturer string        // brand that the file gives away, or ""
+	Interval     time.Duration // commonest step between successive times of one asset; 0 unknown
+	Rows         Rows
+	First, Last  time.Time // first and last stamp with a usable power
+	Decisions    []Decision
+	Warnings     []Decision
+}
+
+// Asset is one unit of the file. Frames of one file may share memory: they are
+// to be read only.
+type Asset struct {
+	Name  string // serial number, else device or column name, else Options.Asset
+	Frame series.Frame
+}
+
+// Rows counts what became of the file's records. Stored and Missing count
+// stamps of assets, so that a record of a wide file counts once for each.
+type Rows struct {
+	Read    int            `json:"read"`    // records below the header
+	Stored  int            `json:"stored"`  // stamps with a usable power
+	Missing int            `json:"missing"` // stamps without a usable value
+	Skipped map[string]int `json:"skipped"` // records that are not data, by reason
+}
+
+// Reasons for which a record is skipped, the keys of [Rows.Skipped].
+const (
+	SkipNoTime         = "no time"
+	SkipRepeatedHeader = "repeated header"
+	SkipSummary        = "summary row"
+	SkipComment        = "comment"
+	SkipImpossibleDate = "impossible date"
+	SkipNoSuchTime     = "time skipped by the clock change"
+	SkipTooManyCells   = "more cells than the header"
+	SkipNoAsset        = "no asset name"
+	SkipDuplicate      = "duplicate time"
+)
+
+// Decision is one inference about the file, or one doubt, in words.
+type Decision struct {
+	Topic string `json:"topic"` // "encoding", "delimiter", "time", "unit", …
+	Text  string `json:"text"`
+}
+
+// String is the decision as one line.
+func (d Decision) String() string { return d.Topic + ": " + d.Text }
