@@ -21,9 +21,10 @@ func TestDayPublished(t *testing.T) {
 	}{
 		{golden, mst, "2015-01-02", "07:21:55", "12:04:45", "16:47:43"},
 		{golden, mst, "2015-08-02", "05:00:27", "12:06:58", ""},
-		// Published with 2015-08-02, whose sunset by UTC's date is that of the evening before in Golden.
+		// The next sunsets are published under the date that UTC had by then: the evening before in Golden.
 		{golden, mst, "2015-08-01", "", "", "19:13:58"},
-		{examplePlace, mst, "2003-10-17", "06:12:43", "", "17:20:19"},
+		{examplePlace, mst, "2003-10-17", "06:12:43", "", ""},
+		{examplePlace, mst, "2003-10-16", "", "", "17:20:19"},
 		{Location{LatitudeDeg: -35}, time.UTC, "1996-07-05", "07:08:15", "12:04:36", "17:01:04"},
 		{Location{LatitudeDeg: -35}, time.UTC, "2004-12-04", "04:38:57", "11:50:22", "19:02:03"},
 		{Location{LatitudeDeg: 35}, time.UTC, "1994-01-02", "07:08:12", "", "16:59:55"},
