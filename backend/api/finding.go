@@ -4,6 +4,7 @@ package api
 type DetectRequest struct {
 	Action        string `json:"action"`
 	AssetID       string `json:"asset_id,omitempty"`
+	SiteID        string `json:"site_id,omitempty"` // extension
 	CustomerID    string `json:"customer_id,omitempty"`
 	LookbackHours int    `json:"lookback_hours,omitempty"`
 	Page

@@ -168,4 +168,5 @@ type ModelsResponse struct {
 	Success      bool    `json:"success"`
 	ModelMetrics []Model `json:"model_metrics"`
 	Count        int     `json:"count"`
+	NextCursor   string  `json:"next_cursor,omitempty"`
 }

@@ -87,3 +87,34 @@ type EnergyForecast struct {
 	DevicesIncluded []string              `json:"devices_included,omitempty"`
 	DeviceForecasts []DeviceForecast      `json:"device_forecasts,omitempty"`
 }
+
+// RecordsQuery asks for GET /telemetry/inverter, and without AssetID for
+// GET /telemetry/site: samples with Start <= time < End.
+type RecordsQuery struct {
+	AssetID    string
+	SiteID     string
+	Start, End Time
+	Resolution string // empty: as it was measured
+	Limit      int    // 0: all
+	Cursor     string // of the last record of a former part
+}
+
+// ActivitiesRequest is the body of POST /terminal/activities.
+type ActivitiesRequest struct {
+	Action     string `json:"action,omitempty"`
+	CustomerID string `json:"customer_id,omitempty"`
+	SiteID     string `json:"site_id,omitempty"`
+}
+
+// InProcess is the remote address of a request that never left the process:
+// no peer on a network can have it.
+const InProcess = "in-process"
+
+// Headers of the contract beside the standard ones.
+const (
+	HeaderAPIKey         = "X-Api-Key"
+	HeaderRequestID      = "X-Request-Id"
+	HeaderIdempotencyKey = "Idempotency-Key"
+	HeaderRateLimit      = "RateLimit"
+	HeaderRatePolicy     = "RateLimit-Policy"
+)

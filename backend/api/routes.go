@@ -1,0 +1,178 @@
+package api
+
+import "net/http"
+
+// Host is one of the specification's hosts. One listener may serve them all:
+// their paths do not collide. Rates are counted for each host apart.
+type Host string
+
+// The hosts.
+const (
+	HostMain      Host = "main"
+	HostTelemetry Host = "telemetry"
+	HostAlerts    Host = "alerts"
+	HostPartner   Host = "partner"
+	HostAuth      Host = "auth"
+)
+
+// CredentialKind is what a route asks to be shown.
+type CredentialKind string
+
+// Kinds of credential. Either header carries either kind.
+const (
+	CredentialNone CredentialKind = "none"
+	CredentialAny  CredentialKind = "any"  // an API key or a user's token
+	CredentialUser CredentialKind = "user" // a user's token
+)
+
+// Permission is what a role allows.
+type Permission string
+
+// The permissions of the routes, and of the command line.
+const (
+	PermissionNone   Permission = ""
+	PermissionRead   Permission = "read"
+	PermissionUpload Permission = "upload"
+	PermissionDetect Permission = "detect"
+	PermissionAssets Permission = "assets.write"
+	PermissionSites  Permission = "sites.write"
+	PermissionUsers  Permission = "users.write" // users and API keys
+)
+
+// Permissions are all there are, in the order in which they are shown.
+func Permissions() []Permission {
+	return []Permission{PermissionRead, PermissionUpload, PermissionDetect, PermissionAssets, PermissionSites, PermissionUsers}
+}
+
+// The paths.
+const (
+	PathLogin          = "/api/auth/login"
+	PathVerifyMFA      = "/api/auth/verify-mfa"
+	PathRefresh        = "/api/auth/refresh"
+	PathLogout         = "/api/auth/logout"
+	PathAPIKeyInfo     = "/api/auth/api-key-info"
+	PathValidateAPIKey = "/api/auth/validate-api-key"
+	PathSetup          = "/api/auth/setup"
+
+	PathUploadTrain     = "/upload_train"
+	PathUploadNowcast   = "/upload_nowcast"
+	PathV1UploadTrain   = "/v1/data-ingestion/upload-train"
+	PathV1UploadNowcast = "/v1/data-ingestion/upload-nowcast"
+	PathUploads         = "/uploads"
+	PathUpload          = "/uploads/{id}"
+	PathForecast        = "/forecast"
+
+	PathDataPeriod = "/telemetry/data-period"
+	PathInverter   = "/telemetry/inverter"
+	PathSiteData   = "/telemetry/site"
+	PathLatest     = "/telemetry/latest"
+
+	PathAssets            = "/terminal/assets"
+	PathSites             = "/terminal/sites"
+	PathTerminalForecast  = "/terminal/forecast"
+	PathOODA              = "/terminal/ooda"
+	PathModels            = "/terminal/ml-models"
+	PathDetect            = "/terminal/detect"
+	PathDetections        = "/terminal/detections"
+	PathTerminalTelemetry = "/terminal/telemetry"
+	PathActivities        = "/terminal/activities"
+
+	PathHealth = "/healthz"
+	PathReady  = "/readyz"
+)
+
+// Actions of terminal bodies.
+const (
+	ActionList        = "list"
+	ActionGet         = "get"
+	ActionAdd         = "add"
+	ActionSet         = "set"
+	ActionRun         = "run"
+	ActionSiteSummary = "site-summary"
+)
+
+// Operation is one thing a route does. Routes that a body's action does not
+// select have one, with an empty Action.
+type Operation struct {
+	Action     string
+	Permission Permission
+	Creates    bool // honours Idempotency-Key
+	Reads      bool // its answer carries an ETag and may be a 304
+}
+
+// Route is a row of the service.
+type Route struct {
+	Name       string
+	Method     string
+	Path       string // a net/http pattern without the method
+	Host       Host
+	Credential CredentialKind
+	Operations []Operation
+}
+
+// Operation is the one that the action selects.
+func (r Route) Operation(action string) (Operation, bool) {
+	for _, o := range r.Operations {
+		if o.Action == action {
+			return o, true
+		}
+	}
+	return Operation{}, false
+}
+
+// Routes is the table of all that the service answers to; what is not in it is
+// 404.
+func Routes() []Route {
+	public := []Operation{{}}
+	read := []Operation{{Permission: PermissionRead, Reads: true}}
+	upload := []Operation{{Permission: PermissionUpload, Creates: true}}
+	// Lists whose action may be left out, as the specification has it.
+	list := []Operation{{Permission: PermissionRead, Reads: true}, {Action: ActionList, Permission: PermissionRead, Reads: true}}
+	const get, post = http.MethodGet, http.MethodPost
+	return []Route{
+		{"login", post, PathLogin, HostAuth, CredentialNone, public},
+		{"verify-mfa", post, PathVerifyMFA, HostAuth, CredentialNone, public},
+		{"refresh", post, PathRefresh, HostAuth, CredentialUser, public},
+		{"logout", post, PathLogout, HostAuth, CredentialUser, public},
+		{"api-key-info", post, PathAPIKeyInfo, HostAuth, CredentialNone, public},
+		{"validate-api-key", post, PathValidateAPIKey, HostAuth, CredentialNone, public},
+		{"setup-status", get, PathSetup, HostAuth, CredentialNone, public},
+		{"setup", post, PathSetup, HostAuth, CredentialNone, public},
+
+		{"upload-train", post, PathUploadTrain, HostMain, CredentialAny, upload},
+		{"upload-nowcast", post, PathUploadNowcast, HostMain, CredentialAny, upload},
+		{"v1-upload-train", post, PathV1UploadTrain, HostMain, CredentialAny, upload},
+		{"v1-upload-nowcast", post, PathV1UploadNowcast, HostMain, CredentialAny, upload},
+		{"uploads", get, PathUploads, HostMain, CredentialAny, read},
+		{"upload", get, PathUpload, HostMain, CredentialAny, read},
+		{"forecast", get, PathForecast, HostMain, CredentialAny, read},
+		{"energy-forecast", post, PathForecast, HostMain, CredentialAny, read},
+
+		{"data-period", get, PathDataPeriod, HostTelemetry, CredentialAny, read},
+		{"inverter", get, PathInverter, HostTelemetry, CredentialAny, read},
+		{"site-data", get, PathSiteData, HostTelemetry, CredentialAny, read},
+		{"latest", get, PathLatest, HostTelemetry, CredentialAny, read},
+
+		{"assets", post, PathAssets, HostMain, CredentialAny, []Operation{
+			{Action: ActionAdd, Permission: PermissionAssets, Creates: true},
+			{Action: ActionList, Permission: PermissionRead, Reads: true},
+			{Action: ActionGet, Permission: PermissionRead, Reads: true}}},
+		{"sites", post, PathSites, HostMain, CredentialAny, []Operation{
+			{Action: ActionSet, Permission: PermissionSites, Creates: true},
+			{Action: ActionList, Permission: PermissionRead, Reads: true},
+			{Action: ActionGet, Permission: PermissionRead, Reads: true}}},
+		{"stored-forecasts", post, PathTerminalForecast, HostMain, CredentialAny, list},
+		{"ooda", post, PathOODA, HostMain, CredentialAny, list},
+		{"ml-models", post, PathModels, HostMain, CredentialAny, list},
+		{"detect", post, PathDetect, HostMain, CredentialAny, []Operation{
+			{Action: ActionRun, Permission: PermissionDetect, Creates: true},
+			{Action: ActionList, Permission: PermissionRead, Reads: true}}},
+		{"detections", post, PathDetections, HostMain, CredentialAny, list},
+		{"site-summary", post, PathTerminalTelemetry, HostMain, CredentialAny, []Operation{
+			{Action: ActionSiteSummary, Permission: PermissionRead, Reads: true}}},
+		{"activities", post, PathActivities, HostMain, CredentialAny, list},
+
+		{"health", get, PathHealth, HostMain, CredentialNone, public},
+		{"ready", get, PathReady, HostMain, CredentialNone, public},
+	}
+}

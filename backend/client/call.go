@@ -1,0 +1,195 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"github.com/go-resty/resty/v2"
+)
+
+// Reply is what is known of an answer beside its body; see [Observe].
+type Reply struct {
+	Status      int
+	NotModified bool // the value is the one of a former call
+	RequestID   string
+	Took        time.Duration
+	Remaining   int // requests left in the rate window; -1 when not told
+}
+
+type replyKey struct{}
+
+// Observe fills reply when the next call with the context has its answer.
+func Observe(ctx context.Context, reply *Reply) context.Context {
+	return context.WithValue(ctx, replyKey{}, reply)
+}
+
+type onceKey struct{}
+
+// WithIdempotencyKey marks the next creating call, so that it may be sent
+// again without creating twice.
+func WithIdempotencyKey(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, onceKey{}, key)
+}
+
+// request is one call before it is sent.
+type request struct {
+	method, path string
+	query        url.Values
+	body         []byte    // JSON
+	stream       io.Reader // instead of body
+	contentType  string    // of stream
+	conditional  bool
+	bare         bool // without credential and renewal
+}
+
+func get[T any](ctx context.Context, c *Client, path string, query url.Values) (*T, error) {
+	return call[T](ctx, c, request{method: http.MethodGet, path: path, query: query, conditional: true})
+}
+
+// read posts a body whose answer is a read and may be conditional.
+func read[T any](ctx context.Context, c *Client, path string, body any) (*T, error) {
+	return post[T](ctx, c, path, body, request{conditional: true})
+}
+
+func post[T any](ctx context.Context, c *Client, path string, body any, r request) (*T, error) {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("write the body for %s: %w", path, err)
+	}
+	r.method, r.path, r.body = http.MethodPost, path, b
+	return call[T](ctx, c, r)
+}
+
+func call[T any](ctx context.Context, c *Client, r request) (*T, error) {
+	var known answer
+	key := ""
+	if r.conditional {
+		key = r.method + " " + r.path + "?" + r.query.Encode() + "\n" + string(r.body)
+		known = c.answers.get(key)
+	}
+	resp, err := c.send(ctx, r, known.etag)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode() == http.StatusNotModified {
+		if v, ok := known.value.(*T); ok {
+			return v, nil
+		}
+	}
+	if !resp.IsSuccess() {
+		return nil, refusal(resp)
+	}
+	v := new(T)
+	if err := json.Unmarshal(resp.Body(), v); err != nil {
+		return nil, fmt.Errorf("read the answer of %s: %w", r.path, err)
+	}
+	if etag := resp.Header().Get("ETag"); r.conditional && etag != "" {
+		c.answers.put(key, answer{etag: etag, value: v, size: len(resp.Body())})
+	}
+	return v, nil
+}
+
+// send sends r, and once more when the token was renewed by another call
+// while this one was under way.
+func (c *Client) send(ctx context.Context, r request, etag string) (*resty.Response, error) {
+	if !r.bare {
+		c.renew(ctx)
+	}
+	for again := false; ; again = true {
+		credential := c.Credential()
+		if r.bare {
+			credential = ""
+		}
+		resp, err := c.sendOnce(ctx, r, credential, etag)
+		if err != nil {
+			return nil, fmt.Errorf("ask %s: %w", r.path, err)
+		}
+		stale := resp.StatusCode() == http.StatusUnauthorized && !r.bare && credential != c.Credential()
+		if again || !stale || r.stream != nil {
+			return resp, nil
+		}
+	}
+}
+
+func (c *Client) sendOnce(ctx context.Context, r request, credential, etag string) (*resty.Response, error) {
+	q := c.http.R().SetContext(ctx).SetHeader("Accept", "application/json")
+	if credential != "" {
+		q.SetHeader("Authorization", "Bearer "+credential)
+	}
+	if etag != "" {
+		q.SetHeader("If-None-Match", etag)
+	}
+	if key, ok := ctx.Value(onceKey{}).(string); ok && !r.conditional {
+		q.SetHeader(api.HeaderIdempotencyKey, key)
+	}
+	if r.query != nil {
+		q.SetQueryParamsFromValues(r.query)
+	}
+	switch {
+	case r.stream != nil:
+		q.SetHeader("Content-Type", r.contentType).SetBody(r.stream)
+	case r.body != nil:
+		q.SetHeader("Content-Type", "application/json").SetBody(r.body)
+	}
+	resp, err := q.Execute(r.method, r.path)
+	if err != nil {
+		if errors.Is(err, resty.ErrResponseBodyTooLarge) {
+			return nil, fmt.Errorf("the answer is larger than %d MB: %w", MaxResponseBytes>>20, err)
+		}
+		return nil, err
+	}
+	if reply, ok := ctx.Value(replyKey{}).(*Reply); ok {
+		*reply = Reply{
+			Status:      resp.StatusCode(),
+			NotModified: resp.StatusCode() == http.StatusNotModified,
+			RequestID:   resp.Header().Get(api.HeaderRequestID),
+			Took:        resp.Time(),
+			Remaining:   remaining(resp.Header().Get(api.HeaderRateLimit)),
+		}
+	}
+	return resp, nil
+}
+
+// refusal makes an *api.Error of an answer that is not a success, also of one
+// that is not Sunloop's (a proxy's, for example).
+func refusal(resp *resty.Response) error {
+	e := &api.Error{Status: resp.StatusCode(), RequestID: resp.Header().Get(api.HeaderRequestID)}
+	if n, err := strconv.Atoi(resp.Header().Get("Retry-After")); err == nil && n > 0 {
+		e.RetryAfter = n
+	}
+	var body api.ErrorBody
+	if json.Unmarshal(bytes.TrimSpace(resp.Body()), &body) == nil && body.Error != "" {
+		e.Message, e.Details = body.Error, body.Details
+		if body.RequestID != "" {
+			e.RequestID = body.RequestID
+		}
+		return e
+	}
+	e.Message = http.StatusText(e.Status)
+	if e.Message == "" {
+		e.Message = "Unexpected answer"
+	}
+	return e
+}
+
+// remaining reads r of `"key";r=59;t=1`.
+func remaining(header string) int {
+	for part := range strings.SplitSeq(header, ";") {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(part), "r="); ok {
+			if n, err := strconv.Atoi(v); err == nil {
+				return n
+			}
+		}
+	}
+	return -1
+}

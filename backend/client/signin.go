@@ -1,0 +1,124 @@
+package client
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+)
+
+// Login signs a person in; the answer is a token or a challenge. A token is
+// used for the calls to come.
+func (c *Client) Login(ctx context.Context, username, password string) (*api.LoginResponse, error) {
+	return c.signIn(ctx, api.PathLogin, api.LoginRequest{Username: username, Password: password})
+}
+
+// VerifyMFA answers a challenge with a code of the authenticator or a
+// recovery code.
+func (c *Client) VerifyMFA(ctx context.Context, mfaToken, code string) (*api.LoginResponse, error) {
+	return c.signIn(ctx, api.PathVerifyMFA, api.VerifyMFARequest{MFAToken: mfaToken, TOTPCode: code})
+}
+
+// SetupStatus says whether the service still wants its first administrator.
+func (c *Client) SetupStatus(ctx context.Context) (*api.SetupStatus, error) {
+	return call[api.SetupStatus](ctx, c, request{method: "GET", path: api.PathSetup, bare: true})
+}
+
+// Setup makes the first administrator and signs in as Login does.
+func (c *Client) Setup(ctx context.Context, username, password string) (*api.LoginResponse, error) {
+	return c.signIn(ctx, api.PathSetup, api.SetupRequest{Username: username, Password: password})
+}
+
+func (c *Client) signIn(ctx context.Context, path string, body any) (*api.LoginResponse, error) {
+	r, err := post[api.LoginResponse](ctx, c, path, body, request{bare: true})
+	if err == nil && r.Token != "" {
+		c.SetCredential(r.Token)
+	}
+	return r, err
+}
+
+// Refresh gets a new token for the one in use, which ends.
+func (c *Client) Refresh(ctx context.Context) (*api.RefreshResponse, error) {
+	old := c.Credential()
+	resp, err := c.sendOnce(ctx, request{method: "POST", path: api.PathRefresh}, old, "")
+	if err != nil {
+		return nil, err
+	}
+	if !resp.IsSuccess() {
+		return nil, refusal(resp)
+	}
+	r := new(api.RefreshResponse)
+	if err := json.Unmarshal(resp.Body(), r); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	// The same person: remembered answers stay good.
+	if c.credential == old {
+		c.credential = r.Token
+	}
+	c.mu.Unlock()
+	if c.onToken != nil {
+		c.onToken(r.Token)
+	}
+	return r, nil
+}
+
+// Logout ends the token in use and forgets it.
+func (c *Client) Logout(ctx context.Context) error {
+	_, err := call[api.Done](ctx, c, request{method: "POST", path: api.PathLogout})
+	if err == nil {
+		c.SetCredential("")
+	}
+	return err
+}
+
+// APIKeyInfo describes a key.
+func (c *Client) APIKeyInfo(ctx context.Context, key string) (*api.APIKeyInfo, error) {
+	return post[api.APIKeyInfo](ctx, c, api.PathAPIKeyInfo, api.APIKeyInfoRequest{APIKey: key}, request{bare: true})
+}
+
+// ValidateAPIKey says whether a key opens a site.
+func (c *Client) ValidateAPIKey(ctx context.Context, key, siteID string) (*api.ValidateAPIKeyResponse, error) {
+	return post[api.ValidateAPIKeyResponse](ctx, c, api.PathValidateAPIKey, api.ValidateAPIKeyRequest{APIKey: key, SiteID: siteID}, request{bare: true})
+}
+
+// renew refreshes a user's token in its last quarter. A failure shows in the
+// call that follows, so it is not told here.
+func (c *Client) renew(ctx context.Context) {
+	if c.now == nil || !renewalDue(c.Credential(), c.now()) {
+		return
+	}
+	c.renewing.Lock()
+	defer c.renewing.Unlock()
+	if renewalDue(c.Credential(), c.now()) {
+		_, _ = c.Refresh(ctx)
+	}
+}
+
+// renewalDue reads the times of a token without checking it: that is the
+// service's part.
+func renewalDue(credential string, now time.Time) bool {
+	issued, expires, ok := TokenSpan(credential)
+	return ok && now.Before(expires) && now.After(expires.Add(-expires.Sub(issued)/4))
+}
+
+// TokenSpan is the life of a user's token as it says itself; ok is false for
+// an API key or what is no token.
+func TokenSpan(token string) (issued, expires time.Time, ok bool) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return
+	}
+	b, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return
+	}
+	var claims struct{ Iat, Exp int64 }
+	if json.Unmarshal(b, &claims) != nil || claims.Exp == 0 {
+		return
+	}
+	return time.Unix(claims.Iat, 0).UTC(), time.Unix(claims.Exp, 0).UTC(), true
+}
