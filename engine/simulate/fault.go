@@ -1,0 +1,78 @@
+package simulate
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Kind is the family of a fault, in the words detection uses.
+type Kind string
+
+// The faults that can be injected, and what Severity means for each.
+const (
+	UnitOutage       Kind = "inverter_outage"   // no power, counter flat; Severity unused
+	SiteOutage       Kind = "site_outage_grid"  // every unit; Severity unused
+	CommunicationGap Kind = "communication_gap" // the plant runs, its data do not arrive; see Gap
+	StringLoss       Kind = "string_outage"     // Severity is the share of the strings lost
+	Soiling          Kind = "soiling"           // Severity is the loss a dry day adds, 0.003 for 0.3 %; rain washes it off
+	Curtailment      Kind = "curtailment"       // Severity is the limit as a share of the rating
+	Derating         Kind = "thermal_derating"  // Severity is how much hotter the cabinet is than it should be, °C
+	PartialShade     Kind = "partial_shading"   // Severity is the share of the beam lost while the sun stands in the window
+	StuckSensor      Kind = "stuck_sensor"      // the power reading holds; Severity unused
+	Degradation      Kind = "degradation"       // Severity is the loss in a year, 0.01 for 1 %
+)
+
+// Gap is what a communication gap leaves in the data.
+type Gap int
+
+// The three shapes of a gap.
+const (
+	RowsRemoved Gap = iota // no rows
+	RowsEmpty              // rows without a reading
+	RowsHeld               // the last reading again and again
+)
+
+// Fault is one thing that happens to a plant, and thereby the truth that a
+// detection is held against.
+type Fault struct {
+	ID, SiteID string
+	Kind       Kind
+	Units      []string // asset ids
+	From, To   time.Time
+	Severity   float64
+	Gap        Gap
+	RowsAbsent bool    // of an outage: the logger is without power too, so no rows arrive
+	AzimuthDeg float64 // of PartialShade: where the window begins, from north clockwise
+	WidthDeg   float64 // of PartialShade: how wide it is
+	Code       int     // event code reported, SunSpec Evt1 bits; 0 for none
+	Cause      string  // why, in words
+}
+
+// Open says whether the fault has no end yet at t.
+func (f Fault) Open(t time.Time) bool {
+	return !t.Before(f.From) && (f.To.IsZero() || t.Before(f.To))
+}
+
+// Overlaps says whether the fault acts anywhere in [from, to).
+func (f Fault) Overlaps(from, to time.Time) bool {
+	return f.From.Before(to) && (f.To.IsZero() || f.To.After(from))
+}
+
+// Concerns says whether the asset is one of the fault's.
+func (f Fault) Concerns(assetID string) bool { return slices.Contains(f.Units, assetID) }
+
+// outage says whether the unit makes no power at all.
+func (f Fault) outage() bool { return f.Kind == UnitOutage || f.Kind == SiteOutage }
+
+// hidesRows says whether what arrives is not what the plant does.
+func (f Fault) hidesRows() bool { return f.Kind == CommunicationGap || f.outage() && f.RowsAbsent }
+
+func sortFaults(fs []Fault) {
+	slices.SortStableFunc(fs, func(a, b Fault) int {
+		if c := a.From.Compare(b.From); c != 0 {
+			return c
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+}

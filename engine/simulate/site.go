@@ -1,0 +1,140 @@
+package simulate
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"app.sunloop/engine/series"
+	"app.sunloop/engine/solar"
+)
+
+// Fleet is a set of simulated sites.
+type Fleet struct {
+	Seed  uint64
+	Start time.Time // counters begin here; nothing is reported before
+	Sites []*Site
+}
+
+// Site is one simulated plant. [NewSite] makes it ready; from then on its
+// exported fields are only read. Many may ask for its telemetry at once.
+type Site struct {
+	ID, Name     string
+	CustomerIDs  []string
+	TerminalID   string // the data logger
+	Country      string
+	Location     solar.Location
+	Zone         *time.Location
+	Currency     string
+	TariffPerKWh float64 // in Currency
+	Climate      Climate
+	Units        []Unit
+	Faults       []Fault // what happens to it: the truth, in order of From
+	Start        time.Time
+
+	seed uint64
+
+	mu     sync.Mutex
+	days   map[int]*day
+	recent []int       // days in the cache, oldest first
+	totals [][]float64 // lifetime counter of each unit at the start of day firstDay+i
+}
+
+// Unit is one inverter with its part of the array.
+type Unit struct {
+	AssetID    string
+	Name       string
+	Type       string  // "inverter"
+	CapacityKW float64 // AC rating
+	DCRatio    float64 // array STC power over AC rating
+	Plane      solar.Plane
+	Strings    int
+	NightKW    float64 // reading by night: zero or a few watts of own use
+	Components []Component
+}
+
+// Component is a part of a unit that can be bought, broken and replaced.
+type Component struct{ Kind, OEM, Model, Serial string }
+
+// Climate is what the weather of a site does over the year.
+type Climate struct {
+	MeanC, SeasonC, DayC float64 // mean temperature, half range over the year and over a clear day, °C
+	WarmestDay           float64 // day of the year
+	Dry, Wet             Mix     // sky of the driest and the wettest time of the year
+	WettestDay           float64 // day of the year
+}
+
+// Mix is the share of days of each kind of sky: clear, fair, broken, overcast,
+// rain. It need not sum to one.
+type Mix [5]float64
+
+// CapacityKW is the sum of the units' AC ratings.
+func (s *Site) CapacityKW() float64 {
+	var sum float64
+	for _, u := range s.Units {
+		sum += u.CapacityKW
+	}
+	return sum
+}
+
+// NewSite prepares a site that the caller has described for telemetry from the
+// site's day of start on, and returns it. Its Faults are put on the five-minute
+// grid of the simulation and in order of time; a fault that names no unit
+// concerns them all.
+func NewSite(seed uint64, start time.Time, s *Site) *Site {
+	s.Start = series.Midnight(start, s.Zone)
+	s.seed = mix(seed, hashString(s.ID))
+	s.SetFaults(s.Faults)
+	return s
+}
+
+// SetFaults replaces what happens to the site. Telemetry asked for later is
+// that of the new truth.
+func (s *Site) SetFaults(faults []Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := make([]Fault, 0, len(faults))
+	for i, f := range faults {
+		f.SiteID = s.ID
+		f.From = f.From.Truncate(cell)
+		if !f.To.IsZero() {
+			f.To = f.To.Truncate(cell)
+		}
+		if len(f.Units) == 0 {
+			for _, u := range s.Units {
+				f.Units = append(f.Units, u.AssetID)
+			}
+		}
+		if f.ID == "" {
+			f.ID = fmt.Sprintf("%s-%d", s.ID, i+1)
+		}
+		kept = append(kept, f)
+	}
+	sortFaults(kept)
+	s.Faults = kept
+	s.days, s.recent, s.totals = map[int]*day{}, nil, nil
+}
+
+// Truth is every fault of the fleet that begins before until, in order of time.
+func (f *Fleet) Truth(until time.Time) []Fault {
+	var out []Fault
+	for _, s := range f.Sites {
+		for _, fault := range s.Faults {
+			if fault.From.Before(until) {
+				out = append(out, fault)
+			}
+		}
+	}
+	sortFaults(out)
+	return out
+}
+
+// Site is the site with the id, or nil.
+func (f *Fleet) Site(id string) *Site {
+	for _, s := range f.Sites {
+		if s.ID == id {
+			return s
+		}
+	}
+	return nil
+}
