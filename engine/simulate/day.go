@@ -129,12 +129,13 @@ func (s *Site) generate(index int, faults []Fault) *day {
 	ghi, dhi, horizontal, azimuth, zSite := take(), take(), take(), take(), take()
 	cosZ, dni := take(), take()
 
+	temperature := s.temperature(index)
 	linke := solar.LinkeTurbidity(s.Location, start.Month())
 	positions := make([]solar.Position, n+1)
 	dawn, dusk := n+1, 0 // nodes with sun: [dawn, dusk)
 	for i := range n + 1 {
 		t := start.Add(time.Duration(i) * cell)
-		d.tempC[i] = s.temperature(index, float64(i)/float64(n))
+		d.tempC[i] = temperature(float64(i) / float64(n))
 		p := solar.At(t, s.Location)
 		positions[i], azimuth[i] = p, p.AzimuthDeg
 		if p.ApparentZenithDeg >= 89.5 {
@@ -168,8 +169,7 @@ func (s *Site) generate(index int, faults []Fault) *day {
 		r, sc := s.random(index, "sensor"), scenes[s.Units[0].Plane]
 		for i := dawn; i < dusk; i++ {
 			beam, rest := light(sc, zSite, i)
-			zSite := (beam + rest) * (1 + 0.01*r.NormFloat64())
-			d.sensor.set(i, zSite)
+			d.sensor.set(i, (beam+rest)*(1+0.01*r.NormFloat64()))
 		}
 	}
 	d.sensor.integrate()

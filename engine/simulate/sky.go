@@ -61,15 +61,18 @@ func (s *Site) wetness(dayIndex int) float64 {
 	return 0.5 + 0.5*math.Cos(2*math.Pi*(dayOfYear(dayIndex)-s.Climate.WettestDay)/365.25)
 }
 
-// temperature is the ambient temperature in °C at a share of the day (0 at
-// midnight): season, weather that wanders over days, and the sun's daily swing.
-func (s *Site) temperature(dayIndex int, share float64) float64 {
-	c := s.Climate
-	season := c.SeasonC * math.Cos(2*math.Pi*(dayOfYear(dayIndex)+share-c.WarmestDay)/365.25)
-	wander := (1-share)*s.anomaly(dayIndex) + share*s.anomaly(dayIndex+1)
-	swing := (1-share)*s.swing(dayIndex) + share*s.swing(dayIndex+1)
-	// Coldest at 3 o'clock, warmest at 15 o'clock.
-	return c.MeanC + season + 3*wander + c.DayC*swing*math.Cos(2*math.Pi*(share-15.0/24))
+// temperature gives the ambient temperature of a day in °C at a share of it (0
+// at midnight): season, weather that wanders over days, and the sun's swing.
+func (s *Site) temperature(dayIndex int) func(share float64) float64 {
+	c, date := s.Climate, dayOfYear(dayIndex)
+	wander := [2]float64{s.anomaly(dayIndex), s.anomaly(dayIndex + 1)}
+	swing := [2]float64{s.swing(dayIndex), s.swing(dayIndex + 1)}
+	return func(share float64) float64 {
+		between := func(v [2]float64) float64 { return (1-share)*v[0] + share*v[1] }
+		season := c.SeasonC * math.Cos(2*math.Pi*(date+share-c.WarmestDay)/365.25)
+		// Coldest at 3 o'clock, warmest at 15 o'clock.
+		return c.MeanC + season + 3*between(wander) + c.DayC*between(swing)*math.Cos(2*math.Pi*(share-15.0/24))
+	}
 }
 
 func (s *Site) anomaly(dayIndex int) float64 {
