@@ -1,0 +1,123 @@
+package neural
+
+import "math/rand/v2"
+
+// work is the memory of one pass over a batch: in[l] is what enters layer l,
+// in[len(layers)] what leaves the last.
+type work struct {
+	in, delta, keep [][]float32
+	turned          []float32 // a batch's input, transposed
+	weights         []float32 // a layer's weights, transposed
+}
+
+func newWork(layers []Layer, batch int, training bool) *work {
+	w := &work{}
+	var widest, heaviest int
+	for _, l := range layers {
+		w.in = append(w.in, make([]float32, batch*l.In))
+		if training {
+			w.delta = append(w.delta, make([]float32, batch*l.Out))
+			w.keep = append(w.keep, make([]float32, batch*l.Out))
+		}
+		widest, heaviest = max(widest, batch*l.In), max(heaviest, l.In*l.Out)
+	}
+	w.in = append(w.in, make([]float32, batch*layers[len(layers)-1].Out))
+	if training {
+		w.turned, w.weights = make([]float32, widest), make([]float32, heaviest)
+	}
+	return w
+}
+
+// dropout draws which hidden activations a training pass keeps.
+type dropout struct {
+	rng   *rand.Rand
+	share float64
+}
+
+// forward runs count rows through the layers: rectified between them, dropped
+// out too where drop is given.
+func (w *work) forward(mul kernel, layers []Layer, count int, drop *dropout) {
+	for li, l := range layers {
+		in, out := w.in[li], w.in[li+1]
+		for i := range count {
+			o := out[i*l.Out : i*l.Out+l.Out]
+			copy(o, l.Bias)
+			mul(o, in[i*l.In:i*l.In+l.In], l.Weights, l.Out)
+		}
+		if li == len(layers)-1 {
+			return
+		}
+		o := out[:count*l.Out]
+		if drop == nil {
+			for i, v := range o {
+				o[i] = max(v, 0)
+			}
+			continue
+		}
+		drop.draw(w.keep[li][:len(o)])
+		for i, k := range w.keep[li][:len(o)] {
+			o[i] = max(o[i], 0) * k
+		}
+	}
+}
+
+// draw fills keep with 0 or 1/(1-share), four values from one random word.
+func (d *dropout) draw(keep []float32) {
+	limit := uint64(d.share * 65536)
+	scale := [2]float32{float32(1 / (1 - d.share)), 0}
+	for i := 0; i < len(keep); i += 4 {
+		word := d.rng.Uint64()
+		for j := range keep[i : i+4] {
+			// 1 where the 16 bits are below the limit, without a branch.
+			keep[i+j] = scale[(word&0xffff-limit)>>63]
+			word >>= 16
+		}
+	}
+}
+
+// backward turns delta of the last layer into the gradients of all weights.
+func (w *work) backward(mul kernel, layers, gradient []Layer, count int, dropped bool) {
+	for li := len(layers) - 1; li >= 0; li-- {
+		l, g := layers[li], gradient[li]
+		in, d := w.in[li][:count*l.In], w.delta[li][:count*l.Out]
+		turned := w.turned[:l.In*count]
+		transpose(turned, in, count, l.In)
+		clear(g.Weights)
+		clear(g.Bias)
+		for k := range l.In {
+			mul(g.Weights[k*l.Out:k*l.Out+l.Out], turned[k*count:k*count+count], d, l.Out)
+		}
+		for i := range count {
+			for j, v := range d[i*l.Out : i*l.Out+l.Out] {
+				g.Bias[j] += v
+			}
+		}
+		if li == 0 {
+			return
+		}
+		weights := w.weights[:l.In*l.Out]
+		transpose(weights, l.Weights, l.In, l.Out)
+		p := w.delta[li-1][:count*l.In]
+		clear(p)
+		for i := range count {
+			mul(p[i*l.In:i*l.In+l.In], d[i*l.Out:i*l.Out+l.Out], weights, l.In)
+		}
+		keep := w.keep[li-1]
+		for i, v := range in {
+			switch {
+			case v <= 0:
+				p[i] = 0
+			case dropped:
+				p[i] *= keep[i]
+			}
+		}
+	}
+}
+
+func transpose(dst, src []float32, rows, columns int) {
+	for i := range rows {
+		for j, v := range src[i*columns : i*columns+columns] {
+			dst[j*rows+i] = v
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package quantile
+
+import "math"
+
+// Select is the q-quantile of values with linear interpolation between order
+// statistics (type 7 of Hyndman and Fan). The order of values is lost; 0 for
+// none.
+func Select(values []float32, q float64) float32 {
+	n := len(values)
+	if n == 0 {
+		return 0
+	}
+	p := q * float64(n-1)
+	k := int(p)
+	nth(values, k)
+	v := values[k]
+	if w := float32(p - float64(k)); w > 0 && k+1 < n {
+		next := values[k+1]
+		for _, x := range values[k+2:] {
+			next = min(next, x)
+		}
+		v += float32(w * (next - v))
+	}
+	return v
+}
+
+// nth puts the value of rank k at k, smaller ones before, larger ones behind.
+func nth(v []float32, k int) {
+	lo, hi := 0, len(v)-1
+	for lo < hi {
+		m := lo + (hi-lo)/2
+		if v[m] < v[lo] {
+			v[m], v[lo] = v[lo], v[m]
+		}
+		if v[hi] < v[lo] {
+			v[hi], v[lo] = v[lo], v[hi]
+		}
+		if v[hi] < v[m] {
+			v[hi], v[m] = v[m], v[hi]
+		}
+		pivot := v[m]
+		i, j := lo, hi
+		for i <= j {
+			for v[i] < pivot {
+				i++
+			}
+			for v[j] > pivot {
+				j--
+			}
+			if i <= j {
+				v[i], v[j] = v[j], v[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case k <= j:
+			hi = j
+		case k >= i:
+			lo = i
+		default:
+			return
+		}
+	}
+}
+
+// Weighted is a value that counts as many times as its weight.
+type Weighted struct {
+	Value  float32
+	Weight int32
+}
+
+// SelectWeighted is the smallest value whose cumulative weight reaches q of
+// the total. The order of p is lost; 0 for none.
+func SelectWeighted(p []Weighted, q float64) float32 {
+	if len(p) == 0 {
+		return 0
+	}
+	var total int64
+	for _, x := range p {
+		total += int64(x.Weight)
+	}
+	target := max(int64(math.Ceil(q*float64(total))), 1)
+	for len(p) > 16 {
+		n := len(p)
+		x, y, z := p[0].Value, p[n/2].Value, p[n-1].Value
+		pivot := max(min(x, y), min(max(x, y), z))
+		// p[:i] is under the pivot, p[i:j] equal, p[k:] above.
+		i, j, k := 0, 0, n
+		var under, equal int64
+		for j < k {
+			switch e := p[j]; {
+			case e.Value < pivot:
+				under += int64(e.Weight)
+				p[i], p[j] = p[j], p[i]
+				i++
+				j++
+			case e.Value == pivot:
+				equal += int64(e.Weight)
+				j++
+			default:
+				k--
+				p[j], p[k] = p[k], p[j]
+			}
+		}
+		switch {
+		case target <= under:
+			p = p[:i]
+		case target <= under+equal:
+			return pivot
+		default:
+			target -= under + equal
+			p = p[k:]
+		}
+	}
+	for i := 1; i < len(p); i++ {
+		x := p[i]
+		j := i
+		for ; j > 0 && p[j-1].Value > x.Value; j-- {
+			p[j] = p[j-1]
+		}
+		p[j] = x
+	}
+	for _, x := range p {
+		if target -= int64(x.Weight); target <= 0 {
+			return x.Value
+		}
+	}
+	return p[len(p)-1].Value
+}

@@ -1,0 +1,201 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"app.sunloop/engine/learn/frame"
+	"app.sunloop/engine/learn/quantile"
+)
+
+// Config is how an ensemble is grown.
+type Config struct {
+	Quantile        float64 // in (0, 1); a forest takes its quantiles as an argument
+	Rounds          int     // trees
+	Rate            float64 // shrinkage of a boosted tree's leaves
+	Leaves          int     // at most, a tree
+	MinLeaf         int     // samples a leaf holds at least
+	FeatureFraction float64 // of the features, drawn anew for each tree
+	BagFraction     float64 // of the groups (of the samples without groups), drawn anew for each tree
+	Patience        int     // rounds without a better validation loss before stopping; 0 never stops
+	Seed            uint64
+}
+
+// Default is the shape that measured best on real sites with n samples: small
+// trees, few features a tree, leaves that hold a sixtieth of the data.
+func Default(n int) Config {
+	return Config{Rounds: 200, Rate: 0.06, Leaves: 15, MinLeaf: max(20, n/60), FeatureFraction: 0.5, BagFraction: 1, Seed: 1}
+}
+
+func (c Config) check(d *frame.Binned) error {
+	switch {
+	case d.Len() == 0:
+		return errors.New("tree: no samples")
+	case len(d.Columns) == 0 || len(d.Columns) > math.MaxUint16:
+		return fmt.Errorf("tree: %d features", len(d.Columns))
+	case totalWeight(d) > maxWeight:
+		return fmt.Errorf("tree: samples weigh more than %d together", maxWeight)
+	case c.Rounds < 1 || c.Leaves < 2 || c.Leaves > math.MaxInt16 || c.MinLeaf < 1:
+		return fmt.Errorf("tree: rounds %d, leaves %d, min leaf %d", c.Rounds, c.Leaves, c.MinLeaf)
+	case !(c.FeatureFraction > 0 && c.FeatureFraction <= 1) || !(c.BagFraction > 0 && c.BagFraction <= 1):
+		return fmt.Errorf("tree: feature fraction %g, bag fraction %g are not in (0, 1]", c.FeatureFraction, c.BagFraction)
+	}
+	return nil
+}
+
+// Report is what a fit measured. Losses are the mean pinball loss in units of
+// the target; ValidationLoss is NaN without a validation set.
+type Report struct {
+	Rounds, BestRound         int
+	TrainLoss, ValidationLoss float64
+}
+
+// Fit boosts an ensemble for c.Quantile. Leaves are the exact quantile of
+// their residuals: gradients alone measured 13-18 % worse. validation may be
+// nil; with one and patience the ensemble is cut after its best round.
+func Fit(ctx context.Context, d, validation *frame.Binned, c Config) (*Ensemble, Report, error) {
+	if err := c.check(d); err != nil {
+		return nil, Report{}, err
+	}
+	if !(c.Quantile > 0 && c.Quantile < 1) || !(c.Rate > 0) {
+		return nil, Report{}, fmt.Errorf("tree: quantile %g, rate %g", c.Quantile, c.Rate)
+	}
+	t := newTrainer(d, c)
+	rng := rand.New(rand.NewPCG(c.Seed, 0x7265655f))
+	copy(t.residual, d.Target)
+	e := &Ensemble{Features: len(d.Columns), Base: t.leafQuantile(t.all, c.Quantile)}
+	answer := fill(d.Len(), e.Base)
+	var outside []float32
+	if validation != nil {
+		outside = fill(validation.Len(), e.Base)
+	}
+	rep := Report{ValidationLoss: math.NaN()}
+	best := math.Inf(1)
+	above, below := int64(math.Round(c.Quantile*gradientScale)), int64(math.Round((c.Quantile-1)*gradientScale))
+	for range c.Rounds {
+		if err := ctx.Err(); err != nil {
+			return nil, rep, err
+		}
+		for i, y := range d.Target {
+			r := y - answer[i]
+			t.residual[i] = r
+			g := below
+			if r > 0 {
+				g = above
+			}
+			t.gradient[i] = pack(g, t.weight(i))
+		}
+		t.draw(rng)
+		grown, leaves := t.grow()
+		if len(grown.Nodes) == 0 {
+			break
+		}
+		for i, l := range leaves {
+			v := t.leafQuantile(t.rows[l.from:l.to], c.Quantile) * float32(c.Rate)
+			grown.Leaves[i] = v
+			if c.BagFraction >= 1 {
+				for _, r := range t.rows[l.from:l.to] {
+					answer[r] += v
+				}
+			}
+		}
+		if c.BagFraction < 1 {
+			grown.add(d, answer)
+		}
+		e.Trees = append(e.Trees, grown)
+		if validation == nil {
+			continue
+		}
+		grown.add(validation, outside)
+		if l := quantile.Pinball(c.Quantile, validation.Target, outside); l < best {
+			best, rep.BestRound = l, len(e.Trees)
+		} else if c.Patience > 0 && len(e.Trees)-rep.BestRound >= c.Patience {
+			break
+		}
+	}
+	rep.Rounds = len(e.Trees)
+	rep.TrainLoss = quantile.Pinball(c.Quantile, d.Target, answer)
+	switch {
+	case validation == nil:
+		rep.BestRound = rep.Rounds
+	case c.Patience > 0:
+		rep.ValidationLoss = best
+		e.Trees = e.Trees[:rep.BestRound]
+	default:
+		rep.ValidationLoss = quantile.Pinball(c.Quantile, validation.Target, outside)
+	}
+	return e, rep, nil
+}
+
+// FitForest grows one forest and answers an ensemble for each quantile: every
+// tree splits by the squared error of its bag, its leaves hold quantiles of
+// the target, and the trees are averaged. Against boosting it gives up bias
+// for variance, which pays where days are few and noisy.
+func FitForest(ctx context.Context, d *frame.Binned, quantiles []float64, c Config) ([]*Ensemble, error) {
+	if err := c.check(d); err != nil {
+		return nil, err
+	}
+	t := newTrainer(d, c)
+	rng := rand.New(rand.NewPCG(c.Seed, 0x666f7265))
+	var mean, weights float64
+	for i, y := range d.Target {
+		w := float64(t.weight(i))
+		mean, weights = mean+w*float64(y), weights+w
+	}
+	mean /= weights
+	widest := 1e-9
+	for _, y := range d.Target {
+		widest = max(widest, math.Abs(float64(y)-mean))
+	}
+	for i, y := range d.Target {
+		t.residual[i] = y
+		t.gradient[i] = pack(int64(math.Round((float64(y)-mean)/widest*gradientScale)), t.weight(i))
+	}
+	out := make([]*Ensemble, len(quantiles))
+	for k := range out {
+		out[k] = &Ensemble{Features: len(d.Columns), Trees: make([]Tree, c.Rounds)}
+	}
+	share := 1 / float32(c.Rounds)
+	for round := range c.Rounds {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		t.draw(rng)
+		grown, leaves := t.grow()
+		for k, q := range quantiles {
+			tree := Tree{Nodes: grown.Nodes, Leaves: make([]float32, len(leaves))}
+			for i, l := range leaves {
+				tree.Leaves[i] = t.leafQuantile(t.rows[l.from:l.to], q) * share
+			}
+			out[k].Trees[round] = tree
+		}
+	}
+	return out, nil
+}
+
+func fill(n int, v float32) []float32 {
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = v
+	}
+	return out
+}
+
+// add walks the binned samples through t.
+func (t *Tree) add(d *frame.Binned, answer []float32) {
+	for i := range answer {
+		k := int16(0)
+		for k >= 0 {
+			n := &t.Nodes[k]
+			if b := d.Columns[n.Feature][i]; b <= n.bin && (b != frame.Missing || !n.MissingRight) {
+				k = n.Left
+			} else {
+				k = n.Right
+			}
+		}
+		answer[i] += t.Leaves[^k]
+	}
+}
