@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// At is the sun's position at t within 0.01° of [SPA] over 1950 to 2050, in a
-// tenth of its time or less: the largest terms of the same series, two of nutation, and a
-// round Earth. Refraction is that of [StandardAtmosphere].
+// At is the sun's position at t within 0.01° of [SPA] over 1950 to 2050 (0.0042°
+// at worst in the test's 45,000 positions), in about an eighth of its time: the
+// largest terms of the same series, two of nutation, and a round Earth.
+// Refraction is that of [StandardAtmosphere].
 func At(t time.Time, loc Location) Position {
 	g := fastSun(t)
 	sinPhi, cosPhi := sincosD(loc.LatitudeDeg)
@@ -16,7 +17,11 @@ func At(t time.Time, loc Location) Position {
 	elevation := deg(math.Asin(clamp(sinPhi*g.sinDelta+cosPhi*g.cosDelta*cosH, -1, 1)))
 	elevation -= 8.794 / 3600 * cosD(elevation) // parallax lowers the sun
 	azimuth := wrap360(180 + deg(math.Atan2(sinH*g.cosDelta, cosH*sinPhi*g.cosDelta-g.sinDelta*cosPhi)))
-	return topocentric{elevation: elevation, azimuth: azimuth}.position(StandardAtmosphere(loc))
+	zenith := 90 - elevation
+	if elevation < horizonDeg {
+		return Position{zenith, zenith, azimuth}
+	}
+	return Position{zenith, zenith - refraction(elevation, StandardAtmosphere(loc)), azimuth}
 }
 
 // fastEphemeris is where the sun stands over the Earth, for all observers.
@@ -25,11 +30,11 @@ type fastEphemeris struct {
 	sinDelta, cosDelta float64
 }
 
-// fastLongitudeTerms and fastRateTerms keep of the series what is over
-// 1e-5 rad in a century around 2000; what is left out adds up to 0.002°.
+// fastLongitudeTerms and fastRateTerms are how many of the series' terms, which
+// go by size, are kept: those over 2e-5 rad. What is left out reaches 0.004°.
 const (
-	fastLongitudeTerms = 13
-	fastRateTerms      = 3
+	fastLongitudeTerms = 8
+	fastRateTerms      = 2
 )
 
 func fastSun(t time.Time) fastEphemeris {

@@ -23,15 +23,16 @@ var turbidityTable = []struct {
 	{0, [12]float64{4.2, 4.3, 4.3, 4.2, 4.1, 3.9, 3.9, 4.0, 4.1, 4.2, 4.2, 4.1}},
 	{15, [12]float64{3.8, 4.0, 4.3, 4.6, 4.7, 4.7, 4.6, 4.5, 4.4, 4.2, 3.9, 3.7}},
 	{30, [12]float64{3.0, 3.1, 3.5, 3.8, 4.1, 4.2, 4.3, 4.2, 3.9, 3.5, 3.2, 2.9}},
-	{45, [12]float64{2.6, 2.8, 3.1, 3.4, 3.5, 3.6, 3.7, 3.6, 3.3, 3.0, 2.8, 2.6}},
+	{45, [12]float64{2.3, 2.5, 2.8, 3.1, 3.2, 3.3, 3.4, 3.3, 3.0, 2.7, 2.4, 2.3}},
 	{60, [12]float64{2.4, 2.5, 2.8, 3.0, 3.1, 3.2, 3.3, 3.2, 2.9, 2.7, 2.5, 2.4}},
 	{75, [12]float64{2.1, 2.2, 2.4, 2.6, 2.6, 2.6, 2.6, 2.5, 2.4, 2.2, 2.1, 2.1}},
 	{90, [12]float64{2.0, 2.0, 2.1, 2.3, 2.3, 2.2, 2.2, 2.2, 2.1, 2.0, 2.0, 2.0}},
 }
 
 // turbidityScaleM is the height over which the part of the turbidity above
-// that of clean air falls to 1/e: most haze and vapour stay below it.
-const turbidityScaleM = 4000
+// that of clean air falls to 1/e. Haze itself thins faster; the clear-sky
+// model takes off the rest with its own altitude factors.
+const turbidityScaleM = 8000
 
 // LinkeTurbidity is a typical Linke turbidity (at airmass 2) of a place in a
 // month, from a table by latitude, less with altitude. It is a default, good

@@ -1,0 +1,145 @@
+package solar
+
+import (
+	"compress/gzip"
+	"encoding/csv"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// sharedRows reads a gzipped CSV file of ../shared/data, or skips the test.
+func sharedRows(t *testing.T, name string) [][]string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no go.mod above the test")
+		}
+		dir = filepath.Dir(dir)
+	}
+	f, err := os.Open(filepath.Join(dir, "..", "shared", "data", name))
+	if os.IsNotExist(err) {
+		t.Skip("../shared is not here")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := csv.NewReader(z)
+	r.FieldsPerRecord = -1
+	rows, err := r.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func number(s string) float64 {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return v
+}
+
+// TestAgainstNRELStation compares with five days of an NREL station: the sun
+// and the clear-sky columns that came with the data, and, on its cloudless
+// morning, what its instruments measured.
+func TestAgainstNRELStation(t *testing.T) {
+	rows := sharedRows(t, "pvanalytics-quality/irradiance_RMIS_NREL.csv.gz")[1:]
+	mst := time.FixedZone("MST", -7*3600)
+	place := Location{39.742, -105.18, 1829}
+	// The clear-sky columns were computed for the sea level, with the
+	// turbidity of February, 2.6.
+	seaLevel := Location{place.LatitudeDeg, place.LongitudeDeg, 0}
+	const linke = 2.62
+
+	var zenith, ghi, dni, dhi float64
+	var measured, modelled Irradiance
+	for _, r := range rows {
+		at, err := time.ParseInLocation("1/2/2006 15:04", r[0], mst)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := At(at, place)
+		zenith = max(zenith, math.Abs(p.ZenithDeg-number(r[6])))
+		if p.ApparentZenithDeg < 85 {
+			c := ClearSky(at, At(at, seaLevel), seaLevel, linke)
+			ghi = max(ghi, math.Abs(c.GHI-number(r[9])))
+			dni = max(dni, math.Abs(c.DNI-number(r[7])))
+			dhi = max(dhi, math.Abs(c.DHI-number(r[8])))
+		}
+		if at.Day() == 1 && at.Hour() >= 10 && at.Hour() < 15 {
+			c := ClearSky(at, p, place, 0)
+			modelled.GHI, modelled.DNI = modelled.GHI+c.GHI, modelled.DNI+c.DNI
+			measured.GHI, measured.DNI = measured.GHI+number(r[3]), measured.DNI+number(r[2])
+		}
+	}
+	t.Logf("%d rows: zenith %.4f°, GHI %.2f, DNI %.2f, DHI %.2f W/m² at most; clear day, default turbidity over measured: GHI %.3f, DNI %.3f",
+		len(rows), zenith, ghi, dni, dhi, modelled.GHI/measured.GHI, modelled.DNI/measured.DNI)
+	near(t, "zenith", zenith, 0, 0.005)
+	near(t, "clear-sky GHI", ghi, 0, 2)
+	near(t, "clear-sky DNI", dni, 0, 10)
+	near(t, "clear-sky DHI", dhi, 0, 3)
+	near(t, "modelled over measured GHI", modelled.GHI/measured.GHI, 1, 0.03)
+	near(t, "modelled over measured DNI", modelled.DNI/measured.DNI, 1, 0.03)
+}
+
+// TestClearSkyBoundsTypicalYears: over two typical years the default clear sky
+// is what the brightest tenth of the hours reach.
+func TestClearSkyBoundsTypicalYears(t *testing.T) {
+	for _, c := range []struct {
+		file string
+		loc  Location
+		ghi  int
+		at   func(row []string) (time.Time, bool)
+	}{
+		{"weather-tmy/pvgis_tmy_45.000_8.000.csv.gz", Location{45, 8, 250}, 3, func(r []string) (time.Time, bool) {
+			at, err := time.Parse("20060102:1504", r[0])
+			return at.Add(634 * time.Second), err == nil // the header's irradiance offset, 0.1761 h
+		}},
+		{"weather-tmy/tmy3_723170_greensboro.csv.gz", Location{36.1, -79.95, 273}, 4, func(r []string) (time.Time, bool) {
+			day, err := time.ParseInLocation("01/02/2006", r[0], time.FixedZone("EST", -5*3600))
+			if err != nil {
+				return day, false
+			}
+			hour, err := strconv.Atoi(r[1][:2])
+			return day.Add(time.Duration(hour)*time.Hour - 30*time.Minute), err == nil // stamps end the hour
+		}},
+	} {
+		var n, above int
+		for _, r := range sharedRows(t, c.file) {
+			at, ok := c.at(r)
+			if !ok {
+				continue
+			}
+			p := At(at, c.loc)
+			if p.ApparentZenithDeg > 70 {
+				continue
+			}
+			n++
+			if number(r[c.ghi]) > 0.97*ClearSky(at, p, c.loc, 0).GHI {
+				above++
+			}
+		}
+		share := float64(above) / float64(n)
+		t.Logf("%s: %.3f of %d hours with the sun above 20° reach 0.97 of the clear sky", c.file, share, n)
+		if share < 0.05 || share > 0.5 {
+			t.Errorf("%s: share of bright hours %v", c.file, share)
+		}
+	}
+}
