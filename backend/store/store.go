@@ -24,19 +24,25 @@ var (
 	ErrExists   = errors.New("exists already")
 	// ErrLocked: another process holds the data folder.
 	ErrLocked = errors.New("data folder is in use")
+	// ErrReadOnly: a writer of [Tx] was called inside View.
+	ErrReadOnly = errors.New("transaction is read-only")
+	// ErrNewer: the data was written by a newer version of Sunloop.
+	ErrNewer = errors.New("data is of a newer version of Sunloop")
 )
 
 // Records runs transactions. The closure may be run again from its start, so
 // it must have no effect but through tx. An error rolls everything back and is
-// returned as it is.
+// returned as it is. A closure must not start another transaction, nor call
+// Telemetry or Queue: it could wait for itself.
 type Records interface {
 	View(ctx context.Context, fn func(tx Tx) error) error
 	Update(ctx context.Context, fn func(tx Tx) error) error
 }
 
 // Tx is a transaction over ordered keys. Slices that it hands out are valid
-// only inside the transaction and must not be changed. In a View the three
-// writers fail.
+// only inside the transaction and must not be changed; slices that it is given
+// are copied. Keys are not empty. In a View the three writers answer
+// ErrReadOnly.
 type Tx interface {
 	// Get answers ErrNotFound for an absent key.
 	Get(bucket string, key []byte) ([]byte, error)
@@ -45,9 +51,13 @@ type Tx interface {
 	Delete(bucket string, key []byte) error
 	// Scan yields from <= key < to in ascending order, or in descending order
 	// when reverse. A nil to means no upper bound. An error ends the sequence.
+	// The bucket may be written to while it is scanned.
 	Scan(bucket string, from, to []byte, reverse bool) iter.Seq2[Entry, error]
-	// Enqueue adds a job when the transaction commits. A job whose Unique key
-	// is waiting or running already is not added twice.
+	// Enqueue adds a job when the transaction commits. Of two jobs with one
+	// Kind and Unique key, one at a time waits or runs: while the first waits
+	// the second is not added, but brings its RunAt forward; while the first
+	// runs the second is kept until that has ended, since what it is about may
+	// have come too late for the first.
 	Enqueue(job Job) error
 }
 
@@ -58,10 +68,10 @@ type Entry struct{ Key, Value []byte }
 type Job struct {
 	ID          string // set by the store: job_<ULID>
 	Kind        string
-	Unique      string // optional: at most one waiting or running job of this kind and key
-	Payload     []byte // JSON
-	RunAt       time.Time
-	MaxAttempts int // 0 means 5
+	Unique      string    // optional: one at a time of this kind and key waits or runs
+	Payload     []byte    // JSON
+	RunAt       time.Time // the zero time means at once
+	MaxAttempts int       // 0 means 5
 }
 
 // Claimed is a job in a worker's hands until LeaseUntil.
@@ -72,17 +82,40 @@ type Claimed struct {
 }
 
 // Queue is the worker's side of the jobs. A lease that runs out gives the job
-// to the next worker, so a killed process loses nothing.
+// to the next worker, so a killed process loses nothing; a job whose lease runs
+// out in its last attempt is dead.
 type Queue interface {
-	// Claim takes up to n due jobs and leases them until now+lease.
+	// Claim takes up to n due jobs, oldest RunAt first, and leases them until
+	// now+lease.
 	Claim(ctx context.Context, now time.Time, lease time.Duration, n int) ([]Claimed, error)
-	// Done removes finished jobs.
+	// Done removes finished jobs. An id that is not there is no error.
 	Done(ctx context.Context, ids ...string) error
-	// Retry gives a job back to run at runAt; past its MaxAttempts it goes to
-	// the dead letters with the cause.
+	// Retry gives a running job back to run at runAt; past its MaxAttempts it
+	// goes to the dead letters with the cause. ErrNotFound if it is not running.
 	Retry(ctx context.Context, id string, runAt time.Time, cause string) error
-	// Renew lengthens a lease.
+	// Renew lengthens a lease; ErrNotFound if the job is not running.
 	Renew(ctx context.Context, id string, until time.Time) error
 	// Counts are how many jobs wait, run and are dead.
 	Counts(ctx context.Context) (waiting, running, dead int, err error)
+	// Notify receives after jobs were enqueued or given back. It is a hint that
+	// may be late or missing: a worker waits for it or for Next, whichever
+	// comes first.
+	Notify() <-chan struct{}
+	// Next is when the next waiting job is due or the next lease runs out; ok
+	// is false when nothing waits or runs.
+	Next(ctx context.Context) (at time.Time, ok bool, err error)
+	// Dead are up to limit dead letters, the latest first.
+	Dead(ctx context.Context, limit int) ([]DeadJob, error)
+	// Revive puts a dead job back to run at runAt with all its attempts;
+	// ErrNotFound if it is not among the dead, ErrExists if another of its
+	// Unique key waits or runs.
+	Revive(ctx context.Context, id string, runAt time.Time) error
+}
+
+// DeadJob is a job that failed in its last attempt.
+type DeadJob struct {
+	Job
+	Attempts int
+	Cause    string
+	DiedAt   time.Time
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Table keeps records of type T in a bucket as JSON, with secondary indexes
@@ -57,7 +58,7 @@ func (t Table[T]) Put(tx Tx, v T) error {
 	}
 	for _, ix := range t.Indexes {
 		if k := ix.Key(v); k != nil {
-			if err := tx.Put(t.indexBucket(ix), append(k, key...), key); err != nil {
+			if err := tx.Put(t.indexBucket(ix), slices.Concat(k, key), key); err != nil {
 				return err
 			}
 		}
@@ -93,7 +94,7 @@ func (t Table[T]) Delete(tx Tx, key []byte) error {
 func (t Table[T]) unindex(tx Tx, old T, key []byte) error {
 	for _, ix := range t.Indexes {
 		if k := ix.Key(old); k != nil {
-			if err := tx.Delete(t.indexBucket(ix), append(k, key...)); err != nil {
+			if err := tx.Delete(t.indexBucket(ix), slices.Concat(k, key)); err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,139 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"go.etcd.io/bbolt"
+)
+
+// group lets concurrent writers share commits: while one commit is on its way
+// to the disk, those who come wait, and the next commit takes them all. A lone
+// writer never waits for company. No goroutine runs: the first of the waiting
+// does the work for the others.
+type group struct {
+	db      *bbolt.DB
+	mu      sync.Mutex
+	waiting []*write
+	busy    bool
+}
+
+// maxGroup bounds how many writes share a commit, so that none waits long.
+const maxGroup = 256
+
+// write is one caller's part of a commit.
+type write struct {
+	ctx  context.Context
+	fn   func(*bbolt.Tx) (dirty bool, err error)
+	lead chan struct{} // closed when this caller shall lead
+	done chan struct{} // closed when err is final
+	err  error
+}
+
+// panicked carries a panic of a closure from the leader to its owner.
+type panicked struct{ value any }
+
+// errAbandoned: a closure left by runtime.Goexit, so nothing was committed.
+var errAbandoned = errors.New("transaction abandoned")
+
+func (p panicked) Error() string { return fmt.Sprintf("panic in a transaction: %v", p.value) }
+
+// update runs fn in a transaction that may hold other callers' work as well.
+// fn says whether it wrote anything before it failed. Only an error of fn
+// itself or of the commit comes back.
+func (g *group) update(ctx context.Context, fn func(*bbolt.Tx) (dirty bool, err error)) error {
+	w := &write{ctx: ctx, fn: fn, lead: make(chan struct{}), done: make(chan struct{})}
+	g.mu.Lock()
+	g.waiting = append(g.waiting, w)
+	if !g.busy {
+		g.busy = true
+		close(w.lead)
+	}
+	g.mu.Unlock()
+	select {
+	case <-w.done:
+	case <-w.lead:
+		g.commit()
+		<-w.done
+	}
+	if p, ok := w.err.(panicked); ok { //nolint:errorlint // never wrapped
+		panic(p.value)
+	}
+	return w.err
+}
+
+// commit serves the first of the waiting, the caller among them, and hands the
+// lead to the next, even when a closure ends the goroutine.
+func (g *group) commit() {
+	g.mu.Lock()
+	n := min(len(g.waiting), maxGroup)
+	batch := g.waiting[:n:n]
+	g.waiting = g.waiting[n:]
+	g.mu.Unlock()
+
+	finished := false
+	defer func() {
+		g.mu.Lock()
+		if len(g.waiting) > 0 {
+			close(g.waiting[0].lead)
+		} else {
+			g.waiting, g.busy = nil, false
+		}
+		g.mu.Unlock()
+		for _, w := range batch {
+			if !finished {
+				w.err = errAbandoned
+			}
+			close(w.done)
+		}
+	}()
+	g.run(batch)
+	finished = true
+}
+
+// run commits all writes of the batch that succeed. One that fails after it
+// has written undoes the others' work too, as there is one rollback for all:
+// they run again without it.
+func (g *group) run(batch []*write) {
+	for len(batch) > 0 {
+		var spoiler int
+		spoiled := false
+		err := g.db.Update(func(tx *bbolt.Tx) error {
+			for i, w := range batch {
+				dirty, err := w.call(tx)
+				w.err = err
+				if err != nil && dirty {
+					spoiler, spoiled = i, true
+					return err
+				}
+			}
+			return nil
+		})
+		switch {
+		case spoiled:
+			batch = append(batch[:spoiler:spoiler], batch[spoiler+1:]...)
+			continue
+		case err != nil:
+			// Nothing was stored, and what the clean failures saw was not either.
+			for _, w := range batch {
+				w.err = fmt.Errorf("commit: %w", err)
+			}
+		}
+		return
+	}
+}
+
+// call runs the closure, unless its caller has given up meanwhile.
+func (w *write) call(tx *bbolt.Tx) (dirty bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			dirty, err = true, panicked{p}
+		}
+	}()
+	if err := w.ctx.Err(); err != nil {
+		return false, err
+	}
+	return w.fn(tx)
+}

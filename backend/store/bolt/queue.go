@@ -1,0 +1,411 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"app.sunloop/backend/store"
+)
+
+// The queue's buckets. A job lives in jobs for as long as it waits or runs,
+// and in exactly one of due and running.
+var (
+	jobsBucket    = []byte("jobs")    // id → jobRecord
+	dueBucket     = []byte("due")     // RunAt ‖ id → nothing
+	runningBucket = []byte("running") // lease end ‖ id → nothing
+	uniqueBucket  = []byte("unique")  // kind, unique key → id
+	deadBucket    = []byte("dead")    // time of death ‖ id → deadRecord
+)
+
+// defaultAttempts is what a job's MaxAttempts of 0 means.
+const defaultAttempts = 5
+
+// jobRecord is a job as it is stored.
+type jobRecord struct {
+	Job        store.Job  `json:"job"`
+	Attempt    int        `json:"attempt,omitempty"`     // attempts begun
+	LeaseUntil *time.Time `json:"lease_until,omitempty"` // while it runs
+	Next       *store.Job `json:"next,omitempty"`        // asked for while this one runs
+}
+
+func (j *jobRecord) id() string { return j.Job.ID }
+
+// timeKey sorts by time, then id.
+func timeKey(t time.Time, id string) []byte {
+	b := make([]byte, 8, 8+len(id))
+	binary.BigEndian.PutUint64(b, uint64(t.UnixNano())^1<<63) // negative before positive
+	return append(b, id...)
+}
+
+func splitTimeKey(k []byte) (t time.Time, id string) {
+	return time.Unix(0, int64(binary.BigEndian.Uint64(k)^1<<63)).UTC(), string(k[8:])
+}
+
+// queue is the buckets inside a transaction.
+type queue struct {
+	jobs, due, running, unique, dead *bbolt.Bucket
+}
+
+func queueIn(tx *bbolt.Tx) queue {
+	return queue{tx.Bucket(jobsBucket), tx.Bucket(dueBucket), tx.Bucket(runningBucket), tx.Bucket(uniqueBucket), tx.Bucket(deadBucket)}
+}
+
+func (q queue) get(id string) (*jobRecord, error) {
+	b := q.jobs.Get([]byte(id))
+	if b == nil {
+		return nil, fmt.Errorf("job %s: %w", id, store.ErrNotFound)
+	}
+	j := new(jobRecord)
+	if err := json.Unmarshal(b, j); err != nil {
+		return nil, fmt.Errorf("read job %s: %w", id, err)
+	}
+	return j, nil
+}
+
+func (q queue) put(j *jobRecord) error {
+	b, err := json.Marshal(j)
+	if err != nil {
+		return fmt.Errorf("write job %s: %w", j.id(), err)
+	}
+	return q.jobs.Put([]byte(j.id()), b)
+}
+
+// wait puts a job among the due, in whichever state it was.
+func (q queue) wait(j *jobRecord, runAt time.Time) error {
+	if err := q.unplace(j); err != nil {
+		return err
+	}
+	j.Job.RunAt, j.LeaseUntil = runAt, nil
+	return errors.Join(q.put(j), q.due.Put(timeKey(runAt, j.id()), nil))
+}
+
+// lease puts a job among the running.
+func (q queue) lease(j *jobRecord, until time.Time) error {
+	if err := q.unplace(j); err != nil {
+		return err
+	}
+	j.LeaseUntil = &until
+	return errors.Join(q.put(j), q.running.Put(timeKey(until, j.id()), nil))
+}
+
+// unplace takes a job out of due or running.
+func (q queue) unplace(j *jobRecord) error {
+	if j.LeaseUntil != nil {
+		return q.running.Delete(timeKey(*j.LeaseUntil, j.id()))
+	}
+	return q.due.Delete(timeKey(j.Job.RunAt, j.id()))
+}
+
+// remove ends a job and lets the one that waited for its end begin.
+func (q queue) remove(j *jobRecord) error {
+	err := errors.Join(q.unplace(j), q.jobs.Delete([]byte(j.id())))
+	if j.Job.Unique != "" {
+		err = errors.Join(err, q.unique.Delete(store.Key(j.Job.Kind, j.Job.Unique)))
+	}
+	if err == nil && j.Next != nil {
+		err = q.add(*j.Next)
+	}
+	return err
+}
+
+// add stores a job that has its id and RunAt.
+func (q queue) add(job store.Job) error {
+	if job.Unique != "" {
+		key := store.Key(job.Kind, job.Unique)
+		if id := q.unique.Get(key); id != nil {
+			return q.addTo(string(id), job)
+		}
+		if err := q.unique.Put(key, []byte(job.ID)); err != nil {
+			return err
+		}
+	}
+	return q.wait(&jobRecord{Job: job}, job.RunAt)
+}
+
+// addTo folds a job into the one that has its Unique key already.
+func (q queue) addTo(id string, job store.Job) error {
+	j, err := q.get(id)
+	if err != nil {
+		return err
+	}
+	switch {
+	case j.LeaseUntil == nil && job.RunAt.Before(j.Job.RunAt):
+		return q.wait(j, job.RunAt)
+	case j.LeaseUntil == nil:
+		return nil
+	case j.Next == nil:
+		j.Next = &job
+	case job.RunAt.Before(j.Next.RunAt):
+		j.Next.RunAt = job.RunAt
+	}
+	return q.put(j)
+}
+
+// bury moves a job to the dead letters.
+func (q queue) bury(j *jobRecord, cause string, now time.Time) error {
+	b, err := json.Marshal(store.DeadJob{Job: j.Job, Attempts: j.Attempt, Cause: cause, DiedAt: now})
+	if err != nil {
+		return fmt.Errorf("write dead job %s: %w", j.id(), err)
+	}
+	return errors.Join(q.remove(j), q.dead.Put(timeKey(now, j.id()), b))
+}
+
+// Enqueue adds a job to the transaction.
+func (r *records) Enqueue(job store.Job) error {
+	if !r.tx.Writable() {
+		return store.ErrReadOnly
+	}
+	if job.Kind == "" {
+		return errors.New("enqueue: job has no kind")
+	}
+	now := r.store.now()
+	id, err := r.store.ids.next("job_", now)
+	if err != nil {
+		return err
+	}
+	job.ID = id
+	if job.RunAt.IsZero() {
+		job.RunAt = now
+	}
+	job.RunAt = job.RunAt.UTC()
+	if job.MaxAttempts <= 0 {
+		job.MaxAttempts = defaultAttempts
+	}
+	job.Payload = bytes.Clone(job.Payload)
+	r.dirty, r.enqueued = true, true
+	if err := queueIn(r.tx).add(job); err != nil {
+		return fmt.Errorf("enqueue %s: %w", job.Kind, err)
+	}
+	return nil
+}
+
+// Claim leases due jobs to the caller.
+func (s *Store) Claim(ctx context.Context, now time.Time, lease time.Duration, n int) ([]store.Claimed, error) {
+	// A look costs nothing; a commit costs the disk.
+	if at, ok, err := s.Next(ctx); err != nil || !ok || at.After(now) {
+		return nil, err
+	}
+	var claimed []store.Claimed
+	err := s.queueUpdate(ctx, "claim jobs", func(q queue) error {
+		claimed = claimed[:0]
+		for _, id := range append(upTo(q.running, now, n), upTo(q.due, now, n)...) {
+			if len(claimed) == n {
+				break
+			}
+			j, err := q.get(id)
+			if err != nil {
+				return err
+			}
+			if j.Attempt >= j.Job.MaxAttempts {
+				cause := fmt.Sprintf("its lease ran out in attempt %d", j.Attempt)
+				if err := q.bury(j, cause, now); err != nil {
+					return err
+				}
+				continue
+			}
+			j.Attempt++
+			until := now.Add(lease).UTC()
+			if err := q.lease(j, until); err != nil {
+				return err
+			}
+			claimed = append(claimed, store.Claimed{Job: j.Job, Attempt: j.Attempt, LeaseUntil: until})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return claimed, nil
+}
+
+// upTo are the ids of at most n entries whose time is not after now.
+func upTo(b *bbolt.Bucket, now time.Time, n int) []string {
+	var ids []string
+	c := b.Cursor()
+	for k, _ := c.First(); k != nil && len(ids) < n; k, _ = c.Next() {
+		at, id := splitTimeKey(k)
+		if at.After(now) {
+			break
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// Done removes finished jobs.
+func (s *Store) Done(ctx context.Context, ids ...string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	freed := false
+	err := s.queueUpdate(ctx, "finish jobs", func(q queue) error {
+		freed = false
+		for _, id := range ids {
+			j, err := q.get(id)
+			if errors.Is(err, store.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			freed = freed || j.Next != nil
+			if err := q.remove(j); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && freed {
+		s.wake()
+	}
+	return err
+}
+
+// Retry gives a job back, or buries it.
+func (s *Store) Retry(ctx context.Context, id string, runAt time.Time, cause string) error {
+	now := s.now().UTC()
+	err := s.queueUpdate(ctx, "retry job", func(q queue) error {
+		j, err := q.leased(id)
+		if err != nil {
+			return err
+		}
+		if j.Attempt >= j.Job.MaxAttempts {
+			return q.bury(j, cause, now)
+		}
+		return q.wait(j, runAt.UTC())
+	})
+	if err == nil {
+		s.wake()
+	}
+	return err
+}
+
+// Renew lengthens a lease.
+func (s *Store) Renew(ctx context.Context, id string, until time.Time) error {
+	return s.queueUpdate(ctx, "renew lease", func(q queue) error {
+		j, err := q.leased(id)
+		if err != nil {
+			return err
+		}
+		return q.lease(j, until.UTC())
+	})
+}
+
+// leased is a job that runs; ErrNotFound for one that does not.
+func (q queue) leased(id string) (*jobRecord, error) {
+	j, err := q.get(id)
+	if err == nil && j.LeaseUntil == nil {
+		err = fmt.Errorf("job %s does not run: %w", id, store.ErrNotFound)
+	}
+	return j, err
+}
+
+// Counts are the numbers of jobs in each state.
+func (s *Store) Counts(ctx context.Context) (waiting, running, dead int, err error) {
+	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		q := queueIn(tx)
+		waiting, running, dead = count(q.due), count(q.running), count(q.dead)
+		return nil
+	})
+	return waiting, running, dead, err
+}
+
+func count(b *bbolt.Bucket) int {
+	n := 0
+	c := b.Cursor()
+	for k, _ := c.First(); k != nil; k, _ = c.Next() {
+		n++
+	}
+	return n
+}
+
+// Notify receives when there may be work.
+func (s *Store) Notify() <-chan struct{} { return s.notify }
+
+func (s *Store) wake() {
+	select {
+	case s.notify <- struct{}{}:
+	default: // a hint is waiting already
+	}
+}
+
+// Next is when there will be something to claim.
+func (s *Store) Next(ctx context.Context) (at time.Time, ok bool, err error) {
+	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		q := queueIn(tx)
+		for _, b := range []*bbolt.Bucket{q.due, q.running} {
+			if k, _ := b.Cursor().First(); k != nil {
+				if t, _ := splitTimeKey(k); !ok || t.Before(at) {
+					at, ok = t, true
+				}
+			}
+		}
+		return nil
+	})
+	return at, ok, err
+}
+
+// Dead are the dead letters, the latest first.
+func (s *Store) Dead(ctx context.Context, limit int) ([]store.DeadJob, error) {
+	var dead []store.DeadJob
+	err := s.view(ctx, func(tx *bbolt.Tx) error {
+		c := tx.Bucket(deadBucket).Cursor()
+		for k, v := c.Last(); k != nil && len(dead) < limit; k, v = c.Prev() {
+			var d store.DeadJob
+			if err := json.Unmarshal(v, &d); err != nil {
+				return fmt.Errorf("read a dead job: %w", err)
+			}
+			dead = append(dead, d)
+		}
+		return nil
+	})
+	return dead, err
+}
+
+// Revive puts a dead job back.
+func (s *Store) Revive(ctx context.Context, id string, runAt time.Time) error {
+	err := s.queueUpdate(ctx, "revive job", func(q queue) error {
+		c := q.dead.Cursor()
+		for k, v := c.Last(); k != nil; k, v = c.Prev() {
+			if _, at := splitTimeKey(k); at != id {
+				continue
+			}
+			var d store.DeadJob
+			if err := json.Unmarshal(v, &d); err != nil {
+				return fmt.Errorf("read dead job %s: %w", id, err)
+			}
+			if d.Unique != "" && q.unique.Get(store.Key(d.Kind, d.Unique)) != nil {
+				return fmt.Errorf("another job of kind %s and key %s: %w", d.Kind, d.Unique, store.ErrExists)
+			}
+			if err := q.dead.Delete(bytes.Clone(k)); err != nil {
+				return err
+			}
+			d.RunAt = runAt.UTC()
+			return q.add(d.Job)
+		}
+		return fmt.Errorf("dead job %s: %w", id, store.ErrNotFound)
+	})
+	if err == nil {
+		s.wake()
+	}
+	return err
+}
+
+// queueUpdate runs fn over the queue in a transaction. What fn wrote before an
+// error is undone.
+func (s *Store) queueUpdate(ctx context.Context, what string, fn func(q queue) error) error {
+	err := s.writes.update(ctx, func(tx *bbolt.Tx) (bool, error) {
+		return true, fn(queueIn(tx))
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+
+	"go.etcd.io/bbolt"
+
+	"app.sunloop/backend/store"
+)
+
+// recordPrefix keeps the names of record buckets apart from the store's own.
+const recordPrefix = "r/"
+
+// scanCheck is how many entries a Scan yields between looks at the context.
+const scanCheck = 256
+
+// View runs fn over the last committed state.
+func (s *Store) View(ctx context.Context, fn func(tx store.Tx) error) error {
+	return s.view(ctx, func(tx *bbolt.Tx) error {
+		return fn(&records{ctx: ctx, tx: tx, store: s})
+	})
+}
+
+// Update runs fn and commits what it wrote. fn may run more than once.
+func (s *Store) Update(ctx context.Context, fn func(tx store.Tx) error) error {
+	var enqueued bool
+	err := s.writes.update(ctx, func(tx *bbolt.Tx) (bool, error) {
+		r := &records{ctx: ctx, tx: tx, store: s}
+		err := fn(r)
+		enqueued = r.enqueued
+		return r.dirty, err
+	})
+	if err == nil && enqueued {
+		s.wake()
+	}
+	return err
+}
+
+func (s *Store) view(ctx context.Context, fn func(tx *bbolt.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.db.View(fn)
+}
+
+// records is store.Tx over a bbolt transaction.
+type records struct {
+	ctx      context.Context
+	tx       *bbolt.Tx
+	store    *Store
+	buckets  map[string]*bbolt.Bucket
+	dirty    bool // something was written
+	enqueued bool // a job among it
+}
+
+// bucket is the named bucket; nil when it is not there and create is false.
+func (r *records) bucket(name string, create bool) (*bbolt.Bucket, error) {
+	if b := r.buckets[name]; b != nil {
+		return b, nil
+	}
+	full := []byte(recordPrefix + name)
+	b := r.tx.Bucket(full)
+	if b == nil && create {
+		var err error
+		if b, err = r.tx.CreateBucket(full); err != nil {
+			return nil, fmt.Errorf("make bucket %s: %w", name, err)
+		}
+	}
+	if b != nil {
+		if r.buckets == nil {
+			r.buckets = map[string]*bbolt.Bucket{}
+		}
+		r.buckets[name] = b
+	}
+	return b, nil
+}
+
+// Get is the value at key.
+func (r *records) Get(bucket string, key []byte) ([]byte, error) {
+	b, err := r.bucket(bucket, false)
+	if err != nil {
+		return nil, err
+	}
+	if b != nil {
+		if v := b.Get(key); v != nil {
+			return v, nil
+		}
+	}
+	return nil, store.ErrNotFound
+}
+
+// Put stores a copy of value at key.
+func (r *records) Put(bucket string, key, value []byte) error {
+	b, err := r.writable(bucket)
+	if err != nil {
+		return err
+	}
+	if err := b.Put(key, bytes.Clone(value)); err != nil {
+		return fmt.Errorf("put into %s: %w", bucket, err)
+	}
+	return nil
+}
+
+// Delete removes key.
+func (r *records) Delete(bucket string, key []byte) error {
+	b, err := r.writable(bucket)
+	if err != nil {
+		return err
+	}
+	if err := b.Delete(key); err != nil {
+		return fmt.Errorf("delete from %s: %w", bucket, err)
+	}
+	return nil
+}
+
+func (r *records) writable(bucket string) (*bbolt.Bucket, error) {
+	if !r.tx.Writable() {
+		return nil, store.ErrReadOnly
+	}
+	r.dirty = true
+	return r.bucket(bucket, true)
+}
+
+// Scan walks a range of keys.
+func (r *records) Scan(bucket string, from, to []byte, reverse bool) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		b, err := r.bucket(bucket, false)
+		if err != nil {
+			yield(store.Entry{}, err)
+			return
+		}
+		if b == nil {
+			return
+		}
+		c := b.Cursor()
+		k, v := first(c, from, to, reverse)
+		for n := 0; k != nil && within(k, from, to); n++ {
+			if n%scanCheck == 0 && r.ctx.Err() != nil {
+				yield(store.Entry{}, r.ctx.Err())
+				return
+			}
+			if !yield(store.Entry{Key: k, Value: v}, nil) {
+				return
+			}
+			// A cursor is lost when its bucket changes: where one may, the place
+			// is sought again.
+			switch {
+			case !r.tx.Writable() && reverse:
+				k, v = c.Prev()
+			case !r.tx.Writable():
+				k, v = c.Next()
+			case reverse:
+				k, v = seekBefore(c, k)
+			default:
+				k, v = seekAfter(c, k)
+			}
+		}
+	}
+}
+
+// first is where a scan begins.
+func first(c *bbolt.Cursor, from, to []byte, reverse bool) (k, v []byte) {
+	switch {
+	case !reverse && len(from) == 0:
+		return c.First()
+	case !reverse:
+		return c.Seek(from)
+	case to == nil:
+		return c.Last()
+	default:
+		return seekBefore(c, to)
+	}
+}
+
+// seekAfter is the first entry with a greater key.
+func seekAfter(c *bbolt.Cursor, key []byte) (k, v []byte) {
+	k, v = c.Seek(key)
+	if k != nil && bytes.Equal(k, key) {
+		return c.Next()
+	}
+	return k, v
+}
+
+// seekBefore is the last entry with a smaller key.
+func seekBefore(c *bbolt.Cursor, key []byte) (k, v []byte) {
+	// First sees what Prev may not: inside a transaction Prev answers nil at
+	// each leaf that has been emptied, and goes on when called again.
+	if k, _ := c.First(); k == nil || bytes.Compare(k, key) >= 0 {
+		return nil, nil
+	}
+	if k, _ = c.Seek(key); k == nil {
+		k, v = c.Last() // all are smaller
+	} else {
+		k, v = c.Prev()
+	}
+	for k == nil {
+		k, v = c.Prev()
+	}
+	return k, v
+}
+
+func within(k, from, to []byte) bool {
+	return bytes.Compare(k, from) >= 0 && (to == nil || bytes.Compare(k, to) < 0)
+}

@@ -1,0 +1,226 @@
+// Package bolt keeps Sunloop's data in one bbolt file inside a data folder. A
+// [Store] is at once [store.Records], [store.Telemetry] and [store.Queue], so
+// that a record and the job that follows from it commit together.
+//
+// The file has one owner at a time. What a call has acknowledged is on stable
+// storage; concurrent writers share a commit. The package imports nothing of
+// Sunloop but store and series.
+package bolt
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"app.sunloop/backend/store"
+)
+
+// SchemaVersion is the layout that this package reads and writes. A file of an
+// older version is brought up to it by Open, a newer one is refused.
+const SchemaVersion = 1
+
+// Names of the file and of the note about its holder, inside the data folder.
+const (
+	fileName   = "sunloop.db"
+	holderName = "sunloop.holder"
+)
+
+// lockTimeout is how long Open waits for another process to let go.
+const lockTimeout = time.Second
+
+// growBytes is by how much the file grows beyond its need at a time: small, as
+// the file is all that a small site keeps.
+const growBytes = 1 << 20
+
+var (
+	metaBucket      = []byte("meta")
+	telemetryBucket = []byte("telemetry")
+	schemaKey       = []byte("schema")
+)
+
+// Options are what a Store cannot know by itself.
+type Options struct {
+	// Now is the clock, for the stamps of jobs. nil means time.Now.
+	Now func() time.Time
+}
+
+// Store is the embedded home of all data but objects. It is safe for
+// concurrent use.
+type Store struct {
+	db      *bbolt.DB
+	writes  *group
+	now     func() time.Time
+	ids     *idSource
+	notify  chan struct{}
+	holder  string
+	zones   sync.Map // zone name → *time.Location
+	sites   sync.Map // site id → *sync.Mutex: one writer of a site's telemetry
+	closing sync.Once
+}
+
+var (
+	_ store.Records = (*Store)(nil)
+	_ store.Queue   = (*Store)(nil)
+)
+
+// Open opens the data in folder dir, making both when they are not there. The
+// error is store.ErrLocked when another process has it, store.ErrNewer when a
+// newer version of Sunloop wrote it.
+func Open(dir string, o Options) (*Store, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make data folder: %w", err)
+	}
+	db, err := bbolt.Open(filepath.Join(dir, fileName), 0o600, &bbolt.Options{
+		Timeout:         lockTimeout,
+		FreelistType:    bbolt.FreelistMapType,
+		InitialMmapSize: mapBytes(),
+	})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return nil, lockedError(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open data in %s: %w", dir, err)
+	}
+	db.AllocSize = growBytes
+	s := &Store{
+		db:     db,
+		writes: &group{db: db},
+		now:    o.Now,
+		ids:    newIDSource(),
+		notify: make(chan struct{}, 1),
+		holder: filepath.Join(dir, holderName),
+	}
+	if err := s.prepare(dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("open data in %s: %w", dir, err), db.Close())
+	}
+	return s, nil
+}
+
+// prepare brings the schema up to date and leaves word of who holds the file.
+func (s *Store) prepare(dir string) error {
+	err := s.db.Update(func(tx *bbolt.Tx) error {
+		meta, err := tx.CreateBucketIfNotExists(metaBucket)
+		if err != nil {
+			return err
+		}
+		if b := meta.Get(schemaKey); len(b) == 4 {
+			if v := binary.BigEndian.Uint32(b); v > SchemaVersion {
+				return fmt.Errorf("%w: schema %d, this one knows up to %d", store.ErrNewer, v, SchemaVersion)
+			}
+		}
+		for _, name := range [][]byte{telemetryBucket, jobsBucket, dueBucket, runningBucket, uniqueBucket, deadBucket} {
+			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+				return err
+			}
+		}
+		return meta.Put(schemaKey, binary.BigEndian.AppendUint32(nil, SchemaVersion))
+	})
+	if err != nil {
+		return err
+	}
+	// A new file is safe only when its name is too.
+	if err := syncFolder(dir); err != nil {
+		return err
+	}
+	note, err := json.Marshal(holderNote{os.Getpid(), filepath.Base(os.Args[0]), s.now().UTC()})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(s.holder, note, 0o600)
+}
+
+// Schema is the version of the layout on disk.
+func (s *Store) Schema(ctx context.Context) (int, error) {
+	var v int
+	err := s.view(ctx, func(tx *bbolt.Tx) error {
+		v = int(binary.BigEndian.Uint32(tx.Bucket(metaBucket).Get(schemaKey)))
+		return nil
+	})
+	return v, err
+}
+
+// Close waits for running transactions and lets go of the file.
+func (s *Store) Close() error {
+	var err error
+	s.closing.Do(func() {
+		// The note goes first: after Close it could be the next holder's.
+		if rm := os.Remove(s.holder); rm != nil && !errors.Is(rm, os.ErrNotExist) {
+			err = rm
+		}
+		err = errors.Join(err, s.db.Close())
+	})
+	if err != nil {
+		return fmt.Errorf("close data: %w", err)
+	}
+	return nil
+}
+
+// Backup writes a consistent copy of the file as it is now to w and answers
+// its size in bytes. Writers go on; the file may grow while a slow w is
+// written to, so give it a local file.
+func (s *Store) Backup(ctx context.Context, w io.Writer) (int64, error) {
+	var n int64
+	err := s.view(ctx, func(tx *bbolt.Tx) (err error) {
+		n, err = tx.WriteTo(w)
+		return err
+	})
+	if err != nil {
+		return n, fmt.Errorf("back up data: %w", err)
+	}
+	return n, nil
+}
+
+// holderNote says who has the data folder open.
+type holderNote struct {
+	PID     int       `json:"pid"`
+	Program string    `json:"program"`
+	Since   time.Time `json:"since"`
+}
+
+// lockedError is ErrLocked with what the holder left as a note, if it did.
+func lockedError(dir string) error {
+	var note holderNote
+	b, err := os.ReadFile(filepath.Join(dir, holderName))
+	if err != nil || json.Unmarshal(b, &note) != nil || note.PID == 0 {
+		return fmt.Errorf("%w: another process holds %s", store.ErrLocked, dir)
+	}
+	return fmt.Errorf("%w: %s (process %d) holds %s since %s",
+		store.ErrLocked, strconv.Quote(note.Program), note.PID, dir, note.Since.Format(time.RFC3339))
+}
+
+// mapBytes is the address space to set aside, so that a growing file seldom
+// has to be mapped anew, for which all readers would have to end. Windows would
+// make the file that large.
+func mapBytes() int {
+	if runtime.GOOS == "windows" || strconv.IntSize < 64 {
+		return 0
+	}
+	return 1 << 30
+}
+
+// syncFolder makes names in a folder durable. Windows has no such call.
+func syncFolder(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

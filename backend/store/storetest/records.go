@@ -1,0 +1,475 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"app.sunloop/backend/store"
+)
+
+// Records asserts what store.Records promises.
+func Records(t *testing.T, open Open) {
+	for _, c := range []struct {
+		name string
+		run  func(t *testing.T, h Home)
+	}{
+		{"absent", recordsAbsent},
+		{"rollback", recordsRollback},
+		{"read only", recordsReadOnly},
+		{"copies", recordsCopies},
+		{"scan", recordsScan},
+		{"scan while writing", recordsScanWriting},
+		{"model", recordsModel},
+		{"table", recordsTable},
+		{"concurrent", recordsConcurrent},
+		{"cancelled", recordsCancelled},
+		{"panic", recordsPanic},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.run(t, open(t, newClock().Now)) })
+	}
+}
+
+func put(t *testing.T, h store.Records, bucket string, kv ...string) {
+	t.Helper()
+	ok(t, h.Update(t.Context(), func(tx store.Tx) error {
+		for i := 0; i < len(kv); i += 2 {
+			if err := tx.Put(bucket, []byte(kv[i]), []byte(kv[i+1])); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+func get(t *testing.T, h store.Records, bucket, key string) (value string, err error) {
+	t.Helper()
+	err = h.View(t.Context(), func(tx store.Tx) error {
+		v, err := tx.Get(bucket, []byte(key))
+		value = string(v)
+		return err
+	})
+	return value, err
+}
+
+func keys(tx store.Tx, bucket, from, to string, reverse bool) ([]string, error) {
+	var end []byte
+	if to != "" {
+		end = []byte(to)
+	}
+	out := []string{}
+	for e, err := range tx.Scan(bucket, []byte(from), end, reverse) {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, string(e.Key))
+	}
+	return out, nil
+}
+
+func recordsAbsent(t *testing.T, h Home) {
+	for _, bucket := range []string{"none", "some"} {
+		if _, err := get(t, h, bucket, "k"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("Get of an absent key of %s: %v", bucket, err)
+		}
+		ok(t, h.Update(t.Context(), func(tx store.Tx) error { return tx.Delete(bucket, []byte("k")) }))
+		put(t, h, "some", "other", "")
+	}
+	if v, err := get(t, h, "some", "other"); v != "" || err != nil {
+		t.Errorf("an empty value reads as %q, %v", v, err)
+	}
+}
+
+func recordsRollback(t *testing.T, h Home) {
+	put(t, h, "b", "k", "old")
+	stop := errors.New("stop")
+	err := h.Update(t.Context(), func(tx store.Tx) error {
+		if err := errors.Join(tx.Put("b", []byte("k"), []byte("new")), tx.Put("c", []byte("x"), nil)); err != nil {
+			return err
+		}
+		if err := tx.Enqueue(store.Job{Kind: "k"}); err != nil {
+			return err
+		}
+		return stop
+	})
+	if err != stop { //nolint:errorlint // it must be the very error
+		t.Errorf("Update returned %v", err)
+	}
+	if v, _ := get(t, h, "b", "k"); v != "old" {
+		t.Errorf("after a rollback the value is %q", v)
+	}
+	if waiting, _, _, err := h.Counts(t.Context()); waiting != 0 || err != nil {
+		t.Errorf("after a rollback %d jobs wait, %v", waiting, err)
+	}
+}
+
+func recordsReadOnly(t *testing.T, h Home) {
+	put(t, h, "b", "k", "v")
+	ok(t, h.View(t.Context(), func(tx store.Tx) error {
+		for name, err := range map[string]error{
+			"Put":           tx.Put("b", []byte("k"), nil),
+			"Put, new":      tx.Put("c", []byte("k"), nil),
+			"Delete":        tx.Delete("b", []byte("k")),
+			"Delete absent": tx.Delete("c", []byte("k")),
+			"Enqueue":       tx.Enqueue(store.Job{Kind: "k"}),
+		} {
+			if !errors.Is(err, store.ErrReadOnly) {
+				t.Errorf("%s in a View: %v", name, err)
+			}
+		}
+		return nil
+	}))
+}
+
+func recordsCopies(t *testing.T, h Home) {
+	key, value := []byte("key"), []byte("value")
+	ok(t, h.Update(t.Context(), func(tx store.Tx) error {
+		if err := tx.Put("b", key, value); err != nil {
+			return err
+		}
+		copy(key, "xxx")
+		copy(value, "xxxxx")
+		return nil
+	}))
+	if v, err := get(t, h, "b", "key"); v != "value" || err != nil {
+		t.Errorf("got %q, %v", v, err)
+	}
+}
+
+func recordsScan(t *testing.T, h Home) {
+	put(t, h, "b", "a", "1", "b", "2", "ba", "3", "c", "4", "\xff", "5")
+	for _, c := range []struct {
+		from, to string
+		reverse  bool
+		want     []string
+	}{
+		{"", "", false, []string{"a", "b", "ba", "c", "\xff"}},
+		{"", "", true, []string{"\xff", "c", "ba", "b", "a"}},
+		{"b", "c", false, []string{"b", "ba"}},
+		{"b", "c", true, []string{"ba", "b"}},
+		{"aa", "bz", true, []string{"ba", "b"}},
+		{"c", "", false, []string{"c", "\xff"}},
+		{"d", "e", true, []string{}},
+		{"c", "b", false, []string{}},
+		{"c", "b", true, []string{}},
+	} {
+		ok(t, h.View(t.Context(), func(tx store.Tx) error {
+			got, err := keys(tx, "b", c.from, c.to, c.reverse)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("Scan(%q, %q, %v): %s", c.from, c.to, c.reverse, diff)
+			}
+			return err
+		}))
+	}
+	ok(t, h.View(t.Context(), func(tx store.Tx) error {
+		for e, err := range tx.Scan("b", nil, nil, false) {
+			if err != nil || string(e.Key) != "a" || string(e.Value) != "1" {
+				t.Errorf("first entry %q=%q, %v", e.Key, e.Value, err)
+			}
+			break // and no more is yielded
+		}
+		none, err := keys(tx, "absent", "", "", true)
+		if len(none) != 0 {
+			t.Errorf("absent bucket has %q", none)
+		}
+		return err
+	}))
+}
+
+// recordsScanWriting deletes and adds what a scan passes.
+func recordsScanWriting(t *testing.T, h Home) {
+	const n = 500
+	ok(t, h.Update(t.Context(), func(tx store.Tx) error {
+		for i := range n {
+			if err := tx.Put("b", fmt.Appendf(nil, "%04d", i), nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	for _, reverse := range []bool{false, true} {
+		ok(t, h.Update(t.Context(), func(tx store.Tx) error {
+			seen := 0
+			for e, err := range tx.Scan("b", nil, nil, reverse) {
+				if err != nil {
+					return err
+				}
+				seen++
+				other := append([]byte("z"), e.Key...)
+				if reverse {
+					other[0] = 'A' // behind the scan
+				} else {
+					other[0] = '-' // behind it as well
+				}
+				if err := errors.Join(tx.Delete("b", slices.Clone(e.Key)), tx.Put("b", other, nil)); err != nil {
+					return err
+				}
+			}
+			if seen != n {
+				t.Errorf("reverse %v: saw %d of %d", reverse, seen, n)
+			}
+			return nil
+		}))
+	}
+}
+
+// recordsModel compares random transactions with a map.
+func recordsModel(t *testing.T, h Home) {
+	model := map[string]string{}
+	round := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		round++
+		if round > 40 { // each is a durable commit
+			return
+		}
+		next := map[string]string{}
+		for k, v := range model {
+			next[k] = v
+		}
+		fail := rapid.Bool().Draw(rt, "fail")
+		key := rapid.StringMatching(`[ab\x00\xff]{1,3}`)
+		type op struct {
+			Delete     bool
+			Key, Value string
+		}
+		ops := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) op {
+			return op{rapid.Bool().Draw(t, "delete"), key.Draw(t, "key"), rapid.String().Draw(t, "value")}
+		}), 0, 8).Draw(rt, "ops")
+		for _, o := range ops {
+			if o.Delete {
+				delete(next, o.Key)
+			} else {
+				next[o.Key] = o.Value
+			}
+		}
+		stop := errors.New("stop")
+		err := h.Update(context.Background(), func(tx store.Tx) error {
+			for _, o := range ops {
+				err := tx.Put("m", []byte(o.Key), []byte(o.Value))
+				if o.Delete {
+					err = tx.Delete("m", []byte(o.Key))
+				}
+				if err != nil {
+					return err
+				}
+			}
+			if fail {
+				return stop
+			}
+			return nil
+		})
+		if fail != errors.Is(err, stop) {
+			rt.Fatal(err)
+		}
+		if !fail {
+			model = next
+		}
+		got := map[string]string{}
+		var order []string
+		err = h.View(context.Background(), func(tx store.Tx) error {
+			for e, err := range tx.Scan("m", nil, nil, false) {
+				if err != nil {
+					return err
+				}
+				got[string(e.Key)] = string(e.Value)
+				order = append(order, string(e.Key))
+			}
+			return nil
+		})
+		if err != nil || !slices.IsSorted(order) {
+			rt.Fatalf("%v, order %q", err, order)
+		}
+		if diff := cmp.Diff(model, got); diff != "" {
+			rt.Fatal(diff)
+		}
+	})
+}
+
+type person struct{ Customer, ID, Name string }
+
+var people = store.Table[person]{
+	Bucket: "people",
+	Key:    func(p person) []byte { return store.Key(p.Customer, p.ID) },
+	Indexes: []store.Index[person]{{Name: "name", Key: func(p person) []byte {
+		if p.Name == "" {
+			return nil
+		}
+		return store.Key(p.Customer, p.Name)
+	}}},
+}
+
+func recordsTable(t *testing.T, h Home) {
+	ctx := t.Context()
+	ok(t, h.Update(ctx, func(tx store.Tx) error {
+		for i := range 10 {
+			// Names repeat and fall as ids rise.
+			if err := people.Insert(tx, person{"c1", strconv.Itoa(i), string(rune('z' - i/2))}); err != nil {
+				return err
+			}
+		}
+		return errors.Join(people.Put(tx, person{"c2", "0", "x"}), people.Put(tx, person{"c1", "nameless", ""}))
+	}))
+	if err := h.Update(ctx, func(tx store.Tx) error { return people.Insert(tx, person{"c2", "0", "y"}) }); !errors.Is(err, store.ErrExists) {
+		t.Errorf("Insert of a key twice: %v", err)
+	}
+	ok(t, h.Update(ctx, func(tx store.Tx) error {
+		// Index entries follow a change and a deletion.
+		return errors.Join(people.Put(tx, person{"c1", "0", "a"}), people.Delete(tx, store.Key("c1", "9")), people.Delete(tx, store.Key("c1", "none")))
+	}))
+	list := func(q store.Query) (ids []string) {
+		ok(t, h.View(ctx, func(tx store.Tx) error {
+			for {
+				page, next, err := people.List(tx, q)
+				if err != nil {
+					return err
+				}
+				if q.Limit > 0 && len(page) > q.Limit {
+					t.Errorf("page of %d with limit %d", len(page), q.Limit)
+				}
+				for _, p := range page {
+					ids = append(ids, p.Customer+p.ID)
+				}
+				if q.Cursor = next; next == "" {
+					return nil
+				}
+			}
+		}))
+		return ids
+	}
+	byName := []string{"c10", "c18", "c16", "c17", "c14", "c15", "c12", "c13", "c11"}
+	reversed := slices.Clone(byName)
+	slices.Reverse(reversed)
+	for _, limit := range []int{0, 1, 2, 9, 100} {
+		c1 := store.Key("c1")
+		if diff := cmp.Diff(byName, list(store.Query{Index: "name", Prefix: c1, Limit: limit})); diff != "" {
+			t.Errorf("by name, limit %d: %s", limit, diff)
+		}
+		if diff := cmp.Diff(reversed, list(store.Query{Index: "name", Prefix: c1, Limit: limit, Reverse: true})); diff != "" {
+			t.Errorf("by name, reversed, limit %d: %s", limit, diff)
+		}
+		if got := list(store.Query{Limit: limit}); len(got) != 11 || got[10] != "c20" {
+			t.Errorf("all, limit %d: %q", limit, got)
+		}
+	}
+	err := h.View(ctx, func(tx store.Tx) error {
+		_, next, err := people.List(tx, store.Query{Prefix: store.Key("c1"), Limit: 1})
+		if err != nil {
+			return err
+		}
+		_, _, err = people.List(tx, store.Query{Prefix: store.Key("c2"), Cursor: next})
+		return err
+	})
+	if err == nil {
+		t.Error("a cursor of another customer's list is taken")
+	}
+	ok(t, h.View(ctx, func(tx store.Tx) error {
+		p, err := people.Get(tx, store.Key("c1", "0"))
+		if p.Name != "a" {
+			t.Errorf("got %+v", p)
+		}
+		return err
+	}))
+}
+
+// recordsConcurrent counts in one key from many goroutines; every third fails
+// after it has written, which must undo its own work only.
+func recordsConcurrent(t *testing.T, h Home) {
+	const writers, each = 20, 15
+	stop := errors.New("stop")
+	var wg sync.WaitGroup
+	errs := make(chan error, writers*each)
+	for w := range writers {
+		wg.Go(func() {
+			for i := range each {
+				fail := (w+i)%3 == 0
+				err := h.Update(t.Context(), func(tx store.Tx) error {
+					v, err := tx.Get("n", []byte("n"))
+					if err != nil && !errors.Is(err, store.ErrNotFound) {
+						return err
+					}
+					n, _ := strconv.Atoi(string(v))
+					if err := tx.Put("n", []byte("n"), []byte(strconv.Itoa(n+1))); err != nil {
+						return err
+					}
+					if fail {
+						return stop
+					}
+					return tx.Enqueue(store.Job{Kind: "count"})
+				})
+				if fail != errors.Is(err, stop) || !fail && err != nil {
+					errs <- fmt.Errorf("fail %v: %w", fail, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		t.Error(err)
+	}
+	want := 0
+	for w := range writers {
+		for i := range each {
+			if (w+i)%3 != 0 {
+				want++
+			}
+		}
+	}
+	if v, err := get(t, h, "n", "n"); v != strconv.Itoa(want) || err != nil {
+		t.Errorf("counted %s, want %d, %v", v, want, err)
+	}
+	if waiting, _, _, err := h.Counts(t.Context()); waiting != want || err != nil {
+		t.Errorf("%d jobs wait, want %d, %v", waiting, want, err)
+	}
+}
+
+func recordsCancelled(t *testing.T, h Home) {
+	put(t, h, "b", "k", "v")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ran := false
+	fn := func(store.Tx) error { ran = true; return nil }
+	if err := h.View(ctx, fn); !errors.Is(err, context.Canceled) || ran {
+		t.Errorf("View with a cancelled context: %v, ran %v", err, ran)
+	}
+	if err := h.Update(ctx, fn); !errors.Is(err, context.Canceled) || ran {
+		t.Errorf("Update with a cancelled context: %v, ran %v", err, ran)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	err := h.View(ctx, func(tx store.Tx) error {
+		cancel()
+		_, err := keys(tx, "b", "", "", false)
+		return err
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Scan with a cancelled context: %v", err)
+	}
+}
+
+// recordsPanic asserts that a panic reaches its owner and leaves the home sound.
+func recordsPanic(t *testing.T, h Home) {
+	func() {
+		defer func() {
+			if p := recover(); p != "oops" {
+				t.Errorf("recovered %v", p)
+			}
+		}()
+		_ = h.Update(t.Context(), func(tx store.Tx) error {
+			if err := tx.Put("b", []byte("k"), nil); err != nil {
+				return err
+			}
+			panic("oops")
+		})
+	}()
+	if _, err := get(t, h, "b", "k"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a panicked transaction left its work: %v", err)
+	}
+	put(t, h, "b", "k", "v")
+}
