@@ -1,0 +1,141 @@
+package artifact
+
+import (
+	"app.sunloop/engine/learn/frame"
+	"app.sunloop/engine/learn/neural"
+	"app.sunloop/engine/learn/quantile"
+	"app.sunloop/engine/learn/tree"
+)
+
+// missingRight marks a node in the high bit of its feature.
+const missingRight = 1 << 15
+
+// Ensemble appends e.
+func (e *Encoder) Ensemble(t *tree.Ensemble) {
+	e.Uint32(uint32(t.Features))
+	e.Float32(t.Base)
+	e.Uint32(uint32(len(t.Trees)))
+	for _, tr := range t.Trees {
+		e.Uint16(uint16(len(tr.Nodes)))
+		for _, n := range tr.Nodes {
+			f := n.Feature
+			if n.MissingRight {
+				f |= missingRight
+			}
+			e.Uint16(f)
+			e.Float32(n.Threshold)
+			e.Uint16(uint16(n.Left))
+			e.Uint16(uint16(n.Right))
+		}
+		for _, v := range tr.Leaves {
+			e.Float32(v)
+		}
+	}
+}
+
+// Ensemble takes one and checks it.
+func (d *Decoder) Ensemble() *tree.Ensemble {
+	t := &tree.Ensemble{Features: int(d.Uint32()), Base: d.Float32()}
+	t.Trees = make([]tree.Tree, d.Length(6))
+	for i := range t.Trees {
+		n := int(d.Uint16())
+		if n*14 > len(d.b) {
+			d.Fail("a tree of %d nodes in %d bytes", n, len(d.b))
+			return t
+		}
+		tr := tree.Tree{Nodes: make([]tree.Node, n), Leaves: make([]float32, n+1)}
+		for k := range tr.Nodes {
+			f := d.Uint16()
+			tr.Nodes[k] = tree.Node{Feature: f &^ missingRight, MissingRight: f&missingRight != 0,
+				Threshold: d.Float32(), Left: int16(d.Uint16()), Right: int16(d.Uint16())}
+		}
+		for k := range tr.Leaves {
+			tr.Leaves[k] = d.Float32()
+		}
+		t.Trees[i] = tr
+	}
+	if d.err == nil {
+		if err := t.Check(); err != nil {
+			d.Fail("%v", err)
+		}
+	}
+	return t
+}
+
+// Network appends n.
+func (e *Encoder) Network(n *neural.Network) {
+	e.Float64s(n.Quantiles)
+	e.Float32s(n.Mean)
+	e.Float32s(n.Deviation)
+	e.Uint32(uint32(len(n.Layers)))
+	for _, l := range n.Layers {
+		e.Uint32(uint32(l.In))
+		e.Uint32(uint32(l.Out))
+		e.Float32s(l.Weights)
+		e.Float32s(l.Bias)
+	}
+}
+
+// Network takes one and checks it.
+func (d *Decoder) Network() *neural.Network {
+	n := &neural.Network{Quantiles: d.Float64s(), Mean: d.Float32s(), Deviation: d.Float32s()}
+	n.Layers = make([]neural.Layer, d.Length(16))
+	for i := range n.Layers {
+		n.Layers[i] = neural.Layer{In: int(d.Uint32()), Out: int(d.Uint32()), Weights: d.Float32s(), Bias: d.Float32s()}
+	}
+	if d.err == nil {
+		if err := n.Check(); err != nil {
+			d.Fail("%v", err)
+		}
+	}
+	return n
+}
+
+// Binner appends b.
+func (e *Encoder) Binner(b *frame.Binner) {
+	e.Uint32(uint32(len(b.Edges)))
+	for _, v := range b.Edges {
+		e.Float32s(v)
+	}
+}
+
+// Binner takes one.
+func (d *Decoder) Binner() *frame.Binner {
+	b := &frame.Binner{Edges: make([][]float32, d.Length(4))}
+	for i := range b.Edges {
+		b.Edges[i] = d.Float32s()
+		if len(b.Edges[i]) >= frame.MaxBins {
+			d.Fail("feature %d has %d bin edges", i, len(b.Edges[i]))
+		}
+	}
+	return b
+}
+
+// Calibrator appends c.
+func (e *Encoder) Calibrator(c *quantile.Calibrator) {
+	e.Float64s(c.Quantiles)
+	e.Uint32(uint32(c.Low))
+	e.Uint32(uint32(c.High))
+	e.Float32(c.Floor)
+	e.Float64(c.Gamma)
+	e.Float64s(c.Levels)
+	e.Uint32(uint32(len(c.Pools)))
+	for _, p := range c.Pools {
+		e.Float32s(p)
+	}
+}
+
+// Calibrator takes one and checks it.
+func (d *Decoder) Calibrator() *quantile.Calibrator {
+	c := &quantile.Calibrator{Quantiles: d.Float64s(), Low: int(int32(d.Uint32())), High: int(int32(d.Uint32())), Floor: d.Float32(), Gamma: d.Float64(), Levels: d.Float64s()}
+	c.Pools = make([][]float32, d.Length(4))
+	for i := range c.Pools {
+		c.Pools[i] = d.Float32s()
+	}
+	if d.err == nil {
+		if err := c.Check(); err != nil {
+			d.Fail("%v", err)
+		}
+	}
+	return c
+}
