@@ -48,7 +48,7 @@ func (r Region) Cell(x, y int) Cell {
 // never drawn. A wide character cut by the region's edge becomes a space.
 func (r Region) Put(x, y int, text string, s Style) int {
 	gy := y + r.rect.Y
-	row := gy >= r.clip.Y && gy < r.clip.Y+r.clip.H
+	row := r.clip.W > 0 && gy >= r.clip.Y && gy < r.clip.Y+r.clip.H
 	left, right := r.clip.X, r.clip.X+r.clip.W
 	for len(text) > 0 {
 		cluster, w := next(text)
