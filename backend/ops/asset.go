@@ -1,0 +1,232 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+)
+
+// assets are keyed by site and id. Within a customer an id is added once; two
+// files of two sites may still name their units alike, and then the site says
+// which is meant.
+var assets = store.Table[api.Asset]{
+	Bucket: "assets",
+	Key:    assetKey,
+	Indexes: []store.Index[api.Asset]{
+		{Name: "id", Key: func(a api.Asset) []byte { return store.Key(a.AssetID, a.CustomerID) }},
+		{Name: "customer", Key: func(a api.Asset) []byte { return store.Key(a.CustomerID) }},
+	},
+}
+
+func assetKey(a api.Asset) []byte { return store.Key(a.SiteID, a.AssetID) }
+
+func assetOwner(a api.Asset) (customer, site, asset string) { return a.CustomerID, a.SiteID, a.AssetID }
+
+func countAssets(tx store.Tx, siteID string) (int, error) {
+	n := 0
+	prefix := store.Key(siteID)
+	for _, err := range tx.Scan(assets.Bucket, prefix, store.After(prefix), false) {
+		if err != nil {
+			return 0, fmt.Errorf("count the assets of site %s: %w", siteID, err)
+		}
+		n++
+	}
+	return n, nil
+}
+
+// Asset is an asset within the scope; [api.ErrAssetNotFound] when there is
+// none of that id, [api.ErrSiteNotPermitted] when all are others'.
+func (s *Service) Asset(ctx context.Context, scope api.Scope, ref api.AssetRef) (api.Asset, error) {
+	var asset api.Asset
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		list, _, err := assets.List(tx, store.Query{Index: "id", Prefix: store.Key(ref.AssetID)})
+		if err != nil {
+			return fmt.Errorf("look up asset %s: %w", ref.AssetID, err)
+		}
+		there := len(list) > 0
+		list = allowed(list, scope, api.ListQuery{CustomerID: ref.CustomerID, SiteID: ref.SiteID}, assetOwner)
+		switch {
+		case len(list) > 0:
+			asset = list[0]
+			return nil
+		case there && ref.CustomerID == "" && ref.SiteID == "":
+			return api.ErrSiteNotPermitted
+		case ref.SiteID != "" && !scope.CanSite(ref.SiteID):
+			return api.ErrSiteNotPermitted
+		default:
+			return api.ErrAssetNotFound
+		}
+	})
+	return asset, err
+}
+
+// Assets lists the assets within the scope by id.
+func (s *Service) Assets(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Asset, string, error) {
+	var all []api.Asset
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		sq := store.Query{}
+		switch {
+		case q.SiteID != "":
+			sq.Prefix = store.Key(q.SiteID)
+		case q.CustomerID != "":
+			sq.Index, sq.Prefix = "customer", store.Key(q.CustomerID)
+		}
+		var err error
+		all, _, err = assets.List(tx, sq)
+		return err
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("list assets: %w", err)
+	}
+	all = allowed(all, scope, q, assetOwner)
+	slices.SortStableFunc(all, func(a, b api.Asset) int {
+		return cmp.Or(strings.Compare(a.AssetID, b.AssetID), strings.Compare(a.SiteID, b.SiteID))
+	})
+	return page(all, q)
+}
+
+// SiteAssets are all assets of a site by id, for the service itself.
+func (s *Service) SiteAssets(ctx context.Context, siteID string) ([]api.Asset, error) {
+	var list []api.Asset
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		var err error
+		list, _, err = assets.List(tx, store.Query{Prefix: store.Key(siteID)})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the assets of site %s: %w", siteID, err)
+	}
+	return list, nil
+}
+
+// AddAsset stores a new asset. Without a site it goes to the customer's only
+// one, or to a new site made for it; without a customer it is the site's, or
+// the only one of the scope. A second asset of that id is a 409.
+func (s *Service) AddAsset(ctx context.Context, scope api.Scope, asset api.Asset) (api.Asset, error) {
+	if err := checkAsset(asset); err != nil {
+		return api.Asset{}, err
+	}
+	want := asset
+	err := s.records.Update(ctx, func(tx store.Tx) error {
+		asset = want
+		site, err := s.home(tx, scope, asset)
+		if err != nil {
+			return err
+		}
+		asset.SiteID, asset.CustomerID = site.SiteID, site.CustomerID
+		same, _, err := assets.List(tx, store.Query{Index: "id", Prefix: store.Key(asset.AssetID, asset.CustomerID), Limit: 1})
+		if err != nil {
+			return fmt.Errorf("look up asset %s: %w", asset.AssetID, err)
+		}
+		if len(same) > 0 {
+			return api.Conflict("Asset %s exists already", asset.AssetID).With("site_id", same[0].SiteID)
+		}
+		if asset.Timezone == "" {
+			asset.Timezone = site.Timezone
+		}
+		asset.CreatedAt = api.At(s.now())
+		if err := assets.Put(tx, asset); err != nil {
+			return fmt.Errorf("store asset %s: %w", asset.AssetID, err)
+		}
+		return s.Note(tx, Note{Phase: api.PhaseAct, Title: "Asset added", Description: asset.Name, SiteID: asset.SiteID,
+			CustomerID: asset.CustomerID, AssetID: asset.AssetID, Actor: scope.Actor})
+	})
+	return asset, err
+}
+
+// home finds or makes the site of a new asset.
+func (s *Service) home(tx store.Tx, scope api.Scope, asset api.Asset) (api.Site, error) {
+	customer := asset.CustomerID
+	if customer == "" && len(scope.Customers) == 1 && scope.Customers[0] != api.Every {
+		customer = scope.Customers[0]
+	}
+	siteID := asset.SiteID
+	if siteID == "" {
+		if customer == "" {
+			return api.Site{}, api.MissingField("customer_id")
+		}
+		own, err := s.sites(tx, scope, api.ListQuery{CustomerID: customer})
+		if err != nil {
+			return api.Site{}, fmt.Errorf("list the sites of customer %s: %w", customer, err)
+		}
+		if len(own) == 1 {
+			return own[0], nil
+		}
+		siteID = customer + " " + asset.Location
+	}
+	site, err := sites.Get(tx, store.Key(siteID))
+	if err == nil {
+		if asset.CustomerID != "" && asset.CustomerID != site.CustomerID {
+			return site, api.Conflict("Site %s belongs to another customer", siteID)
+		}
+		return site, scope.Check(site.CustomerID, siteID)
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return site, fmt.Errorf("read site %s: %w", siteID, err)
+	}
+	site = api.Site{SiteID: siteID, CustomerID: customer, Location: asset.Location, Timezone: asset.Timezone,
+		Latitude: asset.Latitude, Longitude: asset.Longitude}
+	if err := checkSite(site); err != nil {
+		return site, err
+	}
+	return s.newSite(tx, scope, site)
+}
+
+func checkAsset(a api.Asset) error {
+	for _, f := range []struct{ name, value string }{{"asset_id", a.AssetID}, {"name", a.Name}, {"type", a.Type}} {
+		if err := checkID(f.name, f.value); err != nil {
+			return err
+		}
+	}
+	switch {
+	case a.CapacityKW == 0:
+		return api.MissingField("capacity_kw")
+	case !finite(a.CapacityKW) || a.CapacityKW < 0 || a.CapacityKW > 1e8:
+		return api.InvalidField("capacity_kw", fmt.Sprintf("%g is not a positive number of kilowatts", a.CapacityKW))
+	case a.Location == "":
+		return api.MissingField("location")
+	}
+	for _, c := range a.Components {
+		for _, f := range []struct{ name, value string }{{"oem", c.OEM}, {"model", c.Model}, {"serial", c.Serial}} {
+			if f.value == "" {
+				return api.MissingField("components." + f.name)
+			}
+		}
+	}
+	return checkSite(api.Site{SiteID: "-", Timezone: a.Timezone, Latitude: a.Latitude, Longitude: a.Longitude,
+		TiltDeg: a.TiltDeg, AzimuthDeg: a.AzimuthDeg, CapacityKW: a.RatedPowerKW})
+}
+
+// EnsureAsset stores an asset that a file named, unless the site has one of
+// that id, and answers the one that is there.
+func (s *Service) EnsureAsset(tx store.Tx, asset api.Asset) (api.Asset, bool, error) {
+	there, err := assets.Get(tx, assetKey(asset))
+	if err == nil {
+		return there, false, nil
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return asset, false, fmt.Errorf("read asset %s: %w", asset.AssetID, err)
+	}
+	asset.CreatedAt = api.At(s.now())
+	return asset, true, assets.Put(tx, asset)
+}
+
+// EnsureSite stores a site that an upload named, unless there is one, and
+// answers the one that is there.
+func (s *Service) EnsureSite(tx store.Tx, site api.Site, actor string) (api.Site, bool, error) {
+	there, err := sites.Get(tx, store.Key(site.SiteID))
+	if err == nil {
+		return there, false, nil
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return site, false, fmt.Errorf("read site %s: %w", site.SiteID, err)
+	}
+	site, err = s.newSite(tx, api.Unlimited(actor), site)
+	return site, true, err
+}

@@ -1,0 +1,116 @@
+package ops
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+)
+
+// Service answers for the records of all customers. It is safe for concurrent
+// use; all of its state is in the store.
+type Service struct {
+	records   store.Records
+	telemetry store.Telemetry
+	now       func() time.Time
+}
+
+// New makes a Service over a store. now is the plant's clock: what the
+// telemetry's stamps are compared with.
+func New(records store.Records, telemetry store.Telemetry, now func() time.Time) *Service {
+	return &Service{records: records, telemetry: telemetry, now: now}
+}
+
+// NewID makes an id: the kind's prefix, then a ULID, so that ids of one kind
+// sort by the time they were made.
+func NewID(prefix string, at time.Time) string {
+	return prefix + "_" + ulid.MustNew(ulid.Timestamp(at), rand.Reader).String()
+}
+
+func (s *Service) id(prefix string) string { return NewID(prefix, s.now()) }
+
+// allowed drops what is outside the scope or not asked for. It keeps the
+// order of the list.
+func allowed[T any](list []T, scope api.Scope, q api.ListQuery, owner func(T) (customer, site, asset string)) []T {
+	return slices.DeleteFunc(list, func(v T) bool {
+		customer, site, asset := owner(v)
+		return !scope.Allows(customer, site) ||
+			q.CustomerID != "" && q.CustomerID != customer ||
+			q.SiteID != "" && q.SiteID != site ||
+			q.AssetID != "" && q.AssetID != asset
+	})
+}
+
+// list reads a table page by page until the page that was asked for is full
+// of records within the scope. The prefix narrows as far as the ids of q do.
+func list[T any](ctx context.Context, s *Service, t store.Table[T], sq store.Query, scope api.Scope, q api.ListQuery,
+	owner func(T) (customer, site, asset string)) (records []T, next string, err error) {
+	limit := q.Limit
+	if limit <= 0 {
+		limit = api.DefaultLimit
+	}
+	sq.Cursor = q.Cursor
+	err = s.records.View(ctx, func(tx store.Tx) error {
+		records, next = nil, ""
+		for at := sq; ; at.Cursor = next {
+			// One record more than is missing is never read, so that the
+			// cursor stands behind the last record that is handed out.
+			at.Limit = limit - len(records)
+			part, cursor, err := t.List(tx, at)
+			if err != nil {
+				if q.Cursor != "" {
+					return api.InvalidParameter("cursor", "it is not of this list")
+				}
+				return err
+			}
+			next = cursor
+			records = append(records, allowed(part, scope, q, owner)...)
+			if next == "" || len(records) >= limit {
+				return nil
+			}
+		}
+	})
+	return records, next, err
+}
+
+// page cuts a list that was sorted in memory; its cursor is a count.
+func page[T any](list []T, q api.ListQuery) ([]T, string, error) {
+	from := 0
+	if q.Cursor != "" {
+		n, err := strconv.Atoi(q.Cursor)
+		if err != nil || n < 0 {
+			return nil, "", api.InvalidParameter("cursor", "it is not of this list")
+		}
+		from = min(n, len(list))
+	}
+	limit := q.Limit
+	if limit <= 0 {
+		limit = api.DefaultLimit
+	}
+	to := min(from+limit, len(list))
+	next := ""
+	if to < len(list) {
+		next = strconv.Itoa(to)
+	}
+	return list[from:to], next, nil
+}
+
+// found turns the store's absence into the contract's refusal.
+func found(err error, refusal *api.Error, what string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, store.ErrNotFound):
+		return refusal
+	default:
+		return fmt.Errorf("read %s: %w", what, err)
+	}
+}

@@ -1,0 +1,286 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+)
+
+// sites are keyed by id alone: a site id is unique over all customers, since
+// keys, telemetry and partner paths name sites by it.
+var sites = store.Table[api.Site]{
+	Bucket: "sites",
+	Key:    func(s api.Site) []byte { return store.Key(s.SiteID) },
+	Indexes: []store.Index[api.Site]{
+		{Name: "customer", Key: func(s api.Site) []byte { return store.Key(s.CustomerID) }},
+	},
+}
+
+func siteOwner(s api.Site) (customer, site, asset string) { return s.CustomerID, s.SiteID, "" }
+
+// Zone is the site's time zone; a site's was checked when it was set.
+func Zone(site api.Site) *time.Location {
+	zone, err := time.LoadLocation(site.Timezone)
+	if err != nil {
+		return time.UTC
+	}
+	return zone
+}
+
+// TelemetryKey names the site to the telemetry store.
+func TelemetryKey(site api.Site) store.SiteKey {
+	return store.SiteKey{ID: site.SiteID, Zone: Zone(site)}
+}
+
+// Site is a site within the scope. It answers [api.ErrSiteNotFound] for an
+// unknown id and [api.ErrSiteNotPermitted] for another's.
+func (s *Service) Site(ctx context.Context, scope api.Scope, siteID string) (api.Site, error) {
+	var site api.Site
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		var err error
+		if site, err = s.site(tx, scope, siteID); err != nil {
+			return err
+		}
+		site.AssetCount, err = countAssets(tx, siteID)
+		return err
+	})
+	return site, err
+}
+
+func (s *Service) site(tx store.Tx, scope api.Scope, siteID string) (api.Site, error) {
+	site, err := sites.Get(tx, store.Key(siteID))
+	if err := found(err, api.ErrSiteNotFound, "site "+siteID); err != nil {
+		return api.Site{}, err
+	}
+	return site, scope.Check(site.CustomerID, siteID)
+}
+
+// Sites lists the sites within the scope by name.
+func (s *Service) Sites(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Site, string, error) {
+	var all []api.Site
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		var err error
+		if all, err = s.sites(tx, scope, q); err != nil {
+			return err
+		}
+		for i := range all {
+			if all[i].AssetCount, err = countAssets(tx, all[i].SiteID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	slices.SortStableFunc(all, func(a, b api.Site) int { return strings.Compare(a.Name, b.Name) })
+	return page(all, q)
+}
+
+func (s *Service) sites(tx store.Tx, scope api.Scope, q api.ListQuery) ([]api.Site, error) {
+	sq := store.Query{}
+	if q.CustomerID != "" {
+		sq = store.Query{Index: "customer", Prefix: store.Key(q.CustomerID)}
+	}
+	all, _, err := sites.List(tx, sq)
+	return allowed(all, scope, q, siteOwner), err
+}
+
+// SetSite creates a site or changes the fields that are given, and answers
+// the site as it is now. A new site needs a customer, unless the scope has
+// just one; its zone is UTC until it is set. The zone cannot change once there
+// is telemetry, which is kept by the site's own days.
+func (s *Service) SetSite(ctx context.Context, scope api.Scope, change api.Site) (api.Site, error) {
+	if err := checkSite(change); err != nil {
+		return api.Site{}, err
+	}
+	// Asked outside the transaction: the telemetry is another home.
+	_, _, hasData, err := s.telemetry.Period(ctx, change.SiteID, "")
+	if err != nil {
+		return api.Site{}, fmt.Errorf("read the period of site %s: %w", change.SiteID, err)
+	}
+	var site api.Site
+	err = s.records.Update(ctx, func(tx store.Tx) error {
+		var err error
+		site, err = sites.Get(tx, store.Key(change.SiteID))
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			site, err = s.newSite(tx, scope, change)
+			return err
+		case err != nil:
+			return fmt.Errorf("read site %s: %w", change.SiteID, err)
+		}
+		if err := scope.Check(site.CustomerID, site.SiteID); err != nil {
+			return err
+		}
+		if change.CustomerID != "" && change.CustomerID != site.CustomerID {
+			return api.Conflict("Site %s belongs to another customer", site.SiteID)
+		}
+		if hasData && change.Timezone != "" && change.Timezone != site.Timezone {
+			return api.Conflict("Site %s has telemetry, which is kept by the days of %s: its time zone cannot change", site.SiteID, site.Timezone)
+		}
+		site = merged(site, change)
+		if err := sites.Put(tx, site); err != nil {
+			return fmt.Errorf("store site %s: %w", site.SiteID, err)
+		}
+		if site.AssetCount, err = countAssets(tx, site.SiteID); err != nil {
+			return err
+		}
+		return s.Note(tx, Note{Phase: api.PhaseAct, Title: "Site changed", Description: site.Name, SiteID: site.SiteID,
+			CustomerID: site.CustomerID, Actor: scope.Actor})
+	})
+	return site, err
+}
+
+// newSite stores a site that was not there, within the transaction.
+func (s *Service) newSite(tx store.Tx, scope api.Scope, site api.Site) (api.Site, error) {
+	if site.CustomerID == "" {
+		if len(scope.Customers) != 1 || scope.Customers[0] == api.Every {
+			return site, api.MissingField("customer_id")
+		}
+		site.CustomerID = scope.Customers[0]
+	}
+	if err := scope.Check(site.CustomerID, site.SiteID); err != nil {
+		return site, err
+	}
+	if site.Name == "" {
+		site.Name = site.SiteID
+	}
+	if site.Timezone == "" {
+		site.Timezone = "UTC"
+	}
+	if lat, lon, ok := coordinates(site.Location); ok && site.Latitude == nil && site.Longitude == nil {
+		site.Latitude, site.Longitude = &lat, &lon
+	}
+	site.AssetCount = 0
+	site.CreatedAt = api.At(s.now())
+	if err := sites.Put(tx, site); err != nil {
+		return site, fmt.Errorf("store site %s: %w", site.SiteID, err)
+	}
+	return site, s.Note(tx, Note{Phase: api.PhaseAct, Title: "Site created", Description: site.Name + ", " + site.Timezone,
+		SiteID: site.SiteID, CustomerID: site.CustomerID, Actor: scope.Actor})
+}
+
+// merged is site with the fields of change that are given.
+func merged(site, change api.Site) api.Site {
+	text := func(to *string, v string) {
+		if v != "" {
+			*to = v
+		}
+	}
+	number := func(to *float64, v float64) {
+		if v != 0 {
+			*to = v
+		}
+	}
+	pointer := func(to **float64, v *float64) {
+		if v != nil {
+			*to = v
+		}
+	}
+	text(&site.Name, change.Name)
+	text(&site.Location, change.Location)
+	text(&site.Timezone, change.Timezone)
+	text(&site.Currency, change.Currency)
+	text(&site.TerminalDeviceID, change.TerminalDeviceID)
+	number(&site.CapacityKW, change.CapacityKW)
+	number(&site.TariffPerKWh, change.TariffPerKWh)
+	pointer(&site.Latitude, change.Latitude)
+	pointer(&site.Longitude, change.Longitude)
+	pointer(&site.TiltDeg, change.TiltDeg)
+	pointer(&site.AzimuthDeg, change.AzimuthDeg)
+	if lat, lon, ok := coordinates(change.Location); ok && change.Latitude == nil && change.Longitude == nil {
+		site.Latitude, site.Longitude = &lat, &lon
+	}
+	return site
+}
+
+// coordinates reads a location written as "latitude,longitude" in degrees.
+func coordinates(location string) (lat, lon float64, ok bool) {
+	a, b, two := strings.Cut(location, ",")
+	if !two {
+		return 0, 0, false
+	}
+	lat, err1 := strconv.ParseFloat(strings.TrimSpace(a), 64)
+	lon, err2 := strconv.ParseFloat(strings.TrimSpace(b), 64)
+	ok = err1 == nil && err2 == nil && within(lat, -90, 90) && within(lon, -180, 180)
+	return lat, lon, ok
+}
+
+func within(v, low, high float64) bool { return v >= low && v <= high } // false for NaN
+
+func checkSite(s api.Site) error {
+	if err := checkID("site_id", s.SiteID); err != nil {
+		return err
+	}
+	if s.CustomerID != "" {
+		if err := checkID("customer_id", s.CustomerID); err != nil {
+			return err
+		}
+	}
+	if s.Timezone != "" {
+		if _, err := time.LoadLocation(s.Timezone); err != nil || s.Timezone == "Local" {
+			return api.InvalidField("timezone", fmt.Sprintf("%q is not an IANA time zone such as Europe/Vienna", s.Timezone))
+		}
+	}
+	if (s.Latitude == nil) != (s.Longitude == nil) {
+		return api.InvalidField("latitude", "latitude and longitude come together")
+	}
+	at := func(p *float64) float64 {
+		if p == nil {
+			return 0
+		}
+		return *p
+	}
+	for _, f := range []struct {
+		name      string
+		value     float64
+		low, high float64
+	}{
+		{"latitude", at(s.Latitude), -90, 90},
+		{"longitude", at(s.Longitude), -180, 180},
+		{"tilt_deg", at(s.TiltDeg), 0, 90},
+		{"azimuth_deg", at(s.AzimuthDeg), 0, 360},
+		{"capacity_kw", s.CapacityKW, 0, 1e8},
+		{"tariff_per_kwh", s.TariffPerKWh, 0, 1e6},
+	} {
+		if !within(f.value, f.low, f.high) {
+			return api.InvalidField(f.name, fmt.Sprintf("%g is not within %g to %g", f.value, f.low, f.high))
+		}
+	}
+	if s.Currency != "" && (len(s.Currency) != 3 || strings.ToUpper(s.Currency) != s.Currency) {
+		return api.InvalidField("currency", fmt.Sprintf("%q is not an ISO 4217 code such as EUR", s.Currency))
+	}
+	return nil
+}
+
+// checkID takes any printable id of sensible length: ids are the customers'
+// own and may hold spaces.
+func checkID(field, id string) error {
+	switch {
+	case id == "":
+		return api.MissingField(field)
+	case len(id) > 200:
+		return api.InvalidField(field, "it is longer than 200 bytes")
+	case !utf8.ValidString(id) || strings.ContainsFunc(id, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return api.InvalidField(field, "it holds a character that cannot be printed")
+	case strings.TrimSpace(id) != id:
+		return api.InvalidField(field, "it begins or ends with a space")
+	case id == api.Every:
+		return api.InvalidField(field, "* stands for all and cannot be an id")
+	}
+	return nil
+}
+
+// finite says whether v is a number that can be stored as JSON.
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

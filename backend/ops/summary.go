@@ -1,0 +1,195 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/kpi"
+	"app.sunloop/engine/series"
+)
+
+// SiteSummary is a site's vital signs: today is the site's day so far.
+func (s *Service) SiteSummary(ctx context.Context, scope api.Scope, siteID string) (api.SiteSummary, error) {
+	site, err := s.Site(ctx, scope, siteID)
+	if err != nil {
+		return api.SiteSummary{}, err
+	}
+	units, err := s.SiteAssets(ctx, siteID)
+	if err != nil {
+		return api.SiteSummary{}, err
+	}
+	now, zone := s.now(), Zone(site)
+	midnight := series.Midnight(now, zone)
+	out := api.SiteSummary{TotalInverters: len(units)}
+	sums, err := s.telemetry.Daily(ctx, siteID, midnight, series.NextMidnight(now, zone))
+	if err != nil {
+		return out, fmt.Errorf("read today's energy of site %s: %w", siteID, err)
+	}
+	for _, d := range sums {
+		out.TotalKWhToday += d.EnergyKWh
+	}
+	out.TotalKWhToday = known(out.TotalKWhToday)
+
+	day, err := s.Day(ctx, siteID, now, zone)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return out, err
+	}
+	expect := expectation{day: day, capacityKW: CapacityKW(site, units)}
+	if err == nil {
+		out.ExpectedPowerKW = number(day.at(day.P50KW, now))
+		out.ExpectedKWhSoFar = number(day.energyKWh(day.Start, now))
+		if !day.FirstIssuedAt.IsZero() {
+			out.ExpectedKWhToday = number(day.FirstP50KWh)
+		}
+	}
+	if err := s.latest(ctx, siteID, units, expect, now, &out); err != nil {
+		return out, err
+	}
+	out.SpecificYieldKWhKWp = number(kpi.SpecificYield(out.TotalKWhToday, expect.capacityKW))
+	return out, s.ratios(ctx, siteID, units, expect, midnight, now, &out)
+}
+
+// CapacityKW is the site's rated power: its own figure, else its units' sum.
+func CapacityKW(site api.Site, units []api.Asset) float64 {
+	if site.CapacityKW > 0 {
+		return site.CapacityKW
+	}
+	sum := 0.0
+	for _, u := range units {
+		sum += u.CapacityKW
+	}
+	return sum
+}
+
+// number is v for an optional field: absent when it is not known.
+func number(v float64) *float64 {
+	if !finite(v) {
+		return nil
+	}
+	v = known(v)
+	return &v
+}
+
+// expectation is what a sound plant would make, as a share of its capacity.
+type expectation struct {
+	day        ForecastDay
+	capacityKW float64
+}
+
+// share at t is by the P50 as issued; NaN when nothing was issued.
+func (e expectation) share(t time.Time) float64 {
+	if !(e.capacityKW > 0) {
+		return math.NaN()
+	}
+	return e.day.at(e.day.P50KW, t) / e.capacityKW
+}
+
+// stale is how old a unit's newest sample may be before the unit no longer
+// counts as reporting: two intervals of the slowest (hourly) exports.
+const stale = 2 * time.Hour
+
+// latest fills in power and counts: a unit is active while it reports and,
+// when the sun should give more than 5 % of capacity, feeds in.
+func (s *Service) latest(ctx context.Context, siteID string, units []api.Asset, expect expectation, now time.Time, out *api.SiteSummary) error {
+	frames, err := s.telemetry.Latest(ctx, siteID)
+	if err != nil {
+		return fmt.Errorf("read the latest samples of site %s: %w", siteID, err)
+	}
+	capacity := map[string]float64{}
+	for _, u := range units {
+		capacity[u.AssetID] = u.CapacityKW
+	}
+	sun := expect.share(now)
+	for _, f := range frames {
+		if f.Frame.Len() == 0 {
+			continue
+		}
+		at := time.Unix(f.Frame.Times[f.Frame.Len()-1], 0)
+		out.LastUpdated = latest(out.LastUpdated, api.At(at))
+		power := f.Frame.At(series.PowerKW, f.Frame.Len()-1)
+		if now.Sub(at) > stale || math.IsNaN(power) {
+			continue
+		}
+		out.TotalPowerKW += power
+		if power > 0.005*capacity[f.AssetID] || !(sun > 0.05) {
+			out.ActiveInverters++
+		}
+	}
+	out.TotalPowerKW = known(out.TotalPowerKW)
+	return nil
+}
+
+// ratioStep is the grid on which today's ratios are made.
+const ratioStep = 15 * time.Minute
+
+// ratios fills in availability and performance ratio of today so far.
+func (s *Service) ratios(ctx context.Context, siteID string, units []api.Asset, expect expectation, from, now time.Time, out *api.SiteSummary) error {
+	var judged []kpi.Unit
+	var sum, sun []float64 // site power and irradiance on the grid
+	n := int(now.Sub(from)/ratioStep) + 1
+	total, reporting, irradiance := make([]float64, n), make([]float64, n), make([][]float64, n)
+	for _, u := range units {
+		f, err := store.Collect(s.telemetry.Read(ctx, siteID, u.AssetID, from, now.Add(time.Second), series.PowerKW, series.IrradianceWM2))
+		if err != nil {
+			return fmt.Errorf("read today of asset %s: %w", u.AssetID, err)
+		}
+		if f.Len() == 0 {
+			continue
+		}
+		power := grid(f, series.PowerKW, from, n)
+		judged = append(judged, kpi.Unit{CapacityKW: u.CapacityKW, PowerKW: power})
+		light := grid(f, series.IrradianceWM2, from, n)
+		for i := range n {
+			if p := power.Values[i]; !math.IsNaN(p) {
+				total[i] += p
+				reporting[i] += u.CapacityKW
+			}
+			if g := light.Values[i]; !math.IsNaN(g) {
+				irradiance[i] = append(irradiance[i], g)
+			}
+		}
+	}
+	out.FleetAvailabilityPct = percent(kpi.Availability(judged, func(i int, _ kpi.Unit) float64 {
+		// The least of the interval's ends, so that dawn and dusk within it
+		// do not count as useful.
+		a, b := expect.share(from.Add(time.Duration(i)*ratioStep)), expect.share(from.Add(time.Duration(i+1)*ratioStep))
+		return math.Min(a, b)
+	}))
+	for i := range n {
+		p, g := math.NaN(), math.NaN()
+		if reporting[i] > 0 {
+			p = total[i] * expect.capacityKW / reporting[i]
+		}
+		if k := len(irradiance[i]); k > 0 {
+			g = 0
+			for _, v := range irradiance[i] {
+				g += v / float64(k)
+			}
+		}
+		sum, sun = append(sum, p), append(sun, g)
+	}
+	out.FleetPRPct = percent(kpi.PerformanceRatio(series.Series{Start: from, Step: ratioStep, Values: sum},
+		series.Series{Start: from, Step: ratioStep, Values: sun}, expect.capacityKW))
+	return nil
+}
+
+func percent(share float64) *float64 { return number(100 * share) }
+
+// grid puts a quantity on n intervals of ratioStep from a site's midnight.
+func grid(f series.Frame, q series.Quantity, from time.Time, n int) series.Series {
+	out := series.Series{Start: from, Step: ratioStep, Values: make([]float64, n)}
+	values := f.Values(q)
+	var s series.Series
+	if values != nil {
+		s = series.Resample(f.Times, values, ratioStep, 0)
+	}
+	for i := range out.Values {
+		out.Values[i] = s.At(out.Time(i))
+	}
+	return out
+}

@@ -1,0 +1,221 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+)
+
+// Upload is the record of a file: the contract's fields, and what the service
+// needs to work on it.
+type Upload struct {
+	api.Upload
+	Hash      string            `json:"hash"`       // SHA-256 of the bytes, hex
+	ObjectKey string            `json:"object_key"` // in the object store
+	Actor     string            `json:"actor"`
+	Request   api.UploadRequest `json:"request"` // what came with the file
+	Version   uint64            `json:"version"` // of the site's data once these are in
+}
+
+// uploads are keyed by site; ids sort by time. A file that ended badly leaves
+// the hash index, so that sending it again is a new try.
+var uploads = store.Table[Upload]{
+	Bucket: "uploads",
+	Key:    func(u Upload) []byte { return store.Key(u.SiteID, u.UploadID) },
+	Indexes: []store.Index[Upload]{
+		{Name: "id", Key: func(u Upload) []byte { return store.Key(u.UploadID) }},
+		{Name: "customer", Key: func(u Upload) []byte { return store.Key(u.CustomerID, u.UploadID) }},
+		{Name: "time", Key: func(u Upload) []byte { return store.Key(u.UploadID) }},
+		{Name: "hash", Key: func(u Upload) []byte {
+			if u.ProcessingStatus == api.UploadFailed || u.ProcessingStatus == api.UploadRejected {
+				return nil
+			}
+			return store.Key(u.SiteID, u.Kind, u.Hash)
+		}},
+		{Name: "open", Key: func(u Upload) []byte {
+			if u.Ended() {
+				return nil
+			}
+			return store.Key(u.SiteID)
+		}},
+	},
+}
+
+func uploadOwner(u Upload) (customer, site, asset string) { return u.CustomerID, u.SiteID, "" }
+
+// uploadMoves is the state machine of an upload. A job that is run again after
+// a crash starts at validating once more, hence the way back.
+var uploadMoves = map[string][]string{
+	api.UploadQueued:       {api.UploadValidating, api.UploadProcessing, api.UploadRejected, api.UploadFailed},
+	api.UploadValidating:   {api.UploadProcessing, api.UploadRejected, api.UploadFailed},
+	api.UploadProcessing:   {api.UploadValidating, api.UploadCompleted, api.UploadWithWarnings, api.UploadRejected, api.UploadFailed},
+	api.UploadCompleted:    {},
+	api.UploadWithWarnings: {},
+	api.UploadFailed:       {},
+	api.UploadRejected:     {},
+}
+
+// AddUpload stores the record of a file that is on stable storage, together
+// with its job. Bytes that the site has had already, of the same kind, answer
+// the former upload and false.
+func (s *Service) AddUpload(tx store.Tx, u Upload, job store.Job) (Upload, bool, error) {
+	former, ok, err := uploadByHash(tx, u)
+	if err != nil || ok {
+		return former, false, err
+	}
+	u.ProcessingStatus = api.UploadQueued
+	u.CreatedAt = api.At(s.now())
+	u.UpdatedAt = u.CreatedAt
+	if err := uploads.Insert(tx, u); err != nil {
+		return u, false, fmt.Errorf("store upload %s: %w", u.UploadID, err)
+	}
+	return u, true, tx.Enqueue(job)
+}
+
+func uploadByHash(tx store.Tx, u Upload) (Upload, bool, error) {
+	same, _, err := uploads.List(tx, store.Query{Index: "hash", Prefix: store.Key(u.SiteID, u.Kind, u.Hash), Limit: 1})
+	if err != nil || len(same) == 0 {
+		return Upload{}, false, err
+	}
+	return same[0], true, nil
+}
+
+// FormerUpload is the upload of the same bytes and kind for the same site, if
+// there is one that did not end badly.
+func (s *Service) FormerUpload(ctx context.Context, siteID, kind, hash string) (u Upload, ok bool, err error) {
+	err = s.records.View(ctx, func(tx store.Tx) error {
+		var err error
+		u, ok, err = uploadByHash(tx, Upload{Upload: api.Upload{SiteID: siteID, Kind: kind}, Hash: hash})
+		return err
+	})
+	return u, ok, err
+}
+
+// UploadRecord is an upload for the service itself; [store.ErrNotFound] when
+// there is none.
+func (s *Service) UploadRecord(ctx context.Context, id string) (Upload, error) {
+	var u Upload
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		var err error
+		u, err = uploadByID(tx, id)
+		return err
+	})
+	return u, err
+}
+
+func uploadByID(tx store.Tx, id string) (Upload, error) {
+	list, _, err := uploads.List(tx, store.Query{Index: "id", Prefix: store.Key(id), Limit: 1})
+	if err != nil {
+		return Upload{}, fmt.Errorf("look up upload %s: %w", id, err)
+	}
+	if len(list) == 0 {
+		return Upload{}, fmt.Errorf("upload %s: %w", id, store.ErrNotFound)
+	}
+	return list[0], nil
+}
+
+// MoveUpload changes an upload's state, with the changes that belong to it.
+// Staying in a state is no move; an illegal one is a 409 that names the moves
+// allowed.
+func (s *Service) MoveUpload(tx store.Tx, id, to string, change func(*Upload)) (Upload, error) {
+	u, err := uploadByID(tx, id)
+	if err != nil {
+		return u, err
+	}
+	if u.ProcessingStatus != to && !slices.Contains(uploadMoves[u.ProcessingStatus], to) {
+		return u, api.Conflict("Upload %s is %s and cannot become %s", id, u.ProcessingStatus, to).With("allowed", uploadMoves[u.ProcessingStatus])
+	}
+	u.ProcessingStatus = to
+	u.UpdatedAt = api.At(s.now())
+	if change != nil {
+		change(&u)
+	}
+	if err := uploads.Put(tx, u); err != nil {
+		return u, fmt.Errorf("store upload %s: %w", id, err)
+	}
+	return u, nil
+}
+
+// OpenUploads are the uploads of a site that have not ended, oldest first.
+func (s *Service) OpenUploads(tx store.Tx, siteID string) ([]Upload, error) {
+	list, _, err := uploads.List(tx, store.Query{Index: "open", Prefix: store.Key(siteID)})
+	if err != nil {
+		return nil, fmt.Errorf("list the open uploads of site %s: %w", siteID, err)
+	}
+	return list, nil
+}
+
+// Find is an upload within the scope; [api.ErrNotFound] for an unknown id.
+func (s *Service) Find(ctx context.Context, scope api.Scope, uploadID string) (api.Upload, error) {
+	u, err := s.UploadRecord(ctx, uploadID)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return api.Upload{}, api.ErrNotFound
+	case err != nil:
+		return api.Upload{}, err
+	}
+	return u.Upload, scope.Check(u.CustomerID, u.SiteID)
+}
+
+// Uploads lists the uploads within the scope, newest first.
+func (s *Service) Uploads(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Upload, string, error) {
+	sq := store.Query{Index: "time", Reverse: true}
+	switch {
+	case q.SiteID != "":
+		sq.Index, sq.Prefix = "", store.Key(q.SiteID)
+	case q.CustomerID != "":
+		sq.Index, sq.Prefix = "customer", store.Key(q.CustomerID)
+	}
+	list, next, err := list(ctx, s, uploads, sq, scope, q, uploadOwner)
+	if err != nil {
+		return nil, "", fmt.Errorf("list uploads: %w", err)
+	}
+	out := make([]api.Upload, len(list))
+	for i, u := range list {
+		out[i] = u.Upload
+	}
+	return out, next, nil
+}
+
+// ObjectKey is where an upload's file is kept: a prefix for its kind, then
+// client, customer, region, location, manufacturer, each cleaned, and a name
+// made of the time and the kind. n tells apart files of one second.
+func ObjectKey(client string, req api.UploadRequest, stamp api.Time, n int) string {
+	or := func(v, def string) string {
+		if v == "" {
+			return def
+		}
+		return v
+	}
+	name := stamp.Format("20060102T150405Z")
+	if n > 0 {
+		name += fmt.Sprintf("-%d", n)
+	}
+	parts := []string{req.Kind, or(client, "direct"), req.CustomerID, or(req.Region, "none"), or(req.Location, "none"),
+		or(req.Manufacturer, "auto"), name + "_" + req.Kind + ".csv"}
+	for i, p := range parts {
+		parts[i] = cleanPart(p)
+	}
+	return strings.Join(parts, "/")
+}
+
+// cleanPart keeps letters, digits and ._- of ASCII; a part of dots alone would
+// climb a folder tree.
+func cleanPart(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+			return r
+		}
+		return '-'
+	}, s)
+	if strings.Trim(s, ".") == "" {
+		return "-"
+	}
+	return s
+}
