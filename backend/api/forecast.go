@@ -47,6 +47,11 @@ type GeneratedForecast struct {
 	Sites         []GeneratedForecast `json:"sites,omitempty"`
 	TodayP50KWh   float64             `json:"today_p50_kwh,omitempty"`  // extension: the site's whole day, as first issued for it
 	TodayIssuedAt Time                `json:"today_issued_at,omitzero"` // extension
+	// Today (extension, of one site) are the hours of the site's whole day,
+	// each as it was issued last before it began: a past hour never knows what
+	// came after. On a day whose first forecast came later than its beginning,
+	// the hours before that are what was known at the site's midnight.
+	Today []ForecastValue `json:"today,omitempty"`
 }
 
 // ForecastPoint is one hour of a stored forecast.
