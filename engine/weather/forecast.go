@@ -1,0 +1,60 @@
+package weather
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"app.sunloop/engine/solar"
+)
+
+// Conditions are the weather of one interval; NaN where unknown.
+type Conditions struct {
+	GHI, DNI, DHI float64 // mean irradiance: global horizontal, direct normal, diffuse; W/m²
+	TemperatureC  float64 // air at 2 m, middle of the interval
+	WindSpeedMS   float64 // m/s, at 10 m
+	CloudCover    float64 // share of the sky, 0..1
+}
+
+// Unknown are conditions of which nothing is known.
+func Unknown() Conditions {
+	nan := math.NaN()
+	return Conditions{nan, nan, nan, nan, nan, nan}
+}
+
+// Irradiance is the irradiance part, as engine/solar takes it.
+func (c Conditions) Irradiance() solar.Irradiance {
+	return solar.Irradiance{GHI: c.GHI, DNI: c.DNI, DHI: c.DHI}
+}
+
+// Forecast is a weather forecast as it was issued. Conditions[i] holds for
+// the interval of one Step that begins at Start + i·Step.
+type Forecast struct {
+	IssuedAt   time.Time
+	Start      time.Time
+	Step       time.Duration
+	Source     string // in words, for people
+	Conditions []Conditions
+}
+
+// Provider issues forecasts. The answer's intervals cover issue to
+// issue+horizon in steps of step; the first holds issue. Nothing later than
+// issue may flow into it, so that a backtest can ask for the past.
+type Provider interface {
+	Forecast(ctx context.Context, loc solar.Location, issue time.Time, horizon, step time.Duration) (Forecast, error)
+}
+
+// Time is the start of interval i.
+func (f Forecast) Time(i int) time.Time { return f.Start.Add(time.Duration(i) * f.Step) }
+
+// End is the end of the last interval.
+func (f Forecast) End() time.Time { return f.Time(len(f.Conditions)) }
+
+// At is the conditions of the interval that holds t; ok is false, and all is
+// unknown, outside the forecast.
+func (f Forecast) At(t time.Time) (c Conditions, ok bool) {
+	if f.Step <= 0 || t.Before(f.Start) || !t.Before(f.End()) {
+		return Unknown(), false
+	}
+	return f.Conditions[t.Sub(f.Start)/f.Step], true
+}
