@@ -40,18 +40,20 @@ func (f Frame) At(q Quantity, i int) float64 {
 	return Missing()
 }
 
-// Set puts values in as the column of q, in place of a former one. It panics
-// if values are not as many as the stamps.
+// Set puts values in as the column of q, in place of a former one; a copy of
+// the frame made before keeps its columns. It panics if values are not as many
+// as the stamps.
 func (f *Frame) Set(q Quantity, values []float64) {
 	if len(values) != len(f.Times) {
 		panic(fmt.Sprintf("series: %d values of %s for %d stamps", len(values), q, len(f.Times)))
 	}
 	i, ok := f.find(q)
 	if ok {
+		f.Columns = slices.Clone(f.Columns)
 		f.Columns[i].Values = values
 		return
 	}
-	f.Columns = slices.Insert(f.Columns, i, Column{q, values})
+	f.Columns = slices.Insert(slices.Clip(f.Columns), i, Column{q, values})
 }
 
 func (f Frame) find(q Quantity) (int, bool) {

@@ -77,7 +77,8 @@ func (q Quantity) String() string {
 	return "quantity_" + strconv.Itoa(int(q))
 }
 
-// ParseQuantity is the inverse of [Quantity.String].
+// ParseQuantity is the inverse of [Quantity.String] for the quantities that
+// have a name. Another spelling of a name is not taken.
 func ParseQuantity(name string) (Quantity, error) {
 	for q, n := range quantityNames {
 		if n == name {
@@ -90,7 +91,8 @@ func ParseQuantity(name string) (Quantity, error) {
 	}{{dcVoltageBase, "dc_voltage_", "_v"}, {dcCurrentBase, "dc_current_", "_a"}} {
 		if rest, ok := strings.CutPrefix(name, f.prefix); ok {
 			if digits, ok := strings.CutSuffix(rest, f.suffix); ok {
-				if n, err := strconv.Atoi(digits); err == nil && n >= 1 && n <= maxInput {
+				n, err := strconv.Atoi(digits)
+				if err == nil && n >= 1 && n <= maxInput && strconv.Itoa(n) == digits {
 					return f.base + Quantity(n), nil
 				}
 			}

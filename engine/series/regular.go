@@ -84,39 +84,41 @@ func Interval(times []int64) time.Duration {
 }
 
 // Resample turns the power (or any other mean quantity) of an irregular series
-// into means over even intervals of step, labelled at their start and aligned
-// to whole multiples of step since midnight UTC. Each sample stands for the
-// time from its stamp until the next one, at most hold; where more than half
-// of an interval has no value the result is NaN. hold <= 0 means 1.5 times the
-// series' own [Interval].
+// with ascending times into means over even intervals of step (whole seconds),
+// labelled at their start and aligned to whole multiples of step since 1970 in
+// UTC. Each sample stands for the time from its stamp until the next one, at
+// most hold; where more than half of an interval has no value the result is
+// NaN. hold <= 0 means 1.5 times the series' own [Interval]. The last sample
+// stands for one Interval, and the result ends with it.
 func Resample(times []int64, values []float64, step, hold time.Duration) Series {
 	stepS := int64(step / time.Second)
 	if len(times) == 0 || stepS <= 0 {
 		return Series{}
 	}
+	own := int64(Interval(times) / time.Second)
 	holdS := int64(hold / time.Second)
 	if holdS <= 0 {
-		holdS = max(int64(Interval(times)/time.Second)*3/2, 1)
+		holdS = max(own*3/2, 1)
+	}
+	last := times[len(times)-1]
+	lastEnd := last + holdS
+	if own > 0 {
+		lastEnd = last + min(own, holdS)
 	}
 	first := floorTo(times[0], stepS)
-	n := int((floorTo(times[len(times)-1], stepS)-first)/stepS) + 1
+	n := int((floorTo(lastEnd-1, stepS)-first)/stepS) + 1
 	sum, covered := make([]float64, n), make([]int64, n)
 	for i, t := range times {
 		v := values[i]
 		if math.IsNaN(v) {
 			continue
 		}
-		end := t + holdS
+		end := lastEnd
 		if i+1 < len(times) {
-			end = min(end, times[i+1])
-		} else if step := int64(Interval(times) / time.Second); step > 0 {
-			end = t + min(step, holdS)
+			end = min(t+holdS, times[i+1])
 		}
 		for a := t; a < end; {
 			k := (a - first) / stepS
-			if k >= int64(n) {
-				break
-			}
 			b := min(end, first+(k+1)*stepS)
 			sum[k] += v * float64(b-a)
 			covered[k] += b - a
@@ -130,7 +132,11 @@ func Resample(times []int64, values []float64, step, hold time.Duration) Series 
 		}
 		sum[k] /= float64(covered[k])
 	}
-	return Series{time.Unix(first, 0).UTC(), step, sum}
+	// Past the last stamp's own interval an end that is not known is no end.
+	for stamped := int((floorTo(last, stepS)-first)/stepS) + 1; len(sum) > stamped && math.IsNaN(sum[len(sum)-1]); {
+		sum = sum[:len(sum)-1]
+	}
+	return Series{time.Unix(first, 0).UTC(), time.Duration(stepS) * time.Second, sum}
 }
 
 func floorTo(t, step int64) int64 {
