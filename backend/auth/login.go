@@ -1,0 +1,309 @@
+package auth
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+)
+
+// The budget of wrong codes of an account over all its challenges.
+const (
+	codeBudget       = 10
+	codeBudgetWindow = 15 * time.Minute
+)
+
+// challenge waits for a code. Its id is the hash of the token that the
+// person holds.
+type challenge struct {
+	ID      []byte    `json:"id"`
+	UserID  string    `json:"user_id"`
+	Expires time.Time `json:"expires"`
+	Tries   int       `json:"tries"`
+	Pending []byte    `json:"pending,omitempty"` // sealed secret of an enrolment
+}
+
+var challenges = store.Table[challenge]{
+	Bucket: "auth/challenges",
+	Key:    func(c challenge) []byte { return store.Key(string(c.ID)) },
+}
+
+func challengeID(token string) []byte {
+	h := sha256.Sum256([]byte(token))
+	return h[:]
+}
+
+// Login checks a password. The answer is a token, or a challenge for
+// VerifyMFA when the user has an authenticator or must enrol one. address is
+// where the try comes from.
+func (s *Service) Login(ctx context.Context, username, password, address string) (api.LoginResponse, error) {
+	var none api.LoginResponse
+	if len(username) > 4*MaxUsernameRunes || len(password) > MaxPasswordBytes {
+		return none, api.ErrInvalidCredential
+	}
+	if wait := s.attempts.begin(folded(username), address, s.now()); wait > 0 {
+		return none, tooMany(wait)
+	}
+	var a account
+	err := s.records.View(ctx, func(tx store.Tx) (err error) {
+		a, err = byName(tx, username)
+		if errors.Is(err, store.ErrNotFound) {
+			a, err = account{}, nil
+		}
+		return err
+	})
+	if err != nil {
+		return none, err
+	}
+	ok, weak, err := s.passwords.check(ctx, password, a.Hash)
+	if err != nil {
+		return none, err
+	}
+	if !ok {
+		return none, api.ErrInvalidCredential
+	}
+	s.attempts.succeed(folded(username), address)
+	if a.Inactive {
+		return none, api.ErrUserInactive
+	}
+	fresh := ""
+	if weak {
+		if fresh, err = s.passwords.hash(ctx, password); err != nil {
+			return none, err
+		}
+	}
+	now := s.now()
+	if a.TOTP == nil && !s.requireMFA {
+		return s.admit(ctx, a.ID, a.Hash, fresh, now)
+	}
+	return s.challenge(ctx, a, fresh, now)
+}
+
+// admit signs in with the password alone. The account is read again, as it
+// may have changed while the password was checked.
+func (s *Service) admit(ctx context.Context, userID, hash, fresh string, now time.Time) (api.LoginResponse, error) {
+	var a account
+	var e session
+	err := s.records.Update(ctx, func(tx store.Tx) (err error) {
+		a, err = unchanged(tx, userID, hash)
+		if err != nil {
+			return err
+		}
+		if a.TOTP != nil {
+			return api.ErrInvalidCredential
+		}
+		if fresh != "" {
+			a.Hash = fresh
+		}
+		e, err = s.startSession(tx, a, now)
+		return err
+	})
+	if err != nil {
+		return api.LoginResponse{}, err
+	}
+	return s.signedIn(a, e, now)
+}
+
+func (s *Service) challenge(ctx context.Context, a account, fresh string, now time.Time) (api.LoginResponse, error) {
+	raw := make([]byte, 32)
+	if _, err := rand.Read(raw); err != nil {
+		return api.LoginResponse{}, err
+	}
+	token := base64.RawURLEncoding.EncodeToString(raw)
+	c := challenge{ID: challengeID(token), UserID: a.ID, Expires: now.UTC().Add(api.ChallengeLifetime)}
+	answer := api.LoginResponse{Success: true, MFARequired: true, MFAToken: token}
+	if a.TOTP == nil {
+		secret, err := newTOTPSecret()
+		if err != nil {
+			return api.LoginResponse{}, err
+		}
+		c.Pending = s.sealer.seal([]byte(secret), "pending/"+a.ID)
+		answer.MFAEnrollment = true
+		answer.ProvisioningURI = provisioningURI(s.issuer, a.Username, secret)
+	}
+	err := s.records.Update(ctx, func(tx store.Tx) error {
+		now, err := unchanged(tx, a.ID, a.Hash)
+		if err != nil {
+			return err
+		}
+		if fresh != "" {
+			now.Hash = fresh
+			if err := accounts.Put(tx, now); err != nil {
+				return err
+			}
+		}
+		return challenges.Insert(tx, c)
+	})
+	if err != nil {
+		return api.LoginResponse{}, err
+	}
+	return answer, nil
+}
+
+// unchanged is the account, unless its password has changed since.
+func unchanged(tx store.Tx, userID, hash string) (account, error) {
+	a, err := accounts.Get(tx, store.Key(userID))
+	switch {
+	case errors.Is(err, store.ErrNotFound) || err == nil && a.Hash != hash:
+		return a, api.ErrInvalidCredential
+	case err == nil && a.Inactive:
+		return a, api.ErrUserInactive
+	}
+	return a, err
+}
+
+// VerifyMFA answers a challenge with a code of the authenticator or a
+// recovery code. At enrolment the answer carries the recovery codes, once.
+func (s *Service) VerifyMFA(ctx context.Context, mfaToken, code string) (api.LoginResponse, error) {
+	now := s.now()
+	code = plainCode(code)
+	var a account
+	var e session
+	var codes []string
+	var outcome error // a refusal that must not roll back the count of tries
+	err := s.records.Update(ctx, func(tx store.Tx) error {
+		outcome, codes = nil, nil
+		c, err := challenges.Get(tx, store.Key(string(challengeID(mfaToken))))
+		if errors.Is(err, store.ErrNotFound) {
+			outcome = api.ErrMFATokenExpired
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		end := func(refusal error) error {
+			outcome = refusal
+			return challenges.Delete(tx, challenges.Key(c))
+		}
+		if !now.Before(c.Expires) {
+			return end(api.ErrMFATokenExpired)
+		}
+		a, err = accounts.Get(tx, store.Key(c.UserID))
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			return end(api.ErrMFATokenExpired)
+		case err != nil:
+			return err
+		case a.Inactive:
+			return end(api.ErrUserInactive)
+		case (c.Pending != nil) == (a.TOTP != nil):
+			// Enrolled by another challenge, or reset, since this one began.
+			return end(api.ErrMFATokenExpired)
+		}
+		if wait := spent(&a, now); wait > 0 {
+			outcome = tooMany(wait)
+			return nil
+		}
+		ok := false
+		if c.Pending != nil {
+			ok, codes, err = s.enrol(&a, c, code, now)
+		} else {
+			ok, err = s.codeMatches(&a, code, now)
+		}
+		if err != nil {
+			return err
+		}
+		if ok {
+			if err := challenges.Delete(tx, challenges.Key(c)); err != nil {
+				return err
+			}
+			a.Failures = nil
+			e, err = s.startSession(tx, a, now)
+			return err
+		}
+		outcome = api.ErrInvalidTOTP
+		a.Failures = append(a.Failures, now.UTC())
+		if err := accounts.Put(tx, a); err != nil {
+			return err
+		}
+		if c.Tries++; c.Tries >= api.ChallengeTries {
+			return challenges.Delete(tx, challenges.Key(c))
+		}
+		return challenges.Put(tx, c)
+	})
+	if err == nil {
+		err = outcome
+	}
+	if err != nil {
+		return api.LoginResponse{}, err
+	}
+	s.known.forget()
+	answer, err := s.signedIn(a, e, now)
+	answer.RecoveryCodes = codes
+	return answer, err
+}
+
+// spent drops old failures and says how long to wait when the budget is used
+// up. Only who knows the password gets here, so no stranger can spend it.
+func spent(a *account, now time.Time) time.Duration {
+	for len(a.Failures) > 0 && now.Sub(a.Failures[0]) >= codeBudgetWindow {
+		a.Failures = a.Failures[1:]
+	}
+	if len(a.Failures) < codeBudget {
+		return 0
+	}
+	return a.Failures[0].Add(codeBudgetWindow).Sub(now)
+}
+
+// enrol makes the pending secret of the challenge the account's, if the code
+// is of it.
+func (s *Service) enrol(a *account, c challenge, code string, now time.Time) (ok bool, codes []string, err error) {
+	secret, err := s.sealer.open(c.Pending, "pending/"+a.ID)
+	if err != nil {
+		return false, nil, err
+	}
+	step, ok := matchStep(string(secret), code, now, 0)
+	if !ok {
+		return false, nil, nil
+	}
+	if codes, err = newRecoveryCodes(); err != nil {
+		return false, nil, err
+	}
+	a.TOTP = &authenticator{Sealed: s.sealer.seal(secret, "totp/"+a.ID), LastStep: step}
+	for _, text := range codes {
+		a.TOTP.Recovery = append(a.TOTP.Recovery, s.sealer.hash(plainCode(text), "recovery/"+a.ID))
+	}
+	return true, codes, nil
+}
+
+// codeMatches takes a code of the authenticator or a recovery code, and marks
+// it as used in the account.
+func (s *Service) codeMatches(a *account, code string, now time.Time) (bool, error) {
+	secret, err := s.sealer.open(a.TOTP.Sealed, "totp/"+a.ID)
+	if err != nil {
+		return false, err
+	}
+	if step, ok := matchStep(string(secret), code, now, a.TOTP.LastStep); ok {
+		a.TOTP.LastStep = step
+		return true, nil
+	}
+	hash := s.sealer.hash(code, "recovery/"+a.ID)
+	for i, h := range a.TOTP.Recovery {
+		if subtle.ConstantTimeCompare(h, hash) == 1 {
+			rest := make([][]byte, 0, len(a.TOTP.Recovery)-1)
+			for j, other := range a.TOTP.Recovery {
+				if j != i {
+					rest = append(rest, bytes.Clone(other))
+				}
+			}
+			a.TOTP.Recovery = rest
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (s *Service) signedIn(a account, e session, now time.Time) (api.LoginResponse, error) {
+	token, err := s.sign(a, e, now)
+	if err != nil {
+		return api.LoginResponse{}, err
+	}
+	return api.LoginResponse{Success: true, Token: token, ExpiresIn: int(s.lifetime / time.Second), User: a.wire()}, nil
+}

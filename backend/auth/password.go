@@ -1,0 +1,118 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+
+	"app.sunloop/backend/api"
+	"github.com/alexedwards/argon2id"
+	"golang.org/x/text/unicode/norm"
+)
+
+// Bounds of passwords and names.
+const (
+	MinPasswordRunes = 8
+	MaxPasswordBytes = 1024
+	MaxUsernameRunes = 64
+)
+
+// DefaultParams are those of RFC 9106 section 4 for machines with less
+// memory (64 MiB, 3 passes), in 2 lanes as there are 2 hashes at once at most.
+func DefaultParams() argon2id.Params {
+	return argon2id.Params{Memory: 64 << 10, Iterations: 3, Parallelism: 2, SaltLength: 16, KeyLength: 32}
+}
+
+// passwords hashes a bounded number at once: a hash costs memory that
+// strangers could ask for.
+type passwords struct {
+	params argon2id.Params
+	slots  chan struct{}
+	dummy  string // the hash of nobody's password
+}
+
+func newPasswords(params argon2id.Params) (*passwords, error) {
+	filler := make([]byte, params.SaltLength+params.KeyLength)
+	if _, err := rand.Read(filler); err != nil {
+		return nil, err
+	}
+	b64 := base64.RawStdEncoding.EncodeToString
+	return &passwords{
+		params: params,
+		slots:  make(chan struct{}, 2),
+		dummy: fmt.Sprintf("$argon2id$v=19$m=%d,t=%d,p=%d$%s$%s", params.Memory, params.Iterations, params.Parallelism,
+			b64(filler[:params.SaltLength]), b64(filler[params.SaltLength:])),
+	}, nil
+}
+
+func (p *passwords) take(ctx context.Context) error {
+	select {
+	case p.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *passwords) hash(ctx context.Context, password string) (string, error) {
+	if err := p.take(ctx); err != nil {
+		return "", err
+	}
+	defer func() { <-p.slots }()
+	return argon2id.CreateHash(norm.NFC.String(password), &p.params)
+}
+
+// check compares; weak says that the hash was made with other parameters
+// than today's. An empty hash costs the same and never matches.
+func (p *passwords) check(ctx context.Context, password, hash string) (ok, weak bool, err error) {
+	if err := p.take(ctx); err != nil {
+		return false, false, err
+	}
+	defer func() { <-p.slots }()
+	known := hash != ""
+	if !known {
+		hash = p.dummy
+	}
+	ok, used, err := argon2id.CheckHash(norm.NFC.String(password), hash)
+	if err != nil {
+		return false, false, fmt.Errorf("check a password: %w", err)
+	}
+	return ok && known, *used != p.params, nil
+}
+
+// checkPassword refuses what may not be a password.
+func checkPassword(password string) error {
+	switch {
+	case utf8.RuneCountInString(password) < MinPasswordRunes:
+		return api.InvalidField("password", fmt.Sprintf("at least %d characters", MinPasswordRunes))
+	case len(password) > MaxPasswordBytes:
+		return api.InvalidField("password", fmt.Sprintf("at most %d bytes", MaxPasswordBytes))
+	}
+	return nil
+}
+
+// cleanUsername is the name as it is stored and shown, or a refusal.
+func cleanUsername(name string) (string, error) {
+	name = norm.NFC.String(name)
+	if n := utf8.RuneCountInString(name); n == 0 || n > MaxUsernameRunes {
+		return "", api.InvalidField("username", fmt.Sprintf("1 to %d characters", MaxUsernameRunes))
+	}
+	for _, r := range name {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && !containsRune("._-@+", r) {
+			return "", api.InvalidField("username", "letters, digits and . _ - @ + only")
+		}
+	}
+	return name, nil
+}
+
+func containsRune(set string, r rune) bool {
+	for _, s := range set {
+		if s == r {
+			return true
+		}
+	}
+	return false
+}

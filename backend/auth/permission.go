@@ -1,0 +1,66 @@
+package auth
+
+import (
+	"slices"
+
+	"app.sunloop/backend/api"
+)
+
+// roles is the whole table of who may do what. A role that is not in it may do
+// nothing.
+var roles = []struct {
+	id, name string
+	may      []api.Permission
+}{
+	{api.RoleAdmin, "Administrator", []api.Permission{
+		api.PermissionRead, api.PermissionUpload, api.PermissionDetect, api.PermissionAssets, api.PermissionSites, api.PermissionUsers}},
+	{api.RoleOperator, "Operator", []api.Permission{
+		api.PermissionRead, api.PermissionUpload, api.PermissionDetect, api.PermissionAssets, api.PermissionSites}},
+	{api.RoleTechnician, "Technician", []api.Permission{
+		api.PermissionRead, api.PermissionDetect}},
+	{api.RoleAnalyst, "Analyst", []api.Permission{
+		api.PermissionRead}},
+}
+
+// Roles are the ids of the roles, most powerful first.
+func Roles() []string {
+	var ids []string
+	for _, r := range roles {
+		ids = append(ids, r.id)
+	}
+	return ids
+}
+
+// RoleName is a role in words, empty for what is no role.
+func RoleName(role string) string {
+	for _, r := range roles {
+		if r.id == role {
+			return r.name
+		}
+	}
+	return ""
+}
+
+// Permissions of a role.
+func Permissions(role string) []api.Permission {
+	for _, r := range roles {
+		if r.id == role {
+			return slices.Clone(r.may)
+		}
+	}
+	return nil
+}
+
+// May says whether a role has a permission. Everybody has
+// [api.PermissionNone].
+func May(role string, p api.Permission) bool {
+	if p == api.PermissionNone {
+		return true
+	}
+	for _, r := range roles {
+		if r.id == role {
+			return slices.Contains(r.may, p)
+		}
+	}
+	return false
+}

@@ -1,0 +1,138 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+	"github.com/alexedwards/argon2id"
+)
+
+// Options of the service. Records, Key and Now are required.
+type Options struct {
+	Records store.Records
+	Key     Key
+	Now     func() time.Time
+
+	// RequireMFA makes every user enrol an authenticator at the first sign-in.
+	// Without it, those who have one are still asked for its code.
+	RequireMFA bool
+
+	Issuer        string           // of tokens, and the name in authenticators; default Sunloop
+	TokenLifetime time.Duration    // default api.TokenLifetime
+	Argon         *argon2id.Params // default DefaultParams
+}
+
+// Service is safe for concurrent use.
+type Service struct {
+	records    store.Records
+	now        func() time.Time
+	requireMFA bool
+	issuer     string
+	lifetime   time.Duration
+
+	sealer    *sealer
+	passwords *passwords
+	attempts  attempts
+	keyring   keyring
+	known     known
+}
+
+// maxSession is how long a session may be renewed before its user signs in
+// anew.
+const maxSession = 30 * 24 * time.Hour
+
+// New opens the service over its records, and makes the first signing key in
+// an empty store.
+func New(ctx context.Context, o Options) (*Service, error) {
+	if o.Records == nil || o.Now == nil {
+		return nil, errors.New("auth wants records and a clock")
+	}
+	s := &Service{records: o.Records, now: o.Now, requireMFA: o.RequireMFA, issuer: o.Issuer, lifetime: o.TokenLifetime}
+	if s.issuer == "" {
+		s.issuer = "Sunloop"
+	}
+	if s.lifetime == 0 {
+		s.lifetime = api.TokenLifetime
+	}
+	params := DefaultParams()
+	if o.Argon != nil {
+		params = *o.Argon
+	}
+	var err error
+	if s.passwords, err = newPasswords(params); err != nil {
+		return nil, err
+	}
+	if s.sealer, err = newSealer(o.Key); err != nil {
+		return nil, err
+	}
+	if err := s.loadKeyring(ctx); err != nil {
+		return nil, fmt.Errorf("open the signing keys: %w", err)
+	}
+	return s, nil
+}
+
+// Authenticate says whose the credential is: an API key or a user's token.
+func (s *Service) Authenticate(ctx context.Context, credential string) (Principal, error) {
+	now := s.now()
+	digest := sha256.Sum256([]byte(credential))
+	if p, ok := s.known.get(digest, now); ok {
+		return p, nil
+	}
+	generation := s.known.generation()
+	var p Principal
+	var until time.Time
+	var err error
+	if looksLikeKey(credential) {
+		p, until, err = s.authenticateKey(ctx, credential, now)
+	} else {
+		p, until, err = s.authenticateToken(ctx, credential, now)
+	}
+	if err != nil {
+		return Principal{}, err
+	}
+	s.known.put(digest, p, now, until, generation)
+	return p, nil
+}
+
+// Sweep removes challenges and sessions that have ended. A service calls it
+// once a day or so.
+func (s *Service) Sweep(ctx context.Context) error {
+	now := s.now()
+	return s.records.Update(ctx, func(tx store.Tx) error {
+		ended, _, err := challenges.List(tx, store.Query{})
+		if err != nil {
+			return err
+		}
+		for _, c := range ended {
+			if !now.Before(c.Expires) {
+				if err := challenges.Delete(tx, challenges.Key(c)); err != nil {
+					return err
+				}
+			}
+		}
+		old, _, err := sessions.List(tx, store.Query{})
+		if err != nil {
+			return err
+		}
+		for _, e := range old {
+			if !now.Before(e.Expires) {
+				if err := sessions.Delete(tx, sessions.Key(e)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// tooMany is the refusal of a caller who must wait.
+func tooMany(wait time.Duration) error {
+	e := *api.ErrTooManyRequests
+	e.RetryAfter = int((wait + time.Second - 1) / time.Second)
+	return &e
+}

@@ -1,0 +1,293 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+	"github.com/google/go-cmp/cmp"
+)
+
+func (w *world) account(name string) (a account) {
+	w.t.Helper()
+	err := w.store.View(context.Background(), func(tx store.Tx) (err error) {
+		a, err = byName(tx, name)
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return a
+}
+
+func (w *world) count(bucket string) (n int) {
+	w.t.Helper()
+	err := w.store.View(context.Background(), func(tx store.Tx) error {
+		for _, err := range tx.Scan(bucket, nil, nil, false) {
+			if err != nil {
+				return err
+			}
+			n++
+		}
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
+// TestPermissionTable is the whole table: a change of it is a change here.
+func TestPermissionTable(t *testing.T) {
+	want := map[string][]api.Permission{
+		api.RoleAdmin:      {"read", "upload", "detect", "assets.write", "sites.write", "users.write"},
+		api.RoleOperator:   {"read", "upload", "detect", "assets.write", "sites.write"},
+		api.RoleTechnician: {"read", "detect"},
+		api.RoleAnalyst:    {"read"},
+		"role_unknown":     nil,
+		"":                 nil,
+	}
+	for role, may := range want {
+		for _, p := range api.Permissions() {
+			listed := false
+			for _, m := range may {
+				listed = listed || m == p
+			}
+			if May(role, p) != listed {
+				t.Errorf("%q may %s: %v", role, p, May(role, p))
+			}
+		}
+		if !May(role, api.PermissionNone) {
+			t.Errorf("%q may not do what needs nothing", role)
+		}
+		if d := cmp.Diff(may, Permissions(role)); d != "" {
+			t.Error(d)
+		}
+	}
+	if d := cmp.Diff([]string{api.RoleAdmin, api.RoleOperator, api.RoleTechnician, api.RoleAnalyst}, Roles()); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestFirstAdmin(t *testing.T) {
+	w := newWorld(t, nil)
+	ctx := context.Background()
+	var made atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			if _, err := w.CreateFirstAdmin(ctx, "admin"+string(rune('a'+i)), goodPassword); err == nil {
+				made.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	users, err := w.Users(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made.Load() != 1 || len(users) != 1 || users[0].Role != api.RoleAdmin || !cmp.Equal(users[0].Customers, []string{"*"}) {
+		t.Errorf("%d made, users %+v", made.Load(), users)
+	}
+	if needs, err := w.NeedsAdmin(ctx); needs || err != nil {
+		t.Errorf("needs admin %v, %v", needs, err)
+	}
+}
+
+func TestUserRefusals(t *testing.T) {
+	w := newWorld(t, nil)
+	ctx := context.Background()
+	w.user("Émile", api.RoleAdmin)
+	for _, c := range []struct {
+		name   string
+		user   NewUser
+		status int
+	}{
+		{"short password", NewUser{Username: "a", Password: "seven77", Role: api.RoleAnalyst}, 400},
+		{"no name", NewUser{Password: goodPassword, Role: api.RoleAnalyst}, 400},
+		{"escape in the name", NewUser{Username: "a\x1b[2J", Password: goodPassword, Role: api.RoleAnalyst}, 400},
+		{"space in the name", NewUser{Username: "a b", Password: goodPassword, Role: api.RoleAnalyst}, 400},
+		{"long name", NewUser{Username: strings.Repeat("a", 65), Password: goodPassword, Role: api.RoleAnalyst}, 400},
+		{"unknown role", NewUser{Username: "a", Password: goodPassword, Role: "root"}, 400},
+		{"taken in another case and form", NewUser{Username: "e\u0301mile", Password: goodPassword, Role: api.RoleAnalyst}, 409},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := w.CreateUser(ctx, c.user)
+			var refused *api.Error
+			if !errors.As(err, &refused) || refused.Status != c.status {
+				t.Errorf("error %v, want status %d", err, c.status)
+			}
+		})
+	}
+}
+
+func TestLastAdminStays(t *testing.T) {
+	w := newWorld(t, nil)
+	ctx := context.Background()
+	w.user("one", api.RoleAdmin)
+	w.user("two", api.RoleAdmin)
+	if err := w.SetActive(ctx, "one", false); err != nil {
+		t.Fatal(err)
+	}
+	var refused *api.Error
+	if err := w.SetActive(ctx, "two", false); !errors.As(err, &refused) || refused.Status != 409 {
+		t.Errorf("deactivated: %v", err)
+	}
+	if err := w.SetRole(ctx, "two", api.RoleAnalyst); !errors.As(err, &refused) || refused.Status != 409 {
+		t.Errorf("demoted: %v", err)
+	}
+	if a := w.account("two"); a.Inactive || a.Role != api.RoleAdmin {
+		t.Errorf("a refused change was kept: %+v", a)
+	}
+	if err := w.SetRole(ctx, "nobody", api.RoleAnalyst); !errors.Is(err, errUserNotFound) {
+		t.Errorf("unknown user: %v", err)
+	}
+}
+
+func TestChangesActAtOnce(t *testing.T) {
+	ctx := context.Background()
+	for _, c := range []struct {
+		name   string
+		change func(*world) error
+		ends   bool
+	}{
+		{"role", func(w *world) error { return w.SetRole(ctx, "user", api.RoleAnalyst) }, false},
+		{"customers", func(w *world) error { return w.SetCustomers(ctx, "user", []string{"other"}) }, false},
+		{"password", func(w *world) error { return w.SetPassword(ctx, "user", goodPassword+"!") }, true},
+		{"deactivated", func(w *world) error { return w.SetActive(ctx, "user", false) }, true},
+		{"authenticator reset", func(w *world) error { return w.ResetTOTP(ctx, "user") }, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, noMFA)
+			w.user("user", api.RoleOperator, "customer123")
+			token := w.login("user").Token
+			before, err := w.Authenticate(ctx, token)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.change(w); err != nil {
+				t.Fatal(err)
+			}
+			after, err := w.Authenticate(ctx, token)
+			if c.ends {
+				if !errors.Is(err, api.ErrInvalidToken) {
+					t.Errorf("the token still opens: %v", err)
+				}
+				return
+			}
+			if err != nil || cmp.Equal(before, after) {
+				t.Errorf("nothing changed: %+v, %v", after, err)
+			}
+		})
+	}
+}
+
+// TestNoSecretAtRest looks for every secret in the whole data folder.
+func TestNoSecretAtRest(t *testing.T) {
+	w := newWorld(t, nil)
+	ctx := context.Background()
+	w.user("admin", api.RoleAdmin)
+	pending := w.login("admin")
+	secret, r := w.enrolled("admin")
+	plain, _, err := w.CreateKey(ctx, NewKey{Name: "k", Sites: []string{"*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := append([]string{goodPassword, secret, secretOf(t, pending.ProvisioningURI), r.Token, pending.MFAToken, plain,
+		plain[len(keyPrefix)+keyIDLen : len(plain)-keyCheckLen]}, r.RecoveryCodes...)
+	w.keyring.mu.RLock()
+	for _, k := range w.keyring.keys {
+		secrets = append(secrets, string(k.Seed()))
+	}
+	w.keyring.mu.RUnlock()
+	err = filepath.WalkDir(w.dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		for i, s := range secrets {
+			if strings.Contains(string(b), s) {
+				t.Errorf("secret %d lies open in %s", i, filepath.Base(path))
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(w.dir, "auth.key"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("key file mode %v, %v", info.Mode(), err)
+	}
+}
+
+func TestKeyFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "k")
+	var keys [8]Key
+	var wg sync.WaitGroup
+	for i := range keys {
+		wg.Go(func() {
+			var err error
+			if keys[i], err = LoadKey(path); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, k := range keys {
+		if k != keys[0] || k == (Key{}) {
+			t.Fatal("two callers got two keys")
+		}
+	}
+	if err := os.WriteFile(path, []byte("short"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadKey(path); err == nil {
+		t.Error("a broken key file was taken")
+	}
+}
+
+func TestSealIsBoundToItsPlace(t *testing.T) {
+	s, err := newSealer(Key{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed := s.seal([]byte("secret"), "totp/a")
+	if got, err := s.open(sealed, "totp/a"); err != nil || string(got) != "secret" {
+		t.Errorf("open: %q, %v", got, err)
+	}
+	if _, err := s.open(sealed, "totp/b"); err == nil {
+		t.Error("opened in another place")
+	}
+	other, err := newSealer(Key{2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.open(sealed, "totp/a"); err == nil {
+		t.Error("opened with another key")
+	}
+}
+
+func TestStoreFailureIsNoRefusal(t *testing.T) {
+	w := newWorld(t, noMFA)
+	w.user("u", api.RoleAdmin)
+	token := w.login("u").Token
+	broken := errors.New("disk on fire")
+	w.records = failing{broken}
+	ctx := context.Background()
+	_, errLogin := w.Login(ctx, "u", goodPassword, "a")
+	_, errVerify := w.VerifyMFA(ctx, "x", "y")
+	_, errToken := w.Authenticate(ctx, token)
+	for i, err := range []error{errLogin, errVerify, errToken, w.Logout(ctx, token)} {
+		if !errors.Is(err, broken) {
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+}
