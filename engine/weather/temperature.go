@@ -76,7 +76,7 @@ func FitTemperature(loc solar.Location, measured series.Series) (*Temperature, e
 	}
 	var chol mat.Cholesky
 	var beta mat.VecDense
-	if !chol.Factorize(normal) {
+	if !chol.Factorize(normal) { //nolint:misspell // gonum's spelling
 		return nil, errors.New("temperature history cannot be fitted")
 	}
 	if err := chol.SolveVecTo(&beta, right); err != nil {
