@@ -1,0 +1,157 @@
+package terminal
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"app.sunloop/themes"
+)
+
+// query asks for the background (OSC 11), for synchronized output (DECRQM 2026), and last for the device attributes, which
+// every terminal answers: their answer says that no other will come.
+const query = "\x1b]11;?\x1b\\" + "\x1b[?2026$p" + "\x1b[c"
+
+const (
+	localQuery  = 150 * time.Millisecond
+	remoteQuery = 400 * time.Millisecond
+)
+
+// QueryWait is how long to wait for the terminal's answers.
+func QueryWait(remote bool) time.Duration {
+	if remote {
+		return remoteQuery
+	}
+	return localQuery
+}
+
+// Answers is what the terminal said of itself. It serves as the message of the command that asks.
+type Answers struct {
+	// Background is its background, themes.Unset if it did not say.
+	Background themes.Color
+	// Sync says that it has synchronized output.
+	Sync bool
+}
+
+// Dark reports a dark background, and so does silence: white text would read better on it than black text (the luminance
+// where both contrasts of WCAG 2.1 are equal is 0.179).
+func (a Answers) Dark() bool { return a.Background == themes.Unset || a.Background.Luminance() < 0.179 }
+
+// Query asks the terminal and waits for its answers until ctx ends; give ctx a deadline of QueryWait. It is meant to run as a
+// Bubble Tea command, while Bubble Tea reads from in. Answers that come later are dropped by the Input.
+func Query(ctx context.Context, in *Input, out *Output) (Answers, error) {
+	complete := in.answers.expect()
+	defer in.answers.stop()
+	if err := out.between([]byte(query)); err != nil {
+		return Answers{}, fmt.Errorf("ask terminal: %w", err)
+	}
+	select {
+	case <-complete:
+	case <-ctx.Done():
+	}
+	return in.answers.got(), nil
+}
+
+// answers collects what the terminal says while somebody waits.
+type answers struct {
+	mu       sync.Mutex
+	complete chan struct{} // nil when nobody waits
+	all      Answers
+}
+
+func (a *answers) expect() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.all, a.complete = Answers{}, make(chan struct{})
+	return a.complete
+}
+
+func (a *answers) stop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.complete = nil
+}
+
+func (a *answers) got() Answers {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.all
+}
+
+// take reads one answer: kind is the introducer's character, '?' for a private CSI answer.
+func (a *answers) take(kind byte, text []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.complete == nil {
+		return
+	}
+	switch {
+	case kind == ']':
+		if value, ok := bytes.CutPrefix(text, []byte("11;")); ok {
+			if c, ok := parseAnswer(string(value)); ok {
+				a.all.Background = c
+			}
+		}
+	case kind == '?' && bytes.HasSuffix(text, []byte("$y")):
+		// 1 is set, 2 reset, 3 and 4 the same for ever; 0 is unknown.
+		switch string(text) {
+		case "2026;1$y", "2026;2$y", "2026;3$y":
+			a.all.Sync = true
+		}
+	case kind == '?' && bytes.HasSuffix(text, []byte("c")):
+		close(a.complete)
+		a.complete = nil
+	}
+}
+
+// parseAnswer reads the colour of an OSC 11 answer: rgb:r/g/b with one to four hexadecimal digits each (XParseColor), rgba:
+// with a fourth part that is ignored, or #rrggbb.
+func parseAnswer(s string) (themes.Color, bool) {
+	if strings.HasPrefix(s, "#") {
+		c, err := themes.ParseColor(s)
+		return c, err == nil
+	}
+	space, value, ok := strings.Cut(s, ":")
+	if !ok || space != "rgb" && space != "rgba" {
+		return themes.Unset, false
+	}
+	parts := strings.Split(value, "/")
+	if len(parts) < 3 || len(parts) > 4 {
+		return themes.Unset, false
+	}
+	var v [3]uint8
+	for i := range v {
+		p := parts[i]
+		n, err := strconv.ParseUint(p, 16, 16)
+		if err != nil || len(p) > 4 {
+			return themes.Unset, false
+		}
+		most := uint64(1)<<(4*len(p)) - 1
+		v[i] = uint8((n*255 + most/2) / most)
+	}
+	return themes.RGB(v[0], v[1], v[2]), true
+}
+
+// KnownBackground says whether the background is dark, if anybody has said so: the flag, then the configuration ("dark",
+// "light"; anything else is no word), then COLORFGBG, which rxvt and Konsole set. If not, ask with Query.
+func KnownBackground(flag, config, colorFGBG string) (dark, known bool) {
+	for _, word := range []string{flag, config} {
+		switch strings.ToLower(word) {
+		case "dark":
+			return true, true
+		case "light":
+			return false, true
+		}
+	}
+	fields := strings.Split(colorFGBG, ";")
+	n, err := strconv.Atoi(fields[len(fields)-1])
+	if err != nil || len(fields) < 2 || n < 0 || n > 15 {
+		return false, false
+	}
+	// Of the sixteen, white and the bright ones but bright black are light.
+	return n < 7 || n == 8, true
+}
