@@ -96,13 +96,10 @@ func (s *Service) SiteAssets(ctx context.Context, siteID string) ([]api.Asset, e
 	var list []api.Asset
 	err := s.records.View(ctx, func(tx store.Tx) error {
 		var err error
-		list, _, err = assets.List(tx, store.Query{Prefix: store.Key(siteID)})
+		list, err = s.AssetsInTx(tx, siteID)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list the assets of site %s: %w", siteID, err)
-	}
-	return list, nil
+	return list, err
 }
 
 // AddAsset stores a new asset. Without a site it goes to the customer's only
@@ -229,4 +226,13 @@ func (s *Service) EnsureSite(tx store.Tx, site api.Site, actor string) (api.Site
 	}
 	site, err = s.newSite(tx, api.Unlimited(actor), site)
 	return site, true, err
+}
+
+// AssetsInTx are all assets of a site by id, inside the transaction.
+func (s *Service) AssetsInTx(tx store.Tx, siteID string) ([]api.Asset, error) {
+	list, _, err := assets.List(tx, store.Query{Prefix: store.Key(siteID)})
+	if err != nil {
+		return nil, fmt.Errorf("list the assets of site %s: %w", siteID, err)
+	}
+	return list, nil
 }

@@ -219,6 +219,9 @@ func coordinates(location string) (lat, lon float64, ok bool) {
 
 func within(v, low, high float64) bool { return v >= low && v <= high } // false for NaN
 
+// CheckNames checks the fields of a site that another request carries.
+func CheckNames(s api.Site) error { return checkSite(s) }
+
 func checkSite(s api.Site) error {
 	if err := checkID("site_id", s.SiteID); err != nil {
 		return err

@@ -204,6 +204,11 @@ func ObjectKey(client string, req api.UploadRequest, stamp api.Time, n int) stri
 	return strings.Join(parts, "/")
 }
 
+// ModelKey is the folder of a model's parts in the object store.
+func ModelKey(customerID, siteID, hash string) string {
+	return strings.Join([]string{"models", cleanPart(customerID), cleanPart(siteID), hash[:min(16, len(hash))]}, "/")
+}
+
 // cleanPart keeps letters, digits and ._- of ASCII; a part of dots alone would
 // climb a folder tree.
 func cleanPart(s string) string {
@@ -218,4 +223,17 @@ func cleanPart(s string) string {
 		return "-"
 	}
 	return s
+}
+
+// UploadInTx is an upload inside the transaction; [store.ErrNotFound] when
+// there is none.
+func (s *Service) UploadInTx(tx store.Tx, id string) (Upload, error) { return uploadByID(tx, id) }
+
+// AllOpenUploads are the uploads of all sites that have not ended.
+func (s *Service) AllOpenUploads(tx store.Tx) ([]Upload, error) {
+	list, _, err := uploads.List(tx, store.Query{Index: "open"})
+	if err != nil {
+		return nil, fmt.Errorf("list the open uploads: %w", err)
+	}
+	return list, nil
 }

@@ -1,0 +1,133 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"app.sunloop/backend/store"
+)
+
+// Limits are the times before which records are dropped.
+type Limits struct {
+	Forecasts  time.Time // but the first of each site's day stays
+	Activities time.Time
+	Detections time.Time
+}
+
+// pruneAtOnce bounds a transaction, so that others wait only briefly.
+const pruneAtOnce = 500
+
+// Prune drops some of what is older than the limits, and answers how many
+// records went: 0 when nothing is left to drop.
+func (s *Service) Prune(ctx context.Context, limits Limits) (int, error) {
+	n := 0
+	err := s.records.Update(ctx, func(tx store.Tx) error {
+		n = 0
+		for _, drop := range []func(store.Tx, Limits) (int, error){pruneForecasts, pruneNotes, pruneDetections} {
+			k, err := drop(tx, limits)
+			if err != nil {
+				return err
+			}
+			n += k
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("drop old records: %w", err)
+	}
+	return n, nil
+}
+
+// prune deletes the records that are due, oldest first as the table's keys
+// have it, up to the bound.
+func prune[T any](tx store.Tx, t store.Table[T], due func(v T) bool) (int, error) {
+	var keys [][]byte
+	cursor := ""
+	for len(keys) < pruneAtOnce {
+		list, next, err := t.List(tx, store.Query{Limit: 1000, Cursor: cursor})
+		if err != nil {
+			return 0, err
+		}
+		for _, v := range list {
+			if due(v) && len(keys) < pruneAtOnce {
+				keys = append(keys, t.Key(v))
+			}
+		}
+		if cursor = next; next == "" {
+			break
+		}
+	}
+	for _, k := range keys {
+		if err := t.Delete(tx, k); err != nil {
+			return 0, err
+		}
+	}
+	return len(keys), nil
+}
+
+func pruneForecasts(tx store.Tx, limits Limits) (int, error) {
+	former := ""
+	return prune(tx, forecasts, func(f Forecast) bool {
+		day := f.SiteID + f.IssuedAt.UTC().Format(time.DateOnly)
+		first := day != former
+		former = day
+		return !first && f.IssuedAt.Before(limits.Forecasts)
+	})
+}
+
+func pruneNotes(tx store.Tx, limits Limits) (int, error) {
+	return prune(tx, notes, func(n Note) bool { return n.At.Before(limits.Activities) })
+}
+
+func pruneDetections(tx store.Tx, limits Limits) (int, error) {
+	return prune(tx, detections, func(d Detection) bool { return d.DetectedAt.Before(limits.Detections) })
+}
+
+// OldUploads are up to limit ended uploads of a kind from before a time,
+// oldest first.
+func (s *Service) OldUploads(ctx context.Context, kind string, before time.Time, limit int) ([]Upload, error) {
+	var out []Upload
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		out = nil
+		cursor := ""
+		for len(out) < limit {
+			list, next, err := uploads.List(tx, store.Query{Index: "time", Limit: 1000, Cursor: cursor})
+			if err != nil {
+				return err
+			}
+			for _, u := range list {
+				if !u.CreatedAt.Before(before) {
+					return nil // ids sort by time
+				}
+				if u.Kind == kind && u.Ended() && len(out) < limit {
+					out = append(out, u)
+				}
+			}
+			if cursor = next; next == "" {
+				break
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list old uploads: %w", err)
+	}
+	return out, nil
+}
+
+// DropUploads forgets uploads.
+func (s *Service) DropUploads(ctx context.Context, list []Upload) error {
+	err := s.records.Update(ctx, func(tx store.Tx) error {
+		for _, u := range list {
+			if err := uploads.Delete(tx, uploads.Key(u)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("drop old uploads: %w", err)
+	}
+	return nil
+}
