@@ -1,0 +1,266 @@
+package ingest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// assetData is one asset on its way from columns to a frame.
+type assetData struct {
+	name    string
+	group   *group
+	columns []*column // its own and those that belong to all assets
+
+	main   *column // the column that power is derived from
+	kind   string  // KindPower …
+	source []float64
+	scale  float64 // source·scale is kW or kWh
+
+	powerKW, energyKWh, counterKWh []float64
+	notes                          counterNotes
+	missing                        int
+}
+
+// mainRoles are the roles that production can come from.
+func mainRole(r role) bool { return r >= rolePower && r <= roleDaily }
+
+// assetsOf lays the columns out by asset: those that name a device to it, the
+// others to all.
+func (t *table) assetsOf(groups []*group) []*assetData {
+	var devices []string
+	for _, c := range t.columns {
+		if c.device != "" && mainRole(c.means.role) && !slices.Contains(devices, c.device) {
+			devices = append(devices, c.device)
+		}
+	}
+	var out []*assetData
+	for _, g := range groups {
+		if len(devices) == 0 {
+			out = append(out, &assetData{name: g.name, group: g, columns: t.columns})
+			continue
+		}
+		for _, d := range devices {
+			a := &assetData{name: d, group: g}
+			for _, c := range t.columns {
+				if c.device == d || c.device == "" && (!mainRole(c.means.role) || len(devices) == 1) {
+					a.columns = append(a.columns, c)
+				}
+			}
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// choose picks the column that says most about production: AC power, else
+// energy of each interval, else a counter, else what was fed into the grid.
+func (a *assetData) choose(step time.Duration, rep *report) bool {
+	seconds := int64(step / time.Second)
+	power := a.best(rolePower)
+	var interval, counter, daily *column
+	whys := map[*column]string{}
+	for _, r := range []role{roleEnergy, roleCounter, roleDaily} {
+		c := a.best(r)
+		if c == nil {
+			continue
+		}
+		kind, why := kindByValues(r, shapeOf(a.group.times, a.group.gather(c)), seconds)
+		whys[c] = why
+		switch {
+		case kind == KindIntervalEnergy && interval == nil:
+			interval = c
+		case kind == KindCounter && counter == nil:
+			counter = c
+		case kind == KindDailyCounter && daily == nil:
+			daily = c
+		}
+	}
+	type option struct {
+		column *column
+		kind   string
+	}
+	order := []option{{power, KindPower}, {interval, KindIntervalEnergy}, {counter, KindCounter}, {daily, KindDailyCounter}}
+	const tooFew = 2 // times fewer values than the next best
+	for i, o := range order {
+		if o.column == nil {
+			continue
+		}
+		if o.kind == KindPower {
+			for _, other := range order[i+1:] {
+				if other.column != nil && (other.column.count > tooFew*o.column.count || flat(o.column) && !flat(other.column)) {
+					rep.warn("columns", "%s has values in %d rows only, %s in %d; the latter is used", o.column.label(), o.column.count, other.column.label(), other.column.count)
+					o = other
+					break
+				}
+			}
+		}
+		a.main, a.kind = o.column, o.kind
+		break
+	}
+	if a.main == nil {
+		return a.chooseFeedIn(seconds, rep)
+	}
+	if why := whys[a.main]; why != "" {
+		rep.decideOnce("values", "%s is %s: %s", a.main.label(), kindWords[a.kind], why)
+	}
+	a.keepEnergy(interval, counter)
+	return true
+}
+
+var kindWords = map[string]string{
+	KindPower: "power", KindIntervalEnergy: "the energy of each interval", KindCounter: "a lifetime counter", KindDailyCounter: "a counter of the day so far",
+}
+
+// keepEnergy keeps the energy columns beside power, where their unit is known.
+func (a *assetData) keepEnergy(interval, counter *column) {
+	if counter != nil && counter != a.main && counter.unit.dim == dimEnergy {
+		a.counterKWh = a.group.gather(counter)
+	}
+	if interval != nil && interval != a.main && interval.unit.dim == dimEnergy {
+		a.energyKWh = a.group.gather(interval)
+	}
+}
+
+// chooseFeedIn is for plants that sell all they make: what the grid took is
+// the production, less what the house used.
+func (a *assetData) chooseFeedIn(step int64, rep *report) bool {
+	c := a.best(roleFeedIn)
+	if c == nil {
+		return false
+	}
+	a.main, a.kind = c, KindPower
+	if c.means.energy {
+		a.kind, _ = kindByValues(roleEnergy, shapeOf(a.group.times, a.group.gather(c)), step)
+	}
+	rep.warn("columns", "there is no column of production; %s, the energy fed into the grid, is taken for it. What was used on site is not in it", c.label())
+	return true
+}
+
+// best is the column of a role with the highest rank that holds values; a sum
+// over assets only where there is nothing else.
+func (a *assetData) best(r role) *column {
+	var best *column
+	for _, c := range a.columns {
+		if c.means.role != r || c.count == 0 {
+			continue
+		}
+		switch {
+		case best == nil,
+			best.means.total && !c.means.total,
+			best.means.total == c.means.total && c.means.rank > best.means.rank:
+			best = c
+		}
+	}
+	return best
+}
+
+// flat says that a column never moves from zero.
+func flat(c *column) bool {
+	for _, v := range c.values {
+		if v != 0 && !math.IsNaN(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// needsUnit says that neither header nor cells give the unit of the main
+// column.
+func (a *assetData) needsUnit() bool {
+	return a.main.unit.dim == dimNone && len(a.main.units) == 0
+}
+
+// derive turns the source values into power. hold is the largest plausible
+// power in kW, 0 unknown.
+func (a *assetData) derive(step time.Duration, site *time.Location, hold float64) {
+	values := a.source
+	if a.scale != 1 || a.kind == KindCounter { // counters lose glitches in place
+		values = make([]float64, len(a.source))
+		for i, v := range a.source {
+			values[i] = v * a.scale
+		}
+	}
+	a.notes = counterNotes{}
+	switch a.kind {
+	case KindPower:
+		a.powerKW = values
+	case KindIntervalEnergy:
+		a.energyKWh = values
+		a.powerKW = intervalPower(a.group.times, values, step, site)
+	case KindCounter:
+		a.powerKW, a.notes = counterPower(a.group.times, values, hold)
+		a.counterKWh = values
+	case KindDailyCounter:
+		a.powerKW, a.notes = dayCounterPower(a.group.times, values, hold)
+	}
+	a.missing = 0
+	for _, v := range values {
+		if math.IsNaN(v) {
+			a.missing++
+		}
+	}
+}
+
+// dropOutside blanks power far beyond the capacity.
+func (a *assetData) dropOutside(capacityKW float64) {
+	most := 10 * capacityKW
+	if a.kind == KindIntervalEnergy {
+		most = holdFactor * capacityKW
+	}
+	copied := false
+	for i, v := range a.powerKW {
+		if math.Abs(v) <= most || math.IsNaN(v) {
+			continue
+		}
+		if !copied {
+			a.powerKW, copied = slices.Clone(a.powerKW), true
+		}
+		a.powerKW[i] = math.NaN()
+		if a.kind == KindIntervalEnergy {
+			a.energyKWh = slices.Clone(a.energyKWh)
+			a.energyKWh[i] = math.NaN()
+		}
+		a.notes.outside++
+		a.missing++
+	}
+}
+
+// holdFactor times the capacity is the most that a mean power can be.
+const holdFactor = 3
+
+// decideOnce says the same about several assets only once.
+func (r *report) decideOnce(topic, format string, args ...any) {
+	d := Decision{topic, fmt.Sprintf(format, args...)}
+	if !slices.Contains(r.decisions, d) {
+		r.decisions = append(r.decisions, d)
+	}
+}
+
+// say puts what happened to counters and values into words.
+func (n counterNotes) say(name string, rep *report) {
+	of := ""
+	if name != "" {
+		of = " of " + name
+	}
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		text string
+	}{
+		{n.glitches, "%d readings that a counter cannot have had were dropped"},
+		{n.rollovers, "%d roll-overs at the end of the register were undone"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf(p.text, p.n))
+		}
+	}
+	if len(parts) > 0 {
+		rep.decide("counter", "%s%s", strings.Join(parts, ", "), of)
+	}
+	if n.outside > 0 {
+		rep.warn("values", "%d values%s are far beyond the capacity and count as missing", n.outside, of)
+	}
+}

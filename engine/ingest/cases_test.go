@@ -1,0 +1,157 @@
+package ingest
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// now stands for the day of the upload in all tests.
+var now = time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC)
+
+// shared is a path below the ../shared of the repository; the test is skipped
+// where there is none.
+func shared(t testing.TB, path ...string) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		if filepath.Dir(dir) == dir {
+			t.Skip("no go.mod above")
+		}
+		dir = filepath.Dir(dir)
+	}
+	root := filepath.Join(filepath.Dir(dir), "shared")
+	if _, err := os.Stat(root); err != nil {
+		t.Skip("../shared is not here")
+	}
+	return filepath.Join(append([]string{root}, path...)...)
+}
+
+// sidecar is what a correct import of a case gives.
+type sidecar struct {
+	Accept          bool     `json:"accept"`
+	ErrorKind       Kind     `json:"error_kind"`
+	Timezone        string   `json:"timezone"`
+	CapacityKW      float64  `json:"capacity_kw"`
+	ValueKind       string   `json:"value_kind"`
+	UnitSource      string   `json:"unit_source"`
+	IntervalMinutes int      `json:"interval_minutes"`
+	Assets          []string `json:"assets"`
+	Rows            int      `json:"rows"`
+	First           *Sample  `json:"first"`
+	Last            *Sample  `json:"last"`
+	SumPowerKW      float64  `json:"sum_power_kw"`
+	Manufacturer    *string  `json:"manufacturer"`
+}
+
+// answer is the part of a summary that a sidecar speaks of.
+type answer struct {
+	Accept          bool
+	ErrorKind       Kind
+	ValueKind, Unit string
+	IntervalMinutes int
+	Assets          []string
+	Rows            int
+	First, Last     Sample
+	Manufacturer    string
+}
+
+// near are the tolerances that the cases set for power.
+var near = cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 0.001 })
+
+func TestCases(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(shared(t, "cases", "csv"), "*.csv"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".csv"), func(t *testing.T) {
+			var want sidecar
+			text, err := os.ReadFile(strings.TrimSuffix(file, ".csv") + ".json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal(text, &want); err != nil {
+				t.Fatal(err)
+			}
+			zone, err := time.LoadLocation(want.Timezone)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := os.Open(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = f.Close() }()
+			res, err := Read(f, Options{Zone: zone, CapacityKW: want.CapacityKW, Now: now})
+			var refusal *Refusal
+			if err != nil && !errors.As(err, &refusal) {
+				t.Fatal(err)
+			}
+			got := Summarize(res, err)
+			if diff := cmp.Diff(wanted(want), answered(got), near); diff != "" {
+				t.Errorf("want -, got +:\n%s\n%s %v", diff, got.Error, got.Decisions)
+			}
+			if math.Abs(got.SumPowerKW-want.SumPowerKW) > 0.01 {
+				t.Errorf("sum of power %.4f, want %.4f", got.SumPowerKW, want.SumPowerKW)
+			}
+			if want.Accept {
+				checkFrames(t, res)
+			}
+		})
+	}
+}
+
+func wanted(s sidecar) answer {
+	a := answer{Accept: s.Accept, ErrorKind: s.ErrorKind, ValueKind: s.ValueKind, Unit: s.UnitSource,
+		IntervalMinutes: s.IntervalMinutes, Assets: slices.Clone(s.Assets), Rows: s.Rows}
+	if s.First != nil {
+		a.First, a.Last = *s.First, *s.Last
+	}
+	if s.Manufacturer != nil {
+		a.Manufacturer = *s.Manufacturer
+	}
+	return a
+}
+
+func answered(s Summary) answer {
+	a := answer{Accept: s.Accept, ErrorKind: s.ErrorKind, ValueKind: s.ValueKind, Unit: s.UnitSource,
+		IntervalMinutes: s.IntervalMinutes, Assets: s.Assets, Rows: s.Rows}
+	if !s.Accept {
+		a.Assets = nil
+	}
+	if s.First != nil {
+		a.First, a.Last = *s.First, *s.Last
+	}
+	if s.Manufacturer != nil {
+		a.Manufacturer = *s.Manufacturer
+	}
+	return a
+}
+
+// checkFrames asserts what holds for every result.
+func checkFrames(t *testing.T, res *Result) {
+	t.Helper()
+	if len(res.Assets) == 0 || len(res.Decisions) == 0 {
+		t.Errorf("%d assets, %d decisions", len(res.Assets), len(res.Decisions))
+	}
+	for _, a := range res.Assets {
+		if err := a.Frame.Check(); err != nil {
+			t.Errorf("asset %q: %v", a.Name, err)
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package ingest
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"app.sunloop/engine/series"
+)
+
+// group are the rows of one asset in time order.
+type group struct {
+	name   string
+	rows   []int32 // by time, then by line
+	starts []int32 // index into rows of the first row of each time
+	times  []int64
+	direct bool // the rows are the whole table as it stands
+}
+
+// groups sorts the rows by asset and time. Assets come in the order in which
+// they first appear as time goes on.
+func (t *table) groups(utc []int64, reversed bool) []*group {
+	byAsset := make([]*group, max(1, len(t.names)))
+	var out []*group
+	n := len(utc)
+	for k := range n {
+		i := k
+		if reversed {
+			i = n - 1 - k
+		}
+		if utc[i] == noWall {
+			continue
+		}
+		id := int32(0)
+		if t.assets != nil {
+			id = t.assets[i]
+		}
+		g := byAsset[id]
+		if g == nil {
+			g = &group{rows: make([]int32, 0, n/len(byAsset)+1)}
+			if t.assets != nil {
+				g.name = t.names[id]
+			}
+			byAsset[id] = g
+			out = append(out, g)
+		}
+		g.rows = append(g.rows, int32(i))
+	}
+	for _, g := range out {
+		if !slices.IsSortedFunc(g.rows, func(a, b int32) int { return byTime(utc, a, b) }) {
+			slices.SortFunc(g.rows, func(a, b int32) int { return byTime(utc, a, b) })
+		}
+		g.times = make([]int64, 0, len(g.rows))
+		g.starts = make([]int32, 0, len(g.rows))
+		for k, i := range g.rows {
+			if k == 0 || utc[i] != utc[g.rows[k-1]] {
+				g.times = append(g.times, utc[i])
+				g.starts = append(g.starts, int32(k))
+			}
+		}
+		g.direct = !reversed && len(g.times) == n
+		if extra := len(g.rows) - len(g.times); extra > 0 && t.plan.measure < 0 {
+			t.skipped[SkipDuplicate] += extra
+		}
+	}
+	return out
+}
+
+// byTime orders rows by time, rows of one time by line.
+func byTime(utc []int64, a, b int32) int {
+	switch {
+	case utc[a] < utc[b]:
+		return -1
+	case utc[a] > utc[b]:
+		return 1
+	}
+	return int(a - b)
+}
+
+// gather is the column in the group's order; of rows with one time the latest
+// line with a value counts. The result may be the column itself.
+func (g *group) gather(c *column) []float64 {
+	if g.direct {
+		return c.values
+	}
+	out := make([]float64, len(g.times))
+	for k := range out {
+		end := len(g.rows)
+		if k+1 < len(g.starts) {
+			end = int(g.starts[k+1])
+		}
+		out[k] = math.NaN()
+		for j := end - 1; j >= int(g.starts[k]); j-- {
+			if v := c.values[g.rows[j]]; !math.IsNaN(v) {
+				out[k] = v
+				break
+			}
+		}
+	}
+	return out
+}
+
+// interval is the commonest step of all groups: to the minute where steps are
+// longer than half of one, because loggers stagger.
+func interval(groups []*group) time.Duration {
+	counts := map[int64]int{}
+	for _, g := range groups {
+		for i := 1; i < len(g.times); i++ {
+			step := g.times[i] - g.times[i-1]
+			if step >= minute/2 {
+				step = (step + minute/2) / minute * minute
+			}
+			counts[step]++
+		}
+	}
+	best, most := int64(0), 0
+	for step, n := range counts {
+		if n > most || n == most && step < best {
+			best, most = step, n
+		}
+	}
+	return time.Duration(best) * time.Second
+}
+
+// limits are what a quantity can be; beyond them a sensor or a register is
+// broken and the value missing.
+var limits = map[series.Quantity][2]float64{
+	series.TemperatureC: {-60, 70}, series.ModuleTemperatureC: {-60, 130}, series.CabinetTempC: {-60, 150}, series.PredictedTempC: {-60, 70},
+	series.IrradianceWM2: {-50, 2000}, series.PredictedGHIWM2: {-50, 1600}, series.WindSpeedMS: {0, 90}, series.PowerFactor: {-1.05, 1.05},
+	series.VoltageV: {0, 50000}, series.StateOfCharge: {0, 110}, series.StateOfHealth: {0, 150},
+}
+
+// inLimits is values, or a copy of them without what cannot be.
+func inLimits(q series.Quantity, values []float64) []float64 {
+	lim, ok := limits[q]
+	if !ok {
+		return values
+	}
+	copied := false
+	for i, v := range values {
+		if v >= lim[0] && v <= lim[1] || math.IsNaN(v) {
+			continue
+		}
+		if !copied {
+			values, copied = slices.Clone(values), true
+		}
+		values[i] = math.NaN()
+	}
+	return values
+}
+
+// assemble makes the frame of one asset from its power and all else that its
+// columns hold.
+func (a *assetData) assemble() series.Frame {
+	f := series.Frame{Times: a.group.times}
+	f.Set(series.PowerKW, a.powerKW)
+	if a.energyKWh != nil {
+		f.Set(series.EnergyKWh, a.energyKWh)
+	}
+	if a.counterKWh != nil {
+		f.Set(series.EnergyCounterKWh, a.counterKWh)
+	}
+	best := map[series.Quantity]*column{}
+	for _, c := range a.columns {
+		q := c.means.quantity
+		if c.means.role == roleState {
+			q = series.InverterState
+		}
+		if q != 0 && c.count > 0 && (best[q] == nil || c.means.rank > best[q].means.rank) {
+			best[q] = c
+		}
+	}
+	for q, c := range best {
+		f.Set(q, inLimits(q, a.group.gather(c)))
+	}
+	if state := f.Values(series.InverterState); state != nil {
+		run := make([]float64, len(state))
+		for i, s := range state {
+			run[i] = runState(s)
+		}
+		f.Set(series.RunState, run)
+	}
+	return withoutEmpty(f)
+}
+
+// runState is 1 while an operating state feeds in, else 0.
+func runState(state float64) float64 {
+	switch state {
+	case 4, 5: // MPPT, throttled
+		return 1
+	}
+	if math.IsNaN(state) {
+		return state
+	}
+	return 0
+}
+
+// withoutEmpty drops stamps at which nothing was measured.
+func withoutEmpty(f series.Frame) series.Frame {
+	keep := make([]int, 0, f.Len())
+	for i := range f.Times {
+		for _, c := range f.Columns {
+			if !math.IsNaN(c.Values[i]) {
+				keep = append(keep, i)
+				break
+			}
+		}
+	}
+	if len(keep) == f.Len() {
+		return f
+	}
+	out := series.Frame{Times: make([]int64, len(keep))}
+	for k, i := range keep {
+		out.Times[k] = f.Times[i]
+	}
+	for _, c := range f.Columns {
+		values := make([]float64, len(keep))
+		for k, i := range keep {
+			values[k] = c.Values[i]
+		}
+		out.Set(c.Quantity, values)
+	}
+	return out
+}

@@ -1,0 +1,430 @@
+package ingest
+
+import (
+	"regexp"
+	"strings"
+)
+
+// sampled is a record of the file's beginning.
+type sampled struct {
+	cells  []string
+	line   int // of the file
+	offset int // first byte
+	end    int // first byte of the next record
+	next   int // line of the next record
+}
+
+func takeSample(text []byte, d dialect) []sampled {
+	r := newRecords(text, d.delim, d.offset, d.line)
+	var out []sampled
+	for len(out) < sampleRecords {
+		at := r.at
+		if !r.next() {
+			break
+		}
+		s := sampled{line: r.line, offset: at, end: r.at, next: r.lineAt}
+		if !empty(r.cells) {
+			s.cells = make([]string, len(r.cells))
+			for i, c := range r.cells {
+				s.cells[i] = string(c)
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// cell is the text of column c, "" where the record has none.
+func (s sampled) cell(c int) string {
+	if c < len(s.cells) {
+		return s.cells[c]
+	}
+	return ""
+}
+
+func (s sampled) filled() int {
+	n := 0
+	for _, c := range s.cells {
+		if c != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// head is where the header is and what stands above it.
+type head struct {
+	sample   []sampled
+	first    int       // index in sample of the first data record
+	stack    []sampled // header lines, top down
+	preamble []sampled // lines above them
+	column   int       // of the time
+	form     timeForm
+}
+
+// timeForm is how a column writes times.
+type timeForm uint8
+
+const (
+	formNone     timeForm = iota
+	formCalendar          // with marks between year, month and day
+	formCompact           // 20240615 or longer, digits only
+	formEpoch
+	formSerial
+	formParts // year, month, day in columns of their own
+)
+
+func formOf(cell string) timeForm {
+	b := []byte(cell)
+	if _, ok := parseStamp(b); ok {
+		if len(strings.Trim(cell, "0123456789")) == 0 {
+			return formCompact
+		}
+		return formCalendar
+	}
+	if _, ok := parseEpoch(b); ok {
+		return formEpoch
+	}
+	if _, ok := parseSerial(b); ok {
+		return formSerial
+	}
+	return formNone
+}
+
+// timeNameRank says how much a column's name promises to be the time: a start
+// beats a time, a time a date, a nameless column an end. -1: it names no time.
+func timeNameRank(name string) int {
+	if datePattern.MatchString(name) {
+		return 4
+	}
+	h := takeApart(name)
+	rank := -1
+	switch {
+	case h.any(cStart):
+		rank = 5
+	case h.any(cTime):
+		rank = 4
+	case h.any(cDate):
+		rank = 3
+	case h.any(cEnd):
+		rank = 0
+	case len(h.tokens) == 0:
+		rank = 2
+	}
+	if rank > 2 && h.any(cEnd) && !h.any(cStart) {
+		rank = 1
+	}
+	if rank > 1 && h.any(cStatus|cCabinet|cCount) && !h.any(cStart) {
+		rank = 1 // "inverter startup time"
+	}
+	if rank == 4 && zoneInWords(name) != nil {
+		rank = 5 // of "Time (UTC)" and "Time (local)" the one that says more
+	}
+	return rank
+}
+
+// datePattern is a date's pattern as some portals write it above the column.
+var datePattern = regexp.MustCompile(`(?i)\b(d{1,2}[./ -]m{1,3}[./ -](y{2,4}|j{2,4}|a{2,4})|m{1,2}[./ -]d{1,2}[./ -]y{2,4}|y{2,4}[./ -]?m{1,2}[./ -]?d{1,2})\b`)
+
+// patternOrder is the order that a date pattern in a header asks for.
+func patternOrder(text string) (dateOrder, bool) {
+	m := strings.ToLower(datePattern.FindString(text))
+	switch {
+	case strings.HasPrefix(m, "d"):
+		return dayFirst, true
+	case strings.HasPrefix(m, "m"):
+		return monthFirst, true
+	}
+	return dayFirst, false
+}
+
+// timeCandidate is a column that reads as times from a record on.
+type timeCandidate struct {
+	column, first, count int
+	form                 timeForm
+	rank                 int
+}
+
+// locate finds the time column, the first data record and the header above.
+func locate(sample []sampled) (head, error) {
+	h := head{sample: sample}
+	widest, filled := 0, 0
+	for _, s := range sample {
+		widest = max(widest, len(s.cells))
+		filled = max(filled, s.filled())
+	}
+	switch {
+	case filled == 0:
+		return h, refuse(NoDataRows, 0, "the file is empty")
+	case widest < 2 || filled < 2:
+		return h, refuse(NotCSV, firstFilled(sample).line, "the lines are not divided into columns by comma, semicolon, tab or pipe")
+	}
+	best := timeCandidate{column: -1}
+	for c := range widest {
+		for _, form := range []timeForm{formCalendar, formCompact, formEpoch, formSerial} {
+			if cand, ok := candidate(sample, c, form); ok && better(cand, best) {
+				best = cand
+			}
+		}
+	}
+	if best.column < 0 {
+		if cand, ok := partsCandidate(sample); ok {
+			best = cand
+		}
+	}
+	if best.column < 0 {
+		return h, noTimes(sample)
+	}
+	h.first, h.column, h.form = best.first, best.column, best.form
+	h.climb()
+	if len(h.stack) == 0 {
+		return h, refuse(NoHeader, sample[h.first].line, "the data start without a header line, so neither the unit nor the meaning of a column is known")
+	}
+	return h, nil
+}
+
+func firstFilled(sample []sampled) sampled {
+	for _, s := range sample {
+		if s.filled() > 0 {
+			return s
+		}
+	}
+	return sampled{}
+}
+
+// candidate looks for the record from which column c reads as times of a form:
+// it does, and so do most of the next ones.
+func candidate(sample []sampled, c int, form timeForm) (timeCandidate, bool) {
+	const ahead = 20
+	hits := make([]bool, len(sample))
+	total := 0
+	for i, s := range sample {
+		cell := s.cell(c)
+		hits[i] = cell != "" && formOf(cell) == form
+		if hits[i] {
+			total++
+		}
+	}
+	if total == 0 {
+		return timeCandidate{}, false
+	}
+	for i := range sample {
+		if !hits[i] {
+			continue
+		}
+		seen, good := 0, 0
+		for j := i; j < len(sample) && seen < ahead; j++ {
+			if sample[j].filled() > 1 {
+				seen++
+				if hits[j] {
+					good++
+				}
+			}
+		}
+		if seen == 0 || good*10 < seen*6 {
+			continue
+		}
+		cand := timeCandidate{column: c, first: i, count: total, form: form, rank: 2}
+		if above := lineAbove(sample, i); above != nil {
+			cand.rank = timeNameRank(above.cell(c))
+		}
+		switch {
+		case form == formCalendar || form == formCompact && c == 0:
+			return cand, true
+		case form == formEpoch && c == 0, cand.rank >= 3: // plain numbers need a name
+			return cand, true
+		}
+		return cand, false
+	}
+	return timeCandidate{}, false
+}
+
+func lineAbove(sample []sampled, i int) *sampled {
+	for i--; i >= 0; i-- {
+		if sample[i].filled() > 0 {
+			return &sample[i]
+		}
+	}
+	return nil
+}
+
+// better prefers calendar dates to plain numbers, then the better name; the
+// leftmost wins a tie. A column with few times loses to one with many.
+func better(a, b timeCandidate) bool {
+	switch {
+	case b.column < 0:
+		return true
+	case a.count*2 < b.count:
+		return false
+	case b.count*2 < a.count:
+		return true
+	case (a.form == formCalendar) != (b.form == formCalendar):
+		return a.form == formCalendar
+	}
+	return a.rank > b.rank
+}
+
+// dateParts name columns that hold a part of the date each.
+var dateParts = [3]map[string]bool{
+	{"year": true, "jahr": true, "annee": true, "anno": true, "ano": true, "jaar": true, "yyyy": true, "年": true},
+	{"month": true, "monat": true, "mois": true, "mese": true, "mes": true, "maand": true, "mm": true, "月": true},
+	{"day": true, "tag": true, "jour": true, "giorno": true, "dia": true, "dag": true, "dd": true, "日": true},
+}
+
+// partColumns are the columns of year, month and day in a header line.
+func partColumns(cells []string) (parts [3]int, ok bool) {
+	for p, names := range dateParts {
+		parts[p] = -1
+		for c, cell := range cells {
+			if names[fold(strings.TrimSpace(cell))] {
+				parts[p] = c
+				break
+			}
+		}
+		if parts[p] < 0 {
+			return parts, false
+		}
+	}
+	return parts, true
+}
+
+func partsCandidate(sample []sampled) (timeCandidate, bool) {
+	for i, s := range sample {
+		parts, ok := partColumns(s.cells)
+		if !ok || i+1 >= len(sample) {
+			continue
+		}
+		for j := i + 1; j < len(sample); j++ {
+			if y := sample[j].cell(parts[0]); len(y) == 4 && strings.Trim(y, "0123456789") == "" {
+				return timeCandidate{column: parts[0], first: j, count: len(sample) - j, form: formParts}, true
+			}
+		}
+	}
+	return timeCandidate{}, false
+}
+
+// noTimes says why a file without a time column is refused.
+func noTimes(sample []sampled) error {
+	for i, s := range sample {
+		timed, measured := false, false
+		for _, c := range s.cells {
+			h := takeApart(c)
+			timed = timed || h.any(cTime|cDate|cStart) || datePattern.MatchString(c)
+			measured = measured || meaningOf(h).role != roleNone
+		}
+		if !timed || s.filled() < 2 {
+			continue
+		}
+		for _, below := range sample[i+1:] {
+			if below.filled() > 1 && hasNumber(below) {
+				return refuse(NoTimestampColumn, below.line, "no column below the header of line %d holds times that can be read", s.line)
+			}
+		}
+		if measured {
+			return refuse(NoDataRows, s.line, "there is a header but no data row below it")
+		}
+	}
+	first := firstFilled(sample)
+	if hasNumber(first) && !hasLetters(first) {
+		return refuse(NoHeader, first.line, "the data start without a header line, so neither the unit nor the meaning of a column is known")
+	}
+	return refuse(NoTimestampColumn, first.line, "no column holds dates or times")
+}
+
+func hasNumber(s sampled) bool {
+	for _, c := range s.cells {
+		if c != "" && strings.Trim(c, "0123456789.,+-eE ") == "" && strings.ContainsAny(c, "0123456789") {
+			return true
+		}
+	}
+	return false
+}
+
+func hasLetters(s sampled) bool {
+	for _, c := range s.cells {
+		for _, t := range tokensOf(c) {
+			if !digit(t[0]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// climb collects the header lines above the first data record. A line that
+// names the time is the topmost one, unless those above leave its cell empty;
+// below it stand lines of units, above it lines of devices and serial numbers.
+func (h *head) climb() {
+	const tallest, blanks = 8, 2
+	i := h.first - 1
+	for skipped := 0; i >= 0 && h.sample[i].filled() == 0 && skipped < blanks; skipped++ {
+		i--
+	}
+	top := i + 1
+	for ; i >= 0 && top-i <= tallest; i-- {
+		s := h.sample[i]
+		if s.filled() == 0 || len(s.cells) < 2 || !hasLetters(s) && s.cell(h.column) != "" {
+			break
+		}
+		name := s.cell(h.column)
+		named := name != "" && !datePattern.MatchString(name) && !unitsOnly(s, h.column)
+		if h.form == formParts {
+			named = true
+		}
+		h.stack = append([]sampled{s}, h.stack...)
+		if named && (i == 0 || h.sample[i-1].cell(h.column) != "" || h.sample[i-1].filled() < 2) {
+			i--
+			break
+		}
+	}
+	for ; i >= 0; i-- {
+		if h.sample[i].filled() > 0 {
+			h.preamble = append([]sampled{h.sample[i]}, h.preamble...)
+		}
+	}
+}
+
+// unitsOnly says that the line holds nothing but units beside the time.
+func unitsOnly(s sampled, timeColumn int) bool {
+	n := 0
+	for c, cell := range s.cells {
+		if c == timeColumn || cell == "" {
+			continue
+		}
+		if _, ok := parseUnit(cell); !ok {
+			return false
+		}
+		n++
+	}
+	return n > 0
+}
+
+// pair is what the preamble says: "Unite" is "W".
+type pair struct{ key, value string }
+
+// pairs reads the preamble: titles alone, "key;value" lines, and tables of one
+// line of keys above one of values.
+func (h *head) pairs() []pair {
+	var out []pair
+	for i, s := range h.preamble {
+		switch {
+		case s.filled() == 1:
+			for _, c := range s.cells {
+				if key, value, ok := strings.Cut(c, ":"); ok && strings.TrimSpace(value) != "" {
+					out = append(out, pair{strings.TrimSpace(key), strings.TrimSpace(value)})
+				} else if c != "" {
+					out = append(out, pair{"", c})
+				}
+			}
+		case len(s.cells) == 2 || s.filled() == 2:
+			out = append(out, pair{strings.TrimSuffix(s.cells[0], ":"), s.cell(1)})
+		case i+1 < len(h.preamble) && len(h.preamble[i+1].cells) == len(s.cells):
+			for c, key := range s.cells {
+				if v := h.preamble[i+1].cells[c]; key != "" && v != "" {
+					out = append(out, pair{key, v})
+				}
+			}
+		}
+	}
+	return out
+}

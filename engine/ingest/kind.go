@@ -1,0 +1,148 @@
+package ingest
+
+import (
+	"math"
+	"slices"
+)
+
+// energyShape is what the values of an energy column look like in time order.
+type energyShape struct {
+	steps     int     // between successive readings
+	falls     int     // to a lower value
+	toZero    int     // of them: to under a tenth
+	level     int     // steps without change at a level above zero
+	first     float64 // first reading
+	rise, max float64 // largest rise, largest reading
+	days      int     // begun
+}
+
+func shapeOf(times []int64, values []float64) energyShape {
+	var s energyShape
+	s.first = math.NaN()
+	last, lastDay := math.NaN(), int64(math.MinInt64)
+	for i, v := range values {
+		if math.IsNaN(v) {
+			continue
+		}
+		if d := times[i] / day; d != lastDay {
+			lastDay = d
+			s.days++
+		}
+		s.max = math.Max(s.max, v)
+		switch {
+		case math.IsNaN(last):
+			s.first = v
+			s.steps--
+		case v < last:
+			s.falls++
+			if v < last/10 {
+				s.toZero++
+			}
+		case v == last && v > 0:
+			s.level++
+		default:
+			s.rise = math.Max(s.rise, v-last)
+		}
+		s.steps++
+		last = v
+	}
+	return s
+}
+
+// kindByValues tells interval energy, lifetime counter and counter of the day
+// apart. The name's promise stands unless the values break it.
+func kindByValues(promise role, s energyShape, interval int64) (kind, why string) {
+	daily := interval >= 20*hour
+	neverFalls := s.falls-s.toZero <= s.steps/200 && s.toZero <= 2+s.steps/500
+	// A lifetime counter starts far above one step, or rests at night; what an
+	// interval produces does neither.
+	counting := s.steps > 0 && (s.level > 0 || s.first > 3*s.rise)
+	switch {
+	case promise == roleDaily && daily:
+		return KindIntervalEnergy, "one total for each day"
+	case promise == roleDaily && (s.steps < 2 || s.toZero == s.falls || s.falls <= 2*s.days):
+		return KindDailyCounter, "the name says so"
+	case promise == roleCounter && (neverFalls || s.steps < 3):
+		return KindCounter, "the name says so"
+	case neverFalls && s.falls == 0 && counting:
+		return KindCounter, "the values never fall and rest above zero"
+	case neverFalls && counting && s.first > 3*s.rise:
+		return KindCounter, "the values hardly ever fall and stand far above one step"
+	case !daily && s.falls > 0 && s.falls == s.toZero && s.falls <= s.days+1 && s.level > 0:
+		return KindDailyCounter, "the values only fall once a day, to zero"
+	}
+	return KindIntervalEnergy, "the values rise and fall"
+}
+
+// registerLimits are readings of registers that are not set: the ends of 16
+// and 32 bit, whole and in tenths and hundredths, and what loggers write for
+// "no answer".
+var registerLimits = []float64{
+	65535, 65534, 32767, 32768, -32768, -32767, 4294967295, 4294967294, 2147483647, 2147483648, -2147483648, -2147483647,
+	6553.5, 6553.4, 3276.7, -3276.8, 655.35, 327.67, -327.68, 65.535, 32.767, -32.768,
+	-999, -9999, -99999, 99999, 999999, 9999999, 999.9, 9999.9, -999.9,
+}
+
+// dropSentinels blanks register limits that stand far outside of everything
+// else the column holds, or of the capacity where it is known.
+func (c *column) dropSentinels(capacityKW float64) {
+	u := c.unit
+	if u.dim == dimNone {
+		u.scale = 1
+	}
+	isLimit := func(v float64) bool {
+		raw := (v - u.offset) / u.scale
+		for _, limit := range registerLimits {
+			if math.Abs(raw-limit) < 1e-6*math.Abs(limit) {
+				return true
+			}
+		}
+		return false
+	}
+	suspect := false
+	for _, v := range c.values {
+		if math.Abs(v) > 32 && isLimit(v) || isLimit(v) {
+			suspect = true
+			break
+		}
+	}
+	if !suspect {
+		return
+	}
+	rest := make([]float64, 0, len(c.values))
+	low := 0.0
+	for _, v := range c.values {
+		if !math.IsNaN(v) && !isLimit(v) {
+			rest = append(rest, math.Abs(v))
+			low = math.Min(low, v)
+		}
+	}
+	typical := quantile(rest, 0.99)
+	counter := c.means.role == roleCounter || c.means.role == roleEnergy && typical > 1000
+	for i, v := range c.values {
+		if math.IsNaN(v) || !isLimit(v) {
+			continue
+		}
+		outside := math.Abs(v) > 5*typical && !counter
+		if v < 0 {
+			outside = v < 2*low && math.Abs(v) > typical/20
+		}
+		if capacityKW > 0 && c.means.role == rolePower && c.unit.dim == dimPower {
+			outside = outside && math.Abs(v) > 1.5*capacityKW || math.Abs(v) > 3*capacityKW
+		}
+		if outside {
+			c.values[i] = math.NaN()
+			c.count--
+			c.sentinels++
+		}
+	}
+}
+
+// quantile of values, which it sorts; 0 of none.
+func quantile(values []float64, q float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	return values[int(q*float64(len(values)-1)+0.5)]
+}

@@ -1,0 +1,292 @@
+package ingest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Read imports one file. The error is a *[Refusal] where the file itself is to
+// blame, else the error of r. Read needs about three times the memory of the
+// file; [Options.MaxBytes] bounds it.
+func Read(r io.Reader, o Options) (*Result, error) {
+	if o.Zone == nil {
+		o.Zone = time.UTC
+	}
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = DefaultMaxBytes
+	}
+	raw, err := readAll(r, o.MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	text, encoding, err := decodeText(raw)
+	if err != nil {
+		return nil, err
+	}
+	rep := &report{}
+	d := sniff(text)
+	if d.delim == 0 {
+		d.delim = ','
+	}
+	h, err := locate(takeSample(text, d))
+	if err != nil {
+		return nil, err
+	}
+	headEnd := h.sample[min(h.first+1, len(h.sample)-1)].end
+	maker, mark := makerOf(string(text[:min(headEnd, headBytes)]))
+	p, err := makePlan(h, maker)
+	if err != nil {
+		return nil, err
+	}
+	p.tell(encoding, d, mark, o.Zone, rep)
+	t, err := p.fill(text, d)
+	if err != nil {
+		return nil, err
+	}
+	return t.result(o, rep)
+}
+
+// readAll reads r up to a limit.
+func readAll(r io.Reader, limit int64) ([]byte, error) {
+	var buf bytes.Buffer
+	n, err := buf.ReadFrom(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the file: %w", err)
+	}
+	if n > limit {
+		return nil, refuse(TooLarge, 0, "the file is larger than %d bytes", limit)
+	}
+	return buf.Bytes(), nil
+}
+
+// tell puts what was found out so far into words, and lets the site's zone
+// stand in where the file names none.
+func (p *plan) tell(encoding string, d dialect, mark string, site *time.Location, rep *report) {
+	rep.decide("encoding", "%s", encoding)
+	rep.decide("delimiter", "%s: %s", delimiterNames[d.delim], d.why)
+	from, to := p.head.stack[0].line, p.head.stack[len(p.head.stack)-1].line
+	switch {
+	case from == to:
+		rep.decide("header", "line %d, data from line %d", from, p.head.sample[p.head.first].line)
+	default:
+		rep.decide("header", "lines %d to %d, data from line %d", from, to, p.head.sample[p.head.first].line)
+	}
+	if p.maker != "" {
+		rep.decide("manufacturer", "%s, by %q", p.maker, mark)
+	}
+	rep.decide("time", "%s", p.timeWords())
+	if p.zone == nil {
+		p.zone = site
+		rep.decide("zone", "times without an offset are in the site's zone, %s", site)
+	} else {
+		rep.decide("zone", "times without an offset are in %s, named by %q", p.zone, p.zoneFrom)
+	}
+}
+
+func (p *plan) timeWords() string {
+	name := strings.TrimSpace(p.title(p.head.column))
+	if name == "" {
+		name = fmt.Sprintf("column %d", p.head.column+1)
+	}
+	how := map[timeForm]string{formCalendar: "calendar dates", formCompact: "digits without marks", formEpoch: "Unix time, UTC", formSerial: "a spreadsheet's day numbers", formParts: "parts in columns of their own"}
+	words := fmt.Sprintf("%q, %s", name, how[p.time.form])
+	switch {
+	case p.time.clock >= 0:
+		words += fmt.Sprintf(", with the time of day of %q", p.title(p.time.clock))
+	case p.time.hour >= 0 && p.time.form != formParts:
+		words += fmt.Sprintf(", with the hour of %q", p.title(p.time.hour))
+	case len(p.hours) > 0:
+		words += fmt.Sprintf(", with %d columns for the parts of the day", len(p.hours))
+	}
+	return words
+}
+
+// result turns the table into frames.
+func (t *table) result(o Options, rep *report) (*Result, error) {
+	p := t.plan
+	t.level()
+	if !slices.ContainsFunc(t.columns, func(c *column) bool { return mainRole(c.means.role) || c.means.role == roleFeedIn }) {
+		return nil, refuse(NoPowerOrEnergy, p.head.stack[len(p.head.stack)-1].line, "no column holds power or energy of production")
+	}
+	for _, c := range t.columns {
+		if mainRole(c.means.role) || c.means.role == roleFeedIn || c.means.role == roleQuantity {
+			c.dropSentinels(o.CapacityKW)
+		}
+		if c.sentinels > 0 {
+			rep.decide("values", "%d readings of %s are the limits of a register that is not set; they count as missing", c.sentinels, c.label())
+		}
+	}
+	t.chooseOrder(p.zone, rep)
+	utc, reversed := t.times(p.zone, o.Now, rep)
+	groups := t.groups(utc, reversed)
+	if len(groups) == 0 {
+		return nil, refuse(NoDataRows, t.firstLine, "no row below the header has a time that can be")
+	}
+	step := interval(groups)
+	var assets []*assetData
+	for _, a := range t.assetsOf(groups) {
+		if !a.choose(step, rep) {
+			if a.name != "" {
+				rep.warn("assets", "%s has no value of power or energy", a.name)
+			}
+			continue
+		}
+		a.source, a.scale = a.group.gather(a.main), 1
+		assets = append(assets, a)
+	}
+	if len(assets) == 0 {
+		return nil, refuse(NoDataRows, t.firstLine, "no row below the header has a value of power or energy")
+	}
+	unit := settleUnits(assets, step, o, p, rep)
+	res := &Result{ValueKind: assets[0].kind, UnitSource: unit, Manufacturer: p.maker, Interval: step}
+	t.finish(res, assets, step, o, rep)
+	return res, nil
+}
+
+// settleUnits names the unit of the source, and infers it where it is not
+// written.
+func settleUnits(assets []*assetData, step time.Duration, o Options, p *plan, rep *report) string {
+	var open []*assetData
+	var written []string
+	add := func(name string) {
+		if name != "" && !slices.Contains(written, name) {
+			written = append(written, name)
+		}
+	}
+	for _, a := range assets {
+		if a.needsUnit() {
+			open = append(open, a)
+			continue
+		}
+		if len(a.main.units) == 0 {
+			add(a.main.unit.name)
+		}
+		for _, u := range a.main.units {
+			add(u)
+		}
+	}
+	if len(open) > 0 {
+		l := load{capacityKW: o.CapacityKW, energy: open[0].kind != KindPower, maker: p.maker, whole: true}
+		for _, a := range open {
+			a.derive(step, o.Zone, 0)
+			l.peakKW += peak(a.powerKW)
+			whole, fine := grain(a.source)
+			l.whole, l.fine = l.whole && whole, l.fine || fine
+		}
+		g := inferUnit(l)
+		for _, a := range open {
+			a.scale = g.scale
+		}
+		rep.decide("unit", "%s, which is not written: %s", g.name, g.why)
+		if g.doubt != "" {
+			rep.warn("unit", "%s was assumed; %s", g.name, g.doubt)
+		}
+		add(g.name)
+	} else {
+		rep.decide("unit", "%s, as written", strings.Join(written, "|"))
+	}
+	return strings.Join(written, "|")
+}
+
+// peak is the highest power without the last thousandth, which may be faults.
+func peak(power []float64) float64 {
+	values := make([]float64, 0, len(power))
+	for _, v := range power {
+		if v > 0 {
+			values = append(values, v)
+		}
+	}
+	return quantile(values, 0.999)
+}
+
+// finish derives power, makes the frames and counts.
+func (t *table) finish(res *Result, assets []*assetData, step time.Duration, o Options, rep *report) {
+	columns := map[string][]string{}
+	var kinds []string
+	for _, a := range assets {
+		a.derive(step, t.plan.zone, holdFactor*o.CapacityKW)
+		if o.CapacityKW > 0 {
+			a.dropOutside(o.CapacityKW)
+		}
+		a.notes.say(a.name, rep)
+		if !slices.Contains(kinds, a.kind) {
+			kinds = append(kinds, a.kind)
+		}
+		if label := a.main.label(); !slices.Contains(columns[a.kind], label) {
+			columns[a.kind] = append(columns[a.kind], label)
+		}
+		name := a.name
+		if name == "" {
+			name = t.plan.asset
+		}
+		if name == "" && len(assets) == 1 {
+			name = o.Asset
+		}
+		asset := Asset{Name: clean(name), Frame: a.assemble()}
+		res.Assets = append(res.Assets, asset)
+		res.Rows.Missing += a.missing
+		res.countPower(a)
+	}
+	for _, kind := range kinds {
+		rep.decide("columns", "%s from %s", kindWords[kind], strings.Join(columns[kind], ", "))
+	}
+	t.tellLeftOut(assets, rep)
+	if res.Rows.Stored == 0 {
+		rep.warn("values", "not one power could be derived; a counter needs two readings")
+	}
+	res.Rows.Read, res.Rows.Skipped = t.read, t.skipped
+	res.Decisions, res.Warnings = rep.decisions, rep.warnings
+}
+
+// countPower counts usable power and widens First and Last.
+func (res *Result) countPower(a *assetData) {
+	for i, v := range a.powerKW {
+		if math.IsNaN(v) {
+			continue
+		}
+		res.Rows.Stored++
+		at := time.Unix(a.group.times[i], 0).UTC()
+		if res.First.IsZero() || at.Before(res.First) {
+			res.First = at
+		}
+		if at.After(res.Last) {
+			res.Last = at
+		}
+	}
+}
+
+// tellLeftOut names the columns of power and energy that were not used, so
+// that a wrong choice can be seen.
+func (t *table) tellLeftOut(assets []*assetData, rep *report) {
+	const most = 8
+	used := map[*column]bool{}
+	for _, a := range assets {
+		used[a.main] = true
+	}
+	var left []string
+	for _, c := range t.columns {
+		if mainRole(c.means.role) && !used[c] && c.means.role == rolePower {
+			left = append(left, c.label())
+		}
+	}
+	if len(left) > most {
+		left = append(left[:most], "…")
+	}
+	if len(left) > 0 {
+		rep.decide("columns", "not used: %s", strings.Join(left, ", "))
+	}
+}
+
+// clean is a name as it is shown: valid text of bounded length.
+func clean(name string) string {
+	const longest = 120
+	if len(name) > longest {
+		name = name[:longest]
+	}
+	return strings.ToValidUTF8(name, "")
+}

@@ -1,0 +1,145 @@
+package ingest
+
+import "bytes"
+
+// records walks the records of delimited text without copying it. Quotes
+// follow RFC 4180 but are forgiven: a quote that is never closed is an
+// ordinary character, and so is one in the middle of a cell.
+type records struct {
+	text   []byte
+	delim  byte
+	at     int // next byte
+	lineAt int // line of the next byte, from 1
+
+	line  int      // line on which the current record starts
+	cells [][]byte // of the current record, trimmed and unquoted; valid until next
+
+	noCloseBefore int // no cell that starts before here has a closing quote
+}
+
+// maxQuoted bounds the search for a closing quote, so that one stray quote
+// cannot swallow a file.
+const maxQuoted = 16 << 10
+
+func newRecords(text []byte, delim byte, offset, line int) *records {
+	return &records{text: text, delim: delim, at: offset, lineAt: line}
+}
+
+// next moves to the next record; false at the end. A blank line is a record
+// without cells.
+func (r *records) next() bool {
+	if r.at >= len(r.text) {
+		return false
+	}
+	r.line, r.cells = r.lineAt, r.cells[:0]
+	for {
+		cell, end := r.cell()
+		r.cells = append(r.cells, cell)
+		if !end {
+			continue
+		}
+		if len(r.cells) == 1 && len(cell) == 0 {
+			r.cells = r.cells[:0]
+		}
+		return true
+	}
+}
+
+// cell reads one cell and its delimiter; end says that the record ends too.
+func (r *records) cell() (cell []byte, end bool) {
+	i := r.at
+	for i < len(r.text) && r.text[i] == ' ' {
+		i++
+	}
+	if i < len(r.text) && r.text[i] == '"' && i >= r.noCloseBefore {
+		if cell, end, ok := r.quoted(i + 1); ok {
+			return cell, end
+		}
+	}
+	text, delim := r.text, r.delim
+	i = r.at
+	for i < len(text) && text[i] != delim && text[i] != '\n' && text[i] != '\r' {
+		i++
+	}
+	cell = trim(text[r.at:i])
+	return cell, r.pass(i)
+}
+
+// quoted reads a cell whose text starts at i, after the quote. ok is false
+// where no quote followed by a delimiter or a line end closes it.
+func (r *records) quoted(i int) (cell []byte, end, ok bool) {
+	limit := min(len(r.text), i+maxQuoted)
+	doubled := false
+	for j := i; j < limit; j++ {
+		if r.text[j] != '"' {
+			continue
+		}
+		if j+1 < len(r.text) && r.text[j+1] == '"' {
+			doubled = true
+			j++
+			continue
+		}
+		k := j + 1
+		for k < len(r.text) && r.text[k] == ' ' {
+			k++
+		}
+		if k < len(r.text) && r.text[k] != r.delim && r.text[k] != '\n' && r.text[k] != '\r' {
+			continue
+		}
+		cell = r.text[i:j]
+		r.lineAt += bytes.Count(cell, []byte{'\n'})
+		if doubled {
+			cell = bytes.ReplaceAll(cell, []byte(`""`), []byte(`"`))
+		}
+		return trim(cell), r.pass(k), true
+	}
+	r.noCloseBefore = limit
+	return nil, false, false
+}
+
+// pass steps over the delimiter or line end at i.
+func (r *records) pass(i int) (end bool) {
+	if i < len(r.text) && r.text[i] == r.delim {
+		// A delimiter as the very last byte is followed by one more empty cell,
+		// which nobody misses.
+		r.at = i + 1
+		return r.at >= len(r.text)
+	}
+	if i < len(r.text) && r.text[i] == '\r' {
+		i++
+		if i < len(r.text) && r.text[i] == '\n' {
+			i++
+		}
+	} else if i < len(r.text) {
+		i++
+	}
+	r.at, r.lineAt = i, r.lineAt+1
+	return true
+}
+
+// trim cuts blanks of all kinds, NUL bytes of loggers that lost power
+// included.
+func trim(b []byte) []byte {
+	for len(b) > 0 && blank(b[0]) {
+		b = b[1:]
+	}
+	for len(b) > 0 && blank(b[len(b)-1]) {
+		b = b[:len(b)-1]
+	}
+	if len(b) > 1 && (b[0] == 0xc2 || b[len(b)-1] == 0xa0) {
+		b = bytes.Trim(b, "\u00a0 ")
+	}
+	return b
+}
+
+func blank(c byte) bool { return c == ' ' || c == '\t' || c == 0 || c == '\r' || c == '\n' }
+
+// empty says that a record holds no text.
+func empty(cells [][]byte) bool {
+	for _, c := range cells {
+		if len(c) > 0 {
+			return false
+		}
+	}
+	return true
+}

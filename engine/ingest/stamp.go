@@ -1,0 +1,481 @@
+package ingest
+
+import (
+	"bytes"
+	"time"
+)
+
+// dateOrder is how a numeric date is to be read.
+type dateOrder uint8
+
+const (
+	dayFirst   dateOrder = iota // 31.12.2024
+	monthFirst                  // 12/31/2024
+)
+
+const (
+	minute = 60
+	hour   = 60 * minute
+	day    = 24 * hour
+)
+
+// stamp is a time as it is written: a date, a time of day and perhaps a zone.
+type stamp struct {
+	year     int
+	a, b     int  // day and month; the other way round where the order is monthFirst
+	sure     bool // a is the day and b the month whatever the order
+	sec      int  // second of the day, up to 24:00:00
+	hasClock bool
+	zone     zoneMark
+	absolute bool // unix counts instead of all the above
+	unix     int64
+	dotted   bool // 31.12.2024: a dot between day and month
+}
+
+// zoneMark is what a time says about its zone.
+type zoneMark struct {
+	known  bool
+	offset int    // seconds east of UTC, when known
+	abbr   string // letters such as "CEST" that are not known by themselves
+}
+
+// wall is the stamp as if it were UTC; false where no such date exists.
+func (s *stamp) wall(order dateOrder) (int64, bool) {
+	if s.absolute {
+		return s.unix, true
+	}
+	d, m := s.a, s.b
+	if !s.sure && order == monthFirst {
+		d, m = m, d
+	}
+	if m < 1 || m > 12 || d < 1 || d > daysIn(s.year, m) {
+		return 0, false
+	}
+	return civil(s.year, m, d)*day + int64(s.sec), true
+}
+
+func daysIn(y, m int) int {
+	switch {
+	case m == 2 && (y%4 == 0 && y%100 != 0 || y%400 == 0):
+		return 29
+	case m == 2:
+		return 28
+	case m == 4 || m == 6 || m == 9 || m == 11:
+		return 30
+	}
+	return 31
+}
+
+// civil is the number of days from 1970-01-01 to a date of the Gregorian
+// calendar. Years are counted from March so that the leap day is the last.
+func civil(y, m, d int) int64 {
+	if m <= 2 {
+		y--
+		m += 12
+	}
+	era := y / 400
+	yoe := y - era*400
+	doy := (153*(m-3)+2)/5 + d - 1
+	return int64(era*146097+yoe*365+yoe/4-yoe/100+doy) - 719468
+}
+
+// cursor reads a cell from left to right.
+type cursor struct{ b []byte }
+
+func (c *cursor) peek() byte {
+	if len(c.b) == 0 {
+		return 0
+	}
+	return c.b[0]
+}
+
+func (c *cursor) skipBlanks() {
+	for {
+		switch {
+		case len(c.b) > 0 && blank(c.b[0]):
+			c.b = c.b[1:]
+		case len(c.b) > 2 && c.b[0] == 0xe2 && c.b[1] == 0x80 && c.b[2] == 0xaf: // narrow blank before AM
+			c.b = c.b[3:]
+		case len(c.b) > 1 && c.b[0] == 0xc2 && c.b[1] == 0xa0:
+			c.b = c.b[2:]
+		default:
+			return
+		}
+	}
+}
+
+// number reads digits; n is how many, 0 for none.
+func (c *cursor) number() (v, n int) {
+	for n < len(c.b) && n < 15 && digit(c.b[n]) {
+		v = v*10 + int(c.b[n]-'0')
+		n++
+	}
+	c.b = c.b[n:]
+	return v, n
+}
+
+func (c *cursor) word() string {
+	n := 0
+	for n < len(c.b) && (c.b[n] >= 'a' && c.b[n] <= 'z' || c.b[n] >= 'A' && c.b[n] <= 'Z' || c.b[n] >= 0x80) {
+		n++
+	}
+	w := string(c.b[:n])
+	c.b = c.b[n:]
+	return w
+}
+
+func (c *cursor) take(prefix string) bool {
+	if len(c.b) < len(prefix) || string(c.b[:len(prefix)]) != prefix {
+		return false
+	}
+	c.b = c.b[len(prefix):]
+	return true
+}
+
+// dateMarks stand between the parts of a date.
+func (c *cursor) dateMark() (mark byte, ok bool) {
+	for _, m := range []string{"年", "月", "日"} {
+		if c.take(m) {
+			return 'c', true
+		}
+	}
+	switch m := c.peek(); m {
+	case '-', '/', '.', ' ':
+		c.b = c.b[1:]
+		if m == '.' && c.peek() == ' ' { // "1. 6. 2024"
+			c.b = c.b[1:]
+		}
+		return m, true
+	}
+	return 0, false
+}
+
+// parseStamp reads a date with or without a time of day. Of a range "a - b"
+// it reads the start.
+func parseStamp(cell []byte) (s stamp, ok bool) {
+	c := cursor{cell}
+	c.skipBlanks()
+	if !digit(c.peek()) && !c.leadingWord(&s) {
+		return s, false
+	}
+	if s.b == 0 && !c.numericDate(&s) {
+		return s, false
+	}
+	if s.year < 100 {
+		s.year += 2000
+	}
+	if len(c.b) == 0 {
+		return s, true
+	}
+	switch c.peek() {
+	case 'T', 't', ',', ':', '_', ' ', '\t', '-':
+		c.b = c.b[1:]
+	default:
+		if !digit(c.peek()) || !bytes.Contains(cell, []byte("日")) { // 2024年5月6日09:00
+			return s, false
+		}
+	}
+	c.skipBlanks()
+	if len(c.b) == 0 {
+		return s, true
+	}
+	if !c.clock(&s) {
+		return s, false
+	}
+	return s, c.finish(&s)
+}
+
+// leadingWord reads "Sat 01.06.2024" up to the date, or all of the date of
+// "Jun 14, 2024".
+func (c *cursor) leadingWord(s *stamp) bool {
+	w := c.word()
+	if w == "" || len(w) > 24 {
+		return false
+	}
+	c.take(".")
+	c.take(",")
+	c.skipBlanks()
+	month := monthNamed(w)
+	if month == 0 {
+		return len(w) <= 12 && digit(c.peek()) // a weekday, in any language
+	}
+	d, n := c.number()
+	if n == 0 || n > 2 {
+		return false
+	}
+	c.take(",")
+	c.skipBlanks()
+	y, n := c.number()
+	s.year, s.a, s.b, s.sure = y, d, month, true
+	return n == 4
+}
+
+// numericDate reads a date that starts with a digit.
+func (c *cursor) numericDate(s *stamp) bool {
+	v, n := c.number()
+	switch {
+	case n == 4:
+		return c.yearFirst(s, v)
+	case n == 8 || n == 12 || n == 14:
+		return c.compactDate(s, v, n)
+	case n == 1 || n == 2:
+		return c.dayOrMonthFirst(s, v)
+	}
+	return false
+}
+
+func (c *cursor) yearFirst(s *stamp, year int) bool {
+	s.year, s.sure = year, true
+	mark, ok := c.dateMark()
+	if !ok || year < 1900 || year > 2200 {
+		return false
+	}
+	if w := c.word(); w != "" {
+		s.b = monthNamed(w)
+	} else {
+		s.b, _ = c.number()
+	}
+	if second, ok := c.dateMark(); !ok || second != mark && mark != 'c' {
+		return false
+	}
+	var n int
+	s.a, n = c.number()
+	c.take("日")
+	return n > 0 && n <= 2 && s.b >= 1 && s.b <= 12 && s.a >= 1 && s.a <= 31
+}
+
+// compactDate splits 20240615, 202406150930 and 20240615093000.
+func (c *cursor) compactDate(s *stamp, v, n int) bool {
+	clock := 0
+	switch n {
+	case 12:
+		clock, v = v%10000, v/10000
+		s.sec, s.hasClock = clock/100*hour+clock%100*minute, true
+	case 14:
+		clock, v = v%1000000, v/1000000
+		s.sec, s.hasClock = clock/10000*hour+clock/100%100*minute+clock%100, true
+	}
+	s.year, s.b, s.a, s.sure = v/10000, v/100%100, v%100, true
+	good := s.year >= 1990 && s.year <= 2100 && s.b >= 1 && s.b <= 12 && s.a >= 1 && s.a <= 31 && s.sec <= day
+	return good && (n == 8 || len(c.b) == 0)
+}
+
+func (c *cursor) dayOrMonthFirst(s *stamp, first int) bool {
+	s.a = first
+	mark, ok := c.dateMark()
+	if !ok {
+		return false
+	}
+	if w := c.word(); w != "" {
+		s.b, s.sure = monthNamed(w), true
+		c.take(".")
+	} else {
+		var n int
+		if s.b, n = c.number(); n == 0 || n > 2 {
+			return false
+		}
+	}
+	if _, ok := c.dateMark(); !ok {
+		return false
+	}
+	year, n := c.number()
+	s.year, s.dotted = year, mark == '.'
+	small := s.a >= 1 && s.b >= 1 && s.a <= 31 && s.b <= 31 && (s.a <= 12 || s.b <= 12)
+	return small && (n == 2 || n == 4) && (n == 2 || year >= 1900 && year <= 2200)
+}
+
+// clock reads "9:30", "09:30:15.250", "0930", "9h30", "13" and "1:30 PM".
+func (c *cursor) clock(s *stamp) bool {
+	v, n := c.number()
+	h, m, sec := v, 0, 0
+	switch {
+	case n == 4 && (len(c.b) == 0 || c.peek() != ':'):
+		h, m = v/100, v%100
+	case n == 6 && len(c.b) == 0:
+		h, m, sec = v/10000, v/100%100, v%100
+	case n == 1 || n == 2:
+		if c.take(":") || c.take(".") || c.take("h") || c.take("H") || c.take("：") {
+			if m, n = c.number(); n > 2 {
+				return false
+			}
+			if c.take(":") || c.take(".") {
+				if sec, n = c.number(); n == 0 || n > 2 {
+					return false
+				}
+				if c.take(".") || c.take(",") {
+					c.number() // fractions of a second do not matter
+				}
+			}
+		}
+	default:
+		return false
+	}
+	if half := c.halfOfDay(); half != 0 {
+		if h < 1 || h > 12 {
+			return false
+		}
+		h %= 12
+		if half == 'p' {
+			h += 12
+		}
+	}
+	s.sec, s.hasClock = h*hour+m*minute+sec, true
+	return m < 60 && sec < 61 && s.sec <= day
+}
+
+// halfOfDay reads AM or PM in their spellings: 'a', 'p' or 0.
+func (c *cursor) halfOfDay() byte {
+	before := c.b
+	c.skipBlanks()
+	if len(c.b) >= 2 {
+		half := c.b[0] | 0x20
+		rest := c.b[1:]
+		dots := bytes.HasPrefix(rest, []byte("."))
+		rest = bytes.TrimLeft(rest, ". ")
+		if (half == 'a' || half == 'p') && len(rest) > 0 && rest[0]|0x20 == 'm' {
+			rest = rest[1:]
+			if dots {
+				rest = bytes.TrimPrefix(rest, []byte("."))
+			}
+			if len(rest) == 0 || rest[0] == ' ' {
+				c.b = rest
+				return half
+			}
+		}
+	}
+	c.b = before
+	return 0
+}
+
+// finish reads the zone, and accepts a second time of a range.
+func (c *cursor) finish(s *stamp) bool {
+	c.skipBlanks()
+	s.zone = c.zone()
+	c.skipBlanks()
+	if len(c.b) == 0 {
+		return true
+	}
+	for _, dash := range []string{"- ", "-", "–", "—", "/", "to ", "bis "} {
+		if c.take(dash) {
+			c.skipBlanks()
+			return digit(c.peek())
+		}
+	}
+	return false
+}
+
+// zone reads Z, "+02:00", "CEST", "UTC+2", "CEST+0200" and "[Europe/Berlin]".
+func (c *cursor) zone() zoneMark {
+	var z zoneMark
+	before := c.b
+	if w := c.word(); w != "" {
+		if off, ok := zoneOffsets[w]; ok {
+			z.known, z.offset = true, off
+		} else {
+			z.abbr = w
+		}
+	}
+	if off, ok := c.offset(); ok {
+		z.known, z.offset, z.abbr = true, off, ""
+	}
+	if c.peek() == '[' && bytes.HasSuffix(c.b, []byte("]")) {
+		c.b = nil
+	}
+	if !z.known && z.abbr == "" {
+		c.b = before
+	}
+	return z
+}
+
+// offset reads +hh, +hhmm or +hh:mm at the end of a cell.
+func (c *cursor) offset() (int, bool) {
+	sign := 0
+	switch c.peek() {
+	case '+':
+		sign = 1
+	case '-':
+		sign = -1
+	default:
+		return 0, false
+	}
+	rest := cursor{c.b[1:]}
+	h, n := rest.number()
+	m := 0
+	switch {
+	case n == 4:
+		h, m = h/100, h%100
+	case (n == 1 || n == 2) && rest.take(":"):
+		if m, n = rest.number(); n != 2 {
+			return 0, false
+		}
+	case n != 1 && n != 2:
+		return 0, false
+	}
+	if h > 14 || m > 59 || len(rest.b) > 0 && rest.peek() != '[' && rest.peek() != ' ' && rest.peek() != ')' {
+		return 0, false
+	}
+	c.b = rest.b
+	return sign * (h*hour + m*minute), true
+}
+
+// parseClock reads a cell that holds a time of day alone, of a range the start.
+func parseClock(cell []byte) (sec int, zone zoneMark, ok bool) {
+	c := cursor{cell}
+	c.skipBlanks()
+	c.take("T")
+	if !digit(c.peek()) || bytes.IndexByte(cell, ':') < 0 && !bytes.ContainsAny(cell, "hH.apAP") {
+		return 0, zone, false
+	}
+	var s stamp
+	if !c.clock(&s) || !c.finish(&s) {
+		return 0, zone, false
+	}
+	return s.sec, s.zone, true
+}
+
+// Bounds of what a bare number can mean as a time.
+const (
+	firstEpoch  = 946684800  // 2000-01-01
+	lastEpoch   = 4102444800 // 2100-01-01
+	firstSerial = 36526      // 2000-01-01 as a spreadsheet day, 1900 system
+	lastSerial  = 73051      // 2100-01-01
+	serialEpoch = 25569      // 1970-01-01
+)
+
+// parseEpoch reads Unix seconds, milli-, micro- or nanoseconds.
+func parseEpoch(cell []byte) (s stamp, ok bool) {
+	whole, _, _ := bytes.Cut(cell, []byte("."))
+	if len(whole) < 9 || len(whole) > 19 {
+		return s, false
+	}
+	var v int64
+	for _, b := range whole {
+		if !digit(b) {
+			return s, false
+		}
+		v = v*10 + int64(b-'0')
+	}
+	for _, unit := range []int64{1, 1e3, 1e6, 1e9} {
+		if t := v / unit; t >= firstEpoch && t < lastEpoch {
+			return stamp{absolute: true, unix: t, hasClock: true, zone: zoneMark{known: true}}, true
+		}
+	}
+	return s, false
+}
+
+// parseSerial reads a spreadsheet's day number, a local wall time, to the
+// nearest second.
+func parseSerial(cell []byte) (s stamp, ok bool) {
+	style := plainStyle
+	if bytes.IndexByte(cell, ',') >= 0 {
+		style = numberStyle{decimal: ','}
+	}
+	v, rest, ok := parseNumber(cell, style)
+	if !ok || len(rest) > 0 || v < firstSerial || v >= lastSerial {
+		return s, false
+	}
+	whole := int64((v-serialEpoch)*day + 0.5)
+	t := time.Unix(whole, 0).UTC()
+	y, m, d := t.Date()
+	return stamp{year: y, a: d, b: int(m), sure: true, sec: int(((whole % day) + day) % day), hasClock: true}, true
+}

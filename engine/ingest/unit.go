@@ -1,0 +1,165 @@
+package ingest
+
+import "strings"
+
+// dimension is what a unit measures.
+type dimension uint8
+
+const (
+	dimNone dimension = iota
+	dimPower
+	dimEnergy
+	dimApparent
+	dimReactive
+	dimReactiveEnergy
+	dimIrradiance
+	dimTemperature
+	dimVoltage
+	dimCurrent
+	dimSpeed
+	dimPercent
+	dimOther // known, but nothing a frame holds
+)
+
+// unit turns a written value into the base of its dimension: kW, kWh, kVA,
+// kvar, kvarh, W/m², °C, V, A, m/s, percent. base = value·scale + offset.
+type unit struct {
+	name          string
+	dim           dimension
+	scale, offset float64
+}
+
+// units by their spelling without blanks. Spellings are tried as written, then
+// in lower case.
+var units = map[string]unit{
+	"W": {"W", dimPower, 1e-3, 0}, "w": {"W", dimPower, 1e-3, 0}, "watt": {"W", dimPower, 1e-3, 0}, "watts": {"W", dimPower, 1e-3, 0},
+	"kw": {"kW", dimPower, 1, 0}, "kwac": {"kW", dimPower, 1, 0}, "wac": {"W", dimPower, 1e-3, 0}, "瓦": {"W", dimPower, 1e-3, 0}, "千瓦": {"kW", dimPower, 1, 0},
+	"mw": {"MW", dimPower, 1e3, 0}, "gw": {"GW", dimPower, 1e6, 0},
+	"wh": {"Wh", dimEnergy, 1e-3, 0}, "kwh": {"kWh", dimEnergy, 1, 0}, "kw.h": {"kWh", dimEnergy, 1, 0}, "kw·h": {"kWh", dimEnergy, 1, 0},
+	"kw-h": {"kWh", dimEnergy, 1, 0}, "度": {"kWh", dimEnergy, 1, 0}, "千瓦时": {"kWh", dimEnergy, 1, 0},
+	"mwh": {"MWh", dimEnergy, 1e3, 0}, "gwh": {"GWh", dimEnergy, 1e6, 0},
+	"va": {"VA", dimApparent, 1e-3, 0}, "kva": {"kVA", dimApparent, 1, 0}, "mva": {"MVA", dimApparent, 1e3, 0},
+	"var": {"var", dimReactive, 1e-3, 0}, "kvar": {"kvar", dimReactive, 1, 0}, "mvar": {"Mvar", dimReactive, 1e3, 0},
+	"varh": {"varh", dimReactiveEnergy, 1e-3, 0}, "kvarh": {"kvarh", dimReactiveEnergy, 1, 0}, "mvarh": {"Mvarh", dimReactiveEnergy, 1e3, 0},
+	"w/m2": {"W/m²", dimIrradiance, 1, 0}, "w/m": {"W/m²", dimIrradiance, 1, 0}, "wm2": {"W/m²", dimIrradiance, 1, 0}, "wm-2": {"W/m²", dimIrradiance, 1, 0},
+	"w/qm": {"W/m²", dimIrradiance, 1, 0}, "kw/m2": {"kW/m²", dimIrradiance, 1e3, 0},
+	"°c": {"°C", dimTemperature, 1, 0}, "c": {"°C", dimTemperature, 1, 0}, "degc": {"°C", dimTemperature, 1, 0}, "celsius": {"°C", dimTemperature, 1, 0},
+	"°f": {"°F", dimTemperature, 5. / 9, -160. / 9}, "degf": {"°F", dimTemperature, 5. / 9, -160. / 9}, "k": {"K", dimTemperature, 1, -273.15},
+	"v": {"V", dimVoltage, 1, 0}, "kv": {"kV", dimVoltage, 1e3, 0}, "mv": {"mV", dimVoltage, 1e-3, 0}, "volt": {"V", dimVoltage, 1, 0},
+	"a": {"A", dimCurrent, 1, 0}, "ma": {"mA", dimCurrent, 1e-3, 0}, "ampere": {"A", dimCurrent, 1, 0},
+	"m/s": {"m/s", dimSpeed, 1, 0}, "ms": {"m/s", dimSpeed, 1, 0}, "km/h": {"km/h", dimSpeed, 1 / 3.6, 0}, "mph": {"mph", dimSpeed, 0.44704, 0},
+	"%":       {"%", dimPercent, 1, 0},
+	"kwh/kwp": {"kWh/kWp", dimOther, 1, 0}, "kwh/kw": {"kWh/kW", dimOther, 1, 0}, "w/kwp": {"W/kWp", dimOther, 1, 0}, "kw/kwp": {"kW/kWp", dimOther, 1, 0},
+	"wh/kwp": {"Wh/kWp", dimOther, 1, 0}, "kwp": {"kWp", dimOther, 1, 0}, "wp": {"Wp", dimOther, 1, 0},
+	"kwh/m2": {"kWh/m²", dimOther, 1, 0}, "wh/m2": {"Wh/m²", dimOther, 1, 0}, "j/m2": {"J/m²", dimOther, 1, 0}, "mj/m2": {"MJ/m²", dimOther, 1, 0},
+	"hz": {"Hz", dimOther, 1, 0}, "h": {"h", dimOther, 1, 0}, "min": {"min", dimOther, 1, 0}, "s": {"s", dimOther, 1, 0},
+	"hpa": {"hPa", dimOther, 1, 0}, "pa": {"Pa", dimOther, 1, 0}, "mbar": {"mbar", dimOther, 1, 0}, "bar": {"bar", dimOther, 1, 0},
+	"°": {"°", dimOther, 1, 0}, "deg": {"°", dimOther, 1, 0}, "mm": {"mm", dimOther, 1, 0}, "lx": {"lx", dimOther, 1, 0},
+	"kω": {"kΩ", dimOther, 1, 0}, "ω": {"Ω", dimOther, 1, 0}, "mω": {"MΩ", dimOther, 1, 0}, "ohm": {"Ω", dimOther, 1, 0},
+	"€": {"€", dimOther, 1, 0}, "$": {"$", dimOther, 1, 0}, "£": {"£", dimOther, 1, 0}, "eur": {"€", dimOther, 1, 0}, "usd": {"$", dimOther, 1, 0}, "zar": {"ZAR", dimOther, 1, 0},
+	"ah": {"Ah", dimOther, 1, 0}, "kg": {"kg", dimOther, 1, 0}, "t": {"t", dimOther, 1, 0}, "ct": {"ct", dimOther, 1, 0},
+}
+
+var unitSpelling = strings.NewReplacer(
+	" ", "", "\u00a0", "", "²", "2", "^", "", "**2", "2", "℃", "°c", "℉", "°f", "º", "°", "Â", "", "Ω", "ω", "μ", "u", "\ufffd", "")
+
+// parseUnit reads a unit as written in a header, a unit line or a cell.
+func parseUnit(s string) (unit, bool) {
+	s = strings.TrimSpace(s)
+	if s == "" || len(s) > 24 {
+		return unit{}, false
+	}
+	for _, pair := range []string{"[]", "()", "{}"} {
+		if s[0] == pair[0] && s[len(s)-1] == pair[1] {
+			s = s[1 : len(s)-1]
+		}
+	}
+	low := strings.ToLower(s)
+	for _, lead := range []string{"en ", "in ", "unit:", "unit ", "einheit:", "unite:", "unité:"} {
+		if strings.HasPrefix(low, lead) {
+			s = s[len(lead):]
+			break
+		}
+	}
+	s = unitSpelling.Replace(strings.TrimSpace(s))
+	if u, ok := units[s]; ok {
+		return u, true
+	}
+	u, ok := units[strings.ToLower(s)]
+	return u, ok
+}
+
+// energyOrPower are the spellings that are units wherever they stand in a name.
+var energyOrPower = map[string]bool{"kw": true, "mw": true, "wh": true, "kwh": true, "mwh": true, "kva": true, "kvar": true, "kvarh": true}
+
+// shortUnits need a word beside them that says what they measure.
+var shortUnits = map[string]concept{
+	"c": cTemperature, "k": cTemperature, "a": cCurrent, "v": cVoltage, "w": cPower | cProduction, "h": cDuration, "s": cDuration,
+	"t": 0, "ms": cWind, "va": cApparent | cPower, "var": cReactive | cPower, "deg": cDirection, "min": cDuration, "mm": 0, "kg": 0, "ct": 0, "pa": 0, "bar": 0,
+}
+
+// splitUnit takes the unit out of a column's name: "[kWh]", "(en kW)",
+// "power_kW", "kWh Import". rest is the name without it.
+func splitUnit(name string) (rest string, u unit, ok bool) {
+	rest = name
+	for search := name; ; {
+		open := strings.LastIndexAny(search, "[({")
+		if open < 0 {
+			break
+		}
+		end := strings.IndexAny(name[open:], "])}")
+		if end < 0 {
+			break
+		}
+		if u, ok := parseUnit(name[open+1 : open+end]); ok {
+			return strings.TrimSpace(name[:open] + name[open+end+1:]), u, true
+		}
+		search = search[:open]
+	}
+	if u, ok := parseUnit(name); ok {
+		return "", u, true
+	}
+	words := rawTokens(name)
+	for i := len(words) - 1; i >= 0; i-- {
+		w := words[i]
+		low := strings.ToLower(w.text)
+		u, ok := parseUnit(w.text)
+		if !ok {
+			continue
+		}
+		needs, short := shortUnits[low]
+		last := i == len(words)-1
+		if !energyOrPower[low] && !(last && !short) && !(last && short && conceptsOf(name[:w.at])&needs != 0) && !(low == "w" && conceptsOf(name[:w.at])&needs != 0) {
+			continue
+		}
+		return strings.Trim(name[:w.at]+name[w.at+len(w.text):], " _-:/,"), u, true
+	}
+	return rest, unit{}, false
+}
+
+type token struct {
+	text string
+	at   int
+}
+
+// rawTokens splits a name at everything but letters and digits.
+func rawTokens(name string) []token {
+	var out []token
+	start := -1
+	for i, r := range name {
+		if alphanumeric(r) {
+			if start < 0 {
+				start = i
+			}
+			continue
+		}
+		if start >= 0 {
+			out = append(out, token{name[start:i], start})
+			start = -1
+		}
+	}
+	if start >= 0 {
+		out = append(out, token{name[start:], start})
+	}
+	return out
+}

@@ -1,0 +1,214 @@
+package ingest
+
+import (
+	"math"
+	"time"
+)
+
+// civilClock turns wall times of a zone into UTC. It remembers the span
+// without a change of clocks that it was last asked about.
+type civilClock struct {
+	zone     *time.Location
+	from, to int64 // wall times in between have one offset
+	offset   int64
+}
+
+// maxShift is more than any zone moves its clocks by.
+const maxShift = 26 * hour
+
+// utc is the instant of a wall time. Where it comes twice, late is the second
+// instant and differs from early; where it does not exist, ok is false.
+func (c *civilClock) utc(wall int64) (early, late int64, ok bool) {
+	if wall >= c.from && wall < c.to {
+		return wall - c.offset, wall - c.offset, true
+	}
+	before, after := c.offsetAt(wall-maxShift), c.offsetAt(wall+maxShift)
+	if before == after {
+		c.remember(wall)
+		return wall - before, wall - before, true
+	}
+	a, b := wall-before, wall-after
+	okA, okB := c.offsetAt(a) == before, c.offsetAt(b) == after
+	switch {
+	case okA && okB:
+		return min(a, b), max(a, b), true
+	case okA:
+		return a, a, true
+	case okB:
+		return b, b, true
+	}
+	return 0, 0, false
+}
+
+func (c *civilClock) offsetAt(instant int64) int64 {
+	_, off := time.Unix(instant, 0).In(c.zone).Zone()
+	return int64(off)
+}
+
+// remember keeps the span around wall in which the zone has one offset,
+// without the hours next to its ends.
+func (c *civilClock) remember(wall int64) {
+	off := c.offsetAt(wall - maxShift)
+	start, end := time.Unix(wall-off, 0).In(c.zone).ZoneBounds()
+	c.offset, c.from, c.to = off, math.MinInt64/2, math.MaxInt64/2
+	if !start.IsZero() {
+		c.from = start.Unix() + off + maxShift
+	}
+	if !end.IsZero() {
+		c.to = end.Unix() + off - maxShift
+	}
+}
+
+// standard is the zone's offset without summer time at an instant.
+func (c *civilClock) standard(instant int64) int64 {
+	return min(c.offsetAt(instant), c.offsetAt(instant+182*day))
+}
+
+// newestFirst says that most steps of the file go back in time.
+func newestFirst(walls []int64) bool {
+	back, on := 0, 0
+	for i := 1; i < len(walls); i++ {
+		switch {
+		case walls[i] == noWall || walls[i-1] == noWall:
+		case walls[i] < walls[i-1]:
+			back++
+		case walls[i] > walls[i-1]:
+			on++
+		}
+	}
+	return back > on
+}
+
+// foldState follows one asset through the hour that comes twice.
+type foldState struct {
+	wall int64 // of the row before
+	late bool  // the second of the two hours has begun
+}
+
+// resolution is what became of the wall times.
+type resolution struct {
+	utc      []int64 // noWall where a row has no time
+	doubled  int     // rows that were told apart by their order
+	inGap    int     // rows whose wall time does not exist
+	gapSteps map[int64]int
+	folds    map[int64]bool // days with rows in a doubled hour
+}
+
+// resolve turns every row's wall time into UTC: its own offset first, then the
+// zone. Times that come twice are told apart by the order of the rows.
+func (t *table) resolve(zone *time.Location, reversed bool) resolution {
+	clock := civilClock{zone: zone}
+	n := len(t.walls)
+	out := resolution{utc: make([]int64, n), gapSteps: map[int64]int{}, folds: map[int64]bool{}}
+	states := make([]foldState, max(1, len(t.names)))
+	for k := range n {
+		i := k
+		if reversed {
+			i = n - 1 - k
+		}
+		wall := t.walls[i]
+		if wall == noWall {
+			out.utc[i] = noWall
+			continue
+		}
+		if t.offsets != nil && t.offsets[i] != noOffset {
+			out.utc[i] = wall - int64(t.offsets[i])
+			continue
+		}
+		early, late, ok := clock.utc(wall)
+		if !ok {
+			out.utc[i] = noWall
+			out.inGap++
+			if t.usable(i) {
+				out.gapSteps[wall/day]++
+			}
+			continue
+		}
+		out.utc[i] = early
+		st := &states[0]
+		if t.assets != nil {
+			st = &states[t.assets[i]]
+		}
+		if early != late {
+			out.folds[wall/day] = true
+			st.late = st.late || wall <= st.wall && st.wall-wall < 3*hour
+			if st.late {
+				out.utc[i] = late
+				out.doubled++
+			}
+		} else {
+			st.late = false
+		}
+		st.wall = wall
+	}
+	return out
+}
+
+// usable says that a row has a value of power or energy.
+func (t *table) usable(row int) bool {
+	for _, col := range t.columns {
+		if col.means.role >= rolePower && col.means.role <= roleFeedIn && !math.IsNaN(col.values[row]) {
+			return true
+		}
+	}
+	return false
+}
+
+// times turns the rows' times into UTC and counts those that cannot be. A file
+// with values in the hour that spring skips, and with one hour only where
+// autumn has two, comes from a clock that knows no summer time.
+func (t *table) times(zone *time.Location, now time.Time, rep *report) ([]int64, bool) {
+	reversed := newestFirst(t.walls)
+	if reversed {
+		rep.decide("order", "newest rows first; turned round")
+	}
+	res := t.resolve(zone, reversed)
+	if filled := len(res.gapSteps); filled > 0 {
+		clock := civilClock{zone: zone}
+		if len(res.folds) > 0 && res.doubled == 0 {
+			off := clock.standard(t.someWall())
+			rep.decide("zone", "the clock was not put forward: there are values in the hour that %s skips in spring and one hour where it has two in autumn; read as UTC%+g all year", zone, float64(off)/hour)
+			rep.warn("zone", "times are read without summer time")
+			res = t.resolve(time.FixedZone("", int(off)), reversed)
+		} else {
+			rep.warn("zone", "there are values in the hour that %s skips in spring; they are left out. Perhaps the file has another zone", zone)
+		}
+	}
+	if res.doubled > 0 {
+		rep.decide("zone", "%d times come twice when %s puts the clock back; told apart by their order", res.doubled, zone)
+	}
+	if res.inGap > 0 {
+		t.skipped[SkipNoSuchTime] += res.inGap
+	}
+	t.dropImpossible(res.utc, now)
+	return res.utc, reversed
+}
+
+func (t *table) someWall() int64 {
+	for _, w := range t.walls {
+		if w != noWall {
+			return w
+		}
+	}
+	return 0
+}
+
+// earliest is the first date a portal can know of.
+const earliest = 946684800 // 2000-01-01
+
+func (t *table) dropImpossible(utc []int64, now time.Time) {
+	latest := int64(math.MaxInt64)
+	if !now.IsZero() {
+		latest = now.Unix() + day
+	}
+	for i, u := range utc {
+		switch {
+		case t.walls[i] == noWall:
+			t.skip(SkipImpossibleDate)
+		case u == noWall:
+		case u < earliest || u > latest:
+			utc[i] = noWall
+			t.skip(SkipImpossibleDate)
+		}
+	}
+}
