@@ -66,7 +66,7 @@ type Store struct {
 	notify  chan struct{}
 	holder  string
 	zones   sync.Map // zone name → *time.Location
-	sites   sync.Map // site id → *sync.Mutex: one writer of a site's telemetry
+	sites   sync.Map // site id → *sync.RWMutex, see siteLock
 	closing sync.Once
 }
 

@@ -13,6 +13,7 @@ import (
 // Home is a home for everything but objects.
 type Home interface {
 	store.Records
+	store.Telemetry
 	store.Queue
 }
 
@@ -24,6 +25,7 @@ type Open func(t *testing.T, now func() time.Time) Home
 func Run(t *testing.T, open Open) {
 	t.Run("records", func(t *testing.T) { Records(t, open) })
 	t.Run("queue", func(t *testing.T) { Queue(t, open) })
+	t.Run("telemetry", func(t *testing.T) { Telemetry(t, open) })
 }
 
 // clock is a time that tests set.

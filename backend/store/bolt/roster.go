@@ -1,0 +1,121 @@
+package bolt
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"app.sunloop/backend/store"
+)
+
+// roster lists a site's assets in the order in which they first reported; an
+// asset's place is its ref, which stands for it in keys. It carries each
+// asset's period and newest sample, so that these cost no search.
+type roster []asset
+
+type asset struct {
+	id          string
+	first, last int64 // stamps, Unix seconds
+	step        int64 // its usual interval in seconds; 0 unknown
+	newest      sample
+}
+
+var errRoster = errors.New("damaged list of assets")
+
+func (r roster) append(b []byte) []byte {
+	for _, a := range r {
+		b = binary.AppendUvarint(b, uint64(len(a.id)))
+		b = append(b, a.id...)
+		b = binary.AppendVarint(b, a.first)
+		b = binary.AppendVarint(b, a.last)
+		b = binary.AppendVarint(b, a.step)
+		b = a.newest.append(b)
+	}
+	return b
+}
+
+func readRoster(b []byte) (roster, error) {
+	var r roster
+	for len(b) > 0 {
+		n, w := binary.Uvarint(b)
+		if w <= 0 || n > uint64(len(b)-w) {
+			return nil, errRoster
+		}
+		a := asset{id: string(b[w : w+int(n)])}
+		b = b[w+int(n):]
+		for _, v := range []*int64{&a.first, &a.last, &a.step} {
+			x, w := binary.Varint(b)
+			if w <= 0 {
+				return nil, errRoster
+			}
+			*v, b = x, b[w:]
+		}
+		var size int
+		var err error
+		if a.newest, size, err = readSample(b); err != nil {
+			return nil, errRoster
+		}
+		b = b[size:]
+		r = append(r, a)
+	}
+	return r, nil
+}
+
+// refs are the places of all frames' assets, in a roster that new ones have
+// joined.
+func (r roster) refs(frames []store.AssetFrame) (roster, []uint32) {
+	known := make(map[string]uint32, len(r)+len(frames))
+	for i, a := range r {
+		known[a.id] = uint32(i)
+	}
+	refs := make([]uint32, len(frames))
+	for i, f := range frames {
+		ref, ok := known[f.AssetID]
+		if !ok {
+			ref = uint32(len(r))
+			known[f.AssetID] = ref
+			r = append(r, asset{id: f.AssetID, first: f.Frame.Times[0], last: f.Frame.Times[0] - 1})
+		}
+		refs[i] = ref
+	}
+	return r, refs
+}
+
+// note takes account of what the asset reported.
+func (a *asset) note(f store.AssetFrame) {
+	times := f.Frame.Times
+	end := len(times) - 1
+	switch step := commonInterval(times); {
+	case step > 0:
+		a.step = step
+	case a.step == 0 && a.newest != nil && times[end] > a.last:
+		a.step = min(times[end]-a.last, secondsADay)
+	}
+	a.first = min(a.first, times[0])
+	newest := sampleOf(f.Frame, end)
+	if newest == nil {
+		newest = sample{} // a stamp without values is a stamp
+	}
+	switch {
+	case times[end] > a.last:
+		a.last, a.newest = times[end], newest
+	case times[end] == a.last:
+		a.newest = a.newest.merge(newest)
+	}
+}
+
+// checkFrames says what Append cannot take.
+func checkFrames(site store.SiteKey, frames []store.AssetFrame) error {
+	if site.ID == "" || site.Zone == nil {
+		return errors.New("site has no id or no zone")
+	}
+	for _, f := range frames {
+		if f.AssetID == "" {
+			return errors.New("asset has no id")
+		}
+		if err := f.Frame.Check(); err != nil {
+			return fmt.Errorf("asset %s: %w", f.AssetID, err)
+		}
+	}
+	return nil
+}
