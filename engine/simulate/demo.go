@@ -168,7 +168,7 @@ func (p *plan) present() {
 	if elevation(site, from) < 10 {
 		from = clock(site, p.now.Add(-time.Hour), 12)
 	}
-	p.add(site, Fault{Kind: UnitOutage, From: from, To: p.now.Add(40 * time.Hour), Code: 1 << 6, Cause: "power stage failed, unit locked out"}, 2)
+	p.add(site, Fault{Kind: UnitOutage, From: from, To: p.now.Add(40 * time.Hour), Cause: "power stage failed, unit locked out"}, 2)
 
 	p.add(sib, Fault{Kind: StringLoss, From: clock(sib, p.now.AddDate(0, 0, -21), 10), Severity: 2.0 / float64(sib.Units[4].Strings), Code: 1 << 12, Cause: "string fuses blown"}, 4)
 	p.add(gil, Fault{Kind: Soiling, From: clock(gil, p.now.AddDate(0, 0, -50), 6), Severity: 0.003, Cause: "dust, no rain"})

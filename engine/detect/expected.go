@@ -1,0 +1,157 @@
+package detect
+
+import (
+	"math"
+	"slices"
+
+	"app.sunloop/engine/series"
+)
+
+// expect fills the view's expected power from the best tier that each cell
+// has: the median of producing peers; light; a forecast; what is usual.
+//
+// Peers that make nothing are left out of the median, or a fault of half the
+// site would hide itself; that all are without sun is for the other tiers to
+// see. The median, not the best peer: a unit that reads too high must not
+// raise alarms for all others.
+func expect(v *view, m *memory, units []Unit, forecast series.Series) {
+	var site float64
+	for k := range units {
+		site += m.rating(units[k], k)
+	}
+	for i := range v.cells {
+		usual := m.stats[v.slot(i)]
+		v.day[i] = v.clear[i] >= armedShare || math.IsNaN(v.clear[i]) && usual.high >= armedShare
+	}
+	for k := range units {
+		light(v, m, units, k)
+		fallback(v, m, k, m.rating(units[k], k), site, forecast)
+	}
+	peers(v, m, units)
+}
+
+// peers lays tierPeers over the others wherever some peer produces.
+func peers(v *view, m *memory, units []Unit) {
+	if len(units) < 2 {
+		return
+	}
+	n := len(units)
+	norm := make([]float64, n) // power over rating, size and shape; NaN if not producing
+	sorted := make([]float64, 0, n)
+	own := make([]float64, 0, n)
+	sizes := make([]float64, n)
+	ratings := make([]float64, n)
+	for k := range units {
+		ratings[k], sizes[k] = m.rating(units[k], k), m.units[k].size()
+	}
+	for i := range v.cells {
+		half := v.slot(i) / 2
+		heard := 0
+		sorted = sorted[:0]
+		for k := range units {
+			norm[k] = math.NaN()
+			p := v.units[k].power[i]
+			if math.IsNaN(p) || ratings[k] <= 0 {
+				continue
+			}
+			heard++
+			if p >= offShare*ratings[k] {
+				norm[k] = p / (ratings[k] * sizes[k] * max(m.units[k].shape(half), 0.3))
+				sorted = append(sorted, norm[k])
+			}
+		}
+		// One unit that alone claims to see the sun is no reference for many.
+		if len(sorted) == 0 || 4*len(sorted) < heard {
+			continue
+		}
+		slices.Sort(sorted)
+		for k := range units {
+			mem, uv := &m.units[k], &v.units[k]
+			if ratings[k] <= 0 {
+				continue
+			}
+			from, count := sorted, len(sorted)
+			if mem.group != nil {
+				own = own[:0]
+				for _, g := range mem.group {
+					if g != k && !math.IsNaN(norm[g]) {
+						own = append(own, norm[g])
+					}
+				}
+				if len(own) > 0 {
+					slices.Sort(own)
+					uv.set(i, medianWithout(own, -1)*ratings[k]*sizes[k]*mem.shape(half), ratings[k], len(own))
+					continue
+				}
+			}
+			rank := -1
+			if !math.IsNaN(norm[k]) {
+				rank, _ = slices.BinarySearch(from, norm[k])
+				count--
+			}
+			if count > 0 {
+				uv.set(i, medianWithout(from, rank)*ratings[k]*sizes[k]*mem.shape(half), ratings[k], count)
+			}
+		}
+	}
+}
+
+func (u *unitView) set(i int, expected, rating float64, peers int) {
+	u.expected[i] = min(expected, rating)
+	u.tier[i], u.peers[i] = tierPeers, peers
+	u.sun[i] = u.expected[i] >= armedShare*rating
+}
+
+// light is tierLight: the unit's own gain on the site's irradiance. A sensor
+// that reads night while the unit makes power is not believed.
+func light(v *view, m *memory, units []Unit, k int) {
+	uv, rating := &v.units[k], m.rating(units[k], k)
+	gain := m.units[k].gain.quantile(0.5, 3, 1)
+	for i := range v.cells {
+		uv.expected[i], uv.tier[i], uv.sun[i], uv.peers[i] = math.NaN(), tierNone, false, 0
+		g := v.light[i]
+		if rating <= 0 || !(g >= -20 && g < 1700) || g < 10 && (uv.power[i] > 0.02*rating || v.clear[i] > 0.15) {
+			continue
+		}
+		uv.expected[i] = min(rating*gain*lightYield(max(g, 0), v.tempC[i]), rating)
+		uv.tier[i] = tierLight
+		uv.sun[i] = uv.expected[i] >= armedShare*rating
+	}
+}
+
+// fallback is tierForecast and tierUsual, where there is no light reading.
+// Neither knows the clouds of the hour, so they arm the outage rule only where
+// even the darkest of the last days, or a tenth of the forecast, would show.
+func fallback(v *view, m *memory, k int, rating, site float64, forecast series.Series) {
+	uv := &v.units[k]
+	if rating <= 0 {
+		return
+	}
+	for i := range v.cells {
+		if uv.tier[i] != tierNone {
+			continue
+		}
+		usual := m.stats[v.slot(i)]
+		dark := usual.low // darkest known for the hour
+		if !math.IsNaN(v.clear[i]) {
+			// Thick cloud leaves about a twelfth of a clear sky's light.
+			dark = max(0.08*v.clear[i], min(dark, 0.5*v.clear[i]))
+			if math.IsNaN(usual.low) {
+				dark = 0.08 * v.clear[i]
+			}
+		}
+		uv.sun[i] = dark >= 2.5*offShare && !(v.clear[i] < 0.2)
+		if f := forecastShare(forecast, v, i, rating/site); !math.IsNaN(f) {
+			uv.expected[i], uv.tier[i] = min(f, rating), tierForecast
+			continue
+		}
+		switch {
+		case !math.IsNaN(usual.mean):
+			uv.expected[i], uv.tier[i] = usual.mean*rating, tierUsual
+		case !math.IsNaN(v.clear[i]):
+			// A site without a past: two thirds of a clear sky, the mean of
+			// most climates.
+			uv.expected[i], uv.tier[i] = 0.65*v.clear[i]*rating, tierUsual
+		}
+	}
+}

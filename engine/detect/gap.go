@@ -1,0 +1,330 @@
+package detect
+
+import "math"
+
+// gaps finds times by day in which nothing new arrives from a unit, and tells
+// by the lifetime counter afterwards whether the plant ran meanwhile. Units
+// that fall silent together, most of the site, are one event.
+type gaps struct {
+	units []silence
+}
+
+// silence is the state of one unit.
+type silence struct {
+	known   bool  // it has been heard before
+	since   int64 // start of the first cell without a word; 0 while heard
+	counted int   // cells of those that count: by day, or when the unit should be awake
+	lost    float64
+	record  *record
+	held    bool
+
+	counter    float64 // at the end of the last cell with a reading
+	expected   float64 // kWh that should have been added since
+	byPeers    float64 // of it, known from peers or light
+	dayCounter float64 // first counter of the day and what was expected since
+	dayFrom    float64
+	dayKWh     float64
+}
+
+func newGaps(s *session) *gaps {
+	g := &gaps{make([]silence, len(s.in.Units))}
+	for k := range g.units {
+		g.units[k].counter = math.NaN()
+	}
+	return g
+}
+
+func (g *gaps) look(v *view, s *session) {
+	for k := range g.units {
+		g.units[k].dayFrom, g.units[k].dayKWh = math.NaN(), 0
+	}
+	var due, ended []int
+	for i := range v.cells {
+		t := v.first + int64(i)*v.step
+		due, ended = due[:0], ended[:0]
+		for k := range g.units {
+			sl, u := &g.units[k], &v.units[k]
+			if u.heard[i] {
+				if sl.record != nil {
+					ended = append(ended, k)
+				} else {
+					sl.since, sl.counted, sl.lost = 0, 0, 0
+				}
+				sl.known = true
+				continue
+			}
+			if !sl.known {
+				continue
+			}
+			if g.awake(v, s, k, i) {
+				if sl.counted == 0 && (sl.since == 0 || s.memory.units[k].awake < 0.5) {
+					sl.since = t
+				}
+				sl.counted++
+				if sl.record != nil {
+					sl.record.lastSeen = t + v.step
+				} else if established(sl.counted, float64(sl.counted)*v.hours()) {
+					due = append(due, k)
+				}
+			} else if sl.since == 0 {
+				sl.since = t
+			}
+			if sl.record != nil {
+				u.claimed[i] = claimOr(u.claimed[i], CommunicationGap)
+			}
+		}
+		if len(ended) > 0 {
+			g.end(v, s, ended, t, i)
+		}
+		if len(due) > 0 {
+			g.announce(v, s, due, t+v.step)
+		}
+		for k := range g.units {
+			g.units[k].count(&v.units[k], i, v.hours())
+		}
+	}
+	for k := range g.units {
+		g.units[k].learn(&s.memory.units[k], s.rating(k))
+	}
+}
+
+func claimOr(had, now Family) Family {
+	if had != "" {
+		return had
+	}
+	return now
+}
+
+// awake says whether a word from the unit is due: by day; from loggers that
+// sleep with their inverter only when the inverter is sure to be awake.
+func (g *gaps) awake(v *view, s *session, k, i int) bool {
+	if !v.day[i] {
+		return false
+	}
+	m := &s.memory.units[k]
+	if m.nights > 0 && m.awake >= 0.5 {
+		return true
+	}
+	u := &v.units[k]
+	rating := s.rating(k)
+	return u.tier[i] == tierPeers && u.expected[i] >= 2*armedShare*rating || s.memory.stats[v.slot(i)].low >= armedShare || v.clear[i] >= 0.35
+}
+
+// announce opens events for units whose silence is long enough now.
+func (g *gaps) announce(v *view, s *session, due []int, now int64) {
+	site := due
+	if 5*len(due) < 4*g.knownUnits() || len(due) < 2 {
+		site = nil
+	}
+	if site != nil {
+		g.start(s, append([]int(nil), site...), now)
+		return
+	}
+	for _, k := range due {
+		g.start(s, []int{k}, now)
+	}
+}
+
+func (g *gaps) knownUnits() int {
+	n := 0
+	for k := range g.units {
+		if g.units[k].known {
+			n++
+		}
+	}
+	return n
+}
+
+func (g *gaps) start(s *session, units []int, now int64) {
+	r := &record{family: CommunicationGap, class: Unknown, units: units, start: math.MaxInt64, detected: now, lastSeen: now, seen: newFacts()}
+	r.seen.heard = g.knownUnits()
+	r.seen.together = len(units)
+	for _, k := range units {
+		r.start = min(r.start, g.units[k].since)
+		r.seen.rating += s.rating(k)
+	}
+	r = s.open(r)
+	for _, k := range units {
+		g.units[k].record = r
+	}
+}
+
+// end closes the gaps of units that are heard again at cell i, and says what
+// they were. A gap of several units ends with the first of them; those that
+// stay silent go on as gaps of their own.
+func (g *gaps) end(v *view, s *session, ended []int, t int64, i int) {
+	for len(ended) > 0 {
+		r := g.units[ended[0]].record
+		var back, silent []int
+		for _, k := range r.units {
+			switch {
+			case g.units[k].record != r:
+			case v.units[k].heard[i]:
+				back = append(back, k)
+			default:
+				silent = append(silent, k)
+			}
+		}
+		r.end = t
+		g.classify(v, s, r, back, i)
+		for _, k := range back {
+			g.units[k].record, g.units[k].since, g.units[k].counted = nil, 0, 0
+		}
+		if len(silent) > 0 {
+			r.units = back
+			for _, k := range silent {
+				rest := &record{family: CommunicationGap, class: Unknown, units: []int{k}, start: r.start, detected: r.detected, lastSeen: t, seen: newFacts()}
+				rest.seen.heard, rest.seen.together, rest.seen.rating = r.seen.heard, 1, s.rating(k)
+				s.records = append(s.records, rest)
+				g.units[k].record = rest
+			}
+		}
+		rest := ended[:0]
+		for _, k := range ended {
+			if g.units[k].record != nil {
+				rest = append(rest, k)
+			}
+		}
+		ended = rest
+	}
+}
+
+// classify compares what the counters gained over the gap with what was to be
+// expected, and opens an outage for what is missing.
+func (g *gaps) classify(v *view, s *session, r *record, back []int, i int) {
+	var gained, expected, sure float64
+	bad := 0
+	var still []int
+	for _, k := range back {
+		sl := &g.units[k]
+		d := v.units[k].counter[i] - sl.counter
+		if d = max(d, 0) + min(d+0.02*s.rating(k), 0); math.IsNaN(d) || d < 0 || d > 1.5*s.rating(k)*float64(v.first+int64(i)*v.step-r.start)/3600+3 {
+			bad++
+			continue
+		}
+		gained, expected, sure = gained+d, expected+sl.expected, sure+sl.byPeers
+		if d < 0.5*sl.expected {
+			still = append(still, k)
+		}
+	}
+	r.seen.counterFrom, r.seen.counterTo, r.seen.counterKWh = 0, gained, expected
+	switch {
+	case bad == len(back) || expected < 0.05*r.seen.rating:
+		r.class = Unknown
+		if bad == len(back) {
+			r.seen.counterFrom, r.seen.counterTo = math.NaN(), math.NaN()
+		}
+		return
+	}
+	r.seen.band = g.band(s, back, sure/expected, float64(g.units[back[0]].counted)*v.hours())
+	if gained >= r.seen.band*expected {
+		r.class = Comms
+		return
+	}
+	r.class = Real
+	r.lost = expected - gained
+	if gained >= 0.5*expected || sure < 0.5*expected && gained > 0.1*expected {
+		return // some energy is missing, yet the units ran
+	}
+	s.hiddenOutage(r, still, expected-gained, v.first+int64(i)*v.step)
+	r.lost = 0 // the outage carries it
+}
+
+// band is the least share of the expected energy that is still normal: the 2 %
+// quantile of what counters have gained against expectation on the days
+// before, with a fifth of reserve, and with more the fewer the hours of daylight
+// in the gap: one cloud can take half an hour's energy. What is expected from
+// the site's habits alone strays far more than what peers say.
+func (g *gaps) band(s *session, units []int, sure, hours float64) float64 {
+	if sure < 0.5 {
+		return min(max(0.5*s.memory.stray.quantile(0.02, 5, 0.2), 0.04), 0.12)
+	}
+	lowest := 0.9
+	for _, k := range units {
+		lowest = min(lowest, 0.8*s.memory.units[k].counted.quantile(0.02, 5, 0.7))
+	}
+	return max(lowest-0.6/math.Sqrt(1+hours), 0.2)
+}
+
+// hiddenOutage records that units made nothing while their data were missing.
+func (s *session) hiddenOutage(gap *record, units []int, lost float64, end int64) {
+	family := InverterOutage
+	groups := [][]int{}
+	if len(units) >= 2 && 5*len(units) >= 4*len(s.in.Units) {
+		family, groups = SiteOutage, [][]int{units}
+	} else {
+		for _, k := range units {
+			groups = append(groups, []int{k})
+		}
+	}
+	for _, members := range groups {
+		if s.covered(members, gap.start, end) {
+			continue
+		}
+		r := &record{
+			family: family, units: members, start: gap.start, detected: end, lastSeen: end, end: end,
+			lost: lost * float64(len(members)) / float64(len(units)), fraction: 1, seen: gap.seen,
+		}
+		r.seen.expectedKWh = r.lost
+		s.records = append(s.records, r)
+	}
+}
+
+// covered says whether an outage of the units is known already around a gap:
+// then that one also explains it, from the gap's start on.
+func (s *session) covered(units []int, start, end int64) bool {
+	for i := len(s.records) - 1; i >= 0; i-- {
+		r := s.records[i]
+		if r.family == CommunicationGap || r.start > end+int64(mergeWithin.Seconds()) || r.end != 0 && r.end < start {
+			continue
+		}
+		for _, k := range r.units {
+			if k == units[0] {
+				r.start = min(r.start, start)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// count keeps the unit's counter at the end of the last cell that had one, and
+// what was expected since.
+func (sl *silence) count(u *unitView, i int, hours float64) {
+	if c := u.counter[i]; !math.IsNaN(c) && u.heard[i] {
+		// What the cell itself makes is known from its power: only what comes
+		// after it is in question.
+		sl.counter, sl.expected, sl.byPeers = c+max(zeroIfMissing(u.power[i]), 0)*hours, 0, 0
+		if math.IsNaN(sl.dayFrom) {
+			sl.dayFrom, sl.dayKWh = c, 0
+		}
+		sl.dayCounter = c
+	}
+	if e := u.expected[i] * hours; e > 0 {
+		if !u.heard[i] || math.IsNaN(u.counter[i]) {
+			sl.expected += e
+			if u.tier[i] == tierPeers || u.tier[i] == tierLight {
+				sl.byPeers += e
+			}
+		}
+		if u.claimed[i] == "" {
+			sl.dayKWh += e
+		} else {
+			sl.dayKWh = math.NaN() // a day with a fault says nothing about the normal
+		}
+	}
+}
+
+// learn remembers how well the day's expectation met the counter.
+func (sl *silence) learn(m *unitMemory, rating float64) {
+	if gained := sl.dayCounter - sl.dayFrom; sl.dayKWh > 0.5*rating && gained >= 0 {
+		m.counted.remember(min(gained/sl.dayKWh, 2), sizeDays)
+	}
+}
+
+func zeroIfMissing(x float64) float64 {
+	if math.IsNaN(x) {
+		return 0
+	}
+	return x
+}

@@ -1,0 +1,71 @@
+package detect
+
+import (
+	"time"
+
+	"app.sunloop/engine/series"
+	"app.sunloop/engine/solar"
+)
+
+// Site is what detection may know about a site. Everything is optional; what
+// is missing is said in [Report.NotJudged] where it matters.
+type Site struct {
+	ID       string
+	Location *solar.Location
+	Zone     *time.Location // nil means UTC
+}
+
+// Unit is one inverter.
+type Unit struct {
+	AssetID    string
+	CapacityKW float64      // AC rating; 0 where unknown
+	Plane      *solar.Plane // nil where unknown
+	Strings    int          // 0 where unknown
+	Frame      series.Frame // power, or interval energy, or a lifetime counter; more is better
+}
+
+// Input is one question.
+type Input struct {
+	Site  Site
+	Units []Unit
+	// From and Now bound the analysis: [From, Now). A zero From means the first
+	// stamp. For a file without a live feed behind it, Now is the end of the
+	// data; for a live site it is the time up to which rows would have arrived:
+	// what is missing until then counts as missing.
+	From, Now time.Time
+	// Forecast is the site's P50 power in kW, over whatever stretch there is.
+	// The next 24 h from Now give the energy at risk; the past serves where
+	// neither peers nor irradiance do.
+	Forecast series.Series
+	// Keep is how long before Now the expected power is returned.
+	Keep time.Duration
+}
+
+// Report is the answer.
+type Report struct {
+	Step      time.Duration // grid of the analysis
+	Events    []Event       // in order of start; open ones have no End
+	NotJudged []string      // what could not be judged, and why, in sentences
+	// Expected is what each unit should have made, kW, over the last Keep
+	// before Now, by asset id; empty if Keep is zero.
+	Expected map[string]series.Series
+}
+
+// Limits of what the rules can work with.
+const (
+	finest   = 5 * time.Minute // finer readings are averaged
+	coarsest = 2 * time.Hour   // rarer ones show no outage
+)
+
+// The outage rule: no power is less than offShare of the rating while more
+// than armedShare is expected, for half an hour and two samples. Thresholds as
+// monitoring practice publishes them (outage below 1 % of nominal, armed above
+// 5 % expected, 30 minutes).
+const (
+	offShare    = 0.01
+	armedShare  = 0.05
+	persistence = 30 * time.Minute
+)
+
+// mergeWithin is how soon after its end a fault that returns is the same event.
+const mergeWithin = time.Hour

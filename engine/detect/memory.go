@@ -1,0 +1,252 @@
+package detect
+
+import (
+	"math"
+	"slices"
+
+	"app.sunloop/engine/series"
+)
+
+// How long the past counts.
+const (
+	sizeDays  = 21 // for a unit's size among its peers and its gain on light
+	usualDays = 30 // for what the site usually makes at an hour
+)
+
+// memory is what has been learned from the days before.
+type memory struct {
+	units []unitMemory
+	usual [usualDays][slots]float32 // site power over rating, by day and quarter hour; NaN unknown
+	days  int                       // how many days are in usual, ever
+	stats [slots]usual
+	stray ring // ratio of a day's energy to the usual one: how far one day may stray
+}
+
+// usual is what the site has made in a quarter of an hour on the days before.
+type usual struct{ low, mean, high float64 }
+
+// unitMemory is what has been learned about one unit.
+type unitMemory struct {
+	group   []int   // units that look the same way, itself among them; nil for all
+	peakKW  float64 // highest credible power so far
+	scale   ring    // daily size against peers, over the rating
+	gain    ring    // daily power per kW of rating and kW/m², without limit
+	counted ring    // daily ratio of counted to expected energy
+	profile [48]float64
+	seen    [48]int // days behind each half hour of the profile
+	awake   float64 // share of night cells that were heard, mean over days
+	nights  int     // behind awake, at most 30
+}
+
+func newMemory(units []Unit) *memory {
+	m := &memory{units: make([]unitMemory, len(units))}
+	for u := range m.units {
+		for b := range m.units[u].profile {
+			m.units[u].profile[b] = 1
+		}
+	}
+	for d := range m.usual {
+		for s := range m.usual[d] {
+			m.usual[d][s] = float32(math.NaN())
+		}
+	}
+	for s := range m.stats {
+		m.stats[s] = usual{math.NaN(), math.NaN(), math.NaN()}
+	}
+	groupByPlane(m, units)
+	return m
+}
+
+// groupByPlane puts units together that look the same way, to 15°. Groups of
+// fewer than three have no peers worth the name: they are held against all,
+// through their own profile of the day.
+func groupByPlane(m *memory, units []Unit) {
+	type key struct{ tilt, azimuth int }
+	groups := map[key][]int{}
+	for u, unit := range units {
+		if unit.Plane != nil {
+			k := key{int(math.Round(unit.Plane.TiltDeg / 15)), int(math.Round(unit.Plane.AzimuthDeg / 15))}
+			groups[k] = append(groups[k], u)
+		}
+	}
+	for _, g := range groups {
+		if len(g) >= 3 && len(g) < len(units) {
+			for _, u := range g {
+				m.units[u].group = g
+			}
+		}
+	}
+}
+
+// rating of a unit: its nameplate, else the highest power it has shown.
+func (m *memory) rating(u Unit, k int) float64 {
+	if u.CapacityKW > 0 {
+		return u.CapacityKW
+	}
+	return m.units[k].peakKW
+}
+
+// size is a unit's weight against its rating, by its peers.
+func (u *unitMemory) size() float64 { return min(max(u.scale.quantile(0.5, 3, 1), 0.2), 2) }
+
+// shape is the unit's part of its peers' power at a half hour of the day.
+func (u *unitMemory) shape(halfHour int) float64 {
+	if u.seen[halfHour] < 3 {
+		return 1
+	}
+	return u.profile[halfHour]
+}
+
+// learn takes a finished day into memory. Samples that a stage has claimed say
+// nothing about the normal.
+func (m *memory) learn(v *view, units []Unit) {
+	m.learnUsual(v, units)
+	scratch := make([]float64, 0, v.cells)
+	for k := range units {
+		m.learnUnit(v, k, m.rating(units[k], k), scratch)
+	}
+}
+
+func (m *memory) learnUnit(v *view, k int, rating float64, scratch []float64) {
+	mem, uv := &m.units[k], &v.units[k]
+	peers, gains := scratch, []float64(nil)
+	var bins [48][]float64
+	nights, heard := 0, 0
+	peak := mem.peakKW
+	for i := range v.cells {
+		if !v.day[i] {
+			nights++
+			if uv.heard[i] {
+				heard++
+			}
+		}
+		p := uv.power[i]
+		if math.IsNaN(p) || uv.claimed[i] != "" {
+			continue
+		}
+		peak = max(peak, p)
+		if rating <= 0 {
+			continue
+		}
+		if uv.tier[i] == tierPeers && uv.peers[i] >= 1 && uv.expected[i] > 0.1*rating && p < 0.97*rating {
+			ratio := p / uv.expected[i]
+			peers = append(peers, ratio)
+			b := v.slot(i) / 2
+			bins[b] = append(bins[b], ratio)
+		}
+		if g := v.light[i]; g > 200 && p > 0.02*rating && p < 0.9*rating {
+			gains = append(gains, p/rating/lightYield(g, v.tempC[i]))
+		}
+	}
+	mem.peakKW = peak
+	if nights > 0 {
+		mem.awake = (mem.awake*float64(mem.nights) + float64(heard)/float64(nights)) / float64(mem.nights+1)
+		mem.nights = min(mem.nights+1, 30)
+	}
+	if enough := int(2 / v.hours()); len(peers) >= max(enough, 1) {
+		mem.scale.remember(median(slices.Clone(peers))*mem.size(), sizeDays)
+		for b := range bins {
+			if len(bins[b]) == 0 {
+				continue
+			}
+			target := min(max(median(bins[b])*mem.shape(b), 0), 3)
+			mem.seen[b]++
+			weight := max(0.1, 1/float64(mem.seen[b]))
+			mem.profile[b] += weight * (target - mem.profile[b])
+		}
+	}
+	if len(gains) >= 4 {
+		mem.gain.remember(median(gains), sizeDays)
+	}
+}
+
+// learnUsual takes the day into what the site makes at an hour.
+func (m *memory) learnUsual(v *view, units []Unit) {
+	var sum, count [slots]float64
+	for i := range v.cells {
+		if y := m.siteYield(v, units, i); !math.IsNaN(y) {
+			sum[v.slot(i)] += y
+			count[v.slot(i)]++
+		}
+	}
+	row := &m.usual[m.days%usualDays]
+	filled := false
+	var made, normal, whole float64
+	for s := range row {
+		whole += max(m.stats[s].mean, 0)
+		row[s] = float32(sum[s] / count[s]) // 0/0 is NaN
+		if count[s] > 0 {
+			filled = true
+			if mean := m.stats[s].mean; !math.IsNaN(mean) {
+				made += sum[s] / count[s]
+				normal += mean
+			}
+		}
+	}
+	if !filled {
+		return
+	}
+	if normal > 0.7*whole { // a day that was mostly explained by faults is no measure
+		m.stray.remember(made/normal, usualDays)
+	}
+	m.days++
+	m.summarise(v.step)
+}
+
+// summarise makes the figures of each quarter hour. Where the step is longer
+// than a quarter hour, a reading stands for all it covers.
+func (m *memory) summarise(step int64) {
+	days := min(m.days, usualDays)
+	wide := max(int(step/(86400/slots)), 1)
+	for s := range slots {
+		low, high, sum, n := math.Inf(1), 0.0, 0.0, 0
+		for d := range days {
+			y := float64(m.usual[d][s/wide*wide])
+			if !math.IsNaN(y) {
+				low, high, sum, n = min(low, y), max(high, y), sum+y, n+1
+			}
+		}
+		m.stats[s] = usual{math.NaN(), math.NaN(), math.NaN()}
+		if n >= 3 {
+			m.stats[s].mean, m.stats[s].high = sum/float64(n), high
+		}
+		if n >= 7 {
+			m.stats[s].low = low
+		}
+	}
+}
+
+// siteYield is the site's power over its rating at a cell, of the units that
+// are heard and unexplained; NaN of none.
+func (m *memory) siteYield(v *view, units []Unit, i int) float64 {
+	var power, rating float64
+	for k := range units {
+		uv := &v.units[k]
+		if p := uv.power[i]; !math.IsNaN(p) && uv.claimed[i] == "" {
+			power += max(p, 0)
+			rating += m.rating(units[k], k)
+		}
+	}
+	if rating <= 0 {
+		return math.NaN()
+	}
+	return power / rating
+}
+
+// lightYield is power per kW of array under light of g W/m²: linear, less
+// 0.37 % for each kelvin that the cells are above 25 °C (30 K above ambient at
+// 1000 W/m²). Without a temperature 20 °C is taken.
+func lightYield(g, ambientC float64) float64 {
+	if math.IsNaN(ambientC) {
+		ambientC = 20
+	}
+	return g / 1000 * (1 - 0.0037*(ambientC+0.03*g-25))
+}
+
+// forecastShare is a unit's part of a forecast of the site at a cell.
+func forecastShare(forecast series.Series, v *view, i int, share float64) float64 {
+	if forecast.Len() == 0 {
+		return math.NaN()
+	}
+	return forecast.At(v.time(i)) * share
+}

@@ -1,0 +1,360 @@
+package detect
+
+import "math"
+
+// off says that the unit makes nothing although the sun is known to be up for
+// it; on that it makes power. Both false: nothing can be said.
+func verdict(v *view, s *session, k, i int) (off, on bool) {
+	u, rating := &v.units[k], s.rating(k)
+	p := u.power[i]
+	if math.IsNaN(p) || rating <= 0 {
+		return false, false
+	}
+	if p < offShare*rating {
+		return u.sun[i], false
+	}
+	return false, !(p < 0.1*u.expected[i])
+}
+
+// spell is a run of samples that show an outage, before and after it is
+// announced.
+type spell struct {
+	since   int64 // start of the first sample; 0 without a run
+	samples int
+	covered float64 // hours of them
+	lost    float64
+	seen    facts
+	record  *record
+
+	backSince int64 // an announced outage: since when power is back
+	back      int
+	backHours float64
+}
+
+// established says whether so many samples over so many hours are enough.
+func established(samples int, hours float64) bool {
+	return samples >= 2 && hours >= persistence.Hours()-1e-9
+}
+
+// miss adds what the units did not make at cell i.
+func miss(v *view, k, i int) float64 {
+	u := &v.units[k]
+	p := u.power[i]
+	if math.IsNaN(p) {
+		p = 0
+	}
+	if d := u.expected[i] - max(p, 0); d > 0 {
+		return d * v.hours()
+	}
+	return 0
+}
+
+// siteOutages finds times in which every unit that has sun makes nothing and
+// all of them stopped within one sample of each other. Peers are silent then;
+// light, a forecast or the site's past says that there is sun.
+type siteOutages struct {
+	spell
+	members []int
+	offAt   []int64 // start of each unit's own run without power; 0 while on
+	onToday []bool  // the unit has produced since the sun rose
+}
+
+func newSiteOutages(s *session) *siteOutages {
+	n := len(s.in.Units)
+	return &siteOutages{offAt: make([]int64, n), onToday: make([]bool, n), spell: spell{seen: newFacts()}}
+}
+
+func (o *siteOutages) look(v *view, s *session) {
+	n := len(s.in.Units)
+	if n < 2 {
+		return
+	}
+	var members []int
+	for i := range v.cells {
+		t := v.first + int64(i)*v.step
+		if !v.day[i] {
+			for k := range o.onToday {
+				o.onToday[k] = false
+			}
+		}
+		heard, off, on := 0, 0, 0
+		for k := range n {
+			isOff, isOn := verdict(v, s, k, i)
+			if !math.IsNaN(v.units[k].power[i]) {
+				heard++
+			}
+			switch {
+			case isOff:
+				off++
+				if o.offAt[k] == 0 {
+					o.offAt[k] = t
+				}
+			case isOn:
+				on++
+				o.offAt[k], o.onToday[k] = 0, true
+			}
+		}
+		if o.record != nil {
+			o.goOn(v, s, i, on)
+			continue
+		}
+		if on > 0 || off < 2 || 2*off < heard {
+			if on > 0 {
+				o.spell = spell{seen: newFacts()}
+			}
+			continue
+		}
+		if members = o.stopped(members[:0], t, v.step); len(members) < max(2, (heard+1)/2) {
+			continue
+		}
+		if o.since == 0 {
+			o.since, o.members = t, append(o.members[:0], members...)
+			for _, k := range members {
+				o.since = min(o.since, o.offAt[k])
+			}
+			o.seen.dark = !o.anyOnToday()
+		}
+		o.samples++
+		o.covered += v.hours()
+		for _, k := range o.members {
+			o.lost += miss(v, k, i)
+		}
+		o.seen.observe(v, o.members[0], i)
+		if established(o.samples, o.covered) {
+			o.announce(v, s, i, len(o.members), heard)
+		}
+	}
+}
+
+// stopped are the units whose run began within one sample of the latest one
+// to stop; where the dark hid when they stopped, all that are off.
+func (o *siteOutages) stopped(members []int, t, step int64) []int {
+	latest := int64(0)
+	for k, at := range o.offAt {
+		if at > latest && at <= t && o.onToday[k] {
+			latest = at
+		}
+	}
+	for k, at := range o.offAt {
+		if at != 0 && (latest == 0 || at >= latest-step) {
+			members = append(members, k)
+		}
+	}
+	return members
+}
+
+func (o *siteOutages) anyOnToday() bool {
+	for _, on := range o.onToday {
+		if on {
+			return true
+		}
+	}
+	return false
+}
+
+func (o *siteOutages) announce(v *view, s *session, i, together, heard int) {
+	o.seen.tier = v.units[o.members[0]].tier[i]
+	o.seen.together, o.seen.heard = together, heard
+	for _, k := range o.members {
+		o.seen.rating += s.rating(k)
+	}
+	end := v.first + int64(i+1)*v.step
+	o.record = s.open(&record{
+		family: SiteOutage, units: append([]int(nil), o.members...), start: o.since, detected: end, lastSeen: end,
+		lost: o.lost, fraction: 1, seen: o.seen,
+	})
+	o.claim(v, o.since, i)
+}
+
+// claim marks the members' samples of the day from a time up to cell i.
+func (o *siteOutages) claim(v *view, from int64, i int) {
+	for j := max(int((from-v.first)/v.step), 0); j <= i; j++ {
+		for _, k := range o.members {
+			v.units[k].claimed[j] = SiteOutage
+		}
+	}
+}
+
+// goOn follows an announced outage until power has been back for as long as
+// it takes to announce one.
+func (o *siteOutages) goOn(v *view, s *session, i, on int) {
+	t := v.first + int64(i)*v.step
+	if on > 0 {
+		if o.back == 0 {
+			o.backSince = t
+		}
+		o.back++
+		o.backHours += v.hours()
+		if established(o.back, o.backHours) {
+			o.record.end = o.backSince
+			o.spell = spell{seen: newFacts()}
+		}
+		return
+	}
+	armed := false
+	for _, k := range o.members {
+		if off, _ := verdict(v, s, k, i); off {
+			if !armed {
+				o.record.seen.observe(v, k, i)
+			}
+			armed = true
+		}
+		o.record.lost += miss(v, k, i)
+		v.units[k].claimed[i] = SiteOutage
+	}
+	if armed {
+		o.record.lastSeen = t + v.step
+		o.back, o.backHours = 0, 0
+	}
+}
+
+// unitOutages finds single units that make nothing while there is sun.
+type unitOutages struct{ units []spell }
+
+func newUnitOutages(s *session) *unitOutages {
+	o := &unitOutages{make([]spell, len(s.in.Units))}
+	for k := range o.units {
+		o.units[k] = spell{seen: newFacts()}
+	}
+	return o
+}
+
+func (o *unitOutages) look(v *view, s *session) {
+	for i := range v.cells {
+		for k := range o.units {
+			o.at(v, s, k, i)
+		}
+	}
+}
+
+func (o *unitOutages) at(v *view, s *session, k, i int) {
+	sp, u := &o.units[k], &v.units[k]
+	t := v.first + int64(i)*v.step
+	if u.claimed[i] != "" {
+		if sp.record == nil {
+			*sp = spell{seen: newFacts()}
+		}
+		return
+	}
+	off, on := verdict(v, s, k, i)
+	if on {
+		s.lastOn[k] = t + v.step
+	}
+	switch {
+	case sp.record != nil:
+		o.goOn(v, s, k, i, off, on)
+	case on:
+		*sp = begun(v, u, i)
+	case off:
+		if sp.since == 0 {
+			sp.since = t
+			sp.seen.dark = !v.day[max(i-1, 0)] || s.lastOn[k] < t-int64(persistence.Seconds())-v.step
+		}
+		sp.samples++
+		sp.covered += v.hours()
+		sp.lost += miss(v, k, i)
+		sp.seen.observe(v, k, i)
+		sp.count(u, i, v)
+		if established(sp.samples, sp.covered) && (u.tier[i] <= tierLight || sp.covered >= 2*persistence.Hours()) {
+			o.announce(v, s, k, i)
+		}
+	default:
+		if sp.since != 0 {
+			sp.lost += miss(v, k, i)
+		}
+		sp.count(u, i, v)
+	}
+}
+
+// begun is a spell after a cell with production: the counter stands where the
+// cell's power leaves it.
+func begun(v *view, u *unitView, i int) spell {
+	sp := spell{seen: newFacts()}
+	sp.seen.count(u.counter[i] + max(u.power[i], 0)*v.hours())
+	return sp
+}
+
+// count follows the counter and what should have been added to it.
+func (sp *spell) count(u *unitView, i int, v *view) {
+	sp.seen.count(u.counter[i])
+	if e := u.expected[i] * v.hours(); e > 0 && sp.since != 0 {
+		sp.seen.counterKWh += e
+	}
+}
+
+func (o *unitOutages) announce(v *view, s *session, k, i int) {
+	sp, u := &o.units[k], &v.units[k]
+	if sp.seen.counts() {
+		// The counter goes on: the power reading is at fault, not the unit.
+		return
+	}
+	if u.tier[i] != tierPeers && o.othersIdle(v, s, k, i) {
+		return // all stand still: that is for the site to judge, once all are due
+	}
+	end := v.first + int64(i+1)*v.step
+	sp.seen.tier, sp.seen.peers, sp.seen.rating = u.tier[i], u.peers[i], s.rating(k)
+	for other := range o.units {
+		if math.IsNaN(v.units[other].power[i]) {
+			continue
+		}
+		sp.seen.heard++
+		if d := o.units[other].since - sp.since; other != k && o.units[other].since != 0 && d >= -v.step && d <= v.step {
+			sp.seen.together++
+		}
+	}
+	sp.record = s.open(&record{
+		family: InverterOutage, units: []int{k}, start: sp.since, detected: end, lastSeen: end,
+		lost: sp.lost, fraction: 1, seen: sp.seen,
+	})
+	for j := max(int((sp.since-v.first)/v.step), 0); j <= i; j++ {
+		u.claimed[j] = InverterOutage
+	}
+}
+
+// othersIdle says whether another unit makes nothing either, without an outage
+// of its own.
+func (o *unitOutages) othersIdle(v *view, s *session, k, i int) bool {
+	for other := range o.units {
+		if p := v.units[other].power[i]; other != k && o.units[other].record == nil && p < offShare*s.rating(other) {
+			return true
+		}
+	}
+	return false
+}
+
+// counts says whether the counter has gained a good part of what was expected.
+func (f *facts) counts() bool {
+	gained := f.counterTo - f.counterFrom
+	return f.counterKWh > 0 && gained > 0.3*f.counterKWh
+}
+
+func (o *unitOutages) goOn(v *view, s *session, k, i int, off, on bool) {
+	sp, u := &o.units[k], &v.units[k]
+	t := v.first + int64(i)*v.step
+	r := sp.record
+	if on {
+		if sp.back == 0 {
+			sp.backSince = t
+		}
+		sp.back++
+		sp.backHours += v.hours()
+		if established(sp.back, sp.backHours) {
+			r.end = sp.backSince
+			*sp = begun(v, u, i)
+		}
+		return
+	}
+	r.lost += miss(v, k, i)
+	u.claimed[i] = InverterOutage
+	if off {
+		r.lastSeen = t + v.step
+		r.seen.observe(v, k, i)
+		sp.back, sp.backHours = 0, 0
+	}
+	if sp.back == 0 {
+		r.seen.count(u.counter[i])
+		if e := u.expected[i] * v.hours(); e > 0 {
+			r.seen.counterKWh += e
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package detect
+
+import "math"
+
+// quality takes out of the view what is not a reading: values beyond what a
+// unit can give, and rows in which a logger repeats its last word. It comes
+// before everything else, so that neither peers nor lessons rest on them.
+type quality struct{ units []repetition }
+
+// repetition is a run of equal rows of a unit.
+type repetition struct {
+	power, counter, light, temp float64
+	hours                       float64 // since the first of them
+	cells                       int
+	dayCells                    int // repeats under a sun that cannot hold still
+	dayHours                    float64
+	lowest, highest             float64 // what the other units' light did meanwhile
+	held                        bool
+}
+
+// A power reading is credible between these shares of the rating.
+const (
+	lowestShare  = -0.1
+	highestShare = 1.5
+)
+
+func newQuality(n int) *quality { return &quality{make([]repetition, n)} }
+
+func (q *quality) look(v *view, s *session) {
+	for k := range v.units {
+		u, rating := &v.units[k], s.in.Units[k].CapacityKW
+		beyond := 0
+		for i := range v.cells {
+			if p := u.power[i]; rating > 0 && (p > highestShare*rating || p < lowestShare*rating) {
+				u.power[i] = math.NaN()
+				beyond++
+			}
+		}
+		if beyond*4 > v.cells {
+			s.note("%s: on some days its power is far beyond its capacity of %g kW; check the unit of the readings and the capacity", s.in.Units[k].AssetID, rating)
+		}
+		q.units[k].follow(v, k, s.rating(k))
+	}
+}
+
+// follow marks rows as unheard in which a logger only repeats itself. Three
+// things cannot be: that power holds and the counter does not move, once the
+// power would have made three counts' worth of energy (a counter may only count
+// whole kWh); that power holds by night; and that everything, the irradiance
+// with it, holds by day, by the sun's height or by the other units' light.
+func (r *repetition) follow(v *view, k int, rating float64) {
+	u := &v.units[k]
+	for i := range v.cells {
+		p, c := u.power[i], u.counter[i]
+		if math.IsNaN(p) {
+			if u.heard[i] {
+				*r = repetition{power: math.NaN()}
+			}
+			continue // rows that are missing end no run
+		}
+		now := repetition{power: p, counter: c, light: u.light[i], temp: u.temp[i], cells: 1, hours: v.hours(), lowest: math.Inf(1), highest: math.Inf(-1)}
+		if !equal(p, r.power) || !equal(c, r.counter) || !equal(now.light, r.light) || !equal(now.temp, r.temp) {
+			*r = now
+			continue
+		}
+		r.cells++
+		flat := p > offShare*rating && rating > 0 && !math.IsNaN(c) && p*r.hours >= max(3, 0.03*rating) && r.cells >= 4
+		night := p > offShare*rating && rating > 0 && v.clear[i] == 0 && r.cells > 3
+		r.hours += v.hours()
+		if !math.IsNaN(r.light) {
+			if g := othersLight(v, k, i); !math.IsNaN(g) {
+				r.lowest, r.highest = min(r.lowest, g), max(r.highest, g)
+			}
+			if v.clear[i] >= armedShare {
+				r.dayCells++
+				r.dayHours += v.hours()
+			}
+		}
+		still := established(r.dayCells, r.dayHours) && (r.highest-r.lowest > 20 || v.clear[i] >= 0.1 && r.cells > 3)
+		if !r.held && (flat || night || still) {
+			r.held = true
+			for j := max(i-r.cells+2, 0); j < i; j++ { // the first of the run was a reading
+				if u.power[j] == p {
+					u.drop(j)
+				}
+			}
+		}
+		if r.held {
+			u.drop(i)
+		}
+	}
+}
+
+// equal also holds of two missing values.
+func equal(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
+
+// othersLight is the irradiance that the first other unit with a reading
+// reports.
+func othersLight(v *view, k, i int) float64 {
+	for other := range v.units {
+		if g := v.units[other].light[i]; other != k && !math.IsNaN(g) {
+			return g
+		}
+	}
+	return math.NaN()
+}

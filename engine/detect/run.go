@@ -1,0 +1,215 @@
+package detect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"app.sunloop/engine/series"
+)
+
+// SunSpec operating states (models 101-103).
+const (
+	stateOff       = 1
+	stateSleeping  = 2
+	stateMPPT      = 4
+	stateThrottled = 5
+	stateFault     = 7
+	stateStandby   = 8
+)
+
+// stage looks for one family of fault in a day. Stages see the days in order,
+// each exactly once, and keep what is going on from one day to the next. A
+// stage claims the samples it explains; it must not use the cells after the
+// one it decides at.
+type stage interface {
+	look(v *view, s *session)
+}
+
+// session is one run: the question, what was learned, what was found.
+type session struct {
+	in      Input
+	memory  *memory
+	records []*record
+	lastOn  []int64 // end of the last cell in which each unit produced
+	notes   map[string]bool
+}
+
+// note remembers something that could not be judged.
+func (s *session) note(format string, args ...interface{}) {
+	s.notes[fmt.Sprintf(format, args...)] = true
+}
+
+func (s *session) rating(k int) float64 { return s.memory.rating(s.in.Units[k], k) }
+
+func (s *session) siteRating() float64 {
+	var sum float64
+	for k := range s.in.Units {
+		sum += s.rating(k)
+	}
+	return sum
+}
+
+// Run looks for faults in [in.From, in.Now). What is missing from the input
+// narrows what can be judged, never fails; the error is ctx's alone.
+func Run(ctx context.Context, in Input) (Report, error) {
+	if in.Site.Zone == nil {
+		in.Site.Zone = time.UTC
+	}
+	s := &session{in: in, notes: map[string]bool{}}
+	report := Report{}
+	step, first := s.choose()
+	report.Step = time.Duration(step) * time.Second
+	if len(s.in.Units) == 0 {
+		report.NotJudged = s.sentences()
+		return report, nil
+	}
+
+	g := grid{site: in.Site, step: step}
+	for k, u := range s.in.Units {
+		src, _ := newSource(u.Frame, step)
+		g.sources = append(g.sources, src)
+		if u.CapacityKW <= 0 {
+			s.note("%s: no capacity is given, so the highest power it has shown stands in; its first day is not judged", s.in.Units[k].AssetID)
+		}
+	}
+	s.memory = newMemory(s.in.Units)
+	s.lastOn = make([]int64, len(s.in.Units))
+	quality := newQuality(len(s.in.Units))
+	stages := []stage{newSiteOutages(s), newUnitOutages(s), newGaps(s)}
+	keep := newKeeper(s.in, step)
+
+	now := in.Now.Unix()
+	for start, end := range series.Days(time.Unix(first, 0), in.Now, in.Site.Zone) {
+		if err := ctx.Err(); err != nil {
+			return Report{}, fmt.Errorf("look for faults of site %s: %w", in.Site.ID, err)
+		}
+		v := g.lay(start, end, now)
+		quality.look(v, s)
+		v.weather()
+		expect(v, s.memory, s.in.Units, in.Forecast)
+		for _, st := range stages {
+			st.look(v, s)
+		}
+		keep.day(v)
+		s.memory.learn(v, s.in.Units)
+	}
+	s.limits()
+	report.Events = s.events()
+	report.NotJudged = s.sentences()
+	report.Expected = keep.series
+	return report, nil
+}
+
+// choose finds the grid and drops units that cannot be judged, saying so.
+func (s *session) choose() (step, first int64) {
+	units := s.in.Units
+	s.in.Units = nil
+	for _, u := range units {
+		u.Frame = within(u.Frame, s.in.From, s.in.Now)
+		interval := int64(nominal(u.Frame.Times) / time.Second)
+		_, readable := newSource(u.Frame, max(interval, 1))
+		switch {
+		case u.Frame.Len() == 0:
+			s.note("%s: there is no row in the time looked at", u.AssetID)
+			continue
+		case !readable:
+			s.note("%s: neither power nor energy has a single reading", u.AssetID)
+			continue
+		case interval == 0:
+			s.note("%s: a single row shows no fault", u.AssetID)
+			continue
+		case interval > int64(coarsest/time.Second):
+			s.note("%s: one reading in %s is too rare to see outages or gaps; two hours is the limit", u.AssetID, span(float64(interval)/3600))
+			continue
+		}
+		step = max(step, interval, int64(finest/time.Second))
+		if first == 0 || u.Frame.Times[0] < first {
+			first = u.Frame.Times[0]
+		}
+		s.in.Units = append(s.in.Units, u)
+	}
+	return step, first
+}
+
+func within(f series.Frame, from, to time.Time) series.Frame {
+	if f.Len() == 0 {
+		return f
+	}
+	if from.IsZero() {
+		from = time.Unix(f.Times[0], 0)
+	}
+	return f.Slice(from.Unix(), to.Unix())
+}
+
+// nominal is the commonest interval of the first stamps, or of the last ones
+// if that is longer: a logger may have been set to another rate.
+func nominal(times []int64) time.Duration {
+	const enough = 2000
+	head := series.Interval(times[:min(len(times), enough)])
+	tail := series.Interval(times[max(len(times)-enough, 0):])
+	return max(head, tail)
+}
+
+// limits says what the data as a whole left open.
+func (s *session) limits() {
+	if len(s.in.Units) == 1 {
+		s.note("%s is the only unit that can be judged: an outage of the unit and one of the site look the same", s.in.Units[0].AssetID)
+	}
+	if s.in.Site.Location == nil {
+		s.note("without coordinates the site's own past tells day from night: what happens in the first three days is judged by peers and irradiance alone")
+	}
+	for k, u := range s.in.Units {
+		if s.rating(k) <= 0 {
+			s.note("%s: it has never produced, and no capacity is given", u.AssetID)
+		}
+		if !present(u.Frame.Values(series.EnergyCounterKWh)) {
+			s.note("%s: no lifetime counter, so a gap in its data cannot be told from an outage", u.AssetID)
+		}
+	}
+}
+
+func (s *session) sentences() []string {
+	out := make([]string, 0, len(s.notes))
+	for n := range s.notes {
+		out = append(out, n)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// keeper gathers the expected power of the last stretch for the report.
+type keeper struct {
+	from   int64
+	ids    []string
+	series map[string]series.Series
+}
+
+func newKeeper(in Input, step int64) *keeper {
+	k := &keeper{from: in.Now.Add(-in.Keep).Unix()}
+	if in.Keep <= 0 {
+		return k
+	}
+	k.series = map[string]series.Series{}
+	for _, u := range in.Units {
+		k.ids = append(k.ids, u.AssetID)
+		k.series[u.AssetID] = series.Series{Step: time.Duration(step) * time.Second}
+	}
+	return k
+}
+
+func (k *keeper) day(v *view) {
+	if k.series == nil || v.first+int64(v.cells)*v.step <= k.from {
+		return
+	}
+	from := int(max((k.from-v.first+v.step-1)/v.step, 0))
+	for u, id := range k.ids {
+		s := k.series[id]
+		if s.Len() == 0 {
+			s.Start = v.time(from)
+		}
+		s.Values = append(s.Values, v.units[u].expected[from:v.cells]...)
+		k.series[id] = s
+	}
+}

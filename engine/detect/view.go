@@ -1,0 +1,311 @@
+package detect
+
+import (
+	"math"
+	"time"
+
+	"app.sunloop/engine/series"
+	"app.sunloop/engine/solar"
+)
+
+// view is one day of the site on an even grid: what was read, what was to be
+// expected, and what the stages have explained. Slices are reused from day to
+// day. Cells belong to the day in whose [start, end) they begin.
+type view struct {
+	first int64 // Unix time of cell 0
+	step  int64 // seconds
+	cells int
+	date  time.Time // first instant of the day
+	units []unitView
+	light []float64 // irradiance, W/m², median of the units' readings; NaN unknown
+	tempC []float64 // ambient
+	clear []float64 // clear-sky power per kW of rating by the sun's position; NaN without a location
+	day   []bool    // the site's clear-sky or usual power is above armedShare
+}
+
+// unitView is one unit's part of the view.
+type unitView struct {
+	power    []float64 // kW; NaN where there is no credible reading
+	counter  []float64 // kWh, lifetime, at the cell's start
+	state    []float64
+	code     []float64
+	light    []float64
+	temp     []float64
+	heard    []bool    // something new arrived for the cell
+	expected []float64 // kW; NaN where nothing is known
+	tier     []tier
+	sun      []bool // expected is sure enough to arm the outage rule
+	peers    []int  // producing peers behind an expectation of tierPeers
+	claimed  []Family
+}
+
+// tier is where an expectation comes from.
+type tier uint8
+
+const (
+	tierNone tier = iota
+	tierPeers
+	tierLight
+	tierForecast
+	tierUsual
+)
+
+// drop takes a row that is no reading out of the view.
+func (u *unitView) drop(i int) {
+	nan := math.NaN()
+	u.power[i], u.counter[i], u.light[i], u.temp[i], u.state[i], u.code[i], u.heard[i] = nan, nan, nan, nan, nan, nan, false
+}
+
+func (v *view) time(i int) time.Time { return time.Unix(v.first+int64(i)*v.step, 0).UTC() }
+func (v *view) hours() float64       { return float64(v.step) / 3600 }
+
+// slot is the cell's quarter of an hour of the day in UTC, a clock that never
+// changes.
+func (v *view) slot(i int) int {
+	s := (v.first + int64(i)*v.step) % 86400
+	return int(s / (86400 / slots))
+}
+
+const slots = 96
+
+// grid lays frames on the view, day after day.
+type grid struct {
+	site    Site
+	step    int64
+	sources []source
+	v       view
+}
+
+// source is a unit's frame and how to read power from it.
+type source struct {
+	times                                       []int64
+	power, counter, state, run, code, light, tm []float64
+	scale                                       float64 // kW for each unit of the power column
+	next                                        int     // first row not yet laid
+}
+
+func newSource(f series.Frame, step int64) (source, bool) {
+	s := source{
+		times: f.Times, counter: f.Values(series.EnergyCounterKWh), state: f.Values(series.InverterState), run: f.Values(series.RunState),
+		code: f.Values(series.ErrorCode), light: f.Values(series.IrradianceWM2), tm: f.Values(series.TemperatureC), scale: 1,
+	}
+	s.power = f.Values(series.PowerKW)
+	if !present(s.power) {
+		s.power = f.Values(series.EnergyKWh)
+		s.scale = 3600 / float64(step)
+	}
+	if !present(s.power) && present(s.counter) {
+		s.power, s.scale = differences(f.Times, s.counter, step), 1
+	}
+	return s, present(s.power)
+}
+
+// present says whether a column has any value.
+func present(values []float64) bool {
+	for _, v := range values {
+		if !math.IsNaN(v) {
+			return true
+		}
+	}
+	return false
+}
+
+// differences is mean power from a lifetime counter: known for a row only once
+// the next has come, which is when the row's interval ends.
+func differences(times []int64, counter []float64, step int64) []float64 {
+	out := make([]float64, len(counter))
+	for i := range out {
+		out[i] = math.NaN()
+		if i+1 < len(counter) && times[i+1]-times[i] <= 2*step {
+			if d := counter[i+1] - counter[i]; d >= 0 {
+				out[i] = d * 3600 / float64(times[i+1]-times[i])
+			}
+		}
+	}
+	return out
+}
+
+// lay fills the view with the day [start, end), as far as now.
+func (g *grid) lay(start, end time.Time, now int64) *view {
+	v := &g.v
+	ceil := func(t int64) int64 { return (t + g.step - 1) / g.step * g.step }
+	v.first, v.step, v.date = ceil(start.Unix()), g.step, start
+	last := min(ceil(end.Unix()), now/g.step*g.step) // the cell that now is in has not ended
+	v.cells = int(max((last-v.first)/g.step, 0))
+	v.resize(len(g.sources))
+	for u := range g.sources {
+		g.sources[u].lay(v, &v.units[u])
+	}
+	g.sky(v)
+	return v
+}
+
+// weather fills the site's irradiance and temperature from what its units
+// report, after the rows that are no readings have been taken out.
+func (v *view) weather() {
+	middle := make([]float64, 0, len(v.units))
+	for i := range v.cells {
+		v.light[i] = across(v.units, middle, i, func(u *unitView) []float64 { return u.light })
+		v.tempC[i] = across(v.units, middle, i, func(u *unitView) []float64 { return u.temp })
+	}
+}
+
+// sky fills what the sun would give through a clear sky: global irradiance
+// over 1 kW/m², of the middle of each cell.
+func (g *grid) sky(v *view) {
+	if g.site.Location == nil {
+		for i := range v.cells {
+			v.clear[i] = math.NaN()
+		}
+		return
+	}
+	loc := *g.site.Location
+	linke := solar.LinkeTurbidity(loc, v.date.Month())
+	for i := range v.cells {
+		t := time.Unix(v.first+int64(i)*v.step+v.step/2, 0).UTC()
+		p := solar.At(t, loc)
+		v.clear[i] = 0
+		if p.ApparentZenithDeg < 90 {
+			v.clear[i] = min(solar.ClearSky(t, p, loc, linke).GHI/1000, 1)
+		}
+	}
+}
+
+func (s *source) lay(v *view, u *unitView) {
+	nan := math.NaN()
+	for i := range v.cells {
+		u.power[i], u.counter[i], u.state[i], u.code[i], u.light[i], u.temp[i] = nan, nan, nan, nan, nan, nan
+		u.heard[i], u.claimed[i] = false, ""
+	}
+	for s.next < len(s.times) && s.times[s.next] < v.first {
+		s.next++
+	}
+	end := v.first + int64(v.cells)*v.step
+	for s.next < len(s.times) && s.times[s.next] < end {
+		i := int((s.times[s.next] - v.first) / v.step)
+		from := s.next
+		for s.next < len(s.times) && s.times[s.next] < v.first+int64(i+1)*v.step {
+			s.next++
+		}
+		rows := [2]int{from, s.next}
+		u.power[i] = s.scale * mean(s.power, rows)
+		u.light[i], u.temp[i] = mean(s.light, rows), mean(s.tm, rows)
+		u.counter[i] = firstOf(s.counter, rows)
+		u.state[i] = state(lastOf(s.state, rows), lastOf(s.run, rows))
+		u.code[i] = code(s.code, rows)
+		u.heard[i] = !math.IsNaN(u.power[i]) || !math.IsNaN(u.counter[i])
+	}
+}
+
+// state is the operating state; without one, whether the unit says it runs.
+func state(operating, run float64) float64 {
+	if !math.IsNaN(operating) {
+		return operating
+	}
+	switch run {
+	case 0:
+		return stateOff
+	case 1:
+		return stateMPPT
+	}
+	return math.NaN()
+}
+
+func mean(values []float64, rows [2]int) float64 {
+	if values == nil {
+		return math.NaN()
+	}
+	if rows[1] == rows[0]+1 {
+		return values[rows[0]]
+	}
+	var sum float64
+	n := 0
+	for _, x := range values[rows[0]:rows[1]] {
+		if !math.IsNaN(x) {
+			sum += x
+			n++
+		}
+	}
+	return sum / float64(n) // 0/0 is NaN
+}
+
+func firstOf(values []float64, rows [2]int) float64 {
+	if values != nil {
+		for _, x := range values[rows[0]:rows[1]] {
+			if !math.IsNaN(x) {
+				return x
+			}
+		}
+	}
+	return math.NaN()
+}
+
+func lastOf(values []float64, rows [2]int) float64 {
+	out := math.NaN()
+	if values != nil {
+		for _, x := range values[rows[0]:rows[1]] {
+			if !math.IsNaN(x) {
+				out = x
+			}
+		}
+	}
+	return out
+}
+
+// code is the last event code that says something. Registers that a device
+// does not have read 0x8000 or 0xFFFF (and wider all-ones); they say nothing.
+func code(values []float64, rows [2]int) float64 {
+	out := math.NaN()
+	if values == nil {
+		return out
+	}
+	for _, x := range values[rows[0]:rows[1]] {
+		switch x {
+		case 0x8000, 0xFFFF, 0x80000000, 0xFFFFFFFF:
+			continue
+		}
+		if !math.IsNaN(x) && (x != 0 || math.IsNaN(out)) {
+			out = x
+		}
+	}
+	return out
+}
+
+// across is the median over the units of a column at cell i; middle is scratch.
+func across(units []unitView, middle []float64, i int, column func(*unitView) []float64) float64 {
+	middle = middle[:0]
+	for u := range units {
+		if x := column(&units[u])[i]; !math.IsNaN(x) {
+			middle = append(middle, x)
+		}
+	}
+	return median(middle)
+}
+
+func (v *view) resize(units int) {
+	if v.units == nil {
+		v.units = make([]unitView, units)
+	}
+	fit(&v.light, v.cells)
+	fit(&v.tempC, v.cells)
+	fit(&v.clear, v.cells)
+	fit(&v.day, v.cells)
+	for k := range v.units {
+		u := &v.units[k]
+		for _, c := range []*[]float64{&u.power, &u.counter, &u.state, &u.code, &u.light, &u.temp, &u.expected} {
+			fit(c, v.cells)
+		}
+		fit(&u.heard, v.cells)
+		fit(&u.sun, v.cells)
+		fit(&u.peers, v.cells)
+		fit(&u.tier, v.cells)
+		fit(&u.claimed, v.cells)
+	}
+}
+
+func fit[T any](s *[]T, n int) {
+	if cap(*s) < n {
+		*s = make([]T, n)
+	}
+	*s = (*s)[:n]
+}
