@@ -1,0 +1,65 @@
+package ops
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/series"
+)
+
+func TestSiteSummary(t *testing.T) {
+	d := newDesk(t) // 12:00 in Vienna
+	site := d.site("South", "acme")
+	d.asset("INV-1", "South")
+	d.asset("INV-2", "South")
+	var one, two series.Frame
+	start := d.clock.Add(-4 * time.Hour)
+	for at := start; !at.After(d.clock); at = at.Add(15 * time.Minute) {
+		one.Times = append(one.Times, at.Unix())
+	}
+	two.Times = one.Times
+	power := func(kW float64, from int) []float64 {
+		v := make([]float64, len(one.Times))
+		for i := range v {
+			if i >= from {
+				v[i] = kW
+			}
+		}
+		return v
+	}
+	light := power(500, 0)
+	light[3] = math.NaN()
+	one.Set(series.PowerKW, power(20, 0))
+	one.Set(series.IrradianceWM2, light)
+	two.Set(series.PowerKW, power(20, 8)) // down for two of the four hours
+	if err := d.store.Append(t.Context(), TelemetryKey(site), []store.AssetFrame{{AssetID: "INV-1", Frame: one}, {AssetID: "INV-2", Frame: two}}); err != nil {
+		t.Fatal(err)
+	}
+	midnight := series.Midnight(d.clock, Zone(site))
+	d.update(func(tx store.Tx) error { return d.AddForecast(tx, hours(midnight, midnight, 48, 50), Zone(site)) })
+
+	got, err := d.SiteSummary(t.Context(), acme, "South")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ptr := func(v float64) *float64 { return &v }
+	want := api.SiteSummary{
+		TotalKWhToday:        17*5 + 9*5, // 17 and 9 quarter hours of 20 kW
+		FleetAvailabilityPct: ptr(100 * (34 - 8) / 34.0),
+		// Over the 16 quarter hours with irradiance (7·20 + 9·40) kW of 100 kW
+		// under 500 W/m²: 500/16/100/0.5.
+		FleetPRPct:      ptr(62.5),
+		ActiveInverters: 2, TotalInverters: 2, LastUpdated: api.At(d.clock), TotalPowerKW: 40,
+		ExpectedPowerKW: ptr(50), ExpectedKWhToday: ptr(1200), ExpectedKWhSoFar: ptr(600), SpecificYieldKWhKWp: ptr(1.3),
+	}
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-3 })); diff != "" {
+		t.Error(diff)
+	}
+	_, err = d.SiteSummary(t.Context(), acme, "Nowhere")
+	wantRefusal(t, err, 404, "Site not found")
+}
