@@ -1,0 +1,120 @@
+package forecast
+
+import (
+	"slices"
+
+	"app.sunloop/engine/learn/portable"
+)
+
+// The analog forecast has nothing to fit: it takes the clear-sky index that
+// followed days like the last two, the recent and the seasonal ones before the
+// rest. The best without weather while history is short, and the floor after.
+const (
+	likeDay, likeEve  = 0.18, 0.35 // width of the likeness of the last day and the one before
+	recentDays        = 60         // time constant
+	seasonDays        = 25         // time constant around the same day of former years
+	neighbourWeight   = 0.35       // of the hours before and after
+	indexBins         = 104
+	binsPerIndex      = indexBins / topIndex
+	negligible        = 0.004 // of the greatest weight
+	priorDays         = 0.5   // days the prior distribution counts as
+	analogHorizonDays = 4     // leads from here on are alike
+)
+
+// analogs are the weighted past days for one issue hour and lead.
+type analogs struct {
+	issue  int64   // no hour from it on is looked at
+	shift  []int64 // hours back
+	weight []float32
+}
+
+// findAnalogs weighs the days before issue (an hour) for targets lead days
+// ahead: day n is as like as the index before issue-24n is to that before
+// issue. The further the lead, the less likeness says.
+func (p *past) findAnalogs(issue int64, lead int) analogs {
+	a := analogs{issue: issue}
+	widen := 1 + 0.75*float64(min(lead, analogHorizonDays))
+	one, two := p.index(issue-24, issue), p.index(issue-48, issue-24)
+	most := 0.0
+	var weights []float64
+	for n := int64(lead) + 1; issue-24*n >= p.start-23; n++ {
+		d := float64(n - int64(lead))
+		w := portable.Exp(-d / recentDays)
+		if n > 200 {
+			w += portable.Exp(-float64(apart(int(n%365), 0)) / seasonDays)
+		}
+		if w < negligible {
+			continue
+		}
+		at := issue - 24*n
+		w *= likeness(one, p.index(at-24, at), likeDay*widen) * likeness(two, p.index(at-48, at-24), likeEve*widen)
+		most = max(most, w)
+		a.shift, weights = append(a.shift, 24*n), append(weights, w)
+	}
+	k := 0
+	for i, w := range weights {
+		if w >= negligible*most && w > 0 {
+			a.shift[k] = a.shift[i]
+			a.weight = append(a.weight, float32(w))
+			k++
+		}
+	}
+	a.shift = slices.Clip(a.shift[:k])
+	return a
+}
+
+// likeness is 1 for equal indices, less the further they are apart; where one
+// is not known it is that of a distance of one width.
+func likeness(a, b float32, width float64) float64 {
+	if a != a || b != b {
+		return 0.6
+	}
+	d := float64(a-b) / width
+	return portable.Exp(-0.5 * d * d)
+}
+
+// prior is the distribution of the clear-sky index where nothing is known:
+// three in ten dull, three in ten broken, four in ten clear.
+var prior = func() (h [indexBins]float32) {
+	for _, part := range []struct{ from, to, share float32 }{{0.05, 0.4, 0.3}, {0.4, 0.85, 0.3}, {0.85, 1.05, 0.4}} {
+		a, b := int(part.from*binsPerIndex), int(part.to*binsPerIndex)
+		for i := a; i < b; i++ {
+			h[i] += part.share / float32(b-a)
+		}
+	}
+	return h
+}()
+
+// quantiles writes the quantiles of the clear-sky index at hour h into out.
+func (a analogs) quantiles(p *past, h int64, quantiles []float64, out []float32) {
+	bins := prior
+	total := float32(priorDays)
+	for i := range bins {
+		bins[i] *= priorDays
+	}
+	for i, shift := range a.shift {
+		for d, share := range [3]float32{neighbourWeight, 1, neighbourWeight} {
+			at := h - shift + int64(d) - 1
+			k := p.at(at)
+			if k != k || at >= a.issue {
+				continue
+			}
+			w := a.weight[i] * share
+			bins[min(int(k*binsPerIndex), indexBins-1)] += w
+			total += w
+		}
+	}
+	sum, b := float32(0), 0
+	for j, q := range quantiles {
+		target := float32(q) * total
+		for b < indexBins-1 && sum+bins[b] < target {
+			sum += bins[b]
+			b++
+		}
+		inside := float32(0.5)
+		if bins[b] > 0 {
+			inside = min(max((target-sum)/bins[b], 0), 1)
+		}
+		out[j] = (float32(b) + inside) / binsPerIndex
+	}
+}

@@ -1,0 +1,283 @@
+package forecast
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"app.sunloop/engine/learn/artifact"
+	"app.sunloop/engine/learn/neural"
+	"app.sunloop/engine/learn/tree"
+	"app.sunloop/engine/solar"
+)
+
+// Artifact is a model as three objects: the learned members, what turns data
+// into features (envelope, memory, bin edges), and a JSON description that
+// holds the training's report and the checksums of the other two.
+type Artifact struct{ Model, Encoders, Config []byte }
+
+// Hash is the SHA-256 of all three, in hex.
+func (a Artifact) Hash() string { return artifact.Hash(a.Model, a.Encoders, a.Config) }
+
+// The sections of the binary objects; numbers are never used again.
+const (
+	sectionLearners artifact.ID = iota + 1
+	sectionPower
+	sectionIndex
+	sectionForest
+	sectionNetwork
+	sectionCalibrator
+	sectionEnvelope
+	sectionMemory
+	sectionBinner
+)
+
+const (
+	configFormat = 1
+	setPlain     = 0
+	setWeather   = 1
+)
+
+// config is the JSON object.
+type config struct {
+	Format       int       `json:"format"`
+	SiteID       string    `json:"site_id"`
+	LatitudeDeg  float64   `json:"latitude_deg"`
+	LongitudeDeg float64   `json:"longitude_deg"`
+	AltitudeM    float64   `json:"altitude_m"`
+	Zone         string    `json:"timezone"`
+	CapacityKW   float64   `json:"capacity_kw"`
+	TiltDeg      float64   `json:"tilt_deg"`
+	AzimuthDeg   float64   `json:"azimuth_deg"`
+	PlaneKnown   bool      `json:"plane_known"`
+	StepSeconds  int       `json:"step_seconds"`
+	PeakKW       float64   `json:"peak_kw"`
+	Quantiles    []float64 `json:"quantiles"`
+	Sets         []set     `json:"sets"`
+	Model        string    `json:"model_sha256"`
+	Encoders     string    `json:"encoders_sha256"`
+	Report       Report    `json:"report"`
+}
+
+// set describes one set of learners.
+type set struct {
+	Weather  bool      `json:"weather"`
+	Season   bool      `json:"season"`
+	Features []string  `json:"features"`
+	Members  []string  `json:"members"`
+	Weights  []float64 `json:"weights"`
+	Trees    int       `json:"tree_ensembles"` // of each of the three kinds
+	Networks int       `json:"networks"`
+}
+
+// Encode writes m. The same model gives the same bytes.
+func Encode(m *Model) (Artifact, error) {
+	c := config{Format: configFormat, SiteID: m.site.ID, LatitudeDeg: m.site.Location.LatitudeDeg, LongitudeDeg: m.site.Location.LongitudeDeg,
+		AltitudeM: m.site.Location.AltitudeM, CapacityKW: m.site.CapacityKW, TiltDeg: m.plane.TiltDeg, AzimuthDeg: m.plane.AzimuthDeg,
+		PlaneKnown: m.site.Plane != nil, StepSeconds: int(m.step / time.Second), PeakKW: m.peakKW, Quantiles: m.quantiles, Report: m.report}
+	if m.site.Zone != nil {
+		c.Zone = m.site.Zone.String()
+	}
+	var learned, encoders artifact.Writer
+	for _, l := range m.sets() {
+		c.Sets = append(c.Sets, set{Weather: l.spec.Weather, Season: l.spec.Season, Features: l.spec.names(), Members: memberNames, Weights: l.weights, Trees: len(l.power), Networks: len(l.networks)})
+		for _, kind := range []struct {
+			id artifact.ID
+			of []*tree.Ensemble
+		}{{sectionPower, l.power}, {sectionIndex, l.index}, {sectionForest, l.forest}} {
+			for _, e := range kind.of {
+				learned.Section(kind.id, func(w *artifact.Encoder) { w.Ensemble(e) })
+			}
+		}
+		for _, n := range l.networks {
+			learned.Section(sectionNetwork, func(w *artifact.Encoder) { w.Network(n) })
+		}
+		learned.Section(sectionCalibrator, func(w *artifact.Encoder) { w.Calibrator(l.calibrator) })
+		if l.binner != nil {
+			encoders.Section(sectionBinner, func(w *artifact.Encoder) { w.Binner(l.binner) })
+		}
+	}
+	encoders.Section(sectionEnvelope, func(w *artifact.Encoder) { w.Float32s(m.env.ratios[:]) })
+	encoders.Section(sectionMemory, func(w *artifact.Encoder) { w.Int64(m.memory.start); w.Float32s(m.memory.power) })
+	a := Artifact{Model: learned.Bytes(), Encoders: encoders.Bytes()}
+	c.Model, c.Encoders = artifact.Hash(a.Model), artifact.Hash(a.Encoders)
+	var err error
+	if a.Config, err = json.MarshalIndent(c, "", " "); err != nil {
+		return Artifact{}, fmt.Errorf("encode model of site %s: %w", m.site.ID, err)
+	}
+	return a, nil
+}
+
+func (m *Model) sets() []*learners {
+	if m.withWeather == nil {
+		return []*learners{m.plain}
+	}
+	return []*learners{m.plain, m.withWeather}
+}
+
+const (
+	maximumConfig = 1 << 20
+	// maximumMemory is ten years of hours: recomputing the clear sky of more
+	// would let a small object cost much time.
+	maximumMemory = 10 * 8784
+)
+
+// Decode reads what [Encode] wrote. It trusts nothing: sizes, checksums,
+// shapes and references are checked, and every error says what is wrong and
+// wraps artifact.ErrMalformed.
+func Decode(a Artifact) (*Model, error) {
+	c, err := decodeConfig(a)
+	if err != nil {
+		return nil, fmt.Errorf("decode model: %w", err)
+	}
+	m := &Model{site: Site{ID: c.SiteID, Location: solar.Location{LatitudeDeg: c.LatitudeDeg, LongitudeDeg: c.LongitudeDeg, AltitudeM: c.AltitudeM}, CapacityKW: c.CapacityKW},
+		plane: solar.Plane{TiltDeg: c.TiltDeg, AzimuthDeg: c.AzimuthDeg}, step: time.Duration(c.StepSeconds) * time.Second,
+		peakKW: c.PeakKW, quantiles: c.Quantiles, report: c.Report}
+	if c.PlaneKnown {
+		m.site.Plane = &solar.Plane{TiltDeg: c.TiltDeg, AzimuthDeg: c.AzimuthDeg}
+	}
+	if zone, err := time.LoadLocation(c.Zone); err == nil {
+		m.site.Zone = zone // an unknown zone is nil: nothing in a forecast depends on it
+	}
+	learned, err := artifact.Open(a.Model)
+	if err != nil {
+		return nil, fmt.Errorf("decode model: learned members: %w", err)
+	}
+	encoders, err := artifact.Open(a.Encoders)
+	if err != nil {
+		return nil, fmt.Errorf("decode model: encoders: %w", err)
+	}
+	if err := m.decodeEncoders(encoders); err != nil {
+		return nil, fmt.Errorf("decode model: encoders: %w", err)
+	}
+	var trees, networks int
+	for k, s := range c.Sets {
+		l, err := decodeSet(learned, encoders, s, c.Quantiles, k, trees, networks)
+		if err != nil {
+			return nil, fmt.Errorf("decode model: %w", err)
+		}
+		trees, networks = trees+s.Trees, networks+s.Networks
+		if k == setPlain {
+			m.plain = l
+		} else {
+			m.withWeather = l
+		}
+	}
+	light := lookUp(m.site.Location, m.plane, m.memory.start*ticksPerHour, m.memory.end()*ticksPerHour, 1)
+	m.memory.light(m.env, &light)
+	return m, nil
+}
+
+func malformed(format string, a ...any) error {
+	return fmt.Errorf("%w: %s", artifact.ErrMalformed, fmt.Sprintf(format, a...))
+}
+
+func decodeConfig(a Artifact) (config, error) {
+	var c config
+	if len(a.Config) > maximumConfig {
+		return c, malformed("a description of %d bytes", len(a.Config))
+	}
+	if err := json.Unmarshal(a.Config, &c); err != nil {
+		return c, malformed("the description: %v", err)
+	}
+	switch {
+	case c.Format != configFormat:
+		return c, malformed("format %d is not one this program reads (%d)", c.Format, configFormat)
+	case c.Model != artifact.Hash(a.Model) || c.Encoders != artifact.Hash(a.Encoders):
+		return c, malformed("the objects do not belong together")
+	case !(c.CapacityKW > 0) || !(c.PeakKW > 0) || math.IsInf(c.CapacityKW/c.PeakKW, 0):
+		return c, malformed("capacity %g kW, peak %g kW", c.CapacityKW, c.PeakKW)
+	case !(math.Abs(c.LatitudeDeg) <= 90) || !(math.Abs(c.LongitudeDeg) <= 180) || !(math.Abs(c.AltitudeM) <= 10000):
+		return c, malformed("no place at %g, %g, %g m", c.LatitudeDeg, c.LongitudeDeg, c.AltitudeM)
+	case c.StepSeconds != 900 && c.StepSeconds != 1800 && c.StepSeconds != 3600:
+		return c, malformed("steps of %d s", c.StepSeconds)
+	case len(c.Sets) < 1 || len(c.Sets) > 2:
+		return c, malformed("%d sets of learners", len(c.Sets))
+	}
+	if _, err := (Options{Quantiles: c.Quantiles}).withDefaults(); err != nil || c.Quantiles == nil {
+		return c, malformed("%d quantiles: %v", len(c.Quantiles), err)
+	}
+	for k, s := range c.Sets {
+		if s.Weather != (k == setWeather) || len(s.Weights) != memberCount || (s.Trees != 0 && s.Trees != len(c.Quantiles)) || s.Networks < 0 || s.Networks > 16 {
+			return c, malformed("set %d: %d weights, %d ensembles, %d networks", k, len(s.Weights), s.Trees, s.Networks)
+		}
+		for _, w := range s.Weights {
+			if !(w >= 0 && w <= 1) {
+				return c, malformed("set %d: a weight of %g", k, w)
+			}
+		}
+	}
+	return c, nil
+}
+
+func (m *Model) decodeEncoders(c *artifact.Container) error {
+	m.env, m.memory = &envelope{}, &past{}
+	return errors.Join(
+		c.Section(sectionEnvelope, 0, func(d *artifact.Decoder) {
+			ratios := d.Float32s()
+			if len(ratios) != len(m.env.ratios) {
+				d.Fail("an envelope of %d ratios", len(ratios))
+			}
+			copy(m.env.ratios[:], ratios)
+			for _, r := range ratios {
+				if !(r >= 0 && r <= topRatio) {
+					d.Fail("a ratio of %g", r)
+				}
+			}
+		}),
+		c.Section(sectionMemory, 0, func(d *artifact.Decoder) {
+			m.memory.start, m.memory.power = d.Int64(), d.Float32s()
+			if h := m.memory.start; h < -1e6 || h > 1e7 || len(m.memory.power) > maximumMemory {
+				d.Fail("a memory of %d hours from hour %d", len(m.memory.power), h)
+				m.memory.power = nil
+			}
+			for _, v := range m.memory.power {
+				if v == v && !(v >= 0 && v < 1e6) {
+					d.Fail("a power of %g", v)
+				}
+			}
+		}))
+}
+
+func decodeSet(learned, encoders *artifact.Container, s set, quantiles []float64, k, trees, networks int) (*learners, error) {
+	l := &learners{spec: spec{Weather: s.Weather, Season: s.Season}, quantiles: quantiles, weights: s.Weights}
+	width := len(l.spec.names())
+	for _, kind := range []struct {
+		id artifact.ID
+		of *[]*tree.Ensemble
+	}{{sectionPower, &l.power}, {sectionIndex, &l.index}, {sectionForest, &l.forest}} {
+		for i := range s.Trees {
+			var e *tree.Ensemble
+			if err := learned.Section(kind.id, trees+i, func(d *artifact.Decoder) {
+				if e = d.Ensemble(); e.Features != width {
+					d.Fail("an ensemble of %d features, not %d", e.Features, width)
+				}
+			}); err != nil {
+				return nil, err
+			}
+			*kind.of = append(*kind.of, e)
+		}
+	}
+	for i := range s.Networks {
+		var n *neural.Network
+		if err := learned.Section(sectionNetwork, networks+i, func(d *artifact.Decoder) {
+			if n = d.Network(); n.Features() != width || len(n.Quantiles) != len(quantiles) {
+				d.Fail("a network of %d features and %d quantiles", n.Features(), len(n.Quantiles))
+			}
+		}); err != nil {
+			return nil, err
+		}
+		l.networks = append(l.networks, n)
+	}
+	err := learned.Section(sectionCalibrator, k, func(d *artifact.Decoder) {
+		if l.calibrator = d.Calibrator(); len(l.calibrator.Quantiles) != len(quantiles) {
+			d.Fail("a calibration of %d quantiles", len(l.calibrator.Quantiles))
+		}
+	})
+	if err == nil && s.Trees > 0 {
+		err = encoders.Section(sectionBinner, k, func(d *artifact.Decoder) { l.binner = d.Binner() })
+	}
+	return l, err
+}

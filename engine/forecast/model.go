@@ -1,0 +1,295 @@
+package forecast
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"app.sunloop/engine/series"
+	"app.sunloop/engine/solar"
+	"app.sunloop/engine/weather"
+)
+
+// Model is a trained site. It may be used by many goroutines, except that
+// [Model.Observe] must be alone.
+type Model struct {
+	site      Site
+	plane     solar.Plane
+	step      time.Duration
+	peakKW    float64
+	quantiles []float64
+	env       *envelope
+	memory    *past // the history it was trained on, by the hour
+
+	plain       *learners // in a young model without fitted members
+	withWeather *learners // nil where no weather was given in training
+	report      Report
+}
+
+// MaximumHorizon is the longest forecast.
+const MaximumHorizon = 720 * time.Hour
+
+// Site is the site the model was trained for.
+func (m *Model) Site() Site { return m.site }
+
+// Step is the length of the intervals it forecasts.
+func (m *Model) Step() time.Duration { return m.step }
+
+// Report is what its training measured.
+func (m *Model) Report() Report { return m.report }
+
+// Quantiles are the probabilities it was trained for.
+func (m *Model) Quantiles() []float64 { return append([]float64(nil), m.quantiles...) }
+
+// Forecast is what is to be expected from issue on, in the model's steps
+// aligned to UTC; the first interval is the first that begins at or after
+// issue.
+//
+// recent is the power measured before issue, kW, any step up to an hour; what
+// it holds is taken before what the model remembers, and what lies at or after
+// issue is not looked at. It may be empty. wx is the weather forecast; with one
+// that says nothing of clouds (weather.Offline, or none) the model forecasts
+// from the sun and the past.
+//
+// No point is ever NaN, negative or above the capacity, and night is zero.
+func (m *Model) Forecast(issue time.Time, recent series.Series, wx weather.Forecast, horizon time.Duration) ([]Point, error) {
+	f, err := m.foresee(issue, recent, wx, horizon)
+	if err != nil {
+		return nil, err
+	}
+	low, high := quantileAt(m.quantiles, 0.1), quantileAt(m.quantiles, 0.9)
+	k := len(m.quantiles)
+	points := make([]Point, f.count)
+	for i := range points {
+		q := f.said[i*k : i*k+k]
+		p := Point{Time: tickTime(f.start + int64(i*f.n)), Step: m.step, P10KW: m.kw(q[low]), P50KW: m.kw(q[k/2]), P90KW: m.kw(q[high]),
+			ClearSkyKW: m.kw(min(f.clear[i], m.capacity())), Weather: weather.Unknown()}
+		if len(f.conditions) > 0 {
+			p.Weather = f.conditions[i]
+			if !f.cloudy && p.ClearSkyKW > 0 {
+				// The climate's clear sky, brought down to what is expected.
+				ghi := p.Weather.GHI * min(1, p.P50KW/p.ClearSkyKW)
+				p.Weather.GHI, p.Weather.DNI, p.Weather.DHI = ghi, math.NaN(), math.NaN()
+				p.Weather = p.Weather.Complete(p.Time.Add(m.step/2), m.site.Location)
+			}
+		}
+		points[i] = p
+	}
+	return points, nil
+}
+
+// ForecastQuantiles is [Model.Forecast] with all the quantiles the model was
+// trained for: one row a point, ascending, kW.
+func (m *Model) ForecastQuantiles(issue time.Time, recent series.Series, wx weather.Forecast, horizon time.Duration) (times []time.Time, rows [][]float64, err error) {
+	f, err := m.foresee(issue, recent, wx, horizon)
+	if err != nil {
+		return nil, nil, err
+	}
+	k := len(m.quantiles)
+	for i := range f.count {
+		row := make([]float64, k)
+		for j, v := range f.said[i*k : i*k+k] {
+			row[j] = m.kw(v)
+		}
+		times, rows = append(times, tickTime(f.start+int64(i*f.n))), append(rows, row)
+	}
+	return times, rows, nil
+}
+
+// ClearSkyKW is the power under a clear sky at t, by the learned envelope.
+func (m *Model) ClearSkyKW(t time.Time) float64 {
+	at := tickOf(t)
+	s := lookUp(m.site.Location, m.plane, at, at+1, 1)
+	return m.kw(min(m.env.share(at, s.base[0]), m.capacity()))
+}
+
+func (m *Model) capacity() float32 { return float32(m.site.CapacityKW / m.peakKW) }
+
+// kw turns a share of the peak into kW within the capacity: the rounding of
+// float32 must not carry it above.
+func (m *Model) kw(share float32) float64 {
+	return min(max(float64(share)*m.peakKW, 0), m.site.CapacityKW)
+}
+
+// foresight is a forecast in the making, shares of the peak.
+type foresight struct {
+	start      int64 // tick
+	n, count   int
+	clear      []float32
+	raw        []float32 // as the learners said it, before calibration
+	said       []float32 // as it is issued
+	conditions []weather.Conditions
+	cloudy     bool // the weather forecast knows of clouds
+	pulled     bool // said by physics in part
+}
+
+// nightSine is the sine of an elevation of -1°: below it there is no power.
+const nightSine = -0.01745
+
+func (m *Model) foresee(issue time.Time, recent series.Series, wx weather.Forecast, horizon time.Duration) (*foresight, error) {
+	switch {
+	case horizon <= 0 || horizon > MaximumHorizon:
+		return nil, fmt.Errorf("forecast: a horizon of %v is not within 0 and %v", horizon, MaximumHorizon)
+	case recent.Len() > 0 && (recent.Step <= 0 || recent.Step > time.Hour):
+		return nil, fmt.Errorf("forecast: recent power in steps of %v; they must be at most an hour", recent.Step)
+	case issue.IsZero():
+		return nil, errors.New("forecast: no issue time")
+	}
+	n := int(m.step / tick)
+	f := &foresight{n: n, start: -floorDiv(-tickCeil(issue), int64(n)) * int64(n)}
+	f.count = int((horizon + m.step - 1) / m.step)
+	k := len(m.quantiles)
+	f.clear, f.said, f.raw = make([]float32, f.count), make([]float32, f.count*k), make([]float32, f.count*k)
+	w := m.world(issue, recent, f.start, f.start+int64(f.count*n))
+	f.see(m, wx)
+	w.wx = skyOf(f.conditions, f.start, n)
+	v := w.view(floorDiv(issue.Unix(), 3600))
+	// Points whose clouds are known go to the learners of weather.
+	var plain, cloudy []int
+	for i := range f.count {
+		t := f.start + int64(i*n)
+		f.clear[i] = w.env.over(&w.sky, t, n)
+		switch {
+		case f.clear[i] <= 0 || w.sky.sine[t-w.sky.start+int64(n)/2] < nightSine:
+		case f.cloudy && m.withWeather != nil && known(w.wx.index(&w.sky, t)):
+			cloudy = append(cloudy, i)
+		default:
+			plain = append(plain, i)
+		}
+	}
+	m.answer(f, w, v, m.plain, plain)
+	if len(cloudy) > 0 {
+		m.answer(f, w, v, m.withWeather, cloudy)
+	} else if f.cloudy {
+		m.pull(f, w, plain)
+	}
+	for i := range f.count {
+		limit(f.said[i*k:i*k+k], f.clear[i], m.capacity())
+	}
+	return f, nil
+}
+
+func known(v float32) bool { return v == v }
+
+// answer lets one set of learners say the given points. In the dusk, which no
+// learner was trained on, only the analogs speak.
+func (m *Model) answer(f *foresight, w *world, v *view, l *learners, at []int) {
+	if len(at) == 0 {
+		return
+	}
+	k, width := len(m.quantiles), len(l.spec.names())
+	rows := make([]float32, 0, len(at)*width)
+	scale, analog := make([]float32, len(at)), make([]float32, len(at)*k)
+	for j, i := range at {
+		t := f.start + int64(i*f.n)
+		rows = w.row(rows, l.spec, v, t, f.n)
+		scale[j] = f.clear[i] + scaleFloor
+		w.analog(v, t, f.clear[i], m.quantiles, analog[j*k:j*k+k])
+	}
+	said := blend(l.weights, l.say(rows, scale, analog))
+	shifts := l.calibrator.Shifts()
+	for j, i := range at {
+		raw, out := f.raw[i*k:i*k+k], f.said[i*k:i*k+k]
+		if f.clear[i] <= dusk {
+			copy(raw, analog[j*k:j*k+k])
+			copy(out, raw)
+			continue
+		}
+		copy(raw, said[j*k:j*k+k])
+		copy(out, raw)
+		shifts.Adjust(out)
+	}
+}
+
+// physicsWeight is how far a forecast of clouds pulls a model that never saw
+// one in training.
+const physicsWeight = 0.65
+
+// pull moves the quantiles towards the clear-sky power times the forecast's
+// clear-sky index: the best guess while nothing of the site's own answer to
+// weather is known.
+func (m *Model) pull(f *foresight, w *world, at []int) {
+	k := len(m.quantiles)
+	for _, i := range at {
+		index := w.wx.index(&w.sky, f.start+int64(i*f.n))
+		if !known(index) {
+			continue
+		}
+		for j := i * k; j < i*k+k; j++ {
+			f.said[j] += physicsWeight * (min(index, 1)*f.clear[i] - f.said[j])
+		}
+	}
+	f.pulled = true
+}
+
+// see takes what wx says of the points.
+func (f *foresight) see(m *Model, wx weather.Forecast) {
+	if wx.Step <= 0 || len(wx.Conditions) == 0 {
+		return
+	}
+	aligned := wx.Align(m.site.Location, tickTime(f.start), m.step, f.count)
+	f.conditions = aligned.Conditions
+	if strings.HasPrefix(wx.Source, weather.SourceClimatology) {
+		return
+	}
+	for i := range f.conditions {
+		mid := aligned.Time(i).Add(m.step / 2)
+		f.conditions[i] = f.conditions[i].Complete(mid, m.site.Location)
+		if !math.IsNaN(f.conditions[i].GHI) {
+			f.cloudy = true
+		}
+	}
+}
+
+// world is what the model knows at issue: what it remembers with recent put
+// over it, and the sky from there to the end of the horizon.
+func (m *Model) world(issue time.Time, recent series.Series, start, end int64) *world {
+	cut := floorDiv(issue.Unix(), 3600)
+	p := m.recall(recent, cut)
+	w := &world{longitudeDeg: m.site.Location.LongitudeDeg, env: m.env, past: p}
+	// The sky is needed for the horizon and the hours that neighbours lie in.
+	w.sky = lookUp(m.site.Location, m.plane, start-5*ticksPerHour, end+5*ticksPerHour, 1)
+	return w
+}
+
+// recall is the memory before hour cut with the recent power in it.
+func (m *Model) recall(recent series.Series, cut int64) *past {
+	old := m.memory
+	news := resample(recent, time.Hour)
+	from, to := old.start, old.end()
+	first := floorDiv(news.Start.Unix(), 3600)
+	if news.Len() > 0 {
+		to = max(to, first+int64(news.Len()))
+	}
+	to = max(min(to, cut), from)
+	p := &past{start: from, power: make([]float32, to-from), clear: make([]float32, to-from)}
+	k := copy(p.power, old.power)
+	copy(p.clear, old.clear)
+	if k < len(p.power) {
+		more := lookUp(m.site.Location, m.plane, (from+int64(k))*ticksPerHour, to*ticksPerHour, 1)
+		for i := k; i < len(p.power); i++ {
+			p.power[i] = nan32()
+			p.clear[i] = m.env.over(&more, (from+int64(i))*ticksPerHour, ticksPerHour)
+		}
+	}
+	for i, v := range news.Values {
+		at := first + int64(i) - from
+		if at < 0 || at >= int64(len(p.power)) || math.IsNaN(v) || math.IsInf(v, 0) {
+			continue
+		}
+		p.power[at] = float32(min(max(v, 0), overCapacity*m.site.CapacityKW) / m.peakKW)
+	}
+	p.sum()
+	return p
+}
+
+// tickCeil is the first tick that begins at or after t.
+func tickCeil(t time.Time) int64 {
+	k := tickOf(t)
+	if tickTime(k).Before(t) {
+		k++
+	}
+	return k
+}

@@ -1,0 +1,41 @@
+package forecast
+
+import (
+	"slices"
+)
+
+// The references a forecast must beat. They see what the engine sees: the
+// same envelope, the same past, the same issue.
+
+// smartPersistence is the clear-sky index of the same hour on the last known
+// day times the envelope; the day's index where the hour is unknown, half of
+// the clear sky where nothing is. Shares of the peak.
+func (w *world) smartPersistence(v *view, t int64, clear float32) float32 {
+	k := w.past.at(v.seen(floorDiv(t, ticksPerHour)))
+	if k != k {
+		k = v.day[0]
+	}
+	if k != k {
+		k = 0.5
+	}
+	return k * clear
+}
+
+// completeHistory is the complete-history persistence ensemble (Yang 2019):
+// quantiles of the clear-sky index at this hour on all days before the issue,
+// times the envelope. Shares of the peak.
+func (w *world) completeHistory(v *view, t int64, clear float32, quantiles []float64, out []float32) {
+	var all []float32
+	for h := v.seen(floorDiv(t, ticksPerHour)); h >= w.past.start; h -= hours {
+		if k := w.past.at(h); k == k {
+			all = append(all, k)
+		}
+	}
+	slices.Sort(all)
+	for i, q := range quantiles {
+		out[i] = 0.5 * clear
+		if len(all) > 0 {
+			out[i] = all[int(q*float64(len(all)-1)+0.5)] * clear
+		}
+	}
+}

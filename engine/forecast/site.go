@@ -1,0 +1,117 @@
+package forecast
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"app.sunloop/engine/series"
+	"app.sunloop/engine/solar"
+)
+
+// Site is what is known of a site beside its measurements.
+type Site struct {
+	ID         string
+	Location   solar.Location
+	Zone       *time.Location // nil is UTC
+	CapacityKW float64        // AC; no forecast exceeds it
+	Plane      *solar.Plane   // nil is unknown: it is fitted
+}
+
+// History is what a model learns from. Power is the mean AC power of the
+// site, kW, in steps of at most an hour; NaN is missing. GHI (global horizontal
+// irradiance, W/m²) and Temperature (air, °C) are what a weather forecast said
+// or would have said of the same span; a model that was given GHI uses the
+// weather it is given with each forecast. Both may be empty.
+type History struct {
+	Power            series.Series
+	GHI, Temperature series.Series
+}
+
+// ErrUnfit is wrapped by every refusal of a history: the words say why.
+var ErrUnfit = errors.New("history cannot be learned from")
+
+func unfit(format string, a ...any) error {
+	return fmt.Errorf("%w: %s", ErrUnfit, fmt.Sprintf(format, a...))
+}
+
+// Above this share of the capacity the capacity is wrong rather than the sun
+// strong; cold edge-of-cloud moments reach 1.1 to 1.2 for minutes.
+const overCapacity = 1.3
+
+// plausible is the power in shares of the site's peak, negative night values
+// as zero, with the peak in kW and notes in words on what was seen.
+func plausible(site Site, power series.Series) (share series.Series, peakKW float64, notes []string, err error) {
+	switch {
+	case !(site.CapacityKW > 0) || math.IsInf(site.CapacityKW, 0):
+		return share, 0, nil, unfit("a capacity of %g kW", site.CapacityKW)
+	case !(math.Abs(site.Location.LatitudeDeg) <= 90) || !(math.Abs(site.Location.LongitudeDeg) <= 180):
+		return share, 0, nil, unfit("no place at %g, %g", site.Location.LatitudeDeg, site.Location.LongitudeDeg)
+	case power.Step <= 0 || power.Step > time.Hour:
+		return share, 0, nil, unfit("steps of %v; they must be at most an hour", power.Step)
+	}
+	share = series.Series{Start: power.Start, Step: power.Step, Values: make([]float64, power.Len())}
+	var shining []float64
+	for i, v := range power.Values {
+		if math.IsInf(v, 0) {
+			v = math.NaN()
+		}
+		share.Values[i] = max(v, 0) // NaN stays
+		if v > 0 {
+			shining = append(shining, v)
+		}
+	}
+	if len(shining) == 0 {
+		return share, site.CapacityKW, nil, nil
+	}
+	slices.Sort(shining)
+	peakKW = shining[int(0.999*float64(len(shining)-1))]
+	if peakKW > overCapacity*site.CapacityKW {
+		return share, 0, nil, unfit("power reaches %.4g kW, %.1f times the capacity of %.4g kW; correct the capacity or the unit of the power", peakKW, peakKW/site.CapacityKW, site.CapacityKW)
+	}
+	if peakKW < 0.3*site.CapacityKW {
+		notes = append(notes, fmt.Sprintf("power reaches only %.4g kW of a capacity of %.4g kW", peakKW, site.CapacityKW))
+	}
+	if n := len(shining) - upper(shining, site.CapacityKW); n*1000 > len(shining) {
+		notes = append(notes, fmt.Sprintf("%d intervals lie above the capacity of %.4g kW", n, site.CapacityKW))
+	}
+	for i, v := range share.Values {
+		// A spike beyond any plausible power is no measurement.
+		if v > overCapacity*max(site.CapacityKW, peakKW) {
+			v = math.NaN()
+		}
+		share.Values[i] = v / peakKW
+	}
+	return share, peakKW, notes, nil
+}
+
+// upper is how many values of a sorted slice are at most limit.
+func upper(sorted []float64, limit float64) int {
+	i, _ := slices.BinarySearch(sorted, math.Nextafter(limit, math.Inf(1)))
+	return i
+}
+
+// resample is s in means over steps aligned to UTC; s itself where it is so
+// already.
+func resample(s series.Series, step time.Duration) series.Series {
+	if s.Len() == 0 || s.Step == step && s.Start.Unix()%int64(step/time.Second) == 0 && s.Start.Nanosecond() == 0 {
+		return s
+	}
+	times := make([]int64, s.Len())
+	for i := range times {
+		times[i] = s.Time(i).Unix()
+	}
+	return series.Resample(times, s.Values, step, s.Step)
+}
+
+// stepFor is the step a history is learned in.
+func stepFor(have, want time.Duration) time.Duration {
+	for _, s := range []time.Duration{15 * time.Minute, 30 * time.Minute, time.Hour} {
+		if have <= s && want <= s {
+			return s
+		}
+	}
+	return time.Hour
+}

@@ -1,0 +1,244 @@
+package forecast
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"app.sunloop/engine/learn/neural"
+	"app.sunloop/engine/learn/quantile"
+	"app.sunloop/engine/learn/tree"
+	"app.sunloop/engine/series"
+	"app.sunloop/engine/solar"
+)
+
+// MinimumDays with power are what [Train] asks for; [Young] serves before.
+const MinimumDays = 60
+
+// training is the prepared data of one Train.
+type training struct {
+	site    Site
+	o       Options
+	share   series.Series // power in shares of the peak, on the model's step
+	n       int           // ticks a step
+	peakKW  float64
+	hourly  *past // without clear-sky power: that depends on the envelope
+	history History
+	from    int64 // tick of the first value
+	to      int64 // tick after the last
+}
+
+// Train learns a site's model and measures it. It needs [MinimumDays] days
+// with power; a history it cannot learn from is refused with [ErrUnfit] and
+// the reason in words.
+func Train(ctx context.Context, site Site, h History, o Options) (*Model, Report, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, Report{}, err
+	}
+	t, rep, err := prepare(site, h, o)
+	if err != nil {
+		return nil, Report{}, fmt.Errorf("train site %s: %w", site.ID, err)
+	}
+	if rep.Days < MinimumDays {
+		return nil, rep, fmt.Errorf("train site %s: %w", site.ID, unfit("%d days with power; training needs %d", rep.Days, MinimumDays))
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, rep, fmt.Errorf("train site %s: %w", site.ID, err)
+	}
+	o.Progress("preparing", 0)
+	plane := t.plane(t.hourly)
+	light := lookUp(site.Location, plane, t.from-ticksPerDay, t.to+ticksPerDay, o.Workers)
+	m := &Model{site: site, plane: plane, step: rep.Step, peakKW: t.peakKW, quantiles: o.Quantiles}
+	w := t.world(&light, t.hourly, t.to)
+	m.env, m.memory = w.env, w.past
+	specs := []spec{{Season: rep.Days >= seasonDaysNeeded}}
+	if t.hasWeather() {
+		specs = append(specs, spec{Weather: true, Season: specs[0].Season})
+	}
+	for k, s := range specs {
+		base, part := float64(k)/float64(len(specs)), 1/float64(len(specs))
+		stage := func(name string, f float64) { o.Progress(name, base+part*f) }
+		b, err := t.backtest(ctx, s, &light, stage)
+		if err != nil {
+			return nil, rep, fmt.Errorf("train site %s: %w", site.ID, err)
+		}
+		stage("fitting", 0.55)
+		l, fitted, train, err := t.final(ctx, s, w)
+		if err != nil {
+			return nil, rep, fmt.Errorf("train site %s: %w", site.ID, err)
+		}
+		l.weights, l.calibrator = b.weights, b.calibrator
+		if s.Weather {
+			m.withWeather = l
+		} else {
+			m.plain = l
+		}
+		t.fill(&rep, s, l, fitted, train, b)
+	}
+	o.Progress("done", 1)
+	m.report = rep
+	return m, rep, nil
+}
+
+// seasonDaysNeeded is 18 months: before, the day of the year is memorised.
+const seasonDaysNeeded = 540
+
+func prepare(site Site, h History, o Options) (*training, Report, error) {
+	share, peak, notes, err := plausible(site, h.Power)
+	if err != nil {
+		return nil, Report{}, err
+	}
+	step := stepFor(share.Step, o.Resolution)
+	share = resample(share, step)
+	t := &training{site: site, o: o, share: share, n: int(step / tick), peakKW: peak, hourly: remember(share), history: h}
+	t.from = tickOf(share.Start)
+	t.to = t.from + int64(share.Len()*t.n)
+	rep := Report{From: share.Start.UTC(), To: share.End().UTC(), Step: step, PeakKW: peak, Notes: notes, Seed: o.Seed}
+	rep.Days = daysWithPower(t.hourly)
+	return t, rep, nil
+}
+
+// daysWithPower counts UTC days with at least four measured hours above 2 %
+// of the peak, or eight of any: a dull winter's day counts, a dead logger's
+// does not.
+func daysWithPower(p *past) int {
+	days := 0
+	for from := int64(0); from < int64(len(p.power)); {
+		to := min(from+hours-floorMod(p.start+from, hours), int64(len(p.power)))
+		bright, any := 0, 0
+		for _, v := range p.power[from:to] {
+			if v > daylight {
+				bright++
+			}
+			if v == v && v > 0 {
+				any++
+			}
+		}
+		if bright >= 4 || any >= 8 {
+			days++
+		}
+		from = to
+	}
+	return days
+}
+
+func (t *training) plane(p *past) solar.Plane {
+	if t.site.Plane != nil {
+		return *t.site.Plane
+	}
+	return fitPlane(t.site.Location, p)
+}
+
+// hasWeather says whether irradiance covers enough of the power's span.
+func (t *training) hasWeather() bool {
+	ghi := t.history.GHI
+	known := 0
+	for _, v := range ghi.Values {
+		if !math.IsNaN(v) {
+			known++
+		}
+	}
+	return float64(known)*ghi.Step.Hours() >= 0.6*float64(t.to-t.from)/ticksPerHour
+}
+
+// world is what is known with the envelope learned before tick end.
+//
+// The plane under it is fitted to the whole history even in a backtest: it is
+// geometry, which a site's owner could have told.
+func (t *training) world(light *sky, hourly *past, end int64) *world {
+	p := &past{start: hourly.start, power: hourly.power}
+	w := &world{longitudeDeg: t.site.Location.LongitudeDeg, sky: *light, past: p}
+	w.env = learnEnvelope(light, p, floorDiv(end, ticksPerHour))
+	p.light(w.env, light)
+	if t.history.GHI.Len() > 0 {
+		w.wx = skyFrom(t.history.GHI, t.history.Temperature, t.from, t.n, t.share.Len())
+	}
+	return w
+}
+
+func (t *training) effort(s spec) effort {
+	if s.Weather {
+		return weatherEffort
+	}
+	return fullEffort
+}
+
+// perTarget is how many samples are made of one interval: two where they are
+// hours and few.
+func (t *training) perTarget() int {
+	if t.n == ticksPerHour && t.share.Len() < 3*365*hours {
+		return 2
+	}
+	return 1
+}
+
+func (t *training) final(ctx context.Context, s spec, w *world) (*learners, fitReport, *samples, error) {
+	a, err := w.gather(ctx, s, t.o.Quantiles, t.share, t.n, t.from+warmUpDays*ticksPerDay, t.to, t.o.Workers, w.mixed(t.n, t.perTarget()))
+	if err != nil {
+		return nil, fitReport{}, nil, err
+	}
+	if a.Len() < 500 {
+		return nil, fitReport{}, nil, unfit("only %d intervals in daylight have power", a.Len())
+	}
+	l, rep, err := fit(ctx, a, s, t.o.Quantiles, t.effort(s), t.o, t.site.ID)
+	return l, rep, a, err
+}
+
+// fill completes the report. With weather it is the model with weather that is
+// reported: it is the one that is used.
+func (t *training) fill(rep *Report, s spec, l *learners, fitted fitReport, a *samples, b *tested) {
+	rep.Features, rep.Members, rep.Weights = s.names(), memberNames, l.weights
+	rep.TrainingPoints = fitted.rows
+	rep.Backtest, rep.Score, rep.References = b.table, b.score, b.references
+	c := neural.Default(t.o.Quantiles)
+	rep.Neural = Neural{Layers: c.Hidden, LearningRate: c.Rate, Dropout: c.Dropout, Optimizer: "adam",
+		Epochs: fitted.neural.Epochs, BestEpoch: fitted.neural.BestEpoch, TrainLoss: fitted.neural.TrainLoss, ValidationLoss: fitted.neural.ValidationLoss}
+	e := t.effort(s)
+	rep.Trees = Trees{Rounds: fitted.trees.Rounds, Leaves: tree.Default(1).Leaves, LearningRate: e.rate, TrainLoss: fitted.trees.TrainLoss}
+	rep.TrainRMSEKW = t.trainRMSE(l, a)
+}
+
+// trainRMSE is of the blend's mean, on at most a few thousand samples.
+func (t *training) trainRMSE(l *learners, a *samples) float64 {
+	const most = 2000
+	step := max(1, a.Len()/most)
+	q := len(l.quantiles)
+	var rows, scale, analog, actual []float32
+	for i := 0; i < a.Len(); i += step {
+		rows, scale = append(rows, a.Row(i)...), append(scale, a.Scale[i])
+		analog, actual = append(analog, a.analog[i*q:i*q+q]...), append(actual, a.Target[i])
+	}
+	said := blend(l.weights, l.say(rows, scale, analog))
+	var sum float64
+	for i, y := range actual {
+		e := float64(meanOf(l.quantiles, said[i*q:i*q+q]) - y)
+		sum += e * e
+	}
+	return math.Sqrt(sum/float64(len(actual))) * t.peakKW
+}
+
+// meanOf is the mean of a distribution by Swanson's rule.
+func meanOf(quantiles []float64, q []float32) float32 {
+	low, high := q[quantileAt(quantiles, 0.1)], q[quantileAt(quantiles, 0.9)]
+	return 0.3*low + 0.4*q[len(q)/2] + 0.3*high
+}
+
+// limit clips one forecast in shares of the peak: sorted, within 0 and what a
+// clear sky with cloud edges can give, and no more than the capacity.
+func limit(q []float32, clear, capacity float32) {
+	quantile.Rearrange(q)
+	top := min(capacity, cloudEdge*clear+0.02)
+	for i := range q {
+		q[i] = min(max(q[i], 0), top)
+	}
+}
+
+// cloudEdge is how far power rises above the clear sky's at the edge of clouds.
+const cloudEdge = 1.2
+
+func (t *training) capacity() float32 { return float32(t.site.CapacityKW / t.peakKW) }
+
+// blockDays is how long an envelope serves in a backtest before it is learned
+// again, as it would be by retraining each month.
+const blockDays = 30

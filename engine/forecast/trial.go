@@ -1,0 +1,273 @@
+package forecast
+
+import (
+	"context"
+	"math"
+
+	"golang.org/x/sync/errgroup"
+
+	"app.sunloop/engine/learn/backtest"
+	"app.sunloop/engine/learn/quantile"
+)
+
+// tested is what a backtest found.
+type tested struct {
+	table      backtest.Table
+	weights    []float64
+	calibrator *quantile.Calibrator
+	score      Score
+	references []Reference
+}
+
+// trial is the test part of one origin: everything needed to score it.
+type trial struct {
+	actual, clear       []float32
+	persistence, ensemb []float32 // the references, shares of the peak; ensemb row-major
+	members             [][]float32
+	day                 []int32
+}
+
+// backtest fits light members at each origin on what lies before it and tests
+// them, day-ahead from each midnight, on what follows.
+func (t *training) backtest(ctx context.Context, s spec, light *sky, stage func(string, float64)) (*tested, error) {
+	q := t.o.Quantiles
+	out := &tested{table: backtest.Table{Members: memberNames}}
+	perDay := int(12 * ticksPerHour / t.n)
+	out.calibrator = quantile.NewCalibrator(q, float32(0.01*t.capacity()), perDay)
+	var trials []*trial
+	if t.o.Origins > 0 {
+		origins := backtest.Origins(tickTime(t.from), tickTime(t.to), 0.45, t.o.Origins)
+		var err error
+		done := 0
+		out.table, _, err = backtest.Run(ctx, memberNames, q, origins, func(ctx context.Context, o backtest.Origin) (backtest.Outcome, error) {
+			stage("backtesting", 0.05+0.5*float64(done)/float64(len(origins)))
+			done++
+			x, err := t.trial(ctx, s, light, o)
+			if err != nil || x == nil {
+				return backtest.Outcome{}, err
+			}
+			trials = append(trials, x)
+			return backtest.Outcome{Actual: x.actual, Forecasts: x.members}, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	out.weights = backtest.Weights(out.table)
+	for r := range out.table.Rows {
+		for m := range out.table.Rows[r].Losses {
+			out.table.Rows[r].Losses[m] /= float64(t.capacity())
+		}
+	}
+	t.conclude(out, trials)
+	return out, nil
+}
+
+// trial is nil where the origin has too little before or after it.
+func (t *training) trial(ctx context.Context, s spec, light *sky, o backtest.Origin) (*trial, error) {
+	origin, from, to := tickOf(o.TrainTo), tickOf(o.TestFrom), tickOf(o.TestTo)
+	known := &past{start: t.hourly.start, power: t.hourly.power[:max(0, min(int64(len(t.hourly.power)), floorDiv(origin, ticksPerHour)-t.hourly.start))]}
+	if len(known.power) < 30*hours {
+		return nil, nil
+	}
+	w := t.world(light, known, origin)
+	a, err := w.gather(ctx, s, t.o.Quantiles, t.share, t.n, t.from+warmUpDays*ticksPerDay, origin, t.o.Workers, w.mixed(t.n, 1))
+	if err != nil {
+		return nil, err
+	}
+	if a.Len() < 300 {
+		return nil, nil
+	}
+	l, _, err := fit(ctx, a, s, t.o.Quantiles, backtestEffort, t.o, t.site.ID)
+	if err != nil {
+		return nil, err
+	}
+	var parts []*trial
+	var g errgroup.Group
+	g.SetLimit(t.o.Workers)
+	for a := from; a < to; a += blockDays * ticksPerDay {
+		out := &trial{}
+		parts = append(parts, out)
+		g.Go(func() error { return t.examine(ctx, out, l, light, a, min(a+blockDays*ticksPerDay, to), nil) })
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	all := &trial{members: make([][]float32, memberCount)}
+	for _, p := range parts {
+		all.join(p)
+	}
+	if len(all.actual) == 0 {
+		return nil, nil
+	}
+	return all, nil
+}
+
+func (x *trial) join(p *trial) {
+	x.actual, x.clear, x.day = append(x.actual, p.actual...), append(x.clear, p.clear...), append(x.day, p.day...)
+	x.persistence, x.ensemb = append(x.persistence, p.persistence...), append(x.ensemb, p.ensemb...)
+	for m := range x.members {
+		x.members[m] = append(x.members[m], p.members[m]...)
+	}
+}
+
+// examine lets the learners and the references forecast the span [from, to),
+// with the envelope as it would have been learned at its beginning, changed by
+// temper where one is given.
+func (t *training) examine(ctx context.Context, out *trial, l *learners, light *sky, from, to int64, temper func(*envelope)) error {
+	q := t.o.Quantiles
+	w := t.world(light, t.hourly, from)
+	if temper != nil {
+		temper(w.env)
+		w.past.light(w.env, light)
+	}
+	a, err := w.gather(ctx, l.spec, q, t.share, t.n, from, to, 1, w.dayAhead)
+	if err != nil {
+		return err
+	}
+	keep := make([]int32, 0, a.Len())
+	for i, c := range a.Scale {
+		if c-scaleFloor > daylight {
+			keep = append(keep, int32(i))
+		}
+	}
+	f := a.Frame.Pick(keep)
+	analog := make([]float32, 0, len(keep)*len(q))
+	for _, i := range keep {
+		analog = append(analog, a.analog[int(i)*len(q):(int(i)+1)*len(q)]...)
+	}
+	out.actual, out.day = f.Target, f.Group
+	out.members = l.say(f.Rows, f.Scale, analog)
+	out.ensemb = make([]float32, len(keep)*len(q))
+	var v *view
+	for i, at := range f.Time {
+		tk := at / tickSeconds
+		if issue := w.midnight(tk); v == nil || v.issue != issue {
+			v = w.view(issue)
+		}
+		clear := f.Scale[i] - scaleFloor
+		out.clear = append(out.clear, clear)
+		out.persistence = append(out.persistence, w.smartPersistence(v, tk, clear))
+		w.completeHistory(v, tk, clear, q, out.ensemb[i*len(q):(i+1)*len(q)])
+		for m := range out.members {
+			limit(out.members[m][i*len(q):(i+1)*len(q)], clear, t.capacity())
+		}
+	}
+	return nil
+}
+
+// conclude calibrates along the trials as it would have gone: each day's band
+// from the days before it. The first trial only starts the calibration, where
+// there are others to score.
+func (t *training) conclude(out *tested, trials []*trial) {
+	q := t.o.Quantiles
+	k := len(q)
+	var all, actual []float32
+	var judged judge
+	for i, x := range trials {
+		said := blend(out.weights, x.members)
+		if i == 0 && len(trials) > 1 {
+			out.calibrator.Start(said, x.actual)
+		} else {
+			t.live(&judged, out.calibrator, x, said)
+		}
+		all, actual = append(all, said...), append(actual, x.actual...)
+	}
+	out.score, out.references = judged.conclude(t.site.CapacityKW, t.peakKW)
+	// What the model goes on with: the scores of all trials.
+	fresh := quantile.NewCalibrator(q, out.calibrator.Floor, 1)
+	fresh.Gamma = out.calibrator.Gamma
+	if len(all) >= 100*k {
+		fresh.Start(all, actual)
+	}
+	out.calibrator = fresh
+}
+
+// live scores one trial day by day.
+func (t *training) live(j *judge, c *quantile.Calibrator, x *trial, said []float32) {
+	q := t.o.Quantiles
+	k := len(q)
+	for from := 0; from < len(x.actual); {
+		to := from
+		for to < len(x.actual) && x.day[to] == x.day[from] {
+			to++
+		}
+		shifts := c.Shifts()
+		issued := append([]float32(nil), said[from*k:to*k]...)
+		for i := from; i < to; i++ {
+			r := issued[(i-from)*k : (i-from+1)*k]
+			shifts.Adjust(r)
+			limit(r, x.clear[i], t.capacity())
+			j.add(q, r, x.actual[i], x.persistence[i], x.ensemb[i*k:i*k+k])
+		}
+		for i := from; i < to; i++ {
+			c.Observe(said[i*k:i*k+k], issued[(i-from)*k:(i-from+1)*k], x.actual[i])
+		}
+		from = to
+	}
+}
+
+// judge sums what scores need, in shares of the peak.
+type judge struct {
+	n                                        float64
+	abs, squared, bias, pinball, in, width   float64
+	persistAbs, persistSquared               float64
+	historyAbs, historySquared, historyCheck float64
+	rows                                     []judged
+}
+
+type judged struct{ actual, median float32 }
+
+func (j *judge) add(quantiles []float64, q []float32, actual, persistence float32, history []float32) {
+	y := float64(actual)
+	median, mean := float64(q[len(q)/2]), float64(meanOf(quantiles, q))
+	low, high := float64(q[quantileAt(quantiles, 0.1)]), float64(q[quantileAt(quantiles, 0.9)])
+	j.n++
+	j.abs += math.Abs(median - y)
+	j.squared += (mean - y) * (mean - y)
+	j.bias += mean - y
+	j.pinball += backtest.Loss(quantiles, []float32{actual}, q)
+	if y >= low && y <= high {
+		j.in++
+	}
+	j.width += high - low
+	p := float64(persistence)
+	j.persistAbs += math.Abs(p - y)
+	j.persistSquared += (p - y) * (p - y)
+	h, hm := float64(history[len(history)/2]), float64(meanOf(quantiles, history))
+	j.historyAbs += math.Abs(h - y)
+	j.historySquared += (hm - y) * (hm - y)
+	j.historyCheck += backtest.Loss(quantiles, []float32{actual}, history)
+	j.rows = append(j.rows, judged{actual, q[len(q)/2]})
+}
+
+func (j *judge) conclude(capacityKW, peakKW float64) (Score, []Reference) {
+	if j.n == 0 {
+		return Score{}, nil
+	}
+	share := peakKW / capacityKW
+	root := func(v float64) float64 { return math.Sqrt(v/j.n) * share }
+	mean := func(v float64) float64 { return v / j.n * share }
+	s := Score{N: int(j.n), NMAE: mean(j.abs), NRMSE: root(j.squared), NMBE: mean(j.bias), Pinball: mean(j.pinball),
+		Coverage80: j.in / j.n, Width80: mean(j.width)}
+	s.RMSEKW = s.NRMSE * capacityKW
+	if r := root(j.persistSquared); r > 0 {
+		s.Skill = 1 - s.NRMSE/r
+	}
+	var large float64
+	for _, r := range j.rows {
+		y, m := float64(r.actual), float64(r.median)
+		if y*share > 0.1 {
+			large++
+			s.MAPEPercent += 100 * math.Abs(m-y) / y
+			s.SMAPEPercent += 200 * math.Abs(m-y) / (m + y)
+		}
+	}
+	if large > 0 {
+		s.MAPEPercent, s.SMAPEPercent = s.MAPEPercent/large, s.SMAPEPercent/large
+	}
+	return s, []Reference{
+		{Name: "smart_persistence", NMAE: mean(j.persistAbs), NRMSE: root(j.persistSquared)},
+		{Name: "ch_peen", NMAE: mean(j.historyAbs), NRMSE: root(j.historySquared), Pinball: mean(j.historyCheck)},
+	}
+}
