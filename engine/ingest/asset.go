@@ -204,28 +204,35 @@ func (a *assetData) derive(step time.Duration, site *time.Location, hold float64
 	}
 }
 
-// dropOutside blanks power far beyond the capacity.
-func (a *assetData) dropOutside(capacityKW float64) {
+// dropOutside blanks power far beyond the capacity, and energy of an interval
+// that would need it.
+func (a *assetData) dropOutside(capacityKW float64, step time.Duration) {
 	most := 10 * capacityKW
 	if a.kind == KindIntervalEnergy {
 		most = holdFactor * capacityKW
 	}
-	copied := false
-	for i, v := range a.powerKW {
+	var dropped int
+	a.powerKW, dropped = within(a.powerKW, most)
+	a.notes.outside += dropped
+	a.missing += dropped
+	if a.energyKWh != nil && step > 0 {
+		a.energyKWh, _ = within(a.energyKWh, holdFactor*capacityKW*step.Hours())
+	}
+}
+
+// within is values, or a copy of them without what is beyond most.
+func within(values []float64, most float64) (out []float64, dropped int) {
+	for i, v := range values {
 		if math.Abs(v) <= most || math.IsNaN(v) {
 			continue
 		}
-		if !copied {
-			a.powerKW, copied = slices.Clone(a.powerKW), true
+		if dropped == 0 {
+			values = slices.Clone(values)
 		}
-		a.powerKW[i] = math.NaN()
-		if a.kind == KindIntervalEnergy {
-			a.energyKWh = slices.Clone(a.energyKWh)
-			a.energyKWh[i] = math.NaN()
-		}
-		a.notes.outside++
-		a.missing++
+		values[i] = math.NaN()
+		dropped++
 	}
+	return values, dropped
 }
 
 // holdFactor times the capacity is the most that a mean power can be.

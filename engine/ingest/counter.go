@@ -37,7 +37,7 @@ func counterPower(times []int64, kWh []float64, hold float64) (powerKW []float64
 				}
 			}
 			switch p := gain / hours; {
-			case gain < 0:
+			case gain < -slip*kWh[prev]:
 				n.resets++ // a new counter: what it missed is not known
 			case hold > 0 && p > hold:
 				n.outside++

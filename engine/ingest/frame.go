@@ -195,7 +195,8 @@ func runState(state float64) float64 {
 	return 0
 }
 
-// withoutEmpty drops stamps at which nothing was measured.
+// withoutEmpty drops stamps at which nothing was measured. A few are left in:
+// the columns that assets of a wide file share would have to be copied.
 func withoutEmpty(f series.Frame) series.Frame {
 	keep := make([]int, 0, f.Len())
 	for i := range f.Times {
@@ -206,7 +207,7 @@ func withoutEmpty(f series.Frame) series.Frame {
 			}
 		}
 	}
-	if len(keep) == f.Len() {
+	if f.Len()-len(keep) <= f.Len()/8 {
 		return f
 	}
 	out := series.Frame{Times: make([]int64, len(keep))}

@@ -16,6 +16,10 @@ type energyShape struct {
 	days      int     // begun
 }
 
+// slip is the part of its level by which a counter may fall without having
+// fallen: some subtract what the inverter itself uses.
+const slip = 1e-4
+
 func shapeOf(times []int64, values []float64) energyShape {
 	var s energyShape
 	s.first = math.NaN()
@@ -33,6 +37,7 @@ func shapeOf(times []int64, values []float64) energyShape {
 		case math.IsNaN(last):
 			s.first = v
 			s.steps--
+		case v < last && last-v <= slip*last:
 		case v < last:
 			s.falls++
 			if v < last/10 {
@@ -40,6 +45,7 @@ func shapeOf(times []int64, values []float64) energyShape {
 			}
 		case v == last && v > 0:
 			s.level++
+		case last < s.max/10 && v > 0.9*s.max: // back from a glitch
 		default:
 			s.rise = math.Max(s.rise, v-last)
 		}
@@ -68,7 +74,7 @@ func kindByValues(promise role, s energyShape, interval int64) (kind, why string
 		return KindCounter, "the values never fall and rest above zero"
 	case neverFalls && counting && s.first > 3*s.rise:
 		return KindCounter, "the values hardly ever fall and stand far above one step"
-	case !daily && s.falls > 0 && s.falls == s.toZero && s.falls <= s.days+1 && s.level > 0:
+	case !daily && s.falls > 0 && s.falls == s.toZero && s.falls <= s.days+1 && 2*s.falls+1 >= s.days && s.level > 0:
 		return KindDailyCounter, "the values only fall once a day, to zero"
 	}
 	return KindIntervalEnergy, "the values rise and fall"

@@ -340,16 +340,20 @@ func (p *plan) findKeys() {
 	var keep []*column
 	best := -1
 	for _, col := range p.columns {
+		h := takeApart(col.title)
+		if col.means.role == roleValue && h.any(cMeasure) && p.names(col.index) {
+			p.measure = col.index
+			continue
+		}
 		if col.means.role != roleNone || col.index < 0 {
 			keep = append(keep, col)
 			continue
 		}
-		h := takeApart(col.title)
-		if h.unit.dim != dimNone {
+		if h.unit.dim != dimNone || h.any(noKey) {
 			continue
 		}
 		switch {
-		case h.any(cMeasure) && p.measure < 0 && !h.any(cSerial|cDevice):
+		case h.any(cMeasure) && p.measure < 0 && !h.any(cSerial|cDevice) && p.names(col.index):
 			p.measure = col.index
 		case h.any(cUnit) && p.share(col.index, isUnit) > 0.8:
 			p.unitAt = col.index
@@ -360,12 +364,18 @@ func (p *plan) findKeys() {
 		}
 	}
 	p.columns = keep
-	if p.measure >= 0 && p.share(p.measure, func(cell string) bool { return meaningOf(takeApart(cell)).role != roleNone }) < 0.2 {
-		p.measure = -1
-	}
 	if p.measure < 0 {
 		p.columns = named(p.columns)
 	}
+}
+
+// noKey are words of columns that measure something and so name nothing.
+const noKey = cPower | cEnergy | cConsumption | cGrid | cBattery | cAC | cDC | cVoltage | cCurrent | cTemperature | cIrradiance | cWind | cDirection |
+	cEfficiency | cStatus | cError | cRating | cDuration | cSpecific | cMoney | cPartial
+
+// names says that the cells of column c name quantities.
+func (p *plan) names(c int) bool {
+	return p.share(c, func(cell string) bool { return meaningOf(takeApart(cell)).role != roleNone }) > 0.2
 }
 
 func isUnit(cell string) bool { _, ok := parseUnit(cell); return ok }

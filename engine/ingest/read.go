@@ -136,6 +136,9 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 			}
 			continue
 		}
+		if a.main.device == "" {
+			a.name = a.group.name // the plant's own column was the better one
+		}
 		a.source, a.scale = a.group.gather(a.main), 1
 		assets = append(assets, a)
 	}
@@ -211,7 +214,7 @@ func (t *table) finish(res *Result, assets []*assetData, step time.Duration, o O
 	for _, a := range assets {
 		a.derive(step, t.plan.zone, holdFactor*o.CapacityKW)
 		if o.CapacityKW > 0 {
-			a.dropOutside(o.CapacityKW)
+			a.dropOutside(o.CapacityKW, step)
 		}
 		a.notes.say(a.name, rep)
 		if !slices.Contains(kinds, a.kind) {

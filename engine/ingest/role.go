@@ -84,12 +84,15 @@ func (h header) dim(dims ...dimension) bool {
 	return false
 }
 
-// number is the first number in the name, 1 where there is none.
-func (h header) number() int {
+// input is the number that follows the first word for DC, as in "PV2 input
+// voltage" and "Udc1"; 1 where none does.
+func (h header) input() int {
+	dc := false
 	for _, t := range h.tokens {
-		if n, err := strconv.Atoi(t); err == nil {
+		if n, err := strconv.Atoi(t); err == nil && dc {
 			return n
 		}
+		dc = dc || tokenConcepts(t)&(cDC|cProduction) != 0
 	}
 	return 1
 }
@@ -145,7 +148,7 @@ var rules = []struct {
 		return h.dim(dimPower) || h.dim(dimNone) && h.any(cPower)
 	}, power},
 	{"energy", func(h header) bool { return h.dim(dimEnergy) || h.dim(dimNone) && h.any(cEnergy) }, energy},
-	{"production", func(h header) bool { return h.dim(dimNone) && h.any(cProduction) }, power},
+	{"production", func(h header) bool { return h.dim(dimNone) && h.any(cProduction) && h.unknown == 0 }, power},
 	{"bare value", func(h header) bool { return h.dim(dimNone) && h.any(cValue) && !h.any(cCount) }, just(meaning{role: roleValue})},
 }
 
@@ -234,7 +237,7 @@ const maxInputs = 31
 
 // dcInput says that the name is of a DC input and of which.
 func (h header) dcInput() (n int, ok bool) {
-	n = h.number()
+	n = h.input()
 	return n, (h.any(cDC) || h.any(cProduction)) && n >= 1 && n <= maxInputs
 }
 
