@@ -1,0 +1,408 @@
+package tui
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/layout"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/screen"
+	"app.sunloop/tui/terminal"
+)
+
+// key answers one key press: what stands on top has it.
+func (m *Model) key(k tea.KeyMsg) tea.Cmd {
+	if k.String() == "ctrl+c" {
+		return m.act(keymap.QuitNow)
+	}
+	switch {
+	case m.signIn != nil:
+		r := m.signIn.Key(k, m.o.Keys)
+		if r.Close {
+			m.signIn = nil
+		}
+		return m.request(r.Do)
+	case len(m.dialogs) > 0:
+		top := len(m.dialogs) - 1
+		r := m.dialogs[top].Key(k, m.o.Keys)
+		if r.Close {
+			m.dialogs = m.dialogs[:top]
+			m.pending = ""
+		}
+		return m.request(r.Do)
+	case m.filter != nil:
+		return m.filterKey(k)
+	}
+	pressed := k.String()
+	if m.pending != "" {
+		pressed, m.pending = m.pending+" "+pressed, ""
+	}
+	a, ok, pending := m.o.Keys.Match(pressed, keymap.List, keymap.Global)
+	switch {
+	case ok:
+		return m.act(a)
+	case pending:
+		m.pending = pressed
+	}
+	return nil
+}
+
+// why is the reason that an action is not possible now, empty when it is.
+func (m *Model) why(e keymap.Entry) string {
+	switch {
+	case e.Needs&keymap.NeedsSelection != 0 && m.hand.AssetID == "":
+		return "take a unit in hand first"
+	case e.Needs&keymap.NeedsService != 0 && m.store.Link.Down:
+		return "the service does not answer"
+	case e.Needs&keymap.NeedsWrite != 0 && m.view().WriteWhy != "":
+		return m.view().WriteWhy
+	}
+	return ""
+}
+
+// act does an action.
+func (m *Model) act(a keymap.Action) tea.Cmd {
+	if e, ok := m.o.Keys.Entry(a); ok {
+		if why := m.why(e); why != "" {
+			m.say("Not now: "+why+".", themes.Dim)
+			return nil
+		}
+	}
+	if do := m.acts()[a]; do != nil {
+		return do()
+	}
+	return m.intend(m.panes[m.focus].Do(a, m.focusedView()))
+}
+
+// acts are the console's own actions; what is not here is the pane's.
+func (m *Model) acts() map[keymap.Action]func() tea.Cmd {
+	quiet := func(f func()) func() tea.Cmd { return func() tea.Cmd { f(); return nil } }
+	focus := func(p layout.Pane) func() tea.Cmd { return quiet(func() { m.focus = p }) }
+	open := func(d func() screen.Dialog) func() tea.Cmd {
+		return func() tea.Cmd { m.dialogs = append(m.dialogs, d()); return m.poll() }
+	}
+	return map[keymap.Action]func() tea.Cmd{
+		keymap.FocusObserve: focus(layout.Observe), keymap.FocusOrient: focus(layout.Orient),
+		keymap.FocusDecide: focus(layout.Decide), keymap.FocusAct: focus(layout.Act),
+		keymap.FocusNext: focus(m.focus.Next()), keymap.FocusPrev: focus(m.focus.Previous()),
+		keymap.Zoom:    quiet(func() { m.zoom = !m.zoom }),
+		keymap.Palette: open(func() screen.Dialog { return m.paletteDialog() }),
+		keymap.Help:    open(func() screen.Dialog { return screen.NewHelp(m.focus.String(), m.o.Keys) }),
+		keymap.Themes:  open(func() screen.Dialog { return m.themeDialog() }),
+		keymap.Sites:   open(func() screen.Dialog { return m.siteDialog() }),
+		keymap.Upload:  open(func() screen.Dialog { return screen.NewUpload(m.siteRecord()) }),
+		keymap.Uploads: open(func() screen.Dialog { return screen.NewUploads() }),
+		keymap.Models:  open(func() screen.Dialog { return screen.NewModels() }),
+		keymap.Log:     open(func() screen.Dialog { return screen.NewLog(m.o.LogLines) }),
+		keymap.Refresh: func() tea.Cmd {
+			for _, n := range m.needs() {
+				m.store.Planner.Forget(n.Query)
+			}
+			return m.poll()
+		},
+		keymap.RunDetection: m.detect,
+		keymap.NextInHand:   quiet(m.nextFinding),
+		keymap.Copy:         quiet(m.copy),
+		keymap.Export:       quiet(m.export),
+		keymap.Filter:       quiet(m.startFilter),
+		keymap.Mouse:        m.toggleMouse,
+		keymap.SignOut:      m.signOut,
+		keymap.Quit:         func() tea.Cmd { return tea.Quit },
+		keymap.QuitNow:      m.quitTwice,
+		keymap.Suspend:      func() tea.Cmd { return tea.Suspend },
+		keymap.Back: quiet(func() {
+			switch {
+			case m.zoom:
+				m.zoom = false
+			default:
+				m.hand = pane.Hand{}
+			}
+		}),
+	}
+}
+
+// quitTwice leaves when pressed twice within two seconds.
+func (m *Model) quitTwice() tea.Cmd {
+	now := m.o.Now()
+	if now.Sub(m.quits) < 2*time.Second {
+		return tea.Quit
+	}
+	m.quits = now
+	m.say("Press ctrl+c again to leave.", themes.Text)
+	return nil
+}
+
+// intend does what a pane wants.
+func (m *Model) intend(i pane.Intent) tea.Cmd {
+	if i.Hand != nil {
+		m.hand = *i.Hand
+	}
+	for p := layout.Observe; p < layout.Panes; p++ {
+		if i.Focus == p.String() {
+			m.focus = p
+		}
+	}
+	if i.Action != "" {
+		return m.act(i.Action)
+	}
+	return nil
+}
+
+func (m *Model) focusedView() pane.View {
+	v := m.view()
+	v.Focused = true
+	return v
+}
+
+func (m *Model) siteRecord() api.Site {
+	if m.store.Site == nil {
+		return api.Site{}
+	}
+	return m.store.Site.Site
+}
+
+// paletteDialog lists every action, site, unit and finding.
+func (m *Model) paletteDialog() screen.Dialog {
+	var choices []screen.Choice
+	for _, e := range m.o.Keys.Entries() {
+		if e.Palette {
+			choices = append(choices, screen.Choice{Text: e.Binding.Help().Desc, Detail: e.Binding.Help().Key, Why: m.why(e), Do: screen.RunAction{Action: e.Action}})
+		}
+	}
+	for _, s := range m.store.Sites.Data {
+		choices = append(choices, screen.Choice{Text: "site " + s.SiteID, Detail: s.Name, Do: screen.OpenSite{SiteID: s.SiteID}})
+	}
+	if site := m.store.Site; site != nil {
+		for _, a := range site.Assets.Data {
+			choices = append(choices, screen.Choice{Text: "unit " + a.AssetID, Detail: a.Name, Do: screen.TakeInHand{Hand: pane.Hand{AssetID: a.AssetID}}})
+		}
+		for _, f := range site.Findings.Data {
+			choices = append(choices, screen.Choice{
+				Text: "finding " + pane.Family(f.FaultFamily) + " " + f.AssetID, Detail: f.SeverityLabel,
+				Do: screen.TakeInHand{Hand: pane.Hand{AssetID: f.AssetID, FindingID: f.SummaryID}},
+			})
+		}
+	}
+	for _, t := range m.o.Themes {
+		choices = append(choices, screen.Choice{Text: "theme " + t.Name, Detail: t.Title, Do: screen.ShowTheme{Name: t.Name, Keep: true}})
+	}
+	return screen.NewChooser("Palette", "type what you want to do or find", choices, nil)
+}
+
+func (m *Model) themeDialog() screen.Dialog {
+	var choices []screen.Choice
+	for _, t := range m.o.Themes {
+		choices = append(choices, screen.Choice{Text: t.Name, Detail: t.Title, Do: screen.ShowTheme{Name: t.Name, Keep: true}, Seen: screen.ShowTheme{Name: t.Name}})
+	}
+	d := screen.NewChooser("Theme", "", choices, screen.ShowTheme{Name: m.theme.Name})
+	d.Mark(m.theme.Name)
+	return d
+}
+
+func (m *Model) siteDialog() screen.Dialog {
+	var choices []screen.Choice
+	for _, s := range m.store.Sites.Data {
+		choices = append(choices, screen.Choice{Text: s.SiteID, Detail: fmt.Sprintf("%s, %s, %d units", s.Name, pane.Power(s.CapacityKW), s.AssetCount), Do: screen.OpenSite{SiteID: s.SiteID}})
+	}
+	d := screen.NewChooser("Site", "", choices, nil)
+	d.Mark(m.siteRecord().SiteID)
+	return d
+}
+
+func (m *Model) useTheme(t themes.Theme) {
+	m.theme, m.palette, m.dirty = t, terminal.NewPalette(&t, m.o.Profile), true
+}
+
+// detect runs the detector on the unit in hand.
+func (m *Model) detect() tea.Cmd {
+	asset, site := m.hand.AssetID, m.siteRecord()
+	m.say("Looking at "+asset+" …", themes.Dim)
+	return m.run(func(ctx context.Context) tea.Msg {
+		r, err := m.o.Client.Detect(ctx, api.AssetRef{AssetID: asset, SiteID: site.SiteID, CustomerID: site.CustomerID}, 0)
+		if err != nil {
+			return detectMsg{asset: asset, err: err}
+		}
+		found := 0
+		if r.AnomaliesDetected != nil {
+			found = *r.AnomaliesDetected
+		}
+		return detectMsg{asset: asset, found: found}
+	})
+}
+
+// nextFinding takes the active finding after the one in hand.
+func (m *Model) nextFinding() {
+	if m.store.Site == nil {
+		return
+	}
+	var active []api.Finding
+	at := -1
+	for _, f := range m.store.Site.Findings.Data {
+		if !f.Active {
+			continue
+		}
+		if f.SummaryID == m.hand.FindingID {
+			at = len(active)
+		}
+		active = append(active, f)
+	}
+	if len(active) == 0 {
+		m.say("There is no active finding on this site.", themes.Dim)
+		return
+	}
+	f := active[(at+1)%len(active)]
+	m.hand = pane.Hand{AssetID: f.AssetID, FindingID: f.SummaryID}
+}
+
+// copy puts the thing in hand on the clipboard.
+func (m *Model) copy() {
+	text := m.handText()
+	if text == "" {
+		m.say("There is nothing in hand to copy.", themes.Dim)
+		return
+	}
+	if err := m.out.Copy(text); err != nil {
+		m.say("Not copied: "+err.Error(), themes.Warning)
+		return
+	}
+	m.say("Copied: "+text, themes.Dim)
+}
+
+// handText is the thing in hand in a line.
+func (m *Model) handText() string {
+	if m.store.Site != nil {
+		for _, f := range m.store.Site.Findings.Data {
+			if f.SummaryID == m.hand.FindingID {
+				return strings.Join([]string{f.SummaryID, f.AssetID, f.FaultFamily, f.Summary}, " | ")
+			}
+		}
+	}
+	return m.hand.AssetID
+}
+
+// export writes what the focused pane shows as CSV.
+func (m *Model) export() {
+	rows := m.panes[m.focus].Export(m.focusedView())
+	if len(rows) < 2 {
+		m.say("There is nothing to export here yet.", themes.Dim)
+		return
+	}
+	path := filepath.Join(m.o.Exports, csvName(m.focus.String(), m.siteRecord().SiteID, m.siteNow().Format("20060102T150405")))
+	if err := writeCSV(path, rows); err != nil {
+		m.say("Not written: "+err.Error(), themes.Warning)
+		return
+	}
+	m.say(fmt.Sprintf("%d rows are in %s", len(rows)-1, path), themes.Accent)
+}
+
+// writeCSV writes rows; a cell that a spreadsheet would run as a formula gets
+// a quote in front.
+func writeCSV(path string, rows [][]string) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w := csv.NewWriter(f)
+	for _, row := range rows {
+		safe := make([]string, len(row))
+		for i, cell := range row {
+			safe[i] = inert(cell)
+		}
+		if err := w.Write(safe); err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	return w.Error()
+}
+
+func inert(cell string) string {
+	if cell == "" || !strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+		return cell
+	}
+	var n float64
+	if _, err := fmt.Sscanf(cell+"\n", "%g\n", &n); err == nil {
+		return cell
+	}
+	return "'" + cell
+}
+
+// startFilter opens the filter line of the focused pane's list.
+func (m *Model) startFilter() {
+	f, ok := m.panes[m.focus].(interface{ Filter() string })
+	if !ok {
+		m.say("This pane has no list to filter.", themes.Dim)
+		return
+	}
+	field := screen.NewField("/", "part of a name or state", f.Filter())
+	m.filter = &field
+}
+
+// filterKey edits the filter: the list narrows as one types.
+func (m *Model) filterKey(k tea.KeyMsg) tea.Cmd {
+	list := m.panes[m.focus].(interface{ SetFilter(string) })
+	switch a, _, _ := m.o.Keys.Match(k.String(), keymap.Dialog); a {
+	case keymap.Accept:
+		m.filter = nil
+		return nil
+	case keymap.Dismiss:
+		list.SetFilter("")
+		m.filter = nil
+		return nil
+	}
+	m.filter.Key(k)
+	list.SetFilter(m.filter.Value())
+	return nil
+}
+
+func (m *Model) toggleMouse() tea.Cmd {
+	m.mouse = !m.mouse
+	if m.mouse {
+		m.say("The console has the mouse; M gives it back.", themes.Dim)
+		return tea.EnableMouseCellMotion
+	}
+	m.say("The terminal has the mouse, for selecting text; M takes it.", themes.Dim)
+	return tea.DisableMouse
+}
+
+// click answers a mouse event by the layout's own rectangles.
+func (m *Model) click(e tea.MouseMsg) tea.Cmd {
+	if m.typing() {
+		return nil
+	}
+	hit, p := m.layout.At(e.X, e.Y)
+	if hit != layout.OnPane && hit != layout.OnStrip && hit != layout.OnTabs {
+		return nil
+	}
+	switch {
+	case e.Button == tea.MouseButtonWheelUp && hit == layout.OnPane:
+		return m.intend(m.panes[p].Do(keymap.Up, m.focusedView()))
+	case e.Button == tea.MouseButtonWheelDown && hit == layout.OnPane:
+		return m.intend(m.panes[p].Do(keymap.Down, m.focusedView()))
+	case e.Button == tea.MouseButtonLeft && e.Action == tea.MouseActionPress:
+		if hit == layout.OnTabs {
+			p = m.tabAt(e.X)
+		}
+		m.focus = p
+		if hit == layout.OnPane {
+			inside := m.layout.Panes[p].Inset(1)
+			return m.intend(m.panes[p].Click(e.X-inside.X, e.Y-inside.Y, m.focusedView()))
+		}
+	}
+	return nil
+}

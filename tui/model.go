@@ -1,0 +1,272 @@
+// Package tui is the console: one Bubble Tea model over the panes, screens and
+// data of its sub-packages. It knows the service only through backend/client,
+// so that embedded and remote are the same code.
+package tui
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+	"app.sunloop/themes"
+	"app.sunloop/tui/chart"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/layout"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/screen"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+)
+
+// Options of a console.
+type Options struct {
+	Client *client.Client
+	Source string           // what it is connected to: "embedded", or the host
+	Now    func() time.Time // wall clock
+	Keys   keymap.Map
+	Log    *slog.Logger
+	// LogLines answers the newest lines of the console's log.
+	LogLines func() []string
+
+	Theme       themes.Theme   // to start with
+	AutoTheme   bool           // ask the terminal whether it is dark or light
+	Themes      []themes.Theme // to choose from
+	KeepTheme   func(name string) error
+	Profile     terminal.Profile
+	ASCII       bool
+	Pen         chart.Pen
+	Mouse       bool
+	FPS         int                      // frames a second; 0: 20, over SSH 10
+	Exports     string                   // folder for exported files
+	Site        string                   // to open first
+	KeepSession func(token string) error // nil: the session is not kept
+	Bell        bool
+
+	In  *os.File
+	Out *os.File
+}
+
+// Model is the console's one Bubble Tea model.
+type Model struct {
+	o   Options
+	ctx context.Context
+	out *terminal.Output
+	in  *terminal.Input // nil in tests
+
+	store   state.Store
+	panes   [layout.Panes]pane.Pane
+	focus   layout.Pane
+	zoom    bool
+	hand    pane.Hand
+	dialogs []screen.Dialog
+	signIn  *screen.SignInDialog // over everything else
+	filter  *screen.Field        // of the focused pane's list
+
+	palette *terminal.Palette
+	theme   themes.Theme
+	grid    *terminal.Grid
+	layout  layout.Layout
+	size    layout.Size
+	dirty   bool
+	drawn   string // what View returned last
+	tick    int    // id of the running clock
+
+	user    *api.User
+	pending string // first key of a two-key binding
+	quits   time.Time
+	mouse   bool
+	notice  notice
+	alarmed map[string]bool // critical findings that have been announced
+	asked   int             // commands under way
+}
+
+// notice is a line that stands in the breadcrumb for a while.
+type notice struct {
+	text  string
+	role  themes.Role
+	until time.Time
+}
+
+// Messages of the console's own.
+type (
+	clockMsg  struct{ id int }
+	answerMsg struct{ state.Answer }
+	signedMsg struct {
+		answer *api.LoginResponse
+		err    error
+	}
+	setupMsg struct {
+		needed bool
+		err    error
+	}
+	uploadMsg struct {
+		file string
+		ack  *api.UploadAck
+		err  error
+	}
+	detectMsg struct {
+		asset string
+		found int
+		err   error
+	}
+	noticeMsg struct {
+		text string
+		role themes.Role
+	}
+	terminalMsg struct{ terminal.Answers }
+	panicMsg    struct {
+		what  any
+		stack []byte
+	}
+)
+
+// clockPeriod is how often the planner is asked. It is no frame: nothing is
+// drawn unless something changed.
+const clockPeriod = time.Second
+
+// noticeFor is how long a notice stands.
+const noticeFor = 8 * time.Second
+
+// New makes a console. ctx ends all its requests.
+func New(ctx context.Context, o Options, out *terminal.Output, in *terminal.Input) *Model {
+	m := &Model{
+		o: o, ctx: ctx, out: out, in: in, theme: o.Theme, palette: terminal.NewPalette(&o.Theme, o.Profile),
+		grid: terminal.NewGrid(0, 0), mouse: o.Mouse, alarmed: map[string]bool{}, dirty: true,
+	}
+	m.panes = [layout.Panes]pane.Pane{layout.Observe: pane.NewObserve(), layout.Orient: pane.NewOrient(), layout.Decide: pane.NewDecide(), layout.Act: pane.NewAct()}
+	return m
+}
+
+// Init starts the clock and finds out whether there is a session.
+func (m *Model) Init() tea.Cmd {
+	m.store.Planner.Touch(m.o.Now())
+	if m.o.Client.Credential() == "" {
+		return tea.Batch(m.clock(), m.ask(), m.run(func(ctx context.Context) tea.Msg {
+			s, err := m.o.Client.SetupStatus(ctx)
+			if err != nil {
+				return setupMsg{err: err}
+			}
+			return setupMsg{needed: s.NeedsAdmin}
+		}))
+	}
+	return tea.Batch(m.clock(), m.ask(), m.poll())
+}
+
+// ask asks the terminal what it can do; one that does not answer costs nothing
+// but the wait of a command.
+func (m *Model) ask() tea.Cmd {
+	if m.in == nil {
+		return nil
+	}
+	return m.runFor(terminal.QueryWait(terminal.Remote(os.Getenv)), func(ctx context.Context) tea.Msg {
+		a, err := terminal.Query(ctx, m.in, m.out)
+		if err != nil {
+			return noticeMsg{"The terminal cannot be written to: " + err.Error(), themes.Warning}
+		}
+		return terminalMsg{a}
+	})
+}
+
+// clock arms the next tick; only the newest clock counts.
+func (m *Model) clock() tea.Cmd {
+	m.tick++
+	id := m.tick
+	return tea.Tick(clockPeriod, func(time.Time) tea.Msg { return clockMsg{id} })
+}
+
+// Update takes one message. Nothing in it waits.
+func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	now := m.o.Now()
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.size, m.dirty = layout.Size{Columns: msg.Width, Rows: msg.Height}, true
+	case tea.KeyMsg:
+		m.store.Planner.Touch(now)
+		m.dirty = true
+		var cmds []tea.Cmd
+		if m.typing() { // text takes runes as they came
+			return m, m.key(msg)
+		}
+		for _, k := range terminal.SplitRunes(msg) {
+			cmds = append(cmds, m.key(k))
+		}
+		return m, tea.Batch(cmds...)
+	case tea.MouseMsg:
+		m.store.Planner.Touch(now)
+		m.dirty = true
+		return m, m.click(msg)
+	case clockMsg:
+		if msg.id != m.tick {
+			return m, nil
+		}
+		if m.notice.text != "" && now.After(m.notice.until) {
+			m.notice = notice{}
+		}
+		m.dirty = true // ages; a frame in which no cell changed costs no byte
+		return m, tea.Batch(m.clock(), m.poll())
+	case answerMsg:
+		m.asked--
+		return m, m.answer(msg.Answer, now)
+	case setupMsg, signedMsg:
+		m.asked--
+		m.dirty = true
+		return m, m.session(msg)
+	case uploadMsg:
+		m.asked--
+		m.uploaded(msg)
+		return m, m.poll()
+	case detectMsg:
+		m.asked--
+		m.detected(msg)
+		return m, m.poll()
+	case noticeMsg:
+		m.asked--
+		m.say(msg.text, msg.role)
+	case terminalMsg:
+		m.asked--
+		m.out.SetSync(msg.Sync)
+		if !msg.Dark() && m.o.AutoTheme {
+			m.showTheme(themes.Daylight, false)
+		}
+	case panicMsg:
+		m.asked--
+		m.o.Log.Error("a command of the console panicked", "panic", msg.what, "stack", string(msg.stack))
+		m.say("Something went wrong inside the console; the log (g l) has it.", themes.Critical)
+	}
+	return m, nil
+}
+
+// typing says whether keys are text now.
+func (m *Model) typing() bool { return m.signIn != nil || len(m.dialogs) > 0 || m.filter != nil }
+
+// say puts a notice in the breadcrumb.
+func (m *Model) say(text string, role themes.Role) {
+	m.notice = notice{terminal.Printable(text), role, m.o.Now().Add(noticeFor)}
+	m.dirty = true
+}
+
+// siteNow is the service's time in the site's zone.
+func (m *Model) siteNow() time.Time {
+	t := m.store.ServiceNow(m.o.Now())
+	if m.store.Site != nil {
+		return t.In(m.store.Site.Zone)
+	}
+	return t
+}
+
+// view is what panes and dialogs draw from.
+func (m *Model) view() pane.View {
+	v := pane.View{
+		Site: m.store.Site, Now: m.o.Now(), SiteNow: m.siteNow(), Hand: m.hand,
+		Palette: m.palette, ASCII: m.o.ASCII, Pen: m.o.Pen, Keys: m.o.Keys,
+	}
+	if m.user != nil && m.user.RoleID == api.RoleAnalyst {
+		v.WriteWhy = "your role only reads"
+	}
+	return v
+}

@@ -1,0 +1,178 @@
+// Package pane holds the four panes of the console: Observe, Orient, Decide
+// and Act. A pane draws a [View] into a region and keeps nothing but
+// selection, sort order and scroll; what it shows is in state, and what it
+// wants done it answers as an [Intent].
+package pane
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"app.sunloop/themes"
+	"app.sunloop/tui/chart"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+)
+
+// View is all that a pane needs to draw itself.
+type View struct {
+	Site    *state.Site // nil until a site is open
+	Now     time.Time   // wall clock, for ages
+	SiteNow time.Time   // the service's time in the site's zone
+	Hand    Hand
+	Focused bool
+	Palette *terminal.Palette
+	ASCII   bool
+	Pen     chart.Pen
+	Keys    keymap.Map
+	// WriteWhy is why this person may not change things, empty if they may.
+	WriteWhy string
+}
+
+// Hand is the thing in hand: choosing it in one pane turns the others to it.
+type Hand struct {
+	AssetID   string
+	FindingID string
+}
+
+// Intent is what a pane wants done with a key: at most one field is set.
+type Intent struct {
+	Hand    *Hand         // take this in hand
+	Focus   string        // go on in the pane of that name
+	Action  keymap.Action // do this as if its key had been pressed
+	Changed bool          // redraw
+}
+
+// Pane is one of the four.
+type Pane interface {
+	// Draw fills the region, the inside of the pane's frame.
+	Draw(r terminal.Region, v View)
+	// Strip fills a summary of a few lines.
+	Strip(r terminal.Region, v View)
+	// Do answers a key of the list scope.
+	Do(a keymap.Action, v View) Intent
+	// Click answers a click at x, y of the region last drawn.
+	Click(x, y int, v View) Intent
+	// Export is what the pane shows, as rows of CSV with a header.
+	Export(v View) [][]string
+	// Needs are the queries behind the pane.
+	Needs() []state.Need
+}
+
+// style is a role's look.
+func (v View) style(r themes.Role) terminal.Style { return v.Palette.Style(r) }
+
+// put draws text in a role and answers the x after it.
+func (v View) put(r terminal.Region, x, y int, text string, role themes.Role) int {
+	return r.Put(x, y, text, v.style(role))
+}
+
+// putIn draws text within width cells.
+func (v View) putIn(r terminal.Region, x, y, width int, text string, role themes.Role) int {
+	return r.PutIn(x, y, width, text, v.style(role), v.ASCII)
+}
+
+// severity draws the shape and letter of a severity and answers the x after.
+func (v View) severity(r terminal.Region, x, y int, label string) int {
+	a, ok := alarms[label]
+	if !ok {
+		a = alarms["normal"]
+	}
+	shape := a.shape
+	if v.ASCII {
+		shape = a.ascii
+	}
+	s := v.style(severityRole(label))
+	r.PutRune(x, y, shape, s)
+	return r.Put(x+1, y, a.letter, s)
+}
+
+func severityRole(label string) themes.Role {
+	switch label {
+	case "critical":
+		return themes.Critical
+	case "warning":
+		return themes.Warning
+	}
+	return themes.Notice
+}
+
+// heading draws a section's title with a quiet rule behind it.
+func (v View) heading(r terminal.Region, y int, title, right string) {
+	w, _ := r.Size()
+	x := v.put(r, 0, y, title+" ", themes.Title)
+	end := w
+	if right != "" {
+		end = r.PutRight(w, y, right, v.style(themes.Dim)) - 1
+	}
+	if x < end {
+		r.HLine(x, y, end-x, terminal.LinesFor(v.ASCII), v.style(themes.Border))
+	}
+}
+
+// Paragraph draws text wrapped at words and answers the y after it.
+func (v View) Paragraph(r terminal.Region, x, y int, text string, role themes.Role) int {
+	w, h := r.Size()
+	for _, line := range wrap(text, w-x) {
+		if y >= h {
+			break
+		}
+		v.putIn(r, x, y, w-x, line, role)
+		y++
+	}
+	return y
+}
+
+// wrap cuts text into lines of at most width cells, at spaces. A word longer
+// than a line keeps a line to itself, to be truncated where it is drawn.
+func wrap(text string, width int) []string {
+	if width < 1 {
+		return nil
+	}
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case terminal.Width(line)+1+terminal.Width(word) <= width:
+			line += " " + word
+		default:
+			lines, line = append(lines, line), word
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// clock is a time of the site's day.
+func clock(t time.Time, zone *time.Location) string { return t.In(zone).Format("15:04") }
+
+// When is a time in the site's words: the clock today, the date before.
+func When(t, now time.Time, zone *time.Location) string {
+	a, b := t.In(zone), now.In(zone)
+	if a.Year() == b.Year() && a.YearDay() == b.YearDay() {
+		return a.Format("15:04")
+	}
+	if a.Year() == b.Year() {
+		return a.Format("02 Jan 15:04")
+	}
+	return a.Format("02 Jan 2006")
+}
+
+// lasting is how long something has lasted, in the two units that matter.
+func lasting(d time.Duration) string {
+	d = d.Round(time.Minute)
+	minutes, hours := int(d.Minutes()), int(d.Hours())
+	switch {
+	case hours == 0:
+		return fmt.Sprintf("%d min", minutes)
+	case hours < 48:
+		return fmt.Sprintf("%d h %02d min", hours, minutes%60)
+	}
+	return fmt.Sprintf("%d d %d h", hours/24, hours%24)
+}

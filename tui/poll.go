@@ -1,0 +1,206 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/layout"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/screen"
+	"app.sunloop/tui/state"
+)
+
+// requestTimeout is the deadline of one request.
+const requestTimeout = 15 * time.Second
+
+// run is a command that may wait: it has a deadline, ends with the console,
+// and a panic in it becomes a message.
+func (m *Model) run(work func(ctx context.Context) tea.Msg) tea.Cmd {
+	return m.runFor(requestTimeout, work)
+}
+
+func (m *Model) runFor(limit time.Duration, work func(ctx context.Context) tea.Msg) tea.Cmd {
+	m.asked++
+	return func() (msg tea.Msg) {
+		defer func() {
+			if p := recover(); p != nil {
+				msg = panicMsg{p, debug.Stack()}
+			}
+		}()
+		ctx, cancel := context.WithTimeout(m.ctx, limit)
+		defer cancel()
+		return work(ctx)
+	}
+}
+
+// needs are what the screen wants now.
+func (m *Model) needs() []state.Need {
+	needs := []state.Need{{Query: state.QuerySites, Period: time.Minute, Focused: m.store.Sites.At.IsZero()}}
+	if m.store.Site == nil {
+		return needs
+	}
+	needs = append(needs,
+		state.Need{Query: state.QuerySummary, Period: 5 * time.Second, Focused: true}, // vital signs are always seen
+		state.Need{Query: state.QueryAssets, Period: 5 * time.Minute, Focused: true},
+	)
+	for i, p := range m.panes {
+		for _, n := range p.Needs() {
+			n.Focused = layout.Pane(i) == m.focus && len(m.dialogs) == 0
+			n.Hidden = m.layout.Mode == layout.TooSmall
+			needs = append(needs, n)
+		}
+	}
+	if len(m.dialogs) > 0 {
+		if s, ok := m.dialogs[len(m.dialogs)-1].(*screen.Sheet); ok && s.Query() != "" {
+			needs = append(needs, state.Need{Query: s.Query(), Period: 2 * time.Second, Focused: true})
+		}
+	}
+	// Work under way is watched closely.
+	if slices.ContainsFunc(m.store.Site.Uploads.Data, func(u api.Upload) bool { return !u.Ended() }) {
+		needs = append(needs, state.Need{Query: state.QueryUploads, Period: 2 * time.Second, Focused: true})
+	}
+	return strongest(needs)
+}
+
+// strongest keeps, of several wishes for one query, the most frequent.
+func strongest(needs []state.Need) []state.Need {
+	var out []state.Need
+	for _, n := range needs {
+		i := slices.IndexFunc(out, func(o state.Need) bool { return o.Query == n.Query })
+		switch {
+		case i < 0:
+			out = append(out, n)
+		case n.Focused && !out[i].Focused, n.Focused == out[i].Focused && n.Period < out[i].Period:
+			out[i] = n
+		}
+	}
+	return out
+}
+
+// poll sends what is due.
+func (m *Model) poll() tea.Cmd {
+	if m.signIn != nil || m.o.Client.Credential() == "" {
+		return nil
+	}
+	now := m.o.Now()
+	var cmds []tea.Cmd
+	for _, q := range m.store.Planner.Due(now, m.needs()) {
+		r, ok := m.store.Request(q, now)
+		if !ok {
+			m.store.Planner.Succeeded(q)
+			continue
+		}
+		cmds = append(cmds, m.run(func(ctx context.Context) tea.Msg { return answerMsg{r.Run(ctx, m.o.Client)} }))
+	}
+	return tea.Batch(cmds...)
+}
+
+// answer takes an answer of the service in.
+func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
+	wasDown := m.store.Link.Down
+	changed, signedOut := m.store.Apply(a, now)
+	if !changed {
+		return nil
+	}
+	m.dirty = true
+	switch {
+	case signedOut != nil:
+		m.o.Client.SetCredential("")
+		m.askSignIn(sentence(signedOut), false)
+		return nil
+	case m.store.Link.Down && !wasDown:
+		m.o.Log.Warn("the service does not answer", "source", m.o.Source, "error", a.Err)
+	case wasDown && !m.store.Link.Down:
+		m.o.Log.Info("the service answers again", "source", m.o.Source)
+		m.say("The service answers again.", themes.Accent)
+	case a.Err != nil:
+		m.o.Log.Warn("a request failed", "query", a.Request.Query, "error", a.Err)
+	}
+	if a.Request.Query == state.QuerySites && a.Err == nil {
+		return m.chooseFirstSite()
+	}
+	if a.Request.Query == state.QueryFindings && a.Err == nil {
+		m.announce()
+	}
+	return nil
+}
+
+// chooseFirstSite opens a site when none is open: the one asked for, else the
+// first.
+func (m *Model) chooseFirstSite() tea.Cmd {
+	sites := m.store.Sites.Data
+	if m.store.Site != nil {
+		for _, s := range sites { // its particulars may have changed
+			if s.SiteID == m.store.Site.SiteID && s.CustomerID == m.store.Site.CustomerID && s.Timezone == m.store.Site.Timezone {
+				m.store.Site.Site = s
+			}
+		}
+		return nil
+	}
+	if len(sites) == 0 {
+		return nil
+	}
+	i := slices.IndexFunc(sites, func(s api.Site) bool { return s.SiteID == m.o.Site })
+	if i < 0 {
+		if m.o.Site != "" {
+			m.say(fmt.Sprintf("There is no site %q in reach; this is %s.", m.o.Site, sites[0].SiteID), themes.Warning)
+		}
+		i = 0
+	}
+	m.openSite(sites[i])
+	return m.poll()
+}
+
+// openSite puts a site on screen.
+func (m *Model) openSite(s api.Site) {
+	m.store.Open(s)
+	m.hand = pane.Hand{}
+	m.alarmed = map[string]bool{}
+	m.dirty = true
+}
+
+// announce rings for critical findings that are new since the site was opened.
+func (m *Model) announce() {
+	first := len(m.alarmed) == 0
+	for _, f := range m.store.Site.Findings.Data {
+		if !f.Active || f.SeverityLabel != api.SeverityCritical || m.alarmed[f.SummaryID] {
+			continue
+		}
+		m.alarmed[f.SummaryID] = true
+		if first {
+			continue
+		}
+		text := f.AssetID + ": " + f.Summary
+		m.say("New critical: "+text, themes.Critical)
+		if m.o.Bell {
+			if err := m.out.Notify(text, true, true); err != nil {
+				m.o.Log.Warn("ring the bell", "error", err)
+			}
+		}
+	}
+	m.alarmed[""] = true // the first answer has been seen
+}
+
+// sentence is an error in the service's words.
+func sentence(err error) string {
+	var refusal *api.Error
+	if errors.As(err, &refusal) {
+		words := refusal.Message
+		if reason, ok := refusal.Details["reason"].(string); ok {
+			words += ": " + reason
+		}
+		return words + "."
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "The service did not answer in time."
+	}
+	return "The service does not answer: " + err.Error() + "."
+}

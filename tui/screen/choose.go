@@ -1,0 +1,159 @@
+package screen
+
+import (
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/sahilm/fuzzy"
+
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/terminal"
+)
+
+// Choice is one line of a chooser.
+type Choice struct {
+	Text   string // what is searched
+	Detail string // drawn quietly on the right
+	Why    string // why it cannot be chosen now; empty when it can
+	Do     any    // the request it makes
+	Seen   any    // the request made while the line is marked, for previews
+}
+
+// Chooser is a list that narrows as one types: the palette, and the choices of
+// site and theme.
+type Chooser struct {
+	title   string
+	query   Field
+	choices []Choice
+	shown   []Choice
+	at      int
+	cancel  any // the request made when it is dismissed, to undo a preview
+}
+
+// NewChooser makes a chooser; cancel may be nil.
+func NewChooser(title, hint string, choices []Choice, cancel any) *Chooser {
+	return &Chooser{title: title, query: NewField("›", hint, ""), choices: choices, shown: choices, cancel: cancel}
+}
+
+// Mark marks the first choice whose text is given.
+func (c *Chooser) Mark(text string) {
+	for i, choice := range c.shown {
+		if choice.Text == text {
+			c.at = i
+		}
+	}
+}
+
+// Title is the chooser's title.
+func (c *Chooser) Title() string { return c.title }
+
+// Size takes what the choices need.
+func (c *Chooser) Size(w, h int) (int, int) {
+	want := 40
+	for _, choice := range c.choices {
+		want = max(want, terminal.Width(choice.Text)+terminal.Width(choice.Detail)+4)
+	}
+	return min(want, w-8), min(len(c.choices)+3, h-4)
+}
+
+// Draw draws the query and what it finds.
+func (c *Chooser) Draw(r terminal.Region, v pane.View) {
+	w, h := r.Size()
+	if v.ASCII {
+		c.query.Label = ">"
+	}
+	c.query.Draw(r, 0, 2, v, true)
+	if len(c.shown) == 0 {
+		r.PutIn(0, 2, w, "Nothing matches.", v.Palette.Style(themes.Muted), v.ASCII)
+		return
+	}
+	rows := max(h-3, 1)
+	top := max(0, c.at-rows+1)
+	for i := top; i < len(c.shown) && i < top+rows; i++ {
+		y := 2 + i - top
+		choice := c.shown[i]
+		role, detail := themes.Text, choice.Detail
+		if choice.Why != "" {
+			role, detail = themes.Muted, choice.Why
+		}
+		x := r.PutIn(0, y, w, choice.Text, v.Palette.Style(role), v.ASCII)
+		if room := w - x - 2; room > 4 {
+			detail = terminal.Truncate(detail, room, v.ASCII)
+			r.PutRight(w, y, detail, v.Palette.Style(themes.Dim))
+		}
+		if i == c.at {
+			r.Shade(terminal.Rect{Y: y, W: w, H: 1}, v.Palette.Style(themes.Selection))
+		}
+	}
+	keyLine(r, h-1, v, "enter", "choose", "esc", "back")
+}
+
+// Key narrows, moves or chooses.
+func (c *Chooser) Key(k tea.KeyMsg, keys keymap.Map) Result {
+	switch action, _, _ := keys.Match(k.String(), keymap.Dialog); action {
+	case keymap.Dismiss:
+		return Result{Close: true, Do: c.cancel}
+	case keymap.Accept:
+		if c.at >= len(c.shown) || c.shown[c.at].Why != "" {
+			return Result{}
+		}
+		return Result{Close: true, Do: c.shown[c.at].Do}
+	case keymap.NextField:
+		return c.move(1)
+	case keymap.PrevField:
+		return c.move(-1)
+	}
+	if k.Type == tea.KeyPgDown {
+		return c.move(8)
+	}
+	if k.Type == tea.KeyPgUp {
+		return c.move(-8)
+	}
+	before := c.query.Value()
+	c.query.Key(k)
+	if q := c.query.Value(); q != before {
+		c.search(q)
+		return c.move(0)
+	}
+	return Result{}
+}
+
+func (c *Chooser) move(by int) Result {
+	if len(c.shown) == 0 {
+		return Result{}
+	}
+	c.at = min(max(c.at+by, 0), len(c.shown)-1)
+	return Result{Do: c.shown[c.at].Seen}
+}
+
+// search keeps the choices that the query matches, best first.
+func (c *Chooser) search(q string) {
+	c.at = 0
+	if strings.TrimSpace(q) == "" {
+		c.shown = c.choices
+		return
+	}
+	texts := make([]string, len(c.choices))
+	for i, choice := range c.choices {
+		texts[i] = choice.Text + " " + choice.Detail
+	}
+	c.shown = nil
+	for _, m := range fuzzy.Find(q, texts) {
+		c.shown = append(c.shown, c.choices[m.Index])
+	}
+}
+
+// keyLine draws keys and what they do, in pairs.
+func keyLine(r terminal.Region, y int, v pane.View, pairs ...string) {
+	w, _ := r.Size()
+	x := 0
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if x+terminal.Width(pairs[i])+1+terminal.Width(pairs[i+1]) > w {
+			return
+		}
+		x = r.Put(x, y, pairs[i], v.Palette.Style(themes.Key))
+		x = r.Put(x, y, " "+pairs[i+1]+"   ", v.Palette.Style(themes.Dim))
+	}
+}

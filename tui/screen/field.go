@@ -1,0 +1,121 @@
+package screen
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/bubbles/textinput"
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/themes"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/terminal"
+)
+
+// Field is one line of text that a person edits. The cursor does not blink:
+// over a thin line each blink costs a frame.
+type Field struct {
+	Label  string
+	Hint   string // shown while the field is empty
+	Secret bool   // drawn as dots
+	input  textinput.Model
+}
+
+// NewField makes a field with a first value.
+func NewField(label, hint, value string) Field {
+	in := textinput.New()
+	in.CharLimit = 4096
+	in.SetValue(terminal.Printable(value))
+	in.CursorEnd()
+	in.Focus()
+	return Field{Label: label, Hint: hint, input: in}
+}
+
+// NewSecret makes a field whose text is not shown.
+func NewSecret(label string) Field {
+	f := NewField(label, "", "")
+	f.Secret = true
+	return f
+}
+
+// Value is the text without the space around it; a secret's is left as typed.
+func (f *Field) Value() string {
+	if f.Secret {
+		return f.input.Value()
+	}
+	return strings.TrimSpace(f.input.Value())
+}
+
+// Set replaces the text.
+func (f *Field) Set(value string) {
+	f.input.SetValue(terminal.Printable(value))
+	f.input.CursorEnd()
+}
+
+// Key edits the text. Pasted text loses its control characters.
+func (f *Field) Key(k tea.KeyMsg) {
+	if k.Type == tea.KeyRunes {
+		k.Runes = []rune(terminal.Printable(string(k.Runes)))
+	}
+	f.input, _ = f.input.Update(k)
+}
+
+// Draw draws the label and the text in width cells on one line, the text from
+// cell labelWidth on.
+func (f *Field) Draw(r terminal.Region, y, labelWidth int, v pane.View, focused bool) {
+	w, _ := r.Size()
+	role := themes.Dim
+	if focused {
+		role = themes.Accent
+	}
+	r.PutIn(0, y, labelWidth-1, f.Label, v.Palette.Style(role), v.ASCII)
+	box := r.Region(terminal.Rect{X: labelWidth, Y: y, W: w - labelWidth, H: 1})
+	box.Clear(v.Palette.Style(themes.Field))
+	text := []rune(f.input.Value())
+	if f.Secret {
+		dot := '•'
+		if v.ASCII {
+			dot = '*'
+		}
+		text = []rune(strings.Repeat(string(dot), len(text)))
+	}
+	if len(text) == 0 && f.Hint != "" {
+		box.PutIn(1, 0, w-labelWidth-1, f.Hint, v.Palette.Style(themes.Muted), v.ASCII)
+	}
+	// The part around the cursor is shown.
+	room := max(w-labelWidth-2, 1)
+	pos := f.input.Position()
+	from := max(0, pos-room+1)
+	x := 1
+	for i := from; i < len(text) && x <= room; i++ {
+		if i == pos && focused {
+			x = box.Put(x, 0, string(text[i]), v.Palette.Style(themes.Text).With(themes.Reverse))
+			continue
+		}
+		x = box.Put(x, 0, string(text[i]), v.Palette.Style(themes.Text))
+	}
+	if focused && pos >= len(text) {
+		box.Put(x, 0, " ", v.Palette.Style(themes.Text).With(themes.Reverse))
+	}
+}
+
+// form is a column of fields with one focused.
+type form struct {
+	fields []Field
+	at     int
+}
+
+// move changes the focused field.
+func (f *form) move(by int) { f.at = (f.at + by + len(f.fields)) % len(f.fields) }
+
+// draw draws the fields from y on and returns the y after them.
+func (f *form) draw(r terminal.Region, y int, v pane.View) int {
+	label := 0
+	for _, field := range f.fields {
+		label = max(label, terminal.Width(field.Label))
+	}
+	for i := range f.fields {
+		f.fields[i].Draw(r, y, label+2, v, i == f.at)
+		y++
+	}
+	return y
+}

@@ -1,0 +1,259 @@
+package screen
+
+import (
+	"errors"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/terminal"
+)
+
+// step is where a sign-in stands.
+type step uint8
+
+const (
+	askPassword step = iota
+	askFirstAdmin
+	askCode
+	askEnrolment
+	showCodes
+)
+
+// SignInDialog takes a person from name and password through the second factor
+// to a session, and back to the work. It can only be left by signing in or by
+// leaving the console.
+type SignInDialog struct {
+	source string // what is signed in to
+	reason string // why it came up again
+	step   step
+	form   form
+	busy   bool
+	wrong  string
+
+	challenge api.LoginResponse
+	qr        []string
+	codes     []string
+}
+
+// NewSignIn asks for name and password, or for the first administrator.
+func NewSignIn(source, reason string, needsAdmin bool) *SignInDialog {
+	d := &SignInDialog{source: source, reason: reason}
+	d.form.fields = []Field{NewField("User", "", ""), NewSecret("Password")}
+	if needsAdmin {
+		d.step = askFirstAdmin
+		d.form.fields = append(d.form.fields, NewSecret("Password again"))
+	}
+	return d
+}
+
+// Title says what is asked.
+func (d *SignInDialog) Title() string {
+	switch d.step {
+	case askFirstAdmin:
+		return "Create the first administrator"
+	case askCode:
+		return "Second factor"
+	case askEnrolment:
+		return "Set up the second factor"
+	case showCodes:
+		return "Recovery codes"
+	}
+	return "Sign in"
+}
+
+// Size fits a form, or the code to scan.
+func (d *SignInDialog) Size(w, h int) (int, int) {
+	if d.step == askEnrolment {
+		qr := qrWidth(d.qr)
+		if d.beside(w) {
+			return min(qr+44, w), min(max(len(d.qr), 12), h)
+		}
+		return min(max(qr, 56), w), min(len(d.qr)+5, h)
+	}
+	if d.step == showCodes {
+		return 56, 8 + (len(d.codes)+1)/2
+	}
+	return 56, 7 + len(d.form.fields)
+}
+
+// beside says whether words fit beside the code to scan.
+func (d *SignInDialog) beside(screenWidth int) bool { return screenWidth >= qrWidth(d.qr)+4+38 }
+
+// Draw draws the step.
+func (d *SignInDialog) Draw(r terminal.Region, v pane.View) {
+	switch d.step {
+	case askEnrolment:
+		d.drawEnrolment(r, v)
+	case showCodes:
+		d.drawCodes(r, v)
+	default:
+		y := v.Paragraph(r, 0, 0, d.lead(), themes.Dim)
+		y = d.form.draw(r, y+1, v)
+		d.drawOutcome(r, y+1, v)
+	}
+}
+
+func (d *SignInDialog) lead() string {
+	switch {
+	case d.step == askFirstAdmin:
+		return "This data folder has no users yet. Choose a name and a password of at least 12 characters; more users are made with sunloop admin."
+	case d.step == askCode:
+		return "Enter the six digits that your authenticator shows, or a recovery code."
+	case d.reason != "":
+		return d.reason + " Your work comes back after sign-in."
+	}
+	return "Sunloop on " + d.source
+}
+
+// drawOutcome draws what went wrong, or what happens, and the keys.
+func (d *SignInDialog) drawOutcome(r terminal.Region, y int, v pane.View) {
+	switch {
+	case d.busy:
+		y = v.Paragraph(r, 0, y, "Asking the service …", themes.Dim)
+	case d.wrong != "":
+		y = v.Paragraph(r, 0, y, d.wrong, themes.Warning)
+	}
+	_, h := r.Size()
+	keyLine(r, max(y, h-1), v, "enter", "go on", "tab", "next field", "ctrl+c", "leave")
+}
+
+func (d *SignInDialog) drawEnrolment(r terminal.Region, v pane.View) {
+	w, h := r.Size()
+	secret := grouped(secretOf(d.challenge.ProvisioningURI))
+	words := r
+	y := 0
+	if d.qr != nil && qrWidth(d.qr) <= w && len(d.qr) <= h {
+		for i, line := range d.qr {
+			r.Put(0, i, line, ink(v.Palette))
+		}
+		if d.beside(w + 4) {
+			words = r.Region(terminal.Rect{X: qrWidth(d.qr) + 2, W: w - qrWidth(d.qr) - 2, H: h})
+		} else {
+			y = len(d.qr)
+		}
+	} else {
+		y = v.Paragraph(words, 0, y, "The window is too small for the code to scan: enlarge it, or type the secret.", themes.Warning)
+	}
+	if d.beside(w + 4) {
+		y = v.Paragraph(words, 0, y, "Scan the code with an authenticator, or type this secret into it:", themes.Dim) + 1
+	}
+	y = v.Paragraph(words, 0, y, secret, themes.Text)
+	if d.beside(w + 4) {
+		y++
+	}
+	y = d.form.draw(words, y, v)
+	d.drawOutcome(words, y, v)
+}
+
+func (d *SignInDialog) drawCodes(r terminal.Region, v pane.View) {
+	y := v.Paragraph(r, 0, 0, "Each of these signs you in once without the authenticator. They are shown only now: write them down.", themes.Text) + 1
+	for i, c := range d.codes {
+		r.Put(2+i%2*26, y+i/2, c, v.Palette.Style(themes.Accent))
+	}
+	keyLine(r, y+(len(d.codes)+1)/2+1, v, "enter", "I have written them down")
+}
+
+// Key edits, or sends the step.
+func (d *SignInDialog) Key(k tea.KeyMsg, keys keymap.Map) Result {
+	action, _, _ := keys.Match(k.String(), keymap.Dialog)
+	if d.busy {
+		return Result{}
+	}
+	switch {
+	case d.step == showCodes:
+		if action == keymap.Accept {
+			return Result{Close: true, Do: SignedIn{}}
+		}
+	case action == keymap.Accept:
+		return d.accept()
+	case action == keymap.NextField:
+		d.form.move(1)
+	case action == keymap.PrevField:
+		d.form.move(-1)
+	case action == keymap.Dismiss:
+		if d.step == askCode || d.step == askEnrolment {
+			*d = *NewSignIn(d.source, d.reason, false)
+		}
+	default:
+		d.wrong = ""
+		d.form.fields[d.form.at].Key(k)
+	}
+	return Result{}
+}
+
+// accept goes to the next empty field, or sends.
+func (d *SignInDialog) accept() Result {
+	for i := range d.form.fields {
+		if d.form.fields[i].Value() == "" {
+			d.form.at = i
+			return Result{}
+		}
+	}
+	f := d.form.fields
+	if d.step == askFirstAdmin && f[1].Value() != f[2].Value() {
+		d.wrong = "The two passwords differ."
+		f[1].Set("")
+		f[2].Set("")
+		d.form.at = 1
+		return Result{}
+	}
+	d.busy, d.wrong = true, ""
+	if d.step == askCode || d.step == askEnrolment {
+		code := strings.ReplaceAll(f[0].Value(), " ", "")
+		return Result{Do: Verify{MFAToken: d.challenge.MFAToken, Code: code}}
+	}
+	return Result{Do: SignIn{Username: f[0].Value(), Password: f[1].Value(), Setup: d.step == askFirstAdmin}}
+}
+
+// Answer takes the service's answer in: done says that a session began.
+func (d *SignInDialog) Answer(r *api.LoginResponse, err error) (done bool) {
+	d.busy = false
+	if err != nil {
+		d.fail(err)
+		return false
+	}
+	switch {
+	case r.Token != "" && len(r.RecoveryCodes) > 0:
+		d.step, d.codes = showCodes, r.RecoveryCodes
+	case r.Token != "":
+		return true
+	case r.MFAEnrollment:
+		d.step, d.challenge, d.qr = askEnrolment, *r, qrLines(r.ProvisioningURI)
+		d.form = form{fields: []Field{NewField("Code", "six digits", "")}}
+	case r.MFARequired:
+		d.step, d.challenge = askCode, *r
+		d.form = form{fields: []Field{NewField("Code", "six digits", "")}}
+	}
+	return false
+}
+
+// fail shows a refusal in the service's words, and starts over where the step
+// cannot be tried again.
+func (d *SignInDialog) fail(err error) {
+	words := "The service does not answer: " + err.Error() + "."
+	var refusal *api.Error
+	if errors.As(err, &refusal) {
+		words = refusal.Message + "."
+		if reason, ok := refusal.Details["reason"].(string); ok {
+			words = refusal.Message + ": " + terminal.Printable(reason) + "."
+		}
+	}
+	if errors.Is(err, api.ErrMFATokenExpired) {
+		*d = *NewSignIn(d.source, d.reason, false)
+		words += " Sign in again."
+	}
+	d.wrong = words
+	last := len(d.form.fields) - 1
+	for i := range d.form.fields {
+		if d.form.fields[i].Secret || d.step == askCode || d.step == askEnrolment {
+			d.form.fields[i].Set("")
+			last = min(last, i)
+		}
+	}
+	d.form.at = last
+}

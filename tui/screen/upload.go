@@ -1,0 +1,130 @@
+package screen
+
+import (
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/terminal"
+)
+
+// UploadDialog asks for a file and for what the file may not say: the site,
+// its zone and its capacity. A path pasted or dropped on the terminal lands in
+// the first field.
+type UploadDialog struct {
+	form     form
+	customer string
+	wrong    string
+}
+
+// Fields of the form, in order.
+const (
+	fieldFile = iota
+	fieldSite
+	fieldZone
+	fieldCapacity
+	fieldPlace
+)
+
+// NewUpload starts with what is known of the site on screen.
+func NewUpload(site api.Site) *UploadDialog {
+	capacity, place := "", site.Location
+	if site.CapacityKW > 0 {
+		capacity = strconv.FormatFloat(site.CapacityKW, 'f', -1, 64)
+	}
+	if place == "" && site.Latitude != nil && site.Longitude != nil {
+		place = strconv.FormatFloat(*site.Latitude, 'f', 4, 64) + "," + strconv.FormatFloat(*site.Longitude, 'f', 4, 64)
+	}
+	return &UploadDialog{customer: site.CustomerID, form: form{fields: []Field{
+		NewField("File", "type, paste or drop the path of a CSV file", ""),
+		NewField("Site", "a new or an existing site's id", site.SiteID),
+		NewField("Time zone", "of times without one, as in Europe/Berlin", site.Timezone),
+		NewField("Capacity kW", "AC, of the whole site", capacity),
+		NewField("Place", "latitude,longitude", place),
+	}}}
+}
+
+// Title names the form.
+func (d *UploadDialog) Title() string { return "Import a file" }
+
+// Size fits the form.
+func (d *UploadDialog) Size(w, _ int) (int, int) { return min(76, w-4), len(d.form.fields) + 8 }
+
+// Draw draws the form.
+func (d *UploadDialog) Draw(r terminal.Region, v pane.View) {
+	_, h := r.Size()
+	y := v.Paragraph(r, 0, 0, "Any portal's, logger's or meter's CSV as it was exported. What was inferred is shown with the upload (g u).", themes.Dim)
+	y = d.form.draw(r, y+1, v)
+	if d.wrong != "" {
+		v.Paragraph(r, 0, y+1, d.wrong, themes.Warning)
+	}
+	keyLine(r, h-1, v, "enter", "import", "tab", "next field", "esc", "back")
+}
+
+// Key edits or sends.
+func (d *UploadDialog) Key(k tea.KeyMsg, keys keymap.Map) Result {
+	switch action, _, _ := keys.Match(k.String(), keymap.Dialog); action {
+	case keymap.Dismiss:
+		return Result{Close: true}
+	case keymap.NextField:
+		d.form.move(1)
+	case keymap.PrevField:
+		d.form.move(-1)
+	case keymap.Accept:
+		return d.accept()
+	default:
+		d.wrong = ""
+		d.form.fields[d.form.at].Key(k)
+	}
+	return Result{}
+}
+
+func (d *UploadDialog) accept() Result {
+	f := d.form.fields
+	refuse := func(field int, words string) Result {
+		d.form.at, d.wrong = field, words
+		return Result{}
+	}
+	path := dropped(f[fieldFile].Value())
+	if path == "" {
+		return refuse(fieldFile, "Which file? Type, paste or drop its path.")
+	}
+	if f[fieldSite].Value() == "" {
+		return refuse(fieldSite, "Which site do the data belong to?")
+	}
+	var capacity float64
+	if text := strings.ReplaceAll(f[fieldCapacity].Value(), ",", "."); text != "" {
+		var err error
+		if capacity, err = strconv.ParseFloat(text, 64); err != nil || capacity <= 0 {
+			return refuse(fieldCapacity, "The capacity is a number of kW above zero, or nothing.")
+		}
+	}
+	return Result{Close: true, Do: StartUpload{
+		Path: path, SiteID: f[fieldSite].Value(), CustomerID: d.customer, Timezone: f[fieldZone].Value(),
+		CapacityKW: capacity, Location: f[fieldPlace].Value(),
+	}}
+}
+
+// dropped reads a path as terminals paste a dropped file: quoted, with escaped
+// spaces, or as a file URL.
+func dropped(s string) string {
+	s = strings.TrimSpace(s)
+	if n := len(s); n >= 2 && (s[0] == '\'' || s[0] == '"') && s[n-1] == s[0] {
+		s = s[1 : n-1]
+	}
+	if u, err := url.Parse(s); err == nil && u.Scheme == "file" {
+		s = u.Path
+	}
+	s = strings.ReplaceAll(s, `\ `, " ")
+	if s == "" {
+		return ""
+	}
+	return filepath.Clean(s)
+}

@@ -1,0 +1,171 @@
+package state
+
+import (
+	"cmp"
+	"hash/fnv"
+	"slices"
+	"time"
+)
+
+// Query names one thing that is asked of the service for the site on screen.
+type Query string
+
+// Need is a wish of the screen: this query, this often.
+type Need struct {
+	Query   Query
+	Period  time.Duration
+	Focused bool // of the pane that has the keys; others are asked less often
+	Hidden  bool // not on screen: not asked at all
+}
+
+// The planner's rules.
+const (
+	requestsPerMinute = 60
+	unfocusedFactor   = 3
+	idleFactor        = 5
+	idleAfter         = 10 * time.Minute
+	firstBackoff      = 2 * time.Second
+	longestBackoff    = time.Minute
+)
+
+// Planner decides which queries to send: none twice at once, at most 60 in any
+// minute, less often when unfocused or idle, later after failures and never
+// before a Retry-After has passed. It is pure: the caller sends, and reports.
+// The zero Planner is ready to use.
+type Planner struct {
+	Budget   int // requests a minute; 0 means 60
+	queries  map[Query]*plan
+	sent     []time.Time // of the last minute
+	blocked  time.Time   // no request before, by Retry-After
+	lastUsed time.Time   // last key of the person at the console
+}
+
+type plan struct {
+	flying   bool
+	asked    time.Time
+	failures int
+	retry    time.Time
+}
+
+// Touch says that a person did something, so that idle polling ends.
+func (p *Planner) Touch(now time.Time) { p.lastUsed = now }
+
+// Forget makes a query due at once, as when the person asks for fresh data.
+func (p *Planner) Forget(queries ...Query) {
+	for _, q := range queries {
+		if pl := p.queries[q]; pl != nil {
+			pl.asked, pl.retry, pl.failures = time.Time{}, time.Time{}, 0
+		}
+	}
+}
+
+// Reset forgets everything, as when another site comes on screen. Answers
+// still under way must be dropped by the caller.
+func (p *Planner) Reset() { p.queries = nil }
+
+// Due are the queries to send now, most overdue first; each counts as sent.
+func (p *Planner) Due(now time.Time, needs []Need) []Query {
+	if now.Before(p.blocked) {
+		return nil
+	}
+	type candidate struct {
+		query   Query
+		overdue time.Duration
+		focused bool
+	}
+	var due []candidate
+	for _, n := range needs {
+		if n.Hidden {
+			continue
+		}
+		pl := p.plan(n.Query)
+		if pl.flying || now.Before(pl.retry) {
+			continue
+		}
+		if late := now.Sub(pl.asked.Add(p.period(now, n))); late >= 0 {
+			due = append(due, candidate{n.Query, late, n.Focused})
+		}
+	}
+	slices.SortStableFunc(due, func(a, b candidate) int {
+		if a.focused != b.focused {
+			if a.focused {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(b.overdue, a.overdue)
+	})
+	var out []Query
+	for _, c := range due {
+		if !p.spend(now) {
+			break
+		}
+		pl := p.plan(c.query)
+		pl.flying, pl.asked = true, now
+		out = append(out, c.query)
+	}
+	return out
+}
+
+// period is how long a need rests between two requests.
+func (p *Planner) period(now time.Time, n Need) time.Duration {
+	d := n.Period
+	if !n.Focused {
+		d *= unfocusedFactor
+	}
+	if !p.lastUsed.IsZero() && now.Sub(p.lastUsed) > idleAfter {
+		d *= idleFactor
+	}
+	return d
+}
+
+// spend takes one request out of the minute's budget.
+func (p *Planner) spend(now time.Time) bool {
+	p.sent = slices.DeleteFunc(p.sent, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
+	budget := p.Budget
+	if budget <= 0 {
+		budget = requestsPerMinute
+	}
+	if len(p.sent) >= budget {
+		return false
+	}
+	p.sent = append(p.sent, now)
+	return true
+}
+
+// Succeeded reports an answer.
+func (p *Planner) Succeeded(q Query) {
+	pl := p.plan(q)
+	pl.flying, pl.failures, pl.retry = false, 0, time.Time{}
+}
+
+// Failed reports a failure and answers when the query is tried again.
+// retryAfter is the service's own wish and holds for every query.
+func (p *Planner) Failed(q Query, now time.Time, retryAfter time.Duration) time.Time {
+	pl := p.plan(q)
+	pl.flying = false
+	wait := min(firstBackoff<<min(pl.failures, 10), longestBackoff)
+	pl.failures++
+	// A little different for each query, so that they do not return together.
+	h := fnv.New32a()
+	h.Write([]byte(q))
+	wait += wait * time.Duration(h.Sum32()%16) / 64
+	pl.retry = now.Add(wait)
+	if retryAfter > 0 {
+		p.blocked = now.Add(retryAfter)
+		if pl.retry.Before(p.blocked) {
+			pl.retry = p.blocked
+		}
+	}
+	return pl.retry
+}
+
+func (p *Planner) plan(q Query) *plan {
+	if p.queries == nil {
+		p.queries = map[Query]*plan{}
+	}
+	if p.queries[q] == nil {
+		p.queries[q] = &plan{}
+	}
+	return p.queries[q]
+}

@@ -1,0 +1,178 @@
+package state
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var start = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
+func TestPlannerAsksOnceThenRests(t *testing.T) {
+	var p Planner
+	needs := []Need{{Query: "day", Period: 5 * time.Second, Focused: true}}
+	if got := p.Due(start, needs); !slices.Equal(got, []Query{"day"}) {
+		t.Fatalf("first: %v", got)
+	}
+	if got := p.Due(start.Add(time.Hour), needs); got != nil {
+		t.Fatalf("while the answer is under way: %v", got)
+	}
+	p.Succeeded("day")
+	for _, tt := range []struct {
+		after time.Duration
+		want  int
+	}{{4 * time.Second, 0}, {5 * time.Second, 1}} {
+		q := p
+		if got := len(q.Due(start.Add(tt.after), needs)); got != tt.want {
+			t.Errorf("after %v: %d queries, want %d", tt.after, got, tt.want)
+		}
+	}
+}
+
+func TestPlannerSlowsDown(t *testing.T) {
+	tests := []struct {
+		name string
+		need Need
+		idle time.Duration
+		want time.Duration // the shortest rest after which it asks again
+	}{
+		{"focused", Need{Query: "q", Period: 10 * time.Second, Focused: true}, 0, 10 * time.Second},
+		{"unfocused", Need{Query: "q", Period: 10 * time.Second}, 0, 30 * time.Second},
+		{"idle", Need{Query: "q", Period: 10 * time.Second, Focused: true}, time.Hour, 50 * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var p Planner
+			p.Touch(start.Add(-tt.idle))
+			p.Due(start, []Need{tt.need})
+			p.Succeeded("q")
+			for after := time.Duration(0); ; after += time.Second {
+				if len(p.Due(start.Add(after), []Need{tt.need})) == 1 {
+					if after != tt.want {
+						t.Errorf("asked again after %v, want %v", after, tt.want)
+					}
+					return
+				}
+			}
+		})
+	}
+	var p Planner
+	if got := p.Due(start, []Need{{Query: "q", Hidden: true}}); got != nil {
+		t.Errorf("hidden need was asked: %v", got)
+	}
+}
+
+func TestPlannerBacksOff(t *testing.T) {
+	var p Planner
+	need := []Need{{Query: "q", Period: time.Second, Focused: true}}
+	now, last := start, time.Duration(0)
+	for range 10 {
+		if len(p.Due(now, need)) != 1 {
+			t.Fatalf("not asked at %v", now)
+		}
+		next := p.Failed("q", now, 0)
+		wait := next.Sub(now)
+		if wait < last {
+			t.Errorf("waits %v after %v", wait, last)
+		}
+		if got := p.Due(next.Add(-time.Millisecond), need); got != nil {
+			t.Errorf("asked before its time")
+		}
+		now, last = next, wait
+	}
+	if last < longestBackoff || last > longestBackoff*5/4 {
+		t.Errorf("longest wait %v", last)
+	}
+}
+
+func TestPlannerObeysRetryAfterForAll(t *testing.T) {
+	var p Planner
+	needs := []Need{{Query: "a", Period: time.Second, Focused: true}, {Query: "b", Period: time.Second, Focused: true}}
+	p.Due(start, needs)
+	p.Succeeded("b")
+	p.Failed("a", start, 20*time.Second)
+	if got := p.Due(start.Add(19*time.Second), needs); got != nil {
+		t.Errorf("asked %v before Retry-After passed", got)
+	}
+	if got := p.Due(start.Add(20*time.Second), needs); len(got) != 2 {
+		t.Errorf("asked %v once it passed, want both", got)
+	}
+}
+
+// Whatever the needs, no minute sees more requests than the budget, and no
+// query is under way twice.
+func TestPlannerKeepsItsBudget(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var p Planner
+		needs := make([]Need, rapid.IntRange(1, 100).Draw(t, "needs"))
+		for i := range needs {
+			needs[i] = Need{Query: Query(rune('a' + i)), Period: time.Duration(rapid.IntRange(1, 30).Draw(t, "period")) * time.Second, Focused: rapid.Bool().Draw(t, "focused")}
+		}
+		var sent []time.Time
+		flying := map[Query]bool{}
+		now := start
+		for range rapid.IntRange(1, 200).Draw(t, "steps") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)
+			for _, q := range p.Due(now, needs) {
+				if flying[q] {
+					t.Fatalf("%s is under way twice", q)
+				}
+				flying[q] = true
+				sent = append(sent, now)
+			}
+			for q := range flying {
+				if rapid.Bool().Draw(t, "answered") {
+					delete(flying, q)
+					p.Succeeded(q)
+				}
+			}
+		}
+		for i, at := range sent {
+			n := 0
+			for _, other := range sent[i:] {
+				if other.Sub(at) < time.Minute {
+					n++
+				}
+			}
+			if n > requestsPerMinute {
+				t.Fatalf("%d requests in a minute", n)
+			}
+		}
+	})
+}
+
+func TestFace(t *testing.T) {
+	boom := errors.New("boom")
+	tests := []struct {
+		name  string
+		value Value[int]
+		empty bool
+		want  Face
+	}{
+		{"zero", Value[int]{}, true, Loading},
+		{"never came", Value[int]{Err: boom}, true, Failed},
+		{"fresh", Value[int]{At: start}, false, Live},
+		{"fresh and empty", Value[int]{At: start}, true, Empty},
+		{"fresh, last try failed", Value[int]{At: start, Err: boom}, false, Live},
+		{"old", Value[int]{At: start.Add(-time.Minute), Err: boom}, false, Stale},
+	}
+	for _, tt := range tests {
+		if got := tt.value.Face(start.Add(time.Second), 30*time.Second, tt.empty); got != tt.want {
+			t.Errorf("%s: face %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestAge(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Hour: "now", 4 * time.Second: "now", 5 * time.Second: "5 s", 59 * time.Second: "55 s", time.Minute: "1 min",
+		3599 * time.Second: "59 min", time.Hour: "1 h", 47 * time.Hour: "47 h", 49 * time.Hour: "2 d",
+	} {
+		if got := Age(d); got != want {
+			t.Errorf("Age(%v) = %q, want %q", d, got, want)
+		}
+	}
+}

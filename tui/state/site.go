@@ -1,0 +1,268 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+)
+
+// The queries of a site. Each fills one field of [Site].
+const (
+	QuerySites      Query = "sites"
+	QueryAssets     Query = "assets"
+	QueryDay        Query = "day"
+	QuerySummary    Query = "summary"
+	QueryForecast   Query = "forecast"
+	QueryIssued     Query = "issued"
+	QueryFindings   Query = "findings"
+	QueryModels     Query = "models"
+	QueryUploads    Query = "uploads"
+	QueryActivities Query = "activities"
+)
+
+// Site is all that the console holds of the site on screen.
+type Site struct {
+	api.Site
+	Zone       *time.Location
+	Assets     Value[[]api.Asset]
+	Day        Value[Day]
+	Summary    Value[api.SiteSummary]
+	Forecast   Value[api.GeneratedForecast]
+	Issued     Value[[]api.StoredForecast] // newest first
+	Findings   Value[[]api.Finding]
+	Models     Value[[]api.Model]
+	Uploads    Value[[]api.Upload]
+	Activities Value[[]api.Activity]
+}
+
+// Store is the console's data: the sites in reach and the one on screen. It
+// belongs to the goroutine that runs Update; requests run elsewhere on what
+// [Store.Request] copied.
+type Store struct {
+	Sites   Value[[]api.Site]
+	Site    *Site
+	Planner Planner
+
+	// Link is how the last request went.
+	Link Link
+
+	generation int // rises with each change of site, so that late answers are dropped
+	dayFull    time.Time
+}
+
+// Link is the state of the connection to the service.
+type Link struct {
+	Latency     time.Duration
+	Down        bool
+	Since       time.Time // when it went down
+	Limited     time.Time // until when the service asked for patience
+	serviceTime time.Time // the service's own clock, as the newest summary told it
+	heardAt     time.Time
+}
+
+// Request is a query on its way: it holds copies of all that it needs.
+type Request struct {
+	Query      Query
+	generation int
+	site       api.Site
+	zone       *time.Location
+	from       time.Time // day: first record wanted
+	now        time.Time // the service's time
+}
+
+// Answer is what a request brought back.
+type Answer struct {
+	Request Request
+	Value   any
+	Err     error
+	Took    time.Duration
+}
+
+// Open puts a site on screen and forgets the data of the former one.
+func (s *Store) Open(site api.Site) {
+	zone, err := time.LoadLocation(site.Timezone)
+	if err != nil {
+		zone = time.UTC
+	}
+	s.Site = &Site{Site: site, Zone: zone}
+	s.generation++
+	s.dayFull = time.Time{}
+	s.Planner.Reset()
+}
+
+// ServiceNow is the service's time at the wall time now: a simulated plant's
+// clock may run apart from ours. Between answers it advances with the wall.
+func (s *Store) ServiceNow(now time.Time) time.Time {
+	if s.Link.heardAt.IsZero() {
+		return now
+	}
+	return s.Link.serviceTime.Add(now.Sub(s.Link.heardAt))
+}
+
+// Request prepares a query; ok is false when it makes no sense without a site.
+func (s *Store) Request(q Query, now time.Time) (r Request, ok bool) {
+	r = Request{Query: q, generation: s.generation, now: s.ServiceNow(now)}
+	if q == QuerySites {
+		return r, true
+	}
+	if s.Site == nil {
+		return r, false
+	}
+	r.site, r.zone = s.Site.Site, s.Site.Zone
+	if q == QueryDay {
+		day := s.Site.Day.Data
+		r.from = midnight(r.now, r.zone)
+		// Mostly only what is new is asked for; now and then the whole day, for
+		// rows that came late.
+		if last := day.Last(); day.Start.Equal(r.from) && !last.IsZero() && now.Sub(s.dayFull) < 10*time.Minute {
+			r.from = last.Add(-time.Hour)
+			if r.from.Before(day.Start) {
+				r.from = day.Start
+			}
+		} else {
+			s.dayFull = now
+		}
+	}
+	return r, true
+}
+
+// Run sends the request. It may be called on any goroutine.
+func (r Request) Run(ctx context.Context, c *client.Client) Answer {
+	var reply client.Reply
+	v, err := r.ask(client.Observe(ctx, &reply), c)
+	return Answer{Request: r, Value: v, Err: err, Took: reply.Took}
+}
+
+func (r Request) ask(ctx context.Context, c *client.Client) (any, error) {
+	list := api.ListQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Page: api.Page{Limit: api.MaxLimit}}
+	switch r.Query {
+	case QuerySites:
+		v, err := c.Sites(ctx, api.ListQuery{Page: api.Page{Limit: api.MaxLimit}})
+		return part(v, err, func(v *api.SitesResponse) []api.Site { return v.Sites })
+	case QueryAssets:
+		v, err := c.Assets(ctx, list)
+		return part(v, err, func(v *api.AssetsResponse) []api.Asset { return v.Assets })
+	case QueryDay:
+		v, err := c.SiteRecords(ctx, api.RecordsQuery{SiteID: r.site.SiteID, Start: api.At(r.from), End: api.At(nextMidnight(r.now, r.zone))})
+		return part(v, err, func(v *api.SiteRecordsResponse) map[string][]api.Record { return v.Records })
+	case QuerySummary:
+		v, err := c.SiteSummary(ctx, r.site.SiteID)
+		return part(v, err, func(v *api.SiteSummaryResponse) api.SiteSummary { return v.Summary })
+	case QueryForecast:
+		v, err := c.Forecast(ctx, api.ForecastQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, HorizonHours: 168})
+		return part(v, err, func(v *api.GeneratedForecast) api.GeneratedForecast { return *v })
+	case QueryIssued:
+		list.Limit = 6
+		v, err := c.StoredForecasts(ctx, list)
+		return part(v, err, func(v *api.StoredForecastsResponse) []api.StoredForecast { return v.ForecastResults })
+	case QueryFindings:
+		v, err := c.Findings(ctx, list)
+		return part(v, err, func(v *api.FindingsResponse) []api.Finding { return v.MLEnhancedActivities })
+	case QueryModels:
+		v, err := c.Models(ctx, list)
+		return part(v, err, func(v *api.ModelsResponse) []api.Model { return v.ModelMetrics })
+	case QueryUploads:
+		list.Limit = 50
+		v, err := c.Uploads(ctx, list)
+		return part(v, err, func(v *api.UploadsResponse) []api.Upload { return v.Uploads })
+	case QueryActivities:
+		v, err := c.Activities(ctx, list)
+		return part(v, err, func(v *api.ActivitiesResponse) []api.Activity { return v.Activities })
+	}
+	return nil, fmt.Errorf("there is no query %q", r.Query)
+}
+
+// part takes out of an answer what is kept. That there is nothing yet is an
+// answer too, not a failure.
+func part[R, V any](answer *R, err error, take func(*R) V) (any, error) {
+	var none V
+	for _, nothing := range []error{api.ErrNoModel, api.ErrNoForecastResult, api.ErrNoSummaries} {
+		if errors.Is(err, nothing) {
+			return none, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return cleaned(take(answer)), nil
+}
+
+// Apply takes an answer in and says whether anything on screen may change.
+// An answer for a former site is dropped. The error is the answer's, when the
+// session behind it has ended.
+func (s *Store) Apply(a Answer, now time.Time) (changed bool, signedOut error) {
+	if a.Request.generation != s.generation {
+		return false, nil
+	}
+	if a.Err != nil {
+		return true, s.fail(a, now)
+	}
+	s.Planner.Succeeded(a.Request.Query)
+	s.Link.Latency, s.Link.Down = a.Took, false
+	switch v := a.Value.(type) {
+	case []api.Site:
+		s.Sites.Good(v, now)
+	case []api.Asset:
+		s.Site.Assets.Good(v, now)
+	case map[string][]api.Record:
+		day := s.Site.Day.Data
+		if start := midnight(a.Request.now, a.Request.zone); !day.Start.Equal(start) {
+			day = Day{Start: start, End: nextMidnight(a.Request.now, a.Request.zone)}
+		}
+		s.Site.Day.Good(day.With(v), now)
+	case api.SiteSummary:
+		s.Site.Summary.Good(v, now)
+		if !v.ServiceTime.IsZero() {
+			s.Link.serviceTime, s.Link.heardAt = v.ServiceTime.Time, now
+		}
+	case api.GeneratedForecast:
+		s.Site.Forecast.Good(v, now)
+	case []api.StoredForecast:
+		s.Site.Issued.Good(v, now)
+	case []api.Finding:
+		s.Site.Findings.Good(v, now)
+	case []api.Model:
+		s.Site.Models.Good(v, now)
+	case []api.Upload:
+		s.Site.Uploads.Good(v, now)
+	case []api.Activity:
+		s.Site.Activities.Good(v, now)
+	}
+	return true, nil
+}
+
+// fail records a failure where it belongs.
+func (s *Store) fail(a Answer, now time.Time) (signedOut error) {
+	var refusal *api.Error
+	var wait time.Duration
+	if errors.As(a.Err, &refusal) {
+		wait = time.Duration(refusal.RetryAfter) * time.Second
+		if wait > 0 {
+			s.Link.Limited = now.Add(wait)
+		}
+		if refusal.Status == 401 {
+			signedOut = a.Err
+		}
+	} else if !s.Link.Down {
+		s.Link.Down, s.Link.Since = true, now
+	}
+	next := s.Planner.Failed(a.Request.Query, now, wait)
+	if a.Request.Query == QuerySites {
+		s.Sites.Bad(a.Err, now, next)
+		return signedOut
+	}
+	for q, bad := range map[Query]func(error, time.Time, time.Time){
+		QueryAssets: s.Site.Assets.Bad, QueryDay: s.Site.Day.Bad, QuerySummary: s.Site.Summary.Bad,
+		QueryForecast: s.Site.Forecast.Bad, QueryIssued: s.Site.Issued.Bad, QueryFindings: s.Site.Findings.Bad,
+		QueryModels: s.Site.Models.Bad, QueryUploads: s.Site.Uploads.Bad, QueryActivities: s.Site.Activities.Bad,
+	} {
+		if q == a.Request.Query {
+			bad(a.Err, now, next)
+		}
+	}
+	return signedOut
+}

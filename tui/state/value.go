@@ -1,0 +1,75 @@
+package state
+
+import (
+	"fmt"
+	"time"
+)
+
+// Value is an answer of the service as the console holds it: the last good
+// one, with its age, and what went wrong since. The zero Value is loading.
+type Value[T any] struct {
+	Data        T
+	At          time.Time // when the last good answer came
+	Err         error     // of the last try, nil after a good one
+	FailedSince time.Time // first failure since the last good answer
+	NextTry     time.Time
+}
+
+// Face is how a pane shows a value.
+type Face uint8
+
+// The five faces. Empty is a live value with nothing in it.
+const (
+	Loading Face = iota
+	Empty
+	Live
+	Stale
+	Failed
+)
+
+// Face is the value's face now: stale once it is older than staleAfter, failed
+// when no answer ever came and the last try went wrong.
+func (v Value[T]) Face(now time.Time, staleAfter time.Duration, empty bool) Face {
+	switch {
+	case v.At.IsZero() && v.Err != nil:
+		return Failed
+	case v.At.IsZero():
+		return Loading
+	case now.Sub(v.At) > staleAfter:
+		return Stale
+	case empty:
+		return Empty
+	}
+	return Live
+}
+
+// Good stores an answer.
+func (v *Value[T]) Good(data T, now time.Time) {
+	v.Data, v.At, v.Err, v.FailedSince, v.NextTry = data, now, nil, time.Time{}, time.Time{}
+}
+
+// Bad stores a failure; the last good answer stays.
+func (v *Value[T]) Bad(err error, now, next time.Time) {
+	if v.Err == nil {
+		v.FailedSince = now
+	}
+	v.Err, v.NextTry = err, next
+}
+
+// Age is in words as coarse as a person needs, so that an idle screen changes
+// seldom: steps of 5 s in the first minute, then minutes, hours and days.
+func Age(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "now"
+	case d < 5*time.Second:
+		return "now"
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds())/5*5)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d d", int(d.Hours())/24)
+}
