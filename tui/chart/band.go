@@ -1,0 +1,124 @@
+package chart
+
+import (
+	"math"
+
+	"app.sunloop/themes"
+	"app.sunloop/tui/terminal"
+)
+
+// lowerBlocks fill a cell from the bottom by eighths.
+var lowerBlocks = [9]rune{' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'}
+
+// band fills between the two limits. With colours the ground of whole cells carries it and block characters its edges, to an
+// eighth of a cell; without, a shade does, or tildes at both edges.
+func (d *Day) band(plot terminal.Region, axis days, values scale) {
+	if d.Band == nil {
+		return
+	}
+	w, h := plot.Size()
+	d.cover = d.cover[:0]
+	walk := bandWalk{band: d.Band}
+	for x := range w {
+		low, high, ok := walk.at(axis.at((float64(x) + 0.5) / float64(w)))
+		s := span{}
+		if ok {
+			eighths := float64(8 * h)
+			s.low = min(max(int(math.Round(values.place(low)*eighths)), 0), 8*h)
+			s.high = min(max(int(math.Round(values.place(high)*eighths)), 0), 8*h)
+		}
+		d.cover = append(d.cover, s)
+	}
+	for x, s := range d.cover {
+		if s.high <= s.low {
+			continue
+		}
+		for y := range h {
+			cell := span{low: max(s.low-8*(h-1-y), 0), high: min(s.high-8*(h-1-y), 8)}
+			if cell.high <= cell.low {
+				continue
+			}
+			d.shade(plot, x, y, cell)
+		}
+	}
+}
+
+// shade draws one cell of the band; s is what of it is covered.
+func (d *Day) shade(plot terminal.Region, x, y int, s span) {
+	fill, panel := d.Palette.Color(themes.Band), d.Palette.Color(themes.Panel)
+	colorless := d.Palette.Colorless() || fill == panel
+	edge := s.low > 0 || s.high < 8
+	switch {
+	case colorless && d.Pen == ASCII:
+		if edge {
+			plot.PutRune(x, y, '~', d.Palette.Style(themes.Muted))
+		}
+	case colorless:
+		if s.high-s.low >= 4 {
+			plot.PutRune(x, y, '░', d.Palette.Style(themes.Muted))
+		}
+	case d.Pen == ASCII:
+		if s.high-s.low >= 4 {
+			plot.PutRune(x, y, ' ', terminal.Style{BG: fill})
+		}
+	case !edge:
+		plot.PutRune(x, y, ' ', terminal.Style{BG: fill})
+	case s.low == 0:
+		plot.PutRune(x, y, lowerBlocks[s.high], terminal.Style{FG: fill, BG: panel})
+	case s.high == 8:
+		plot.PutRune(x, y, lowerBlocks[s.low], terminal.Style{FG: panel, BG: fill})
+	case s.low+s.high >= 8: // both edges in one cell: the half it lies in
+		plot.PutRune(x, y, '▀', terminal.Style{FG: fill, BG: panel})
+	default:
+		plot.PutRune(x, y, '▄', terminal.Style{FG: fill, BG: panel})
+	}
+}
+
+// bandWalk interpolates a band at rising instants.
+type bandWalk struct {
+	band *Band
+	i    int
+	step int64
+}
+
+// at gives both limits at an instant; false before, after and in gaps of the band.
+func (b *bandWalk) at(unix float64) (low, high float64, ok bool) {
+	p := Points{At: b.band.At, Value: b.band.Low, Step: b.band.Step}
+	n := min(p.len(), len(b.band.High))
+	if n == 0 {
+		return 0, 0, false
+	}
+	if b.step == 0 {
+		b.step = max(p.step(), 1)
+	}
+	shift := p.shift()
+	for b.i+1 < n && float64(b.band.At[b.i+1])+shift <= unix {
+		b.i++
+	}
+	i := b.i
+	t := float64(b.band.At[i]) + shift
+	low, high = b.band.Low[i], b.band.High[i]
+	half := float64(b.step) / 2
+	switch {
+	case unix < t: // before the first sample's middle
+		if t-unix > half {
+			return 0, 0, false
+		}
+	case i+1 >= n || b.band.At[i+1]-b.band.At[i] > b.step*3/2 || math.IsNaN(b.band.Low[i+1]) || math.IsNaN(b.band.High[i+1]):
+		if unix-t > half { // after the last sample before a gap or the end
+			return 0, 0, false
+		}
+	default:
+		f := (unix - t) / float64(b.band.At[i+1]-b.band.At[i])
+		if math.IsNaN(low) || math.IsNaN(high) {
+			// A sample without limits, but the next has them from half a step before its middle.
+			if float64(b.band.At[i+1])+shift-unix > half {
+				return 0, 0, false
+			}
+			return b.band.Low[i+1], b.band.High[i+1], true
+		}
+		low += f * (b.band.Low[i+1] - low)
+		high += f * (b.band.High[i+1] - high)
+	}
+	return low, high, !math.IsNaN(low) && !math.IsNaN(high)
+}

@@ -1,0 +1,132 @@
+package chart
+
+import (
+	"math"
+
+	"app.sunloop/themes"
+	"app.sunloop/tui/terminal"
+)
+
+// Normal is the range in which a value needs nobody's attention. NaN limits are open.
+type Normal struct{ Low, High float64 }
+
+// Anything is the normal range of a value that has none.
+var Anything = Normal{math.NaN(), math.NaN()}
+
+// Holds reports whether a value is normal. A missing value is.
+func (n Normal) Holds(v float64) bool { return !(v < n.Low || v > n.High) }
+
+// sparkASCII are the levels of a sparkline in ASCII.
+var sparkASCII = [8]rune{'_', '_', '.', '.', '-', '-', '=', '#'}
+
+// Sparkline draws values into one row of w cells, oldest left, scaled from the lower of zero and the least value to the
+// highest value or normal limit. A cell of several values shows the one farthest from normal, or else the last. Values
+// outside the normal range take the warning colour and are bold; those inside stand on the normal range's ground. Missing
+// ones leave a space.
+func Sparkline(r terminal.Region, x, y, w int, values []float64, normal Normal, pen Pen, p *terminal.Palette) {
+	if w <= 0 || len(values) == 0 {
+		return
+	}
+	bottom, top := 0.0, math.Inf(-1)
+	for _, v := range values {
+		if !math.IsNaN(finite(v)) {
+			bottom, top = min(bottom, v), max(top, v)
+		}
+	}
+	if !math.IsNaN(normal.High) {
+		top = max(top, normal.High)
+	}
+	cells := min(w, len(values))
+	x += w - cells // the newest value stands at the right end
+	for i := range cells {
+		v := worst(values[i*len(values)/cells:(i+1)*len(values)/cells], normal)
+		if math.IsNaN(v) {
+			continue
+		}
+		level := 0
+		if top > bottom {
+			level = min(max(int((v-bottom)/(top-bottom)*8), 0), 7)
+		}
+		c := lowerBlocks[level+1]
+		if pen == ASCII {
+			c = sparkASCII[level]
+		}
+		style := p.Style(themes.Actual).On(p.Style(themes.Range))
+		switch {
+		case !normal.Holds(v):
+			style = p.Style(themes.Warning).With(themes.Bold)
+		case normal == Anything || math.IsNaN(normal.Low) && math.IsNaN(normal.High):
+			style.BG = themes.Unset
+		}
+		r.PutRune(x+i, y, c, style)
+	}
+}
+
+// worst is the value farthest outside the normal range, or the last one that is there.
+func worst(values []float64, n Normal) float64 {
+	out, outside := math.NaN(), 0.0
+	for _, v := range values {
+		if math.IsNaN(finite(v)) {
+			continue
+		}
+		d := max(0, n.Low-v, v-n.High) // NaN when a limit is open
+		if math.IsNaN(d) {
+			d = 0
+			if v < n.Low {
+				d = n.Low - v
+			} else if v > n.High {
+				d = v - n.High
+			}
+		}
+		if d >= outside {
+			out, outside = v, d
+		}
+	}
+	return out
+}
+
+// Bar draws a value on a scale of w cells with its normal range: [····━━█━····]. The marker takes the warning colour outside
+// the normal range, and is an arrow where the value lies beyond the scale. A missing value draws the scale alone.
+func Bar(r terminal.Region, x, y, w int, value, low, high float64, normal Normal, pen Pen, p *terminal.Palette) {
+	inside := w - 2
+	if inside < 1 || !(high > low) {
+		return
+	}
+	track, within, marker := '·', '━', '█'
+	if pen == ASCII {
+		track, within, marker = '.', '=', '#'
+	}
+	place := func(v float64) float64 { return (v - low) / (high - low) * float64(inside) }
+	from, to := 0.0, float64(inside)
+	if !math.IsNaN(normal.Low) {
+		from = place(normal.Low)
+	}
+	if !math.IsNaN(normal.High) {
+		to = place(normal.High)
+	}
+	muted := p.Style(themes.Muted)
+	r.PutRune(x, y, '[', muted)
+	for i := range inside {
+		if c := float64(i) + 0.5; c >= from && c <= to {
+			r.PutRune(x+1+i, y, within, p.Style(themes.Dim).On(p.Style(themes.Range)))
+			continue
+		}
+		r.PutRune(x+1+i, y, track, muted)
+	}
+	r.PutRune(x+1+inside, y, ']', muted)
+	if math.IsNaN(value) {
+		return
+	}
+	i := int(math.Floor(place(value)))
+	switch {
+	case value < low:
+		i, marker = 0, '<'
+	case value > high:
+		i, marker = inside-1, '>'
+	}
+	style := p.Style(themes.Text)
+	if !normal.Holds(value) {
+		style = p.Style(themes.Warning).With(themes.Bold)
+	}
+	r.PutRune(x+1+min(max(i, 0), inside-1), y, marker, style)
+}

@@ -1,0 +1,239 @@
+package chart
+
+import (
+	"math"
+	"time"
+
+	"app.sunloop/themes"
+	"app.sunloop/tui/terminal"
+)
+
+// HeatRow is one unit of a heat map: measured over expected at its stamps, NaN where there is nothing to compare, as at night.
+type HeatRow struct {
+	Name  string
+	Ratio Points
+}
+
+// Heat is a map of units over the hours of a day. Cells are grey within the normal range and have a hue only outside it. A
+// cell of several samples shows the one farthest from normal.
+type Heat struct {
+	Pen      Pen
+	Palette  *terminal.Palette
+	Start    time.Time
+	Location *time.Location
+	Rows     []HeatRow
+	// Normal is the range of ratios that stays grey; the zero value is 0.9 to 1.1.
+	Normal Normal
+	// First is the row on top, Selected the row in hand (-1 for none), both counted from 0.
+	First, Selected int
+
+	ticks []tick
+	upper []themes.Role
+	lower []themes.Role
+}
+
+// NormalRatio is the normal range of a heat map that names none.
+var NormalRatio = Normal{0.9, 1.1}
+
+// steps are the limits between the hues below and above normal.
+var (
+	lowSteps  = [...]float64{0.75, 0.5, 0.25}
+	highSteps = [...]float64{1.25}
+)
+
+// Class is the role of a ratio's colour.
+func (n Normal) Class(ratio float64) themes.Role {
+	switch {
+	case math.IsNaN(ratio):
+		return themes.HeatNone
+	case ratio < n.Low:
+		r := themes.HeatLow1
+		for _, s := range lowSteps {
+			if ratio < s {
+				r++
+			}
+		}
+		return r
+	case ratio > n.High:
+		r := themes.HeatHigh1
+		for _, s := range highSteps {
+			if ratio > s {
+				r++
+			}
+		}
+		return r
+	}
+	return themes.HeatNormal
+}
+
+// marks stand for the classes where colour does not: HeatNone to HeatHigh2.
+var (
+	heatMarks      = [...]rune{' ', '·', '░', '▒', '▓', '█', '+', '^'}
+	heatMarksASCII = [...]rune{' ', '.', '-', '=', 'x', '#', '+', '^'}
+)
+
+// nameWidth is the room for units' names: the longest, at most a quarter of the width.
+func (h *Heat) nameWidth(w int) int {
+	n := 0
+	for i := range h.Rows {
+		n = max(n, terminal.Width(h.Rows[i].Name))
+	}
+	return min(n, w/4)
+}
+
+// halves reports whether two units share a line, by half-blocks: when they would not fit otherwise and colour can tell them
+// apart.
+func (h *Heat) halves(lines int) bool {
+	return len(h.Rows) > lines && h.Pen != ASCII && !h.Palette.Colorless()
+}
+
+// Visible is how many units fit into a region of that height.
+func (h *Heat) Visible(height int) int {
+	lines := max(height-1, 0)
+	if h.halves(lines) {
+		return 2 * lines
+	}
+	return lines
+}
+
+// RowAt is the unit drawn at a line of a region of that height, for clicks; of two the upper. -1 if there is none.
+func (h *Heat) RowAt(y, height int) int {
+	lines := height - 1
+	if y < 0 || y >= lines {
+		return -1
+	}
+	if h.halves(lines) {
+		y *= 2
+	}
+	if i := h.First + y; i < len(h.Rows) {
+		return i
+	}
+	return -1
+}
+
+// Draw fills a region with the map, the hours in its last row.
+func (h *Heat) Draw(r terminal.Region) {
+	w, height := r.Size()
+	if w < 12 || height < 2 {
+		return
+	}
+	if h.Normal == (Normal{}) {
+		h.Normal = NormalRatio
+	}
+	axis := newDays(h.Start, 1, h.Location)
+	left := h.nameWidth(w) + 2
+	lines := height - 1
+	area := r.Region(terminal.Rect{X: left, W: w - left, H: lines})
+	each := 1
+	if h.halves(lines) {
+		each = 2
+	}
+	for y := range lines {
+		i := h.First + y*each
+		if i >= len(h.Rows) {
+			break
+		}
+		h.name(r, y, i, each, left-2)
+		h.upper = h.classes(h.upper, i, axis, w-left)
+		if each == 1 {
+			h.row(area, y)
+			continue
+		}
+		h.lower = h.classes(h.lower, i+1, axis, w-left)
+		for x := range h.upper {
+			area.PutRune(x, y, '▀', terminal.Style{FG: h.Palette.Color(h.upper[x]), BG: h.Palette.Color(h.lower[x])})
+		}
+	}
+	foot := Day{Pen: h.Pen, Palette: h.Palette, ticks: h.ticks}
+	foot.hours(r.Region(terminal.Rect{X: left, Y: lines, W: w - left, H: 1}), axis)
+	h.ticks = foot.ticks
+}
+
+// name draws a line's name and marks the unit in hand; of two units that share a line it is the one in hand or the upper.
+func (h *Heat) name(r terminal.Region, y, i, each, width int) {
+	mark, style := ' ', h.Palette.Style(themes.Dim)
+	if h.Selected >= i && h.Selected < i+each && h.Selected < len(h.Rows) {
+		mark, style = '▌', h.Palette.Style(themes.Title)
+		switch {
+		case h.Pen == ASCII:
+			mark = '>'
+		case each == 2 && h.Selected == i:
+			mark = '▘'
+		case each == 2:
+			mark = '▖'
+		}
+		i = h.Selected
+	}
+	r.PutIn(0, y, width, h.Rows[i].Name, style, h.Pen == ASCII)
+	r.PutRune(width, y, mark, h.Palette.Style(themes.Accent))
+}
+
+// row draws one unit a line: a coloured ground, with a mark where colour cannot stand alone.
+func (h *Heat) row(r terminal.Region, y int) {
+	marks := &heatMarks
+	if h.Pen == ASCII {
+		marks = &heatMarksASCII
+	}
+	colorless := h.Palette.Colorless()
+	for x, class := range h.upper {
+		mark := marks[class-themes.HeatNone]
+		if colorless || h.Pen == ASCII {
+			style := terminal.Style{}
+			if !colorless {
+				style.FG = h.Palette.Color(class)
+			}
+			r.PutRune(x, y, mark, style)
+			continue
+		}
+		r.PutRune(x, y, ' ', terminal.Style{BG: h.Palette.Color(class)})
+	}
+}
+
+// classes gives each column its class. A column shorter than a sample's time takes the sample that stands for it.
+func (h *Heat) classes(dst []themes.Role, i int, axis days, w int) []themes.Role {
+	dst = dst[:0]
+	if i >= len(h.Rows) {
+		for range w {
+			dst = append(dst, themes.HeatNone)
+		}
+		return dst
+	}
+	c := columns{points: h.Rows[i].Ratio}
+	for x := range w {
+		values, held := c.next(axis.at(float64(x)/float64(w)), axis.at(float64(x+1)/float64(w)))
+		v := held
+		if len(values) > 0 {
+			v = worst(values, h.Normal)
+		}
+		dst = append(dst, h.Normal.Class(v))
+	}
+	return dst
+}
+
+// columns walks points in rising spans of time.
+type columns struct {
+	points Points
+	i      int
+	step   int64
+}
+
+// next gives the values stamped within [from, to), and the value that stands for from if there are none: that of the sample
+// before it, within its step.
+func (c *columns) next(from, to float64) (values []float64, held float64) {
+	n := c.points.len()
+	if c.step == 0 {
+		c.step = max(c.points.step(), 1)
+	}
+	for c.i < n && float64(c.points.At[c.i]) < from {
+		c.i++
+	}
+	start := c.i
+	for c.i < n && float64(c.points.At[c.i]) < to {
+		c.i++
+	}
+	held = math.NaN()
+	if start == c.i && start > 0 && from < float64(c.points.At[start-1]+c.step) {
+		held = c.points.Value[start-1]
+	}
+	return c.points.Value[start:c.i], held
+}
