@@ -67,7 +67,7 @@ type DetectResponse struct {
 	AnomaliesDetected *int        `json:"anomalies_detected,omitempty"` // run: always there
 	Status            string      `json:"status,omitempty"`
 	Analysis          *Analysis   `json:"analysis,omitempty"`
-	Detections        []Detection `json:"detections,omitempty"`
+	Detections        []Detection `json:"detections,omitzero"` // list: there even when empty
 	Count             int         `json:"count"`
 	NextCursor        string      `json:"next_cursor,omitempty"`
 }

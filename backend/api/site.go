@@ -34,7 +34,7 @@ type SitesRequest struct {
 type SitesResponse struct {
 	Success    bool   `json:"success"`
 	Message    string `json:"message,omitempty"`
-	Sites      []Site `json:"sites,omitempty"`
+	Sites      []Site `json:"sites,omitzero"` // list: there even when empty
 	Site       *Site  `json:"site,omitempty"`
 	Count      int    `json:"count"`
 	NextCursor string `json:"next_cursor,omitempty"`
@@ -86,7 +86,7 @@ type AssetsResponse struct {
 	Success    bool    `json:"success"`
 	Message    string  `json:"message,omitempty"`
 	AssetID    string  `json:"asset_id,omitempty"` // add
-	Assets     []Asset `json:"assets,omitempty"`   // list
+	Assets     []Asset `json:"assets,omitzero"`    // list: there even when empty
 	Asset      *Asset  `json:"asset,omitempty"`    // get
 	Count      int     `json:"count"`
 	NextCursor string  `json:"next_cursor,omitempty"`

@@ -24,6 +24,16 @@ type UploadAck struct {
 	S3Path           string `json:"s3_path"`
 	ProcessingStatus string `json:"processing_status"` // "queued"
 	UploadID         string `json:"upload_id"`         // extension
+
+	// Of /v1/data-ingestion alone.
+	DataPoints *int              `json:"data_points,omitempty"` // lines of data in the file
+	Validation *UploadValidation `json:"validation,omitempty"`
+}
+
+// UploadValidation says how far the check of a file has come when it is
+// acknowledged: rows are judged afterwards, see GET /uploads/{id}.
+type UploadValidation struct {
+	Status string `json:"status"` // a state of an upload
 }
 
 // Upload is what became of a file: GET /uploads/{id} (extension).

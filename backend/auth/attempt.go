@@ -71,7 +71,8 @@ func (a *attempts) entry(k attemptKey, now time.Time) *attempt {
 	return e
 }
 
-// prune forgets what is old; when all is young, what comes first.
+// prune forgets what is old; when too much is young, any of it down to three
+// quarters, so that a flood does not make every try pay for a pass.
 func (a *attempts) prune(now time.Time) {
 	for k, e := range a.at {
 		if now.Sub(e.last) > forgetAfter {
@@ -79,7 +80,7 @@ func (a *attempts) prune(now time.Time) {
 		}
 	}
 	for k := range a.at {
-		if len(a.at) < maxWatched {
+		if len(a.at) <= maxWatched*3/4 {
 			return
 		}
 		delete(a.at, k)

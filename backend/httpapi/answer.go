@@ -1,0 +1,172 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"app.sunloop/backend/api"
+)
+
+// streamed writes a body that may be large, by and by.
+type streamed func(b *body) error
+
+// wholeBytes is the size up to which a streamed body is held, so that it has
+// a tag and a length; beyond it goes out as it is made.
+const wholeBytes = 4 << 20
+
+// body takes the bytes of an answer.
+type body struct {
+	w       http.ResponseWriter
+	buf     []byte
+	flowing bool
+}
+
+// pass is called between parts of a body: it sends what is too much to hold.
+func (b *body) pass() error {
+	if len(b.buf) < wholeBytes {
+		return nil
+	}
+	if !b.flowing {
+		b.flowing = true
+		b.w.WriteHeader(http.StatusOK)
+	}
+	_, err := b.w.Write(b.buf)
+	b.buf = b.buf[:0]
+	return err
+}
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// keepBytes is the largest buffer that goes back into the pool.
+const keepBytes = 1 << 20
+
+func release(b *bytes.Buffer) {
+	if b.Cap() <= keepBytes {
+		b.Reset()
+		buffers.Put(b)
+	}
+}
+
+var (
+	typeJSON       = []string{"application/json"}
+	cacheReads     = []string{"private, no-cache"}
+	cacheNever     = []string{"no-store"}
+	answerInternal = []byte(`{"success":false,"status":"error","error":"Internal error"}`)
+)
+
+// answer writes a result: a value as JSON, or a streamed body. Reads carry a
+// strong tag over the body and may be answered by 304.
+func (s *server) answer(w http.ResponseWriter, q *http.Request, op api.Operation, result any) {
+	h := w.Header()
+	h["Content-Type"] = typeJSON
+	h["Cache-Control"] = cacheNever
+	if op.Reads {
+		h["Cache-Control"] = cacheReads
+	}
+	buf := buffers.Get().(*bytes.Buffer)
+	defer func() { release(buf) }()
+	if write, ok := result.(streamed); ok {
+		b := &body{w: w, buf: buf.AvailableBuffer()}
+		err := write(b)
+		switch {
+		case err != nil && b.flowing:
+			// The status is sent: only a broken answer tells the caller.
+			if !canceled(q.Context()) {
+				s.Log.Error("answer broke off", "request_id", requestID(w), "path", q.URL.Path, "error", err.Error())
+			}
+			panic(http.ErrAbortHandler)
+		case err != nil:
+			s.refuse(w, q, err)
+			return
+		case b.flowing:
+			_, _ = w.Write(b.buf)
+			return
+		}
+		buf = bytes.NewBuffer(b.buf)
+	} else {
+		if err := encode(buf, result); err != nil {
+			s.refuse(w, q, err)
+			return
+		}
+	}
+	s.send(w, q, op.Reads, buf.Bytes())
+}
+
+// send writes a whole body, or the 304 in its place.
+func (s *server) send(w http.ResponseWriter, q *http.Request, tagged bool, b []byte) {
+	h := w.Header()
+	if tagged {
+		tag := tagOf(b)
+		h["Etag"] = []string{tag}
+		if match, ok := matching(q.Header.Values("If-None-Match"), tag); ok {
+			h["Etag"] = []string{match}
+			delete(h, "Content-Type")
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	h["Content-Length"] = []string{strconv.Itoa(len(b))}
+	w.WriteHeader(http.StatusOK)
+	_, _ = w.Write(b)
+}
+
+func encode(buf *bytes.Buffer, v any) error {
+	e := json.NewEncoder(buf)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// tagOf is a strong entity tag over the identity bytes.
+func tagOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	var text [2 + 2*16]byte
+	text[0], text[len(text)-1] = '"', '"'
+	hex.Encode(text[1:], sum[:16])
+	return string(text[:])
+}
+
+// refuse writes an error in the contract's one shape. It is the only place
+// where an error becomes a status.
+func (s *server) refuse(w http.ResponseWriter, q *http.Request, err error) {
+	var refusal *api.Error
+	if !errors.As(err, &refusal) {
+		refusal = api.ErrInternal
+		switch {
+		case errors.Is(err, context.Canceled) && canceled(q.Context()):
+			refusal = api.ErrUnavailable // nobody reads it
+		case errors.Is(err, context.DeadlineExceeded):
+			refusal = api.ErrUnavailable
+			fallthrough
+		default:
+			s.Log.Error("request failed", "request_id", requestID(w), "method", q.Method, "path", q.URL.Path, "error", err.Error())
+		}
+	}
+	h := w.Header()
+	for _, name := range []string{"Content-Length", "Etag"} {
+		delete(h, name)
+	}
+	h["Content-Type"] = typeJSON
+	h["Cache-Control"] = cacheNever
+	if refusal.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(refusal.RetryAfter))
+	}
+	if refusal.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", "Bearer")
+	}
+	buf := buffers.Get().(*bytes.Buffer)
+	defer release(buf)
+	err = encode(buf, api.ErrorBody{Status: "error", Error: refusal.Message, RequestID: requestID(w), Details: refusal.Details})
+	b := buf.Bytes()
+	if err != nil {
+		b = answerInternal
+	}
+	w.WriteHeader(refusal.Status)
+	_, _ = w.Write(b)
+}

@@ -1,0 +1,189 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+)
+
+// remembered is what a creating request with an Idempotency-Key answered, or
+// that it is under way.
+type remembered struct {
+	Key     []byte    `json:"key"`  // digest of caller, method, path and key
+	Body    []byte    `json:"body"` // digest of the body
+	Begun   time.Time `json:"begun"`
+	Answer  []byte    `json:"answer,omitempty"`
+	Expires time.Time `json:"expires"`
+}
+
+var rememberedAnswers = store.Table[remembered]{
+	Bucket:  "idempotency",
+	Key:     func(r remembered) []byte { return store.Key(string(r.Key)) },
+	Indexes: []store.Index[remembered]{{Name: "expires", Key: func(r remembered) []byte { return store.Key(r.Expires.UTC().Format(time.RFC3339)) }}},
+}
+
+// lease is how long a request under way keeps its key; a process that died
+// must not keep it for a day.
+const lease = 2 * time.Minute
+
+// maxIdempotencyKey bounds the header.
+const maxIdempotencyKey = 255
+
+var (
+	errKeyInUse  = api.Conflict("A request with this Idempotency-Key is under way")
+	errKeyReused = &api.Error{Status: http.StatusUnprocessableEntity, Message: "This Idempotency-Key was used with another body"}
+)
+
+// idempotency makes equal requests of this process wait for the first. The
+// zero value is ready.
+type idempotency struct {
+	mu       sync.Mutex
+	underway map[[sha256.Size]byte]chan struct{}
+}
+
+// enter waits until no other request holds the key; leave must be called.
+func (i *idempotency) enter(q *http.Request, key [sha256.Size]byte) (leave func(), err error) {
+	for {
+		i.mu.Lock()
+		other, busy := i.underway[key]
+		if !busy {
+			if i.underway == nil {
+				i.underway = map[[sha256.Size]byte]chan struct{}{}
+			}
+			done := make(chan struct{})
+			i.underway[key] = done
+			i.mu.Unlock()
+			return func() {
+				i.mu.Lock()
+				defer i.mu.Unlock()
+				delete(i.underway, key)
+				close(done)
+			}, nil
+		}
+		i.mu.Unlock()
+		select {
+		case <-other:
+		case <-q.Context().Done():
+			return nil, q.Context().Err()
+		}
+	}
+}
+
+// once runs a creating call at most once for a key of its caller in 24 hours,
+// and answers what it answered then. Refusals are not kept: they created
+// nothing.
+func (s *server) once(w http.ResponseWriter, q *http.Request, rt route, c *call, g granted, key string) {
+	if len(key) > maxIdempotencyKey {
+		s.refuse(w, q, api.InvalidParameter(api.HeaderIdempotencyKey, "at most 255 bytes"))
+		return
+	}
+	id := sha256.Sum256(store.Key(g.ID, rt.Method, rt.Path, key))
+	leave, err := s.idempotency.enter(q, id)
+	if err != nil {
+		s.refuse(w, q, err)
+		return
+	}
+	defer leave()
+	former, err := s.claim(q, id[:], c.fingerprint)
+	if err != nil {
+		s.refuse(w, q, err)
+		return
+	}
+	if former == nil {
+		if former, err = s.runOnce(q, id[:], c, g); err != nil {
+			s.refuse(w, q, err)
+			return
+		}
+	} else {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
+	w.Header()["Content-Type"] = typeJSON
+	w.Header()["Cache-Control"] = cacheNever
+	s.send(w, q, false, former)
+}
+
+// claim answers what was answered before, or nil when the caller is to do the
+// work.
+func (s *server) claim(q *http.Request, id, fingerprint []byte) (former []byte, err error) {
+	now := s.Now().UTC()
+	err = s.Records.Update(q.Context(), func(tx store.Tx) error {
+		former = nil
+		r, err := rememberedAnswers.Get(tx, store.Key(string(id)))
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+		case err != nil:
+			return err
+		case !now.Before(r.Expires):
+		case !bytes.Equal(r.Body, fingerprint):
+			return errKeyReused
+		case r.Answer != nil:
+			former = bytes.Clone(r.Answer)
+			return nil
+		case now.Before(r.Begun.Add(lease)):
+			return errKeyInUse
+		}
+		if err := dropExpired(tx, now); err != nil {
+			return err
+		}
+		return rememberedAnswers.Put(tx, remembered{Key: id, Body: fingerprint, Begun: now, Expires: now.Add(api.IdempotencyWindow)})
+	})
+	return former, err
+}
+
+// dropExpired removes some of what has expired, at each claim.
+func dropExpired(tx store.Tx, now time.Time) error {
+	old, _, err := rememberedAnswers.List(tx, store.Query{Index: "expires", Limit: 8})
+	if err != nil {
+		return err
+	}
+	for _, r := range old {
+		if now.Before(r.Expires) {
+			return nil
+		}
+		if err := rememberedAnswers.Delete(tx, rememberedAnswers.Key(r)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *server) runOnce(q *http.Request, id []byte, c *call, g granted) ([]byte, error) {
+	keep := context.WithoutCancel(q.Context()) // the key's record outlives a caller who leaves
+	done := false
+	defer func() {
+		if done {
+			return
+		}
+		// Refused, failed or panicked: the key is free again.
+		err := s.Records.Update(keep, func(tx store.Tx) error { return rememberedAnswers.Delete(tx, store.Key(string(id))) })
+		if err != nil {
+			s.Log.Error("free an idempotency key", "error", err.Error())
+		}
+	}()
+	result, err := c.run(q.Context(), g)
+	if err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	if err := encode(&buf, result); err != nil {
+		return nil, err
+	}
+	err = s.Records.Update(keep, func(tx store.Tx) error {
+		r, err := rememberedAnswers.Get(tx, store.Key(string(id)))
+		if err != nil {
+			return err
+		}
+		r.Answer = buf.Bytes()
+		return rememberedAnswers.Put(tx, r)
+	})
+	// The work is done: a caller who left must find its answer, not a free key.
+	done = true
+	return buf.Bytes(), err
+}

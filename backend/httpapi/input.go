@@ -1,0 +1,148 @@
+package httpapi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"app.sunloop/backend/api"
+)
+
+// input is a request while its parameters are read.
+type input struct {
+	*http.Request
+	w        http.ResponseWriter
+	stranger bool // the credential is not good: keep nothing
+	spoolDir string
+	query    url.Values
+	body     []byte
+	onClose  []func()
+}
+
+func (in *input) close() {
+	for _, f := range in.onClose {
+		f()
+	}
+}
+
+// parameter is a query parameter, empty when it is not there.
+func (in *input) parameter(name string) string {
+	if in.query == nil {
+		in.query = in.URL.Query()
+	}
+	return in.query.Get(name)
+}
+
+// required is a query parameter that must be there.
+func (in *input) required(name string) (string, error) {
+	if v := in.parameter(name); v != "" {
+		return v, nil
+	}
+	return "", api.MissingParameter(name)
+}
+
+// instant is a required time; naive ones are UTC.
+func (in *input) instant(name string) (time.Time, error) {
+	text, err := in.required(name)
+	if err != nil {
+		return time.Time{}, err
+	}
+	t, err := api.ParseTime(text, time.UTC)
+	if err != nil {
+		return time.Time{}, api.InvalidParameter(name, "not an ISO 8601 time")
+	}
+	return t.Time, nil
+}
+
+// integer is a whole number from low to high, or fallback when it is not
+// there.
+func (in *input) integer(name string, fallback, low, high int) (int, error) {
+	text := in.parameter(name)
+	if text == "" {
+		return fallback, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < low || n > high {
+		return 0, api.InvalidParameter(name, fmt.Sprintf("a whole number from %d to %d", low, high))
+	}
+	return n, nil
+}
+
+// page reads limit and cursor of a list.
+func (in *input) page() (api.Page, error) {
+	limit, err := in.integer("limit", api.DefaultLimit, 1, api.MaxLimit)
+	return api.Page{Limit: limit, Cursor: in.parameter("cursor")}, err
+}
+
+// pageOf checks the page of a JSON body and fills in its limit.
+func pageOf(p api.Page) (api.Page, error) {
+	if p.Limit == 0 {
+		p.Limit = api.DefaultLimit
+	}
+	if p.Limit < 0 || p.Limit > api.MaxLimit {
+		return p, api.InvalidField("limit", fmt.Sprintf("a whole number from 1 to %d", api.MaxLimit))
+	}
+	return p, nil
+}
+
+// json reads the body into v. An empty body is {}; unknown fields are left.
+func (in *input) json(v any) error {
+	b, err := io.ReadAll(http.MaxBytesReader(in.w, in.Body, api.MaxJSONBytes))
+	if err != nil {
+		return readFailure(err)
+	}
+	in.body = b
+	b = bytes.TrimSpace(b)
+	if len(b) == 0 {
+		return nil
+	}
+	err = json.Unmarshal(b, v)
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &kind) && kind.Field != "":
+		return api.InvalidField(kind.Field, "is a JSON "+kind.Value)
+	case err != nil && b[0] == '{' && json.Valid(b):
+		// A field's own reader refused, as that of a time does.
+		return invalidBody(err.Error())
+	case err != nil || b[0] != '{':
+		return invalidBody("not a JSON object")
+	}
+	return nil
+}
+
+// digest is of the body that json has read.
+func (in *input) digest() []byte {
+	d := sha256.Sum256(in.body)
+	return d[:]
+}
+
+func invalidBody(why string) error {
+	e := &api.Error{Status: http.StatusBadRequest, Message: "Invalid JSON body"}
+	return e.With("reason", why)
+}
+
+// readFailure tells a body that is too large from one that broke off.
+func readFailure(err error) error {
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return api.ErrFileTooLarge
+	}
+	return &api.Error{Status: http.StatusBadRequest, Message: "The request body broke off"}
+}
+
+// missing is the first of names and values in turn whose value is empty.
+func missing(refusal func(string) *api.Error, namesAndValues ...string) error {
+	for i := 0; i+1 < len(namesAndValues); i += 2 {
+		if namesAndValues[i+1] == "" {
+			return refusal(namesAndValues[i])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,327 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
+	"app.sunloop/backend/store"
+	"github.com/klauspost/compress/gzhttp"
+)
+
+// Deps are what the handler is made of. All but those marked optional are
+// required.
+type Deps struct {
+	Auth      *auth.Service
+	Sites     Sites
+	Assets    Assets
+	Uploads   Uploads
+	Forecasts Forecasts
+	Findings  Findings
+	Detector  Detector
+	Models    Models
+	Summaries Summaries
+	Telemetry store.Telemetry
+	Records   store.Records // of Idempotency-Key
+	Now       func() time.Time
+
+	Ready       func(context.Context) error // optional: nil is ready
+	Log         *slog.Logger                // optional: nil is silent
+	SpoolDir    string                      // of uploads under way; empty: the system's
+	CORSOrigins []string                    // exact origins, or * ; none: no CORS
+	KeyRate     int                         // accepted requests a minute, key and API; 0: the contract's
+	UserRate    int                         // the same of a person; 0: the contract's
+}
+
+// server is the handler behind [New].
+type server struct {
+	Deps
+	rates       rates
+	idempotency idempotency
+	methods     map[string]map[string]route // path → method → route
+	mux         *http.ServeMux
+}
+
+// route is a row of the table with its code.
+type route struct {
+	api.Route
+	read reader
+}
+
+// reader reads and checks the parameters of a request; what it answers is run
+// after credential, scope and rate are checked.
+type reader func(*input) (*call, error)
+
+// call is a request whose parameters are good.
+type call struct {
+	action      string
+	target      target
+	fingerprint []byte // of the body, for Idempotency-Key
+	run         func(ctx context.Context, g granted) (any, error)
+}
+
+// target is what a request is about, for the check of its scope.
+type target struct {
+	customerID string
+	siteID     string
+	asset      *api.AssetRef
+	newSite    bool // the site may not exist yet
+}
+
+// granted is what the checks found out.
+type granted struct {
+	auth.Principal
+	scope      api.Scope
+	credential string
+	site       api.Site  // of target.siteID
+	asset      api.Asset // of target.asset
+}
+
+// New makes the handler of all routes of [api.Routes]. It panics when a row
+// has no code or code no row: such a program is wrong.
+func New(d Deps) http.Handler {
+	s := &server{Deps: d, methods: map[string]map[string]route{}, mux: http.NewServeMux()}
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
+	if s.KeyRate == 0 {
+		s.KeyRate = api.RequestsPerMinute
+	}
+	if s.UserRate == 0 {
+		s.UserRate = api.UserRequestsPerMinute
+	}
+	readers := s.readers()
+	for _, r := range api.Routes() {
+		read, ok := readers[r.Name]
+		if !ok {
+			panic(fmt.Sprintf("httpapi: route %s has no code", r.Name))
+		}
+		delete(readers, r.Name)
+		if s.methods[r.Path] == nil {
+			s.methods[r.Path] = map[string]route{}
+			s.mux.HandleFunc(r.Path, func(w http.ResponseWriter, q *http.Request) { s.dispatch(w, q, s.methods[r.Path]) })
+		}
+		s.methods[r.Path][r.Method] = route{r, read}
+	}
+	for name := range readers {
+		panic(fmt.Sprintf("httpapi: %s has no route", name))
+	}
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, q *http.Request) { s.dispatch(w, q, nil) })
+
+	compress, err := gzhttp.NewWrapper(gzhttp.SuffixETag("-gzip"), gzhttp.MinSize(1024))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return s.outermost(compress(http.HandlerFunc(s.guarded)))
+}
+
+// readers are the code of the routes by name.
+func (s *server) readers() map[string]reader {
+	return map[string]reader{
+		"login":            s.login,
+		"verify-mfa":       s.verifyMFA,
+		"refresh":          s.refresh,
+		"logout":           s.logout,
+		"api-key-info":     s.apiKeyInfo,
+		"validate-api-key": s.validateAPIKey,
+		"setup-status":     s.setupStatus,
+		"setup":            s.setup,
+
+		"upload-train":      s.uploadReader(api.UploadTrain),
+		"upload-nowcast":    s.uploadReader(api.UploadNowcast),
+		"v1-upload-train":   s.v1UploadReader(api.UploadTrain),
+		"v1-upload-nowcast": s.v1UploadReader(api.UploadNowcast),
+		"uploads":           s.uploads,
+		"upload":            s.upload,
+		"forecast":          s.forecast,
+		"energy-forecast":   s.energyForecast,
+
+		"data-period": s.dataPeriod,
+		"inverter":    s.inverter,
+		"site-data":   s.siteData,
+		"latest":      s.latest,
+
+		"assets":           s.assets,
+		"sites":            s.sites,
+		"stored-forecasts": s.storedForecasts,
+		"ooda":             s.ooda,
+		"ml-models":        s.models,
+		"detect":           s.detect,
+		"detections":       s.detections,
+		"site-summary":     s.siteSummary,
+		"activities":       s.activities,
+
+		"health": s.health,
+		"ready":  s.ready,
+	}
+}
+
+// dispatch runs the checks in the contract's order: credential present, route,
+// parameters, credential valid, scope, rate, work.
+func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[string]route) {
+	method := q.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	rt, found := methods[method]
+	credential := credentialOf(q)
+	if credential == "" && !public(rt, found, methods) {
+		s.refuse(w, q, api.ErrUnauthorized)
+		return
+	}
+	if !found {
+		if methods == nil {
+			s.refuse(w, q, api.ErrNotFound)
+			return
+		}
+		w.Header().Set("Allow", allowed(methods))
+		s.refuse(w, q, api.ErrMethodNotAllowed)
+		return
+	}
+	ctx := q.Context()
+	g := granted{credential: credential}
+	var invalid error
+	if rt.Credential != api.CredentialNone {
+		// Looked at here, so that nothing is kept of a stranger's upload; told
+		// only after the parameters.
+		g.Principal, invalid = s.Auth.Authenticate(ctx, credential)
+		if invalid == nil && rt.Credential == api.CredentialUser && g.Kind != auth.KindUser {
+			invalid = api.ErrInvalidToken
+		}
+		g.scope = g.Scope()
+	}
+	in := &input{Request: q, w: w, stranger: invalid != nil, spoolDir: s.SpoolDir}
+	defer in.close()
+	c, err := rt.read(in)
+	if err == nil {
+		err = invalid
+	}
+	if err != nil {
+		s.refuse(w, q, err)
+		return
+	}
+	op, ok := rt.Operation(c.action)
+	if !ok {
+		s.refuse(w, q, api.ErrInvalidAction)
+		return
+	}
+	var absent error
+	if rt.Credential != api.CredentialNone {
+		if absent, err = s.permit(ctx, &g, op, c.target); err != nil {
+			s.refuse(w, q, err)
+			return
+		}
+		if err := s.rate(w, g.Principal, rt.Host); err != nil {
+			s.refuse(w, q, err)
+			return
+		}
+	}
+	if absent != nil {
+		s.refuse(w, q, absent)
+		return
+	}
+	if key := q.Header.Get(api.HeaderIdempotencyKey); key != "" && op.Creates {
+		s.once(w, q, rt, c, g, key)
+		return
+	}
+	result, err := c.run(ctx, g)
+	if err != nil {
+		s.refuse(w, q, err)
+		return
+	}
+	s.answer(w, q, op, result)
+}
+
+// public says that a request needs no credential: its route needs none, or it
+// misses the method of a path that needs none.
+func public(rt route, found bool, methods map[string]route) bool {
+	if found {
+		return rt.Credential == api.CredentialNone
+	}
+	for _, other := range methods {
+		if other.Credential != api.CredentialNone {
+			return false
+		}
+	}
+	return len(methods) > 0
+}
+
+func allowed(methods map[string]route) string {
+	var list []string
+	for _, m := range []string{http.MethodGet, http.MethodPost} {
+		if _, ok := methods[m]; ok {
+			list = append(list, m)
+			if m == http.MethodGet {
+				list = append(list, http.MethodHead)
+			}
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// maxCredential is more than any key or token of ours.
+const maxCredential = 4096
+
+// credentialOf is what either header carries, Authorization first.
+func credentialOf(q *http.Request) string {
+	credential := ""
+	if scheme, rest, ok := strings.Cut(q.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
+		credential = strings.TrimSpace(rest)
+	}
+	if credential == "" {
+		credential = strings.TrimSpace(q.Header.Get(api.HeaderAPIKey))
+	}
+	if len(credential) > maxCredential {
+		credential = credential[:maxCredential]
+	}
+	return credential
+}
+
+// permit checks permission and scope. What is not there is told apart, as it
+// counts as a request and is answered after the rate.
+func (s *server) permit(ctx context.Context, g *granted, op api.Operation, t target) (absent, refused error) {
+	if !g.May(op.Permission) {
+		return nil, api.ErrForbidden
+	}
+	if t.customerID != "" && !g.CanCustomer(t.customerID) {
+		return nil, api.ErrForbidden
+	}
+	if t.siteID != "" {
+		if !g.CanSite(t.siteID) {
+			return nil, api.ErrSiteNotPermitted
+		}
+		var err error
+		g.site, err = s.Sites.Site(ctx, g.scope, t.siteID)
+		switch {
+		case err == nil && !g.scope.Allows(g.site.CustomerID, g.site.SiteID):
+			return nil, api.ErrSiteNotPermitted
+		case err == nil && t.customerID != "" && t.customerID != g.site.CustomerID && !t.newSite:
+			return api.ErrSiteNotFound, nil
+		case errors.Is(err, api.ErrSiteNotFound):
+			if !t.newSite {
+				return err, nil
+			}
+		case err != nil:
+			return nil, err
+		}
+	}
+	if t.asset != nil {
+		var err error
+		g.asset, err = s.Assets.Asset(ctx, g.scope, *t.asset)
+		switch {
+		case err == nil && !g.scope.Allows(g.asset.CustomerID, g.asset.SiteID):
+			return nil, api.ErrSiteNotPermitted
+		case errors.Is(err, api.ErrAssetNotFound):
+			return err, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+	return nil, nil
+}

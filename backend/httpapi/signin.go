@@ -1,0 +1,121 @@
+package httpapi
+
+import (
+	"context"
+	"net"
+	"net/netip"
+
+	"app.sunloop/backend/api"
+)
+
+func (s *server) login(in *input) (*call, error) {
+	var b api.LoginRequest
+	if err := in.json(&b); err != nil {
+		return nil, err
+	}
+	if err := missing(api.MissingField, "username", b.Username, "password", b.Password); err != nil {
+		return nil, err
+	}
+	address := addressOf(in.RemoteAddr)
+	return &call{run: func(ctx context.Context, _ granted) (any, error) {
+		return s.Auth.Login(ctx, b.Username, b.Password, address)
+	}}, nil
+}
+
+func (s *server) verifyMFA(in *input) (*call, error) {
+	var b api.VerifyMFARequest
+	if err := in.json(&b); err != nil {
+		return nil, err
+	}
+	if err := missing(api.MissingField, "mfa_token", b.MFAToken, "totp_code", b.TOTPCode); err != nil {
+		return nil, err
+	}
+	return &call{run: func(ctx context.Context, _ granted) (any, error) {
+		return s.Auth.VerifyMFA(ctx, b.MFAToken, b.TOTPCode)
+	}}, nil
+}
+
+func (s *server) refresh(*input) (*call, error) {
+	return &call{run: func(ctx context.Context, g granted) (any, error) { return s.Auth.Refresh(ctx, g.credential) }}, nil
+}
+
+func (s *server) logout(*input) (*call, error) {
+	return &call{run: func(ctx context.Context, g granted) (any, error) {
+		return api.Done{Success: true}, s.Auth.Logout(ctx, g.credential)
+	}}, nil
+}
+
+func (s *server) apiKeyInfo(in *input) (*call, error) {
+	var b api.APIKeyInfoRequest
+	if err := in.json(&b); err != nil {
+		return nil, err
+	}
+	if err := missing(api.MissingField, "api_key", b.APIKey); err != nil {
+		return nil, err
+	}
+	return &call{run: func(ctx context.Context, _ granted) (any, error) { return s.Auth.KeyInfo(ctx, b.APIKey) }}, nil
+}
+
+func (s *server) validateAPIKey(in *input) (*call, error) {
+	var b api.ValidateAPIKeyRequest
+	if err := in.json(&b); err != nil {
+		return nil, err
+	}
+	if err := missing(api.MissingField, "api_key", b.APIKey, "site_id", b.SiteID); err != nil {
+		return nil, err
+	}
+	return &call{run: func(ctx context.Context, _ granted) (any, error) { return s.Auth.ValidateKey(ctx, b.APIKey, b.SiteID) }}, nil
+}
+
+func (s *server) setupStatus(*input) (*call, error) {
+	return &call{run: func(ctx context.Context, _ granted) (any, error) {
+		needs, err := s.Auth.NeedsAdmin(ctx)
+		return api.SetupStatus{Success: true, NeedsAdmin: needs}, err
+	}}, nil
+}
+
+// setup makes the first administrator, for somebody at the machine alone: the
+// first stranger to find a fresh service must not own it.
+func (s *server) setup(in *input) (*call, error) {
+	var b api.SetupRequest
+	if err := in.json(&b); err != nil {
+		return nil, err
+	}
+	if err := missing(api.MissingField, "username", b.Username, "password", b.Password); err != nil {
+		return nil, err
+	}
+	local := in.local()
+	address := addressOf(in.RemoteAddr)
+	return &call{run: func(ctx context.Context, _ granted) (any, error) {
+		if !local {
+			return nil, api.ErrForbidden
+		}
+		if _, err := s.Auth.CreateFirstAdmin(ctx, b.Username, b.Password); err != nil {
+			return nil, err
+		}
+		return s.Auth.Login(ctx, b.Username, b.Password, address)
+	}}, nil
+}
+
+// local says that the request was made in this process, or over loopback by a
+// program: a proxy or a browser on the machine speaks for others.
+func (in *input) local() bool {
+	if in.RemoteAddr == api.InProcess {
+		return true
+	}
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via", "Origin", "Sec-Fetch-Site"} {
+		if in.Header.Get(name) != "" {
+			return false
+		}
+	}
+	a, err := netip.ParseAddrPort(in.RemoteAddr)
+	return err == nil && a.Addr().Unmap().IsLoopback()
+}
+
+// addressOf is the host of a remote address.
+func addressOf(remote string) string {
+	if host, _, err := net.SplitHostPort(remote); err == nil {
+		return host
+	}
+	return remote
+}

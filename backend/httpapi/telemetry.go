@@ -1,0 +1,257 @@
+package httpapi
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/engine/series"
+)
+
+// steps of the resolutions in seconds; daily is not one of them, as a site's
+// days differ.
+var steps = map[string]int64{"": 0, api.Resolution5Min: 300, api.Resolution15Min: 900, api.ResolutionHour: 3600}
+
+// recordsQuery is what /telemetry/inverter and /telemetry/site ask.
+type recordsQuery struct {
+	siteID, assetID string
+	from, to        time.Time
+	resolution      string
+	limit           int // 0: no limit
+	after           int64
+	cursor          bool // after counts
+}
+
+func (s *server) dataPeriod(in *input) (*call, error) {
+	site, err := in.required("site_id")
+	if err != nil {
+		return nil, err
+	}
+	asset := in.parameter("asset_id")
+	t := target{siteID: site}
+	if asset != "" {
+		t.asset = &api.AssetRef{AssetID: asset, SiteID: site}
+	}
+	return &call{target: t, run: func(ctx context.Context, _ granted) (any, error) {
+		p := api.DataPeriod{SiteID: site, AssetID: asset}
+		first, last, ok, err := s.Telemetry.Period(ctx, site, asset)
+		if err == nil && ok {
+			from, to := api.At(first), api.At(last)
+			p.FirstRecord, p.LastRecord = &from, &to
+		}
+		return p, err
+	}}, nil
+}
+
+// readRecordsQuery reads the parameters in the specification's order.
+func readRecordsQuery(in *input, ofAsset bool) (q recordsQuery, err error) {
+	if ofAsset {
+		if q.assetID, err = in.required("asset_id"); err != nil {
+			return q, err
+		}
+	}
+	if q.siteID, err = in.required("site_id"); err != nil {
+		return q, err
+	}
+	if q.from, err = in.instant("start"); err != nil {
+		return q, err
+	}
+	if q.to, err = in.instant("end"); err != nil {
+		return q, err
+	}
+	if q.to.Before(q.from) {
+		return q, api.InvalidParameter("end", "lies before start")
+	}
+	q.resolution = in.parameter("resolution")
+	if _, ok := steps[q.resolution]; !ok && q.resolution != api.ResolutionDaily {
+		return q, api.InvalidParameter("resolution", "5min, 15min, hourly or daily")
+	}
+	if q.limit, err = in.integer("limit", 0, 1, math.MaxInt32); err != nil {
+		return q, err
+	}
+	if cursor := in.parameter("cursor"); cursor != "" && ofAsset {
+		q.cursor = true
+		q.after, err = readCursor(cursor, q.assetID)
+	}
+	return q, err
+}
+
+func (s *server) inverter(in *input) (*call, error) {
+	q, err := readRecordsQuery(in, true)
+	if err != nil {
+		return nil, err
+	}
+	t := target{siteID: q.siteID, asset: &api.AssetRef{AssetID: q.assetID, SiteID: q.siteID}}
+	return &call{target: t, run: func(ctx context.Context, g granted) (any, error) {
+		return streamed(func(b *body) error {
+			b.buf = append(b.buf, `{"records":`...)
+			if err := s.writeRecords(ctx, b, q, g.site); err != nil {
+				return err
+			}
+			b.buf = append(b.buf, "}\n"...)
+			return nil
+		}), nil
+	}}, nil
+}
+
+func (s *server) siteData(in *input) (*call, error) {
+	q, err := readRecordsQuery(in, false)
+	if err != nil {
+		return nil, err
+	}
+	return &call{target: target{siteID: q.siteID}, run: func(ctx context.Context, g granted) (any, error) {
+		ids, err := s.unitsOf(ctx, g.scope, q.siteID)
+		if err != nil {
+			return nil, err
+		}
+		return streamed(func(b *body) error {
+			b.buf = append(b.buf, `{"records":{`...)
+			for i, id := range ids {
+				if i > 0 {
+					b.buf = append(b.buf, ',')
+				}
+				b.buf = appendString(b.buf, id)
+				b.buf = append(b.buf, ':')
+				q.assetID = id
+				if err := s.writeRecords(ctx, b, q, g.site); err != nil {
+					return err
+				}
+			}
+			b.buf = append(b.buf, "}}\n"...)
+			return nil
+		}), nil
+	}}, nil
+}
+
+func (s *server) unitsOf(ctx context.Context, scope api.Scope, siteID string) ([]string, error) {
+	var ids []string
+	q := api.ListQuery{SiteID: siteID, Page: api.Page{Limit: api.MaxLimit}}
+	for {
+		part, next, err := s.Assets.Assets(ctx, scope, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range part {
+			ids = append(ids, a.AssetID)
+		}
+		if next == "" {
+			slices.Sort(ids)
+			return ids, nil
+		}
+		q.Cursor = next
+	}
+}
+
+func (s *server) latest(in *input) (*call, error) {
+	site, err := in.required("site_id")
+	if err != nil {
+		return nil, err
+	}
+	return &call{target: target{siteID: site}, run: func(ctx context.Context, _ granted) (any, error) {
+		newest, err := s.Telemetry.Latest(ctx, site)
+		if err != nil {
+			return nil, err
+		}
+		return streamed(func(b *body) error {
+			b.buf = append(b.buf, `{"site_id":`...)
+			b.buf = appendString(b.buf, site)
+			b.buf = append(b.buf, `,"records":[`...)
+			first := true
+			for _, unit := range newest {
+				w := newRecordWriter(site, unit.AssetID)
+				at := unit.Frame.Times[0]
+				err := samples(ctx, s.Telemetry, span{site, unit.AssetID, at, at + 1, 0}, func(v *sample) bool {
+					if !first {
+						b.buf = append(b.buf, ',')
+					}
+					first = false
+					b.buf = w.append(b.buf, v, false)
+					return true
+				})
+				if err != nil {
+					return err
+				}
+			}
+			b.buf = append(b.buf, "]}\n"...)
+			return nil
+		}), nil
+	}}, nil
+}
+
+// writeRecords writes the array of one unit's records. The last of a part
+// that was limited carries the cursor to go on from.
+func (s *server) writeRecords(ctx context.Context, b *body, q recordsQuery, site api.Site) error {
+	b.buf = append(b.buf, '[')
+	w := newRecordWriter(site.SiteID, q.assetID)
+	n := 0
+	var failed error
+	emit := func(v *sample) bool {
+		if q.cursor && v.at <= q.after {
+			return true
+		}
+		if n > 0 {
+			b.buf = append(b.buf, ',')
+		}
+		n++
+		b.buf = w.append(b.buf, v, n == q.limit)
+		failed = b.pass()
+		return failed == nil && n != q.limit
+	}
+	var err error
+	if q.resolution == api.ResolutionDaily {
+		err = s.days(ctx, q, site, emit)
+	} else {
+		p := span{site.SiteID, q.assetID, q.from.Unix(), q.to.Unix(), steps[q.resolution]}
+		if q.cursor {
+			p.from = max(p.from, q.after+1)
+		}
+		err = samples(ctx, s.Telemetry, p, emit)
+	}
+	if err == nil {
+		err = failed
+	}
+	b.buf = append(b.buf, ']')
+	return err
+}
+
+// days emits a unit's stored days: the energy, and as power its mean over the
+// whole day.
+func (s *server) days(ctx context.Context, q recordsQuery, site api.Site, emit func(*sample) bool) error {
+	zone, err := zoneOf(site)
+	if err != nil {
+		return err
+	}
+	sums, err := s.Telemetry.Daily(ctx, site.SiteID, q.from, q.to, q.assetID)
+	if err != nil {
+		return err
+	}
+	v := sample{state: math.NaN(), run: math.NaN(), errorCode: math.NaN()}
+	for i := range v.optional {
+		v.optional[i] = math.NaN()
+	}
+	for _, d := range sums {
+		v.at = d.Day.Unix()
+		v.energyKWh = rounded(d.EnergyKWh)
+		v.powerKW = rounded(d.EnergyKWh / series.NextMidnight(d.Day, zone).Sub(d.Day).Hours())
+		if !emit(&v) {
+			return nil
+		}
+	}
+	return nil
+}
+
+var zones sync.Map // name → *time.Location; there are some 600 names
+
+func zoneOf(site api.Site) (*time.Location, error) {
+	if z, ok := zones.Load(site.Timezone); ok {
+		return z.(*time.Location), nil
+	}
+	z, err := time.LoadLocation(site.Timezone)
+	if err == nil {
+		zones.Store(site.Timezone, z)
+	}
+	return z, err
+}

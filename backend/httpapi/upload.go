@@ -1,0 +1,324 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strconv"
+
+	"app.sunloop/backend/api"
+)
+
+// Bounds of an upload's form beside the file.
+const (
+	maxFormBytes  = api.MaxUploadBytes + 1<<20
+	maxFieldBytes = 4096
+	maxParts      = 64
+)
+
+// uploadReader reads /upload_train and /upload_nowcast: a form with a file,
+// or JSON that names an object of the store.
+func (s *server) uploadReader(kind string) reader {
+	return func(in *input) (*call, error) {
+		if in.isForm() {
+			f, err := in.form()
+			if err != nil {
+				return nil, err
+			}
+			if f.spool == nil {
+				return nil, api.ErrCSVRequired
+			}
+			return s.uploadCall(kind, f, false)
+		}
+		var req api.UploadRequest
+		if err := in.json(&req); err != nil {
+			return nil, err
+		}
+		err := missing(api.MissingParameter, "customer_id", req.CustomerID, "site_id", req.SiteID, "region", req.Region, "location", req.Location, "s3_path", req.S3Path)
+		if err != nil {
+			return nil, err
+		}
+		req.Kind = kind
+		t := target{customerID: req.CustomerID, siteID: req.SiteID, newSite: true}
+		return &call{target: t, fingerprint: in.digest(), run: func(ctx context.Context, g granted) (any, error) {
+			return s.Uploads.Import(ctx, g.scope, req)
+		}}, nil
+	}
+}
+
+// v1UploadReader reads /v1/data-ingestion/*: file, site_id and data_type,
+// which must be the path's own.
+func (s *server) v1UploadReader(kind string) reader {
+	dataType := map[string]string{api.UploadTrain: "training", api.UploadNowcast: "nowcast"}[kind]
+	return func(in *input) (*call, error) {
+		if !in.isForm() {
+			return nil, api.ErrCSVRequired
+		}
+		f, err := in.form()
+		switch {
+		case err != nil:
+			return nil, err
+		case f.spool == nil:
+			return nil, api.ErrCSVRequired
+		case f.req.DataType != "" && f.req.DataType != dataType:
+			return nil, api.InvalidParameter("data_type", "is "+dataType+" for this path")
+		}
+		return s.uploadCall(kind, f, true)
+	}
+}
+
+func (s *server) uploadCall(kind string, f *form, v1 bool) (*call, error) {
+	req := f.req
+	req.Kind, req.Filename, req.Bytes = kind, f.filename, f.spool.size
+	required := []string{"customer_id", req.CustomerID, "site_id", req.SiteID, "region", req.Region, "location", req.Location}
+	if v1 {
+		required = []string{"site_id", req.SiteID}
+	}
+	if err := missing(api.MissingParameter, required...); err != nil {
+		return nil, err
+	}
+	// A site of /v1 names its customer, so it must be there unless one is given.
+	t := target{customerID: req.CustomerID, siteID: req.SiteID, newSite: req.CustomerID != ""}
+	return &call{target: t, fingerprint: f.fingerprint(), run: func(ctx context.Context, g granted) (any, error) {
+		if req.CustomerID == "" {
+			req.CustomerID = g.site.CustomerID
+		}
+		file, err := f.spool.reader()
+		if err != nil {
+			return nil, err
+		}
+		ack, err := s.Uploads.Upload(ctx, g.scope, req, file)
+		if err == nil && v1 {
+			points := max(f.spool.lines-1, 0)
+			ack.DataPoints, ack.Validation = &points, &api.UploadValidation{Status: api.UploadQueued}
+		}
+		return ack, err
+	}}, nil
+}
+
+func (s *server) upload(in *input) (*call, error) {
+	id := in.PathValue("id")
+	return &call{run: func(ctx context.Context, g granted) (any, error) {
+		u, err := s.Uploads.Find(ctx, g.scope, id)
+		return api.UploadResponse{Success: true, Upload: u}, err
+	}}, nil
+}
+
+func (s *server) uploads(in *input) (*call, error) {
+	page, err := in.page()
+	if err != nil {
+		return nil, err
+	}
+	q := api.ListQuery{CustomerID: in.parameter("customer_id"), SiteID: in.parameter("site_id"), Page: page}
+	// The first upload of a site comes before the site.
+	t := target{customerID: q.CustomerID, siteID: q.SiteID, newSite: true}
+	return &call{target: t, run: func(ctx context.Context, g granted) (any, error) {
+		list, next, err := s.Uploads.Uploads(ctx, g.scope, q)
+		return api.UploadsResponse{Success: true, Uploads: there(list), Count: len(list), NextCursor: next}, err
+	}}, nil
+}
+
+func (in *input) isForm() bool {
+	kind, _, err := mime.ParseMediaType(in.Header.Get("Content-Type"))
+	return err == nil && kind == "multipart/form-data"
+}
+
+// form is an upload's form, its parts in any order.
+type form struct {
+	req      api.UploadRequest
+	filename string
+	spool    *spool // nil: there was no file
+}
+
+// fingerprint is the same for the same fields and the same file, whatever the
+// boundary and the order of the parts.
+func (f *form) fingerprint() []byte {
+	h := sha256.New()
+	_, _ = fmt.Fprintf(h, "%q %x", fmt.Sprintf("%+v", f.req), f.spool.digest.Sum(nil))
+	return h.Sum(nil)
+}
+
+// form reads the whole form; the file goes to the spool, so that memory does
+// not grow with uploads under way.
+func (in *input) form() (*form, error) {
+	in.Body = http.MaxBytesReader(in.w, in.Body, maxFormBytes)
+	parts, err := in.MultipartReader()
+	if err != nil {
+		return nil, &api.Error{Status: http.StatusBadRequest, Message: "Invalid multipart form"}
+	}
+	f := &form{}
+	for n := 0; ; n++ {
+		part, err := parts.NextPart()
+		if errors.Is(err, io.EOF) {
+			return f, nil
+		}
+		if err != nil {
+			return nil, readFailure(err)
+		}
+		if n == maxParts {
+			return nil, &api.Error{Status: http.StatusBadRequest, Message: "Too many form fields"}
+		}
+		if part.FormName() == "file" {
+			if f.spool != nil {
+				return nil, api.InvalidParameter("file", "is there twice")
+			}
+			f.filename = part.FileName()
+			if f.spool, err = in.keep(part); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		value, err := io.ReadAll(io.LimitReader(part, maxFieldBytes+1))
+		switch {
+		case err != nil:
+			return nil, readFailure(err)
+		case len(value) > maxFieldBytes:
+			return nil, api.InvalidParameter(part.FormName(), fmt.Sprintf("at most %d bytes", maxFieldBytes))
+		}
+		if err := f.set(part.FormName(), string(value)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (f *form) set(name, value string) error {
+	switch name {
+	case "customer_id":
+		f.req.CustomerID = value
+	case "site_id":
+		f.req.SiteID = value
+	case "region":
+		f.req.Region = value
+	case "location":
+		f.req.Location = value
+	case "manufacturer":
+		f.req.Manufacturer = value
+	case "data_type":
+		f.req.DataType = value
+	case "timezone":
+		f.req.Timezone = value
+	case "asset_id":
+		f.req.AssetID = value
+	case "capacity_kw":
+		if value == "" {
+			return nil
+		}
+		kw, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(kw > 0) || kw > 1e7 {
+			return api.InvalidParameter(name, "a number of kW more than 0")
+		}
+		f.req.CapacityKW = kw
+	}
+	return nil
+}
+
+// spoolMemory is how much of a file is held before it goes to disk.
+const spoolMemory = 64 << 10
+
+// spool is a file of at most api.MaxUploadBytes that was read whole.
+type spool struct {
+	memory bytes.Buffer
+	disk   *os.File // nil while memory is enough, and for strangers
+	named  bool     // the file on disk has a name still
+	size   int64
+	lines  int // lines that are not empty
+	digest hash.Hash
+
+	text bool // the line under way has something in it
+}
+
+// keep reads a part into a spool that ends with the request.
+func (in *input) keep(r io.Reader) (*spool, error) {
+	s := &spool{digest: sha256.New()}
+	in.onClose = append(in.onClose, s.close)
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buf)
+		if s.size += int64(n); s.size > api.MaxUploadBytes {
+			return nil, api.ErrFileTooLarge
+		}
+		s.count(buf[:n])
+		s.digest.Write(buf[:n])
+		if !in.stranger {
+			if err := s.write(buf[:n], in.spoolDir); err != nil {
+				return nil, fmt.Errorf("spool an upload: %w", err)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, readFailure(err)
+		}
+	}
+	if s.text {
+		s.lines++
+	}
+	if s.size == 0 {
+		return nil, api.ErrCSVRequired
+	}
+	return s, nil
+}
+
+func (s *spool) count(b []byte) {
+	for _, c := range b {
+		switch c {
+		case '\n':
+			if s.text {
+				s.lines++
+			}
+			s.text = false
+		case '\r', ' ', '\t':
+		default:
+			s.text = true
+		}
+	}
+}
+
+func (s *spool) write(b []byte, dir string) error {
+	if s.disk == nil && s.memory.Len()+len(b) <= spoolMemory {
+		s.memory.Write(b)
+		return nil
+	}
+	if s.disk == nil {
+		f, err := os.CreateTemp(dir, "upload-*")
+		if err != nil {
+			return err
+		}
+		s.disk = f
+		// Without a name, nothing is left behind by a process that dies.
+		s.named = os.Remove(f.Name()) != nil
+		if _, err := f.Write(s.memory.Bytes()); err != nil {
+			return err
+		}
+	}
+	_, err := s.disk.Write(b)
+	return err
+}
+
+// reader is the file from its start.
+func (s *spool) reader() (io.Reader, error) {
+	if s.disk == nil {
+		return bytes.NewReader(s.memory.Bytes()), nil
+	}
+	if _, err := s.disk.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("read the spool: %w", err)
+	}
+	return s.disk, nil
+}
+
+func (s *spool) close() {
+	if s.disk != nil {
+		_ = s.disk.Close()
+	}
+	if s.named { // where a file cannot be removed while open
+		_ = os.Remove(s.disk.Name())
+	}
+}
