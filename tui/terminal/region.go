@@ -174,22 +174,33 @@ func (r Region) VLine(x, y, n int, l Lines, s Style) {
 	}
 }
 
-// glyphs holds U+2500 to U+28FF (boxes, blocks, shapes, braille), three bytes each, so that drawing one needs no allocation.
-const firstGlyph, lastGlyph = 0x2500, 0x28ff
+// Runes drawn often are kept as text, so that drawing one needs no allocation: ASCII, Latin-1 and U+2500 to U+28FF (boxes,
+// blocks, shapes, braille). In each table every rune takes the same number of bytes.
+var (
+	asciiGlyphs = table(0, 0x7f)
+	latinGlyphs = table(0x80, 0xff)
+	boxGlyphs   = table(0x2500, 0x28ff)
+)
 
-var glyphs = func() string {
-	b := make([]byte, 0, 3*(lastGlyph-firstGlyph+1))
-	for c := rune(firstGlyph); c <= lastGlyph; c++ {
+func table(first, last rune) string {
+	var b []byte
+	for c := first; c <= last; c++ {
 		b = utf8.AppendRune(b, c)
 	}
 	return string(b)
-}()
+}
 
 // glyph is the rune as text.
 func glyph(c rune) string {
-	if c >= firstGlyph && c <= lastGlyph {
-		i := 3 * int(c-firstGlyph)
-		return glyphs[i : i+3]
+	switch {
+	case c >= 0x2500 && c <= 0x28ff:
+		i := 3 * int(c-0x2500)
+		return boxGlyphs[i : i+3]
+	case c >= 0 && c < 0x80:
+		return asciiGlyphs[c : c+1]
+	case c >= 0x80 && c <= 0xff:
+		i := 2 * int(c-0x80)
+		return latinGlyphs[i : i+2]
 	}
 	return string(c)
 }
