@@ -218,13 +218,6 @@ func TestUploadStates(t *testing.T) {
 	}
 }
 
-func TestObjectKey(t *testing.T) {
-	got := ObjectKey("", api.UploadRequest{Kind: api.UploadNowcast, CustomerID: "a/b ü", Region: "eu-1", Location: "../x", Manufacturer: ".."}, api.At(time.Unix(0, 0)), 2)
-	if want := "nowcast/direct/a-b--/eu-1/..-x/-/19700101T000000Z-2_nowcast.csv"; got != want {
-		t.Errorf("key %q, want %q", got, want)
-	}
-}
-
 func TestActivitiesAreOfTheDay(t *testing.T) {
 	d := newDesk(t)
 	d.site("South", "acme")

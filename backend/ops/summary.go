@@ -25,7 +25,7 @@ func (s *Service) SiteSummary(ctx context.Context, scope api.Scope, siteID strin
 	}
 	now, zone := s.now(), Zone(site)
 	midnight := series.Midnight(now, zone)
-	out := api.SiteSummary{TotalInverters: len(units)}
+	out := api.SiteSummary{TotalInverters: len(units), ServiceTime: api.At(now)}
 	sums, err := s.telemetry.Daily(ctx, siteID, midnight, series.NextMidnight(now, zone))
 	if err != nil {
 		return out, fmt.Errorf("read today's energy of site %s: %w", siteID, err)

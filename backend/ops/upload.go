@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
@@ -37,6 +36,7 @@ var uploads = store.Table[Upload]{
 			}
 			return store.Key(u.SiteID, u.Kind, u.Hash)
 		}},
+		{Name: "object", Key: func(u Upload) []byte { return store.Key(u.ObjectKey) }},
 		{Name: "open", Key: func(u Upload) []byte {
 			if u.Ended() {
 				return nil
@@ -182,49 +182,6 @@ func (s *Service) Uploads(ctx context.Context, scope api.Scope, q api.ListQuery)
 	return out, next, nil
 }
 
-// ObjectKey is where an upload's file is kept: a prefix for its kind, then
-// client, customer, region, location, manufacturer, each cleaned, and a name
-// made of the time and the kind. n tells apart files of one second.
-func ObjectKey(client string, req api.UploadRequest, stamp api.Time, n int) string {
-	or := func(v, def string) string {
-		if v == "" {
-			return def
-		}
-		return v
-	}
-	name := stamp.Format("20060102T150405Z")
-	if n > 0 {
-		name += fmt.Sprintf("-%d", n)
-	}
-	parts := []string{req.Kind, or(client, "direct"), req.CustomerID, or(req.Region, "none"), or(req.Location, "none"),
-		or(req.Manufacturer, "auto"), name + "_" + req.Kind + ".csv"}
-	for i, p := range parts {
-		parts[i] = cleanPart(p)
-	}
-	return strings.Join(parts, "/")
-}
-
-// ModelKey is the folder of a model's parts in the object store.
-func ModelKey(customerID, siteID, hash string) string {
-	return strings.Join([]string{"models", cleanPart(customerID), cleanPart(siteID), hash[:min(16, len(hash))]}, "/")
-}
-
-// cleanPart keeps letters, digits and ._- of ASCII; a part of dots alone would
-// climb a folder tree.
-func cleanPart(s string) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
-			return r
-		}
-		return '-'
-	}, s)
-	if strings.Trim(s, ".") == "" {
-		return "-"
-	}
-	return s
-}
-
 // UploadInTx is an upload inside the transaction; [store.ErrNotFound] when
 // there is none.
 func (s *Service) UploadInTx(tx store.Tx, id string) (Upload, error) { return uploadByID(tx, id) }
@@ -236,4 +193,18 @@ func (s *Service) AllOpenUploads(tx store.Tx) ([]Upload, error) {
 		return nil, fmt.Errorf("list the open uploads: %w", err)
 	}
 	return list, nil
+}
+
+// ObjectUses counts the uploads whose file is the object.
+func (s *Service) ObjectUses(ctx context.Context, key string) (int, error) {
+	n := 0
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		list, _, err := uploads.List(tx, store.Query{Index: "object", Prefix: store.Key(key)})
+		n = len(list)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("look up the uploads of object %s: %w", key, err)
+	}
+	return n, nil
 }

@@ -1,0 +1,155 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/series"
+)
+
+// modelStep is the step of forecasts: hours, as the contract's answers are, so
+// that their bands are those of hourly means.
+const modelStep = time.Hour
+
+// history is a site's past on an even grid. Only what was asked for is there;
+// a quantity that no unit reports is empty.
+type history struct {
+	power          series.Series // kW, of the whole site
+	temperature    series.Series // °C, air
+	ghiForecast    series.Series // W/m², a forecast from the customer's own files
+	temperatureFct series.Series // °C, likewise
+	points         int           // intervals with power
+	days           int           // site days with power
+}
+
+// reportingShare is the share of capacity that must report for an interval to
+// stand for the site.
+const reportingShare = 0.3
+
+// readHistory sums the site's units over from..to. Where some units are silent
+// the others stand for them by capacity.
+func (p *Pipeline) readHistory(ctx context.Context, siteID string, units []api.Asset, from, to time.Time, step time.Duration, zone *time.Location) (history, error) {
+	from, to = from.UTC().Truncate(step), to.UTC()
+	n := int((to.Sub(from) + step - 1) / step)
+	if n <= 0 {
+		return history{}, nil
+	}
+	sum := newSum(n)
+	extra := map[series.Quantity]*sumOf{}
+	for _, q := range []series.Quantity{series.TemperatureC, series.PredictedGHIWM2, series.PredictedTempC} {
+		extra[q] = newSum(n)
+	}
+	capacity := 0.0
+	for _, u := range units {
+		weight := u.CapacityKW
+		if !(weight > 0) {
+			weight = 1e-6 // reports, but nothing is known of its size
+		}
+		f, err := store.Collect(p.Telemetry.Read(ctx, siteID, u.AssetID, from, to,
+			series.PowerKW, series.TemperatureC, series.PredictedGHIWM2, series.PredictedTempC))
+		if err != nil {
+			return history{}, fmt.Errorf("read the telemetry of asset %s: %w", u.AssetID, err)
+		}
+		if f.Len() == 0 {
+			continue
+		}
+		capacity += weight
+		sum.add(resampled(f, series.PowerKW, step), from, weight)
+		for q, s := range extra {
+			s.add(resampled(f, q, step), from, 1)
+		}
+	}
+	grid := func(values []float64) series.Series {
+		return series.Series{Start: from, Step: step, Values: values}
+	}
+	h := history{power: grid(sum.whole(capacity))}
+	h.temperature = grid(extra[series.TemperatureC].mean())
+	h.ghiForecast = grid(extra[series.PredictedGHIWM2].mean())
+	h.temperatureFct = grid(extra[series.PredictedTempC].mean())
+	h.count(zone)
+	return h, nil
+}
+
+func resampled(f series.Frame, q series.Quantity, step time.Duration) series.Series {
+	values := f.Values(q)
+	if values == nil {
+		return series.Series{}
+	}
+	return series.Resample(f.Times, values, step, 0)
+}
+
+// sumOf adds units up on one grid.
+type sumOf struct{ value, weight []float64 }
+
+func newSum(n int) *sumOf { return &sumOf{make([]float64, n), make([]float64, n)} }
+
+func (s *sumOf) add(one series.Series, from time.Time, weight float64) {
+	if one.Len() == 0 {
+		return
+	}
+	at := int(one.Start.Sub(from) / one.Step)
+	for i, v := range one.Values {
+		if k := at + i; k >= 0 && k < len(s.value) && !math.IsNaN(v) {
+			s.value[k] += v
+			s.weight[k] += weight
+		}
+	}
+}
+
+// whole is the sum as if all of capacity had reported.
+func (s *sumOf) whole(capacity float64) []float64 {
+	out := make([]float64, len(s.value))
+	for i, w := range s.weight {
+		out[i] = math.NaN()
+		if w > 0 && w >= reportingShare*capacity {
+			out[i] = s.value[i] * capacity / w
+		}
+	}
+	return out
+}
+
+// mean is the mean of those that reported; nil when none ever did.
+func (s *sumOf) mean() []float64 {
+	out, any := make([]float64, len(s.value)), false
+	for i, w := range s.weight {
+		out[i] = math.NaN()
+		if w > 0 {
+			out[i], any = s.value[i]/w, true
+		}
+	}
+	if !any {
+		return nil
+	}
+	return out
+}
+
+// count counts the intervals and the site's days that have power.
+func (h *history) count(zone *time.Location) {
+	last := ""
+	for i, v := range h.power.Values {
+		if math.IsNaN(v) {
+			continue
+		}
+		h.points++
+		if day := h.power.Time(i).In(zone).Format(time.DateOnly); day != last {
+			h.days, last = h.days+1, day
+		}
+	}
+}
+
+// trimmed is h without the empty ends of its power.
+func (h history) trimmed() series.Series {
+	v := h.power.Values
+	i, j := 0, len(v)
+	for i < j && math.IsNaN(v[i]) {
+		i++
+	}
+	for j > i && math.IsNaN(v[j-1]) {
+		j--
+	}
+	return series.Series{Start: h.power.Time(i), Step: h.power.Step, Values: v[i:j]}
+}

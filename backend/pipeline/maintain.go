@@ -1,0 +1,72 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+)
+
+// maintainEvery is how often old records are dropped, by the wall clock.
+const maintainEvery = time.Hour
+
+// sealer is what a telemetry store may offer: closing days and merging
+// finished months.
+type sealer interface {
+	Seal(ctx context.Context) (int, error)
+}
+
+// maintain is the job that drops what is past its time, in small transactions,
+// and lets the telemetry store tidy up.
+func (p *Pipeline) maintain(ctx context.Context, _ store.Claimed) error {
+	now := p.Now()
+	keep := ops.Limits{Forecasts: now.Add(-p.Keep.Forecasts), Activities: now.Add(-p.Keep.Activities), Detections: now.Add(-p.Keep.Detections)}
+	for {
+		n, err := p.Ops.Prune(ctx, keep)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			break
+		}
+	}
+	if err := p.dropNowcasts(ctx, now.Add(-p.Keep.Nowcasts)); err != nil {
+		return err
+	}
+	if t, ok := p.Telemetry.(sealer); ok {
+		if _, err := t.Seal(ctx); err != nil {
+			return fmt.Errorf("seal telemetry: %w", err)
+		}
+	}
+	return nil
+}
+
+// dropNowcasts forgets the files of old nowcasts; their telemetry stays. The
+// object goes first: a record without it is dropped the next time, an object
+// without a record would stay for good.
+func (p *Pipeline) dropNowcasts(ctx context.Context, before time.Time) error {
+	for {
+		old, err := p.Ops.OldUploads(ctx, api.UploadNowcast, before, 200)
+		if err != nil || len(old) == 0 {
+			return err
+		}
+		for _, u := range old {
+			uses, err := p.Ops.ObjectUses(ctx, u.ObjectKey)
+			if err != nil {
+				return err
+			}
+			if uses > 1 {
+				continue
+			}
+			if err := p.Objects.Delete(ctx, u.ObjectKey); err != nil {
+				return err
+			}
+		}
+		if err := p.Ops.DropUploads(ctx, old); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/objects"
+	"app.sunloop/engine/forecast"
+)
+
+// modelType is what the registry calls the models of this package.
+const modelType = "forecasting"
+
+// maxArtefact bounds what is read of an artefact: many times what a site's
+// model takes.
+const maxArtefact = 64 << 20
+
+// cache keeps decoded production models by site.
+type cache struct {
+	mu sync.Mutex
+	of map[string]loaded
+}
+
+type loaded struct {
+	record ops.Model
+	model  *forecast.Model
+}
+
+// maxCached models of about a megabyte each are kept.
+const maxCached = 512
+
+func (c *cache) get(siteID, hash string) (loaded, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l, ok := c.of[siteID]
+	return l, ok && l.record.Hash == hash
+}
+
+func (c *cache) put(siteID string, l loaded) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil {
+		c.of = map[string]loaded{}
+	}
+	if len(c.of) >= maxCached {
+		for other := range c.of { // any one: they are cheap to read again
+			delete(c.of, other)
+			break
+		}
+	}
+	c.of[siteID] = l
+}
+
+// model is the site's production model, ready to forecast;
+// [store.ErrNotFound] when there is none. One whose artefact is damaged is
+// taken out of the registry, and the site is trained again.
+func (p *Pipeline) model(ctx context.Context, siteID string) (loaded, error) {
+	record, err := p.Ops.ProductionModel(ctx, siteID, modelType)
+	if err != nil {
+		return loaded{}, err
+	}
+	if l, ok := p.models.get(siteID, record.Hash); ok {
+		l.record = record
+		return l, nil
+	}
+	artefact, err := p.readArtefact(ctx, record.Artefacts)
+	var m *forecast.Model
+	if err == nil && artefact.Hash() != record.Hash {
+		err = errors.New("its bytes are not those that were registered")
+	}
+	if err == nil {
+		m, err = forecast.Decode(artefact)
+	}
+	if ctx.Err() != nil {
+		return loaded{}, ctx.Err()
+	}
+	if err != nil {
+		p.Logger.Error("a model cannot be read, the site will be trained again", "site", siteID, "model", record.ModelVersion, "error", err)
+		return loaded{}, errors.Join(store.ErrNotFound, p.refuseModel(ctx, record, err))
+	}
+	l := loaded{record, m}
+	p.models.put(siteID, l)
+	return l, nil
+}
+
+func (p *Pipeline) refuseModel(ctx context.Context, m ops.Model, cause error) error {
+	return p.Records.Update(ctx, func(tx store.Tx) error {
+		if err := p.Ops.RefuseModel(tx, m, "its artefact cannot be read: "+firstLine(cause)); err != nil {
+			return err
+		}
+		if _, err := advance(tx, m.SiteID, func(t *Track) { t.HasModel, t.Trained = false, 0 }); err != nil {
+			return err
+		}
+		if err := p.Ops.Note(tx, ops.Note{CustomerID: m.CustomerID, SiteID: m.SiteID, Phase: api.PhaseOrient, Title: "Model refused",
+			Description: m.ModelVersion + " cannot be read; the site is trained again", Actor: "pipeline"}); err != nil {
+			return err
+		}
+		return tx.Enqueue(p.job(jobTrain, payload{SiteID: m.SiteID}))
+	})
+}
+
+func (p *Pipeline) readArtefact(ctx context.Context, keys ops.ArtefactKeys) (forecast.Artifact, error) {
+	var a forecast.Artifact
+	for _, part := range []struct {
+		key string
+		to  *[]byte
+	}{{keys.Model, &a.Model}, {keys.Encoders, &a.Encoders}, {keys.Config, &a.Config}} {
+		b, err := p.readObjectBytes(ctx, part.key)
+		if err != nil {
+			return a, err
+		}
+		*part.to = b
+	}
+	return a, nil
+}
+
+func (p *Pipeline) readObjectBytes(ctx context.Context, key string) (b []byte, err error) {
+	r, err := p.Objects.Open(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("open object %s: %w", key, err)
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	b, err = io.ReadAll(io.LimitReader(r, maxArtefact+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read object %s: %w", key, err)
+	case len(b) > maxArtefact:
+		return nil, fmt.Errorf("object %s is larger than %d MB", key, maxArtefact>>20)
+	}
+	return b, nil
+}
+
+// writeArtefact stores a model's three parts under keys that carry its hash: a
+// job that runs again finds them there.
+func (p *Pipeline) writeArtefact(ctx context.Context, site api.Site, hash string, a forecast.Artifact) (ops.ArtefactKeys, error) {
+	base := objects.Key("models", site.CustomerID, site.SiteID, hash[:16])
+	keys := ops.ArtefactKeys{Model: base + "/model", Encoders: base + "/encoders", Config: base + "/config"}
+	for _, part := range []struct {
+		key  string
+		data []byte
+	}{{keys.Model, a.Model}, {keys.Encoders, a.Encoders}, {keys.Config, a.Config}} {
+		if err := p.Objects.Put(ctx, part.key, bytes.NewReader(part.data)); err != nil && !errors.Is(err, store.ErrExists) {
+			return keys, fmt.Errorf("store object %s: %w", part.key, err)
+		}
+	}
+	return keys, nil
+}

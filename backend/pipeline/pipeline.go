@@ -1,0 +1,145 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/weather"
+)
+
+// Config is what a Pipeline works with. The stores, Ops, Now and Wall must be
+// there; a zero value of the rest takes its default.
+type Config struct {
+	Records   store.Records
+	Telemetry store.Telemetry
+	Queue     store.Queue
+	Objects   store.Objects
+	Ops       *ops.Service
+	Weather   weather.Provider // nil: weather.Offline
+	Now       func() time.Time // the plant's clock
+	Wall      func() time.Time // the real clock: leases, retries
+	Logger    *slog.Logger     // nil: nothing is logged
+
+	Workers      int // jobs at a time; 2
+	TrainWorkers int // cores that one training takes; 2
+	TrainingDays int // days of data before training starts; api.TrainingDays
+	HorizonHours int // of stored forecasts; api.DefaultHorizonHours
+
+	ForecastEvery time.Duration // of the plant's clock, also without new data; 1 h
+	DetectEvery   time.Duration // of the plant's clock; 15 min
+	RetrainEvery  time.Duration // of new data since the model's; 30 days
+	Settle        time.Duration // of the wall, between two jobs of one kind and site; 5 s
+	Tick          time.Duration // of the wall: how often the planner looks; 1 s
+	Lease         time.Duration // of the wall: after a crash, another worker takes over; 30 s
+	// Exclusive says that no other process works on this queue: leases found
+	// at the start are of a dead process and are taken over at once.
+	Exclusive bool
+	Keep      Keep
+}
+
+// Keep says how long things are kept; zero values take the defaults.
+type Keep struct {
+	Forecasts  time.Duration // every issued one; then the first of each day stays; 14 days
+	Activities time.Duration // 7 days
+	Detections time.Duration // 90 days
+	Nowcasts   time.Duration // files and records of nowcast uploads; their telemetry stays; 7 days
+}
+
+const day = 24 * time.Hour
+
+func (c *Config) defaults() {
+	set := func(v *time.Duration, d time.Duration) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	count := func(v *int, n int) {
+		if *v <= 0 {
+			*v = n
+		}
+	}
+	count(&c.Workers, 2)
+	count(&c.TrainWorkers, 2)
+	count(&c.TrainingDays, api.TrainingDays)
+	count(&c.HorizonHours, api.DefaultHorizonHours)
+	set(&c.ForecastEvery, time.Hour)
+	set(&c.DetectEvery, 15*time.Minute)
+	set(&c.RetrainEvery, 30*day)
+	set(&c.Settle, 5*time.Second)
+	set(&c.Tick, time.Second)
+	set(&c.Lease, 30*time.Second)
+	set(&c.Keep.Forecasts, 14*day)
+	set(&c.Keep.Activities, 7*day)
+	set(&c.Keep.Detections, 90*day)
+	set(&c.Keep.Nowcasts, 7*day)
+	if c.Weather == nil {
+		c.Weather = weather.Offline{}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+// Pipeline takes uploads in, runs the jobs and answers with forecasts and
+// detections. Its methods are safe for concurrent use.
+type Pipeline struct {
+	Config
+	handlers map[string]handler
+	models   cache
+	progress progress
+
+	asked   sync.Mutex
+	lastRun map[string]time.Time // job kind and site → wall time it was last asked for
+}
+
+// New makes a Pipeline; [Pipeline.Run] lets it work.
+func New(c Config) (*Pipeline, error) {
+	if c.Records == nil || c.Telemetry == nil || c.Queue == nil || c.Objects == nil || c.Ops == nil || c.Now == nil || c.Wall == nil {
+		return nil, errors.New("pipeline: a store, ops or a clock is missing")
+	}
+	c.defaults()
+	p := &Pipeline{Config: c, lastRun: map[string]time.Time{}}
+	p.handlers = map[string]handler{
+		jobIngest:   {p.ingest, p.ingestFailed},
+		jobTrain:    {p.train, p.trainFailed},
+		jobForecast: {p.forecast, p.skipForecast},
+		jobDetect:   {p.detect, p.skipDetect},
+		jobMaintain: {p.maintain, nil},
+	}
+	return p, nil
+}
+
+// Kinds of jobs.
+const (
+	jobIngest   = "ingest"
+	jobTrain    = "train"
+	jobForecast = "forecast"
+	jobDetect   = "detect"
+	jobMaintain = "maintain"
+)
+
+// handler is what a kind of job runs, and what happens when its last attempt
+// has failed.
+type handler struct {
+	run    func(ctx context.Context, job store.Claimed) error
+	failed func(ctx context.Context, job store.Claimed, cause error) error
+}
+
+// Run works until ctx ends, then waits for all that it started. The error is
+// nil unless the store fails at the start.
+func (p *Pipeline) Run(ctx context.Context) error {
+	if err := p.recover(ctx); err != nil {
+		return err
+	}
+	var wait sync.WaitGroup
+	wait.Go(func() { p.plan(ctx) })
+	wait.Go(func() { p.work(ctx) })
+	wait.Wait()
+	return nil
+}

@@ -1,0 +1,102 @@
+package pipeline
+
+import (
+	"context"
+	"time"
+
+	"app.sunloop/backend/store"
+)
+
+// plan looks at every tick for what is due.
+func (p *Pipeline) plan(ctx context.Context) {
+	tick := time.NewTicker(p.Tick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := p.enqueueDue(ctx); err != nil && ctx.Err() == nil {
+			p.Logger.Error("plan", "error", err)
+		}
+	}
+}
+
+// rule says when a kind of job is due for a site.
+type rule struct {
+	kind string
+	due  func(p *Pipeline, t Track, now time.Time) bool
+}
+
+var rules = []rule{
+	{jobForecast, func(p *Pipeline, t Track, now time.Time) bool {
+		if !t.HasModel {
+			return false
+		}
+		// On the whole hour (or whatever ForecastEvery is), and sooner, but
+		// not for every sample, when there is news.
+		return t.ForecastAt.Truncate(p.ForecastEvery).Before(now.Truncate(p.ForecastEvery)) ||
+			t.Data > t.ForecastData && now.Sub(t.ForecastAt) >= p.ForecastEvery/4
+	}},
+	{jobDetect, func(p *Pipeline, t Track, now time.Time) bool {
+		// A live site is judged also when nothing comes: that is a finding.
+		return (t.Data > t.DetectData || t.live(now)) && now.Sub(t.DetectAt) >= p.DetectEvery
+	}},
+	{jobTrain, func(p *Pipeline, t Track, _ time.Time) bool {
+		last := t.TrainedEnd
+		if t.TriedEnd.After(last) {
+			last = t.TriedEnd
+		}
+		return t.HasModel && t.LastData.Sub(last) >= p.RetrainEvery
+	}},
+}
+
+// liveFor is how long after its newest stamp a site counts as live: then what
+// is missing up to now is missing. Later it is a file without a feed.
+const liveFor = 7 * day
+
+func (t Track) live(now time.Time) bool { return t.Live && now.Sub(t.LastData) < liveFor }
+
+func (p *Pipeline) enqueueDue(ctx context.Context) error {
+	all, err := p.allTracks(ctx)
+	if err != nil {
+		return err
+	}
+	var jobs []store.Job
+	now := p.Now()
+	for _, t := range all {
+		for _, r := range rules {
+			if r.due(p, t, now) && p.ask(r.kind, t.SiteID, p.Settle) {
+				jobs = append(jobs, p.job(r.kind, payload{SiteID: t.SiteID}))
+			}
+		}
+	}
+	if p.ask(jobMaintain, "", maintainEvery) {
+		jobs = append(jobs, p.job(jobMaintain, payload{}))
+	}
+	if len(jobs) == 0 {
+		return nil
+	}
+	return p.Records.Update(ctx, func(tx store.Tx) error {
+		for _, j := range jobs {
+			if err := tx.Enqueue(j); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// ask says whether a kind of job may be enqueued for a site now: not within
+// gap of the wall clock after the last time.
+func (p *Pipeline) ask(kind, siteID string, gap time.Duration) bool {
+	p.asked.Lock()
+	defer p.asked.Unlock()
+	key, wall := kind+" "+siteID, p.Wall()
+	if last, ok := p.lastRun[key]; ok && wall.Sub(last) < gap {
+		return false
+	}
+	p.lastRun[key] = wall
+	return true
+}

@@ -1,0 +1,138 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+)
+
+// Track is how far the work on a site has come.
+type Track struct {
+	SiteID     string `json:"site_id"`
+	CustomerID string `json:"customer_id"`
+
+	Data     uint64    `json:"data"`      // counts the imports
+	LastData time.Time `json:"last_data"` // newest stamp
+	Live     bool      `json:"live"`      // nowcasts come in
+
+	Trained    uint64    `json:"trained"`     // of Data, at the last training
+	TrainedEnd time.Time `json:"trained_end"` // end of the data that the production model learned from
+	TriedEnd   time.Time `json:"tried_end"`   // end of the data at the last training, however it went
+	HasModel   bool      `json:"has_model"`
+
+	ForecastAt   time.Time `json:"forecast_at"`   // plant's clock
+	ForecastData uint64    `json:"forecast_data"` // of Data, then
+	DetectAt     time.Time `json:"detect_at"`
+	DetectData   uint64    `json:"detect_data"`
+}
+
+var tracks = store.Table[Track]{
+	Bucket: "tracks",
+	Key:    func(t Track) []byte { return store.Key(t.SiteID) },
+}
+
+// advance changes a site's track within the transaction.
+func advance(tx store.Tx, siteID string, change func(*Track)) (Track, error) {
+	t, err := tracks.Get(tx, store.Key(siteID))
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return t, fmt.Errorf("read the track of site %s: %w", siteID, err)
+	}
+	t.SiteID = siteID
+	change(&t)
+	if err := tracks.Put(tx, t); err != nil {
+		return t, fmt.Errorf("store the track of site %s: %w", siteID, err)
+	}
+	return t, nil
+}
+
+func (p *Pipeline) track(ctx context.Context, siteID string) (Track, error) {
+	var t Track
+	err := p.Records.View(ctx, func(tx store.Tx) error {
+		var err error
+		t, err = tracks.Get(tx, store.Key(siteID))
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return Track{SiteID: siteID}, nil
+	}
+	return t, err
+}
+
+func (p *Pipeline) allTracks(ctx context.Context) ([]Track, error) {
+	var all []Track
+	err := p.Records.View(ctx, func(tx store.Tx) error {
+		var err error
+		all, _, err = tracks.List(tx, store.Query{})
+		return err
+	})
+	return all, err
+}
+
+// payload is what a job carries.
+type payload struct {
+	UploadID string `json:"upload_id,omitempty"`
+	SiteID   string `json:"site_id,omitempty"`
+}
+
+func (p *Pipeline) job(kind string, body payload) store.Job {
+	b, err := json.Marshal(body)
+	if err != nil {
+		panic(err) // two strings
+	}
+	unique := body.UploadID
+	if unique == "" {
+		unique = body.SiteID
+	}
+	return store.Job{Kind: kind, Unique: unique, Payload: b, RunAt: p.Wall(), MaxAttempts: attempts[kind]}
+}
+
+// attempts of each kind. A stop and a crash count as one, so an import has
+// many; what the planner asks for again anyway has few.
+var attempts = map[string]int{jobIngest: 20, jobTrain: 10, jobForecast: 3, jobDetect: 3, jobMaintain: 2}
+
+func read(job store.Claimed) (payload, error) {
+	var body payload
+	if err := json.Unmarshal(job.Payload, &body); err != nil {
+		return body, permanent{fmt.Errorf("read the payload of a %s job: %w", job.Kind, err)}
+	}
+	return body, nil
+}
+
+// recover puts back on its way what a former process may have left behind:
+// every open upload has a job, and no object is there without a record.
+func (p *Pipeline) recover(ctx context.Context) error {
+	if err := p.sweepIntents(ctx); err != nil {
+		return err
+	}
+	err := p.Records.Update(ctx, func(tx store.Tx) error {
+		open, err := p.Ops.AllOpenUploads(tx)
+		if err != nil {
+			return err
+		}
+		for _, u := range open {
+			if err := tx.Enqueue(p.resume(u)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("take up the open uploads: %w", err)
+	}
+	return nil
+}
+
+// resume is the job that an open upload waits for. Enqueueing it again is
+// harmless: it is unique.
+func (p *Pipeline) resume(u ops.Upload) store.Job {
+	if u.ProcessingStatus == api.UploadProcessing && u.Version > 0 { // its telemetry is in
+		return p.job(jobTrain, payload{SiteID: u.SiteID})
+	}
+	return p.job(jobIngest, payload{UploadID: u.UploadID})
+}

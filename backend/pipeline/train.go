@@ -1,0 +1,281 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/forecast"
+	"app.sunloop/engine/series"
+	"app.sunloop/engine/solar"
+)
+
+// trainSpan is the most history that a model learns from: the plant and the
+// climate of longer ago are others.
+const trainSpan = 3 * 365 * day
+
+// train is the job that follows the imports of a site: when none of them waits
+// any more it trains, registers, forecasts and detects, and ends the uploads.
+// With too little data it says so and goes on to detection.
+func (p *Pipeline) train(ctx context.Context, job store.Claimed) error {
+	body, err := read(job)
+	if err != nil {
+		return err
+	}
+	site, err := p.Ops.Site(ctx, api.Unlimited("pipeline"), body.SiteID)
+	if errors.Is(err, api.ErrSiteNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	track, open, err := p.standing(ctx, site.SiteID)
+	if err != nil {
+		return err
+	}
+	var ready []ops.Upload
+	for _, u := range open {
+		if u.Kind != api.UploadTrain {
+			continue
+		}
+		if u.Version == 0 {
+			return nil // the import that ends last asks again
+		}
+		ready = append(ready, u)
+	}
+	defer p.progress.forget(site.SiteID)
+	p.progress.siteAt(site.SiteID, stageTraining, 0)
+	words := fmt.Sprintf("training: the model has learned from these data before, up to %s", track.TrainedEnd.Format(time.DateOnly))
+	if !track.HasModel || track.Data != track.Trained {
+		if words, err = p.learn(ctx, site, track); err != nil {
+			return err
+		}
+	}
+	p.progress.siteAt(site.SiteID, stageForecasting, 0)
+	if err := p.issue(ctx, site.SiteID); err != nil {
+		return err
+	}
+	p.progress.siteAt(site.SiteID, stageDetecting, 0)
+	if err := p.judge(ctx, site.SiteID); err != nil {
+		return err
+	}
+	return p.finish(ctx, ready, words)
+}
+
+func (p *Pipeline) standing(ctx context.Context, siteID string) (track Track, open []ops.Upload, err error) {
+	if track, err = p.track(ctx, siteID); err != nil {
+		return track, nil, err
+	}
+	err = p.Records.View(ctx, func(tx store.Tx) error {
+		open, err = p.Ops.OpenUploads(tx, siteID)
+		return err
+	})
+	return track, open, err
+}
+
+func (p *Pipeline) finish(ctx context.Context, uploads []ops.Upload, words ...string) error {
+	return p.Records.Update(ctx, func(tx store.Tx) error {
+		for _, u := range uploads {
+			if err := p.finishUpload(tx, u.UploadID, words...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// trainFailed ends the uploads whose training failed for good. Their telemetry
+// is in and stays.
+func (p *Pipeline) trainFailed(ctx context.Context, job store.Claimed, cause error) error {
+	body, err := read(job)
+	if err != nil {
+		return err
+	}
+	_, open, err := p.standing(ctx, body.SiteID)
+	if err != nil {
+		return err
+	}
+	return p.Records.Update(ctx, func(tx store.Tx) error {
+		for _, u := range open {
+			if u.Version == 0 {
+				continue
+			}
+			_, err := p.Ops.MoveUpload(tx, u.UploadID, api.UploadWithWarnings, func(u *ops.Upload) {
+				u.Warnings = append(u.Warnings, "training: it failed, the data are stored: "+firstLine(cause))
+				u.Stage, u.Progress = "", 1
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// learn trains and registers a model if there is enough to learn from; words
+// say what came of it.
+func (p *Pipeline) learn(ctx context.Context, site api.Site, track Track) (words string, err error) {
+	units, err := p.Ops.SiteAssets(ctx, site.SiteID)
+	if err != nil {
+		return "", err
+	}
+	first, last, ok, err := p.Telemetry.Period(ctx, site.SiteID, "")
+	if err != nil {
+		return "", fmt.Errorf("read the period of site %s: %w", site.SiteID, err)
+	}
+	if !ok {
+		return "training: there is no telemetry", p.tried(ctx, site.SiteID, track)
+	}
+	if last.Sub(first) > trainSpan {
+		first = last.Add(-trainSpan)
+	}
+	h, err := p.readHistory(ctx, site.SiteID, units, first, last.Add(modelStep), modelStep, ops.Zone(site))
+	if err != nil {
+		return "", err
+	}
+	if h.days < p.TrainingDays {
+		return fmt.Sprintf("training: it starts at %d days of data; there are %d", p.TrainingDays, h.days), p.tried(ctx, site.SiteID, track)
+	}
+	power := h.trimmed()
+	loc, place, decisions := p.whereabouts(site, power)
+	subject := forecast.Site{ID: site.SiteID, Location: loc, Zone: ops.Zone(site), CapacityKW: ops.CapacityKW(site, units), Plane: planeOf(site)}
+	model, report, err := forecast.Train(ctx, subject, forecast.History{Power: power, GHI: h.ghiForecast, Temperature: h.temperatureFct}, forecast.Options{
+		Seed: seed(site.SiteID), Workers: p.TrainWorkers, Resolution: modelStep,
+		Progress: func(_ string, share float64) { p.progress.siteAt(site.SiteID, stageTraining, share) },
+	})
+	switch {
+	case errors.Is(err, forecast.ErrUnfit):
+		return "training: " + firstLine(err), p.tried(ctx, site.SiteID, track)
+	case err != nil:
+		return "", err
+	}
+	record, err := p.register(ctx, site, track, model, report, h, place, decisions)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("training: model %s from %d days is %s; its error in daylight is %.1f %% of capacity (%s)", record.ModelVersion,
+		report.Days, record.Status, 100*report.Score.NMAE, record.Verdict), nil
+}
+
+// tried remembers that these data gave no model, so that it is not tried
+// again before there are others.
+func (p *Pipeline) tried(ctx context.Context, siteID string, track Track) error {
+	return p.Records.Update(ctx, func(tx store.Tx) error {
+		_, err := advance(tx, siteID, func(t *Track) { t.Trained, t.TriedEnd = track.Data, track.LastData })
+		return err
+	})
+}
+
+// whereabouts is the site's location: as it says, or as the sun in its data
+// does.
+func (p *Pipeline) whereabouts(site api.Site, power series.Series) (loc solar.Location, place *ops.Place, decisions []string) {
+	if loc, ok := location(site, nil); ok {
+		return loc, nil, nil
+	}
+	found, ok := placeFromSun(power)
+	if !ok {
+		return solar.Location{}, nil, []string{"place: none is given and the data do not show one"}
+	}
+	loc, _ = location(site, &found)
+	return loc, &found, []string{fmt.Sprintf("place: none is given; the sun in the data says about %.0f° latitude and %.0f° longitude", found.LatitudeDeg, found.LongitudeDeg)}
+}
+
+func planeOf(site api.Site) *solar.Plane {
+	if site.TiltDeg == nil || site.AzimuthDeg == nil {
+		return nil
+	}
+	return &solar.Plane{TiltDeg: *site.TiltDeg, AzimuthDeg: *site.AzimuthDeg}
+}
+
+// seed is the same for a site whenever it trains.
+func seed(siteID string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(siteID)) // never fails
+	return h.Sum64()
+}
+
+// register stores the artefact and puts the model into the registry, with the
+// site's track, in one transaction.
+func (p *Pipeline) register(ctx context.Context, site api.Site, track Track, model *forecast.Model, r forecast.Report, h history,
+	place *ops.Place, decisions []string) (ops.Model, error) {
+	artefact, err := forecast.Encode(model)
+	if err != nil {
+		return ops.Model{}, fmt.Errorf("encode the model of site %s: %w", site.SiteID, err)
+	}
+	hash := artefact.Hash()
+	keys, err := p.writeArtefact(ctx, site, hash, artefact)
+	if err != nil {
+		return ops.Model{}, err
+	}
+	sequence, err := p.Ops.NextModel(ctx, site.SiteID, modelType)
+	if err != nil {
+		return ops.Model{}, err
+	}
+	m := record(site, r, sequence)
+	m.Hash, m.Artefacts, m.Place, m.Decisions = hash, keys, place, append(decisions, r.Notes...)
+	m.DataAsOf, m.Points = track.Data, h.points
+	m.Trained = p.Now().UTC()
+	m.LastTrainedAt = api.At(m.Trained)
+	m.ArtifactLocations = api.ArtifactLocations{Model: p.Objects.URI(keys.Model), Encoders: p.Objects.URI(keys.Encoders), Config: p.Objects.URI(keys.Config)}
+	err = p.Records.Update(ctx, func(tx store.Tx) error {
+		stored, err := p.Ops.RegisterModel(tx, m)
+		if err != nil {
+			return err
+		}
+		m = stored
+		_, err = advance(tx, site.SiteID, func(t *Track) {
+			t.Trained, t.HasModel, t.TriedEnd = track.Data, true, track.LastData
+			if m.Status == api.ModelProduction {
+				t.TrainedEnd = r.To
+			}
+		})
+		if err != nil {
+			return err
+		}
+		return p.Ops.Note(tx, ops.Note{CustomerID: site.CustomerID, SiteID: site.SiteID, Phase: api.PhaseOrient, Title: "Model trained",
+			Description: fmt.Sprintf("%s %s is %s: %s", m.ModelName, m.ModelVersion, m.Status, m.Verdict), Actor: "pipeline"})
+	})
+	if err == nil && m.Status == api.ModelProduction {
+		p.models.put(site.SiteID, loaded{m, model})
+	}
+	return m, err
+}
+
+// modelName is what the registry calls the blend of a site.
+const modelName = "sunloop-blend"
+
+// record is what the registry says of a trained model. Layers, rates and
+// losses are the neural member's: the one that these fields were made for.
+func record(site api.Site, r forecast.Report, sequence int) ops.Model {
+	m := ops.Model{Sequence: sequence, Step: r.Step.String()}
+	m.ModelName, m.ModelVersion, m.ModelType = modelName, fmt.Sprintf("%d.0.0", sequence), modelType
+	m.CustomerID, m.SiteID = site.CustomerID, site.SiteID
+	m.TrainingDataWindow = api.Window{Start: api.At(r.From), End: api.At(r.To)}
+	m.Hyperparameters = api.Hyperparameters{Layers: r.Neural.Layers, LearningRate: r.Neural.LearningRate, Dropout: r.Neural.Dropout, Optimizer: r.Neural.Optimizer}
+	m.TrainingMetrics = api.TrainingMetrics{Epochs: r.Neural.Epochs, TrainLoss: r.Neural.TrainLoss, ValidationLoss: r.Neural.ValidationLoss,
+		EarlyStopEpoch: r.Neural.BestEpoch}
+	m.Metrics = api.ForecastMetrics{TrainingRMSE: round(r.TrainRMSEKW), ValidationRMSE: round(r.Score.RMSEKW),
+		MAPEPercent: round(r.Score.MAPEPercent), SMAPEPercent: round(r.Score.SMAPEPercent)}
+	m.ModelAccuracy, m.Coverage80, m.SkillPercent = r.Accuracy(), r.Score.Coverage80, 100*r.Score.Skill
+	m.Members = map[string]float64{}
+	for i, name := range r.Members {
+		if i < len(r.Weights) {
+			m.Members[strings.TrimSpace(name)] = r.Weights[i]
+		}
+	}
+	for _, row := range r.Backtest.Rows {
+		// The members' losses by weight: no blend of them loses more.
+		var sum float64
+		for i, loss := range row.Losses {
+			sum += loss * r.Weights[i]
+		}
+		m.Origins = append(m.Origins, ops.Origin{At: row.Origin.TrainTo.UTC(), Pinball: 100 * sum})
+	}
+	return m
+}

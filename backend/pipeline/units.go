@@ -1,0 +1,155 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/ingest"
+	"app.sunloop/engine/series"
+)
+
+// settle finds the site and the units that the file speaks of, and makes those
+// that are not there yet; words say what was decided. It answers the units in
+// the order of the result's assets.
+func (p *Pipeline) settle(ctx context.Context, u ops.Upload, r *ingest.Result) (site api.Site, units []api.Asset, words []string, err error) {
+	err = p.Records.Update(ctx, func(tx store.Tx) error {
+		units, words = nil, nil
+		var made bool
+		site, made, err = p.Ops.EnsureSite(tx, api.Site{SiteID: u.SiteID, CustomerID: u.CustomerID, Location: u.Location,
+			Timezone: u.Request.Timezone, CapacityKW: u.Request.CapacityKW}, u.Actor)
+		if err != nil {
+			return err
+		}
+		if made {
+			words = append(words, fmt.Sprintf("site: %s was not known and is now, in the time zone %s", site.SiteID, site.Timezone))
+		}
+		known, err := p.Ops.AssetsInTx(tx, site.SiteID)
+		if err != nil {
+			return err
+		}
+		whole := len(known) == 0 // the file shows all units that the site has
+		for _, a := range r.Assets {
+			if there := find(known, a.Name); there != nil {
+				asset, raised, err := p.Ops.RaiseCapacity(tx, *there, roundTo(highest(a.Frame), 3))
+				if err != nil {
+					return err
+				}
+				if raised {
+					words = append(words, fmt.Sprintf("unit: the capacity of %s is now taken as %.4g kW, the highest power seen", asset.AssetID, asset.CapacityKW))
+				}
+				units = append(units, asset)
+				continue
+			}
+			capacity, why, estimated := capacityOf(a, r.Assets, site, whole)
+			asset, made, err := p.Ops.EnsureAsset(tx, api.Asset{AssetID: assetID(a.Name), Name: a.Name, Type: "Solar Inverter", CapacityKW: capacity,
+				Location: site.Location, SiteID: site.SiteID, CustomerID: site.CustomerID, Timezone: site.Timezone})
+			if err != nil {
+				return err
+			}
+			if made && estimated {
+				if err := p.Ops.MarkEstimated(tx, asset); err != nil {
+					return err
+				}
+			}
+			if made {
+				words = append(words, fmt.Sprintf("unit: %s was not known and is now, with %.4g kW, %s", asset.AssetID, asset.CapacityKW, why))
+			}
+			known = append(known, asset)
+			units = append(units, asset)
+		}
+		_, err = p.Ops.MoveUpload(tx, u.UploadID, api.UploadProcessing, func(u *ops.Upload) { u.Stage = stageStoring })
+		return err
+	})
+	if err != nil {
+		return site, nil, nil, fmt.Errorf("settle the units of upload %s: %w", u.UploadID, err)
+	}
+	return site, units, words, nil
+}
+
+// find is the unit that goes by name: its id, its name, or a serial number of
+// one of its components.
+func find(known []api.Asset, name string) *api.Asset {
+	for _, is := range []func(a api.Asset) bool{
+		func(a api.Asset) bool { return a.AssetID == name || a.AssetID == assetID(name) },
+		func(a api.Asset) bool { return strings.EqualFold(a.Name, name) },
+		func(a api.Asset) bool {
+			return slices.ContainsFunc(a.Components, func(c api.Component) bool { return c.Serial == name })
+		},
+	} {
+		if i := slices.IndexFunc(known, is); i >= 0 {
+			return &known[i]
+		}
+	}
+	return nil
+}
+
+// assetID is a file's name of a unit as an id: printable, without outer
+// spaces, of sensible length.
+func assetID(name string) string {
+	name = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, name))
+	if r := []rune(name); len(r) > 64 {
+		name = strings.TrimSpace(string(r[:64]))
+	}
+	if name == "" || name == api.Every {
+		return "unit"
+	}
+	return name
+}
+
+// capacityOf is the rated power of a new unit: the site's, in proportion to
+// what the units have shown, where these are all that it has; else the highest
+// power seen.
+func capacityOf(a ingest.Asset, all []ingest.Asset, site api.Site, whole bool) (kW float64, why string, estimated bool) {
+	seen := highest(a.Frame)
+	if whole && site.CapacityKW > 0 {
+		if len(all) == 1 {
+			return site.CapacityKW, "the site's capacity", false
+		}
+		sum := 0.0
+		for _, b := range all {
+			sum += highest(b.Frame)
+		}
+		if sum > 0 && seen > 0 {
+			return roundTo(site.CapacityKW*seen/sum, 3), "its share of the site's capacity by the power it has shown", false
+		}
+		return roundTo(site.CapacityKW/float64(len(all)), 3), "an equal share of the site's capacity", false
+	}
+	return roundTo(seen, 3), "the highest power in the file", true
+}
+
+// highest is the power that one reading in a thousand exceeds, so that a
+// single spike does not rate a unit.
+func highest(f series.Frame) float64 {
+	var v []float64
+	for _, p := range f.Values(series.PowerKW) {
+		if p > 0 && !math.IsInf(p, 0) {
+			v = append(v, p)
+		}
+	}
+	if len(v) == 0 {
+		return 0
+	}
+	slices.Sort(v)
+	return v[len(v)-1-len(v)/1000]
+}
+
+// roundTo keeps n significant digits.
+func roundTo(v float64, n int) float64 {
+	if !(v > 0) {
+		return 0
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(v))-float64(n-1))
+	return math.Round(v/unit) * unit
+}
