@@ -6,13 +6,19 @@ import (
 )
 
 // Objects keeps whole files by key. A key is written once; what is
-// acknowledged is on stable storage.
+// acknowledged is on stable storage. Keys are parts of [A-Za-z0-9._-] joined
+// by "/", as package objects builds them; another key is an error.
 type Objects interface {
-	// Put stores what r gives under key; ErrExists if there is one.
+	// Put stores what r gives under key, or nothing when r fails. ErrExists,
+	// before r is read, if there is one already or it is being written.
 	Put(ctx context.Context, key string, r io.Reader) error
 	// Open reads an object; ErrNotFound if there is none.
 	Open(ctx context.Context, key string) (io.ReadCloser, error)
+	// Delete of an absent object is no error.
 	Delete(ctx context.Context, key string) error
-	// URI is the key as clients see it, with the store's scheme.
+	// URI is the key as clients see it, with the store's scheme. It says
+	// nothing of where the store is.
 	URI(key string) string
+	// Key is the inverse of URI; ok is false for what URI does not make.
+	Key(uri string) (key string, ok bool)
 }

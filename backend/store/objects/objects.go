@@ -1,0 +1,257 @@
+// Package objects keeps whole files over gocloud.dev/blob: a folder on disk, or
+// memory for tests. [Store] adds what a bucket does not promise: a key is
+// written once even by two writers at a time, and what Put has acknowledged is
+// on stable storage, file, name and folders.
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/fileblob"
+	"gocloud.dev/blob/memblob"
+	"gocloud.dev/gcerrors"
+
+	"app.sunloop/backend/store"
+)
+
+// scheme begins the URIs that clients see, whichever bucket is behind it: a
+// path of this machine or the name of a bucket is none of their business.
+const scheme = "sunloop://objects/"
+
+// Store is store.Objects over a bucket. It is safe for concurrent use.
+type Store struct {
+	bucket  *blob.Bucket
+	folder  string // of the bucket, empty when it is not on disk
+	mu      sync.Mutex
+	writing map[string]bool // keys
+	durable map[string]bool // folders whose name is on the disk
+}
+
+var _ store.Objects = (*Store)(nil)
+
+// OpenFolder keeps objects as files in dir, which is made when it is not there.
+// No other process may write to it.
+func OpenFolder(dir string) (*Store, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open objects: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open objects: %w", err)
+	}
+	if err := errors.Join(sweep(dir), syncFolder(dir), syncFolder(filepath.Dir(dir))); err != nil {
+		return nil, fmt.Errorf("open objects: %w", err)
+	}
+	bucket, err := fileblob.OpenBucket(dir, &fileblob.Options{
+		NoTempDir:   true, // a rename works only within a file system
+		Metadata:    fileblob.MetadataDontWrite,
+		DirFileMode: 0o700,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open objects: %w", err)
+	}
+	s := newStore(bucket)
+	s.folder = dir
+	return s, nil
+}
+
+// InMemory forgets all when it is closed.
+func InMemory() *Store { return newStore(memblob.OpenBucket(nil)) }
+
+func newStore(b *blob.Bucket) *Store {
+	return &Store{bucket: b, writing: map[string]bool{}, durable: map[string]bool{}}
+}
+
+// Close lets go of the bucket.
+func (s *Store) Close() error { return s.bucket.Close() }
+
+// temporary is how the bucket names a file that is being written.
+var temporary = regexp.MustCompile(`\.[0-9a-f]{16}\.tmp$`)
+
+// sweep removes what a killed process was writing.
+func sweep(dir string) error {
+	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !temporary.MatchString(name) {
+			return err
+		}
+		return os.Remove(name)
+	})
+}
+
+// Put stores an object.
+func (s *Store) Put(ctx context.Context, key string, r io.Reader) error {
+	if err := check(key); err != nil {
+		return err
+	}
+	if err := s.reserve(ctx, key); err != nil {
+		return fmt.Errorf("put object %s: %w", key, err)
+	}
+	defer s.release(key)
+	if err := s.write(ctx, key, r); err != nil {
+		return fmt.Errorf("put object %s: %w", key, err)
+	}
+	return nil
+}
+
+// reserve keeps a second writer of the key out. The bucket's own IfNotExist
+// looks and renames in two steps, so that two writers in one process can both
+// succeed.
+func (s *Store) reserve(ctx context.Context, key string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.writing[key] {
+		return store.ErrExists
+	}
+	there, err := s.bucket.Exists(ctx, key)
+	if err != nil {
+		return err
+	}
+	if there {
+		return store.ErrExists
+	}
+	s.writing[key] = true
+	return nil
+}
+
+func (s *Store) release(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.writing, key)
+}
+
+func (s *Store) write(ctx context.Context, key string, r io.Reader) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var file *os.File
+	w, err := s.bucket.NewWriter(ctx, key, &blob.WriterOptions{
+		IfNotExist:  true,
+		ContentType: "application/octet-stream", // given, so that nothing is held back to guess it
+		BeforeWrite: func(as func(any) bool) error {
+			if as(&file) {
+				return file.Chmod(0o600)
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, r)
+	if err == nil && file != nil {
+		// Before it gets its name: a name never stands for half a file.
+		err = file.Sync()
+	}
+	if err != nil {
+		cancel() // so that Close throws away what was written
+		_ = w.Close()
+		return err
+	}
+	if err := w.Close(); err != nil {
+		if gcerrors.Code(err) == gcerrors.FailedPrecondition {
+			return store.ErrExists
+		}
+		return err
+	}
+	return s.syncName(key)
+}
+
+// syncName makes the names of the file and of its folders durable.
+func (s *Store) syncName(key string) error {
+	if s.folder == "" {
+		return nil
+	}
+	for dir, own := path.Dir(key), true; ; dir, own = path.Dir(dir), false {
+		s.mu.Lock()
+		known := s.durable[dir]
+		s.mu.Unlock()
+		// The folder of the file always, the folders above while they are new.
+		if own || !known {
+			if err := syncFolder(filepath.Join(s.folder, filepath.FromSlash(dir))); err != nil {
+				return err
+			}
+		}
+		if known || dir == "." {
+			break
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for dir := path.Dir(key); dir != "."; dir = path.Dir(dir) {
+		s.durable[dir] = true
+	}
+	return nil
+}
+
+// syncFolder makes names in a folder durable. Windows has no such call.
+func syncFolder(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// Open reads an object.
+func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, error) {
+	if err := check(key); err != nil {
+		return nil, err
+	}
+	r, err := s.bucket.NewReader(ctx, key, nil)
+	if err != nil {
+		return nil, fmt.Errorf("open object %s: %w", key, notFound(err))
+	}
+	return r, nil
+}
+
+// Delete removes an object.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	if err := check(key); err != nil {
+		return err
+	}
+	err := notFound(s.bucket.Delete(ctx, key))
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		err = s.syncName(key)
+	}
+	if err != nil {
+		return fmt.Errorf("delete object %s: %w", key, err)
+	}
+	return nil
+}
+
+// notFound hides the bucket's words for it, which have paths in them.
+func notFound(err error) error {
+	if err != nil && gcerrors.Code(err) == gcerrors.NotFound {
+		return store.ErrNotFound
+	}
+	return err
+}
+
+// URI is the key as clients see it.
+func (s *Store) URI(key string) string { return scheme + key }
+
+// Key is the key in a URI of this store.
+func (s *Store) Key(uri string) (string, bool) {
+	key, ok := strings.CutPrefix(uri, scheme)
+	if !ok || check(key) != nil {
+		return "", false
+	}
+	return key, true
+}
