@@ -86,55 +86,56 @@ func kindByValues(promise role, s energyShape, interval int64) (kind, why string
 var registerLimits = []float64{
 	65535, 65534, 32767, 32768, -32768, -32767, 4294967295, 4294967294, 2147483647, 2147483648, -2147483648, -2147483647,
 	6553.5, 6553.4, 3276.7, -3276.8, 655.35, 327.67, -327.68, 65.535, 32.767, -32.768,
-	-999, -9999, -99999, 99999, 999999, 9999999, 999.9, 9999.9, -999.9,
+	-999, -9999, -99999, -999999, 99999, 999999, 9999999, 999.9, 9999.9, -999.9,
+}
+
+// isLimit says that a value in base units was written as a register limit.
+func (u unit) isLimit(v float64) bool {
+	scale := u.scale
+	if u.dim == dimNone {
+		scale = 1
+	}
+	raw := (v - u.offset) / scale
+	for _, limit := range registerLimits {
+		if math.Abs(raw-limit) < 1e-6*math.Abs(limit) {
+			return true
+		}
+	}
+	return false
 }
 
 // dropSentinels blanks register limits that stand far outside of everything
-// else the column holds, or of the capacity where it is known.
+// else the column holds, or of the capacity where it is known, and power that
+// is a hundred times what the column else holds.
 func (c *column) dropSentinels(capacityKW float64) {
-	u := c.unit
-	if u.dim == dimNone {
-		u.scale = 1
-	}
-	isLimit := func(v float64) bool {
-		raw := (v - u.offset) / u.scale
-		for _, limit := range registerLimits {
-			if math.Abs(raw-limit) < 1e-6*math.Abs(limit) {
-				return true
-			}
-		}
-		return false
-	}
-	suspect := false
-	for _, v := range c.values {
-		if math.Abs(v) > 32 && isLimit(v) || isLimit(v) {
-			suspect = true
-			break
-		}
-	}
-	if !suspect {
+	const absurd = 100
+	mean, largest, low, limits := c.survey()
+	far := c.means.role == rolePower && largest > absurd*mean/4 && c.count > 20
+	if limits == 0 && !far {
 		return
 	}
 	rest := make([]float64, 0, len(c.values))
-	low := 0.0
 	for _, v := range c.values {
-		if !math.IsNaN(v) && !isLimit(v) {
+		if !math.IsNaN(v) && !c.unit.isLimit(v) {
 			rest = append(rest, math.Abs(v))
-			low = math.Min(low, v)
 		}
 	}
 	typical := quantile(rest, 0.99)
 	counter := c.means.role == roleCounter || c.means.role == roleEnergy && typical > 1000
 	for i, v := range c.values {
-		if math.IsNaN(v) || !isLimit(v) {
+		if math.IsNaN(v) {
 			continue
 		}
-		outside := math.Abs(v) > 5*typical && !counter
-		if v < 0 {
-			outside = v < 2*low && math.Abs(v) > typical/20
-		}
-		if capacityKW > 0 && c.means.role == rolePower && c.unit.dim == dimPower {
-			outside = outside && math.Abs(v) > 1.5*capacityKW || math.Abs(v) > 3*capacityKW
+		outside := false
+		switch size := math.Abs(v); {
+		case !c.unit.isLimit(v):
+			outside = far && typical > 0 && size > absurd*typical
+		case capacityKW > 0 && c.means.role == rolePower && c.unit.dim == dimPower:
+			outside = size > 1.5*capacityKW
+		case v < 0:
+			outside = v < 2*low && size > typical/20
+		default:
+			outside = size > 5*typical && !counter
 		}
 		if outside {
 			c.values[i] = math.NaN()
@@ -142,6 +143,33 @@ func (c *column) dropSentinels(capacityKW float64) {
 			c.sentinels++
 		}
 	}
+}
+
+// survey looks at a column once: mean and largest size of its values, the
+// lowest value that is no register limit (0 at most), and how many are limits.
+func (c *column) survey() (mean, largest, low float64, limits int) {
+	n := 0
+	for _, v := range c.values {
+		if math.IsNaN(v) {
+			continue
+		}
+		n++
+		size := math.Abs(v)
+		mean += size
+		largest = math.Max(largest, size)
+		if v < low && !c.unit.isLimit(v) {
+			low = v
+		} else if v > 0 && c.unit.mayBeLimit(v) && c.unit.isLimit(v) || v < 0 && c.unit.isLimit(v) {
+			limits++
+		}
+	}
+	return mean / math.Max(1, float64(n)), largest, low, limits
+}
+
+// mayBeLimit spares most values the comparison with every limit: all positive
+// limits begin beyond 32 as they are written.
+func (u unit) mayBeLimit(v float64) bool {
+	return u.dim == dimNone && v > 32 || u.dim != dimNone && (v-u.offset) > 32*u.scale
 }
 
 // quantile of values, which it sorts; 0 of none.

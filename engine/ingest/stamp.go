@@ -132,20 +132,23 @@ func (c *cursor) take(prefix string) bool {
 	return true
 }
 
-// dateMarks stand between the parts of a date.
+// dateMark takes what stands between the parts of a date; 'c' for the Chinese
+// words.
 func (c *cursor) dateMark() (mark byte, ok bool) {
-	for _, m := range []string{"年", "月", "日"} {
-		if c.take(m) {
-			return 'c', true
-		}
-	}
-	switch m := c.peek(); m {
-	case '-', '/', '.', ' ':
+	switch m := c.peek(); {
+	case m == '-' || m == '/' || m == '.' || m == ' ':
 		c.b = c.b[1:]
 		if m == '.' && c.peek() == ' ' { // "1. 6. 2024"
 			c.b = c.b[1:]
 		}
 		return m, true
+	case m < 0x80:
+		return 0, false
+	}
+	for _, m := range []string{"年", "月", "日"} {
+		if c.take(m) {
+			return 'c', true
+		}
 	}
 	return 0, false
 }
@@ -230,10 +233,10 @@ func (c *cursor) yearFirst(s *stamp, year int) bool {
 	if !ok || year < 1900 || year > 2200 {
 		return false
 	}
-	if w := c.word(); w != "" {
-		s.b = monthNamed(w)
-	} else {
+	if digit(c.peek()) {
 		s.b, _ = c.number()
+	} else {
+		s.b = monthNamed(c.word())
 	}
 	if second, ok := c.dateMark(); !ok || second != mark && mark != 'c' {
 		return false

@@ -87,10 +87,10 @@ type foldState struct {
 
 // resolution is what became of the wall times.
 type resolution struct {
-	utc      []int64 // noWall where a row has no time
-	doubled  int     // rows that were told apart by their order
-	inGap    int     // rows whose wall time does not exist
-	gapSteps map[int64]int
+	utc      []int64        // noWall where a row has no time
+	doubled  int            // rows that were told apart by their order
+	inGap    int            // rows whose wall time does not exist
+	gapSteps map[int64]int  // days with values in such rows
 	folds    map[int64]bool // days with rows in a doubled hour
 }
 
@@ -154,25 +154,15 @@ func (t *table) usable(row int) bool {
 	return false
 }
 
-// times turns the rows' times into UTC and counts those that cannot be. A file
-// with values in the hour that spring skips, and with one hour only where
-// autumn has two, comes from a clock that knows no summer time.
+// times turns the rows' times into UTC and counts those that cannot be.
 func (t *table) times(zone *time.Location, now time.Time, rep *report) ([]int64, bool) {
 	reversed := newestFirst(t.walls)
 	if reversed {
 		rep.decide("order", "newest rows first; turned round")
 	}
 	res := t.resolve(zone, reversed)
-	if filled := len(res.gapSteps); filled > 0 {
-		clock := civilClock{zone: zone}
-		if len(res.folds) > 0 && res.doubled == 0 {
-			off := clock.standard(t.someWall())
-			rep.decide("zone", "the clock was not put forward: there are values in the hour that %s skips in spring and one hour where it has two in autumn; read as UTC%+g all year", zone, float64(off)/hour)
-			rep.warn("zone", "times are read without summer time")
-			res = t.resolve(time.FixedZone("", int(off)), reversed)
-		} else {
-			rep.warn("zone", "there are values in the hour that %s skips in spring; they are left out. Perhaps the file has another zone", zone)
-		}
+	if len(res.gapSteps) > 0 {
+		res = t.settleSummerTime(res, zone, reversed, rep)
 	}
 	if res.doubled > 0 {
 		rep.decide("zone", "%d times come twice when %s puts the clock back; told apart by their order", res.doubled, zone)
@@ -182,6 +172,27 @@ func (t *table) times(zone *time.Location, now time.Time, rep *report) ([]int64,
 	}
 	t.dropImpossible(res.utc, now)
 	return res.utc, reversed
+}
+
+// settleSummerTime is for files with values in the hour that spring skips.
+// Either the logger's clock knows no summer time, or the portal fills the hour
+// for the sake of 24 hours a day. The sun decides: a clock that is put forward
+// sees production an hour later.
+func (t *table) settleSummerTime(res resolution, zone *time.Location, reversed bool, rep *report) resolution {
+	moved, known := t.clockMoves(zone)
+	switch {
+	case known && moved > 0.5:
+		rep.decide("zone", "%d rows stand in the hour that %s skips in spring; production moves with the clock, so they are fillers and left out", res.inGap, zone)
+	case known && len(res.folds) > 0 && res.doubled > 0, !known:
+		rep.warn("zone", "there are values in the hour that %s skips in spring; they are left out. Perhaps the file has another zone", zone)
+	default:
+		clock := civilClock{zone: zone}
+		off := clock.standard(t.someWall())
+		rep.decide("zone", "there are values in the hour that %s skips in spring and production does not move with the clock; read as UTC%+g all year", zone, float64(off)/hour)
+		rep.warn("zone", "times are read without summer time")
+		return t.resolve(time.FixedZone("", int(off)), reversed)
+	}
+	return res
 }
 
 func (t *table) someWall() int64 {

@@ -1,0 +1,271 @@
+package ingest
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
+	"pgregory.net/rapid"
+
+	"app.sunloop/engine/series"
+)
+
+// writing is one way to write a production file.
+type writing struct {
+	delim    string
+	decimal  string
+	layout   string // of Go's time package
+	zone     *time.Location
+	encoding encoding.Encoding // nil: UTF-8
+	bom      bool
+	newline  string
+	kind     string
+	unit     string // of power or energy
+	header   [3]string
+	quoted   bool
+	reversed bool
+	preamble bool
+	shape    string // "one", "wide" or "long"
+}
+
+// headers are names of time, device, power and energy in several languages.
+var headers = map[string][4]string{
+	"en": {"Timestamp", "Device", "AC Power", "Energy produced"},
+	"de": {"Zeitstempel", "Wechselrichter", "Leistung", "Erzeugung"},
+	"nl": {"Tijdstip", "Omvormer", "Vermogen", "Opbrengst"},
+	"fr": {"Horodate", "Onduleur", "Puissance", "Production"},
+	"es": {"Fecha y hora", "Inversor", "Potencia", "Energía generada"},
+	"it": {"Data e ora", "Dispositivo", "Potenza", "Energia prodotta"},
+	"pt": {"Data e hora", "Inversor", "Potência", "Energia gerada"},
+	"zh": {"时间", "设备名称", "有功功率", "发电量"},
+}
+
+func drawWriting(t *rapid.T) writing {
+	w := writing{
+		delim:    rapid.SampledFrom([]string{",", ";", "\t", "|"}).Draw(t, "delimiter"),
+		newline:  rapid.SampledFrom([]string{"\n", "\r\n", "\r"}).Draw(t, "newline"),
+		kind:     rapid.SampledFrom([]string{KindPower, KindIntervalEnergy, KindCounter}).Draw(t, "kind"),
+		shape:    rapid.SampledFrom([]string{"one", "wide", "long"}).Draw(t, "shape"),
+		reversed: rapid.Bool().Draw(t, "reversed"),
+		quoted:   rapid.Bool().Draw(t, "quoted"),
+		preamble: rapid.Bool().Draw(t, "preamble"),
+		bom:      rapid.Bool().Draw(t, "bom"),
+		layout: rapid.SampledFrom([]string{"2006-01-02 15:04", "2006-01-02T15:04:05Z07:00", "02.01.2006 15:04:05", "02/01/2006 15:04", "01/02/2006 15:04",
+			"1/2/2006 3:04 PM", "2006/01/02 15:04:05", "02-Jan-2006 15:04", "20060102 15:04", "2006-01-02 15:04:05 -0700", "200601021504", "02.01.06 15:04"}).Draw(t, "layout"),
+	}
+	w.decimal = "."
+	if w.delim != "," || w.quoted {
+		w.decimal = rapid.SampledFrom([]string{".", ","}).Draw(t, "decimal")
+	}
+	zone := rapid.SampledFrom([]string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Sydney", "Asia/Kolkata", "America/Sao_Paulo"}).Draw(t, "zone")
+	var err error
+	if w.zone, err = time.LoadLocation(zone); err != nil {
+		t.Fatal(err)
+	}
+	language := rapid.SampledFrom([]string{"en", "de", "nl", "fr", "es", "it", "pt", "zh"}).Draw(t, "language")
+	names := headers[language]
+	w.unit = rapid.SampledFrom([]string{"W", "kW", "MW"}).Draw(t, "unit")
+	w.header = [3]string{names[0], names[1], names[2]}
+	if w.kind != KindPower {
+		w.unit += "h"
+		w.header[2] = names[3]
+	}
+	switch rapid.SampledFrom([]string{"utf-8", "utf-16le", "utf-16be", "1252"}).Draw(t, "encoding") {
+	case "utf-16le":
+		w.encoding = unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
+	case "utf-16be":
+		w.encoding = unicode.UTF16(unicode.BigEndian, unicode.UseBOM)
+	case "1252":
+		if language != "zh" {
+			w.encoding = charmap.Windows1252
+		}
+	}
+	return w
+}
+
+// plant is true power of devices at even times.
+type plant struct {
+	times []int64
+	names []string
+	kW    [][]float64 // by device
+	step  int64
+}
+
+func drawPlant(t *rapid.T, shape string) plant {
+	p := plant{step: 60 * rapid.SampledFrom([]int64{5, 10, 15, 30, 60}).Draw(t, "step")}
+	start := rapid.Int64Range(1_300_000_000, 1_700_000_000).Draw(t, "start") / hour * hour
+	days := rapid.Int64Range(2, 5).Draw(t, "days")
+	for at := start; at < start+days*day; at += p.step {
+		p.times = append(p.times, at)
+	}
+	devices := 1
+	if shape != "one" {
+		devices = rapid.IntRange(2, 4).Draw(t, "devices")
+	}
+	peak := rapid.Float64Range(1, 500).Draw(t, "peak")
+	for d := range devices {
+		p.names = append(p.names, "INV-"+strconv.Itoa(d+1))
+		var kW []float64
+		for i, at := range p.times {
+			sun := math.Max(0, -math.Cos(float64(at%day)/day*2*math.Pi))
+			cloud := 0.6 + 0.4*math.Abs(math.Sin(float64(i*(d+3))))
+			kW = append(kW, math.Round(peak*sun*cloud*1000)/1000)
+		}
+		p.kW = append(p.kW, kW)
+	}
+	return p
+}
+
+var perUnit = map[string]float64{"W": 1000, "kW": 1, "MW": 0.001, "Wh": 1000, "kWh": 1, "MWh": 0.001}
+
+// file writes the plant down.
+func (w writing) file(p plant) []byte {
+	counters := make([]float64, len(p.names))
+	for d := range counters {
+		counters[d] = 20000
+	}
+	hours := float64(p.step) / hour
+	var rows [][]string
+	for i, at := range p.times {
+		stamp := time.Unix(at, 0).In(w.zone).Format(w.layout)
+		values := make([]string, len(p.names))
+		for d := range p.names {
+			v := p.kW[d][i]
+			switch w.kind {
+			case KindIntervalEnergy:
+				v *= hours
+			case KindCounter:
+				if i > 0 {
+					counters[d] += v * hours
+				}
+				v = counters[d]
+			}
+			values[d] = strings.ReplaceAll(strconv.FormatFloat(v*perUnit[w.unit], 'f', 7, 64), ".", w.decimal)
+		}
+		if w.shape == "long" {
+			for d, name := range p.names {
+				rows = append(rows, []string{stamp, name, values[d]})
+			}
+			continue
+		}
+		rows = append(rows, append([]string{stamp}, values...))
+	}
+	if w.reversed {
+		slices.Reverse(rows)
+	}
+	title := []string{w.header[0]}
+	switch w.shape {
+	case "one":
+		title = append(title, fmt.Sprintf("%s [%s]", w.header[2], w.unit))
+	case "wide":
+		for _, name := range p.names {
+			title = append(title, fmt.Sprintf("%s %s (%s)", name, w.header[2], w.unit))
+		}
+	case "long":
+		title = append(title, w.header[1], fmt.Sprintf("%s (%s)", w.header[2], w.unit))
+	}
+	return w.encode(append([][]string{title}, rows...))
+}
+
+func (w writing) encode(rows [][]string) []byte {
+	var b strings.Builder
+	if w.preamble {
+		b.WriteString("Site: Rooftop 7" + w.newline + w.newline)
+	}
+	for _, row := range rows {
+		for i, cell := range row {
+			if i > 0 {
+				b.WriteString(w.delim)
+			}
+			if w.quoted {
+				cell = `"` + cell + `"`
+			}
+			b.WriteString(cell)
+		}
+		b.WriteString(w.newline)
+	}
+	text := []byte(b.String())
+	if w.encoding == nil {
+		if w.bom {
+			return append([]byte("\xef\xbb\xbf"), text...)
+		}
+		return text
+	}
+	out, err := w.encoding.NewEncoder().Bytes(text)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// TestAnyDialect writes the same plant in every dialect and reads it back.
+func TestAnyDialect(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWriting(t)
+		p := drawPlant(t, w.shape)
+		res, err := Read(bytes.NewReader(w.file(p)), Options{Zone: w.zone, CapacityKW: 0, Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.ValueKind != w.kind || res.UnitSource != w.unit || res.Interval != time.Duration(p.step)*time.Second {
+			t.Fatalf("%s in %s every %s\n%v", res.ValueKind, res.UnitSource, res.Interval, res.Decisions)
+		}
+		compare(t, w, p, res)
+	})
+}
+
+func compare(t *rapid.T, w writing, p plant, res *Result) {
+	if len(res.Assets) != len(p.names) {
+		t.Fatalf("%d assets, want %v\n%v", len(res.Assets), p.names, res.Decisions)
+	}
+	for d, a := range res.Assets {
+		if w.shape != "one" && a.Name != p.names[d] {
+			t.Fatalf("asset %q, want %q", a.Name, p.names[d])
+		}
+		if !slices.Equal(a.Frame.Times, p.times) {
+			t.Fatalf("%d times from %d, want %d from %d\n%v", a.Frame.Len(), a.Frame.Times[0], len(p.times), p.times[0], res.Decisions)
+		}
+		for i, v := range a.Frame.Values(series.PowerKW) {
+			want := p.kW[d][i]
+			if w.kind == KindCounter && i == 0 {
+				want = math.NaN()
+			}
+			if math.Abs(v-want) > 0.02 || math.IsNaN(v) != math.IsNaN(want) {
+				t.Fatalf("%s at %d: %v kW, want %v\n%v", a.Name, a.Frame.Times[i], v, want, res.Decisions)
+			}
+		}
+	}
+}
+
+// TestOverlap asserts that two overlapping files store what one file of the
+// whole does.
+func TestOverlap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWriting(t)
+		w.kind, w.unit, w.shape, w.layout = KindPower, "kW", "one", "2006-01-02T15:04:05Z07:00"
+		p := drawPlant(t, w.shape)
+		n := len(p.times)
+		cut := rapid.IntRange(n/3, n/2).Draw(t, "cut")
+		again := rapid.IntRange(n/2, n*2/3).Draw(t, "again")
+		read := func(from, to int) series.Frame {
+			part := plant{p.times[from:to], p.names, [][]float64{p.kW[0][from:to]}, p.step}
+			res, err := Read(bytes.NewReader(w.file(part)), Options{Zone: w.zone})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return res.Assets[0].Frame
+		}
+		whole, merged := read(0, n), series.Merge(read(0, again), read(cut, n))
+		if !slices.Equal(whole.Times, merged.Times) || !slices.Equal(whole.Values(series.PowerKW), merged.Values(series.PowerKW)) {
+			t.Fatalf("%d stamps merged, want %d", merged.Len(), whole.Len())
+		}
+	})
+}
