@@ -102,11 +102,11 @@ var emergency = Severity{"critical", "Critical", "acknowledge within 1 hour, sta
 
 // summary is the event in one sentence.
 func (s *session) summary(r *record, e Event) string {
-	who := e.Units[0]
+	who, was, has := e.Units[0], "was", "has"
 	if len(e.Units) > 1 {
-		who = fmt.Sprintf("%d units", len(e.Units))
+		who, was, has = fmt.Sprintf("%d units", len(e.Units)), "were", "have"
 		if len(e.Units) == len(s.in.Units) {
-			who = "The whole site"
+			who, was, has = "The whole site", "was", "has"
 		}
 	}
 	last := r.lastSeen
@@ -119,15 +119,15 @@ func (s *session) summary(r *record, e Event) string {
 	}
 	switch {
 	case r.family == CommunicationGap && r.class == Comms:
-		return fmt.Sprintf("%s was not heard %s, but produced meanwhile.", who, since)
+		return fmt.Sprintf("%s %s not heard %s, but produced meanwhile.", who, was, since)
 	case r.family == CommunicationGap && r.end == 0:
-		return fmt.Sprintf("%s has not been heard %s.", who, since)
+		return fmt.Sprintf("%s %s not been heard %s.", who, has, since)
 	case r.family == CommunicationGap && r.class == Real:
-		return fmt.Sprintf("%s was not heard %s, and energy is missing too.", who, since)
+		return fmt.Sprintf("%s %s not heard %s, and energy is missing too.", who, was, since)
 	case r.family == CommunicationGap:
-		return fmt.Sprintf("%s was not heard %s; no counter says whether it produced.", who, since)
+		return fmt.Sprintf("%s %s not heard %s; no counter says whether energy is missing.", who, was, since)
 	case r.end == 0:
-		return fmt.Sprintf("%s has made no power %s; %s lost so far.", who, since, kwh(r.lost))
+		return fmt.Sprintf("%s %s made no power %s; %s lost so far.", who, has, since, kwh(r.lost))
 	default:
 		return fmt.Sprintf("%s made no power %s; %s lost.", who, since, kwh(r.lost))
 	}

@@ -41,8 +41,9 @@ func peers(v *view, m *memory, units []Unit) {
 	own := make([]float64, 0, n)
 	sizes := make([]float64, n)
 	ratings := make([]float64, n)
+	arming := make([]float64, n)
 	for k := range units {
-		ratings[k], sizes[k] = m.rating(units[k], k), m.units[k].size()
+		ratings[k], sizes[k], arming[k] = m.rating(units[k], k), m.units[k].size(), m.units[k].arming()
 	}
 	for i := range v.cells {
 		half := v.slot(i) / 2
@@ -80,7 +81,7 @@ func peers(v *view, m *memory, units []Unit) {
 				}
 				if len(own) > 0 {
 					slices.Sort(own)
-					uv.set(i, medianWithout(own, -1)*ratings[k]*sizes[k]*mem.shape(half), ratings[k], len(own))
+					uv.set(i, medianWithout(own, -1)*ratings[k]*sizes[k]*mem.shape(half), ratings[k], arming[k], len(own))
 					continue
 				}
 			}
@@ -90,22 +91,23 @@ func peers(v *view, m *memory, units []Unit) {
 				count--
 			}
 			if count > 0 {
-				uv.set(i, medianWithout(from, rank)*ratings[k]*sizes[k]*mem.shape(half), ratings[k], count)
+				uv.set(i, medianWithout(from, rank)*ratings[k]*sizes[k]*mem.shape(half), ratings[k], arming[k], count)
 			}
 		}
 	}
 }
 
-func (u *unitView) set(i int, expected, rating float64, peers int) {
+func (u *unitView) set(i int, expected, rating, arming float64, peers int) {
 	u.expected[i] = min(expected, rating)
 	u.tier[i], u.peers[i] = tierPeers, peers
-	u.sun[i] = u.expected[i] >= armedShare*rating
+	u.sun[i] = u.expected[i] >= arming*rating
 }
 
 // light is tierLight: the unit's own gain on the site's irradiance. A sensor
 // that reads night while the unit makes power is not believed.
 func light(v *view, m *memory, units []Unit, k int) {
 	uv, rating := &v.units[k], m.rating(units[k], k)
+	arming := m.units[k].arming()
 	gain := m.units[k].gain.quantile(0.5, 3, 1)
 	for i := range v.cells {
 		uv.expected[i], uv.tier[i], uv.sun[i], uv.peers[i] = math.NaN(), tierNone, false, 0
@@ -115,7 +117,7 @@ func light(v *view, m *memory, units []Unit, k int) {
 		}
 		uv.expected[i] = min(rating*gain*lightYield(max(g, 0), v.tempC[i]), rating)
 		uv.tier[i] = tierLight
-		uv.sun[i] = uv.expected[i] >= armedShare*rating
+		uv.sun[i] = uv.expected[i] >= arming*rating
 	}
 }
 

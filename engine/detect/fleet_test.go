@@ -13,7 +13,7 @@ var floorFamilies = []detect.Family{detect.SiteOutage, detect.InverterOutage, de
 // On labelled fleets nearly every outage and gap is found, nearly nothing else
 // is reported, and no gap of the data alone is called real.
 func TestOutagesAndGapsOnLabelledFleets(t *testing.T) {
-	const days, inverters = 60, 6
+	const days, inverters = 60, 5
 	for _, step := range []time.Duration{5 * time.Minute, 15 * time.Minute} {
 		total := map[detect.Family]*score{}
 		for seed := uint64(0); seed < 10; seed++ {
@@ -70,7 +70,7 @@ func explain(t *testing.T, s *simulate.Site, report detect.Report, family detect
 
 // A fleet without faults raises next to no alarm.
 func TestCleanFleetsAreQuiet(t *testing.T) {
-	const days, inverters = 365, 4
+	const days, inverters = 365, 3
 	alarms, years := map[detect.Family]int{}, 0.0
 	for seed := uint64(0); seed < 4; seed++ {
 		if testing.Short() && seed > 0 {

@@ -32,6 +32,7 @@ type unitMemory struct {
 	scale   ring    // daily size against peers, over the rating
 	gain    ring    // daily power per kW of rating and kW/m², without limit
 	counted ring    // daily ratio of counted to expected energy
+	asleep  ring    // daily highest expected share of the rating at which it still made nothing
 	profile [48]float64
 	seen    [48]int // days behind each half hour of the profile
 	awake   float64 // share of night cells that were heard, mean over days
@@ -89,6 +90,17 @@ func (m *memory) rating(u Unit, k int) float64 {
 // size is a unit's weight against its rating, by its peers.
 func (u *unitMemory) size() float64 { return min(max(u.scale.quantile(0.5, 3, 1), 0.2), 2) }
 
+// arming is the expected share of the rating above which making nothing is
+// strange. Some units start late in weak light on every dull day; what they
+// have done on most of the last days, with a margin, is not strange for them.
+func (u *unitMemory) arming() float64 {
+	return max(armedShare, 1.25*u.asleep.quantile(0.9, 1, 0))
+}
+
+// weakLight is the expected share of the rating up to which a unit may learn
+// to sleep.
+const weakLight = 0.25
+
 // shape is the unit's part of its peers' power at a half hour of the day.
 func (u *unitMemory) shape(halfHour int) float64 {
 	if u.seen[halfHour] < 3 {
@@ -112,7 +124,7 @@ func (m *memory) learnUnit(v *view, k int, rating float64, scratch []float64) {
 	peers, gains := scratch, []float64(nil)
 	var bins [48][]float64
 	nights, heard := 0, 0
-	peak := mem.peakKW
+	peak, produced, asleep, idle := mem.peakKW, false, 0.0, 0.0
 	for i := range v.cells {
 		if !v.day[i] {
 			nights++
@@ -121,9 +133,19 @@ func (m *memory) learnUnit(v *view, k int, rating float64, scratch []float64) {
 			}
 		}
 		p := uv.power[i]
+		switch share := uv.expected[i] / rating; {
+		case p < offShare*rating && share > 0:
+			idle = max(idle, share)
+		case p >= offShare*rating:
+			if idle < weakLight { // a run that saw more light was an outage
+				asleep = max(asleep, idle)
+			}
+			idle = 0
+		}
 		if math.IsNaN(p) || uv.claimed[i] != "" {
 			continue
 		}
+		produced = produced || p >= armedShare*rating
 		peak = max(peak, p)
 		if rating <= 0 {
 			continue
@@ -139,6 +161,12 @@ func (m *memory) learnUnit(v *view, k int, rating float64, scratch []float64) {
 		}
 	}
 	mem.peakKW = peak
+	if idle < weakLight {
+		asleep = max(asleep, idle)
+	}
+	if produced {
+		mem.asleep.remember(asleep, sizeDays)
+	}
 	if nights > 0 {
 		mem.awake = (mem.awake*float64(mem.nights) + float64(heard)/float64(nights)) / float64(mem.nights+1)
 		mem.nights = min(mem.nights+1, 30)

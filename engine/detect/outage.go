@@ -1,6 +1,9 @@
 package detect
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // off says that the unit makes nothing although the sun is known to be up for
 // it; on that it makes power. Both false: nothing can be said.
@@ -30,6 +33,11 @@ type spell struct {
 	back      int
 	backHours float64
 }
+
+// blind is how long an outage must last to be announced where nothing tells
+// how bright it is: a thunderstorm can take all light for an hour. That all
+// units of a site stop together makes half of it enough.
+const blind = 2 * time.Hour
 
 // established says whether so many samples over so many hours are enough.
 func established(samples int, hours float64) bool {
@@ -120,7 +128,7 @@ func (o *siteOutages) look(v *view, s *session) {
 			o.lost += miss(v, k, i)
 		}
 		o.seen.observe(v, o.members[0], i)
-		if established(o.samples, o.covered) {
+		if established(o.samples, o.covered) && (v.units[o.members[0]].tier[i] <= tierLight || o.covered >= blind.Hours()/2) {
 			o.announce(v, s, i, len(o.members), heard)
 		}
 	}
@@ -255,7 +263,7 @@ func (o *unitOutages) at(v *view, s *session, k, i int) {
 		sp.lost += miss(v, k, i)
 		sp.seen.observe(v, k, i)
 		sp.count(u, i, v)
-		if established(sp.samples, sp.covered) && (u.tier[i] <= tierLight || sp.covered >= 2*persistence.Hours()) {
+		if established(sp.samples, sp.covered) && (u.tier[i] <= tierLight || sp.covered >= blind.Hours()) {
 			o.announce(v, s, k, i)
 		}
 	default:

@@ -37,7 +37,7 @@ func (q *quality) look(v *view, s *session) {
 			}
 		}
 		if beyond*4 > v.cells {
-			s.note("%s: on some days its power is far beyond its capacity of %g kW; check the unit of the readings and the capacity", s.in.Units[k].AssetID, rating)
+			s.note(s.in.Units[k].AssetID, "on some days the power is far beyond the capacity of %g kW; check the unit of the readings and the capacity", rating)
 		}
 		q.units[k].follow(v, k, s.rating(k))
 	}
@@ -76,7 +76,7 @@ func (r *repetition) follow(v *view, k int, rating float64) {
 				r.dayHours += v.hours()
 			}
 		}
-		still := established(r.dayCells, r.dayHours) && (r.highest-r.lowest > 20 || v.clear[i] >= 0.1 && r.cells > 3)
+		still := established(r.dayCells, r.dayHours) && (r.highest-r.lowest > 20 || r.cells > 3 && (r.light > 2 && v.clear[i] >= 0.1 || v.clear[i] >= 0.2))
 		if !r.held && (flat || night || still) {
 			r.held = true
 			for j := max(i-r.cells+2, 0); j < i; j++ { // the first of the run was a reading

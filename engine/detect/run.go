@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"app.sunloop/engine/series"
@@ -32,13 +33,17 @@ type session struct {
 	in      Input
 	memory  *memory
 	records []*record
-	lastOn  []int64 // end of the last cell in which each unit produced
-	notes   map[string]bool
+	lastOn  []int64             // end of the last cell in which each unit produced
+	notes   map[string][]string // sentence to the units it is true of
 }
 
-// note remembers something that could not be judged.
-func (s *session) note(format string, args ...interface{}) {
-	s.notes[fmt.Sprintf(format, args...)] = true
+// note remembers something that could not be judged of a unit, or with an
+// empty asset id of the site.
+func (s *session) note(assetID, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if !slices.Contains(s.notes[text], assetID) {
+		s.notes[text] = append(s.notes[text], assetID)
+	}
 }
 
 func (s *session) rating(k int) float64 { return s.memory.rating(s.in.Units[k], k) }
@@ -57,7 +62,7 @@ func Run(ctx context.Context, in Input) (Report, error) {
 	if in.Site.Zone == nil {
 		in.Site.Zone = time.UTC
 	}
-	s := &session{in: in, notes: map[string]bool{}}
+	s := &session{in: in, notes: map[string][]string{}}
 	report := Report{}
 	step, first := s.choose()
 	report.Step = time.Duration(step) * time.Second
@@ -71,7 +76,7 @@ func Run(ctx context.Context, in Input) (Report, error) {
 		src, _ := newSource(u.Frame, step)
 		g.sources = append(g.sources, src)
 		if u.CapacityKW <= 0 {
-			s.note("%s: no capacity is given, so the highest power it has shown stands in; its first day is not judged", s.in.Units[k].AssetID)
+			s.note(s.in.Units[k].AssetID, "no capacity is given, so the highest power shown so far stands in; the first day is not judged")
 		}
 	}
 	s.memory = newMemory(s.in.Units)
@@ -112,16 +117,16 @@ func (s *session) choose() (step, first int64) {
 		_, readable := newSource(u.Frame, max(interval, 1))
 		switch {
 		case u.Frame.Len() == 0:
-			s.note("%s: there is no row in the time looked at", u.AssetID)
+			s.note(u.AssetID, "there is no row in the time looked at")
 			continue
 		case !readable:
-			s.note("%s: neither power nor energy has a single reading", u.AssetID)
+			s.note(u.AssetID, "neither power nor energy has a single reading")
 			continue
 		case interval == 0:
-			s.note("%s: a single row shows no fault", u.AssetID)
+			s.note(u.AssetID, "a single row shows no fault")
 			continue
 		case interval > int64(coarsest/time.Second):
-			s.note("%s: one reading in %s is too rare to see outages or gaps; two hours is the limit", u.AssetID, span(float64(interval)/3600))
+			s.note(u.AssetID, "one reading in %s is too rare to see outages or gaps; two hours is the limit", span(float64(interval)/3600))
 			continue
 		}
 		step = max(step, interval, int64(finest/time.Second))
@@ -155,25 +160,33 @@ func nominal(times []int64) time.Duration {
 // limits says what the data as a whole left open.
 func (s *session) limits() {
 	if len(s.in.Units) == 1 {
-		s.note("%s is the only unit that can be judged: an outage of the unit and one of the site look the same", s.in.Units[0].AssetID)
+		s.note(s.in.Units[0].AssetID, "it is the only unit that can be judged, so an outage of the unit and one of the site look the same")
 	}
 	if s.in.Site.Location == nil {
-		s.note("without coordinates the site's own past tells day from night: what happens in the first three days is judged by peers and irradiance alone")
+		s.note("", "without coordinates the site's own past tells day from night: what happens in the first three days is judged by peers and irradiance alone")
 	}
 	for k, u := range s.in.Units {
 		if s.rating(k) <= 0 {
-			s.note("%s: it has never produced, and no capacity is given", u.AssetID)
+			s.note(u.AssetID, "it has never produced, and no capacity is given")
 		}
 		if !present(u.Frame.Values(series.EnergyCounterKWh)) {
-			s.note("%s: no lifetime counter, so a gap in its data cannot be told from an outage", u.AssetID)
+			s.note(u.AssetID, "no lifetime counter, so a gap in its data cannot be told from an outage")
 		}
 	}
 }
 
+// sentences are the notes, each with the units it concerns.
 func (s *session) sentences() []string {
 	out := make([]string, 0, len(s.notes))
-	for n := range s.notes {
-		out = append(out, n)
+	for text, units := range s.notes {
+		switch {
+		case units[0] == "":
+			out = append(out, text)
+		case len(units) <= 3:
+			out = append(out, strings.Join(units, ", ")+": "+text)
+		default:
+			out = append(out, fmt.Sprintf("%s, %s and %d more units: %s", units[0], units[1], len(units)-2, text))
+		}
 	}
 	slices.Sort(out)
 	return out

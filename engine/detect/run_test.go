@@ -184,7 +184,7 @@ func TestScarceInputIsSaidNotGuessed(t *testing.T) {
 				}
 			}
 			return in
-		}, []string{"far beyond its capacity"}, nil},
+		}, []string{"far beyond the capacity"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := run(t, c.input())

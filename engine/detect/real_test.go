@@ -1,0 +1,207 @@
+package detect_test
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/csv"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"app.sunloop/engine/detect"
+	"app.sunloop/engine/series"
+	"app.sunloop/engine/solar"
+)
+
+// shared is a file of measured data beside the repository; the test is skipped
+// where there is none.
+func shared(t *testing.T, name string) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			t.Skip("no go.mod above the test")
+		}
+		dir = filepath.Dir(dir)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "../shared")); errors.Is(err, os.ErrNotExist) {
+		t.Skip("../shared is not here")
+	}
+	return filepath.Join(dir, "../shared", name)
+}
+
+// table reads a compressed file of times and numbers: the times as Unix
+// seconds, and each wanted column; an empty cell is NaN.
+func table(t *testing.T, path, layout string, zone *time.Location, columns ...string) ([]int64, [][]float64) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	zip, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := csv.NewReader(zip)
+	rows.FieldsPerRecord = -1
+	header, err := rows.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := map[string]int{}
+	for i, h := range header {
+		at[h] = i
+	}
+	var times []int64
+	values := make([][]float64, len(columns))
+	for {
+		row, err := rows.Read()
+		if err == io.EOF {
+			return times, values
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		stamp, err := time.ParseInLocation(layout, row[0], zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(times); n > 0 && stamp.Unix() <= times[n-1] {
+			continue // the hour that autumn repeats
+		}
+		times = append(times, stamp.Unix())
+		for k, c := range columns {
+			v, err := strconv.ParseFloat(row[at[c]], 64)
+			if err != nil {
+				v = math.NaN()
+			}
+			values[k] = append(values[k], v)
+		}
+	}
+}
+
+func summarise(t *testing.T, r detect.Report) map[detect.Family]int {
+	count := map[detect.Family]int{}
+	for _, e := range r.Events {
+		count[e.Family]++
+		t.Logf("%.2f %s %s %v", e.Confidence, e.Family, e.Summary, e.Units)
+	}
+	for _, n := range r.NotJudged {
+		t.Log(n)
+	}
+	return count
+}
+
+// Thirteen small inverters in Madrid, 2014: power is empty by night.
+func TestMadrid(t *testing.T) {
+	madrid, err := time.LoadLocation("Europe/Madrid")
+	if err != nil {
+		t.Skip("no time zones here")
+	}
+	columns := []string{"G_M2", "T_U0", "P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9", "P10", "P11", "P12", "P13"}
+	capacity := []float64{1115, 1150, 1216, 1110, 1080, 1113, 1070, 1216, 700, 1140, 1214, 2950, 3358}
+	times, values := table(t, shared(t, "data/upm-madrid/upm_5min_2014.csv.gz"), "2006-01-02 15:04", madrid, columns...)
+	loc := solar.Location{LatitudeDeg: 40.45, LongitudeDeg: -3.73, AltitudeM: 660}
+	in := detect.Input{Site: detect.Site{ID: "madrid", Location: &loc, Zone: madrid}, Now: time.Unix(times[len(times)-1], 0)}
+	for k, w := range capacity {
+		f := series.Frame{Times: times}
+		power := make([]float64, len(times))
+		for i, v := range values[k+2] {
+			power[i] = v / 1000
+		}
+		f.Set(series.PowerKW, power)
+		f.Set(series.IrradianceWM2, values[0])
+		f.Set(series.TemperatureC, values[1])
+		in.Units = append(in.Units, detect.Unit{AssetID: columns[k+2], CapacityKW: w / 1000, Frame: f})
+	}
+	r, err := detect.Run(context.Background(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := summarise(t, r)
+
+	// P9 was out from 27 October for six weeks; on 23 April and 19 July the
+	// logger of twelve units was down; the rest are mornings on which some of
+	// these old units did not start.
+	long := slices.ContainsFunc(r.Events, func(e detect.Event) bool {
+		return e.Family == detect.InverterOutage && e.Units[0] == "P9" && e.End != nil && e.End.Sub(e.Start) > 40*24*time.Hour
+	})
+	silent := 0
+	for _, e := range r.Events {
+		if e.Family == detect.CommunicationGap && len(e.Units) >= 12 {
+			silent++
+		}
+	}
+	if !long || silent < 2 {
+		t.Errorf("six weeks of P9 found: %v; gaps of the logger found: %d", long, silent)
+	}
+	if count[detect.SiteOutage] > 0 || count[detect.InverterOutage] > 60 || count[detect.CommunicationGap] > 15 {
+		t.Errorf("too many events: %v", count)
+	}
+}
+
+// Single plants with and without irradiance, with and without coordinates: what
+// is known to have happened is found, and little else is announced.
+func TestSinglePlants(t *testing.T) {
+	hebei := func(lat, lon float64) *solar.Location { return &solar.Location{LatitudeDeg: lat, LongitudeDeg: lon} }
+	for _, c := range []struct {
+		name, file, layout, power, light string
+		scale, capacity                  float64
+		quantity                         series.Quantity
+		zone                             *time.Location
+		loc                              *solar.Location
+		outage                           string // begin of one that must be found
+		outages, gaps                    int    // at most
+	}{
+		{"Hebei 01", "data/pvod/station01.csv.gz", "2006-01-02 15:04:05", "power", "lmd_totalirrad", 1000, 20000, series.PowerKW, time.UTC, hebei(38.18, 117.46), "2018-10-23T06:30:00Z", 6, 3},
+		{"Hebei 01 without light", "data/pvod/station01.csv.gz", "2006-01-02 15:04:05", "power", "", 1000, 20000, series.PowerKW, time.UTC, hebei(38.18, 117.46), "2018-10-23T06:30:00Z", 6, 3},
+		{"Hebei 01 without place", "data/pvod/station01.csv.gz", "2006-01-02 15:04:05", "power", "", 1000, 20000, series.PowerKW, time.UTC, nil, "2018-10-23T06:30:00Z", 6, 3},
+		{"Hebei 00", "data/pvod/station00.csv.gz", "2006-01-02 15:04:05", "power", "lmd_totalirrad", 1000, 6600, series.PowerKW, time.UTC, hebei(38.05, 114.95), "2019-04-15T23:15:00Z", 12, 4},
+		{"Golden", "data/pvdaq-50/ac_power_15min_2011-2012.csv.gz", "2006-01-02T15:04Z", "ac_power_2", "", 0.001, 3.37, series.PowerKW, time.UTC, &solar.Location{LatitudeDeg: 39.74, LongitudeDeg: -105.18, AltitudeM: 1800}, "", 12, 25},
+		{"a house in Sydney", "data/household-30min/ausgrid_customer12_2011-2012.csv.gz", "2006-01-02 15:04:05", "GG", "", 1, 1.5, series.EnergyKWh, time.FixedZone("", 36000), &solar.Location{LatitudeDeg: -33.9, LongitudeDeg: 151.2}, "", 0, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			columns := []string{c.power}
+			if c.light != "" {
+				columns = append(columns, c.light)
+			}
+			times, values := table(t, shared(t, c.file), c.layout, c.zone, columns...)
+			f := series.Frame{Times: times}
+			for i := range values[0] {
+				values[0][i] *= c.scale
+			}
+			f.Set(c.quantity, values[0])
+			if c.light != "" {
+				f.Set(series.IrradianceWM2, values[1])
+			}
+			r, err := detect.Run(context.Background(), detect.Input{
+				Site: detect.Site{ID: c.name, Location: c.loc, Zone: c.zone}, Now: time.Unix(times[len(times)-1], 0),
+				Units: []detect.Unit{{AssetID: c.power, CapacityKW: c.capacity, Frame: f}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if count := summarise(t, r); count[detect.InverterOutage] > c.outages || count[detect.CommunicationGap] > c.gaps {
+				t.Errorf("too many events: %v", count)
+			}
+			if c.outage != "" && !slices.ContainsFunc(r.Events, func(e detect.Event) bool {
+				return e.Family == detect.InverterOutage && e.Start.Format(time.RFC3339) == c.outage
+			}) {
+				t.Errorf("the outage of %s is not found", c.outage)
+			}
+		})
+	}
+}
