@@ -181,7 +181,7 @@ func (m *Model) alarmSpans(v pane.View) []span {
 		{api.SeverityCritical, "▲", "!C", themes.Critical}, {api.SeverityWarning, "●", "*W", themes.Warning}, {api.SeverityNormal, "○", "oN", themes.Notice},
 	} {
 		shape, role := s.shape, s.role
-		if m.o.ASCII || m.palette.Colorless() {
+		if m.o.ASCII {
 			shape = s.ascii
 		}
 		if count[s.label] == 0 {

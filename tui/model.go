@@ -44,6 +44,7 @@ type Options struct {
 	FPS         int                      // frames a second; 0: 20, over SSH 10
 	Exports     string                   // folder for exported files
 	Site        string                   // to open first
+	User        *api.User                // who is signed in already; nil when not known
 	KeepSession func(token string) error // nil: the session is not kept
 	Bell        bool
 
@@ -136,7 +137,7 @@ const noticeFor = 8 * time.Second
 func New(ctx context.Context, o Options, out *terminal.Output, in *terminal.Input) *Model {
 	m := &Model{
 		o: o, ctx: ctx, out: out, in: in, theme: o.Theme, palette: terminal.NewPalette(&o.Theme, o.Profile),
-		grid: terminal.NewGrid(0, 0), mouse: o.Mouse, alarmed: map[string]bool{}, dirty: true,
+		grid: terminal.NewGrid(0, 0), mouse: o.Mouse, user: o.User, alarmed: map[string]bool{}, dirty: true,
 	}
 	m.panes = [layout.Panes]pane.Pane{layout.Observe: pane.NewObserve(), layout.Orient: pane.NewOrient(), layout.Decide: pane.NewDecide(), layout.Act: pane.NewAct()}
 	return m
