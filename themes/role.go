@@ -8,7 +8,7 @@ type Role uint8
 const (
 	// Background is everything outside the panes.
 	Background Role = iota
-	// Panel is the inside of panes and dialogs.
+	// Panel is the inside of panes and forms.
 	Panel
 	// Bar is the status line, the tab bar and the breadcrumb.
 	Bar

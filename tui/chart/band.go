@@ -46,14 +46,14 @@ func (d *Day) band(plot terminal.Region, axis days, values scale) {
 // shade draws one cell of the band; s is what of it is covered.
 func (d *Day) shade(plot terminal.Region, x, y int, s span) {
 	fill, panel := d.Palette.Color(themes.Band), d.Palette.Color(themes.Panel)
-	colorless := d.Palette.Colorless() || fill == panel
+	monochrome := d.Palette.Monochrome() || fill == panel
 	edge := s.low > 0 || s.high < 8
 	switch {
-	case colorless && d.Pen == ASCII:
+	case monochrome && d.Pen == ASCII:
 		if edge {
 			plot.PutRune(x, y, '~', d.Palette.Style(themes.Muted))
 		}
-	case colorless:
+	case monochrome:
 		if s.high-s.low >= 4 {
 			plot.PutRune(x, y, '░', d.Palette.Style(themes.Muted))
 		}

@@ -84,7 +84,7 @@ func (h *Heat) nameWidth(w int) int {
 // halves reports whether two units share a line, by half-blocks: when they would not fit otherwise and colour can tell them
 // apart.
 func (h *Heat) halves(lines int) bool {
-	return len(h.Rows) > lines && h.Pen != ASCII && !h.Palette.Colorless()
+	return len(h.Rows) > lines && h.Pen != ASCII && !h.Palette.Monochrome()
 }
 
 // Visible is how many units fit into a region of that height.
@@ -174,12 +174,12 @@ func (h *Heat) row(r terminal.Region, y int) {
 	if h.Pen == ASCII {
 		marks = &heatMarksASCII
 	}
-	colorless := h.Palette.Colorless()
+	monochrome := h.Palette.Monochrome()
 	for x, class := range h.upper {
 		mark := marks[class-themes.HeatNone]
-		if colorless || h.Pen == ASCII {
+		if monochrome || h.Pen == ASCII {
 			style := terminal.Style{}
-			if !colorless {
+			if !monochrome {
 				style.FG = h.Palette.Color(class)
 			}
 			r.PutRune(x, y, mark, style)

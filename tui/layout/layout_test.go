@@ -27,14 +27,14 @@ func drawing(l Layout) string {
 	for y := range h {
 		for x := range w {
 			hit, pane := l.At(x*dx, y*dy)
-			switch {
-			case hit == OnPane:
+			switch hit {
+			case OnPane:
 				rows[y][x] = "1234"[pane]
-			case hit == OnStrip:
+			case OnStrip:
 				rows[y][x] = "abcd"[pane]
-			case hit == OnTabs:
+			case OnTabs:
 				rows[y][x] = 't'
-			case hit == OnStatus:
+			case OnStatus:
 				rows[y][x] = 's'
 			}
 		}

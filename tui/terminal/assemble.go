@@ -278,10 +278,10 @@ func (a *assembler) told(kind byte, text []byte) {
 
 func (a *assembler) paste(b byte) {
 	a.count++
-	switch {
-	case b == pasteEnd[a.match]:
+	switch b {
+	case pasteEnd[a.match]:
 		a.match++
-	case b == esc:
+	case esc:
 		a.match = 1
 	default:
 		a.match = 0
