@@ -1,0 +1,183 @@
+package httpapi_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
+	"app.sunloop/backend/httpapi"
+)
+
+type httpapiDeps = httpapi.Deps
+
+// anySite finds every site.
+type anySite struct{ register }
+
+type register = httpapi.Sites
+
+func (anySite) Site(_ context.Context, _ api.Scope, id string) (api.Site, error) {
+	return api.Site{SiteID: id, CustomerID: ownCustomer, Timezone: "UTC"}, nil
+}
+
+// ids are what a request of the matrix is about.
+type ids struct{ customer, site, asset string }
+
+// sample request of an operation, and what absent ids are answered with.
+type request struct {
+	query, body string // with {customer}, {site}, {asset} and {n}, a number
+	form        bool
+	own         int // status for own ids; 0: 200
+	absent      int // status for absent ids
+}
+
+// requests has a row for each operation with a permission: a route without
+// one fails the test.
+var requests = map[string]request{
+	"upload-train":              {form: true, absent: 200},
+	"upload-nowcast":            {form: true, absent: 200},
+	"v1-upload-train":           {form: true, absent: 200},
+	"v1-upload-nowcast":         {form: true, absent: 200},
+	"uploads":                   {query: "customer_id={customer}&site_id={site}", absent: 200},
+	"upload":                    {absent: 404}, // its ids are in the path, see path
+	"forecast":                  {query: "customer_id={customer}&site_id={site}", absent: 404},
+	"energy-forecast":           {body: `{"site_id":"{site}","device_id":"{asset}"}`, absent: 404},
+	"data-period":               {query: "site_id={site}&asset_id={asset}", absent: 404},
+	"inverter":                  {query: "asset_id={asset}&site_id={site}&start=2025-10-01&end=2025-10-02", absent: 404},
+	"site-data":                 {query: "site_id={site}&start=2025-10-01&end=2025-10-02", absent: 404},
+	"latest":                    {query: "site_id={site}", absent: 404},
+	"assets add":                {body: `{"action":"add","asset_id":"NEW-{asset}-{n}","name":"n","type":"t","capacity_kw":1,"location":"l","customer_id":"{customer}","site_id":"{site}"}`, absent: 200},
+	"assets list":               {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, absent: 404},
+	"assets get":                {body: `{"action":"get","asset_id":"{asset}"}`, absent: 404},
+	"sites set":                 {body: `{"action":"set","site":{"customer_id":"{customer}","site_id":"{site}","name":"n","timezone":"UTC"}}`, absent: 200},
+	"sites list":                {body: `{"action":"list","customer_id":"{customer}"}`, absent: 200},
+	"sites get":                 {body: `{"action":"get","site_id":"{site}"}`, absent: 404},
+	"stored-forecasts ":         {body: `{"customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
+	"stored-forecasts list":     {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
+	"ooda ":                     {body: `{"customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
+	"ooda list":                 {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
+	"ml-models ":                {body: `{"customer_id":"{customer}","site_id":"{site}"}`, absent: 404},
+	"ml-models list":            {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, absent: 404},
+	"detect run":                {body: `{"action":"run","asset_id":"{asset}"}`, absent: 404},
+	"detect list":               {body: `{"action":"list","asset_id":"{asset}"}`, absent: 404},
+	"detections ":               {body: `{"asset_id":"{asset}","site_id":"{site}"}`, absent: 404},
+	"detections list":           {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, absent: 404},
+	"site-summary site-summary": {body: `{"action":"site-summary","site_id":"{site}"}`, absent: 404},
+	"activities ":               {body: `{"customer_id":"{customer}","site_id":"{site}"}`, absent: 404},
+	"activities list":           {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, absent: 404},
+}
+
+// TestScopeMatrix sends every operation of the route table as every role with
+// own, foreign and absent ids: nobody passes a role, nothing of another
+// customer comes out.
+func TestScopeMatrix(t *testing.T) {
+	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate, d.UserRate = 1_000_000, 1_000_000 })
+	w.measure(foreignSite, foreignAsset, "Europe/Berlin", time.Date(2025, 9, 30, 22, 0, 0, 0, time.UTC), 288)
+	for _, owner := range []ids{{ownCustomer, ownSite, ""}, {foreignCustomer, foreignSite, ""}} {
+		if _, err := w.uploads.Import(context.Background(), api.Unlimited("test"), api.UploadRequest{CustomerID: owner.customer, SiteID: owner.site}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	subjects := map[string]ids{
+		"own":     {ownCustomer, ownSite, ownAsset},
+		"foreign": {foreignCustomer, foreignSite, foreignAsset},
+		"absent":  {ownCustomer, "Nowhere", "INV-0"},
+	}
+	uploadIDs := map[string]string{"own": "upl_1", "foreign": "upl_2", "absent": "upl_0"}
+	seen := map[string]bool{}
+	n := 0
+	for _, role := range auth.Roles() {
+		callers := map[string]string{
+			"user": w.user(role, role, ownCustomer),
+			"key":  w.key(role, auth.NewKey{Role: role, Customers: []string{ownCustomer}}),
+			"site": w.key("site "+role, auth.NewKey{Role: role, Sites: []string{ownSite}}),
+		}
+		for _, route := range api.Routes() {
+			for _, op := range route.Operations {
+				if op.Permission == api.PermissionNone {
+					continue
+				}
+				name := route.Name
+				if len(route.Operations) > 1 || op.Action != "" {
+					name += " " + op.Action
+				}
+				r, ok := requests[name]
+				if !ok {
+					t.Errorf("operation %q has no row in the matrix", name)
+					continue
+				}
+				seen[name] = true
+				for caller, credential := range callers {
+					for whose, id := range subjects {
+						n++
+						if whose == "absent" { // what one request makes is not there for the next
+							id.site += fmt.Sprint(n)
+						}
+						names := r.form || strings.Contains(r.query+r.body, "{site}")
+						want := 200
+						switch {
+						case !auth.May(role, op.Permission):
+							want = 403
+						case name == "sites list" && caller == "site":
+							// Any customer may be named; permitted sites alone are listed.
+						case whose == "foreign":
+							want = 403
+						case whose == "absent" && caller == "site" && names:
+							want = 403 // a key for one site learns nothing of other ids
+						case whose == "absent":
+							want = r.absent
+						case r.own != 0:
+							want = r.own
+						}
+						status, body := w.send(route, r, id, uploadIDs[whose], credential, n)
+						if status != want {
+							t.Errorf("%s, %s as %s, %s ids: status %d, want %d: %s", name, role, caller, whose, status, want, body)
+						}
+						if strings.Contains(body, "Secret") || whose != "foreign" && strings.Contains(body, foreignAsset+`"`) {
+							t.Errorf("%s, %s as %s, %s ids: leaks %s", name, role, caller, whose, body)
+						}
+					}
+				}
+			}
+		}
+	}
+	for name := range requests {
+		if !seen[name] {
+			t.Errorf("row %q of the matrix is of no route", name)
+		}
+	}
+}
+
+func (w *world) send(route api.Route, r request, id ids, upload, credential string, n int) (int, string) {
+	target := strings.Replace(route.Path, "{id}", upload, 1)
+	if r.query != "" {
+		target += "?" + strings.NewReplacer("{customer}", url.QueryEscape(id.customer), "{site}", url.QueryEscape(id.site), "{asset}", url.QueryEscape(id.asset)).Replace(r.query)
+	}
+	body, contentType := "", "application/json"
+	switch {
+	case r.form:
+		body, contentType = formOf("customer_id", id.customer, "site_id", id.site, "region", "r", "location", "l", "file", "timestamp,power\n2025-10-01T00:00:00Z,1\n")
+	case r.body != "":
+		body = strings.NewReplacer("{customer}", id.customer, "{site}", id.site, "{asset}", id.asset, "{n}", fmt.Sprint(n)).Replace(r.body)
+	}
+	got := w.ask(route.Method, target, body, "Authorization", "Bearer "+credential, "Content-Type", contentType)
+	return got.Code, got.Body.String()
+}
+
+func TestOperationsOfPublicRoutesNeedNoPermission(t *testing.T) {
+	for _, r := range api.Routes() {
+		for _, op := range r.Operations {
+			if (r.Credential == api.CredentialNone || r.Credential == api.CredentialUser) != (op.Permission == api.PermissionNone) {
+				t.Errorf("%s %q: credential %s, permission %q", r.Name, op.Action, r.Credential, op.Permission)
+			}
+			if r.Credential != api.CredentialNone && r.Method == http.MethodGet && !op.Reads {
+				t.Errorf("%s is a GET without a tag", r.Name)
+			}
+		}
+	}
+}

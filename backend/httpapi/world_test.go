@@ -1,0 +1,316 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
+	"app.sunloop/backend/httpapi"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/bolt"
+	"app.sunloop/engine/series"
+	"github.com/alexedwards/argon2id"
+)
+
+// clock is a clock that a test turns.
+type clock struct {
+	mu sync.Mutex
+	t  time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.t
+}
+
+func (c *clock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.t = c.t.Add(d)
+}
+
+const password = "correct horse battery"
+
+// world is the service over a real store, with the records of the domain and
+// small stand-ins for what trains, forecasts and detects.
+type world struct {
+	t       testing.TB
+	clock   *clock
+	store   *bolt.Store
+	auth    *auth.Service
+	ops     *ops.Service
+	uploads *uploads
+	detects *detector
+	deps    httpapi.Deps
+	handler http.Handler
+	keys    map[string]string // name → key in plain
+}
+
+// The plants of the tests: two customers who must not see each other.
+const (
+	ownCustomer, ownSite, ownAsset             = "customer123", "Sibaya", "INV-1000000054495190"
+	secondSite, secondAsset                    = "Second Site", "INV-2"
+	foreignCustomer, foreignSite, foreignAsset = "other-customer", "Elsewhere", "INV-9"
+)
+
+func newWorld(t testing.TB, edit func(*httpapi.Deps)) *world {
+	t.Helper()
+	w := &world{t: t, clock: &clock{t: time.Date(2025, 10, 2, 10, 0, 0, 0, time.UTC)}, keys: map[string]string{}}
+	var err error
+	if w.store, err = bolt.Open(t.TempDir(), bolt.Options{Now: w.clock.now}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	cheap := argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
+	w.auth, err = auth.New(context.Background(), auth.Options{Records: w.store, Key: auth.Key{1}, Now: w.clock.now, Argon: &cheap})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ops = ops.New(w.store, w.store, w.clock.now)
+	w.uploads = &uploads{now: w.clock.now}
+	w.detects = &detector{Service: w.ops}
+	w.deps = httpapi.Deps{
+		Auth: w.auth, Sites: w.ops, Assets: w.ops, Uploads: w.uploads, Forecasts: forecasts{w.ops}, Findings: w.ops,
+		Detector: w.detects, Models: w.ops, Summaries: w.ops, Telemetry: w.store, Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
+	}
+	if edit != nil {
+		edit(&w.deps)
+	}
+	w.handler = httpapi.New(w.deps)
+	w.plants()
+	w.key("admin", auth.NewKey{Role: api.RoleAdmin, Sites: []string{"*"}})
+	w.key("own", auth.NewKey{Sites: []string{ownSite}})
+	w.key("customer", auth.NewKey{Customers: []string{ownCustomer}})
+	return w
+}
+
+func (w *world) plants() {
+	ctx, all := context.Background(), api.Unlimited("test")
+	for _, s := range []api.Site{
+		{SiteID: ownSite, CustomerID: ownCustomer, Name: "Sibaya", Timezone: "Africa/Johannesburg", CapacityKW: 100},
+		{SiteID: secondSite, CustomerID: ownCustomer, Name: "Second", Timezone: "Africa/Johannesburg", CapacityKW: 50},
+		{SiteID: foreignSite, CustomerID: foreignCustomer, Name: "Secret name", Timezone: "Europe/Berlin", CapacityKW: 70},
+	} {
+		if _, err := w.ops.SetSite(ctx, all, s); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	for _, a := range []api.Asset{
+		{AssetID: ownAsset, SiteID: ownSite, CustomerID: ownCustomer, Name: "Inverter 1", Type: "inverter", CapacityKW: 50, Location: "roof"},
+		{AssetID: secondAsset, SiteID: secondSite, CustomerID: ownCustomer, Name: "Inverter 2", Type: "inverter", CapacityKW: 50, Location: "roof"},
+		{AssetID: foreignAsset, SiteID: foreignSite, CustomerID: foreignCustomer, Name: "Secret name", Type: "inverter", CapacityKW: 50, Location: "roof"},
+	} {
+		if _, err := w.ops.AddAsset(ctx, all, a); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// measure stores a day of 5-minute telemetry from 00:00 of the site's zone.
+func (w *world) measure(siteID, assetID, zone string, day time.Time, n int) {
+	w.t.Helper()
+	loc, err := time.LoadLocation(zone)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	f := series.Frame{}
+	var power, temp, code []float64
+	for i := range n {
+		f.Times = append(f.Times, day.Unix()+int64(i)*300)
+		power = append(power, math.Round(1000*40*math.Max(0, math.Sin(float64(i)/288*2*math.Pi-math.Pi/2)))/1000)
+		temp = append(temp, 20+float64(i%7)/10)
+		code = append(code, 0)
+	}
+	f.Set(series.PowerKW, power)
+	f.Set(series.TemperatureC, temp)
+	f.Set(series.ErrorCode, code)
+	err = w.store.Append(context.Background(), store.SiteKey{ID: siteID, Zone: loc}, []store.AssetFrame{{AssetID: assetID, Frame: f}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) key(name string, n auth.NewKey) string {
+	w.t.Helper()
+	n.Name = name
+	plain, _, err := w.auth.CreateKey(context.Background(), n)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.keys[name] = plain
+	return plain
+}
+
+// user makes a user and answers a token.
+func (w *world) user(name, role string, customers ...string) string {
+	w.t.Helper()
+	ctx := context.Background()
+	if _, err := w.auth.CreateUser(ctx, auth.NewUser{Username: name, Password: password, Role: role, Customers: customers}); err != nil {
+		w.t.Fatal(err)
+	}
+	r, err := w.auth.Login(ctx, name, password, "192.0.2.1")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r.Token
+}
+
+// ask sends a request straight to the handler. Headers are names and values
+// in turn.
+func (w *world) ask(method, url, body string, headers ...string) *httptest.ResponseRecorder {
+	q := httptest.NewRequest(method, url, strings.NewReader(body))
+	if body != "" {
+		q.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		q.Header.Set(headers[i], headers[i+1])
+	}
+	r := httptest.NewRecorder()
+	w.handler.ServeHTTP(r, q)
+	return r
+}
+
+func (w *world) as(key, method, url, body string, headers ...string) *httptest.ResponseRecorder {
+	return w.ask(method, url, body, append([]string{"Authorization", "Bearer " + w.keys[key]}, headers...)...)
+}
+
+// formOf writes a form in the order of names and values; the field file is a
+// file.
+func formOf(namesAndValues ...string) (body, contentType string) {
+	var b bytes.Buffer
+	m := multipart.NewWriter(&b)
+	for i := 0; i+1 < len(namesAndValues); i += 2 {
+		var part io.Writer
+		var err error
+		if namesAndValues[i] == "file" {
+			part, err = m.CreateFormFile("file", "data.csv")
+		} else {
+			part, err = m.CreateFormField(namesAndValues[i])
+		}
+		if err == nil {
+			_, err = io.WriteString(part, namesAndValues[i+1])
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	if err := m.Close(); err != nil {
+		panic(err)
+	}
+	return b.String(), m.FormDataContentType()
+}
+
+// uploads keeps what came in, in memory.
+type uploads struct {
+	now  func() time.Time
+	mu   sync.Mutex
+	list []api.Upload
+	file []byte
+	reqs []api.UploadRequest
+}
+
+func (u *uploads) Upload(_ context.Context, scope api.Scope, req api.UploadRequest, file io.Reader) (api.UploadAck, error) {
+	b, err := io.ReadAll(file)
+	if err != nil {
+		return api.UploadAck{}, err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.file = b
+	return u.add(scope, req)
+}
+
+func (u *uploads) add(scope api.Scope, req api.UploadRequest) (api.UploadAck, error) {
+	if err := scope.Check(req.CustomerID, req.SiteID); err != nil {
+		return api.UploadAck{}, err
+	}
+	u.reqs = append(u.reqs, req)
+	up := api.Upload{UploadID: fmt.Sprintf("upl_%d", len(u.list)+1), Kind: req.Kind, CustomerID: req.CustomerID, SiteID: req.SiteID, ProcessingStatus: api.UploadQueued}
+	u.list = append(u.list, up)
+	return api.UploadAck{Status: "success", Message: "Upload accepted", S3Path: "file:///" + req.SiteID, ProcessingStatus: api.UploadQueued, UploadID: up.UploadID}, nil
+}
+
+func (u *uploads) Import(_ context.Context, scope api.Scope, req api.UploadRequest) (api.UploadAck, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.add(scope, req)
+}
+
+func (u *uploads) Find(_ context.Context, scope api.Scope, id string) (api.Upload, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, up := range u.list {
+		if up.UploadID == id {
+			return up, scope.Check(up.CustomerID, up.SiteID)
+		}
+	}
+	return api.Upload{}, api.ErrNotFound
+}
+
+func (u *uploads) Uploads(_ context.Context, scope api.Scope, q api.ListQuery) ([]api.Upload, string, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var list []api.Upload
+	for _, up := range u.list {
+		if scope.Allows(up.CustomerID, up.SiteID) && (q.SiteID == "" || q.SiteID == up.SiteID) {
+			list = append(list, up)
+		}
+	}
+	return list, "", nil
+}
+
+// forecasts answers with what it was asked.
+type forecasts struct{ *ops.Service }
+
+func (forecasts) Generate(_ context.Context, _ api.Scope, q api.ForecastQuery) (api.GeneratedForecast, error) {
+	if q.SiteID == secondSite {
+		return api.GeneratedForecast{}, api.ErrNoModel
+	}
+	return api.GeneratedForecast{ForecastID: "fc_1", CustomerID: q.CustomerID, SiteID: q.SiteID, HorizonHours: q.HorizonHours, Forecasts: []api.ForecastValue{}}, nil
+}
+
+func (forecasts) Energy(_ context.Context, _ api.Scope, r api.EnergyForecastRequest) (api.EnergyForecast, error) {
+	if r.SiteID == "boom" {
+		panic("boom")
+	}
+	return api.EnergyForecast{Success: true, SiteID: r.SiteID, Forecasts: []api.EnergyForecastValue{{HourAhead: r.ForecastHours}}}, nil
+}
+
+// detector counts its runs.
+type detector struct {
+	*ops.Service
+	mu   sync.Mutex
+	runs int
+	hold chan struct{} // when set, a run waits for it
+	fail error
+}
+
+func (d *detector) Detect(_ context.Context, _ api.Scope, ref api.AssetRef, _ int) (api.Detection, error) {
+	if d.hold != nil {
+		<-d.hold
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fail != nil {
+		return api.Detection{}, d.fail
+	}
+	d.runs++
+	return api.Detection{DetectionID: fmt.Sprintf("det_%d", d.runs), AssetID: ref.AssetID, Status: "completed"}, nil
+}
