@@ -46,7 +46,7 @@ func (d *Day) band(plot terminal.Region, axis days, values scale) {
 // shade draws one cell of the band; s is what of it is covered.
 func (d *Day) shade(plot terminal.Region, x, y int, s span) {
 	fill, panel := d.Palette.Color(themes.Band), d.Palette.Color(themes.Panel)
-	monochrome := d.Palette.Monochrome() || fill == panel
+	monochrome := d.Palette.Colorless() || fill == panel
 	edge := s.low > 0 || s.high < 8
 	switch {
 	case monochrome && d.Pen == ASCII:

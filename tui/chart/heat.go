@@ -84,7 +84,7 @@ func (h *Heat) nameWidth(w int) int {
 // halves reports whether two units share a line, by half-blocks: when they would not fit otherwise and colour can tell them
 // apart.
 func (h *Heat) halves(lines int) bool {
-	return len(h.Rows) > lines && h.Pen != ASCII && !h.Palette.Monochrome()
+	return len(h.Rows) > lines && h.Pen != ASCII && !h.Palette.Colorless()
 }
 
 // Visible is how many units fit into a region of that height.
@@ -174,7 +174,7 @@ func (h *Heat) row(r terminal.Region, y int) {
 	if h.Pen == ASCII {
 		marks = &heatMarksASCII
 	}
-	monochrome := h.Palette.Monochrome()
+	monochrome := h.Palette.Colorless()
 	for x, class := range h.upper {
 		mark := marks[class-themes.HeatNone]
 		if monochrome || h.Pen == ASCII {

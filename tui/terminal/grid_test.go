@@ -81,7 +81,7 @@ func TestStyles(t *testing.T) {
 func TestPalette(t *testing.T) {
 	theme := themes.Builtin()[0]
 	full := NewPalette(&theme, themes.TrueColor)
-	if !full.Color(themes.Critical).IsRGB() || full.Style(themes.Panel).FG != themes.Unset || full.Monochrome() {
+	if !full.Color(themes.Critical).IsRGB() || full.Style(themes.Panel).FG != themes.Unset || full.Colorless() {
 		t.Errorf("full colour: %+v %+v", full.Style(themes.Critical), full.Style(themes.Panel))
 	}
 	for r := range themes.Roles {
@@ -96,7 +96,7 @@ func TestPalette(t *testing.T) {
 		}
 	}
 	none := NewPalette(&theme, themes.NoColor)
-	if none.Style(themes.Selection).Attr != themes.Reverse || none.Style(themes.Critical).Attr == 0 || !none.Monochrome() {
+	if none.Style(themes.Selection).Attr != themes.Reverse || none.Style(themes.Critical).Attr == 0 || !none.Colorless() {
 		t.Error("without colour the selection and the alarms must be told apart by attributes")
 	}
 }

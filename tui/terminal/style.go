@@ -86,8 +86,8 @@ func (p *Palette) Color(r themes.Role) themes.Color {
 	return p.styles[r].BG
 }
 
-// Monochrome reports whether areas cannot be told apart by colour, so that characters must do it: no colours at all, or a
+// Colorless reports whether areas cannot be told apart by colour, so that characters must do it: no colours at all, or a
 // theme that leaves them to the terminal.
-func (p *Palette) Monochrome() bool {
+func (p *Palette) Colorless() bool {
 	return p.Profile == themes.NoColor || p.styles[themes.HeatNormal].BG == p.styles[themes.HeatLow4].BG
 }
