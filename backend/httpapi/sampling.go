@@ -69,7 +69,9 @@ func (m *meaner) frame(f series.Frame, next int64) bool {
 	if n == 0 {
 		return true
 	}
-	if own := int64(series.Interval(f.Times) / time.Second); own > 0 {
+	// Two stamps may stand on both sides of a gap: they show no interval where
+	// one is known.
+	if own := int64(series.Interval(f.Times) / time.Second); own > 0 && (n > 2 || m.own == 0) {
 		m.own = own
 	}
 	var columns [len(optional)][]float64
