@@ -151,13 +151,21 @@ func (s *Store) plan(ctx context.Context, id string, zone *time.Location, frames
 }
 
 // openDay is the midnight before the frames' newest sample, or before now: a
-// stamp of the future opens no day.
+// stamp of the future opens no day. History that ends before today by the clock
+// leaves no day open.
 func (a *appending) openDay() int64 {
-	newest := int64(math.MinInt64)
+	oldest, newest := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, f := range a.frames {
+		oldest = min(oldest, f.Frame.Times[0])
 		newest = max(newest, f.Frame.Times[f.Frame.Len()-1])
 	}
-	return a.calendar.midnight(min(newest, a.store.now().Unix()))
+	today := a.calendar.midnight(a.store.now().Unix())
+	day := min(today, a.calendar.midnight(newest))
+	if oldest < day && day < today {
+		// It writes blocks as it is; one for the last day costs nothing more.
+		day = series.NextMidnight(time.Unix(day, 0), a.zone).Unix()
+	}
+	return day
 }
 
 // tailOnly says that no block is touched, nor the layout.
@@ -257,7 +265,7 @@ func (a *appending) putTail(site *site, refs []uint32) error {
 			if !ok {
 				if stored := tail.Get(stampKey(at)); stored != nil {
 					var err error
-					if r, err = storedRow(stored).all(); err != nil {
+					if r, err = storedRow(stored).row(); err != nil {
 						return err
 					}
 				}

@@ -136,11 +136,11 @@ func (s *site) tail(ref uint32, from, to int64, quantities []series.Quantity) (s
 	var b frameBuilder
 	c := s.bucket.Bucket(tailName).Cursor()
 	for k, v := c.Seek(stampKey(from)); k != nil && splitStampKey(k) < to; k, v = c.Next() {
-		values, ok, err := storedRow(v).find(ref)
+		values, err := storedRow(v).find(ref)
 		if err != nil {
 			return series.Frame{}, err
 		}
-		if ok {
+		if values != nil {
 			b.add(splitStampKey(k), values, quantities)
 		}
 	}
@@ -150,13 +150,14 @@ func (s *site) tail(ref uint32, from, to int64, quantities []series.Quantity) (s
 // Period is the first and last stamp of an asset or of the whole site.
 func (s *Store) Period(ctx context.Context, siteID, assetID string) (first, last time.Time, ok bool, err error) {
 	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
-	err = s.viewRoster(ctx, siteID, func(_ *site, r roster) error {
+	err = s.viewSite(ctx, siteID, func(site *site) error {
+		r, err := site.roster()
 		for _, a := range r {
 			if assetID == "" || a.id == assetID {
 				lo, hi, ok = min(lo, a.first), max(hi, a.last), true
 			}
 		}
-		return nil
+		return err
 	})
 	if err != nil || !ok {
 		return time.Time{}, time.Time{}, false, err
@@ -167,29 +168,25 @@ func (s *Store) Period(ctx context.Context, siteID, assetID string) (first, last
 // Latest is each asset's newest sample, ascending by asset.
 func (s *Store) Latest(ctx context.Context, siteID string) ([]store.AssetFrame, error) {
 	var frames []store.AssetFrame
-	err := s.viewRoster(ctx, siteID, func(_ *site, r roster) error {
+	err := s.viewSite(ctx, siteID, func(site *site) error {
+		r, err := site.roster()
 		for _, a := range r {
 			frames = append(frames, store.AssetFrame{AssetID: a.id, Frame: a.newest.frame(a.last)})
 		}
-		return nil
+		return err
 	})
 	slices.SortFunc(frames, func(a, b store.AssetFrame) int { return cmp.Compare(a.AssetID, b.AssetID) })
 	return frames, err
 }
 
-// viewRoster runs fn with the site and its assets; not at all where there are
-// none.
-func (s *Store) viewRoster(ctx context.Context, siteID string, fn func(s *site, r roster) error) error {
+// viewSite runs fn with the site, or not at all where there is none.
+func (s *Store) viewSite(ctx context.Context, siteID string, fn func(s *site) error) error {
 	err := s.view(ctx, func(tx *bbolt.Tx) error {
 		site, err := siteIn(tx, siteID)
 		if err != nil || site == nil {
 			return err
 		}
-		r, err := site.roster()
-		if err != nil {
-			return err
-		}
-		return fn(site, r)
+		return fn(site)
 	})
 	if err != nil {
 		return fmt.Errorf("read telemetry of site %s: %w", siteID, err)
@@ -202,32 +199,35 @@ func (s *Store) viewRoster(ctx context.Context, siteID string, fn func(s *site, 
 func (s *Store) Daily(ctx context.Context, siteID string, from, to time.Time, assetIDs ...string) ([]store.DaySum, error) {
 	lo, hi := ceilUnix(from), ceilUnix(to)
 	var out []store.DaySum
-	err := s.viewRoster(ctx, siteID, func(site *site, r roster) error {
+	err := s.viewSite(ctx, siteID, func(site *site) error {
 		zone, err := s.siteZone(site)
 		if err != nil {
 			return err
 		}
-		open, err := site.openDays(r, zone, lo, hi, assetIDs)
+		assets := site.assets(assetIDs)
+		open, err := site.openDays(assets, zone, lo, hi)
 		if err != nil {
 			return err
 		}
-		for _, ref := range r.order(assetIDs) {
-			id := r[ref].id
-			add := func(d daySum) {
-				if d.day >= lo && d.day < hi {
-					out = append(out, d.of(id, zone))
-				}
-			}
-			for _, v := range site.keyed(sumsName, ref, lo, hi) {
+		for i, a := range assets {
+			for _, v := range site.keyed(sumsName, a.ref, lo, hi) {
 				if len(v)%daySumSize != 0 {
 					return errSums
 				}
 				for ; len(v) > 0; v = v[daySumSize:] {
-					add(readDaySum(v))
+					if d := readDaySum(v); d.day >= lo && d.day < hi {
+						out = append(out, d.of(a.id, zone))
+					}
 				}
 			}
-			for _, d := range open[ref] {
-				add(d)
+			for _, d := range open[a.ref] {
+				if d.day >= lo && d.day < hi {
+					out = append(out, d.of(a.id, zone))
+				}
+			}
+			if i == 0 {
+				// The other assets are likely to have as many days.
+				out = slices.Grow(out, len(out)*(len(assets)-1))
 			}
 		}
 		return nil
@@ -239,67 +239,62 @@ func (d daySum) of(assetID string, zone *time.Location) store.DaySum {
 	return store.DaySum{AssetID: assetID, Day: time.Unix(d.day, 0).In(zone), EnergyKWh: d.energyKWh, PeakKW: d.peakKW, Samples: int(d.samples)}
 }
 
-// order are the refs of the named assets, or of all, ascending by id.
-func (r roster) order(assetIDs []string) []uint32 {
-	var refs []uint32
-	for i, a := range r {
-		if len(assetIDs) == 0 || slices.Contains(assetIDs, a.id) {
-			refs = append(refs, uint32(i))
-		}
-	}
-	slices.SortFunc(refs, func(i, j uint32) int { return cmp.Compare(r[i].id, r[j].id) })
-	return refs
-}
-
-// openDays sums what the tail holds of the days that start in from..to.
-func (s *site) openDays(r roster, zone *time.Location, from, to int64, assetIDs []string) (map[uint32][]daySum, error) {
+// openDays sums what the tail holds of the days that start in from..to, by ref.
+func (s *site) openDays(assets []named, zone *time.Location, from, to int64) (map[uint32][]daySum, error) {
 	if to <= s.meta.open {
 		return nil, nil
 	}
+	r, err := s.roster()
+	if err != nil {
+		return nil, err
+	}
 	out := map[uint32][]daySum{}
 	cal := calendar{zone: zone}
-	frames, err := s.tailFrames(r, max(from, s.meta.open), assetIDs)
+	frames, err := s.tailFrames(assets, max(from, s.meta.open), len(r))
 	for ref, f := range frames {
 		for f.Len() > 0 {
 			run := cal.at(f.Times[0])
-			out[ref] = append(out[ref], sums(f.Slice(f.Times[0], run.end), run.days, run.end, r[ref].step)...)
+			out[uint32(ref)] = append(out[uint32(ref)], sums(f.Slice(f.Times[0], run.end), run.days, run.end, r[ref].step)...)
 			f = f.Slice(run.end, maxStamp)
 		}
 	}
 	return out, err
 }
 
-// tailFrames is what sums are made of in the tail, from a time on.
-func (s *site) tailFrames(r roster, from int64, assetIDs []string) (map[uint32]series.Frame, error) {
-	out := map[uint32]series.Frame{}
-	if len(assetIDs) > 0 {
-		for _, ref := range r.order(assetIDs) {
-			f, err := s.tail(ref, from, maxStamp, summed)
+// fewAssets is for how many assets each is looked up in the tail's rows by
+// itself; for more, the rows are read from end to end.
+const fewAssets = 4
+
+// tailFrames is what sums are made of in the tail, from a time on; the place of
+// a frame is its asset's ref.
+func (s *site) tailFrames(assets []named, from int64, known int) ([]series.Frame, error) {
+	out := make([]series.Frame, known)
+	if len(assets) <= fewAssets {
+		for _, a := range assets {
+			f, err := s.tail(a.ref, from, maxStamp, summed)
 			if err != nil {
 				return nil, err
 			}
-			out[ref] = f
+			out[a.ref] = f
 		}
 		return out, nil
 	}
-	builders := make([]frameBuilder, len(r))
+	builders := make([]frameBuilder, known)
 	c := s.bucket.Bucket(tailName).Cursor()
 	for k, v := c.Seek(stampKey(from)); k != nil; k, v = c.Next() {
-		units, err := storedRow(v).all()
-		if err != nil {
-			return nil, err
-		}
-		for _, u := range units {
-			if int(u.ref) >= len(builders) {
+		at := splitStampKey(k)
+		for u, err := range storedRow(v).all() {
+			if err != nil {
+				return nil, err
+			}
+			if int(u.ref) >= known {
 				return nil, errRow
 			}
-			builders[u.ref].add(splitStampKey(k), u.values, summed)
+			builders[u.ref].add(at, u.values, summed)
 		}
 	}
-	for ref, b := range builders {
-		if b.frame.Len() > 0 {
-			out[uint32(ref)] = b.frame
-		}
+	for _, a := range assets {
+		out[a.ref] = builders[a.ref].frame
 	}
 	return out, nil
 }
@@ -307,12 +302,17 @@ func (s *site) tailFrames(r roster, from int64, assetIDs []string) (map[uint32]s
 // Recompute is Daily from the samples themselves, on all cores: what the
 // stored sums must be equal to.
 func (s *Store) Recompute(ctx context.Context, siteID string, from, to time.Time, assetIDs ...string) ([]store.DaySum, error) {
-	var ids []string
+	var assets []named
 	var steps []int64
 	var zone *time.Location
-	err := s.viewRoster(ctx, siteID, func(site *site, r roster) (err error) {
-		for _, ref := range r.order(assetIDs) {
-			ids, steps = append(ids, r[ref].id), append(steps, r[ref].step)
+	err := s.viewSite(ctx, siteID, func(site *site) error {
+		r, err := site.roster()
+		if err != nil {
+			return err
+		}
+		assets = site.assets(assetIDs)
+		for _, a := range assets {
+			steps = append(steps, r[a.ref].step)
 		}
 		zone, err = s.siteZone(site)
 		return err
@@ -320,12 +320,12 @@ func (s *Store) Recompute(ctx context.Context, siteID string, from, to time.Time
 	if err != nil {
 		return nil, err
 	}
-	days := make([][]store.DaySum, len(ids))
+	days := make([][]store.DaySum, len(assets))
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i, id := range ids {
+	for i, a := range assets {
 		g.Go(func() (err error) {
-			days[i], err = s.recompute(ctx, siteID, id, from, to, zone, steps[i])
+			days[i], err = s.recompute(ctx, siteID, a.id, from, to, zone, steps[i])
 			return err
 		})
 	}

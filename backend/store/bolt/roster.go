@@ -23,40 +23,52 @@ type asset struct {
 var errRoster = errors.New("damaged list of assets")
 
 func (r roster) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(r)))
 	for _, a := range r {
 		b = binary.AppendUvarint(b, uint64(len(a.id)))
 		b = append(b, a.id...)
 		b = binary.AppendVarint(b, a.first)
 		b = binary.AppendVarint(b, a.last)
 		b = binary.AppendVarint(b, a.step)
-		b = a.newest.append(b)
+		b = append(b, a.newest...)
 	}
 	return b
 }
 
+// readRoster reads a roster whose newest samples lie in b.
 func readRoster(b []byte) (roster, error) {
-	var r roster
-	for len(b) > 0 {
-		n, w := binary.Uvarint(b)
-		if w <= 0 || n > uint64(len(b)-w) {
+	if len(b) == 0 {
+		return nil, nil
+	}
+	text := string(b) // one copy for all ids
+	n, at := binary.Uvarint(b)
+	if at <= 0 || n > uint64(len(b)) {
+		return nil, errRoster
+	}
+	r := make(roster, n)
+	for i := range r {
+		a := &r[i]
+		size, w := binary.Uvarint(b[at:])
+		if at += w; w <= 0 || size > uint64(len(b)-at) {
 			return nil, errRoster
 		}
-		a := asset{id: string(b[w : w+int(n)])}
-		b = b[w+int(n):]
+		a.id = text[at : at+int(size)]
+		at += int(size)
 		for _, v := range []*int64{&a.first, &a.last, &a.step} {
-			x, w := binary.Varint(b)
+			x, w := binary.Varint(b[at:])
 			if w <= 0 {
 				return nil, errRoster
 			}
-			*v, b = x, b[w:]
+			*v, at = x, at+w
 		}
-		var size int
 		var err error
-		if a.newest, size, err = readSample(b); err != nil {
+		if a.newest, err = frontSample(b[at:]); err != nil {
 			return nil, errRoster
 		}
-		b = b[size:]
-		r = append(r, a)
+		at += len(a.newest)
+	}
+	if at != len(b) {
+		return nil, errRoster
 	}
 	return r, nil
 }
@@ -93,9 +105,6 @@ func (a *asset) note(f store.AssetFrame) {
 	}
 	a.first = min(a.first, times[0])
 	newest := sampleOf(f.Frame, end)
-	if newest == nil {
-		newest = sample{} // a stamp without values is a stamp
-	}
 	switch {
 	case times[end] > a.last:
 		a.last, a.newest = times[end], newest

@@ -3,6 +3,7 @@ package bolt
 import (
 	"encoding/binary"
 	"errors"
+	"iter"
 	"math"
 	"slices"
 
@@ -15,7 +16,7 @@ import (
 //
 //	count   4 bytes
 //	index   count times: ref 4 bytes, ascending; offset of the sample 4 bytes
-//	samples as below, at their offsets, in the index's order
+//	samples at their offsets, in the index's order
 //
 // so that one unit's sample is found without reading the others'.
 type row []unitSample
@@ -25,15 +26,10 @@ type unitSample struct {
 	values sample
 }
 
-// sample is one unit's values at one stamp, ascending by quantity, without the
-// missing ones. Stored: count 1 byte, then for each quantity 1 byte and 8 bytes
-// of the float.
-type sample []quantityValue
-
-type quantityValue struct {
-	quantity series.Quantity
-	value    float64
-}
+// sample is one unit's values at one stamp as they are stored, ascending by
+// quantity, without the missing ones: their number, 1 byte; then for each the
+// quantity, 1 byte, and the float, 8 bytes. It is read in place.
+type sample []byte
 
 var errRow = errors.New("damaged row of the open day")
 
@@ -46,22 +42,49 @@ const (
 
 // sampleOf is stamp i of a frame.
 func sampleOf(f series.Frame, i int) sample {
-	var s sample
+	s := make(sample, sampleHead, sampleHead+sampleItem*len(f.Columns))
 	for _, c := range f.Columns {
 		if v := c.Values[i]; !math.IsNaN(v) {
-			s = append(s, quantityValue{c.Quantity, v})
+			s = s.with(c.Quantity, v)
 		}
 	}
 	return s
 }
 
+// with is s and one more quantity, the greatest so far.
+func (s sample) with(q series.Quantity, v float64) sample {
+	s[0]++
+	return binary.LittleEndian.AppendUint64(append(s, byte(q)), math.Float64bits(v))
+}
+
+// count is the number of values.
+func (s sample) count() int { return int(s[0]) }
+
+// value is value i.
+func (s sample) value(i int) (series.Quantity, float64) {
+	item := s[sampleHead+i*sampleItem:]
+	return series.Quantity(item[0]), math.Float64frombits(binary.LittleEndian.Uint64(item[1:]))
+}
+
 // merge is s with newer's values in place of its own.
 func (s sample) merge(newer sample) sample {
-	out := slices.Clone(newer)
-	for _, old := range s {
-		i, ok := slices.BinarySearchFunc(out, old.quantity, func(v quantityValue, q series.Quantity) int { return int(v.quantity) - int(q) })
-		if !ok {
-			out = slices.Insert(out, i, old)
+	out := make(sample, sampleHead, len(s)+len(newer))
+	for i, j := 0, 0; i < s.count() || j < newer.count(); {
+		var q, nq series.Quantity
+		var v, nv float64
+		if i < s.count() {
+			q, v = s.value(i)
+		}
+		if j < newer.count() {
+			nq, nv = newer.value(j)
+		}
+		switch {
+		case j == newer.count() || i < s.count() && q < nq:
+			out, i = out.with(q, v), i+1
+		case i == s.count() || nq < q:
+			out, j = out.with(nq, nv), j+1
+		default:
+			out, i, j = out.with(nq, nv), i+1, j+1
 		}
 	}
 	return out
@@ -70,36 +93,23 @@ func (s sample) merge(newer sample) sample {
 // frame is the sample as a frame of one stamp.
 func (s sample) frame(at int64) series.Frame {
 	f := series.Frame{Times: []int64{at}}
-	for _, v := range s {
-		f.Columns = append(f.Columns, series.Column{Quantity: v.quantity, Values: []float64{v.value}})
+	for i := range s.count() {
+		q, v := s.value(i)
+		f.Columns = append(f.Columns, series.Column{Quantity: q, Values: []float64{v}})
 	}
 	return f
 }
 
-func (s sample) append(b []byte) []byte {
-	b = append(b, byte(len(s)))
-	for _, v := range s {
-		b = append(b, byte(v.quantity))
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v.value))
-	}
-	return b
-}
-
-// readSample is the sample at the front of b and its length in bytes.
-func readSample(b []byte) (s sample, size int, err error) {
+// frontSample is the sample at the front of b.
+func frontSample(b []byte) (sample, error) {
 	if len(b) < sampleHead {
-		return nil, 0, errRow
+		return nil, errRow
 	}
-	size = sampleHead + int(b[0])*sampleItem
+	size := sampleHead + int(b[0])*sampleItem
 	if len(b) < size {
-		return nil, 0, errRow
+		return nil, errRow
 	}
-	s = make(sample, b[0])
-	for i := range s {
-		item := b[sampleHead+i*sampleItem:]
-		s[i] = quantityValue{series.Quantity(item[0]), math.Float64frombits(binary.LittleEndian.Uint64(item[1:]))}
-	}
-	return s, size, nil
+	return b[:size:size], nil
 }
 
 // set puts a unit's sample in, merged with what it has already.
@@ -118,10 +128,10 @@ func (r row) append(b []byte) []byte {
 	for _, u := range r {
 		b = binary.LittleEndian.AppendUint32(b, u.ref)
 		b = binary.LittleEndian.AppendUint32(b, uint32(offset))
-		offset += sampleHead + sampleItem*len(u.values)
+		offset += len(u.values)
 	}
 	for _, u := range r {
-		b = u.values.append(b)
+		b = append(b, u.values...)
 	}
 	return b
 }
@@ -141,57 +151,63 @@ func (b storedRow) len() (int, error) {
 }
 
 // unit is entry i of the index.
-func (b storedRow) unit(i int) (ref uint32, at []byte, err error) {
+func (b storedRow) unit(i int) (ref uint32, s sample, err error) {
 	entry := b[rowHead+i*rowIndex:]
 	ref, offset := binary.LittleEndian.Uint32(entry), binary.LittleEndian.Uint32(entry[4:])
 	if uint64(offset) > uint64(len(b)) {
 		return 0, nil, errRow
 	}
-	return ref, b[offset:], nil
+	s, err = frontSample(b[offset:])
+	return ref, s, err
 }
 
 // find is the sample of one unit; nil when the row has none.
-func (b storedRow) find(ref uint32) (sample, bool, error) {
+func (b storedRow) find(ref uint32) (sample, error) {
 	n, err := b.len()
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	lo, hi := 0, n
 	for lo < hi {
 		mid := (lo + hi) / 2
-		got, at, err := b.unit(mid)
+		got, s, err := b.unit(mid)
 		switch {
-		case err != nil:
-			return nil, false, err
-		case got == ref:
-			s, _, err := readSample(at)
-			return s, true, err
+		case err != nil || got == ref:
+			return s, err
 		case got < ref:
 			lo = mid + 1
 		default:
 			hi = mid
 		}
 	}
-	return nil, false, nil
+	return nil, nil
 }
 
-// all is the whole row.
-func (b storedRow) all() (row, error) {
-	n, err := b.len()
-	if err != nil {
-		return nil, err
+// all yields every unit's sample.
+func (b storedRow) all() iter.Seq2[unitSample, error] {
+	return func(yield func(unitSample, error) bool) {
+		n, err := b.len()
+		if err != nil {
+			yield(unitSample{}, err)
+			return
+		}
+		for i := range n {
+			ref, s, err := b.unit(i)
+			if !yield(unitSample{ref, s}, err) || err != nil {
+				return
+			}
+		}
 	}
-	r := make(row, n)
-	for i := range r {
-		ref, at, err := b.unit(i)
+}
+
+// row is the whole of it.
+func (b storedRow) row() (row, error) {
+	var r row
+	for u, err := range b.all() {
 		if err != nil {
 			return nil, err
 		}
-		s, _, err := readSample(at)
-		if err != nil {
-			return nil, err
-		}
-		r[i] = unitSample{ref, s}
+		r = append(r, u)
 	}
 	return r, nil
 }
@@ -199,25 +215,32 @@ func (b storedRow) all() (row, error) {
 // frameBuilder makes a frame of samples that come in time order.
 type frameBuilder struct{ frame series.Frame }
 
+// builderCap is the room a column begins with: a day of 5 minutes.
+const builderCap = 288
+
 func (fb *frameBuilder) add(at int64, s sample, quantities []series.Quantity) {
 	f := &fb.frame
 	n := len(f.Times)
+	if f.Times == nil {
+		f.Times = make([]int64, 0, builderCap)
+	}
 	f.Times = append(f.Times, at)
 	for i := range f.Columns {
 		f.Columns[i].Values = append(f.Columns[i].Values, series.Missing())
 	}
-	for _, v := range s {
-		if len(quantities) > 0 && !slices.Contains(quantities, v.quantity) {
+	for i := range s.count() {
+		q, v := s.value(i)
+		if len(quantities) > 0 && !slices.Contains(quantities, q) {
 			continue
 		}
-		column := f.Values(v.quantity)
+		column := f.Values(q)
 		if column == nil {
-			column = make([]float64, n+1, max(n+1, 16))
+			column = make([]float64, n+1, max(n+1, builderCap))
 			for i := range column {
 				column[i] = series.Missing()
 			}
-			f.Set(v.quantity, column)
+			f.Set(q, column)
 		}
-		column[n] = v.value
+		column[n] = v
 	}
 }

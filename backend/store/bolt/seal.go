@@ -168,11 +168,10 @@ func (s *site) tailBefore(known roster, t int64) ([]store.AssetFrame, error) {
 	builders := make([]frameBuilder, len(known))
 	c := s.bucket.Bucket(tailName).Cursor()
 	for k, v := c.First(); k != nil && splitStampKey(k) < t; k, v = c.Next() {
-		r, err := storedRow(v).all()
-		if err != nil {
-			return nil, err
-		}
-		for _, u := range r {
+		for u, err := range storedRow(v).all() {
+			if err != nil {
+				return nil, err
+			}
 			if int(u.ref) >= len(builders) {
 				return nil, errRow
 			}

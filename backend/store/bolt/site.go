@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -100,6 +101,31 @@ func (s *site) ref(assetID string) (uint32, bool) {
 		return binary.BigEndian.Uint32(b), true
 	}
 	return 0, false
+}
+
+// named is an asset's id with its ref.
+type named struct {
+	id  string
+	ref uint32
+}
+
+// assets are the named assets that there are, or all, ascending by id.
+func (s *site) assets(ids []string) []named {
+	var out []named
+	refs := s.bucket.Bucket(refsName)
+	if len(ids) == 0 {
+		c := refs.Cursor()
+		for k, v := c.First(); k != nil; k, v = c.Next() {
+			out = append(out, named{string(k), binary.BigEndian.Uint32(v)})
+		}
+		return out
+	}
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+		if ref, ok := s.ref(id); ok {
+			out = append(out, named{id, ref})
+		}
+	}
+	return out
 }
 
 // blockKey sorts by asset, then time.

@@ -1,0 +1,230 @@
+package bolt
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/series"
+)
+
+// The fleet of the benchmarks: a year of 5-minute power; -short makes it small.
+func benchFleet(b *testing.B) (units, days int) {
+	if testing.Short() {
+		return 10, 60
+	}
+	b.Helper()
+	return 100, 365
+}
+
+func benchFrames(units, days int) []store.AssetFrame {
+	frames := make([]store.AssetFrame, units)
+	for i := range frames {
+		frames[i] = store.AssetFrame{AssetID: fmt.Sprintf("INV-%016d", i), Frame: fleetYear(i, days)}
+	}
+	return frames
+}
+
+var benchSite = store.SiteKey{ID: "site_01JZ0000000000000000000000", Zone: time.UTC}
+
+// afterFleet is the clock of a store with a fleet: the fleet's last day is over.
+func afterFleet() time.Time { return fixed() }
+
+// loaded is a store with a fleet, all of it sealed.
+func loaded(b *testing.B, units, days int) *Store {
+	b.Helper()
+	s, err := Open(b.TempDir(), Options{Now: afterFleet})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { s.Close() })
+	if err := s.Append(context.Background(), benchSite, benchFrames(units, days)); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := s.Seal(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+func BenchmarkIngest(b *testing.B) {
+	units, days := benchFleet(b)
+	frames := benchFrames(units, days)
+	points := units * days * 288
+	var size int64
+	for b.Loop() {
+		b.StopTimer()
+		dir, err := os.MkdirTemp(b.TempDir(), "")
+		if err != nil {
+			b.Fatal(err)
+		}
+		s, err := Open(dir, Options{Now: afterFleet})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		if err := s.Append(b.Context(), benchSite, frames); err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		if _, err := s.Seal(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		info, err := os.Stat(s.db.Path())
+		if err != nil {
+			b.Fatal(err)
+		}
+		size = info.Size()
+		s.Close()
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(points)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mpoints/s")
+	b.ReportMetric(float64(size)/float64(points), "B/point")
+}
+
+func BenchmarkTelemetry(b *testing.B) {
+	units, days := benchFleet(b)
+	s := loaded(b, units, days)
+	end := series.Midnight(fixed(), time.UTC)
+	start := end.AddDate(0, 0, -days)
+	asset := fmt.Sprintf("INV-%016d", units/2)
+	read := func(from, to time.Time, want int) func(b *testing.B) {
+		return func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				n := 0
+				for f, err := range s.Read(b.Context(), benchSite.ID, asset, from, to, series.PowerKW) {
+					if err != nil {
+						b.Fatal(err)
+					}
+					n += f.Len()
+				}
+				if n != want {
+					b.Fatalf("%d samples, want %d", n, want)
+				}
+			}
+		}
+	}
+	b.Run("unit/year", read(start, end, days*288))
+	b.Run("unit/day", read(start.AddDate(0, 0, 33), start.AddDate(0, 0, 34), 288))
+	daily := func(sums func(context.Context, string, time.Time, time.Time, ...string) ([]store.DaySum, error), want int, ids ...string) func(b *testing.B) {
+		return func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				got, err := sums(b.Context(), benchSite.ID, start, end, ids...)
+				if err != nil || len(got) != want {
+					b.Fatalf("%d sums, want %d, %v", len(got), want, err)
+				}
+			}
+		}
+	}
+	b.Run("unit/year daily", daily(s.Daily, days, asset))
+	b.Run("site/year daily", daily(s.Daily, units*days))
+	b.Run("site/year daily computed", daily(s.Recompute, units*days))
+	b.Run("site/latest", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := s.Latest(b.Context(), benchSite.ID); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkLive is one step of all units, durable, and the reading of one
+// unit's open day; the growth with the number of units is in the names.
+func BenchmarkLive(b *testing.B) {
+	for _, units := range []int{10, 100, 1000} {
+		s := loaded(b, units, 2)
+		frames := make([]store.AssetFrame, units)
+		at := series.Midnight(fixed(), time.UTC).Unix()
+		// step reports for the next 5 minutes; after a day it begins again, as no
+		// day may end here.
+		step := func(k int) {
+			for i := range frames {
+				f := series.Frame{Times: []int64{at + int64(k%288)*300}}
+				f.Set(series.PowerKW, []float64{float64(k+i) / 10})
+				frames[i] = store.AssetFrame{AssetID: fmt.Sprintf("INV-%016d", i), Frame: f}
+			}
+		}
+		b.Run(fmt.Sprintf("step/%d", units), func(b *testing.B) {
+			before := s.db.Stats()
+			k := 0
+			for b.Loop() {
+				step(k)
+				if err := s.Append(b.Context(), benchSite, frames); err != nil {
+					b.Fatal(err)
+				}
+				k++
+			}
+			after := s.db.Stats()
+			b.ReportMetric(float64(after.TxStats.GetPageCount()-before.TxStats.GetPageCount())/float64(k), "pages/op")
+		})
+		for k := range 288 {
+			step(k)
+			if err := s.Append(b.Context(), benchSite, frames); err != nil {
+				b.Fatal(err)
+			}
+		}
+		asset := frames[units/2].AssetID
+		b.Run(fmt.Sprintf("unit today/%d", units), func(b *testing.B) {
+			for b.Loop() {
+				f, err := store.Collect(s.Read(b.Context(), benchSite.ID, asset, time.Unix(at, 0), time.Unix(at+86400, 0), series.PowerKW))
+				if err != nil || f.Len() != 288 {
+					b.Fatal(f.Len(), err)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("site today's sums/%d", units), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := s.Daily(b.Context(), benchSite.ID, time.Unix(at, 0), time.Unix(at+86400, 0)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkUpdate(b *testing.B) {
+	s, err := Open(b.TempDir(), Options{Now: fixed})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { s.Close() })
+	put := func(tx store.Tx) error {
+		if err := tx.Put("orders", []byte("key"), make([]byte, 300)); err != nil {
+			return err
+		}
+		return tx.Enqueue(store.Job{Kind: "job"})
+	}
+	b.Run("record and job", func(b *testing.B) {
+		for b.Loop() {
+			if err := s.Update(b.Context(), put); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("record and job, 64 writers", func(b *testing.B) {
+		b.SetParallelism(32)
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				if err := s.Update(b.Context(), put); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	})
+	b.Run("get", func(b *testing.B) {
+		for b.Loop() {
+			err := s.View(b.Context(), func(tx store.Tx) error {
+				_, err := tx.Get("orders", []byte("key"))
+				return err
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
