@@ -43,17 +43,33 @@ func (d *Day) band(plot terminal.Region, axis days, values scale) {
 	}
 }
 
+// hueless reports that the band cannot be shown by its ground.
+func (d *Day) hueless() bool {
+	return d.Palette.Colorless() || d.Palette.Color(themes.Band) == d.Palette.Color(themes.Panel)
+}
+
+// bandSample is what stands for the band in the legend.
+func (d *Day) bandSample() (string, terminal.Style) {
+	switch {
+	case !d.hueless():
+		return "  ", d.Palette.Style(themes.Band)
+	case d.Pen == ASCII:
+		return "~~", d.Palette.Style(themes.Muted)
+	}
+	return "░░", d.Palette.Style(themes.Muted)
+}
+
 // shade draws one cell of the band; s is what of it is covered.
 func (d *Day) shade(plot terminal.Region, x, y int, s span) {
 	fill, panel := d.Palette.Color(themes.Band), d.Palette.Color(themes.Panel)
-	monochrome := d.Palette.Colorless() || fill == panel
+	hueless := d.hueless()
 	edge := s.low > 0 || s.high < 8
 	switch {
-	case monochrome && d.Pen == ASCII:
+	case hueless && d.Pen == ASCII:
 		if edge {
 			plot.PutRune(x, y, '~', d.Palette.Style(themes.Muted))
 		}
-	case monochrome:
+	case hueless:
 		if s.high-s.low >= 4 {
 			plot.PutRune(x, y, '░', d.Palette.Style(themes.Muted))
 		}

@@ -177,16 +177,14 @@ func (d *Day) head(r terminal.Region, left int) {
 	}
 	x := w
 	for i := len(d.Lines) - 1; i >= -1; i-- {
-		name, role := "", themes.Dim
-		sample := "░░"
+		var name, sample string
+		var style terminal.Style
 		if i >= 0 {
 			l := &d.Lines[i]
-			name, role, sample = l.Name, l.Role, samples[d.Pen == ASCII][l.Pattern]
+			name, sample, style = l.Name, samples[d.Pen == ASCII][l.Pattern], d.style(l.Role)
 		} else if d.Band != nil {
 			name = d.Band.Name
-			if d.Pen == ASCII {
-				sample = "~~"
-			}
+			sample, style = d.bandSample()
 		}
 		if name == "" {
 			continue
@@ -196,7 +194,7 @@ func (d *Day) head(r terminal.Region, left int) {
 			return
 		}
 		x -= n
-		next := r.Put(x, 0, sample, d.style(role))
+		next := r.Put(x, 0, sample, style)
 		r.Put(next, 0, " "+name, d.style(themes.Dim))
 		x -= 2
 	}

@@ -21,7 +21,7 @@ var sparkASCII = [8]rune{'_', '_', '.', '.', '-', '-', '=', '#'}
 
 // Sparkline draws values into one row of w cells, oldest left, scaled from the lower of zero and the least value to the
 // highest value or normal limit. A cell of several values shows the one farthest from normal, or else the last. Values
-// outside the normal range take the warning colour and are bold; those inside stand on the normal range's ground. Missing
+// outside the normal range take the warning colour and are bold; those inside are quiet, on the normal range's ground. Missing
 // ones leave a space.
 func Sparkline(r terminal.Region, x, y, w int, values []float64, normal Normal, pen Pen, p *terminal.Palette) {
 	if w <= 0 || len(values) == 0 {
@@ -51,7 +51,7 @@ func Sparkline(r terminal.Region, x, y, w int, values []float64, normal Normal, 
 		if pen == ASCII {
 			c = sparkASCII[level]
 		}
-		style := p.Style(themes.Actual).On(p.Style(themes.Range))
+		style := p.Style(themes.Muted).On(p.Style(themes.Range))
 		switch {
 		case !normal.Holds(v):
 			style = p.Style(themes.Warning).With(themes.Bold)

@@ -165,7 +165,9 @@ func (h *Heat) name(r terminal.Region, y, i, each, width int) {
 		i = h.Selected
 	}
 	r.PutIn(0, y, width, h.Rows[i].Name, style, h.Pen == ASCII)
-	r.PutRune(width, y, mark, h.Palette.Style(themes.Accent))
+	if mark != ' ' {
+		r.PutRune(width, y, mark, h.Palette.Style(themes.Accent))
+	}
 }
 
 // row draws one unit a line: a coloured ground, with a mark where colour cannot stand alone.

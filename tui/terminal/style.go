@@ -68,6 +68,10 @@ func NewPalette(theme *themes.Theme, profile Profile) *Palette {
 		switch r.Kind() {
 		case themes.Ground, themes.Area:
 			p.styles[r] = Style{BG: tok.Color, Attr: tok.Attr}
+			if tok.Attr&themes.Reverse != 0 {
+				// Reversed, each foreground would become a ground of its own: one for the whole row reads better.
+				p.styles[r].FG = theme.At(themes.Text, profile).Color
+			}
 		default:
 			p.styles[r] = Style{FG: tok.Color, Attr: tok.Attr}
 		}
