@@ -144,7 +144,7 @@ func (a *assetData) chooseFeedIn(step int64, rep *report) bool {
 func (a *assetData) best(r role) *column {
 	var best *column
 	for _, c := range a.columns {
-		if c.means.role != r || c.count == 0 {
+		if c.means.role != r || !a.has(c) {
 			continue
 		}
 		switch {
@@ -155,6 +155,19 @@ func (a *assetData) best(r role) *column {
 		}
 	}
 	return best
+}
+
+// has says that a column holds a value of this asset.
+func (a *assetData) has(c *column) bool {
+	if c.count == 0 || a.group.direct {
+		return c.count > 0
+	}
+	for _, i := range a.group.rows {
+		if !math.IsNaN(c.values[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // flat says that a column never moves from zero.

@@ -99,9 +99,13 @@ type plant struct {
 	step  int64
 }
 
-func drawPlant(t *rapid.T, shape string) plant {
+// drawPlant draws a few days, often those in which the zone changes its clocks.
+func drawPlant(t *rapid.T, shape string, zone *time.Location) plant {
 	p := plant{step: 60 * rapid.SampledFrom([]int64{5, 10, 15, 30, 60}).Draw(t, "step")}
 	start := rapid.Int64Range(1_300_000_000, 1_700_000_000).Draw(t, "start") / hour * hour
+	if _, change := time.Unix(start, 0).In(zone).ZoneBounds(); change.Year() > 2000 && change.Before(now) && rapid.Bool().Draw(t, "change") {
+		start = change.Unix()/hour*hour - 18*hour
+	}
 	days := rapid.Int64Range(2, 5).Draw(t, "days")
 	for at := start; at < start+days*day; at += p.step {
 		p.times = append(p.times, at)
@@ -210,7 +214,7 @@ func (w writing) encode(rows [][]string) []byte {
 func TestAnyDialect(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWriting(t)
-		p := drawPlant(t, w.shape)
+		p := drawPlant(t, w.shape, w.zone)
 		res, err := Read(bytes.NewReader(w.file(p)), Options{Zone: w.zone, CapacityKW: 0, Now: now})
 		if err != nil {
 			t.Fatal(err)
@@ -251,7 +255,7 @@ func TestOverlap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWriting(t)
 		w.kind, w.unit, w.shape, w.layout = KindPower, "kW", "one", "2006-01-02T15:04:05Z07:00"
-		p := drawPlant(t, w.shape)
+		p := drawPlant(t, w.shape, w.zone)
 		n := len(p.times)
 		cut := rapid.IntRange(n/3, n/2).Draw(t, "cut")
 		again := rapid.IntRange(n/2, n*2/3).Draw(t, "again")

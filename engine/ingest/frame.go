@@ -166,7 +166,7 @@ func (a *assetData) assemble() series.Frame {
 		if c.means.role == roleState {
 			q = series.InverterState
 		}
-		if q != 0 && c.count > 0 && (best[q] == nil || c.means.rank > best[q].means.rank) {
+		if q != 0 && a.has(c) && (best[q] == nil || c.means.rank > best[q].means.rank) {
 			best[q] = c
 		}
 	}

@@ -52,6 +52,11 @@ func (s sampled) filled() int {
 	return n
 }
 
+// remark says that the line is a comment and no header that starts with "#".
+func (s sampled) remark() bool {
+	return s.filled() == 1 && (strings.HasPrefix(s.cells[0], "#") || strings.HasPrefix(s.cells[0], "//"))
+}
+
 // head is where the header is and what stands above it.
 type head struct {
 	sample   []sampled
@@ -357,7 +362,7 @@ func hasLetters(s sampled) bool {
 func (h *head) climb() {
 	const tallest, blanks = 8, 2
 	i := h.first - 1
-	for skipped := 0; i >= 0 && h.sample[i].filled() == 0 && skipped < blanks; skipped++ {
+	for skipped := 0; i >= 0 && (h.sample[i].filled() == 0 && skipped < blanks || h.sample[i].remark()); skipped++ {
 		i--
 	}
 	top := i + 1
@@ -372,7 +377,7 @@ func (h *head) climb() {
 			named = true
 		}
 		h.stack = append([]sampled{s}, h.stack...)
-		if named && (i == 0 || h.sample[i-1].cell(h.column) != "" || h.sample[i-1].filled() < 2) {
+		if named && (i == 0 || !h.sample[i-1].above(s, h.column)) {
 			i--
 			break
 		}
@@ -382,6 +387,25 @@ func (h *head) climb() {
 			h.preamble = append([]sampled{h.sample[i]}, h.preamble...)
 		}
 	}
+}
+
+// above says that a line belongs to the header line below it: it leaves the
+// time's cell empty, or it tells columns apart that the line below calls alike.
+func (s sampled) above(below sampled, timeColumn int) bool {
+	if s.filled() < 2 {
+		return false
+	}
+	if s.cell(timeColumn) == "" {
+		return true
+	}
+	seen := map[string]bool{}
+	for _, c := range below.cells {
+		if c != "" && seen[c] {
+			return len(s.cells) == len(below.cells)
+		}
+		seen[c] = true
+	}
+	return false
 }
 
 // unitsOnly says that the line holds nothing but units beside the time.

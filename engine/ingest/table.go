@@ -30,7 +30,7 @@ type table struct {
 	known    map[string]int32   // assets by name
 	lastName []byte             // of the last row, and its index
 	lastID   int32              //
-	measures map[string]*column // columns of a long file by quantity and unit
+	measures map[string]*column // columns of a long file by quantity
 }
 
 const (
@@ -275,22 +275,22 @@ func (t *table) hourRows(s stamp, cells [][]byte) {
 // quantity.
 func (t *table) measureRow(s stamp, asset int32, cells [][]byte) {
 	p := t.plan
-	key := string(cellAt(cells, p.measure)) + "\x00" + string(cellAt(cells, p.unitAt))
-	col, ok := t.measures[key]
+	name := cellAt(cells, p.measure)
+	var written unit
+	if p.unitAt >= 0 {
+		written, _ = parseUnit(string(cellAt(cells, p.unitAt)))
+	}
+	col, ok := t.measures[string(name)]
 	if !ok {
-		h := takeApart(string(cellAt(cells, p.measure)))
-		if p.unitAt >= 0 {
-			if u, ok := parseUnit(string(cellAt(cells, p.unitAt))); ok {
-				h.unit = u
-			}
+		h := takeApart(string(name))
+		if written.dim != dimNone {
+			h.unit = written
 		}
-		col = &column{title: h.name, name: h.name, unit: h.unit, means: meaningOf(h), index: p.valueAt()}
+		col = &column{title: h.name, name: h.name, unit: h.unit, means: meaningOf(h), index: p.valueAt(), style: plainStyle}
 		if value := p.find(roleValue); value != nil {
 			col.style = value.style
-		} else {
-			col.style = plainStyle
 		}
-		t.measures[key] = col
+		t.measures[string(name)] = col
 		if col.means.role != roleNone {
 			t.columns = append(t.columns, col)
 		}
@@ -302,7 +302,12 @@ func (t *table) measureRow(s stamp, asset int32, cells [][]byte) {
 	for len(col.values) < len(t.walls)-1 {
 		col.values = append(col.values, math.NaN())
 	}
-	col.values = append(col.values, col.read(cellAt(cells, col.index)))
+	unit := col.unit
+	if written.dim == unit.dim && written.dim != dimNone { // it may change from row to row
+		unit = written
+		col.note(unit.name)
+	}
+	col.values = append(col.values, col.readAs(unit, cellAt(cells, col.index)))
 }
 
 // valueAt is the column that holds the values of a long file.
@@ -339,7 +344,9 @@ func (t *table) level() {
 
 // read is the value of a cell in the base unit, NaN for anything that is no
 // number.
-func (c *column) read(cell []byte) float64 {
+func (c *column) read(cell []byte) float64 { return c.readAs(c.unit, cell) }
+
+func (c *column) readAs(u unit, cell []byte) float64 {
 	if len(cell) == 0 {
 		return math.NaN()
 	}
@@ -356,7 +363,6 @@ func (c *column) read(cell []byte) float64 {
 	if !ok {
 		return math.NaN()
 	}
-	u := c.unit
 	if len(rest) > 0 {
 		written, ok := parseUnit(string(rest))
 		if !ok || u.dim != dimNone && written.dim != u.dim {

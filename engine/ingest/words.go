@@ -183,7 +183,7 @@ func conceptsOf(name string) concept {
 		c |= tokenConcepts(w)
 		if i+1 < len(tokens) { // "feed-in", "E-Day", "cos phi", "measured on"
 			switch pair := w + tokens[i+1]; pair {
-			case "feedin", "eday", "daysum", "etoday", "etotal", "cosphi", "measuredon", "totalyield", "totalenergy", "lifetimeenergy", "measname", "powerfactor", "drybulb":
+			case "feedin", "eday", "daysum", "soc", "soh", "etoday", "etotal", "cosphi", "measuredon", "totalyield", "totalenergy", "lifetimeenergy", "measname", "powerfactor", "drybulb":
 				c |= tokenConcepts(pair)
 			}
 		}

@@ -1,0 +1,54 @@
+package ingest
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// FuzzRead asserts for any bytes: no panic, an answer or a reason, frames in
+// order, every record accounted for, and the same answer twice.
+func FuzzRead(f *testing.F) {
+	for _, seed := range []string{
+		"timestamp,power_kw\n2024-06-15T04:00:00Z,5.7\n2024-06-15T04:15:00Z,7.2\n",
+		"sep=;\nVersion CSV1|Tool SE|Delimiter semicolon|Decimalpoint comma\n\n;SN: 20019;SN: 20019\n;Total yield;Power\n;Counter;Analog\ndd/MM/yyyy HH:mm;kWh;kW\n03/07/2024 11:00;9120,349;2,769\n03/07/2024 11:05;9120,4\n",
+		"#Datum;Uhrzeit;INV;Pac;DaySum\n14.06.24;12:00:00;2;6945;30932\n14.06.24;12:00:00;1;8011;35261\n",
+		"time,power (kW)\n\"2024-06-15 04:00,\"\"5.7\n",
+		"Giorno;00:00-01:00;01:00-02:00\n14/09/2024;0,000;0,1\n",
+		"device,parameter,unit,time,value\nA,power,W,2024-06-01 10:00,1000\n",
+		"Time,Current power\n2024-05-04 07:00,475 W\n2024-05-04 07:20,1.1 kW\n",
+		"Date,Production (kW)\n45458.25,0.718\n45458.26,1.026\n",
+		"\xff\xfeD\x00a\x00t\x00e\x00\t\x00k\x00W\x00",
+		"Year,Month,Day,Hour,Power kW\n2024,6,1,10,1\n",
+	} {
+		f.Add([]byte(seed), 10.0)
+	}
+	f.Fuzz(func(t *testing.T, text []byte, capacity float64) {
+		o := Options{Now: now, CapacityKW: capacity, MaxBytes: 1 << 20}
+		res, err := Read(bytes.NewReader(text), o)
+		var r *Refusal
+		if errors.As(err, &r) {
+			if r.Message == "" || r.Kind == "" {
+				t.Fatalf("refused without a reason: %+v", r)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkFrames(t, res)
+		again, err := Read(bytes.NewReader(text), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(Summarize(res, nil), Summarize(again, nil), cmpopts.EquateNaNs()); diff != "" {
+			t.Fatalf("two readings differ:\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,231 @@
+package ingest
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"app.sunloop/engine/series"
+)
+
+// read imports text and asserts what holds for every result.
+func read(t *testing.T, text string, o Options) *Result {
+	t.Helper()
+	res, err := Read(strings.NewReader(text), o)
+	if err != nil {
+		t.Fatalf("%v of\n%s", err, text)
+	}
+	checkFrames(t, res)
+	return res
+}
+
+// powers are the usable powers of a frame.
+func powers(f series.Frame) []float64 {
+	var out []float64
+	for _, v := range f.Values(series.PowerKW) {
+		if !math.IsNaN(v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func TestRefusals(t *testing.T) {
+	for what, c := range map[string]struct {
+		text string
+		kind Kind
+		line int
+	}{
+		"zip":                {"PK\x03\x04\x14\x00", NotText, 1},
+		"gzip":               {"\x1f\x8b\x08\x00", NotText, 1},
+		"binary":             {strings.Repeat("ab\x00\x01\x02\x03", 50), NotText, 1},
+		"html":               {"<!doctype html><title>Login</title>", NotCSV, 1},
+		"json":               {`{"energy": 1}`, NotCSV, 1},
+		"prose":              {"Dear customer\nthe report is attached\n", NotCSV, 1},
+		"empty":              {"", NoDataRows, 0},
+		"blank":              {"\n \n\n", NoDataRows, 0},
+		"header only":        {"timestamp,power_kw\n", NoDataRows, 1},
+		"header and units":   {"timestamp;power\n;[kW]\n", NoDataRows, 1},
+		"no header":          {"2024-06-01 10:00,3\n2024-06-01 11:00,4\n", NoHeader, 1},
+		"numbers":            {"1,2\n3,4\n", NoHeader, 1},
+		"no time":            {"inverter,power_kw\nA,3\nB,4\n", NoTimestampColumn, 1},
+		"unreadable times":   {"timestamp,power_kw\nsoon,3\nlater,4\n", NoTimestampColumn, 2},
+		"weather":            {"time,ghi\n2024-06-01 10:00,300\n", NoPowerOrEnergy, 1},
+		"unquoted commas":    {"time,power (kW)\n2024-06-01 10:00,1,5\n2024-06-01 11:00,2,5\n", InconsistentColumns, 2},
+		"all missing":        {"time,power (kW)\n2024-06-01 10:00,-\n2024-06-01 11:00,n/a\n", NoDataRows, 2},
+		"the future":         {"time,power (kW)\n2031-06-01 10:00,1\n2031-06-01 11:00,2\n", NoDataRows, 2},
+		"before solar power": {"time,power (kW)\n1970-01-01 10:00,1\n1970-01-01 11:00,2\n", NoDataRows, 2},
+	} {
+		res, err := Read(strings.NewReader(c.text), Options{Now: now})
+		var r *Refusal
+		if !errors.As(err, &r) || res != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		if r.Kind != c.kind || r.Line != c.line || r.Message == "" {
+			t.Errorf("%s: %s in line %d (%s), want %s in line %d", what, r.Kind, r.Line, r, c.kind, c.line)
+		}
+		if s := Summarize(res, err); s.Accept || s.ErrorKind != c.kind || s.Error != r.Error() {
+			t.Errorf("%s: %+v", what, s)
+		}
+	}
+	_, err := Read(strings.NewReader("time,power (kW)\n2024-06-01 10:00,1\n"), Options{MaxBytes: 20})
+	if r := new(Refusal); !errors.As(err, &r) || r.Kind != TooLarge || !strings.Contains(r.Message, "20 bytes") {
+		t.Errorf("too large: %v", err)
+	}
+	if _, err := Read(iotest.ErrReader(os.ErrDeadlineExceeded), Options{}); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a reader's error is %v", err)
+	}
+}
+
+// TestLayouts are shapes of files that the cases do not hold.
+func TestLayouts(t *testing.T) {
+	const first, second = "2024-06-01T10:00:00Z", "2024-06-01T11:00:00Z"
+	for what, c := range map[string]struct {
+		text    string
+		names   []string
+		powerKW [][]float64
+		from    string
+	}{
+		"hours by number": {"day;" + hourNames("H") + "\n01.06.2024;" + hourValues + "\n02.06.2024;" + hourValues + "\n", []string{""},
+			[][]float64{append(hourSlots(), hourSlots()...)}, "2024-06-01T00:00:00Z"},
+		"parts of the date": {"Year,Month,Day,Hour,Minute,AC power (kW)\n2024,6,1,10,0,1\n2024,6,1,11,0,2\n", []string{""}, [][]float64{{1, 2}}, first},
+		"hour in a column":  {"Date;Hour;Power kW\n01.06.2024;10;1\n01.06.2024;11;2\n", []string{""}, [][]float64{{1, 2}}, first},
+		"quantity in a column": {"device,parameter,unit,time,value\nA,P_AC power,W,2024-06-01 10:00,1000\nA,ambient temperature,°C,2024-06-01 10:00,21\nA,P_AC power,W,2024-06-01 11:00,2000\nB,P_AC power,kW,2024-06-01 10:00,3\n",
+			[]string{"A", "B"}, [][]float64{{1, 2}, {3}}, first},
+		"devices above the columns": {"Plant;North;North;South\nTime;Power;Energy;Power\n;kW;kWh;W\n01.06.2024 10:00;1;9;3000\n01.06.2024 11:00;2;9;4000\n", []string{"North", "South"}, [][]float64{{1, 2}, {3, 4}}, first},
+		"roofs by name":             {"Time,North roof (kW),South roof (kW)\n2024-06-01 10:00,1,3\n2024-06-01 11:00,2,4\n", []string{"North roof", "South roof"}, [][]float64{{1, 2}, {3, 4}}, first},
+		"preamble of two columns":   {"Site,Rooftop 7\nExported,today\n\nTime,Power (kW)\n2024-06-01 10:00,1\n2024-06-01 11:00,2\n", []string{""}, [][]float64{{1, 2}}, first},
+		"plant beside its devices":  {"Time,Inverter 1 Power (kW),Inverter 2 Power (kW),Total power (kW)\n2024-06-01 10:00,1,3,4\n2024-06-01 11:00,2,4,6\n", []string{"Inverter 1", "Inverter 2"}, [][]float64{{1, 2}, {3, 4}}, first},
+		"only a total":              {"Time,Total power (kW)\n2024-06-01 10:00,4\n2024-06-01 11:00,6\n", []string{""}, [][]float64{{4, 6}}, first},
+		"power that stopped":        {"Time,Power (kW),Energy (kWh)\n2024-06-01 10:00,,3\n2024-06-01 11:00,,2\n2024-06-01 12:00,1,1\n", []string{""}, [][]float64{{3, 2, 1}}, first},
+		"comments":                  {"# exported\nTime,Power (kW)\n# sunny\n2024-06-01 10:00,1\n2024-06-01 11:00,2\n", []string{""}, [][]float64{{1, 2}}, first},
+		"stray quote":               {"Time,Remark,Power (kW)\n2024-06-01 10:00,\"5 inch,1\n2024-06-01 11:00,,2\n", []string{""}, [][]float64{{1, 2}}, first},
+		"mac newlines":              {"Time,Power (kW)\r2024-06-01 10:00,1\r2024-06-01 11:00,2\r", []string{""}, [][]float64{{1, 2}}, first},
+		"latest first, twice":       {"Time,Power (kW)\n2024-06-01 12:00,5\n2024-06-01 11:00,7\n2024-06-01 11:00,2\n2024-06-01 10:00,1\n", []string{""}, [][]float64{{1, 2, 5}}, first},
+		"month first by custom":     {"Time,Power (kW)\n6/1/2024 10:00,1\n6/1/2024 11:00,2\n", []string{""}, [][]float64{{1, 2}}, "2024-01-06T10:00:00Z"},
+		"full feed-in":              {"Zeit;Einspeisung (kW)\n01.06.2024 10:00;1\n01.06.2024 11:00;2\n", []string{""}, [][]float64{{1, 2}}, first},
+		"end of the hour only":      {"Date/Time End;Power (kW)\n01.06.2024 10:00;1\n01.06.2024 11:00;2\n", []string{""}, [][]float64{{1, 2}}, first},
+		"gbk":                       {"\xca\xb1\xbc\xe4,\xd3\xd0\xb9\xa6\xb9\xa6\xc2\xca(kW)\n2024-06-01 11:00,1\n2024-06-01 12:00,2\n", []string{""}, [][]float64{{1, 2}}, second},
+	} {
+		res := read(t, c.text, Options{Now: now})
+		var names []string
+		var got [][]float64
+		for _, a := range res.Assets {
+			names = append(names, a.Name)
+			got = append(got, powers(a.Frame))
+		}
+		if diff := cmp.Diff(c.names, names); diff != "" {
+			t.Errorf("%s: assets want -, got +\n%s%v", what, diff, res.Decisions)
+		}
+		if diff := cmp.Diff(c.powerKW, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+			t.Errorf("%s: power want -, got +\n%s%v", what, diff, res.Decisions)
+		}
+		if at := res.First.Format(time.RFC3339); at != c.from {
+			t.Errorf("%s: starts %s, want %s", what, at, c.from)
+		}
+	}
+}
+
+// hourValues are 24 cells, of which the 13th hour is 5 and the others 0 or 1.
+var hourValues = strings.Repeat("0;", 6) + strings.Repeat("1;", 6) + "5;" + strings.Repeat("1;", 5) + strings.Repeat("0;", 5) + "0"
+
+func hourNames(prefix string) string {
+	var names []string
+	for h := 1; h <= 24; h++ {
+		names = append(names, prefix+string(rune('0'+h/10))+string(rune('0'+h%10)))
+	}
+	return strings.Join(names, ";")
+}
+
+func hourSlots() []float64 {
+	out := make([]float64, 24)
+	for h := 6; h < 18; h++ {
+		out[h] = 1
+	}
+	out[12] = 5
+	return out
+}
+
+// TestCounts asserts that every record is accounted for, by reason.
+func TestCounts(t *testing.T) {
+	res := read(t, `Time;Power (kW)
+01.06.2024 10:00;1
+01.06.2024 10:00;1,5
+01.06.2024 11:00;-
+
+Time;Power (kW)
+31.02.2024 11:00;2
+01.06.2094 11:00;2
+# a remark
+Summe;2
+01.06.2024 12:00;3;9
+01.06.2024 12:00;3
+01.06.2024 13:00;3
+01.06.2024 14:00;3
+01.06.2024 15:00;3
+`, Options{Now: now})
+	want := Rows{Read: 13, Stored: 5, Missing: 1, Skipped: map[string]int{
+		SkipDuplicate: 1, SkipRepeatedHeader: 1, SkipImpossibleDate: 2, SkipComment: 1, SkipSummary: 1, SkipTooManyCells: 1}}
+	if diff := cmp.Diff(want, res.Rows); diff != "" {
+		t.Errorf("want -, got +\n%s", diff)
+	}
+	sum := res.Rows.Stored + res.Rows.Missing
+	for _, n := range res.Rows.Skipped {
+		sum += n
+	}
+	if sum != res.Rows.Read {
+		t.Errorf("%d of %d records are accounted for", sum, res.Rows.Read)
+	}
+	if got := powers(res.Assets[0].Frame); got[0] != 1.5 {
+		t.Errorf("the earlier of two lines won: %v", got)
+	}
+}
+
+// TestDoubts asserts that a second reading that fits as well is told.
+func TestDoubts(t *testing.T) {
+	for topic, text := range map[string]string{
+		"unit": "Time,Power\n2024-06-01 10:00,1.5\n2024-06-01 11:00,2\n",
+		"date": "Time,Power (kW)\n01/02/2024 10:00,1.5\n01/02/2024 11:00,2\n",
+	} {
+		res := read(t, text, Options{})
+		if len(res.Warnings) != 1 || res.Warnings[0].Topic != topic {
+			t.Errorf("%s: %v", topic, res.Warnings)
+		}
+	}
+	if res := read(t, "Time,Power\n2024-06-01 10:00,1.5\n2024-06-01 11:00,2\n", Options{CapacityKW: 3, Asset: "Roof"}); len(res.Warnings) != 0 || res.Assets[0].Name != "Roof" {
+		t.Errorf("%v %q", res.Warnings, res.Assets[0].Name)
+	}
+}
+
+// TestSummaryJSON asserts the field names that scripts read, against a golden
+// file.
+func TestSummaryJSON(t *testing.T) {
+	res := read(t, "Time;INV-01 (kW);INV-02 (kW)\n2024-06-25 10:00;54.99;64.03\n2024-06-25 10:15;64.36;\n", Options{Now: now})
+	got, err := json.MarshalIndent(Summarize(res, nil), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden := filepath.Join("testdata", "summary.json")
+	if *update {
+		if err := os.WriteFile(golden, append(got, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.TrimSpace(string(want)), string(got)); diff != "" {
+		t.Errorf("want -, got +\n%s", diff)
+	}
+}
