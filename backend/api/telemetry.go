@@ -74,6 +74,7 @@ type SiteSummary struct {
 	ActiveInverters      int      `json:"active_inverters"`
 	TotalInverters       int      `json:"total_inverters"`
 	LastUpdated          Time     `json:"last_updated,omitzero"`
+	ServiceTime          Time     `json:"service_time"`                     // extension: the clock of the service, which a simulated plant may run fast
 	TotalPowerKW         float64  `json:"total_power_kw"`                   // extension
 	ExpectedPowerKW      *float64 `json:"expected_power_kw,omitempty"`      // extension: P50 of the newest forecast, now
 	ExpectedKWhToday     *float64 `json:"expected_kWh_today,omitempty"`     // extension: P50 of the whole site day

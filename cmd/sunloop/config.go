@@ -1,0 +1,226 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"github.com/pelletier/go-toml/v2"
+)
+
+// Globals are flags that every command has. Each may also stand in the
+// configuration file or in the environment.
+type Globals struct {
+	ConfigFile string `name:"config" placeholder:"FILE" help:"Configuration file (default: config.toml in the configuration folder)." type:"path"`
+	Data       string `placeholder:"DIR" default:"${data}" env:"SUNLOOP_DATA" help:"Data folder of the embedded service (${default})." type:"path"`
+	LogLevel   string `default:"info" enum:"debug,info,warn,error" env:"SUNLOOP_LOG_LEVEL" help:"What is logged: ${enum}."`
+
+	file configFile
+}
+
+// configFile answers flags from a TOML file: top-level keys by the flag's
+// name, keys of a [command] table for that command alone.
+type configFile struct {
+	path   string
+	values map[string]any
+	// Keys are the user's own bindings, by action.
+	Keys map[string][]string
+}
+
+// load reads path; a missing default file is no error.
+func (f *configFile) load(path string, explicit bool) error {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && !explicit {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the configuration: %w", err)
+	}
+	if err := toml.Unmarshal(b, &f.values); err != nil {
+		var d *toml.DecodeError
+		if errors.As(err, &d) {
+			row, col := d.Position()
+			return fmt.Errorf("%s line %d column %d: %s", path, row, col, strings.TrimPrefix(d.Error(), "toml: "))
+		}
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	f.path = path
+	var keys struct {
+		Keys map[string]any `toml:"keys"`
+	}
+	if err := toml.Unmarshal(b, &keys); err != nil {
+		return fmt.Errorf("%s: keys: %w", path, err)
+	}
+	f.Keys = map[string][]string{}
+	for action, v := range keys.Keys {
+		switch v := v.(type) {
+		case string:
+			f.Keys[action] = []string{v}
+		case []any:
+			for _, k := range v {
+				s, ok := k.(string)
+				if !ok {
+					return fmt.Errorf("%s: keys: %s: %v is not a key's name", path, action, k)
+				}
+				f.Keys[action] = append(f.Keys[action], s)
+			}
+		default:
+			return fmt.Errorf("%s: keys: %s wants a key's name or a list of them", path, action)
+		}
+	}
+	return nil
+}
+
+// Validate refuses keys of the file that no flag has.
+func (f *configFile) Validate(app *kong.Application) error {
+	known := map[string]bool{"keys": true}
+	for _, flag := range app.Flags {
+		known[flag.Name] = true
+	}
+	commands := map[string]map[string]bool{}
+	for _, c := range app.Children {
+		flags := map[string]bool{}
+		for _, flag := range c.Flags {
+			flags[flag.Name] = true
+			known[flag.Name] = true
+		}
+		commands[c.Name] = flags
+	}
+	for key, v := range f.values {
+		if table, ok := v.(map[string]any); ok && commands[key] != nil {
+			for k := range table {
+				if !commands[key][k] {
+					return fmt.Errorf("%s: [%s] has no setting %q", f.path, key, k)
+				}
+			}
+			continue
+		}
+		if !known[key] {
+			return fmt.Errorf("%s: there is no setting %q", f.path, key)
+		}
+	}
+	return nil
+}
+
+// Resolve finds a flag's value in the file.
+func (f *configFile) Resolve(k *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
+	if parent.Node() != nil && parent.Node().Type == kong.CommandNode {
+		if table, ok := f.values[parent.Node().Name].(map[string]any); ok {
+			if v, ok := table[flag.Name]; ok {
+				return plain(v), nil
+			}
+		}
+	}
+	if v, ok := f.values[flag.Name]; ok {
+		if _, table := v.(map[string]any); !table {
+			return plain(v), nil
+		}
+	}
+	return nil, nil
+}
+
+// plain turns TOML's lists into what kong parses.
+func plain(v any) any {
+	list, ok := v.([]any)
+	if !ok {
+		return fmt.Sprint(v)
+	}
+	parts := make([]string, len(list))
+	for i, e := range list {
+		parts[i] = fmt.Sprint(e)
+	}
+	return strings.Join(parts, ",")
+}
+
+// configPath is the file that the command line, the environment or the
+// platform names, and whether it was named by a person.
+func configPath(args []string) (path string, explicit bool) {
+	for i, a := range args {
+		if v, ok := strings.CutPrefix(a, "--config="); ok {
+			return v, true
+		}
+		if a == "--config" && i+1 < len(args) {
+			return args[i+1], true
+		}
+	}
+	if p := os.Getenv("SUNLOOP_CONFIG"); p != "" {
+		return p, true
+	}
+	return filepath.Join(configDir(), "config.toml"), false
+}
+
+// configDir holds config.toml and the user's own themes.
+func configDir() string {
+	if dir, err := os.UserConfigDir(); err == nil {
+		return filepath.Join(dir, "sunloop")
+	}
+	return "sunloop-config"
+}
+
+// defaultDataDir is where the embedded service keeps its data.
+func defaultDataDir() string {
+	if dir := os.Getenv("XDG_DATA_HOME"); dir != "" {
+		return filepath.Join(dir, "sunloop")
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		return filepath.Join(home, ".local", "share", "sunloop")
+	}
+	return "sunloop-data"
+}
+
+// ConfigCmd shows the configuration.
+type ConfigCmd struct {
+	Explain bool `help:"Say for each setting where it comes from."`
+}
+
+// Run lists the settings of all commands and their values.
+func (c ConfigCmd) Run(k *kong.Kong, g *Globals, std streams) error {
+	path, _ := configPath(nil)
+	if g.ConfigFile != "" {
+		path = g.ConfigFile
+	}
+	fmt.Fprintf(std.out, "# configuration file: %s", path)
+	if g.file.path == "" {
+		fmt.Fprint(std.out, " (not there)")
+	}
+	fmt.Fprintln(std.out)
+	show := func(section string, flags []*kong.Flag) {
+		for _, f := range flags {
+			if f.Name == "help" || f.Hidden {
+				continue
+			}
+			source, value := "default", f.Default
+			if table, ok := g.file.values[section].(map[string]any); ok && table[f.Name] != nil {
+				source, value = "file, ["+section+"]", fmt.Sprint(plain(table[f.Name]))
+			} else if v, ok := g.file.values[f.Name]; ok {
+				source, value = "file", fmt.Sprint(plain(v))
+			}
+			for _, env := range f.Envs {
+				if v := os.Getenv(env); v != "" {
+					source, value = env, v
+				}
+			}
+			if slices.Contains([]string{"token", "api-key", "password"}, f.Name) && value != "" {
+				value = "[redacted]"
+			}
+			fmt.Fprintf(std.out, "%-14s = %q", f.Name, value)
+			if c.Explain {
+				fmt.Fprintf(std.out, "  # %s; %s", source, f.Help)
+			}
+			fmt.Fprintln(std.out)
+		}
+	}
+	show("", k.Model.Flags)
+	for _, cmd := range k.Model.Children {
+		if len(cmd.Flags) > 0 && !cmd.Hidden {
+			fmt.Fprintf(std.out, "\n[%s]\n", cmd.Name)
+			show(cmd.Name, cmd.Flags)
+		}
+	}
+	return nil
+}

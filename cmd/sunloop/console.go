@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"app.sunloop/backend"
+	"app.sunloop/backend/client"
+	"app.sunloop/themes"
+	"app.sunloop/tui"
+	"app.sunloop/tui/chart"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/terminal"
+)
+
+// ConsoleFlags are how the console looks, wherever it gets its data.
+type ConsoleFlags struct {
+	Theme   string `default:"auto" help:"Colours: auto, control-room, daylight, contrast, mono, sundown, or a theme of the configuration folder."`
+	Color   string `default:"auto" help:"Colours of the terminal: auto, none, 16, 256 or true."`
+	Graph   string `default:"braille" help:"What charts are drawn with: braille, block or ascii."`
+	ASCII   bool   `help:"Draw with ASCII characters alone."`
+	FPS     int    `name:"fps" default:"0" help:"Most frames a second (20; over SSH 10)."`
+	Mouse   bool   `default:"true" negatable:"" help:"Use the mouse."`
+	Bell    bool   `default:"true" negatable:"" help:"Ring, and show a desktop notification, for a new critical finding."`
+	Site    string `help:"Site to open first."`
+	Exports string `default:"." help:"Folder for exported files." type:"path"`
+}
+
+// ConsoleCmd is the console.
+type ConsoleCmd struct {
+	ConsoleFlags
+	ServiceFlags
+	Remote      string `placeholder:"URL" env:"SUNLOOP_REMOTE" help:"Connect to a service elsewhere, as in https://ops.example.com."`
+	Token       string `env:"SUNLOOP_TOKEN" help:"Sign in with this token or API key."`
+	Insecure    bool   `help:"Take any certificate from --remote. For a first look at a service of your own only."`
+	KeepSession bool   `default:"true" negatable:"" help:"Keep the session for the next start, in a file only you can read."`
+}
+
+// Run shows the console.
+func (c *ConsoleCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	log, lines, closeLog, err := g.consoleLog(g.Data)
+	if err != nil {
+		return fmt.Errorf("open the log: %w", err)
+	}
+	defer closeLog()
+	if c.Remote != "" {
+		return c.remote(ctx, g, std, log, lines)
+	}
+	return c.embedded(ctx, g, std, log, lines)
+}
+
+// remote shows the console alone.
+func (c *ConsoleCmd) remote(ctx context.Context, g *Globals, std streams, log *slog.Logger, lines *tail) error {
+	u, err := url.Parse(c.Remote)
+	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
+		return fmt.Errorf("--remote wants a URL such as https://ops.example.com, not %q", c.Remote)
+	}
+	o := client.Options{BaseURL: strings.TrimRight(c.Remote, "/"), Credential: c.Token, UserAgent: "sunloop/" + version, Now: time.Now}
+	if c.Insecure {
+		o.TLS = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // asked for in words
+	}
+	options, err := c.options(g, std, log, lines, c.sessionStore(c.Remote), &o)
+	if err != nil {
+		return err
+	}
+	options.Source = u.Host
+	return tui.Run(ctx, options)
+}
+
+// embedded shows the console over the service on this machine's data folder.
+func (c *ConsoleCmd) embedded(ctx context.Context, g *Globals, std streams, log *slog.Logger, lines *tail) error {
+	service, err := backend.New(c.config(g, log, time.Now))
+	if err != nil {
+		return openFailed(g.Data, err)
+	}
+	o := client.Options{Transport: client.InProcess(service.Handler()), Credential: c.Token, Now: time.Now}
+	options, err := c.options(g, std, log, lines, c.sessionStore("embedded "+g.Data), &o)
+	if err != nil {
+		return errors.Join(err, service.Close())
+	}
+	options.Source = "embedded"
+	return withService(ctx, service, func(ctx context.Context) error { return tui.Run(ctx, options) })
+}
+
+// withService runs the service's work while do runs, and closes it after.
+func withService(ctx context.Context, service *backend.Service, do func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wait sync.WaitGroup
+	var runErr error
+	wait.Go(func() {
+		if runErr = service.Run(ctx); runErr != nil {
+			cancel()
+		}
+	})
+	err := do(ctx)
+	cancel()
+	wait.Wait()
+	if errors.Is(runErr, context.Canceled) {
+		runErr = nil
+	}
+	return errors.Join(err, runErr, service.Close())
+}
+
+// sessionStore keeps the session of one service, or nothing.
+func (c *ConsoleCmd) sessionStore(service string) func() (sessions, string, bool) {
+	return func() (sessions, string, bool) {
+		return sessions{filepath.Join(configDir(), "session.json")}, service, c.KeepSession && c.Token == ""
+	}
+}
+
+// options puts together what the console needs; o gets the kept session.
+func (c *ConsoleFlags) options(g *Globals, std streams, log *slog.Logger, lines *tail, session func() (sessions, string, bool), o *client.Options) (tui.Options, error) {
+	out, isFile := std.out.(*os.File)
+	if !isFile || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(std.in.Fd())) {
+		return tui.Options{}, errors.New("the console needs a terminal; sunloop status prints the same facts as text")
+	}
+	keys, err := keymap.Default().Rebind(g.file.Keys)
+	if err != nil {
+		return tui.Options{}, fmt.Errorf("%s: %w", g.file.path, err)
+	}
+	look, err := c.look(out)
+	if err != nil {
+		return tui.Options{}, err
+	}
+	look.Keys, look.Now, look.Log, look.LogLines = keys, time.Now, log, lines.Lines
+	look.Mouse, look.FPS, look.Bell, look.Site, look.Exports = c.Mouse, c.FPS, c.Bell, c.Site, c.Exports
+	look.In, look.Out = std.in, out
+	look.KeepTheme = func(name string) error { return writePrivate(filepath.Join(configDir(), "theme"), []byte(name+"\n")) }
+	if session != nil {
+		if store, service, keep := session(); keep {
+			if o.Credential == "" {
+				o.Credential = store.token(service)
+			}
+			look.KeepSession = func(token string) error { return store.keep(service, token) }
+			o.OnToken = func(token string) {
+				if err := store.keep(service, token); err != nil {
+					log.Warn("keep the renewed session", "error", err)
+				}
+			}
+		}
+	}
+	look.Client = client.New(*o)
+	return look, nil
+}
+
+// look resolves theme, colours and pen.
+func (c *ConsoleFlags) look(out *os.File) (tui.Options, error) {
+	o := tui.Options{ASCII: c.ASCII, Themes: themes.Builtin()}
+	var broken error
+	if dir := filepath.Join(configDir(), "themes"); isDir(dir) {
+		var own []themes.Theme
+		own, broken = themes.Folder(os.DirFS(dir))
+		o.Themes = append(o.Themes, own...)
+	}
+	name := c.Theme
+	if name == "auto" {
+		if kept, err := os.ReadFile(filepath.Join(configDir(), "theme")); err == nil {
+			name = strings.TrimSpace(string(kept))
+		}
+	}
+	if name == "auto" {
+		name, o.AutoTheme = themes.ControlRoom, true
+		if dark, known := terminal.KnownBackground("", "", os.Getenv("COLORFGBG")); known {
+			o.AutoTheme = false
+			if !dark {
+				name = themes.Daylight
+			}
+		}
+	}
+	t, ok := themes.Find(o.Themes, name)
+	if !ok {
+		names := make([]string, len(o.Themes))
+		for i, t := range o.Themes {
+			names[i] = t.Name
+		}
+		return o, errors.Join(fmt.Errorf("there is no theme %q; there are %s", name, strings.Join(names, ", ")), broken)
+	}
+	o.Theme = t
+	profile, set, err := terminal.ParseProfile(c.Color)
+	if err != nil {
+		return o, fmt.Errorf("--color: %w", err)
+	}
+	if !set {
+		profile = terminal.DetectProfile(os.Getenv, term.IsTerminal(int(out.Fd())))
+	}
+	o.Profile = profile
+	if o.Pen, ok = chart.ParsePen(c.Graph); !ok {
+		return o, fmt.Errorf("--graph is braille, block or ascii, not %q", c.Graph)
+	}
+	if c.ASCII {
+		o.Pen = chart.ASCII
+	}
+	return o, nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

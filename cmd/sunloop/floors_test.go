@@ -1,0 +1,99 @@
+package main
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// floors are the packages of ARCHITECTURE.md, each with the packages of ours
+// that it may import, itself and its sub-packages included. A trailing /...
+// means a whole tree.
+var floors = []struct {
+	tree string
+	may  []string
+}{
+	{"app.sunloop/themes", nil},
+	{"app.sunloop/engine/series", nil},
+	{"app.sunloop/engine/solar", nil},
+	{"app.sunloop/engine/ingest", []string{"engine/series"}},
+	{"app.sunloop/engine/weather", []string{"engine/series", "engine/solar"}},
+	{"app.sunloop/engine/learn/...", nil},
+	{"app.sunloop/engine/forecast", []string{"engine/series", "engine/solar", "engine/weather", "engine/learn/..."}},
+	{"app.sunloop/engine/detect", []string{"engine/series", "engine/solar"}},
+	{"app.sunloop/engine/kpi", []string{"engine/series"}},
+	{"app.sunloop/engine/simulate", []string{"engine/series", "engine/solar"}},
+	{"app.sunloop/backend/api", nil},
+	{"app.sunloop/backend/client", []string{"backend/api"}},
+	{"app.sunloop/backend/store/...", []string{"engine/series"}},
+	{"app.sunloop/backend/auth", []string{"backend/api", "backend/store"}},
+	{"app.sunloop/backend/ops", []string{"backend/api", "backend/store", "engine/..."}},
+	{"app.sunloop/backend/pipeline", []string{"backend/api", "backend/store", "backend/ops", "engine/..."}},
+	{"app.sunloop/backend/httpapi", []string{"backend/api", "backend/auth", "backend/store", "engine/series"}},
+	{"app.sunloop/tui/...", []string{"backend/api", "backend/client", "themes"}},
+}
+
+// TestFloors holds the plan of ARCHITECTURE.md against what the packages
+// import, directly or not, tests left out.
+func TestFloors(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Deps " "}}`, "app.sunloop/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	within := func(pkg, tree string) bool {
+		if root, ok := strings.CutSuffix(tree, "/..."); ok {
+			return pkg == root || strings.HasPrefix(pkg, root+"/")
+		}
+		return pkg == tree
+	}
+	checked := map[string]bool{}
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		pkg, deps := words[0], words[1:]
+		for _, floor := range floors {
+			if !within(pkg, floor.tree) {
+				continue
+			}
+			checked[floor.tree] = true
+			for _, dep := range deps {
+				if !strings.HasPrefix(dep, "app.sunloop/") || within(dep, floor.tree) {
+					continue
+				}
+				allowed := slices.ContainsFunc(floor.may, func(m string) bool { return within(dep, "app.sunloop/"+m) })
+				if !allowed {
+					t.Errorf("%s imports %s, which is not below it", pkg, dep)
+				}
+			}
+		}
+	}
+	for _, floor := range floors {
+		if !checked[floor.tree] {
+			t.Errorf("there is no package %s: the table is stale", floor.tree)
+		}
+	}
+}
+
+// TestEveryPackageHasAFloor keeps new packages from standing outside the plan.
+func TestEveryPackageHasAFloor(t *testing.T) {
+	out, err := exec.Command("go", "list", "app.sunloop/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	roof := []string{"app.sunloop/backend", "app.sunloop/cmd/"}
+	for pkg := range strings.FieldsSeq(string(out)) {
+		if pkg == roof[0] || strings.HasPrefix(pkg, roof[1]) {
+			continue
+		}
+		known := slices.ContainsFunc(floors, func(f struct {
+			tree string
+			may  []string
+		}) bool {
+			root, all := strings.CutSuffix(f.tree, "/...")
+			return pkg == root || all && strings.HasPrefix(pkg, root+"/")
+		})
+		if !known {
+			t.Errorf("%s stands on no floor of the table", pkg)
+		}
+	}
+}

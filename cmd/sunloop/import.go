@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"app.sunloop/backend"
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
+	"app.sunloop/backend/client"
+)
+
+// ImportCmd imports a file.
+type ImportCmd struct {
+	File         string  `arg:"" help:"CSV file; .gz is read as it is." type:"path"`
+	Site         string  `required:"" help:"Site that the data belong to; made if it is not there."`
+	TZ           string  `name:"tz" placeholder:"ZONE" help:"Zone of times that carry none, as in Europe/Berlin; of a new site."`
+	CapacityKW   float64 `name:"capacity-kw" placeholder:"KW" help:"AC capacity of the whole site."`
+	Customer     string  `default:"default" help:"Customer that the site belongs to."`
+	Location     string  `placeholder:"LAT,LON" help:"Place of the site, as in 47.07,15.44."`
+	Region       string  `default:"local" help:"Region in the storage path."`
+	Manufacturer string  `help:"Manufacturer, where the file does not say."`
+	Asset        string  `help:"Name of the unit, where the file names none."`
+	Nowcast      bool    `help:"Recent data: forecast and detect, but do not train."`
+	NoTrain      bool    `help:"Stop once the data are stored; training follows when a service runs."`
+	Remote       string  `placeholder:"URL" env:"SUNLOOP_REMOTE" help:"Import into a service elsewhere."`
+	Token        string  `env:"SUNLOOP_TOKEN" help:"API key or token for --remote."`
+	TrainingDays int     `default:"180" help:"Days of data before training starts."`
+}
+
+// Run imports the file and says what became of it.
+func (c *ImportCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	data, name, err := readFile(c.File)
+	if err != nil {
+		return err
+	}
+	if c.TZ != "" {
+		if _, err := time.LoadLocation(c.TZ); err != nil {
+			return fmt.Errorf("--tz: there is no time zone %q; they are named as in Europe/Berlin", c.TZ)
+		}
+	}
+	if c.Remote != "" {
+		cl := client.New(client.Options{BaseURL: strings.TrimRight(c.Remote, "/"), Credential: c.Token, UserAgent: "sunloop/" + version, Now: time.Now})
+		return c.send(ctx, cl, data, name, std.out)
+	}
+	service, err := backend.New(backend.Config{DataDir: g.Data, Now: time.Now, Wall: time.Now, Logger: g.headlessLog(std.err).With("command", "import"), TrainingDays: c.TrainingDays})
+	if err != nil {
+		return openFailed(g.Data, err)
+	}
+	return withService(ctx, service, func(ctx context.Context) error {
+		return withOwnKey(ctx, service, func(cl *client.Client) error { return c.send(ctx, cl, data, name, std.out) })
+	})
+}
+
+// withOwnKey gives the command line beside the data folder a client with a key
+// that lives as long as the command.
+func withOwnKey(ctx context.Context, service *backend.Service, do func(*client.Client) error) error {
+	key, record, err := service.Auth().CreateKey(ctx, auth.NewKey{
+		Name: "command line", Role: api.RoleAdmin, Customers: []string{api.Every}, Sites: []string{api.Every},
+		CreatedBy: "command line", ExpiresAt: time.Now().Add(12 * time.Hour),
+	})
+	if err != nil {
+		return fmt.Errorf("make a key for the command: %w", err)
+	}
+	err = do(client.New(client.Options{Transport: client.InProcess(service.Handler()), Credential: key, Now: time.Now}))
+	return errors.Join(err, service.Auth().RevokeKey(context.WithoutCancel(ctx), record.ID))
+}
+
+// send uploads the file and follows it to its end.
+func (c *ImportCmd) send(ctx context.Context, cl *client.Client, data []byte, name string, out io.Writer) error {
+	location := c.Location
+	if location == "" {
+		location = "unknown"
+	}
+	req := api.UploadRequest{
+		CustomerID: c.Customer, SiteID: c.Site, Region: c.Region, Location: location, Manufacturer: c.Manufacturer,
+		Timezone: c.TZ, CapacityKW: c.CapacityKW, AssetID: c.Asset, Filename: name,
+	}
+	upload := cl.UploadTrain
+	if c.Nowcast {
+		upload = cl.UploadNowcast
+	}
+	ack, err := upload(ctx, req, bytes.NewReader(data), nil)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, inWords(err))
+	}
+	u, err := follow(ctx, cl, ack.UploadID, c.NoTrain, out)
+	if err != nil {
+		return err
+	}
+	if u.ProcessingStatus == api.UploadRejected || u.ProcessingStatus == api.UploadFailed {
+		return fmt.Errorf("%s: %s", name, u.Error)
+	}
+	printUpload(out, *u)
+	if !c.NoTrain && u.Ended() {
+		printForecast(ctx, cl, c.Customer, c.Site, out)
+	}
+	return nil
+}
+
+// follow polls an upload until it has ended, or its data are stored.
+func follow(ctx context.Context, cl *client.Client, id string, stored bool, out io.Writer) (*api.Upload, error) {
+	stage := ""
+	for {
+		u, err := cl.Upload(ctx, id)
+		if err != nil {
+			var refusal *api.Error
+			if !errors.As(err, &refusal) || refusal.RetryAfter == 0 {
+				return nil, fmt.Errorf("follow upload %s: %w", id, inWords(err))
+			}
+			if err := sleep(ctx, time.Duration(refusal.RetryAfter)*time.Second); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if now := u.ProcessingStatus + " " + u.Stage; now != stage && !u.Ended() {
+			stage = now
+			fmt.Fprintln(out, strings.TrimSpace(now))
+		}
+		if u.Ended() || stored && u.RowsStored > 0 {
+			return u, nil
+		}
+		if err := sleep(ctx, 1100*time.Millisecond); err != nil { // within an API key's 60 a minute
+			return nil, err
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// printUpload says what was imported, and what was inferred.
+func printUpload(out io.Writer, u api.Upload) {
+	fmt.Fprintf(out, "%s: %d rows stored (%d read, %d missing), %s to %s\n", u.Filename, u.RowsStored, u.RowsRead, u.RowsMissing, u.FirstRecord, u.LastRecord)
+	if len(u.AssetIDs) > 0 {
+		fmt.Fprintf(out, "units: %s\n", strings.Join(u.AssetIDs, ", "))
+	}
+	for reason, n := range u.RowsSkipped {
+		fmt.Fprintf(out, "skipped: %d rows, %s\n", n, reason)
+	}
+	for _, d := range u.Decisions {
+		fmt.Fprintln(out, "-", d)
+	}
+	for _, w := range u.Warnings {
+		fmt.Fprintln(out, "! ", w)
+	}
+}
+
+// printForecast says what the site's model expects.
+func printForecast(ctx context.Context, cl *client.Client, customer, site string, out io.Writer) {
+	f, err := cl.Forecast(ctx, api.ForecastQuery{CustomerID: customer, SiteID: site, HorizonHours: 48})
+	if err != nil {
+		fmt.Fprintf(out, "no forecast: %v\n", inWords(err))
+		return
+	}
+	var kwh float64
+	for _, v := range f.Forecasts[:min(24, len(f.Forecasts))] {
+		kwh += v.PredictedPowerKW * float64(f.StepMinutes) / 60
+	}
+	fmt.Fprintf(out, "forecast: %.1f kWh (P50) in the 24 hours from %s; model %s, accuracy %.0f %% in its backtest\n",
+		kwh, f.Forecasts[0].Timestamp, f.Metadata.ModelVersion, f.Metadata.ModelAccuracy*100)
+}
+
+// readFile reads a file, unpacking gzip, up to what an upload takes.
+func readFile(path string) (data []byte, name string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, "", err
+	}
+	defer f.Close()
+	name = filepath.Base(path)
+	var r io.Reader = f
+	if strings.HasSuffix(name, ".gz") {
+		zr, err := gzip.NewReader(f)
+		if err != nil {
+			return nil, "", fmt.Errorf("%s is not gzip: %w", path, err)
+		}
+		r, name = zr, strings.TrimSuffix(name, ".gz")
+	}
+	data, err = io.ReadAll(io.LimitReader(r, api.MaxUploadBytes+1))
+	if err != nil {
+		return nil, "", fmt.Errorf("read %s: %w", path, err)
+	}
+	if len(data) > api.MaxUploadBytes {
+		return nil, "", fmt.Errorf("%s: %s", path, api.ErrFileTooLarge.Message)
+	}
+	return data, name, nil
+}
+
+// inWords is a refusal in one sentence, with its reason.
+func inWords(err error) error {
+	var refusal *api.Error
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	words := refusal.Message
+	if reason, ok := refusal.Details["reason"].(string); ok {
+		words += ": " + reason
+	}
+	return errors.New(words)
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"app.sunloop/engine/ingest"
+	"app.sunloop/engine/series"
+	"app.sunloop/tui/chart"
+)
+
+// InspectCmd shows what would be imported from a file.
+type InspectCmd struct {
+	File       string  `arg:"" help:"CSV file; .gz is read as it is." type:"path"`
+	TZ         string  `name:"tz" placeholder:"ZONE" help:"Zone of times that carry none (UTC)."`
+	CapacityKW float64 `name:"capacity-kw" placeholder:"KW" help:"AC capacity, which settles units and bad values."`
+	JSON       bool    `name:"json" help:"As JSON."`
+}
+
+// Run prints the summary; a refused file is exit status 1.
+func (c *InspectCmd) Run(std streams) error {
+	data, name, err := readFile(c.File)
+	if err != nil {
+		return err
+	}
+	zone := time.UTC
+	if c.TZ != "" {
+		if zone, err = time.LoadLocation(c.TZ); err != nil {
+			return fmt.Errorf("--tz: there is no time zone %q; they are named as in Europe/Berlin", c.TZ)
+		}
+	}
+	result, readErr := ingest.Read(bytes.NewReader(data), ingest.Options{Zone: zone, CapacityKW: c.CapacityKW, Now: time.Now()})
+	s := ingest.Summarize(result, readErr)
+	if c.JSON {
+		e := json.NewEncoder(std.out)
+		e.SetIndent("", "  ")
+		if err := e.Encode(s); err != nil {
+			return err
+		}
+		if readErr != nil {
+			return exitStatus(1)
+		}
+		return nil
+	}
+	if readErr != nil {
+		return fmt.Errorf("%s: %w", name, readErr)
+	}
+	fmt.Fprintf(std.out, "%s: %d rows of %s in %s, every %d minutes\n", name, s.Rows, strings.ReplaceAll(s.ValueKind, "_", " "), s.UnitSource, s.IntervalMinutes)
+	if s.First != nil && s.Last != nil {
+		fmt.Fprintf(std.out, "from %s to %s\n", s.First.TimestampUTC, s.Last.TimestampUTC)
+	}
+	if len(s.Assets) > 0 {
+		fmt.Fprintf(std.out, "units: %s\n", strings.Join(s.Assets, ", "))
+	}
+	for _, d := range s.Decisions {
+		fmt.Fprintln(std.out, "-", d)
+	}
+	for _, w := range s.Warnings {
+		fmt.Fprintln(std.out, "! ", w)
+	}
+	fmt.Fprintln(std.out)
+	fmt.Fprintln(std.out, bestDay(result, zone))
+	return nil
+}
+
+// bestDay charts the day of the file with the most energy, of all units
+// together.
+func bestDay(r *ingest.Result, zone *time.Location) string {
+	var best series.Series
+	var day time.Time
+	for from, to := range series.Days(r.First, r.Last.Add(time.Second), zone) {
+		sum := series.Series{}
+		for _, a := range r.Assets {
+			part := a.Frame.Slice(from.Unix(), to.Unix())
+			s := series.Resample(part.Times, part.Values(series.PowerKW), max(r.Interval, 5*time.Minute), 0)
+			if sum.Len() == 0 {
+				sum = s
+				continue
+			}
+			for i := range s.Values {
+				if k, ok := sum.Index(s.Time(i)); ok {
+					sum.Values[k] += s.Values[i]
+				}
+			}
+		}
+		if best.Len() == 0 || sum.EnergyKWh() > best.EnergyKWh() {
+			best, day = sum, from
+		}
+	}
+	points := chart.Points{Value: best.Values, Step: best.Step}
+	for i := range best.Values {
+		points.At = append(points.At, best.Time(i).Unix())
+	}
+	return chart.Plain{
+		Start: day, Location: zone, Columns: 64, Rows: 8, Unit: "kW", ASCII: false,
+		Caption: fmt.Sprintf("best day: %s, %.1f kWh", day.In(zone).Format("2006-01-02"), best.EnergyKWh()),
+	}.Render(points)
+}

@@ -1,0 +1,130 @@
+// Command sunloop is the operations console for solar plants, the HTTP service
+// behind it and the tools around both. This package only wires: one file a
+// command.
+package main
+
+import (
+	// Must be first by path among what imports lipgloss: see ARCHITECTURE.md, "A mute terminal".
+	_ "app.sunloop/cmd/sunloop/background"
+
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	_ "time/tzdata" // zones on machines that have none
+
+	"github.com/alecthomas/kong"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+// cli is the whole command line.
+type cli struct {
+	Globals
+
+	Console ConsoleCmd `cmd:"" default:"withargs" help:"The console, on this machine's data folder or on a service elsewhere (--remote)."`
+	Demo    DemoCmd    `cmd:"" help:"The console on a simulated fleet with live telemetry and faults."`
+	Serve   ServeCmd   `cmd:"" help:"The HTTP service alone, without a console."`
+	Import  ImportCmd  `cmd:"" help:"Import a file as a portal, logger or meter exports it, train and forecast."`
+	Inspect InspectCmd `cmd:"" help:"Show what would be imported from a file, without importing it."`
+	Status  StatusCmd  `cmd:"" help:"The site's vital signs and findings as text or JSON, for scripts and screen readers."`
+	Admin   AdminCmd   `cmd:"" help:"Users and API keys."`
+	Keys    KeysCmd    `cmd:"" help:"The console's keys."`
+	Config  ConfigCmd  `cmd:"" help:"What is configured, and where it comes from."`
+	Version VersionCmd `cmd:"" help:"The version."`
+}
+
+// streams are the process's own, or a test's.
+type streams struct {
+	in       *os.File
+	out, err io.Writer
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	status := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
+	stop()
+	os.Exit(status)
+}
+
+// run executes one command line and answers the exit status: 0, 1 when the
+// command failed, 2 when the command line is wrong.
+func run(ctx context.Context, args []string, std streams) int {
+	var c cli
+	exit := -1
+	parser, err := kong.New(&c,
+		kong.Name("sunloop"),
+		kong.Description("Operations console for solar plants: what is wrong, what it costs, what to do."),
+		kong.Writers(std.out, std.err),
+		kong.Exit(func(code int) { exit = code }),
+		kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Vars{"version": version, "data": defaultDataDir()},
+		kong.Resolvers(&c.file),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(std),
+	)
+	if err != nil {
+		fmt.Fprintln(std.err, "sunloop:", err)
+		return 2
+	}
+	if path, explicit := configPath(args); true {
+		err = c.file.load(path, explicit)
+	}
+	if err != nil {
+		fmt.Fprintln(std.err, "sunloop:", err)
+		return 2
+	}
+	k, err := parser.Parse(args)
+	if exit >= 0 { // --help
+		return exit
+	}
+	if err != nil {
+		var p *kong.ParseError
+		if errors.As(err, &p) && p.Context != nil {
+			fmt.Fprintf(std.err, "sunloop: %v. Try: sunloop %s--help\n", err, commandPath(p.Context))
+		} else {
+			fmt.Fprintln(std.err, "sunloop:", err)
+		}
+		return 2
+	}
+	k.Bind(&c.Globals)
+	if err := k.Run(&c.Globals); err != nil {
+		var s exitStatus
+		if errors.As(err, &s) {
+			return int(s)
+		}
+		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+			return 130
+		}
+		fmt.Fprintln(std.err, "sunloop:", err)
+		return 1
+	}
+	return 0
+}
+
+// commandPath is the command of a context with a trailing space, empty for none.
+func commandPath(k *kong.Context) string {
+	if n := k.Selected(); n != nil {
+		return n.Name + " "
+	}
+	return ""
+}
+
+// exitStatus ends a command that has said everything already.
+type exitStatus int
+
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// VersionCmd prints the version.
+type VersionCmd struct{}
+
+// Run prints the version.
+func (VersionCmd) Run(std streams) error {
+	_, err := fmt.Fprintln(std.out, "sunloop", version)
+	return err
+}

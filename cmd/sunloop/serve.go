@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"app.sunloop/backend"
+	"app.sunloop/backend/store"
+)
+
+// ServiceFlags configure the service, embedded or headless.
+type ServiceFlags struct {
+	MFA          bool `name:"mfa" default:"true" negatable:"" help:"Users need an authenticator as second factor."`
+	TrainingDays int  `default:"180" help:"Days of data before training starts."`
+	Workers      int  `default:"2" help:"Jobs that run at a time."`
+}
+
+// config is the service's configuration over the data folder.
+func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time) backend.Config {
+	return backend.Config{
+		DataDir: g.Data, Now: now, Wall: time.Now, Logger: log,
+		RequireMFA: f.MFA, TrainingDays: f.TrainingDays, Workers: f.Workers,
+	}
+}
+
+// openFailed says in a sentence why a data folder could not be opened.
+func openFailed(dir string, err error) error {
+	if errors.Is(err, store.ErrLocked) {
+		return fmt.Errorf("the data folder %s is in use by another sunloop (%w); use --remote with that one's address, or another --data", dir, err)
+	}
+	return fmt.Errorf("open the data folder %s: %w", dir, err)
+}
+
+// ServeCmd is the service without a console.
+type ServeCmd struct {
+	ServiceFlags
+	Listen  string   `default:"127.0.0.1:8080" env:"SUNLOOP_LISTEN" help:"Address to listen on."`
+	TLSCert string   `placeholder:"FILE" help:"Certificate; with --tls-key the service speaks HTTPS." type:"path"`
+	TLSKey  string   `placeholder:"FILE" help:"The certificate's key." type:"path"`
+	CORS    []string `placeholder:"ORIGIN" help:"Origins whose pages may call the API."`
+}
+
+// Run serves until ctx ends, then lets requests finish.
+func (c *ServeCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		return errors.New("--tls-cert and --tls-key go together")
+	}
+	log := g.headlessLog(std.err)
+	cfg := c.config(g, log, time.Now)
+	cfg.CORSOrigins = c.CORS
+	service, err := backend.New(cfg)
+	if err != nil {
+		return openFailed(g.Data, err)
+	}
+	return withService(ctx, service, func(ctx context.Context) error {
+		return listen(ctx, service.Handler(), c.Listen, c.TLSCert, c.TLSKey, func(address string) {
+			log.Info("serving", "address", address, "data", g.Data, "version", version)
+		})
+	})
+}
+
+// The server's time-outs: a client that is slow to send must not hold a
+// connection for ever. Uploads have the longest.
+const (
+	readHeaderTimeout = 5 * time.Second
+	readTimeout       = 2 * time.Minute
+	writeTimeout      = 5 * time.Minute
+	idleTimeout       = 2 * time.Minute
+	drainTimeout      = 15 * time.Second
+)
+
+// listen serves h on address until ctx ends, then drains.
+func listen(ctx context.Context, h http.Handler, address, cert, key string, started func(address string)) error {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: 32 << 10,
+	}
+	done := make(chan error, 1)
+	go func() {
+		if cert != "" {
+			done <- server.ServeTLS(l, cert, key)
+			return
+		}
+		done <- server.Serve(l)
+	}()
+	started(l.Addr().String())
+	select {
+	case err := <-done:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer cancel()
+	if err := server.Shutdown(drain); err != nil {
+		return errors.Join(fmt.Errorf("drain: %w", err), server.Close())
+	}
+	return nil
+}
