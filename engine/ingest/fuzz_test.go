@@ -4,13 +4,70 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestDamaged damages the import cases: bytes and lines are changed, dropped
+// and doubled. Whatever comes of it, Read answers, with frames in order.
+func TestDamaged(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(shared(t, "cases", "csv"), "*.csv"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	var texts [][]byte
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, text)
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		text := slices.Clone(rapid.SampledFrom(texts).Draw(r, "file"))
+		for range rapid.IntRange(1, 6).Draw(r, "damages") {
+			at := rapid.IntRange(0, len(text)-1).Draw(r, "at")
+			switch rapid.SampledFrom([]string{"byte", "cut", "drop line", "double line"}).Draw(r, "damage") {
+			case "byte":
+				text[at] = rapid.SampledFrom([]byte(",;.-\"\n\t 019:/\x00\xff")).Draw(r, "byte")
+			case "cut":
+				text = text[:max(1, at)]
+			case "drop line":
+				if end := bytes.IndexByte(text[at:], '\n'); end >= 0 && len(text) > end+1 {
+					text = slices.Delete(text, at, at+end+1)
+				}
+			case "double line":
+				if end := bytes.IndexByte(text[at:], '\n'); end >= 0 {
+					text = slices.Insert(text, at, slices.Clone(text[at:at+end+1])...)
+				}
+			}
+			if len(text) == 0 {
+				return
+			}
+		}
+		res, err := Read(bytes.NewReader(text), Options{Now: now, CapacityKW: 10})
+		var refusal *Refusal
+		switch {
+		case errors.As(err, &refusal):
+		case err != nil:
+			r.Fatal(err)
+		default:
+			for _, a := range res.Assets {
+				if err := a.Frame.Check(); err != nil {
+					r.Fatal(err)
+				}
+			}
+		}
+	})
+}
 
 // FuzzRead asserts for any bytes: no panic, an answer or a reason, frames in
 // order, every record accounted for, and the same answer twice.
@@ -25,6 +82,7 @@ func FuzzRead(f *testing.F) {
 		"Time,Current power\n2024-05-04 07:00,475 W\n2024-05-04 07:20,1.1 kW\n",
 		"Date,Production (kW)\n45458.25,0.718\n45458.26,1.026\n",
 		"\xff\xfeD\x00a\x00t\x00e\x00\t\x00k\x00W\x00",
+		"0,()", // a unit of nothing
 		"Year,Month,Day,Hour,Power kW\n2024,6,1,10,1\n",
 	} {
 		f.Add([]byte(seed), 10.0)

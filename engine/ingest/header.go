@@ -165,9 +165,13 @@ func locate(sample []sampled) (head, error) {
 		return h, refuse(NotCSV, firstFilled(sample).line, "the lines are not divided into columns by comma, semicolon, tab or pipe")
 	}
 	best := timeCandidate{column: -1}
+	forms := make([]timeForm, len(sample))
 	for c := range widest {
+		for i, s := range sample {
+			forms[i] = formOf(s.cell(c))
+		}
 		for _, form := range []timeForm{formCalendar, formCompact, formEpoch, formSerial} {
-			if cand, ok := candidate(sample, c, form); ok && better(cand, best) {
+			if cand, ok := candidate(sample, forms, c, form); ok && better(cand, best) {
 				best = cand
 			}
 		}
@@ -197,16 +201,14 @@ func firstFilled(sample []sampled) sampled {
 	return sampled{}
 }
 
-// candidate looks for the record from which column c reads as times of a form:
-// it does, and so do most of the next ones.
-func candidate(sample []sampled, c int, form timeForm) (timeCandidate, bool) {
+// candidate looks for the record from which column c, whose cells have the
+// given forms, reads as times of one form: it does, and so do most of the next
+// ones.
+func candidate(sample []sampled, forms []timeForm, c int, form timeForm) (timeCandidate, bool) {
 	const ahead = 20
-	hits := make([]bool, len(sample))
 	total := 0
-	for i, s := range sample {
-		cell := s.cell(c)
-		hits[i] = cell != "" && formOf(cell) == form
-		if hits[i] {
+	for _, f := range forms {
+		if f == form {
 			total++
 		}
 	}
@@ -214,14 +216,14 @@ func candidate(sample []sampled, c int, form timeForm) (timeCandidate, bool) {
 		return timeCandidate{}, false
 	}
 	for i := range sample {
-		if !hits[i] {
+		if forms[i] != form {
 			continue
 		}
 		seen, good := 0, 0
 		for j := i; j < len(sample) && seen < ahead; j++ {
 			if sample[j].filled() > 1 {
 				seen++
-				if hits[j] {
+				if forms[j] == form {
 					good++
 				}
 			}

@@ -70,7 +70,7 @@ func parseUnit(s string) (unit, bool) {
 		return unit{}, false
 	}
 	for _, pair := range []string{"[]", "()", "{}"} {
-		if s[0] == pair[0] && s[len(s)-1] == pair[1] {
+		if len(s) > 1 && s[0] == pair[0] && s[len(s)-1] == pair[1] {
 			s = s[1 : len(s)-1]
 		}
 	}
