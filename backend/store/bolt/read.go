@@ -115,10 +115,13 @@ func (s *site) keyed(bucket []byte, ref uint32, from, to int64) iter.Seq2[int64,
 		key := blockKey(ref, from)
 		k, v := c.Seek(key)
 		if !bytes.Equal(k, key) {
-			// The run that holds from began earlier.
-			if pk, pv := seekBefore(c, key); pk != nil && bytes.Equal(pk[:4], key[:4]) {
-				k, v = pk, pv
+			// The run that holds from began earlier, if it is there.
+			if k == nil {
+				k, v = c.Last()
 			} else {
+				k, v = c.Prev()
+			}
+			if k == nil || !bytes.Equal(k[:4], key[:4]) {
 				k, v = c.Seek(key)
 			}
 		}
@@ -194,6 +197,9 @@ func (s *Store) viewSite(ctx context.Context, siteID string, fn func(s *site) er
 	return nil
 }
 
+// maxDaysAhead is for how many days room is made before they are counted.
+const maxDaysAhead = 400
+
 // Daily are the stored day sums, and those of the open day computed, ascending
 // by asset and day.
 func (s *Store) Daily(ctx context.Context, siteID string, from, to time.Time, assetIDs ...string) ([]store.DaySum, error) {
@@ -205,6 +211,7 @@ func (s *Store) Daily(ctx context.Context, siteID string, from, to time.Time, as
 			return err
 		}
 		assets := site.assets(assetIDs)
+		out = make([]store.DaySum, 0, min(max(0, hi-lo)/secondsADay+1, maxDaysAhead))
 		open, err := site.openDays(assets, zone, lo, hi)
 		if err != nil {
 			return err

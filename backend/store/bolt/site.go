@@ -23,8 +23,9 @@ var (
 	siteBuckets = [][]byte{refsName, blocksName, sumsName, tailName}
 )
 
-// appendFill is how full pages are left whose keys come mostly in order.
-const appendFill = 0.9
+// appendFill is how full pages are left whose keys come in order: what comes
+// later goes behind, and seldom in between.
+const appendFill = 1.0
 
 const secondsADay = 86400
 

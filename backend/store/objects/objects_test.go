@@ -191,7 +191,7 @@ func TestClean(t *testing.T) {
 }
 
 var nasty = []string{"", ".", "..", "...", "a..b", ".a", "a.", "/", "a/b", "../../etc/passwd", "%2e%2e", "a\x00b", `a\b`, "CON", "con.csv", "lpt1",
-	strings.Repeat("x", 4096), strings.Repeat("é", 40), "a b", "a_b", "a--0123456789abcdef", "\xff\xfe", "‮", "a\n", "x.tmp", "é", "-", "_", "-rf"}
+	strings.Repeat("x", 4096), strings.Repeat("é", 40), "a b", "a_b", "a--0123456789abcdef", "\xff\xfe", "\u202e", "a\n", "x.tmp", "é", "-", "_", "-rf"}
 
 func TestCleanNasty(t *testing.T) {
 	seen := map[string]string{}
