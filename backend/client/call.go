@@ -45,9 +45,9 @@ func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 type request struct {
 	method, path string
 	query        url.Values
-	body         []byte    // JSON
-	stream       io.Reader // instead of body
-	contentType  string    // of stream
+	body         []byte        // JSON
+	stream       io.ReadCloser // instead of body
+	contentType  string        // of stream
 	conditional  bool
 	bare         bool // without credential and renewal
 }
@@ -137,7 +137,7 @@ func (c *Client) sendOnce(ctx context.Context, r request, credential, etag strin
 	}
 	switch {
 	case r.stream != nil:
-		q.SetHeader("Content-Type", r.contentType).SetBody(r.stream)
+		q.SetHeader("Content-Type", r.contentType).SetContext(context.WithValue(ctx, streamKey{}, r.stream))
 	case r.body != nil:
 		q.SetHeader("Content-Type", "application/json").SetBody(r.body)
 	}
@@ -158,6 +158,17 @@ func (c *Client) sendOnce(ctx context.Context, r request, credential, etag strin
 		}
 	}
 	return resp, nil
+}
+
+type streamKey struct{}
+
+// withStream gives a request its streamed body at the last moment: resty would
+// read all of it into memory.
+func withStream(_ *resty.Client, q *http.Request) error {
+	if stream, ok := q.Context().Value(streamKey{}).(io.ReadCloser); ok {
+		q.Body, q.GetBody, q.ContentLength = stream, nil, -1
+	}
+	return nil
 }
 
 // refusal makes an *api.Error of an answer that is not a success, also of one

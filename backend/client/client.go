@@ -69,6 +69,7 @@ func New(o Options) *Client {
 		SetResponseBodyLimit(MaxResponseBytes).
 		SetDisableWarn(true).
 		SetLogger(silent{})
+	h.SetPreRequestHook(withStream)
 	if o.UserAgent != "" {
 		h.SetHeader("User-Agent", o.UserAgent)
 	}

@@ -44,6 +44,9 @@ func (t inProcess) RoundTrip(out *http.Request) (*http.Response, error) {
 			var end error
 			if p := recover(); p != nil {
 				end = fmt.Errorf("handler panicked: %v", p)
+			} else {
+				// What a cancelled handler leaves off is no whole answer.
+				end = out.Context().Err()
 			}
 			_ = r.Body.Close()
 			w.finish(end)
@@ -62,7 +65,7 @@ func (t inProcess) RoundTrip(out *http.Request) (*http.Response, error) {
 		_ = pr.Close()
 		return nil, w.failed
 	}
-	stop := context.AfterFunc(out.Context(), func() { _ = pr.CloseWithError(out.Context().Err()) })
+	stop := context.AfterFunc(out.Context(), func() { _ = pw.CloseWithError(out.Context().Err()) })
 	return &http.Response{
 		Status:        fmt.Sprintf("%d %s", w.status, http.StatusText(w.status)),
 		StatusCode:    w.status,

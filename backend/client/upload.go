@@ -85,7 +85,9 @@ func writeForm(form *multipart.Writer, req api.UploadRequest, file io.Reader, pr
 	if progress != nil {
 		part = &counted{w: part, told: progress}
 	}
-	if _, err := io.Copy(part, file); err != nil {
+	// Without the file's own WriteTo, which may write it in one piece: no
+	// progress, and no end when the service has answered already.
+	if _, err := io.Copy(part, struct{ io.Reader }{file}); err != nil {
 		return fmt.Errorf("send %s: %w", name, err)
 	}
 	return form.Close()

@@ -1,0 +1,451 @@
+package client_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// handler answers by a function and keeps the last request.
+func handler(f func(w http.ResponseWriter, r *http.Request)) http.Handler { return http.HandlerFunc(f) }
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+// both runs a test over the in-process transport and over a network.
+func both(t *testing.T, h http.Handler, f func(t *testing.T, c *client.Client)) {
+	t.Run("in process", func(t *testing.T) {
+		c := client.New(client.Options{Transport: client.InProcess(h), Credential: "key"})
+		defer c.Close()
+		f(t, c)
+	})
+	t.Run("network", func(t *testing.T) {
+		s := httptest.NewServer(h)
+		defer s.Close()
+		c := client.New(client.Options{BaseURL: s.URL + "/", Credential: "key", UserAgent: "sunloop/test"})
+		defer c.Close()
+		f(t, c)
+	})
+}
+
+// TestCalls: each call sends what the contract asks for.
+func TestCalls(t *testing.T) {
+	ctx := context.Background()
+	at := api.At(time.Date(2025, 10, 1, 0, 0, 0, 0, time.UTC))
+	for _, c := range []struct {
+		name string
+		call func(*client.Client) error
+		want string // method, URL and body
+	}{
+		{"forecast", func(c *client.Client) error {
+			_, err := c.Forecast(ctx, api.ForecastQuery{CustomerID: "c 1", SiteID: "s", HorizonHours: 72})
+			return err
+		}, "GET /forecast?customer_id=c+1&horizon_hours=72&site_id=s "},
+		{"energy forecast", func(c *client.Client) error {
+			_, err := c.EnergyForecast(ctx, api.EnergyForecastRequest{SiteID: "s", ForecastHours: 3})
+			return err
+		}, `POST /forecast {"site_id":"s","forecast_hours":3}`},
+		{"data period", func(c *client.Client) error { _, err := c.DataPeriod(ctx, "s", ""); return err }, "GET /telemetry/data-period?site_id=s "},
+		{"inverter", func(c *client.Client) error {
+			_, err := c.Inverter(ctx, api.RecordsQuery{AssetID: "a", SiteID: "s", Start: at, End: at, Resolution: "daily", Limit: 5, Cursor: "x"})
+			return err
+		}, "GET /telemetry/inverter?asset_id=a&cursor=x&end=2025-10-01T00%3A00%3A00Z&limit=5&resolution=daily&site_id=s&start=2025-10-01T00%3A00%3A00Z "},
+		{"site records", func(c *client.Client) error {
+			_, err := c.SiteRecords(ctx, api.RecordsQuery{AssetID: "ignored", SiteID: "s", Start: at, End: at})
+			return err
+		}, "GET /telemetry/site?end=2025-10-01T00%3A00%3A00Z&site_id=s&start=2025-10-01T00%3A00%3A00Z "},
+		{"latest", func(c *client.Client) error { _, err := c.Latest(ctx, "s"); return err }, "GET /telemetry/latest?site_id=s "},
+		{"sites", func(c *client.Client) error { _, err := c.Sites(ctx, api.ListQuery{CustomerID: "c"}); return err }, `POST /terminal/sites {"action":"list","customer_id":"c"}`},
+		{"site", func(c *client.Client) error { _, err := c.Site(ctx, "s"); return err }, `POST /terminal/sites {"action":"get","site_id":"s"}`},
+		{"assets", func(c *client.Client) error {
+			_, err := c.Assets(ctx, api.ListQuery{SiteID: "s", Page: api.Page{Limit: 7}})
+			return err
+		}, `POST /terminal/assets {"action":"list","asset_id":"","name":"","type":"","capacity_kw":0,"location":"","site_id":"s","limit":7}`},
+		{"stored forecasts", func(c *client.Client) error {
+			_, err := c.StoredForecasts(ctx, api.ListQuery{CustomerID: "c"})
+			return err
+		}, `POST /terminal/forecast {"customer_id":"c"}`},
+		{"findings", func(c *client.Client) error { _, err := c.Findings(ctx, api.ListQuery{CustomerID: "c"}); return err }, `POST /terminal/ooda {"customer_id":"c"}`},
+		{"models", func(c *client.Client) error { _, err := c.Models(ctx, api.ListQuery{}); return err }, `POST /terminal/ml-models {}`},
+		{"detect", func(c *client.Client) error { _, err := c.Detect(ctx, api.AssetRef{AssetID: "a"}, 24); return err }, `POST /terminal/detect {"action":"run","asset_id":"a","lookback_hours":24}`},
+		{"detections", func(c *client.Client) error { _, err := c.Detections(ctx, api.ListQuery{AssetID: "a"}); return err }, `POST /terminal/detections {"action":"list","asset_id":"a"}`},
+		{"site summary", func(c *client.Client) error { _, err := c.SiteSummary(ctx, "s"); return err }, `POST /terminal/telemetry {"action":"site-summary","site_id":"s"}`},
+		{"activities", func(c *client.Client) error {
+			_, err := c.Activities(ctx, api.ListQuery{SiteID: "s"})
+			return err
+		}, `POST /terminal/activities {"action":"list","site_id":"s"}`},
+		{"upload state", func(c *client.Client) error { _, err := c.Upload(ctx, "upl/../1"); return err }, "GET /uploads/upl%2F..%2F1 "},
+		{"uploads", func(c *client.Client) error { _, err := c.Uploads(ctx, api.ListQuery{SiteID: "s"}); return err }, "GET /uploads?site_id=s "},
+		{"health", func(c *client.Client) error { return c.Health(ctx) }, "GET /healthz "},
+		{"setup status", func(c *client.Client) error { _, err := c.SetupStatus(ctx); return err }, "GET /api/auth/setup "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := ""
+			cl := client.New(client.Options{Credential: "key", Transport: client.InProcess(handler(func(w http.ResponseWriter, r *http.Request) {
+				b, _ := io.ReadAll(r.Body)
+				got = r.Method + " " + r.RequestURI + " " + strings.TrimSpace(string(b))
+				writeJSON(w, 200, map[string]any{"success": true})
+			}))})
+			if err := c.call(cl); err != nil {
+				t.Fatal(err)
+			}
+			if got != c.want {
+				t.Errorf("sent %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	both(t, handler(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Query().Get("site_id") {
+		case "rate":
+			w.Header().Set("Retry-After", "17")
+			writeJSON(w, 429, api.ErrorBody{Status: "error", Error: "Too many requests", RequestID: "req_1"})
+		case "proxy":
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(502)
+			_, _ = io.WriteString(w, "<html>bad gateway</html>")
+		case "moved":
+			http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)
+		case "garbage":
+			_, _ = io.WriteString(w, "not json")
+		case "large":
+			for range client.MaxResponseBytes>>20 + 1 {
+				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+					return
+				}
+			}
+		}
+	}), func(t *testing.T, c *client.Client) {
+		ctx := context.Background()
+		var refused *api.Error
+		_, err := c.DataPeriod(ctx, "rate", "")
+		if !errors.As(err, &refused) || !errors.Is(err, api.ErrTooManyRequests) || refused.RetryAfter != 17 || refused.RequestID != "req_1" {
+			t.Errorf("429: %#v", err)
+		}
+		_, err = c.DataPeriod(ctx, "proxy", "")
+		if !errors.As(err, &refused) || refused.Status != 502 || refused.Message != "Bad Gateway" {
+			t.Errorf("502: %v", err)
+		}
+		_, err = c.DataPeriod(ctx, "moved", "")
+		if !errors.As(err, &refused) || refused.Status != 302 {
+			t.Errorf("a redirect was followed: %v", err)
+		}
+		for _, site := range []string{"garbage", "large"} {
+			if _, err = c.DataPeriod(ctx, site, ""); err == nil || errors.As(err, &refused) {
+				t.Errorf("%s: %v", site, err)
+			}
+		}
+	})
+}
+
+func TestConditionalReads(t *testing.T) {
+	var version atomic.Int32
+	var full atomic.Int32
+	both(t, handler(func(w http.ResponseWriter, r *http.Request) {
+		tag := fmt.Sprintf(`"%d"`, version.Load())
+		w.Header().Set("ETag", tag)
+		w.Header().Set(api.HeaderRateLimit, `"key";r=41;t=3`)
+		if r.Header.Get("If-None-Match") == tag {
+			w.WriteHeader(304)
+			return
+		}
+		full.Add(1)
+		writeJSON(w, 200, api.SiteSummaryResponse{Success: true, SiteSummary: api.SiteSummary{ActiveInverters: int(version.Load())}})
+	}), func(t *testing.T, c *client.Client) {
+		full.Store(0)
+		var reply client.Reply
+		ctx := client.Observe(context.Background(), &reply)
+		first, err := c.SiteSummary(ctx, "s")
+		if err != nil || reply.NotModified || reply.Status != 200 || reply.Remaining != 41 {
+			t.Fatalf("%+v, %v", reply, err)
+		}
+		again, err := c.SiteSummary(ctx, "s")
+		if err != nil || again != first || !reply.NotModified {
+			t.Errorf("unchanged: another value %v, %+v, %v", again != first, reply, err)
+		}
+		if other, err := c.SiteSummary(ctx, "other"); err != nil || other == first || reply.NotModified {
+			t.Errorf("another site shares the value, %v", err)
+		}
+		version.Add(1)
+		if changed, err := c.SiteSummary(ctx, "s"); err != nil || changed == first || changed.ActiveInverters != int(version.Load()) {
+			t.Errorf("changed: %+v, %v", changed, err)
+		}
+		c.SetCredential("another")
+		if fresh, err := c.SiteSummary(ctx, "s"); err != nil || fresh == first || reply.NotModified {
+			t.Errorf("another caller got a remembered value, %v", err)
+		}
+		if full.Load() != 4 {
+			t.Errorf("%d full answers", full.Load())
+		}
+	})
+}
+
+func TestManyQueriesAreForgotten(t *testing.T) {
+	c := client.New(client.Options{Transport: client.InProcess(handler(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"x"`)
+		if r.Header.Get("If-None-Match") != "" {
+			w.WriteHeader(304)
+			return
+		}
+		writeJSON(w, 200, api.DataPeriod{SiteID: r.URL.Query().Get("site_id")})
+	}))})
+	var reply client.Reply
+	ctx := client.Observe(context.Background(), &reply)
+	for i := range 1000 {
+		if p, err := c.DataPeriod(ctx, fmt.Sprint(i), ""); err != nil || p.SiteID != fmt.Sprint(i) {
+			t.Fatal(p, err)
+		}
+	}
+	if _, err := c.DataPeriod(ctx, "0", ""); err != nil || reply.NotModified {
+		t.Error("the oldest of a thousand answers is still remembered")
+	}
+	if _, err := c.DataPeriod(ctx, "999", ""); err != nil || !reply.NotModified {
+		t.Error("the newest answer is not remembered")
+	}
+}
+
+func TestUploadStreams(t *testing.T) {
+	both(t, handler(func(w http.ResponseWriter, r *http.Request) {
+		m, err := r.MultipartReader()
+		if err != nil {
+			writeJSON(w, 400, api.ErrorBody{Error: err.Error()})
+			return
+		}
+		got := ""
+		for {
+			p, err := m.NextPart()
+			if err != nil {
+				break
+			}
+			b, _ := io.ReadAll(p)
+			got += p.FormName() + "=" + fmt.Sprint(len(b)) + ";"
+		}
+		writeJSON(w, 200, api.UploadAck{Status: "success", Message: got})
+	}), func(t *testing.T, c *client.Client) {
+		var told []int64
+		file := strings.NewReader(strings.Repeat("x", 300_000))
+		ack, err := c.UploadTrain(context.Background(), api.UploadRequest{CustomerID: "c", SiteID: "site", Region: "r", Location: "l", CapacityKW: 2.5}, file, func(n int64) { told = append(told, n) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ack.Message != "customer_id=1;site_id=4;region=1;location=1;capacity_kw=3;file=300000;" {
+			t.Errorf("form %s", ack.Message)
+		}
+		if len(told) < 2 || told[len(told)-1] != 300_000 {
+			t.Errorf("progress %v", told)
+		}
+	})
+}
+
+func TestUploadRefusedEarly(t *testing.T) {
+	both(t, handler(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "close")
+		writeJSON(w, 413, api.ErrorBody{Status: "error", Error: api.ErrFileTooLarge.Message})
+	}), func(t *testing.T, c *client.Client) {
+		file := &endless{}
+		_, err := c.UploadNowcast(context.Background(), api.UploadRequest{SiteID: "s"}, file, nil)
+		if err == nil {
+			t.Error("no error")
+		}
+		n := file.n.Load()
+		if again := file.n.Load(); again != n {
+			t.Error("the file is still read after the call")
+		}
+	})
+}
+
+type endless struct{ n atomic.Int64 }
+
+func (e *endless) Read(p []byte) (int, error) { e.n.Add(int64(len(p))); return len(p), nil }
+
+func TestCancelEndsTheHandler(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		first func(w http.ResponseWriter)
+	}{
+		{"before the header", func(http.ResponseWriter) {}},
+		{"in the body", func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"records":[`) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			entered, ended := make(chan struct{}), make(chan struct{})
+			cl := client.New(client.Options{Transport: client.InProcess(handler(func(w http.ResponseWriter, r *http.Request) {
+				defer close(ended)
+				c.first(w)
+				close(entered)
+				<-r.Context().Done()
+			}))})
+			ctx, cancel := context.WithCancel(context.Background())
+			go func() { <-entered; cancel() }()
+			if _, err := cl.Latest(ctx, "s"); !errors.Is(err, context.Canceled) {
+				t.Errorf("error %v", err)
+			}
+			<-ended
+		})
+	}
+}
+
+func TestInProcessPanics(t *testing.T) {
+	for name, h := range map[string]http.Handler{
+		"at once": handler(func(http.ResponseWriter, *http.Request) { panic("boom") }),
+		"in the body": handler(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "{")
+			panic(http.ErrAbortHandler)
+		}),
+	} {
+		c := client.New(client.Options{Transport: client.InProcess(h)})
+		if err := c.Health(context.Background()); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestInProcessStreams(t *testing.T) {
+	step := make(chan struct{})
+	rt := client.InProcess(handler(func(w http.ResponseWriter, r *http.Request) {
+		if r.RemoteAddr != api.InProcess || r.Header.Get("X") != "y" || r.RequestURI != "/p?q=1" {
+			t.Errorf("request %s %v %s", r.RemoteAddr, r.Header, r.RequestURI)
+		}
+		_, _ = io.WriteString(w, "one")
+		<-step
+		_, _ = io.WriteString(w, "two")
+	}))
+	q, err := http.NewRequest(http.MethodGet, "http://sunloop/p?q=1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("X", "y")
+	r, err := rt.RoundTrip(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 3)
+	if _, err := io.ReadFull(r.Body, b); err != nil || string(b) != "one" {
+		t.Fatalf("%q, %v: the first part must come before the second is written", b, err)
+	}
+	close(step)
+	rest, err := io.ReadAll(r.Body)
+	if err != nil || string(rest) != "two" {
+		t.Errorf("%q, %v", rest, err)
+	}
+	if err := r.Body.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// token is a token as the client reads it: its times alone.
+func token(name string, issued, expires time.Time) string {
+	payload, _ := json.Marshal(map[string]any{"iat": issued.Unix(), "exp": expires.Unix(), "n": name})
+	return "h." + base64.RawURLEncoding.EncodeToString(payload) + ".s"
+}
+
+func TestTokenIsRenewed(t *testing.T) {
+	start := time.Date(2025, 10, 1, 0, 0, 0, 0, time.UTC)
+	var mu sync.Mutex
+	now := start
+	clock := func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
+	good := token("first", start, start.Add(24*time.Hour))
+	second := token("second", start.Add(20*time.Hour), start.Add(44*time.Hour))
+	refreshes := 0
+	var kept string
+	h := handler(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Header.Get("Authorization") != "Bearer "+good {
+			writeJSON(w, 401, api.ErrorBody{Error: "Invalid token"})
+			return
+		}
+		if r.URL.Path == api.PathRefresh {
+			refreshes++
+			good = second
+			writeJSON(w, 200, api.RefreshResponse{Success: true, Token: second})
+			return
+		}
+		writeJSON(w, 200, api.DataPeriod{})
+	})
+	c := client.New(client.Options{Transport: client.InProcess(h), Credential: good, Now: clock, OnToken: func(t string) { kept = t }})
+	ctx := context.Background()
+	if _, err := c.DataPeriod(ctx, "s", ""); err != nil || refreshes != 0 {
+		t.Fatalf("%d refreshes of a fresh token, %v", refreshes, err)
+	}
+	mu.Lock()
+	now = start.Add(19 * time.Hour)
+	mu.Unlock()
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			if _, err := c.DataPeriod(ctx, "s", ""); err != nil {
+				t.Errorf("during the renewal: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if refreshes != 1 || kept != second || c.Credential() != second {
+		t.Errorf("%d refreshes, kept %q", refreshes, kept)
+	}
+}
+
+func TestSignInKeepsTheToken(t *testing.T) {
+	h := handler(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" && r.URL.Path != api.PathLogout {
+			t.Errorf("%s carries a credential", r.URL.Path)
+		}
+		switch r.URL.Path {
+		case api.PathLogin:
+			writeJSON(w, 200, api.LoginResponse{Success: true, MFARequired: true, MFAToken: "m"})
+		case api.PathVerifyMFA:
+			writeJSON(w, 200, api.LoginResponse{Success: true, Token: "t.t.t"})
+		default:
+			writeJSON(w, 200, api.Done{Success: true})
+		}
+	})
+	c := client.New(client.Options{Transport: client.InProcess(h)})
+	ctx := context.Background()
+	if r, err := c.Login(ctx, "u", "p"); err != nil || !r.MFARequired || c.Credential() != "" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if _, err := c.VerifyMFA(ctx, "m", "000000"); err != nil || c.Credential() != "t.t.t" {
+		t.Fatalf("credential %q, %v", c.Credential(), err)
+	}
+	if err := c.Logout(ctx); err != nil || c.Credential() != "" {
+		t.Errorf("credential %q, %v", c.Credential(), err)
+	}
+}
+
+func TestIdempotencyKeyOnCreatesAlone(t *testing.T) {
+	got := map[string]string{}
+	c := client.New(client.Options{Transport: client.InProcess(handler(func(w http.ResponseWriter, r *http.Request) {
+		got[r.URL.Path] = r.Header.Get("Idempotency-Key")
+		writeJSON(w, 200, api.Done{Success: true})
+	}))})
+	ctx := client.WithIdempotencyKey(context.Background(), "k")
+	if _, err := c.Detect(ctx, api.AssetRef{AssetID: "a"}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Latest(ctx, "s"); err != nil {
+		t.Fatal(err)
+	}
+	if got[api.PathDetect] != "k" || got[api.PathLatest] != "" {
+		t.Errorf("keys %v", got)
+	}
+}
