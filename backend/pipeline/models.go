@@ -146,9 +146,28 @@ func (p *Pipeline) writeArtefact(ctx context.Context, site api.Site, hash string
 		key  string
 		data []byte
 	}{{keys.Model, a.Model}, {keys.Encoders, a.Encoders}, {keys.Config, a.Config}} {
-		if err := p.Objects.Put(ctx, part.key, bytes.NewReader(part.data)); err != nil && !errors.Is(err, store.ErrExists) {
-			return keys, fmt.Errorf("store object %s: %w", part.key, err)
+		if err := p.putPart(ctx, part.key, part.data); err != nil {
+			return keys, err
 		}
 	}
 	return keys, nil
+}
+
+// putPart stores a part. One that is there already is left if it is whole, and
+// written anew if it is damaged: the same data train the same model again.
+func (p *Pipeline) putPart(ctx context.Context, key string, data []byte) error {
+	err := p.Objects.Put(ctx, key, bytes.NewReader(data))
+	if errors.Is(err, store.ErrExists) {
+		there, readErr := p.readObjectBytes(ctx, key)
+		if readErr == nil && bytes.Equal(there, data) {
+			return nil
+		}
+		if err = p.Objects.Delete(ctx, key); err == nil {
+			err = p.Objects.Put(ctx, key, bytes.NewReader(data))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("store object %s: %w", key, err)
+	}
+	return nil
 }

@@ -35,6 +35,7 @@ type Config struct {
 	DetectEvery   time.Duration // of the plant's clock; 15 min
 	RetrainEvery  time.Duration // of new data since the model's; 30 days
 	Settle        time.Duration // of the wall, between two jobs of one kind and site; 5 s
+	Quiet         time.Duration // of the wall: training waits until a site had no upload for so long; 1 s
 	Tick          time.Duration // of the wall: how often the planner looks; 1 s
 	Lease         time.Duration // of the wall: after a crash, another worker takes over; 30 s
 	// Exclusive says that no other process works on this queue: leases found
@@ -72,6 +73,7 @@ func (c *Config) defaults() {
 	set(&c.DetectEvery, 15*time.Minute)
 	set(&c.RetrainEvery, 30*day)
 	set(&c.Settle, 5*time.Second)
+	set(&c.Quiet, time.Second)
 	set(&c.Tick, time.Second)
 	set(&c.Lease, 30*time.Second)
 	set(&c.Keep.Forecasts, 14*day)
@@ -93,9 +95,11 @@ type Pipeline struct {
 	handlers map[string]handler
 	models   cache
 	progress progress
+	stamps   stamps
 
 	asked   sync.Mutex
 	lastRun map[string]time.Time // job kind and site → wall time it was last asked for
+	touched map[string]time.Time // site → wall time of its last training upload
 }
 
 // New makes a Pipeline; [Pipeline.Run] lets it work.
@@ -104,7 +108,7 @@ func New(c Config) (*Pipeline, error) {
 		return nil, errors.New("pipeline: a store, ops or a clock is missing")
 	}
 	c.defaults()
-	p := &Pipeline{Config: c, lastRun: map[string]time.Time{}}
+	p := &Pipeline{Config: c, lastRun: map[string]time.Time{}, touched: map[string]time.Time{}}
 	p.handlers = map[string]handler{
 		jobIngest:   {p.ingest, p.ingestFailed},
 		jobTrain:    {p.train, p.trainFailed},

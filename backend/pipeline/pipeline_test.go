@@ -69,7 +69,7 @@ func (p *plant) open() {
 		p.t.Fatal(err)
 	}
 	c := Config{Records: p.db, Telemetry: p.db, Queue: p.db, Objects: p.files, Ops: ops.New(p.db, p.db, p.now), Now: p.now, Wall: time.Now,
-		Tick: 10 * time.Millisecond, Settle: time.Millisecond, Exclusive: true, Logger: slog.New(slog.NewTextHandler(logTo{p.t}, nil))}
+		Tick: 10 * time.Millisecond, Settle: time.Millisecond, Quiet: 20 * time.Millisecond, Exclusive: true, Logger: slog.New(slog.NewTextHandler(logTo{p.t}, nil))}
 	if p.tune != nil {
 		p.tune(&c)
 	}
@@ -158,9 +158,8 @@ func request(kind string) api.UploadRequest {
 var day0 = time.Date(2026, 6, 15, 10, 0, 0, 0, time.UTC)
 
 // fleet is a clean simulated site of n units from days before day0 on.
-func fleet(days int) *simulate.Site {
-	f := simulate.Clean(1, day0.AddDate(0, 0, -days), 1)
-	return f.Sites[0]
+func fleet(days, n int) *simulate.Site {
+	return simulate.Clean(1, day0.AddDate(0, 0, -days), n).Sites[0]
 }
 
 func csvOf(t testing.TB, s *simulate.Site, from, to time.Time, step time.Duration, assets ...string) []byte {

@@ -38,8 +38,8 @@ func placeFromSun(power series.Series) (ops.Place, bool) {
 	}
 	best := ops.Place{LongitudeDeg: median(lons)}
 	// Least absolute difference over whole degrees of latitude. The length of
-	// a day as power shows it falls short by about the same share all year:
-	// the mean difference is taken out.
+	// a day as power shows it, in whole intervals and with a horizon around
+	// it, differs by about the same all year: that much is taken out.
 	least := math.Inf(1)
 	for lat := -65.0; lat <= 65; lat++ {
 		diffs := make([]float64, len(days))
@@ -47,7 +47,7 @@ func placeFromSun(power series.Series) (ops.Place, bool) {
 			diffs[i] = d.hours - dayHours(lat, d.declination())
 		}
 		shift, sum := median(diffs), 0.0
-		if shift > 1 || shift < -3 {
+		if math.Abs(shift) > 3 {
 			continue
 		}
 		for _, v := range diffs {
@@ -117,7 +117,7 @@ func sunDayOf(power series.Series, from, to int, peak float64) (sunDay, bool) {
 			continue
 		}
 		known++
-		if v > 0.002*peak {
+		if v > 0.0005*peak {
 			if first < 0 {
 				first = i
 			}
@@ -131,7 +131,22 @@ func sunDayOf(power series.Series, from, to int, peak float64) (sunDay, bool) {
 		return sunDay{}, false
 	}
 	noon := power.Time(from).Add(time.Duration(moment / energy * float64(power.Step)))
-	return sunDay{noon: noon, hours: float64(last-first+1) * hours, number: float64(noon.YearDay())}, true
+	if last-first < 4 {
+		return sunDay{}, false
+	}
+	shone := float64(last-first-1) + lit(power.Values[first], power.Values[first+1]) + lit(power.Values[last], power.Values[last-1])
+	return sunDay{noon: noon, hours: shone * hours, number: float64(noon.YearDay())}, true
+}
+
+// lit is the part of a day's first (or last) interval in which there was
+// power, by how it compares to its neighbour: on an even ramp that begins x
+// before the interval's end the two means are as x²/2 to x + 1/2.
+func lit(edge, neighbour float64) float64 {
+	if !(neighbour > 0) {
+		return 0.5
+	}
+	r := edge / neighbour
+	return min(r+math.Sqrt(r*r+r), 1)
 }
 
 // longitude puts the sun's transit at the day's noon. Equation of time after

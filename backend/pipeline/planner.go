@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
 )
 
@@ -59,13 +60,16 @@ const liveFor = 7 * day
 func (t Track) live(now time.Time) bool { return t.Live && now.Sub(t.LastData) < liveFor }
 
 func (p *Pipeline) enqueueDue(ctx context.Context) error {
-	all, err := p.allTracks(ctx)
+	all, loading, err := p.standings(ctx)
 	if err != nil {
 		return err
 	}
 	var jobs []store.Job
 	now := p.Now()
 	for _, t := range all {
+		if loading[t.SiteID] {
+			continue // half a history would show faults that are none
+		}
 		for _, r := range rules {
 			if r.due(p, t, now) && p.ask(r.kind, t.SiteID, p.Settle) {
 				jobs = append(jobs, p.job(r.kind, payload{SiteID: t.SiteID}))
@@ -88,6 +92,25 @@ func (p *Pipeline) enqueueDue(ctx context.Context) error {
 	})
 }
 
+// standings are all sites' tracks, and the sites whose history is being loaded:
+// the training at its end forecasts and detects.
+func (p *Pipeline) standings(ctx context.Context) (all []Track, loading map[string]bool, err error) {
+	loading = map[string]bool{}
+	err = p.Records.View(ctx, func(tx store.Tx) error {
+		if all, _, err = tracks.List(tx, store.Query{}); err != nil {
+			return err
+		}
+		open, err := p.Ops.AllOpenUploads(tx)
+		for _, u := range open {
+			if u.Kind == api.UploadTrain {
+				loading[u.SiteID] = true
+			}
+		}
+		return err
+	})
+	return all, loading, err
+}
+
 // ask says whether a kind of job may be enqueued for a site now: not within
 // gap of the wall clock after the last time.
 func (p *Pipeline) ask(kind, siteID string, gap time.Duration) bool {
@@ -99,4 +122,23 @@ func (p *Pipeline) ask(kind, siteID string, gap time.Duration) bool {
 	}
 	p.lastRun[key] = wall
 	return true
+}
+
+// touch remembers that an upload for training came for the site.
+func (p *Pipeline) touch(siteID string) {
+	p.asked.Lock()
+	defer p.asked.Unlock()
+	p.touched[siteID] = p.Wall()
+}
+
+// quietAt is when the site will have been quiet for long enough to train; a
+// time that has passed when it has been.
+func (p *Pipeline) quietAt(siteID string) time.Time {
+	p.asked.Lock()
+	defer p.asked.Unlock()
+	at, ok := p.touched[siteID]
+	if ok && p.Wall().Sub(at) >= p.Quiet {
+		delete(p.touched, siteID)
+	}
+	return at.Add(p.Quiet)
 }

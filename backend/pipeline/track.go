@@ -64,16 +64,6 @@ func (p *Pipeline) track(ctx context.Context, siteID string) (Track, error) {
 	return t, err
 }
 
-func (p *Pipeline) allTracks(ctx context.Context) ([]Track, error) {
-	var all []Track
-	err := p.Records.View(ctx, func(tx store.Tx) error {
-		var err error
-		all, _, err = tracks.List(tx, store.Query{})
-		return err
-	})
-	return all, err
-}
-
 // payload is what a job carries.
 type payload struct {
 	UploadID string `json:"upload_id,omitempty"`

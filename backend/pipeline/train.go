@@ -35,6 +35,12 @@ func (p *Pipeline) train(ctx context.Context, job store.Claimed) error {
 	if err != nil {
 		return err
 	}
+	// Files often come in a row: one training at their end serves all.
+	if at := p.quietAt(site.SiteID); at.After(p.Wall()) {
+		later := p.job(jobTrain, payload{SiteID: site.SiteID})
+		later.RunAt = at
+		return p.Records.Update(ctx, func(tx store.Tx) error { return tx.Enqueue(later) })
+	}
 	track, open, err := p.standing(ctx, site.SiteID)
 	if err != nil {
 		return err

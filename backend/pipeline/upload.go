@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -202,6 +204,9 @@ func (p *Pipeline) accept(ctx context.Context, u ops.Upload, ours bool) (api.Upl
 	if err != nil {
 		return api.UploadAck{}, fmt.Errorf("store upload %s: %w", u.UploadID, err)
 	}
+	if u.Kind == api.UploadTrain {
+		p.touch(u.SiteID)
+	}
 	return p.ack(stored), nil
 }
 
@@ -210,10 +215,13 @@ func (p *Pipeline) accept(ctx context.Context, u ops.Upload, ours bool) (api.Upl
 const intentBucket = "object-intents"
 
 func (p *Pipeline) putObject(ctx context.Context, scope api.Scope, req api.UploadRequest, data []byte) (string, error) {
+	name := objects.Upload{Kind: req.Kind, Client: cmp.Or(scope.ActorID, "direct"), Customer: req.CustomerID, Region: req.Region,
+		Location: req.Location, Manufacturer: cmp.Or(req.Manufacturer, "auto")}
+	folder := path.Dir(name.Key())
 	stamp := api.At(p.Now())
 	for n := 0; ; n++ {
-		key := objects.Upload{Kind: req.Kind, Client: cmp.Or(scope.ActorID, "direct"), Customer: req.CustomerID, Region: req.Region,
-			Location: req.Location, Manufacturer: cmp.Or(req.Manufacturer, "auto"), At: stamp.Add(time.Duration(n) * time.Second)}.Key()
+		name.At = p.stamps.next(folder, stamp.Time)
+		key := name.Key()
 		err := p.Records.Update(ctx, func(tx store.Tx) error {
 			return tx.Put(intentBucket, store.Key(key), []byte(stamp.Format(time.RFC3339)))
 		})
@@ -234,6 +242,28 @@ func (p *Pipeline) putObject(ctx context.Context, scope api.Scope, req api.Uploa
 			return "", fmt.Errorf("store object %s: %w", key, err)
 		}
 	}
+}
+
+// stamps gives each file of a folder a second of its own.
+type stamps struct {
+	mu   sync.Mutex
+	last map[string]time.Time // by folder
+}
+
+// maxFolders bounds what is remembered; what is forgotten costs a collision.
+const maxFolders = 10_000
+
+func (s *stamps) next(folder string, at time.Time) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.last) > maxFolders || s.last == nil {
+		s.last = map[string]time.Time{}
+	}
+	if last, ok := s.last[folder]; ok && !at.After(last) {
+		at = last.Add(time.Second)
+	}
+	s.last[folder] = at
+	return at
 }
 
 func (p *Pipeline) forgetIntent(ctx context.Context, key string) error {
