@@ -1,0 +1,200 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/alexedwards/argon2id"
+
+	"app.sunloop/backend/auth"
+	"app.sunloop/backend/httpapi"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/pipeline"
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/bolt"
+	"app.sunloop/backend/store/objects"
+	"app.sunloop/engine/weather"
+)
+
+// Config is what a Service is made from. DataDir and Now must be there; a zero
+// value of the rest takes its default.
+type Config struct {
+	DataDir string
+	// Now is the plant's clock: what telemetry is compared with. A simulation
+	// may run it fast.
+	Now func() time.Time
+	// Wall is the real clock, for tokens, one-time codes, rates, leases and
+	// retries; nil: Now.
+	Wall    func() time.Time
+	Weather weather.Provider // nil: weather.Offline
+	Logger  *slog.Logger     // nil: nothing is logged
+
+	TrainingDays  int           // days of data before training starts; 180
+	Workers       int           // jobs at a time; 2
+	HorizonHours  int           // of stored forecasts; 48
+	ForecastEvery time.Duration // by the plant's clock; 1 h
+	DetectEvery   time.Duration // by the plant's clock; 15 min
+	Settle        time.Duration // by the wall, between two forecasts or detections of a site; 5 s
+	Tick          time.Duration // by the wall, how often the planner looks; 1 s
+	Lease         time.Duration // of jobs, by the wall; 30 s
+
+	RequireMFA  bool
+	Argon       *argon2id.Params // nil: auth's default; tests take cheap ones
+	CORSOrigins []string
+	KeyRate     int // accepted requests a minute, key and API; the contract's 60
+	UserRate    int // the same of a signed-in person; the contract's 600
+}
+
+// Service is the whole backend over one data folder.
+type Service struct {
+	store    *bolt.Store
+	objects  *objects.Store
+	auth     *auth.Service
+	ops      *ops.Service
+	pipeline *pipeline.Pipeline
+	handler  http.Handler
+	log      *slog.Logger
+
+	stop    context.Context // ends with Close
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	closing sync.Once
+}
+
+// New opens the data folder, making it where there is none. The error is
+// [store.ErrLocked] when another process has it.
+func New(cfg Config) (*Service, error) {
+	if cfg.DataDir == "" || cfg.Now == nil {
+		return nil, errors.New("backend: a data folder and a clock are needed")
+	}
+	if cfg.Wall == nil {
+		cfg.Wall = cfg.Now
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	db, err := bolt.Open(cfg.DataDir, bolt.Options{Now: cfg.Wall})
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{store: db, log: cfg.Logger}
+	if err := s.compose(cfg); err != nil {
+		if s.objects != nil {
+			err = errors.Join(err, s.objects.Close())
+		}
+		return nil, errors.Join(err, db.Close())
+	}
+	s.stop, s.cancel = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// compose makes the parts over the open store.
+func (s *Service) compose(cfg Config) error {
+	var err error
+	if s.objects, err = objects.OpenFolder(filepath.Join(cfg.DataDir, "objects")); err != nil {
+		return err
+	}
+	key, err := auth.LoadKey(filepath.Join(cfg.DataDir, "sunloop.key"))
+	if err != nil {
+		return err
+	}
+	s.auth, err = auth.New(context.Background(), auth.Options{Records: s.store, Key: key, Now: cfg.Wall, RequireMFA: cfg.RequireMFA, Argon: cfg.Argon})
+	if err != nil {
+		return fmt.Errorf("open the accounts: %w", err)
+	}
+	s.ops = ops.New(s.store, s.store, cfg.Now)
+	s.pipeline, err = pipeline.New(pipeline.Config{
+		Records: s.store, Telemetry: s.store, Queue: s.store, Objects: s.objects, Ops: s.ops, Weather: cfg.Weather,
+		Now: cfg.Now, Wall: cfg.Wall, Logger: cfg.Logger, Workers: cfg.Workers, TrainingDays: cfg.TrainingDays, HorizonHours: cfg.HorizonHours,
+		ForecastEvery: cfg.ForecastEvery, DetectEvery: cfg.DetectEvery, Settle: cfg.Settle, Tick: cfg.Tick, Lease: cfg.Lease,
+		Exclusive: true, // bolt has one owner at a time
+	})
+	if err != nil {
+		return err
+	}
+	spool := filepath.Join(cfg.DataDir, "spool")
+	if err := os.RemoveAll(spool); err != nil { // of uploads that a crash cut off
+		return fmt.Errorf("clear the spool: %w", err)
+	}
+	if err := os.MkdirAll(spool, 0o700); err != nil {
+		return fmt.Errorf("make the spool: %w", err)
+	}
+	s.handler = httpapi.New(httpapi.Deps{
+		Auth: s.auth, Sites: s.ops, Assets: s.ops, Uploads: s.pipeline, Forecasts: s.pipeline, Findings: s.ops, Detector: s.pipeline,
+		Models: s.ops, Summaries: s.ops, Telemetry: s.store, Records: s.store, Now: cfg.Wall, Ready: s.ready, Log: cfg.Logger,
+		SpoolDir: spool, CORSOrigins: cfg.CORSOrigins, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate,
+	})
+	return nil
+}
+
+var (
+	_ store.Records   = (*bolt.Store)(nil)
+	_ store.Telemetry = (*bolt.Store)(nil)
+	_ store.Queue     = (*bolt.Store)(nil)
+)
+
+// Handler serves every host's paths.
+func (s *Service) Handler() http.Handler { return s.handler }
+
+// Auth keeps users and API keys, for the command line beside the data folder.
+func (s *Service) Auth() *auth.Service { return s.auth }
+
+// Ops is the domain, for the command line beside the data folder.
+func (s *Service) Ops() *ops.Service { return s.ops }
+
+func (s *Service) ready(ctx context.Context) error {
+	_, _, _, err := s.store.Counts(ctx)
+	return err
+}
+
+// sweepEvery is how often what has expired of the sign-ins is dropped.
+const sweepEvery = time.Hour
+
+// Run works on the jobs and keeps the timers until ctx ends or the Service is
+// closed, then waits for all that it started.
+func (s *Service) Run(ctx context.Context) error {
+	s.running.Add(1)
+	defer s.running.Done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.stop, cancel)()
+	var sweeping sync.WaitGroup
+	defer sweeping.Wait()
+	sweeping.Go(func() { s.sweep(ctx) })
+	defer cancel()
+	return s.pipeline.Run(ctx)
+}
+
+func (s *Service) sweep(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		if err := s.auth.Sweep(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("drop expired sign-ins", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Close ends Run, waits for it, and closes the data folder. Requests that are
+// being served must have ended.
+func (s *Service) Close() error {
+	var err error
+	s.closing.Do(func() {
+		s.cancel()
+		s.running.Wait()
+		err = errors.Join(s.objects.Close(), s.store.Close())
+	})
+	return err
+}
