@@ -12,6 +12,8 @@ import (
 )
 
 // monthNames by language: en, de, fr, es, it, pt, nl.
+//
+//nolint:misspell // other languages
 var monthNames = [12]string{
 	"january januar janner janvier enero gennaio janeiro januari",
 	"february februar fevrier febrero febbraio fevereiro februari feber",

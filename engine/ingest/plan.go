@@ -54,6 +54,9 @@ type timePlan struct {
 	hour   int    // number of the hour, -1 none
 	parts  [3]int // year, month, day of formParts
 	minute int    // of formParts, -1 none
+
+	dayText string // the date last read, and what it means
+	day     stamp
 }
 
 // makePlan gives every column its meaning.

@@ -70,12 +70,11 @@ func (p *plan) tell(encoding string, d dialect, mark string, site *time.Location
 	rep.decide("encoding", "%s", encoding)
 	rep.decide("delimiter", "%s: %s", delimiterNames[d.delim], d.why)
 	from, to := p.head.stack[0].line, p.head.stack[len(p.head.stack)-1].line
-	switch {
-	case from == to:
-		rep.decide("header", "line %d, data from line %d", from, p.head.sample[p.head.first].line)
-	default:
-		rep.decide("header", "lines %d to %d, data from line %d", from, to, p.head.sample[p.head.first].line)
+	lines := fmt.Sprintf("line %d", from)
+	if to > from {
+		lines = fmt.Sprintf("lines %d to %d", from, to)
 	}
+	rep.decide("header", "%s, data from line %d", lines, p.head.sample[p.head.first].line)
 	if p.maker != "" {
 		rep.decide("manufacturer", "%s, by %q", p.maker, mark)
 	}

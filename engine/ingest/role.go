@@ -71,8 +71,7 @@ func takeApart(name string) header {
 	return h
 }
 
-// is says that all of the concepts are in the name, is any that one is.
-func (h header) all(c concept) bool { return h.has&c == c }
+// any says that one of the concepts is in the name.
 func (h header) any(c concept) bool { return h.has&c != 0 }
 
 func (h header) dim(dims ...dimension) bool {

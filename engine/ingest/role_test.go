@@ -7,6 +7,8 @@ import (
 )
 
 // TestMeanings asserts the role of columns as portals name them.
+//
+//nolint:misspell // other languages
 func TestMeanings(t *testing.T) {
 	for want, names := range map[role][]string{
 		rolePower: {"power_kw", "Leistung [kW]", "Vermogen (W)", "Puissance (W)", "potencia_kW", "Potência ativa (kW)", "Potenza [W]", "AC-Leistung [W]", "PV-Leistung (kW)", "PV [kW]",

@@ -216,12 +216,12 @@ func (c *cursor) leadingWord(s *stamp) bool {
 // numericDate reads a date that starts with a digit.
 func (c *cursor) numericDate(s *stamp) bool {
 	v, n := c.number()
-	switch {
-	case n == 4:
+	switch n {
+	case 4:
 		return c.yearFirst(s, v)
-	case n == 8 || n == 12 || n == 14:
+	case 8, 12, 14:
 		return c.compactDate(s, v, n)
-	case n == 1 || n == 2:
+	case 1, 2:
 		return c.dayOrMonthFirst(s, v)
 	}
 	return false

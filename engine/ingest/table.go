@@ -422,7 +422,7 @@ func (p *timePlan) read(cells [][]byte) (stamp, bool) {
 	case formSerial:
 		s, ok = parseSerial(cell)
 	default:
-		s, ok = parseStamp(cell)
+		s, ok = p.calendar(cell)
 	}
 	if !ok {
 		return s, false
@@ -445,6 +445,25 @@ func (p *timePlan) read(cells [][]byte) (stamp, bool) {
 		s.sec, s.hasClock = h*hour, true
 	}
 	return s, true
+}
+
+// calendar reads a date and time. The rows of one day follow one another, so
+// the date of the row before is kept.
+func (p *timePlan) calendar(cell []byte) (stamp, bool) {
+	const date = len("2024-06-15")
+	if len(cell) > date+1 && (cell[date] == ' ' || cell[date] == 'T') && string(cell[:date]) == p.dayText {
+		s, c := p.day, cursor{cell[date+1:]}
+		if c.clock(&s) && c.finish(&s) {
+			return s, true
+		}
+	}
+	s, ok := parseStamp(cell)
+	if ok && len(cell) > date+1 && (cell[date] == ' ' || cell[date] == 'T') {
+		if only, ok := parseStamp(cell[:date]); ok && !only.hasClock {
+			p.dayText, p.day = string(cell[:date]), only
+		}
+	}
+	return s, ok
 }
 
 func (p *timePlan) readParts(cells [][]byte) (stamp, bool) {

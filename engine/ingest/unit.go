@@ -122,19 +122,27 @@ func splitUnit(name string) (rest string, u unit, ok bool) {
 	words := rawTokens(name)
 	for i := len(words) - 1; i >= 0; i-- {
 		w := words[i]
-		low := strings.ToLower(w.text)
 		u, ok := parseUnit(w.text)
-		if !ok {
-			continue
-		}
-		needs, short := shortUnits[low]
-		last := i == len(words)-1
-		if !energyOrPower[low] && !(last && !short) && !(last && short && conceptsOf(name[:w.at])&needs != 0) && !(low == "w" && conceptsOf(name[:w.at])&needs != 0) {
+		if !ok || !unitStandsAlone(strings.ToLower(w.text), name[:w.at], i == len(words)-1) {
 			continue
 		}
 		return strings.Trim(name[:w.at]+name[w.at+len(w.text):], " _-:/,"), u, true
 	}
 	return rest, unit{}, false
+}
+
+// unitStandsAlone says that a word of a name is a unit though no bracket says
+// so: kW and the like anywhere, others as the last word, and short ones only
+// behind a word for what they measure ("Phase A" holds no ampere).
+func unitStandsAlone(word, before string, last bool) bool {
+	if energyOrPower[word] {
+		return true
+	}
+	needs, short := shortUnits[word]
+	if !short {
+		return last
+	}
+	return (last || word == "w") && conceptsOf(before)&needs != 0
 }
 
 type token struct {

@@ -65,6 +65,8 @@ const (
 // Italian, Portuguese and Chinese, without accents. A plain word is matched as
 // a whole; with a star in front, behind or both, as an end, a beginning or a
 // part of one, which is how German, Dutch and Chinese compound.
+//
+//nolint:misspell // other languages
 var dictionary = []struct {
 	means concept
 	words string
