@@ -1,8 +1,6 @@
 package forecast
 
 import (
-	"slices"
-
 	"app.sunloop/engine/learn/portable"
 )
 
@@ -33,45 +31,67 @@ type analogs struct {
 // issue. The further the lead, the less likeness says.
 func (p *past) findAnalogs(issue int64, lead int) analogs {
 	a := analogs{issue: issue}
-	widen := 1 + 0.75*float64(min(lead, analogHorizonDays))
+	widen := 1 + 0.75*float32(min(lead, analogHorizonDays))
 	one, two := p.index(issue-24, issue), p.index(issue-48, issue-24)
-	most := 0.0
-	var weights []float64
-	for n := int64(lead) + 1; issue-24*n >= p.start-23; n++ {
-		d := float64(n - int64(lead))
-		w := portable.Exp(-d / recentDays)
-		if n > 200 {
-			w += portable.Exp(-float64(apart(int(n%365), 0)) / seasonDays)
-		}
+	most := float32(0)
+	for n := lead + 1; n-lead < len(nearness) && issue-int64(24*n) > p.start-24; n++ {
+		w := nearness[n-lead]
 		if w < negligible {
 			continue
 		}
-		at := issue - 24*n
-		w *= likeness(one, p.index(at-24, at), likeDay*widen) * likeness(two, p.index(at-48, at-24), likeEve*widen)
-		most = max(most, w)
-		a.shift, weights = append(a.shift, 24*n), append(weights, w)
-	}
-	k := 0
-	for i, w := range weights {
-		if w >= negligible*most && w > 0 {
-			a.shift[k] = a.shift[i]
-			a.weight = append(a.weight, float32(w))
-			k++
+		at := issue - int64(24*n)
+		if w *= likeness(one, p.index(at-24, at), likeDay*widen); w < negligible*most {
+			continue
 		}
+		if w *= likeness(two, p.index(at-48, at-24), likeEve*widen); w < negligible*most || w == 0 {
+			continue
+		}
+		most = max(most, w)
+		a.shift, a.weight = append(a.shift, int64(24*n)), append(a.weight, w)
 	}
-	a.shift = slices.Clip(a.shift[:k])
 	return a
 }
 
+// nearness is the weight of a day by how many days ago it was: recent, or of
+// this season in one of the last ten years.
+var nearness = func() (w [3660]float32) {
+	for n := 1; n < len(w); n++ {
+		v := portable.Exp(-float64(n) / recentDays)
+		if n > 200 {
+			v += portable.Exp(-float64(apart(n%365, 0)) / seasonDays)
+		}
+		w[n] = float32(v)
+	}
+	return w
+}()
+
 // likeness is 1 for equal indices, less the further they are apart; where one
 // is not known it is that of a distance of one width.
-func likeness(a, b float32, width float64) float64 {
+func likeness(a, b, width float32) float32 {
 	if a != a || b != b {
 		return 0.6
 	}
-	d := float64(a-b) / width
-	return portable.Exp(-0.5 * d * d)
+	d := a - b
+	if d < 0 {
+		d = -d
+	}
+	at := d / width * bellSteps
+	if at >= float32(len(bell)) {
+		return 0
+	}
+	return bell[int(at)]
 }
+
+// bell is the Gaussian by steps of a thirty-second of its width.
+const bellSteps = 32
+
+var bell = func() (w [4 * bellSteps]float32) {
+	for i := range w {
+		d := (float64(i) + 0.5) / bellSteps
+		w[i] = float32(portable.Exp(-0.5 * d * d))
+	}
+	return w
+}()
 
 // prior is the distribution of the clear-sky index where nothing is known:
 // three in ten dull, three in ten broken, four in ten clear.
@@ -104,6 +124,11 @@ func (a analogs) quantiles(p *past, h int64, quantiles []float64, out []float32)
 			total += w
 		}
 	}
+	quantilesOf(&bins, total, quantiles, out)
+}
+
+// quantilesOf reads ascending quantiles off a histogram of indices.
+func quantilesOf(bins *[indexBins]float32, total float32, quantiles []float64, out []float32) {
 	sum, b := float32(0), 0
 	for j, q := range quantiles {
 		target := float32(q) * total

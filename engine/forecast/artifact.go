@@ -52,6 +52,7 @@ type config struct {
 	TiltDeg      float64   `json:"tilt_deg"`
 	AzimuthDeg   float64   `json:"azimuth_deg"`
 	PlaneKnown   bool      `json:"plane_known"`
+	LateTicks    int       `json:"late_quarter_hours"`
 	StepSeconds  int       `json:"step_seconds"`
 	PeakKW       float64   `json:"peak_kw"`
 	Quantiles    []float64 `json:"quantiles"`
@@ -75,8 +76,8 @@ type set struct {
 // Encode writes m. The same model gives the same bytes.
 func Encode(m *Model) (Artifact, error) {
 	c := config{Format: configFormat, SiteID: m.site.ID, LatitudeDeg: m.site.Location.LatitudeDeg, LongitudeDeg: m.site.Location.LongitudeDeg,
-		AltitudeM: m.site.Location.AltitudeM, CapacityKW: m.site.CapacityKW, TiltDeg: m.plane.TiltDeg, AzimuthDeg: m.plane.AzimuthDeg,
-		PlaneKnown: m.site.Plane != nil, StepSeconds: int(m.step / time.Second), PeakKW: m.peakKW, Quantiles: m.quantiles, Report: m.report}
+		AltitudeM: m.site.Location.AltitudeM, CapacityKW: m.site.CapacityKW, TiltDeg: m.geometry.plane.TiltDeg, AzimuthDeg: m.geometry.plane.AzimuthDeg,
+		PlaneKnown: m.site.Plane != nil, LateTicks: m.geometry.late, StepSeconds: int(m.step / time.Second), PeakKW: m.peakKW, Quantiles: m.quantiles, Report: m.report}
 	if m.site.Zone != nil {
 		c.Zone = m.site.Zone.String()
 	}
@@ -99,7 +100,7 @@ func Encode(m *Model) (Artifact, error) {
 			encoders.Section(sectionBinner, func(w *artifact.Encoder) { w.Binner(l.binner) })
 		}
 	}
-	encoders.Section(sectionEnvelope, func(w *artifact.Encoder) { w.Float32s(m.env.ratios[:]) })
+	encoders.Section(sectionEnvelope, func(w *artifact.Encoder) { w.Float32s(m.env.ratios[:]); w.Float32s(m.env.dim[:]) })
 	encoders.Section(sectionMemory, func(w *artifact.Encoder) { w.Int64(m.memory.start); w.Float32s(m.memory.power) })
 	a := Artifact{Model: learned.Bytes(), Encoders: encoders.Bytes()}
 	c.Model, c.Encoders = artifact.Hash(a.Model), artifact.Hash(a.Encoders)
@@ -133,12 +134,12 @@ func Decode(a Artifact) (*Model, error) {
 		return nil, fmt.Errorf("decode model: %w", err)
 	}
 	m := &Model{site: Site{ID: c.SiteID, Location: solar.Location{LatitudeDeg: c.LatitudeDeg, LongitudeDeg: c.LongitudeDeg, AltitudeM: c.AltitudeM}, CapacityKW: c.CapacityKW},
-		plane: solar.Plane{TiltDeg: c.TiltDeg, AzimuthDeg: c.AzimuthDeg}, step: time.Duration(c.StepSeconds) * time.Second,
+		geometry: geometry{solar.Plane{TiltDeg: c.TiltDeg, AzimuthDeg: c.AzimuthDeg}, c.LateTicks}, step: time.Duration(c.StepSeconds) * time.Second,
 		peakKW: c.PeakKW, quantiles: c.Quantiles, report: c.Report}
 	if c.PlaneKnown {
 		m.site.Plane = &solar.Plane{TiltDeg: c.TiltDeg, AzimuthDeg: c.AzimuthDeg}
 	}
-	if zone, err := time.LoadLocation(c.Zone); err == nil {
+	if zone, err := time.LoadLocation(c.Zone); err == nil && c.Zone != "" {
 		m.site.Zone = zone // an unknown zone is nil: nothing in a forecast depends on it
 	}
 	learned, err := artifact.Open(a.Model)
@@ -165,7 +166,7 @@ func Decode(a Artifact) (*Model, error) {
 			m.withWeather = l
 		}
 	}
-	light := lookUp(m.site.Location, m.plane, m.memory.start*ticksPerHour, m.memory.end()*ticksPerHour, 1)
+	light := lookUp(m.site.Location, m.geometry, m.memory.start*ticksPerHour, m.memory.end()*ticksPerHour, 1)
 	m.memory.light(m.env, &light)
 	return m, nil
 }
@@ -191,6 +192,8 @@ func decodeConfig(a Artifact) (config, error) {
 		return c, malformed("capacity %g kW, peak %g kW", c.CapacityKW, c.PeakKW)
 	case !(math.Abs(c.LatitudeDeg) <= 90) || !(math.Abs(c.LongitudeDeg) <= 180) || !(math.Abs(c.AltitudeM) <= 10000):
 		return c, malformed("no place at %g, %g, %g m", c.LatitudeDeg, c.LongitudeDeg, c.AltitudeM)
+	case !(c.TiltDeg >= 0 && c.TiltDeg <= 90) || !(math.Abs(c.AzimuthDeg) <= 360) || c.LateTicks < -maximumLate || c.LateTicks > maximumLate:
+		return c, malformed("a plane of %g, %g, late by %d", c.TiltDeg, c.AzimuthDeg, c.LateTicks)
 	case c.StepSeconds != 900 && c.StepSeconds != 1800 && c.StepSeconds != 3600:
 		return c, malformed("steps of %d s", c.StepSeconds)
 	case len(c.Sets) < 1 || len(c.Sets) > 2:
@@ -216,16 +219,19 @@ func (m *Model) decodeEncoders(c *artifact.Container) error {
 	m.env, m.memory = &envelope{}, &past{}
 	return errors.Join(
 		c.Section(sectionEnvelope, 0, func(d *artifact.Decoder) {
-			ratios := d.Float32s()
-			if len(ratios) != len(m.env.ratios) {
-				d.Fail("an envelope of %d ratios", len(ratios))
-			}
-			copy(m.env.ratios[:], ratios)
-			for _, r := range ratios {
-				if !(r >= 0 && r <= topRatio) {
-					d.Fail("a ratio of %g", r)
+			for _, level := range []*[weeks * hours]float32{&m.env.ratios, &m.env.dim} {
+				v := d.Float32s()
+				if len(v) != len(level) {
+					d.Fail("an envelope of %d levels", len(v))
+				}
+				copy(level[:], v)
+				for _, r := range v {
+					if !(r >= 0 && r <= topRatio) {
+						d.Fail("a level of %g", r)
+					}
 				}
 			}
+			m.env.note()
 		}),
 		c.Section(sectionMemory, 0, func(d *artifact.Decoder) {
 			m.memory.start, m.memory.power = d.Int64(), d.Float32s()

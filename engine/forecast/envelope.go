@@ -1,9 +1,12 @@
 package forecast
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"time"
 
+	"app.sunloop/engine/learn/portable"
 	"app.sunloop/engine/learn/quantile"
 	"app.sunloop/engine/solar"
 )
@@ -15,25 +18,36 @@ func sineElevation(pos solar.Position) float64 {
 // envelope is what the site gives under a clear sky: the clear sky in the
 // modules' plane times a ratio learned for each week of the year and hour of
 // the day, which holds shading, clipping, temperature and what else returns.
+// Where the sun is too low for ratios, or under the horizon of coordinates
+// that are off, it is the power that was seen there.
 type envelope struct {
 	ratios [weeks * hours]float32 // share of peak over base
+	dim    [weeks * hours]float32 // share of peak while the base is below minimumBase
+	lit    [hours]bool            // the hours that have any dim level, or a neighbour with one
 }
 
 const (
 	weeks, hours = 53, 24
 	weekTicks    = 7 * ticksPerDay
 
-	// The 88th percentile over three weeks to either side is the clear-sky
-	// level: higher ones follow cloud edges, lower ones sink in dull months.
+	// The 88th percentile over about three weeks to either side is the
+	// clear-sky level: higher ones follow cloud edges, lower ones sink in dull
+	// months.
 	clearPercentile = 0.88
-	minimumBase     = 0.04 // below it ratios are noise
-	enoughDays      = 10
+	minimumBase     = 0.03 // below it ratios are noise
 	topRatio        = 3
 )
 
-// windows are how far around a week's middle days may lie, in days, until
-// enough of them have a value.
-var windows = [...]int{21, 35, 60, 120, 400}
+// weekWeight is how much a day counts for a week by its distance from the
+// week's middle: a bell of 13 days, and a long tail that only matters where the
+// season was not seen yet.
+var weekWeight = func() (w [184]int64) {
+	for d := range w {
+		bell := portable.Exp(-0.5 * float64(d*d) / (13 * 13))
+		w[d] = int64(1e6 * (bell + 0.03*portable.Exp(-float64(d)/40)))
+	}
+	return w
+}()
 
 // yearTick is how many ticks of its year lie before t.
 func yearTick(t int64) int64 {
@@ -44,12 +58,7 @@ func yearTick(t int64) int64 {
 // learnEnvelope takes the hourly past before hour end.
 func learnEnvelope(s *sky, p *past, end int64) *envelope {
 	e := &envelope{}
-	// Ratios by hour of the day and day of the year.
-	type sample struct {
-		day   int
-		ratio float32
-	}
-	var by [hours][]sample
+	var bright, dark [hours][]seenShare
 	var all []float32
 	for i, v := range p.power {
 		h := p.start + int64(i)
@@ -59,37 +68,69 @@ func learnEnvelope(s *sky, p *past, end int64) *envelope {
 		if v != v {
 			continue
 		}
+		slot, day := int(floorMod(h, hours)), int32(yearTick(h*ticksPerHour)/ticksPerDay)
 		base := s.hourlyBase(h)
 		if base < minimumBase {
+			dark[slot] = append(dark[slot], seenShare{v, day})
 			continue
 		}
 		r := min(v/base, topRatio)
-		slot := int(floorMod(h, hours))
-		by[slot] = append(by[slot], sample{int(yearTick(h*ticksPerHour) / ticksPerDay), r})
+		bright[slot] = append(bright[slot], seenShare{r, day})
 		all = append(all, r)
 	}
 	overall := quantile.Select(all, clearPercentile)
-	buf := make([]float32, 0, len(all))
-	for w := range weeks {
-		middle := w*7 + 3
-		for slot := range hours {
-			ratio := overall
-			for _, reach := range windows {
-				buf = buf[:0]
-				for _, x := range by[slot] {
-					if apart(x.day, middle) <= reach {
-						buf = append(buf, x.ratio)
-					}
-				}
-				if len(buf) >= enoughDays {
-					ratio = quantile.Select(buf, clearPercentile)
-					break
-				}
-			}
-			e.ratios[w*hours+slot] = ratio
+	for slot := range hours {
+		clearLevels(bright[slot], 1, overall, e.ratios[:], slot)
+		// In the dark only the season itself can tell.
+		clearLevels(dark[slot], darkEvidence, 0, e.dim[:], slot)
+	}
+	e.note()
+	return e
+}
+
+// note sets lit from dim.
+func (e *envelope) note() {
+	e.lit = [hours]bool{}
+	for i, v := range e.dim {
+		if v > 0 {
+			slot := i % hours
+			e.lit[slot], e.lit[(slot+1)%hours], e.lit[(slot+hours-1)%hours] = true, true, true
 		}
 	}
-	return e
+}
+
+type seenShare struct {
+	value float32
+	day   int32 // of the year
+}
+
+// darkEvidence is the weight of five days of the week itself.
+const darkEvidence = 5e6
+
+// clearLevels writes the clear-sky level of one hour of the day for all weeks;
+// otherwise where the samples weigh less than least.
+func clearLevels(samples []seenShare, least int64, otherwise float32, out []float32, slot int) {
+	slices.SortFunc(samples, func(a, b seenShare) int {
+		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.day, b.day))
+	})
+	for w := range weeks {
+		middle := w*7 + 3
+		var total int64
+		for _, x := range samples {
+			total += weekWeight[apart(int(x.day), middle)]
+		}
+		out[w*hours+slot] = otherwise
+		if total < least {
+			continue
+		}
+		target := int64(clearPercentile * float64(total))
+		for _, x := range samples {
+			if target -= weekWeight[apart(int(x.day), middle)]; target <= 0 {
+				out[w*hours+slot] = x.value
+				break
+			}
+		}
+	}
 }
 
 // apart is the distance of two days of the year.
@@ -115,9 +156,12 @@ func (s *sky) hourlyBase(h int64) float32 {
 	return sum / ticksPerHour
 }
 
-// ratio is the learned ratio at tick t, linear between the middles of weeks
-// and of hours.
-func (e *envelope) ratio(t int64) float32 {
+// share is the clear-sky power at tick t under base, in shares of the peak:
+// levels are linear between the middles of weeks and of hours.
+func (e *envelope) share(t int64, base float32) float32 {
+	if base <= 0 && !e.lit[floorMod(t, ticksPerDay)/ticksPerHour] {
+		return 0
+	}
 	week := (float32(yearTick(t))+0.5)/weekTicks - 0.5
 	if week < 0 {
 		week += float32(365) / 7
@@ -133,22 +177,20 @@ func (e *envelope) ratio(t int64) float32 {
 		w1 = 0
 	}
 	w0 = min(w0, weeks-1)
-	at := func(w, h int) float32 { return e.ratios[w*hours+h] }
-	a := at(w0, h0) + float32(fh*(at(w0, h1)-at(w0, h0)))
-	b := at(w1, h0) + float32(fh*(at(w1, h1)-at(w1, h0)))
-	return a + float32(fw*(b-a))
+	between := func(v *[weeks * hours]float32) float32 {
+		a := v[w0*hours+h0] + float32(fh*(v[w0*hours+h1]-v[w0*hours+h0]))
+		b := v[w1*hours+h0] + float32(fh*(v[w1*hours+h1]-v[w1*hours+h0]))
+		return a + float32(fw*(b-a))
+	}
+	share := base * between(&e.ratios)
+	if base < 2*minimumBase {
+		share = max(share, between(&e.dim))
+	}
+	return min(share, topShare)
 }
 
 // topShare bounds the envelope in shares of the peak.
 const topShare = 1.1
-
-// share is the clear-sky power at tick t under base, in shares of the peak.
-func (e *envelope) share(t int64, base float32) float32 {
-	if base <= 0 {
-		return 0
-	}
-	return min(base*e.ratio(t), topShare)
-}
 
 // over is the mean clear-sky share over n ticks from t on.
 func (e *envelope) over(s *sky, t int64, n int) float32 {

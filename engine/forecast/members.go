@@ -32,6 +32,8 @@ type effort struct {
 	rounds   int
 	rate     float64
 	forest   int
+	hidden   []int
+	batch    int
 	epochs   int
 	perEpoch int
 	networks int
@@ -62,7 +64,8 @@ const (
 	treeBins     = 63  // as good as 255 within 0.5 % and cheaper
 	forestLeaves = 48
 	forestBag    = 0.5
-	// Every seventh block of five days validates the network.
+	// Every seventh block of days validates the network: blocks of five days,
+	// of fewer where there are few.
 	validationBlockDays, validationEvery, validationTurn = 5, 7, 3
 )
 
@@ -149,8 +152,13 @@ func indexTarget(f *frame.Frame) ([]float32, []uint8) {
 
 func fitNetwork(ctx context.Context, table *frame.Frame, quantiles []float64, e effort, seed uint64, plain bool) (*neural.Network, neural.Report, error) {
 	var train, validation []int32
+	block := 1
+	if n := table.Len(); n > 0 {
+		days := int(table.Group[n-1] - table.Group[0])
+		block = min(max(days/(5*validationEvery), 1), validationBlockDays)
+	}
 	for i := range table.Len() {
-		if int(table.Group[i])/validationBlockDays%validationEvery == validationTurn {
+		if int(table.Group[i])/block%validationEvery == validationTurn {
 			validation = append(validation, int32(i))
 		} else {
 			train = append(train, int32(i))
@@ -160,7 +168,7 @@ func fitNetwork(ctx context.Context, table *frame.Frame, quantiles []float64, e 
 		return nil, neural.Report{}, unfit("too few days to hold some back")
 	}
 	c := neural.Default(quantiles)
-	c.Epochs, c.Samples, c.Seed, c.Plain = e.epochs, e.perEpoch, seed, plain
+	c.Hidden, c.Batch, c.Epochs, c.Samples, c.Seed, c.Plain = e.hidden, e.batch, e.epochs, e.perEpoch, seed, plain
 	c.Patience = max(5, e.epochs/5)
 	n, rep, err := neural.Fit(ctx, table.Pick(train), table.Pick(validation), c)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"app.sunloop/engine/series"
-	"app.sunloop/engine/solar"
 	"app.sunloop/engine/weather"
 )
 
@@ -16,7 +15,7 @@ import (
 // [Model.Observe] must be alone.
 type Model struct {
 	site      Site
-	plane     solar.Plane
+	geometry  geometry
 	step      time.Duration
 	peakKW    float64
 	quantiles []float64
@@ -101,7 +100,7 @@ func (m *Model) ForecastQuantiles(issue time.Time, recent series.Series, wx weat
 // ClearSkyKW is the power under a clear sky at t, by the learned envelope.
 func (m *Model) ClearSkyKW(t time.Time) float64 {
 	at := tickOf(t)
-	s := lookUp(m.site.Location, m.plane, at, at+1, 1)
+	s := lookUp(m.site.Location, m.geometry, at, at+1, 1)
 	return m.kw(min(m.env.share(at, s.base[0]), m.capacity()))
 }
 
@@ -125,7 +124,8 @@ type foresight struct {
 	pulled     bool // said by physics in part
 }
 
-// nightSine is the sine of an elevation of -1°: below it there is no power.
+// nightSine is the sine of an elevation of -1°: below it there is no power,
+// unless the site has shown some at that hour.
 const nightSine = -0.01745
 
 func (m *Model) foresee(issue time.Time, recent series.Series, wx weather.Forecast, horizon time.Duration) (*foresight, error) {
@@ -152,7 +152,7 @@ func (m *Model) foresee(issue time.Time, recent series.Series, wx weather.Foreca
 		t := f.start + int64(i*n)
 		f.clear[i] = w.env.over(&w.sky, t, n)
 		switch {
-		case f.clear[i] <= 0 || w.sky.sine[t-w.sky.start+int64(n)/2] < nightSine:
+		case f.clear[i] <= dusk && (f.clear[i] <= 0 || w.sky.sine[t-w.sky.start+int64(n)/2] < nightSine):
 		case f.cloudy && m.withWeather != nil && known(w.wx.index(&w.sky, t)):
 			cloudy = append(cloudy, i)
 		default:
@@ -250,7 +250,7 @@ func (m *Model) world(issue time.Time, recent series.Series, start, end int64) *
 	p := m.recall(recent, cut)
 	w := &world{longitudeDeg: m.site.Location.LongitudeDeg, env: m.env, past: p}
 	// The sky is needed for the horizon and the hours that neighbours lie in.
-	w.sky = lookUp(m.site.Location, m.plane, start-5*ticksPerHour, end+5*ticksPerHour, 1)
+	w.sky = lookUp(m.site.Location, m.geometry, start-5*ticksPerHour, end+5*ticksPerHour, 1)
 	return w
 }
 
@@ -268,7 +268,7 @@ func (m *Model) recall(recent series.Series, cut int64) *past {
 	k := copy(p.power, old.power)
 	copy(p.clear, old.clear)
 	if k < len(p.power) {
-		more := lookUp(m.site.Location, m.plane, (from+int64(k))*ticksPerHour, to*ticksPerHour, 1)
+		more := lookUp(m.site.Location, m.geometry, (from+int64(k))*ticksPerHour, to*ticksPerHour, 1)
 		for i := k; i < len(p.power); i++ {
 			p.power[i] = nan32()
 			p.clear[i] = m.env.over(&more, (from+int64(i))*ticksPerHour, ticksPerHour)

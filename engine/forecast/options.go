@@ -52,11 +52,26 @@ func quantileAt(quantiles []float64, q float64) int {
 	return slices.IndexFunc(quantiles, func(x float64) bool { return x > q-1e-9 && x < q+1e-9 })
 }
 
-// Effort, measured on two cores: the model of a year takes about a second and
-// its backtest as much. Without weather the days, not the intervals, are what
-// there is to learn from, so that more samples a day bring nothing.
+// Effort, measured: without weather the days, not the intervals, are what there
+// is to learn from, so that more samples a day, more rounds or a wider network
+// bring nothing; with weather they do.
 var (
-	fullEffort     = effort{rows: 10000, rounds: 150, rate: 0.06, forest: 80, epochs: 30, perEpoch: 6000, networks: 1}
-	weatherEffort  = effort{rows: 36000, rounds: 200, rate: 0.06, forest: 80, epochs: 40, perEpoch: 12000, networks: 2}
-	backtestEffort = effort{rows: 5000, rounds: 70, rate: 0.12, forest: 40, epochs: 15, perEpoch: 4000, networks: 1}
+	fullEffort            = effort{rows: 10000, rounds: 100, rate: 0.08, forest: 60, hidden: []int{32, 32}, batch: 64, epochs: 20, perEpoch: 4000, networks: 1}
+	weatherEffort         = effort{rows: 36000, rounds: 200, rate: 0.06, forest: 60, hidden: []int{64, 64}, batch: 256, epochs: 40, perEpoch: 12000, networks: 2}
+	backtestEffort        = effort{rows: 5000, rounds: 60, rate: 0.13, forest: 30, hidden: []int{32, 32}, batch: 64, epochs: 12, perEpoch: 3000, networks: 1}
+	weatherBacktestEffort = effort{rows: 8000, rounds: 80, rate: 0.12, forest: 30, hidden: []int{64, 64}, batch: 256, epochs: 15, perEpoch: 5000, networks: 1}
 )
+
+func (s spec) effort() effort {
+	if s.Weather {
+		return weatherEffort
+	}
+	return fullEffort
+}
+
+func (s spec) backtestEffort() effort {
+	if s.Weather {
+		return weatherBacktestEffort
+	}
+	return backtestEffort
+}

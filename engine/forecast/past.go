@@ -14,6 +14,7 @@ type past struct {
 	start    int64
 	power    []float32 // NaN is missing
 	clear    []float32
+	indices  []float32 // power over clear, NaN at night and where not measured
 	sumPower []float64 // of the hours in which both are known and the sun is up
 	sumClear []float64
 	sumLight []float64 // of clear in all hours with the sun up
@@ -48,12 +49,15 @@ func (p *past) light(e *envelope, s *sky) {
 func (p *past) sum() {
 	n := len(p.power)
 	p.sumPower, p.sumClear, p.sumLight = make([]float64, n+1), make([]float64, n+1), make([]float64, n+1)
+	p.indices = make([]float32, n)
 	for i, v := range p.power {
 		a, b, c := p.sumPower[i], p.sumClear[i], p.sumLight[i]
+		p.indices[i] = nan32()
 		if k := p.clear[i]; k > daylight {
 			c += float64(k)
 			if v == v {
 				a, b = a+float64(v), b+float64(k)
+				p.indices[i] = min(v/k, topIndex)
 			}
 		}
 		p.sumPower[i+1], p.sumClear[i+1], p.sumLight[i+1] = a, b, c
@@ -79,9 +83,8 @@ func (p *past) index(a, b int64) float32 {
 
 // at is the clear-sky index of one hour, NaN at night and where not measured.
 func (p *past) at(h int64) float32 {
-	i := h - p.start
-	if i < 0 || i >= int64(len(p.power)) || p.clear[i] <= daylight {
-		return nan32()
+	if i := h - p.start; i >= 0 && i < int64(len(p.indices)) {
+		return p.indices[i]
 	}
-	return min(p.power[i]/p.clear[i], topIndex)
+	return nan32()
 }

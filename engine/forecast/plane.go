@@ -1,40 +1,118 @@
 package forecast
 
 import (
+	"math"
 	"slices"
 	"time"
 
+	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
 )
 
-// fitPlane guesses how the modules lie from the upper edge of the power: for
-// each month and hour of the day a high percentile, and the tilt and azimuth
-// whose clear sky, scaled, comes closest. Learning it keeps the envelope's
-// shape right in seasons that were never seen; the ratios on top of it
-// (see [envelope]) take up what one plane cannot say.
-func fitPlane(loc solar.Location, p *past) solar.Plane {
-	edge := upperEdge(p)
-	if len(edge) < 20 {
-		return typicalPlane(loc)
+// fitGeometry guesses how the modules lie from the upper edge of the power
+// (for each month and hour of the day a high percentile, and the plane whose
+// clear sky, scaled, comes closest; a plane that is known stays), and how late
+// the power is stamped. Learning it keeps the envelope's shape right in seasons
+// that were never seen; the ratios on top of it (see [envelope]) take up what
+// one plane cannot say.
+func fitGeometry(site Site, p *past, share series.Series) geometry {
+	g := geometry{late: lateness(site.Location, share)}
+	switch edge := upperEdge(p); {
+	case site.Plane != nil:
+		g.plane = *site.Plane
+	case len(edge) < 20:
+		g.plane = typicalPlane(site.Location)
+	default:
+		g.plane = fitPlane(site.Location, edge, g.late)
 	}
+	return g
+}
+
+const (
+	maximumLate = 8     // ticks
+	lateShare   = 0.004 // of the bright intervals may be dark before it counts
+	lateDark    = -0.01 // sine of the sun's elevation under which nothing shines
+	lateBright  = 0.01  // share of the peak that is no noise
+)
+
+// lateness is the least shift of the sun that leaves hardly any production in
+// the dark: the only sign of a wrong clock or place that the modules' azimuth
+// cannot explain away. Ticks; positive where power comes after the sun.
+func lateness(loc solar.Location, share series.Series) int {
+	n := int(share.Step / tick)
+	if n == 0 {
+		return 0
+	}
+	first := tickOf(share.Start)
+	var bright int
+	dark := make([]int, 2*maximumLate+1)
+	for i, v := range share.Values {
+		if !(v > lateBright) {
+			continue
+		}
+		bright++
+		from := first + int64(i*n)
+		// In full day no shift matters.
+		if sineAt(loc, from-maximumLate) > 0.05 && sineAt(loc, from+int64(n)+maximumLate) > 0.05 {
+			continue
+		}
+		var up [maximumTicks + 2*maximumLate]bool
+		for k := range n + 2*maximumLate {
+			up[k] = sineAt(loc, from+int64(k-maximumLate)) > lateDark
+		}
+		for l := range dark {
+			// A lateness of l-maximumLate looks that much earlier at the sun.
+			at := 2*maximumLate - l
+			if !slices.Contains(up[at:at+n], true) {
+				dark[l]++
+			}
+		}
+	}
+	allowed := int(lateShare * float64(bright))
+	for d := 0; d <= maximumLate; d++ {
+		for _, l := range [2]int{maximumLate + d, maximumLate - d} {
+			if dark[l] <= allowed {
+				return l - maximumLate
+			}
+		}
+	}
+	return 0 // no shift explains it
+}
+
+const maximumTicks = 4 // in an interval
+
+func sineAt(loc solar.Location, t int64) float64 {
+	return sineElevation(solar.At(tickTime(t).Add(tick/2), loc))
+}
+
+// fitPlane is the plane with the least squared distance to the edge, stamped
+// late ticks late.
+func fitPlane(loc solar.Location, edge []edgePoint, late int) solar.Plane {
 	type light struct {
 		pos   solar.Position
 		irr   solar.Irradiance
 		extra float64
-		power float64
 	}
-	lights := make([]light, len(edge))
-	for i, x := range edge {
-		t := time.Unix(x.at, 0).UTC()
-		pos := solar.At(t, loc)
-		lights[i] = light{pos, solar.ClearSky(t, pos, loc, 0), solar.Extraterrestrial(t), x.power}
+	const parts = 2 // of an hour
+	lights := make([]light, 0, parts*len(edge))
+	for _, x := range edge {
+		for k := range parts {
+			t := tickTime(x.tick - int64(late)).Add(time.Duration(2*k+1) * time.Hour / (2 * parts))
+			pos := solar.At(t, loc)
+			lights = append(lights, light{pos, solar.ClearSky(t, pos, loc, 0), solar.Extraterrestrial(t)})
+		}
 	}
-	// misfit is the squared distance left by the best scale.
+	// misfit is what the best scale leaves.
 	misfit := func(plane solar.Plane) float64 {
 		var xx, xy, yy float64
-		for _, l := range lights {
-			b := effective(plane, l.pos, l.irr, l.extra)
-			xx, xy, yy = xx+b*b, xy+b*l.power, yy+l.power*l.power
+		for i, x := range edge {
+			var b float64
+			for _, l := range lights[parts*i : parts*i+parts] {
+				if l.pos.ApparentZenithDeg < 90 {
+					b += effective(plane, l.pos, l.irr, l.extra) / parts
+				}
+			}
+			xx, xy, yy = xx+b*b, xy+b*x.power, yy+x.power*x.power
 		}
 		if xx == 0 {
 			return yy
@@ -48,17 +126,21 @@ func fitPlane(loc solar.Location, p *past) solar.Plane {
 			best, least = plane, m
 		}
 	}
-	for tilt := 0.0; tilt <= 70; tilt += 10 {
-		for azimuth := 0.0; azimuth < 360; azimuth += 15 {
-			try(solar.Plane{TiltDeg: tilt, AzimuthDeg: azimuth})
+	south := best.AzimuthDeg
+	for _, tilt := range []float64{5, 20, 35, 50, 70} {
+		for da := -120.0; da <= 120; da += 30 {
+			try(solar.Plane{TiltDeg: tilt, AzimuthDeg: south + da})
 		}
 	}
-	coarse := best
-	for dt := -6.0; dt <= 6; dt += 3 {
-		for da := -10.0; da <= 10; da += 5 {
-			try(solar.Plane{TiltDeg: min(max(coarse.TiltDeg+dt, 0), 90), AzimuthDeg: coarse.AzimuthDeg + da})
+	for _, width := range []float64{2, 1} {
+		coarse := best
+		for _, dt := range []float64{-4, 0, 4} {
+			for _, da := range []float64{-8, 0, 8} {
+				try(solar.Plane{TiltDeg: min(max(coarse.TiltDeg+width*dt, 0), 90), AzimuthDeg: coarse.AzimuthDeg + width*da})
+			}
 		}
 	}
+	best.AzimuthDeg = math.Mod(best.AzimuthDeg+360, 360)
 	return best
 }
 
@@ -72,7 +154,7 @@ func typicalPlane(loc solar.Location) solar.Plane {
 }
 
 type edgePoint struct {
-	at    int64 // Unix seconds, the middle of the hour on a month's middle day
+	tick  int64 // the hour on a month's middle day
 	power float64
 }
 
@@ -95,7 +177,7 @@ func upperEdge(p *past) []edgePoint {
 			slices.Sort(v)
 			if top := v[len(v)*9/10]; top > daylight {
 				h := p.start + int64(from+slot+len(part)/2/hours*hours)
-				out = append(out, edgePoint{h*3600 + 1800, float64(top)})
+				out = append(out, edgePoint{h * ticksPerHour, float64(top)})
 			}
 		}
 	}

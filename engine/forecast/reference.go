@@ -1,9 +1,5 @@
 package forecast
 
-import (
-	"slices"
-)
-
 // The references a forecast must beat. They see what the engine sees: the
 // same envelope, the same past, the same issue.
 
@@ -11,7 +7,7 @@ import (
 // day times the envelope; the day's index where the hour is unknown, half of
 // the clear sky where nothing is. Shares of the peak.
 func (w *world) smartPersistence(v *view, t int64, clear float32) float32 {
-	k := w.past.at(v.seen(floorDiv(t, ticksPerHour)))
+	k := v.day[0]
 	if k != k {
 		k = v.day[0]
 	}
@@ -25,17 +21,19 @@ func (w *world) smartPersistence(v *view, t int64, clear float32) float32 {
 // quantiles of the clear-sky index at this hour on all days before the issue,
 // times the envelope. Shares of the peak.
 func (w *world) completeHistory(v *view, t int64, clear float32, quantiles []float64, out []float32) {
-	var all []float32
+	var bins [indexBins]float32
+	total := float32(0)
 	for h := v.seen(floorDiv(t, ticksPerHour)); h >= w.past.start; h -= hours {
 		if k := w.past.at(h); k == k {
-			all = append(all, k)
+			bins[min(int(k*binsPerIndex), indexBins-1)]++
+			total++
 		}
 	}
-	slices.Sort(all)
-	for i, q := range quantiles {
-		out[i] = 0.5 * clear
-		if len(all) > 0 {
-			out[i] = all[int(q*float64(len(all)-1)+0.5)] * clear
-		}
+	if total == 0 {
+		bins, total = prior, 1
+	}
+	quantilesOf(&bins, total, quantiles, out)
+	for i := range out {
+		out[i] *= clear
 	}
 }

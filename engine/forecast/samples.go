@@ -28,9 +28,10 @@ type samples struct {
 
 // gather makes samples of the targets in ticks [from, to) of the power, given
 // in shares of the peak in steps of n ticks. plan answers the issue hours a
-// target is seen from. The parts of the work are days in order, so that the
-// number of workers changes nothing.
-func (w *world) gather(ctx context.Context, s spec, quantiles []float64, share series.Series, n int, from, to int64, workers int, plan func(t int64) []int64) (*samples, error) {
+// target is seen from; of the targets the share keep is taken, by a fixed
+// scramble. The parts of the work are days in order, so that the number of workers changes
+// nothing.
+func (w *world) gather(ctx context.Context, s spec, quantiles []float64, share series.Series, n int, from, to int64, workers int, keep float64, plan func(t int64) []int64) (*samples, error) {
 	first := tickOf(share.Start)
 	from = first + (max(from, first)-first+int64(n)-1)/int64(n)*int64(n)
 	to = min(to, first+int64(share.Len()*n), w.sky.start+int64(len(w.sky.sine)))
@@ -45,7 +46,7 @@ func (w *world) gather(ctx context.Context, s spec, quantiles []float64, share s
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			w.gatherPart(out, s, quantiles, share, n, a, min(a+part, to), plan)
+			w.gatherPart(out, s, quantiles, share, n, a, min(a+part, to), keep, plan)
 			return nil
 		})
 	}
@@ -65,13 +66,13 @@ func (a *samples) append(b *samples) {
 	a.analog = append(a.analog, b.analog...)
 }
 
-func (w *world) gatherPart(out *samples, s spec, quantiles []float64, share series.Series, n int, from, to int64, plan func(t int64) []int64) {
+func (w *world) gatherPart(out *samples, s spec, quantiles []float64, share series.Series, n int, from, to int64, keep float64, plan func(t int64) []int64) {
 	views := map[int64]*view{}
 	q := make([]float32, len(quantiles))
 	first := tickOf(share.Start)
 	for t := from; t < to; t += int64(n) {
 		y := share.Values[(t-first)/int64(n)]
-		if math.IsNaN(y) {
+		if math.IsNaN(y) || float64(scramble(uint64(t)+1<<32)>>32) >= keep*(1<<32) {
 			continue
 		}
 		clear := w.env.over(&w.sky, t, n)

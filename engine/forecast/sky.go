@@ -26,9 +26,18 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
+// geometry is how the site sees the sun: where its modules face, and by how
+// many ticks its power is stamped late against the sun of its coordinates
+// (clocks, places and labels of portals are often off).
+type geometry struct {
+	plane solar.Plane
+	late  int
+}
+
 // sky is the cloudless sky over the site, one value a tick from start: sine of
 // the sun's elevation, global irradiance (W/m²) and the effective irradiance in
-// the modules' plane as a share of 1000 W/m².
+// the modules' plane as a share of 1000 W/m². Sine and base are by the clock of
+// the site's power, the irradiance by the true one.
 type sky struct {
 	start           int64
 	sine, ghi, base []float32
@@ -36,21 +45,26 @@ type sky struct {
 
 // lookUp computes the sky from tick a to tick b, by parts on several workers:
 // every tick stands alone, so their number changes nothing.
-func lookUp(loc solar.Location, plane solar.Plane, a, b int64, workers int) sky {
-	n := int(max(b-a, 0))
-	s := sky{start: a, sine: make([]float32, n), ghi: make([]float32, n), base: make([]float32, n)}
+func lookUp(loc solar.Location, g geometry, a, b int64, workers int) sky {
+	b = max(a, b)
+	from, to := min(a, a-int64(g.late)), max(b, b-int64(g.late))
+	n := int(to - from)
+	all := sky{start: from, sine: make([]float32, n), ghi: make([]float32, n), base: make([]float32, n)}
 	const part = 2048
-	if workers <= 1 || n <= part {
-		s.fill(loc, plane, 0, n)
-		return s
+	var group errgroup.Group
+	group.SetLimit(max(workers, 1))
+	for k := 0; k < n; k += part {
+		fill := func() error { all.fill(loc, g.plane, k, min(k+part, n)); return nil }
+		if n <= part {
+			_ = fill() // no part can fail
+			break
+		}
+		group.Go(fill)
 	}
-	var g errgroup.Group
-	g.SetLimit(workers)
-	for from := 0; from < n; from += part {
-		g.Go(func() error { s.fill(loc, plane, from, min(from+part, n)); return nil })
-	}
-	_ = g.Wait() // no part can fail
-	return s
+	_ = group.Wait()
+	late := a - int64(g.late) - from
+	size := b - a
+	return sky{start: a, sine: all.sine[late : late+size], base: all.base[late : late+size], ghi: all.ghi[a-from : b-from]}
 }
 
 func (s *sky) fill(loc solar.Location, plane solar.Plane, from, to int) {
@@ -65,15 +79,6 @@ func (s *sky) fill(loc solar.Location, plane solar.Plane, from, to int) {
 		s.ghi[i] = float32(irr.GHI)
 		s.base[i] = float32(effective(plane, pos, irr, solar.Extraterrestrial(t)))
 	}
-}
-
-func (s *sky) extend(loc solar.Location, plane solar.Plane, to int64) {
-	end := s.start + int64(len(s.sine))
-	if to <= end {
-		return
-	}
-	more := lookUp(loc, plane, end, to, 1)
-	s.sine, s.ghi, s.base = append(s.sine, more.sine...), append(s.ghi, more.ghi...), append(s.base, more.base...)
 }
 
 const (

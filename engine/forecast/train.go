@@ -9,7 +9,6 @@ import (
 	"app.sunloop/engine/learn/quantile"
 	"app.sunloop/engine/learn/tree"
 	"app.sunloop/engine/series"
-	"app.sunloop/engine/solar"
 )
 
 // MinimumDays with power are what [Train] asks for; [Young] serves before.
@@ -20,6 +19,7 @@ type training struct {
 	site    Site
 	o       Options
 	share   series.Series // power in shares of the peak, on the model's step
+	fine    series.Series // the same on its own step, 15 minutes at the finest
 	n       int           // ticks a step
 	peakKW  float64
 	hourly  *past // without clear-sky power: that depends on the envelope
@@ -47,9 +47,12 @@ func Train(ctx context.Context, site Site, h History, o Options) (*Model, Report
 		return nil, rep, fmt.Errorf("train site %s: %w", site.ID, err)
 	}
 	o.Progress("preparing", 0)
-	plane := t.plane(t.hourly)
-	light := lookUp(site.Location, plane, t.from-ticksPerDay, t.to+ticksPerDay, o.Workers)
-	m := &Model{site: site, plane: plane, step: rep.Step, peakKW: t.peakKW, quantiles: o.Quantiles}
+	g := fitGeometry(site, t.hourly, t.fine)
+	if g.late != 0 {
+		rep.Notes = append(rep.Notes, fmt.Sprintf("production comes %d minutes later than the sun at the given place; its clock, its labels or the place may be off", g.late*15))
+	}
+	light := lookUp(site.Location, g, t.from-ticksPerDay, t.to+ticksPerDay, o.Workers)
+	m := &Model{site: site, geometry: g, step: rep.Step, peakKW: t.peakKW, quantiles: o.Quantiles}
 	w := t.world(&light, t.hourly, t.to)
 	m.env, m.memory = w.env, w.past
 	specs := []spec{{Season: rep.Days >= seasonDaysNeeded}}
@@ -90,8 +93,9 @@ func prepare(site Site, h History, o Options) (*training, Report, error) {
 		return nil, Report{}, err
 	}
 	step := stepFor(share.Step, o.Resolution)
-	share = resample(share, step)
-	t := &training{site: site, o: o, share: share, n: int(step / tick), peakKW: peak, hourly: remember(share), history: h}
+	fine := resample(share, stepFor(share.Step, 0))
+	share = resample(fine, step)
+	t := &training{site: site, o: o, share: share, fine: fine, n: int(step / tick), peakKW: peak, hourly: remember(share), history: h}
 	t.from = tickOf(share.Start)
 	t.to = t.from + int64(share.Len()*t.n)
 	rep := Report{From: share.Start.UTC(), To: share.End().UTC(), Step: step, PeakKW: peak, Notes: notes, Seed: o.Seed}
@@ -123,13 +127,6 @@ func daysWithPower(p *past) int {
 	return days
 }
 
-func (t *training) plane(p *past) solar.Plane {
-	if t.site.Plane != nil {
-		return *t.site.Plane
-	}
-	return fitPlane(t.site.Location, p)
-}
-
 // hasWeather says whether irradiance covers enough of the power's span.
 func (t *training) hasWeather() bool {
 	ghi := t.history.GHI
@@ -144,8 +141,8 @@ func (t *training) hasWeather() bool {
 
 // world is what is known with the envelope learned before tick end.
 //
-// The plane under it is fitted to the whole history even in a backtest: it is
-// geometry, which a site's owner could have told.
+// The geometry under it is fitted to the whole history even in a backtest: it is
+// something a site's owner could have told.
 func (t *training) world(light *sky, hourly *past, end int64) *world {
 	p := &past{start: hourly.start, power: hourly.power}
 	w := &world{longitudeDeg: t.site.Location.LongitudeDeg, sky: *light, past: p}
@@ -157,31 +154,39 @@ func (t *training) world(light *sky, hourly *past, end int64) *world {
 	return w
 }
 
-func (t *training) effort(s spec) effort {
-	if s.Weather {
-		return weatherEffort
+// learn gathers what learners learn from out of the ticks before end, about as
+// many samples as a fit will take: two of an interval where intervals are few.
+func (t *training) learn(ctx context.Context, s spec, w *world, end int64, rows int) (*samples, error) {
+	from := t.from + warmUpDays*ticksPerDay
+	perTarget, targets := 1, max(t.targets(from, end), 1)
+	if t.n == ticksPerHour && 2*targets <= rows {
+		perTarget = 2
 	}
-	return fullEffort
+	keep := min(1, float64(rows)/float64(perTarget*targets))
+	return w.gather(ctx, s, t.o.Quantiles, t.share, t.n, from, end, t.o.Workers, keep, w.mixed(t.n, perTarget))
 }
 
-// perTarget is how many samples are made of one interval: two where they are
-// hours and few.
-func (t *training) perTarget() int {
-	if t.n == ticksPerHour && t.share.Len() < 3*365*hours {
-		return 2
+// targets counts the intervals with power above nothing in [from, to): about
+// those in daylight.
+func (t *training) targets(from, to int64) int {
+	n := 0
+	for i := max(0, int(from-t.from)/t.n); i < min(t.share.Len(), int(to-t.from)/t.n); i++ {
+		if t.share.Values[i] > 0.002 {
+			n++
+		}
 	}
-	return 1
+	return n
 }
 
 func (t *training) final(ctx context.Context, s spec, w *world) (*learners, fitReport, *samples, error) {
-	a, err := w.gather(ctx, s, t.o.Quantiles, t.share, t.n, t.from+warmUpDays*ticksPerDay, t.to, t.o.Workers, w.mixed(t.n, t.perTarget()))
+	a, err := t.learn(ctx, s, w, t.to, s.effort().rows)
 	if err != nil {
 		return nil, fitReport{}, nil, err
 	}
 	if a.Len() < 500 {
 		return nil, fitReport{}, nil, unfit("only %d intervals in daylight have power", a.Len())
 	}
-	l, rep, err := fit(ctx, a, s, t.o.Quantiles, t.effort(s), t.o, t.site.ID)
+	l, rep, err := fit(ctx, a, s, t.o.Quantiles, s.effort(), t.o, t.site.ID)
 	return l, rep, a, err
 }
 
@@ -192,9 +197,9 @@ func (t *training) fill(rep *Report, s spec, l *learners, fitted fitReport, a *s
 	rep.TrainingPoints = fitted.rows
 	rep.Backtest, rep.Score, rep.References = b.table, b.score, b.references
 	c := neural.Default(t.o.Quantiles)
-	rep.Neural = Neural{Layers: c.Hidden, LearningRate: c.Rate, Dropout: c.Dropout, Optimizer: "adam",
+	rep.Neural = Neural{Layers: s.effort().hidden, LearningRate: c.Rate, Dropout: c.Dropout, Optimizer: "adam",
 		Epochs: fitted.neural.Epochs, BestEpoch: fitted.neural.BestEpoch, TrainLoss: fitted.neural.TrainLoss, ValidationLoss: fitted.neural.ValidationLoss}
-	e := t.effort(s)
+	e := s.effort()
 	rep.Trees = Trees{Rounds: fitted.trees.Rounds, Leaves: tree.Default(1).Leaves, LearningRate: e.rate, TrainLoss: fitted.trees.TrainLoss}
 	rep.TrainRMSEKW = t.trainRMSE(l, a)
 }

@@ -54,6 +54,9 @@ func (t *training) backtest(ctx context.Context, s spec, light *sky, stage func(
 		}
 	}
 	out.weights = backtest.Weights(out.table)
+	if !s.Weather {
+		trustAnalogs(out.weights, t.days())
+	}
 	for r := range out.table.Rows {
 		for m := range out.table.Rows[r].Losses {
 			out.table.Rows[r].Losses[m] /= float64(t.capacity())
@@ -63,6 +66,24 @@ func (t *training) backtest(ctx context.Context, s spec, light *sky, stage func(
 	return out, nil
 }
 
+// trustAnalogs shifts weight to the analogs while there is less than a year:
+// the others have not seen every season, and the backtest cannot know.
+func trustAnalogs(weights []float64, days int) {
+	trust := min(1, float64(days)/365)
+	sum := 0.0
+	for m := range weights {
+		if m != memberAnalog {
+			weights[m] *= trust
+		}
+		sum += weights[m]
+	}
+	for m := range weights {
+		weights[m] /= sum
+	}
+}
+
+func (t *training) days() int { return int(t.to-t.from) / ticksPerDay }
+
 // trial is nil where the origin has too little before or after it.
 func (t *training) trial(ctx context.Context, s spec, light *sky, o backtest.Origin) (*trial, error) {
 	origin, from, to := tickOf(o.TrainTo), tickOf(o.TestFrom), tickOf(o.TestTo)
@@ -71,14 +92,14 @@ func (t *training) trial(ctx context.Context, s spec, light *sky, o backtest.Ori
 		return nil, nil
 	}
 	w := t.world(light, known, origin)
-	a, err := w.gather(ctx, s, t.o.Quantiles, t.share, t.n, t.from+warmUpDays*ticksPerDay, origin, t.o.Workers, w.mixed(t.n, 1))
+	a, err := t.learn(ctx, s, w, origin, s.backtestEffort().rows)
 	if err != nil {
 		return nil, err
 	}
 	if a.Len() < 300 {
 		return nil, nil
 	}
-	l, _, err := fit(ctx, a, s, t.o.Quantiles, backtestEffort, t.o, t.site.ID)
+	l, _, err := fit(ctx, a, s, t.o.Quantiles, s.backtestEffort(), t.o, t.site.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +124,9 @@ func (t *training) trial(ctx context.Context, s spec, light *sky, o backtest.Ori
 	return all, nil
 }
 
+// testedTicks thins the test of steps below half an hour: neighbours err alike.
+const testedTicks = 2
+
 func (x *trial) join(p *trial) {
 	x.actual, x.clear, x.day = append(x.actual, p.actual...), append(x.clear, p.clear...), append(x.day, p.day...)
 	x.persistence, x.ensemb = append(x.persistence, p.persistence...), append(x.ensemb, p.ensemb...)
@@ -121,7 +145,7 @@ func (t *training) examine(ctx context.Context, out *trial, l *learners, light *
 		temper(w.env)
 		w.past.light(w.env, light)
 	}
-	a, err := w.gather(ctx, l.spec, q, t.share, t.n, from, to, 1, w.dayAhead)
+	a, err := w.gather(ctx, l.spec, q, t.share, t.n, from, to, 1, min(1, float64(t.n)/testedTicks), w.dayAhead)
 	if err != nil {
 		return err
 	}

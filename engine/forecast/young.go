@@ -45,15 +45,15 @@ func Young(site Site, h History, o Options) (*Model, Report, error) {
 		t.share.Values[i] *= t.peakKW / site.CapacityKW
 	}
 	t.peakKW = site.CapacityKW
-	plane := t.plane(t.hourly)
-	light := lookUp(site.Location, plane, t.from-ticksPerDay, t.to+ticksPerDay, o.Workers)
+	g := fitGeometry(site, t.hourly, t.fine)
+	light := lookUp(site.Location, g, t.from-ticksPerDay, t.to+ticksPerDay, o.Workers)
 	w := t.world(&light, t.hourly, t.to)
 	w.env.temper(rep.Days)
 	w.past.light(w.env, &light)
 	l := &learners{quantiles: o.Quantiles, weights: make([]float64, memberCount)}
 	l.weights[memberAnalog] = 1
 	l.calibrator = quantile.NewCalibrator(o.Quantiles, 0.01, int(12*ticksPerHour/t.n))
-	m := &Model{site: site, plane: plane, step: rep.Step, peakKW: t.peakKW, quantiles: o.Quantiles, env: w.env, memory: w.past, plain: l}
+	m := &Model{site: site, geometry: g, step: rep.Step, peakKW: t.peakKW, quantiles: o.Quantiles, env: w.env, memory: w.past, plain: l}
 	rep.Features, rep.Members, rep.Weights = l.spec.names(), memberNames[:1], []float64{1}
 	rep.TrainingPoints = points(t.share)
 	if rep.Days >= 2*youngTestDays {

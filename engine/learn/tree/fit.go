@@ -69,8 +69,10 @@ func Fit(ctx context.Context, d, validation *frame.Binned, c Config) (*Ensemble,
 	e := &Ensemble{Features: len(d.Columns), Base: t.leafQuantile(t.all, c.Quantile)}
 	answer := fill(d.Len(), e.Base)
 	var outside []float32
+	var outsideRows []int32
 	if validation != nil {
 		outside = fill(validation.Len(), e.Base)
+		outsideRows = count(validation.Len())
 	}
 	rep := Report{ValidationLoss: math.NaN()}
 	best := math.Inf(1)
@@ -96,20 +98,16 @@ func Fit(ctx context.Context, d, validation *frame.Binned, c Config) (*Ensemble,
 		for i, l := range leaves {
 			v := t.leafQuantile(t.rows[l.from:l.to], c.Quantile) * float32(c.Rate)
 			grown.Leaves[i] = v
-			if c.BagFraction >= 1 {
-				for _, r := range t.rows[l.from:l.to] {
-					answer[r] += v
-				}
+			for _, r := range t.rows[l.from:l.to] {
+				answer[r] += v
 			}
 		}
-		if c.BagFraction < 1 {
-			grown.add(d, answer)
-		}
+		grown.add(d, t.out, answer)
 		e.Trees = append(e.Trees, grown)
 		if validation == nil {
 			continue
 		}
-		grown.add(validation, outside)
+		grown.add(validation, outsideRows, outside)
 		if l := quantile.Pinball(c.Quantile, validation.Target, outside); l < best {
 			best, rep.BestRound = l, len(e.Trees)
 		} else if c.Patience > 0 && len(e.Trees)-rep.BestRound >= c.Patience {
@@ -184,9 +182,17 @@ func fill(n int, v float32) []float32 {
 	return out
 }
 
-// add walks the binned samples through t.
-func (t *Tree) add(d *frame.Binned, answer []float32) {
-	for i := range answer {
+func count(n int) []int32 {
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = int32(i)
+	}
+	return out
+}
+
+// add walks the binned samples of rows through t.
+func (t *Tree) add(d *frame.Binned, rows []int32, answer []float32) {
+	for _, i := range rows {
 		k := int16(0)
 		for k >= 0 {
 			n := &t.Nodes[k]

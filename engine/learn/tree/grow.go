@@ -50,6 +50,7 @@ type trainer struct {
 	stride   int
 	all      []int32 // every sample
 	rows     []int32 // the bag, ordered so that each leaf is a range
+	out      []int32 // the samples that are not in the bag
 	spill    []int32
 	gradient []int64 // packed, one a sample
 	ordered  []int64 // gradients in the order of a leaf's rows
@@ -64,11 +65,8 @@ type trainer struct {
 
 func newTrainer(d *frame.Binned, c Config) *trainer {
 	n := d.Len()
-	t := &trainer{d: d, c: c, stride: narrow, minimum: int64(c.MinLeaf), all: make([]int32, n), spill: make([]int32, n),
+	t := &trainer{d: d, c: c, stride: narrow, minimum: int64(c.MinLeaf), all: count(n), spill: make([]int32, n),
 		gradient: make([]int64, n), ordered: make([]int64, n), residual: make([]float32, n)}
-	for i := range t.all {
-		t.all[i] = int32(i)
-	}
 	for _, e := range d.Binner.Edges {
 		if len(e)+2 > narrow {
 			t.stride = wide
@@ -120,7 +118,7 @@ func (t *trainer) leafQuantile(rows []int32, q float64) float32 {
 
 // draw picks the samples and the features of the next tree.
 func (t *trainer) draw(rng *rand.Rand) {
-	t.rows = t.rows[:0]
+	t.rows, t.out = t.rows[:0], t.out[:0]
 	if t.c.BagFraction < 1 {
 		limit := uint32(t.c.BagFraction * (1 << 32))
 		in := false
@@ -130,11 +128,13 @@ func (t *trainer) draw(rng *rand.Rand) {
 			}
 			if in {
 				t.rows = append(t.rows, int32(i))
+			} else {
+				t.out = append(t.out, int32(i))
 			}
 		}
 	}
 	if len(t.rows) == 0 {
-		t.rows = append(t.rows, t.all...)
+		t.rows, t.out = append(t.rows, t.all...), t.out[:0]
 	}
 	for i := range t.features {
 		t.features[i] = i

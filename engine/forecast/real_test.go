@@ -1,0 +1,91 @@
+package forecast
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"app.sunloop/engine/series"
+	"app.sunloop/engine/weather"
+)
+
+// dayAhead scores a model on every step-th day of [from, to) by what came true:
+// issued at the site's midnight, 24 hours, with all power before it.
+func dayAhead(t testing.TB, j *judge, m *Model, actual series.Series, from, to time.Time, step int) {
+	k := len(m.quantiles)
+	for d := from; d.Before(to); d = d.AddDate(0, 0, step) {
+		w := m.world(d, actual, tickOf(d), tickOf(d)+ticksPerDay)
+		issue := time.Unix(w.midnight(tickOf(d)+ticksPerDay/2)*3600, 0).UTC()
+		f, err := m.foresee(issue, actual, weather.Forecast{}, 24*time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w = m.world(issue, actual, f.start, f.start+ticksPerDay)
+		v := w.view(issue.Unix() / 3600)
+		history := make([]float32, k)
+		for i := range f.count {
+			y := actual.At(tickTime(f.start + int64(i*f.n)))
+			if !(f.clear[i] > daylight) || y != y {
+				continue
+			}
+			at := f.start + int64(i*f.n)
+			w.completeHistory(v, at, f.clear[i], m.quantiles, history)
+			j.add(m.quantiles, f.said[i*k:i*k+k], float32(y/m.peakKW), w.smartPersistence(v, at, f.clear[i]), history)
+		}
+	}
+}
+
+func refit(t testing.TB, site Site, power series.Series, at time.Time) (*Model, Report) {
+	m, rep, err := Train(context.Background(), site, History{Power: power.Slice(power.Start, at)}, Options{Workers: 2, Resolution: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, rep
+}
+
+// Day-ahead without weather on real sites: better than smart persistence in
+// RMSE and than the complete-history ensemble in pinball, with bands that hold.
+func TestRealSitesBeatTheReferences(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains on years of data")
+	}
+	date := func(y int, m time.Month) time.Time { return time.Date(y, m, 1, 0, 0, 0, 0, time.UTC) }
+	madrid, p13 := upm13(t, "2014", "2015", "2016")
+	graz, energy := austria(t)
+	for _, c := range []struct {
+		site        Site
+		power       series.Series
+		refits      []time.Time
+		end         time.Time
+		step        int
+		skill, gain float64 // floors: measured less a margin
+	}{
+		{madrid, p13, []time.Time{date(2016, 1)}, date(2017, 1), 3, 0.05, 0.09},
+		{graz, energy, []time.Time{date(2021, 10), date(2022, 1)}, date(2022, 4), 1, 0.04, 0.09},
+	} {
+		hourly := resample(c.power, time.Hour)
+		var j judge
+		var peak float64
+		for i, at := range c.refits {
+			end := c.end
+			if i+1 < len(c.refits) {
+				end = c.refits[i+1]
+			}
+			m, rep := refit(t, c.site, c.power, at)
+			peak = m.peakKW
+			t.Logf("%s %s: backtest %+v, weights %.2f of %v", c.site.ID, at.Format("2006-01"), rep.Score, rep.Weights, rep.Members)
+			dayAhead(t, &j, m, hourly, at, end, c.step)
+		}
+		s, refs := j.conclude(c.site.CapacityKW, peak)
+		history := refs[1]
+		gain := 1 - s.Pinball/history.Pinball
+		t.Logf("%s: nMAE %.2f %%, skill %.1f %%, pinball %.3f %% (%.1f %% below CH-PeEn), coverage %.0f %%, n %d; smart persistence nMAE %.2f %%",
+			c.site.ID, 100*s.NMAE, 100*s.Skill, 100*s.Pinball, 100*gain, 100*s.Coverage80, s.N, 100*refs[0].NMAE)
+		if s.Skill < c.skill || gain < c.gain {
+			t.Errorf("%s: skill %.3f (floor %.2f), pinball gain %.3f (floor %.2f)", c.site.ID, s.Skill, c.skill, gain, c.gain)
+		}
+		if s.Coverage80 < 0.68 || s.Coverage80 > 0.90 {
+			t.Errorf("%s: coverage %.3f", c.site.ID, s.Coverage80)
+		}
+	}
+}
