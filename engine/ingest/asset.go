@@ -233,6 +233,17 @@ func (a *assetData) dropOutside(capacityKW float64, step time.Duration) {
 	}
 }
 
+// mostlyOutside says that so much was blanked that it cannot be faults.
+func (a *assetData) mostlyOutside() bool {
+	kept := 0
+	for _, v := range a.powerKW {
+		if v > 0 {
+			kept++
+		}
+	}
+	return a.notes.outside > kept/4 && a.notes.outside > 2
+}
+
 // within is values, or a copy of them without what is beyond most.
 func within(values []float64, most float64) (out []float64, dropped int) {
 	for i, v := range values {

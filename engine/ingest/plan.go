@@ -297,7 +297,7 @@ func (p *plan) describe(c int) *column {
 		case identifier.MatchString(text):
 			col.device = text
 		case len(p.head.stack) > 1 && h.has&^(cDevice|cCabinet|cSite|cCount|cTotal|cLifetime) == 0 && h.unit.dim == dimNone && !h.any(cLifetime):
-			if col.device == "" {
+			if col.device == "" && col.title == "" { // "Analog", "Mean" below a name is none
 				col.device = text
 			}
 		default:

@@ -11,7 +11,7 @@ import (
 )
 
 // Read imports one file. The error is a *[Refusal] where the file itself is to
-// blame, else the error of r. Read needs about three times the memory of the
+// blame, else the error of r. Read needs four to five times the memory of the
 // file; [Options.MaxBytes] bounds it.
 func Read(r io.Reader, o Options) (*Result, error) {
 	if o.Zone == nil {
@@ -214,6 +214,10 @@ func (t *table) finish(res *Result, assets []*assetData, step time.Duration, o O
 		a.derive(step, t.plan.zone, holdFactor*o.CapacityKW)
 		if o.CapacityKW > 0 {
 			a.dropOutside(o.CapacityKW, step)
+		}
+		if a.mostlyOutside() { // then it is the capacity that is wrong, or the unit
+			a.derive(step, t.plan.zone, 0)
+			rep.warn("values", "most values of %s are far beyond the capacity of %g kW; check the capacity and the unit", a.main.label(), o.CapacityKW)
 		}
 		a.notes.say(a.name, rep)
 		if !slices.Contains(kinds, a.kind) {

@@ -108,6 +108,8 @@ func TestLayouts(t *testing.T) {
 		"plant beside its devices":  {"Time,Inverter 1 Power (kW),Inverter 2 Power (kW),Total power (kW)\n2024-06-01 10:00,1,3,4\n2024-06-01 11:00,2,4,6\n", []string{"Inverter 1", "Inverter 2"}, [][]float64{{1, 2}, {3, 4}}, first},
 		"only a total":              {"Time,Total power (kW)\n2024-06-01 10:00,4\n2024-06-01 11:00,6\n", []string{""}, [][]float64{{4, 6}}, first},
 		"power that stopped":        {"Time,Power (kW),Energy (kWh)\n2024-06-01 10:00,,3\n2024-06-01 11:00,,2\n2024-06-01 12:00,1,1\n", []string{""}, [][]float64{{3, 2, 1}}, first},
+		"logger portal":             {"System\tTest field\nPeriod\tJune\n\n\tP1\tP2\tG_M1\n\tW\tW\tW/m²\n\tMean\tMean\tMean\n01.06.2024 10:00\t1000\t-\t13\n01.06.2024 11:00\t2000\t3000,5\t14\n", []string{"P1", "P2"}, [][]float64{{1, 2}, {3.0005}}, first},
+		"channels with their mode":  {"Time;AC power INV 1;AC power INV 2\n;kW;kW\n;Mean;Mean\n01.06.2024 10:00;1;3\n01.06.2024 11:00;2;4\n", []string{"INV 1", "INV 2"}, [][]float64{{1, 2}, {3, 4}}, first},
 		"comments":                  {"# exported\nTime,Power (kW)\n# sunny\n2024-06-01 10:00,1\n2024-06-01 11:00,2\n", []string{""}, [][]float64{{1, 2}}, first},
 		"stray quote":               {"Time,Remark,Power (kW)\n2024-06-01 10:00,\"5 inch,1\n2024-06-01 11:00,,2\n", []string{""}, [][]float64{{1, 2}}, first},
 		"mac newlines":              {"Time,Power (kW)\r2024-06-01 10:00,1\r2024-06-01 11:00,2\r", []string{""}, [][]float64{{1, 2}}, first},
@@ -204,6 +206,18 @@ func TestDoubts(t *testing.T) {
 	}
 	if res := read(t, "Time,Power\n2024-06-01 10:00,1.5\n2024-06-01 11:00,2\n", Options{CapacityKW: 3, Asset: "Roof"}); len(res.Warnings) != 0 || res.Assets[0].Name != "Roof" {
 		t.Errorf("%v %q", res.Warnings, res.Assets[0].Name)
+	}
+}
+
+// TestWrongCapacity asserts that a capacity that cannot be does not empty a
+// file, while single readings beyond it count as missing.
+func TestWrongCapacity(t *testing.T) {
+	text := "Time,Power (kW),x\n2024-06-01 09:00,40\n2024-06-01 10:00,45\n2024-06-01 11:00,50\n2024-06-01 12:00,48\n2024-06-01 13:00,900\n"
+	if res := read(t, text, Options{CapacityKW: 0.05}); res.Rows.Stored != 5 || len(res.Warnings) != 1 {
+		t.Errorf("%+v %v", res.Rows, res.Warnings)
+	}
+	if res := read(t, text, Options{CapacityKW: 50}); res.Rows.Stored != 4 || res.Rows.Missing != 1 || len(res.Warnings) != 1 {
+		t.Errorf("%+v %v", res.Rows, res.Warnings)
 	}
 }
 
