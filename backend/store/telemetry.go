@@ -23,9 +23,11 @@ type AssetFrame struct {
 
 // Telemetry keeps what units report. Append is idempotent: where a stamp is
 // there already, the newer value of each quantity wins and a missing one
-// replaces nothing.
+// replaces nothing. Sites and assets come into being by their first sample; of
+// unknown ones there is nothing, which is no error.
 type Telemetry interface {
-	// Append stores all frames durably, or none.
+	// Append stores all frames durably, or none. The zone must be one of the
+	// zone database; where it differs from before, all days are cut anew.
 	Append(ctx context.Context, site SiteKey, frames []AssetFrame) error
 	// Read yields an asset's samples with from <= time < to, block by block in
 	// time order. No quantities means all.
@@ -46,10 +48,16 @@ type Telemetry interface {
 type DaySum struct {
 	AssetID   string
 	Day       time.Time // the site's midnight
-	EnergyKWh float64   // from mean power over each sample's own interval
+	EnergyKWh float64   // from mean power over each sample's own interval, see below
 	PeakKW    float64
-	Samples   int // stamps with power
+	Samples   int // stamps with power, or with energy where power is missing
 }
+
+// A sample of mean power stands for the time until the day's next stamp, but for
+// at most 1.5 of the day's commonest interval, and the last one for one such
+// interval. A sample that is alone in its day stands for the asset's usual
+// interval, as far as one is known. A stamp without power counts the EnergyKWh
+// that was reported for it, if it was. Days without either have no sum.
 
 // Collect joins what Read yields into one frame.
 func Collect(seq iter.Seq2[series.Frame, error]) (series.Frame, error) {
