@@ -363,3 +363,31 @@ func TestLongRangesStream(t *testing.T) {
 		t.Errorf("%d records, headers %v", len(got.Records), r.Header())
 	}
 }
+
+// TestRememberedPlacesKeepScope: what one caller had looked up opens nothing
+// to another, and a change is seen at once.
+func TestRememberedPlacesKeepScope(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, url := range []string{"/telemetry/data-period?site_id=" + foreignSite, "/telemetry/data-period?site_id=" + foreignSite + "&asset_id=" + foreignAsset} {
+		for range 2 {
+			if r := w.as("admin", http.MethodGet, url, ""); r.Code != 200 {
+				t.Fatalf("%d %s", r.Code, r.Body)
+			}
+			for _, key := range []string{"own", "customer"} {
+				if r := w.as(key, http.MethodGet, url, ""); r.Code != 403 {
+					t.Errorf("%s with the key %s: %d", url, key, r.Code)
+				}
+			}
+		}
+	}
+	daily := "/telemetry/inverter?asset_id=" + ownAsset + "&site_id=" + ownSite + "&start=2025-09-30&end=2025-10-02&resolution=daily"
+	if r := w.as("own", http.MethodGet, daily, ""); r.Code != 200 {
+		t.Fatal(r.Body)
+	}
+	if r := w.as("own", http.MethodPost, api.PathAssets, `{"action":"add","asset_id":"NEW","name":"n","type":"t","capacity_kw":1,"location":"l","site_id":"Sibaya"}`); r.Code != 200 {
+		t.Fatal(r.Body)
+	}
+	if r := w.as("own", http.MethodGet, "/telemetry/data-period?site_id="+ownSite+"&asset_id=NEW", ""); r.Code != 200 {
+		t.Errorf("a unit just added: %d", r.Code)
+	}
+}

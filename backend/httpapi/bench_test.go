@@ -49,12 +49,12 @@ func BenchmarkHandler(b *testing.B) {
 			}
 			b.ReportAllocs()
 			n := 0
+			q := httptest.NewRequest(http.MethodGet, url, nil)
+			q.Header.Set("Authorization", "Bearer "+key)
 			for b.Loop() {
 				if n++; n%1000 == 0 {
 					w.clock.add(time.Second)
 				}
-				q := httptest.NewRequest(http.MethodGet, url, nil)
-				q.Header.Set("Authorization", "Bearer "+key)
 				s := &sink{header: http.Header{}}
 				w.handler.ServeHTTP(s, q)
 				if s.status != 200 && key != "bad" {

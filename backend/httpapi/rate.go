@@ -1,8 +1,8 @@
 package httpapi
 
 import (
-	"fmt"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -88,8 +88,8 @@ func (s *server) rate(w http.ResponseWriter, who auth.Principal, host api.Host) 
 	ok, left, reset := s.rates.take(rateKey{who.ID, host}, limit, s.Now())
 	seconds := int((reset + time.Second - 1) / time.Second)
 	h := w.Header()
-	h[ratePolicy] = []string{fmt.Sprintf("%q;q=%d;w=%d", name, limit, int(window/time.Second))}
-	h[rateLimit] = []string{fmt.Sprintf("%q;r=%d;t=%d", name, left, seconds)}
+	h[ratePolicy] = []string{`"` + name + `";q=` + strconv.Itoa(limit) + `;w=` + strconv.Itoa(int(window/time.Second))}
+	h[rateLimit] = []string{`"` + name + `";r=` + strconv.Itoa(left) + `;t=` + strconv.Itoa(seconds)}
 	if ok {
 		return nil
 	}

@@ -43,6 +43,7 @@ type Deps struct {
 type server struct {
 	Deps
 	rates       rates
+	places      places
 	idempotency idempotency
 	methods     map[string]map[string]route // path → method → route
 	mux         *http.ServeMux
@@ -72,6 +73,7 @@ type target struct {
 	siteID     string
 	asset      *api.AssetRef
 	newSite    bool // the site may not exist yet
+	brief      bool // the records of site and asset may be some seconds old
 }
 
 // granted is what the checks found out.
@@ -297,7 +299,7 @@ func (s *server) permit(ctx context.Context, g *granted, op api.Operation, t tar
 			return nil, api.ErrSiteNotPermitted
 		}
 		var err error
-		g.site, err = s.Sites.Site(ctx, g.scope, t.siteID)
+		g.site, err = s.siteOf(ctx, g.scope, t)
 		switch {
 		case err == nil && !g.scope.Allows(g.site.CustomerID, g.site.SiteID):
 			return nil, api.ErrSiteNotPermitted
@@ -313,7 +315,7 @@ func (s *server) permit(ctx context.Context, g *granted, op api.Operation, t tar
 	}
 	if t.asset != nil {
 		var err error
-		g.asset, err = s.Assets.Asset(ctx, g.scope, *t.asset)
+		g.asset, err = s.assetOf(ctx, g.scope, t)
 		switch {
 		case err == nil && !g.scope.Allows(g.asset.CustomerID, g.asset.SiteID):
 			return nil, api.ErrSiteNotPermitted

@@ -31,7 +31,7 @@ func (s *server) dataPeriod(in *input) (*call, error) {
 		return nil, err
 	}
 	asset := in.parameter("asset_id")
-	t := target{siteID: site}
+	t := target{siteID: site, brief: true}
 	if asset != "" {
 		t.asset = &api.AssetRef{AssetID: asset, SiteID: site}
 	}
@@ -84,7 +84,7 @@ func (s *server) inverter(in *input) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := target{siteID: q.siteID, asset: &api.AssetRef{AssetID: q.assetID, SiteID: q.siteID}}
+	t := target{siteID: q.siteID, brief: true, asset: &api.AssetRef{AssetID: q.assetID, SiteID: q.siteID}}
 	return &call{target: t, run: func(ctx context.Context, g granted) (any, error) {
 		return streamed(func(b *body) error {
 			b.buf = append(b.buf, `{"records":`...)
@@ -102,7 +102,7 @@ func (s *server) siteData(in *input) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &call{target: target{siteID: q.siteID}, run: func(ctx context.Context, g granted) (any, error) {
+	return &call{target: target{siteID: q.siteID, brief: true}, run: func(ctx context.Context, g granted) (any, error) {
 		ids, err := s.unitsOf(ctx, g.scope, q.siteID)
 		if err != nil {
 			return nil, err
@@ -150,7 +150,7 @@ func (s *server) latest(in *input) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &call{target: target{siteID: site}, run: func(ctx context.Context, _ granted) (any, error) {
+	return &call{target: target{siteID: site, brief: true}, run: func(ctx context.Context, _ granted) (any, error) {
 		newest, err := s.Telemetry.Latest(ctx, site)
 		if err != nil {
 			return nil, err

@@ -25,6 +25,7 @@ func (s *server) assets(in *input) (*call, error) {
 		c.target.newSite = true // the domain decides where the unit belongs
 		c.run = func(ctx context.Context, g granted) (any, error) {
 			added, err := s.Assets.AddAsset(ctx, g.scope, b.Asset)
+			s.places.forget()
 			return api.AssetsResponse{Success: true, Message: "Asset added", AssetID: added.AssetID}, err
 		}
 	case api.ActionGet:
@@ -94,6 +95,7 @@ func (s *server) sites(in *input) (*call, error) {
 		c.target = target{customerID: site.CustomerID, siteID: site.SiteID, newSite: true}
 		c.run = func(ctx context.Context, g granted) (any, error) {
 			now, err := s.Sites.SetSite(ctx, g.scope, site)
+			s.places.forget()
 			return api.SitesResponse{Success: true, Message: "Site stored", Site: &now, Count: 1}, err
 		}
 	case api.ActionGet:

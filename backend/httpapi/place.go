@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"app.sunloop/backend/api"
+)
+
+// placeFor is how long the telemetry paths take a site's or a unit's record as
+// known: their answers need only whose it is and its zone, and a console asks
+// every few seconds.
+const placeFor = 5 * time.Second
+
+const maxPlaces = 4096
+
+// places remembers sites and units that were looked up. The zero value is
+// ready.
+type places struct {
+	mu     sync.Mutex
+	sites  map[string]timed[api.Site]
+	assets map[api.AssetRef]timed[api.Asset]
+	gen    int
+}
+
+type timed[T any] struct {
+	value T
+	until time.Time
+}
+
+// forget drops all: something was changed through this handler.
+func (p *places) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sites, p.assets = nil, nil
+	p.gen++
+}
+
+// look answers what is remembered in the map that at picks, or looks it up.
+// The caller's scope is checked in permit, on what comes out of here.
+func look[K comparable, T any](p *places, at func() *map[K]timed[T], key K, now time.Time, lookUp func() (T, error)) (T, error) {
+	p.mu.Lock()
+	known, ok := (*at())[key]
+	gen := p.gen
+	p.mu.Unlock()
+	if ok && now.Before(known.until) {
+		return known.value, nil
+	}
+	v, err := lookUp()
+	if err != nil {
+		return v, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m := at()
+	if p.gen != gen {
+		return v, nil // changed meanwhile
+	}
+	if *m == nil || len(*m) >= maxPlaces {
+		*m = map[K]timed[T]{}
+	}
+	(*m)[key] = timed[T]{v, now.Add(placeFor)}
+	return v, nil
+}
+
+func (s *server) siteOf(ctx context.Context, scope api.Scope, t target) (api.Site, error) {
+	lookUp := func() (api.Site, error) { return s.Sites.Site(ctx, scope, t.siteID) }
+	if !t.brief {
+		return lookUp()
+	}
+	return look(&s.places, func() *map[string]timed[api.Site] { return &s.places.sites }, t.siteID, s.Now(), lookUp)
+}
+
+func (s *server) assetOf(ctx context.Context, scope api.Scope, t target) (api.Asset, error) {
+	lookUp := func() (api.Asset, error) { return s.Assets.Asset(ctx, scope, *t.asset) }
+	// Without its site a name may mean another unit to another caller.
+	if !t.brief || t.asset.SiteID == "" {
+		return lookUp()
+	}
+	return look(&s.places, func() *map[api.AssetRef]timed[api.Asset] { return &s.places.assets }, *t.asset, s.Now(), lookUp)
+}
