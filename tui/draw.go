@@ -231,7 +231,7 @@ func (m *Model) drawVitals(r terminal.Region, v pane.View) {
 	}
 	left = append(left, span{"  units ", themes.Dim}, span{fmt.Sprintf("%d/%d", d.ActiveInverters, d.TotalInverters), value})
 	if d.SpecificYieldKWhKWp != nil {
-		left = append(left, span{"  yield ", themes.Dim}, span{fmt.Sprintf("%.2f kWh/kWp", *d.SpecificYieldKWhKWp), value})
+		left = append(left, span{"  yield ", themes.Dim}, span{fmt.Sprintf("%.2f kWh/kWp", max(*d.SpecificYieldKWhKWp, 0)), value})
 	}
 	m.spans(r, left, nil)
 }
@@ -274,7 +274,7 @@ func (m *Model) drawBreadcrumb(r terminal.Region, v pane.View) {
 	case m.notice.text != "":
 		left = []span{{m.notice.text, m.notice.role}}
 	default:
-		left = m.crumbs(v)
+		left = append(m.crumbs(v), m.progress(v)...)
 	}
 	for _, e := range m.o.Keys.Entries() {
 		if e.Footer != "" && (e.Scope == keymap.Global || e.Scope == keymap.List) {
@@ -319,6 +319,37 @@ func (m *Model) crumbs(v pane.View) []span {
 		}
 	}
 	return out
+}
+
+// progress is how far the files on their way are, empty when there is none.
+func (m *Model) progress(v pane.View) []span {
+	if v.Site == nil {
+		return nil
+	}
+	open, done := 0, 0.0
+	stage := ""
+	for _, u := range v.Site.Uploads.Data {
+		if u.Kind == api.UploadTrain && !u.Ended() {
+			open++
+			done += u.Progress
+			if stage == "" || u.ProcessingStatus == api.UploadProcessing {
+				stage = pane.UploadState(u)
+			}
+		}
+	}
+	if open == 0 {
+		return nil
+	}
+	const cells = 12
+	full, empty := "█", "░"
+	if m.o.ASCII {
+		full, empty = "#", "."
+	}
+	n := int(done / float64(open) * cells)
+	return []span{
+		{"  " + strings.Repeat(full, n), themes.Accent}, {strings.Repeat(empty, cells-n), themes.Muted},
+		{fmt.Sprintf(" %s, %d %s on the way", stage, open, plural(open, "file", "files")), themes.Dim},
+	}
 }
 
 // offset is a zone's distance from UTC as people write it.

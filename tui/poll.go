@@ -43,10 +43,10 @@ func (m *Model) runFor(limit time.Duration, work func(ctx context.Context) tea.M
 
 // needs are what the screen wants now.
 func (m *Model) needs() []state.Need {
-	needs := []state.Need{{Query: state.QuerySites, Period: time.Minute, Focused: m.store.Sites.At.IsZero()}}
-	if m.store.Site == nil {
-		return needs
+	if m.store.Site == nil { // the first site may appear at any moment
+		return []state.Need{{Query: state.QuerySites, Period: 2 * time.Second, Focused: true}}
 	}
+	needs := []state.Need{{Query: state.QuerySites, Period: time.Minute}}
 	needs = append(needs,
 		state.Need{Query: state.QuerySummary, Period: 5 * time.Second, Focused: true}, // vital signs are always seen
 		state.Need{Query: state.QueryAssets, Period: 5 * time.Minute, Focused: true},

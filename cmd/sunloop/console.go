@@ -120,30 +120,25 @@ func (c *ConsoleCmd) sessionStore(service string) func() (sessions, string, bool
 	}
 }
 
-// options puts together what the console needs; o gets the kept session.
+// options puts together what the console needs on a terminal; o gets the kept
+// session.
 func (c *ConsoleFlags) options(g *Globals, std streams, log *slog.Logger, lines *tail, session func() (sessions, string, bool), o *client.Options) (tui.Options, error) {
 	out, isFile := std.out.(*os.File)
 	if !isFile || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(std.in.Fd())) {
 		return tui.Options{}, errors.New("the console needs a terminal; sunloop status prints the same facts as text")
 	}
-	keys, err := keymap.Default().Rebind(g.file.Keys)
+	options, err := c.look(g, true)
 	if err != nil {
-		return tui.Options{}, fmt.Errorf("%s: %w", g.file.path, err)
+		return options, err
 	}
-	look, err := c.look(out)
-	if err != nil {
-		return tui.Options{}, err
-	}
-	look.Keys, look.Now, look.Log, look.LogLines = keys, time.Now, log, lines.Lines
-	look.Mouse, look.FPS, look.Bell, look.Site, look.Exports = c.Mouse, c.FPS, c.Bell, c.Site, c.Exports
-	look.In, look.Out = std.in, out
-	look.KeepTheme = func(name string) error { return writePrivate(filepath.Join(configDir(), "theme"), []byte(name+"\n")) }
+	options.Log, options.LogLines, options.In, options.Out = log, lines.Lines, std.in, out
+	options.KeepTheme = func(name string) error { return writePrivate(filepath.Join(configDir(), "theme"), []byte(name+"\n")) }
 	if session != nil {
 		if store, service, keep := session(); keep {
 			if o.Credential == "" {
 				o.Credential = store.token(service)
 			}
-			look.KeepSession = func(token string) error { return store.keep(service, token) }
+			options.KeepSession = func(token string) error { return store.keep(service, token) }
 			o.OnToken = func(token string) {
 				if err := store.keep(service, token); err != nil {
 					log.Warn("keep the renewed session", "error", err)
@@ -151,13 +146,21 @@ func (c *ConsoleFlags) options(g *Globals, std streams, log *slog.Logger, lines 
 			}
 		}
 	}
-	look.Client = client.New(*o)
-	return look, nil
+	options.Client = client.New(*o)
+	return options, nil
 }
 
-// look resolves theme, colours and pen.
-func (c *ConsoleFlags) look(out *os.File) (tui.Options, error) {
-	o := tui.Options{ASCII: c.ASCII, Themes: themes.Builtin()}
+// look resolves keys, theme, colours and pen.
+func (c *ConsoleFlags) look(g *Globals, isTerminal bool) (tui.Options, error) {
+	o := tui.Options{
+		Now: time.Now, ASCII: c.ASCII, Themes: themes.Builtin(),
+		Mouse: c.Mouse, FPS: c.FPS, Bell: c.Bell, Site: c.Site, Exports: c.Exports,
+	}
+	keys, err := keymap.Default().Rebind(g.file.Keys)
+	if err != nil {
+		return o, fmt.Errorf("%s: %w", g.file.path, err)
+	}
+	o.Keys = keys
 	var broken error
 	if dir := filepath.Join(configDir(), "themes"); isDir(dir) {
 		var own []themes.Theme
@@ -193,7 +196,7 @@ func (c *ConsoleFlags) look(out *os.File) (tui.Options, error) {
 		return o, fmt.Errorf("--color: %w", err)
 	}
 	if !set {
-		profile = terminal.DetectProfile(os.Getenv, term.IsTerminal(int(out.Fd())))
+		profile = terminal.DetectProfile(os.Getenv, isTerminal)
 	}
 	o.Profile = profile
 	if o.Pen, ok = chart.ParsePen(c.Graph); !ok {

@@ -62,6 +62,27 @@ func (c *DemoCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		}
 		defer os.RemoveAll(dir)
 	}
+	return c.open(ctx, g, std, dir, c.console)
+}
+
+// show is what is done with a demo that plays: service and client are its.
+type show func(ctx context.Context, d *demo) error
+
+// demo is a demo that plays.
+type demo struct {
+	globals *Globals
+	std     streams
+	service *backend.Service
+	state   demoState
+	fleet   *simulate.Fleet
+	login   *api.LoginResponse
+	client  client.Options // signed in
+	log     *slog.Logger
+	lines   *tail
+}
+
+// open opens the service over dir and plays the demo while show runs.
+func (c *DemoCmd) open(ctx context.Context, g *Globals, std streams, dir string, show show) error {
 	g.Data = dir
 	state, resume, err := c.state(dir)
 	if err != nil {
@@ -84,57 +105,54 @@ func (c *DemoCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if err != nil {
 		return openFailed(dir, err)
 	}
-	return withService(ctx, service, func(ctx context.Context) error { return c.play(ctx, g, std, service, state, resume, clock, log, lines) })
+	return withService(ctx, service, func(ctx context.Context) error {
+		return c.play(ctx, &demo{globals: g, std: std, service: service, state: state, log: log, lines: lines}, resume, clock, show)
+	})
 }
 
-// play feeds the service and shows the console, or serves.
-func (c *DemoCmd) play(ctx context.Context, g *Globals, std streams, service *backend.Service, state demoState, resume bool, clock simClock, log *slog.Logger, lines *tail) error {
-	transport := client.InProcess(service.Handler())
+// play signs in and feeds the service while show runs.
+func (c *DemoCmd) play(ctx context.Context, d *demo, resume bool, clock simClock, show show) error {
+	d.client = client.Options{Transport: client.InProcess(d.service.Handler()), Now: time.Now}
 	if !resume {
-		_, err := service.Auth().CreateUser(ctx, auth.NewUser{Username: demoUser, Password: state.Password, Role: api.RoleAdmin})
+		_, err := d.service.Auth().CreateUser(ctx, auth.NewUser{Username: demoUser, Password: d.state.Password, Role: api.RoleAdmin})
 		if err != nil {
 			return fmt.Errorf("make the demo's user: %w", err)
 		}
 	}
-	feeder := client.New(client.Options{Transport: transport, Now: time.Now})
-	login, err := feeder.Login(ctx, demoUser, state.Password)
-	if err != nil {
+	feeder := client.New(d.client)
+	var err error
+	if d.login, err = feeder.Login(ctx, demoUser, d.state.Password); err != nil {
 		return fmt.Errorf("sign the demo in: %w", err)
+	}
+	d.client.Credential = d.login.Token
+	d.fleet = simulate.Demo(d.state.Seed, d.state.Start, d.state.Begin)
+	f := feed{client: feeder, fleet: d.fleet, clock: clock, history: demoHistoryStep, step: demoLiveStep, log: d.log}
+	left := d.state // the feed's own copy
+	f.sent = func(until time.Time) {
+		left.Clock, left.Fed = until, true
+		if err := left.save(d.globals.Data); err != nil {
+			d.log.Warn("keep the demo's place", "error", err)
+		}
+	}
+	if !d.state.Fed {
+		if err := f.registerAll(ctx); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	f := feed{
-		client: feeder, fleet: simulate.Demo(state.Seed, state.Start, state.Begin), clock: clock,
-		history: demoHistoryStep, step: demoLiveStep, log: log,
-	}
-	left := state // the feed's own copy
-	f.sent = func(until time.Time) {
-		left.Clock, left.Fed = until, true
-		if err := left.save(g.Data); err != nil {
-			log.Warn("keep the demo's place", "error", err)
-		}
-	}
 	fed := make(chan error, 1)
 	go func() {
-		err := f.run(ctx, state.Fed)
+		err := f.run(ctx, d.state.Fed)
 		if err != nil && ctx.Err() == nil {
-			log.Error("the demo's feed ended", "error", err)
+			d.log.Error("the demo's feed ended", "error", err)
 			if c.Headless {
 				cancel()
 			}
 		}
 		fed <- err
 	}()
-	if c.Headless {
-		err = c.serve(ctx, g, std, service, state)
-	} else {
-		o := client.Options{Transport: transport, Credential: login.Token, Now: time.Now}
-		var options tui.Options
-		if options, err = c.options(g, std, log, lines, nil, &o); err == nil {
-			options.Source, options.User = fmt.Sprintf("demo ×%g", c.Speed), login.User
-			err = tui.Run(ctx, options)
-		}
-	}
+	err = show(ctx, d)
 	cancel()
 	if feedErr := <-fed; c.Headless && feedErr != nil && !errors.Is(feedErr, context.Canceled) {
 		err = errors.Join(err, feedErr)
@@ -142,14 +160,32 @@ func (c *DemoCmd) play(ctx context.Context, g *Globals, std streams, service *ba
 	return err
 }
 
+// console shows the demo, or serves it.
+func (c *DemoCmd) console(ctx context.Context, d *demo) error {
+	if c.Headless {
+		return c.serve(ctx, d)
+	}
+	options, err := c.options(d.globals, d.std, d.log, d.lines, nil, &d.client)
+	if err != nil {
+		return err
+	}
+	if options.Site == "" {
+		options.Site = d.fleet.Sites[0].ID // where it is day when the demo begins
+	}
+	options.Source, options.User = c.source(), d.login.User
+	return tui.Run(ctx, options)
+}
+
+func (c *DemoCmd) source() string { return fmt.Sprintf("demo ×%g", c.Speed) }
+
 // serve is the demo without a console: how to reach it is printed.
-func (c *DemoCmd) serve(ctx context.Context, g *Globals, std streams, service *backend.Service, state demoState) error {
-	key, _, err := service.Auth().CreateKey(ctx, auth.NewKey{Name: "demo", Role: api.RoleOperator, Customers: []string{api.Every}, Sites: []string{api.Every}, CreatedBy: demoUser})
+func (c *DemoCmd) serve(ctx context.Context, d *demo) error {
+	key, _, err := d.service.Auth().CreateKey(ctx, auth.NewKey{Name: "demo", Role: api.RoleOperator, Customers: []string{api.Every}, Sites: []string{api.Every}, CreatedBy: demoUser})
 	if err != nil {
 		return fmt.Errorf("make the demo's API key: %w", err)
 	}
-	return listen(ctx, service.Handler(), c.Listen, "", "", func(address string) {
-		fmt.Fprintf(std.out, "address   http://%s\nAPI key   %s\nuser      %s\npassword  %s\n", address, key, demoUser, state.Password)
+	return listen(ctx, d.service.Handler(), c.Listen, "", "", func(address string) {
+		fmt.Fprintf(d.std.out, "address   http://%s\nAPI key   %s\nuser      %s\npassword  %s\n", address, key, demoUser, d.state.Password)
 	})
 }
 

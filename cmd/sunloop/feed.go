@@ -46,14 +46,19 @@ type feed struct {
 // chunkRows keeps each file of history under the upload limit.
 const chunkRows = 100_000
 
+// registerAll tells the service of the fleet.
+func (f *feed) registerAll(ctx context.Context) error {
+	for _, s := range f.fleet.Sites {
+		if err := f.register(ctx, s); err != nil {
+			return fmt.Errorf("register site %s: %w", s.ID, err)
+		}
+	}
+	return nil
+}
+
 // run plays until ctx ends. fed says that the service has the history already.
 func (f *feed) run(ctx context.Context, fed bool) error {
 	if !fed {
-		for _, s := range f.fleet.Sites {
-			if err := f.register(ctx, s); err != nil {
-				return fmt.Errorf("register site %s: %w", s.ID, err)
-			}
-		}
 		var wait sync.WaitGroup
 		errs := make([]error, len(f.fleet.Sites))
 		for i, s := range f.fleet.Sites {

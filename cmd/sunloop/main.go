@@ -36,6 +36,8 @@ type cli struct {
 	Keys    KeysCmd    `cmd:"" help:"The console's keys."`
 	Config  ConfigCmd  `cmd:"" help:"What is configured, and where it comes from."`
 	Version VersionCmd `cmd:"" help:"The version."`
+
+	Screenshot ScreenshotCmd `cmd:"" hidden:"" help:"Draw the demo's screen into an SVG file."`
 }
 
 // streams are the process's own, or a test's.

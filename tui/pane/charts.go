@@ -32,8 +32,20 @@ func (c *siteChart) draw(r terminal.Region, v View) {
 	} else {
 		c.chart.Band = nil
 	}
-	c.chart.Lines = append(c.chart.Lines, chart.Line{Name: "actual", Points: points(state.Total(day.Slots(step)), day.Start, step), Role: themes.Actual})
+	actual := settled(state.Total(day.Slots(step)), v.Site.CapacityKW)
+	c.chart.Lines = append(c.chart.Lines, chart.Line{Name: "actual", Points: points(actual, day.Start, step), Role: themes.Actual})
 	drawOn(&c.chart, r, v, day.Start, 1, v.Site.CapacityKW)
+}
+
+// settled draws the few watts that units take at night on the axis: they are
+// real, but an axis below zero for their sake would flatten the day.
+func settled(values []float64, capacity float64) []float64 {
+	for i, kw := range values {
+		if kw < 0 && kw > -0.02*capacity {
+			values[i] = 0
+		}
+	}
+	return values
 }
 
 // drawOn fills in what every day chart has in common, and draws.
@@ -110,7 +122,7 @@ func (c *unitChart) draw(r terminal.Region, v View, assetID string) (ok bool) {
 	}
 	c.chart.Lines = append(c.chart.Lines[:0],
 		chart.Line{Name: "median of peers", Points: points(peers, day.Start, step), Role: themes.P50, Pattern: chart.Dashed},
-		chart.Line{Name: assetID, Points: points(slots[own], day.Start, step), Role: themes.Actual})
+		chart.Line{Name: assetID, Points: points(settled(slots[own], capacity[assetID]), day.Start, step), Role: themes.Actual})
 	drawOn(&c.chart, r, v, day.Start, 1, capacity[assetID])
 	return true
 }

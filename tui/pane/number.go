@@ -26,7 +26,7 @@ func scaled(v float64, units []string) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "– " + units[2]
 	}
-	if v == 0 {
+	if math.Abs(v) < 5e-7 {
 		return "0 " + units[2]
 	}
 	i, a := 2, math.Abs(v)

@@ -94,20 +94,19 @@ type observePlan struct {
 }
 
 func (o *Observe) plan(w, h int, v View) observePlan {
-	active := len(activeFindings(v))
+	active, units := len(activeFindings(v)), len(v.Site.Day.Data.Units)
 	p := observePlan{beside: w >= 110}
-	p.chart = min(max(h*2/5, 7), 22)
-	if h < 14 {
-		p.chart = max(h-6, 4)
+	if !p.beside {
+		p.alarms = min(max(active, 1), max(h/6, 2)) + 1
 	}
-	p.alarms = min(max(active, 1), max(h/6, 2)) + 1
+	lists := p.alarms + min(units+2, max(h/3, 4))
 	if p.beside {
-		p.alarms = 0
+		lists = min(max(units, active)+2, h/2)
 	}
-	rest := h - p.chart - p.alarms
-	units := len(v.Site.Day.Data.Units)
-	if heat := (units+1)/2 + 1; rest-heat >= 6 && w >= 50 {
+	p.chart = min(max(h-lists, 4), 22)
+	if heat := (units+1)/2 + 1; p.chart-heat >= 9 && w >= 50 {
 		p.heat = heat
+		p.chart -= heat
 	}
 	return p
 }
@@ -175,7 +174,7 @@ var unitColumns = []Column{
 func (o *Observe) drawUnits(r terminal.Region, v View) {
 	w, h := r.Size()
 	rows := o.unitRows(v)
-	v.heading(r, 0, "Units", fmt.Sprintf("%d of %d feed in", v.Site.Summary.Data.ActiveInverters, v.Site.Summary.Data.TotalInverters))
+	v.heading(r, 0, "Units", fmt.Sprintf("%d of %d active", v.Site.Summary.Data.ActiveInverters, v.Site.Summary.Data.TotalInverters))
 	if v.Hand.AssetID != "" {
 		o.units.Selected = v.Hand.AssetID
 	}
