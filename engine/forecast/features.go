@@ -34,9 +34,6 @@ func (s spec) names() []string {
 	return out
 }
 
-// analogAt is where the analogs' quantiles are among the features.
-const analogAt = 15
-
 var analogQuantiles = []float64{0.1, 0.5, 0.9}
 
 // maximumLeadH: later leads are as hard as this one.

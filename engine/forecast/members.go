@@ -72,7 +72,7 @@ const (
 // fit trains all members on a, as jobs of one (member, quantile) each on a
 // bounded number of workers. seed is turned into one for each job by name.
 func fit(ctx context.Context, a *samples, s spec, quantiles []float64, e effort, o Options, id string) (*learners, fitReport, error) {
-	table := a.Frame.Thin(e.rows)
+	table := a.Thin(e.rows)
 	rep := fitReport{rows: table.Len()}
 	binner, err := frame.FitBinner(table, treeBins)
 	if err != nil {

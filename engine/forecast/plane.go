@@ -33,6 +33,7 @@ const (
 	lateShare   = 0.004 // of the bright intervals may be dark before it counts
 	lateDark    = -0.01 // sine of the sun's elevation under which nothing shines
 	lateBright  = 0.01  // share of the peak that is no noise
+	lateEvery   = 5     // one of so many intervals is enough; days are no multiple of it
 )
 
 // lateness is the least shift of the sun that leaves hardly any production in
@@ -47,7 +48,7 @@ func lateness(loc solar.Location, share series.Series) int {
 	var bright int
 	dark := make([]int, 2*maximumLate+1)
 	for i, v := range share.Values {
-		if !(v > lateBright) {
+		if i%lateEvery != 0 || !(v > lateBright) {
 			continue
 		}
 		bright++
@@ -68,7 +69,7 @@ func lateness(loc solar.Location, share series.Series) int {
 			}
 		}
 	}
-	allowed := int(lateShare * float64(bright))
+	allowed := max(3, int(lateShare*float64(bright)))
 	for d := 0; d <= maximumLate; d++ {
 		for _, l := range [2]int{maximumLate + d, maximumLate - d} {
 			if dark[l] <= allowed {

@@ -55,14 +55,14 @@ func (w *world) gather(ctx context.Context, s spec, quantiles []float64, share s
 	}
 	all := &samples{Frame: frame.Frame{Names: s.names()}}
 	for _, p := range parts {
-		all.append(p)
+		all.join(p)
 	}
 	return all, nil
 }
 
-func (a *samples) append(b *samples) {
+func (a *samples) join(b *samples) {
 	b.Names = a.Names
-	a.Frame.Append(&b.Frame)
+	a.Append(&b.Frame)
 	a.analog = append(a.analog, b.analog...)
 }
 

@@ -32,7 +32,7 @@ type trial struct {
 func (t *training) backtest(ctx context.Context, s spec, light *sky, stage func(string, float64)) (*tested, error) {
 	q := t.o.Quantiles
 	out := &tested{table: backtest.Table{Members: memberNames}}
-	perDay := int(12 * ticksPerHour / t.n)
+	perDay := 12 * ticksPerHour / t.n
 	out.calibrator = quantile.NewCalibrator(q, float32(0.01*t.capacity()), perDay)
 	var trials []*trial
 	if t.o.Origins > 0 {
@@ -155,7 +155,7 @@ func (t *training) examine(ctx context.Context, out *trial, l *learners, light *
 			keep = append(keep, int32(i))
 		}
 	}
-	f := a.Frame.Pick(keep)
+	f := a.Pick(keep)
 	analog := make([]float32, 0, len(keep)*len(q))
 	for _, i := range keep {
 		analog = append(analog, a.analog[int(i)*len(q):(int(i)+1)*len(q)]...)

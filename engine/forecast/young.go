@@ -52,7 +52,7 @@ func Young(site Site, h History, o Options) (*Model, Report, error) {
 	w.past.light(w.env, &light)
 	l := &learners{quantiles: o.Quantiles, weights: make([]float64, memberCount)}
 	l.weights[memberAnalog] = 1
-	l.calibrator = quantile.NewCalibrator(o.Quantiles, 0.01, int(12*ticksPerHour/t.n))
+	l.calibrator = quantile.NewCalibrator(o.Quantiles, 0.01, 12*ticksPerHour/t.n)
 	m := &Model{site: site, geometry: g, step: rep.Step, peakKW: t.peakKW, quantiles: o.Quantiles, env: w.env, memory: w.past, plain: l}
 	rep.Features, rep.Members, rep.Weights = l.spec.names(), memberNames[:1], []float64{1}
 	rep.TrainingPoints = points(t.share)
@@ -86,10 +86,9 @@ func (e *envelope) temper(days int) {
 // tryYoung tests the analogs on the second half of the days.
 func (t *training) tryYoung(ctx context.Context, rep *Report, l *learners, light *sky) error {
 	half := t.from + (t.to-t.from)/2
-	end := half
 	all := &trial{members: make([][]float32, memberCount)}
-	for from := half; from < t.to; from = end {
-		end = min(from+youngTestDays*ticksPerDay, t.to)
+	for from := half; from < t.to; from += youngTestDays * ticksPerDay {
+		end := min(from+youngTestDays*ticksPerDay, t.to)
 		x := &trial{}
 		if err := t.examine(ctx, x, l, light, from, end, func(e *envelope) { e.temper(rep.Days / 2) }); err != nil {
 			return err
