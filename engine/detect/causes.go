@@ -25,6 +25,16 @@ const (
 	causeBus         = "bus_cable"
 	causeInterface   = "unit_interface"
 	causeUnitOff     = "unit_off"
+	causeFirmware    = "logger_firmware"
+	causeExportLimit = "export_limit"
+	causeOperator    = "grid_operator"
+	causePrice       = "price"
+	causeConnector   = "connector"
+	causeFuse        = "string_fuse"
+	causeCable       = "cable"
+	causeDiode       = "bypass_or_junction_box"
+	causeInput       = "mppt_input"
+	causeShade       = "new_shade"
 	causeUnknown     = "unknown"
 )
 
@@ -63,12 +73,33 @@ var priors = map[Family][]priorCause{
 		{causeUnitOff, "electrical", 0.06, "The unit itself is off and takes its interface with it."},
 		{causeUnknown, "unknown", 0.12, "No evidence points to a cause."},
 	},
+	StuckSensor: {
+		{causeFirmware, "communication", 0.55, "The logger repeats a value it has not read anew."},
+		{causeInterface, "communication", 0.25, "The unit's communication card hands out an old value."},
+		{causeUnknown, "unknown", 0.20, "No evidence points to a cause."},
+	},
+	Curtailment: {
+		{causeExportLimit, "grid", 0.40, "The site's export limit holds all units back."},
+		{causeOperator, "grid", 0.30, "The grid operator has set a limit."},
+		{causePrice, "operation", 0.10, "The site is held back because of the price."},
+		{causeController, "operation", 0.08, "The plant controller is set too low."},
+		{causeUnknown, "unknown", 0.12, "No evidence points to a cause."},
+	},
+	StringOutage: {
+		{causeConnector, "electrical", 0.32, "A connector of a string has failed."},
+		{causeFuse, "electrical", 0.24, "A string fuse has blown."},
+		{causeCable, "electrical", 0.14, "A string cable is cut or gnawed."},
+		{causeDiode, "hardware", 0.08, "Bypass diodes or a junction box have failed."},
+		{causeInput, "hardware", 0.06, "An MPPT input of the inverter has failed."},
+		{causeShade, "environment", 0.04, "Something new shades the array all day."},
+		{causeUnknown, "unknown", 0.12, "No evidence points to a cause."},
+	},
 }
 
 // causes ranks what may be behind a record: the prior of each cause times how
 // much likelier each piece of evidence is under it, times the confidence that
 // there is a fault at all. Causes below 2 % are left out.
-func (s *session) causes(r *record, evidence []Evidence, sure float64) []Cause {
+func (s *session) causes(r *record, evidence []observation, sure float64) []Cause {
 	table := priors[r.family]
 	weights := make([]float64, len(table))
 	var sum float64
@@ -109,5 +140,15 @@ var actions = map[Family][]Action{
 	CommunicationGap: {
 		{"medium", "Reach the logger over the network and restart it.", true, 0.5, 1},
 		{"medium", "Check the bus cable, its termination and the unit's address.", false, 1.5, 1},
+	},
+	StuckSensor: {
+		{"low", "Restart the logger and check its firmware.", true, 0.5, 1},
+	},
+	Curtailment: {
+		{"low", "Confirm the limit with the grid operator or the controller's settings, and book the energy to it.", true, 0.25, 1},
+	},
+	StringOutage: {
+		{"high", "Measure open-circuit voltage and current of every string of the unit.", false, 3, 2},
+		{"medium", "Look at the array with a thermal camera in strong sun.", false, 1, 1},
 	},
 }

@@ -7,9 +7,12 @@ type Family string
 
 // The families that stages find, in the order of their stages.
 const (
+	StuckSensor      Family = "stuck_sensor"
 	SiteOutage       Family = "site_outage_grid"
 	InverterOutage   Family = "inverter_outage"
 	CommunicationGap Family = "communication_gap"
+	Curtailment      Family = "curtailment"
+	StringOutage     Family = "string_outage"
 )
 
 // Class says what a communication gap turned out to be.
@@ -52,8 +55,6 @@ type Evidence struct {
 	Reference float64 // what would have been normal
 	Unit      string
 	Text      string // the same as a sentence
-	weight    float64
-	causes    map[string]float64 // how much likelier each cause is with it
 }
 
 // Cause is a root cause that would explain the event.

@@ -34,9 +34,12 @@ func (s *session) event(r *record) Event {
 		e.Units = append(e.Units, s.in.Units[k].AssetID)
 		rating += s.rating(k)
 	}
-	e.Evidence = s.evidence(r)
-	e.Confidence = confidence(r, e.Evidence)
-	e.Causes = s.causes(r, e.Evidence, e.Confidence)
+	observed := s.evidence(r)
+	for _, o := range observed {
+		e.Evidence = append(e.Evidence, o.Evidence)
+	}
+	e.Confidence = confidence(r, observed)
+	e.Causes = s.causes(r, observed, e.Confidence)
 	e.EnergyAtRiskKW = min(r.fraction*s.daylightMeanKW(rating), rating)
 	e.Severity = s.severity(r, e)
 	e.Actions = actions[r.family]
@@ -89,6 +92,7 @@ func (s *session) severity(r *record, e Event) Severity {
 		{outage && len(s.in.Units) > 1 && e.EnergyAtRiskKW >= 0.3*typicalShare*site, emergency},
 		{outage && e.Confidence >= 0.8, Severity{"critical", "High", "start work within 2 working days"}},
 		{outage, Severity{"warning", "Medium", "look at it and plan"}},
+		{r.family == StringOutage && r.fraction >= 0.03 && hours >= 72, Severity{"warning", "Medium", "plan"}},
 		{r.family == CommunicationGap && hours > 24, Severity{"warning", "Medium", "plan"}},
 	} {
 		if rule.hit {
@@ -126,6 +130,12 @@ func (s *session) summary(r *record, e Event) string {
 		return fmt.Sprintf("%s %s not heard %s, and energy is missing too.", who, was, since)
 	case r.family == CommunicationGap:
 		return fmt.Sprintf("%s %s not heard %s; no counter says whether energy is missing.", who, was, since)
+	case r.family == StuckSensor:
+		return fmt.Sprintf("The power reading of %s stands still %s.", who, since)
+	case r.family == Curtailment:
+		return fmt.Sprintf("%s %s held at %.0f %% of the rating %s; %s not made.", who, was, 100*r.seen.level, since, kwh(r.lost))
+	case r.family == StringOutage:
+		return fmt.Sprintf("%s makes %.1f %% less than its peers %s%s; %s lost.", who, 100*r.fraction, since, s.strings(r), kwh(r.lost))
 	case r.end == 0:
 		return fmt.Sprintf("%s %s made no power %s; %s lost so far.", who, has, since, kwh(r.lost))
 	default:

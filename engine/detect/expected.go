@@ -110,13 +110,13 @@ func light(v *view, m *memory, units []Unit, k int) {
 	arming := m.units[k].arming()
 	gain := m.units[k].gain.quantile(0.5, 3, 1)
 	for i := range v.cells {
-		uv.expected[i], uv.tier[i], uv.sun[i], uv.peers[i] = math.NaN(), tierNone, false, 0
+		uv.expected[i], uv.lit[i], uv.tier[i], uv.sun[i], uv.peers[i] = math.NaN(), math.NaN(), tierNone, false, 0
 		g := v.light[i]
 		if rating <= 0 || !(g >= -20 && g < 1700) || g < 10 && (uv.power[i] > 0.02*rating || v.clear[i] > 0.15) {
 			continue
 		}
 		uv.expected[i] = min(rating*gain*lightYield(max(g, 0), v.tempC[i]), rating)
-		uv.tier[i] = tierLight
+		uv.lit[i], uv.tier[i] = uv.expected[i], tierLight
 		uv.sun[i] = uv.expected[i] >= arming*rating
 	}
 }

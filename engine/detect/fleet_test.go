@@ -58,12 +58,12 @@ func TestOutagesAndGapsOnLabelledFleets(t *testing.T) {
 func explain(t *testing.T, s *simulate.Site, report detect.Report, family detect.Family) {
 	for _, f := range s.Faults {
 		if detect.Family(f.Kind) == family {
-			t.Logf("   truth %v to %v %v, gap shape %d, rows absent %v", f.From, f.To, f.Units, f.Gap, f.RowsAbsent)
+			t.Logf("   truth %v to %v, %d units from %s, severity %v, gap shape %d, rows absent %v", f.From.UTC(), f.To.UTC(), len(f.Units), f.Units[0], f.Severity, f.Gap, f.RowsAbsent)
 		}
 	}
 	for _, e := range report.Events {
 		if e.Family == family {
-			t.Logf("   event %v to %v %v %s, announced %v: %s", e.Start, e.End, e.Units, e.Class, e.DetectedAt, e.Summary)
+			t.Logf("   event %v to %v, %d units from %s, %s, announced %v: %s", e.Start, e.End, len(e.Units), e.Units[0], e.Class, e.DetectedAt, e.Summary)
 		}
 	}
 }

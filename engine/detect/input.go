@@ -29,7 +29,8 @@ type Input struct {
 	Site  Site
 	Units []Unit
 	// From and Now bound the analysis: [From, Now). A zero From means the first
-	// stamp. For a file without a live feed behind it, Now is the end of the
+	// stamp. What is normal is learned inside it, so a run over what is new
+	// should reach back 60 days or more before it. For a file without a live feed behind it, Now is the end of the
 	// data; for a live site it is the time up to which rows would have arrived:
 	// what is missing until then counts as missing.
 	From, Now time.Time

@@ -2,7 +2,6 @@ package detect
 
 import (
 	"math"
-	"slices"
 
 	"app.sunloop/engine/series"
 )
@@ -27,16 +26,19 @@ type usual struct{ low, mean, high float64 }
 
 // unitMemory is what has been learned about one unit.
 type unitMemory struct {
-	group   []int   // units that look the same way, itself among them; nil for all
-	peakKW  float64 // highest credible power so far
-	scale   ring    // daily size against peers, over the rating
-	gain    ring    // daily power per kW of rating and kW/m², without limit
-	counted ring    // daily ratio of counted to expected energy
-	asleep  ring    // daily highest expected share of the rating at which it still made nothing
-	profile [48]float64
-	seen    [48]int // days behind each half hour of the profile
-	awake   float64 // share of night cells that were heard, mean over days
-	nights  int     // behind awake, at most 30
+	group      []int   // units that look the same way, itself among them; nil for all
+	peakKW     float64 // highest credible power so far
+	scale      ring    // daily size against peers, over the rating
+	gain       ring    // daily power per kW of rating and kW/m², without limit
+	counted    ring    // daily ratio of counted to expected energy
+	alike      bool    // two others or more are known to look the same way
+	frozen     bool    // a step in the unit's yield is in question: its size is not learned
+	steadyDays int     // days with steady samples against peers
+	asleep     ring    // daily highest expected share of the rating at which it still made nothing
+	profile    [48]float64
+	seen       [48]int // days behind each half hour of the profile
+	awake      float64 // share of night cells that were heard, mean over days
+	nights     int     // behind awake, at most 30
 }
 
 func newMemory(units []Unit) *memory {
@@ -71,8 +73,12 @@ func groupByPlane(m *memory, units []Unit) {
 		}
 	}
 	for _, g := range groups {
-		if len(g) >= 3 && len(g) < len(units) {
-			for _, u := range g {
+		if len(g) < 3 {
+			continue
+		}
+		for _, u := range g {
+			m.units[u].alike = true
+			if len(g) < len(units) {
 				m.units[u].group = g
 			}
 		}
@@ -171,20 +177,40 @@ func (m *memory) learnUnit(v *view, k int, rating float64, scratch []float64) {
 		mem.awake = (mem.awake*float64(mem.nights) + float64(heard)/float64(nights)) / float64(mem.nights+1)
 		mem.nights = min(mem.nights+1, 30)
 	}
-	if enough := int(2 / v.hours()); len(peers) >= max(enough, 1) {
-		mem.scale.remember(median(slices.Clone(peers))*mem.size(), sizeDays)
-		for b := range bins {
-			if len(bins[b]) == 0 {
-				continue
-			}
-			target := min(max(median(bins[b])*mem.shape(b), 0), 3)
-			mem.seen[b]++
-			weight := max(0.1, 1/float64(mem.seen[b]))
-			mem.profile[b] += weight * (target - mem.profile[b])
-		}
-	}
+	mem.learnSize(v, uv, peers, bins)
 	if len(gains) >= 4 {
 		mem.gain.remember(median(gains), sizeDays)
+	}
+}
+
+// learnSize takes the day's size and shape against peers into memory. Clouds
+// pass units one by one, so only steady samples count once there are some days
+// of them; before, all do.
+func (u *unitMemory) learnSize(v *view, uv *unitView, all []float64, bins [48][]float64) {
+	if uv.charted {
+		all, bins = all[:0], [48][]float64{}
+		for _, i := range uv.relative.steady {
+			ratio := uv.power[i] / uv.expected[i]
+			all = append(all, ratio)
+			b := v.slot(i) / 2
+			bins[b] = append(bins[b], ratio)
+		}
+		u.steadyDays++
+	} else if u.steadyDays >= 5 || float64(len(all))*v.hours() < 2 {
+		return
+	}
+	level := median(all)
+	if !u.frozen {
+		u.scale.remember(level*u.size(), sizeDays)
+	}
+	for b := range bins {
+		if len(bins[b]) == 0 {
+			continue
+		}
+		target := min(max(median(bins[b])/max(level, 0.2)*u.shape(b), 0), 3)
+		u.seen[b]++
+		weight := max(0.1, 1/float64(u.seen[b]))
+		u.profile[b] += weight * (target - u.profile[b])
 	}
 }
 

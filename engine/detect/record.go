@@ -39,8 +39,11 @@ type facts struct {
 	together    int     // units of the site in the same state at the announcement
 	heard       int     // units of the site with readings then
 	dark        bool    // began before the sun was up
-	held        bool    // rows came but said the same again and again
 	rating      float64
+	level       float64 // power over rating at which something holds
+	days        int     // days that showed it
+	spread      float64 // usual deviation of a day
+	samples     int
 }
 
 func newFacts() facts {

@@ -82,7 +82,7 @@ func Run(ctx context.Context, in Input) (Report, error) {
 	s.memory = newMemory(s.in.Units)
 	s.lastOn = make([]int64, len(s.in.Units))
 	quality := newQuality(len(s.in.Units))
-	stages := []stage{newSiteOutages(s), newUnitOutages(s), newGaps(s)}
+	stages := []stage{newStuck(s), newSiteOutages(s), newUnitOutages(s), newGaps(s), newCurtailment(s), newStringOutages(s)}
 	keep := newKeeper(s.in, step)
 
 	now := in.Now.Unix()
@@ -168,6 +168,9 @@ func (s *session) limits() {
 	for k, u := range s.in.Units {
 		if s.rating(k) <= 0 {
 			s.note(u.AssetID, "it has never produced, and no capacity is given")
+		}
+		if !s.memory.units[k].alike {
+			s.note(u.AssetID, "it is not known to look the same way as two other units, so losses of strings are not judged")
 		}
 		if !present(u.Frame.Values(series.EnergyCounterKWh)) {
 			s.note(u.AssetID, "no lifetime counter, so a gap in its data cannot be told from an outage")

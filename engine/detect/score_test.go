@@ -72,6 +72,9 @@ func judge(t testing.TB, s *simulate.Site, report detect.Report, now time.Time, 
 			continue
 		}
 		first, visible := onset(s, truth, now)
+		if visible && !shows(s, truth, now) {
+			visible = false
+		}
 		matched := -1
 		for i, e := range report.Events {
 			if used[i] || e.Family != family || !slices.ContainsFunc(e.Units, truth.Concerns) {
@@ -124,6 +127,25 @@ func judge(t testing.TB, s *simulate.Site, report detect.Report, now time.Time, 
 		}
 	}
 	return out
+}
+
+// shows says whether a fault of the further families is long and large enough
+// to be seen: a string loss for ten days, a curtailment that takes a sixth of
+// an hour's rating, a stuck reading for seven quarter hours.
+func shows(s *simulate.Site, f simulate.Fault, now time.Time) bool {
+	end := now
+	if !f.To.IsZero() && f.To.Before(now) {
+		end = f.To
+	}
+	switch f.Kind {
+	case simulate.StringLoss:
+		return end.Sub(f.From) >= 10*24*time.Hour
+	case simulate.Curtailment:
+		return s.LostKWh(f, f.From, end) >= s.CapacityKW()/6
+	case simulate.StuckSensor:
+		return end.Sub(f.From) >= 105*time.Minute
+	}
+	return true
 }
 
 // onset is when the fault first costs: a hundredth of what its first unit makes

@@ -33,10 +33,13 @@ type unitView struct {
 	temp     []float64
 	heard    []bool    // something new arrived for the cell
 	expected []float64 // kW; NaN where nothing is known
+	lit      []float64 // kW that the irradiance gives, whatever peers say; NaN without irradiance
 	tier     []tier
 	sun      []bool // expected is sure enough to arm the outage rule
 	peers    []int  // producing peers behind an expectation of tierPeers
 	claimed  []Family
+	relative relative // the day against peers, if charted
+	charted  bool
 }
 
 // tier is where an expectation comes from.
@@ -188,13 +191,22 @@ func (s *source) lay(v *view, u *unitView) {
 			s.next++
 		}
 		rows := [2]int{from, s.next}
-		u.power[i] = s.scale * mean(s.power, rows)
-		u.light[i], u.temp[i] = mean(s.light, rows), mean(s.tm, rows)
-		u.counter[i] = firstOf(s.counter, rows)
+		u.power[i] = between(s.scale*mean(s.power, rows), -1e9, 1e9)
+		u.light[i], u.temp[i] = between(mean(s.light, rows), -100, 2000), between(mean(s.tm, rows), -60, 80)
+		u.counter[i] = between(firstOf(s.counter, rows), 0, 1e12)
 		u.state[i] = state(lastOf(s.state, rows), lastOf(s.run, rows))
 		u.code[i] = code(s.code, rows)
 		u.heard[i] = !math.IsNaN(u.power[i]) || !math.IsNaN(u.counter[i])
 	}
+}
+
+// between is x if it is within what can be, else missing: sentinels and
+// infinities are no readings.
+func between(x, low, high float64) float64 {
+	if x >= low && x <= high {
+		return x
+	}
+	return math.NaN()
 }
 
 // state is the operating state; without one, whether the unit says it runs.
@@ -292,7 +304,7 @@ func (v *view) resize(units int) {
 	fit(&v.day, v.cells)
 	for k := range v.units {
 		u := &v.units[k]
-		for _, c := range []*[]float64{&u.power, &u.counter, &u.state, &u.code, &u.light, &u.temp, &u.expected} {
+		for _, c := range []*[]float64{&u.power, &u.counter, &u.state, &u.code, &u.light, &u.temp, &u.expected, &u.lit} {
 			fit(c, v.cells)
 		}
 		fit(&u.heard, v.cells)

@@ -33,7 +33,9 @@ func Clean(seed uint64, start time.Time, n int) *Fleet {
 
 // Labelled is [Clean] with faults of the given kinds injected over the days
 // from start, no two of them on a unit within two days of each other: the
-// fleets that detection is scored on. Each unit has about one fault in 25 days.
+// fleets that detection is scored on. A unit has about one short fault in 25
+// days, or one of those that last weeks in 200, and never more than a third of
+// a site's units have one of the latter at a time. They begin after 30 days.
 func Labelled(seed uint64, start time.Time, n, days int, kinds ...Kind) *Fleet {
 	fleet := Clean(seed, start, n)
 	for i, s := range fleet.Sites {
@@ -44,10 +46,16 @@ func Labelled(seed uint64, start time.Time, n, days int, kinds ...Kind) *Fleet {
 			quiet[k] = 8
 		}
 		for d := 8; d < days; d++ {
-			if r.Float64() > float64(n)/25 {
+			kind, unit, rate := kinds[r.IntN(len(kinds))], r.IntN(n), 25.0
+			if slow(kind) {
+				rate = 200
+				if d < 30 {
+					continue
+				}
+			}
+			if r.Float64() > float64(n)/rate {
 				continue
 			}
-			kind, unit := kinds[r.IntN(len(kinds))], r.IntN(n)
 			f, last := inject(r, s, kind, day0(s, start, d))
 			var hit []int
 			if kind == SiteOutage || kind == Curtailment || kind == CommunicationGap && r.IntN(5) == 0 {
@@ -61,7 +69,13 @@ func Labelled(seed uint64, start time.Time, n, days int, kinds ...Kind) *Fleet {
 			for _, k := range hit {
 				free = free && quiet[k] <= d
 			}
-			if !free {
+			open := 0
+			for _, q := range quiet {
+				if q > d {
+					open++
+				}
+			}
+			if !free || slow(kind) && 3*(open+1) > n {
 				continue
 			}
 			f.ID = fmt.Sprintf("%s-%d", s.ID, len(faults)+1)
@@ -74,6 +88,15 @@ func Labelled(seed uint64, start time.Time, n, days int, kinds ...Kind) *Fleet {
 		s.SetFaults(faults)
 	}
 	return fleet
+}
+
+// slow says whether faults of the kind last for weeks.
+func slow(k Kind) bool {
+	switch k {
+	case StringLoss, Soiling, Derating, PartialShade, Degradation:
+		return true
+	}
+	return false
 }
 
 // inject draws one fault that begins on the given day, after the grammar of

@@ -1,0 +1,165 @@
+package detect
+
+import (
+	"math"
+	"slices"
+)
+
+// curtailment finds times in which all units stop at the same share of their
+// rating, below it, while the light would give more. It is a
+// flag of the site and no fault: its energy is somebody else's doing.
+type curtailment struct {
+	since   int64
+	samples int
+	level   float64 // share of the rating
+	more    float64 // kWh that the light would have given on top
+	lit     int     // samples with light
+	capped  int     // samples in which most units said they were throttled
+	record  *record
+	quiet   int // samples since the plateau was last seen
+}
+
+// A plateau is a ceiling: so many units are so close to the upper ones, nobody
+// is above, and it moves so little from sample to sample. Units that a cloud
+// keeps below the ceiling do not speak against it.
+const (
+	plateauUnits = 0.6
+	plateauWidth = 0.006
+	plateauMoves = 0.006
+)
+
+func newCurtailment(*session) *curtailment { return &curtailment{} }
+
+func (c *curtailment) look(v *view, s *session) {
+	if len(s.in.Units) < 2 {
+		return
+	}
+	shares := make([]float64, 0, len(s.in.Units))
+	for i := range v.cells {
+		t := v.first + int64(i)*v.step
+		level, ok := plateau(v, s, i, shares)
+		more, lit, throttled := c.headroom(v, s, i, level)
+		ok = ok && (!lit || more > 0)
+		switch {
+		case c.record != nil:
+			if ok && math.Abs(level-c.level) <= 2*plateauMoves {
+				c.record.lost += more
+				c.record.lastSeen = t + v.step
+				c.quiet = 0
+				claimAll(v, i)
+			} else if c.quiet++; float64(c.quiet)*v.hours() >= persistence.Hours() {
+				c.record.end = c.record.lastSeen
+				*c = curtailment{}
+			}
+		case ok && c.samples > 0 && math.Abs(level-c.level) <= plateauMoves, ok && c.samples == 0:
+			if c.samples == 0 {
+				c.since, c.level = t, level
+			}
+			c.samples++
+			c.more += more
+			if lit {
+				c.lit++
+			}
+			if throttled {
+				c.capped++
+			}
+			c.announce(v, s, i)
+		case ok: // another plateau than a moment ago
+			*c = curtailment{since: t, samples: 1, level: level, more: more}
+			if lit {
+				c.lit = 1
+			}
+			if throttled {
+				c.capped = 1
+			}
+		default:
+			*c = curtailment{}
+		}
+	}
+}
+
+func claimAll(v *view, i int) {
+	for k := range v.units {
+		v.units[k].claimed[i] = claimOr(v.units[k].claimed[i], Curtailment)
+	}
+}
+
+// plateau is the common share of the rating at cell i.
+func plateau(v *view, s *session, i int, shares []float64) (level float64, ok bool) {
+	shares = shares[:0]
+	for k := range v.units {
+		u := &v.units[k]
+		if p, r := u.power[i], s.rating(k); r > 0 && !math.IsNaN(p) && u.claimed[i] == "" {
+			shares = append(shares, p/r)
+		}
+	}
+	if len(shares) < 2 {
+		return 0, false
+	}
+	slices.Sort(shares)
+	level = shares[len(shares)*4/5]
+	near := 0
+	for _, x := range shares {
+		if x > level+plateauWidth {
+			return level, false
+		}
+		if x >= level-plateauWidth {
+			near++
+		}
+	}
+	return level, level > 0.05 && level < 0.97 && near >= 2 && float64(near) >= plateauUnits*float64(len(shares))
+}
+
+// headroom is the energy that the light would have given above the plateau in
+// the cell, whether there is a light reading, and whether most units say that
+// they are throttled. Less than 4 % above is no headroom.
+func (c *curtailment) headroom(v *view, s *session, i int, level float64) (more float64, lit, throttled bool) {
+	said := 0
+	for k := range v.units {
+		u := &v.units[k]
+		if u.state[i] == stateThrottled {
+			said++
+		}
+		if l := u.lit[i]; !math.IsNaN(l) {
+			lit = true
+			if r := s.rating(k); l > (level+0.04)*r {
+				more += (l - level*r) * v.hours()
+			}
+		}
+	}
+	return more, lit, 2*said > len(v.units)
+}
+
+func (c *curtailment) announce(v *view, s *session, i int) {
+	if c.samples < 3 || !established(c.samples, float64(c.samples)*v.hours()) || 2*c.lit < c.samples && 2*c.capped < c.samples {
+		return
+	}
+	f := newFacts()
+	f.level, f.samples, f.heard = c.level, c.samples, len(v.units)
+	f.counterKWh = c.more
+	f.together, f.running = c.capped, float64(c.lit)
+	r := &record{family: Curtailment, start: c.since, detected: v.first + int64(i+1)*v.step, lastSeen: v.first + int64(i+1)*v.step, lost: c.more, seen: f}
+	for k := range v.units {
+		r.units = append(r.units, k)
+	}
+	c.record = s.open(r)
+	for j := max(int((c.since-v.first)/v.step), 0); j <= i; j++ {
+		claimAll(v, j)
+	}
+}
+
+func curtailmentEvidence(r *record) []observation {
+	f := &r.seen
+	out := []observation{shows("common_plateau", 100*f.level, 100, "%", "None of %d units went above %.1f %% of its rating, and most stood there within %.1f %%, in at least %d samples.",
+		f.heard, 100*f.level, 100*plateauWidth, f.samples).weigh(2.5, nil)}
+	if round := math.Round(20*f.level) / 20; math.Abs(f.level-round) < 0.004 {
+		out = append(out, shows("round_level", 100*f.level, 100*round, "%", "That is a round set-point: %.0f %%.", 100*round).weigh(0.8, nil))
+	}
+	if f.running > 0 && f.counterKWh > 0 {
+		out = append(out, shows("headroom", f.counterKWh, 0, "kWh", "The irradiance would have given %s more by the time it was noticed.", kwh(f.counterKWh)).weigh(1.5, nil))
+	}
+	if f.together > 0 {
+		out = append(out, shows("state_throttled", stateThrottled, stateMPPT, "state", "Most units say that they are throttled.").weigh(1.5, nil))
+	}
+	return out
+}

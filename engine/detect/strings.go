@@ -1,0 +1,308 @@
+package detect
+
+import (
+	"fmt"
+	"math"
+)
+
+// stringOutages finds units whose yield against their peers steps down and
+// stays down, all day and at every power: strings that no longer feed. The
+// figure of a day is the median of power over expectation; a CUSUM chart over
+// days finds small steps, three low days in a row find large ones.
+type stringOutages struct{ units []chart }
+
+// chart is the control chart of one unit.
+type chart struct {
+	normal ring    // daily ratios of quiet days
+	scores ring    // how far they strayed from the middle, in their own standard errors
+	sum    float64 // CUSUM, in usual deviations
+	since  int64   // start of the first day of the present excursion
+	low    []float64
+	lost   float64
+	lowRow int // days in a row that are low by more than half a string
+	record *record
+	back   int // good days in a row during an event
+	backAt int64
+	days   int // days charted
+	code   float64
+
+	shifted []float64 // scratch
+}
+
+// Figures of the chart: slack and limit in usual deviations of a day, the
+// least deviation believed, the least loss worth an event.
+const (
+	chartSlack    = 0.5
+	chartLimit    = 6
+	leastSpread   = 0.007
+	leastStep     = 0.025
+	chartDays     = 15
+	enoughHistory = 10
+	steadyWithin  = 0.04
+	sharpness     = 0.6 // share of the step that the first days must show
+	patience      = 14  // days of an excursion
+)
+
+func newStringOutages(s *session) *stringOutages {
+	c := &stringOutages{make([]chart, len(s.in.Units))}
+	for k := range c.units {
+		c.units[k].code = math.NaN()
+	}
+	return c
+}
+
+func (c *stringOutages) look(v *view, s *session) {
+	for k := range c.units {
+		u := &v.units[k]
+		if u.charted = false; !s.memory.units[k].alike {
+			continue
+		}
+		c.units[k].miss(v, k)
+		if u.relative, u.charted = relativeDay(v, k, s.rating(k)); !u.charted {
+			continue
+		}
+		c.units[k].take(v, s, k, u.relative)
+		s.memory.units[k].frozen = c.units[k].record != nil || c.units[k].sum > 2
+	}
+}
+
+// miss adds what the day lacks of the expectation while a loss is in question
+// or certain. Single samples stray both ways, their sum does not.
+func (c *chart) miss(v *view, k int) {
+	if c.record == nil && c.since == 0 {
+		return
+	}
+	u, missing := &v.units[k], 0.0
+	for i := range v.cells {
+		if u.claimed[i] == "" && u.tier[i] == tierPeers && !math.IsNaN(u.power[i]) {
+			missing += (u.expected[i] - u.power[i]) * v.hours()
+		}
+	}
+	if c.record != nil {
+		c.record.lost += max(missing, 0)
+	} else {
+		c.lost += max(missing, 0)
+	}
+}
+
+// relative is a unit's day against its peers.
+type relative struct {
+	ratio     float64    // median of power over expectation
+	error     float64    // its standard error: clouds that pass units one by one
+	weak      float64    // the same of the weaker half of the light
+	parts     [3]float64 // the same of the day's thirds
+	steady    []int      // cells used
+	code      float64
+	lastClean int // last cell used
+}
+
+// relativeDay is false for days with less than two hours of good samples: in
+// good light, of peers and unit below their limits, unexplained by anything
+// else, and steady against their neighbours, since clouds pass units one by
+// one. At its limit a unit hides what its array has lost.
+func relativeDay(v *view, k int, rating float64) (relative, bool) {
+	u := &v.units[k]
+	steady := func(i, j int) bool {
+		return j >= 0 && j < v.cells && math.Abs(u.power[i]/u.expected[i]-u.power[j]/u.expected[j]) < steadyWithin
+	}
+	var cells []int
+	for i := range v.cells {
+		e, p := u.expected[i], u.power[i]
+		if !steady(i, i-1) || !steady(i, i+1) {
+			continue
+		}
+		if u.tier[i] == tierPeers && u.peers[i] >= 2 && u.claimed[i] == "" && e > 0.12*rating && e < 0.93*rating && p > offShare*rating && p < 0.97*rating {
+			cells = append(cells, i)
+		}
+	}
+	if float64(len(cells))*v.hours() < 2 || len(cells) < 6 {
+		return relative{}, false
+	}
+	of := func(some []int) float64 {
+		var ratios []float64
+		for _, i := range some {
+			ratios = append(ratios, u.power[i]/u.expected[i])
+		}
+		return median(ratios)
+	}
+	day := relative{ratio: of(cells), steady: cells, code: math.NaN(), lastClean: cells[len(cells)-1]}
+	var off []float64
+	for _, i := range cells {
+		off = append(off, math.Abs(u.power[i]/u.expected[i]-day.ratio))
+	}
+	// Standard error of a median of values that hang together for an hour.
+	day.error = 1.25 * 1.48 * median(off) / math.Sqrt(max(float64(len(cells))*v.hours(), 1))
+	var levels []float64
+	for _, i := range cells {
+		levels = append(levels, u.expected[i])
+		if u.code[i] > 0 {
+			day.code = u.code[i]
+		}
+	}
+	half := median(levels)
+	var weak []int
+	for _, i := range cells {
+		if u.expected[i] <= half {
+			weak = append(weak, i)
+		}
+	}
+	day.weak = of(weak)
+	third := len(cells) / 3
+	day.parts = [3]float64{of(cells[:third]), of(cells[third : 2*third]), of(cells[2*third:])}
+	return day, true
+}
+
+// everywhere says whether the loss f shows in all parts of the day and in weak
+// light: a shadow keeps to hours, heat to strong light.
+func (d relative) everywhere(f float64) bool {
+	if 1-d.weak < 0.5*f {
+		return false
+	}
+	shown := 0
+	for _, p := range d.parts {
+		if 1-p >= 0.5*f {
+			shown++
+		}
+	}
+	return shown == 3
+}
+
+func (c *chart) take(v *view, s *session, k int, day relative) {
+	end := v.first + int64(day.lastClean+1)*v.step
+	c.days++
+	if c.record != nil {
+		c.goOn(v, end, day)
+		return
+	}
+	if c.days <= enoughHistory {
+		c.learn(day)
+		return
+	}
+	middle := c.normal.quantile(0.5, 3, 1)
+	down := middle - day.ratio
+	// A day's own scatter says how far it may stray; how far such days did
+	// stray before corrects that.
+	own := math.Hypot(leastSpread, day.error)
+	spread := own * max(c.scores.quantile(0.7, 5, 1), 1)
+	c.sum = max(0, c.sum+min(down/spread, 5)-chartSlack)
+	if c.sum == 0 {
+		c.low, c.lost, c.lowRow, c.since = c.low[:0], 0, 0, 0
+		c.learn(day)
+		return
+	}
+	if c.since == 0 {
+		c.since = v.first
+		c.miss(v, k)
+	}
+	c.low = append(c.low, down)
+	if day.code > 0 {
+		c.code = day.code
+	}
+	if n := s.in.Units[k].Strings; n > 0 && down > 0.6/float64(n) {
+		c.lowRow++
+	} else {
+		c.lowRow = 0
+	}
+	if c.sum < 2 {
+		c.learn(day)
+	}
+	step := medianOf(c.low[max(len(c.low)-7, 0):])
+	switch {
+	case len(c.low) > patience:
+		c.absorb() // weeks without a verdict: what there is now is the normal
+		return
+	case (c.sum < chartLimit || len(c.low) < 2) && c.lowRow < 3, step < leastStep, down < 0.6*step:
+		return
+	case medianOf(c.low[:min(len(c.low), 4)]) < sharpness*step:
+		// It came on slowly: the season, which tilts of another kind feel
+		// otherwise, or dirt. Strings break at once.
+		if len(c.low) >= 8 {
+			c.absorb()
+		}
+		return
+	case !day.everywhere(step):
+		return
+	}
+	f := newFacts()
+	f.days, f.spread, f.code, f.rating = len(c.low), spread, c.code, s.rating(k)
+	c.record = s.open(&record{family: StringOutage, units: []int{k}, start: c.since, detected: end, lastSeen: end, lost: c.lost, fraction: step, seen: f})
+}
+
+// absorb takes the present excursion as the new normal.
+func (c *chart) absorb() {
+	for _, down := range c.low[max(len(c.low)-7, 0):] {
+		c.shifted = append(c.shifted, c.normal.quantile(0.5, 3, 1)-down)
+	}
+	c.normal = ring{values: append([]float64(nil), c.shifted...)}
+	c.shifted = c.shifted[:0]
+	c.sum, c.low, c.lost, c.lowRow, c.since = 0, c.low[:0], 0, 0, 0
+}
+
+func medianOf(values []float64) float64 { return median(append([]float64(nil), values...)) }
+
+// learn takes a quiet day into what is normal.
+func (c *chart) learn(day relative) {
+	off := math.Abs(day.ratio - c.normal.quantile(0.5, 3, 1))
+	c.scores.remember(off/math.Hypot(leastSpread, day.error), chartDays)
+	c.normal.remember(day.ratio, chartDays)
+}
+
+// goOn follows an event until the unit is back with its peers for two days.
+func (c *chart) goOn(v *view, end int64, day relative) {
+	r := c.record
+	down := c.normal.quantile(0.5, 3, 1) - day.ratio
+	if down < 0.4*r.fraction {
+		if c.back == 0 {
+			c.backAt = v.first
+		}
+		if c.back++; c.back >= 2 {
+			r.end = max(c.backAt, r.lastSeen)
+			*c = chart{normal: c.normal, scores: c.scores, days: c.days, code: math.NaN()}
+		}
+		return
+	}
+	c.back = 0
+	c.low = append(c.low, down)
+	r.lastSeen = end
+	r.seen.days = len(c.low)
+	if day.code > 0 && math.IsNaN(r.seen.code) {
+		r.seen.code = day.code
+	}
+	r.fraction = medianOf(c.low[max(len(c.low)-30, 0):])
+}
+
+// strings is the loss in whole strings, where it is one.
+func (s *session) strings(r *record) string {
+	k, n, ok := s.wholeStrings(r)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf(", about %d of its %d strings", k, n)
+}
+
+func (s *session) wholeStrings(r *record) (k, n int, ok bool) {
+	n = s.in.Units[r.units[0]].Strings
+	if n == 0 {
+		return 0, 0, false
+	}
+	exact := r.fraction * float64(n)
+	k = int(math.Round(exact))
+	return k, n, k > 0 && math.Abs(exact-float64(k)) < 0.3
+}
+
+func (s *session) stringEvidence(r *record) []observation {
+	f := &r.seen
+	out := []observation{
+		shows("relative_yield", 100*(1-r.fraction), 100, "%", "On %d days the unit made %.1f %% of what its peers let expect; a day usually strays by %.1f %%.",
+			f.days, 100*(1-r.fraction), 100*f.spread).weigh(2, nil),
+		shows("all_day", 100*r.fraction, 0, "%", "The loss shows in the morning, at noon and in the afternoon, in weak light as in strong.").
+			weigh(0.8, map[string]float64{causeShade: 0.3}),
+	}
+	if k, n, ok := s.wholeStrings(r); ok {
+		out = append(out, shows("whole_strings", float64(k), float64(n), "strings", "That is %d of %d strings.", k, n).weigh(0.7, map[string]float64{causeShade: 0.5}))
+	}
+	if f.code > 0 {
+		out = append(out, codeEvidence(f.code))
+	}
+	return out
+}

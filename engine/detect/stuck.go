@@ -1,0 +1,91 @@
+package detect
+
+import "math"
+
+// stuck finds power readings that stand still by day while the unit cannot:
+// six equal samples (to three decimals of the rating) while what is expected
+// moves by a twentieth of the rating. Plateaus are no sign of it: a unit at its
+// rating, at the highest it ever gave or throttled is left alone. A reading
+// that stands at zero needs the counter to say that the unit runs.
+type stuck struct{ units []still }
+
+// still is a run of equal readings of one unit.
+type still struct {
+	power     float64
+	since     int64
+	samples   int
+	low, high float64 // of what was expected meanwhile, kW
+	from, to  float64 // counter
+	expected  float64 // kWh
+	record    *record
+}
+
+// Figures of the rule.
+const (
+	stuckSamples = 6
+	stuckMoves   = 0.05
+)
+
+func newStuck(s *session) *stuck { return &stuck{make([]still, len(s.in.Units))} }
+
+func (st *stuck) look(v *view, s *session) {
+	for k := range st.units {
+		for i := range v.cells {
+			st.at(v, s, k, i)
+		}
+	}
+}
+
+func (st *stuck) at(v *view, s *session, k, i int) {
+	run, u, rating := &st.units[k], &v.units[k], s.rating(k)
+	p, t := u.power[i], v.first+int64(i)*v.step
+	if math.IsNaN(p) || rating <= 0 {
+		return
+	}
+	if math.Abs(p-run.power) >= 0.0005*rating || p > 0.97*min(rating, s.memory.units[k].peakKW) || u.state[i] == stateThrottled {
+		if run.record != nil {
+			run.record.end = t
+		}
+		*run = still{power: p, since: t, samples: 1, low: math.Inf(1), high: math.Inf(-1), from: u.counter[i]}
+		return
+	}
+	if p < offShare*rating && !u.sun[i] {
+		if run.record == nil { // nothing made without sun is no reading that stands still
+			*run = still{power: p, since: t + v.step, low: math.Inf(1), high: math.Inf(-1), from: u.counter[i]}
+		}
+		return
+	}
+	run.samples++
+	run.to = u.counter[i]
+	run.expected += max(zeroIfMissing(u.expected[i]), 0) * v.hours()
+	if e := u.expected[i]; u.tier[i] == tierPeers || u.tier[i] == tierLight {
+		run.low, run.high = min(run.low, e), max(run.high, e)
+	}
+	if run.record != nil {
+		run.record.lastSeen = t + v.step
+		run.record.seen.samples++
+		u.claimed[i] = StuckSensor
+		return
+	}
+	runs := run.to-run.from > 0.3*run.expected && run.expected > 0
+	if run.samples < stuckSamples || run.high-run.low < stuckMoves*rating || p < offShare*rating && !runs {
+		return
+	}
+	f := newFacts()
+	f.samples, f.maxKW, f.expectedKWh, f.rating = run.samples, p, run.high-run.low, rating
+	f.counterFrom, f.counterTo = run.from, run.to
+	run.record = s.open(&record{family: StuckSensor, units: []int{k}, start: run.since, detected: t + v.step, lastSeen: t + v.step, seen: f})
+	for j := max(int((run.since-v.first)/v.step), 0); j <= i; j++ {
+		u.claimed[j] = StuckSensor
+	}
+}
+
+func stuckEvidence(r *record) []observation {
+	f := &r.seen
+	out := []observation{shows("equal_readings", float64(f.samples), stuckSamples, "samples", "The reading was %.3f kW in %d samples in a row.", f.maxKW, f.samples).weigh(2.5, nil),
+		shows("expected_moved", f.expectedKWh, stuckMoves*f.rating, "kW", "Meanwhile what was to be expected moved by %.1f kW.", f.expectedKWh).weigh(1.5, nil)}
+	if gained := f.counterTo - f.counterFrom; gained > 0 {
+		out = append(out, shows("counter_moved", gained, 0, "kWh", "The lifetime counter went on: %s.", kwh(gained)).weigh(1, nil))
+	}
+	return out
+}
