@@ -230,6 +230,10 @@ func (fb *frameBuilder) add(at int64, s sample, quantities []series.Quantity) {
 	}
 	for i := range s.count() {
 		q, v := s.value(i)
+		if i < len(f.Columns) && f.Columns[i].Quantity == q {
+			f.Columns[i].Values[n] = v // as in the sample before, mostly
+			continue
+		}
 		if len(quantities) > 0 && !slices.Contains(quantities, q) {
 			continue
 		}
