@@ -23,7 +23,7 @@ func NewAct() *Act { return &Act{trail: List{SortBy: -1}} }
 
 // Needs are what the pane shows.
 func (a *Act) Needs() []state.Need {
-	return []state.Need{{Query: state.QueryActivities, Period: 20 * time.Second}, {Query: state.QueryUploads, Period: 20 * time.Second}}
+	return []state.Need{{Query: state.QueryActivities, Period: 10 * time.Second}, {Query: state.QueryUploads, Period: 20 * time.Second}}
 }
 
 // Filter is the filter of the trail.
@@ -41,9 +41,9 @@ func (a *Act) Draw(r terminal.Region, v View) {
 	if v.face(rest, act.Face(v.Now, 5*time.Minute, len(act.Data) == 0), act.Err, act.FailedSince, act.NextTry, "what was done", "Nothing was done in the last 24 hours.") {
 		return
 	}
-	v.heading(r, y, "Trail of 24 hours", fmt.Sprintf("%d entries", len(act.Data)))
 	a.trailAt = terminal.Rect{Y: y + 1, W: w, H: h - y - 1}
 	a.trail.Draw(r.Region(a.trailAt), v, trailColumns, trailRows(v))
+	v.heading(r, y, "Trail of 24 hours", a.trail.Range())
 }
 
 // drawUploads draws the newest files with their stage; those under way first.
@@ -55,7 +55,7 @@ func (a *Act) drawUploads(r terminal.Region, v View) int {
 	}
 	open := 0
 	for _, u := range ups {
-		if !u.Ended() {
+		if !u.Ended() && u.Kind == api.UploadTrain {
 			open++
 		}
 	}
@@ -84,9 +84,12 @@ func (a *Act) drawUploads(r terminal.Region, v View) int {
 		v.putIn(r, x, y, w-x, text, UploadRole(u))
 		y++
 	}
+	// A live feed sends a small file every few seconds: only those that did not
+	// go well are worth a line.
+	quiet := func(u api.Upload) bool { return u.Kind == api.UploadNowcast && (!u.Ended() || u.Error == "") }
 	for _, ended := range []bool{false, true} {
 		for _, u := range ups {
-			if u.Ended() == ended {
+			if u.Ended() == ended && !quiet(u) {
 				show(u)
 			}
 		}
@@ -138,7 +141,7 @@ func (a *Act) Strip(r terminal.Region, v View) {
 	w, h := r.Size()
 	y := 0
 	for _, u := range v.Site.Uploads.Data {
-		if !u.Ended() && y < h {
+		if !u.Ended() && u.Kind == api.UploadTrain && y < h {
 			drawBar(r.Region(terminal.Rect{Y: y, W: 10, H: 1}), v, u.Progress)
 			v.putIn(r, 11, y, w-11, UploadState(u)+" "+u.Filename, themes.Text)
 			y++

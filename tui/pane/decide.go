@@ -26,7 +26,7 @@ func NewDecide() *Decide { return &Decide{list: List{SortBy: -1}} }
 
 // Needs are what the pane shows.
 func (d *Decide) Needs() []state.Need {
-	return []state.Need{{Query: state.QueryForecast, Period: time.Minute}, {Query: state.QueryFindings, Period: 30 * time.Second}}
+	return []state.Need{{Query: state.QueryForecast, Period: 15 * time.Second}, {Query: state.QueryFindings, Period: 30 * time.Second}}
 }
 
 // Work that is planned here: a visit of three hours by a crew that works from

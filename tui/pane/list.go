@@ -48,6 +48,7 @@ type List struct {
 }
 
 // Draw draws the header, if there is room for two rows, and the rows that fit.
+// What does not fit is for the caller to say, by [List.Range].
 func (l *List) Draw(r terminal.Region, v View, columns []Column, rows []Row) {
 	rows = l.arrange(rows)
 	w, h := r.Size()
@@ -94,9 +95,14 @@ func (l *List) Draw(r terminal.Region, v View, columns []Column, rows []Row) {
 		}
 		y++
 	}
-	if hidden := len(rows) - l.visible; hidden > 0 && h > 0 {
-		r.PutRight(w, h-1, moreText(l.offset, len(rows), l.visible), v.style(themes.Dim))
+}
+
+// Range says which part of a long list is seen, empty when all of it is.
+func (l *List) Range() string {
+	if len(l.ids) <= l.visible || l.visible == 0 {
+		return ""
 	}
+	return fmt.Sprintf("%d–%d of %d", l.offset+1, min(l.offset+l.visible, len(l.ids)), len(l.ids))
 }
 
 // Do moves the selection; ok is false when the action is not the list's.
@@ -291,9 +297,4 @@ func arrow(down, ascii bool) string {
 		return " ↓"
 	}
 	return " ↑"
-}
-
-// moreText says which part of a long list is seen.
-func moreText(offset, all, visible int) string {
-	return fmt.Sprintf(" %d–%d of %d ", offset+1, min(offset+visible, all), all)
 }

@@ -34,7 +34,7 @@ func NewObserve() *Observe { return &Observe{alarms: List{SortBy: -1}} }
 func (o *Observe) Needs() []state.Need {
 	return []state.Need{
 		{Query: state.QueryDay, Period: 5 * time.Second},
-		{Query: state.QueryForecast, Period: time.Minute},
+		{Query: state.QueryForecast, Period: 15 * time.Second},
 		{Query: state.QueryFindings, Period: 10 * time.Second},
 	}
 }
@@ -99,7 +99,7 @@ func (o *Observe) plan(w, h int, v View) observePlan {
 	if !p.beside {
 		p.alarms = min(max(active, 1), max(h/6, 2)) + 1
 	}
-	lists := p.alarms + min(units+2, max(h/3, 4))
+	lists := p.alarms + min(units+2, max(h*2/5, 4))
 	if p.beside {
 		lists = min(max(units, active)+2, h/2)
 	}
@@ -167,18 +167,22 @@ func (o *Observe) Click(x, y int, v View) Intent {
 
 // unitColumns are the columns of the list of units.
 var unitColumns = []Column{
-	{Title: "unit"}, {Title: "state", Width: 14, Rank: 1}, {Title: "power", Width: 9, Right: true},
-	{Title: "of peers", Width: 8, Right: true, Rank: 2}, {Title: "today", Width: 9, Right: true, Rank: 3}, {Title: "trend", Width: 16, Rank: 4},
+	{Title: "unit", Width: 6}, {Title: "state", Width: 15, Rank: 1}, {Title: "power", Width: 8, Right: true},
+	{Title: "of peers", Width: 8, Right: true, Rank: 2}, {Title: "today", Width: 8, Right: true, Rank: 3}, {Title: "trend", Rank: 4},
 }
 
 func (o *Observe) drawUnits(r terminal.Region, v View) {
 	w, h := r.Size()
-	rows := o.unitRows(v)
-	v.heading(r, 0, "Units", fmt.Sprintf("%d of %d active", v.Site.Summary.Data.ActiveInverters, v.Site.Summary.Data.TotalInverters))
 	if v.Hand.AssetID != "" {
 		o.units.Selected = v.Hand.AssetID
 	}
-	o.units.Draw(r.Region(terminal.Rect{Y: 1, W: w, H: h - 1}), v, unitColumns, rows)
+	rows := o.unitRows(v)
+	columns := slices.Clone(unitColumns)
+	for _, row := range rows {
+		columns[0].Width = min(max(columns[0].Width, terminal.Width(row.ID)), 24)
+	}
+	o.units.Draw(r.Region(terminal.Rect{Y: 1, W: w, H: h - 1}), v, columns, rows)
+	v.heading(r, 0, "Units", fmt.Sprintf("%d of %d active", v.Site.Summary.Data.ActiveInverters, v.Site.Summary.Data.TotalInverters), o.units.Range())
 }
 
 func (o *Observe) unitRows(v View) []Row {
@@ -311,8 +315,8 @@ func (o *Observe) drawAlarms(r terminal.Region, v View) {
 		}
 		right = Power(risk) + " at risk"
 	}
-	v.heading(r, 0, "Alarms", right)
 	if len(active) == 0 {
+		v.heading(r, 0, "Alarms")
 		text := "None. Nothing abnormal is known of this site."
 		if v.Site.Findings.At.IsZero() {
 			text = "Asking for findings …"
@@ -322,6 +326,7 @@ func (o *Observe) drawAlarms(r terminal.Region, v View) {
 	}
 	o.alarms.Selected = v.Hand.FindingID
 	o.alarms.Draw(r.Region(terminal.Rect{Y: 1, W: w, H: h - 1}), v, alarmColumns, alarmRows(v, active))
+	v.heading(r, 0, "Alarms", right, o.alarms.Range())
 }
 
 var alarmColumns = []Column{

@@ -124,7 +124,7 @@ func (o *Orient) drawFinding(r terminal.Region, v View, f api.Finding) {
 	}
 	if len(f.Evidence) > 0 && y < h-1 {
 		y++
-		v.heading(r, min(y-1, h-1), "Evidence", "")
+		v.heading(r, min(y-1, h-1), "Evidence")
 		for _, e := range f.Evidence {
 			sign, role := "+ ", themes.Text
 			if !e.For {
@@ -140,7 +140,7 @@ func (o *Orient) drawFinding(r terminal.Region, v View, f api.Finding) {
 		}
 	}
 	if len(f.Causes) > 0 && y < h-1 {
-		v.heading(r, y, "Causes", "")
+		v.heading(r, y, "Causes")
 		y++
 		for _, c := range f.Causes {
 			if y >= h {

@@ -6,6 +6,7 @@ package pane
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,9 +100,12 @@ func severityRole(label string) themes.Role {
 	return themes.Notice
 }
 
-// heading draws a section's title with a quiet rule behind it.
-func (v View) heading(r terminal.Region, y int, title, right string) {
+// heading draws a section's title with a quiet rule behind it, and on the
+// right those of the notes that are not empty.
+func (v View) heading(r terminal.Region, y int, title string, notes ...string) {
 	w, _ := r.Size()
+	notes = slices.DeleteFunc(notes, func(s string) bool { return s == "" })
+	right := strings.Join(notes, ", ")
 	x := v.put(r, 0, y, title+" ", themes.Title)
 	end := w
 	if right != "" {
