@@ -123,7 +123,7 @@ func TestRefusals(t *testing.T) {
 			writeJSON(w, 429, api.ErrorBody{Status: "error", Error: "Too many requests", RequestID: "req_1"})
 		case "proxy":
 			w.Header().Set("Content-Type", "text/html")
-			w.WriteHeader(502)
+			w.WriteHeader(http.StatusBadGateway)
 			_, _ = io.WriteString(w, "<html>bad gateway</html>")
 		case "moved":
 			http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)
@@ -167,7 +167,7 @@ func TestConditionalReads(t *testing.T) {
 		w.Header().Set("ETag", tag)
 		w.Header().Set(api.HeaderRateLimit, `"key";r=41;t=3`)
 		if r.Header.Get("If-None-Match") == tag {
-			w.WriteHeader(304)
+			w.WriteHeader(http.StatusNotModified)
 			return
 		}
 		full.Add(1)
@@ -205,7 +205,7 @@ func TestManyQueriesAreForgotten(t *testing.T) {
 	c := client.New(client.Options{Transport: client.InProcess(handler(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"x"`)
 		if r.Header.Get("If-None-Match") != "" {
-			w.WriteHeader(304)
+			w.WriteHeader(http.StatusNotModified)
 			return
 		}
 		writeJSON(w, 200, api.DataPeriod{SiteID: r.URL.Query().Get("site_id")})

@@ -196,7 +196,7 @@ func TestUploadForms(t *testing.T) {
 }
 
 // endless is a body of a gigabyte that counts what is read of it.
-type endless struct{ head, left, read int }
+type endless struct{ left, read int }
 
 func (e *endless) Read(p []byte) (int, error) {
 	if e.left == 0 {

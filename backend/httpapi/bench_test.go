@@ -94,7 +94,7 @@ func BenchmarkLoopback(b *testing.B) {
 					}
 					_, err = io.Copy(io.Discard, r.Body)
 					_ = r.Body.Close()
-					if err != nil || r.StatusCode != 200 {
+					if err != nil || r.StatusCode != http.StatusOK {
 						b.Errorf("status %d, %v", r.StatusCode, err)
 						return
 					}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"path"
@@ -45,7 +46,7 @@ func (s *server) guarded(w http.ResponseWriter, q *http.Request) {
 		if p == nil {
 			return
 		}
-		if p == http.ErrAbortHandler {
+		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(p)
 		}
 		s.Log.Error("panic", "request_id", requestID(w), "method", q.Method, "path", q.URL.Path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))

@@ -24,7 +24,7 @@ func TestClientDrivesTheService(t *testing.T) {
 			w := newWorld(t, nil)
 			var err error
 			// As the service by default: with an authenticator for everybody.
-			w.deps.Auth, err = auth.New(context.Background(), auth.Options{Records: w.store, Key: auth.Key{1}, Now: w.clock.now, RequireMFA: true})
+			w.deps.Auth, err = auth.New(context.Background(), auth.Options{Records: w.store, Key: auth.Key{1}, Now: w.clock.now, RequireMFA: true, Argon: &cheap})
 			if err != nil {
 				t.Fatal(err)
 			}

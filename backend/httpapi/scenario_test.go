@@ -65,7 +65,7 @@ func TestScenarios(t *testing.T) {
 	get, post := http.MethodGet, http.MethodPost
 	for _, s := range []scenario{
 		// Order of checks.
-		{name: "no credential", method: get, url: "/forecast", status: 401, contains: []string{`"error":"Unauthorized"`}},
+		{name: "no credential", method: get, url: "/forecast", status: 401, contains: []string{`"error":"` + api.ErrUnauthorized.Message}},
 		{name: "no credential, unknown path", method: get, url: "/nowhere", status: 401},
 		{name: "basic credential is none", method: get, url: "/forecast?customer_id=c", headers: []string{"Authorization", "Basic abc"}, status: 401},
 		{name: "unknown path", method: get, url: "/nowhere", key: "own", status: 404, contains: []string{`"Not found"`}},
@@ -74,7 +74,7 @@ func TestScenarios(t *testing.T) {
 		{name: "wrong method", method: http.MethodDelete, url: "/forecast", key: "own", status: 405, contains: []string{`"Method not allowed"`}},
 		{name: "wrong method of a public path", method: http.MethodPut, url: "/api/auth/login", status: 405},
 		{name: "parameters before the credential's worth", method: get, url: "/forecast", headers: []string{"x-api-key", "bad"}, status: 400, contains: []string{"Missing required parameter: customer_id"}},
-		{name: "bad credential", method: get, url: "/forecast?customer_id=customer123", headers: []string{"x-api-key", "bad"}, status: 401, contains: []string{`"Unauthorized"`}},
+		{name: "bad credential", method: get, url: "/forecast?customer_id=customer123", headers: []string{"x-api-key", "bad"}, status: 401, contains: []string{api.ErrUnauthorized.Message}},
 		{name: "bad token", method: get, url: "/forecast?customer_id=customer123", headers: []string{"Authorization", "Bearer a.b.c"}, status: 401, contains: []string{`"Invalid token"`}},
 		{name: "scope", method: get, url: "/forecast?customer_id=customer123&site_id=Elsewhere", key: "own", status: 403, contains: []string{`"Site not permitted"`}, without: []string{"Secret"}},
 

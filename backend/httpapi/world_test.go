@@ -42,6 +42,9 @@ func (c *clock) add(d time.Duration) {
 	c.t = c.t.Add(d)
 }
 
+// cheap hashes fast: what a hash costs is tested in auth.
+var cheap = argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
+
 const password = "correct horse battery"
 
 // world is the service over a real store, with the records of the domain and
@@ -78,7 +81,6 @@ func newWorld(t testing.TB, edit func(*httpapi.Deps)) *world {
 			t.Error(err)
 		}
 	})
-	cheap := argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 	w.auth, err = auth.New(context.Background(), auth.Options{Records: w.store, Key: auth.Key{1}, Now: w.clock.now, Argon: &cheap})
 	if err != nil {
 		t.Fatal(err)
