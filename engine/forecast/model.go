@@ -21,6 +21,7 @@ type Model struct {
 	quantiles []float64
 	env       *envelope
 	memory    *past // the history it was trained on, by the hour
+	later     afterwards
 
 	plain       *learners // in a young model without fitted members
 	withWeather *learners // nil where no weather was given in training
@@ -252,37 +253,6 @@ func (m *Model) world(issue time.Time, recent series.Series, start, end int64) *
 	// The sky is needed for the horizon and the hours that neighbours lie in.
 	w.sky = lookUp(m.site.Location, m.geometry, start-5*ticksPerHour, end+5*ticksPerHour, 1)
 	return w
-}
-
-// recall is the memory before hour cut with the recent power in it.
-func (m *Model) recall(recent series.Series, cut int64) *past {
-	old := m.memory
-	news := resample(recent, time.Hour)
-	from, to := old.start, old.end()
-	first := floorDiv(news.Start.Unix(), 3600)
-	if news.Len() > 0 {
-		to = max(to, first+int64(news.Len()))
-	}
-	to = max(min(to, cut), from)
-	p := &past{start: from, power: make([]float32, to-from), clear: make([]float32, to-from)}
-	k := copy(p.power, old.power)
-	copy(p.clear, old.clear)
-	if k < len(p.power) {
-		more := lookUp(m.site.Location, m.geometry, (from+int64(k))*ticksPerHour, to*ticksPerHour, 1)
-		for i := k; i < len(p.power); i++ {
-			p.power[i] = nan32()
-			p.clear[i] = m.env.over(&more, (from+int64(i))*ticksPerHour, ticksPerHour)
-		}
-	}
-	for i, v := range news.Values {
-		at := first + int64(i) - from
-		if at < 0 || at >= int64(len(p.power)) || math.IsNaN(v) || math.IsInf(v, 0) {
-			continue
-		}
-		p.power[at] = float32(min(max(v, 0), overCapacity*m.site.CapacityKW) / m.peakKW)
-	}
-	p.sum()
-	return p
 }
 
 // tickCeil is the first tick that begins at or after t.
