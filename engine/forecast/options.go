@@ -57,9 +57,9 @@ func quantileAt(quantiles []float64, q float64) int {
 // bring nothing; with weather they do.
 var (
 	fullEffort            = effort{rows: 10000, rounds: 100, rate: 0.08, forest: 60, hidden: []int{32, 32}, batch: 64, epochs: 20, perEpoch: 4000, networks: 1}
-	weatherEffort         = effort{rows: 36000, rounds: 150, rate: 0.08, forest: 60, hidden: []int{64, 64}, batch: 128, epochs: 30, perEpoch: 8000, networks: 2}
+	weatherEffort         = effort{rows: 36000, rounds: 150, rate: 0.08, forest: 60, hidden: []int{64, 64}, batch: 64, epochs: 30, perEpoch: 8000, networks: 2}
 	backtestEffort        = effort{rows: 5000, rounds: 60, rate: 0.13, forest: 30, hidden: []int{32, 32}, batch: 64, epochs: 12, perEpoch: 3000, networks: 1}
-	weatherBacktestEffort = effort{rows: 8000, rounds: 80, rate: 0.12, forest: 30, hidden: []int{64, 64}, batch: 128, epochs: 12, perEpoch: 4000, networks: 1}
+	weatherBacktestEffort = effort{rows: 8000, rounds: 80, rate: 0.12, forest: 30, hidden: []int{64, 64}, batch: 64, epochs: 14, perEpoch: 5000, networks: 1}
 )
 
 func (s spec) effort() effort {

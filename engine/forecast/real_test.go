@@ -2,10 +2,14 @@ package forecast
 
 import (
 	"context"
+	"math"
+	"slices"
 	"testing"
 	"time"
 
+	"app.sunloop/engine/learn/backtest"
 	"app.sunloop/engine/series"
+	"app.sunloop/engine/solar"
 	"app.sunloop/engine/weather"
 )
 
@@ -87,5 +91,96 @@ func TestRealSitesBeatTheReferences(t *testing.T) {
 		if s.Coverage80 < 0.68 || s.Coverage80 > 0.90 {
 			t.Errorf("%s: coverage %.3f", c.site.ID, s.Coverage80)
 		}
+	}
+}
+
+// gefcom is zone 1 of the contest with the numerical weather forecast's
+// irradiance and temperature; its place is about right. Stamps end the hour,
+// irradiance is accumulated from midnight UTC on in J/m².
+func gefcom(t testing.TB) (Site, History) {
+	site := Site{ID: "gefcom1", Location: solar.Location{LatitudeDeg: -35.275, LongitudeDeg: 149.114, AltitudeM: 600}, CapacityKW: 1}
+	column := func(name string) series.Series {
+		var s series.Series
+		readColumn(t, "data/gefcom2014-solar/zone1_201204-201312.csv.gz", "TIMESTAMP", name, func(at string, v float64) {
+			end, err := time.Parse("20060102 15:04", at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Len() == 0 {
+				s = series.Series{Start: end.Add(-time.Hour), Step: time.Hour}
+			}
+			for s.End().Before(end.Add(-time.Hour)) {
+				s.Values = append(s.Values, math.NaN())
+			}
+			if s.End().Before(end) {
+				s.Values = append(s.Values, v)
+			}
+		})
+		return s
+	}
+	h := History{Power: column("POWER"), GHI: column("VAR169"), Temperature: column("VAR167")}
+	sum := slices.Clone(h.GHI.Values)
+	for i := range sum {
+		v := sum[i]
+		if i > 0 && h.GHI.Time(i).Hour() != 0 {
+			v -= sum[i-1]
+		}
+		h.GHI.Values[i] = max(v, 0) / 3600
+		h.Temperature.Values[i] -= 273.15
+	}
+	return site, h
+}
+
+// A weather forecast is worth a quarter of the pinball loss on a real site.
+func TestRealWeather(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains on 15 months with weather")
+	}
+	site, h := gefcom(t)
+	split := time.Date(2013, 7, 1, 0, 0, 0, 0, time.UTC)
+	known := History{Power: h.Power.Slice(h.Power.Start, split), GHI: h.GHI.Slice(h.GHI.Start, split), Temperature: h.Temperature.Slice(h.Temperature.Start, split)}
+	m, rep, err := Train(context.Background(), site, known, Options{Workers: 2, Origins: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("backtest %+v, weights %.2f of %v", rep.Score, rep.Weights, rep.Members)
+	var pinball, plain, mae, in, n float64
+	q := []float64{0.1, 0.5, 0.9}
+	for issue := split; issue.Before(h.Power.End().AddDate(0, 0, -1)); issue = issue.AddDate(0, 0, 1) {
+		wx := weather.Forecast{IssuedAt: issue, Start: issue, Step: time.Hour, Source: "test"}
+		for k := range 24 {
+			c := weather.Unknown()
+			at := issue.Add(time.Duration(k) * time.Hour)
+			c.GHI, c.TemperatureC = h.GHI.At(at), h.Temperature.At(at)
+			wx.Conditions = append(wx.Conditions, c)
+		}
+		with, err := m.Forecast(issue, h.Power, wx, 24*time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		without, err := m.Forecast(issue, h.Power, weather.Forecast{}, 24*time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range with {
+			y := h.Power.At(p.Time)
+			if p.ClearSkyKW <= 0.02 || math.IsNaN(y) {
+				continue
+			}
+			n++
+			loss := func(p Point) float64 {
+				return backtest.Loss(q, []float32{float32(y)}, []float32{float32(p.P10KW), float32(p.P50KW), float32(p.P90KW)})
+			}
+			pinball += loss(p)
+			plain += loss(without[i])
+			mae += math.Abs(p.P50KW - y)
+			if y >= p.P10KW && y <= p.P90KW {
+				in++
+			}
+		}
+	}
+	t.Logf("with weather nMAE %.2f %%, pinball %.3f %%, coverage %.0f %%; without pinball %.3f %%; n %.0f", 100*mae/n, 100*pinball/n, 100*in/n, 100*plain/n, n)
+	if pinball > 0.82*plain || in/n < 0.68 || in/n > 0.9 {
+		t.Errorf("pinball %.4f with weather, %.4f without; coverage %.2f", pinball/n, plain/n, in/n)
 	}
 }
