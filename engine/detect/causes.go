@@ -35,6 +35,10 @@ const (
 	causeDiode       = "bypass_or_junction_box"
 	causeInput       = "mppt_input"
 	causeShade       = "new_shade"
+	causeDust        = "dust"
+	causePollen      = "pollen"
+	causeBirds       = "birds"
+	causeSensorDrift = "sensor_drift"
 	causeUnknown     = "unknown"
 )
 
@@ -94,6 +98,13 @@ var priors = map[Family][]priorCause{
 		{causeShade, "environment", 0.04, "Something new shades the array all day."},
 		{causeUnknown, "unknown", 0.12, "No evidence points to a cause."},
 	},
+	Soiling: {
+		{causeDust, "environment", 0.52, "Dust has gathered on the modules."},
+		{causePollen, "environment", 0.13, "Pollen has gathered on the modules."},
+		{causeBirds, "environment", 0.08, "Birds have soiled the modules."},
+		{causeSensorDrift, "communication", 0.15, "The irradiance sensor reads more and more too high."},
+		{causeUnknown, "unknown", 0.12, "No evidence points to a cause."},
+	},
 }
 
 // causes ranks what may be behind a record: the prior of each cause times how
@@ -150,5 +161,8 @@ var actions = map[Family][]Action{
 	StringOutage: {
 		{"high", "Measure open-circuit voltage and current of every string of the unit.", false, 3, 2},
 		{"medium", "Look at the array with a thermal camera in strong sun.", false, 1, 1},
+	},
+	Soiling: {
+		{"medium", "Look at the modules and the sensor; wash the array if the energy is worth more than the washing.", false, 8, 2},
 	},
 }

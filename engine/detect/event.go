@@ -13,6 +13,7 @@ const (
 	CommunicationGap Family = "communication_gap"
 	Curtailment      Family = "curtailment"
 	StringOutage     Family = "string_outage"
+	Soiling          Family = "soiling"
 )
 
 // Class says what a communication gap turned out to be.
@@ -37,7 +38,7 @@ type Event struct {
 
 	LossFraction   float64 // share of the units' production that is lost, 0 to 1
 	LostKWh        float64 // so far: the sum of what was expected and not made
-	EnergyAtRiskKW float64 // LossFraction times the mean power expected in the daylight of the next 24 h
+	EnergyAtRiskKW float64 // LossFraction times the mean power expected in the daylight of the next 24 h; of an ended event, what was at risk
 	Confidence     float64 // 0 to 0.95, above only with an event code
 	Severity       Severity
 

