@@ -78,7 +78,7 @@ func (f *configFile) load(path string, explicit bool) error {
 
 // Validate refuses keys of the file that no flag has.
 func (f *configFile) Validate(app *kong.Application) error {
-	known := map[string]bool{"keys": true}
+	known := map[string]bool{}
 	for _, flag := range app.Flags {
 		known[flag.Name] = true
 	}
@@ -92,6 +92,9 @@ func (f *configFile) Validate(app *kong.Application) error {
 		commands[c.Name] = flags
 	}
 	for key, v := range f.values {
+		if key == "keys" { // the user's bindings, checked where they are used
+			continue
+		}
 		if table, ok := v.(map[string]any); ok && commands[key] != nil {
 			for k := range table {
 				if !commands[key][k] {

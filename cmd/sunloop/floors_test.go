@@ -27,9 +27,9 @@ var floors = []struct {
 	{"app.sunloop/backend/api", nil},
 	{"app.sunloop/backend/client", []string{"backend/api"}},
 	{"app.sunloop/backend/store/...", []string{"engine/series"}},
-	{"app.sunloop/backend/auth", []string{"backend/api", "backend/store"}},
+	{"app.sunloop/backend/auth", []string{"backend/api", "backend/store", "engine/series"}},
 	{"app.sunloop/backend/ops", []string{"backend/api", "backend/store", "engine/..."}},
-	{"app.sunloop/backend/pipeline", []string{"backend/api", "backend/store", "backend/ops", "engine/..."}},
+	{"app.sunloop/backend/pipeline", []string{"backend/api", "backend/store", "backend/store/objects", "backend/ops", "engine/..."}},
 	{"app.sunloop/backend/httpapi", []string{"backend/api", "backend/auth", "backend/store", "engine/series"}},
 	{"app.sunloop/tui/...", []string{"backend/api", "backend/client", "themes"}},
 }
