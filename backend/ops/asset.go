@@ -214,18 +214,32 @@ func (s *Service) EnsureAsset(tx store.Tx, asset api.Asset) (api.Asset, bool, er
 	return asset, true, assets.Put(tx, asset)
 }
 
-// EnsureSite stores a site that an upload named, unless there is one, and
-// answers the one that is there.
-func (s *Service) EnsureSite(tx store.Tx, site api.Site, actor string) (api.Site, bool, error) {
+// EnsureSite stores a site that an upload named, unless there is one: that one
+// takes capacity and place from the upload where it has none.
+func (s *Service) EnsureSite(tx store.Tx, site api.Site, actor string) (is api.Site, made bool, err error) {
 	there, err := sites.Get(tx, store.Key(site.SiteID))
-	if err == nil {
-		return there, false, nil
+	if errors.Is(err, store.ErrNotFound) {
+		is, err = s.newSite(tx, api.Unlimited(actor), site)
+		return is, true, err
 	}
-	if !errors.Is(err, store.ErrNotFound) {
+	if err != nil {
 		return site, false, fmt.Errorf("read site %s: %w", site.SiteID, err)
 	}
-	site, err = s.newSite(tx, api.Unlimited(actor), site)
-	return site, true, err
+	var change api.Site
+	if there.CapacityKW == 0 {
+		change.CapacityKW = site.CapacityKW
+	}
+	if there.Location == "" {
+		change.Location = site.Location
+	}
+	if lat, lon, ok := coordinates(site.Location); ok && there.Latitude == nil {
+		change.Latitude, change.Longitude = &lat, &lon
+	}
+	if change == (api.Site{}) {
+		return there, false, nil
+	}
+	there = merged(there, change)
+	return there, false, sites.Put(tx, there)
 }
 
 // AssetsInTx are all assets of a site by id, inside the transaction.

@@ -1,9 +1,13 @@
 package ops
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/oklog/ulid/v2"
 
 	"app.sunloop/backend/store"
 )
@@ -39,22 +43,19 @@ func (s *Service) Prune(ctx context.Context, limits Limits) (int, error) {
 	return n, nil
 }
 
-// prune deletes the records that are due, oldest first as the table's keys
-// have it, up to the bound.
-func prune[T any](tx store.Tx, t store.Table[T], due func(v T) bool) (int, error) {
+// prune deletes records that are due, up to the bound. Site and time are read
+// off the keys alone: the last part of each is an id that was made by [NewID].
+func prune[T any](tx store.Tx, t store.Table[T], due func(siteID string, made time.Time) bool) (int, error) {
 	var keys [][]byte
-	cursor := ""
-	for len(keys) < pruneAtOnce {
-		list, next, err := t.List(tx, store.Query{Limit: 1000, Cursor: cursor})
+	for e, err := range tx.Scan(t.Bucket, nil, nil, false) {
 		if err != nil {
 			return 0, err
 		}
-		for _, v := range list {
-			if due(v) && len(keys) < pruneAtOnce {
-				keys = append(keys, t.Key(v))
-			}
+		parts := store.Parts(e.Key)
+		if made, ok := madeAt(parts); ok && due(parts[0], made) {
+			keys = append(keys, bytes.Clone(e.Key))
 		}
-		if cursor = next; next == "" {
+		if len(keys) == pruneAtOnce {
 			break
 		}
 	}
@@ -66,22 +67,32 @@ func prune[T any](tx store.Tx, t store.Table[T], due func(v T) bool) (int, error
 	return len(keys), nil
 }
 
+// madeAt is when the record of a key was made.
+func madeAt(parts []string) (time.Time, bool) {
+	if len(parts) < 2 {
+		return time.Time{}, false
+	}
+	_, text, ok := strings.Cut(parts[len(parts)-1], "_")
+	id, err := ulid.ParseStrict(text)
+	return id.Timestamp().UTC(), ok && err == nil
+}
+
 func pruneForecasts(tx store.Tx, limits Limits) (int, error) {
 	former := ""
-	return prune(tx, forecasts, func(f Forecast) bool {
-		day := f.SiteID + f.IssuedAt.UTC().Format(time.DateOnly)
+	return prune(tx, forecasts, func(siteID string, made time.Time) bool {
+		day := siteID + made.Format(time.DateOnly)
 		first := day != former
 		former = day
-		return !first && f.IssuedAt.Before(limits.Forecasts)
+		return !first && made.Before(limits.Forecasts)
 	})
 }
 
 func pruneNotes(tx store.Tx, limits Limits) (int, error) {
-	return prune(tx, notes, func(n Note) bool { return n.At.Before(limits.Activities) })
+	return prune(tx, notes, func(_ string, made time.Time) bool { return made.Before(limits.Activities) })
 }
 
 func pruneDetections(tx store.Tx, limits Limits) (int, error) {
-	return prune(tx, detections, func(d Detection) bool { return d.DetectedAt.Before(limits.Detections) })
+	return prune(tx, detections, func(_ string, made time.Time) bool { return made.Before(limits.Detections) })
 }
 
 // OldUploads are up to limit ended uploads of a kind from before a time,

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -30,12 +31,20 @@ func siteOwner(s api.Site) (customer, site, asset string) { return s.CustomerID,
 
 // Zone is the site's time zone; a site's was checked when it was set.
 func Zone(site api.Site) *time.Location {
+	if zone, ok := zones.Load(site.Timezone); ok {
+		return zone.(*time.Location)
+	}
 	zone, err := time.LoadLocation(site.Timezone)
 	if err != nil {
 		return time.UTC
 	}
+	zones.Store(site.Timezone, zone)
 	return zone
 }
+
+// zones keeps what was loaded, as the library reads the zone's file each time.
+// Names were checked when they were set, so they are few.
+var zones sync.Map
 
 // TelemetryKey names the site to the telemetry store.
 func TelemetryKey(site api.Site) store.SiteKey {

@@ -113,13 +113,13 @@ func checkForecast(t *testing.T, g api.GeneratedForecast, now time.Time, hours i
 func quickTraining(c *Config) { c.TrainingDays, c.DetectEvery = 60, 15*time.Minute }
 
 func TestFilesInARowTrainOnce(t *testing.T) {
-	p := newPlant(t, day0, func(c *Config) { quickTraining(c); c.Quiet = 300 * time.Millisecond })
-	p.start()
+	p := newPlant(t, day0, quickTraining)
 	s := fleet(70, 3)
 	var ids []string
 	for _, u := range s.Units {
 		ids = append(ids, p.upload(request(api.UploadTrain), csvOf(t, s, day0.AddDate(0, 0, -70), day0, time.Hour, u.AssetID)))
 	}
+	p.start() // all of them wait
 	for i, id := range ids {
 		u := p.ended1(id)
 		if u.Error != "" || len(u.AssetIDs) != 1 || u.AssetIDs[0] != s.Units[i].AssetID {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -241,13 +240,5 @@ func energy(values []api.ForecastValue, share float64) []api.EnergyForecastValue
 
 // Stored lists the forecasts within the scope as they were issued.
 func (p *Pipeline) Stored(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.StoredForecast, string, error) {
-	list, next, err := p.Ops.Stored(ctx, scope, q)
-	if err != nil {
-		var refusal *api.Error
-		if errors.As(err, &refusal) {
-			return nil, "", err
-		}
-		return nil, "", fmt.Errorf("stored forecasts: %w", err)
-	}
-	return list, next, nil
+	return p.Ops.Stored(ctx, scope, q)
 }

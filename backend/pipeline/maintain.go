@@ -36,6 +36,10 @@ func (p *Pipeline) maintain(ctx context.Context, _ store.Claimed) error {
 	if err := p.dropNowcasts(ctx, now.Add(-p.Keep.Nowcasts)); err != nil {
 		return err
 	}
+	// A job that died with its worker may have left its upload open.
+	if err := p.requeue(ctx); err != nil {
+		return err
+	}
 	if t, ok := p.Telemetry.(sealer); ok {
 		if _, err := t.Seal(ctx); err != nil {
 			return fmt.Errorf("seal telemetry: %w", err)

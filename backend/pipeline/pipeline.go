@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -27,7 +28,7 @@ type Config struct {
 	Logger    *slog.Logger     // nil: nothing is logged
 
 	Workers      int // jobs at a time; 2
-	TrainWorkers int // cores that one training takes; 2
+	TrainWorkers int // cores that one training takes; all
 	TrainingDays int // days of data before training starts; api.TrainingDays
 	HorizonHours int // of stored forecasts; api.DefaultHorizonHours
 
@@ -66,7 +67,7 @@ func (c *Config) defaults() {
 		}
 	}
 	count(&c.Workers, 2)
-	count(&c.TrainWorkers, 2)
+	count(&c.TrainWorkers, runtime.GOMAXPROCS(0))
 	count(&c.TrainingDays, api.TrainingDays)
 	count(&c.HorizonHours, api.DefaultHorizonHours)
 	set(&c.ForecastEvery, time.Hour)

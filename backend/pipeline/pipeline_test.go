@@ -121,7 +121,7 @@ func (p *plant) reopen() {
 // await polls until the condition holds.
 func (p *plant) await(what string, done func() bool) {
 	p.t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			p.t.Fatalf("waited in vain for %s", what)
 		}

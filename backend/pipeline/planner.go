@@ -45,13 +45,20 @@ var rules = []rule{
 		return (t.Data > t.DetectData || t.live(now)) && now.Sub(t.DetectAt) >= p.DetectEvery
 	}},
 	{jobTrain, func(p *Pipeline, t Track, _ time.Time) bool {
-		last := t.TrainedEnd
+		last, every := t.TrainedEnd, p.RetrainEvery
 		if t.TriedEnd.After(last) {
 			last = t.TriedEnd
 		}
-		return t.HasModel && t.LastData.Sub(last) >= p.RetrainEvery
+		if !t.HasModel {
+			every = firstTrainEvery
+		}
+		return t.LastData.Sub(last) >= every
 	}},
 }
+
+// firstTrainEvery is how much new data a site without a model gathers between
+// looks at whether it is enough.
+const firstTrainEvery = 7 * day
 
 // liveFor is how long after its newest stamp a site counts as live: then what
 // is missing up to now is missing. Later it is a file without a feed.

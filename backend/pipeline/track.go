@@ -100,6 +100,11 @@ func (p *Pipeline) recover(ctx context.Context) error {
 	if err := p.sweepIntents(ctx); err != nil {
 		return err
 	}
+	return p.requeue(ctx)
+}
+
+// requeue gives every open upload a job, unless it has one.
+func (p *Pipeline) requeue(ctx context.Context) error {
 	err := p.Records.Update(ctx, func(tx store.Tx) error {
 		open, err := p.Ops.AllOpenUploads(tx)
 		if err != nil {

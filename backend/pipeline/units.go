@@ -64,6 +64,9 @@ func (p *Pipeline) settle(ctx context.Context, u ops.Upload, r *ingest.Result) (
 			known = append(known, asset)
 			units = append(units, asset)
 		}
+		if u.Kind == api.UploadNowcast {
+			return nil // a live step is over before anyone could look, and saves a commit
+		}
 		_, err = p.Ops.MoveUpload(tx, u.UploadID, api.UploadProcessing, func(u *ops.Upload) { u.Stage = stageStoring })
 		return err
 	})
