@@ -159,7 +159,8 @@ func (t *training) world(light *sky, hourly *past, end int64) *world {
 func (t *training) learn(ctx context.Context, s spec, w *world, end int64, rows int) (*samples, error) {
 	from := t.from + warmUpDays*ticksPerDay
 	perTarget, targets := 1, max(t.targets(from, end), 1)
-	if t.n == ticksPerHour && 2*targets <= rows {
+	// With weather a target seen twice differs by little.
+	if t.n == ticksPerHour && 2*targets <= rows && !(s.Weather && targets > 3000) {
 		perTarget = 2
 	}
 	keep := min(1, float64(rows)/float64(perTarget*targets))
