@@ -100,6 +100,7 @@ type Pipeline struct {
 
 	asked   sync.Mutex
 	lastRun map[string]time.Time // job kind and site → wall time it was last asked for
+	failed  map[string]int       // job id → errors of its handler since the start
 	touched map[string]time.Time // site → wall time of its last training upload
 }
 
@@ -109,7 +110,7 @@ func New(c Config) (*Pipeline, error) {
 		return nil, errors.New("pipeline: a store, ops or a clock is missing")
 	}
 	c.defaults()
-	p := &Pipeline{Config: c, lastRun: map[string]time.Time{}, touched: map[string]time.Time{}}
+	p := &Pipeline{Config: c, lastRun: map[string]time.Time{}, failed: map[string]int{}, touched: map[string]time.Time{}}
 	p.handlers = map[string]handler{
 		jobIngest:   {p.ingest, p.ingestFailed},
 		jobTrain:    {p.train, p.trainFailed},
@@ -140,6 +141,9 @@ type handler struct {
 // nil unless the store fails at the start.
 func (p *Pipeline) Run(ctx context.Context) error {
 	if err := p.recover(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // stopped before it began
+		}
 		return err
 	}
 	var wait sync.WaitGroup

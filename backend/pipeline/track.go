@@ -82,9 +82,9 @@ func (p *Pipeline) job(kind string, body payload) store.Job {
 	return store.Job{Kind: kind, Unique: unique, Payload: b, RunAt: p.Wall(), MaxAttempts: attempts[kind]}
 }
 
-// attempts of each kind. A stop and a crash count as one, so an import has
-// many; what the planner asks for again anyway has few.
-var attempts = map[string]int{jobIngest: 20, jobTrain: 10, jobForecast: 3, jobDetect: 3, jobMaintain: 2}
+// attempts of each kind. A stop, a crash and a start count as one each, so
+// imports and trainings have many; what the planner asks for again has few.
+var attempts = map[string]int{jobIngest: 50, jobTrain: 30, jobForecast: 5, jobDetect: 5, jobMaintain: 5}
 
 func read(job store.Claimed) (payload, error) {
 	var body payload
@@ -98,6 +98,9 @@ func read(job store.Claimed) (payload, error) {
 // every open upload has a job, and no object is there without a record.
 func (p *Pipeline) recover(ctx context.Context) error {
 	if err := p.sweepIntents(ctx); err != nil {
+		return err
+	}
+	if err := p.takeOver(ctx); err != nil {
 		return err
 	}
 	return p.requeue(ctx)

@@ -23,14 +23,9 @@ func (p *Pipeline) work(ctx context.Context) {
 	defer running.Wait()
 	ended := make(chan struct{}, p.Workers)
 	busy := 0
-	// What an exclusive owner finds leased at its start was a dead process's.
-	ahead := time.Duration(0)
-	if p.Exclusive {
-		ahead = p.Lease + time.Second
-	}
 	for {
 		if busy < p.Workers {
-			jobs, err := p.Queue.Claim(ctx, p.Wall().Add(ahead), p.Lease, p.Workers-busy)
+			jobs, err := p.Queue.Claim(ctx, p.Wall(), p.Lease, p.Workers-busy)
 			if err != nil && ctx.Err() == nil {
 				p.Logger.Error("claim jobs", "error", err)
 			}
@@ -41,9 +36,6 @@ func (p *Pipeline) work(ctx context.Context) {
 					ended <- struct{}{}
 				})
 			}
-			if len(jobs) == 0 {
-				ahead = 0
-			}
 			if len(jobs) > 0 && busy < p.Workers {
 				continue
 			}
@@ -52,6 +44,20 @@ func (p *Pipeline) work(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// takeOver lets an exclusive owner's start run at once what a dead process had
+// leased: it claims as if those leases had run out, and gives them up again.
+func (p *Pipeline) takeOver(ctx context.Context) error {
+	if !p.Exclusive {
+		return nil
+	}
+	const every = 100_000
+	ahead := p.Lease + time.Second
+	if _, err := p.Queue.Claim(ctx, p.Wall().Add(ahead), -ahead, every); err != nil {
+		return fmt.Errorf("take over the jobs of a former process: %w", err)
+	}
+	return nil
 }
 
 // wait returns when there may be something to do; false when ctx has ended.
@@ -75,42 +81,70 @@ func (p *Pipeline) wait(ctx context.Context, ended <-chan struct{}, busy *int) b
 
 // run runs one job and settles it: done, again later, or dead.
 func (p *Pipeline) run(ctx context.Context, job store.Claimed) {
-	log := p.Logger.With("job", job.ID, "kind", job.Kind, "attempt", job.Attempt)
 	err := p.handle(ctx, job)
 	// Settling outlives a stop: the store is closed only after Run returns.
 	settle := context.WithoutCancel(ctx)
-	var final permanent
 	switch {
 	case err == nil:
+		p.forgive(job.ID)
 		err = p.Queue.Done(settle, job.ID)
 	case ctx.Err() != nil:
 		// Stopped, not failed: the next start takes it up at once.
 		err = p.Queue.Retry(settle, job.ID, p.Wall(), "the service stopped")
-	case errors.As(err, &final) || job.Attempt >= job.MaxAttempts:
-		log.Error("job failed for good", "error", err)
-		if h := p.handlers[job.Kind]; h.failed != nil {
-			if err := h.failed(settle, job, err); err != nil {
-				log.Error("tell of a failed job", "error", err)
-			}
-		}
-		if final.error != nil {
-			err = p.Queue.Done(settle, job.ID)
-		} else {
-			err = p.Queue.Retry(settle, job.ID, p.Wall(), err.Error()) // past its attempts: a dead letter
-		}
 	default:
-		log.Warn("job failed, it will be tried again", "error", err)
-		err = p.Queue.Retry(settle, job.ID, p.Wall().Add(backoff(job.Attempt)), err.Error())
+		err = p.mishap(settle, job, err)
 	}
 	if err != nil {
-		log.Error("settle a job", "error", err)
+		p.Logger.Error("settle a job", "job", job.ID, "kind", job.Kind, "error", err)
 	}
+}
+
+// mishap gives a failed job back, or gives it up: then what it was about is
+// told, and the job ends or, past its attempts, becomes a dead letter.
+func (p *Pipeline) mishap(ctx context.Context, job store.Claimed, cause error) error {
+	log := p.Logger.With("job", job.ID, "kind", job.Kind, "attempt", job.Attempt, "error", cause)
+	n := p.failures(job.ID)
+	var final permanent
+	spent := job.Attempt >= job.MaxAttempts
+	if !errors.As(cause, &final) && n < maxFailures && !spent {
+		log.Warn("job failed, it will be tried again")
+		return p.Queue.Retry(ctx, job.ID, p.Wall().Add(backoff(n)), cause.Error())
+	}
+	log.Error("job failed for good")
+	p.forgive(job.ID)
+	var told error
+	if h := p.handlers[job.Kind]; h.failed != nil {
+		told = h.failed(ctx, job, cause)
+	}
+	if spent {
+		return errors.Join(told, p.Queue.Retry(ctx, job.ID, p.Wall(), cause.Error()))
+	}
+	return errors.Join(told, p.Queue.Done(ctx, job.ID))
+}
+
+// maxFailures is how often a handler may fail before its job is given up.
+// Attempts count also stops and crashes, for which no handler is to blame.
+const maxFailures = 5
+
+// failures counts another failure of a job.
+func (p *Pipeline) failures(jobID string) int {
+	p.asked.Lock()
+	defer p.asked.Unlock()
+	p.failed[jobID]++
+	return p.failed[jobID]
+}
+
+// forgive forgets a job's failures.
+func (p *Pipeline) forgive(jobID string) {
+	p.asked.Lock()
+	defer p.asked.Unlock()
+	delete(p.failed, jobID)
 }
 
 // backoff grows from 1 s by doubling to 5 min, with a fifth of jitter so that
 // jobs which failed together do not come back together.
-func backoff(attempt int) time.Duration {
-	d := min(time.Second<<min(attempt-1, 10), 5*time.Minute)
+func backoff(failures int) time.Duration {
+	d := min(time.Second<<min(failures-1, 10), 5*time.Minute)
 	return d + time.Duration(rand.Float64()*0.2*float64(d))
 }
 

@@ -1,0 +1,108 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"app.sunloop/backend/store"
+)
+
+func (p *plant) enqueue(kind string) {
+	p.t.Helper()
+	if err := p.Records.Update(p.t.Context(), func(tx store.Tx) error { return tx.Enqueue(store.Job{Kind: kind, RunAt: p.Wall()}) }); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *plant) counts() (waiting, running, dead int) {
+	p.t.Helper()
+	waiting, running, dead, err := p.db.Counts(context.Background())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return waiting, running, dead
+}
+
+// drained says that no job waits or runs, but for the hourly one.
+func (p *plant) drained() bool {
+	waiting, running, _ := p.counts()
+	return waiting+running == 0
+}
+
+func TestJobsFailAndAreToldOf(t *testing.T) {
+	p := newPlant(t, day0, nil)
+	var panics, told atomic.Int32
+	p.handlers["panicking"] = handler{
+		run: func(context.Context, store.Claimed) error {
+			panics.Add(1)
+			panic("out of order")
+		},
+		failed: func(context.Context, store.Claimed, error) error { told.Add(1); return nil },
+	}
+	p.handlers["hopeless"] = handler{
+		run:    func(context.Context, store.Claimed) error { return permanent{errors.New("no use")} },
+		failed: func(context.Context, store.Claimed, error) error { told.Add(1); return nil },
+	}
+	p.start()
+	p.enqueue("hopeless")
+	p.enqueue("unheard of")
+	p.await("the hopeless", func() bool { return told.Load() == 1 && p.drained() })
+	p.enqueue("panicking")
+	p.await("a panic", func() bool { return panics.Load() == 1 })
+	p.await("its retry to wait", func() bool { waiting, _, _ := p.counts(); return waiting == 1 || panics.Load() > 1 })
+}
+
+func TestDeadLetterAfterItsAttempts(t *testing.T) {
+	p := newPlant(t, day0, nil)
+	p.handlers["doomed"] = handler{run: func(context.Context, store.Claimed) error { return errors.New("again") }}
+	if err := p.Records.Update(t.Context(), func(tx store.Tx) error {
+		return tx.Enqueue(store.Job{Kind: "doomed", RunAt: p.Wall(), MaxAttempts: 1})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	p.takeOverNothing()
+	p.start()
+	p.await("the dead letter", func() bool { _, _, dead := p.counts(); return dead == 1 })
+	letters, err := p.db.Dead(t.Context(), 10)
+	if err != nil || len(letters) != 1 || letters[0].Kind != "doomed" {
+		t.Errorf("dead letters %v, %v", letters, err)
+	}
+}
+
+// takeOverNothing lets the jobs keep all their attempts.
+func (p *plant) takeOverNothing() { p.Exclusive = false }
+
+func TestStopWaitsForItsJobsAndGivesThemBack(t *testing.T) {
+	p := newPlant(t, day0, func(c *Config) { c.Lease = 30 * time.Millisecond })
+	begun, left := make(chan struct{}), make(chan struct{})
+	p.handlers["long"] = handler{run: func(ctx context.Context, _ store.Claimed) error {
+		close(begun)
+		<-ctx.Done()
+		close(left)
+		return ctx.Err()
+	}}
+	p.start()
+	p.enqueue("long")
+	<-begun
+	p.halt()
+	select {
+	case <-left:
+	default:
+		t.Error("Run returned before its job")
+	}
+	if waiting, running, dead := p.counts(); waiting != 1 || running != 0 || dead != 0 {
+		t.Errorf("%d wait, %d run, %d are dead", waiting, running, dead)
+	}
+}
+
+func TestBackoffGrows(t *testing.T) {
+	for n := 1; n < 40; n++ {
+		d := backoff(n)
+		if low := min(time.Second<<min(n-1, 10), 5*time.Minute); d < low || d > low*6/5 {
+			t.Errorf("after %d failures it waits %v", n, d)
+		}
+	}
+}
