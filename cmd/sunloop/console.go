@@ -49,11 +49,11 @@ type ConsoleCmd struct {
 
 // Run shows the console.
 func (c *ConsoleCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	log, lines, closeLog, err := g.consoleLog(g.Data)
+	log, lines, logFile, err := g.consoleLog(g.Data)
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
-	defer closeLog()
+	defer logFile.Close()
 	if c.Remote != "" {
 		return c.remote(ctx, g, std, log, lines)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -91,11 +92,11 @@ func (c *DemoCmd) open(ctx context.Context, g *Globals, std streams, dir string,
 	clock := simClock{start: state.Clock, wall: time.Now(), speed: c.Speed, now: time.Now}
 	log, lines := g.headlessLog(std.err), (*tail)(nil)
 	if !c.Headless {
-		var closeLog func() error
-		if log, lines, closeLog, err = g.consoleLog(dir); err != nil {
+		var logFile io.Closer
+		if log, lines, logFile, err = g.consoleLog(dir); err != nil {
 			return fmt.Errorf("open the log: %w", err)
 		}
-		defer closeLog()
+		defer logFile.Close()
 	}
 	service, err := backend.New(backend.Config{
 		DataDir: dir, Now: clock.Now, Wall: time.Now, Logger: log,

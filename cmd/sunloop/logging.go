@@ -34,7 +34,7 @@ func (g *Globals) headlessLog(w io.Writer) *slog.Logger {
 // consoleLog writes to a file in the data folder while the console has the
 // terminal, and keeps the newest lines for its log screen. The file starts
 // anew at 4 MiB.
-func (g *Globals) consoleLog(dir string) (*slog.Logger, *tail, func() error, error) {
+func (g *Globals) consoleLog(dir string) (*slog.Logger, *tail, io.Closer, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, nil, err
 	}
@@ -50,7 +50,7 @@ func (g *Globals) consoleLog(dir string) (*slog.Logger, *tail, func() error, err
 	}
 	t := &tail{keep: 1000}
 	h := slog.NewTextHandler(io.MultiWriter(f, t), &slog.HandlerOptions{Level: g.level()})
-	return slog.New(h), t, f.Close, nil
+	return slog.New(h), t, f, nil
 }
 
 // tail keeps the newest lines written to it.

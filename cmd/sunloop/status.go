@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -40,8 +41,8 @@ func (c *StatusCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if err != nil {
 		return openFailed(g.Data, err)
 	}
-	defer service.Close()
-	return withOwnKey(ctx, service, func(cl *client.Client) error { return c.print(ctx, cl, std.out) })
+	err = withOwnKey(ctx, service, func(cl *client.Client) error { return c.print(ctx, cl, std.out) })
+	return errors.Join(err, service.Close())
 }
 
 func (c *StatusCmd) print(ctx context.Context, cl *client.Client, out io.Writer) error {
