@@ -17,7 +17,7 @@ import (
 // configuration file or in the environment.
 type Globals struct {
 	ConfigFile string `name:"config" placeholder:"FILE" help:"Configuration file (default: config.toml in the configuration folder)." type:"path"`
-	Data       string `placeholder:"DIR" default:"${data}" env:"SUNLOOP_DATA" help:"Data folder of the embedded service (${default})." type:"path"`
+	Data       string `placeholder:"DIR" default:"${data}" env:"SUNLOOP_DATA" help:"Data folder of the embedded service (${default}); the demo keeps its data only if this is given." type:"path"`
 	LogLevel   string `default:"info" enum:"debug,info,warn,error" env:"SUNLOOP_LOG_LEVEL" help:"What is logged: ${enum}."`
 
 	file configFile

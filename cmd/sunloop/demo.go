@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"app.sunloop/backend"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
@@ -26,7 +28,6 @@ type DemoCmd struct {
 	ConsoleFlags
 	Seed     uint64  `default:"1" help:"Which fleet, weather and faults."`
 	Speed    float64 `default:"60" help:"How many times faster than the wall the plants' clock runs."`
-	Keep     string  `name:"keep" placeholder:"DIR" help:"Keep the demo's data in DIR and go on from there next time." type:"path"`
 	Headless bool    `help:"The service alone, without a console."`
 	Listen   string  `default:"127.0.0.1:8080" help:"Address of the service with --headless."`
 }
@@ -51,11 +52,11 @@ type demoState struct {
 }
 
 // Run plays the demo until the person leaves.
-func (c *DemoCmd) Run(ctx context.Context, g *Globals, std streams) error {
+func (c *DemoCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std streams) error {
 	if !(c.Speed > 0) || c.Speed > 3600 {
 		return fmt.Errorf("--speed is a number above 0 and up to 3600, not %g", c.Speed)
 	}
-	dir := c.Keep
+	dir := keptDemo(k)
 	if dir == "" {
 		var err error
 		if dir, err = os.MkdirTemp("", "sunloop-demo-"); err != nil {
@@ -64,6 +65,17 @@ func (c *DemoCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		defer os.RemoveAll(dir)
 	}
 	return c.open(ctx, g, std, dir, c.console)
+}
+
+// keptDemo is the folder named by --data on the command line, empty without
+// one: a data folder that is configured for real work is none of the demo's.
+func keptDemo(k *kong.Context) string {
+	for _, p := range k.Path {
+		if p.Flag != nil && p.Flag.Name == "data" {
+			return p.Flag.Target.String()
+		}
+	}
+	return ""
 }
 
 // show is what is done with a demo that plays: service and client are its.
@@ -201,6 +213,9 @@ func (c *DemoCmd) state(dir string) (s demoState, resume bool, err error) {
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return s, false, err
+	}
+	if _, err := os.Stat(filepath.Join(dir, "sunloop.db")); err == nil {
+		return s, false, fmt.Errorf("%s holds data that are not a demo's; give the demo a folder of its own", dir)
 	}
 	// The plants' day begins in working hours of the first site, whatever the
 	// hour here: an empty night shows nothing.
