@@ -123,15 +123,14 @@ func (c *ConsoleCmd) sessionStore(service string) func() (sessions, string, bool
 // options puts together what the console needs on a terminal; o gets the kept
 // session.
 func (c *ConsoleFlags) options(g *Globals, std streams, log *slog.Logger, lines *tail, session func() (sessions, string, bool), o *client.Options) (tui.Options, error) {
-	out, isFile := std.out.(*os.File)
-	if !isFile || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(std.in.Fd())) {
-		return tui.Options{}, errors.New("the console needs a terminal; sunloop status prints the same facts as text")
+	if err := needTerminal(std); err != nil {
+		return tui.Options{}, err
 	}
 	options, err := c.look(g, true)
 	if err != nil {
 		return options, err
 	}
-	options.Log, options.LogLines, options.In, options.Out = log, lines.Lines, std.in, out
+	options.Log, options.LogLines, options.In, options.Out = log, lines.Lines, std.in, std.out.(*os.File)
 	options.KeepTheme = func(name string) error { return writePrivate(filepath.Join(configDir(), "theme"), []byte(name+"\n")) }
 	if session != nil {
 		if store, service, keep := session(); keep {
@@ -148,6 +147,15 @@ func (c *ConsoleFlags) options(g *Globals, std streams, log *slog.Logger, lines 
 	}
 	options.Client = client.New(*o)
 	return options, nil
+}
+
+// needTerminal says what to do where the console cannot be shown.
+func needTerminal(std streams) error {
+	out, isFile := std.out.(*os.File)
+	if !isFile || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(std.in.Fd())) {
+		return errors.New("the console needs a terminal; sunloop status prints the same facts as text")
+	}
+	return nil
 }
 
 // look resolves keys, theme, colours and pen.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -56,6 +57,11 @@ func (c *DemoCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std stre
 	if !(c.Speed > 0) || c.Speed > 3600 {
 		return fmt.Errorf("--speed is a number above 0 and up to 3600, not %g", c.Speed)
 	}
+	if !c.Headless {
+		if err := needTerminal(std); err != nil {
+			return err
+		}
+	}
 	dir := keptDemo(k)
 	if dir == "" {
 		var err error
@@ -97,7 +103,7 @@ type demo struct {
 // open opens the service over dir and plays the demo while show runs.
 func (c *DemoCmd) open(ctx context.Context, g *Globals, std streams, dir string, show show) error {
 	g.Data = dir
-	state, resume, err := c.state(dir)
+	state, err := c.state(dir)
 	if err != nil {
 		return err
 	}
@@ -119,21 +125,18 @@ func (c *DemoCmd) open(ctx context.Context, g *Globals, std streams, dir string,
 		return openFailed(dir, err)
 	}
 	return withService(ctx, service, func(ctx context.Context) error {
-		return c.play(ctx, &demo{globals: g, std: std, service: service, state: state, log: log, lines: lines}, resume, clock, show)
+		return c.play(ctx, &demo{globals: g, std: std, service: service, state: state, log: log, lines: lines}, clock, show)
 	})
 }
 
 // play signs in and feeds the service while show runs.
-func (c *DemoCmd) play(ctx context.Context, d *demo, resume bool, clock simClock, show show) error {
+func (c *DemoCmd) play(ctx context.Context, d *demo, clock simClock, show show) error {
 	d.client = client.Options{Transport: client.InProcess(d.service.Handler()), Now: time.Now}
-	if !resume {
-		_, err := d.service.Auth().CreateUser(ctx, auth.NewUser{Username: demoUser, Password: d.state.Password, Role: api.RoleAdmin})
-		if err != nil {
-			return fmt.Errorf("make the demo's user: %w", err)
-		}
+	_, err := d.service.Auth().CreateUser(ctx, auth.NewUser{Username: demoUser, Password: d.state.Password, Role: api.RoleAdmin})
+	if refusal := (*api.Error)(nil); err != nil && !(errors.As(err, &refusal) && refusal.Status == http.StatusConflict) { // of an earlier start
+		return fmt.Errorf("make the demo's user: %w", err)
 	}
 	feeder := client.New(d.client)
-	var err error
 	if d.login, err = feeder.Login(ctx, demoUser, d.state.Password); err != nil {
 		return fmt.Errorf("sign the demo in: %w", err)
 	}
@@ -203,19 +206,19 @@ func (c *DemoCmd) serve(ctx context.Context, d *demo) error {
 }
 
 // state is the kept demo's, or a new one.
-func (c *DemoCmd) state(dir string) (s demoState, resume bool, err error) {
+func (c *DemoCmd) state(dir string) (s demoState, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, "demo.json"))
 	if err == nil {
 		if err := json.Unmarshal(b, &s); err != nil {
-			return s, false, fmt.Errorf("%s: %w", filepath.Join(dir, "demo.json"), err)
+			return s, fmt.Errorf("%s: %w", filepath.Join(dir, "demo.json"), err)
 		}
-		return s, true, nil
+		return s, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return s, false, err
+		return s, err
 	}
 	if _, err := os.Stat(filepath.Join(dir, "sunloop.db")); err == nil {
-		return s, false, fmt.Errorf("%s holds data that are not a demo's; give the demo a folder of its own", dir)
+		return s, fmt.Errorf("%s holds data that are not a demo's; give the demo a folder of its own", dir)
 	}
 	// The plants' day begins in working hours of the first site, whatever the
 	// hour here: an empty night shows nothing.
@@ -223,7 +226,7 @@ func (c *DemoCmd) state(dir string) (s demoState, resume bool, err error) {
 	y, m, d := time.Now().In(first.Zone).Date()
 	begin := time.Date(y, m, d, demoStartHour, 0, 0, 0, first.Zone).UTC()
 	s = demoState{Seed: c.Seed, Start: begin.Add(-demoHistory), Begin: begin, Clock: begin, Password: rand.Text()}
-	return s, false, s.save(dir)
+	return s, s.save(dir)
 }
 
 func (s demoState) save(dir string) error {
