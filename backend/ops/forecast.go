@@ -109,7 +109,7 @@ func known(v float64) float64 {
 	if !finite(v) {
 		return 0
 	}
-	return math.Round(v*1e3) / 1e3
+	return math.Round(v*1e3)/1e3 + 0 // never -0
 }
 
 // WeatherContext is the mean weather over the intervals with the sun up: where

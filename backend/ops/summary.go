@@ -33,7 +33,8 @@ func (s *Service) SiteSummary(ctx context.Context, scope api.Scope, siteID strin
 	for _, d := range sums {
 		out.TotalKWhToday += d.EnergyKWh
 	}
-	out.TotalKWhToday = known(out.TotalKWhToday)
+	// By night the units draw a little: production is not below nothing.
+	out.TotalKWhToday = known(max(out.TotalKWhToday, 0))
 
 	day, err := s.Day(ctx, siteID, now, zone)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -115,7 +116,7 @@ func (s *Service) latest(ctx context.Context, siteID string, units []api.Asset, 
 		if now.Sub(at) > stale || math.IsNaN(power) {
 			continue
 		}
-		out.TotalPowerKW += power
+		out.TotalPowerKW += max(power, 0)
 		if power > 0.005*capacity[f.AssetID] || !(sun > 0.05) {
 			out.ActiveInverters++
 		}

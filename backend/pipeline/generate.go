@@ -179,7 +179,7 @@ func joined(set map[string]bool) string {
 	return strings.Join(names, ", ")
 }
 
-func round(v float64) float64 { return math.Round(v*1e3) / 1e3 }
+func round(v float64) float64 { return math.Round(v*1e3)/1e3 + 0 } // never -0
 
 // defaultEnergyHours is what POST /forecast answers without forecast_hours.
 const defaultEnergyHours = 24
