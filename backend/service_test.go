@@ -2,12 +2,9 @@ package backend
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +16,7 @@ import (
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/client"
 	"app.sunloop/backend/store"
+	"app.sunloop/engine/realdata"
 	"app.sunloop/engine/simulate"
 )
 
@@ -101,29 +99,7 @@ func (h *house) follow(id string) api.Upload {
 // austria is a real year of quarter hours of one plant.
 func austria(t *testing.T) []byte {
 	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-	}
-	root := filepath.Join(dir, "..", "shared")
-	if _, err := os.Stat(root); err != nil {
-		t.Skip("../shared is not here")
-	}
-	f, err := os.Open(filepath.Join(root, "data", "austria-15min", "pv_kwh_15min.csv.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(z)
+	b, err := io.ReadAll(realdata.Open(t, "data/austria-15min/pv_kwh_15min.csv.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

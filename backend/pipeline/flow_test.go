@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"compress/gzip"
 	"errors"
 	"io"
 	"math"
@@ -13,6 +12,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/ops"
+	"app.sunloop/engine/realdata"
 	"app.sunloop/engine/simulate"
 	"app.sunloop/engine/solar"
 )
@@ -20,16 +20,7 @@ import (
 // austria is a real year of quarter hours of one plant.
 func austria(t testing.TB) []byte {
 	t.Helper()
-	f, err := os.Open(shared(t, "data", "austria-15min", "pv_kwh_15min.csv.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(z)
+	b, err := io.ReadAll(realdata.Open(t, "data/austria-15min/pv_kwh_15min.csv.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -169,25 +168,6 @@ func csvOf(t testing.TB, s *simulate.Site, from, to time.Time, step time.Duratio
 		t.Fatal(err)
 	}
 	return b.Bytes()
-}
-
-// shared is a path in the project's shared folder, or skips the test.
-func shared(t testing.TB, parts ...string) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-	}
-	root := filepath.Join(dir, "..", "shared")
-	if _, err := os.Stat(root); err != nil {
-		t.Skip("../shared is not here")
-	}
-	return filepath.Join(append([]string{root}, parts...)...)
 }
 
 func isRefusal(err error, status int) bool {

@@ -1,61 +1,27 @@
 package detect_test
 
 import (
-	"compress/gzip"
 	"context"
 	"encoding/csv"
 	"errors"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
 
 	"app.sunloop/engine/detect"
+	"app.sunloop/engine/realdata"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
 )
 
-// shared is a file of measured data beside the repository; the test is skipped
-// where there is none.
-func shared(t *testing.T, name string) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			t.Skip("no go.mod above the test")
-		}
-		dir = filepath.Dir(dir)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "../shared")); errors.Is(err, os.ErrNotExist) {
-		t.Skip("../shared is not here")
-	}
-	return filepath.Join(dir, "../shared", name)
-}
-
 // table reads a compressed file of times and numbers: the times as Unix
 // seconds, and each wanted column; an empty cell is NaN.
-func table(t *testing.T, path, layout string, zone *time.Location, columns ...string) ([]int64, [][]float64) {
+func table(t *testing.T, name, layout string, zone *time.Location, columns ...string) ([]int64, [][]float64) {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	zip, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := csv.NewReader(zip)
+	rows := csv.NewReader(realdata.Open(t, name))
 	rows.FieldsPerRecord = -1
 	header, err := rows.Read()
 	if err != nil {
@@ -113,7 +79,7 @@ func TestMadrid(t *testing.T) {
 	}
 	columns := []string{"G_M2", "T_U0", "P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9", "P10", "P11", "P12", "P13"}
 	capacity := []float64{1115, 1150, 1216, 1110, 1080, 1113, 1070, 1216, 700, 1140, 1214, 2950, 3358}
-	times, values := table(t, shared(t, "data/upm-madrid/upm_5min_2014.csv.gz"), "2006-01-02 15:04", madrid, columns...)
+	times, values := table(t, "data/upm-madrid/upm_5min_2014.csv.gz", "2006-01-02 15:04", madrid, columns...)
 	loc := solar.Location{LatitudeDeg: 40.45, LongitudeDeg: -3.73, AltitudeM: 660}
 	in := detect.Input{Site: detect.Site{ID: "madrid", Location: &loc, Zone: madrid}, Now: time.Unix(times[len(times)-1], 0)}
 	for k, w := range capacity {
@@ -178,7 +144,7 @@ func TestSinglePlants(t *testing.T) {
 			if c.light != "" {
 				columns = append(columns, c.light)
 			}
-			times, values := table(t, shared(t, c.file), c.layout, c.zone, columns...)
+			times, values := table(t, c.file, c.layout, c.zone, columns...)
 			f := series.Frame{Times: times}
 			for i := range values[0] {
 				values[0][i] *= c.scale

@@ -1,56 +1,22 @@
 package forecast
 
 import (
-	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
 
+	"app.sunloop/engine/realdata"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
 )
 
-// shared is a file of the team's shared data; the test is skipped where there
-// is none.
-func shared(t testing.TB, name string) string {
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		if filepath.Dir(dir) == dir {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = filepath.Dir(dir)
-	}
-	root := filepath.Join(dir, "..", "shared")
-	if _, err := os.Stat(root); err != nil {
-		t.Skip("../shared is not here")
-	}
-	return filepath.Join(root, name)
-}
-
 // readColumn calls each with the time and value of a gzipped CSV's rows.
 func readColumn(t testing.TB, name, timeColumn, column string, each func(at string, value float64)) {
-	f, err := os.Open(shared(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := csv.NewReader(z)
+	r := csv.NewReader(realdata.Open(t, name))
 	r.ReuseRecord = true
 	head, err := r.Read()
 	if err != nil {

@@ -12,34 +12,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"app.sunloop/engine/realdata"
 )
 
 // now stands for the day of the upload in all tests.
 var now = time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC)
-
-// shared is a path below the ../shared of the repository; the test is skipped
-// where there is none.
-func shared(t testing.TB, path ...string) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		if filepath.Dir(dir) == dir {
-			t.Skip("no go.mod above")
-		}
-		dir = filepath.Dir(dir)
-	}
-	root := filepath.Join(filepath.Dir(dir), "shared")
-	if _, err := os.Stat(root); err != nil {
-		t.Skip("../shared is not here")
-	}
-	return filepath.Join(append([]string{root}, path...)...)
-}
 
 // sidecar is what a correct import of a case gives.
 type sidecar struct {
@@ -74,7 +52,7 @@ type answer struct {
 var near = cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 0.001 })
 
 func TestCases(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(shared(t, "cases", "csv"), "*.csv"))
+	files, err := filepath.Glob(filepath.Join(realdata.Path(t, "cases/csv"), "*.csv"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"app.sunloop/engine/realdata"
 	"app.sunloop/engine/series"
 )
 
@@ -87,7 +88,7 @@ var realFiles = []struct {
 func TestRealFiles(t *testing.T) {
 	for _, f := range realFiles {
 		t.Run(filepath.Base(f.path), func(t *testing.T) {
-			path := shared(t, "data", filepath.FromSlash(f.path))
+			path := realdata.Path(t, "data/"+f.path)
 			zone, err := time.LoadLocation(f.zone)
 			if err != nil {
 				t.Fatal(err)
@@ -130,7 +131,7 @@ func TestRealFilesRefused(t *testing.T) {
 		"weather-tmy/pvgis_tmy_45.000_8.000.csv.gz":           NoPowerOrEnergy,
 		"weather-tmy/tmy3_723170_greensboro.csv.gz":           NoPowerOrEnergy,
 	} {
-		_, err := Read(bytes.NewReader(unpacked(t, shared(t, "data", filepath.FromSlash(path)))), Options{Now: now})
+		_, err := Read(bytes.NewReader(unpacked(t, realdata.Path(t, "data/"+path))), Options{Now: now})
 		var r *Refusal
 		if !errors.As(err, &r) || r.Kind != want {
 			t.Errorf("%s: %v, want %s", path, err, want)
@@ -144,7 +145,7 @@ func TestEveryRealFile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 100 MB")
 	}
-	root := shared(t, "data")
+	root := realdata.Path(t, "data")
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -194,7 +195,7 @@ func TestQuantities(t *testing.T) {
 		"portal-exports/pvdaq-wide/serf_west_15min.csv": {
 			"irradiance_wm2": 1113.2, "temperature_c": 13.494, "module_temperature_c": 50.628, "cabinet_temperature_c": 22.274, "voltage_v": 119.06, "dc_current_1_a": 16.251},
 	} {
-		res, err := Read(bytes.NewReader(unpacked(t, shared(t, "data", filepath.FromSlash(path)))), Options{Now: now})
+		res, err := Read(bytes.NewReader(unpacked(t, realdata.Path(t, "data/"+path))), Options{Now: now})
 		if err != nil {
 			t.Fatal(err)
 		}

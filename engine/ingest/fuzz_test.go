@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"app.sunloop/engine/realdata"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -19,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // TestDamaged damages the import cases: bytes and lines are changed, dropped
 // and doubled. Whatever comes of it, Read answers, with frames in order.
 func TestDamaged(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(shared(t, "cases", "csv"), "*.csv"))
+	files, err := filepath.Glob(filepath.Join(realdata.Path(t, "cases/csv"), "*.csv"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}

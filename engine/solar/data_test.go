@@ -1,66 +1,19 @@
 package solar
 
 import (
-	"compress/gzip"
-	"encoding/csv"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
+
+	"app.sunloop/engine/realdata"
 )
-
-// sharedRows reads a gzipped CSV file of ../shared/data, or skips the test.
-func sharedRows(t *testing.T, name string) [][]string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = filepath.Dir(dir)
-	}
-	f, err := os.Open(filepath.Join(dir, "..", "shared", "data", name))
-	if os.IsNotExist(err) {
-		t.Skip("../shared is not here")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := csv.NewReader(z)
-	r.FieldsPerRecord = -1
-	rows, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows
-}
-
-func number(s string) float64 {
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		return math.NaN()
-	}
-	return v
-}
 
 // TestAgainstNRELStation compares with five days of an NREL station: the sun
 // and the clear-sky columns that came with the data, and, on its cloudless
 // morning, what its instruments measured.
 func TestAgainstNRELStation(t *testing.T) {
-	rows := sharedRows(t, "pvanalytics-quality/irradiance_RMIS_NREL.csv.gz")[1:]
+	rows := realdata.Rows(t, "data/pvanalytics-quality/irradiance_RMIS_NREL.csv.gz")[1:]
 	mst := time.FixedZone("MST", -7*3600)
 	place := Location{39.742, -105.18, 1829}
 	// The clear-sky columns were computed for the sea level, with the
@@ -76,17 +29,17 @@ func TestAgainstNRELStation(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := At(at, place)
-		zenith = max(zenith, math.Abs(p.ZenithDeg-number(r[6])))
+		zenith = max(zenith, math.Abs(p.ZenithDeg-realdata.Number(r[6])))
 		if p.ApparentZenithDeg < 85 {
 			c := ClearSky(at, At(at, seaLevel), seaLevel, linke)
-			ghi = max(ghi, math.Abs(c.GHI-number(r[9])))
-			dni = max(dni, math.Abs(c.DNI-number(r[7])))
-			dhi = max(dhi, math.Abs(c.DHI-number(r[8])))
+			ghi = max(ghi, math.Abs(c.GHI-realdata.Number(r[9])))
+			dni = max(dni, math.Abs(c.DNI-realdata.Number(r[7])))
+			dhi = max(dhi, math.Abs(c.DHI-realdata.Number(r[8])))
 		}
 		if at.Day() == 1 && at.Hour() >= 10 && at.Hour() < 15 {
 			c := ClearSky(at, p, place, 0)
 			modelled.GHI, modelled.DNI = modelled.GHI+c.GHI, modelled.DNI+c.DNI
-			measured.GHI, measured.DNI = measured.GHI+number(r[3]), measured.DNI+number(r[2])
+			measured.GHI, measured.DNI = measured.GHI+realdata.Number(r[3]), measured.DNI+realdata.Number(r[2])
 		}
 	}
 	t.Logf("%d rows: zenith %.4f°, GHI %.2f, DNI %.2f, DHI %.2f W/m² at most; clear day, default turbidity over measured: GHI %.3f, DNI %.3f",
@@ -122,7 +75,7 @@ func TestClearSkyBoundsTypicalYears(t *testing.T) {
 		}},
 	} {
 		var n, above int
-		for _, r := range sharedRows(t, c.file) {
+		for _, r := range realdata.Rows(t, "data/"+c.file) {
 			at, ok := c.at(r)
 			if !ok {
 				continue
@@ -132,7 +85,7 @@ func TestClearSkyBoundsTypicalYears(t *testing.T) {
 				continue
 			}
 			n++
-			if number(r[c.ghi]) > 0.97*ClearSky(at, p, c.loc, 0).GHI {
+			if realdata.Number(r[c.ghi]) > 0.97*ClearSky(at, p, c.loc, 0).GHI {
 				above++
 			}
 		}

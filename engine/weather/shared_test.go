@@ -1,15 +1,12 @@
 package weather
 
 import (
-	"compress/gzip"
-	"encoding/csv"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
 
+	"app.sunloop/engine/realdata"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
 )
@@ -36,15 +33,15 @@ type year struct {
 func typicalYears(t *testing.T) []year {
 	t.Helper()
 	turin := year{name: "45 N 8 E", loc: solar.Location{LatitudeDeg: 45, LongitudeDeg: 8, AltitudeM: 250}}
-	for _, r := range sharedRows(t, "weather-tmy/pvgis_tmy_45.000_8.000.csv.gz") {
+	for _, r := range realdata.Rows(t, "data/weather-tmy/pvgis_tmy_45.000_8.000.csv.gz") {
 		// The months come from different years; the calendar is what counts.
 		if at, err := time.Parse("20060102:1504", r[0]); err == nil {
 			at = time.Date(2019, at.Month(), at.Day(), at.Hour(), 0, 0, 0, time.UTC)
-			turin.append(at, number(r[1]), number(r[3]))
+			turin.append(at, realdata.Number(r[1]), realdata.Number(r[3]))
 		}
 	}
 	greensboro := year{name: "Greensboro", loc: solar.Location{LatitudeDeg: 36.1, LongitudeDeg: -79.95, AltitudeM: 273}}
-	for _, r := range sharedRows(t, "weather-tmy/tmy3_723170_greensboro.csv.gz")[2:] {
+	for _, r := range realdata.Rows(t, "data/weather-tmy/tmy3_723170_greensboro.csv.gz")[2:] {
 		day, err := time.Parse("01/02/2006", r[0])
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +51,7 @@ func typicalYears(t *testing.T) []year {
 			t.Fatal(err)
 		}
 		at := time.Date(2019, day.Month(), day.Day(), hour+5-1, 0, 0, 0, time.UTC) // stamps end the hour, UTC-5
-		greensboro.append(at, number(r[31]), number(r[4]))
+		greensboro.append(at, realdata.Number(r[31]), realdata.Number(r[4]))
 	}
 	return []year{turin, greensboro}
 }
@@ -70,48 +67,4 @@ func (y *year) append(at time.Time, temperatureC, ghi float64) {
 	}
 	y.temperature.Values = append(y.temperature.Values, temperatureC)
 	y.ghi.Values = append(y.ghi.Values, ghi)
-}
-
-func sharedRows(t *testing.T, name string) [][]string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = filepath.Dir(dir)
-	}
-	f, err := os.Open(filepath.Join(dir, "..", "shared", "data", name))
-	if os.IsNotExist(err) {
-		t.Skip("../shared is not here")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := csv.NewReader(z)
-	r.FieldsPerRecord = -1
-	rows, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows
-}
-
-func number(s string) float64 {
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		return math.NaN()
-	}
-	return v
 }
