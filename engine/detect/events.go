@@ -169,5 +169,5 @@ func kwh(v float64) string {
 	if v >= 100 {
 		return fmt.Sprintf("%.0f kWh", v)
 	}
-	return fmt.Sprintf("%.1f kWh", v)
+	return fmt.Sprintf("%.1f kWh", math.Round(v*10)/10+0) // no minus before a zero
 }

@@ -5,8 +5,9 @@ import "math"
 // stuck finds power readings that stand still by day while the unit cannot:
 // six equal samples (to three decimals of the rating) while what is expected
 // moves by a twentieth of the rating. Plateaus are no sign of it: a unit at its
-// rating, at the highest it ever gave or throttled is left alone. A reading
-// that stands at zero needs the counter to say that the unit runs.
+// rating, at the highest it ever gave, throttled, or held with another at the
+// same share of the rating is left alone. A reading that stands at zero needs
+// the counter to say that the unit runs.
 type stuck struct{ units []still }
 
 // still is a run of equal readings of one unit.
@@ -68,7 +69,7 @@ func (st *stuck) at(v *view, s *session, k, i int) {
 		return
 	}
 	runs := run.to-run.from > 0.3*run.expected && run.expected > 0
-	if run.samples < stuckSamples || run.high-run.low < stuckMoves*rating || p < offShare*rating && !runs {
+	if run.samples < stuckSamples || run.high-run.low < stuckMoves*rating || p < offShare*rating && !runs || held(v, s, k, i) {
 		return
 	}
 	f := newFacts()
@@ -78,6 +79,30 @@ func (st *stuck) at(v *view, s *session, k, i int) {
 	for j := max(int((run.since-v.first)/v.step), 0); j <= i; j++ {
 		u.claimed[j] = StuckSensor
 	}
+}
+
+// held says that another unit has stood still as long at the same share of its
+// rating: a limit holds them both, and their readings are true.
+func held(v *view, s *session, k, i int) bool {
+	share := v.units[k].power[i] / s.rating(k)
+	if share < offShare {
+		return false
+	}
+	from := max(i-stuckSamples+1, 0)
+	for j := range v.units {
+		rating := s.rating(j)
+		if j == k || rating <= 0 || !(math.Abs(v.units[j].power[i]/rating-share) <= plateauWidth) {
+			continue
+		}
+		still := true
+		for _, p := range v.units[j].power[from:i] {
+			still = still && math.Abs(p-v.units[j].power[i]) < 0.0005*rating
+		}
+		if still {
+			return true
+		}
+	}
+	return false
 }
 
 func stuckEvidence(r *record) []observation {

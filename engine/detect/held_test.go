@@ -1,0 +1,39 @@
+package detect_test
+
+import (
+	"testing"
+	"time"
+
+	"app.sunloop/engine/detect"
+	"app.sunloop/engine/simulate"
+)
+
+// TestCurtailedUnitsAreNotStuck replays the demo fleet's curtailed days: the
+// readings stand still because a limit holds them.
+func TestCurtailedUnitsAreNotStuck(t *testing.T) {
+	now := time.Date(2026, 6, 1, 8, 30, 0, 0, time.UTC)
+	for _, site := range simulate.Demo(1, now.AddDate(0, -3, 0), now).Sites {
+		in := detect.Input{Site: detect.Site{ID: site.ID, Location: &site.Location, Zone: site.Zone}, From: now.AddDate(0, -3, 0), Now: now}
+		frames := site.Frames(in.From, now, 15*time.Minute)
+		for _, u := range site.Units {
+			in.Units = append(in.Units, detect.Unit{AssetID: u.AssetID, CapacityKW: u.CapacityKW, Plane: &u.Plane, Strings: u.Strings, Frame: frames[u.AssetID]})
+		}
+		report, err := detect.Run(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stuck := map[string]int{}
+		for _, f := range site.Faults {
+			if f.Kind == simulate.StuckSensor {
+				for _, id := range f.Units {
+					stuck[id]++
+				}
+			}
+		}
+		for _, e := range report.Events {
+			if e.Family == detect.StuckSensor && stuck[e.Units[0]] == 0 {
+				t.Errorf("%s: %v is called stuck from %v: %s", site.ID, e.Units, e.Start, e.Summary)
+			}
+		}
+	}
+}
