@@ -5,18 +5,26 @@ import (
 	"time"
 
 	"app.sunloop/engine/detect"
+	"app.sunloop/engine/series"
 	"app.sunloop/engine/simulate"
 )
+
+// powerOf leaves nothing but power: the unit does not say that it is throttled.
+func powerOf(f series.Frame) series.Frame {
+	out := series.Frame{Times: f.Times}
+	out.Set(series.PowerKW, f.Values(series.PowerKW))
+	return out
+}
 
 // TestCurtailedUnitsAreNotStuck replays the demo fleet's curtailed days: the
 // readings stand still because a limit holds them.
 func TestCurtailedUnitsAreNotStuck(t *testing.T) {
-	now := time.Date(2026, 6, 1, 8, 30, 0, 0, time.UTC)
-	for _, site := range simulate.Demo(1, now.AddDate(0, -3, 0), now).Sites {
-		in := detect.Input{Site: detect.Site{ID: site.ID, Location: &site.Location, Zone: site.Zone}, From: now.AddDate(0, -3, 0), Now: now}
+	now := time.Date(2026, 11, 28, 8, 0, 0, 0, time.UTC)
+	for _, site := range simulate.Demo(1, now.AddDate(-1, 0, 0), now).Sites[:1] { // the one that is curtailed
+		in := detect.Input{Site: detect.Site{ID: site.ID, Location: &site.Location, Zone: site.Zone}, From: now.AddDate(0, -4, 0), Now: now}
 		frames := site.Frames(in.From, now, 15*time.Minute)
 		for _, u := range site.Units {
-			in.Units = append(in.Units, detect.Unit{AssetID: u.AssetID, CapacityKW: u.CapacityKW, Plane: &u.Plane, Strings: u.Strings, Frame: frames[u.AssetID]})
+			in.Units = append(in.Units, detect.Unit{AssetID: u.AssetID, CapacityKW: u.CapacityKW, Plane: &u.Plane, Strings: u.Strings, Frame: powerOf(frames[u.AssetID])})
 		}
 		report, err := detect.Run(t.Context(), in)
 		if err != nil {
