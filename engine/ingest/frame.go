@@ -173,7 +173,7 @@ func (a *assetData) assemble() series.Frame {
 	for q, c := range best {
 		f.Set(q, inLimits(q, a.group.gather(c)))
 	}
-	if state := f.Values(series.InverterState); state != nil {
+	if state := f.Values(series.InverterState); state != nil && f.Values(series.RunState) == nil {
 		run := make([]float64, len(state))
 		for i, s := range state {
 			run[i] = runState(s)

@@ -30,6 +30,7 @@ type meaning struct {
 	rank     int             // the higher of two columns of one role is taken
 	total    bool            // a sum over assets where there are several
 	energy   bool            // of roleFeedIn: energy, not power
+	sunSpec  bool            // of roleState: numbers are SunSpec's states
 }
 
 // sensorID is the numeric tail that some data services add to column names.
@@ -138,6 +139,10 @@ var rules = []struct {
 	{"state of health", func(h header) bool { return h.any(cStateOfHealth) && h.dim(dimNone, dimPercent) }, quantity(series.StateOfHealth)},
 	{"percent", func(h header) bool { return h.dim(dimPercent) || h.any(cEfficiency|cDuration) && h.dim(dimNone) }, nothing},
 	{"error code", func(h header) bool { return h.any(cError) && h.dim(dimNone) }, quantity(series.ErrorCode)},
+	// The two names that this service's own records carry: their numbers are
+	// SunSpec's. A vendor's numbers under another name could mean anything.
+	{"operating state", func(h header) bool { return strings.Join(h.tokens, " ") == "inverter state" }, just(meaning{role: roleState, sunSpec: true})},
+	{"run state", func(h header) bool { return strings.Join(h.tokens, " ") == "run state" }, quantity(series.RunState)},
 	{"status", func(h header) bool { return h.any(cStatus) && h.dim(dimNone) }, just(meaning{role: roleState})},
 	{"battery or consumption", func(h header) bool { return h.any(cBattery | cConsumption) }, nothing},
 	{"fed into the grid", func(h header) bool { return h.any(cFeedIn) }, feedIn},

@@ -1,7 +1,10 @@
 package ingest
 
 import (
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"app.sunloop/engine/series"
 )
@@ -77,6 +80,23 @@ func TestResidue(t *testing.T) {
 	} {
 		if got := residue(name); got != want {
 			t.Errorf("%q leaves %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestOwnRecords reads what this service writes itself: states are SunSpec's
+// numbers.
+func TestOwnRecords(t *testing.T) {
+	file := "timestamp,asset_id,power_kw,inverter_state,run_state,error_code\n" +
+		"2026-06-01T08:00:00Z,A,50,5,1,0\n2026-06-01T08:15:00Z,A,0,7,0,16\n2026-06-01T08:30:00Z,A,50,4,1,0\n"
+	res, err := Read(strings.NewReader(file), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := res.Assets[0].Frame
+	for q, want := range map[series.Quantity][]float64{series.InverterState: {5, 7, 4}, series.RunState: {1, 0, 1}, series.ErrorCode: {0, 16, 0}} {
+		if d := cmp.Diff(want, f.Values(q)); d != "" {
+			t.Errorf("%s: %s", q, d)
 		}
 	}
 }

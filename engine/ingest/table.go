@@ -352,7 +352,7 @@ func (c *column) readAs(u unit, cell []byte) float64 {
 	}
 	switch {
 	case c.means.role == roleState:
-		return stateOf(cell)
+		return c.means.stateOf(cell)
 	case c.means.quantity == series.ErrorCode && bytes.HasPrefix(cell, []byte("0x")):
 		if v, err := strconv.ParseUint(string(cell[2:]), 16, 52); err == nil {
 			return float64(v)
@@ -398,9 +398,12 @@ var states = map[string]float64{
 	"standby": 8, "waiting": 8, "wait": 8, "idle": 8, "standby: no irradiation": 8,
 }
 
-func stateOf(cell []byte) float64 {
+func (m meaning) stateOf(cell []byte) float64 {
 	if v, ok := states[strings.ToLower(string(cell))]; ok {
 		return v
+	}
+	if n, err := strconv.Atoi(string(cell)); err == nil && m.sunSpec && n >= 1 && n <= 8 {
+		return float64(n)
 	}
 	return math.NaN()
 }
