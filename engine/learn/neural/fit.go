@@ -31,7 +31,8 @@ func Default(quantiles []float64) Config {
 	return Config{Hidden: []int{64, 64}, Rate: 3e-3, Decay: 1e-3, Dropout: 0.1, Batch: 256, Epochs: 60, Patience: 10, Quantiles: quantiles, Seed: 1}
 }
 
-// Report is what a fit measured: mean pinball losses in units of the target,
+// Report is what a fit measured: mean losses in units of the target (pinball,
+// or Huber where a [BiLSTM] was fitted),
 // of the epoch that was kept.
 type Report struct {
 	Epochs, BestEpoch         int

@@ -1,0 +1,47 @@
+//go:build !purego
+
+#include "textflag.h"
+
+// func squash8(x *float32, n int, table *float32, shift, scale float32)
+// n counts blocks of eight. The order of operations is that of squashPlain.
+TEXT ·squash8(SB), NOSPLIT, $0-32
+	MOVQ x+0(FP), DI
+	MOVQ n+8(FP), CX
+	MOVQ table+16(FP), SI
+	VBROADCASTSS shift+24(FP), Y6
+	VBROADCASTSS scale+28(FP), Y7
+	VBROADCASTSS 0(SI), Y8
+	VBROADCASTSS 4(SI), Y9
+	VBROADCASTSS 8(SI), Y10
+	VBROADCASTSS 12(SI), Y11
+	VBROADCASTSS 16(SI), Y12
+	VBROADCASTSS 20(SI), Y13
+	VBROADCASTSS 24(SI), Y14
+	VBROADCASTSS 28(SI), Y15
+
+block:
+	VMULPS (DI), Y7, Y0
+	VMAXPS Y14, Y0, Y0
+	VMINPS Y15, Y0, Y0
+	VMULPS Y0, Y0, Y1
+	VADDPS Y10, Y1, Y2
+	VMULPS Y1, Y2, Y2
+	VADDPS Y9, Y2, Y2
+	VMULPS Y1, Y2, Y2
+	VADDPS Y8, Y2, Y2
+	VMULPS Y0, Y2, Y2
+	VMULPS Y13, Y1, Y3
+	VADDPS Y12, Y3, Y3
+	VMULPS Y1, Y3, Y3
+	VADDPS Y11, Y3, Y3
+	VMULPS Y1, Y3, Y3
+	VADDPS Y8, Y3, Y3
+	VDIVPS Y3, Y2, Y2
+	VMULPS Y7, Y2, Y2
+	VADDPS Y6, Y2, Y2
+	VMOVUPS Y2, (DI)
+	ADDQ $32, DI
+	DECQ CX
+	JNZ block
+	VZEROUPPER
+	RET
