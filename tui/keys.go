@@ -82,13 +82,16 @@ func (m *Model) act(a keymap.Action) tea.Cmd {
 	if do := m.acts()[a]; do != nil {
 		return do()
 	}
+	if m.store.Site == nil { // the panes have nothing to act on
+		return nil
+	}
 	return m.intend(m.panes[m.focus].Do(a, m.focusedView()))
 }
 
 // acts are the console's own actions; what is not here is the pane's.
 func (m *Model) acts() map[keymap.Action]func() tea.Cmd {
 	quiet := func(f func()) func() tea.Cmd { return func() tea.Cmd { f(); return nil } }
-	focus := func(p layout.Pane) func() tea.Cmd { return quiet(func() { m.focus = p }) }
+	focus := func(p layout.Pane) func() tea.Cmd { return quiet(func() { m.focus, m.trail = p, nil }) }
 	open := func(d func() screen.Dialog) func() tea.Cmd {
 		return func() tea.Cmd { m.dialogs = append(m.dialogs, d()); return m.poll() }
 	}
@@ -98,7 +101,7 @@ func (m *Model) acts() map[keymap.Action]func() tea.Cmd {
 		keymap.FocusNext: focus(m.focus.Next()), keymap.FocusPrev: focus(m.focus.Previous()),
 		keymap.Zoom:    quiet(func() { m.zoom = !m.zoom }),
 		keymap.Palette: open(func() screen.Dialog { return m.paletteDialog() }),
-		keymap.Help:    open(func() screen.Dialog { return screen.NewHelp(m.focus.String(), m.o.Keys) }),
+		keymap.Help:    open(func() screen.Dialog { return screen.NewHelp(m.focus.String(), m.panes[m.focus].Help(), m.o.Keys) }),
 		keymap.Themes:  open(func() screen.Dialog { return m.themeDialog() }),
 		keymap.Sites:   open(func() screen.Dialog { return m.siteDialog() }),
 		keymap.Upload:  open(func() screen.Dialog { return screen.NewUpload(m.siteRecord()) }),
@@ -121,15 +124,33 @@ func (m *Model) acts() map[keymap.Action]func() tea.Cmd {
 		keymap.Quit:         func() tea.Cmd { return tea.Quit },
 		keymap.QuitNow:      m.quitTwice,
 		keymap.Suspend:      func() tea.Cmd { return tea.Suspend },
-		keymap.Back: quiet(func() {
-			switch {
-			case m.zoom:
-				m.zoom = false
-			default:
-				m.hand = pane.Hand{}
-			}
-		}),
+		keymap.Back:         m.back,
 	}
+}
+
+// back undoes one step: the filter, the way that enter went, the day, the
+// zoom, and last the thing in hand.
+func (m *Model) back() tea.Cmd {
+	list, filtered := m.panes[m.focus].(filtered)
+	switch n := len(m.trail); {
+	case filtered && list.Filter() != "":
+		list.SetFilter("")
+	case n > 0:
+		m.focus, m.trail = m.trail[n-1], m.trail[:n-1]
+	case m.store.Site != nil && !m.store.Site.PastDate.IsZero():
+		m.store.ShowDay(time.Time{})
+	case m.zoom:
+		m.zoom = false
+	default:
+		m.hand = pane.Hand{}
+	}
+	return nil
+}
+
+// filtered is a pane with a list that can be narrowed.
+type filtered interface {
+	Filter() string
+	SetFilter(string)
 }
 
 // quitTwice leaves when pressed twice within two seconds.
@@ -149,9 +170,17 @@ func (m *Model) intend(i pane.Intent) tea.Cmd {
 		m.hand = *i.Hand
 	}
 	for p := layout.Observe; p < layout.Panes; p++ {
-		if i.Focus == p.String() {
+		if i.Focus == p.String() && p != m.focus {
+			m.trail = append(m.trail, m.focus)
 			m.focus = p
 		}
+	}
+	if i.Say != "" {
+		m.say(i.Say, themes.Dim)
+	}
+	if i.Day != nil {
+		m.store.ShowDay(*i.Day)
+		return m.poll()
 	}
 	if i.Action != "" {
 		return m.act(i.Action)
@@ -177,7 +206,7 @@ func (m *Model) paletteDialog() screen.Dialog {
 	var choices []screen.Choice
 	for _, e := range m.o.Keys.Entries() {
 		if e.Palette {
-			choices = append(choices, screen.Choice{Text: e.Binding.Help().Desc, Detail: e.Binding.Help().Key, Why: m.why(e), Do: screen.RunAction{Action: e.Action}})
+			choices = append(choices, screen.Choice{Text: e.Binding.Help().Desc, Key: e.Binding.Help().Key, Words: strings.ReplaceAll(string(e.Action), "-", " "), Why: m.why(e), Do: screen.RunAction{Action: e.Action}})
 		}
 	}
 	for _, s := range m.store.Sites.Data {
@@ -189,7 +218,7 @@ func (m *Model) paletteDialog() screen.Dialog {
 		}
 		for _, f := range site.Findings.Data {
 			choices = append(choices, screen.Choice{
-				Text: "finding " + pane.Family(f.FaultFamily) + " " + f.AssetID, Detail: f.SeverityLabel,
+				Text: "finding " + pane.Family(f.FaultFamily) + " " + f.AssetID, Detail: findingDetail(f),
 				Do: screen.TakeInHand{Hand: pane.Hand{AssetID: f.AssetID, FindingID: f.SummaryID}},
 			})
 		}
@@ -198,6 +227,13 @@ func (m *Model) paletteDialog() screen.Dialog {
 		choices = append(choices, screen.Choice{Text: "theme " + t.Name, Detail: t.Title, Do: screen.ShowTheme{Name: t.Name, Keep: true}})
 	}
 	return screen.NewChooser("Palette", "type what you want to do or find", choices, nil)
+}
+
+func findingDetail(f api.Finding) string {
+	if !f.Active {
+		return "over"
+	}
+	return f.SeverityLabel
 }
 
 func (m *Model) themeDialog() screen.Dialog {
@@ -263,6 +299,7 @@ func (m *Model) nextFinding() {
 	}
 	f := active[(at+1)%len(active)]
 	m.hand = pane.Hand{AssetID: f.AssetID, FindingID: f.SummaryID}
+	m.notice = notice{}
 }
 
 // copy puts the thing in hand on the clipboard.
@@ -293,7 +330,10 @@ func (m *Model) handText() string {
 
 // export writes what the focused pane shows as CSV.
 func (m *Model) export() {
-	rows := m.panes[m.focus].Export(m.focusedView())
+	var rows [][]string
+	if m.store.Site != nil {
+		rows = m.panes[m.focus].Export(m.focusedView())
+	}
 	if len(rows) < 2 {
 		m.say("There is nothing to export here yet.", themes.Dim)
 		return
@@ -344,9 +384,9 @@ func inert(cell string) string {
 
 // startFilter opens the filter line of the focused pane's list.
 func (m *Model) startFilter() {
-	f, ok := m.panes[m.focus].(interface{ Filter() string })
-	if !ok {
-		m.say("This pane has no list to filter.", themes.Dim)
+	f, ok := m.panes[m.focus].(filtered)
+	if !ok || m.store.Site == nil {
+		m.say("There is no list to filter here.", themes.Dim)
 		return
 	}
 	field := screen.NewField("/", "part of a name or state", f.Filter())
@@ -355,7 +395,7 @@ func (m *Model) startFilter() {
 
 // filterKey edits the filter: the list narrows as one types.
 func (m *Model) filterKey(k tea.KeyMsg) tea.Cmd {
-	list := m.panes[m.focus].(interface{ SetFilter(string) })
+	list := m.panes[m.focus].(filtered)
 	switch a, _, _ := m.o.Keys.Match(k.String(), keymap.Dialog); a {
 	case keymap.Accept:
 		m.filter = nil
@@ -386,22 +426,26 @@ func (m *Model) click(e tea.MouseMsg) tea.Cmd {
 		return nil
 	}
 	hit, p := m.layout.At(e.X, e.Y)
-	if hit != layout.OnPane && hit != layout.OnStrip && hit != layout.OnTabs {
-		return nil
-	}
+	wheel := map[tea.MouseButton]int{tea.MouseButtonWheelUp: -1, tea.MouseButtonWheelDown: 1}[e.Button]
+	press := e.Button == tea.MouseButtonLeft && e.Action == tea.MouseActionPress
 	switch {
-	case e.Button == tea.MouseButtonWheelUp && hit == layout.OnPane:
-		return m.intend(m.panes[p].Do(keymap.Up, m.focusedView()))
-	case e.Button == tea.MouseButtonWheelDown && hit == layout.OnPane:
-		return m.intend(m.panes[p].Do(keymap.Down, m.focusedView()))
-	case e.Button == tea.MouseButtonLeft && e.Action == tea.MouseActionPress:
-		if hit == layout.OnTabs {
-			p = m.tabAt(e.X)
+	case wheel != 0 && hit == layout.OnPane && m.store.Site != nil:
+		at := m.inside(p)
+		return m.intend(m.panes[p].Wheel(e.X-at.X, e.Y-at.Y, wheel, m.focusedView()))
+	case !press:
+	case hit == layout.OnStatus && e.X < m.siteEnd:
+		return m.act(keymap.Sites)
+	case hit == layout.OnTabs:
+		m.focus, m.trail = m.tabAt(e.X), nil
+	case hit == layout.OnStrip:
+		m.focus, m.trail = p, nil
+	case hit == layout.OnPane:
+		if m.focus != p {
+			m.focus, m.trail = p, nil
 		}
-		m.focus = p
-		if hit == layout.OnPane {
-			inside := m.layout.Panes[p].Inset(1)
-			return m.intend(m.panes[p].Click(e.X-inside.X, e.Y-inside.Y, m.focusedView()))
+		if m.store.Site != nil {
+			at := m.inside(p)
+			return m.intend(m.panes[p].Click(e.X-at.X, e.Y-at.Y, m.focusedView()))
 		}
 	}
 	return nil

@@ -73,15 +73,20 @@ type Model struct {
 	grid    *terminal.Grid
 	layout  layout.Layout
 	size    layout.Size
+	siteEnd int // where the site's name ends in the status line
 	dirty   bool
 	drawn   string // what View returned last
 	tick    int    // id of the running clock
 
 	user    *api.User
+	owner   string // id of the person whose work is on screen
 	pending string // first key of a two-key binding
 	quits   time.Time
 	mouse   bool
 	notice  notice
+	trail   []layout.Pane   // panes left by going on with enter, for esc
+	wanted  string          // site of a file that was sent, to be opened once it is there
+	watched map[string]bool // uploads of this console whose end is told
 	alarmed map[string]bool // critical findings that have been announced
 	asked   int             // commands under way
 }
@@ -107,6 +112,8 @@ type (
 	}
 	uploadMsg struct {
 		file string
+		site string
+		form *screen.UploadDialog // that sent it
 		ack  *api.UploadAck
 		err  error
 	}
@@ -137,7 +144,10 @@ const noticeFor = 8 * time.Second
 func New(ctx context.Context, o Options, out *terminal.Output, in *terminal.Input) *Model {
 	m := &Model{
 		o: o, ctx: ctx, out: out, in: in, theme: o.Theme, palette: terminal.NewPalette(&o.Theme, o.Profile),
-		grid: terminal.NewGrid(0, 0), mouse: o.Mouse, user: o.User, alarmed: map[string]bool{}, dirty: true,
+		grid: terminal.NewGrid(0, 0), mouse: o.Mouse, user: o.User, alarmed: map[string]bool{}, watched: map[string]bool{}, dirty: true,
+	}
+	if o.User != nil {
+		m.owner = o.User.UserID
 	}
 	m.panes = [layout.Panes]pane.Pane{layout.Observe: pane.NewObserve(), layout.Orient: pane.NewOrient(), layout.Decide: pane.NewDecide(), layout.Act: pane.NewAct()}
 	return m
@@ -228,9 +238,13 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case noticeMsg:
 		m.asked--
 		m.say(msg.text, msg.role)
+	case tea.ResumeMsg:
+		m.out.Repaint() // the shell wrote to the screen
+		m.dirty = true
 	case terminalMsg:
 		m.asked--
 		m.out.SetSync(msg.Sync)
+		m.dirty = true
 		if !msg.Dark() && m.o.AutoTheme {
 			m.showTheme(themes.Daylight, false)
 		}

@@ -2,10 +2,10 @@ package tui
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -51,6 +51,9 @@ func (m *Model) needs() []state.Need {
 		state.Need{Query: state.QuerySummary, Period: 5 * time.Second, Focused: true}, // vital signs are always seen
 		state.Need{Query: state.QueryAssets, Period: 5 * time.Minute, Focused: true},
 	)
+	if !m.store.Site.PastDate.IsZero() {
+		needs = append(needs, state.Need{Query: state.QueryPast, Period: 10 * time.Minute, Focused: true})
+	}
 	for i, p := range m.panes {
 		for _, n := range p.Needs() {
 			n.Focused = layout.Pane(i) == m.focus && len(m.dialogs) == 0
@@ -98,7 +101,15 @@ func (m *Model) poll() tea.Cmd {
 			m.store.Planner.Succeeded(q)
 			continue
 		}
-		cmds = append(cmds, m.run(func(ctx context.Context) tea.Msg { return answerMsg{r.Run(ctx, m.o.Client)} }))
+		cmds = append(cmds, m.run(func(ctx context.Context) (msg tea.Msg) {
+			defer func() {
+				if p := recover(); p != nil { // the query must come up again
+					m.o.Log.Error("a request of the console panicked", "query", r.Query, "panic", p, "stack", string(debug.Stack()))
+					msg = answerMsg{state.Answer{Request: r, Err: fmt.Errorf("the console failed inside: %v", p)}}
+				}
+			}()
+			return answerMsg{r.Run(ctx, m.o.Client)}
+		}))
 	}
 	return tea.Batch(cmds...)
 }
@@ -114,7 +125,8 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 	switch {
 	case signedOut != nil:
 		m.o.Client.SetCredential("")
-		m.askSignIn(sentence(signedOut), false)
+		m.store.Renew()
+		m.askSignIn(state.Sentence(signedOut), false)
 		return nil
 	case m.store.Link.Down && !wasDown:
 		m.o.Log.Warn("the service does not answer", "source", m.o.Source, "error", a.Err)
@@ -127,8 +139,12 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 	if a.Request.Query == state.QuerySites && a.Err == nil {
 		return m.chooseFirstSite()
 	}
-	if a.Request.Query == state.QueryFindings && a.Err == nil {
+	switch {
+	case a.Err != nil:
+	case a.Request.Query == state.QueryFindings:
 		m.announce()
+	case a.Request.Query == state.QueryUploads:
+		m.tellUploads()
 	}
 	return nil
 }
@@ -137,6 +153,13 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 // first.
 func (m *Model) chooseFirstSite() tea.Cmd {
 	sites := m.store.Sites.Data
+	if i := slices.IndexFunc(sites, func(s api.Site) bool { return s.SiteID == m.wanted }); m.wanted != "" && i >= 0 {
+		m.wanted = ""
+		if m.store.Site == nil || m.store.Site.SiteID != sites[i].SiteID {
+			m.openSite(sites[i])
+			return m.poll()
+		}
+	}
 	if m.store.Site != nil {
 		for _, s := range sites { // its particulars may have changed
 			if s.SiteID == m.store.Site.SiteID && s.CustomerID == m.store.Site.CustomerID && s.Timezone == m.store.Site.Timezone {
@@ -162,7 +185,7 @@ func (m *Model) chooseFirstSite() tea.Cmd {
 // openSite puts a site on screen.
 func (m *Model) openSite(s api.Site) {
 	m.store.Open(s)
-	m.hand = pane.Hand{}
+	m.hand, m.trail = pane.Hand{}, nil
 	m.alarmed = map[string]bool{}
 	m.dirty = true
 }
@@ -178,7 +201,10 @@ func (m *Model) announce() {
 		if first {
 			continue
 		}
-		text := f.AssetID + ": " + f.Summary
+		text := f.Summary
+		if !strings.Contains(text, f.AssetID) {
+			text = f.AssetID + ": " + text
+		}
 		m.say("New critical: "+text, themes.Critical)
 		if m.o.Bell {
 			if err := m.out.Notify(text, true, true); err != nil {
@@ -187,20 +213,4 @@ func (m *Model) announce() {
 		}
 	}
 	m.alarmed[""] = true // the first answer has been seen
-}
-
-// sentence is an error in the service's words.
-func sentence(err error) string {
-	var refusal *api.Error
-	if errors.As(err, &refusal) {
-		words := refusal.Message
-		if reason, ok := refusal.Details["reason"].(string); ok {
-			words += ": " + reason
-		}
-		return words + "."
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return "The service did not answer in time."
-	}
-	return "The service does not answer: " + err.Error() + "."
 }

@@ -2,8 +2,11 @@ package tui
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,6 +14,8 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
+	"app.sunloop/tui/layout"
+	"app.sunloop/tui/pane"
 	"app.sunloop/tui/screen"
 	"app.sunloop/tui/state"
 )
@@ -50,10 +55,16 @@ func (m *Model) session(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// signedIn gives the work back.
+// signedIn gives the work back, to the person whose work it was.
 func (m *Model) signedIn() tea.Cmd {
 	m.signIn = nil
-	m.store.Planner.Reset()
+	m.store.Renew()
+	if m.user != nil && m.owner != "" && m.owner != m.user.UserID {
+		m.forget()
+	}
+	if m.user != nil {
+		m.owner = m.user.UserID
+	}
 	if m.user != nil {
 		m.say("Signed in as "+m.user.Username+", "+m.user.RoleName+".", themes.Accent)
 	}
@@ -75,17 +86,25 @@ func (m *Model) signOut() tea.Cmd {
 	m.askSignIn("You signed out.", false)
 	cmd := m.run(func(ctx context.Context) tea.Msg {
 		if err := m.o.Client.Logout(ctx); err != nil {
-			return noticeMsg{"The service did not confirm the sign-out: " + sentence(err), themes.Warning}
+			return noticeMsg{"The service did not confirm the sign-out: " + state.Sentence(err), themes.Warning}
 		}
 		return noticeMsg{"Signed out.", themes.Dim}
 	})
 	m.user = nil
+	m.forget()
 	if m.o.KeepSession != nil {
 		if err := m.o.KeepSession(""); err != nil {
 			m.o.Log.Warn("forget the session", "error", err)
 		}
 	}
 	return cmd
+}
+
+// forget drops everything that was somebody's: data, place and dialogs.
+func (m *Model) forget() {
+	m.store.Close()
+	m.hand, m.trail, m.dialogs, m.filter, m.zoom, m.focus = pane.Hand{}, nil, nil, nil, false, layout.Observe
+	m.alarmed, m.watched = map[string]bool{}, map[string]bool{}
 }
 
 // request does what a dialog asked for.
@@ -130,7 +149,6 @@ func (m *Model) request(do any) tea.Cmd {
 
 // upload sends a file; the uploads list shows what becomes of it.
 func (m *Model) upload(do screen.StartUpload) tea.Cmd {
-	m.say("Sending "+filepath.Base(do.Path)+" …", themes.Dim)
 	customer := do.CustomerID
 	if customer == "" && m.user != nil && len(m.user.CustomerIDs) > 0 && m.user.CustomerIDs[0] != api.Every {
 		customer = m.user.CustomerIDs[0]
@@ -146,38 +164,72 @@ func (m *Model) upload(do screen.StartUpload) tea.Cmd {
 		CustomerID: customer, SiteID: do.SiteID, Region: "local", Location: location, Manufacturer: do.Manufacturer,
 		Timezone: do.Timezone, CapacityKW: do.CapacityKW, AssetID: do.AssetID, Filename: filepath.Base(do.Path),
 	}
+	var form *screen.UploadDialog
+	if n := len(m.dialogs); n > 0 {
+		form, _ = m.dialogs[n-1].(*screen.UploadDialog)
+	}
 	return m.runFor(5*requestTimeout, func(ctx context.Context) tea.Msg {
 		f, err := os.Open(do.Path)
 		if err != nil {
-			return uploadMsg{file: do.Path, err: err}
+			return uploadMsg{file: do.Path, form: form, err: err}
 		}
 		defer f.Close()
+		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+			return uploadMsg{file: do.Path, form: form, err: errNoFile}
+		}
 		ack, err := m.o.Client.UploadTrain(ctx, req, f, nil)
-		return uploadMsg{file: filepath.Base(do.Path), ack: ack, err: err}
+		return uploadMsg{file: filepath.Base(do.Path), site: req.SiteID, form: form, ack: ack, err: err}
 	})
 }
 
-// uploaded tells how the sending went.
+// errNoFile says that a path names something that cannot be imported.
+var errNoFile = errors.New("it is no file, but a folder or a device")
+
+// uploaded tells how the sending went: in the form that sent it, while it is
+// there, else in the last line.
 func (m *Model) uploaded(msg uploadMsg) {
+	m.dirty = true
+	wrong := ""
 	if msg.err != nil {
-		words := sentence(msg.err)
-		if os.IsNotExist(msg.err) {
-			words = "there is no such file."
-		} else if os.IsPermission(msg.err) {
-			words = "this user may not read it."
-		}
-		m.say(msg.file+": "+words, themes.Warning)
-		return
+		wrong = msg.file + ": " + state.Reason(msg.err) + "."
 	}
-	m.say(msg.file+" is taken: "+msg.ack.ProcessingStatus+". Press g u to follow it.", themes.Accent)
-	m.store.Planner.Forget(state.QueryUploads, state.QuerySites)
+	at := slices.IndexFunc(m.dialogs, func(d screen.Dialog) bool { return d == screen.Dialog(msg.form) })
+	if msg.form != nil && at >= 0 && msg.form.Answer(wrong) {
+		m.dialogs = slices.Delete(m.dialogs, at, at+1)
+		at = -1
+	}
+	switch {
+	case wrong == "":
+		m.watched[msg.ack.UploadID] = true
+		m.wanted = msg.site
+		m.say(msg.file+" is taken; Act (4) and g u show how far it is.", themes.Accent)
+		m.store.Planner.Forget(state.QueryUploads, state.QuerySites)
+	case at < 0:
+		m.say(wrong, themes.Warning)
+	}
+}
+
+// tellUploads tells the end of the files that this console sent.
+func (m *Model) tellUploads() {
+	for _, u := range m.store.Site.Uploads.Data {
+		if !m.watched[u.UploadID] || !u.Ended() {
+			continue
+		}
+		delete(m.watched, u.UploadID)
+		switch {
+		case u.Error != "":
+			m.say(pane.FileName(u)+": "+u.Error, themes.Warning)
+		default:
+			m.say(fmt.Sprintf("%s is imported: %d rows. g u shows what was inferred.", pane.FileName(u), u.RowsStored), themes.Accent)
+		}
+	}
 }
 
 // detected tells what a run of the detector found.
 func (m *Model) detected(msg detectMsg) {
 	switch {
 	case msg.err != nil:
-		m.say(msg.asset+": "+sentence(msg.err), themes.Warning)
+		m.say(msg.asset+": "+state.Sentence(msg.err), themes.Warning)
 	case msg.found == 0:
 		m.say(msg.asset+": detection found nothing abnormal.", themes.Dim)
 	default:

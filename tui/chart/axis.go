@@ -128,6 +128,9 @@ func newScale(low, high float64, n int) scale {
 		high = low + 1
 	}
 	step := roundStep((high - low) / float64(max(n, 1)))
+	for low >= 0 && step > high { // an axis with nothing but zero on it says nothing
+		step = roundStep(step * 0.45)
+	}
 	s := scale{bottom: math.Floor(low/step) * step, step: step}
 	// A value on a quarter must not open another one, whatever the division's rounding.
 	s.top = math.Ceil(4*high/step-1e-9) * step / 4

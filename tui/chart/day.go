@@ -46,6 +46,8 @@ type Day struct {
 	Stale bool
 	// Legend names the lines above the chart, where there is room.
 	Legend bool
+	// Margin is the least number of columns left of the plot, so that charts stand in line.
+	Margin int
 
 	canvas canvas
 	styles []terminal.Style
@@ -123,6 +125,7 @@ func (d *Day) labels(r terminal.Region, top, plotH int, s scale) int {
 		d.text = s.label(d.text[:0], s.bottom+float64(i)*s.step)
 		width = max(width, len(d.text))
 	}
+	width = max(width, d.Margin-1)
 	bar, mark := '│', '┤'
 	if d.Pen == ASCII {
 		bar, mark = '|', '+'

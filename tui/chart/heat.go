@@ -26,6 +26,9 @@ type Heat struct {
 	Normal Normal
 	// First is the row on top, Selected the row in hand (-1 for none), both counted from 0.
 	First, Selected int
+	// Margin is the least number of columns left of the map. Bare leaves the hours out, below a chart that has them.
+	Margin int
+	Bare   bool
 
 	ticks []tick
 	upper []themes.Role
@@ -72,13 +75,24 @@ var (
 	heatMarksASCII = [...]rune{' ', '.', '-', '=', 'x', '#', '+', '^'}
 )
 
-// nameWidth is the room for units' names: the longest, at most a quarter of the width.
+// nameWidth is the room for units' names: the longest, at most a quarter of the width, at least what the margin leaves.
 func (h *Heat) nameWidth(w int) int {
-	n := 0
+	n := max(h.Margin-2, 0)
 	for i := range h.Rows {
 		n = max(n, terminal.Width(h.Rows[i].Name))
 	}
-	return min(n, w/4)
+	return min(n, max(w/4, h.Margin-2))
+}
+
+// Left is the number of columns left of the map in a region of that width.
+func (h *Heat) Left(w int) int { return h.nameWidth(w) + 2 }
+
+// lines is how many lines of units a height has.
+func (h *Heat) lines(height int) int {
+	if h.Bare {
+		return max(height, 0)
+	}
+	return max(height-1, 0)
 }
 
 // halves reports whether two units share a line, by half-blocks: when they would not fit otherwise and colour can tell them
@@ -89,7 +103,7 @@ func (h *Heat) halves(lines int) bool {
 
 // Visible is how many units fit into a region of that height.
 func (h *Heat) Visible(height int) int {
-	lines := max(height-1, 0)
+	lines := h.lines(height)
 	if h.halves(lines) {
 		return 2 * lines
 	}
@@ -98,7 +112,7 @@ func (h *Heat) Visible(height int) int {
 
 // RowAt is the unit drawn at a line of a region of that height, for clicks; of two the upper. -1 if there is none.
 func (h *Heat) RowAt(y, height int) int {
-	lines := height - 1
+	lines := h.lines(height)
 	if y < 0 || y >= lines {
 		return -1
 	}
@@ -114,7 +128,7 @@ func (h *Heat) RowAt(y, height int) int {
 // Draw fills a region with the map, the hours in its last row.
 func (h *Heat) Draw(r terminal.Region) {
 	w, height := r.Size()
-	if w < 12 || height < 2 {
+	if w < 12 || h.lines(height) < 1 {
 		return
 	}
 	if h.Normal == (Normal{}) {
@@ -122,7 +136,7 @@ func (h *Heat) Draw(r terminal.Region) {
 	}
 	axis := newDays(h.Start, 1, h.Location)
 	left := h.nameWidth(w) + 2
-	lines := height - 1
+	lines := h.lines(height)
 	area := r.Region(terminal.Rect{X: left, W: w - left, H: lines})
 	each := 1
 	if h.halves(lines) {
@@ -143,6 +157,9 @@ func (h *Heat) Draw(r terminal.Region) {
 		for x := range h.upper {
 			area.PutRune(x, y, '▀', terminal.Style{FG: h.Palette.Color(h.upper[x]), BG: h.Palette.Color(h.lower[x])})
 		}
+	}
+	if h.Bare {
+		return
 	}
 	foot := Day{Pen: h.Pen, Palette: h.Palette, ticks: h.ticks}
 	foot.hours(r.Region(terminal.Rect{X: left, Y: lines, W: w - left, H: 1}), axis)

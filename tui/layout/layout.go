@@ -153,10 +153,10 @@ func (l *Layout) quad(o Options) {
 	l.Panes[Decide], l.Panes[Act] = lower.Left(left), lower.Right(b.W-left)
 }
 
-// lowStrips gives the focused pane at least 18 rows and the strips three to six each, below it.
+// lowStrips gives the focused pane 21 rows if it can and the strips three to five each below it: a title and two to four lines.
 func (l *Layout) lowStrips(focus Pane) {
 	const strips = int(Panes) - 1
-	each := min(max((l.Body.H-18)/strips, 3), 6)
+	each := min(max((l.Body.H-21)/strips, 3), 5)
 	l.Panes[focus] = l.Body.Top(l.Body.H - strips*each)
 	y := l.Panes[focus].Y + l.Panes[focus].H
 	for p := range Panes {

@@ -29,171 +29,172 @@ func (d *Decide) Needs() []state.Need {
 	return []state.Need{{Query: state.QueryForecast, Period: 15 * time.Second}, {Query: state.QueryFindings, Period: 30 * time.Second}}
 }
 
-// Work that is planned here: a visit of three hours by a crew that works from
-// six to eighteen.
-const (
-	visitHours = 3
-	crewFrom   = 6
-	crewTo     = 18
-)
-
-// dayAhead is one site day of the forecast.
-type dayAhead struct {
-	day       time.Time
-	p10, p50  float64 // kWh; a day's P10 and P90 are sums of its hours'
-	p90       float64
-	hours     int
-	window    time.Time // start of the visit that loses least
-	windowKWh float64   // what the whole site brings in it
-	complete  bool
-}
-
-// daysAhead cuts a forecast into site days and finds each day's best window.
-func daysAhead(f api.GeneratedForecast, now time.Time, zone *time.Location) []dayAhead {
-	var days []dayAhead
-	step := time.Duration(f.StepMinutes) * time.Minute
-	if step <= 0 {
-		step = time.Hour
-	}
-	values := f.Forecasts
-	for _, value := range values {
-		t := value.Timestamp.In(zone)
-		start := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, zone)
-		if n := len(days); n == 0 || !days[n-1].day.Equal(start) {
-			days = append(days, dayAhead{day: start, windowKWh: math.NaN()})
-		}
-		d := &days[len(days)-1]
-		h := step.Hours()
-		d.p50 += value.PredictedPowerKW * h
-		d.p10 += value.ConfidenceInterval.Lower * h
-		d.p90 += value.ConfidenceInterval.Upper * h
-		d.hours++
-	}
-	for i := range days {
-		d := &days[i]
-		end := d.day.AddDate(0, 0, 1)
-		d.complete = float64(d.hours)*step.Hours() >= end.Sub(d.day).Hours()-0.01
-		for hour := crewFrom; hour+visitHours <= crewTo; hour++ {
-			from := time.Date(d.day.Year(), d.day.Month(), d.day.Day(), hour, 0, 0, 0, zone)
-			to := from.Add(visitHours * time.Hour)
-			if from.Before(now) {
-				continue
-			}
-			kwh, covered := 0.0, time.Duration(0)
-			for _, value := range values {
-				if t := value.Timestamp.Time; !t.Before(from) && t.Before(to) {
-					kwh += value.PredictedPowerKW * step.Hours()
-					covered += step
-				}
-			}
-			if covered < visitHours*time.Hour {
-				continue
-			}
-			if math.IsNaN(d.windowKWh) || kwh < d.windowKWh {
-				d.window, d.windowKWh = from, kwh
-			}
-		}
-	}
-	return days
-}
+// forecastStale is when a forecast counts as old.
+const forecastStale = 30 * time.Minute
 
 // Draw draws the thing in hand and the days ahead.
 func (d *Decide) Draw(r terminal.Region, v View) {
+	d.listAt = terminal.Rect{}
+	forecast := v.Site.Forecast
 	w, h := r.Size()
 	y := d.drawInHand(r, v)
-	forecast := v.Site.Forecast
 	below := r.Region(terminal.Rect{Y: y, W: w, H: h - y})
-	if v.face(below, forecast.Face(v.Now, 30*time.Minute, len(forecast.Data.Forecasts) == 0), forecast.Err, forecast.FailedSince, forecast.NextTry, "the forecast",
-		fmt.Sprintf("There is no forecast yet: training starts with %d days of data. Press U to import more history.", api.TrainingDays)) {
+	face := forecast.Face(v.Now, forecastStale, len(forecast.Data.Forecasts) == 0)
+	if face == state.Empty {
+		d.drawNone(below, v)
 		return
 	}
+	if v.face(below, face, forecast.Err, forecast.FailedSince, forecast.NextTry, "the forecast", "") {
+		return
+	}
+	if face == state.Stale {
+		h--
+		v.aged(r, "This forecast was asked for", forecast.At, forecast.Err)
+	}
 	days := daysAhead(forecast.Data, v.SiteNow, v.Site.Zone)
-	v.heading(r, y, "Days ahead", fmt.Sprintf("best time for a %d-hour visit", visitHours))
+	rows := dayRows(v, days, handFinding(v))
 	d.listAt = terminal.Rect{Y: y + 1, W: w, H: h - y - 1}
-	if h-y > len(days)+12 && w >= 40 {
-		rows := len(days) + 2
-		d.listAt.H = rows
-		d.chart.draw(r.Region(terminal.Rect{Y: y + 1 + rows, W: w, H: h - y - 1 - rows}), v, forecast.Data, len(days))
+	if h-y >= len(days)+11 && w >= 40 {
+		d.listAt.H = len(days) + 1
+		top := y + 1 + d.listAt.H + 1
+		d.chart.draw(r.Region(terminal.Rect{Y: top, W: w, H: h - top}), v, forecast.Data, len(days))
 	}
-	d.list.Draw(r.Region(d.listAt), v, dayColumns, dayRows(v, days))
+	d.list.Draw(r.Region(d.listAt), v, dayColumns(v), rows)
+	v.heading(r, y, "Days ahead", fmt.Sprintf("best %d-hour visit", visitHours), d.list.Range())
 }
 
-// drawInHand draws what waiting costs and what is recommended.
+// drawNone says why there is no forecast, and how far the way to one is.
+func (d *Decide) drawNone(r terminal.Region, v View) {
+	w, h := r.Size()
+	words := fmt.Sprintf("There is no forecast yet. It comes by itself when %d days of data are imported and the model is trained.", api.TrainingDays)
+	y := v.Paragraph(r, 0, 0, words, themes.Dim) + 1
+	if n := drawOnTheWay(r.Region(terminal.Rect{Y: y, W: w, H: h - y}), v, max(h-y, 0)); n == 0 {
+		v.Paragraph(r, 0, y, "U imports a file, g u shows what became of those that were.", themes.Dim)
+	}
+}
+
+// handFinding is the finding in hand; nil without one.
+func handFinding(v View) *api.Finding {
+	for i, f := range v.Site.Findings.Data {
+		if f.SummaryID == v.Hand.FindingID {
+			return &v.Site.Findings.Data[i]
+		}
+	}
+	return nil
+}
+
+// drawInHand draws what waiting costs and what is recommended, and answers the
+// rows it took.
 func (d *Decide) drawInHand(r terminal.Region, v View) int {
-	_, h := r.Size()
-	for _, f := range v.Site.Findings.Data {
-		if f.SummaryID != v.Hand.FindingID {
-			continue
-		}
-		x := v.severity(r, 0, 0, f.SeverityLabel)
-		w, _ := r.Size()
-		v.putIn(r, x+1, 0, w-x-1, unitName(f)+"  "+Family(f.FaultFamily), themes.Title)
-		cost := "Waiting costs " + Power(f.EnergyAtRiskKW) + " while the sun is up"
-		if f.RevenueAtRisk > 0 && f.Currency != "" {
-			cost = fmt.Sprintf("Waiting costs %s a day (%s while the sun is up)", Money(f.RevenueAtRisk, f.Currency), Power(f.EnergyAtRiskKW))
-		}
-		y := v.Paragraph(r, 0, 1, cost+".", themes.Text)
-		if h-y > 8 {
-			y = drawActions(r.Region(terminal.Rect{W: w, H: y + min(len(f.RecommendedActions), 4)}), v, y, f.RecommendedActions)
-		}
-		return min(y+1, h)
+	w, h := r.Size()
+	f := handFinding(v)
+	if f == nil {
+		return 0
 	}
-	return 0
+	x := v.severity(r, 0, 0, f.SeverityLabel) + 1
+	what := "  " + findingWords(*f)
+	x = v.putIn(r, x, 0, w-x, v.asset(unitName(*f), max(w-x-terminal.Width(what), 10)), themes.Title)
+	v.putIn(r, x, 0, w-x, what, themes.Title)
+	y := v.Paragraph(r, 0, 1, waitingWords(*f), themes.Text)
+	if room := min(h-y-9, len(f.RecommendedActions)+1); room > 0 {
+		y = drawActions(r.Region(terminal.Rect{W: w, H: y + room}), v, y, f.RecommendedActions)
+	}
+	return min(y+1, h)
 }
 
-var dayColumns = []Column{
-	{Title: "day", Width: 10}, {Title: "P50", Width: 9, Right: true}, {Title: "P10 to P90", Width: 20, Right: true, Rank: 2},
-	{Title: "energy"}, {Title: "visit", Width: 11, Right: true}, {Title: "loses", Width: 9, Right: true, Rank: 1},
+// waitingWords are what it costs to leave a finding as it is.
+func waitingWords(f api.Finding) string {
+	switch {
+	case !f.Active:
+		return "It is over: " + Energy(f.LostKWh) + " were lost."
+	case f.RevenueAtRisk > 0 && f.Currency != "":
+		return fmt.Sprintf("Waiting costs %s a day (%s while the sun is up).", Money(f.RevenueAtRisk, f.Currency), Power(f.EnergyAtRiskKW))
+	case f.EnergyAtRiskKW > 0:
+		return "Waiting costs " + Power(f.EnergyAtRiskKW) + " while the sun is up."
+	}
+	return "Waiting costs nothing that can be measured."
 }
 
-func dayRows(v View, days []dayAhead) []Row {
+// The columns of the days; the seventh is there with a finding in hand.
+func dayColumns(v View) []Column {
+	columns := []Column{
+		{Title: "day", Width: 11}, {Title: "P50", Width: 8, Right: true}, {Title: "P10 to P90", Width: 19, Right: true, Rank: 4},
+		{Title: "energy", Min: 10, Rank: 2}, {Title: "visit", Width: 11, Right: true}, {Title: "it loses", Width: 9, Right: true, Rank: 3},
+	}
+	if f := handFinding(v); f != nil && f.Active && f.RevenueAtRisk > 0 && f.Currency != "" {
+		columns = append(columns, Column{Title: "by then", Width: 9, Right: true, Rank: 1})
+	}
+	return columns
+}
+
+func dayRows(v View, days []dayAhead, f *api.Finding) []Row {
 	top := 0.0
 	for _, d := range days {
 		top = max(top, d.p90)
 	}
+	none, to := "–", "–"
+	if v.ASCII {
+		none, to = "-", "-"
+	}
 	var rows []Row
 	for _, d := range days {
-		name := d.day.Format("Mon 02 Jan")
-		role := themes.Text
-		if !d.complete {
+		name, role := d.day.Format("Mon 02 Jan"), themes.Text
+		if !d.complete { // only a part of the day is forecast
 			name, role = name+"*", themes.Dim
 		}
-		visit, loses := "–", "–"
+		visit, loses, wait := none, none, none
 		if !math.IsNaN(d.windowKWh) {
-			visit, loses = d.window.Format("15:04")+"–"+d.window.Add(visitHours*time.Hour).Format("15:04"), Energy(d.windowKWh)
+			visit = d.window.Format("15:04") + to + d.window.Add(visitHours*time.Hour).Format("15:04")
+			loses = Energy(d.windowKWh)
+			if f != nil {
+				wait = Money(f.RevenueAtRisk*d.window.Sub(v.SiteNow).Hours()/24, f.Currency)
+			}
 		}
 		rows = append(rows, Row{ID: d.day.Format(time.DateOnly), Cells: []Cell{
-			{Text: name, Role: role}, {Text: Energy(d.p50), Role: themes.Text}, {Text: Energy(d.p10) + " – " + Energy(d.p90), Role: themes.Dim},
+			{Text: name, Role: role}, {Text: Energy(d.p50), Role: themes.Text}, {Text: Energy(d.p10) + " " + to + " " + Energy(d.p90), Role: themes.Dim},
 			{Draw: func(r terminal.Region) { drawRange(r, v, d.p10, d.p50, d.p90, top) }},
-			{Text: visit, Role: themes.Text}, {Text: loses, Role: themes.Dim},
-		}, Sort: []any{d.day.Format(time.DateOnly), d.p50, d.p50, d.p50, d.window.Format("15:04"), d.windowKWh}})
+			{Text: visit, Role: themes.Text}, {Text: loses, Role: themes.Dim}, {Text: wait, Role: themes.Text},
+		}, Sort: []any{d.day.Format(time.DateOnly), d.p50, d.p50, d.p50, d.window.Format("15:04"), d.windowKWh, d.day.Format(time.DateOnly)}})
 	}
 	return rows
 }
 
-// Strip shows today and tomorrow.
+// Strip shows the next days, one a line.
 func (d *Decide) Strip(r terminal.Region, v View) {
 	w, h := r.Size()
 	days := daysAhead(v.Site.Forecast.Data, v.SiteNow, v.Site.Zone)
 	if len(days) == 0 {
-		v.putIn(r, 0, 0, w, "no forecast yet", themes.Dim)
+		if n := drawOnTheWay(r, v, h); n == 0 {
+			v.putIn(r, 0, 0, w, "no forecast yet", themes.Dim)
+		}
 		return
 	}
+	top := 0.0
+	for _, day := range days {
+		top = max(top, day.p90)
+	}
 	for y := 0; y < h && y < len(days); y++ {
-		line := fmt.Sprintf("%s  P50 %s", days[y].day.Format("Mon 02"), Energy(days[y].p50))
-		if !math.IsNaN(days[y].windowKWh) {
-			line += "  visit " + days[y].window.Format("15:04")
+		day := days[y]
+		x := v.putIn(r, 0, y, w, day.day.Format("Mon 02")+"  ", themes.Text)
+		x = v.putIn(r, x, y, w-x, fmt.Sprintf("%8s", Energy(day.p50)), themes.Text)
+		visit := ""
+		if !math.IsNaN(day.windowKWh) {
+			visit = "  visit " + day.window.Format("15:04") + ", loses " + Energy(day.windowKWh)
 		}
-		v.putIn(r, 0, y, w, line, themes.Text)
+		if bar := w - x - 2 - terminal.Width(visit); bar >= 10 {
+			drawRange(r.Region(terminal.Rect{X: x + 2, Y: y, W: bar, H: 1}), v, day.p10, day.p50, day.p90, top)
+			x += 2 + bar
+		}
+		v.putIn(r, x, y, w-x, visit, themes.Dim)
 	}
 }
 
 // Do moves through the days.
-func (d *Decide) Do(a keymap.Action, _ View) Intent {
-	d.list.Do(a, len(dayColumns))
+func (d *Decide) Do(a keymap.Action, v View) Intent {
 	if a == keymap.Open {
 		return Intent{Focus: "Act"}
 	}
+	d.list.Do(a, len(dayColumns(v)))
 	return Intent{}
 }
 
@@ -203,6 +204,23 @@ func (d *Decide) Click(x, y int, _ View) Intent {
 		d.list.Click(y - d.listAt.Y)
 	}
 	return Intent{}
+}
+
+// Wheel moves through the days.
+func (d *Decide) Wheel(_, _, by int, v View) Intent {
+	if by > 0 {
+		return d.Do(keymap.Down, v)
+	}
+	return d.Do(keymap.Up, v)
+}
+
+// Help are the pane's own keys.
+func (d *Decide) Help() [][2]string {
+	return [][2]string{
+		{"↓ ↑", "choose a day"},
+		{"enter", "go on to Act: what is under way"},
+		{"*", "only a part of that day is forecast"},
+	}
 }
 
 // Export is the forecast, one row an interval.

@@ -10,14 +10,6 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-// Column of a list. Narrow screens drop the columns with the highest Rank.
-type Column struct {
-	Title string
-	Width int // cells; 0 takes what is left (one column at most)
-	Right bool
-	Rank  int
-}
-
 // Cell is one place of a list: text in a role, or a drawing.
 type Cell struct {
 	Text string
@@ -50,20 +42,12 @@ type List struct {
 // Draw draws the header, if there is room for two rows, and the rows that fit.
 // What does not fit is for the caller to say, by [List.Range].
 func (l *List) Draw(r terminal.Region, v View, columns []Column, rows []Row) {
+	all := len(rows)
 	rows = l.arrange(rows)
 	w, h := r.Size()
 	cols, widths := fit(columns, w)
 	y := 0
 	if h > 2 {
-		x := 0
-		for i, c := range cols {
-			title := columns[c].Title
-			if c == l.SortBy {
-				title += arrow(l.Reverse, v.ASCII)
-			}
-			place(r, x, y, widths[i], title, columns[c].Right, v.style(themes.Dim), v.ASCII)
-			x += widths[i] + 1
-		}
 		y++
 	}
 	l.top, l.visible = y, max(h-y, 0)
@@ -72,6 +56,13 @@ func (l *List) Draw(r terminal.Region, v View, columns []Column, rows []Row) {
 		l.ids = append(l.ids, row.ID)
 	}
 	l.keepInView()
+	if y > 0 {
+		l.header(r, v, columns, cols, widths)
+	}
+	if len(rows) == 0 && all > 0 {
+		v.putIn(r, 0, y, w, "Nothing matches /"+l.Filter+"; esc shows all.", themes.Muted)
+	}
+	names := shortNames(columns, cols, widths, rows, v.ASCII)
 	for i := l.offset; i < len(rows) && i < l.offset+l.visible; i++ {
 		x := 0
 		for k, c := range cols {
@@ -79,22 +70,60 @@ func (l *List) Draw(r terminal.Region, v View, columns []Column, rows []Row) {
 				break
 			}
 			cell := rows[i].Cells[c]
-			if cell.Draw != nil {
+			switch {
+			case cell.Draw != nil:
 				cell.Draw(r.Region(terminal.Rect{X: x, Y: y, W: widths[k], H: 1}))
-			} else {
+			case columns[c].Ids:
+				place(r, x, y, widths[k], names[i], columns[c].Right, v.style(cell.Role), v.ASCII)
+			default:
 				place(r, x, y, widths[k], cell.Text, columns[c].Right, v.style(cell.Role), v.ASCII)
 			}
 			x += widths[k] + 1
 		}
 		if rows[i].ID == l.Selected {
-			if v.Focused {
-				r.Shade(terminal.Rect{Y: y, W: w, H: 1}, v.style(themes.Selection))
-			} else {
-				r.Shade(terminal.Rect{Y: y, W: w, H: 1}, terminal.Style{Attr: themes.Underline})
-			}
+			r.Shade(terminal.Rect{Y: y, W: w, H: 1}, v.inHand())
 		}
 		y++
 	}
+}
+
+// inHand is the look of the row in hand: plain to see in the pane that has the
+// keys, quieter in the others.
+func (v View) inHand() terminal.Style {
+	switch {
+	case v.Focused:
+		return v.style(themes.Selection)
+	case v.Palette.Colorless():
+		return terminal.Style{Attr: themes.Underline}
+	}
+	return terminal.Style{BG: v.Palette.Color(themes.Selection)}
+}
+
+func (l *List) header(r terminal.Region, v View, columns []Column, cols, widths []int) {
+	x := 0
+	for i, c := range cols {
+		title := columns[c].Title
+		if c == l.SortBy {
+			title += arrow(l.Reverse, v.ASCII)
+		}
+		if part := l.part(v.ASCII); columns[c].Ids && part != "" && terminal.Width(title)+1+len(part) <= widths[i]+1 {
+			title += " " + part
+		}
+		place(r, x, 0, widths[i], title, columns[c].Right, v.style(themes.Dim), v.ASCII)
+		x += widths[i] + 1
+	}
+}
+
+// part is Range in few cells, for a header.
+func (l *List) part(ascii bool) string {
+	if len(l.ids) <= l.visible || l.visible == 0 {
+		return ""
+	}
+	to := "–"
+	if ascii {
+		to = "-"
+	}
+	return fmt.Sprintf("%d%s%d/%d", l.offset+1, to, min(l.offset+l.visible, len(l.ids)), len(l.ids))
 }
 
 // Range says which part of a long list is seen, empty when all of it is.
@@ -102,7 +131,7 @@ func (l *List) Range() string {
 	if len(l.ids) <= l.visible || l.visible == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d–%d of %d", l.offset+1, min(l.offset+l.visible, len(l.ids)), len(l.ids))
+	return fmt.Sprintf("%d to %d of %d", l.offset+1, min(l.offset+l.visible, len(l.ids)), len(l.ids))
 }
 
 // Do moves the selection; ok is false when the action is not the list's.
@@ -158,12 +187,16 @@ func (l *List) Click(y int) bool {
 	return true
 }
 
-// Current is the selected row's id, the first one's when nothing is selected.
+// Current is the selected row's id, the first one's when nothing that is shown
+// is selected, and empty when nothing is shown.
 func (l *List) Current() string {
-	if l.Selected == "" && len(l.ids) > 0 {
+	switch {
+	case slices.Contains(l.ids, l.Selected):
+		return l.Selected
+	case len(l.ids) > 0:
 		return l.ids[0]
 	}
-	return l.Selected
+	return ""
 }
 
 // arrange filters and sorts.
@@ -176,8 +209,9 @@ func (l *List) arrange(rows []Row) []Row {
 	}
 	rows = slices.Clone(rows)
 	slices.SortStableFunc(rows, func(a, b Row) int {
-		n := compare(a.key(l.SortBy), b.key(l.SortBy))
-		if l.Reverse {
+		x, y := a.key(l.SortBy), b.key(l.SortBy)
+		n := compare(x, y)
+		if l.Reverse && x != nil && y != nil { // what is missing stays last
 			return -n
 		}
 		return n
@@ -238,43 +272,6 @@ func (l *List) keepInView() {
 		l.offset = max(l.offset, i-l.visible+1)
 	}
 	l.offset = max(min(l.offset, len(l.ids)-l.visible), 0)
-}
-
-// fit chooses the columns that a width has room for, least rank first, and
-// their widths.
-func fit(columns []Column, width int) (chosen, widths []int) {
-	for drop := maxRank(columns); ; drop-- {
-		chosen, widths = chosen[:0], widths[:0]
-		used, flex := 0, -1
-		for i, c := range columns {
-			if c.Rank > drop {
-				continue
-			}
-			if len(chosen) > 0 {
-				used++
-			}
-			if c.Width == 0 {
-				flex = len(chosen)
-				used += 8 // a flexible column is worth having from eight cells on
-			}
-			chosen, widths = append(chosen, i), append(widths, c.Width)
-			used += c.Width
-		}
-		if used <= width || drop <= 0 {
-			if flex >= 0 {
-				widths[flex] = max(width-used+8, 1)
-			}
-			return chosen, widths
-		}
-	}
-}
-
-func maxRank(columns []Column) int {
-	n := 0
-	for _, c := range columns {
-		n = max(n, c.Rank)
-	}
-	return n
 }
 
 // place draws text in a column of the given width.

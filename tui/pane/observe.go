@@ -3,9 +3,7 @@ package pane
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -20,15 +18,16 @@ import (
 type Observe struct {
 	units  List
 	alarms List
-	// where the lists stand in the region last drawn
-	unitsAt, alarmsAt terminal.Rect
+	// where things stand in the region last drawn
+	unitsAt, alarmsAt, heatAt terminal.Rect
 
+	day          dayMemo
 	chart, strip siteChart
 	heat         heatMap
 }
 
-// NewObserve lists the units by name.
-func NewObserve() *Observe { return &Observe{alarms: List{SortBy: -1}} }
+// NewObserve lists the units with what is abnormal first.
+func NewObserve() *Observe { return &Observe{units: List{SortBy: -1}, alarms: List{SortBy: -1}} }
 
 // Needs are what the pane shows.
 func (o *Observe) Needs() []state.Need {
@@ -51,39 +50,85 @@ const staleAfter = 2 * time.Minute
 
 // Draw draws chart, heat map, units and alarms in what room there is.
 func (o *Observe) Draw(r terminal.Region, v View) {
-	w, h := r.Size()
-	day := v.Site.Day
-	if face := day.Face(v.Now, staleAfter, len(day.Data.Units) == 0); v.face(r, face, day.Err, day.FailedSince, day.NextTry, "the day's telemetry",
-		"Nothing was reported today. "+o.lastData(v)+" Press U to import a file.") {
+	o.unitsAt, o.alarmsAt, o.heatAt = terminal.Rect{}, terminal.Rect{}, terminal.Rect{}
+	if v.Site.PastDate.IsZero() {
+		o.drawToday(r, v)
 		return
 	}
-	if day.Face(v.Now, staleAfter, false) == state.Stale {
-		h-- // the age has the last line
-		v.putIn(r, 0, h, w, fmt.Sprintf("These values are %s old: %s", state.Age(v.Now.Sub(day.At)), reason(day.Err)), themes.Warning)
-		r = r.Region(terminal.Rect{W: w, H: h})
+	w, h := r.Size()
+	past := v.Site.Past
+	v.putIn(r, 0, 0, w, v.Site.PastDate.Format("Mon 02 Jan 2006")+v.separator()+"← → another day, esc today", themes.Accent)
+	r = r.Region(terminal.Rect{Y: 1, W: w, H: h - 1})
+	face := past.Face(v.Now, 24*time.Hour, len(past.Data.Units) == 0)
+	if !v.face(r, face, past.Err, past.FailedSince, past.NextTry, "that day's telemetry", "Nothing was reported on that day. "+o.lastData(v)) {
+		o.drawDay(r, v, 1)
 	}
-	p := o.plan(w, h, v)
-	chartArea := r.Region(terminal.Rect{W: w, H: p.chart})
-	o.chart.draw(chartArea, v)
+}
+
+func (o *Observe) drawToday(r terminal.Region, v View) {
+	day := v.Site.Day
+	face := day.Face(v.Now, staleAfter, len(day.Data.Units) == 0)
+	if face == state.Empty {
+		o.drawExpected(r, v)
+		return
+	}
+	if v.face(r, face, day.Err, day.FailedSince, day.NextTry, "the day's telemetry", "") {
+		return
+	}
+	if face == state.Stale {
+		r = v.aged(r, "These values are", day.At, day.Err)
+	}
+	o.drawDay(r, v, 0)
+}
+
+// drawExpected is today without telemetry: what the forecast expects of it, and
+// the way to the newest data.
+func (o *Observe) drawExpected(r terminal.Region, v View) {
+	w, h := r.Size()
+	words := "Nothing was reported today. " + o.lastData(v)
+	if v.Site.Summary.Data.LastUpdated.IsZero() {
+		words += " Press U to import a file."
+	} else {
+		words += " ← shows that day, U imports a file."
+	}
+	y := v.Paragraph(r, 0, 0, words, themes.Dim)
+	y += drawOnTheWay(r.Region(terminal.Rect{Y: y, W: w, H: h - y}), v, 3)
+	if len(v.Site.Forecast.Data.Today) > 0 && h-y > 6 {
+		o.chart.draw(r.Region(terminal.Rect{Y: y + 1, W: w, H: min(h-y-1, max(h/2, 10))}), v, o.day.of(v), 0)
+	}
+}
+
+// drawDay draws a day with telemetry. above is how many rows of the pane stand
+// above r.
+func (o *Observe) drawDay(r terminal.Region, v View, above int) {
+	w, h := r.Size()
+	day := o.day.of(v)
+	p := o.plan(w, h, v, day)
+	margin := 0
+	if p.heat > 0 {
+		margin = o.heat.margin(w, day)
+	}
+	o.chart.draw(r.Region(terminal.Rect{W: w, H: p.chart}), v, day, margin)
 	y := p.chart
 	if p.heat > 0 {
-		o.heat.draw(r.Region(terminal.Rect{Y: y, W: w, H: p.heat}), v)
+		o.heat.draw(r.Region(terminal.Rect{Y: y, W: w, H: p.heat}), v, day, margin)
+		o.heatAt = terminal.Rect{Y: y + above, W: w, H: p.heat}
 		y += p.heat
 	}
-	o.alarmsAt, o.unitsAt = terminal.Rect{}, terminal.Rect{}
+	units, alarms := terminal.Rect{Y: y + p.alarms, W: w, H: h - y - p.alarms}, terminal.Rect{Y: y, W: w, H: p.alarms}
 	if p.beside {
-		left := w * 55 / 100
-		o.unitsAt = terminal.Rect{Y: y, W: left, H: h - y}
-		o.alarmsAt = terminal.Rect{X: left + 2, Y: y, W: w - left - 2, H: h - y}
-	} else {
-		o.alarmsAt = terminal.Rect{Y: y, W: w, H: p.alarms}
-		o.unitsAt = terminal.Rect{Y: y + p.alarms, W: w, H: h - y - p.alarms}
+		left := w * 58 / 100
+		units, alarms = terminal.Rect{Y: y, W: left, H: h - y}, terminal.Rect{X: left + 2, Y: y, W: w - left - 2, H: h - y}
 	}
-	if !o.alarmsAt.Empty() {
-		o.drawAlarms(r.Region(o.alarmsAt), v)
+	if !alarms.Empty() {
+		o.drawAlarms(r.Region(alarms), v)
+		o.alarmsAt = alarms
+		o.alarmsAt.Y += above
 	}
-	if !o.unitsAt.Empty() {
-		o.drawUnits(r.Region(o.unitsAt), v)
+	if !units.Empty() {
+		o.drawUnits(r.Region(units), v, day)
+		o.unitsAt = units
+		o.unitsAt.Y += above
 	}
 }
 
@@ -93,37 +138,56 @@ type observePlan struct {
 	beside              bool // units and alarms side by side
 }
 
-func (o *Observe) plan(w, h int, v View) observePlan {
-	active, units := len(activeFindings(v)), len(v.Site.Day.Data.Units)
+func (o *Observe) plan(w, h int, v View, day *dayData) observePlan {
+	active, units := len(activeFindings(v)), len(day.units)
 	p := observePlan{beside: w >= 110}
-	if !p.beside {
-		p.alarms = min(max(active, 1), max(h/6, 2)) + 1
-	}
-	lists := p.alarms + min(units+2, max(h*2/5, 4))
+	var lists int
 	if p.beside {
-		lists = min(max(units, active)+2, h/2)
+		lists = min(max(units, active)+2, max(h*45/100, 6))
+	} else {
+		p.alarms = min(max(active, 1), max(h/7, 2)) + 1
+		lists = p.alarms + min(units+2, max(h*2/5, 4))
 	}
-	p.chart = min(max(h-lists, 4), 22)
-	if heat := (units+1)/2 + 1; p.chart-heat >= 9 && w >= 50 {
-		p.heat = heat
-		p.chart -= heat
+	p.chart = max(h-lists, 4)
+	if room := p.chart - 10; room >= (units+1)/2 && units > 1 && w >= 50 {
+		p.heat = min(units, room)
+		p.chart -= p.heat
 	}
 	return p
 }
 
-// Strip shows power, energy and the worst alarm.
+// Strip shows power against its expectation, the day's curve and the worst
+// alarm.
 func (o *Observe) Strip(r terminal.Region, v View) {
 	w, h := r.Size()
-	day := v.Site.Day.Data
-	if h >= 4 {
-		o.strip.draw(r.Region(terminal.Rect{W: w, H: h - 1}), v)
+	words := r
+	if h >= 3 && w >= 70 {
+		o.strip.draw(r.Region(terminal.Rect{W: w * 55 / 100, H: h}), v, o.day.of(v), 0)
+		words = r.Region(terminal.Rect{X: w*55/100 + 2, W: w - w*55/100 - 2, H: h})
+	} else if h >= 6 {
+		o.strip.draw(r.Region(terminal.Rect{Y: 3, W: w, H: h - 3}), v, o.day.of(v), 0)
 	}
-	x := v.put(r, 0, h-1, fmt.Sprintf("%d units ", len(day.Units)), themes.Dim)
-	for _, f := range activeFindings(v) {
-		x = v.severity(r, x+1, h-1, f.SeverityLabel)
-		x = v.putIn(r, x+1, h-1, w-x-1, f.AssetID+" "+Family(f.FaultFamily), themes.Text)
-		break
+	w, _ = words.Size()
+	s := v.Site.Summary.Data
+	line := Power(s.TotalPowerKW)
+	if s.ExpectedPowerKW != nil {
+		line += " of " + Power(*s.ExpectedPowerKW) + " expected"
 	}
+	v.putIn(words, 0, 0, w, line, themes.Text)
+	v.putIn(words, 0, 1, w, fmt.Sprintf("%d of %d units feed in", s.ActiveInverters, s.TotalInverters), themes.Dim)
+	active := activeFindings(v)
+	if len(active) == 0 {
+		v.putIn(words, 0, 2, w, "no alarms", themes.Dim)
+		return
+	}
+	f := active[0]
+	x := v.severity(words, 0, 2, f.SeverityLabel)
+	more := ""
+	if n := len(active) - 1; n > 0 {
+		more = fmt.Sprintf(" +%d", n)
+	}
+	what := " " + Family(f.FaultFamily) + more
+	v.putIn(words, x+1, 2, w-x-1, v.asset(unitName(f), max(w-x-1-len(what), 8))+what, themes.Text)
 }
 
 // lastData says when the site's last data came.
@@ -134,27 +198,66 @@ func (o *Observe) lastData(v View) string {
 	return "The site has no data yet."
 }
 
-// Do moves in the list of units, or takes one in hand.
+// Do moves in the list of units, takes one in hand, or turns the days.
 func (o *Observe) Do(a keymap.Action, v View) Intent {
-	if a == keymap.Open {
+	switch a {
+	case keymap.Left, keymap.Right:
+		return o.turn(a == keymap.Right, v)
+	case keymap.Open:
 		if id := o.units.Current(); id != "" {
 			return Intent{Hand: &Hand{AssetID: id, FindingID: findingOf(v, id)}, Focus: "Orient"}
 		}
 		return Intent{}
 	}
-	if o.units.Do(a, len(unitColumns)) && (a == keymap.Up || a == keymap.Down || a == keymap.Top || a == keymap.Bottom || a == keymap.PageUp || a == keymap.PageDown) {
-		id := o.units.Current()
-		return Intent{Hand: &Hand{AssetID: id, FindingID: findingOf(v, id)}}
+	if o.units.Do(a, len(unitColumns)) && a != keymap.Sort {
+		return takeUnit(v, o.units.Current())
 	}
 	return Intent{}
+}
+
+func takeUnit(v View, id string) Intent {
+	if id == "" {
+		return Intent{}
+	}
+	return Intent{Hand: &Hand{AssetID: id, FindingID: findingOf(v, id)}}
+}
+
+// turn goes a day on or back. From a today without data it goes back to the
+// newest ones.
+func (o *Observe) turn(on bool, v View) Intent {
+	past, today := v.Site.PastDate, v.SiteNow.In(v.Site.Zone)
+	switch last := v.Site.Summary.Data.LastUpdated; {
+	case on && past.IsZero():
+		return Intent{Say: "This is today; Decide (3) has the days ahead."}
+	case on:
+		past = past.AddDate(0, 0, 1)
+	case past.IsZero() && len(v.Site.Day.Data.Units) == 0 && !last.IsZero():
+		past = last.In(v.Site.Zone)
+	case past.IsZero():
+		past = today.AddDate(0, 0, -1)
+	default:
+		past = past.AddDate(0, 0, -1)
+	}
+	if y, m, d := past.Date(); !time.Date(y, m, d, 0, 0, 0, 0, v.Site.Zone).Before(midnightOf(today)) {
+		past = time.Time{}
+	}
+	return Intent{Day: &past}
+}
+
+func midnightOf(t time.Time) time.Time {
+	y, m, d := t.Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, t.Location())
 }
 
 // Click takes what is clicked in hand.
 func (o *Observe) Click(x, y int, v View) Intent {
 	switch {
-	case o.unitsAt.Contains(x, y) && o.units.Click(y-o.unitsAt.Y-1):
-		id := o.units.Current()
-		return Intent{Hand: &Hand{AssetID: id, FindingID: findingOf(v, id)}}
+	case o.unitsAt.Contains(x, y) && o.units.Click(y-o.unitsAt.Y):
+		return takeUnit(v, o.units.Current())
+	case o.heatAt.Contains(x, y):
+		if i := o.heat.heat.RowAt(y-o.heatAt.Y, o.heatAt.H); i >= 0 {
+			return takeUnit(v, o.day.of(v).units[i].AssetID)
+		}
 	case o.alarmsAt.Contains(x, y) && o.alarms.Click(y-o.alarmsAt.Y-1):
 		for _, f := range activeFindings(v) {
 			if f.SummaryID == o.alarms.Selected {
@@ -165,141 +268,21 @@ func (o *Observe) Click(x, y int, v View) Intent {
 	return Intent{}
 }
 
-// unitColumns are the columns of the list of units.
-var unitColumns = []Column{
-	{Title: "unit", Width: 6}, {Title: "state", Width: 15, Rank: 1}, {Title: "power", Width: 8, Right: true},
-	{Title: "of peers", Width: 8, Right: true, Rank: 2}, {Title: "today", Width: 8, Right: true, Rank: 3}, {Title: "trend", Rank: 4},
+// Wheel moves in the list under it.
+func (o *Observe) Wheel(_, _, by int, v View) Intent {
+	if by > 0 {
+		return o.Do(keymap.Down, v)
+	}
+	return o.Do(keymap.Up, v)
 }
 
-func (o *Observe) drawUnits(r terminal.Region, v View) {
-	w, h := r.Size()
-	if v.Hand.AssetID != "" {
-		o.units.Selected = v.Hand.AssetID
+// Help are the pane's own keys.
+func (o *Observe) Help() [][2]string {
+	return [][2]string{
+		{"↓ ↑", "take a unit in hand; the other panes turn to it"},
+		{"enter", "go on to Orient: what is wrong with it"},
+		{"← →", "the day before, the day after"},
 	}
-	rows := o.unitRows(v)
-	columns := slices.Clone(unitColumns)
-	for _, row := range rows {
-		columns[0].Width = min(max(columns[0].Width, terminal.Width(row.ID)), 24)
-	}
-	o.units.Draw(r.Region(terminal.Rect{Y: 1, W: w, H: h - 1}), v, columns, rows)
-	v.heading(r, 0, "Units", fmt.Sprintf("%d of %d active", v.Site.Summary.Data.ActiveInverters, v.Site.Summary.Data.TotalInverters), o.units.Range())
-}
-
-func (o *Observe) unitRows(v View) []Row {
-	day := v.Site.Day.Data
-	relative := relativePower(v)
-	value := themes.Text
-	if v.Site.Day.Face(v.Now, staleAfter, false) == state.Stale {
-		value = themes.Muted
-	}
-	var rows []Row
-	for _, a := range unitsOf(v) {
-		u, _ := day.Unit(a.AssetID)
-		row := Row{ID: a.AssetID}
-		power, share, energy := math.NaN(), math.NaN(), math.NaN()
-		if n := len(u.Records); n > 0 {
-			last := u.Records[n-1]
-			if v.SiteNow.Sub(last.Timestamp.Time) < 2*day.Step()+15*time.Minute {
-				power = last.Power
-				share = relative[a.AssetID]
-			}
-			energy = 0
-			for _, rec := range u.Records {
-				energy += rec.KWh
-			}
-		}
-		word, role := unitState(v, a, u, power)
-		slots, top := unitTrend(v, u), a.CapacityKW
-		row.Cells = []Cell{
-			{Text: a.AssetID, Role: themes.Text}, {Text: word, Role: role},
-			{Text: Power(power), Role: value}, {Text: Percent(share), Role: shareRole(share)},
-			{Text: Energy(energy), Role: value}, {Draw: func(r terminal.Region) { drawSpark(r, v, slots, top) }},
-		}
-		row.Sort = []any{a.AssetID, word, power, share, energy, energy}
-		for i, k := range row.Sort {
-			if f, ok := k.(float64); ok && math.IsNaN(f) {
-				row.Sort[i] = nil
-			}
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-// unitsOf are the site's units: the registered ones, else those that reported.
-func unitsOf(v View) []api.Asset {
-	if assets := v.Site.Assets.Data; len(assets) > 0 {
-		return assets
-	}
-	var out []api.Asset
-	for _, u := range v.Site.Day.Data.Units {
-		out = append(out, api.Asset{AssetID: u.AssetID})
-	}
-	return out
-}
-
-// unitState is a unit's state in a word: the finding that holds it, else what
-// it reports.
-func unitState(v View, a api.Asset, u state.UnitDay, power float64) (string, themes.Role) {
-	for _, f := range activeFindings(v) {
-		if f.AssetID == a.AssetID || slices.Contains(f.AssetIDs, a.AssetID) {
-			return Family(f.FaultFamily), severityRole(f.SeverityLabel)
-		}
-	}
-	if math.IsNaN(power) {
-		return "no data", themes.Muted
-	}
-	if last := u.Records[len(u.Records)-1]; last.ErrorType != "" && last.ErrorType != "normal" && last.ErrorType != "unknown" {
-		return last.ErrorType, themes.Dim
-	}
-	if power > 0.001*max(a.CapacityKW, 1) {
-		return "feeds in", themes.Dim
-	}
-	return "idle", themes.Dim
-}
-
-// relativePower is each unit's newest power per capacity against the median of
-// its peers'; NaN when the sun gives too little to compare.
-func relativePower(v View) map[string]float64 {
-	specific := map[string]float64{}
-	var all []float64
-	for _, a := range unitsOf(v) {
-		u, _ := v.Site.Day.Data.Unit(a.AssetID)
-		if n := len(u.Records); n > 0 && a.CapacityKW > 0 {
-			s := u.Records[n-1].Power / a.CapacityKW
-			specific[a.AssetID] = s
-			all = append(all, s)
-		}
-	}
-	m := median(all)
-	for id, s := range specific {
-		if len(all) < 3 || m < 0.05 {
-			specific[id] = math.NaN()
-			continue
-		}
-		specific[id] = s / m
-	}
-	return specific
-}
-
-func shareRole(share float64) themes.Role {
-	switch {
-	case math.IsNaN(share):
-		return themes.Muted
-	case share < 0.5:
-		return themes.Critical
-	case share < 0.9:
-		return themes.Warning
-	}
-	return themes.Dim
-}
-
-// unitTrend is a unit's day in slots of 90 minutes until now.
-func unitTrend(v View, u state.UnitDay) []float64 {
-	day := v.Site.Day.Data
-	one := state.Day{Start: day.Start, End: day.End, Units: []state.UnitDay{u}}
-	slots := one.Slots(90 * time.Minute)[0]
-	return slots[:min(len(slots), int(v.SiteNow.Sub(day.Start)/(90*time.Minute))+1)]
 }
 
 // drawAlarms lists the active findings, most energy at risk first as the
@@ -307,30 +290,35 @@ func unitTrend(v View, u state.UnitDay) []float64 {
 func (o *Observe) drawAlarms(r terminal.Region, v View) {
 	w, h := r.Size()
 	active := activeFindings(v)
-	right := ""
-	if len(active) > 0 {
-		var risk float64
-		for _, f := range active {
-			risk += f.EnergyAtRiskKW
-		}
-		right = Power(risk) + " at risk"
-	}
 	if len(active) == 0 {
 		v.heading(r, 0, "Alarms")
-		text := "None. Nothing abnormal is known of this site."
+		text := "None: nothing abnormal is known of this site."
 		if v.Site.Findings.At.IsZero() {
 			text = "Asking for findings …"
 		}
 		v.putIn(r, 0, 1, w, text, themes.Dim)
 		return
 	}
+	risk := 0.0
+	for _, f := range active {
+		risk += f.EnergyAtRiskKW
+	}
 	o.alarms.Selected = v.Hand.FindingID
-	o.alarms.Draw(r.Region(terminal.Rect{Y: 1, W: w, H: h - 1}), v, alarmColumns, alarmRows(v, active))
-	v.heading(r, 0, "Alarms", right, o.alarms.Range())
+	o.alarms.Draw(r.Region(terminal.Rect{Y: 1, W: w, H: h - 1}), v, alarmColumns(v, active), alarmRows(v, active))
+	v.heading(r, 0, "Alarms", Power(risk)+" at risk", o.alarms.Range())
 }
 
-var alarmColumns = []Column{
-	{Title: "", Width: 2}, {Title: "unit", Width: 22}, {Title: "what"}, {Title: "since", Width: 12, Right: true, Rank: 1}, {Title: "at risk", Width: 8, Right: true, Rank: 2},
+func alarmColumns(v View, findings []api.Finding) []Column {
+	unit, what, since := 6, 8, 5
+	for _, f := range findings {
+		unit = max(unit, terminal.Width(unitName(f)))
+		what = max(what, terminal.Width(Family(f.FaultFamily)))
+		since = max(since, terminal.Width(When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)))
+	}
+	return []Column{
+		{Width: 2}, {Title: "unit", Width: min(unit, 30), Min: min(unit, 12), Ids: true}, {Title: "what", Min: what},
+		{Title: "since", Width: since, Right: true, Rank: 1}, {Title: "at risk", Width: 8, Right: true, Rank: 2},
+	}
 }
 
 func alarmRows(v View, findings []api.Finding) []Row {
@@ -345,41 +333,10 @@ func alarmRows(v View, findings []api.Finding) []Row {
 	return rows
 }
 
-// unitName is the unit of a finding, or how many.
-func unitName(f api.Finding) string {
-	if n := len(f.AssetIDs); n > 1 {
-		return strconv.Itoa(n) + " units"
-	}
-	if f.AssetID != "" {
-		return f.AssetID
-	}
-	return f.SiteID
-}
-
-func activeFindings(v View) []api.Finding {
-	var out []api.Finding
-	for _, f := range v.Site.Findings.Data {
-		if f.Active {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
-// findingOf is the active finding that holds a unit, empty without one.
-func findingOf(v View, assetID string) string {
-	for _, f := range activeFindings(v) {
-		if f.AssetID == assetID || slices.Contains(f.AssetIDs, assetID) {
-			return f.SummaryID
-		}
-	}
-	return ""
-}
-
-// Export is the units' day, one row a record.
+// Export is the units' day on screen, one row a record.
 func (o *Observe) Export(v View) [][]string {
 	rows := [][]string{{"timestamp (UTC)", "asset_id", "power (kW)", "energy (kWh)", "inverter_state"}}
-	for _, u := range v.Site.Day.Data.Units {
+	for _, u := range shownDay(v).Units {
 		for _, r := range u.Records {
 			rows = append(rows, []string{r.Timestamp.String(), u.AssetID, number(r.Power), number(r.KWh), strconv.Itoa(r.InverterState)})
 		}
@@ -392,22 +349,4 @@ func number(v float64) string {
 		return ""
 	}
 	return strconv.FormatFloat(v, 'f', -1, 64)
-}
-
-func median(values []float64) float64 {
-	values = slices.DeleteFunc(slices.Clone(values), math.IsNaN)
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	slices.Sort(values)
-	n := len(values)
-	return (values[(n-1)/2] + values[n/2]) / 2
-}
-
-// reason is an error in few words for a pane.
-func reason(err error) string {
-	if err == nil {
-		return "the service has sent nothing newer"
-	}
-	return strings.TrimSpace(terminal.Printable(err.Error()))
 }

@@ -16,9 +16,10 @@ import (
 // Orient shows the findings, and of the one in hand what speaks for and
 // against it, its causes, its cost and what to do.
 type Orient struct {
-	list   List
-	listAt terminal.Rect
-	chart  unitChart
+	list           List
+	page           Page
+	listAt, pageAt terminal.Rect
+	chart          unitChart
 }
 
 // NewOrient lists the findings in the service's order: active first, most
@@ -38,64 +39,100 @@ func (o *Orient) SetFilter(s string) { o.list.Filter = s }
 
 // Draw draws the list and the details, side by side where there is room.
 func (o *Orient) Draw(r terminal.Region, v View) {
-	w, h := r.Size()
+	o.listAt, o.pageAt = terminal.Rect{}, terminal.Rect{}
 	findings := v.Site.Findings
-	if v.face(r, findings.Face(v.Now, staleAfter, len(findings.Data) == 0), findings.Err, findings.FailedSince, findings.NextTry, "findings",
-		"Nothing abnormal is known of this site. Detection runs after each upload; D runs it on the unit in hand.") {
+	if v.face(r, findings.Face(v.Now, staleAfter, len(findings.Data) == 0), findings.Err, findings.FailedSince, findings.NextTry, "findings", nothingFound(v)) {
 		return
 	}
 	if findings.Face(v.Now, staleAfter, false) == state.Stale {
-		h--
-		v.putIn(r, 0, h, w, fmt.Sprintf("These findings are %s old: %s", state.Age(v.Now.Sub(findings.At)), reason(findings.Err)), themes.Warning)
+		r = v.aged(r, "These findings are", findings.At, findings.Err)
 	}
-	// A unit without a finding may be in hand: the first finding is then shown,
-	// but not marked.
+	// A unit without a finding may be in hand: nothing is marked then, and its
+	// day against its peers is shown.
 	o.list.Selected = v.Hand.FindingID
-	f, inHand := o.chosen(v)
-	rows := min(max(len(findings.Data)+1, 3), max(h/3, 3))
+	w, h := r.Size()
+	rows := min(len(findings.Data)+1, max(h/3, 3))
 	o.listAt = terminal.Rect{W: w, H: rows}
-	details := terminal.Rect{Y: rows + 1, W: w, H: h - rows - 1}
+	o.pageAt = terminal.Rect{Y: rows + 1, W: w, H: h - rows - 1}
 	if w >= 100 {
 		o.listAt = terminal.Rect{W: w * 45 / 100, H: h}
-		details = terminal.Rect{X: o.listAt.W + 2, W: w - o.listAt.W - 2, H: h}
+		o.pageAt = terminal.Rect{X: o.listAt.W + 2, W: w - o.listAt.W - 2, H: h}
 	}
-	o.list.Draw(r.Region(o.listAt), v, findingColumns, findingRows(v))
-	if details.H < 2 {
+	o.list.Draw(r.Region(o.listAt), v, findingColumns(v), findingRows(v))
+	if w < 100 && o.pageAt.H > 0 {
+		r.HLine(0, rows, w, terminal.LinesFor(v.ASCII), v.style(themes.Border))
+	}
+	if o.pageAt.H < 2 {
 		return
 	}
-	d := r.Region(details)
-	if !inHand && v.Hand.AssetID != "" {
-		v.Paragraph(d, 0, 0, v.Hand.AssetID+" has no finding. D runs detection on it.", themes.Dim)
-		return
-	}
-	o.drawFinding(d, v, f)
+	of, content := o.content(v, o.pageAt.H)
+	o.page.Draw(r.Region(o.pageAt), v, of, content)
 }
 
-// chosen is the finding in hand, else the first.
-func (o *Orient) chosen(v View) (f api.Finding, inHand bool) {
+// nothingFound says why there is no finding and what can be done.
+func nothingFound(v View) string {
+	words := "Nothing abnormal is known of this site. Detection runs by itself when data come in"
+	if v.Hand.AssetID != "" {
+		return words + "; D runs it now on " + v.Hand.AssetID + "."
+	}
+	return words + "; with a unit in hand, D runs it now."
+}
+
+// content is what stands beside the list: the finding in hand, the unit in
+// hand, or the worst finding.
+func (o *Orient) content(v View, seen int) (of string, draw func(terminal.Region) int) {
 	for _, f := range v.Site.Findings.Data {
 		if f.SummaryID == v.Hand.FindingID {
-			return f, true
+			return f.SummaryID, func(r terminal.Region) int { return o.drawFinding(r, v, f, seen) }
 		}
 	}
-	return v.Site.Findings.Data[0], false
+	if id := v.Hand.AssetID; id != "" {
+		return id, func(r terminal.Region) int { return o.drawUnit(r, v, id) }
+	}
+	f := v.Site.Findings.Data[0]
+	return f.SummaryID, func(r terminal.Region) int { return o.drawFinding(r, v, f, seen) }
 }
 
-var findingColumns = []Column{
-	{Title: "", Width: 2}, {Title: "unit", Width: 22}, {Title: "what"}, {Title: "sure", Width: 5, Right: true, Rank: 2},
-	{Title: "at risk", Width: 8, Right: true, Rank: 1}, {Title: "lost", Width: 9, Right: true, Rank: 3}, {Title: "since", Width: 12, Right: true, Rank: 4},
+// drawUnit draws a unit that no finding holds.
+func (o *Orient) drawUnit(r terminal.Region, v View, id string) int {
+	w, _ := r.Size()
+	v.putIn(r, 0, 0, w, v.asset(id, w), themes.Title)
+	y := v.Paragraph(r, 0, 1, "No finding holds this unit. D runs detection on it; n takes the next finding in hand.", themes.Dim)
+	if w >= 30 && o.chart.draw(r.Region(terminal.Rect{Y: y + 1, W: w, H: 9}), v, id) {
+		y += 10
+	}
+	return y
+}
+
+func findingColumns(v View) []Column {
+	unit, what, since := 6, 8, 5
+	for _, f := range v.Site.Findings.Data {
+		unit = max(unit, terminal.Width(unitName(f)))
+		what = max(what, terminal.Width(findingWords(f)))
+		since = max(since, terminal.Width(When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)))
+	}
+	return []Column{
+		{Width: 2}, {Title: "unit", Width: min(unit, 30), Min: min(unit, 11), Ids: true}, {Title: "what", Min: min(what, 24)},
+		{Title: "at risk", Width: 8, Right: true, Rank: 1}, {Title: "since", Width: since, Right: true, Rank: 2},
+		{Title: "lost", Width: 9, Right: true, Rank: 3}, {Title: "sure", Width: 5, Right: true, Rank: 4},
+	}
+}
+
+// findingWords are what a finding is, and that it is over.
+func findingWords(f api.Finding) string {
+	if f.Active {
+		return Family(f.FaultFamily)
+	}
+	return Family(f.FaultFamily) + ", over"
 }
 
 func findingRows(v View) []Row {
-	var rows []Row
+	rows := make([]Row, 0, len(v.Site.Findings.Data))
 	for _, f := range v.Site.Findings.Data {
-		role, what := severityRole(f.SeverityLabel), Family(f.FaultFamily)
+		role, text, dim := severityRole(f.SeverityLabel), themes.Text, themes.Dim
+		risk := Power(f.EnergyAtRiskKW)
 		if !f.Active {
-			role, what = themes.Muted, what+", over"
-		}
-		text := themes.Text
-		if !f.Active {
-			text = themes.Muted
+			role, text, dim, risk = themes.Muted, themes.Muted, themes.Muted, ""
 		}
 		rows = append(rows, Row{ID: f.SummaryID, Cells: []Cell{
 			{Draw: func(r terminal.Region) {
@@ -103,62 +140,73 @@ func findingRows(v View) []Row {
 					v.severity(r, 0, 0, f.SeverityLabel)
 				}
 			}, Text: f.SeverityLabel},
-			{Text: unitName(f), Role: text}, {Text: what, Role: role}, {Text: fmt.Sprintf("%.2f", f.Confidence), Role: text},
-			{Text: Power(f.EnergyAtRiskKW), Role: text}, {Text: Energy(f.LostKWh), Role: text}, {Text: When(f.StartedAt.Time, v.SiteNow, v.Site.Zone), Role: themes.Dim},
-		}, Sort: []any{float64(alarms[f.SeverityLabel].rank), unitName(f), f.FaultFamily, f.Confidence, f.EnergyAtRiskKW, f.LostKWh, f.StartedAt.String()}})
+			{Text: unitName(f), Role: text}, {Text: findingWords(f), Role: role},
+			{Text: risk, Role: text}, {Text: When(f.StartedAt.Time, v.SiteNow, v.Site.Zone), Role: dim},
+			{Text: Energy(f.LostKWh), Role: text}, {Text: Percent(f.Confidence), Role: text},
+		}, Sort: []any{float64(alarms[f.SeverityLabel].rank), unitName(f), f.FaultFamily, f.EnergyAtRiskKW, f.StartedAt.String(), f.LostKWh, f.Confidence}})
 	}
 	return rows
 }
 
-// drawFinding draws one finding whole.
-func (o *Orient) drawFinding(r terminal.Region, v View, f api.Finding) {
-	w, h := r.Size()
-	x := v.severity(r, 0, 0, f.SeverityLabel)
-	v.putIn(r, x+1, 0, w-x-1, fmt.Sprintf("%s  %s  %.0f %% sure", unitName(f), Family(f.FaultFamily), f.Confidence*100), themes.Title)
+// drawFinding draws one finding whole and answers the rows it took; seen is
+// how many of them are seen at once.
+func (o *Orient) drawFinding(r terminal.Region, v View, f api.Finding, seen int) int {
+	w, _ := r.Size()
+	x := v.severity(r, 0, 0, f.SeverityLabel) + 1
+	what := "  " + findingWords(f) + "  " + Percent(f.Confidence) + " sure"
+	x = v.putIn(r, x, 0, w-x, v.asset(unitName(f), max(w-x-terminal.Width(what), 10)), themes.Title)
+	v.putIn(r, x, 0, w-x, what, themes.Title)
 	y := v.Paragraph(r, 0, 1, f.Summary, themes.Text)
 	y = v.Paragraph(r, 0, y, factLine(v, f), themes.Dim)
-	if h-y >= 22 && w >= 40 {
-		if o.chart.draw(r.Region(terminal.Rect{Y: y, W: w, H: 9}), v, f.AssetID) {
+	if len(f.AssetIDs) > 1 {
+		y = v.Paragraph(r, 0, y, "units: "+strings.Join(f.AssetIDs, ", "), themes.Dim)
+	}
+	chart := func() {
+		if w >= 30 && o.chart.draw(r.Region(terminal.Rect{Y: y, W: w, H: 9}), v, f.AssetID) {
 			y += 9
 		}
 	}
-	if len(f.Evidence) > 0 && y < h-1 {
-		y++
-		v.heading(r, min(y-1, h-1), "Evidence")
-		for _, e := range f.Evidence {
-			sign, role := "+ ", themes.Text
-			if !e.For {
-				sign, role = "− ", themes.Dim
-				if v.ASCII {
-					sign = "- "
-				}
-			}
-			if y < h {
-				v.put(r, 0, y, sign, role)
-			}
-			y = v.Paragraph(r, 2, y, e.Text, role)
-		}
+	early := seen >= 26 // else the words come first
+	if early {
+		chart()
 	}
-	if len(f.Causes) > 0 && y < h-1 {
+	if len(f.Evidence) > 0 {
+		v.heading(r, y, "Evidence")
+		y = drawEvidence(r, v, y+1, f.Evidence)
+	}
+	if len(f.Causes) > 0 {
 		v.heading(r, y, "Causes")
 		y++
 		for _, c := range f.Causes {
-			if y >= h {
-				break
-			}
 			drawBar(r.Region(terminal.Rect{Y: y, W: 10, H: 1}), v, c.Confidence)
-			v.putIn(r, 11, y, w-11, fmt.Sprintf("%3.0f %%  %s", c.Confidence*100, c.Cause), themes.Text)
-			y++
+			v.putIn(r, 11, y, 6, fmt.Sprintf("%3.0f %%", c.Confidence*100), themes.Text)
+			y = v.Paragraph(r, 18, y, c.Cause, themes.Text)
 		}
 	}
-	if len(f.RecommendedActions) > 0 && y < h-1 {
-		v.heading(r, y, "What to do", "3 decides")
-		y++
-		y = drawActions(r, v, y, f.RecommendedActions)
+	if len(f.RecommendedActions) > 0 {
+		v.heading(r, y, "What to do", "enter: when")
+		y = drawActions(r, v, y+1, f.RecommendedActions)
 	}
-	if y < h {
-		v.putIn(r, 0, h-1, w, "said by "+f.ModelVersion+", last seen "+When(f.LastDetectionAt.Time, v.SiteNow, v.Site.Zone), themes.Muted)
+	if !early {
+		chart()
 	}
+	return v.Paragraph(r, 0, y, "said by "+f.ModelVersion+", last seen "+When(f.LastDetectionAt.Time, v.SiteNow, v.Site.Zone), themes.Muted)
+}
+
+// drawEvidence draws what speaks for and against, each with its sign.
+func drawEvidence(r terminal.Region, v View, y int, evidence []api.Evidence) int {
+	for _, e := range evidence {
+		sign, role := "+", themes.Text
+		if !e.For {
+			sign, role = "−", themes.Dim
+			if v.ASCII {
+				sign = "-"
+			}
+		}
+		v.put(r, 0, y, sign, role)
+		y = max(v.Paragraph(r, 2, y, e.Text, role), y+1)
+	}
+	return y
 }
 
 // factLine is what a finding costs and since when.
@@ -167,13 +215,16 @@ func factLine(v View, f api.Finding) string {
 	if !f.EndedAt.IsZero() {
 		end = f.EndedAt.Time
 	}
-	parts := []string{"since " + When(f.StartedAt.Time, v.SiteNow, v.Site.Zone) + " (" + lasting(end.Sub(f.StartedAt.Time)) + ")"}
+	parts := []string{"since " + When(f.StartedAt.Time, v.SiteNow, v.Site.Zone) + ", " + lasting(end.Sub(f.StartedAt.Time))}
 	if f.LossFraction > 0 {
-		parts = append(parts, Percent(f.LossFraction)+" of the unit")
+		parts = append(parts, Percent(f.LossFraction)+" of its power")
 	}
-	parts = append(parts, Energy(f.LostKWh)+" lost", Power(f.EnergyAtRiskKW)+" at risk")
-	if m := Money(f.RevenueAtRisk, f.Currency); m != "" && f.RevenueAtRisk > 0 {
-		parts = append(parts, m+" a day")
+	parts = append(parts, Energy(f.LostKWh)+" lost")
+	if f.Active {
+		parts = append(parts, Power(f.EnergyAtRiskKW)+" at risk")
+		if m := Money(f.RevenueAtRisk, f.Currency); m != "" && f.RevenueAtRisk > 0 {
+			parts = append(parts, m+" a day")
+		}
 	}
 	return strings.Join(parts, "; ")
 }
@@ -183,46 +234,59 @@ func drawActions(r terminal.Region, v View, y int, actions []api.Action) int {
 	rank := map[string]int{api.PriorityHigh: 0, api.PriorityMedium: 1, api.PriorityLow: 2}
 	actions = slices.Clone(actions)
 	slices.SortStableFunc(actions, func(a, b api.Action) int { return rank[a.Priority] - rank[b.Priority] })
-	_, h := r.Size()
 	for _, a := range actions {
-		if y < h {
-			v.putIn(r, 0, y, 6, a.Priority, themes.Dim)
-		}
-		y = v.Paragraph(r, 7, y, a.Action, themes.Text)
+		v.putIn(r, 0, y, 6, a.Priority, themes.Dim)
+		y = max(v.Paragraph(r, 7, y, a.Action, themes.Text), y+1)
 	}
 	return y
 }
 
-// Strip shows the worst finding in a few lines.
+// Strip shows the worst findings, a line each.
 func (o *Orient) Strip(r terminal.Region, v View) {
 	active := activeFindings(v)
 	w, h := r.Size()
 	if len(active) == 0 {
-		v.putIn(r, 0, 0, w, "nothing abnormal", themes.Dim)
+		words := "nothing abnormal is known"
+		if v.Site.Findings.At.IsZero() {
+			words = "asking for findings …"
+		}
+		v.putIn(r, 0, 0, w, words, themes.Dim)
 		return
 	}
 	for y := 0; y < h && y < len(active); y++ {
 		f := active[y]
-		x := v.severity(r, 0, y, f.SeverityLabel)
-		v.putIn(r, x+1, y, w-x-1, fmt.Sprintf("%s %s  %s at risk", unitName(f), Family(f.FaultFamily), Power(f.EnergyAtRiskKW)), themes.Text)
+		x := v.severity(r, 0, y, f.SeverityLabel) + 1
+		words := " " + Family(f.FaultFamily) + v.separator() + Power(f.EnergyAtRiskKW) + " at risk"
+		if w >= 70 {
+			words += v.separator() + Energy(f.LostKWh) + " lost since " + When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)
+		}
+		x = v.putIn(r, x, y, w-x, v.asset(unitName(f), max(w-x-terminal.Width(words), 10)), themes.Text)
+		v.putIn(r, x, y, w-x, words, themes.Dim)
 	}
 }
 
-// Do moves through the findings; the finding moved to is in hand.
+// Do moves through the findings; the finding moved to is in hand. The details
+// have the page keys where they do not fit.
 func (o *Orient) Do(a keymap.Action, v View) Intent {
-	if a == keymap.Open {
-		if o.list.Current() == "" {
-			return Intent{}
+	switch {
+	case a == keymap.Open:
+		id := v.Hand.FindingID
+		if id == "" {
+			id = o.list.Current()
 		}
-		return Intent{Hand: o.handOf(v, o.list.Current()), Focus: "Decide"}
-	}
-	if o.list.Do(a, len(findingColumns)) && a != keymap.Sort {
-		return Intent{Hand: o.handOf(v, o.list.Current())}
+		if h := handOf(v, id); h != nil {
+			return Intent{Hand: h, Focus: "Decide"}
+		}
+		return Intent{}
+	case o.page.Do(a):
+		return Intent{}
+	case o.list.Do(a, len(findingColumns(v))) && a != keymap.Sort:
+		return Intent{Hand: handOf(v, o.list.Current())}
 	}
 	return Intent{}
 }
 
-func (o *Orient) handOf(v View, id string) *Hand {
+func handOf(v View, id string) *Hand {
 	for _, f := range v.Site.Findings.Data {
 		if f.SummaryID == id {
 			return &Hand{AssetID: f.AssetID, FindingID: id}
@@ -234,9 +298,30 @@ func (o *Orient) handOf(v View, id string) *Hand {
 // Click takes the clicked finding in hand.
 func (o *Orient) Click(x, y int, v View) Intent {
 	if o.listAt.Contains(x, y) && o.list.Click(y-o.listAt.Y) {
-		return Intent{Hand: o.handOf(v, o.list.Selected)}
+		return Intent{Hand: handOf(v, o.list.Selected)}
 	}
 	return Intent{}
+}
+
+// Wheel scrolls the details, or moves in the list.
+func (o *Orient) Wheel(x, y, by int, v View) Intent {
+	if o.pageAt.Contains(x, y) {
+		o.page.Move(2 * by)
+		return Intent{}
+	}
+	if by > 0 {
+		return o.Do(keymap.Down, v)
+	}
+	return o.Do(keymap.Up, v)
+}
+
+// Help are the pane's own keys.
+func (o *Orient) Help() [][2]string {
+	return [][2]string{
+		{"↓ ↑", "take a finding in hand"},
+		{"pgdn pgup", "scroll its evidence, causes and actions"},
+		{"enter", "go on to Decide: when to do it, and what waiting costs"},
+	}
 }
 
 // Export is the findings.

@@ -38,12 +38,13 @@ type Hand struct {
 	FindingID string
 }
 
-// Intent is what a pane wants done with a key: at most one field is set.
+// Intent is what a pane wants done with a key; what is empty is not wanted.
 type Intent struct {
-	Hand    *Hand         // take this in hand
-	Focus   string        // go on in the pane of that name
-	Action  keymap.Action // do this as if its key had been pressed
-	Changed bool          // redraw
+	Hand   *Hand         // take this in hand
+	Focus  string        // go on in the pane of that name
+	Action keymap.Action // do this as if its key had been pressed
+	Day    *time.Time    // look at the site's day that holds this; the zero time is today
+	Say    string        // say this in the last line
 }
 
 // Pane is one of the four.
@@ -56,6 +57,10 @@ type Pane interface {
 	Do(a keymap.Action, v View) Intent
 	// Click answers a click at x, y of the region last drawn.
 	Click(x, y int, v View) Intent
+	// Wheel answers a turn of the wheel there, down if by is above zero.
+	Wheel(x, y, by int, v View) Intent
+	// Help says what the pane's own keys do, in pairs of key and words.
+	Help() [][2]string
 	// Export is what the pane shows, as rows of CSV with a header.
 	Export(v View) [][]string
 	// Needs are the queries behind the pane.
@@ -129,8 +134,21 @@ func (v View) Paragraph(r terminal.Region, x, y int, text string, role themes.Ro
 	return y
 }
 
-// wrap cuts text into lines of at most width cells, at spaces. A word longer
-// than a line keeps a line to itself, to be truncated where it is drawn.
+// separator stands between facts in one line.
+func (v View) separator() string {
+	if v.ASCII {
+		return " | "
+	}
+	return " · "
+}
+
+// asset is a unit's id for a place of that width.
+func (v View) asset(id string, width int) string {
+	return terminal.TruncateMiddle(id, min(4, width/3), width, v.ASCII)
+}
+
+// wrap cuts text into lines of at most width cells, at spaces; a word longer
+// than a line is cut where the line ends.
 func wrap(text string, width int) []string {
 	if width < 1 {
 		return nil
@@ -138,13 +156,19 @@ func wrap(text string, width int) []string {
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(text) {
-		switch {
-		case line == "":
-			line = word
-		case terminal.Width(line)+1+terminal.Width(word) <= width:
+		if line != "" && terminal.Width(line)+1+terminal.Width(word) <= width {
 			line += " " + word
-		default:
-			lines, line = append(lines, line), word
+			continue
+		}
+		if line != "" {
+			lines = append(lines, line)
+		}
+		for line = word; terminal.Width(line) > width; {
+			head, rest := terminal.Break(line, width)
+			if rest == "" { // one wide cluster in a narrow place
+				break
+			}
+			lines, line = append(lines, head), rest
 		}
 	}
 	if line != "" {

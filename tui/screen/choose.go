@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"fmt"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -16,6 +17,8 @@ import (
 type Choice struct {
 	Text   string // what is searched
 	Detail string // drawn quietly on the right
+	Key    string // the key that does the same, drawn at the right end
+	Words  string // further words that find it
 	Why    string // why it cannot be chosen now; empty when it can
 	Do     any    // the request it makes
 	Seen   any    // the request made while the line is marked, for previews
@@ -53,9 +56,9 @@ func (c *Chooser) Title() string { return c.title }
 func (c *Chooser) Size(w, h int) (int, int) {
 	want := 40
 	for _, choice := range c.choices {
-		want = max(want, terminal.Width(choice.Text)+terminal.Width(choice.Detail)+4)
+		want = max(want, terminal.Width(choice.Text)+terminal.Width(choice.Detail)+terminal.Width(choice.Key)+5)
 	}
-	return min(want, w-8), min(len(c.choices)+3, h-4)
+	return min(want, w-8), min(len(c.choices)+4, h-4)
 }
 
 // Draw draws the query and what it finds.
@@ -67,9 +70,10 @@ func (c *Chooser) Draw(r terminal.Region, v pane.View) {
 	c.query.Draw(r, 0, 2, v, true)
 	if len(c.shown) == 0 {
 		r.PutIn(0, 2, w, "Nothing matches.", v.Palette.Style(themes.Muted), v.ASCII)
+		keyLine(r, h-1, v, "esc", "back")
 		return
 	}
-	rows := max(h-3, 1)
+	rows := max(h-4, 1)
 	top := max(0, c.at-rows+1)
 	for i := top; i < len(c.shown) && i < top+rows; i++ {
 		y := 2 + i - top
@@ -79,15 +83,21 @@ func (c *Chooser) Draw(r terminal.Region, v pane.View) {
 			role, detail = themes.Muted, choice.Why
 		}
 		x := r.PutIn(0, y, w, choice.Text, v.Palette.Style(role), v.ASCII)
-		if room := w - x - 2; room > 4 {
-			detail = terminal.Truncate(detail, room, v.ASCII)
-			r.PutRight(w, y, detail, v.Palette.Style(themes.Dim))
+		end := w
+		if choice.Key != "" {
+			end = r.PutRight(w, y, choice.Key, v.Palette.Style(themes.Key)) - 2
+		}
+		if room := end - x - 2; room > 4 {
+			r.PutRight(end, y, terminal.Truncate(detail, room, v.ASCII), v.Palette.Style(themes.Dim))
 		}
 		if i == c.at {
 			r.Shade(terminal.Rect{Y: y, W: w, H: 1}, v.Palette.Style(themes.Selection))
 		}
 	}
 	keyLine(r, h-1, v, "enter", "choose", "esc", "back")
+	if len(c.shown) > rows {
+		r.PutRight(w, h-1, fmt.Sprintf("%d of %d", c.at+1, len(c.shown)), v.Palette.Style(themes.Dim))
+	}
 }
 
 // Key narrows, moves or chooses.
@@ -137,7 +147,7 @@ func (c *Chooser) search(q string) {
 	}
 	texts := make([]string, len(c.choices))
 	for i, choice := range c.choices {
-		texts[i] = choice.Text + " " + choice.Detail
+		texts[i] = choice.Text + " " + choice.Detail + " " + choice.Words
 	}
 	c.shown = nil
 	for _, m := range fuzzy.Find(q, texts) {

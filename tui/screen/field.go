@@ -94,7 +94,11 @@ func (f *Field) Draw(r terminal.Region, y, labelWidth int, v pane.View, focused 
 		x = box.Put(x, 0, string(text[i]), v.Palette.Style(themes.Text))
 	}
 	if focused && pos >= len(text) {
-		box.Put(x, 0, " ", v.Palette.Style(themes.Text).With(themes.Reverse))
+		under := box.Cell(x, 0).Text // a hint shows through the cursor
+		if len(text) > 0 || under == "" {
+			under = " "
+		}
+		box.Put(x, 0, under, v.Palette.Style(themes.Text).With(themes.Reverse))
 	}
 }
 

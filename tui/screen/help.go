@@ -1,6 +1,8 @@
 package screen
 
 import (
+	"strings"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"app.sunloop/themes"
@@ -9,58 +11,98 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-// HelpDialog shows every key, made from the keymap.
+// HelpDialog shows what the keys do, made from the keymap: first those of the
+// place where the person is.
 type HelpDialog struct {
 	where  string
-	keys   keymap.Map
 	scroll int
 	lines  []helpLine
 }
 
 type helpLine struct{ heading, key, words string }
 
-// NewHelp shows the keys; where says where the person is.
-func NewHelp(where string, keys keymap.Map) *HelpDialog {
-	d := &HelpDialog{where: where, keys: keys}
+// helpColumn is the width of a column of help.
+const helpColumn = 72
+
+// NewHelp shows the keys; where names the pane, own are its own keys.
+func NewHelp(where string, own [][2]string, keys keymap.Map) *HelpDialog {
+	d := &HelpDialog{where: where}
+	section := func(heading string) {
+		if len(d.lines) > 0 {
+			d.lines = append(d.lines, helpLine{})
+		}
+		d.lines = append(d.lines, helpLine{heading: heading})
+	}
+	section("In " + where)
+	for _, k := range own {
+		d.lines = append(d.lines, helpLine{key: k[0], words: k[1]})
+	}
 	for _, s := range []keymap.Scope{keymap.Global, keymap.List, keymap.Dialog} {
-		d.lines = append(d.lines, helpLine{heading: "In " + string(s)})
+		section(strings.ToUpper(string(s[:1])) + string(s[1:]))
+		if s != keymap.Global {
+			d.lines[len(d.lines)-1].heading = "In " + string(s)
+		}
 		for _, e := range keys.Entries() {
 			if e.Scope == s {
 				d.lines = append(d.lines, helpLine{key: e.Binding.Help().Key, words: e.Binding.Help().Desc})
 			}
 		}
 	}
+	section("Signs")
 	d.lines = append(d.lines,
-		helpLine{heading: "Signs"},
 		helpLine{key: "▲C  ●W  ○N", words: "alarm priorities: critical, warning, notice"},
 		helpLine{key: "grey values", words: "older than they should be; the age stands beside them"},
-		helpLine{heading: "Mouse"},
-		helpLine{key: "click, wheel", words: "focus a pane, choose a row, scroll; shift (option on a Mac) selects text"},
 	)
+	section("Mouse")
+	d.lines = append(d.lines, helpLine{key: "click, wheel", words: "focus, choose, scroll; shift (option on a Mac) selects text"})
 	return d
 }
 
 // Title says where the person is.
-func (d *HelpDialog) Title() string { return "Help: " + d.where }
+func (d *HelpDialog) Title() string { return "Help" }
 
-// Size takes most of the screen.
-func (d *HelpDialog) Size(w, h int) (int, int) { return min(76, w-4), min(len(d.lines)+2, h-2) }
+// columns is how many columns a width has.
+func (d *HelpDialog) columns(w int) int { return min(max((w+2)/(helpColumn+2), 1), 3) }
+
+// Size takes most of the screen, in columns where it is wide.
+func (d *HelpDialog) Size(w, h int) (int, int) {
+	n := d.columns(w - 8)
+	rows := (len(d.lines) + n - 1) / n
+	return min(n*(helpColumn+2)-2, w-4), min(rows+3, h-2)
+}
 
 // Draw draws the part that fits.
 func (d *HelpDialog) Draw(r terminal.Region, v pane.View) {
 	w, h := r.Size()
-	rows := max(h-1, 1)
-	d.scroll = min(max(d.scroll, 0), max(len(d.lines)-rows, 0))
-	for y := 0; y < rows && d.scroll+y < len(d.lines); y++ {
-		line := d.lines[d.scroll+y]
+	n := d.columns(w)
+	rows := max(h-2, 1)
+	seen := rows * n
+	d.scroll = min(max(d.scroll, 0), max(len(d.lines)-seen, 0))
+	for i := 0; i < seen && d.scroll+i < len(d.lines); i++ {
+		column := r.Region(terminal.Rect{X: i / rows * (helpColumn + 2), Y: i % rows, W: min(helpColumn, w), H: 1})
+		width, _ := column.Size()
+		line := d.lines[d.scroll+i]
 		if line.heading != "" {
-			r.PutIn(0, y, w, line.heading, v.Palette.Style(themes.Title), v.ASCII)
+			column.PutIn(0, 0, width, line.heading, v.Palette.Style(themes.Title), v.ASCII)
 			continue
 		}
-		r.PutIn(1, y, 17, line.key, v.Palette.Style(themes.Key), v.ASCII)
-		r.PutIn(19, y, w-19, line.words, v.Palette.Style(themes.Text), v.ASCII)
+		column.PutIn(1, 0, 15, asciiKeys(line.key, v.ASCII), v.Palette.Style(themes.Key), v.ASCII)
+		column.PutIn(17, 0, width-17, line.words, v.Palette.Style(themes.Text), v.ASCII)
 	}
-	keyLine(r, h-1, v, "↓ ↑", "scroll", "esc", "back")
+	if seen < len(d.lines) {
+		keyLine(r, h-1, v, asciiKeys("↓ ↑", v.ASCII), "scroll", "esc", "back")
+		return
+	}
+	keyLine(r, h-1, v, "esc", "back")
+}
+
+// asciiKeys writes keys without arrows and shapes where only ASCII may be
+// drawn.
+func asciiKeys(s string, ascii bool) string {
+	if !ascii {
+		return s
+	}
+	return strings.NewReplacer("↑", "up", "↓", "down", "←", "left", "→", "right", "▲C", "!C", "●W", "*W", "○N", "oN").Replace(s)
 }
 
 // Key scrolls or closes.

@@ -9,7 +9,11 @@ import (
 	"app.sunloop/themes"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
 )
+
+// liveID is the row that stands for all files of a live feed that went well.
+const liveID = "live feed"
 
 // NewUploads lists the site's uploads with what was inferred from each file.
 func NewUploads() *Sheet {
@@ -18,60 +22,88 @@ func NewUploads() *Sheet {
 		empty: "No file has been imported for this site. Press esc, then U, to import one.",
 		list:  pane.List{SortBy: -1},
 		columns: []pane.Column{
-			{Title: "file"}, {Title: "state", Width: 24}, {Title: "rows", Width: 9, Right: true, Rank: 1}, {Title: "when", Width: 12, Rank: 2},
+			{Title: "file", Min: 16, Ids: true}, {Title: "state", Width: 20}, {Title: "rows", Width: 8, Right: true, Rank: 1}, {Title: "when", Width: 12, Rank: 2},
 		},
-		rows: func(v pane.View) []pane.Row {
-			var rows []pane.Row
-			if v.Site == nil {
-				return nil
-			}
-			for _, u := range v.Site.Uploads.Data {
-				rows = append(rows, pane.Row{ID: u.UploadID, Sort: []any{u.Filename, u.ProcessingStatus, float64(u.RowsStored), u.CreatedAt.String()}, Cells: []pane.Cell{
-					{Text: uploadName(u), Role: themes.Text},
-					{Text: pane.UploadState(u), Role: pane.UploadRole(u)},
-					{Text: fmt.Sprint(u.RowsStored), Role: themes.Text},
-					{Text: pane.When(u.CreatedAt.Time, v.SiteNow, v.Site.Zone), Role: themes.Dim},
-				}})
-			}
-			return rows
-		},
+		rows:   uploadRows,
 		detail: uploadDetail,
 	}
 }
 
-func uploadName(u api.Upload) string {
-	if u.Filename != "" {
-		return u.Filename
+// live are the uploads of a feed that went well: one line stands for them.
+func live(u api.Upload) bool { return u.Kind == api.UploadNowcast && u.Error == "" }
+
+func uploadRows(v pane.View) []pane.Row {
+	if v.Site == nil {
+		return nil
 	}
-	return u.UploadID
+	var rows []pane.Row
+	feed, newest, sum := 0, api.Upload{}, 0
+	for _, u := range v.Site.Uploads.Data {
+		if live(u) {
+			if feed == 0 {
+				newest = u
+			}
+			feed++
+			sum += u.RowsStored
+			continue
+		}
+		rows = append(rows, uploadRow(v, u.UploadID, pane.FileName(u), pane.UploadState(u), u.RowsStored, u))
+	}
+	if feed > 0 {
+		words := fmt.Sprintf("live feed: the %d newest files", feed)
+		if feed == 1 {
+			words = "live feed: one file"
+		}
+		rows = append(rows, uploadRow(v, liveID, words, pane.UploadState(newest), sum, newest))
+	}
+	return rows
 }
 
-func uploadDetail(v pane.View, id string) []string {
-	i := slices.IndexFunc(v.Site.Uploads.Data, func(u api.Upload) bool { return u.UploadID == id })
+func uploadRow(v pane.View, id, name, words string, stored int, u api.Upload) pane.Row {
+	return pane.Row{ID: id, Sort: []any{name, words, float64(stored), u.CreatedAt.String()}, Cells: []pane.Cell{
+		{Text: name, Role: themes.Text}, {Text: words, Role: pane.UploadRole(u)},
+		{Text: fmt.Sprint(stored), Role: themes.Text}, {Text: pane.When(u.CreatedAt.Time, v.SiteNow, v.Site.Zone), Role: themes.Dim},
+	}}
+}
+
+func uploadDetail(v pane.View, id string) []Detail {
+	i := slices.IndexFunc(v.Site.Uploads.Data, func(u api.Upload) bool { return u.UploadID == id || id == liveID && live(u) })
 	if i < 0 {
 		return nil
 	}
 	u := v.Site.Uploads.Data[i]
-	lines := []string{uploadName(u), u.UploadID + " · " + pane.UploadState(u), ""}
-	if u.Error != "" {
-		lines = append(lines, "Refused: "+u.Error, "")
+	lines := []Detail{{Heading: pane.FileName(u)}}
+	add := func(label, format string, args ...any) {
+		lines = append(lines, Detail{Label: label, Words: fmt.Sprintf(format, args...), Role: themes.Text})
 	}
-	lines = append(lines, fmt.Sprintf("rows: %d read, %d stored, %d missing", u.RowsRead, u.RowsStored, u.RowsMissing))
+	lines = append(lines, Detail{Label: "state", Words: pane.UploadState(u), Role: pane.UploadRole(u)})
+	if u.Error != "" {
+		lines = append(lines, Detail{Label: "why", Words: u.Error, Role: themes.Warning})
+		if u.ErrorLine > 0 {
+			add("line", "%d", u.ErrorLine)
+		}
+	}
+	add("upload", "%s", u.UploadID)
+	add("rows", "%d read, %d stored, %d missing", u.RowsRead, u.RowsStored, u.RowsMissing)
 	for _, reason := range sortedKeys(u.RowsSkipped) {
-		lines = append(lines, fmt.Sprintf("skipped: %d, %s", u.RowsSkipped[reason], reason))
+		add("skipped", "%d, %s", u.RowsSkipped[reason], reason)
 	}
 	if !u.FirstRecord.IsZero() {
-		lines = append(lines, "from "+u.FirstRecord.In(v.Site.Zone).Format("2006-01-02 15:04")+" to "+u.LastRecord.In(v.Site.Zone).Format("2006-01-02 15:04"))
+		add("span", "%s to %s", u.FirstRecord.In(v.Site.Zone).Format("2006-01-02 15:04"), u.LastRecord.In(v.Site.Zone).Format("2006-01-02 15:04"))
 	}
 	if len(u.AssetIDs) > 0 {
-		lines = append(lines, "units: "+strings.Join(u.AssetIDs, ", "))
+		add("units", "%s", strings.Join(u.AssetIDs, ", "))
 	}
 	for _, part := range []struct {
 		title string
 		lines []string
-	}{{"What was inferred", u.Decisions}, {"Worth a look", u.Warnings}} {
-		if len(part.lines) > 0 {
-			lines = append(append(lines, "", part.title), part.lines...)
+	}{{"Worth a look", u.Warnings}, {"What was inferred", u.Decisions}} {
+		if len(part.lines) == 0 {
+			continue
+		}
+		lines = append(lines, Detail{Heading: part.title})
+		for _, words := range part.lines {
+			lines = append(lines, Detail{Words: words, Role: themes.Text})
 		}
 	}
 	return lines
@@ -81,16 +113,16 @@ func uploadDetail(v pane.View, id string) []string {
 func NewModels() *Sheet {
 	return &Sheet{
 		title: "Models", query: state.QueryModels,
-		empty: fmt.Sprintf("No model is trained yet: training starts with %d days of data.", api.TrainingDays),
+		empty: fmt.Sprintf("No model is trained yet: training starts by itself with %d days of data.", api.TrainingDays),
 		list:  pane.List{SortBy: -1},
 		columns: []pane.Column{
-			{Title: "model"}, {Title: "status", Width: 11}, {Title: "accuracy", Width: 9, Right: true}, {Title: "coverage", Width: 9, Right: true, Rank: 1}, {Title: "trained", Width: 12, Rank: 2},
+			{Title: "model", Min: 16}, {Title: "status", Width: 11}, {Title: "accuracy", Width: 9, Right: true}, {Title: "coverage", Width: 9, Right: true, Rank: 1}, {Title: "trained", Width: 12, Rank: 2},
 		},
 		rows: func(v pane.View) []pane.Row {
-			var rows []pane.Row
 			if v.Site == nil {
 				return nil
 			}
+			var rows []pane.Row
 			for _, m := range v.Site.Models.Data {
 				role := themes.Dim
 				if m.Status == api.ModelProduction {
@@ -110,48 +142,56 @@ func NewModels() *Sheet {
 	}
 }
 
-func modelDetail(v pane.View, id string) []string {
+func modelDetail(v pane.View, id string) []Detail {
 	i := slices.IndexFunc(v.Site.Models.Data, func(m api.Model) bool { return m.ModelName+" "+m.ModelVersion == id })
 	if i < 0 {
 		return nil
 	}
 	m := v.Site.Models.Data[i]
-	lines := []string{
-		id, m.ModelType + " · " + m.Status, "",
-		"trained on " + m.TrainingDataWindow.Start.In(v.Site.Zone).Format("2006-01-02") + " to " + m.TrainingDataWindow.End.In(v.Site.Zone).Format("2006-01-02"),
-		fmt.Sprintf("accuracy %s: 1 − mean error over daylight, as share of capacity, in the backtest", pane.Percent(m.ModelAccuracy)),
-		fmt.Sprintf("coverage %s of actuals between P10 and P90, where 80 %% is claimed", pane.Percent(m.Coverage80)),
-		fmt.Sprintf("skill %+.1f %% against smart persistence", m.SkillPercent),
-		"", "Members of the blend",
+	lines := []Detail{{Heading: id}}
+	add := func(label, format string, args ...any) {
+		lines = append(lines, Detail{Label: label, Words: fmt.Sprintf(format, args...), Role: themes.Text})
 	}
-	for _, name := range sortedKeys(m.Members) {
-		lines = append(lines, fmt.Sprintf("%s: weight %.2f", name, m.Members[name]))
+	add("kind", "%s, %s", m.ModelType, m.Status)
+	add("trained on", "%s to %s", m.TrainingDataWindow.Start.In(v.Site.Zone).Format("2006-01-02"), m.TrainingDataWindow.End.In(v.Site.Zone).Format("2006-01-02"))
+	add("accuracy", "%s: one less the mean error over daylight as a share of capacity, in the backtest", pane.Percent(m.ModelAccuracy))
+	add("coverage", "%s of actuals between P10 and P90, where 80 %% is claimed", pane.Percent(m.Coverage80))
+	add("skill", "%+.1f %% against smart persistence", m.SkillPercent)
+	if len(m.Members) > 0 {
+		lines = append(lines, Detail{Heading: "Members of the blend"})
+		for _, name := range sortedKeys(m.Members) {
+			add(name, "weight %.2f", m.Members[name])
+		}
 	}
-	return append(lines, "",
-		fmt.Sprintf("neural member: layers %v, learning rate %g, dropout %g, %s", m.Hyperparameters.Layers, m.Hyperparameters.LearningRate, m.Hyperparameters.Dropout, m.Hyperparameters.Optimizer),
-		fmt.Sprintf("epochs %d, kept %d; loss %.4g in training, %.4g in validation", m.TrainingMetrics.Epochs, m.TrainingMetrics.EarlyStopEpoch, m.TrainingMetrics.TrainLoss, m.TrainingMetrics.ValidationLoss))
+	lines = append(lines, Detail{Heading: "Neural member"})
+	add("layers", "%v, learning rate %g, dropout %g, %s", m.Hyperparameters.Layers, m.Hyperparameters.LearningRate, m.Hyperparameters.Dropout, m.Hyperparameters.Optimizer)
+	add("epochs", "%d, kept %d; loss %.4g in training, %.4g in validation", m.TrainingMetrics.Epochs, m.TrainingMetrics.EarlyStopEpoch, m.TrainingMetrics.TrainLoss, m.TrainingMetrics.ValidationLoss)
+	return lines
 }
 
-// NewLog shows the console's own log, newest last; lines answers it anew each
-// time it is drawn.
+// NewLog shows the console's own log, newest first; lines answers it anew each
+// time it is drawn, newest last.
 func NewLog(lines func() []string) *Sheet {
+	if lines == nil {
+		lines = func() []string { return nil }
+	}
 	return &Sheet{
 		title: "Log", empty: "Nothing has been logged.", list: pane.List{SortBy: -1},
-		columns: []pane.Column{{Title: "line"}},
+		columns: []pane.Column{{Title: "newest first"}},
 		rows: func(pane.View) []pane.Row {
 			var rows []pane.Row
-			for i, l := range lines() {
-				rows = append(rows, pane.Row{ID: fmt.Sprint(i), Cells: []pane.Cell{{Text: l, Role: themes.Text}}})
+			for i, l := range slices.Backward(lines()) {
+				rows = append(rows, pane.Row{ID: fmt.Sprint(i), Cells: []pane.Cell{{Text: terminal.Printable(l), Role: themes.Text}}})
 			}
 			return rows
 		},
-		detail: func(_ pane.View, id string) []string {
+		detail: func(_ pane.View, id string) []Detail {
 			all := lines()
 			var i int
 			if _, err := fmt.Sscan(id, &i); err != nil || i >= len(all) {
 				return nil
 			}
-			return []string{all[i]}
+			return []Detail{{Words: terminal.Printable(all[i]), Role: themes.Text}}
 		},
 	}
 }

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -10,6 +11,7 @@ import (
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/pane"
+	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 )
 
@@ -219,7 +221,10 @@ func (d *SignInDialog) Answer(r *api.LoginResponse, err error) (done bool) {
 	}
 	switch {
 	case r.Token != "" && len(r.RecoveryCodes) > 0:
-		d.step, d.codes = showCodes, r.RecoveryCodes
+		d.step, d.codes = showCodes, nil
+		for _, c := range r.RecoveryCodes {
+			d.codes = append(d.codes, terminal.Printable(c))
+		}
 	case r.Token != "":
 		return true
 	case r.MFAEnrollment:
@@ -235,17 +240,16 @@ func (d *SignInDialog) Answer(r *api.LoginResponse, err error) (done bool) {
 // fail shows a refusal in the service's words, and starts over where the step
 // cannot be tried again.
 func (d *SignInDialog) fail(err error) {
-	words := "The service does not answer: " + err.Error() + "."
+	words := state.Sentence(err)
 	var refusal *api.Error
-	if errors.As(err, &refusal) {
-		words = refusal.Message + "."
-		if reason, ok := refusal.Details["reason"].(string); ok {
-			words = refusal.Message + ": " + terminal.Printable(reason) + "."
-		}
-	}
-	if errors.Is(err, api.ErrMFATokenExpired) {
+	switch refused := errors.As(err, &refusal); {
+	case errors.Is(err, api.ErrMFATokenExpired):
 		*d = *NewSignIn(d.source, d.reason, false)
 		words += " Sign in again."
+	case refused && d.step == askFirstAdmin && refusal.Status == http.StatusForbidden:
+		words += " The first administrator is made on the service's own machine."
+	case refused && d.step == askFirstAdmin && refusal.Status == http.StatusConflict: // somebody was faster
+		*d = *NewSignIn(d.source, d.reason, false)
 	}
 	d.wrong = words
 	last := len(d.form.fields) - 1

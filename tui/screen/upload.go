@@ -22,6 +22,7 @@ type UploadDialog struct {
 	form     form
 	customer string
 	wrong    string
+	sending  string // the file under way to the service
 }
 
 // Fields of the form, in order.
@@ -62,15 +63,29 @@ func (d *UploadDialog) Draw(r terminal.Region, v pane.View) {
 	_, h := r.Size()
 	y := v.Paragraph(r, 0, 0, "Any portal's, logger's or meter's CSV as it was exported. What was inferred is shown with the upload (g u).", themes.Dim)
 	y = d.form.draw(r, y+1, v)
-	if d.wrong != "" {
+	switch {
+	case d.sending != "":
+		v.Paragraph(r, 0, y+1, "Sending "+d.sending+" … esc leaves the form; the file goes on.", themes.Dim)
+	case d.wrong != "":
 		v.Paragraph(r, 0, y+1, d.wrong, themes.Warning)
 	}
 	keyLine(r, h-1, v, "enter", "import", "tab", "next field", "esc", "back")
 }
 
+// Answer takes the service's answer in: done says that the file was taken and
+// the form may go. Otherwise it says what is wrong, with everything typed kept.
+func (d *UploadDialog) Answer(wrong string) (done bool) {
+	d.sending, d.wrong = "", terminal.Printable(wrong)
+	return wrong == ""
+}
+
 // Key edits or sends.
 func (d *UploadDialog) Key(k tea.KeyMsg, keys keymap.Map) Result {
-	switch action, _, _ := keys.Match(k.String(), keymap.Dialog); action {
+	action, _, _ := keys.Match(k.String(), keymap.Dialog)
+	if d.sending != "" && action != keymap.Dismiss {
+		return Result{}
+	}
+	switch action {
 	case keymap.Dismiss:
 		return Result{Close: true}
 	case keymap.NextField:
@@ -106,7 +121,8 @@ func (d *UploadDialog) accept() Result {
 			return refuse(fieldCapacity, "The capacity is a number of kW above zero, or nothing.")
 		}
 	}
-	return Result{Close: true, Do: StartUpload{
+	d.sending = terminal.Printable(filepath.Base(path))
+	return Result{Do: StartUpload{
 		Path: path, SiteID: f[fieldSite].Value(), CustomerID: d.customer, Timezone: f[fieldZone].Value(),
 		CapacityKW: capacity, Location: f[fieldPlace].Value(),
 	}}

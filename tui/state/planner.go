@@ -59,6 +59,10 @@ func (p *Planner) Forget(queries ...Query) {
 	}
 }
 
+// Drop forgets a query whole, also that it is under way. Its answer must be
+// dropped by the caller.
+func (p *Planner) Drop(q Query) { delete(p.queries, q) }
+
 // Reset forgets everything, as when another site comes on screen. Answers
 // still under way must be dropped by the caller.
 func (p *Planner) Reset() { p.queries = nil }

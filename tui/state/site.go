@@ -15,6 +15,7 @@ const (
 	QuerySites      Query = "sites"
 	QueryAssets     Query = "assets"
 	QueryDay        Query = "day"
+	QueryPast       Query = "past" // a former day, while one is looked at
 	QuerySummary    Query = "summary"
 	QueryForecast   Query = "forecast"
 	QueryIssued     Query = "issued"
@@ -29,7 +30,9 @@ type Site struct {
 	api.Site
 	Zone       *time.Location
 	Assets     Value[[]api.Asset]
-	Day        Value[Day]
+	Day        Value[Day] // the site's today
+	Past       Value[Day] // the day that PastDate names
+	PastDate   time.Time  // midnight of the former day on screen; zero while today is
 	Summary    Value[api.SiteSummary]
 	Forecast   Value[api.GeneratedForecast]
 	Issued     Value[[]api.StoredForecast] // newest first
@@ -50,7 +53,7 @@ type Store struct {
 	// Link is how the last request went.
 	Link Link
 
-	generation int // rises with each change of site, so that late answers are dropped
+	generation int // rises with each change of site or session, so that late answers are dropped
 	dayFull    time.Time
 }
 
@@ -94,6 +97,33 @@ func (s *Store) Open(site api.Site) {
 	s.Planner.Reset()
 }
 
+// Renew starts a new session on the same data: answers to the former one's
+// requests are dropped, as a late refusal would end the new session.
+func (s *Store) Renew() {
+	s.generation++
+	s.Planner.Reset()
+}
+
+// Close forgets everything: the sites and the data of the one on screen.
+func (s *Store) Close() {
+	s.Sites, s.Site = Value[[]api.Site]{}, nil
+	s.Renew()
+}
+
+// ShowDay looks at the site's day that holds t; the zero time at today.
+func (s *Store) ShowDay(t time.Time) {
+	if s.Site == nil {
+		return
+	}
+	if !t.IsZero() {
+		t = midnight(t, s.Site.Zone)
+	}
+	if !s.Site.PastDate.Equal(t) {
+		s.Site.PastDate, s.Site.Past = t, Value[Day]{}
+		s.Planner.Drop(QueryPast)
+	}
+}
+
 // ServiceNow is the service's time at the wall time now: a simulated plant's
 // clock may run apart from ours. Between answers it advances with the wall.
 func (s *Store) ServiceNow(now time.Time) time.Time {
@@ -113,6 +143,10 @@ func (s *Store) Request(q Query, now time.Time) (r Request, ok bool) {
 		return r, false
 	}
 	r.site, r.zone = s.Site.Site, s.Site.Zone
+	if q == QueryPast {
+		r.now, r.from = s.Site.PastDate, s.Site.PastDate
+		return r, !s.Site.PastDate.IsZero()
+	}
 	if q == QueryDay {
 		day := s.Site.Day.Data
 		r.from = midnight(r.now, r.zone)
@@ -146,7 +180,7 @@ func (r Request) ask(ctx context.Context, c *client.Client) (any, error) {
 	case QueryAssets:
 		v, err := c.Assets(ctx, list)
 		return part(v, err, func(v *api.AssetsResponse) []api.Asset { return v.Assets })
-	case QueryDay:
+	case QueryDay, QueryPast:
 		v, err := c.SiteRecords(ctx, api.RecordsQuery{SiteID: r.site.SiteID, Start: api.At(r.from), End: api.At(nextMidnight(r.now, r.zone))})
 		return part(v, err, func(v *api.SiteRecordsResponse) map[string][]api.Record { return v.Records })
 	case QuerySummary:
@@ -209,6 +243,14 @@ func (s *Store) Apply(a Answer, now time.Time) (changed bool, signedOut error) {
 	case []api.Asset:
 		s.Site.Assets.Good(v, now)
 	case map[string][]api.Record:
+		if a.Request.Query == QueryPast {
+			if !a.Request.from.Equal(s.Site.PastDate) {
+				return false, nil // of a day that was left
+			}
+			past := Day{Start: a.Request.from, End: nextMidnight(a.Request.from, a.Request.zone)}
+			s.Site.Past.Good(past.With(v), now)
+			return true, nil
+		}
 		day := s.Site.Day.Data
 		if start := midnight(a.Request.now, a.Request.zone); !day.Start.Equal(start) {
 			day = Day{Start: start, End: nextMidnight(a.Request.now, a.Request.zone)}
@@ -256,7 +298,7 @@ func (s *Store) fail(a Answer, now time.Time) (signedOut error) {
 		return signedOut
 	}
 	for q, bad := range map[Query]func(error, time.Time, time.Time){
-		QueryAssets: s.Site.Assets.Bad, QueryDay: s.Site.Day.Bad, QuerySummary: s.Site.Summary.Bad,
+		QueryAssets: s.Site.Assets.Bad, QueryDay: s.Site.Day.Bad, QueryPast: s.Site.Past.Bad, QuerySummary: s.Site.Summary.Bad,
 		QueryForecast: s.Site.Forecast.Bad, QueryIssued: s.Site.Issued.Bad, QueryFindings: s.Site.Findings.Bad,
 		QueryModels: s.Site.Models.Bad, QueryUploads: s.Site.Uploads.Bad, QueryActivities: s.Site.Activities.Bad,
 	} {

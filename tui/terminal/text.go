@@ -85,6 +85,46 @@ func Truncate(s string, width int, ascii bool) string {
 	return prefix(s, width-1) + mark
 }
 
+// TruncateMiddle cuts a text to at most width cells by leaving its middle out: the first head cells stay, and as much of the
+// end as there is room for. It suits ids that share their beginning.
+func TruncateMiddle(s string, head, width int, ascii bool) string {
+	if width <= 0 || Width(s) <= width {
+		return Truncate(s, width, ascii)
+	}
+	head = min(max(head, 0), width-1)
+	mark := "…"
+	if ascii {
+		mark = "~"
+	}
+	start := prefix(s, head)
+	return start + mark + suffix(s, width-1-Width(start))
+}
+
+// Break splits a text after at most width cells; the head holds at least one cluster, so that repeated breaking ends.
+func Break(s string, width int) (head, rest string) {
+	head = prefix(s, width)
+	if head == "" && s != "" {
+		head, _ = next(s)
+	}
+	return head, s[len(head):]
+}
+
+// suffix is the longest ending of s within width cells.
+func suffix(s string, width int) string {
+	for excess := Width(s) - width; excess > 0 && s != ""; {
+		cluster, w := next(s)
+		s, excess = s[len(cluster):], excess-w
+	}
+	for s != "" { // nothing that would join what stands before
+		cluster, w := next(s)
+		if w > 0 {
+			break
+		}
+		s = s[len(cluster):]
+	}
+	return s
+}
+
 // prefix is the longest beginning of s within width cells.
 func prefix(s string, width int) string {
 	n, end := 0, 0

@@ -1,0 +1,172 @@
+package pane
+
+import (
+	"math"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/tui/state"
+)
+
+// dayData is a day cut and compared, ready to draw. Index i is unit i.
+type dayData struct {
+	start time.Time
+	step  time.Duration
+	units []api.Asset
+	slots [][]float64 // kW in each slot, NaN where nothing was reported
+	total []float64   // kW of all units
+	// ratios are each unit's power per capacity against the median of all, NaN
+	// where the sun gives too little to compare.
+	ratios [][]float64
+
+	last     []time.Time // newest record, zero without one
+	power    []float64   // kW then
+	relative []float64   // power per capacity then, against the median of all
+	energy   []float64   // kWh of the day, NaN without a record
+	errors   []string    // error type of the newest record
+}
+
+// dayMemo keeps what was computed while the data behind it stay the same.
+type dayMemo struct {
+	site           *state.Site
+	date           time.Time
+	dayAt, assetAt time.Time
+	data           *dayData
+}
+
+// shownDay is the day on screen.
+func shownDay(v View) state.Day {
+	if v.Site.PastDate.IsZero() {
+		return v.Site.Day.Data
+	}
+	return v.Site.Past.Data
+}
+
+// of is the day on screen, computed anew only when its data changed.
+func (m *dayMemo) of(v View) *dayData {
+	at := v.Site.Day.At
+	if !v.Site.PastDate.IsZero() {
+		at = v.Site.Past.At
+	}
+	if m.data == nil || m.site != v.Site || !m.date.Equal(v.Site.PastDate) || !m.dayAt.Equal(at) || !m.assetAt.Equal(v.Site.Assets.At) {
+		m.site, m.date, m.dayAt, m.assetAt = v.Site, v.Site.PastDate, at, v.Site.Assets.At
+		m.data = newDayData(v)
+	}
+	return m.data
+}
+
+func newDayData(v View) *dayData {
+	day := shownDay(v)
+	d := &dayData{start: day.Start, step: max(day.Step(), 5*time.Minute), units: unitsOf(v, day)}
+	if day.Start.IsZero() { // nothing came yet: the axis is today's
+		d.start = midnightOf(v.SiteNow)
+		d.units = nil
+		return d
+	}
+	row := map[string]int{}
+	for i, u := range day.Units {
+		row[u.AssetID] = i
+	}
+	slots := day.Slots(d.step)
+	d.total = state.Total(slots)
+	n := len(d.units)
+	d.slots, d.ratios = make([][]float64, n), make([][]float64, n)
+	d.last, d.errors = make([]time.Time, n), make([]string, n)
+	d.power, d.relative, d.energy = make([]float64, n), make([]float64, n), make([]float64, n)
+	for i, a := range d.units {
+		d.power[i], d.relative[i], d.energy[i] = math.NaN(), math.NaN(), math.NaN()
+		k, ok := row[a.AssetID]
+		if !ok {
+			continue
+		}
+		d.slots[i] = slots[k]
+		records := day.Units[k].Records
+		if len(records) == 0 {
+			continue
+		}
+		newest := records[len(records)-1]
+		d.last[i], d.power[i], d.errors[i] = newest.Timestamp.Time, newest.Power, newest.ErrorType
+		d.energy[i] = 0
+		for _, rec := range records {
+			d.energy[i] += rec.KWh
+		}
+	}
+	d.compare()
+	return d
+}
+
+// leastSpecific is the power per capacity of the peers below which units are
+// not compared: a low sun and shadows of rows make the ratio meaningless.
+const leastSpecific = 0.08
+
+// leastPeers is the number of units from which a median says something.
+const leastPeers = 3
+
+// compare fills the ratios in.
+func (d *dayData) compare() {
+	specific := make([]float64, len(d.units))
+	for i := range d.units {
+		d.ratios[i] = make([]float64, len(d.total))
+	}
+	for t := range d.total {
+		n := 0
+		for i, a := range d.units {
+			specific[i] = math.NaN()
+			if d.slots[i] != nil && a.CapacityKW > 0 {
+				specific[i] = d.slots[i][t] / a.CapacityKW
+			}
+			if !math.IsNaN(specific[i]) {
+				n++
+			}
+		}
+		m := median(specific)
+		for i := range d.units {
+			d.ratios[i][t] = math.NaN()
+			if m >= leastSpecific && n >= leastPeers {
+				d.ratios[i][t] = specific[i] / m
+			}
+		}
+	}
+	n := 0
+	for i, a := range d.units {
+		specific[i] = math.NaN()
+		if a.CapacityKW > 0 && !math.IsNaN(d.power[i]) {
+			specific[i] = d.power[i] / a.CapacityKW
+			n++
+		}
+	}
+	if m := median(specific); m >= leastSpecific && n >= leastPeers {
+		for i := range d.units {
+			d.relative[i] = specific[i] / m
+		}
+	}
+}
+
+// unitsOf are the site's units: the registered ones, else those that reported.
+func unitsOf(v View, day state.Day) []api.Asset {
+	if assets := v.Site.Assets.Data; len(assets) > 0 {
+		return assets
+	}
+	var out []api.Asset
+	for _, u := range day.Units {
+		out = append(out, api.Asset{AssetID: u.AssetID})
+	}
+	return out
+}
+
+// peersOf is the median of the other units' power per capacity, scaled to unit
+// i, slot by slot.
+func (d *dayData) peersOf(i int) []float64 {
+	out := make([]float64, len(d.total))
+	specific := make([]float64, 0, len(d.units))
+	for t := range out {
+		specific = specific[:0]
+		for k, a := range d.units {
+			if k != i && d.slots[k] != nil && a.CapacityKW > 0 {
+				specific = append(specific, d.slots[k][t]/a.CapacityKW)
+			}
+		}
+		out[t] = median(specific) * d.units[i].CapacityKW
+	}
+	return out
+}

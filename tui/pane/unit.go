@@ -1,0 +1,244 @@
+package pane
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/chart"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+)
+
+// unitColumns are the columns of the list of units; the first is as wide as
+// the names want.
+var unitColumns = []Column{
+	{Title: "unit", Width: 6, Ids: true}, {Title: "state", Width: 16, Rank: 1}, {Title: "power", Width: 8, Right: true},
+	{Title: "of peers", Width: 8, Right: true, Rank: 2}, {Title: "energy", Width: 8, Right: true, Rank: 3}, {Title: "00–24 h", Min: 10, Rank: 4},
+}
+
+func (o *Observe) drawUnits(r terminal.Region, v View, day *dayData) {
+	o.units.Selected = v.Hand.AssetID
+	rows := unitRows(v, day)
+	columns := slices.Clone(unitColumns)
+	longest, words := 6, 8
+	for _, row := range rows {
+		longest, words = max(longest, terminal.Width(row.ID)), max(words, terminal.Width(row.Cells[1].Text))
+	}
+	columns[0].Width, columns[0].Min = min(longest, 30), min(longest, 11)
+	columns[1].Width = min(words, 20)
+	if v.ASCII {
+		columns[5].Title = "00-24 h"
+	}
+	o.units.Draw(r, v, columns, rows)
+}
+
+func unitRows(v View, day *dayData) []Row {
+	value := themes.Text
+	if v.Site.PastDate.IsZero() && v.Site.Day.Face(v.Now, staleAfter, false) == state.Stale {
+		value = themes.Muted
+	}
+	held := heldUnits(v)
+	rows := make([]Row, 0, len(day.units))
+	for i, a := range day.units {
+		power, share := math.NaN(), math.NaN()
+		if v.SiteNow.Sub(day.last[i]) < 2*day.step+15*time.Minute {
+			power, share = day.power[i], day.relative[i]
+		}
+		word, role := unitState(v, a, day, i, power, held)
+		row := Row{ID: a.AssetID, Cells: []Cell{
+			{Text: a.AssetID, Role: themes.Text}, {Text: word, Role: role},
+			{Text: Power(power), Role: value}, {Text: Percent(share), Role: shareRole(share)},
+			{Text: Energy(day.energy[i]), Role: value}, {Draw: func(r terminal.Region) { drawTrend(r, v, day, i) }},
+		}}
+		row.Sort = []any{a.AssetID, word, power, share, day.energy[i], day.energy[i]}
+		for k, s := range row.Sort {
+			if f, ok := s.(float64); ok && math.IsNaN(f) {
+				row.Sort[k] = nil
+			}
+		}
+		rows = append(rows, row)
+	}
+	// What is abnormal stands first; the others keep their order.
+	slices.SortStableFunc(rows, func(a, b Row) int { return held.rank(a.ID) - held.rank(b.ID) })
+	return rows
+}
+
+// held are the worst active findings of units.
+type held map[string]api.Finding
+
+func heldUnits(v View) held {
+	out := held{}
+	for _, f := range activeFindings(v) {
+		for _, id := range append([]string{f.AssetID}, f.AssetIDs...) {
+			if old, ok := out[id]; !ok || alarms[f.SeverityLabel].rank < alarms[old.SeverityLabel].rank {
+				out[id] = f
+			}
+		}
+	}
+	return out
+}
+
+func (h held) rank(id string) int {
+	if f, ok := h[id]; ok {
+		return alarms[f.SeverityLabel].rank
+	}
+	return len(alarms)
+}
+
+// unitState is a unit's state in a word: the finding that holds it, else what
+// it reports.
+func unitState(v View, a api.Asset, day *dayData, i int, power float64, held held) (string, themes.Role) {
+	past := !v.Site.PastDate.IsZero()
+	if f, ok := held[a.AssetID]; ok && !past {
+		return Family(f.FaultFamily), severityRole(f.SeverityLabel)
+	}
+	switch {
+	case past && math.IsNaN(day.energy[i]), !past && math.IsNaN(power):
+		return "no data", themes.Muted
+	case past:
+		return "reported", themes.Dim
+	}
+	if kind := day.errors[i]; kind != "" && kind != "normal" && kind != "unknown" {
+		return strings.ReplaceAll(kind, "_", " "), themes.Dim
+	}
+	if power > 0.001*max(a.CapacityKW, 1) {
+		return "feeds in", themes.Dim
+	}
+	return "idle", themes.Dim
+}
+
+func shareRole(share float64) themes.Role {
+	switch {
+	case math.IsNaN(share):
+		return themes.Muted
+	case share < 0.5:
+		return themes.Critical
+	case share < 0.9:
+		return themes.Warning
+	}
+	return themes.Dim
+}
+
+// trendBlocks are the levels of a trend's cell; ASCII has fewer.
+var (
+	trendBlocks = [8]rune{'▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'}
+	trendASCII  = [8]rune{'_', '_', '.', '.', '-', '-', '=', '#'}
+)
+
+// drawTrend draws a unit's day from midnight to midnight in one row: the height
+// is its power, the hue is how far it stood from its peers, grey where that was
+// normal.
+func drawTrend(r terminal.Region, v View, day *dayData, i int) {
+	w, _ := r.Size()
+	values, ratios := day.slots[i], day.ratios[i]
+	if len(values) == 0 || w < 1 {
+		return
+	}
+	top := day.units[i].CapacityKW
+	for _, kw := range values {
+		if !math.IsNaN(kw) {
+			top = max(top, kw)
+		}
+	}
+	blocks := &trendBlocks
+	if v.ASCII {
+		blocks = &trendASCII
+	}
+	for x := range w {
+		from, to := x*len(values)/w, max((x+1)*len(values)/w, x*len(values)/w+1)
+		kw := mean(values[from:to])
+		if math.IsNaN(kw) || top <= 0 {
+			continue
+		}
+		level := min(max(int(kw/top*7), 0), 6) // a full block would join the rows
+		class := chart.NormalRatio.Class(worstRatio(ratios[from:min(to, len(ratios))]))
+		style := v.style(themes.Muted)
+		switch {
+		case class == themes.HeatNone || class == themes.HeatNormal:
+		case v.Palette.Colorless():
+			style = v.style(themes.Critical)
+		default:
+			style.FG = v.Palette.Color(class)
+		}
+		r.PutRune(x, 0, blocks[level], style)
+	}
+}
+
+// worstRatio is the ratio farthest from one; NaN without any.
+func worstRatio(ratios []float64) float64 {
+	out := math.NaN()
+	for _, q := range ratios {
+		if !math.IsNaN(q) && (math.IsNaN(out) || math.Abs(q-1) > math.Abs(out-1)) {
+			out = q
+		}
+	}
+	return out
+}
+
+func mean(values []float64) float64 {
+	sum, n := 0.0, 0
+	for _, x := range values {
+		if !math.IsNaN(x) {
+			sum, n = sum+x, n+1
+		}
+	}
+	if n == 0 {
+		return math.NaN()
+	}
+	return sum / float64(n)
+}
+
+// unitName is the unit of a finding, or how many.
+func unitName(f api.Finding) string {
+	if n := len(f.AssetIDs); n > 1 {
+		return strconv.Itoa(n) + " units"
+	}
+	if f.AssetID != "" {
+		return f.AssetID
+	}
+	return f.SiteID
+}
+
+func activeFindings(v View) []api.Finding {
+	var out []api.Finding
+	for _, f := range v.Site.Findings.Data {
+		if f.Active {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// findingOf is the active finding that holds a unit, empty without one.
+func findingOf(v View, assetID string) string {
+	for _, f := range activeFindings(v) {
+		if f.AssetID == assetID || slices.Contains(f.AssetIDs, assetID) {
+			return f.SummaryID
+		}
+	}
+	return ""
+}
+
+func median(values []float64) float64 {
+	values = slices.DeleteFunc(slices.Clone(values), math.IsNaN)
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+// countOf writes a number with its noun.
+func countOf(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,87 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/tui/terminal"
+)
+
+// Reason is an error in a person's words, without a full stop: the service's
+// own for its refusals, and for a broken line what broke, not the whole chain
+// of calls that met it.
+func Reason(err error) string {
+	var refusal *api.Error
+	var dns *net.DNSError
+	var timeout net.Error
+	switch {
+	case err == nil:
+		return "the service has sent nothing newer"
+	case errors.As(err, &refusal):
+		return refused(refusal)
+	case errors.As(err, &dns):
+		return fmt.Sprintf("the name %s is not known", terminal.Printable(dns.Name))
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "it did not answer in time"
+	case errors.Is(err, context.Canceled):
+		return "the request was given up"
+	case errors.Is(err, os.ErrNotExist):
+		return "there is no such file"
+	case errors.Is(err, os.ErrPermission):
+		return "this user may not read it"
+	}
+	for { // the innermost error names the cause
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return terminal.Printable(err.Error())
+		}
+		err = inner
+	}
+}
+
+// refused is a refusal in the service's words, with its reason where it gave
+// one.
+func refused(e *api.Error) string {
+	words := terminal.Printable(e.Message)
+	if reason, ok := e.Details["reason"].(string); ok && reason != "" {
+		words += ": " + terminal.Printable(reason)
+	}
+	if e.RetryAfter > 0 {
+		words += fmt.Sprintf(", try again in %d s", e.RetryAfter)
+	}
+	if e.Status >= http.StatusInternalServerError && e.RequestID != "" {
+		words += " (request " + terminal.Printable(e.RequestID) + ")"
+	}
+	return words
+}
+
+// Sentence is an error as a sentence of its own. A refusal speaks for itself;
+// anything else means that no answer was had.
+func Sentence(err error) string {
+	var refusal *api.Error
+	if errors.As(err, &refusal) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+		return capital(Reason(err)) + "."
+	}
+	return "The service does not answer: " + Reason(err) + "."
+}
+
+func capital(s string) string {
+	if s != "" && s[0] >= 'a' && s[0] <= 'z' {
+		return string(s[0]-'a'+'A') + s[1:]
+	}
+	return s
+}
+
+// Soon is the wait until the next try in words that change seldom.
+func Soon(d time.Duration) string {
+	if d < 5*time.Second {
+		return "in a moment"
+	}
+	return "in " + Age(d)
+}

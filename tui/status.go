@@ -1,0 +1,240 @@
+package tui
+
+import (
+	"fmt"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+)
+
+// span is text in a role.
+type span struct {
+	text string
+	role themes.Role
+}
+
+func width(spans []span) int {
+	n := 0
+	for _, s := range spans {
+		n += terminal.Width(s.text)
+	}
+	return n
+}
+
+// part is what a line says about one thing: whole or not at all. Narrow lines
+// leave those of the highest rank out first.
+type part struct {
+	spans []span
+	rank  int
+}
+
+// fitParts are the parts that a width has room for, in their order.
+func fitParts(parts []part, room int) []span {
+	worst := 0
+	for _, p := range parts {
+		worst = max(worst, p.rank)
+	}
+	for worst > 0 && width(ranked(parts, worst)) > room {
+		worst--
+	}
+	return ranked(parts, worst)
+}
+
+// ranked are the spans of the parts up to a rank.
+func ranked(parts []part, worst int) []span {
+	var out []span
+	for _, p := range parts {
+		if p.rank <= worst {
+			out = append(out, p.spans...)
+		}
+	}
+	return out
+}
+
+// drawSpans draws spans from x on and answers the x after them; what the line
+// has no room for is cut.
+func drawSpans(r terminal.Region, x int, spans []span, m *Model) int {
+	w, _ := r.Size()
+	for _, s := range spans {
+		if x >= w-1 {
+			break
+		}
+		x = r.PutIn(x, 0, w-1-x, s.text, m.palette.Style(s.role), m.o.ASCII)
+	}
+	return x
+}
+
+// drawStatus draws where, when, how the link is, alarms and who.
+func (m *Model) drawStatus(r terminal.Region, v pane.View) {
+	r.Clear(m.palette.Style(themes.Bar))
+	w, _ := r.Size()
+	right := m.alarmParts(v)
+	if m.user != nil {
+		right = append(right, part{[]span{{"  " + terminal.Truncate(m.user.Username, 20, m.o.ASCII), themes.Text}}, 2}, part{[]span{{" " + m.user.RoleName, themes.Dim}}, 5})
+	}
+	name := "no site"
+	if v.Site != nil {
+		name = v.Site.SiteID
+	}
+	site := []span{{terminal.Truncate(name, max(w/4, 8), m.o.ASCII), themes.Title}}
+	if !m.o.ASCII {
+		site = append(site, span{" ▾", themes.Dim})
+	}
+	m.siteEnd = 1 + width(site)
+	left := []part{
+		{site, 0}, {[]span{{"  " + v.SiteNow.Format("Mon 02 Jan") + " ", themes.Text}}, 2}, {[]span{{" " + v.SiteNow.Format("15:04"), themes.Text}}, 1},
+		{[]span{{" UTC" + offset(v.SiteNow), themes.Dim}}, 4}, {[]span{{"  " + m.o.Source, themes.Dim}}, 3},
+	}
+	left = append(left, m.linkParts(v)...)
+	if v.Site != nil && !v.Site.Summary.Data.LastUpdated.IsZero() {
+		age := v.SiteNow.Sub(v.Site.Summary.Data.LastUpdated.Time)
+		role := themes.Dim
+		if age > dataLate {
+			role = themes.Warning
+		}
+		left = append(left, part{[]span{{"  data " + ago(age), role}}, 1})
+	}
+	// Both ends share the line: what matters least gives way, wherever it stands.
+	worst := 6
+	for worst > 0 && width(ranked(left, worst))+width(ranked(right, worst)) > w-4 {
+		worst--
+	}
+	drawSpans(r, 1, ranked(left, worst), m)
+	end := ranked(right, worst)
+	drawSpans(r, max(w-1-width(end), 1), end, m)
+}
+
+// dataLate is the age of the newest telemetry from which it is told as a
+// warning: two records of a portal that sends quarter hours.
+const dataLate = 30 * time.Minute
+
+// linkParts say how the line to the service is, when there is something to say.
+func (m *Model) linkParts(v pane.View) []part {
+	link := &m.store.Link
+	switch {
+	case link.Down:
+		return []part{{[]span{{"  no answer for " + state.Age(v.Now.Sub(link.Since)), themes.Warning}}, 0}}
+	case v.Now.Before(link.Limited):
+		return []part{{[]span{{"  asked to wait " + state.Age(link.Limited.Sub(v.Now)), themes.Warning}}, 0}}
+	case link.Latency >= 10*time.Millisecond:
+		return []part{{[]span{{"  " + coarse(link.Latency), themes.Dim}}, 5}}
+	}
+	return nil
+}
+
+// alarmParts count the active findings by priority, each with shape, letter
+// and colour; a priority without any is quiet.
+func (m *Model) alarmParts(v pane.View) []part {
+	if v.Site == nil || v.Site.Findings.At.IsZero() {
+		return nil
+	}
+	count := map[string]int{}
+	for _, f := range v.Site.Findings.Data {
+		if f.Active {
+			count[f.SeverityLabel]++
+		}
+	}
+	var out []part
+	for _, s := range []struct {
+		label, shape, ascii string
+		role                themes.Role
+	}{
+		{api.SeverityCritical, "▲C", "!C", themes.Critical}, {api.SeverityWarning, "●W", "*W", themes.Warning}, {api.SeverityNormal, "○N", "oN", themes.Notice},
+	} {
+		shape, role, rank := s.shape, s.role, 0
+		if m.o.ASCII {
+			shape = s.ascii
+		}
+		if count[s.label] == 0 {
+			role, rank = themes.Muted, 2
+		}
+		out = append(out, part{[]span{{fmt.Sprintf("  %s%d", shape, count[s.label]), role}}, rank})
+	}
+	return out
+}
+
+// drawVitals draws power, energy, performance ratio and availability, each
+// against its expectation.
+func (m *Model) drawVitals(r terminal.Region, v pane.View) {
+	r.Clear(m.palette.Style(themes.Bar))
+	if v.Site == nil {
+		return
+	}
+	s := v.Site.Summary
+	w, _ := r.Size()
+	if s.At.IsZero() {
+		words := "Asking for the vital signs …"
+		if s.Err != nil {
+			words = "No vital signs: " + state.Reason(s.Err) + "."
+		}
+		drawSpans(r, 1, []span{{words, themes.Dim}}, m)
+		return
+	}
+	value := themes.Text
+	if s.Face(v.Now, 2*time.Minute, false) == state.Stale {
+		value = themes.Muted
+	}
+	drawSpans(r, 1, fitParts(vitals(s.Data, v.Site.CapacityKW, value), w-2), m)
+}
+
+// vitals are a site's vital signs, the most needed with the least rank.
+func vitals(d api.SiteSummary, capacityKW float64, value themes.Role) []part {
+	out := []part{{[]span{{pane.Power(d.TotalPowerKW), value}}, 0}}
+	if d.ExpectedPowerKW != nil {
+		out = append(out, part{[]span{{" of " + pane.Power(*d.ExpectedPowerKW) + " expected", themes.Dim}}, 1})
+		if *d.ExpectedPowerKW > 0.02*capacityKW {
+			out = append(out, part{[]span{{", ", themes.Dim}, {pane.Percent(d.TotalPowerKW / *d.ExpectedPowerKW), value}}, 1})
+		}
+	}
+	today := []span{{"  " + pane.Energy(d.TotalKWhToday), value}, {" today", themes.Dim}}
+	if d.ExpectedKWhToday != nil {
+		today = append(today, span{" (P50 " + pane.Energy(*d.ExpectedKWhToday) + ")", themes.Dim})
+	}
+	out = append(out, part{today, 0})
+	if d.FleetPRPct != nil {
+		out = append(out, part{[]span{{"  PR ", themes.Dim}, {fmt.Sprintf("%.2f", *d.FleetPRPct/100), value}}, 2})
+	}
+	if d.FleetAvailabilityPct != nil {
+		out = append(out, part{[]span{{"  availability ", themes.Dim}, {fmt.Sprintf("%.1f %%", *d.FleetAvailabilityPct), value}}, 4})
+	}
+	out = append(out, part{[]span{{"  units ", themes.Dim}, {fmt.Sprintf("%d/%d", d.ActiveInverters, d.TotalInverters), value}}, 3})
+	if d.SpecificYieldKWhKWp != nil {
+		out = append(out, part{[]span{{"  yield ", themes.Dim}, {fmt.Sprintf("%.2f kWh/kWp", max(*d.SpecificYieldKWhKWp, 0)), value}}, 5})
+	}
+	return out
+}
+
+// offset is a zone's distance from UTC as people write it.
+func offset(t time.Time) string {
+	_, s := t.Zone()
+	sign := "+"
+	if s < 0 {
+		sign, s = "-", -s
+	}
+	if s%3600 == 0 {
+		return fmt.Sprintf("%s%d", sign, s/3600)
+	}
+	return fmt.Sprintf("%s%d:%02d", sign, s/3600, s%3600/60)
+}
+
+// coarse writes a latency so that it changes seldom.
+func coarse(d time.Duration) string {
+	switch {
+	case d < 100*time.Millisecond:
+		return "<100 ms"
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Round(100*time.Millisecond).Milliseconds())
+	}
+	return fmt.Sprintf("%.0f s", d.Seconds())
+}
+
+func ago(d time.Duration) string {
+	if d < 5*time.Second {
+		return "now"
+	}
+	return state.Age(d) + " old"
+}
