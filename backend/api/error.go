@@ -75,6 +75,7 @@ var (
 	ErrInvalidAction    = refuse(http.StatusBadRequest, "Invalid action")
 	ErrAssetNotFound    = refuse(http.StatusNotFound, "Asset not found")
 	ErrNoForecastResult = refuse(http.StatusNotFound, "No forecast results found")
+	ErrNoInterpolation  = refuse(http.StatusNotFound, "No interpolation results found")
 	ErrNoSummaries      = refuse(http.StatusNotFound, "No OODA summaries found")
 	ErrModelRegistry    = refuse(http.StatusInternalServerError, "Failed to retrieve model registry")
 )

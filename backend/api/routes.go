@@ -70,6 +70,7 @@ const (
 	PathAssets            = "/terminal/assets"
 	PathSites             = "/terminal/sites"
 	PathTerminalForecast  = "/terminal/forecast"
+	PathInterpolation     = "/terminal/interpolation"
 	PathOODA              = "/terminal/ooda"
 	PathModels            = "/terminal/ml-models"
 	PathDetect            = "/terminal/detect"
@@ -162,6 +163,7 @@ func Routes() []Route {
 			{Action: ActionList, Permission: PermissionRead, Reads: true},
 			{Action: ActionGet, Permission: PermissionRead, Reads: true}}},
 		{"stored-forecasts", post, PathTerminalForecast, HostMain, CredentialAny, list},
+		{"interpolations", post, PathInterpolation, HostMain, CredentialAny, list},
 		{"ooda", post, PathOODA, HostMain, CredentialAny, list},
 		{"ml-models", post, PathModels, HostMain, CredentialAny, list},
 		{"detect", post, PathDetect, HostMain, CredentialAny, []Operation{

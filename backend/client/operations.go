@@ -83,6 +83,11 @@ func (c *Client) StoredForecasts(ctx context.Context, q api.ListQuery) (*api.Sto
 	return read[api.StoredForecastsResponse](ctx, c, api.PathTerminalForecast, customerRequest(q))
 }
 
+// Interpolations lists what filling gaps gave, newest first.
+func (c *Client) Interpolations(ctx context.Context, q api.ListQuery) (*api.InterpolationsResponse, error) {
+	return read[api.InterpolationsResponse](ctx, c, api.PathInterpolation, customerRequest(q))
+}
+
 // Findings lists OODA summaries, active first, most energy at risk first.
 func (c *Client) Findings(ctx context.Context, q api.ListQuery) (*api.FindingsResponse, error) {
 	return read[api.FindingsResponse](ctx, c, api.PathOODA, customerRequest(q))

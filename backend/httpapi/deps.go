@@ -84,6 +84,13 @@ type Models interface {
 	Models(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Model, string, error)
 }
 
+// Interpolations are what filling gaps gave.
+type Interpolations interface {
+	// Interpolations lists newest first; api.ErrNoInterpolation when the
+	// customer has none.
+	Interpolations(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.InterpolationResult, string, error)
+}
+
 // Summaries are a site's vital signs.
 type Summaries interface {
 	SiteSummary(ctx context.Context, scope api.Scope, siteID string) (api.SiteSummary, error)

@@ -77,6 +77,17 @@ func (s *server) storedForecasts(in *input) (*call, error) {
 	}}, nil
 }
 
+func (s *server) interpolations(in *input) (*call, error) {
+	b, err := customerList(in, true)
+	if err != nil {
+		return nil, err
+	}
+	return &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, run: func(ctx context.Context, g granted) (any, error) {
+		list, next, err := s.Interpolations.Interpolations(ctx, g.scope, listQuery(b))
+		return api.InterpolationsResponse{Success: true, CustomerID: b.CustomerID, InterpolationResults: there(list), Count: len(list), NextCursor: next}, err
+	}}, nil
+}
+
 func (s *server) ooda(in *input) (*call, error) {
 	b, err := customerList(in, true)
 	if err != nil {

@@ -59,6 +59,8 @@ var requests = map[string]request{
 	"sites get":                 {body: `{"action":"get","site_id":"{site}"}`, absent: 404},
 	"stored-forecasts ":         {body: `{"customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
 	"stored-forecasts list":     {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
+	"interpolations ":           {body: `{"customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
+	"interpolations list":       {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
 	"ooda ":                     {body: `{"customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
 	"ooda list":                 {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
 	"ml-models ":                {body: `{"customer_id":"{customer}","site_id":"{site}"}`, absent: 404},

@@ -18,18 +18,19 @@ import (
 // Deps are what the handler is made of. All but those marked optional are
 // required.
 type Deps struct {
-	Auth      *auth.Service
-	Sites     Sites
-	Assets    Assets
-	Uploads   Uploads
-	Forecasts Forecasts
-	Findings  Findings
-	Detector  Detector
-	Models    Models
-	Summaries Summaries
-	Telemetry store.Telemetry
-	Records   store.Records // of Idempotency-Key
-	Now       func() time.Time
+	Auth           *auth.Service
+	Sites          Sites
+	Assets         Assets
+	Uploads        Uploads
+	Forecasts      Forecasts
+	Findings       Findings
+	Detector       Detector
+	Models         Models
+	Interpolations Interpolations
+	Summaries      Summaries
+	Telemetry      store.Telemetry
+	Records        store.Records // of Idempotency-Key
+	Now            func() time.Time
 
 	Ready       func(context.Context) error // optional: nil is ready
 	Log         *slog.Logger                // optional: nil is silent
@@ -152,6 +153,7 @@ func (s *server) readers() map[string]reader {
 		"assets":           s.assets,
 		"sites":            s.sites,
 		"stored-forecasts": s.storedForecasts,
+		"interpolations":   s.interpolations,
 		"ooda":             s.ooda,
 		"ml-models":        s.models,
 		"detect":           s.detect,

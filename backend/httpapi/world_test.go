@@ -90,7 +90,7 @@ func newWorld(t testing.TB, edit func(*httpapi.Deps)) *world {
 	w.detects = &detector{Service: w.ops}
 	w.deps = httpapi.Deps{
 		Auth: w.auth, Sites: w.ops, Assets: w.ops, Uploads: w.uploads, Forecasts: forecasts{w.ops}, Findings: w.ops,
-		Detector: w.detects, Models: w.ops, Summaries: w.ops, Telemetry: w.store, Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
+		Detector: w.detects, Models: w.ops, Interpolations: w.ops, Summaries: w.ops, Telemetry: w.store, Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
 	}
 	if edit != nil {
 		edit(&w.deps)

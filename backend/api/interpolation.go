@@ -1,0 +1,65 @@
+package api
+
+// GapStatistics are of the gaps of an interpolation: daylight in which a unit
+// reported nothing.
+type GapStatistics struct {
+	TotalGaps                  int     `json:"total_gaps"`
+	AverageGapMinutes          float64 `json:"average_gap_minutes"`
+	LargestGapMinutes          float64 `json:"largest_gap_minutes"`
+	CoverageImprovementPercent float64 `json:"coverage_improvement_percent"` // of the daylight in the window
+}
+
+// PerformanceMetrics are errors on samples that were measured, hidden and
+// filled again; R2Score may be below zero where filling does worse than the
+// samples' mean.
+type PerformanceMetrics struct {
+	RMSEKW       float64 `json:"rmse_kw"`
+	MAEKW        float64 `json:"mae_kw"`
+	R2Score      float64 `json:"r2_score"`
+	NRMSEPercent float64 `json:"nrmse_percent"` // of capacity
+}
+
+// WeatherFeatures are means over the window's daylight; absent when nothing
+// was measured.
+type WeatherFeatures struct {
+	MeanTemperatureC  *float64 `json:"mean_temperature_c,omitempty"`
+	MeanIrradianceWM2 *float64 `json:"mean_irradiance_wm2,omitempty"`
+}
+
+// GapLengthMetrics (extension) are the metrics of one length of gap and the
+// method that fills it.
+type GapLengthMetrics struct {
+	GapMinutes float64 `json:"gap_minutes"`
+	Method     string  `json:"method"`
+	HiddenGaps int     `json:"hidden_gaps"` // that were measured, hidden and filled
+	PerformanceMetrics
+}
+
+// InterpolationResult is what filling a site's gaps gave. Method is the one
+// that filled most of the missing daylight.
+type InterpolationResult struct {
+	ResultID           string             `json:"result_id"`
+	SiteID             string             `json:"site_id"`
+	ProcessedAt        Time               `json:"processed_at"`
+	Method             string             `json:"method"`
+	AssetIDs           []string           `json:"asset_ids"`
+	DataWindow         Window             `json:"data_window"`
+	GapStatistics      GapStatistics      `json:"gap_statistics"`
+	PerformanceMetrics PerformanceMetrics `json:"performance_metrics"`
+	WeatherFeatures    WeatherFeatures    `json:"weather_features"`
+
+	// Extensions.
+	Methods      map[string]int     `json:"methods"` // method → gaps it filled
+	ByGapLength  []GapLengthMetrics `json:"by_gap_length"`
+	FilledValues string             `json:"filled_values,omitempty"` // object URI of a CSV: timestamp, asset, P10, P50, P90 in kW, method
+	Notes        []string           `json:"notes,omitempty"`
+}
+
+// InterpolationsResponse answers /terminal/interpolation, newest first.
+type InterpolationsResponse struct {
+	Success              bool                  `json:"success"`
+	CustomerID           string                `json:"customer_id"`
+	InterpolationResults []InterpolationResult `json:"interpolation_results"`
+	Count                int                   `json:"count"`
+	NextCursor           string                `json:"next_cursor,omitempty"`
+}

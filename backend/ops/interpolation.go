@@ -1,0 +1,66 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+)
+
+// Interpolation is a stored result with whose it is.
+type Interpolation struct {
+	api.InterpolationResult
+	CustomerID string `json:"customer_id"`
+}
+
+var interpolations = store.Table[Interpolation]{
+	Bucket: "interpolations",
+	Key:    func(i Interpolation) []byte { return store.Key(i.SiteID, i.ResultID) },
+	Indexes: []store.Index[Interpolation]{
+		{Name: "customer", Key: func(i Interpolation) []byte { return store.Key(i.CustomerID, i.ResultID) }},
+	},
+}
+
+// keptInterpolations is how many results of a site stay: each covers the
+// whole window anew.
+const keptInterpolations = 5
+
+// AddInterpolation stores a result and drops a site's oldest ones beyond those
+// that are kept.
+func (s *Service) AddInterpolation(tx store.Tx, i Interpolation) error {
+	if err := interpolations.Put(tx, i); err != nil {
+		return fmt.Errorf("store the interpolation of site %s: %w", i.SiteID, err)
+	}
+	all, _, err := interpolations.List(tx, store.Query{Prefix: store.Key(i.SiteID), Reverse: true})
+	if err != nil {
+		return fmt.Errorf("list the interpolations of site %s: %w", i.SiteID, err)
+	}
+	for _, old := range all[min(keptInterpolations, len(all)):] {
+		if err := interpolations.Delete(tx, store.Key(old.SiteID, old.ResultID)); err != nil {
+			return fmt.Errorf("drop an old interpolation of site %s: %w", i.SiteID, err)
+		}
+	}
+	return nil
+}
+
+// Interpolations lists results newest first; [api.ErrNoInterpolation] when
+// there is none.
+func (s *Service) Interpolations(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.InterpolationResult, string, error) {
+	sq := store.Query{Index: "customer", Prefix: store.Key(q.CustomerID), Reverse: true}
+	if q.SiteID != "" {
+		sq.Index, sq.Prefix = "", store.Key(q.SiteID)
+	}
+	found, next, err := list(ctx, s, interpolations, sq, scope, q, func(i Interpolation) (string, string, string) { return i.CustomerID, i.SiteID, "" })
+	if err != nil {
+		return nil, "", fmt.Errorf("list interpolations: %w", err)
+	}
+	if len(found) == 0 && q.Cursor == "" {
+		return nil, "", api.ErrNoInterpolation
+	}
+	out := make([]api.InterpolationResult, len(found))
+	for k, i := range found {
+		out[k] = i.InterpolationResult
+	}
+	return out, next, nil
+}
