@@ -20,14 +20,19 @@
 // A section is a uvarint u and then bytes: u>>1 is their number, and when u&1
 // is 1 they are a zstd frame of what is meant. Codings:
 //
-//	0..9   decimals: gaps, then for each value that is there the zig-zag
-//	       difference of value·10^coding to the one before
+//	0..9   decimals: gaps; if any value is there, value·10^coding of the first
+//	       as a varint; for each further one the zig-zag difference to the one
+//	       before, packed
 //	16     one value for all stamps: 8 bytes, the float's bits, little-endian
 //	17     raw: 8 bytes for each stamp, as before
 //
 // Gaps are a uvarint count of runs and the runs' lengths, by turns of values
 // that are there and that are not, beginning with those that are; they cover
 // all stamps. Coding is chosen so that decoding gives the same bits back.
+//
+// Packed numbers are groups of 8, the last one filled up with zeros. A group is
+// a byte w of 1..56 and w bytes, in which each number takes w bits, the first
+// the lowest ones; or a byte 128+k stands for k+1 groups of zeros.
 package block
 
 import (
@@ -126,10 +131,11 @@ func Encode(dst []byte, f series.Frame) ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli)), nil
 }
 
-// appendSection compresses where that helps.
+// appendSection compresses where that helps by an eighth: less is not worth the
+// time of undoing it.
 func appendSection(dst, raw []byte) []byte {
 	if len(raw) > 16 { // a frame alone costs about as much
-		if z := compressor.EncodeAll(raw, make([]byte, 0, len(raw))); len(z) < len(raw) {
+		if z := compressor.EncodeAll(raw, make([]byte, 0, len(raw))); len(z) < len(raw)-len(raw)/8 {
 			dst = binary.AppendUvarint(dst, uint64(len(z))<<1|1)
 			return append(dst, z...)
 		}
@@ -176,16 +182,22 @@ func appendValues(raw []byte, values []float64) (coding byte, out []byte) {
 	}
 	raw = appendGaps(raw, values)
 	scale := powers[e]
+	differences := make([]uint64, 0, len(values))
 	var previous int64
+	first := true
 	for _, v := range values {
 		if v != v {
 			continue
 		}
 		x := int64(math.RoundToEven(v * scale))
-		raw = binary.AppendVarint(raw, x-previous)
+		if first {
+			raw, first = binary.AppendVarint(raw, x), false
+		} else {
+			differences = append(differences, zigzag(x-previous))
+		}
 		previous = x
 	}
-	return byte(e), raw
+	return byte(e), appendPacked(raw, differences)
 }
 
 func same(values []float64) bool {

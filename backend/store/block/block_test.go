@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden block anew")
 
-// bits tells NaNs and zeros apart, as the format must.
-func bits(f series.Frame) (out []uint64) {
+// bitsOf tells NaNs and zeros apart, as the format must.
+func bitsOf(f series.Frame) (out []uint64) {
 	for _, t := range f.Times {
 		out = append(out, uint64(t))
 	}
@@ -42,7 +42,7 @@ func roundTrip(t testing.TB, f series.Frame) series.Frame {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(bits(f), bits(got)) {
+	if !slices.Equal(bitsOf(f), bitsOf(got)) {
 		t.Fatalf("wrote %v, read %v", f, got)
 	}
 	if err := got.Check(); err != nil {
@@ -128,7 +128,7 @@ func TestRoundTripProperty(t *testing.T) {
 		}
 		b = b[len("before"):]
 		got, err := Decode(b)
-		if err != nil || !slices.Equal(bits(f), bits(got)) {
+		if err != nil || !slices.Equal(bitsOf(f), bitsOf(got)) {
 			rt.Fatalf("wrote %v, read %v, %v", f, got, err)
 		}
 		// A part of the stamps and of the columns is that part of the whole.
@@ -138,14 +138,14 @@ func TestRoundTripProperty(t *testing.T) {
 		}
 		from, to := edge.Draw(rt, "from"), edge.Draw(rt, "to")
 		part, err := DecodeRange(b, from, to)
-		if err != nil || !slices.Equal(bits(f.Slice(from, to)), bits(part)) {
+		if err != nil || !slices.Equal(bitsOf(f.Slice(from, to)), bitsOf(part)) {
 			rt.Fatalf("of %v from %d to %d: %v, %v", f, from, to, part, err)
 		}
 		if len(f.Columns) > 0 {
 			c := rapid.SampledFrom(f.Columns).Draw(rt, "column")
 			one, err := Decode(b, c.Quantity)
 			want := series.Frame{Times: f.Times, Columns: []series.Column{c}}
-			if err != nil || !slices.Equal(bits(want), bits(one)) {
+			if err != nil || !slices.Equal(bitsOf(want), bitsOf(one)) {
 				rt.Fatalf("only %v of %v: %v, %v", c.Quantity, f, one, err)
 			}
 		}
@@ -214,7 +214,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := Decode(golden)
-	if err != nil || !slices.Equal(bits(f), bits(got)) {
+	if err != nil || !slices.Equal(bitsOf(f), bitsOf(got)) {
 		t.Errorf("read %v, %v", got, err)
 	}
 }
@@ -246,14 +246,14 @@ func FuzzDecode(f *testing.F) {
 		if err := whole.Check(); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(bits(whole.Slice(from, to)), bits(part)) {
+		if !slices.Equal(bitsOf(whole.Slice(from, to)), bitsOf(part)) {
 			t.Fatalf("from %d to %d of %v: %v", from, to, whole, part)
 		}
 		again, err := Encode(nil, whole)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Decode(again); err != nil || !slices.Equal(bits(whole), bits(got)) {
+		if got, err := Decode(again); err != nil || !slices.Equal(bitsOf(whole), bitsOf(got)) {
 			t.Fatalf("%v became %v, %v", whole, got, err)
 		}
 	})
