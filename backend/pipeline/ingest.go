@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -116,7 +117,17 @@ func (p *Pipeline) readObject(ctx context.Context, u ops.Upload) (result *ingest
 		return nil, fmt.Errorf("open object %s: %w", u.ObjectKey, err)
 	}
 	defer func() { err = errors.Join(err, object.Close()) }()
-	return ingest.Read(object, options)
+	return readWhole(object, options)
+}
+
+// readWhole reads a file that may be imported; the error is else a
+// [*ingest.Refusal], or that of the reader.
+func readWhole(r io.Reader, o ingest.Options) (*ingest.Result, error) {
+	result, err := ingest.Read(r, o)
+	if err != nil {
+		return nil, err
+	}
+	return result, crowded(result)
 }
 
 // reject ends an upload of which nothing is stored. The site's other uploads

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,6 +42,16 @@ func (p *plant) untouched(what string) {
 	}
 }
 
+// manyUnits is a file in the long layout with a reading of each of n units.
+func manyUnits(n int) string {
+	var b strings.Builder
+	b.WriteString("timestamp,device,power_kw\n")
+	for i := range n {
+		fmt.Fprintf(&b, "2026-01-01T00:00:00Z,d%d,1\n", i)
+	}
+	return b.String()
+}
+
 func TestBadFileIsRefusedAtOnce(t *testing.T) {
 	p := newPlant(t, day0, nil)
 	p.start()
@@ -49,6 +60,7 @@ func TestBadFileIsRefusedAtOnce(t *testing.T) {
 		"no power":    "timestamp,humidity\n2026-01-01T00:00:00Z,40\n2026-01-01T01:00:00Z,41\n",
 		"spreadsheet": "PK\x03\x04\x00\x00\x00\x00",
 		"header only": "timestamp,power_kw\n",
+		"many units":  manyUnits(maxUnits + 1),
 	} {
 		_, err := p.Upload(t.Context(), admin, request(api.UploadTrain), strings.NewReader(body))
 		var e *api.Error

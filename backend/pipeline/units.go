@@ -76,11 +76,24 @@ func (p *Pipeline) settle(ctx context.Context, u ops.Upload, r *ingest.Result) (
 	return site, units, words, nil
 }
 
+// maxUnits bounds the units of one file: a large plant's strings. More are a
+// file that is read wrongly, and would hold up every other import.
+const maxUnits = 5000
+
+// crowded refuses a file of more than maxUnits.
+func crowded(r *ingest.Result) error {
+	if len(r.Assets) <= maxUnits {
+		return nil
+	}
+	return &ingest.Refusal{Kind: ingest.TooLarge, Message: fmt.Sprintf("the file speaks of %d units; %d are the most", len(r.Assets), maxUnits)}
+}
+
 // find is the unit that goes by name: its id, its name, or a serial number of
 // one of its components.
 func find(known []api.Asset, name string) *api.Asset {
+	id := assetID(name)
 	for _, is := range []func(a api.Asset) bool{
-		func(a api.Asset) bool { return a.AssetID == name || a.AssetID == assetID(name) },
+		func(a api.Asset) bool { return a.AssetID == name || a.AssetID == id },
 		func(a api.Asset) bool { return strings.EqualFold(a.Name, name) },
 		func(a api.Asset) bool {
 			return slices.ContainsFunc(a.Components, func(c api.Component) bool { return c.Serial == name })

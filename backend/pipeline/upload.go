@@ -140,7 +140,7 @@ func (p *Pipeline) checkFile(ctx context.Context, req api.UploadRequest, data []
 	if len(data) > checkedAtOnce {
 		data = data[:checkedAtOnce]
 		if bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 {
-			return api.ErrInvalidCSV.With("reason", "the file has no lines")
+			return api.ErrInvalidCSV.With("reason", fmt.Sprintf("no line ends in the first %d KB", checkedAtOnce>>10))
 		}
 		if bytes.HasPrefix(data, []byte("PK\x03\x04")) {
 			return api.ErrInvalidCSV.With("reason", "the file is a spreadsheet or an archive, not a CSV")
@@ -151,7 +151,7 @@ func (p *Pipeline) checkFile(ctx context.Context, req api.UploadRequest, data []
 	if err != nil {
 		return err
 	}
-	_, err = ingest.Read(bytes.NewReader(data), options)
+	_, err = readWhole(bytes.NewReader(data), options)
 	var refusal *ingest.Refusal
 	if errors.As(err, &refusal) {
 		return refused(refusal)
