@@ -218,6 +218,44 @@ func TestUploadStates(t *testing.T) {
 	}
 }
 
+// TestSameBytesOtherRequest: what a second sending of a file adds is taken;
+// another time zone is refused, as its readings would lie beside the former.
+func TestSameBytesOtherRequest(t *testing.T) {
+	d := newDesk(t)
+	add := func(id string, r api.UploadRequest) (u Upload, fresh bool, err error) {
+		err = d.store.Update(t.Context(), func(tx store.Tx) error {
+			u, fresh, err = d.AddUpload(tx, Upload{Upload: api.Upload{UploadID: id, SiteID: "South", CustomerID: "acme", Kind: api.UploadTrain}, Hash: "aa", Request: r},
+				store.Job{Kind: "ingest", Unique: id})
+			return err
+		})
+		return u, fresh, err
+	}
+	for _, c := range []struct {
+		id   string
+		r    api.UploadRequest
+		want string // the upload that answers; empty: refused
+	}{
+		{"upl_1", api.UploadRequest{Location: "unknown"}, "upl_1"},
+		{"upl_2", api.UploadRequest{Location: "Graz"}, "upl_1"},
+		{"upl_3", api.UploadRequest{Timezone: "UTC"}, "upl_1"},
+		{"upl_4", api.UploadRequest{Timezone: "Europe/Vienna"}, ""},
+		{"upl_5", api.UploadRequest{Timezone: "Europe/Vienna", CapacityKW: 5}, ""},
+		{"upl_6", api.UploadRequest{CapacityKW: 5}, "upl_6"},
+		{"upl_7", api.UploadRequest{CapacityKW: 5, Location: "47, 15"}, "upl_7"},
+		{"upl_8", api.UploadRequest{CapacityKW: 5, Location: "47,15"}, "upl_7"},
+		{"upl_9", api.UploadRequest{AssetID: "INV-2"}, "upl_9"},
+	} {
+		u, fresh, err := add(c.id, c.r)
+		if c.want == "" {
+			wantRefusal(t, err, 409, "")
+			continue
+		}
+		if err != nil || u.UploadID != c.want || fresh != (c.id == c.want) {
+			t.Errorf("%s is answered by %s, fresh %v, %v; want %s", c.id, u.UploadID, fresh, err, c.want)
+		}
+	}
+}
+
 func TestActivitiesAreOfTheDay(t *testing.T) {
 	d := newDesk(t)
 	d.site("South", "acme")

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,10 +62,10 @@ var uploadMoves = map[string][]string{
 }
 
 // AddUpload stores the record of a file that is on stable storage, together
-// with its job. Bytes that the site has had already, of the same kind, answer
-// the former upload and false.
+// with its job. A file that the site has had already answers the former upload
+// and false; see [Service.FormerUpload].
 func (s *Service) AddUpload(tx store.Tx, u Upload, job store.Job) (Upload, bool, error) {
-	former, ok, err := uploadByHash(tx, u)
+	former, ok, err := formerUpload(tx, u)
 	if err != nil || ok {
 		return former, false, err
 	}
@@ -77,23 +78,46 @@ func (s *Service) AddUpload(tx store.Tx, u Upload, job store.Job) (Upload, bool,
 	return u, true, tx.Enqueue(job)
 }
 
-func uploadByHash(tx store.Tx, u Upload) (Upload, bool, error) {
-	same, _, err := uploads.List(tx, store.Query{Index: "hash", Prefix: store.Key(u.SiteID, u.Kind, u.Hash), Limit: 1})
-	if err != nil || len(same) == 0 {
-		return Upload{}, false, err
-	}
-	return same[0], true, nil
-}
-
 // FormerUpload is the upload of the same bytes and kind for the same site, if
-// there is one that did not end badly.
-func (s *Service) FormerUpload(ctx context.Context, siteID, kind, hash string) (u Upload, ok bool, err error) {
+// there is one that did not end badly and u adds nothing to what came with it.
+// Times that are to be read in another zone are a 409: what was stored before
+// would stay beside them.
+func (s *Service) FormerUpload(ctx context.Context, u Upload) (former Upload, ok bool, err error) {
 	err = s.records.View(ctx, func(tx store.Tx) error {
 		var err error
-		u, ok, err = uploadByHash(tx, Upload{Upload: api.Upload{SiteID: siteID, Kind: kind}, Hash: hash})
+		former, ok, err = formerUpload(tx, u)
 		return err
 	})
-	return u, ok, err
+	return former, ok, err
+}
+
+func formerUpload(tx store.Tx, u Upload) (Upload, bool, error) {
+	same, _, err := uploads.List(tx, store.Query{Index: "hash", Prefix: store.Key(u.SiteID, u.Kind, u.Hash)})
+	if err != nil {
+		return Upload{}, false, fmt.Errorf("look up the uploads of the same bytes: %w", err)
+	}
+	for _, former := range same {
+		if zone := cmp.Or(former.Request.Timezone, former.Timezone, "UTC"); u.Request.Timezone != "" && u.Request.Timezone != zone {
+			return Upload{}, false, api.Conflict("Site %s has the readings of this file already, with times read in %s: to read them in %s, import the file into another site",
+				u.SiteID, zone, u.Request.Timezone).With("upload_id", former.UploadID)
+		}
+	}
+	for _, former := range same {
+		if !adds(u.Request, former.Request) {
+			return former, true, nil
+		}
+	}
+	return Upload{}, false, nil
+}
+
+// adds says whether a request tells of unit, capacity or place what the former
+// one did not.
+func adds(r, former api.UploadRequest) bool {
+	lat, lon, placed := coordinates(r.Location)
+	formerLat, formerLon, _ := coordinates(former.Location)
+	return r.AssetID != "" && r.AssetID != former.AssetID ||
+		r.CapacityKW != 0 && r.CapacityKW != former.CapacityKW ||
+		placed && (lat != formerLat || lon != formerLon)
 }
 
 // UploadRecord is an upload for the service itself; [store.ErrNotFound] when

@@ -30,6 +30,12 @@ func (p *Pipeline) settle(ctx context.Context, u ops.Upload, r *ingest.Result) (
 		if made {
 			words = append(words, fmt.Sprintf("site: %s was not known and is now, in the time zone %s", site.SiteID, site.Timezone))
 		}
+		if kW := u.Request.CapacityKW; !made && kW != 0 && kW != site.CapacityKW {
+			words = append(words, fmt.Sprintf("site: %s keeps its capacity of %.4g kW; %.4g kW came with the file", site.SiteID, site.CapacityKW, kW))
+		}
+		if zone := u.Request.Timezone; !made && zone != "" && zone != site.Timezone {
+			words = append(words, fmt.Sprintf("site: the days of %s stay those of %s", site.SiteID, site.Timezone))
+		}
 		known, err := p.Ops.AssetsInTx(tx, site.SiteID)
 		if err != nil {
 			return err

@@ -27,13 +27,15 @@ var ackMessages = map[string]string{
 	api.UploadNowcast: "File uploaded. Forecast and fault detection follow.",
 }
 
+const ackRepeated = "This file was uploaded before. Nothing is done again."
+
 // checkedAtOnce is up to what size a file is read through before it is
 // acknowledged, so that a bad one is refused in the answer itself. A larger
 // one is refused by its job.
 const checkedAtOnce = 256 << 10
 
-// Upload keeps the file durably and queues its import in one step. The same
-// bytes of the same kind for the same site answer the former upload.
+// Upload keeps the file durably and queues its import in one step. A file that
+// the site has had already answers the former upload.
 func (p *Pipeline) Upload(ctx context.Context, scope api.Scope, req api.UploadRequest, file io.Reader) (api.UploadAck, error) {
 	if err := p.checkRequest(ctx, scope, &req); err != nil {
 		return api.UploadAck{}, err
@@ -49,8 +51,8 @@ func (p *Pipeline) Upload(ctx context.Context, scope api.Scope, req api.UploadRe
 	}
 	sum := sha256.Sum256(data)
 	u := p.newUpload(scope, req, hex.EncodeToString(sum[:]), int64(len(data)))
-	if former, ok, err := p.Ops.FormerUpload(ctx, u.SiteID, u.Kind, u.Hash); err != nil || ok {
-		return p.ack(former), err
+	if former, ok, err := p.Ops.FormerUpload(ctx, u); err != nil || ok {
+		return p.ack(former, ackRepeated), err
 	}
 	if err := p.checkFile(ctx, req, data); err != nil {
 		return api.UploadAck{}, err
@@ -177,8 +179,8 @@ func (p *Pipeline) newUpload(scope api.Scope, req api.UploadRequest, hash string
 	return u
 }
 
-func (p *Pipeline) ack(u ops.Upload) api.UploadAck {
-	return api.UploadAck{Status: "success", Message: ackMessages[u.Kind], S3Path: u.S3Path, ProcessingStatus: u.ProcessingStatus, UploadID: u.UploadID}
+func (p *Pipeline) ack(u ops.Upload, message string) api.UploadAck {
+	return api.UploadAck{Status: "success", Message: message, S3Path: u.S3Path, ProcessingStatus: u.ProcessingStatus, UploadID: u.UploadID}
 }
 
 // accept stores the record and its job in one transaction: with it the upload
@@ -204,10 +206,13 @@ func (p *Pipeline) accept(ctx context.Context, u ops.Upload, ours bool) (api.Upl
 	if err != nil {
 		return api.UploadAck{}, fmt.Errorf("store upload %s: %w", u.UploadID, err)
 	}
+	if !fresh {
+		return p.ack(stored, ackRepeated), nil
+	}
 	if u.Kind == api.UploadTrain {
 		p.touch(u.SiteID)
 	}
-	return p.ack(stored), nil
+	return p.ack(stored, ackMessages[u.Kind]), nil
 }
 
 // intentBucket names the objects that are being put: one without a record at
