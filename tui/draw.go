@@ -139,6 +139,9 @@ func (m *Model) drawNoSite(r terminal.Region, i layout.Pane, v pane.View) {
 		}[i], themes.Muted)
 		return
 	}
+	if m.signIn != nil && sites.At.IsZero() {
+		return
+	}
 	switch sites.Face(v.Now, time.Hour, len(sites.Data) == 0) {
 	case state.Failed:
 		y := v.Paragraph(r, 0, 0, state.Sentence(sites.Err), themes.Warning)
@@ -220,7 +223,7 @@ func (m *Model) footer() [][2]string {
 	for _, a := range []keymap.Action{keymap.Open, keymap.NextInHand, keymap.Help, keymap.Palette, keymap.Zoom, keymap.Sites, keymap.Upload, keymap.Quit} {
 		e, ok := m.o.Keys.Entry(a)
 		switch {
-		case !ok, a == keymap.Open && m.store.Site == nil, a == keymap.Sites && len(m.store.Sites.Data) < 2, a == keymap.Zoom && m.layout.Mode == layout.Single:
+		case !ok, m.store.Site == nil && (a == keymap.Open || a == keymap.NextInHand), a == keymap.Sites && len(m.store.Sites.Data) < 2, a == keymap.Zoom && m.layout.Mode == layout.Single:
 			continue
 		}
 		name := e.Footer

@@ -141,8 +141,12 @@ func (m *Model) request(do any) tea.Cmd {
 		})
 	case screen.SignedIn:
 		return m.signedIn()
-	case screen.Quit:
-		return tea.Quit
+	case screen.CopyText:
+		if err := m.out.Copy(do.Text); err != nil {
+			m.say("Not copied: "+err.Error(), themes.Warning)
+		} else {
+			m.say("Copied.", themes.Dim)
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package pane
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -30,7 +31,14 @@ func (c *siteChart) draw(r terminal.Region, v View, day *dayData, margin int) {
 	c.chart.Lines = append(c.chart.Lines, chart.Line{Name: "actual", Points: points(settled(day.total, v.Site.CapacityKW), day.start, day.step), Role: themes.Actual})
 	c.chart.Margin = margin
 	c.chart.Stale = isStale(v)
-	drawOn(&c.chart, r, v, day.start, 1, v.Site.CapacityKW)
+	// The axis must not jump as the day goes on: a clear sky bounds it.
+	top := v.Site.CapacityKW
+	if c.chart.Band != nil {
+		top = slices.Max(c.chart.Lines[0].Points.Value)
+	} else if !v.Site.PastDate.IsZero() {
+		top = 0
+	}
+	drawOn(&c.chart, r, v, day.start, 1, top)
 }
 
 func bandName(v View) string {

@@ -20,10 +20,11 @@ type dayData struct {
 	ratios [][]float64
 
 	last     []time.Time // newest record, zero without one
-	power    []float64   // kW then
-	relative []float64   // power per capacity then, against the median of all
+	power    []float64   // kW then; of a former day its highest
+	relative []float64   // power per capacity, of a former day energy, against the median of all
 	energy   []float64   // kWh of the day, NaN without a record
 	errors   []string    // error type of the newest record
+	highest  float64     // power per capacity of any unit in any slot
 }
 
 // dayMemo keeps what was computed while the data behind it stay the same.
@@ -87,11 +88,26 @@ func newDayData(v View) *dayData {
 		newest := records[len(records)-1]
 		d.last[i], d.power[i], d.errors[i] = newest.Timestamp.Time, newest.Power, newest.ErrorType
 		d.energy[i] = 0
+		peak := math.Inf(-1)
 		for _, rec := range records {
 			d.energy[i] += rec.KWh
+			peak = max(peak, rec.Power)
+		}
+		if !v.Site.PastDate.IsZero() {
+			d.power[i] = peak
+		}
+		for _, kw := range d.slots[i] {
+			if s := kw / a.CapacityKW; a.CapacityKW > 0 && s > d.highest {
+				d.highest = s
+			}
 		}
 	}
 	d.compare()
+	if v.Site.PastDate.IsZero() {
+		d.relate(d.power, leastSpecific)
+	} else {
+		d.relate(d.energy, 0.1)
+	}
 	return d
 }
 
@@ -127,16 +143,23 @@ func (d *dayData) compare() {
 			}
 		}
 	}
+}
+
+// relate fills relative in: each unit's value per capacity against the median,
+// if that is at least least.
+func (d *dayData) relate(values []float64, least float64) {
+	specific := make([]float64, len(d.units))
 	n := 0
 	for i, a := range d.units {
 		specific[i] = math.NaN()
-		if a.CapacityKW > 0 && !math.IsNaN(d.power[i]) {
-			specific[i] = d.power[i] / a.CapacityKW
+		if a.CapacityKW > 0 && !math.IsNaN(values[i]) {
+			specific[i] = values[i] / a.CapacityKW
 			n++
 		}
 	}
-	if m := median(specific); m >= leastSpecific && n >= leastPeers {
-		for i := range d.units {
+	m := median(specific)
+	for i := range d.units {
+		if m >= least && n >= leastPeers {
 			d.relative[i] = specific[i] / m
 		}
 	}

@@ -49,7 +49,7 @@ func (d *Decide) Draw(r terminal.Region, v View) {
 	}
 	if face == state.Stale {
 		h--
-		v.aged(r, "This forecast was asked for", forecast.At, forecast.Err)
+		v.aged(r, "This forecast is", forecast.At, forecast.Err)
 	}
 	days := daysAhead(forecast.Data, v.SiteNow, v.Site.Zone)
 	rows := dayRows(v, days, handFinding(v))

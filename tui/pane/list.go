@@ -47,7 +47,7 @@ func (l *List) Draw(r terminal.Region, v View, columns []Column, rows []Row) {
 	w, h := r.Size()
 	cols, widths := fit(columns, w)
 	y := 0
-	if h > 2 {
+	if h > 2 || h == 2 && len(rows) < 2 {
 		y++
 	}
 	l.top, l.visible = y, max(h-y, 0)

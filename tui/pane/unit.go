@@ -32,6 +32,9 @@ func (o *Observe) drawUnits(r terminal.Region, v View, day *dayData) {
 	}
 	columns[0].Width, columns[0].Min = min(longest, 30), min(longest, 11)
 	columns[1].Width = min(words, 20)
+	if !v.Site.PastDate.IsZero() {
+		columns[2].Title = "peak"
+	}
 	if v.ASCII {
 		columns[5].Title = "00-24 h"
 	}
@@ -47,7 +50,7 @@ func unitRows(v View, day *dayData) []Row {
 	rows := make([]Row, 0, len(day.units))
 	for i, a := range day.units {
 		power, share := math.NaN(), math.NaN()
-		if v.SiteNow.Sub(day.last[i]) < 2*day.step+15*time.Minute {
+		if !v.Site.PastDate.IsZero() || v.SiteNow.Sub(day.last[i]) < 2*day.step+15*time.Minute {
 			power, share = day.power[i], day.relative[i]
 		}
 		word, role := unitState(v, a, day, i, power, held)
@@ -99,6 +102,8 @@ func unitState(v View, a api.Asset, day *dayData, i int, power float64, held hel
 		return Family(f.FaultFamily), severityRole(f.SeverityLabel)
 	}
 	switch {
+	case isStale(v):
+		return "not known", themes.Muted
 	case past && math.IsNaN(day.energy[i]), !past && math.IsNaN(power):
 		return "no data", themes.Muted
 	case past:
@@ -140,10 +145,13 @@ func drawTrend(r terminal.Region, v View, day *dayData, i int) {
 	if len(values) == 0 || w < 1 {
 		return
 	}
-	top := day.units[i].CapacityKW
-	for _, kw := range values {
-		if !math.IsNaN(kw) {
-			top = max(top, kw)
+	// All units share the scale, so that they compare; a dark day is not blown up.
+	top := day.units[i].CapacityKW * max(day.highest, 0.1)
+	if top <= 0 {
+		for _, kw := range values {
+			if kw > top {
+				top = kw
+			}
 		}
 	}
 	blocks := &trendBlocks
@@ -159,8 +167,10 @@ func drawTrend(r terminal.Region, v View, day *dayData, i int) {
 		level := min(max(int(kw/top*7), 0), 6) // a full block would join the rows
 		class := chart.NormalRatio.Class(worstRatio(ratios[from:min(to, len(ratios))]))
 		style := v.style(themes.Muted)
-		switch {
-		case class == themes.HeatNone || class == themes.HeatNormal:
+		switch normal := class == themes.HeatNone || class == themes.HeatNormal; {
+		case normal && kw < 0.01*top:
+			continue // night
+		case normal:
 		case v.Palette.Colorless():
 			style = v.style(themes.Critical)
 		default:

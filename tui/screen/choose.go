@@ -161,7 +161,7 @@ func keyLine(r terminal.Region, y int, v pane.View, pairs ...string) {
 	x := 0
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if x+terminal.Width(pairs[i])+1+terminal.Width(pairs[i+1]) > w {
-			return
+			return // the least needed stand last
 		}
 		x = r.Put(x, y, pairs[i], v.Palette.Style(themes.Key))
 		x = r.Put(x, y, " "+pairs[i+1]+"   ", v.Palette.Style(themes.Dim))

@@ -56,8 +56,8 @@ type (
 	Verify struct{ MFAToken, Code string }
 	// SignedIn ends the sign-in, after the recovery codes were seen.
 	SignedIn struct{}
-	// Quit leaves the console.
-	Quit struct{}
+	// CopyText puts text on the terminal's clipboard.
+	CopyText struct{ Text string }
 )
 
 // frame draws a dialog's frame over r and returns its inside.

@@ -68,23 +68,27 @@ func (d *SignInDialog) Title() string {
 	return "Sign in"
 }
 
-// Size fits a form, or the code to scan.
+// leastWords is the width that words need beside the code to scan.
+const leastWords = 30
+
+// Size fits a form, or the code to scan with words beside or below it.
 func (d *SignInDialog) Size(w, h int) (int, int) {
-	if d.step == askEnrolment {
-		qr := qrWidth(d.qr)
-		if d.beside(w) {
-			return min(qr+44, w), min(max(len(d.qr), 12), h)
-		}
-		return min(max(qr, 56), w), min(len(d.qr)+5, h)
-	}
-	if d.step == showCodes {
+	switch {
+	case d.step == askEnrolment && d.beside(w-4):
+		return min(qrWidth(d.qr)+2+44, w-4), min(max(len(d.qr), 14), h-2)
+	case d.step == askEnrolment && len(d.qr)+7 <= h-2:
+		return min(max(qrWidth(d.qr), 56), w-4), len(d.qr) + 7
+	case d.step == askEnrolment:
+		return min(56, w-4), min(14, h-2)
+	case d.step == showCodes:
 		return 56, 8 + (len(d.codes)+1)/2
 	}
-	return 56, 7 + len(d.form.fields)
+	return 56, 8 + len(d.form.fields)
 }
 
-// beside says whether words fit beside the code to scan.
-func (d *SignInDialog) beside(screenWidth int) bool { return screenWidth >= qrWidth(d.qr)+4+38 }
+// beside says whether words fit beside the code to scan in a dialog of that
+// width inside.
+func (d *SignInDialog) beside(w int) bool { return d.qr != nil && w >= qrWidth(d.qr)+2+leastWords }
 
 // Draw draws the step.
 func (d *SignInDialog) Draw(r terminal.Region, v pane.View) {
@@ -103,13 +107,13 @@ func (d *SignInDialog) Draw(r terminal.Region, v pane.View) {
 func (d *SignInDialog) lead() string {
 	switch {
 	case d.step == askFirstAdmin:
-		return "This data folder has no users yet. Choose a name and a password of at least 12 characters; more users are made with sunloop admin."
+		return "This data folder has no users yet. Choose a name and a password of at least 8 characters. More users are made with sunloop admin user add."
 	case d.step == askCode:
 		return "Enter the six digits that your authenticator shows, or a recovery code."
 	case d.reason != "":
 		return d.reason + " Your work comes back after sign-in."
 	}
-	return "Sunloop on " + d.source
+	return "Sunloop on " + d.source + "."
 }
 
 // drawOutcome draws what went wrong, or what happens, and the keys.
@@ -121,35 +125,38 @@ func (d *SignInDialog) drawOutcome(r terminal.Region, y int, v pane.View) {
 		y = v.Paragraph(r, 0, y, d.wrong, themes.Warning)
 	}
 	_, h := r.Size()
-	keyLine(r, max(y, h-1), v, "enter", "go on", "tab", "next field", "ctrl+c", "leave")
+	keys := []string{"enter", "go on"}
+	if len(d.form.fields) > 1 {
+		keys = append(keys, "tab", "next field")
+	}
+	if d.step == askCode || d.step == askEnrolment {
+		keys = append(keys, "esc", "start over")
+	}
+	keyLine(r, max(y, h-1), v, append(keys, "ctrl+c", "leave")...)
 }
 
 func (d *SignInDialog) drawEnrolment(r terminal.Region, v pane.View) {
 	w, h := r.Size()
-	secret := grouped(secretOf(d.challenge.ProvisioningURI))
-	words := r
-	y := 0
-	if d.qr != nil && qrWidth(d.qr) <= w && len(d.qr) <= h {
-		for i, line := range d.qr {
+	words, y, lead := r, 0, "Scan the code with an authenticator, or type this secret into it:"
+	fits := d.qr != nil && len(d.qr) <= h
+	switch qr := qrWidth(d.qr); {
+	case fits && d.beside(w):
+		words = r.Region(terminal.Rect{X: qr + 2, W: w - qr - 2, H: h})
+	case fits && qr <= w && len(d.qr)+6 <= h:
+		y, lead = len(d.qr), "Or type this secret:"
+	default:
+		fits, lead = false, "The window is too small for the code to scan. Enlarge it, or type this secret into an authenticator:"
+	}
+	for i, line := range d.qr {
+		if fits {
 			r.Put(0, i, line, ink(v.Palette))
 		}
-		if d.beside(w + 4) {
-			words = r.Region(terminal.Rect{X: qrWidth(d.qr) + 2, W: w - qrWidth(d.qr) - 2, H: h})
-		} else {
-			y = len(d.qr)
-		}
-	} else {
-		y = v.Paragraph(words, 0, y, "The window is too small for the code to scan: enlarge it, or type the secret.", themes.Warning)
 	}
-	if d.beside(w + 4) {
-		y = v.Paragraph(words, 0, y, "Scan the code with an authenticator, or type this secret into it:", themes.Dim) + 1
-	}
-	y = v.Paragraph(words, 0, y, secret, themes.Text)
-	if d.beside(w + 4) {
-		y++
-	}
+	y = v.Paragraph(words, 0, y, lead, themes.Dim)
+	y = v.Paragraph(words, 0, y, grouped(secretOf(d.challenge.ProvisioningURI)), themes.Text) + 1
+	y = v.Paragraph(words, 0, y, "Then enter the six digits that it shows:", themes.Dim)
 	y = d.form.draw(words, y, v)
-	d.drawOutcome(words, y, v)
+	d.drawOutcome(words, y+1, v)
 }
 
 func (d *SignInDialog) drawCodes(r terminal.Region, v pane.View) {
@@ -157,7 +164,7 @@ func (d *SignInDialog) drawCodes(r terminal.Region, v pane.View) {
 	for i, c := range d.codes {
 		r.Put(2+i%2*26, y+i/2, c, v.Palette.Style(themes.Accent))
 	}
-	keyLine(r, y+(len(d.codes)+1)/2+1, v, "enter", "I have written them down")
+	keyLine(r, y+(len(d.codes)+1)/2+1, v, "enter", "I have written them down", "y", "copy")
 }
 
 // Key edits, or sends the step.
@@ -170,6 +177,9 @@ func (d *SignInDialog) Key(k tea.KeyMsg, keys keymap.Map) Result {
 	case d.step == showCodes:
 		if action == keymap.Accept {
 			return Result{Close: true, Do: SignedIn{}}
+		}
+		if k.String() == "y" {
+			return Result{Do: CopyText{strings.Join(d.codes, "\n")}}
 		}
 	case action == keymap.Accept:
 		return d.accept()

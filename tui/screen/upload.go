@@ -76,6 +76,7 @@ func (d *UploadDialog) Draw(r terminal.Region, v pane.View) {
 // the form may go. Otherwise it says what is wrong, with everything typed kept.
 func (d *UploadDialog) Answer(wrong string) (done bool) {
 	d.sending, d.wrong = "", terminal.Printable(wrong)
+	d.form.at = fieldFile
 	return wrong == ""
 }
 

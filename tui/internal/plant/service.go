@@ -1,0 +1,200 @@
+package plant
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"app.sunloop/backend/api"
+)
+
+// Service answers as the real one does, as far as the console asks. The zero
+// value of each switch is the ordinary case.
+type Service struct {
+	Plants []*Plant
+	Now    func() time.Time
+
+	mu       sync.Mutex
+	requests []string // method and path, in order
+	refuse   func(r *http.Request) *api.Error
+	login    func(username, password string) (*api.LoginResponse, *api.Error)
+	verify   func(token, code string) (*api.LoginResponse, *api.Error)
+	token    string // that opens the service; empty: any
+	admin    bool   // the first administrator is wanted
+	uploads  int
+}
+
+// NewService tells of plants at a clock's time.
+func NewService(now func() time.Time, plants ...*Plant) *Service {
+	return &Service{Plants: plants, Now: now}
+}
+
+// Refuse makes requests fail for which why answers an error; nil ends that.
+func (s *Service) Refuse(why func(r *http.Request) *api.Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refuse = why
+}
+
+// SignIn sets how names, passwords and codes are answered.
+func (s *Service) SignIn(login func(username, password string) (*api.LoginResponse, *api.Error), verify func(token, code string) (*api.LoginResponse, *api.Error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.login, s.verify = login, verify
+}
+
+// Token sets the only token that opens the service.
+func (s *Service) Token(token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.token = token
+}
+
+// NeedAdmin says whether the first administrator is wanted.
+func (s *Service) NeedAdmin(wanted bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.admin = wanted
+}
+
+// Requests are method and path of every request so far.
+func (s *Service) Requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.requests...)
+}
+
+// ServeHTTP answers.
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
+	if s.refuse != nil {
+		if e := s.refuse(r); e != nil {
+			s.fail(w, e)
+			return
+		}
+	}
+	open := r.URL.Path == api.PathLogin || r.URL.Path == api.PathVerifyMFA || r.URL.Path == api.PathSetup
+	if !open && s.token != "" && r.Header.Get("Authorization") != "Bearer "+s.token {
+		s.fail(w, api.ErrTokenExpired)
+		return
+	}
+	v, refusal := s.answer(r, body)
+	if refusal != nil {
+		s.fail(w, refusal)
+		return
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	h := fnv.New64a()
+	h.Write(out)
+	tag := fmt.Sprintf("%q", fmt.Sprintf("%x", h.Sum64()))
+	w.Header().Set("ETag", tag)
+	if r.Header.Get("If-None-Match") == tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(out)
+}
+
+func (s *Service) fail(w http.ResponseWriter, e *api.Error) {
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", fmt.Sprint(e.RetryAfter))
+	}
+	w.WriteHeader(e.Status)
+	_ = json.NewEncoder(w).Encode(api.ErrorBody{Status: "error", Error: e.Message, Details: e.Details, RequestID: "req-1"})
+}
+
+// question are the fields of a request's body that choose the answer.
+type question struct {
+	Action   string `json:"action"`
+	SiteID   string `json:"site_id"`
+	AssetID  string `json:"asset_id"`
+	Username string `json:"username"`
+	Password string `json:"password"`
+	MFAToken string `json:"mfa_token"`
+	TOTPCode string `json:"totp_code"`
+}
+
+func (s *Service) answer(r *http.Request, body []byte) (any, *api.Error) {
+	var q question
+	_ = json.Unmarshal(body, &q) // a form is no question
+	if id := r.URL.Query().Get("site_id"); id != "" {
+		q.SiteID = id
+	}
+	now := s.Now()
+	switch r.URL.Path {
+	case api.PathSites:
+		out := api.SitesResponse{Success: true, Sites: []api.Site{}}
+		for _, p := range s.Plants {
+			out.Sites = append(out.Sites, p.Site())
+		}
+		return out, nil
+	case api.PathLogin:
+		return second(s.login(q.Username, q.Password))
+	case api.PathVerifyMFA:
+		return second(s.verify(q.MFAToken, q.TOTPCode))
+	case api.PathLogout:
+		return api.Done{Success: true}, nil
+	case api.PathSetup:
+		if r.Method == http.MethodGet {
+			return api.SetupStatus{Success: true, NeedsAdmin: s.admin}, nil
+		}
+		return second(s.login(q.Username, q.Password))
+	case api.PathUploadTrain:
+		s.uploads++
+		return api.UploadAck{Status: "success", ProcessingStatus: api.UploadQueued, UploadID: "upl-way"}, nil
+	}
+	for _, p := range s.Plants {
+		if p.SiteID == q.SiteID {
+			return p.answer(r, now, q)
+		}
+	}
+	return nil, api.ErrSiteNotFound
+}
+
+func second(v *api.LoginResponse, e *api.Error) (any, *api.Error) { return v, e }
+
+func (p *Plant) answer(r *http.Request, now time.Time, q question) (any, *api.Error) {
+	switch r.URL.Path {
+	case api.PathAssets:
+		return api.AssetsResponse{Success: true, Assets: p.Assets()}, nil
+	case api.PathSiteData:
+		from, err1 := api.ParseTime(r.URL.Query().Get("start"), time.UTC)
+		to, err2 := api.ParseTime(r.URL.Query().Get("end"), time.UTC)
+		if err1 != nil || err2 != nil {
+			return nil, api.InvalidParameter("start", "not a time")
+		}
+		return api.SiteRecordsResponse{Records: p.Records(from.Time, to.Time, now)}, nil
+	case api.PathTerminalTelemetry:
+		return api.SiteSummaryResponse{Success: true, Summary: p.Summary(now)}, nil
+	case api.PathForecast:
+		return p.Forecast(now), nil
+	case api.PathOODA:
+		return api.FindingsResponse{Success: true, MLEnhancedActivities: p.Findings(now)}, nil
+	case api.PathModels:
+		return api.ModelsResponse{Success: true, ModelMetrics: p.Models(now)}, nil
+	case api.PathUploads:
+		return api.UploadsResponse{Success: true, Uploads: p.Uploads(now)}, nil
+	case api.PathActivities:
+		return api.ActivitiesResponse{Success: true, Activities: p.Activities(now)}, nil
+	case api.PathDetect:
+		n := 1
+		return api.DetectResponse{Success: true, AnomaliesDetected: &n}, nil
+	}
+	return nil, api.ErrNotFound
+}

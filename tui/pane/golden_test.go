@@ -1,0 +1,195 @@
+package pane
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/chart"
+	"app.sunloop/tui/internal/picture"
+	"app.sunloop/tui/internal/plant"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/state"
+)
+
+// The insides of panes at 80×24, in strips mode at 120×36, and zoomed at 200×60.
+func TestPanes(t *testing.T) {
+	for name, p := range panes() {
+		for _, size := range []struct{ w, h int }{{78, 20}, {118, 19}, {198, 55}} {
+			v := viewOf(t, siteOf(plant.New(), noon))
+			v.Hand = Hand{AssetID: "INV-03", FindingID: "f-dead"}
+			g := drawn(v, size.w, size.h, p.Draw)
+			picture.Golden(t, fmt.Sprintf("%s-%dx%d", name, size.w, size.h), picture.Text(g))
+		}
+	}
+}
+
+func TestPanesInOtherHands(t *testing.T) {
+	for name, tt := range map[string]struct {
+		pane string
+		view func(*View)
+	}{
+		"observe-ascii": {"observe", func(v *View) { v.ASCII, v.Pen = true, chart.ASCII }},
+		"observe-block": {"observe", func(v *View) { v.Pen = chart.Block }},
+		"orient-ascii":  {"orient", func(v *View) { v.ASCII, v.Pen = true, chart.ASCII }},
+		"orient-unit":   {"orient", func(v *View) { v.Hand = Hand{AssetID: "INV-01"} }},
+		"orient-over":   {"orient", func(v *View) { v.Hand = Hand{AssetID: "INV-01", FindingID: "f-over"} }},
+		"decide-ascii":  {"decide", func(v *View) { v.ASCII, v.Pen = true, chart.ASCII }},
+		"decide-free":   {"decide", func(v *View) { v.Hand = Hand{} }},
+		"act-ascii":     {"act", func(v *View) { v.ASCII, v.Pen = true, chart.ASCII }},
+		"observe-past": {"observe", func(v *View) {
+			p := plant.New()
+			v.Site.PastDate = p.Midnight(noon).AddDate(0, 0, -1)
+			v.Site.Past.Good(state.Day{Start: v.Site.PastDate, End: p.Midnight(noon)}.With(p.Records(v.Site.PastDate, p.Midnight(noon), noon)), noon)
+		}},
+	} {
+		v := viewOf(t, siteOf(plant.New(), noon))
+		v.Hand = Hand{AssetID: "INV-03", FindingID: "f-dead"}
+		tt.view(&v)
+		g := drawn(v, 98, 27, panes()[tt.pane].Draw)
+		text := picture.Text(g)
+		picture.Golden(t, name, text)
+		if v.ASCII {
+			for _, r := range text {
+				if r > 0x7e {
+					t.Errorf("%s: %q is not ASCII", name, r)
+				}
+			}
+		}
+	}
+}
+
+func TestStrips(t *testing.T) {
+	var b strings.Builder
+	for _, name := range []string{"observe", "orient", "decide", "act"} {
+		for _, size := range []struct{ w, h int }{{118, 3}, {118, 2}, {38, 10}} {
+			v := viewOf(t, siteOf(plant.New(), noon))
+			fmt.Fprintf(&b, "%s %d×%d\n%s\n", name, size.w, size.h, picture.Text(drawn(v, size.w, size.h, panes()[name].Strip)))
+		}
+	}
+	picture.Golden(t, "strips", b.String())
+}
+
+// The five faces of each pane: loading, empty, live, stale and failed.
+func TestFaces(t *testing.T) {
+	p := plant.New()
+	refused := fmt.Errorf("ask: %w", &api.Error{Status: 503, Message: "Service unavailable", RequestID: "req-7"})
+	for name, site := range map[string]func() *state.Site{
+		"loading": func() *state.Site { return &state.Site{Site: p.Site(), Zone: p.Zone} },
+		"empty": func() *state.Site {
+			s := &state.Site{Site: p.Site(), Zone: p.Zone}
+			s.Day.Good(state.Day{Start: p.Midnight(noon), End: p.Midnight(noon).AddDate(0, 0, 1)}, noon)
+			s.Summary.Good(api.SiteSummary{LastUpdated: api.At(noon.AddDate(-1, 0, 0))}, noon)
+			s.Forecast.Good(api.GeneratedForecast{}, noon)
+			s.Findings.Good(nil, noon)
+			s.Activities.Good(nil, noon)
+			s.Uploads.Good(nil, noon)
+			return s
+		},
+		"stale": func() *state.Site {
+			s := siteOf(p, noon.Add(-time.Hour))
+			for _, bad := range []func(error, time.Time, time.Time){s.Day.Bad, s.Findings.Bad, s.Forecast.Bad, s.Activities.Bad} {
+				bad(refused, noon, noon.Add(20*time.Second))
+			}
+			return s
+		},
+		"failed": func() *state.Site {
+			s := &state.Site{Site: p.Site(), Zone: p.Zone}
+			for _, bad := range []func(error, time.Time, time.Time){s.Day.Bad, s.Findings.Bad, s.Forecast.Bad, s.Activities.Bad} {
+				bad(errors.New("ask: dial: connection refused"), noon.Add(-time.Minute), noon.Add(20*time.Second))
+			}
+			return s
+		},
+	} {
+		var b strings.Builder
+		for _, pane := range []string{"observe", "orient", "decide", "act"} {
+			fmt.Fprintf(&b, "%s\n%s\n", pane, picture.Text(drawn(viewOf(t, site()), 78, 18, panes()[pane].Draw)))
+		}
+		picture.Golden(t, "face-"+name, b.String())
+	}
+}
+
+// Without colours nothing has one; with 256 nothing has more; and what is
+// abnormal has the colour of its priority wherever it stands.
+func TestAttributes(t *testing.T) {
+	for name, tt := range map[string]struct {
+		theme   string
+		profile themes.Depth
+		allowed func(themes.Color) bool
+	}{
+		"none": {themes.ControlRoom, themes.NoColor, func(c themes.Color) bool { return c == themes.Default || c == themes.Unset }},
+		"mono": {themes.Mono, themes.TrueColor, func(c themes.Color) bool { return c == themes.Default || c == themes.Unset }},
+		"256":  {themes.Daylight, themes.Colors256, func(c themes.Color) bool { return c == c.To256() }},
+		"true": {themes.ControlRoom, themes.TrueColor, func(themes.Color) bool { return true }},
+	} {
+		for id, p := range panes() {
+			v := viewOf(t, siteOf(plant.New(), noon))
+			v.Palette = paletteOf(t, tt.theme, tt.profile)
+			v.Hand = Hand{AssetID: "INV-05", FindingID: "f-weak"}
+			g := drawn(v, 118, 30, p.Draw)
+			text := picture.Text(g)
+			critical, selected := 0, 0
+			w, h := g.Size()
+			for y := range h {
+				for x := range w {
+					c := g.Cell(x, y)
+					if !tt.allowed(c.Style.FG) || !tt.allowed(c.Style.BG) {
+						t.Fatalf("%s, %s: cell %d,%d has %v on %v", name, id, x, y, c.Style.FG, c.Style.BG)
+					}
+					if c.Text == "▲" && c.Style.FG == v.Palette.Style(themes.Critical).FG {
+						critical++
+					}
+					if sel := v.Palette.Style(themes.Selection); c.Style.BG == sel.BG && c.Style.Attr&sel.Attr == sel.Attr && sel.Attr != 0 {
+						selected++
+					}
+				}
+			}
+			if want := strings.Count(text, "▲"); critical != want {
+				t.Errorf("%s, %s: %d of %d critical marks have their colour", name, id, critical, want)
+			}
+			if (id == "observe" || id == "orient") && selected < 20 {
+				t.Errorf("%s, %s: the row in hand is not marked", name, id)
+			}
+		}
+	}
+}
+
+// The thing in hand is marked in the pane with the keys and in the others, and
+// the two differ.
+func TestInHandShowsFocus(t *testing.T) {
+	for _, profile := range []themes.Depth{themes.NoColor, themes.Colors256, themes.TrueColor} {
+		v := viewOf(t, siteOf(plant.New(), noon))
+		v.Palette = paletteOf(t, themes.ControlRoom, profile)
+		focused := v.inHand()
+		v.Focused = false
+		if v.inHand() == focused {
+			t.Errorf("depth %d: focus does not show", profile)
+		}
+	}
+}
+
+func TestPageScrolls(t *testing.T) {
+	o := NewOrient()
+	v := viewOf(t, siteOf(plant.New(), noon))
+	v.Hand = Hand{AssetID: "INV-03", FindingID: "f-dead"}
+	first := picture.Text(drawn(v, 78, 20, o.Draw))
+	if !strings.Contains(first, "pgdn") || strings.Contains(first, "pgup") {
+		t.Errorf("the first page does not say that more follows:\n%s", first)
+	}
+	seen := first
+	for range 10 {
+		o.Do(keymap.PageDown, v)
+		seen = picture.Text(drawn(v, 78, 20, o.Draw))
+	}
+	if !strings.Contains(seen, "said by rules-1") || strings.Contains(seen, "pgdn") || !strings.Contains(seen, "pgup") {
+		t.Errorf("the last page:\n%s", seen)
+	}
+	v.Hand = Hand{AssetID: "INV-05", FindingID: "f-weak"}
+	if other := picture.Text(drawn(v, 78, 20, o.Draw)); strings.Contains(other, "pgup") {
+		t.Errorf("another finding does not start at its top:\n%s", other)
+	}
+}

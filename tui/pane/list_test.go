@@ -1,0 +1,220 @@
+package pane
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"app.sunloop/themes"
+	"app.sunloop/tui/internal/picture"
+	"app.sunloop/tui/internal/plant"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/terminal"
+)
+
+var fruit = []Column{{Title: "name", Ids: true}, {Title: "kW", Width: 6, Right: true}}
+
+func rowsOf(names string) []Row {
+	var rows []Row
+	for i, n := range strings.Fields(names) {
+		kw := float64(10 * (i + 1))
+		row := Row{ID: n, Cells: []Cell{{Text: n, Role: themes.Text}, {Text: fmt.Sprint(kw), Role: themes.Text}}, Sort: []any{n, kw}}
+		if strings.HasPrefix(n, "x") {
+			row.Sort[1] = nil
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func shown(l *List, v View, names string, h int) []string {
+	g := drawn(v, 20, h, func(r terminal.Region, v View) { l.Draw(r, v, fruit, rowsOf(names)) })
+	var out []string
+	for i, line := range strings.Split(picture.Text(g), "\n") {
+		if f := strings.Fields(line); i > 0 && len(f) > 0 {
+			out = append(out, f[0])
+		}
+	}
+	return out
+}
+
+func TestListSortsAndFilters(t *testing.T) {
+	v := viewOf(t, siteOf(plant.New(), noon))
+	for _, tt := range []struct {
+		name string
+		list List
+		want string
+	}{
+		{"as given", List{SortBy: -1}, "pear apple x fig"},
+		{"by name", List{SortBy: 0}, "apple fig pear x"},
+		{"by name, falling", List{SortBy: 0, Reverse: true}, "x pear fig apple"},
+		{"by number, missing last", List{SortBy: 1}, "pear apple fig x"},
+		{"by number, falling, missing last", List{SortBy: 1, Reverse: true}, "fig apple pear x"},
+		{"filtered", List{SortBy: -1, Filter: "P"}, "pear apple"},
+		{"by two words", List{SortBy: -1, Filter: "p 20"}, "apple"},
+		{"nothing matches", List{SortBy: -1, Filter: "zz"}, "Nothing"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if d := cmp.Diff(strings.Fields(tt.want), shown(&tt.list, v, "pear apple x fig", 8)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestListKeepsItsSelection(t *testing.T) {
+	v := viewOf(t, siteOf(plant.New(), noon))
+	l := List{SortBy: -1}
+	shown(&l, v, "a b c d e f g h", 4)
+	for range 5 {
+		l.Do(keymap.Down, 2)
+		shown(&l, v, "a b c d e f g h", 4)
+	}
+	if l.Current() != "e" {
+		t.Fatalf("five times down is %q, want e", l.Current())
+	}
+	// The row moves, and stays in hand and in view.
+	got := shown(&l, v, "e h g f d c b a", 4)
+	if l.Current() != "e" || !slices.Contains(got, "e") {
+		t.Errorf("after a new order: %q of %v", l.Current(), got)
+	}
+	// It goes: the first one takes its place.
+	shown(&l, v, "a b", 4)
+	if l.Current() != "a" {
+		t.Errorf("without its row: %q", l.Current())
+	}
+	for a, want := range map[keymap.Action]string{keymap.Bottom: "h", keymap.Top: "a", keymap.PageDown: "c", keymap.Up: "a"} {
+		l := List{SortBy: -1, Selected: "a"}
+		shown(&l, v, "a b c d e f g h", 4)
+		l.Do(a, 2)
+		if l.Current() != want {
+			t.Errorf("%s goes to %q, want %q", a, l.Current(), want)
+		}
+	}
+	if l := (List{SortBy: -1}); l.Do(keymap.Down, 2) != true || l.Current() != "" {
+		t.Error("an empty list has something in hand")
+	}
+}
+
+func TestListSortKeyGoesRound(t *testing.T) {
+	l := List{SortBy: -1}
+	var got []string
+	for range 6 {
+		l.Do(keymap.Sort, 2)
+		got = append(got, fmt.Sprint(l.SortBy, l.Reverse))
+	}
+	if d := cmp.Diff([]string{"0 false", "0 true", "1 false", "1 true", "-1 false", "0 false"}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestListAnswersClicks(t *testing.T) {
+	v := viewOf(t, siteOf(plant.New(), noon))
+	l := List{SortBy: -1}
+	shown(&l, v, "a b c", 6)
+	if l.Click(0) || l.Click(4) || l.Current() != "a" {
+		t.Error("the header or what is below the rows took the click")
+	}
+	if !l.Click(2) || l.Current() != "b" {
+		t.Errorf("the second row is %q", l.Current())
+	}
+}
+
+func TestFit(t *testing.T) {
+	columns := []Column{{Width: 20, Min: 10}, {Width: 8, Rank: 1}, {Min: 6, Rank: 2}}
+	for _, tt := range []struct {
+		width  int
+		chosen []int
+		widths []int
+	}{
+		{60, []int{0, 1, 2}, []int{20, 8, 30}},
+		{30, []int{0, 1, 2}, []int{14, 8, 6}},
+		{26, []int{0, 1, 2}, []int{10, 8, 6}},
+		{25, []int{0, 1}, []int{16, 8}},
+		{18, []int{0}, []int{18}},
+		{5, []int{0}, []int{10}},
+	} {
+		chosen, widths := fit(columns, tt.width)
+		if d := cmp.Diff([][]int{tt.chosen, tt.widths}, [][]int{chosen, widths}); d != "" {
+			t.Errorf("width %d: %s", tt.width, d)
+		}
+	}
+}
+
+func TestShortenKeepsWhatDiffers(t *testing.T) {
+	for _, tt := range []struct {
+		names string
+		width int
+		want  string
+	}{
+		{"INV-1000000054495190 INV-1000000054495197", 12, "INV-…4495190 INV-…4495197"},
+		{"INV-1000000054495190 INV-1000000054495197", 20, "INV-1000000054495190 INV-1000000054495197"},
+		{"abcdefghij", 6, "ab…hij"},
+		{"prefix-one-suffix prefix-two-suffix", 12, "p…one-suffix p…two-suffix"},
+		{"a b", 1, "a b"},
+	} {
+		if d := cmp.Diff(strings.Fields(tt.want), shorten(strings.Fields(tt.names), tt.width, false)); d != "" {
+			t.Errorf("%s in %d: %s", tt.names, tt.width, d)
+		}
+	}
+}
+
+// Whatever the names, they fit, and names that differ only at their ends stay
+// different while there is room for the ends.
+func TestShortenFits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		shared := terminal.Printable(rapid.String().Draw(t, "shared"))
+		width := rapid.IntRange(8, 30).Draw(t, "width")
+		names := []string{shared + "-01", shared + "-02", shared + "-13"}
+		out := shorten(names, width, rapid.Bool().Draw(t, "ascii"))
+		for i, n := range out {
+			if terminal.Width(n) > width {
+				t.Fatalf("%q takes %d of %d cells", n, terminal.Width(n), width)
+			}
+			if slices.Index(out, n) != i {
+				t.Fatalf("%q stands for two of %q", n, names)
+			}
+		}
+	})
+}
+
+func TestWrap(t *testing.T) {
+	for _, tt := range []struct {
+		text  string
+		width int
+		want  []string
+	}{
+		{"", 10, nil},
+		{"one two three", 7, []string{"one two", "three"}},
+		{"one  two\tthree", 20, []string{"one two three"}},
+		{"abcdefghij kl", 4, []string{"abcd", "efgh", "ij", "kl"}},
+		{"日本語 x", 4, []string{"日本", "語 x"}},
+		{"日本", 1, []string{"日", "本"}},
+		{"x", 0, nil},
+	} {
+		if d := cmp.Diff(tt.want, wrap(tt.text, tt.width)); d != "" {
+			t.Errorf("%q in %d: %s", tt.text, tt.width, d)
+		}
+	}
+}
+
+func TestWrapLosesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := terminal.Printable(rapid.String().Draw(t, "text"))
+		width := rapid.IntRange(2, 40).Draw(t, "width")
+		lines := wrap(text, width)
+		for _, line := range lines {
+			if terminal.Width(line) > width {
+				t.Fatalf("%q takes %d of %d cells", line, terminal.Width(line), width)
+			}
+		}
+		squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
+		if got := squeeze(strings.Join(lines, " ")); got != squeeze(text) {
+			t.Fatalf("%q became %q", squeeze(text), got)
+		}
+	})
+}
