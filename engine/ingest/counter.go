@@ -193,12 +193,12 @@ func intervalLengths(times []int64, common int64, site *time.Location) func(i in
 // usualSteps are the steps that a good part of the series has: a file whose
 // logger was set from 30 to 60 minutes has two.
 func usualSteps(times []int64) map[int64]bool {
-	counts := map[int64]int{}
+	var steps tally
 	for i := 1; i < len(times); i++ {
-		counts[times[i]-times[i-1]]++
+		steps.add(times[i] - times[i-1])
 	}
 	usual := map[int64]bool{}
-	for step, n := range counts {
+	for step, n := range steps.counted() {
 		if n >= 3 && n*20 >= len(times) {
 			usual[step] = true
 		}

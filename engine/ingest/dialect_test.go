@@ -34,6 +34,7 @@ type writing struct {
 	reversed bool
 	preamble bool
 	shape    string // "one", "wide" or "long"
+	arrange  func(rows [][]string) [][]string
 }
 
 // headers are names of time, device, power and energy in several languages.
@@ -165,6 +166,9 @@ func (w writing) file(p plant) []byte {
 	if w.reversed {
 		slices.Reverse(rows)
 	}
+	if w.arrange != nil {
+		rows = w.arrange(rows)
+	}
 	title := []string{w.header[0]}
 	switch w.shape {
 	case "one":
@@ -222,6 +226,23 @@ func TestAnyDialect(t *testing.T) {
 		if res.ValueKind != w.kind || res.UnitSource != w.unit || res.Interval != time.Duration(p.step)*time.Second {
 			t.Fatalf("%s in %s every %s\n%v", res.ValueKind, res.UnitSource, res.Interval, res.Decisions)
 		}
+		compare(t, w, p, res)
+	})
+}
+
+// TestAnyOrder asserts that the order of rows does not matter where each time
+// stands for itself.
+func TestAnyOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWriting(t)
+		w.layout = "2006-01-02T15:04:05Z07:00"
+		w.arrange = func(rows [][]string) [][]string { return rapid.Permutation(rows).Draw(t, "rows") }
+		p := drawPlant(t, w.shape, w.zone)
+		res, err := Read(bytes.NewReader(w.file(p)), Options{Zone: w.zone, Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.SortFunc(res.Assets, func(a, b Asset) int { return strings.Compare(a.Name, b.Name) })
 		compare(t, w, p, res)
 	})
 }

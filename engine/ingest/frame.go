@@ -3,6 +3,7 @@ package ingest
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"app.sunloop/engine/series"
@@ -11,7 +12,7 @@ import (
 // group are the rows of one asset in time order.
 type group struct {
 	name   string
-	rows   []int32 // by time, then by line
+	rows   []int32 // by time, then by line; nil where direct
 	starts []int32 // index into rows of the first row of each time
 	times  []int64
 	direct bool // the rows are the whole table as it stands
@@ -20,6 +21,9 @@ type group struct {
 // groups sorts the rows by asset and time. Assets come in the order in which
 // they first appear as time goes on.
 func (t *table) groups(utc []int64, reversed bool) []*group {
+	if len(t.names) <= 1 && !reversed && rising(utc) {
+		return []*group{{name: strings.Join(t.names, ""), times: utc, direct: true}}
+	}
 	byAsset := make([]*group, max(1, len(t.names)))
 	var out []*group
 	n := len(utc)
@@ -58,12 +62,23 @@ func (t *table) groups(utc []int64, reversed bool) []*group {
 				g.starts = append(g.starts, int32(k))
 			}
 		}
-		g.direct = !reversed && len(g.times) == n
 		if extra := len(g.rows) - len(g.times); extra > 0 && t.plan.measure < 0 {
 			t.skipped[SkipDuplicate] += extra
 		}
 	}
 	return out
+}
+
+// rising says that every row has a time later than the row before.
+func rising(utc []int64) bool {
+	last := int64(noWall)
+	for _, at := range utc {
+		if at <= last {
+			return false
+		}
+		last = at
+	}
+	return len(utc) > 0
 }
 
 // byTime orders rows by time, rows of one time by line.
@@ -103,23 +118,51 @@ func (g *group) gather(c *column) []float64 {
 // interval is the commonest step of all groups: to the minute where steps are
 // longer than half of one, because loggers stagger.
 func interval(groups []*group) time.Duration {
-	counts := map[int64]int{}
+	var steps tally
 	for _, g := range groups {
 		for i := 1; i < len(g.times); i++ {
 			step := g.times[i] - g.times[i-1]
 			if step >= minute/2 {
 				step = (step + minute/2) / minute * minute
 			}
-			counts[step]++
+			steps.add(step)
 		}
 	}
 	best, most := int64(0), 0
-	for step, n := range counts {
+	for step, n := range steps.counted() {
 		if n > most || n == most && step < best {
 			best, most = step, n
 		}
 	}
 	return time.Duration(best) * time.Second
+}
+
+// tally counts how often each value comes; steps between times are mostly the
+// step before, so a run is counted at once.
+type tally struct {
+	counts map[int64]int
+	value  int64 // of the run that is not yet in counts
+	run    int
+}
+
+func (t *tally) add(v int64) {
+	if v != t.value {
+		t.counted()
+		t.value = v
+	}
+	t.run++
+}
+
+// counted is the count of each value so far.
+func (t *tally) counted() map[int64]int {
+	if t.counts == nil {
+		t.counts = map[int64]int{}
+	}
+	if t.run > 0 {
+		t.counts[t.value] += t.run
+		t.run = 0
+	}
+	return t.counts
 }
 
 // limits are what a quantity can be; beyond them a sensor or a register is

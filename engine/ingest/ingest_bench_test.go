@@ -3,11 +3,16 @@ package ingest
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"math"
+	"runtime"
+	"runtime/metrics"
 	"testing"
 	"time"
+
+	"app.sunloop/engine/realdata"
 )
 
 // year is a file of 300 000 records and 10 MB: time, power, temperature.
@@ -23,55 +28,99 @@ func year() []byte {
 	return b.Bytes()
 }
 
-// BenchmarkRead imports 10 MB with 300 000 records.
+// semicolonYear is the same with semicolons and decimal commas.
+func semicolonYear() []byte {
+	return bytes.ReplaceAll(bytes.ReplaceAll(year(), []byte(","), []byte(";")), []byte("."), []byte(","))
+}
+
+// BenchmarkRead imports on one core. ratio-to-encoding/csv is the time that
+// encoding/csv alone needs for the same bytes, without looking at a cell, over
+// the time of Read; both take turns, so that a busy machine slows both.
+// peak-heap-MiB is all that the process holds, the given bytes included.
 func BenchmarkRead(b *testing.B) {
-	text := year()
-	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		res, err := Read(bytes.NewReader(text), Options{Zone: berlin, CapacityKW: 50})
-		if err != nil {
-			b.Fatal(err)
-		}
-		if res.Rows.Read != 300_000 {
-			b.Fatal(res.Rows)
-		}
-	}
-}
-
-// BenchmarkReadSemicolon imports the same with decimal commas and dotted dates.
-func BenchmarkReadSemicolon(b *testing.B) {
-	text := bytes.ReplaceAll(bytes.ReplaceAll(year(), []byte(","), []byte(";")), []byte("."), []byte(","))
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := Read(bytes.NewReader(text), Options{CapacityKW: 50}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkCSVAlone is encoding/csv over the same bytes without looking at a
-// cell, to compare with.
-func BenchmarkCSVAlone(b *testing.B) {
-	text := year()
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		r := csv.NewReader(bytes.NewReader(text))
-		r.ReuseRecord = true
-		for {
-			if _, err := r.Read(); err == io.EOF {
-				break
-			} else if err != nil {
+	for _, f := range []struct {
+		name, zone string
+		delim      rune
+		capacityKW float64
+		records    int
+		text       func() []byte
+	}{
+		{"power", "Europe/Berlin", ',', 50, 300_000, year},
+		{"semicolon", "Europe/Berlin", ';', 50, 300_000, semicolonYear},
+		{"wide", "Europe/Madrid", ',', 18, 104_549, func() []byte { return unpacked(b, realdata.Path(b, "data/upm-madrid/upm_5min_2014.csv.gz")) }},
+	} {
+		b.Run(f.name, func(b *testing.B) {
+			text := f.text()
+			zone, err := time.LoadLocation(f.zone)
+			if err != nil {
 				b.Fatal(err)
 			}
+			run := func() {
+				res, err := Read(bytes.NewReader(text), Options{Zone: zone, CapacityKW: f.capacityKW})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if res.Rows.Read != f.records {
+					b.Fatal(res.Rows)
+				}
+			}
+			peak := peakHeap(run)
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			var alone, own time.Duration
+			for b.Loop() {
+				b.StopTimer()
+				start := time.Now()
+				csvAlone(b, text, f.delim)
+				alone += time.Since(start)
+				b.StartTimer()
+				start = time.Now()
+				run()
+				own += time.Since(start)
+			}
+			b.ReportMetric(float64(alone)/float64(own), "ratio-to-encoding/csv")
+			b.ReportMetric(float64(peak)/(1<<20), "peak-heap-MiB")
+		})
+	}
+}
+
+// csvAlone is what Read is compared with.
+func csvAlone(b *testing.B, text []byte, delim rune) {
+	r := csv.NewReader(bytes.NewReader(text))
+	r.Comma, r.ReuseRecord = delim, true
+	for {
+		if _, err := r.Read(); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			b.Fatal(err)
 		}
 	}
+}
+
+// peakHeap is the largest heap seen while f runs, dead objects included.
+func peakHeap(f func()) uint64 {
+	runtime.GC()
+	stop, peak := make(chan struct{}), make(chan uint64)
+	go func() {
+		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+		tick := time.NewTicker(100 * time.Microsecond)
+		defer tick.Stop()
+		largest := uint64(0)
+		for {
+			metrics.Read(sample)
+			largest = max(largest, sample[0].Value.Uint64())
+			select {
+			case <-tick.C:
+			case <-stop:
+				peak <- largest
+				return
+			}
+		}
+	}()
+	f()
+	close(stop)
+	return <-peak
 }
 
 // BenchmarkParseStamp reads one time.

@@ -80,29 +80,33 @@ func kindByValues(promise role, s energyShape, interval int64) (kind, why string
 	return KindIntervalEnergy, "the values rise and fall"
 }
 
-// registerLimits are readings of registers that are not set: the ends of 16
-// and 32 bit, whole and in tenths and hundredths, and what loggers write for
-// "no answer".
-var registerLimits = []float64{
+// registerLimits are readings of registers that are not set, in order: the
+// ends of 16 and 32 bit, whole and in tenths and hundredths, and what loggers
+// write for "no answer".
+var registerLimits = sorted(
 	65535, 65534, 32767, 32768, -32768, -32767, 4294967295, 4294967294, 2147483647, 2147483648, -2147483648, -2147483647,
 	6553.5, 6553.4, 3276.7, -3276.8, 655.35, 327.67, -327.68, 65.535, 32.767, -32.768,
 	-999, -9999, -99999, -999999, 99999, 999999, 9999999, 999.9, 9999.9, -999.9,
+)
+
+func sorted(values ...float64) []float64 {
+	slices.Sort(values)
+	return values
 }
 
-// isLimit says that a value in base units was written as a register limit.
-func (u unit) isLimit(v float64) bool {
+// isLimit says that a value in base units was written as a register limit:
+// it can only be one of its two neighbours among them.
+func (u *unit) isLimit(v float64) bool {
 	scale := u.scale
 	if u.dim == dimNone {
 		scale = 1
 	}
 	raw := (v - u.offset) / scale
-	for _, limit := range registerLimits {
-		if math.Abs(raw-limit) < 1e-6*math.Abs(limit) {
-			return true
-		}
-	}
-	return false
+	i, _ := slices.BinarySearch(registerLimits, raw)
+	return i < len(registerLimits) && nearLimit(raw, registerLimits[i]) || i > 0 && nearLimit(raw, registerLimits[i-1])
 }
+
+func nearLimit(raw, limit float64) bool { return math.Abs(raw-limit) < 1e-6*math.Abs(limit) }
 
 // dropSentinels blanks register limits that stand far outside of everything
 // else the column holds, or of the capacity where it is known, and power that
@@ -156,7 +160,7 @@ func (c *column) survey() (mean, largest, low float64, limits int) {
 		n++
 		size := math.Abs(v)
 		mean += size
-		largest = math.Max(largest, size)
+		largest = max(largest, size)
 		if v < low && !c.unit.isLimit(v) {
 			low = v
 		} else if v > 0 && c.unit.mayBeLimit(v) && c.unit.isLimit(v) || v < 0 && c.unit.isLimit(v) {
@@ -168,7 +172,7 @@ func (c *column) survey() (mean, largest, low float64, limits int) {
 
 // mayBeLimit spares most values the comparison with every limit: all positive
 // limits begin beyond 32 as they are written.
-func (u unit) mayBeLimit(v float64) bool {
+func (u *unit) mayBeLimit(v float64) bool {
 	return u.dim == dimNone && v > 32 || u.dim != dimNone && (v-u.offset) > 32*u.scale
 }
 

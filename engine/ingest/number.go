@@ -16,6 +16,39 @@ var plainStyle = numberStyle{decimal: '.'}
 // pow10 are the powers that a float64 holds exactly.
 var pow10 = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
+// plainNumber reads what most cells are: a sign, digits and at most one decimal
+// mark. Anything else, and more digits than a float64 holds exactly, is left
+// to parseNumber.
+func plainNumber(cell []byte, decimal byte) (v float64, ok bool) {
+	const mostExact = 15
+	digits, negative := cell, false
+	if len(cell) > 0 && cell[0] == '-' {
+		digits, negative = cell[1:], true
+	}
+	if len(digits) == 0 || len(digits) > mostExact {
+		return 0, false
+	}
+	mantissa, mark := int64(0), -1
+	for i, c := range digits {
+		switch {
+		case digit(c):
+			mantissa = mantissa*10 + int64(c-'0')
+		case c == decimal && mark < 0 && len(digits) > 1:
+			mark = i
+		default:
+			return 0, false
+		}
+	}
+	v = float64(mantissa)
+	if mark >= 0 {
+		v /= pow10[len(digits)-1-mark]
+	}
+	if negative {
+		v = -v
+	}
+	return v, true
+}
+
 // parseNumber reads a number; rest is the text after it, such as a unit. ok is
 // false for anything that does not start with a number, for words such as
 // "NaN", and for numbers no float64 holds.

@@ -70,13 +70,15 @@ func (t *table) evenOrder(site *time.Location, rep *report) (dateOrder, string) 
 // evenness is the number of steps that equal the commonest one.
 func evenness(walls []int64) int {
 	const enough = 50000
-	counts := map[int64]int{}
-	best := 0
+	var steps tally
 	for i := 1; i < len(walls) && i < enough; i++ {
 		if step := walls[i] - walls[i-1]; step != 0 {
-			counts[step]++
-			best = max(best, counts[step])
+			steps.add(step)
 		}
+	}
+	best := 0
+	for _, n := range steps.counted() {
+		best = max(best, n)
 	}
 	return best
 }

@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"math"
@@ -53,15 +52,14 @@ func Read(r io.Reader, o Options) (*Result, error) {
 
 // readAll reads r up to a limit.
 func readAll(r io.Reader, limit int64) ([]byte, error) {
-	var buf bytes.Buffer
-	n, err := buf.ReadFrom(io.LimitReader(r, limit+1))
+	raw, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err != nil {
 		return nil, fmt.Errorf("read the file: %w", err)
 	}
-	if n > limit {
+	if int64(len(raw)) > limit {
 		return nil, refuse(TooLarge, 0, "the file is larger than %d bytes", limit)
 	}
-	return buf.Bytes(), nil
+	return raw, nil
 }
 
 // tell puts what was found out so far into words, and lets the site's zone
@@ -251,18 +249,25 @@ func (t *table) finish(res *Result, assets []*assetData, step time.Duration, o O
 
 // countPower counts usable power and widens First and Last.
 func (res *Result) countPower(a *assetData) {
+	first, last := -1, -1
 	for i, v := range a.powerKW {
 		if math.IsNaN(v) {
 			continue
 		}
 		res.Rows.Stored++
-		at := time.Unix(a.group.times[i], 0).UTC()
-		if res.First.IsZero() || at.Before(res.First) {
-			res.First = at
+		if first < 0 {
+			first = i
 		}
-		if at.After(res.Last) {
-			res.Last = at
-		}
+		last = i
+	}
+	if first < 0 {
+		return
+	}
+	if at := time.Unix(a.group.times[first], 0).UTC(); res.First.IsZero() || at.Before(res.First) {
+		res.First = at
+	}
+	if at := time.Unix(a.group.times[last], 0).UTC(); at.After(res.Last) {
+		res.Last = at
 	}
 }
 

@@ -8,8 +8,9 @@ import "bytes"
 type records struct {
 	text   []byte
 	delim  byte
-	at     int // next byte
-	lineAt int // line of the next byte, from 1
+	ends   [256]bool // the bytes that end a cell
+	at     int       // next byte
+	lineAt int       // line of the next byte, from 1
 
 	line  int      // line on which the current record starts
 	cells [][]byte // of the current record, trimmed and unquoted; valid until next
@@ -22,7 +23,9 @@ type records struct {
 const maxQuoted = 16 << 10
 
 func newRecords(text []byte, delim byte, offset, line int) *records {
-	return &records{text: text, delim: delim, at: offset, lineAt: line}
+	r := &records{text: text, delim: delim, at: offset, lineAt: line}
+	r.ends[delim], r.ends['\n'], r.ends['\r'] = true, true, true
+	return r
 }
 
 // next moves to the next record; false at the end. A blank line is a record
@@ -56,12 +59,14 @@ func (r *records) cell() (cell []byte, end bool) {
 			return cell, end
 		}
 	}
-	text, delim := r.text, r.delim
-	i = r.at
-	for i < len(text) && text[i] != delim && text[i] != '\n' && text[i] != '\r' {
+	text, ends := r.text, &r.ends
+	for i = r.at; i < len(text) && !ends[text[i]]; {
 		i++
 	}
-	cell = trim(text[r.at:i])
+	cell = text[r.at:i]
+	if n := len(cell); n > 0 && (edge(cell[0]) || edge(cell[n-1])) {
+		cell = trim(cell)
+	}
 	return cell, r.pass(i)
 }
 
@@ -131,6 +136,9 @@ func trim(b []byte) []byte {
 	}
 	return b
 }
+
+// edge says that a byte at the end of a cell may be one to cut, or part of one.
+func edge(c byte) bool { return c <= ' ' || c >= 0x80 }
 
 func blank(c byte) bool { return c == ' ' || c == '\t' || c == 0 || c == '\r' || c == '\n' }
 

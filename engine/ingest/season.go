@@ -22,8 +22,8 @@ func (t *table) clockMoves(zone *time.Location) (part float64, known bool) {
 	if col == nil {
 		return 0, false
 	}
-	weight, moment, from, to := t.dailyMoments(col)
-	if len(weight) == 0 {
+	days, from, to := t.dailyMoments(col)
+	if len(days) == 0 {
 		return 0, false
 	}
 	sum, n := 0.0, 0
@@ -37,8 +37,8 @@ func (t *table) clockMoves(zone *time.Location) (part float64, known bool) {
 		_, after := change.In(zone).Zone()
 		at = change.Add(time.Hour)
 		on := change.Unix() / day
-		a, okA := centre(weight, moment, on-seasonDays, on-1)
-		b, okB := centre(weight, moment, on+1, on+seasonDays)
+		a, okA := centre(days, on-seasonDays, on-1)
+		b, okB := centre(days, on+1, on+seasonDays)
 		if okA && okB && after != before {
 			sum += (b - a) / float64(after-before)
 			n++
@@ -59,30 +59,42 @@ func (t *table) productionColumn() *column {
 	return nil
 }
 
-// dailyMoments sums production and production times wall clock for each day.
-func (t *table) dailyMoments(col *column) (weight, moment map[int64]float64, from, to int64) {
-	weight, moment = map[int64]float64{}, map[int64]float64{}
+// dayMoment is the production of a day, and production times wall clock.
+type dayMoment struct{ weight, moment float64 }
+
+// dailyMoments sums production by the day of the wall clock.
+func (t *table) dailyMoments(col *column) (days map[int64]*dayMoment, from, to int64) {
+	days = map[int64]*dayMoment{}
 	from, to = math.MaxInt64, math.MinInt64
+	var sum *dayMoment // of day last; rows of one day follow one another
+	last := int64(math.MinInt64)
 	for i, wall := range t.walls {
 		v := col.values[i]
 		if wall == noWall || math.IsNaN(v) || v <= 0 {
 			continue
 		}
 		d := wall / day
-		weight[d] += v
-		moment[d] += v * float64(wall%day)
-		from, to = min(from, d), max(to, d)
+		if d != last {
+			if sum = days[d]; sum == nil {
+				sum = &dayMoment{}
+				days[d] = sum
+			}
+			last = d
+			from, to = min(from, d), max(to, d)
+		}
+		sum.weight += v
+		sum.moment += v * float64(wall%day)
 	}
-	return weight, moment, from, to
+	return days, from, to
 }
 
 // centre is the mean wall time of production over days, in seconds.
-func centre(weight, moment map[int64]float64, from, to int64) (float64, bool) {
+func centre(days map[int64]*dayMoment, from, to int64) (float64, bool) {
 	w, m, n := 0.0, 0.0, 0
 	for d := from; d <= to; d++ {
-		if weight[d] > 0 {
-			w += weight[d]
-			m += moment[d]
+		if sum := days[d]; sum != nil {
+			w += sum.weight
+			m += sum.moment
 			n++
 		}
 	}

@@ -29,6 +29,14 @@ type unit struct {
 	scale, offset float64
 }
 
+// base is a written value in the base of the unit's dimension.
+func (u *unit) base(v float64) float64 {
+	if u.dim == dimNone {
+		return v
+	}
+	return v*u.scale + u.offset
+}
+
 // units by their spelling without blanks. Spellings are tried as written, then
 // in lower case.
 var units = map[string]unit{

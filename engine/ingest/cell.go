@@ -1,0 +1,80 @@
+package ingest
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"strings"
+
+	"app.sunloop/engine/series"
+)
+
+// read is the value of a cell in the base unit, NaN for anything that is no
+// number.
+func (c *column) read(cell []byte) float64 {
+	if c.means.role != roleState {
+		if v, ok := plainNumber(cell, c.style.decimal); ok {
+			return c.unit.base(v)
+		}
+	}
+	return c.readAs(c.unit, cell)
+}
+
+func (c *column) readAs(u unit, cell []byte) float64 {
+	if len(cell) == 0 {
+		return math.NaN()
+	}
+	switch {
+	case c.means.role == roleState:
+		return c.means.stateOf(cell)
+	case c.means.quantity == series.ErrorCode && bytes.HasPrefix(cell, []byte("0x")):
+		if v, err := strconv.ParseUint(string(cell[2:]), 16, 52); err == nil {
+			return float64(v)
+		}
+		return math.NaN()
+	}
+	v, rest, ok := parseNumber(cell, c.style)
+	if !ok {
+		return math.NaN()
+	}
+	if len(rest) > 0 {
+		written, ok := parseUnit(string(rest))
+		if !ok || u.dim != dimNone && written.dim != u.dim {
+			return math.NaN()
+		}
+		u = written
+		c.note(u.name)
+	}
+	return u.base(v)
+}
+
+// note remembers a unit that a cell carries.
+func (c *column) note(name string) {
+	for _, u := range c.units {
+		if u == name {
+			return
+		}
+	}
+	c.units = append(c.units, name)
+}
+
+// SunSpec operating states (models 101 to 103) by the words that portals use.
+var states = map[string]float64{
+	"off": 1, "offline": 1, "shutdown": 1, "disconnected": 1, "aus": 1, "stop": 1, "stopped": 1,
+	"sleeping": 2, "night": 2, "nacht": 2, "sleep": 2,
+	"starting": 3, "startup": 3, "start": 3, "checking": 3,
+	"ok": 4, "normal": 4, "running": 4, "run": 4, "on": 4, "mppt": 4, "mpp": 4, "producing": 4, "generating": 4, "grid connected": 4, "on-grid": 4, "grid-connected": 4,
+	"throttled": 5, "derating": 5, "grid connected: power limited": 5, "derated": 5,
+	"shutting down": 6, "fault": 7, "error": 7, "alarm": 7, "failure": 7, "störung": 7,
+	"standby": 8, "waiting": 8, "wait": 8, "idle": 8, "standby: no irradiation": 8,
+}
+
+func (m meaning) stateOf(cell []byte) float64 {
+	if v, ok := states[strings.ToLower(string(cell))]; ok {
+		return v
+	}
+	if n, err := strconv.Atoi(string(cell)); err == nil && m.sunSpec && n >= 1 && n <= 8 {
+		return float64(n)
+	}
+	return math.NaN()
+}
