@@ -84,11 +84,22 @@ func (f *Field) Draw(r terminal.Region, y, labelWidth int, v pane.View, focused 
 	// The part around the cursor is shown.
 	room := max(w-labelWidth-2, 1)
 	pos := f.input.Position()
-	from := max(0, pos-room+1)
+	from, cells := pos, 1
+	if pos < len(text) {
+		cells = terminal.Width(string(text[pos]))
+	}
+	for from > 0 && cells+terminal.Width(string(text[from-1])) <= room {
+		from--
+		cells += terminal.Width(string(text[from]))
+	}
 	x := 1
 	for i := from; i < len(text) && x <= room; i++ {
 		if i == pos && focused {
-			x = box.Put(x, 0, string(text[i]), v.Palette.Style(themes.Text).With(themes.Reverse))
+			under := string(text[i])
+			if terminal.Width(under) == 0 { // a mark that joins others has no cell of its own
+				under = " "
+			}
+			x = box.Put(x, 0, under, v.Palette.Style(themes.Text).With(themes.Reverse))
 			continue
 		}
 		x = box.Put(x, 0, string(text[i]), v.Palette.Style(themes.Text))

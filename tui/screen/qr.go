@@ -10,13 +10,12 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-// quiet is how many light modules stand around a code. The standard wants
-// four; two scan on every phone tried and keep the code within 80×24.
-const quiet = 2
-
 // qrLines draws text as a QR code in half blocks, two modules a row: a light
-// module is a space of the light background. Nil when the text is too long.
-func qrLines(text string) []string {
+// module is a space of the light background, quiet how many of them stand
+// around the code. The standard wants four; two scan on every phone tried and
+// keep the code within 80×24, and one is better than no code. Nil when the text
+// is too long.
+func qrLines(text string, quiet int) []string {
 	code, err := qr.Encode(text, qr.L, qr.Auto)
 	if err != nil {
 		return nil

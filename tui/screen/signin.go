@@ -38,7 +38,7 @@ type SignInDialog struct {
 	wrong  string
 
 	challenge api.LoginResponse
-	qr        []string
+	qr        [][]string // the code to scan, with more and with less light around it
 	codes     []string
 }
 
@@ -74,21 +74,41 @@ const leastWords = 30
 // Size fits a form, or the code to scan with words beside or below it.
 func (d *SignInDialog) Size(w, h int) (int, int) {
 	switch {
-	case d.step == askEnrolment && d.beside(w-4):
-		return min(qrWidth(d.qr)+2+44, w-4), min(max(len(d.qr), 14), h-2)
-	case d.step == askEnrolment && len(d.qr)+7 <= h-2:
-		return min(max(qrWidth(d.qr), 56), w-4), len(d.qr) + 7
 	case d.step == askEnrolment:
-		return min(56, w-4), min(14, h-2)
+		qr, beside := d.code(w-4, h-2)
+		switch {
+		case qr == nil:
+			return min(56, w-4), min(14, h-2)
+		case beside:
+			return min(qrWidth(qr)+2+44, w-4), min(max(len(qr), 14), h-2)
+		}
+		return min(max(qrWidth(qr), 56), w-4), len(qr) + wordsBelow
 	case d.step == showCodes:
 		return 56, 8 + (len(d.codes)+1)/2
 	}
 	return 56, 8 + len(d.form.fields)
 }
 
-// beside says whether words fit beside the code to scan in a dialog of that
-// width inside.
-func (d *SignInDialog) beside(w int) bool { return d.qr != nil && w >= qrWidth(d.qr)+2+leastWords }
+// The room that the words need beside or below the code to scan.
+const (
+	wordsBeside = 30
+	wordsBelow  = 9
+)
+
+// code is the code to scan that fits a dialog of that size inside, nil without
+// one, and whether the words stand beside it.
+func (d *SignInDialog) code(w, h int) (lines []string, beside bool) {
+	for _, qr := range d.qr {
+		switch n := qrWidth(qr); {
+		case n == 0:
+		case len(qr) <= h && n+2+wordsBeside <= w:
+			return qr, true
+		case len(qr)+wordsBelow <= h && n <= w:
+			return qr, false
+		}
+	}
+	return nil, false
+}
 
 // Draw draws the step.
 func (d *SignInDialog) Draw(r terminal.Region, v pane.View) {
@@ -137,20 +157,18 @@ func (d *SignInDialog) drawOutcome(r terminal.Region, y int, v pane.View) {
 
 func (d *SignInDialog) drawEnrolment(r terminal.Region, v pane.View) {
 	w, h := r.Size()
+	qr, beside := d.code(w, h)
 	words, y, lead := r, 0, "Scan the code with an authenticator, or type this secret into it:"
-	fits := d.qr != nil && len(d.qr) <= h
-	switch qr := qrWidth(d.qr); {
-	case fits && d.beside(w):
-		words = r.Region(terminal.Rect{X: qr + 2, W: w - qr - 2, H: h})
-	case fits && qr <= w && len(d.qr)+6 <= h:
-		y, lead = len(d.qr), "Or type this secret:"
+	switch {
+	case qr == nil:
+		lead = "The window is too small for the code to scan. Enlarge it, or type this secret into an authenticator:"
+	case beside:
+		words = r.Region(terminal.Rect{X: qrWidth(qr) + 2, W: w - qrWidth(qr) - 2, H: h})
 	default:
-		fits, lead = false, "The window is too small for the code to scan. Enlarge it, or type this secret into an authenticator:"
+		y, lead = len(qr), "Or type this secret:"
 	}
-	for i, line := range d.qr {
-		if fits {
-			r.Put(0, i, line, ink(v.Palette))
-		}
+	for i, line := range qr {
+		r.Put(0, i, line, ink(v.Palette))
 	}
 	y = v.Paragraph(words, 0, y, lead, themes.Dim)
 	y = v.Paragraph(words, 0, y, grouped(secretOf(d.challenge.ProvisioningURI)), themes.Text) + 1
@@ -238,7 +256,7 @@ func (d *SignInDialog) Answer(r *api.LoginResponse, err error) (done bool) {
 	case r.Token != "":
 		return true
 	case r.MFAEnrollment:
-		d.step, d.challenge, d.qr = askEnrolment, *r, qrLines(r.ProvisioningURI)
+		d.step, d.challenge, d.qr = askEnrolment, *r, [][]string{qrLines(r.ProvisioningURI, 2), qrLines(r.ProvisioningURI, 1)}
 		d.form = form{fields: []Field{NewField("Code", "six digits", "")}}
 	case r.MFARequired:
 		d.step, d.challenge = askCode, *r
@@ -262,12 +280,13 @@ func (d *SignInDialog) fail(err error) {
 		*d = *NewSignIn(d.source, d.reason, false)
 	}
 	d.wrong = words
-	last := len(d.form.fields) - 1
-	for i := range d.form.fields {
-		if d.form.fields[i].Secret || d.step == askCode || d.step == askEnrolment {
-			d.form.fields[i].Set("")
-			last = min(last, i)
+	for i := len(d.form.fields) - 1; i >= 0; i-- {
+		f := &d.form.fields[i]
+		if f.Secret || d.step == askCode || d.step == askEnrolment {
+			f.Set("")
+		}
+		if f.Value() == "" {
+			d.form.at = i
 		}
 	}
-	d.form.at = last
 }

@@ -1,0 +1,209 @@
+package screen
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/internal/picture"
+	"app.sunloop/tui/internal/plant"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/terminal"
+)
+
+func choices() []Choice {
+	return []Choice{
+		{Text: "give the pane the whole screen, or back", Key: "z", Words: "zoom", Do: 1},
+		{Text: "import a file", Key: "U", Why: "your role only reads", Do: 2},
+		{Text: "site Sibaya", Detail: "Sibaya Solar", Do: 3, Seen: "seen 3"},
+	}
+}
+
+func dialogs() map[string]Dialog {
+	return map[string]Dialog{
+		"signin": NewSignIn("ops.example.com", "Token expired.", false), "admin": NewSignIn("embedded", "", true),
+		"palette": NewChooser("Palette", "type what you want to do or find", choices(), nil),
+		"help":    NewHelp("Observe", [][2]string{{"enter", "go on"}}, keymap.Default()),
+		"upload":  NewUpload(plant.New().Site()),
+		"uploads": NewUploads(), "models": NewModels(),
+		"log": NewLog(func() []string { return []string{"time=1 level=INFO msg=first", "time=2 level=WARN msg=second"} }),
+	}
+}
+
+func TestDialogs(t *testing.T) {
+	for name, d := range dialogs() {
+		for _, size := range []struct{ w, h int }{{80, 24}, {120, 36}, {200, 60}} {
+			picture.Golden(t, fmt.Sprintf("%s-%dx%d", name, size.w, size.h), screenText(view(t, false), d, size.w, size.h))
+		}
+	}
+}
+
+func TestDialogsInASCII(t *testing.T) {
+	for name, d := range dialogs() {
+		for i, line := range strings.Split(screenText(view(t, true), d, 100, 40), "\n") {
+			for _, r := range line {
+				if r > 0x7e {
+					t.Errorf("%s, line %d: %q is not ASCII in %s", name, i, r, line)
+				}
+			}
+		}
+	}
+}
+
+func TestChooser(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		keys []string
+		want Result
+	}{
+		{"the first", []string{"enter"}, Result{Close: true, Do: 1}},
+		{"by a word it does not show", []string{"zoom", "enter"}, Result{Close: true, Do: 1}},
+		{"what cannot be now", []string{"import", "enter"}, Result{}},
+		{"moving previews", []string{"down", "down"}, Result{Do: "seen 3"}},
+		{"not beyond the end", []string{"down", "down", "down", "down", "enter"}, Result{Close: true, Do: 3}},
+		{"nothing matches", []string{"qqq", "enter"}, Result{}},
+		{"dismissed", []string{"down", "esc"}, Result{Close: true, Do: "undo"}},
+		{"narrowed and widened", []string{"sib", "backspace", "backspace", "backspace", "enter"}, Result{Close: true, Do: 1}},
+	} {
+		if d := cmp.Diff(tt.want, press(NewChooser("", "", choices(), "undo"), tt.keys...)); d != "" {
+			t.Errorf("%s: %s", tt.name, d)
+		}
+	}
+}
+
+func TestUploadForm(t *testing.T) {
+	site := plant.New().Site()
+	full := StartUpload{Path: "/data/a b.csv", SiteID: "Sibaya", CustomerID: "acme", Timezone: "Africa/Johannesburg", Location: "ZA", CapacityKW: 800}
+	for _, tt := range []struct {
+		name  string
+		keys  []string
+		want  any
+		shows string
+	}{
+		{"no file", []string{"enter"}, nil, "Which file?"},
+		{"a file", []string{"/data/a b.csv", "enter"}, full, "Sending a b.csv"},
+		{"quoted", []string{"'/data/a b.csv'", "enter"}, full, "Sending"},
+		{"escaped", []string{`/data/a\ b.csv`, "enter"}, full, "Sending"},
+		{"a URL", []string{"file:///data/a%20b.csv", "enter"}, full, "Sending"},
+		{"no site", []string{"x.csv", "tab", "ctrl+u", "enter"}, nil, "Which site"},
+		{"no number", []string{"x.csv", "tab", "tab", "tab", "kW", "enter"}, nil, "capacity is a number"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := NewUpload(site)
+			r := press(d, tt.keys...)
+			if diff := cmp.Diff(tt.want, r.Do); diff != "" {
+				t.Error(diff)
+			}
+			if r.Close {
+				t.Error("the form went before the service answered")
+			}
+			if text := screenText(view(t, false), d, 80, 24); !strings.Contains(text, tt.shows) {
+				t.Errorf("%q is not shown:\n%s", tt.shows, text)
+			}
+			if tt.want == nil {
+				return
+			}
+			if again := press(d, "enter"); again.Do != nil {
+				t.Error("sent twice")
+			}
+			if d.Answer("a b.csv: there is no such file.") {
+				t.Error("the form goes with an error")
+			}
+			if text := screenText(view(t, false), d, 80, 24); !strings.Contains(text, "no such file") || !strings.Contains(text, "a b.csv") && !strings.Contains(text, "a%20b.csv") && !strings.Contains(text, `a\ b.csv`) {
+				t.Errorf("the error or what was typed is gone:\n%s", text)
+			}
+			press(d, "enter")
+			if !d.Answer("") {
+				t.Error("the form stays after success")
+			}
+		})
+	}
+}
+
+func TestSheetsMoveAndScroll(t *testing.T) {
+	v := view(t, false)
+	d := NewUploads()
+	text := screenText(v, d, 80, 24)
+	if !strings.Contains(text, "live feed: one file") {
+		t.Errorf("the live feed has no line:\n%s", text)
+	}
+	press(d, "down", "down")
+	text = screenText(v, d, 80, 24)
+	if !strings.Contains(text, "10 rows had no number.") || !strings.Contains(text, "pgdn") {
+		t.Errorf("details of the third:\n%s", text)
+	}
+	for range 5 {
+		press(d, "pgdown")
+		text = screenText(v, d, 80, 24)
+	}
+	if !strings.Contains(text, "unit: kW") {
+		t.Errorf("the end of the details is not reached:\n%s", text)
+	}
+	if r := press(d, "esc"); !r.Close {
+		t.Error("esc does not close")
+	}
+	v.Site = nil
+	if text := screenText(v, NewUploads(), 80, 24); !strings.Contains(text, "No file has been imported") {
+		t.Errorf("without a site:\n%s", text)
+	}
+}
+
+// What is pasted into a field cannot steer the terminal, and whatever is typed
+// stays within the field.
+func TestFieldIsSafe(t *testing.T) {
+	v := view(t, false)
+	rapid.Check(t, func(t *rapid.T) {
+		f := NewField("Name", "hint", "")
+		f.Secret = rapid.Bool().Draw(t, "secret")
+		f.Key(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(rapid.String().Draw(t, "text") + "\x1b[31m日本🙂"), Paste: true})
+		for range rapid.IntRange(0, 5).Draw(t, "left") {
+			f.Key(tea.KeyMsg{Type: tea.KeyLeft})
+		}
+		if strings.ContainsAny(f.Value(), "\x1b\x07\n") {
+			t.Fatalf("%q holds controls", f.Value())
+		}
+		w := rapid.IntRange(12, 40).Draw(t, "w")
+		g := terminal.NewGrid(w+2, 1)
+		g.All().Clear(v.Palette.Style(themes.Panel))
+		f.Draw(g.Region(terminal.Rect{X: 1, W: w, H: 1}), 0, 6, v, true)
+		if l, r := g.Cell(0, 0), g.Cell(w+1, 0); l.Text != " " || r.Text != " " {
+			t.Fatalf("drawn beside the field: %q %q", l.Text, r.Text)
+		}
+		cursor := 0
+		for x := range w + 2 {
+			if g.Cell(x, 0).Style.Attr&themes.Reverse != 0 {
+				cursor++
+			}
+		}
+		if cursor < 1 || cursor > 2 {
+			t.Fatalf("%d cells of cursor", cursor)
+		}
+	})
+}
+
+// A tall or hostile answer leaves the dialog within the screen.
+func TestDialogsStayOnTheScreen(t *testing.T) {
+	v := view(t, false)
+	for i := range v.Site.Uploads.Data {
+		v.Site.Uploads.Data[i].Filename = strings.Repeat("日本🙂", 40)
+		v.Site.Uploads.Data[i].Decisions = make([]string, 300)
+	}
+	v.Site.Models.Data = []api.Model{{ModelName: strings.Repeat("x", 500)}}
+	for name, d := range dialogs() {
+		for _, size := range []struct{ w, h int }{{60, 20}, {61, 21}, {80, 24}} {
+			g := terminal.NewGrid(size.w, size.h)
+			Draw(d, g.All(), v) // a panic or an endless loop fails
+			for y, line := range strings.Split(strings.TrimSuffix(picture.Text(g), "\n"), "\n") {
+				if terminal.Width(line) > size.w {
+					t.Errorf("%s at %d×%d: line %d is wider", name, size.w, size.h, y)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package screen
+
+import (
+	"testing"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/themes"
+	"app.sunloop/tui/chart"
+	"app.sunloop/tui/internal/picture"
+	"app.sunloop/tui/internal/plant"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+)
+
+// noon is when all tests of this package happen: 11:30 at the plant.
+var noon = time.Date(2026, 11, 28, 9, 30, 0, 0, time.UTC)
+
+func view(t testing.TB, ascii bool) pane.View {
+	t.Helper()
+	theme, ok := themes.Find(themes.Builtin(), themes.ControlRoom)
+	if !ok {
+		t.Fatal("no theme")
+	}
+	p := plant.New()
+	s := &state.Site{Site: p.Site(), Zone: p.Zone}
+	s.Uploads.Good(p.Uploads(noon), noon)
+	s.Models.Good(p.Models(noon), noon)
+	v := pane.View{Site: s, Now: noon, SiteNow: noon.In(p.Zone), Palette: terminal.NewPalette(&theme, themes.TrueColor), Pen: chart.Braille, Keys: keymap.Default(), ASCII: ascii}
+	return v
+}
+
+// screenText is a dialog on a screen of that size.
+func screenText(v pane.View, d Dialog, w, h int) string {
+	g := terminal.NewGrid(w, h)
+	g.All().Clear(v.Palette.Style(themes.Background))
+	Draw(d, g.All(), v)
+	return picture.Text(g)
+}
+
+// press sends keys by name, or text as it is typed, and answers what the last
+// one led to.
+func press(d Dialog, keys ...string) Result {
+	var r Result
+	for _, k := range keys {
+		if special, ok := map[string]tea.KeyType{
+			"enter": tea.KeyEnter, "tab": tea.KeyTab, "shift+tab": tea.KeyShiftTab, "esc": tea.KeyEsc, "up": tea.KeyUp, "down": tea.KeyDown,
+			"pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp, "backspace": tea.KeyBackspace, "ctrl+u": tea.KeyCtrlU,
+		}[k]; ok {
+			r = d.Key(tea.KeyMsg{Type: special}, keymap.Default())
+			continue
+		}
+		for _, c := range k {
+			r = d.Key(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{c}}, keymap.Default())
+		}
+	}
+	return r
+}
