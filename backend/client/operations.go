@@ -115,7 +115,7 @@ func (c *Client) SiteSummary(ctx context.Context, siteID string) (*api.SiteSumma
 
 // Activities are what was done in the last 24 hours, newest first.
 func (c *Client) Activities(ctx context.Context, q api.ListQuery) (*api.ActivitiesResponse, error) {
-	return read[api.ActivitiesResponse](ctx, c, api.PathActivities, api.ActivitiesRequest{Action: api.ActionList, CustomerID: q.CustomerID, SiteID: q.SiteID})
+	return read[api.ActivitiesResponse](ctx, c, api.PathActivities, api.ActivitiesRequest{Action: api.ActionList, CustomerID: q.CustomerID, SiteID: q.SiteID, Page: q.Page})
 }
 
 // Health asks whether the service lives.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"syscall"
 
 	"app.sunloop/backend/api"
 )
@@ -132,17 +133,56 @@ func tagOf(b []byte) string {
 	return string(text[:])
 }
 
+// failure is an error that is no refusal, with the words that its route has
+// for it.
+type failure struct {
+	error
+	words *api.Error
+}
+
+func (f failure) Unwrap() error { return f.error }
+
+// failures are the words of routes whose failure has its own in the
+// specification; the others have "Internal error".
+var failures = map[string]*api.Error{
+	"upload-train":      api.ErrUploadFailed,
+	"upload-nowcast":    api.ErrUploadFailed,
+	"v1-upload-train":   api.ErrUploadFailed,
+	"v1-upload-nowcast": api.ErrUploadFailed,
+	"forecast":          api.ErrForecastFailed,
+	"energy-forecast":   api.ErrForecastFailed,
+	"ml-models":         api.ErrModelRegistry,
+}
+
+// failed gives an error of a route the route's words.
+func failed(route string, err error) error {
+	words, own := failures[route]
+	if err == nil || !own {
+		return err
+	}
+	return failure{err, words}
+}
+
 // refuse writes an error in the contract's one shape. It is the only place
 // where an error becomes a status.
 func (s *server) refuse(w http.ResponseWriter, q *http.Request, err error) {
 	var refusal *api.Error
 	if !errors.As(err, &refusal) {
 		refusal = api.ErrInternal
+		var f failure
+		if errors.As(err, &f) {
+			refusal = f.words
+		}
 		switch {
 		case errors.Is(err, context.Canceled) && canceled(q.Context()):
 			refusal = api.ErrUnavailable // nobody reads it
 		case errors.Is(err, context.DeadlineExceeded):
 			refusal = api.ErrUnavailable
+			fallthrough
+		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+			if refusal != api.ErrUnavailable {
+				refusal = api.ErrUnavailable.With("reason", "the service has no room to store it")
+			}
 			fallthrough
 		default:
 			s.Log.Error("request failed", "request_id", requestID(w), "method", q.Method, "path", q.URL.Path, "error", err.Error())

@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,10 +14,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/httpapi"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -389,5 +392,36 @@ func TestRememberedPlacesKeepScope(t *testing.T) {
 	}
 	if r := w.as("own", http.MethodGet, "/telemetry/data-period?site_id="+ownSite+"&asset_id=NEW", ""); r.Code != 200 {
 		t.Errorf("a unit just added: %d", r.Code)
+	}
+}
+
+// broken fails whatever is asked of the uploads.
+type broken struct {
+	*uploads
+	err error
+}
+
+func (b broken) Import(context.Context, api.Scope, api.UploadRequest) (api.UploadAck, error) {
+	return api.UploadAck{}, b.err
+}
+
+// TestFailuresInTheirWords: what is no refusal has the words of its route and
+// tells nothing of the inside; a full disk is said.
+func TestFailuresInTheirWords(t *testing.T) {
+	for _, c := range []struct {
+		err    error
+		status int
+		words  string
+	}{
+		{errors.New("secret of the inside"), 500, "Upload failed"},
+		{fmt.Errorf("store object: %w", &os.PathError{Op: "write", Path: "/secret", Err: syscall.ENOSPC}), 503, "Service unavailable"},
+		{fmt.Errorf("wait: %w", context.DeadlineExceeded), 503, "Service unavailable"},
+		{api.Conflict("It clashes"), 409, "It clashes"},
+	} {
+		w := newWorld(t, func(d *httpapi.Deps) { d.Uploads = broken{&uploads{}, c.err} })
+		r := w.as("own", http.MethodPost, api.PathUploadTrain, `{"customer_id":"customer123","site_id":"Sibaya","region":"r","location":"l","s3_path":"x"}`)
+		if r.Code != c.status || !strings.Contains(r.Body.String(), `"`+c.words+`"`) || strings.Contains(r.Body.String(), "secret") {
+			t.Errorf("%v: %d %s", c.err, r.Code, r.Body)
+		}
 	}
 }

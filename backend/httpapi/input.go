@@ -10,7 +10,9 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"app.sunloop/backend/api"
 )
@@ -107,7 +109,7 @@ func (in *input) json(v any) error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &kind) && kind.Field != "":
-		return api.InvalidField(kind.Field, "is a JSON "+kind.Value)
+		return api.InvalidField(fieldName(kind.Field), "is a JSON "+kind.Value)
 	case err != nil && b[0] == '{' && json.Valid(b):
 		// A field's own reader refused, as that of a time does.
 		return invalidBody(err.Error())
@@ -115,6 +117,18 @@ func (in *input) json(v any) error {
 		return invalidBody("not a JSON object")
 	}
 	return nil
+}
+
+// fieldName is a decoder's path to a field as the caller wrote it: the names
+// of embedded structs, which Go begins with a capital, are none of the JSON's.
+func fieldName(path string) string {
+	for {
+		first, rest, nested := strings.Cut(path, ".")
+		if !nested || !unicode.IsUpper(rune(first[0])) {
+			return path
+		}
+		path = rest
+	}
 }
 
 // digest is of the body that json has read.

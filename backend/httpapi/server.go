@@ -207,8 +207,13 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 		err = invalid
 	}
 	if err != nil {
-		s.refuse(w, q, err)
+		s.refuse(w, q, failed(rt.Name, err))
 		return
+	}
+	run := c.run
+	c.run = func(ctx context.Context, g granted) (any, error) {
+		result, err := run(ctx, g)
+		return result, failed(rt.Name, err)
 	}
 	op, ok := rt.Operation(c.action)
 	if !ok {

@@ -198,8 +198,15 @@ func (s *server) activities(in *input) (*call, error) {
 	if err := in.json(&b); err != nil {
 		return nil, err
 	}
+	if b.Limit == 0 {
+		b.Limit = api.MaxLimit // the day as a whole
+	}
+	page, err := pageOf(b.Page)
+	if err != nil {
+		return nil, err
+	}
 	return &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, run: func(ctx context.Context, g granted) (any, error) {
-		list, err := s.Findings.Activities(ctx, g.scope, api.ListQuery{CustomerID: b.CustomerID, SiteID: b.SiteID, Page: api.Page{Limit: api.MaxLimit}})
+		list, err := s.Findings.Activities(ctx, g.scope, api.ListQuery{CustomerID: b.CustomerID, SiteID: b.SiteID, Page: page})
 		return api.ActivitiesResponse{Success: true, Activities: there(list), Count: len(list)}, err
 	}}, nil
 }

@@ -45,7 +45,7 @@ func (s *Service) Note(tx store.Tx, n Note) error {
 const maxActivities = 1000
 
 // Activities are those of the last 24 hours within the scope, newest first,
-// the newest thousand at most.
+// the newest thousand at most, or q.Limit of them.
 func (s *Service) Activities(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Activity, error) {
 	since := s.now().Add(-24 * time.Hour)
 	var all []Note
@@ -69,9 +69,12 @@ func (s *Service) Activities(ctx context.Context, scope api.Scope, q api.ListQue
 	}
 	all = allowed(all, scope, q, func(n Note) (string, string, string) { return n.CustomerID, n.SiteID, n.AssetID })
 	slices.SortStableFunc(all, func(a, b Note) int { return b.At.Compare(a.At) })
-	out := []api.Activity{}
+	out, most := []api.Activity{}, maxActivities
+	if q.Limit > 0 {
+		most = min(most, q.Limit)
+	}
 	for _, n := range all {
-		if n.At.Before(since) || len(out) == maxActivities {
+		if n.At.Before(since) || len(out) == most {
 			break
 		}
 		out = append(out, api.Activity{Phase: n.Phase, Title: n.Title, Description: n.Description, Timestamp: api.At(n.At),
