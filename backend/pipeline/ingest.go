@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"time"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/ops"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/ingest"
+	"app.sunloop/engine/series"
 )
 
 // ingest is the job that turns an upload's object into telemetry. Whatever was
@@ -127,7 +130,45 @@ func readWhole(r io.Reader, o ingest.Options) (*ingest.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	dropAbsurd(result)
 	return result, crowded(result)
+}
+
+// Beyond these a number is no measurement of a plant, and sums over it would
+// be none either: 100 GW, and a thousand times the world's yearly energy.
+const (
+	maxPowerKW = 1e8
+	maxValue   = 1e16
+)
+
+// dropAbsurd takes what cannot be measured as missing.
+func dropAbsurd(r *ingest.Result) {
+	dropped := 0
+	for i := range r.Assets {
+		f := &r.Assets[i].Frame
+		for k, c := range f.Columns {
+			most := maxValue
+			if c.Quantity == series.PowerKW {
+				most = maxPowerKW
+			}
+			if !slices.ContainsFunc(c.Values, func(v float64) bool { return math.Abs(v) > most }) {
+				continue
+			}
+			// Frames of one file may share memory.
+			values := slices.Clone(c.Values)
+			for j, v := range values {
+				if math.Abs(v) > most {
+					values[j] = math.NaN()
+					dropped++
+				}
+			}
+			f.Columns = slices.Clone(f.Columns)
+			f.Columns[k].Values = values
+		}
+	}
+	if dropped > 0 {
+		r.Warnings = append(r.Warnings, ingest.Decision{Topic: "values", Text: fmt.Sprintf("%d are larger than any measurement of a plant and taken as missing", dropped)})
+	}
 }
 
 // reject ends an upload of which nothing is stored. The site's other uploads

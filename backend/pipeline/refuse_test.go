@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/series"
 )
 
 // leftovers are the files in the object folder.
@@ -84,6 +86,30 @@ func TestBadFileIsRefusedAtOnce(t *testing.T) {
 	}
 	if files := p.leftovers(); len(files) > 0 {
 		t.Errorf("refused files left %v", files)
+	}
+}
+
+// TestAbsurdValuesAreMissing: a number that overflows sums is not stored, so
+// that no answer holds an infinity.
+func TestAbsurdValuesAreMissing(t *testing.T) {
+	p := newPlant(t, day0, nil)
+	p.start()
+	body := "timestamp,power_kw\n"
+	for i, v := range []string{"1", "2", "1e308", "2", "1", "2", "-1e300", "1"} {
+		body += day0.Add(time.Duration(i-9)*time.Hour).Format(time.RFC3339) + "," + v + "\n"
+	}
+	u := p.ended1(p.upload(request(api.UploadTrain), []byte(body)))
+	if u.ProcessingStatus != api.UploadWithWarnings && u.ProcessingStatus != api.UploadCompleted {
+		t.Fatalf("ended as %+v", u)
+	}
+	f, err := store.Collect(p.Telemetry.Read(t.Context(), "South", u.AssetIDs[0], day0.AddDate(0, 0, -1), day0, series.PowerKW))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range f.Values(series.PowerKW) {
+		if v > 2 || v < 0 {
+			t.Errorf("stored %g at %d", v, f.Times[i])
+		}
 	}
 }
 
