@@ -77,6 +77,7 @@ type Model struct {
 	dirty   bool
 	drawn   string // what View returned last
 	tick    int    // id of the running clock
+	arm     func(time.Duration, func(time.Time) tea.Msg) tea.Cmd
 
 	user    *api.User
 	owner   string // id of the person whose work is on screen
@@ -144,10 +145,13 @@ const noticeFor = 8 * time.Second
 func New(ctx context.Context, o Options, out *terminal.Output, in *terminal.Input) *Model {
 	m := &Model{
 		o: o, ctx: ctx, out: out, in: in, theme: o.Theme, palette: terminal.NewPalette(&o.Theme, o.Profile),
-		grid: terminal.NewGrid(0, 0), mouse: o.Mouse, user: o.User, alarmed: map[string]bool{}, watched: map[string]bool{}, dirty: true,
+		grid: terminal.NewGrid(0, 0), arm: tea.Tick, mouse: o.Mouse, user: o.User, alarmed: map[string]bool{}, watched: map[string]bool{}, dirty: true,
 	}
-	if o.User != nil {
-		m.owner = o.User.UserID
+	if m.user == nil {
+		m.user = userOf(o.Client.Credential())
+	}
+	if m.user != nil {
+		m.owner = m.user.UserID
 	}
 	m.panes = [layout.Panes]pane.Pane{layout.Observe: pane.NewObserve(), layout.Orient: pane.NewOrient(), layout.Decide: pane.NewDecide(), layout.Act: pane.NewAct()}
 	return m
@@ -187,7 +191,7 @@ func (m *Model) ask() tea.Cmd {
 func (m *Model) clock() tea.Cmd {
 	m.tick++
 	id := m.tick
-	return tea.Tick(clockPeriod, func(time.Time) tea.Msg { return clockMsg{id} })
+	return m.arm(clockPeriod, func(time.Time) tea.Msg { return clockMsg{id} })
 }
 
 // Update takes one message. Nothing in it waits.

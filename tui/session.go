@@ -2,6 +2,8 @@ package tui
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -18,7 +20,29 @@ import (
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/screen"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
 )
+
+// userOf is whom a kept token was made for, as it says itself: for the status
+// line and for what is offered. The service checks. Nil for what is no token.
+func userOf(token string) *api.User {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return nil
+	}
+	var u api.User
+	if json.Unmarshal(b, &u) != nil || u.UserID == "" {
+		return nil
+	}
+	u.Username, u.RoleName = terminal.Printable(u.Username), roleNames[u.RoleID]
+	return &u
+}
+
+var roleNames = map[string]string{api.RoleAdmin: "Administrator", api.RoleOperator: "Operator", api.RoleTechnician: "Technician", api.RoleAnalyst: "Analyst"}
 
 // askSignIn brings the sign-in over the screen; what is under it stays.
 func (m *Model) askSignIn(reason string, needsAdmin bool) {

@@ -56,7 +56,7 @@ func (c *Chooser) Title() string { return c.title }
 func (c *Chooser) Size(w, h int) (int, int) {
 	want := 40
 	for _, choice := range c.choices {
-		want = max(want, terminal.Width(choice.Text)+terminal.Width(choice.Detail)+terminal.Width(choice.Key)+5)
+		want = max(want, terminal.Width(choice.Text)+max(terminal.Width(choice.Detail), terminal.Width(choice.Why))+terminal.Width(choice.Key)+5)
 	}
 	return min(want, w-8), min(len(c.choices)+4, h-4)
 }
