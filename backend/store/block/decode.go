@@ -211,21 +211,28 @@ func (d *Decoder) readTimes(r *reader, n int, from, to int64, scratch *[]byte) (
 		}
 		return 0, 0, nil
 	}
-	// The first stamp is a run of one.
-	t, step, repeats := first-1, int64(1), 1
-	for at := 0; ; {
-		// The run's stamps are t+step, t+2·step, …; those before from and from
-		// to on are not wanted.
-		skip := min(max(0, steps(from, t, step)), repeats)
-		take := min(max(skip, steps(to, t, step)), repeats)
+	// A run's stamps are t+step, t+2·step, …; the first stamp belongs to the
+	// first run.
+	step, repeats := int64(1), 1
+	if n > 1 {
+		step, repeats = section.steps(n - 1)
+		repeats++
+	}
+	t := first - step
+	for at := 0; ; step, repeats = section.steps(n - at) {
+		if step == 0 || repeats == 0 || t > maxTime {
+			return 0, 0, errTimes
+		}
+		// Those before from and from to on are not wanted.
+		skip := min(max(0, stepsBefore(from, t, step)), repeats)
+		take := min(max(skip, stepsBefore(to, t, step)), repeats)
 		lo += skip
 		if take > skip {
 			if d.times == nil {
-				d.times = make([]int64, 0, min(n-lo, max(take-skip, steps(to, t+step*int64(skip), step), 16)))
+				d.times = make([]int64, 0, min(n-lo, stepsBefore(to, t+step*int64(skip), step)))
 			}
-			d.times = slices.Grow(d.times, take-skip)
 			end := len(d.times)
-			d.times = d.times[:end+take-skip]
+			d.times = slices.Grow(d.times, take-skip)[:end+take-skip]
 			for k := range d.times[end:] {
 				d.times[end+k] = t + step*int64(skip+k+1)
 			}
@@ -234,10 +241,6 @@ func (d *Decoder) readTimes(r *reader, n int, from, to int64, scratch *[]byte) (
 		if at == n {
 			break
 		}
-		step, repeats = int64(section.count(maxTime)), section.count(n-at)
-		if step == 0 || repeats == 0 || t > maxTime {
-			return 0, 0, errTimes
-		}
 	}
 	if section.failed || len(section.b) > 0 || t > maxTime {
 		return 0, 0, errTimes
@@ -245,8 +248,14 @@ func (d *Decoder) readTimes(r *reader, n int, from, to int64, scratch *[]byte) (
 	return lo, lo + len(d.times), nil
 }
 
-// steps is how many of t+step, t+2·step, … are before end.
-func steps(end, t, step int64) int {
+// steps is the length of a run's steps and their number, at most limit; zeros
+// when it cannot be read.
+func (r *reader) steps(limit int) (step int64, repeats int) {
+	return int64(r.count(maxTime)), r.count(limit)
+}
+
+// stepsBefore is how many of t+step, t+2·step, … are before end.
+func stepsBefore(end, t, step int64) int {
 	switch {
 	case end <= t+step:
 		return 0

@@ -220,15 +220,16 @@ func (a *appending) putBlocks(site *site) error {
 		if !ok {
 			return fmt.Errorf("asset %s: %w", p.asset, errRoster)
 		}
-		key := blockKey(ref, p.run.start)
-		if err := blocks.Put(key, p.block); err != nil {
+		if err := blocks.Put(blockKey(ref, p.run.start), p.block); err != nil {
 			return err
 		}
+		month := blockKey(ref, p.run.month)
+		days := monthSums(sums.Get(month)).replace(p.run.start, p.run.end, p.sums)
 		var err error
-		if len(p.sums) > 0 {
-			err = sums.Put(key, p.sums)
+		if len(days) > 0 {
+			err = sums.Put(month, days)
 		} else {
-			err = sums.Delete(key)
+			err = sums.Delete(month)
 		}
 		if err != nil {
 			return err

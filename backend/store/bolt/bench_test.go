@@ -50,6 +50,18 @@ func loaded(b *testing.B, units, days int) *Store {
 	return s
 }
 
+// measure runs fn again and again. Beside the time by the clock it reports the
+// processor's: on a machine that others use too only this one can be compared.
+func measure(b *testing.B, fn func()) {
+	b.Helper()
+	b.ReportAllocs()
+	start := processCPU()
+	for b.Loop() {
+		fn()
+	}
+	b.ReportMetric(float64((processCPU()-start).Nanoseconds())/float64(b.N), "cpu-ns/op")
+}
+
 func BenchmarkIngest(b *testing.B) {
 	units, days := benchFleet(b)
 	frames := benchFrames(units, days)
@@ -93,8 +105,7 @@ func BenchmarkTelemetry(b *testing.B) {
 	asset := fmt.Sprintf("INV-%016d", units/2)
 	read := func(from, to time.Time, want int) func(b *testing.B) {
 		return func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
+			measure(b, func() {
 				n := 0
 				for f, err := range s.Read(b.Context(), benchSite.ID, asset, from, to, series.PowerKW) {
 					if err != nil {
@@ -105,31 +116,30 @@ func BenchmarkTelemetry(b *testing.B) {
 				if n != want {
 					b.Fatalf("%d samples, want %d", n, want)
 				}
-			}
+			})
 		}
 	}
 	b.Run("unit/year", read(start, end, days*288))
 	b.Run("unit/day", read(start.AddDate(0, 0, 33), start.AddDate(0, 0, 34), 288))
 	daily := func(sums func(context.Context, string, time.Time, time.Time, ...string) ([]store.DaySum, error), want int, ids ...string) func(b *testing.B) {
 		return func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
+			measure(b, func() {
 				got, err := sums(b.Context(), benchSite.ID, start, end, ids...)
 				if err != nil || len(got) != want {
 					b.Fatalf("%d sums, want %d, %v", len(got), want, err)
 				}
-			}
+			})
 		}
 	}
 	b.Run("unit/year daily", daily(s.Daily, days, asset))
 	b.Run("site/year daily", daily(s.Daily, units*days))
 	b.Run("site/year daily computed", daily(s.Recompute, units*days))
 	b.Run("site/latest", func(b *testing.B) {
-		for b.Loop() {
+		measure(b, func() {
 			if _, err := s.Latest(b.Context(), benchSite.ID); err != nil {
 				b.Fatal(err)
 			}
-		}
+		})
 	})
 }
 
@@ -152,13 +162,13 @@ func BenchmarkLive(b *testing.B) {
 		b.Run(fmt.Sprintf("step/%d", units), func(b *testing.B) {
 			before := s.db.Stats()
 			k := 0
-			for b.Loop() {
+			measure(b, func() {
 				step(k)
 				if err := s.Append(b.Context(), benchSite, frames); err != nil {
 					b.Fatal(err)
 				}
 				k++
-			}
+			})
 			after := s.db.Stats()
 			b.ReportMetric(float64(after.TxStats.GetPageCount()-before.TxStats.GetPageCount())/float64(k), "pages/op")
 		})
@@ -170,19 +180,19 @@ func BenchmarkLive(b *testing.B) {
 		}
 		asset := frames[units/2].AssetID
 		b.Run(fmt.Sprintf("unit today/%d", units), func(b *testing.B) {
-			for b.Loop() {
+			measure(b, func() {
 				f, err := store.Collect(s.Read(b.Context(), benchSite.ID, asset, time.Unix(at, 0), time.Unix(at+86400, 0), series.PowerKW))
 				if err != nil || f.Len() != 288 {
 					b.Fatal(f.Len(), err)
 				}
-			}
+			})
 		})
 		b.Run(fmt.Sprintf("site today's sums/%d", units), func(b *testing.B) {
-			for b.Loop() {
+			measure(b, func() {
 				if _, err := s.Daily(b.Context(), benchSite.ID, time.Unix(at, 0), time.Unix(at+86400, 0)); err != nil {
 					b.Fatal(err)
 				}
-			}
+			})
 		})
 	}
 }

@@ -18,6 +18,7 @@ const runDays = 4
 type run struct {
 	start, end int64
 	days       []int64 // midnights, ascending from start
+	month      int64   // the start of its month, by which day sums are kept
 }
 
 // calendar finds runs; it remembers those it has made. It is not safe for
@@ -47,7 +48,7 @@ func (c *calendar) at(t int64) run {
 func (c *calendar) make(t int64) run {
 	y, m, d := time.Unix(t, 0).In(c.zone).Date()
 	first := (d-1)/runDays*runDays + 1
-	var r run
+	r := run{month: series.Midnight(time.Date(y, m, 1, 12, 0, 0, 0, c.zone), c.zone).Unix()}
 	for day := first; day < first+runDays; day++ {
 		noon := time.Date(y, m, day, 12, 0, 0, 0, c.zone)
 		if noon.Month() != m {

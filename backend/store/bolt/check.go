@@ -97,7 +97,9 @@ func (s *Store) checkSite(site *site, report func(error)) {
 		if n := f.Len(); n == 0 || start != run.start || f.Times[0] < run.start || f.Times[n-1] >= min(run.end, site.meta.open) {
 			report(fmt.Errorf("asset %s: the block of %d has samples of other days", known[ref].id, start))
 		}
-		if want := len(sums(f, run.days, run.end, known[ref].step)); len(sumsBucket.Get(k)) != want*daySumSize {
+		month := monthSums(sumsBucket.Get(blockKey(ref, run.month)))
+		want := len(sums(f, run.days, run.end, known[ref].step)) * daySumSize
+		if len(month)%daySumSize != 0 || len(month.between(run.start, run.end)) != want {
 			report(fmt.Errorf("asset %s: the sums of %d are not of its block", known[ref].id, start))
 		}
 	}

@@ -163,24 +163,34 @@ func (b storedRow) unit(i int) (ref uint32, s sample, err error) {
 
 // find is the sample of one unit; nil when the row has none.
 func (b storedRow) find(ref uint32) (sample, error) {
+	s, _, err := b.seek(ref, 0)
+	return s, err
+}
+
+// seek is find, quick where the unit is at the place near of the index, and
+// answers at which it is or would be.
+func (b storedRow) seek(ref uint32, near int) (sample, int, error) {
 	n, err := b.len()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	lo, hi := 0, n
+	lo, hi, mid := 0, n, near
 	for lo < hi {
-		mid := (lo + hi) / 2
+		if mid < lo || mid >= hi {
+			mid = (lo + hi) / 2
+		}
 		got, s, err := b.unit(mid)
 		switch {
 		case err != nil || got == ref:
-			return s, err
+			return s, mid, err
 		case got < ref:
 			lo = mid + 1
 		default:
 			hi = mid
 		}
+		mid = (lo + hi) / 2
 	}
-	return nil, nil
+	return nil, lo, nil
 }
 
 // all yields every unit's sample.

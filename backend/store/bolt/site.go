@@ -18,7 +18,7 @@ var (
 	rosterKey   = []byte("roster") // roster
 	refsName    = []byte("refs")   // bucket: asset id → ref, 4 bytes
 	blocksName  = []byte("blocks") // bucket: ref ‖ run's start → block
-	sumsName    = []byte("sums")   // bucket: ref ‖ run's start → day sums
+	sumsName    = []byte("sums")   // bucket: ref ‖ month's start → monthSums
 	tailName    = []byte("tail")   // bucket: stamp → row
 	siteBuckets = [][]byte{refsName, blocksName, sumsName, tailName}
 )

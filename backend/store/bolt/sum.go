@@ -5,13 +5,13 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"app.sunloop/engine/series"
 )
 
-// daySum is store.DaySum as it is stored: the sums of a run's days are one
-// value, under the run's key.
+// daySum is store.DaySum as it is stored.
 type daySum struct {
 	day       int64 // midnight, Unix seconds
 	energyKWh float64
@@ -37,6 +37,23 @@ func readDaySum(b []byte) daySum {
 		peakKW:    math.Float64frombits(binary.LittleEndian.Uint64(b[16:])),
 		samples:   binary.LittleEndian.Uint32(b[24:]),
 	}
+}
+
+// monthSums are the stored sums of an asset's month, ascending by day: one
+// value, so that a year of days is twelve of them.
+type monthSums []byte
+
+// at is where the sums of the days from t on begin.
+func (m monthSums) at(t int64) int {
+	return sort.Search(len(m)/daySumSize, func(i int) bool { return readDaySum(m[i*daySumSize:]).day >= t }) * daySumSize
+}
+
+// between are the sums of the days of from..to, which must not be empty.
+func (m monthSums) between(from, to int64) monthSums { return m[m.at(from):m.at(to)] }
+
+// replace is a copy with other sums for the days of from..to.
+func (m monthSums) replace(from, to int64, days []byte) monthSums {
+	return slices.Concat(m[:m.at(from)], days, m[m.at(to):])
 }
 
 // summed are the quantities that sums are made of.

@@ -1,0 +1,245 @@
+package bolt
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/block"
+	"app.sunloop/engine/series"
+)
+
+// maxDaysAhead is for how many days room is made before they are counted.
+const maxDaysAhead = 400
+
+// Daily are the stored day sums, and those of the open day computed, ascending
+// by asset and day.
+func (s *Store) Daily(ctx context.Context, siteID string, from, to time.Time, assetIDs ...string) ([]store.DaySum, error) {
+	lo, hi := ceilUnix(from), ceilUnix(to)
+	if lo >= hi {
+		return nil, ctx.Err()
+	}
+	var out []store.DaySum
+	err := s.viewSite(ctx, siteID, func(site *site) error {
+		zone, err := s.siteZone(site)
+		if err != nil {
+			return err
+		}
+		assets := site.assets(assetIDs)
+		open, err := site.openSums(assets, &calendar{zone: zone}, lo, hi)
+		if err != nil {
+			return err
+		}
+		out = make([]store.DaySum, 0, min((hi-lo)/secondsADay+1, maxDaysAhead))
+		for i, a := range assets {
+			for _, v := range site.keyed(sumsName, a.ref, lo, hi) {
+				if len(v)%daySumSize != 0 {
+					return errSums
+				}
+				days := monthSums(v).between(lo, hi)
+				end := len(out)
+				out = slices.Grow(out, len(days)/daySumSize)[:end+len(days)/daySumSize]
+				for k := range out[end:] {
+					// Field by field, as a whole DaySum would be made elsewhere and
+					// then copied: a third of the time.
+					d, to := readDaySum(days[k*daySumSize:]), &out[end+k]
+					to.AssetID, to.Day = a.id, time.Unix(d.day, 0).In(zone)
+					to.EnergyKWh, to.PeakKW, to.Samples = d.energyKWh, d.peakKW, int(d.samples)
+				}
+			}
+			for _, d := range open[i] {
+				out = append(out, d.of(a.id, zone))
+			}
+			if i == 0 {
+				// The other assets are likely to have as many days.
+				out = slices.Grow(out, len(out)*(len(assets)-1))
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (d daySum) of(assetID string, zone *time.Location) store.DaySum {
+	return store.DaySum{AssetID: assetID, Day: time.Unix(d.day, 0).In(zone), EnergyKWh: d.energyKWh, PeakKW: d.peakKW, Samples: int(d.samples)}
+}
+
+// unitsAtOnce is for how many units the tail's rows are read at a time: their
+// samples are neighbours in a row, and their frames fit a core's own memory.
+const unitsAtOnce = 64
+
+// openSums sums what the tail holds of the days that start in from..to; what
+// it answers is in the assets' order.
+func (s *site) openSums(assets []named, cal *calendar, from, to int64) ([][]daySum, error) {
+	out := make([][]daySum, len(assets))
+	if to <= s.meta.open {
+		return out, nil
+	}
+	known, err := s.roster()
+	if err != nil {
+		return nil, err
+	}
+	var stamps []int64
+	var rows []storedRow
+	c := s.bucket.Bucket(tailName).Cursor()
+	for k, v := c.Seek(stampKey(max(from, s.meta.open))); k != nil; k, v = c.Next() {
+		stamps, rows = append(stamps, splitStampKey(k)), append(rows, v)
+	}
+	places := make([]int, len(assets)) // of the assets, by ref
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortFunc(places, func(i, j int) int { return cmp.Compare(assets[i].ref, assets[j].ref) })
+	produced := make([]production, min(unitsAtOnce, len(assets)))
+	for part := range slices.Chunk(places, unitsAtOnce) {
+		for k := range part {
+			produced[k].reset()
+		}
+		for i, row := range rows {
+			near := 0
+			for k, place := range part {
+				var values sample
+				if values, near, err = row.seek(assets[place].ref, near); err != nil {
+					return nil, err
+				}
+				if values != nil {
+					produced[k].add(stamps[i], values)
+					near++
+				}
+			}
+		}
+		for k, place := range part {
+			ref := assets[place].ref
+			if int(ref) >= len(known) {
+				return nil, errRoster
+			}
+			for f := produced[k].frame(); f.Len() > 0; {
+				run := cal.at(f.Times[0])
+				days := sums(f.Slice(f.Times[0], run.end), run.days, run.end, known[ref].step)
+				out[place] = append(out[place], daysWithin(days, from, to)...)
+				f = f.Slice(run.end, maxStamp)
+			}
+		}
+	}
+	return out, nil
+}
+
+// production is what sums are made of: power and energy of one unit.
+type production struct {
+	times         []int64
+	power, energy []float64
+}
+
+func (p *production) reset() {
+	p.times, p.power, p.energy = p.times[:0], p.power[:0], p.energy[:0]
+}
+
+func (p *production) add(at int64, s sample) {
+	power, energy := math.NaN(), math.NaN()
+	for i := range s.count() {
+		switch q, v := s.value(i); q {
+		case series.PowerKW:
+			power = v
+		case series.EnergyKWh:
+			energy = v
+		}
+	}
+	p.times = append(p.times, at)
+	p.power = append(p.power, power)
+	p.energy = append(p.energy, energy)
+}
+
+func (p *production) frame() series.Frame {
+	f := series.Frame{Times: p.times}
+	f.Set(series.PowerKW, p.power)
+	f.Set(series.EnergyKWh, p.energy)
+	return f
+}
+
+// Recompute is Daily from the samples themselves, on all cores: what the
+// stored sums must be equal to.
+func (s *Store) Recompute(ctx context.Context, siteID string, from, to time.Time, assetIDs ...string) ([]store.DaySum, error) {
+	lo, hi := ceilUnix(from), ceilUnix(to)
+	if lo >= hi {
+		return nil, ctx.Err()
+	}
+	var assets []named
+	err := s.viewSite(ctx, siteID, func(site *site) error {
+		assets = site.assets(assetIDs)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	// Each worker keeps its calendar and its memory from asset to asset.
+	out := make([][]store.DaySum, len(assets))
+	workers := runtime.GOMAXPROCS(0)
+	var g errgroup.Group
+	for w := range min(workers, len(assets)) {
+		g.Go(func() error {
+			return s.viewSite(ctx, siteID, func(site *site) error {
+				zone, err := s.siteZone(site)
+				if err != nil {
+					return err
+				}
+				known, err := site.roster()
+				if err != nil {
+					return err
+				}
+				cal, decoder := &calendar{zone: zone}, &block.Decoder{}
+				for i := w; i < len(assets); i += workers {
+					if err := ctx.Err(); err != nil {
+						return err
+					}
+					days, err := site.recompute(assets[i], known[assets[i].ref].step, cal, decoder, lo, hi)
+					if err != nil {
+						return err
+					}
+					out[i] = make([]store.DaySum, len(days))
+					for k, d := range days {
+						out[i][k] = d.of(assets[i].id, zone)
+					}
+				}
+				return nil
+			})
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.Concat(out...), nil
+}
+
+// recompute sums an asset's days that start in from..to from its blocks and the
+// tail.
+func (s *site) recompute(a named, step int64, cal *calendar, d *block.Decoder, from, to int64) ([]daySum, error) {
+	var out []daySum
+	for start, b := range s.keyed(blocksName, a.ref, from, to) {
+		f, err := d.DecodeRange(b, math.MinInt64, maxStamp, summed...)
+		if err != nil {
+			return nil, err
+		}
+		run := cal.at(start)
+		out = append(out, daysWithin(sums(f, run.days, run.end, step), from, to)...)
+	}
+	open, err := s.openSums([]named{a}, cal, from, to)
+	if err != nil {
+		return nil, err
+	}
+	return append(out, open[0]...), nil
+}
+
+// daysWithin are the days of from..to.
+func daysWithin(days []daySum, from, to int64) []daySum {
+	first, _ := slices.BinarySearchFunc(days, from, daySum.compare)
+	end, _ := slices.BinarySearchFunc(days, to, daySum.compare)
+	return days[first:end]
+}
+
+func (d daySum) compare(t int64) int { return cmp.Compare(d.day, t) }
