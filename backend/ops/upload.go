@@ -219,16 +219,16 @@ func (s *Service) AllOpenUploads(tx store.Tx) ([]Upload, error) {
 	return list, nil
 }
 
-// ObjectUses counts the uploads whose file is the object.
-func (s *Service) ObjectUses(ctx context.Context, key string) (int, error) {
-	n := 0
+// ObjectUploads are the uploads whose file is the object.
+func (s *Service) ObjectUploads(ctx context.Context, key string) ([]Upload, error) {
+	var list []Upload
 	err := s.records.View(ctx, func(tx store.Tx) error {
-		list, _, err := uploads.List(tx, store.Query{Index: "object", Prefix: store.Key(key)})
-		n = len(list)
+		var err error
+		list, _, err = uploads.List(tx, store.Query{Index: "object", Prefix: store.Key(key)})
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("look up the uploads of object %s: %w", key, err)
+		return nil, fmt.Errorf("look up the uploads of object %s: %w", key, err)
 	}
-	return n, nil
+	return list, nil
 }

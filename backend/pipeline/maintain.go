@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -58,11 +59,14 @@ func (p *Pipeline) dropNowcasts(ctx context.Context, before time.Time) error {
 			return err
 		}
 		for _, u := range old {
-			uses, err := p.Ops.ObjectUses(ctx, u.ObjectKey)
+			uses, err := p.Ops.ObjectUploads(ctx, u.ObjectKey)
 			if err != nil {
 				return err
 			}
-			if uses > 1 {
+			kept := func(other ops.Upload) bool {
+				return !slices.ContainsFunc(old, func(o ops.Upload) bool { return o.UploadID == other.UploadID })
+			}
+			if slices.ContainsFunc(uses, kept) {
 				continue
 			}
 			if err := p.Objects.Delete(ctx, u.ObjectKey); err != nil {

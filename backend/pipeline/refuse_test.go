@@ -166,6 +166,12 @@ func TestUploadKeepsToItsScope(t *testing.T) {
 	if _, err := p.Import(t.Context(), admin, req); err != nil {
 		t.Errorf("an object of one's own: %v", err)
 	}
+	// Of a customer's sites, a key that opens one does not read another's files.
+	west := req
+	west.SiteID = "West"
+	if _, err := p.Import(t.Context(), api.Scope{Customers: []string{"acme"}, Sites: []string{"West"}}, west); !isRefusal(err, 403) {
+		t.Errorf("an object of a site out of reach: %v", err)
+	}
 	req.CustomerID, req.SiteID = "third", "Third"
 	for _, uri := range []string{ack.S3Path, "s3://elsewhere/x.csv", strings.Replace(ack.S3Path, "historical", "models", 1), ack.S3Path + "/../../x"} {
 		req.S3Path = uri

@@ -75,6 +75,9 @@ func (p *Pipeline) Import(ctx context.Context, scope api.Scope, req api.UploadRe
 	if err != nil {
 		return api.UploadAck{}, err
 	}
+	if err := p.checkObject(ctx, scope, key); err != nil {
+		return api.UploadAck{}, err
+	}
 	object, err := p.Objects.Open(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {
 		return api.UploadAck{}, api.InvalidParameter("s3_path", "there is no such object")
@@ -106,6 +109,24 @@ func (p *Pipeline) ownKey(req api.UploadRequest) (string, error) {
 		return "", api.InvalidParameter("s3_path", "it is not an uploaded file of this customer")
 	}
 	return key, nil
+}
+
+// checkObject refuses the file of a site that is not within the scope: its
+// readings must not become those of one that is.
+func (p *Pipeline) checkObject(ctx context.Context, scope api.Scope, key string) error {
+	uses, err := p.Ops.ObjectUploads(ctx, key)
+	if err != nil {
+		return err
+	}
+	if len(uses) == 0 && !scope.CanSite(api.Every) {
+		return api.ErrSiteNotPermitted // nobody knows whose it is
+	}
+	for _, u := range uses {
+		if err := scope.Check(u.CustomerID, u.SiteID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkRequest checks names and whose they are, and that the site, where there
@@ -279,8 +300,8 @@ func (p *Pipeline) forgetIntent(ctx context.Context, key string) error {
 // an upload has stays: two files of the same second may have announced it.
 func (p *Pipeline) dropObject(ctx context.Context, key string) {
 	ctx = context.WithoutCancel(ctx)
-	uses, err := p.Ops.ObjectUses(ctx, key)
-	if err == nil && uses == 0 {
+	uses, err := p.Ops.ObjectUploads(ctx, key)
+	if err == nil && len(uses) == 0 {
 		err = p.Objects.Delete(ctx, key)
 	}
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"sync"
+	"syscall"
 	"time"
 
 	"app.sunloop/backend/store"
@@ -103,9 +104,15 @@ func (p *Pipeline) run(ctx context.Context, job store.Claimed) {
 // told, and the job ends or, past its attempts, becomes a dead letter.
 func (p *Pipeline) mishap(ctx context.Context, job store.Claimed, cause error) error {
 	log := p.Logger.With("job", job.ID, "kind", job.Kind, "attempt", job.Attempt, "error", cause)
+	spent := job.Attempt >= job.MaxAttempts
+	// A full disk is no fault of the job: what was acknowledged waits for room
+	// as long as its attempts last.
+	if full := errors.Is(cause, syscall.ENOSPC) || errors.Is(cause, syscall.EDQUOT); full && !spent {
+		log.Error("a job waits for room on the disk")
+		return p.Queue.Retry(ctx, job.ID, p.Wall().Add(backoff(job.Attempt)), cause.Error())
+	}
 	n := p.failures(job.ID)
 	var final permanent
-	spent := job.Attempt >= job.MaxAttempts
 	if !errors.As(cause, &final) && n < maxFailures && !spent {
 		log.Warn("job failed, it will be tried again")
 		return p.Queue.Retry(ctx, job.ID, p.Wall().Add(backoff(n)), cause.Error())

@@ -3,7 +3,10 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -69,6 +72,33 @@ func TestDeadLetterAfterItsAttempts(t *testing.T) {
 	letters, err := p.db.Dead(t.Context(), 10)
 	if err != nil || len(letters) != 1 || letters[0].Kind != "doomed" {
 		t.Errorf("dead letters %v, %v", letters, err)
+	}
+}
+
+// TestFullDiskFailsNoJob: it waits for room beyond the failures that others
+// are given up after.
+func TestFullDiskFailsNoJob(t *testing.T) {
+	p := newPlant(t, day0, nil)
+	told := 0
+	p.handlers["storing"] = handler{failed: func(context.Context, store.Claimed, error) error { told++; return nil }}
+	full := fmt.Errorf("store: %w", &os.PathError{Op: "write", Path: "db", Err: syscall.ENOSPC})
+	err := p.Records.Update(t.Context(), func(tx store.Tx) error {
+		return tx.Enqueue(store.Job{Kind: "storing", RunAt: p.Wall(), MaxAttempts: attempts[jobIngest]})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 * maxFailures {
+		jobs, err := p.Queue.Claim(t.Context(), p.Wall().Add(time.Hour), time.Minute, 1)
+		if err != nil || len(jobs) != 1 {
+			t.Fatalf("claimed %v, %v", jobs, err)
+		}
+		if err := p.mishap(t.Context(), jobs[0], full); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if waiting, _, dead := p.counts(); waiting != 1 || dead != 0 || told != 0 {
+		t.Errorf("%d wait, %d are dead, told %d times", waiting, dead, told)
 	}
 }
 
