@@ -146,13 +146,16 @@ func change(g *Globals, std streams, done string, do func(*auth.Service) error) 
 type KeyCreateCmd struct {
 	Name      string        `arg:"" help:"What the key is for."`
 	Role      string        `default:"role_operator" enum:"role_admin,role_operator,role_technician,role_analyst" help:"One of ${enum}."`
-	Sites     []string      `help:"Sites that the key opens; none given: all of the customers."`
-	Customers []string      `help:"Customers that the key opens; none given: those of the sites."`
+	Sites     []string      `help:"Sites that the key opens, * for all; none given: all of the customers."`
+	Customers []string      `help:"Customers that the key opens, * for all; none given: those of the sites."`
 	Expires   time.Duration `placeholder:"DURATION" help:"Life of the key, as in 2160h; none given: no end."`
 }
 
 // Run makes the key and prints it.
 func (c *KeyCreateCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	if len(c.Sites) == 0 && len(c.Customers) == 0 {
+		return errors.New("say what the key opens: --customers or --sites, * for all")
+	}
 	n := auth.NewKey{Name: c.Name, Role: c.Role, Sites: c.Sites, Customers: c.Customers, CreatedBy: "command line"}
 	if c.Expires > 0 {
 		n.ExpiresAt = time.Now().Add(c.Expires)
@@ -179,6 +182,8 @@ func (KeyListCmd) Run(ctx context.Context, g *Globals, std streams) error {
 			switch {
 			case !k.RevokedAt.IsZero():
 				state = "revoked " + api.At(k.RevokedAt).String()
+			case !k.ExpiresAt.IsZero() && !time.Now().Before(k.ExpiresAt):
+				state = "expired " + api.At(k.ExpiresAt).String()
 			case !k.ExpiresAt.IsZero():
 				state = "good until " + api.At(k.ExpiresAt).String()
 			}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,9 +61,9 @@ func (c *ConsoleCmd) Run(ctx context.Context, g *Globals, std streams) error {
 
 // remote shows the console alone.
 func (c *ConsoleCmd) remote(ctx context.Context, g *Globals, std streams, log *slog.Logger, lines *tail) error {
-	u, err := url.Parse(c.Remote)
-	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
-		return fmt.Errorf("--remote wants a URL such as https://ops.example.com, not %q", c.Remote)
+	u, err := checkRemote(c.Remote)
+	if err != nil {
+		return err
 	}
 	o := client.Options{BaseURL: strings.TrimRight(c.Remote, "/"), Credential: c.Token, UserAgent: "sunloop/" + version, Now: time.Now}
 	if c.Insecure {

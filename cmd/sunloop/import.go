@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,13 +45,19 @@ func (c *ImportCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if err != nil {
 		return err
 	}
+	if c.Location != "" && !isPlace(c.Location) {
+		return fmt.Errorf("--location wants latitude and longitude in degrees, as in 47.07,15.44, not %q", c.Location)
+	}
 	if c.TZ != "" {
 		if _, err := time.LoadLocation(c.TZ); err != nil {
 			return fmt.Errorf("--tz: there is no time zone %q; they are named as in Europe/Berlin", c.TZ)
 		}
 	}
 	if c.Remote != "" {
-		cl := client.New(client.Options{BaseURL: strings.TrimRight(c.Remote, "/"), Credential: c.Token, UserAgent: "sunloop/" + version, Now: time.Now})
+		cl, err := remoteClient(c.Remote, c.Token)
+		if err != nil {
+			return err
+		}
 		return c.send(ctx, cl, data, name, std.out)
 	}
 	service, err := backend.New(backend.Config{DataDir: g.Data, Now: time.Now, Wall: time.Now, Logger: g.headlessLog(std.err).With("command", "import"), TrainingDays: c.TrainingDays})
@@ -92,6 +101,7 @@ func (c *ImportCmd) send(ctx context.Context, cl *client.Client, data []byte, na
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, inWords(err))
 	}
+	fmt.Fprintln(out, ack.Message)
 	u, err := follow(ctx, cl, ack.UploadID, c.NoTrain, out)
 	if err != nil {
 		return err
@@ -100,6 +110,9 @@ func (c *ImportCmd) send(ctx context.Context, cl *client.Client, data []byte, na
 		return fmt.Errorf("%s: %s", name, u.Error)
 	}
 	printUpload(out, *u)
+	if c.TZ == "" && u.Timezone == "UTC" {
+		fmt.Fprintln(out, "!  no --tz: times that carry no zone are read as UTC, and the site's days are UTC's")
+	}
 	if !c.NoTrain && u.Ended() {
 		printForecast(ctx, cl, c.Customer, c.Site, out)
 	}
@@ -191,9 +204,15 @@ func readFile(path string) (data []byte, name string, err error) {
 		}
 		r, name = zr, strings.TrimSuffix(name, ".gz")
 	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, "", fmt.Errorf("%s is a folder, not a file", path)
+	}
 	data, err = io.ReadAll(io.LimitReader(r, api.MaxUploadBytes+1))
 	if err != nil {
 		return nil, "", fmt.Errorf("read %s: %w", path, err)
+	}
+	if len(data) == 0 {
+		return nil, "", fmt.Errorf("%s: the file is empty", name)
 	}
 	if len(data) > api.MaxUploadBytes {
 		return nil, "", fmt.Errorf("%s: %s", path, api.ErrFileTooLarge.Message)
@@ -201,8 +220,49 @@ func readFile(path string) (data []byte, name string, err error) {
 	return data, name, nil
 }
 
-// inWords is a refusal in one sentence, with its reason.
+// isPlace says whether text is a latitude and a longitude.
+func isPlace(text string) bool {
+	a, b, two := strings.Cut(text, ",")
+	lat, errLat := strconv.ParseFloat(strings.TrimSpace(a), 64)
+	lon, errLon := strconv.ParseFloat(strings.TrimSpace(b), 64)
+	return two && errLat == nil && errLon == nil && math.Abs(lat) <= 90 && math.Abs(lon) <= 180
+}
+
+// checkRemote refuses what is no address of a service.
+func checkRemote(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
+		return nil, fmt.Errorf("--remote wants a URL such as https://ops.example.com, not %q", address)
+	}
+	return u, nil
+}
+
+// remoteClient speaks to a service elsewhere.
+func remoteClient(address, token string) (*client.Client, error) {
+	if _, err := checkRemote(address); err != nil {
+		return nil, err
+	}
+	if token == "" {
+		return nil, errors.New("--remote wants an API key or a token: --token, or SUNLOOP_TOKEN in the environment")
+	}
+	return client.New(client.Options{BaseURL: strings.TrimRight(address, "/"), Credential: token, UserAgent: "sunloop/" + version, Now: time.Now}), nil
+}
+
+// inWords is an error of the client in one sentence: a refusal with its
+// reason, or why there was no answer.
 func inWords(err error) error {
+	var unreached *url.Error
+	if errors.As(err, &unreached) {
+		if errors.Is(err, context.Canceled) {
+			return err
+		}
+		u, _ := url.Parse(unreached.URL) // it was one when it was asked
+		host := unreached.URL
+		if u != nil {
+			host = u.Scheme + "://" + u.Host
+		}
+		return fmt.Errorf("no answer from %s: %w", host, unreached.Err)
+	}
 	var refusal *api.Error
 	if !errors.As(err, &refusal) {
 		return err

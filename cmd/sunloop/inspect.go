@@ -95,7 +95,7 @@ func bestDay(r *ingest.Result, zone *time.Location) string {
 		points.At = append(points.At, best.Time(i).Unix())
 	}
 	return chart.Plain{
-		Start: day, Location: zone, Columns: 64, Rows: 8, Unit: "kW", ASCII: false,
-		Caption: fmt.Sprintf("best day: %s, %.1f kWh", day.In(zone).Format("2006-01-02"), best.EnergyKWh()),
+		Start: day, Location: zone, Columns: 64, Rows: 8, ASCII: false,
+		Caption: fmt.Sprintf("kW on the best day, %s, of %.1f kWh", day.In(zone).Format("2006-01-02"), best.EnergyKWh()),
 	}.Render(points)
 }

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	_ "time/tzdata" // zones on machines that have none
 
@@ -112,7 +113,7 @@ func run(ctx context.Context, args []string, std streams) int {
 // commandPath is the command of a context with a trailing space, empty for none.
 func commandPath(k *kong.Context) string {
 	if n := k.Selected(); n != nil {
-		return n.Name + " "
+		return strings.TrimPrefix(n.FullPath(), k.Model.Name+" ") + " "
 	}
 	return ""
 }

@@ -31,7 +31,7 @@ func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time)
 // openFailed says in a sentence why a data folder could not be opened.
 func openFailed(dir string, err error) error {
 	if errors.Is(err, store.ErrLocked) {
-		return fmt.Errorf("the data folder %s is in use by another sunloop (%w); use --remote with that one's address, or another --data", dir, err)
+		return fmt.Errorf("%w; reach that one with --remote (console, import, status), stop it first, or give another --data", err)
 	}
 	return fmt.Errorf("open the data folder %s: %w", dir, err)
 }
@@ -78,7 +78,7 @@ const (
 func listen(ctx context.Context, h http.Handler, address, cert, key string, started func(address string)) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+		return err // it says what it is about
 	}
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,

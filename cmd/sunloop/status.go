@@ -35,7 +35,11 @@ type siteStatus struct {
 // Run prints the facts; exit status 1 when something critical is open.
 func (c *StatusCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if c.Remote != "" {
-		return c.print(ctx, client.New(client.Options{BaseURL: strings.TrimRight(c.Remote, "/"), Credential: c.Token, UserAgent: "sunloop/" + version, Now: time.Now}), std.out)
+		cl, err := remoteClient(c.Remote, c.Token)
+		if err != nil {
+			return err
+		}
+		return c.print(ctx, cl, std.out)
 	}
 	service, err := backend.New(backend.Config{DataDir: g.Data, Now: time.Now, Wall: time.Now})
 	if err != nil {
