@@ -12,6 +12,9 @@ import (
 // read is the value of a cell in the base unit, NaN for anything that is no
 // number.
 func (c *column) read(cell []byte) float64 {
+	if len(cell) == 0 {
+		return math.NaN()
+	}
 	if c.means.role != roleState {
 		if v, ok := plainNumber(cell, c.style.decimal); ok {
 			return c.unit.base(v)

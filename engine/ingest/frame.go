@@ -241,24 +241,35 @@ func runState(state float64) float64 {
 // withoutEmpty drops stamps at which nothing was measured. A few are left in:
 // the columns that assets of a wide file share would have to be copied.
 func withoutEmpty(f series.Frame) series.Frame {
-	keep := make([]int, 0, f.Len())
-	for i := range f.Times {
+	measured := func(i int) bool {
 		for _, c := range f.Columns {
 			if !math.IsNaN(c.Values[i]) {
-				keep = append(keep, i)
-				break
+				return true
 			}
 		}
+		return false
 	}
-	if f.Len()-len(keep) <= f.Len()/8 {
+	n := 0
+	for i := range f.Times {
+		if measured(i) {
+			n++
+		}
+	}
+	if f.Len()-n <= f.Len()/8 {
 		return f
 	}
-	out := series.Frame{Times: make([]int64, len(keep))}
+	keep := make([]int, 0, n)
+	for i := range f.Times {
+		if measured(i) {
+			keep = append(keep, i)
+		}
+	}
+	out := series.Frame{Times: make([]int64, n)}
 	for k, i := range keep {
 		out.Times[k] = f.Times[i]
 	}
 	for _, c := range f.Columns {
-		values := make([]float64, len(keep))
+		values := make([]float64, n)
 		for k, i := range keep {
 			values[k] = c.Values[i]
 		}

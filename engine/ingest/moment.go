@@ -1,89 +1,109 @@
 package ingest
 
-// read is the time of a record; false where there is none.
-func (p *timePlan) read(cells [][]byte) (stamp, bool) {
+// read puts the time of a record into p.now; false where there is none.
+func (p *timePlan) read(cells [][]byte) bool {
 	if p.form == formParts {
 		return p.readParts(cells)
 	}
 	if p.column >= len(cells) {
-		return stamp{}, false
+		return false
 	}
 	cell := cells[p.column]
-	var s stamp
-	var ok bool
+	ok := false
 	switch p.form {
 	case formEpoch:
-		s, ok = parseEpoch(cell)
+		p.now, ok = parseEpoch(cell)
 	case formSerial:
-		s, ok = parseSerial(cell)
+		p.now, ok = parseSerial(cell)
 	default:
-		s, ok = p.calendar(cell)
+		ok = p.calendar(cell)
 	}
 	if !ok {
-		return s, false
+		return false
 	}
 	switch {
 	case p.clock >= 0:
 		sec, zone, ok := parseClock(cellAt(cells, p.clock))
 		if !ok {
-			return s, false
+			return false
 		}
-		s.sec, s.hasClock = sec, true
+		p.now.sec, p.now.hasClock = sec, true
 		if zone.known || zone.abbr != "" {
-			s.zone = zone
+			p.now.zone = zone
 		}
 	case p.hour >= 0:
 		h, ok := smallNumber(cellAt(cells, p.hour))
 		if !ok || h > 24 {
-			return s, false
+			return false
 		}
-		s.sec, s.hasClock = h*hour, true
+		p.now.sec, p.now.hasClock = h*hour, true
 	}
-	return s, true
+	return true
 }
 
-// calendar reads a date and time. The rows of one day follow one another, so
-// the date of the row before is kept.
-func (p *timePlan) calendar(cell []byte) (stamp, bool) {
-	const date = len("2024-06-15")
-	if len(cell) > date+1 && (cell[date] == ' ' || cell[date] == 'T') && string(cell[:date]) == p.dayText {
-		s, c := p.day, cursor{cell[date+1:]}
-		if c.clock(&s) && c.finish(&s) {
-			return s, true
+// calendar reads a date with or without a time of day. The rows of one day
+// follow one another, so the date of the row before is kept.
+func (p *timePlan) calendar(cell []byte) bool {
+	n := len(p.dayText)
+	if n > 0 && len(cell) >= n && string(cell[:n]) == p.dayText {
+		p.now = p.day
+		if len(cell) == n || dateEnds(cell, n) && p.now.clock(cell[n+1:]) {
+			return true
 		}
 	}
-	s, ok := parseStamp(cell)
-	if ok && len(cell) > date+1 && (cell[date] == ' ' || cell[date] == 'T') {
-		if only, ok := parseStamp(cell[:date]); ok && !only.hasClock {
-			p.dayText, p.day = string(cell[:date]), only
-		}
+	var ok bool
+	p.now, ok = parseStamp(cell)
+	if !ok {
+		return false
 	}
-	return s, ok
+	end := 1
+	for end < len(cell) && !dateEnds(cell, end) {
+		end++
+	}
+	if date, ok := parseStamp(cell[:end]); ok && !date.hasClock {
+		p.dayText, p.day = string(cell[:end]), date
+	}
+	return true
 }
 
-func (p *timePlan) readParts(cells [][]byte) (stamp, bool) {
+// dateEnds says that the date of a cell may end before byte n, with a time of
+// day after it.
+func dateEnds(cell []byte, n int) bool { return cell[n] == ' ' || cell[n] == 'T' }
+
+// clock reads the time of day that follows a date.
+func (s *stamp) clock(text []byte) bool {
+	if sec, ok := plainClock(text); ok {
+		s.sec, s.hasClock = sec, true
+		return true
+	}
+	c := cursor{text}
+	return c.clock(s) && c.finish(s)
+}
+
+func (p *timePlan) readParts(cells [][]byte) bool {
 	y, ok1 := smallNumber(cellAt(cells, p.parts[0]))
 	m, ok2 := smallNumber(cellAt(cells, p.parts[1]))
 	d, ok3 := smallNumber(cellAt(cells, p.parts[2]))
-	s := stamp{year: y, a: d, b: m, sure: true}
 	if !ok1 || !ok2 || !ok3 || y < 1900 || y > 2200 {
-		return s, false
+		return false
 	}
+	s := stamp{year: y, a: d, b: m, sure: true}
 	if p.hour >= 0 {
 		h, ok := smallNumber(cellAt(cells, p.hour))
 		if !ok || h > 24 {
-			return s, false
+			return false
 		}
 		s.sec, s.hasClock = h*hour, true
 	}
 	if p.minute >= 0 {
 		m, ok := smallNumber(cellAt(cells, p.minute))
 		if !ok || m > 59 {
-			return s, false
+			return false
 		}
 		s.sec += m * minute
 	}
-	return s, true
+	p.now = s
+	return true
 }
 
 // smallNumber reads up to four digits.

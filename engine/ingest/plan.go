@@ -55,6 +55,7 @@ type timePlan struct {
 	parts  [3]int // year, month, day of formParts
 	minute int    // of formParts, -1 none
 
+	now     stamp  // of the record last read
 	dayText string // the date last read, and what it means
 	day     stamp
 }

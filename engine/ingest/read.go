@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"math"
@@ -50,16 +51,21 @@ func Read(r io.Reader, o Options) (*Result, error) {
 	return t.result(o, rep)
 }
 
-// readAll reads r up to a limit.
+// readAll reads r up to a limit. Readers of memory and of objects know their
+// size, which spares copies.
 func readAll(r io.Reader, limit int64) ([]byte, error) {
-	raw, err := io.ReadAll(io.LimitReader(r, limit+1))
+	var buf bytes.Buffer
+	if sized, ok := r.(interface{ Size() int64 }); ok {
+		buf.Grow(int(min(max(sized.Size(), 0), limit)) + bytes.MinRead)
+	}
+	n, err := buf.ReadFrom(io.LimitReader(r, limit+1))
 	if err != nil {
 		return nil, fmt.Errorf("read the file: %w", err)
 	}
-	if int64(len(raw)) > limit {
+	if n > limit {
 		return nil, refuse(TooLarge, 0, "the file is larger than %d bytes", limit)
 	}
-	return raw, nil
+	return buf.Bytes(), nil
 }
 
 // tell puts what was found out so far into words, and lets the site's zone
@@ -195,13 +201,25 @@ func settleUnits(assets []*assetData, step time.Duration, o Options, p *plan, re
 
 // peak is the highest power without the last thousandth, which may be faults.
 func peak(power []float64) float64 {
-	values := make([]float64, 0, len(power))
+	const share = 0.999
+	n := 0
 	for _, v := range power {
 		if v > 0 {
-			values = append(values, v)
+			n++
 		}
 	}
-	return quantile(values, 0.999)
+	if n == 0 {
+		return 0
+	}
+	top := make([]float64, n-int(share*float64(n-1)+0.5)) // the highest values, in order
+	for _, v := range power {
+		if v > top[0] {
+			i, _ := slices.BinarySearch(top, v)
+			copy(top, top[1:i])
+			top[i-1] = v
+		}
+	}
+	return top[0]
 }
 
 // finish derives power, makes the frames and counts.

@@ -34,18 +34,18 @@ func (r *records) next() bool {
 	if r.at >= len(r.text) {
 		return false
 	}
-	r.line, r.cells = r.lineAt, r.cells[:0]
-	for {
-		cell, end := r.cell()
-		r.cells = append(r.cells, cell)
-		if !end {
-			continue
-		}
-		if len(r.cells) == 1 && len(cell) == 0 {
-			r.cells = r.cells[:0]
-		}
-		return true
+	r.line = r.lineAt
+	cells := r.cells[:0]
+	for end := false; !end; {
+		var cell []byte
+		cell, end = r.cell()
+		cells = append(cells, cell)
 	}
+	if len(cells) == 1 && len(cells[0]) == 0 {
+		cells = cells[:0]
+	}
+	r.cells = cells
+	return true
 }
 
 // cell reads one cell and its delimiter; end says that the record ends too.

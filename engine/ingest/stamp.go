@@ -287,69 +287,6 @@ func (c *cursor) dayOrMonthFirst(s *stamp, first int) bool {
 	return small && (n == 2 || n == 4) && (n == 2 || year >= 1900 && year <= 2200)
 }
 
-// clock reads "9:30", "09:30:15.250", "0930", "9h30", "13" and "1:30 PM".
-func (c *cursor) clock(s *stamp) bool {
-	v, n := c.number()
-	h, m, sec := v, 0, 0
-	switch {
-	case n == 4 && (len(c.b) == 0 || c.peek() != ':'):
-		h, m = v/100, v%100
-	case n == 6 && len(c.b) == 0:
-		h, m, sec = v/10000, v/100%100, v%100
-	case n == 1 || n == 2:
-		if c.take(":") || c.take(".") || c.take("h") || c.take("H") || c.take("：") {
-			if m, n = c.number(); n > 2 {
-				return false
-			}
-			if c.take(":") || c.take(".") {
-				if sec, n = c.number(); n == 0 || n > 2 {
-					return false
-				}
-				if c.take(".") || c.take(",") {
-					c.number() // fractions of a second do not matter
-				}
-			}
-		}
-	default:
-		return false
-	}
-	if half := c.halfOfDay(); half != 0 {
-		if h < 1 || h > 12 {
-			return false
-		}
-		h %= 12
-		if half == 'p' {
-			h += 12
-		}
-	}
-	s.sec, s.hasClock = h*hour+m*minute+sec, true
-	return m < 60 && sec < 61 && s.sec <= day
-}
-
-// halfOfDay reads AM or PM in their spellings: 'a', 'p' or 0.
-func (c *cursor) halfOfDay() byte {
-	before := c.b
-	c.skipBlanks()
-	if len(c.b) >= 2 {
-		half := c.b[0] | 0x20
-		rest := c.b[1:]
-		dots := bytes.HasPrefix(rest, []byte("."))
-		rest = bytes.TrimLeft(rest, ". ")
-		if (half == 'a' || half == 'p') && len(rest) > 0 && rest[0]|0x20 == 'm' {
-			rest = rest[1:]
-			if dots {
-				rest = bytes.TrimPrefix(rest, []byte("."))
-			}
-			if len(rest) == 0 || rest[0] == ' ' {
-				c.b = rest
-				return half
-			}
-		}
-	}
-	c.b = before
-	return 0
-}
-
 // finish reads the zone, and accepts a second time of a range.
 func (c *cursor) finish(s *stamp) bool {
 	c.skipBlanks()
@@ -419,21 +356,6 @@ func (c *cursor) offset() (int, bool) {
 	}
 	c.b = rest.b
 	return sign * (h*hour + m*minute), true
-}
-
-// parseClock reads a cell that holds a time of day alone, of a range the start.
-func parseClock(cell []byte) (sec int, zone zoneMark, ok bool) {
-	c := cursor{cell}
-	c.skipBlanks()
-	c.take("T")
-	if !digit(c.peek()) || bytes.IndexByte(cell, ':') < 0 && !bytes.ContainsAny(cell, "hH.apAP") {
-		return 0, zone, false
-	}
-	var s stamp
-	if !c.clock(&s) || !c.finish(&s) {
-		return 0, zone, false
-	}
-	return s.sec, s.zone, true
 }
 
 // Bounds of what a bare number can mean as a time.

@@ -23,6 +23,7 @@ type table struct {
 	surplusLine int
 	dotted      bool // dates are written with dots
 	firstLine   int
+	evidence    []numberEvidence // of each column, where its style is not known before
 
 	known    map[string]int32   // assets by name
 	lastName []byte             // of the last row, and its index
@@ -35,19 +36,23 @@ const (
 	noWall   = math.MinInt64 // no such date
 )
 
-// fill reads all records below the header.
+// fill reads all records below the header. It goes by how the first records
+// write numbers, and reads all once more where the file as a whole shows
+// another style.
 func (p *plan) fill(text []byte, d dialect) (*table, error) {
-	first := p.head.sample[p.head.first]
-	t := &table{plan: p, columns: p.columns, skipped: map[string]int{}, known: map[string]int32{}, measures: map[string]*column{}, firstLine: first.line}
-	p.chooseStyles(text[first.offset:], d)
-	t.reserve(len(text)-first.offset, first)
-	r := newRecords(text, d.delim, first.offset, first.line)
-	for r.next() {
-		if empty(r.cells) {
-			continue
+	known := p.styleOf(text, d)
+	if !known {
+		first := p.head.sample[p.head.first]
+		evidence := make([]numberEvidence, len(p.columns))
+		r := newRecords(text, d.delim, first.offset, first.line)
+		for n := 0; n < sampleRecords && r.next(); n++ {
+			p.look(r.cells, evidence)
 		}
-		t.read++
-		t.record(r)
+		p.chooseStyles(evidence, d.delim)
+	}
+	t := p.tabulate(text, d, !known)
+	if !known && p.chooseStyles(t.evidence, d.delim) {
+		t = p.tabulate(text, d, false)
 	}
 	if t.surplus*5 > t.read {
 		return nil, refuse(InconsistentColumns, t.surplusLine, "the header has %d columns but %d of %d data rows have more cells: the delimiter also stands inside unquoted numbers",
@@ -56,65 +61,96 @@ func (p *plan) fill(text []byte, d dialect) (*table, error) {
 	return t, nil
 }
 
-// reserve makes room for the rows that the rest of the file may hold, going by
-// the length of the first.
-func (t *table) reserve(size int, first sampled) {
-	n := size/max(first.end-first.offset, 8) + 1
-	n = min(n, 1<<20)
-	t.walls = make([]int64, 0, n)
-	if t.plan.measure >= 0 || len(t.plan.hours) > 0 {
-		return
+// tabulate makes the table of all records, with evidence of the styles of
+// their numbers where it is wanted.
+func (p *plan) tabulate(text []byte, d dialect, wanted bool) *table {
+	first := p.head.sample[p.head.first]
+	t := &table{plan: p, columns: p.columns, skipped: map[string]int{}, known: map[string]int32{}, measures: map[string]*column{}, firstLine: first.line}
+	t.reserve(len(text) - first.offset)
+	if wanted {
+		t.evidence = make([]numberEvidence, len(p.columns))
 	}
+	r := newRecords(text, d.delim, first.offset, first.line)
+	for r.next() {
+		if wanted {
+			p.look(r.cells, t.evidence)
+		}
+		if empty(r.cells) {
+			continue
+		}
+		t.read++
+		t.record(r)
+	}
+	return t
+}
+
+// reserve makes room for the rows that size bytes may hold, going by the mean
+// length of the first records.
+func (t *table) reserve(size int) {
+	sample := t.plan.head.sample[t.plan.head.first:]
+	mean := max(8, (sample[len(sample)-1].end-sample[0].offset)/len(sample))
+	n := min(size/mean, 1<<20)
+	n += n/32 + 1
+	t.walls = make([]int64, 0, n)
 	for _, col := range t.columns {
-		col.values = make([]float64, 0, n)
+		col.values, col.units = nil, nil
+		if t.plan.measure < 0 && len(t.plan.hours) == 0 {
+			col.values = make([]float64, 0, n)
+		}
 	}
 }
 
-// chooseStyles decides for each column how it writes numbers, from all of its
-// cells. A comma file without quotes cannot have a comma in a cell.
-func (p *plan) chooseStyles(text []byte, d dialect) {
-	set := func(style numberStyle) {
-		for _, col := range p.columns {
-			col.style = style
-		}
-	}
+// styleOf sets how numbers are written where the file says so, or where it
+// cannot be otherwise: a comma file without quotes has no comma in a cell.
+func (p *plan) styleOf(text []byte, d dialect) (known bool) {
+	var style numberStyle
 	switch {
 	case d.decimal == ',':
-		set(numberStyle{',', '.'})
-		return
+		style = numberStyle{',', '.'}
 	case d.decimal == '.':
-		set(numberStyle{'.', ','})
-		return
-	case d.delim == ',' && bytes.IndexByte(text, '"') < 0:
-		set(plainStyle)
-		return
+		style = numberStyle{'.', ','}
+	case d.delim == ',' && bytes.IndexByte(text[p.head.sample[p.head.first].offset:], '"') < 0:
+		style = plainStyle
+	default:
+		return false
 	}
-	evidence := make([]numberEvidence, len(p.columns))
-	r := newRecords(text, d.delim, 0, 1)
-	for r.next() {
-		for i, col := range p.columns {
-			if col.index >= 0 && col.index < len(r.cells) {
-				evidence[i].look(r.cells[col.index])
-			}
-		}
-		for _, col := range p.hours {
-			if col.index < len(r.cells) {
-				evidence[len(evidence)-1].look(r.cells[col.index])
-			}
+	for _, col := range p.columns {
+		col.style = style
+	}
+	return true
+}
+
+// look adds the cells of a record to the evidence of each column.
+func (p *plan) look(cells [][]byte, evidence []numberEvidence) {
+	for i, col := range p.columns {
+		if col.index >= 0 && col.index < len(cells) {
+			evidence[i].look(cells[col.index])
 		}
 	}
+	for _, col := range p.hours {
+		if col.index < len(cells) {
+			evidence[len(evidence)-1].look(cells[col.index])
+		}
+	}
+}
+
+// chooseStyles decides for each column how it writes numbers; changed says
+// that one of them did so otherwise before.
+func (p *plan) chooseStyles(evidence []numberEvidence, delim byte) (changed bool) {
 	var whole numberEvidence
 	for _, e := range evidence {
 		whole.add(e)
 	}
-	common, commonSure := whole.style(d.delim)
+	common, commonSure := whole.style(delim)
 	for i, col := range p.columns {
-		style, sure := evidence[i].style(d.delim)
+		style, sure := evidence[i].style(delim)
 		if !sure && commonSure {
 			style = common
 		}
+		changed = changed || style != col.style
 		col.style = style
 	}
+	return changed
 }
 
 // record turns one record into rows, or counts why it is none.
@@ -130,14 +166,15 @@ func (t *table) record(r *records) {
 			return
 		}
 	}
-	s, ok := p.time.read(r.cells)
-	if !ok {
+	if !p.time.read(r.cells) {
 		t.skip(t.whyNoTime(r.cells))
 		return
 	}
+	s := &p.time.now
 	t.dotted = t.dotted || s.dotted
 	asset := int32(0)
 	if p.id >= 0 {
+		var ok bool
 		if asset, ok = t.asset(cellAt(r.cells, p.id)); !ok {
 			t.skip(SkipNoAsset)
 			return
@@ -214,7 +251,7 @@ func (t *table) asset(name []byte) (int32, bool) {
 }
 
 // stamp appends the time and the asset of a row.
-func (t *table) stamp(s stamp, asset int32) {
+func (t *table) stamp(s *stamp, asset int32) {
 	n := len(t.walls)
 	w, ok := s.wall(dayFirst)
 	if !ok {
@@ -255,7 +292,7 @@ func (t *table) stamp(s stamp, asset int32) {
 }
 
 // hourRows makes a row of each hour's column.
-func (t *table) hourRows(s stamp, cells [][]byte) {
+func (t *table) hourRows(s *stamp, cells [][]byte) {
 	values := t.columns[len(t.columns)-1]
 	for _, h := range t.plan.hours {
 		cell := cellAt(cells, h.index)
@@ -270,7 +307,7 @@ func (t *table) hourRows(s stamp, cells [][]byte) {
 
 // measureRow puts the value of a long file's row into the column of its
 // quantity.
-func (t *table) measureRow(s stamp, asset int32, cells [][]byte) {
+func (t *table) measureRow(s *stamp, asset int32, cells [][]byte) {
 	p := t.plan
 	name := cellAt(cells, p.measure)
 	var written unit

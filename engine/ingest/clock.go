@@ -1,0 +1,105 @@
+package ingest
+
+import "bytes"
+
+// clock reads "9:30", "09:30:15.250", "0930", "9h30", "13" and "1:30 PM".
+func (c *cursor) clock(s *stamp) bool {
+	v, n := c.number()
+	h, m, sec := v, 0, 0
+	switch {
+	case n == 4 && (len(c.b) == 0 || c.peek() != ':'):
+		h, m = v/100, v%100
+	case n == 6 && len(c.b) == 0:
+		h, m, sec = v/10000, v/100%100, v%100
+	case n == 1 || n == 2:
+		if c.take(":") || c.take(".") || c.take("h") || c.take("H") || c.take("：") {
+			if m, n = c.number(); n > 2 {
+				return false
+			}
+			if c.take(":") || c.take(".") {
+				if sec, n = c.number(); n == 0 || n > 2 {
+					return false
+				}
+				if c.take(".") || c.take(",") {
+					c.number() // fractions of a second do not matter
+				}
+			}
+		}
+	default:
+		return false
+	}
+	if half := c.halfOfDay(); half != 0 {
+		if h < 1 || h > 12 {
+			return false
+		}
+		h %= 12
+		if half == 'p' {
+			h += 12
+		}
+	}
+	s.sec, s.hasClock = h*hour+m*minute+sec, true
+	return m < 60 && sec < 61 && s.sec <= day
+}
+
+// plainClock reads "09:30" and "09:30:15" with nothing else, which most times
+// of day are.
+func plainClock(b []byte) (sec int, ok bool) {
+	if len(b) != 5 && len(b) != 8 || b[2] != ':' {
+		return 0, false
+	}
+	h, okH := twoDigits(b[0], b[1])
+	m, okM := twoDigits(b[3], b[4])
+	s, okS := 0, true
+	if len(b) == 8 {
+		s, okS = twoDigits(b[6], b[7])
+		okS = okS && b[5] == ':'
+	}
+	sec = h*hour + m*minute + s
+	return sec, okH && okM && okS && m < 60 && s < 61 && sec <= day
+}
+
+func twoDigits(tens, ones byte) (int, bool) {
+	return int(tens-'0')*10 + int(ones-'0'), digit(tens) && digit(ones)
+}
+
+// halfOfDay reads AM or PM in their spellings: 'a', 'p' or 0.
+func (c *cursor) halfOfDay() byte {
+	before := c.b
+	c.skipBlanks()
+	if len(c.b) >= 2 {
+		half := c.b[0] | 0x20
+		rest := c.b[1:]
+		dots := bytes.HasPrefix(rest, []byte("."))
+		rest = bytes.TrimLeft(rest, ". ")
+		if (half == 'a' || half == 'p') && len(rest) > 0 && rest[0]|0x20 == 'm' {
+			rest = rest[1:]
+			if dots {
+				rest = bytes.TrimPrefix(rest, []byte("."))
+			}
+			if len(rest) == 0 || rest[0] == ' ' {
+				c.b = rest
+				return half
+			}
+		}
+	}
+	c.b = before
+	return 0
+}
+
+// parseClock reads a cell that holds a time of day alone, of a range the start.
+func parseClock(cell []byte) (sec int, zone zoneMark, ok bool) {
+	if sec, ok := plainClock(cell); ok {
+		return sec, zone, true
+	}
+	c := cursor{cell}
+	c.skipBlanks()
+	c.take("T")
+	if !digit(c.peek()) || bytes.IndexByte(cell, ':') < 0 && !bytes.ContainsAny(cell, "hH.apAP") {
+		return 0, zone, false
+	}
+	var s stamp
+	if !c.clock(&s) || !c.finish(&s) {
+		return 0, zone, false
+	}
+	return s.sec, s.zone, true
+}
