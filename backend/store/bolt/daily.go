@@ -141,7 +141,7 @@ func (p *production) reset() {
 }
 
 func (p *production) add(at int64, s sample) {
-	power, energy := math.NaN(), math.NaN()
+	power, energy := series.Missing(), series.Missing()
 	for i := range s.count() {
 		switch q, v := s.value(i); q {
 		case series.PowerKW:

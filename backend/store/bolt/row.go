@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"sort"
 
 	"app.sunloop/engine/series"
 )
@@ -150,15 +151,16 @@ func (b storedRow) len() (int, error) {
 	return n, nil
 }
 
-// unit is entry i of the index.
-func (b storedRow) unit(i int) (ref uint32, s sample, err error) {
-	entry := b[rowHead+i*rowIndex:]
-	ref, offset := binary.LittleEndian.Uint32(entry), binary.LittleEndian.Uint32(entry[4:])
+// ref is the unit of entry i of the index.
+func (b storedRow) ref(i int) uint32 { return binary.LittleEndian.Uint32(b[rowHead+i*rowIndex:]) }
+
+// sample is that unit's.
+func (b storedRow) sample(i int) (sample, error) {
+	offset := binary.LittleEndian.Uint32(b[rowHead+i*rowIndex+4:])
 	if uint64(offset) > uint64(len(b)) {
-		return 0, nil, errRow
+		return nil, errRow
 	}
-	s, err = frontSample(b[offset:])
-	return ref, s, err
+	return frontSample(b[offset:])
 }
 
 // find is the sample of one unit; nil when the row has none.
@@ -174,23 +176,16 @@ func (b storedRow) seek(ref uint32, near int) (sample, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	lo, hi, mid := 0, n, near
-	for lo < hi {
-		if mid < lo || mid >= hi {
-			mid = (lo + hi) / 2
-		}
-		got, s, err := b.unit(mid)
-		switch {
-		case err != nil || got == ref:
-			return s, mid, err
-		case got < ref:
-			lo = mid + 1
-		default:
-			hi = mid
-		}
-		mid = (lo + hi) / 2
+	if near < n && b.ref(near) == ref {
+		s, err := b.sample(near)
+		return s, near, err
 	}
-	return nil, lo, nil
+	at := sort.Search(n, func(i int) bool { return b.ref(i) >= ref })
+	if at == n || b.ref(at) != ref {
+		return nil, at, nil
+	}
+	s, err := b.sample(at)
+	return s, at, err
 }
 
 // all yields every unit's sample.
@@ -202,8 +197,8 @@ func (b storedRow) all() iter.Seq2[unitSample, error] {
 			return
 		}
 		for i := range n {
-			ref, s, err := b.unit(i)
-			if !yield(unitSample{ref, s}, err) || err != nil {
+			s, err := b.sample(i)
+			if !yield(unitSample{b.ref(i), s}, err) || err != nil {
 				return
 			}
 		}
