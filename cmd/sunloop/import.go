@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -260,6 +261,9 @@ func inWords(err error) error {
 		host := unreached.URL
 		if u != nil {
 			host = u.Scheme + "://" + u.Host
+		}
+		if errors.Is(err, http.ErrSchemeMismatch) {
+			return fmt.Errorf("no answer from %s: it speaks http, not https", host)
 		}
 		return fmt.Errorf("no answer from %s: %w", host, unreached.Err)
 	}

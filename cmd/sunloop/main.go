@@ -88,7 +88,9 @@ func run(ctx context.Context, args []string, std streams) int {
 	}
 	if err != nil {
 		var p *kong.ParseError
-		if errors.As(err, &p) && p.Context != nil {
+		if word, ok := unknownCommand(args, err); ok {
+			fmt.Fprintf(std.err, "sunloop: there is no command %q. Try: sunloop --help\n", word)
+		} else if errors.As(err, &p) && p.Context != nil {
 			fmt.Fprintf(std.err, "sunloop: %v. Try: sunloop %s--help\n", err, commandPath(p.Context))
 		} else {
 			fmt.Fprintln(std.err, "sunloop:", err)
@@ -108,6 +110,15 @@ func run(ctx context.Context, args []string, std streams) int {
 		return 1
 	}
 	return 0
+}
+
+// unknownCommand is the first word where it names no command: the parser takes
+// it for an argument of the default one.
+func unknownCommand(args []string, err error) (word string, ok bool) {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		return "", false
+	}
+	return args[0], strings.HasPrefix(err.Error(), "unexpected argument "+args[0])
 }
 
 // commandPath is the command of a context with a trailing space, empty for none.
