@@ -88,6 +88,7 @@ type Model struct {
 	trail   []layout.Pane   // panes left by going on with enter, for esc
 	wanted  string          // site of a file that was sent, to be opened once it is there
 	watched map[string]bool // uploads of this console whose end is told
+	memo    pane.Memo
 	alarmed map[string]bool // critical findings that have been announced
 	asked   int             // commands under way
 }
@@ -145,7 +146,7 @@ const noticeFor = 8 * time.Second
 func New(ctx context.Context, o Options, out *terminal.Output, in *terminal.Input) *Model {
 	m := &Model{
 		o: o, ctx: ctx, out: out, in: in, theme: o.Theme, palette: terminal.NewPalette(&o.Theme, o.Profile),
-		grid: terminal.NewGrid(0, 0), arm: tea.Tick, mouse: o.Mouse, user: o.User, alarmed: map[string]bool{}, watched: map[string]bool{}, dirty: true,
+		grid: terminal.NewGrid(0, 0), mouse: o.Mouse, user: o.User, alarmed: map[string]bool{}, watched: map[string]bool{}, dirty: true,
 	}
 	if m.user == nil {
 		m.user = userOf(o.Client.Credential())
@@ -153,6 +154,7 @@ func New(ctx context.Context, o Options, out *terminal.Output, in *terminal.Inpu
 	if m.user != nil {
 		m.owner = m.user.UserID
 	}
+	m.arm = m.after
 	m.panes = [layout.Panes]pane.Pane{layout.Observe: pane.NewObserve(), layout.Orient: pane.NewOrient(), layout.Decide: pane.NewDecide(), layout.Act: pane.NewAct()}
 	return m
 }
@@ -192,6 +194,20 @@ func (m *Model) clock() tea.Cmd {
 	m.tick++
 	id := m.tick
 	return m.arm(clockPeriod, func(time.Time) tea.Msg { return clockMsg{id} })
+}
+
+// after is a message after a while, unless the console ends before.
+func (m *Model) after(d time.Duration, then func(time.Time) tea.Msg) tea.Cmd {
+	return func() tea.Msg {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case at := <-t.C:
+			return then(at)
+		case <-m.ctx.Done():
+			return nil
+		}
+	}
 }
 
 // Update takes one message. Nothing in it waits.
@@ -282,7 +298,7 @@ func (m *Model) siteNow() time.Time {
 func (m *Model) view() pane.View {
 	v := pane.View{
 		Site: m.store.Site, Now: m.o.Now(), SiteNow: m.siteNow(), Hand: m.hand,
-		Palette: m.palette, ASCII: m.o.ASCII, Pen: m.o.Pen, Keys: m.o.Keys,
+		Palette: m.palette, ASCII: m.o.ASCII, Pen: m.o.Pen, Keys: m.o.Keys, Memo: &m.memo,
 	}
 	if m.user != nil && m.user.RoleID == api.RoleAnalyst {
 		v.WriteWhy = "your role only reads"

@@ -40,6 +40,7 @@ type world struct {
 	themed  string   // theme kept
 	later   []tea.Cmd
 	hold    bool // commands are put by instead of run
+	blind   bool // nothing is drawn
 }
 
 // counter is the line to the terminal.
@@ -120,7 +121,9 @@ func (d *world) release() {
 func (d *world) send(msg tea.Msg) {
 	_, cmd := d.m.Update(msg)
 	d.m.store.Link.Latency = 0 // how busy this machine is belongs to no picture
-	d.view()
+	if !d.blind {
+		d.view()
+	}
 	d.run(cmd)
 }
 

@@ -104,15 +104,12 @@ func points(values []float64, start time.Time, step time.Duration) chart.Points 
 }
 
 // unitChart is one unit's day against its peers.
-type unitChart struct {
-	chart chart.Day
-	day   dayMemo
-}
+type unitChart struct{ chart chart.Day }
 
 // draw draws the unit's power over the median of its peers, scaled to the
 // unit's capacity; ok is false when the unit reported nothing on that day.
 func (c *unitChart) draw(r terminal.Region, v View, assetID string) (ok bool) {
-	day := c.day.of(v)
+	day := v.day()
 	own := -1
 	for i, a := range day.units {
 		if a.AssetID == assetID && len(day.slots[i]) > 0 {

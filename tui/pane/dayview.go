@@ -27,8 +27,9 @@ type dayData struct {
 	highest  float64     // power per capacity of any unit in any slot
 }
 
-// dayMemo keeps what was computed while the data behind it stay the same.
-type dayMemo struct {
+// Memo keeps what was computed from a day while the data behind it stay the
+// same. The panes of a console share one.
+type Memo struct {
 	site           *state.Site
 	date           time.Time
 	dayAt, assetAt time.Time
@@ -43,8 +44,12 @@ func shownDay(v View) state.Day {
 	return v.Site.Past.Data
 }
 
-// of is the day on screen, computed anew only when its data changed.
-func (m *dayMemo) of(v View) *dayData {
+// day is the day on screen, computed anew only when its data changed.
+func (v View) day() *dayData {
+	m := v.Memo
+	if m == nil {
+		m = &Memo{}
+	}
 	at := v.Site.Day.At
 	if !v.Site.PastDate.IsZero() {
 		at = v.Site.Past.At
@@ -124,18 +129,19 @@ func (d *dayData) compare() {
 	for i := range d.units {
 		d.ratios[i] = make([]float64, len(d.total))
 	}
+	scratch := make([]float64, 0, len(d.units))
 	for t := range d.total {
-		n := 0
+		scratch = scratch[:0]
 		for i, a := range d.units {
 			specific[i] = math.NaN()
 			if d.slots[i] != nil && a.CapacityKW > 0 {
 				specific[i] = d.slots[i][t] / a.CapacityKW
 			}
 			if !math.IsNaN(specific[i]) {
-				n++
+				scratch = append(scratch, specific[i])
 			}
 		}
-		m := median(specific)
+		n, m := len(scratch), median(scratch)
 		for i := range d.units {
 			d.ratios[i][t] = math.NaN()
 			if m >= leastSpecific && n >= leastPeers {
@@ -148,19 +154,16 @@ func (d *dayData) compare() {
 // relate fills relative in: each unit's value per capacity against the median,
 // if that is at least least.
 func (d *dayData) relate(values []float64, least float64) {
-	specific := make([]float64, len(d.units))
-	n := 0
+	var specific []float64
 	for i, a := range d.units {
-		specific[i] = math.NaN()
 		if a.CapacityKW > 0 && !math.IsNaN(values[i]) {
-			specific[i] = values[i] / a.CapacityKW
-			n++
+			specific = append(specific, values[i]/a.CapacityKW)
 		}
 	}
-	m := median(specific)
-	for i := range d.units {
-		if m >= least && n >= leastPeers {
-			d.relative[i] = specific[i] / m
+	n, m := len(specific), median(specific)
+	for i, a := range d.units {
+		if m >= least && n >= leastPeers && a.CapacityKW > 0 {
+			d.relative[i] = values[i] / a.CapacityKW / m
 		}
 	}
 }
@@ -185,7 +188,7 @@ func (d *dayData) peersOf(i int) []float64 {
 	for t := range out {
 		specific = specific[:0]
 		for k, a := range d.units {
-			if k != i && d.slots[k] != nil && a.CapacityKW > 0 {
+			if k != i && d.slots[k] != nil && a.CapacityKW > 0 && !math.IsNaN(d.slots[k][t]) {
 				specific = append(specific, d.slots[k][t]/a.CapacityKW)
 			}
 		}

@@ -21,7 +21,6 @@ type Observe struct {
 	// where things stand in the region last drawn
 	unitsAt, alarmsAt, heatAt terminal.Rect
 
-	day          dayMemo
 	chart, strip siteChart
 	heat         heatMap
 }
@@ -94,7 +93,7 @@ func (o *Observe) drawExpected(r terminal.Region, v View) {
 	y := v.Paragraph(r, 0, 0, words, themes.Dim)
 	y += drawOnTheWay(r.Region(terminal.Rect{Y: y, W: w, H: h - y}), v, 3)
 	if len(v.Site.Forecast.Data.Today) > 0 && h-y > 6 {
-		o.chart.draw(r.Region(terminal.Rect{Y: y + 1, W: w, H: min(h-y-1, max(h/2, 10))}), v, o.day.of(v), 0)
+		o.chart.draw(r.Region(terminal.Rect{Y: y + 1, W: w, H: min(h-y-1, max(h/2, 10))}), v, v.day(), 0)
 	}
 }
 
@@ -102,7 +101,7 @@ func (o *Observe) drawExpected(r terminal.Region, v View) {
 // above r.
 func (o *Observe) drawDay(r terminal.Region, v View, above int) {
 	w, h := r.Size()
-	day := o.day.of(v)
+	day := v.day()
 	p := o.plan(w, h, v, day)
 	margin := 0
 	if p.heat > 0 {
@@ -162,10 +161,10 @@ func (o *Observe) Strip(r terminal.Region, v View) {
 	w, h := r.Size()
 	words := r
 	if h >= 3 && w >= 70 {
-		o.strip.draw(r.Region(terminal.Rect{W: w * 55 / 100, H: h}), v, o.day.of(v), 0)
+		o.strip.draw(r.Region(terminal.Rect{W: w * 55 / 100, H: h}), v, v.day(), 0)
 		words = r.Region(terminal.Rect{X: w*55/100 + 2, W: w - w*55/100 - 2, H: h})
 	} else if h >= 6 {
-		o.strip.draw(r.Region(terminal.Rect{Y: 3, W: w, H: h - 3}), v, o.day.of(v), 0)
+		o.strip.draw(r.Region(terminal.Rect{Y: 3, W: w, H: h - 3}), v, v.day(), 0)
 	}
 	w, _ = words.Size()
 	s := v.Site.Summary.Data
@@ -256,7 +255,7 @@ func (o *Observe) Click(x, y int, v View) Intent {
 		return takeUnit(v, o.units.Current())
 	case o.heatAt.Contains(x, y):
 		if i := o.heat.heat.RowAt(y-o.heatAt.Y, o.heatAt.H); i >= 0 {
-			return takeUnit(v, o.day.of(v).units[i].AssetID)
+			return takeUnit(v, v.day().units[i].AssetID)
 		}
 	case o.alarmsAt.Contains(x, y) && o.alarms.Click(y-o.alarmsAt.Y-1):
 		for _, f := range activeFindings(v) {

@@ -235,8 +235,8 @@ func findingOf(v View, assetID string) string {
 	return ""
 }
 
+// median of values without NaN; they are put in order. NaN without any.
 func median(values []float64) float64 {
-	values = slices.DeleteFunc(slices.Clone(values), math.IsNaN)
 	if len(values) == 0 {
 		return math.NaN()
 	}

@@ -28,6 +28,7 @@ type View struct {
 	ASCII   bool
 	Pen     chart.Pen
 	Keys    keymap.Map
+	Memo    *Memo // nil: nothing is kept
 	// WriteWhy is why this person may not change things, empty if they may.
 	WriteWhy string
 }

@@ -153,7 +153,7 @@ func (s *Store) Request(q Query, now time.Time) (r Request, ok bool) {
 		// Mostly only what is new is asked for; now and then the whole day, for
 		// rows that came late.
 		if last := day.Last(); day.Start.Equal(r.from) && !last.IsZero() && now.Sub(s.dayFull) < 10*time.Minute {
-			r.from = last.Add(-time.Hour)
+			r.from = last.Add(-time.Hour).Truncate(5 * time.Minute)
 			if r.from.Before(day.Start) {
 				r.from = day.Start
 			}
@@ -181,7 +181,10 @@ func (r Request) ask(ctx context.Context, c *client.Client) (any, error) {
 		v, err := c.Assets(ctx, list)
 		return part(v, err, func(v *api.AssetsResponse) []api.Asset { return v.Assets })
 	case QueryDay, QueryPast:
-		v, err := c.SiteRecords(ctx, api.RecordsQuery{SiteID: r.site.SiteID, Start: api.At(r.from), End: api.At(nextMidnight(r.now, r.zone))})
+		v, err := c.SiteRecords(ctx, api.RecordsQuery{
+			SiteID: r.site.SiteID, Start: api.At(r.from), End: api.At(nextMidnight(r.now, r.zone)),
+			Resolution: api.Resolution5Min, // bounds a day, however often a unit is read
+		})
 		return part(v, err, func(v *api.SiteRecordsResponse) map[string][]api.Record { return v.Records })
 	case QuerySummary:
 		v, err := c.SiteSummary(ctx, r.site.SiteID)

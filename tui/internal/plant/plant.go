@@ -103,6 +103,26 @@ func (p *Plant) Records(from, to, now time.Time) map[string][]api.Record {
 	return out
 }
 
+// Means are all units' means over five minutes in [from, to), where samples
+// come more often; the newest is of what came so far.
+func (p *Plant) Means(from, to, now time.Time) map[string][]api.Record {
+	const bucket = 5 * time.Minute
+	out := map[string][]api.Record{}
+	for i := range p.Units {
+		id := p.UnitID(i)
+		for t := from.Truncate(bucket); t.Before(to) && !t.After(now); t = t.Add(bucket) {
+			sum, n := 0.0, 0
+			for s := t; s.Before(t.Add(bucket)) && !s.After(now); s = s.Add(p.Step) {
+				sum += p.PowerKW(i, s)
+				n++
+			}
+			kw := math.Round(sum/float64(n)*100) / 100
+			out[id] = append(out[id], api.Record{AssetID: id, SiteID: p.SiteID, Timestamp: api.At(t), Power: kw, KWh: kw * bucket.Hours() * float64(n) / float64(bucket/p.Step), InverterState: 1, RunState: 1})
+		}
+	}
+	return out
+}
+
 // last is the newest sample's time.
 func (p *Plant) last(now time.Time) time.Time { return now.Truncate(p.Step) }
 

@@ -179,6 +179,9 @@ func (p *Plant) answer(r *http.Request, now time.Time, q question) (any, *api.Er
 		if err1 != nil || err2 != nil {
 			return nil, api.InvalidParameter("start", "not a time")
 		}
+		if r.URL.Query().Get("resolution") == api.Resolution5Min && p.Step < 5*time.Minute {
+			return api.SiteRecordsResponse{Records: p.Means(from.Time, to.Time, now)}, nil
+		}
 		return api.SiteRecordsResponse{Records: p.Records(from.Time, to.Time, now)}, nil
 	case api.PathTerminalTelemetry:
 		return api.SiteSummaryResponse{Success: true, Summary: p.Summary(now)}, nil
