@@ -97,6 +97,9 @@ func (s *site) openSums(assets []named, cal *calendar, from, to int64) ([][]dayS
 	}
 	slices.SortFunc(places, func(i, j int) int { return cmp.Compare(assets[i].ref, assets[j].ref) })
 	produced := make([]production, min(unitsAtOnce, len(assets)))
+	for k := range produced {
+		produced[k] = production{make([]int64, 0, len(rows)), make([]float64, 0, len(rows)), make([]float64, 0, len(rows))}
+	}
 	for part := range slices.Chunk(places, unitsAtOnce) {
 		for k := range part {
 			produced[k].reset()

@@ -1,8 +1,7 @@
-//go:build unix
-
 package bolt
 
 import (
+	"os"
 	"syscall"
 	"time"
 )
@@ -16,3 +15,6 @@ func processCPU() time.Duration {
 	}
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
+
+// syncData is the system call that a commit waits for.
+func syncData(f *os.File) error { return syscall.Fdatasync(int(f.Fd())) }

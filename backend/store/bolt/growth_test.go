@@ -1,0 +1,212 @@
+package bolt
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/series"
+)
+
+// sizes are the numbers of units over which costs are watched.
+var sizes = []int{10, 100, 1000}
+
+// live is a fleet whose open day goes on.
+type live struct {
+	store  *Store
+	frames []store.AssetFrame
+	day    time.Time // the open one
+	steps  int
+}
+
+func newLive(b *testing.B, units, days int) *live {
+	return &live{loaded(b, units, days), make([]store.AssetFrame, units), series.Midnight(fixed(), time.UTC), 0}
+}
+
+// step reports for the next 5 minutes; after a day it begins again, as no day
+// may end here.
+func (l *live) step(b *testing.B) {
+	for i := range l.frames {
+		f := series.Frame{Times: []int64{l.day.Unix() + int64(l.steps%288)*300}}
+		f.Set(series.PowerKW, []float64{float64(l.steps+i) / 10})
+		l.frames[i] = store.AssetFrame{AssetID: fmt.Sprintf("INV-%016d", i), Frame: f}
+	}
+	l.steps++
+	if err := l.store.Append(b.Context(), benchSite, l.frames); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// disk does to the same disk what a step of 100 units makes of it: eight pages
+// and one, each made durable.
+type disk struct{ file *os.File }
+
+const diskPages = 8
+
+func newDisk(b *testing.B) disk {
+	f, err := os.Create(filepath.Join(b.TempDir(), "pages"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { f.Close() })
+	d := disk{f}
+	d.step(b) // room on the disk is made once
+	return d
+}
+
+func (d disk) step(b *testing.B) {
+	page := make([]byte, os.Getpagesize())
+	for i := range diskPages {
+		if _, err := d.file.WriteAt(page, int64(1+i)*int64(len(page))); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := syncData(d.file); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := d.file.WriteAt(page, 0); err != nil {
+		b.Fatal(err)
+	}
+	if err := syncData(d.file); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func median(d []time.Duration) time.Duration {
+	slices.Sort(d)
+	return d[len(d)/2]
+}
+
+// BenchmarkLive is one step of all units, durable, and reads of the open day.
+// By turns with the steps the disk alone is measured: disk-µs is its median
+// time for the same pages and waits, x-disk the step's median over that.
+func BenchmarkLive(b *testing.B) {
+	for _, units := range sizes {
+		l := newLive(b, units, 2)
+		d := newDisk(b)
+		b.Run(fmt.Sprintf("step/%d", units), func(b *testing.B) {
+			before := l.store.db.Stats()
+			var steps, disks []time.Duration
+			var cpu time.Duration
+			for b.Loop() {
+				used, began := processCPU(), time.Now()
+				l.step(b)
+				steps = append(steps, time.Since(began))
+				cpu += processCPU() - used
+				began = time.Now()
+				d.step(b)
+				disks = append(disks, time.Since(began))
+			}
+			after := l.store.db.Stats()
+			step, disk := median(steps), median(disks)
+			b.ReportMetric(float64(step.Nanoseconds()), "ns/op")
+			b.ReportMetric(float64(cpu.Nanoseconds())/float64(b.N), "cpu-ns/op")
+			b.ReportMetric(float64(after.TxStats.GetPageCount()-before.TxStats.GetPageCount())/float64(b.N), "pages/op")
+			b.ReportMetric(float64(disk.Microseconds()), "disk-µs")
+			b.ReportMetric(float64(step)/float64(disk), "x-disk")
+		})
+		for l.steps < 288 {
+			l.step(b)
+		}
+		from, to := l.day, l.day.AddDate(0, 0, 1)
+		b.Run(fmt.Sprintf("unit today/%d", units), func(b *testing.B) {
+			defer serviceHeap()()
+			measure(b, func() {
+				f, err := store.Collect(l.store.Read(b.Context(), benchSite.ID, l.frames[units/2].AssetID, from, to, series.PowerKW))
+				if err != nil || f.Len() != 288 {
+					b.Fatal(f.Len(), err)
+				}
+			})
+		})
+		b.Run(fmt.Sprintf("site today's sums/%d", units), func(b *testing.B) {
+			defer serviceHeap()()
+			measure(b, func() {
+				if sums, err := l.store.Daily(b.Context(), benchSite.ID, from, to); err != nil || len(sums) != units {
+					b.Fatal(len(sums), err)
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkGrowth reports by which power of the number of units costs grow: 1
+// is as many times more as there are more units. For each size it takes the
+// best time, which others on the machine disturb least.
+func BenchmarkGrowth(b *testing.B) {
+	const days = 30
+	fleets := make([]*live, len(sizes))
+	histories := make([][]store.AssetFrame, len(sizes))
+	for i, units := range sizes {
+		fleets[i] = newLive(b, units, days)
+		histories[i] = benchFrames(units, days)
+	}
+	growth(b, "ingest", func(b *testing.B, size int) time.Duration {
+		dir, err := os.MkdirTemp(b.TempDir(), "")
+		if err != nil {
+			b.Fatal(err)
+		}
+		s, err := Open(dir, Options{Now: afterFleet})
+		if err != nil {
+			b.Fatal(err)
+		}
+		began := time.Now()
+		err = s.Append(b.Context(), benchSite, histories[size])
+		took := time.Since(began)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+		return took
+	})
+	growth(b, "live step", func(b *testing.B, size int) time.Duration {
+		began := time.Now()
+		fleets[size].step(b)
+		return time.Since(began)
+	})
+	daily := func(from, to time.Time) func(b *testing.B, size int) time.Duration {
+		return func(b *testing.B, size int) time.Duration {
+			began := time.Now()
+			if _, err := fleets[size].store.Daily(b.Context(), benchSite.ID, from, to); err != nil {
+				b.Fatal(err)
+			}
+			return time.Since(began)
+		}
+	}
+	today := fleets[0].day
+	growth(b, "daily", daily(today.AddDate(0, 0, -days), today))
+	for _, l := range fleets {
+		for l.steps < 288 {
+			l.step(b)
+		}
+	}
+	growth(b, "daily today", daily(today, today.AddDate(0, 0, 1)))
+}
+
+// growth is the slope of the logarithm of the time over that of the size.
+func growth(b *testing.B, name string, run func(b *testing.B, size int) time.Duration) {
+	b.Run(name, func(b *testing.B) {
+		best := make([]float64, len(sizes))
+		for b.Loop() {
+			for i := range sizes {
+				if took := run(b, i).Seconds(); best[i] == 0 || took < best[i] {
+					best[i] = took
+				}
+			}
+		}
+		var x, y, xx, xy float64
+		n := float64(len(sizes))
+		for i, units := range sizes {
+			u, t := math.Log(float64(units)), math.Log(best[i])
+			x, y, xx, xy = x+u, y+t, xx+u*u, xy+u*t
+			b.ReportMetric(best[i]*1e6, fmt.Sprintf("µs/%d", units))
+		}
+		b.ReportMetric((n*xy-x*y)/(n*xx-x*x), "exponent")
+	})
+}
