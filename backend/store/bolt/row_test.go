@@ -74,7 +74,7 @@ func TestRow(t *testing.T) {
 // written as it was read.
 func FuzzStored(f *testing.F) {
 	s := sampleWith(map[series.Quantity]float64{series.PowerKW: 1.5, series.TemperatureC: 20})
-	f.Add([]byte(row{{0, s}, {7, s}}.append(nil)))
+	f.Add(row{{0, s}, {7, s}}.append(nil))
 	f.Add(roster{{id: "INV-1", first: 1, last: 2, step: 300, newest: s}, {id: "b", newest: sample{0}}}.append(nil))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
