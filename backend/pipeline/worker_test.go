@@ -106,7 +106,7 @@ func TestFullDiskFailsNoJob(t *testing.T) {
 func (p *plant) takeOverNothing() { p.Exclusive = false }
 
 func TestStopWaitsForItsJobsAndGivesThemBack(t *testing.T) {
-	p := newPlant(t, day0, func(c *Config) { c.Lease = 30 * time.Millisecond })
+	p := newPlant(t, day0, func(c *Config) { c.Lease, c.Tick = 30*time.Millisecond, time.Hour }) // nothing is planned meanwhile
 	begun, left := make(chan struct{}), make(chan struct{})
 	p.handlers["long"] = handler{run: func(ctx context.Context, _ store.Claimed) error {
 		close(begun)

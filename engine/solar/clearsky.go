@@ -25,7 +25,9 @@ func Extraterrestrial(t time.Time) float64 {
 // ClearSky is the cloudless irradiance at loc with the sun at p, after
 // Ineichen and Perez ([Ineichen]) with the airmass of Kasten and Young and the
 // pressure of loc's altitude. linke is the Linke turbidity at airmass 2;
-// linke <= 0 means [LinkeTurbidity] of the place and month.
+// linke <= 0 means [LinkeTurbidity] of the place and month. The model was made
+// for usual air: where it would give more than falls in from outside (above
+// 4 km under the clearest sky), that is the limit.
 func ClearSky(t time.Time, p Position, loc Location, linke float64) Irradiance {
 	if p.ApparentZenithDeg >= 90 {
 		return Irradiance{}
@@ -34,7 +36,13 @@ func ClearSky(t time.Time, p Position, loc Location, linke float64) Irradiance {
 		linke = linkeAt(t, loc)
 	}
 	airmass := AbsoluteAirmass(Airmass(p.ApparentZenithDeg), Pressure(loc.AltitudeM))
-	return Ineichen(p.ApparentZenithDeg, airmass, linke, loc.AltitudeM, Extraterrestrial(t))
+	ext, cosZ := Extraterrestrial(t), cosD(p.ApparentZenithDeg)
+	irr := Ineichen(p.ApparentZenithDeg, airmass, linke, loc.AltitudeM, ext)
+	if limit := ext * cosZ; irr.GHI > limit {
+		irr.GHI = limit
+		irr.DHI = limit - irr.DNI*cosZ
+	}
+	return irr
 }
 
 // Ineichen is the clear-sky model of Ineichen and Perez, "A new airmass

@@ -123,6 +123,19 @@ func TestClearSkyProperties(t *testing.T) {
 	})
 }
 
+// Above 4 km under the clearest sky the model alone would give more light than
+// there is.
+func TestClearSkyIsBelowWhatFallsIn(t *testing.T) {
+	loc := Location{LatitudeDeg: 1, LongitudeDeg: 180, AltitudeM: 4500}
+	at := time.Unix(0, 0)
+	pos := At(at, loc)
+	irr := ClearSky(at, pos, loc, 1.5)
+	near(t, "GHI", irr.GHI, Extraterrestrial(at)*cosD(pos.ApparentZenithDeg), 1e-9)
+	if irr.DHI < 0 {
+		t.Errorf("diffuse light %v", irr.DHI)
+	}
+}
+
 func TestTurbidity(t *testing.T) {
 	// Inside the range of published climatologies, and seasons turned round
 	// the equator.
