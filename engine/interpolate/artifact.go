@@ -1,0 +1,233 @@
+package interpolate
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"app.sunloop/engine/forecast"
+	"app.sunloop/engine/learn/artifact"
+	"app.sunloop/engine/learn/neural"
+	"app.sunloop/engine/solar"
+)
+
+// Artifact is a model as three objects: the learners, what turns data into
+// their inputs (clear sky, choices and bands), and a JSON description that
+// holds the training's report and the checksums of the other two.
+type Artifact struct{ Model, Encoders, Config []byte }
+
+// Hash is the SHA-256 of all three, in hex.
+func (a Artifact) Hash() string { return artifact.Hash(a.Model, a.Encoders, a.Config) }
+
+// The sections of the binary objects; numbers are never used again.
+const (
+	sectionTrees artifact.ID = iota + 1
+	sectionNetwork
+	sectionSky
+	sectionChoices
+)
+
+const (
+	configFormat  = 1
+	maximumConfig = 1 << 20
+)
+
+// config is the JSON object.
+type config struct {
+	Format       int      `json:"format"`
+	SiteID       string   `json:"site_id"`
+	LatitudeDeg  float64  `json:"latitude_deg"`
+	LongitudeDeg float64  `json:"longitude_deg"`
+	AltitudeM    float64  `json:"altitude_m"`
+	Zone         string   `json:"timezone"`
+	CapacityKW   float64  `json:"capacity_kw"`
+	TiltDeg      float64  `json:"tilt_deg"`
+	AzimuthDeg   float64  `json:"azimuth_deg"`
+	LateTicks    int      `json:"late_quarter_hours"`
+	StepSeconds  int      `json:"step_seconds"`
+	PeakKW       float64  `json:"peak_kw"`
+	FadeHours    float32  `json:"fade_hours"`
+	Weather      bool     `json:"weather"`
+	Learned      bool     `json:"learned"`
+	Features     []string `json:"features"`
+	Model        string   `json:"model_sha256"`
+	Encoders     string   `json:"encoders_sha256"`
+	Report       Report   `json:"report"`
+}
+
+// Encode writes m. The same model gives the same bytes.
+func Encode(m *Model) (Artifact, error) {
+	c := config{Format: configFormat, SiteID: m.site.ID, LatitudeDeg: m.site.Location.LatitudeDeg, LongitudeDeg: m.site.Location.LongitudeDeg, AltitudeM: m.site.Location.AltitudeM,
+		CapacityKW: m.site.CapacityKW, TiltDeg: m.sky.Plane.TiltDeg, AzimuthDeg: m.sky.Plane.AzimuthDeg, LateTicks: m.sky.LateTicks, StepSeconds: int(m.step / time.Second),
+		PeakKW: m.peakKW, FadeHours: m.fade.hours, Weather: m.weather, Learned: m.network != nil, Features: featureNames, Report: m.report}
+	if m.site.Zone != nil {
+		c.Zone = m.site.Zone.String()
+	}
+	var learned, encoders artifact.Writer
+	if m.network != nil {
+		learned.Section(sectionTrees, func(e *artifact.Encoder) { e.Ensemble(m.trees) })
+		learned.Section(sectionNetwork, func(e *artifact.Encoder) { encodeNetwork(e, m.network) })
+	}
+	encoders.Section(sectionSky, func(e *artifact.Encoder) { e.Float32s(m.sky.Ratios); e.Float32s(m.sky.Dim) })
+	encoders.Section(sectionChoices, func(e *artifact.Encoder) {
+		for _, row := range m.choices {
+			for _, c := range row {
+				e.Uint16(uint16(c.method))
+				e.Uint16(uint16(c.plain))
+				e.Float32(c.share)
+				for _, near := range c.bands {
+					for _, level := range near {
+						e.Float32(level[0])
+						e.Float32(level[1])
+					}
+				}
+			}
+		}
+	})
+	a := Artifact{Model: learned.Bytes(), Encoders: encoders.Bytes()}
+	c.Model, c.Encoders = artifact.Hash(a.Model), artifact.Hash(a.Encoders)
+	var err error
+	if a.Config, err = json.MarshalIndent(c, "", " "); err != nil {
+		return Artifact{}, fmt.Errorf("encode gap filling of %s: %w", m.site.ID, err)
+	}
+	return a, nil
+}
+
+func encodeNetwork(e *artifact.Encoder, n *neural.BiLSTM) {
+	e.Uint32(uint32(n.Hidden))
+	for _, l := range []neural.Layer{n.Input[0], n.Input[1], n.Recurrent[0], n.Recurrent[1], n.Head} {
+		e.Uint32(uint32(l.In))
+		e.Uint32(uint32(l.Out))
+		e.Float32s(l.Weights)
+		e.Float32s(l.Bias)
+	}
+}
+
+func decodeNetwork(d *artifact.Decoder) *neural.BiLSTM {
+	n := &neural.BiLSTM{Hidden: int(d.Uint32())}
+	for _, l := range []*neural.Layer{&n.Input[0], &n.Input[1], &n.Recurrent[0], &n.Recurrent[1], &n.Head} {
+		*l = neural.Layer{In: int(d.Uint32()), Out: int(d.Uint32()), Weights: d.Float32s(), Bias: d.Float32s()}
+		if len(l.Bias) == 0 {
+			l.Bias = nil
+		}
+	}
+	if d.Err() == nil {
+		if err := n.Check(); err != nil {
+			d.Fail("%v", err)
+		} else if n.Inputs() != inputCount {
+			d.Fail("a network of %d inputs, not %d", n.Inputs(), inputCount)
+		}
+	}
+	return n
+}
+
+func malformed(format string, a ...any) error {
+	return fmt.Errorf("decode gap filling: %w: %s", artifact.ErrMalformed, fmt.Sprintf(format, a...))
+}
+
+// Decode reads what [Encode] wrote. It trusts nothing: sizes, checksums, shapes
+// and references are checked, and every error says what is wrong and wraps
+// artifact.ErrMalformed.
+func Decode(a Artifact) (*Model, error) {
+	c, err := decodeConfig(a)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{site: forecast.Site{ID: c.SiteID, Location: solar.Location{LatitudeDeg: c.LatitudeDeg, LongitudeDeg: c.LongitudeDeg, AltitudeM: c.AltitudeM}, CapacityKW: c.CapacityKW},
+		step: time.Duration(c.StepSeconds) * time.Second, peakKW: c.PeakKW, fade: fade{c.FadeHours}, weather: c.Weather, report: c.Report}
+	if zone, err := time.LoadLocation(c.Zone); err == nil && c.Zone != "" {
+		m.site.Zone = zone // an unknown zone is nil: nothing that is filled depends on it
+	}
+	m.sky = &forecast.ClearSky{Location: m.site.Location, Plane: solar.Plane{TiltDeg: c.TiltDeg, AzimuthDeg: c.AzimuthDeg}, LateTicks: c.LateTicks}
+	learned, err := artifact.Open(a.Model)
+	if err != nil {
+		return nil, fmt.Errorf("decode gap filling: learners: %w", err)
+	}
+	encoders, err := artifact.Open(a.Encoders)
+	if err != nil {
+		return nil, fmt.Errorf("decode gap filling: encoders: %w", err)
+	}
+	sections := []func() error{
+		func() error {
+			return encoders.Section(sectionSky, 0, func(d *artifact.Decoder) {
+				m.sky.Ratios, m.sky.Dim = d.Float32s(), d.Float32s()
+				if d.Err() == nil {
+					if err := m.sky.Check(); err != nil {
+						d.Fail("%v", err)
+					}
+				}
+			})
+		},
+		func() error {
+			return encoders.Section(sectionChoices, 0, func(d *artifact.Decoder) { m.decodeChoices(d, c.Learned) })
+		},
+	}
+	if c.Learned {
+		sections = append(sections, func() error {
+			return learned.Section(sectionTrees, 0, func(d *artifact.Decoder) {
+				if m.trees = d.Ensemble(); m.trees.Features != len(featureNames) {
+					d.Fail("trees of %d features, not %d", m.trees.Features, len(featureNames))
+				}
+			})
+		}, func() error {
+			return learned.Section(sectionNetwork, 0, func(d *artifact.Decoder) { m.network = decodeNetwork(d) })
+		})
+	}
+	for _, read := range sections {
+		if err := read(); err != nil {
+			return nil, fmt.Errorf("decode gap filling: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func (m *Model) decodeChoices(d *artifact.Decoder, learned bool) {
+	known := methodCount
+	if !learned {
+		known = isTrees
+	}
+	for w := range m.choices {
+		for k := range m.choices[w] {
+			c := choice{method: int(d.Uint16()), plain: int(d.Uint16()), share: d.Float32()}
+			if c.method >= known || c.plain >= min(known, isLSTM) || !(c.share >= 0 && c.share <= 1) {
+				d.Fail("a choice of method %d or %d by %g", c.method, c.plain, c.share)
+			}
+			for near := range c.bands {
+				for level := range c.bands[near] {
+					b := [2]float32{d.Float32(), d.Float32()}
+					if !(b[0] <= 0 && b[0] > -1e3 && b[1] >= 0 && b[1] < 1e3) {
+						d.Fail("a band from %g to %g", b[0], b[1])
+					}
+					c.bands[near][level] = b
+				}
+			}
+			m.choices[w][k] = c
+		}
+	}
+}
+
+func decodeConfig(a Artifact) (config, error) {
+	var c config
+	if len(a.Config) > maximumConfig {
+		return c, malformed("a description of %d bytes", len(a.Config))
+	}
+	if err := json.Unmarshal(a.Config, &c); err != nil {
+		return c, malformed("the description: %v", err)
+	}
+	switch {
+	case c.Format != configFormat:
+		return c, malformed("format %d is not one this program reads (%d)", c.Format, configFormat)
+	case c.Model != artifact.Hash(a.Model) || c.Encoders != artifact.Hash(a.Encoders):
+		return c, malformed("the objects do not belong together")
+	case !(c.CapacityKW > 0) || !(c.PeakKW > 0) || !(c.CapacityKW/c.PeakKW > 1e-3) || math.IsInf(c.CapacityKW/c.PeakKW, 0):
+		return c, malformed("capacity %g kW, peak %g kW", c.CapacityKW, c.PeakKW)
+	case c.StepSeconds < 60 || c.StepSeconds > 3600:
+		return c, malformed("steps of %d s", c.StepSeconds)
+	case !(c.FadeHours >= 0.01 && c.FadeHours <= 100):
+		return c, malformed("a fading time of %g h", c.FadeHours)
+	case c.Weather && !c.Learned:
+		return c, malformed("weather without learners")
+	}
+	return c, nil
+}

@@ -1,0 +1,83 @@
+package interpolate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"app.sunloop/engine/series"
+)
+
+// Evaluation is what [Model.Evaluate] measures by. The zero value hides a
+// hundred-odd gaps of each length anywhere in the power.
+type Evaluation struct {
+	From, To time.Time // zero is all of the power
+	Gaps     int       // of each length; long ones are fewer. 0 is 120
+	Seed     uint64
+	Workers  int
+}
+
+// Evaluate hides samples of power that were measured, fills them and scores
+// what came of it, by gap length and over all. What lies outside From..To is
+// seen but never hidden. The model should not have been trained on what is
+// hidden: [Report] has the figures of a training's own hold-out.
+func (m *Model) Evaluate(ctx context.Context, power series.Series, wx Weather, e Evaluation) ([]LengthScore, Score, error) {
+	g, err := m.open(power, wx, e.Workers)
+	if err != nil {
+		return nil, Score{}, fmt.Errorf("evaluate gap filling of %s: %w", m.site.ID, err)
+	}
+	trials, lengths, err := g.evaluate(ctx, e)
+	if err != nil {
+		return nil, Score{}, fmt.Errorf("evaluate gap filling of %s: %w", m.site.ID, err)
+	}
+	scores, overall := m.scores(trials, lengths)
+	return scores, overall, nil
+}
+
+func (g *stage) evaluate(ctx context.Context, e Evaluation) ([]*trial, []time.Duration, error) {
+	s := g.fine
+	from, to := s.start, s.time(len(s.power))
+	if !e.From.IsZero() && e.From.After(from) {
+		from = e.From
+	}
+	if !e.To.IsZero() && e.To.Before(to) {
+		to = e.To
+	}
+	if to.Sub(from) < 2*day {
+		return nil, nil, unfit("%v are too short to hide gaps in", to.Sub(from))
+	}
+	if e.Gaps <= 0 {
+		e.Gaps = scoringGaps
+	}
+	p := only(from, to, toScore)
+	lengths := measuredLengths(g.m.step, p.longestHole())
+	trials, err := g.try(ctx, p, toScore, lengths, e.Gaps, e.Seed, g.m.weather, e.Workers)
+	return trials, lengths, err
+}
+
+// open makes the scene of a series the model is to fill in.
+func (m *Model) open(power series.Series, wx Weather, workers int) (*stage, error) {
+	if power.Step != m.step {
+		return nil, unfit("power in steps of %v for a model of steps of %v", power.Step, m.step)
+	}
+	if err := checkWeather(wx); err != nil {
+		return nil, err
+	}
+	if !m.weather {
+		wx = Weather{}
+	}
+	share := series.Series{Start: power.Start, Step: power.Step, Values: make([]float64, power.Len())}
+	for i, v := range power.Values {
+		share.Values[i] = m.share(v)
+	}
+	return m.stage(newScene(m.sky, share, wx, workers)), nil
+}
+
+// share is power in shares of the peak; what is no plausible power is missing.
+func (m *Model) share(kw float64) float64 {
+	v := max(kw, 0) / m.peakKW // NaN stays
+	if !(v <= 1.3*max(1, float64(m.capacity()))) {
+		return nan
+	}
+	return v
+}

@@ -1,0 +1,70 @@
+package interpolate
+
+import "time"
+
+// Method is a way to fill a gap.
+type Method string
+
+// The methods, simpler ones first.
+const (
+	// Linear draws a straight line between the samples beside the gap.
+	Linear Method = "linear"
+	// Spline is a monotone cubic through six samples on either side: it does not
+	// overshoot (Fritsch and Butland 1984).
+	Spline Method = "spline"
+	// ClearSkyIndex leads the clear-sky index from one edge to the other. What
+	// an edge's last sample says fades into its mean over an hour and a half.
+	ClearSkyIndex Method = "clear_sky_index"
+	// Trees correct the bridge by boosted trees.
+	Trees Method = "gradient_boosting"
+	// AdaptiveLSTM corrects the bridge by a recurrent network, alone or
+	// averaged with the trees.
+	AdaptiveLSTM Method = "adaptive_lstm"
+)
+
+// methods in the order of their scores everywhere.
+var methods = [...]Method{Linear, Spline, ClearSkyIndex, Trees, AdaptiveLSTM}
+
+const (
+	isLinear = iota
+	isSpline
+	isBridge
+	isTrees
+	isLSTM
+	methodCount
+)
+
+// Class is a span of gap lengths for which one method is chosen.
+type Class string
+
+// The classes by the time between a gap's first and last daylight.
+const (
+	Minutes  Class = "up to 45 min"
+	TwoHours Class = "up to 2 h"
+	HalfDay  Class = "up to 12 h"
+	Longer   Class = "longer than 12 h"
+)
+
+const classCount = 4
+
+var classes = [classCount]struct {
+	name Class
+	upTo time.Duration
+}{
+	{Minutes, 45 * time.Minute},
+	{TwoHours, 2 * time.Hour},
+	{HalfDay, 12 * time.Hour},
+	{Longer, 1 << 62},
+}
+
+func classOf(d time.Duration) int {
+	for k, c := range classes {
+		if d <= c.upTo {
+			return k
+		}
+	}
+	return classCount - 1
+}
+
+// ClassOf is the class of gaps of length d.
+func ClassOf(d time.Duration) Class { return classes[classOf(d)].name }

@@ -1,0 +1,41 @@
+package interpolate
+
+import (
+	"errors"
+	"fmt"
+
+	"app.sunloop/engine/series"
+)
+
+// Options are how a model is trained. The zero value is ready.
+type Options struct {
+	Seed    uint64
+	Workers int // goroutines at most; 0 is 1. The model does not depend on it
+	// Progress, if there is one, is told the stage and the share of the work
+	// done, 0..1, from the goroutine that called [Train].
+	Progress func(stage string, fraction float64)
+
+	plain   bool // the plain kernels, for comparing
+	updates int  // of the network an epoch, for tests that need no good one; 0 is the default
+}
+
+func (o Options) withDefaults() Options {
+	o.Workers = max(o.Workers, 1)
+	if o.Progress == nil {
+		o.Progress = func(string, float64) {}
+	}
+	return o
+}
+
+// Weather is what is known of the weather over a history and its gaps,
+// measured or from an archive: global horizontal irradiance in W/m² and air
+// temperature in °C, means over even steps of at most three hours. Either may
+// be empty; NaN is unknown.
+type Weather struct{ GHI, TemperatureC series.Series }
+
+// ErrUnfit is wrapped by every refusal of data: the words say why.
+var ErrUnfit = errors.New("data cannot be interpolated")
+
+func unfit(format string, a ...any) error {
+	return fmt.Errorf("%w: %s", ErrUnfit, fmt.Sprintf(format, a...))
+}

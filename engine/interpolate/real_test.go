@@ -1,0 +1,216 @@
+package interpolate
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/interp"
+
+	"app.sunloop/engine/forecast"
+	"app.sunloop/engine/series"
+)
+
+// naturalCubic is what the natural cubic spline says of a trial's hole: a
+// reference only.
+func (g *stage) naturalCubic(a *answers) []float32 {
+	x, y, n := g.fine.knots(a.h)
+	out := make([]float32, a.v.b-a.v.a)
+	var cubic interp.NaturalCubic
+	if n == 0 || n == len(x) || cubic.Fit(x, y) != nil {
+		copy(out, a.said[isBridge])
+		return out
+	}
+	for k := range out {
+		out[k] = g.m.limit(float32(cubic.Predict(float64(a.v.step(a.v.a+k)))), g.clear(a, k))
+	}
+	return out
+}
+
+// undisturbed says that for three days on either side of the hole nothing is
+// missing in broad daylight.
+func (g *stage) undisturbed(h hole) bool {
+	s := g.fine
+	margin := int(36 * s.perHour())
+	for _, i := range s.lit[max(0, int(s.place[h.from])-margin):min(len(s.lit), int(s.place[h.to])+margin)] {
+		if s.clear[i] > 0.15 && s.power[i] != s.power[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Columns of the table beside the methods.
+const (
+	isCubic  = methodCount
+	isFilled = methodCount + 1
+)
+
+// table is mean absolute errors in percent of the capacity, by gap length and
+// column.
+type table struct {
+	lengths  []time.Duration
+	mae      [][isFilled + 1]float64
+	n        []int
+	coverage []float64
+}
+
+// ratio is the error of what fills over another column's, of gaps of from..to.
+func (m table) ratio(over int, from, to time.Duration) float64 {
+	var a, b float64
+	for k, d := range m.lengths {
+		if d >= from && d <= to && m.n[k] > 0 {
+			a, b = a+m.mae[k][isFilled], b+m.mae[k][over]
+		}
+	}
+	return a / b
+}
+
+func (m table) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-9s %8s %8s %8s %8s %8s %8s %8s  P10..P90\n", "gap", "linear", "cubic", "spline", "csi", "trees", "lstm", "filled")
+	for k, d := range m.lengths {
+		fmt.Fprintf(&b, "%-9v", d)
+		for _, col := range []int{isLinear, isCubic, isSpline, isBridge, isTrees, isLSTM, isFilled} {
+			fmt.Fprintf(&b, " %8.2f", m.mae[k][col])
+		}
+		fmt.Fprintf(&b, "  %.0f %%\n", 100*m.coverage[k])
+	}
+	return b.String()
+}
+
+// real is one site trained on the first two thirds of its history and measured
+// on gaps in the last.
+type real struct {
+	all, calm table // calm: gaps with nothing else missing around
+	model     *Model
+	overall   Score
+}
+
+func measure(t *testing.T, name string, site forecast.Site, power series.Series, wx Weather, gaps int) real {
+	t.Helper()
+	split := power.Start.Add(power.End().Sub(power.Start) * 2 / 3).Truncate(day)
+	m, rep, err := Train(context.Background(), site, power.Slice(power.Start, split), wx, Options{Workers: 2, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := m.open(power, wx, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trials, lengths, err := g.evaluate(context.Background(), Evaluation{From: split, Gaps: gaps, Seed: 2, Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores, overall := m.scores(trials, lengths)
+	r := real{model: m, overall: overall}
+	for _, x := range []struct {
+		to   *table
+		calm bool
+	}{{&r.all, false}, {&r.calm, true}} {
+		*x.to = table{lengths, make([][isFilled + 1]float64, len(lengths)), make([]int, len(lengths)), make([]float64, len(lengths))}
+		for _, y := range trials {
+			if y.weather == m.weather && (!x.calm || g.undisturbed(y.h)) {
+				x.to.add(g, y)
+			}
+		}
+		for k := range lengths {
+			for col := range x.to.mae[k] {
+				x.to.mae[k][col] *= 100 * m.peakKW / m.site.CapacityKW / float64(max(x.to.n[k], 1))
+			}
+			for _, s := range scores {
+				if s.Length == lengths[k] && s.Weather == m.weather {
+					x.to.coverage[k] = s.Filled.Coverage80
+				}
+			}
+		}
+	}
+	t.Logf("%s: %d days, fade %g min, network %+v, trees %+v", name, rep.Days, rep.FadeMinutes, rep.Neural, rep.Trees)
+	for _, c := range rep.Choices {
+		if c.Gaps > 0 {
+			t.Logf("  %-16s weather %-5v %-18s share of the network %.2f, of %d gaps", c.Class, c.Weather, c.Method, c.LSTMShare, c.Gaps)
+		}
+	}
+	long := 99 * time.Hour
+	t.Logf("MAE, %% of the capacity, %s\n%s12 h on: %.2f of the bridge's, %.2f of the natural cubic's (%.2f and %.2f with nothing else missing for three days around)\noverall %+v", name, r.all,
+		r.all.ratio(isBridge, 12*time.Hour, long), r.all.ratio(isCubic, 12*time.Hour, long), r.calm.ratio(isBridge, 12*time.Hour, long), r.calm.ratio(isCubic, 12*time.Hour, long), overall)
+	return r
+}
+
+func (m *table) add(g *stage, x *trial) {
+	c := g.m.choices[flag(x.weather)][x.class]
+	said := append([][]float32{}, x.said[:]...)
+	mixed, filled := make([]float32, len(x.truth)), make([]float32, len(x.truth))
+	for k := range mixed {
+		mixed[k] = x.mixed(c.share, k)
+	}
+	x.decide(c, filled)
+	said[isLSTM] = mixed
+	said = append(said, g.naturalCubic(x.answers), filled)
+	for k, y := range x.truth {
+		if y != y {
+			continue
+		}
+		m.n[x.length]++
+		for col := range said {
+			m.mae[x.length][col] += math.Abs(float64(said[col][k] - y))
+		}
+	}
+}
+
+// atMost fails where a measured ratio is above its bound.
+func atMost(t *testing.T, what string, got, bound float64) {
+	t.Helper()
+	if !(got <= bound) {
+		t.Errorf("%s: %.3f, at most %.2f", what, got, bound)
+	}
+}
+
+const (
+	halfDay = 12 * time.Hour
+	threes  = 72 * time.Hour
+)
+
+// Long gaps in hourly power on real sites. Bounds are the measured ratios with
+// a small margin.
+func TestRealHourly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains on years of data")
+	}
+	site, power := madrid(t, time.Hour)
+	r := measure(t, "UPM Madrid hourly", site, power, Weather{}, 250)
+	atMost(t, "Madrid, over the bridge", r.all.ratio(isBridge, halfDay, threes), 0.90)
+	atMost(t, "Madrid, over the natural cubic", r.all.ratio(isCubic, halfDay, threes), 0.28)
+	atMost(t, "Madrid undisturbed, over the natural cubic", r.calm.ratio(isCubic, halfDay, threes), 0.25)
+	site, power, wx := golden(t, time.Hour)
+	r = measure(t, "PVDAQ 50 hourly", site, power, Weather{}, 250)
+	atMost(t, "Golden, over the bridge", r.all.ratio(isBridge, halfDay, threes), 0.85)
+	atMost(t, "Golden, over the natural cubic", r.all.ratio(isCubic, halfDay, threes), 0.6)
+	r = measure(t, "PVDAQ 50 hourly with weather", site, power, wx, 250)
+	atMost(t, "Golden with weather, over the bridge", r.all.ratio(isBridge, halfDay, threes), 0.6)
+	if c := r.overall.Coverage80; c < 0.72 || c > 0.88 {
+		t.Errorf("P10..P90 hold %.2f", c)
+	}
+}
+
+// Short gaps in power by the minute are never worse than the monotone spline's
+// by more than a twentieth.
+func TestRealMinutes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains on years of data")
+	}
+	for _, step := range []time.Duration{15 * time.Minute, 5 * time.Minute} {
+		site, power := madrid(t, step)
+		r := measure(t, fmt.Sprintf("UPM Madrid %v", step), site, power, Weather{}, 150)
+		atMost(t, "up to 30 min, over the spline", r.all.ratio(isSpline, 0, 30*time.Minute), 1.05)
+		for k, d := range r.all.lengths {
+			if d <= 30*time.Minute {
+				atMost(t, fmt.Sprintf("%v, over the spline", d), r.all.mae[k][isFilled]/r.all.mae[k][isSpline], 1.08)
+			}
+		}
+		atMost(t, "from 12 h on, over the bridge", r.all.ratio(isBridge, halfDay, threes), 0.93)
+	}
+}

@@ -1,0 +1,398 @@
+package interpolate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"app.sunloop/engine/forecast"
+	"app.sunloop/engine/learn/frame"
+	"app.sunloop/engine/learn/neural"
+	"app.sunloop/engine/learn/tree"
+	"app.sunloop/engine/series"
+)
+
+// LearningDays with daylight measured are what the learners need. A shorter
+// history gives a model of the simpler methods.
+const LearningDays = 45
+
+// choosingDays are what choosing between simpler methods needs.
+const choosingDays = 4
+
+// effort of training.
+const (
+	treeSamples    = 24000
+	treeRounds     = 150
+	treeRate       = 0.08
+	treeLeaves     = 31
+	treeMinLeaf    = 80
+	treeFeatures   = 0.7 // share, drawn for each tree
+	samplesAHole   = 6
+	fadeHoles      = 500
+	sequenceChecks = 160 // windows the network is validated on
+	choosingGaps   = 150
+	scoringGaps    = 120
+)
+
+// Train learns how to fill the gaps of a site's power, kW, in even steps of
+// a minute to an hour; NaN is missing. The capacity of the site bounds what is
+// filled; 0 is unknown. A history from which nothing can be learned is refused
+// with [ErrUnfit] and the reason.
+func Train(ctx context.Context, site forecast.Site, power series.Series, wx Weather, o Options) (*Model, Report, error) {
+	o = o.withDefaults()
+	m, t, err := prepare(site, power, wx, o)
+	if err != nil {
+		return nil, Report{}, fmt.Errorf("train gap filling of %s: %w", site.ID, err)
+	}
+	if err := t.learn(ctx); err != nil {
+		return nil, m.report, fmt.Errorf("train gap filling of %s: %w", site.ID, err)
+	}
+	o.Progress("done", 1)
+	return m, m.report, nil
+}
+
+// training is the state of one Train.
+type training struct {
+	*stage
+	o    Options
+	plan *plan
+}
+
+func checkWeather(wx Weather) error {
+	for _, s := range []struct {
+		name   string
+		series series.Series
+	}{{"irradiance", wx.GHI}, {"temperature", wx.TemperatureC}} {
+		if s.series.Len() > 0 && (s.series.Step < time.Minute || s.series.Step > 3*time.Hour) {
+			return unfit("%s in steps of %v", s.name, s.series.Step)
+		}
+	}
+	return nil
+}
+
+func prepare(site forecast.Site, power series.Series, wx Weather, o Options) (*Model, *training, error) {
+	if power.Step < time.Minute || power.Step > time.Hour {
+		return nil, nil, unfit("power in steps of %v; they must be from a minute to an hour", power.Step)
+	}
+	if err := checkWeather(wx); err != nil {
+		return nil, nil, err
+	}
+	var notes []string
+	finite, high := 0, 0.0
+	for _, v := range power.Values {
+		if v-v == 0 {
+			finite++
+			high = max(high, v)
+		}
+	}
+	switch {
+	case finite == 0:
+		return nil, nil, unfit("no power was measured")
+	case !(high > 0):
+		return nil, nil, unfit("no power above nothing was measured")
+	case !(site.CapacityKW > 0) || math.IsInf(site.CapacityKW, 0):
+		site.CapacityKW = high
+		notes = append(notes, fmt.Sprintf("the capacity is not known: the highest power seen, %.4g kW, stands for it", high))
+	}
+	share, peak, seen, err := forecast.Plausible(site, power)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrUnfit, err)
+	}
+	o.Progress("preparing", 0)
+	m := &Model{site: site, step: power.Step, peakKW: peak, sky: forecast.LearnClearSky(site, share, o.Workers)}
+	m.fade = fade{hours: 1.5}
+	s := newScene(m.sky, share, wx, o.Workers)
+	m.report = Report{From: power.Start.UTC(), To: power.End().UTC(), Step: power.Step, Days: s.days(), PeakKW: peak, CapacityKW: site.CapacityKW, Notes: append(notes, seen...), Seed: o.Seed}
+	m.report.Weather = s.cloud != nil && s.cloudShare() >= 0.5
+	m.weather = m.report.Weather
+	if !m.weather {
+		s.cloud = nil
+	}
+	g := m.stage(s)
+	g.plain = o.plain
+	return m, &training{stage: g, o: o}, nil
+}
+
+// days counts days with at least four hours of daylight measured.
+func (s *scene) days() int {
+	days, hours := 0, float32(0)
+	for k, i := range s.lit {
+		if s.first[k] {
+			hours = 0
+		}
+		if s.power[i] == s.power[i] {
+			before := hours
+			hours += 1 / s.perHour()
+			if before < 4 && hours >= 4 {
+				days++
+			}
+		}
+	}
+	return days
+}
+
+// cloudShare is the share of daylight whose weather is known.
+func (s *scene) cloudShare() float64 {
+	known := 0
+	for _, i := range s.lit {
+		if c := s.cloud[i]; c == c {
+			known++
+		}
+	}
+	return float64(known) / float64(max(len(s.lit), 1))
+}
+
+func (t *training) learn(ctx context.Context) error {
+	m := t.m
+	for w := range m.choices {
+		for c := range m.choices[w] {
+			m.choices[w][c] = defaultChoice(c)
+		}
+	}
+	longitude := m.site.Location.LongitudeDeg
+	m.report.Learned = m.report.Days >= LearningDays
+	fadeBy := toLearn
+	switch {
+	case m.report.Learned:
+		t.plan = newPlan(t.fine, longitude, learning)
+	case m.report.Days >= choosingDays:
+		t.plan = newPlan(t.fine, longitude, choosing)
+		m.report.Notes = append(m.report.Notes, fmt.Sprintf("%d days with daylight measured are too few to learn from (%d): simpler methods fill", m.report.Days, LearningDays))
+		fadeBy, m.weather = toChoose, false
+	default:
+		m.report.Notes = append(m.report.Notes, fmt.Sprintf("%d days with daylight measured are too few to measure methods by (%d)", m.report.Days, choosingDays))
+		m.weather = false
+		return ctx.Err()
+	}
+	t.fitFade(fadeBy)
+	if m.report.Learned {
+		err := t.fitLearners(ctx)
+		switch {
+		case errors.Is(err, ErrUnfit):
+			m.report.Notes = append(m.report.Notes, fmt.Sprintf("simpler methods fill: %v", err))
+			m.report.Learned, m.weather, m.network, m.trees = false, false, nil, nil
+		case err != nil:
+			return err
+		}
+	}
+	t.o.Progress("measuring", 0.8)
+	lengths := measuredLengths(m.step, t.plan.longestHole())
+	trials, err := t.try(ctx, t.plan, toChoose, lengths, choosingGaps, t.o.Seed, m.weather, t.o.Workers)
+	if err != nil {
+		return err
+	}
+	m.choose(trials, len(lengths), false)
+	if m.weather {
+		m.choose(trials, len(lengths), true)
+	}
+	trials, err = t.try(ctx, t.plan, toScore, lengths, scoringGaps, t.o.Seed, m.weather, t.o.Workers)
+	if err != nil {
+		return err
+	}
+	m.report.Lengths, m.report.Overall = m.scores(trials, lengths)
+	return nil
+}
+
+// fadeMinutes are the candidates of the bridge's fading time.
+var fadeMinutes = []float32{5, 10, 20, 40, 80, 160, 320}
+
+// fitFade takes the fading time with the least error, a gap of any length
+// counting about the same.
+func (t *training) fitFade(r role) {
+	s := t.fine
+	rng := rand.New(rand.NewPCG(t.o.Seed, 0x66616465))
+	l := newLengths(s.step, t.plan.longestHole())
+	errors := make([]float64, len(fadeMinutes))
+	for range fadeHoles {
+		h, ok := t.plan.draw(rng, s, l.draw(rng), r)
+		if !ok {
+			break
+		}
+		v := s.look(h, t.m.fade)
+		for k, minutes := range fadeMinutes {
+			v.bridge(fade{minutes / 60})
+			var sum float64
+			for i := v.a; i < v.b; i++ {
+				if y := s.power[v.step(i)]; y == y {
+					sum += math.Abs(float64(v.base[i]*s.clear[v.step(i)] - y))
+				}
+			}
+			errors[k] += sum / math.Sqrt(float64(v.b-v.a))
+		}
+	}
+	best := 4
+	for k, e := range errors {
+		if e < errors[best] {
+			best = k
+		}
+	}
+	t.m.fade.hours = fadeMinutes[best] / 60
+	t.m.report.FadeMinutes = float64(fadeMinutes[best])
+}
+
+// fitLearners fits trees and network side by side.
+func (t *training) fitLearners(ctx context.Context) error {
+	t.o.Progress("learning", 0.1)
+	if t.o.Workers < 2 {
+		if err := t.fitTrees(ctx); err != nil {
+			return err
+		}
+		return t.fitNetwork(ctx)
+	}
+	group, inner := errgroup.WithContext(ctx)
+	group.Go(func() error { return t.fitTrees(inner) })
+	if err := t.fitNetwork(inner); err != nil {
+		_ = group.Wait() // the first error is the one that ended the other
+		return err
+	}
+	return group.Wait()
+}
+
+// hides is how many of a learner's samples do not see the weather: one in so
+// many. The rest do, where it is known.
+const hides = 4
+
+func (t *training) fitTrees(ctx context.Context) error {
+	s, m := t.fine, t.m
+	rng := rand.New(rand.NewPCG(t.o.Seed, 0x74726565))
+	l := newLengths(s.step, t.plan.longestHole())
+	type sample struct {
+		h       hole
+		weather bool
+		pick    []uint32 // random numbers: which steps are taken
+	}
+	holes := make([]sample, treeSamples/samplesAHole)
+	for k := range holes {
+		h, ok := t.plan.draw(rng, s, l.draw(rng), toLearn)
+		if !ok {
+			return unfit("too little daylight was measured to learn from")
+		}
+		holes[k] = sample{h: h, weather: rng.IntN(hides) > 0}
+		for range samplesAHole {
+			holes[k].pick = append(holes[k].pick, rng.Uint32())
+		}
+	}
+	rows, targets := make([][]float32, len(holes)), make([][]float32, len(holes))
+	err := each(ctx, len(holes), t.o.Workers, func(k int) {
+		x := holes[k]
+		v := s.look(x.h, m.fade)
+		var known, pick []int
+		for i := v.a; i < v.b; i++ {
+			if y := s.power[v.step(i)]; y == y {
+				known = append(known, i)
+			}
+		}
+		if len(known) <= len(x.pick) {
+			pick = known
+		} else {
+			for _, r := range x.pick {
+				pick = append(pick, known[int(r)%len(known)])
+			}
+		}
+		rows[k] = v.rows(nil, x.h, pick, x.weather)
+		for _, i := range pick {
+			at := v.step(i)
+			targets[k] = append(targets[k], s.power[at]-float32(v.base[i]*s.clear[at]))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	f := &frame.Frame{Names: featureNames}
+	for k := range rows {
+		f.Rows, f.Target = append(f.Rows, rows[k]...), append(f.Target, targets[k]...)
+	}
+	binner, err := frame.FitBinner(f, 127)
+	if err != nil {
+		return fmt.Errorf("trees: %w", err)
+	}
+	binned, err := binner.Apply(f)
+	if err != nil {
+		return fmt.Errorf("trees: %w", err)
+	}
+	c := tree.Default(f.Len())
+	c.Quantile, c.Rounds, c.Rate, c.Leaves, c.MinLeaf, c.FeatureFraction, c.Seed = 0.5, treeRounds, treeRate, treeLeaves, treeMinLeaf, treeFeatures, t.o.Seed
+	ensemble, rep, err := tree.Fit(ctx, binned, nil, c)
+	if err != nil {
+		return fmt.Errorf("trees: %w", err)
+	}
+	m.trees = ensemble
+	m.report.Trees = TreesReport{Rounds: rep.Rounds, Leaves: c.Leaves, Samples: f.Len(), LearningRate: c.Rate, TrainLoss: rep.TrainLoss}
+	return nil
+}
+
+func (t *training) fitNetwork(ctx context.Context) error {
+	s := t.coarse
+	if len(s.lit) < 2*windowSteps {
+		return unfit("only %d hours in daylight", len(s.lit))
+	}
+	c := neural.DefaultSequence(inputCount)
+	c.Steps, c.Seed, c.Workers, c.Plain = windowSteps, t.o.Seed, t.o.Workers, t.o.plain
+	if t.o.updates > 0 {
+		c.Updates = t.o.updates
+	}
+	l := newLengths(s.step, t.plan.longestHole())
+	var checks []*neural.Sequence
+	rng := rand.New(rand.NewPCG(t.o.Seed, 0x636865636b))
+	for range sequenceChecks {
+		x := neural.NewSequence(inputCount, windowSteps)
+		if t.sequence(rng, x, l, toChoose, true) {
+			checks = append(checks, x)
+		}
+	}
+	network, rep, err := neural.FitBiLSTM(ctx, c, func(rng *rand.Rand, x *neural.Sequence) {
+		t.sequence(rng, x, l, toLearn, rng.IntN(hides) > 0)
+	}, checks)
+	if err != nil {
+		return fmt.Errorf("network: %w", err)
+	}
+	t.m.network = network
+	t.m.report.Neural = Neural{Layers: []int{c.Hidden, c.Hidden}, LearningRate: c.Rate, Optimizer: "adam", Epochs: rep.Epochs, BestEpoch: rep.BestEpoch,
+		TrainLoss: rep.TrainLoss, ValidationLoss: rep.ValidationLoss, Parameters: network.Parameters()}
+	return nil
+}
+
+// sequence fills x with a random hole of a role, somewhere in a window of
+// hours in daylight; false, and nothing to learn, where none is found.
+func (t *training) sequence(rng *rand.Rand, x *neural.Sequence, l lengths, r role, weather bool) bool {
+	s := t.coarse
+	clear(x.Weight)
+	const context = 4
+	var h hole
+	var a, b int
+	for try := 0; ; try++ {
+		var ok bool
+		if h, ok = t.plan.draw(rng, s, l.draw(rng), r); !ok || try > 20 {
+			return false
+		}
+		a, b = int(s.place[h.from]), int(s.place[h.to])
+		if b-a <= windowSteps-2*context {
+			break
+		}
+	}
+	// The window begins so that some context is on either side, not more than
+	// half of it on one.
+	lo, hi := max(b+context-windowSteps, a-windowSteps/2, 0), min(a-context, len(s.lit)-windowSteps)
+	from := max(min(lo, len(s.lit)-windowSteps), 0)
+	if hi > lo {
+		from = lo + rng.IntN(hi-lo+1)
+	}
+	v := s.open(from, from+windowSteps, h)
+	v.bridge(t.m.fade)
+	v.inputs(x.X, h, 0, windowSteps, weather)
+	// A gap of any length counts about the same.
+	share := float32(1 / math.Sqrt(float64(b-a)))
+	for k := max(v.a, 0); k < min(v.b, windowSteps); k++ {
+		i := v.step(k)
+		if y := s.power[i]; y == y {
+			c := s.clear[i]
+			x.Scale[k], x.Offset[k], x.Target[k], x.Weight[k] = c, float32(v.base[k]*c), y, share
+		}
+	}
+	return true
+}
