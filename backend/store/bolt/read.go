@@ -135,10 +135,12 @@ func (s *site) keyed(bucket []byte, ref uint32, from, to int64) iter.Seq2[int64,
 // tail is an asset's part of the open day.
 func (s *site) tail(ref uint32, from, to int64, quantities []series.Quantity) (series.Frame, error) {
 	var b frameBuilder
+	at := 0 // in the row, mostly the same as in the row before
 	c := s.bucket.Bucket(tailName).Cursor()
 	for k, v := c.Seek(stampKey(from)); k != nil && splitStampKey(k) < to; k, v = c.Next() {
-		values, err := storedRow(v).find(ref)
-		if err != nil {
+		var values sample
+		var err error
+		if values, at, err = storedRow(v).seek(ref, at); err != nil {
 			return series.Frame{}, err
 		}
 		if values != nil {
