@@ -6,9 +6,9 @@
 //
 // The way of a file is: bytes → text (text.go) → records (dialect.go,
 // record.go) → header (header.go) → the meaning of the columns (words.go,
-// unit.go, role.go, plan.go) → cells (stamp.go, number.go, table.go) → UTC
-// (order.go, zone.go) → values (kind.go, counter.go, scale.go) → frames
-// (frame.go).
+// unit.go, role.go, plan.go) → cells (moment.go, stamp.go, number.go, cell.go)
+// → rows (table.go) → UTC (order.go, zone.go) → values (kind.go, counter.go,
+// scale.go) → frames (frame.go).
 //
 // The package reads no clock, no file and no network, and imports nothing of
 // Sunloop but series.

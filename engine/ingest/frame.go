@@ -16,6 +16,8 @@ type group struct {
 	starts []int32 // index into rows of the first row of each time
 	times  []int64
 	direct bool // the rows are the whole table as it stands
+
+	measured map[*column][]float64 // what further returned
 }
 
 // groups sorts the rows by asset and time. Assets come in the order in which
@@ -113,6 +115,19 @@ func (g *group) gather(c *column) []float64 {
 		}
 	}
 	return out
+}
+
+// further is a column beside production in the group's order, without what its
+// quantity cannot be. The assets of a wide file share it.
+func (g *group) further(q series.Quantity, c *column) []float64 {
+	if values, ok := g.measured[c]; ok {
+		return values
+	}
+	if g.measured == nil {
+		g.measured = map[*column][]float64{}
+	}
+	g.measured[c] = inLimits(q, g.gather(c))
+	return g.measured[c]
 }
 
 // interval is the commonest step of all groups: to the minute where steps are
@@ -214,7 +229,7 @@ func (a *assetData) assemble() series.Frame {
 		}
 	}
 	for q, c := range best {
-		f.Set(q, inLimits(q, a.group.gather(c)))
+		f.Set(q, a.group.further(q, c))
 	}
 	if state := f.Values(series.InverterState); state != nil && f.Values(series.RunState) == nil {
 		run := make([]float64, len(state))

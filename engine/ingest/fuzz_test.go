@@ -85,6 +85,7 @@ func FuzzRead(f *testing.F) {
 		"Date,Production (kW)\n45458.25,0.718\n45458.26,1.026\n",
 		"\xff\xfeD\x00a\x00t\x00e\x00\t\x00k\x00W\x00",
 		"0,()", // a unit of nothing
+		"time,\uff9e kW\n2024-06-01 10:00,1\n", // a word that is a mark alone
 		"Year,Month,Day,Hour,Power kW\n2024,6,1,10,1\n",
 	} {
 		f.Add([]byte(seed), 10.0)

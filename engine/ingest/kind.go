@@ -94,19 +94,44 @@ func sorted(values ...float64) []float64 {
 	return values
 }
 
-// isLimit says that a value in base units was written as a register limit:
-// it can only be one of its two neighbours among them.
-func (u *unit) isLimit(v float64) bool {
-	scale := u.scale
-	if u.dim == dimNone {
-		scale = 1
-	}
-	raw := (v - u.offset) / scale
-	i, _ := slices.BinarySearch(registerLimits, raw)
-	return i < len(registerLimits) && nearLimit(raw, registerLimits[i]) || i > 0 && nearLimit(raw, registerLimits[i-1])
+// limitFinder tells register limits from other values of a unit. The next
+// value mostly lies between the same two limits as the last, so it remembers
+// them.
+type limitFinder struct {
+	unit     *unit
+	from, to float64 // values in between are no limits
 }
 
-func nearLimit(raw, limit float64) bool { return math.Abs(raw-limit) < 1e-6*math.Abs(limit) }
+// isLimit says that a value in base units was written as a register limit.
+func (f *limitFinder) isLimit(v float64) bool {
+	if v > f.from && v < f.to {
+		return false
+	}
+	const same, clear = 1e-6, 1e-5 // part of a limit
+	scale := f.unit.scale
+	if f.unit.dim == dimNone {
+		scale = 1
+	}
+	raw := (v - f.unit.offset) / scale
+	i, _ := slices.BinarySearch(registerLimits, raw)
+	from, to := math.Inf(-1), math.Inf(1)
+	if i > 0 {
+		limit := registerLimits[i-1]
+		if raw-limit < same*math.Abs(limit) {
+			return true
+		}
+		from = f.unit.base(limit + clear*math.Abs(limit))
+	}
+	if i < len(registerLimits) {
+		limit := registerLimits[i]
+		if limit-raw < same*math.Abs(limit) {
+			return true
+		}
+		to = f.unit.base(limit - clear*math.Abs(limit))
+	}
+	f.from, f.to = from, to
+	return false
+}
 
 // dropSentinels blanks register limits that stand far outside of everything
 // else the column holds, or of the capacity where it is known, and power that
@@ -118,9 +143,10 @@ func (c *column) dropSentinels(capacityKW float64) {
 	if limits == 0 && !far {
 		return
 	}
+	finder := limitFinder{unit: &c.unit}
 	rest := make([]float64, 0, len(c.values))
 	for _, v := range c.values {
-		if !math.IsNaN(v) && !c.unit.isLimit(v) {
+		if !math.IsNaN(v) && !finder.isLimit(v) {
 			rest = append(rest, math.Abs(v))
 		}
 	}
@@ -132,7 +158,7 @@ func (c *column) dropSentinels(capacityKW float64) {
 		}
 		outside := false
 		switch size := math.Abs(v); {
-		case !c.unit.isLimit(v):
+		case !finder.isLimit(v):
 			outside = far && typical > 0 && size > absurd*typical
 		case capacityKW > 0 && c.means.role == rolePower && c.unit.dim == dimPower:
 			outside = size > 1.5*capacityKW
@@ -152,6 +178,7 @@ func (c *column) dropSentinels(capacityKW float64) {
 // survey looks at a column once: mean and largest size of its values, the
 // lowest value that is no register limit (0 at most), and how many are limits.
 func (c *column) survey() (mean, largest, low float64, limits int) {
+	finder := limitFinder{unit: &c.unit}
 	n := 0
 	for _, v := range c.values {
 		if math.IsNaN(v) {
@@ -161,19 +188,13 @@ func (c *column) survey() (mean, largest, low float64, limits int) {
 		size := math.Abs(v)
 		mean += size
 		largest = max(largest, size)
-		if v < low && !c.unit.isLimit(v) {
-			low = v
-		} else if v > 0 && c.unit.mayBeLimit(v) && c.unit.isLimit(v) || v < 0 && c.unit.isLimit(v) {
+		if finder.isLimit(v) {
 			limits++
+		} else {
+			low = min(low, v)
 		}
 	}
 	return mean / math.Max(1, float64(n)), largest, low, limits
-}
-
-// mayBeLimit spares most values the comparison with every limit: all positive
-// limits begin beyond 32 as they are written.
-func (u *unit) mayBeLimit(v float64) bool {
-	return u.dim == dimNone && v > 32 || u.dim != dimNone && (v-u.offset) > 32*u.scale
 }
 
 // quantile of values, which it sorts; 0 of none.

@@ -87,7 +87,7 @@ func (p *timePlan) readParts(cells [][]byte) bool {
 	if !ok1 || !ok2 || !ok3 || y < 1900 || y > 2200 {
 		return false
 	}
-	s := stamp{year: y, a: d, b: m, sure: true}
+	s := stamp{date: date{year: y, a: d, b: m, sure: true}}
 	if p.hour >= 0 {
 		h, ok := smallNumber(cellAt(cells, p.hour))
 		if !ok || h > 24 {

@@ -1,9 +1,12 @@
 package ingest
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -41,6 +44,89 @@ func TestNumbersLikeGo(t *testing.T) {
 		got, rest, ok := parseNumber([]byte(text), numberStyle{decimal: '.'})
 		if err != nil || !ok || len(rest) > 0 || got != want {
 			t.Fatalf("%q is %v rest %q %t, want %v", text, got, rest, ok, want)
+		}
+	})
+}
+
+// TestPlainNumber asserts that the short way, where it answers, answers like
+// the long one, bit for bit.
+func TestPlainNumber(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[-+]?[0-9., ]{0,8}[0-9]{0,10}[.,]?[0-9]{0,4}( kW)?`).Draw(t, "number")
+		decimal := rapid.SampledFrom([]byte(".,")).Draw(t, "decimal")
+		got, plain := plainNumber([]byte(text), decimal)
+		if !plain {
+			return
+		}
+		want, rest, ok := parseNumber([]byte(text), numberStyle{decimal: decimal})
+		if !ok || len(rest) > 0 || math.Float64bits(got) != math.Float64bits(want) {
+			t.Fatalf("%q is %v, want %v rest %q %t", text, got, want, rest, ok)
+		}
+	})
+	for _, cell := range []string{"0", "-0.5", "12", "5.", ".5", "123456789012.34"} {
+		if _, ok := plainNumber([]byte(cell), '.'); !ok {
+			t.Errorf("%q is not plain", cell)
+		}
+	}
+}
+
+// TestLateStyle asserts that numbers are read by the style that the whole file
+// shows, not only its first records.
+func TestLateStyle(t *testing.T) {
+	for what, c := range map[string]struct {
+		header, row, late string
+		first, last       float64
+	}{
+		"decimal comma": {"Time,\"Power (kW)\"\n", "%s,\"1,234\"\n", "%s,\"2,5\"\n", 1.234, 2.5},
+		"decimal dot":   {"Time;Power (kW);Temperature\n", "%s;1.099;726\n", "%s;2.5;1500\n", 1.099, 2.5},
+	} {
+		text, at := c.header, time.Date(2024, 6, 1, 0, 0, 0, 0, time.UTC)
+		for i := range 2 * sampleRecords {
+			row := c.row
+			if i == 2*sampleRecords-1 {
+				row = c.late
+			}
+			text += fmt.Sprintf(row, at.Format(time.DateTime))
+			at = at.Add(5 * time.Minute)
+		}
+		got := powers(read(t, text, Options{}).Assets[0].Frame)
+		if len(got) != 2*sampleRecords || got[0] != c.first || got[len(got)-1] != c.last {
+			t.Errorf("%s: %d values from %v to %v", what, len(got), got[0], got[len(got)-1])
+		}
+	}
+}
+
+// TestRegisterLimits compares the search between neighbours with a comparison
+// of all limits.
+func TestRegisterLimits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		u := rapid.SampledFrom([]unit{{}, units["w"], units["kw"], units["°f"], units["k"]}).Draw(t, "unit")
+		finder := limitFinder{unit: &u}
+		for range 20 {
+			raw := rapid.Float64Range(-40000, 100000).Draw(t, "raw")
+			if rapid.Bool().Draw(t, "limit") {
+				raw = rapid.SampledFrom(registerLimits).Draw(t, "of") * (1 + rapid.SampledFrom([]float64{0, 0, 9e-7, -9e-7, 1.1e-6, -1.1e-6}).Draw(t, "off"))
+			}
+			want := slices.ContainsFunc(registerLimits, func(limit float64) bool { return math.Abs(raw-limit) < 1e-6*math.Abs(limit) })
+			if got := finder.isLimit(u.base(raw)); got != want {
+				t.Fatalf("%v %s is a limit: %t, want %t", raw, u.name, got, want)
+			}
+		}
+	})
+}
+
+// TestPeak compares with the quantile of all values above zero.
+func TestPeak(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.Float64Range(-1, 50), 0, 4000).Draw(t, "power")
+		var above []float64
+		for _, v := range values {
+			if v > 0 {
+				above = append(above, v)
+			}
+		}
+		if got, want := peak(values), quantile(above, 0.999); got != want {
+			t.Fatalf("peak of %d is %v, want %v", len(values), got, want)
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Read imports one file. The error is a *[Refusal] where the file itself is to
-// blame, else the error of r. Read needs four to five times the memory of the
+// blame, else the error of r. Read needs three to six times the memory of the
 // file; [Options.MaxBytes] bounds it.
 func Read(r io.Reader, o Options) (*Result, error) {
 	if o.Zone == nil {

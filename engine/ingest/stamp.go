@@ -21,15 +21,20 @@ const (
 
 // stamp is a time as it is written: a date, a time of day and perhaps a zone.
 type stamp struct {
-	year     int
-	a, b     int  // day and month; the other way round where the order is monthFirst
-	sure     bool // a is the day and b the month whatever the order
-	sec      int  // second of the day, up to 24:00:00
-	hasClock bool
+	date
+	sec      int // second of the day, up to 24:00:00
 	zone     zoneMark
-	absolute bool // unix counts instead of all the above
-	unix     int64
+	unix     int64 // instead of all the above, where absolute
+	absolute bool
+	hasClock bool
 	dotted   bool // 31.12.2024: a dot between day and month
+}
+
+// date is a day as it is written.
+type date struct {
+	year int
+	a, b int  // day and month; the other way round where the order is monthFirst
+	sure bool // a is the day and b the month whatever the order
 }
 
 // zoneMark is what a time says about its zone.
@@ -39,19 +44,38 @@ type zoneMark struct {
 	abbr   string // letters such as "CEST" that are not known by themselves
 }
 
-// wall is the stamp as if it were UTC; false where no such date exists.
-func (s *stamp) wall(order dateOrder) (int64, bool) {
+// wallClock turns stamps into times as if they were UTC. The rows of one day
+// follow one another, so it keeps the midnight that it last found.
+type wallClock struct {
+	order    dateOrder
+	date     date
+	midnight int64
+	exists   bool
+}
+
+// wall is the time of a stamp; false where no such date exists.
+func (w *wallClock) wall(s *stamp) (int64, bool) {
 	if s.absolute {
 		return s.unix, true
 	}
-	d, m := s.a, s.b
-	if !s.sure && order == monthFirst {
-		d, m = m, d
+	if w.date != s.date {
+		w.date = s.date
+		w.midnight, w.exists = s.midnight(w.order)
 	}
-	if m < 1 || m > 12 || d < 1 || d > daysIn(s.year, m) {
+	return w.midnight + int64(s.sec), w.exists
+}
+
+// midnight is the start of a date as if it were UTC; false where there is no
+// such date.
+func (d date) midnight(order dateOrder) (int64, bool) {
+	dom, month := d.a, d.b
+	if !d.sure && order == monthFirst {
+		dom, month = month, dom
+	}
+	if month < 1 || month > 12 || dom < 1 || dom > daysIn(d.year, month) {
 		return 0, false
 	}
-	return civil(s.year, m, d)*day + int64(s.sec), true
+	return civil(d.year, month, dom) * day, true
 }
 
 func daysIn(y, m int) int {
@@ -402,5 +426,5 @@ func parseSerial(cell []byte) (s stamp, ok bool) {
 	whole := int64((v-serialEpoch)*day + 0.5)
 	t := time.Unix(whole, 0).UTC()
 	y, m, d := t.Date()
-	return stamp{year: y, a: d, b: int(m), sure: true, sec: int(((whole % day) + day) % day), hasClock: true}, true
+	return stamp{date: date{year: y, a: d, b: int(m), sure: true}, sec: int(((whole % day) + day) % day), hasClock: true}, true
 }

@@ -9,6 +9,7 @@ import (
 
 func TestParseStamp(t *testing.T) {
 	const local = -1 // no offset written
+	var days wallClock
 	for cell, want := range map[string]struct {
 		text   string // with the day first where that is open
 		offset int
@@ -47,7 +48,7 @@ func TestParseStamp(t *testing.T) {
 			t.Errorf("%q is not read", cell)
 			continue
 		}
-		wall, exists := s.wall(dayFirst)
+		wall, exists := days.wall(&s)
 		if got := time.Unix(wall, 0).UTC().Format(time.DateTime); exists != (want.text != "") || exists && got != want.text {
 			t.Errorf("%q is %s (%t), want %s", cell, got, exists, want.text)
 		}
@@ -65,6 +66,7 @@ func TestParseStamp(t *testing.T) {
 
 // TestStampLikeGo compares with time.Parse over instants and layouts.
 func TestStampLikeGo(t *testing.T) {
+	var days wallClock
 	rapid.Check(t, func(t *rapid.T) {
 		at := time.Unix(rapid.Int64Range(631152000, 4102444800).Draw(t, "unix"), 0).UTC()
 		layout := rapid.SampledFrom([]string{time.RFC3339, time.DateTime, "02.01.2006 15:04:05", "02/01/2006 03:04:05 PM", "2 January 2006 15:04:05", "Mon Jan 2, 2006 15:04:05"}).Draw(t, "layout")
@@ -73,7 +75,7 @@ func TestStampLikeGo(t *testing.T) {
 			cell = cell[4:]
 		}
 		s, ok := parseStamp([]byte(cell))
-		wall, exists := s.wall(dayFirst)
+		wall, exists := days.wall(&s)
 		if !ok || !exists || wall != at.Unix() {
 			t.Fatalf("%q: %t %t %d, want %d", cell, ok, exists, wall, at.Unix())
 		}
@@ -81,6 +83,7 @@ func TestStampLikeGo(t *testing.T) {
 }
 
 func TestEpochAndSerial(t *testing.T) {
+	var days wallClock
 	for cell, want := range map[string]int64{"1722589200": 1722589200, "1722589200000": 1722589200, "1722589200123456": 1722589200, "1722589200.25": 1722589200} {
 		if s, ok := parseEpoch([]byte(cell)); !ok || s.unix != want {
 			t.Errorf("%q is %d %t", cell, s.unix, ok)
@@ -88,7 +91,7 @@ func TestEpochAndSerial(t *testing.T) {
 	}
 	for cell, want := range map[string]string{"45458.25": "2024-06-15 06:00:00", "45458,260417": "2024-06-15 06:15:00", "36526": "2000-01-01 00:00:00"} {
 		s, ok := parseSerial([]byte(cell))
-		wall, _ := s.wall(dayFirst)
+		wall, _ := days.wall(&s)
 		if got := time.Unix(wall, 0).UTC().Format(time.DateTime); !ok || got != want {
 			t.Errorf("%q is %s %t, want %s", cell, got, ok, want)
 		}

@@ -25,6 +25,8 @@ type table struct {
 	firstLine   int
 	evidence    []numberEvidence // of each column, where its style is not known before
 
+	dayFirst, monthFirst wallClock
+
 	known    map[string]int32   // assets by name
 	lastName []byte             // of the last row, and its index
 	lastID   int32              //
@@ -65,7 +67,8 @@ func (p *plan) fill(text []byte, d dialect) (*table, error) {
 // their numbers where it is wanted.
 func (p *plan) tabulate(text []byte, d dialect, wanted bool) *table {
 	first := p.head.sample[p.head.first]
-	t := &table{plan: p, columns: p.columns, skipped: map[string]int{}, known: map[string]int32{}, measures: map[string]*column{}, firstLine: first.line}
+	t := &table{plan: p, columns: p.columns, skipped: map[string]int{}, known: map[string]int32{}, measures: map[string]*column{}, firstLine: first.line,
+		dayFirst: wallClock{order: dayFirst}, monthFirst: wallClock{order: monthFirst}}
 	t.reserve(len(text) - first.offset)
 	if wanted {
 		t.evidence = make([]numberEvidence, len(p.columns))
@@ -253,13 +256,13 @@ func (t *table) asset(name []byte) (int32, bool) {
 // stamp appends the time and the asset of a row.
 func (t *table) stamp(s *stamp, asset int32) {
 	n := len(t.walls)
-	w, ok := s.wall(dayFirst)
+	w, ok := t.dayFirst.wall(s)
 	if !ok {
 		w = noWall
 	}
 	t.walls = append(t.walls, w)
 	if !s.sure && !s.absolute || t.swapped != nil {
-		other, ok := s.wall(monthFirst)
+		other, ok := t.monthFirst.wall(s)
 		if !ok {
 			other = noWall
 		}

@@ -197,6 +197,11 @@ func conceptsOf(name string) concept {
 // digits, and at the humps of "EacToday".
 func tokensOf(name string) []string {
 	var out []string
+	add := func(word []rune) {
+		if w := fold(string(word)); w != "" { // nothing is left of a mark alone
+			out = append(out, w)
+		}
+	}
 	for _, raw := range rawTokens(name) {
 		rs := []rune(raw.text)
 		start := 0
@@ -205,11 +210,11 @@ func tokensOf(name string) []string {
 			upLow := i+1 < len(rs) && unicode.IsUpper(rs[i-1]) && unicode.IsUpper(rs[i]) && unicode.IsLower(rs[i+1])
 			letterDigit := unicode.IsDigit(rs[i-1]) != unicode.IsDigit(rs[i])
 			if lowUp || upLow || letterDigit {
-				out = append(out, fold(string(rs[start:i])))
+				add(rs[start:i])
 				start = i
 			}
 		}
-		out = append(out, fold(string(rs[start:])))
+		add(rs[start:])
 	}
 	return out
 }
