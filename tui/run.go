@@ -26,7 +26,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	out := terminal.NewOutput(o.Out, terminal.OutputOptions{Tmux: os.Getenv("TMUX") != ""})
 	in := terminal.NewInput(o.In, terminal.InputOptions{Remote: remote, Now: o.Now})
-	defer in.Close()
+	defer func() { _ = in.Close() }() // the terminal is given back either way
 	m := New(ctx, o, out, in)
 	options := []tea.ProgramOption{
 		tea.WithContext(ctx), tea.WithAltScreen(), tea.WithInput(in.Reader()), tea.WithOutput(out),

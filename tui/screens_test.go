@@ -38,7 +38,7 @@ func TestScreens(t *testing.T) {
 func TestPlainScreens(t *testing.T) {
 	for _, size := range []layout.Size{{Columns: 80, Rows: 24}, {Columns: 160, Rows: 45}} {
 		d := start(t, size.Columns, size.Rows, func(o *Options, _ *plant.Service) { o.ASCII, o.Pen, o.Profile = true, chart.ASCII, themes.NoColor })
-		for _, keys := range [][]string{{"n"}, {"2"}, {"3"}, {"4"}, {":"}, {"esc", "?"}, {"esc", "S"}, {"esc", "T"}, {"esc", "U"}, {"esc", "g", "u"}, {"esc", "g", "m"}, {"esc", "g", "l"}} {
+		for _, keys := range [][]string{{"n"}, {"left"}, {"esc", "g"}, {"esc", "2"}, {"3"}, {"4"}, {":"}, {"esc", "?"}, {"esc", "S"}, {"esc", "T"}, {"esc", "U"}, {"esc", "g", "u"}, {"esc", "g", "m"}, {"esc", "g", "l"}} {
 			d.press(keys...)
 			for y, line := range strings.Split(d.text(), "\n") {
 				for _, r := range line {

@@ -63,7 +63,7 @@ func drawSpans(r terminal.Region, x int, spans []span, m *Model) int {
 		if x >= w-1 {
 			break
 		}
-		x = r.PutIn(x, 0, w-1-x, s.text, m.palette.Style(s.role), m.o.ASCII)
+		x = r.PutIn(x, 0, w-1-x, pane.Words(s.text, m.o.ASCII), m.palette.Style(s.role), m.o.ASCII)
 	}
 	return x
 }

@@ -107,16 +107,6 @@ func (d *world) run(cmd tea.Cmd) {
 	}
 }
 
-// release runs what was put by.
-func (d *world) release() {
-	d.hold = false
-	later := d.later
-	d.later = nil
-	for _, c := range later {
-		d.run(c)
-	}
-}
-
 // send gives the console a message and lets it draw.
 func (d *world) send(msg tea.Msg) {
 	_, cmd := d.m.Update(msg)

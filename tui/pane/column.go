@@ -15,7 +15,7 @@ type Column struct {
 	Min   int // least cells; 0: Width, or 8 where Width is 0
 	Right bool
 	Rank  int
-	Ids   bool // names that share their beginning: cut in the middle, all alike
+	IDs   bool // names that share their beginning: cut in the middle, all alike
 }
 
 func (c Column) least() int {
@@ -77,7 +77,7 @@ func maxRank(columns []Column) int {
 // shortNames are the texts of the ids' column, cut so that they still differ.
 func shortNames(columns []Column, cols, widths []int, rows []Row, ascii bool) []string {
 	for k, c := range cols {
-		if !columns[c].Ids {
+		if !columns[c].IDs {
 			continue
 		}
 		names := make([]string, len(rows))

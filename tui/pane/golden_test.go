@@ -14,6 +14,7 @@ import (
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
 )
 
 // The insides of panes at 80×24, in strips mode at 120×36, and zoomed at 200×60.
@@ -110,6 +111,16 @@ func TestFaces(t *testing.T) {
 			fmt.Fprintf(&b, "%s\n%s\n", pane, picture.Text(drawn(viewOf(t, site()), 78, 18, panes()[pane].Draw)))
 		}
 		picture.Golden(t, "face-"+name, b.String())
+		for _, pane := range []string{"observe", "orient", "decide", "act"} {
+			v := viewOf(t, site())
+			v.ASCII, v.Pen = true, chart.ASCII
+			for _, draw := range []func(terminal.Region, View){panes()[pane].Draw, panes()[pane].Strip} {
+				text := picture.Text(drawn(v, 78, 18, draw))
+				if i := strings.IndexFunc(text, func(r rune) bool { return r > 0x7e }); i >= 0 {
+					t.Errorf("%s, %s: not ASCII: %.30q", name, pane, text[i:])
+				}
+			}
+		}
 	}
 }
 

@@ -73,7 +73,7 @@ func (l *List) Draw(r terminal.Region, v View, columns []Column, rows []Row) {
 			switch {
 			case cell.Draw != nil:
 				cell.Draw(r.Region(terminal.Rect{X: x, Y: y, W: widths[k], H: 1}))
-			case columns[c].Ids:
+			case columns[c].IDs:
 				place(r, x, y, widths[k], names[i], columns[c].Right, v.style(cell.Role), v.ASCII)
 			default:
 				place(r, x, y, widths[k], cell.Text, columns[c].Right, v.style(cell.Role), v.ASCII)
@@ -106,7 +106,7 @@ func (l *List) header(r terminal.Region, v View, columns []Column, cols, widths 
 		if c == l.SortBy {
 			title += arrow(l.Reverse, v.ASCII)
 		}
-		if part := l.part(v.ASCII); columns[c].Ids && part != "" && terminal.Width(title)+1+len(part) <= widths[i]+1 {
+		if part := l.part(v.ASCII); columns[c].IDs && part != "" && terminal.Width(title)+1+len(part) <= widths[i]+1 {
 			title += " " + part
 		}
 		place(r, x, 0, widths[i], title, columns[c].Right, v.style(themes.Dim), v.ASCII)
@@ -276,6 +276,7 @@ func (l *List) keepInView() {
 
 // place draws text in a column of the given width.
 func place(r terminal.Region, x, y, width int, text string, right bool, s terminal.Style, ascii bool) {
+	text = Words(text, ascii)
 	if right {
 		if w := terminal.Width(text); w < width {
 			x, width = x+width-w, w

@@ -16,7 +16,7 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-var fruit = []Column{{Title: "name", Ids: true}, {Title: "kW", Width: 6, Right: true}}
+var fruit = []Column{{Title: "name", IDs: true}, {Title: "kW", Width: 6, Right: true}}
 
 func rowsOf(names string) []Row {
 	var rows []Row

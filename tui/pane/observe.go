@@ -315,7 +315,7 @@ func alarmColumns(v View, findings []api.Finding) []Column {
 		since = max(since, terminal.Width(When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)))
 	}
 	return []Column{
-		{Width: 2}, {Title: "unit", Width: min(unit, 30), Min: min(unit, 12), Ids: true}, {Title: "what", Min: what},
+		{Width: 2}, {Title: "unit", Width: min(unit, 30), Min: min(unit, 12), IDs: true}, {Title: "what", Min: what},
 		{Title: "since", Width: since, Right: true, Rank: 1}, {Title: "at risk", Width: 8, Right: true, Rank: 2},
 	}
 }

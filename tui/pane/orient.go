@@ -112,7 +112,7 @@ func findingColumns(v View) []Column {
 		since = max(since, terminal.Width(When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)))
 	}
 	return []Column{
-		{Width: 2}, {Title: "unit", Width: min(unit, 30), Min: min(unit, 11), Ids: true}, {Title: "what", Min: min(what, 24)},
+		{Width: 2}, {Title: "unit", Width: min(unit, 30), Min: min(unit, 11), IDs: true}, {Title: "what", Min: min(what, 24)},
 		{Title: "at risk", Width: 8, Right: true, Rank: 1}, {Title: "since", Width: since, Right: true, Rank: 2},
 		{Title: "lost", Width: 9, Right: true, Rank: 3}, {Title: "sure", Width: 5, Right: true, Rank: 4},
 	}

@@ -18,7 +18,7 @@ import (
 // unitColumns are the columns of the list of units; the first is as wide as
 // the names want.
 var unitColumns = []Column{
-	{Title: "unit", Width: 6, Ids: true}, {Title: "state", Width: 16, Rank: 1}, {Title: "power", Width: 8, Right: true},
+	{Title: "unit", Width: 6, IDs: true}, {Title: "state", Width: 16, Rank: 1}, {Title: "power", Width: 8, Right: true},
 	{Title: "of peers", Width: 8, Right: true, Rank: 2}, {Title: "energy", Width: 8, Right: true, Rank: 3}, {Title: "00–24 h", Min: 10, Rank: 4},
 }
 

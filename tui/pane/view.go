@@ -73,12 +73,22 @@ func (v View) style(r themes.Role) terminal.Style { return v.Palette.Style(r) }
 
 // put draws text in a role and answers the x after it.
 func (v View) put(r terminal.Region, x, y int, text string, role themes.Role) int {
-	return r.Put(x, y, text, v.style(role))
+	return r.Put(x, y, Words(text, v.ASCII), v.style(role))
 }
 
 // putIn draws text within width cells.
 func (v View) putIn(r terminal.Region, x, y, width int, text string, role themes.Role) int {
-	return r.PutIn(x, y, width, text, v.style(role), v.ASCII)
+	return r.PutIn(x, y, width, Words(text, v.ASCII), v.style(role), v.ASCII)
+}
+
+var plainWords = strings.NewReplacer("…", "...", "–", "-", "−", "-", "·", "|", "←", "left", "→", "right", "↑", "up", "↓", "down", "›", ">")
+
+// Words are the console's own words where only ASCII may be drawn.
+func Words(s string, ascii bool) string {
+	if !ascii {
+		return s
+	}
+	return plainWords.Replace(s)
 }
 
 // severity draws the shape and letter of a severity and answers the x after.
@@ -125,7 +135,7 @@ func (v View) heading(r terminal.Region, y int, title string, notes ...string) {
 // Paragraph draws text wrapped at words and answers the y after it.
 func (v View) Paragraph(r terminal.Region, x, y int, text string, role themes.Role) int {
 	w, h := r.Size()
-	for _, line := range wrap(text, w-x) {
+	for _, line := range wrap(Words(text, v.ASCII), w-x) {
 		if y >= h {
 			break
 		}
@@ -177,9 +187,6 @@ func wrap(text string, width int) []string {
 	}
 	return lines
 }
-
-// clock is a time of the site's day.
-func clock(t time.Time, zone *time.Location) string { return t.In(zone).Format("15:04") }
 
 // When is a time in the site's words: the clock today, the date before.
 func When(t, now time.Time, zone *time.Location) string {

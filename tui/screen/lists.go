@@ -22,7 +22,7 @@ func NewUploads() *Sheet {
 		empty: "No file has been imported for this site. Press esc, then U, to import one.",
 		list:  pane.List{SortBy: -1},
 		columns: []pane.Column{
-			{Title: "file", Min: 16, Ids: true}, {Title: "state", Width: 20}, {Title: "rows", Width: 8, Right: true, Rank: 1}, {Title: "when", Width: 12, Rank: 2},
+			{Title: "file", Min: 16, IDs: true}, {Title: "state", Width: 20}, {Title: "rows", Width: 8, Right: true, Rank: 1}, {Title: "when", Width: 12, Rank: 2},
 		},
 		rows:   uploadRows,
 		detail: uploadDetail,

@@ -68,9 +68,6 @@ func (d *SignInDialog) Title() string {
 	return "Sign in"
 }
 
-// leastWords is the width that words need beside the code to scan.
-const leastWords = 30
-
 // Size fits a form, or the code to scan with words beside or below it.
 func (d *SignInDialog) Size(w, h int) (int, int) {
 	switch {
