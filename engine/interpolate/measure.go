@@ -184,6 +184,9 @@ func (m *Model) choose(trials []*trial, lengths int, weather bool) {
 		}
 		said := Choice{Class: classes[class].name, Weather: weather, Gaps: len(mine)}
 		contest := m.compare(mine, lengths)
+		if class == 0 {
+			contest.methods = isTrees
+		}
 		if contest.all[isBridge].n >= bandEnough {
 			c = contest.winner()
 			for k := range contest.methods {
