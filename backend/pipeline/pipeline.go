@@ -117,6 +117,8 @@ func New(c Config) (*Pipeline, error) {
 		jobForecast: {p.forecast, p.skipForecast},
 		jobDetect:   {p.detect, p.skipDetect},
 		jobMaintain: {p.maintain, nil},
+
+		jobInterpolate: {p.interpolate, nil},
 	}
 	return p, nil
 }
@@ -128,6 +130,8 @@ const (
 	jobForecast = "forecast"
 	jobDetect   = "detect"
 	jobMaintain = "maintain"
+
+	jobInterpolate = "interpolate"
 )
 
 // handler is what a kind of job runs, and what happens when its last attempt

@@ -235,6 +235,9 @@ func (p *Pipeline) register(ctx context.Context, site api.Site, track Track, mod
 			return err
 		}
 		m = stored
+		if err := tx.Enqueue(p.job(jobInterpolate, payload{SiteID: site.SiteID})); err != nil {
+			return err
+		}
 		_, err = advance(tx, site.SiteID, func(t *Track) {
 			t.Trained, t.HasModel, t.TriedEnd = track.Data, true, track.LastData
 			if m.Status == api.ModelProduction {

@@ -1,0 +1,270 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/objects"
+	"app.sunloop/engine/forecast"
+	"app.sunloop/engine/interpolate"
+	"app.sunloop/engine/series"
+)
+
+// interpolateSpan is the history in which gaps are filled.
+const interpolateSpan = 365 * day
+
+// Steps of gap filling: the data's own within these.
+const (
+	finestFill   = 5 * time.Minute
+	coarsestFill = time.Hour
+)
+
+// interpolate is the job that follows a training: it learns from the site's
+// power how its gaps are filled, fills those of each unit and stores what that
+// gave. Telemetry itself stays as it was measured.
+func (p *Pipeline) interpolate(ctx context.Context, job store.Claimed) error {
+	body, err := read(job)
+	if err != nil {
+		return err
+	}
+	site, err := p.Ops.Site(ctx, api.Unlimited("pipeline"), body.SiteID)
+	if errors.Is(err, api.ErrSiteNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	units, err := p.Ops.SiteAssets(ctx, site.SiteID)
+	if err != nil {
+		return err
+	}
+	first, last, ok, err := p.Telemetry.Period(ctx, site.SiteID, "")
+	if err != nil || !ok {
+		return err
+	}
+	if last.Sub(first) > interpolateSpan {
+		first = last.Add(-interpolateSpan)
+	}
+	f := filler{p: p, site: site, units: units, first: first, last: last}
+	if err := f.learn(ctx); errors.Is(err, interpolate.ErrUnfit) {
+		return p.Records.Update(ctx, func(tx store.Tx) error {
+			return p.Ops.Note(tx, ops.Note{CustomerID: site.CustomerID, SiteID: site.SiteID, Phase: api.PhaseObserve, Title: "Gaps not filled", Description: firstLine(err), Actor: "pipeline"})
+		})
+	} else if err != nil {
+		return err
+	}
+	result, err := f.fill(ctx)
+	if err != nil {
+		return err
+	}
+	return p.Records.Update(ctx, func(tx store.Tx) error {
+		if err := p.Ops.AddInterpolation(tx, ops.Interpolation{CustomerID: site.CustomerID, InterpolationResult: result}); err != nil {
+			return err
+		}
+		return p.Ops.Note(tx, ops.Note{CustomerID: site.CustomerID, SiteID: site.SiteID, Phase: api.PhaseObserve, Title: "Gaps filled", Actor: "pipeline",
+			Description: fmt.Sprintf("%d gaps of %d units, mostly by %s", result.GapStatistics.TotalGaps, len(result.AssetIDs), result.Method)})
+	})
+}
+
+// filler fills the gaps of one site.
+type filler struct {
+	p           *Pipeline
+	site        api.Site
+	units       []api.Asset
+	first, last time.Time
+	step        time.Duration
+	capacityKW  float64
+	model       *interpolate.Model
+	weather     interpolate.Weather
+	notes       []string
+}
+
+// learn trains on the power of the whole site.
+func (f *filler) learn(ctx context.Context) error {
+	if err := f.findStep(ctx); err != nil {
+		return err
+	}
+	h, err := f.p.readHistory(ctx, f.site.SiteID, f.units, f.first, f.last.Add(f.step), f.step, ops.Zone(f.site))
+	if err != nil {
+		return err
+	}
+	power := h.trimmed()
+	loc, _, notes := f.p.whereabouts(f.site, power)
+	f.capacityKW = ops.CapacityKW(f.site, f.units)
+	f.weather = interpolate.Weather{GHI: h.ghiForecast, TemperatureC: h.temperature}
+	subject := forecast.Site{ID: f.site.SiteID, Location: loc, Zone: ops.Zone(f.site), CapacityKW: f.capacityKW, Plane: planeOf(f.site)}
+	model, report, err := interpolate.Train(ctx, subject, power, f.weather, interpolate.Options{Seed: seed(f.site.SiteID), Workers: 1})
+	if err != nil {
+		return err
+	}
+	f.model = model
+	f.notes = append(append(notes, report.Notes...), "errors are those of the whole site's power, on samples that were measured, hidden and filled again")
+	return nil
+}
+
+// findStep takes the interval that the newest data of the units have.
+func (f *filler) findStep(ctx context.Context) error {
+	f.step = coarsestFill
+	for _, u := range f.units {
+		frame, err := store.Collect(f.p.Telemetry.Read(ctx, f.site.SiteID, u.AssetID, f.last.Add(-7*day), f.last, series.PowerKW))
+		if err != nil {
+			return fmt.Errorf("read the telemetry of asset %s: %w", u.AssetID, err)
+		}
+		if own := series.Interval(frame.Times); own > 0 {
+			f.step = min(f.step, own)
+		}
+	}
+	for _, even := range []time.Duration{finestFill, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute, coarsestFill} {
+		if f.step <= even {
+			f.step = even
+			return nil
+		}
+	}
+	return nil
+}
+
+// fill fills each unit's gaps: the unit's power is taken up to the site's size
+// for the model, and what it gives down again.
+func (f *filler) fill(ctx context.Context) (api.InterpolationResult, error) {
+	r := api.InterpolationResult{
+		ResultID: ops.NewID("int", f.p.Now()), SiteID: f.site.SiteID, ProcessedAt: api.At(f.p.Now()), AssetIDs: []string{},
+		DataWindow: api.Window{Start: api.At(f.first), End: api.At(f.last)}, Methods: map[string]int{}, Notes: f.notes,
+	}
+	var table bytes.Buffer
+	w := csv.NewWriter(&table)
+	_ = w.Write([]string{"timestamp", "asset_id", "p10_kw", "p50_kw", "p90_kw", "method"}) // into memory
+	var minutes, coverage, temperature, irradiance mean
+	steps := map[interpolate.Method]int{}
+	var expected interpolate.Score
+	for _, u := range f.units {
+		frame, err := store.Collect(f.p.Telemetry.Read(ctx, f.site.SiteID, u.AssetID, f.first, f.last, series.PowerKW))
+		if err != nil {
+			return r, fmt.Errorf("read the telemetry of asset %s: %w", u.AssetID, err)
+		}
+		if !(u.CapacityKW > 0) || frame.Len() == 0 {
+			continue
+		}
+		scale := f.capacityKW / u.CapacityKW
+		power := series.Resample(frame.Times, frame.Values(series.PowerKW), f.step, 0)
+		for i := range power.Values {
+			power.Values[i] *= scale
+		}
+		done, err := f.model.Complete(ctx, power, f.weather, 1)
+		if err != nil {
+			return r, fmt.Errorf("fill the gaps of asset %s: %w", u.AssetID, err)
+		}
+		if len(done.Filled) == 0 {
+			coverage.add(0, 1)
+			continue
+		}
+		r.AssetIDs = append(r.AssetIDs, u.AssetID)
+		r.GapStatistics.TotalGaps += done.Statistics.TotalGaps
+		r.GapStatistics.LargestGapMinutes = max(r.GapStatistics.LargestGapMinutes, done.Statistics.LargestMinutes)
+		minutes.add(done.Statistics.AverageMinutes, float64(done.Statistics.TotalGaps))
+		coverage.add(done.Statistics.CoverageImprovementPercent, 1)
+		temperature.add(done.MeanTemperatureC, 1)
+		irradiance.add(done.MeanIrradianceWM2, 1)
+		if done.Expected.Samples > expected.Samples {
+			expected = done.Expected
+		}
+		for _, m := range done.Methods {
+			r.Methods[string(m.Method)] += m.Gaps
+			steps[m.Method] += m.Steps
+		}
+		writeFilled(w, u.AssetID, f.step, scale, done.Filled)
+	}
+	w.Flush()
+	most := 0
+	for m, n := range steps {
+		if n > most || n == most && string(m) < r.Method {
+			r.Method, most = string(m), n
+		}
+	}
+	r.GapStatistics.AverageGapMinutes = round(minutes.value())
+	r.GapStatistics.CoverageImprovementPercent = round(coverage.value())
+	r.WeatherFeatures = api.WeatherFeatures{MeanTemperatureC: temperature.known(), MeanIrradianceWM2: irradiance.known()}
+	f.score(&r, expected)
+	if len(r.AssetIDs) > 0 {
+		key := objects.Key("interpolation", f.site.CustomerID, f.site.SiteID, r.ResultID) + ".csv"
+		if err := f.p.putPart(ctx, key, table.Bytes()); err != nil {
+			return r, err
+		}
+		r.FilledValues = f.p.Objects.URI(key)
+	}
+	return r, nil
+}
+
+// score puts in what hidden samples showed, over all and by length.
+func (f *filler) score(r *api.InterpolationResult, expected interpolate.Score) {
+	report := f.model.Report()
+	if expected.Samples == 0 {
+		expected = report.Overall
+	}
+	r.PerformanceMetrics = metrics(expected)
+	for _, l := range report.Lengths {
+		at := slices.IndexFunc(report.Choices, func(c interpolate.Choice) bool {
+			return c.Class == interpolate.ClassOf(l.Length) && c.Weather == l.Weather
+		})
+		if at < 0 {
+			continue
+		}
+		r.ByGapLength = append(r.ByGapLength, api.GapLengthMetrics{GapMinutes: l.Length.Minutes(), Method: string(report.Choices[at].Method), HiddenGaps: l.Gaps, PerformanceMetrics: metrics(l.Filled)})
+	}
+}
+
+// metrics are all zero where there was nothing to measure.
+func metrics(s interpolate.Score) api.PerformanceMetrics {
+	if s.Samples == 0 {
+		return api.PerformanceMetrics{}
+	}
+	if math.IsNaN(s.R2) { // the samples are all alike
+		s.R2 = 0
+	}
+	return api.PerformanceMetrics{RMSEKW: round(s.RMSEKW), MAEKW: round(s.MAEKW), R2Score: round(s.R2), NRMSEPercent: round(s.NRMSEPercent)}
+}
+
+// writeFilled writes one unit's filled values.
+func writeFilled(w *csv.Writer, assetID string, step time.Duration, scale float64, filled []interpolate.Filled) {
+	number := func(kw float64) string { return strconv.FormatFloat(math.Round(kw/scale*1000)/1000, 'f', -1, 64) }
+	for _, g := range filled {
+		for i := range g.KW {
+			at := api.At(g.Gap.From.Add(time.Duration(i) * step))
+			_ = w.Write([]string{at.String(), assetID, number(g.P10KW[i]), number(g.KW[i]), number(g.P90KW[i]), string(g.Method)}) // into memory
+		}
+	}
+}
+
+// mean is a weighted mean of what is known.
+type mean struct{ sum, weight float64 }
+
+func (m *mean) add(v, weight float64) {
+	if !math.IsNaN(v) && weight > 0 {
+		m.sum += v * weight
+		m.weight += weight
+	}
+}
+
+func (m *mean) value() float64 {
+	if m.weight == 0 {
+		return 0
+	}
+	return m.sum / m.weight
+}
+
+func (m *mean) known() *float64 {
+	if m.weight == 0 {
+		return nil
+	}
+	v := round(m.value())
+	return &v
+}
