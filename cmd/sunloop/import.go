@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -46,8 +44,10 @@ func (c *ImportCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if err != nil {
 		return err
 	}
-	if c.Location != "" && !isPlace(c.Location) {
-		return fmt.Errorf("--location wants latitude and longitude in degrees, as in 47.07,15.44, not %q", c.Location)
+	if c.Location != "" {
+		if _, err := parsePlace(c.Location); err != nil {
+			return err
+		}
 	}
 	if c.TZ != "" {
 		if _, err := time.LoadLocation(c.TZ); err != nil {
@@ -219,14 +219,6 @@ func readFile(path string) (data []byte, name string, err error) {
 		return nil, "", fmt.Errorf("%s: %s", path, api.ErrFileTooLarge.Message)
 	}
 	return data, name, nil
-}
-
-// isPlace says whether text is a latitude and a longitude.
-func isPlace(text string) bool {
-	a, b, two := strings.Cut(text, ",")
-	lat, errLat := strconv.ParseFloat(strings.TrimSpace(a), 64)
-	lon, errLon := strconv.ParseFloat(strings.TrimSpace(b), 64)
-	return two && errLat == nil && errLon == nil && math.Abs(lat) <= 90 && math.Abs(lon) <= 180
 }
 
 // checkRemote refuses what is no address of a service.

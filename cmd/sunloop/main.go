@@ -33,10 +33,12 @@ type cli struct {
 	Import  ImportCmd  `cmd:"" help:"Import a file as a portal, logger or meter exports it, train and forecast."`
 	Inspect InspectCmd `cmd:"" help:"Show what would be imported from a file, without importing it."`
 	Status  StatusCmd  `cmd:"" help:"The site's vital signs and findings as text or JSON, for scripts and screen readers."`
-	Admin   AdminCmd   `cmd:"" help:"Users and API keys."`
-	Keys    KeysCmd    `cmd:"" help:"The console's keys."`
-	Config  ConfigCmd  `cmd:"" help:"What is configured, and where it comes from."`
-	Version VersionCmd `cmd:"" help:"The version."`
+
+	Interpolate InterpolateCmd `cmd:"" help:"Fill the gaps of a file, and show how well each method does on hidden samples of it."`
+	Admin       AdminCmd       `cmd:"" help:"Users and API keys."`
+	Keys        KeysCmd        `cmd:"" help:"The console's keys."`
+	Config      ConfigCmd      `cmd:"" help:"What is configured, and where it comes from."`
+	Version     VersionCmd     `cmd:"" help:"The version."`
 
 	Screenshot ScreenshotCmd `cmd:"" hidden:"" help:"Draw the demo's screen into an SVG file."`
 }
