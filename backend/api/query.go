@@ -13,6 +13,7 @@ type ListQuery struct {
 	CustomerID string
 	SiteID     string
 	AssetID    string
+	Kind       string // of uploads of a site: UploadTrain or UploadNowcast
 	Page
 }
 

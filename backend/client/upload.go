@@ -36,7 +36,7 @@ func (c *Client) Upload(ctx context.Context, uploadID string) (*api.Upload, erro
 
 // Uploads lists newest first; q.CustomerID and q.SiteID narrow.
 func (c *Client) Uploads(ctx context.Context, q api.ListQuery) (*api.UploadsResponse, error) {
-	v := values{"customer_id", q.CustomerID, "site_id", q.SiteID, "limit", number(q.Limit), "cursor", q.Cursor}
+	v := values{"customer_id", q.CustomerID, "site_id", q.SiteID, "kind", q.Kind, "limit", number(q.Limit), "cursor", q.Cursor}
 	return get[api.UploadsResponse](ctx, c, api.PathUploads, v.query())
 }
 

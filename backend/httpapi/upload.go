@@ -116,7 +116,14 @@ func (s *server) uploads(in *input) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := api.ListQuery{CustomerID: in.parameter("customer_id"), SiteID: in.parameter("site_id"), Page: page}
+	q := api.ListQuery{CustomerID: in.parameter("customer_id"), SiteID: in.parameter("site_id"), Kind: in.parameter("kind"), Page: page}
+	switch {
+	case q.Kind == "":
+	case q.Kind != api.UploadTrain && q.Kind != api.UploadNowcast:
+		return nil, api.InvalidParameter("kind", "it is historical or nowcast")
+	case q.SiteID == "":
+		return nil, api.InvalidParameter("kind", "it goes with site_id")
+	}
 	// The first upload of a site comes before the site.
 	t := target{customerID: q.CustomerID, siteID: q.SiteID, newSite: true}
 	return &call{target: t, run: func(ctx context.Context, g granted) (any, error) {

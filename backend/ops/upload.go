@@ -30,6 +30,7 @@ var uploads = store.Table[Upload]{
 	Indexes: []store.Index[Upload]{
 		{Name: "id", Key: func(u Upload) []byte { return store.Key(u.UploadID) }},
 		{Name: "customer", Key: func(u Upload) []byte { return store.Key(u.CustomerID, u.UploadID) }},
+		{Name: "kind", Key: func(u Upload) []byte { return store.Key(u.SiteID, u.Kind, u.UploadID) }},
 		{Name: "time", Key: func(u Upload) []byte { return store.Key(u.UploadID) }},
 		{Name: "hash", Key: func(u Upload) []byte {
 			if u.ProcessingStatus == api.UploadFailed || u.ProcessingStatus == api.UploadRejected {
@@ -190,6 +191,8 @@ func (s *Service) Find(ctx context.Context, scope api.Scope, uploadID string) (a
 func (s *Service) Uploads(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Upload, string, error) {
 	sq := store.Query{Index: "time", Reverse: true}
 	switch {
+	case q.SiteID != "" && q.Kind != "":
+		sq.Index, sq.Prefix = "kind", store.Key(q.SiteID, q.Kind)
 	case q.SiteID != "":
 		sq.Index, sq.Prefix = "", store.Key(q.SiteID)
 	case q.CustomerID != "":

@@ -203,7 +203,7 @@ func (r Request) ask(ctx context.Context, c *client.Client) (any, error) {
 		v, err := c.Models(ctx, list)
 		return part(v, err, func(v *api.ModelsResponse) []api.Model { return v.ModelMetrics })
 	case QueryUploads:
-		list.Limit = 50
+		list.Limit, list.Kind = 50, api.UploadTrain // a live feed would push the history out
 		v, err := c.Uploads(ctx, list)
 		return part(v, err, func(v *api.UploadsResponse) []api.Upload { return v.Uploads })
 	case QueryActivities:
