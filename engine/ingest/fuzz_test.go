@@ -84,7 +84,7 @@ func FuzzRead(f *testing.F) {
 		"Time,Current power\n2024-05-04 07:00,475 W\n2024-05-04 07:20,1.1 kW\n",
 		"Date,Production (kW)\n45458.25,0.718\n45458.26,1.026\n",
 		"\xff\xfeD\x00a\x00t\x00e\x00\t\x00k\x00W\x00",
-		"0,()", // a unit of nothing
+		"0,()",                                 // a unit of nothing
 		"time,\uff9e kW\n2024-06-01 10:00,1\n", // a word that is a mark alone
 		"Year,Month,Day,Hour,Power kW\n2024,6,1,10,1\n",
 	} {
