@@ -23,7 +23,10 @@ type Filled struct {
 
 // fillContext is how much is looked at on either side of a gap: the clear-sky
 // level takes three weeks on either side of the days next to it.
-const fillContext = 45 * day
+const fillContext = 32 * day
+
+// weatherContext is how much of the weather is.
+const weatherContext = 8 * day
 
 // Fill fills one gap of a power series, kW, in the steps the model was trained
 // for. What was measured within the gap is not looked at. A gap that is not
@@ -36,6 +39,7 @@ func (m *Model) Fill(power series.Series, gap series.Gap, wx Weather) (Filled, e
 			near.Values[i] = nan
 		}
 	}
+	wx.GHI = wx.GHI.Slice(gap.From.Add(-weatherContext), gap.To.Add(weatherContext))
 	g, err := m.open(near, wx, 1)
 	if err != nil {
 		return Filled{}, fmt.Errorf("fill a gap of %s: %w", m.site.ID, err)

@@ -81,7 +81,6 @@ type answers struct {
 	said    [methodCount][]float32
 	lines   bool // the lines have samples on both sides
 	network bool // the network has something to say
-	edge    []float32
 }
 
 // ask lets methods up to the last one wanted say what they think. A method that
