@@ -84,7 +84,7 @@ func (p *Pipeline) job(kind string, body payload) store.Job {
 
 // attempts of each kind. A stop, a crash and a start count as one each, so
 // imports and trainings have many; what the planner asks for again has few.
-var attempts = map[string]int{jobIngest: 50, jobTrain: 30, jobForecast: 5, jobDetect: 5, jobMaintain: 5, jobInterpolate: 5}
+var attempts = map[string]int{jobIngest: 50, jobTrain: 30, jobForecast: 5, jobDetect: 5, jobMaintain: 5, jobInterpolate: 30}
 
 func read(job store.Claimed) (payload, error) {
 	var body payload
