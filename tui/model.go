@@ -33,20 +33,23 @@ type Options struct {
 	// LogLines answers the newest lines of the console's log.
 	LogLines func() []string
 
-	Theme       themes.Theme   // to start with
-	AutoTheme   bool           // ask the terminal whether it is dark or light
-	Themes      []themes.Theme // to choose from
-	KeepTheme   func(name string) error
-	Profile     terminal.Profile
-	ASCII       bool
-	Pen         chart.Pen
-	Mouse       bool
-	FPS         int                      // frames a second; 0: 20, over SSH 10
-	Exports     string                   // folder for exported files
-	Site        string                   // to open first
-	User        *api.User                // who is signed in already; nil when not known
-	KeepSession func(token string) error // nil: the session is not kept
-	Bell        bool
+	Theme     themes.Theme   // to start with
+	AutoTheme bool           // ask the terminal whether it is dark or light
+	Themes    []themes.Theme // to choose from
+	KeepTheme func(name string) error
+	// ReloadThemes answers all themes anew when a file of the person's own has
+	// changed, and what is wrong with one; nil when there are none to watch.
+	ReloadThemes func() (all []themes.Theme, changed bool, err error)
+	Profile      terminal.Profile
+	ASCII        bool
+	Pen          chart.Pen
+	Mouse        bool
+	FPS          int                      // frames a second; 0: 20, over SSH 10
+	Exports      string                   // folder for exported files
+	Site         string                   // to open first
+	User         *api.User                // who is signed in already; nil when not known
+	KeepSession  func(token string) error // nil: the session is not kept
+	Bell         bool
 
 	In  *os.File
 	Out *os.File
@@ -129,7 +132,12 @@ type (
 		role themes.Role
 	}
 	terminalMsg struct{ terminal.Answers }
-	panicMsg    struct {
+	themesMsg   struct {
+		all     []themes.Theme
+		changed bool
+		err     error
+	}
+	panicMsg struct {
 		what  any
 		stack []byte
 	}
@@ -239,7 +247,10 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.notice = notice{}
 		}
 		m.dirty = true // ages; a frame in which no cell changed costs no byte
-		return m, tea.Batch(m.clock(), m.poll())
+		return m, tea.Batch(m.clock(), m.poll(), m.watchThemes())
+	case themesMsg:
+		m.asked--
+		m.takeThemes(msg)
 	case answerMsg:
 		m.asked--
 		return m, m.answer(msg.Answer, now)

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -168,11 +169,11 @@ func (c *ConsoleFlags) look(g *Globals, isTerminal bool) (tui.Options, error) {
 		return o, fmt.Errorf("%s: %w", g.file.path, err)
 	}
 	o.Keys = keys
-	var broken error
-	if dir := filepath.Join(configDir(), "themes"); isDir(dir) {
-		var own []themes.Theme
-		own, broken = themes.Folder(os.DirFS(dir))
-		o.Themes = append(o.Themes, own...)
+	folder := &themeFolder{dir: filepath.Join(configDir(), "themes")}
+	o.ReloadThemes = folder.reload
+	all, _, broken := folder.reload()
+	if all != nil {
+		o.Themes = all
 	}
 	name := c.Theme
 	if name == "auto" {
@@ -215,7 +216,37 @@ func (c *ConsoleFlags) look(g *Globals, isTerminal bool) (tui.Options, error) {
 	return o, nil
 }
 
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
+// themeFolder is the folder of a person's own themes. It is looked at by name,
+// size and time, not watched: that works on every file system.
+type themeFolder struct {
+	dir  string
+	mu   sync.Mutex
+	seen string
+}
+
+// reload answers all themes anew if a file has changed since the last time;
+// the error names files that cannot be used.
+func (f *themeFolder) reload() (all []themes.Theme, changed bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var now strings.Builder
+	entries, err := os.ReadDir(f.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, false, err
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			fmt.Fprintf(&now, "%s %d %d\n", e.Name(), info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	if now.String() == f.seen {
+		return nil, false, nil
+	}
+	f.seen = now.String()
+	all = themes.Builtin()
+	if len(entries) == 0 {
+		return all, true, nil
+	}
+	own, err := themes.Folder(os.DirFS(f.dir))
+	return append(all, own...), true, err
 }
