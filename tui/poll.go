@@ -116,7 +116,7 @@ func (m *Model) poll() tea.Cmd {
 
 // answer takes an answer of the service in.
 func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
-	wasDown := m.store.Link.Down
+	wasDown, open := m.store.Link.Down, m.openFiles()
 	changed, signedOut := m.store.Apply(a, now)
 	if !changed {
 		return nil
@@ -145,8 +145,25 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 		m.announce()
 	case a.Request.Query == state.QueryUploads:
 		m.tellUploads()
+		if m.openFiles() < open { // what the file brought is there to be asked for
+			m.store.Planner.Forget(state.QueryFindings, state.QueryForecast, state.QueryActivities, state.QueryModels, state.QueryAssets, state.QueryDay)
+			return m.poll()
+		}
 	}
 	return nil
+}
+
+// openFiles is how many files of the site are still on their way.
+func (m *Model) openFiles() int {
+	n := 0
+	if m.store.Site != nil {
+		for _, u := range m.store.Site.Uploads.Data {
+			if !u.Ended() {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // chooseFirstSite opens a site when none is open: the one asked for, else the
