@@ -67,7 +67,7 @@ func (m *Model) needs() []state.Need {
 		}
 	}
 	// Work under way is watched closely.
-	if slices.ContainsFunc(m.store.Site.Uploads.Data, func(u api.Upload) bool { return !u.Ended() }) {
+	if m.openFiles() > 0 {
 		needs = append(needs, state.Need{Query: state.QueryUploads, Period: 2 * time.Second, Focused: true})
 	}
 	return strongest(needs)

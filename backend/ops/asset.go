@@ -68,19 +68,7 @@ func (s *Service) Asset(ctx context.Context, scope api.Scope, ref api.AssetRef) 
 
 // Assets lists the assets within the scope by id.
 func (s *Service) Assets(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Asset, string, error) {
-	var all []api.Asset
-	err := s.records.View(ctx, func(tx store.Tx) error {
-		sq := store.Query{}
-		switch {
-		case q.SiteID != "":
-			sq.Prefix = store.Key(q.SiteID)
-		case q.CustomerID != "":
-			sq.Index, sq.Prefix = "customer", store.Key(q.CustomerID)
-		}
-		var err error
-		all, _, err = assets.List(tx, sq)
-		return err
-	})
+	all, err := every(ctx, s, assets, q)
 	if err != nil {
 		return nil, "", fmt.Errorf("list assets: %w", err)
 	}

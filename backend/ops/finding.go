@@ -231,19 +231,7 @@ func rank(severity string) int {
 // Findings lists the summaries within the scope: active first, most energy at
 // risk first, then the newest; [api.ErrNoSummaries] when there is none.
 func (s *Service) Findings(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Finding, string, error) {
-	var all []Finding
-	err := s.records.View(ctx, func(tx store.Tx) error {
-		sq := store.Query{}
-		switch {
-		case q.SiteID != "":
-			sq.Prefix = store.Key(q.SiteID)
-		case q.CustomerID != "":
-			sq.Index, sq.Prefix = "customer", store.Key(q.CustomerID)
-		}
-		var err error
-		all, _, err = findings.List(tx, sq)
-		return err
-	})
+	all, err := every(ctx, s, findings, q)
 	if err != nil {
 		return nil, "", fmt.Errorf("list findings: %w", err)
 	}

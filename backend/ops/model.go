@@ -265,19 +265,7 @@ func meanLoss(m Model) float64 {
 
 // Models lists the registry within the scope by site, newest version first.
 func (s *Service) Models(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Model, string, error) {
-	var all []Model
-	err := s.records.View(ctx, func(tx store.Tx) error {
-		sq := store.Query{}
-		switch {
-		case q.SiteID != "":
-			sq.Prefix = store.Key(q.SiteID)
-		case q.CustomerID != "":
-			sq.Index, sq.Prefix = "customer", store.Key(q.CustomerID)
-		}
-		var err error
-		all, _, err = models.List(tx, sq)
-		return err
-	})
+	all, err := every(ctx, s, models, q)
 	if err != nil {
 		return nil, "", fmt.Errorf("list models: %w", err)
 	}

@@ -81,6 +81,24 @@ func list[T any](ctx context.Context, s *Service, t store.Table[T], sq store.Que
 	return records, next, err
 }
 
+// every is all records of the query's site, of its customer, or of the table,
+// for lists that are sorted in memory. The table leads with the site and has
+// an index by customer; what is within a scope is for [allowed] to say.
+func every[T any](ctx context.Context, s *Service, t store.Table[T], q api.ListQuery) (all []T, err error) {
+	sq := store.Query{}
+	switch {
+	case q.SiteID != "":
+		sq.Prefix = store.Key(q.SiteID)
+	case q.CustomerID != "":
+		sq.Index, sq.Prefix = "customer", store.Key(q.CustomerID)
+	}
+	err = s.records.View(ctx, func(tx store.Tx) error {
+		all, _, err = t.List(tx, sq)
+		return err
+	})
+	return all, err
+}
+
 // page cuts a list that was sorted in memory; its cursor is a count.
 func page[T any](list []T, q api.ListQuery) ([]T, string, error) {
 	from := 0
