@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"runtime"
@@ -97,6 +98,7 @@ type Pipeline struct {
 	models   cache
 	progress progress
 	stamps   stamps
+	life     string // of this process, to tell its uploads under way from a former one's
 
 	asked   sync.Mutex
 	lastRun map[string]time.Time // job kind and site → wall time it was last asked for
@@ -110,7 +112,7 @@ func New(c Config) (*Pipeline, error) {
 		return nil, errors.New("pipeline: a store, ops or a clock is missing")
 	}
 	c.defaults()
-	p := &Pipeline{Config: c, lastRun: map[string]time.Time{}, failed: map[string]int{}, touched: map[string]time.Time{}}
+	p := &Pipeline{Config: c, life: rand.Text(), lastRun: map[string]time.Time{}, failed: map[string]int{}, touched: map[string]time.Time{}}
 	p.handlers = map[string]handler{
 		jobIngest:   {p.ingest, p.ingestFailed},
 		jobTrain:    {p.train, p.trainFailed},

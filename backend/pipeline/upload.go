@@ -248,11 +248,25 @@ func (p *Pipeline) putObject(ctx context.Context, scope api.Scope, req api.Uploa
 	for n := 0; ; n++ {
 		name.At = p.stamps.next(folder, stamp.Time)
 		key := name.Key()
+		taken := false
 		err := p.Records.Update(ctx, func(tx store.Tx) error {
-			return tx.Put(intentBucket, store.Key(key), []byte(stamp.Format(time.RFC3339)))
+			_, err := tx.Get(intentBucket, store.Key(key))
+			if taken = err == nil; taken {
+				return nil
+			}
+			if !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+			return tx.Put(intentBucket, store.Key(key), []byte(p.life))
 		})
 		if err != nil {
 			return "", fmt.Errorf("announce object %s: %w", key, err)
+		}
+		if taken { // its object is for whoever announced it to keep or to sweep
+			if n < 1000 {
+				continue
+			}
+			return "", fmt.Errorf("store object %s: a thousand others are being stored", key)
 		}
 		err = p.Objects.Put(ctx, key, bytes.NewReader(data))
 		switch {
@@ -313,7 +327,7 @@ func (p *Pipeline) dropObject(ctx context.Context, key string) {
 }
 
 // sweepIntents deletes the objects of uploads that a former process did not
-// come to acknowledge.
+// come to acknowledge. Those of this one may be under way already.
 func (p *Pipeline) sweepIntents(ctx context.Context) error {
 	var keys []string
 	err := p.Records.View(ctx, func(tx store.Tx) error {
@@ -322,7 +336,7 @@ func (p *Pipeline) sweepIntents(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if parts := store.Parts(e.Key); len(parts) == 1 {
+			if parts := store.Parts(e.Key); len(parts) == 1 && string(e.Value) != p.life {
 				keys = append(keys, parts[0])
 			}
 		}
