@@ -36,6 +36,10 @@ type Config struct {
 	Weather weather.Provider // nil: weather.Offline
 	Logger  *slog.Logger     // nil: nothing is logged
 
+	// ImportFrom are the places outside of the service's own store whose files
+	// an upload may name by URL; see [objects.Allow]. None: only its own.
+	ImportFrom []string
+
 	TrainingDays  int           // days of data before training starts; 180
 	Workers       int           // jobs at a time; 2
 	HorizonHours  int           // of stored forecasts; 48
@@ -56,6 +60,7 @@ type Config struct {
 type Service struct {
 	store    *bolt.Store
 	objects  *objects.Store
+	outside  *objects.Elsewhere
 	auth     *auth.Service
 	ops      *ops.Service
 	pipeline *pipeline.Pipeline
@@ -98,6 +103,9 @@ func New(cfg Config) (*Service, error) {
 // compose makes the parts over the open store.
 func (s *Service) compose(cfg Config) error {
 	var err error
+	if s.outside, err = objects.Allow(cfg.ImportFrom...); err != nil {
+		return err
+	}
 	if s.objects, err = objects.OpenFolder(filepath.Join(cfg.DataDir, "objects")); err != nil {
 		return err
 	}
@@ -111,7 +119,7 @@ func (s *Service) compose(cfg Config) error {
 	}
 	s.ops = ops.New(s.store, s.store, cfg.Now)
 	s.pipeline, err = pipeline.New(pipeline.Config{
-		Records: s.store, Telemetry: s.store, Queue: s.store, Objects: s.objects, Ops: s.ops, Weather: cfg.Weather,
+		Records: s.store, Telemetry: s.store, Queue: s.store, Objects: s.objects, Elsewhere: s.outside, Ops: s.ops, Weather: cfg.Weather,
 		Now: cfg.Now, Wall: cfg.Wall, Logger: cfg.Logger, Workers: cfg.Workers, TrainingDays: cfg.TrainingDays, HorizonHours: cfg.HorizonHours,
 		ForecastEvery: cfg.ForecastEvery, DetectEvery: cfg.DetectEvery, Settle: cfg.Settle, Tick: cfg.Tick, Lease: cfg.Lease,
 		Exclusive: true, // bolt has one owner at a time
@@ -194,7 +202,7 @@ func (s *Service) Close() error {
 	s.closing.Do(func() {
 		s.cancel()
 		s.running.Wait()
-		err = errors.Join(s.objects.Close(), s.store.Close())
+		err = errors.Join(s.outside.Close(), s.objects.Close(), s.store.Close())
 	})
 	return err
 }

@@ -64,6 +64,10 @@ func TestCalls(t *testing.T) {
 			_, err := c.EnergyForecast(ctx, api.EnergyForecastRequest{SiteID: "s", ForecastHours: 3})
 			return err
 		}, `POST /forecast {"site_id":"s","forecast_hours":3}`},
+		{"import", func(c *client.Client) error {
+			_, err := c.Import(ctx, api.UploadRequest{CustomerID: "c", SiteID: "s", Region: "r", Location: "l", S3Path: "s3://b/k.csv", Kind: api.UploadNowcast})
+			return err
+		}, `POST /upload_nowcast {"customer_id":"c","site_id":"s","region":"r","location":"l","s3_path":"s3://b/k.csv"}`},
 		{"data period", func(c *client.Client) error { _, err := c.DataPeriod(ctx, "s", ""); return err }, "GET /telemetry/data-period?site_id=s "},
 		{"inverter", func(c *client.Client) error {
 			_, err := c.Inverter(ctx, api.RecordsQuery{AssetID: "a", SiteID: "s", Start: at, End: at, Resolution: "daily", Limit: 5, Cursor: "x"})

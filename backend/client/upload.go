@@ -25,6 +25,17 @@ func (c *Client) UploadNowcast(ctx context.Context, req api.UploadRequest, file 
 	return c.upload(ctx, api.PathUploadNowcast, req, file, progress)
 }
 
+// Import names a file that the service reads itself: req.S3Path is an object
+// of the service or a file in a place that its operator allows; req.Kind is
+// the kind of upload.
+func (c *Client) Import(ctx context.Context, req api.UploadRequest) (*api.UploadAck, error) {
+	path := api.PathUploadTrain
+	if req.Kind == api.UploadNowcast {
+		path = api.PathUploadNowcast
+	}
+	return post[api.UploadAck](ctx, c, path, req, request{})
+}
+
 // Upload is the state of an upload.
 func (c *Client) Upload(ctx context.Context, uploadID string) (*api.Upload, error) {
 	r, err := get[api.UploadResponse](ctx, c, strings.Replace(api.PathUpload, "{id}", pathSegment(uploadID), 1), nil)

@@ -161,7 +161,8 @@ func TestUploadForms(t *testing.T) {
 		{"file last", api.PathUploadTrain, append(all, "file", csv), 200, `"upload_id":"upl_1"`},
 		{"file first", api.PathUploadNowcast, append([]string{"file", csv}, all...), 200, `"processing_status":"queued"`},
 		{"no file", api.PathUploadTrain, all, 400, "CSV file is required"},
-		{"an empty file", api.PathUploadTrain, append(all, "file", ""), 400, "CSV file is required"},
+		{"an empty file", api.PathUploadTrain, append(all, "file", ""), 400, `"upload_id":"upl_r1"`},
+		{"an empty file first", api.PathUploadTrain, append([]string{"file", ""}, all...), 400, `"upload_id":"upl_r2"`},
 		{"two files", api.PathUploadTrain, append(all, "file", csv, "file", csv), 400, "Invalid parameter: file"},
 		{"no customer", api.PathUploadTrain, append(all[2:], "file", csv), 400, "Missing required parameter: customer_id"},
 		{"no region", api.PathUploadTrain, []string{"customer_id", ownCustomer, "site_id", ownSite, "location", "l", "file", csv}, 400, "Missing required parameter: region"},
@@ -169,7 +170,9 @@ func TestUploadForms(t *testing.T) {
 		{"a field too long", api.PathUploadTrain, append(all, "location", strings.Repeat("x", 5000), "file", csv), 400, "Invalid parameter: location"},
 		{"a foreign site", api.PathUploadTrain, []string{"customer_id", ownCustomer, "site_id", foreignSite, "region", "r", "location", "l", "file", csv}, 403, "Site not permitted"},
 		{"the largest file", api.PathUploadTrain, append(all, "file", big[:api.MaxUploadBytes]), 200, `"queued"`},
-		{"a byte more", api.PathUploadTrain, append(all, "file", big[:api.MaxUploadBytes+1]), 413, "File too large: the limit is 10 MB"},
+		{"a byte more", api.PathUploadTrain, append(all, "file", big[:api.MaxUploadBytes+1]), 413, `"error":"File too large: the limit is 10 MB"`},
+		{"a byte more, with its record", api.PathV1UploadTrain, append([]string{"site_id", ownSite}, "file", big[:api.MaxUploadBytes+1]), 413, `"upload_id":"upl_r4"`},
+		{"a byte more before whose it is", api.PathUploadTrain, append([]string{"file", big[:api.MaxUploadBytes+1]}, all...), 413, "File too large: the limit is 10 MB"},
 		{"v1", api.PathV1UploadTrain, []string{"file", csv, "site_id", ownSite, "data_type", "training"}, 200, `"data_points":2`},
 		{"v1 without a type", api.PathV1UploadNowcast, []string{"file", csv, "site_id", ownSite}, 200, `"validation":{"status":"queued"}`},
 		{"v1 with the other type", api.PathV1UploadNowcast, []string{"file", csv, "site_id", ownSite, "data_type", "training"}, 400, "Invalid parameter: data_type"},
@@ -188,6 +191,9 @@ func TestUploadForms(t *testing.T) {
 	}
 	if v1 := w.uploads.reqs[len(w.uploads.reqs)-1]; v1.CustomerID != ownCustomer {
 		t.Errorf("the customer of a v1 upload is %q", v1.CustomerID)
+	}
+	if r := w.uploads.refused; len(r) != 4 || r[3].CustomerID != ownCustomer || r[2].Bytes <= api.MaxUploadBytes || r[1].SiteID != ownSite {
+		t.Errorf("refused %+v", r)
 	}
 	if string(w.uploads.file) != csv {
 		t.Errorf("file %q", w.uploads.file)

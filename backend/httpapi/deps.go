@@ -39,10 +39,15 @@ type Assets interface {
 type Uploads interface {
 	// Upload keeps the file durably and queues its import in one step. The
 	// required fields of req are there; the site need not exist yet.
+	// A refused file leaves a record, whose upload_id is among the refusal's
+	// details.
 	Upload(ctx context.Context, scope api.Scope, req api.UploadRequest, file io.Reader) (api.UploadAck, error)
-	// Import queues an object that is stored already, named by req.S3Path,
-	// which must lie inside the service's own store and a prefix of a customer
-	// within the scope; otherwise a 400 in words.
+	// Refuse leaves the record of a file that was refused while it was read,
+	// and answers the refusal with its upload_id.
+	Refuse(ctx context.Context, scope api.Scope, req api.UploadRequest, refusal *api.Error) error
+	// Import queues a file that is named by req.S3Path: an object of the
+	// service that an upload of the customer put there, or a file in a place
+	// that the operator allows; otherwise a 400 in words.
 	Import(ctx context.Context, scope api.Scope, req api.UploadRequest) (api.UploadAck, error)
 	// Find answers api.ErrNotFound for an unknown id.
 	Find(ctx context.Context, scope api.Scope, uploadID string) (api.Upload, error)

@@ -82,6 +82,9 @@ func (s *server) uploadCall(kind string, f *form, v1 bool) (*call, error) {
 		required = []string{"site_id", req.SiteID}
 	}
 	if err := missing(api.MissingParameter, required...); err != nil {
+		if f.refusal != nil && f.refusal.Status == http.StatusRequestEntityTooLarge {
+			return nil, f.refusal // the fields may be in what was not read any more
+		}
 		return nil, err
 	}
 	// A site of /v1 names its customer, so it must be there unless one is given.
@@ -89,6 +92,9 @@ func (s *server) uploadCall(kind string, f *form, v1 bool) (*call, error) {
 	return &call{target: t, fingerprint: f.fingerprint(), run: func(ctx context.Context, g granted) (any, error) {
 		if req.CustomerID == "" {
 			req.CustomerID = g.site.CustomerID
+		}
+		if f.refusal != nil {
+			return nil, s.Uploads.Refuse(ctx, g.scope, req, f.refusal)
 		}
 		file, err := f.spool.reader()
 		if err != nil {
@@ -141,7 +147,8 @@ func (in *input) isForm() bool {
 type form struct {
 	req      api.UploadRequest
 	filename string
-	spool    *spool // nil: there was no file
+	spool    *spool     // nil: there was no file
+	refusal  *api.Error // of the file, once it is known whose it is
 }
 
 // fingerprint is the same for the same fields and the same file, whatever the
@@ -177,7 +184,15 @@ func (in *input) form() (*form, error) {
 				return nil, api.InvalidParameter("file", "is there twice")
 			}
 			f.filename = part.FileName()
-			if f.spool, err = in.keep(part); err != nil {
+			f.spool, err = in.keep(part)
+			switch {
+			case in.stranger || !errors.As(err, &f.refusal):
+			case f.refusal.Status == http.StatusRequestEntityTooLarge:
+				return f, nil // the rest of it is not read
+			default:
+				err = nil
+			}
+			if err != nil {
 				return nil, err
 			}
 			continue
@@ -241,7 +256,8 @@ type spool struct {
 	text bool // the line under way has something in it
 }
 
-// keep reads a part into a spool that ends with the request.
+// keep reads a part into a spool that ends with the request. One that is
+// refused for its size is answered as far as it was read.
 func (in *input) keep(r io.Reader) (*spool, error) {
 	s := &spool{digest: sha256.New()}
 	in.onClose = append(in.onClose, s.close)
@@ -249,7 +265,7 @@ func (in *input) keep(r io.Reader) (*spool, error) {
 	for {
 		n, err := r.Read(buf)
 		if s.size += int64(n); s.size > api.MaxUploadBytes {
-			return nil, api.ErrFileTooLarge
+			return s, api.ErrFileTooLarge
 		}
 		s.count(buf[:n])
 		s.digest.Write(buf[:n])
@@ -269,7 +285,7 @@ func (in *input) keep(r io.Reader) (*spool, error) {
 		s.lines++
 	}
 	if s.size == 0 {
-		return nil, api.ErrCSVRequired
+		return s, api.ErrCSVRequired
 	}
 	return s, nil
 }

@@ -226,6 +226,8 @@ type uploads struct {
 	list []api.Upload
 	file []byte
 	reqs []api.UploadRequest
+
+	refused []api.UploadRequest
 }
 
 func (u *uploads) Upload(_ context.Context, scope api.Scope, req api.UploadRequest, file io.Reader) (api.UploadAck, error) {
@@ -253,6 +255,16 @@ func (u *uploads) Import(_ context.Context, scope api.Scope, req api.UploadReque
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.add(scope, req)
+}
+
+func (u *uploads) Refuse(_ context.Context, scope api.Scope, req api.UploadRequest, refusal *api.Error) error {
+	if err := scope.Check(req.CustomerID, req.SiteID); err != nil {
+		return err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.refused = append(u.refused, req)
+	return refusal.With("upload_id", fmt.Sprintf("upl_r%d", len(u.refused)))
 }
 
 func (u *uploads) Find(_ context.Context, scope api.Scope, id string) (api.Upload, error) {

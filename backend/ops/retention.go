@@ -95,9 +95,9 @@ func pruneDetections(tx store.Tx, limits Limits) (int, error) {
 	return prune(tx, detections, func(_ string, made time.Time) bool { return made.Before(limits.Detections) })
 }
 
-// OldUploads are up to limit ended uploads of a kind from before a time,
-// oldest first.
-func (s *Service) OldUploads(ctx context.Context, kind string, before time.Time, limit int) ([]Upload, error) {
+// OldUploads are up to limit ended uploads from before a time that are to be
+// dropped, oldest first.
+func (s *Service) OldUploads(ctx context.Context, drop func(Upload) bool, before time.Time, limit int) ([]Upload, error) {
 	var out []Upload
 	err := s.records.View(ctx, func(tx store.Tx) error {
 		out = nil
@@ -111,7 +111,7 @@ func (s *Service) OldUploads(ctx context.Context, kind string, before time.Time,
 				if !u.CreatedAt.Before(before) {
 					return nil // ids sort by time
 				}
-				if u.Kind == kind && u.Ended() && len(out) < limit {
+				if u.Ended() && drop(u) && len(out) < limit {
 					out = append(out, u)
 				}
 			}

@@ -38,7 +38,12 @@ var uploads = store.Table[Upload]{
 			}
 			return store.Key(u.SiteID, u.Kind, u.Hash)
 		}},
-		{Name: "object", Key: func(u Upload) []byte { return store.Key(u.ObjectKey) }},
+		{Name: "object", Key: func(u Upload) []byte {
+			if u.ObjectKey == "" { // refused: nothing is kept of it
+				return nil
+			}
+			return store.Key(u.ObjectKey)
+		}},
 		{Name: "open", Key: func(u Upload) []byte {
 			if u.Ended() {
 				return nil
@@ -77,6 +82,17 @@ func (s *Service) AddUpload(tx store.Tx, u Upload, job store.Job) (Upload, bool,
 		return u, false, fmt.Errorf("store upload %s: %w", u.UploadID, err)
 	}
 	return u, true, tx.Enqueue(job)
+}
+
+// AddRefused stores the record of a file that was refused when it came.
+func (s *Service) AddRefused(tx store.Tx, u Upload) error {
+	u.ProcessingStatus, u.Progress = api.UploadRejected, 1
+	u.CreatedAt = api.At(s.now())
+	u.UpdatedAt = u.CreatedAt
+	if err := uploads.Insert(tx, u); err != nil {
+		return fmt.Errorf("store upload %s: %w", u.UploadID, err)
+	}
+	return nil
 }
 
 // FormerUpload is the upload of the same bytes and kind for the same site, if

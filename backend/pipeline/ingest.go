@@ -53,13 +53,13 @@ func (p *Pipeline) ingest(ctx context.Context, job store.Claimed) error {
 
 // readOptions are what is known of a file before it is read.
 func (p *Pipeline) readOptions(ctx context.Context, req api.UploadRequest) (ingest.Options, error) {
-	o := ingest.Options{Zone: time.UTC, CapacityKW: req.CapacityKW, Now: p.Now(), MaxBytes: api.MaxUploadBytes, Asset: req.AssetID}
+	o := ingest.Options{CapacityKW: req.CapacityKW, Now: p.Now(), MaxBytes: api.MaxUploadBytes, Asset: req.AssetID}
 	if req.Timezone != "" {
 		zone, err := time.LoadLocation(req.Timezone)
 		if err != nil {
 			return o, api.InvalidParameter("timezone", "it is not an IANA time zone")
 		}
-		o.Zone = zone
+		o.Zone, o.ZoneFrom = zone, "the zone given with the file"
 	}
 	site, err := p.Ops.Site(ctx, api.Unlimited("pipeline"), req.SiteID)
 	if err != nil && !errors.Is(err, api.ErrSiteNotFound) {
@@ -69,8 +69,8 @@ func (p *Pipeline) readOptions(ctx context.Context, req api.UploadRequest) (inge
 	if err != nil {
 		return o, err
 	}
-	if site.SiteID != "" && req.Timezone == "" {
-		o.Zone = ops.Zone(site)
+	if site.Timezone != "" && req.Timezone == "" {
+		o.Zone, o.ZoneFrom = ops.Zone(site), "the site's zone"
 	}
 	if o.Asset == "" && len(units) == 1 {
 		o.Asset = units[0].AssetID
@@ -169,25 +169,6 @@ func dropAbsurd(r *ingest.Result) {
 	if dropped > 0 {
 		r.Warnings = append(r.Warnings, ingest.Decision{Topic: "values", Text: fmt.Sprintf("%d are larger than any measurement of a plant and taken as missing", dropped)})
 	}
-}
-
-// reject ends an upload of which nothing is stored. The site's other uploads
-// may have waited for it.
-func (p *Pipeline) reject(ctx context.Context, u ops.Upload, r *ingest.Refusal) error {
-	return p.Records.Update(ctx, func(tx store.Tx) error {
-		u, err := p.Ops.MoveUpload(tx, u.UploadID, api.UploadRejected, func(u *ops.Upload) {
-			u.Error, u.ErrorKind, u.ErrorLine = r.Error(), string(r.Kind), r.Line
-			u.Stage, u.Progress = "", 1
-		})
-		if err != nil {
-			return err
-		}
-		if err := p.Ops.Note(tx, ops.Note{CustomerID: u.CustomerID, SiteID: u.SiteID, Phase: api.PhaseObserve, Title: "File rejected",
-			Description: name(u) + ": " + r.Error(), Actor: u.Actor}); err != nil {
-			return err
-		}
-		return p.releaseOthers(tx, u)
-	})
 }
 
 // ingestFailed ends an upload whose import failed in its last attempt.

@@ -34,7 +34,12 @@ func (p *Pipeline) maintain(ctx context.Context, _ store.Claimed) error {
 			break
 		}
 	}
-	if err := p.dropNowcasts(ctx, now.Add(-p.Keep.Nowcasts)); err != nil {
+	nowcast := func(u ops.Upload) bool { return u.Kind == api.UploadNowcast }
+	if err := p.dropUploads(ctx, nowcast, now.Add(-p.Keep.Nowcasts)); err != nil {
+		return err
+	}
+	refused := func(u ops.Upload) bool { return u.ProcessingStatus == api.UploadRejected }
+	if err := p.dropUploads(ctx, refused, now.Add(-p.Keep.Refused)); err != nil {
 		return err
 	}
 	// A job that died with its worker may have left its upload open.
@@ -49,16 +54,19 @@ func (p *Pipeline) maintain(ctx context.Context, _ store.Claimed) error {
 	return nil
 }
 
-// dropNowcasts forgets the files of old nowcasts; their telemetry stays. The
+// dropUploads forgets old uploads and their files; their telemetry stays. The
 // object goes first: a record without it is dropped the next time, an object
 // without a record would stay for good.
-func (p *Pipeline) dropNowcasts(ctx context.Context, before time.Time) error {
+func (p *Pipeline) dropUploads(ctx context.Context, drop func(ops.Upload) bool, before time.Time) error {
 	for {
-		old, err := p.Ops.OldUploads(ctx, api.UploadNowcast, before, 200)
+		old, err := p.Ops.OldUploads(ctx, drop, before, 200)
 		if err != nil || len(old) == 0 {
 			return err
 		}
 		for _, u := range old {
+			if u.ObjectKey == "" {
+				continue
+			}
 			uses, err := p.Ops.ObjectUploads(ctx, u.ObjectKey)
 			if err != nil {
 				return err

@@ -12,6 +12,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/ops"
 	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/objects"
 	"app.sunloop/engine/weather"
 )
 
@@ -22,6 +23,7 @@ type Config struct {
 	Telemetry store.Telemetry
 	Queue     store.Queue
 	Objects   store.Objects
+	Elsewhere *objects.Elsewhere // what s3_path may name beside Objects; nil: nothing
 	Ops       *ops.Service
 	Weather   weather.Provider // nil: weather.Offline
 	Now       func() time.Time // the plant's clock
@@ -52,6 +54,7 @@ type Keep struct {
 	Activities time.Duration // 7 days
 	Detections time.Duration // 90 days
 	Nowcasts   time.Duration // files and records of nowcast uploads; their telemetry stays; 7 days
+	Refused    time.Duration // records of files that were refused; 90 days
 }
 
 const day = 24 * time.Hour
@@ -82,6 +85,7 @@ func (c *Config) defaults() {
 	set(&c.Keep.Activities, 7*day)
 	set(&c.Keep.Detections, 90*day)
 	set(&c.Keep.Nowcasts, 7*day)
+	set(&c.Keep.Refused, 90*day)
 	if c.Weather == nil {
 		c.Weather = weather.Offline{}
 	}

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +11,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/objects"
 	"app.sunloop/engine/series"
 )
 
@@ -57,36 +57,58 @@ func manyUnits(n int) string {
 func TestBadFileIsRefusedAtOnce(t *testing.T) {
 	p := newPlant(t, day0, nil)
 	p.start()
-	for name, body := range map[string]string{
-		"words":       "hello world, this is no table\n",
-		"no power":    "timestamp,humidity\n2026-01-01T00:00:00Z,40\n2026-01-01T01:00:00Z,41\n",
-		"spreadsheet": "PK\x03\x04\x00\x00\x00\x00",
-		"header only": "timestamp,power_kw\n",
-		"many units":  manyUnits(maxUnits + 1),
+	invalid := api.ErrInvalidCSV
+	for _, c := range []struct {
+		name, body, kind string
+		line             int
+		err              *api.Error
+	}{
+		{"words", "hello world, this is no table\n", "no_timestamp_column", 1, invalid},
+		{"no power", "timestamp,humidity\n2026-01-01T00:00:00Z,40\n2026-01-01T01:00:00Z,41\n", "no_power_or_energy_column", 1, invalid},
+		{"spreadsheet", "PK\x03\x04\x00\x00\x00\x00", "not_text", 1, invalid},
+		{"large spreadsheet", "PK\x03\x04\n" + strings.Repeat("\x00", checkedAtOnce), "not_csv", 0, invalid},
+		{"header only", "timestamp,power_kw\n", "no_data_rows", 1, invalid},
+		{"many units", manyUnits(maxUnits + 1), "too_large", 0, invalid},
+		{"empty", "", "empty_file", 0, api.ErrCSVRequired},
+		{"large", strings.Repeat("x", api.MaxUploadBytes+1), "too_large", 0, api.ErrFileTooLarge},
 	} {
-		_, err := p.Upload(t.Context(), admin, request(api.UploadTrain), strings.NewReader(body))
-		var e *api.Error
-		if !errors.As(err, &e) || e.Status != 400 || e.Message != "Invalid CSV format" || e.Details["reason"] == "" {
-			t.Errorf("%s: %v", name, err)
-			continue
+		_, err := p.Upload(t.Context(), admin, request(api.UploadTrain), strings.NewReader(c.body))
+		u := p.refusedRecord(err)
+		if !errors.Is(err, c.err) || u.ErrorKind != c.kind || u.ErrorLine != c.line || u.Error == "" || u.Filename != "pv.csv" || u.S3Path != "" {
+			t.Errorf("%s: %v, recorded as %+v", c.name, err, u)
 		}
-		t.Logf("%s: %v", name, e.Details["reason"])
-	}
-	_, err := p.Upload(t.Context(), admin, request(api.UploadTrain), strings.NewReader(""))
-	if !errors.Is(err, api.ErrCSVRequired) {
-		t.Errorf("an empty file: %v", err)
-	}
-	_, err = p.Upload(t.Context(), admin, request(api.UploadTrain), bytes.NewReader(make([]byte, api.MaxUploadBytes+1)))
-	if !errors.Is(err, api.ErrFileTooLarge) {
-		t.Errorf("a large file: %v", err)
+		t.Logf("%s: %s", c.name, u.Error)
 	}
 	p.untouched("a refused file")
-	if list, _, err := p.Uploads(t.Context(), admin, api.ListQuery{}); err != nil || len(list) > 0 {
-		t.Errorf("refused files left %v, %v", list, err)
+	if list, _, err := p.Uploads(t.Context(), admin, api.ListQuery{SiteID: "South", Kind: api.UploadTrain}); err != nil || len(list) != 8 {
+		t.Errorf("%d refused files are listed, %v", len(list), err)
 	}
 	if files := p.leftovers(); len(files) > 0 {
 		t.Errorf("refused files left %v", files)
 	}
+	// Their records go in time.
+	p.pass(91 * day)
+	if err := p.maintain(t.Context(), store.Claimed{}); err != nil {
+		t.Fatal(err)
+	}
+	if list, _, err := p.Uploads(t.Context(), admin, api.ListQuery{}); err != nil || len(list) > 0 {
+		t.Errorf("after 91 days: %v, %v", list, err)
+	}
+}
+
+// refusedRecord is the record that a refusal names.
+func (p *plant) refusedRecord(err error) api.Upload {
+	p.t.Helper()
+	var e *api.Error
+	if !errors.As(err, &e) {
+		p.t.Fatalf("no refusal: %v", err)
+	}
+	id, _ := e.Details["upload_id"].(string)
+	u, err := p.Find(p.t.Context(), admin, id)
+	if err != nil || u.ProcessingStatus != api.UploadRejected || u.Progress != 1 {
+		p.t.Errorf("the record of refusal %v is %+v, %v", e, u, err)
+	}
+	return u
 }
 
 // TestAbsurdValuesAreMissing: a number that overflows sums is not stored, so
@@ -127,6 +149,7 @@ func TestLargeBadFileIsRejected(t *testing.T) {
 	}
 	t.Log(u.Error)
 	p.untouched("a rejected file")
+	p.await("its object to go", func() bool { return len(p.leftovers()) == 0 })
 	// Mended bytes are another file; the same bytes may be tried again.
 	if again := p.upload(request(api.UploadTrain), []byte(b.String())); again == u.UploadID {
 		t.Error("a rejected file cannot be sent again")
@@ -175,8 +198,90 @@ func TestUploadKeepsToItsScope(t *testing.T) {
 	req.CustomerID, req.SiteID = "third", "Third"
 	for _, uri := range []string{ack.S3Path, "s3://elsewhere/x.csv", strings.Replace(ack.S3Path, "historical", "models", 1), ack.S3Path + "/../../x"} {
 		req.S3Path = uri
-		if _, err := p.Import(t.Context(), admin, req); !isRefusal(err, 400) {
-			t.Errorf("%s: %v", uri, err)
+		_, err := p.Import(t.Context(), admin, req)
+		if u := p.refusedRecord(err); !isRefusal(err, 400) || u.ErrorKind != kindPath || u.SiteID != "Third" {
+			t.Errorf("%s: %v, recorded as %+v", uri, err, u)
+		}
+	}
+}
+
+func TestImportFromElsewhere(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, body string) {
+		t.Helper()
+		name = filepath.Join(folder, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(body), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	base := "file://" + filepath.ToSlash(folder)
+	outside, err := objects.Allow(base + "/{customer_id}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer outside.Close()
+	p := newPlant(t, day0, func(c *Config) { c.Elsewhere = outside })
+	p.start()
+	s := fleet(5, 1)
+	body := string(csvOf(t, s, day0.AddDate(0, 0, -5), day0, time.Hour))
+	write("acme/pv.csv", body)
+	write("acme/words.csv", "hello\n")
+	write("acme/large.csv", strings.Repeat("x", api.MaxUploadBytes+1))
+	write("other/pv.csv", body)
+	req := request(api.UploadTrain)
+	req.Filename = ""
+	for _, c := range []struct {
+		path   string
+		status int
+		reason string
+	}{
+		{base + "/acme/absent.csv", 400, "there is no such object"},
+		{base + "/other/pv.csv", 400, "--import-from"},
+		{base + "/acme", 400, "plain file"},
+		{base + "/acme/words.csv", 400, "line 1"},
+		{base + "/acme/large.csv", 413, ""},
+	} {
+		req.S3Path = c.path
+		_, err := p.Import(t.Context(), admin, req)
+		if u := p.refusedRecord(err); !isRefusal(err, c.status) || !strings.Contains(u.Error, c.reason) {
+			t.Errorf("%s: %v, recorded as %q", c.path, err, u.Error)
+		}
+	}
+	p.untouched("a refused import")
+	req.S3Path = base + "/acme/pv.csv"
+	ack, err := p.Import(t.Context(), admin, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What is imported is a copy: the file may go.
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	u := p.ended1(ack.UploadID)
+	if u.Error != "" || u.RowsStored != 5*24 || u.Filename != "pv.csv" || !strings.HasPrefix(u.S3Path, "sunloop://objects/historical/") || u.Bytes != int64(len(body)) {
+		t.Errorf("imported as %+v", u)
+	}
+	if _, err := p.Import(t.Context(), admin, req); !isRefusal(err, 503) {
+		t.Errorf("from a folder that is gone: %v", err)
+	}
+}
+
+func TestZoneIsNamedByWhoGaveIt(t *testing.T) {
+	p := newPlant(t, day0, nil)
+	p.start()
+	if _, err := p.Ops.SetSite(t.Context(), admin, api.Site{SiteID: "East", CustomerID: "acme", Timezone: "Europe/Vienna"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ site, zone, want string }{
+		{"New", "", "in UTC, as no zone is given"},
+		{"East", "", "in Europe/Vienna, the site's zone"},
+		{"West", "Europe/Lisbon", "in Europe/Lisbon, the zone given with the file"},
+	} {
+		req := request(api.UploadTrain)
+		req.SiteID, req.Timezone = c.site, c.zone
+		u := p.ended1(p.upload(req, []byte("time,power_kw\n2026-06-01 10:00:00,1\n2026-06-01 11:00:00,2\n2026-06-01 12:00:00,3\n")))
+		if !strings.Contains(strings.Join(u.Decisions, "\n"), "zone: times without an offset are "+c.want) {
+			t.Errorf("%s: %q", c.site, u.Decisions)
 		}
 	}
 }

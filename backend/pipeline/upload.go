@@ -2,22 +2,17 @@ package pipeline
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"strings"
-	"sync"
-	"time"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/ops"
 	"app.sunloop/backend/store"
-	"app.sunloop/backend/store/objects"
 	"app.sunloop/engine/ingest"
 )
 
@@ -35,35 +30,24 @@ const ackRepeated = "This file was uploaded before. Nothing is done again."
 const checkedAtOnce = 256 << 10
 
 // Upload keeps the file durably and queues its import in one step. A file that
-// the site has had already answers the former upload.
+// the site has had already answers the former upload. One that is refused
+// leaves a record that says why, and nothing else.
 func (p *Pipeline) Upload(ctx context.Context, scope api.Scope, req api.UploadRequest, file io.Reader) (api.UploadAck, error) {
 	if err := p.checkRequest(ctx, scope, &req); err != nil {
 		return api.UploadAck{}, err
 	}
+	u := p.newUpload(scope, req)
 	data, err := io.ReadAll(io.LimitReader(file, api.MaxUploadBytes+1))
-	switch {
-	case err != nil:
+	if err != nil {
 		return api.UploadAck{}, fmt.Errorf("receive the file: %w", err)
-	case len(data) > api.MaxUploadBytes:
-		return api.UploadAck{}, api.ErrFileTooLarge
-	case len(data) == 0:
-		return api.UploadAck{}, api.ErrCSVRequired
 	}
-	sum := sha256.Sum256(data)
-	u := p.newUpload(scope, req, hex.EncodeToString(sum[:]), int64(len(data)))
-	if former, ok, err := p.Ops.FormerUpload(ctx, u); err != nil || ok {
-		return p.ack(former, ackRepeated), err
-	}
-	if err := p.checkFile(ctx, req, data); err != nil {
-		return api.UploadAck{}, err
-	}
-	if u.ObjectKey, err = p.putObject(ctx, scope, req, data); err != nil {
-		return api.UploadAck{}, err
-	}
-	return p.accept(ctx, u, true)
+	u.Bytes = int64(len(data))
+	ack, err := p.keep(ctx, scope, u, data)
+	return ack, p.refuse(ctx, u, err)
 }
 
-// Import queues an object that is stored already, named by req.S3Path.
+// Import queues a file that is named by req.S3Path: an object of this service,
+// or one elsewhere in a place that the operator allows, which is copied.
 func (p *Pipeline) Import(ctx context.Context, scope api.Scope, req api.UploadRequest) (api.UploadAck, error) {
 	if req.S3Path == "" {
 		return api.UploadAck{}, api.MissingParameter("s3_path")
@@ -71,62 +55,47 @@ func (p *Pipeline) Import(ctx context.Context, scope api.Scope, req api.UploadRe
 	if err := p.checkRequest(ctx, scope, &req); err != nil {
 		return api.UploadAck{}, err
 	}
-	key, err := p.ownKey(req)
-	if err != nil {
-		return api.UploadAck{}, err
+	u := p.newUpload(scope, req)
+	var ack api.UploadAck
+	var err error
+	if strings.HasPrefix(req.S3Path, p.Objects.URI("")) {
+		ack, err = p.importOwn(ctx, scope, u)
+	} else {
+		ack, err = p.importForeign(ctx, scope, u)
 	}
-	if err := p.checkObject(ctx, scope, key); err != nil {
-		return api.UploadAck{}, err
-	}
-	object, err := p.Objects.Open(ctx, key)
-	if errors.Is(err, store.ErrNotFound) {
-		return api.UploadAck{}, api.InvalidParameter("s3_path", "there is no such object")
-	} else if err != nil {
-		return api.UploadAck{}, fmt.Errorf("open the object: %w", err)
-	}
-	hash := sha256.New()
-	n, err := io.Copy(hash, io.LimitReader(object, api.MaxUploadBytes+1))
-	if err := errors.Join(err, object.Close()); err != nil {
-		return api.UploadAck{}, fmt.Errorf("read the object: %w", err)
-	}
-	if n > api.MaxUploadBytes {
-		return api.UploadAck{}, api.ErrFileTooLarge
-	}
-	u := p.newUpload(scope, req, hex.EncodeToString(hash.Sum(nil)), n)
-	u.ObjectKey = key
-	return p.accept(ctx, u, false)
+	return ack, p.refuse(ctx, u, err)
 }
 
-// ownKey is the key of one of the service's own objects that is an upload of
-// the request's customer: kind/client/customer/…
-func (p *Pipeline) ownKey(req api.UploadRequest) (string, error) {
-	key, ok := p.Objects.Key(req.S3Path)
-	if !ok {
-		return "", api.InvalidParameter("s3_path", "it must name an object of this service, as "+p.Objects.URI("historical/…"))
-	}
-	parts := strings.Split(key, "/")
-	if len(parts) < 4 || parts[0] != api.UploadTrain && parts[0] != api.UploadNowcast || parts[2] != objects.Clean(req.CustomerID) {
-		return "", api.InvalidParameter("s3_path", "it is not an uploaded file of this customer")
-	}
-	return key, nil
-}
-
-// checkObject refuses the file of a site that is not within the scope: its
-// readings must not become those of one that is.
-func (p *Pipeline) checkObject(ctx context.Context, scope api.Scope, key string) error {
-	uses, err := p.Ops.ObjectUploads(ctx, key)
-	if err != nil {
+// Refuse leaves the record of a file that was refused before it was read
+// whole, and answers the refusal with its upload_id.
+func (p *Pipeline) Refuse(ctx context.Context, scope api.Scope, req api.UploadRequest, refusal *api.Error) error {
+	if err := p.checkRequest(ctx, scope, &req); err != nil {
 		return err
 	}
-	if len(uses) == 0 && !scope.CanSite(api.Every) {
-		return api.ErrSiteNotPermitted // nobody knows whose it is
+	return p.refuse(ctx, p.newUpload(scope, req), refusal)
+}
+
+// keep stores a file that was received whole, and queues its import.
+func (p *Pipeline) keep(ctx context.Context, scope api.Scope, u ops.Upload, data []byte) (api.UploadAck, error) {
+	switch {
+	case len(data) > api.MaxUploadBytes:
+		return api.UploadAck{}, api.ErrFileTooLarge
+	case len(data) == 0:
+		return api.UploadAck{}, api.ErrCSVRequired
 	}
-	for _, u := range uses {
-		if err := scope.Check(u.CustomerID, u.SiteID); err != nil {
-			return err
-		}
+	sum := sha256.Sum256(data)
+	u.Hash, u.Bytes = hex.EncodeToString(sum[:]), int64(len(data))
+	if former, ok, err := p.Ops.FormerUpload(ctx, u); err != nil || ok {
+		return p.ack(former, ackRepeated), err
 	}
-	return nil
+	if err := p.checkFile(ctx, u.Request, data); err != nil {
+		return api.UploadAck{}, err
+	}
+	var err error
+	if u.ObjectKey, err = p.putObject(ctx, scope, u.Request, data); err != nil {
+		return api.UploadAck{}, err
+	}
+	return p.accept(ctx, u, true)
 }
 
 // checkRequest checks names and whose they are, and that the site, where there
@@ -182,21 +151,11 @@ func (p *Pipeline) checkFile(ctx context.Context, req api.UploadRequest, data []
 	return err
 }
 
-// refused is a file's refusal in the contract's words, with the sentence that
-// names line and reason.
-func refused(r *ingest.Refusal) *api.Error {
-	e := api.ErrInvalidCSV.With("reason", r.Error()).With("kind", string(r.Kind))
-	if r.Line > 0 {
-		e = e.With("line", r.Line)
-	}
-	return e
-}
-
-func (p *Pipeline) newUpload(scope api.Scope, req api.UploadRequest, hash string, size int64) ops.Upload {
-	u := ops.Upload{Hash: hash, Actor: scope.Actor, Request: req}
+func (p *Pipeline) newUpload(scope api.Scope, req api.UploadRequest) ops.Upload {
+	u := ops.Upload{Actor: scope.Actor, Request: req}
 	u.UploadID = ops.NewID("upl", p.Now())
 	u.Kind, u.CustomerID, u.SiteID = req.Kind, req.CustomerID, req.SiteID
-	u.Region, u.Location, u.Filename, u.Bytes = req.Region, req.Location, req.Filename, size
+	u.Region, u.Location, u.Filename, u.Bytes = req.Region, req.Location, req.Filename, req.Bytes
 	return u
 }
 
@@ -234,119 +193,4 @@ func (p *Pipeline) accept(ctx context.Context, u ops.Upload, ours bool) (api.Upl
 		p.touch(u.SiteID)
 	}
 	return p.ack(stored, ackMessages[u.Kind]), nil
-}
-
-// intentBucket names the objects that are being put: one without a record at
-// the next start is of an upload that was never acknowledged.
-const intentBucket = "object-intents"
-
-func (p *Pipeline) putObject(ctx context.Context, scope api.Scope, req api.UploadRequest, data []byte) (string, error) {
-	name := objects.Upload{Kind: req.Kind, Client: cmp.Or(scope.ActorID, "direct"), Customer: req.CustomerID, Region: req.Region,
-		Location: req.Location, Manufacturer: cmp.Or(req.Manufacturer, "auto")}
-	folder := path.Dir(name.Key())
-	stamp := api.At(p.Now())
-	for n := 0; ; n++ {
-		name.At = p.stamps.next(folder, stamp.Time)
-		key := name.Key()
-		taken := false
-		err := p.Records.Update(ctx, func(tx store.Tx) error {
-			_, err := tx.Get(intentBucket, store.Key(key))
-			if taken = err == nil; taken {
-				return nil
-			}
-			if !errors.Is(err, store.ErrNotFound) {
-				return err
-			}
-			return tx.Put(intentBucket, store.Key(key), []byte(p.life))
-		})
-		if err != nil {
-			return "", fmt.Errorf("announce object %s: %w", key, err)
-		}
-		if taken { // its object is for whoever announced it to keep or to sweep
-			if n < 1000 {
-				continue
-			}
-			return "", fmt.Errorf("store object %s: a thousand others are being stored", key)
-		}
-		err = p.Objects.Put(ctx, key, bytes.NewReader(data))
-		switch {
-		case err == nil:
-			return key, nil
-		case errors.Is(err, store.ErrExists) && n < 1000:
-			// Another file of the same second: theirs stays.
-			if err := p.forgetIntent(ctx, key); err != nil {
-				return "", err
-			}
-		default:
-			p.dropObject(ctx, key)
-			return "", fmt.Errorf("store object %s: %w", key, err)
-		}
-	}
-}
-
-// stamps gives each file of a folder a second of its own.
-type stamps struct {
-	mu   sync.Mutex
-	last map[string]time.Time // by folder
-}
-
-// maxFolders bounds what is remembered; what is forgotten costs a collision.
-const maxFolders = 10_000
-
-func (s *stamps) next(folder string, at time.Time) time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.last) > maxFolders || s.last == nil {
-		s.last = map[string]time.Time{}
-	}
-	if last, ok := s.last[folder]; ok && !at.After(last) {
-		at = last.Add(time.Second)
-	}
-	s.last[folder] = at
-	return at
-}
-
-func (p *Pipeline) forgetIntent(ctx context.Context, key string) error {
-	return p.Records.Update(ctx, func(tx store.Tx) error { return tx.Delete(intentBucket, store.Key(key)) })
-}
-
-// dropObject takes back an object whose upload was not acknowledged. One that
-// an upload has stays: two files of the same second may have announced it.
-func (p *Pipeline) dropObject(ctx context.Context, key string) {
-	ctx = context.WithoutCancel(ctx)
-	uses, err := p.Ops.ObjectUploads(ctx, key)
-	if err == nil && len(uses) == 0 {
-		err = p.Objects.Delete(ctx, key)
-	}
-	if err == nil {
-		err = p.forgetIntent(ctx, key)
-	}
-	if err != nil {
-		p.Logger.Warn("drop an object; the next start will", "key", key, "error", err)
-	}
-}
-
-// sweepIntents deletes the objects of uploads that a former process did not
-// come to acknowledge. Those of this one may be under way already.
-func (p *Pipeline) sweepIntents(ctx context.Context) error {
-	var keys []string
-	err := p.Records.View(ctx, func(tx store.Tx) error {
-		keys = nil
-		for e, err := range tx.Scan(intentBucket, nil, nil, false) {
-			if err != nil {
-				return err
-			}
-			if parts := store.Parts(e.Key); len(parts) == 1 && string(e.Value) != p.life {
-				keys = append(keys, parts[0])
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("list the objects under way: %w", err)
-	}
-	for _, key := range keys {
-		p.dropObject(ctx, key)
-	}
-	return nil
 }

@@ -26,13 +26,14 @@ func (c *InspectCmd) Run(std streams) error {
 	if err != nil {
 		return err
 	}
-	zone := time.UTC
+	zone, o := time.UTC, ingest.Options{CapacityKW: c.CapacityKW, Now: time.Now()}
 	if c.TZ != "" {
 		if zone, err = time.LoadLocation(c.TZ); err != nil {
 			return fmt.Errorf("--tz: there is no time zone %q; they are named as in Europe/Berlin", c.TZ)
 		}
+		o.Zone, o.ZoneFrom = zone, "the zone of --tz"
 	}
-	result, readErr := ingest.Read(bytes.NewReader(data), ingest.Options{Zone: zone, CapacityKW: c.CapacityKW, Now: time.Now()})
+	result, readErr := ingest.Read(bytes.NewReader(data), o)
 	s := ingest.Summarize(result, readErr)
 	if c.JSON {
 		e := json.NewEncoder(std.out)

@@ -58,17 +58,18 @@ func (c *InterpolateCmd) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	zone := time.UTC
+	zone, o := time.UTC, ingest.Options{CapacityKW: c.CapacityKW, Now: time.Now(), Asset: "unit"}
 	if c.TZ != "" {
 		if zone, err = time.LoadLocation(c.TZ); err != nil {
 			return fmt.Errorf("--tz: there is no time zone %q; they are named as in Europe/Berlin", c.TZ)
 		}
+		o.Zone, o.ZoneFrom = zone, "the zone of --tz"
 	}
 	data, name, err := readFile(c.File)
 	if err != nil {
 		return err
 	}
-	file, err := ingest.Read(bytes.NewReader(data), ingest.Options{Zone: zone, CapacityKW: c.CapacityKW, Now: time.Now(), Asset: "unit"})
+	file, err := ingest.Read(bytes.NewReader(data), o)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

@@ -18,13 +18,15 @@ type ServiceFlags struct {
 	MFA          bool `name:"mfa" default:"true" negatable:"" help:"Users need an authenticator as second factor."`
 	TrainingDays int  `default:"180" help:"Days of data before training starts."`
 	Workers      int  `default:"2" help:"Jobs that run at a time."`
+
+	ImportFrom []string `placeholder:"URL" env:"SUNLOOP_IMPORT_FROM" help:"Place whose files an upload may name by s3_path, as in s3://bucket/exports or file:///srv/gateway; {customer_id} in it stands for the caller's."`
 }
 
 // config is the service's configuration over the data folder.
 func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time) backend.Config {
 	return backend.Config{
 		DataDir: g.Data, Now: now, Wall: time.Now, Logger: log,
-		RequireMFA: f.MFA, TrainingDays: f.TrainingDays, Workers: f.Workers,
+		RequireMFA: f.MFA, TrainingDays: f.TrainingDays, Workers: f.Workers, ImportFrom: f.ImportFrom,
 	}
 }
 

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -14,8 +15,9 @@ import (
 // blame, else the error of r. Read needs three to six times the memory of the
 // file; [Options.MaxBytes] bounds it.
 func Read(r io.Reader, o Options) (*Result, error) {
+	o.ZoneFrom = cmp.Or(o.ZoneFrom, "the given zone")
 	if o.Zone == nil {
-		o.Zone = time.UTC
+		o.Zone, o.ZoneFrom = time.UTC, "as no zone is given"
 	}
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = DefaultMaxBytes
@@ -43,7 +45,7 @@ func Read(r io.Reader, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.tell(encoding, d, mark, o.Zone, rep)
+	p.tell(encoding, d, mark, o, rep)
 	t, err := p.fill(text, d)
 	if err != nil {
 		return nil, err
@@ -68,9 +70,9 @@ func readAll(r io.Reader, limit int64) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// tell puts what was found out so far into words, and lets the site's zone
+// tell puts what was found out so far into words, and lets the caller's zone
 // stand in where the file names none.
-func (p *plan) tell(encoding string, d dialect, mark string, site *time.Location, rep *report) {
+func (p *plan) tell(encoding string, d dialect, mark string, o Options, rep *report) {
 	rep.decide("encoding", "%s", encoding)
 	rep.decide("delimiter", "%s: %s", delimiterNames[d.delim], d.why)
 	from, to := p.head.stack[0].line, p.head.stack[len(p.head.stack)-1].line
@@ -84,8 +86,8 @@ func (p *plan) tell(encoding string, d dialect, mark string, site *time.Location
 	}
 	rep.decide("time", "%s", p.timeWords())
 	if p.zone == nil {
-		p.zone = site
-		rep.decide("zone", "times without an offset are in the site's zone, %s", site)
+		p.zone = o.Zone
+		rep.decide("zone", "times without an offset are in %s, %s", o.Zone, o.ZoneFrom)
 	} else {
 		rep.decide("zone", "times without an offset are in %s, named by %q", p.zone, p.zoneFrom)
 	}

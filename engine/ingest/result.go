@@ -12,6 +12,7 @@ const DefaultMaxBytes = 256 << 20
 // Options is what the caller knows beside the file.
 type Options struct {
 	Zone       *time.Location // zone of times that carry none and whose file names none; nil is UTC
+	ZoneFrom   string         // whose Zone is, in words, as "the site's zone"; empty: "the given zone"
 	CapacityKW float64        // installed capacity of what the file covers; settles units and bad values, 0 unknown
 	Now        time.Time      // times more than a day later are impossible; zero: none is
 	MaxBytes   int64          // larger files are refused; 0 is DefaultMaxBytes
