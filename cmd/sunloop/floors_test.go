@@ -23,6 +23,7 @@ var floors = []struct {
 	{"app.sunloop/engine/learn/...", nil},
 	{"app.sunloop/engine/forecast", []string{"engine/series", "engine/solar", "engine/weather", "engine/learn/..."}},
 	{"app.sunloop/engine/interpolate", []string{"engine/series", "engine/solar", "engine/weather", "engine/learn/...", "engine/forecast"}},
+	{"app.sunloop/engine/replay/...", []string{"engine/series", "engine/solar", "engine/weather", "engine/learn/...", "engine/forecast"}},
 	{"app.sunloop/engine/detect", []string{"engine/series", "engine/solar"}},
 	{"app.sunloop/engine/kpi", []string{"engine/series"}},
 	{"app.sunloop/engine/simulate", []string{"engine/series", "engine/solar"}},

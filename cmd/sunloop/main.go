@@ -34,6 +34,7 @@ type cli struct {
 	Inspect InspectCmd `cmd:"" help:"Show what would be imported from a file, without importing it."`
 	Status  StatusCmd  `cmd:"" help:"The site's vital signs and findings as text or JSON, for scripts and screen readers."`
 
+	Backtest    BacktestCmd    `cmd:"" help:"How good the forecasts would have been on a history in files, against simple references."`
 	Interpolate InterpolateCmd `cmd:"" help:"Fill the gaps of a file, and show how well each method does on hidden samples of it."`
 	Admin       AdminCmd       `cmd:"" help:"Users and API keys."`
 	Keys        KeysCmd        `cmd:"" help:"The console's keys."`

@@ -1,0 +1,108 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"app.sunloop/engine/forecast"
+	"app.sunloop/engine/replay/metric"
+	"app.sunloop/engine/series"
+	"app.sunloop/engine/weather"
+)
+
+// engine is a fitted model with what the replay asks of it.
+type engine struct {
+	model  *forecast.Model
+	report forecast.Report
+	notes  []string
+	seen   time.Time // the model was fitted on what lies before
+}
+
+// spoken is the forecast of one interval, shares of the capacity.
+type spoken struct {
+	at    time.Time
+	power metric.Distribution
+}
+
+// fit trains a model on what lies before at; where that is too short to train
+// on it is a young site's model, as the service has it.
+func fit(ctx context.Context, s *Replay, at time.Time, workers int) (engine, error) {
+	history := s.history(at)
+	o := forecast.Options{Seed: 1, Workers: workers, Resolution: s.Protocol.Resolution, Quantiles: s.Protocol.Levels}
+	e := engine{seen: at}
+	var err error
+	e.model, e.report, err = forecast.Train(ctx, s.Site, history, o)
+	if errors.Is(err, forecast.ErrUnfit) {
+		e.notes = append(e.notes, err.Error())
+		e.model, e.report, err = forecast.Young(s.Site, history, o)
+	}
+	e.notes = append(e.notes, e.report.Notes...)
+	return e, err
+}
+
+// history is what a fit at a time learns from.
+func (s *Replay) history(at time.Time) forecast.History {
+	from := s.from(at)
+	h := forecast.History{Power: s.Power.Slice(from, at)}
+	for _, c := range s.Weather {
+		switch {
+		case c.Measured:
+		case c.Quantity == "ghi":
+			h.GHI = c.Series.Slice(from, at)
+		case c.Quantity == "temperature":
+			h.Temperature = c.Series.Slice(from, at)
+		}
+	}
+	return h
+}
+
+// from is where the history of a fit or a forecast at a time begins.
+func (s *Replay) from(at time.Time) time.Time {
+	if s.Protocol.HistoryDays > 0 {
+		return at.AddDate(0, 0, -s.Protocol.HistoryDays)
+	}
+	return s.Power.Start
+}
+
+// recent is the power a forecast at a time sees that its model has not seen.
+func (s *Replay) recent(e *engine, at time.Time) series.Series {
+	if s.Protocol.PastOnly {
+		return series.Series{}
+	}
+	from := e.seen.AddDate(0, 0, -2)
+	if limit := s.from(at); from.Before(limit) {
+		from = limit
+	}
+	return s.Power.Slice(from, at)
+}
+
+// outlook is the weather forecast that was there at a time.
+func (s *Replay) outlook(at time.Time) weather.Forecast {
+	return weather.Forecast{}
+}
+
+// forecast is the engine's forecast at a time.
+func (e *engine) forecast(s *Replay, at time.Time) ([]spoken, error) {
+	times, rows, err := e.model.ForecastQuantiles(at, s.recent(e, at), s.outlook(at), s.Protocol.Horizon)
+	if err != nil {
+		return nil, fmt.Errorf("forecast of %s: %w", at.Format(time.RFC3339), err)
+	}
+	levels := e.model.Quantiles()
+	out := make([]spoken, len(times))
+	for i, t := range times {
+		for j := range rows[i] {
+			rows[i][j] /= s.Site.CapacityKW
+		}
+		out[i] = spoken{t, metric.Spread(levels, rows[i])}
+	}
+	return out, nil
+}
+
+// observe lets the model learn from what came of the forecast at then, as far
+// as it is measured now.
+func (e *engine) observe(s *Replay, then, now time.Time) error {
+	_, err := e.model.Observe(then, s.recent(e, then), s.outlook(then), s.Protocol.Horizon, s.Power.Slice(then, now))
+	return err
+}

@@ -1,0 +1,81 @@
+package replay
+
+import (
+	"math"
+	"time"
+
+	"app.sunloop/engine/forecast"
+	"app.sunloop/engine/series"
+)
+
+// known is what the references know of a site: its clear-sky power, learned
+// from all power before a time, and the past beside it. Shares of the capacity.
+type known struct {
+	power  series.Series // NaN is missing
+	clear  []float64     // of each interval of power
+	bright []bool
+	slots  int // intervals a day
+}
+
+// bright is when an interval of an hour counts as daylight: its clear-sky
+// power is above this share of the capacity. Shorter ones count while the sun's
+// middle stands above 3°.
+const (
+	brightShare = 0.02
+	brightSine  = 0.0523
+)
+
+// learnKnown learns the clear sky from power before at, and lays it over the
+// whole of power, which is in steps of the resolution.
+func learnKnown(site forecast.Site, fine, power series.Series, at time.Time, workers int) (*known, error) {
+	share, peak, _, err := forecast.Plausible(site, fine.Slice(fine.Start, at))
+	if err != nil {
+		return nil, err
+	}
+	sky := forecast.LearnClearSky(site, share, workers)
+	light := sky.Over(power.Start, power.Step, power.Len(), workers)
+	k := &known{power: power, clear: make([]float64, power.Len()), bright: make([]bool, power.Len()), slots: int(24 * time.Hour / power.Step)}
+	k.power.Values = make([]float64, power.Len())
+	for i, v := range power.Values {
+		k.power.Values[i] = v / site.CapacityKW
+		k.clear[i] = min(float64(light.Share[i])*peak/site.CapacityKW, 1)
+		if power.Step < time.Hour {
+			k.bright[i] = elevationSine(power.Time(i).Add(power.Step/2), site.Location) > brightSine
+		} else {
+			k.bright[i] = k.clear[i] > brightShare
+		}
+	}
+	return k, nil
+}
+
+// topIndex bounds the clear-sky index: cloud edges give no more for long.
+const topIndex = 1.3
+
+// index is power over clear-sky power of interval i, NaN where it was not
+// measured or the sun is low.
+func (k *known) index(i int) float64 {
+	if i < 0 || i >= len(k.clear) || k.clear[i] <= brightShare {
+		return math.NaN()
+	}
+	return min(k.power.Values[i]/k.clear[i], topIndex)
+}
+
+// dayIndex is the clear-sky index of the day before interval end: all power
+// over all clear-sky power, NaN where less than half of the light was measured.
+func (k *known) dayIndex(end int) float64 {
+	var power, clear, light float64
+	for i := max(0, end-k.slots); i < min(end, len(k.clear)); i++ {
+		if k.clear[i] <= brightShare {
+			continue
+		}
+		light += k.clear[i]
+		if v := k.power.Values[i]; !math.IsNaN(v) {
+			power += v
+			clear += k.clear[i]
+		}
+	}
+	if light <= 0 || clear < light/2 {
+		return math.NaN()
+	}
+	return min(power/clear, topIndex)
+}
