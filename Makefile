@@ -4,7 +4,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED = 0
 
-.PHONY: all build demo test short fuzz bench lint fmt tidy generate golden screenshot clean help
+.PHONY: all build demo test short fuzz bench lint fmt tidy generate golden screenshot forecast-report peers clean help
 
 all: build
 
@@ -45,8 +45,21 @@ golden: ## rewrite golden files after a change that is meant
 screenshot: build ## docs/screen.svg, the real screen of the demo
 	.ci/screenshot
 
+# The tables of docs/forecasting.md: TABLE and the site files it is made of.
+BACKTEST = bin/sunloop backtest --root ../shared --into docs/forecasting.md
+SITES    = testdata/backtest
+forecast-report: build ## the tables of docs/forecasting.md, from the data sets in ../shared (minutes)
+	$(BACKTEST)#gefcom --months $(SITES)/gefcom-zone*.toml
+	$(BACKTEST)#weather --peers $(SITES)/pvod-*.toml
+	$(BACKTEST)#history --peers $(SITES)/upm3.toml $(SITES)/upm8.toml $(SITES)/upm9.toml $(SITES)/upm12.toml $(SITES)/upm13.toml \
+	  $(SITES)/austria.toml $(SITES)/enerpos.toml $(SITES)/household-30min.toml $(SITES)/pvdaq-50.toml
+	$(BACKTEST)#young $(SITES)/upm13-30days.toml
+
+peers: ## our trees against scikit-learn's, in time and accuracy
+	.ci/peers --score
+
 clean: ## remove what the build made
 	rm -rf bin
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

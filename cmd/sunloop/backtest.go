@@ -11,11 +11,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"app.sunloop/engine/replay"
-	"app.sunloop/engine/replay/metric"
 )
 
 // BacktestCmd scores the engine's forecasts on a history in files.
@@ -26,6 +24,8 @@ type BacktestCmd struct {
 	Peers  bool     `help:"Compare with plain quantile trees too."`
 	Jobs   int      `placeholder:"N" help:"Models fitted side by side (one a core)."`
 	Months bool     `help:"A line a month."`
+	Into   string   `hidden:"" placeholder:"FILE#NAME" help:"Put the figures into FILE as a table in Markdown, between the marks of NAME."`
+	Export string   `hidden:"" placeholder:"DIR" help:"Write the rows of each site with plain features as CSV, for other learners, and score nothing." type:"path"`
 }
 
 // backtests is the JSON of several sites.
@@ -42,6 +42,9 @@ func (c *BacktestCmd) Run(ctx context.Context, std streams) error {
 		if sites[i], err = c.load(name); err != nil {
 			return err
 		}
+	}
+	if c.Export != "" {
+		return c.export(sites)
 	}
 	o := replay.Options{Jobs: c.Jobs, Peers: c.Peers, Now: time.Now}
 	if o.Jobs <= 0 {
@@ -63,9 +66,40 @@ func (c *BacktestCmd) Run(ctx context.Context, std streams) error {
 	if len(results) > 1 {
 		results = append(results, mean)
 	}
+	if c.Into != "" {
+		return c.into(results)
+	}
 	for _, r := range results {
 		if err := printBacktest(std.out, r, c.Months); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// into rewrites a table of a document.
+func (c *BacktestCmd) into(results []*replay.Result) error {
+	file, name, ok := strings.Cut(c.Into, "#")
+	if !ok {
+		return fmt.Errorf("--into wants FILE#NAME, not %q", c.Into)
+	}
+	table := markdownSites(results)
+	if c.Months {
+		table = markdownMonths(results[len(results)-1])
+	}
+	return replaceBetween(file, "<!-- "+name+": made by `make forecast-report` -->\n", "<!-- end of "+name+" -->\n", table)
+}
+
+// export writes a file a site, by the name of its site file.
+func (c *BacktestCmd) export(sites []replay.Replay) error {
+	for i, name := range c.Sites {
+		name = strings.TrimSuffix(filepath.Base(name), ".toml") + ".csv"
+		f, err := os.Create(filepath.Join(c.Export, name))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(replay.Export(f, &sites[i]), f.Close()); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
 		}
 	}
 	return nil
@@ -100,43 +134,4 @@ func (c *BacktestCmd) load(name string) (replay.Replay, error) {
 		return replay.Replay{}, fmt.Errorf("%s: %w", filepath.Base(name), err)
 	}
 	return replay.Replay{Plan: plan, Data: data}, nil
-}
-
-// printBacktest prints one site's figures, in percent of the capacity.
-func printBacktest(out io.Writer, r *replay.Result, months bool) error {
-	fmt.Fprintf(out, "%s: %s to %s, %d intervals; percent of the capacity\n", r.Name, r.FirstTest, r.LastTest, r.N)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "\tpinball\tdeciles\tCRPS\tnMAE\tnRMSE\tnMBE\tskill\tcoverage 80\twidth 80\tdaily energy\t")
-	line := func(name string, s metric.Scores) {
-		skill := "–"
-		if s.Skill != nil {
-			skill = fmt.Sprintf("%.1f %%", 100**s.Skill)
-		}
-		fmt.Fprintf(w, "%s\t%.3f\t%.3f\t%.3f\t%.2f\t%.2f\t%+.2f\t%s\t%.1f %%\t%.1f\t%.1f %%\t\n", name, 100*s.Pinball, 100*s.PinballDeciles, 100*s.CRPS,
-			100*s.NMAE, 100*s.NRMSE, 100*s.NMBE, skill, 100*s.Coverage80, 100*s.Width80, 100*s.DailyEnergyError)
-	}
-	line("sunloop", r.Scores)
-	if months {
-		for _, m := range r.ByMonth {
-			line(m.Month, m.Scores)
-		}
-	}
-	for _, name := range replay.References() {
-		if ref := r.References[name]; ref != nil {
-			line(strings.ReplaceAll(name, "_", " "), ref.Scores)
-		}
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	var members []string
-	for _, m := range r.Members {
-		members = append(members, fmt.Sprintf("%s %.0f %%", strings.ReplaceAll(m.Name, "_", " "), 100*m.Weight))
-	}
-	fmt.Fprintf(out, "%d fits of %.2f s, a forecast in %.1f ms; %s\n", r.Fits, r.FitSeconds, r.PredictMS, strings.Join(members, ", "))
-	for _, n := range r.Notes {
-		fmt.Fprintln(out, "-", n)
-	}
-	_, err := fmt.Fprintln(out)
-	return err
 }

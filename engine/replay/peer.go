@@ -31,18 +31,8 @@ const (
 )
 
 func fitPeer(ctx context.Context, s *Replay, k *known, at time.Time, workers int) (*peer, error) {
-	p := &peer{levels: s.Protocol.Levels, ensembles: make([]*tree.Ensemble, len(s.Protocol.Levels))}
-	p.features = s.features(k)
-	from, end := index(k.power, s.from(at)), index(k.power, at)
-	f := &frame.Frame{Names: p.features.names}
-	lead := index(k.power, at) % k.slots // the place of the issue in the day
-	for i := from + peerWarmUp*k.slots; i < end; i++ {
-		if v := k.power.Values[i]; !math.IsNaN(v) && p.features.sine[i] > 0 {
-			issued := i - (i-lead+k.slots)%k.slots
-			f.Rows = p.features.row(f.Rows, k, i, issued)
-			f.Target, f.Group = append(f.Target, float32(v)), append(f.Group, int32(issued))
-		}
-	}
+	p := &peer{levels: s.Protocol.Levels, ensembles: make([]*tree.Ensemble, len(s.Protocol.Levels)), features: s.features(k)}
+	f := p.features.frame(k, index(k.power, s.from(at)), index(k.power, at))
 	binner, err := frame.FitBinner(f, peerBins)
 	if err != nil {
 		return nil, err
@@ -149,6 +139,20 @@ func onto(s series.Series, grid series.Series) []float64 {
 	out := make([]float64, grid.Len())
 	for i := range out {
 		out[i] = s.At(grid.Time(i))
+	}
+	return out
+}
+
+// frame are the samples of the intervals [from, to) with the sun up, each as
+// seen at the issue of its day; an issue is a whole number of days before to.
+func (f *features) frame(k *known, from, to int) *frame.Frame {
+	out := &frame.Frame{Names: f.names}
+	for i := from + peerWarmUp*k.slots; i < to; i++ {
+		if v := k.power.Values[i]; !math.IsNaN(v) && f.sine[i] > 0 {
+			issued := to - (to-i+k.slots-1)/k.slots*k.slots
+			out.Rows = f.row(out.Rows, k, i, issued)
+			out.Target, out.Group, out.Time = append(out.Target, float32(v)), append(out.Group, int32(issued)), append(out.Time, k.power.Time(i).Unix())
+		}
 	}
 	return out
 }
