@@ -77,6 +77,7 @@ var (
 	ErrNoForecastResult = refuse(http.StatusNotFound, "No forecast results found")
 	ErrNoInterpolation  = refuse(http.StatusNotFound, "No interpolation results found")
 	ErrNoSummaries      = refuse(http.StatusNotFound, "No OODA summaries found")
+	ErrModelNotFound    = refuse(http.StatusNotFound, "Model not found")
 	ErrModelRegistry    = refuse(http.StatusInternalServerError, "Failed to retrieve model registry")
 )
 

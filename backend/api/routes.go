@@ -1,6 +1,9 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // Host is one of the specification's hosts. One listener may serve them all:
 // their paths do not collide. Rates are counted for each host apart.
@@ -36,12 +39,13 @@ const (
 	PermissionDetect Permission = "detect"
 	PermissionAssets Permission = "assets.write"
 	PermissionSites  Permission = "sites.write"
-	PermissionUsers  Permission = "users.write" // users and API keys
+	PermissionModels Permission = "models.write" // moves of the registry
+	PermissionUsers  Permission = "users.write"  // users and API keys
 )
 
 // Permissions are all there are, in the order in which they are shown.
 func Permissions() []Permission {
-	return []Permission{PermissionRead, PermissionUpload, PermissionDetect, PermissionAssets, PermissionSites, PermissionUsers}
+	return []Permission{PermissionRead, PermissionUpload, PermissionDetect, PermissionAssets, PermissionSites, PermissionModels, PermissionUsers}
 }
 
 // The paths.
@@ -90,6 +94,10 @@ const (
 	ActionSet         = "set"
 	ActionRun         = "run"
 	ActionSiteSummary = "site-summary"
+	ActionEvaluate    = "evaluate"
+	ActionPromote     = "promote"
+	ActionRollback    = "rollback"
+	ActionHistory     = "history"
 )
 
 // Operation is one thing a route does. Routes that a body's action does not
@@ -165,7 +173,11 @@ func Routes() []Route {
 		{"stored-forecasts", post, PathTerminalForecast, HostMain, CredentialAny, list},
 		{"interpolations", post, PathInterpolation, HostMain, CredentialAny, list},
 		{"ooda", post, PathOODA, HostMain, CredentialAny, list},
-		{"ml-models", post, PathModels, HostMain, CredentialAny, list},
+		{"ml-models", post, PathModels, HostMain, CredentialAny, append(slices.Clone(list),
+			Operation{Action: ActionHistory, Permission: PermissionRead, Reads: true},
+			Operation{Action: ActionEvaluate, Permission: PermissionModels},
+			Operation{Action: ActionPromote, Permission: PermissionModels, Creates: true},
+			Operation{Action: ActionRollback, Permission: PermissionModels, Creates: true})},
 		{"detect", post, PathDetect, HostMain, CredentialAny, []Operation{
 			{Action: ActionRun, Permission: PermissionDetect, Creates: true},
 			{Action: ActionList, Permission: PermissionRead, Reads: true}}},

@@ -13,9 +13,9 @@ var roles = []struct {
 	may      []api.Permission
 }{
 	{api.RoleAdmin, "Administrator", []api.Permission{
-		api.PermissionRead, api.PermissionUpload, api.PermissionDetect, api.PermissionAssets, api.PermissionSites, api.PermissionUsers}},
+		api.PermissionRead, api.PermissionUpload, api.PermissionDetect, api.PermissionAssets, api.PermissionSites, api.PermissionModels, api.PermissionUsers}},
 	{api.RoleOperator, "Operator", []api.Permission{
-		api.PermissionRead, api.PermissionUpload, api.PermissionDetect, api.PermissionAssets, api.PermissionSites}},
+		api.PermissionRead, api.PermissionUpload, api.PermissionDetect, api.PermissionAssets, api.PermissionSites, api.PermissionModels}},
 	{api.RoleTechnician, "Technician", []api.Permission{
 		api.PermissionRead, api.PermissionDetect}},
 	{api.RoleAnalyst, "Analyst", []api.Permission{

@@ -47,8 +47,8 @@ func (w *world) count(bucket string) (n int) {
 // TestPermissionTable is the whole table: a change of it is a change here.
 func TestPermissionTable(t *testing.T) {
 	want := map[string][]api.Permission{
-		api.RoleAdmin:      {"read", "upload", "detect", "assets.write", "sites.write", "users.write"},
-		api.RoleOperator:   {"read", "upload", "detect", "assets.write", "sites.write"},
+		api.RoleAdmin:      {"read", "upload", "detect", "assets.write", "sites.write", "models.write", "users.write"},
+		api.RoleOperator:   {"read", "upload", "detect", "assets.write", "sites.write", "models.write"},
 		api.RoleTechnician: {"read", "detect"},
 		api.RoleAnalyst:    {"read"},
 		"role_unknown":     nil,

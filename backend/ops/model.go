@@ -3,9 +3,7 @@ package ops
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -25,13 +23,14 @@ type Model struct {
 	Metrics   api.ForecastMetrics
 	Points    int       `json:"points"`     // training rows
 	DataAsOf  uint64    `json:"data_as_of"` // the site's data version that it learned from
-	Verdict   string    `json:"verdict"`    // in words
 	Step      string    `json:"step"`       // Go duration of its intervals
 	History   []Move    `json:"history"`    // every change of status
 	Refused   string    `json:"refused"`    // why its artefact could not be read, if so
 	Trained   time.Time `json:"trained_at"` // as LastTrainedAt, exact
 	Decisions []string  `json:"decisions"`  // what training decided, in words
 	Place     *Place    `json:"place,omitempty"`
+	// Score is of a gap filler, on the samples that were hidden from it.
+	Score *api.ModelScore `json:"score,omitempty"`
 }
 
 // Place is where a model takes its site to be when the site does not say.
@@ -61,6 +60,7 @@ type Move struct {
 	At     time.Time `json:"at"`
 	Actor  string    `json:"actor"`
 	Reason string    `json:"reason"`
+	Forced bool      `json:"forced,omitempty"` // against the verdict
 }
 
 var models = store.Table[Model]{
@@ -79,24 +79,6 @@ var models = store.Table[Model]{
 	},
 }
 
-// modelMoves is the registry's state machine. A model is never put straight
-// from the archive into production.
-var modelMoves = map[string][]string{
-	"":                  {api.ModelChallenger},
-	api.ModelChallenger: {api.ModelProduction, api.ModelArchived},
-	api.ModelProduction: {api.ModelArchived},
-	api.ModelArchived:   {api.ModelChallenger},
-}
-
-func (m *Model) move(to string, at time.Time, actor, reason string) error {
-	if !slices.Contains(modelMoves[m.Status], to) {
-		return api.Conflict("Model %s %s is %s and cannot become %s", m.ModelName, m.ModelVersion, m.Status, to).With("allowed", modelMoves[m.Status])
-	}
-	m.History = append(m.History, Move{From: m.Status, To: to, At: at.UTC(), Actor: actor, Reason: reason})
-	m.Status = to
-	return nil
-}
-
 // ProductionModel is the model in use for a site; [store.ErrNotFound] when
 // there is none.
 func (s *Service) ProductionModel(ctx context.Context, siteID, modelType string) (Model, error) {
@@ -107,6 +89,11 @@ func (s *Service) ProductionModel(ctx context.Context, siteID, modelType string)
 		return err
 	})
 	return m, err
+}
+
+// Production is [Service.ProductionModel] within a transaction.
+func (s *Service) Production(tx store.Tx, siteID, modelType string) (Model, error) {
+	return production(tx, siteID, modelType)
 }
 
 func production(tx store.Tx, siteID, modelType string) (Model, error) {
@@ -131,136 +118,6 @@ func (s *Service) NextModel(ctx context.Context, siteID, modelType string) (int,
 		return err
 	})
 	return n, err
-}
-
-// keptChallengers is how many challengers stand beside production before the
-// oldest is archived.
-const keptChallengers = 2
-
-// RegisterModel stores a newly trained model as challenger and, in the same
-// transaction, promotes it if the verdict is for it: then the former
-// production model is archived.
-func (s *Service) RegisterModel(tx store.Tx, m Model) (Model, error) {
-	at := s.now()
-	m.Status = ""
-	if err := m.move(api.ModelChallenger, at, "pipeline", "trained"); err != nil {
-		return m, err
-	}
-	former, err := production(tx, m.SiteID, m.ModelType)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		m.Verdict = "it is the site's first model"
-		return s.promote(tx, m, nil, at)
-	case err != nil:
-		return m, err
-	}
-	win, why := Verdict(former, m)
-	m.Verdict = why
-	if win {
-		return s.promote(tx, m, &former, at)
-	}
-	if err := models.Insert(tx, m); err != nil {
-		return m, fmt.Errorf("store model %s %s: %w", m.ModelName, m.ModelVersion, err)
-	}
-	return m, s.retireChallengers(tx, m, at)
-}
-
-func (s *Service) promote(tx store.Tx, m Model, former *Model, at time.Time) (Model, error) {
-	if former != nil {
-		if err := former.move(api.ModelArchived, at, "pipeline", "succeeded by "+m.ModelVersion); err != nil {
-			return m, err
-		}
-		if err := models.Put(tx, *former); err != nil {
-			return m, fmt.Errorf("archive model %s %s: %w", former.ModelName, former.ModelVersion, err)
-		}
-	}
-	if err := m.move(api.ModelProduction, at, "pipeline", m.Verdict); err != nil {
-		return m, err
-	}
-	if err := models.Put(tx, m); err != nil {
-		return m, fmt.Errorf("store model %s %s: %w", m.ModelName, m.ModelVersion, err)
-	}
-	return m, nil
-}
-
-func (s *Service) retireChallengers(tx store.Tx, m Model, at time.Time) error {
-	all, _, err := models.List(tx, store.Query{Prefix: store.Key(m.SiteID, m.ModelType), Reverse: true})
-	if err != nil {
-		return fmt.Errorf("list the models of site %s: %w", m.SiteID, err)
-	}
-	kept := 0
-	for _, c := range all {
-		if c.Status != api.ModelChallenger {
-			continue
-		}
-		if kept++; kept <= keptChallengers {
-			continue
-		}
-		if err := c.move(api.ModelArchived, at, "pipeline", "newer challengers came"); err != nil {
-			return err
-		}
-		if err := models.Put(tx, c); err != nil {
-			return fmt.Errorf("archive model %s %s: %w", c.ModelName, c.ModelVersion, err)
-		}
-	}
-	return nil
-}
-
-// RefuseModel takes a model whose artefact cannot be read out of production.
-func (s *Service) RefuseModel(tx store.Tx, m Model, cause string) error {
-	m, err := models.Get(tx, models.Key(m))
-	if err != nil || m.Status == api.ModelArchived {
-		return err
-	}
-	m.Refused = cause
-	if err := m.move(api.ModelArchived, s.now(), "pipeline", cause); err != nil {
-		return err
-	}
-	return models.Put(tx, m)
-}
-
-// Verdict says whether a challenger takes over: its loss over the common
-// origins of both backtests must be lower by at least 1 % in the mean, and on
-// at least three of them. With fewer than three origins in common the losses
-// say nothing of each other, and the model that saw later data is taken if its
-// own backtest is not worse by more than 2 %.
-func Verdict(production, challenger Model) (bool, string) {
-	var p, c float64
-	common, wins := 0, 0
-	for _, a := range production.Origins {
-		i, ok := slices.BinarySearchFunc(challenger.Origins, a.At, func(o Origin, t time.Time) int { return o.At.Compare(t) })
-		if !ok || !finite(a.Pinball) || !finite(challenger.Origins[i].Pinball) {
-			continue
-		}
-		b := challenger.Origins[i]
-		common++
-		p, c = p+a.Pinball, c+b.Pinball
-		if b.Pinball < a.Pinball {
-			wins++
-		}
-	}
-	if common >= 3 {
-		gain := 100 * (p - c) / math.Max(p, 1e-9)
-		words := fmt.Sprintf("its loss is lower on %d of %d common origins, by %.1f %% in the mean", wins, common, gain)
-		return wins >= 3 && gain >= 1, words
-	}
-	worse := 100 * (meanLoss(challenger)/math.Max(meanLoss(production), 1e-9) - 1)
-	later := challenger.TrainingDataWindow.End.After(production.TrainingDataWindow.End.Time)
-	words := fmt.Sprintf("the backtests have %d origins in common; its own loss differs by %+.1f %%", common, worse)
-	if later {
-		words += ", and it saw later data"
-	}
-	return later && !(worse > 2), words
-}
-
-func meanLoss(m Model) float64 {
-	sum, n := 0.0, 0
-	for _, o := range m.Origins {
-		if finite(o.Pinball) {
-			sum, n = sum+o.Pinball, n+1
-		}
-	}
-	return sum / float64(max(n, 1))
 }
 
 // Models lists the registry within the scope by site, newest version first.

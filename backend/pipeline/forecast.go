@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -13,7 +12,6 @@ import (
 	"app.sunloop/engine/forecast"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
-	"app.sunloop/engine/weather"
 )
 
 // Spans of the past that forecasts are made from.
@@ -170,35 +168,4 @@ func (s subject) withMorning(ctx context.Context, f ops.Forecast) (ops.Forecast,
 		*v.to = append(v.early[:k:k], *v.to...)
 	}
 	return f, nil
-}
-
-// weatherFor asks the provider, with the site's own temperatures where there
-// is no network, and puts the forecasts that came with the customer's files
-// over it.
-func (p *Pipeline) weatherFor(ctx context.Context, loc solar.Location, h history, issue time.Time, horizon time.Duration) (weather.Forecast, error) {
-	provider := p.Weather
-	if _, offline := provider.(weather.Offline); offline && h.temperature.Len() > 0 {
-		if fit, err := weather.FitTemperature(loc, h.temperature); err == nil {
-			provider = weather.Offline{Temperature: fit}
-		}
-	}
-	wx, err := provider.Forecast(ctx, loc, issue, horizon+modelStep, modelStep)
-	if err != nil {
-		return wx, fmt.Errorf("weather: %w", err)
-	}
-	given := 0
-	for i := range wx.Conditions {
-		t := wx.Time(i)
-		if v := h.temperatureFct.At(t); !math.IsNaN(v) {
-			wx.Conditions[i].TemperatureC = v
-		}
-		if v := h.ghiForecast.At(t); !math.IsNaN(v) {
-			wx.Conditions[i].GHI, wx.Conditions[i].DNI, wx.Conditions[i].DHI = v, math.NaN(), math.NaN()
-			given++
-		}
-	}
-	if given > 0 {
-		wx.Source = fmt.Sprintf("the customer's own forecast for %d of %d hours, else %s", given, len(wx.Conditions), wx.Source)
-	}
-	return wx, nil
 }

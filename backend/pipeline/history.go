@@ -141,6 +141,14 @@ func (h *history) count(zone *time.Location) {
 	}
 }
 
+// before is what of h lies before a time.
+func (h history) before(t time.Time) history {
+	for _, s := range []*series.Series{&h.power, &h.temperature, &h.ghiForecast, &h.temperatureFct} {
+		*s = s.Slice(s.Start, t)
+	}
+	return h
+}
+
 // trimmed is h without the empty ends of its power.
 func (h history) trimmed() series.Series {
 	v := h.power.Values

@@ -63,6 +63,9 @@ func (p *Pipeline) interpolate(ctx context.Context, job store.Claimed) error {
 	} else if err != nil {
 		return err
 	}
+	if err := f.register(ctx); err != nil {
+		return err
+	}
 	result, err := f.fill(ctx)
 	if err != nil {
 		return err

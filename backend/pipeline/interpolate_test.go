@@ -2,12 +2,17 @@ package pipeline
 
 import (
 	"encoding/csv"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/interpolate"
 )
 
 // TestRealGapsAreFilled imports a year with holes and looks at what filled
@@ -59,5 +64,41 @@ func TestRealGapsAreFilled(t *testing.T) {
 		if !(0 <= kw[0] && kw[0] <= kw[1] && kw[1] <= kw[2] && kw[2] <= 54.6) {
 			t.Fatalf("filled with %v", row)
 		}
+	}
+	// What filled is in the registry, with the figures of a network that is there.
+	m, err := p.Ops.ProductionModel(t.Context(), req.SiteID, api.ModelInterpolation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(api.Hyperparameters{Layers: []int{16, 16}, LearningRate: 0.004, Optimizer: "adam"}, m.Hyperparameters); diff != "" {
+		t.Error(diff)
+	}
+	k := m.TrainingMetrics
+	if k.Epochs < 1 || k.EarlyStopEpoch < 1 || k.EarlyStopEpoch > k.Epochs || !(k.TrainLoss > 0) || !(k.ValidationLoss > 0) || !(m.ModelAccuracy > 0.8 && m.ModelAccuracy < 1) {
+		t.Errorf("registered as %+v", m.Model)
+	}
+	b, err := p.readArtefact(t.Context(), m.Artefacts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	artefact := interpolate.Artifact{Model: b.model, Encoders: b.encoders, Config: b.config}
+	filler, err := interpolate.Decode(artefact)
+	if err != nil || artefact.Hash() != m.Hash || filler.Report().Neural.Epochs != k.Epochs {
+		t.Errorf("its artefact: %v", err)
+	}
+	share := 0.0
+	for _, s := range m.Members {
+		share += s
+	}
+	if math.Abs(share-1) > 0.01 {
+		t.Errorf("methods %v", m.Members)
+	}
+	// The same data again: the same model, no other one.
+	if err := p.interpolate(t.Context(), store.Claimed{Job: p.job(jobInterpolate, payload{SiteID: req.SiteID})}); err != nil {
+		t.Fatal(err)
+	}
+	list, _, err := p.Ops.Models(t.Context(), admin, api.ListQuery{SiteID: req.SiteID})
+	if err != nil || len(list) != 2 || list[0].ModelType != api.ModelForecasting || list[1].ModelType != api.ModelInterpolation {
+		t.Errorf("registry %+v, %v", list, err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // modelType is what the registry calls the models of this package.
-const modelType = "forecasting"
+const modelType = api.ModelForecasting
 
 // maxArtefact bounds what is read of an artefact: many times what a site's
 // model takes.
@@ -70,14 +70,7 @@ func (p *Pipeline) model(ctx context.Context, siteID string) (loaded, error) {
 		l.record = record
 		return l, nil
 	}
-	artefact, err := p.readArtefact(ctx, record.Artefacts)
-	var m *forecast.Model
-	if err == nil && artefact.Hash() != record.Hash {
-		err = errors.New("its bytes are not those that were registered")
-	}
-	if err == nil {
-		m, err = forecast.Decode(artefact)
-	}
+	m, err := p.decode(ctx, record)
 	if ctx.Err() != nil {
 		return loaded{}, ctx.Err()
 	}
@@ -89,6 +82,22 @@ func (p *Pipeline) model(ctx context.Context, siteID string) (loaded, error) {
 	p.models.put(siteID, l)
 	return l, nil
 }
+
+// decode reads a registered forecasting model; what was changed since is
+// refused.
+func (p *Pipeline) decode(ctx context.Context, record ops.Model) (*forecast.Model, error) {
+	b, err := p.readArtefact(ctx, record.Artefacts)
+	if err != nil {
+		return nil, err
+	}
+	artefact := forecast.Artifact{Model: b.model, Encoders: b.encoders, Config: b.config}
+	if artefact.Hash() != record.Hash {
+		return nil, errDamaged
+	}
+	return forecast.Decode(artefact)
+}
+
+var errDamaged = errors.New("its bytes are not those that were registered")
 
 func (p *Pipeline) refuseModel(ctx context.Context, m ops.Model, cause error) error {
 	return p.Records.Update(ctx, func(tx store.Tx) error {
@@ -106,12 +115,15 @@ func (p *Pipeline) refuseModel(ctx context.Context, m ops.Model, cause error) er
 	})
 }
 
-func (p *Pipeline) readArtefact(ctx context.Context, keys ops.ArtefactKeys) (forecast.Artifact, error) {
-	var a forecast.Artifact
+// parts are the three objects of an artefact.
+type parts struct{ model, encoders, config []byte }
+
+func (p *Pipeline) readArtefact(ctx context.Context, keys ops.ArtefactKeys) (parts, error) {
+	var a parts
 	for _, part := range []struct {
 		key string
 		to  *[]byte
-	}{{keys.Model, &a.Model}, {keys.Encoders, &a.Encoders}, {keys.Config, &a.Config}} {
+	}{{keys.Model, &a.model}, {keys.Encoders, &a.encoders}, {keys.Config, &a.config}} {
 		b, err := p.readObjectBytes(ctx, part.key)
 		if err != nil {
 			return a, err
@@ -119,6 +131,10 @@ func (p *Pipeline) readArtefact(ctx context.Context, keys ops.ArtefactKeys) (for
 		*part.to = b
 	}
 	return a, nil
+}
+
+func (p *Pipeline) locations(keys ops.ArtefactKeys) api.ArtifactLocations {
+	return api.ArtifactLocations{Model: p.Objects.URI(keys.Model), Encoders: p.Objects.URI(keys.Encoders), Config: p.Objects.URI(keys.Config)}
 }
 
 func (p *Pipeline) readObjectBytes(ctx context.Context, key string) (b []byte, err error) {
@@ -139,13 +155,13 @@ func (p *Pipeline) readObjectBytes(ctx context.Context, key string) (b []byte, e
 
 // writeArtefact stores a model's three parts under keys that carry its hash: a
 // job that runs again finds them there.
-func (p *Pipeline) writeArtefact(ctx context.Context, site api.Site, hash string, a forecast.Artifact) (ops.ArtefactKeys, error) {
+func (p *Pipeline) writeArtefact(ctx context.Context, site api.Site, hash string, a parts) (ops.ArtefactKeys, error) {
 	base := objects.Key("models", site.CustomerID, site.SiteID, hash[:16])
 	keys := ops.ArtefactKeys{Model: base + "/model", Encoders: base + "/encoders", Config: base + "/config"}
 	for _, part := range []struct {
 		key  string
 		data []byte
-	}{{keys.Model, a.Model}, {keys.Encoders, a.Encoders}, {keys.Config, a.Config}} {
+	}{{keys.Model, a.model}, {keys.Encoders, a.encoders}, {keys.Config, a.config}} {
 		if err := p.putPart(ctx, part.key, part.data); err != nil {
 			return keys, err
 		}

@@ -151,22 +151,19 @@ func (p *Pipeline) learn(ctx context.Context, site api.Site, track Track) (words
 	power := h.trimmed()
 	loc, place, decisions := p.whereabouts(site, power)
 	subject := forecast.Site{ID: site.SiteID, Location: loc, Zone: ops.Zone(site), CapacityKW: ops.CapacityKW(site, units), Plane: planeOf(site)}
-	model, report, err := forecast.Train(ctx, subject, forecast.History{Power: power, GHI: h.ghiForecast, Temperature: h.temperatureFct}, forecast.Options{
-		Seed: seed(site.SiteID), Workers: p.TrainWorkers, Resolution: modelStep,
-		Progress: func(_ string, share float64) { p.progress.siteAt(site.SiteID, stageTraining, share) },
-	})
+	t, err := p.compete(ctx, subject, h)
 	switch {
 	case errors.Is(err, forecast.ErrUnfit):
 		return "training: " + firstLine(err), p.tried(ctx, site.SiteID, track)
 	case err != nil:
 		return "", err
 	}
-	record, err := p.register(ctx, site, track, model, report, h, place, decisions)
+	record, err := p.register(ctx, site, track, t, h, place, decisions)
 	if err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("training: model %s from %d days is %s; its error in daylight is %.1f %% of capacity (%s)", record.ModelVersion,
-		report.Days, record.Status, 100*report.Score.NMAE, record.Verdict), nil
+		t.report.Days, record.Status, 100*t.report.Score.NMAE, record.Evaluation.Verdict), nil
 }
 
 // tried remembers that these data gave no model, so that it is not tried
@@ -208,14 +205,14 @@ func seed(siteID string) uint64 {
 
 // register stores the artefact and puts the model into the registry, with the
 // site's track, in one transaction.
-func (p *Pipeline) register(ctx context.Context, site api.Site, track Track, model *forecast.Model, r forecast.Report, h history,
-	place *ops.Place, decisions []string) (ops.Model, error) {
-	artefact, err := forecast.Encode(model)
+func (p *Pipeline) register(ctx context.Context, site api.Site, track Track, t trained, h history, place *ops.Place, decisions []string) (ops.Model, error) {
+	r := t.report
+	artefact, err := forecast.Encode(t.model)
 	if err != nil {
 		return ops.Model{}, fmt.Errorf("encode the model of site %s: %w", site.SiteID, err)
 	}
 	hash := artefact.Hash()
-	keys, err := p.writeArtefact(ctx, site, hash, artefact)
+	keys, err := p.writeArtefact(ctx, site, hash, parts{artefact.Model, artefact.Encoders, artefact.Config})
 	if err != nil {
 		return ops.Model{}, err
 	}
@@ -228,9 +225,18 @@ func (p *Pipeline) register(ctx context.Context, site api.Site, track Track, mod
 	m.DataAsOf, m.Points = track.Data, h.points
 	m.Trained = p.Now().UTC()
 	m.LastTrainedAt = api.At(m.Trained)
-	m.ArtifactLocations = api.ArtifactLocations{Model: p.Objects.URI(keys.Model), Encoders: p.Objects.URI(keys.Encoders), Config: p.Objects.URI(keys.Config)}
+	m.ArtifactLocations = p.locations(keys)
 	err = p.Records.Update(ctx, func(tx store.Tx) error {
-		stored, err := p.Ops.RegisterModel(tx, m)
+		e := t.evaluation
+		if former, err := p.Ops.Production(tx, site.SiteID, modelType); err == nil && e == nil {
+			// Nothing was held out: the backtests must tell.
+			v := ops.CompareBacktests(former, m)
+			v.Against = former.ModelVersion
+			e = &v
+		} else if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		stored, err := p.Ops.RegisterModel(tx, m, e)
 		if err != nil {
 			return err
 		}
@@ -248,10 +254,10 @@ func (p *Pipeline) register(ctx context.Context, site api.Site, track Track, mod
 			return err
 		}
 		return p.Ops.Note(tx, ops.Note{CustomerID: site.CustomerID, SiteID: site.SiteID, Phase: api.PhaseOrient, Title: "Model trained",
-			Description: fmt.Sprintf("%s %s is %s: %s", m.ModelName, m.ModelVersion, m.Status, m.Verdict), Actor: "pipeline"})
+			Description: fmt.Sprintf("%s %s is %s: %s", m.ModelName, m.ModelVersion, m.Status, m.Evaluation.Verdict), Actor: "pipeline"})
 	})
 	if err == nil && m.Status == api.ModelProduction {
-		p.models.put(site.SiteID, loaded{m, model})
+		p.models.put(site.SiteID, loaded{m, t.model})
 	}
 	return m, err
 }

@@ -1,0 +1,166 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/forecast"
+	"app.sunloop/engine/series"
+	"app.sunloop/engine/solar"
+)
+
+// Days that a challenger and the production model are held against each other
+// on: neither may have seen them.
+const (
+	fewestHeldOut = 14
+	mostHeldOut   = 30
+)
+
+// trained is what a training gave. The evaluation is nil where there was
+// nothing to hold the model against, or no days to do it on.
+type trained struct {
+	model      *forecast.Model
+	report     forecast.Report
+	evaluation *api.ModelEvaluation
+}
+
+// compete trains a site's model. Where the production model has not seen the
+// newest days, these are held out first: a model that learned from what lies
+// before them and the production model forecast them, as they would have been
+// forecast then. If the new one wins it learns again from all data; if not, it
+// stays as it was judged.
+func (p *Pipeline) compete(ctx context.Context, site forecast.Site, h history) (trained, error) {
+	former, err := p.model(ctx, site.ID)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return trained{}, err
+	}
+	power := h.trimmed()
+	cut := former.record.TrainingDataWindow.End.UTC()
+	if earliest := power.End().Add(-mostHeldOut * day); cut.Before(earliest) {
+		cut = earliest
+	}
+	if former.model == nil || power.End().Sub(cut) < fewestHeldOut*day {
+		return p.fit(ctx, site, h, 0, 1)
+	}
+	t, err := p.fit(ctx, site, h.before(cut), 0, 0.5)
+	if errors.Is(err, forecast.ErrUnfit) {
+		return p.fit(ctx, site, h, 0.5, 1)
+	}
+	if err != nil {
+		return t, err
+	}
+	scores, err := p.contest(ctx, site, h, cut, power.End(), former.model, t.model)
+	if err != nil {
+		return t, err
+	}
+	e := ops.HeldOut(scores[0], scores[1], api.Window{Start: api.At(cut), End: api.At(power.End())})
+	e.Against = former.record.ModelVersion
+	if e.Eligible {
+		if t, err = p.fit(ctx, site, h, 0.5, 1); err != nil {
+			return t, err
+		}
+		e.Verdict += "; then it learned from these days too"
+	}
+	t.evaluation = &e
+	return t, nil
+}
+
+// fit trains; from and to are the shares of the stage that it takes.
+func (p *Pipeline) fit(ctx context.Context, site forecast.Site, h history, from, to float64) (trained, error) {
+	model, report, err := forecast.Train(ctx, site, forecast.History{Power: h.trimmed(), GHI: h.ghiForecast, Temperature: h.temperatureFct}, forecast.Options{
+		Seed: seed(site.ID), Workers: p.TrainWorkers, Resolution: modelStep,
+		Progress: func(_ string, share float64) { p.progress.siteAt(site.ID, stageTraining, from+(to-from)*share) },
+	})
+	return trained{model: model, report: report}, err
+}
+
+// daylight is what share of capacity a clear sky must give for an hour to
+// count.
+const daylight = 0.02
+
+// contest lets models forecast each day of a span from its midnight on, all
+// from what was known then, and scores them on the same hours.
+func (p *Pipeline) contest(ctx context.Context, site forecast.Site, h history, from, to time.Time, models ...*forecast.Model) ([]api.ModelScore, error) {
+	tallies := make([]tally, len(models))
+	for start, end := range series.Days(from, to, site.Zone) {
+		if start.Before(from) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		said := make([][]forecast.Point, len(models))
+		for i, m := range models {
+			points, err := p.hindsight(ctx, site.Location, m, h, start, end.Sub(start))
+			if err != nil {
+				return nil, fmt.Errorf("evaluate the models of site %s on %s: %w", site.ID, start.Format(time.DateOnly), err)
+			}
+			said[i] = points
+		}
+		for k := range said[0] {
+			compare(tallies, said, k, h.power.At(said[0][k].Time), site.CapacityKW)
+		}
+	}
+	out := make([]api.ModelScore, len(models))
+	for i, t := range tallies {
+		out[i] = t.score()
+	}
+	return out, nil
+}
+
+// hindsight is what a model says at an issue in the past: from the power
+// before it and the forecasts of weather that came with the files. What a
+// provider says of that time today is no forecast.
+func (p *Pipeline) hindsight(ctx context.Context, loc solar.Location, m *forecast.Model, h history, issue time.Time, horizon time.Duration) ([]forecast.Point, error) {
+	known := h.before(issue.Truncate(modelStep))
+	known.ghiForecast, known.temperatureFct = h.ghiForecast, h.temperatureFct
+	wx, err := offline(ctx, loc, known, issue, horizon)
+	if err != nil {
+		return nil, err
+	}
+	return m.Forecast(issue, known.power, wx, horizon)
+}
+
+// compare adds one hour to the tallies, if it was measured and all models take
+// it for daylight.
+func compare(tallies []tally, said [][]forecast.Point, k int, actualKW, capacityKW float64) {
+	if math.IsNaN(actualKW) {
+		return
+	}
+	for _, points := range said {
+		if k >= len(points) || !points[k].Time.Equal(said[0][k].Time) || points[k].ClearSkyKW <= daylight*capacityKW {
+			return
+		}
+	}
+	for i, points := range said {
+		tallies[i].add(points[k].P10KW, points[k].P50KW, points[k].P90KW, actualKW, capacityKW)
+	}
+}
+
+// tally sums errors in shares of capacity.
+type tally struct {
+	n, in              int
+	abs, bias, pinball float64
+}
+
+func (t *tally) add(p10, p50, p90, actualKW, capacityKW float64) {
+	t.n++
+	t.abs += math.Abs(p50-actualKW) / capacityKW
+	t.bias += (p50 - actualKW) / capacityKW
+	t.pinball += ops.Pinball(p10, p50, p90, actualKW) / capacityKW
+	if p10 <= actualKW && actualKW <= p90 {
+		t.in++
+	}
+}
+
+func (t tally) score() api.ModelScore {
+	n := float64(max(t.n, 1))
+	return api.ModelScore{Samples: t.n, PinballPercent: round(100 * t.pinball / n), NMAEPercent: round(100 * t.abs / n),
+		BiasPercent: round(100 * t.bias / n), Coverage80: round(float64(t.in) / n)}
+}

@@ -1,0 +1,121 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/interpolate"
+)
+
+// fillerName is what the registry calls the models that fill gaps.
+const fillerName = "sunloop-adaptive-lstm"
+
+// register puts a gap filler that has learned into the registry, and goes on
+// with the one that is in production then: what is registered is what fills. A
+// history too short to learn from gives a filler by rules alone, which is no
+// model to register.
+func (f *filler) register(ctx context.Context) error {
+	report := f.model.Report()
+	if !report.Learned {
+		return nil
+	}
+	artefact, err := interpolate.Encode(f.model)
+	if err != nil {
+		return fmt.Errorf("encode the gap filling of site %s: %w", f.site.SiteID, err)
+	}
+	former, err := f.p.Ops.ProductionModel(ctx, f.site.SiteID, api.ModelInterpolation)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	hash := artefact.Hash()
+	if former.Hash == hash {
+		return nil // a job that runs again
+	}
+	keys, err := f.p.writeArtefact(ctx, f.site, hash, parts{artefact.Model, artefact.Encoders, artefact.Config})
+	if err != nil {
+		return err
+	}
+	sequence, err := f.p.Ops.NextModel(ctx, f.site.SiteID, api.ModelInterpolation)
+	if err != nil {
+		return err
+	}
+	m := fillerRecord(f.site, report, sequence)
+	m.Hash, m.Artefacts, m.ArtifactLocations = hash, keys, f.p.locations(keys)
+	m.Trained = f.p.Now().UTC()
+	m.LastTrainedAt = api.At(m.Trained)
+	var e *api.ModelEvaluation
+	if former.Score != nil {
+		v := ops.CompareFillers(*former.Score, *m.Score)
+		v.Against = former.ModelVersion
+		e = &v
+	}
+	err = f.p.Records.Update(ctx, func(tx store.Tx) error {
+		stored, err := f.p.Ops.RegisterModel(tx, m, e)
+		m = stored
+		return err
+	})
+	if err != nil || m.Status == api.ModelProduction {
+		return err
+	}
+	return f.goBack(ctx, former)
+}
+
+// goBack fills with the model in production, if it can be read and fits the
+// data; else the new one fills.
+func (f *filler) goBack(ctx context.Context, former ops.Model) error {
+	b, err := f.p.readArtefact(ctx, former.Artefacts)
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	artefact := interpolate.Artifact{Model: b.model, Encoders: b.encoders, Config: b.config}
+	var m *interpolate.Model
+	switch {
+	case err != nil:
+	case artefact.Hash() != former.Hash:
+		err = errDamaged
+	default:
+		m, err = interpolate.Decode(artefact)
+	}
+	if err != nil {
+		f.p.Logger.Error("a gap filler cannot be read", "site", f.site.SiteID, "model", former.ModelVersion, "error", err)
+		return f.p.Records.Update(ctx, func(tx store.Tx) error {
+			return f.p.Ops.RefuseModel(tx, former, "its artefact cannot be read: "+firstLine(err))
+		})
+	}
+	if m.Step() == f.step {
+		f.model = m
+	}
+	return nil
+}
+
+// fillerRecord is what the registry says of a gap filler: the network's
+// figures, and the errors on samples that were measured, hidden and filled.
+func fillerRecord(site api.Site, r interpolate.Report, sequence int) ops.Model {
+	m := ops.Model{Sequence: sequence, Step: r.Step.String(), Decisions: r.Notes}
+	m.ModelName, m.ModelVersion, m.ModelType = fillerName, fmt.Sprintf("%d.0.0", sequence), api.ModelInterpolation
+	m.CustomerID, m.SiteID = site.CustomerID, site.SiteID
+	m.TrainingDataWindow = api.Window{Start: api.At(r.From), End: api.At(r.To)}
+	m.Hyperparameters = api.Hyperparameters{Layers: r.Neural.Layers, LearningRate: r.Neural.LearningRate, Dropout: r.Neural.Dropout, Optimizer: r.Neural.Optimizer}
+	m.TrainingMetrics = api.TrainingMetrics{Epochs: r.Neural.Epochs, TrainLoss: r.Neural.TrainLoss, ValidationLoss: r.Neural.ValidationLoss,
+		EarlyStopEpoch: r.Neural.BestEpoch}
+	m.Members = map[string]float64{}
+	for _, c := range r.Choices {
+		m.Members[string(c.Method)] += 1 / float64(len(r.Choices))
+	}
+	score := api.ModelScore{Samples: r.Overall.Samples}
+	if r.Overall.Samples > 0 && r.CapacityKW > 0 {
+		score.NMAEPercent = round(100 * r.Overall.MAEKW / r.CapacityKW)
+		score.Coverage80 = round(r.Overall.Coverage80)
+		m.ModelAccuracy = round(min(max(1-r.Overall.MAEKW/r.CapacityKW, 0), 1))
+		m.Coverage80 = score.Coverage80
+	}
+	m.Score = &score
+	for name, share := range m.Members {
+		m.Members[name] = round(share)
+	}
+	return m
+}

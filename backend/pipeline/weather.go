@@ -1,0 +1,60 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"app.sunloop/engine/solar"
+	"app.sunloop/engine/weather"
+)
+
+// weatherFor asks the provider, and puts the forecasts that came with the
+// customer's files over what it says.
+func (p *Pipeline) weatherFor(ctx context.Context, loc solar.Location, h history, issue time.Time, horizon time.Duration) (weather.Forecast, error) {
+	if _, none := p.Weather.(weather.Offline); none {
+		return offline(ctx, loc, h, issue, horizon)
+	}
+	wx, err := p.Weather.Forecast(ctx, loc, issue, horizon+modelStep, modelStep)
+	if err != nil {
+		return wx, fmt.Errorf("weather: %w", err)
+	}
+	overlay(&wx, h)
+	return wx, nil
+}
+
+// offline is the weather without a provider: the climate, with the site's own
+// temperatures, and the forecasts that came with the customer's files.
+func offline(ctx context.Context, loc solar.Location, h history, issue time.Time, horizon time.Duration) (weather.Forecast, error) {
+	var provider weather.Offline
+	if h.temperature.Len() > 0 {
+		if fit, err := weather.FitTemperature(loc, h.temperature); err == nil {
+			provider.Temperature = fit
+		}
+	}
+	wx, err := provider.Forecast(ctx, loc, issue, horizon+modelStep, modelStep)
+	if err != nil {
+		return wx, fmt.Errorf("weather: %w", err)
+	}
+	overlay(&wx, h)
+	return wx, nil
+}
+
+// overlay puts the customer's own forecasts over others.
+func overlay(wx *weather.Forecast, h history) {
+	given := 0
+	for i := range wx.Conditions {
+		t := wx.Time(i)
+		if v := h.temperatureFct.At(t); !math.IsNaN(v) {
+			wx.Conditions[i].TemperatureC = v
+		}
+		if v := h.ghiForecast.At(t); !math.IsNaN(v) {
+			wx.Conditions[i].GHI, wx.Conditions[i].DNI, wx.Conditions[i].DHI = v, math.NaN(), math.NaN()
+			given++
+		}
+	}
+	if given > 0 {
+		wx.Source = fmt.Sprintf("the customer's own forecast for %d of %d hours, else %s", given, len(wx.Conditions), wx.Source)
+	}
+}
