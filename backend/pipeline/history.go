@@ -9,6 +9,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/series"
+	"app.sunloop/engine/weather"
 )
 
 // modelStep is the step of forecasts: hours, as the contract's answers are, so
@@ -24,6 +25,14 @@ type history struct {
 	temperatureFct series.Series // °C, likewise
 	points         int           // intervals with power
 	days           int           // site days with power
+}
+
+// weather is what of the history a model learns weather from.
+func (h history) weather() []weather.Column {
+	return []weather.Column{
+		{Name: series.PredictedGHIWM2.String(), Quantity: weather.GHI, Series: h.ghiForecast},
+		{Name: series.PredictedTempC.String(), Quantity: weather.AirTemperature, Series: h.temperatureFct},
+	}
 }
 
 // reportingShare is the share of capacity that must report for an interval to

@@ -18,7 +18,7 @@ var (
 func benchmarkTrain(b *testing.B, days int, step time.Duration, wx bool) {
 	h := synthetic(benchSite, benchStart, days, step, 1)
 	if !wx {
-		h.GHI = series.Series{}
+		h.Weather = nil
 	}
 	for b.Loop() {
 		if _, _, err := Train(context.Background(), benchSite, h, Options{Workers: 2}); err != nil {
@@ -38,7 +38,7 @@ func BenchmarkForecast48h(b *testing.B) {
 	}{{"hourly", time.Hour}, {"15min", 15 * time.Minute}} {
 		b.Run(c.name, func(b *testing.B) {
 			h := synthetic(benchSite, benchStart, 365, c.step, 1)
-			h.GHI = series.Series{}
+			h.Weather = nil
 			m, _, err := Train(context.Background(), benchSite, h, Options{Workers: 2, Origins: -1})
 			if err != nil {
 				b.Fatal(err)
@@ -56,7 +56,7 @@ func BenchmarkForecast48h(b *testing.B) {
 // BenchmarkSay48 is the learners' part of a forecast: 48 hours, features ready.
 func BenchmarkSay48(b *testing.B) {
 	h := synthetic(benchSite, benchStart, 365, time.Hour, 1)
-	h.GHI = series.Series{}
+	h.Weather = nil
 	m, _, err := Train(context.Background(), benchSite, h, Options{Workers: 2, Origins: -1})
 	if err != nil {
 		b.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"app.sunloop/engine/realdata"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
+	"app.sunloop/engine/weather"
 )
 
 // readColumn calls each with the time and value of a gzipped CSV's rows.
@@ -128,5 +129,5 @@ func synthetic(site Site, from time.Time, days int, step time.Duration, seed uin
 		power.Values[i] = math.Min(site.CapacityKW, site.CapacityKW*0.95*base*k)
 		ghi.Values[i] = clear.GHI * math.Min(1, math.Max(0.05, k+0.15*(random(2e9+uint64(power.Time(i).Unix()/10800))-0.5)))
 	}
-	return History{Power: power, GHI: ghi}
+	return History{Power: power, Weather: []weather.Column{{Name: "ghi", Quantity: weather.GHI, Series: ghi}}}
 }

@@ -51,7 +51,7 @@ func cloudy(h History, from time.Time, horizon time.Duration) weather.Forecast {
 	f := weather.Forecast{IssuedAt: from, Start: from.Truncate(time.Hour), Step: time.Hour, Source: "test"}
 	for t := f.Start; t.Before(from.Add(horizon)); t = t.Add(time.Hour) {
 		c := weather.Unknown()
-		c.GHI, c.TemperatureC = h.GHI.At(t), 15
+		c.GHI, c.TemperatureC = column(h.Weather, weather.GHI).At(t), 15
 		f.Conditions = append(f.Conditions, c)
 	}
 	return f
@@ -232,7 +232,7 @@ func TestWeatherPullsAModelWithoutIt(t *testing.T) {
 
 func TestTrainingIsDeterministic(t *testing.T) {
 	h := synthetic(testSite, testStart, 75, time.Hour, 5)
-	h.GHI = series.Series{}
+	h.Weather = nil
 	var want string
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, c := range []struct {

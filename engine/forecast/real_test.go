@@ -118,17 +118,17 @@ func gefcom(t testing.TB) (Site, History) {
 		})
 		return s
 	}
-	h := History{Power: column("POWER"), GHI: column("VAR169"), Temperature: column("VAR167")}
-	sum := slices.Clone(h.GHI.Values)
+	power, ghi, temperature := column("POWER"), column("VAR169"), column("VAR167")
+	sum := slices.Clone(ghi.Values)
 	for i := range sum {
 		v := sum[i]
-		if i > 0 && h.GHI.Time(i).Hour() != 0 {
+		if i > 0 && ghi.Time(i).Hour() != 0 {
 			v -= sum[i-1]
 		}
-		h.GHI.Values[i] = max(v, 0) / 3600
-		h.Temperature.Values[i] -= 273.15
+		ghi.Values[i] = max(v, 0) / 3600
+		temperature.Values[i] -= 273.15
 	}
-	return site, h
+	return site, History{Power: power, Weather: []weather.Column{{Name: "ghi", Quantity: weather.GHI, Series: ghi}, {Name: "temperature", Quantity: weather.AirTemperature, Series: temperature}}}
 }
 
 // A weather forecast is worth a quarter of the pinball loss on a real site.
@@ -138,7 +138,11 @@ func TestRealWeather(t *testing.T) {
 	}
 	site, h := gefcom(t)
 	split := time.Date(2013, 7, 1, 0, 0, 0, 0, time.UTC)
-	known := History{Power: h.Power.Slice(h.Power.Start, split), GHI: h.GHI.Slice(h.GHI.Start, split), Temperature: h.Temperature.Slice(h.Temperature.Start, split)}
+	known := History{Power: h.Power.Slice(h.Power.Start, split)}
+	for _, c := range h.Weather {
+		c.Series = c.Series.Slice(h.Power.Start, split)
+		known.Weather = append(known.Weather, c)
+	}
 	m, rep, err := Train(context.Background(), site, known, Options{Workers: 2, Origins: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -147,13 +151,7 @@ func TestRealWeather(t *testing.T) {
 	var pinball, plain, mae, in, n float64
 	q := []float64{0.1, 0.5, 0.9}
 	for issue := split; issue.Before(h.Power.End().AddDate(0, 0, -1)); issue = issue.AddDate(0, 0, 1) {
-		wx := weather.Forecast{IssuedAt: issue, Start: issue, Step: time.Hour, Source: "test"}
-		for k := range 24 {
-			c := weather.Unknown()
-			at := issue.Add(time.Duration(k) * time.Hour)
-			c.GHI, c.TemperatureC = h.GHI.At(at), h.Temperature.At(at)
-			wx.Conditions = append(wx.Conditions, c)
-		}
+		wx := weather.FromColumns(issue, "test", issue, time.Hour, 24, h.Weather)
 		with, err := m.Forecast(issue, h.Power, wx, 24*time.Hour)
 		if err != nil {
 			t.Fatal(err)

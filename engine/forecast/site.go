@@ -9,6 +9,7 @@ import (
 
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
+	"app.sunloop/engine/weather"
 )
 
 // Site is what is known of a site beside its measurements.
@@ -21,13 +22,12 @@ type Site struct {
 }
 
 // History is what a model learns from. Power is the mean AC power of the
-// site, kW, in steps of at most an hour; NaN is missing. GHI (global horizontal
-// irradiance, W/m²) and Temperature (air, °C) are what a weather forecast said
-// or would have said of the same span; a model that was given GHI uses the
-// weather it is given with each forecast. Both may be empty.
+// site, kW, in steps of at most an hour; NaN is missing. Weather is what was
+// forecast, or what was measured, over the same span; it may be empty. A model
+// that was given irradiance uses the weather it is given with each forecast.
 type History struct {
-	Power            series.Series
-	GHI, Temperature series.Series
+	Power   series.Series
+	Weather []weather.Column
 }
 
 // ErrUnfit is wrapped by every refusal of a history: the words say why.

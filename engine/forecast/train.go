@@ -9,6 +9,7 @@ import (
 	"app.sunloop/engine/learn/quantile"
 	"app.sunloop/engine/learn/tree"
 	"app.sunloop/engine/series"
+	"app.sunloop/engine/weather"
 )
 
 // MinimumDays with power are what [Train] asks for; [Young] serves before.
@@ -129,7 +130,7 @@ func daysWithPower(p *past) int {
 
 // hasWeather says whether irradiance covers enough of the power's span.
 func (t *training) hasWeather() bool {
-	ghi := t.history.GHI
+	ghi := column(t.history.Weather, weather.GHI)
 	known := 0
 	for _, v := range ghi.Values {
 		if !math.IsNaN(v) {
@@ -148,8 +149,8 @@ func (t *training) world(light *sky, hourly *past, end int64) *world {
 	w := &world{longitudeDeg: t.site.Location.LongitudeDeg, sky: *light, past: p}
 	w.env = learnEnvelope(light, p, floorDiv(end, ticksPerHour))
 	p.light(w.env, light)
-	if t.history.GHI.Len() > 0 {
-		w.wx = skyFrom(t.history.GHI, t.history.Temperature, t.from, t.n, t.share.Len())
+	if ghi := column(t.history.Weather, weather.GHI); ghi.Len() > 0 {
+		w.wx = skyFrom(ghi, column(t.history.Weather, weather.AirTemperature), t.from, t.n, t.share.Len())
 	}
 	return w
 }

@@ -9,6 +9,7 @@ import (
 	"app.sunloop/engine/forecast"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
+	"app.sunloop/engine/weather"
 )
 
 // Data are a site's measured power and its weather, as the files have them.
@@ -16,19 +17,8 @@ type Data struct {
 	// Power is the mean power, kW, in steps of 15, 30 or 60 minutes, whichever
 	// the files allow. Missing is NaN; where the sun is well down it is zero.
 	Power   series.Series
-	Weather []Column
+	Weather []weather.Column
 	Notes   []string // in words, on what was left out
-}
-
-// Column is one quantity of weather over time.
-type Column struct {
-	Name string
-	// Quantity is ghi, dni, dhi or poa (W/m²), temperature (°C), wind_speed
-	// (m/s), cloud_cover (share of the sky), humidity (%), pressure (hPa),
-	// precipitation (mm), or other, in the file's unit.
-	Quantity string
-	Measured bool // by a sensor or a satellite; otherwise it was forecast
-	Series   series.Series
 }
 
 // Load reads the data of a plan. Errors name the file and the line or column.
@@ -64,7 +54,7 @@ func Load(open Opener, p *Plan) (*Data, error) {
 	}
 	for i, w := range p.weather {
 		c := columns[i+1]
-		d.Weather = append(d.Weather, Column{Name: w.column, Quantity: w.quantity, Measured: w.measured, Series: series.Resample(c.times, c.values, c.step, 0)})
+		d.Weather = append(d.Weather, weather.Column{Name: w.column, Quantity: w.quantity, Measured: w.measured, Series: series.Resample(c.times, c.values, c.step, 0)})
 	}
 	return d, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"app.sunloop/engine/forecast"
@@ -47,13 +48,8 @@ func (s *Replay) history(at time.Time) forecast.History {
 	from := s.from(at)
 	h := forecast.History{Power: s.Power.Slice(from, at)}
 	for _, c := range s.Weather {
-		switch {
-		case c.Measured:
-		case c.Quantity == "ghi":
-			h.GHI = c.Series.Slice(from, at)
-		case c.Quantity == "temperature":
-			h.Temperature = c.Series.Slice(from, at)
-		}
+		c.Series = c.Series.Slice(from, at)
+		h.Weather = append(h.Weather, c)
 	}
 	return h
 }
@@ -78,9 +74,14 @@ func (s *Replay) recent(e *engine, at time.Time) series.Series {
 	return s.Power.Slice(from, at)
 }
 
-// outlook is the weather forecast that was there at a time.
+// outlook is the weather forecast that was there at a time; empty where the
+// site has none.
 func (s *Replay) outlook(at time.Time) weather.Forecast {
-	return weather.Forecast{}
+	if !slices.ContainsFunc(s.Weather, func(c weather.Column) bool { return !c.Measured }) {
+		return weather.Forecast{}
+	}
+	step := s.Protocol.Resolution
+	return weather.FromColumns(at, "the columns of the files", at, step, int(s.Protocol.Horizon/step), s.Weather)
 }
 
 // forecast is the engine's forecast at a time.

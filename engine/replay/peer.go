@@ -13,6 +13,7 @@ import (
 	"app.sunloop/engine/replay/metric"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
+	"app.sunloop/engine/weather"
 )
 
 // peer are plain quantile trees of the power, the way a good engineer would
@@ -117,7 +118,7 @@ func (s *Replay) features(k *known) features {
 		for i := range n {
 			own[i] = float32(values[i])
 		}
-		if c.Quantity != "ghi" {
+		if c.Quantity != weather.GHI {
 			continue
 		}
 		before, after, around, power := column(c.Name+"_before"), column(c.Name+"_after"), column(c.Name+"_around"), column(c.Name+"_power")

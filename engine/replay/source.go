@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"app.sunloop/engine/weather"
 )
 
 // sheet is a set of files with the same columns, read as one.
@@ -32,7 +34,7 @@ type source struct {
 // weatherSource is a column of weather.
 type weatherSource struct {
 	source
-	quantity string
+	quantity weather.Quantity
 	measured bool
 }
 
@@ -65,17 +67,27 @@ var (
 		"W/m2": {times: 1}, "kW/m2": {times: 1000}, "J/m2": {times: 1, perSecond: true},
 		"kJ/m2": {times: 1000, perSecond: true}, "Wh/m2": {times: 3600, perSecond: true}, "kWh/m2": {times: 3.6e6, perSecond: true},
 	}
-	weatherUnits = map[string]map[string]convert{
-		"ghi": irradiance, "dni": irradiance, "dhi": irradiance, "poa": irradiance,
-		"temperature":   {"C": {times: 1}, "K": {add: -273.15, times: 1}, "F": {add: -32, times: 5.0 / 9}},
-		"wind_speed":    {"m/s": {times: 1}, "km/h": {times: 1 / 3.6}, "kn": {times: 1852.0 / 3600}, "mph": {times: 0.44704}},
-		"cloud_cover":   {"fraction": {times: 1}, "%": {times: 0.01}, "okta": {times: 0.125}},
-		"humidity":      {"%": {times: 1}, "fraction": {times: 100}},
-		"pressure":      {"Pa": {times: 0.01}, "hPa": {times: 1}, "kPa": {times: 10}},
-		"precipitation": {"mm": {times: 1}, "m": {times: 1000}},
-		"other":         irradiance, // or in whatever unit
+	weatherUnits = map[weather.Quantity]map[string]convert{
+		weather.GHI: irradiance, weather.DNI: irradiance, weather.DHI: irradiance, weather.POA: irradiance,
+		weather.AirTemperature: {"C": {times: 1}, "K": {add: -273.15, times: 1}, "F": {add: -32, times: 5.0 / 9}},
+		weather.WindSpeed:      {"m/s": {times: 1}, "km/h": {times: 1 / 3.6}, "kn": {times: 1852.0 / 3600}, "mph": {times: 0.44704}},
+		weather.CloudCover:     {"fraction": {times: 1}, "%": {times: 0.01}, "okta": {times: 0.125}},
+		weather.Humidity:       {"%": {times: 1}, "fraction": {times: 100}},
+		weather.Pressure:       {"Pa": {times: 0.01}, "hPa": {times: 1}, "kPa": {times: 10}},
+		weather.Precipitation:  {"mm": {times: 1}, "m": {times: 1000}},
+		weather.Other:          irradiance, // or in whatever unit
 	}
 )
+
+// quantities are the names of all of them, ascending.
+func quantities() []string {
+	var names []string
+	for q := range weatherUnits {
+		names = append(names, string(q))
+	}
+	slices.Sort(names)
+	return names
+}
 
 func (d DataTable) source(capacityKW float64) (source, error) {
 	s := source{column: d.Power, key: "data.power"}
@@ -98,19 +110,19 @@ func (d DataTable) source(capacityKW float64) (source, error) {
 
 func (w WeatherTable) source(column string, d DataTable) (weatherSource, error) {
 	key := "weather." + column
-	s := weatherSource{source: source{column: column, key: key, accumulated: w.Accumulated == "day"}, quantity: w.Quantity, measured: w.Kind == "measured"}
+	s := weatherSource{source: source{column: column, key: key, accumulated: w.Accumulated == "day"}, quantity: weather.Quantity(w.Quantity), measured: w.Kind == "measured"}
 	files, where := w.Files, map[string]string(nil)
 	if files == nil {
 		files, where = d.Files, d.Where
 	}
 	var err error
 	s.sheet, err = sheetOf(key, files, cmp.Or(w.Time, d.Time), cmp.Or(w.TimeFormat, d.TimeFormat), cmp.Or(w.TimeZone, d.TimeZone), cmp.Or(w.Label, d.Label), where)
-	units, known := weatherUnits[w.Quantity]
+	units, known := weatherUnits[s.quantity]
 	switch {
 	case err != nil:
 		return s, err
 	case !known:
-		return s, oneOf(key+".quantity", w.Quantity, slices.Sorted(maps.Keys(weatherUnits)))
+		return s, oneOf(key+".quantity", w.Quantity, quantities())
 	case w.Kind == "":
 		return s, missing(key + ".kind")
 	}
@@ -120,7 +132,7 @@ func (w WeatherTable) source(column string, d DataTable) (weatherSource, error) 
 	s.convert, known = units[w.Unit]
 	switch {
 	case known:
-	case w.Quantity == "other":
+	case s.quantity == weather.Other:
 		s.convert = convert{times: 1}
 	case w.Unit == "":
 		return s, missing(key + ".unit")

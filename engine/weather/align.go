@@ -12,9 +12,9 @@ import (
 // course at loc, and intervals that are joined are averaged by time.
 // Temperature, wind and cloud go linearly from middle to middle. What the
 // forecast does not cover for more than half of an interval is unknown.
-// Steps are whole seconds.
+// Columns stay as they are. Steps are whole seconds.
 func (f Forecast) Align(loc solar.Location, start time.Time, step time.Duration, n int) Forecast {
-	out := Forecast{IssuedAt: f.IssuedAt, Start: start, Step: step, Source: f.Source, Conditions: make([]Conditions, max(n, 0))}
+	out := Forecast{IssuedAt: f.IssuedAt, Start: start, Step: step, Source: f.Source, Columns: f.Columns, Conditions: make([]Conditions, max(n, 0))}
 	if f.Step == step && start.Sub(f.Start)%step == 0 { // the same grid
 		for i := range out.Conditions {
 			out.Conditions[i], _ = f.At(out.Time(i))

@@ -28,13 +28,16 @@ func (c Conditions) Irradiance() solar.Irradiance {
 }
 
 // Forecast is a weather forecast as it was issued. Conditions[i] holds for
-// the interval of one Step that begins at Start + i·Step.
+// the interval of one Step that begins at Start + i·Step. Columns are all
+// quantities by name, as issued, in their own steps; a provider that has no
+// more than the conditions leaves them out.
 type Forecast struct {
 	IssuedAt   time.Time
 	Start      time.Time
 	Step       time.Duration
 	Source     string // in words, for people
 	Conditions []Conditions
+	Columns    []Column
 }
 
 // Provider issues forecasts. The answer's intervals cover issue to

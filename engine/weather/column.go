@@ -1,0 +1,109 @@
+package weather
+
+import (
+	"math"
+	"time"
+
+	"app.sunloop/engine/series"
+)
+
+// Quantity is what a [Column] holds; each has one unit.
+type Quantity string
+
+// The quantities and their units.
+const (
+	GHI            Quantity = "ghi"           // global horizontal irradiance, W/m²
+	DNI            Quantity = "dni"           // direct normal irradiance, W/m²
+	DHI            Quantity = "dhi"           // diffuse horizontal irradiance, W/m²
+	POA            Quantity = "poa"           // irradiance in the modules' plane, W/m²
+	AirTemperature Quantity = "temperature"   // °C
+	WindSpeed      Quantity = "wind_speed"    // m/s
+	CloudCover     Quantity = "cloud_cover"   // share of the sky, 0..1
+	Humidity       Quantity = "humidity"      // relative, %
+	Pressure       Quantity = "pressure"      // hPa
+	Precipitation  Quantity = "precipitation" // mm
+	Other          Quantity = "other"         // whatever its source says, in the source's unit
+)
+
+// Column is one quantity of weather over time: what sensors or a satellite
+// measured, or what was forecast, each value as last known before it. NaN is
+// missing.
+type Column struct {
+	Name     string // tells columns of one forecast apart
+	Quantity Quantity
+	Measured bool
+	Series   series.Series
+}
+
+// contextBefore is how much of what was forecast for the time before its start
+// a [Forecast] keeps: learners look at the hours around an hour.
+const contextBefore = 24 * time.Hour
+
+// FromColumns is a forecast made of columns: n intervals of step from start,
+// whose Conditions are the first column of each quantity that covers them. The
+// columns go along by name, from a day before start to the end; of measured
+// ones only what lies before issuedAt, and nothing of them is in Conditions.
+func FromColumns(issuedAt time.Time, source string, start time.Time, step time.Duration, n int, columns []Column) Forecast {
+	f := Forecast{IssuedAt: issuedAt, Start: start, Step: step, Source: source, Conditions: make([]Conditions, max(n, 0))}
+	for i := range f.Conditions {
+		f.Conditions[i] = Unknown()
+	}
+	for _, c := range columns {
+		to := f.End()
+		if c.Measured && issuedAt.Before(to) {
+			to = issuedAt
+		}
+		c.Series = c.Series.Slice(start.Add(-contextBefore), to)
+		f.Columns = append(f.Columns, c)
+		if c.Measured {
+			continue
+		}
+		values := onGrid(c.Series, step)
+		for i := range f.Conditions {
+			if at := f.Conditions[i].field(c.Quantity); at != nil && math.IsNaN(*at) {
+				*at = values.At(f.Time(i))
+			}
+		}
+	}
+	return f
+}
+
+// onGrid is s in means over steps of step where its own are shorter.
+func onGrid(s series.Series, step time.Duration) series.Series {
+	if s.Step >= step || s.Len() == 0 {
+		return s
+	}
+	times := make([]int64, s.Len())
+	for i := range times {
+		times[i] = s.Time(i).Unix()
+	}
+	return series.Resample(times, s.Values, step, s.Step)
+}
+
+// field is where conditions keep a quantity; nil where they do not.
+func (c *Conditions) field(q Quantity) *float64 {
+	switch q {
+	case GHI:
+		return &c.GHI
+	case DNI:
+		return &c.DNI
+	case DHI:
+		return &c.DHI
+	case AirTemperature:
+		return &c.TemperatureC
+	case WindSpeed:
+		return &c.WindSpeedMS
+	case CloudCover:
+		return &c.CloudCover
+	}
+	return nil
+}
+
+// Of is the quantity in these conditions; NaN where it is unknown or none of
+// theirs.
+func (c Conditions) Of(q Quantity) float64 {
+	if at := c.field(q); at != nil {
+		return *at
+	}
+	return math.NaN()
+}
