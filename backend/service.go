@@ -136,7 +136,7 @@ func (s *Service) compose(cfg Config) error {
 	}
 	s.handler = httpapi.New(httpapi.Deps{
 		Auth: s.auth, Sites: s.ops, Assets: s.ops, Uploads: s.pipeline, Forecasts: s.pipeline, Findings: s.ops, Detector: s.pipeline,
-		Models: s.ops, Interpolations: s.ops, Summaries: s.ops, Telemetry: s.store, Records: s.store, Now: cfg.Wall, Ready: s.ready, Log: cfg.Logger,
+		Models: s.pipeline, Interpolations: s.ops, Summaries: s.ops, Telemetry: s.store, Records: s.store, Now: cfg.Wall, Ready: s.ready, Log: cfg.Logger,
 		SpoolDir: spool, CORSOrigins: cfg.CORSOrigins, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate,
 	})
 	return nil

@@ -68,6 +68,22 @@ func TestCalls(t *testing.T) {
 			_, err := c.Import(ctx, api.UploadRequest{CustomerID: "c", SiteID: "s", Region: "r", Location: "l", S3Path: "s3://b/k.csv", Kind: api.UploadNowcast})
 			return err
 		}, `POST /upload_nowcast {"customer_id":"c","site_id":"s","region":"r","location":"l","s3_path":"s3://b/k.csv"}`},
+		{"evaluate a model", func(c *client.Client) error {
+			_, err := c.EvaluateModel(ctx, api.ModelsRequest{SiteID: "s"})
+			return err
+		}, `POST /terminal/ml-models {"action":"evaluate","site_id":"s"}`},
+		{"promote a model", func(c *client.Client) error {
+			_, err := c.PromoteModel(ctx, api.ModelsRequest{SiteID: "s", ModelVersion: "2.0.0", Reason: "seen to be better", Force: true})
+			return err
+		}, `POST /terminal/ml-models {"action":"promote","site_id":"s","model_version":"2.0.0","reason":"seen to be better","force":true}`},
+		{"roll back", func(c *client.Client) error {
+			_, err := c.RollbackModel(ctx, api.ModelsRequest{SiteID: "s", ModelType: "interpolation", Reason: "the new one is biased"})
+			return err
+		}, `POST /terminal/ml-models {"action":"rollback","site_id":"s","model_type":"interpolation","reason":"the new one is biased"}`},
+		{"history of models", func(c *client.Client) error {
+			_, err := c.ModelHistory(ctx, api.ModelsRequest{SiteID: "s", Page: api.Page{Limit: 5}})
+			return err
+		}, `POST /terminal/ml-models {"action":"history","site_id":"s","limit":5}`},
 		{"data period", func(c *client.Client) error { _, err := c.DataPeriod(ctx, "s", ""); return err }, "GET /telemetry/data-period?site_id=s "},
 		{"inverter", func(c *client.Client) error {
 			_, err := c.Inverter(ctx, api.RecordsQuery{AssetID: "a", SiteID: "s", Start: at, End: at, Resolution: "daily", Limit: 5, Cursor: "x"})

@@ -98,6 +98,32 @@ func (c *Client) Models(ctx context.Context, q api.ListQuery) (*api.ModelsRespon
 	return read[api.ModelsResponse](ctx, c, api.PathModels, customerRequest(q))
 }
 
+// EvaluateModel holds a challenger against the model in production.
+func (c *Client) EvaluateModel(ctx context.Context, req api.ModelsRequest) (*api.ModelMoveResponse, error) {
+	return c.moveModel(ctx, api.ActionEvaluate, req)
+}
+
+// PromoteModel puts a challenger into production. The reason is kept.
+func (c *Client) PromoteModel(ctx context.Context, req api.ModelsRequest) (*api.ModelMoveResponse, error) {
+	return c.moveModel(ctx, api.ActionPromote, req)
+}
+
+// RollbackModel puts a former model into production again. The reason is kept.
+func (c *Client) RollbackModel(ctx context.Context, req api.ModelsRequest) (*api.ModelMoveResponse, error) {
+	return c.moveModel(ctx, api.ActionRollback, req)
+}
+
+func (c *Client) moveModel(ctx context.Context, action string, req api.ModelsRequest) (*api.ModelMoveResponse, error) {
+	req.Action = action
+	return post[api.ModelMoveResponse](ctx, c, api.PathModels, req, request{})
+}
+
+// ModelHistory lists the changes of status of a site's models, newest first.
+func (c *Client) ModelHistory(ctx context.Context, req api.ModelsRequest) (*api.ModelHistoryResponse, error) {
+	req.Action = api.ActionHistory
+	return read[api.ModelHistoryResponse](ctx, c, api.PathModels, req)
+}
+
 // Detect runs the detector over a unit's last hours; 0 is its own span.
 func (c *Client) Detect(ctx context.Context, ref api.AssetRef, lookbackHours int) (*api.DetectResponse, error) {
 	return post[api.DetectResponse](ctx, c, api.PathDetect, api.DetectRequest{Action: api.ActionRun, AssetID: ref.AssetID, SiteID: ref.SiteID, CustomerID: ref.CustomerID, LookbackHours: lookbackHours}, request{})

@@ -87,6 +87,15 @@ type Detector interface {
 type Models interface {
 	// Models lists by site, newest version first.
 	Models(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Model, string, error)
+	// EvaluateModel answers the challenger with its verdict;
+	// api.ErrModelNotFound for an unknown one, 409 for one that is none.
+	EvaluateModel(ctx context.Context, scope api.Scope, r api.ModelsRequest) (api.Model, error)
+	// PromoteModel and RollbackModel answer the model that is in production
+	// now, and the version of the one that was.
+	PromoteModel(ctx context.Context, scope api.Scope, r api.ModelsRequest) (m api.Model, former string, err error)
+	RollbackModel(ctx context.Context, scope api.Scope, r api.ModelsRequest) (m api.Model, former string, err error)
+	// ModelHistory lists changes of status, newest first.
+	ModelHistory(ctx context.Context, scope api.Scope, r api.ModelsRequest) ([]api.ModelMove, string, error)
 }
 
 // Interpolations are what filling gaps gave.

@@ -99,17 +99,6 @@ func (s *server) ooda(in *input) (*call, error) {
 	}}, nil
 }
 
-func (s *server) models(in *input) (*call, error) {
-	b, err := customerList(in, false)
-	if err != nil {
-		return nil, err
-	}
-	return &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, run: func(ctx context.Context, g granted) (any, error) {
-		list, next, err := s.Models.Models(ctx, g.scope, listQuery(b))
-		return api.ModelsResponse{Success: true, ModelMetrics: there(list), Count: len(list), NextCursor: next}, err
-	}}, nil
-}
-
 // there is a list that JSON writes as [] when it is empty.
 func there[T any](list []T) []T {
 	if list == nil {

@@ -90,7 +90,7 @@ func newWorld(t testing.TB, edit func(*httpapi.Deps)) *world {
 	w.detects = &detector{Service: w.ops}
 	w.deps = httpapi.Deps{
 		Auth: w.auth, Sites: w.ops, Assets: w.ops, Uploads: w.uploads, Forecasts: forecasts{w.ops}, Findings: w.ops,
-		Detector: w.detects, Models: w.ops, Interpolations: w.ops, Summaries: w.ops, Telemetry: w.store, Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
+		Detector: w.detects, Models: registry{w.ops, w.store}, Interpolations: w.ops, Summaries: w.ops, Telemetry: w.store, Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
 	}
 	if edit != nil {
 		edit(&w.deps)
@@ -327,4 +327,58 @@ func (d *detector) Detect(_ context.Context, _ api.Scope, ref api.AssetRef, _ in
 	}
 	d.runs++
 	return api.Detection{DetectionID: fmt.Sprintf("det_%d", d.runs), AssetID: ref.AssetID, Status: "completed"}, nil
+}
+
+// registry moves models without a look at their artefacts.
+type registry struct {
+	*ops.Service
+	records store.Records
+}
+
+func (r registry) EvaluateModel(ctx context.Context, scope api.Scope, q api.ModelsRequest) (api.Model, error) {
+	m, err := r.FindModel(ctx, scope, q.SiteID, api.ModelForecasting, q.ModelVersion)
+	if err != nil {
+		return api.Model{}, err
+	}
+	err = r.records.Update(ctx, func(tx store.Tx) error {
+		m, err = r.Service.EvaluateModel(tx, m, api.ModelEvaluation{Against: "1.0.0", Verdict: "its loss is higher"})
+		return err
+	})
+	return m.Model, err
+}
+
+func (r registry) PromoteModel(ctx context.Context, scope api.Scope, q api.ModelsRequest) (api.Model, string, error) {
+	if err := ops.CheckReason(q.Reason); err != nil {
+		return api.Model{}, "", err
+	}
+	m, err := r.FindModel(ctx, scope, q.SiteID, api.ModelForecasting, q.ModelVersion)
+	if err != nil {
+		return api.Model{}, "", err
+	}
+	former := ""
+	err = r.records.Update(ctx, func(tx store.Tx) error {
+		done, err := r.Service.PromoteModel(tx, m, scope.Actor, q.Reason, q.Force)
+		if m = done.Model; done.Former != nil {
+			former = done.Former.ModelVersion
+		}
+		return err
+	})
+	return m.Model, former, err
+}
+
+func (r registry) RollbackModel(ctx context.Context, scope api.Scope, q api.ModelsRequest) (api.Model, string, error) {
+	var done ops.Promotion
+	err := r.records.Update(ctx, func(tx store.Tx) error {
+		var err error
+		done, err = r.Service.RollbackModel(tx, q.SiteID, api.ModelForecasting, q.ModelVersion, scope.Actor, q.Reason)
+		return err
+	})
+	if err != nil {
+		return api.Model{}, "", err
+	}
+	return done.Model.Model, done.Former.ModelVersion, nil
+}
+
+func (r registry) ModelHistory(ctx context.Context, scope api.Scope, q api.ModelsRequest) ([]api.ModelMove, string, error) {
+	return r.Service.ModelHistory(ctx, scope, q.SiteID, api.ModelForecasting, q.ModelVersion, q.Page)
 }

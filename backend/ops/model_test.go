@@ -36,15 +36,17 @@ func TestHeldOut(t *testing.T) {
 		challenger api.ModelScore
 		want       bool
 		words      string
+		age        time.Duration
 	}{
-		"better":              {api.ModelScore{Samples: 400, PinballPercent: 2.7, NMAEPercent: 7.5, Coverage80: 0.82}, true, "on 30 days that neither model had seen its loss is lower by 10.0 %"},
-		"hardly better":       {api.ModelScore{Samples: 400, PinballPercent: 2.98, NMAEPercent: 7.5, Coverage80: 0.82}, false, "lower by 0.7 %; 1 % is asked"},
-		"worse":               {api.ModelScore{Samples: 400, PinballPercent: 3.3, NMAEPercent: 7.5, Coverage80: 0.82}, false, "higher by 10.0 %; 1 % is asked"},
-		"another figure":      {api.ModelScore{Samples: 400, PinballPercent: 2.7, NMAEPercent: 8.2, Coverage80: 0.82}, false, "its mean error is 8.2 % of capacity against 8.0 %"},
-		"bands that are none": {api.ModelScore{Samples: 400, PinballPercent: 2.7, NMAEPercent: 7.5, Coverage80: 0.65}, false, "hold 65 % of the actuals against 75 %"},
-		"too few hours":       {api.ModelScore{Samples: 149, PinballPercent: 2.7, NMAEPercent: 7.5, Coverage80: 0.82}, false, "149 hours of daylight are too few"},
+		"better":                        {api.ModelScore{Samples: 400, PinballPercent: 2.7, NMAEPercent: 7.5, Coverage80: 0.82}, true, "on 30 days that neither model had seen its loss is lower by 10.0 %", 0},
+		"hardly better":                 {api.ModelScore{Samples: 400, PinballPercent: 2.98, NMAEPercent: 7.5, Coverage80: 0.82}, false, "lower by 0.7 %; 1 % is asked", 0},
+		"hardly better than an old one": {api.ModelScore{Samples: 400, PinballPercent: 2.98, NMAEPercent: 7.5, Coverage80: 0.82}, true, "lower by 0.7 %", 91 * 24 * time.Hour},
+		"worse":                         {api.ModelScore{Samples: 400, PinballPercent: 3.3, NMAEPercent: 7.5, Coverage80: 0.82}, false, "higher by 10.0 %; 1 % is asked", 0},
+		"another figure":                {api.ModelScore{Samples: 400, PinballPercent: 2.7, NMAEPercent: 8.2, Coverage80: 0.82}, false, "its mean error is 8.2 % of capacity against 8.0 %", 0},
+		"bands that are none":           {api.ModelScore{Samples: 400, PinballPercent: 2.7, NMAEPercent: 7.5, Coverage80: 0.65}, false, "hold 65 % of the actuals against 75 %", 0},
+		"too few hours":                 {api.ModelScore{Samples: 99, PinballPercent: 2.7, NMAEPercent: 7.5, Coverage80: 0.82}, false, "99 hours of daylight are too few", 0},
 	} {
-		e := HeldOut(production, c.challenger, window)
+		e := HeldOut(production, c.challenger, window, c.age)
 		if e.Eligible != c.want || !strings.Contains(e.Verdict, c.words) || e.Samples != c.challenger.Samples || *e.Production != production {
 			t.Errorf("%s: %+v", name, e)
 		}
@@ -140,52 +142,53 @@ func TestMovesOfTheRegistry(t *testing.T) {
 	if first.Status != api.ModelProduction || second.Status != api.ModelChallenger || third.Status != api.ModelChallenger {
 		t.Fatalf("registered as %s, %s and %s", first.Status, second.Status, third.Status)
 	}
-	promote := func(m Model, forced bool) (out Model, former *Model, err error) {
+	promote := func(m Model, forced bool) (done Promotion, err error) {
 		err = d.Service.records.Update(t.Context(), func(tx store.Tx) error {
 			var err error
-			out, former, err = d.PromoteModel(tx, m, "ada", "seen to be better", forced)
+			done, err = d.PromoteModel(tx, m, "ada", "seen to be better", forced)
 			return err
 		})
-		return out, former, err
+		return done, err
 	}
-	_, _, err := promote(second, false)
+	last := func(m Model) Move { return m.History[len(m.History)-1] }
+	_, err := promote(second, false)
 	wantRefusal(t, err, 409, "Model blend 2 is not eligible: its loss is higher")
-	m, former, err := promote(second, true)
-	if err != nil || m.Status != api.ModelProduction || former == nil || former.Status != api.ModelArchived || !m.History[len(m.History)-1].Forced {
-		t.Fatalf("forced: %+v, former %+v, %v", m, former, err)
+	done, err := promote(second, true)
+	if err != nil || done.Model.Status != api.ModelProduction || done.Former == nil || done.Former.Status != api.ModelArchived || !last(done.Model).Forced {
+		t.Fatalf("forced: %+v, %v", done, err)
 	}
-	if again, former, err := promote(second, false); err != nil || former != nil || again.Status != api.ModelProduction {
-		t.Errorf("once more: %+v, %v, %v", again, former, err)
+	if done, err := promote(second, false); err != nil || done.Moved || done.Model.Status != api.ModelProduction {
+		t.Errorf("once more: %+v, %v", done, err)
 	}
-	_, _, err = promote(first, true)
+	_, err = promote(first, true)
 	wantRefusal(t, err, 409, "Model blend 1 is archived: only a challenger is evaluated or promoted")
-	_, _, err = promote(third, false)
+	_, err = promote(third, false)
 	wantRefusal(t, err, 409, "Model blend 3 is not eligible: it was not evaluated against 2, which is in production now")
 	d.update(func(tx store.Tx) error {
 		_, err := d.EvaluateModel(tx, third, api.ModelEvaluation{Against: "2", Eligible: true, Verdict: "its loss is lower"})
 		return err
 	})
-	if m, former, err = promote(third, true); err != nil || former.ModelVersion != "2" || m.History[len(m.History)-1].Forced {
-		t.Errorf("eligible: %+v, former %+v, %v", m, former, err)
+	if done, err = promote(third, true); err != nil || done.Former.ModelVersion != "2" || last(done.Model).Forced {
+		t.Errorf("eligible: %+v, %v", done, err)
 	}
-	rollback := func(version string) (restored, former Model, err error) {
+	rollback := func(version string) (done Promotion, err error) {
 		err = d.Service.records.Update(t.Context(), func(tx store.Tx) error {
 			var err error
-			restored, former, err = d.RollbackModel(tx, "South", "forecasting", version, "ada", "the new one is biased")
+			done, err = d.RollbackModel(tx, "South", "forecasting", version, "ada", "the new one is biased")
 			return err
 		})
-		return restored, former, err
+		return done, err
 	}
 	d.clock = d.clock.Add(time.Hour)
-	if restored, former, err := rollback(""); err != nil || restored.ModelVersion != "2" || restored.Status != api.ModelProduction || former.ModelVersion != "3" || former.Status != api.ModelArchived {
-		t.Errorf("rolled back to %+v from %+v, %v", restored, former, err)
+	if done, err := rollback(""); err != nil || done.Model.ModelVersion != "2" || done.Model.Status != api.ModelProduction || done.Former.ModelVersion != "3" || done.Former.Status != api.ModelArchived {
+		t.Errorf("rolled back: %+v, %v", done, err)
 	}
-	if restored, _, err := rollback("1"); err != nil || restored.ModelVersion != "1" {
-		t.Errorf("rolled back to %+v, %v", restored, err)
+	if done, err := rollback("1"); err != nil || done.Model.ModelVersion != "1" {
+		t.Errorf("rolled back: %+v, %v", done, err)
 	}
-	_, _, err = rollback("1")
+	_, err = rollback("1")
 	wantRefusal(t, err, 409, "Model blend 1 is production: only an archived model is gone back to")
-	_, _, err = rollback("9")
+	_, err = rollback("9")
 	wantRefusal(t, err, 404, "Model not found")
 	in, err := d.ProductionModel(t.Context(), "South", "forecasting")
 	if err != nil || in.ModelVersion != "1" {

@@ -148,33 +148,41 @@ func notChallenger(m Model) error {
 	return api.Conflict("Model %s %s is %s: only a challenger is evaluated or promoted", m.ModelName, m.ModelVersion, m.Status).With("allowed", modelMoves[m.Status])
 }
 
+// Promotion is what a move into production did.
+type Promotion struct {
+	Model  Model  // in production now
+	Former *Model // archived in its place, if there was one
+	Moved  bool   // false: it was there already
+}
+
 // PromoteModel puts a challenger into production and archives the former model.
 // It needs an eligible evaluation against the model in production, unless it is
 // forced. A model that is in production stays there.
-func (s *Service) PromoteModel(tx store.Tx, m Model, actor, reason string, forced bool) (promoted Model, former *Model, err error) {
-	if m, err = models.Get(tx, models.Key(m)); err != nil {
-		return m, nil, found(err, api.ErrModelNotFound, "the model")
+func (s *Service) PromoteModel(tx store.Tx, m Model, actor, reason string, forced bool) (Promotion, error) {
+	m, err := models.Get(tx, models.Key(m))
+	if err != nil {
+		return Promotion{}, found(err, api.ErrModelNotFound, "the model")
 	}
 	switch m.Status {
 	case api.ModelProduction:
-		return m, nil, nil
+		return Promotion{Model: m}, nil
 	case api.ModelArchived:
-		return m, nil, notChallenger(m)
+		return Promotion{}, notChallenger(m)
 	}
+	var former *Model
 	now, err := production(tx, m.SiteID, m.ModelType)
 	switch {
 	case err == nil:
 		former = &now
 	case !errors.Is(err, store.ErrNotFound):
-		return m, nil, err
+		return Promotion{}, err
 	}
-	if why := unproven(m, former); why != "" && !forced {
-		return m, nil, api.Conflict("Model %s %s is not eligible: %s", m.ModelName, m.ModelVersion, why).With("allowed", []string{api.ActionEvaluate, "force"})
-	} else if why == "" {
-		forced = false // there was nothing to force
+	why := unproven(m, former)
+	if why != "" && !forced {
+		return Promotion{}, api.Conflict("Model %s %s is not eligible: %s", m.ModelName, m.ModelVersion, why).With("allowed", []string{api.ActionEvaluate, "force"})
 	}
-	m, err = promote(tx, m, former, Move{At: s.now(), Actor: actor, Reason: reason, Forced: forced})
-	return m, former, err
+	m, err = promote(tx, m, former, Move{At: s.now(), Actor: actor, Reason: reason, Forced: why != ""})
+	return Promotion{m, former, true}, err
 }
 
 // unproven says why a challenger may not take over; empty: it may.
@@ -192,17 +200,20 @@ func unproven(m Model, former *Model) string {
 	return ""
 }
 
-// RollbackModel puts an archived model into production again, by way of
-// challenger, and archives the model that is there. Without a version it is
-// the one that was in production last.
-func (s *Service) RollbackModel(tx store.Tx, siteID, modelType, version, actor, reason string) (restored, former Model, err error) {
-	former, err = production(tx, siteID, modelType)
-	if err != nil {
-		return restored, former, found(err, api.ErrModelNotFound, "the model in production")
-	}
+// RollbackTarget is the archived model that a rollback goes back to: the
+// version that is named, or the one that left production last.
+func (s *Service) RollbackTarget(ctx context.Context, siteID, modelType, version string) (m Model, err error) {
+	err = s.records.View(ctx, func(tx store.Tx) error {
+		m, err = rollbackTarget(tx, siteID, modelType, version)
+		return err
+	})
+	return m, err
+}
+
+func rollbackTarget(tx store.Tx, siteID, modelType, version string) (Model, error) {
 	all, err := modelsOf(tx, siteID, modelType)
 	if err != nil {
-		return restored, former, err
+		return Model{}, err
 	}
 	at := slices.IndexFunc(all, func(m Model) bool { return m.ModelVersion == version })
 	if version == "" {
@@ -210,24 +221,39 @@ func (s *Service) RollbackModel(tx store.Tx, siteID, modelType, version, actor, 
 	}
 	switch {
 	case at < 0 && version == "":
-		return restored, former, api.Conflict("Site %s has no former model to go back to", siteID)
+		return Model{}, api.Conflict("Site %s has no former model to go back to", siteID)
 	case at < 0:
-		return restored, former, api.ErrModelNotFound
+		return Model{}, api.ErrModelNotFound
 	}
-	restored = all[at]
-	if restored.Status != api.ModelArchived || restored.Refused != "" {
-		words := "is " + restored.Status
-		if restored.Refused != "" {
-			words = "was refused: " + restored.Refused
-		}
-		return restored, former, api.Conflict("Model %s %s %s: only an archived model is gone back to", restored.ModelName, restored.ModelVersion, words)
+	m := all[at]
+	words := "is " + m.Status
+	if m.Refused != "" {
+		words = "was refused: " + m.Refused
+	}
+	if m.Status != api.ModelArchived || m.Refused != "" {
+		return m, api.Conflict("Model %s %s %s: only an archived model is gone back to", m.ModelName, m.ModelVersion, words)
+	}
+	return m, nil
+}
+
+// RollbackModel puts an archived model into production again, by way of
+// challenger, and archives the model that is there. Without a version it is
+// the one that was in production last.
+func (s *Service) RollbackModel(tx store.Tx, siteID, modelType, version, actor, reason string) (Promotion, error) {
+	restored, err := rollbackTarget(tx, siteID, modelType, version)
+	if err != nil {
+		return Promotion{}, err
 	}
 	by := Move{At: s.now(), Actor: actor, Reason: reason}
 	if err := restored.move(api.ModelChallenger, by); err != nil {
-		return restored, former, err
+		return Promotion{}, err
+	}
+	former, err := production(tx, siteID, modelType)
+	if err != nil {
+		return Promotion{}, found(err, api.ErrModelNotFound, "the model in production")
 	}
 	restored, err = promote(tx, restored, &former, by)
-	return restored, former, err
+	return Promotion{restored, &former, true}, err
 }
 
 // lastInProduction is the archived model that left production last.

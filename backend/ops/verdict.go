@@ -13,15 +13,18 @@ import (
 const (
 	neededGainPercent  = 1.0  // of pinball loss, in the mean
 	neededOrigins      = 3    // on which its loss is lower, of a backtest
-	neededHours        = 150  // of daylight, of held-out data: some two weeks
+	neededHours        = 100  // of daylight, of held-out data: two weeks of winter
 	allowedWorse       = 0.02 // of any other figure, and of an own backtest
 	allowedOffCoverage = 0.05 // further from 0.8 than production's
 	moreData           = 1.1  // times as many training rows: another model, though it ends on the same day
+	staleAfter         = 90 * 24 * time.Hour
 )
 
 // HeldOut is the verdict on a challenger from data that neither model had
 // seen: its loss must be lower by 1 %, no other figure worse by more than 2 %.
-func HeldOut(production, challenger api.ModelScore, window api.Window) api.ModelEvaluation {
+// Against a model that has not learned for 90 days, it is enough that its loss
+// is no higher. age is how much later than the production model's the data end.
+func HeldOut(production, challenger api.ModelScore, window api.Window, age time.Duration) api.ModelEvaluation {
 	e := api.ModelEvaluation{Method: api.EvaluatedHeldOut, Window: &window, Samples: challenger.Samples, Production: &production, Challenger: &challenger}
 	e.GainPercent = gain(production.PinballPercent, challenger.PinballPercent)
 	days := int(math.Round(window.End.Sub(window.Start.Time).Hours() / 24))
@@ -29,12 +32,16 @@ func HeldOut(production, challenger api.ModelScore, window api.Window) api.Model
 	if e.GainPercent < 0 {
 		e.Verdict = fmt.Sprintf("on %d days that neither model had seen its loss is higher by %.1f %%", days, -e.GainPercent)
 	}
+	needed := neededGainPercent
+	if age >= staleAfter {
+		needed = 0
+	}
 	off := func(s api.ModelScore) float64 { return math.Abs(s.Coverage80 - 0.8) }
 	switch {
 	case challenger.Samples < neededHours:
 		e.Verdict += fmt.Sprintf(", but %d hours of daylight are too few to tell", challenger.Samples)
-	case e.GainPercent < neededGainPercent:
-		e.Verdict += fmt.Sprintf("; %.0f %% is asked", neededGainPercent)
+	case e.GainPercent < needed:
+		e.Verdict += fmt.Sprintf("; %.0f %% is asked", needed)
 	case challenger.NMAEPercent > (1+allowedWorse)*production.NMAEPercent:
 		e.Verdict += fmt.Sprintf(", but its mean error is %.1f %% of capacity against %.1f %%", challenger.NMAEPercent, production.NMAEPercent)
 	case off(challenger) > off(production)+allowedOffCoverage:

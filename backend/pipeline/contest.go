@@ -16,11 +16,19 @@ import (
 )
 
 // Days that a challenger and the production model are held against each other
-// on: neither may have seen them.
+// on: neither may have seen them. They are half of the new days, so that the
+// challenger has learned from the other half.
 const (
 	fewestHeldOut = 14
 	mostHeldOut   = 30
 )
+
+// heldOut is where the held-out days begin, for a model that learned up to one
+// time from data that reach to another; ok is false where they are too few.
+func heldOut(learned, end time.Time) (cut time.Time, ok bool) {
+	days := min(int(end.Sub(learned)/(2*day)), mostHeldOut)
+	return end.Add(-time.Duration(days) * day), days >= fewestHeldOut
+}
 
 // trained is what a training gave. The evaluation is nil where there was
 // nothing to hold the model against, or no days to do it on.
@@ -41,11 +49,9 @@ func (p *Pipeline) compete(ctx context.Context, site forecast.Site, h history) (
 		return trained{}, err
 	}
 	power := h.trimmed()
-	cut := former.record.TrainingDataWindow.End.UTC()
-	if earliest := power.End().Add(-mostHeldOut * day); cut.Before(earliest) {
-		cut = earliest
-	}
-	if former.model == nil || power.End().Sub(cut) < fewestHeldOut*day {
+	learned := former.record.TrainingDataWindow.End.UTC()
+	cut, ok := heldOut(learned, power.End())
+	if former.model == nil || !ok {
 		return p.fit(ctx, site, h, 0, 1)
 	}
 	t, err := p.fit(ctx, site, h.before(cut), 0, 0.5)
@@ -59,7 +65,7 @@ func (p *Pipeline) compete(ctx context.Context, site forecast.Site, h history) (
 	if err != nil {
 		return t, err
 	}
-	e := ops.HeldOut(scores[0], scores[1], api.Window{Start: api.At(cut), End: api.At(power.End())})
+	e := ops.HeldOut(scores[0], scores[1], api.Window{Start: api.At(cut), End: api.At(power.End())}, power.End().Sub(learned))
 	e.Against = former.record.ModelVersion
 	if e.Eligible {
 		if t, err = p.fit(ctx, site, h, 0.5, 1); err != nil {

@@ -67,18 +67,9 @@ func (f *filler) register(ctx context.Context) error {
 // goBack fills with the model in production, if it can be read and fits the
 // data; else the new one fills.
 func (f *filler) goBack(ctx context.Context, former ops.Model) error {
-	b, err := f.p.readArtefact(ctx, former.Artefacts)
-	if err != nil && ctx.Err() != nil {
+	m, err := f.p.decodeFiller(ctx, former)
+	if ctx.Err() != nil {
 		return ctx.Err()
-	}
-	artefact := interpolate.Artifact{Model: b.model, Encoders: b.encoders, Config: b.config}
-	var m *interpolate.Model
-	switch {
-	case err != nil:
-	case artefact.Hash() != former.Hash:
-		err = errDamaged
-	default:
-		m, err = interpolate.Decode(artefact)
 	}
 	if err != nil {
 		f.p.Logger.Error("a gap filler cannot be read", "site", f.site.SiteID, "model", former.ModelVersion, "error", err)

@@ -140,6 +140,9 @@ const (
 	jobInterpolate = "interpolate"
 )
 
+// pipelineActor is who does what no person asked for.
+const pipelineActor = "pipeline"
+
 // handler is what a kind of job runs, and what happens when its last attempt
 // has failed.
 type handler struct {
