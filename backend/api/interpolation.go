@@ -27,9 +27,10 @@ type WeatherFeatures struct {
 }
 
 // GapLengthMetrics (extension) are the metrics of one length of gap and the
-// method that fills it.
+// method that fills it, by what is known of the sky during the gap.
 type GapLengthMetrics struct {
 	GapMinutes float64 `json:"gap_minutes"`
+	KnownFrom  string  `json:"known_from"` // nothing, weather, sibling units
 	Method     string  `json:"method"`
 	HiddenGaps int     `json:"hidden_gaps"` // that were measured, hidden and filled
 	PerformanceMetrics

@@ -23,6 +23,8 @@ type history struct {
 	temperature    series.Series // °C, air
 	ghiForecast    series.Series // W/m², a forecast from the customer's own files
 	temperatureFct series.Series // °C, likewise
+	reported       *sumOf        // power of the units that reported and, as weights, their capacity
+	capacityKW     float64       // of all units that ever did
 	points         int           // intervals with power
 	days           int           // site days with power
 }
@@ -54,10 +56,7 @@ func (p *Pipeline) readHistory(ctx context.Context, siteID string, units []api.A
 	}
 	capacity := 0.0
 	for _, u := range units {
-		weight := u.CapacityKW
-		if !(weight > 0) {
-			weight = 1e-6 // reports, but nothing is known of its size
-		}
+		weight := weightOf(u)
 		f, err := store.Collect(p.Telemetry.Read(ctx, siteID, u.AssetID, from, to,
 			series.PowerKW, series.TemperatureC, series.PredictedGHIWM2, series.PredictedTempC))
 		if err != nil {
@@ -75,12 +74,20 @@ func (p *Pipeline) readHistory(ctx context.Context, siteID string, units []api.A
 	grid := func(values []float64) series.Series {
 		return series.Series{Start: from, Step: step, Values: values}
 	}
-	h := history{power: grid(sum.whole(capacity))}
+	h := history{power: grid(sum.whole(capacity)), reported: sum, capacityKW: capacity}
 	h.temperature = grid(extra[series.TemperatureC].mean())
 	h.ghiForecast = grid(extra[series.PredictedGHIWM2].mean())
 	h.temperatureFct = grid(extra[series.PredictedTempC].mean())
 	h.count(zone)
 	return h, nil
+}
+
+// weightOf is what a unit counts for: its capacity.
+func weightOf(u api.Asset) float64 {
+	if u.CapacityKW > 0 {
+		return u.CapacityKW
+	}
+	return 1e-6 // reports, but nothing is known of its size
 }
 
 func resampled(f series.Frame, q series.Quantity, step time.Duration) series.Series {
@@ -116,6 +123,24 @@ func (s *sumOf) whole(capacity float64) []float64 {
 		out[i] = math.NaN()
 		if w > 0 && w >= reportingShare*capacity {
 			out[i] = s.value[i] * capacity / w
+		}
+	}
+	return out
+}
+
+// without is the mean of the others, per weight: the sum less one of its parts.
+// NaN where they are less than the given share of their weight altogether.
+func (s *sumOf) without(one series.Series, from time.Time, weight, whole, share float64) []float64 {
+	out := make([]float64, len(s.value))
+	at := int(from.Sub(one.Start) / one.Step)
+	for i, w := range s.weight {
+		v := s.value[i]
+		if k := at + i; k >= 0 && k < one.Len() && !math.IsNaN(one.Values[k]) {
+			v, w = v-one.Values[k], w-weight
+		}
+		out[i] = math.NaN()
+		if w > 1e-9*whole && w >= share*(whole-weight) {
+			out[i] = max(v, 0) / w
 		}
 	}
 	return out

@@ -88,7 +88,7 @@ type filler struct {
 	step        time.Duration
 	capacityKW  float64
 	model       *interpolate.Model
-	weather     interpolate.Weather
+	history     history
 	notes       []string
 }
 
@@ -104,15 +104,81 @@ func (f *filler) learn(ctx context.Context) error {
 	power := h.trimmed()
 	loc, _, notes := f.p.whereabouts(f.site, power)
 	f.capacityKW = ops.CapacityKW(f.site, f.units)
-	f.weather = interpolate.Weather{GHI: h.ghiForecast, TemperatureC: h.temperature}
+	f.history = h
 	subject := forecast.Site{ID: f.site.SiteID, Location: loc, Zone: ops.Zone(f.site), CapacityKW: f.capacityKW, Plane: planeOf(f.site)}
-	model, report, err := interpolate.Train(ctx, subject, power, f.weather, interpolate.Options{Seed: seed(f.site.SiteID), Workers: 1})
+	model, report, err := interpolate.Train(ctx, subject, power, f.weather(), interpolate.Options{Seed: seed(f.site.SiteID), Workers: 1})
 	if err != nil {
 		return err
 	}
 	f.model = model
 	f.notes = append(append(notes, report.Notes...), "errors are those of the whole site's power, on samples that were measured, hidden and filled again")
+	return f.compare(ctx)
+}
+
+// comparedUnits stand for all units of a site when it is measured what is best
+// for one.
+const comparedUnits = 6
+
+// compare finds out, on units that have siblings, how one is filled best.
+func (f *filler) compare(ctx context.Context) error {
+	var able []api.Asset
+	for _, u := range f.units {
+		if u.CapacityKW > 0 {
+			able = append(able, u)
+		}
+	}
+	if len(able) < 2 {
+		return nil
+	}
+	n := min(len(able), comparedUnits)
+	var units []interpolate.Unit
+	for k := range n {
+		u, err := f.unit(ctx, able[k*len(able)/n])
+		if err != nil {
+			return err
+		}
+		if u.Power.Len() > 0 {
+			units = append(units, u)
+		}
+	}
+	model, _, err := f.model.ForUnits(ctx, units, interpolate.Options{Seed: seed(f.site.SiteID), Workers: 1})
+	if err != nil {
+		return err
+	}
+	f.model = model
+	f.notes[len(f.notes)-1] = fmt.Sprintf("errors are those of %d units' power, each taken up to the site's size, on samples that were measured, hidden and filled again", len(units))
 	return nil
+}
+
+func (f *filler) weather() interpolate.Weather {
+	return interpolate.Weather{GHI: f.history.ghiForecast, TemperatureC: f.history.temperature}
+}
+
+// siblingShare is the least share of the other units' capacity that says what
+// the sky did.
+const siblingShare = 0.1
+
+// unit is one unit's power, taken up to the site's size, with what its siblings
+// made meanwhile; empty where it has none. It is read again here: the whole site
+// may not fit into memory.
+func (f *filler) unit(ctx context.Context, u api.Asset) (interpolate.Unit, error) {
+	frame, err := store.Collect(f.p.Telemetry.Read(ctx, f.site.SiteID, u.AssetID, f.first.UTC().Truncate(f.step), f.last.Add(f.step), series.PowerKW))
+	if err != nil {
+		return interpolate.Unit{}, fmt.Errorf("read the telemetry of asset %s: %w", u.AssetID, err)
+	}
+	if !(u.CapacityKW > 0) || frame.Len() == 0 {
+		return interpolate.Unit{}, nil
+	}
+	one := interpolate.Unit{Power: resampled(frame, series.PowerKW, f.step), Weather: f.weather()}
+	if one.Power.Len() == 0 {
+		return one, nil
+	}
+	h := f.history
+	one.Weather.Siblings = series.Series{Start: h.power.Start, Step: f.step, Values: h.reported.without(one.Power, h.power.Start, u.CapacityKW, h.capacityKW, siblingShare)}
+	for i := range one.Power.Values {
+		one.Power.Values[i] *= f.capacityKW / u.CapacityKW
+	}
+	return one, nil
 }
 
 // findStep takes the interval that the newest data of the units have.
@@ -136,8 +202,7 @@ func (f *filler) findStep(ctx context.Context) error {
 	return nil
 }
 
-// fill fills each unit's gaps: the unit's power is taken up to the site's size
-// for the model, and what it gives down again.
+// fill fills each unit's gaps and takes what that gives down to its size.
 func (f *filler) fill(ctx context.Context) (api.InterpolationResult, error) {
 	r := api.InterpolationResult{
 		ResultID: ops.NewID("int", f.p.Now()), SiteID: f.site.SiteID, ProcessedAt: api.At(f.p.Now()), AssetIDs: []string{},
@@ -150,19 +215,14 @@ func (f *filler) fill(ctx context.Context) (api.InterpolationResult, error) {
 	steps := map[interpolate.Method]int{}
 	var expected interpolate.Score
 	for _, u := range f.units {
-		frame, err := store.Collect(f.p.Telemetry.Read(ctx, f.site.SiteID, u.AssetID, f.first, f.last, series.PowerKW))
+		one, err := f.unit(ctx, u)
 		if err != nil {
-			return r, fmt.Errorf("read the telemetry of asset %s: %w", u.AssetID, err)
+			return r, err
 		}
-		if !(u.CapacityKW > 0) || frame.Len() == 0 {
+		if one.Power.Len() == 0 {
 			continue
 		}
-		scale := f.capacityKW / u.CapacityKW
-		power := series.Resample(frame.Times, frame.Values(series.PowerKW), f.step, 0)
-		for i := range power.Values {
-			power.Values[i] *= scale
-		}
-		done, err := f.model.Complete(ctx, power, f.weather, 1)
+		done, err := f.model.Complete(ctx, one.Power, one.Weather, 1)
 		if err != nil {
 			return r, fmt.Errorf("fill the gaps of asset %s: %w", u.AssetID, err)
 		}
@@ -184,7 +244,7 @@ func (f *filler) fill(ctx context.Context) (api.InterpolationResult, error) {
 			r.Methods[string(m.Method)] += m.Gaps
 			steps[m.Method] += m.Steps
 		}
-		writeFilled(w, u.AssetID, f.step, scale, done.Filled)
+		writeFilled(w, u.AssetID, f.step, f.capacityKW/u.CapacityKW, done.Filled)
 	}
 	w.Flush()
 	most := 0
@@ -216,12 +276,12 @@ func (f *filler) score(r *api.InterpolationResult, expected interpolate.Score) {
 	r.PerformanceMetrics = metrics(expected)
 	for _, l := range report.Lengths {
 		at := slices.IndexFunc(report.Choices, func(c interpolate.Choice) bool {
-			return c.Class == interpolate.ClassOf(l.Length) && c.Weather == l.Weather
+			return c.Class == interpolate.ClassOf(l.Length) && c.Sight == l.Sight
 		})
 		if at < 0 {
 			continue
 		}
-		r.ByGapLength = append(r.ByGapLength, api.GapLengthMetrics{GapMinutes: l.Length.Minutes(), Method: string(report.Choices[at].Method), HiddenGaps: l.Gaps, PerformanceMetrics: metrics(l.Filled)})
+		r.ByGapLength = append(r.ByGapLength, api.GapLengthMetrics{GapMinutes: l.Length.Minutes(), KnownFrom: string(l.Sight), Method: string(report.Choices[at].Method), HiddenGaps: l.Gaps, PerformanceMetrics: metrics(l.Filled)})
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/interpolate"
+	"app.sunloop/engine/series"
 )
 
 // TestRealGapsAreFilled imports a year with holes and looks at what filled
@@ -100,5 +101,95 @@ func TestRealGapsAreFilled(t *testing.T) {
 	list, _, err := p.Ops.Models(t.Context(), admin, api.ListQuery{SiteID: req.SiteID})
 	if err != nil || len(list) != 2 || list[0].ModelType != api.ModelForecasting || list[1].ModelType != api.ModelInterpolation {
 		t.Errorf("registry %+v, %v", list, err)
+	}
+}
+
+// A unit that was silent for two days, while its siblings were not, is filled
+// from them, and close to what it made.
+func TestSiblingsFillAUnit(t *testing.T) {
+	p := newPlant(t, day0, quickTraining)
+	s := fleet(75, 3)
+	silent := s.Units[1].AssetID
+	from, to := day0.AddDate(0, 0, -20), day0.AddDate(0, 0, -18)
+	made := map[string]float64{}
+	var file strings.Builder
+	for line := range strings.Lines(string(csvOf(t, s, day0.AddDate(0, 0, -75), day0, time.Hour))) {
+		fields := strings.Split(strings.TrimSpace(line), ",")
+		at, err := time.Parse(time.RFC3339, fields[0])
+		if err == nil && fields[1] == silent && !at.Before(from) && at.Before(to) {
+			if made[at.UTC().Format(time.RFC3339)], err = strconv.ParseFloat(fields[2], 64); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		file.WriteString(line)
+	}
+	if len(made) != 48 {
+		t.Fatalf("%d hours hidden of\n%.300s", len(made), file.String())
+	}
+	p.start()
+	p.upload(request(api.UploadTrain), []byte(file.String()))
+	var got []api.InterpolationResult
+	p.await("the interpolation", func() bool {
+		var err error
+		got, _, err = p.Ops.Interpolations(t.Context(), admin, api.ListQuery{CustomerID: "acme", SiteID: "South", Page: api.Page{Limit: 10}})
+		return err == nil
+	})
+	r := got[0]
+	if r.Method != "sibling_units" || len(r.AssetIDs) == 0 || r.Methods["sibling_units"] == 0 {
+		t.Errorf("filled by %s: %v of %v", r.Method, r.Methods, r.AssetIDs)
+	}
+	known := map[string]bool{}
+	for _, l := range r.ByGapLength {
+		known[l.KnownFrom] = true
+	}
+	if !known["nothing"] || !known["sibling units"] {
+		t.Errorf("errors measured knowing %v", known)
+	}
+	key, _ := p.Objects.Key(r.FilledValues)
+	table, err := p.readObjectBytes(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(strings.NewReader(string(table))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wrong, sum float64
+	for _, row := range rows[1:] {
+		was, hidden := made[row[0]]
+		kw, err := strconv.ParseFloat(row[3], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hidden && row[1] == silent {
+			wrong, sum = wrong+math.Abs(kw-was), sum+was
+			delete(made, row[0])
+		}
+	}
+	// The sample before the gap may stand for its first hour.
+	if len(made) > 1 || !(wrong < 0.12*sum) {
+		t.Errorf("%d hours not filled, error of %.0f %% of %.0f kWh", len(made), 100*wrong/sum, sum)
+	}
+	t.Logf("error of %.1f %% of %.0f kWh; %+v", 100*wrong/sum, sum, r.PerformanceMetrics)
+}
+
+// The others' mean is the same whether one is taken off the sum or never was
+// in it.
+func TestSumWithoutOne(t *testing.T) {
+	nan := math.NaN()
+	start := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+	of := func(late int, v ...float64) series.Series {
+		return series.Series{Start: start.Add(time.Duration(late) * time.Hour), Step: time.Hour, Values: v}
+	}
+	one, sum := of(1, 6, nan, 9), newSum(5)
+	sum.add(one, start, 30)
+	sum.add(of(0, 1, 2, 3, 4), start, 10)
+	sum.add(of(0, 4, 8, nan, nan, 5), start, 20)
+	got := sum.without(one, start, 30, 60, 0.5)
+	for k, want := range []float64{5. / 30, 10. / 30, nan, nan, 5. / 20} {
+		if !(math.Abs(got[k]-want) < 1e-12) && !(math.IsNaN(want) && math.IsNaN(got[k])) {
+			t.Errorf("hour %d: %g, not %g", k, got[k], want)
+		}
 	}
 }

@@ -47,6 +47,7 @@ type unitFilled struct {
 // lengthLine is how the methods did on hidden gaps of one length.
 type lengthLine struct {
 	GapMinutes float64            `json:"gap_minutes"`
+	KnownFrom  string             `json:"known_from"` // nothing, or sibling units
 	HiddenGaps int                `json:"hidden_gaps"`
 	Filled     float64            `json:"mae_kw"`
 	ByMethod   map[string]float64 `json:"mae_kw_by_method"`
@@ -78,7 +79,7 @@ func (c *InterpolateCmd) Run(ctx context.Context, std streams) error {
 		if c.Unit != "" && a.Name != c.Unit {
 			continue
 		}
-		u, err := c.unit(ctx, a, loc, zone, file.Interval)
+		u, err := c.unit(ctx, a, file, loc, zone)
 		if errors.Is(err, interpolate.ErrUnfit) {
 			return fmt.Errorf("%s, %s: %w", name, a.Name, err)
 		}
@@ -106,16 +107,18 @@ func (c *InterpolateCmd) Run(ctx context.Context, std streams) error {
 	return writeFilledValues(c.Out, all)
 }
 
-// unit learns from one unit and fills its gaps.
-func (c *InterpolateCmd) unit(ctx context.Context, a ingest.Asset, loc solar.Location, zone *time.Location, interval time.Duration) (unitFilled, error) {
-	step := min(max(interval, time.Minute), time.Hour)
+// unit learns from one unit, and from what the file's others made meanwhile, and
+// fills its gaps.
+func (c *InterpolateCmd) unit(ctx context.Context, a ingest.Asset, file *ingest.Result, loc solar.Location, zone *time.Location) (unitFilled, error) {
+	step := min(max(file.Interval, time.Minute), time.Hour)
 	power := series.Resample(a.Frame.Times, a.Frame.Values(series.PowerKW), step, 0)
 	site := forecast.Site{ID: a.Name, Location: loc, Zone: zone, CapacityKW: c.CapacityKW}
-	model, report, err := interpolate.Train(ctx, site, power, interpolate.Weather{}, interpolate.Options{Seed: 1, Workers: 2})
+	wx := interpolate.Weather{Siblings: siblings(file, a.Name, step)}
+	model, report, err := interpolate.Train(ctx, site, power, wx, interpolate.Options{Seed: 1, Workers: 2})
 	if err != nil {
 		return unitFilled{}, err
 	}
-	done, err := model.Complete(ctx, power, interpolate.Weather{}, 2)
+	done, err := model.Complete(ctx, power, wx, 2)
 	if err != nil {
 		return unitFilled{}, err
 	}
@@ -124,7 +127,7 @@ func (c *InterpolateCmd) unit(ctx context.Context, a ingest.Asset, loc solar.Loc
 		u.Methods[string(m.Method)] = m.Gaps
 	}
 	for _, l := range report.Lengths {
-		line := lengthLine{GapMinutes: l.Length.Minutes(), HiddenGaps: l.Gaps, Filled: l.Filled.MAEKW, ByMethod: map[string]float64{}}
+		line := lengthLine{GapMinutes: l.Length.Minutes(), KnownFrom: string(l.Sight), HiddenGaps: l.Gaps, Filled: l.Filled.MAEKW, ByMethod: map[string]float64{}}
 		for _, m := range l.Methods {
 			if !math.IsNaN(m.MAEKW) {
 				line.ByMethod[string(m.Method)] = m.MAEKW
@@ -135,6 +138,17 @@ func (c *InterpolateCmd) unit(ctx context.Context, a ingest.Asset, loc solar.Loc
 	return u, nil
 }
 
+// siblings is what the file's other units made.
+func siblings(file *ingest.Result, but string, step time.Duration) series.Series {
+	var others []series.Series
+	for _, a := range file.Assets {
+		if values := a.Frame.Values(series.PowerKW); a.Name != but && len(values) > 0 {
+			others = append(others, series.Resample(a.Frame.Times, values, step, 0))
+		}
+	}
+	return interpolate.Together(others...)
+}
+
 // printFilled prints a unit's gaps and the errors of each method.
 func printFilled(out io.Writer, u unitFilled) {
 	s := u.Statistics
@@ -142,12 +156,12 @@ func printFilled(out io.Writer, u unitFilled) {
 	for m, n := range u.Methods {
 		fmt.Fprintf(out, "  %d gaps by %s\n", n, m)
 	}
-	columns := []string{"linear", "spline", "clear_sky_index", "gradient_boosting", "adaptive_lstm"}
+	columns := []string{"linear", "spline", "clear_sky_index", "sibling_units", "gradient_boosting", "adaptive_lstm"}
 	if len(u.Lengths) > 0 {
-		fmt.Fprintf(out, "  mean error in kW on measured samples that were hidden and filled\n  %-10s %-8s %10s  %s\n", "gap", "hidden", "filled", strings.Join(columns, "  "))
+		fmt.Fprintf(out, "  mean error in kW on measured samples that were hidden and filled\n  %-10s %-14s %-8s %10s  %s\n", "gap", "known", "hidden", "filled", strings.Join(columns, "  "))
 	}
 	for _, l := range u.Lengths {
-		fmt.Fprintf(out, "  %-10s %-8d %10.3f ", (time.Duration(l.GapMinutes) * time.Minute).String(), l.HiddenGaps, l.Filled)
+		fmt.Fprintf(out, "  %-10s %-14s %-8d %10.3f ", (time.Duration(l.GapMinutes) * time.Minute).String(), l.KnownFrom, l.HiddenGaps, l.Filled)
 		for _, m := range columns {
 			if v, ok := l.ByMethod[m]; ok {
 				fmt.Fprintf(out, " %*.3f", len(m)+1, v)

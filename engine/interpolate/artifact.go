@@ -29,7 +29,7 @@ const (
 )
 
 const (
-	configFormat  = 1
+	configFormat  = 2
 	maximumConfig = 1 << 20
 )
 
@@ -49,6 +49,7 @@ type config struct {
 	PeakKW       float64  `json:"peak_kw"`
 	FadeHours    float32  `json:"fade_hours"`
 	Weather      bool     `json:"weather"`
+	Siblings     bool     `json:"siblings"`
 	Learned      bool     `json:"learned"`
 	Features     []string `json:"features"`
 	Model        string   `json:"model_sha256"`
@@ -60,7 +61,7 @@ type config struct {
 func Encode(m *Model) (Artifact, error) {
 	c := config{Format: configFormat, SiteID: m.site.ID, LatitudeDeg: m.site.Location.LatitudeDeg, LongitudeDeg: m.site.Location.LongitudeDeg, AltitudeM: m.site.Location.AltitudeM,
 		CapacityKW: m.site.CapacityKW, TiltDeg: m.sky.Plane.TiltDeg, AzimuthDeg: m.sky.Plane.AzimuthDeg, LateTicks: m.sky.LateTicks, StepSeconds: int(m.step / time.Second),
-		PeakKW: m.peakKW, FadeHours: m.fade.hours, Weather: m.weather, Learned: m.network != nil, Features: featureNames, Report: m.report}
+		PeakKW: m.peakKW, FadeHours: m.fade.hours, Weather: m.weather, Siblings: m.siblings, Learned: m.network != nil, Features: featureNames, Report: m.report}
 	if m.site.Zone != nil {
 		c.Zone = m.site.Zone.String()
 	}
@@ -135,7 +136,7 @@ func Decode(a Artifact) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{site: forecast.Site{ID: c.SiteID, Location: solar.Location{LatitudeDeg: c.LatitudeDeg, LongitudeDeg: c.LongitudeDeg, AltitudeM: c.AltitudeM}, CapacityKW: c.CapacityKW},
-		step: time.Duration(c.StepSeconds) * time.Second, peakKW: c.PeakKW, fade: fade{c.FadeHours}, weather: c.Weather, report: c.Report}
+		step: time.Duration(c.StepSeconds) * time.Second, peakKW: c.PeakKW, fade: fade{c.FadeHours}, weather: c.Weather, siblings: c.Siblings, report: c.Report}
 	if zone, err := time.LoadLocation(c.Zone); err == nil && c.Zone != "" {
 		m.site.Zone = zone // an unknown zone is nil: nothing that is filled depends on it
 	}

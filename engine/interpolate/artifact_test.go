@@ -91,7 +91,7 @@ func TestSpoiledArtifactsAreRefused(t *testing.T) {
 		"encoders swapped": func(a *Artifact) { a.Encoders = a.Model },
 		"no config":        func(a *Artifact) { a.Config = nil },
 		"no number":        func(a *Artifact) { a.Config = []byte(`{"format":"one"}`) },
-		"other format":     func(a *Artifact) { a.Config = bytes.Replace(a.Config, []byte(`"format": 1`), []byte(`"format": 2`), 1) },
+		"other format":     func(a *Artifact) { a.Config = bytes.Replace(a.Config, []byte(`"format": 2`), []byte(`"format": 1`), 1) },
 		"other step": func(a *Artifact) {
 			a.Config = bytes.Replace(a.Config, []byte(`"step_seconds": 3600`), []byte(`"step_seconds": 7`), 1)
 		},

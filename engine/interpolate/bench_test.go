@@ -28,6 +28,17 @@ func BenchmarkTrainFiveMinutes(b *testing.B) {
 	}
 }
 
+// A unit of the same with its siblings: methods chosen and measured anew.
+func BenchmarkForUnits(b *testing.B) {
+	f := trainedOnce(b)
+	wx := Weather{Siblings: beside(f.power)}
+	for b.Loop() {
+		if _, _, err := f.model.ForUnits(context.Background(), []Unit{{f.power, wx}}, Options{Workers: 1}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // One gap of a day, clear sky and levels of the weeks around included.
 func BenchmarkFillDay(b *testing.B) {
 	f := trainedOnce(b)

@@ -18,16 +18,25 @@ import (
 // column calls each with the time and value of a CSV's rows.
 func column(t testing.TB, name, timeColumn, valueColumn string, each func(at string, value float64)) {
 	t.Helper()
+	rows(t, name, func(head []string) func(row []string) {
+		at, value := slices.Index(head, timeColumn), slices.Index(head, valueColumn)
+		if at < 0 || value < 0 {
+			t.Fatalf("%s has no columns %s and %s: %v", name, timeColumn, valueColumn, head)
+		}
+		return func(row []string) { each(row[at], realdata.Number(row[value])) }
+	})
+}
+
+// rows shows a CSV's header, and each of its rows to what that gave.
+func rows(t testing.TB, name string, reader func(head []string) func(row []string)) {
+	t.Helper()
 	r := csv.NewReader(realdata.Open(t, name))
 	r.ReuseRecord = true
 	head, err := r.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, value := slices.Index(head, timeColumn), slices.Index(head, valueColumn)
-	if at < 0 || value < 0 {
-		t.Fatalf("%s has no columns %s and %s: %v", name, timeColumn, valueColumn, head)
-	}
+	each := reader(head)
 	for {
 		row, err := r.Read()
 		if errors.Is(err, io.EOF) {
@@ -36,7 +45,7 @@ func column(t testing.TB, name, timeColumn, valueColumn string, each func(at str
 		if err != nil {
 			t.Fatal(err)
 		}
-		each(row[at], realdata.Number(row[value]))
+		each(row)
 	}
 }
 
@@ -62,6 +71,39 @@ func madrid(t testing.TB, step time.Duration) (forecast.Site, series.Series) {
 		})
 	}
 	return site, series.Resample(times, power, step, 5*time.Minute)
+}
+
+// besideMadrid is what the field's twelve other inverters made, those that
+// reported, as a share of their capacity.
+func besideMadrid(t testing.TB, step time.Duration) series.Series {
+	z, err := time.LoadLocation("Europe/Madrid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	capacity := []float64{1115, 1150, 1216, 1110, 1080, 1113, 1070, 1216, 700, 1140, 1214, 2950}
+	var times []int64
+	var share []float64
+	for _, y := range []string{"2014", "2015", "2016"} {
+		rows(t, "data/upm-madrid/upm_5min_"+y+".csv.gz", func(head []string) func(row []string) {
+			at, first := slices.Index(head, "local_time"), slices.Index(head, "P1")
+			return func(row []string) {
+				when, err := time.ParseInLocation("2006-01-02 15:04", row[at], z)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var sum, of float64
+				for k, c := range capacity {
+					if v := realdata.Number(row[first+k]); v == v {
+						sum, of = sum+v, of+c
+					}
+				}
+				if k := when.Unix(); len(times) == 0 || k > times[len(times)-1] {
+					times, share = append(times, k), append(share, sum/of)
+				}
+			}
+		})
+	}
+	return series.Resample(times, share, step, 5*time.Minute)
 }
 
 // golden is PVDAQ system 50 with the weather a satellite saw.

@@ -51,7 +51,7 @@ func (g *stage) evaluate(ctx context.Context, e Evaluation) ([]*trial, []time.Du
 	}
 	p := only(from, to, toScore)
 	lengths := measuredLengths(g.m.step, p.longestHole())
-	trials, err := g.try(ctx, p, toScore, lengths, e.Gaps, e.Seed, g.m.weather, e.Workers)
+	trials, err := g.try(ctx, p, toScore, lengths, e.Gaps, e.Seed, e.Workers)
 	return trials, lengths, err
 }
 
@@ -64,7 +64,10 @@ func (m *Model) open(power series.Series, wx Weather, workers int) (*stage, erro
 		return nil, err
 	}
 	if !m.weather {
-		wx = Weather{}
+		wx.GHI = series.Series{}
+	}
+	if !m.siblings {
+		wx.Siblings = series.Series{}
 	}
 	share := series.Series{Start: power.Start, Step: power.Step, Values: make([]float64, power.Len())}
 	for i, v := range power.Values {

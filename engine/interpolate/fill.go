@@ -14,8 +14,8 @@ type Filled struct {
 	Gap      series.Gap
 	Method   Method // that filled it, whatever was meant to
 	Class    Class
-	Weather  bool // known, and made use of by the learners
-	Daylight int  // steps in daylight
+	Sight    Sight // what is known of the sky then
+	Daylight int   // steps in daylight
 	// One value a step of the gap, kW: between nothing and the capacity, zero
 	// at night. The truth is expected within P10..P90 four times out of five.
 	KW, P10KW, P90KW []float64
@@ -39,6 +39,7 @@ func (m *Model) Fill(power series.Series, gap series.Gap, wx Weather) (Filled, e
 			near.Values[i] = nan
 		}
 	}
+	wx.Siblings = wx.Siblings.Slice(gap.From.Add(-fillContext), gap.To.Add(fillContext))
 	wx.GHI = wx.GHI.Slice(gap.From.Add(-weatherContext), gap.To.Add(weatherContext))
 	g, err := m.open(near, wx, 1)
 	if err != nil {
@@ -56,18 +57,18 @@ func (m *Model) Fill(power series.Series, gap series.Gap, wx Weather) (Filled, e
 func (g *stage) fill(h hole) Filled {
 	m, s := g.m, g.fine
 	class := classOf(g.span(h))
-	weather := m.weather && g.cloudKnown(h)
-	c := &m.choices[flag(weather)][class]
+	sight := g.sight(h)
+	c := &m.choices[sight][class]
 	want := c.method
 	if want < isBridge {
 		want = isSpline
 	}
-	a := g.ask(h, weather, max(want, c.plain))
+	a := g.ask(h, sight, max(want, c.plain))
 	n := a.v.b - a.v.a
 	values := make([]float32, n)
 	method := a.decide(*c, values)
 	f := Filled{Gap: series.Gap{From: s.time(h.from), To: s.time(h.to)}, Method: methods[method], Class: classes[class].name,
-		Weather: weather && method >= isTrees, Daylight: n}
+		Sight: sights[sight], Daylight: n}
 	f.KW, f.P10KW, f.P90KW = make([]float64, h.to-h.from), make([]float64, h.to-h.from), make([]float64, h.to-h.from)
 	for i := h.from; i < h.to; i++ {
 		clear := s.clear[i]

@@ -36,17 +36,18 @@ func gapsFor(d time.Duration, most int) int {
 
 // trial is one hidden hole with what every method said and what was there.
 type trial struct {
-	length  int // position among the measured lengths
-	class   int
-	weather bool
+	length int // position among the measured lengths
+	class  int
+	sight  int  // what the methods were told of the sky
+	best   bool // and no more is known
 	*answers
 	clear []float32
 	truth []float32 // NaN where it was not measured
 }
 
 // try hides holes of every length in the blocks of a role and asks all
-// methods, without the weather and with it where it is known.
-func (g *stage) try(ctx context.Context, p *plan, r role, lengths []time.Duration, most int, seed uint64, weather bool, workers int) ([]*trial, error) {
+// methods, once for each thing that is known of the sky.
+func (g *stage) try(ctx context.Context, p *plan, r role, lengths []time.Duration, most int, seed uint64, workers int) ([]*trial, error) {
 	rng := rand.New(rand.NewPCG(seed, 0x747279<<8|uint64(r)))
 	var trials []*trial
 	for k, d := range lengths {
@@ -55,15 +56,17 @@ func (g *stage) try(ctx context.Context, p *plan, r role, lengths []time.Duratio
 			if !ok {
 				break
 			}
-			trials = append(trials, &trial{length: k, answers: &answers{h: h}})
-			if weather && g.cloudKnown(h) {
-				trials = append(trials, &trial{length: k, weather: true, answers: &answers{h: h}})
+			best := g.sight(h)
+			for sight := range best + 1 {
+				if sight == blind || sight == best || g.m.weather && g.cloudKnown(h) {
+					trials = append(trials, &trial{length: k, sight: sight, best: sight == best, answers: &answers{h: h}})
+				}
 			}
 		}
 	}
 	err := each(ctx, len(trials), workers, func(k int) {
 		t := trials[k]
-		t.answers = g.ask(t.h, t.weather, methodCount)
+		t.answers = g.ask(t.h, t.sight, methodCount)
 		t.class = classOf(g.span(t.h))
 		n := t.v.b - t.v.a
 		t.clear, t.truth = make([]float32, n), make([]float32, n)
@@ -86,18 +89,33 @@ func (g *stage) span(h hole) time.Duration {
 
 // cloudKnown says whether the weather covers most of the hole's daylight.
 func (g *stage) cloudKnown(h hole) bool {
-	s := g.fine
-	if s.cloud == nil {
-		return false
+	return g.m.weather && g.fine.covered(g.fine.cloud, h) >= 0.75
+}
+
+// sight is the most that is known of the sky over the hole.
+func (g *stage) sight(h hole) int {
+	switch {
+	case g.m.siblings && g.fine.covered(g.fine.beside, h) >= 0.5:
+		return bySiblings
+	case g.cloudKnown(h):
+		return byWeather
 	}
-	var lit, known int
-	for _, i := range s.lit[s.place[h.from]:s.place[h.to]] {
-		lit++
-		if c := s.cloud[i]; c == c {
+	return blind
+}
+
+// covered is the share of the hole's daylight at which values are known.
+func (s *scene) covered(values []float32, h hole) float64 {
+	lit := s.lit[s.place[h.from]:s.place[h.to]]
+	if values == nil || len(lit) == 0 {
+		return 0
+	}
+	known := 0
+	for _, i := range lit {
+		if v := values[i]; v == v {
 			known++
 		}
 	}
-	return lit > 0 && 4*known >= 3*lit
+	return float64(known) / float64(len(lit))
 }
 
 // each runs f(0) .. f(n-1) on workers goroutines; what f writes must be its
@@ -168,28 +186,35 @@ func (t *tally) score(peakKW, capacityKW float64, banded bool) Score {
 // stays unless another is clearly better.
 var lstmShares = [...]float32{0.5, 0.25, 0.75, 1}
 
+// safelyBetter is what a method must bring at every length of a class of short
+// gaps to be chosen over the spline: there is little to be won there.
+const safelyBetter = 0.96
+
 // clearlyBetter is what a less simple method must bring to be chosen.
 const clearlyBetter = 0.99
 
-// choose takes for each class the method with the least error, the simpler of
+// choose takes for each class, by what is known of the sky, the method with the least error, the simpler of
 // those that are about equal, and measures its bands.
-func (m *Model) choose(trials []*trial, lengths int, weather bool) {
+func (m *Model) choose(trials []*trial, lengths, sight int) {
 	for class := range classCount {
-		c := defaultChoice(class)
+		c := defaultChoice(sight, class)
 		var mine []*trial
 		for _, t := range trials {
-			if t.class == class && t.weather == weather && len(t.truth) > 0 {
+			if t.class == class && t.sight == sight && len(t.truth) > 0 {
 				mine = append(mine, t)
 			}
 		}
-		said := Choice{Class: classes[class].name, Weather: weather, Gaps: len(mine)}
+		said := Choice{Class: classes[class].name, Sight: sights[sight], Gaps: len(mine)}
 		contest := m.compare(mine, lengths)
-		if class == 0 {
+		if class < firstLearned {
 			contest.methods = isTrees
 		}
 		if contest.all[isBridge].n >= bandEnough {
-			c = contest.winner()
+			c = contest.winner(class < firstLearned)
 			for k := range contest.methods {
+				if k == isSiblings && sight != bySiblings {
+					continue
+				}
 				said.Scores = append(said.Scores, MethodScore{methods[k], contest.all[k].score(m.peakKW, m.site.CapacityKW, false)})
 			}
 		}
@@ -198,7 +223,7 @@ func (m *Model) choose(trials []*trial, lengths int, weather bool) {
 		if c.method == isLSTM {
 			said.LSTMShare = float64(c.share)
 		}
-		m.choices[flag(weather)][class] = c
+		m.choices[sight][class] = c
 		m.report.Choices = append(m.report.Choices, said)
 	}
 }
@@ -208,12 +233,14 @@ type contest struct {
 	methods int                // that take part
 	all     [methodCount]tally // over all lengths
 	error   [methodCount]float64
-	share   float32 // of the network in the best mean with the trees
+	share   float32           // of the network in the best mean with the trees
+	behind  [methodCount]bool // not better than the spline at every length
 }
 
 // compare takes for each method its error over the bridge's, the mean over
-// the lengths that occur: long gaps hold more samples and would drown the
-// short.
+// the lengths that occur, by how many gaps there were: long gaps hold more
+// samples and would drown the short, and of some lengths only a few come into
+// the class, around the night.
 func (m *Model) compare(trials []*trial, lengths int) contest {
 	c := contest{methods: methodCount}
 	if m.network == nil {
@@ -221,25 +248,28 @@ func (m *Model) compare(trials []*trial, lengths int) contest {
 	}
 	var blended [len(lstmShares)]float64
 	var blends [len(lstmShares)]tally
-	n := 0.0
 	for length := range lengths {
 		var by [methodCount]tally
 		var of [len(lstmShares)]tally
+		gaps := 0.0
 		for _, t := range trials {
 			if t.length == length {
 				t.compare(&by, &of)
+				gaps++
 			}
 		}
 		if by[isBridge].n == 0 || by[isBridge].sum == 0 {
 			continue
 		}
-		n++
 		for k := range by {
-			c.error[k] += by[k].mae() / by[isBridge].mae()
+			c.error[k] += gaps * by[k].mae() / by[isBridge].mae()
 			c.all[k].join(by[k])
+			if gaps >= bandEnough && by[k].mae() > safelyBetter*by[isSpline].mae() {
+				c.behind[k] = true
+			}
 		}
 		for k := range of {
-			blended[k] += of[k].mae() / by[isBridge].mae()
+			blended[k] += gaps * of[k].mae() / by[isBridge].mae()
 			blends[k].join(of[k])
 		}
 	}
@@ -255,9 +285,12 @@ func (m *Model) compare(trials []*trial, lengths int) contest {
 
 // winner is the method to fill with, and the best where the network has
 // nothing to say.
-func (c *contest) winner() choice {
+func (c *contest) winner(short bool) choice {
 	out := choice{share: c.share}
 	for k := range c.methods {
+		if short && k > isSpline && c.behind[k] {
+			continue
+		}
 		if c.error[k] < clearlyBetter*c.error[out.method] {
 			out.method = k
 		}
@@ -284,10 +317,13 @@ func (t *trial) compare(by *[methodCount]tally, of *[len(lstmShares)]tally) {
 }
 
 // defaultChoice is where nothing could be measured.
-func defaultChoice(class int) choice {
+func defaultChoice(sight, class int) choice {
 	c := choice{method: isBridge, plain: isBridge, share: 0.5}
-	if class == 0 {
+	switch {
+	case class < firstLearned:
 		c.method, c.plain = isSpline, isSpline
+	case sight == bySiblings:
+		c.method, c.plain = isSiblings, isSiblings
 	}
 	c.bands = measureBands(nil)
 	return c
@@ -313,31 +349,28 @@ func (m *Model) slips(trials []*trial, c choice) []slip {
 // scores measures every length, with what was chosen.
 func (m *Model) scores(trials []*trial, lengths []time.Duration) (out []LengthScore, overall Score) {
 	var all tally
-	for _, weather := range []bool{false, true} {
-		if weather && !m.weather {
-			continue
-		}
+	for sight := range sights {
 		for k, d := range lengths {
 			var filled tally
 			var by [methodCount]tally
 			gaps := 0
 			for _, t := range trials {
-				if t.length != k || t.weather != weather || len(t.truth) == 0 {
+				if t.length != k || t.sight != sight || len(t.truth) == 0 {
 					continue
 				}
 				gaps++
 				m.score(t, &filled, &by)
-				if weather == m.weather {
+				if t.best {
 					m.score(t, &all, nil)
 				}
 			}
 			if gaps == 0 {
 				continue
 			}
-			s := LengthScore{Length: d, Weather: weather, Gaps: gaps, Filled: filled.score(m.peakKW, m.site.CapacityKW, true)}
+			s := LengthScore{Length: d, Sight: sights[sight], Gaps: gaps, Filled: filled.score(m.peakKW, m.site.CapacityKW, true)}
 			for method := range by {
-				if method > isBridge && m.network == nil {
-					break
+				if method >= isTrees && m.network == nil || method == isSiblings && sight != bySiblings {
+					continue
 				}
 				s.Methods = append(s.Methods, MethodScore{methods[method], by[method].score(m.peakKW, m.site.CapacityKW, false)})
 			}
@@ -349,7 +382,7 @@ func (m *Model) scores(trials []*trial, lengths []time.Duration) (out []LengthSc
 
 // score adds one trial to what fills and, if wanted, to all methods.
 func (m *Model) score(t *trial, filled *tally, by *[methodCount]tally) {
-	c := &m.choices[flag(t.weather)][t.class]
+	c := &m.choices[t.sight][t.class]
 	out := make([]float32, len(t.truth))
 	t.decide(*c, out)
 	for k, y := range t.truth {
@@ -366,13 +399,6 @@ func (m *Model) score(t *trial, filled *tally, by *[methodCount]tally) {
 		}
 		by[isLSTM].add(t.mixed(c.share, k), y, 0, 0)
 	}
-}
-
-func flag(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // around is the band of a filled value within what can be.

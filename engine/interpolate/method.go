@@ -15,6 +15,10 @@ const (
 	// ClearSkyIndex leads the clear-sky index from one edge to the other. What
 	// an edge's last sample says fades into its mean over an hour and a half.
 	ClearSkyIndex Method = "clear_sky_index"
+	// Siblings takes the clear-sky index of the site's other units, times what
+	// the unit made of it beside the gap; for moments, the mean of that and the
+	// spline.
+	Siblings Method = "sibling_units"
 	// Trees correct the bridge by boosted trees.
 	Trees Method = "gradient_boosting"
 	// AdaptiveLSTM corrects the bridge by a recurrent network, alone or
@@ -23,34 +27,59 @@ const (
 )
 
 // methods in the order of their scores everywhere.
-var methods = [...]Method{Linear, Spline, ClearSkyIndex, Trees, AdaptiveLSTM}
+var methods = [...]Method{Linear, Spline, ClearSkyIndex, Siblings, Trees, AdaptiveLSTM}
 
 const (
 	isLinear = iota
 	isSpline
 	isBridge
+	isSiblings
 	isTrees
 	isLSTM
 	methodCount
 )
+
+// Sight is what is known of the sky during a gap.
+type Sight string
+
+// From nothing to the best witness there is.
+const (
+	Blind      Sight = "nothing"
+	ByWeather  Sight = "weather"
+	BySiblings Sight = "sibling units"
+)
+
+const (
+	blind = iota
+	byWeather
+	bySiblings
+	sightCount
+)
+
+var sights = [sightCount]Sight{Blind, ByWeather, BySiblings}
 
 // Class is a span of gap lengths for which one method is chosen.
 type Class string
 
 // The classes by the time between a gap's first and last daylight.
 const (
+	Moments  Class = "up to 15 min"
 	Minutes  Class = "up to 45 min"
 	TwoHours Class = "up to 2 h"
 	HalfDay  Class = "up to 12 h"
 	Longer   Class = "longer than 12 h"
 )
 
-const classCount = 4
+const (
+	classCount   = 5
+	firstLearned = 2 // the learners stay out of the classes before it
+)
 
 var classes = [classCount]struct {
 	name Class
 	upTo time.Duration
 }{
+	{Moments, 15 * time.Minute},
 	{Minutes, 45 * time.Minute},
 	{TwoHours, 2 * time.Hour},
 	{HalfDay, 12 * time.Hour},

@@ -11,20 +11,21 @@ import (
 // Model fills the gaps of one site, or of one asset of it. It may be used by
 // many goroutines.
 type Model struct {
-	site    forecast.Site
-	step    time.Duration
-	peakKW  float64
-	sky     *forecast.ClearSky
-	fade    fade
-	network *neural.BiLSTM // nil in a model of a short history
-	trees   *tree.Ensemble // the same
-	weather bool           // the learners know what to make of weather
-	choices [2][classCount]choice
-	report  Report
+	site     forecast.Site
+	step     time.Duration
+	peakKW   float64
+	sky      *forecast.ClearSky
+	fade     fade
+	network  *neural.BiLSTM // nil in a model of a short history
+	trees    *tree.Ensemble // the same
+	weather  bool           // the learners know what to make of weather
+	siblings bool           // what the siblings are worth was measured
+	choices  [sightCount][classCount]choice
+	report   Report
 }
 
 // choice is how gaps of one class are filled. The first index of
-// Model.choices is 1 where the weather is known.
+// Model.choices is what is known of the sky.
 type choice struct {
 	method int
 	share  float32 // of the network in AdaptiveLSTM, the rest is the trees'
@@ -76,16 +77,18 @@ func (m *Model) stage(fine *scene) *stage {
 // answers are what the methods say of a hole's daylight steps, in shares of the
 // peak, by place from the hole's first on.
 type answers struct {
-	h       hole
-	v       *view
-	said    [methodCount][]float32
-	lines   bool // the lines have samples on both sides
-	network bool // the network has something to say
+	h        hole
+	v        *view
+	said     [methodCount][]float32
+	lines    bool // the lines have samples on both sides
+	network  bool // the network has something to say
+	siblings bool // the siblings have
 }
 
 // ask lets methods up to the last one wanted say what they think. A method that
 // cannot answer repeats a simpler one.
-func (g *stage) ask(h hole, weather bool, want int) *answers {
+func (g *stage) ask(h hole, sight, want int) *answers {
+	weather := sight != blind && g.cloudKnown(h)
 	a := &answers{h: h, v: g.fine.look(h, g.m.fade)}
 	n := a.v.b - a.v.a
 	for k := range a.said {
@@ -95,12 +98,21 @@ func (g *stage) ask(h hole, weather bool, want int) *answers {
 	for k := range n {
 		bridge[k] = float32(a.v.base[a.v.a+k] * g.clear(a, k))
 	}
-	for _, k := range [...]int{isLinear, isSpline, isTrees, isLSTM} {
+	for _, k := range [...]int{isLinear, isSpline, isSiblings, isTrees, isLSTM} {
 		copy(a.said[k], bridge)
 	}
 	if want != isBridge && n > 0 {
-		if want < isBridge || want == methodCount {
+		short := classes[classOf(g.span(h))].name == Moments
+		if want < isBridge || want == methodCount || short {
 			a.lines = a.v.lines(h, a.said[isLinear], a.said[isSpline])
+		}
+		if sight == bySiblings && want >= isSiblings {
+			a.siblings = a.v.asSiblings(h, g.m.fade, a.said[isSiblings])
+			if a.lines && short {
+				for k, x := range a.said[isSpline] {
+					a.said[isSiblings][k] = 0.5*a.said[isSiblings][k] + 0.5*x
+				}
+			}
 		}
 		if g.m.trees != nil && want >= isTrees {
 			correction := make([]float32, n)
@@ -136,7 +148,7 @@ func (a *answers) decide(c choice, out []float32) (method int) {
 	if method == isLSTM && !a.network {
 		method = c.plain
 	}
-	if method <= isSpline && !a.lines {
+	if method <= isSpline && !a.lines || method == isSiblings && !a.siblings {
 		method = isBridge
 	}
 	if method != isLSTM {

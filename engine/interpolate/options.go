@@ -27,11 +27,17 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Weather is what is known of the weather over a history and its gaps,
-// measured or from an archive: global horizontal irradiance in W/m² and air
-// temperature in °C, means over even steps of at most three hours. Either may
-// be empty; NaN is unknown.
-type Weather struct{ GHI, TemperatureC series.Series }
+// Weather is what is known of the weather over a history and its gaps, means
+// over even steps of at most three hours. Any may be empty; NaN is unknown.
+type Weather struct {
+	// Measured or from an archive: global horizontal irradiance, W/m², and air
+	// temperature, °C.
+	GHI, TemperatureC series.Series
+	// Siblings is the power of the site's other units together, of those
+	// that reported, by their capacity: how much of it there is does not matter, only
+	// how it goes. It is the best witness of what the sky did.
+	Siblings series.Series
+}
 
 // ErrUnfit is wrapped by every refusal of data: the words say why.
 var ErrUnfit = errors.New("data cannot be interpolated")

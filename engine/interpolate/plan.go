@@ -38,10 +38,10 @@ var (
 )
 
 // newPlan cuts at the sun's midnights.
-func newPlan(s *scene, longitudeDeg float64, roles []role) *plan {
+func newPlan(from, to time.Time, longitudeDeg float64, roles []role) *plan {
 	shift := time.Duration(math.Round(longitudeDeg/15)) * time.Hour
-	origin := s.start.Add(shift).Truncate(day).Add(-shift)
-	total := s.time(len(s.power)).Sub(origin)
+	origin := from.Add(shift).Truncate(day).Add(-shift)
+	total := to.Sub(origin)
 	days := int((total + day - 1) / day)
 	p := &plan{origin: origin, block: time.Duration(min(max(days/blocksWanted, 1), longestBlock)) * day}
 	for k := range int((total + p.block - 1) / p.block) {

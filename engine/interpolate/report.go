@@ -10,6 +10,7 @@ type Report struct {
 	PeakKW     float64
 	CapacityKW float64
 	Weather    bool     // irradiance was known for enough of the history
+	Siblings   bool     // other units were
 	Learned    bool     // long enough a history for the learners
 	Notes      []string // in words, what was seen and done about it
 	Seed       uint64
@@ -25,11 +26,11 @@ type Report struct {
 	Trees  TreesReport
 }
 
-// Choice is the method of one class of gaps and why: the errors on the blocks
+// Choice is the method of one class of gaps, by what is known of the sky, and why: the errors on the blocks
 // it was chosen by.
 type Choice struct {
 	Class     Class
-	Weather   bool
+	Sight     Sight
 	Method    Method
 	LSTMShare float64       // of the network in the mean with the trees; 0 where it does not fill
 	Gaps      int           // hidden
@@ -56,7 +57,7 @@ type Score struct {
 // LengthScore is the errors on gaps of one length.
 type LengthScore struct {
 	Length  time.Duration
-	Weather bool
+	Sight   Sight
 	Gaps    int
 	Filled  Score         // of what fills gaps of this length
 	Methods []MethodScore // of each method, had it filled them all

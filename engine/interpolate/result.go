@@ -116,7 +116,7 @@ func (m *Model) expect(filled []Filled, step time.Duration) Score {
 	var out Score
 	var absolute, squares, spread, in float64
 	for _, f := range filled {
-		s, ok := m.scoreOf(time.Duration(f.Daylight)*step, f.Weather)
+		s, ok := m.scoreOf(time.Duration(f.Daylight)*step, f.Sight)
 		if !ok {
 			continue
 		}
@@ -142,11 +142,11 @@ func (m *Model) expect(filled []Filled, step time.Duration) Score {
 }
 
 // scoreOf is the hold-out's score of the gap length nearest to d by ratio.
-func (m *Model) scoreOf(d time.Duration, weather bool) (best Score, ok bool) {
+func (m *Model) scoreOf(d time.Duration, sight Sight) (best Score, ok bool) {
 	nearest := math.Inf(1)
 	for _, l := range m.report.Lengths {
 		a, b := max(d, l.Length), min(d, l.Length)
-		if l.Weather != weather || l.Filled.Samples == 0 || b <= 0 {
+		if l.Sight != sight || l.Filled.Samples == 0 || b <= 0 {
 			continue
 		}
 		if ratio := float64(a) / float64(b); ratio < nearest {

@@ -18,18 +18,20 @@ const topIndex = 1.4
 // scene is a site's power on even steps with the clear sky over it, in shares
 // of the site's peak.
 type scene struct {
-	start time.Time
-	step  time.Duration
-	power []float32 // NaN missing; zero where nothing was said at night
-	clear []float32
-	cloud []float32 // the weather's clear-sky index, NaN unknown; nil without weather
-	turn  []float32 // of the sun: hours from its local noon, by six
-	index []float32 // power over clear, 0 where missing
-	lit   []int32   // the steps in daylight
-	place []int32   // how many lit steps lie before step i; one more than steps
-	first []bool    // by place: the first lit step of a day
+	start  time.Time
+	step   time.Duration
+	power  []float32 // NaN missing; zero where nothing was said at night
+	clear  []float32
+	cloud  []float32 // the weather's clear-sky index, NaN unknown; nil without weather
+	beside []float32 // the siblings' clear-sky index, NaN unknown; nil without any
+	turn   []float32 // of the sun: hours from its local noon, by six
+	index  []float32 // power over clear, 0 where missing
+	lit    []int32   // the steps in daylight
+	place  []int32   // how many lit steps lie before step i; one more than steps
+	first  []bool    // by place: the first lit step of a day
 
 	sumPower, sumClear []float64 // by place, over known steps before it
+	pairs              []pair    // by place, sums of the steps before it; nil without siblings
 	middle             float32   // the mean index
 }
 
@@ -54,6 +56,9 @@ func newScene(c *forecast.ClearSky, share series.Series, wx Weather, workers int
 	}
 	if wx.GHI.Len() > 0 {
 		s.cloud = cloudIndex(c, wx.GHI, share.Start, share.Step, n, workers)
+	}
+	if wx.Siblings.Len() > 0 {
+		s.beside = siblingIndex(c, wx.Siblings, share.Start, share.Step, n, workers)
 	}
 	s.note(c.Location.LongitudeDeg)
 	return s
@@ -84,6 +89,9 @@ func (s *scene) note(longitudeDeg float64) {
 		s.sumPower, s.sumClear = append(s.sumPower, sumP), append(s.sumClear, sumC)
 	}
 	s.place[n] = int32(len(s.lit))
+	if s.beside != nil {
+		s.compare()
+	}
 	s.middle = 0.6 // where nothing was seen
 	if k := len(s.lit); s.sumClear[k] > 0 {
 		s.middle = float32(s.sumPower[k] / s.sumClear[k])
@@ -173,13 +181,7 @@ const faintGHI = 20
 // cloudIndex is measured or forecast irradiance over that of a clear sky, at
 // the middles of n steps; NaN where the weather is not known.
 func cloudIndex(c *forecast.ClearSky, ghi series.Series, start time.Time, step time.Duration, n, workers int) []float32 {
-	if ghi.Step < step {
-		times := make([]int64, ghi.Len())
-		for i := range times {
-			times[i] = ghi.Time(i).Unix()
-		}
-		ghi = series.Resample(times, ghi.Values, step, ghi.Step)
-	}
+	ghi = notFiner(ghi, step)
 	light := c.Over(ghi.Start, ghi.Step, ghi.Len(), workers)
 	own := make([]float32, ghi.Len())
 	for i, v := range ghi.Values {
@@ -188,19 +190,39 @@ func cloudIndex(c *forecast.ClearSky, ghi series.Series, start time.Time, step t
 			own[i] = min(float32(v)/k, topIndex)
 		}
 	}
+	return atMiddles(ghi, own, start, step, n)
+}
+
+// notFiner is s by steps that are not shorter.
+func notFiner(s series.Series, step time.Duration) series.Series {
+	if s.Step >= step {
+		return s
+	}
+	times := make([]int64, s.Len())
+	for i := range times {
+		times[i] = s.Time(i).Unix()
+	}
+	return series.Resample(times, s.Values, step, s.Step)
+}
+
+// atMiddles takes values of the steps of grid to the middles of n other steps,
+// by straight lines.
+func atMiddles(grid series.Series, values []float32, start time.Time, step time.Duration, n int) []float32 {
 	get := func(k int) float32 {
-		if k < 0 || k >= len(own) {
+		if k < 0 || k >= len(values) {
 			return nan32()
 		}
-		return own[k]
+		return values[k]
 	}
 	out := make([]float32, n)
 	for i := range out {
-		at := start.Add(time.Duration(i)*step+step/2).Sub(ghi.Start) - ghi.Step/2
-		k := int(floorDiv(int64(at), int64(ghi.Step)))
-		f := float32(at-time.Duration(k)*ghi.Step) / float32(ghi.Step)
+		at := start.Add(time.Duration(i)*step+step/2).Sub(grid.Start) - grid.Step/2
+		k := int(floorDiv(int64(at), int64(grid.Step)))
+		f := float32(at-time.Duration(k)*grid.Step) / float32(grid.Step)
 		a, b := get(k), get(k+1)
 		switch {
+		case f == 0:
+			out[i] = a
 		case a == a && b == b:
 			out[i] = a + float32(f*(b-a))
 		case f <= 0.5: // half a step beyond what is known

@@ -21,6 +21,10 @@ import (
 // history gives a model of the simpler methods.
 const LearningDays = 45
 
+// enoughSeen is the share of the daylight over which the weather, or the
+// siblings, must be known to be made use of.
+const enoughSeen = 0.5
+
 // choosingDays are what choosing between simpler methods needs.
 const choosingDays = 4
 
@@ -67,7 +71,7 @@ func checkWeather(wx Weather) error {
 	for _, s := range []struct {
 		name   string
 		series series.Series
-	}{{"irradiance", wx.GHI}, {"temperature", wx.TemperatureC}} {
+	}{{"irradiance", wx.GHI}, {"temperature", wx.TemperatureC}, {"siblings' power", wx.Siblings}} {
 		if s.series.Len() > 0 && (s.series.Step < time.Minute || s.series.Step > 3*time.Hour) {
 			return unfit("%s in steps of %v", s.name, s.series.Step)
 		}
@@ -108,10 +112,14 @@ func prepare(site forecast.Site, power series.Series, wx Weather, o Options) (*M
 	m.fade = fade{hours: 1.5}
 	s := newScene(m.sky, share, wx, o.Workers)
 	m.report = Report{From: power.Start.UTC(), To: power.End().UTC(), Step: power.Step, Days: s.days(), PeakKW: peak, CapacityKW: site.CapacityKW, Notes: append(notes, seen...), Seed: o.Seed}
-	m.report.Weather = s.cloud != nil && s.cloudShare() >= 0.5
-	m.weather = m.report.Weather
+	all := hole{0, len(s.power)}
+	m.weather, m.siblings = s.covered(s.cloud, all) >= enoughSeen, s.covered(s.beside, all) >= enoughSeen
+	m.report.Weather, m.report.Siblings = m.weather, m.siblings
 	if !m.weather {
 		s.cloud = nil
+	}
+	if !m.siblings {
+		s.beside = nil
 	}
 	g := m.stage(s)
 	g.plain = o.plain
@@ -136,32 +144,14 @@ func (s *scene) days() int {
 	return days
 }
 
-// cloudShare is the share of daylight whose weather is known.
-func (s *scene) cloudShare() float64 {
-	known := 0
-	for _, i := range s.lit {
-		if c := s.cloud[i]; c == c {
-			known++
-		}
-	}
-	return float64(known) / float64(max(len(s.lit), 1))
-}
-
 func (t *training) learn(ctx context.Context) error {
 	m := t.m
-	for w := range m.choices {
-		for c := range m.choices[w] {
-			m.choices[w][c] = defaultChoice(c)
-		}
-	}
-	longitude := m.site.Location.LongitudeDeg
+	m.defaults()
 	m.report.Learned = m.report.Days >= LearningDays
 	fadeBy := toLearn
-	switch {
+	switch roles := m.roles(); {
 	case m.report.Learned:
-		t.plan = newPlan(t.fine, longitude, learning)
-	case m.report.Days >= choosingDays:
-		t.plan = newPlan(t.fine, longitude, choosing)
+	case roles != nil:
 		m.report.Notes = append(m.report.Notes, fmt.Sprintf("%d days with daylight measured are too few to learn from (%d): simpler methods fill", m.report.Days, LearningDays))
 		fadeBy, m.weather = toChoose, false
 	default:
@@ -169,6 +159,7 @@ func (t *training) learn(ctx context.Context) error {
 		m.weather = false
 		return ctx.Err()
 	}
+	t.plan = newPlan(t.fine.start, t.fine.time(len(t.fine.power)), m.site.Location.LongitudeDeg, m.roles())
 	t.fitFade(fadeBy)
 	if m.report.Learned {
 		err := t.fitLearners(ctx)
@@ -181,17 +172,54 @@ func (t *training) learn(ctx context.Context) error {
 		}
 	}
 	t.o.Progress("measuring", 0.8)
-	lengths := measuredLengths(m.step, t.plan.longestHole())
-	trials, err := t.try(ctx, t.plan, toChoose, lengths, choosingGaps, t.o.Seed, m.weather, t.o.Workers)
+	return m.measure(ctx, []*stage{t.stage}, t.plan, t.o)
+}
+
+// defaults are the choices where nothing could be measured.
+func (m *Model) defaults() {
+	for sight := range m.choices {
+		for class := range m.choices[sight] {
+			m.choices[sight][class] = defaultChoice(sight, class)
+		}
+	}
+}
+
+// roles are those of the blocks of a history of as many days; nil where there
+// are too few to measure by.
+func (m *Model) roles() []role {
+	switch {
+	case m.report.Learned:
+		return learning
+	case m.report.Days >= choosingDays:
+		return choosing
+	}
+	return nil
+}
+
+// measure chooses methods and scores them, by holes that are spread evenly over
+// the stages.
+func (m *Model) measure(ctx context.Context, stages []*stage, p *plan, o Options) error {
+	lengths := measuredLengths(m.step, p.longestHole())
+	try := func(r role, most int) (all []*trial, err error) {
+		for k, g := range stages {
+			trials, err := g.try(ctx, p, r, lengths, (most+len(stages)-1)/len(stages), o.Seed+uint64(k), o.Workers)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, trials...)
+		}
+		return all, nil
+	}
+	trials, err := try(toChoose, choosingGaps)
 	if err != nil {
 		return err
 	}
-	m.choose(trials, len(lengths), false)
-	if m.weather {
-		m.choose(trials, len(lengths), true)
+	for sight := range sights {
+		if sight == blind || sight == byWeather && m.weather || sight == bySiblings && m.siblings {
+			m.choose(trials, len(lengths), sight)
+		}
 	}
-	trials, err = t.try(ctx, t.plan, toScore, lengths, scoringGaps, t.o.Seed, m.weather, t.o.Workers)
-	if err != nil {
+	if trials, err = try(toScore, scoringGaps); err != nil {
 		return err
 	}
 	m.report.Lengths, m.report.Overall = m.scores(trials, lengths)

@@ -39,7 +39,7 @@ type SequenceConfig struct {
 
 // DefaultSequence is the shape that measured best on real sites.
 func DefaultSequence(inputs int) SequenceConfig {
-	return SequenceConfig{Inputs: inputs, Hidden: 16, Steps: 64, Batch: 16, Updates: 100, Epochs: 16, Rate: 4e-3, Huber: 0.05, Clip: 1, Seed: 1, Workers: 1}
+	return SequenceConfig{Inputs: inputs, Hidden: 16, Steps: 64, Batch: 16, Updates: 100, Epochs: 16, Rate: 4e-3, Huber: 0.01, Clip: 1, Seed: 1, Workers: 1}
 }
 
 func (c SequenceConfig) check(validation []*Sequence) error {
