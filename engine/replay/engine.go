@@ -17,7 +17,7 @@ import (
 type engine struct {
 	model  *forecast.Model
 	report forecast.Report
-	notes  []string
+	young  error     // why the site is young yet, if it is
 	seen   time.Time // the model was fitted on what lies before
 }
 
@@ -36,10 +36,9 @@ func fit(ctx context.Context, s *Replay, at time.Time, workers int) (engine, err
 	var err error
 	e.model, e.report, err = forecast.Train(ctx, s.Site, history, o)
 	if errors.Is(err, forecast.ErrUnfit) {
-		e.notes = append(e.notes, err.Error())
+		e.young = err
 		e.model, e.report, err = forecast.Young(s.Site, history, o)
 	}
-	e.notes = append(e.notes, e.report.Notes...)
 	return e, err
 }
 

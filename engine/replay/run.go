@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -25,8 +26,11 @@ type Replay struct {
 type Options struct {
 	Jobs  int              // goroutines at most; 0 is 1
 	Peers bool             // plain quantile trees are a reference too
-	Now   func() time.Time // for fit_seconds and predict_ms
-	Done  func(part, parts int)
+	Now   func() time.Time // for fit_seconds and predict_ms, which are zero without
+
+	// Done, if there is one, is told how many parts of the work are done, from
+	// any goroutine.
+	Done func(part, parts int)
 }
 
 // Run replays sites, side by side. The results are in their order.
@@ -34,6 +38,9 @@ func Run(ctx context.Context, sites []Replay, o Options) ([]*Result, error) {
 	o.Jobs = max(o.Jobs, 1)
 	if o.Done == nil {
 		o.Done = func(int, int) {}
+	}
+	if o.Now == nil {
+		o.Now = func() time.Time { return time.Time{} }
 	}
 	var parts []*part
 	for i, s := range sites {
@@ -82,9 +89,11 @@ type part struct {
 	weights map[string]float64       // sums over the fits
 	members []string                 // in order
 	fits    int
+	young   int      // of them
+	reason  error    // of the first that is
+	notes   []string // of the last fit
 	fitting time.Duration
 	saying  time.Duration
-	notes   []string
 }
 
 // issue is one forecast to be made.
@@ -221,10 +230,10 @@ func (p *part) note(e *engine) {
 		}
 		p.weights[name] += e.report.Weights[i]
 	}
-	for _, n := range e.notes {
-		if !slices.Contains(p.notes, n) {
-			p.notes = append(p.notes, n)
-		}
+	p.notes = e.report.Notes
+	if e.young != nil {
+		p.reason = cmp.Or(p.reason, e.young)
+		p.young++
 	}
 }
 
@@ -234,7 +243,8 @@ func (s *Replay) conclude(parts []*part) (*Result, error) {
 	r := &Result{Name: s.Site.ID, References: map[string]*ReferenceResult{}, Notes: slices.Clone(s.Notes),
 		FirstTest: s.Protocol.First.Format(time.DateOnly), LastTest: last[len(last)-1].at.In(s.Site.Zone).Format(time.DateOnly)}
 	tallies := map[string]*metric.Tally{}
-	issues := 0
+	issues, young := 0, 0
+	var reason error
 	var fitting, saying time.Duration
 	for _, p := range parts {
 		for name, t := range p.tallies {
@@ -243,15 +253,15 @@ func (s *Replay) conclude(parts []*part) (*Result, error) {
 			}
 			tallies[name].Merge(t)
 		}
-		issues, r.Fits, fitting, saying = issues+len(p.issues), r.Fits+p.fits, fitting+p.fitting, saying+p.saying
+		issues, r.Fits, young = issues+len(p.issues), r.Fits+p.fits, young+p.young
+		fitting, saying, reason = fitting+p.fitting, saying+p.saying, cmp.Or(reason, p.reason)
 		for _, name := range p.members {
 			r.addMember(name, p.weights[name])
 		}
-		for _, n := range p.notes {
-			if !slices.Contains(r.Notes, n) {
-				r.Notes = append(r.Notes, n)
-			}
-		}
+	}
+	r.Notes = append(r.Notes, parts[len(parts)-1].notes...)
+	if young > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d models are of a young site: %v", young, r.Fits, reason))
 	}
 	if tallies[""].Len() == 0 {
 		return nil, fmt.Errorf("from %s to %s there is no measured power to score", r.FirstTest, r.LastTest)
