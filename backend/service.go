@@ -33,7 +33,7 @@ type Config struct {
 	// Wall is the real clock, for tokens, one-time codes, rates, leases and
 	// retries; nil: Now.
 	Wall    func() time.Time
-	Weather weather.Provider // nil: weather.Offline
+	Weather weather.Provider // nil: the climate alone
 	Logger  *slog.Logger     // nil: nothing is logged
 
 	// ImportFrom are the places outside of the service's own store whose files

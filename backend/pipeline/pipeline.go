@@ -25,7 +25,7 @@ type Config struct {
 	Objects   store.Objects
 	Elsewhere *objects.Elsewhere // what s3_path may name beside Objects; nil: nothing
 	Ops       *ops.Service
-	Weather   weather.Provider // nil: weather.Offline
+	Weather   weather.Provider // nil: the climate alone
 	Now       func() time.Time // the plant's clock
 	Wall      func() time.Time // the real clock: leases, retries
 	Logger    *slog.Logger     // nil: nothing is logged
@@ -86,9 +86,6 @@ func (c *Config) defaults() {
 	set(&c.Keep.Detections, 90*day)
 	set(&c.Keep.Nowcasts, 7*day)
 	set(&c.Keep.Refused, 90*day)
-	if c.Weather == nil {
-		c.Weather = weather.Offline{}
-	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

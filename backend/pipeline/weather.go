@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -11,21 +12,33 @@ import (
 )
 
 // weatherFor asks the provider, and puts the forecasts that came with the
-// customer's files over what it says.
+// customer's files over what it says. Where the provider has none it is the
+// climate, which says so.
 func (p *Pipeline) weatherFor(ctx context.Context, loc solar.Location, h history, issue time.Time, horizon time.Duration) (weather.Forecast, error) {
-	if _, none := p.Weather.(weather.Offline); none {
-		return offline(ctx, loc, h, issue, horizon)
-	}
-	wx, err := p.Weather.Forecast(ctx, loc, issue, horizon+modelStep, modelStep)
+	climate, err := offline(ctx, loc, h, issue, horizon)
 	if err != nil {
-		return wx, fmt.Errorf("weather: %w", err)
+		return climate, err
+	}
+	wx := climate
+	if p.Weather != nil {
+		wx, err = p.Weather.Forecast(ctx, loc, issue, horizon+modelStep, modelStep)
+		switch {
+		case errors.Is(err, weather.ErrUnavailable) && ctx.Err() == nil:
+			p.Logger.Warn("the weather is the climate's", "at", fmt.Sprintf("%.2f,%.2f", loc.LatitudeDeg, loc.LongitudeDeg), "issue", issue, "error", err)
+			wx = climate
+			wx.Source += "; " + err.Error()
+		case err != nil:
+			return wx, fmt.Errorf("weather: %w", err)
+		default:
+			wx.Complement(climate)
+		}
 	}
 	overlay(&wx, h)
 	return wx, nil
 }
 
 // offline is the weather without a provider: the climate, with the site's own
-// temperatures, and the forecasts that came with the customer's files.
+// temperatures.
 func offline(ctx context.Context, loc solar.Location, h history, issue time.Time, horizon time.Duration) (weather.Forecast, error) {
 	var provider weather.Offline
 	if h.temperature.Len() > 0 {
@@ -37,7 +50,6 @@ func offline(ctx context.Context, loc solar.Location, h history, issue time.Time
 	if err != nil {
 		return wx, fmt.Errorf("weather: %w", err)
 	}
-	overlay(&wx, h)
 	return wx, nil
 }
 

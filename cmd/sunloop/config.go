@@ -208,7 +208,7 @@ func (c ConfigCmd) Run(k *kong.Kong, g *Globals, std streams) error {
 					source, value = env, v
 				}
 			}
-			if slices.Contains([]string{"token", "api-key", "password"}, f.Name) && value != "" {
+			if slices.Contains([]string{"token", "api-key", "password", "weather-key"}, f.Name) && value != "" {
 				value = "[redacted]"
 			}
 			fmt.Fprintf(std.out, "%-14s = %q", f.Name, value)

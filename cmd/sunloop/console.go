@@ -80,7 +80,11 @@ func (c *ConsoleCmd) remote(ctx context.Context, g *Globals, std streams, log *s
 
 // embedded shows the console over the service on this machine's data folder.
 func (c *ConsoleCmd) embedded(ctx context.Context, g *Globals, std streams, log *slog.Logger, lines *tail) error {
-	service, err := backend.New(c.config(g, log, time.Now))
+	cfg, err := c.config(g, log, time.Now)
+	if err != nil {
+		return err
+	}
+	service, err := backend.New(cfg)
 	if err != nil {
 		return openFailed(g.Data, err)
 	}

@@ -30,6 +30,7 @@ var floors = []struct {
 	{"app.sunloop/backend/api", nil},
 	{"app.sunloop/backend/client", []string{"backend/api"}},
 	{"app.sunloop/backend/store/...", []string{"engine/series"}},
+	{"app.sunloop/backend/openmeteo", []string{"engine/series", "engine/solar", "engine/weather"}},
 	{"app.sunloop/backend/auth", []string{"backend/api", "backend/store", "engine/series"}},
 	{"app.sunloop/backend/ops", []string{"backend/api", "backend/store", "engine/..."}},
 	{"app.sunloop/backend/pipeline", []string{"backend/api", "backend/store", "backend/store/objects", "backend/ops", "engine/..."}},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"app.sunloop/backend"
+	"app.sunloop/backend/openmeteo"
 	"app.sunloop/backend/store"
 )
 
@@ -19,15 +20,28 @@ type ServiceFlags struct {
 	TrainingDays int  `default:"180" help:"Days of data before training starts."`
 	Workers      int  `default:"2" help:"Jobs that run at a time."`
 
+	Weather        string `default:"offline" enum:"offline,open-meteo" env:"SUNLOOP_WEATHER" help:"Where weather forecasts come from: ${enum}. Offline is the climate of the place."`
+	WeatherURL     string `placeholder:"URL" env:"SUNLOOP_WEATHER_URL" help:"Open-Meteo server of one's own, or a commercial one."`
+	WeatherArchive string `placeholder:"URL" env:"SUNLOOP_WEATHER_ARCHIVE" help:"The same for its archive."`
+	WeatherKey     string `placeholder:"KEY" env:"SUNLOOP_WEATHER_KEY" help:"Key of a commercial server."`
+
 	ImportFrom []string `placeholder:"URL" env:"SUNLOOP_IMPORT_FROM" help:"Place whose files an upload may name by s3_path, as in s3://bucket/exports or file:///srv/gateway; {customer_id} in it stands for the caller's."`
 }
 
 // config is the service's configuration over the data folder.
-func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time) backend.Config {
-	return backend.Config{
+func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time) (backend.Config, error) {
+	cfg := backend.Config{
 		DataDir: g.Data, Now: now, Wall: time.Now, Logger: log,
 		RequireMFA: f.MFA, TrainingDays: f.TrainingDays, Workers: f.Workers, ImportFrom: f.ImportFrom,
 	}
+	if f.Weather == "open-meteo" {
+		client, err := openmeteo.New(openmeteo.Config{ForecastURL: f.WeatherURL, ArchiveURL: f.WeatherArchive, APIKey: f.WeatherKey, Now: time.Now})
+		if err != nil {
+			return cfg, err
+		}
+		cfg.Weather = client
+	}
+	return cfg, nil
 }
 
 // openFailed says in a sentence why a data folder could not be opened.
@@ -53,7 +67,10 @@ func (c *ServeCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		return errors.New("--tls-cert and --tls-key go together")
 	}
 	log := g.headlessLog(std.err)
-	cfg := c.config(g, log, time.Now)
+	cfg, err := c.config(g, log, time.Now)
+	if err != nil {
+		return err
+	}
 	cfg.CORSOrigins = c.CORS
 	service, err := backend.New(cfg)
 	if err != nil {

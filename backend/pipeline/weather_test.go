@@ -1,0 +1,76 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"app.sunloop/engine/series"
+	"app.sunloop/engine/solar"
+	"app.sunloop/engine/weather"
+)
+
+// told is a provider that says the same of every hour, or nothing.
+type told struct {
+	hour  weather.Conditions
+	hours int // known; the rest is unknown
+	err   error
+}
+
+func (p told) Forecast(_ context.Context, _ solar.Location, issue time.Time, horizon, step time.Duration) (weather.Forecast, error) {
+	f := weather.Forecast{IssuedAt: issue, Start: issue.Truncate(step), Step: step, Source: "a provider"}
+	for i := range int(horizon / step) {
+		c := weather.Unknown()
+		if i < p.hours {
+			c = p.hour
+		}
+		f.Conditions = append(f.Conditions, c)
+	}
+	return f, p.err
+}
+
+func TestWeatherFor(t *testing.T) {
+	issue := time.Date(2026, 6, 1, 10, 0, 0, 0, time.UTC)
+	loc := solar.Location{LatitudeDeg: 40, LongitudeDeg: -4}
+	cloudy := weather.Conditions{GHI: 200, DNI: 0, DHI: 200, TemperatureC: 9, WindSpeedMS: 5, CloudCover: 1}
+	own := history{ghiForecast: series.Series{Start: issue, Step: time.Hour, Values: []float64{math.NaN(), 333}}}
+	for _, tt := range []struct {
+		name     string
+		provider weather.Provider
+		h        history
+		source   string
+		check    func(f weather.Forecast) bool
+	}{
+		{"no provider", nil, history{}, weather.SourceClimatology,
+			func(f weather.Forecast) bool {
+				return f.Conditions[2].GHI > 700 && math.IsNaN(f.Conditions[2].CloudCover)
+			}},
+		{"a provider", told{hour: cloudy, hours: 99}, history{}, "a provider",
+			func(f weather.Forecast) bool { return f.Conditions[2] == cloudy }},
+		{"the customer's own forecast goes before", told{hour: cloudy, hours: 99}, own, "the customer's own forecast for 1 of",
+			func(f weather.Forecast) bool { return f.Conditions[0] == cloudy && f.Conditions[1].GHI == 333 }},
+		{"beyond the provider's last hour the temperature is the climate's and the sky unknown", told{hour: cloudy, hours: 3}, history{}, "a provider",
+			func(f weather.Forecast) bool {
+				c := f.Conditions[5]
+				return math.IsNaN(c.GHI) && math.IsNaN(c.CloudCover) && c.TemperatureC > 10
+			}},
+		{"a provider that has none", told{err: fmt.Errorf("%w: it is down", weather.ErrUnavailable)}, history{}, weather.SourceClimatology,
+			func(f weather.Forecast) bool {
+				return f.Conditions[2].GHI > 700 && strings.HasSuffix(f.Source, "it is down")
+			}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPlant(t, issue, func(c *Config) { c.Weather = tt.provider })
+			f, err := p.weatherFor(t.Context(), loc, tt.h, issue, 24*time.Hour)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(f.Source, tt.source) || !tt.check(f) {
+				t.Errorf("%s: %+v", f.Source, f.Conditions)
+			}
+		})
+	}
+}
