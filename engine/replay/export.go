@@ -9,8 +9,8 @@ import (
 
 // Export writes what plain learners learn from as CSV, for learners of other
 // makers on the very rows that are scored here: the time, the number of the
-// refit that the row is tested after (0 before the first), whether it is
-// scored, the power as a share of the capacity, and the features of the plain
+// month (of the whole test, where nothing is refitted) that the row is tested
+// in, 0 before the first, whether it is scored, the power as a share of the capacity, and the features of the plain
 // quantile trees. Rows with the sun down are left out: power is zero there.
 func Export(w io.Writer, s *Replay) error {
 	parts, err := s.parts(0)
