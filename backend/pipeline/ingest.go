@@ -48,6 +48,9 @@ func (p *Pipeline) ingest(ctx context.Context, job store.Claimed) error {
 	if err := p.append(ctx, u.UploadID, site, result.Assets, units); err != nil {
 		return err
 	}
+	if err := p.mendSeams(ctx, site, result, units); err != nil {
+		return err
+	}
 	return p.imported(ctx, u, site, units, result, words)
 }
 
