@@ -29,6 +29,7 @@ var floors = []struct {
 	{"app.sunloop/engine/simulate", []string{"engine/series", "engine/solar"}},
 	{"app.sunloop/backend/api", nil},
 	{"app.sunloop/backend/client", []string{"backend/api"}},
+	{"app.sunloop/backend/mail", nil},
 	{"app.sunloop/backend/store/...", []string{"engine/series"}},
 	{"app.sunloop/backend/openmeteo", []string{"engine/series", "engine/solar", "engine/weather"}},
 	{"app.sunloop/backend/auth", []string{"backend/api", "backend/store", "engine/series"}},

@@ -1,0 +1,93 @@
+package mail
+
+import (
+	"fmt"
+	"io"
+	netmail "net/mail"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	gomail "github.com/wneessen/go-mail"
+)
+
+// Message is a letter. To is a bare address, as [Address] gives it.
+type Message struct {
+	To, Subject, Text string
+	At                time.Time // its date
+}
+
+// maxAddress is the longest path of RFC 5321, 4.5.3.1.3, without its brackets.
+const maxAddress = 254
+
+// Address is the bare address that text is, its domain in lower case. A name
+// beside it, a comment, a quoted local part and an address literal are
+// refused: nobody means them in a form.
+func Address(text string) (string, error) {
+	text = strings.TrimSpace(text)
+	a, err := netmail.ParseAddress(text)
+	if err != nil || a.Address != text || len(text) > maxAddress {
+		return "", fmt.Errorf("%.80q is not an e-mail address", text)
+	}
+	at := strings.LastIndexByte(text, '@')
+	local, domain := text[:at], strings.ToLower(text[at+1:])
+	if len(local) > 64 || strings.ContainsAny(local, "\" ") || !hostname(domain) {
+		return "", fmt.Errorf("%.80q is not an e-mail address", text)
+	}
+	return local + "@" + domain, nil
+}
+
+// hostname says whether a domain has two labels at least, each of letters,
+// digits and hyphens; letters beyond ASCII are left to the mail server.
+func hostname(domain string) bool {
+	labels := strings.Split(domain, ".")
+	for _, l := range labels {
+		if l == "" || len(l) > 63 || l[0] == '-' || l[len(l)-1] == '-' {
+			return false
+		}
+		for i := range len(l) {
+			c := l[i]
+			if c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && c < 0x80 {
+				return false
+			}
+		}
+	}
+	return len(labels) > 1
+}
+
+// compose is the letter as it goes over the wire.
+func compose(from string, m Message) (*gomail.Msg, error) {
+	msg := gomail.NewMsg()
+	if err := msg.From(from); err != nil {
+		return nil, fmt.Errorf("sender %q: %w", from, err)
+	}
+	if err := msg.To(m.To); err != nil {
+		return nil, fmt.Errorf("recipient %q: %w", m.To, err)
+	}
+	msg.Subject(m.Subject)
+	msg.SetDateWithValue(m.At)
+	msg.SetMessageIDWithValue(ulid.MustNew(ulid.Timestamp(m.At), ulid.DefaultEntropy()).String() + "@" + domainOf(from))
+	msg.SetUserAgent("Sunloop")
+	// RFC 3834: a robot's letter, which no other robot should answer.
+	msg.SetGenHeader("Auto-Submitted", "auto-generated")
+	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
+	return msg, nil
+}
+
+func domainOf(from string) string {
+	a, err := netmail.ParseAddress(from)
+	if err != nil {
+		return "localhost"
+	}
+	return a.Address[strings.LastIndexByte(a.Address, '@')+1:]
+}
+
+// write puts the letter as a file would hold it.
+func write(w io.Writer, from string, m Message) error {
+	msg, err := compose(from, m)
+	if err != nil {
+		return err
+	}
+	_, err = msg.WriteTo(w)
+	return err
+}

@@ -1,0 +1,144 @@
+package mail
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	netmail "net/mail"
+	"net/url"
+	"strconv"
+	"time"
+
+	gomail "github.com/wneessen/go-mail"
+)
+
+// Policy is how a connection to the server is encrypted.
+type Policy string
+
+// The policies.
+const (
+	StartTLS      Policy = "starttls"      // demanded; port 587
+	ImplicitTLS   Policy = "tls"           // from the first byte; port 465
+	Opportunistic Policy = "opportunistic" // if the server offers it; port 587
+	Plain         Policy = "plain"         // none: for a relay on the same machine; port 25
+)
+
+var ports = map[Policy]int{StartTLS: 587, ImplicitTLS: 465, Opportunistic: 587, Plain: 25}
+
+// Server is where letters are handed in.
+type Server struct {
+	Host           string
+	Port           int // 0: the policy's
+	TLS            Policy
+	User, Password string // empty: without sign-in
+	From           string // the sender's address, a name before it if wished
+	TLSConfig      *tls.Config
+}
+
+// ParseServer reads the address of a server: smtp://user@host:587 demands
+// STARTTLS, smtps://user@host speaks TLS from the first byte, and ?tls= names
+// another [Policy]. The password may stand in the address or come apart.
+func ParseServer(address, password, from string) (Server, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		// Its words would hold the address, and that a password.
+		return Server{}, errors.New("the SMTP server's address is not a URL")
+	}
+	s := Server{Host: u.Hostname(), User: u.User.Username(), From: from, TLS: StartTLS}
+	switch u.Scheme {
+	case "smtp":
+	case "smtps":
+		s.TLS = ImplicitTLS
+	default:
+		return Server{}, fmt.Errorf("the SMTP server's address begins with %q, not smtp:// or smtps://", u.Scheme)
+	}
+	if p := u.Query().Get("tls"); p != "" {
+		s.TLS = Policy(p)
+	}
+	if s.Password, _ = u.User.Password(); password != "" {
+		s.Password = password
+	}
+	if port := u.Port(); port != "" {
+		if s.Port, err = strconv.Atoi(port); err != nil {
+			return Server{}, fmt.Errorf("the SMTP server's port %q is not a number", port)
+		}
+	}
+	_, err = NewSMTP(s)
+	return s, err
+}
+
+// timeout is how long a letter may take over all, unless its context ends
+// before.
+const timeout = 20 * time.Second
+
+// SMTP hands letters to a server, one connection a letter.
+type SMTP struct {
+	client *gomail.Client
+	from   string
+}
+
+// NewSMTP checks the configuration; it does not connect.
+func NewSMTP(s Server) (*SMTP, error) {
+	port, known := ports[s.TLS]
+	switch {
+	case !known:
+		return nil, fmt.Errorf("TLS policy %q is none of starttls, tls, opportunistic, plain", s.TLS)
+	case s.Host == "":
+		return nil, errors.New("the SMTP server has no host")
+	}
+	if _, err := netmail.ParseAddress(s.From); err != nil {
+		return nil, fmt.Errorf("the sender %q of letters is not an e-mail address", s.From)
+	}
+	if s.Port != 0 {
+		port = s.Port
+	}
+	config := s.TLSConfig.Clone()
+	if config == nil {
+		config = &tls.Config{ServerName: s.Host, MinVersion: tls.VersionTLS12}
+	}
+	options := []gomail.Option{gomail.WithPort(port), gomail.WithTimeout(timeout), gomail.WithTLSConfig(config)}
+	switch s.TLS {
+	case StartTLS:
+		options = append(options, gomail.WithTLSPolicy(gomail.TLSMandatory))
+	case ImplicitTLS:
+		options = append(options, gomail.WithSSL())
+	case Opportunistic:
+		options = append(options, gomail.WithTLSPolicy(gomail.TLSOpportunistic))
+	case Plain:
+		options = append(options, gomail.WithTLSPolicy(gomail.NoTLS))
+	}
+	if s.User != "" {
+		// Only ways to sign in that the connection is safe enough for.
+		options = append(options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(s.User), gomail.WithPassword(s.Password))
+	}
+	client, err := gomail.NewClient(s.Host, options...)
+	if err != nil {
+		return nil, fmt.Errorf("SMTP server %s: %w", s.Host, err)
+	}
+	return &SMTP{client: client, from: s.From}, nil
+}
+
+// ErrRefused is wrapped where the server will never take this letter: an
+// address that it does not know, for example.
+var ErrRefused = errors.New("the mail server refused the letter")
+
+// Send hands the letter in. An error that does not wrap [ErrRefused] may pass
+// with time.
+func (s *SMTP) Send(ctx context.Context, m Message) error {
+	msg, err := compose(s.from, m)
+	if err != nil {
+		return fmt.Errorf("write a letter: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err = s.client.DialAndSendWithContext(ctx, msg)
+	var refused *gomail.SendError
+	if errors.As(err, &refused) && refused.ErrorCode() >= 500 {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	if err != nil {
+		return fmt.Errorf("send a letter: %w", err)
+	}
+	return nil
+}
