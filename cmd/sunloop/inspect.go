@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,7 +51,14 @@ func (c *InspectCmd) Run(std streams) error {
 	if readErr != nil {
 		return fmt.Errorf("%s: %w", name, readErr)
 	}
-	fmt.Fprintf(std.out, "%s: %d rows of %s in %s, every %d minutes\n", name, s.Rows, strings.ReplaceAll(s.ValueKind, "_", " "), s.UnitSource, s.IntervalMinutes)
+	rows, every := fmt.Sprintf("%d rows", s.Rows), ""
+	if s.Rows == 1 {
+		rows = "1 row"
+	}
+	if s.IntervalMinutes > 0 {
+		every = fmt.Sprintf(", every %d minutes", s.IntervalMinutes)
+	}
+	fmt.Fprintf(std.out, "%s: %s of %s in %s%s\n", name, rows, strings.ReplaceAll(s.ValueKind, "_", " "), s.UnitSource, every)
 	if s.First != nil && s.Last != nil {
 		fmt.Fprintf(std.out, "from %s to %s\n", s.First.TimestampUTC, s.Last.TimestampUTC)
 	}
@@ -62,9 +71,27 @@ func (c *InspectCmd) Run(std streams) error {
 	for _, w := range s.Warnings {
 		fmt.Fprintln(std.out, "! ", w)
 	}
+	if left := leftOut(s.Counts); left != "" {
+		fmt.Fprintln(std.out, "- left out:", left)
+	}
 	fmt.Fprintln(std.out)
 	fmt.Fprintln(std.out, bestDay(result, zone))
 	return nil
+}
+
+// leftOut says what of a file was not stored.
+func leftOut(rows *ingest.Rows) string {
+	var parts []string
+	if rows == nil {
+		return ""
+	}
+	if rows.Missing > 0 {
+		parts = append(parts, fmt.Sprintf("%d missing values", rows.Missing))
+	}
+	for _, why := range slices.Sorted(maps.Keys(rows.Skipped)) {
+		parts = append(parts, fmt.Sprintf("%d rows (%s)", rows.Skipped[why], why))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // bestDay charts the day of the file with the most energy, of all units

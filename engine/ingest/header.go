@@ -2,7 +2,9 @@ package ingest
 
 import (
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // sampled is a record of the file's beginning.
@@ -186,6 +188,9 @@ func locate(sample []sampled) (head, error) {
 	}
 	h.first, h.column, h.form = best.first, best.column, best.form
 	h.climb()
+	if line := h.foreign(); line > 0 {
+		return h, refuse(InconsistentColumns, line, "rows of data stand above the header of line %d: two files were joined", h.stack[0].line)
+	}
 	if len(h.stack) == 0 {
 		return h, refuse(NoHeader, sample[h.first].line, "the data start without a header line, so neither the unit nor the meaning of a column is known")
 	}
@@ -323,7 +328,7 @@ func noTimes(sample []sampled) error {
 			continue
 		}
 		for _, below := range sample[i+1:] {
-			if below.filled() > 1 && hasNumber(below) {
+			if below.filled() > 1 && (hasNumber(below) || slices.ContainsFunc(below.cells, digitsOnly)) {
 				return refuse(NoTimestampColumn, below.line, "no column below the header of line %d holds times that can be read", s.line)
 			}
 		}
@@ -345,6 +350,11 @@ func hasNumber(s sampled) bool {
 		}
 	}
 	return false
+}
+
+// digitsOnly says that a cell holds digits, of any script, and no letter.
+func digitsOnly(cell string) bool {
+	return strings.ContainsFunc(cell, unicode.IsDigit) && !strings.ContainsFunc(cell, unicode.IsLetter)
 }
 
 func hasLetters(s sampled) bool {
@@ -389,6 +399,28 @@ func (h *head) climb() {
 			h.preamble = append([]sampled{h.sample[i]}, h.preamble...)
 		}
 	}
+}
+
+// foreign is the first of several lines above the header that begin with a date
+// and hold a number: data of another file; 0 where there are none.
+func (h *head) foreign() (line int) {
+	const several = 3
+	n := 0
+	for _, s := range h.preamble {
+		text := strings.Join(s.cells, ";")
+		at := strings.IndexAny(text, ",;\t|")
+		if len(h.stack) == 0 || at < 0 || formOf(text[:at]) != formCalendar || !strings.ContainsAny(text[at:], "0123456789") {
+			continue
+		}
+		if n == 0 {
+			line = s.line
+		}
+		n++
+	}
+	if n < several {
+		return 0
+	}
+	return line
 }
 
 // above says that a line belongs to the header line below it: it leaves the

@@ -183,6 +183,7 @@ func (e *numberEvidence) look(cell []byte) {
 		i++
 	}
 	start, dots, commas, last, digits := i, 0, 0, -1, 0
+	spaced := false // blanks group thousands, so that a mark does not
 	for ; i < len(cell); i++ {
 		switch c := cell[i]; {
 		case digit(c):
@@ -192,6 +193,10 @@ func (e *numberEvidence) look(cell []byte) {
 			dots++
 		case c == ',':
 			commas++
+		case digits > 0 && last < 0 && groups(cell[i:], 0):
+			i += groupMarkLen(cell[i:]) - 1
+			spaced = true
+			continue
 		default:
 			if digits == 0 {
 				return
@@ -213,7 +218,7 @@ done:
 		}
 		return
 	}
-	three := i-last-1 == 3 && last-start >= 1 && last-start <= 3 && cell[start] != '0'
+	three := i-last-1 == 3 && last-start >= 1 && last-start <= 3 && cell[start] != '0' && !spaced
 	switch {
 	case dots > 0 && commas > 0 && cell[last] == ',':
 		e.commaLast++

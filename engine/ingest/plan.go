@@ -297,7 +297,7 @@ func (p *plan) describe(c int) *column {
 			col.device = serial
 		case identifier.MatchString(text):
 			col.device = text
-		case len(p.head.stack) > 1 && h.has&^(cDevice|cCabinet|cSite|cCount|cTotal|cLifetime) == 0 && h.unit.dim == dimNone && !h.any(cLifetime):
+		case len(p.head.stack) > 1 && h.has&^(cDevice|cCabinet|cSite|cCount|cTotal|cLifetime) == 0 && h.unit.dim == dimNone && !h.any(cLifetime) && meaningOf(h).role == roleNone && !h.names():
 			if col.device == "" && col.title == "" { // "Analog", "Mean" below a name is none
 				col.device = text
 			}
@@ -326,6 +326,12 @@ func (p *plan) describe(c int) *column {
 		return nil
 	}
 	return col
+}
+
+// names says that the header is of a column of names, "Device" or "Serial no.",
+// and no name itself, as "Inverter 2" is.
+func (h header) names() bool {
+	return h.unknown == 0 && h.any(cSerial|cDevice|cSite) && !strings.ContainsAny(h.name, "0123456789")
 }
 
 // borrowContext completes a column that is only called "Value".

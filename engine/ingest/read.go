@@ -31,6 +31,7 @@ func Read(r io.Reader, o Options) (*Result, error) {
 		return nil, err
 	}
 	rep := &report{}
+	text, quoted := unquoteLines(text)
 	d := sniff(text)
 	if d.delim == 0 {
 		d.delim = ','
@@ -44,6 +45,9 @@ func Read(r io.Reader, o Options) (*Result, error) {
 	p, err := makePlan(h, maker)
 	if err != nil {
 		return nil, err
+	}
+	if quoted {
+		encoding += ", each line in quotes as a whole"
 	}
 	p.tell(encoding, d, mark, o, rep)
 	t, err := p.fill(text, d)
@@ -260,6 +264,7 @@ func (t *table) finish(res *Result, assets []*assetData, step time.Duration, o O
 		rep.decide("columns", "%s from %s", kindWords[kind], strings.Join(columns[kind], ", "))
 	}
 	t.tellLeftOut(assets, rep)
+	t.tellLost(rep)
 	if res.Rows.Stored == 0 {
 		rep.warn("values", "not one power could be derived; a counter needs two readings")
 	}
@@ -310,6 +315,16 @@ func (t *table) tellLeftOut(assets []*assetData, rep *report) {
 	}
 	if len(left) > 0 {
 		rep.decide("columns", "not used: %s", strings.Join(left, ", "))
+	}
+}
+
+// tellLost says where rows lack a time: a footer may, others should not.
+func (t *table) tellLost(rep *report) {
+	switch {
+	case t.lost > fewLost:
+		rep.warn("rows", "%d of %d data rows have no time that can be read and are left out, the first in line %d: %q", t.lost, t.read, t.lostLine, t.lostText)
+	case t.lost > 0:
+		rep.decide("rows", "%d without a time left out, the first in line %d: %q", t.lost, t.lostLine, t.lostText)
 	}
 }
 

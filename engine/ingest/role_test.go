@@ -16,7 +16,7 @@ func TestMeanings(t *testing.T) {
 	for want, names := range map[role][]string{
 		rolePower: {"power_kw", "Leistung [kW]", "Vermogen (W)", "Puissance (W)", "potencia_kW", "Potência ativa (kW)", "Potenza [W]", "AC-Leistung [W]", "PV-Leistung (kW)", "PV [kW]",
 			"Active power(kW)", "Real Power (kW)", "Inverter Power (W)", "solar_power", "Current power", "Pac", "Pac(W)", "P7", "ac_power__773", "ac_power_2", "有功功率(kW)",
-			"System Production (W)", "AC Output Total Power (Active)(W)", "Solar (kW)", "Total AC Power (kW)", "kW", "Wirkleistung AC [kW]", "Production (kW)", "Puissance AC en W", "Generator AC output (kW)"},
+			"System Production (W)", "AC Output Total Power (Active)(W)", "Solar (kW)", "Total AC Power (kW)", "kW", "Wirkleistung AC [kW]", "Production (kW)", "Puissance AC en W", "P1 W", "WR2 W", "INV 12 W", "Output W", "Output (kW)", "Power (x100 W)", "Generator AC output (kW)"},
 		roleEnergy: {"Energy Produced (Wh)", "kWh", "Erzeugung (kWh)", "PV(kWh)", "energia_generada_kWh", "Energia attiva prodotta [kWh]", "Energy (Wh)", "GG", "produced_energy_kWh", "E3",
 			"Opbrengst [kWh]", "Production (Wh)", "发电量(kWh)", "PV Produktion [Wh]", "Energie AC [Wh]"},
 		roleCounter: {"Totale opbrengst [kWh]", "total_yield_kWh", "Metering.TotWhOut", "Gesamtertrag [kWh]", "TotalEnergy_kWh", "EacTotal(kWh)", "Cumulative energy(kWh)", "Total yield(kWh)",
@@ -64,7 +64,7 @@ func TestQuantityNames(t *testing.T) {
 func TestUnits(t *testing.T) {
 	for name, want := range map[string]string{
 		"Leistung [kW]": "kW", "Valeur (en kW)": "kW", "power_kW": "kW", "ac_power_w": "W", "Import kWh": "kWh", "kWh Import": "kWh", "Energie (kW·h)": "kWh", "Temp (℃)": "°C",
-		"Einstrahlung [W/m²]": "W/m²", "Ertrag [kWh/kWp]": "kWh/kWp", "Phase A": "", "Grid phase A current(A)": "A", "Time": "", "Total power": "", "Power (AC)": "", "MWh": "MWh",
+		"Einstrahlung [W/m²]": "W/m²", "Ertrag [kWh/kWp]": "kWh/kWp", "Phase A": "", "Roof W": "", "WR1 W": "W", "P12 W": "W", "Sensor 3 W": "W", "Grid phase A current(A)": "A", "Time": "", "Total power": "", "Power (AC)": "", "MWh": "MWh",
 		"inv2_ac_power_w__1047": "W", "ac_power_kw_1137": "kW", "Q [kvar]": "kvar", "wind_ms": "m/s", "module_temp_c": "°C", "Pv": "", "PV": "",
 	} {
 		if got := takeApart(name).unit.name; got != want {

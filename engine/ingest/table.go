@@ -21,6 +21,10 @@ type table struct {
 	skipped     map[string]int
 	surplus     int // records with more cells than the header
 	surplusLine int
+	lost        int // records that should have a time but have none that can be read
+	lostLine    int
+	lostText    string
+	otherLine   int  // of a header with other columns amid the data
 	dotted      bool // dates are written with dots
 	firstLine   int
 	evidence    []numberEvidence // of each column, where its style is not known before
@@ -60,8 +64,18 @@ func (p *plan) fill(text []byte, d dialect) (*table, error) {
 		return nil, refuse(InconsistentColumns, t.surplusLine, "the header has %d columns but %d of %d data rows have more cells: the delimiter also stands inside unquoted numbers",
 			p.cells, t.surplus, t.read)
 	}
+	if t.otherLine > 0 {
+		return nil, refuse(InconsistentColumns, t.otherLine, "another header, with other columns than that of line %d, stands amid the data: two files were joined", p.head.stack[0].line)
+	}
+	if t.lost > fewLost && t.lost*4 > t.read {
+		return nil, refuse(InconsistentColumns, t.lostLine, "%q has no time that can be read, nor have %d of %d data rows in all: they are not written as the first ones are",
+			t.lostText, t.lost, t.read)
+	}
 	return t, nil
 }
+
+// fewLost are rows that may lack a time in any file, footers above all.
+const fewLost = 5
 
 // tabulate makes the table of all records, with evidence of the styles of
 // their numbers where it is wanted.
@@ -170,7 +184,17 @@ func (t *table) record(r *records) {
 		}
 	}
 	if !p.time.read(r.cells) {
-		t.skip(t.whyNoTime(r.cells))
+		why := t.whyNoTime(r.cells)
+		t.skip(why)
+		if t.otherLine == 0 && t.otherHeader(r.cells) {
+			t.otherLine = r.line
+		}
+		if why == SkipNoTime {
+			if t.lost == 0 {
+				t.lostLine, t.lostText = r.line, clean(string(bytes.Join(r.cells, []byte{' '})))
+			}
+			t.lost++
+		}
 		return
 	}
 	s := &p.time.now
@@ -233,6 +257,36 @@ func (t *table) whyNoTime(cells [][]byte) string {
 		return SkipSummary
 	}
 	return SkipNoTime
+}
+
+// otherHeader says that a record names a time and a quantity, but not as the
+// header does.
+func (t *table) otherHeader(cells [][]byte) bool {
+	p := t.plan
+	for _, s := range p.head.stack {
+		same := true
+		for c := range max(len(cells), len(s.cells)) {
+			same = same && string(cellAt(cells, c)) == s.cell(c)
+		}
+		if same {
+			return false
+		}
+	}
+	if !takeApart(string(cellAt(cells, p.time.column))).any(cTime | cDate | cStart) {
+		return false
+	}
+	measured := false
+	for c := range cells {
+		if len(cells[c]) == 0 || c == p.time.column {
+			continue
+		}
+		if digit(cells[c][0]) {
+			return false
+		}
+		h := takeApart(string(cells[c]))
+		measured = measured || mainRole(meaningOf(h).role) && h.unit.dim != dimNone
+	}
+	return measured
 }
 
 // asset is the index of a name.

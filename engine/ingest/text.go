@@ -74,6 +74,39 @@ func decodeText(raw []byte) (text []byte, name string, err error) {
 	return text, "Windows-1252", nil
 }
 
+// unquoteLines takes off the quotes around whole lines, which programs that
+// hold a table for a single column of text add; quotes within are doubled then.
+// ok is false, and the text as it was, where lines are written otherwise.
+func unquoteLines(text []byte) (plain []byte, ok bool) {
+	const looked = 20
+	n := 0
+	for rest := text; len(rest) > 0 && n < looked; {
+		line, after, _ := cutLine(rest)
+		rest = after
+		if len(line) == 0 {
+			continue
+		}
+		n++
+		if len(line) < 3 || line[0] != '"' || line[len(line)-1] != '"' || !bytes.ContainsAny(line, ",;\t|") ||
+			bytes.ContainsRune(bytes.ReplaceAll(line[1:len(line)-1], []byte(`""`), nil), '"') {
+			return text, false
+		}
+	}
+	if n < 2 {
+		return text, false
+	}
+	plain = make([]byte, 0, len(text))
+	for rest := text; len(rest) > 0; {
+		line, after, _ := cutLine(rest)
+		if len(line) > 1 && line[0] == '"' && line[len(line)-1] == '"' {
+			line = bytes.ReplaceAll(line[1:len(line)-1], []byte(`""`), []byte(`"`))
+		}
+		plain = append(append(plain, line...), '\n')
+		rest = after
+	}
+	return plain, true
+}
+
 // utf16Of recognises UTF-16 by its byte order mark, or by the zero high bytes
 // of Latin text.
 func utf16Of(raw []byte) (encoding.Encoding, string) {

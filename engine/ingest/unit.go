@@ -1,6 +1,9 @@
 package ingest
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // dimension is what a unit measures.
 type dimension uint8
@@ -77,6 +80,11 @@ func parseUnit(s string) (unit, bool) {
 	if s == "" || len(s) > 24 {
 		return unit{}, false
 	}
+	if factor, rest, ok := multiple(s); ok {
+		u, ok := parseUnit(rest)
+		u.scale *= factor
+		return u, ok
+	}
 	for _, pair := range []string{"[]", "()", "{}"} {
 		if len(s) > 1 && s[0] == pair[0] && s[len(s)-1] == pair[1] {
 			s = s[1 : len(s)-1]
@@ -97,12 +105,40 @@ func parseUnit(s string) (unit, bool) {
 	return u, ok
 }
 
+// multiple reads "x100 W", "× 0.1 kWh" and "10x W": a unit that counts by so
+// many. A number without the mark is something else, such as a size.
+func multiple(s string) (factor float64, rest string, ok bool) {
+	s = strings.Trim(s, "[](){} ")
+	lead, marked := s, false
+	for _, mark := range []string{"x", "X", "×", "*"} {
+		if after, found := strings.CutPrefix(lead, mark); found {
+			lead, marked = strings.TrimSpace(after), true
+			break
+		}
+	}
+	n := 0
+	for n < len(lead) && (digit(lead[n]) || lead[n] == '.') {
+		n++
+	}
+	factor, err := strconv.ParseFloat(lead[:n], 64)
+	rest = strings.TrimSpace(lead[n:])
+	if !marked {
+		for _, mark := range []string{"x", "X", "×", "*"} {
+			if after, found := strings.CutPrefix(rest, mark); found {
+				rest, marked = strings.TrimSpace(after), true
+				break
+			}
+		}
+	}
+	return factor, rest, marked && err == nil && factor > 0 && factor <= 1e6
+}
+
 // energyOrPower are the spellings that are units wherever they stand in a name.
 var energyOrPower = map[string]bool{"kw": true, "mw": true, "wh": true, "kwh": true, "mwh": true, "kva": true, "kvar": true, "kvarh": true}
 
 // shortUnits need a word beside them that says what they measure.
 var shortUnits = map[string]concept{
-	"c": cTemperature, "k": cTemperature, "a": cCurrent, "v": cVoltage, "w": cPower | cProduction, "h": cDuration, "s": cDuration,
+	"c": cTemperature, "k": cTemperature, "a": cCurrent, "v": cVoltage, "w": cPower | cProduction | cAC, "h": cDuration, "s": cDuration,
 	"t": 0, "ms": cWind, "va": cApparent | cPower, "var": cReactive | cPower, "deg": cDirection, "min": cDuration, "mm": 0, "kg": 0, "ct": 0, "pa": 0, "bar": 0,
 }
 
@@ -150,7 +186,18 @@ func unitStandsAlone(word, before string, last bool) bool {
 	if !short {
 		return last
 	}
-	return (last || word == "w") && conceptsOf(before)&needs != 0
+	return (last || word == "w") && conceptsOf(before)&needs != 0 || last && word == "w" && numbered(before)
+}
+
+// numbered says that a name is of a device, as in "P1", "WR 2" and "INV12":
+// a W behind it is no west.
+func numbered(name string) bool {
+	tokens := tokensOf(name)
+	if len(tokens) != 2 || !digit(tokens[1][0]) {
+		return false
+	}
+	_, code := codes[tokens[0]]
+	return code || tokenConcepts(tokens[0])&cDevice != 0
 }
 
 type token struct {

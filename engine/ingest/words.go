@@ -82,7 +82,7 @@ var dictionary = []struct {
 		"gridms *购电* *电网*"},
 	{cGrid | cFeedIn, "feed feedin export exports exported *einspeisung* eingespeist *teruglevering* injection injectee immessa immissione vertida vertido excedente excedentes surplus sold *上网* *馈网*"},
 	{cBattery, "battery batteries batterie bateria batteria accu akku storage speicher charge charging charged discharge discharging discharged *ladung bat bt *电池* *充电* *放电* *储能*"},
-	{cAC, "active real aktiv* wirk* attiva activa actif active effective effektiv* ac pac uac iac vac eac *交流*"},
+	{cAC, "output active real aktiv* wirk* attiva activa actif active effective effektiv* ac pac uac iac vac eac *交流*"},
 	{cDC, "dc pdc udc idc vdc ppv vpv ipv epv upv input inputs mppt mpp string *直流* *输入*"},
 	{cVoltage | cDC, "udc vdc vpv upv"},
 	{cCurrent | cDC, "idc ipv"},
