@@ -2,42 +2,51 @@ package pipeline
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
+	"app.sunloop/backend/api"
 	"app.sunloop/engine/series"
-	"app.sunloop/engine/simulate"
+	"app.sunloop/engine/solar"
 )
 
-func TestPlaceFromSun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("simulates three years of sites")
+// sunny is a year of hourly power at a place under a clear sky.
+func sunny(lat, lon float64) series.Series {
+	s := series.Series{Start: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC), Step: time.Hour, Values: make([]float64, 365*24)}
+	loc := solar.Location{LatitudeDeg: lat, LongitudeDeg: lon}
+	for i := range s.Values {
+		mid := s.Time(i).Add(30 * time.Minute)
+		s.Values[i] = solar.ClearSky(mid, solar.At(mid, loc), loc, 0).GHI / 10
 	}
-	for _, s := range simulate.Demo(1, day0.AddDate(-1, 0, 0), day0).Sites {
-		sum := series.Series{}
-		for _, f := range s.Frames(day0.AddDate(-1, 0, 0), day0, time.Hour) {
-			one := series.Resample(f.Times, f.Values(series.PowerKW), time.Hour, 0)
-			if sum.Len() == 0 {
-				sum = one
-				continue
-			}
-			for i := range sum.Values {
-				if v := one.At(sum.Time(i)); !math.IsNaN(v) {
-					sum.Values[i] += v
-				}
-			}
+	return s
+}
+
+func TestWhereabouts(t *testing.T) {
+	number := func(v float64) *float64 { return &v }
+	durban := sunny(-29.9, 31)
+	tests := []struct {
+		name     string
+		site     api.Site
+		power    series.Series
+		lat, lon float64
+		within   float64
+		words    string
+	}{
+		{"coordinates", api.Site{Latitude: number(10), Longitude: number(20), Location: "Durban"}, durban, 10, 20, 0, ""},
+		{"a town", api.Site{Location: "durban, za"}, durban, -29.858, 31.029, 0.01, "place: Durban, ZA (-29.86, 31.03)"},
+		{"a town, dark data", api.Site{Location: "Durban"}, series.Series{}, -29.858, 31.029, 0.01, "place: Durban, ZA (-29.86, 31.03)"},
+		{"a town that the sun denies", api.Site{Location: "Madrid"}, durban, -30, 31, 6, "which is not Madrid, ES; the times may be of another zone"},
+		{"no town", api.Site{Location: "Roof 2"}, durban, -30, 31, 6, "place: none is given; the sun in the data says about -"},
+		{"nothing", api.Site{}, series.Series{}, 0, 0, 0, "the data do not show one"},
+	}
+	for _, test := range tests {
+		loc, found, words := (*Pipeline)(nil).whereabouts(test.site, test.power)
+		if math.Abs(loc.LatitudeDeg-test.lat) > test.within || math.Abs(loc.LongitudeDeg-test.lon) > test.within || !strings.Contains(strings.Join(words, "\n"), test.words) {
+			t.Errorf("%s: %+v, %q", test.name, loc, words)
 		}
-		place, ok := placeFromSun(sum)
-		if dLat, dLon := place.LatitudeDeg-s.Location.LatitudeDeg, place.LongitudeDeg-s.Location.LongitudeDeg; !ok || math.Abs(dLat) > 6 || math.Abs(dLon) > 6 {
-			t.Errorf("%s is found at %+v, is at %+v", s.ID, place, s.Location)
-		} else {
-			t.Logf("%s: off by %.1f° of latitude, %.1f° of longitude", s.ID, dLat, dLon)
+		if found != nil && (found.LatitudeDeg != loc.LatitudeDeg || found.LongitudeDeg != loc.LongitudeDeg) {
+			t.Errorf("%s: registered at %+v, trained at %+v", test.name, found, loc)
 		}
-	}
-	if _, ok := placeFromSun(series.Series{Start: day0, Step: time.Hour, Values: make([]float64, 5000)}); ok {
-		t.Error("darkness has a place")
-	}
-	if _, ok := placeFromSun(series.Series{}); ok {
-		t.Error("nothing has a place")
 	}
 }

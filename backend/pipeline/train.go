@@ -12,7 +12,6 @@ import (
 	"app.sunloop/backend/ops"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/forecast"
-	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
 )
 
@@ -173,20 +172,6 @@ func (p *Pipeline) tried(ctx context.Context, siteID string, track Track) error 
 		_, err := advance(tx, siteID, func(t *Track) { t.Trained, t.TriedEnd = track.Data, track.LastData })
 		return err
 	})
-}
-
-// whereabouts is the site's location: as it says, or as the sun in its data
-// does.
-func (p *Pipeline) whereabouts(site api.Site, power series.Series) (loc solar.Location, place *ops.Place, decisions []string) {
-	if loc, ok := location(site, nil); ok {
-		return loc, nil, nil
-	}
-	found, ok := placeFromSun(power)
-	if !ok {
-		return solar.Location{}, nil, []string{"place: none is given and the data do not show one"}
-	}
-	loc, _ = location(site, &found)
-	return loc, &found, []string{fmt.Sprintf("place: none is given; the sun in the data says about %.0f° latitude and %.0f° longitude", found.LatitudeDeg, found.LongitudeDeg)}
 }
 
 func planeOf(site api.Site) *solar.Plane {
