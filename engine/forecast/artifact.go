@@ -1,7 +1,6 @@
 package forecast
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -16,10 +15,7 @@ import (
 // Artifact is a model as three objects: the learned members, what turns data
 // into features (envelope, memory, bin edges), and a JSON description that
 // holds the training's report and the checksums of the other two.
-type Artifact struct{ Model, Encoders, Config []byte }
-
-// Hash is the SHA-256 of all three, in hex.
-func (a Artifact) Hash() string { return artifact.Hash(a.Model, a.Encoders, a.Config) }
+type Artifact = artifact.Parts
 
 // The sections of the binary objects; numbers are never used again.
 const (
@@ -42,7 +38,7 @@ const (
 
 // config is the JSON object.
 type config struct {
-	Format       int       `json:"format"`
+	artifact.Seal
 	SiteID       string    `json:"site_id"`
 	LatitudeDeg  float64   `json:"latitude_deg"`
 	LongitudeDeg float64   `json:"longitude_deg"`
@@ -57,8 +53,6 @@ type config struct {
 	PeakKW       float64   `json:"peak_kw"`
 	Quantiles    []float64 `json:"quantiles"`
 	Sets         []set     `json:"sets"`
-	Model        string    `json:"model_sha256"`
-	Encoders     string    `json:"encoders_sha256"`
 	Report       Report    `json:"report"`
 }
 
@@ -75,7 +69,7 @@ type set struct {
 
 // Encode writes m. The same model gives the same bytes.
 func Encode(m *Model) (Artifact, error) {
-	c := config{Format: configFormat, SiteID: m.site.ID, LatitudeDeg: m.site.Location.LatitudeDeg, LongitudeDeg: m.site.Location.LongitudeDeg,
+	c := config{SiteID: m.site.ID, LatitudeDeg: m.site.Location.LatitudeDeg, LongitudeDeg: m.site.Location.LongitudeDeg,
 		AltitudeM: m.site.Location.AltitudeM, CapacityKW: m.site.CapacityKW, TiltDeg: m.geometry.plane.TiltDeg, AzimuthDeg: m.geometry.plane.AzimuthDeg,
 		PlaneKnown: m.site.Plane != nil, LateTicks: m.geometry.late, StepSeconds: int(m.step / time.Second), PeakKW: m.peakKW, Quantiles: m.quantiles, Report: m.report}
 	if m.site.Zone != nil {
@@ -102,10 +96,8 @@ func Encode(m *Model) (Artifact, error) {
 	}
 	encoders.Section(sectionEnvelope, func(w *artifact.Encoder) { w.Float32s(m.env.ratios[:]); w.Float32s(m.env.dim[:]) })
 	encoders.Section(sectionMemory, func(w *artifact.Encoder) { w.Int64(m.memory.start); w.Float32s(m.memory.power) })
-	a := Artifact{Model: learned.Bytes(), Encoders: encoders.Bytes()}
-	c.Model, c.Encoders = artifact.Hash(a.Model), artifact.Hash(a.Encoders)
-	var err error
-	if a.Config, err = json.MarshalIndent(c, "", " "); err != nil {
+	a, err := artifact.Pack(configFormat, &learned, &encoders, func(s artifact.Seal) any { c.Seal = s; return c })
+	if err != nil {
 		return Artifact{}, fmt.Errorf("encode model of site %s: %w", m.site.ID, err)
 	}
 	return a, nil
@@ -118,12 +110,9 @@ func (m *Model) sets() []*learners {
 	return []*learners{m.plain, m.withWeather}
 }
 
-const (
-	maximumConfig = 1 << 20
-	// maximumMemory is ten years of hours: recomputing the clear sky of more
-	// would let a small object cost much time.
-	maximumMemory = 10 * 8784
-)
+// maximumMemory is ten years of hours: recomputing the clear sky of more would
+// let a small object cost much time.
+const maximumMemory = 10 * 8784
 
 // Decode reads what [Encode] wrote. It trusts nothing: sizes, checksums,
 // shapes and references are checked, and every error says what is wrong and
@@ -142,13 +131,9 @@ func Decode(a Artifact) (*Model, error) {
 	if zone, err := time.LoadLocation(c.Zone); err == nil && c.Zone != "" {
 		m.site.Zone = zone // an unknown zone is nil: nothing in a forecast depends on it
 	}
-	learned, err := artifact.Open(a.Model)
+	learned, encoders, err := a.Open()
 	if err != nil {
-		return nil, fmt.Errorf("decode model: learned members: %w", err)
-	}
-	encoders, err := artifact.Open(a.Encoders)
-	if err != nil {
-		return nil, fmt.Errorf("decode model: encoders: %w", err)
+		return nil, fmt.Errorf("decode model: %w", err)
 	}
 	if err := m.decodeEncoders(encoders); err != nil {
 		return nil, fmt.Errorf("decode model: encoders: %w", err)
@@ -177,17 +162,10 @@ func malformed(format string, a ...any) error {
 
 func decodeConfig(a Artifact) (config, error) {
 	var c config
-	if len(a.Config) > maximumConfig {
-		return c, malformed("a description of %d bytes", len(a.Config))
-	}
-	if err := json.Unmarshal(a.Config, &c); err != nil {
-		return c, malformed("the description: %v", err)
+	if err := a.Describe(configFormat, &c, &c.Seal); err != nil {
+		return c, err
 	}
 	switch {
-	case c.Format != configFormat:
-		return c, malformed("format %d is not one this program reads (%d)", c.Format, configFormat)
-	case c.Model != artifact.Hash(a.Model) || c.Encoders != artifact.Hash(a.Encoders):
-		return c, malformed("the objects do not belong together")
 	case !(c.CapacityKW > 0) || !(c.PeakKW > 0) || math.IsInf(c.CapacityKW/c.PeakKW, 0):
 		return c, malformed("capacity %g kW, peak %g kW", c.CapacityKW, c.PeakKW)
 	case !(math.Abs(c.LatitudeDeg) <= 90) || !(math.Abs(c.LongitudeDeg) <= 180) || !(math.Abs(c.AltitudeM) <= 10000):

@@ -98,7 +98,7 @@ func FuzzDecodeModel(f *testing.F) {
 	}
 	f.Add(a.Model, a.Encoders, a.Config)
 	f.Fuzz(func(t *testing.T, model, encoders, config []byte) {
-		b := Artifact{model, encoders, bytes.ReplaceAll(config, []byte(artifact.Hash(a.Model)), []byte(artifact.Hash(model)))}
+		b := Artifact{Model: model, Encoders: encoders, Config: bytes.ReplaceAll(config, []byte(artifact.Hash(a.Model)), []byte(artifact.Hash(model)))}
 		b.Config = bytes.ReplaceAll(b.Config, []byte(artifact.Hash(a.Encoders)), []byte(artifact.Hash(encoders)))
 		if m, err := Decode(b); err == nil {
 			_ = m.ClearSkyKW(testStart)

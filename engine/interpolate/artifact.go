@@ -1,24 +1,19 @@
 package interpolate
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"time"
 
 	"app.sunloop/engine/forecast"
 	"app.sunloop/engine/learn/artifact"
-	"app.sunloop/engine/learn/neural"
 	"app.sunloop/engine/solar"
 )
 
 // Artifact is a model as three objects: the learners, what turns data into
 // their inputs (clear sky, choices and bands), and a JSON description that
 // holds the training's report and the checksums of the other two.
-type Artifact struct{ Model, Encoders, Config []byte }
-
-// Hash is the SHA-256 of all three, in hex.
-func (a Artifact) Hash() string { return artifact.Hash(a.Model, a.Encoders, a.Config) }
+type Artifact = artifact.Parts
 
 // The sections of the binary objects; numbers are never used again.
 const (
@@ -28,14 +23,11 @@ const (
 	sectionChoices
 )
 
-const (
-	configFormat  = 2
-	maximumConfig = 1 << 20
-)
+const configFormat = 2
 
 // config is the JSON object.
 type config struct {
-	Format       int      `json:"format"`
+	artifact.Seal
 	SiteID       string   `json:"site_id"`
 	LatitudeDeg  float64  `json:"latitude_deg"`
 	LongitudeDeg float64  `json:"longitude_deg"`
@@ -52,14 +44,12 @@ type config struct {
 	Siblings     bool     `json:"siblings"`
 	Learned      bool     `json:"learned"`
 	Features     []string `json:"features"`
-	Model        string   `json:"model_sha256"`
-	Encoders     string   `json:"encoders_sha256"`
 	Report       Report   `json:"report"`
 }
 
 // Encode writes m. The same model gives the same bytes.
 func Encode(m *Model) (Artifact, error) {
-	c := config{Format: configFormat, SiteID: m.site.ID, LatitudeDeg: m.site.Location.LatitudeDeg, LongitudeDeg: m.site.Location.LongitudeDeg, AltitudeM: m.site.Location.AltitudeM,
+	c := config{SiteID: m.site.ID, LatitudeDeg: m.site.Location.LatitudeDeg, LongitudeDeg: m.site.Location.LongitudeDeg, AltitudeM: m.site.Location.AltitudeM,
 		CapacityKW: m.site.CapacityKW, TiltDeg: m.sky.Plane.TiltDeg, AzimuthDeg: m.sky.Plane.AzimuthDeg, LateTicks: m.sky.LateTicks, StepSeconds: int(m.step / time.Second),
 		PeakKW: m.peakKW, FadeHours: m.fade.hours, Weather: m.weather, Siblings: m.siblings, Learned: m.network != nil, Features: featureNames, Report: m.report}
 	if m.site.Zone != nil {
@@ -68,7 +58,7 @@ func Encode(m *Model) (Artifact, error) {
 	var learned, encoders artifact.Writer
 	if m.network != nil {
 		learned.Section(sectionTrees, func(e *artifact.Encoder) { e.Ensemble(m.trees) })
-		learned.Section(sectionNetwork, func(e *artifact.Encoder) { encodeNetwork(e, m.network) })
+		learned.Section(sectionNetwork, func(e *artifact.Encoder) { e.BiLSTM(m.network) })
 	}
 	encoders.Section(sectionSky, func(e *artifact.Encoder) { e.Float32s(m.sky.Ratios); e.Float32s(m.sky.Dim) })
 	encoders.Section(sectionChoices, func(e *artifact.Encoder) {
@@ -86,41 +76,11 @@ func Encode(m *Model) (Artifact, error) {
 			}
 		}
 	})
-	a := Artifact{Model: learned.Bytes(), Encoders: encoders.Bytes()}
-	c.Model, c.Encoders = artifact.Hash(a.Model), artifact.Hash(a.Encoders)
-	var err error
-	if a.Config, err = json.MarshalIndent(c, "", " "); err != nil {
+	a, err := artifact.Pack(configFormat, &learned, &encoders, func(s artifact.Seal) any { c.Seal = s; return c })
+	if err != nil {
 		return Artifact{}, fmt.Errorf("encode gap filling of %s: %w", m.site.ID, err)
 	}
 	return a, nil
-}
-
-func encodeNetwork(e *artifact.Encoder, n *neural.BiLSTM) {
-	e.Uint32(uint32(n.Hidden))
-	for _, l := range []neural.Layer{n.Input[0], n.Input[1], n.Recurrent[0], n.Recurrent[1], n.Head} {
-		e.Uint32(uint32(l.In))
-		e.Uint32(uint32(l.Out))
-		e.Float32s(l.Weights)
-		e.Float32s(l.Bias)
-	}
-}
-
-func decodeNetwork(d *artifact.Decoder) *neural.BiLSTM {
-	n := &neural.BiLSTM{Hidden: int(d.Uint32())}
-	for _, l := range []*neural.Layer{&n.Input[0], &n.Input[1], &n.Recurrent[0], &n.Recurrent[1], &n.Head} {
-		*l = neural.Layer{In: int(d.Uint32()), Out: int(d.Uint32()), Weights: d.Float32s(), Bias: d.Float32s()}
-		if len(l.Bias) == 0 {
-			l.Bias = nil
-		}
-	}
-	if d.Err() == nil {
-		if err := n.Check(); err != nil {
-			d.Fail("%v", err)
-		} else if n.Inputs() != inputCount {
-			d.Fail("a network of %d inputs, not %d", n.Inputs(), inputCount)
-		}
-	}
-	return n
 }
 
 func malformed(format string, a ...any) error {
@@ -141,13 +101,9 @@ func Decode(a Artifact) (*Model, error) {
 		m.site.Zone = zone // an unknown zone is nil: nothing that is filled depends on it
 	}
 	m.sky = &forecast.ClearSky{Location: m.site.Location, Plane: solar.Plane{TiltDeg: c.TiltDeg, AzimuthDeg: c.AzimuthDeg}, LateTicks: c.LateTicks}
-	learned, err := artifact.Open(a.Model)
+	learned, encoders, err := a.Open()
 	if err != nil {
-		return nil, fmt.Errorf("decode gap filling: learners: %w", err)
-	}
-	encoders, err := artifact.Open(a.Encoders)
-	if err != nil {
-		return nil, fmt.Errorf("decode gap filling: encoders: %w", err)
+		return nil, fmt.Errorf("decode gap filling: %w", err)
 	}
 	sections := []func() error{
 		func() error {
@@ -172,7 +128,11 @@ func Decode(a Artifact) (*Model, error) {
 				}
 			})
 		}, func() error {
-			return learned.Section(sectionNetwork, 0, func(d *artifact.Decoder) { m.network = decodeNetwork(d) })
+			return learned.Section(sectionNetwork, 0, func(d *artifact.Decoder) {
+				if m.network = d.BiLSTM(); d.Err() == nil && m.network.Inputs() != inputCount {
+					d.Fail("a network of %d inputs, not %d", m.network.Inputs(), inputCount)
+				}
+			})
 		})
 	}
 	for _, read := range sections {
@@ -210,17 +170,10 @@ func (m *Model) decodeChoices(d *artifact.Decoder, learned bool) {
 
 func decodeConfig(a Artifact) (config, error) {
 	var c config
-	if len(a.Config) > maximumConfig {
-		return c, malformed("a description of %d bytes", len(a.Config))
-	}
-	if err := json.Unmarshal(a.Config, &c); err != nil {
-		return c, malformed("the description: %v", err)
+	if err := a.Describe(configFormat, &c, &c.Seal); err != nil {
+		return c, fmt.Errorf("decode gap filling: %w", err)
 	}
 	switch {
-	case c.Format != configFormat:
-		return c, malformed("format %d is not one this program reads (%d)", c.Format, configFormat)
-	case c.Model != artifact.Hash(a.Model) || c.Encoders != artifact.Hash(a.Encoders):
-		return c, malformed("the objects do not belong together")
 	case !(c.CapacityKW > 0) || !(c.PeakKW > 0) || !(c.CapacityKW/c.PeakKW > 1e-3) || math.IsInf(c.CapacityKW/c.PeakKW, 0):
 		return c, malformed("capacity %g kW, peak %g kW", c.CapacityKW, c.PeakKW)
 	case c.StepSeconds < 60 || c.StepSeconds > 3600:

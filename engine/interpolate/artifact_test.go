@@ -125,7 +125,7 @@ func FuzzDecodeModel(f *testing.F) {
 	f.Add(a.Model, a.Encoders, a.Config)
 	gap := series.Gap{From: power.Time(60), To: power.Time(80)}
 	f.Fuzz(func(t *testing.T, model, encoders, config []byte) {
-		b := Artifact{model, encoders, bytes.ReplaceAll(config, []byte(artifact.Hash(a.Model)), []byte(artifact.Hash(model)))}
+		b := Artifact{Model: model, Encoders: encoders, Config: bytes.ReplaceAll(config, []byte(artifact.Hash(a.Model)), []byte(artifact.Hash(model)))}
 		b.Config = bytes.ReplaceAll(b.Config, []byte(artifact.Hash(a.Encoders)), []byte(artifact.Hash(encoders)))
 		m, err := Decode(b)
 		if err != nil {

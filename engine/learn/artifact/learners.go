@@ -69,11 +69,19 @@ func (e *Encoder) Network(n *neural.Network) {
 	e.Float32s(n.Deviation)
 	e.Uint32(uint32(len(n.Layers)))
 	for _, l := range n.Layers {
-		e.Uint32(uint32(l.In))
-		e.Uint32(uint32(l.Out))
-		e.Float32s(l.Weights)
-		e.Float32s(l.Bias)
+		e.layer(l)
 	}
+}
+
+func (e *Encoder) layer(l neural.Layer) {
+	e.Uint32(uint32(l.In))
+	e.Uint32(uint32(l.Out))
+	e.Float32s(l.Weights)
+	e.Float32s(l.Bias)
+}
+
+func (d *Decoder) layer() neural.Layer {
+	return neural.Layer{In: int(d.Uint32()), Out: int(d.Uint32()), Weights: d.Float32s(), Bias: d.Float32s()}
 }
 
 // Network takes one and checks it.
@@ -81,7 +89,31 @@ func (d *Decoder) Network() *neural.Network {
 	n := &neural.Network{Quantiles: d.Float64s(), Mean: d.Float32s(), Deviation: d.Float32s()}
 	n.Layers = make([]neural.Layer, d.Length(16))
 	for i := range n.Layers {
-		n.Layers[i] = neural.Layer{In: int(d.Uint32()), Out: int(d.Uint32()), Weights: d.Float32s(), Bias: d.Float32s()}
+		n.Layers[i] = d.layer()
+	}
+	if d.err == nil {
+		if err := n.Check(); err != nil {
+			d.Fail("%v", err)
+		}
+	}
+	return n
+}
+
+// BiLSTM appends n.
+func (e *Encoder) BiLSTM(n *neural.BiLSTM) {
+	e.Uint32(uint32(n.Hidden))
+	for _, l := range []neural.Layer{n.Input[0], n.Input[1], n.Recurrent[0], n.Recurrent[1], n.Head} {
+		e.layer(l)
+	}
+}
+
+// BiLSTM takes one and checks it.
+func (d *Decoder) BiLSTM() *neural.BiLSTM {
+	n := &neural.BiLSTM{Hidden: int(d.Uint32())}
+	for _, l := range []*neural.Layer{&n.Input[0], &n.Input[1], &n.Recurrent[0], &n.Recurrent[1], &n.Head} {
+		if *l = d.layer(); len(l.Bias) == 0 {
+			l.Bias = nil
+		}
 	}
 	if d.err == nil {
 		if err := n.Check(); err != nil {
