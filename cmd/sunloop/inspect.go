@@ -74,8 +74,9 @@ func (c *InspectCmd) Run(std streams) error {
 	if left := leftOut(s.Counts); left != "" {
 		fmt.Fprintln(std.out, "- left out:", left)
 	}
-	fmt.Fprintln(std.out)
-	fmt.Fprintln(std.out, bestDay(result, zone))
+	if day := bestDay(result, zone); day != "" {
+		fmt.Fprintf(std.out, "\n%s\n", day)
+	}
 	return nil
 }
 
@@ -95,7 +96,7 @@ func leftOut(rows *ingest.Rows) string {
 }
 
 // bestDay charts the day of the file with the most energy, of all units
-// together.
+// together; "" where no day has more than one value.
 func bestDay(r *ingest.Result, zone *time.Location) string {
 	var best series.Series
 	var day time.Time
@@ -117,6 +118,9 @@ func bestDay(r *ingest.Result, zone *time.Location) string {
 		if best.Len() == 0 || sum.EnergyKWh() > best.EnergyKWh() {
 			best, day = sum, from
 		}
+	}
+	if best.Len() < 2 {
+		return ""
 	}
 	points := chart.Points{Value: best.Values, Step: best.Step}
 	for i := range best.Values {

@@ -61,14 +61,19 @@ func (a *assetData) choose(step time.Duration, rep *report) bool {
 	seconds := int64(step / time.Second)
 	power := a.best(rolePower)
 	var interval, counter, daily *column
+	var doubtful *column // a counter that may be something else
 	whys := map[*column]string{}
 	for _, r := range []role{roleEnergy, roleCounter, roleDaily} {
 		c := a.best(r)
 		if c == nil {
 			continue
 		}
-		kind, why := kindByValues(r, shapeOf(a.group.times, a.group.gather(c)), seconds)
+		shape := shapeOf(a.group.times, a.group.gather(c))
+		kind, why := kindByValues(r, shape, seconds)
 		whys[c] = why
+		if kind == KindCounter && r == roleEnergy && shape.mayBeDaily(seconds) {
+			doubtful = c
+		}
 		switch {
 		case kind == KindIntervalEnergy && interval == nil:
 			interval = c
@@ -105,6 +110,9 @@ func (a *assetData) choose(step time.Duration, rep *report) bool {
 	}
 	if why := whys[a.main]; why != "" {
 		rep.decideOnce("values", "%s is %s: %s", a.main.label(), kindWords[a.kind], why)
+	}
+	if a.main == doubtful {
+		rep.warn("values", "%s may as well be the energy of each day, in days that grew brighter; its %d values do not tell", a.main.label(), a.main.count)
 	}
 	a.keepEnergy(interval, counter)
 	return true

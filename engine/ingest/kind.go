@@ -80,6 +80,13 @@ func kindByValues(promise role, s energyShape, interval int64) (kind, why string
 	return KindIntervalEnergy, "the values rise and fall"
 }
 
+// mayBeDaily says that what was taken for a lifetime counter may be the energy
+// of each day of a spring: few values, one a day, and none far above one step.
+func (s energyShape) mayBeDaily(interval int64) bool {
+	const season, far = 90, 100
+	return interval >= 20*hour && s.level == 0 && s.steps < season && s.first < far*s.rise
+}
+
 // registerLimits are readings of registers that are not set, in order: the
 // ends of 16 and 32 bit, whole and in tenths and hundredths, and what loggers
 // write for "no answer".

@@ -3,6 +3,7 @@ package ingest
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -91,6 +92,21 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestDoubtfulCounter asserts that a few rising values, one a day, leave a doubt,
+// and that a counter far above its steps does not.
+func TestDoubtfulCounter(t *testing.T) {
+	for first, doubts := range map[int]int{20: 1, 52000: 0} {
+		text := "Date;kWh\n"
+		for d := range 20 {
+			text += fmt.Sprintf("%02d.03.2024;%d\n", d+1, first+5*d)
+		}
+		res := read(t, text, Options{Now: now})
+		if res.ValueKind != KindCounter || len(res.Warnings) != doubts {
+			t.Errorf("from %d on: %s, %v", first, res.ValueKind, res.Warnings)
+		}
+	}
+}
+
 // TestLayouts are shapes of files that the cases do not hold.
 func TestLayouts(t *testing.T) {
 	const first, second = "2024-06-01T10:00:00Z", "2024-06-01T11:00:00Z"
@@ -115,6 +131,7 @@ func TestLayouts(t *testing.T) {
 		"units behind numbers":      {"Time,WR1 W,WR2 W\n2024-06-01 10:00,1000,3000\n2024-06-01 11:00,2000,4000\n", []string{"WR1", "WR2"}, [][]float64{{1, 2}, {3, 4}}, first},
 		"hundreds of watts":         {"Time,Power (x100 W)\n2024-06-01 10:00,10\n2024-06-01 11:00,20\n", []string{""}, [][]float64{{1, 2}}, first},
 		"blanks between thousands":  {"Time;Power (W)\n2024-06-01 10:00;1 000 000,5\n2024-06-01 11:00;2 000 000,5\n", []string{""}, [][]float64{{1000.0005, 2000.0005}}, first},
+		"a sum amid the data":       {"Time,Power (kW)\n2024-06-01 10:00,1\nTotal 2024-06-01,33\nSat 2024-06-01 11:00,2\n", []string{""}, [][]float64{{1, 2}}, first},
 		"lines in quotes":           {"\"Time,Power (kW)\"\n\"2024-06-01 10:00,1\"\n\"2024-06-01 11:00,\"\"2\"\"\"\n", []string{""}, [][]float64{{1, 2}}, first},
 		"only a total":              {"Time,Total power (kW)\n2024-06-01 10:00,4\n2024-06-01 11:00,6\n", []string{""}, [][]float64{{4, 6}}, first},
 		"power that stopped":        {"Time,Power (kW),Energy (kWh)\n2024-06-01 10:00,,3\n2024-06-01 11:00,,2\n2024-06-01 12:00,1,1\n", []string{""}, [][]float64{{3, 2, 1}}, first},

@@ -212,6 +212,12 @@ func parseStamp(cell []byte) (s stamp, ok bool) {
 	return s, c.finish(&s)
 }
 
+// summaryWords stand before the date of a row that sums up: "Total 2024-06-14".
+var summaryWords = map[string]bool{
+	"total": true, "totals": true, "totale": true, "totaal": true, "gesamt": true, "sum": true, "summe": true, "somme": true, "somma": true, "suma": true, "soma": true, "subtotal": true,
+	"average": true, "avg": true, "mean": true, "mittelwert": true, "moyenne": true, "media": true, "max": true, "maximum": true, "min": true, "minimum": true, "peak": true, "daily": true,
+}
+
 // leadingWord reads "Sat 01.06.2024" up to the date, or all of the date of
 // "Jun 14, 2024".
 func (c *cursor) leadingWord(s *stamp) bool {
@@ -224,7 +230,7 @@ func (c *cursor) leadingWord(s *stamp) bool {
 	c.skipBlanks()
 	month := monthNamed(w)
 	if month == 0 {
-		return len(w) <= 12 && digit(c.peek()) // a weekday, in any language
+		return len(w) <= 12 && digit(c.peek()) && !summaryWords[fold(w)] // a weekday, in any language
 	}
 	d, n := c.number()
 	if n == 0 || n > 2 {
