@@ -21,6 +21,7 @@ const modelStep = time.Hour
 type history struct {
 	power          series.Series // kW, of the whole site
 	temperature    series.Series // °C, air
+	irradiance     series.Series // W/m², measured in any plane
 	ghiForecast    series.Series // W/m², a forecast from the customer's own files
 	temperatureFct series.Series // °C, likewise
 	reported       *sumOf        // power of the units that reported and, as weights, their capacity
@@ -51,14 +52,14 @@ func (p *Pipeline) readHistory(ctx context.Context, siteID string, units []api.A
 	}
 	sum := newSum(n)
 	extra := map[series.Quantity]*sumOf{}
-	for _, q := range []series.Quantity{series.TemperatureC, series.PredictedGHIWM2, series.PredictedTempC} {
+	for _, q := range []series.Quantity{series.TemperatureC, series.IrradianceWM2, series.PredictedGHIWM2, series.PredictedTempC} {
 		extra[q] = newSum(n)
 	}
 	capacity := 0.0
 	for _, u := range units {
 		weight := weightOf(u)
 		f, err := store.Collect(p.Telemetry.Read(ctx, siteID, u.AssetID, from, to,
-			series.PowerKW, series.TemperatureC, series.PredictedGHIWM2, series.PredictedTempC))
+			series.PowerKW, series.TemperatureC, series.IrradianceWM2, series.PredictedGHIWM2, series.PredictedTempC))
 		if err != nil {
 			return history{}, fmt.Errorf("read the telemetry of asset %s: %w", u.AssetID, err)
 		}
@@ -76,6 +77,7 @@ func (p *Pipeline) readHistory(ctx context.Context, siteID string, units []api.A
 	}
 	h := history{power: grid(sum.whole(capacity)), reported: sum, capacityKW: capacity}
 	h.temperature = grid(extra[series.TemperatureC].mean())
+	h.irradiance = grid(extra[series.IrradianceWM2].mean())
 	h.ghiForecast = grid(extra[series.PredictedGHIWM2].mean())
 	h.temperatureFct = grid(extra[series.PredictedTempC].mean())
 	h.count(zone)
@@ -177,7 +179,7 @@ func (h *history) count(zone *time.Location) {
 
 // before is what of h lies before a time.
 func (h history) before(t time.Time) history {
-	for _, s := range []*series.Series{&h.power, &h.temperature, &h.ghiForecast, &h.temperatureFct} {
+	for _, s := range []*series.Series{&h.power, &h.temperature, &h.irradiance, &h.ghiForecast, &h.temperatureFct} {
 		*s = s.Slice(s.Start, t)
 	}
 	return h

@@ -150,8 +150,23 @@ func (f *filler) compare(ctx context.Context) error {
 	return nil
 }
 
+// weather is the site's own measured irradiance, unless more is known of a
+// forecast's.
 func (f *filler) weather() interpolate.Weather {
-	return interpolate.Weather{GHI: f.history.ghiForecast, TemperatureC: f.history.temperature}
+	known := func(s series.Series) (n int) {
+		for _, v := range s.Values {
+			if !math.IsNaN(v) {
+				n++
+			}
+		}
+		return n
+	}
+	h := f.history
+	wx := interpolate.Weather{GHI: h.irradiance, TemperatureC: h.temperature}
+	if known(h.ghiForecast) > known(h.irradiance) {
+		wx.GHI = h.ghiForecast
+	}
+	return wx
 }
 
 // siblingShare is the least share of the other units' capacity that says what

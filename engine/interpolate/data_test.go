@@ -57,20 +57,29 @@ func madrid(t testing.TB, step time.Duration) (forecast.Site, series.Series) {
 		t.Fatal(err)
 	}
 	site := forecast.Site{ID: "upm13", Location: solar.Location{LatitudeDeg: 40.45, LongitudeDeg: -3.73, AltitudeM: 650}, Zone: z, CapacityKW: 3.36}
+	power := madridColumn(t, z, "P13", step)
+	for i := range power.Values {
+		power.Values[i] /= 1000
+	}
+	return site, power
+}
+
+// madridColumn is a column of the field's three years.
+func madridColumn(t testing.TB, z *time.Location, name string, step time.Duration) series.Series {
 	var times []int64
-	var power []float64
+	var values []float64
 	for _, y := range []string{"2014", "2015", "2016"} {
-		column(t, "data/upm-madrid/upm_5min_"+y+".csv.gz", "local_time", "P13", func(at string, v float64) {
+		column(t, "data/upm-madrid/upm_5min_"+y+".csv.gz", "local_time", name, func(at string, v float64) {
 			when, err := time.ParseInLocation("2006-01-02 15:04", at, z)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if k := when.Unix(); len(times) == 0 || k > times[len(times)-1] {
-				times, power = append(times, k), append(power, v/1000)
+				times, values = append(times, k), append(values, v)
 			}
 		})
 	}
-	return site, series.Resample(times, power, step, 5*time.Minute)
+	return series.Resample(times, values, step, 5*time.Minute)
 }
 
 // besideMadrid is what the field's twelve other inverters made, those that

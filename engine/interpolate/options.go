@@ -31,7 +31,8 @@ func (o Options) withDefaults() Options {
 // over even steps of at most three hours. Any may be empty; NaN is unknown.
 type Weather struct {
 	// Measured or from an archive: global horizontal irradiance, W/m², and air
-	// temperature, °C.
+	// temperature, °C. A sensor in the modules' plane does as well: the learners
+	// see the difference.
 	GHI, TemperatureC series.Series
 	// Siblings is the power of the site's other units together, of those
 	// that reported, by their capacity: how much of it there is does not matter, only

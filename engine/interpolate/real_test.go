@@ -233,6 +233,10 @@ func TestRealHourly(t *testing.T) {
 	r = m.withSiblings(t, power, beside, split).measured(t, "UPM Madrid hourly with its siblings", power, Weather{Siblings: beside}, split, 250)
 	atMost(t, "Madrid with siblings, over the bridge", r.all.ratio(isBridge, halfDay, threes), 0.33)
 	atMost(t, "Madrid with siblings, over the natural cubic", r.all.ratio(isCubic, halfDay, threes), 0.1)
+	sun := Weather{GHI: madridColumn(t, site.Zone, "G_M3", time.Hour)} // in the modules' plane
+	m, split = learned(t, site, power, sun)
+	r = m.measured(t, "UPM Madrid hourly with its pyranometer", power, sun, split, 250)
+	atMost(t, "Madrid with a pyranometer, over the bridge", r.all.ratio(isBridge, halfDay, threes), 0.38)
 
 	site, power, wx := golden(t, time.Hour)
 	m, split = learned(t, site, power, Weather{})
