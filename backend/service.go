@@ -14,7 +14,9 @@ import (
 	"github.com/alexedwards/argon2id"
 
 	"app.sunloop/backend/auth"
+	"app.sunloop/backend/freemium"
 	"app.sunloop/backend/httpapi"
+	"app.sunloop/backend/mail"
 	"app.sunloop/backend/ops"
 	"app.sunloop/backend/pipeline"
 	"app.sunloop/backend/store"
@@ -49,6 +51,10 @@ type Config struct {
 	Tick          time.Duration // by the wall, how often the planner looks; 1 s
 	Lease         time.Duration // of jobs, by the wall; 30 s
 
+	// SMTP is the server that letters go out through; nil: into files of the
+	// folder "outbox" in the data folder.
+	SMTP *mail.Server
+
 	RequireMFA  bool
 	Argon       *argon2id.Params // nil: auth's default; tests take cheap ones
 	CORSOrigins []string
@@ -64,6 +70,7 @@ type Service struct {
 	auth     *auth.Service
 	ops      *ops.Service
 	pipeline *pipeline.Pipeline
+	freemium *freemium.Service
 	handler  http.Handler
 	log      *slog.Logger
 
@@ -127,6 +134,14 @@ func (s *Service) compose(cfg Config) error {
 	if err != nil {
 		return err
 	}
+	sender, err := letters(cfg)
+	if err != nil {
+		return err
+	}
+	s.freemium, err = freemium.New(freemium.Options{Records: s.store, Key: key[:], Mail: sender, Now: cfg.Wall, Log: cfg.Logger})
+	if err != nil {
+		return err
+	}
 	spool := filepath.Join(cfg.DataDir, "spool")
 	if err := os.RemoveAll(spool); err != nil { // of uploads that a crash cut off
 		return fmt.Errorf("clear the spool: %w", err)
@@ -136,10 +151,21 @@ func (s *Service) compose(cfg Config) error {
 	}
 	s.handler = httpapi.New(httpapi.Deps{
 		Auth: s.auth, Sites: s.ops, Assets: s.ops, Uploads: s.pipeline, Forecasts: s.pipeline, Findings: s.ops, Detector: s.pipeline,
-		Models: s.pipeline, Interpolations: s.ops, Summaries: s.ops, Telemetry: s.store, Records: s.store, Now: cfg.Wall, Ready: s.ready, Log: cfg.Logger,
+		Models: s.pipeline, Interpolations: s.ops, Summaries: s.ops, Freemium: s.freemium, Telemetry: s.store, Records: s.store, Now: cfg.Wall, Ready: s.ready, Log: cfg.Logger,
 		SpoolDir: spool, CORSOrigins: cfg.CORSOrigins, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate,
 	})
 	return nil
+}
+
+// outboxFrom is the sender of letters that nobody sends.
+const outboxFrom = "Sunloop <sunloop@localhost.localdomain>"
+
+// letters is where letters go.
+func letters(cfg Config) (freemium.Sender, error) {
+	if cfg.SMTP != nil {
+		return mail.NewSMTP(*cfg.SMTP)
+	}
+	return mail.OpenOutbox(filepath.Join(cfg.DataDir, "outbox"), outboxFrom)
 }
 
 var (
@@ -154,6 +180,10 @@ func (s *Service) Handler() http.Handler { return s.handler }
 // Auth keeps users and API keys, for the command line beside the data folder.
 func (s *Service) Auth() *auth.Service { return s.auth }
 
+// Freemium are the forecasts without an account, for the command line beside
+// the data folder.
+func (s *Service) Freemium() *freemium.Service { return s.freemium }
+
 // Ops is the domain, for the command line beside the data folder.
 func (s *Service) Ops() *ops.Service { return s.ops }
 
@@ -162,7 +192,7 @@ func (s *Service) ready(ctx context.Context) error {
 	return err
 }
 
-// sweepEvery is how often what has expired of the sign-ins is dropped.
+// sweepEvery is how often sign-ins and codes that have expired are dropped.
 const sweepEvery = time.Hour
 
 // Run works on the jobs and keeps the timers until ctx ends or the Service is
@@ -184,8 +214,8 @@ func (s *Service) sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
-		if err := s.auth.Sweep(ctx); err != nil && ctx.Err() == nil {
-			s.log.Warn("drop expired sign-ins", "error", err)
+		if err := errors.Join(s.auth.Sweep(ctx), s.freemium.Sweep(ctx)); err != nil && ctx.Err() == nil {
+			s.log.Warn("drop what has expired", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -16,6 +16,7 @@ const (
 	HostAlerts    Host = "alerts"
 	HostPartner   Host = "partner"
 	HostAuth      Host = "auth"
+	HostFreemium  Host = "freemium"
 )
 
 // CredentialKind is what a route asks to be shown.
@@ -57,6 +58,9 @@ const (
 	PathAPIKeyInfo     = "/api/auth/api-key-info"
 	PathValidateAPIKey = "/api/auth/validate-api-key"
 	PathSetup          = "/api/auth/setup"
+
+	PathFreemiumVerify   = "/api/v1/freemium-forecast/verify"
+	PathFreemiumForecast = "/api/v1/freemium-forecast"
 
 	PathUploadTrain     = "/upload_train"
 	PathUploadNowcast   = "/upload_nowcast"
@@ -147,6 +151,9 @@ func Routes() []Route {
 		{"validate-api-key", post, PathValidateAPIKey, HostAuth, CredentialNone, public},
 		{"setup-status", get, PathSetup, HostAuth, CredentialNone, public},
 		{"setup", post, PathSetup, HostAuth, CredentialNone, public},
+
+		{"freemium-verify", post, PathFreemiumVerify, HostFreemium, CredentialNone, public},
+		{"freemium-forecast", post, PathFreemiumForecast, HostFreemium, CredentialNone, public},
 
 		{"upload-train", post, PathUploadTrain, HostMain, CredentialAny, upload},
 		{"upload-nowcast", post, PathUploadNowcast, HostMain, CredentialAny, upload},

@@ -51,32 +51,43 @@ func (c *Client) Uploads(ctx context.Context, q api.ListQuery) (*api.UploadsResp
 	return get[api.UploadsResponse](ctx, c, api.PathUploads, v.query())
 }
 
-// upload streams the form: no more of the file is held than a buffer.
+// upload sends the form of an upload.
 func (c *Client) upload(ctx context.Context, path string, req api.UploadRequest, file io.Reader, progress Progress) (*api.UploadAck, error) {
+	fields := values{
+		"customer_id", req.CustomerID, "site_id", req.SiteID, "region", req.Region, "location", req.Location,
+		"manufacturer", req.Manufacturer, "timezone", req.Timezone, "capacity_kw", kilowatts(req.CapacityKW), "asset_id", req.AssetID,
+	}
+	return postForm[api.UploadAck](ctx, c, request{path: path}, fields, req.Filename, file, progress)
+}
+
+// kilowatts is a capacity in a form; one that is not known is left out.
+func kilowatts(v float64) string {
+	if v <= 0 {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
+// postForm streams a form with a file behind its fields: no more of the file
+// is held than a buffer.
+func postForm[T any](ctx context.Context, c *Client, r request, fields values, filename string, file io.Reader, progress Progress) (*T, error) {
 	pr, pw := io.Pipe()
 	form := multipart.NewWriter(pw)
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		_ = pw.CloseWithError(writeForm(form, req, file, progress))
+		_ = pw.CloseWithError(writeForm(form, fields, filename, file, progress))
 	}()
-	ack, err := call[api.UploadAck](ctx, c, request{method: http.MethodPost, path: path, stream: pr, contentType: form.FormDataContentType()})
+	r.method, r.stream, r.contentType = http.MethodPost, pr, form.FormDataContentType()
+	v, err := call[T](ctx, c, r)
 	// The service may answer before it has read all; the writer must not stay
 	// behind with the caller's file.
 	_ = pr.CloseWithError(io.ErrClosedPipe)
 	<-written
-	return ack, err
+	return v, err
 }
 
-func writeForm(form *multipart.Writer, req api.UploadRequest, file io.Reader, progress Progress) error {
-	capacity := ""
-	if req.CapacityKW > 0 {
-		capacity = strconv.FormatFloat(req.CapacityKW, 'f', -1, 64)
-	}
-	fields := values{
-		"customer_id", req.CustomerID, "site_id", req.SiteID, "region", req.Region, "location", req.Location,
-		"manufacturer", req.Manufacturer, "timezone", req.Timezone, "capacity_kw", capacity, "asset_id", req.AssetID,
-	}
+func writeForm(form *multipart.Writer, fields values, filename string, file io.Reader, progress Progress) error {
 	for i := 0; i+1 < len(fields); i += 2 {
 		if fields[i+1] == "" {
 			continue
@@ -85,11 +96,10 @@ func writeForm(form *multipart.Writer, req api.UploadRequest, file io.Reader, pr
 			return err
 		}
 	}
-	name := req.Filename
-	if name == "" {
-		name = "data.csv"
+	if filename == "" {
+		filename = "data.csv"
 	}
-	part, err := form.CreateFormFile("file", name)
+	part, err := form.CreateFormFile("file", filename)
 	if err != nil {
 		return err
 	}
@@ -99,7 +109,7 @@ func writeForm(form *multipart.Writer, req api.UploadRequest, file io.Reader, pr
 	// Without the file's own WriteTo, which may write it in one piece: no
 	// progress, and no end when the service has answered already.
 	if _, err := io.Copy(part, struct{ io.Reader }{file}); err != nil {
-		return fmt.Errorf("send %s: %w", name, err)
+		return fmt.Errorf("send %s: %w", filename, err)
 	}
 	return form.Close()
 }

@@ -151,6 +151,7 @@ var failures = map[string]*api.Error{
 	"v1-upload-nowcast": api.ErrUploadFailed,
 	"forecast":          api.ErrForecastFailed,
 	"energy-forecast":   api.ErrForecastFailed,
+	"freemium-forecast": api.ErrForecastFailed,
 	"ml-models":         api.ErrModelRegistry,
 }
 

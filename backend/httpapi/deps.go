@@ -109,3 +109,12 @@ type Interpolations interface {
 type Summaries interface {
 	SiteSummary(ctx context.Context, scope api.Scope, siteID string) (api.SiteSummary, error)
 }
+
+// Freemium forecasts without an account.
+type Freemium interface {
+	// SendCode sends a code to an address, asked for from the network address
+	// remote; api.ErrInvalidEmail, or 429 for too many of them.
+	SendCode(ctx context.Context, email, remote string) error
+	// Forecast redeems the code of req, whose required fields are there.
+	Forecast(ctx context.Context, req api.FreemiumRequest, file io.Reader) (api.FreemiumForecast, error)
+}

@@ -28,6 +28,7 @@ type Deps struct {
 	Models         Models
 	Interpolations Interpolations
 	Summaries      Summaries
+	Freemium       Freemium
 	Telemetry      store.Telemetry
 	Records        store.Records // of Idempotency-Key
 	Now            func() time.Time
@@ -135,6 +136,9 @@ func (s *server) readers() map[string]reader {
 		"validate-api-key": s.validateAPIKey,
 		"setup-status":     s.setupStatus,
 		"setup":            s.setup,
+
+		"freemium-verify":   s.freemiumVerify,
+		"freemium-forecast": s.freemiumForecast,
 
 		"upload-train":      s.uploadReader(api.UploadTrain),
 		"upload-nowcast":    s.uploadReader(api.UploadNowcast),

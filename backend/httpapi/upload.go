@@ -146,6 +146,7 @@ func (in *input) isForm() bool {
 // form is an upload's form, its parts in any order.
 type form struct {
 	req      api.UploadRequest
+	fields   map[string]string // as text, those of req and others
 	filename string
 	spool    *spool     // nil: there was no file
 	refusal  *api.Error // of the file, once it is known whose it is
@@ -167,7 +168,7 @@ func (in *input) form() (*form, error) {
 	if err != nil {
 		return nil, &api.Error{Status: http.StatusBadRequest, Message: "Invalid multipart form"}
 	}
-	f := &form{}
+	f := &form{fields: map[string]string{}}
 	for n := 0; ; n++ {
 		part, err := parts.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -204,6 +205,7 @@ func (in *input) form() (*form, error) {
 		case len(value) > maxFieldBytes:
 			return nil, api.InvalidParameter(part.FormName(), fmt.Sprintf("at most %d bytes", maxFieldBytes))
 		}
+		f.fields[part.FormName()] = string(value)
 		if err := f.set(part.FormName(), string(value)); err != nil {
 			return nil, err
 		}

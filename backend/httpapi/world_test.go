@@ -57,6 +57,7 @@ type world struct {
 	ops     *ops.Service
 	uploads *uploads
 	detects *detector
+	box     *letterBox // of the forecasts without an account
 	deps    httpapi.Deps
 	handler http.Handler
 	keys    map[string]string // name → key in plain
@@ -88,9 +89,11 @@ func newWorld(t testing.TB, edit func(*httpapi.Deps)) *world {
 	w.ops = ops.New(w.store, w.store, w.clock.now)
 	w.uploads = &uploads{now: w.clock.now}
 	w.detects = &detector{Service: w.ops}
+	without, box := newFreemium(t, w.store, w.clock.now)
+	w.box = box
 	w.deps = httpapi.Deps{
 		Auth: w.auth, Sites: w.ops, Assets: w.ops, Uploads: w.uploads, Forecasts: forecasts{w.ops}, Findings: w.ops,
-		Detector: w.detects, Models: registry{w.ops, w.store}, Interpolations: w.ops, Summaries: w.ops, Telemetry: w.store, Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
+		Detector: w.detects, Models: registry{w.ops, w.store}, Interpolations: w.ops, Summaries: w.ops, Freemium: without, Telemetry: w.store, Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
 	}
 	if edit != nil {
 		edit(&w.deps)

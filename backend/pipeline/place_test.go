@@ -36,8 +36,8 @@ func TestWhereabouts(t *testing.T) {
 		{"coordinates", api.Site{Latitude: number(10), Longitude: number(20), Location: "Durban"}, durban, 10, 20, 0, ""},
 		{"a town", api.Site{Location: "durban, za"}, durban, -29.858, 31.029, 0.01, "place: Durban, ZA (-29.86, 31.03)"},
 		{"a town, dark data", api.Site{Location: "Durban"}, series.Series{}, -29.858, 31.029, 0.01, "place: Durban, ZA (-29.86, 31.03)"},
-		{"a town that the sun denies", api.Site{Location: "Madrid"}, durban, -30, 31, 6, "which is not Madrid, ES; the times may be of another zone"},
-		{"no town", api.Site{Location: "Roof 2"}, durban, -30, 31, 6, "place: none is given; the sun in the data says about -"},
+		{"a town that the sun denies", api.Site{Location: "Madrid"}, durban, -30, 31, 6, "place: Madrid, ES is given, but its times may be of another zone"},
+		{"no town", api.Site{Location: "Roof 2"}, durban, -30, 31, 6, "place: none is given that is known; the sun in the data says about -"},
 		{"nothing", api.Site{}, series.Series{}, 0, 0, 0, "the data do not show one"},
 	}
 	for _, test := range tests {

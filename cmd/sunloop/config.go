@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -208,8 +209,11 @@ func (c ConfigCmd) Run(k *kong.Kong, g *Globals, std streams) error {
 					source, value = env, v
 				}
 			}
-			if slices.Contains([]string{"token", "api-key", "password", "weather-key"}, f.Name) && value != "" {
+			if slices.Contains([]string{"token", "api-key", "password", "weather-key", "smtp-password"}, f.Name) && value != "" {
 				value = "[redacted]"
+			}
+			if u, err := url.Parse(value); err == nil && u.User != nil {
+				value = u.Redacted()
 			}
 			fmt.Fprintf(std.out, "%-14s = %q", f.Name, value)
 			if c.Explain {

@@ -36,6 +36,7 @@ var floors = []struct {
 	{"app.sunloop/backend/auth", []string{"backend/api", "backend/store", "engine/series"}},
 	{"app.sunloop/backend/ops", []string{"backend/api", "backend/store", "engine/..."}},
 	{"app.sunloop/backend/pipeline", []string{"backend/api", "backend/store", "backend/store/objects", "backend/ops", "engine/..."}},
+	{"app.sunloop/backend/freemium", []string{"backend/api", "backend/mail", "backend/store", "engine/..."}},
 	{"app.sunloop/backend/httpapi", []string{"backend/api", "backend/auth", "backend/store", "engine/series"}},
 	{"app.sunloop/tui/...", []string{"backend/api", "backend/client", "themes"}},
 }

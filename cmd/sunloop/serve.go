@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"app.sunloop/backend"
+	"app.sunloop/backend/mail"
 	"app.sunloop/backend/openmeteo"
 	"app.sunloop/backend/store"
 )
@@ -24,6 +25,10 @@ type ServiceFlags struct {
 	WeatherURL     string `placeholder:"URL" env:"SUNLOOP_WEATHER_URL" help:"Open-Meteo server of one's own, or a commercial one."`
 	WeatherArchive string `placeholder:"URL" env:"SUNLOOP_WEATHER_ARCHIVE" help:"The same for its archive."`
 	WeatherKey     string `placeholder:"KEY" env:"SUNLOOP_WEATHER_KEY" help:"Key of a commercial server."`
+
+	SMTP         string `name:"smtp" placeholder:"URL" env:"SUNLOOP_SMTP" help:"Mail server for verification codes: smtp://user@host:587 demands STARTTLS, smtps:// is TLS from the first byte; ?tls=opportunistic or plain ask less. Without one, letters are files in the data folder's outbox."`
+	SMTPPassword string `name:"smtp-password" placeholder:"PASSWORD" env:"SUNLOOP_SMTP_PASSWORD" help:"Password for the mail server."`
+	MailFrom     string `placeholder:"ADDRESS" env:"SUNLOOP_MAIL_FROM" help:"Sender of letters, as in \"Sunloop <forecasts@example.org>\"; needed with --smtp."`
 
 	ImportFrom []string `placeholder:"URL" env:"SUNLOOP_IMPORT_FROM" help:"Place whose files an upload may name by s3_path, as in s3://bucket/exports or file:///srv/gateway; {customer_id} in it stands for the caller's."`
 }
@@ -40,6 +45,13 @@ func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time)
 			return cfg, err
 		}
 		cfg.Weather = client
+	}
+	if f.SMTP != "" {
+		server, err := mail.ParseServer(f.SMTP, f.SMTPPassword, f.MailFrom)
+		if err != nil {
+			return cfg, err
+		}
+		cfg.SMTP = &server
 	}
 	return cfg, nil
 }

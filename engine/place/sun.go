@@ -1,12 +1,44 @@
 package place
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"app.sunloop/engine/series"
 )
+
+// Beyond these a town's name and the sun in the data speak of two places: the
+// sun is right within a few degrees, in latitude less than in longitude.
+const (
+	maxOffLatitude  = 20
+	maxOffLongitude = 12
+)
+
+// Of is where a plant is by what people say of its place ([Find]), unless the
+// sun in its power ([FromSun]) shows otherwise, and as the sun shows where
+// nothing else is known. Where they differ the sun is right for a forecast: it
+// goes by the clock that the power is stamped with. ok is false, and Words say
+// so, where neither tells.
+func Of(text string, power series.Series) (found Found, ok bool) {
+	latitude, longitude, shone := FromSun(power)
+	found, named := Find(text)
+	off := math.Abs(math.Remainder(longitude-found.LongitudeDeg, 360)) > maxOffLongitude || math.Abs(latitude-found.LatitudeDeg) > maxOffLatitude
+	if named && !(shone && off) {
+		return found, true
+	}
+	words := "none is given that is known; the sun in the data says"
+	if named {
+		words = fmt.Sprintf("%s is given, but its times may be of another zone than they are taken for: the sun in the data says", found.Place)
+	}
+	if !shone {
+		return Found{Words: "none is given that is known, and the data do not show one"}, false
+	}
+	town, _ := Nearest(latitude, longitude)
+	return Found{Place{Country: town.Country, LatitudeDeg: latitude, LongitudeDeg: longitude, Zone: town.Zone},
+		fmt.Sprintf("%s about %.0f° latitude and %.0f° longitude", words, latitude, longitude)}, true
+}
 
 // FromSun finds a site's place from its power alone: the longitude from
 // when the day's energy is centred (true solar noon, but for a plane that

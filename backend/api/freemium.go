@@ -1,0 +1,98 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// The rules of the forecast without an account.
+const (
+	FreemiumHours        = 24 // points of the forecast, always
+	FreemiumCodeDigits   = 6
+	FreemiumCodeLifetime = 10 * time.Minute
+	FreemiumCodeTries    = 5 // of one code
+	FreemiumCodesPerHour = 3 // to one address, and into one network
+)
+
+// StatusSuccess is the status of bodies that have no success of their own.
+const StatusSuccess = "success"
+
+// FreemiumCodeSent is the message of the verify step, whatever the address.
+const FreemiumCodeSent = "Verification code sent"
+
+// FreemiumVerifyRequest asks for a one-time code by e-mail.
+type FreemiumVerifyRequest struct {
+	Email string `json:"email"`
+}
+
+// FreemiumVerifyResponse is the same for every address.
+type FreemiumVerifyResponse struct {
+	Status  string `json:"status"`
+	Message string `json:"message"`
+}
+
+// FreemiumRequest are the fields of the form beside its file.
+type FreemiumRequest struct {
+	Email            string
+	VerificationCode string
+	SiteName         string
+	Location         string // a town or "lat,lon"
+	CapacityKW       float64
+	TOUAccepted      bool
+	MarketingOptIn   bool
+	Filename         string
+}
+
+// FreemiumResponse answers the forecast step.
+type FreemiumResponse struct {
+	Status   string           `json:"status"`
+	Forecast FreemiumForecast `json:"forecast"`
+}
+
+// FreemiumForecast is the next 24 whole hours of a plant.
+type FreemiumForecast struct {
+	SiteName      string          `json:"site_name"`
+	Location      string          `json:"location"`
+	Manufacturer  string          `json:"manufacturer"` // that the file gives away, else "unknown"
+	ForecastHours int             `json:"forecast_hours"`
+	GeneratedAt   Time            `json:"generated_at"`
+	ModelType     string          `json:"model_type"`
+	Forecasts     []FreemiumPoint `json:"forecasts"`
+	Summary       FreemiumSummary `json:"summary"`
+	WeatherSource string          `json:"weather_source,omitempty"` // extension
+	Notes         []string        `json:"notes,omitempty"`          // extension: what was inferred, in words
+}
+
+// FreemiumPoint is one hour. KWhForecast is the expected energy. Confidence is
+// 1 less half the width of the band that holds 80 % of outcomes, as a share of
+// what a clear sky would give in that hour, or of the band's top where that is
+// more; 1 at night.
+type FreemiumPoint struct {
+	Timestamp   Time    `json:"timestamp"` // start of the hour
+	HourAhead   int     `json:"hour_ahead"`
+	KWhForecast float64 `json:"kWh_forecast"`
+	Confidence  float64 `json:"confidence"`
+}
+
+// FreemiumSummary is of the 24 hours.
+type FreemiumSummary struct {
+	TotalKWh24h      float64 `json:"total_kwh_24h"`
+	PeakHour         Time    `json:"peak_hour"`
+	PeakKWh          float64 `json:"peak_kwh"`
+	AverageHourlyKWh float64 `json:"average_hourly_kwh"`
+}
+
+// The refusals of the forecast without an account. Its words for a file differ
+// from those of uploads by one letter.
+var (
+	ErrInvalidEmail     = refuse(http.StatusBadRequest, "Invalid email address format")
+	ErrFreemiumCSV      = refuse(http.StatusBadRequest, "Invalid CSV Format")
+	ErrTermsNotAccepted = refuse(http.StatusBadRequest, "You must accept the Terms of Use (tou_accepted=true) to use this service.")
+	ErrInvalidCode      = refuse(http.StatusBadRequest, "Invalid or expired verification code")
+)
+
+// MissingFields is the refusal of a form without required fields.
+func MissingFields(names ...string) *Error {
+	return refuse(http.StatusBadRequest, "Missing required fields: "+strings.Join(names, ", ")).With("fields", names)
+}

@@ -1,0 +1,248 @@
+package freemium
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/mail"
+	"app.sunloop/backend/store"
+)
+
+const ana = "ana@example.org"
+
+// remote is a network address that nothing else of a test comes from.
+func remote(n int) string { return fmt.Sprintf("198.51.%d.7", n) }
+
+func TestCode(t *testing.T) {
+	w := newWorld(t)
+	digits := w.code(t, " Ana@Example.org", remote(1))
+	m := w.letters[0]
+	if m.To != "Ana@example.org" || !m.At.Equal(now) || !strings.Contains(m.Text, "good for 10 minutes") || strings.Contains(m.Subject, digits) {
+		t.Errorf("letter %+v", m)
+	}
+	if _, err := w.redeem(t.Context(), "ben@example.org", digits); !errors.Is(err, api.ErrInvalidCode) {
+		t.Errorf("another's address: %v", err)
+	}
+	if _, err := w.redeem(t.Context(), "ANA@example.org", " "+digits+" "); err != nil {
+		t.Errorf("the right code: %v", err)
+	}
+	if _, err := w.redeem(t.Context(), ana, digits); !errors.Is(err, api.ErrInvalidCode) {
+		t.Errorf("a second time: %v", err)
+	}
+}
+
+func TestCodeExpires(t *testing.T) {
+	for after, want := range map[time.Duration]error{api.FreemiumCodeLifetime - time.Second: nil, api.FreemiumCodeLifetime: api.ErrInvalidCode} {
+		w := newWorld(t)
+		digits := w.code(t, ana, remote(1))
+		w.pass(after)
+		if _, err := w.redeem(t.Context(), ana, digits); !errors.Is(err, want) {
+			t.Errorf("after %v: %v", after, err)
+		}
+	}
+}
+
+// TestCodeIsReplaced asserts that of two codes only the newer counts.
+func TestCodeIsReplaced(t *testing.T) {
+	w := newWorld(t)
+	first, second := w.code(t, ana, remote(1)), w.code(t, ana, remote(1))
+	if first == second {
+		t.Skip("once in a million the codes are the same")
+	}
+	if _, err := w.redeem(t.Context(), ana, first); !errors.Is(err, api.ErrInvalidCode) {
+		t.Errorf("the first: %v", err)
+	}
+	if _, err := w.redeem(t.Context(), ana, second); err != nil {
+		t.Errorf("the second: %v", err)
+	}
+}
+
+// wrong is never the code.
+func wrong(digits string) string {
+	if digits == "000000" {
+		return "000001"
+	}
+	return "000000"
+}
+
+func TestTries(t *testing.T) {
+	for tries, want := range map[int]error{api.FreemiumCodeTries - 1: nil, api.FreemiumCodeTries: api.ErrInvalidCode} {
+		w := newWorld(t)
+		digits := w.code(t, ana, remote(1))
+		for range tries {
+			if _, err := w.redeem(t.Context(), ana, wrong(digits)); !errors.Is(err, api.ErrInvalidCode) {
+				t.Fatalf("a wrong code: %v", err)
+			}
+		}
+		if _, err := w.redeem(t.Context(), ana, digits); !errors.Is(err, want) {
+			t.Errorf("after %d wrong tries: %v", tries, err)
+		}
+	}
+}
+
+// TestOneOfManyRedeems holds 100 callers with the right code at once.
+func TestOneOfManyRedeems(t *testing.T) {
+	w := newWorld(t)
+	digits := w.code(t, ana, remote(1))
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	won := 0
+	for range 100 {
+		wg.Go(func() {
+			if _, err := w.redeem(t.Context(), ana, digits); err == nil {
+				mu.Lock()
+				won++
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if won != 1 {
+		t.Errorf("%d of 100 redeemed the code", won)
+	}
+}
+
+// TestGiveBack asserts that a code is good again, but for no more tries than
+// it had, and not over a newer one.
+func TestGiveBack(t *testing.T) {
+	w := newWorld(t)
+	digits := w.code(t, ana, remote(1))
+	for range api.FreemiumCodeTries {
+		back, err := w.redeem(t.Context(), ana, digits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := back(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.redeem(t.Context(), ana, digits); !errors.Is(err, api.ErrInvalidCode) {
+		t.Errorf("a try more than there are: %v", err)
+	}
+	digits = w.code(t, ana, remote(1))
+	back, err := w.redeem(t.Context(), ana, digits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := w.code(t, ana, remote(1))
+	if _, err := w.redeem(t.Context(), ana, newer); err != nil {
+		t.Fatal(err)
+	}
+	if err := back(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.redeem(t.Context(), ana, newer); !errors.Is(err, api.ErrInvalidCode) {
+		t.Errorf("an older one's return gave the newer back: %v", err)
+	}
+}
+
+func TestCodesAnHour(t *testing.T) {
+	tests := []struct {
+		name          string
+		email, remote func(n int) string
+	}{
+		{"to an address", func(int) string { return "Ana@example.org" }, remote},
+		{"into a network", func(n int) string { return fmt.Sprintf("%d@example.org", n) }, func(n int) string { return fmt.Sprintf("203.0.113.%d", n) }},
+		{"into a network of IPv6", func(n int) string { return fmt.Sprintf("%d@example.org", n) }, func(n int) string { return fmt.Sprintf("2001:db8:1:%x::%x", n, n) }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			for n := range api.FreemiumCodesPerHour {
+				if err := w.SendCode(t.Context(), test.email(n), test.remote(n)); err != nil {
+					t.Fatal(err)
+				}
+				w.pass(10 * time.Minute)
+			}
+			err := w.SendCode(t.Context(), test.email(9), test.remote(9))
+			var refusal *api.Error
+			if !errors.Is(err, api.ErrTooManyRequests) || !errors.As(err, &refusal) || refusal.RetryAfter != 30*60 {
+				t.Fatalf("the fourth: %v, %+v", err, refusal)
+			}
+			if len(w.letters) != api.FreemiumCodesPerHour {
+				t.Errorf("%d letters", len(w.letters))
+			}
+			w.pass(30 * time.Minute)
+			if err := w.SendCode(t.Context(), test.email(9), test.remote(9)); err != nil {
+				t.Errorf("after the wait: %v", err)
+			}
+		})
+	}
+	w := newWorld(t)
+	for n := range 20 {
+		if err := w.SendCode(t.Context(), fmt.Sprintf("%d@example.org", n), remote(n)); err != nil {
+			t.Errorf("others are counted apart: %v", err)
+		}
+	}
+}
+
+func TestCodeThatIsNotSent(t *testing.T) {
+	w := newWorld(t)
+	if err := w.SendCode(t.Context(), "ana", remote(1)); !errors.Is(err, api.ErrInvalidEmail) {
+		t.Errorf("no address: %v", err)
+	}
+	w.fail = fmt.Errorf("%w: no such user", mail.ErrRefused)
+	if err := w.SendCode(t.Context(), "unknown@example.org", remote(1)); err != nil {
+		t.Errorf("the answer tells a mail box that is not there: %v", err)
+	}
+	w.fail = errors.New("nobody listens")
+	for range 2 * api.FreemiumCodesPerHour { // none of them counts
+		if err := w.SendCode(t.Context(), ana, remote(2)); !errors.Is(err, api.ErrUnavailable) {
+			t.Errorf("the mail server is away: %v", err)
+		}
+	}
+	w.fail = nil
+	for range api.FreemiumCodesPerHour {
+		w.code(t, ana, remote(2))
+	}
+}
+
+// TestNothingInPlain looks for what must not be in the data folder.
+func TestNothingInPlain(t *testing.T) {
+	w := newWorld(t)
+	digits := w.code(t, ana, "203.0.113.99")
+	var copied bytes.Buffer
+	if _, err := w.store.Backup(t.Context(), &copied); err != nil || copied.Len() == 0 {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{`"` + digits + `"`, ana, "203.0.113"} {
+		if strings.Contains(copied.String(), secret) {
+			t.Errorf("%s is in the store in plain", secret)
+		}
+	}
+}
+
+func TestSweep(t *testing.T) {
+	w := newWorld(t)
+	w.code(t, ana, remote(1))
+	w.pass(time.Hour - time.Second)
+	late := w.code(t, "ben@example.org", remote(2))
+	w.pass(time.Second)
+	if err := w.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.redeem(t.Context(), "ben@example.org", late); err != nil {
+		t.Errorf("the sweep took a good code: %v", err)
+	}
+	w.pass(time.Hour)
+	if err := w.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err := w.store.View(t.Context(), func(tx store.Tx) error {
+		waiting, _, err := codes.List(tx, store.Query{})
+		counts, _, err2 := sent.List(tx, store.Query{})
+		if len(waiting)+len(counts) > 0 {
+			t.Errorf("%+v and %+v are left", waiting, counts)
+		}
+		return errors.Join(err, err2)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
