@@ -30,7 +30,11 @@ type Forecast struct {
 	GHIWM2       Numbers             `json:"ghi_wm2"`
 	WindMS       Numbers             `json:"wind_ms"`
 	Metrics      api.ForecastMetrics `json:"metrics"`
-	Source       string              `json:"source"` // of the weather
+	Source       string              `json:"source"`               // of the weather
+	WeatherID    string              `json:"weather_id,omitempty"` // of the [Weather] that it was made from
+
+	// Weather is what a source outside issued for it, to be kept with it.
+	Weather *Weather `json:"-"`
 }
 
 // Step is the length of an interval.
@@ -161,6 +165,12 @@ var forecasts = store.Table[Forecast]{
 
 // AddForecast keeps a forecast and brings the site's days up to date with it.
 func (s *Service) AddForecast(tx store.Tx, f Forecast, zone *time.Location) error {
+	if f.Weather != nil {
+		var err error
+		if f.WeatherID, err = keepWeather(tx, *f.Weather); err != nil {
+			return fmt.Errorf("store the weather of forecast %s: %w", f.ForecastID, err)
+		}
+	}
 	if err := forecasts.Insert(tx, f); err != nil {
 		return fmt.Errorf("store forecast %s: %w", f.ForecastID, err)
 	}

@@ -14,7 +14,7 @@ import (
 
 // Limits are the times before which records are dropped.
 type Limits struct {
-	Forecasts  time.Time // but the first of each site's day stays
+	Forecasts  time.Time // and their weather; but the first of each site's day stays
 	Activities time.Time
 	Detections time.Time
 }
@@ -28,7 +28,7 @@ func (s *Service) Prune(ctx context.Context, limits Limits) (int, error) {
 	n := 0
 	err := s.records.Update(ctx, func(tx store.Tx) error {
 		n = 0
-		for _, drop := range []func(store.Tx, Limits) (int, error){pruneForecasts, pruneNotes, pruneDetections} {
+		for _, drop := range []func(store.Tx, Limits) (int, error){pruneForecasts, pruneWeather, pruneNotes, pruneDetections} {
 			k, err := drop(tx, limits)
 			if err != nil {
 				return err
@@ -78,13 +78,23 @@ func madeAt(parts []string) (time.Time, bool) {
 }
 
 func pruneForecasts(tx store.Tx, limits Limits) (int, error) {
+	return prune(tx, forecasts, allButFirstOfDay(limits.Forecasts))
+}
+
+func pruneWeather(tx store.Tx, limits Limits) (int, error) {
+	return prune(tx, weathers, allButFirstOfDay(limits.Forecasts))
+}
+
+// allButFirstOfDay says of records in their order whether they are due: all
+// from before a limit but the first of each site's day.
+func allButFirstOfDay(limit time.Time) func(siteID string, made time.Time) bool {
 	former := ""
-	return prune(tx, forecasts, func(siteID string, made time.Time) bool {
+	return func(siteID string, made time.Time) bool {
 		day := siteID + made.Format(time.DateOnly)
 		first := day != former
 		former = day
-		return !first && made.Before(limits.Forecasts)
-	})
+		return !first && made.Before(limit)
+	}
 }
 
 func pruneNotes(tx store.Tx, limits Limits) (int, error) {

@@ -114,7 +114,7 @@ func (s subject) make(ctx context.Context, issue time.Time, horizon time.Duratio
 	// not over.
 	known := issue.Truncate(modelStep)
 	h.power, h.temperature = h.power.Slice(h.power.Start, known), h.temperature.Slice(h.power.Start, known)
-	wx, err := s.p.weatherFor(ctx, s.location, h, issue, horizon)
+	wx, issued, err := s.p.weatherFor(ctx, s.location, h, issue, horizon)
 	if err != nil {
 		return ops.Forecast{}, err
 	}
@@ -128,6 +128,10 @@ func (s subject) make(ctx context.Context, issue time.Time, horizon time.Duratio
 	m := s.model.record
 	f := ops.Forecast{ForecastID: ops.NewID("fc", issue), CustomerID: s.site.CustomerID, SiteID: s.site.SiteID, IssuedAt: issue.UTC(),
 		ModelName: m.ModelName, ModelVersion: m.ModelVersion, HorizonHours: int(horizon / time.Hour), Metrics: m.Metrics, Source: wx.Source}
+	if issued != nil {
+		kept := ops.WeatherOf(s.site.SiteID, *issued)
+		f.Weather = &kept
+	}
 	fill(&f, points)
 	return f, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"app.sunloop/engine/solar"
@@ -13,13 +14,14 @@ import (
 
 // weatherFor asks the provider, and puts the forecasts that came with the
 // customer's files over what it says. Where the provider has none it is the
-// climate, which says so.
-func (p *Pipeline) weatherFor(ctx context.Context, loc solar.Location, h history, issue time.Time, horizon time.Duration) (weather.Forecast, error) {
+// climate, which says so. issued is what the provider said, as it said it; nil
+// when nothing.
+func (p *Pipeline) weatherFor(ctx context.Context, loc solar.Location, h history, issue time.Time, horizon time.Duration) (wx weather.Forecast, issued *weather.Forecast, err error) {
 	climate, err := offline(ctx, loc, h, issue, horizon)
 	if err != nil {
-		return climate, err
+		return climate, nil, err
 	}
-	wx := climate
+	wx = climate
 	if p.Weather != nil {
 		wx, err = p.Weather.Forecast(ctx, loc, issue, horizon+modelStep, modelStep)
 		switch {
@@ -28,13 +30,16 @@ func (p *Pipeline) weatherFor(ctx context.Context, loc solar.Location, h history
 			wx = climate
 			wx.Source += "; " + err.Error()
 		case err != nil:
-			return wx, fmt.Errorf("weather: %w", err)
+			return wx, nil, fmt.Errorf("weather: %w", err)
 		default:
+			said := wx
+			said.Conditions = slices.Clone(wx.Conditions)
+			issued = &said
 			wx.Complement(climate)
 		}
 	}
 	overlay(&wx, h)
-	return wx, nil
+	return wx, issued, nil
 }
 
 // offline is the weather without a provider: the climate, with the site's own

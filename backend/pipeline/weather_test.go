@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"app.sunloop/backend/api"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
 	"app.sunloop/engine/weather"
@@ -64,13 +65,42 @@ func TestWeatherFor(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := newPlant(t, issue, func(c *Config) { c.Weather = tt.provider })
-			f, err := p.weatherFor(t.Context(), loc, tt.h, issue, 24*time.Hour)
+			f, issued, err := p.weatherFor(t.Context(), loc, tt.h, issue, 24*time.Hour)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if !strings.HasPrefix(f.Source, tt.source) || !tt.check(f) {
 				t.Errorf("%s: %+v", f.Source, f.Conditions)
 			}
+			// What is kept is what was said, without what was put in or over it.
+			said, asked := tt.provider.(told)
+			if (issued != nil) != (asked && said.err == nil) {
+				t.Errorf("issued %v", issued)
+			}
+			if issued != nil && (issued.Source != "a provider" || issued.Conditions[1] != cloudy || said.hours < 5 && !math.IsNaN(issued.Conditions[5].TemperatureC)) {
+				t.Errorf("issued %+v", issued)
+			}
 		})
+	}
+}
+
+// TestWeatherIsKept asserts that what the provider said for a production
+// forecast is there under its time of issue.
+func TestWeatherIsKept(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains a model")
+	}
+	cloudy := weather.Conditions{GHI: 200, DNI: 0, DHI: 200, TemperatureC: 9, WindSpeedMS: 5, CloudCover: 1}
+	p := newPlant(t, day0, func(c *Config) { c.Weather, c.TrainingDays = told{hour: cloudy, hours: 99}, 60 })
+	p.start()
+	s := fleet(70, 1)
+	u := p.ended1(p.upload(request(api.UploadTrain), csvOf(t, s, day0.AddDate(0, 0, -70), day0, time.Hour)))
+	f, err := p.Ops.LatestForecast(t.Context(), "South")
+	if err != nil || f.WeatherID == "" {
+		t.Fatalf("%+v, %v; %v", f, err, u.Decisions)
+	}
+	w, err := p.Ops.IssuedWeather(t.Context(), "South", day0)
+	if err != nil || w.WeatherID != f.WeatherID || !w.IssuedAt.Equal(day0) || w.Source != "a provider" || w.Forecast().Conditions[3] != cloudy {
+		t.Errorf("%+v, %v", w, err)
 	}
 }

@@ -1,0 +1,132 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/weather"
+)
+
+// Weather is a weather forecast as its source issued it, that forecasts of a
+// site were made from: what a later backtest may know of the weather.
+type Weather struct {
+	WeatherID    string    `json:"weather_id"`
+	SiteID       string    `json:"site_id"`
+	IssuedAt     time.Time `json:"issued_at"` // by its source
+	Source       string    `json:"source"`
+	Start        time.Time `json:"start"`
+	StepMinutes  int       `json:"step_minutes"`
+	GHIWM2       Numbers   `json:"ghi_wm2"`
+	DNIWM2       Numbers   `json:"dni_wm2"`
+	DHIWM2       Numbers   `json:"dhi_wm2"`
+	TemperatureC Numbers   `json:"temperature_c"`
+	WindMS       Numbers   `json:"wind_ms"`
+	CloudCover   Numbers   `json:"cloud_cover"` // share of the sky, 0..1
+}
+
+var weathers = store.Table[Weather]{
+	Bucket: "weather",
+	Key:    func(w Weather) []byte { return store.Key(w.SiteID, w.WeatherID) },
+}
+
+// WeatherOf is the record of a forecast of a site's weather.
+func WeatherOf(siteID string, f weather.Forecast) Weather {
+	w := Weather{WeatherID: NewID("wx", f.IssuedAt), SiteID: siteID, IssuedAt: f.IssuedAt.UTC(), Source: f.Source, Start: f.Start.UTC(), StepMinutes: int(f.Step / time.Minute)}
+	for _, c := range f.Conditions {
+		w.GHIWM2, w.DNIWM2, w.DHIWM2 = append(w.GHIWM2, c.GHI), append(w.DNIWM2, c.DNI), append(w.DHIWM2, c.DHI)
+		w.TemperatureC, w.WindMS, w.CloudCover = append(w.TemperatureC, c.TemperatureC), append(w.WindMS, c.WindSpeedMS), append(w.CloudCover, c.CloudCover)
+	}
+	return w
+}
+
+// Forecast is the weather as engine/weather has it.
+func (w Weather) Forecast() weather.Forecast {
+	f := weather.Forecast{IssuedAt: w.IssuedAt, Start: w.Start, Step: time.Duration(w.StepMinutes) * time.Minute, Source: w.Source}
+	for i := range w.GHIWM2 {
+		c := weather.Unknown()
+		c.GHI, c.DNI, c.DHI = w.GHIWM2.At(i), w.DNIWM2.At(i), w.DHIWM2.At(i)
+		c.TemperatureC, c.WindSpeedMS, c.CloudCover = w.TemperatureC.At(i), w.WindMS.At(i), w.CloudCover.At(i)
+		f.Conditions = append(f.Conditions, c)
+	}
+	return f
+}
+
+// keepWeather keeps w unless it is kept already, as one that several forecasts
+// are made from is, and answers the id that it has. One that reaches further
+// than the one kept takes its place.
+func keepWeather(tx store.Tx, w Weather) (id string, err error) {
+	last, err := weatherBefore(tx, w.SiteID, w.IssuedAt)
+	if err != nil {
+		return "", err
+	}
+	if len(last) > 0 && last[0].IssuedAt.Equal(w.IssuedAt) && last[0].Source == w.Source {
+		if w.WeatherID = last[0].WeatherID; !end(w).After(end(last[0])) {
+			return w.WeatherID, nil
+		}
+		if last[0].Start.Before(w.Start) && last[0].StepMinutes == w.StepMinutes {
+			w = last[0].joined(w)
+		}
+	}
+	return w.WeatherID, weathers.Put(tx, w)
+}
+
+func end(w Weather) time.Time {
+	return w.Start.Add(time.Duration(len(w.GHIWM2)*w.StepMinutes) * time.Minute)
+}
+
+// joined is w up to where later begins, then later: both are of one issue.
+func (w Weather) joined(later Weather) Weather {
+	n := int(later.Start.Sub(w.Start) / (time.Duration(w.StepMinutes) * time.Minute))
+	if n > len(w.GHIWM2) {
+		return later
+	}
+	for _, v := range []struct{ to, then *Numbers }{
+		{&w.GHIWM2, &later.GHIWM2}, {&w.DNIWM2, &later.DNIWM2}, {&w.DHIWM2, &later.DHIWM2},
+		{&w.TemperatureC, &later.TemperatureC}, {&w.WindMS, &later.WindMS}, {&w.CloudCover, &later.CloudCover},
+	} {
+		*v.to = append((*v.to)[:n:n], *v.then...)
+	}
+	return w
+}
+
+// weatherBefore is the newest weather that was issued at or before a time, or
+// none. Ids go by the time of issue.
+func weatherBefore(tx store.Tx, siteID string, at time.Time) ([]Weather, error) {
+	prefix := store.Key(siteID)
+	for e, err := range tx.Scan(weathers.Bucket, prefix, store.After(prefix), true) {
+		if err != nil {
+			return nil, err
+		}
+		parts := store.Parts(e.Key)
+		if made, ok := madeAt(parts); !ok || made.After(at) {
+			continue
+		}
+		w, err := weathers.Get(tx, e.Key)
+		if err != nil {
+			return nil, err
+		}
+		if !w.IssuedAt.After(at) {
+			return []Weather{w}, nil
+		}
+	}
+	return nil, nil
+}
+
+// IssuedWeather is the newest forecast of a site's weather that was there at a
+// time; [store.ErrNotFound] when there was none.
+func (s *Service) IssuedWeather(ctx context.Context, siteID string, at time.Time) (w Weather, err error) {
+	err = s.records.View(ctx, func(tx store.Tx) error {
+		found, err := weatherBefore(tx, siteID, at)
+		if err != nil {
+			return fmt.Errorf("read the weather of site %s: %w", siteID, err)
+		}
+		if len(found) == 0 {
+			return store.ErrNotFound
+		}
+		w = found[0]
+		return nil
+	})
+	return w, err
+}
