@@ -12,6 +12,7 @@ import (
 	"app.sunloop/backend/ops"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/detect"
+	"app.sunloop/engine/diagnose"
 	"app.sunloop/engine/series"
 )
 
@@ -154,8 +155,10 @@ func (p *Pipeline) runOf(site api.Site, units []api.Asset, in detect.Input, r de
 		}
 		return share * in.Forecast.Slice(in.Now, in.Now.Add(day)).EnergyKWh()
 	}
-	for _, e := range r.Events {
-		run.Events = append(run.Events, eventOf(e))
+	for _, f := range diagnose.Explain(in, r) {
+		if f.Family != detect.Clipping { // by design, on every sunny day: nothing to find
+			run.Events = append(run.Events, eventOf(f))
+		}
 	}
 	for _, u := range in.Units {
 		run.Units = append(run.Units, u.AssetID)
@@ -164,7 +167,7 @@ func (p *Pipeline) runOf(site api.Site, units []api.Asset, in detect.Input, r de
 	return run
 }
 
-func eventOf(e detect.Event) ops.Event {
+func eventOf(e diagnose.Finding) ops.Event {
 	out := ops.Event{Family: string(e.Family), Units: e.Units, Start: e.Start, LastSeen: e.LastSeen, LossFraction: known(e.LossFraction),
 		LostKWh: known(e.LostKWh), EnergyAtRiskKW: known(e.EnergyAtRiskKW), Confidence: known(e.Confidence), Severity: e.Severity.Label, Summary: e.Summary}
 	if e.End != nil {
@@ -177,7 +180,7 @@ func eventOf(e detect.Event) ops.Event {
 		out.Actions = append(out.Actions, api.Action{Priority: a.Priority, Action: a.Text})
 	}
 	for _, v := range e.Evidence {
-		out.Evidence = append(out.Evidence, api.Evidence{For: v.Supports, Text: v.Text})
+		out.Evidence = append(out.Evidence, api.Evidence{For: v.Supports(), Text: v.Text})
 	}
 	return out
 }

@@ -26,6 +26,8 @@ var floors = []struct {
 	{"app.sunloop/engine/interpolate", []string{"engine/series", "engine/solar", "engine/weather", "engine/learn/...", "engine/forecast"}},
 	{"app.sunloop/engine/replay/...", []string{"engine/series", "engine/solar", "engine/weather", "engine/learn/...", "engine/forecast"}},
 	{"app.sunloop/engine/detect", []string{"engine/series", "engine/solar"}},
+	{"app.sunloop/engine/diagnose", []string{"engine/detect", "engine/series", "engine/solar"}},
+	{"app.sunloop/engine/score", []string{"engine/simulate", "engine/detect", "engine/diagnose", "engine/series", "engine/solar"}},
 	{"app.sunloop/engine/kpi", []string{"engine/series"}},
 	{"app.sunloop/engine/simulate", []string{"engine/series", "engine/solar"}},
 	{"app.sunloop/backend/api", nil},

@@ -36,6 +36,8 @@ type cli struct {
 
 	Backtest    BacktestCmd    `cmd:"" help:"How good the forecasts would have been on a history in files, against simple references."`
 	Interpolate InterpolateCmd `cmd:"" help:"Fill the gaps of a file, and show how well each method does on hidden samples of it."`
+	Simulate    SimulateCmd    `cmd:"" help:"Write labelled fleets, telemetry as CSV and the truth as JSON."`
+	Score       ScoreCmd       `cmd:"" help:"Replay labelled fleets through fault detection and print how good it is."`
 	Admin       AdminCmd       `cmd:"" help:"Users and API keys."`
 	Keys        KeysCmd        `cmd:"" help:"The console's keys."`
 	Config      ConfigCmd      `cmd:"" help:"What is configured, and where it comes from."`

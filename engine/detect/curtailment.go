@@ -15,6 +15,7 @@ type curtailment struct {
 	more    float64 // kWh that the light would have given on top
 	lit     int     // samples with light
 	capped  int     // samples in which most units said they were throttled
+	tight   int     // samples in which four in five units agreed as only a command makes them
 	record  *record
 	quiet   int // samples since the plateau was last seen
 }
@@ -26,6 +27,8 @@ const (
 	plateauUnits = 0.6
 	plateauWidth = 0.006
 	plateauMoves = 0.006
+	plateauTight = 0.002 // of units that follow one command, where nothing else tells
+	roundLevel   = 0.004 // from a whole twentieth of the rating
 )
 
 func newCurtailment(*session) *curtailment { return &curtailment{} }
@@ -37,7 +40,7 @@ func (c *curtailment) look(v *view, s *session) {
 	shares := make([]float64, 0, len(s.in.Units))
 	for i := range v.cells {
 		t := v.first + int64(i)*v.step
-		level, ok := plateau(v, s, i, shares)
+		level, tight, ok := plateau(v, s, i, shares)
 		more, lit, throttled := c.headroom(v, s, i, level)
 		ok = ok && (!lit || more > 0)
 		switch {
@@ -63,6 +66,9 @@ func (c *curtailment) look(v *view, s *session) {
 			if throttled {
 				c.capped++
 			}
+			if tight {
+				c.tight++
+			}
 			c.announce(v, s, i)
 		case ok: // another plateau than a moment ago
 			*c = curtailment{since: t, samples: 1, level: level, more: more}
@@ -71,6 +77,9 @@ func (c *curtailment) look(v *view, s *session) {
 			}
 			if throttled {
 				c.capped = 1
+			}
+			if tight {
+				c.tight = 1
 			}
 		default:
 			*c = curtailment{}
@@ -84,8 +93,9 @@ func claimAll(v *view, i int) {
 	}
 }
 
-// plateau is the common share of the rating at cell i.
-func plateau(v *view, s *session, i int, shares []float64) (level float64, ok bool) {
+// plateau is the common share of the rating at cell i; tight says that four in
+// five units agree on it, at a round set-point, as only a command makes them.
+func plateau(v *view, s *session, i int, shares []float64) (level float64, tight, ok bool) {
 	shares = shares[:0]
 	for k := range v.units {
 		u := &v.units[k]
@@ -94,20 +104,24 @@ func plateau(v *view, s *session, i int, shares []float64) (level float64, ok bo
 		}
 	}
 	if len(shares) < 2 {
-		return 0, false
+		return 0, false, false
 	}
 	slices.Sort(shares)
 	level = shares[len(shares)*4/5]
-	near := 0
+	near, close := 0, 0
 	for _, x := range shares {
 		if x > level+plateauWidth {
-			return level, false
+			return level, false, false
 		}
 		if x >= level-plateauWidth {
 			near++
 		}
+		if math.Abs(x-level) <= plateauTight {
+			close++
+		}
 	}
-	return level, level > 0.05 && level < 0.97 && near >= 2 && float64(near) >= plateauUnits*float64(len(shares))
+	tight = close >= 4 && 5*close >= 4*len(shares) && math.Abs(level-math.Round(20*level)/20) < roundLevel
+	return level, tight, level > 0.05 && level < 0.97 && near >= 2 && float64(near) >= plateauUnits*float64(len(shares))
 }
 
 // headroom is the energy that the light would have given above the plateau in
@@ -125,19 +139,22 @@ func (c *curtailment) headroom(v *view, s *session, i int, level float64) (more 
 			if r := s.rating(k); l > (level+0.04)*r {
 				more += (l - level*r) * v.hours()
 			}
+		} else if usual := s.memory.stats[v.slot(i)].mean; usual > level {
+			more += (usual - level) * s.rating(k) * v.hours()
 		}
 	}
 	return more, lit, 2*said > len(v.units)
 }
 
 func (c *curtailment) announce(v *view, s *session, i int) {
-	if c.samples < 3 || !established(c.samples, float64(c.samples)*v.hours()) || 2*c.lit < c.samples && 2*c.capped < c.samples {
+	if c.samples < 3 || !established(c.samples, float64(c.samples)*v.hours()) || 2*c.lit < c.samples && 2*c.capped < c.samples && 4*c.tight < 3*c.samples {
 		return
 	}
 	f := newFacts()
 	f.level, f.samples, f.heard = c.level, c.samples, len(v.units)
 	f.counterKWh = c.more
 	f.together, f.running = c.capped, float64(c.lit)
+	f.days = c.tight
 	r := &record{family: Curtailment, start: c.since, detected: v.first + int64(i+1)*v.step, lastSeen: v.first + int64(i+1)*v.step, lost: c.more, seen: f}
 	for k := range v.units {
 		r.units = append(r.units, k)
@@ -148,18 +165,21 @@ func (c *curtailment) announce(v *view, s *session, i int) {
 	}
 }
 
-func curtailmentEvidence(r *record) []observation {
+func curtailmentEvidence(r *record) []Evidence {
 	f := &r.seen
-	out := []observation{shows("common_plateau", 100*f.level, 100, "%", "None of %d units went above %.1f %% of its rating, and most stood there within %.1f %%, in at least %d samples.",
-		f.heard, 100*f.level, 100*plateauWidth, f.samples).weigh(2.5, nil)}
-	if round := math.Round(20*f.level) / 20; math.Abs(f.level-round) < 0.004 {
-		out = append(out, shows("round_level", 100*f.level, 100*round, "%", "That is a round set-point: %.0f %%.", 100*round).weigh(0.8, nil))
+	out := []Evidence{shows("common_plateau", 2.5, 100*f.level, 100, "%", "None of %d units went above %.1f %% of its rating, and most stood there within %.1f %%, in at least %d samples.",
+		f.heard, 100*f.level, 100*plateauWidth, f.samples)}
+	if round := math.Round(20*f.level) / 20; math.Abs(f.level-round) < roundLevel {
+		out = append(out, shows("round_level", 0.8, 100*f.level, 100*round, "%", "That is a round set-point: %.0f %%.", 100*round))
 	}
 	if f.running > 0 && f.counterKWh > 0 {
-		out = append(out, shows("headroom", f.counterKWh, 0, "kWh", "The irradiance would have given %s more by the time it was noticed.", kwh(f.counterKWh)).weigh(1.5, nil))
+		out = append(out, shows("headroom", 1.5, f.counterKWh, 0, "kWh", "The irradiance would have given %s more by the time it was noticed.", kwh(f.counterKWh)))
+	}
+	if 4*f.days >= 3*f.samples {
+		out = append(out, shows("one_command", 1, 100*plateauTight, 100*plateauWidth, "%", "Four in five units agree within %.1f %%: they follow one command.", 100*plateauTight))
 	}
 	if f.together > 0 {
-		out = append(out, shows("state_throttled", stateThrottled, stateMPPT, "state", "Most units say that they are throttled.").weigh(1.5, nil))
+		out = append(out, shows("state_throttled", 1.5, stateThrottled, stateMPPT, "state", "Most units say that they are throttled."))
 	}
 	return out
 }

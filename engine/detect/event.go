@@ -5,79 +5,82 @@ import "time"
 // Family is the kind of a fault.
 type Family string
 
-// The families that stages find, in the order of their stages.
+// The families that stages find.
 const (
+	DataQuality      Family = "data_quality"
+	TimeShift        Family = "time_shift"
 	StuckSensor      Family = "stuck_sensor"
+	IrradianceSensor Family = "irradiance_sensor"
 	SiteOutage       Family = "site_outage_grid"
 	InverterOutage   Family = "inverter_outage"
 	CommunicationGap Family = "communication_gap"
+	GroundFault      Family = "ground_or_insulation_fault"
+	IntermittentTrip Family = "intermittent_trip"
+	Clipping         Family = "clipping"
 	Curtailment      Family = "curtailment"
+	ThermalDerating  Family = "thermal_derating"
+	SnowCover        Family = "snow_cover"
+	TrackerFault     Family = "tracker_fault"
 	StringOutage     Family = "string_outage"
+	CapacityChange   Family = "capacity_change"
+	PartialShading   Family = "partial_shading"
 	Soiling          Family = "soiling"
+	Degradation      Family = "degradation"
+	Underperformance Family = "underperformance"
 )
 
-// Class says what a communication gap turned out to be.
+// Class says more closely what an event of some families is.
 type Class string
 
-// The classes of a gap.
+// The classes of a communication gap and of wrong readings.
 const (
-	Comms   Class = "comms"   // the plant ran, its data did not arrive
-	Real    Class = "real"    // energy is missing too
-	Unknown Class = "unknown" // no counter says which
+	Comms    Class = "comms"    // the plant ran, its data did not arrive
+	Real     Class = "real"     // energy is missing too
+	Unknown  Class = "unknown"  // no counter says which
+	Sentinel Class = "sentinel" // values that no unit can give
+	Scale    Class = "scale"    // readings in another unit
 )
 
 // Event is one fault of one or more units.
 type Event struct {
 	Family     Family
-	Class      Class    // of a communication gap
+	Class      Class    // of some families
 	Units      []string // asset ids, in the order of the input
 	Start      time.Time
 	DetectedAt time.Time  // when the rule was met: nothing later was used for that
 	LastSeen   time.Time  // end of the last sample that showed it
 	End        *time.Time // nil while it goes on
 
-	LossFraction   float64 // share of the units' production that is lost, 0 to 1
-	LostKWh        float64 // so far: the sum of what was expected and not made
-	EnergyAtRiskKW float64 // LossFraction times the mean power expected in the daylight of the next 24 h; of an ended event, what was at risk
-	Confidence     float64 // 0 to 0.95, above only with an event code
-	Severity       Severity
-
-	Summary  string
-	Evidence []Evidence
-	Causes   []Cause // likeliest first
-	Actions  []Action
+	LossFraction float64 // share of the units' production that is lost while it shows, 0 to 1
+	LostKWh      float64 // so far: the sum of what was expected and not made
+	Evidence     []Evidence
+	// Occasions are the times in which a fault that comes and goes showed, in
+	// order; empty for one that goes on from Start to LastSeen.
+	Occasions []Span
 }
 
-// Evidence is one observation for or against the event.
+// Span is a stretch of time, from From to before To.
+type Span struct{ From, To time.Time }
+
+// Find is the event's evidence of a kind; ok is false without.
+func (e Event) Find(kind string) (v Evidence, ok bool) {
+	for _, v := range e.Evidence {
+		if v.Kind == kind {
+			return v, true
+		}
+	}
+	return Evidence{}, false
+}
+
+// Evidence is one observation for or against an event.
 type Evidence struct {
-	Kind      string // stable name, such as "power_zero"
-	Supports  bool
+	Kind      string  // stable name, such as "power_zero"
+	Weight    float64 // natural logarithm of how much likelier it is with the fault than without: above zero it supports the event
 	Value     float64 // what was seen
 	Reference float64 // what would have been normal
 	Unit      string
 	Text      string // the same as a sentence
 }
 
-// Cause is a root cause that would explain the event.
-type Cause struct {
-	Name       string
-	Category   string  // hardware, electrical, grid, communication, operation, environment, unknown
-	Confidence float64 // that this is the cause
-	Text       string
-}
-
-// Severity is one judgement in the words of each place it is shown.
-type Severity struct {
-	Label    string // critical, warning or normal
-	Partner  string // Critical, High, Medium, Low
-	Response string // what is expected of whom
-}
-
-// Action is one thing to do.
-type Action struct {
-	Priority string // high, medium, low
-	Text     string
-	Remote   bool    // needs nobody on site
-	Hours    float64 // hands-on, of the whole crew's presence
-	Crew     int
-}
+// Supports says whether the evidence speaks for the event.
+func (e Evidence) Supports() bool { return e.Weight > 0 }

@@ -1,6 +1,9 @@
 package detect
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // gaps finds times by day in which nothing new arrives from a unit, and tells
 // by the lifetime counter afterwards whether the plant ran meanwhile. Units
@@ -225,9 +228,17 @@ func (g *gaps) classify(v *view, s *session, r *record, back []int, i int) {
 	if gained >= 0.5*expected || sure < 0.5*expected && gained > 0.1*expected {
 		return // some energy is missing, yet the units ran
 	}
+	if gap := v.first + int64(i)*v.step - r.start; len(r.units) == len(s.in.Units) && len(back) == len(r.units) && gap <= int64(clockJump.Seconds()) {
+		r.class, r.lost = Unknown, 0 // a clock that was set forward leaves the same
+		return
+	}
 	s.hiddenOutage(r, still, expected-gained, v.first+int64(i)*v.step)
 	r.lost = 0 // the outage carries it
 }
+
+// clockJump is the longest silence of a whole site, its counters standing
+// still, that a clock set forward leaves.
+const clockJump = time.Hour
 
 // band is the least share of the expected energy that is still normal: the 2 %
 // quantile of what counters have gained against expectation on the days
@@ -274,7 +285,7 @@ func (s *session) hiddenOutage(gap *record, units []int, lost float64, end int64
 func (s *session) covered(units []int, start, end int64) bool {
 	for i := len(s.records) - 1; i >= 0; i-- {
 		r := s.records[i]
-		if r.family == CommunicationGap || r.start > end+int64(mergeWithin.Seconds()) || r.end != 0 && r.end < start {
+		if r.family != InverterOutage && r.family != SiteOutage && r.family != GroundFault || r.start > end+int64(mergeWithin.Seconds()) || r.end != 0 && r.end < start {
 			continue
 		}
 		for _, k := range r.units {

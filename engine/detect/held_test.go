@@ -40,7 +40,7 @@ func TestCurtailedUnitsAreNotStuck(t *testing.T) {
 		}
 		for _, e := range report.Events {
 			if e.Family == detect.StuckSensor && stuck[e.Units[0]] == 0 {
-				t.Errorf("%s: %v is called stuck from %v: %s", site.ID, e.Units, e.Start, e.Summary)
+				t.Errorf("%s: %v is called stuck from %v", site.ID, e.Units, e.Start)
 			}
 		}
 	}

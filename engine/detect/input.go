@@ -20,6 +20,7 @@ type Unit struct {
 	AssetID    string
 	CapacityKW float64      // AC rating; 0 where unknown
 	Plane      *solar.Plane // nil where unknown
+	Tracker    bool         // the modules follow the sun
 	Strings    int          // 0 where unknown
 	Frame      series.Frame // power, or interval energy, or a lifetime counter; more is better
 }
@@ -44,9 +45,14 @@ type Input struct {
 
 // Report is the answer.
 type Report struct {
-	Step      time.Duration // grid of the analysis
-	Events    []Event       // in order of start; open ones have no End
-	NotJudged []string      // what could not be judged, and why, in sentences
+	Step      time.Duration      // grid of the analysis
+	Events    []Event            // in order of start; open ones have no End
+	NotJudged []string           // what could not be judged, and why, in sentences
+	RatingKW  map[string]float64 // of each unit that could be judged: its capacity, or the highest power it has shown
+	// Clipped is when each unit stood at its limit, a span for each day on
+	// which it did, by asset id. That is normal where the array is larger than
+	// the inverter; the event of the family says so once for the site.
+	Clipped map[string][]Span
 	// Expected is what each unit should have made, kW, over the last Keep
 	// before Now, by asset id; empty if Keep is zero.
 	Expected map[string]series.Series

@@ -10,6 +10,7 @@ import (
 const (
 	sizeDays  = 21 // for a unit's size among its peers and its gain on light
 	usualDays = 30 // for what the site usually makes at an hour
+	shapeDays = 8  // before units that look the same way are believed to differ over the day
 )
 
 // memory is what has been learned from the days before.
@@ -26,19 +27,22 @@ type usual struct{ low, mean, high float64 }
 
 // unitMemory is what has been learned about one unit.
 type unitMemory struct {
-	group      []int   // units that look the same way, itself among them; nil for all
-	peakKW     float64 // highest credible power so far
-	scale      ring    // daily size against peers, over the rating
-	gain       ring    // daily power per kW of rating and kW/m², without limit
-	counted    ring    // daily ratio of counted to expected energy
-	alike      bool    // two others or more are known to look the same way
-	frozen     bool    // a step in the unit's yield is in question: its size is not learned
-	steadyDays int     // days with steady samples against peers
-	asleep     ring    // daily highest expected share of the rating at which it still made nothing
-	profile    [48]float64
-	seen       [48]int // days behind each half hour of the profile
-	awake      float64 // share of night cells that were heard, mean over days
-	nights     int     // behind awake, at most 30
+	group      []int           // units that look the same way, itself among them; nil for all
+	peakKW     float64         // highest credible power so far
+	scale      ring            // daily size against peers, over the rating
+	gain       ring            // daily power per kW of rating and kW/m², without limit
+	counted    ring            // daily ratio of counted to expected energy
+	alike      bool            // two others or more are known to look the same way
+	held       map[Family]bool // families that question the unit's yield: meanwhile its size and shape are not learned
+	steadyDays int             // days with steady samples against peers
+	long       ring            // daily yield among its peers of the last months, over the rating, of sound days
+	idle       ring            // daily reading by night, kW
+	asleep     ring            // daily highest expected share of the rating at which it still made nothing
+	shapes     [48]ring        // daily part of its peers' power at each half hour of the day, against its size
+	profile    [48]float64     // their middle
+	seen       [48]int         // days behind it
+	awake      float64         // share of night cells that were heard, mean over days
+	nights     int             // behind awake, at most 30
 }
 
 func newMemory(units []Unit) *memory {
@@ -67,7 +71,10 @@ func groupByPlane(m *memory, units []Unit) {
 	type key struct{ tilt, azimuth int }
 	groups := map[key][]int{}
 	for u, unit := range units {
-		if unit.Plane != nil {
+		if unit.Tracker {
+			k := key{-1, -1}
+			groups[k] = append(groups[k], u)
+		} else if unit.Plane != nil {
 			k := key{int(math.Round(unit.Plane.TiltDeg / 15)), int(math.Round(unit.Plane.AzimuthDeg / 15))}
 			groups[k] = append(groups[k], u)
 		}
@@ -103,13 +110,31 @@ func (u *unitMemory) arming() float64 {
 	return max(armedShare, 1.25*u.asleep.quantile(0.9, 1, 0))
 }
 
+// hold says whether a family questions what the unit makes.
+func (u *unitMemory) hold(f Family, yes bool) {
+	if u.held == nil {
+		u.held = map[Family]bool{}
+	}
+	u.held[f] = yes
+}
+
+// frozen says whether any family does.
+func (u *unitMemory) frozen() bool {
+	for _, yes := range u.held {
+		if yes {
+			return true
+		}
+	}
+	return false
+}
+
 // weakLight is the expected share of the rating up to which a unit may learn
 // to sleep.
 const weakLight = 0.25
 
 // shape is the unit's part of its peers' power at a half hour of the day.
 func (u *unitMemory) shape(halfHour int) float64 {
-	if u.seen[halfHour] < 3 {
+	if u.seen[halfHour] < 3 || u.alike && u.seen[halfHour] < shapeDays {
 		return 1
 	}
 	return u.profile[halfHour]
@@ -131,7 +156,11 @@ func (m *memory) learnUnit(v *view, k int, rating float64, scratch []float64) {
 	var bins [48][]float64
 	nights, heard := 0, 0
 	peak, produced, asleep, idle := mem.peakKW, false, 0.0, 0.0
+	var dark []float64
 	for i := range v.cells {
+		if v.clear[i] == 0 && uv.claimed[i] == "" && math.Abs(uv.power[i]) < offShare*rating {
+			dark = append(dark, uv.power[i])
+		}
 		if !v.day[i] {
 			nights++
 			if uv.heard[i] {
@@ -167,6 +196,7 @@ func (m *memory) learnUnit(v *view, k int, rating float64, scratch []float64) {
 		}
 	}
 	mem.peakKW = peak
+	mem.idle.remember(median(dark), sizeDays)
 	if idle < weakLight {
 		asleep = max(asleep, idle)
 	}
@@ -196,22 +226,54 @@ func (u *unitMemory) learnSize(v *view, uv *unitView, all []float64, bins [48][]
 			bins[b] = append(bins[b], ratio)
 		}
 		u.steadyDays++
-	} else if u.steadyDays >= 5 || float64(len(all))*v.hours() < 2 {
+	} else if u.alike && u.steadyDays >= 5 || float64(len(all))*v.hours() < 2 {
+		return
+	}
+	if u.frozen() {
 		return
 	}
 	level := median(all)
-	if !u.frozen {
-		u.scale.remember(level*u.size(), sizeDays)
-	}
+	u.scale.remember(level*u.size(), sizeDays)
 	for b := range bins {
 		if len(bins[b]) == 0 {
 			continue
 		}
 		target := min(max(median(bins[b])/max(level, 0.2)*u.shape(b), 0), 3)
 		u.seen[b]++
-		weight := max(0.1, 1/float64(u.seen[b]))
-		u.profile[b] += weight * (target - u.profile[b])
+		u.shapes[b].remember(target, sizeDays)
+		u.profile[b] = u.shapes[b].quantile(0.5, 1, 1)
 	}
+	u.alike = u.alike || u.flat()
+}
+
+// flat says that the unit's profile among its peers has proved to be even: it
+// looks the same way as they do. Clouds make single half hours stray, so thirds
+// of the day are compared.
+func (u *unitMemory) flat() bool {
+	const known, enough, even, wild = 12, 9, 0.035, 0.25 // days, half hours, share, share
+	dawn := 0
+	for b := range u.seen { // the day begins after the last half hour of a night, in whatever zone
+		if u.seen[b] == 0 && u.seen[(b+1)%len(u.seen)] > 0 {
+			dawn = b + 1
+		}
+	}
+	var day []float64
+	for i := range u.seen {
+		b := (dawn + i) % len(u.seen)
+		if u.seen[b] < known {
+			continue
+		}
+		if math.Abs(u.profile[b]-1) > wild {
+			return false
+		}
+		day = append(day, u.profile[b])
+	}
+	n := len(day)
+	if n < enough {
+		return false
+	}
+	morning, noon, evening := mean(day, [2]int{0, n / 3}), mean(day, [2]int{n / 3, n - n/3}), mean(day, [2]int{n - n/3, n})
+	return max(morning, noon, evening)-min(morning, noon, evening) < even*noon
 }
 
 // learnUsual takes the day into what the site makes at an hour.

@@ -10,7 +10,7 @@ import (
 func verdict(v *view, s *session, k, i int) (off, on bool) {
 	u, rating := &v.units[k], s.rating(k)
 	p := u.power[i]
-	if math.IsNaN(p) || rating <= 0 {
+	if math.IsNaN(p) || rating <= 0 || u.scaled[i] || u.claimed[i] == SnowCover || u.claimed[i] == DataQuality {
 		return false, false
 	}
 	if p < offShare*rating {
@@ -296,6 +296,9 @@ func (o *unitOutages) announce(v *view, s *session, k, i int) {
 		// The counter goes on: the power reading is at fault, not the unit.
 		return
 	}
+	if u.tier[i] == tierPeers && sp.seen.dark && sp.seen.brightest < duskShare*s.rating(k) && sp.covered < time.Hour.Hours() {
+		return // weak light at dusk and dawn: wait for more
+	}
 	if u.tier[i] != tierPeers && o.othersIdle(v, s, k, i) {
 		return // all stand still: that is for the site to judge, once all are due
 	}
@@ -310,13 +313,54 @@ func (o *unitOutages) announce(v *view, s *session, k, i int) {
 			sp.seen.together++
 		}
 	}
-	sp.record = s.open(&record{
+	r := &record{
 		family: InverterOutage, units: []int{k}, start: sp.since, detected: end, lastSeen: end,
 		lost: sp.lost, fraction: 1, seen: sp.seen,
-	})
-	for j := max(int((sp.since-v.first)/v.step), 0); j <= i; j++ {
-		u.claimed[j] = InverterOutage
 	}
+	if hasBit(sp.seen.code, bitGroundFault) {
+		r.family = GroundFault
+	} else if n := s.lateStarts(r); n >= lateStarts && sp.seen.tier == tierPeers {
+		r.family = GroundFault
+		r.observed = []Evidence{shows("wet_mornings", 1, float64(n+1), lateStarts, "mornings", "On %d mornings within %d days it started hours late and then ran as usual.", n+1, lateWithin/86400)}
+	}
+	sp.record = s.open(r)
+	for j := max(int((sp.since-v.first)/v.step), 0); j <= i; j++ {
+		u.claimed[j] = sp.record.family
+	}
+}
+
+// duskShare of the rating must have been expected once of a unit that has not
+// run since the dark.
+const duskShare = 0.1
+
+// A ground fault without a code: so many late starts within so many seconds,
+// each of them over the same day.
+const (
+	lateStarts = 2
+	lateWithin = 10 * 86400
+	lateHours  = 5
+)
+
+// lateStarts counts the outages of a unit before r that began in the dark and
+// were over within hours, if r began so too.
+func (s *session) lateStarts(r *record) int {
+	n := 0
+	if !r.seen.dark {
+		return 0
+	}
+	for i := len(s.records) - 1; i >= 0; i-- {
+		old := s.records[i]
+		if old.family != InverterOutage && old.family != GroundFault || old.units[0] != r.units[0] || len(old.units) != 1 {
+			continue
+		}
+		if r.start-old.start > lateWithin {
+			break
+		}
+		if old.seen.dark && old.end != 0 && old.end-old.start < 86400 && old.seen.armedHours < lateHours {
+			n++
+		}
+	}
+	return n
 }
 
 // othersIdle says whether another unit makes nothing either, without an outage
@@ -353,7 +397,7 @@ func (o *unitOutages) goOn(v *view, s *session, k, i int, off, on bool) {
 		return
 	}
 	r.lost += miss(v, k, i)
-	u.claimed[i] = InverterOutage
+	u.claimed[i] = r.family
 	if off {
 		r.lastSeen = t + v.step
 		r.seen.observe(v, k, i)

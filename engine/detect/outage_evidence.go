@@ -5,28 +5,26 @@ import (
 	"math"
 )
 
-func outageEvidence(r *record) []observation {
+func outageEvidence(r *record) []Evidence {
 	f := &r.seen
-	var out []observation
+	var out []Evidence
 	if f.armedHours > 0 {
 		out = append(out, powerEvidence(f))
 	}
 	if r.family == SiteOutage && f.armedHours > 0 && !f.dark {
-		out = append(out, shows("simultaneous", float64(f.together), float64(f.heard), "units",
-			"%d of %d units stopped within one sample of each other.", f.together, f.heard).weigh(1.5, nil))
+		out = append(out, shows("simultaneous", 1.5, float64(f.together), float64(f.heard), "units",
+			"%d of %d units stopped within one sample of each other.", f.together, f.heard))
 	}
-	if r.family == InverterOutage && f.together > 0 {
-		out = append(out, shows("neighbours", float64(f.together), float64(f.heard-1), "units",
-			"%d of the %d other units stopped within one sample: a shared breaker is likely.", f.together, f.heard-1).
-			weigh(0.3, map[string]float64{causeBreaker: 5}))
+	if r.family != SiteOutage && f.together > 0 {
+		out = append(out, shows("neighbours", 0.3, float64(f.together), float64(f.heard-1), "units",
+			"%d of the %d other units stopped within one sample: a shared breaker is likely.", f.together, f.heard-1))
 	}
 	if gained := f.counterTo - f.counterFrom; !math.IsNaN(gained) && f.counterKWh >= 1 {
-		o := shows("counter_flat", gained, f.counterKWh, "kWh", "The lifetime counter gained %s where %s was to be expected.", kwh(gained), kwh(f.counterKWh))
-		if gained <= 0.05*f.counterKWh {
-			out = append(out, o.weigh(1.5, map[string]float64{causeReadings: 0.05}))
-		} else {
-			out = append(out, o.weigh(-1, map[string]float64{causeReadings: 3}))
+		kind, weight := "counter_flat", 1.5
+		if gained > 0.05*f.counterKWh {
+			kind, weight = "counter_moves", -1
 		}
+		out = append(out, shows(kind, weight, gained, f.counterKWh, "kWh", "The lifetime counter gained %s where %s was to be expected.", kwh(gained), kwh(f.counterKWh)))
 	}
 	if f.code > 0 {
 		out = append(out, codeEvidence(f.code))
@@ -34,36 +32,42 @@ func outageEvidence(r *record) []observation {
 	if o, ok := stateEvidence(f); ok {
 		out = append(out, o)
 	}
+	if o, ok := arrayEvidence(f); ok {
+		out = append(out, o)
+	}
+	if f.acHours > 0 && f.acVolts < 20 {
+		out = append(out, shows("grid_dead", 1, f.acVolts, 230, "V", "The AC voltage was at most %.0f V: there is no grid at the unit.", f.acVolts))
+	}
 	if f.lightHours > 0 && f.tier == tierPeers {
 		g, weight := f.lightSum/f.lightHours, 0.8
 		if g < 80 {
 			weight = -0.8
 		}
-		out = append(out, shows("irradiance", g, 80, "W/m²", "The site's irradiance averaged %.0f W/m² meanwhile.", g).weigh(weight, nil))
+		out = append(out, shows("irradiance", weight, g, 80, "W/m²", "The site's irradiance averaged %.0f W/m² meanwhile.", g))
 	}
 	if f.armedHours >= 2 {
-		out = append(out, shows("duration", f.armedHours, persistence.Hours(), "h", "It has been so through %s of sunshine hours.", span(f.armedHours)).
-			weigh(min(0.25*f.armedHours, 1), durationCauses(r)))
+		out = append(out, shows(durationKind(r), min(0.25*f.armedHours, 1), f.armedHours, persistence.Hours(), "h", "It has been so through %s of sunshine hours.", span(f.armedHours)))
 	}
 	if f.coldest <= 2 && f.tier != tierPeers {
-		out = append(out, shows("cold", f.coldest, 2, "°C", "It was as cold as %.1f °C: snow on the modules would look the same.", f.coldest).
-			weigh(-1, map[string]float64{causeSnow: 10}))
+		out = append(out, shows("cold", -1, f.coldest, 2, "°C", "It was as cold as %.1f °C: snow on the modules would look the same.", f.coldest))
 	}
 	return out
 }
 
-func durationCauses(r *record) map[string]float64 {
-	if hours := float64(r.lastSeen-r.start) / 3600; hours > 24 {
-		return map[string]float64{causeHardware: 1.6, causeTrip: 0.6}
+// durationKind tells what lasted from what came back the same day, by itself
+// or by a hand.
+func durationKind(r *record) string {
+	switch hours := float64(r.lastSeen-r.start) / 3600; {
+	case hours > 24:
+		return "duration_over_a_day"
+	case r.end != 0:
+		return "duration_restored"
 	}
-	if r.end != 0 { // back the same day, by itself or by a hand
-		return map[string]float64{causeHardware: 0.4, causeTrip: 2}
-	}
-	return nil
+	return "duration"
 }
 
 // powerEvidence is the heart of an outage: nothing made, something expected.
-func powerEvidence(f *facts) observation {
+func powerEvidence(f *facts) Evidence {
 	expected := f.expectedKWh / f.armedHours
 	source, weight := "what the site has made under that sun before", 0.7
 	switch f.tier {
@@ -80,20 +84,31 @@ func powerEvidence(f *facts) observation {
 	case tierForecast:
 		source, weight = "the forecast", 0.8
 	}
-	return shows("power_zero", f.maxKW, expected, "kW", "Power was at most %.1f kW over %s of daylight, while %s put the expectation at %.1f kW.",
-		f.maxKW, span(f.armedHours), source, expected).weigh(weight, nil)
+	return shows("power_zero", weight, f.maxKW, expected, "kW", "Power was at most %.1f kW over %s of daylight, while %s put the expectation at %.1f kW.",
+		f.maxKW, span(f.armedHours), source, expected)
 }
 
-func stateEvidence(f *facts) (observation, bool) {
+func stateEvidence(f *facts) (Evidence, bool) {
 	names := map[float64]string{stateOff: "off", stateFault: "fault", stateStandby: "standby", stateSleeping: "sleeping"}
 	switch {
 	case f.running > 0.5*f.armedHours:
-		return shows("state_running", f.state, 0, "state", "The unit says that it was running for %s of it.", span(f.running)).
-			weigh(-1.5, map[string]float64{causeReadings: 6}), true
+		return shows("state_running", -1.5, f.state, 0, "state", "The unit says that it was running for %s of it.", span(f.running)), true
 	case f.state == stateFault:
-		return shows("state_idle", f.state, 0, "state", "The unit says that its state is fault.").weigh(0.7, map[string]float64{causeHardware: 1.5}), true
+		return shows("state_fault", 0.7, f.state, 0, "state", "The unit says that its state is fault."), true
 	case names[f.state] != "":
-		return shows("state_idle", f.state, 0, "state", "The unit says that its state is %s.", names[f.state]).weigh(0.7, nil), true
+		return shows("state_idle", 0.7, f.state, 0, "state", "The unit says that its state is %s.", names[f.state]), true
 	}
-	return observation{}, false
+	return Evidence{}, false
+}
+
+// arrayEvidence tells the array's side from the inverter's by the DC voltage.
+func arrayEvidence(f *facts) (Evidence, bool) {
+	switch {
+	case f.dcHours == 0:
+		return Evidence{}, false
+	case f.dcVolts < 30:
+		return shows("dc_voltage_absent", 0.3, f.dcVolts, 600, "V", "The DC inputs show at most %.0f V under sun: the array is not connected.", f.dcVolts), true
+	default:
+		return shows("dc_voltage_present", 0.3, f.dcVolts, 600, "V", "The DC inputs show up to %.0f V: the array is live, the inverter does not use it.", f.dcVolts), true
+	}
 }

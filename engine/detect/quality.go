@@ -24,6 +24,14 @@ const (
 	highestShare = 1.5
 )
 
+// beyondCredible says that a unit of a rating, 0 for unknown, cannot give p.
+func beyondCredible(p, rating float64) bool {
+	if rating <= 0 {
+		return math.Abs(p) > 1e9
+	}
+	return p > highestShare*rating || p < lowestShare*rating
+}
+
 func newQuality(n int) *quality { return &quality{make([]repetition, n)} }
 
 func (q *quality) look(v *view, s *session) {
@@ -31,7 +39,7 @@ func (q *quality) look(v *view, s *session) {
 		u, rating := &v.units[k], s.in.Units[k].CapacityKW
 		beyond := 0
 		for i := range v.cells {
-			if p := u.power[i]; rating > 0 && (p > highestShare*rating || p < lowestShare*rating) {
+			if p := u.raw[i]; beyondCredible(p, rating) {
 				u.power[i] = math.NaN()
 				beyond++
 			}
@@ -65,7 +73,8 @@ func (r *repetition) follow(v *view, k int, rating float64) {
 		}
 		r.cells++
 		flat := p > offShare*rating && rating > 0 && !math.IsNaN(c) && p*r.hours >= max(3, 0.03*rating) && r.cells >= 4
-		night := p > offShare*rating && rating > 0 && v.clear[i] == 0 && r.cells > 3
+		alone := math.IsNaN(c) && math.IsNaN(r.light) && math.IsNaN(r.temp) // then it is a reading that stands still
+		night := p > offShare*rating && rating > 0 && v.clear[i] == 0 && r.cells > 3 && !alone
 		r.hours += v.hours()
 		if !math.IsNaN(r.light) {
 			if g := othersLight(v, k, i); !math.IsNaN(g) {
@@ -77,6 +86,9 @@ func (r *repetition) follow(v *view, k int, rating float64) {
 			}
 		}
 		still := established(r.dayCells, r.dayHours) && (r.highest-r.lowest > 20 || r.cells > 3 && (r.light > 2 && v.clear[i] >= 0.1 || v.clear[i] >= 0.2))
+		if !math.IsInf(r.lowest, 1) && r.highest-r.lowest <= 1 {
+			still = false // the sensor stands still for all: it says nothing of this unit's logger
+		}
 		if !r.held && (flat || night || still) {
 			r.held = true
 			for j := max(i-r.cells+2, 0); j < i; j++ { // the first of the run was a reading

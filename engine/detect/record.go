@@ -3,6 +3,7 @@ package detect
 import (
 	"math"
 	"slices"
+	"time"
 )
 
 // record is an event in the making: what was observed, not yet put in words.
@@ -17,6 +18,8 @@ type record struct {
 	lost     float64
 	fraction float64
 	seen     facts
+	observed []Evidence // of families whose stage words it
+	spans    []Span     // occasions
 }
 
 // facts are the observations behind an event's evidence. NaN is not observed.
@@ -25,6 +28,7 @@ type facts struct {
 	peers       int     // producing peers when the event was announced
 	armedHours  float64 // of samples that showed it under sun
 	maxKW       float64 // highest power in them
+	brightest   float64 // highest expectation in them, kW
 	expectedKWh float64 // in them
 	lightSum    float64 // irradiance × hours of the hours with a reading
 	lightHours  float64
@@ -44,6 +48,11 @@ type facts struct {
 	days        int     // days that showed it
 	spread      float64 // usual deviation of a day
 	samples     int
+	source      string  // of the figure, in words
+	dcVolts     float64 // highest DC voltage, and the hours in which there was one to read
+	dcHours     float64
+	acVolts     float64 // highest AC voltage likewise
+	acHours     float64
 }
 
 func newFacts() facts {
@@ -57,11 +66,18 @@ func (f *facts) observe(v *view, k, i int) {
 	f.armedHours += h
 	f.maxKW = max(f.maxKW, u.power[i])
 	f.expectedKWh += u.expected[i] * h
+	f.brightest = max(f.brightest, u.expected[i])
 	if g := v.light[i]; !math.IsNaN(g) {
 		f.lightSum, f.lightHours = f.lightSum+g*h, f.lightHours+h
 	}
 	if t := v.tempC[i]; !math.IsNaN(t) && !(f.coldest < t) {
 		f.coldest = t
+	}
+	if d := u.dcVolts[i]; !math.IsNaN(d) {
+		f.dcVolts, f.dcHours = max(f.dcVolts, d), f.dcHours+h
+	}
+	if a := u.acVolts[i]; !math.IsNaN(a) {
+		f.acVolts, f.acHours = max(f.acVolts, a), f.acHours+h
 	}
 	if c := u.code[i]; c > 0 && math.IsNaN(f.code) {
 		f.code = c
@@ -88,26 +104,45 @@ func (f *facts) count(counter float64) {
 // open adds a record, or takes up again one of the same units that ended so
 // shortly before start, or without any production since, that it is the same.
 func (s *session) open(r *record) *record {
-	for i := len(s.records) - 1; i >= 0; i-- {
-		old := s.records[i]
-		if old.family != r.family || old.end == 0 || !slices.Equal(old.units, r.units) {
-			continue
-		}
-		producedSince := false
-		for _, k := range r.units {
-			producedSince = producedSince || s.lastOn[k] > old.end
-		}
-		if r.start-old.end <= int64(mergeWithin.Seconds()) || !producedSince && r.family != CommunicationGap {
-			old.end = 0
-			old.lost += r.lost
-			old.lastSeen = r.lastSeen
-			old.seen.armedHours += r.seen.armedHours
-			old.seen.expectedKWh += r.seen.expectedKWh
-			old.seen.counterTo = r.seen.counterTo
-			return old
-		}
-		break
+	if old := s.lately(r); old != nil {
+		old.end = 0
+		old.lost += r.lost
+		old.lastSeen = r.lastSeen
+		old.seen.armedHours += r.seen.armedHours
+		old.seen.expectedKWh += r.seen.expectedKWh
+		old.seen.counterTo = r.seen.counterTo
+		return old
 	}
 	s.records = append(s.records, r)
 	return r
+}
+
+// lately is the record that r goes on with, or nil.
+func (s *session) lately(r *record) *record {
+	within := int64(mergeWithin.Seconds())
+	if longer, ok := returnsWithin[r.family]; ok {
+		within = int64(longer.Seconds())
+	}
+	for i := len(s.records) - 1; i >= 0; i-- {
+		old := s.records[i]
+		if old.family != r.family || old.class != r.class || old.end == 0 || !slices.Equal(old.units, r.units) {
+			continue
+		}
+		stopped := r.family == InverterOutage || r.family == SiteOutage
+		for _, k := range r.units {
+			stopped = stopped && s.lastOn[k] <= old.end
+		}
+		if r.start-old.end <= within || stopped {
+			return old
+		}
+		return nil
+	}
+	return nil
+}
+
+// returnsWithin is how soon a fault that comes and goes by its nature is the
+// same event when it returns.
+var returnsWithin = map[Family]time.Duration{
+	GroundFault: 12 * 24 * time.Hour, IntermittentTrip: 4 * 24 * time.Hour, Clipping: 45 * 24 * time.Hour, ThermalDerating: 20 * 24 * time.Hour,
+	DataQuality: 24 * time.Hour, PartialShading: 30 * 24 * time.Hour, SnowCover: 3 * 24 * time.Hour, Curtailment: 6 * time.Hour,
 }

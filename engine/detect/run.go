@@ -28,6 +28,37 @@ type stage interface {
 	look(v *view, s *session)
 }
 
+// order is the stages in the order they look at a day: what is wrong with the
+// data first, then what stands still, then what is held back, then what is
+// lost slowly. Each leaves alone what the ones before it have explained. The
+// first two of all, credible values and a credible sensor, come before there is
+// an expectation (see [Run]).
+var order = []struct {
+	finds string
+	whole bool // judges days as a whole: a day that has not ended is left to a later run
+	begin func(*session) stage
+}{
+	{"readings in another unit, sentinels", false, func(s *session) stage { return newScales(s) }},
+	{"clocks that are wrong", true, func(s *session) stage { return newClocks(s) }},
+	{"readings that stand still", false, func(s *session) stage { return newStuck(s) }},
+	{"snow: it looks like an outage of the site", false, func(s *session) stage { return newSnow(s) }},
+	{"outages of the site", false, func(s *session) stage { return newSiteOutages(s) }},
+	{"outages and ground faults of units", false, func(s *session) stage { return newUnitOutages(s) }},
+	{"gaps", false, func(s *session) stage { return newGaps(s) }},
+	{"short stops", false, func(s *session) stage { return newTrips(s) }},
+	{"clipping", true, func(s *session) stage { return newClipping(s) }},
+	{"curtailment", false, func(s *session) stage { return newCurtailment(s) }},
+	{"heat", true, func(s *session) stage { return newDerating(s) }},
+	{"the day of each unit against its peers", true, func(*session) stage { return relate{} }},
+	{"trackers", true, func(s *session) stage { return newTrackers(s) }},
+	{"shade", true, func(s *session) stage { return newShading(s) }},
+	{"strings", true, func(s *session) stage { return newStringOutages(s) }},
+	{"more array", true, func(s *session) stage { return newCapacity(s) }},
+	{"dirt", true, func(s *session) stage { return newSoiling(s) }},
+	{"years", true, func(s *session) stage { return newDegradation(s) }},
+	{"what nothing explains", true, func(s *session) stage { return newUnexplained(s) }},
+}
+
 // session is one run: the question, what was learned, what was found.
 type session struct {
 	in      Input
@@ -35,6 +66,10 @@ type session struct {
 	records []*record
 	lastOn  []int64             // end of the last cell in which each unit produced
 	notes   map[string][]string // sentence to the units it is true of
+	modules modules             // how the site's modules lie
+	points  []point             // the site's yield on light, day by day
+	clipped [][]Span            // by unit and day
+	clock   int64               // seconds that the stamps are late, as far as is known
 }
 
 // note remembers something that could not be judged of a unit, or with an
@@ -80,9 +115,13 @@ func Run(ctx context.Context, in Input) (Report, error) {
 		}
 	}
 	s.memory = newMemory(s.in.Units)
+	s.modules, s.clipped = newModules(s.in), make([][]Span, len(s.in.Units))
 	s.lastOn = make([]int64, len(s.in.Units))
-	quality := newQuality(len(s.in.Units))
-	stages := []stage{newStuck(s), newSiteOutages(s), newUnitOutages(s), newGaps(s), newCurtailment(s), newStringOutages(s), newSoiling(s)}
+	quality, sensor := newQuality(len(s.in.Units)), newSensor(s)
+	stages := make([]stage, len(order))
+	for i, row := range order {
+		stages[i] = row.begin(s)
+	}
 	keep := newKeeper(s.in, step)
 
 	now := in.Now.Unix()
@@ -93,15 +132,22 @@ func Run(ctx context.Context, in Input) (Report, error) {
 		v := g.lay(start, end, now)
 		quality.look(v, s)
 		v.weather()
+		sensor.look(v, s)
 		expect(v, s.memory, s.in.Units, in.Forecast)
-		for _, st := range stages {
-			st.look(v, s)
+		judgeSky(v, s)
+		s.modules.learn(v, s)
+		for i, st := range stages {
+			if !v.partial || !order[i].whole {
+				st.look(v, s)
+			}
 		}
 		keep.day(v)
+		g.setClock(s.clock)
 		s.memory.learn(v, s.in.Units)
 	}
 	s.limits()
 	report.Events = s.events()
+	report.RatingKW, report.Clipped = s.ratings(), s.clippedSpans()
 	report.NotJudged = s.sentences()
 	report.Expected = keep.series
 	return report, nil
@@ -165,8 +211,8 @@ func (s *session) limits() {
 	if s.in.Site.Location == nil {
 		s.note("", "without coordinates the site's own past tells day from night: what happens in the first three days is judged by peers and irradiance alone")
 	}
-	if s.in.Site.Location == nil || !slices.ContainsFunc(s.in.Units, func(u Unit) bool { return u.Plane != nil && present(u.Frame.Values(series.IrradianceWM2)) }) {
-		s.note("", "soiling is judged by an irradiance sensor in the plane of the modules, with coordinates and that plane known; here it is not judged")
+	if s.modules.source() == noLight {
+		s.note("", "soiling and degradation need to know the light on the modules: coordinates, and a plane that is given or that clear days have told; here they are not judged")
 	}
 	for k, u := range s.in.Units {
 		if s.rating(k) <= 0 {

@@ -3,23 +3,45 @@ package detect_test
 import (
 	"context"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"app.sunloop/engine/detect"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/simulate"
 )
 
+var start = time.Date(2025, 10, 1, 0, 0, 0, 0, time.UTC)
+
+// look runs detection on a simulated site as a service would know it.
+func look(t testing.TB, s *simulate.Site, from, now time.Time, step time.Duration) detect.Report {
+	t.Helper()
+	report, err := detect.Run(context.Background(), input(s, s.Frames(from, now, step), now))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func input(s *simulate.Site, frames map[string]series.Frame, now time.Time) detect.Input {
+	in := detect.Input{Site: detect.Site{ID: s.ID, Location: &s.Location, Zone: s.Zone}, Now: now}
+	for _, u := range s.Units {
+		unit := detect.Unit{AssetID: u.AssetID, CapacityKW: u.CapacityKW, Strings: u.Strings, Tracker: u.Tracker, Frame: frames[u.AssetID]}
+		if !u.Tracker {
+			plane := u.Plane
+			unit.Plane = &plane
+		}
+		in.Units = append(in.Units, unit)
+	}
+	return in
+}
+
 // What is announced at a time is announced by every run that goes beyond it,
 // at the same time and with the same start: nothing later was looked at.
 func TestNoLookAhead(t *testing.T) {
-	fleet := simulate.Labelled(3, start, 9, 30, simulate.UnitOutage, simulate.SiteOutage, simulate.CommunicationGap)
 	type key struct {
 		family          detect.Family
 		start, detected time.Time
@@ -28,32 +50,50 @@ func TestNoLookAhead(t *testing.T) {
 	announced := func(r detect.Report, until time.Time) map[key]bool {
 		out := map[key]bool{}
 		for _, e := range r.Events {
-			if !e.DetectedAt.After(until) && e.Family != detect.CommunicationGap {
-				out[key{e.Family, e.Start, e.DetectedAt, strings.Join(e.Units, " ")}] = true
+			if !e.DetectedAt.After(until) && e.Family != detect.CommunicationGap { // a gap's units part when some are heard again
+				units := strings.Join(e.Units, " ")
+				if e.Family == detect.Clipping {
+					units = "" // more may come to their limit
+				}
+				out[key{e.Family, e.Start, e.DetectedAt, units}] = true
 			}
 		}
 		return out
 	}
-	s := fleet.Sites[0]
-	end := s.Start.AddDate(0, 0, 30)
-	whole := s.Frames(s.Start, end, 15*time.Minute)
-	run := func(now time.Time) detect.Report {
-		r, err := detect.Run(context.Background(), input(s, whole, now))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
+	const days = 75
+	fleets := []*simulate.Site{
+		simulate.Labelled(3, start, 9, days, simulate.UnitOutage, simulate.SiteOutage, simulate.CommunicationGap, simulate.StringLoss, simulate.Curtailment).Sites[0],
+		simulate.Labelled(6, start, 12, days, simulate.TrackerFault, simulate.IntermittentTrip, simulate.ScaleError, simulate.Derating, simulate.Spikes, simulate.StuckSensor, simulate.IrradianceSensor, simulate.TimeShift, simulate.GroundFault).Sites[1],
 	}
-	full := run(end)
-	if len(full.Events) < 4 {
-		t.Fatalf("only %d events to hold against", len(full.Events))
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		now := s.Start.Add(time.Duration(rapid.IntRange(96, 30*96).Draw(t, "quarter hours")) * 15 * time.Minute)
-		if diff := cmp.Diff(announced(full, now), announced(run(now), now)); diff != "" {
-			t.Fatalf("by %v (-whole +cut off):\n%s", now, diff)
+	for n, s := range fleets {
+		end := s.Start.AddDate(0, 0, days)
+		whole := s.Frames(s.Start, end, 15*time.Minute)
+		run := func(now time.Time) detect.Report {
+			r, err := detect.Run(context.Background(), input(s, whole, now))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
 		}
-	})
+		full := run(end)
+		families := map[detect.Family]bool{}
+		for _, e := range full.Events {
+			families[e.Family] = true
+		}
+		if len(full.Events) < 7 || len(families) < 3 {
+			t.Fatalf("only %d events of %d families to hold against", len(full.Events), len(families))
+		}
+		step := 41 + 60*n
+		if testing.Short() {
+			step = 487
+		}
+		for quarter := 96; quarter < days*96; quarter += step * 7 {
+			now := s.Start.Add(time.Duration(quarter) * 15 * time.Minute)
+			if diff := cmp.Diff(announced(full, now), announced(run(now), now)); diff != "" {
+				t.Fatalf("%s, by %v (-whole +cut off):\n%s", s.ID, now, diff)
+			}
+		}
+	}
 }
 
 // plantOf is a fleet of simple units under a plain sun, for cases by hand.
@@ -185,7 +225,7 @@ func TestScarceInputIsSaidNotGuessed(t *testing.T) {
 				}
 			}
 			return in
-		}, []string{"far beyond the capacity"}, nil},
+		}, []string{"far beyond the capacity"}, []detect.Family{detect.DataQuality, detect.DataQuality}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := run(t, c.input())
@@ -226,12 +266,6 @@ func TestEventsMerge(t *testing.T) {
 	if want := 257.8 + 343.8 + 127.4 - 5; math.Abs(e.LostKWh-want) > 0.02*want {
 		t.Errorf("lost %.1f kWh, want %.1f", e.LostKWh, want)
 	}
-	if e.Severity.Label != "critical" || e.Severity.Partner != "Critical" {
-		t.Errorf("an outage of more than a day is %+v", e.Severity)
-	}
-	if e.EnergyAtRiskKW != 0.45*50 {
-		t.Errorf("%v kW at risk without a forecast, want 0.45 of the rating", e.EnergyAtRiskKW)
-	}
 }
 
 // Units that stop with each other are the site; one after the other, units.
@@ -271,21 +305,8 @@ func TestCounterOverrulesZero(t *testing.T) {
 		f.Set(series.EnergyCounterKWh, counter)
 	}
 	cut(in, 1, 3*24+9, 3*24+14, 0)
-	if r := run(t, in); len(r.Events) != 1 || r.Events[0].Family != detect.StuckSensor || r.Events[0].EnergyAtRiskKW != 0 {
+	if r := run(t, in); len(r.Events) != 1 || r.Events[0].Family != detect.StuckSensor {
 		t.Errorf("%+v", r.Events)
-	}
-}
-
-func TestForecastSetsEnergyAtRisk(t *testing.T) {
-	in := plantOf(4, 4, 15*time.Minute)
-	cut(in, 0, 3*24+9, 4*24, 0)
-	in.Forecast = series.Series{Start: in.Now, Step: time.Hour, Values: make([]float64, 24)}
-	for h := 8; h < 16; h++ {
-		in.Forecast.Values[h] = 120 // of 200 kW
-	}
-	e := run(t, in).Events[0]
-	if e.EnergyAtRiskKW != 30 || e.End != nil {
-		t.Errorf("%v kW at risk, end %v", e.EnergyAtRiskKW, e.End)
 	}
 }
 
@@ -303,38 +324,21 @@ func TestExpectedIsReturned(t *testing.T) {
 	}
 }
 
-func TestConfidenceIsCapped(t *testing.T) {
+// Every event has evidence in sentences, some of it in favour.
+func TestEvidenceIsInSentences(t *testing.T) {
 	s := simulate.Labelled(1, start, 6, 60, simulate.UnitOutage, simulate.CommunicationGap, simulate.SiteOutage).Sites[1]
 	for _, e := range look(t, s, s.Start, s.Start.AddDate(0, 0, 60), 15*time.Minute).Events {
-		favour, code := 0, false
+		favour := 0
 		for _, v := range e.Evidence {
-			if v.Supports && v.Kind != "duration" {
+			if v.Supports() {
 				favour++
 			}
-			code = code || v.Kind == "event_code"
 			if v.Text == "" || !strings.HasSuffix(v.Text, ".") {
 				t.Errorf("evidence %s has no sentence: %q", v.Kind, v.Text)
 			}
 		}
-		limit := 0.95
-		switch {
-		case favour < 2:
-			limit = 0.6
-		case code:
-			limit = 0.99
-		}
-		if e.Confidence > limit || e.Confidence <= 0 {
-			t.Errorf("%s with %d pieces of evidence, code %v: confidence %v", e.Family, favour, code, e.Confidence)
-		}
-		var sum float64
-		for i, c := range e.Causes {
-			sum += c.Confidence
-			if i > 0 && c.Confidence > e.Causes[i-1].Confidence {
-				t.Errorf("causes are not ordered: %v", e.Causes)
-			}
-		}
-		if sum > e.Confidence+0.01 || len(e.Causes) == 0 || len(e.Actions) == 0 || e.Summary == "" {
-			t.Errorf("%s: causes %v of confidence %v, %d actions", e.Family, e.Causes, e.Confidence, len(e.Actions))
+		if favour == 0 {
+			t.Errorf("%s of %v: nothing speaks for it", e.Family, e.Units)
 		}
 	}
 }
@@ -344,40 +348,6 @@ func TestRunStopsWithItsContext(t *testing.T) {
 	cancel()
 	if _, err := detect.Run(ctx, plantOf(2, 2, time.Hour)); err == nil {
 		t.Error("no error")
-	}
-}
-
-// What the demo shows: what is wrong at now and of a family that has a stage
-// is found, at any season, and nothing else is.
-func TestDemo(t *testing.T) {
-	kinds := []simulate.Kind{simulate.UnitOutage, simulate.SiteOutage, simulate.CommunicationGap, simulate.StringLoss, simulate.Curtailment, simulate.StuckSensor, simulate.Soiling}
-	for seed, now := range []time.Time{
-		time.Date(2026, 6, 15, 9, 20, 0, 0, time.UTC),
-		time.Date(2026, 11, 28, 20, 45, 0, 0, time.UTC),
-	} {
-		fleet := simulate.Demo(uint64(seed), now.AddDate(-1, 0, 0), now)
-		for _, s := range fleet.Sites {
-			r := look(t, s, now.AddDate(0, 0, -60), now, 15*time.Minute)
-			for _, e := range r.Events {
-				t.Logf("%s %s %s %s %.2f %v", s.ID, e.Family, e.Severity.Partner, e.Summary, e.Confidence, e.Causes[0])
-				if !slices.ContainsFunc(s.Faults, func(f simulate.Fault) bool {
-					return detect.Family(f.Kind) == e.Family && f.Concerns(e.Units[0]) && f.Overlaps(e.Start, e.LastSeen)
-				}) {
-					t.Errorf("%s: nothing of the kind happened: %s", s.ID, e.Summary)
-				}
-			}
-			for _, f := range s.Faults {
-				recent := f.From.After(now.AddDate(0, 0, -50)) && f.From.Before(now.Add(-time.Hour))
-				if !recent || !slices.Contains(kinds, f.Kind) || f.Kind == simulate.Curtailment && s.LostKWh(f, f.From, now) < s.CapacityKW()/4 {
-					continue
-				}
-				if !slices.ContainsFunc(r.Events, func(e detect.Event) bool {
-					return e.Family == detect.Family(f.Kind) && f.Concerns(e.Units[0]) && f.Overlaps(e.Start, e.LastSeen)
-				}) {
-					t.Errorf("%s: %s of %v from %v to %v is not found", s.ID, f.Kind, f.Units, f.From, f.To)
-				}
-			}
-		}
 	}
 }
 

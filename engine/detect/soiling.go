@@ -3,22 +3,23 @@ package detect
 import (
 	"math"
 	"slices"
-
-	"app.sunloop/engine/solar"
 )
 
-// soiling finds a site whose yield on the measured light sinks day by day: dirt
-// on the modules. The figure of a day is the median over the units of power on
-// light against each unit's own first weeks; a robust slope over weeks finds
-// the decline, a jump up ends it: rain or a wash. It needs a sensor that lies
-// in the plane of the modules, for the season bends everything else.
+// soiling finds a site whose yield on the light sinks day by day: dirt on the
+// modules. The figure of a day is the median over the units of power on light
+// against each unit's own first weeks; a robust slope over weeks finds the
+// decline, a jump up ends it: rain or a wash. The light is that of a sensor in
+// the plane of the modules; without one, a clear sky's on that plane on the
+// clearest hours, for the season bends everything else.
 type soiling struct {
-	sensor    sensorPlane
 	reference []float64 // yield of each unit in its first weeks; NaN until known
 	early     []ring
 	points    []point
 	record    *record
 	clean     float64 // the day's figure when the decline began
+	deepest   float64 // highest loss so far
+	back      int     // days in a row near clean
+	source    lightSource
 }
 
 // point is the figure of a day.
@@ -30,12 +31,15 @@ type point struct {
 
 // Figures of the rule.
 const (
-	soilingLight   = 400   // W/m² that a sample needs
-	soilingLoss    = 0.03  // least loss worth an event
-	soilingSlope   = -4e-4 // least decline in a day
-	soilingCertain = -2e-4 // the same at the edge of the 95 % band
-	soilingJump    = 0.012 // least jump up that is a cleaning
-	soilingDays    = 90    // of history kept
+	soilingLight   = 400     // W/m² that a sample needs
+	soilingLoss    = 0.015   // least loss worth an event
+	soilingSlope   = -3.5e-4 // least decline in a day
+	soilingCertain = -2.5e-4 // the same at the edge of the 95 % band
+	soilingJump    = 0.012   // least jump up that is a cleaning
+	soilingDays    = 90      // of history kept
+	soilingGone    = 0.4     // of the deepest loss: below that it has gone
+	soilingTrace   = 0.005
+	soilingClear   = 2 // how much more the light of a clear sky must show than a sensor's
 )
 
 func newSoiling(s *session) *soiling {
@@ -43,20 +47,33 @@ func newSoiling(s *session) *soiling {
 	for k := range o.reference {
 		o.reference[k] = math.NaN()
 	}
-	o.sensor = newSensorPlane(s.in)
 	return o
 }
 
 func (o *soiling) look(v *view, s *session) {
-	o.sensor.learn(v)
 	yield, ok := o.figure(v, s)
-	if !ok || v.cells == 0 {
+	if v.cells == 0 {
 		return
 	}
 	if o.record != nil {
 		o.record.lost += o.missing(v)
 	}
+	if !ok {
+		return
+	}
+	if source := s.modules.source(); source != o.source { // figures of another light are not to be compared
+		*o = soiling{reference: o.reference, early: make([]ring, len(o.early)), record: o.record, source: source}
+		for k := range o.reference {
+			o.reference[k] = math.NaN()
+		}
+		if o.record != nil {
+			o.record.end, o.record = o.record.lastSeen, nil
+		}
+		s.points = s.points[:0]
+		return
+	}
 	now := point{float64(v.first) / 86400, v.first, yield}
+	s.points = append(s.points, now)
 	if n := len(o.points); n >= 3 {
 		before := medianYield(o.points[n-3:])
 		jump := soilingJump
@@ -75,21 +92,32 @@ func (o *soiling) look(v *view, s *session) {
 	if o.points = append(o.points, now); len(o.points) > soilingDays {
 		o.points = slices.Delete(o.points, 0, 1)
 	}
-	end := v.first + int64(v.cells)*v.step
+	end := v.end()
 	if o.record != nil {
-		o.record.lastSeen = end
-		o.record.fraction = max((o.clean-medianYield(o.points[max(len(o.points)-3, 0):]))/o.clean, 0)
+		loss := max((o.clean-medianYield(o.points[max(len(o.points)-3, 0):]))/o.clean, 0)
+		o.deepest = max(o.deepest, loss)
+		if loss < max(soilingGone*o.deepest, soilingTrace) {
+			if o.back++; o.back >= 3 { // it has gone in steps too small for a jump
+				o.record.end, o.record = o.record.lastSeen, nil
+				o.points = o.points[len(o.points)-1:]
+			}
+			return
+		}
+		o.back = 0
+		o.record.lastSeen, o.record.fraction = end, loss
 		o.record.seen.days++
 		return
 	}
-	if o.sensor.inPlane() {
-		o.judge(s, end)
-	}
+	o.judge(v, s, end)
 }
 
 // judge looks for a decline over the last three to six weeks.
-func (o *soiling) judge(s *session, end int64) {
-	for _, days := range []int{20, 40} {
+func (o *soiling) judge(v *view, s *session, end int64) {
+	strict := 1.0
+	if o.source == clearLight {
+		strict = soilingClear
+	}
+	for _, days := range []int{20, 40, 60} {
 		now := o.points[len(o.points)-1]
 		from := len(o.points) - 1
 		for from > 0 && now.day-o.points[from-1].day <= float64(days) {
@@ -97,23 +125,26 @@ func (o *soiling) judge(s *session, end int64) {
 		}
 		window := o.points[from:]
 		span := now.day - window[0].day
-		if len(window) < 10 || span < 10 {
+		if len(window) < 8 || span < 10 {
 			continue
 		}
 		slope, upper := decline(window)
-		if loss := -slope * span; slope > soilingSlope || upper > soilingCertain || loss < soilingLoss {
+		if loss := -slope * span; slope > strict*soilingSlope || upper > strict*soilingCertain || loss < strict*soilingLoss {
 			continue
 		}
 		last := medianYield(window[len(window)-3:])
 		o.clean = last - slope*span
 		f := newFacts()
-		f.days, f.level, f.spread = len(window), slope, upper
+		f.days, f.level, f.spread, f.source = len(window), slope, upper, s.modules.source().words()
 		r := &record{family: Soiling, start: window[0].start, detected: end, lastSeen: end, fraction: (o.clean - last) / o.clean, seen: f}
 		for k := range s.in.Units {
 			r.units = append(r.units, k)
 			r.seen.rating += s.rating(k)
 		}
 		o.record = s.open(r)
+		o.deepest, o.back = r.fraction, 0
+		// What the decline has taken so far: its mean depth over the days it took.
+		o.record.lost += o.missing(v) * span / 2
 		return
 	}
 }
@@ -122,7 +153,7 @@ func (o *soiling) judge(s *session, end int64) {
 // of its 95 % band (Sen 1968: the rank of the pairwise slopes by Kendall's
 // variance).
 func decline(points []point) (slope, upper float64) {
-	var slopes []float64
+	slopes := make([]float64, 0, len(points)*(len(points)-1)/2)
 	for i, a := range points {
 		for _, b := range points[i+1:] {
 			slopes = append(slopes, (b.yield-a.yield)/(b.day-a.day))
@@ -132,27 +163,32 @@ func decline(points []point) (slope, upper float64) {
 	n := float64(len(points))
 	half := 1.96 * math.Sqrt(n*(n-1)*(2*n+5)/18)
 	rank := int(math.Ceil((float64(len(slopes)) + half) / 2))
-	return quantile(slopes, 0.5), slopes[min(rank, len(slopes)-1)]
+	return slopes[len(slopes)/2], slopes[min(rank, len(slopes)-1)]
 }
 
 func medianYield(points []point) float64 {
-	var values []float64
+	values := make([]float64, 0, len(points))
 	for _, p := range points {
 		values = append(values, p.yield)
 	}
 	return median(values)
 }
 
-// figure is the site's yield of the day on measured light against its first
-// weeks; ok is false on days with less than an hour and a half of good light.
+// figure is the site's yield of the day on light against its first weeks; ok
+// is false on days with less than an hour and a half of good light.
 func (o *soiling) figure(v *view, s *session) (float64, bool) {
+	source := s.modules.source()
+	if source == noLight || !v.sky.smooth {
+		return 0, false
+	}
 	var all []float64
+	yields := make([]float64, 0, v.cells)
 	for k := range s.in.Units {
 		u, rating := &v.units[k], s.rating(k)
-		var yields []float64
+		yields = yields[:0]
 		for i := range v.cells {
-			p, g := u.power[i], v.light[i]
-			if g > soilingLight && u.claimed[i] == "" && p > 0.1*rating && p < 0.93*rating {
+			p, g := u.power[i], s.modules.light(v, i, source)
+			if g > soilingLight && u.claimed[i] == "" && p > 0.1*rating && !s.nearLimit(k, g, v.tempC[i]) {
 				yields = append(yields, p/rating/lightYield(g, v.tempC[i]))
 			}
 		}
@@ -160,6 +196,13 @@ func (o *soiling) figure(v *view, s *session) (float64, bool) {
 			continue
 		}
 		yield := median(yields)
+		if source == clearLight {
+			// Clouds only take: the clearest hours tell.
+			yield = quantile(yields, 0.8)
+			if yield-quantile(yields, 0.5) > 0.08*yield {
+				continue
+			}
+		}
 		if math.IsNaN(o.reference[k]) {
 			if o.early[k].remember(yield, 15); len(o.early[k].values) < 15 {
 				continue
@@ -172,6 +215,13 @@ func (o *soiling) figure(v *view, s *session) (float64, bool) {
 		return 0, false
 	}
 	return median(all), true
+}
+
+// nearLimit says that light of g would bring unit k near its rating, where it
+// hides what its array does. The light decides, not the power: noise must not
+// choose the samples.
+func (s *session) nearLimit(k int, g, ambientC float64) bool {
+	return s.memory.units[k].gain.quantile(0.5, 3, 1)*lightYield(g, ambientC) > 0.92
 }
 
 // missing is what the dirt took from the day's energy.
@@ -189,81 +239,12 @@ func (o *soiling) missing(v *view) float64 {
 	return made * f / (1 - f)
 }
 
-// sensorPlane tells from the shape of clear days whether the irradiance sensor
-// lies in the plane of the modules or flat.
-type sensorPlane struct {
-	location     *solar.Location
-	plane        solar.Plane
-	known        bool
-	tilted, flat ring // daily spread of the reading against either
-}
-
-// newSensorPlane takes the plane that most units have.
-func newSensorPlane(in Input) sensorPlane {
-	count := map[solar.Plane]int{}
-	sp := sensorPlane{location: in.Site.Location}
-	for _, u := range in.Units {
-		if u.Plane == nil {
-			continue
-		}
-		count[*u.Plane]++
-		if !sp.known || count[*u.Plane] > count[sp.plane] {
-			sp.plane, sp.known = *u.Plane, true
-		}
-	}
-	return sp
-}
-
-func (sp *sensorPlane) learn(v *view) {
-	if sp.location == nil || !sp.known || sp.plane.TiltDeg < flatTilt {
-		return
-	}
-	linke := solar.LinkeTurbidity(*sp.location, v.date.Month())
-	var tilted, flat []float64
-	for i := range v.cells {
-		if v.clear[i] < 0.3 || !(v.light[i] > 50) {
-			continue
-		}
-		t := v.time(i)
-		p := solar.At(t, *sp.location)
-		irr := solar.ClearSky(t, p, *sp.location, linke)
-		poa := sp.plane.Isotropic(p, irr, 0.2)
-		tilted = append(tilted, v.light[i]/poa.Global())
-		flat = append(flat, v.light[i]/irr.GHI)
-	}
-	if float64(len(tilted))*v.hours() < 4 {
-		return
-	}
-	sp.tilted.remember(relativeSpread(tilted), usualDays)
-	sp.flat.remember(relativeSpread(flat), usualDays)
-}
-
-// flatTilt is the tilt below which a flat sensor and one in plane see nearly
-// the same.
-const flatTilt = 8
-
-func relativeSpread(values []float64) float64 {
-	low, high := quantile(values, 0.1), quantile(values, 0.9)
-	return (high - low) / median(values)
-}
-
-// inPlane compares the clearest days of the last month.
-func (sp *sensorPlane) inPlane() bool {
-	if sp.location == nil || !sp.known {
-		return false
-	}
-	if sp.plane.TiltDeg < flatTilt {
-		return true
-	}
-	return sp.tilted.quantile(0.2, 10, math.Inf(1)) < 0.8*sp.flat.quantile(0.2, 10, 0)
-}
-
-func soilingEvidence(r *record) []observation {
+func soilingEvidence(r *record) []Evidence {
 	f := &r.seen
-	return []observation{
-		shows("yield_slope", 100*f.level, 100*f.spread, "%/day", "Yield on measured light sank by %.2f %% a day over the weeks before it was noticed, at least %.2f %% with 95 %% certainty.",
-			-100*f.level, -100*f.spread).weigh(2, nil),
-		shows("loss_now", 100*r.fraction, 100*soilingLoss, "%", "It now stands %.1f %% below the start of the decline, after %d days of good light.", 100*r.fraction, f.days).weigh(0.7, nil),
-		shows("all_units", float64(len(r.units)), float64(len(r.units)), "units", "The figure is the median of the site's units: no single one explains it.").weigh(0.5, nil),
+	return []Evidence{
+		shows("yield_slope", 2, 100*f.level, 100*f.spread, "%/day", "Yield on %s sank by %.2f %% a day over the weeks before it was noticed, at least %.2f %% with 95 %% certainty.",
+			f.source, -100*f.level, -100*f.spread),
+		shows("loss_now", 0.7, 100*r.fraction, 100*soilingLoss, "%", "It now stands %.1f %% below the start of the decline, after %d days of good light.", 100*r.fraction, f.days),
+		shows("all_units", 0.5, float64(len(r.units)), float64(len(r.units)), "units", "The figure is the median of the site's units: no single one explains it."),
 	}
 }

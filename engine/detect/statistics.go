@@ -71,5 +71,3 @@ func (r *ring) quantile(q float64, enough int, otherwise float64) float64 {
 	var buf [64]float64
 	return quantile(append(buf[:0], r.values...), q)
 }
-
-func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }

@@ -1,9 +1,6 @@
 package detect
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // stringOutages finds units whose yield against their peers steps down and
 // stays down, all day and at every power: strings that no longer feed. The
@@ -54,15 +51,15 @@ func newStringOutages(s *session) *stringOutages {
 func (c *stringOutages) look(v *view, s *session) {
 	for k := range c.units {
 		u := &v.units[k]
-		if u.charted = false; !s.memory.units[k].alike {
+		if !s.memory.units[k].alike {
 			continue
 		}
 		c.units[k].miss(v, k)
-		if u.relative, u.charted = relativeDay(v, k, s.rating(k)); !u.charted {
+		if !u.charted {
 			continue
 		}
 		c.units[k].take(v, s, k, u.relative)
-		s.memory.units[k].frozen = c.units[k].record != nil || c.units[k].sum > 2
+		s.memory.units[k].hold(StringOutage, c.units[k].record != nil || c.units[k].sum > 2)
 	}
 }
 
@@ -85,90 +82,8 @@ func (c *chart) miss(v *view, k int) {
 	}
 }
 
-// relative is a unit's day against its peers.
-type relative struct {
-	ratio     float64    // median of power over expectation
-	error     float64    // its standard error: clouds that pass units one by one
-	weak      float64    // the same of the weaker half of the light
-	parts     [3]float64 // the same of the day's thirds
-	steady    []int      // cells used
-	code      float64
-	lastClean int // last cell used
-}
-
-// relativeDay is false for days with less than two hours of good samples: in
-// good light, of peers and unit below their limits, unexplained by anything
-// else, and steady against their neighbours, since clouds pass units one by
-// one. At its limit a unit hides what its array has lost.
-func relativeDay(v *view, k int, rating float64) (relative, bool) {
-	u := &v.units[k]
-	steady := func(i, j int) bool {
-		return j >= 0 && j < v.cells && math.Abs(u.power[i]/u.expected[i]-u.power[j]/u.expected[j]) < steadyWithin
-	}
-	var cells []int
-	for i := range v.cells {
-		e, p := u.expected[i], u.power[i]
-		if !steady(i, i-1) || !steady(i, i+1) {
-			continue
-		}
-		if u.tier[i] == tierPeers && u.peers[i] >= 2 && u.claimed[i] == "" && e > 0.12*rating && e < 0.93*rating && p > offShare*rating && p < 0.97*rating {
-			cells = append(cells, i)
-		}
-	}
-	if float64(len(cells))*v.hours() < 2 || len(cells) < 6 {
-		return relative{}, false
-	}
-	of := func(some []int) float64 {
-		var ratios []float64
-		for _, i := range some {
-			ratios = append(ratios, u.power[i]/u.expected[i])
-		}
-		return median(ratios)
-	}
-	day := relative{ratio: of(cells), steady: cells, code: math.NaN(), lastClean: cells[len(cells)-1]}
-	var off []float64
-	for _, i := range cells {
-		off = append(off, math.Abs(u.power[i]/u.expected[i]-day.ratio))
-	}
-	// Standard error of a median of values that hang together for an hour.
-	day.error = 1.25 * 1.48 * median(off) / math.Sqrt(max(float64(len(cells))*v.hours(), 1))
-	var levels []float64
-	for _, i := range cells {
-		levels = append(levels, u.expected[i])
-		if u.code[i] > 0 {
-			day.code = u.code[i]
-		}
-	}
-	half := median(levels)
-	var weak []int
-	for _, i := range cells {
-		if u.expected[i] <= half {
-			weak = append(weak, i)
-		}
-	}
-	day.weak = of(weak)
-	third := len(cells) / 3
-	day.parts = [3]float64{of(cells[:third]), of(cells[third : 2*third]), of(cells[2*third:])}
-	return day, true
-}
-
-// everywhere says whether the loss f shows in all parts of the day and in weak
-// light: a shadow keeps to hours, heat to strong light.
-func (d relative) everywhere(f float64) bool {
-	if 1-d.weak < 0.5*f {
-		return false
-	}
-	shown := 0
-	for _, p := range d.parts {
-		if 1-p >= 0.5*f {
-			shown++
-		}
-	}
-	return shown == 3
-}
-
 func (c *chart) take(v *view, s *session, k int, day relative) {
-	end := v.first + int64(day.lastClean+1)*v.step
+	end := v.end()
 	c.days++
 	if c.record != nil {
 		c.goOn(v, end, day)
@@ -213,7 +128,7 @@ func (c *chart) take(v *view, s *session, k int, day relative) {
 		return
 	case (c.sum < chartLimit || len(c.low) < 2) && c.lowRow < 3, step < leastStep, down < 0.6*step:
 		return
-	case medianOf(c.low[:min(len(c.low), 4)]) < sharpness*step:
+	case medianOf(c.low[:min(len(c.low), 4)]) < sharpness*step, c.creeps(step, spread):
 		// It came on slowly: the season, which tilts of another kind feel
 		// otherwise, or dirt. Strings break at once.
 		if len(c.low) >= 8 {
@@ -226,6 +141,20 @@ func (c *chart) take(v *view, s *session, k int, day relative) {
 	f := newFacts()
 	f.days, f.spread, f.code, f.rating = len(c.low), spread, c.code, s.rating(k)
 	c.record = s.open(&record{family: StringOutage, units: []int{k}, start: c.since, detected: end, lastSeen: end, lost: c.lost, fraction: step, seen: f})
+}
+
+// creeps says that the excursion still grows: its second half is lower than
+// its first by a good part of the step, and by more than chance.
+func (c *chart) creeps(step, spread float64) bool {
+	low := c.low[max(len(c.low)-8, 0):]
+	if len(low) == len(c.low) {
+		low = low[1:] // the first day may have begun whole
+	}
+	if len(low) < 3 {
+		return false
+	}
+	half := len(low) / 2
+	return medianOf(low[len(low)-half:])-medianOf(low[:half]) > max(0.4*step, spread)
 }
 
 // absorb takes the present excursion as the new normal.
@@ -271,15 +200,7 @@ func (c *chart) goOn(v *view, end int64, day relative) {
 	r.fraction = medianOf(c.low[max(len(c.low)-30, 0):])
 }
 
-// strings is the loss in whole strings, where it is one.
-func (s *session) strings(r *record) string {
-	k, n, ok := s.wholeStrings(r)
-	if !ok {
-		return ""
-	}
-	return fmt.Sprintf(", about %d of its %d strings", k, n)
-}
-
+// wholeStrings is the loss in whole strings; ok is false where it is none.
 func (s *session) wholeStrings(r *record) (k, n int, ok bool) {
 	n = s.in.Units[r.units[0]].Strings
 	if n == 0 {
@@ -290,19 +211,18 @@ func (s *session) wholeStrings(r *record) (k, n int, ok bool) {
 	return k, n, k > 0 && math.Abs(exact-float64(k)) < 0.3
 }
 
-func (s *session) stringEvidence(r *record) []observation {
+func (s *session) stringEvidence(r *record) []Evidence {
 	f := &r.seen
-	out := []observation{
-		shows("relative_yield", 100*(1-r.fraction), 100, "%", "On %d days the unit made %.1f %% of what its peers let expect; a day usually strays by %.1f %%.",
-			f.days, 100*(1-r.fraction), 100*f.spread).weigh(2, nil),
-		shows("all_day", 100*r.fraction, 0, "%", "The loss shows in the morning, at noon and in the afternoon, in weak light as in strong.").
-			weigh(0.8, map[string]float64{causeShade: 0.3}),
+	out := []Evidence{
+		shows("relative_yield", 2, 100*(1-r.fraction), 100, "%", "On %d days the unit made %.1f %% of what its peers let expect; a day usually strays by %.1f %%.",
+			f.days, 100*(1-r.fraction), 100*f.spread),
+		shows("all_day", 0.8, 100*r.fraction, 0, "%", "The loss shows in the morning, at noon and in the afternoon, in weak light as in strong."),
 	}
 	if k, n, ok := s.wholeStrings(r); ok {
-		out = append(out, shows("whole_strings", float64(k), float64(n), "strings", "That is %d of %d strings.", k, n).weigh(0.7, map[string]float64{causeShade: 0.5}))
+		out = append(out, shows("whole_strings", 0.7, float64(k), float64(n), "strings", "That is %d of %d strings.", k, n))
 	}
 	if f.code > 0 {
 		out = append(out, codeEvidence(f.code))
 	}
-	return out
+	return append(out, r.observed...)
 }

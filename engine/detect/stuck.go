@@ -3,7 +3,7 @@ package detect
 import "math"
 
 // stuck finds power readings that stand still by day while the unit cannot:
-// six equal samples (to three decimals of the rating) while what is expected
+// six equal samples while what is expected
 // moves by a twentieth of the rating. Plateaus are no sign of it: a unit at its
 // rating, at the highest it ever gave, throttled, or held with another at the
 // same share of the rating is left alone. A reading that stands at zero needs
@@ -25,6 +25,7 @@ type still struct {
 const (
 	stuckSamples = 6
 	stuckMoves   = 0.05
+	stuckWithin  = 2e-5 // of the rating: a limit that follows the heat moves more than that
 )
 
 func newStuck(s *session) *stuck { return &stuck{make([]still, len(s.in.Units))} }
@@ -43,7 +44,7 @@ func (st *stuck) at(v *view, s *session, k, i int) {
 	if math.IsNaN(p) || rating <= 0 {
 		return
 	}
-	if math.Abs(p-run.power) >= 0.0005*rating || p > 0.97*min(rating, s.memory.units[k].peakKW) || u.state[i] == stateThrottled {
+	if math.Abs(p-run.power) >= stuckWithin*rating || run.record == nil && (atLimit(u, i, min(rating, s.memory.units[k].peakKW)) || u.state[i] == stateThrottled) {
 		if run.record != nil {
 			run.record.end = t
 		}
@@ -81,6 +82,12 @@ func (st *stuck) at(v *view, s *session, k, i int) {
 	}
 }
 
+// atLimit says that the unit stands at its limit and its peers would have it
+// there: such a reading may stand still.
+func atLimit(u *unitView, i int, limit float64) bool {
+	return u.power[i] > 0.97*limit && !(u.expected[i] < 0.75*limit && u.tier[i] == tierPeers)
+}
+
 // held says that another unit has stood still as long at the same share of its
 // rating: a limit holds them both, and their readings are true.
 func held(v *view, s *session, k, i int) bool {
@@ -105,12 +112,12 @@ func held(v *view, s *session, k, i int) bool {
 	return false
 }
 
-func stuckEvidence(r *record) []observation {
+func stuckEvidence(r *record) []Evidence {
 	f := &r.seen
-	out := []observation{shows("equal_readings", float64(f.samples), stuckSamples, "samples", "The reading was %.3f kW in %d samples in a row.", f.maxKW, f.samples).weigh(2.5, nil),
-		shows("expected_moved", f.expectedKWh, stuckMoves*f.rating, "kW", "Meanwhile what was to be expected moved by %.1f kW.", f.expectedKWh).weigh(1.5, nil)}
+	out := []Evidence{shows("equal_readings", 2.5, float64(f.samples), stuckSamples, "samples", "The reading was %.3f kW in %d samples in a row.", f.maxKW, f.samples),
+		shows("expected_moved", 1.5, f.expectedKWh, stuckMoves*f.rating, "kW", "Meanwhile what was to be expected moved by %.1f kW.", f.expectedKWh)}
 	if gained := f.counterTo - f.counterFrom; gained > 0 {
-		out = append(out, shows("counter_moved", gained, 0, "kWh", "The lifetime counter went on: %s.", kwh(gained)).weigh(1, nil))
+		out = append(out, shows("counter_moved", 1, gained, 0, "kWh", "The lifetime counter went on: %s.", kwh(gained)))
 	}
 	return out
 }

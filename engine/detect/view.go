@@ -12,15 +12,17 @@ import (
 // expected, and what the stages have explained. Slices are reused from day to
 // day. Cells belong to the day in whose [start, end) they begin.
 type view struct {
-	first int64 // Unix time of cell 0
-	step  int64 // seconds
-	cells int
-	date  time.Time // first instant of the day
-	units []unitView
-	light []float64 // irradiance, W/m², median of the units' readings; NaN unknown
-	tempC []float64 // ambient
-	clear []float64 // clear-sky power per kW of rating by the sun's position; NaN without a location
-	day   []bool    // the site's clear-sky or usual power is above armedShare
+	first   int64 // Unix time of cell 0
+	step    int64 // seconds
+	cells   int
+	date    time.Time // first instant of the day
+	partial bool      // it has not ended yet
+	units   []unitView
+	light   []float64 // irradiance, W/m², median of the units' readings; NaN unknown
+	tempC   []float64 // ambient
+	clear   []float64 // clear-sky power per kW of rating by the sun's position; NaN without a location
+	sky     daySky
+	day     []bool // the site's clear-sky or usual power is above armedShare
 }
 
 // unitView is one unit's part of the view.
@@ -31,12 +33,18 @@ type unitView struct {
 	code     []float64
 	light    []float64
 	temp     []float64
-	heard    []bool    // something new arrived for the cell
-	expected []float64 // kW; NaN where nothing is known
-	lit      []float64 // kW that the irradiance gives, whatever peers say; NaN without irradiance
+	dcVolts  []float64 // highest voltage of the DC inputs
+	acVolts  []float64
+	cabinet  []float64   // °C
+	inputs   [][]float64 // current of each DC input, A
+	raw      []float64   // kW as read, credible or not
+	heard    []bool      // something new arrived for the cell
+	expected []float64   // kW; NaN where nothing is known
+	lit      []float64   // kW that the irradiance gives, whatever peers say; NaN without irradiance
 	tier     []tier
 	sun      []bool // expected is sure enough to arm the outage rule
 	peers    []int  // producing peers behind an expectation of tierPeers
+	scaled   []bool // the reading is the expectation in another unit
 	claimed  []Family
 	relative relative // the day against peers, if charted
 	charted  bool
@@ -56,11 +64,17 @@ const (
 // drop takes a row that is no reading out of the view.
 func (u *unitView) drop(i int) {
 	nan := math.NaN()
-	u.power[i], u.counter[i], u.light[i], u.temp[i], u.state[i], u.code[i], u.heard[i] = nan, nan, nan, nan, nan, nan, false
+	u.power[i], u.raw[i], u.counter[i], u.light[i], u.temp[i], u.state[i], u.code[i], u.heard[i] = nan, nan, nan, nan, nan, nan, nan, false
 }
 
 func (v *view) time(i int) time.Time { return time.Unix(v.first+int64(i)*v.step, 0).UTC() }
-func (v *view) hours() float64       { return float64(v.step) / 3600 }
+
+// end is the first second after the view.
+func (v *view) end() int64 { return v.first + int64(v.cells)*v.step }
+
+// middle is the instant in the middle of a cell.
+func (v *view) middle(i int) time.Time { return time.Unix(v.first+int64(i)*v.step+v.step/2, 0).UTC() }
+func (v *view) hours() float64         { return float64(v.step) / 3600 }
 
 // slot is the cell's quarter of an hour of the day in UTC, a clock that never
 // changes.
@@ -83,14 +97,26 @@ type grid struct {
 type source struct {
 	times                                       []int64
 	power, counter, state, run, code, light, tm []float64
-	scale                                       float64 // kW for each unit of the power column
-	next                                        int     // first row not yet laid
+	cabinet, acVolts                            []float64
+	dcVolts, dcAmps                             [][]float64 // of each input that has a column
+	scale                                       float64     // kW for each unit of the power column
+	next                                        int         // first row not yet laid
+	clock                                       int64       // seconds that the stamps are late, as far as is known
 }
 
 func newSource(f series.Frame, step int64) (source, bool) {
 	s := source{
 		times: f.Times, counter: f.Values(series.EnergyCounterKWh), state: f.Values(series.InverterState), run: f.Values(series.RunState),
 		code: f.Values(series.ErrorCode), light: f.Values(series.IrradianceWM2), tm: f.Values(series.TemperatureC), scale: 1,
+	}
+	s.cabinet, s.acVolts = f.Values(series.CabinetTempC), f.Values(series.VoltageV)
+	for n := 1; n <= 31; n++ {
+		if v := f.Values(series.DCVoltage(n)); v != nil {
+			s.dcVolts = append(s.dcVolts, v)
+		}
+		if a := f.Values(series.DCCurrent(n)); a != nil {
+			s.dcAmps = append(s.dcAmps, a)
+		}
 	}
 	s.power = f.Values(series.PowerKW)
 	if !present(s.power) {
@@ -128,6 +154,13 @@ func differences(times []int64, counter []float64, step int64) []float64 {
 	return out
 }
 
+// setClock sets how late the stamps of the days to come are taken to be.
+func (g *grid) setClock(late int64) {
+	for k := range g.sources {
+		g.sources[k].clock = late
+	}
+}
+
 // lay fills the view with the day [start, end), as far as now.
 func (g *grid) lay(start, end time.Time, now int64) *view {
 	v := &g.v
@@ -135,7 +168,8 @@ func (g *grid) lay(start, end time.Time, now int64) *view {
 	v.first, v.step, v.date = ceil(start.Unix()), g.step, start
 	last := min(ceil(end.Unix()), now/g.step*g.step) // the cell that now is in has not ended
 	v.cells = int(max((last-v.first)/g.step, 0))
-	v.resize(len(g.sources))
+	v.partial = now < end.Unix()
+	v.resize(g.sources)
 	for u := range g.sources {
 		g.sources[u].lay(v, &v.units[u])
 	}
@@ -175,28 +209,50 @@ func (g *grid) sky(v *view) {
 }
 
 func (s *source) lay(v *view, u *unitView) {
+	u.charted = false
 	nan := math.NaN()
 	for i := range v.cells {
-		u.power[i], u.counter[i], u.state[i], u.code[i], u.light[i], u.temp[i] = nan, nan, nan, nan, nan, nan
-		u.heard[i], u.claimed[i] = false, ""
+		u.power[i], u.raw[i], u.counter[i], u.state[i], u.code[i], u.light[i], u.temp[i] = nan, nan, nan, nan, nan, nan, nan
+		u.heard[i], u.claimed[i], u.scaled[i] = false, "", false
+		u.dcVolts[i], u.acVolts[i], u.cabinet[i] = nan, nan, nan
 	}
-	for s.next < len(s.times) && s.times[s.next] < v.first {
+	for n := range u.inputs {
+		for i := range v.cells {
+			u.inputs[n][i] = nan
+		}
+	}
+	for s.next < len(s.times) && s.times[s.next]-s.clock < v.first {
 		s.next++
 	}
 	end := v.first + int64(v.cells)*v.step
-	for s.next < len(s.times) && s.times[s.next] < end {
-		i := int((s.times[s.next] - v.first) / v.step)
+	for s.next < len(s.times) && s.times[s.next]-s.clock < end {
+		i := int((s.times[s.next] - s.clock - v.first) / v.step)
 		from := s.next
-		for s.next < len(s.times) && s.times[s.next] < v.first+int64(i+1)*v.step {
+		for s.next < len(s.times) && s.times[s.next]-s.clock < v.first+int64(i+1)*v.step {
 			s.next++
 		}
 		rows := [2]int{from, s.next}
-		u.power[i] = between(s.scale*mean(s.power, rows), -1e9, 1e9)
+		u.raw[i] = s.scale * mean(s.power, rows)
+		u.power[i] = between(u.raw[i], -1e9, 1e9)
 		u.light[i], u.temp[i] = between(mean(s.light, rows), -100, 2000), between(mean(s.tm, rows), -60, 80)
 		u.counter[i] = between(firstOf(s.counter, rows), 0, 1e12)
 		u.state[i] = state(lastOf(s.state, rows), lastOf(s.run, rows))
 		u.code[i] = code(s.code, rows)
-		u.heard[i] = !math.IsNaN(u.power[i]) || !math.IsNaN(u.counter[i])
+		u.heard[i] = !math.IsNaN(u.raw[i]) || !math.IsNaN(u.counter[i])
+		if s.cabinet != nil {
+			u.cabinet[i] = between(mean(s.cabinet, rows), -60, 150)
+		}
+		if s.acVolts != nil {
+			u.acVolts[i] = between(mean(s.acVolts, rows), 0, 1e5)
+		}
+		for _, volts := range s.dcVolts {
+			if x := between(mean(volts, rows), 0, 1e4); !(u.dcVolts[i] >= x) {
+				u.dcVolts[i] = x
+			}
+		}
+		for n, amps := range s.dcAmps {
+			u.inputs[n][i] = between(mean(amps, rows), -10, 1e4)
+		}
 	}
 }
 
@@ -294,9 +350,12 @@ func across(units []unitView, middle []float64, i int, column func(*unitView) []
 	return median(middle)
 }
 
-func (v *view) resize(units int) {
+func (v *view) resize(sources []source) {
 	if v.units == nil {
-		v.units = make([]unitView, units)
+		v.units = make([]unitView, len(sources))
+		for k := range sources {
+			v.units[k].inputs = make([][]float64, len(sources[k].dcAmps))
+		}
 	}
 	fit(&v.light, v.cells)
 	fit(&v.tempC, v.cells)
@@ -304,9 +363,13 @@ func (v *view) resize(units int) {
 	fit(&v.day, v.cells)
 	for k := range v.units {
 		u := &v.units[k]
-		for _, c := range []*[]float64{&u.power, &u.counter, &u.state, &u.code, &u.light, &u.temp, &u.expected, &u.lit} {
+		for _, c := range []*[]float64{&u.power, &u.counter, &u.state, &u.code, &u.light, &u.temp, &u.expected, &u.lit, &u.raw, &u.dcVolts, &u.acVolts, &u.cabinet} {
 			fit(c, v.cells)
 		}
+		for n := range u.inputs {
+			fit(&u.inputs[n], v.cells)
+		}
+		fit(&u.scaled, v.cells)
 		fit(&u.heard, v.cells)
 		fit(&u.sun, v.cells)
 		fit(&u.peers, v.cells)

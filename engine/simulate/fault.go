@@ -6,22 +6,41 @@ import (
 	"time"
 )
 
-// Kind is the family of a fault, in the words detection uses.
+// Kind is what happens; [Kind.Family] is what detection calls it.
 type Kind string
 
 // The faults that can be injected, and what Severity means for each.
 const (
-	UnitOutage       Kind = "inverter_outage"   // no power, counter flat; Severity unused
-	SiteOutage       Kind = "site_outage_grid"  // every unit; Severity unused
-	CommunicationGap Kind = "communication_gap" // the plant runs, its data do not arrive; see Gap
-	StringLoss       Kind = "string_outage"     // Severity is the share of the strings lost
-	Soiling          Kind = "soiling"           // Severity is the loss a dry day adds, 0.003 for 0.3 %; rain washes it off
-	Curtailment      Kind = "curtailment"       // Severity is the limit as a share of the rating
-	Derating         Kind = "thermal_derating"  // Severity is how much hotter the cabinet is than it should be, °C
-	PartialShade     Kind = "partial_shading"   // Severity is the share of the beam lost while the sun stands in the window
-	StuckSensor      Kind = "stuck_sensor"      // the power reading holds; Severity unused
-	Degradation      Kind = "degradation"       // Severity is the loss in a year, 0.01 for 1 %
+	UnitOutage       Kind = "inverter_outage"            // no power, counter flat; Severity unused
+	SiteOutage       Kind = "site_outage_grid"           // every unit; Severity unused
+	CommunicationGap Kind = "communication_gap"          // the plant runs, its data do not arrive; see Gap
+	StringLoss       Kind = "string_outage"              // Severity is the share of the strings lost
+	Soiling          Kind = "soiling"                    // Severity is the loss a dry day adds, 0.003 for 0.3 %; rain washes it off
+	Curtailment      Kind = "curtailment"                // Severity is the limit as a share of the rating
+	Derating         Kind = "thermal_derating"           // Severity is how much hotter the cabinet is than it should be, °C
+	PartialShade     Kind = "partial_shading"            // Severity is the share of the beam lost while the sun stands in the window
+	StuckSensor      Kind = "stuck_sensor"               // the power reading holds; Severity unused
+	Degradation      Kind = "degradation"                // Severity is the loss in a year, 0.01 for 1 %
+	TimeShift        Kind = "time_shift"                 // Severity is how many minutes the stamps are late; negative: early
+	ScaleError       Kind = "scale_error"                // Severity is the factor on the power reading
+	Spikes           Kind = "spikes"                     // the power reading is a sentinel: 65535, -32768 or 1e19; Severity unused
+	Snow             Kind = "snow_cover"                 // Severity is the share of the light that the snow keeps off; it slides in the last hours
+	GroundFault      Kind = "ground_or_insulation_fault" // the unit starts late on wet mornings; Severity unused
+	IntermittentTrip Kind = "intermittent_trip"          // the unit stops several times a day for less than half an hour; Severity unused
+	TrackerFault     Kind = "tracker_fault"              // the tracker stands still; Severity is its angle from flat, east negative
+	IrradianceSensor Kind = "irradiance_sensor"          // Severity is the share of the light that the sensor does not see
+	CapacityChange   Kind = "capacity_change"            // Severity is the share of array added
+	Underperformance Kind = "underperformance"           // Severity is the share lost once it has crept in
 )
+
+// Family is the kind in the words of detection.
+func (k Kind) Family() string {
+	switch k {
+	case ScaleError, Spikes:
+		return "data_quality"
+	}
+	return string(k)
+}
 
 // Gap is what a communication gap leaves in the data.
 type Gap int

@@ -18,7 +18,7 @@ func Clean(seed uint64, start time.Time, n int) *Fleet {
 		{ID: "Chennai", Location: solar.Location{LatitudeDeg: 13.1, LongitudeDeg: 80.2, AltitudeM: 10}, Zone: zone("Asia/Kolkata", 330), Currency: "INR", TariffPerKWh: 4.2,
 			Climate: Climate{MeanC: 28.5, SeasonC: 3.5, DayC: 4, WarmestDay: 145, WettestDay: 310, Dry: Mix{45, 32, 15, 6, 2}, Wet: Mix{8, 20, 30, 22, 20}}},
 	} {
-		plane := []solar.Plane{{TiltDeg: 30, AzimuthDeg: 180}, {TiltDeg: 25, AzimuthDeg: 180}, {TiltDeg: 8, AzimuthDeg: 180}}[i]
+		plane := []solar.Plane{{TiltDeg: 30, AzimuthDeg: 180}, {TiltDeg: 25, AzimuthDeg: 180}, {TiltDeg: 5, AzimuthDeg: 180}}[i]
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
 		sizes := make([]float64, n)
 		for k := range sizes {
@@ -88,61 +88,4 @@ func Labelled(seed uint64, start time.Time, n, days int, kinds ...Kind) *Fleet {
 		s.SetFaults(faults)
 	}
 	return fleet
-}
-
-// slow says whether faults of the kind last for weeks.
-func slow(k Kind) bool {
-	switch k {
-	case StringLoss, Soiling, Derating, PartialShade, Degradation:
-		return true
-	}
-	return false
-}
-
-// inject draws one fault that begins on the given day, after the grammar of
-// injected faults: lengths from an hour to a month, begins at any hour for what
-// lasts, in the light for what is short.
-func inject(r *rand.Rand, s *Site, kind Kind, day time.Time) (Fault, time.Duration) {
-	pick := func(ds ...time.Duration) time.Duration { return ds[r.IntN(len(ds))] }
-	share := func(ss ...float64) float64 { return ss[r.IntN(len(ss))] }
-	const hour, day24 = time.Hour, 24 * time.Hour
-	anyTime := day.Add(time.Duration(r.IntN(288)) * cell)
-	byDay := day.Add(10*hour + time.Duration(r.IntN(36))*cell)
-	f := Fault{Kind: kind, From: anyTime, Cause: "injected"}
-	var last time.Duration
-	switch kind {
-	case UnitOutage:
-		if last = pick(hour, 4*hour, day24, 7*day24, 30*day24); last < day24 {
-			f.From = byDay
-		}
-		f.Code = []int{0, 0, 1 << 2, 1 << 6}[r.IntN(4)]
-	case SiteOutage:
-		if last = pick(2*hour, day24); last < day24 {
-			f.From = byDay
-		}
-		f.RowsAbsent, f.Code = r.IntN(3) == 0, 1<<4
-	case CommunicationGap:
-		if last = pick(hour, 4*hour, day24, 7*day24); last < day24 {
-			f.From = byDay
-		}
-		f.Gap = Gap(r.IntN(3))
-	case StringLoss:
-		last, f.Severity = 30*day24, share(0.05, 0.08, 0.12, 0.25)
-	case Soiling:
-		last, f.Severity = 60*day24, share(0.0005, 0.0015, 0.003)
-	case Curtailment:
-		f.From, last, f.Severity = byDay, pick(2*hour, 4*hour), share(0.4, 0.5, 0.6)
-	case Derating:
-		last, f.Severity = 20*day24, share(15, 25)
-	case PartialShade:
-		last, f.Severity, f.AzimuthDeg, f.WidthDeg = 40*day24, share(0.2, 0.4, 0.6), 140+80*r.Float64(), share(10, 25, 40)
-	case StuckSensor:
-		if last = pick(hour/2, 3*hour, 2*day24); last < day24 {
-			f.From = byDay
-		}
-	case Degradation:
-		last, f.Severity = 700*day24, share(0.005, 0.01, 0.02)
-	}
-	f.To = f.From.Add(last)
-	return f, last
 }

@@ -30,15 +30,28 @@ type Site struct {
 	Climate      Climate
 	Units        []Unit
 	Faults       []Fault // what happens to it: the truth, in order of From
+	Portal       Portal  // what its portal tells
 	Start        time.Time
 
 	seed uint64
 
-	mu     sync.Mutex
-	days   map[int]*day
-	recent []int       // days in the cache, oldest first
-	totals [][]float64 // lifetime counter of each unit at the start of day firstDay+i
+	mu      sync.Mutex
+	days    map[int]*day
+	recent  []int           // days in the cache, oldest first
+	totals  [][]float64     // lifetime counter of each unit at the start of day firstDay+i
+	ledger  map[int][]entry // what each fault did on each day generated so far
+	clipped map[int][]int   // cells in which each unit stood at its rating on each of them
 }
+
+// Portal is what the telemetry of a site holds.
+type Portal int
+
+// The three portals.
+const (
+	UsualPortal Portal = iota // power, counter, irradiance, ambient temperature, states and event codes
+	RichPortal                // also cabinet and module temperature, AC voltage, voltage and current of two DC inputs
+	BarePortal                // power alone
+)
 
 // Unit is one inverter with its part of the array.
 type Unit struct {
@@ -48,6 +61,7 @@ type Unit struct {
 	CapacityKW float64 // AC rating
 	DCRatio    float64 // array STC power over AC rating
 	Plane      solar.Plane
+	Tracker    bool // modules on a horizontal axis from north to south that follow the sun; Plane is then unused
 	Strings    int
 	NightKW    float64 // reading by night: zero or a few watts of own use
 	Components []Component
@@ -112,7 +126,8 @@ func (s *Site) SetFaults(faults []Fault) {
 	}
 	sortFaults(kept)
 	s.Faults = kept
-	s.days, s.recent, s.totals = map[int]*day{}, nil, nil
+	s.days, s.recent, s.totals, s.ledger = map[int]*day{}, nil, nil, map[int][]entry{}
+	s.clipped = map[int][]int{}
 }
 
 // Truth is every fault of the fleet that begins before until, in order of time.

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"app.sunloop/engine/score"
+)
+
+// ScoreCmd replays labelled fleets through detection and diagnosis.
+type ScoreCmd struct {
+	Seeds     string `placeholder:"A-B" help:"Seeds of simulated fleets (1000-1011 without --dir)." xor:"what"`
+	Dir       string `placeholder:"DIR" type:"existingdir" help:"Folder of CSV files with truth.json, as sunloop simulate writes it." xor:"what"`
+	Jobs      int    `default:"0" placeholder:"N" help:"Replays at a time (one a processor)."`
+	JSON      bool   `name:"json" help:"As JSON."`
+	Mistakes  bool   `help:"Also list what was missed and what was false."`
+	Calibrate string `placeholder:"FILE" hidden:"" type:"path" help:"Fit the confidences on these seeds and write engine/diagnose/calibration.json."`
+}
+
+// Run prints the scores.
+func (c *ScoreCmd) Run(ctx context.Context, std streams) error {
+	if c.Jobs <= 0 {
+		c.Jobs = runtime.GOMAXPROCS(0)
+	}
+	report, err := c.replay(ctx)
+	if err != nil {
+		return err
+	}
+	if c.Calibrate != "" {
+		return os.WriteFile(c.Calibrate, report.Calibration(), 0o644)
+	}
+	if c.JSON {
+		e := json.NewEncoder(std.out)
+		e.SetIndent("", "  ")
+		return e.Encode(report)
+	}
+	if err := report.Write(std.out); err != nil {
+		return err
+	}
+	if c.Mistakes {
+		fmt.Fprintln(std.out)
+		for _, m := range report.Mistakes {
+			word := "false"
+			if m.Missed {
+				word = "missed"
+			}
+			fmt.Fprintf(std.out, "%s %s %s: %s\n", word, m.Case, m.Family, m.Text)
+		}
+	}
+	return nil
+}
+
+func (c *ScoreCmd) replay(ctx context.Context) (*score.Report, error) {
+	if c.Dir != "" {
+		cases, err := score.FromDir(c.Dir)
+		if err != nil {
+			return nil, err
+		}
+		return score.Cases(ctx, cases, c.Jobs)
+	}
+	if c.Seeds == "" {
+		c.Seeds = "1000-1011"
+	}
+	first, last, err := seedRange(c.Seeds)
+	if err != nil {
+		return nil, err
+	}
+	return score.Seeds(ctx, first, last, c.Jobs)
+}
+
+// seedRange reads A-B, or A alone.
+func seedRange(text string) (first, last uint64, err error) {
+	a, b, both := strings.Cut(text, "-")
+	if !both {
+		b = a
+	}
+	first, err = strconv.ParseUint(a, 10, 32)
+	if err == nil {
+		last, err = strconv.ParseUint(b, 10, 32)
+	}
+	if err != nil || last < first {
+		return 0, 0, fmt.Errorf("--seeds: %q is not a range of seeds such as 1000-1049", text)
+	}
+	return first, last, nil
+}

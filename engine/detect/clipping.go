@@ -1,0 +1,124 @@
+package detect
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// clipping notes that units stand at their rating: the array is larger than
+// the inverter by design. It is normal, one event for the site, and booked so
+// that nobody takes it for a limit of another kind. It claims nothing: the
+// other stages know that a unit at its rating hides what its array does.
+type clipping struct {
+	record *record
+	quiet  int64 // when the last clipped sample ended
+}
+
+// Figures of the rule, after the published filters: three samples within 0.2 %
+// of their mean, at the top of what the unit ever gave.
+const (
+	clipWidth  = 0.002
+	clipTop    = 0.985
+	clipRating = 0.85
+	clipHours  = 1.0 / 3
+	clipQuiet  = 45 * 86400
+)
+
+func newClipping(*session) *clipping { return &clipping{} }
+
+func (c *clipping) look(v *view, s *session) {
+	if c.record != nil && v.first-c.quiet > clipQuiet {
+		c.record.end, c.record = c.quiet, nil
+	}
+	var day stretch
+	var units []int
+	highest := 0.0
+	for k := range v.units {
+		d, top := clippedDay(v, s, k)
+		if d.to == 0 {
+			continue
+		}
+		s.clipped[k] = append(s.clipped[k], d.span())
+		if units = append(units, k); len(units) == 1 {
+			day = d
+		}
+		day.from, day.to, highest = min(day.from, d.from), max(day.to, d.to), max(highest, top/s.rating(k))
+	}
+	if len(units) == 0 {
+		return
+	}
+	c.quiet = day.to
+	if c.record == nil {
+		c.record = &record{family: Clipping, start: day.from, detected: v.end(), seen: newFacts()}
+		s.records = append(s.records, c.record)
+	}
+	r := c.record
+	for _, k := range units {
+		if !slices.Contains(r.units, k) {
+			r.units = append(r.units, k)
+		}
+	}
+	slices.Sort(r.units)
+	r.lastSeen = day.to
+	r.spans = append(r.spans, day.span())
+	r.observed = []Evidence{
+		shows("flat_top", 2, 100*highest, 100, "%", "On %d days units stood at their highest, up to %.1f %% of the rating, within %.1f %% from sample to sample.", len(r.spans), 100*highest, 100*clipWidth),
+		shows("at_rating", 1.5, float64(len(r.units)), float64(len(v.units)), "units", "That is the limit of %d of %d units.", len(r.units), len(v.units)),
+	}
+}
+
+// clippedDay is the stretch of the day in which unit k stands at its top, and
+// that top in kW; the zero stretch where it does so for less than 20 minutes.
+func clippedDay(v *view, s *session, k int) (day stretch, top float64) {
+	u, rating := &v.units[k], s.rating(k)
+	if rating <= 0 {
+		return stretch{}, 0
+	}
+	top = max(s.memory.units[k].peakKW, 0)
+	for i, p := range u.power[:v.cells] {
+		if u.claimed[i] == "" && p > top {
+			top = p
+		}
+	}
+	hours := 0.0
+	for i, yes := range Clipped(u.power[:v.cells], max(clipTop*top, clipRating*rating)) {
+		if yes && u.claimed[i] == "" {
+			if hours == 0 {
+				day.from = v.first + int64(i)*v.step
+			}
+			day.to = v.first + int64(i+1)*v.step
+			hours += v.hours()
+		}
+	}
+	if hours < clipHours {
+		return stretch{}, 0
+	}
+	return day, top
+}
+
+// Clipped says of each sample whether the power stands flat at least at a
+// level: it and its neighbours, or it and two on one side, are within 0.2 % of
+// their mean.
+func Clipped(power []float64, level float64) []bool {
+	out := make([]bool, len(power))
+	for i := range power {
+		if i+2 >= len(power) {
+			break
+		}
+		w := power[i : i+3]
+		low, high := slices.Min(w), slices.Max(w)
+		if low >= level && high-low <= clipWidth*(low+high)/2 { // false of NaN
+			out[i], out[i+1], out[i+2] = true, true, true
+		}
+	}
+	return out
+}
+
+// stretch is a stretch of Unix time.
+type stretch struct{ from, to int64 }
+
+func (s stretch) span() Span { return Span{time.Unix(s.from, 0).UTC(), time.Unix(s.to, 0).UTC()} }
+
+// clips says that a unit is so near its limit that its array may be hidden.
+func clips(p, rating float64) bool { return math.IsNaN(p) || p >= 0.97*rating }

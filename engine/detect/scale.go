@@ -1,0 +1,136 @@
+package detect
+
+import "math"
+
+// scales finds power readings in another unit than the unit's own, and values
+// that no unit can give: registers without a reading, for example.
+type scales struct{ units []misread }
+
+// misread is the state of one unit.
+type misread struct {
+	factor   float64 // that the last samples show; 0 for none
+	samples  int
+	since    int64
+	fair     int // samples in a row that are as expected
+	idle     int // samples in a row that are as by night
+	record   *record
+	wild     *record // of values beyond belief
+	wildRows int
+}
+
+// wrongFactors are the factors of readings in another unit: watts, hours and
+// minutes, quarter hours, five minutes.
+var wrongFactors = [...]float64{1000, 60, 12, 4, 0.001}
+
+// Figures of the rule.
+const (
+	factorWithin  = 0.2 // natural logarithm
+	factorSamples = 6
+	fairWithin    = 0.4
+	wildGap       = 14 * 3600 // seconds between values beyond belief that are one event: a night
+	idleWithin    = 0.0015    // kW
+	idleSamples   = 3
+	fairLight     = 0.15 // of the rating, to be taken for sound again
+)
+
+func newScales(s *session) *scales { return &scales{make([]misread, len(s.in.Units))} }
+
+func (o *scales) look(v *view, s *session) {
+	for k := range o.units {
+		for i := range v.cells {
+			o.units[k].at(v, s, k, i)
+		}
+	}
+}
+
+func (m *misread) at(v *view, s *session, k, i int) {
+	u, rating, t := &v.units[k], s.rating(k), v.first+int64(i)*v.step
+	raw, e := u.raw[i], u.expected[i]
+	if math.IsNaN(raw) || rating <= 0 {
+		return
+	}
+	if m.wild != nil && t-m.wild.lastSeen > wildGap {
+		m.wild.end, m.wild = m.wild.lastSeen, nil
+	}
+	ratio := raw / e
+	if !(e > 0.05*rating) || u.tier[i] != tierPeers && u.tier[i] != tierLight {
+		ratio = math.NaN()
+	}
+	factor := wrongFactor(ratio)
+	if m.idle++; math.Abs(raw-s.memory.units[k].idle.quantile(0.5, 1, 0)) > idleWithin {
+		m.idle = 0
+	}
+	if factor < 1 && m.idle >= idleSamples {
+		factor = 0 // it goes on reading what it reads by night: it makes nothing
+	}
+	switch {
+	case factor != 0 && factor == m.factor:
+		m.samples, m.fair = m.samples+1, 0
+		u.scaled[i] = true
+	case factor != 0:
+		m.factor, m.samples, m.since, m.fair = factor, 1, t, 0
+		u.scaled[i] = true
+	case e > fairLight*rating && math.Abs(math.Log(ratio)) < fairWithin: // false of NaN
+		if m.fair++; m.fair >= 3 {
+			if m.record != nil {
+				m.record.end = m.record.lastSeen
+			}
+			m.factor, m.samples, m.record = 0, 0, nil
+		}
+	}
+	if m.factor != 0 && m.samples >= factorSamples && float64(m.samples)*v.hours() >= 1 && factor != 0 {
+		m.follow(v, s, k, i)
+	}
+	if m.record != nil {
+		u.power[i] = math.NaN()
+		u.claimed[i] = DataQuality
+		return
+	}
+	if beyondCredible(raw, rating) {
+		m.beyond(v, s, k, i)
+	}
+}
+
+// wrongFactor is the factor that a ratio of reading to expectation shows, or 0.
+func wrongFactor(ratio float64) float64 {
+	for _, f := range wrongFactors {
+		if math.Abs(math.Log(ratio/f)) < factorWithin {
+			return f
+		}
+	}
+	return 0
+}
+
+func (m *misread) follow(v *view, s *session, k, i int) {
+	t := v.first + int64(i+1)*v.step
+	if m.record == nil && m.wild != nil { // the same fault, by night
+		m.record, m.wild = m.wild, nil
+		m.record.class = Scale
+	}
+	if m.record == nil {
+		r := &record{family: DataQuality, class: Scale, units: []int{k}, start: m.since, detected: t, lastSeen: t, seen: newFacts()}
+		m.record = s.open(r)
+	}
+	m.record.lastSeen = t
+	m.record.seen.samples = m.samples
+	m.record.observed = []Evidence{
+		shows("factor", 2.5, m.factor, 1, "", "The power reading was about %.4g times what was to be expected, in %d samples.", m.factor, m.samples),
+		shows("factor_of_units", 1.5, m.factor, 1, "", "That is a factor between units of measurement."),
+	}
+}
+
+// beyond books a value that no unit can give.
+func (m *misread) beyond(v *view, s *session, k, i int) {
+	u, t := &v.units[k], v.first+int64(i)*v.step
+	if m.wild == nil {
+		m.wildRows = 0
+		m.wild = s.open(&record{family: DataQuality, class: Sentinel, units: []int{k}, start: t, detected: t + v.step, lastSeen: t + v.step, seen: newFacts()})
+	}
+	m.wildRows++
+	u.claimed[i] = DataQuality
+	m.wild.lastSeen = t + v.step
+	m.wild.observed = []Evidence{
+		shows("sentinel", 2.5, u.raw[i], s.rating(k), "kW", "%d readings were beyond what the unit can give, the last %.4g kW.", m.wildRows, u.raw[i]),
+		shows("beyond_rating", 1.5, u.raw[i]/s.rating(k), highestShare, "", "That is %.3g times its rating.", u.raw[i]/s.rating(k)),
+	}
+}

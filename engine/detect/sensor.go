@@ -1,0 +1,143 @@
+package detect
+
+import "math"
+
+// sensor finds an irradiance sensor that does not see the light by which the
+// plant makes its power. While it is not believed its readings are left out.
+// It looks at a day before there is an expectation.
+type sensor struct {
+	gains  ring // daily power of the site on its light, of the last months
+	record *record
+	low    []dim // days in a row on which the sensor missed light
+	fair   int
+	since  int64
+}
+
+// dim is a day on which the sensor missed light.
+type dim struct {
+	start   int64
+	missing float64 // share of the light
+}
+
+// Figures of the rule.
+const (
+	sensorDark   = 10   // W/m² that say night
+	sensorPower  = 0.05 // share of the rating that says day
+	sensorHours  = 2
+	sensorStep   = 0.13 // missing share that is strange
+	sensorDays   = 3
+	gainDays     = 60
+	gainsBefore  = 15
+	sensorReturn = 0.07
+)
+
+func newSensor(*session) *sensor { return &sensor{} }
+
+func (o *sensor) look(v *view, s *session) {
+	if !v.partial {
+		o.day(v, s)
+	}
+	if o.record != nil {
+		for i := range v.cells {
+			v.light[i] = math.NaN()
+		}
+	}
+}
+
+// day judges a whole day.
+func (o *sensor) day(v *view, s *session) {
+	dark, first := o.blind(v, s)
+	gain, ok := siteGain(v, s)
+	ok = ok && s.modules.source() == sensorLight // a sensor that lies otherwise sees another season than the modules
+	missing := 0.0
+	if best := o.gains.quantile(0.85, gainsBefore, math.NaN()); ok && !math.IsNaN(best) {
+		missing = 1 - best/gain
+	}
+	end := v.end()
+	switch {
+	case o.record != nil:
+		if ok && dark == 0 && missing < sensorReturn {
+			if o.fair++; o.fair == 1 {
+				o.since = v.first
+			}
+			if o.fair >= 2 {
+				o.record.end = max(o.since, o.record.lastSeen)
+				o.record, o.fair, o.low = nil, 0, o.low[:0]
+				return
+			}
+		} else if ok || dark > 0 {
+			o.fair = 0
+			o.record.lastSeen = end
+		}
+	case dark >= sensorHours:
+		o.announce(s, first, end, 1, "sensor_dark", dark)
+	case ok && missing > sensorStep:
+		o.low = append(o.low, dim{v.first, missing})
+		if len(o.low) >= sensorDays {
+			o.announce(s, o.low[0].start, end, missing, "light_low", float64(len(o.low)))
+		}
+	case ok:
+		o.low = o.low[:0]
+		o.gains.remember(gain, gainDays)
+	}
+}
+
+// blind counts the hours in which the sensor says night and the plant day.
+func (o *sensor) blind(v *view, s *session) (hours float64, first int64) {
+	shares := make([]float64, 0, len(v.units))
+	for i := range v.cells {
+		if !(v.light[i] < sensorDark) {
+			continue
+		}
+		shares = shares[:0]
+		for k := range v.units {
+			if r := s.rating(k); r > 0 && !math.IsNaN(v.units[k].power[i]) {
+				shares = append(shares, v.units[k].power[i]/r)
+			}
+		}
+		if median(shares) > sensorPower {
+			if hours == 0 {
+				first = v.first + int64(i)*v.step
+			}
+			hours += v.hours()
+		}
+	}
+	return hours, first
+}
+
+// siteGain is the median over units and good light of power on light.
+func siteGain(v *view, s *session) (float64, bool) {
+	var all []float64
+	for k := range v.units {
+		rating := s.rating(k)
+		var gains []float64
+		for i := range v.cells {
+			if p, g := v.units[k].power[i], v.light[i]; g > 100 && p > 0.15*rating && p < 0.9*rating {
+				gains = append(gains, p/rating/lightYield(g, v.tempC[i]))
+			}
+		}
+		if float64(len(gains))*v.hours() >= 1.5 {
+			all = append(all, median(gains))
+		}
+	}
+	if len(all) == 0 || len(all) < (len(v.units)+1)/2 {
+		return 0, false
+	}
+	return median(all), true
+}
+
+func (o *sensor) announce(s *session, start, now int64, missing float64, kind string, value float64) {
+	r := &record{family: IrradianceSensor, start: start, detected: now, lastSeen: now, seen: newFacts()}
+	for k := range s.in.Units {
+		r.units = append(r.units, k)
+	}
+	first := shows(kind, 2, value, sensorHours, "h", "The sensor said night for %.1f h while the plant made power.", value)
+	if kind == "light_low" {
+		first = shows(kind, 1.5, value, sensorDays, "days", "For %.0f days in a row the plant made more power on its light than it ever had.", value)
+	}
+	r.observed = []Evidence{first,
+		shows("light_missing", 1.5, 100*missing, 100*sensorStep, "%", "By the plant's power %.0f %% of the light is missing from the reading.", 100*missing),
+		shows("all_units", 0.5, float64(len(r.units)), float64(len(r.units)), "units", "All units say the same."),
+	}
+	o.record = s.open(r)
+}

@@ -1,0 +1,129 @@
+package detect
+
+import "math"
+
+// snow finds days on which snow keeps the light from the modules of the whole
+// site: it is cold, the sensor sees light, no unit has made its power since the
+// night, and none says that it is off or in fault. Without a temperature and an
+// irradiance it is not judged, and an outage of the site is what is seen.
+type snow struct {
+	record  *record
+	since   int64
+	samples int
+	lost    float64
+	woken   bool // the site has made its power since the night
+	clear   int  // samples in a row as expected
+	clearAt int64
+}
+
+// Figures of the rule.
+const (
+	snowCold    = 2.0 // °C
+	snowCovered = 0.5 // of what the light gives
+	snowGone    = 0.8
+	snowUnits   = 0.8 // share of the units
+)
+
+func newSnow(*session) *snow { return &snow{} }
+
+func (o *snow) look(v *view, s *session) {
+	for i := range v.cells {
+		t := v.first + int64(i)*v.step
+		if !v.day[i] {
+			o.woken = false
+			if o.record == nil {
+				o.since, o.samples, o.lost = 0, 0, 0
+			}
+			continue
+		}
+		covered, free, missing, said := o.count(v, s, i)
+		switch {
+		case o.record != nil:
+			o.goOn(v, i, t, covered, free, missing)
+		case free > covered || said:
+			o.woken = o.woken || free > 0
+			o.since, o.samples, o.lost = 0, 0, 0
+		case o.woken || covered == 0 || !(v.tempC[i] < snowCold):
+		default:
+			if o.since == 0 {
+				o.since = t
+			}
+			o.samples++
+			o.lost += missing
+			if established(o.samples, float64(o.samples)*v.hours()) {
+				o.announce(v, s, i)
+			}
+		}
+	}
+}
+
+// count is how many units are covered and how many free at cell i, the energy
+// that the covered ones miss, and whether any says that it is off or in fault.
+func (o *snow) count(v *view, s *session, i int) (covered, free int, missing float64, said bool) {
+	heard := 0
+	for k := range v.units {
+		u, rating := &v.units[k], s.rating(k)
+		p, lit := u.power[i], u.lit[i]
+		if math.IsNaN(p) || !(lit > armedShare*rating) {
+			continue
+		}
+		heard++
+		said = said || u.state[i] == stateOff || u.state[i] == stateFault || u.code[i] > 0
+		switch {
+		case p < snowCovered*lit:
+			covered++
+			missing += (lit - max(p, 0)) * v.hours()
+		case p > snowGone*lit:
+			free++
+		}
+	}
+	if float64(covered) < snowUnits*float64(heard) {
+		covered = 0
+	}
+	return covered, free, missing, said
+}
+
+func (o *snow) announce(v *view, s *session, i int) {
+	t := v.first + int64(i+1)*v.step
+	r := &record{family: SnowCover, start: o.since, detected: t, lastSeen: t, lost: o.lost, fraction: 1, seen: newFacts()}
+	for k := range s.in.Units {
+		r.units = append(r.units, k)
+	}
+	r.observed = []Evidence{
+		shows("cold", 2, v.tempC[i], snowCold, "°C", "It is %.1f °C.", v.tempC[i]),
+		shows("dark_since_night", 1.5, float64(len(r.units)), 0, "units", "No unit has made its power since the night, while the sensor sees %.0f W/m².", v.light[i]),
+		shows("no_code", 0.7, 0, 0, "", "No unit says that it is off or in fault."),
+	}
+	o.record = s.open(r)
+	o.clear = 0
+	o.claim(v, o.since, i)
+}
+
+func (o *snow) claim(v *view, from int64, i int) {
+	for j := max(int((from-v.first)/v.step), 0); j <= i; j++ {
+		for k := range v.units {
+			v.units[k].claimed[j] = claimOr(v.units[k].claimed[j], SnowCover)
+		}
+	}
+}
+
+// goOn follows the snow until half of the units make what the light gives for
+// an hour.
+func (o *snow) goOn(v *view, i int, t int64, covered, free int, missing float64) {
+	if free > covered {
+		if o.clear == 0 {
+			o.clearAt = t
+		}
+		if o.clear++; float64(o.clear)*v.hours() >= 1 {
+			o.record.end = o.clearAt
+			*o = snow{woken: true}
+		}
+		return
+	}
+	o.clear = 0
+	o.record.lost += missing
+	if covered > 0 {
+		o.record.lastSeen = t + v.step
+	}
+	o.claim(v, t, i)
+}

@@ -1,0 +1,160 @@
+package detect
+
+import "math"
+
+// trips finds units that stop again and again for less than half an hour.
+type trips struct{ units []tripping }
+
+// tripping is the state of one unit.
+type tripping struct {
+	before  float64 // ratio of the last sound sample
+	steady  bool    // the samples before the stop were in steady sun
+	from    int64   // of the present stop; 0 while it runs
+	cells   int
+	stops   []stretch
+	missing []float64 // kWh of each stop
+	record  *record
+	total   int
+	good    int // days in a row without a stop
+}
+
+// Figures of the rule: a sample of five minutes or less sees a stop as none of
+// the power, a longer one as a part of it.
+const (
+	tripsADay   = 3
+	tripFine    = 0.05
+	tripCoarse  = 0.62
+	tripBefore  = 0.8
+	tripArmed   = 0.2
+	tripFineArm = 0.08
+	tripGoOn    = 2 // days without a stop that end it
+	tripSteady  = 0.2
+	tripLongest = 1800
+)
+
+func newTrips(s *session) *trips { return &trips{make([]tripping, len(s.in.Units))} }
+
+func (o *trips) look(v *view, s *session) {
+	if v.step > 900 {
+		return
+	}
+	rule := tripRule{tripFine, 0, 0.3, tripFineArm, math.Inf(1)}
+	if v.step > 300 {
+		rule = tripRule{tripCoarse, tripBefore, tripBefore, tripArmed, tripSteady}
+	}
+	for k := range o.units {
+		m := &o.units[k]
+		m.from, m.before, m.stops, m.missing = 0, 0, m.stops[:0], m.missing[:0]
+		lit := false
+		for i := range v.cells {
+			lit = m.at(v, s, k, i, rule) || lit
+		}
+		m.day(lit)
+	}
+}
+
+// tripRule is what a stop looks like at a step: where few minutes are averaged
+// none of the power is there, else a part of it, which only steady sun tells
+// from a cloud.
+type tripRule struct{ low, before, after, armed, steady float64 }
+
+// at follows the unit through a cell; lit says that a stop could have been seen.
+func (m *tripping) at(v *view, s *session, k, i int, rule tripRule) (lit bool) {
+	u, rating, t := &v.units[k], s.rating(k), v.first+int64(i)*v.step
+	e, p := u.expected[i], u.power[i]
+	if math.IsNaN(p) || u.claimed[i] != "" || u.tier[i] != tierPeers || u.peers[i] < 2 || !(e > rule.armed*rating) {
+		m.from, m.before = 0, 0
+		return false
+	}
+	switch ratio := p / e; {
+	case ratio < rule.low && (m.from != 0 || m.before > rule.before):
+		if m.from == 0 {
+			m.from, m.cells = t, 0
+			m.steady = i > 0 && !(math.Abs(u.expected[i-1]-e) > rule.steady*e)
+		}
+		m.cells++
+		if t+v.step-m.from > max(tripLongest, 2*v.step) {
+			m.from, m.before = 0, 0
+		}
+	case m.from != 0 && ratio >= rule.after:
+		if m.steady {
+			m.stop(v, s, k, i)
+		}
+		m.from, m.before = 0, ratio
+	case m.from != 0 && m.cells < 2: // the sample in which it comes back
+		m.cells++
+	default:
+		m.from, m.before = 0, ratio
+	}
+	return true
+}
+
+// stop books a stop that has just ended.
+func (m *tripping) stop(v *view, s *session, k, i int) {
+	u, t := &v.units[k], v.first+int64(i)*v.step
+	lost := 0.0
+	for j := int((m.from - v.first) / v.step); j < i; j++ {
+		lost += max(u.expected[j]-u.power[j], 0) * v.hours()
+		u.claimed[j] = IntermittentTrip
+	}
+	m.stops, m.missing = append(m.stops, stretch{m.from, t}), append(m.missing, lost)
+	if m.record == nil && len(m.stops) >= tripsADay {
+		f := newFacts()
+		f.rating = s.rating(k)
+		r := &record{family: IntermittentTrip, units: []int{k}, start: m.stops[0].from, detected: t, lastSeen: t, seen: f}
+		m.record, m.total = s.open(r), 0
+		for j := range m.stops[:len(m.stops)-1] {
+			m.book(m.stops[j], m.missing[j])
+		}
+	}
+	if m.record != nil {
+		if c := codeBetween(u.code, int((m.from-v.first)/v.step), i); c > 0 {
+			m.record.seen.code = c
+		}
+		m.book(stretch{m.from, t}, lost)
+	}
+}
+
+// codeBetween is the first event code in cells [from, to), or 0.
+func codeBetween(codes []float64, from, to int) float64 {
+	for _, c := range codes[from:to] {
+		if c > 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func (m *tripping) book(stop stretch, lost float64) {
+	r := m.record
+	m.total++
+	r.lost += lost
+	r.lastSeen = stop.to
+	r.spans = append(r.spans, stop.span())
+	var hours float64
+	for _, sp := range r.spans {
+		hours += sp.To.Sub(sp.From).Hours()
+	}
+	r.fraction = 1
+	r.observed = []Evidence{
+		shows("short_stops", 2, float64(len(r.spans)), tripsADay, "stops", "It stopped %d times for %.0f min on average, while its peers ran.", len(r.spans), 60*hours/float64(len(r.spans))),
+		shows("returns", 1.5, float64(len(r.spans)), 0, "times", "Each time it came back by itself in less than half an hour."),
+	}
+	if r.seen.code > 0 {
+		r.observed = append(r.observed, codeEvidence(r.seen.code))
+	}
+}
+
+// day ends the event after days in good light without a stop.
+func (m *tripping) day(lit bool) {
+	switch {
+	case m.record == nil || !lit:
+	case len(m.stops) > 0:
+		m.good = 0
+	default:
+		if m.good++; m.good >= tripGoOn {
+			m.record.end = m.record.lastSeen
+			m.record, m.good = nil, 0
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package detect
+
+import "math"
+
+// unexplained finds units that make less than they did, day after day, without
+// any of the other families' signs: something crept in.
+type unexplained struct{ units []lag }
+
+// lag is the state of one unit.
+type lag struct {
+	days   []float64 // in a row below the best, as shares of it
+	since  int64
+	lost   float64
+	record *record
+	shares []float64
+	back   int
+	backAt int64
+}
+
+// Figures of the rule.
+const (
+	lagShare = 0.92
+	lagDays  = 6
+	lagBack  = 0.96
+)
+
+func newUnexplained(s *session) *unexplained { return &unexplained{make([]lag, len(s.in.Units))} }
+
+func (o *unexplained) look(v *view, s *session) {
+	for k := range o.units {
+		mem, u := &s.memory.units[k], &v.units[k]
+		if u.charted && !mem.held[StringOutage] && !mem.held[PartialShading] && !mem.held[TrackerFault] {
+			o.units[k].day(v, s, k)
+		} else if o.units[k].record == nil && (mem.held[PartialShading] || mem.held[TrackerFault]) {
+			o.units[k].days = o.units[k].days[:0]
+		}
+		if m := &o.units[k]; u.charted && m.record == nil && len(m.days) == 0 && !mem.frozen() {
+			mem.long.remember(u.relative.ratio*mem.size(), longDays)
+		}
+	}
+}
+
+// longDays is how long a unit's best yield among its peers is remembered.
+const longDays = 60
+
+func (m *lag) day(v *view, s *session, k int) {
+	mem, u := &s.memory.units[k], &v.units[k]
+	best := mem.long.quantile(0.6, 20, math.NaN())
+	share := u.relative.ratio * mem.size() / best
+	end := v.end()
+	missing := 0.0
+	for i := range v.cells {
+		if u.claimed[i] == "" && u.tier[i] == tierPeers && !math.IsNaN(u.power[i]) {
+			missing += (min(u.expected[i]*best/mem.size(), s.rating(k)) - u.power[i]) * v.hours()
+		}
+	}
+	switch {
+	case math.IsNaN(share):
+	case m.record != nil && share > lagBack:
+		if m.back == 0 {
+			m.backAt = v.first
+		}
+		if m.back++; m.back >= 3 {
+			m.record.end = max(m.backAt, m.record.lastSeen)
+			*m = lag{}
+		}
+	case m.record != nil:
+		m.back = 0
+		m.shares = append(m.shares, share)
+		m.record.lost += max(missing, 0)
+		m.record.lastSeen = end
+		m.record.fraction = max(1-medianOf(m.shares[max(len(m.shares)-7, 0):]), 0)
+		m.word()
+	case share < lagShare:
+		if len(m.days) == 0 {
+			m.since, m.lost = v.first, 0
+		}
+		m.days = append(m.days, share)
+		m.lost += max(missing, 0)
+		if len(m.days) >= lagDays {
+			r := &record{family: Underperformance, units: []int{k}, start: m.since, detected: end, lastSeen: end, lost: m.lost, fraction: 1 - medianOf(m.days), seen: newFacts()}
+			m.shares = append(m.shares[:0], m.days...)
+			m.record = s.open(r)
+			m.word()
+		}
+	default:
+		m.days = m.days[:0]
+	}
+}
+
+func (m *lag) word() {
+	r := m.record
+	r.observed = []Evidence{
+		shows("relative_yield", 1.2, 100*(1-r.fraction), 100, "%", "On %d days it made about %.1f %% of what it used to make against its peers.", len(m.shares), 100*(1-r.fraction)),
+		shows("came_slowly", 0.6, float64(len(m.shares)), lagDays, "days", "It came on over days, and is neither a whole number of strings at once nor bound to hours or heat."),
+	}
+}

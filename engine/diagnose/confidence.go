@@ -1,0 +1,80 @@
+package diagnose
+
+import (
+	_ "embed"
+	"encoding/json"
+	"math"
+
+	"app.sunloop/engine/detect"
+)
+
+//go:embed calibration.json
+var calibrationJSON []byte
+
+// Calibration is what labelled fleets say of the sums of evidence: for each
+// family the line a + b·sum of the log odds that an event is what it is called,
+// and how often it was something else.
+type Calibration struct {
+	Families map[detect.Family]Line                      `json:"families"`
+	Mistaken map[detect.Family]map[detect.Family]float64 `json:"mistaken"` // detected: what it was, share of the events that matched anything
+}
+
+// Line is a straight line of log odds over the sum of evidence.
+type Line struct {
+	A float64 `json:"a"`
+	B float64 `json:"b"`
+	N int     `json:"n"` // events behind it
+}
+
+var calibration = func() Calibration {
+	var c Calibration
+	if err := json.Unmarshal(calibrationJSON, &c); err != nil {
+		panic("diagnose: calibration.json: " + err.Error()) // embedded: cannot fail after a build that passed its tests
+	}
+	return c
+}()
+
+// EvidenceSum is the sum of the weights of an event's evidence: what
+// confidence is calibrated on.
+func EvidenceSum(e detect.Event) float64 {
+	sum := 0.0
+	for _, v := range e.Evidence {
+		sum += v.Weight
+	}
+	return sum
+}
+
+// Limits of a confidence: without an event code; with a single piece of
+// evidence in favour, or a gap that no counter explains.
+const (
+	withoutCode  = 0.95
+	withCode     = 0.99
+	singlePiece  = 0.6
+	priorLogOdds = -1
+)
+
+// confidence is the calibrated product of the experts within its limits. How
+// long something lasts is no second piece of evidence.
+func confidence(e detect.Event) float64 {
+	line, ok := calibration.Families[e.Family]
+	if !ok {
+		line = Line{A: priorLogOdds, B: 1}
+	}
+	limit, favour := withoutCode, 0
+	for _, v := range e.Evidence {
+		if v.Supports() && !isDuration(v.Kind) {
+			favour++
+		}
+		if v.Kind == "event_code" {
+			limit = withCode
+		}
+	}
+	if favour < 2 || e.Family == detect.CommunicationGap && e.Class == detect.Unknown {
+		limit = singlePiece
+	}
+	return min(1/(1+math.Exp(-line.A-line.B*EvidenceSum(e))), limit)
+}
+
+func isDuration(kind string) bool {
+	return kind == "duration" || kind == "duration_over_a_day" || kind == "duration_restored"
+}

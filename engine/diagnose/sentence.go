@@ -1,0 +1,132 @@
+package diagnose
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"app.sunloop/engine/detect"
+)
+
+// summary is the event in one sentence, made from its evidence.
+func (c *context) summary(e detect.Event) string {
+	who, was, has := "Nothing", "was", "has"
+	switch {
+	case len(e.Units) == 1:
+		who = e.Units[0]
+	case len(e.Units) == len(c.rating):
+		who = "The whole site"
+	case len(e.Units) > 1:
+		who, was, has = fmt.Sprintf("%d units", len(e.Units)), "were", "have"
+	}
+	since := "since " + c.clock(e.Start)
+	if e.End != nil {
+		since = fmt.Sprintf("from %s for %s", c.clock(e.Start), span(e.End.Sub(e.Start)))
+	}
+	value := func(kind string) float64 { v, _ := e.Find(kind); return v.Value }
+	lost := kwh(e.LostKWh)
+	switch e.Family {
+	case detect.CommunicationGap:
+		switch {
+		case e.Class == detect.Comms:
+			return fmt.Sprintf("%s %s not heard %s, but produced meanwhile.", who, was, since)
+		case e.End == nil:
+			return fmt.Sprintf("%s %s not been heard %s.", who, has, since)
+		case e.Class == detect.Real:
+			return fmt.Sprintf("%s %s not heard %s, and energy is missing too.", who, was, since)
+		}
+		return fmt.Sprintf("%s %s not heard %s; no counter says whether energy is missing.", who, was, since)
+	case detect.DataQuality:
+		if e.Class == detect.Scale {
+			return fmt.Sprintf("The power reading of %s is about %.4g times what it should be %s.", who, value("factor"), since)
+		}
+		return fmt.Sprintf("The power reading of %s holds values that no unit can give %s.", who, since)
+	case detect.TimeShift:
+		return fmt.Sprintf("The stamps of %s are %.0f min %s %s; the readings are corrected.", who, math.Abs(value("noon_moved")), lateOrEarly(value("noon_moved")), since)
+	case detect.StuckSensor:
+		return fmt.Sprintf("The power reading of %s stands still %s.", who, since)
+	case detect.IrradianceSensor:
+		return fmt.Sprintf("The irradiance sensor misses %.0f %% of the light %s; the plant makes its power.", value("light_missing"), since)
+	case detect.GroundFault:
+		return fmt.Sprintf("%s reports or behaves as with a ground fault %s; %s lost so far.", who, since, lost)
+	case detect.IntermittentTrip:
+		return fmt.Sprintf("%s stops several times a day %s, %.0f times so far; %s lost.", who, since, value("short_stops"), lost)
+	case detect.Clipping:
+		return fmt.Sprintf("%s reached the rating on %d days %s: by design, no fault.", who, len(e.Occasions), since)
+	case detect.Curtailment:
+		return fmt.Sprintf("%s %s held at %.0f %% of the rating %s; %s not made.", who, was, value("common_plateau"), since, lost)
+	case detect.ThermalDerating:
+		return fmt.Sprintf("%s gives way at about %.0f %% of its rating when it is hot %s; %s lost.", who, value("low_plateau"), since, lost)
+	case detect.SnowCover:
+		return fmt.Sprintf("Snow lies on the modules %s; %s not made.", since, lost)
+	case detect.TrackerFault:
+		return fmt.Sprintf("The tracker of %s does not follow the sun %s; %s lost.", who, since, lost)
+	case detect.StringOutage:
+		return fmt.Sprintf("%s makes %.1f %% less than its peers %s%s; %s lost.", who, 100*e.LossFraction, since, wholeStrings(e), lost)
+	case detect.CapacityChange:
+		return fmt.Sprintf("%s makes %.1f %% more than before %s.", who, value("relative_yield")-100, since)
+	case detect.PartialShading:
+		return fmt.Sprintf("%s is in shade while the sun stands at %s %s; %s lost.", who, window(e), since, lost)
+	case detect.Soiling:
+		return fmt.Sprintf("Dirt takes about %.1f %% of the site's production %s; %s lost.", 100*e.LossFraction, since, lost)
+	case detect.Degradation:
+		return fmt.Sprintf("%s loses %.1f %% of its yield a year.", who, -value("yearly_change"))
+	case detect.Underperformance:
+		return fmt.Sprintf("%s makes %.1f %% less than expected %s, and nothing says why; %s lost.", who, 100*e.LossFraction, since, lost)
+	}
+	if e.End == nil {
+		return fmt.Sprintf("%s %s made no power %s; %s lost so far.", who, has, since, lost)
+	}
+	return fmt.Sprintf("%s made no power %s; %s lost.", who, since, lost)
+}
+
+func lateOrEarly(minutes float64) string {
+	if minutes < 0 {
+		return "early"
+	}
+	return "late"
+}
+
+// wholeStrings is the loss in whole strings, where it is one.
+func wholeStrings(e detect.Event) string {
+	v, ok := e.Find("whole_strings")
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf(", about %.0f of its %.0f strings", v.Value, v.Reference)
+}
+
+// window is the part of the sky that the evidence of a shade names.
+func window(e detect.Event) string {
+	v, ok := e.Find("sun_window")
+	if !ok {
+		return "some hours"
+	}
+	return fmt.Sprintf("%.0f° to %.0f° from north", v.Value, v.Reference)
+}
+
+// clock is a time as the site's clocks show it.
+func (c *context) clock(t time.Time) string { return t.In(c.in.Site.Zone).Format("2 Jan 2006 15:04") }
+
+// span is a duration in words.
+func span(d time.Duration) string {
+	minutes := int(math.Round(d.Minutes()))
+	switch {
+	case minutes < 60:
+		return fmt.Sprintf("%d min", minutes)
+	case minutes < 48*60 && minutes%60 != 0:
+		return fmt.Sprintf("%d h %d min", minutes/60, minutes%60)
+	case minutes < 48*60:
+		return fmt.Sprintf("%d h", minutes/60)
+	default:
+		return fmt.Sprintf("%.1f days", float64(minutes)/1440)
+	}
+}
+
+// kwh is an amount of energy in words.
+func kwh(v float64) string {
+	if v >= 100 {
+		return fmt.Sprintf("%.0f kWh", v)
+	}
+	return fmt.Sprintf("%.1f kWh", math.Round(v*10)/10+0) // no minus before a zero
+}

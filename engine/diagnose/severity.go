@@ -1,0 +1,118 @@
+package diagnose
+
+import (
+	"math"
+	"time"
+
+	"app.sunloop/engine/detect"
+	"app.sunloop/engine/series"
+)
+
+// TypicalShare of the rating is made on average while the sun is up, where no
+// forecast says it better.
+const TypicalShare = 0.45
+
+// ofData are the families that cost no energy.
+var ofData = map[detect.Family]bool{
+	detect.CommunicationGap: true, detect.StuckSensor: true, detect.DataQuality: true, detect.TimeShift: true,
+	detect.IrradianceSensor: true, detect.Clipping: true, detect.CapacityChange: true,
+}
+
+// EnergyAtRiskKW is the mean power that is missing while the sun is up: the
+// loss fraction times the mean power that a sound plant would make then, never
+// above the rating; zero for faults of the data alone; all of it for a ground
+// fault, which will be switched off.
+func EnergyAtRiskKW(family detect.Family, lossFraction, ratingKW, daylightMeanKW float64) float64 {
+	switch {
+	case ofData[family] || math.IsNaN(lossFraction):
+		return 0
+	case family == detect.GroundFault:
+		lossFraction = 1
+	}
+	return min(lossFraction*daylightMeanKW, ratingKW)
+}
+
+// LostForwardKWh is what will not be made from now until a repair: the loss
+// fraction times the energy of the P50 forecast of the units, kW, until then.
+func LostForwardKWh(lossFraction float64, p50 series.Series, now, repair time.Time) float64 {
+	return lossFraction * p50.Slice(now, repair).EnergyKWh()
+}
+
+// Revenue is what an amount of energy earns: kWh times a price for each, in
+// the price's currency, rounded to cents.
+func Revenue(kWh, tariffPerKWh float64) float64 {
+	return math.Round(kWh*tariffPerKWh*100) / 100
+}
+
+// Severity is one judgement in the words of each place it is shown.
+type Severity struct {
+	Label    string // critical, warning or normal
+	Partner  string // Critical, High, Medium, Low
+	Response string // what is expected of whom
+}
+
+// Stake is what severity is judged by.
+type Stake struct {
+	Family         detect.Family
+	LossFraction   float64 // of the units
+	RatingKW       float64 // of the units
+	SiteKW         float64
+	SiteUnits      int
+	EnergyAtRiskKW float64
+	Lasted         time.Duration
+	Confidence     float64
+}
+
+// The judgements.
+var (
+	emergency = Severity{"critical", "Critical", "acknowledge within 1 hour, start work within 24 hours"}
+	urgent    = Severity{"critical", "High", "start work within 2 working days"}
+	planned   = Severity{"warning", "Medium", "plan"}
+	observed  = Severity{"warning", "Medium", "look at it and plan"}
+	calm      = Severity{"normal", "Low", "watch"}
+)
+
+// severityRules is the table: the first rule that is met judges.
+var severityRules = []struct {
+	met func(Stake) bool
+	Severity
+}{
+	{func(s Stake) bool { return s.Family == detect.GroundFault || s.Family == detect.SiteOutage }, emergency},
+	{func(s Stake) bool {
+		return s.ofEnergy() && s.SiteUnits > 1 && s.LossFraction*s.RatingKW >= 0.3*s.SiteKW
+	}, emergency},
+	{func(s Stake) bool { return s.Family == detect.InverterOutage && s.Lasted > 24*time.Hour }, emergency},
+	{func(s Stake) bool {
+		return s.ofEnergy() && s.SiteUnits > 1 && s.EnergyAtRiskKW >= 0.3*TypicalShare*s.SiteKW
+	}, emergency},
+	{func(s Stake) bool { return s.Family == detect.InverterOutage && s.Confidence >= 0.8 }, urgent},
+	{func(s Stake) bool { return s.Family == detect.InverterOutage }, observed},
+	{func(s Stake) bool { return s.slow() && s.LossFraction >= 0.03 && s.Lasted >= 72*time.Hour }, planned},
+	{func(s Stake) bool { return s.Family == detect.CommunicationGap && s.Lasted > 24*time.Hour }, planned},
+	{func(s Stake) bool { return s.Family == detect.IntermittentTrip || s.Family == detect.ThermalDerating }, planned},
+	{func(s Stake) bool { return s.Family == detect.IrradianceSensor || s.Family == detect.Degradation }, planned},
+}
+
+// ofEnergy says whether the family is a fault of the plant that costs energy:
+// not of the data, and not somebody else's doing or the sky's.
+func (s Stake) ofEnergy() bool {
+	return !ofData[s.Family] && s.Family != detect.Curtailment && s.Family != detect.SnowCover
+}
+
+func (s Stake) slow() bool {
+	switch s.Family {
+	case detect.StringOutage, detect.Soiling, detect.PartialShading, detect.TrackerFault, detect.Underperformance:
+		return true
+	}
+	return false
+}
+
+// SeverityOf judges by the table of rules.
+func SeverityOf(s Stake) Severity {
+	for _, r := range severityRules {
+		if r.met(s) {
+			return r.Severity
+		}
+	}
+	return calm
+}

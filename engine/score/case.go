@@ -1,0 +1,94 @@
+package score
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"app.sunloop/engine/detect"
+	"app.sunloop/engine/diagnose"
+	"app.sunloop/engine/simulate"
+)
+
+// Case is a site with its telemetry and what truly happened to it.
+type Case struct {
+	Name    string
+	Input   detect.Input
+	Truth   []simulate.Truth
+	Clipped map[string]map[string]float64 // hours at the rating, by asset and by the site's date; nil where not known
+	Clean   bool                          // nothing was injected
+	Sunny   func(time.Time) bool          // whether the site's day of a time was clear or fair; nil where not known
+}
+
+// FromSeed are the cases of a seed of [simulate.Scored].
+func FromSeed(seed uint64, start time.Time) []Case {
+	var out []Case
+	for _, c := range simulate.Scored(seed, start) {
+		out = append(out, newCase(fmt.Sprintf("%d/%s", seed, c.Site.ID), c))
+	}
+	return out
+}
+
+// newCase simulates a case.
+func newCase(name string, c simulate.Case) Case {
+	s := c.Site
+	frames := s.Frames(s.Start, c.Until, c.Step)
+	one := Case{
+		Name: name, Clean: c.Clean, Sunny: s.Sunny,
+		Input: detect.Input{Site: detect.Site{ID: s.ID, Location: &s.Location, Zone: s.Zone}, Now: c.Until},
+		Truth: s.Account(s.Start, c.Until), Clipped: s.ClippedHours(s.Start, c.Until),
+	}
+	for k := range one.Truth {
+		// Six equal readings are the least that a standing one shows, and three
+		// missing ones a gap.
+		t := &one.Truth[k]
+		if t.Kind == simulate.StuckSensor && t.ShownHours < 7*c.Step.Hours() || t.Kind == simulate.CommunicationGap && t.ShownHours < 3*c.Step.Hours() {
+			t.Visible = false
+		}
+	}
+	for _, u := range s.Units {
+		unit := detect.Unit{AssetID: u.AssetID, CapacityKW: u.CapacityKW, Frame: frames[u.AssetID]}
+		if !c.Plain {
+			unit.Strings, unit.Tracker = u.Strings, u.Tracker
+			if !u.Tracker {
+				plane := u.Plane
+				unit.Plane = &plane
+			}
+		}
+		one.Input.Units = append(one.Input.Units, unit)
+	}
+	return one
+}
+
+// Findings is what detection and diagnosis say of the case.
+func (c Case) Findings(ctx context.Context) ([]diagnose.Finding, detect.Report, error) {
+	report, err := detect.Run(ctx, c.Input)
+	if err != nil {
+		return nil, report, err
+	}
+	return diagnose.Explain(c.Input, report), report, nil
+}
+
+// inverterYears of telemetry in the case.
+func (c Case) inverterYears() float64 {
+	sum := 0.0
+	for _, u := range c.Input.Units {
+		if n := u.Frame.Len(); n > 1 {
+			sum += float64(u.Frame.Times[n-1]-u.Frame.Times[0]) / (365.25 * 86400)
+		}
+	}
+	return sum
+}
+
+// rating of the named units, kW, and of the site.
+func (c Case) rating(units []string) (some, site float64) {
+	for _, u := range c.Input.Units {
+		site += u.CapacityKW
+		for _, id := range units {
+			if id == u.AssetID {
+				some += u.CapacityKW
+			}
+		}
+	}
+	return some, site
+}

@@ -1,0 +1,96 @@
+package score
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"app.sunloop/engine/detect"
+)
+
+// Start is the first day of seeded fleets: the season in which the northern
+// site's yield falls, so that nothing is learned in the best weather.
+var Start = time.Date(2025, 10, 1, 0, 0, 0, 0, time.UTC)
+
+// Report is the outcome of a replay.
+type Report struct {
+	Overall            Figures            `json:"overall"`
+	Families           map[string]Figures `json:"families"`
+	Confusion          Confusion          `json:"confusion"`
+	Cases              int                `json:"cases"`
+	CleanInverterYears float64            `json:"clean_inverter_years"`
+	Mistakes           []Mistake          `json:"-"`
+
+	samples []sample
+}
+
+// Seeds replays the seeds from first to last, so many at a time.
+func Seeds(ctx context.Context, first, last uint64, jobs int) (*Report, error) {
+	n := int(last - first + 1)
+	return replay(ctx, n, jobs, func(i int) ([]Case, error) { return FromSeed(first+uint64(i), Start), nil })
+}
+
+// Cases replays cases that are given, so many at a time.
+func Cases(ctx context.Context, cases []Case, jobs int) (*Report, error) {
+	return replay(ctx, len(cases), jobs, func(i int) ([]Case, error) { return cases[i : i+1], nil })
+}
+
+// replay runs n groups of cases; the order of the outcome does not depend on
+// how many run at a time.
+func replay(ctx context.Context, n, jobs int, cases func(i int) ([]Case, error)) (*Report, error) {
+	verdicts := make([][]verdict, n)
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(jobs, 1))
+	for i := range n {
+		g.Go(func() error {
+			group, err := cases(i)
+			if err != nil {
+				return err
+			}
+			for _, c := range group {
+				findings, report, err := c.Findings(ctx)
+				if err != nil {
+					return fmt.Errorf("replay %s: %w", c.Name, err)
+				}
+				verdicts[i] = append(verdicts[i], judge(c, findings, report.Clipped))
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	r := &Report{Families: map[string]Figures{}}
+	var overall tally
+	families := map[string]*tally{}
+	for _, group := range verdicts {
+		for _, v := range group {
+			r.Cases++
+			r.CleanInverterYears += v.cleanYears
+			overall.add(&v.overall)
+			r.Confusion.add(v.confusion)
+			r.samples, r.Mistakes = append(r.samples, v.samples...), append(r.Mistakes, v.mistakes...)
+			for name, t := range v.families {
+				if families[name] == nil {
+					families[name] = &tally{}
+				}
+				families[name].add(t)
+			}
+		}
+	}
+	r.Overall = overall.figures(r.CleanInverterYears)
+	for name, t := range families {
+		r.Families[name] = t.figures(r.CleanInverterYears)
+	}
+	return r, nil
+}
+
+// families in the order of the report.
+var reported = []string{
+	string(detect.InverterOutage), fineOutages, string(detect.SiteOutage), string(detect.CommunicationGap), string(detect.GroundFault), string(detect.IntermittentTrip),
+	string(detect.StringOutage), strongStrings, string(detect.PartialShading), string(detect.TrackerFault), string(detect.Underperformance), string(detect.CapacityChange),
+	string(detect.Soiling), string(detect.Degradation), string(detect.SnowCover), string(detect.Clipping), string(detect.Curtailment), string(detect.ThermalDerating),
+	string(detect.StuckSensor), string(detect.TimeShift), string(detect.DataQuality), string(detect.IrradianceSensor),
+}
