@@ -31,7 +31,7 @@ const (
 )
 
 const (
-	configFormat = 1
+	configFormat = 2
 	setPlain     = 0
 	setWeather   = 1
 )
@@ -58,13 +58,15 @@ type config struct {
 
 // set describes one set of learners.
 type set struct {
-	Weather  bool      `json:"weather"`
-	Season   bool      `json:"season"`
-	Features []string  `json:"features"`
-	Members  []string  `json:"members"`
-	Weights  []float64 `json:"weights"`
-	Trees    int       `json:"tree_ensembles"` // of each of the three kinds
-	Networks int       `json:"networks"`
+	Weather  bool         `json:"weather"`
+	Season   bool         `json:"season"`
+	Perfect  bool         `json:"weather_measured,omitempty"`
+	Columns  []columnSpec `json:"weather_columns,omitempty"`
+	Features []string     `json:"features"`
+	Members  []string     `json:"members"`
+	Weights  []float64    `json:"weights"`
+	Trees    int          `json:"tree_ensembles"` // of each of the three kinds
+	Networks int          `json:"networks"`
 }
 
 // Encode writes m. The same model gives the same bytes.
@@ -77,7 +79,7 @@ func Encode(m *Model) (Artifact, error) {
 	}
 	var learned, encoders artifact.Writer
 	for _, l := range m.sets() {
-		c.Sets = append(c.Sets, set{Weather: l.spec.Weather, Season: l.spec.Season, Features: l.spec.names(), Members: memberNames, Weights: l.weights, Trees: len(l.power), Networks: len(l.networks)})
+		c.Sets = append(c.Sets, set{Weather: l.spec.Weather, Season: l.spec.Season, Perfect: l.spec.Perfect, Columns: l.spec.Columns, Features: l.spec.names(), Members: memberNames, Weights: l.weights, Trees: len(l.power), Networks: len(l.networks)})
 		for _, kind := range []struct {
 			id artifact.ID
 			of []*tree.Ensemble
@@ -94,7 +96,11 @@ func Encode(m *Model) (Artifact, error) {
 			encoders.Section(sectionBinner, func(w *artifact.Encoder) { w.Binner(l.binner) })
 		}
 	}
-	encoders.Section(sectionEnvelope, func(w *artifact.Encoder) { w.Float32s(m.env.ratios[:]); w.Float32s(m.env.dim[:]) })
+	encoders.Section(sectionEnvelope, func(w *artifact.Encoder) {
+		w.Float32s(m.env.ratios[:])
+		w.Float32s(m.env.dim[:])
+		w.Float32s([]float32{m.env.overall})
+	})
 	encoders.Section(sectionMemory, func(w *artifact.Encoder) { w.Int64(m.memory.start); w.Float32s(m.memory.power) })
 	a, err := artifact.Pack(configFormat, &learned, &encoders, func(s artifact.Seal) any { c.Seal = s; return c })
 	if err != nil {
@@ -181,7 +187,7 @@ func decodeConfig(a Artifact) (config, error) {
 		return c, malformed("%d quantiles: %v", len(c.Quantiles), err)
 	}
 	for k, s := range c.Sets {
-		if s.Weather != (k == setWeather) || len(s.Weights) != memberCount || (s.Trees != 0 && s.Trees != len(c.Quantiles)) || s.Networks < 0 || s.Networks > 16 {
+		if s.Weather != (k == setWeather) || len(s.Weights) != memberCount || (s.Trees != 0 && s.Trees != len(c.Quantiles)) || s.Networks < 0 || s.Networks > 16 || len(s.Columns) > maximumColumns {
 			return c, malformed("set %d: %d weights, %d ensembles, %d networks", k, len(s.Weights), s.Trees, s.Networks)
 		}
 		for _, w := range s.Weights {
@@ -209,6 +215,11 @@ func (m *Model) decodeEncoders(c *artifact.Container) error {
 					}
 				}
 			}
+			if v := d.Float32s(); len(v) == 1 && v[0] >= 0 && v[0] <= topRatio {
+				m.env.overall = v[0]
+			} else {
+				d.Fail("an overall level of %v", v)
+			}
 			m.env.note()
 		}),
 		c.Section(sectionMemory, 0, func(d *artifact.Decoder) {
@@ -226,7 +237,7 @@ func (m *Model) decodeEncoders(c *artifact.Container) error {
 }
 
 func decodeSet(learned, encoders *artifact.Container, s set, quantiles []float64, k, trees, networks int) (*learners, error) {
-	l := &learners{spec: spec{Weather: s.Weather, Season: s.Season}, quantiles: quantiles, weights: s.Weights}
+	l := &learners{spec: spec{Weather: s.Weather, Columns: s.Columns, Perfect: s.Perfect, Season: s.Season}, quantiles: quantiles, weights: s.Weights}
 	width := len(l.spec.names())
 	for _, kind := range []struct {
 		id artifact.ID

@@ -1,19 +1,86 @@
 package forecast
 
 import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/weather"
 )
 
-// column is the first of the columns that holds a quantity, what was forecast
-// before what was measured; without a series where there is none.
-func column(columns []weather.Column, q weather.Quantity) series.Series {
+// columnSpec is a column of weather a set of learners was trained on.
+type columnSpec struct {
+	Name     string           `json:"name"`
+	Quantity weather.Quantity `json:"quantity"`
+}
+
+const (
+	// coveredShare is the share of the power's span a column must cover.
+	coveredShare = 0.6
+	// maximumColumns bounds what one model learns from.
+	maximumColumns = 32
+)
+
+// bright are the quantities that tell how much light there is.
+var bright = []weather.Quantity{weather.GHI, weather.DNI, weather.POA, weather.CloudCover}
+
+// fromProviders are the quantities any provider of forecasts has: what was
+// measured of them can stand for a forecast in training.
+var fromProviders = []weather.Quantity{weather.GHI, weather.POA, weather.AirTemperature, weather.WindSpeed, weather.CloudCover}
+
+// choose is what a model learns weather from: all that was forecast where that
+// tells of light; otherwise what was measured of quantities that a provider
+// will forecast. It is empty where neither tells of light.
+func choose(columns []weather.Column, from, to time.Time) (chosen []weather.Column, measured bool) {
 	for _, measured := range []bool{false, true} {
+		var some []weather.Column
+		lit := false
 		for _, c := range columns {
-			if c.Quantity == q && c.Measured == measured && c.Series.Len() > 0 {
-				return c.Series
+			if c.Measured != measured || measured && !slices.Contains(fromProviders, c.Quantity) || !covers(c.Series, from, to) {
+				continue
 			}
+			if measured && slices.ContainsFunc(some, func(o weather.Column) bool { return o.Quantity == c.Quantity }) {
+				continue
+			}
+			some = append(some, c)
+			lit = lit || slices.Contains(bright, c.Quantity)
+		}
+		if lit {
+			slices.SortStableFunc(some, func(a, b weather.Column) int { return strings.Compare(a.Name, b.Name) })
+			return some[:min(len(some), maximumColumns)], measured
 		}
 	}
-	return series.Series{}
+	return nil, false
+}
+
+func covers(s series.Series, from, to time.Time) bool {
+	known := 0
+	for i, v := range s.Values {
+		if t := s.Time(i); !math.IsNaN(v) && !t.Before(from) && t.Before(to) {
+			known++
+		}
+	}
+	return known > 0 && float64(known)*s.Step.Hours() >= coveredShare*to.Sub(from).Hours()
+}
+
+// resolve finds a model's columns in a forecast: by name, else by quantity in
+// its conditions; a series without values where it has neither.
+func resolve(specs []columnSpec, wx weather.Forecast) []weather.Column {
+	out := make([]weather.Column, len(specs))
+	for i, s := range specs {
+		out[i] = weather.Column{Name: s.Name, Quantity: s.Quantity}
+		at := slices.IndexFunc(wx.Columns, func(c weather.Column) bool { return !c.Measured && c.Name == s.Name && c.Quantity == s.Quantity })
+		if at >= 0 {
+			out[i].Series = wx.Columns[at].Series
+			continue
+		}
+		values := series.Series{Start: wx.Start, Step: wx.Step, Values: make([]float64, len(wx.Conditions))}
+		for k, c := range wx.Conditions {
+			values.Values[k] = c.Of(s.Quantity)
+		}
+		out[i].Series = values
+	}
+	return out
 }

@@ -21,9 +21,10 @@ func sineElevation(pos solar.Position) float64 {
 // Where the sun is too low for ratios, or under the horizon of coordinates
 // that are off, it is the power that was seen there.
 type envelope struct {
-	ratios [weeks * hours]float32 // share of peak over base
-	dim    [weeks * hours]float32 // share of peak while the base is below minimumBase
-	lit    [hours]bool            // the hours that have any dim level, or a neighbour with one
+	ratios  [weeks * hours]float32 // share of peak over base
+	dim     [weeks * hours]float32 // share of peak while the base is below minimumBase
+	overall float32                // share of peak over base, of all hours alike
+	lit     [hours]bool            // the hours that have any dim level, or a neighbour with one
 }
 
 const (
@@ -79,6 +80,7 @@ func learnEnvelope(s *sky, p *past, end int64) *envelope {
 		all = append(all, r)
 	}
 	overall := quantile.Select(all, clearPercentile)
+	e.overall = overall
 	for slot := range hours {
 		clearLevels(bright[slot], 1, overall, e.ratios[:], slot)
 		// In the dark only the season itself can tell.
@@ -188,6 +190,10 @@ func (e *envelope) share(t int64, base float32) float32 {
 	}
 	return min(share, topShare)
 }
+
+// plain is the clear-sky power by the sun alone, one ratio for all hours and
+// seasons: what it says of a season is as right before it was seen as after.
+func (e *envelope) plain(base float32) float32 { return min(e.overall*base, topShare) }
 
 // topShare bounds the envelope in shares of the peak.
 const topShare = 1.1

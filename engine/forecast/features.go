@@ -1,32 +1,35 @@
 package forecast
 
-import (
-	"math"
-	"time"
+import "math"
 
-	"app.sunloop/engine/series"
-	"app.sunloop/engine/weather"
-)
-
-// spec is which features a set of learners sees.
+// spec is which features a set of learners sees: the sun, and the site's past
+// or the weather and a little of the past.
 type spec struct {
-	Weather bool // a weather forecast's irradiance and temperature
-	Season  bool // the day of the year: with less than 18 months it only memorises
+	Weather bool
+	Columns []columnSpec // of the weather
+	Perfect bool         // the columns were measured: no forecast is as good
+	Season  bool         // the day of the year: with less than 18 months it only memorises
 }
 
 var (
-	baseNames = []string{"clear_sky", "base", "sun_sine", "solar_hour", "lead_h",
-		"index_day", "index_eve", "index_third", "index_week", "index_month",
+	sunNames  = []string{"clear_sky", "base", "sun_sine", "solar_hour", "lead_h"}
+	pastNames = []string{"index_day", "index_eve", "index_third", "index_week", "index_month",
 		"index_hour_1", "index_hour_2", "index_last_3h", "index_spread_day", "index_hour_month",
 		"analog_p10", "analog_p50", "analog_p90"}
-	weatherNames = []string{"wx_irradiance", "wx_index", "wx_index_before", "wx_index_after", "wx_index_day", "wx_power", "wx_temperature_c"}
-	seasonNames  = []string{"season_sin", "season_cos"}
+	latelyNames = []string{"index_day", "index_week", "index_hour_1", "index_last_3h"}
+	seasonNames = []string{"season_sin", "season_cos"}
 )
 
 func (s spec) names() []string {
-	out := append([]string(nil), baseNames...)
+	out := append([]string(nil), sunNames...)
 	if s.Weather {
-		out = append(out, weatherNames...)
+		out = append(out, outlookNames...)
+		for _, c := range s.Columns {
+			out = append(out, "wx:"+c.Name)
+		}
+		out = append(out, latelyNames...)
+	} else {
+		out = append(out, pastNames...)
 	}
 	if s.Season {
 		out = append(out, seasonNames...)
@@ -45,7 +48,10 @@ type world struct {
 	sky          sky
 	env          *envelope
 	past         *past
-	wx           *skyForecast // nil without weather
+	wx           *outlook // nil without weather
+	// blindfold hides the latest power from half of the issues, so that
+	// learners know what to do when none has come.
+	blindfold bool
 }
 
 // view is what an issue hour knows: everything before it.
@@ -126,34 +132,55 @@ func (p *past) around(h int64) float32 {
 	return sum / weight
 }
 
+// scale is the clear-sky power that a set of learners' targets and answers are
+// relative to.
+func (w *world) scale(s spec, t int64, n int) float32 {
+	c := w.env.over(&w.sky, t, n)
+	if s.Weather {
+		// Half of each: the learned envelope knows the shadows, the plain one
+		// the seasons that were not seen yet.
+		return (c + w.env.plain(w.sky.mean(w.sky.base, t, n))) / 2
+	}
+	return c
+}
+
 // row appends the features of the target of n ticks at tick t, seen by v.
 func (w *world) row(dst []float32, s spec, v *view, t int64, n int) []float32 {
-	i := int(t - w.sky.start)
-	var base, sine float32
-	for k := i; k < i+n; k++ {
-		base, sine = base+w.sky.base[k], sine+w.sky.sine[k]
-	}
-	base, sine = base/float32(n), sine/float32(n)
 	clear := w.env.over(&w.sky, t, n)
-	h := floorDiv(t, ticksPerHour)
 	middle := float64(t) + float64(n)/2
 	solarHour := math.Mod(middle/ticksPerHour+w.longitudeDeg/15, hours)
 	lead := min(middle/ticksPerHour-float64(v.issue), maximumLeadH)
-	before := v.seen(h)
-	dst = append(dst, clear, base, sine, float32(solarHour), float32(lead),
-		v.day[0], v.day[1], v.day[2], v.week, v.month,
-		w.past.around(before), w.past.around(before-24), v.last, v.spread, w.hourMonth(before))
-	var q [3]float32
-	v.similar(w.past, h).quantiles(w.past, v.target(h), analogQuantiles, q[:])
-	dst = append(dst, q[:]...)
+	dst = append(dst, clear, w.sky.mean(w.sky.base, t, n), w.sky.mean(w.sky.sine, t, n), float32(solarHour), float32(lead))
 	if s.Weather {
-		dst = w.wx.features(dst, &w.sky, clear, t, n)
+		dst = w.wx.features(dst, clear, t)
+		dst = w.lately(dst, v, floorDiv(t, ticksPerHour))
+	} else {
+		dst = w.pastFeatures(dst, v, floorDiv(t, ticksPerHour))
 	}
 	if s.Season {
 		at := 2 * math.Pi * float64(yearTick(t)) / (365.25 * ticksPerDay)
 		dst = append(dst, float32(math.Sin(at)), float32(math.Cos(at)))
 	}
 	return dst
+}
+
+// lately appends the little of the past that says more than the weather: how
+// the site does of late, and this morning.
+func (w *world) lately(dst []float32, v *view, h int64) []float32 {
+	if w.blindfold && scramble(uint64(v.issue))%2 == 0 {
+		return append(dst, nan32(), nan32(), nan32(), nan32())
+	}
+	return append(dst, v.day[0], v.week, w.past.around(v.seen(h)), v.last)
+}
+
+// pastFeatures appends what v knows of the site's past for target hour h.
+func (w *world) pastFeatures(dst []float32, v *view, h int64) []float32 {
+	before := v.seen(h)
+	dst = append(dst, v.day[0], v.day[1], v.day[2], v.week, v.month,
+		w.past.around(before), w.past.around(before-24), v.last, v.spread, w.hourMonth(before))
+	var q [3]float32
+	v.similar(w.past, h).quantiles(w.past, v.target(h), analogQuantiles, q[:])
+	return append(dst, q[:]...)
 }
 
 // target is the hour the analogs' shifts are counted from: h itself, or with a
@@ -177,73 +204,4 @@ func (w *world) hourMonth(h int64) float32 {
 		return nan32()
 	}
 	return sum / n
-}
-
-// skyForecast is a weather forecast on the grid of a model's step.
-type skyForecast struct {
-	start       int64 // tick
-	n           int   // ticks a value
-	ghi         []float32
-	temperature []float32
-}
-
-func (f *skyForecast) at(v []float32, t int64) float32 {
-	if i := floorDiv(t-f.start, int64(f.n)); i >= 0 && i < int64(len(v)) {
-		return v[i]
-	}
-	return nan32()
-}
-
-// index is the forecast's clear-sky index of irradiance at tick t; NaN where
-// it is dark or unknown.
-func (f *skyForecast) index(s *sky, t int64) float32 {
-	t = f.start + floorDiv(t-f.start, int64(f.n))*int64(f.n)
-	var clear float32
-	for k := t; k < t+int64(f.n); k++ {
-		if i := k - s.start; i >= 0 && i < int64(len(s.ghi)) {
-			clear += s.ghi[i]
-		}
-	}
-	clear /= float32(f.n)
-	ghi := f.at(f.ghi, t)
-	if clear < 10 || ghi != ghi {
-		return nan32()
-	}
-	return min(max(ghi/clear, 0), topIndex)
-}
-
-func (f *skyForecast) features(dst []float32, s *sky, clear float32, t int64, n int) []float32 {
-	k := f.index(s, t)
-	var sum, count float32
-	for h := int64(-4); h <= 4; h++ {
-		if x := f.index(s, t+h*ticksPerHour); x == x {
-			sum, count = sum+x, count+1
-		}
-	}
-	day := nan32()
-	if count > 0 {
-		day = sum / count
-	}
-	return append(dst, f.at(f.ghi, t)/1000, k, f.index(s, t-ticksPerHour), f.index(s, t+ticksPerHour), day, k*clear, f.at(f.temperature, t))
-}
-
-// skyFrom puts series of irradiance and temperature on the model's grid.
-func skyFrom(ghi, temperature series.Series, start int64, n, count int) *skyForecast {
-	f := &skyForecast{start: start, n: n, ghi: make([]float32, count), temperature: make([]float32, count)}
-	step := time.Duration(n) * tick
-	ghi, temperature = resample(ghi, step), resample(temperature, step)
-	for i := range f.ghi {
-		t := tickTime(start + int64(i*n))
-		f.ghi[i], f.temperature[i] = float32(ghi.At(t)), float32(temperature.At(t))
-	}
-	return f
-}
-
-// skyOf is an issued forecast's conditions, aligned to the model's grid.
-func skyOf(conditions []weather.Conditions, start int64, n int) *skyForecast {
-	f := &skyForecast{start: start, n: n}
-	for _, c := range conditions {
-		f.ghi, f.temperature = append(f.ghi, float32(c.GHI)), append(f.temperature, float32(c.TemperatureC))
-	}
-	return f
 }

@@ -51,7 +51,7 @@ func cloudy(h History, from time.Time, horizon time.Duration) weather.Forecast {
 	f := weather.Forecast{IssuedAt: from, Start: from.Truncate(time.Hour), Step: time.Hour, Source: "test"}
 	for t := f.Start; t.Before(from.Add(horizon)); t = t.Add(time.Hour) {
 		c := weather.Unknown()
-		c.GHI, c.TemperatureC = column(h.Weather, weather.GHI).At(t), 15
+		c.GHI, c.TemperatureC = h.Weather[0].Series.At(t), 15
 		f.Conditions = append(f.Conditions, c)
 	}
 	return f

@@ -145,7 +145,9 @@ func (m *Model) foresee(issue time.Time, recent series.Series, wx weather.Foreca
 	f.clear, f.said, f.raw = make([]float32, f.count), make([]float32, f.count*k), make([]float32, f.count*k)
 	w := m.world(issue, recent, f.start, f.start+int64(f.count*n))
 	f.see(m, wx)
-	w.wx = skyOf(f.conditions, f.start, n)
+	if f.cloudy {
+		w.wx = m.outlook(wx, w, f)
+	}
 	v := w.view(floorDiv(issue.Unix(), 3600))
 	// Points whose clouds are known go to the learners of weather.
 	var plain, cloudy []int
@@ -154,7 +156,7 @@ func (m *Model) foresee(issue time.Time, recent series.Series, wx weather.Foreca
 		f.clear[i] = w.env.over(&w.sky, t, n)
 		switch {
 		case f.clear[i] <= dusk && (f.clear[i] <= 0 || w.sky.sine[t-w.sky.start+int64(n)/2] < nightSine):
-		case f.cloudy && m.withWeather != nil && known(w.wx.index(&w.sky, t)):
+		case f.clear[i] > dusk && f.cloudy && m.withWeather != nil && known(w.wx.at(w.wx.index, t)):
 			cloudy = append(cloudy, i)
 		default:
 			plain = append(plain, i)
@@ -186,8 +188,10 @@ func (m *Model) answer(f *foresight, w *world, v *view, l *learners, at []int) {
 	for j, i := range at {
 		t := f.start + int64(i*f.n)
 		rows = w.row(rows, l.spec, v, t, f.n)
-		scale[j] = f.clear[i] + scaleFloor
-		w.analog(v, t, f.clear[i], m.quantiles, analog[j*k:j*k+k])
+		scale[j] = w.scale(l.spec, t, f.n) + scaleFloor
+		if !l.spec.Weather {
+			w.analog(v, t, f.clear[i], m.quantiles, analog[j*k:j*k+k])
+		}
 	}
 	said := blend(l.weights, l.say(rows, scale, analog))
 	shifts := l.calibrator.Shifts()
@@ -214,7 +218,7 @@ const physicsWeight = 0.65
 func (m *Model) pull(f *foresight, w *world, at []int) {
 	k := len(m.quantiles)
 	for _, i := range at {
-		index := w.wx.index(&w.sky, f.start+int64(i*f.n))
+		index := w.wx.at(w.wx.index, f.start+int64(i*f.n))
 		if !known(index) {
 			continue
 		}
@@ -223,6 +227,28 @@ func (m *Model) pull(f *foresight, w *world, at []int) {
 		}
 	}
 	f.pulled = true
+}
+
+// contextHours on either side of the horizon are looked at with it.
+const contextHours = 5
+
+// outlook is wx as the learners of weather see it; where there are none, as
+// physics does.
+func (m *Model) outlook(wx weather.Forecast, w *world, f *foresight) *outlook {
+	var specs []columnSpec
+	if m.withWeather != nil {
+		specs = m.withWeather.spec.Columns
+	}
+	lead := int64(contextHours * ticksPerHour)
+	o := look(m.site.Location, m.geometry, &w.sky, resolve(specs, wx), f.start-lead, f.n, f.count+int(2*lead)/f.n)
+	// What the columns do not tell of light the conditions may.
+	for i, c := range f.conditions {
+		at := i + int(lead)/f.n
+		if !known(o.index[at]) && !math.IsNaN(c.GHI) {
+			o.derive(m.site.Location, m.geometry, &w.sky, at, c, math.NaN())
+		}
+	}
+	return o
 }
 
 // see takes what wx says of the points.
@@ -251,7 +277,7 @@ func (m *Model) world(issue time.Time, recent series.Series, start, end int64) *
 	p := m.recall(recent, cut)
 	w := &world{longitudeDeg: m.site.Location.LongitudeDeg, env: m.env, past: p}
 	// The sky is needed for the horizon and the hours that neighbours lie in.
-	w.sky = lookUp(m.site.Location, m.geometry, start-5*ticksPerHour, end+5*ticksPerHour, 1)
+	w.sky = lookUp(m.site.Location, m.geometry, start-contextHours*ticksPerHour, end+contextHours*ticksPerHour, 1)
 	return w
 }
 

@@ -20,9 +20,10 @@ const (
 )
 
 // samples are rows for learners, in time order, with the analogs' own forecast
-// beside the features: it is a member of its own.
+// beside the features: without weather it is a member of its own.
 type samples struct {
 	frame.Frame
+	clear  []float32 // what the site gives under a clear sky, shares of the peak
 	analog []float32 // rows x quantiles, shares of the peak
 }
 
@@ -63,6 +64,7 @@ func (w *world) gather(ctx context.Context, s spec, quantiles []float64, share s
 func (a *samples) join(b *samples) {
 	b.Names = a.Names
 	a.Append(&b.Frame)
+	a.clear = append(a.clear, b.clear...)
 	a.analog = append(a.analog, b.analog...)
 }
 
@@ -80,7 +82,7 @@ func (w *world) gatherPart(out *samples, s spec, quantiles []float64, share seri
 			continue
 		}
 		if s.Weather {
-			if k := w.wx.index(&w.sky, t); k != k {
+			if !known(w.wx.at(w.wx.index, t)) {
 				continue
 			}
 		}
@@ -92,11 +94,14 @@ func (w *world) gatherPart(out *samples, s spec, quantiles []float64, share seri
 			}
 			out.Rows = w.row(out.Rows, s, v, t, n)
 			out.Target = append(out.Target, float32(y))
-			out.Scale = append(out.Scale, clear+scaleFloor)
+			out.Scale = append(out.Scale, w.scale(s, t, n)+scaleFloor)
+			out.clear = append(out.clear, clear)
 			out.Weight = append(out.Weight, 1)
 			out.Group = append(out.Group, int32(floorDiv(t, ticksPerDay)))
 			out.Time = append(out.Time, t*tickSeconds)
-			w.analog(v, t, clear, quantiles, q)
+			if !s.Weather {
+				w.analog(v, t, clear, quantiles, q)
+			}
 			out.analog = append(out.analog, q...)
 		}
 	}

@@ -81,6 +81,17 @@ func (s *sky) fill(loc solar.Location, plane solar.Plane, from, to int) {
 	}
 }
 
+// mean is of n ticks from t on; the sun is down outside of what was looked up.
+func (s *sky) mean(v []float32, t int64, n int) float32 {
+	var sum float32
+	for k := t; k < t+int64(n); k++ {
+		if i := k - s.start; i >= 0 && i < int64(len(v)) {
+			sum += v[i]
+		}
+	}
+	return sum / float32(n)
+}
+
 const (
 	groundAlbedo   = 0.2
 	diffuseThrough = 0.95 // of glass, for light from all of the sky

@@ -24,9 +24,11 @@ type training struct {
 	n       int           // ticks a step
 	peakKW  float64
 	hourly  *past // without clear-sky power: that depends on the envelope
-	history History
-	from    int64 // tick of the first value
-	to      int64 // tick after the last
+	weather []weather.Column
+	perfect bool     // it was measured, not forecast
+	outlook *outlook // of the whole span
+	from    int64    // tick of the first value
+	to      int64    // tick after the last
 }
 
 // Train learns a site's model and measures it. It needs [MinimumDays] days
@@ -54,11 +56,14 @@ func Train(ctx context.Context, site Site, h History, o Options) (*Model, Report
 	}
 	light := lookUp(site.Location, g, t.from-ticksPerDay, t.to+ticksPerDay, o.Workers)
 	m := &Model{site: site, geometry: g, step: rep.Step, peakKW: t.peakKW, quantiles: o.Quantiles}
+	if len(t.weather) > 0 {
+		t.look(&light, g)
+	}
 	w := t.world(&light, t.hourly, t.to)
 	m.env, m.memory = w.env, w.past
 	specs := []spec{{Season: rep.Days >= seasonDaysNeeded}}
-	if t.hasWeather() {
-		specs = append(specs, spec{Weather: true, Season: specs[0].Season})
+	if len(t.weather) > 0 {
+		specs = append(specs, t.weatherSpec(specs[0].Season))
 	}
 	for k, s := range specs {
 		base, part := float64(k)/float64(len(specs)), 1/float64(len(specs))
@@ -96,9 +101,10 @@ func prepare(site Site, h History, o Options) (*training, Report, error) {
 	step := stepFor(share.Step, o.Resolution)
 	fine := resample(share, stepFor(share.Step, 0))
 	share = resample(fine, step)
-	t := &training{site: site, o: o, share: share, fine: fine, n: int(step / tick), peakKW: peak, hourly: remember(share), history: h}
+	t := &training{site: site, o: o, share: share, fine: fine, n: int(step / tick), peakKW: peak, hourly: remember(share)}
 	t.from = tickOf(share.Start)
 	t.to = t.from + int64(share.Len()*t.n)
+	t.weather, t.perfect = choose(h.Weather, share.Start, share.End())
 	rep := Report{From: share.Start.UTC(), To: share.End().UTC(), Step: step, PeakKW: peak, Notes: notes, Seed: o.Seed}
 	rep.Days = daysWithPower(t.hourly)
 	return t, rep, nil
@@ -128,16 +134,17 @@ func daysWithPower(p *past) int {
 	return days
 }
 
-// hasWeather says whether irradiance covers enough of the power's span.
-func (t *training) hasWeather() bool {
-	ghi := column(t.history.Weather, weather.GHI)
-	known := 0
-	for _, v := range ghi.Values {
-		if !math.IsNaN(v) {
-			known++
-		}
+func (t *training) weatherSpec(season bool) spec {
+	s := spec{Weather: true, Perfect: t.perfect, Season: season}
+	for _, c := range t.weather {
+		s.Columns = append(s.Columns, columnSpec{c.Name, c.Quantity})
 	}
-	return float64(known)*ghi.Step.Hours() >= 0.6*float64(t.to-t.from)/ticksPerHour
+	return s
+}
+
+// look lays the weather on the model's grid.
+func (t *training) look(light *sky, g geometry) {
+	t.outlook = look(t.site.Location, g, light, t.weather, t.from, t.n, t.share.Len())
 }
 
 // world is what is known with the envelope learned before tick end.
@@ -149,9 +156,7 @@ func (t *training) world(light *sky, hourly *past, end int64) *world {
 	w := &world{longitudeDeg: t.site.Location.LongitudeDeg, sky: *light, past: p}
 	w.env = learnEnvelope(light, p, floorDiv(end, ticksPerHour))
 	p.light(w.env, light)
-	if ghi := column(t.history.Weather, weather.GHI); ghi.Len() > 0 {
-		w.wx = skyFrom(ghi, column(t.history.Weather, weather.AirTemperature), t.from, t.n, t.share.Len())
-	}
+	w.wx = t.outlook
 	return w
 }
 
@@ -165,7 +170,9 @@ func (t *training) learn(ctx context.Context, s spec, w *world, end int64, rows 
 		perTarget = 2
 	}
 	keep := min(1, float64(rows)/float64(perTarget*targets))
-	return w.gather(ctx, s, t.o.Quantiles, t.share, t.n, from, end, t.o.Workers, keep, w.mixed(t.n, perTarget))
+	seen := *w
+	seen.blindfold = s.Weather
+	return seen.gather(ctx, s, t.o.Quantiles, t.share, t.n, from, end, t.o.Workers, keep, w.mixed(t.n, perTarget))
 }
 
 // targets counts the intervals with power above nothing in [from, to): about

@@ -54,7 +54,9 @@ func (t *training) backtest(ctx context.Context, s spec, light *sky, stage func(
 		}
 	}
 	out.weights = backtest.Weights(out.table)
-	if !s.Weather {
+	if s.Weather {
+		leaveOut(out.weights, memberAnalog) // days like the last know less than the forecast
+	} else {
 		trustAnalogs(out.weights, t.days())
 	}
 	for r := range out.table.Rows {
@@ -64,6 +66,15 @@ func (t *training) backtest(ctx context.Context, s spec, light *sky, stage func(
 	}
 	t.conclude(out, trials)
 	return out, nil
+}
+
+// leaveOut gives a member's weight to the others.
+func leaveOut(weights []float64, member int) {
+	rest := 1 - weights[member]
+	weights[member] = 0
+	for m := range weights {
+		weights[m] /= rest
+	}
 }
 
 // trustAnalogs shifts weight to the analogs while there is less than a year:
@@ -150,8 +161,8 @@ func (t *training) examine(ctx context.Context, out *trial, l *learners, light *
 		return err
 	}
 	keep := make([]int32, 0, a.Len())
-	for i, c := range a.Scale {
-		if c-scaleFloor > daylight {
+	for i, c := range a.clear {
+		if c > daylight {
 			keep = append(keep, int32(i))
 		}
 	}
@@ -169,7 +180,7 @@ func (t *training) examine(ctx context.Context, out *trial, l *learners, light *
 		if issue := w.midnight(tk); v == nil || v.issue != issue {
 			v = w.view(issue)
 		}
-		clear := f.Scale[i] - scaleFloor
+		clear := a.clear[keep[i]]
 		out.clear = append(out.clear, clear)
 		out.persistence = append(out.persistence, w.smartPersistence(v, tk, clear))
 		w.completeHistory(v, tk, clear, q, out.ensemb[i*len(q):(i+1)*len(q)])

@@ -60,9 +60,7 @@ func FromColumns(issuedAt time.Time, source string, start time.Time, step time.D
 		}
 		values := onGrid(c.Series, step)
 		for i := range f.Conditions {
-			if at := f.Conditions[i].field(c.Quantity); at != nil && math.IsNaN(*at) {
-				*at = values.At(f.Time(i))
-			}
+			f.Conditions[i].Take(c.Quantity, values.At(f.Time(i)))
 		}
 	}
 	return f
@@ -97,6 +95,13 @@ func (c *Conditions) field(q Quantity) *float64 {
 		return &c.CloudCover
 	}
 	return nil
+}
+
+// Take sets the quantity to v where it is one of theirs and yet unknown.
+func (c *Conditions) Take(q Quantity, v float64) {
+	if at := c.field(q); at != nil && math.IsNaN(*at) {
+		*at = v
+	}
 }
 
 // Of is the quantity in these conditions; NaN where it is unknown or none of
