@@ -95,12 +95,13 @@ type StoredForecast struct {
 }
 
 // CustomerRequest is the body of the terminal paths that list by customer:
-// /terminal/forecast, /terminal/ooda, /terminal/ml-models. SiteID narrows
+// /terminal/forecast, /terminal/interpolation, /terminal/ooda. SiteID narrows
 // (extension).
 type CustomerRequest struct {
 	Action     string `json:"action,omitempty"`
 	CustomerID string `json:"customer_id,omitempty"`
 	SiteID     string `json:"site_id,omitempty"`
+	Days       int    `json:"days,omitempty"` // of the action accuracy
 	Page
 }
 

@@ -92,8 +92,9 @@ type ModelScore struct {
 	Samples        int     `json:"samples"`
 	PinballPercent float64 `json:"pinball_percent,omitempty"` // mean over P10, P50 and P90
 	NMAEPercent    float64 `json:"nmae_percent"`
-	BiasPercent    float64 `json:"bias_percent"` // positive: forecast too high
-	Coverage80     float64 `json:"coverage80"`   // share of actuals between P10 and P90
+	BiasPercent    float64 `json:"bias_percent"`            // positive: forecast too high
+	Coverage80     float64 `json:"coverage80"`              // share of actuals between P10 and P90
+	WidthPercent   float64 `json:"width_percent,omitempty"` // mean of P90 − P10
 }
 
 // MinReasonLength of a move of the registry, in characters.

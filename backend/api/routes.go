@@ -102,6 +102,7 @@ const (
 	ActionPromote     = "promote"
 	ActionRollback    = "rollback"
 	ActionHistory     = "history"
+	ActionAccuracy    = "accuracy"
 )
 
 // Operation is one thing a route does. Routes that a body's action does not
@@ -177,7 +178,8 @@ func Routes() []Route {
 			{Action: ActionSet, Permission: PermissionSites, Creates: true},
 			{Action: ActionList, Permission: PermissionRead, Reads: true},
 			{Action: ActionGet, Permission: PermissionRead, Reads: true}}},
-		{"stored-forecasts", post, PathTerminalForecast, HostMain, CredentialAny, list},
+		{"stored-forecasts", post, PathTerminalForecast, HostMain, CredentialAny, append(slices.Clone(list),
+			Operation{Action: ActionAccuracy, Permission: PermissionRead, Reads: true})},
 		{"interpolations", post, PathInterpolation, HostMain, CredentialAny, list},
 		{"ooda", post, PathOODA, HostMain, CredentialAny, list},
 		{"ml-models", post, PathModels, HostMain, CredentialAny, append(slices.Clone(list),

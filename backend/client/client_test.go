@@ -68,6 +68,10 @@ func TestCalls(t *testing.T) {
 			_, err := c.Import(ctx, api.UploadRequest{CustomerID: "c", SiteID: "s", Region: "r", Location: "l", S3Path: "s3://b/k.csv", Kind: api.UploadNowcast})
 			return err
 		}, `POST /upload_nowcast {"customer_id":"c","site_id":"s","region":"r","location":"l","s3_path":"s3://b/k.csv"}`},
+		{"accuracy", func(c *client.Client) error {
+			_, err := c.Accuracy(ctx, api.AccuracyRequest{CustomerID: "c", Days: 7})
+			return err
+		}, `POST /terminal/forecast {"action":"accuracy","customer_id":"c","days":7}`},
 		{"evaluate a model", func(c *client.Client) error {
 			_, err := c.EvaluateModel(ctx, api.ModelsRequest{SiteID: "s"})
 			return err

@@ -83,6 +83,15 @@ func (c *Client) StoredForecasts(ctx context.Context, q api.ListQuery) (*api.Sto
 	return read[api.StoredForecastsResponse](ctx, c, api.PathTerminalForecast, customerRequest(q))
 }
 
+// Accuracy is how stored forecasts have done, by lead.
+func (c *Client) Accuracy(ctx context.Context, q api.AccuracyRequest) (*api.Accuracy, error) {
+	r, err := read[api.AccuracyResponse](ctx, c, api.PathTerminalForecast, api.CustomerRequest{Action: api.ActionAccuracy, CustomerID: q.CustomerID, SiteID: q.SiteID, Days: q.Days})
+	if err != nil {
+		return nil, err
+	}
+	return &r.Accuracy, nil
+}
+
 // Interpolations lists what filling gaps gave, newest first.
 func (c *Client) Interpolations(ctx context.Context, q api.ListQuery) (*api.InterpolationsResponse, error) {
 	return read[api.InterpolationsResponse](ctx, c, api.PathInterpolation, customerRequest(q))

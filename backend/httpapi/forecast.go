@@ -71,10 +71,22 @@ func (s *server) storedForecasts(in *input) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, run: func(ctx context.Context, g granted) (any, error) {
+	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}}
+	if b.Action == api.ActionAccuracy {
+		if b.Days < 0 || b.Days > api.MaxAccuracyDays {
+			return nil, api.InvalidField("days", fmt.Sprintf("a whole number from 1 to %d", api.MaxAccuracyDays))
+		}
+		c.run = func(ctx context.Context, g granted) (any, error) {
+			a, err := s.Forecasts.Accuracy(ctx, g.scope, api.AccuracyRequest{CustomerID: b.CustomerID, SiteID: b.SiteID, Days: b.Days})
+			return api.AccuracyResponse{Success: true, Accuracy: a}, err
+		}
+		return c, nil
+	}
+	c.run = func(ctx context.Context, g granted) (any, error) {
 		list, next, err := s.Forecasts.Stored(ctx, g.scope, listQuery(b))
 		return api.StoredForecastsResponse{Success: true, CustomerID: b.CustomerID, ForecastResults: there(list), Count: len(list), NextCursor: next}, err
-	}}, nil
+	}
+	return c, nil
 }
 
 func (s *server) interpolations(in *input) (*call, error) {

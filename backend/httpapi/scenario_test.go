@@ -177,6 +177,8 @@ func TestScenarios(t *testing.T) {
 		{name: "a body too large", method: post, url: "/terminal/assets", body: `{"action":"` + strings.Repeat("a", api.MaxJSONBytes) + `"}`, key: "own", status: 413, contains: []string{"File too large: the limit is 10 MB"}},
 
 		// Uploads but their forms.
+		{name: "accuracy", method: post, url: "/terminal/forecast", body: `{"action":"accuracy","customer_id":"customer123"}`, key: "customer", status: 200, contains: []string{`"leads":[]`, `"days":30`}},
+		{name: "accuracy of no days", method: post, url: "/terminal/forecast", body: `{"action":"accuracy","customer_id":"customer123","days":-1}`, key: "customer", status: 400, contains: []string{"Invalid field: days"}},
 		{name: "uploads, none", method: get, url: "/uploads", key: "own", status: 200, contains: []string{`"uploads":[]`}},
 		{name: "unknown upload", method: get, url: "/uploads/upl_0", key: "own", status: 404, contains: []string{`"Not found"`}},
 		{name: "import without a path", method: post, url: "/upload_train", body: `{"customer_id":"customer123","site_id":"Sibaya","region":"af-south-1","location":"Durban"}`, key: "own", status: 400, contains: []string{"Missing required parameter: s3_path"}},

@@ -59,6 +59,7 @@ var requests = map[string]request{
 	"sites get":                 {body: `{"action":"get","site_id":"{site}"}`, absent: 404},
 	"stored-forecasts ":         {body: `{"customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
 	"stored-forecasts list":     {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
+	"stored-forecasts accuracy": {body: `{"action":"accuracy","customer_id":"{customer}","site_id":"{site}"}`, absent: 404},
 	"interpolations ":           {body: `{"customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
 	"interpolations list":       {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
 	"ooda ":                     {body: `{"customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},

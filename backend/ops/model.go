@@ -29,7 +29,8 @@ type Model struct {
 	Trained   time.Time `json:"trained_at"` // as LastTrainedAt, exact
 	Decisions []string  `json:"decisions"`  // what training decided, in words
 	Place     *Place    `json:"place,omitempty"`
-	// Score is of a gap filler, on the samples that were hidden from it.
+	// Score is of the backtest, or of a gap filler on the samples that were
+	// hidden from it.
 	Score *api.ModelScore `json:"score,omitempty"`
 }
 

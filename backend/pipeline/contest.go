@@ -12,7 +12,6 @@ import (
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/forecast"
 	"app.sunloop/engine/series"
-	"app.sunloop/engine/solar"
 )
 
 // Days that a challenger and the production model are held against each other
@@ -61,7 +60,13 @@ func (p *Pipeline) compete(ctx context.Context, site forecast.Site, h history) (
 	if err != nil {
 		return t, err
 	}
-	scores, err := p.contest(ctx, site, h, cut, power.End(), former.model, t.model)
+	// As it was trained: what it has learned of its bands since, it has from
+	// these very days.
+	then, err := p.decode(ctx, former.record)
+	if err != nil {
+		return t, fmt.Errorf("read the model of site %s: %w", site.ID, err)
+	}
+	scores, err := p.contest(ctx, site, h, cut, power.End(), then, t.model)
 	if err != nil {
 		return t, err
 	}
@@ -79,7 +84,7 @@ func (p *Pipeline) compete(ctx context.Context, site forecast.Site, h history) (
 
 // fit trains; from and to are the shares of the stage that it takes.
 func (p *Pipeline) fit(ctx context.Context, site forecast.Site, h history, from, to float64) (trained, error) {
-	model, report, err := forecast.Train(ctx, site, forecast.History{Power: h.trimmed(), Weather: h.weather()}, forecast.Options{
+	model, report, err := forecast.Train(ctx, site, forecast.History{Power: h.trimmed(), Weather: h.weather}, forecast.Options{
 		Seed: seed(site.ID), Workers: p.TrainWorkers, Resolution: modelStep,
 		Progress: func(_ string, share float64) { p.progress.siteAt(site.ID, stageTraining, from+(to-from)*share) },
 	})
@@ -93,7 +98,7 @@ const daylight = 0.02
 // contest lets models forecast each day of a span from its midnight on, all
 // from what was known then, and scores them on the same hours.
 func (p *Pipeline) contest(ctx context.Context, site forecast.Site, h history, from, to time.Time, models ...*forecast.Model) ([]api.ModelScore, error) {
-	tallies := make([]tally, len(models))
+	tallies := make([]ops.Tally, len(models))
 	for start, end := range series.Days(from, to, site.Zone) {
 		if start.Before(from) {
 			continue
@@ -103,7 +108,7 @@ func (p *Pipeline) contest(ctx context.Context, site forecast.Site, h history, f
 		}
 		said := make([][]forecast.Point, len(models))
 		for i, m := range models {
-			points, err := p.hindsight(ctx, site.Location, m, h, start, end.Sub(start))
+			points, err := p.hindsight(ctx, site, m, h, start, end.Sub(start))
 			if err != nil {
 				return nil, fmt.Errorf("evaluate the models of site %s on %s: %w", site.ID, start.Format(time.DateOnly), err)
 			}
@@ -115,18 +120,16 @@ func (p *Pipeline) contest(ctx context.Context, site forecast.Site, h history, f
 	}
 	out := make([]api.ModelScore, len(models))
 	for i, t := range tallies {
-		out[i] = t.score()
+		out[i] = t.Score()
 	}
 	return out, nil
 }
 
-// hindsight is what a model says at an issue in the past: from the power
-// before it and the forecasts of weather that came with the files. What a
-// provider says of that time today is no forecast.
-func (p *Pipeline) hindsight(ctx context.Context, loc solar.Location, m *forecast.Model, h history, issue time.Time, horizon time.Duration) ([]forecast.Point, error) {
+// hindsight is what a model says at an issue in the past, from what was known
+// then.
+func (p *Pipeline) hindsight(ctx context.Context, site forecast.Site, m *forecast.Model, h history, issue time.Time, horizon time.Duration) ([]forecast.Point, error) {
 	known := h.before(issue.Truncate(modelStep))
-	known.ghiForecast, known.temperatureFct = h.ghiForecast, h.temperatureFct
-	wx, err := offline(ctx, loc, known, issue, horizon)
+	wx, err := p.weatherThen(ctx, site.ID, site.Location, known, issue, horizon)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +138,7 @@ func (p *Pipeline) hindsight(ctx context.Context, loc solar.Location, m *forecas
 
 // compare adds one hour to the tallies, if it was measured and all models take
 // it for daylight.
-func compare(tallies []tally, said [][]forecast.Point, k int, actualKW, capacityKW float64) {
+func compare(tallies []ops.Tally, said [][]forecast.Point, k int, actualKW, capacityKW float64) {
 	if math.IsNaN(actualKW) {
 		return
 	}
@@ -145,28 +148,6 @@ func compare(tallies []tally, said [][]forecast.Point, k int, actualKW, capacity
 		}
 	}
 	for i, points := range said {
-		tallies[i].add(points[k].P10KW, points[k].P50KW, points[k].P90KW, actualKW, capacityKW)
+		tallies[i].Add(points[k].P10KW, points[k].P50KW, points[k].P90KW, actualKW, capacityKW)
 	}
-}
-
-// tally sums errors in shares of capacity.
-type tally struct {
-	n, in              int
-	abs, bias, pinball float64
-}
-
-func (t *tally) add(p10, p50, p90, actualKW, capacityKW float64) {
-	t.n++
-	t.abs += math.Abs(p50-actualKW) / capacityKW
-	t.bias += (p50 - actualKW) / capacityKW
-	t.pinball += ops.Pinball(p10, p50, p90, actualKW) / capacityKW
-	if p10 <= actualKW && actualKW <= p90 {
-		t.in++
-	}
-}
-
-func (t tally) score() api.ModelScore {
-	n := float64(max(t.n, 1))
-	return api.ModelScore{Samples: t.n, PinballPercent: round(100 * t.pinball / n), NMAEPercent: round(100 * t.abs / n),
-		BiasPercent: round(100 * t.bias / n), Coverage80: round(float64(t.in) / n)}
 }

@@ -32,7 +32,8 @@ func (p *Pipeline) forecast(ctx context.Context, job store.Claimed) error {
 	return p.issue(ctx, body.SiteID)
 }
 
-// issue makes and stores a forecast as of now. A site without a model has none.
+// issue makes and stores a forecast as of now, after what came of former ones
+// was looked at. A site without a model has none.
 func (p *Pipeline) issue(ctx context.Context, siteID string) error {
 	s, err := p.subject(ctx, siteID)
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, api.ErrSiteNotFound) {
@@ -43,6 +44,13 @@ func (p *Pipeline) issue(ctx context.Context, siteID string) error {
 	}
 	now := p.Now()
 	track, err := p.track(ctx, siteID)
+	if err != nil {
+		return err
+	}
+	if err := s.observe(ctx, track.LastData); err != nil {
+		return err
+	}
+	scores, scored, err := s.scores(ctx, track, now)
 	if err != nil {
 		return err
 	}
@@ -62,10 +70,13 @@ func (p *Pipeline) issue(ctx context.Context, siteID string) error {
 		if err := p.Ops.AddForecast(tx, f, s.zone); err != nil {
 			return err
 		}
+		if err := p.Ops.PutScores(tx, scores); err != nil {
+			return err
+		}
 		former := time.Time{}
 		_, err := advance(tx, siteID, func(t *Track) {
 			former = t.ForecastAt
-			t.ForecastAt, t.ForecastData = now, track.Data
+			t.ForecastAt, t.ForecastData, t.ScoredTo = now, track.Data, scored
 		})
 		// One word an hour is news; a live feed may issue one a minute.
 		if err != nil || now.Sub(former) < time.Hour {
@@ -112,8 +123,7 @@ func (s subject) make(ctx context.Context, issue time.Time, horizon time.Duratio
 	}
 	// Beyond the issue only forecasts may be seen; the hour that holds it is
 	// not over.
-	known := issue.Truncate(modelStep)
-	h.power, h.temperature = h.power.Slice(h.power.Start, known), h.temperature.Slice(h.power.Start, known)
+	h = h.before(issue.Truncate(modelStep))
 	wx, issued, err := s.p.weatherFor(ctx, s.location, h, issue, horizon)
 	if err != nil {
 		return ops.Forecast{}, err

@@ -242,3 +242,8 @@ func energy(values []api.ForecastValue, share float64) []api.EnergyForecastValue
 func (p *Pipeline) Stored(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.StoredForecast, string, error) {
 	return p.Ops.Stored(ctx, scope, q)
 }
+
+// Accuracy is how stored forecasts have done, by lead.
+func (p *Pipeline) Accuracy(ctx context.Context, scope api.Scope, q api.AccuracyRequest) (api.Accuracy, error) {
+	return p.Ops.Accuracy(ctx, scope, q)
+}

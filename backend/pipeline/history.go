@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -16,26 +17,39 @@ import (
 // that their bands are those of hourly means.
 const modelStep = time.Hour
 
-// history is a site's past on an even grid. Only what was asked for is there;
-// a quantity that no unit reports is empty.
+// history is a site's past on an even grid. Only what was asked for is there.
 type history struct {
-	power          series.Series // kW, of the whole site
-	temperature    series.Series // °C, air
-	irradiance     series.Series // W/m², measured in any plane
-	ghiForecast    series.Series // W/m², a forecast from the customer's own files
-	temperatureFct series.Series // °C, likewise
-	reported       *sumOf        // power of the units that reported and, as weights, their capacity
-	capacityKW     float64       // of all units that ever did
-	points         int           // intervals with power
-	days           int           // site days with power
+	power      series.Series    // kW, of the whole site
+	weather    []weather.Column // what the customer's files have of it
+	reported   *sumOf           // power of the units that reported and, as weights, their capacity
+	capacityKW float64          // of all units that ever did
+	points     int              // intervals with power
+	days       int              // site days with power
 }
 
-// weather is what of the history a model learns weather from.
-func (h history) weather() []weather.Column {
-	return []weather.Column{
-		{Name: series.PredictedGHIWM2.String(), Quantity: weather.GHI, Series: h.ghiForecast},
-		{Name: series.PredictedTempC.String(), Quantity: weather.AirTemperature, Series: h.temperatureFct},
+// weatherQuantities are what files have of the weather, each a column under
+// the quantity's name. Whether irradiance was measured in the plane of the
+// modules or flat, files rarely say; most sensors stand in the plane.
+var weatherQuantities = []struct {
+	from     series.Quantity
+	as       weather.Quantity
+	measured bool
+}{
+	{series.PredictedGHIWM2, weather.GHI, false},
+	{series.PredictedTempC, weather.AirTemperature, false},
+	{series.IrradianceWM2, weather.POA, true},
+	{series.TemperatureC, weather.AirTemperature, true},
+	{series.WindSpeedMS, weather.WindSpeed, true},
+}
+
+// of is a quantity of the weather; empty where no file has it.
+func (h history) of(q series.Quantity) series.Series {
+	for _, c := range h.weather {
+		if c.Name == q.String() {
+			return c.Series
+		}
 	}
+	return series.Series{}
 }
 
 // reportingShare is the share of capacity that must report for an interval to
@@ -51,15 +65,14 @@ func (p *Pipeline) readHistory(ctx context.Context, siteID string, units []api.A
 		return history{}, nil
 	}
 	sum := newSum(n)
-	extra := map[series.Quantity]*sumOf{}
-	for _, q := range []series.Quantity{series.TemperatureC, series.IrradianceWM2, series.PredictedGHIWM2, series.PredictedTempC} {
-		extra[q] = newSum(n)
+	wanted, extra := []series.Quantity{series.PowerKW}, map[series.Quantity]*sumOf{}
+	for _, w := range weatherQuantities {
+		wanted, extra[w.from] = append(wanted, w.from), newSum(n)
 	}
 	capacity := 0.0
 	for _, u := range units {
 		weight := weightOf(u)
-		f, err := store.Collect(p.Telemetry.Read(ctx, siteID, u.AssetID, from, to,
-			series.PowerKW, series.TemperatureC, series.IrradianceWM2, series.PredictedGHIWM2, series.PredictedTempC))
+		f, err := store.Collect(p.Telemetry.Read(ctx, siteID, u.AssetID, from, to, wanted...))
 		if err != nil {
 			return history{}, fmt.Errorf("read the telemetry of asset %s: %w", u.AssetID, err)
 		}
@@ -76,10 +89,11 @@ func (p *Pipeline) readHistory(ctx context.Context, siteID string, units []api.A
 		return series.Series{Start: from, Step: step, Values: values}
 	}
 	h := history{power: grid(sum.whole(capacity)), reported: sum, capacityKW: capacity}
-	h.temperature = grid(extra[series.TemperatureC].mean())
-	h.irradiance = grid(extra[series.IrradianceWM2].mean())
-	h.ghiForecast = grid(extra[series.PredictedGHIWM2].mean())
-	h.temperatureFct = grid(extra[series.PredictedTempC].mean())
+	for _, w := range weatherQuantities {
+		if values := extra[w.from].mean(); values != nil {
+			h.weather = append(h.weather, weather.Column{Name: w.from.String(), Quantity: w.as, Measured: w.measured, Series: grid(values)})
+		}
+	}
 	h.count(zone)
 	return h, nil
 }
@@ -177,10 +191,15 @@ func (h *history) count(zone *time.Location) {
 	}
 }
 
-// before is what of h lies before a time.
+// before is what was known at a time: what was measured before it, and all
+// that was forecast.
 func (h history) before(t time.Time) history {
-	for _, s := range []*series.Series{&h.power, &h.temperature, &h.irradiance, &h.ghiForecast, &h.temperatureFct} {
-		*s = s.Slice(s.Start, t)
+	h.power = h.power.Slice(h.power.Start, t)
+	h.weather = slices.Clone(h.weather)
+	for i, c := range h.weather {
+		if c.Measured {
+			h.weather[i].Series = c.Series.Slice(c.Series.Start, t)
+		}
 	}
 	return h
 }

@@ -162,9 +162,9 @@ func (f *filler) weather() interpolate.Weather {
 		return n
 	}
 	h := f.history
-	wx := interpolate.Weather{GHI: h.irradiance, TemperatureC: h.temperature}
-	if known(h.ghiForecast) > known(h.irradiance) {
-		wx.GHI = h.ghiForecast
+	wx := interpolate.Weather{GHI: h.of(series.IrradianceWM2), TemperatureC: h.of(series.TemperatureC)}
+	if forecast := h.of(series.PredictedGHIWM2); known(forecast) > known(wx.GHI) {
+		wx.GHI = forecast
 	}
 	return wx
 }

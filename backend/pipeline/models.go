@@ -78,6 +78,9 @@ func (p *Pipeline) model(ctx context.Context, siteID string) (loaded, error) {
 		p.Logger.Error("a model cannot be read, the site will be trained again", "site", siteID, "model", record.ModelVersion, "error", err)
 		return loaded{}, errors.Join(store.ErrNotFound, p.refuseModel(ctx, record, err))
 	}
+	if _, err := p.calibrated(ctx, record, m); err != nil {
+		return loaded{}, err
+	}
 	l := loaded{record, m}
 	p.models.put(siteID, l)
 	return l, nil

@@ -28,6 +28,7 @@ type Track struct {
 
 	ForecastAt   time.Time `json:"forecast_at"`   // plant's clock
 	ForecastData uint64    `json:"forecast_data"` // of Data, then
+	ScoredTo     time.Time `json:"scored_to"`     // up to when forecasts were held against actuals
 	DetectAt     time.Time `json:"detect_at"`
 	DetectData   uint64    `json:"detect_data"`
 }

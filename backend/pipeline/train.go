@@ -263,6 +263,8 @@ func record(site api.Site, r forecast.Report, sequence int) ops.Model {
 	m.Metrics = api.ForecastMetrics{TrainingRMSE: round(r.TrainRMSEKW), ValidationRMSE: round(r.Score.RMSEKW),
 		MAPEPercent: round(r.Score.MAPEPercent), SMAPEPercent: round(r.Score.SMAPEPercent)}
 	m.ModelAccuracy, m.Coverage80, m.SkillPercent = r.Accuracy(), r.Score.Coverage80, 100*r.Score.Skill
+	m.Score = &api.ModelScore{Samples: r.Score.N, PinballPercent: round(100 * r.Score.Pinball), NMAEPercent: round(100 * r.Score.NMAE),
+		BiasPercent: round(100 * r.Score.NMBE), Coverage80: round(r.Score.Coverage80), WidthPercent: round(100 * r.Score.Width80)}
 	m.Members = map[string]float64{}
 	for i, name := range r.Members {
 		if i < len(r.Weights) {

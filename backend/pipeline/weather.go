@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
 	"app.sunloop/engine/weather"
 )
@@ -42,12 +44,37 @@ func (p *Pipeline) weatherFor(ctx context.Context, loc solar.Location, h history
 	return wx, issued, nil
 }
 
+// oldestWeather is how long before an issue weather may have been issued for
+// it.
+const oldestWeather = 12 * time.Hour
+
+// weatherThen is the weather as it was known at an issue in the past: what a
+// provider had said by then, as far as it was kept. What a provider says of
+// that time today is no forecast.
+func (p *Pipeline) weatherThen(ctx context.Context, siteID string, loc solar.Location, h history, issue time.Time, horizon time.Duration) (weather.Forecast, error) {
+	wx, err := offline(ctx, loc, h, issue, horizon)
+	if err != nil {
+		return wx, err
+	}
+	kept, err := p.Ops.IssuedWeather(ctx, siteID, issue)
+	switch {
+	case err == nil && issue.Sub(kept.IssuedAt) <= oldestWeather:
+		said := kept.Forecast()
+		said.Complement(wx)
+		wx = said
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return wx, err
+	}
+	overlay(&wx, h)
+	return wx, nil
+}
+
 // offline is the weather without a provider: the climate, with the site's own
 // temperatures.
 func offline(ctx context.Context, loc solar.Location, h history, issue time.Time, horizon time.Duration) (weather.Forecast, error) {
 	var provider weather.Offline
-	if h.temperature.Len() > 0 {
-		if fit, err := weather.FitTemperature(loc, h.temperature); err == nil {
+	if measured := h.of(series.TemperatureC); measured.Len() > 0 {
+		if fit, err := weather.FitTemperature(loc, measured); err == nil {
 			provider.Temperature = fit
 		}
 	}
@@ -58,16 +85,18 @@ func offline(ctx context.Context, loc solar.Location, h history, issue time.Time
 	return wx, nil
 }
 
-// overlay puts the customer's own forecasts over others.
+// overlay puts the customer's own forecasts over others, and lets what the
+// files measured go along by name.
 func overlay(wx *weather.Forecast, h history) {
+	own := weather.FromColumns(wx.IssuedAt, wx.Source, wx.Start, wx.Step, len(wx.Conditions), h.weather)
+	wx.Columns = append(own.Columns, wx.Columns...)
 	given := 0
-	for i := range wx.Conditions {
-		t := wx.Time(i)
-		if v := h.temperatureFct.At(t); !math.IsNaN(v) {
-			wx.Conditions[i].TemperatureC = v
+	for i, c := range own.Conditions {
+		if !math.IsNaN(c.TemperatureC) {
+			wx.Conditions[i].TemperatureC = c.TemperatureC
 		}
-		if v := h.ghiForecast.At(t); !math.IsNaN(v) {
-			wx.Conditions[i].GHI, wx.Conditions[i].DNI, wx.Conditions[i].DHI = v, math.NaN(), math.NaN()
+		if !math.IsNaN(c.GHI) {
+			wx.Conditions[i].GHI, wx.Conditions[i].DNI, wx.Conditions[i].DHI = c.GHI, math.NaN(), math.NaN()
 			given++
 		}
 	}

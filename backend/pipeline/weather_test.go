@@ -37,7 +37,10 @@ func TestWeatherFor(t *testing.T) {
 	issue := time.Date(2026, 6, 1, 10, 0, 0, 0, time.UTC)
 	loc := solar.Location{LatitudeDeg: 40, LongitudeDeg: -4}
 	cloudy := weather.Conditions{GHI: 200, DNI: 0, DHI: 200, TemperatureC: 9, WindSpeedMS: 5, CloudCover: 1}
-	own := history{ghiForecast: series.Series{Start: issue, Step: time.Hour, Values: []float64{math.NaN(), 333}}}
+	own := history{weather: []weather.Column{
+		{Name: series.PredictedGHIWM2.String(), Quantity: weather.GHI, Series: series.Series{Start: issue, Step: time.Hour, Values: []float64{math.NaN(), 333}}},
+		{Name: series.IrradianceWM2.String(), Quantity: weather.POA, Measured: true, Series: series.Series{Start: issue.Add(-time.Hour), Step: time.Hour, Values: []float64{500, 600}}},
+	}}
 	for _, tt := range []struct {
 		name     string
 		provider weather.Provider
@@ -52,7 +55,10 @@ func TestWeatherFor(t *testing.T) {
 		{"a provider", told{hour: cloudy, hours: 99}, history{}, "a provider",
 			func(f weather.Forecast) bool { return f.Conditions[2] == cloudy }},
 		{"the customer's own forecast goes before", told{hour: cloudy, hours: 99}, own, "the customer's own forecast for 1 of",
-			func(f weather.Forecast) bool { return f.Conditions[0] == cloudy && f.Conditions[1].GHI == 333 }},
+			func(f weather.Forecast) bool {
+				measured := f.Columns[1].Series // before the issue alone
+				return f.Conditions[0] == cloudy && f.Conditions[1].GHI == 333 && len(f.Columns) == 2 && measured.Len() == 1 && measured.Values[0] == 500
+			}},
 		{"beyond the provider's last hour the temperature is the climate's and the sky unknown", told{hour: cloudy, hours: 3}, history{}, "a provider",
 			func(f weather.Forecast) bool {
 				c := f.Conditions[5]

@@ -1,0 +1,49 @@
+package forecast
+
+import (
+	"fmt"
+	"slices"
+
+	"app.sunloop/engine/learn/artifact"
+	"app.sunloop/engine/learn/quantile"
+)
+
+// Calibration is all that [Model.Observe] changes, as bytes: kept beside the
+// artefact, it lets a model that is read again go on where it was.
+func (m *Model) Calibration() []byte {
+	var w artifact.Writer
+	for _, l := range m.sets() {
+		w.Section(sectionCalibrator, func(e *artifact.Encoder) { e.Calibrator(l.calibrator) })
+	}
+	return w.Bytes()
+}
+
+// Calibrate puts back what [Model.Calibration] of the same model gave. Bytes
+// that are damaged, or of a model of another kind, change nothing; the error
+// wraps artifact.ErrMalformed.
+func (m *Model) Calibrate(b []byte) error {
+	c, err := artifact.Open(b)
+	if err != nil {
+		return fmt.Errorf("calibrate: %w", err)
+	}
+	sets := m.sets()
+	if n := c.Count(sectionCalibrator); n != len(sets) {
+		return fmt.Errorf("calibrate: %w: %d calibrations for %d sets of learners", artifact.ErrMalformed, n, len(sets))
+	}
+	states := make([]*quantile.Calibrator, len(sets))
+	for i := range sets {
+		err := c.Section(sectionCalibrator, i, func(d *artifact.Decoder) {
+			states[i] = d.Calibrator()
+			if d.Err() == nil && !slices.Equal(states[i].Quantiles, m.quantiles) {
+				d.Fail("a calibration of quantiles %v, not %v", states[i].Quantiles, m.quantiles)
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("calibrate: %w", err)
+		}
+	}
+	for i, l := range sets {
+		l.calibrator = states[i]
+	}
+	return nil
+}
