@@ -60,6 +60,7 @@ type config struct {
 type set struct {
 	Weather  bool         `json:"weather"`
 	Season   bool         `json:"season"`
+	Seen     int          `json:"observed,omitempty"` // intervals
 	Perfect  bool         `json:"weather_measured,omitempty"`
 	Columns  []columnSpec `json:"weather_columns,omitempty"`
 	Features []string     `json:"features"`
@@ -79,7 +80,7 @@ func Encode(m *Model) (Artifact, error) {
 	}
 	var learned, encoders artifact.Writer
 	for _, l := range m.sets() {
-		c.Sets = append(c.Sets, set{Weather: l.spec.Weather, Season: l.spec.Season, Perfect: l.spec.Perfect, Columns: l.spec.Columns, Features: l.spec.names(), Members: memberNames, Weights: l.weights, Trees: len(l.power), Networks: len(l.networks)})
+		c.Sets = append(c.Sets, set{Weather: l.spec.Weather, Season: l.spec.Season, Seen: l.seen, Perfect: l.spec.Perfect, Columns: l.spec.Columns, Features: l.spec.names(), Members: memberNames, Weights: l.weights, Trees: len(l.power), Networks: len(l.networks)})
 		for _, kind := range []struct {
 			id artifact.ID
 			of []*tree.Ensemble
@@ -187,7 +188,7 @@ func decodeConfig(a Artifact) (config, error) {
 		return c, malformed("%d quantiles: %v", len(c.Quantiles), err)
 	}
 	for k, s := range c.Sets {
-		if s.Weather != (k == setWeather) || len(s.Weights) != memberCount || (s.Trees != 0 && s.Trees != len(c.Quantiles)) || s.Networks < 0 || s.Networks > 16 || len(s.Columns) > maximumColumns {
+		if s.Weather != (k == setWeather) || len(s.Weights) != memberCount || (s.Trees != 0 && s.Trees != len(c.Quantiles)) || s.Networks < 0 || s.Networks > 16 || s.Seen < 0 || len(s.Columns) > maximumColumns {
 			return c, malformed("set %d: %d weights, %d ensembles, %d networks", k, len(s.Weights), s.Trees, s.Networks)
 		}
 		for _, w := range s.Weights {
@@ -237,7 +238,7 @@ func (m *Model) decodeEncoders(c *artifact.Container) error {
 }
 
 func decodeSet(learned, encoders *artifact.Container, s set, quantiles []float64, k, trees, networks int) (*learners, error) {
-	l := &learners{spec: spec{Weather: s.Weather, Columns: s.Columns, Perfect: s.Perfect, Season: s.Season}, quantiles: quantiles, weights: s.Weights}
+	l := &learners{spec: spec{Weather: s.Weather, Columns: s.Columns, Perfect: s.Perfect, Season: s.Season}, quantiles: quantiles, weights: s.Weights, seen: s.Seen}
 	width := len(l.spec.names())
 	for _, kind := range []struct {
 		id artifact.ID

@@ -92,3 +92,52 @@ func TestAbsentColumns(t *testing.T) {
 		t.Errorf("MAE %.2f kW with irradiance alone, %.2f with all, %.2f without", some, all, none)
 	}
 }
+
+// A model of measured irradiance takes a forecast of it with doubt, which
+// fades as forecasts come true.
+func TestMeasuredWeatherIsNotAForecast(t *testing.T) {
+	h := synthetic(testSite, testStart, 100, time.Hour, 29)
+	power := h.Power
+	h.Power = power.Slice(power.Start, power.Start.AddDate(0, 0, 80))
+	forecast := slices.Clone(h.Weather)
+	h.Weather[0].Measured = true
+	m, _, err := Train(context.Background(), testSite, h, Options{Workers: 2, Origins: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	issue := testStart.AddDate(0, 0, 82)
+	wx := weather.FromColumns(issue, "test", issue, time.Hour, 24, forecast)
+	width := func() (sum float64) {
+		points, err := m.Forecast(issue, power, wx, 24*time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkPoints(t, testSite, points)
+		for _, p := range points {
+			sum += p.P90KW - p.P10KW
+		}
+		return sum
+	}
+	doubtful := width()
+	m.withWeather.seen = doubtIntervals
+	sure := width()
+	t.Logf("bands of %.0f kWh at first, %.0f later", doubtful, sure)
+	if doubtful < 1.2*sure {
+		t.Errorf("bands of %.0f kWh at first, %.0f later", doubtful, sure)
+	}
+	// Measured values beyond the issue say nothing.
+	wx = weather.FromColumns(issue, "test", issue, time.Hour, 24, h.Weather)
+	with, err := m.Forecast(issue, power, wx, 24*time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	without, err := m.Forecast(issue, power, weather.Forecast{}, 24*time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range with {
+		if with[i].P50KW != without[i].P50KW {
+			t.Fatalf("point %d saw what was measured after the issue", i)
+		}
+	}
+}

@@ -50,6 +50,7 @@ type learners struct {
 	networks   []*neural.Network // averaged
 	weights    []float64         // one a member
 	calibrator *quantile.Calibrator
+	seen       int // intervals of forecasts that came true
 }
 
 // fitReport is what the members' fits measured, losses in shares of the peak.

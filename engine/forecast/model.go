@@ -156,7 +156,7 @@ func (m *Model) foresee(issue time.Time, recent series.Series, wx weather.Foreca
 		f.clear[i] = w.env.over(&w.sky, t, n)
 		switch {
 		case f.clear[i] <= dusk && (f.clear[i] <= 0 || w.sky.sine[t-w.sky.start+int64(n)/2] < nightSine):
-		case f.clear[i] > dusk && f.cloudy && m.withWeather != nil && known(w.wx.at(w.wx.index, t)):
+		case f.clear[i] > dusk && f.cloudy && m.withWeather != nil && known(w.wx.at(w.wx.ghi, t)):
 			cloudy = append(cloudy, i)
 		default:
 			plain = append(plain, i)
@@ -194,6 +194,9 @@ func (m *Model) answer(f *foresight, w *world, v *view, l *learners, at []int) {
 		}
 	}
 	said := blend(l.weights, l.say(rows, scale, analog))
+	if l.spec.Perfect {
+		m.doubt(f, w, v, at, said)
+	}
 	shifts := l.calibrator.Shifts()
 	for j, i := range at {
 		raw, out := f.raw[i*k:i*k+k], f.said[i*k:i*k+k]
@@ -205,6 +208,30 @@ func (m *Model) answer(f *foresight, w *world, v *view, l *learners, at []int) {
 		copy(raw, said[j*k:j*k+k])
 		copy(out, raw)
 		shifts.Adjust(out)
+	}
+}
+
+// Learners of measured weather take a forecast for as good as a measurement.
+// Until so many of their forecasts came true, the others speak along: half at
+// first, whose bands know nothing of clouds and are as wide.
+const (
+	doubtAtFirst   = 0.5
+	doubtIntervals = 600
+)
+
+// doubt mixes what the learners without weather say into said.
+func (m *Model) doubt(f *foresight, w *world, v *view, at []int, said []float32) {
+	share := float32(doubtAtFirst * max(0, 1-float64(m.withWeather.seen)/doubtIntervals))
+	if share == 0 {
+		return
+	}
+	k := len(m.quantiles)
+	own := &foresight{start: f.start, n: f.n, clear: f.clear, raw: make([]float32, len(f.raw)), said: make([]float32, len(f.said))}
+	m.answer(own, w, v, m.plain, at)
+	for j, i := range at {
+		for q := range k {
+			said[j*k+q] += share * (own.said[i*k+q] - said[j*k+q])
+		}
 	}
 }
 
@@ -244,7 +271,7 @@ func (m *Model) outlook(wx weather.Forecast, w *world, f *foresight) *outlook {
 	// What the columns do not tell of light the conditions may.
 	for i, c := range f.conditions {
 		at := i + int(lead)/f.n
-		if !known(o.index[at]) && !math.IsNaN(c.GHI) {
+		if !known(o.ghi[at]) && !math.IsNaN(c.GHI) {
 			o.derive(m.site.Location, m.geometry, &w.sky, at, c, math.NaN())
 		}
 	}

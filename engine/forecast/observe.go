@@ -42,5 +42,6 @@ func (m *Model) Observe(issue time.Time, recent series.Series, wx weather.Foreca
 		l.calibrator.Observe(f.raw[i*k:i*k+k], f.said[i*k:i*k+k], float32(min(max(y, 0), m.site.CapacityKW)/m.peakKW))
 		n++
 	}
+	l.seen += n
 	return n, nil
 }

@@ -61,6 +61,7 @@ func (o *outlook) derive(loc solar.Location, g geometry, s *sky, i int, known we
 	from := o.start + int64(i*o.n)
 	clear := float64(s.mean(s.ghi, from, o.n))
 	if clear < faintGHI {
+		o.ghi[i] = float32(known.GHI) // the sun is too low for more
 		return
 	}
 	middle := tickTime(from).Add(time.Duration(o.n) * tick / 2)

@@ -82,7 +82,7 @@ func (w *world) gatherPart(out *samples, s spec, quantiles []float64, share seri
 			continue
 		}
 		if s.Weather {
-			if !known(w.wx.at(w.wx.index, t)) {
+			if !known(w.wx.at(w.wx.ghi, t)) {
 				continue
 			}
 		}

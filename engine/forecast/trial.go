@@ -210,7 +210,7 @@ func (t *training) conclude(out *tested, trials []*trial) {
 	}
 	out.score, out.references = judged.conclude(t.site.CapacityKW, t.peakKW)
 	// What the model goes on with: the scores of all trials.
-	fresh := quantile.NewCalibrator(q, out.calibrator.Floor, 1)
+	fresh := quantile.NewCalibrator(q, out.calibrator.Floor, 12*ticksPerHour/t.n)
 	fresh.Gamma = out.calibrator.Gamma
 	if len(all) >= 100*k {
 		fresh.Start(all, actual)

@@ -27,6 +27,9 @@ const (
 	poolLimit          = 2048       // scores of a quantile, the newest
 	poolMinimum        = 50         // below it nothing is shifted
 	levelLow, levelTop = 0.01, 0.99 // levels stay inside
+	// levelADay is how far a day of misses moves a level: a tenth. A third of
+	// that left bands too narrow for weeks in a new season.
+	levelADay = 0.1
 )
 
 // NewCalibrator starts empty: [Calibrator.Adjust] changes nothing until scores
@@ -34,7 +37,7 @@ const (
 // capacity in units of the forecast.
 func NewCalibrator(quantiles []float64, floor float32, perDay int) *Calibrator {
 	c := &Calibrator{Quantiles: slices.Clone(quantiles), High: len(quantiles) - 1, Floor: floor,
-		Gamma: 0.3 / float64(10*max(perDay, 1)), Levels: slices.Clone(quantiles), Pools: make([][]float32, len(quantiles))}
+		Gamma: levelADay / float64(max(perDay, 1)), Levels: slices.Clone(quantiles), Pools: make([][]float32, len(quantiles))}
 	for i, q := range quantiles {
 		if q <= 0.1+1e-9 {
 			c.Low = i

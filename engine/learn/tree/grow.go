@@ -168,11 +168,15 @@ func (t *trainer) grow() (Tree, []leaf) {
 			break
 		}
 		l := leaves[at]
+		mid := t.partition(&l)
+		if missing, _ := unpack(l.hist[l.best.feature*t.stride+int(frame.Missing)]); missing == 0 {
+			// Nothing was learned of missing values here: they go with the many.
+			l.best.missingRight = l.to-mid > mid-l.from
+		}
 		node := len(tree.Nodes)
 		tree.Nodes = append(tree.Nodes, Node{Threshold: t.threshold(l.best), Feature: uint16(l.best.feature),
 			MissingRight: l.best.missingRight, bin: uint8(l.best.bin)})
 		tree.point(&l, int16(node))
-		mid := t.partition(&l)
 		a := leaf{from: l.from, to: mid, parent: node, left: true}
 		b := leaf{from: mid, to: l.to, parent: node}
 		small, large := &a, &b

@@ -254,3 +254,33 @@ func TestConstantTargetNeedsNoTree(t *testing.T) {
 		t.Fatalf("answers %g", out[0])
 	}
 }
+
+// Where a feature was never missing in training, a missing value goes with the
+// many instead of always left.
+func TestMissingGoesWithTheMany(t *testing.T) {
+	n := 400
+	f := &frame.Frame{Names: []string{"x"}, Rows: make([]float32, n), Target: make([]float32, n)}
+	for i := range n {
+		f.Rows[i] = float32(i)
+		if i >= n/4 {
+			f.Target[i] = 1 + 0.01*float32(i%3-1)
+		}
+	}
+	b, err := frame.FitBinner(f, 63)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := b.Apply(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, _, err := Fit(context.Background(), d, nil, Config{Quantile: 0.5, Rounds: 40, Rate: 0.2, Leaves: 2, MinLeaf: 10, FeatureFraction: 1, BagFraction: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]float32, 3)
+	e.Predict([]float32{0, 300, float32(math.NaN())}, out)
+	if !(out[0] < 0.2 && out[1] > 0.8 && out[2] > 0.8) {
+		t.Errorf("few %g, many %g, missing %g", out[0], out[1], out[2])
+	}
+}
