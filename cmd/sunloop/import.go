@@ -27,7 +27,7 @@ type ImportCmd struct {
 	TZ           string  `name:"tz" placeholder:"ZONE" help:"Zone of times that carry none, as in Europe/Berlin; of a new site."`
 	CapacityKW   float64 `name:"capacity-kw" placeholder:"KW" help:"AC capacity of the whole site."`
 	Customer     string  `default:"default" help:"Customer that the site belongs to."`
-	Location     string  `placeholder:"LAT,LON" help:"Place of the site, as in 47.07,15.44."`
+	Location     string  `placeholder:"PLACE" help:"Where the site stands: a town, as in Graz or \"Durban, ZA\", or 47.07,15.44."`
 	Region       string  `default:"local" help:"Region in the storage path."`
 	Manufacturer string  `help:"Manufacturer, where the file does not say."`
 	Asset        string  `help:"Name of the unit, where the file names none."`
@@ -45,9 +45,11 @@ func (c *ImportCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		return err
 	}
 	if c.Location != "" {
-		if _, err := parsePlace(c.Location); err != nil {
+		found, err := parsePlace(c.Location)
+		if err != nil {
 			return err
 		}
+		fmt.Fprintln(std.out, "place:", found.Words)
 	}
 	if c.TZ != "" {
 		if _, err := time.LoadLocation(c.TZ); err != nil {

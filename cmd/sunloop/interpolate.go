@@ -17,6 +17,7 @@ import (
 	"app.sunloop/engine/forecast"
 	"app.sunloop/engine/ingest"
 	"app.sunloop/engine/interpolate"
+	"app.sunloop/engine/place"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
 )
@@ -24,7 +25,7 @@ import (
 // InterpolateCmd fills the gaps of a file and says how well.
 type InterpolateCmd struct {
 	File       string  `arg:"" help:"CSV file; .gz is read as it is." type:"path"`
-	Location   string  `required:"" placeholder:"LAT,LON" help:"Place of the plant, as in 47.07,15.44."`
+	Location   string  `required:"" placeholder:"PLACE" help:"Where the plant stands: a town, as in Graz or \"Durban, ZA\", or 47.07,15.44."`
 	TZ         string  `name:"tz" placeholder:"ZONE" help:"Zone of times that carry none (UTC)."`
 	CapacityKW float64 `name:"capacity-kw" placeholder:"KW" help:"AC capacity of each unit; bounds what is filled."`
 	Unit       string  `help:"Only this unit."`
@@ -55,10 +56,12 @@ type lengthLine struct {
 
 // Run fills the gaps of each unit of the file.
 func (c *InterpolateCmd) Run(ctx context.Context, std streams) error {
-	loc, err := parsePlace(c.Location)
+	found, err := parsePlace(c.Location)
 	if err != nil {
 		return err
 	}
+	fmt.Fprintln(std.err, "place:", found.Words)
+	loc := solar.Location{LatitudeDeg: found.LatitudeDeg, LongitudeDeg: found.LongitudeDeg}
 	zone, o := time.UTC, ingest.Options{CapacityKW: c.CapacityKW, Now: time.Now(), Asset: "unit"}
 	if c.TZ != "" {
 		if zone, err = time.LoadLocation(c.TZ); err != nil {
@@ -202,13 +205,11 @@ func writeFilledValues(path string, all []unitFilled) (err error) {
 	return w.Error()
 }
 
-// parsePlace reads LAT,LON.
-func parsePlace(text string) (solar.Location, error) {
-	lat, lon, ok := strings.Cut(text, ",")
-	a, errA := strconv.ParseFloat(strings.TrimSpace(lat), 64)
-	b, errB := strconv.ParseFloat(strings.TrimSpace(lon), 64)
-	if !ok || errA != nil || errB != nil || math.Abs(a) > 90 || math.Abs(b) > 180 {
-		return solar.Location{}, fmt.Errorf("--location wants latitude and longitude in degrees, as in 47.07,15.44, not %q", text)
+// parsePlace finds where --location is, and says in words what it was taken for.
+func parsePlace(text string) (place.Found, error) {
+	found, ok := place.Find(text)
+	if !ok {
+		return found, fmt.Errorf("--location wants a town, as in Graz or \"Durban, ZA\", or its degrees, as in 47.07,15.44; %q is none that is known", text)
 	}
-	return solar.Location{LatitudeDeg: a, LongitudeDeg: b}, nil
+	return found, nil
 }

@@ -12,6 +12,7 @@ import (
 type Found struct {
 	Place
 	Words string
+	Rough bool // a country or a state was named: the place is its largest town
 }
 
 // maxText is longer than any place that a person writes.
@@ -21,8 +22,8 @@ const maxText = 200
 // "29.86 S 31.03 E"), or a town, with its country or, in the United States,
 // its state behind a comma if need be ("Durban", "Durban, ZA", "Durban, South
 // Africa", "Springfield, IL"). Case, accents and punctuation do not matter. Of
-// several towns of a name it is the largest. ok is false where nothing of that
-// name is known.
+// several towns of a name it is the largest; of a country or a state too, where
+// no town is named. ok is false where nothing of that name is known.
 func Find(text string) (found Found, ok bool) {
 	if len(text) > maxText {
 		return Found{}, false
@@ -30,17 +31,55 @@ func Find(text string) (found Found, ok bool) {
 	if lat, lon, ok := Coordinates(text); ok {
 		town, km := Nearest(lat, lon)
 		p := Place{LatitudeDeg: lat, LongitudeDeg: lon, Country: town.Country, Zone: town.Zone}
-		return Found{p, fmt.Sprintf("%s; the nearest town is %s, %.0f km away, whose time zone is %s", p, town, km, town.Zone)}, true
+		return Found{Place: p, Words: fmt.Sprintf("%s; the nearest town is %s, %.0f km away, whose time zone is %s", p, town, km, town.Zone)}, true
 	}
 	g := towns()
 	parts := strings.Split(text, ",")
 	// A street or a quarter may stand before the town.
 	for i := range parts {
+		if key := Fold(parts[i]); i > 0 && (g.country(key) != "" || states[key] != "") {
+			continue // what a town lies in, though some town may be called so too
+		}
 		if hits := g.search(parts[i], parts[i+1:]); len(hits) > 0 {
 			return g.choose(hits), true
 		}
 	}
+	for _, part := range parts {
+		if f, ok := g.largest(part); ok {
+			return f, true
+		}
+	}
 	return Found{}, false
+}
+
+// largest is the largest town of a country or a state, which must be spelled
+// out: two letters may be anything.
+func (g *gazetteer) largest(part string) (Found, bool) {
+	key := Fold(part)
+	country, state := g.country(key), states[key]
+	if len(key) < 3 || country == "" && state == "" {
+		return Found{}, false
+	}
+	best := -1
+	for k, t := range g.towns {
+		if (t.Country == country || t.Country == "US" && t.Region == state) && (best < 0 || t.Population > g.towns[best].Population) {
+			best = k
+		}
+	}
+	if best < 0 {
+		return Found{}, false
+	}
+	f := Found{Place: g.towns[best], Rough: true}
+	f.Words = fmt.Sprintf("%s (%.2f, %.2f), the largest town of %s", f.Place, f.LatitudeDeg, f.LongitudeDeg, strings.TrimSpace(part))
+	return f, true
+}
+
+// country is the code of a country's folded name, or empty.
+func (g *gazetteer) country(key string) string {
+	if code, ok := otherCountries[key]; ok {
+		return code
+	}
+	return g.countries[key]
 }
 
 // search is the towns of a name that all of the further parts agree with.
@@ -54,9 +93,11 @@ func (g *gazetteer) search(name string, further []string) []int32 {
 // region that is no country's and no state's name is not known here.
 func (g *gazetteer) lies(town Place, part string) bool {
 	key := Fold(part)
-	code, known := g.countries[key]
-	state := len(key) == 2 && strings.EqualFold(key, town.Region)
-	return state || code == town.Country || !known && len(key) != 2
+	country, state := g.country(key), states[key]
+	if town.Country == "US" && (state != "" && state == town.Region || strings.EqualFold(key, town.Region)) || country == town.Country {
+		return true
+	}
+	return country == "" && state == "" && len(key) != 2
 }
 
 func (g *gazetteer) choose(hits []int32) Found {

@@ -32,6 +32,13 @@ func TestFind(t *testing.T) {
 		{"London", "London", "GB", "Europe/London", 51.51, -0.13, "the larger of 2 of that name"},
 		{"London, Canada", "London", "CA", "America/Toronto", 42.98, -81.23, ""},
 		{"Paris, TX", "Paris", "US", "America/Chicago", 33.66, -95.56, "Paris, TX, US (33.66, -95.56)"},
+		{"Springfield, Illinois", "Springfield", "US", "America/Chicago", 39.8, -89.64, "Springfield, IL, US"},
+		{"Austin, Texas, USA", "Austin", "US", "America/Chicago", 30.27, -97.74, "Austin, TX, US"},
+		{"London, UK", "London", "GB", "Europe/London", 51.51, -0.13, "London, GB (51.51, -0.13)"},
+		{"Tbilisi, Georgia", "Tbilisi", "GE", "Asia/Tbilisi", 41.69, 44.83, ""},
+		{"Atlanta, Georgia", "Atlanta", "US", "America/New_York", 33.75, -84.39, ""},
+		{"Spain", "Madrid", "ES", "Europe/Madrid", 40.42, -3.7, "the largest town of Spain"},
+		{"Some Farm, Arizona", "Phoenix", "US", "America/Phoenix", 33.45, -112.07, "the largest town of Arizona"},
 		{"San Diego, CA", "San Diego", "US", "America/Los_Angeles", 32.72, -117.16, ""},
 		{"Phoenix, AZ, US", "Phoenix", "US", "America/Phoenix", 33.45, -112.07, ""},
 		{"-29.86, 31.03", "", "ZA", "Africa/Johannesburg", -29.86, 31.03, "-29.86, 31.03; the nearest town is"},
@@ -46,7 +53,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q: %+v, %v", test.text, got, ok)
 		}
 	}
-	for _, text := range []string{"", ",", "Nowhere at All", "Durban, France", "Durban, XX", "91, 0", "10, 181", "1", "1, 2, 3", "0x1, 2", "-3S, 4", strings.Repeat("a", 1000)} {
+	for _, text := range []string{"", ",", "Nowhere at All", "Durban, XX", "ES", "91, 0", "10, 181", "1", "1, 2, 3", "0x1, 2", "-3S, 4", strings.Repeat("a", 1000)} {
 		if got, ok := place.Find(text); ok {
 			t.Errorf("%q is %+v", text, got)
 		}

@@ -25,7 +25,12 @@ func Of(text string, power series.Series) (found Found, ok bool) {
 	latitude, longitude, shone := FromSun(power)
 	found, named := Find(text)
 	off := math.Abs(math.Remainder(longitude-found.LongitudeDeg, 360)) > maxOffLongitude || math.Abs(latitude-found.LatitudeDeg) > maxOffLatitude
-	if named && !(shone && off) {
+	switch {
+	case named && shone && !off && found.Rough: // the sun knows better than a whole country
+		found.LatitudeDeg, found.LongitudeDeg = latitude, longitude
+		found.Words = fmt.Sprintf("%s is given, in which the sun in the data says about %.0f° latitude and %.0f° longitude", text, latitude, longitude)
+		return found, true
+	case named && !(shone && off):
 		return found, true
 	}
 	words := "none is given that is known; the sun in the data says"
@@ -36,8 +41,8 @@ func Of(text string, power series.Series) (found Found, ok bool) {
 		return Found{Words: "none is given that is known, and the data do not show one"}, false
 	}
 	town, _ := Nearest(latitude, longitude)
-	return Found{Place{Country: town.Country, LatitudeDeg: latitude, LongitudeDeg: longitude, Zone: town.Zone},
-		fmt.Sprintf("%s about %.0f° latitude and %.0f° longitude", words, latitude, longitude)}, true
+	return Found{Place: Place{Country: town.Country, LatitudeDeg: latitude, LongitudeDeg: longitude, Zone: town.Zone},
+		Words: fmt.Sprintf("%s about %.0f° latitude and %.0f° longitude", words, latitude, longitude)}, true
 }
 
 // FromSun finds a site's place from its power alone: the longitude from
