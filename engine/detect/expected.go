@@ -81,7 +81,7 @@ func peers(v *view, m *memory, units []Unit) {
 				}
 				if len(own) > 0 {
 					slices.Sort(own)
-					uv.set(i, medianWithout(own, -1)*ratings[k]*sizes[k]*mem.shape(half), ratings[k], arming[k], len(own))
+					uv.set(i, medianWithout(own, -1)*ratings[k]*sizes[k], mem.shape(half), ratings[k], arming[k], len(own))
 					continue
 				}
 			}
@@ -91,14 +91,16 @@ func peers(v *view, m *memory, units []Unit) {
 				count--
 			}
 			if count > 0 {
-				uv.set(i, medianWithout(from, rank)*ratings[k]*sizes[k]*mem.shape(half), ratings[k], arming[k], count)
+				uv.set(i, medianWithout(from, rank)*ratings[k]*sizes[k], mem.shape(half), ratings[k], arming[k], count)
 			}
 		}
 	}
 }
 
-func (u *unitView) set(i int, expected, rating, arming float64, peers int) {
-	u.expected[i] = min(expected, rating)
+// set takes an expectation by peers: their power in the unit's size, times its
+// own shape of the day.
+func (u *unitView) set(i int, even, shape, rating, arming float64, peers int) {
+	u.even[i], u.expected[i] = even, min(even*shape, rating)
 	u.tier[i], u.peers[i] = tierPeers, peers
 	u.sun[i] = u.expected[i] >= arming*rating
 }
@@ -110,7 +112,7 @@ func light(v *view, m *memory, units []Unit, k int) {
 	arming := m.units[k].arming()
 	gain := m.units[k].gain.quantile(0.5, 3, 1)
 	for i := range v.cells {
-		uv.expected[i], uv.lit[i], uv.tier[i], uv.sun[i], uv.peers[i] = math.NaN(), math.NaN(), tierNone, false, 0
+		uv.expected[i], uv.even[i], uv.lit[i], uv.tier[i], uv.sun[i], uv.peers[i] = math.NaN(), math.NaN(), math.NaN(), tierNone, false, 0
 		g := v.light[i]
 		if rating <= 0 || !(g >= -20 && g < 1700) || g < 10 && (uv.power[i] > 0.02*rating || v.clear[i] > 0.15) {
 			continue

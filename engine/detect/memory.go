@@ -36,6 +36,7 @@ type unitMemory struct {
 	held       map[Family]bool // families that question the unit's yield: meanwhile its size and shape are not learned
 	steadyDays int             // days with steady samples against peers
 	long       ring            // daily yield among its peers of the last months, over the rating, of sound days
+	idleKW     float64         // its usual reading by night
 	idle       ring            // daily reading by night, kW
 	asleep     ring            // daily highest expected share of the rating at which it still made nothing
 	shapes     [48]ring        // daily part of its peers' power at each half hour of the day, against its size
@@ -186,10 +187,9 @@ func (m *memory) learnUnit(v *view, k int, rating float64, scratch []float64) {
 			continue
 		}
 		if uv.tier[i] == tierPeers && uv.peers[i] >= 1 && uv.expected[i] > 0.1*rating && p < 0.97*rating {
-			ratio := p / uv.expected[i]
-			peers = append(peers, ratio)
+			peers = append(peers, p/uv.expected[i])
 			b := v.slot(i) / 2
-			bins[b] = append(bins[b], ratio)
+			bins[b] = append(bins[b], p/uv.even[i])
 		}
 		if g := v.light[i]; g > 200 && p > 0.02*rating && p < 0.9*rating {
 			gains = append(gains, p/rating/lightYield(g, v.tempC[i]))
@@ -197,6 +197,7 @@ func (m *memory) learnUnit(v *view, k int, rating float64, scratch []float64) {
 	}
 	mem.peakKW = peak
 	mem.idle.remember(median(dark), sizeDays)
+	mem.idleKW = mem.idle.quantile(0.5, 1, 0)
 	if idle < weakLight {
 		asleep = max(asleep, idle)
 	}
@@ -220,10 +221,9 @@ func (u *unitMemory) learnSize(v *view, uv *unitView, all []float64, bins [48][]
 	if uv.charted {
 		all, bins = all[:0], [48][]float64{}
 		for _, i := range uv.relative.steady {
-			ratio := uv.power[i] / uv.expected[i]
-			all = append(all, ratio)
+			all = append(all, uv.power[i]/uv.expected[i])
 			b := v.slot(i) / 2
-			bins[b] = append(bins[b], ratio)
+			bins[b] = append(bins[b], uv.power[i]/uv.even[i])
 		}
 		u.steadyDays++
 	} else if u.alike && u.steadyDays >= 5 || float64(len(all))*v.hours() < 2 {
@@ -235,10 +235,10 @@ func (u *unitMemory) learnSize(v *view, uv *unitView, all []float64, bins [48][]
 	level := median(all)
 	u.scale.remember(level*u.size(), sizeDays)
 	for b := range bins {
-		if len(bins[b]) == 0 {
+		if len(bins[b]) == 0 || u.alike && !uv.charted {
 			continue
 		}
-		target := min(max(median(bins[b])/max(level, 0.2)*u.shape(b), 0), 3)
+		target := min(max(median(bins[b])/max(level, 0.2), 0), 3)
 		u.seen[b]++
 		u.shapes[b].remember(target, sizeDays)
 		u.profile[b] = u.shapes[b].quantile(0.5, 1, 1)

@@ -32,7 +32,7 @@ type relative struct {
 func relativeDay(v *view, k int, rating float64) (relative, bool) {
 	u := &v.units[k]
 	steady := func(i, j int) bool {
-		return j >= 0 && j < v.cells && math.Abs(u.power[i]/u.expected[i]-u.power[j]/u.expected[j]) < steadyWithin
+		return j >= 0 && j < v.cells && math.Abs(u.power[i]/u.even[i]-u.power[j]/u.even[j]) < steadyWithin
 	}
 	var cells []int
 	for i := range v.cells {

@@ -11,8 +11,9 @@ type misread struct {
 	factor   float64 // that the last samples show; 0 for none
 	samples  int
 	since    int64
-	fair     int // samples in a row that are as expected
-	idle     int // samples in a row that are as by night
+	fair     int     // samples in a row that are as expected
+	last     float64 // reading
+	idle     int     // samples in a row that are as by night
 	record   *record
 	wild     *record // of values beyond belief
 	wildRows int
@@ -24,10 +25,11 @@ var wrongFactors = [...]float64{1000, 60, 12, 4, 0.001}
 
 // Figures of the rule.
 const (
-	factorWithin  = 0.2 // natural logarithm
+	factorWithin  = 0.2  // natural logarithm
+	factorFaint   = 0.45 // of readings so small that nothing else makes them
 	factorSamples = 6
 	fairWithin    = 0.4
-	wildGap       = 14 * 3600 // seconds between values beyond belief that are one event: a night
+	wildGap       = 20 * 3600 // seconds between values beyond belief that are one event: a night
 	idleWithin    = 0.0015    // kW
 	idleSamples   = 3
 	fairLight     = 0.15 // of the rating, to be taken for sound again
@@ -52,13 +54,18 @@ func (m *misread) at(v *view, s *session, k, i int) {
 	if m.wild != nil && t-m.wild.lastSeen > wildGap {
 		m.wild.end, m.wild = m.wild.lastSeen, nil
 	}
+	same := raw == m.last
+	m.last = raw
 	ratio := raw / e
 	if !(e > 0.05*rating) || u.tier[i] != tierPeers && u.tier[i] != tierLight {
 		ratio = math.NaN()
 	}
 	factor := wrongFactor(ratio)
-	if m.idle++; math.Abs(raw-s.memory.units[k].idle.quantile(0.5, 1, 0)) > idleWithin {
+	if m.idle++; math.Abs(raw-s.memory.units[k].idleKW) > idleWithin {
 		m.idle = 0
+	}
+	if factor > 1 && same {
+		factor = 0 // it stands still: that is another family's
 	}
 	if factor < 1 && m.idle >= idleSamples {
 		factor = 0 // it goes on reading what it reads by night: it makes nothing
@@ -93,8 +100,15 @@ func (m *misread) at(v *view, s *session, k, i int) {
 
 // wrongFactor is the factor that a ratio of reading to expectation shows, or 0.
 func wrongFactor(ratio float64) float64 {
+	if !(ratio > 2) && !(ratio > 0 && ratio < 0.1) {
+		return 0
+	}
 	for _, f := range wrongFactors {
-		if math.Abs(math.Log(ratio/f)) < factorWithin {
+		within := factorWithin
+		if f < 1 {
+			within = factorFaint
+		}
+		if math.Abs(math.Log(ratio/f)) < within {
 			return f
 		}
 	}

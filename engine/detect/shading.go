@@ -70,7 +70,7 @@ func (m *shadow) day(v *view, s *session, k int, bin []int) {
 	var ratios [360 / shadeBin][]float64
 	var all []float64
 	alike := func(i, j int) bool {
-		return j >= 0 && j < v.cells && math.Abs(u.power[i]/u.expected[i]-u.power[j]/u.expected[j]) < steadyWithin
+		return j >= 0 && j < v.cells && math.Abs(u.power[i]/u.even[i]-u.power[j]/u.even[j]) < steadyWithin
 	}
 	for i := range v.cells {
 		e, p := u.expected[i], u.power[i]

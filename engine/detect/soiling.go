@@ -178,7 +178,7 @@ func medianYield(points []point) float64 {
 // is false on days with less than an hour and a half of good light.
 func (o *soiling) figure(v *view, s *session) (float64, bool) {
 	source := s.modules.source()
-	if source == noLight || !v.sky.smooth {
+	if source == noLight || !v.sky.smooth || source == clearLight && !v.sky.bright {
 		return 0, false
 	}
 	var all []float64
@@ -186,9 +186,10 @@ func (o *soiling) figure(v *view, s *session) (float64, bool) {
 	for k := range s.in.Units {
 		u, rating := &v.units[k], s.rating(k)
 		yields = yields[:0]
+		gain := s.memory.units[k].gain.quantile(0.5, 3, 1)
 		for i := range v.cells {
 			p, g := u.power[i], s.modules.light(v, i, source)
-			if g > soilingLight && u.claimed[i] == "" && p > 0.1*rating && !s.nearLimit(k, g, v.tempC[i]) {
+			if g > soilingLight && u.claimed[i] == "" && p > 0.1*rating && gain*lightYield(g, v.tempC[i]) < nearLimit {
 				yields = append(yields, p/rating/lightYield(g, v.tempC[i]))
 			}
 		}
@@ -217,12 +218,10 @@ func (o *soiling) figure(v *view, s *session) (float64, bool) {
 	return median(all), true
 }
 
-// nearLimit says that light of g would bring unit k near its rating, where it
-// hides what its array does. The light decides, not the power: noise must not
-// choose the samples.
-func (s *session) nearLimit(k int, g, ambientC float64) bool {
-	return s.memory.units[k].gain.quantile(0.5, 3, 1)*lightYield(g, ambientC) > 0.92
-}
+// nearLimit is the share of the rating above which a unit may hide what its
+// array does. The light decides, not the power: noise must not choose the
+// samples.
+const nearLimit = 0.92
 
 // missing is what the dirt took from the day's energy.
 func (o *soiling) missing(v *view) float64 {

@@ -85,7 +85,7 @@ func (st *stuck) at(v *view, s *session, k, i int) {
 // atLimit says that the unit stands at its limit and its peers would have it
 // there: such a reading may stand still.
 func atLimit(u *unitView, i int, limit float64) bool {
-	return u.power[i] > 0.97*limit && !(u.expected[i] < 0.75*limit && u.tier[i] == tierPeers)
+	return u.power[i] > 0.97*limit && !(u.expected[i] < 0.6*limit && u.tier[i] == tierPeers)
 }
 
 // held says that another unit has stood still as long at the same share of its

@@ -46,7 +46,7 @@ func (o *trackers) look(v *view, s *session) {
 func (m *standing) day(v *view, s *session, k int) {
 	u := &v.units[k]
 	parts, ok := partsOfDay(v, k, s.rating(k))
-	if ok = ok && v.sky.bright && s.memory.units[k].steadyDays >= trackerLearned; !ok {
+	if ok = ok && v.sky.bright && !s.memory.units[k].held[ThermalDerating] && s.memory.units[k].steadyDays >= trackerLearned; !ok {
 		if m.record != nil {
 			u.charted = false
 		}

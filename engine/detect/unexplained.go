@@ -48,10 +48,10 @@ func (m *lag) day(v *view, s *session, k int) {
 	best := mem.long.quantile(0.6, 20, math.NaN())
 	share := u.relative.ratio * mem.size() / best
 	end := v.end()
-	missing := 0.0
+	missing, scale, rating := 0.0, best/mem.size(), s.rating(k)
 	for i := range v.cells {
 		if u.claimed[i] == "" && u.tier[i] == tierPeers && !math.IsNaN(u.power[i]) {
-			missing += (min(u.expected[i]*best/mem.size(), s.rating(k)) - u.power[i]) * v.hours()
+			missing += (min(u.expected[i]*scale, rating) - u.power[i]) * v.hours()
 		}
 	}
 	switch {

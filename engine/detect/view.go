@@ -40,6 +40,7 @@ type unitView struct {
 	raw      []float64   // kW as read, credible or not
 	heard    []bool      // something new arrived for the cell
 	expected []float64   // kW; NaN where nothing is known
+	even     []float64   // kW by peers, without the unit's own shape of the day; NaN without peers
 	lit      []float64   // kW that the irradiance gives, whatever peers say; NaN without irradiance
 	tier     []tier
 	sun      []bool // expected is sure enough to arm the outage rule
@@ -363,7 +364,7 @@ func (v *view) resize(sources []source) {
 	fit(&v.day, v.cells)
 	for k := range v.units {
 		u := &v.units[k]
-		for _, c := range []*[]float64{&u.power, &u.counter, &u.state, &u.code, &u.light, &u.temp, &u.expected, &u.lit, &u.raw, &u.dcVolts, &u.acVolts, &u.cabinet} {
+		for _, c := range []*[]float64{&u.power, &u.counter, &u.state, &u.code, &u.light, &u.temp, &u.expected, &u.even, &u.lit, &u.raw, &u.dcVolts, &u.acVolts, &u.cabinet} {
 			fit(c, v.cells)
 		}
 		for n := range u.inputs {
