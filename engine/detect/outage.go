@@ -331,7 +331,7 @@ func (o *unitOutages) announce(v *view, s *session, k, i int) {
 
 // duskShare of the rating must have been expected once of a unit that has not
 // run since the dark.
-const duskShare = 0.1
+const duskShare = 0.075
 
 // A ground fault without a code: so many late starts within so many seconds,
 // each of them over the same day.

@@ -133,10 +133,14 @@ func (o *soiling) judge(v *view, s *session, end int64) {
 			continue
 		}
 		last := medianYield(window[len(window)-3:])
-		o.clean = last - slope*span
+		begun, clean := breakOf(o.points)
+		if o.clean = clean; clean <= last {
+			begun, o.clean = from, last-slope*span
+		}
+		span = now.day - o.points[begun].day
 		f := newFacts()
 		f.days, f.level, f.spread, f.source = len(window), slope, upper, s.modules.source().words()
-		r := &record{family: Soiling, start: window[0].start, detected: end, lastSeen: end, fraction: (o.clean - last) / o.clean, seen: f}
+		r := &record{family: Soiling, start: o.points[begun].start, detected: end, lastSeen: end, fraction: (o.clean - last) / o.clean, seen: f}
 		for k := range s.in.Units {
 			r.units = append(r.units, k)
 			r.seen.rating += s.rating(k)
@@ -147,6 +151,36 @@ func (o *soiling) judge(v *view, s *session, end int64) {
 		o.record.lost += o.missing(v) * span / 2
 		return
 	}
+}
+
+// breakOf finds where a decline began: the point up to which a level and from
+// which on a line that starts on it fit the points best. It is that point and
+// the level.
+func breakOf(points []point) (at int, level float64) {
+	least := math.Inf(1)
+	for b := range len(points) - 4 {
+		var mean float64
+		for _, p := range points[:b+1] {
+			mean += p.yield / float64(b+1)
+		}
+		var txy, txx float64
+		for _, p := range points[b+1:] {
+			t := p.day - points[b].day
+			txy, txx = txy+t*(p.yield-mean), txx+t*t
+		}
+		slope, sum := min(txy/txx, 0), 0.0
+		for i, p := range points {
+			e := p.yield - mean
+			if i > b {
+				e -= slope * (p.day - points[b].day)
+			}
+			sum += e * e
+		}
+		if sum < least {
+			least, at, level = sum, b, mean
+		}
+	}
+	return at, level
 }
 
 // decline is the Theil-Sen slope of the points for each day and the upper end

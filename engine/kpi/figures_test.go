@@ -1,0 +1,145 @@
+package kpi
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"app.sunloop/engine/series"
+)
+
+var day = time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+
+func TestReferenceYield(t *testing.T) {
+	near(t, "two hours of 500 and 1000 W/m²", ReferenceYield(hourly(500, 1000, nan, -3)), 1.5)
+	near(t, "no reading", ReferenceYield(hourly(nan)), nan)
+}
+
+// By hand: 800 W/m², 30 °C, 2 m/s: 800·e^(−3.56−0.15) = 800·0.024478 = 19.582;
+// 19.582 + 30 + 2.4 = 51.982 °C.
+func TestCellTemperature(t *testing.T) {
+	if got := CellTemperatureC(800, 30, 2); math.Abs(got-51.98) > 0.01 {
+		t.Errorf("%.3f °C, want 51.98", got)
+	}
+	near(t, "by night it is the air's", CellTemperatureC(0, 7, nan), 7)
+}
+
+// Weights 500 and 1000: (500·30 + 1000·60)/1500 = 50 °C.
+func TestWeightedCellTemperature(t *testing.T) {
+	near(t, "weighted", WeightedCellTemperatureC(hourly(500, 1000, 0), hourly(30, 60, 5)), 50)
+	near(t, "by night", WeightedCellTemperatureC(hourly(0), hourly(5)), nan)
+}
+
+// 100 kW at 1000 W/m² and 65 °C make 100·(1 − 0.004·40) = 84 kW; measured are
+// 75.6 kW: 0.9 of what the heat leaves, 0.756 of the rating.
+func TestCorrectedPerformanceRatio(t *testing.T) {
+	near(t, "hot", CorrectedPerformanceRatio(hourly(75.6), hourly(1000), hourly(65), 100, -0.004, 25), 0.9)
+	near(t, "plain", PerformanceRatio(hourly(75.6), hourly(1000), 100), 0.756)
+	near(t, "no temperature", CorrectedPerformanceRatio(hourly(75.6), hourly(1000), hourly(nan), 100, -0.004, 25), nan)
+	// Against its own mean the heat of an average hour corrects nothing.
+	g, c := hourly(800, 800), hourly(50, 50)
+	near(t, "own mean", CorrectedPerformanceRatio(hourly(64, 64), g, c, 100, GammaPerK, WeightedCellTemperatureC(g, c)), 0.8)
+}
+
+func TestEnergyFigures(t *testing.T) {
+	near(t, "EPI over common hours", EnergyPerformanceIndex(hourly(45, 50, nan), hourly(50, 50, 70)), 0.95)
+	near(t, "EPI of nothing", EnergyPerformanceIndex(hourly(1), hourly(0)), nan)
+	near(t, "energy availability", EnergyAvailability(950, 50), 0.95)
+	near(t, "energy availability of nothing", EnergyAvailability(0, 0), nan)
+	near(t, "capacity factor: 240 kWh of 50 kW in a day", CapacityFactor(240, 50, 24*time.Hour), 0.2)
+	near(t, "capacity factor without a rating", CapacityFactor(240, 0, 24*time.Hour), nan)
+}
+
+// Two units of 60 and 40 kW over five useful hours. The larger is down for one
+// (forced), curtailed for one; the smaller off with the grid for one, without a
+// reading for one.
+func TestSplitAndAvailability(t *testing.T) {
+	at := func(h int) time.Time { return hourly().Start.Add(time.Duration(h) * time.Hour) }
+	units := []Unit{{60, hourly(50, 0, 30, 50, 50)}, {40, hourly(30, 30, 0, nan, 30)}}
+	hours := Split(units, []State{{Curtailed, []int{0}, at(2), at(3)}, {GridOutage, []int{1}, at(2), at(3)}}, func(int, Unit) float64 { return 0.8 })
+	for c, want := range map[Category]float64{FullService: 0.6*3 + 0.4*3, Forced: 0.6, Curtailed: 0.6, GridOutage: 0.4, Unknown: 0.4} {
+		near(t, string(c), hours[c], want)
+	}
+	raw, contractual := TimeAvailability(hours)
+	near(t, "raw", raw, (3.0+0.6)/(3+0.6+0.6+0.4))
+	near(t, "contractual", contractual, 3/3.6)
+	if raw, contractual = TimeAvailability(nil); !math.IsNaN(raw) || !math.IsNaN(contractual) {
+		t.Errorf("of no hours: %v, %v", raw, contractual)
+	}
+	// Planned work goes before what it looks like.
+	planned := Split(units[:1], []State{{Forced, []int{0}, at(1), at(2)}, {Scheduled, []int{0}, at(1), at(2)}}, func(int, Unit) float64 { return 0.8 })
+	near(t, "planned", planned[Scheduled], 1)
+	near(t, "forced", planned[Forced], 0)
+}
+
+func TestDataAvailability(t *testing.T) {
+	near(t, "three of four by day", DataAvailability(hourly(nan, 1, 2, nan, 3, nan), func(i int) bool { return i > 0 && i < 5 }), 0.75)
+	near(t, "no day", DataAvailability(hourly(1), func(int) bool { return false }), nan)
+}
+
+func TestSoilingRatio(t *testing.T) {
+	near(t, "weighted by insolation", SoilingRatio([]float64{0.80, 0.72, nan}, []float64{0.80, 0.80, 0.8}, []float64{6, 2, 5}), (6*1+2*0.9)/8)
+	near(t, "of nothing", SoilingRatio([]float64{nan}, []float64{1}, []float64{1}), nan)
+}
+
+// A yield that falls by 0.8 % a year under a season that returns is found to
+// 0.05 %, and its band holds it.
+func TestPerformanceLossRate(t *testing.T) {
+	for _, rate := range []float64{-0.5, -0.8, -2, 0} {
+		var days []DayYield
+		for d := range 3 * 365 {
+			season := 1 + 0.2*math.Cos(2*math.Pi*float64(d)/365)
+			noise := 0.01 * math.Sin(float64(d*d%1009))
+			days = append(days, DayYield{day.AddDate(0, 0, d), (season + noise) * math.Pow(1+rate/100, float64(d)/365)})
+		}
+		got := PerformanceLossRate(days)
+		if math.Abs(got.PercentPerYear-rate) > 0.15 || got.Low > rate || got.High < rate || got.High-got.Low > 0.6 || got.Pairs < 700 {
+			t.Errorf("%v %% a year is found as %+v", rate, got)
+		}
+	}
+	if got := PerformanceLossRate([]DayYield{{day, 1}, {day.AddDate(1, 0, 0), 0.99}}); !math.IsNaN(got.PercentPerYear) {
+		t.Errorf("two days make a rate of %v", got)
+	}
+}
+
+// Repairs of 2, 4 and 30 h: mean 12, median 4; acknowledged after 1 and 3 h.
+func TestRepairTimes(t *testing.T) {
+	at := func(h float64) time.Time { return day.Add(time.Duration(h * float64(time.Hour))) }
+	got := RepairTimes([]Failure{{day, at(1), at(2)}, {day, at(3), at(4)}, {day, time.Time{}, at(30)}, {Detected: day}})
+	near(t, "mean", got.MeanToRepairH, 12)
+	near(t, "median", got.MedianToRepairH, 4)
+	near(t, "acknowledged", got.MeanToAcknowledgeH, 2)
+	near(t, "nobody", RepairTimes(nil).MeanToRepairH, nan)
+	near(t, "MTBF", MeanTimeBetweenFailuresH(4000, 2), 2000)
+	if !math.IsInf(MeanTimeBetweenFailuresH(4000, 0), 1) {
+		t.Error("MTBF without a failure is finite")
+	}
+}
+
+// 10 kW lost for two hours, at 0.10 before noon and 0.30 after it.
+func TestRevenueLost(t *testing.T) {
+	lost := series.Series{Start: day.Add(11 * time.Hour), Step: time.Hour, Values: []float64{10, 10, nan, -2}}
+	near(t, "by the hour", RevenueLost(lost, func(at time.Time) float64 {
+		if at.Hour() < 12 {
+			return 0.1
+		}
+		return 0.3
+	}), 4)
+}
+
+// Below nine tenths of the data nothing is reportable but how little it was.
+func TestFigure(t *testing.T) {
+	to := day.AddDate(0, 0, 1)
+	f := NewFigure("performance_ratio", 0.83, day, to, 0.95)
+	if !f.Reportable() || f.Value != 0.83 || f.Unit != "1" || f.Source == "" {
+		t.Errorf("%+v", f)
+	}
+	for _, c := range []struct{ value, data float64 }{{0.83, 0.899}, {0.83, nan}, {nan, 1}} {
+		if f := NewFigure("performance_ratio", c.value, day, to, c.data); f.Reportable() || !math.IsNaN(f.Value) || f.Note == "" {
+			t.Errorf("%v of %v data: %+v", c.value, c.data, f)
+		}
+	}
+	if f := NewFigure("data_availability", 0.3, day, to, 0.3); !f.Reportable() {
+		t.Errorf("%+v", f)
+	}
+}
