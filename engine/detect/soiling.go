@@ -20,6 +20,7 @@ type soiling struct {
 	deepest   float64 // highest loss so far
 	back      int     // days in a row near clean
 	source    lightSource
+	warmth    bool // the temperature is known
 }
 
 // point is the figure of a day.
@@ -39,7 +40,8 @@ const (
 	soilingDays    = 90      // of history kept
 	soilingGone    = 0.4     // of the deepest loss: below that it has gone
 	soilingTrace   = 0.005
-	soilingClear   = 2 // how much more the light of a clear sky must show than a sensor's
+	soilingClear   = 2   // how much more the light of a clear sky must show than a sensor's
+	soilingBlind   = 3.5 // the same where the temperature is not known: a spring warms as slowly as dirt gathers
 )
 
 func newSoiling(s *session) *soiling {
@@ -62,7 +64,7 @@ func (o *soiling) look(v *view, s *session) {
 		return
 	}
 	if source := s.modules.source(); source != o.source { // figures of another light are not to be compared
-		*o = soiling{reference: o.reference, early: make([]ring, len(o.early)), record: o.record, source: source}
+		*o = soiling{reference: o.reference, early: make([]ring, len(o.early)), record: o.record, source: source, warmth: o.warmth}
 		for k := range o.reference {
 			o.reference[k] = math.NaN()
 		}
@@ -114,7 +116,10 @@ func (o *soiling) look(v *view, s *session) {
 // judge looks for a decline over the last three to six weeks.
 func (o *soiling) judge(v *view, s *session, end int64) {
 	strict := 1.0
-	if o.source == clearLight {
+	switch {
+	case o.source == clearLight && !o.warmth:
+		strict = soilingBlind
+	case o.source == clearLight:
 		strict = soilingClear
 	}
 	for _, days := range []int{20, 40, 60} {
@@ -223,6 +228,7 @@ func (o *soiling) figure(v *view, s *session) (float64, bool) {
 		gain := s.memory.units[k].gain.quantile(0.5, 3, 1)
 		for i := range v.cells {
 			p, g := u.power[i], s.modules.light(v, i, source)
+			o.warmth = o.warmth || !math.IsNaN(v.tempC[i])
 			if g > soilingLight && u.claimed[i] == "" && p > 0.1*rating && gain*lightYield(g, v.tempC[i]) < nearLimit {
 				yields = append(yields, p/rating/lightYield(g, v.tempC[i]))
 			}

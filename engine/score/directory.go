@@ -66,6 +66,8 @@ type eventFile struct {
 	Onset          *time.Time `json:"onset,omitempty"`
 	Seen           *time.Time `json:"seen,omitempty"`
 	LostKWh        float64    `json:"lost_kwh"`
+	FirstDay       *time.Time `json:"first_day,omitempty"`
+	DailyLostKWh   []float64  `json:"daily_lost_kwh,omitempty"`
 	LossFraction   float64    `json:"loss_fraction"`
 	EnergyAtRiskKW float64    `json:"energy_at_risk_kw"`
 	SeverityLabel  string     `json:"severity_label"`
@@ -114,7 +116,7 @@ func (c Case) file(csv string) caseFile {
 		risk, severity := c.stake(&t)
 		out.Events = append(out.Events, eventFile{
 			ID: t.ID, Kind: string(t.Kind), Family: t.Family, Units: t.Units, From: t.From, To: known(t.To), Severity: t.Severity, Cause: t.Cause, RowsAbsent: t.RowsAbsent,
-			Onset: known(t.Onset), Seen: known(t.Seen), LostKWh: t.LostKWh, LossFraction: t.LossFraction, EnergyAtRiskKW: risk, SeverityLabel: severity.Label,
+			Onset: known(t.Onset), Seen: known(t.Seen), LostKWh: t.LostKWh, FirstDay: known(t.FirstDay), DailyLostKWh: t.DailyLostKWh, LossFraction: t.LossFraction, EnergyAtRiskKW: risk, SeverityLabel: severity.Label,
 			ShownHours: t.ShownHours, Visible: t.Visible,
 		})
 	}
@@ -222,7 +224,7 @@ func (e eventFile) truth() simulate.Truth {
 	}
 	t := simulate.Truth{
 		Fault:  simulate.Fault{ID: e.ID, Kind: simulate.Kind(e.Kind), Units: e.Units, From: e.From, To: when(e.To), Severity: e.Severity, Cause: e.Cause, RowsAbsent: e.RowsAbsent},
-		Family: e.Family, Onset: when(e.Onset), Seen: when(e.Seen), LostKWh: e.LostKWh, LossFraction: e.LossFraction, ShownHours: e.ShownHours, Visible: e.Visible,
+		Family: e.Family, Onset: when(e.Onset), Seen: when(e.Seen), LostKWh: e.LostKWh, FirstDay: when(e.FirstDay), DailyLostKWh: e.DailyLostKWh, LossFraction: e.LossFraction, ShownHours: e.ShownHours, Visible: e.Visible,
 	}
 	if t.Family == "" {
 		t.Family = t.Kind.Family()

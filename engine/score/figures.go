@@ -11,7 +11,8 @@ import (
 // be said is NaN, and null in JSON.
 type Figures struct {
 	Truths                              int
-	Events                              int // announced
+	Events                              int     // announced
+	LostKWh                             float64 // of the faults
 	EnergyRecall                        float64
 	EnergyPrecision                     float64
 	EventPrecision                      float64
@@ -39,7 +40,7 @@ type row struct {
 func (f Figures) rows() []row {
 	return []row{
 		{"truths", float64(f.Truths)}, {"events", float64(f.Events)},
-		{"energy_recall", f.EnergyRecall}, {"energy_precision", f.EnergyPrecision},
+		{"lost_kwh", f.LostKWh}, {"energy_recall", f.EnergyRecall}, {"energy_precision", f.EnergyPrecision},
 		{"event_precision", f.EventPrecision}, {"event_recall", f.EventRecall}, {"event_f1", f.EventF1},
 		{"false_alarms_per_inverter_year", f.FalseAlarmsPerInverterYear}, {"critical_false_alarms_per_inverter_year", f.CriticalFalseAlarmsPerInverterYear},
 		{"top1", f.Top1}, {"top2", f.Top2}, {"calibration_error", f.CalibrationError}, {"brier", f.Brier},
@@ -103,7 +104,7 @@ func (t *tally) add(o *tally) {
 func (t *tally) figures(cleanYears float64) Figures {
 	f := Figures{
 		Truths: t.truths, Events: t.events,
-		EnergyRecall: share(t.caught, t.lost), EnergyPrecision: share(t.claimedRight, t.claimed),
+		LostKWh: t.lost, EnergyRecall: share(t.caught, t.lost), EnergyPrecision: share(t.claimedRight, t.claimed),
 		EventPrecision: share(float64(t.right), float64(t.events)), EventRecall: share(float64(t.found), float64(t.truths)),
 		FalseAlarmsPerInverterYear: share(float64(t.cleanAlarms), cleanYears), CriticalFalseAlarmsPerInverterYear: share(float64(t.cleanGrave), cleanYears),
 		Top1: share(float64(t.top1), float64(t.named)), Top2: share(float64(t.top2), float64(t.named)),

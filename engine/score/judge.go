@@ -272,18 +272,36 @@ func nearest(c Case, findings []diagnose.Finding, m matching, truth *simulate.Tr
 	return best
 }
 
-// overlapShare is the part of a fault's time that lies inside a finding.
+// overlapShare is the part of a fault's lost energy that lies inside a finding,
+// by the loss of each day and the daylight of it that the finding covers; of a
+// fault without daily losses, the part of its time.
 func overlapShare(t *simulate.Truth, e *diagnose.Finding, now time.Time) float64 {
+	end := ended(e, now)
+	if len(t.DailyLostKWh) > 0 {
+		var inside, all float64
+		for i, kwh := range t.DailyLostKWh {
+			day := t.FirstDay.AddDate(0, 0, i)
+			from, to := maxTime(day.Add(dawn), t.From), minTime(day.Add(dusk), until(t, now))
+			if !from.Before(to) {
+				from, to = day, day.Add(24*time.Hour)
+			}
+			all += kwh
+			inside += kwh * min(max(minTime(to, end).Sub(maxTime(from, e.Start)).Hours()/to.Sub(from).Hours(), 0), 1)
+		}
+		return inside / all
+	}
 	from, to := t.From, until(t, now)
 	if !t.Seen.IsZero() && t.Seen.Before(to) {
 		to = t.Seen
 	}
-	if t.Onset.After(from) && t.Onset.Before(to) {
-		from = t.Onset
-	}
-	end := ended(e, now)
 	return min(max(minTime(to, end).Sub(maxTime(from, e.Start)).Hours()/max(to.Sub(from).Hours(), 1e-9), 0), 1)
 }
+
+// The daylight of a day, from its midnight.
+const (
+	dawn = 6 * time.Hour
+	dusk = 19 * time.Hour
+)
 
 // clearDays is how many sunny days lie in [from, to).
 func clearDays(sunny func(time.Time) bool, from, to time.Time) float64 {

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -44,6 +45,8 @@ type Truth struct {
 	Onset        time.Time // when it had first cost, or falsified, 1 % of its units' usual day
 	Seen         time.Time // end of the last daylight in which it showed
 	LostKWh      float64   // not made because of it
+	FirstDay     time.Time // of DailyLostKWh: the first instant of the site's day
+	DailyLostKWh []float64 // the same by day; empty for faults of the data
 	LossFraction float64   // share of the production that was lost while it showed, of its last week
 	ShownHours   float64   // hours of daylight in which it showed, mean over its units
 	Visible      bool      // it cost, or falsified, more than the onset and lasted long enough to be told from chance
@@ -57,7 +60,7 @@ func (s *Site) Account(from, to time.Time) []Truth {
 	first, last := s.dayIndex(from), s.dayIndex(to.Add(-time.Second))
 	s.counters(last + 1) // generates every day up to last
 	sums := make([]Truth, len(s.Faults))
-	week := make([]entry, len(s.Faults))
+	week, newest := make([]entry, len(s.Faults)), make([]int, len(s.Faults))
 	for k, f := range s.Faults {
 		sums[k] = Truth{Fault: f, Family: f.Kind.Family()}
 	}
@@ -69,6 +72,16 @@ func (s *Site) Account(from, to time.Time) []Truth {
 				w.last = e.last
 			}
 			t.LostKWh += e.lostKWh
+			if e.lostKWh > 0 {
+				t.FirstDay = s.dayStart(d)
+				for len(t.DailyLostKWh) < newest[e.fault]-d { // days without a loss between
+					t.DailyLostKWh = append(t.DailyLostKWh, 0)
+				}
+				if len(t.DailyLostKWh) == 0 {
+					newest[e.fault] = d
+				}
+				t.DailyLostKWh = append(t.DailyLostKWh, e.lostKWh)
+			}
 			t.ShownHours += e.hours
 			if w.last-e.last <= 7*86400 {
 				w.lostKWh, w.fullKWh = w.lostKWh+e.lostKWh, w.fullKWh+e.fullKWh
@@ -92,6 +105,7 @@ func (s *Site) Account(from, to time.Time) []Truth {
 			t.LossFraction = 1
 		}
 		t.LostKWh = max(t.LostKWh, 0)
+		slices.Reverse(t.DailyLostKWh)
 		t.Onset = s.onset(k, first, last)
 		if t.Kind == Degradation && t.Severity < 0.015 {
 			out = append(out, *t) // within what modules are sold for
