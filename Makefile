@@ -4,7 +4,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED = 0
 
-.PHONY: all build demo test short fuzz bench lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help
+.PHONY: all build demo test short fuzz bench score calibrate lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help
 
 all: build
 
@@ -23,6 +23,12 @@ short: ## the quick tests
 
 bench: ## the figures that the documents name
 	$(GO) test -run '^$$' -bench . -benchmem ./engine/... ./backend/... ./tui/... ./cmd/...
+
+score: build ## how good fault detection is, on seeds it was never tuned on (SEEDS)
+	bin/sunloop score --seeds $(or $(SEEDS),1000-1049)
+
+calibrate: build ## fit the confidences of diagnosis on the seeds detection was tuned on
+	bin/sunloop score --seeds 0-49 --calibrate engine/diagnose/calibration.json
 
 fuzz: ## each fuzz target for FUZZTIME (10s)
 	@.ci/fuzz $(or $(FUZZTIME),10s)

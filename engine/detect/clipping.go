@@ -19,7 +19,8 @@ type clipping struct {
 // of their mean, at the top of what the unit ever gave.
 const (
 	clipWidth  = 0.002
-	clipTop    = 0.985
+	clipTop    = 0.995
+	clipAt     = 0.9985 // of the top, where that is near the rating: one sample is enough
 	clipRating = 0.85
 	clipHours  = 1.0 / 3
 	clipQuiet  = 45 * 86400
@@ -82,8 +83,8 @@ func clippedDay(v *view, s *session, k int) (day stretch, top float64) {
 		}
 	}
 	hours := 0.0
-	for i, yes := range Clipped(u.power[:v.cells], max(clipTop*top, clipRating*rating)) {
-		if yes && u.claimed[i] == "" {
+	for i, flat := range Clipped(u.power[:v.cells], max(clipTop*top, clipRating*rating)) {
+		if (flat || top > 0.97*rating && u.power[i] >= clipAt*top) && u.claimed[i] == "" {
 			if hours == 0 {
 				day.from = v.first + int64(i)*v.step
 			}

@@ -2,6 +2,7 @@ package detect
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -64,6 +65,7 @@ type siteOutages struct {
 	spell
 	members []int
 	offAt   []int64 // start of each unit's own run without power; 0 while on
+	times   []int64 // scratch
 	onToday []bool  // the unit has produced since the sun rose
 }
 
@@ -134,17 +136,19 @@ func (o *siteOutages) look(v *view, s *session) {
 	}
 }
 
-// stopped are the units whose run began within one sample of the latest one
-// to stop; where the dark hid when they stopped, all that are off.
+// stopped are the units whose run began within one sample of when most did;
+// where the dark hid when they stopped, all that are off.
 func (o *siteOutages) stopped(members []int, t, step int64) []int {
-	latest := int64(0)
+	middle := o.times[:0]
 	for k, at := range o.offAt {
-		if at > latest && at <= t && o.onToday[k] {
-			latest = at
+		if at != 0 && at <= t && o.onToday[k] {
+			middle = append(middle, at)
 		}
 	}
+	o.times = middle
+	slices.Sort(middle)
 	for k, at := range o.offAt {
-		if at != 0 && (latest == 0 || at >= latest-step) {
+		if at != 0 && (len(middle) == 0 || max(at-middle[len(middle)/2], middle[len(middle)/2]-at) <= step) {
 			members = append(members, k)
 		}
 	}

@@ -15,6 +15,7 @@ type repetition struct {
 	dayCells                    int // repeats under a sun that cannot hold still
 	dayHours                    float64
 	lowest, highest             float64 // what the other units' light did meanwhile
+	alive                       bool    // another unit's power moved meanwhile
 	held                        bool
 }
 
@@ -86,7 +87,8 @@ func (r *repetition) follow(v *view, k int, rating float64) {
 			}
 		}
 		still := established(r.dayCells, r.dayHours) && (r.highest-r.lowest > 20 || r.cells > 3 && (r.light > 2 && v.clear[i] >= 0.1 || v.clear[i] >= 0.2))
-		if !math.IsInf(r.lowest, 1) && r.highest-r.lowest <= 1 {
+		r.alive = r.alive || othersMove(v, k, i)
+		if r.alive && !math.IsInf(r.lowest, 1) && r.highest-r.lowest <= 1 {
 			still = false // the sensor stands still for all: it says nothing of this unit's logger
 		}
 		if !r.held && (flat || night || still) {
@@ -115,4 +117,14 @@ func othersLight(v *view, k, i int) float64 {
 		}
 	}
 	return math.NaN()
+}
+
+// othersMove says whether another unit's power differs from its last reading.
+func othersMove(v *view, k, i int) bool {
+	for other := range v.units {
+		if u := &v.units[other]; other != k && i > 0 && math.Abs(u.power[i]-u.power[i-1]) > 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -54,6 +54,12 @@ func table(t *testing.T, name, layout string, zone *time.Location, columns ...st
 			if err != nil {
 				v = math.NaN()
 			}
+			switch row[at[c]] {
+			case "True":
+				v = 1
+			case "False":
+				v = 0
+			}
 			values[k] = append(values[k], v)
 		}
 	}

@@ -25,7 +25,8 @@ type still struct {
 const (
 	stuckSamples = 6
 	stuckMoves   = 0.05
-	stuckWithin  = 2e-5 // of the rating: a limit that follows the heat moves more than that
+	stuckTrue    = 0.015 // of the energy that the reading says
+	stuckWithin  = 2e-5  // of the rating: a limit that follows the heat moves more than that
 )
 
 func newStuck(s *session) *stuck { return &stuck{make([]still, len(s.in.Units))} }
@@ -44,7 +45,7 @@ func (st *stuck) at(v *view, s *session, k, i int) {
 	if math.IsNaN(p) || rating <= 0 {
 		return
 	}
-	if math.Abs(p-run.power) >= stuckWithin*rating || run.record == nil && (atLimit(u, i, min(rating, s.memory.units[k].peakKW)) || u.state[i] == stateThrottled) {
+	if math.Abs(p-run.power) >= stuckWithin*rating || run.record == nil && math.IsNaN(u.counter[i]) && (atLimit(u, i, min(rating, s.memory.units[k].peakKW)) || u.state[i] == stateThrottled) {
 		if run.record != nil {
 			run.record.end = t
 		}
@@ -70,7 +71,7 @@ func (st *stuck) at(v *view, s *session, k, i int) {
 		return
 	}
 	runs := run.to-run.from > 0.3*run.expected && run.expected > 0
-	if run.samples < stuckSamples || run.high-run.low < stuckMoves*rating || p < offShare*rating && !runs || held(v, s, k, i) {
+	if run.samples < stuckSamples || run.high-run.low < stuckMoves*rating || p < offShare*rating && !runs || run.isTrue(t) || held(v, s, k, i) {
 		return
 	}
 	f := newFacts()
@@ -80,6 +81,13 @@ func (st *stuck) at(v *view, s *session, k, i int) {
 	for j := max(int((run.since-v.first)/v.step), 0); j <= i; j++ {
 		u.claimed[j] = StuckSensor
 	}
+}
+
+// isTrue says that the counter gained what the reading says, to 1.5 %: a limit
+// holds the unit, and the reading is right.
+func (run *still) isTrue(t int64) bool {
+	gained, read := run.to-run.from, run.power*float64(t-run.since)/3600
+	return math.Abs(gained-read) <= stuckTrue*read+0.02
 }
 
 // atLimit says that the unit stands at its limit and its peers would have it

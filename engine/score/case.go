@@ -7,7 +7,9 @@ import (
 
 	"app.sunloop/engine/detect"
 	"app.sunloop/engine/diagnose"
+	"app.sunloop/engine/series"
 	"app.sunloop/engine/simulate"
+	"app.sunloop/engine/solar"
 )
 
 // Case is a site with its telemetry and what truly happened to it.
@@ -91,4 +93,28 @@ func (c Case) rating(units []string) (some, site float64) {
 		}
 	}
 	return some, site
+}
+
+// FromMeasured is a case of telemetry that was measured with faults injected
+// into it: those of the site, or drawn from the seed. What the history holds by
+// itself counts as false alarms.
+func FromMeasured(seed uint64, site *simulate.Site, frames map[string]series.Frame) (Case, error) {
+	with, truth, err := simulate.Inject(seed, site, frames)
+	if err != nil {
+		return Case{}, err
+	}
+	c := Case{Name: fmt.Sprintf("%d/%s", seed, site.ID), Truth: truth, Input: detect.Input{Site: detect.Site{ID: site.ID, Zone: site.Zone}}}
+	if site.Location != (solar.Location{}) {
+		c.Input.Site.Location = &site.Location
+	}
+	for _, u := range site.Units {
+		f := with[u.AssetID]
+		if n := f.Len(); n > 0 {
+			if last := time.Unix(f.Times[n-1]+1, 0).UTC(); last.After(c.Input.Now) {
+				c.Input.Now = last
+			}
+		}
+		c.Input.Units = append(c.Input.Units, detect.Unit{AssetID: u.AssetID, CapacityKW: u.CapacityKW, Tracker: u.Tracker, Strings: u.Strings, Frame: f})
+	}
+	return c, nil
 }
