@@ -63,10 +63,21 @@ var (
 )
 
 func (s spec) effort() effort {
-	if s.Weather {
+	switch {
+	case s.Weather:
 		return weatherEffort
+	case s.Spare:
+		return backtestEffort
 	}
 	return fullEffort
+}
+
+// origins are of the backtest: a spare set's weights need no more than one.
+func (s spec) origins(wanted int) int {
+	if s.Spare {
+		return min(wanted, 1)
+	}
+	return wanted
 }
 
 func (s spec) backtestEffort() effort {

@@ -63,6 +63,7 @@ func Train(ctx context.Context, site Site, h History, o Options) (*Model, Report
 	m.env, m.memory = w.env, w.past
 	specs := []spec{{Season: rep.Days >= seasonDaysNeeded}}
 	if len(t.weather) > 0 {
+		specs[0].Spare = !t.perfect
 		specs = append(specs, t.weatherSpec(specs[0].Season))
 	}
 	for k, s := range specs {

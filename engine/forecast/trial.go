@@ -35,8 +35,8 @@ func (t *training) backtest(ctx context.Context, s spec, light *sky, stage func(
 	perDay := 12 * ticksPerHour / t.n
 	out.calibrator = quantile.NewCalibrator(q, float32(0.01*t.capacity()), perDay)
 	var trials []*trial
-	if t.o.Origins > 0 {
-		origins := backtest.Origins(tickTime(t.from), tickTime(t.to), 0.45, t.o.Origins)
+	if count := s.origins(t.o.Origins); count > 0 {
+		origins := backtest.Origins(tickTime(t.from), tickTime(t.to), 0.45, count)
 		var err error
 		done := 0
 		out.table, _, err = backtest.Run(ctx, memberNames, q, origins, func(ctx context.Context, o backtest.Origin) (backtest.Outcome, error) {
