@@ -10,7 +10,6 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/ops"
-	"app.sunloop/backend/store"
 	"app.sunloop/engine/series"
 )
 
@@ -56,18 +55,13 @@ type live struct {
 func newLive(t *testing.T) *live {
 	p := newPlant(t, day0, func(c *Config) { quickTraining(c); c.RetrainEvery = 1000 * day })
 	s := fleet(70, 1)
-	p.start()
-	p.ended1(p.upload(request(api.UploadTrain), csvOf(t, s, day0.AddDate(0, 0, -70), day0, time.Hour)))
-	p.halt()
+	p.importNow(request(api.UploadTrain), csvOf(t, s, day0.AddDate(0, 0, -70), day0, time.Hour))
 	l := &live{plant: p}
 	l.feed = func(until time.Time) {
 		for p.now().Before(until) {
 			from := p.now()
 			p.pass(6 * time.Hour)
-			id := p.upload(request(api.UploadNowcast), csvOf(t, s, from, p.now(), time.Hour))
-			if err := p.ingest(t.Context(), store.Claimed{Job: p.job(jobIngest, payload{UploadID: id})}); err != nil {
-				t.Fatal(err)
-			}
+			p.importNow(request(api.UploadNowcast), csvOf(t, s, from, p.now(), time.Hour))
 			if err := p.issue(t.Context(), "South"); err != nil {
 				t.Fatal(err)
 			}

@@ -15,6 +15,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/objects"
 	"app.sunloop/engine/simulate"
@@ -147,6 +148,25 @@ func (p *plant) upload(req api.UploadRequest, body []byte) string {
 		p.t.Fatal(err)
 	}
 	return ack.UploadID
+}
+
+// importNow uploads a file and runs its import, and the training that follows
+// one of history, without the workers: gap filling, which takes longest, does
+// not follow.
+func (p *plant) importNow(req api.UploadRequest, body []byte) {
+	p.t.Helper()
+	p.Quiet = time.Nanosecond
+	id := p.upload(req, body)
+	err := p.ingest(p.t.Context(), store.Claimed{Job: p.job(jobIngest, payload{UploadID: id})})
+	if err == nil && req.Kind == api.UploadTrain {
+		err = p.train(p.t.Context(), store.Claimed{Job: p.job(jobTrain, payload{SiteID: req.SiteID})})
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if u, err := p.Find(p.t.Context(), admin, id); err != nil || !u.Ended() || u.Error != "" {
+		p.t.Fatalf("imported as %+v, %v", u, err)
+	}
 }
 
 func request(kind string) api.UploadRequest {

@@ -15,10 +15,9 @@ import (
 func grown(t *testing.T) (*plant, func(string) []ops.Model) {
 	p := newPlant(t, day0, quickTraining)
 	s := fleet(70, 1)
-	p.start()
-	p.ended1(p.upload(request(api.UploadTrain), csvOf(t, s, day0.AddDate(0, 0, -70), day0, time.Hour)))
+	p.importNow(request(api.UploadTrain), csvOf(t, s, day0.AddDate(0, 0, -70), day0, time.Hour))
 	p.pass(31 * day)
-	p.ended1(p.upload(request(api.UploadTrain), csvOf(t, s, day0, p.now(), time.Hour)))
+	p.importNow(request(api.UploadTrain), csvOf(t, s, day0, p.now(), time.Hour))
 	return p, func(status string) (list []ops.Model) {
 		t.Helper()
 		for n := 1; ; n++ {
@@ -35,8 +34,14 @@ func grown(t *testing.T) (*plant, func(string) []ops.Model) {
 
 func version(n int) string { return string(rune('0'+n)) + ".0.0" }
 
-func TestChallengerForecastsDaysThatNeitherHasSeen(t *testing.T) {
+// TestRegistry is of one plant, for its trainings take long.
+func TestRegistry(t *testing.T) {
 	p, models := grown(t)
+	t.Run("a challenger forecasts days that neither has seen", func(t *testing.T) { p.held(t, models) })
+	t.Run("a promotion needs an artefact that is whole", func(t *testing.T) { p.moved(t, models) })
+}
+
+func (p *plant) held(t *testing.T, models func(string) []ops.Model) {
 	all := models("")
 	if len(all) != 2 {
 		t.Fatalf("%d models", len(all))
@@ -63,7 +68,6 @@ func TestChallengerForecastsDaysThatNeitherHasSeen(t *testing.T) {
 		t.Errorf("it is %s, trained up to %v; %s", second.Status, second.TrainingDataWindow.End, e.Verdict)
 	}
 	t.Log(e.Verdict)
-	p.halt()
 	// Asked again, the same days say the same of a challenger.
 	if want == api.ModelChallenger {
 		m, err := p.EvaluateModel(t.Context(), admin, api.ModelsRequest{SiteID: "South"})
@@ -73,9 +77,7 @@ func TestChallengerForecastsDaysThatNeitherHasSeen(t *testing.T) {
 	}
 }
 
-func TestPromotionNeedsAnArtefactThatIsWhole(t *testing.T) {
-	p, models := grown(t)
-	p.halt()
+func (p *plant) moved(t *testing.T, models func(string) []ops.Model) {
 	in, out := models(api.ModelProduction)[0], models("")[0]
 	if out.Status == api.ModelProduction {
 		out = models("")[1]
