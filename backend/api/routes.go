@@ -103,6 +103,7 @@ const (
 	ActionRollback    = "rollback"
 	ActionHistory     = "history"
 	ActionAccuracy    = "accuracy"
+	ActionCancel      = "cancel"
 )
 
 // Operation is one thing a route does. Routes that a body's action does not
@@ -162,6 +163,7 @@ func Routes() []Route {
 		{"v1-upload-nowcast", post, PathV1UploadNowcast, HostMain, CredentialAny, upload},
 		{"uploads", get, PathUploads, HostMain, CredentialAny, read},
 		{"upload", get, PathUpload, HostMain, CredentialAny, read},
+		{"upload-move", post, PathUpload, HostMain, CredentialAny, []Operation{{Action: ActionCancel, Permission: PermissionUpload}}},
 		{"forecast", get, PathForecast, HostMain, CredentialAny, read},
 		{"energy-forecast", post, PathForecast, HostMain, CredentialAny, read},
 

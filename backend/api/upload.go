@@ -80,7 +80,13 @@ func (u Upload) Ended() bool {
 	return false
 }
 
-// UploadResponse answers GET /uploads/{id}.
+// UploadMoveRequest is the body of POST /uploads/{id} (extension): cancel ends
+// an import that has stored nothing yet, or the training that it waits for.
+type UploadMoveRequest struct {
+	Action string `json:"action"`
+}
+
+// UploadResponse answers GET and POST /uploads/{id}.
 type UploadResponse struct {
 	Success bool   `json:"success"`
 	Upload  Upload `json:"upload"`

@@ -68,6 +68,7 @@ func TestCalls(t *testing.T) {
 			_, err := c.Import(ctx, api.UploadRequest{CustomerID: "c", SiteID: "s", Region: "r", Location: "l", S3Path: "s3://b/k.csv", Kind: api.UploadNowcast})
 			return err
 		}, `POST /upload_nowcast {"customer_id":"c","site_id":"s","region":"r","location":"l","s3_path":"s3://b/k.csv"}`},
+		{"cancel an upload", func(c *client.Client) error { _, err := c.CancelUpload(ctx, "upl_1"); return err }, `POST /uploads/upl_1 {"action":"cancel"}`},
 		{"accuracy", func(c *client.Client) error {
 			_, err := c.Accuracy(ctx, api.AccuracyRequest{CustomerID: "c", Days: 7})
 			return err

@@ -45,6 +45,17 @@ func (c *Client) Upload(ctx context.Context, uploadID string) (*api.Upload, erro
 	return &r.Upload, nil
 }
 
+// CancelUpload ends an import that has stored nothing yet, or the training that
+// it waits for.
+func (c *Client) CancelUpload(ctx context.Context, uploadID string) (*api.Upload, error) {
+	path := strings.Replace(api.PathUpload, "{id}", pathSegment(uploadID), 1)
+	r, err := post[api.UploadResponse](ctx, c, path, api.UploadMoveRequest{Action: api.ActionCancel}, request{})
+	if err != nil {
+		return nil, err
+	}
+	return &r.Upload, nil
+}
+
 // Uploads lists newest first; q.CustomerID and q.SiteID narrow.
 func (c *Client) Uploads(ctx context.Context, q api.ListQuery) (*api.UploadsResponse, error) {
 	v := values{"customer_id", q.CustomerID, "site_id", q.SiteID, "kind", q.Kind, "limit", number(q.Limit), "cursor", q.Cursor}

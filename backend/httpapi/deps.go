@@ -51,6 +51,9 @@ type Uploads interface {
 	Import(ctx context.Context, scope api.Scope, req api.UploadRequest) (api.UploadAck, error)
 	// Find answers api.ErrNotFound for an unknown id.
 	Find(ctx context.Context, scope api.Scope, uploadID string) (api.Upload, error)
+	// Cancel ends an import or the training after it; api.ErrNotFound for an
+	// unknown id, 409 where there is nothing to end.
+	Cancel(ctx context.Context, scope api.Scope, uploadID string) (api.Upload, error)
 	// Uploads lists newest first; q.CustomerID and q.SiteID narrow.
 	Uploads(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Upload, string, error)
 }

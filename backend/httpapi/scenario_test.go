@@ -180,6 +180,8 @@ func TestScenarios(t *testing.T) {
 		{name: "accuracy", method: post, url: "/terminal/forecast", body: `{"action":"accuracy","customer_id":"customer123"}`, key: "customer", status: 200, contains: []string{`"leads":[]`, `"days":30`}},
 		{name: "accuracy of no days", method: post, url: "/terminal/forecast", body: `{"action":"accuracy","customer_id":"customer123","days":-1}`, key: "customer", status: 400, contains: []string{"Invalid field: days"}},
 		{name: "uploads, none", method: get, url: "/uploads", key: "own", status: 200, contains: []string{`"uploads":[]`}},
+		{name: "cancel of an unknown upload", method: post, url: "/uploads/upl_0", body: `{"action":"cancel"}`, key: "own", status: 404, contains: []string{`"Not found"`}},
+		{name: "no move of an upload", method: post, url: "/uploads/upl_0", body: `{"action":"delete"}`, key: "own", status: 400, contains: []string{`"Invalid action"`}},
 		{name: "unknown upload", method: get, url: "/uploads/upl_0", key: "own", status: 404, contains: []string{`"Not found"`}},
 		{name: "import without a path", method: post, url: "/upload_train", body: `{"customer_id":"customer123","site_id":"Sibaya","region":"af-south-1","location":"Durban"}`, key: "own", status: 400, contains: []string{"Missing required parameter: s3_path"}},
 		{name: "import", method: post, url: "/upload_nowcast", body: `{"customer_id":"customer123","site_id":"Sibaya","region":"af-south-1","location":"Durban","s3_path":"file:///x"}`, key: "own", status: 200, contains: []string{`"processing_status":"queued"`}},
@@ -208,7 +210,7 @@ func TestScenarios(t *testing.T) {
 
 func TestAllowHeader(t *testing.T) {
 	w := newWorld(t, nil)
-	for url, want := range map[string]string{"/forecast": "GET, HEAD, POST", "/terminal/assets": "POST", "/uploads/x": "GET, HEAD"} {
+	for url, want := range map[string]string{"/forecast": "GET, HEAD, POST", "/terminal/assets": "POST", "/uploads/x": "GET, HEAD, POST"} {
 		if got := w.as("own", http.MethodDelete, url, "").Header().Get("Allow"); got != want {
 			t.Errorf("%s: Allow %q, want %q", url, got, want)
 		}

@@ -146,6 +146,7 @@ func (s *server) readers() map[string]reader {
 		"v1-upload-nowcast": s.v1UploadReader(api.UploadNowcast),
 		"uploads":           s.uploads,
 		"upload":            s.upload,
+		"upload-move":       s.uploadMove,
 		"forecast":          s.forecast,
 		"energy-forecast":   s.energyForecast,
 

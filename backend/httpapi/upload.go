@@ -117,6 +117,21 @@ func (s *server) upload(in *input) (*call, error) {
 	}}, nil
 }
 
+func (s *server) uploadMove(in *input) (*call, error) {
+	var b api.UploadMoveRequest
+	if err := in.json(&b); err != nil {
+		return nil, err
+	}
+	if b.Action != api.ActionCancel {
+		return nil, api.ErrInvalidAction
+	}
+	id := in.PathValue("id")
+	return &call{action: b.Action, run: func(ctx context.Context, g granted) (any, error) {
+		u, err := s.Uploads.Cancel(ctx, g.scope, id)
+		return api.UploadResponse{Success: true, Upload: u}, err
+	}}, nil
+}
+
 func (s *server) uploads(in *input) (*call, error) {
 	page, err := in.page()
 	if err != nil {

@@ -281,6 +281,12 @@ func (u *uploads) Find(_ context.Context, scope api.Scope, id string) (api.Uploa
 	return api.Upload{}, api.ErrNotFound
 }
 
+func (u *uploads) Cancel(ctx context.Context, scope api.Scope, id string) (api.Upload, error) {
+	up, err := u.Find(ctx, scope, id)
+	up.ProcessingStatus = api.UploadFailed
+	return up, err
+}
+
 func (u *uploads) Uploads(_ context.Context, scope api.Scope, q api.ListQuery) ([]api.Upload, string, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

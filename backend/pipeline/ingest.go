@@ -335,7 +335,7 @@ func wireTime(t time.Time) api.Time {
 // finishUpload ends an upload well, with what was added to its words on the way.
 func (p *Pipeline) finishUpload(tx store.Tx, id string, words ...string) error {
 	u, err := p.Ops.UploadInTx(tx, id)
-	if err != nil {
+	if err != nil || u.Ended() { // it was cancelled on the way
 		return err
 	}
 	end := api.UploadCompleted

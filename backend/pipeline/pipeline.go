@@ -104,6 +104,7 @@ type Pipeline struct {
 	asked   sync.Mutex
 	lastRun map[string]time.Time // job kind and site → wall time it was last asked for
 	failed  map[string]int       // job id → errors of its handler since the start
+	running map[string]context.CancelCauseFunc
 	touched map[string]time.Time // site → wall time of its last training upload
 }
 
@@ -113,7 +114,7 @@ func New(c Config) (*Pipeline, error) {
 		return nil, errors.New("pipeline: a store, ops or a clock is missing")
 	}
 	c.defaults()
-	p := &Pipeline{Config: c, life: rand.Text(), lastRun: map[string]time.Time{}, failed: map[string]int{}, touched: map[string]time.Time{}}
+	p := &Pipeline{Config: c, life: rand.Text(), lastRun: map[string]time.Time{}, failed: map[string]int{}, running: map[string]context.CancelCauseFunc{}, touched: map[string]time.Time{}}
 	p.handlers = map[string]handler{
 		jobIngest:   {p.ingest, p.ingestFailed},
 		jobTrain:    {p.train, p.trainFailed},

@@ -86,7 +86,7 @@ func (p *Pipeline) run(ctx context.Context, job store.Claimed) {
 	// Settling outlives a stop: the store is closed only after Run returns.
 	settle := context.WithoutCancel(ctx)
 	switch {
-	case err == nil:
+	case err == nil || errors.Is(err, errCancelled):
 		p.forgive(job.ID)
 		err = p.Queue.Done(settle, job.ID)
 	case ctx.Err() != nil:
@@ -161,17 +161,24 @@ func (p *Pipeline) handle(ctx context.Context, job store.Claimed) (err error) {
 	if !ok {
 		return permanent{fmt.Errorf("no handler for jobs of kind %q", job.Kind)}
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
+	p.started(job.Job, cancel)
+	defer p.ended(job.Job)
 	var renewing sync.WaitGroup
-	renewing.Go(func() { p.renew(ctx, cancel, job) })
+	renewing.Go(func() { p.renew(ctx, func() { cancel(nil) }, job) })
 	defer renewing.Wait()
-	defer cancel()
+	defer cancel(nil)
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 		}
 	}()
-	return h.run(ctx, job)
+	err = h.run(ctx, job)
+	if err != nil && errors.Is(context.Cause(ctx), errCancelled) {
+		p.Logger.Info("a job was cancelled", "job", job.ID, "kind", job.Kind, "error", err)
+		return errCancelled
+	}
+	return err
 }
 
 // renew keeps the lease while the job runs. A lease that is lost ends the job:
