@@ -53,6 +53,7 @@ func Young(site Site, h History, o Options) (*Model, Report, error) {
 	l := &learners{quantiles: o.Quantiles, weights: make([]float64, memberCount)}
 	l.weights[memberAnalog] = 1
 	l.calibrator = quantile.NewCalibrator(o.Quantiles, 0.01, 12*ticksPerHour/t.n)
+	l.calibrator.Gamma /= 3 // a few days tell little of the tails
 	m := &Model{site: site, geometry: g, step: rep.Step, peakKW: t.peakKW, quantiles: o.Quantiles, env: w.env, memory: w.past, plain: l}
 	rep.Features, rep.Members, rep.Weights = l.spec.names(), memberNames[:1], []float64{1}
 	rep.TrainingPoints = points(t.share)
