@@ -33,8 +33,9 @@ type loaded struct {
 	model  *forecast.Model
 }
 
-// maxCached models of about a megabyte each are kept.
-const maxCached = 512
+// maxCached models of about a megabyte each are kept: the sites that people look
+// at. For the others a model is read again for each forecast, in a millisecond or two.
+const maxCached = 64
 
 func (c *cache) get(siteID, hash string) (loaded, bool) {
 	c.mu.Lock()
