@@ -150,6 +150,11 @@ func (p *Pipeline) learn(ctx context.Context, site api.Site, track Track) (words
 	power := h.trimmed()
 	loc, place, decisions := p.whereabouts(site, power)
 	subject := forecast.Site{ID: site.SiteID, Location: loc, Zone: ops.Zone(site), CapacityKW: ops.CapacityKW(site, units), Plane: planeOf(site)}
+	words, weatherThatWas := p.archive(ctx, loc, h)
+	h.weather = append(h.weather, weatherThatWas...)
+	if words != "" {
+		decisions = append(decisions, words)
+	}
 	t, err := p.compete(ctx, subject, h)
 	switch {
 	case errors.Is(err, forecast.ErrUnfit):

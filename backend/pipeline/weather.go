@@ -44,6 +44,26 @@ func (p *Pipeline) weatherFor(ctx context.Context, loc solar.Location, h history
 	return wx, issued, nil
 }
 
+// archive is the weather that was over a history whose files tell of no light,
+// where the provider of forecasts keeps it: a model learns from it what the
+// site makes of weather. words say what came of asking; none where it was not.
+func (p *Pipeline) archive(ctx context.Context, loc solar.Location, h history) (words string, columns []weather.Column) {
+	keeper, ok := p.Weather.(interface {
+		Archive(ctx context.Context, loc solar.Location, from, to time.Time) ([]weather.Column, error)
+	})
+	lit := slices.ContainsFunc(h.weather, func(c weather.Column) bool { return c.Quantity == weather.GHI || c.Quantity == weather.POA })
+	if !ok || lit || loc == (solar.Location{}) {
+		return "", nil
+	}
+	power := h.trimmed()
+	columns, err := keeper.Archive(ctx, loc, power.Start, power.End())
+	if err != nil {
+		p.Logger.Warn("training goes without the weather that was", "error", err)
+		return "weather: training goes without; " + err.Error(), nil
+	}
+	return fmt.Sprintf("weather: the files tell of none; %d quantities of what it was come from the provider's archive", len(columns)), columns
+}
+
 // oldestWeather is how long before an issue weather may have been issued for
 // it.
 const oldestWeather = 12 * time.Hour

@@ -110,3 +110,54 @@ func TestWeatherIsKept(t *testing.T) {
 		t.Errorf("%+v, %v", w, err)
 	}
 }
+
+// keeper has an archive of clear days.
+type keeper struct {
+	told
+	asked *int
+}
+
+func (k keeper) Archive(_ context.Context, _ solar.Location, from, to time.Time) ([]weather.Column, error) {
+	*k.asked++
+	if k.err != nil {
+		return nil, k.err
+	}
+	n := int(to.Sub(from) / time.Hour)
+	return []weather.Column{{Name: "ghi", Quantity: weather.GHI, Measured: true, Series: series.Series{Start: from, Step: time.Hour, Values: make([]float64, n)}}}, nil
+}
+
+func TestArchive(t *testing.T) {
+	from := time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC)
+	power := series.Series{Start: from, Step: time.Hour, Values: []float64{math.NaN(), 1, 2, 3}}
+	loc := solar.Location{LatitudeDeg: 40, LongitudeDeg: -4}
+	lit := []weather.Column{{Name: "poa", Quantity: weather.POA, Measured: true}}
+	asked := 0
+	for _, tt := range []struct {
+		name     string
+		provider weather.Provider
+		loc      solar.Location
+		h        history
+		asked    int
+		words    string
+		columns  int
+	}{
+		{"asked for the span of the power", keeper{asked: &asked}, loc, history{power: power}, 1, "come from the provider's archive", 1},
+		{"down", keeper{told{err: weather.ErrUnavailable}, &asked}, loc, history{power: power}, 1, "goes without", 0},
+		{"the files have irradiance", keeper{asked: &asked}, loc, history{power: power, weather: lit}, 0, "", 0},
+		{"no place", keeper{asked: &asked}, solar.Location{}, history{power: power}, 0, "", 0},
+		{"a provider without archive", told{}, loc, history{power: power}, 0, "", 0},
+		{"no provider", nil, loc, history{power: power}, 0, "", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			asked = 0
+			p := newPlant(t, from, func(c *Config) { c.Weather = tt.provider })
+			words, columns := p.archive(t.Context(), tt.loc, tt.h)
+			if asked != tt.asked || !strings.Contains(words, tt.words) || (words == "") != (tt.words == "") || len(columns) != tt.columns {
+				t.Fatalf("asked %d times: %q, %d columns", asked, words, len(columns))
+			}
+			if tt.columns > 0 && (!columns[0].Series.Start.Equal(from.Add(time.Hour)) || columns[0].Series.Len() != 3) {
+				t.Errorf("asked for %d hours from %v", columns[0].Series.Len(), columns[0].Series.Start)
+			}
+		})
+	}
+}
