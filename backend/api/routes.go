@@ -86,6 +86,8 @@ const (
 	PathTerminalTelemetry = "/terminal/telemetry"
 	PathActivities        = "/terminal/activities"
 
+	PathForecastSnapshot = "/forecast-snapshot"
+
 	PathHealth = "/healthz"
 	PathReady  = "/readyz"
 )
@@ -113,6 +115,7 @@ type Operation struct {
 	Permission Permission
 	Creates    bool // honours Idempotency-Key
 	Reads      bool // its answer carries an ETag and may be a 304
+	MaxAge     int  // seconds for which a client may keep a read without asking
 }
 
 // Route is a row of the service.
@@ -196,6 +199,8 @@ func Routes() []Route {
 		{"site-summary", post, PathTerminalTelemetry, HostMain, CredentialAny, []Operation{
 			{Action: ActionSiteSummary, Permission: PermissionRead, Reads: true}}},
 		{"activities", post, PathActivities, HostMain, CredentialAny, list},
+
+		{"forecast-snapshot", get, PathForecastSnapshot, HostPartner, CredentialAny, []Operation{{Permission: PermissionRead, Reads: true, MaxAge: 60}}},
 
 		{"health", get, PathHealth, HostMain, CredentialNone, public},
 		{"ready", get, PathReady, HostMain, CredentialNone, public},

@@ -69,6 +69,7 @@ func TestCalls(t *testing.T) {
 			return err
 		}, `POST /upload_nowcast {"customer_id":"c","site_id":"s","region":"r","location":"l","s3_path":"s3://b/k.csv"}`},
 		{"cancel an upload", func(c *client.Client) error { _, err := c.CancelUpload(ctx, "upl_1"); return err }, `POST /uploads/upl_1 {"action":"cancel"}`},
+		{"forecast snapshot", func(c *client.Client) error { _, err := c.ForecastSnapshot(ctx, "s 1", 48); return err }, "GET /forecast-snapshot?horizon=48h&site_id=s+1 "},
 		{"accuracy", func(c *client.Client) error {
 			_, err := c.Accuracy(ctx, api.AccuracyRequest{CustomerID: "c", Days: 7})
 			return err

@@ -14,6 +14,16 @@ func (c *Client) Forecast(ctx context.Context, q api.ForecastQuery) (*api.Genera
 	return get[api.GeneratedForecast](ctx, c, api.PathForecast, v.query())
 }
 
+// ForecastSnapshot is a site's newest forecast by the hour, with its worth; 0
+// hours are a day.
+func (c *Client) ForecastSnapshot(ctx context.Context, siteID string, hours int) (*api.ForecastSnapshot, error) {
+	horizon := number(hours)
+	if horizon != "" {
+		horizon += "h"
+	}
+	return get[api.ForecastSnapshot](ctx, c, api.PathForecastSnapshot, values{"site_id", siteID, "horizon", horizon}.query())
+}
+
 // EnergyForecast is the hourly energy to come.
 func (c *Client) EnergyForecast(ctx context.Context, req api.EnergyForecastRequest) (*api.EnergyForecast, error) {
 	return read[api.EnergyForecast](ctx, c, api.PathForecast, req)

@@ -71,6 +71,9 @@ func (s *server) answer(w http.ResponseWriter, q *http.Request, op api.Operation
 	if op.Reads {
 		h["Cache-Control"] = cacheReads
 	}
+	if op.MaxAge > 0 {
+		h["Cache-Control"] = []string{"private, max-age=" + strconv.Itoa(op.MaxAge)}
+	}
 	buf := buffers.Get().(*bytes.Buffer)
 	defer func() { release(buf) }()
 	if write, ok := result.(streamed); ok {

@@ -66,6 +66,8 @@ type Forecasts interface {
 	Energy(ctx context.Context, scope api.Scope, req api.EnergyForecastRequest) (api.EnergyForecast, error)
 	// Stored lists newest first; api.ErrNoForecastResult when the customer has none.
 	Stored(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.StoredForecast, string, error)
+	// ForecastSnapshot answers api.ErrNotFound until a model is trained.
+	ForecastSnapshot(ctx context.Context, scope api.Scope, siteID string, hours int) (api.ForecastSnapshot, error)
 	// Accuracy is how stored forecasts have done, by lead.
 	Accuracy(ctx context.Context, scope api.Scope, q api.AccuracyRequest) (api.Accuracy, error)
 }

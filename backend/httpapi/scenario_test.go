@@ -179,6 +179,11 @@ func TestScenarios(t *testing.T) {
 		// Uploads but their forms.
 		{name: "accuracy", method: post, url: "/terminal/forecast", body: `{"action":"accuracy","customer_id":"customer123"}`, key: "customer", status: 200, contains: []string{`"leads":[]`, `"days":30`}},
 		{name: "accuracy of no days", method: post, url: "/terminal/forecast", body: `{"action":"accuracy","customer_id":"customer123","days":-1}`, key: "customer", status: 400, contains: []string{"Invalid field: days"}},
+		{name: "forecast snapshot", method: get, url: "/forecast-snapshot?site_id=Sibaya&horizon=48h", key: "own", status: 200, contains: []string{`"horizon_hours":48`}},
+		{name: "forecast snapshot of a day", method: get, url: "/forecast-snapshot?site_id=Sibaya", key: "own", status: 200, contains: []string{`"horizon_hours":24`}},
+		{name: "forecast snapshot without a model", method: get, url: "/forecast-snapshot?site_id=Second%20Site", key: "customer", status: 404, contains: []string{`"Not found"`}},
+		{name: "forecast snapshot of no site", method: get, url: "/forecast-snapshot", key: "own", status: 400, contains: []string{"Missing required parameter: site_id"}},
+		{name: "forecast snapshot of no hours", method: get, url: "/forecast-snapshot?site_id=Sibaya&horizon=2d", key: "own", status: 400, contains: []string{"Invalid parameter: horizon"}},
 		{name: "uploads, none", method: get, url: "/uploads", key: "own", status: 200, contains: []string{`"uploads":[]`}},
 		{name: "cancel of an unknown upload", method: post, url: "/uploads/upl_0", body: `{"action":"cancel"}`, key: "own", status: 404, contains: []string{`"Not found"`}},
 		{name: "no move of an upload", method: post, url: "/uploads/upl_0", body: `{"action":"delete"}`, key: "own", status: 400, contains: []string{`"Invalid action"`}},

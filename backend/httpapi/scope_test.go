@@ -46,6 +46,7 @@ var requests = map[string]request{
 	"uploads":                   {query: "customer_id={customer}&site_id={site}", absent: 200},
 	"upload":                    {absent: 404}, // its ids are in the path, see path
 	"upload-move cancel":        {body: `{"action":"cancel"}`, absent: 404},
+	"forecast-snapshot":         {query: "site_id={site}", absent: 404},
 	"forecast":                  {query: "customer_id={customer}&site_id={site}", absent: 404},
 	"energy-forecast":           {body: `{"site_id":"{site}","device_id":"{asset}"}`, absent: 404},
 	"data-period":               {query: "site_id={site}&asset_id={asset}", absent: 404},

@@ -166,6 +166,8 @@ func (s *server) readers() map[string]reader {
 		"site-summary":     s.siteSummary,
 		"activities":       s.activities,
 
+		"forecast-snapshot": s.forecastSnapshot,
+
 		"health": s.health,
 		"ready":  s.ready,
 	}

@@ -316,6 +316,13 @@ func (forecasts) Energy(_ context.Context, _ api.Scope, r api.EnergyForecastRequ
 	return api.EnergyForecast{Success: true, SiteID: r.SiteID, Forecasts: []api.EnergyForecastValue{{HourAhead: r.ForecastHours}}}, nil
 }
 
+func (forecasts) ForecastSnapshot(_ context.Context, _ api.Scope, siteID string, hours int) (api.ForecastSnapshot, error) {
+	if siteID == secondSite {
+		return api.ForecastSnapshot{}, api.ErrNotFound
+	}
+	return api.ForecastSnapshot{SiteID: siteID, HorizonHours: hours, Intervals: []api.SnapshotInterval{}}, nil
+}
+
 // detector counts its runs.
 type detector struct {
 	*ops.Service

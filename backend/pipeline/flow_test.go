@@ -138,6 +138,7 @@ func TestFilesInARowTrainOnce(t *testing.T) {
 	if _, err := p.Energy(t.Context(), admin, api.EnergyForecastRequest{SiteID: "South", DeviceID: "nobody"}); !errors.Is(err, api.ErrAssetNotFound) {
 		t.Errorf("an unknown unit: %v", err)
 	}
+	snapshotted(t, p)
 	if got, _, err := p.Stored(t.Context(), admin, api.ListQuery{CustomerID: "acme"}); err != nil || len(got) == 0 || len(got[0].ForecastPoints) != 48 {
 		t.Errorf("stored forecasts %d, %v", len(got), err)
 	}
@@ -254,5 +255,36 @@ func TestDamagedModelIsRefusedAndTrainedAgain(t *testing.T) {
 	p.reopen()
 	if _, err := p.Generate(t.Context(), admin, api.ForecastQuery{CustomerID: "acme"}); err != nil || again.Hash != m.Hash || again.ModelVersion == m.ModelVersion {
 		t.Errorf("the same data gave %s %s after %s %s, %v", again.ModelVersion, again.Hash, m.ModelVersion, m.Hash, err)
+	}
+}
+
+// snapshotted looks at the partner's view of site South: the forecast's own
+// figures, priced.
+func snapshotted(t *testing.T, p *plant) {
+	t.Helper()
+	if _, err := p.Ops.SetSite(t.Context(), admin, api.Site{SiteID: "South", Currency: "ZAR", TariffPerKWh: 2}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := p.ForecastSnapshot(t.Context(), admin, "South", 48)
+	if err != nil || len(s.Intervals) != 48 || s.ModelID != "sunloop-blend-1.0.0" || s.Currency != "ZAR" || s.Totals.TotalRevenueZAR == nil {
+		t.Fatalf("snapshot %+v, %v", s, err)
+	}
+	g, err := p.Generate(t.Context(), admin, api.ForecastQuery{SiteID: "South", HorizonHours: 48})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for i, v := range s.Intervals {
+		w := g.Forecasts[i]
+		if !v.TS.Equal(w.Timestamp.Time) || v.P10KW != w.ConfidenceInterval.Lower || v.P50KW != w.PredictedPowerKW || v.P90KW != w.ConfidenceInterval.Upper || math.Abs(*v.RevenueZAR-2*v.P50KW) > 1e-9 {
+			t.Errorf("interval %d is %+v, of %+v", i, v, w)
+		}
+		sum += v.P50KW
+	}
+	if math.Abs(s.Totals.TotalKWh-sum) > 0.01 || math.Abs(*s.Totals.TotalRevenue-2*sum) > 0.05 {
+		t.Errorf("totals %+v, want %v kWh", s.Totals, sum)
+	}
+	if _, err := p.ForecastSnapshot(t.Context(), admin, "Nowhere", 24); !errors.Is(err, api.ErrSiteNotFound) {
+		t.Errorf("of no site: %v", err)
 	}
 }
