@@ -54,6 +54,10 @@ func (p *Pipeline) ingest(ctx context.Context, job store.Claimed) error {
 	return p.imported(ctx, u, site, units, result, words)
 }
 
+// longFile is how long a file is whose values tell what kind of energy they
+// are, for shorter ones to follow.
+const longFile = 3 * day
+
 // readOptions are what is known of a file before it is read.
 func (p *Pipeline) readOptions(ctx context.Context, req api.UploadRequest) (ingest.Options, error) {
 	o := ingest.Options{CapacityKW: req.CapacityKW, Now: p.Now(), MaxBytes: api.MaxUploadBytes, Asset: req.AssetID}
@@ -72,6 +76,11 @@ func (p *Pipeline) readOptions(ctx context.Context, req api.UploadRequest) (inge
 	if err != nil {
 		return o, err
 	}
+	track, err := p.track(ctx, req.SiteID)
+	if err != nil {
+		return o, err
+	}
+	o.EnergyKind = track.EnergyKind
 	if site.Timezone != "" && req.Timezone == "" {
 		o.Zone, o.ZoneFrom = ops.Zone(site), "the site's zone"
 	}
@@ -281,6 +290,9 @@ func (p *Pipeline) imported(ctx context.Context, u ops.Upload, site api.Site, un
 			t.CustomerID = site.CustomerID
 			t.Data++
 			t.Live = t.Live || !train
+			if r.ValueKind != ingest.KindPower && r.Last.Sub(r.First) >= longFile {
+				t.EnergyKind = r.ValueKind
+			}
 			if r.Last.After(t.LastData) {
 				t.LastData = r.Last
 			}

@@ -21,6 +21,8 @@ type Track struct {
 	LastData time.Time `json:"last_data"` // newest stamp
 	Live     bool      `json:"live"`      // nowcasts come in
 
+	EnergyKind string `json:"energy_kind,omitempty"` // that files of days have held, of [ingest.Result.ValueKind]
+
 	Trained    uint64    `json:"trained"`     // of Data, at the last training
 	TrainedEnd time.Time `json:"trained_end"` // end of the data that the production model learned from
 	TriedEnd   time.Time `json:"tried_end"`   // end of the data at the last training, however it went

@@ -133,6 +133,27 @@ func TestPiecesAreTheWhole(t *testing.T) {
 	})
 }
 
+// TestAMorningIsReadAsTheDaysBefore: energy that only rises, from a site whose
+// files have held the energy of each interval, is that and no counter.
+func TestAMorningIsReadAsTheDaysBefore(t *testing.T) {
+	morning := "time,Energy produced (kWh)\n"
+	for i := range 12 {
+		morning += fmt.Sprintf("%s,%.3f\n", day0.Add(time.Duration(i-12)*5*time.Minute).Format(time.RFC3339), 5+0.05*float64(i))
+	}
+	days := "time,Energy produced (kWh)\n"
+	for i := range 5 * 24 {
+		at := day0.AddDate(0, 0, -6).Add(time.Duration(i) * time.Hour)
+		days += fmt.Sprintf("%s,%.3f\n", at.Format(time.RFC3339), math.Max(0, -60*math.Cos(2*math.Pi*float64(at.Hour())/24)))
+	}
+	p := newPlant(t, day0, nil)
+	p.importNow(request(api.UploadTrain), []byte(days))
+	p.importNow(request(api.UploadNowcast), []byte(morning))
+	list, _, err := p.Uploads(t.Context(), admin, api.ListQuery{SiteID: "South", Kind: api.UploadNowcast})
+	if err != nil || len(list) != 1 || list[0].ValueKind != "interval_energy" || list[0].RowsStored != 12 {
+		t.Errorf("read as %+v, %v", list, err)
+	}
+}
+
 // fewer lets rapid check a slow property less often, unless it was told how
 // often on the command line.
 func fewer(t *testing.T, checks string) {

@@ -57,7 +57,8 @@ func (t *table) assetsOf(groups []*group) []*assetData {
 
 // choose picks the column that says most about production: AC power, else
 // energy of each interval, else a counter, else what was fed into the grid.
-func (a *assetData) choose(step time.Duration, rep *report) bool {
+// told is what kind of energy former files of the source have held.
+func (a *assetData) choose(step time.Duration, told string, rep *report) bool {
 	seconds := int64(step / time.Second)
 	power := a.best(rolePower)
 	var interval, counter, daily *column
@@ -70,6 +71,9 @@ func (a *assetData) choose(step time.Duration, rep *report) bool {
 		}
 		shape := shapeOf(a.group.times, a.group.gather(c))
 		kind, why := kindByValues(r, shape, seconds)
+		if kindTold(told, r, shape) {
+			kind, why = told, "as in former files of the site"
+		}
 		whys[c] = why
 		if kind == KindCounter && r == roleEnergy && shape.mayBeDaily(seconds) {
 			doubtful = c

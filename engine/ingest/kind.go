@@ -55,6 +55,24 @@ func shapeOf(times []int64, values []float64) energyShape {
 	return s
 }
 
+// fewDays are too few to tell an energy's kind by its values: what rises all
+// morning may count, or may be what each interval made.
+const fewDays = 2
+
+// kindTold is what other files of the source have shown, for a short file whose
+// names and values do not decide.
+func kindTold(told string, promise role, s energyShape) bool {
+	switch {
+	case told == "" || promise != roleEnergy || s.days > fewDays:
+		return false
+	case told == KindCounter:
+		return s.falls == 0
+	case told == KindDailyCounter:
+		return s.falls == s.toZero
+	}
+	return told == KindIntervalEnergy
+}
+
 // kindByValues tells interval energy, lifetime counter and counter of the day
 // apart. The name's promise stands unless the values break it.
 func kindByValues(promise role, s energyShape, interval int64) (kind, why string) {

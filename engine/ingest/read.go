@@ -139,7 +139,7 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 	step := interval(groups)
 	var assets []*assetData
 	for _, a := range t.assetsOf(groups) {
-		if !a.choose(step, rep) {
+		if !a.choose(step, o.EnergyKind, rep) {
 			if a.name != "" {
 				rep.warn("assets", "%s has no value of power or energy", a.name)
 			}

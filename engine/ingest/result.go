@@ -14,6 +14,7 @@ type Options struct {
 	Zone       *time.Location // zone of times that carry none and whose file names none; nil is UTC
 	ZoneFrom   string         // whose Zone is, in words, as "the site's zone"; empty: "the given zone"
 	CapacityKW float64        // installed capacity of what the file covers; settles units and bad values, 0 unknown
+	EnergyKind string         // KindIntervalEnergy …: what former files of the source have held; settles short ones, "" unknown
 	Now        time.Time      // times more than a day later are impossible; zero: none is
 	MaxBytes   int64          // larger files are refused; 0 is DefaultMaxBytes
 	Asset      string         // name of the series when the file names none
