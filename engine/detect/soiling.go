@@ -33,15 +33,19 @@ type point struct {
 // Figures of the rule.
 const (
 	soilingLight   = 400     // W/m² that a sample needs
-	soilingLoss    = 0.015   // least loss worth an event
-	soilingSlope   = -3.5e-4 // least decline in a day
-	soilingCertain = -2.5e-4 // the same at the edge of the 95 % band
+	soilingLoss    = 0.01    // least loss worth an event
+	soilingSlope   = -2.5e-4 // least decline in a day
+	soilingCertain = -1.5e-4 // the same at the edge of the 95 % band
 	soilingJump    = 0.012   // least jump up that is a cleaning
 	soilingDays    = 90      // of history kept
+	soilingPoints  = 6       // least days of good light
+	soilingSpan    = 5       // days
+	soilingReturn  = 0.006   // least jump up that ends an event
 	soilingGone    = 0.4     // of the deepest loss: below that it has gone
 	soilingTrace   = 0.005
-	soilingClear   = 2   // how much more the light of a clear sky must show than a sensor's
-	soilingBlind   = 3.5 // the same where the temperature is not known: a spring warms as slowly as dirt gathers
+	soilingClear   = 3   // how much more the light of a clear sky must show than a sensor's
+	soilingBlind   = 5   // the same where the temperature is not known: a spring warms as slowly as dirt gathers
+	soilingRare    = 2.5 // the same for readings rarer than half an hour
 )
 
 func newSoiling(s *session) *soiling {
@@ -80,7 +84,7 @@ func (o *soiling) look(v *view, s *session) {
 		before := medianYield(o.points[n-3:])
 		jump := soilingJump
 		if o.record != nil {
-			jump = max(jump, 0.5*(o.clean-before))
+			jump = max(soilingReturn, 0.5*(o.clean-before))
 		}
 		if yield-before > jump {
 			if o.record != nil {
@@ -121,8 +125,10 @@ func (o *soiling) judge(v *view, s *session, end int64) {
 		strict = soilingBlind
 	case o.source == clearLight:
 		strict = soilingClear
+	case v.step > 1800: // few samples a day
+		strict = soilingRare
 	}
-	for _, days := range []int{20, 40, 60} {
+	for _, days := range []int{8, 20, 40, 60} {
 		now := o.points[len(o.points)-1]
 		from := len(o.points) - 1
 		for from > 0 && now.day-o.points[from-1].day <= float64(days) {
@@ -130,7 +136,7 @@ func (o *soiling) judge(v *view, s *session, end int64) {
 		}
 		window := o.points[from:]
 		span := now.day - window[0].day
-		if len(window) < 8 || span < 10 {
+		if len(window) < soilingPoints || span < soilingSpan || days < 20 && (o.source != sensorLight || v.step > 1800) {
 			continue
 		}
 		slope, upper := decline(window)
