@@ -1,5 +1,6 @@
 // Package detect finds faults in the telemetry of one site and says what they
-// cost, what may be behind them and what to do.
+// cost and what speaks for each. What is behind them, how severe they are and
+// what to do is engine/diagnose's to say.
 //
 // It walks the site's days in time order. On each day the readings are laid on
 // an even grid (the view), each unit gets an expected power from the best

@@ -76,5 +76,12 @@ func fit(samples []sample) diagnose.Line {
 		a += min(max((hbb*ga-hab*gb)/det, -longest), longest)
 		b += min(max((haa*gb-hab*ga)/det, -longest), longest)
 	}
+	if b < 0 { // that more evidence makes an event less sure is chance
+		right := 0.0
+		for _, p := range points {
+			right += p.w * p.y
+		}
+		a, b = math.Log(right/(float64(len(samples))+1-right)), 0
+	}
 	return diagnose.Line{A: math.Round(1e4*(a-b*mean)) / 1e4, B: math.Round(1e4*b) / 1e4, N: len(samples)}
 }
