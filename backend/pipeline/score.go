@@ -23,6 +23,9 @@ func (s subject) scores(ctx context.Context, track Track, now time.Time) (days [
 		until = track.LastData
 	}
 	until = until.UTC().Truncate(modelStep)
+	if !until.After(track.ScoredTo) && now.Sub(track.ForecastAt) < modelStep {
+		return nil, track.ScoredTo, nil // no other hour is over
+	}
 	// Of what is older, only the first forecast of each day is kept.
 	from := now.Add(-s.p.Keep.Forecasts + 4*day)
 	if again := track.ScoredTo.Add(-scoreAgain); again.After(from) {
@@ -30,7 +33,7 @@ func (s subject) scores(ctx context.Context, track Track, now time.Time) (days [
 	}
 	from = series.Midnight(from, s.zone)
 	if !from.Before(until) {
-		return nil, track.ScoredTo, nil
+		return nil, track.ScoredTo, nil // a file of long ago
 	}
 	reach := time.Duration(s.p.HorizonHours)*time.Hour + margin
 	issued, err := s.p.Ops.IssuedSince(ctx, s.site.SiteID, from.Add(-reach))
