@@ -83,6 +83,8 @@ const (
 	PathModels            = "/terminal/ml-models"
 	PathDetect            = "/terminal/detect"
 	PathDetections        = "/terminal/detections"
+	PathDiagnose          = "/terminal/diagnose"
+	PathDiagnostics       = "/terminal/diagnostics"
 	PathTerminalTelemetry = "/terminal/telemetry"
 	PathActivities        = "/terminal/activities"
 
@@ -196,6 +198,10 @@ func Routes() []Route {
 			{Action: ActionRun, Permission: PermissionDetect, Creates: true},
 			{Action: ActionList, Permission: PermissionRead, Reads: true}}},
 		{"detections", post, PathDetections, HostMain, CredentialAny, list},
+		{"diagnose", post, PathDiagnose, HostMain, CredentialAny, []Operation{
+			{Action: ActionRun, Permission: PermissionDetect, Creates: true},
+			{Action: ActionList, Permission: PermissionRead, Reads: true}}},
+		{"diagnostics", post, PathDiagnostics, HostMain, CredentialAny, list},
 		{"site-summary", post, PathTerminalTelemetry, HostMain, CredentialAny, []Operation{
 			{Action: ActionSiteSummary, Permission: PermissionRead, Reads: true}}},
 		{"activities", post, PathActivities, HostMain, CredentialAny, list},

@@ -114,6 +114,14 @@ func TestCalls(t *testing.T) {
 		{"models", func(c *client.Client) error { _, err := c.Models(ctx, api.ListQuery{}); return err }, `POST /terminal/ml-models {}`},
 		{"detect", func(c *client.Client) error { _, err := c.Detect(ctx, api.AssetRef{AssetID: "a"}, 24); return err }, `POST /terminal/detect {"action":"run","asset_id":"a","lookback_hours":24}`},
 		{"detections", func(c *client.Client) error { _, err := c.Detections(ctx, api.ListQuery{AssetID: "a"}); return err }, `POST /terminal/detections {"action":"list","asset_id":"a"}`},
+		{"diagnose", func(c *client.Client) error {
+			_, err := c.Diagnose(ctx, api.DiagnoseRequest{AssetID: "a", DetectionID: "det_1"})
+			return err
+		}, `POST /terminal/diagnose {"action":"run","asset_id":"a","detection_id":"det_1"}`},
+		{"diagnostics", func(c *client.Client) error {
+			_, err := c.Diagnostics(ctx, api.ListQuery{AssetID: "a"})
+			return err
+		}, `POST /terminal/diagnostics {"action":"list","asset_id":"a"}`},
 		{"site summary", func(c *client.Client) error { _, err := c.SiteSummary(ctx, "s"); return err }, `POST /terminal/telemetry {"action":"site-summary","site_id":"s"}`},
 		{"activities", func(c *client.Client) error {
 			_, err := c.Activities(ctx, api.ListQuery{SiteID: "s"})

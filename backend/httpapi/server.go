@@ -25,6 +25,7 @@ type Deps struct {
 	Forecasts      Forecasts
 	Findings       Findings
 	Detector       Detector
+	Diagnoser      Diagnoser
 	Models         Models
 	Interpolations Interpolations
 	Summaries      Summaries
@@ -163,6 +164,8 @@ func (s *server) readers() map[string]reader {
 		"ml-models":        s.models,
 		"detect":           s.detect,
 		"detections":       s.detections,
+		"diagnose":         s.diagnose,
+		"diagnostics":      s.diagnostics,
 		"site-summary":     s.siteSummary,
 		"activities":       s.activities,
 

@@ -28,7 +28,7 @@ func (s *Service) Prune(ctx context.Context, limits Limits) (int, error) {
 	n := 0
 	err := s.records.Update(ctx, func(tx store.Tx) error {
 		n = 0
-		for _, drop := range []func(store.Tx, Limits) (int, error){pruneForecasts, pruneWeather, pruneNotes, pruneDetections} {
+		for _, drop := range []func(store.Tx, Limits) (int, error){pruneForecasts, pruneWeather, pruneNotes, pruneDetections, pruneDiagnostics} {
 			k, err := drop(tx, limits)
 			if err != nil {
 				return err
@@ -103,6 +103,10 @@ func pruneNotes(tx store.Tx, limits Limits) (int, error) {
 
 func pruneDetections(tx store.Tx, limits Limits) (int, error) {
 	return prune(tx, detections, func(_ string, made time.Time) bool { return made.Before(limits.Detections) })
+}
+
+func pruneDiagnostics(tx store.Tx, limits Limits) (int, error) {
+	return prune(tx, diagnostics, func(_ string, made time.Time) bool { return made.Before(limits.Detections) })
 }
 
 // OldUploads are up to limit ended uploads from before a time that are to be

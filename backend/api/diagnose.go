@@ -1,0 +1,60 @@
+package api
+
+// DiagnoseRequest is the body of POST /terminal/diagnose: action run or list.
+type DiagnoseRequest struct {
+	Action        string `json:"action"`
+	AssetID       string `json:"asset_id,omitempty"`
+	SiteID        string `json:"site_id,omitempty"` // extension
+	CustomerID    string `json:"customer_id,omitempty"`
+	DetectionID   string `json:"detection_id,omitempty"` // empty: of a new run of the detector
+	LookbackHours int    `json:"lookback_hours,omitempty"`
+	Page
+}
+
+// Ref is the unit that the request names.
+func (r DiagnoseRequest) Ref() AssetRef {
+	return AssetRef{AssetID: r.AssetID, SiteID: r.SiteID, CustomerID: r.CustomerID}
+}
+
+// Diagnostic is a stored diagnosis of one asset. The fields after Status are
+// extensions.
+type Diagnostic struct {
+	DiagnosticID string  `json:"diagnostic_id"`
+	AssetID      string  `json:"asset_id"`
+	DiagnosedAt  Time    `json:"diagnosed_at"`
+	RootCause    string  `json:"root_cause"` // "none" when nothing is wrong
+	Confidence   float64 `json:"confidence"` // 0..1
+	Severity     string  `json:"severity"`
+	Status       string  `json:"status"` // "completed"
+
+	DetectionID string    `json:"detection_id,omitempty"`
+	SummaryID   string    `json:"summary_id,omitempty"` // of the finding it explains
+	Analysis    Diagnosis `json:"analysis"`
+}
+
+// Diagnosis is what a diagnosis says.
+type Diagnosis struct {
+	RootCause          string     `json:"root_cause"`
+	Category           string     `json:"category"` // the fault's family, "none"
+	Confidence         float64    `json:"confidence"`
+	Summary            string     `json:"summary"`
+	RecommendedActions []Action   `json:"recommended_actions"`
+	Evidence           []Evidence `json:"evidence"`
+	Alternatives       []Cause    `json:"alternatives"`
+}
+
+// DiagnoseResponse answers /terminal/diagnose.
+type DiagnoseResponse struct {
+	Success      bool         `json:"success"`
+	Message      string       `json:"message,omitempty"`
+	DiagnosticID string       `json:"diagnostic_id,omitempty"`
+	AssetID      string       `json:"asset_id,omitempty"`
+	RootCause    string       `json:"root_cause,omitempty"`
+	Confidence   *float64     `json:"confidence,omitempty"` // run: always there
+	Status       string       `json:"status,omitempty"`
+	DetectionID  string       `json:"detection_id,omitempty"`
+	Analysis     *Diagnosis   `json:"analysis,omitempty"`
+	Diagnostics  []Diagnostic `json:"diagnostics,omitzero"` // list: there even when empty
+	Count        int          `json:"count"`
+	NextCursor   string       `json:"next_cursor,omitempty"`
+}

@@ -1,0 +1,69 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+)
+
+// judge records a run of the detector over the first plant, with an outage of
+// its unit while ill, and answers the id of its detection.
+func (w *world) judge(ill bool) string {
+	w.t.Helper()
+	now := w.clock.now()
+	run := ops.Run{Site: api.Site{SiteID: ownSite, CustomerID: ownCustomer}, ModelVersion: "rules", From: now.Add(-24 * time.Hour), Now: now,
+		Units: []string{ownAsset}, Asked: []string{ownAsset}}
+	if ill {
+		run.Events = []ops.Event{{Family: "inverter_outage", Units: []string{ownAsset}, Start: now.Add(-time.Hour), LastSeen: now, LossFraction: 1, LostKWh: 12,
+			EnergyAtRiskKW: 20, Confidence: 0.9, Severity: api.SeverityCritical, Summary: "The unit makes no power.",
+			Causes:   []api.Cause{{Cause: "Blown fuse", Confidence: 0.6}, {Cause: "Tripped breaker", Confidence: 0.3}},
+			Actions:  []api.Action{{Priority: "high", Action: "Check the fuses"}},
+			Evidence: []api.Evidence{{For: true, Text: "Its peers make 40 kW."}}}}
+	}
+	var out ops.Outcome
+	if err := w.store.Update(w.t.Context(), func(tx store.Tx) (err error) {
+		out, err = w.ops.RecordRun(tx, run)
+		return err
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+	return out.Detections[ownAsset].DetectionID
+}
+
+func TestDiagnose(t *testing.T) {
+	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
+	well := w.judge(false)
+	w.clock.add(2 * time.Hour)
+	ill := w.judge(true)
+	run := `{"action":"run","asset_id":"` + ownAsset + `"`
+	for _, s := range []scenario{
+		{name: "no asset", body: `{"action":"run"}`, status: 400, contains: []string{"Missing required field: asset_id"}},
+		{name: "no such action", body: `{"action":"guess"}`, status: 400, contains: []string{"Invalid action"}},
+		{name: "negative hours", body: run + `,"lookback_hours":-1}`, status: 400, contains: []string{"Invalid field: lookback_hours"}},
+		{name: "unknown asset", body: `{"action":"run","asset_id":"INV-0"}`, status: 404, contains: []string{"Asset not found"}},
+		{name: "another's asset", body: `{"action":"run","asset_id":"` + foreignAsset + `"}`, status: 403, contains: []string{"Site not permitted"}},
+		{name: "unknown detection", body: run + `,"detection_id":"det_0"}`, status: 404, contains: []string{"Detection not found"}},
+		{name: "an outage", body: run + `}`, status: 200, contains: []string{`"message":"Diagnosis completed"`, `"root_cause":"Blown fuse"`, `"confidence":0.6`,
+			`"category":"inverter_outage"`, `"summary":"The unit makes no power."`, `"recommended_actions":[{"priority":"high","action":"Check the fuses"}]`,
+			`"evidence":[{"for":true,"text":"Its peers make 40 kW."}]`, `"alternatives":[{"cause":"Tripped breaker","confidence":0.3}]`,
+			`"status":"completed"`, `"detection_id":"` + ill + `"`}},
+		{name: "before it", body: run + `,"detection_id":"` + well + `"}`, status: 200, contains: []string{`"root_cause":"none"`, `"confidence":0,`,
+			`"category":"none"`, `"summary":"Nothing out of the ordinary was found."`, `"alternatives":[]`}},
+		{name: "list", body: `{"action":"list","site_id":"Sibaya"}`, status: 200, contains: []string{`"count":2`, `"severity":"critical"`, `"diagnosed_at":"2025-10-02T12:00:00Z"`}},
+		{name: "list of a unit", body: `{"action":"list","asset_id":"` + ownAsset + `"}`, status: 200, contains: []string{`"count":2`}},
+	} {
+		s.method, s.url, s.key = http.MethodPost, api.PathDiagnose, "own"
+		t.Run(s.name, func(t *testing.T) { s.run(t, w) })
+	}
+	for _, s := range []scenario{
+		{name: "diagnostics", body: `{}`, key: "own", status: 200, contains: []string{`"count":2`}},
+		{name: "another's diagnostics", body: `{"site_id":"Elsewhere"}`, key: "own", status: 403, contains: []string{"Site not permitted"}},
+	} {
+		s.method, s.url = http.MethodPost, api.PathDiagnostics
+		t.Run(s.name, func(t *testing.T) { s.run(t, w) })
+	}
+}

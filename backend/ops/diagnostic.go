@@ -1,0 +1,137 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+)
+
+// Diagnostic is the record of a diagnosis.
+type Diagnostic struct {
+	api.Diagnostic
+	CustomerID string `json:"customer_id"`
+	SiteID     string `json:"site_id"`
+}
+
+var diagnostics = store.Table[Diagnostic]{
+	Bucket: "diagnostics",
+	Key:    func(d Diagnostic) []byte { return store.Key(d.SiteID, d.DiagnosticID) },
+	Indexes: []store.Index[Diagnostic]{
+		{Name: "customer", Key: func(d Diagnostic) []byte { return store.Key(d.CustomerID, d.DiagnosticID) }},
+		{Name: "time", Key: func(d Diagnostic) []byte { return store.Key(d.DiagnosticID) }},
+	},
+}
+
+// Diagnose explains what is wrong with an asset by the findings of the
+// detection that is named, or of its newest: the most severe of those that
+// were there in the lookback hours before it, a day when 0. It stores the
+// diagnosis. [api.ErrDetectionNotFound] for a detection that is not of the asset.
+func (s *Service) Diagnose(ctx context.Context, scope api.Scope, r api.DiagnoseRequest) (api.Diagnostic, error) {
+	asset, err := s.Asset(ctx, scope, r.Ref())
+	if err != nil {
+		return api.Diagnostic{}, err
+	}
+	var d Diagnostic
+	err = s.records.Update(ctx, func(tx store.Tx) error {
+		at, err := s.detectionOf(tx, asset, r.DetectionID)
+		if err != nil {
+			return err
+		}
+		all, _, err := findings.List(tx, store.Query{Prefix: store.Key(asset.SiteID)})
+		if err != nil {
+			return fmt.Errorf("list the findings of site %s: %w", asset.SiteID, err)
+		}
+		back := calm
+		if r.LookbackHours > 0 {
+			back = time.Duration(r.LookbackHours) * time.Hour
+		}
+		d = Diagnostic{CustomerID: asset.CustomerID, SiteID: asset.SiteID}
+		d.DiagnosticID, d.AssetID, d.DiagnosedAt, d.DetectionID = s.id("dia"), asset.AssetID, api.At(s.now()), at.DetectionID
+		d.explain(worst(all, asset.AssetID, at.DetectedAt.Time, back))
+		if err := diagnostics.Put(tx, d); err != nil {
+			return fmt.Errorf("store diagnosis %s: %w", d.DiagnosticID, err)
+		}
+		return s.Note(tx, Note{CustomerID: d.CustomerID, SiteID: d.SiteID, AssetID: d.AssetID, Phase: api.PhaseOrient,
+			Title: "Diagnosis made", Description: d.Analysis.Summary, Actor: scope.Actor})
+	})
+	return d.Diagnostic, err
+}
+
+// detectionOf is the detection of the asset with the id, or the newest; one of
+// now when there is none.
+func (s *Service) detectionOf(tx store.Tx, asset api.Asset, id string) (Detection, error) {
+	if id != "" {
+		d, err := detections.Get(tx, store.Key(asset.SiteID, asset.AssetID, id))
+		return d, found(err, api.ErrDetectionNotFound, "detection "+id)
+	}
+	list, _, err := detections.List(tx, store.Query{Prefix: store.Key(asset.SiteID, asset.AssetID), Reverse: true, Limit: 1})
+	if err != nil {
+		return Detection{}, fmt.Errorf("read the last detection of asset %s: %w", asset.AssetID, err)
+	}
+	if len(list) > 0 {
+		return list[0], nil
+	}
+	var none Detection
+	none.DetectedAt = api.At(s.now())
+	return none, nil
+}
+
+// worst is the finding of the asset that a diagnosis is about: of those that
+// were there in the time before at, one that lasts, then the most severe, then
+// the surest; nil when there is none.
+func worst(all []Finding, assetID string, at time.Time, back time.Duration) *Finding {
+	all = slices.DeleteFunc(all, func(f Finding) bool {
+		return f.AssetID != assetID && !slices.Contains(f.AssetIDs, assetID) ||
+			f.StartedAt.After(at) || !f.Active && f.EndedAt.Before(at.Add(-back))
+	})
+	if len(all) == 0 {
+		return nil
+	}
+	f := slices.MinFunc(all, func(a, b Finding) int {
+		return cmp.Or(-compareBool(a.Active, b.Active), -cmp.Compare(rank(a.SeverityLabel), rank(b.SeverityLabel)), -cmp.Compare(a.Confidence, b.Confidence))
+	})
+	return &f
+}
+
+// explain puts the finding's causes into the diagnosis.
+func (d *Diagnostic) explain(f *Finding) {
+	d.Status, d.Severity = "completed", api.SeverityNormal
+	a := api.Diagnosis{RootCause: "none", Category: "none", Summary: "Nothing out of the ordinary was found.",
+		RecommendedActions: []api.Action{}, Evidence: []api.Evidence{}, Alternatives: []api.Cause{}}
+	if f != nil {
+		d.SummaryID, d.Severity = f.SummaryID, f.SeverityLabel
+		a.RootCause, a.Category, a.Summary = "unknown", f.FaultFamily, f.Summary
+		a.RecommendedActions = append(a.RecommendedActions, f.RecommendedActions...)
+		a.Evidence = append(a.Evidence, f.Evidence...)
+		if len(f.Causes) > 0 {
+			a.RootCause, a.Confidence = f.Causes[0].Cause, f.Causes[0].Confidence
+			a.Alternatives = append(a.Alternatives, f.Causes[1:]...)
+		}
+	}
+	d.Analysis, d.RootCause, d.Confidence = a, a.RootCause, a.Confidence
+}
+
+// Diagnostics lists the stored diagnoses within the scope, newest first.
+func (s *Service) Diagnostics(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Diagnostic, string, error) {
+	sq := store.Query{Index: "time", Reverse: true}
+	switch {
+	case q.SiteID != "":
+		sq.Index, sq.Prefix = "", store.Key(q.SiteID)
+	case q.CustomerID != "":
+		sq.Index, sq.Prefix = "customer", store.Key(q.CustomerID)
+	}
+	list, next, err := list(ctx, s, diagnostics, sq, scope, q, func(d Diagnostic) (string, string, string) { return d.CustomerID, d.SiteID, d.AssetID })
+	if err != nil {
+		return nil, "", fmt.Errorf("list diagnoses: %w", err)
+	}
+	out := make([]api.Diagnostic, len(list))
+	for i, d := range list {
+		out[i] = d.Diagnostic
+	}
+	return out, next, nil
+}
