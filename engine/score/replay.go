@@ -45,6 +45,9 @@ func replay(ctx context.Context, n, jobs int, cases func(i int) ([]Case, error))
 	g.SetLimit(max(jobs, 1))
 	for i := range n {
 		g.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return fmt.Errorf("replay: %w", err)
+			}
 			group, err := cases(i)
 			if err != nil {
 				return err

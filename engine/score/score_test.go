@@ -251,6 +251,17 @@ func TestSeedsKeepTheirScores(t *testing.T) {
 	}
 }
 
+// A replay that is called off does not begin another seed.
+func TestReplayStopsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	begun := 0
+	_, err := replay(ctx, 50, 1, func(int) ([]Case, error) { begun++; return nil, nil })
+	if err == nil || begun > 0 {
+		t.Errorf("%d seeds begun, %v", begun, err)
+	}
+}
+
 // What the demo shows: what is wrong at now is found, at any season.
 func TestDemo(t *testing.T) {
 	kinds := []simulate.Kind{simulate.UnitOutage, simulate.SiteOutage, simulate.CommunicationGap, simulate.StringLoss, simulate.Curtailment, simulate.StuckSensor, simulate.Soiling}
