@@ -220,6 +220,9 @@ func TestLiveOutageIsFoundAndEnds(t *testing.T) {
 }
 
 func TestDamagedModelIsRefusedAndTrainedAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it trains for seconds")
+	}
 	p := newPlant(t, day0, quickTraining)
 	p.start()
 	s := fleet(70, 1)

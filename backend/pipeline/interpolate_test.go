@@ -19,6 +19,9 @@ import (
 // TestRealGapsAreFilled imports a year with holes and looks at what filled
 // them.
 func TestRealGapsAreFilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it trains for seconds")
+	}
 	file := austria(t)
 	p := newPlant(t, time.Date(2022, 4, 29, 7, 20, 0, 0, time.UTC), nil)
 	p.start()
@@ -178,6 +181,9 @@ func silence(t *testing.T, units int, irradiance bool) (r api.InterpolationResul
 // A unit that was silent while its siblings were not is filled from them, and
 // close to what it made.
 func TestSiblingsFillAUnit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it trains for seconds")
+	}
 	r, wrong, sum := silence(t, 3, false)
 	if r.Method != "sibling_units" || r.Methods["sibling_units"] == 0 || !(wrong < 0.12*sum) {
 		t.Errorf("filled by %v, error of %.0f %%", r.Methods, 100*wrong/sum)
@@ -193,6 +199,9 @@ func TestSiblingsFillAUnit(t *testing.T) {
 
 // A unit alone is filled by the irradiance that was measured meanwhile.
 func TestIrradianceFillsAUnit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it trains for seconds")
+	}
 	r, wrong, sum := silence(t, 1, true)
 	known := map[string]bool{}
 	for _, l := range r.ByGapLength {

@@ -86,6 +86,9 @@ func (l *live) state() calibration {
 // TestCalibrationOutlivesARestart: bands learn from the days that are over, and
 // a service that was restarted on the way says what one that was not says.
 func TestCalibrationOutlivesARestart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it trains for seconds")
+	}
 	straight, restarted := newLive(t), newLive(t)
 	until := day0.AddDate(0, 0, 4)
 	straight.feed(until)

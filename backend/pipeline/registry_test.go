@@ -36,6 +36,9 @@ func version(n int) string { return string(rune('0'+n)) + ".0.0" }
 
 // TestRegistry is of one plant, for its trainings take long.
 func TestRegistry(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it trains for seconds")
+	}
 	p, models := grown(t)
 	t.Run("a challenger forecasts days that neither has seen", func(t *testing.T) { p.held(t, models) })
 	t.Run("a promotion needs an artefact that is whole", func(t *testing.T) { p.moved(t, models) })
