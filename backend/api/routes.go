@@ -85,6 +85,7 @@ const (
 	PathDetections        = "/terminal/detections"
 	PathDiagnose          = "/terminal/diagnose"
 	PathDiagnostics       = "/terminal/diagnostics"
+	PathIssues            = "/terminal/issues"
 	PathTerminalTelemetry = "/terminal/telemetry"
 	PathActivities        = "/terminal/activities"
 
@@ -107,6 +108,9 @@ const (
 	ActionRollback    = "rollback"
 	ActionHistory     = "history"
 	ActionAccuracy    = "accuracy"
+	ActionCreate      = "create"
+	ActionAcknowledge = "acknowledge"
+	ActionResolve     = "resolve"
 	ActionCancel      = "cancel"
 )
 
@@ -202,6 +206,10 @@ func Routes() []Route {
 			{Action: ActionRun, Permission: PermissionDetect, Creates: true},
 			{Action: ActionList, Permission: PermissionRead, Reads: true}}},
 		{"diagnostics", post, PathDiagnostics, HostMain, CredentialAny, list},
+		{"issues", post, PathIssues, HostMain, CredentialAny, append(slices.Clone(list),
+			Operation{Action: ActionCreate, Permission: PermissionDetect, Creates: true},
+			Operation{Action: ActionAcknowledge, Permission: PermissionDetect},
+			Operation{Action: ActionResolve, Permission: PermissionDetect})},
 		{"site-summary", post, PathTerminalTelemetry, HostMain, CredentialAny, []Operation{
 			{Action: ActionSiteSummary, Permission: PermissionRead, Reads: true}}},
 		{"activities", post, PathActivities, HostMain, CredentialAny, list},

@@ -122,6 +122,13 @@ func TestCalls(t *testing.T) {
 			_, err := c.Diagnostics(ctx, api.ListQuery{AssetID: "a"})
 			return err
 		}, `POST /terminal/diagnostics {"action":"list","asset_id":"a"}`},
+		{"issues", func(c *client.Client) error { _, err := c.Issues(ctx, api.ListQuery{SiteID: "s"}); return err }, `POST /terminal/issues {"action":"list","site_id":"s"}`},
+		{"create issue", func(c *client.Client) error {
+			_, err := c.CreateIssue(ctx, api.IssuesRequest{Site: "s", Component: "roof"})
+			return err
+		}, `POST /terminal/issues {"action":"create","site":"s","component":"roof"}`},
+		{"acknowledge issue", func(c *client.Client) error { _, err := c.AcknowledgeIssue(ctx, "i", ""); return err }, `POST /terminal/issues {"action":"acknowledge","issue_id":"i"}`},
+		{"resolve issue", func(c *client.Client) error { _, err := c.ResolveIssue(ctx, "i", "done"); return err }, `POST /terminal/issues {"action":"resolve","issue_id":"i","reason":"done"}`},
 		{"site summary", func(c *client.Client) error { _, err := c.SiteSummary(ctx, "s"); return err }, `POST /terminal/telemetry {"action":"site-summary","site_id":"s"}`},
 		{"activities", func(c *client.Client) error {
 			_, err := c.Activities(ctx, api.ListQuery{SiteID: "s"})

@@ -26,6 +26,7 @@ type Deps struct {
 	Findings       Findings
 	Detector       Detector
 	Diagnoser      Diagnoser
+	Issues         Issues
 	Models         Models
 	Interpolations Interpolations
 	Summaries      Summaries
@@ -166,6 +167,7 @@ func (s *server) readers() map[string]reader {
 		"detections":       s.detections,
 		"diagnose":         s.diagnose,
 		"diagnostics":      s.diagnostics,
+		"issues":           s.issues,
 		"site-summary":     s.siteSummary,
 		"activities":       s.activities,
 

@@ -98,6 +98,9 @@ func (s *Service) RecordRun(tx store.Tx, run Run) (Outcome, error) {
 	if out.Opened, out.Ended, err = s.reconcile(tx, run); err != nil {
 		return out, err
 	}
+	if err := s.raiseIssues(tx, run, out); err != nil {
+		return out, err
+	}
 	if err := s.tell(tx, run, out); err != nil {
 		return out, err
 	}

@@ -1,0 +1,215 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+)
+
+// Issue is the record of an issue.
+type Issue struct {
+	api.Issue
+	CustomerID string `json:"customer_id"`
+	Subject    string `json:"subject"` // the unit or component; empty for a group of units
+}
+
+var issues = store.Table[Issue]{
+	Bucket: "issues",
+	Key:    func(i Issue) []byte { return store.Key(i.SiteID, i.IssueID) },
+	Indexes: []store.Index[Issue]{
+		{Name: "customer", Key: func(i Issue) []byte { return store.Key(i.CustomerID, i.IssueID) }},
+		{Name: "id", Key: func(i Issue) []byte { return store.Key(i.IssueID) }},
+		{Name: "subject", Key: func(i Issue) []byte { return store.Key(i.SiteID, i.Subject, i.IssueType) }},
+	},
+}
+
+// priorityOf a severity.
+var priorityOf = map[string]string{api.SeverityCritical: api.PriorityHigh, api.SeverityWarning: api.PriorityMedium, api.SeverityNormal: api.PriorityLow}
+
+// issueMoves are the moves that a person may make, by status. An issue that
+// nobody acknowledged is resolved only as a duplicate.
+var issueMoves = map[string][]string{
+	api.IssueNew:        {api.IssueInProgress},
+	api.IssueInProgress: {api.IssueResolved},
+	api.IssueResolved:   {},
+}
+
+func (s *Service) moveIssue(i *Issue, to, actor, note string) {
+	i.UpdatedAt = api.At(s.now())
+	i.History = append(i.History, api.IssueMove{From: i.Status, To: to, At: i.UpdatedAt, Actor: actor, Note: note})
+	i.Status = to
+}
+
+// lastIssue is the newest issue of a subject and type; nil when there is none.
+func lastIssue(tx store.Tx, siteID, subject, issueType string) (*Issue, error) {
+	list, _, err := issues.List(tx, store.Query{Index: "subject", Prefix: store.Key(siteID, subject, issueType), Reverse: true, Limit: 1})
+	if err != nil {
+		return nil, fmt.Errorf("look up the issues of %s: %w", issueType, err)
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	return &list[0], nil
+}
+
+// raiseIssues brings the site's issues up to date with its findings: a finding
+// that matters has one open issue, which is resolved when the finding ends and
+// opened again when that fires within [Reopening]. Its priority follows the
+// finding's severity, which falls only after a calm day.
+func (s *Service) raiseIssues(tx store.Tx, run Run, out Outcome) error {
+	active, _, err := findings.List(tx, store.Query{Index: "active", Prefix: store.Key(run.Site.SiteID)})
+	if err != nil {
+		return fmt.Errorf("list the active findings of site %s: %w", run.Site.SiteID, err)
+	}
+	for _, f := range active {
+		opened := slices.ContainsFunc(out.Opened, func(o Finding) bool { return o.SummaryID == f.SummaryID })
+		if err := s.raiseIssue(tx, run, f, opened); err != nil {
+			return err
+		}
+	}
+	for _, f := range out.Ended {
+		i, err := lastIssue(tx, f.SiteID, f.Subject, f.FaultFamily)
+		if err != nil {
+			return err
+		}
+		if i == nil || i.Status == api.IssueResolved || i.SummaryID != f.SummaryID {
+			continue
+		}
+		i.EnergyAtRiskKW, i.FinancialImpact = 0, 0
+		s.moveIssue(i, api.IssueResolved, "detector", api.ReasonAuto)
+		if err := s.putIssue(tx, *i, "Issue resolved", "detector"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) raiseIssue(tx store.Tx, run Run, f Finding, opened bool) error {
+	i, err := lastIssue(tx, f.SiteID, f.Subject, f.FaultFamily)
+	if err != nil {
+		return err
+	}
+	fresh := i == nil || i.Status == api.IssueResolved && s.now().Sub(i.UpdatedAt.Time) > Reopening
+	title := ""
+	switch {
+	case fresh && (f.SeverityLabel == api.SeverityNormal || i != nil && !opened):
+		return nil // to be watched, or seen to by a person already
+	case fresh:
+		i = &Issue{CustomerID: run.Site.CustomerID, Subject: f.Subject}
+		i.IssueID, i.SiteID, i.AssetID, i.IssueType = s.id("iss"), f.SiteID, f.AssetID, f.FaultFamily
+		i.Component = cmp.Or(f.Subject, f.SiteID)
+		i.CreatedAt, title = api.At(s.now()), "Issue opened"
+		s.moveIssue(i, api.IssueNew, "detector", "")
+	case i.Status == api.IssueResolved && !opened:
+		return nil
+	case i.Status == api.IssueResolved:
+		i.Reopened++
+		title = "Issue opened again"
+		s.moveIssue(i, api.IssueInProgress, "detector", "it fired again within 72 h")
+	}
+	before := i.Issue
+	i.SummaryID, i.Description, i.Priority = f.SummaryID, f.Summary, priorityOf[f.SeverityLabel]
+	i.EnergyAtRiskKW, i.FinancialImpact = f.EnergyAtRiskKW, f.RevenueAtRisk
+	if title == "" && before.SummaryID == i.SummaryID && before.Description == i.Description && before.Priority == i.Priority &&
+		before.EnergyAtRiskKW == i.EnergyAtRiskKW && before.FinancialImpact == i.FinancialImpact {
+		return nil
+	}
+	i.UpdatedAt = api.At(s.now())
+	return s.putIssue(tx, *i, title, "detector")
+}
+
+// putIssue stores the issue, and a note of what was done unless title is empty.
+func (s *Service) putIssue(tx store.Tx, i Issue, title, actor string) error {
+	if err := issues.Put(tx, i); err != nil {
+		return fmt.Errorf("store issue %s: %w", i.IssueID, err)
+	}
+	if title == "" {
+		return nil
+	}
+	return s.Note(tx, Note{CustomerID: i.CustomerID, SiteID: i.SiteID, AssetID: i.AssetID, Phase: api.PhaseDecide, Title: title,
+		Description: cmp.Or(i.Description, i.IssueType), Actor: actor})
+}
+
+// CreateIssue makes an issue by hand; 409 when the component has an open one
+// of that type.
+func (s *Service) CreateIssue(ctx context.Context, scope api.Scope, r api.IssuesRequest) (api.Issue, error) {
+	site, err := s.Site(ctx, scope, r.Site)
+	if err != nil {
+		return api.Issue{}, err
+	}
+	i := Issue{CustomerID: site.CustomerID, Subject: r.Component}
+	asset, err := s.Asset(ctx, scope, api.AssetRef{AssetID: r.Component, SiteID: site.SiteID})
+	if err != nil && !errors.Is(err, api.ErrAssetNotFound) {
+		return api.Issue{}, err
+	}
+	i.IssueID, i.SiteID, i.AssetID, i.Component, i.IssueType = s.id("iss"), site.SiteID, asset.AssetID, r.Component, r.IssueType
+	i.Description, i.Priority, i.CreatedAt = r.Description, cmp.Or(r.Priority, api.PriorityMedium), api.At(s.now())
+	s.moveIssue(&i, api.IssueNew, scope.Actor, "")
+	err = s.records.Update(ctx, func(tx store.Tx) error {
+		former, err := lastIssue(tx, i.SiteID, i.Subject, i.IssueType)
+		if err != nil {
+			return err
+		}
+		if former != nil && former.Status != api.IssueResolved {
+			return api.Conflict("Issue %s of %s is open for this already", former.IssueID, i.Component).With("issue_id", former.IssueID)
+		}
+		return s.putIssue(tx, i, "Issue opened", scope.Actor)
+	})
+	return i.Issue, err
+}
+
+// MoveIssue acknowledges (to [api.IssueInProgress]) or resolves an issue; 409
+// with the moves that are allowed for another. To stay is no error.
+func (s *Service) MoveIssue(ctx context.Context, scope api.Scope, r api.IssuesRequest, to string) (api.Issue, error) {
+	var i Issue
+	err := s.records.Update(ctx, func(tx store.Tx) error {
+		list, _, err := issues.List(tx, store.Query{Index: "id", Prefix: store.Key(r.IssueID)})
+		if err != nil {
+			return fmt.Errorf("look up issue %s: %w", r.IssueID, err)
+		}
+		if len(list) == 0 || r.SiteID != "" && r.SiteID != list[0].SiteID {
+			return api.ErrIssueNotFound
+		}
+		i = list[0]
+		if err := scope.Check(i.CustomerID, i.SiteID); err != nil {
+			return err
+		}
+		duplicate := i.Status == api.IssueNew && to == api.IssueResolved && r.Reason == api.ReasonDuplicate
+		switch {
+		case i.Status == to:
+			return nil
+		case !duplicate && !slices.Contains(issueMoves[i.Status], to):
+			return api.Conflict("Issue %s is %s: it cannot become %s", i.IssueID, i.Status, to).With("allowed", issueMoves[i.Status])
+		}
+		s.moveIssue(&i, to, scope.Actor, r.Reason)
+		title := "Issue acknowledged"
+		if to == api.IssueResolved {
+			title = "Issue resolved"
+		}
+		return s.putIssue(tx, i, title, scope.Actor)
+	})
+	return i.Issue, err
+}
+
+// Issues lists those within the scope: open first, then the last changed.
+func (s *Service) Issues(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Issue, string, error) {
+	all, err := every(ctx, s, issues, q)
+	if err != nil {
+		return nil, "", fmt.Errorf("list issues: %w", err)
+	}
+	all = allowed(all, scope, q, func(i Issue) (string, string, string) { return i.CustomerID, i.SiteID, i.AssetID })
+	slices.SortStableFunc(all, func(a, b Issue) int {
+		return cmp.Or(compareBool(a.Status == api.IssueResolved, b.Status == api.IssueResolved), b.UpdatedAt.Compare(a.UpdatedAt.Time))
+	})
+	part, next, err := page(all, q)
+	out := make([]api.Issue, len(part))
+	for n, i := range part {
+		out[n] = i.Issue
+	}
+	return out, next, err
+}
