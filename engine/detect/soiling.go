@@ -21,6 +21,7 @@ type soiling struct {
 	back      int     // days in a row near clean
 	source    lightSource
 	warmth    bool // the temperature is known
+	clock     int64
 }
 
 // point is the figure of a day.
@@ -77,6 +78,9 @@ func (o *soiling) look(v *view, s *session) {
 		}
 		s.points = s.points[:0]
 		return
+	}
+	if o.source == clearLight && s.clock != o.clock { // the sun's hours were others
+		o.points, o.clock = o.points[:0], s.clock
 	}
 	now := point{float64(v.first) / 86400, v.first, yield}
 	s.points = append(s.points, now)

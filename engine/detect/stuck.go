@@ -6,7 +6,8 @@ import "math"
 // six equal samples while what is expected
 // moves by a twentieth of the rating. Plateaus are no sign of it: a unit at its
 // rating, at the highest it ever gave, throttled, or held with another at the
-// same share of the rating is left alone. A reading that stands at zero needs
+// same share of the rating is left alone; without a counter, also one at a round
+// share, which is a set-point. A reading that stands at zero needs
 // the counter to say that the unit runs.
 type stuck struct{ units []still }
 
@@ -71,7 +72,7 @@ func (st *stuck) at(v *view, s *session, k, i int) {
 		return
 	}
 	runs := run.to-run.from > 0.3*run.expected && run.expected > 0
-	if run.samples < stuckSamples || run.high-run.low < stuckMoves*rating || p < offShare*rating && !runs || run.isTrue(t) || held(v, s, k, i) {
+	if run.samples < stuckSamples || run.high-run.low < stuckMoves*rating || p < offShare*rating && !runs || run.isTrue(t) || held(v, s, k, i) || math.IsNaN(u.counter[i]) && setPoint(p/rating) {
 		return
 	}
 	f := newFacts()
@@ -95,6 +96,10 @@ func (run *still) isTrue(t int64) bool {
 func atLimit(u *unitView, i int, limit float64) bool {
 	return u.power[i] > 0.97*limit && !(u.expected[i] < 0.6*limit && u.tier[i] == tierPeers)
 }
+
+// setPoint says that a share of the rating is a whole twentieth, as limits are
+// set; a reading that froze is so by chance once in a hundred times.
+func setPoint(share float64) bool { return math.Abs(share-math.Round(20*share)/20) < 2e-4 }
 
 // held says that another unit has stood still as long at the same share of its
 // rating: a limit holds them both, and their readings are true.

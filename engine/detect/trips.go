@@ -25,6 +25,7 @@ const (
 	tripFine    = 0.05
 	tripCoarse  = 0.62
 	tripBefore  = 0.8
+	tripBack    = 0.3 // of the expectation, after a sample of nothing
 	tripArmed   = 0.2
 	tripFineArm = 0.08
 	tripGoOn    = 2 // days without a stop that end it
@@ -66,17 +67,20 @@ func (m *tripping) at(v *view, s *session, k, i int, rule tripRule) (lit bool) {
 		m.from, m.before = 0, 0
 		return false
 	}
-	switch ratio := p / e; {
-	case ratio < rule.low && (m.from != 0 || m.before > rule.before):
+	ratio := p / e
+	nothing := p < offShare*rating
+	switch {
+	case ratio < rule.low && (m.from != 0 || m.before > rule.before), nothing && m.before > 0:
 		if m.from == 0 {
 			m.from, m.cells = t, 0
-			m.steady = i > 0 && !(math.Abs(u.expected[i-1]-e) > rule.steady*e)
+			m.steady = nothing || i > 0 && !(math.Abs(u.expected[i-1]-e) > rule.steady*e)
 		}
 		m.cells++
+		m.steady = m.steady || nothing // no cloud takes all
 		if t+v.step-m.from > max(tripLongest, 2*v.step) {
 			m.from, m.before = 0, 0
 		}
-	case m.from != 0 && ratio >= rule.after:
+	case m.from != 0 && (ratio >= rule.after || m.steady && ratio >= tripBack):
 		if m.steady {
 			m.stop(v, s, k, i)
 		}
