@@ -50,7 +50,9 @@ func NewCalibrator(quantiles []float64, floor float32, perDay int) *Calibrator {
 }
 
 // Start takes out-of-sample forecasts in time order, row-major, with what came
-// true, as the first scores, and lets the levels learn from the same.
+// true, as the first scores, and lets the levels learn from the same. They
+// begin at their mean over that time: where the last days left them says more
+// of those days than of the next.
 func (c *Calibrator) Start(forecasts, actual []float32) {
 	k := len(c.Quantiles)
 	for i, y := range actual {
@@ -60,11 +62,19 @@ func (c *Calibrator) Start(forecasts, actual []float32) {
 		c.Pools[j] = thin(c.Pools[j], poolLimit/2)
 	}
 	adjusted := make([]float32, k)
-	sorted := c.sorted()
+	sorted, sum := c.sorted(), make([]float64, k)
 	for i, y := range actual {
 		copy(adjusted, forecasts[i*k:i*k+k])
 		c.shift(adjusted, sorted)
 		c.learn(adjusted, y)
+		for j, level := range c.Levels {
+			sum[j] += level
+		}
+	}
+	for j := range c.Levels {
+		if len(actual) > 0 {
+			c.Levels[j] = sum[j] / float64(len(actual))
+		}
 	}
 }
 
