@@ -118,13 +118,7 @@ func (d *Diagnostic) explain(f *Finding) {
 
 // Diagnostics lists the stored diagnoses within the scope, newest first.
 func (s *Service) Diagnostics(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Diagnostic, string, error) {
-	sq := store.Query{Index: "time", Reverse: true}
-	switch {
-	case q.SiteID != "":
-		sq.Index, sq.Prefix = "", store.Key(q.SiteID)
-	case q.CustomerID != "":
-		sq.Index, sq.Prefix = "customer", store.Key(q.CustomerID)
-	}
+	sq := newest(q)
 	list, next, err := list(ctx, s, diagnostics, sq, scope, q, func(d Diagnostic) (string, string, string) { return d.CustomerID, d.SiteID, d.AssetID })
 	if err != nil {
 		return nil, "", fmt.Errorf("list diagnoses: %w", err)

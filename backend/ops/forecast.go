@@ -198,13 +198,7 @@ func (s *Service) LatestForecast(ctx context.Context, siteID string) (Forecast, 
 // Stored lists the forecasts within the scope as they were issued, newest
 // first; [api.ErrNoForecastResult] when there is none.
 func (s *Service) Stored(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.StoredForecast, string, error) {
-	sq := store.Query{Index: "time", Reverse: true}
-	switch {
-	case q.SiteID != "":
-		sq.Index, sq.Prefix = "", store.Key(q.SiteID)
-	case q.CustomerID != "":
-		sq.Index, sq.Prefix = "customer", store.Key(q.CustomerID)
-	}
+	sq := newest(q)
 	list, next, err := list(ctx, s, forecasts, sq, scope, q, func(f Forecast) (string, string, string) { return f.CustomerID, f.SiteID, "" })
 	if err != nil {
 		return nil, "", fmt.Errorf("list forecasts: %w", err)

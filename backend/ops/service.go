@@ -49,6 +49,18 @@ func allowed[T any](list []T, scope api.Scope, q api.ListQuery, owner func(T) (c
 	})
 }
 
+// newest is the query for a table's records, the newest first, by its indexes
+// of customers and of time.
+func newest(q api.ListQuery) store.Query {
+	switch {
+	case q.SiteID != "":
+		return store.Query{Prefix: store.Key(q.SiteID), Reverse: true}
+	case q.CustomerID != "":
+		return store.Query{Index: "customer", Prefix: store.Key(q.CustomerID), Reverse: true}
+	}
+	return store.Query{Index: "time", Reverse: true}
+}
+
 // list reads a table page by page until the page that was asked for is full
 // of records within the scope. The prefix narrows as far as the ids of q do.
 func list[T any](ctx context.Context, s *Service, t store.Table[T], sq store.Query, scope api.Scope, q api.ListQuery,

@@ -106,13 +106,9 @@ func (p *Pipeline) contest(ctx context.Context, site forecast.Site, h history, f
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		said := make([][]forecast.Point, len(models))
-		for i, m := range models {
-			points, err := p.hindsight(ctx, site, m, h, start, end.Sub(start))
-			if err != nil {
-				return nil, fmt.Errorf("evaluate the models of site %s on %s: %w", site.ID, start.Format(time.DateOnly), err)
-			}
-			said[i] = points
+		said, err := p.hindsight(ctx, site, models, h, start, end.Sub(start))
+		if err != nil {
+			return nil, fmt.Errorf("evaluate the models of site %s on %s: %w", site.ID, start.Format(time.DateOnly), err)
 		}
 		for k := range said[0] {
 			compare(tallies, said, k, h.power.At(said[0][k].Time), site.CapacityKW)
@@ -125,15 +121,21 @@ func (p *Pipeline) contest(ctx context.Context, site forecast.Site, h history, f
 	return out, nil
 }
 
-// hindsight is what a model says at an issue in the past, from what was known
-// then.
-func (p *Pipeline) hindsight(ctx context.Context, site forecast.Site, m *forecast.Model, h history, issue time.Time, horizon time.Duration) ([]forecast.Point, error) {
+// hindsight is what each model says at an issue in the past, from what was
+// known then.
+func (p *Pipeline) hindsight(ctx context.Context, site forecast.Site, models []*forecast.Model, h history, issue time.Time, horizon time.Duration) ([][]forecast.Point, error) {
 	known := h.before(issue.Truncate(modelStep))
 	wx, err := p.weatherThen(ctx, site.ID, site.Location, known, issue, horizon)
 	if err != nil {
 		return nil, err
 	}
-	return m.Forecast(issue, known.power, wx, horizon)
+	said := make([][]forecast.Point, len(models))
+	for i, m := range models {
+		if said[i], err = m.Forecast(issue, known.power, wx, horizon); err != nil {
+			return nil, err
+		}
+	}
+	return said, nil
 }
 
 // compare adds one hour to the tallies, if it was measured and all models take

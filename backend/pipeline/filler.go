@@ -35,7 +35,7 @@ func (f *filler) register(ctx context.Context) error {
 	if former.Hash == hash {
 		return nil // a job that runs again
 	}
-	keys, err := f.p.writeArtefact(ctx, f.site, hash, parts{artefact.Model, artefact.Encoders, artefact.Config})
+	keys, err := f.p.writeArtefact(ctx, f.site, hash, artefact)
 	if err != nil {
 		return err
 	}

@@ -81,11 +81,10 @@ func TestRealGapsAreFilled(t *testing.T) {
 	if k.Epochs < 1 || k.EarlyStopEpoch < 1 || k.EarlyStopEpoch > k.Epochs || !(k.TrainLoss > 0) || !(k.ValidationLoss > 0) || !(m.ModelAccuracy > 0.8 && m.ModelAccuracy < 1) {
 		t.Errorf("registered as %+v", m.Model)
 	}
-	b, err := p.readArtefact(t.Context(), m.Artefacts)
+	artefact, err := p.readArtefact(t.Context(), m.Artefacts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	artefact := interpolate.Artifact{Model: b.model, Encoders: b.encoders, Config: b.config}
 	filler, err := interpolate.Decode(artefact)
 	if err != nil || artefact.Hash() != m.Hash || filler.Report().Neural.Epochs != k.Epochs {
 		t.Errorf("its artefact: %v", err)

@@ -13,6 +13,7 @@ import (
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/objects"
 	"app.sunloop/engine/forecast"
+	"app.sunloop/engine/learn/artifact"
 )
 
 // modelType is what the registry calls the models of this package.
@@ -90,15 +91,20 @@ func (p *Pipeline) model(ctx context.Context, siteID string) (loaded, error) {
 // decode reads a registered forecasting model; what was changed since is
 // refused.
 func (p *Pipeline) decode(ctx context.Context, record ops.Model) (*forecast.Model, error) {
-	b, err := p.readArtefact(ctx, record.Artefacts)
+	a, err := p.registered(ctx, record)
 	if err != nil {
 		return nil, err
 	}
-	artefact := forecast.Artifact{Model: b.model, Encoders: b.encoders, Config: b.config}
-	if artefact.Hash() != record.Hash {
-		return nil, errDamaged
+	return forecast.Decode(a)
+}
+
+// registered is a model's artefact, if it is what was registered.
+func (p *Pipeline) registered(ctx context.Context, record ops.Model) (artifact.Parts, error) {
+	a, err := p.readArtefact(ctx, record.Artefacts)
+	if err == nil && a.Hash() != record.Hash {
+		err = errDamaged
 	}
-	return forecast.Decode(artefact)
+	return a, err
 }
 
 var errDamaged = errors.New("its bytes are not those that were registered")
@@ -119,15 +125,12 @@ func (p *Pipeline) refuseModel(ctx context.Context, m ops.Model, cause error) er
 	})
 }
 
-// parts are the three objects of an artefact.
-type parts struct{ model, encoders, config []byte }
-
-func (p *Pipeline) readArtefact(ctx context.Context, keys ops.ArtefactKeys) (parts, error) {
-	var a parts
+func (p *Pipeline) readArtefact(ctx context.Context, keys ops.ArtefactKeys) (artifact.Parts, error) {
+	var a artifact.Parts
 	for _, part := range []struct {
 		key string
 		to  *[]byte
-	}{{keys.Model, &a.model}, {keys.Encoders, &a.encoders}, {keys.Config, &a.config}} {
+	}{{keys.Model, &a.Model}, {keys.Encoders, &a.Encoders}, {keys.Config, &a.Config}} {
 		b, err := p.readObjectBytes(ctx, part.key)
 		if err != nil {
 			return a, err
@@ -159,13 +162,13 @@ func (p *Pipeline) readObjectBytes(ctx context.Context, key string) (b []byte, e
 
 // writeArtefact stores a model's three parts under keys that carry its hash: a
 // job that runs again finds them there.
-func (p *Pipeline) writeArtefact(ctx context.Context, site api.Site, hash string, a parts) (ops.ArtefactKeys, error) {
+func (p *Pipeline) writeArtefact(ctx context.Context, site api.Site, hash string, a artifact.Parts) (ops.ArtefactKeys, error) {
 	base := objects.Key("models", site.CustomerID, site.SiteID, hash[:16])
 	keys := ops.ArtefactKeys{Model: base + "/model", Encoders: base + "/encoders", Config: base + "/config"}
 	for _, part := range []struct {
 		key  string
 		data []byte
-	}{{keys.Model, a.model}, {keys.Encoders, a.encoders}, {keys.Config, a.config}} {
+	}{{keys.Model, a.Model}, {keys.Encoders, a.Encoders}, {keys.Config, a.Config}} {
 		if err := p.putPart(ctx, part.key, part.data); err != nil {
 			return keys, err
 		}

@@ -182,15 +182,11 @@ func (p *Pipeline) readable(ctx context.Context, m ops.Model) error {
 }
 
 func (p *Pipeline) decodeFiller(ctx context.Context, m ops.Model) (*interpolate.Model, error) {
-	b, err := p.readArtefact(ctx, m.Artefacts)
+	a, err := p.registered(ctx, m)
 	if err != nil {
 		return nil, err
 	}
-	artefact := interpolate.Artifact{Model: b.model, Encoders: b.encoders, Config: b.config}
-	if artefact.Hash() != m.Hash {
-		return nil, errDamaged
-	}
-	return interpolate.Decode(artefact)
+	return interpolate.Decode(a)
 }
 
 // moveModel runs a move of the registry, writes it down, and lets what depends

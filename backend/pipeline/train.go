@@ -202,7 +202,7 @@ func (p *Pipeline) register(ctx context.Context, site api.Site, track Track, t t
 		return ops.Model{}, fmt.Errorf("encode the model of site %s: %w", site.SiteID, err)
 	}
 	hash := artefact.Hash()
-	keys, err := p.writeArtefact(ctx, site, hash, parts{artefact.Model, artefact.Encoders, artefact.Config})
+	keys, err := p.writeArtefact(ctx, site, hash, artefact)
 	if err != nil {
 		return ops.Model{}, err
 	}

@@ -173,7 +173,7 @@ func curtailmentEvidence(r *record) []Evidence {
 		out = append(out, shows("round_level", 0.8, 100*f.level, 100*round, "%", "That is a round set-point: %.0f %%.", 100*round))
 	}
 	if f.running > 0 && f.counterKWh > 0 {
-		out = append(out, shows("headroom", 1.5, f.counterKWh, 0, "kWh", "The irradiance would have given %s more by the time it was noticed.", kwh(f.counterKWh)))
+		out = append(out, shows("headroom", 1.5, f.counterKWh, 0, "kWh", "The irradiance would have given %s more by the time it was noticed.", KWhInWords(f.counterKWh)))
 	}
 	if 4*f.days >= 3*f.samples {
 		out = append(out, shows("one_command", 1, 100*plateauTight, 100*plateauWidth, "%", "Four in five units agree within %.1f %%: they follow one command.", 100*plateauTight))

@@ -62,17 +62,17 @@ func codeEvidence(code float64) Evidence {
 	return shows("event_code", 1.5, code, 0, "", "The unit reports event code %.0f, in SunSpec's reading %s.", code, strings.Join(names, ", "))
 }
 
-// kwh is an amount of energy in words.
-func kwh(v float64) string {
+// KWhInWords is an amount of energy for people.
+func KWhInWords(v float64) string {
 	if v >= 100 {
 		return fmt.Sprintf("%.0f kWh", v)
 	}
 	return fmt.Sprintf("%.1f kWh", math.Round(v*10)/10+0) // no minus before a zero
 }
 
-// span is a number of hours in words.
-func span(hours float64) string {
-	minutes := int(math.Round(hours * 60))
+// MinutesInWords is a length of time for people.
+func MinutesInWords(length float64) string {
+	minutes := int(math.Round(length))
 	switch {
 	case minutes < 60:
 		return fmt.Sprintf("%d min", minutes)

@@ -21,10 +21,10 @@ func (c *context) summary(e detect.Event) string {
 	}
 	since := "since " + c.clock(e.Start)
 	if e.End != nil {
-		since = fmt.Sprintf("from %s for %s", c.clock(e.Start), span(e.End.Sub(e.Start)))
+		since = fmt.Sprintf("from %s for %s", c.clock(e.Start), detect.MinutesInWords(e.End.Sub(e.Start).Minutes()))
 	}
 	value := func(kind string) float64 { v, _ := e.Find(kind); return v.Value }
-	lost := kwh(e.LostKWh)
+	lost := detect.KWhInWords(e.LostKWh)
 	switch e.Family {
 	case detect.CommunicationGap:
 		switch {
@@ -107,26 +107,3 @@ func window(e detect.Event) string {
 
 // clock is a time as the site's clocks show it.
 func (c *context) clock(t time.Time) string { return t.In(c.in.Site.Zone).Format("2 Jan 2006 15:04") }
-
-// span is a duration in words.
-func span(d time.Duration) string {
-	minutes := int(math.Round(d.Minutes()))
-	switch {
-	case minutes < 60:
-		return fmt.Sprintf("%d min", minutes)
-	case minutes < 48*60 && minutes%60 != 0:
-		return fmt.Sprintf("%d h %d min", minutes/60, minutes%60)
-	case minutes < 48*60:
-		return fmt.Sprintf("%d h", minutes/60)
-	default:
-		return fmt.Sprintf("%.1f days", float64(minutes)/1440)
-	}
-}
-
-// kwh is an amount of energy in words.
-func kwh(v float64) string {
-	if v >= 100 {
-		return fmt.Sprintf("%.0f kWh", v)
-	}
-	return fmt.Sprintf("%.1f kWh", math.Round(v*10)/10+0) // no minus before a zero
-}

@@ -99,11 +99,7 @@ func resample(s series.Series, step time.Duration) series.Series {
 	if s.Len() == 0 || s.Step == step && s.Start.Unix()%int64(step/time.Second) == 0 && s.Start.Nanosecond() == 0 {
 		return s
 	}
-	times := make([]int64, s.Len())
-	for i := range times {
-		times[i] = s.Time(i).Unix()
-	}
-	return series.Resample(times, s.Values, step, s.Step)
+	return s.Resample(step)
 }
 
 // stepFor is the step a history is learned in.

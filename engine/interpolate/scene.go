@@ -198,11 +198,7 @@ func notFiner(s series.Series, step time.Duration) series.Series {
 	if s.Step >= step {
 		return s
 	}
-	times := make([]int64, s.Len())
-	for i := range times {
-		times[i] = s.Time(i).Unix()
-	}
-	return series.Resample(times, s.Values, step, s.Step)
+	return s.Resample(step)
 }
 
 // atMiddles takes values of the steps of grid to the middles of n other steps,

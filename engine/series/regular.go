@@ -83,6 +83,16 @@ func Interval(times []int64) time.Duration {
 	return time.Duration(best) * time.Second
 }
 
+// Resample is the function of that name over s: means over even intervals of
+// step, aligned to whole multiples of it since 1970 in UTC.
+func (s Series) Resample(step time.Duration) Series {
+	times := make([]int64, s.Len())
+	for i := range times {
+		times[i] = s.Time(i).Unix()
+	}
+	return Resample(times, s.Values, step, s.Step)
+}
+
 // Resample turns the power (or any other mean quantity) of an irregular series
 // with ascending times into means over even intervals of step (whole seconds),
 // labelled at their start and aligned to whole multiples of step since 1970 in

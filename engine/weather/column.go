@@ -71,11 +71,7 @@ func onGrid(s series.Series, step time.Duration) series.Series {
 	if s.Step >= step || s.Len() == 0 {
 		return s
 	}
-	times := make([]int64, s.Len())
-	for i := range times {
-		times[i] = s.Time(i).Unix()
-	}
-	return series.Resample(times, s.Values, step, s.Step)
+	return s.Resample(step)
 }
 
 // field is where conditions keep a quantity; nil where they do not.

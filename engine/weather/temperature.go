@@ -111,11 +111,7 @@ func hourlyMeans(s series.Series) series.Series {
 	if s.Step == time.Hour || s.Len() == 0 {
 		return s
 	}
-	times := make([]int64, s.Len())
-	for i := range times {
-		times[i] = s.Time(i).Unix()
-	}
-	return series.Resample(times, s.Values, time.Hour, s.Step)
+	return s.Resample(time.Hour)
 }
 
 // At is the fitted climate at t, °C.
