@@ -30,9 +30,9 @@ func look(loc solar.Location, g geometry, s *sky, columns []weather.Column, star
 	o := &outlook{start: start, n: n, columns: make([][]float32, len(columns))}
 	grids := make([]series.Series, len(columns))
 	for j, c := range columns {
-		grids[j] = c.Series
+		grids[j] = plausibleWeather(c)
 		if c.Series.Step < step {
-			grids[j] = resample(c.Series, step)
+			grids[j] = resample(grids[j], step)
 		}
 		o.columns[j] = make([]float32, count)
 	}
@@ -42,9 +42,6 @@ func look(loc solar.Location, g geometry, s *sky, columns []weather.Column, star
 		known, poa := weather.Unknown(), math.NaN()
 		for j, c := range columns {
 			v := grids[j].At(at)
-			if math.IsInf(v, 0) {
-				v = math.NaN()
-			}
 			o.columns[j][i] = float32(v)
 			if c.Quantity == weather.POA && math.IsNaN(poa) {
 				poa = v
@@ -54,6 +51,16 @@ func look(loc solar.Location, g geometry, s *sky, columns []weather.Column, star
 		o.derive(loc, g, s, i, known, poa)
 	}
 	return o
+}
+
+// plausibleWeather is a column's series without what it cannot have been.
+func plausibleWeather(c weather.Column) series.Series {
+	s := c.Series
+	s.Values = make([]float64, len(c.Series.Values))
+	for i, v := range c.Series.Values {
+		s.Values[i] = c.Quantity.Plausible(v)
+	}
+	return s
 }
 
 // derive fills in the light of interval i.

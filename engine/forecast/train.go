@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
+	"time"
 
 	"app.sunloop/engine/learn/neural"
 	"app.sunloop/engine/learn/quantile"
@@ -44,7 +46,8 @@ func Train(ctx context.Context, site Site, h History, o Options) (*Model, Report
 		return nil, Report{}, fmt.Errorf("train site %s: %w", site.ID, err)
 	}
 	if rep.Days < MinimumDays {
-		return nil, rep, fmt.Errorf("train site %s: %w", site.ID, unfit("%d days with power; training needs %d", rep.Days, MinimumDays))
+		words := strings.Join(append([]string{fmt.Sprintf("%d days with power; training needs %d", rep.Days, MinimumDays)}, rep.Notes...), "; ")
+		return nil, rep, fmt.Errorf("train site %s: %w", site.ID, unfit("%s", words))
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, rep, fmt.Errorf("train site %s: %w", site.ID, err)
@@ -101,6 +104,7 @@ func prepare(site Site, h History, o Options) (*training, Report, error) {
 	}
 	step := stepFor(share.Step, o.Resolution)
 	fine := resample(share, stepFor(share.Step, 0))
+	sunless := withoutNight(fine)
 	share = resample(fine, step)
 	t := &training{site: site, o: o, share: share, fine: fine, n: int(step / tick), peakKW: peak, hourly: remember(share)}
 	t.from = tickOf(share.Start)
@@ -108,6 +112,9 @@ func prepare(site Site, h History, o Options) (*training, Report, error) {
 	t.weather, t.perfect = choose(h.Weather, share.Start, share.End())
 	rep := Report{From: share.Start.UTC(), To: share.End().UTC(), Step: step, PeakKW: peak, Notes: notes, Seed: o.Seed}
 	rep.Days = daysWithPower(t.hourly)
+	if sunless > 0 {
+		rep.Notes = append(rep.Notes, fmt.Sprintf("%d days are left out: their power is as high by night as by day", sunless))
+	}
 	return t, rep, nil
 }
 
@@ -133,6 +140,41 @@ func daysWithPower(p *past) int {
 		from = to
 	}
 	return days
+}
+
+// withoutNight takes out, and counts, the UTC days of which 20 hours or more
+// are known and the least power is more than half of the most: no sun does
+// that, whatever the clock of the history says, and readings that stand still
+// for weeks would be taken for a plant in another place.
+func withoutNight(s series.Series) int {
+	aDay := int(24 * time.Hour / s.Step)
+	out := 0
+	for from := 0; from < s.Len(); {
+		inDay := int(s.Time(from).Sub(s.Time(from).Truncate(24*time.Hour)) / s.Step)
+		day := s.Values[from:min(from+aDay-inDay, s.Len())]
+		from += len(day)
+		known, least, most := 0, math.Inf(1), 0.0
+		for _, v := range day {
+			if !math.IsNaN(v) {
+				known, least, most = known+1, min(least, v), max(most, v)
+			}
+		}
+		if known*24 < 20*aDay || least <= 0.5*most {
+			continue
+		}
+		// What stands still into such a day, or out of it, goes along.
+		still := func(i int, edge float64) bool { return math.Abs(s.Values[i]-edge) <= 1e-9*edge }
+		a, b := from-len(day), from
+		for first := day[0]; a > 0 && still(a-1, first); a-- {
+		}
+		for last := day[len(day)-1]; b < s.Len() && still(b, last); b++ {
+		}
+		for i := a; i < b; i++ {
+			s.Values[i] = math.NaN()
+		}
+		out += b - a
+	}
+	return (out + aDay/2) / aDay
 }
 
 func (t *training) weatherSpec(season bool) spec {

@@ -25,6 +25,23 @@ const (
 	Other          Quantity = "other"         // whatever its source says, in the source's unit
 )
 
+// limits of what a quantity can be anywhere on Earth, with some room for the
+// offset and the noise of an instrument.
+var limits = map[Quantity][2]float64{
+	GHI: {-20, 2000}, DNI: {-20, 1600}, DHI: {-20, 1400}, POA: {-20, 2200},
+	AirTemperature: {-90, 65}, WindSpeed: {0, 120}, CloudCover: {-0.05, 1.05},
+	Humidity: {-1, 110}, Pressure: {300, 1100}, Precipitation: {0, 2000},
+	Other: {-1e9, 1e9},
+}
+
+// Plausible is v, or NaN where it lies outside of what the quantity can be.
+func (q Quantity) Plausible(v float64) float64 {
+	if l := limits[q]; v >= l[0] && v <= l[1] {
+		return v
+	}
+	return math.NaN()
+}
+
 // Column is one quantity of weather over time: what sensors or a satellite
 // measured, or what was forecast, each value as last known before it. NaN is
 // missing.
