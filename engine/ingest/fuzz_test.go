@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -71,8 +72,15 @@ func TestDamaged(t *testing.T) {
 	})
 }
 
+// What Read may take of the heap: so much for any file, and so much a byte.
+const (
+	fixedBytes = 4 << 20
+	bytesAByte = 512
+)
+
 // FuzzRead asserts for any bytes: no panic, an answer or a reason, frames in
-// order, every record accounted for, and the same answer twice.
+// order, every record accounted for, memory in proportion to the file, and the
+// same answer twice.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"timestamp,power_kw\n2024-06-15T04:00:00Z,5.7\n2024-06-15T04:15:00Z,7.2\n",
@@ -92,7 +100,13 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte, capacity float64) {
 		o := Options{Now: now, CapacityKW: capacity, MaxBytes: 1 << 20}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		res, err := Read(bytes.NewReader(text), o)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > fixedBytes+bytesAByte*uint64(len(text)) {
+			t.Fatalf("%d bytes took %d of the heap", len(text), took)
+		}
 		var r *Refusal
 		if errors.As(err, &r) {
 			if r.Message == "" || r.Kind == "" {
