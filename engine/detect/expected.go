@@ -2,7 +2,6 @@ package detect
 
 import (
 	"math"
-	"slices"
 
 	"app.sunloop/engine/series"
 )
@@ -17,7 +16,7 @@ import (
 func expect(v *view, m *memory, units []Unit, forecast series.Series) {
 	var site float64
 	for k := range units {
-		site += m.rating(units[k], k)
+		site += m.units[k].rating()
 	}
 	for i := range v.cells {
 		usual := m.stats[v.slot(i)]
@@ -25,7 +24,7 @@ func expect(v *view, m *memory, units []Unit, forecast series.Series) {
 	}
 	for k := range units {
 		light(v, m, units, k)
-		fallback(v, m, k, m.rating(units[k], k), site, forecast)
+		fallback(v, m, k, m.units[k].rating(), site, forecast)
 	}
 	peers(v, m, units)
 }
@@ -37,18 +36,23 @@ func peers(v *view, m *memory, units []Unit) {
 	}
 	n := len(units)
 	norm := make([]float64, n) // power over rating, size and shape; NaN if not producing
-	sorted := make([]float64, 0, n)
-	own := make([]float64, 0, n)
-	sizes := make([]float64, n)
-	ratings := make([]float64, n)
-	arming := make([]float64, n)
+	some := make([]float64, 0, n)
+	sizes, ratings, arming := make([]float64, n), make([]float64, n), make([]float64, n)
 	for k := range units {
-		ratings[k], sizes[k], arming[k] = m.rating(units[k], k), m.units[k].size(), m.units[k].arming()
+		ratings[k], sizes[k], arming[k] = m.units[k].rating(), m.units[k].size(), m.units[k].arming()
 	}
+	groups := make([]centre, len(m.groups))
+	shapes := make([]float64, n)
+	half := -1
 	for i := range v.cells {
-		half := v.slot(i) / 2
+		if now := v.slot(i) / 2; now != half {
+			half = now
+			for k := range units {
+				shapes[k] = m.units[k].shape(half)
+			}
+		}
 		heard := 0
-		sorted = sorted[:0]
+		some = some[:0]
 		for k := range units {
 			norm[k] = math.NaN()
 			p := v.units[k].power[i]
@@ -57,41 +61,34 @@ func peers(v *view, m *memory, units []Unit) {
 			}
 			heard++
 			if p >= offShare*ratings[k] {
-				norm[k] = p / (ratings[k] * sizes[k] * max(m.units[k].shape(half), 0.3))
-				sorted = append(sorted, norm[k])
+				norm[k] = p / (ratings[k] * sizes[k] * max(shapes[k], 0.3))
+				some = append(some, norm[k])
 			}
 		}
 		// One unit that alone claims to see the sun is no reference for many.
-		if len(sorted) == 0 || 4*len(sorted) < heard {
+		if len(some) == 0 || 4*len(some) < heard {
 			continue
 		}
-		slices.Sort(sorted)
+		all := centreOf(some)
+		for g, members := range m.groups {
+			some = some[:0]
+			for _, k := range members {
+				if !math.IsNaN(norm[k]) {
+					some = append(some, norm[k])
+				}
+			}
+			groups[g] = centreOf(some)
+		}
 		for k := range units {
-			mem, uv := &m.units[k], &v.units[k]
 			if ratings[k] <= 0 {
 				continue
 			}
-			from, count := sorted, len(sorted)
-			if mem.group != nil {
-				own = own[:0]
-				for _, g := range mem.group {
-					if g != k && !math.IsNaN(norm[g]) {
-						own = append(own, norm[g])
-					}
-				}
-				if len(own) > 0 {
-					slices.Sort(own)
-					uv.set(i, medianWithout(own, -1)*ratings[k]*sizes[k], mem.shape(half), ratings[k], arming[k], len(own))
-					continue
-				}
+			from := all
+			if g := m.units[k].group; g >= 0 && groups[g].others(norm[k]) > 0 {
+				from = groups[g]
 			}
-			rank := -1
-			if !math.IsNaN(norm[k]) {
-				rank, _ = slices.BinarySearch(from, norm[k])
-				count--
-			}
-			if count > 0 {
-				uv.set(i, medianWithout(from, rank)*ratings[k]*sizes[k], mem.shape(half), ratings[k], arming[k], count)
+			if count := from.others(norm[k]); count > 0 {
+				v.units[k].set(i, from.without(norm[k])*ratings[k]*sizes[k], shapes[k], ratings[k], arming[k], count)
 			}
 		}
 	}
@@ -108,7 +105,7 @@ func (u *unitView) set(i int, even, shape, rating, arming float64, peers int) {
 // light is tierLight: the unit's own gain on the site's irradiance. A sensor
 // that reads night while the unit makes power is not believed.
 func light(v *view, m *memory, units []Unit, k int) {
-	uv, rating := &v.units[k], m.rating(units[k], k)
+	uv, rating := &v.units[k], m.units[k].rating()
 	arming := m.units[k].arming()
 	gain := m.units[k].gain.quantile(0.5, 3, 1)
 	for i := range v.cells {

@@ -15,11 +15,13 @@ const (
 
 // memory is what has been learned from the days before.
 type memory struct {
-	units []unitMemory
-	usual [usualDays][slots]float32 // site power over rating, by day and quarter hour; NaN unknown
-	days  int                       // how many days are in usual, ever
-	stats [slots]usual
-	stray ring // ratio of a day's energy to the usual one: how far one day may stray
+	units  []unitMemory
+	groups [][]int                   // units that look the same way, where not all do
+	usual  [usualDays][slots]float32 // site power over rating, by day and quarter hour; NaN unknown
+	days   int                       // how many days are in usual, ever
+	stats  [slots]usual
+	daily  daily
+	stray  ring // ratio of a day's energy to the usual one: how far one day may stray
 }
 
 // usual is what the site has made in a quarter of an hour on the days before.
@@ -27,28 +29,30 @@ type usual struct{ low, mean, high float64 }
 
 // unitMemory is what has been learned about one unit.
 type unitMemory struct {
-	group      []int           // units that look the same way, itself among them; nil for all
-	peakKW     float64         // highest credible power so far
-	scale      ring            // daily size against peers, over the rating
-	gain       ring            // daily power per kW of rating and kW/m², without limit
-	counted    ring            // daily ratio of counted to expected energy
-	alike      bool            // two others or more are known to look the same way
-	held       map[Family]bool // families that question the unit's yield: meanwhile its size and shape are not learned
-	steadyDays int             // days with steady samples against peers
-	long       ring            // daily yield among its peers of the last months, over the rating, of sound days
-	idleKW     float64         // its usual reading by night
-	idle       ring            // daily reading by night, kW
-	asleep     ring            // daily highest expected share of the rating at which it still made nothing
-	shapes     [48]ring        // daily part of its peers' power at each half hour of the day, against its size
-	profile    [48]float64     // their middle
-	seen       [48]int         // days behind it
-	awake      float64         // share of night cells that were heard, mean over days
-	nights     int             // behind awake, at most 30
+	group       int             // of memory.groups; -1 for none: all are its peers
+	nameplateKW float64         // 0 where unknown
+	peakKW      float64         // highest credible power so far
+	scale       ring            // daily size against peers, over the rating
+	gain        ring            // daily power per kW of rating and kW/m², without limit
+	counted     ring            // daily ratio of counted to expected energy
+	alike       bool            // two others or more are known to look the same way
+	held        map[Family]bool // families that question the unit's yield: meanwhile its size and shape are not learned
+	steadyDays  int             // days with steady samples against peers
+	long        ring            // daily yield among its peers of the last months, over the rating, of sound days
+	idleKW      float64         // its usual reading by night
+	idle        ring            // daily reading by night, kW
+	asleep      ring            // daily highest expected share of the rating at which it still made nothing
+	shapes      [48]ring        // daily part of its peers' power at each half hour of the day, against its size
+	profile     [48]float64     // their middle
+	seen        [48]int         // days behind it
+	awake       float64         // share of night cells that were heard, mean over days
+	nights      int             // behind awake, at most 30
 }
 
 func newMemory(units []Unit) *memory {
 	m := &memory{units: make([]unitMemory, len(units))}
 	for u := range m.units {
+		m.units[u].nameplateKW, m.units[u].group = units[u].CapacityKW, -1
 		for b := range m.units[u].profile {
 			m.units[u].profile[b] = 1
 		}
@@ -87,18 +91,21 @@ func groupByPlane(m *memory, units []Unit) {
 		for _, u := range g {
 			m.units[u].alike = true
 			if len(g) < len(units) {
-				m.units[u].group = g
+				m.units[u].group = len(m.groups)
 			}
+		}
+		if len(g) < len(units) {
+			m.groups = append(m.groups, g)
 		}
 	}
 }
 
 // rating of a unit: its nameplate, else the highest power it has shown.
-func (m *memory) rating(u Unit, k int) float64 {
-	if u.CapacityKW > 0 {
-		return u.CapacityKW
+func (u *unitMemory) rating() float64 {
+	if u.nameplateKW > 0 {
+		return u.nameplateKW
 	}
-	return m.units[k].peakKW
+	return u.peakKW
 }
 
 // size is a unit's weight against its rating, by its peers.
@@ -145,22 +152,36 @@ func (u *unitMemory) shape(halfHour int) float64 {
 // nothing about the normal.
 func (m *memory) learn(v *view, units []Unit) {
 	m.learnUsual(v, units)
-	scratch := make([]float64, 0, v.cells)
 	for k := range units {
-		m.learnUnit(v, k, m.rating(units[k], k), scratch)
+		m.learnUnit(v, k, m.units[k].rating())
 	}
 }
 
-func (m *memory) learnUnit(v *view, k int, rating float64, scratch []float64) {
-	mem, uv := &m.units[k], &v.units[k]
-	peers, gains := scratch, []float64(nil)
-	var bins [48][]float64
+// daily is scratch for what a unit's day has to teach.
+type daily struct {
+	peers, gains, dark []float64
+	bins               [48][]float64
+}
+
+func (d *daily) clear() {
+	d.peers, d.gains, d.dark = d.peers[:0], d.gains[:0], d.dark[:0]
+	d.clearBins()
+}
+
+func (d *daily) clearBins() {
+	for b := range d.bins {
+		d.bins[b] = d.bins[b][:0]
+	}
+}
+
+func (m *memory) learnUnit(v *view, k int, rating float64) {
+	mem, uv, d := &m.units[k], &v.units[k], &m.daily
+	d.clear()
 	nights, heard := 0, 0
 	peak, produced, asleep, idle := mem.peakKW, false, 0.0, 0.0
-	var dark []float64
 	for i := range v.cells {
 		if v.clear[i] == 0 && uv.claimed[i] == "" && math.Abs(uv.power[i]) < offShare*rating {
-			dark = append(dark, uv.power[i])
+			d.dark = append(d.dark, uv.power[i])
 		}
 		if !v.day[i] {
 			nights++
@@ -187,16 +208,16 @@ func (m *memory) learnUnit(v *view, k int, rating float64, scratch []float64) {
 			continue
 		}
 		if uv.tier[i] == tierPeers && uv.peers[i] >= 1 && uv.expected[i] > 0.1*rating && p < 0.97*rating {
-			peers = append(peers, p/uv.expected[i])
+			d.peers = append(d.peers, p/uv.expected[i])
 			b := v.slot(i) / 2
-			bins[b] = append(bins[b], p/uv.even[i])
+			d.bins[b] = append(d.bins[b], p/uv.even[i])
 		}
 		if g := v.light[i]; g > 200 && p > 0.02*rating && p < 0.9*rating {
-			gains = append(gains, p/rating/lightYield(g, v.tempC[i]))
+			d.gains = append(d.gains, p/rating/lightYield(g, v.tempC[i]))
 		}
 	}
 	mem.peakKW = peak
-	mem.idle.remember(median(dark), sizeDays)
+	mem.idle.remember(median(d.dark), sizeDays)
 	mem.idleKW = mem.idle.quantile(0.5, 1, 0)
 	if idle < weakLight {
 		asleep = max(asleep, idle)
@@ -208,37 +229,38 @@ func (m *memory) learnUnit(v *view, k int, rating float64, scratch []float64) {
 		mem.awake = (mem.awake*float64(mem.nights) + float64(heard)/float64(nights)) / float64(mem.nights+1)
 		mem.nights = min(mem.nights+1, 30)
 	}
-	mem.learnSize(v, uv, peers, bins)
-	if len(gains) >= 4 {
-		mem.gain.remember(median(gains), sizeDays)
+	mem.learnSize(v, uv, d)
+	if len(d.gains) >= 4 {
+		mem.gain.remember(median(d.gains), sizeDays)
 	}
 }
 
 // learnSize takes the day's size and shape against peers into memory. Clouds
 // pass units one by one, so only steady samples count once there are some days
 // of them; before, all do.
-func (u *unitMemory) learnSize(v *view, uv *unitView, all []float64, bins [48][]float64) {
+func (u *unitMemory) learnSize(v *view, uv *unitView, d *daily) {
 	if uv.charted {
-		all, bins = all[:0], [48][]float64{}
+		d.peers = d.peers[:0]
+		d.clearBins()
 		for _, i := range uv.relative.steady {
-			all = append(all, uv.power[i]/uv.expected[i])
+			d.peers = append(d.peers, uv.power[i]/uv.expected[i])
 			b := v.slot(i) / 2
-			bins[b] = append(bins[b], uv.power[i]/uv.even[i])
+			d.bins[b] = append(d.bins[b], uv.power[i]/uv.even[i])
 		}
 		u.steadyDays++
-	} else if u.alike && u.steadyDays >= 5 || float64(len(all))*v.hours() < 2 {
+	} else if u.alike && u.steadyDays >= 5 || float64(len(d.peers))*v.hours() < 2 {
 		return
 	}
 	if u.frozen() {
 		return
 	}
-	level := median(all)
+	level := median(d.peers)
 	u.scale.remember(level*u.size(), sizeDays)
-	for b := range bins {
-		if len(bins[b]) == 0 || u.alike && !uv.charted {
+	for b, bin := range d.bins {
+		if len(bin) == 0 || u.alike && !uv.charted {
 			continue
 		}
-		target := min(max(median(bins[b])/max(level, 0.2), 0), 3)
+		target := min(max(median(bin)/max(level, 0.2), 0), 3)
 		u.seen[b]++
 		u.shapes[b].remember(target, sizeDays)
 		u.profile[b] = u.shapes[b].quantile(0.5, 1, 1)
@@ -340,7 +362,7 @@ func (m *memory) siteYield(v *view, units []Unit, i int) float64 {
 		uv := &v.units[k]
 		if p := uv.power[i]; !math.IsNaN(p) && uv.claimed[i] == "" {
 			power += max(p, 0)
-			rating += m.rating(units[k], k)
+			rating += m.units[k].rating()
 		}
 	}
 	if rating <= 0 {

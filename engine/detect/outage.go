@@ -256,7 +256,7 @@ func (o *unitOutages) at(v *view, s *session, k, i int) {
 	case sp.record != nil:
 		o.goOn(v, s, k, i, off, on)
 	case on:
-		*sp = begun(v, u, i)
+		sp.begin(v, u, i)
 	case off:
 		if sp.since == 0 {
 			sp.since = t
@@ -278,12 +278,14 @@ func (o *unitOutages) at(v *view, s *session, k, i int) {
 	}
 }
 
-// begun is a spell after a cell with production: the counter stands where the
+// begin starts over after a cell with production: the counter stands where the
 // cell's power leaves it.
-func begun(v *view, u *unitView, i int) spell {
-	sp := spell{seen: newFacts()}
-	sp.seen.count(u.counter[i] + max(u.power[i], 0)*v.hours())
-	return sp
+func (sp *spell) begin(v *view, u *unitView, i int) {
+	if sp.since != 0 {
+		*sp = spell{seen: newFacts()}
+	}
+	c := u.counter[i] + max(u.power[i], 0)*v.hours()
+	sp.seen.counterFrom, sp.seen.counterTo = c, c
 }
 
 // count follows the counter and what should have been added to it.
@@ -396,7 +398,7 @@ func (o *unitOutages) goOn(v *view, s *session, k, i int, off, on bool) {
 		sp.backHours += v.hours()
 		if established(sp.back, sp.backHours) {
 			r.end = sp.backSince
-			*sp = begun(v, u, i)
+			sp.begin(v, u, i)
 		}
 		return
 	}

@@ -5,7 +5,10 @@ import "math"
 // quality takes out of the view what is not a reading: values beyond what a
 // unit can give, and rows in which a logger repeats its last word. It comes
 // before everything else, so that neither peers nor lessons rest on them.
-type quality struct{ units []repetition }
+type quality struct {
+	units []repetition
+	moves []int // of each cell: units whose power differs from the cell before
+}
 
 // repetition is a run of equal rows of a unit.
 type repetition struct {
@@ -33,9 +36,29 @@ func beyondCredible(p, rating float64) bool {
 	return p > highestShare*rating || p < lowestShare*rating
 }
 
-func newQuality(n int) *quality { return &quality{make([]repetition, n)} }
+func newQuality(n int) *quality { return &quality{units: make([]repetition, n)} }
 
 func (q *quality) look(v *view, s *session) {
+	q.wild(v, s)
+	fit(&q.moves, v.cells)
+	clear(q.moves)
+	for k := range v.units {
+		for i := 1; i < v.cells; i++ {
+			if v.units[k].moves(i) {
+				q.moves[i]++
+			}
+		}
+	}
+	for k := range v.units {
+		q.units[k].follow(v, k, s.rating(k), q.moves)
+	}
+}
+
+// moves says that the power of cell i differs from the one before.
+func (u *unitView) moves(i int) bool { return math.Abs(u.power[i]-u.power[i-1]) > 0 }
+
+// wild takes out values beyond what a unit can give.
+func (q *quality) wild(v *view, s *session) {
 	for k := range v.units {
 		u, rating := &v.units[k], s.in.Units[k].CapacityKW
 		beyond := 0
@@ -48,7 +71,6 @@ func (q *quality) look(v *view, s *session) {
 		if beyond*4 > v.cells {
 			s.note(s.in.Units[k].AssetID, "on some days the power is far beyond the capacity of %g kW; check the unit of the readings and the capacity", rating)
 		}
-		q.units[k].follow(v, k, s.rating(k))
 	}
 }
 
@@ -57,7 +79,7 @@ func (q *quality) look(v *view, s *session) {
 // power would have made three counts' worth of energy (a counter may only count
 // whole kWh); that power holds by night; and that everything, the irradiance
 // with it, holds by day, by the sun's height or by the other units' light.
-func (r *repetition) follow(v *view, k int, rating float64) {
+func (r *repetition) follow(v *view, k int, rating float64, moves []int) {
 	u := &v.units[k]
 	for i := range v.cells {
 		p, c := u.power[i], u.counter[i]
@@ -87,7 +109,7 @@ func (r *repetition) follow(v *view, k int, rating float64) {
 			}
 		}
 		still := established(r.dayCells, r.dayHours) && (r.highest-r.lowest > 20 || r.cells > 3 && (r.light > 2 && v.clear[i] >= 0.1 || v.clear[i] >= 0.2))
-		r.alive = r.alive || othersMove(v, k, i)
+		r.alive = r.alive || moves[i] > 1 || moves[i] == 1 && !u.moves(i)
 		if r.alive && !math.IsInf(r.lowest, 1) && r.highest-r.lowest <= 1 {
 			still = false // the sensor stands still for all: it says nothing of this unit's logger
 		}
@@ -117,14 +139,4 @@ func othersLight(v *view, k, i int) float64 {
 		}
 	}
 	return math.NaN()
-}
-
-// othersMove says whether another unit's power differs from its last reading.
-func othersMove(v *view, k, i int) bool {
-	for other := range v.units {
-		if u := &v.units[other]; other != k && i > 0 && math.Abs(u.power[i]-u.power[i-1]) > 0 {
-			return true
-		}
-	}
-	return false
 }

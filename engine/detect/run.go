@@ -81,7 +81,7 @@ func (s *session) note(assetID, format string, args ...any) {
 	}
 }
 
-func (s *session) rating(k int) float64 { return s.memory.rating(s.in.Units[k], k) }
+func (s *session) rating(k int) float64 { return s.memory.units[k].rating() }
 
 func (s *session) siteRating() float64 {
 	var sum float64
