@@ -16,7 +16,7 @@ const (
 	skyBright = 0.6
 )
 
-// judgeSky fills v.sky from the median of the units' power over their ratings.
+// judgeSky fills v.sky and v.share from the median of the units' power over their ratings.
 func judgeSky(v *view, s *session) {
 	var sumP, sumPT, sumC, sumCT, rough, best float64
 	shares := make([]float64, 0, len(v.units))
@@ -30,6 +30,7 @@ func judgeSky(v *view, s *session) {
 			}
 		}
 		p, t := median(shares), float64(int64(i)*v.step)
+		v.share[i] = p
 		if math.IsNaN(p) {
 			v.sky.complete = v.sky.complete && !v.day[i]
 			continue

@@ -21,7 +21,7 @@ const (
 	yearlyCertain  = -0.010
 	yearsOfData    = 2 * yearSpan
 	degradationGap = 30 * 86400 // seconds between two judgements
-	yearlyPairs    = 150
+	yearlyPairs    = 60
 )
 
 func newDegradation(*session) *degradation { return &degradation{} }

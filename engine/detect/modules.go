@@ -8,14 +8,14 @@ import (
 
 // modules is how the site's modules lie and which light on them is known.
 type modules struct {
-	location     *solar.Location
-	plane        solar.Plane
-	tracker      bool
-	known        bool
-	tilted, flat ring      // daily spread of a sensor's reading against either
-	sensed       bool      // there is a sensor
-	clear        []float64 // clear sky in the plane of each cell of the day, W/m²
-	fitted       fitting
+	location      *solar.Location
+	plane         solar.Plane
+	tracker       bool
+	known         bool
+	inPlane, flat float64   // sunny days that spoke for a sensor in the plane of the modules, and for a flat one
+	sensed        bool      // there is a sensor
+	clear         []float64 // clear sky in the plane of each cell of the day, W/m²
+	fitted        fitting
 }
 
 // lightSource is where the light on the modules is known from.
@@ -89,7 +89,7 @@ func (m *modules) learn(v *view, s *session) {
 	}
 	fit(&m.clear, v.cells)
 	linke := solar.LinkeTurbidity(*m.location, v.date.Month())
-	var tilted, flat []float64
+	var asIs, raised, rise []float64
 	for i := range v.cells {
 		m.clear[i] = 0
 		if v.clear[i] <= 0 {
@@ -99,17 +99,35 @@ func (m *modules) learn(v *view, s *session) {
 		p := solar.At(t, *m.location)
 		irr := solar.ClearSky(t, p, *m.location, linke)
 		m.clear[i] = m.at(p).Isotropic(p, irr, 0.2).Global()
-		m.sensed = m.sensed || v.light[i] > 50
-		if v.clear[i] >= 0.12 && v.light[i] > 50 {
-			tilted = append(tilted, v.light[i]/m.clear[i])
-			flat = append(flat, v.light[i]/irr.GHI)
+		g, share := v.light[i], v.share[i]
+		m.sensed = m.sensed || g > 50
+		// Under cloud a plane and the ground see nearly the same: only the sun tells.
+		if v.clear[i] < 0.12 || !(g > sunlit*min(m.clear[i], irr.GHI)) || !(share > 0.05 && share < 0.85) {
+			continue
 		}
+		rise = append(rise, m.clear[i]/irr.GHI)
+		asIs = append(asIs, share/lightYield(g, v.tempC[i]))
+		raised = append(raised, share/lightYield(g*m.clear[i]/irr.GHI, v.tempC[i]))
 	}
-	if float64(len(tilted))*v.hours() >= 3.5 {
-		m.tilted.remember(relativeSpread(tilted), usualDays)
-		m.flat.remember(relativeSpread(flat), usualDays)
+	if float64(len(rise))*v.hours() < 2 || len(rise) < 4 || relativeSpread(rise) < tellingRise {
+		return
+	}
+	const clearly, steady = 0.7, 0.15
+	switch a, b := relativeSpread(asIs), relativeSpread(raised); {
+	case a < clearly*b && a < steady:
+		m.inPlane++
+	case b < clearly*a && b < steady:
+		m.flat++
 	}
 }
+
+// How a sensor lies is told by sunny days: the units' power is even on the
+// light that their modules see.
+const (
+	sunlit      = 0.6 // of a clear sky's light
+	tellingRise = 0.1 // spread over the day of the light in the plane against that on the ground
+	tellingDays = 4
+)
 
 // flatTilt is the tilt below which a flat sensor and one in plane see nearly
 // the same.
@@ -120,17 +138,19 @@ func relativeSpread(values []float64) float64 {
 	return (high - low) / median(values)
 }
 
-// source compares a sensor's clearest days of the last month.
+// source is where the light is known from: a sensor once it is known to lie as
+// the modules do.
 func (m *modules) source() lightSource {
-	best := m.tilted.quantile(0.2, 10, math.Inf(1))
 	switch {
 	case m.location == nil || !m.known:
 		return noLight
 	case !m.sensed:
 		return clearLight
-	case math.IsInf(best, 1):
-		return noLight // a sensor of which it is not known yet how it lies
-	case !m.tracker && m.plane.TiltDeg < flatTilt, best < 0.8*m.flat.quantile(0.2, 10, 0):
+	case !m.tracker && m.plane.TiltDeg < flatTilt:
+		return sensorLight
+	case m.inPlane+m.flat < tellingDays:
+		return noLight // how the sensor lies is not known yet
+	case m.inPlane > 2*m.flat:
 		return sensorLight
 	}
 	return clearLight

@@ -21,6 +21,7 @@ type view struct {
 	light   []float64 // irradiance, W/m², median of the units' readings; NaN unknown
 	tempC   []float64 // ambient
 	clear   []float64 // clear-sky power per kW of rating by the sun's position; NaN without a location
+	share   []float64 // median of the units' power over their ratings; NaN of none
 	sky     daySky
 	day     []bool // the site's clear-sky or usual power is above armedShare
 }
@@ -361,6 +362,7 @@ func (v *view) resize(sources []source) {
 	fit(&v.light, v.cells)
 	fit(&v.tempC, v.cells)
 	fit(&v.clear, v.cells)
+	fit(&v.share, v.cells)
 	fit(&v.day, v.cells)
 	for k := range v.units {
 		u := &v.units[k]
