@@ -28,6 +28,7 @@ const (
 	sectionEnvelope
 	sectionMemory
 	sectionBinner
+	sectionSeen // of a calibration
 )
 
 const (

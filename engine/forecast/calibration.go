@@ -14,6 +14,7 @@ func (m *Model) Calibration() []byte {
 	var w artifact.Writer
 	for _, l := range m.sets() {
 		w.Section(sectionCalibrator, func(e *artifact.Encoder) { e.Calibrator(l.calibrator) })
+		w.Section(sectionSeen, func(e *artifact.Encoder) { e.Int64(int64(l.seen)) })
 	}
 	return w.Bytes()
 }
@@ -30,7 +31,7 @@ func (m *Model) Calibrate(b []byte) error {
 	if n := c.Count(sectionCalibrator); n != len(sets) {
 		return fmt.Errorf("calibrate: %w: %d calibrations for %d sets of learners", artifact.ErrMalformed, n, len(sets))
 	}
-	states := make([]*quantile.Calibrator, len(sets))
+	states, seen := make([]*quantile.Calibrator, len(sets)), make([]int64, len(sets))
 	for i := range sets {
 		err := c.Section(sectionCalibrator, i, func(d *artifact.Decoder) {
 			states[i] = d.Calibrator()
@@ -41,9 +42,17 @@ func (m *Model) Calibrate(b []byte) error {
 		if err != nil {
 			return fmt.Errorf("calibrate: %w", err)
 		}
+		err = c.Section(sectionSeen, i, func(d *artifact.Decoder) {
+			if seen[i] = d.Int64(); seen[i] < 0 {
+				d.Fail("%d intervals seen", seen[i])
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("calibrate: %w", err)
+		}
 	}
 	for i, l := range sets {
-		l.calibrator = states[i]
+		l.calibrator, l.seen = states[i], int(seen[i])
 	}
 	return nil
 }

@@ -118,8 +118,9 @@ type foresight struct {
 	start      int64 // tick
 	n, count   int
 	clear      []float32
-	raw        []float32 // as the learners said it, before calibration
-	said       []float32 // as it is issued
+	raw        []float32   // as the learners said it, before calibration
+	said       []float32   // as it is issued
+	by         []*learners // who said each point; nil at night
 	conditions []weather.Conditions
 	cloudy     bool // the weather forecast knows of clouds
 	pulled     bool // said by physics in part
@@ -142,7 +143,7 @@ func (m *Model) foresee(issue time.Time, recent series.Series, wx weather.Foreca
 	f := &foresight{n: n, start: -floorDiv(-tickCeil(issue), int64(n)) * int64(n)}
 	f.count = int((horizon + m.step - 1) / m.step)
 	k := len(m.quantiles)
-	f.clear, f.said, f.raw = make([]float32, f.count), make([]float32, f.count*k), make([]float32, f.count*k)
+	f.clear, f.said, f.raw, f.by = make([]float32, f.count), make([]float32, f.count*k), make([]float32, f.count*k), make([]*learners, f.count)
 	w := m.world(issue, recent, f.start, f.start+int64(f.count*n))
 	f.see(m, wx)
 	if f.cloudy {
@@ -200,6 +201,7 @@ func (m *Model) answer(f *foresight, w *world, v *view, l *learners, at []int) {
 	shifts := l.calibrator.Shifts()
 	for j, i := range at {
 		raw, out := f.raw[i*k:i*k+k], f.said[i*k:i*k+k]
+		f.by[i] = l
 		if f.clear[i] <= dusk {
 			copy(raw, analog[j*k:j*k+k])
 			copy(out, raw)
@@ -226,7 +228,7 @@ func (m *Model) doubt(f *foresight, w *world, v *view, at []int, said []float32)
 		return
 	}
 	k := len(m.quantiles)
-	own := &foresight{start: f.start, n: f.n, clear: f.clear, raw: make([]float32, len(f.raw)), said: make([]float32, len(f.said))}
+	own := &foresight{start: f.start, n: f.n, clear: f.clear, raw: make([]float32, len(f.raw)), said: make([]float32, len(f.said)), by: make([]*learners, len(f.by))}
 	m.answer(own, w, v, m.plain, at)
 	for j, i := range at {
 		for q := range k {

@@ -12,8 +12,8 @@ import (
 // Observe teaches the model's calibration what came of a forecast it issued:
 // the same arguments as of [Model.Forecast], and the power measured since, kW,
 // any step up to an hour. Call it once for each interval, in the order of time,
-// when its actual is there; it changes nothing but how wide later bands are.
-// It answers how many intervals counted.
+// when its actual is there; it changes nothing but how wide later bands are. Each
+// set of learners learns from the intervals that it answered. It answers how many intervals counted.
 func (m *Model) Observe(issue time.Time, recent series.Series, wx weather.Forecast, horizon time.Duration, actual series.Series) (int, error) {
 	if actual.Len() == 0 {
 		return 0, nil
@@ -29,19 +29,16 @@ func (m *Model) Observe(issue time.Time, recent series.Series, wx weather.Foreca
 		return 0, nil // what physics said is not the learners' to answer for
 	}
 	actual = resample(actual, m.step)
-	l := m.plain
-	if f.cloudy && m.withWeather != nil {
-		l = m.withWeather
-	}
 	k, n := len(m.quantiles), 0
 	for i := range f.count {
 		y := actual.At(tickTime(f.start + int64(i*f.n)))
-		if math.IsNaN(y) || f.clear[i] <= daylight {
+		l := f.by[i]
+		if math.IsNaN(y) || f.clear[i] <= daylight || l == nil {
 			continue
 		}
 		l.calibrator.Observe(f.raw[i*k:i*k+k], f.said[i*k:i*k+k], float32(min(max(y, 0), m.site.CapacityKW)/m.peakKW))
+		l.seen++
 		n++
 	}
-	l.seen += n
 	return n, nil
 }
