@@ -75,6 +75,11 @@ const (
 	PathSiteData   = "/telemetry/site"
 	PathLatest     = "/telemetry/latest"
 
+	PathAlertPeriod    = "/ooda/data-period"
+	PathTerminalAlerts = "/ooda/terminal"
+	PathSiteAlerts     = "/ooda/site"
+
+	PathAlerts            = "/terminal/alerts"
 	PathAssets            = "/terminal/assets"
 	PathSites             = "/terminal/sites"
 	PathTerminalForecast  = "/terminal/forecast"
@@ -112,6 +117,10 @@ const (
 	ActionAcknowledge = "acknowledge"
 	ActionResolve     = "resolve"
 	ActionCancel      = "cancel"
+	ActionShelve      = "shelve"
+	ActionUnshelve    = "unshelve"
+	ActionSuppress    = "suppress"
+	ActionUnsuppress  = "unsuppress"
 )
 
 // Operation is one thing a route does. Routes that a body's action does not
@@ -180,6 +189,17 @@ func Routes() []Route {
 		{"inverter", get, PathInverter, HostTelemetry, CredentialAny, read},
 		{"site-data", get, PathSiteData, HostTelemetry, CredentialAny, read},
 		{"latest", get, PathLatest, HostTelemetry, CredentialAny, read},
+
+		{"alert-period", get, PathAlertPeriod, HostAlerts, CredentialAny, read},
+		{"terminal-alerts", get, PathTerminalAlerts, HostAlerts, CredentialAny, read},
+		{"site-alerts", get, PathSiteAlerts, HostAlerts, CredentialAny, read},
+		{"alerts", post, PathAlerts, HostMain, CredentialAny, append(slices.Clone(list),
+			Operation{Action: ActionGet, Permission: PermissionRead, Reads: true},
+			Operation{Action: ActionAcknowledge, Permission: PermissionDetect},
+			Operation{Action: ActionShelve, Permission: PermissionDetect},
+			Operation{Action: ActionUnshelve, Permission: PermissionDetect},
+			Operation{Action: ActionSuppress, Permission: PermissionDetect},
+			Operation{Action: ActionUnsuppress, Permission: PermissionDetect})},
 
 		{"assets", post, PathAssets, HostMain, CredentialAny, []Operation{
 			{Action: ActionAdd, Permission: PermissionAssets, Creates: true},

@@ -71,6 +71,7 @@ type Asset struct {
 	TiltDeg            *float64    `json:"tilt_deg,omitempty"`
 	AzimuthDeg         *float64    `json:"azimuth_deg,omitempty"`
 	WarrantyExpiryDate string      `json:"warranty_expiry_date,omitempty"`
+	TerminalDeviceID   string      `json:"terminal_device_id,omitempty"` // that watches it; when empty the site's
 }
 
 // AssetsRequest is the body of POST /terminal/assets: action add, list or get.

@@ -96,6 +96,35 @@ func drive(t *testing.T, w *world, c *client.Client) {
 	if _, err := c.Asset(ctx, api.AssetRef{AssetID: "INV-0"}); !errors.Is(err, api.ErrAssetNotFound) {
 		t.Errorf("unknown asset: %v", err)
 	}
+	w.judge(true)
+	open, err := c.Alerts(ctx, api.ListQuery{SiteID: ownSite}, "")
+	must(err)
+	if open.Count != 1 || open.Counts.Unacknowledged[api.AlertCritical] != 1 {
+		t.Fatalf("alerts %+v", open)
+	}
+	moved, err := c.MoveAlert(ctx, api.AlertsRequest{Action: api.ActionAcknowledge, AlertID: open.Alerts[0].AlertID})
+	must(err)
+	if moved.Alert.State != api.AlertAcknowledged || moved.Alert.AcknowledgedBy != "admin" {
+		t.Errorf("acknowledged %+v", moved.Alert)
+	}
+	one, err := c.Alert(ctx, open.Alerts[0].AlertID)
+	must(err)
+	span, err := c.AlertPeriod(ctx, ownSite, "TERM-Sibaya")
+	must(err)
+	aq := api.AlertsQuery{TerminalDeviceID: "TERM-Sibaya", SiteID: ownSite, Start: *span.FirstRecord, End: api.At(w.clock.now()), Limit: 1}
+	told, err := c.TerminalAlerts(ctx, aq)
+	must(err)
+	if len(told.Records) != 1 || told.Records[0].Cursor == "" || told.Records[0].State != one.Alert.State {
+		t.Errorf("of the device %+v", told.Records)
+	}
+	aq.Cursor = told.Records[0].Cursor
+	told, err = c.TerminalAlerts(ctx, aq)
+	must(err)
+	all, err := c.SiteAlerts(ctx, aq)
+	must(err)
+	if len(told.Records) != 0 || len(all.Records["TERM-Sibaya"]) != 1 {
+		t.Errorf("behind the cursor %+v, of the site %+v", told.Records, all.Records)
+	}
 	old := c.Credential()
 	w.clock.add(20 * time.Hour)
 	_, err = c.SiteSummary(ctx, ownSite)

@@ -27,6 +27,7 @@ type Deps struct {
 	Detector       Detector
 	Diagnoser      Diagnoser
 	Issues         Issues
+	Alerts         Alerts
 	Models         Models
 	Interpolations Interpolations
 	Summaries      Summaries
@@ -156,6 +157,11 @@ func (s *server) readers() map[string]reader {
 		"inverter":    s.inverter,
 		"site-data":   s.siteData,
 		"latest":      s.latest,
+
+		"alert-period":    s.alertPeriod,
+		"terminal-alerts": s.terminalAlerts,
+		"site-alerts":     s.siteAlerts,
+		"alerts":          s.alerts,
 
 		"assets":           s.assets,
 		"sites":            s.sites,

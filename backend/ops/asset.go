@@ -185,7 +185,7 @@ func checkAsset(a api.Asset) error {
 		}
 	}
 	return checkSite(api.Site{SiteID: "-", Timezone: a.Timezone, Latitude: a.Latitude, Longitude: a.Longitude,
-		TiltDeg: a.TiltDeg, AzimuthDeg: a.AzimuthDeg, CapacityKW: a.RatedPowerKW})
+		TiltDeg: a.TiltDeg, AzimuthDeg: a.AzimuthDeg, CapacityKW: a.RatedPowerKW, TerminalDeviceID: a.TerminalDeviceID})
 }
 
 // EnsureAsset stores an asset that a file named, unless the site has one of

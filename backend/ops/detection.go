@@ -73,6 +73,7 @@ func (r Run) judged(f Finding) bool {
 type Outcome struct {
 	Detections    map[string]api.Detection // stored now, by asset
 	Opened, Ended []Finding
+	Past          []Finding // began and ended before the run that first saw them
 }
 
 // RecordRun stores a run: the detections of the assets about which it says
@@ -94,11 +95,13 @@ func (s *Service) RecordRun(tx store.Tx, run Run) (Outcome, error) {
 			out.Detections[asset] = d.Detection
 		}
 	}
-	var err error
-	if out.Opened, out.Ended, err = s.reconcile(tx, run); err != nil {
+	if err := s.reconcile(tx, run, &out); err != nil {
 		return out, err
 	}
 	if err := s.raiseIssues(tx, run, out); err != nil {
+		return out, err
+	}
+	if err := s.raiseAlerts(tx, run, out); err != nil {
 		return out, err
 	}
 	if err := s.tell(tx, run, out); err != nil {

@@ -18,6 +18,7 @@ type Finding struct {
 	// Subject is the unit, or empty for a finding that groups several.
 	Subject    string    `json:"subject"`
 	SeverityAt time.Time `json:"severity_at"` // when the label was last deserved
+	Grade      string    `json:"grade"`       // the severity on the finer scale of the detector
 }
 
 var findings = store.Table[Finding]{
@@ -46,6 +47,7 @@ type Event struct {
 	EnergyAtRiskKW  float64
 	Confidence      float64
 	Severity        string // api.SeverityCritical, …
+	Grade           string // Critical, High, Medium, Low; empty where only Severity is known
 	Summary         string
 	Causes          []api.Cause
 	Actions         []api.Action
@@ -76,25 +78,26 @@ const calm = 24 * time.Hour
 
 // reconcile brings a site's findings up to date with a run: each event updates
 // the finding it continues or opens one, and an active finding whose units
-// were judged and that was not seen again is ended. It answers those that
-// opened (also again) and those that ended.
-func (s *Service) reconcile(tx store.Tx, run Run) (opened, ended []Finding, err error) {
+// were judged and that was not seen again is ended. It writes into out those
+// that opened (also again), those that ended, and those of the past.
+func (s *Service) reconcile(tx store.Tx, run Run, out *Outcome) error {
 	events := slices.Clone(run.Events)
 	slices.SortStableFunc(events, func(a, b Event) int { return a.Start.Compare(b.Start) })
 	seen := map[string]*Finding{} // by id, in this run
 	var order []string
-	wasActive := map[string]bool{}
+	wasActive, isNew := map[string]bool{}, map[string]bool{}
 	for _, e := range events {
 		if len(e.Units) == 0 {
 			continue
 		}
 		f, known, err := s.continued(tx, run, e, seen)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
 		if known && seen[f.SummaryID] == nil {
 			wasActive[f.SummaryID] = f.Active
 		}
+		isNew[f.SummaryID] = isNew[f.SummaryID] || !known
 		again := seen[f.SummaryID] != nil
 		f = updated(f, e, run, again)
 		if !again {
@@ -106,29 +109,32 @@ func (s *Service) reconcile(tx store.Tx, run Run) (opened, ended []Finding, err 
 		f := seen[id]
 		switch {
 		case f.Active && !wasActive[id]:
-			opened = append(opened, *f)
+			out.Opened = append(out.Opened, *f)
 		case !f.Active && wasActive[id]:
-			ended = append(ended, *f)
+			out.Ended = append(out.Ended, *f)
+		case isNew[id] && !f.Active:
+			out.Past = append(out.Past, *f)
 		}
 		if err := findings.Put(tx, *f); err != nil {
-			return nil, nil, fmt.Errorf("store finding %s: %w", id, err)
+			return fmt.Errorf("store finding %s: %w", id, err)
 		}
 	}
 	active, _, err := findings.List(tx, store.Query{Index: "active", Prefix: store.Key(run.Site.SiteID)})
 	if err != nil {
-		return nil, nil, fmt.Errorf("list the active findings of site %s: %w", run.Site.SiteID, err)
+		return fmt.Errorf("list the active findings of site %s: %w", run.Site.SiteID, err)
 	}
 	for _, f := range active {
 		if seen[f.SummaryID] != nil || !run.judged(f) {
 			continue
 		}
 		f.Active, f.EndedAt = false, f.LastDetectionAt
-		ended = append(ended, f)
+		f.EnergyAtRiskKW, f.RevenueAtRisk = 0, 0
+		out.Ended = append(out.Ended, f)
 		if err := findings.Put(tx, f); err != nil {
-			return nil, nil, fmt.Errorf("end finding %s: %w", f.SummaryID, err)
+			return fmt.Errorf("end finding %s: %w", f.SummaryID, err)
 		}
 	}
-	return opened, ended, nil
+	return nil
 }
 
 // continued is the finding that the event goes on with, or a new one.
@@ -193,7 +199,7 @@ func updated(f Finding, e Event, run Run, again bool) Finding {
 		slices.Sort(f.AssetIDs)
 	}
 	if rank(e.Severity) >= rank(f.SeverityLabel) || run.Now.Sub(f.SeverityAt) >= calm {
-		f.SeverityLabel, f.SeverityAt = e.Severity, run.Now
+		f.SeverityLabel, f.SeverityAt, f.Grade = e.Severity, run.Now, e.Grade
 	}
 	f.ModelVersion = run.ModelVersion
 	f.LossFraction, f.EnergyAtRiskKW, f.Confidence = e.LossFraction, e.EnergyAtRiskKW, e.Confidence

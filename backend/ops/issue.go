@@ -190,6 +190,8 @@ func (s *Service) MoveIssue(ctx context.Context, scope api.Scope, r api.IssuesRe
 		title := "Issue acknowledged"
 		if to == api.IssueResolved {
 			title = "Issue resolved"
+		} else if err := s.acknowledgeOf(tx, i, scope.Actor); err != nil {
+			return err
 		}
 		return s.putIssue(tx, i, title, scope.Actor)
 	})

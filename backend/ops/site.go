@@ -171,6 +171,9 @@ func (s *Service) newSite(tx store.Tx, scope api.Scope, site api.Site) (api.Site
 	if lat, lon, ok := coordinates(site.Location); ok && site.Latitude == nil && site.Longitude == nil {
 		site.Latitude, site.Longitude = &lat, &lon
 	}
+	if site.TerminalDeviceID == "" {
+		site.TerminalDeviceID = terminalOf(site)
+	}
 	site.AssetCount = 0
 	site.CreatedAt = api.At(s.now())
 	if err := sites.Put(tx, site); err != nil {
@@ -237,6 +240,11 @@ func checkSite(s api.Site) error {
 	}
 	if s.CustomerID != "" {
 		if err := checkID("customer_id", s.CustomerID); err != nil {
+			return err
+		}
+	}
+	if s.TerminalDeviceID != "" {
+		if err := checkID("terminal_device_id", s.TerminalDeviceID); err != nil {
 			return err
 		}
 	}

@@ -169,7 +169,7 @@ func (p *Pipeline) runOf(site api.Site, units []api.Asset, in detect.Input, r de
 
 func eventOf(e diagnose.Finding) ops.Event {
 	out := ops.Event{Family: string(e.Family), Units: e.Units, Start: e.Start, LastSeen: e.LastSeen, LossFraction: known(e.LossFraction),
-		LostKWh: known(e.LostKWh), EnergyAtRiskKW: known(e.EnergyAtRiskKW), Confidence: known(e.Confidence), Severity: e.Severity.Label, Summary: e.Summary}
+		LostKWh: known(e.LostKWh), EnergyAtRiskKW: known(e.EnergyAtRiskKW), Confidence: known(e.Confidence), Severity: e.Severity.Label, Grade: e.Severity.Partner, Summary: e.Summary}
 	if e.End != nil {
 		out.End = *e.End
 	}

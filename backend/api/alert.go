@@ -1,0 +1,164 @@
+package api
+
+import (
+	"net/http"
+	"time"
+)
+
+// Severities of an alert, worst first.
+const (
+	AlertCritical = "critical"
+	AlertMajor    = "major"
+	AlertModerate = "moderate"
+	AlertMinor    = "minor"
+	AlertNormal   = "normal"
+)
+
+// AlertSeverities are all there are, worst first.
+func AlertSeverities() []string {
+	return []string{AlertCritical, AlertMajor, AlertModerate, AlertMinor, AlertNormal}
+}
+
+// States of an alert, after ISA-18.2. What is shelved or suppressed goes on
+// living: it is only not shown as something to do.
+const (
+	AlertUnacknowledged = "unack"      // the fault is there and nobody has seen it
+	AlertAcknowledged   = "ack"        // it is there, and somebody has
+	AlertReturned       = "rtn-unack"  // it is gone, and nobody has seen that it was there
+	AlertShelved        = "shelved"    // by a person, for a time
+	AlertSuppressed     = "suppressed" // by a plan, as of maintenance
+	AlertCleared        = "cleared"    // it is over
+)
+
+// AlertStates are all there are.
+func AlertStates() []string {
+	return []string{AlertUnacknowledged, AlertAcknowledged, AlertReturned, AlertShelved, AlertSuppressed, AlertCleared}
+}
+
+// How long an alert may be shelved.
+const (
+	MinShelving = 15 * time.Minute
+	MaxShelving = 12 * time.Hour
+)
+
+// AlertSource is the source_system of the alerts that the service makes.
+const AlertSource = "sunloop"
+
+// Refusals of alerts.
+var (
+	ErrAlertNotFound    = refuse(http.StatusNotFound, "Alert not found")
+	ErrTerminalNotFound = refuse(http.StatusNotFound, "Terminal device not found")
+)
+
+// Alert tells of one fault at a terminal device, which watches units of a
+// site. The fields after Cursor are extensions.
+type Alert struct {
+	TerminalDeviceID string         `json:"terminal_device_id"`
+	SiteID           string         `json:"site_id"`
+	Timestamp        Time           `json:"timestamp"`  // when the fault began
+	AlertType        string         `json:"alert_type"` // the fault's family
+	AlertSeverity    string         `json:"alert_severity"`
+	Message          string         `json:"message"`
+	SourceSystem     string         `json:"source_system"`
+	Resolved         bool           `json:"resolved"` // the fault is gone
+	Metadata         *AlertMetadata `json:"metadata,omitempty"`
+	Cursor           string         `json:"cursor,omitempty"`
+
+	AlertID        string      `json:"alert_id"`
+	AssetID        string      `json:"asset_id,omitempty"`
+	State          string      `json:"state"`
+	AcknowledgedBy string      `json:"acknowledged_by,omitempty"`
+	AcknowledgedAt Time        `json:"acknowledged_at,omitzero"`
+	ShelvedUntil   Time        `json:"shelved_until,omitzero"`
+	SuppressedTo   Time        `json:"suppressed_until,omitzero"` // absent: until somebody ends it
+	EnergyAtRiskKW float64     `json:"energy_at_risk_kw"`
+	ResolvedAt     Time        `json:"resolved_at,omitzero"`
+	Occurrences    int         `json:"occurrences"` // times that it fired
+	History        []AlertMove `json:"history"`     // oldest first
+}
+
+// AlertMetadata is what is known of the fault.
+type AlertMetadata struct {
+	SummaryID    string   `json:"summary_id"`          // of the OODA summary
+	AssetIDs     []string `json:"asset_ids,omitempty"` // all units, where there are several
+	RootCause    string   `json:"root_cause,omitempty"`
+	Confidence   float64  `json:"confidence"`
+	LossFraction float64  `json:"loss_fraction"`
+	LostKWh      float64  `json:"lost_kwh"`
+}
+
+// AlertMove is a change of an alert's state.
+type AlertMove struct {
+	From   string `json:"from,omitempty"` // absent: it was raised
+	To     string `json:"to"`
+	At     Time   `json:"at"`
+	Actor  string `json:"actor"`
+	Reason string `json:"reason,omitempty"`
+	Until  Time   `json:"until,omitzero"` // of shelving and suppression
+}
+
+// AlertsQuery asks for GET /ooda/terminal, and without TerminalDeviceID for
+// GET /ooda/site: alerts with Start <= timestamp < End.
+type AlertsQuery struct {
+	TerminalDeviceID string
+	SiteID           string
+	Start, End       Time
+	Limit            int    // 0: all
+	Cursor           string // of the last record of a former part; of one device
+}
+
+// AlertRecordsResponse answers /ooda/terminal, ascending in time.
+type AlertRecordsResponse struct {
+	Records []Alert `json:"records"`
+}
+
+// SiteAlertsResponse answers /ooda/site: terminal device → its alerts.
+type SiteAlertsResponse struct {
+	Records map[string][]Alert `json:"records"`
+}
+
+// AlertPeriod answers /ooda/data-period; both records are null when there is
+// none.
+type AlertPeriod struct {
+	SiteID           string `json:"site_id"`
+	TerminalDeviceID string `json:"terminal_device_id,omitempty"`
+	FirstRecord      *Time  `json:"first_record"`
+	LastRecord       *Time  `json:"last_record"`
+}
+
+// AlertsRequest is the body of POST /terminal/alerts (extension): action list,
+// get, acknowledge, shelve, unshelve, suppress or unsuppress.
+type AlertsRequest struct {
+	Action     string `json:"action"`
+	CustomerID string `json:"customer_id,omitempty"`
+	SiteID     string `json:"site_id,omitempty"`
+	AssetID    string `json:"asset_id,omitempty"` // list
+	State      string `json:"state,omitempty"`    // list: one of AlertStates; empty: all but cleared ones
+	AlertID    string `json:"alert_id,omitempty"` // all but list
+	Reason     string `json:"reason,omitempty"`   // shelve, suppress; elsewhere a note
+	Minutes    int    `json:"minutes,omitempty"`  // shelve: 15 to 720
+	Until      Time   `json:"until,omitzero"`     // suppress: when it ends by itself
+	Page
+}
+
+// AlertsResponse answers /terminal/alerts. A list has what is to be done
+// first: unacknowledged, acknowledged, suppressed, shelved, cleared; each the
+// worst and then the newest first.
+type AlertsResponse struct {
+	Success    bool         `json:"success"`
+	Message    string       `json:"message,omitempty"`
+	Alert      *Alert       `json:"alert,omitempty"`
+	Alerts     []Alert      `json:"alerts,omitzero"` // list: there even when empty
+	Counts     *AlertCounts `json:"counts,omitempty"`
+	Count      int          `json:"count"`
+	NextCursor string       `json:"next_cursor,omitempty"`
+}
+
+// AlertCounts are of all alerts that a list was asked for, whatever its page
+// and state.
+type AlertCounts struct {
+	Unacknowledged map[string]int `json:"unacknowledged"` // by severity; returned ones are among them
+	Acknowledged   int            `json:"acknowledged"`
+	Shelved        int            `json:"shelved"`
+	Suppressed     int            `json:"suppressed"`
+}

@@ -1,0 +1,239 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+)
+
+// Alerts tell of faults at terminal devices.
+type Alerts interface {
+	// TerminalDevices are those of a site, sorted.
+	TerminalDevices(ctx context.Context, scope api.Scope, siteID string) ([]string, error)
+	// AlertRecords are a device's with from <= timestamp < to, ascending.
+	AlertRecords(ctx context.Context, siteID, device string, from, to time.Time) ([]api.Alert, error)
+	// AlertPeriod is their span; of all of the site's for an empty device.
+	AlertPeriod(ctx context.Context, siteID, device string) (first, last time.Time, ok bool, err error)
+	// Alerts lists what wants doing first, with counts of all; an empty state
+	// is all but cleared ones.
+	Alerts(ctx context.Context, scope api.Scope, q api.ListQuery, state string) ([]api.Alert, api.AlertCounts, string, error)
+	// FindAlert answers api.ErrAlertNotFound for an unknown id.
+	FindAlert(ctx context.Context, scope api.Scope, siteID, alertID string) (api.Alert, error)
+	// MoveAlert does what the action says, and tells it in words; 409 for what
+	// the state does not allow.
+	MoveAlert(ctx context.Context, scope api.Scope, r api.AlertsRequest) (api.Alert, string, error)
+}
+
+// device refuses one that is none of the site's.
+func (s *server) device(ctx context.Context, scope api.Scope, siteID, device string) error {
+	all, err := s.Alerts.TerminalDevices(ctx, scope, siteID)
+	if err == nil && !slices.Contains(all, device) {
+		err = api.ErrTerminalNotFound
+	}
+	return err
+}
+
+func (s *server) alertPeriod(in *input) (*call, error) {
+	site, err := in.required("site_id")
+	if err != nil {
+		return nil, err
+	}
+	device := in.parameter("terminal_device_id")
+	return &call{target: target{siteID: site, brief: true}, run: func(ctx context.Context, g granted) (any, error) {
+		if device != "" {
+			if err := s.device(ctx, g.scope, site, device); err != nil {
+				return nil, err
+			}
+		}
+		p := api.AlertPeriod{SiteID: site, TerminalDeviceID: device}
+		first, last, ok, err := s.Alerts.AlertPeriod(ctx, site, device)
+		if err == nil && ok {
+			from, to := api.At(first), api.At(last)
+			p.FirstRecord, p.LastRecord = &from, &to
+		}
+		return p, err
+	}}, nil
+}
+
+// readAlertsQuery reads the parameters in the specification's order.
+func readAlertsQuery(in *input, ofDevice bool) (q api.AlertsQuery, after alertCursor, err error) {
+	if ofDevice {
+		if q.TerminalDeviceID, err = in.required("terminal_device_id"); err != nil {
+			return q, after, err
+		}
+	}
+	if q.SiteID, err = in.required("site_id"); err != nil {
+		return q, after, err
+	}
+	start, err := in.instant("start")
+	if err != nil {
+		return q, after, err
+	}
+	end, err := in.instant("end")
+	if err != nil {
+		return q, after, err
+	}
+	if end.Before(start) {
+		return q, after, api.InvalidParameter("end", "lies before start")
+	}
+	q.Start, q.End = api.At(start), api.At(end)
+	if q.Limit, err = in.integer("limit", 0, 1, math.MaxInt32); err != nil {
+		return q, after, err
+	}
+	if q.Cursor = in.parameter("cursor"); q.Cursor != "" && ofDevice {
+		after, err = readAlertCursor(q.Cursor, q.TerminalDeviceID)
+	}
+	return q, after, err
+}
+
+func (s *server) terminalAlerts(in *input) (*call, error) {
+	q, after, err := readAlertsQuery(in, true)
+	if err != nil {
+		return nil, err
+	}
+	return &call{target: target{siteID: q.SiteID, brief: true}, run: func(ctx context.Context, g granted) (any, error) {
+		if err := s.device(ctx, g.scope, q.SiteID, q.TerminalDeviceID); err != nil {
+			return nil, err
+		}
+		list, err := s.alertRecords(ctx, q, after)
+		return api.AlertRecordsResponse{Records: list}, err
+	}}, nil
+}
+
+func (s *server) siteAlerts(in *input) (*call, error) {
+	q, _, err := readAlertsQuery(in, false)
+	if err != nil {
+		return nil, err
+	}
+	return &call{target: target{siteID: q.SiteID, brief: true}, run: func(ctx context.Context, g granted) (any, error) {
+		devices, err := s.Alerts.TerminalDevices(ctx, g.scope, q.SiteID)
+		if err != nil {
+			return nil, err
+		}
+		out := api.SiteAlertsResponse{Records: map[string][]api.Alert{}}
+		for _, d := range devices {
+			q.TerminalDeviceID = d
+			if out.Records[d], err = s.alertRecords(ctx, q, alertCursor{}); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}}, nil
+}
+
+// alertRecords are a device's alerts behind the cursor. The last of a part
+// that was limited carries the cursor to go on from.
+func (s *server) alertRecords(ctx context.Context, q api.AlertsQuery, after alertCursor) ([]api.Alert, error) {
+	list, err := s.Alerts.AlertRecords(ctx, q.SiteID, q.TerminalDeviceID, q.Start.Time, q.End.Time)
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(a api.Alert) bool { return !after.before(a) })
+	if q.Limit > 0 && len(list) >= q.Limit {
+		list = list[:q.Limit]
+		last := &list[q.Limit-1]
+		last.Cursor = alertCursor{last.TerminalDeviceID, last.Timestamp.String(), last.AlertID}.String()
+	}
+	return there(list), nil
+}
+
+// alertCursor is a cursor of alerts in plain.
+type alertCursor struct {
+	TerminalDeviceID string `json:"terminal_device_id"`
+	Timestamp        string `json:"timestamp"`
+	AlertID          string `json:"alert_id"`
+}
+
+// String is the cursor as clients hand it back.
+func (c alertCursor) String() string {
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic(fmt.Sprintf("httpapi: a cursor of three strings: %v", err))
+	}
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// before says whether the alert stands behind the cursor.
+func (c alertCursor) before(a api.Alert) bool {
+	at := a.Timestamp.String()
+	return at > c.Timestamp || at == c.Timestamp && a.AlertID > c.AlertID
+}
+
+func readAlertCursor(text, device string) (c alertCursor, err error) {
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(b, &c)
+	}
+	if err == nil {
+		_, err = api.ParseTime(c.Timestamp, time.UTC)
+	}
+	switch {
+	case err != nil:
+		return c, api.InvalidParameter("cursor", "not a cursor of this service")
+	case c.TerminalDeviceID != device:
+		return c, api.InvalidParameter("cursor", "of another terminal device")
+	}
+	return c, nil
+}
+
+func (s *server) alerts(in *input) (*call, error) {
+	var b api.AlertsRequest
+	if err := in.json(&b); err != nil {
+		return nil, err
+	}
+	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, fingerprint: in.digest()}
+	if b.Action == "" || b.Action == api.ActionList {
+		page, err := pageOf(b.Page)
+		if err != nil {
+			return nil, err
+		}
+		if b.State != "" && !slices.Contains(api.AlertStates(), b.State) {
+			return nil, api.InvalidField("state", fmt.Sprintf("it is one of %q", api.AlertStates()))
+		}
+		c.run = func(ctx context.Context, g granted) (any, error) {
+			list, counts, next, err := s.Alerts.Alerts(ctx, g.scope, api.ListQuery{CustomerID: b.CustomerID, SiteID: b.SiteID, AssetID: b.AssetID, Page: page}, b.State)
+			return api.AlertsResponse{Success: true, Alerts: there(list), Counts: &counts, Count: len(list), NextCursor: next}, err
+		}
+		return c, nil
+	}
+	if err := s.checkAlertMove(b); err != nil {
+		return nil, err
+	}
+	c.run = func(ctx context.Context, g granted) (any, error) {
+		if b.Action == api.ActionGet {
+			a, err := s.Alerts.FindAlert(ctx, g.scope, b.SiteID, b.AlertID)
+			return api.AlertsResponse{Success: true, Alert: &a, Count: 1}, err
+		}
+		a, done, err := s.Alerts.MoveAlert(ctx, g.scope, b)
+		return api.AlertsResponse{Success: true, Message: done, Alert: &a, Count: 1}, err
+	}
+	return c, nil
+}
+
+// checkAlertMove checks what an action other than list needs.
+func (s *server) checkAlertMove(b api.AlertsRequest) error {
+	actions := []string{api.ActionGet, api.ActionAcknowledge, api.ActionShelve, api.ActionUnshelve, api.ActionSuppress, api.ActionUnsuppress}
+	least, most := int(api.MinShelving/time.Minute), int(api.MaxShelving/time.Minute)
+	hides := b.Action == api.ActionShelve || b.Action == api.ActionSuppress
+	switch {
+	case !slices.Contains(actions, b.Action):
+		return api.ErrInvalidAction
+	case b.AlertID == "":
+		return api.MissingField("alert_id")
+	case hides && b.Reason == "":
+		return api.MissingField("reason")
+	case b.Action == api.ActionShelve && b.Minutes == 0:
+		return api.MissingField("minutes")
+	case b.Action == api.ActionShelve && (b.Minutes < least || b.Minutes > most):
+		return api.InvalidField("minutes", fmt.Sprintf("a whole number from %d to %d", least, most))
+	case b.Action == api.ActionSuppress && !b.Until.IsZero() && !b.Until.After(s.Now()):
+		return api.InvalidField("until", "it is over already")
+	}
+	return nil
+}

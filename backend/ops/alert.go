@@ -1,0 +1,316 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+)
+
+// Alert is the record of an alert.
+type Alert struct {
+	api.Alert
+	CustomerID string `json:"customer_id"`
+	SummaryID  string `json:"summary_id"` // of the finding that it tells of
+}
+
+var alerts = store.Table[Alert]{
+	Bucket: "alerts",
+	// By device and time: that is how they are read over years.
+	Key: func(a Alert) []byte {
+		return store.Key(a.SiteID, a.TerminalDeviceID, a.Timestamp.String(), a.AlertID)
+	},
+	Indexes: []store.Index[Alert]{
+		{Name: "id", Key: func(a Alert) []byte { return store.Key(a.AlertID) }},
+		{Name: "finding", Key: func(a Alert) []byte { return store.Key(a.SiteID, a.SummaryID) }},
+		{Name: "open", Key: func(a Alert) []byte {
+			if a.State == api.AlertCleared {
+				return nil
+			}
+			return store.Key(a.SiteID)
+		}},
+	},
+}
+
+func alertOwner(a Alert) (customer, site, asset string) { return a.CustomerID, a.SiteID, a.AssetID }
+
+// alertSeverity of a finding: the detector's grade where it is known. What
+// costs nothing and only wants to be known is normal.
+func alertSeverity(f Finding) string {
+	severity := map[string]string{"Critical": api.AlertCritical, "High": api.AlertMajor, "Medium": api.AlertModerate, "Low": api.AlertMinor}[f.Grade]
+	if severity == "" {
+		severity = map[string]string{api.SeverityCritical: api.AlertCritical, api.SeverityWarning: api.AlertModerate}[f.SeverityLabel]
+	}
+	if (severity == "" || severity == api.AlertMinor) && f.LossFraction == 0 {
+		return api.AlertNormal
+	}
+	return cmp.Or(severity, api.AlertMinor)
+}
+
+// urgency orders severities: 0 is the worst.
+func urgency(severity string) int { return slices.Index(api.AlertSeverities(), severity) }
+
+// needsAction tells an alarm from an event, which wants no acknowledgement.
+func needsAction(severity string) bool { return urgency(severity) <= urgency(api.AlertModerate) }
+
+// terminalOf is the device that watches a site's units, but for those that
+// have their own.
+func terminalOf(site api.Site) string { return cmp.Or(site.TerminalDeviceID, "TERM-"+site.SiteID) }
+
+func (a *Alert) move(to string, m api.AlertMove) {
+	m.From, m.To = a.State, to
+	a.State = to
+	a.History = append(a.History, m)
+	if to == api.AlertUnacknowledged {
+		a.AcknowledgedBy, a.AcknowledgedAt = "", api.Time{}
+	}
+}
+
+// settled ends what was only for a time: nothing stays shelved or suppressed
+// in silence.
+func (a *Alert) settled(now time.Time) {
+	until := a.ShelvedUntil
+	if a.State == api.AlertSuppressed {
+		until = a.SuppressedTo
+	}
+	if (a.State == api.AlertShelved || a.State == api.AlertSuppressed) && !until.IsZero() && !now.Before(until.Time) {
+		a.move(api.AlertUnacknowledged, api.AlertMove{At: until, Actor: "service", Reason: "its time is over"})
+		a.ShelvedUntil, a.SuppressedTo = api.Time{}, api.Time{}
+	}
+}
+
+// raiseAlerts brings the site's alerts up to date with its findings.
+func (s *Service) raiseAlerts(tx store.Tx, run Run, out Outcome) error {
+	active, _, err := findings.List(tx, store.Query{Index: "active", Prefix: store.Key(run.Site.SiteID)})
+	if err != nil {
+		return fmt.Errorf("list the active findings of site %s: %w", run.Site.SiteID, err)
+	}
+	for _, list := range [][]Finding{active, out.Ended, out.Past} {
+		for _, f := range list {
+			a, err := lastAlert(tx, f)
+			if err != nil {
+				return err
+			}
+			opened := slices.ContainsFunc(out.Opened, func(o Finding) bool { return o.SummaryID == f.SummaryID })
+			if a == nil || a.State == api.AlertCleared && opened {
+				a, err = s.newAlert(tx, run, f)
+			} else {
+				a.settled(s.now())
+				s.follow(a, f, opened)
+			}
+			if err != nil {
+				return err
+			}
+			if err := alerts.Put(tx, *a); err != nil {
+				return fmt.Errorf("store alert %s: %w", a.AlertID, err)
+			}
+		}
+	}
+	return nil
+}
+
+// lastAlert is the newest alert of a finding; nil when there is none.
+func lastAlert(tx store.Tx, f Finding) (*Alert, error) {
+	list, _, err := alerts.List(tx, store.Query{Index: "finding", Prefix: store.Key(f.SiteID, f.SummaryID)})
+	if err != nil {
+		return nil, fmt.Errorf("look up the alerts of finding %s: %w", f.SummaryID, err)
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	// By id, which sorts by when it was raised: devices and starts may differ.
+	newest := slices.MaxFunc(list, func(a, b Alert) int { return cmp.Compare(a.AlertID, b.AlertID) })
+	return &newest, nil
+}
+
+func (s *Service) newAlert(tx store.Tx, run Run, f Finding) (*Alert, error) {
+	a := &Alert{CustomerID: run.Site.CustomerID, SummaryID: f.SummaryID}
+	a.AlertID, a.SiteID, a.AssetID, a.AlertType, a.SourceSystem = s.id("alt"), f.SiteID, f.AssetID, f.FaultFamily, api.AlertSource
+	a.Timestamp, a.Occurrences = f.StartedAt, 1
+	a.TerminalDeviceID = terminalOf(run.Site)
+	unit, err := assets.Get(tx, store.Key(f.SiteID, f.AssetID))
+	switch {
+	case err == nil && len(f.AssetIDs) == 0:
+		a.TerminalDeviceID = cmp.Or(unit.TerminalDeviceID, a.TerminalDeviceID)
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return nil, fmt.Errorf("read asset %s: %w", f.AssetID, err)
+	}
+	a.tell(f)
+	m := api.AlertMove{At: api.At(s.now()), Actor: "detector"}
+	switch {
+	case !f.Active:
+		a.Resolved, a.ResolvedAt, m.Reason = true, f.EndedAt, "it was over when it was found"
+		a.move(api.AlertCleared, m)
+	case needsAction(a.AlertSeverity):
+		a.move(api.AlertUnacknowledged, m)
+	default:
+		m.Reason = "it needs no action"
+		a.move(api.AlertAcknowledged, m)
+	}
+	return a, nil
+}
+
+// tell writes what the finding says now.
+func (a *Alert) tell(f Finding) {
+	a.AlertSeverity, a.Message, a.EnergyAtRiskKW = alertSeverity(f), cmp.Or(f.Summary, f.FaultFamily), f.EnergyAtRiskKW
+	a.Metadata = &api.AlertMetadata{SummaryID: f.SummaryID, AssetIDs: f.AssetIDs, RootCause: f.RootCause, Confidence: f.Confidence,
+		LossFraction: f.LossFraction, LostKWh: f.LostKWh}
+}
+
+// follow brings an open alert up to date with its finding.
+func (s *Service) follow(a *Alert, f Finding, opened bool) {
+	was := a.AlertSeverity
+	a.tell(f)
+	m := api.AlertMove{At: api.At(s.now()), Actor: "detector"}
+	switch hidden := a.State == api.AlertShelved || a.State == api.AlertSuppressed; {
+	case a.State == api.AlertCleared:
+	case !f.Active:
+		a.Resolved, a.ResolvedAt = true, f.EndedAt
+		if a.State == api.AlertReturned {
+			break
+		}
+		to := api.AlertCleared
+		if a.State == api.AlertUnacknowledged {
+			to = api.AlertReturned
+		}
+		a.ShelvedUntil, a.SuppressedTo = api.Time{}, api.Time{}
+		a.move(to, m)
+	case opened:
+		a.Resolved, a.ResolvedAt = false, api.Time{}
+		a.Occurrences++
+		if !hidden {
+			m.Reason = "it fired again"
+			a.move(api.AlertUnacknowledged, m)
+		}
+	case !hidden && urgency(a.AlertSeverity) < urgency(was) && a.State == api.AlertAcknowledged && needsAction(a.AlertSeverity):
+		m.Reason = fmt.Sprintf("it became %s, from %s", a.AlertSeverity, was)
+		a.move(api.AlertUnacknowledged, m)
+	}
+}
+
+// alertMoves are the states from which an action leads, and where to.
+var alertMoves = map[string]struct {
+	from []string
+	to   string
+	done string // in words
+}{
+	api.ActionAcknowledge: {[]string{api.AlertUnacknowledged, api.AlertReturned}, api.AlertAcknowledged, "Alert acknowledged"},
+	api.ActionShelve:      {[]string{api.AlertUnacknowledged, api.AlertAcknowledged, api.AlertShelved}, api.AlertShelved, "Alert shelved"},
+	api.ActionUnshelve:    {[]string{api.AlertShelved}, api.AlertUnacknowledged, "Alert taken off the shelf"},
+	api.ActionSuppress:    {[]string{api.AlertUnacknowledged, api.AlertAcknowledged, api.AlertShelved, api.AlertSuppressed}, api.AlertSuppressed, "Alert suppressed"},
+	api.ActionUnsuppress:  {[]string{api.AlertSuppressed}, api.AlertUnacknowledged, "Alert suppressed no more"},
+}
+
+// allowedAlertActions are the actions that a state allows, in order.
+func allowedAlertActions(state string) []string {
+	out := []string{}
+	for action, m := range alertMoves {
+		if slices.Contains(m.from, state) {
+			out = append(out, action)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// MoveAlert does what r.Action says to an alert, and answers it with what was
+// done in words; 409 with the actions that are allowed for another. To
+// acknowledge once more is no error.
+func (s *Service) MoveAlert(ctx context.Context, scope api.Scope, r api.AlertsRequest) (api.Alert, string, error) {
+	move, ok := alertMoves[r.Action]
+	if !ok {
+		return api.Alert{}, "", api.ErrInvalidAction
+	}
+	var a Alert
+	err := s.records.Update(ctx, func(tx store.Tx) error {
+		var err error
+		if a, err = s.alert(tx, scope, r.SiteID, r.AlertID); err != nil {
+			return err
+		}
+		if a.State == move.to && r.Action == api.ActionAcknowledge {
+			return nil
+		}
+		if !slices.Contains(move.from, a.State) {
+			return api.Conflict("Alert %s is %s: it cannot be changed by %s", a.AlertID, a.State, r.Action).With("allowed", allowedAlertActions(a.State))
+		}
+		s.moveAlert(&a, move.to, scope.Actor, r)
+		if err := alerts.Put(tx, a); err != nil {
+			return fmt.Errorf("store alert %s: %w", a.AlertID, err)
+		}
+		return s.Note(tx, Note{CustomerID: a.CustomerID, SiteID: a.SiteID, AssetID: a.AssetID, Phase: api.PhaseOrient, Title: move.done,
+			Description: a.Message, Actor: scope.Actor})
+	})
+	return a.Alert, move.done, err
+}
+
+func (s *Service) moveAlert(a *Alert, to, actor string, r api.AlertsRequest) {
+	now := s.now()
+	m := api.AlertMove{At: api.At(now), Actor: actor, Reason: r.Reason}
+	a.ShelvedUntil, a.SuppressedTo = api.Time{}, api.Time{}
+	switch to {
+	case api.AlertAcknowledged:
+		a.AcknowledgedBy, a.AcknowledgedAt = actor, api.At(now)
+		if a.Resolved {
+			to = api.AlertCleared
+		}
+	case api.AlertShelved:
+		a.ShelvedUntil = api.At(now.Add(time.Duration(r.Minutes) * time.Minute))
+		m.Until = a.ShelvedUntil
+	case api.AlertSuppressed:
+		a.SuppressedTo = r.Until
+		m.Until = r.Until
+	}
+	a.move(to, m)
+}
+
+// alert is one within the scope, as it is now; siteID may be empty.
+func (s *Service) alert(tx store.Tx, scope api.Scope, siteID, id string) (Alert, error) {
+	list, _, err := alerts.List(tx, store.Query{Index: "id", Prefix: store.Key(id)})
+	if err != nil {
+		return Alert{}, fmt.Errorf("look up alert %s: %w", id, err)
+	}
+	if len(list) == 0 || siteID != "" && siteID != list[0].SiteID {
+		return Alert{}, api.ErrAlertNotFound
+	}
+	a := list[0]
+	a.settled(s.now())
+	return a, scope.Check(a.CustomerID, a.SiteID)
+}
+
+// FindAlert is one alert; [api.ErrAlertNotFound] for an unknown id, and for
+// one of another site where a site is named.
+func (s *Service) FindAlert(ctx context.Context, scope api.Scope, siteID, id string) (api.Alert, error) {
+	var a Alert
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		var err error
+		a, err = s.alert(tx, scope, siteID, id)
+		return err
+	})
+	return a.Alert, err
+}
+
+// acknowledgeOf acknowledges the alert of an issue that a person took on: who
+// has done that has seen it.
+func (s *Service) acknowledgeOf(tx store.Tx, i Issue, actor string) error {
+	if i.SummaryID == "" {
+		return nil
+	}
+	a, err := lastAlert(tx, Finding{Finding: api.Finding{SiteID: i.SiteID, SummaryID: i.SummaryID}})
+	if err != nil || a == nil {
+		return err
+	}
+	a.settled(s.now())
+	if !slices.Contains(alertMoves[api.ActionAcknowledge].from, a.State) {
+		return nil
+	}
+	s.moveAlert(a, api.AlertAcknowledged, actor, api.AlertsRequest{Reason: "issue " + i.IssueID + " was taken on"})
+	if err := alerts.Put(tx, *a); err != nil {
+		return fmt.Errorf("store alert %s: %w", a.AlertID, err)
+	}
+	return nil
+}
