@@ -2,105 +2,185 @@ package detect
 
 import "math"
 
-// clocks finds a logger whose stamps are late or early: the middle of the
-// site's day, by power, leaves the sun's. A found shift is taken out of the
-// days that follow, so that nothing else is judged by a wrong clock.
+// clocks finds a logger whose stamps are late or early: the day of the site, from
+// the first power to the last, no longer lies about the sun's noon as it did.
+// Clouds move the ends of a day by minutes, so some days must agree, fewer where
+// they are clear. A found shift is taken out of the days that follow, so that
+// nothing else is judged by a wrong clock.
 type clocks struct {
-	past    ring // minutes between the middle of the power and of the clear sky, of good days
-	run     []middle
+	past    ring    // minutes between the middles of the site's day and of the sun's, of days by a right clock
+	strays  [2]ring // how far days strayed from the middle of those: clear ones, others
+	last    []middle
 	record  *record
 	shift   float64 // minutes in force
 	lastDay int64
 }
 
-// middle is a good day's figure.
+// middle is a day's figure.
 type middle struct {
 	start, end int64
-	minutes    float64 // off the usual
+	minutes    float64 // off the usual, as the stamps have it
+	stray      float64 // how far such a day strays, minutes
 }
 
 // Figures of the rule.
 const (
-	clockDays     = 3  // good days that must agree
-	clockMoreDays = 5  // where the days stray
-	clockLeast    = 11 // minutes off
-	clockMost     = 95
-	clockStrays   = 1.5        // times the middle half of the past days' spread
-	clockRegular  = 4          // minutes of it
-	clockAgree    = 7          // minutes between them
-	clockHistory  = 10         // days before anything is said
-	clockStale    = 21 * 86400 // seconds after which good days are no measure
-	clockGrid     = 15         // minutes: shifts are whole quarter hours
+	clockFloor   = 0.01 // share of the rating at which the site's day begins
+	clockHistory = 10   // days before anything is said
+	clockWindow  = 12   // days that are judged together
+	clockLeast   = 3    // days that must agree
+	clockGain    = 24   // by so much better a shift must explain them, in squared deviations
+	clockRival   = 8    // and than any other shift
+	clockWild    = 6    // that a single day counts at most
+	clockClear   = 1.5  // minutes that a clear day strays at the least
+	clockDull    = 6.0  // and any other
+	clockMost    = 90
+	clockStale   = 21 * 86400 // seconds after which good days are no measure
+	clockGrid    = 15         // minutes: shifts are whole quarter hours
 )
 
 func newClocks(*session) *clocks { return &clocks{} }
 
 func (c *clocks) look(v *view, s *session) {
-	if !v.sky.complete || !v.sky.smooth || math.IsNaN(v.sky.noonOff) || v.step > 1800 {
+	off, ok := offNoon(v)
+	if !ok || !v.sky.complete || v.step > 1800 || math.Abs(off) > clockMost+2*clockGrid {
 		return
 	}
-	if c.record == nil && v.first-c.lastDay > clockStale { // the season has moved on since the last good days
-		c.past, c.run = ring{}, c.run[:0]
+	if c.record == nil && v.first-c.lastDay > clockStale { // the season has moved on since the last days
+		c.past, c.strays, c.last = ring{}, [2]ring{}, c.last[:0]
 	}
 	c.lastDay = v.first
-	off := v.sky.noonOff + c.shift // as the stamps have it
+	off += c.shift // as the stamps have it
 	if len(c.past.values) < clockHistory {
 		c.past.remember(off, usualDays)
 		return
 	}
-	d := middle{v.first, v.end(), off - c.past.quantile(0.5, 1, 0)}
-	stray := c.past.quantile(0.75, 1, 0) - c.past.quantile(0.25, 1, 0)
-	if math.Abs(d.minutes-c.shift) < max(clockLeast, clockStrays*stray) {
-		if c.run = c.run[:0]; c.record != nil {
-			c.record.lastSeen = d.end
-		} else {
-			c.past.remember(off, usualDays)
-		}
+	sky, least := 1, clockDull
+	if v.sky.bright {
+		sky, least = 0, clockClear
+	}
+	minutes := off - c.past.quantile(0.5, 1, 0)
+	wrong := minutes - c.shift
+	c.last = append(c.last, middle{v.first, v.end(), minutes, max(1.48*c.strays[sky].quantile(0.5, 5, clockDull), least)})
+	c.last = c.last[max(len(c.last)-clockWindow, 0):]
+	if c.judge(s) {
 		return
 	}
-	if n := len(c.run); n > 0 && math.Abs(c.run[n-1].minutes-d.minutes) > clockAgree {
-		c.run = c.run[:0]
+	if math.Abs(wrong) < clockGrid {
+		c.strays[sky].remember(math.Abs(wrong), usualDays)
 	}
-	need := clockDays
-	if stray > clockRegular {
-		need = clockMoreDays
-	}
-	if c.run = append(c.run, d); len(c.run) >= need {
-		c.set(s)
+	if c.record != nil {
+		c.record.lastSeen = v.end()
+	} else if math.Abs(wrong) < clockGrid {
+		c.past.remember(off, usualDays)
 	}
 }
 
-// set takes the shift that the last good days agree on into force.
-func (c *clocks) set(s *session) {
-	var minutes []float64
-	for _, d := range c.run {
-		minutes = append(minutes, d.minutes)
+// judge looks for a shift that explains the last days better than the one in
+// force; true says that one was found.
+func (c *clocks) judge(s *session) bool {
+	for n := clockLeast; n <= len(c.last); n++ {
+		days := c.last[len(c.last)-n:]
+		best, least, next := c.shift, math.Inf(1), math.Inf(1)
+		for t := -clockMost; t <= clockMost; t += clockGrid {
+			switch sum := strayed(days, float64(t)); {
+			case sum < least:
+				best, least, next = float64(t), sum, least
+			case sum < next:
+				next = sum
+			}
+		}
+		if best != c.shift && strayed(days, c.shift)-least >= clockGain && next-least >= clockRival && nearer(days, best, c.shift) >= clockLeast {
+			c.set(s, best)
+			return true
+		}
 	}
-	found := math.Round(median(minutes)/clockGrid) * clockGrid
-	first, last := c.run[0], c.run[len(c.run)-1]
-	c.run = c.run[:0]
-	if found == c.shift || math.Abs(found) > clockMost {
-		return
+	return false
+}
+
+// strayed is the sum of the squared deviations of days from a shift, each in
+// the days' own strays, none counting beyond what a wild day may.
+func strayed(days []middle, shift float64) (sum float64) {
+	for _, d := range days {
+		z := (d.minutes - shift) / d.stray
+		sum += min(z*z, clockWild)
 	}
+	return sum
+}
+
+// nearer counts the days that lie nearer to one shift than to another.
+func nearer(days []middle, one, other float64) (n int) {
+	for _, d := range days {
+		if math.Abs(d.minutes-one) < math.Abs(d.minutes-other) {
+			n++
+		}
+	}
+	return n
+}
+
+// set takes a shift into force, from the day on from which it explains the last
+// days best.
+func (c *clocks) set(s *session, found float64) {
+	last := c.last[len(c.last)-1]
+	first, most := len(c.last)-1, 0.0
+	for i := len(c.last) - 1; i >= 0; i-- {
+		if gain := strayed(c.last[i:], c.shift) - strayed(c.last[i:], found); gain > most {
+			first, most = i, gain
+		}
+	}
+	days := c.last[first:]
+	c.last = nil
 	if c.record != nil {
-		c.record.end = max(first.start, c.record.start)
+		c.record.end = max(days[0].start, c.record.start)
 		c.record = nil
 	}
-	c.shift = found
-	s.clock = int64(found) * 60
+	c.shift, s.clock = found, int64(found)*60
 	if found == 0 {
 		return
 	}
-	r := &record{family: TimeShift, start: first.start, detected: last.end, lastSeen: last.end, seen: newFacts()}
+	var minutes []float64
+	for _, d := range days {
+		minutes = append(minutes, d.minutes)
+	}
+	r := &record{family: TimeShift, start: days[0].start, detected: last.end, lastSeen: last.end, seen: newFacts()}
 	for k := range s.in.Units {
 		r.units = append(r.units, k)
 	}
 	r.observed = []Evidence{
-		shows("noon_moved", 2.5, found, 0, "min", "On %d bright days in a row the middle of the site's day was %.0f min from where it was before, against the sun's.", len(minutes), math.Abs(median(minutes))),
+		shows("noon_moved", 2.5, found, 0, "min", "On %d days the middle of the site's day was %.0f min from where it was before, against the sun's.", len(minutes), math.Abs(median(minutes))),
 		shows("all_units", 1, float64(len(r.units)), float64(len(r.units)), "units", "All units moved together."),
 	}
 	if math.Mod(found, 60) == 0 {
 		r.observed = append(r.observed, shows("whole_hour", 0.5, found/60, 0, "h", "That is a whole hour, as a wrong zone or rule for summer time makes."))
 	}
 	c.record = s.open(r)
+}
+
+// offNoon is how many minutes the middle between the site's first and last power
+// of the day comes after the middle of the sun's day; ok is false where one of
+// the four is not in the data.
+func offNoon(v *view) (minutes float64, ok bool) {
+	site := func(i int) float64 { return max(zeroIfMissing(v.share[i]), 0) }
+	sun := func(i int) float64 { return v.clear[i] }
+	up, down := crossings(v, site, clockFloor)
+	rise, set := crossings(v, sun, clockFloor/2)
+	cells := (up+down)/2 - (rise+set)/2 // NaN if any is
+	return cells * float64(v.step) / 60, !math.IsNaN(cells)
+}
+
+// crossings are where a figure of the cells first rises through a level and
+// last falls through it, in cells.
+func crossings(v *view, of func(int) float64, level float64) (up, down float64) {
+	up, down = math.NaN(), math.NaN()
+	for i := 1; i < v.cells; i++ {
+		a, b := of(i-1), of(i)
+		at := float64(i-1) + (level-a)/(b-a)
+		if a < level && b >= level && math.IsNaN(up) {
+			up = at
+		}
+		if a >= level && b < level {
+			down = at
+		}
+	}
+	return up, down
 }

@@ -4,10 +4,9 @@ import "math"
 
 // daySky is what the site's power says of the day's sky.
 type daySky struct {
-	smooth   bool    // the power goes over the day without breaks: few clouds, or an even cover
-	bright   bool    // smooth, and a good part of the best that was made at these hours
-	complete bool    // no gap by day
-	noonOff  float64 // minutes by which the middle of the power comes after the sun's; NaN without coordinates
+	smooth   bool // the power goes over the day without breaks: few clouds, or an even cover
+	bright   bool // smooth, and a good part of the best that was made at these hours
+	complete bool // no gap by day
 }
 
 // Figures of the judgement.
@@ -18,10 +17,10 @@ const (
 
 // judgeSky fills v.sky and v.share from the median of the units' power over their ratings.
 func judgeSky(v *view, s *session) {
-	var sumP, sumPT, sumC, sumCT, rough, best float64
+	var sumP, rough, best float64
 	shares := make([]float64, 0, len(v.units))
 	last, before := math.NaN(), math.NaN()
-	v.sky = daySky{complete: true, noonOff: math.NaN()}
+	v.sky = daySky{complete: true}
 	for i := range v.cells {
 		shares = shares[:0]
 		for k := range v.units {
@@ -29,14 +28,13 @@ func judgeSky(v *view, s *session) {
 				shares = append(shares, max(v.units[k].power[i], 0)/r)
 			}
 		}
-		p, t := median(shares), float64(int64(i)*v.step)
+		p := median(shares)
 		v.share[i] = p
 		if math.IsNaN(p) {
 			v.sky.complete = v.sky.complete && !v.day[i]
 			continue
 		}
-		sumP, sumPT = sumP+p, sumPT+p*t
-		sumC, sumCT = sumC+v.clear[i], sumCT+v.clear[i]*t
+		sumP += p
 		best += max(zeroIfMissing(s.memory.stats[v.slot(i)].high), 0)
 		if turn := math.Abs(last - (p+before)/2); !math.IsNaN(turn) {
 			rough += turn
@@ -48,7 +46,4 @@ func judgeSky(v *view, s *session) {
 	}
 	v.sky.smooth = rough/sumP <= skyRough*math.Sqrt(max(float64(v.step)/900, 0.5))
 	v.sky.bright = v.sky.smooth && best > 0 && sumP > skyBright*best
-	if sumC > 0 && sumP > 0.35*sumC {
-		v.sky.noonOff = (sumPT/sumP - sumCT/sumC) / 60
-	}
 }

@@ -36,9 +36,9 @@ type spell struct {
 }
 
 // blind is how long an outage must last to be announced where nothing tells
-// how bright it is: a thunderstorm can take all light for an hour. That all
+// how bright it is: a storm can take nearly all light for two hours. That all
 // units of a site stop together makes half of it enough.
-const blind = 2 * time.Hour
+const blind = 150 * time.Minute
 
 // established says whether so many samples over so many hours are enough.
 func established(samples int, hours float64) bool {

@@ -120,7 +120,7 @@ func TestMadrid(t *testing.T) {
 	if !long || silent < 2 {
 		t.Errorf("six weeks of P9 found: %v; gaps of the logger found: %d", long, silent)
 	}
-	if count[detect.SiteOutage] > 0 || count[detect.InverterOutage] > 60 || count[detect.CommunicationGap] > 15 {
+	if count[detect.SiteOutage] > 0 || count[detect.TimeShift] > 0 || count[detect.InverterOutage] > 60 || count[detect.CommunicationGap] > 15 {
 		t.Errorf("too many events: %v", count)
 	}
 }
@@ -137,13 +137,14 @@ func TestSinglePlants(t *testing.T) {
 		loc                              *solar.Location
 		outage                           string // begin of one that must be found
 		outages, gaps                    int    // at most
+		shift                            string // begin of the first clock shift; empty for none
 	}{
-		{"Hebei 01", "data/pvod/station01.csv.gz", "2006-01-02 15:04:05", "power", "lmd_totalirrad", 1000, 20000, series.PowerKW, time.UTC, hebei(38.18, 117.46), "2018-10-23T06:30:00Z", 6, 4},
-		{"Hebei 01 without light", "data/pvod/station01.csv.gz", "2006-01-02 15:04:05", "power", "", 1000, 20000, series.PowerKW, time.UTC, hebei(38.18, 117.46), "2018-10-23T06:30:00Z", 6, 4},
-		{"Hebei 01 without place", "data/pvod/station01.csv.gz", "2006-01-02 15:04:05", "power", "", 1000, 20000, series.PowerKW, time.UTC, nil, "2018-10-23T06:30:00Z", 6, 4},
-		{"Hebei 00", "data/pvod/station00.csv.gz", "2006-01-02 15:04:05", "power", "lmd_totalirrad", 1000, 6600, series.PowerKW, time.UTC, hebei(38.05, 114.95), "2019-04-15T23:15:00Z", 12, 4},
-		{"Golden", "data/pvdaq-50/ac_power_15min_2011-2012.csv.gz", "2006-01-02T15:04Z", "ac_power_2", "", 0.001, 3.37, series.PowerKW, time.UTC, &solar.Location{LatitudeDeg: 39.74, LongitudeDeg: -105.18, AltitudeM: 1800}, "", 12, 25},
-		{"a house in Sydney", "data/household-30min/ausgrid_customer12_2011-2012.csv.gz", "2006-01-02 15:04:05", "GG", "", 1, 1.5, series.EnergyKWh, time.FixedZone("", 36000), &solar.Location{LatitudeDeg: -33.9, LongitudeDeg: 151.2}, "", 0, 0},
+		{"Hebei 01", "data/pvod/station01.csv.gz", "2006-01-02 15:04:05", "power", "lmd_totalirrad", 1000, 20000, series.PowerKW, time.UTC, hebei(38.18, 117.46), "2018-10-23T06:30:00Z", 6, 4, ""},
+		{"Hebei 01 without light", "data/pvod/station01.csv.gz", "2006-01-02 15:04:05", "power", "", 1000, 20000, series.PowerKW, time.UTC, hebei(38.18, 117.46), "2018-10-23T06:30:00Z", 6, 4, ""},
+		{"Hebei 01 without place", "data/pvod/station01.csv.gz", "2006-01-02 15:04:05", "power", "", 1000, 20000, series.PowerKW, time.UTC, nil, "2018-10-23T06:30:00Z", 6, 4, ""},
+		{"Hebei 00", "data/pvod/station00.csv.gz", "2006-01-02 15:04:05", "power", "lmd_totalirrad", 1000, 6600, series.PowerKW, time.UTC, hebei(38.05, 114.95), "2019-04-15T23:15:00Z", 12, 4, ""},
+		{"Golden", "data/pvdaq-50/ac_power_15min_2011-2012.csv.gz", "2006-01-02T15:04Z", "ac_power_2", "", 0.001, 3.37, series.PowerKW, time.UTC, &solar.Location{LatitudeDeg: 39.74, LongitudeDeg: -105.18, AltitudeM: 1800}, "", 12, 25, "2011-11-06T00:00:00Z"},
+		{"a house in Sydney", "data/household-30min/ausgrid_customer12_2011-2012.csv.gz", "2006-01-02 15:04:05", "GG", "", 1, 1.5, series.EnergyKWh, time.FixedZone("", 36000), &solar.Location{LatitudeDeg: -33.9, LongitudeDeg: 151.2}, "", 0, 0, "2011-10-02T14:00:00Z"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			columns := []string{c.power}
@@ -168,6 +169,15 @@ func TestSinglePlants(t *testing.T) {
 			}
 			if count := summarise(t, r); count[detect.InverterOutage] > c.outages || count[detect.CommunicationGap] > c.gaps {
 				t.Errorf("too many events: %v", count)
+			}
+			shift := ""
+			for _, e := range r.Events {
+				if e.Family == detect.TimeShift && shift == "" {
+					shift = e.Start.Format(time.RFC3339)
+				}
+			}
+			if shift != c.shift { // summer time, in two files that count in local time
+				t.Errorf("the clock shifts first at %q, want %q", shift, c.shift)
 			}
 			if c.outage != "" && !slices.ContainsFunc(r.Events, func(e detect.Event) bool {
 				return e.Family == detect.InverterOutage && e.Start.Format(time.RFC3339) == c.outage

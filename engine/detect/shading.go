@@ -2,221 +2,310 @@ package detect
 
 import (
 	"math"
-	"slices"
 
 	"app.sunloop/engine/solar"
 )
 
 // shading finds units that lack light only while the sun stands in one part of
-// the sky: on clear days the same directions are low again and again and all
-// others sound. It needs coordinates.
+// the sky. Each direction of the sun keeps account of how much likelier its
+// samples are with a shadow than without, over all days on which the beam is
+// there for an hour; a shadow is found when directions side by side are sure of
+// it and the others are sound. It needs coordinates.
 type shading struct {
 	location *solar.Location
 	units    []shadow
-	bin      []int // of each cell's sun: direction over shadeBin, -1 below the horizon
+	bin      []int       // of each cell's sun: direction over shadeBin, -1 without beam
+	level    [][]float64 // of each group of units and cell: middle of power over rating and size
+	stray    [][]float64 // how far its units stray from that, as a share of it; NaN where too few show it
+	sizes    []float64
+	some     []float64 // scratch
 }
 
-// shadow is the state of one unit: what its last clear days showed in each
-// direction of the sun.
+// shadow is the state of one unit.
 type shadow struct {
-	bins   [360 / shadeBin]ring
-	low    [360 / shadeBin]int // days in a row
+	bins   [360 / shadeBin]direction
 	record *record
-	window [2]int // bins of an event: [from, to]
-	good   int
-	goodAt int64
+	window [2]int // directions of an event: [from, to]
 	days   int
 }
 
-// Figures of the rule: directions by 5°, a low one is below 0.9 while the
-// others stand above 0.97 in the middle, on five days.
+// direction is what a unit shows while the sun stands in one.
+type direction struct {
+	sum    float64 // log odds of a shadow, from zero up
+	since  int64   // start of the day on which it began to rise
+	days   int     // that raised it
+	kWh    float64 // missing since
+	losses ring    // of the last days in question
+	usual  float64 // what it shows without a shadow, against the other directions, less one
+}
+
+// Figures of the rule.
 const (
-	shadeBin     = 5
-	shadeLow     = 0.92
-	shadeSound   = 0.965
-	shadeDays    = 5
-	shadeKeep    = 7
-	shadeOver    = 0.955
-	shadeLight   = 0.7 // of the best that the site made at the hour: the beam is there
-	shadeDeep    = 0.85
-	shadeLearned = 12 // days against peers before a low direction is strange
+	shadeBin     = 5    // degrees
+	shadeDepth   = 0.13 // loss that is asked for
+	shadeNoise   = 0.02 // that a sample's ratio strays by in any light
+	shadeStray   = 0.06 // above that clouds pass the units one by one
+	shadeDay     = 2.5  // log odds that a day counts for at most
+	shadeSure    = 6    // log odds of each direction of a shadow
+	shadeTotal   = 14   // of all of them
+	shadeMost    = 10
+	shadeLeast   = 0.07 // loss of an event
+	shadeSlow    = 20   // days in which what is usual is learned
+	shadeUsual   = 0.1  // most that the usual may lie off the other directions
+	shadeDays    = 3
+	shadeSound   = 0.03 // that the other directions may differ among themselves
+	shadeOver    = 0.045
+	shadeLight   = 0.65 // of the best that the site made at the hour: the beam is there
+	shadeLearned = 12   // days against peers before a low direction is strange
 )
 
 func newShading(s *session) *shading {
-	return &shading{location: s.in.Site.Location, units: make([]shadow, len(s.in.Units))}
+	n := len(s.memory.groups) + 1
+	return &shading{
+		location: s.in.Site.Location, units: make([]shadow, len(s.in.Units)), sizes: make([]float64, len(s.in.Units)),
+		level: make([][]float64, n), stray: make([][]float64, n),
+	}
 }
 
 func (o *shading) look(v *view, s *session) {
-	if o.location == nil {
+	if o.location == nil || s.modules.tracker {
 		return
 	}
-	fit(&o.bin, v.cells)
-	for i := range v.cells {
-		o.bin[i] = -1
-		if v.clear[i] > 0.08 {
-			p := solar.At(v.time(i), *o.location)
-			o.bin[i] = int(p.AzimuthDeg/shadeBin) % (360 / shadeBin)
-		}
-	}
+	o.aim(v, s)
 	for k := range o.units {
-		if s.memory.units[k].alike && !s.in.Units[k].Tracker && !s.modules.tracker && v.sky.bright && s.memory.units[k].steadyDays >= shadeLearned {
-			o.units[k].day(v, s, k, o.bin)
+		if s.memory.units[k].alike && !s.in.Units[k].Tracker && s.memory.units[k].steadyDays >= shadeLearned {
+			o.units[k].day(v, s, k, o)
 		}
 	}
 }
 
-func (m *shadow) day(v *view, s *session, k int, bin []int) {
-	u, rating := &v.units[k], s.rating(k)
-	var ratios [360 / shadeBin][]float64
-	var all []float64
-	alike := func(i, j int) bool {
-		return j >= 0 && j < v.cells && math.Abs(u.power[i]/u.even[i]-u.power[j]/u.even[j]) < steadyWithin
+// aim finds the direction of the sun at each cell with beam, and what the units
+// that look the same way make there.
+func (o *shading) aim(v *view, s *session) {
+	fit(&o.bin, v.cells)
+	for k := range o.sizes {
+		o.sizes[k] = s.rating(k) * s.memory.units[k].size()
 	}
 	for i := range v.cells {
-		e, p := u.expected[i], u.power[i]
-		if !(e > shadeLight*rating*s.memory.stats[v.slot(i)].high) || !alike(i, i-1) && !alike(i, i+1) {
-			continue
+		o.bin[i] = -1
+		if v.clear[i] > 0.08 && v.share[i] > shadeLight*s.memory.stats[v.slot(i)].high {
+			p := solar.At(v.middle(i), *o.location)
+			o.bin[i] = int(p.AzimuthDeg/shadeBin) % (360 / shadeBin)
 		}
-		if bin[i] < 0 || u.claimed[i] != "" || u.tier[i] != tierPeers || u.peers[i] < 2 || !(e > 0.1*rating) || e > 0.9*rating || clips(p, rating) {
-			continue
-		}
-		ratios[bin[i]] = append(ratios[bin[i]], p/e)
-		all = append(all, p/e)
 	}
-	if float64(len(all))*v.hours() < 2 {
+	for g := range o.level {
+		fit(&o.level[g], v.cells)
+		fit(&o.stray[g], v.cells)
+		for i, b := range o.bin {
+			o.stray[g][i] = math.NaN()
+			if b < 0 {
+				continue
+			}
+			o.some = o.some[:0]
+			for k := range v.units {
+				if m := &s.memory.units[k]; m.group+1 == g && m.alike && usable(&v.units[k], s.rating(k), i) {
+					o.some = append(o.some, v.units[k].power[i]/o.sizes[k])
+				}
+			}
+			if len(o.some) < 3 {
+				continue
+			}
+			level := median(o.some)
+			for j, x := range o.some {
+				o.some[j] = math.Abs(x - level)
+			}
+			o.level[g][i], o.stray[g][i] = level, 1.48*median(o.some)/level
+		}
+	}
+}
+
+// usable says that a unit's power at a cell is unexplained and not nothing.
+func usable(u *unitView, rating float64, i int) bool {
+	return u.claimed[i] == "" && u.power[i] > offShare*rating
+}
+
+// glimpse is what a unit and its peers make at a cell.
+type glimpse struct{ powerKW, peersKW, stray float64 }
+
+// glimpse is of cell i, the peers' power in the unit's size: what the unit has
+// learned of its own day is left out, or it would learn the shadow. ok is false
+// of cells that are weak, or passed by clouds one unit after the other.
+func (o *shading) glimpse(v *view, s *session, k, i int) (c glimpse, ok bool) {
+	u, rating, g := &v.units[k], s.rating(k), s.memory.units[k].group+1
+	if o.bin[i] < 0 || !(o.stray[g][i] < shadeStray) || !usable(u, rating, i) {
+		return glimpse{}, false
+	}
+	c = glimpse{u.power[i], o.level[g][i] * o.sizes[k], o.stray[g][i]}
+	return c, c.peersKW >= 0.1*rating
+}
+
+// evenly is the unit's part of its peers' power in most directions of the day; ok
+// is false where there is no even level to hold a direction against.
+func (o *shading) evenly(v *view, s *session, k int) (level float64, ok bool) {
+	var sum, count [360 / shadeBin]float64
+	rating := s.rating(k)
+	for i, b := range o.bin {
+		if c, ok := o.glimpse(v, s, k, i); ok && c.peersKW < nearLimit*rating && !clips(c.powerKW, rating) {
+			sum[b], count[b] = sum[b]+c.powerKW/c.peersKW, count[b]+1
+		}
+	}
+	o.some = o.some[:0]
+	for b, n := range count {
+		if n > 0 {
+			o.some = append(o.some, sum[b]/n)
+		}
+	}
+	if len(o.some) < 5 {
+		return 0, false
+	}
+	level = quantile(o.some, 0.65)
+	return level, level > 0.5 && quantile(o.some, 0.85)-quantile(o.some, 0.5) < 2*shadeSound
+}
+
+func (m *shadow) day(v *view, s *session, k int, o *shading) {
+	level, ok := o.evenly(v, s, k)
+	if !ok {
 		return
 	}
-	var now [360 / shadeBin]float64
-	var others []float64
-	for b := range ratios {
-		now[b] = median(ratios[b])
-		if now[b] >= shadeLow {
-			others = append(others, now[b])
+	var lacks, strays, missing, count [360 / shadeBin]float64 // sums over the day's cells
+	for i, b := range o.bin {
+		if c, ok := o.glimpse(v, s, k, i); ok {
+			// At its limit a unit lacks nothing.
+			lack := max(1-c.powerKW/min(level*c.peersKW, s.rating(k)), -shadeDepth)
+			count[b]++
+			lacks[b], strays[b], missing[b] = lacks[b]+lack, strays[b]+math.Hypot(c.stray, shadeNoise), missing[b]+lack*c.peersKW*v.hours()
 		}
 	}
-	sound := len(others) >= 4 && quantile(others, 0.3) > shadeSound
-	suspect := false
-	for b, r := range now {
-		switch {
-		case math.IsNaN(r):
-		case r < shadeLow && sound:
-			m.low[b]++
-			m.bins[b].remember(r, shadeKeep)
-		case r >= shadeLow:
-			m.low[b] = 0
-			m.bins[b].remember(r, shadeKeep)
+	shown := false
+	for b, n := range count {
+		if n > 0 {
+			m.bins[b].take(v.first, lacks[b]/n, strays[b]/n/math.Sqrt(n), missing[b])
+			shown = shown || lacks[b]/n > shadeOver && b >= m.window[0] && b <= m.window[1]
 		}
-		suspect = suspect || m.low[b] >= 1
-	}
-	if !sound && m.record == nil {
-		return
 	}
 	if m.record != nil {
-		m.goOn(v, s, k, bin, now)
-	} else if suspect {
-		m.judge(v, s, k, bin)
+		m.goOn(v, s, k, o, shown)
+	} else {
+		m.judge(v, s, k, o)
 	}
 	s.memory.units[k].hold(PartialShading, m.record != nil)
 }
 
-// judge opens an event when a window of directions has been low long enough.
-func (m *shadow) judge(v *view, s *session, k int, bin []int) {
-	from, to := -1, -1
-	for b, n := range m.low {
-		if n >= shadeDays {
-			if from < 0 {
-				from = b
-			}
-			to = b
-		}
-	}
-	if from < 0 || from == to && (m.low[from] < shadeDays+1 || m.bins[from].quantile(0.5, 1, 1) > shadeDeep) {
+// take adds a day on which the direction lacked a share of its light, with the
+// standard error of that.
+func (d *direction) take(start int64, lack, stray, kWh float64) {
+	lack = 1 - (1-lack)/(1+d.usual)
+	stray = math.Hypot(stray, shadeNoise/2)
+	gain := shadeDepth * (lack - shadeDepth/2) / (stray * stray)
+	before := d.sum
+	d.sum = min(max(d.sum+min(max(gain, -shadeDay), shadeDay), 0), shadeMost)
+	if d.sum == 0 {
+		*d = direction{usual: min(max(d.usual-lack/shadeSlow, -shadeUsual), shadeUsual)}
 		return
 	}
-	m.window = [2]int{from, to}
-	f := newFacts()
-	f.rating = s.rating(k)
-	now := v.end()
-	r := &record{family: PartialShading, units: []int{k}, start: v.first - int64(slices.Max(m.low[from:to+1])-1)*86400, detected: now, lastSeen: now, seen: f}
-	m.days = shadeDays
-	m.record = s.open(r)
-	before := m.record.lost
-	m.book(v, s, k, bin)
-	m.record.lost += (shadeDays - 1) * (m.record.lost - before) // the days before were like this one
+	if before == 0 {
+		d.since = start
+	}
+	if gain > 0 {
+		d.days++
+		d.losses.remember(lack, 15)
+	}
+	d.kWh += max(kWh, 0)
+}
+
+func (d *direction) sure() bool { return d.sum >= shadeSure && d.days >= shadeDays }
+
+// judge opens an event when directions side by side are sure of a shadow.
+func (m *shadow) judge(v *view, s *session, k int, o *shading) {
+	for from := 0; from < len(m.bins); from++ {
+		if !m.bins[from].sure() {
+			continue
+		}
+		to, total := from, 0.0
+		start, kWh := v.first, 0.0
+		for ; to < len(m.bins) && m.bins[to].sure(); to++ {
+			d := &m.bins[to]
+			total, start, kWh = total+d.sum, min(start, d.since), kWh+d.kWh
+			m.days = max(m.days, d.days)
+		}
+		m.window = [2]int{from, to - 1}
+		if total < shadeTotal || to-from > len(m.bins)/4 || m.loss() < shadeLeast {
+			from = to
+			continue
+		}
+		f := newFacts()
+		f.rating = s.rating(k)
+		r := &record{family: PartialShading, units: []int{k}, start: start, detected: v.end(), lastSeen: v.end(), seen: f, lost: kWh}
+		m.record = s.open(r)
+		m.book(v, s, k, o, false)
+		return
+	}
+	m.days = 0
+}
+
+// loss is what the window's directions have lacked in the middle of the last
+// days in question.
+func (m *shadow) loss() float64 {
+	var usual []float64
+	for b := m.window[0]; b <= m.window[1]; b++ {
+		usual = append(usual, m.bins[b].losses.quantile(0.5, 1, 0))
+	}
+	return max(median(usual), 0)
 }
 
 // inWindow says whether a direction is in the window or beside it.
 func (m *shadow) inWindow(b int) bool { return b >= m.window[0]-1 && b <= m.window[1]+1 }
 
-// book claims the samples of the window and what they lack.
-func (m *shadow) book(v *view, s *session, k int, bin []int) {
+// book claims the samples of the window, and counts what they lack.
+func (m *shadow) book(v *view, s *session, k int, o *shading, count bool) {
 	u, r := &v.units[k], m.record
-	var ratios []float64
 	first, last := -1, -1
-	for i := range v.cells {
-		if bin[i] < 0 || !m.inWindow(bin[i]) || u.claimed[i] != "" || u.tier[i] != tierPeers || math.IsNaN(u.power[i]) {
+	for i, b := range o.bin {
+		if b < 0 || !m.inWindow(b) || u.claimed[i] != "" || u.tier[i] != tierPeers || math.IsNaN(u.power[i]) {
 			continue
 		}
 		u.claimed[i] = PartialShading
-		r.lost += max(u.expected[i]-u.power[i], 0) * v.hours()
-		if e := u.expected[i]; e > 0.1*s.rating(k) {
-			if first < 0 {
-				first = i
-			}
-			last = i
-			if bin[i] >= m.window[0] && bin[i] <= m.window[1] {
-				ratios = append(ratios, u.power[i]/e)
-			}
+		if count {
+			r.lost += max(u.even[i]-u.power[i], 0) * v.hours()
 		}
+		if first < 0 {
+			first = i
+		}
+		last = i
 	}
 	if first >= 0 {
-		r.spans = append(r.spans, stretch{v.first + int64(first)*v.step, v.first + int64(last+1)*v.step}.span())
-		r.lastSeen = v.first + int64(last+1)*v.step
+		span := stretch{v.first + int64(first)*v.step, v.first + int64(last+1)*v.step}
+		r.spans = append(r.spans, span.span())
+		r.lastSeen = span.to
 	}
-	var usual []float64
-	for b := m.window[0]; b <= m.window[1]; b++ {
-		if x := m.bins[b].quantile(0.5, 1, math.NaN()); !math.IsNaN(x) {
-			usual = append(usual, x)
-		}
-	}
-	if level := median(usual); !math.IsNaN(level) {
-		r.fraction = max(1-level, 0)
-	}
-	if len(ratios) > 0 {
-		r.observed = []Evidence{
-			shows("sun_window", 2, float64(m.window[0]*shadeBin), float64((m.window[1]+1)*shadeBin), "°",
-				"On %d clear days it made %.0f %% less than its peers while the sun stood between %d° and %d° from north.",
-				m.days, 100*r.fraction, m.window[0]*shadeBin, (m.window[1]+1)*shadeBin),
-			shows("sound_outside", 1.5, 100*shadeSound, 100, "%", "At all other hours of these days it made as much as its peers."),
-		}
+	r.fraction = min(m.loss(), 1)
+	r.observed = []Evidence{
+		shows("sun_window", 2, float64(m.window[0]*shadeBin), float64((m.window[1]+1)*shadeBin), "°",
+			"On %d days with sun it made %.0f %% less than its peers while the sun stood between %d° and %d° from north.",
+			m.days, 100*r.fraction, m.window[0]*shadeBin, (m.window[1]+1)*shadeBin),
+		shows("sound_outside", 1.5, 100*(1-shadeSound), 100, "%", "At the other hours of these days it made its usual part."),
 	}
 }
 
-func (m *shadow) goOn(v *view, s *session, k int, bin []int, now [360 / shadeBin]float64) {
-	var inside []float64
+// goOn follows an event until none of its directions shows it any more.
+func (m *shadow) goOn(v *view, s *session, k int, o *shading, shown bool) {
+	gone := true
 	for b := m.window[0]; b <= m.window[1]; b++ {
-		if !math.IsNaN(now[b]) {
-			inside = append(inside, now[b])
-		}
+		gone = gone && m.bins[b].sum == 0
 	}
-	if len(inside) > 0 && median(inside) > shadeOver {
-		if m.good == 0 {
-			m.goodAt = v.first
-		}
-		if m.good++; m.good >= 3 {
-			m.record.end = max(m.record.lastSeen, m.record.start)
-			*m = shadow{}
-		}
+	if gone {
+		m.record.end = max(m.record.lastSeen, m.record.start)
+		m.record, m.days = nil, 0
 		return
 	}
-	if len(inside) > 0 {
-		m.good = 0
-		m.days++
-		for b := max(m.window[0]-2, 0); b <= min(m.window[1]+2, len(m.low)-1); b++ {
-			if m.low[b] >= shadeDays { // the window moves with the season
-				m.window[0], m.window[1] = min(m.window[0], b), max(m.window[1], b)
-			}
+	if !shown {
+		return
+	}
+	m.days++
+	for _, b := range [...]int{m.window[0] - 1, m.window[1] + 1} { // the window moves with the season
+		if b >= 0 && b < len(m.bins) && m.bins[b].sure() {
+			m.window[0], m.window[1] = min(m.window[0], b), max(m.window[1], b)
 		}
 	}
-	m.book(v, s, k, bin)
+	m.book(v, s, k, o, true)
 }

@@ -14,6 +14,7 @@ import (
 type soiling struct {
 	reference []float64 // yield of each unit in its first weeks; NaN until known
 	early     []ring
+	gains     []float64 // of each unit on the light, of the last weeks
 	points    []point
 	record    *record
 	clean     float64 // the day's figure when the decline began
@@ -22,6 +23,7 @@ type soiling struct {
 	source    lightSource
 	warmth    bool // the temperature is known
 	clock     int64
+	ended     int64 // when the last event did; 0 for none
 }
 
 // point is the figure of a day.
@@ -33,7 +35,10 @@ type point struct {
 
 // Figures of the rule.
 const (
-	soilingLight   = 400     // W/m² that a sample needs
+	soilingLight   = 400 // W/m² that a sample needs
+	soilingHours   = 0.7 // of light on which the units agree, in a day
+	soilingAgree   = 0.05
+	soilingError   = 0.006   // of a day's figure
 	soilingLoss    = 0.01    // least loss worth an event
 	soilingSlope   = -2.5e-4 // least decline in a day
 	soilingCertain = -1.5e-4 // the same at the edge of the 95 % band
@@ -44,13 +49,15 @@ const (
 	soilingReturn  = 0.006   // least jump up that ends an event
 	soilingGone    = 0.4     // of the deepest loss: below that it has gone
 	soilingTrace   = 0.005
-	soilingClear   = 3   // how much more the light of a clear sky must show than a sensor's
-	soilingBlind   = 5   // the same where the temperature is not known: a spring warms as slowly as dirt gathers
-	soilingRare    = 2.5 // the same for readings rarer than half an hour
+	soilingAgain   = 21 * 86400 // seconds in which a site that was washed is known for its dust
+	soilingKnown   = 0.6        // of what must be shown, then
+	soilingClear   = 3          // how much more the light of a clear sky must show than a sensor's
+	soilingBlind   = 5          // the same where the temperature is not known: a spring warms as slowly as dirt gathers
+	soilingRare    = 2.5        // the same for readings rarer than half an hour
 )
 
 func newSoiling(s *session) *soiling {
-	o := &soiling{reference: make([]float64, len(s.in.Units)), early: make([]ring, len(s.in.Units))}
+	o := &soiling{reference: make([]float64, len(s.in.Units)), early: make([]ring, len(s.in.Units)), gains: make([]float64, len(s.in.Units))}
 	for k := range o.reference {
 		o.reference[k] = math.NaN()
 	}
@@ -58,7 +65,7 @@ func newSoiling(s *session) *soiling {
 }
 
 func (o *soiling) look(v *view, s *session) {
-	yield, ok := o.figure(v, s)
+	yield, _, ok := o.figure(v, s)
 	if v.cells == 0 {
 		return
 	}
@@ -69,7 +76,7 @@ func (o *soiling) look(v *view, s *session) {
 		return
 	}
 	if source := s.modules.source(); source != o.source { // figures of another light are not to be compared
-		*o = soiling{reference: o.reference, early: make([]ring, len(o.early)), record: o.record, source: source, warmth: o.warmth}
+		*o = soiling{reference: o.reference, early: make([]ring, len(o.early)), gains: o.gains, record: o.record, source: source, warmth: o.warmth, ended: o.ended}
 		for k := range o.reference {
 			o.reference[k] = math.NaN()
 		}
@@ -86,13 +93,17 @@ func (o *soiling) look(v *view, s *session) {
 	s.points = append(s.points, now)
 	if n := len(o.points); n >= 3 {
 		before := medianYield(o.points[n-3:])
-		jump := soilingJump
+		stray := 0.0
+		if o.source == sensorLight {
+			stray = strays(s.points)
+		}
+		jump := max(soilingJump, 3.5*stray)
 		if o.record != nil {
-			jump = max(soilingReturn, 0.5*(o.clean-before))
+			jump = max(soilingReturn, 2*stray, 0.5*(o.clean-before))
 		}
 		if yield-before > jump {
 			if o.record != nil {
-				o.record.end = now.start
+				o.record.end, o.ended = now.start, now.start
 				o.record = nil
 			}
 			o.points = append(o.points[:0], now)
@@ -132,6 +143,9 @@ func (o *soiling) judge(v *view, s *session, end int64) {
 	case v.step > 1800: // few samples a day
 		strict = soilingRare
 	}
+	if o.source == sensorLight && o.ended != 0 && end-o.ended < soilingAgain {
+		strict *= soilingKnown
+	}
 	for _, days := range []int{8, 20, 40, 60} {
 		now := o.points[len(o.points)-1]
 		from := len(o.points) - 1
@@ -166,6 +180,17 @@ func (o *soiling) judge(v *view, s *session, end int64) {
 		o.record.lost += o.missing(v) * span / 2
 		return
 	}
+}
+
+// strays is how far a day's figure usually strays: by the differences of
+// neighbouring days of the last weeks, which dirt hardly moves.
+func strays(points []point) float64 {
+	points = points[max(len(points)-31, 0):]
+	var steps []float64
+	for i := 1; i < len(points); i++ {
+		steps = append(steps, math.Abs(points[i].yield-points[i-1].yield))
+	}
+	return 1.48 / math.Sqrt2 * zeroIfMissing(median(steps))
 }
 
 // breakOf finds where a decline began: the point up to which a level and from
@@ -223,49 +248,87 @@ func medianYield(points []point) float64 {
 	return median(values)
 }
 
-// figure is the site's yield of the day on light against its first weeks; ok
-// is false on days with less than an hour and a half of good light.
-func (o *soiling) figure(v *view, s *session) (float64, bool) {
+// figure is the site's yield of the day on light against its first weeks and
+// the standard error of that; ok is false on days that say too little.
+func (o *soiling) figure(v *view, s *session) (yield, err float64, ok bool) {
 	source := s.modules.source()
-	if source == noLight || !v.sky.smooth || source == clearLight && !v.sky.bright {
+	if source == noLight || source == clearLight && !v.sky.bright {
+		return 0, 0, false
+	}
+	o.refer(v, s, source)
+	var cells []float64
+	ratios := make([]float64, 0, len(v.units))
+	level := func(i, j int) bool {
+		return j >= 0 && j < v.cells && math.Abs(v.light[i]-v.light[j]) < 0.04*v.light[i]
+	}
+	for i := range v.cells {
+		if source == sensorLight && !v.sky.smooth && (v.step > 1800 || !level(i, i-1) && !level(i, i+1)) {
+			continue
+		}
+		ratios = ratios[:0]
+		for k := range v.units {
+			if y, ok := o.onLight(v, s, k, i, source); ok && !math.IsNaN(o.reference[k]) {
+				ratios = append(ratios, y/o.reference[k])
+			}
+		}
+		// A cloud that passes units one by one is not the same over the sensor.
+		if len(ratios) == 0 || 3*len(ratios) < len(v.units) || len(ratios) > 1 && quantile(ratios, 0.8)-quantile(ratios, 0.2) > soilingAgree {
+			continue
+		}
+		cells = append(cells, median(ratios))
+	}
+	if float64(len(cells))*v.hours() < soilingHours || len(cells) < 2 {
+		return 0, 0, false
+	}
+	yield = median(cells)
+	if source == clearLight {
+		// Clouds only take: the clearest hours tell.
+		best := quantile(cells, 0.8)
+		return best, 0, best-yield <= 0.08*best
+	}
+	off := make([]float64, 0, len(cells))
+	for _, c := range cells {
+		off = append(off, math.Abs(c-yield))
+	}
+	err = 1.25 * 1.48 * median(off) / math.Sqrt(float64(len(cells)))
+	return yield, err, err < soilingError
+}
+
+// onLight is what unit k makes of its light at cell i, for each kW of rating and
+// kW/m²; ok is false where the light is weak, or so strong that the unit may
+// stand at its limit.
+func (o *soiling) onLight(v *view, s *session, k, i int, source lightSource) (yield float64, ok bool) {
+	u, rating := &v.units[k], s.rating(k)
+	g := s.modules.light(v, i, source)
+	if !(g > soilingLight) || u.claimed[i] != "" || !(u.power[i] > 0.1*rating) {
 		return 0, false
 	}
-	var all []float64
-	yields := make([]float64, 0, v.cells)
-	for k := range s.in.Units {
-		u, rating := &v.units[k], s.rating(k)
-		yields = yields[:0]
-		gain := s.memory.units[k].gain.quantile(0.5, 3, 1)
+	o.warmth = o.warmth || !math.IsNaN(v.tempC[i])
+	light := lightYield(g, v.tempC[i])
+	return u.power[i] / rating / light, o.gains[k]*light < nearLimit
+}
+
+// refer takes the day into the units' references while they are learned: their
+// yield on the light on the first smooth days.
+func (o *soiling) refer(v *view, s *session, source lightSource) {
+	for k := range o.reference {
+		o.gains[k] = s.memory.units[k].gain.quantile(0.5, 3, 1)
+		if !math.IsNaN(o.reference[k]) || !v.sky.smooth {
+			continue
+		}
+		var yields []float64
 		for i := range v.cells {
-			p, g := u.power[i], s.modules.light(v, i, source)
-			o.warmth = o.warmth || !math.IsNaN(v.tempC[i])
-			if g > soilingLight && u.claimed[i] == "" && p > 0.1*rating && gain*lightYield(g, v.tempC[i]) < nearLimit {
-				yields = append(yields, p/rating/lightYield(g, v.tempC[i]))
+			if y, ok := o.onLight(v, s, k, i, source); ok {
+				yields = append(yields, y)
 			}
 		}
 		if float64(len(yields))*v.hours() < 1.5 {
 			continue
 		}
-		yield := median(yields)
-		if source == clearLight {
-			// Clouds only take: the clearest hours tell.
-			yield = quantile(yields, 0.8)
-			if yield-quantile(yields, 0.5) > 0.08*yield {
-				continue
-			}
+		if o.early[k].remember(median(yields), 15); len(o.early[k].values) == 15 {
+			o.reference[k] = o.early[k].quantile(0.5, 1, 1)
 		}
-		if math.IsNaN(o.reference[k]) {
-			if o.early[k].remember(yield, 15); len(o.early[k].values) < 15 {
-				continue
-			}
-			o.reference[k] = o.early[k].quantile(0.5, 1, yield)
-		}
-		all = append(all, yield/o.reference[k])
 	}
-	if len(all) == 0 {
-		return 0, false
-	}
-	return median(all), true
 }
 
 // nearLimit is the share of the rating above which a unit may hide what its
