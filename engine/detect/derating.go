@@ -68,8 +68,9 @@ func (d *derating) look(v *view, s *session) {
 	}
 }
 
-// plateauDay looks for a plateau of unit k on the day; judged says that there
-// was light enough to see one.
+// plateauDay looks for a plateau of unit k on the day, or an hour in which the
+// unit says that it is held back; judged says that there was light enough to see
+// one.
 func plateauDay(v *view, s *session, k int) (day *hotDay, judged bool) {
 	u, rating := &v.units[k], s.rating(k)
 	usable := func(i int) bool {
@@ -85,12 +86,16 @@ func plateauDay(v *view, s *session, k int) (day *hotDay, judged bool) {
 		return nil, false
 	}
 	level := quantile(top, 0.93)
-	if level >= 0.95*rating || level < 0.25*rating {
+	if level >= 0.95*rating {
 		return nil, true
 	}
-	var over []int
+	hot := func(i int) bool { return u.state[i] == stateThrottled || hasBit(u.code[i], bitOverTemp) }
+	var over, said []int
 	var weak, ratios, powers []float64
 	for i := range v.cells {
+		if usable(i) && hot(i) && u.expected[i] > heatOver*u.power[i] {
+			said = append(said, i)
+		}
 		switch {
 		case !usable(i):
 		case u.expected[i] < 0.9*level:
@@ -100,17 +105,12 @@ func plateauDay(v *view, s *session, k int) (day *hotDay, judged bool) {
 			ratios, powers = append(ratios, u.power[i]/u.expected[i]), append(powers, u.power[i])
 		}
 	}
-	if float64(len(over))*v.hours() < heatHours || len(over) < 4 || len(weak) < 3 || median(weak) < heatSound {
-		return nil, true
-	}
-	rough, n := 0.0, 0
-	for _, i := range over {
-		if i > 0 && i+1 < v.cells && usable(i-1) && usable(i+1) && math.Abs(u.power[i]-u.power[i-1]) < heatMoves*rating && math.Abs(u.power[i]-u.power[i+1]) < heatMoves*rating {
-			rough += math.Abs(u.power[i] - (u.power[i-1]+u.power[i+1])/2)
-			n++
+	if float64(len(said))*v.hours() >= heatHours {
+		over, ratios, powers = said, ratios[:0], powers[:0]
+		for _, i := range said {
+			ratios, powers = append(ratios, u.power[i]/u.expected[i]), append(powers, u.power[i])
 		}
-	}
-	if 2*n < len(over) || rough/float64(n) > heatRough*level {
+	} else if level < 0.25*rating || float64(len(over))*v.hours() < heatHours || len(over) < 4 || len(weak) < 3 || median(weak) < heatSound || !u.flows(over, usable, level, rating) {
 		return nil, true
 	}
 	day = &hotDay{from: v.first + int64(over[0])*v.step, to: v.first + int64(over[len(over)-1]+1)*v.step, level: level / rating, temp: math.NaN(), ratio: median(ratios)}
@@ -120,10 +120,23 @@ func plateauDay(v *view, s *session, k int) (day *hotDay, judged bool) {
 			temps = append(temps, v.tempC[i])
 		}
 		day.lost += (u.expected[i] - u.power[i]) * v.hours()
-		day.throttled = day.throttled || u.state[i] == stateThrottled || hasBit(u.code[i], bitOverTemp)
+		day.throttled = day.throttled || hot(i)
 	}
 	day.temp, day.level = median(temps), median(powers)/rating
 	return day, true
+}
+
+// flows says that power goes on evenly from sample to sample where it is held
+// back.
+func (u *unitView) flows(cells []int, usable func(int) bool, level, rating float64) bool {
+	rough, n := 0.0, 0
+	for _, i := range cells {
+		if i > 0 && i+1 < len(u.power) && usable(i-1) && usable(i+1) && math.Abs(u.power[i]-u.power[i-1]) < heatMoves*rating && math.Abs(u.power[i]-u.power[i+1]) < heatMoves*rating {
+			rough += math.Abs(u.power[i] - (u.power[i-1]+u.power[i+1])/2)
+			n++
+		}
+	}
+	return 2*n >= len(cells) && rough/float64(n) <= heatRough*level
 }
 
 func (h *heat) take(v *view, s *session, k int, day *hotDay) {

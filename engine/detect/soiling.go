@@ -3,6 +3,9 @@ package detect
 import (
 	"math"
 	"slices"
+	"time"
+
+	"app.sunloop/engine/solar"
 )
 
 // soiling finds a site whose yield on the light sinks day by day: dirt on the
@@ -35,25 +38,28 @@ type point struct {
 
 // Figures of the rule.
 const (
-	soilingLight   = 400 // W/m² that a sample needs
-	soilingHours   = 0.7 // of light on which the units agree, in a day
-	soilingAgree   = 0.05
-	soilingError   = 0.006   // of a day's figure
-	soilingLoss    = 0.01    // least loss worth an event
-	soilingSlope   = -2.5e-4 // least decline in a day
-	soilingCertain = -1.5e-4 // the same at the edge of the 95 % band
-	soilingJump    = 0.012   // least jump up that is a cleaning
-	soilingDays    = 90      // of history kept
-	soilingPoints  = 6       // least days of good light
-	soilingSpan    = 5       // days
-	soilingReturn  = 0.006   // least jump up that ends an event
-	soilingGone    = 0.4     // of the deepest loss: below that it has gone
-	soilingTrace   = 0.005
-	soilingAgain   = 21 * 86400 // seconds in which a site that was washed is known for its dust
-	soilingKnown   = 0.6        // of what must be shown, then
-	soilingClear   = 3          // how much more the light of a clear sky must show than a sensor's
-	soilingBlind   = 5          // the same where the temperature is not known: a spring warms as slowly as dirt gathers
-	soilingRare    = 2.5        // the same for readings rarer than half an hour
+	soilingLight    = 400 // W/m² that a sample needs
+	soilingHours    = 0.7 // of light on which the units agree, in a day
+	soilingAgree    = 0.05
+	soilingError    = 0.006   // of a day's figure
+	soilingLoss     = 0.01    // least loss worth an event
+	soilingSlope    = -2.5e-4 // least decline in a day
+	soilingSteepest = -8e-3   // what sinks faster is no dirt
+	soilingCertain  = -1.5e-4 // the same at the edge of the 95 % band
+	soilingJump     = 0.012   // least jump up that is a cleaning
+	soilingDays     = 90      // of history kept
+	soilingPoints   = 6       // least days of good light
+	soilingSpan     = 5       // days
+	soilingStrays   = 3.5     // how many times a day's usual stray a jump must be
+	soilingHazy     = 2       // the same by the light of a clear sky, which haze bends for weeks
+	soilingReturn   = 0.006   // least jump up that ends an event
+	soilingGone     = 0.4     // of the deepest loss: below that it has gone
+	soilingTrace    = 0.005
+	soilingAgain    = 21 * 86400 // seconds in which a site that was washed is known for its dust
+	soilingKnown    = 0.6        // of what must be shown, then
+	soilingClear    = 3          // how much more the light of a clear sky must show than a sensor's
+	soilingBlind    = 5          // the same where the temperature is not known: a spring warms as slowly as dirt gathers
+	soilingRare     = 2.5        // the same for readings rarer than half an hour
 )
 
 func newSoiling(s *session) *soiling {
@@ -93,13 +99,12 @@ func (o *soiling) look(v *view, s *session) {
 	s.points = append(s.points, now)
 	if n := len(o.points); n >= 3 {
 		before := medianYield(o.points[n-3:])
-		stray := 0.0
-		if o.source == sensorLight {
-			stray = strays(s.points)
+		jump := max(soilingJump, soilingStrays*strays(s.points))
+		if o.source == clearLight {
+			jump = max(soilingJump, soilingHazy*strays(s.points))
 		}
-		jump := max(soilingJump, 3.5*stray)
 		if o.record != nil {
-			jump = max(soilingReturn, 2*stray, 0.5*(o.clean-before))
+			jump = max(soilingReturn, jump/2, 0.5*(o.clean-before))
 		}
 		if yield-before > jump {
 			if o.record != nil {
@@ -158,7 +163,7 @@ func (o *soiling) judge(v *view, s *session, end int64) {
 			continue
 		}
 		slope, upper := decline(window)
-		if loss := -slope * span; slope > strict*soilingSlope || upper > strict*soilingCertain || loss < strict*soilingLoss {
+		if loss := -slope * span; slope < soilingSteepest || slope > strict*soilingSlope || upper > strict*soilingCertain || loss < strict*soilingLoss {
 			continue
 		}
 		last := medianYield(window[len(window)-3:])
@@ -304,8 +309,23 @@ func (o *soiling) onLight(v *view, s *session, k, i int, source lightSource) (yi
 		return 0, false
 	}
 	o.warmth = o.warmth || !math.IsNaN(v.tempC[i])
-	light := lightYield(g, v.tempC[i])
+	ambientC := v.tempC[i]
+	if math.IsNaN(ambientC) {
+		ambientC = seasonC(v.date, s.in.Site.Location)
+	}
+	light := lightYield(g, ambientC)
 	return u.power[i] / rating / light, o.gains[k]*light < nearLimit
+}
+
+// seasonC is the ambient temperature that a season lets expect by day, °C, where
+// none is told: about 20 in the middle of the year, half the yearly swing growing
+// by a fifth of a kelvin with each degree of latitude, warmest a month after
+// the sun is highest. Rough, but a spring that is not taken out looks like dirt.
+func seasonC(date time.Time, loc *solar.Location) float64 {
+	if loc == nil {
+		return 20
+	}
+	return 20 + 0.2*loc.LatitudeDeg*math.Cos(2*math.Pi*float64(date.YearDay()-203)/365.25)
 }
 
 // refer takes the day into the units' references while they are learned: their
