@@ -21,6 +21,8 @@ const (
 	clipWidth  = 0.002
 	clipTop    = 0.995
 	clipAt     = 0.9985 // of the top, where that is near the rating: one sample is enough
+	clipAtHour = 0.985
+	clipKnown  = 0.998 // of the top, on a day before
 	clipRating = 0.85
 	clipHours  = 1.0 / 3
 	clipQuiet  = 45 * 86400
@@ -82,9 +84,16 @@ func clippedDay(v *view, s *session, k int) (day stretch, top float64) {
 			top = p
 		}
 	}
+	if top < 0.97*rating && s.memory.units[k].peakKW < clipKnown*top {
+		return stretch{}, 0 // it has never been here before: a limit below the rating is one that holds again
+	}
+	at := clipAt
+	if v.step > 1800 && top > clipKnown*rating {
+		at = clipAtHour // an hour also holds moments on the way there
+	}
 	hours := 0.0
 	for i, flat := range Clipped(u.power[:v.cells], max(clipTop*top, clipRating*rating)) {
-		if (flat || top > 0.97*rating && u.power[i] >= clipAt*top) && u.claimed[i] == "" {
+		if (flat || top > 0.97*rating && u.power[i] >= at*top) && u.claimed[i] == "" {
 			if hours == 0 {
 				day.from = v.first + int64(i)*v.step
 			}

@@ -17,18 +17,22 @@ type curtailment struct {
 	capped  int     // samples in which most units said they were throttled
 	tight   int     // samples in which four in five units agreed as only a command makes them
 	record  *record
-	quiet   int // samples since the plateau was last seen
+	quiet   int   // samples since the plateau was last seen
+	last    int64 // when it was, before it is announced
 }
 
 // A plateau is a ceiling: so many units are so close to the upper ones, nobody
 // is above, and it moves so little from sample to sample. Units that a cloud
 // keeps below the ceiling do not speak against it.
 const (
-	plateauUnits = 0.6
-	plateauWidth = 0.006
-	plateauMoves = 0.006
-	plateauTight = 0.002 // of units that follow one command, where nothing else tells
-	roundLevel   = 0.004 // from a whole twentieth of the rating
+	plateauUnits   = 0.6
+	plateauWidth   = 0.006
+	plateauMoves   = 0.006
+	plateauPin     = 3e-4  // of units that stand on a round set-point
+	curtailmentDip = 3600  // seconds for which clouds may hide a plateau
+	plateauWorth   = 0.02  // of the energy made, that the light must give beyond it
+	plateauTight   = 0.002 // of units that follow one command, where nothing else tells
+	roundLevel     = 0.004 // from a whole twentieth of the rating
 )
 
 func newCurtailment(*session) *curtailment { return &curtailment{} }
@@ -81,10 +85,25 @@ func (c *curtailment) look(v *view, s *session) {
 			if tight {
 				c.tight = 1
 			}
+		case c.samples > 0 && t-c.last <= curtailmentDip && !exceeded(v, s, i, c.level): // a cloud below the ceiling
+			continue
 		default:
 			*c = curtailment{}
 		}
+		if ok {
+			c.last = t
+		}
 	}
+}
+
+// exceeded says that some unit makes more than a ceiling of a share of its rating.
+func exceeded(v *view, s *session, i int, level float64) bool {
+	for k := range v.units {
+		if v.units[k].power[i] > (level+plateauWidth)*s.rating(k) {
+			return true
+		}
+	}
+	return false
 }
 
 func claimAll(v *view, i int) {
@@ -93,8 +112,9 @@ func claimAll(v *view, i int) {
 	}
 }
 
-// plateau is the common share of the rating at cell i; tight says that four in
-// five units agree on it, at a round set-point, as only a command makes them.
+// plateau is the common share of the rating at cell i; tight says that units agree
+// on it, at a round set-point, as only a command makes them: four in five nearly,
+// or fewer to the last digit.
 func plateau(v *view, s *session, i int, shares []float64) (level float64, tight, ok bool) {
 	shares = shares[:0]
 	for k := range v.units {
@@ -107,6 +127,9 @@ func plateau(v *view, s *session, i int, shares []float64) (level float64, tight
 		return 0, false, false
 	}
 	slices.Sort(shares)
+	if level, ok = pinned(shares); ok {
+		return level, true, true
+	}
 	level = shares[len(shares)*4/5]
 	near, close := 0, 0
 	for _, x := range shares {
@@ -122,6 +145,19 @@ func plateau(v *view, s *session, i int, shares []float64) (level float64, tight
 	}
 	tight = close >= 4 && 5*close >= 4*len(shares) && math.Abs(level-math.Round(20*level)/20) < roundLevel
 	return level, tight, level > 0.05 && level < 0.97 && near >= 2 && float64(near) >= plateauUnits*float64(len(shares))
+}
+
+// pinned is the round set-point on which the highest of ascending shares stand,
+// three of them and a quarter of all: what follows a command stands on it to the
+// last digit, while clouds keep others below.
+func pinned(shares []float64) (level float64, ok bool) {
+	n := len(shares)
+	level = math.Round(20*shares[n-1]) / 20
+	on := 0
+	for on < n && math.Abs(shares[n-1-on]-level) <= plateauPin {
+		on++
+	}
+	return level, on >= 3 && 4*on >= n && level > 0.05 && level < 0.97
 }
 
 // headroom is the energy that the light would have given above the plateau in
@@ -149,6 +185,9 @@ func (c *curtailment) headroom(v *view, s *session, i int, level float64) (more 
 func (c *curtailment) announce(v *view, s *session, i int) {
 	if c.samples < 3 || !established(c.samples, float64(c.samples)*v.hours()) || 2*c.lit < c.samples && 2*c.capped < c.samples && 4*c.tight < 3*c.samples {
 		return
+	}
+	if 2*c.lit >= c.samples && c.more < plateauWorth*c.level*s.siteRating()*float64(c.samples)*v.hours() {
+		return // the light gives no more
 	}
 	f := newFacts()
 	f.level, f.samples, f.heard = c.level, c.samples, len(v.units)
