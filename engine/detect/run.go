@@ -214,18 +214,36 @@ func (s *session) limits() {
 	if s.modules.source() == noLight {
 		s.note("", "soiling and degradation need to know the light on the modules: coordinates, and a plane that is given or that clear days have told; here they are not judged")
 	}
+	light, warmth := false, false
+	for _, u := range s.in.Units {
+		light = light || present(u.Frame.Values(series.IrradianceWM2))
+		warmth = warmth || present(u.Frame.Values(series.TemperatureC))
+	}
+	if !light {
+		s.note("", "no irradiance is measured, so a site without power is told from a dark one by its own past: its outages are announced after an hour and a quarter, and dirt only where it is heavy")
+	}
+	if !warmth {
+		s.note("", "no temperature is measured, so snow is not judged and may be called an outage")
+	}
+	if s.memory.days < enoughDays {
+		s.note("", "too few days with production (%d) to know what is usual here: losses that come slowly, shade, dirt and shifted clocks are not judged", s.memory.days)
+	}
 	for k, u := range s.in.Units {
 		if s.rating(k) <= 0 {
 			s.note(u.AssetID, "it has never produced, and no capacity is given")
 		}
-		if !s.memory.units[k].alike {
-			s.note(u.AssetID, "it is not known to look the same way as two other units, so losses of strings are not judged")
+		if !s.memory.units[k].alike || len(s.in.Units) < 3 {
+			s.note(u.AssetID, "it is not known to look the same way as two other units, so losses of strings and shade are not judged")
 		}
 		if !present(u.Frame.Values(series.EnergyCounterKWh)) {
 			s.note(u.AssetID, "no lifetime counter, so a gap in its data cannot be told from an outage")
 		}
 	}
 }
+
+// enoughDays is how many days it takes until the stages for what is lost slowly
+// know what is usual.
+const enoughDays = max(enoughHistory, clockHistory, shadeLearned)
 
 // sentences are the notes, each with the units it concerns.
 func (s *session) sentences() []string {

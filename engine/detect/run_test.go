@@ -145,12 +145,30 @@ func TestScarceInputIsSaidNotGuessed(t *testing.T) {
 			in := plantOf(2, 1, 15*time.Minute)
 			cut(in, 0, 10, 13, 0)
 			return in
-		}, []string{"without coordinates"}, []detect.Family{detect.InverterOutage}},
+		}, []string{"without coordinates", "too few days with production (1)"}, []detect.Family{detect.InverterOutage}},
+		{"two units with a past", func() detect.Input {
+			in := plantOf(2, 20, 15*time.Minute)
+			cut(in, 0, 19*24+9, 19*24+12, 0)
+			return in
+		}, []string{"A, B: it is not known to look the same way as two other units"}, []detect.Family{detect.InverterOutage}},
+		{"no weather", func() detect.Input {
+			in := plantOf(4, 20, 15*time.Minute)
+			for k := range in.Units {
+				cut(in, k, 19*24+9, 19*24+12, 0)
+			}
+			return in
+		}, []string{"no irradiance is measured", "no temperature is measured"}, []detect.Family{detect.SiteOutage}},
 		{"only NaN", func() detect.Input {
 			in := plantOf(1, 3, 15*time.Minute)
 			cut(in, 0, 0, 72, none)
 			return in
 		}, []string{"A: neither power nor energy has a single reading"}, nil},
+		{"only NaN in one of three", func() detect.Input {
+			in := plantOf(3, 3, 15*time.Minute)
+			cut(in, 1, 0, 72, none)
+			cut(in, 0, 2*24+9, 2*24+12, 0)
+			return in
+		}, []string{"B: neither power nor energy has a single reading"}, []detect.Family{detect.InverterOutage}},
 		{"one row", func() detect.Input {
 			in := plantOf(1, 1, 24*time.Hour)
 			return in
