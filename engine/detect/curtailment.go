@@ -53,7 +53,7 @@ func (c *curtailment) look(v *view, s *session) {
 				c.record.lost += more
 				c.record.lastSeen = t + v.step
 				c.quiet = 0
-				claimAll(v, i)
+				c.claim(v, i)
 			} else if c.quiet++; float64(c.quiet)*v.hours() >= persistence.Hours() {
 				c.record.end = c.record.lastSeen
 				*c = curtailment{}
@@ -106,10 +106,16 @@ func exceeded(v *view, s *session, i int, level float64) bool {
 	return false
 }
 
-func claimAll(v *view, i int) {
+// claim explains a cell by the event, and takes what the units make in it into
+// the share that is lost.
+func (c *curtailment) claim(v *view, i int) {
+	r := c.record
 	for k := range v.units {
-		v.units[k].claimed[i] = claimOr(v.units[k].claimed[i], Curtailment)
+		u := &v.units[k]
+		u.claimed[i] = claimOr(u.claimed[i], Curtailment)
+		r.seen.expectedKWh += max(zeroIfMissing(u.power[i]), 0) * v.hours()
 	}
+	r.fraction = r.lost / max(r.lost+r.seen.expectedKWh, 1e-9)
 }
 
 // plateau is the common share of the rating at cell i; tight says that units agree
@@ -200,7 +206,7 @@ func (c *curtailment) announce(v *view, s *session, i int) {
 	}
 	c.record = s.open(r)
 	for j := max(int((c.since-v.first)/v.step), 0); j <= i; j++ {
-		claimAll(v, j)
+		c.claim(v, j)
 	}
 }
 
