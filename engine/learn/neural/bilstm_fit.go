@@ -111,7 +111,7 @@ type sequenceTrainer struct {
 
 func newSequenceTrainer(c SequenceConfig, draw func(*rand.Rand, *Sequence)) *sequenceTrainer {
 	t := &sequenceTrainer{c: c, n: startBiLSTM(c.Inputs, c.Hidden, c.Seed), mul: pickKernel(c.Plain), bend: pickSquash(c.Plain), draw: draw, losses: make([]float64, sequenceShards)}
-	t.adam = newAdam(t.n.layers())
+	t.adam = newAdam(t.n.layers(), c.Plain)
 	each := c.Batch / sequenceShards
 	for range sequenceShards {
 		t.passes = append(t.passes, newPass(t.n, each, c.Steps, true))

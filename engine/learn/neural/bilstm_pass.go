@@ -60,10 +60,10 @@ func (w *pass) forward(n *BiLSTM, mul kernel, bend squash) {
 				q := step*c + i
 				g := w.gates[d][q*4*h : (q+1)*4*h]
 				copy(g, input.Bias)
-				mul(g, w.x[q*in:(q+1)*in], input.Weights, 4*h)
+				mul(g, w.x[q*in:(q+1)*in], input.Weights, 1, 4*h)
 				if k > 0 {
 					p := before*c + i
-					mul(g, w.state[d][p*h:(p+1)*h], recurrent.Weights, 4*h)
+					mul(g, w.state[d][p*h:(p+1)*h], recurrent.Weights, 1, 4*h)
 				}
 				bend(g[:3*h], 0.5, 0.5)
 				bend(g[3*h:], 0, 1)
@@ -163,7 +163,7 @@ func (w *pass) backwardThroughTime(n *BiLSTM, d int, mul kernel) {
 				cellB[j] = float32(x * f)
 			}
 			if k > 0 {
-				mul(w.nextBlame[i*h:(i+1)*h], blame, w.recurrentTurned, h)
+				mul(w.nextBlame[i*h:(i+1)*h], blame, w.recurrentTurned, 1, h)
 			}
 		}
 		w.stateBlame, w.nextBlame = w.nextBlame, w.stateBlame
@@ -177,9 +177,9 @@ func (w *pass) collect(g *BiLSTM, d int, mul kernel) {
 	turned := w.turned[:rows*in]
 	transpose(turned, w.x, rows, in)
 	for k := range in {
-		mul(input.Weights[k*4*h:(k+1)*4*h], turned[k*rows:(k+1)*rows], w.gatesBlame, 4*h)
+		mul(input.Weights[k*4*h:(k+1)*4*h], turned[k*rows:(k+1)*rows], w.gatesBlame, 1, 4*h)
 	}
-	mul(input.Bias, w.ones, w.gatesBlame, 4*h)
+	mul(input.Bias, w.ones, w.gatesBlame, 1, 4*h)
 	// A state meets the gates of the step read after it.
 	states, blame := w.state[d][:rows*h], w.gatesBlame
 	if d == 0 {
@@ -191,7 +191,7 @@ func (w *pass) collect(g *BiLSTM, d int, mul kernel) {
 	turned = w.turned[:rows*h]
 	transpose(turned, states, rows, h)
 	for k := range h {
-		mul(recurrent.Weights[k*4*h:(k+1)*4*h], turned[k*rows:(k+1)*rows], blame, 4*h)
+		mul(recurrent.Weights[k*4*h:(k+1)*4*h], turned[k*rows:(k+1)*rows], blame, 1, 4*h)
 	}
 }
 

@@ -158,7 +158,7 @@ type trainer struct {
 
 func newTrainer(n *Network, data *frame.Frame, c Config) *trainer {
 	t := &trainer{c: c, n: n, mul: pickKernel(c.Plain), data: data, order: make([]int32, data.Len()),
-		rng: rand.New(rand.NewPCG(c.Seed, 0x65706f63)), w: newWork(n.Layers, c.Batch, true), adam: newAdam(n.Layers)}
+		rng: rand.New(rand.NewPCG(c.Seed, 0x65706f63)), w: newWork(n.Layers, c.Batch, true), adam: newAdam(n.Layers, c.Plain)}
 	t.input = make([]float32, data.Len()*n.Layers[0].In)
 	n.standardise(t.input, data.Rows, data.Len())
 	for i := range t.order {

@@ -2,17 +2,18 @@
 
 #include "textflag.h"
 
-// Both functions add to each lane of c the products a[k]*b[k][lane] in the
+// These two add to each lane of c the products a[k]*b[k][lane] in the
 // order of k, multiply first, then add: no fused operation, so that the plain
 // Go twin gives the same bits.
 
-// func addProducts64(c, a, b *float32, k, stride int)
-TEXT ·addProducts64(SB), NOSPLIT, $0-40
+// func addProducts64(c, a, b *float32, k, step, stride int)
+TEXT ·addProducts64(SB), NOSPLIT, $0-48
 	MOVQ c+0(FP), DI
 	MOVQ a+8(FP), SI
 	MOVQ b+16(FP), BX
 	MOVQ k+24(FP), CX
-	MOVQ stride+32(FP), DX
+	MOVQ step+32(FP), R8
+	MOVQ stride+40(FP), DX
 	VMOVUPS (DI), Y0
 	VMOVUPS 32(DI), Y1
 	VMOVUPS 64(DI), Y2
@@ -40,7 +41,7 @@ loop64:
 	VADDPS Y10, Y5, Y5
 	VADDPS Y11, Y6, Y6
 	VADDPS Y12, Y7, Y7
-	ADDQ $4, SI
+	ADDQ R8, SI
 	ADDQ DX, BX
 	DECQ CX
 	JNZ loop64
@@ -55,13 +56,14 @@ loop64:
 	VZEROUPPER
 	RET
 
-// func addProducts16(c, a, b *float32, k, stride int)
-TEXT ·addProducts16(SB), NOSPLIT, $0-40
+// func addProducts16(c, a, b *float32, k, step, stride int)
+TEXT ·addProducts16(SB), NOSPLIT, $0-48
 	MOVQ c+0(FP), DI
 	MOVQ a+8(FP), SI
 	MOVQ b+16(FP), BX
 	MOVQ k+24(FP), CX
-	MOVQ stride+32(FP), DX
+	MOVQ step+32(FP), R8
+	MOVQ stride+40(FP), DX
 	VMOVUPS (DI), Y0
 	VMOVUPS 32(DI), Y1
 
@@ -71,11 +73,61 @@ loop16:
 	VMULPS 32(BX), Y8, Y10
 	VADDPS Y9, Y0, Y0
 	VADDPS Y10, Y1, Y1
-	ADDQ $4, SI
+	ADDQ R8, SI
 	ADDQ DX, BX
 	DECQ CX
 	JNZ loop16
 	VMOVUPS Y0, (DI)
 	VMOVUPS Y1, 32(DI)
+	VZEROUPPER
+	RET
+
+// func move8(w, slope, m, v *float32, n int, by *stride)
+// n counts blocks of eight. The order of operations is that of movePlain.
+TEXT ·move8(SB), NOSPLIT, $0-48
+	MOVQ w+0(FP), DI
+	MOVQ slope+8(FP), SI
+	MOVQ m+16(FP), R8
+	MOVQ v+24(FP), R9
+	MOVQ n+32(FP), CX
+	MOVQ by+40(FP), DX
+	VBROADCASTSS 0(DX), Y6
+	VBROADCASTSS 4(DX), Y7
+	VBROADCASTSS 8(DX), Y8
+	VBROADCASTSS 12(DX), Y9
+	VBROADCASTSS 16(DX), Y10
+	VBROADCASTSS 20(DX), Y11
+	VBROADCASTSS 24(DX), Y12
+	VBROADCASTSS 28(DX), Y13
+	VBROADCASTSS 32(DX), Y14
+
+moving:
+	VMOVUPS (SI), Y0
+	VMULPS (R8), Y6, Y1
+	VMULPS Y0, Y7, Y2
+	VADDPS Y2, Y1, Y1
+	VMOVUPS Y1, (R8)
+	VMULPS (R9), Y8, Y2
+	VMULPS Y0, Y9, Y3
+	VMULPS Y0, Y3, Y3
+	VADDPS Y3, Y2, Y2
+	VMOVUPS Y2, (R9)
+	VMULPS Y2, Y11, Y2
+	VSQRTPS Y2, Y2
+	VADDPS Y14, Y2, Y2
+	VMULPS Y1, Y12, Y1
+	VMULPS Y1, Y10, Y1
+	VDIVPS Y2, Y1, Y1
+	VMOVUPS (DI), Y3
+	VMULPS Y3, Y13, Y4
+	VADDPS Y4, Y1, Y1
+	VSUBPS Y1, Y3, Y3
+	VMOVUPS Y3, (DI)
+	ADDQ $32, DI
+	ADDQ $32, SI
+	ADDQ $32, R8
+	ADDQ $32, R9
+	DECQ CX
+	JNZ moving
 	VZEROUPPER
 	RET

@@ -1,29 +1,32 @@
 package neural
 
-import "math/rand/v2"
+import (
+	"math"
+	"math/rand/v2"
+)
 
 // work is the memory of one pass over a batch: in[l] is what enters layer l,
 // in[len(layers)] what leaves the last.
 type work struct {
 	in, delta, keep [][]float32
-	turned          []float32 // a batch's input, transposed
+	ones            []float32 // one a row of the batch
 	weights         []float32 // a layer's weights, transposed
 }
 
 func newWork(layers []Layer, batch int, training bool) *work {
 	w := &work{}
-	var widest, heaviest int
+	heaviest := 0
 	for _, l := range layers {
 		w.in = append(w.in, make([]float32, batch*l.In))
 		if training {
 			w.delta = append(w.delta, make([]float32, batch*l.Out))
 			w.keep = append(w.keep, make([]float32, batch*l.Out))
 		}
-		widest, heaviest = max(widest, batch*l.In), max(heaviest, l.In*l.Out)
+		heaviest = max(heaviest, l.In*l.Out)
 	}
 	w.in = append(w.in, make([]float32, batch*layers[len(layers)-1].Out))
 	if training {
-		w.turned, w.weights = make([]float32, widest), make([]float32, heaviest)
+		w.ones, w.weights = fill(batch, 1), make([]float32, heaviest)
 	}
 	return w
 }
@@ -42,7 +45,7 @@ func (w *work) forward(mul kernel, layers []Layer, count int, drop *dropout) {
 		for i := range count {
 			o := out[i*l.Out : i*l.Out+l.Out]
 			copy(o, l.Bias)
-			mul(o, in[i*l.In:i*l.In+l.In], l.Weights, l.Out)
+			mul(o, in[i*l.In:i*l.In+l.In], l.Weights, 1, l.Out)
 		}
 		if li == len(layers)-1 {
 			return
@@ -50,15 +53,23 @@ func (w *work) forward(mul kernel, layers []Layer, count int, drop *dropout) {
 		o := out[:count*l.Out]
 		if drop == nil {
 			for i, v := range o {
-				o[i] = max(v, 0)
+				o[i] = rectified(v, v)
 			}
 			continue
 		}
-		drop.draw(w.keep[li][:len(o)])
-		for i, k := range w.keep[li][:len(o)] {
-			o[i] = max(o[i], 0) * k
+		keep := w.keep[li][:len(o)]
+		drop.draw(keep)
+		for i, v := range o {
+			k := rectified(keep[i], v)
+			o[i], keep[i] = rectified(v, v)*k, k
 		}
 	}
+}
+
+// rectified is x where v is not negative and zero where it is, without a branch
+// that no processor could foresee.
+func rectified(x, v float32) float32 {
+	return math.Float32frombits(math.Float32bits(x) &^ uint32(int32(math.Float32bits(v))>>31))
 }
 
 // draw fills keep with 0 or 1/(1-share), four values from one random word.
@@ -80,18 +91,12 @@ func (w *work) backward(mul kernel, layers, gradient []Layer, count int, dropped
 	for li := len(layers) - 1; li >= 0; li-- {
 		l, g := layers[li], gradient[li]
 		in, d := w.in[li][:count*l.In], w.delta[li][:count*l.Out]
-		turned := w.turned[:l.In*count]
-		transpose(turned, in, count, l.In)
 		clear(g.Weights)
 		clear(g.Bias)
 		for k := range l.In {
-			mul(g.Weights[k*l.Out:k*l.Out+l.Out], turned[k*count:k*count+count], d, l.Out)
+			mul(g.Weights[k*l.Out:k*l.Out+l.Out], in[k:], d, l.In, l.Out)
 		}
-		for i := range count {
-			for j, v := range d[i*l.Out : i*l.Out+l.Out] {
-				g.Bias[j] += v
-			}
-		}
+		mul(g.Bias, w.ones[:count], d, 1, l.Out)
 		if li == 0 {
 			return
 		}
@@ -100,15 +105,18 @@ func (w *work) backward(mul kernel, layers, gradient []Layer, count int, dropped
 		p := w.delta[li-1][:count*l.In]
 		clear(p)
 		for i := range count {
-			mul(p[i*l.In:i*l.In+l.In], d[i*l.Out:i*l.Out+l.Out], weights, l.In)
+			mul(p[i*l.In:i*l.In+l.In], d[i*l.Out:i*l.Out+l.Out], weights, 1, l.In)
 		}
-		keep := w.keep[li-1]
-		for i, v := range in {
-			switch {
-			case v <= 0:
-				p[i] = 0
-			case dropped:
+		if dropped {
+			keep := w.keep[li-1][:len(p)]
+			for i := range p {
 				p[i] *= keep[i]
+			}
+			continue
+		}
+		for i, v := range in {
+			if v <= 0 {
+				p[i] = 0
 			}
 		}
 	}
