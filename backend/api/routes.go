@@ -94,6 +94,8 @@ const (
 	PathTerminalTelemetry = "/terminal/telemetry"
 	PathActivities        = "/terminal/activities"
 
+	PathSiteKPIs = "/sites/{site_id}/kpis"
+
 	PathForecastSnapshot = "/forecast-snapshot"
 
 	PathHealth = "/healthz"
@@ -233,6 +235,8 @@ func Routes() []Route {
 		{"site-summary", post, PathTerminalTelemetry, HostMain, CredentialAny, []Operation{
 			{Action: ActionSiteSummary, Permission: PermissionRead, Reads: true}}},
 		{"activities", post, PathActivities, HostMain, CredentialAny, list},
+
+		{"site-kpis", get, PathSiteKPIs, HostMain, CredentialAny, read},
 
 		{"forecast-snapshot", get, PathForecastSnapshot, HostPartner, CredentialAny, []Operation{{Permission: PermissionRead, Reads: true, MaxAge: 60}}},
 

@@ -31,6 +31,7 @@ type Deps struct {
 	Models         Models
 	Interpolations Interpolations
 	Summaries      Summaries
+	KPIs           KPIs
 	Freemium       Freemium
 	Telemetry      store.Telemetry
 	Records        store.Records // of Idempotency-Key
@@ -176,6 +177,8 @@ func (s *server) readers() map[string]reader {
 		"issues":           s.issues,
 		"site-summary":     s.siteSummary,
 		"activities":       s.activities,
+
+		"site-kpis": s.siteKPIs,
 
 		"forecast-snapshot": s.forecastSnapshot,
 

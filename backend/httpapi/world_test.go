@@ -93,7 +93,7 @@ func newWorld(t testing.TB, edit func(*httpapi.Deps)) *world {
 	w.box = box
 	w.deps = httpapi.Deps{
 		Auth: w.auth, Sites: w.ops, Assets: w.ops, Uploads: w.uploads, Forecasts: forecasts{w.ops}, Findings: w.ops,
-		Detector: w.detects, Diagnoser: w.ops, Issues: w.ops, Alerts: w.ops, Models: registry{w.ops, w.store}, Interpolations: w.ops, Summaries: w.ops, Freemium: without, Telemetry: w.store, Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
+		Detector: w.detects, Diagnoser: w.ops, Issues: w.ops, Alerts: w.ops, Models: registry{w.ops, w.store}, Interpolations: w.ops, Summaries: w.ops, KPIs: w.ops, Freemium: without, Telemetry: w.store, Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
 	}
 	if edit != nil {
 		edit(&w.deps)

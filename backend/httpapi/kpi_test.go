@@ -1,0 +1,73 @@
+package httpapi_test
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
+	"app.sunloop/backend/client"
+)
+
+func TestSiteKPIs(t *testing.T) {
+	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
+	midnight := time.Date(2025, 9, 30, 22, 0, 0, 0, time.UTC) // in Johannesburg
+	w.measure(ownSite, ownAsset, "Africa/Johannesburg", midnight, 288)
+	w.key("foreign", auth.NewKey{Sites: []string{foreignSite}})
+	const path, day = "/sites/Sibaya/kpis", "?from=2025-10-01&to=2025-10-02"
+	for _, s := range []scenario{
+		{name: "no credential", url: path, status: 401},
+		{name: "another's site", key: "own", url: "/sites/Elsewhere/kpis", status: 403, contains: []string{"Site not permitted"}, without: []string{"Secret"}},
+		{name: "with another's key", key: "foreign", url: path, status: 403},
+		{name: "unknown site", key: "admin", url: "/sites/Nowhere/kpis", status: 404, contains: []string{"Site not found"}},
+		{name: "no time", key: "own", url: path + "?from=soon", status: 400, contains: []string{"Invalid parameter: from", "ISO 8601"}},
+		{name: "no time to end at", key: "own", url: path + "?to=12", status: 400, contains: []string{"Invalid parameter: to"}},
+		{name: "backwards", key: "own", url: path + "?from=2025-10-02&to=2025-10-01", status: 400, contains: []string{"Invalid parameter: to", "it lies after from"}},
+		{name: "to come", key: "own", url: path + "?from=2026-10-01&to=2026-10-02", status: 400, contains: []string{"Invalid parameter: from"}},
+		{name: "a century", key: "own", url: path + "?from=1800-10-01&to=2025-10-02", status: 400, contains: []string{"for 1 units a window holds 36600 days at most"}},
+		{name: "a day of the site", key: "own", url: path + day, status: 200, contains: []string{`"site_id":"Sibaya","from":"2025-09-30T22:00:00Z","to":"2025-10-01T22:00:00Z"`,
+			`"rated_kw":50`, `"reportable":true`, `{"name":"specific_yield","value":6.111,"unit":"kWh/kWp"`, `"source":"IEC 61724-1, final yield"`,
+			`{"name":"performance_ratio","value":null,`, `"note":"The data do not hold what it is made of."`, `{"category":"full_service","hours":0,`}},
+		{name: "with an offset", key: "own", url: path + "?from=2025-09-30T22:00:00Z&to=2025-10-01T22:00:00Z", status: 200, contains: []string{`"from":"2025-09-30T22:00:00Z","to":"2025-10-01T22:00:00Z"`}},
+		{name: "a name with a space, without data", key: "customer", url: "/sites/Second%20Site/kpis", status: 200, contains: []string{`"site_id":"Second Site"`, `"units":0`, `"data_availability":null,"reportable":false`}},
+	} {
+		s.method = http.MethodGet
+		t.Run(s.name, func(t *testing.T) { s.run(t, w) })
+	}
+	first := w.as("own", http.MethodGet, path+day, "")
+	again := w.as("own", http.MethodGet, path+day, "", "If-None-Match", first.Header().Get("ETag"))
+	if again.Code != 304 || again.Body.Len() != 0 {
+		t.Errorf("asked again: %d %s", again.Code, again.Body)
+	}
+	if r := w.as("own", http.MethodPost, path, "{}"); r.Code != 405 || r.Header().Get("Allow") != "GET, HEAD" {
+		t.Errorf("posted: %d, allowed %s", r.Code, r.Header().Get("Allow"))
+	}
+}
+
+// TestClientReadsKPIs: the client's window is the service's, its refusals are
+// the contract's.
+func TestClientReadsKPIs(t *testing.T) {
+	w := newWorld(t, nil)
+	midnight := time.Date(2025, 9, 30, 22, 0, 0, 0, time.UTC)
+	w.measure(ownSite, ownAsset, "Africa/Johannesburg", midnight, 288)
+	c := client.New(client.Options{Now: w.clock.now, Transport: client.InProcess(w.handler), Credential: w.keys["customer"]})
+	defer c.Close()
+	q := api.KPIQuery{SiteID: ownSite, From: api.At(midnight), To: api.At(midnight.Add(24 * time.Hour))}
+	for range 2 { // the second by 304
+		k, err := c.KPIs(t.Context(), q)
+		if err != nil || !k.From.Equal(q.From.Time) || !k.To.Equal(q.To.Time) || len(k.Figures) < 15 || len(k.Categories) != 8 {
+			t.Fatalf("%+v, %v", k, err)
+		}
+	}
+	if k, err := c.KPIs(t.Context(), api.KPIQuery{SiteID: secondSite}); err != nil || k.Reportable || k.To.Sub(k.From.Time) != api.DefaultKPIDays*24*time.Hour {
+		t.Errorf("a site without data: %+v, %v", k, err)
+	}
+	if _, err := c.KPIs(t.Context(), api.KPIQuery{SiteID: foreignSite}); !errors.Is(err, api.ErrSiteNotPermitted) && !errors.Is(err, api.ErrForbidden) {
+		t.Errorf("another's: %v", err)
+	}
+	if _, err := c.KPIs(t.Context(), api.KPIQuery{SiteID: "Nowhere"}); !errors.Is(err, api.ErrSiteNotFound) {
+		t.Errorf("nobody's: %v", err)
+	}
+}
