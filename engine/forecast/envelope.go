@@ -116,24 +116,36 @@ func clearLevels(samples []seenShare, least int64, otherwise float32, out []floa
 		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.day, b.day))
 	})
 	for w := range weeks {
-		middle := w*7 + 3
+		weight := &dayWeight[w]
 		var total int64
 		for _, x := range samples {
-			total += weekWeight[apart(int(x.day), middle)]
+			total += weight[x.day]
 		}
 		out[w*hours+slot] = otherwise
-		if total < least {
+		if total < max(least, 1) {
 			continue
 		}
-		target := int64(clearPercentile * float64(total))
-		for _, x := range samples {
-			if target -= weekWeight[apart(int(x.day), middle)]; target <= 0 {
-				out[w*hours+slot] = x.value
+		// From the top: there the level is nearer.
+		above := total - int64(clearPercentile*float64(total))
+		at := len(samples) - 1
+		for ; at > 0; at-- {
+			if above -= weight[samples[at].day]; above < 0 {
 				break
 			}
 		}
+		out[w*hours+slot] = samples[at].value
 	}
 }
+
+// dayWeight is weekWeight for each week and day of the year.
+var dayWeight = func() (out [weeks][366]int64) {
+	for w := range out {
+		for day := range out[w] {
+			out[w][day] = weekWeight[apart(day, w*7+3)]
+		}
+	}
+	return out
+}()
 
 // apart is the distance of two days of the year.
 func apart(a, b int) int {

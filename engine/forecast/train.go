@@ -256,9 +256,9 @@ func (t *training) fill(rep *Report, s spec, l *learners, fitted fitReport, a *s
 	rep.TrainRMSEKW = t.trainRMSE(l, a)
 }
 
-// trainRMSE is of the blend's mean, on at most a few thousand samples.
+// trainRMSE is of the blend's mean, on about a thousand samples.
 func (t *training) trainRMSE(l *learners, a *samples) float64 {
-	const most = 2000
+	const most = 1000
 	step := max(1, a.Len()/most)
 	q := len(l.quantiles)
 	var rows, scale, analog, actual []float32

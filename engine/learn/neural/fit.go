@@ -157,15 +157,16 @@ type trainer struct {
 }
 
 func newTrainer(n *Network, data *frame.Frame, c Config) *trainer {
+	source := rand.NewPCG(c.Seed, 0x65706f63)
 	t := &trainer{c: c, n: n, mul: pickKernel(c.Plain), data: data, order: make([]int32, data.Len()),
-		rng: rand.New(rand.NewPCG(c.Seed, 0x65706f63)), w: newWork(n.Layers, c.Batch, true), adam: newAdam(n.Layers, c.Plain)}
+		rng: rand.New(source), w: newWork(n.Layers, c.Batch, true), adam: newAdam(n.Layers, c.Plain)}
 	t.input = make([]float32, data.Len()*n.Layers[0].In)
 	n.standardise(t.input, data.Rows, data.Len())
 	for i := range t.order {
 		t.order[i] = int32(i)
 	}
 	if c.Dropout > 0 {
-		t.drop = &dropout{t.rng, c.Dropout}
+		t.drop = &dropout{source, c.Dropout}
 	}
 	for _, l := range n.Layers {
 		t.gradient = append(t.gradient, newLayer(l.In, l.Out))

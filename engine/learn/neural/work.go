@@ -33,8 +33,8 @@ func newWork(layers []Layer, batch int, training bool) *work {
 
 // dropout draws which hidden activations a training pass keeps.
 type dropout struct {
-	rng   *rand.Rand
-	share float64
+	source *rand.PCG
+	share  float64
 }
 
 // forward runs count rows through the layers: rectified between them, dropped
@@ -77,7 +77,7 @@ func (d *dropout) draw(keep []float32) {
 	limit := uint64(d.share * 65536)
 	scale := [2]float32{float32(1 / (1 - d.share)), 0}
 	for i := 0; i < len(keep); i += 4 {
-		word := d.rng.Uint64()
+		word := d.source.Uint64()
 		for j := range keep[i : i+4] {
 			// 1 where the 16 bits are below the limit, without a branch.
 			keep[i+j] = scale[(word&0xffff-limit)>>63]

@@ -132,7 +132,25 @@ type Shifts struct {
 
 // Shifts are how far each quantile is to be moved, in widths.
 func (c *Calibrator) Shifts() Shifts {
-	return Shifts{c.Low, c.High, c.Floor, c.shifts(c.sorted())}
+	by := make([]float32, len(c.Quantiles))
+	var pool []float32
+	for j, p := range c.Pools {
+		if at := c.rank(j); at >= 0 {
+			pool = append(pool[:0], p...)
+			nth(pool, at)
+			by[j] = pool[at]
+		}
+	}
+	return Shifts{c.Low, c.High, c.Floor, by}
+}
+
+// rank is which of a quantile's scores in order is its shift; -1 is none.
+func (c *Calibrator) rank(j int) int {
+	n := len(c.Pools[j])
+	if n < poolMinimum || isMedian(c.Quantiles[j]) {
+		return -1
+	}
+	return int(c.Levels[j] * float64(n-1))
 }
 
 func (c *Calibrator) sorted() [][]float32 {
@@ -143,18 +161,14 @@ func (c *Calibrator) sorted() [][]float32 {
 	return out
 }
 
-func (c *Calibrator) shifts(sorted [][]float32) []float32 {
+func (c *Calibrator) shift(q []float32, sorted [][]float32) {
 	by := make([]float32, len(c.Quantiles))
 	for j, p := range sorted {
-		if len(p) >= poolMinimum && !isMedian(c.Quantiles[j]) {
-			by[j] = p[int(c.Levels[j]*float64(len(p)-1))]
+		if at := c.rank(j); at >= 0 {
+			by[j] = p[at]
 		}
 	}
-	return by
-}
-
-func (c *Calibrator) shift(q []float32, sorted [][]float32) {
-	Shifts{c.Low, c.High, c.Floor, c.shifts(sorted)}.Adjust(q)
+	Shifts{c.Low, c.High, c.Floor, by}.Adjust(q)
 }
 
 // Adjust moves one forecast's quantiles and sorts them.

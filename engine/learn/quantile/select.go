@@ -82,36 +82,24 @@ func SelectWeighted(p []Weighted, q float64) float32 {
 	}
 	target := max(int64(math.Ceil(q*float64(total))), 1)
 	for len(p) > 16 {
-		n := len(p)
-		x, y, z := p[0].Value, p[n/2].Value, p[n-1].Value
-		pivot := max(min(x, y), min(max(x, y), z))
-		// p[:i] is under the pivot, p[i:j] equal, p[k:] above.
-		i, j, k := 0, 0, n
-		var under, equal int64
-		for j < k {
-			switch e := p[j]; {
-			case e.Value < pivot:
-				under += int64(e.Weight)
-				p[i], p[j] = p[j], p[i]
-				i++
-				j++
-			case e.Value == pivot:
-				equal += int64(e.Weight)
-				j++
-			default:
-				k--
-				p[j], p[k] = p[k], p[j]
+		i, j := part(p)
+		var under int64
+		for _, x := range p[:j] {
+			under += int64(x.Weight)
+		}
+		if target <= under {
+			p = p[:j]
+			continue
+		}
+		target -= under
+		if i > j {
+			// One value between the sides, the pivot's.
+			if target <= int64(p[j].Weight) {
+				return p[j].Value
 			}
+			target -= int64(p[j].Weight)
 		}
-		switch {
-		case target <= under:
-			p = p[:i]
-		case target <= under+equal:
-			return pivot
-		default:
-			target -= under + equal
-			p = p[k:]
-		}
+		p = p[i:]
 	}
 	for i := 1; i < len(p); i++ {
 		x := p[i]
@@ -127,4 +115,26 @@ func SelectWeighted(p []Weighted, q float64) float32 {
 		}
 	}
 	return p[len(p)-1].Value
+}
+
+// part orders p so that no value of p[:j] is above the pivot and none of p[i:]
+// under it; i is j, or j+1 with the pivot between.
+func part(p []Weighted) (i, j int) {
+	x, y, z := p[0].Value, p[len(p)/2].Value, p[len(p)-1].Value
+	pivot := max(min(x, y), min(max(x, y), z))
+	i, j = 0, len(p)-1
+	for i <= j {
+		for p[i].Value < pivot {
+			i++
+		}
+		for p[j].Value > pivot {
+			j--
+		}
+		if i <= j {
+			p[i], p[j] = p[j], p[i]
+			i++
+			j--
+		}
+	}
+	return i, j + 1
 }

@@ -23,6 +23,10 @@ type Node struct {
 	bin uint8 // the threshold in bins, for the fit
 }
 
+// child is Left for 1 and Right for 0, without a branch: which way a sample
+// goes no processor foresees.
+func (n *Node) child(left int16) int16 { return n.Right ^ (n.Left^n.Right)&-left }
+
 // Tree is one tree; the root is node 0. A tree without nodes has one leaf.
 type Tree struct {
 	Nodes  []Node
@@ -56,11 +60,15 @@ func (e *Ensemble) Predict(rows, out []float32) {
 			k := int16(0)
 			for k >= 0 {
 				n := &nodes[k]
-				if v := row[n.Feature]; v < n.Threshold || v != v && !n.MissingRight {
-					k = n.Left
-				} else {
-					k = n.Right
+				v := row[n.Feature]
+				left := int16(0)
+				if v < n.Threshold {
+					left = 1
 				}
+				if v != v && !n.MissingRight {
+					left = 1
+				}
+				k = n.child(left)
 			}
 			out[i] += leaves[^k]
 		}

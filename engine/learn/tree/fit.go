@@ -196,11 +196,15 @@ func (t *Tree) add(d *frame.Binned, rows []int32, answer []float32) {
 		k := int16(0)
 		for k >= 0 {
 			n := &t.Nodes[k]
-			if b := d.Columns[n.Feature][i]; b <= n.bin && (b != frame.Missing || !n.MissingRight) {
-				k = n.Left
-			} else {
-				k = n.Right
+			b := d.Columns[n.Feature][i]
+			left := int16(0)
+			if b <= n.bin {
+				left = 1
 			}
+			if b == frame.Missing && n.MissingRight {
+				left = 0
+			}
+			k = n.child(left)
 		}
 		answer[i] += t.Leaves[^k]
 	}

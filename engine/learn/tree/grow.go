@@ -251,13 +251,30 @@ func (t *trainer) build(l *leaf) {
 	for i, r := range rows {
 		ordered[i] = t.gradient[r]
 	}
-	for _, f := range t.drawn {
-		h := l.hist[f*t.stride : (f+1)*t.stride]
-		if t.stride == narrow {
-			addNarrow((*[narrow]int64)(h), t.d.Columns[f], rows, ordered)
-		} else {
-			addWide((*[wide]int64)(h), t.d.Columns[f], rows, ordered)
+	if t.stride == wide {
+		for _, f := range t.drawn {
+			addWide((*[wide]int64)(l.hist[f*wide:]), t.d.Columns[f], rows, ordered)
 		}
+		return
+	}
+	drawn := t.drawn
+	for ; len(drawn) > 1; drawn = drawn[2:] {
+		f, g := drawn[0], drawn[1]
+		addTwo((*[narrow]int64)(l.hist[f*narrow:]), (*[narrow]int64)(l.hist[g*narrow:]), t.d.Columns[f], t.d.Columns[g], rows, ordered)
+	}
+	for _, f := range drawn {
+		addNarrow((*[narrow]int64)(l.hist[f*narrow:]), t.d.Columns[f], rows, ordered)
+	}
+}
+
+// addTwo fills two histograms side by side: neighbouring samples often fall
+// into one bin, and the second addition hides the wait for the first.
+func addTwo(h, k *[narrow]int64, column, other []uint8, rows []int32, ordered []int64) {
+	ordered, other = ordered[:len(rows)], other[:len(column)]
+	for i, r := range rows {
+		g := ordered[i]
+		h[column[r]&(narrow-1)] += g
+		k[other[r]&(narrow-1)] += g
 	}
 }
 
