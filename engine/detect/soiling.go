@@ -44,6 +44,7 @@ const (
 	soilingError    = 0.006   // of a day's figure
 	soilingLoss     = 0.01    // least loss worth an event
 	soilingSlope    = -2.5e-4 // least decline in a day
+	soilingMost     = 0.3     // that dirt takes at all, as models of it have it
 	soilingSteepest = -8e-3   // what sinks faster is no dirt
 	soilingCertain  = -1.5e-4 // the same at the edge of the 95 % band
 	soilingJump     = 0.012   // least jump up that is a cleaning
@@ -121,6 +122,11 @@ func (o *soiling) look(v *view, s *session) {
 	end := v.end()
 	if o.record != nil {
 		loss := max((o.clean-medianYield(o.points[max(len(o.points)-3, 0):]))/o.clean, 0)
+		if loss > soilingMost { // no dirt takes so much: something else has come
+			o.record.end, o.record = o.record.lastSeen, nil
+			o.points = o.points[len(o.points)-1:]
+			return
+		}
 		o.deepest = max(o.deepest, loss)
 		if loss < max(soilingGone*o.deepest, soilingTrace) {
 			if o.back++; o.back >= 3 { // it has gone in steps too small for a jump
@@ -170,6 +176,9 @@ func (o *soiling) judge(v *view, s *session, end int64) {
 		begun, clean := breakOf(o.points)
 		if o.clean = clean; clean <= last {
 			begun, o.clean = from, last-slope*span
+		}
+		if o.clean-last > soilingMost*o.clean {
+			continue
 		}
 		span = now.day - o.points[begun].day
 		f := newFacts()
