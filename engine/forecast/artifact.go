@@ -32,7 +32,7 @@ const (
 )
 
 const (
-	configFormat = 2
+	configFormat = 3
 	setPlain     = 0
 	setWeather   = 1
 )
@@ -67,7 +67,7 @@ type set struct {
 	Features []string     `json:"features"`
 	Members  []string     `json:"members"`
 	Weights  []float64    `json:"weights"`
-	Trees    int          `json:"tree_ensembles"` // of each of the three kinds
+	Trees    int          `json:"tree_ensembles"` // of each of the two kinds
 	Networks int          `json:"networks"`
 }
 
@@ -85,10 +85,13 @@ func Encode(m *Model) (Artifact, error) {
 		for _, kind := range []struct {
 			id artifact.ID
 			of []*tree.Ensemble
-		}{{sectionPower, l.power}, {sectionIndex, l.index}, {sectionForest, l.forest}} {
+		}{{sectionPower, l.power}, {sectionIndex, l.index}} {
 			for _, e := range kind.of {
 				learned.Section(kind.id, func(w *artifact.Encoder) { w.Ensemble(e) })
 			}
+		}
+		if l.forest != nil {
+			learned.Section(sectionForest, func(w *artifact.Encoder) { w.Forest(l.forest) })
 		}
 		for _, n := range l.networks {
 			learned.Section(sectionNetwork, func(w *artifact.Encoder) { w.Network(n) })
@@ -244,7 +247,7 @@ func decodeSet(learned, encoders *artifact.Container, s set, quantiles []float64
 	for _, kind := range []struct {
 		id artifact.ID
 		of *[]*tree.Ensemble
-	}{{sectionPower, &l.power}, {sectionIndex, &l.index}, {sectionForest, &l.forest}} {
+	}{{sectionPower, &l.power}, {sectionIndex, &l.index}} {
 		for i := range s.Trees {
 			var e *tree.Ensemble
 			if err := learned.Section(kind.id, trees+i, func(d *artifact.Decoder) {
@@ -255,6 +258,16 @@ func decodeSet(learned, encoders *artifact.Container, s set, quantiles []float64
 				return nil, err
 			}
 			*kind.of = append(*kind.of, e)
+		}
+	}
+	if s.Trees > 0 {
+		// Every set that has trees has one forest.
+		if err := learned.Section(sectionForest, trees/len(quantiles), func(d *artifact.Decoder) {
+			if l.forest = d.Forest(); l.forest.Features != width {
+				d.Fail("a forest of %d features, not %d", l.forest.Features, width)
+			}
+		}); err != nil {
+			return nil, err
 		}
 	}
 	for i := range s.Networks {

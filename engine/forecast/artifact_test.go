@@ -66,7 +66,7 @@ func TestSpoiledArtifactsAreRefused(t *testing.T) {
 		"model's byte":     func(a *Artifact) { a.Model = slices.Clone(a.Model); a.Model[len(a.Model)-9]++ },
 		"encoders swapped": func(a *Artifact) { a.Encoders = a.Model },
 		"no config":        func(a *Artifact) { a.Config = nil },
-		"other format":     func(a *Artifact) { a.Config = bytes.Replace(a.Config, []byte(`"format": 2`), []byte(`"format": 1`), 1) },
+		"other format":     func(a *Artifact) { a.Config = bytes.Replace(a.Config, []byte(`"format": 3`), []byte(`"format": 1`), 1) },
 		"other step": func(a *Artifact) {
 			a.Config = bytes.Replace(a.Config, []byte(`"step_seconds": 3600`), []byte(`"step_seconds": 7`), 1)
 		},

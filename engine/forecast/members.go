@@ -31,12 +31,19 @@ type effort struct {
 	rows     int // samples a fit sees at most
 	rounds   int
 	rate     float64
-	forest   int
+	forest   woods
 	hidden   []int
 	batch    int
 	epochs   int
 	perEpoch int
 	networks int
+}
+
+// woods is the shape of a forest. Its leaves hold few samples: all trees
+// together make a distribution of them.
+type woods struct {
+	trees, leaves int
+	part          int // a leaf holds at least one in so many of the samples
 }
 
 // learners are the fitted members of a spec.
@@ -46,7 +53,7 @@ type learners struct {
 	binner     *frame.Binner
 	power      []*tree.Ensemble // one a quantile
 	index      []*tree.Ensemble
-	forest     []*tree.Ensemble
+	forest     *tree.Forest
 	networks   []*neural.Network // averaged
 	weights    []float64         // one a member
 	calibrator *quantile.Calibrator
@@ -61,10 +68,9 @@ type fitReport struct {
 }
 
 const (
-	treeBag      = 0.7 // of whole days
-	treeBins     = 63  // as good as 255 within 0.5 % and cheaper
-	forestLeaves = 48
-	forestBag    = 0.5
+	treeBag   = 0.7 // of whole days
+	treeBins  = 63  // as good as 255 within 0.5 % and cheaper
+	forestBag = 0.5
 	// Every seventh block of days validates the network: blocks of five days,
 	// of fewer where there are few.
 	validationBlockDays, validationEvery, validationTurn = 5, 7, 3
@@ -120,10 +126,10 @@ func fit(ctx context.Context, a *samples, s spec, quantiles []float64, e effort,
 	}
 	g.Go(func() error {
 		c := tree.Default(table.Len())
-		c.Rounds, c.Leaves, c.BagFraction, c.MinLeaf, c.FeatureFraction = e.forest, forestLeaves, forestBag, max(10, table.Len()/200), 0.4
+		c.Rounds, c.Leaves, c.BagFraction, c.MinLeaf, c.FeatureFraction = e.forest.trees, e.forest.leaves, forestBag, max(5, table.Len()/e.forest.part), 0.4
 		c.Seed = seedOf(o.Seed, id, "forest_index", 0)
 		var err error
-		l.forest, err = tree.FitForest(ctx, &indexed, quantiles, c)
+		l.forest, err = tree.FitForest(ctx, &indexed, c)
 		return err
 	})
 	if err := g.Wait(); err != nil {
@@ -194,7 +200,7 @@ func (l *learners) say(rows, scale, analog []float32) [][]float32 {
 	for _, of := range []struct {
 		member    int
 		ensembles []*tree.Ensemble
-	}{{memberPower, l.power}, {memberIndex, l.index}, {memberForest, l.forest}} {
+	}{{memberPower, l.power}, {memberIndex, l.index}} {
 		for k, e := range of.ensembles {
 			e.Predict(rows, column)
 			for i, v := range column {
@@ -204,6 +210,11 @@ func (l *learners) say(rows, scale, analog []float32) [][]float32 {
 				out[of.member][i*q+k] = v
 			}
 		}
+	}
+	forest := out[memberForest]
+	l.forest.Quantiles(rows, l.quantiles, forest)
+	for i := range forest {
+		forest[i] *= scale[i/q]
 	}
 	if len(l.networks) > 0 {
 		share := 1 / float32(len(l.networks))

@@ -181,6 +181,9 @@ func (e *Encoder) Float64s(v []float64) {
 	}
 }
 
+// Raw appends bytes without a length.
+func (e *Encoder) Raw(v []byte) { e.b = append(e.b, v...) }
+
 // Uint16 appends v.
 func (e *Encoder) Uint16(v uint16) { e.b = binary.LittleEndian.AppendUint16(e.b, v) }
 
@@ -239,6 +242,9 @@ func (d *Decoder) Length(size int) int {
 	}
 	return n
 }
+
+// Raw takes n bytes, as a copy.
+func (d *Decoder) Raw(n int) []byte { return bytes.Clone(d.take(n)) }
 
 // Float32s takes a length and as many.
 func (d *Decoder) Float32s() []float32 {

@@ -18,6 +18,7 @@ import (
 
 type parts struct {
 	Trees      *tree.Ensemble
+	Forest     *tree.Forest
 	Network    *neural.Network
 	Binner     *frame.Binner
 	Calibrator *quantile.Calibrator
@@ -47,6 +48,10 @@ func learned(t testing.TB) parts {
 	if p.Trees, _, err = tree.Fit(context.Background(), d, nil, c); err != nil {
 		t.Fatal(err)
 	}
+	c.Leaves, c.MinLeaf = 8, 5
+	if p.Forest, err = tree.FitForest(context.Background(), d, c); err != nil {
+		t.Fatal(err)
+	}
 	qs := []float64{0.1, 0.5, 0.9}
 	nc := neural.Default(qs)
 	nc.Epochs, nc.Hidden = 2, []int{16}
@@ -64,6 +69,7 @@ func encode(p parts) []byte {
 	w.Section(2, func(e *Encoder) { e.Network(p.Network) })
 	w.Section(3, func(e *Encoder) { e.Binner(p.Binner) })
 	w.Section(4, func(e *Encoder) { e.Calibrator(p.Calibrator) })
+	w.Section(5, func(e *Encoder) { e.Forest(p.Forest) })
 	return w.Bytes()
 }
 
@@ -76,7 +82,8 @@ func decode(b []byte) (p parts, err error) {
 		c.Section(1, 0, func(d *Decoder) { p.Trees = d.Ensemble() }),
 		c.Section(2, 0, func(d *Decoder) { p.Network = d.Network() }),
 		c.Section(3, 0, func(d *Decoder) { p.Binner = d.Binner() }),
-		c.Section(4, 0, func(d *Decoder) { p.Calibrator = d.Calibrator() }))
+		c.Section(4, 0, func(d *Decoder) { p.Calibrator = d.Calibrator() }),
+		c.Section(5, 0, func(d *Decoder) { p.Forest = d.Forest() }))
 }
 
 func TestRoundTrip(t *testing.T) {
@@ -116,6 +123,9 @@ func TestDecodedLearnersAreChecked(t *testing.T) {
 		"no such feature":  func(p *parts) { p.Trees.Trees[0].Nodes[0].Feature = 2 },
 		"no such leaf":     func(p *parts) { p.Trees.Trees[0].Nodes[0].Left = -100 },
 		"an infinite leaf": func(p *parts) { p.Trees.Trees[0].Leaves[0] = float32(math.Inf(1)) },
+		"a forest's leaf":  func(p *parts) { p.Forest.Trees[0].Nodes[0].Left = -100 },
+		"a lost value":     func(p *parts) { p.Forest.Trees[0].Values = p.Forest.Trees[0].Values[1:] },
+		"no step":          func(p *parts) { p.Forest.Step = 0 },
 		"a layer's shape":  func(p *parts) { p.Network.Layers[0].Out = 32 },
 		"a NaN weight":     func(p *parts) { p.Network.Layers[0].Bias[0] = float32(math.NaN()) },
 		"a level":          func(p *parts) { p.Calibrator.Levels[0] = 2 },
@@ -144,6 +154,11 @@ func FuzzDecode(f *testing.F) {
 			func(d *Decoder) {
 				if n := d.Network(); d.Err() == nil {
 					n.Predict(make([]float32, n.Features()), []float32{1}, make([]float32, len(n.Quantiles)))
+				}
+			},
+			func(d *Decoder) {
+				if f := d.Forest(); d.Err() == nil && f.Features < 1000 {
+					f.Quantiles(make([]float32, f.Features), []float64{0.1, 0.9}, make([]float32, 2))
 				}
 			},
 			func(d *Decoder) { d.Binner() },

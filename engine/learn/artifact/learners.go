@@ -16,21 +16,41 @@ func (e *Encoder) Ensemble(t *tree.Ensemble) {
 	e.Float32(t.Base)
 	e.Uint32(uint32(len(t.Trees)))
 	for _, tr := range t.Trees {
-		e.Uint16(uint16(len(tr.Nodes)))
-		for _, n := range tr.Nodes {
-			f := n.Feature
-			if n.MissingRight {
-				f |= missingRight
-			}
-			e.Uint16(f)
-			e.Float32(n.Threshold)
-			e.Uint16(uint16(n.Left))
-			e.Uint16(uint16(n.Right))
-		}
+		e.nodes(tr.Nodes)
 		for _, v := range tr.Leaves {
 			e.Float32(v)
 		}
 	}
+}
+
+func (e *Encoder) nodes(nodes []tree.Node) {
+	e.Uint16(uint16(len(nodes)))
+	for _, n := range nodes {
+		f := n.Feature
+		if n.MissingRight {
+			f |= missingRight
+		}
+		e.Uint16(f)
+		e.Float32(n.Threshold)
+		e.Uint16(uint16(n.Left))
+		e.Uint16(uint16(n.Right))
+	}
+}
+
+// nodes takes the inner nodes of a tree whose leaves take leafBytes each.
+func (d *Decoder) nodes(leafBytes int) []tree.Node {
+	n := int(d.Uint16())
+	if n*(10+leafBytes)+leafBytes > len(d.b) {
+		d.Fail("a tree of %d nodes in %d bytes", n, len(d.b))
+		return nil
+	}
+	out := make([]tree.Node, n)
+	for k := range out {
+		f := d.Uint16()
+		out[k] = tree.Node{Feature: f &^ missingRight, MissingRight: f&missingRight != 0,
+			Threshold: d.Float32(), Left: int16(d.Uint16()), Right: int16(d.Uint16())}
+	}
+	return out
 }
 
 // Ensemble takes one and checks it.
@@ -38,17 +58,11 @@ func (d *Decoder) Ensemble() *tree.Ensemble {
 	t := &tree.Ensemble{Features: int(d.Uint32()), Base: d.Float32()}
 	t.Trees = make([]tree.Tree, d.Length(6))
 	for i := range t.Trees {
-		n := int(d.Uint16())
-		if n*14 > len(d.b) {
-			d.Fail("a tree of %d nodes in %d bytes", n, len(d.b))
+		tr := tree.Tree{Nodes: d.nodes(4)}
+		if d.err != nil {
 			return t
 		}
-		tr := tree.Tree{Nodes: make([]tree.Node, n), Leaves: make([]float32, n+1)}
-		for k := range tr.Nodes {
-			f := d.Uint16()
-			tr.Nodes[k] = tree.Node{Feature: f &^ missingRight, MissingRight: f&missingRight != 0,
-				Threshold: d.Float32(), Left: int16(d.Uint16()), Right: int16(d.Uint16())}
-		}
+		tr.Leaves = make([]float32, len(tr.Nodes)+1)
 		for k := range tr.Leaves {
 			tr.Leaves[k] = d.Float32()
 		}
@@ -60,6 +74,38 @@ func (d *Decoder) Ensemble() *tree.Ensemble {
 		}
 	}
 	return t
+}
+
+// Forest appends f.
+func (e *Encoder) Forest(f *tree.Forest) {
+	e.Uint32(uint32(f.Features))
+	e.Float32(f.Low)
+	e.Float32(f.Step)
+	e.Uint32(uint32(len(f.Trees)))
+	for _, t := range f.Trees {
+		e.nodes(t.Nodes)
+		e.Raw(t.Values)
+	}
+}
+
+// Forest takes one and checks it.
+func (d *Decoder) Forest() *tree.Forest {
+	f := &tree.Forest{Features: int(d.Uint32()), Low: d.Float32(), Step: d.Float32()}
+	f.Trees = make([]tree.ForestTree, d.Length(2+tree.LeafValues))
+	for i := range f.Trees {
+		t := tree.ForestTree{Nodes: d.nodes(tree.LeafValues)}
+		if d.err != nil {
+			return f
+		}
+		t.Values = d.Raw((len(t.Nodes) + 1) * tree.LeafValues)
+		f.Trees[i] = t
+	}
+	if d.err == nil {
+		if err := f.Check(); err != nil {
+			d.Fail("%v", err)
+		}
+	}
+	return f
 }
 
 // Network appends n.

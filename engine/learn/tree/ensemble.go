@@ -56,21 +56,7 @@ func (e *Ensemble) Predict(rows, out []float32) {
 			continue
 		}
 		for i := range out {
-			row := rows[i*w : i*w+w]
-			k := int16(0)
-			for k >= 0 {
-				n := &nodes[k]
-				v := row[n.Feature]
-				left := int16(0)
-				if v < n.Threshold {
-					left = 1
-				}
-				if v != v && !n.MissingRight {
-					left = 1
-				}
-				k = n.child(left)
-			}
-			out[i] += leaves[^k]
+			out[i] += leaves[leafOf(nodes, rows[i*w:i*w+w])]
 		}
 	}
 }
@@ -96,23 +82,30 @@ func (e *Ensemble) Check() error {
 		if len(t.Leaves) != len(t.Nodes)+1 || len(t.Leaves) > math.MaxInt16 {
 			return fmt.Errorf("tree %d: %d leaves for %d nodes", i, len(t.Leaves), len(t.Nodes))
 		}
-		for k, n := range t.Nodes {
-			if int(n.Feature) >= e.Features {
-				return fmt.Errorf("tree %d node %d: feature %d of %d", i, k, n.Feature, e.Features)
-			}
-			if n.Threshold != n.Threshold {
-				return fmt.Errorf("tree %d node %d: threshold is not a number", i, k)
-			}
-			for _, c := range [...]int16{n.Left, n.Right} {
-				// A child lies behind its parent, so that no walk can cycle.
-				if c >= 0 && (int(c) <= k || int(c) >= len(t.Nodes)) || c < 0 && int(^c) >= len(t.Leaves) {
-					return fmt.Errorf("tree %d node %d: child %d", i, k, c)
-				}
-			}
+		if err := checkNodes(t.Nodes, e.Features, len(t.Leaves)); err != nil {
+			return fmt.Errorf("tree %d %w", i, err)
 		}
 		for k, v := range t.Leaves {
 			if !finite(v) {
 				return fmt.Errorf("tree %d leaf %d: %g", i, k, v)
+			}
+		}
+	}
+	return nil
+}
+
+func checkNodes(nodes []Node, features, leaves int) error {
+	for k, n := range nodes {
+		if int(n.Feature) >= features {
+			return fmt.Errorf("node %d: feature %d of %d", k, n.Feature, features)
+		}
+		if n.Threshold != n.Threshold {
+			return fmt.Errorf("node %d: threshold is not a number", k)
+		}
+		for _, c := range [...]int16{n.Left, n.Right} {
+			// A child lies behind its parent, so that no walk can cycle.
+			if c >= 0 && (int(c) <= k || int(c) >= len(nodes)) || c < 0 && int(^c) >= leaves {
+				return fmt.Errorf("node %d: child %d", k, c)
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 // Config is how an ensemble is grown.
 type Config struct {
-	Quantile        float64 // in (0, 1); a forest takes its quantiles as an argument
+	Quantile        float64 // in (0, 1); of boosting
 	Rounds          int     // trees
 	Rate            float64 // shrinkage of a boosted tree's leaves
 	Leaves          int     // at most, a tree
@@ -126,52 +126,6 @@ func Fit(ctx context.Context, d, validation *frame.Binned, c Config) (*Ensemble,
 		rep.ValidationLoss = quantile.Pinball(c.Quantile, validation.Target, outside)
 	}
 	return e, rep, nil
-}
-
-// FitForest grows one forest and answers an ensemble for each quantile: every
-// tree splits by the squared error of its bag, its leaves hold quantiles of
-// the target, and the trees are averaged. Against boosting it gives up bias
-// for variance, which pays where days are few and noisy.
-func FitForest(ctx context.Context, d *frame.Binned, quantiles []float64, c Config) ([]*Ensemble, error) {
-	if err := c.check(d); err != nil {
-		return nil, err
-	}
-	t := newTrainer(d, c)
-	rng := rand.New(rand.NewPCG(c.Seed, 0x666f7265))
-	var mean, weights float64
-	for i, y := range d.Target {
-		w := float64(t.weight(i))
-		mean, weights = mean+w*float64(y), weights+w
-	}
-	mean /= weights
-	widest := 1e-9
-	for _, y := range d.Target {
-		widest = max(widest, math.Abs(float64(y)-mean))
-	}
-	for i, y := range d.Target {
-		t.residual[i] = y
-		t.gradient[i] = pack(int64(math.Round((float64(y)-mean)/widest*gradientScale)), t.weight(i))
-	}
-	out := make([]*Ensemble, len(quantiles))
-	for k := range out {
-		out[k] = &Ensemble{Features: len(d.Columns), Trees: make([]Tree, c.Rounds)}
-	}
-	share := 1 / float32(c.Rounds)
-	for round := range c.Rounds {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		t.draw(rng)
-		grown, leaves := t.grow()
-		for k, q := range quantiles {
-			tree := Tree{Nodes: grown.Nodes, Leaves: make([]float32, len(leaves))}
-			for i, l := range leaves {
-				tree.Leaves[i] = t.leafQuantile(t.rows[l.from:l.to], q) * share
-			}
-			out[k].Trees[round] = tree
-		}
-	}
-	return out, nil
 }
 
 func fill(n int, v float32) []float32 {

@@ -135,17 +135,18 @@ func TestForestQuantilesAreOrderedAndFair(t *testing.T) {
 	d := bin(t, train, 63)
 	config := Default(d.Len())
 	config.Rounds, config.BagFraction, config.MinLeaf, config.Leaves, config.FeatureFraction = 60, 0.6, 40, 60, 1
-	es, err := FitForest(context.Background(), d, []float64{0.1, 0.5, 0.9}, config)
+	f, err := FitForest(context.Background(), d, config)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := f.Check(); err != nil {
+		t.Fatal(err)
+	}
+	said := make([]float32, 3*test.Len())
+	f.Quantiles(test.Rows, []float64{0.1, 0.5, 0.9}, said)
 	var q [3][]float32
-	for k, e := range es {
-		if err := e.Check(); err != nil {
-			t.Fatal(err)
-		}
-		q[k] = make([]float32, test.Len())
-		e.Predict(test.Rows, q[k])
+	for i, v := range said {
+		q[i%3] = append(q[i%3], v)
 	}
 	for i := range q[0] {
 		if q[0][i] > q[1][i] || q[1][i] > q[2][i] {
