@@ -133,25 +133,25 @@ func (p *past) around(h int64) float32 {
 	return sum / weight
 }
 
-// scale is the clear-sky power that a set of learners' targets and answers are
-// relative to.
-func (w *world) scale(s spec, t int64, n int) float32 {
-	c := w.env.over(&w.sky, t, n)
+// scale is what a set of learners' targets and answers are relative to, from
+// the first two of a row's features: the clear-sky power and the base.
+func (w *world) scale(s spec, clear, base float32) float32 {
 	if s.Weather {
 		// Half of each: the learned envelope knows the shadows, the plain one
 		// the seasons that were not seen yet.
-		return (c + w.env.plain(w.sky.mean(w.sky.base, t, n))) / 2
+		return (clear+w.env.plain(base))/2 + scaleFloor
 	}
-	return c
+	return clear + scaleFloor
 }
 
-// row appends the features of the target of n ticks at tick t, seen by v.
-func (w *world) row(dst []float32, s spec, v *view, t int64, n int) []float32 {
-	clear := w.env.over(&w.sky, t, n)
+// row appends the features of the target of n ticks at tick t, seen by v, and
+// answers the scale too.
+func (w *world) row(dst []float32, s spec, v *view, t int64, n int) (row []float32, scale float32) {
+	clear, base := w.env.over(&w.sky, t, n), w.sky.mean(w.sky.base, t, n)
 	middle := float64(t) + float64(n)/2
 	solarHour := math.Mod(middle/ticksPerHour+w.longitudeDeg/15, hours)
 	lead := min(middle/ticksPerHour-float64(v.issue), maximumLeadH)
-	dst = append(dst, clear, w.sky.mean(w.sky.base, t, n), w.sky.mean(w.sky.sine, t, n), float32(solarHour), float32(lead))
+	dst = append(dst, clear, base, w.sky.mean(w.sky.sine, t, n), float32(solarHour), float32(lead))
 	if s.Weather {
 		dst = w.wx.features(dst, clear, t)
 		dst = w.lately(dst, v, floorDiv(t, ticksPerHour))
@@ -162,7 +162,7 @@ func (w *world) row(dst []float32, s spec, v *view, t int64, n int) []float32 {
 		at := 2 * math.Pi * float64(yearTick(t)) / (365.25 * ticksPerDay)
 		dst = append(dst, float32(math.Sin(at)), float32(math.Cos(at)))
 	}
-	return dst
+	return dst, w.scale(s, clear, base)
 }
 
 // lately appends the little of the past that says more than the weather: how

@@ -239,27 +239,34 @@ func TestWeatherPullsAModelWithoutIt(t *testing.T) {
 
 func TestTrainingIsDeterministic(t *testing.T) {
 	h := synthetic(testSite, testStart, 75, time.Hour, 5)
-	h.Weather = nil
-	var want string
+	columns := h.Weather
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for _, c := range []struct {
-		procs, workers int
-		plain          bool
-	}{{1, 1, false}, {2, 2, false}, {4, 3, true}, {4, 2, false}} {
-		runtime.GOMAXPROCS(c.procs)
-		m, _, err := Train(context.Background(), testSite, h, Options{Seed: 9, Workers: c.workers, Origins: 1, plain: c.plain})
-		if err != nil {
-			t.Fatal(err)
+	seen := map[string]bool{}
+	for _, h.Weather = range [][]weather.Column{nil, columns} {
+		var want string
+		for _, c := range []struct {
+			procs, workers int
+			plain          bool
+		}{{1, 1, false}, {2, 2, false}, {4, 3, true}, {4, 4, false}} {
+			runtime.GOMAXPROCS(c.procs)
+			m, _, err := Train(context.Background(), testSite, h, Options{Seed: 9, Workers: c.workers, Origins: 1, plain: c.plain})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := Encode(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == "" {
+				want = a.Hash()
+			} else if a.Hash() != want {
+				t.Errorf("%d columns of weather, GOMAXPROCS %d, %d workers, plain kernel %v: another model", len(h.Weather), c.procs, c.workers, c.plain)
+			}
 		}
-		a, err := Encode(m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want == "" {
-			want = a.Hash()
-		} else if a.Hash() != want {
-			t.Errorf("GOMAXPROCS %d, %d workers, plain kernel %v: another model", c.procs, c.workers, c.plain)
-		}
+		seen[want] = true
+	}
+	if len(seen) != 2 {
+		t.Error("the weather changes nothing")
 	}
 }
 

@@ -188,8 +188,7 @@ func (m *Model) answer(f *foresight, w *world, v *view, l *learners, at []int) {
 	scale, analog := make([]float32, len(at)), make([]float32, len(at)*k)
 	for j, i := range at {
 		t := f.start + int64(i*f.n)
-		rows = w.row(rows, l.spec, v, t, f.n)
-		scale[j] = w.scale(l.spec, t, f.n) + scaleFloor
+		rows, scale[j] = w.row(rows, l.spec, v, t, f.n)
 		if !l.spec.Weather {
 			w.analog(v, t, f.clear[i], m.quantiles, analog[j*k:j*k+k])
 		}

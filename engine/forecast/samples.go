@@ -92,9 +92,10 @@ func (w *world) gatherPart(out *samples, s spec, quantiles []float64, share seri
 				v = w.view(issue)
 				views[issue] = v
 			}
-			out.Rows = w.row(out.Rows, s, v, t, n)
+			var scale float32
+			out.Rows, scale = w.row(out.Rows, s, v, t, n)
 			out.Target = append(out.Target, float32(y))
-			out.Scale = append(out.Scale, w.scale(s, t, n)+scaleFloor)
+			out.Scale = append(out.Scale, scale)
 			out.clear = append(out.clear, clear)
 			out.Weight = append(out.Weight, 1)
 			out.Group = append(out.Group, int32(floorDiv(t, ticksPerDay)))

@@ -87,7 +87,9 @@ func Train(ctx context.Context, site Site, h History, o Options) (*Model, Report
 		} else {
 			m.plain = l
 		}
-		t.fill(&rep, s, l, fitted, train, b)
+		if k == len(specs)-1 {
+			t.fill(&rep, s, l, fitted, train, b)
+		}
 	}
 	o.Progress("done", 1)
 	m.report = rep
@@ -242,8 +244,8 @@ func (t *training) final(ctx context.Context, s spec, w *world) (*learners, fitR
 	return l, rep, a, err
 }
 
-// fill completes the report. With weather it is the model with weather that is
-// reported: it is the one that is used.
+// fill completes the report. With weather it is the learners with weather that
+// are reported: they are the ones that are used.
 func (t *training) fill(rep *Report, s spec, l *learners, fitted fitReport, a *samples, b *tested) {
 	rep.Features, rep.Members, rep.Weights = s.names(), memberNames, l.weights
 	rep.TrainingPoints = fitted.rows

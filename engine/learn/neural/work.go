@@ -72,17 +72,19 @@ func rectified(x, v float32) float32 {
 	return math.Float32frombits(math.Float32bits(x) &^ uint32(int32(math.Float32bits(v))>>31))
 }
 
-// draw fills keep with 0 or 1/(1-share), four values from one random word.
+// draw fills keep, of which there are a multiple of four, with 0 or
+// 1/(1-share), four values from one random word.
 func (d *dropout) draw(keep []float32) {
 	limit := uint64(d.share * 65536)
 	scale := [2]float32{float32(1 / (1 - d.share)), 0}
-	for i := 0; i < len(keep); i += 4 {
+	for i := 0; i+4 <= len(keep); i += 4 {
 		word := d.source.Uint64()
-		for j := range keep[i : i+4] {
-			// 1 where the 16 bits are below the limit, without a branch.
-			keep[i+j] = scale[(word&0xffff-limit)>>63]
-			word >>= 16
-		}
+		// 0 where 16 of the bits are below the limit, without a branch.
+		four := (*[4]float32)(keep[i:])
+		four[0] = scale[(word&0xffff-limit)>>63]
+		four[1] = scale[(word>>16&0xffff-limit)>>63]
+		four[2] = scale[(word>>32&0xffff-limit)>>63]
+		four[3] = scale[(word>>48-limit)>>63]
 	}
 }
 

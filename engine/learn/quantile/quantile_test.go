@@ -30,6 +30,9 @@ func TestSelectAgainstSorting(t *testing.T) {
 				values[i] = float32(math.Round(float64(values[i])))
 			}
 		}
+		if rapid.Bool().Draw(t, "outlier") {
+			values[len(values)/2] = rapid.SampledFrom([]float32{1e30, -1e30, math.MaxFloat32}).Draw(t, "far")
+		}
 		q := rapid.Float64Range(0.01, 0.99).Draw(t, "q")
 		sorted := slices.Sorted(slices.Values(values))
 		p := q * float64(len(values)-1)

@@ -81,6 +81,7 @@ func SelectWeighted(p []Weighted, q float64) float32 {
 		total += int64(x.Weight)
 	}
 	target := max(int64(math.Ceil(q*float64(total))), 1)
+	p, target = bucket(p, target)
 	for len(p) > 16 {
 		i, j := part(p)
 		var under int64
@@ -137,4 +138,47 @@ func part(p []Weighted) (i, j int) {
 		}
 	}
 	return i, j + 1
+}
+
+// bucket narrows p to those values among which the one at target lies, and
+// target to its place among them, by even parts of their range: no comparison
+// that a processor would have to guess. A few are left, or those of a range
+// that parts no further.
+func bucket(p []Weighted, target int64) ([]Weighted, int64) {
+	const parts = 64
+	for len(p) > parts {
+		low, high := p[0].Value, p[0].Value
+		for _, x := range p {
+			if x.Value < low {
+				low = x.Value
+			}
+			if x.Value > high {
+				high = x.Value
+			}
+		}
+		scale := (parts - 0.5) / (high - low)
+		if scale-scale != 0 {
+			return p, target
+		}
+		var weights [parts]int64
+		for _, x := range p {
+			weights[uint32(int32((x.Value-low)*scale))%parts] += int64(x.Weight)
+		}
+		at := uint32(0)
+		for ; at < parts-1 && target > weights[at]; at++ {
+			target -= weights[at]
+		}
+		n := 0
+		for _, x := range p {
+			p[n] = x
+			if uint32(int32((x.Value-low)*scale))%parts == at {
+				n++
+			}
+		}
+		if n == len(p) {
+			break
+		}
+		p = p[:n]
+	}
+	return p, target
 }

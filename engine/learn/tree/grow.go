@@ -48,9 +48,10 @@ type trainer struct {
 	d        *frame.Binned
 	c        Config
 	stride   int
-	all      []int32 // every sample
-	rows     []int32 // the bag, ordered so that each leaf is a range
-	out      []int32 // the samples that are not in the bag
+	all      []int32   // every sample
+	groups   [][]int32 // all, in parts that are drawn whole
+	rows     []int32   // the bag, ordered so that each leaf is a range
+	out      []int32   // the samples that are not in the bag
 	spill    []int32
 	gradient []int64 // packed, one a sample
 	ordered  []int64 // gradients in the order of a leaf's rows
@@ -70,6 +71,12 @@ func newTrainer(d *frame.Binned, c Config) *trainer {
 	for _, e := range d.Binner.Edges {
 		if len(e)+2 > narrow {
 			t.stride = wide
+		}
+	}
+	for from, i := 0, 1; i <= n; i++ {
+		if i == n || d.Group == nil || d.Group[i] != d.Group[i-1] {
+			t.groups = append(t.groups, t.all[from:i])
+			from = i
 		}
 	}
 	t.features = make([]int, len(d.Columns))
@@ -121,15 +128,11 @@ func (t *trainer) draw(rng *rand.Rand) {
 	t.rows, t.out = t.rows[:0], t.out[:0]
 	if t.c.BagFraction < 1 {
 		limit := uint32(t.c.BagFraction * (1 << 32))
-		in := false
-		for i := range t.all {
-			if i == 0 || t.d.Group == nil || t.d.Group[i] != t.d.Group[i-1] {
-				in = rng.Uint32() < limit
-			}
-			if in {
-				t.rows = append(t.rows, int32(i))
+		for _, group := range t.groups {
+			if rng.Uint32() < limit {
+				t.rows = append(t.rows, group...)
 			} else {
-				t.out = append(t.out, int32(i))
+				t.out = append(t.out, group...)
 			}
 		}
 	}
