@@ -69,10 +69,8 @@ func Fit(ctx context.Context, d, validation *frame.Binned, c Config) (*Ensemble,
 	e := &Ensemble{Features: len(d.Columns), Base: t.leafQuantile(t.all, c.Quantile)}
 	answer := fill(d.Len(), e.Base)
 	var outside []float32
-	var outsideRows []int32
 	if validation != nil {
 		outside = fill(validation.Len(), e.Base)
-		outsideRows = count(validation.Len())
 	}
 	rep := Report{ValidationLoss: math.NaN()}
 	best := math.Inf(1)
@@ -101,13 +99,15 @@ func Fit(ctx context.Context, d, validation *frame.Binned, c Config) (*Ensemble,
 			for _, r := range t.rows[l.from:l.to] {
 				answer[r] += v
 			}
+			for _, r := range t.out[l.outFrom:l.outTo] {
+				answer[r] += v
+			}
 		}
-		grown.add(d, t.out, answer)
 		e.Trees = append(e.Trees, grown)
 		if validation == nil {
 			continue
 		}
-		grown.add(validation, outsideRows, outside)
+		grown.add(validation, outside)
 		if l := quantile.Pinball(c.Quantile, validation.Target, outside); l < best {
 			best, rep.BestRound = l, len(e.Trees)
 		} else if c.Patience > 0 && len(e.Trees)-rep.BestRound >= c.Patience {
@@ -144,21 +144,17 @@ func count(n int) []int32 {
 	return out
 }
 
-// add walks the binned samples of rows through t.
-func (t *Tree) add(d *frame.Binned, rows []int32, answer []float32) {
-	for _, i := range rows {
+// add walks the binned samples of d through t.
+func (t *Tree) add(d *frame.Binned, answer []float32) {
+	for i := range answer {
 		k := int16(0)
 		for k >= 0 {
 			n := &t.Nodes[k]
-			b := d.Columns[n.Feature][i]
-			left := int16(0)
-			if b <= n.bin {
-				left = 1
+			if b := d.Columns[n.Feature][i]; b <= n.bin && (b != frame.Missing || !n.MissingRight) {
+				k = n.Left
+			} else {
+				k = n.Right
 			}
-			if b == frame.Missing && n.MissingRight {
-				left = 0
-			}
-			k = n.child(left)
 		}
 		answer[i] += t.Leaves[^k]
 	}

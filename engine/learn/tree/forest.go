@@ -65,6 +65,7 @@ func FitForest(ctx context.Context, d *frame.Binned, c Config) (*Forest, error) 
 			return nil, err
 		}
 		t.draw(rng)
+		t.out = t.out[:0] // nobody asks where these go
 		grown, leaves := t.grow()
 		values := make([]uint8, 0, LeafValues*len(leaves))
 		for _, l := range leaves {

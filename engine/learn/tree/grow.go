@@ -32,16 +32,21 @@ func unpack(h int64) (weight, gradient int64) {
 
 type split struct {
 	gain         float64
+	weight       int64 // of what goes left
 	feature, bin int
 	missingRight bool
 }
 
+var noSplit = split{feature: -1}
+
 type leaf struct {
-	from, to int // of trainer.rows
-	hist     []int64
-	best     split
-	parent   int // node that points here, -1 at the root
-	left     bool
+	from, to       int // of trainer.rows
+	outFrom, outTo int // of trainer.out
+	weight         int64
+	hist           []int64
+	best           split
+	parent         int // node that points here, -1 at the root
+	left           bool
 }
 
 type trainer struct {
@@ -156,7 +161,7 @@ func (t *trainer) draw(rng *rand.Rand) {
 // leaves' values are left for the caller to set.
 func (t *trainer) grow() (Tree, []leaf) {
 	var tree Tree
-	root := leaf{to: len(t.rows), hist: t.histogram(), parent: -1}
+	root := leaf{to: len(t.rows), outTo: len(t.out), hist: t.histogram(), parent: -1}
 	t.build(&root)
 	t.find(&root)
 	leaves := []leaf{root}
@@ -171,22 +176,23 @@ func (t *trainer) grow() (Tree, []leaf) {
 			break
 		}
 		l := leaves[at]
-		mid := t.partition(&l)
+		mid := l.from + t.partition(t.rows[l.from:l.to], l.best)
 		if missing, _ := unpack(l.hist[l.best.feature*t.stride+int(frame.Missing)]); missing == 0 {
 			// Nothing was learned of missing values here: they go with the many.
 			l.best.missingRight = l.to-mid > mid-l.from
 		}
+		outMid := l.outFrom + t.partition(t.out[l.outFrom:l.outTo], l.best)
 		node := len(tree.Nodes)
 		tree.Nodes = append(tree.Nodes, Node{Threshold: t.threshold(l.best), Feature: uint16(l.best.feature),
 			MissingRight: l.best.missingRight, bin: uint8(l.best.bin)})
 		tree.point(&l, int16(node))
-		a := leaf{from: l.from, to: mid, parent: node, left: true}
-		b := leaf{from: mid, to: l.to, parent: node}
+		a := leaf{from: l.from, to: mid, outFrom: l.outFrom, outTo: outMid, weight: l.best.weight, best: noSplit, parent: node, left: true}
+		b := leaf{from: mid, to: l.to, outFrom: outMid, outTo: l.outTo, weight: l.weight - l.best.weight, best: noSplit, parent: node}
 		small, large := &a, &b
 		if b.to-b.from < a.to-a.from {
 			small, large = &b, &a
 		}
-		if len(leaves)+1 < t.c.Leaves {
+		if len(leaves)+1 < t.c.Leaves && max(a.weight, b.weight) >= 2*t.minimum {
 			small.hist = t.histogram()
 			t.build(small)
 			for _, f := range t.drawn {
@@ -298,13 +304,14 @@ func addWide(h *[wide]int64, column []uint8, rows []int32, ordered []int64) {
 // find sets the leaf's best split; ties go to the feature drawn first and to
 // the lower bin.
 func (t *trainer) find(l *leaf) {
-	l.best = split{feature: -1}
+	l.best = noSplit
 	var total int64
 	first := t.drawn[0]
 	for _, v := range l.hist[first*t.stride : (first+1)*t.stride] {
 		total += v
 	}
 	weight, gradient := unpack(total)
+	l.weight = weight
 	if weight < 2*t.minimum {
 		return
 	}
@@ -347,19 +354,18 @@ func (t *trainer) scan(f int, h []int64, weight, gradient int64, best *split) {
 			fl, fr := float64(wl), float64(wr)
 			if s := (left*left*fr + right*right*fl) / (fl * fr); s > most {
 				most = s
-				*best = split{gain: s - base, feature: f, bin: b, missingRight: pass == 1}
+				*best = split{gain: s - base, weight: wl, feature: f, bin: b, missingRight: pass == 1}
 			}
 		}
 	}
 }
 
-// partition orders the leaf's rows left before right, keeping their order, and
-// answers where the right begins.
-func (t *trainer) partition(l *leaf) int {
-	column := t.d.Columns[l.best.feature]
-	rows := t.rows[l.from:l.to]
+// partition orders rows left of the split before right, keeping their order,
+// and answers how many go left.
+func (t *trainer) partition(rows []int32, s split) int {
+	column := t.d.Columns[s.feature]
 	spill := t.spill[:len(rows)]
-	bin := uint8(l.best.bin)
+	bin := uint8(s.bin)
 	k, m := 0, 0
 	for _, r := range rows {
 		b := column[r]
@@ -369,12 +375,12 @@ func (t *trainer) partition(l *leaf) int {
 		if b <= bin {
 			goes = 1
 		}
-		if b == frame.Missing && l.best.missingRight {
+		if b == frame.Missing && s.missingRight {
 			goes = 0
 		}
 		k += goes
 		m += 1 - goes
 	}
 	copy(rows[k:], spill[:m])
-	return l.from + k
+	return k
 }
