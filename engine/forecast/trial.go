@@ -56,6 +56,7 @@ func (t *training) backtest(ctx context.Context, s spec, light *sky, stage func(
 	out.weights = backtest.Weights(out.table)
 	if s.Weather {
 		leaveOut(out.weights, memberAnalog) // days like the last know less than the forecast
+		evenOut(out.weights, memberAnalog)
 	} else {
 		trustAnalogs(out.weights, t.days())
 	}
@@ -74,6 +75,16 @@ func leaveOut(weights []float64, member int) {
 	weights[member] = 0
 	for m := range weights {
 		weights[m] /= rest
+	}
+}
+
+// evenOut draws the weights of all but one member halfway to equal ones: the
+// members of a backtest are lighter than the final ones, the network most.
+func evenOut(weights []float64, but int) {
+	for m := range weights {
+		if m != but {
+			weights[m] = (weights[m] + 1/float64(len(weights)-1)) / 2
+		}
 	}
 }
 
