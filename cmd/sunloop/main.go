@@ -33,6 +33,7 @@ type cli struct {
 	Import  ImportCmd  `cmd:"" help:"Import a file as a portal, logger or meter exports it, train and forecast."`
 	Inspect InspectCmd `cmd:"" help:"Show what would be imported from a file, without importing it."`
 	Status  StatusCmd  `cmd:"" help:"The site's vital signs and findings as text or JSON, for scripts and screen readers."`
+	Alerts  AlertsCmd  `cmd:"" help:"The alerts as text or JSON: what wants doing first."`
 
 	Backtest    BacktestCmd    `cmd:"" help:"How good the forecasts would have been on a history in files, against simple references."`
 	Interpolate InterpolateCmd `cmd:"" help:"Fill the gaps of a file, and show how well each method does on hidden samples of it."`

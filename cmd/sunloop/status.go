@@ -17,12 +17,33 @@ import (
 
 // StatusCmd prints a site's facts.
 type StatusCmd struct {
-	Site   string `help:"Only this site."`
-	JSON   bool   `name:"json" help:"As JSON."`
-	Chart  bool   `help:"With a chart of the day."`
-	ASCII  bool   `help:"Draw the chart with ASCII characters alone."`
+	Site  string `help:"Only this site."`
+	JSON  bool   `name:"json" help:"As JSON."`
+	Chart bool   `help:"With a chart of the day."`
+	ASCII bool   `help:"Draw the chart with ASCII characters alone."`
+	Service
+}
+
+// Service is what a command asks: the data folder, or one elsewhere.
+type Service struct {
 	Remote string `placeholder:"URL" env:"SUNLOOP_REMOTE" help:"Ask a service elsewhere."`
 	Token  string `env:"SUNLOOP_TOKEN" help:"API key or token for --remote."`
+}
+
+// ask runs f with a client of the service.
+func (s Service) ask(ctx context.Context, g *Globals, f func(*client.Client) error) error {
+	if s.Remote != "" {
+		cl, err := remoteClient(s.Remote, s.Token)
+		if err != nil {
+			return err
+		}
+		return f(cl)
+	}
+	service, err := backend.New(backend.Config{DataDir: g.Data, Now: time.Now, Wall: time.Now})
+	if err != nil {
+		return openFailed(g.Data, err)
+	}
+	return errors.Join(withOwnKey(ctx, service, f), service.Close())
 }
 
 // siteStatus is one site's facts, as --json prints them.
@@ -34,19 +55,7 @@ type siteStatus struct {
 
 // Run prints the facts; exit status 1 when something critical is open.
 func (c *StatusCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	if c.Remote != "" {
-		cl, err := remoteClient(c.Remote, c.Token)
-		if err != nil {
-			return err
-		}
-		return c.print(ctx, cl, std.out)
-	}
-	service, err := backend.New(backend.Config{DataDir: g.Data, Now: time.Now, Wall: time.Now})
-	if err != nil {
-		return openFailed(g.Data, err)
-	}
-	err = withOwnKey(ctx, service, func(cl *client.Client) error { return c.print(ctx, cl, std.out) })
-	return errors.Join(err, service.Close())
+	return c.ask(ctx, g, func(cl *client.Client) error { return c.print(ctx, cl, std.out) })
 }
 
 func (c *StatusCmd) print(ctx context.Context, cl *client.Client, out io.Writer) error {
