@@ -66,6 +66,7 @@ forecast-report: build ## the tables of docs/forecasting.md, from the data sets 
 	$(BACKTEST)#weather --peers $(SITES)/pvod-*.toml
 	$(BACKTEST)#history --peers $(SITES)/upm3.toml $(SITES)/upm8.toml $(SITES)/upm9.toml $(SITES)/upm12.toml $(SITES)/upm13.toml \
 	  $(SITES)/austria.toml $(SITES)/enerpos.toml $(SITES)/household-30min.toml $(SITES)/pvdaq-50.toml
+	$(BACKTEST)#noon $(SITES)/upm13-noon.toml
 	$(BACKTEST)#young $(SITES)/upm13-30days.toml
 
 peers: ## our trees against scikit-learn's, in time and accuracy
