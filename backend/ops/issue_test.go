@@ -1,0 +1,102 @@
+package ops
+
+import (
+	"testing"
+	"time"
+
+	"app.sunloop/backend/api"
+)
+
+// issues of acme, newest first.
+func (d *desk) issues() []api.Issue {
+	d.t.Helper()
+	list, _, err := d.Issues(d.t.Context(), acme, api.ListQuery{CustomerID: "acme"})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return list
+}
+
+// An issue's priority rises at once and falls only when its fault has deserved
+// less for a day.
+func TestPriorityFallsOnlyAfterADayOfCalm(t *testing.T) {
+	d := newDesk(t)
+	site := d.site("South", "acme")
+	start := d.clock
+	for _, step := range []struct {
+		after         time.Duration
+		severity      string
+		priority, why string
+	}{
+		{0, api.SeverityWarning, api.PriorityMedium, "as it was found"},
+		{time.Hour, api.SeverityCritical, api.PriorityHigh, "it rises at once"},
+		{time.Hour, api.SeverityWarning, api.PriorityHigh, "an hour of calm"},
+		{22 * time.Hour, api.SeverityNormal, api.PriorityHigh, "23 hours of calm"},
+		{30 * time.Minute, api.SeverityCritical, api.PriorityHigh, "deserved again"},
+		{23*time.Hour + 59*time.Minute, api.SeverityWarning, api.PriorityHigh, "a minute less than a day of calm"},
+		{time.Minute, api.SeverityWarning, api.PriorityMedium, "a day of calm"},
+		{24 * time.Hour, api.SeverityNormal, api.PriorityLow, "another, with less still"},
+	} {
+		d.clock = d.clock.Add(step.after)
+		e := outage("INV-1", start, d.clock)
+		e.Severity = step.severity
+		d.judge(site, e)
+		if got := d.issues(); len(got) != 1 || got[0].Priority != step.priority || got[0].Status != api.IssueNew {
+			t.Errorf("%s: %+v, want one with priority %s", step.why, got, step.priority)
+		}
+	}
+}
+
+// One issue is open for a unit and family; within 72 h of its end the same
+// fault opens it again, later a new one.
+func TestIssueOpensAgainWithin72Hours(t *testing.T) {
+	d := newDesk(t)
+	site := d.site("South", "acme")
+	fire := func(unit, family string) {
+		e := outage(unit, d.clock.Add(-time.Minute), d.clock)
+		e.Family = family
+		d.judge(site, e)
+	}
+	fire("INV-1", "inverter_outage")
+	first := d.issues()[0].IssueID
+	fire("INV-1", "inverter_outage") // again, the same run
+	if got := d.issues(); len(got) != 1 || len(got[0].History) != 1 {
+		t.Errorf("found twice: %+v", got)
+	}
+	resolved := func(id string) {
+		t.Helper()
+		d.clock = d.clock.Add(time.Minute)
+		d.judge(site)
+		if i := d.issues()[0]; i.IssueID != id || i.Status != api.IssueResolved || i.EnergyAtRiskKW != 0 || i.History[len(i.History)-1].Note != api.ReasonAuto {
+			t.Errorf("after its fault it is %+v", i)
+		}
+	}
+	resolved(first)
+	d.clock = d.clock.Add(Reopening)
+	fire("INV-1", "inverter_outage")
+	got := d.issues()
+	if len(got) != 1 || got[0].IssueID != first || got[0].Status != api.IssueInProgress || got[0].Reopened != 1 {
+		t.Errorf("72 h after: %+v", got)
+	}
+	last := got[0].History[len(got[0].History)-1]
+	if last.From != api.IssueResolved || last.To != api.IssueInProgress || last.Actor != "detector" || last.Note == "" || !last.At.Equal(d.clock) {
+		t.Errorf("its last move is %+v", last)
+	}
+	resolved(first)
+	d.clock = d.clock.Add(Reopening + time.Hour)
+	fire("INV-1", "inverter_outage")
+	if got = d.issues(); len(got) != 2 || got[0].IssueID == first || got[0].Status != api.IssueNew || got[0].Reopened != 0 || got[1].Status != api.IssueResolved {
+		t.Errorf("after more than 72 h: %+v", got)
+	}
+	// Another unit's fault, and the unit's other fault, are issues of their own.
+	d.judge(site, outage("INV-1", d.clock, d.clock), outage("INV-2", d.clock, d.clock), Event{Family: "string_outage", Units: []string{"INV-1"}, Start: d.clock, LastSeen: d.clock, Severity: api.SeverityWarning})
+	open := map[string]int{}
+	for _, i := range d.issues() {
+		if i.Status != api.IssueResolved {
+			open[i.Component+" "+i.IssueType]++
+		}
+	}
+	if len(open) != 3 || open["INV-1 inverter_outage"] != 1 || open["INV-2 inverter_outage"] != 1 || open["INV-1 string_outage"] != 1 {
+		t.Errorf("open are %v", open)
+	}
+}
