@@ -72,6 +72,7 @@ func (p *Pipeline) judgeFor(ctx context.Context, siteID string, asked []string) 
 	if err != nil {
 		return ops.Outcome{}, err
 	}
+	began := p.Now() // what comes later this run has not seen
 	track, err := p.track(ctx, siteID)
 	if err != nil {
 		return ops.Outcome{}, err
@@ -96,7 +97,11 @@ func (p *Pipeline) judgeFor(ctx context.Context, siteID string, asked []string) 
 		if out, err = p.Ops.RecordRun(tx, run); err != nil {
 			return err
 		}
-		_, err = advance(tx, siteID, func(t *Track) { t.DetectAt, t.DetectData = p.Now(), track.Data })
+		_, err = advance(tx, siteID, func(t *Track) {
+			if !began.Before(t.DetectAt) || t.DetectAt.After(p.Now()) { // unless another run has overtaken this one; clocks may be set back
+				t.DetectAt, t.DetectData = began, track.Data
+			}
+		})
 		return err
 	})
 	return out, err
