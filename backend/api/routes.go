@@ -100,6 +100,9 @@ const (
 
 	PathHealth = "/healthz"
 	PathReady  = "/readyz"
+
+	PathOpenAPI = "/openapi.json"
+	PathDocs    = "/docs"
 )
 
 // Actions of terminal bodies.
@@ -242,5 +245,7 @@ func Routes() []Route {
 
 		{"health", get, PathHealth, HostMain, CredentialNone, public},
 		{"ready", get, PathReady, HostMain, CredentialNone, public},
+		{"openapi", get, PathOpenAPI, HostMain, CredentialNone, []Operation{{Reads: true}}},
+		{"docs", get, PathDocs, HostMain, CredentialNone, []Operation{{Reads: true}}},
 	}
 }

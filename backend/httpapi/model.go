@@ -20,6 +20,9 @@ func (s *server) models(in *input) (*call, error) {
 	if b.Action == "" || b.Action == api.ActionList {
 		c.run = func(ctx context.Context, g granted) (any, error) {
 			list, next, err := s.Models.Models(ctx, g.scope, api.ListQuery{CustomerID: b.CustomerID, SiteID: b.SiteID, Page: b.Page})
+			for i := range list {
+				list[i] = withLayers(list[i])
+			}
 			return api.ModelsResponse{Success: true, ModelMetrics: there(list), Count: len(list), NextCursor: next}, err
 		}
 		return c, nil
@@ -39,7 +42,7 @@ func (s *server) models(in *input) (*call, error) {
 // modelMove is what an action on one model does; nil for no such action.
 func (s *server) modelMove(b api.ModelsRequest) func(context.Context, granted) (any, error) {
 	done := func(words string, m api.Model, former string) api.ModelMoveResponse {
-		return api.ModelMoveResponse{Success: true, Message: fmt.Sprintf(words, m.ModelName, m.ModelVersion), Model: m, FormerVersion: former}
+		return api.ModelMoveResponse{Success: true, Message: fmt.Sprintf(words, m.ModelName, m.ModelVersion), Model: withLayers(m), FormerVersion: former}
 	}
 	switch b.Action {
 	case api.ActionHistory:
@@ -64,4 +67,10 @@ func (s *server) modelMove(b api.ModelsRequest) func(context.Context, granted) (
 		}
 	}
 	return nil
+}
+
+// withLayers is a model whose layers are a list also where it has no network.
+func withLayers(m api.Model) api.Model {
+	m.Hyperparameters.Layers = there(m.Hyperparameters.Layers)
+	return m
 }

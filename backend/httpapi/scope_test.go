@@ -109,7 +109,7 @@ func TestScopeMatrix(t *testing.T) {
 	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate, d.UserRate = 1_000_000, 1_000_000 })
 	w.measure(foreignSite, foreignAsset, "Europe/Berlin", time.Date(2025, 9, 30, 22, 0, 0, 0, time.UTC), 288)
 	for _, owner := range []ids{{ownCustomer, ownSite, ""}, {foreignCustomer, foreignSite, ""}} {
-		if _, err := w.uploads.Import(context.Background(), api.Unlimited("test"), api.UploadRequest{CustomerID: owner.customer, SiteID: owner.site}); err != nil {
+		if _, err := w.uploads.Import(context.Background(), api.Unlimited("test"), api.UploadRequest{CustomerID: owner.customer, SiteID: owner.site, Kind: api.UploadTrain}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -184,6 +184,9 @@ func (s *server) readers() map[string]reader {
 
 		"health": s.health,
 		"ready":  s.ready,
+
+		"openapi": s.openAPI,
+		"docs":    s.docs,
 	}
 }
 

@@ -177,8 +177,8 @@ func (w *world) user(name, role string, customers ...string) string {
 	return r.Token
 }
 
-// ask sends a request straight to the handler. Headers are names and values
-// in turn.
+// ask sends a request straight to the handler, and holds the answer against
+// the OpenAPI document. Headers are names and values in turn.
 func (w *world) ask(method, url, body string, headers ...string) *httptest.ResponseRecorder {
 	q := httptest.NewRequest(method, url, strings.NewReader(body))
 	if body != "" {
@@ -189,6 +189,7 @@ func (w *world) ask(method, url, body string, headers ...string) *httptest.Respo
 	}
 	r := httptest.NewRecorder()
 	w.handler.ServeHTTP(r, q)
+	conforms(w.t, q, body, r)
 	return r
 }
 

@@ -32,6 +32,7 @@ var floors = []struct {
 	{"app.sunloop/engine/simulate", []string{"engine/series", "engine/solar"}},
 	{"app.sunloop/backend/api", nil},
 	{"app.sunloop/backend/client", []string{"backend/api"}},
+	{"app.sunloop/backend/openapi/...", []string{"backend/api"}},
 	{"app.sunloop/backend/mail", nil},
 	{"app.sunloop/backend/store/...", []string{"engine/series"}},
 	{"app.sunloop/backend/openmeteo", []string{"engine/series", "engine/solar", "engine/weather"}},
@@ -39,7 +40,7 @@ var floors = []struct {
 	{"app.sunloop/backend/ops", []string{"backend/api", "backend/store", "engine/..."}},
 	{"app.sunloop/backend/pipeline", []string{"backend/api", "backend/store", "backend/store/objects", "backend/ops", "engine/..."}},
 	{"app.sunloop/backend/freemium", []string{"backend/api", "backend/mail", "backend/store", "engine/..."}},
-	{"app.sunloop/backend/httpapi", []string{"backend/api", "backend/auth", "backend/store", "engine/series"}},
+	{"app.sunloop/backend/httpapi", []string{"backend/api", "backend/auth", "backend/openapi", "backend/store", "engine/series"}},
 	{"app.sunloop/tui/...", []string{"backend/api", "backend/client", "themes"}},
 }
 

@@ -1,0 +1,310 @@
+package openapi
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"app.sunloop/backend/api"
+)
+
+const description = `Uploads of solar production data, forecasts, fault detection and diagnosis, telemetry and alerts.
+
+Show an API key or a user's token as ` + "`Authorization: Bearer …` or `x-api-key: …`" + `; either header carries either.
+
+Times are UTC, as ` + "`2006-01-02T15:04:05Z`" + `. Absent values are left out. Lists take ` + "`limit` and `cursor`" + ` and answer ` + "`next_cursor`" + ` while there is more.
+Reads carry an ETag; send it as If-None-Match for a 304. Creating calls honour Idempotency-Key for 24 hours.
+A key may make 60 requests a minute of each API, a person 600; beyond, 429 says in Retry-After how many seconds to wait.`
+
+// hosts are the tags.
+var hosts = []Tag{
+	{string(api.HostMain), "Uploads, forecasts and the terminal API"},
+	{string(api.HostTelemetry), "Telemetry of units and sites"},
+	{string(api.HostAlerts), "Alerts of terminal devices"},
+	{string(api.HostPartner), "Snapshots for partners, made beforehand"},
+	{string(api.HostAuth), "Sign-in, tokens and API keys"},
+	{string(api.HostFreemium), "The forecast without an account"},
+}
+
+const contentJSON = "application/json"
+
+// Build makes the document. It panics when a route has no entry: such a
+// program is wrong.
+func Build() *Document {
+	one, most := 1.0, float64(api.MaxLimit)
+	d := &Document{
+		OpenAPI: "3.1.0",
+		Info: Info{Title: "Sunloop", Version: "1.0.0", Description: description, Contact: Contact{"The operator of this service"},
+			License: License{"Apache License 2.0", "Apache-2.0"}},
+		Servers: []Server{{"/", "This service: one listener serves the paths of all hosts"}},
+		Tags:    hosts,
+		Components: Components{
+			Schemas: map[string]*Schema{},
+			Parameters: map[string]*Parameter{
+				"limit":          {Name: "limit", In: "query", Description: "The length of the part.", Schema: &Schema{Type: "integer", Default: api.DefaultLimit, Minimum: &one, Maximum: &most}},
+				"cursor":         {Name: "cursor", In: "query", Description: "The next_cursor of the part before.", Schema: &Schema{Type: "string"}},
+				"IfNoneMatch":    {Name: "If-None-Match", In: "header", Description: "The ETag of an answer that is at hand: 304 when it still holds.", Schema: &Schema{Type: "string"}},
+				"IdempotencyKey": {Name: api.HeaderIdempotencyKey, In: "header", Description: "A word of the caller's choice: the same call with the same word is done once in 24 hours.", Schema: &Schema{Type: "string"}},
+			},
+			SecuritySchemes: map[string]SecurityScheme{
+				"bearer": {Type: "http", Scheme: "bearer", Description: "An API key or a user's token."},
+				"apiKey": {Type: "apiKey", Name: "x-api-key", In: "header", Description: "An API key or a user's token."},
+			},
+		},
+	}
+	answers := &schemas{components: d.Components.Schemas}
+	bodies := &schemas{components: d.Components.Schemas, request: true}
+	answers.component(reflect.TypeFor[api.ErrorBody]())
+	paths := map[string]*PathItem{}
+	for _, r := range api.Routes() {
+		e, ok := entries[r.Name]
+		if !ok {
+			panic("openapi: route " + r.Name + " has no entry")
+		}
+		item := paths[r.Path]
+		if item == nil {
+			item = &PathItem{}
+			paths[r.Path] = item
+			d.Paths = append(d.Paths, Member[*PathItem]{r.Path, item})
+		}
+		op := operation(r, e, answers, bodies)
+		switch r.Method {
+		case http.MethodGet:
+			item.Get = op
+		case http.MethodPost:
+			item.Post = op
+		default:
+			panic("openapi: " + r.Name + " has the method " + r.Method)
+		}
+	}
+	return d
+}
+
+func operation(r api.Route, e entry, answers, bodies *schemas) *Operation {
+	op := &Operation{OperationID: r.Name, Tags: []string{string(r.Host)}, Summary: e.summary, Description: describe(r, e), Security: []map[string][]string{}, Parameters: slices.Clone(e.parameters)}
+	if r.Credential != api.CredentialNone {
+		op.Security = []map[string][]string{{"bearer": {}}, {"apiKey": {}}}
+	}
+	if reads(r) {
+		op.Parameters = append(op.Parameters, &Parameter{Ref: "#/components/parameters/IfNoneMatch"})
+	}
+	if creates(r) {
+		op.Parameters = append(op.Parameters, &Parameter{Ref: "#/components/parameters/IdempotencyKey"})
+	}
+	op.RequestBody = requestBody(r, e, bodies)
+	op.Responses = responses(r, e, answers)
+	return op
+}
+
+func reads(r api.Route) bool {
+	return slices.ContainsFunc(r.Operations, func(o api.Operation) bool { return o.Reads })
+}
+
+func creates(r api.Route) bool {
+	return slices.ContainsFunc(r.Operations, func(o api.Operation) bool { return o.Creates })
+}
+
+// describe says in words what the route does, and what each action needs.
+func describe(r api.Route, e entry) string {
+	b := &strings.Builder{}
+	b.WriteString(e.about)
+	switch r.Credential {
+	case api.CredentialNone:
+		b.WriteString(" No credential is needed.")
+	case api.CredentialUser:
+		b.WriteString(" Needs the token of a user.")
+	}
+	for _, o := range r.Operations {
+		var says []string
+		if o.Permission != api.PermissionNone {
+			says = append(says, "needs the permission "+string(o.Permission))
+		}
+		if fields := strings.Fields(e.needs[o.Action]); len(fields) > 0 && len(r.Operations) > 1 {
+			says = append(says, "takes "+strings.Join(fields, ", "))
+		}
+		name := "Action " + o.Action
+		if o.Action == "" {
+			name = "Without an action"
+		}
+		switch {
+		case len(says) == 0:
+		case len(r.Operations) == 1:
+			fmt.Fprintf(b, " It %s.", strings.Join(says, " and "))
+		default:
+			fmt.Fprintf(b, "\n- %s: %s.", name, strings.Join(says, "; "))
+		}
+	}
+	return b.String()
+}
+
+func requestBody(r api.Route, e entry, bodies *schemas) *RequestBody {
+	var content Ordered[MediaType]
+	if e.form != nil {
+		content = append(content, Member[MediaType]{"multipart/form-data", MediaType{Schema: formSchema(e.form)}})
+	}
+	if e.body != nil {
+		m := MediaType{Schema: bodySchema(r, e, bodies)}
+		if e.example != nil {
+			m.Examples = map[string]Example{"example": {Value: e.example}}
+		}
+		content = append(content, Member[MediaType]{contentJSON, m})
+	}
+	if content == nil {
+		return nil
+	}
+	return &RequestBody{Required: true, Content: content}
+}
+
+func formSchema(fields []formField) *Schema {
+	s := &Schema{Type: "object"}
+	for _, f := range fields {
+		p := &Schema{Type: f.kind, Description: f.about}
+		if f.kind == "file" {
+			p.Type, p.ContentMediaType = "string", "text/csv"
+		}
+		s.Properties = append(s.Properties, Member[*Schema]{f.name, p})
+		if f.required {
+			s.Required = append(s.Required, f.name)
+		}
+	}
+	return s
+}
+
+// bodySchema holds all fields of the body. Where an action selects, it is one
+// of the table's, and each has the fields that it needs.
+func bodySchema(r api.Route, e entry, bodies *schemas) *Schema {
+	s := bodies.object(reflect.TypeOf(e.body))
+	s.Required = nil
+	action, selects := s.Properties.Find("action")
+	if !selects {
+		s.Required = words(e.needs[""])
+		return s
+	}
+	for _, o := range r.Operations {
+		if o.Action != "" {
+			action.Enum = append(action.Enum, o.Action)
+		}
+	}
+	for _, o := range r.Operations {
+		if _, optional := r.Operation(""); optional && o.Action == api.ActionList {
+			continue // the same as without an action
+		}
+		one := &Schema{Required: words(e.needs[o.Action])}
+		switch {
+		case o.Action != "":
+			one.Properties = Ordered[*Schema]{{"action", &Schema{Const: o.Action}}}
+			one.Required = append([]string{"action"}, one.Required...)
+		case slices.Contains(action.Enum, api.ActionList):
+			one.Properties = Ordered[*Schema]{{"action", &Schema{Const: api.ActionList}}}
+		}
+		s.OneOf = append(s.OneOf, one)
+	}
+	if len(s.OneOf) == 1 {
+		s.Required, s.OneOf = s.OneOf[0].Required, nil
+	}
+	return s
+}
+
+// errorWords are the descriptions of the statuses of refusals.
+var errorWords = map[int]string{
+	http.StatusBadRequest:            "A parameter or field is missing or cannot be read",
+	http.StatusUnauthorized:          "The credential is missing or not good",
+	http.StatusForbidden:             "The credential does not allow this",
+	http.StatusNotFound:              "What the request names is not there",
+	http.StatusConflict:              "What is there does not allow this",
+	http.StatusRequestEntityTooLarge: "The body is too large",
+	http.StatusUnsupportedMediaType:  "The body is compressed",
+	http.StatusUnprocessableEntity:   "The Idempotency-Key was used with another body",
+	http.StatusTooManyRequests:       "Too many requests: wait for Retry-After seconds",
+	http.StatusInternalServerError:   "The service failed",
+	http.StatusServiceUnavailable:    "The service cannot work at the moment",
+}
+
+// statuses of the refusals that a route may answer with, ascending.
+func statuses(r api.Route, e entry) []int {
+	list := []int{http.StatusUnsupportedMediaType, http.StatusInternalServerError, http.StatusServiceUnavailable}
+	for _, refusal := range e.refusals {
+		list = append(list, refusal.Status)
+	}
+	if r.Credential != api.CredentialNone {
+		list = append(list, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests)
+	}
+	if e.body != nil || e.form != nil {
+		list = append(list, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests)
+	}
+	if len(e.parameters) > 0 {
+		list = append(list, http.StatusBadRequest)
+	}
+	if creates(r) {
+		list = append(list, http.StatusConflict, http.StatusUnprocessableEntity)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func responses(r api.Route, e entry, answers *schemas) Ordered[*Response] {
+	ok := &Response{Description: "Done", Headers: map[string]*Header{"X-Request-Id": {"Names the request in the logs of the service.", &Schema{Type: "string"}}}}
+	switch {
+	case e.html:
+		ok.Content = Ordered[MediaType]{{"text/html", MediaType{Schema: &Schema{Type: "string"}}}}
+	case e.document:
+		ok.Content = Ordered[MediaType]{{contentJSON, MediaType{Schema: &Schema{Type: "object"}}}}
+	default:
+		m := MediaType{Schema: answerSchema(r, e, answers)}
+		if e.reply != nil {
+			m.Examples = map[string]Example{"example": {Value: e.reply}}
+		}
+		ok.Content = Ordered[MediaType]{{contentJSON, m}}
+	}
+	list := Ordered[*Response]{{"200", ok}}
+	if reads(r) {
+		ok.Headers["ETag"] = &Header{"A strong tag over the body.", &Schema{Type: "string"}}
+		list = append(list, Member[*Response]{"304", &Response{Description: "The answer at hand still holds", Headers: map[string]*Header{"ETag": ok.Headers["ETag"]}}})
+	}
+	for _, status := range statuses(r, e) {
+		list = append(list, Member[*Response]{strconv.Itoa(status), refusal(status, e.refusals)})
+	}
+	return list
+}
+
+// answerSchema is that of the one type of answer, or of any of several.
+func answerSchema(r api.Route, e entry, answers *schemas) *Schema {
+	var list []*Schema
+	seen := map[string]bool{}
+	for _, o := range r.Operations {
+		answer, own := e.answers[o.Action]
+		if !own {
+			answer = e.answer
+		}
+		s := answers.of(reflect.TypeOf(answer))
+		if !seen[s.Ref] {
+			seen[s.Ref] = true
+			list = append(list, s)
+		}
+	}
+	if len(list) == 1 {
+		return list[0]
+	}
+	return &Schema{AnyOf: list}
+}
+
+// refusal is the answer of a status, with those that the route is known for.
+func refusal(status int, known []*api.Error) *Response {
+	m := MediaType{Schema: &Schema{Ref: "#/components/schemas/ErrorBody"}}
+	for _, e := range known {
+		if e.Status == status {
+			if m.Examples == nil {
+				m.Examples = map[string]Example{}
+			}
+			m.Examples["example"+strconv.Itoa(len(m.Examples)+1)] = Example{e.Message, api.ErrorBody{Status: "error", Error: e.Message, RequestID: "req_01J9Z0", Details: e.Details}}
+		}
+	}
+	r := &Response{Description: errorWords[status], Content: Ordered[MediaType]{{contentJSON, m}}}
+	if status == http.StatusTooManyRequests {
+		r.Headers = map[string]*Header{"Retry-After": {"Whole seconds to wait.", &Schema{Type: "integer"}}}
+	}
+	return r
+}

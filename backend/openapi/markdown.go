@@ -1,0 +1,53 @@
+package openapi
+
+import (
+	"fmt"
+	"strings"
+
+	"app.sunloop/backend/api"
+)
+
+// Markdown is the table of all routes, for docs/api.md.
+func Markdown() string {
+	var b strings.Builder
+	for _, host := range hosts {
+		fmt.Fprintf(&b, "\n### %s\n\n| Route | What it does | Credential and permission |\n|---|---|---|\n", host.Description)
+		for _, r := range api.Routes() {
+			if string(r.Host) == host.Name {
+				fmt.Fprintf(&b, "| `%s %s` | %s | %s |\n", r.Method, r.Path, entries[r.Name].summary, credentialWords(r))
+			}
+		}
+	}
+	b.WriteByte('\n')
+	return b.String()
+}
+
+// credentialWords say what a route asks for, by action where these differ.
+func credentialWords(r api.Route) string {
+	switch r.Credential {
+	case api.CredentialNone:
+		return "none"
+	case api.CredentialUser:
+		return "a user's token"
+	}
+	actions := map[api.Permission][]string{}
+	var order []api.Permission
+	for _, o := range r.Operations {
+		if actions[o.Permission] == nil {
+			order = append(order, o.Permission)
+		}
+		name := o.Action
+		if name == "" {
+			name = "no action"
+		}
+		actions[o.Permission] = append(actions[o.Permission], name)
+	}
+	if len(order) == 1 {
+		return string(order[0])
+	}
+	var parts []string
+	for _, p := range order {
+		parts = append(parts, fmt.Sprintf("%s: %s", p, strings.Join(actions[p], ", ")))
+	}
+	return strings.Join(parts, "; ")
+}

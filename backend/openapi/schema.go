@@ -1,0 +1,176 @@
+package openapi
+
+import (
+	_ "embed"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"app.sunloop/backend/api"
+)
+
+// Schema is a JSON Schema of the draft 2020-12, as far as it is needed.
+type Schema struct {
+	Ref                  string           `json:"$ref,omitempty"`
+	Type                 any              `json:"type,omitempty"` // a string, or several
+	Format               string           `json:"format,omitempty"`
+	ContentMediaType     string           `json:"contentMediaType,omitempty"`
+	Pattern              string           `json:"pattern,omitempty"`
+	Description          string           `json:"description,omitempty"`
+	Enum                 []string         `json:"enum,omitempty"`
+	Const                any              `json:"const,omitempty"`
+	Default              any              `json:"default,omitempty"`
+	Minimum              *float64         `json:"minimum,omitempty"`
+	Maximum              *float64         `json:"maximum,omitempty"`
+	Items                *Schema          `json:"items,omitempty"`
+	Properties           Ordered[*Schema] `json:"properties,omitempty"`
+	AdditionalProperties *Schema          `json:"additionalProperties,omitempty"`
+	Required             []string         `json:"required,omitempty"`
+	AnyOf                []*Schema        `json:"anyOf,omitempty"`
+	OneOf                []*Schema        `json:"oneOf,omitempty"`
+}
+
+//go:embed comments.json
+var commentsJSON []byte
+
+// comments are the doc comments of backend/api: of a type by its name, of a
+// field by Type.Field.
+var comments = sync.OnceValue(func() map[string]string {
+	m := map[string]string{}
+	if err := json.Unmarshal(commentsJSON, &m); err != nil {
+		panic(err) // the file is a part of the program
+	}
+	return m
+})
+
+// timePattern is api.TimeLayout.
+const timePattern = `^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$`
+
+var (
+	timeType = reflect.TypeFor[api.Time]()
+	anyType  = reflect.TypeFor[any]()
+)
+
+// values are the fields that hold one of some words only.
+var values = map[string][]string{
+	"Action.priority":          {api.PriorityHigh, api.PriorityMedium, api.PriorityLow},
+	"Activity.phase":           {api.PhaseObserve, api.PhaseOrient, api.PhaseDecide, api.PhaseAct},
+	"Alert.alert_severity":     api.AlertSeverities(),
+	"Alert.state":              api.AlertStates(),
+	"AlertsRequest.state":      api.AlertStates(),
+	"Finding.severity_label":   {api.SeverityCritical, api.SeverityWarning, api.SeverityNormal},
+	"Issue.status":             {api.IssueNew, api.IssueInProgress, api.IssueResolved},
+	"Issue.priority":           {api.PriorityHigh, api.PriorityMedium, api.PriorityLow},
+	"Model.model_type":         {api.ModelForecasting, api.ModelInterpolation, api.ModelDiagnostics},
+	"Model.status":             {api.ModelProduction, api.ModelChallenger, api.ModelArchived},
+	"ModelsRequest.model_type": {api.ModelForecasting, api.ModelInterpolation},
+	"Upload.kind":              {api.UploadTrain, api.UploadNowcast},
+	"Upload.processing_status": uploadStates,
+	"UploadValidation.status":  uploadStates,
+	"UploadAck.status":         {api.StatusSuccess},
+	"FreemiumResponse.status":  {api.StatusSuccess},
+	"ErrorBody.status":         {"error"},
+	"Record.error_type":        {"normal", "warning", "critical", "fault", "offline", "standby", "unknown"},
+}
+
+var uploadStates = []string{api.UploadQueued, api.UploadValidating, api.UploadProcessing, api.UploadCompleted, api.UploadWithWarnings, api.UploadFailed, api.UploadRejected}
+
+// schemas makes schemas of Go types; structs become components.
+type schemas struct {
+	components map[string]*Schema
+	request    bool // what is read: times in any form, no field required by its type
+}
+
+// of is the schema of a type as encoding/json writes it.
+func (s *schemas) of(t reflect.Type) *Schema {
+	switch {
+	case t == timeType && s.request:
+		return &Schema{Type: "string", Description: "An ISO 8601 time with Z, an offset or neither, or a date."}
+	case t == timeType:
+		return &Schema{Type: "string", Format: "date-time", Pattern: timePattern}
+	case t == anyType:
+		return &Schema{}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return s.of(t.Elem())
+	case reflect.String:
+		return &Schema{Type: "string"}
+	case reflect.Bool:
+		return &Schema{Type: "boolean"}
+	case reflect.Int:
+		return &Schema{Type: "integer"}
+	case reflect.Int64:
+		return &Schema{Type: "integer", Format: "int64"}
+	case reflect.Float64:
+		return &Schema{Type: "number"}
+	case reflect.Slice:
+		return &Schema{Type: "array", Items: s.of(t.Elem())}
+	case reflect.Map:
+		return &Schema{Type: "object", AdditionalProperties: s.of(t.Elem())}
+	case reflect.Struct:
+		return &Schema{Ref: "#/components/schemas/" + s.component(t)}
+	}
+	panic("openapi: no schema for " + t.String())
+}
+
+// component is the name under which a struct stands among the components. A
+// site that is sent may have any part of its fields, so it has one of its own.
+func (s *schemas) component(t reflect.Type) string {
+	name := t.Name()
+	if s.request && t == reflect.TypeFor[api.Site]() {
+		name = "SiteChange"
+	}
+	if _, ok := s.components[name]; !ok {
+		s.components[name] = nil // a type that holds itself ends here
+		c := s.object(t)
+		if name == "SiteChange" {
+			c.Required = nil
+			c.Description = "The fields of a site that are to be set; the others stay as they are."
+		}
+		s.components[name] = c
+	}
+	return name
+}
+
+// object is the schema of a struct itself. What is never left out of JSON is
+// required, and null where a pointer may be nil.
+func (s *schemas) object(t reflect.Type) *Schema {
+	o := &Schema{Type: "object", Description: comments()[t.Name()]}
+	s.fields(t, o)
+	return o
+}
+
+func (s *schemas) fields(t reflect.Type, o *Schema) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && name == "":
+			s.fields(f.Type, o)
+			continue
+		case name == "-" || !f.IsExported():
+			continue
+		case name == "":
+			panic("openapi: " + t.Name() + "." + f.Name + " has no name in JSON")
+		}
+		if _, twice := o.Properties.Find(name); twice {
+			continue // the outer field hides the embedded one
+		}
+		p := s.of(f.Type)
+		if c := comments()[t.Name()+"."+f.Name]; c != "" {
+			p.Description = c
+		}
+		p.Enum = slices.Clone(values[t.Name()+"."+name])
+		optional := strings.Contains(options, "omit")
+		if !optional {
+			o.Required = append(o.Required, name)
+		}
+		if kind, plain := p.Type.(string); plain && !optional && f.Type.Kind() == reflect.Pointer {
+			p.Type = []string{kind, "null"}
+		}
+		o.Properties = append(o.Properties, Member[*Schema]{name, p})
+	}
+}

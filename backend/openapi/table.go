@@ -1,0 +1,355 @@
+package openapi
+
+import (
+	"strings"
+
+	"app.sunloop/backend/api"
+)
+
+// entry is what the document says of a route beyond the route table.
+type entry struct {
+	summary    string
+	about      string
+	parameters []*Parameter
+	body       any // a value of the type of the JSON body; nil: none
+	form       []formField
+	needs      map[string]string // action → fields that the JSON body must have
+	answer     any               // a value of the type of the answer
+	answers    map[string]any    // the same of actions whose answer is another
+	html       bool              // the answer is a page
+	document   bool              // the answer is the document
+	example    any               // of the JSON body
+	reply      any               // example of the answer
+	refusals   []*api.Error      // that the route has beside the common ones
+}
+
+// formField is a part of a multipart form.
+type formField struct {
+	name, kind, about string // kind is a JSON type, or file
+	required          bool
+}
+
+// Ids of the examples: those of the demo.
+const (
+	exampleCustomer = "customer123"
+	exampleSite     = "Sibaya"
+	exampleAsset    = "INV-1000000054495190"
+	exampleDevice   = "TERM-1000000054495190"
+	exampleStart    = "2025-10-01T00:00:00Z"
+	exampleEnd      = "2025-10-02T00:00:00Z"
+	exampleJWT      = "eyJhbGciOiJFZERTQSJ9.…"
+	exampleKey      = "opa_prod_…"
+)
+
+func query(name, about string, example any) *Parameter {
+	return &Parameter{Name: name, In: "query", Description: about, Schema: &Schema{Type: "string"}, Example: example}
+}
+
+func required(p *Parameter) *Parameter {
+	p.Required = true
+	return p
+}
+
+func inPath(name, about, example string) *Parameter {
+	return &Parameter{Name: name, In: "path", Description: about, Required: true, Schema: &Schema{Type: "string"}, Example: example}
+}
+
+// whole is a whole number; without a high bound when high is 0.
+func whole(name, about string, fallback any, high float64) *Parameter {
+	least := 1.0
+	s := &Schema{Type: "integer", Default: fallback, Minimum: &least}
+	if high > 0 {
+		s.Maximum = &high
+	}
+	return &Parameter{Name: name, In: "query", Description: about, Schema: s}
+}
+
+func oneOf(p *Parameter, words ...string) *Parameter {
+	p.Schema.Enum = words
+	p.Example = nil
+	return p
+}
+
+var (
+	customerID = query("customer_id", "The customer.", exampleCustomer)
+	siteID     = query("site_id", "The site.", exampleSite)
+	theSite    = required(query("site_id", "The site.", exampleSite))
+	start      = required(query("start", "The first instant of the span, ISO 8601; without an offset it is UTC.", exampleStart))
+	end        = required(query("end", "The end of the span, which is not in it; ISO 8601, without an offset UTC.", exampleEnd))
+	resolution = oneOf(query("resolution", "The step of the records; without it they are as they were measured.", nil),
+		api.Resolution5Min, api.Resolution15Min, api.ResolutionHour, api.ResolutionDaily)
+	records = whole("limit", "The most records of each unit; without it all of the span.", nil, 0)
+	cursor  = &Parameter{Name: "cursor", In: "query", Description: "The cursor of the last record of the part before.", Schema: &Schema{Type: "string"}}
+
+	uploadFields = []formField{
+		{"file", "file", "The CSV file, at most 10 MB.", true},
+		{"customer_id", "string", "The customer.", true},
+		{"site_id", "string", "The site; the first file of a site makes it.", true},
+		{"region", "string", "The cloud region.", true},
+		{"location", "string", "A town or `lat,lon`.", true},
+		{"manufacturer", "string", "Found out from the file when left out.", false},
+		{"timezone", "string", "Extension: the IANA name of the zone of times without an offset.", false},
+		{"capacity_kw", "number", "Extension: the capacity of the site in kW.", false},
+		{"asset_id", "string", "Extension: the unit of a file that names none.", false},
+	}
+	freemiumFields = []formField{
+		{"file", "file", "A CSV file with a column of times and one of power or energy.", true},
+		{"email", "string", "The address that the code was sent to.", true},
+		{"verification_code", "string", "The code of the verify step.", true},
+		{"site_name", "string", "The name of the plant.", true},
+		{"location", "string", "A town or `lat,lon`.", true},
+		{"capacity_kw", "number", "The capacity in kW.", true},
+		{"tou_accepted", "boolean", "The terms of use are accepted; must be true.", true},
+		{"marketing_opt_in", "boolean", "News may be sent; false when left out.", false},
+	}
+
+	badUpload = []*api.Error{api.ErrCSVRequired, api.ErrInvalidCSV, api.MissingParameter("customer_id"), api.ErrUploadFailed}
+	badReads  = []*api.Error{api.MissingParameter("site_id"), api.InvalidParameter("start", "not an ISO 8601 time"), api.ErrSiteNotPermitted, api.ErrSiteNotFound}
+	badList   = []*api.Error{api.MissingField("customer_id"), api.ErrInvalidAction, api.ErrSiteNotFound}
+	badAsset  = []*api.Error{api.ErrInvalidAction, api.MissingField("asset_id"), api.ErrAssetNotFound}
+)
+
+// v1Fields are the form of /v1/data-ingestion, which must name the site alone.
+func v1Fields(dataType string) []formField {
+	list := []formField{{"data_type", "string", "Is `" + dataType + "` on this path.", false}}
+	for _, f := range uploadFields {
+		f.required = f.name == "file" || f.name == "site_id"
+		list = append(list, f)
+	}
+	return list
+}
+
+func words(text string) []string { return strings.Fields(text) }
+
+func about(parts ...[]*Parameter) (all []*Parameter) {
+	for _, p := range parts {
+		all = append(all, p...)
+	}
+	return all
+}
+
+var page = []*Parameter{{Ref: "#/components/parameters/limit"}, {Ref: "#/components/parameters/cursor"}}
+
+// entries are the routes by name.
+var entries = map[string]entry{
+	"login": {
+		summary: "Sign in", about: "Answers a token, or a challenge for the second factor that /api/auth/verify-mfa takes.",
+		body: api.LoginRequest{}, needs: map[string]string{"": "username password"}, answer: api.LoginResponse{},
+		example:  api.LoginRequest{Username: "ada", Password: "correct horse battery"},
+		reply:    api.LoginResponse{Success: true, MFARequired: true, MFAToken: "mfa_…"},
+		refusals: []*api.Error{api.MissingField("username"), api.ErrInvalidCredential, api.ErrUserInactive},
+	},
+	"verify-mfa": {
+		summary: "Answer the challenge of a sign-in", about: "Takes the six digits of the authenticator, or a recovery code. A challenge lives for 5 minutes and 5 tries.",
+		body: api.VerifyMFARequest{}, needs: map[string]string{"": "mfa_token totp_code"}, answer: api.LoginResponse{},
+		example:  api.VerifyMFARequest{MFAToken: "mfa_…", TOTPCode: "123456"},
+		refusals: []*api.Error{api.MissingField("totp_code"), api.ErrInvalidTOTP, api.ErrMFATokenExpired, api.ErrUserInactive},
+	},
+	"refresh": {
+		summary: "Exchange a token for a fresh one", about: "The token that is shown ends.", answer: api.RefreshResponse{},
+		reply:    api.RefreshResponse{Success: true, Token: exampleJWT, ExpiresIn: 86400},
+		refusals: []*api.Error{api.ErrTokenExpired, api.ErrInvalidToken, api.ErrUserInactive},
+	},
+	"logout": {summary: "Sign out", about: "The token is revoked.", answer: api.Done{}, refusals: []*api.Error{api.ErrTokenExpired, api.ErrInvalidToken}},
+	"api-key-info": {
+		summary: "Look at an API key", about: "Tells which sites a key opens and until when.",
+		body: api.APIKeyInfoRequest{}, needs: map[string]string{"": "api_key"}, answer: api.APIKeyInfo{},
+		example: api.APIKeyInfoRequest{APIKey: exampleKey}, refusals: []*api.Error{api.MissingField("api_key"), api.ErrAPIKeyNotFound},
+	},
+	"validate-api-key": {
+		summary: "Ask whether an API key opens a site", about: "A key that does not is refused with 403.",
+		body: api.ValidateAPIKeyRequest{}, needs: map[string]string{"": "api_key site_id"}, answer: api.ValidateAPIKeyResponse{},
+		example:  api.ValidateAPIKeyRequest{APIKey: exampleKey, SiteID: exampleSite},
+		refusals: []*api.Error{api.MissingField("site_id"), api.ErrAPIKeyNotFound, api.ErrSiteNotPermitted},
+	},
+	"setup-status": {summary: "Ask whether there is an administrator", about: "A fresh service has none.", answer: api.SetupStatus{}},
+	"setup": {
+		summary: "Make the first administrator", about: "Only from the machine itself, and only while there is no user.",
+		body: api.SetupRequest{}, needs: map[string]string{"": "username password"}, answer: api.LoginResponse{},
+		refusals: []*api.Error{api.MissingField("username"), api.ErrForbidden, api.Conflict("The first administrator exists already")},
+	},
+
+	"freemium-verify": {
+		summary: "Ask for a verification code", about: "A code of six digits is sent by e-mail. It lives for 10 minutes and 5 tries; the answer is the same for every address.",
+		body: api.FreemiumVerifyRequest{}, needs: map[string]string{"": "email"}, answer: api.FreemiumVerifyResponse{},
+		example:  api.FreemiumVerifyRequest{Email: "ada@example.org"},
+		reply:    api.FreemiumVerifyResponse{Status: api.StatusSuccess, Message: api.FreemiumCodeSent},
+		refusals: []*api.Error{api.MissingField("email"), api.ErrInvalidEmail},
+	},
+	"freemium-forecast": {
+		summary: "Forecast the next 24 hours without an account", about: "One file of a plant's production gives one forecast.",
+		form: freemiumFields, answer: api.FreemiumResponse{},
+		refusals: []*api.Error{api.ErrCSVRequired, api.ErrInvalidEmail, api.ErrFreemiumCSV, api.ErrTermsNotAccepted, api.ErrInvalidCode, api.ErrForecastFailed},
+	},
+
+	"upload-train": {
+		summary: "Upload historical data", about: "A file as a form, or as JSON the URI of one that is stored. Training follows when 180 days are there.",
+		form: uploadFields, body: api.UploadRequest{}, needs: map[string]string{"": "customer_id site_id region location s3_path"}, answer: api.UploadAck{},
+		reply:    api.UploadAck{Status: api.StatusSuccess, Message: "Upload accepted", S3Path: "s3://bucket/historical/…", ProcessingStatus: api.UploadQueued, UploadID: "upl_…"},
+		refusals: badUpload,
+	},
+	"upload-nowcast": {
+		summary: "Upload the newest data", about: "As /upload_train, without training: forecast and detection are made anew.",
+		form: uploadFields, body: api.UploadRequest{}, needs: map[string]string{"": "customer_id site_id region location s3_path"}, answer: api.UploadAck{},
+		refusals: badUpload,
+	},
+	"v1-upload-train": {
+		summary: "Upload historical data of a site that is known", about: "The customer is the site's.",
+		form: v1Fields("training"), answer: api.UploadAck{}, refusals: append(badUpload[:2:2], api.ErrSiteNotFound, api.ErrUploadFailed),
+	},
+	"v1-upload-nowcast": {
+		summary: "Upload the newest data of a site that is known", about: "The customer is the site's.",
+		form: v1Fields("nowcast"), answer: api.UploadAck{}, refusals: append(badUpload[:2:2], api.ErrSiteNotFound, api.ErrUploadFailed),
+	},
+	"uploads": {
+		summary: "List uploads", about: "Newest first.", answer: api.UploadsResponse{},
+		parameters: about([]*Parameter{customerID, siteID, oneOf(query("kind", "The kind of upload; goes with site_id.", nil), api.UploadTrain, api.UploadNowcast)}, page),
+	},
+	"upload": {
+		summary: "See what became of an upload", about: "State, progress, rows by what became of them, and what was inferred from the file.",
+		parameters: []*Parameter{inPath("id", "The upload.", "upl_01J9Z0")}, answer: api.UploadResponse{}, refusals: []*api.Error{api.ErrNotFound},
+	},
+	"upload-move": {
+		summary: "Cancel an upload", about: "Ends an import that has stored nothing yet, or the training that it waits for.",
+		parameters: []*Parameter{inPath("id", "The upload.", "upl_01J9Z0")}, body: api.UploadMoveRequest{}, needs: map[string]string{api.ActionCancel: ""},
+		answer: api.UploadResponse{}, refusals: []*api.Error{api.ErrInvalidAction, api.ErrNotFound, api.Conflict("Upload upl_01J9Z0 has ended; it is completed")},
+	},
+	"forecast": {
+		summary: "Forecast the power of a site, or of all sites of a customer", about: "Median and central 80 % interval of each step.",
+		parameters: []*Parameter{required(query("customer_id", "The customer.", exampleCustomer)), siteID,
+			whole("horizon_hours", "How far to look ahead.", api.DefaultHorizonHours, api.MaxHorizonHours)},
+		answer: api.GeneratedForecast{}, reply: forecastExample,
+		refusals: []*api.Error{api.MissingParameter("customer_id"), api.ErrNoModel, api.ErrSiteNotFound, api.ErrForecastFailed},
+	},
+	"energy-forecast": {
+		summary: "Forecast the energy of a customer, a site or a unit by the hour", about: "Takes customer_id, site_id, or site_id with device_id.",
+		body: api.EnergyForecastRequest{}, answer: api.EnergyForecast{}, example: api.EnergyForecastRequest{SiteID: exampleSite, ForecastHours: 24},
+		refusals: []*api.Error{api.MissingField("customer_id"), api.ErrNoModel, api.ErrSiteNotFound, api.ErrForecastFailed},
+	},
+
+	"data-period": {
+		summary: "Ask from when to when there is telemetry", about: "Both records are null when there is none.", answer: api.DataPeriod{},
+		parameters: []*Parameter{theSite, query("asset_id", "The unit.", exampleAsset)}, refusals: badReads,
+	},
+	"inverter": {
+		summary: "Read the records of a unit", about: "Ascending in time. An empty span is an empty list.", answer: api.RecordsResponse{}, reply: recordsExample,
+		parameters: []*Parameter{required(query("asset_id", "The unit.", exampleAsset)), theSite, start, end, resolution, records, cursor},
+		refusals:   append(badReads[:4:4], api.ErrAssetNotFound),
+	},
+	"site-data": {
+		summary: "Read the records of all units of a site", about: "By unit, ascending in time.", answer: api.SiteRecordsResponse{},
+		parameters: []*Parameter{theSite, start, end, resolution, records}, refusals: badReads,
+	},
+	"latest": {summary: "Read the newest record of each unit", about: "Of one site, by unit.", answer: api.LatestResponse{}, parameters: []*Parameter{theSite}, refusals: badReads},
+
+	"alert-period": {
+		summary: "Ask from when to when there are alerts", about: "Both records are null when there is none.", answer: api.AlertPeriod{},
+		parameters: []*Parameter{theSite, query("terminal_device_id", "The terminal device.", exampleDevice)}, refusals: append(badReads[:4:4], api.ErrTerminalNotFound),
+	},
+	"terminal-alerts": {
+		summary: "Read the alerts of a terminal device", about: "Ascending in time.", answer: api.AlertRecordsResponse{},
+		parameters: []*Parameter{required(query("terminal_device_id", "The terminal device.", exampleDevice)), theSite, start, end,
+			whole("limit", "The most alerts; without it all of the span.", nil, 0), cursor},
+		refusals: append(badReads[:4:4], api.ErrTerminalNotFound),
+	},
+	"site-alerts": {
+		summary: "Read the alerts of all terminal devices of a site", about: "By device, ascending in time.", answer: api.SiteAlertsResponse{},
+		parameters: []*Parameter{theSite, start, end, whole("limit", "The most alerts of each device; without it all of the span.", nil, 0)}, refusals: badReads,
+	},
+	"alerts": {
+		summary: "List alerts and move them", about: "A list has first what wants doing first.", body: api.AlertsRequest{}, answer: api.AlertsResponse{},
+		needs: map[string]string{"": "", api.ActionList: "", api.ActionGet: "alert_id", api.ActionAcknowledge: "alert_id", api.ActionShelve: "alert_id reason minutes",
+			api.ActionUnshelve: "alert_id", api.ActionSuppress: "alert_id reason", api.ActionUnsuppress: "alert_id"},
+		example:  api.AlertsRequest{Action: api.ActionList, SiteID: exampleSite},
+		refusals: []*api.Error{api.MissingField("alert_id"), api.ErrInvalidAction, api.ErrAlertNotFound, api.Conflict("Alert alt_01J9Z0 is cleared; it cannot be changed by shelve")},
+	},
+
+	"assets": {
+		summary: "Add, list and get units", about: "The fields of a unit stand at the top level of the body.", body: api.AssetsRequest{}, answer: api.AssetsResponse{},
+		needs:    map[string]string{api.ActionAdd: "asset_id name type capacity_kw location", api.ActionList: "", api.ActionGet: "asset_id"},
+		example:  api.AssetsRequest{Action: api.ActionGet, Asset: api.Asset{AssetID: exampleAsset}},
+		reply:    assetExample,
+		refusals: append(badAsset[:3:3], api.Conflict("Asset %s exists already", exampleAsset)),
+	},
+	"sites": {
+		summary: "Set, list and get sites", about: "Setting makes a site, or changes the fields that are given.", body: api.SitesRequest{}, answer: api.SitesResponse{},
+		needs:    map[string]string{api.ActionSet: "site", api.ActionList: "", api.ActionGet: "site_id"},
+		refusals: []*api.Error{api.ErrInvalidAction, api.MissingField("site_id"), api.ErrSiteNotFound, api.Conflict("Site %s belongs to another customer", exampleSite)},
+	},
+	"stored-forecasts": {
+		summary: "List stored forecasts, and say how they did", about: "Newest first. The accuracy counts each hour of daylight once for every forecast that spoke of it.",
+		body: api.CustomerRequest{}, needs: map[string]string{"": "customer_id", api.ActionList: "customer_id", api.ActionAccuracy: "customer_id"},
+		answer: api.StoredForecastsResponse{}, answers: map[string]any{api.ActionAccuracy: api.AccuracyResponse{}},
+		refusals: append(badList[:3:3], api.ErrNoForecastResult),
+	},
+	"interpolations": {
+		summary: "List what filling gaps gave", about: "Newest first.", body: api.CustomerRequest{}, answer: api.InterpolationsResponse{},
+		needs: map[string]string{"": "customer_id", api.ActionList: "customer_id"}, refusals: append(badList[:3:3], api.ErrNoInterpolation),
+	},
+	"ooda": {
+		summary: "List OODA summaries", about: "Active ones first, of these the ones with the most energy at risk.", body: api.CustomerRequest{}, answer: api.FindingsResponse{},
+		needs: map[string]string{"": "customer_id", api.ActionList: "customer_id"}, example: api.CustomerRequest{CustomerID: exampleCustomer},
+		refusals: append(badList[:3:3], api.ErrNoSummaries),
+	},
+	"ml-models": {
+		summary: "List models and move them", about: "A challenger is promoted when its verdict is eligible, or by force; a reason of at least 10 characters is kept.",
+		body: api.ModelsRequest{}, answer: api.ModelsResponse{},
+		needs: map[string]string{"": "", api.ActionList: "", api.ActionHistory: "site_id", api.ActionEvaluate: "site_id", api.ActionPromote: "site_id reason", api.ActionRollback: "site_id reason"},
+		answers: map[string]any{api.ActionHistory: api.ModelHistoryResponse{}, api.ActionEvaluate: api.ModelMoveResponse{},
+			api.ActionPromote: api.ModelMoveResponse{}, api.ActionRollback: api.ModelMoveResponse{}},
+		refusals: []*api.Error{api.ErrInvalidAction, api.ErrModelNotFound, api.Conflict("Site %s has no former model to go back to", exampleSite), api.ErrModelRegistry},
+	},
+	"detect": {
+		summary: "Run the detector over a unit, and list runs", about: "A run judges the last hours of the unit.", body: api.DetectRequest{}, answer: api.DetectResponse{},
+		needs:   map[string]string{api.ActionRun: "asset_id", api.ActionList: ""},
+		example: api.DetectRequest{Action: api.ActionRun, AssetID: exampleAsset, LookbackHours: 24}, refusals: badAsset,
+	},
+	"detections": {
+		summary: "List runs of the detector", about: "Newest first.", body: api.DetectRequest{}, answer: api.DetectResponse{},
+		needs: map[string]string{"": "", api.ActionList: ""}, refusals: badAsset[:1],
+	},
+	"diagnose": {
+		summary: "Explain what is wrong with a unit, and list diagnoses", about: "Of a detection, or of a new run of the detector.", body: api.DiagnoseRequest{},
+		answer: api.DiagnoseResponse{}, needs: map[string]string{api.ActionRun: "asset_id", api.ActionList: ""},
+		example: api.DiagnoseRequest{Action: api.ActionRun, AssetID: exampleAsset}, refusals: append(badAsset[:3:3], api.ErrDetectionNotFound),
+	},
+	"diagnostics": {
+		summary: "List diagnoses", about: "Newest first.", body: api.DiagnoseRequest{}, answer: api.DiagnoseResponse{},
+		needs: map[string]string{"": "", api.ActionList: ""}, refusals: badAsset[:1],
+	},
+	"issues": {
+		summary: "List, create and move issues", about: "Open ones first. New, In Progress, Resolved.", body: api.IssuesRequest{}, answer: api.IssuesResponse{},
+		needs: map[string]string{"": "", api.ActionList: "", api.ActionCreate: "component site issue_type description", api.ActionAcknowledge: "issue_id", api.ActionResolve: "issue_id"},
+		example: api.IssuesRequest{Action: api.ActionCreate, Site: exampleSite, Component: exampleAsset, IssueType: "soiling", Description: "Dust after the storm",
+			Priority: api.PriorityMedium},
+		refusals: []*api.Error{api.ErrInvalidAction, api.MissingField("issue_id"), api.ErrIssueNotFound, api.Conflict("Issue iss_01J9Z0 is Resolved; it cannot become In Progress")},
+	},
+	"site-summary": {
+		summary: "Read the day of a site so far", about: "The fields stand under summary and at the top level.", body: api.SiteSummaryRequest{}, answer: api.SiteSummaryResponse{},
+		needs: map[string]string{api.ActionSiteSummary: "site_id"}, example: api.SiteSummaryRequest{Action: api.ActionSiteSummary, SiteID: exampleSite},
+		refusals: []*api.Error{api.ErrInvalidAction, api.MissingField("site_id"), api.ErrSiteNotFound},
+	},
+	"activities": {
+		summary: "List what was done in the last 24 hours", about: "Newest first.", body: api.ActivitiesRequest{}, answer: api.ActivitiesResponse{},
+		needs: map[string]string{"": "", api.ActionList: ""}, refusals: badAsset[:1],
+	},
+
+	"site-kpis": {
+		summary: "Read the key figures of a site", about: "Each with its unit, window and the source of its formula.", answer: api.KPIs{},
+		parameters: []*Parameter{inPath("site_id", "The site.", exampleSite),
+			query("from", "The first instant, ISO 8601; without an offset in the zone of the site. Without it the last 30 whole days.", exampleStart),
+			query("to", "The end of the window, which is not in it.", exampleEnd)},
+		refusals: []*api.Error{api.InvalidParameter("from", "not an ISO 8601 time"), api.ErrSiteNotPermitted, api.ErrSiteNotFound},
+	},
+
+	"forecast-snapshot": {
+		summary: "Read the newest forecast of a site by the hour, with what it is worth", about: "Made beforehand; may be kept for 60 seconds.", answer: api.ForecastSnapshot{},
+		parameters: []*Parameter{theSite, query("horizon", "Hours, with or without an h: 1h to 720h. Without it 24h.", "24h")},
+		refusals:   []*api.Error{api.MissingParameter("site_id"), api.ErrSiteNotPermitted, api.ErrNotFound},
+	},
+
+	"health":  {summary: "Ask whether the service lives", about: "Says nothing of what it depends on.", answer: api.Done{}},
+	"ready":   {summary: "Ask whether the service can work", about: "503 while it cannot.", answer: api.Done{}},
+	"openapi": {summary: "Read this document", about: "OpenAPI 3.1, made from the code of the service.", document: true},
+	"docs":    {summary: "Read this document as a page", about: "HTML without scripts; it needs nothing from elsewhere.", html: true},
+}
