@@ -3,6 +3,8 @@ package httpapi_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -61,8 +63,7 @@ func (d *described) operation(q *http.Request) (op map[string]any, place []strin
 }
 
 // check validates a JSON text against the schema at the place.
-func (d *described) check(t testing.TB, what string, text []byte, place []string) {
-	t.Helper()
+func (d *described) check(text []byte, place ...string) error {
 	pointer := "document.json#"
 	for _, step := range place {
 		pointer += "/" + strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(step)
@@ -73,8 +74,7 @@ func (d *described) check(t testing.TB, what string, text []byte, place []string
 	if s == nil {
 		var err error
 		if s, err = d.compiler.Compile(pointer); err != nil {
-			t.Errorf("%s: %v", pointer, err)
-			return
+			return err
 		}
 		d.schemas[pointer] = s
 	}
@@ -83,53 +83,93 @@ func (d *described) check(t testing.TB, what string, text []byte, place []string
 		err = s.Validate(value)
 	}
 	if err != nil {
-		t.Errorf("%s is not as the document has it: %v\n%.400s", what, err, text)
+		return fmt.Errorf("%w\n%.400s", err, text)
 	}
+	return nil
 }
+
+const contentJSON = "application/json"
 
 // conforms holds an answer against the document: its status, its content type
 // and its body; and the body of a request that was accepted.
-func conforms(t testing.TB, q *http.Request, sent string, r *httptest.ResponseRecorder) {
-	t.Helper()
-	d := document()
-	what := q.Method + " " + q.URL.Path + ": the answer " + strconv.Itoa(r.Code)
-	errorBody := []string{"components", "schemas", "ErrorBody"}
+func (d *described) conforms(q *http.Request, sent string, r *httptest.ResponseRecorder) error {
+	if q.Method == http.MethodOptions || q.Method == http.MethodHead {
+		return nil
+	}
 	op, place := d.operation(q)
-	switch {
-	case q.Method == http.MethodOptions || q.Method == http.MethodHead:
-		return
-	case op == nil: // an unknown path or method has the body of errors
-		if r.Code < 400 {
-			t.Errorf("%s is of a route that the document does not have", what)
-			return
+	if op == nil { // an unknown path or method has the body of errors
+		if r.Code < http.StatusBadRequest {
+			return errors.New("the document has no such route")
 		}
-		d.check(t, what, r.Body.Bytes(), errorBody)
-		return
+		return d.check(r.Body.Bytes(), "components", "schemas", "ErrorBody")
 	}
 	status := strconv.Itoa(r.Code)
 	declared, ok := op["responses"].(map[string]any)[status].(map[string]any)
 	if !ok {
-		t.Errorf("%s has a status that the document does not declare\n%.400s", what, r.Body.String())
-		return
+		return fmt.Errorf("the document does not declare the status: %.400s", r.Body.String())
 	}
 	contents, _ := declared["content"].(map[string]any)
 	if contents == nil {
 		if r.Body.Len() > 0 {
-			t.Errorf("%s has a body", what)
+			return errors.New("the document has no body for the status")
 		}
-		return
+		return nil
 	}
 	kind, _, _ := strings.Cut(r.Header().Get("Content-Type"), ";")
 	if contents[kind] == nil {
-		t.Errorf("%s has the content type %q", what, kind)
-		return
+		return fmt.Errorf("the document does not have the content type %q", kind)
 	}
-	if kind == "application/json" && r.Header().Get("Content-Encoding") == "" {
-		d.check(t, what, r.Body.Bytes(), slices.Concat(place, []string{"responses", status, "content", kind, "schema"}))
+	if kind == contentJSON && r.Header().Get("Content-Encoding") == "" {
+		if err := d.check(r.Body.Bytes(), slices.Concat(place, []string{"responses", status, "content", kind, "schema"})...); err != nil {
+			return err
+		}
 	}
 	asked, _, _ := strings.Cut(q.Header.Get("Content-Type"), ";")
-	if body, ok := op["requestBody"].(map[string]any); ok && r.Code == http.StatusOK && asked == "application/json" && body["content"].(map[string]any)[asked] != nil {
-		d.check(t, q.Method+" "+q.URL.Path+": the body that was accepted", []byte(sent), slices.Concat(place, []string{"requestBody", "content", asked, "schema"}))
+	body, takes := op["requestBody"].(map[string]any)
+	if !takes || r.Code != http.StatusOK || asked != contentJSON || body["content"].(map[string]any)[asked] == nil {
+		return nil
+	}
+	if err := d.check([]byte(sent), slices.Concat(place, []string{"requestBody", "content", asked, "schema"})...); err != nil {
+		return fmt.Errorf("the body that was accepted: %w", err)
+	}
+	return nil
+}
+
+// TestConforms tells answers that are as the document has them from those that
+// are not.
+func TestConforms(t *testing.T) {
+	for _, c := range []struct {
+		name, method, url, sent, kind, body string
+		status                              int
+		good                                bool
+	}{
+		{"good", http.MethodGet, "/telemetry/data-period?site_id=s", "", contentJSON, `{"site_id":"s","first_record":null,"last_record":null}`, 200, true},
+		{"a field too few", http.MethodGet, "/telemetry/data-period?site_id=s", "", contentJSON, `{"site_id":"s","first_record":null}`, 200, false},
+		{"a field too many", http.MethodGet, "/telemetry/data-period?site_id=s", "", contentJSON, `{"site_id":"s","first_record":null,"last_record":null,"more":1}`, 200, false},
+		{"a time with fractions", http.MethodGet, "/telemetry/data-period?site_id=s", "", contentJSON, `{"site_id":"s","first_record":"2025-10-01T00:00:00.5Z","last_record":null}`, 200, false},
+		{"null for a list", http.MethodGet, "/telemetry/inverter", "", contentJSON, `{"records":null}`, 200, false},
+		{"another status", http.MethodGet, "/healthz", "", contentJSON, `{"success":true}`, 201, false},
+		{"another content type", http.MethodGet, "/healthz", "", "text/plain", `{"success":true}`, 200, false},
+		{"an empty 304", http.MethodGet, "/forecast", "", "", "", 304, true},
+		{"a 304 with a body", http.MethodGet, "/forecast", "", contentJSON, "{}", 304, false},
+		{"an unknown path", http.MethodGet, "/nowhere", "", contentJSON, `{"success":false,"status":"error","error":"Not found","request_id":"r"}`, 404, true},
+		{"an answer of an unknown path", http.MethodGet, "/nowhere", "", contentJSON, `{"success":true}`, 200, false},
+		{"an action", http.MethodPost, "/terminal/detections", `{"action":"list"}`, contentJSON, `{"success":true,"detections":[],"count":0}`, 200, true},
+		{"no action", http.MethodPost, "/terminal/detections", `{}`, contentJSON, `{"success":true,"detections":[],"count":0}`, 200, true},
+		{"an action of another route", http.MethodPost, "/terminal/detections", `{"action":"run"}`, contentJSON, `{"success":true,"detections":[],"count":0}`, 200, false},
+		{"an action without what it needs", http.MethodPost, "/terminal/assets", `{"action":"get"}`, contentJSON, `{"success":true,"count":0}`, 200, false},
+	} {
+		q := httptest.NewRequest(c.method, c.url, strings.NewReader(c.sent))
+		if c.sent != "" {
+			q.Header.Set("Content-Type", contentJSON)
+		}
+		r := httptest.NewRecorder()
+		r.Header().Set("Content-Type", c.kind)
+		r.WriteHeader(c.status)
+		r.Body.WriteString(c.body)
+		if err := document().conforms(q, c.sent, r); (err == nil) != c.good {
+			t.Errorf("%s: %v", c.name, err)
+		}
 	}
 }
 

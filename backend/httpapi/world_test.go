@@ -189,7 +189,9 @@ func (w *world) ask(method, url, body string, headers ...string) *httptest.Respo
 	}
 	r := httptest.NewRecorder()
 	w.handler.ServeHTTP(r, q)
-	conforms(w.t, q, body, r)
+	if err := document().conforms(q, body, r); err != nil {
+		w.t.Errorf("%s %s: HTTP %d is not as the OpenAPI document has it: %v", method, url, r.Code, err)
+	}
 	return r
 }
 

@@ -32,7 +32,7 @@ var Page = sync.OnceValue(func() HTMLPage {
 	sum := sha256.Sum256([]byte(pageCSS))
 	style := base64.StdEncoding.EncodeToString(sum[:])
 	t := template.Must(template.New("page").Funcs(template.FuncMap{
-		"type": typeWords, "reference": referenceOf, "curl": curl, "operations": operations, "lines": lines, "pretty": pretty, "names": names, "parameter": parameterOf,
+		"type": typeWords, "reference": referenceOf, "curl": curl, "operations": operations, "lines": lines, "rich": rich, "pretty": pretty, "names": names, "parameter": parameterOf,
 		"style": func() template.HTML { return template.HTML("<style>" + pageCSS + "</style>") }, //nolint:gosec // our own file
 	}).Parse(pageHTML))
 	var b bytes.Buffer
@@ -106,6 +106,20 @@ func typeWords(s *Schema) string {
 // parameterOf is the component that a parameter refers to.
 func parameterOf(d *Document, ref string) *Parameter {
 	return d.Components.Parameters[ref[strings.LastIndexByte(ref, '/')+1:]]
+}
+
+// rich is a text with what stands between backquotes as code.
+func rich(text string) template.HTML {
+	var b strings.Builder
+	for i, part := range strings.Split(text, "`") {
+		if i%2 == 1 {
+			part = "<code>" + template.HTMLEscapeString(part) + "</code>"
+		} else {
+			part = template.HTMLEscapeString(part)
+		}
+		b.WriteString(part)
+	}
+	return template.HTML(b.String()) //nolint:gosec // escaped above
 }
 
 // lines of a text, for paragraphs.

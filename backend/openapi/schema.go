@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"reflect"
@@ -73,6 +74,20 @@ var values = map[string][]string{
 	"FreemiumResponse.status":  {api.StatusSuccess},
 	"ErrorBody.status":         {"error"},
 	"Record.error_type":        {"normal", "warning", "critical", "fault", "offline", "standby", "unknown"},
+}
+
+// common are the meanings of fields that need no comment in Go.
+var common = map[string]string{
+	"action":      "What is to be done.",
+	"asset_id":    "The unit.",
+	"count":       "The length of the list.",
+	"cursor":      "The next_cursor of the part before.",
+	"customer_id": "The customer.",
+	"message":     "What was done, in words.",
+	"next_cursor": "Ask for what follows with it; absent at the end.",
+	"request_id":  "Names the request in the logs of the service.",
+	"site_id":     "The site.",
+	"success":     "True on success.",
 }
 
 var uploadStates = []string{api.UploadQueued, api.UploadValidating, api.UploadProcessing, api.UploadCompleted, api.UploadWithWarnings, api.UploadFailed, api.UploadRejected}
@@ -160,7 +175,7 @@ func (s *schemas) fields(t reflect.Type, o *Schema) {
 			continue // the outer field hides the embedded one
 		}
 		p := s.of(f.Type)
-		if c := comments()[t.Name()+"."+f.Name]; c != "" {
+		if c := cmp.Or(comments()[t.Name()+"."+f.Name], common[name]); c != "" {
 			p.Description = c
 		}
 		p.Enum = slices.Clone(values[t.Name()+"."+name])

@@ -94,9 +94,10 @@ func structComments(found map[string]string, t *ast.TypeSpec, doc *ast.CommentGr
 		found[t.Name.Name] = text
 	}
 	for _, f := range s.Fields.List {
-		text := plain(f.Doc)
+		// What stands above a field may speak of all that follow it.
+		text := plain(f.Comment)
 		if text == "" {
-			text = plain(f.Comment)
+			text = plain(f.Doc)
 		}
 		for _, n := range f.Names {
 			if text != "" && f.Tag != nil {
