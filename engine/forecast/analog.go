@@ -6,16 +6,19 @@ import (
 
 // The analog forecast has nothing to fit: it takes the clear-sky index that
 // followed days like the last two, the recent and the seasonal ones before the
-// rest. The best without weather while history is short, and the floor after.
+// rest. What is left of the difference between the last day and a past day's
+// eve moves the index that followed, as in a regression on the nearest: few
+// past days are as dull or as clear as the last.
 const (
-	likeDay, likeEve  = 0.18, 0.35 // width of the likeness of the last day and the one before
-	recentDays        = 60         // time constant
-	seasonDays        = 25         // time constant around the same day of former years
-	neighbourWeight   = 0.35       // of the hours before and after
+	likeDay, likeEve  = 0.25, 1.0 // width of the likeness of the last day and the one before
+	dayFollows        = 0.4       // how much of a difference in index is still there a day later
+	recentDays        = 60        // time constant
+	seasonDays        = 25        // time constant around the same day of former years
+	neighbourWeight   = 0.35      // of the hours before and after
 	indexBins         = 104
 	binsPerIndex      = indexBins / topIndex
 	negligible        = 0.004 // of the greatest weight
-	priorDays         = 0.5   // days the prior distribution counts as
+	priorDays         = 1     // days the prior distribution counts as
 	analogHorizonDays = 4     // leads from here on are alike
 )
 
@@ -24,6 +27,7 @@ type analogs struct {
 	issue  int64   // no hour from it on is looked at
 	shift  []int64 // hours back
 	weight []float32
+	move   []float32 // of the index that followed
 }
 
 // findAnalogs weighs the days before issue (an hour) for targets lead days
@@ -32,6 +36,10 @@ type analogs struct {
 func (p *past) findAnalogs(issue int64, lead int) analogs {
 	a := analogs{issue: issue}
 	widen := 1 + 0.75*float32(min(lead, analogHorizonDays))
+	follows := float32(dayFollows)
+	for range lead {
+		follows *= dayFollows
+	}
 	one, two := p.index(issue-24, issue), p.index(issue-48, issue-24)
 	most := float32(0)
 	for n := lead + 1; n-lead < len(nearness) && issue-int64(24*n) > p.start-24; n++ {
@@ -40,14 +48,19 @@ func (p *past) findAnalogs(issue int64, lead int) analogs {
 			continue
 		}
 		at := issue - int64(24*n)
-		if w *= likeness(one, p.index(at-24, at), likeDay*widen); w < negligible*most {
+		then := p.index(at-24, at)
+		if w *= likeness(one, then, likeDay*widen); w < negligible*most {
 			continue
 		}
 		if w *= likeness(two, p.index(at-48, at-24), likeEve*widen); w < negligible*most || w == 0 {
 			continue
 		}
 		most = max(most, w)
-		a.shift, a.weight = append(a.shift, int64(24*n)), append(a.weight, w)
+		move := follows * (one - then)
+		if move != move {
+			move = 0
+		}
+		a.shift, a.weight, a.move = append(a.shift, int64(24*n)), append(a.weight, w), append(a.move, move)
 	}
 	return a
 }
@@ -120,7 +133,7 @@ func (a analogs) quantiles(p *past, h int64, quantiles []float64, out []float32)
 				continue
 			}
 			w := a.weight[i] * share
-			bins[min(int(k*binsPerIndex), indexBins-1)] += w
+			bins[min(int(max(k+a.move[i], 0)*binsPerIndex), indexBins-1)] += w
 			total += w
 		}
 	}

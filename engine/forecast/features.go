@@ -9,7 +9,7 @@ type spec struct {
 	Columns []columnSpec // of the weather
 	Perfect bool         // the columns were measured: no forecast is as good
 	Spare   bool         // it only stands in where a forecast of the weather fails to come
-	Season  bool         // the day of the year: with less than 18 months it only memorises
+	Season  bool         // the day of the year: with less than two years it only memorises
 }
 
 var (

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"app.sunloop/engine/learn/quantile"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/weather"
 )
@@ -29,6 +30,10 @@ func (m *Model) Observe(issue time.Time, recent series.Series, wx weather.Foreca
 		return 0, nil // what physics said is not the learners' to answer for
 	}
 	actual = resample(actual, m.step)
+	shifts := map[*learners]quantile.Shifts{}
+	for _, l := range m.sets() {
+		shifts[l] = l.calibrator.Shifts()
+	}
 	k, n := len(m.quantiles), 0
 	for i := range f.count {
 		y := actual.At(tickTime(f.start + int64(i*f.n)))
@@ -36,7 +41,7 @@ func (m *Model) Observe(issue time.Time, recent series.Series, wx weather.Foreca
 		if math.IsNaN(y) || f.clear[i] <= daylight || l == nil {
 			continue
 		}
-		l.calibrator.Observe(f.raw[i*k:i*k+k], f.said[i*k:i*k+k], float32(min(max(y, 0), m.site.CapacityKW)/m.peakKW))
+		l.calibrator.Observe(shifts[l], f.raw[i*k:i*k+k], float32(min(max(y, 0), m.site.CapacityKW)/m.peakKW))
 		l.seen++
 		n++
 	}

@@ -96,8 +96,9 @@ func Train(ctx context.Context, site Site, h History, o Options) (*Model, Report
 	return m, rep, nil
 }
 
-// seasonDaysNeeded is 18 months: before, the day of the year is memorised.
-const seasonDaysNeeded = 540
+// seasonDaysNeeded is two years: before each season was seen twice, the day of
+// the year is memorised.
+const seasonDaysNeeded = 730
 
 func prepare(site Site, h History, o Options) (*training, Report, error) {
 	share, peak, notes, err := plausible(site, h.Power)
@@ -283,14 +284,20 @@ func meanOf(quantiles []float64, q []float32) float32 {
 	return 0.3*low + 0.4*q[len(q)/2] + 0.3*high
 }
 
-// limit clips one forecast in shares of the peak: sorted, within 0 and what a
-// clear sky with cloud edges can give, and no more than the capacity.
-func limit(q []float32, clear, capacity float32) {
+// limit clips one forecast in shares of the peak: sorted, within 0 and top.
+func limit(q []float32, top float32) {
 	quantile.Rearrange(q)
-	top := min(capacity, cloudEdge*clear+0.02)
 	for i := range q {
 		q[i] = min(max(q[i], 0), top)
 	}
+}
+
+// top is the most that n ticks from t on can give: the capacity, and what a
+// clear sky with cloud edges can. In a season that was not seen yet the learned
+// envelope is that of another; what the sun alone would give counts there.
+func (w *world) top(clear float32, t int64, n int, capacity float32) float32 {
+	clear = max(clear, w.env.plain(w.sky.mean(w.sky.base, t, n)))
+	return min(capacity, float32(cloudEdge*clear)+0.02)
 }
 
 // cloudEdge is how far power rises above the clear sky's at the edge of clouds.

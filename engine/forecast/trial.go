@@ -21,7 +21,7 @@ type tested struct {
 
 // trial is the test part of one origin: everything needed to score it.
 type trial struct {
-	actual, clear       []float32
+	actual, top         []float32
 	persistence, ensemb []float32 // the references, shares of the peak; ensemb row-major
 	members             [][]float32
 	day                 []int32
@@ -150,7 +150,7 @@ func (t *training) trial(ctx context.Context, s spec, light *sky, o backtest.Ori
 const testedTicks = 2
 
 func (x *trial) join(p *trial) {
-	x.actual, x.clear, x.day = append(x.actual, p.actual...), append(x.clear, p.clear...), append(x.day, p.day...)
+	x.actual, x.top, x.day = append(x.actual, p.actual...), append(x.top, p.top...), append(x.day, p.day...)
 	x.persistence, x.ensemb = append(x.persistence, p.persistence...), append(x.ensemb, p.ensemb...)
 	for m := range x.members {
 		x.members[m] = append(x.members[m], p.members[m]...)
@@ -192,11 +192,12 @@ func (t *training) examine(ctx context.Context, out *trial, l *learners, light *
 			v = w.view(issue)
 		}
 		clear := a.clear[keep[i]]
-		out.clear = append(out.clear, clear)
+		top := w.top(clear, tk, t.n, t.capacity())
+		out.top = append(out.top, top)
 		out.persistence = append(out.persistence, w.smartPersistence(v, tk, clear))
 		w.completeHistory(v, tk, clear, q, out.ensemb[i*len(q):(i+1)*len(q)])
 		for m := range out.members {
-			limit(out.members[m][i*len(q):(i+1)*len(q)], clear, t.capacity())
+			limit(out.members[m][i*len(q):(i+1)*len(q)], top)
 		}
 	}
 	return nil
@@ -243,11 +244,11 @@ func (t *training) live(j *judge, c *quantile.Calibrator, x *trial, said []float
 		for i := from; i < to; i++ {
 			r := issued[(i-from)*k : (i-from+1)*k]
 			shifts.Adjust(r)
-			limit(r, x.clear[i], t.capacity())
+			limit(r, x.top[i])
 			j.add(q, r, x.actual[i], x.persistence[i], x.ensemb[i*k:i*k+k])
 		}
 		for i := from; i < to; i++ {
-			c.Observe(said[i*k:i*k+k], issued[(i-from)*k:(i-from+1)*k], x.actual[i])
+			c.Observe(shifts, said[i*k:i*k+k], x.actual[i])
 		}
 		from = to
 	}

@@ -197,6 +197,7 @@ func (e *Encoder) Calibrator(c *quantile.Calibrator) {
 	e.Float32(c.Floor)
 	e.Float64(c.Gamma)
 	e.Float64s(c.Levels)
+	e.Uint32(uint32(c.Observed))
 	e.Uint32(uint32(len(c.Pools)))
 	for _, p := range c.Pools {
 		e.Float32s(p)
@@ -205,7 +206,7 @@ func (e *Encoder) Calibrator(c *quantile.Calibrator) {
 
 // Calibrator takes one and checks it.
 func (d *Decoder) Calibrator() *quantile.Calibrator {
-	c := &quantile.Calibrator{Quantiles: d.Float64s(), Low: int(int32(d.Uint32())), High: int(int32(d.Uint32())), Floor: d.Float32(), Gamma: d.Float64(), Levels: d.Float64s()}
+	c := &quantile.Calibrator{Quantiles: d.Float64s(), Low: int(int32(d.Uint32())), High: int(int32(d.Uint32())), Floor: d.Float32(), Gamma: d.Float64(), Levels: d.Float64s(), Observed: int(int32(d.Uint32()))}
 	c.Pools = make([][]float32, d.Length(4))
 	for i := range c.Pools {
 		c.Pools[i] = d.Float32s()

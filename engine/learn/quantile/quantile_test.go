@@ -78,18 +78,18 @@ func TestCalibratorReachesCoverage(t *testing.T) {
 		}
 		cal.Start(rows, actual)
 		in := 0
-		const n = 1500
-		for range n {
-			q := slices.Clone(forecast)
-			cal.Shifts().Adjust(q)
+		const begin, n = poolStart, 1500 // what the start says counts in part at first
+		for i := range begin + n {
+			q, shifts := slices.Clone(forecast), cal.Shifts()
+			shifts.Adjust(q)
 			if q[1] != 0 || !slices.IsSorted(q) {
 				t.Fatalf("%s: adjusted %v", c.name, q)
 			}
 			y := float32(rng.NormFloat64())
-			if y >= q[0] && y <= q[2] {
+			if i >= begin && y >= q[0] && y <= q[2] {
 				in++
 			}
-			cal.Observe(forecast, q, y)
+			cal.Observe(shifts, forecast, y)
 		}
 		if got := float64(in) / n; got < 0.78 || got > 0.82 {
 			t.Errorf("%s: coverage %.3f", c.name, got)
@@ -102,7 +102,8 @@ func TestCalibratorReachesCoverage(t *testing.T) {
 
 func TestCalibratorLeavesAloneWithoutScores(t *testing.T) {
 	q := []float32{1, 2, 3}
-	NewCalibrator([]float64{0.1, 0.5, 0.9}, 0.01, 24).Shifts().Adjust(q)
+	shifts := NewCalibrator([]float64{0.1, 0.5, 0.9}, 0.01, 24).Shifts()
+	shifts.Adjust(q)
 	if !slices.Equal(q, []float32{1, 2, 3}) {
 		t.Fatalf("adjusted to %v", q)
 	}
