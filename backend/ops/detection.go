@@ -49,12 +49,16 @@ type Run struct {
 	// NotJudged are families that this run could not judge; their findings
 	// stay as they are.
 	NotJudged []string
+	// Slow are families of which the run cannot tell whether what began before
+	// Learned is still there: those findings are not ended by it.
+	Slow    []string
+	Learned time.Time
 }
 
 // judged says whether the run looked at all of the finding's units for its
 // family.
 func (r Run) judged(f Finding) bool {
-	if slices.Contains(r.NotJudged, f.FaultFamily) {
+	if slices.Contains(r.NotJudged, f.FaultFamily) || slices.Contains(r.Slow, f.FaultFamily) && f.StartedAt.Before(r.Learned) {
 		return false
 	}
 	units := f.AssetIDs

@@ -169,3 +169,25 @@ func TestFindingsActiveAndRiskiestFirst(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A run over a short window ends nothing of a slow family that began before it
+// knew the unit, and does end what began later.
+func TestShortRunsLeaveOldFindings(t *testing.T) {
+	d := newDesk(t)
+	site := d.site("South", "acme")
+	strings := func(unit string, daysAgo int) Event {
+		return Event{Family: "string_outage", Units: []string{unit}, Start: d.clock.AddDate(0, 0, -daysAgo), LastSeen: d.clock, LossFraction: 0.1, Severity: api.SeverityWarning}
+	}
+	d.judge(site, strings("INV-1", 90), strings("INV-2", 10), outage("INV-2", d.clock.AddDate(0, 0, -90), d.clock))
+	d.clock = d.clock.Add(time.Hour)
+	d.update(func(tx store.Tx) error {
+		_, err := d.RecordRun(tx, Run{Site: site, From: d.clock.AddDate(0, 0, -60), Now: d.clock, Units: []string{"INV-1", "INV-2"},
+			Slow: []string{"string_outage"}, Learned: d.clock.AddDate(0, 0, -30)})
+		return err
+	})
+	for _, f := range d.findings() {
+		if old := f.FaultFamily == "string_outage" && f.AssetID == "INV-1"; f.Active != old {
+			t.Errorf("%s of %s since %s: active is %t", f.FaultFamily, f.AssetID, f.StartedAt, f.Active)
+		}
+	}
+}

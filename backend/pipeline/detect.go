@@ -18,10 +18,16 @@ import (
 
 // Spans of a run of the detector.
 const (
-	// judgeSpan is what every run looks at.
-	judgeSpan = 35 * day
-	// firstSpan is what the first run over a site's history looks at.
-	firstSpan = 400 * day
+	// judgeSpan is what every run looks at: what is new, and before it what
+	// the detector learns a site by.
+	judgeSpan = 60 * day
+	// A site's first run, and one a day, look further back, for what comes and
+	// goes in months: over so many samples, but at least and at most so long.
+	deepEvery, deepSamples      = day, 10_000_000
+	leastDeepSpan, mostDeepSpan = 400 * day, 1100 * day
+	// learnSpan is how far into its window a run cannot tell what began there
+	// from what a unit is like.
+	learnSpan = 30 * day
 )
 
 // detectorVersion is what findings name as the model that said so.
@@ -81,7 +87,8 @@ func (p *Pipeline) judgeFor(ctx context.Context, siteID string, asked []string) 
 	if err != nil {
 		return ops.Outcome{}, err
 	}
-	in, err := p.question(ctx, site, units, track)
+	deep := p.deep(track)
+	in, err := p.question(ctx, site, units, track, deep)
 	if err != nil {
 		return ops.Outcome{}, err
 	}
@@ -89,7 +96,7 @@ func (p *Pipeline) judgeFor(ctx context.Context, siteID string, asked []string) 
 	if err != nil {
 		return ops.Outcome{}, err
 	}
-	run := p.runOf(site, units, in, report)
+	run := p.runOf(site, units, in, report, deep)
 	run.Asked = asked
 	var out ops.Outcome
 	err = p.Records.Update(ctx, func(tx store.Tx) error {
@@ -100,6 +107,9 @@ func (p *Pipeline) judgeFor(ctx context.Context, siteID string, asked []string) 
 		_, err = advance(tx, siteID, func(t *Track) {
 			if !began.Before(t.DetectAt) || t.DetectAt.After(p.Now()) { // unless another run has overtaken this one; clocks may be set back
 				t.DetectAt, t.DetectData = began, track.Data
+				if deep {
+					t.DeepAt = began
+				}
 			}
 		})
 		return err
@@ -107,15 +117,27 @@ func (p *Pipeline) judgeFor(ctx context.Context, siteID string, asked []string) 
 	return out, err
 }
 
+// deep says whether a run is to look at months.
+func (p *Pipeline) deep(track Track) bool {
+	return track.DetectData == 0 || p.Now().Sub(track.DeepAt) >= deepEvery || track.DeepAt.After(p.Now())
+}
+
+// slow are the families that are told by how a unit was for weeks: a run over
+// a short window does not end what began before it could know that.
+var slow = []detect.Family{detect.StringOutage, detect.PartialShading, detect.CapacityChange, detect.TrackerFault, detect.Underperformance, detect.IrradianceSensor, detect.TimeShift}
+
+// slowest are those of which a short window says nothing at all.
+var slowest = []detect.Family{detect.Soiling, detect.Degradation}
+
 // question gathers what the detector is asked.
-func (p *Pipeline) question(ctx context.Context, site api.Site, units []api.Asset, track Track) (detect.Input, error) {
+func (p *Pipeline) question(ctx context.Context, site api.Site, units []api.Asset, track Track, deep bool) (detect.Input, error) {
 	now, span := p.Now(), judgeSpan
 	if !track.live(now) || track.LastData.After(now) {
 		// A file without a feed ends where it ends.
 		now = track.LastData.Add(time.Second)
 	}
-	if track.DetectData == 0 {
-		span = firstSpan
+	if deep {
+		span = min(max(deepSamples*5*time.Minute/time.Duration(max(len(units), 1)), leastDeepSpan), mostDeepSpan)
 	}
 	in := detect.Input{Site: detect.Site{ID: site.SiteID, Zone: ops.Zone(site)}, From: now.Add(-span), Now: now, Keep: 2 * time.Hour}
 	var place *ops.Place
@@ -148,7 +170,7 @@ func (p *Pipeline) question(ctx context.Context, site api.Site, units []api.Asse
 }
 
 // runOf puts a report into the records' words.
-func (p *Pipeline) runOf(site api.Site, units []api.Asset, in detect.Input, r detect.Report) ops.Run {
+func (p *Pipeline) runOf(site api.Site, units []api.Asset, in detect.Input, r detect.Report, deep bool) ops.Run {
 	run := ops.Run{Site: site, ModelVersion: detectorVersion, From: in.From, Now: in.Now, Analyses: map[string]api.Analysis{}}
 	capacity := ops.CapacityKW(site, units)
 	run.DayKWh = func(of []string) float64 {
@@ -160,8 +182,18 @@ func (p *Pipeline) runOf(site api.Site, units []api.Asset, in detect.Input, r de
 		}
 		return share * in.Forecast.Slice(in.Now, in.Now.Add(day)).EnergyKWh()
 	}
+	if !deep {
+		run.Learned = in.From.Add(learnSpan)
+		for _, f := range slow {
+			run.Slow = append(run.Slow, string(f))
+		}
+		for _, f := range slowest {
+			run.NotJudged = append(run.NotJudged, string(f))
+		}
+	}
 	for _, f := range diagnose.Explain(in, r) {
-		if f.Family != detect.Clipping { // by design, on every sunny day: nothing to find
+		// Clipping is by design, on every sunny day: nothing to find.
+		if f.Family != detect.Clipping && !slices.Contains(run.NotJudged, string(f.Family)) {
 			run.Events = append(run.Events, eventOf(f))
 		}
 	}

@@ -33,6 +33,7 @@ type Track struct {
 	ScoredTo     time.Time `json:"scored_to"`     // up to when forecasts were held against actuals
 	DetectAt     time.Time `json:"detect_at"`
 	DetectData   uint64    `json:"detect_data"`
+	DeepAt       time.Time `json:"deep_at"` // of the last detection that looked at months
 }
 
 var tracks = store.Table[Track]{

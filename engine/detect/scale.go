@@ -11,6 +11,7 @@ type misread struct {
 	factor   float64 // that the last samples show; 0 for none
 	samples  int
 	since    int64
+	strong   int     // of the samples, those that would be beyond what the unit can give
 	fair     int     // samples in a row that are as expected
 	last     float64 // reading
 	idle     int     // samples in a row that are as by night
@@ -28,6 +29,11 @@ const (
 	factorWithin  = 0.2  // natural logarithm
 	factorFaint   = 0.45 // of readings so small that nothing else makes them
 	factorSamples = 6
+	// Where the light is low, a unit that looks another way makes four times
+	// what is expected and more: a small factor must show beyond the rating.
+	smallFactor   = 20
+	strongShare   = 1.2 // of the rating
+	strongSamples = 2
 	fairWithin    = 0.4
 	wildGap       = 20 * 3600 // seconds between values beyond belief that are one event: a night
 	idleWithin    = 0.0015    // kW
@@ -71,21 +77,28 @@ func (m *misread) at(v *view, s *session, k, i int) {
 		factor = 0 // it goes on reading what it reads by night: it makes nothing
 	}
 	switch {
-	case factor != 0 && factor == m.factor:
-		m.samples, m.fair = m.samples+1, 0
-		u.scaled[i] = true
 	case factor != 0:
-		m.factor, m.samples, m.since, m.fair = factor, 1, t, 0
+		if factor != m.factor {
+			m.factor, m.samples, m.strong, m.since = factor, 0, 0, t
+		}
+		m.samples, m.fair = m.samples+1, 0
+		if raw > strongShare*rating {
+			m.strong++
+		}
 		u.scaled[i] = true
 	case e > fairLight*rating && math.Abs(math.Log(ratio)) < fairWithin: // false of NaN
 		if m.fair++; m.fair >= 3 {
 			if m.record != nil {
 				m.record.end = m.record.lastSeen
 			}
-			m.factor, m.samples, m.record = 0, 0, nil
+			m.factor, m.samples, m.strong, m.record = 0, 0, 0, nil
 		}
 	}
-	if m.factor != 0 && m.samples >= factorSamples && float64(m.samples)*v.hours() >= 1 && factor != 0 {
+	shown := m.samples >= factorSamples && float64(m.samples)*v.hours() >= 1
+	if m.factor > 1 && m.factor < smallFactor {
+		shown = shown && m.strong >= strongSamples
+	}
+	if shown && factor != 0 {
 		m.follow(v, s, k, i)
 	}
 	if m.record != nil {
