@@ -170,7 +170,7 @@ func (m *Model) foresee(issue time.Time, recent series.Series, wx weather.Foreca
 		m.pull(f, w, plain)
 	}
 	for i := range f.count {
-		limit(f.said[i*k:i*k+k], w.top(f.clear[i], f.start+int64(i*n), n, m.capacity()))
+		limit(f.said[i*k:i*k+k], w.top(f.by[i], f.clear[i], f.start+int64(i*n), n, m.capacity()))
 	}
 	return f, nil
 }

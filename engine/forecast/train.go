@@ -292,10 +292,15 @@ func limit(q []float32, top float32) {
 	}
 }
 
-// top is the most that n ticks from t on can give: the capacity, and what a
-// clear sky with cloud edges can. In a season that was not seen yet the learned
-// envelope is that of another; what the sun alone would give counts there.
-func (w *world) top(clear float32, t int64, n int, capacity float32) float32 {
+// top is the most that n ticks from t on can give: the capacity and, of learners
+// that know nothing of the weather, what a clear sky with cloud edges can. In a
+// season that was not seen yet the learned envelope is that of another; what the
+// sun alone would give counts there. Learners of weather know the light better
+// than the envelope: to cut their bands there left rising seasons uncovered.
+func (w *world) top(by *learners, clear float32, t int64, n int, capacity float32) float32 {
+	if by != nil && by.spec.Weather {
+		return capacity
+	}
 	clear = max(clear, w.env.plain(w.sky.mean(w.sky.base, t, n)))
 	return min(capacity, float32(cloudEdge*clear)+0.02)
 }

@@ -192,7 +192,7 @@ func (t *training) examine(ctx context.Context, out *trial, l *learners, light *
 			v = w.view(issue)
 		}
 		clear := a.clear[keep[i]]
-		top := w.top(clear, tk, t.n, t.capacity())
+		top := w.top(l, clear, tk, t.n, t.capacity())
 		out.top = append(out.top, top)
 		out.persistence = append(out.persistence, w.smartPersistence(v, tk, clear))
 		w.completeHistory(v, tk, clear, q, out.ensemb[i*len(q):(i+1)*len(q)])
