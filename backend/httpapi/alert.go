@@ -71,16 +71,9 @@ func readAlertsQuery(in *input, ofDevice bool) (q api.AlertsQuery, after alertCu
 	if q.SiteID, err = in.required("site_id"); err != nil {
 		return q, after, err
 	}
-	start, err := in.instant("start")
+	start, end, err := in.span()
 	if err != nil {
 		return q, after, err
-	}
-	end, err := in.instant("end")
-	if err != nil {
-		return q, after, err
-	}
-	if end.Before(start) {
-		return q, after, api.InvalidParameter("end", "lies before start")
 	}
 	q.Start, q.End = api.At(start), api.At(end)
 	if q.Limit, err = in.integer("limit", 0, 1, math.MaxInt32); err != nil {

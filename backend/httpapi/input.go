@@ -63,6 +63,17 @@ func (in *input) instant(name string) (time.Time, error) {
 	return t.Time, nil
 }
 
+// span is the time from start to end, both required.
+func (in *input) span() (from, to time.Time, err error) {
+	if from, err = in.instant("start"); err != nil {
+		return from, to, err
+	}
+	if to, err = in.instant("end"); err == nil && to.Before(from) {
+		err = api.InvalidParameter("end", "lies before start")
+	}
+	return from, to, err
+}
+
 // integer is a whole number from low to high, or fallback when it is not
 // there.
 func (in *input) integer(name string, fallback, low, high int) (int, error) {

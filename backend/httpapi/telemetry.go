@@ -56,14 +56,8 @@ func readRecordsQuery(in *input, ofAsset bool) (q recordsQuery, err error) {
 	if q.siteID, err = in.required("site_id"); err != nil {
 		return q, err
 	}
-	if q.from, err = in.instant("start"); err != nil {
+	if q.from, q.to, err = in.span(); err != nil {
 		return q, err
-	}
-	if q.to, err = in.instant("end"); err != nil {
-		return q, err
-	}
-	if q.to.Before(q.from) {
-		return q, api.InvalidParameter("end", "lies before start")
 	}
 	q.resolution = in.parameter("resolution")
 	if _, ok := steps[q.resolution]; !ok && q.resolution != api.ResolutionDaily {
