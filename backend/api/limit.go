@@ -12,7 +12,8 @@ const (
 	MaxHorizonHours       = 720
 	DefaultLimit          = 100
 	MaxLimit              = 1000
-	TrainingDays          = 180 // days of data before training starts
+	TrainingDays          = 180  // days of data before training starts
+	MaxTextRunes          = 2000 // of a reason, a note, a description
 
 	TokenLifetime     = 24 * time.Hour
 	ChallengeLifetime = 5 * time.Minute

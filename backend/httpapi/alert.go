@@ -228,5 +228,5 @@ func (s *server) checkAlertMove(b api.AlertsRequest) error {
 	case b.Action == api.ActionSuppress && !b.Until.IsZero() && !b.Until.After(s.Now()):
 		return api.InvalidField("until", "it is over already")
 	}
-	return nil
+	return brief("reason", b.Reason)
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"app.sunloop/backend/api"
 )
@@ -146,6 +147,17 @@ func fieldName(path string) string {
 func (in *input) digest() []byte {
 	d := sha256.Sum256(in.body)
 	return d[:]
+}
+
+// brief refuses the first of names and values in turn that is longer than a
+// person writes: it would be kept for good.
+func brief(namesAndValues ...string) error {
+	for i := 0; i+1 < len(namesAndValues); i += 2 {
+		if utf8.RuneCountInString(namesAndValues[i+1]) > api.MaxTextRunes {
+			return api.InvalidField(namesAndValues[i], fmt.Sprintf("longer than %d characters", api.MaxTextRunes))
+		}
+	}
+	return nil
 }
 
 func invalidBody(why string) error {
