@@ -85,18 +85,14 @@ func (a *Alert) settled(now time.Time) {
 }
 
 // raiseAlerts brings the site's alerts up to date with its findings.
-func (s *Service) raiseAlerts(tx store.Tx, run Run, out Outcome) error {
-	active, _, err := findings.List(tx, store.Query{Index: "active", Prefix: store.Key(run.Site.SiteID)})
-	if err != nil {
-		return fmt.Errorf("list the active findings of site %s: %w", run.Site.SiteID, err)
-	}
+func (s *Service) raiseAlerts(tx store.Tx, run Run, out Outcome, active []Finding) error {
 	for _, list := range [][]Finding{active, out.Ended, out.Past} {
 		for _, f := range list {
 			a, err := lastAlert(tx, f)
 			if err != nil {
 				return err
 			}
-			opened := slices.ContainsFunc(out.Opened, func(o Finding) bool { return o.SummaryID == f.SummaryID })
+			opened := out.opens(f)
 			if a == nil || a.State == api.AlertCleared && opened {
 				a, err = s.newAlert(tx, run, f)
 			} else {

@@ -100,6 +100,7 @@ func (s *Service) TerminalDevices(ctx context.Context, scope api.Scope, siteID s
 func (s *Service) AlertRecords(ctx context.Context, siteID, device string, from, to time.Time) ([]api.Alert, error) {
 	out := []api.Alert{}
 	err := s.records.View(ctx, func(tx store.Tx) error {
+		out = out[:0]
 		list, _, err := alerts.List(tx, store.Query{Prefix: store.Key(siteID, device)})
 		for _, a := range list {
 			if a.Timestamp.Before(from) || !a.Timestamp.Before(to) {
@@ -124,6 +125,7 @@ func (s *Service) AlertPeriod(ctx context.Context, siteID, device string) (first
 		prefix = store.Key(siteID, device)
 	}
 	err = s.records.View(ctx, func(tx store.Tx) error {
+		ok = false
 		list, _, err := alerts.List(tx, store.Query{Prefix: prefix})
 		for _, a := range list {
 			if !ok || a.Timestamp.Before(first) {

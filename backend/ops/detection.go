@@ -80,6 +80,11 @@ type Outcome struct {
 	Past          []Finding // began and ended before the run that first saw them
 }
 
+// opens says whether the finding opened now, first or again.
+func (o Outcome) opens(f Finding) bool {
+	return slices.ContainsFunc(o.Opened, func(x Finding) bool { return x.SummaryID == f.SummaryID })
+}
+
 // RecordRun stores a run: the detections of the assets about which it says
 // something new, and the findings they lead to, with their activities.
 func (s *Service) RecordRun(tx store.Tx, run Run) (Outcome, error) {
@@ -102,16 +107,20 @@ func (s *Service) RecordRun(tx store.Tx, run Run) (Outcome, error) {
 	if err := s.reconcile(tx, run, &out); err != nil {
 		return out, err
 	}
-	if err := s.raiseIssues(tx, run, out); err != nil {
+	active, _, err := findings.List(tx, store.Query{Index: "active", Prefix: store.Key(run.Site.SiteID)})
+	if err != nil {
+		return out, fmt.Errorf("list the active findings of site %s: %w", run.Site.SiteID, err)
+	}
+	if err := s.raiseIssues(tx, run, out, active); err != nil {
 		return out, err
 	}
-	if err := s.raiseAlerts(tx, run, out); err != nil {
+	if err := s.raiseAlerts(tx, run, out, active); err != nil {
 		return out, err
 	}
 	if err := s.tell(tx, run, out); err != nil {
 		return out, err
 	}
-	return out, s.linkDetections(tx, run, out)
+	return out, linkDetections(tx, out, active)
 }
 
 func (s *Service) detection(tx store.Tx, run Run, asset string) (d Detection, isNew bool, err error) {
@@ -152,14 +161,7 @@ func (s *Service) detection(tx store.Tx, run Run, asset string) (d Detection, is
 
 // linkDetections writes the ids of the stored detections into the active
 // findings of their assets.
-func (s *Service) linkDetections(tx store.Tx, run Run, out Outcome) error {
-	if len(out.Detections) == 0 {
-		return nil
-	}
-	active, _, err := findings.List(tx, store.Query{Index: "active", Prefix: store.Key(run.Site.SiteID)})
-	if err != nil {
-		return fmt.Errorf("list the active findings of site %s: %w", run.Site.SiteID, err)
-	}
+func linkDetections(tx store.Tx, out Outcome, active []Finding) error {
 	for _, f := range active {
 		units := f.AssetIDs
 		if len(units) == 0 {

@@ -61,14 +61,9 @@ func lastIssue(tx store.Tx, siteID, subject, issueType string) (*Issue, error) {
 // that matters has one open issue, which is resolved when the finding ends and
 // opened again when that fires within [Reopening]. Its priority follows the
 // finding's severity, which falls only after a calm day.
-func (s *Service) raiseIssues(tx store.Tx, run Run, out Outcome) error {
-	active, _, err := findings.List(tx, store.Query{Index: "active", Prefix: store.Key(run.Site.SiteID)})
-	if err != nil {
-		return fmt.Errorf("list the active findings of site %s: %w", run.Site.SiteID, err)
-	}
+func (s *Service) raiseIssues(tx store.Tx, run Run, out Outcome, active []Finding) error {
 	for _, f := range active {
-		opened := slices.ContainsFunc(out.Opened, func(o Finding) bool { return o.SummaryID == f.SummaryID })
-		if err := s.raiseIssue(tx, run, f, opened); err != nil {
+		if err := s.raiseIssue(tx, run, f, out.opens(f)); err != nil {
 			return err
 		}
 	}
