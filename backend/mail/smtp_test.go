@@ -117,6 +117,7 @@ func serve(t *testing.T, offer, direct bool) (*peer, mail.Server) {
 	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() {
 		_ = s.Close()
+		_ = l.Close() // a server closed before it served does not know its listener
 		<-done
 	})
 	return p, mail.Server{
