@@ -44,6 +44,13 @@ func (c *BacktestCmd) Run(ctx context.Context, std streams) error {
 		if sites[i], err = c.load(name); err != nil {
 			return err
 		}
+		for _, other := range sites[i].Plan.Fleet {
+			sibling, err := c.load(filepath.Join(filepath.Dir(name), other))
+			if err != nil {
+				return fmt.Errorf("%s: backtest.fleet: %w", filepath.Base(name), err)
+			}
+			sites[i].Fleet = append(sites[i].Fleet, sibling)
+		}
 	}
 	if c.Export != "" {
 		return c.export(sites)

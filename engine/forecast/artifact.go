@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"app.sunloop/engine/learn/artifact"
@@ -33,8 +34,6 @@ const (
 
 const (
 	configFormat = 3
-	setPlain     = 0
-	setWeather   = 1
 )
 
 // config is the JSON object.
@@ -69,6 +68,11 @@ type set struct {
 	Weights  []float64    `json:"weights"`
 	Trees    int          `json:"tree_ensembles"` // of each of the two kinds
 	Networks int          `json:"networks"`
+
+	// Fleet marks the learners of the siblings that stand beside the set before
+	// them; FleetShare, of that set, is what they weigh.
+	Fleet      bool    `json:"fleet,omitempty"`
+	FleetShare float32 `json:"fleet_share,omitempty"`
 }
 
 // Encode writes m. The same model gives the same bytes.
@@ -80,8 +84,9 @@ func Encode(m *Model) (Artifact, error) {
 		c.Zone = m.site.Zone.String()
 	}
 	var learned, encoders artifact.Writer
-	for _, l := range m.sets() {
-		c.Sets = append(c.Sets, set{Weather: l.spec.Weather, Season: l.spec.Season, Seen: l.seen, Perfect: l.spec.Perfect, Columns: l.spec.Columns, Features: l.spec.names(), Members: memberNames, Weights: l.weights, Trees: len(l.power), Networks: len(l.networks)})
+	for _, l := range m.withFleets() {
+		c.Sets = append(c.Sets, set{Weather: l.spec.Weather, Season: l.spec.Season, Seen: l.seen, Perfect: l.spec.Perfect, Columns: l.spec.Columns, Features: l.spec.names(), Members: memberNames, Weights: l.weights, Trees: len(l.power), Networks: len(l.networks),
+			Fleet: l.calibrator == nil, FleetShare: l.fleetShare})
 		for _, kind := range []struct {
 			id artifact.ID
 			of []*tree.Ensemble
@@ -96,7 +101,9 @@ func Encode(m *Model) (Artifact, error) {
 		for _, n := range l.networks {
 			learned.Section(sectionNetwork, func(w *artifact.Encoder) { w.Network(n) })
 		}
-		learned.Section(sectionCalibrator, func(w *artifact.Encoder) { w.Calibrator(l.calibrator) })
+		if l.calibrator != nil {
+			learned.Section(sectionCalibrator, func(w *artifact.Encoder) { w.Calibrator(l.calibrator) })
+		}
 		if l.binner != nil {
 			encoders.Section(sectionBinner, func(w *artifact.Encoder) { w.Binner(l.binner) })
 		}
@@ -112,6 +119,19 @@ func Encode(m *Model) (Artifact, error) {
 		return Artifact{}, fmt.Errorf("encode model of site %s: %w", m.site.ID, err)
 	}
 	return a, nil
+}
+
+// withFleets are the sets, each followed by the fleet's learners beside it,
+// which have no calibrator of their own.
+func (m *Model) withFleets() []*learners {
+	var out []*learners
+	for _, l := range m.sets() {
+		out = append(out, l)
+		if l.fleet != nil {
+			out = append(out, l.fleet)
+		}
+	}
+	return out
 }
 
 func (m *Model) sets() []*learners {
@@ -149,18 +169,23 @@ func Decode(a Artifact) (*Model, error) {
 	if err := m.decodeEncoders(encoders); err != nil {
 		return nil, fmt.Errorf("decode model: encoders: %w", err)
 	}
-	var trees, networks int
-	for k, s := range c.Sets {
-		l, err := decodeSet(learned, encoders, s, c.Quantiles, k, trees, networks)
+	at := sections{learned: learned, encoders: encoders}
+	var beside *learners
+	for _, s := range c.Sets {
+		l, err := at.decodeSet(s, c.Quantiles)
 		if err != nil {
 			return nil, fmt.Errorf("decode model: %w", err)
 		}
-		trees, networks = trees+s.Trees, networks+s.Networks
-		if k == setPlain {
-			m.plain = l
-		} else {
+		switch {
+		case s.Fleet:
+			beside.fleet = l
+			continue
+		case s.Weather:
 			m.withWeather = l
+		default:
+			m.plain = l
 		}
+		beside = l
 	}
 	light := lookUp(m.site.Location, m.geometry, m.memory.start*ticksPerHour, m.memory.end()*ticksPerHour, 1)
 	m.memory.light(m.env, &light)
@@ -185,14 +210,23 @@ func decodeConfig(a Artifact) (config, error) {
 		return c, malformed("a plane of %g, %g, late by %d", c.TiltDeg, c.AzimuthDeg, c.LateTicks)
 	case c.StepSeconds != 900 && c.StepSeconds != 1800 && c.StepSeconds != 3600:
 		return c, malformed("steps of %d s", c.StepSeconds)
-	case len(c.Sets) < 1 || len(c.Sets) > 2:
-		return c, malformed("%d sets of learners", len(c.Sets))
 	}
 	if _, err := (Options{Quantiles: c.Quantiles}).withDefaults(); err != nil || c.Quantiles == nil {
 		return c, malformed("%d quantiles: %v", len(c.Quantiles), err)
 	}
+	var order []bool // of the sets that are not a fleet's: weather or not
 	for k, s := range c.Sets {
-		if s.Weather != (k == setWeather) || len(s.Weights) != memberCount || (s.Trees != 0 && s.Trees != len(c.Quantiles)) || s.Networks < 0 || s.Networks > 16 || s.Seen < 0 || len(s.Columns) > maximumColumns {
+		if s.Fleet {
+			if k == 0 || c.Sets[k-1].Fleet || !(c.Sets[k-1].FleetShare > 0) || s.Trees == 0 || !s.sameFeatures(c.Sets[k-1]) {
+				return c, malformed("set %d: a fleet's learners beside none of the site's", k)
+			}
+		} else {
+			order = append(order, s.Weather)
+			if !(s.FleetShare >= 0 && s.FleetShare <= 1) || s.FleetShare > 0 != (k+1 < len(c.Sets) && c.Sets[k+1].Fleet) {
+				return c, malformed("set %d: a fleet's share of %g", k, s.FleetShare)
+			}
+		}
+		if len(s.Weights) != memberCount || (s.Trees != 0 && s.Trees != len(c.Quantiles)) || s.Networks < 0 || s.Networks > 16 || s.Seen < 0 || len(s.Columns) > maximumColumns {
 			return c, malformed("set %d: %d weights, %d ensembles, %d networks", k, len(s.Weights), s.Trees, s.Networks)
 		}
 		for _, w := range s.Weights {
@@ -201,7 +235,15 @@ func decodeConfig(a Artifact) (config, error) {
 			}
 		}
 	}
+	if !slices.Equal(order, []bool{false}) && !slices.Equal(order, []bool{false, true}) {
+		return c, malformed("%d sets of learners", len(order))
+	}
 	return c, nil
+}
+
+// sameFeatures says whether two sets see the same.
+func (s set) sameFeatures(o set) bool {
+	return s.Weather == o.Weather && s.Season == o.Season && s.Perfect == o.Perfect && slices.Equal(s.Columns, o.Columns)
 }
 
 func (m *Model) decodeEncoders(c *artifact.Container) error {
@@ -241,8 +283,15 @@ func (m *Model) decodeEncoders(c *artifact.Container) error {
 		}))
 }
 
-func decodeSet(learned, encoders *artifact.Container, s set, quantiles []float64, k, trees, networks int) (*learners, error) {
-	l := &learners{spec: spec{Weather: s.Weather, Columns: s.Columns, Perfect: s.Perfect, Season: s.Season}, quantiles: quantiles, weights: s.Weights, seen: s.Seen}
+// sections are the binary objects, and how many of their sections have been
+// read.
+type sections struct {
+	learned, encoders                           *artifact.Container
+	trees, forests, networks, calibrators, bins int
+}
+
+func (at *sections) decodeSet(s set, quantiles []float64) (*learners, error) {
+	l := &learners{spec: spec{Weather: s.Weather, Columns: s.Columns, Perfect: s.Perfect, Season: s.Season}, quantiles: quantiles, weights: s.Weights, seen: s.Seen, fleetShare: s.FleetShare}
 	width := len(l.spec.names())
 	for _, kind := range []struct {
 		id artifact.ID
@@ -250,7 +299,7 @@ func decodeSet(learned, encoders *artifact.Container, s set, quantiles []float64
 	}{{sectionPower, &l.power}, {sectionIndex, &l.index}} {
 		for i := range s.Trees {
 			var e *tree.Ensemble
-			if err := learned.Section(kind.id, trees+i, func(d *artifact.Decoder) {
+			if err := at.learned.Section(kind.id, at.trees+i, func(d *artifact.Decoder) {
 				if e = d.Ensemble(); e.Features != width {
 					d.Fail("an ensemble of %d features, not %d", e.Features, width)
 				}
@@ -262,7 +311,7 @@ func decodeSet(learned, encoders *artifact.Container, s set, quantiles []float64
 	}
 	if s.Trees > 0 {
 		// Every set that has trees has one forest.
-		if err := learned.Section(sectionForest, trees/len(quantiles), func(d *artifact.Decoder) {
+		if err := at.learned.Section(sectionForest, at.forests, func(d *artifact.Decoder) {
 			if l.forest = d.Forest(); l.forest.Features != width {
 				d.Fail("a forest of %d features, not %d", l.forest.Features, width)
 			}
@@ -272,7 +321,7 @@ func decodeSet(learned, encoders *artifact.Container, s set, quantiles []float64
 	}
 	for i := range s.Networks {
 		var n *neural.Network
-		if err := learned.Section(sectionNetwork, networks+i, func(d *artifact.Decoder) {
+		if err := at.learned.Section(sectionNetwork, at.networks+i, func(d *artifact.Decoder) {
 			if n = d.Network(); n.Features() != width || len(n.Quantiles) != len(quantiles) {
 				d.Fail("a network of %d features and %d quantiles", n.Features(), len(n.Quantiles))
 			}
@@ -281,13 +330,21 @@ func decodeSet(learned, encoders *artifact.Container, s set, quantiles []float64
 		}
 		l.networks = append(l.networks, n)
 	}
-	err := learned.Section(sectionCalibrator, k, func(d *artifact.Decoder) {
+	at.trees, at.networks = at.trees+s.Trees, at.networks+s.Networks
+	if s.Trees > 0 {
+		if err := at.encoders.Section(sectionBinner, at.bins, func(d *artifact.Decoder) { l.binner = d.Binner() }); err != nil {
+			return nil, err
+		}
+		at.forests, at.bins = at.forests+1, at.bins+1
+	}
+	if s.Fleet {
+		return l, nil // the set beside it calibrates both
+	}
+	err := at.learned.Section(sectionCalibrator, at.calibrators, func(d *artifact.Decoder) {
 		if l.calibrator = d.Calibrator(); len(l.calibrator.Quantiles) != len(quantiles) {
 			d.Fail("a calibration of %d quantiles", len(l.calibrator.Quantiles))
 		}
 	})
-	if err == nil && s.Trees > 0 {
-		err = encoders.Section(sectionBinner, k, func(d *artifact.Decoder) { l.binner = d.Binner() })
-	}
+	at.calibrators++
 	return l, err
 }

@@ -71,6 +71,6 @@ func BenchmarkSay48(b *testing.B) {
 	}
 	b.ResetTimer()
 	for b.Loop() {
-		blend(m.plain.weights, m.plain.say(rows, scale, analog))
+		m.plain.forecast(rows, scale, analog)
 	}
 }

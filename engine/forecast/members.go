@@ -58,6 +58,9 @@ type learners struct {
 	weights    []float64         // one a member
 	calibrator *quantile.Calibrator
 	seen       int // intervals of forecasts that came true
+
+	fleet      *learners // of the same features, out of the siblings' histories; nil is none
+	fleetShare float32   // what they weigh against the site's own
 }
 
 // fitReport is what the members' fits measured, losses in shares of the peak.
@@ -236,6 +239,17 @@ func (l *learners) say(rows, scale, analog []float32) [][]float32 {
 		}
 	}
 	return out
+}
+
+// forecast is the blend of all members, the fleet's included.
+func (l *learners) forecast(rows, scale, analog []float32) []float32 {
+	said := blend(l.weights, l.say(rows, scale, analog))
+	if l.fleet != nil {
+		for i, v := range l.fleet.forecast(rows, scale, analog) {
+			said[i] += l.fleetShare * (v - said[i])
+		}
+	}
+	return said
 }
 
 // blend is the weighted mean of the members' quantiles.

@@ -193,7 +193,7 @@ func (m *Model) answer(f *foresight, w *world, v *view, l *learners, at []int) {
 			w.analog(v, t, f.clear[i], m.quantiles, analog[j*k:j*k+k])
 		}
 	}
-	said := blend(l.weights, l.say(rows, scale, analog))
+	said := l.forecast(rows, scale, analog)
 	if l.spec.Perfect {
 		m.doubt(f, w, v, at, said)
 	}

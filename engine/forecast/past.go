@@ -88,3 +88,8 @@ func (p *past) at(h int64) float32 {
 	}
 	return nan32()
 }
+
+// until is what lies before tick end, without the clear sky's share of it.
+func (p *past) until(end int64) *past {
+	return &past{start: p.start, power: p.power[:max(0, min(int64(len(p.power)), floorDiv(end, ticksPerHour)-p.start))]}
+}

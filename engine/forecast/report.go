@@ -20,6 +20,9 @@ type Report struct {
 	Weights  []float64 // of the members in the blend, sum 1
 	Seed     uint64
 
+	Siblings   []string `json:",omitempty"` // sites whose histories taught it too
+	FleetShare float64  `json:",omitempty"` // of learners of their histories in the forecast; 1 is no others
+
 	Backtest   backtest.Table // losses in shares of the capacity, members only
 	Score      Score          // of the calibrated blend in the backtest
 	References []Reference    // on the same intervals

@@ -25,9 +25,20 @@ type Site struct {
 // site, kW, in steps of at most an hour; NaN is missing. Weather is what was
 // forecast, or what was measured, over the same span; it may be empty. A model
 // that was given irradiance uses the weather it is given with each forecast.
+//
+// Siblings are other sites of the fleet: while a site has not seen each season
+// twice, they teach its model too. Those that [Train] would refuse, or whose
+// weather is of another kind, are left out.
 type History struct {
-	Power   series.Series
-	Weather []weather.Column
+	Power    series.Series
+	Weather  []weather.Column
+	Siblings []Sibling
+}
+
+// Sibling is another site of the fleet, with all of its history that is known.
+type Sibling struct {
+	Site    Site
+	History History
 }
 
 // ErrUnfit is wrapped by every refusal of a history: the words say why.

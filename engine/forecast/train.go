@@ -69,6 +69,10 @@ func Train(ctx context.Context, site Site, h History, o Options) (*Model, Report
 		specs[0].Spare = !t.perfect
 		specs = append(specs, t.weatherSpec(specs[0].Season))
 	}
+	p, err := t.siblings(ctx, h, &rep)
+	if err != nil {
+		return nil, rep, fmt.Errorf("train site %s: %w", site.ID, err)
+	}
 	for k, s := range specs {
 		base, part := float64(k)/float64(len(specs)), 1/float64(len(specs))
 		stage := func(name string, f float64) { o.Progress(name, base+part*f) }
@@ -82,6 +86,13 @@ func Train(ctx context.Context, site Site, h History, o Options) (*Model, Report
 			return nil, rep, fmt.Errorf("train site %s: %w", site.ID, err)
 		}
 		l.weights, l.calibrator = b.weights, b.calibrator
+		if p != nil && !s.Spare {
+			stage("learning from the fleet", 0.8)
+			if err := p.teach(ctx, t, w, l, rep.Days); err != nil {
+				return nil, rep, fmt.Errorf("train site %s: %w", site.ID, err)
+			}
+			rep.FleetShare = float64(l.fleetShare)
+		}
 		if s.Weather {
 			m.withWeather = l
 		} else {
@@ -248,15 +259,19 @@ func (t *training) final(ctx context.Context, s spec, w *world) (*learners, fitR
 // fill completes the report. With weather it is the learners with weather that
 // are reported: they are the ones that are used.
 func (t *training) fill(rep *Report, s spec, l *learners, fitted fitReport, a *samples, b *tested) {
-	rep.Features, rep.Members, rep.Weights = s.names(), memberNames, l.weights
-	rep.TrainingPoints = fitted.rows
+	rep.learned(s, l, fitted)
 	rep.Backtest, rep.Score, rep.References = b.table, b.score, b.references
-	c := neural.Default(t.o.Quantiles)
-	rep.Neural = Neural{Layers: s.effort().hidden, LearningRate: c.Rate, Dropout: c.Dropout, Optimizer: "adam",
-		Epochs: fitted.neural.Epochs, BestEpoch: fitted.neural.BestEpoch, TrainLoss: fitted.neural.TrainLoss, ValidationLoss: fitted.neural.ValidationLoss}
-	e := s.effort()
-	rep.Trees = Trees{Rounds: fitted.trees.Rounds, Leaves: tree.Default(1).Leaves, LearningRate: e.rate, TrainLoss: fitted.trees.TrainLoss}
 	rep.TrainRMSEKW = t.trainRMSE(l, a)
+}
+
+// learned tells how the members were fitted.
+func (r *Report) learned(s spec, l *learners, fitted fitReport) {
+	r.Features, r.Members, r.Weights = s.names(), memberNames, l.weights
+	r.TrainingPoints = fitted.rows
+	c, e := neural.Default(l.quantiles), s.effort()
+	r.Neural = Neural{Layers: e.hidden, LearningRate: c.Rate, Dropout: c.Dropout, Optimizer: "adam",
+		Epochs: fitted.neural.Epochs, BestEpoch: fitted.neural.BestEpoch, TrainLoss: fitted.neural.TrainLoss, ValidationLoss: fitted.neural.ValidationLoss}
+	r.Trees = Trees{Rounds: fitted.trees.Rounds, Leaves: tree.Default(1).Leaves, LearningRate: e.rate, TrainLoss: fitted.trees.TrainLoss}
 }
 
 // trainRMSE is of the blend's mean, on about a thousand samples.
@@ -269,7 +284,7 @@ func (t *training) trainRMSE(l *learners, a *samples) float64 {
 		rows, scale = append(rows, a.Row(i)...), append(scale, a.Scale[i])
 		analog, actual = append(analog, a.analog[i*q:i*q+q]...), append(actual, a.Target[i])
 	}
-	said := blend(l.weights, l.say(rows, scale, analog))
+	said := l.forecast(rows, scale, analog)
 	var sum float64
 	for i, y := range actual {
 		e := float64(meanOf(l.quantiles, said[i*q:i*q+q]) - y)

@@ -109,7 +109,7 @@ func (t *training) days() int { return int(t.to-t.from) / ticksPerDay }
 // trial is nil where the origin has too little before or after it.
 func (t *training) trial(ctx context.Context, s spec, light *sky, o backtest.Origin) (*trial, error) {
 	origin, from, to := tickOf(o.TrainTo), tickOf(o.TestFrom), tickOf(o.TestTo)
-	known := &past{start: t.hourly.start, power: t.hourly.power[:max(0, min(int64(len(t.hourly.power)), floorDiv(origin, ticksPerHour)-t.hourly.start))]}
+	known := t.hourly.until(origin)
 	if len(known.power) < 30*hours {
 		return nil, nil
 	}

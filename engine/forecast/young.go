@@ -20,6 +20,15 @@ const (
 	youngTestDays = 5
 )
 
+// young is the prepared data of a site with a short history.
+type young struct {
+	*training
+	geometry geometry
+	light    sky
+	world    *world
+	report   Report
+}
+
 // Young is the model of a site whose history is too short to train on, down to
 // none: the sun, the modules' plane (typical where unknown) and, from the first
 // days on, the site's own level and days like the last. It takes milliseconds.
@@ -33,37 +42,67 @@ func Young(site Site, h History, o Options) (*Model, Report, error) {
 		// Nothing was measured: a day without values keeps the rest the same.
 		h.Power = series.Series{Start: tickTime(0), Step: stepFor(0, o.Resolution), Values: []float64{math.NaN()}}
 	}
-	t, rep, err := prepare(site, h, o)
+	y, err := prepareYoung(site, h, o)
 	if err != nil {
-		return nil, rep, fmt.Errorf("young model of site %s: %w", site.ID, err)
+		return nil, Report{}, fmt.Errorf("young model of site %s: %w", site.ID, err)
 	}
-	// A few days' peak says little: shares are of the capacity.
-	for i := range t.hourly.power {
-		t.hourly.power[i] *= float32(t.peakKW / site.CapacityKW)
-	}
-	for i := range t.share.Values {
-		t.share.Values[i] *= t.peakKW / site.CapacityKW
-	}
-	t.peakKW = site.CapacityKW
-	g := fitGeometry(site, t.hourly, t.fine)
-	light := lookUp(site.Location, g, t.from-ticksPerDay, t.to+ticksPerDay, o.Workers)
-	w := t.world(&light, t.hourly, t.to)
-	w.env.temper(rep.Days)
-	w.past.light(w.env, &light)
-	l := &learners{quantiles: o.Quantiles, weights: make([]float64, memberCount)}
+	l := &learners{quantiles: o.Quantiles, weights: make([]float64, memberCount), calibrator: y.calibrator()}
 	l.weights[memberAnalog] = 1
-	l.calibrator = quantile.NewCalibrator(o.Quantiles, 0.01, 12*ticksPerHour/t.n)
-	l.calibrator.Gamma /= 3 // a few days tell little of the tails
-	m := &Model{site: site, geometry: g, step: rep.Step, peakKW: t.peakKW, quantiles: o.Quantiles, env: w.env, memory: w.past, plain: l}
+	rep := y.report
 	rep.Features, rep.Members, rep.Weights = l.spec.names(), memberNames[:1], []float64{1}
-	rep.TrainingPoints = points(t.share)
+	rep.TrainingPoints = points(y.share)
 	if rep.Days >= 2*youngTestDays {
-		if err := t.tryYoung(context.Background(), &rep, l, &light); err != nil {
+		x, err := y.try(context.Background(), l)
+		if err != nil {
 			return nil, rep, err
 		}
+		y.conclude(&rep, l, x, 1)
 	}
+	m := y.model(l)
 	m.report = rep
 	return m, rep, nil
+}
+
+func prepareYoung(site Site, h History, o Options) (*young, error) {
+	t, rep, err := prepare(site, h, o)
+	if err != nil {
+		return nil, err
+	}
+	t.ofCapacity() // a few days' peak says little
+	y := &young{training: t, geometry: fitGeometry(site, t.hourly, t.fine), report: rep}
+	y.light = lookUp(site.Location, y.geometry, t.from-ticksPerDay, t.to+ticksPerDay, o.Workers)
+	y.world = y.before(t.to, rep.Days)
+	return y, nil
+}
+
+// ofCapacity makes shares of the capacity out of those of the peak.
+func (t *training) ofCapacity() {
+	for i := range t.hourly.power {
+		t.hourly.power[i] *= float32(t.peakKW / t.site.CapacityKW)
+	}
+	for i := range t.share.Values {
+		t.share.Values[i] *= t.peakKW / t.site.CapacityKW
+	}
+	t.peakKW = t.site.CapacityKW
+}
+
+// before is what is known at tick end, after so many days with power.
+func (y *young) before(end int64, days int) *world {
+	w := y.training.world(&y.light, y.hourly.until(end), end)
+	w.env.temper(days)
+	w.past.light(w.env, &y.light)
+	return w
+}
+
+func (y *young) model(plain *learners) *Model {
+	return &Model{site: y.site, geometry: y.geometry, step: y.report.Step, peakKW: y.peakKW, quantiles: y.o.Quantiles, env: y.world.env, memory: y.world.past, plain: plain}
+}
+
+// calibrator is one that moves slowly: a few days tell little of the tails.
+func (y *young) calibrator() *quantile.Calibrator {
+	c := quantile.NewCalibrator(y.o.Quantiles, 0.01, 12*ticksPerHour/y.n)
+	c.Gamma /= 3
+	return c
 }
 
 func points(s series.Series) int {
@@ -84,27 +123,40 @@ func (e *envelope) temper(days int) {
 	}
 }
 
-// tryYoung tests the analogs on the second half of the days.
-func (t *training) tryYoung(ctx context.Context, rep *Report, l *learners, light *sky) error {
-	half := t.from + (t.to-t.from)/2
+// half is where the second half of the days begins, which tests are made on.
+func (y *young) half() int64 { return y.from + (y.to-y.from)/2 }
+
+// try lets learners forecast the second half of the days.
+func (y *young) try(ctx context.Context, l *learners) (*trial, error) {
 	all := &trial{members: make([][]float32, memberCount)}
-	for from := half; from < t.to; from += youngTestDays * ticksPerDay {
-		end := min(from+youngTestDays*ticksPerDay, t.to)
+	for from := y.half(); from < y.to; from += youngTestDays * ticksPerDay {
+		end := min(from+youngTestDays*ticksPerDay, y.to)
 		x := &trial{}
-		if err := t.examine(ctx, x, l, light, from, end, func(e *envelope) { e.temper(rep.Days / 2) }); err != nil {
-			return err
+		if err := y.examine(ctx, x, l, &y.light, from, end, func(e *envelope) { e.temper(y.report.Days / 2) }); err != nil {
+			return nil, err
 		}
 		all.join(x)
 	}
-	if len(all.actual) == 0 {
-		return nil
+	return all, nil
+}
+
+// table is what the first so many members lost in the trial.
+func (y *young) table(x *trial, members int) backtest.Table {
+	row := backtest.Row{N: len(x.actual), Origin: backtest.Origin{TrainTo: tickTime(y.half()), TestFrom: tickTime(y.half()), TestTo: tickTime(y.to)}}
+	for _, said := range x.members[:members] {
+		row.Losses = append(row.Losses, backtest.Loss(y.o.Quantiles, x.actual, said))
+	}
+	return backtest.Table{Members: memberNames[:members], Rows: []backtest.Row{row}}
+}
+
+// conclude scores the learners on the trial, from which their calibration
+// learns, and reports it.
+func (y *young) conclude(rep *Report, l *learners, x *trial, members int) {
+	if len(x.actual) == 0 {
+		return
 	}
 	var j judge
-	t.live(&j, l.calibrator, all, blend(l.weights, all.members))
-	rep.Score, rep.References = j.conclude(t.site.CapacityKW, t.peakKW)
-	rep.Backtest = backtest.Table{Members: memberNames[:1], Rows: []backtest.Row{{
-		Origin: backtest.Origin{TrainTo: tickTime(half), TestFrom: tickTime(half), TestTo: tickTime(t.to)},
-		N:      len(all.actual), Losses: []float64{backtest.Loss(t.o.Quantiles, all.actual, all.members[memberAnalog])},
-	}}}
-	return nil
+	y.live(&j, l.calibrator, x, blend(l.weights, x.members))
+	rep.Score, rep.References = j.conclude(y.site.CapacityKW, y.peakKW)
+	rep.Backtest = y.table(x, members)
 }

@@ -26,7 +26,7 @@ func shared(t testing.TB, name string) Replay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Replay{p, d}
+	return Replay{Plan: p, Data: d}
 }
 
 // BenchmarkPeerFit is the fit of P10, P50 and P90 to two years of hourly rows on

@@ -30,21 +30,26 @@ type spoken struct {
 // fit trains a model on what lies before at; where that is too short to train
 // on it is a young site's model, as the service has it.
 func fit(ctx context.Context, s *Replay, at time.Time, workers int) (engine, error) {
-	history := s.history(at)
+	history := s.history(s.from(at), at)
+	for _, f := range s.Fleet {
+		history.Siblings = append(history.Siblings, forecast.Sibling{Site: f.Site, History: f.history(f.Power.Start, at)})
+	}
 	o := forecast.Options{Seed: 1, Workers: workers, Resolution: s.Protocol.Resolution, Quantiles: s.Protocol.Levels}
 	e := engine{seen: at}
 	var err error
 	e.model, e.report, err = forecast.Train(ctx, s.Site, history, o)
 	if errors.Is(err, forecast.ErrUnfit) {
 		e.young = err
+		e.model, e.report, err = forecast.Join(ctx, s.Site, history, o)
+	}
+	if errors.Is(err, forecast.ErrUnfit) {
 		e.model, e.report, err = forecast.Young(s.Site, history, o)
 	}
 	return e, err
 }
 
-// history is what a fit at a time learns from.
-func (s *Replay) history(at time.Time) forecast.History {
-	from := s.from(at)
+// history is what is known of the site from one time to another.
+func (s *Replay) history(from, at time.Time) forecast.History {
 	h := forecast.History{Power: s.Power.Slice(from, at)}
 	for _, c := range s.Weather {
 		c.Series = c.Series.Slice(from, at)

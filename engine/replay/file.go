@@ -74,6 +74,10 @@ type BacktestTable struct {
 	Quantiles         int    `toml:"quantiles"`
 	Score             string `toml:"score"`
 	Actuals           string `toml:"actuals"`
+
+	// Fleet are site files of the same owner's sites, beside this one: all of
+	// their history teaches the site while its own is too short to train on.
+	Fleet []string `toml:"fleet"`
 }
 
 // What stands for a key that is left out.
@@ -87,6 +91,7 @@ var defaults = File{
 type Plan struct {
 	Site     forecast.Site
 	Protocol Protocol
+	Fleet    []string // site files
 
 	power   source
 	weather []weatherSource // ascending by column
@@ -166,6 +171,7 @@ func (f *File) plan() (*Plan, error) {
 		}
 		p.weather = append(p.weather, w)
 	}
+	p.Fleet = f.Backtest.Fleet
 	p.Protocol, err = f.Backtest.protocol(p.Site.Zone)
 	return p, err
 }

@@ -73,7 +73,7 @@ func sunnyReplay(t testing.TB, table, text string) Replay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Replay{p, d}
+	return Replay{Plan: p, Data: d}
 }
 
 // A forecast is the same whatever comes after its issue: power or measured
@@ -252,7 +252,7 @@ func TestIssuesFollowTheClock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, err := (&Replay{p, d}).parts(0)
+	parts, err := (&Replay{Plan: p, Data: d}).parts(0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 type Replay struct {
 	*Plan
 	*Data
+	Fleet []Replay // of [Plan.Fleet]
 }
 
 // Options are how sites are replayed. The figures do not depend on them, but
