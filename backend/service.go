@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/alexedwards/argon2id"
 
+	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/freemium"
 	"app.sunloop/backend/httpapi"
@@ -58,8 +61,11 @@ type Config struct {
 	RequireMFA  bool
 	Argon       *argon2id.Params // nil: auth's default; tests take cheap ones
 	CORSOrigins []string
-	KeyRate     int // accepted requests a minute, key and API; the contract's 60
-	UserRate    int // the same of a signed-in person; the contract's 600
+	// TrustedProxies are the networks of proxies whose X-Forwarded-For and
+	// X-Forwarded-Proto are believed.
+	TrustedProxies []netip.Prefix
+	KeyRate        int // accepted requests a minute, key and API; the contract's 60
+	UserRate       int // the same of a signed-in person; the contract's 600
 }
 
 // Service is the whole backend over one data folder.
@@ -77,6 +83,7 @@ type Service struct {
 	stop    context.Context // ends with Close
 	cancel  context.CancelFunc
 	running sync.WaitGroup
+	ending  atomic.Bool
 	closing sync.Once
 }
 
@@ -152,7 +159,7 @@ func (s *Service) compose(cfg Config) error {
 	s.handler = httpapi.New(httpapi.Deps{
 		Auth: s.auth, Sites: s.ops, Assets: s.ops, Uploads: s.pipeline, Forecasts: s.pipeline, Findings: s.ops, Detector: s.pipeline, Diagnoser: s.pipeline, Issues: s.ops, Alerts: s.ops,
 		Models: s.pipeline, Interpolations: s.ops, Summaries: s.ops, KPIs: s.ops, Freemium: s.freemium, Telemetry: s.store, Records: s.store, Now: cfg.Wall, Ready: s.ready, Log: cfg.Logger,
-		SpoolDir: spool, CORSOrigins: cfg.CORSOrigins, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate,
+		SpoolDir: spool, CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate,
 	})
 	return nil
 }
@@ -177,6 +184,18 @@ var (
 // Handler serves every host's paths.
 func (s *Service) Handler() http.Handler { return s.handler }
 
+// HandlerAt serves the paths of some hosts (none: all) under a prefix such as
+// /sunloop (empty: none), and the health paths.
+func (s *Service) HandlerAt(prefix string, hosts ...api.Host) http.Handler {
+	return httpapi.View(s.handler, prefix, hosts...)
+}
+
+// EndReadiness lets the service say from now on that it is not ready, so that
+// whoever spreads requests over replicas leaves it out.
+func (s *Service) EndReadiness() { s.ending.Store(true) }
+
+var errEnding = errors.New("the service is ending")
+
 // Auth keeps users and API keys, for the command line beside the data folder.
 func (s *Service) Auth() *auth.Service { return s.auth }
 
@@ -188,6 +207,9 @@ func (s *Service) Freemium() *freemium.Service { return s.freemium }
 func (s *Service) Ops() *ops.Service { return s.ops }
 
 func (s *Service) ready(ctx context.Context) error {
+	if s.ending.Load() {
+		return errEnding
+	}
 	_, _, _, err := s.store.Counts(ctx)
 	return err
 }

@@ -61,6 +61,7 @@ var (
 	ErrForbidden         = refuse(http.StatusForbidden, "Access denied")
 	ErrNotFound          = refuse(http.StatusNotFound, "Not found")
 	ErrMethodNotAllowed  = refuse(http.StatusMethodNotAllowed, "Method not allowed")
+	ErrTooSlow           = refuse(http.StatusRequestTimeout, "The request body came too slowly")
 	ErrFileTooLarge      = refuse(http.StatusRequestEntityTooLarge, "File too large: the limit is 10 MB")
 	ErrTooManyRequests   = refuse(http.StatusTooManyRequests, "Too many requests")
 	ErrInternal          = refuse(http.StatusInternalServerError, "Internal error")

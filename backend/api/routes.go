@@ -19,6 +19,11 @@ const (
 	HostFreemium  Host = "freemium"
 )
 
+// Hosts are all there are, in the order of the specification.
+func Hosts() []Host {
+	return []Host{HostMain, HostTelemetry, HostAlerts, HostPartner, HostAuth, HostFreemium}
+}
+
 // CredentialKind is what a route asks to be shown.
 type CredentialKind string
 

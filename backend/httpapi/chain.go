@@ -24,7 +24,7 @@ func (s *server) outermost(next http.Handler) http.Handler {
 		}
 		h[api.HeaderRequestID] = []string{id}
 		h["X-Content-Type-Options"] = nosniff
-		if q.TLS != nil {
+		if s.secure(q) {
 			h.Set("Strict-Transport-Security", "max-age=31536000")
 		}
 		if s.cors(h, q) {
@@ -64,7 +64,12 @@ func (s *server) guarded(w http.ResponseWriter, q *http.Request) {
 		s.refuse(g, q, errEncoded)
 		return
 	}
-	s.mux.ServeHTTP(g, q)
+	inner, ok := within(q)
+	if !ok {
+		s.dispatch(g, q, nil)
+		return
+	}
+	s.mux.ServeHTTP(g, inner)
 }
 
 // errEncoded refuses compressed bodies: nothing of ours sends them, and a

@@ -16,7 +16,7 @@ func (s *server) freemiumVerify(in *input) (*call, error) {
 	if err := missing(api.MissingField, "email", b.Email); err != nil {
 		return nil, err
 	}
-	remote := addressOf(in.RemoteAddr)
+	remote := s.remote(in.Request)
 	return &call{run: func(ctx context.Context, _ granted) (any, error) {
 		return api.FreemiumVerifyResponse{Status: api.StatusSuccess, Message: api.FreemiumCodeSent}, s.Freemium.SendCode(ctx, b.Email, remote)
 	}}, nil

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -165,11 +166,15 @@ func invalidBody(why string) error {
 	return e.With("reason", why)
 }
 
-// readFailure tells a body that is too large from one that broke off.
+// readFailure tells a body that is too large from one that came too slowly or
+// broke off.
 func readFailure(err error) error {
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
 		return api.ErrFileTooLarge
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return api.ErrTooSlow
 	}
 	return &api.Error{Status: http.StatusBadRequest, Message: "The request body broke off"}
 }

@@ -1,16 +1,23 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
+	"strconv"
 
 	"app.sunloop/backend/openapi"
 )
 
-// openAPI answers the document of the service.
+// openAPI answers the document of the service, which names the listener's
+// prefix as the place of all paths.
 func (s *server) openAPI(*input) (*call, error) {
-	return &call{run: func(context.Context, granted) (any, error) {
+	return &call{run: func(ctx context.Context, _ granted) (any, error) {
+		document := openapi.JSON()
+		if v := viewOf(ctx); v.prefix != "" {
+			document = bytes.Replace(document, []byte(`"url":"/"`), []byte(`"url":`+strconv.Quote(v.prefix)), 1)
+		}
 		return streamed(func(b *body) error {
-			b.buf = append(b.buf, openapi.JSON()...)
+			b.buf = append(b.buf, document...)
 			return nil
 		}), nil
 	}}, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -41,8 +42,11 @@ type Deps struct {
 	Log         *slog.Logger                // optional: nil is silent
 	SpoolDir    string                      // of uploads under way; empty: the system's
 	CORSOrigins []string                    // exact origins, or * ; none: no CORS
-	KeyRate     int                         // accepted requests a minute, key and API; 0: the contract's
-	UserRate    int                         // the same of a person; 0: the contract's
+	// TrustedProxies are the networks of proxies whose X-Forwarded-For and
+	// X-Forwarded-Proto are believed; none: nobody's.
+	TrustedProxies []netip.Prefix
+	KeyRate        int // accepted requests a minute, key and API; 0: the contract's
+	UserRate       int // the same of a person; 0: the contract's
 }
 
 // server is the handler behind [New].
@@ -198,6 +202,9 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 		method = http.MethodGet
 	}
 	rt, found := methods[method]
+	if !shown(q, methods) {
+		found, methods = false, nil
+	}
 	credential := credentialOf(q)
 	if credential == "" && !public(rt, found, methods) {
 		s.refuse(w, q, api.ErrUnauthorized)

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"net"
 	"net/netip"
 
 	"app.sunloop/backend/api"
@@ -16,7 +15,7 @@ func (s *server) login(in *input) (*call, error) {
 	if err := missing(api.MissingField, "username", b.Username, "password", b.Password); err != nil {
 		return nil, err
 	}
-	address := addressOf(in.RemoteAddr)
+	address := s.remote(in.Request)
 	return &call{run: func(ctx context.Context, _ granted) (any, error) {
 		return s.Auth.Login(ctx, b.Username, b.Password, address)
 	}}, nil
@@ -85,7 +84,7 @@ func (s *server) setup(in *input) (*call, error) {
 		return nil, err
 	}
 	local := in.local()
-	address := addressOf(in.RemoteAddr)
+	address := s.remote(in.Request)
 	return &call{run: func(ctx context.Context, _ granted) (any, error) {
 		if !local {
 			return nil, api.ErrForbidden
@@ -110,12 +109,4 @@ func (in *input) local() bool {
 	}
 	a, err := netip.ParseAddrPort(in.RemoteAddr)
 	return err == nil && a.Addr().Unmap().IsLoopback()
-}
-
-// addressOf is the host of a remote address.
-func addressOf(remote string) string {
-	if host, _, err := net.SplitHostPort(remote); err == nil {
-		return host
-	}
-	return remote
 }

@@ -214,6 +214,7 @@ var errorWords = map[int]string{
 	http.StatusUnauthorized:          "The credential is missing or not good",
 	http.StatusForbidden:             "The credential does not allow this",
 	http.StatusNotFound:              "What the request names is not there",
+	http.StatusRequestTimeout:        "The body came too slowly",
 	http.StatusConflict:              "What is there does not allow this",
 	http.StatusRequestEntityTooLarge: "The body is too large",
 	http.StatusUnsupportedMediaType:  "The body is compressed",
@@ -233,7 +234,7 @@ func statuses(r api.Route, e entry) []int {
 		list = append(list, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests)
 	}
 	if e.body != nil || e.form != nil {
-		list = append(list, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests)
+		list = append(list, http.StatusBadRequest, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests)
 	}
 	if len(e.parameters) > 0 {
 		list = append(list, http.StatusBadRequest)
