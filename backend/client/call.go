@@ -146,6 +146,9 @@ func (c *Client) sendOnce(ctx context.Context, r request, credential, etag strin
 		if errors.Is(err, resty.ErrResponseBodyTooLarge) {
 			return nil, fmt.Errorf("the answer is larger than %d MB: %w", MaxResponseBytes>>20, err)
 		}
+		if refused := untrusted(err, c.http.BaseURL); refused != nil {
+			return nil, refused
+		}
 		return nil, err
 	}
 	if reply, ok := ctx.Value(replyKey{}).(*Reply); ok {

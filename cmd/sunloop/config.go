@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -116,16 +117,30 @@ func (f *configFile) Resolve(k *kong.Context, parent *kong.Path, flag *kong.Flag
 	if parent.Node() != nil && parent.Node().Type == kong.CommandNode {
 		if table, ok := f.values[parent.Node().Name].(map[string]any); ok {
 			if v, ok := table[flag.Name]; ok {
-				return plain(v), nil
+				return value(v, flag), nil
 			}
 		}
 	}
 	if v, ok := f.values[flag.Name]; ok {
 		if _, table := v.(map[string]any); !table {
-			return plain(v), nil
+			return value(v, flag), nil
 		}
 	}
 	return nil, nil
+}
+
+// value is v for kong: a list for a flag that takes texts stays one, whatever
+// stands in its texts.
+func value(v any, flag *kong.Flag) any {
+	list, ok := v.([]any)
+	if !ok || !flag.IsSlice() || flag.Target.Type().Elem().Kind() != reflect.String {
+		return plain(v)
+	}
+	texts := make([]any, len(list))
+	for i, e := range list {
+		texts[i] = fmt.Sprint(e)
+	}
+	return texts
 }
 
 // plain turns TOML's lists into what kong parses.

@@ -41,10 +41,9 @@ type ConsoleFlags struct {
 type ConsoleCmd struct {
 	ConsoleFlags
 	ServiceFlags
-	Remote      string `placeholder:"URL" env:"SUNLOOP_REMOTE" help:"Connect to a service elsewhere, as in https://ops.example.com."`
-	Token       string `env:"SUNLOOP_TOKEN" help:"Sign in with this token or API key."`
-	Insecure    bool   `help:"Take any certificate from --remote. For a first look at a service of your own only."`
-	KeepSession bool   `default:"true" negatable:"" help:"Keep the session for the next start, in a file only you can read."`
+	RemoteFlags
+	Insecure    bool `help:"Take any certificate from --remote. For a first look at a service of your own only."`
+	KeepSession bool `default:"true" negatable:"" help:"Keep the session for the next start, in a file only you can read."`
 }
 
 // Run shows the console.
@@ -66,8 +65,14 @@ func (c *ConsoleCmd) remote(ctx context.Context, g *Globals, std streams, log *s
 	if err != nil {
 		return err
 	}
-	o := client.Options{BaseURL: strings.TrimRight(c.Remote, "/"), Credential: c.Token, UserAgent: "sunloop/" + version, Now: time.Now}
+	o, err := c.clientOptions()
+	if err != nil {
+		return err
+	}
 	if c.Insecure {
+		if o.TLS != nil {
+			return errors.New("--insecure takes any certificate; it does not go with --tls-fingerprint and --tls-ca")
+		}
 		o.TLS = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // asked for in words
 	}
 	options, err := c.options(g, std, log, lines, c.sessionStore(c.Remote), &o)

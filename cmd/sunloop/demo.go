@@ -30,7 +30,7 @@ type DemoCmd struct {
 	Seed     uint64  `default:"1" help:"Which fleet, weather and faults."`
 	Speed    float64 `default:"60" help:"How many times faster than the wall the plants' clock runs."`
 	Headless bool    `help:"The service alone, without a console."`
-	Listen   string  `default:"127.0.0.1:8080" help:"Address of the service with --headless."`
+	ListenFlags
 }
 
 // The demo's history and live samples.
@@ -103,6 +103,13 @@ type demo struct {
 // open opens the service over dir and plays the demo while show runs.
 func (c *DemoCmd) open(ctx context.Context, g *Globals, std streams, dir string, show show) error {
 	g.Data = dir
+	if _, err := c.check(); err != nil {
+		return err
+	}
+	proxies, err := c.proxies()
+	if err != nil {
+		return err
+	}
 	state, err := c.state(dir)
 	if err != nil {
 		return err
@@ -119,7 +126,8 @@ func (c *DemoCmd) open(ctx context.Context, g *Globals, std streams, dir string,
 	service, err := backend.New(backend.Config{
 		DataDir: dir, Now: clock.Now, Wall: time.Now, Logger: log,
 		// The plants' clock runs fast: by the wall, a forecast a minute and a detection each few samples are plenty.
-		Settle: 2 * time.Second,
+		Settle:         2 * time.Second,
+		TrustedProxies: proxies,
 	})
 	if err != nil {
 		return openFailed(dir, err)
@@ -200,8 +208,11 @@ func (c *DemoCmd) serve(ctx context.Context, d *demo) error {
 	if err != nil {
 		return fmt.Errorf("make the demo's API key: %w", err)
 	}
-	return listen(ctx, d.service.Handler(), c.Listen, "", "", func(address string) {
-		fmt.Fprintf(d.std.out, "address   http://%s\nAPI key   %s\nuser      %s\npassword  %s\n", address, key, demoUser, d.state.Password)
+	return c.ListenFlags.serve(ctx, d.service, d.globals.Data, d.log, func(r reached) {
+		fmt.Fprintf(d.std.out, "address   %s\nAPI key   %s\nuser      %s\npassword  %s\n", r.Address, key, demoUser, d.state.Password)
+		if r.Fingerprint != "" {
+			fmt.Fprintf(d.std.out, "sha256    %s\n", r.Fingerprint)
+		}
 	})
 }
 

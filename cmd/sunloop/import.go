@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,9 +31,8 @@ type ImportCmd struct {
 	Asset        string  `help:"Name of the unit, where the file names none."`
 	Nowcast      bool    `help:"Recent data: forecast and detect, but do not train."`
 	NoTrain      bool    `help:"Stop once the data are stored; training follows when a service runs."`
-	Remote       string  `placeholder:"URL" env:"SUNLOOP_REMOTE" help:"Import into a service elsewhere."`
-	Token        string  `env:"SUNLOOP_TOKEN" help:"API key or token for --remote."`
 	TrainingDays int     `default:"180" help:"Days of data before training starts."`
+	RemoteFlags
 }
 
 // Run imports the file and says what became of it.
@@ -57,7 +54,7 @@ func (c *ImportCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		}
 	}
 	if c.Remote != "" {
-		cl, err := remoteClient(c.Remote, c.Token)
+		cl, err := c.client()
 		if err != nil {
 			return err
 		}
@@ -221,53 +218,4 @@ func readFile(path string) (data []byte, name string, err error) {
 		return nil, "", fmt.Errorf("%s: %s", path, api.ErrFileTooLarge.Message)
 	}
 	return data, name, nil
-}
-
-// checkRemote refuses what is no address of a service.
-func checkRemote(address string) (*url.URL, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
-		return nil, fmt.Errorf("--remote wants a URL such as https://ops.example.com, not %q", address)
-	}
-	return u, nil
-}
-
-// remoteClient speaks to a service elsewhere.
-func remoteClient(address, token string) (*client.Client, error) {
-	if _, err := checkRemote(address); err != nil {
-		return nil, err
-	}
-	if token == "" {
-		return nil, errors.New("--remote wants an API key or a token: --token, or SUNLOOP_TOKEN in the environment")
-	}
-	return client.New(client.Options{BaseURL: strings.TrimRight(address, "/"), Credential: token, UserAgent: "sunloop/" + version, Now: time.Now}), nil
-}
-
-// inWords is an error of the client in one sentence: a refusal with its
-// reason, or why there was no answer.
-func inWords(err error) error {
-	var unreached *url.Error
-	if errors.As(err, &unreached) {
-		if errors.Is(err, context.Canceled) {
-			return err
-		}
-		u, _ := url.Parse(unreached.URL) // it was one when it was asked
-		host := unreached.URL
-		if u != nil {
-			host = u.Scheme + "://" + u.Host
-		}
-		if errors.Is(err, http.ErrSchemeMismatch) {
-			return fmt.Errorf("no answer from %s: it speaks http, not https", host)
-		}
-		return fmt.Errorf("no answer from %s: %w", host, unreached.Err)
-	}
-	var refusal *api.Error
-	if !errors.As(err, &refusal) {
-		return err
-	}
-	words := refusal.Message
-	if reason, ok := refusal.Details["reason"].(string); ok {
-		words += ": " + reason
-	}
-	return errors.New(words)
 }

@@ -39,6 +39,7 @@ type cli struct {
 	Interpolate InterpolateCmd `cmd:"" help:"Fill the gaps of a file, and show how well each method does on hidden samples of it."`
 	Simulate    SimulateCmd    `cmd:"" help:"Write labelled fleets, telemetry as CSV and the truth as JSON."`
 	Score       ScoreCmd       `cmd:"" help:"Replay labelled fleets through fault detection and print how good it is."`
+	TLS         TLSCmd         `cmd:"" name:"tls" help:"The certificate that serve --tls self made: its fingerprint and names."`
 	Admin       AdminCmd       `cmd:"" help:"Users and API keys."`
 	Keys        KeysCmd        `cmd:"" help:"The console's keys."`
 	Config      ConfigCmd      `cmd:"" help:"What is configured, and where it comes from."`

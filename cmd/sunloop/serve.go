@@ -5,8 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
+	"strings"
 	"time"
 
 	"app.sunloop/backend"
@@ -67,16 +66,14 @@ func openFailed(dir string, err error) error {
 // ServeCmd is the service without a console.
 type ServeCmd struct {
 	ServiceFlags
-	Listen  string   `default:"127.0.0.1:8080" env:"SUNLOOP_LISTEN" help:"Address to listen on."`
-	TLSCert string   `placeholder:"FILE" help:"Certificate; with --tls-key the service speaks HTTPS." type:"path"`
-	TLSKey  string   `placeholder:"FILE" help:"The certificate's key." type:"path"`
-	CORS    []string `placeholder:"ORIGIN" help:"Origins whose pages may call the API."`
+	ListenFlags
+	CORS []string `placeholder:"ORIGIN" env:"SUNLOOP_CORS" help:"Origins whose pages may call the API."`
 }
 
 // Run serves until ctx ends, then lets requests finish.
 func (c *ServeCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	if (c.TLSCert == "") != (c.TLSKey == "") {
-		return errors.New("--tls-cert and --tls-key go together")
+	if _, err := c.check(); err != nil {
+		return err
 	}
 	log := g.headlessLog(std.err)
 	cfg, err := c.config(g, log, time.Now)
@@ -84,55 +81,23 @@ func (c *ServeCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		return err
 	}
 	cfg.CORSOrigins = c.CORS
+	if cfg.TrustedProxies, err = c.proxies(); err != nil {
+		return err
+	}
 	service, err := backend.New(cfg)
 	if err != nil {
 		return openFailed(g.Data, err)
 	}
 	return withService(ctx, service, func(ctx context.Context) error {
-		return listen(ctx, service.Handler(), c.Listen, c.TLSCert, c.TLSKey, func(address string) {
-			log.Info("serving", "address", address, "data", g.Data, "version", version)
+		return c.serve(ctx, service, g.Data, log, func(r reached) {
+			words := []any{"address", r.Address, "data", g.Data, "version", version}
+			if len(r.Hosts) > 0 {
+				words = append(words, "hosts", strings.Join(r.Hosts, ","))
+			}
+			if r.Fingerprint != "" {
+				words = append(words, "tls_fingerprint", r.Fingerprint)
+			}
+			log.Info("serving", words...)
 		})
 	})
-}
-
-// The server's time-outs: a client that is slow to send must not hold a
-// connection for ever. Uploads have the longest.
-const (
-	readHeaderTimeout = 5 * time.Second
-	readTimeout       = 2 * time.Minute
-	writeTimeout      = 5 * time.Minute
-	idleTimeout       = 2 * time.Minute
-	drainTimeout      = 15 * time.Second
-)
-
-// listen serves h on address until ctx ends, then drains.
-func listen(ctx context.Context, h http.Handler, address, cert, key string, started func(address string)) error {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return err // it says what it is about
-	}
-	server := &http.Server{
-		Handler: h, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: 32 << 10,
-	}
-	done := make(chan error, 1)
-	go func() {
-		if cert != "" {
-			done <- server.ServeTLS(l, cert, key)
-			return
-		}
-		done <- server.Serve(l)
-	}()
-	started(l.Addr().String())
-	select {
-	case err := <-done:
-		return fmt.Errorf("serve: %w", err)
-	case <-ctx.Done():
-	}
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
-	defer cancel()
-	if err := server.Shutdown(drain); err != nil {
-		return errors.Join(fmt.Errorf("drain: %w", err), server.Close())
-	}
-	return nil
 }

@@ -26,14 +26,13 @@ type StatusCmd struct {
 
 // Service is what a command asks: the data folder, or one elsewhere.
 type Service struct {
-	Remote string `placeholder:"URL" env:"SUNLOOP_REMOTE" help:"Ask a service elsewhere."`
-	Token  string `env:"SUNLOOP_TOKEN" help:"API key or token for --remote."`
+	RemoteFlags
 }
 
 // ask runs f with a client of the service.
 func (s Service) ask(ctx context.Context, g *Globals, f func(*client.Client) error) error {
 	if s.Remote != "" {
-		cl, err := remoteClient(s.Remote, s.Token)
+		cl, err := s.client()
 		if err != nil {
 			return err
 		}

@@ -4,10 +4,7 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,32 +100,5 @@ func TestKilledImport(t *testing.T) {
 	out, err := run("import", path, "--site", "roof", "--tz", "UTC", "--capacity-kw", "5").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "20000 rows stored") {
 		t.Fatalf("import: %v\n%s", err, out)
-	}
-}
-
-// TestServeDrains starts the service, asks it something and stops it.
-func TestServeDrains(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	address := make(chan string, 1)
-	done := make(chan error, 1)
-	slow := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		stop()
-		time.Sleep(100 * time.Millisecond) // still at work when the end comes
-		_, _ = io.WriteString(w, "done")
-	})
-	go func() {
-		done <- listen(ctx, slow, "127.0.0.1:0", "", "", func(a string) { address <- a })
-	}()
-	resp, err := http.Get("http://" + <-address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil || string(body) != "done" {
-		t.Errorf("a request under way at the end: %q, %v", body, err)
-	}
-	if err := <-done; err != nil {
-		t.Error(err)
 	}
 }

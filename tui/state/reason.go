@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
 	"app.sunloop/tui/terminal"
 )
 
@@ -20,11 +21,14 @@ func Reason(err error) string {
 	var refusal *api.Error
 	var dns *net.DNSError
 	var timeout net.Error
+	var untrusted *client.Untrusted
 	switch {
 	case err == nil:
 		return "the service has sent nothing newer"
 	case errors.As(err, &refusal):
 		return refused(refusal)
+	case errors.As(err, &untrusted):
+		return terminal.Printable(untrusted.Error())
 	case errors.As(err, &dns):
 		return fmt.Sprintf("the name %s is not known", terminal.Printable(dns.Name))
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():

@@ -1,0 +1,73 @@
+package listen
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"time"
+)
+
+// pace bounds how slowly a body may come. A body has a credit of time, grace
+// at most; waiting spends it, and each byte earns what the floor allows for
+// it. So a stall longer than grace ends a request, and so does a stream that
+// stays below the floor; one above it may take as long as it is.
+type pace struct {
+	grace          time.Duration
+	bytesPerSecond int
+	write          time.Duration // for the answer, from the last byte of the body on
+	now            func() time.Time
+}
+
+// wrap gives the bodies of requests to h their deadlines.
+func (p pace) wrap(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.Body != nil && q.Body != http.NoBody {
+			b := &pacedBody{ReadCloser: q.Body, pace: p, control: http.NewResponseController(w), credit: p.grace, last: p.now()}
+			// Also for what the handler leaves unread: the server reads it
+			// before it takes the connection's next request.
+			b.deadline(b.last)
+			q.Body = b
+		}
+		h.ServeHTTP(w, q)
+	})
+}
+
+type pacedBody struct {
+	io.ReadCloser
+	pace
+	control *http.ResponseController
+	credit  time.Duration
+	last    time.Time // up to which credit is spent
+	ended   bool
+}
+
+// deadline ends reading when the credit is spent. A writer without deadlines,
+// as in one process, has no slow line either.
+func (b *pacedBody) deadline(now time.Time) {
+	_ = b.control.SetReadDeadline(now.Add(b.credit))
+}
+
+// Read reads within the credit.
+func (b *pacedBody) Read(p []byte) (int, error) {
+	if b.ended {
+		return b.ReadCloser.Read(p)
+	}
+	// What passed since the last read is the handler's time, not the client's.
+	b.last = b.now()
+	b.deadline(b.last)
+	n, err := b.ReadCloser.Read(p)
+	now := b.now()
+	earned := time.Duration(n) * time.Second / time.Duration(b.bytesPerSecond)
+	b.credit = min(b.grace, b.credit-now.Sub(b.last)+earned)
+	b.last = now
+	if err != nil {
+		b.ended = true
+		// The answer has its own time: a long upload must not use it up.
+		_ = b.control.SetWriteDeadline(now.Add(b.write))
+		if errors.Is(err, io.EOF) {
+			// A deadline in the work that follows would end the request.
+			_ = b.control.SetReadDeadline(time.Time{})
+		}
+	}
+	return n, err
+}

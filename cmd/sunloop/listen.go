@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"app.sunloop/backend"
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/listen"
+)
+
+// ListenFlags are where and how the service is reached.
+type ListenFlags struct {
+	Listen         []string      `sep:"none" placeholder:"[HOSTS=]ADDRESS" default:"127.0.0.1:8080" env:"SUNLOOP_LISTEN" help:"Address to listen on (${default}); repeat for more. telemetry,alerts=:8443 serves the paths of these hosts alone, of main, telemetry, alerts, partner, auth and freemium. In the environment, spaces part several."`
+	Prefix         string        `placeholder:"PATH" env:"SUNLOOP_PREFIX" help:"Put every path under this one, as in /sunloop."`
+	TLS            string        `name:"tls" enum:",off,self,files" default:"" env:"SUNLOOP_TLS" help:"HTTPS with a certificate of the service's own making (self), one from --tls-cert and --tls-key (files), or plain HTTP (off, the default)."`
+	TLSCert        string        `name:"tls-cert" placeholder:"FILE" env:"SUNLOOP_TLS_CERT" help:"Certificate with its chain (PEM); read again when it changes." type:"path"`
+	TLSKey         string        `name:"tls-key" placeholder:"FILE" env:"SUNLOOP_TLS_KEY" help:"The certificate's key (PEM)." type:"path"`
+	TLSName        []string      `name:"tls-name" placeholder:"NAME" env:"SUNLOOP_TLS_NAME" help:"Name or address for the certificate of --tls self, beside localhost, this machine's name and the addresses listened on; repeat for more."`
+	TrustedProxy   []string      `placeholder:"CIDR" env:"SUNLOOP_TRUSTED_PROXY" help:"Network of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, as in 10.0.0.0/8; repeat for more."`
+	MaxConnections int           `default:"4096" env:"SUNLOOP_MAX_CONNECTIONS" help:"Connections open at a time."`
+	EndDelay       time.Duration `default:"0s" env:"SUNLOOP_END_DELAY" help:"How long the service goes on serving after it is told to end, with /readyz at 503, so that a load balancer sees it."`
+}
+
+// proxies are the networks of --trusted-proxy; a lone address is a network of
+// one.
+func (f ListenFlags) proxies() ([]netip.Prefix, error) {
+	var all []netip.Prefix
+	for _, text := range f.TrustedProxy {
+		p, err := netip.ParsePrefix(text)
+		if a, addrErr := netip.ParseAddr(text); addrErr == nil {
+			p, err = netip.PrefixFrom(a, a.BitLen()), nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--trusted-proxy wants a network such as 10.0.0.0/8, not %q", text)
+		}
+		all = append(all, p.Masked())
+	}
+	return all, nil
+}
+
+// check finds what is wrong with the flags before anything is opened.
+func (f ListenFlags) check() ([]listen.Address, error) {
+	addresses, err := listen.ParseAddresses(f.Listen...)
+	if err != nil {
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	switch {
+	case f.Prefix != "" && (!strings.HasPrefix(f.Prefix, "/") || strings.ContainsAny(f.Prefix, "?#%{} ")):
+		return nil, fmt.Errorf("--prefix wants a path such as /sunloop, not %q", f.Prefix)
+	case (f.TLSCert == "") != (f.TLSKey == ""):
+		return nil, errors.New("--tls-cert and --tls-key go together")
+	case f.TLS == "files" && f.TLSCert == "":
+		return nil, errors.New("--tls files wants --tls-cert and --tls-key")
+	case (f.TLS == "self" || f.TLS == "off") && f.TLSCert != "":
+		return nil, fmt.Errorf("--tls-cert and --tls-key go with --tls files, not with --tls %s", f.TLS)
+	case len(f.TLSName) > 0 && f.TLS != "self":
+		return nil, errors.New("--tls-name goes with --tls self")
+	case f.MaxConnections < 1:
+		return nil, fmt.Errorf("--max-connections is a number above 0, not %d", f.MaxConnections)
+	case f.EndDelay < 0:
+		return nil, fmt.Errorf("--end-delay is no time before now, not %v", f.EndDelay)
+	}
+	return addresses, nil
+}
+
+// certificates are those of --tls; nil: none.
+func (f ListenFlags) certificates(dataDir string, addresses []listen.Address, log *slog.Logger) (*listen.Certificates, error) {
+	switch {
+	case f.TLS == "self":
+		hostname, err := os.Hostname()
+		if err != nil {
+			hostname = "" // the certificate names one thing less
+		}
+		return listen.SelfSigned(tlsFolder(dataDir), hostname, addresses, f.TLSName, time.Now, log)
+	case f.TLSCert != "":
+		return listen.Files(f.TLSCert, f.TLSKey, log)
+	}
+	return nil, nil
+}
+
+// tlsFolder holds the certificate of the service's own making.
+func tlsFolder(dataDir string) string { return filepath.Join(dataDir, "tls") }
+
+// reached is how a listener that is open is reached.
+type reached struct {
+	Address     string   // URL, with the prefix
+	Hosts       []string // empty: all
+	Fingerprint string   // of the certificate, empty without TLS
+}
+
+// serve serves until ctx ends, then lets requests finish. Started is told of
+// each listener once all are open.
+func (f ListenFlags) serve(ctx context.Context, service *backend.Service, dataDir string, log *slog.Logger, started func(reached)) error {
+	addresses, err := f.check()
+	if err != nil {
+		return err
+	}
+	certificates, err := f.certificates(dataDir, addresses, log)
+	if err != nil {
+		return err
+	}
+	listeners, err := listen.Open(ctx, listen.Config{
+		Addresses: addresses, Certificates: certificates, Now: time.Now, Log: log, Limits: listen.Limits{Connections: f.MaxConnections},
+		Handler: func(hosts []api.Host) http.Handler { return service.HandlerAt(f.Prefix, hosts...) },
+		Ending:  service.EndReadiness, EndDelay: f.EndDelay,
+	})
+	if err != nil {
+		return err
+	}
+	for _, a := range listeners.Addresses() {
+		r := reached{Address: "http://" + a.Address + strings.TrimSuffix(f.Prefix, "/")}
+		if certificates != nil {
+			r.Address, r.Fingerprint = "https"+strings.TrimPrefix(r.Address, "http"), certificates.Fingerprint()
+		}
+		for _, h := range a.Hosts {
+			r.Hosts = append(r.Hosts, string(h))
+		}
+		started(r)
+	}
+	return listeners.Serve(ctx)
+}
+
+// TLSCmd shows the certificate of the service's own making.
+type TLSCmd struct{}
+
+// Run prints how clients know the certificate.
+func (TLSCmd) Run(g *Globals, std streams) error {
+	kept, err := listen.KeptIn(tlsFolder(g.Data))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no certificate in %s; sunloop serve --tls self makes one", tlsFolder(g.Data))
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(std.out, "file      %s\nsha256    %s\nnames     %s\nvalid     %s to %s\n", kept.File, kept.Fingerprint, strings.Join(kept.Names, ", "), kept.From.Format(time.DateOnly), kept.Until.Format(time.DateOnly))
+	return err
+}

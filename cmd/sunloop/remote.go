@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+)
+
+// RemoteFlags are how a command reaches a service elsewhere.
+type RemoteFlags struct {
+	Remote         string `placeholder:"URL" env:"SUNLOOP_REMOTE" help:"Ask a service elsewhere, as in https://ops.example.com, instead of the data folder."`
+	Token          string `env:"SUNLOOP_TOKEN" help:"API key or token for --remote."`
+	TLSFingerprint string `name:"tls-fingerprint" placeholder:"HEX" env:"SUNLOOP_TLS_FINGERPRINT" help:"SHA-256 of the one certificate that --remote may show, as sunloop tls prints it there."`
+	TLSCA          string `name:"tls-ca" placeholder:"FILE" env:"SUNLOOP_TLS_CA" help:"Certificates (PEM) of the authorities that --remote is trusted by, instead of the system's." type:"path"`
+}
+
+// clientOptions are those of a client of the service elsewhere.
+func (f RemoteFlags) clientOptions() (client.Options, error) {
+	o := client.Options{BaseURL: strings.TrimRight(f.Remote, "/"), Credential: f.Token, UserAgent: "sunloop/" + version, Now: time.Now}
+	if _, err := checkRemote(f.Remote); err != nil {
+		return o, err
+	}
+	var err error
+	o.TLS, err = f.trust()
+	return o, err
+}
+
+// trust is whose certificates are taken; nil: those that the system takes.
+func (f RemoteFlags) trust() (*tls.Config, error) {
+	trust := client.Trust{Fingerprint: f.TLSFingerprint}
+	if f.TLSCA != "" {
+		b, err := os.ReadFile(f.TLSCA)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-ca: %w", err)
+		}
+		if _, err := (client.Trust{Authorities: b}).Config(); err != nil {
+			return nil, fmt.Errorf("--tls-ca %s: %w", f.TLSCA, err)
+		}
+		trust.Authorities = b
+	}
+	c, err := trust.Config()
+	if err != nil {
+		return nil, fmt.Errorf("--tls-fingerprint: %w", err)
+	}
+	return c, nil
+}
+
+// client speaks to the service elsewhere for a command, which has nobody to
+// ask for a password.
+func (f RemoteFlags) client() (*client.Client, error) {
+	o, err := f.clientOptions()
+	if err != nil {
+		return nil, err
+	}
+	if f.Token == "" {
+		return nil, errors.New("--remote wants an API key or a token: --token, or SUNLOOP_TOKEN in the environment")
+	}
+	return client.New(o), nil
+}
+
+// checkRemote refuses what is no address of a service.
+func checkRemote(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
+		return nil, fmt.Errorf("--remote wants a URL such as https://ops.example.com, not %q", address)
+	}
+	return u, nil
+}
+
+// inWords is an error of the client in one sentence: a refusal with its
+// reason, or why there was no answer.
+func inWords(err error) error {
+	var untrusted *client.Untrusted
+	if errors.As(err, &untrusted) {
+		return untrusted
+	}
+	var unreached *url.Error
+	if errors.As(err, &unreached) {
+		if errors.Is(err, context.Canceled) {
+			return err
+		}
+		u, _ := url.Parse(unreached.URL) // it was one when it was asked
+		host := unreached.URL
+		if u != nil {
+			host = u.Scheme + "://" + u.Host
+		}
+		if errors.Is(err, http.ErrSchemeMismatch) {
+			return fmt.Errorf("no answer from %s: it speaks http, not https", host)
+		}
+		return fmt.Errorf("no answer from %s: %w", host, unreached.Err)
+	}
+	var refusal *api.Error
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	words := refusal.Message
+	if reason, ok := refusal.Details["reason"].(string); ok {
+		words += ": " + reason
+	}
+	return errors.New(words)
+}
