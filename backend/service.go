@@ -25,6 +25,7 @@ import (
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/objects"
+	"app.sunloop/backend/work"
 	"app.sunloop/engine/weather"
 )
 
@@ -75,6 +76,7 @@ type Service struct {
 	outside  *objects.Elsewhere
 	auth     *auth.Service
 	ops      *ops.Service
+	work     *work.Service
 	pipeline *pipeline.Pipeline
 	freemium *freemium.Service
 	handler  http.Handler
@@ -132,6 +134,9 @@ func (s *Service) compose(cfg Config) error {
 		return fmt.Errorf("open the accounts: %w", err)
 	}
 	s.ops = ops.New(s.store, s.store, cfg.Now)
+	if s.work, err = work.New(work.Config{Records: s.store, Ops: s.ops, Now: cfg.Now}); err != nil {
+		return err
+	}
 	s.pipeline, err = pipeline.New(pipeline.Config{
 		Records: s.store, Telemetry: s.store, Queue: s.store, Objects: s.objects, Elsewhere: s.outside, Ops: s.ops, Weather: cfg.Weather,
 		Now: cfg.Now, Wall: cfg.Wall, Logger: cfg.Logger, Workers: cfg.Workers, TrainingDays: cfg.TrainingDays, HorizonHours: cfg.HorizonHours,
@@ -160,6 +165,7 @@ func (s *Service) compose(cfg Config) error {
 		Auth: s.auth, Sites: s.ops, Assets: s.ops, Uploads: s.pipeline, Forecasts: s.pipeline, Findings: s.ops, Detector: s.pipeline, Diagnoser: s.pipeline, Issues: s.ops, Alerts: s.ops,
 		Models: s.pipeline, Interpolations: s.ops, Summaries: s.ops, KPIs: s.ops, Freemium: s.freemium, Telemetry: s.store, Records: s.store, Now: cfg.Wall, Ready: s.ready, Log: cfg.Logger,
 		SpoolDir: spool, CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate,
+		Schedules: s.work,
 	})
 	return nil
 }

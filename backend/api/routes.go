@@ -46,12 +46,13 @@ const (
 	PermissionAssets Permission = "assets.write"
 	PermissionSites  Permission = "sites.write"
 	PermissionModels Permission = "models.write" // moves of the registry
+	PermissionOrders Permission = "orders.write" // schedules, bills of materials, parts, work orders, their tracking, issues
 	PermissionUsers  Permission = "users.write"  // users and API keys
 )
 
 // Permissions are all there are, in the order in which they are shown.
 func Permissions() []Permission {
-	return []Permission{PermissionRead, PermissionUpload, PermissionDetect, PermissionAssets, PermissionSites, PermissionModels, PermissionUsers}
+	return []Permission{PermissionRead, PermissionUpload, PermissionDetect, PermissionAssets, PermissionSites, PermissionModels, PermissionOrders, PermissionUsers}
 }
 
 // The paths.
@@ -98,6 +99,7 @@ const (
 	PathIssues            = "/terminal/issues"
 	PathTerminalTelemetry = "/terminal/telemetry"
 	PathActivities        = "/terminal/activities"
+	PathSchedule          = "/terminal/schedule"
 
 	PathSiteKPIs = "/sites/{site_id}/kpis"
 
@@ -131,6 +133,8 @@ const (
 	ActionUnshelve    = "unshelve"
 	ActionSuppress    = "suppress"
 	ActionUnsuppress  = "unsuppress"
+	ActionConfirm     = "confirm"
+	ActionComplete    = "complete"
 )
 
 // Operation is one thing a route does. Routes that a body's action does not
@@ -237,9 +241,16 @@ func Routes() []Route {
 			{Action: ActionList, Permission: PermissionRead, Reads: true}}},
 		{"diagnostics", post, PathDiagnostics, HostMain, CredentialAny, list},
 		{"issues", post, PathIssues, HostMain, CredentialAny, append(slices.Clone(list),
-			Operation{Action: ActionCreate, Permission: PermissionDetect, Creates: true},
-			Operation{Action: ActionAcknowledge, Permission: PermissionDetect},
-			Operation{Action: ActionResolve, Permission: PermissionDetect})},
+			Operation{Action: ActionCreate, Permission: PermissionOrders, Creates: true},
+			Operation{Action: ActionAcknowledge, Permission: PermissionOrders},
+			Operation{Action: ActionResolve, Permission: PermissionOrders})},
+		{"schedule", post, PathSchedule, HostMain, CredentialAny, []Operation{
+			{Action: ActionCreate, Permission: PermissionOrders, Creates: true},
+			{Action: ActionList, Permission: PermissionRead, Reads: true},
+			{Action: ActionGet, Permission: PermissionRead, Reads: true},
+			{Action: ActionConfirm, Permission: PermissionOrders},
+			{Action: ActionComplete, Permission: PermissionOrders},
+			{Action: ActionCancel, Permission: PermissionOrders}}},
 		{"site-summary", post, PathTerminalTelemetry, HostMain, CredentialAny, []Operation{
 			{Action: ActionSiteSummary, Permission: PermissionRead, Reads: true}}},
 		{"activities", post, PathActivities, HostMain, CredentialAny, list},

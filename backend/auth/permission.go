@@ -13,11 +13,11 @@ var roles = []struct {
 	may      []api.Permission
 }{
 	{api.RoleAdmin, "Administrator", []api.Permission{
-		api.PermissionRead, api.PermissionUpload, api.PermissionDetect, api.PermissionAssets, api.PermissionSites, api.PermissionModels, api.PermissionUsers}},
+		api.PermissionRead, api.PermissionUpload, api.PermissionDetect, api.PermissionAssets, api.PermissionSites, api.PermissionModels, api.PermissionOrders, api.PermissionUsers}},
 	{api.RoleOperator, "Operator", []api.Permission{
-		api.PermissionRead, api.PermissionUpload, api.PermissionDetect, api.PermissionAssets, api.PermissionSites, api.PermissionModels}},
+		api.PermissionRead, api.PermissionUpload, api.PermissionDetect, api.PermissionAssets, api.PermissionSites, api.PermissionModels, api.PermissionOrders}},
 	{api.RoleTechnician, "Technician", []api.Permission{
-		api.PermissionRead, api.PermissionDetect}},
+		api.PermissionRead, api.PermissionDetect, api.PermissionOrders}},
 	{api.RoleAnalyst, "Analyst", []api.Permission{
 		api.PermissionRead}},
 }

@@ -47,9 +47,9 @@ func (w *world) count(bucket string) (n int) {
 // TestPermissionTable is the whole table: a change of it is a change here.
 func TestPermissionTable(t *testing.T) {
 	want := map[string][]api.Permission{
-		api.RoleAdmin:      {"read", "upload", "detect", "assets.write", "sites.write", "models.write", "users.write"},
-		api.RoleOperator:   {"read", "upload", "detect", "assets.write", "sites.write", "models.write"},
-		api.RoleTechnician: {"read", "detect"},
+		api.RoleAdmin:      {"read", "upload", "detect", "assets.write", "sites.write", "models.write", "orders.write", "users.write"},
+		api.RoleOperator:   {"read", "upload", "detect", "assets.write", "sites.write", "models.write", "orders.write"},
+		api.RoleTechnician: {"read", "detect", "orders.write"},
 		api.RoleAnalyst:    {"read"},
 		"role_unknown":     nil,
 		"":                 nil,

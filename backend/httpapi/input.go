@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -125,11 +127,30 @@ func (in *input) json(v any) error {
 		return api.InvalidField(fieldName(kind.Field), "is a JSON "+kind.Value)
 	case err != nil && b[0] == '{' && json.Valid(b):
 		// A field's own reader refused, as that of a time does.
+		if name := refused(b, err); name != "" {
+			return api.InvalidField(name, err.Error())
+		}
 		return invalidBody(err.Error())
 	case err != nil || b[0] != '{':
 		return invalidBody("not a JSON object")
 	}
 	return nil
+}
+
+// refused is the field of the body whose text the error quotes, empty when it
+// is none at the top.
+func refused(body []byte, err error) string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		var text string
+		if json.Unmarshal(fields[name], &text) == nil && text != "" && strings.Contains(err.Error(), strconv.Quote(text)) {
+			return name
+		}
+	}
+	return ""
 }
 
 // fieldName is a decoder's path to a field as the caller wrote it: the names

@@ -29,6 +29,7 @@ type Deps struct {
 	Diagnoser      Diagnoser
 	Issues         Issues
 	Alerts         Alerts
+	Schedules      Schedules
 	Models         Models
 	Interpolations Interpolations
 	Summaries      Summaries
@@ -179,6 +180,7 @@ func (s *server) readers() map[string]reader {
 		"diagnose":         s.diagnose,
 		"diagnostics":      s.diagnostics,
 		"issues":           s.issues,
+		"schedule":         s.schedule,
 		"site-summary":     s.siteSummary,
 		"activities":       s.activities,
 

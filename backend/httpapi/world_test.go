@@ -20,6 +20,7 @@ import (
 	"app.sunloop/backend/ops"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
+	"app.sunloop/backend/work"
 	"app.sunloop/engine/series"
 	"github.com/alexedwards/argon2id"
 )
@@ -55,6 +56,7 @@ type world struct {
 	store   *bolt.Store
 	auth    *auth.Service
 	ops     *ops.Service
+	work    *work.Service
 	uploads *uploads
 	detects *detector
 	box     *letterBox // of the forecasts without an account
@@ -95,6 +97,7 @@ func newWorld(t testing.TB, edit func(*httpapi.Deps)) *world {
 		Auth: w.auth, Sites: w.ops, Assets: w.ops, Uploads: w.uploads, Forecasts: forecasts{w.ops}, Findings: w.ops,
 		Detector: w.detects, Diagnoser: w.ops, Issues: w.ops, Alerts: w.ops, Models: registry{w.ops, w.store}, Interpolations: w.ops, Summaries: w.ops, KPIs: w.ops, Freemium: without, Telemetry: w.store, Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
 	}
+	w.workDeps()
 	if edit != nil {
 		edit(&w.deps)
 	}

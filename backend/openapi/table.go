@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"strings"
+	"time"
 
 	"app.sunloop/backend/api"
 )
@@ -40,6 +41,9 @@ const (
 	exampleJWT      = "eyJhbGciOiJFZERTQSJ9.…"
 	exampleKey      = "opa_prod_…"
 )
+
+// exampleDue is the date of the examples of planned work.
+var exampleDue = api.At(time.Date(2025, 12, 1, 8, 0, 0, 0, time.UTC))
 
 func query(name, about string, example any) *Parameter {
 	return &Parameter{Name: name, In: "query", Description: about, Schema: &Schema{Type: "string"}, Example: example}
@@ -323,6 +327,15 @@ var entries = map[string]entry{
 		example: api.IssuesRequest{Action: api.ActionCreate, Site: exampleSite, Component: exampleAsset, IssueType: "soiling", Description: "Dust after the storm",
 			Priority: api.PriorityMedium},
 		refusals: []*api.Error{api.ErrInvalidAction, api.MissingField("issue_id"), api.ErrIssueNotFound, api.Conflict("Issue iss_01J9Z0 is Resolved; it cannot become In Progress")},
+	},
+	"schedule": {
+		summary: "Plan maintenance of a unit", about: "A list has open ones first, what is due first before the others. That one is overdue is derived from its date.",
+		body: api.ScheduleRequest{}, answer: api.ScheduleResponse{},
+		needs: map[string]string{api.ActionCreate: "asset_id maintenance_type scheduled_date priority reason", api.ActionList: "", api.ActionGet: "schedule_id",
+			api.ActionConfirm: "schedule_id", api.ActionComplete: "schedule_id", api.ActionCancel: "schedule_id reason"},
+		example: api.ScheduleRequest{Action: api.ActionCreate, AssetID: exampleAsset, MaintenanceType: api.MaintenancePreventive, ScheduledDate: exampleDue,
+			Priority: api.PriorityMedium, Reason: "Yearly inspection", EveryMonths: 12},
+		refusals: append(badAsset[:3:3], api.ErrScheduleNotFound, api.Conflict("Schedule sch_01J9Z0 is completed: it cannot become cancelled")),
 	},
 	"site-summary": {
 		summary: "Read the day of a site so far", about: "The fields stand under summary and at the top level.", body: api.SiteSummaryRequest{}, answer: api.SiteSummaryResponse{},

@@ -163,15 +163,8 @@ func (s *Service) CreateIssue(ctx context.Context, scope api.Scope, r api.Issues
 func (s *Service) MoveIssue(ctx context.Context, scope api.Scope, r api.IssuesRequest, to string) (api.Issue, error) {
 	var i Issue
 	err := s.records.Update(ctx, func(tx store.Tx) error {
-		list, _, err := issues.List(tx, store.Query{Index: "id", Prefix: store.Key(r.IssueID)})
-		if err != nil {
-			return fmt.Errorf("look up issue %s: %w", r.IssueID, err)
-		}
-		if len(list) == 0 || r.SiteID != "" && r.SiteID != list[0].SiteID {
-			return api.ErrIssueNotFound
-		}
-		i = list[0]
-		if err := scope.Check(i.CustomerID, i.SiteID); err != nil {
+		var err error
+		if i, err = s.IssueIn(tx, scope, r.SiteID, r.IssueID); err != nil {
 			return err
 		}
 		duplicate := i.Status == api.IssueNew && to == api.IssueResolved && r.Reason == api.ReasonDuplicate
@@ -181,16 +174,50 @@ func (s *Service) MoveIssue(ctx context.Context, scope api.Scope, r api.IssuesRe
 		case !duplicate && !slices.Contains(issueMoves[i.Status], to):
 			return api.Conflict("Issue %s is %s: it cannot become %s", i.IssueID, i.Status, to).With("allowed", issueMoves[i.Status])
 		}
-		s.moveIssue(&i, to, scope.Actor, r.Reason)
-		title := "Issue acknowledged"
-		if to == api.IssueResolved {
-			title = "Issue resolved"
-		} else if err := s.acknowledgeOf(tx, i, scope.Actor); err != nil {
-			return err
-		}
-		return s.putIssue(tx, i, title, scope.Actor)
+		i, err = s.ForceIssue(tx, i, to, scope.Actor, r.Reason)
+		return err
 	})
 	return i.Issue, err
+}
+
+// IssueIn is an issue by its id, inside the transaction: [api.ErrIssueNotFound]
+// when there is none, or none of the site if that is given;
+// [api.ErrSiteNotPermitted] when it is another's.
+func (s *Service) IssueIn(tx store.Tx, scope api.Scope, siteID, issueID string) (Issue, error) {
+	list, _, err := issues.List(tx, store.Query{Index: "id", Prefix: store.Key(issueID), Limit: 1})
+	if err != nil {
+		return Issue{}, fmt.Errorf("look up issue %s: %w", issueID, err)
+	}
+	if len(list) == 0 || siteID != "" && siteID != list[0].SiteID {
+		return Issue{}, api.ErrIssueNotFound
+	}
+	return list[0], scope.Check(list[0].CustomerID, list[0].SiteID)
+}
+
+// OpenIssue is the newest issue of a unit and type that is not resolved; ok is
+// false when there is none.
+func (s *Service) OpenIssue(tx store.Tx, siteID, assetID, issueType string) (i Issue, ok bool, err error) {
+	last, err := lastIssue(tx, siteID, assetID, issueType)
+	if err != nil || last == nil || last.Status == api.IssueResolved {
+		return i, false, err
+	}
+	return *last, true, nil
+}
+
+// ForceIssue changes the status of an issue, which another kind of record has
+// decided, whatever a person may do to it. To stay is no change.
+func (s *Service) ForceIssue(tx store.Tx, i Issue, to, actor, note string) (Issue, error) {
+	if i.Status == to {
+		return i, nil
+	}
+	s.moveIssue(&i, to, actor, note)
+	title := "Issue acknowledged"
+	if to == api.IssueResolved {
+		title = "Issue resolved"
+	} else if err := s.acknowledgeOf(tx, i, actor); err != nil {
+		return i, err
+	}
+	return i, s.putIssue(tx, i, title, actor)
 }
 
 // Issues lists those within the scope: open first, then the last changed.

@@ -40,13 +40,17 @@ func (s *Service) id(prefix string) string { return NewID(prefix, s.now()) }
 // allowed drops what is outside the scope or not asked for. It keeps the
 // order of the list.
 func allowed[T any](list []T, scope api.Scope, q api.ListQuery, owner func(T) (customer, site, asset string)) []T {
-	return slices.DeleteFunc(list, func(v T) bool {
-		customer, site, asset := owner(v)
-		return !scope.Allows(customer, site) ||
-			q.CustomerID != "" && q.CustomerID != customer ||
-			q.SiteID != "" && q.SiteID != site ||
-			q.AssetID != "" && q.AssetID != asset
-	})
+	return slices.DeleteFunc(list, func(v T) bool { return !asked(scope, q)(owner(v)) })
+}
+
+// asked says whether a record of these ids is within the scope and asked for.
+func asked(scope api.Scope, q api.ListQuery) func(customer, site, asset string) bool {
+	return func(customer, site, asset string) bool {
+		return scope.Allows(customer, site) &&
+			(q.CustomerID == "" || q.CustomerID == customer) &&
+			(q.SiteID == "" || q.SiteID == site) &&
+			(q.AssetID == "" || q.AssetID == asset)
+	}
 }
 
 // newest is the query for a table's records, the newest first, by its indexes
@@ -61,16 +65,22 @@ func newest(q api.ListQuery) store.Query {
 	return store.Query{Index: "time", Reverse: true}
 }
 
-// list reads a table page by page until the page that was asked for is full
-// of records within the scope. The prefix narrows as far as the ids of q do.
+// list is [List] of the records within the scope that q asks for.
 func list[T any](ctx context.Context, s *Service, t store.Table[T], sq store.Query, scope api.Scope, q api.ListQuery,
 	owner func(T) (customer, site, asset string)) (records []T, next string, err error) {
-	limit := q.Limit
+	return List(ctx, s.records, t, sq, q.Page, func(v T) bool { return asked(scope, q)(owner(v)) })
+}
+
+// List reads a table page by page until the page that was asked for is full
+// of records that keep takes. The prefix of sq narrows beforehand, as far as
+// the ids of the request do. A cursor of another list is a 400.
+func List[T any](ctx context.Context, home store.Records, t store.Table[T], sq store.Query, page api.Page, keep func(T) bool) (records []T, next string, err error) {
+	limit := page.Limit
 	if limit <= 0 {
 		limit = api.DefaultLimit
 	}
-	sq.Cursor = q.Cursor
-	err = s.records.View(ctx, func(tx store.Tx) error {
+	sq.Cursor = page.Cursor
+	err = home.View(ctx, func(tx store.Tx) error {
 		records, next = nil, ""
 		for at := sq; ; at.Cursor = next {
 			// One record more than is missing is never read, so that the
@@ -78,13 +88,17 @@ func list[T any](ctx context.Context, s *Service, t store.Table[T], sq store.Que
 			at.Limit = limit - len(records)
 			part, cursor, err := t.List(tx, at)
 			if err != nil {
-				if q.Cursor != "" {
+				if page.Cursor != "" {
 					return api.InvalidParameter("cursor", "it is not of this list")
 				}
 				return err
 			}
 			next = cursor
-			records = append(records, allowed(part, scope, q, owner)...)
+			for _, v := range part {
+				if keep(v) {
+					records = append(records, v)
+				}
+			}
 			if next == "" || len(records) >= limit {
 				return nil
 			}

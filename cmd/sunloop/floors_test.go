@@ -39,6 +39,7 @@ var floors = []struct {
 	{"app.sunloop/backend/openmeteo", []string{"engine/series", "engine/solar", "engine/weather"}},
 	{"app.sunloop/backend/auth", []string{"backend/api", "backend/store", "engine/series"}},
 	{"app.sunloop/backend/ops", []string{"backend/api", "backend/store", "engine/..."}},
+	{"app.sunloop/backend/work", []string{"backend/api", "backend/store", "backend/ops", "engine/..."}},
 	{"app.sunloop/backend/pipeline", []string{"backend/api", "backend/store", "backend/store/objects", "backend/ops", "engine/..."}},
 	{"app.sunloop/backend/freemium", []string{"backend/api", "backend/mail", "backend/store", "engine/..."}},
 	{"app.sunloop/backend/httpapi", []string{"backend/api", "backend/auth", "backend/openapi", "backend/store", "engine/series"}},

@@ -1,0 +1,114 @@
+package api
+
+import "net/http"
+
+// Types of maintenance, as the specification spells them.
+const (
+	MaintenancePreventive = "preventive"
+	MaintenanceCorrective = "corrective"
+	MaintenanceEmergency  = "emergency" // only for safety or the outage of a site; it ignores hours and windows
+)
+
+// MaintenanceTypes are all there are.
+func MaintenanceTypes() []string {
+	return []string{MaintenancePreventive, MaintenanceCorrective, MaintenanceEmergency}
+}
+
+// Priorities are all there are, the most urgent first.
+func Priorities() []string { return []string{PriorityHigh, PriorityMedium, PriorityLow} }
+
+// Statuses of a maintenance schedule. That one is overdue is derived from its
+// date and never stored.
+const (
+	SchedulePending   = "pending"
+	ScheduleConfirmed = "confirmed" // somebody has said that it will be done, or an order does it
+	ScheduleCompleted = "completed"
+	ScheduleCancelled = "cancelled"
+)
+
+// ScheduleStatuses are all there are.
+func ScheduleStatuses() []string {
+	return []string{SchedulePending, ScheduleConfirmed, ScheduleCompleted, ScheduleCancelled}
+}
+
+// Most days and months between two dates of recurring work.
+const (
+	MaxEveryDays   = 3650
+	MaxEveryMonths = 120
+)
+
+// ErrScheduleNotFound refuses a schedule_id that is not there.
+var ErrScheduleNotFound = refuse(http.StatusNotFound, "Schedule not found")
+
+// Schedule is a planned piece of maintenance of one asset. The fields after
+// Status are extensions.
+type Schedule struct {
+	ScheduleID      string `json:"schedule_id"`
+	AssetID         string `json:"asset_id"`
+	MaintenanceType string `json:"maintenance_type"`
+	ScheduledDate   Time   `json:"scheduled_date"`
+	Priority        string `json:"priority"`
+	Status          string `json:"status"`
+
+	SiteID      string     `json:"site_id"`
+	Reason      string     `json:"reason"`
+	Overdue     bool       `json:"overdue"` // its day is past and it is not done
+	OrderID     string     `json:"order_id,omitempty"`
+	Task        string     `json:"task,omitempty"`         // of recurring work: what names the series beside the asset
+	EveryDays   int        `json:"every_days,omitempty"`   // the next is so many days after this one was completed
+	EveryMonths int        `json:"every_months,omitempty"` // the same in months
+	NextID      string     `json:"next_schedule_id,omitempty"`
+	CreatedAt   Time       `json:"created_at"`
+	CreatedBy   string     `json:"created_by,omitempty"`
+	UpdatedAt   Time       `json:"updated_at"`
+	CompletedAt Time       `json:"completed_at,omitzero"`
+	Version     int        `json:"version"`          // 1 when it is made; each change adds one
+	History     []WorkMove `json:"history,omitzero"` // oldest first; not in lists
+}
+
+// WorkMove is a change of the status of a schedule or an order.
+type WorkMove struct {
+	From  string `json:"from,omitempty"` // absent: it was made
+	To    string `json:"to"`
+	At    Time   `json:"at"`
+	Actor string `json:"actor"`
+	Note  string `json:"note,omitempty"`
+}
+
+// ScheduleRequest is the body of POST /terminal/schedule: action create, list,
+// get, confirm, complete, cancel or propose.
+type ScheduleRequest struct {
+	Action          string `json:"action"`
+	AssetID         string `json:"asset_id,omitempty"`
+	SiteID          string `json:"site_id,omitempty"`
+	CustomerID      string `json:"customer_id,omitempty"`
+	ScheduleID      string `json:"schedule_id,omitempty"` // get, confirm, complete, cancel
+	MaintenanceType string `json:"maintenance_type,omitempty"`
+	ScheduledDate   Time   `json:"scheduled_date,omitzero"`
+	Priority        string `json:"priority,omitempty"`
+	Reason          string `json:"reason,omitempty"` // create, cancel; confirm and complete: a note
+	Task            string `json:"task,omitempty"`   // create: of recurring work; empty: its reason
+	EveryDays       int    `json:"every_days,omitempty"`
+	EveryMonths     int    `json:"every_months,omitempty"`
+	EndSeries       bool   `json:"end_series,omitempty"`   // cancel: no next date is made
+	CompletedAt     Time   `json:"completed_at,omitzero"`  // complete: when it was done; absent: now
+	Version         int    `json:"version,omitempty"`      // a move: refused with 409 unless it is still this one
+	Status          string `json:"status,omitempty"`       // list
+	Overdue         bool   `json:"overdue_only,omitempty"` // list
+	Page
+}
+
+// ScheduleResponse answers /terminal/schedule. A list has open ones first,
+// what is due first before the others; then those that ended, the latest date
+// first.
+type ScheduleResponse struct {
+	Success       bool       `json:"success"`
+	Message       string     `json:"message,omitempty"`
+	ScheduleID    string     `json:"schedule_id,omitempty"`
+	AssetID       string     `json:"asset_id,omitempty"`
+	ScheduledDate Time       `json:"scheduled_date,omitzero"`
+	Schedule      *Schedule  `json:"schedule,omitempty"`
+	Schedules     []Schedule `json:"schedules,omitzero"` // list: there even when empty
+	Count         int        `json:"count"`
+	NextCursor    string     `json:"next_cursor,omitempty"`
+}

@@ -1,0 +1,48 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"app.sunloop/backend/auth"
+	"app.sunloop/backend/work"
+)
+
+// workDeps gives the world the domain of work.
+func (w *world) workDeps() {
+	w.t.Helper()
+	service, err := work.New(work.Config{Records: w.store, Ops: w.ops, Now: w.clock.now})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.work = service
+	w.deps.Schedules = service
+}
+
+// posted runs scenarios of one path, with the key of the first plant where
+// none is named.
+func posted(t *testing.T, w *world, path string, list []scenario) {
+	t.Helper()
+	for _, s := range list {
+		s.method, s.url = http.MethodPost, path
+		if s.key == "" {
+			s.key = "own"
+		}
+		t.Run(s.name, func(t *testing.T) { s.run(t, w) })
+	}
+}
+
+// told posts a body that must succeed, and reads the answer.
+func told[T any](w *world, path, body string) T {
+	w.t.Helper()
+	r := w.as("own", http.MethodPost, path, body)
+	var v T
+	if err := json.Unmarshal(r.Body.Bytes(), &v); err != nil || r.Code != http.StatusOK {
+		w.t.Fatalf("%s %s: HTTP %d %s %v", path, body, r.Code, r.Body, err)
+	}
+	return v
+}
+
+// authKey is a key for one site.
+func authKey(site string) auth.NewKey { return auth.NewKey{Sites: []string{site}} }

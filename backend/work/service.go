@@ -1,0 +1,108 @@
+package work
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+)
+
+// Config is what a [Service] is made from; all but what is marked optional is
+// needed.
+type Config struct {
+	Records store.Records
+	Ops     *ops.Service     // sites, units, findings, issues, forecasts, activities
+	Now     func() time.Time // the plant's clock
+}
+
+// Service answers for the work of all customers. It is safe for concurrent
+// use; all of its state is in the store.
+type Service struct {
+	Config
+}
+
+// New makes a Service.
+func New(cfg Config) (*Service, error) {
+	if cfg.Records == nil || cfg.Ops == nil || cfg.Now == nil {
+		return nil, errors.New("work: records, the domain and a clock are needed")
+	}
+	return &Service{Config: cfg}, nil
+}
+
+func (s *Service) id(prefix string) string { return ops.NewID(prefix, s.Now()) }
+
+// note keeps an activity of a site's work.
+func (s *Service) note(tx store.Tx, customerID, siteID, assetID, phase, title, description, actor string) error {
+	return s.Ops.Note(tx, ops.Note{CustomerID: customerID, SiteID: siteID, AssetID: assetID, Phase: phase, Title: title, Description: description, Actor: actor})
+}
+
+// byID is the record of a table that has an index "id": the refusal when there
+// is none, [api.ErrSiteNotPermitted] when it is another's.
+func byID[T any](tx store.Tx, t store.Table[T], scope api.Scope, id string, refusal *api.Error, owner func(T) (customer, site string)) (T, error) {
+	list, _, err := t.List(tx, store.Query{Index: "id", Prefix: store.Key(id), Limit: 1})
+	var none T
+	switch {
+	case err != nil:
+		return none, fmt.Errorf("look up %s: %w", id, err)
+	case len(list) == 0:
+		return none, refusal
+	}
+	customer, site := owner(list[0])
+	if err := scope.Check(customer, site); err != nil {
+		return none, err
+	}
+	return list[0], nil
+}
+
+// listing is the query for a table's list in its order, by the narrowest of
+// its indexes asset, site, customer and all.
+func listing(q api.ListQuery) store.Query {
+	switch {
+	case q.AssetID != "" && q.SiteID != "":
+		return store.Query{Index: "asset", Prefix: store.Key(q.SiteID, q.AssetID)}
+	case q.SiteID != "":
+		return store.Query{Index: "site", Prefix: store.Key(q.SiteID)}
+	case q.CustomerID != "":
+		return store.Query{Index: "customer", Prefix: store.Key(q.CustomerID)}
+	}
+	return store.Query{Index: "all"}
+}
+
+// listed are the four indexes of [listing]: rank orders the records.
+func listed[T any](ids func(T) (customer, site, asset string), rank func(T) []string) []store.Index[T] {
+	key := func(lead func(customer, site, asset string) []string) func(T) []byte {
+		return func(v T) []byte { return store.Key(append(lead(ids(v)), rank(v)...)...) }
+	}
+	return []store.Index[T]{
+		{Name: "asset", Key: key(func(_, site, asset string) []string { return []string{site, asset} })},
+		{Name: "site", Key: key(func(_, site, _ string) []string { return []string{site} })},
+		{Name: "customer", Key: key(func(customer, _, _ string) []string { return []string{customer} })},
+		{Name: "all", Key: key(func(_, _, _ string) []string { return nil })},
+	}
+}
+
+// Digits of a time that sort as it does, and the other way round.
+func earlier(t time.Time) string { return fmt.Sprintf("%012d", t.Unix()) }
+func later(t time.Time) string   { return fmt.Sprintf("%012d", 999_999_999_999-t.Unix()) }
+
+// within says whether a record is of the scope and of the ids asked for.
+func within(scope api.Scope, q api.ListQuery, customer, site, asset string) bool {
+	return scope.Allows(customer, site) && (q.CustomerID == "" || q.CustomerID == customer) &&
+		(q.SiteID == "" || q.SiteID == site) && (q.AssetID == "" || q.AssetID == asset)
+}
+
+// illegal refuses a move that the table of moves does not have.
+func illegal(kind, id, from, to string, allowed []string) error {
+	return api.Conflict("%s %s is %s: it cannot become %s", kind, id, from, to).With("allowed", append([]string{}, allowed...))
+}
+
+// stale refuses a change of a record that is not the version the caller knows.
+func stale(kind, id string, is, known int) error {
+	if known == 0 || known == is {
+		return nil
+	}
+	return api.Conflict("%s %s was changed meanwhile: it is at version %d, not %d", kind, id, is, known).With("version", is)
+}
