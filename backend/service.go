@@ -46,6 +46,9 @@ type Config struct {
 	// an upload may name by URL; see [objects.Allow]. None: only its own.
 	ImportFrom []string
 
+	// PartsFile is a parts catalogue of one's own; empty: the program's.
+	PartsFile string
+
 	TrainingDays  int           // days of data before training starts; 180
 	Workers       int           // jobs at a time; 2
 	HorizonHours  int           // of stored forecasts; 48
@@ -134,7 +137,7 @@ func (s *Service) compose(cfg Config) error {
 		return fmt.Errorf("open the accounts: %w", err)
 	}
 	s.ops = ops.New(s.store, s.store, cfg.Now)
-	if s.work, err = work.New(work.Config{Records: s.store, Ops: s.ops, Now: cfg.Now}); err != nil {
+	if s.work, err = s.workOf(cfg); err != nil {
 		return err
 	}
 	s.pipeline, err = pipeline.New(pipeline.Config{
@@ -165,9 +168,18 @@ func (s *Service) compose(cfg Config) error {
 		Auth: s.auth, Sites: s.ops, Assets: s.ops, Uploads: s.pipeline, Forecasts: s.pipeline, Findings: s.ops, Detector: s.pipeline, Diagnoser: s.pipeline, Issues: s.ops, Alerts: s.ops,
 		Models: s.pipeline, Interpolations: s.ops, Summaries: s.ops, KPIs: s.ops, Freemium: s.freemium, Telemetry: s.store, Records: s.store, Now: cfg.Wall, Ready: s.ready, Log: cfg.Logger,
 		SpoolDir: spool, CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate,
-		Schedules: s.work,
+		Schedules: s.work, BOMs: s.work,
 	})
 	return nil
+}
+
+// workOf is work management over the open store.
+func (s *Service) workOf(cfg Config) (*work.Service, error) {
+	catalogue, err := work.LoadCatalogue(cfg.PartsFile)
+	if err != nil {
+		return nil, err
+	}
+	return work.New(work.Config{Records: s.store, Ops: s.ops, Now: cfg.Now, Catalogue: catalogue})
 }
 
 // outboxFrom is the sender of letters that nobody sends.

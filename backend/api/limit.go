@@ -14,6 +14,7 @@ const (
 	MaxLimit              = 1000
 	TrainingDays          = 180  // days of data before training starts
 	MaxTextRunes          = 2000 // of a reason, a note, a description
+	MaxOrderHours         = 2000 // of a work order: a year of one person
 
 	TokenLifetime     = 24 * time.Hour
 	ChallengeLifetime = 5 * time.Minute

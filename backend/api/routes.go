@@ -100,6 +100,8 @@ const (
 	PathTerminalTelemetry = "/terminal/telemetry"
 	PathActivities        = "/terminal/activities"
 	PathSchedule          = "/terminal/schedule"
+	PathBOM               = "/terminal/bom"
+	PathParts             = "/terminal/parts"
 
 	PathSiteKPIs = "/sites/{site_id}/kpis"
 
@@ -135,6 +137,9 @@ const (
 	ActionUnsuppress  = "unsuppress"
 	ActionConfirm     = "confirm"
 	ActionComplete    = "complete"
+	ActionGenerate    = "generate"
+	ActionBuild       = "build"
+	ActionAdjust      = "adjust"
 )
 
 // Operation is one thing a route does. Routes that a body's action does not
@@ -251,6 +256,14 @@ func Routes() []Route {
 			{Action: ActionConfirm, Permission: PermissionOrders},
 			{Action: ActionComplete, Permission: PermissionOrders},
 			{Action: ActionCancel, Permission: PermissionOrders}}},
+		{"bom", post, PathBOM, HostMain, CredentialAny, []Operation{
+			{Action: ActionGenerate, Permission: PermissionOrders, Creates: true},
+			{Action: ActionBuild, Permission: PermissionOrders, Creates: true},
+			{Action: ActionList, Permission: PermissionRead, Reads: true},
+			{Action: ActionGet, Permission: PermissionRead, Reads: true}}},
+		{"parts", post, PathParts, HostMain, CredentialAny, []Operation{
+			{Action: ActionList, Permission: PermissionRead, Reads: true},
+			{Action: ActionAdjust, Permission: PermissionOrders, Creates: true}}},
 		{"site-summary", post, PathTerminalTelemetry, HostMain, CredentialAny, []Operation{
 			{Action: ActionSiteSummary, Permission: PermissionRead, Reads: true}}},
 		{"activities", post, PathActivities, HostMain, CredentialAny, list},

@@ -30,6 +30,7 @@ type Deps struct {
 	Issues         Issues
 	Alerts         Alerts
 	Schedules      Schedules
+	BOMs           BOMs
 	Models         Models
 	Interpolations Interpolations
 	Summaries      Summaries
@@ -181,6 +182,8 @@ func (s *server) readers() map[string]reader {
 		"diagnostics":      s.diagnostics,
 		"issues":           s.issues,
 		"schedule":         s.schedule,
+		"bom":              s.bom,
+		"parts":            s.parts,
 		"site-summary":     s.siteSummary,
 		"activities":       s.activities,
 

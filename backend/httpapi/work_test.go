@@ -17,7 +17,7 @@ func (w *world) workDeps() {
 		w.t.Fatal(err)
 	}
 	w.work = service
-	w.deps.Schedules = service
+	w.deps.Schedules, w.deps.BOMs = service, service
 }
 
 // posted runs scenarios of one path, with the key of the first plant where
@@ -46,3 +46,6 @@ func told[T any](w *world, path, body string) T {
 
 // authKey is a key for one site.
 func authKey(site string) auth.NewKey { return auth.NewKey{Sites: []string{site}} }
+
+// keyOf is a key for all sites of a customer.
+func keyOf(customer string) auth.NewKey { return auth.NewKey{Customers: []string{customer}} }

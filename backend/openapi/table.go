@@ -337,6 +337,19 @@ var entries = map[string]entry{
 			Priority: api.PriorityMedium, Reason: "Yearly inspection", EveryMonths: 12},
 		refusals: append(badAsset[:3:3], api.ErrScheduleNotFound, api.Conflict("Schedule sch_01J9Z0 is completed: it cannot become cancelled")),
 	},
+	"bom": {
+		summary: "Make bills of materials", about: "Made of the type of maintenance, the fault in hand, and the type, size and components of the unit. A list has the newest first.",
+		body: api.BOMRequest{}, answer: api.BOMResponse{},
+		needs:    map[string]string{api.ActionGenerate: "asset_id", api.ActionBuild: "asset_id", api.ActionList: "", api.ActionGet: "bom_id"},
+		example:  api.BOMRequest{Action: api.ActionGenerate, AssetID: exampleAsset, MaintenanceType: api.MaintenanceCorrective},
+		refusals: append(badAsset[:3:3], api.MissingField("maintenance_type"), api.ErrBOMNotFound, api.ErrScheduleNotFound),
+	},
+	"parts": {
+		summary: "List spare parts with their stock, and adjust it", about: "By part number. Available is what is on hand and not reserved; what nobody has counted is not said to be short.",
+		body: api.PartsRequest{}, answer: api.PartsResponse{}, needs: map[string]string{api.ActionList: "", api.ActionAdjust: "part_number reason"},
+		example:  api.PartsRequest{Action: api.ActionList, CustomerID: exampleCustomer},
+		refusals: []*api.Error{api.ErrInvalidAction, api.MissingField("customer_id"), api.ErrPartNotFound, api.Conflict("Part FAN-AX-24V: 1 are on hand, 2 cannot go")},
+	},
 	"site-summary": {
 		summary: "Read the day of a site so far", about: "The fields stand under summary and at the top level.", body: api.SiteSummaryRequest{}, answer: api.SiteSummaryResponse{},
 		needs: map[string]string{api.ActionSiteSummary: "site_id"}, example: api.SiteSummaryRequest{Action: api.ActionSiteSummary, SiteID: exampleSite},

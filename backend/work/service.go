@@ -16,6 +16,8 @@ type Config struct {
 	Records store.Records
 	Ops     *ops.Service     // sites, units, findings, issues, forecasts, activities
 	Now     func() time.Time // the plant's clock
+
+	Catalogue *Catalogue // optional: the program's
 }
 
 // Service answers for the work of all customers. It is safe for concurrent
@@ -28,6 +30,12 @@ type Service struct {
 func New(cfg Config) (*Service, error) {
 	if cfg.Records == nil || cfg.Ops == nil || cfg.Now == nil {
 		return nil, errors.New("work: records, the domain and a clock are needed")
+	}
+	if cfg.Catalogue == nil {
+		var err error
+		if cfg.Catalogue, err = LoadCatalogue(""); err != nil {
+			return nil, err
+		}
 	}
 	return &Service{Config: cfg}, nil
 }

@@ -29,6 +29,8 @@ type ServiceFlags struct {
 	SMTPPassword string `name:"smtp-password" placeholder:"PASSWORD" env:"SUNLOOP_SMTP_PASSWORD" help:"Password for the mail server."`
 	MailFrom     string `placeholder:"ADDRESS" env:"SUNLOOP_MAIL_FROM" help:"Sender of letters, as in \"Sunloop <forecasts@example.org>\"; needed with --smtp."`
 
+	Parts string `placeholder:"FILE" env:"SUNLOOP_PARTS" help:"Parts catalogue of one's own, in TOML, instead of the program's." type:"path"`
+
 	ImportFrom []string `placeholder:"URL" env:"SUNLOOP_IMPORT_FROM" help:"Place whose files an upload may name by s3_path, as in s3://bucket/exports or file:///srv/gateway; {customer_id} in it stands for the caller's."`
 }
 
@@ -36,7 +38,7 @@ type ServiceFlags struct {
 func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time) (backend.Config, error) {
 	cfg := backend.Config{
 		DataDir: g.Data, Now: now, Wall: time.Now, Logger: log,
-		RequireMFA: f.MFA, TrainingDays: f.TrainingDays, Workers: f.Workers, ImportFrom: f.ImportFrom,
+		RequireMFA: f.MFA, TrainingDays: f.TrainingDays, Workers: f.Workers, ImportFrom: f.ImportFrom, PartsFile: f.Parts,
 	}
 	if f.Weather == "open-meteo" {
 		client, err := openmeteo.New(openmeteo.Config{ForecastURL: f.WeatherURL, ArchiveURL: f.WeatherArchive, APIKey: f.WeatherKey, Now: time.Now})

@@ -1,0 +1,118 @@
+package api
+
+import "net/http"
+
+// Refusals of bills of materials and parts.
+var (
+	ErrBOMNotFound  = refuse(http.StatusNotFound, "BOM not found")
+	ErrPartNotFound = refuse(http.StatusNotFound, "Part not found")
+)
+
+// BOMItem is a line of a bill of materials. The fields after TotalCost are
+// extensions.
+type BOMItem struct {
+	PartNumber  string  `json:"part_number"`
+	Description string  `json:"description"`
+	Quantity    int     `json:"quantity"`
+	UnitCost    float64 `json:"unit_cost"`
+	TotalCost   float64 `json:"total_cost"`
+
+	Essential  bool        `json:"essential"`            // work does not start while it is short
+	Components []Component `json:"components,omitempty"` // of the unit, that it must fit
+}
+
+// BOM is a bill of materials of an asset: what a piece of work takes. The
+// fields after ItemCount are extensions.
+type BOM struct {
+	BOMID       string  `json:"bom_id"`
+	AssetID     string  `json:"asset_id"`
+	GeneratedAt Time    `json:"generated_at"`
+	TotalCost   float64 `json:"total_cost"`
+	ItemCount   int     `json:"item_count"`
+
+	SiteID          string    `json:"site_id"`
+	Items           []BOMItem `json:"items,omitzero"` // not in lists
+	Currency        string    `json:"currency"`
+	TotalCostUSD    *float64  `json:"total_cost_usd,omitempty"` // when that is the currency
+	MaintenanceType string    `json:"maintenance_type"`
+	ScheduleID      string    `json:"schedule_id,omitempty"`
+	FaultFamily     string    `json:"fault_family,omitempty"` // of the finding in hand
+	SummaryID       string    `json:"summary_id,omitempty"`   // the finding
+	EstimatedHours  float64   `json:"estimated_hours"`        // of work at the unit
+	Isolating       bool      `json:"isolating"`              // the unit stands still meanwhile
+	Measuring       bool      `json:"measuring"`              // it wants strong sun
+	OrderID         string    `json:"order_id,omitempty"`     // the work order that takes it
+}
+
+// BOMRequest is the body of POST /terminal/bom: action generate (also called
+// build), list or get.
+type BOMRequest struct {
+	Action          string `json:"action"`
+	AssetID         string `json:"asset_id,omitempty"`
+	SiteID          string `json:"site_id,omitempty"`
+	CustomerID      string `json:"customer_id,omitempty"`
+	MaintenanceType string `json:"maintenance_type,omitempty"` // with customer_id, empty: the schedule's, else corrective
+	ScheduleID      string `json:"schedule_id,omitempty"`
+	FaultFamily     string `json:"fault_family,omitempty"` // empty: of the worst finding of the asset that is active
+	BOMID           string `json:"bom_id,omitempty"`       // get
+	Page
+}
+
+// BOMResponse answers /terminal/bom. A list has the newest first.
+type BOMResponse struct {
+	Success      bool      `json:"success"`
+	Message      string    `json:"message,omitempty"`
+	BOMID        string    `json:"bom_id,omitempty"`
+	AssetID      string    `json:"asset_id,omitempty"`
+	Items        []BOMItem `json:"items,omitzero"`
+	TotalCost    *float64  `json:"total_cost,omitempty"`
+	TotalCostUSD *float64  `json:"total_cost_usd,omitempty"`
+	BOM          *BOM      `json:"bom,omitempty"`
+	BOMs         []BOM     `json:"boms,omitzero"` // list: there even when empty
+	Count        int       `json:"count"`
+	NextCursor   string    `json:"next_cursor,omitempty"`
+}
+
+// MaxStock bounds a count of parts.
+const MaxStock = 10_000_000
+
+// Part is a kind of spare part with a customer's stock of it.
+type Part struct {
+	PartNumber   string  `json:"part_number"`
+	Description  string  `json:"description"`
+	UnitCost     float64 `json:"unit_cost"`
+	Currency     string  `json:"currency"`
+	Essential    bool    `json:"essential"`
+	Counted      bool    `json:"counted"` // somebody has counted it; what nobody has is not said to be short
+	OnHand       int     `json:"on_hand"`
+	Reserved     int     `json:"reserved"`  // by work orders
+	Available    int     `json:"available"` // on hand and not reserved
+	Minimum      int     `json:"minimum"`   // stock to keep
+	BelowMinimum bool    `json:"below_minimum"`
+	UpdatedAt    Time    `json:"updated_at,omitzero"`
+}
+
+// PartsRequest is the body of POST /terminal/parts (extension): action list or
+// adjust. The stock is a customer's: of customer_id, or of the site's.
+type PartsRequest struct {
+	Action     string `json:"action"`
+	CustomerID string `json:"customer_id,omitempty"`
+	SiteID     string `json:"site_id,omitempty"`
+	Below      bool   `json:"below_minimum,omitempty"` // list: only what must be bought
+	PartNumber string `json:"part_number,omitempty"`   // adjust
+	OnHand     *int   `json:"on_hand,omitempty"`       // adjust: what was counted
+	Change     *int   `json:"change,omitempty"`        // adjust: what came or went, instead of on_hand
+	Minimum    *int   `json:"minimum,omitempty"`       // adjust
+	Reason     string `json:"reason,omitempty"`        // adjust
+	Page
+}
+
+// PartsResponse answers /terminal/parts, by part number.
+type PartsResponse struct {
+	Success    bool   `json:"success"`
+	Message    string `json:"message,omitempty"`
+	Part       *Part  `json:"part,omitempty"`
+	Parts      []Part `json:"parts,omitzero"` // list: there even when empty
+	Count      int    `json:"count"`
+	NextCursor string `json:"next_cursor,omitempty"`
+}
