@@ -70,6 +70,9 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	KeyRate        int // accepted requests a minute, key and API; the contract's 60
 	UserRate       int // the same of a signed-in person; the contract's 600
+
+	TokenLifetime time.Duration // of users' tokens; the contract's 24 h
+	SigningKeyAge time.Duration // at which the key of tokens is rotated; auth's default, negative: never
 }
 
 // Service is the whole backend over one data folder.
@@ -132,7 +135,8 @@ func (s *Service) compose(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	s.auth, err = auth.New(context.Background(), auth.Options{Records: s.store, Key: key, Now: cfg.Wall, RequireMFA: cfg.RequireMFA, Argon: cfg.Argon})
+	s.auth, err = auth.New(context.Background(), auth.Options{Records: s.store, Key: key, Now: cfg.Wall, RequireMFA: cfg.RequireMFA,
+		TokenLifetime: cfg.TokenLifetime, SigningKeyAge: cfg.SigningKeyAge, Argon: cfg.Argon})
 	if err != nil {
 		return fmt.Errorf("open the accounts: %w", err)
 	}

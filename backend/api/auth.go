@@ -92,3 +92,19 @@ type Done struct {
 	Success bool   `json:"success"`
 	Message string `json:"message,omitempty"`
 }
+
+// KeySet is the answer of GET /.well-known/jwks.json: the public keys that
+// check users' tokens, as RFC 7517 has them.
+type KeySet struct {
+	Keys []PublicKey `json:"keys"`
+}
+
+// PublicKey is one of them.
+type PublicKey struct {
+	KeyType   string `json:"kty"` // OKP
+	Curve     string `json:"crv"` // Ed25519
+	X         string `json:"x"`   // the key, base64url
+	KeyID     string `json:"kid"`
+	Use       string `json:"use"` // sig
+	Algorithm string `json:"alg"` // EdDSA
+}

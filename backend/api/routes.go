@@ -64,6 +64,7 @@ const (
 	PathAPIKeyInfo     = "/api/auth/api-key-info"
 	PathValidateAPIKey = "/api/auth/validate-api-key"
 	PathSetup          = "/api/auth/setup"
+	PathKeySet         = "/.well-known/jwks.json"
 
 	PathFreemiumVerify   = "/api/v1/freemium-forecast/verify"
 	PathFreemiumForecast = "/api/v1/freemium-forecast"
@@ -190,6 +191,7 @@ func Routes() []Route {
 		{"validate-api-key", post, PathValidateAPIKey, HostAuth, CredentialNone, public},
 		{"setup-status", get, PathSetup, HostAuth, CredentialNone, public},
 		{"setup", post, PathSetup, HostAuth, CredentialNone, public},
+		{"key-set", get, PathKeySet, HostAuth, CredentialNone, []Operation{{Reads: true}}},
 
 		{"freemium-verify", post, PathFreemiumVerify, HostFreemium, CredentialNone, public},
 		{"freemium-forecast", post, PathFreemiumForecast, HostFreemium, CredentialNone, public},

@@ -108,7 +108,7 @@ func (s *Service) admit(ctx context.Context, userID, hash, fresh string, now tim
 	if err != nil {
 		return api.LoginResponse{}, err
 	}
-	return s.signedIn(a, e, now)
+	return s.signedIn(ctx, a, e, now)
 }
 
 func (s *Service) challenge(ctx context.Context, a account, fresh string, now time.Time) (api.LoginResponse, error) {
@@ -235,7 +235,7 @@ func (s *Service) VerifyMFA(ctx context.Context, mfaToken, code string) (api.Log
 		return api.LoginResponse{}, err
 	}
 	s.known.forget()
-	answer, err := s.signedIn(a, e, now)
+	answer, err := s.signedIn(ctx, a, e, now)
 	answer.RecoveryCodes = codes
 	return answer, err
 }
@@ -300,8 +300,8 @@ func (s *Service) codeMatches(a *account, code string, now time.Time) (bool, err
 	return false, nil
 }
 
-func (s *Service) signedIn(a account, e session, now time.Time) (api.LoginResponse, error) {
-	token, err := s.sign(a, e, now)
+func (s *Service) signedIn(ctx context.Context, a account, e session, now time.Time) (api.LoginResponse, error) {
+	token, err := s.sign(ctx, a, e, now)
 	if err != nil {
 		return api.LoginResponse{}, err
 	}

@@ -1,10 +1,12 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -24,6 +26,7 @@ type Options struct {
 
 	Issuer        string           // of tokens, and the name in authenticators; default Sunloop
 	TokenLifetime time.Duration    // default api.TokenLifetime
+	SigningKeyAge time.Duration    // at which Sweep rotates the key; default DefaultSigningKeyAge, negative: never
 	Argon         *argon2id.Params // default DefaultParams
 }
 
@@ -34,6 +37,7 @@ type Service struct {
 	requireMFA bool
 	issuer     string
 	lifetime   time.Duration
+	keyAge     time.Duration
 
 	sealer    *sealer
 	passwords *passwords
@@ -52,7 +56,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Records == nil || o.Now == nil {
 		return nil, errors.New("auth wants records and a clock")
 	}
-	s := &Service{records: o.Records, now: o.Now, requireMFA: o.RequireMFA, issuer: o.Issuer, lifetime: o.TokenLifetime}
+	s := &Service{records: o.Records, now: o.Now, requireMFA: o.RequireMFA, issuer: o.Issuer, lifetime: o.TokenLifetime, keyAge: cmp.Or(o.SigningKeyAge, DefaultSigningKeyAge)}
 	if s.issuer == "" {
 		s.issuer = "Sunloop"
 	}
@@ -99,9 +103,16 @@ func (s *Service) Authenticate(ctx context.Context, credential string) (Principa
 	return p, nil
 }
 
-// Sweep removes challenges and sessions that have ended. A service calls it
-// once a day or so.
+// Sweep removes challenges, sessions and signing keys that have ended, and
+// rotates a signing key that is old. A service calls it every hour or so.
 func (s *Service) Sweep(ctx context.Context) error {
+	age := s.keyAge
+	if age < 0 {
+		age = math.MaxInt64
+	}
+	if err := s.rotate(ctx, age); err != nil {
+		return err
+	}
 	now := s.now()
 	return s.records.Update(ctx, func(tx store.Tx) error {
 		ended, _, err := challenges.List(tx, store.Query{})

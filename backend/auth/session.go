@@ -138,7 +138,7 @@ func (s *Service) Refresh(ctx context.Context, token string) (api.RefreshRespons
 	if err != nil {
 		return api.RefreshResponse{}, err
 	}
-	fresh, err := s.sign(a, e, now)
+	fresh, err := s.sign(ctx, a, e, now)
 	if err != nil {
 		return api.RefreshResponse{}, err
 	}

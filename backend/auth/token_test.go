@@ -41,7 +41,7 @@ func TestForgedTokens(t *testing.T) {
 	ctx := context.Background()
 	u := w.user("admin", api.RoleAdmin)
 	good := w.login("admin").Token
-	own := w.keyring.keys[w.keyring.signing]
+	own := w.keyring.keys[w.keyring.signing].PrivateKey
 	public := own.Public().(ed25519.PublicKey)
 	_, foreign, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -82,6 +82,10 @@ func TestForgedTokens(t *testing.T) {
 		{"a key in the header", w.forge(good, ed, foreign, header("jwk", jwk)), api.ErrInvalidToken},
 		{"a key's address in the header", w.forge(good, ed, foreign, header("jku", "https://keys.example/jwks")), api.ErrInvalidToken},
 		{"a certificate's address in the header", w.forge(good, ed, foreign, header("x5u", "https://keys.example/c")), api.ErrInvalidToken},
+		{"of another type", w.forge(good, ed, own, header("typ", "at+jwt")), api.ErrInvalidToken},
+		{"without a type", w.forge(good, ed, own, func(h map[string]any, _ jwt.MapClaims) { delete(h, "typ") }), api.ErrInvalidToken},
+		{"with a critical header", w.forge(good, ed, own, header("crit", []string{"exp"})), api.ErrInvalidToken},
+		{"truncated", good[:len(good)-4], api.ErrInvalidToken},
 		{"expired", w.forge(good, ed, own, set("exp", w.clock.now().Unix())), api.ErrTokenExpired},
 		{"expired and foreign", w.forge(good, ed, foreign, set("exp", w.clock.now().Unix()-9)), api.ErrInvalidToken},
 		{"without an end", w.forge(good, ed, own, drop("exp")), api.ErrInvalidToken},

@@ -146,6 +146,7 @@ func (s *server) readers() map[string]reader {
 		"validate-api-key": s.validateAPIKey,
 		"setup-status":     s.setupStatus,
 		"setup":            s.setup,
+		"key-set":          s.keySet,
 
 		"freemium-verify":   s.freemiumVerify,
 		"freemium-forecast": s.freemiumForecast,

@@ -172,6 +172,9 @@ var entries = map[string]entry{
 		body: api.SetupRequest{}, needs: map[string]string{"": "username password"}, answer: api.LoginResponse{},
 		refusals: []*api.Error{api.MissingField("username"), api.ErrForbidden, api.Conflict("The first administrator exists already")},
 	},
+	"key-set": {
+		summary: "Read the public keys that check users' tokens", about: "A JSON Web Key Set. A key that was rotated stays in it until no token of it is alive.", answer: api.KeySet{},
+	},
 
 	"freemium-verify": {
 		summary: "Ask for a verification code", about: "A code of six digits is sent by e-mail. It lives for 10 minutes and 5 tries; the answer is the same for every address.",

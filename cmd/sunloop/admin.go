@@ -31,6 +31,10 @@ type AdminCmd struct {
 		List   KeyListCmd   `cmd:"" help:"List the API keys."`
 		Revoke KeyRevokeCmd `cmd:"" help:"End an API key for good."`
 	} `cmd:"" help:"API keys."`
+	SigningKey struct {
+		List   SigningKeyListCmd   `cmd:"" help:"List the keys whose tokens are good."`
+		Rotate SigningKeyRotateCmd `cmd:"" help:"Sign with a new key; tokens of the old one stay good until they end."`
+	} `cmd:"" help:"Keys that sign users' tokens."`
 }
 
 // withAuth opens the accounts of the data folder.
@@ -201,6 +205,32 @@ type KeyRevokeCmd struct {
 // Run ends the key.
 func (c *KeyRevokeCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	return change(g, std, c.ID+" is revoked", func(s *auth.Service) error { return s.RevokeKey(ctx, c.ID) })
+}
+
+// SigningKeyListCmd lists the keys of tokens.
+type SigningKeyListCmd struct{}
+
+// Run lists the keys.
+func (SigningKeyListCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	return withAuth(g, func(s *auth.Service) error {
+		keys, err := s.SigningKeys(ctx)
+		for _, k := range keys {
+			state := "signs"
+			if !k.RetiresAt.IsZero() {
+				state = "rotated; gone at " + api.At(k.RetiresAt).String()
+			}
+			fmt.Fprintf(std.out, "%s  made %s, %s\n", k.ID, api.At(k.CreatedAt), state)
+		}
+		return err
+	})
+}
+
+// SigningKeyRotateCmd rotates the key of tokens.
+type SigningKeyRotateCmd struct{}
+
+// Run makes the new key.
+func (SigningKeyRotateCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	return change(g, std, "a new key signs; tokens of the old one stay good until they end", func(s *auth.Service) error { return s.RotateSigningKey(ctx) })
 }
 
 // askPassword asks at the terminal without showing what is typed, or reads a

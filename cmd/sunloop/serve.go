@@ -16,9 +16,12 @@ import (
 
 // ServiceFlags configure the service, embedded or headless.
 type ServiceFlags struct {
-	MFA          bool `name:"mfa" default:"true" negatable:"" help:"Users need an authenticator as second factor."`
-	TrainingDays int  `default:"180" help:"Days of data before training starts."`
-	Workers      int  `default:"2" help:"Jobs that run at a time."`
+	MFA           bool          `name:"mfa" default:"true" negatable:"" help:"Users need an authenticator as second factor."`
+	TokenLifetime time.Duration `default:"24h" placeholder:"DURATION" help:"Life of a user's token (${default})."`
+	SigningKeyAge time.Duration `default:"2160h" placeholder:"DURATION" help:"Age at which the key that signs tokens is rotated (${default}); 0: only by sunloop admin signing-key rotate."`
+
+	TrainingDays int `default:"180" help:"Days of data before training starts."`
+	Workers      int `default:"2" help:"Jobs that run at a time."`
 
 	Weather        string `default:"offline" enum:"offline,open-meteo" env:"SUNLOOP_WEATHER" help:"Where weather forecasts come from: ${enum}. Offline is the climate of the place."`
 	WeatherURL     string `placeholder:"URL" env:"SUNLOOP_WEATHER_URL" help:"Open-Meteo server of one's own, or a commercial one."`
@@ -39,6 +42,15 @@ func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time)
 	cfg := backend.Config{
 		DataDir: g.Data, Now: now, Wall: time.Now, Logger: log,
 		RequireMFA: f.MFA, TrainingDays: f.TrainingDays, Workers: f.Workers, ImportFrom: f.ImportFrom, PartsFile: f.Parts,
+		TokenLifetime: f.TokenLifetime, SigningKeyAge: f.SigningKeyAge,
+	}
+	switch {
+	case f.TokenLifetime < time.Minute:
+		return cfg, fmt.Errorf("--token-lifetime is a minute or more, not %s", f.TokenLifetime)
+	case f.SigningKeyAge < 0:
+		return cfg, fmt.Errorf("--signing-key-age is 0 or more, not %s", f.SigningKeyAge)
+	case f.SigningKeyAge == 0:
+		cfg.SigningKeyAge = -1 // never
 	}
 	if f.Weather == "open-meteo" {
 		client, err := openmeteo.New(openmeteo.Config{ForecastURL: f.WeatherURL, ArchiveURL: f.WeatherArchive, APIKey: f.WeatherKey, Now: time.Now})
