@@ -71,8 +71,9 @@ type Config struct {
 	KeyRate        int // accepted requests a minute, key and API; the contract's 60
 	UserRate       int // the same of a signed-in person; the contract's 600
 
-	TokenLifetime time.Duration // of users' tokens; the contract's 24 h
-	SigningKeyAge time.Duration // at which the key of tokens is rotated; auth's default, negative: never
+	TokenLifetime time.Duration   // of users' tokens; the contract's 24 h
+	SigningKeyAge time.Duration   // at which the key of tokens is rotated; auth's default, negative: never
+	Providers     []auth.Provider // whose tokens people sign in with
 }
 
 // Service is the whole backend over one data folder.
@@ -136,7 +137,7 @@ func (s *Service) compose(cfg Config) error {
 		return err
 	}
 	s.auth, err = auth.New(context.Background(), auth.Options{Records: s.store, Key: key, Now: cfg.Wall, RequireMFA: cfg.RequireMFA,
-		TokenLifetime: cfg.TokenLifetime, SigningKeyAge: cfg.SigningKeyAge, Argon: cfg.Argon})
+		TokenLifetime: cfg.TokenLifetime, SigningKeyAge: cfg.SigningKeyAge, Providers: cfg.Providers, Argon: cfg.Argon})
 	if err != nil {
 		return fmt.Errorf("open the accounts: %w", err)
 	}

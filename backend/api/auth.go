@@ -40,6 +40,12 @@ type VerifyMFARequest struct {
 	TOTPCode string `json:"totp_code"`
 }
 
+// ExchangeRequest is the body of POST /api/auth/exchange.
+type ExchangeRequest struct {
+	ExternalToken string `json:"external_token"` // an ID token of the provider, for this service's client id
+	Provider      string `json:"provider"`       // as the configuration of the service names it
+}
+
 // RefreshResponse is the answer of POST /api/auth/refresh.
 type RefreshResponse struct {
 	Success   bool   `json:"success"`

@@ -59,6 +59,7 @@ func Permissions() []Permission {
 const (
 	PathLogin          = "/api/auth/login"
 	PathVerifyMFA      = "/api/auth/verify-mfa"
+	PathExchange       = "/api/auth/exchange"
 	PathRefresh        = "/api/auth/refresh"
 	PathLogout         = "/api/auth/logout"
 	PathAPIKeyInfo     = "/api/auth/api-key-info"
@@ -185,6 +186,7 @@ func Routes() []Route {
 	return []Route{
 		{"login", post, PathLogin, HostAuth, CredentialNone, public},
 		{"verify-mfa", post, PathVerifyMFA, HostAuth, CredentialNone, public},
+		{"exchange", post, PathExchange, HostAuth, CredentialNone, public},
 		{"refresh", post, PathRefresh, HostAuth, CredentialUser, public},
 		{"logout", post, PathLogout, HostAuth, CredentialUser, public},
 		{"api-key-info", post, PathAPIKeyInfo, HostAuth, CredentialNone, public},

@@ -67,11 +67,11 @@ func (s *Service) Login(ctx context.Context, username, password, address string)
 		return none, err
 	}
 	if !ok {
-		return none, api.ErrInvalidCredential
+		return none, about(a.ID, api.ErrInvalidCredential)
 	}
 	s.attempts.succeed(folded(username), address)
 	if a.Inactive {
-		return none, api.ErrUserInactive
+		return none, about(a.ID, api.ErrUserInactive)
 	}
 	fresh := ""
 	if weak {
@@ -229,7 +229,7 @@ func (s *Service) VerifyMFA(ctx context.Context, mfaToken, code string) (api.Log
 		return challenges.Put(tx, c)
 	})
 	if err == nil {
-		err = outcome
+		err = about(a.ID, outcome)
 	}
 	if err != nil {
 		return api.LoginResponse{}, err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -23,6 +24,8 @@ type Options struct {
 	// RequireMFA makes every user enrol an authenticator at the first sign-in.
 	// Without it, those who have one are still asked for its code.
 	RequireMFA bool
+
+	Providers []Provider // whose tokens Exchange takes
 
 	Issuer        string           // of tokens, and the name in authenticators; default Sunloop
 	TokenLifetime time.Duration    // default api.TokenLifetime
@@ -44,6 +47,7 @@ type Service struct {
 	attempts  attempts
 	keyring   keyring
 	known     known
+	issuers   []*issuer
 }
 
 // maxSession is how long a session may be renewed before its user signs in
@@ -73,6 +77,16 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	}
 	if s.sealer, err = newSealer(o.Key); err != nil {
 		return nil, err
+	}
+	for _, p := range o.Providers {
+		i, err := newIssuer(p, o.Now)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(s.issuers, func(other *issuer) bool { return other.Name == p.Name }) {
+			return nil, fmt.Errorf("two identity providers have the name %q", p.Name)
+		}
+		s.issuers = append(s.issuers, i)
 	}
 	if err := s.loadKeyring(ctx); err != nil {
 		return nil, fmt.Errorf("open the signing keys: %w", err)

@@ -21,6 +21,7 @@ type account struct {
 	Username    string         `json:"username"`
 	Role        string         `json:"role"`
 	Customers   []string       `json:"customers"`
+	Sites       []string       `json:"sites,omitempty"` // ids; none: every one of the customers
 	GroupID     string         `json:"group_id,omitempty"`
 	SkinID      string         `json:"skin_id,omitempty"`
 	Hash        string         `json:"hash"`
@@ -29,6 +30,7 @@ type account struct {
 	LastLoginAt time.Time      `json:"last_login_at,omitzero"`
 	TOTP        *authenticator `json:"totp,omitempty"`
 	Failures    []time.Time    `json:"failures,omitempty"` // of codes, over all challenges
+	External    *external      `json:"external,omitempty"` // signs in by a provider
 }
 
 // authenticator is an enrolled one.
@@ -43,6 +45,12 @@ var accounts = store.Table[account]{
 	Key:    func(a account) []byte { return store.Key(a.ID) },
 	Indexes: []store.Index[account]{
 		{Name: "name", Key: func(a account) []byte { return store.Key(folded(a.Username)) }},
+		{Name: "external", Key: func(a account) []byte {
+			if a.External == nil {
+				return nil
+			}
+			return store.Key(a.External.Issuer, a.External.Subject)
+		}},
 	},
 }
 

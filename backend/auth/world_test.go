@@ -63,11 +63,7 @@ func newWorld(t testing.TB, edit func(*Options)) *world {
 // open makes a service over the same store, as another replica would.
 func (w *world) open(edit func(*Options)) *Service {
 	w.t.Helper()
-	key, err := LoadKey(w.dir + "/auth.key")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	o := Options{Records: w.store, Key: key, Now: w.clock.now, RequireMFA: true, Argon: &cheap}
+	o := Options{Records: w.store, Key: w.key(), Now: w.clock.now, RequireMFA: true, Argon: &cheap}
 	if edit != nil {
 		edit(&o)
 	}
@@ -76,6 +72,15 @@ func (w *world) open(edit func(*Options)) *Service {
 		w.t.Fatal(err)
 	}
 	return s
+}
+
+func (w *world) key() Key {
+	w.t.Helper()
+	key, err := LoadKey(w.dir + "/auth.key")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return key
 }
 
 func noMFA(o *Options) { o.RequireMFA = false }

@@ -22,6 +22,17 @@ func (c *Client) VerifyMFA(ctx context.Context, mfaToken, code string) (*api.Log
 	return c.signIn(ctx, api.PathVerifyMFA, api.VerifyMFARequest{MFAToken: mfaToken, TOTPCode: code})
 }
 
+// Exchange signs in with the token of an identity provider, which the
+// configuration of the service names.
+func (c *Client) Exchange(ctx context.Context, provider, externalToken string) (*api.LoginResponse, error) {
+	return c.signIn(ctx, api.PathExchange, api.ExchangeRequest{ExternalToken: externalToken, Provider: provider})
+}
+
+// KeySet is the public keys that check users' tokens.
+func (c *Client) KeySet(ctx context.Context) (*api.KeySet, error) {
+	return call[api.KeySet](ctx, c, request{method: "GET", path: api.PathKeySet, bare: true, conditional: true})
+}
+
 // SetupStatus says whether the service still wants its first administrator.
 func (c *Client) SetupStatus(ctx context.Context) (*api.SetupStatus, error) {
 	return call[api.SetupStatus](ctx, c, request{method: "GET", path: api.PathSetup, bare: true})

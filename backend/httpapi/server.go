@@ -140,6 +140,7 @@ func (s *server) readers() map[string]reader {
 	return map[string]reader{
 		"login":            s.login,
 		"verify-mfa":       s.verifyMFA,
+		"exchange":         s.exchange,
 		"refresh":          s.refresh,
 		"logout":           s.logout,
 		"api-key-info":     s.apiKeyInfo,

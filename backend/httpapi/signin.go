@@ -2,9 +2,11 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
 )
 
 func (s *server) login(in *input) (*call, error) {
@@ -31,6 +33,24 @@ func (s *server) verifyMFA(in *input) (*call, error) {
 	}
 	return &call{run: func(ctx context.Context, _ granted) (any, error) {
 		return s.Auth.VerifyMFA(ctx, b.MFAToken, b.TOTPCode)
+	}}, nil
+}
+
+func (s *server) exchange(in *input) (*call, error) {
+	var b api.ExchangeRequest
+	if err := in.json(&b); err != nil {
+		return nil, err
+	}
+	if err := missing(api.MissingField, "external_token", b.ExternalToken, "provider", b.Provider); err != nil {
+		return nil, err
+	}
+	return &call{run: func(ctx context.Context, _ granted) (any, error) {
+		r, err := s.Auth.Exchange(ctx, b.Provider, b.ExternalToken)
+		if errors.Is(err, auth.ErrProvider) {
+			s.Log.Error("sign-in by a provider", "error", err.Error())
+			err = api.ErrUnavailable.With("reason", auth.ErrProvider.Error())
+		}
+		return r, err
 	}}, nil
 }
 

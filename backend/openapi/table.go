@@ -149,6 +149,13 @@ var entries = map[string]entry{
 		example:  api.VerifyMFARequest{MFAToken: "mfa_…", TOTPCode: "123456"},
 		refusals: []*api.Error{api.MissingField("totp_code"), api.ErrInvalidTOTP, api.ErrMFATokenExpired, api.ErrUserInactive},
 	},
+	"exchange": {
+		summary: "Sign in with the token of an identity provider", about: "Takes an ID token of an OpenID Connect provider that the service is configured for; its sign-in stands for password and second factor.",
+		body: api.ExchangeRequest{}, needs: map[string]string{"": "external_token provider"}, answer: api.LoginResponse{},
+		example: api.ExchangeRequest{ExternalToken: "eyJhbGciOiJSUzI1NiJ9.…", Provider: "company"},
+		refusals: []*api.Error{api.MissingField("external_token"), api.InvalidField("provider", "no identity provider of this service"), api.ErrInvalidToken, api.ErrTokenExpired,
+			api.ErrUserInactive, api.ErrForbidden.With("reason", "there is no user of this name")},
+	},
 	"refresh": {
 		summary: "Exchange a token for a fresh one", about: "The token that is shown ends.", answer: api.RefreshResponse{},
 		reply:    api.RefreshResponse{Success: true, Token: exampleJWT, ExpiresIn: 86400},

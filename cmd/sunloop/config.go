@@ -13,6 +13,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/pelletier/go-toml/v2"
+
+	"app.sunloop/backend/auth"
 )
 
 // Globals are flags that every command has. Each may also stand in the
@@ -32,6 +34,8 @@ type configFile struct {
 	values map[string]any
 	// Keys are the user's own bindings, by action.
 	Keys map[string][]string
+	// Providers are the issuers whose tokens people sign in with.
+	Providers []auth.Provider
 }
 
 // load reads path; a missing default file is no error.
@@ -52,6 +56,11 @@ func (f *configFile) load(path string, explicit bool) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	f.path = path
+	if tables, ok := f.values[providerTable]; ok {
+		if f.Providers, err = readProviders(tables); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
 	var keys struct {
 		Keys map[string]any `toml:"keys"`
 	}
@@ -94,7 +103,7 @@ func (f *configFile) Validate(app *kong.Application) error {
 		commands[c.Name] = flags
 	}
 	for key, v := range f.values {
-		if key == "keys" { // the user's bindings, checked where they are used
+		if key == "keys" || key == providerTable { // the user's bindings, checked where they are used; providers are read
 			continue
 		}
 		if table, ok := v.(map[string]any); ok && commands[key] != nil {
@@ -244,5 +253,5 @@ func (c ConfigCmd) Run(k *kong.Kong, g *Globals, std streams) error {
 			show(cmd.Name, cmd.Flags)
 		}
 	}
-	return nil
+	return showProviders(std.out, g.file.values[providerTable])
 }

@@ -42,7 +42,7 @@ func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time)
 	cfg := backend.Config{
 		DataDir: g.Data, Now: now, Wall: time.Now, Logger: log,
 		RequireMFA: f.MFA, TrainingDays: f.TrainingDays, Workers: f.Workers, ImportFrom: f.ImportFrom, PartsFile: f.Parts,
-		TokenLifetime: f.TokenLifetime, SigningKeyAge: f.SigningKeyAge,
+		TokenLifetime: f.TokenLifetime, SigningKeyAge: f.SigningKeyAge, Providers: g.file.Providers,
 	}
 	switch {
 	case f.TokenLifetime < time.Minute:

@@ -1,0 +1,142 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+)
+
+// external is who a user is at a provider.
+type external struct {
+	Issuer  string `json:"issuer"`
+	Subject string `json:"subject"`
+}
+
+// Exchange signs in whom a provider's token names. The provider's sign-in
+// stands for password and second factor. Refusals: what is wrong with the
+// token; [api.ErrUserInactive]; [api.ErrForbidden] with a reason for somebody
+// who is no user here. [ErrProvider] when the token cannot be checked.
+func (s *Service) Exchange(ctx context.Context, provider, token string) (api.LoginResponse, error) {
+	at := slices.IndexFunc(s.issuers, func(i *issuer) bool { return i.Name == provider })
+	if at < 0 {
+		return api.LoginResponse{}, api.InvalidField("provider", "no identity provider of this service")
+	}
+	who, err := s.issuers[at].identify(ctx, token)
+	if err != nil {
+		return api.LoginResponse{}, err
+	}
+	now := s.now()
+	var a account
+	var e session
+	err = s.records.Update(ctx, func(tx store.Tx) (err error) {
+		if a, err = s.externalAccount(tx, s.issuers[at].Provider, who); err != nil {
+			return about(a.ID, err)
+		}
+		if a.Inactive {
+			return about(a.ID, api.ErrUserInactive)
+		}
+		e, err = s.startSession(tx, a, now)
+		return err
+	})
+	if err != nil {
+		return api.LoginResponse{}, err
+	}
+	return s.signedIn(ctx, a, e, now)
+}
+
+// externalAccount is the account of a person, by who that is at the provider,
+// else by the username, else a new one.
+func (s *Service) externalAccount(tx store.Tx, p Provider, who identity) (account, error) {
+	known, _, err := accounts.List(tx, store.Query{Index: "external", Prefix: store.Key(who.issuer, who.subject), Limit: 1})
+	if err != nil {
+		return account{}, err
+	}
+	if len(known) > 0 {
+		return known[0], nil
+	}
+	a, err := byName(tx, who.username)
+	switch {
+	case errors.Is(err, store.ErrNotFound) && p.Provision != nil:
+		a, err = s.provisioned(*p.Provision, who)
+	case errors.Is(err, store.ErrNotFound):
+		return a, denied("there is no user of this name")
+	case err != nil:
+		return a, err
+	case a.External != nil:
+		return a, denied("the username is somebody else's")
+	case p.KeepApart:
+		return a, denied("the user of this name signs in with a password")
+	}
+	a.External = &external{who.issuer, who.subject}
+	return a, err
+}
+
+// provisioned is the account of somebody new. It has no password.
+func (s *Service) provisioned(p Provision, who identity) (account, error) {
+	a := account{ID: s.newID("usr"), Username: who.username, Role: p.Role, Customers: slices.Clone(p.Customers), CreatedAt: s.now().UTC()}
+	if p.RoleClaim != "" {
+		named := texts(who.claims[p.RoleClaim])
+		if at := slices.IndexFunc(Roles(), func(r string) bool { return slices.Contains(named, r) }); at >= 0 {
+			a.Role = Roles()[at]
+		}
+	}
+	if a.Role == "" {
+		return account{}, denied("the claim " + p.RoleClaim + " names no role")
+	}
+	if p.CustomersClaim != "" {
+		for _, id := range texts(who.claims[p.CustomersClaim]) {
+			// All customers are for the configuration to give.
+			if id != "" && id != api.Every && !slices.Contains(a.Customers, id) {
+				a.Customers = append(a.Customers, id)
+			}
+		}
+	}
+	if len(a.Customers) == 0 {
+		return account{}, denied("the claim " + p.CustomersClaim + " names no customer")
+	}
+	return a, nil
+}
+
+// texts are the strings of a claim that is one or a list of them.
+func texts(claim any) (list []string) {
+	switch c := claim.(type) {
+	case string:
+		return []string{c}
+	case []any:
+		for _, v := range c {
+			if text, ok := v.(string); ok {
+				list = append(list, text)
+			}
+		}
+	}
+	return list
+}
+
+// subject is an error of a sign-in with the user that it is about.
+type subject struct {
+	error
+	userID string
+}
+
+func (s subject) Unwrap() error { return s.error }
+
+// about marks an error of a sign-in with the user, if there is one.
+func about(userID string, err error) error {
+	if err == nil || userID == "" {
+		return err
+	}
+	return subject{err, userID}
+}
+
+// SubjectOf is the id of the user whom a refused sign-in was about, empty when
+// that is not known.
+func SubjectOf(err error) string {
+	var s subject
+	if errors.As(err, &s) {
+		return s.userID
+	}
+	return ""
+}
