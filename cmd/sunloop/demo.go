@@ -20,6 +20,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/client"
+	"app.sunloop/backend/feed"
 	"app.sunloop/engine/simulate"
 	"app.sunloop/tui"
 )
@@ -35,7 +36,6 @@ type DemoCmd struct {
 
 // The demo's history and live samples.
 const (
-	demoHistory     = 365 * 24 * time.Hour
 	demoHistoryStep = 15 * time.Minute
 	demoLiveStep    = 5 * time.Minute
 	demoStartHour   = 10 // local time of the first site at which the plants' clock starts
@@ -56,6 +56,9 @@ type demoState struct {
 func (c *DemoCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std streams) error {
 	if !(c.Speed > 0) || c.Speed > 3600 {
 		return fmt.Errorf("--speed is a number above 0 and up to 3600, not %g", c.Speed)
+	}
+	if _, err := c.check(); err != nil {
+		return err
 	}
 	if !c.Headless {
 		if err := needTerminal(std); err != nil {
@@ -103,9 +106,6 @@ type demo struct {
 // open opens the service over dir and plays the demo while show runs.
 func (c *DemoCmd) open(ctx context.Context, g *Globals, std streams, dir string, show show) error {
 	g.Data = dir
-	if _, err := c.check(); err != nil {
-		return err
-	}
 	proxies, err := c.proxies()
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (c *DemoCmd) open(ctx context.Context, g *Globals, std streams, dir string,
 	if err != nil {
 		return err
 	}
-	clock := simClock{start: state.Clock, wall: time.Now(), speed: c.Speed, now: time.Now}
+	clock := feed.Clock{Start: state.Clock, Wall: time.Now(), Speed: c.Speed, WallNow: time.Now}
 	log, lines := g.headlessLog(std.err), (*tail)(nil)
 	if !c.Headless {
 		var logFile io.Closer
@@ -138,7 +138,7 @@ func (c *DemoCmd) open(ctx context.Context, g *Globals, std streams, dir string,
 }
 
 // play signs in and feeds the service while show runs.
-func (c *DemoCmd) play(ctx context.Context, d *demo, clock simClock, show show) error {
+func (c *DemoCmd) play(ctx context.Context, d *demo, clock feed.Clock, show show) error {
 	d.client = client.Options{Transport: client.InProcess(d.service.Handler()), Now: time.Now}
 	_, err := d.service.Auth().CreateUser(ctx, auth.NewUser{Username: demoUser, Password: d.state.Password, Role: api.RoleAdmin})
 	if refusal := (*api.Error)(nil); err != nil && !(errors.As(err, &refusal) && refusal.Status == http.StatusConflict) { // of an earlier start
@@ -150,16 +150,16 @@ func (c *DemoCmd) play(ctx context.Context, d *demo, clock simClock, show show) 
 	}
 	d.client.Credential = d.login.Token
 	d.fleet = simulate.Demo(d.state.Seed, d.state.Start, d.state.Begin)
-	f := feed{client: feeder, fleet: d.fleet, clock: clock, history: demoHistoryStep, step: demoLiveStep, log: d.log}
+	f := feed.Player{Client: feeder, Fleet: d.fleet, Clock: clock, History: feed.History, HistoryStep: demoHistoryStep, Step: demoLiveStep, Log: d.log}
 	left := d.state // the feed's own copy
-	f.sent = func(until time.Time) {
+	f.Sent = func(until time.Time) {
 		left.Clock, left.Fed = until, true
 		if err := left.save(d.globals.Data); err != nil {
 			d.log.Warn("keep the demo's place", "error", err)
 		}
 	}
 	if !d.state.Fed {
-		if err := f.registerAll(ctx); err != nil {
+		if err := f.Register(ctx); err != nil {
 			return err
 		}
 	}
@@ -167,7 +167,13 @@ func (c *DemoCmd) play(ctx context.Context, d *demo, clock simClock, show show) 
 	defer cancel()
 	fed := make(chan error, 1)
 	go func() {
-		err := f.run(ctx, d.state.Fed)
+		var err error
+		if !d.state.Fed {
+			err = f.Past(ctx)
+		}
+		if err == nil {
+			err = f.Live(ctx)
+		}
 		if err != nil && ctx.Err() == nil {
 			d.log.Error("the demo's feed ended", "error", err)
 			if c.Headless {
@@ -236,7 +242,7 @@ func (c *DemoCmd) state(dir string) (s demoState, err error) {
 	first := simulate.Demo(c.Seed, time.Now(), time.Now()).Sites[0]
 	y, m, d := time.Now().In(first.Zone).Date()
 	begin := time.Date(y, m, d, demoStartHour, 0, 0, 0, first.Zone).UTC()
-	s = demoState{Seed: c.Seed, Start: begin.Add(-demoHistory), Begin: begin, Clock: begin, Password: rand.Text()}
+	s = demoState{Seed: c.Seed, Start: feed.Start(begin), Begin: begin, Clock: begin, Password: rand.Text()}
 	return s, s.save(dir)
 }
 

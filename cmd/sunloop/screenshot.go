@@ -72,7 +72,7 @@ func awaitForecast(ctx context.Context, cl *client.Client, site string) error {
 		if err != nil {
 			return err
 		}
-		_, noForecast := cl.Forecast(ctx, api.ForecastQuery{CustomerID: "demo-customer", SiteID: site, HorizonHours: 48})
+		_, noForecast := cl.ForecastSnapshot(ctx, site, 48)
 		open := false
 		for _, u := range uploads.Uploads {
 			open = open || u.Kind == api.UploadTrain && !u.Ended()

@@ -1,0 +1,218 @@
+// Package feed plays a simulated fleet to a service, through its HTTP
+// interface as any portal would: sites and units, the history as uploads, then
+// each new sample as it falls due.
+package feed
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+	"app.sunloop/engine/simulate"
+)
+
+// Clock is a simulated plant's clock: it stood at Start when the wall's stood
+// at Wall, and runs Speed times as fast.
+type Clock struct {
+	Start, Wall time.Time
+	Speed       float64
+	WallNow     func() time.Time
+}
+
+// Now is the plant's time.
+func (c Clock) Now() time.Time {
+	return c.Start.Add(time.Duration(float64(c.WallNow().Sub(c.Wall)) * c.Speed))
+}
+
+// History is how long a fleet has been reporting when the demo begins.
+const History = 365 * 24 * time.Hour
+
+// FirstDay is when the first site's telemetry begins, however late the demo
+// is played: the examples of clients of the API ask for the days that follow.
+var FirstDay = time.Date(2025, 10, 1, 0, 0, 0, 0, time.UTC)
+
+// Start is when the fleet of a demo begins to report whose live stream begins
+// at begin.
+func Start(begin time.Time) time.Time {
+	if start := begin.Add(-History); start.Before(FirstDay) {
+		return start
+	}
+	return FirstDay
+}
+
+// Player plays a fleet of plants to a service.
+type Player struct {
+	Client      *client.Client
+	Fleet       *simulate.Fleet
+	Clock       Clock
+	History     time.Duration // of all sites but the first, which has the fleet's whole
+	HistoryStep time.Duration // between two samples of the history
+	Step        time.Duration // between two live samples
+	Log         *slog.Logger
+	// Sent is told of the plants' time up to which all is uploaded.
+	Sent func(until time.Time)
+}
+
+// chunkRows keeps each file of history under the upload limit.
+const chunkRows = 100_000
+
+// Register tells the service of the sites and their units; what it knows
+// already is no error.
+func (f *Player) Register(ctx context.Context) error {
+	for _, s := range f.Fleet.Sites {
+		if err := f.register(ctx, s); err != nil {
+			return fmt.Errorf("register site %s: %w", s.ID, err)
+		}
+	}
+	return nil
+}
+
+// Past uploads all that the fleet reported until the clock's start.
+func (f *Player) Past(ctx context.Context) error {
+	var wait sync.WaitGroup
+	errs := make([]error, len(f.Fleet.Sites))
+	for i, s := range f.Fleet.Sites {
+		from := f.Fleet.Start
+		if late := f.Clock.Start.Add(-f.History); i > 0 && late.After(from) {
+			from = late
+		}
+		wait.Go(func() { errs[i] = f.sendHistory(ctx, s, from) })
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+// customerOf is whose a site is: a service keeps one customer for each, and
+// every customer of the fleet has a site that names it first.
+func customerOf(s *simulate.Site) string { return s.CustomerIDs[0] }
+
+// register tells the service of a site and its units.
+func (f *Player) register(ctx context.Context, s *simulate.Site) error {
+	customer := customerOf(s)
+	_, err := f.Client.SetSite(ctx, api.Site{
+		SiteID: s.ID, CustomerID: customer, Name: s.Name, Location: s.Country, Timezone: s.Zone.String(),
+		Latitude: &s.Location.LatitudeDeg, Longitude: &s.Location.LongitudeDeg, CapacityKW: s.CapacityKW(),
+		TiltDeg: &s.Units[0].Plane.TiltDeg, AzimuthDeg: &s.Units[0].Plane.AzimuthDeg,
+		Currency: s.Currency, TariffPerKWh: s.TariffPerKWh, TerminalDeviceID: s.TerminalID,
+	})
+	if err != nil {
+		return err
+	}
+	for _, u := range s.Units {
+		var parts []api.Component
+		for _, c := range u.Components {
+			parts = append(parts, api.Component{OEM: c.OEM, Model: c.Model, Serial: c.Serial})
+		}
+		_, err := f.Client.AddAsset(ctx, api.Asset{
+			AssetID: u.AssetID, Name: u.Name, Type: "solar_" + u.Type, CapacityKW: u.CapacityKW, RatedPowerKW: u.CapacityKW, Location: s.Name,
+			Components: parts, SiteID: s.ID, CustomerID: customer, Timezone: s.Zone.String(),
+			Latitude: &s.Location.LatitudeDeg, Longitude: &s.Location.LongitudeDeg, TiltDeg: &u.Plane.TiltDeg, AzimuthDeg: &u.Plane.AzimuthDeg,
+		})
+		var refusal *api.Error
+		if errors.As(err, &refusal) && refusal.Status == http.StatusConflict {
+			continue // of an earlier start that was cut off
+		}
+		if err != nil {
+			return fmt.Errorf("unit %s: %w", u.AssetID, err)
+		}
+	}
+	return nil
+}
+
+// sendHistory uploads all that the site reported from from until the clock's
+// start.
+func (f *Player) sendHistory(ctx context.Context, s *simulate.Site, from time.Time) error {
+	span := time.Duration(chunkRows/len(s.Units)) * f.HistoryStep
+	for ; from.Before(f.Clock.Start); from = from.Add(span) {
+		to := from.Add(span)
+		if to.After(f.Clock.Start) {
+			to = f.Clock.Start
+		}
+		var file bytes.Buffer
+		if err := s.WriteCSV(&file, from, to, f.HistoryStep); err != nil {
+			return err
+		}
+		req := f.request(s, fmt.Sprintf("%s_%s_%s.csv", s.ID, from.Format("20060102"), to.Format("20060102")))
+		if err := f.patient(ctx, func() error { _, err := f.Client.UploadTrain(ctx, req, bytes.NewReader(file.Bytes()), nil); return err }); err != nil {
+			return fmt.Errorf("upload the history of site %s: %w", s.ID, err)
+		}
+	}
+	return nil
+}
+
+func (f *Player) request(s *simulate.Site, name string) api.UploadRequest {
+	return api.UploadRequest{
+		CustomerID: customerOf(s), SiteID: s.ID, Region: "demo", Location: s.Name,
+		Manufacturer: "Sunloop-Simulator", Timezone: "UTC", Filename: name,
+	}
+}
+
+// liveEvery is the least wall time between two live uploads of a site: the
+// feed's key may ask 60 times a minute, and three sites share it.
+const liveEvery = 4 * time.Second
+
+// Live uploads the samples that fell due since the last ones, until ctx ends.
+func (f *Player) Live(ctx context.Context) error {
+	f.Sent(f.Clock.Start)
+	sent := f.Clock.Start
+	wait := max(time.Duration(float64(f.Step)/f.Clock.Speed), liveEvery)
+	tick := time.NewTicker(wait)
+	defer tick.Stop()
+	for {
+		// A sample stands for the time from its stamp on: it is whole, and
+		// reported, when the next one begins.
+		due := f.Clock.Now().Truncate(f.Step)
+		if due.After(sent) {
+			for _, s := range f.Fleet.Sites {
+				var file bytes.Buffer
+				if err := s.WriteCSV(&file, sent, due, f.Step); err != nil {
+					return err
+				}
+				if strings.Count(file.String(), "\n") < 2 {
+					continue // nobody reported
+				}
+				req := f.request(s, s.ID+"_live.csv")
+				if err := f.patient(ctx, func() error {
+					_, err := f.Client.UploadNowcast(ctx, req, bytes.NewReader(file.Bytes()), nil)
+					return err
+				}); err != nil {
+					if ctx.Err() != nil {
+						return nil
+					}
+					f.Log.Warn("the demo's live upload failed", "site", s.ID, "error", err)
+				}
+			}
+			sent = due
+			f.Sent(sent)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// patient tries again when the service asks for patience.
+func (f *Player) patient(ctx context.Context, send func() error) error {
+	for {
+		err := send()
+		var refusal *api.Error
+		if !errors.As(err, &refusal) || refusal.Status != http.StatusTooManyRequests {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Duration(max(refusal.RetryAfter, 1)) * time.Second):
+		}
+	}
+}
