@@ -21,13 +21,14 @@ type Model struct {
 	Artefacts ArtefactKeys `json:"artefacts"`
 	Origins   []Origin     `json:"origins,omitempty"` // rolling-origin backtest, ascending
 	Metrics   api.ForecastMetrics
-	Points    int       `json:"points"`     // training rows
-	DataAsOf  uint64    `json:"data_as_of"` // the site's data version that it learned from
-	Step      string    `json:"step"`       // Go duration of its intervals
-	History   []Move    `json:"history"`    // every change of status
-	Refused   string    `json:"refused"`    // why its artefact could not be read, if so
-	Trained   time.Time `json:"trained_at"` // as LastTrainedAt, exact
-	Decisions []string  `json:"decisions"`  // what training decided, in words
+	Points    int       `json:"points"`          // training rows
+	DataAsOf  uint64    `json:"data_as_of"`      // the site's data version that it learned from
+	Step      string    `json:"step"`            // Go duration of its intervals
+	Young     bool      `json:"young,omitempty"` // its fleet taught it: its own history was too short
+	History   []Move    `json:"history"`         // every change of status
+	Refused   string    `json:"refused"`         // why its artefact could not be read, if so
+	Trained   time.Time `json:"trained_at"`      // as LastTrainedAt, exact
+	Decisions []string  `json:"decisions"`       // what training decided, in words
 	Place     *Place    `json:"place,omitempty"`
 	// Score is of the backtest, or of a gap filler on the samples that were
 	// hidden from it.

@@ -57,7 +57,14 @@ func HeldOut(production, challenger api.ModelScore, window api.Window, age time.
 // in the mean, and on at least three of them. With fewer than three origins in
 // common the losses say little of each other, and the model that saw later or
 // clearly more data is taken if its own backtest is not worse by more than 2 %.
+// A young model, whose own backtest is of a few days, gives way to any that saw
+// later data.
 func CompareBacktests(production, challenger Model) api.ModelEvaluation {
+	if production.Young && challenger.TrainingDataWindow.End.After(production.TrainingDataWindow.End.Time) {
+		e := api.ModelEvaluation{Eligible: true, Method: api.EvaluatedOwnBacktest, GainPercent: gain(meanLoss(production), meanLoss(challenger))}
+		e.Verdict = "the production model is of a young site, and it saw later data"
+		return e
+	}
 	var p, c float64
 	common, wins := 0, 0
 	for _, a := range production.Origins {

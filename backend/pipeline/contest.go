@@ -84,7 +84,11 @@ func (p *Pipeline) compete(ctx context.Context, site forecast.Site, h history) (
 
 // fit trains; from and to are the shares of the stage that it takes.
 func (p *Pipeline) fit(ctx context.Context, site forecast.Site, h history, from, to float64) (trained, error) {
-	model, report, err := forecast.Train(ctx, site, forecast.History{Power: h.trimmed(), Weather: h.weather}, forecast.Options{
+	train := forecast.Train
+	if h.young {
+		train = forecast.Join
+	}
+	model, report, err := train(ctx, site, forecast.History{Power: h.trimmed(), Weather: h.weather, Siblings: h.siblings}, forecast.Options{
 		Seed: seed(site.ID), Workers: p.TrainWorkers, Resolution: modelStep,
 		Progress: func(_ string, share float64) { p.progress.siteAt(site.ID, stageTraining, from+(to-from)*share) },
 	})

@@ -9,6 +9,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
+	"app.sunloop/engine/forecast"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/weather"
 )
@@ -25,6 +26,9 @@ type history struct {
 	capacityKW float64          // of all units that ever did
 	points     int              // intervals with power
 	days       int              // site days with power
+
+	siblings []forecast.Sibling // of the fleet, while its seasons are new
+	young    bool               // too few days to train on its own
 }
 
 // weatherQuantities are what files have of the weather, each a column under
@@ -200,6 +204,10 @@ func (h history) before(t time.Time) history {
 		if c.Measured {
 			h.weather[i].Series = c.Series.Slice(c.Series.Start, t)
 		}
+	}
+	h.siblings = slices.Clone(h.siblings)
+	for i, s := range h.siblings {
+		h.siblings[i].History.Power = s.History.Power.Slice(s.History.Power.Start, t)
 	}
 	return h
 }

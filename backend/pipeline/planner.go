@@ -49,15 +49,15 @@ var rules = []rule{
 		if t.TriedEnd.After(last) {
 			last = t.TriedEnd
 		}
-		if !t.HasModel {
+		if !t.HasModel || t.Young {
 			every = firstTrainEvery
 		}
 		return t.LastData.Sub(last) >= every
 	}},
 }
 
-// firstTrainEvery is how much new data a site without a model gathers between
-// looks at whether it is enough.
+// firstTrainEvery is how much new data a site without a model, or a young one,
+// gathers between trainings.
 const firstTrainEvery = 7 * day
 
 // liveFor is how long after its newest stamp a site counts as live: then what

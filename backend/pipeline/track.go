@@ -27,6 +27,7 @@ type Track struct {
 	TrainedEnd time.Time `json:"trained_end"` // end of the data that the production model learned from
 	TriedEnd   time.Time `json:"tried_end"`   // end of the data at the last training, however it went
 	HasModel   bool      `json:"has_model"`
+	Young      bool      `json:"young,omitempty"` // the production model was learned before there was enough of the site's own
 
 	ForecastAt   time.Time `json:"forecast_at"`   // plant's clock
 	ForecastData uint64    `json:"forecast_data"` // of Data, then

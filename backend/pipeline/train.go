@@ -123,46 +123,37 @@ func (p *Pipeline) trainFailed(ctx context.Context, job store.Claimed, cause err
 	})
 }
 
-// learn trains and registers a model if there is enough to learn from; words
-// say what came of it.
+// learn trains and registers a model if there is enough to learn from, of the
+// site's own or, with less, of its fleet's; words say what came of it.
 func (p *Pipeline) learn(ctx context.Context, site api.Site, track Track) (words string, err error) {
-	units, err := p.Ops.SiteAssets(ctx, site.SiteID)
+	s, err := p.learner(ctx, site)
 	if err != nil {
 		return "", err
 	}
-	first, last, ok, err := p.Telemetry.Period(ctx, site.SiteID, "")
-	if err != nil {
-		return "", fmt.Errorf("read the period of site %s: %w", site.SiteID, err)
-	}
-	if !ok {
+	if !s.ok {
 		return "training: there is no telemetry", p.tried(ctx, site.SiteID, track)
 	}
-	if last.Sub(first) > trainSpan {
-		first = last.Add(-trainSpan)
+	p.remember(ctx, &s)
+	s.history.young = s.history.days < p.TrainingDays
+	if s.history.days < forecast.SeasonDays {
+		if s.history.siblings, err = p.siblings(ctx, site, s.Location); err != nil {
+			return "", err
+		}
 	}
-	h, err := p.readHistory(ctx, site.SiteID, units, first, last.Add(modelStep), modelStep, ops.Zone(site))
-	if err != nil {
-		return "", err
+	if s.history.young && len(s.history.siblings) < forecast.MinimumSiblings {
+		return fmt.Sprintf("training: it starts at %d days of data; there are %d", p.TrainingDays, s.history.days), p.tried(ctx, site.SiteID, track)
 	}
-	if h.days < p.TrainingDays {
-		return fmt.Sprintf("training: it starts at %d days of data; there are %d", p.TrainingDays, h.days), p.tried(ctx, site.SiteID, track)
-	}
-	power := h.trimmed()
-	loc, place, decisions := p.whereabouts(site, power)
-	subject := forecast.Site{ID: site.SiteID, Location: loc, Zone: ops.Zone(site), CapacityKW: ops.CapacityKW(site, units), Plane: planeOf(site)}
-	words, weatherThatWas := p.archive(ctx, loc, h)
-	h.weather = append(h.weather, weatherThatWas...)
-	if words != "" {
-		decisions = append(decisions, words)
-	}
-	t, err := p.compete(ctx, subject, h)
+	t, err := p.compete(ctx, s.Site, s.history)
 	switch {
 	case errors.Is(err, forecast.ErrUnfit):
 		return "training: " + firstLine(err), p.tried(ctx, site.SiteID, track)
 	case err != nil:
 		return "", err
 	}
-	record, err := p.register(ctx, site, track, t, h, place, decisions)
+	if n := len(t.report.Siblings); n > 0 {
+		s.decisions = append(s.decisions, fmt.Sprintf("fleet: %d other sites teach it, with %.0f %% of the say: %s", n, 100*t.report.FleetShare, strings.Join(t.report.Siblings, ", ")))
+	}
+	record, err := p.register(ctx, site, track, t, s)
 	if err != nil {
 		return "", err
 	}
@@ -195,7 +186,7 @@ func seed(siteID string) uint64 {
 
 // register stores the artefact and puts the model into the registry, with the
 // site's track, in one transaction.
-func (p *Pipeline) register(ctx context.Context, site api.Site, track Track, t trained, h history, place *ops.Place, decisions []string) (ops.Model, error) {
+func (p *Pipeline) register(ctx context.Context, site api.Site, track Track, t trained, s learner) (ops.Model, error) {
 	r := t.report
 	artefact, err := forecast.Encode(t.model)
 	if err != nil {
@@ -211,8 +202,8 @@ func (p *Pipeline) register(ctx context.Context, site api.Site, track Track, t t
 		return ops.Model{}, err
 	}
 	m := record(site, r, sequence)
-	m.Hash, m.Artefacts, m.Place, m.Decisions = hash, keys, place, append(decisions, r.Notes...)
-	m.DataAsOf, m.Points = track.Data, h.points
+	m.Hash, m.Artefacts, m.Place, m.Decisions, m.Young = hash, keys, s.place, append(s.decisions, r.Notes...), s.history.young
+	m.DataAsOf, m.Points = track.Data, s.history.points
 	m.Trained = p.Now().UTC()
 	m.LastTrainedAt = api.At(m.Trained)
 	m.ArtifactLocations = p.locations(keys)
@@ -237,7 +228,7 @@ func (p *Pipeline) register(ctx context.Context, site api.Site, track Track, t t
 		_, err = advance(tx, site.SiteID, func(t *Track) {
 			t.Trained, t.HasModel, t.TriedEnd = track.Data, true, track.LastData
 			if m.Status == api.ModelProduction {
-				t.TrainedEnd = r.To
+				t.TrainedEnd, t.Young = r.To, m.Young
 			}
 		})
 		if err != nil {

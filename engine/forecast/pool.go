@@ -119,7 +119,7 @@ func (y *young) judge(ctx context.Context, p *pool, l *learners, rep *Report) er
 // siblings are the pool of a site that trains on its own; nil where there are
 // too few, or it has seen each season twice: then they have nothing to add.
 func (t *training) siblings(ctx context.Context, h History, rep *Report) (*pool, error) {
-	if len(h.Siblings) < MinimumSiblings || rep.Days >= seasonDaysNeeded {
+	if len(h.Siblings) < MinimumSiblings || rep.Days >= SeasonDays {
 		return nil, nil
 	}
 	p, err := gatherPool(ctx, t, h.Siblings)
@@ -182,7 +182,7 @@ func (p *pool) names() []string {
 
 // season says whether every sibling has seen its seasons often enough.
 func (p *pool) season() bool {
-	return !slices.ContainsFunc(p.sites, func(t *training) bool { return daysWithPower(t.hourly) < seasonDaysNeeded })
+	return !slices.ContainsFunc(p.sites, func(t *training) bool { return daysWithPower(t.hourly) < SeasonDays })
 }
 
 // fit trains all members on what lies before tick end, on as many samples of

@@ -64,7 +64,7 @@ func Train(ctx context.Context, site Site, h History, o Options) (*Model, Report
 	}
 	w := t.world(&light, t.hourly, t.to)
 	m.env, m.memory = w.env, w.past
-	specs := []spec{{Season: rep.Days >= seasonDaysNeeded}}
+	specs := []spec{{Season: rep.Days >= SeasonDays}}
 	if len(t.weather) > 0 {
 		specs[0].Spare = !t.perfect
 		specs = append(specs, t.weatherSpec(specs[0].Season))
@@ -107,9 +107,9 @@ func Train(ctx context.Context, site Site, h History, o Options) (*Model, Report
 	return m, rep, nil
 }
 
-// seasonDaysNeeded is two years: before each season was seen twice, the day of
-// the year is memorised.
-const seasonDaysNeeded = 730
+// SeasonDays is two years: before each season was seen twice, the day of the
+// year is memorised, and other sites of the fleet have something to add.
+const SeasonDays = 730
 
 func prepare(site Site, h History, o Options) (*training, Report, error) {
 	share, peak, notes, err := plausible(site, h.Power)

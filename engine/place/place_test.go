@@ -155,3 +155,15 @@ func BenchmarkNearest(b *testing.B) {
 		place.Nearest(-29.86, 31.03)
 	}
 }
+
+// Two airports, Nashville and Los Angeles: the worked example of the haversine
+// formula at Rosetta Code, for its radius of 6372.8 km.
+func TestDistance(t *testing.T) {
+	const want = 2887.2600 * 6371.0088 / 6372.8
+	if d := place.DistanceKM(36.12, -86.67, 33.94, -118.40); math.Abs(d-want) > 0.01 {
+		t.Errorf("%.4f km, not %.4f", d, want)
+	}
+	if d := place.DistanceKM(10, 179.9, 10, -179.9); math.Abs(d-21.9) > 0.1 {
+		t.Errorf("%.2f km across the date line", d)
+	}
+}

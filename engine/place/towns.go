@@ -142,6 +142,14 @@ func onSphere(latDeg, lonDeg float64) [3]float32 {
 // earthKM is the earth's mean radius.
 const earthKM = 6371.0088
 
+// DistanceKM is how far two points, degrees, lie apart along the ground, by the
+// haversine formula.
+func DistanceKM(aLatDeg, aLonDeg, bLatDeg, bLonDeg float64) float64 {
+	const rad = math.Pi / 180
+	a, b := math.Sin((bLatDeg-aLatDeg)*rad/2), math.Sin((bLonDeg-aLonDeg)*rad/2)
+	return 2 * earthKM * math.Asin(math.Sqrt(min(a*a+math.Cos(aLatDeg*rad)*math.Cos(bLatDeg*rad)*b*b, 1)))
+}
+
 // Nearest is the town nearest to a point, and how far it is along the ground.
 func Nearest(latDeg, lonDeg float64) (town Place, km float64) {
 	g, at := towns(), onSphere(latDeg, lonDeg)
