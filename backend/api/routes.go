@@ -104,6 +104,7 @@ const (
 	PathSchedule          = "/terminal/schedule"
 	PathBOM               = "/terminal/bom"
 	PathParts             = "/terminal/parts"
+	PathOrder             = "/terminal/order"
 
 	PathSiteKPIs = "/sites/{site_id}/kpis"
 
@@ -142,6 +143,11 @@ const (
 	ActionGenerate    = "generate"
 	ActionBuild       = "build"
 	ActionAdjust      = "adjust"
+	ActionAssign      = "assign"
+	ActionStart       = "start"
+	ActionHold        = "hold"
+	ActionResume      = "resume"
+	ActionReopen      = "reopen"
 )
 
 // Operation is one thing a route does. Routes that a body's action does not
@@ -268,6 +274,17 @@ func Routes() []Route {
 		{"parts", post, PathParts, HostMain, CredentialAny, []Operation{
 			{Action: ActionList, Permission: PermissionRead, Reads: true},
 			{Action: ActionAdjust, Permission: PermissionOrders, Creates: true}}},
+		{"order", post, PathOrder, HostMain, CredentialAny, []Operation{
+			{Action: ActionCreate, Permission: PermissionOrders, Creates: true},
+			{Action: ActionList, Permission: PermissionRead, Reads: true},
+			{Action: ActionGet, Permission: PermissionRead, Reads: true},
+			{Action: ActionAssign, Permission: PermissionOrders},
+			{Action: ActionStart, Permission: PermissionOrders},
+			{Action: ActionHold, Permission: PermissionOrders},
+			{Action: ActionResume, Permission: PermissionOrders},
+			{Action: ActionComplete, Permission: PermissionOrders},
+			{Action: ActionCancel, Permission: PermissionOrders},
+			{Action: ActionReopen, Permission: PermissionOrders}}},
 		{"site-summary", post, PathTerminalTelemetry, HostMain, CredentialAny, []Operation{
 			{Action: ActionSiteSummary, Permission: PermissionRead, Reads: true}}},
 		{"activities", post, PathActivities, HostMain, CredentialAny, list},

@@ -31,6 +31,7 @@ type Deps struct {
 	Alerts         Alerts
 	Schedules      Schedules
 	BOMs           BOMs
+	Orders         Orders
 	Models         Models
 	Interpolations Interpolations
 	Summaries      Summaries
@@ -186,6 +187,7 @@ func (s *server) readers() map[string]reader {
 		"schedule":         s.schedule,
 		"bom":              s.bom,
 		"parts":            s.parts,
+		"order":            s.order,
 		"site-summary":     s.siteSummary,
 		"activities":       s.activities,
 

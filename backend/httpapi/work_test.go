@@ -17,7 +17,7 @@ func (w *world) workDeps() {
 		w.t.Fatal(err)
 	}
 	w.work = service
-	w.deps.Schedules, w.deps.BOMs = service, service
+	w.deps.Schedules, w.deps.BOMs, w.deps.Orders = service, service, service
 }
 
 // posted runs scenarios of one path, with the key of the first plant where

@@ -360,6 +360,15 @@ var entries = map[string]entry{
 		example:  api.PartsRequest{Action: api.ActionList, CustomerID: exampleCustomer},
 		refusals: []*api.Error{api.ErrInvalidAction, api.MissingField("customer_id"), api.ErrPartNotFound, api.Conflict("Part FAN-AX-24V: 1 are on hand, 2 cannot go")},
 	},
+	"order": {
+		summary: "Make work orders and move them", about: "A list has open orders first, each the newest first. With customer_id, an order is made of its bill of materials alone. A move that is not allowed is a 409 whose details name the allowed next states.",
+		body: api.OrderRequest{}, answer: api.OrderResponse{},
+		needs: map[string]string{api.ActionCreate: "bom_id", api.ActionList: "", api.ActionGet: "order_id", api.ActionAssign: "order_id assigned_technician", api.ActionStart: "order_id",
+			api.ActionHold: "order_id hold_reason", api.ActionResume: "order_id", api.ActionComplete: "order_id completion_notes", api.ActionCancel: "order_id reason", api.ActionReopen: "order_id reason"},
+		example: api.OrderRequest{Action: api.ActionCreate, AssetID: exampleAsset, ScheduleID: "sch_01J9Z0", BOMID: "bom_01J9Z0", AssignedTechnician: "grace",
+			EstimatedDurationHours: 4, Priority: api.PriorityHigh},
+		refusals: append(badAsset[:3:3], api.ErrOrderNotFound, api.ErrBOMNotFound, api.ErrScheduleNotFound, api.MissingField("order_id"), api.Conflict("Order ord_01J9Z0 is completed: start is not possible")),
+	},
 	"site-summary": {
 		summary: "Read the day of a site so far", about: "The fields stand under summary and at the top level.", body: api.SiteSummaryRequest{}, answer: api.SiteSummaryResponse{},
 		needs: map[string]string{api.ActionSiteSummary: "site_id"}, example: api.SiteSummaryRequest{Action: api.ActionSiteSummary, SiteID: exampleSite},

@@ -1,0 +1,194 @@
+package api
+
+import (
+	"net/http"
+	"time"
+)
+
+// Statuses of a work order.
+const (
+	OrderPending    = "pending"
+	OrderInProgress = "in_progress"
+	OrderOnHold     = "on_hold"
+	OrderCompleted  = "completed"
+	OrderCancelled  = "cancelled"
+)
+
+// OrderStatuses are all there are.
+func OrderStatuses() []string {
+	return []string{OrderPending, OrderInProgress, OrderOnHold, OrderCompleted, OrderCancelled}
+}
+
+// Reasons to hold an order. The clocks stand still for the first three, which
+// are nobody's to change.
+const (
+	HoldWeather = "weather"
+	HoldUtility = "utility"
+	HoldAccess  = "access"
+	HoldParts   = "parts"
+	HoldSafety  = "safety"
+	HoldOther   = "other"
+)
+
+// HoldReasons are all there are.
+func HoldReasons() []string {
+	return []string{HoldWeather, HoldUtility, HoldAccess, HoldParts, HoldSafety, HoldOther}
+}
+
+// TechnicianUnassigned stands for nobody.
+const TechnicianUnassigned = "unassigned"
+
+// ReopenWithin is how long after its completion an order may be opened again.
+const ReopenWithin = 7 * 24 * time.Hour
+
+// ErrOrderNotFound refuses an order_id that is not there.
+var ErrOrderNotFound = refuse(http.StatusNotFound, "Order not found")
+
+// Order is a work order: maintenance of an asset that somebody is to do. The
+// fields after Priority are extensions.
+type Order struct {
+	OrderID                string  `json:"order_id"`
+	AssetID                string  `json:"asset_id"`
+	Status                 string  `json:"status"`
+	CreatedAt              Time    `json:"created_at"`
+	EstimatedCompletion    Time    `json:"estimated_completion"`
+	ScheduleID             string  `json:"schedule_id,omitempty"`
+	BOMID                  string  `json:"bom_id"`
+	AssignedTechnician     string  `json:"assigned_technician"` // TechnicianUnassigned: nobody
+	EstimatedDurationHours float64 `json:"estimated_duration_hours"`
+	Priority               string  `json:"priority"`
+
+	SiteID          string        `json:"site_id"`
+	MaintenanceType string        `json:"maintenance_type"`
+	FaultFamily     string        `json:"fault_family,omitempty"`
+	SummaryID       string        `json:"summary_id,omitempty"` // the finding that it is about
+	IssueID         string        `json:"issue_id,omitempty"`   // the issue that it mends
+	PlannedStart    Time          `json:"planned_start"`
+	Isolating       bool          `json:"isolating"` // the unit stands still meanwhile
+	HoldReason      string        `json:"hold_reason,omitempty"`
+	CompletionNotes string        `json:"completion_notes,omitempty"`
+	CompletedAt     Time          `json:"completed_at,omitzero"`
+	ActualHours     float64       `json:"actual_hours,omitempty"`
+	UpdatedAt       Time          `json:"updated_at"`
+	CreatedBy       string        `json:"created_by,omitempty"`
+	Version         int           `json:"version"` // 1 when it is made; each change adds one
+	Clocks          OrderClocks   `json:"clocks"`
+	Parts           []OrderPart   `json:"parts,omitzero"`         // not in lists
+	Downtime        []Downtime    `json:"downtime,omitempty"`     // of the unit, by isolating work; not in lists
+	Verification    *Verification `json:"verification,omitempty"` // after the repair of a fault
+	Proposals       []Proposal    `json:"proposals,omitempty"`
+	History         []WorkMove    `json:"history,omitzero"` // oldest first; not in lists
+}
+
+// OrderClocks are when an order should be acknowledged, started and restored,
+// and when it was. Due times move on by the time for which the order was held
+// for weather, utility or access.
+type OrderClocks struct {
+	AcknowledgeDue Time     `json:"acknowledge_due"`
+	StartDue       Time     `json:"start_due"`
+	RestoreDue     Time     `json:"restore_due"`
+	AcknowledgedAt Time     `json:"acknowledged_at,omitzero"` // first sign of somebody: a technician, or a move that is no hold
+	StartedAt      Time     `json:"started_at,omitzero"`
+	RestoredAt     Time     `json:"restored_at,omitzero"`
+	PausedMinutes  int      `json:"paused_minutes"`
+	Paused         bool     `json:"paused"`             // now
+	Breached       []string `json:"breached,omitempty"` // of acknowledge, start, restore: those that were or are late
+}
+
+// OrderPart is what an order takes of a part.
+type OrderPart struct {
+	PartNumber  string `json:"part_number"`
+	Description string `json:"description"`
+	Quantity    int    `json:"quantity"`       // as planned; 0 for one that was used beyond the plan
+	Reserved    int    `json:"reserved"`       // in stock, for this order
+	Short       int    `json:"short"`          // of a part that is not at hand
+	Used        int    `json:"used,omitempty"` // once it is completed
+	Essential   bool   `json:"essential"`      // work does not start while it is short
+}
+
+// PartCount is how many of a part were used.
+type PartCount struct {
+	PartNumber string `json:"part_number"`
+	Quantity   int    `json:"quantity"`
+}
+
+// Downtime is a span for which a unit stood still for work.
+type Downtime struct {
+	From Time `json:"from"`
+	To   Time `json:"to,omitzero"` // absent: until now
+}
+
+// States of the verification of a repair.
+const (
+	VerificationWaiting  = "waiting"   // for a clear day of the unit
+	VerificationVerified = "verified"  // the unit makes what it should, and its fault is not seen any more
+	VerificationFailed   = "not_clean" // after a clear day it does not
+	VerificationExpired  = "expired"   // no clear day came in time
+)
+
+// Verification is what the detector says of a repair.
+type Verification struct {
+	State string  `json:"state"`
+	At    Time    `json:"at"`
+	Day   string  `json:"day,omitempty"`   // the clear day that told, by the site's calendar
+	Ratio float64 `json:"ratio,omitempty"` // of what was made to what was expected on it
+}
+
+// Kinds of proposal.
+const (
+	ProposeResolve = "resolve_issue"
+	ProposeReopen  = "reopen_order"
+)
+
+// Proposal is what the service thinks a person should do next.
+type Proposal struct {
+	Kind    string `json:"kind"`
+	IssueID string `json:"issue_id,omitempty"`
+	Text    string `json:"text"`
+	At      Time   `json:"at"`
+}
+
+// OrderRequest is the body of POST /terminal/order: action create, list, get,
+// assign, start, hold, resume, complete, cancel or reopen.
+type OrderRequest struct {
+	Action                 string  `json:"action"`
+	AssetID                string  `json:"asset_id,omitempty"`
+	SiteID                 string  `json:"site_id,omitempty"`
+	CustomerID             string  `json:"customer_id,omitempty"`
+	ScheduleID             string  `json:"schedule_id,omitempty"`
+	BOMID                  string  `json:"bom_id,omitempty"`
+	AssignedTechnician     string  `json:"assigned_technician,omitempty"` // create, assign, start
+	EstimatedDurationHours float64 `json:"estimated_duration_hours,omitempty"`
+	Priority               string  `json:"priority,omitempty"`
+
+	IssueID         string      `json:"issue_id,omitempty"`     // create; empty: the open one of the fault
+	PlannedStart    Time        `json:"planned_start,omitzero"` // create; absent: the schedule's date
+	OrderID         string      `json:"order_id,omitempty"`     // all but create and list
+	Version         int         `json:"version,omitempty"`      // a move: refused with 409 unless it is still this one
+	Note            string      `json:"note,omitempty"`         // of a move; needed with force
+	Force           bool        `json:"force,omitempty"`        // start: although essential parts are short
+	HoldReason      string      `json:"hold_reason,omitempty"`  // hold: one of HoldReasons
+	Reason          string      `json:"reason,omitempty"`       // cancel, reopen
+	CompletionNotes string      `json:"completion_notes,omitempty"`
+	ActualHours     float64     `json:"actual_hours,omitempty"` // complete; 0: the time since it was started, without holds
+	PartsUsed       []PartCount `json:"parts_used,omitzero"`    // complete; absent: what was reserved
+	Status          string      `json:"status,omitempty"`       // list
+	OpenOnly        bool        `json:"open_only,omitempty"`    // list
+	Technician      string      `json:"technician,omitempty"`   // list
+	Page
+}
+
+// OrderResponse answers /terminal/order. A list has open orders first, then
+// those that ended, each the newest first.
+type OrderResponse struct {
+	Success             bool    `json:"success"`
+	Message             string  `json:"message,omitempty"`
+	OrderID             string  `json:"order_id,omitempty"`
+	AssetID             string  `json:"asset_id,omitempty"`
+	Status              string  `json:"status,omitempty"`
+	EstimatedCompletion Time    `json:"estimated_completion,omitzero"`
+	Order               *Order  `json:"order,omitempty"`
+	Orders              []Order `json:"orders,omitzero"` // list: there even when empty
+	Count               int     `json:"count"`
+	NextCursor          string  `json:"next_cursor,omitempty"`
+}
