@@ -53,6 +53,18 @@ type Run struct {
 	// Learned is still there: those findings are not ended by it.
 	Slow    []string
 	Learned time.Time
+	// Yields are the whole days of units of late, in order, where a repair
+	// waits to be verified.
+	Yields map[string][]DayYield
+}
+
+// DayYield is what a unit made of what was expected on a day.
+type DayYield struct {
+	From, To time.Time // midnights of the site
+	Expected float64   // energy, in any unit that all days share
+	Ratio    float64   // made to expected, where both are known
+	Known    bool      // most of the day has readings
+	Clear    bool      // about the most was expected that the season gives
 }
 
 // judged says whether the run looked at all of the finding's units for its

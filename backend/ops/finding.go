@@ -234,6 +234,19 @@ func rank(severity string) int {
 	return slices.Index([]string{"", api.SeverityNormal, api.SeverityWarning, api.SeverityCritical}, severity)
 }
 
+// ActiveFindings are those of a site, inside the transaction.
+func (s *Service) ActiveFindings(tx store.Tx, siteID string) ([]api.Finding, error) {
+	list, _, err := findings.List(tx, store.Query{Index: "active", Prefix: store.Key(siteID)})
+	if err != nil {
+		return nil, fmt.Errorf("list the active findings of site %s: %w", siteID, err)
+	}
+	out := make([]api.Finding, len(list))
+	for i, f := range list {
+		out[i] = f.Finding
+	}
+	return out, nil
+}
+
 // Findings lists the summaries within the scope: active first, most energy at
 // risk first, then the newest; [api.ErrNoSummaries] when there is none.
 func (s *Service) Findings(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Finding, string, error) {

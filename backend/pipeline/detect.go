@@ -92,17 +92,37 @@ func (p *Pipeline) judgeFor(ctx context.Context, siteID string, asked []string) 
 	if err != nil {
 		return ops.Outcome{}, err
 	}
+	verify := false
+	if p.Repairs != nil {
+		if verify, err = p.Repairs.RepairsWait(ctx, siteID); err != nil {
+			return ops.Outcome{}, err
+		}
+	}
+	if verify {
+		in.Keep = max(in.Keep, yieldSpan)
+	}
 	report, err := detect.Run(ctx, in)
 	if err != nil {
 		return ops.Outcome{}, err
 	}
 	run := p.runOf(site, units, in, report, deep)
 	run.Asked = asked
+	if verify {
+		run.Yields = map[string][]ops.DayYield{}
+		for _, u := range in.Units {
+			run.Yields[u.AssetID] = yields(u, report.Expected[u.AssetID], in.Site.Zone, in.Now)
+		}
+	}
 	var out ops.Outcome
 	err = p.Records.Update(ctx, func(tx store.Tx) error {
 		var err error
 		if out, err = p.Ops.RecordRun(tx, run); err != nil {
 			return err
+		}
+		if verify {
+			if err := p.Repairs.Verify(tx, run); err != nil {
+				return err
+			}
 		}
 		_, err = advance(tx, siteID, func(t *Track) {
 			if !began.Before(t.DetectAt) || t.DetectAt.After(p.Now()) { // unless another run has overtaken this one; clocks may be set back

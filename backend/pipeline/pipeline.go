@@ -26,6 +26,7 @@ type Config struct {
 	Elsewhere *objects.Elsewhere // what s3_path may name beside Objects; nil: nothing
 	Ops       *ops.Service
 	Weather   weather.Provider // nil: the climate alone
+	Repairs   Repairs          // nil: none wait
 	Now       func() time.Time // the plant's clock
 	Wall      func() time.Time // the real clock: leases, retries
 	Logger    *slog.Logger     // nil: nothing is logged
@@ -46,6 +47,14 @@ type Config struct {
 	// at the start are of a dead process and are taken over at once.
 	Exclusive bool
 	Keep      Keep
+}
+
+// Repairs wait for the detector to see their units well again.
+type Repairs interface {
+	// RepairsWait says whether any of the site's do.
+	RepairsWait(ctx context.Context, siteID string) (bool, error)
+	// Verify holds them against a run, within the transaction that records it.
+	Verify(tx store.Tx, run ops.Run) error
 }
 
 // Keep says how long things are kept; zero values take the defaults.
