@@ -44,12 +44,6 @@ var (
 		_, err := time.Parse(api.TimeLayout, s)
 		return err == nil && len(s) == len(api.TimeLayout)
 	})
-	instantOrNull = func(path string, v any) []string {
-		if v == nil {
-			return nil
-		}
-		return instant(path, v)
-	}
 )
 
 // exactly is one of the values.
