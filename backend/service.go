@@ -16,6 +16,7 @@ import (
 	"github.com/alexedwards/argon2id"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/audit"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/freemium"
 	"app.sunloop/backend/httpapi"
@@ -82,6 +83,7 @@ type Service struct {
 	objects  *objects.Store
 	outside  *objects.Elsewhere
 	auth     *auth.Service
+	trail    *audit.Trail
 	ops      *ops.Service
 	work     *work.Service
 	pipeline *pipeline.Pipeline
@@ -141,6 +143,7 @@ func (s *Service) compose(cfg Config) error {
 	if err != nil {
 		return fmt.Errorf("open the accounts: %w", err)
 	}
+	s.trail = audit.New(s.store, cfg.Wall)
 	s.ops = ops.New(s.store, s.store, cfg.Now)
 	if s.work, err = s.workOf(cfg); err != nil {
 		return err
@@ -171,7 +174,7 @@ func (s *Service) compose(cfg Config) error {
 	}
 	s.handler = httpapi.New(httpapi.Deps{
 		Auth: s.auth, Sites: s.ops, Assets: s.ops, Uploads: s.pipeline, Forecasts: s.pipeline, Findings: s.ops, Detector: s.pipeline, Diagnoser: s.pipeline, Issues: s.ops, Alerts: s.ops,
-		Models: s.pipeline, Interpolations: s.ops, Summaries: s.ops, KPIs: s.ops, Freemium: s.freemium, Telemetry: s.store, Records: s.store, Now: cfg.Wall, Ready: s.ready, Log: cfg.Logger,
+		Models: s.pipeline, Interpolations: s.ops, Summaries: s.ops, KPIs: s.ops, Freemium: s.freemium, Telemetry: s.store, Audit: s.trail, Records: s.store, Now: cfg.Wall, Ready: s.ready, Log: cfg.Logger,
 		SpoolDir: spool, CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate,
 		Schedules: s.work, BOMs: s.work, Orders: s.work,
 	})
@@ -222,6 +225,9 @@ var errEnding = errors.New("the service is ending")
 // Auth keeps users and API keys, for the command line beside the data folder.
 func (s *Service) Auth() *auth.Service { return s.auth }
 
+// Trail is who changed what, for the command line beside the data folder.
+func (s *Service) Trail() *audit.Trail { return s.trail }
+
 // Freemium are the forecasts without an account, for the command line beside
 // the data folder.
 func (s *Service) Freemium() *freemium.Service { return s.freemium }
@@ -259,7 +265,7 @@ func (s *Service) sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
-		if err := errors.Join(s.auth.Sweep(ctx), s.freemium.Sweep(ctx)); err != nil && ctx.Err() == nil {
+		if err := errors.Join(s.auth.Sweep(ctx), s.trail.Sweep(ctx), s.freemium.Sweep(ctx)); err != nil && ctx.Err() == nil {
 			s.log.Warn("drop what has expired", "error", err)
 		}
 		select {

@@ -19,6 +19,8 @@ type LoginResponse struct {
 	MFAEnrollment   bool     `json:"mfa_enrollment,omitempty"`
 	ProvisioningURI string   `json:"provisioning_uri,omitempty"`
 	RecoveryCodes   []string `json:"recovery_codes,omitempty"` // shown once, at enrolment
+
+	Account *User `json:"-"` // whose sign-in it is, also while a challenge is open; for the audit trail, never sent
 }
 
 // User is who signed in, and what the person may do.
@@ -28,6 +30,7 @@ type User struct {
 	RoleID                 string   `json:"role_id"`
 	RoleName               string   `json:"role_name"`
 	CustomerIDs            []string `json:"customer_ids"`
+	SiteIDs                []string `json:"site_ids,omitempty"` // extension: the sites of these that alone are open
 	GroupID                string   `json:"group_id,omitempty"`
 	SkinID                 string   `json:"skin_id,omitempty"`
 	ApplicationPermissions []string `json:"application_permissions"`

@@ -52,7 +52,7 @@ const (
 
 // Permissions are all there are, in the order in which they are shown.
 func Permissions() []Permission {
-	return []Permission{PermissionRead, PermissionUpload, PermissionDetect, PermissionAssets, PermissionSites, PermissionModels, PermissionOrders, PermissionUsers}
+	return []Permission{PermissionRead, PermissionUpload, PermissionDetect, PermissionAssets, PermissionSites, PermissionModels, PermissionOrders, PermissionUsers, PermissionAudit}
 }
 
 // The paths.
@@ -157,6 +157,7 @@ type Operation struct {
 	Permission Permission
 	Creates    bool // honours Idempotency-Key
 	Reads      bool // its answer carries an ETag and may be a 304
+	Looks      bool // changes nothing, though its answer carries no ETag
 	MaxAge     int  // seconds for which a client may keep a read without asking
 }
 
@@ -180,10 +181,15 @@ func (r Route) Operation(action string) (Operation, bool) {
 	return Operation{}, false
 }
 
+// Writes says whether the operation changes what the service keeps. Each such
+// request leaves a record in the audit trail.
+func (r Route) Writes(o Operation) bool { return r.Method == http.MethodPost && !o.Reads && !o.Looks }
+
 // Routes is the table of all that the service answers to; what is not in it is
 // 404.
 func Routes() []Route {
 	public := []Operation{{}}
+	looks := []Operation{{Looks: true}}
 	read := []Operation{{Permission: PermissionRead, Reads: true}}
 	upload := []Operation{{Permission: PermissionUpload, Creates: true}}
 	// Lists whose action may be left out, as the specification has it.
@@ -195,8 +201,8 @@ func Routes() []Route {
 		{"exchange", post, PathExchange, HostAuth, CredentialNone, public},
 		{"refresh", post, PathRefresh, HostAuth, CredentialUser, public},
 		{"logout", post, PathLogout, HostAuth, CredentialUser, public},
-		{"api-key-info", post, PathAPIKeyInfo, HostAuth, CredentialNone, public},
-		{"validate-api-key", post, PathValidateAPIKey, HostAuth, CredentialNone, public},
+		{"api-key-info", post, PathAPIKeyInfo, HostAuth, CredentialNone, looks},
+		{"validate-api-key", post, PathValidateAPIKey, HostAuth, CredentialNone, looks},
 		{"setup-status", get, PathSetup, HostAuth, CredentialNone, public},
 		{"setup", post, PathSetup, HostAuth, CredentialNone, public},
 		{"key-set", get, PathKeySet, HostAuth, CredentialNone, []Operation{{Reads: true}}},
@@ -288,6 +294,24 @@ func Routes() []Route {
 		{"site-summary", post, PathTerminalTelemetry, HostMain, CredentialAny, []Operation{
 			{Action: ActionSiteSummary, Permission: PermissionRead, Reads: true}}},
 		{"activities", post, PathActivities, HostMain, CredentialAny, list},
+		{"users", post, PathUsers, HostMain, CredentialAny, []Operation{
+			{Permission: PermissionUsers, Reads: true},
+			{Action: ActionList, Permission: PermissionUsers, Reads: true},
+			{Action: ActionGet, Permission: PermissionUsers, Reads: true},
+			{Action: ActionAdd, Permission: PermissionUsers, Creates: true},
+			{Action: ActionSet, Permission: PermissionUsers},
+			{Action: ActionResetPassword, Permission: PermissionUsers},
+			{Action: ActionResetMFA, Permission: PermissionUsers},
+			{Action: ActionDelete, Permission: PermissionUsers}}},
+		{"keys", post, PathKeys, HostMain, CredentialAny, []Operation{
+			{Permission: PermissionUsers, Reads: true},
+			{Action: ActionList, Permission: PermissionUsers, Reads: true},
+			{Action: ActionGet, Permission: PermissionUsers, Reads: true},
+			{Action: ActionCreate, Permission: PermissionUsers, Creates: true},
+			{Action: ActionRotate, Permission: PermissionUsers, Creates: true},
+			{Action: ActionRevoke, Permission: PermissionUsers}}},
+		{"audit", post, PathAudit, HostMain, CredentialAny, []Operation{
+			{Permission: PermissionAudit, Reads: true}, {Action: ActionList, Permission: PermissionAudit, Reads: true}}},
 
 		{"site-kpis", get, PathSiteKPIs, HostMain, CredentialAny, read},
 

@@ -40,6 +40,7 @@ type apiKey struct {
 	CreatedBy string    `json:"created_by,omitempty"`
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 	RevokedAt time.Time `json:"revoked_at,omitzero"`
+	Replaces  string    `json:"replaces,omitempty"` // id of the key that was rotated
 }
 
 var apiKeys = store.Table[apiKey]{
@@ -58,11 +59,35 @@ type APIKey struct {
 	CreatedBy string
 	ExpiresAt time.Time // zero: never
 	RevokedAt time.Time // zero: not revoked
+	Replaces  string    // id of the key in whose place it was made
+	State     string    // one of [api.KeyStates] when it was looked at
 }
 
-func (k apiKey) described() APIKey {
-	return APIKey{k.ID, k.Name, k.Role, k.Customers, k.Sites, k.CreatedAt, k.CreatedBy, k.ExpiresAt, k.RevokedAt}
+func (k apiKey) described(now time.Time) APIKey {
+	d := APIKey{k.ID, k.Name, k.Role, k.Customers, k.Sites, k.CreatedAt, k.CreatedBy, k.ExpiresAt, k.RevokedAt, k.Replaces, api.KeyGood}
+	switch {
+	case !k.RevokedAt.IsZero():
+		d.State = api.KeyRevoked
+	case k.expired(now):
+		d.State = api.KeyExpired
+	}
+	return d
 }
+
+// Record is the key as administrators read one.
+func (k APIKey) Record() api.KeyRecord {
+	r := api.KeyRecord{APIKeyID: k.ID, Name: k.Name, RoleID: k.Role, PermittedSiteIDs: k.Sites, CustomerIDs: k.Customers, State: k.State,
+		CreatedAt: api.At(k.CreatedAt), CreatedBy: k.CreatedBy, Replaces: k.Replaces}
+	if !k.ExpiresAt.IsZero() {
+		r.ExpiresAt = api.At(k.ExpiresAt)
+	}
+	if !k.RevokedAt.IsZero() {
+		r.RevokedAt = api.At(k.RevokedAt)
+	}
+	return r
+}
+
+func (k apiKey) expired(now time.Time) bool { return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) }
 
 // NewKey is what a key is made of. At least one site or customer is named; of
 // the other list, none given means every one. api.Every stands for all.
@@ -75,8 +100,14 @@ type NewKey struct {
 	CreatedBy string
 }
 
-// CreateKey makes a key and answers it in plain, this once.
+// CreateKey makes a key for the operator and answers it in plain, this once.
 func (s *Service) CreateKey(ctx context.Context, n NewKey) (plain string, key APIKey, err error) {
+	return s.As(api.Unlimited("")).CreateKey(ctx, n)
+}
+
+// CreateKey makes a key and answers it in plain, this once. The list that is
+// not given, of customers and sites, is the administrator's own.
+func (m Administrator) CreateKey(ctx context.Context, n NewKey) (plain string, key APIKey, err error) {
 	if n.Role == "" {
 		n.Role = api.RoleOperator
 	}
@@ -84,26 +115,41 @@ func (s *Service) CreateKey(ctx context.Context, n NewKey) (plain string, key AP
 	case RoleName(n.Role) == "":
 		return "", key, errRole()
 	case len(n.Customers) == 0 && len(n.Sites) == 0:
-		return "", key, api.InvalidField("sites", "name the sites or customers that the key opens, or *")
-	case !n.ExpiresAt.IsZero() && !n.ExpiresAt.After(s.now()):
-		return "", key, api.InvalidField("expires_at", "lies in the past")
+		return "", key, api.InvalidField("permitted_site_ids", "name the sites or customers that the key opens, or *")
+	case !n.ExpiresAt.IsZero() && !n.ExpiresAt.After(m.now()):
+		return "", key, errPastEnd
 	}
-	id, plain, err := s.newPlainKey()
-	if err != nil {
+	if err := errors.Join(checkIDs("customer_ids", n.Customers), checkIDs("permitted_site_ids", n.Sites)); err != nil {
 		return "", key, err
 	}
-	digest := sha256.Sum256([]byte(plain))
-	k := apiKey{ID: id, Name: n.Name, Digest: digest[:], Role: n.Role, Customers: everyIfNone(n.Customers), Sites: everyIfNone(n.Sites),
-		CreatedAt: s.now().UTC(), CreatedBy: n.CreatedBy, ExpiresAt: n.ExpiresAt.UTC()}
-	if n.ExpiresAt.IsZero() {
-		k.ExpiresAt = time.Time{}
+	if len(n.Customers) == 0 {
+		n.Customers = m.by.Customers
 	}
-	err = s.records.Update(ctx, func(tx store.Tx) error { return apiKeys.Insert(tx, k) })
+	if len(n.Sites) == 0 {
+		n.Sites = m.by.Sites
+	}
+	if !m.sees(n.Customers, n.Sites, n.Role) {
+		return "", key, errBeyond
+	}
+	k := apiKey{Name: n.Name, Role: n.Role, Customers: slices.Clone(n.Customers), Sites: slices.Clone(n.Sites),
+		CreatedAt: m.now().UTC(), CreatedBy: n.CreatedBy, ExpiresAt: n.ExpiresAt}
+	if !n.ExpiresAt.IsZero() {
+		k.ExpiresAt = n.ExpiresAt.UTC()
+	}
+	if k.ID, plain, k.Digest, err = m.newPlainKey(); err != nil {
+		return "", key, err
+	}
+	err = m.records.Update(ctx, func(tx store.Tx) error { return apiKeys.Insert(tx, k) })
 	if err != nil {
 		return "", key, fmt.Errorf("store an API key: %w", err)
 	}
-	return plain, k.described(), nil
+	return plain, k.described(m.now()), nil
 }
+
+var (
+	errPastEnd = api.InvalidField("expires_at", "lies in the past")
+	errNoKey   = &api.Error{Status: 404, Message: api.ErrAPIKeyNotFound.Message}
+)
 
 func everyIfNone(ids []string) []string {
 	if len(ids) == 0 {
@@ -112,34 +158,120 @@ func everyIfNone(ids []string) []string {
 	return slices.Clone(ids)
 }
 
-// Keys are all keys, oldest first, also those revoked.
-func (s *Service) Keys(ctx context.Context) ([]APIKey, error) {
-	var keys []APIKey
-	err := s.records.View(ctx, func(tx store.Tx) error {
+// Keys are those that the administrator may see and that open the customer
+// (empty: any), oldest first, also those that have ended.
+func (m Administrator) Keys(ctx context.Context, customerID string, p api.Page) (keys []APIKey, next string, err error) {
+	err = m.records.View(ctx, func(tx store.Tx) error {
 		keys = nil
 		all, _, err := apiKeys.List(tx, store.Query{})
 		for _, k := range all {
-			keys = append(keys, k.described())
+			if m.sees(k.Customers, k.Sites, k.Role) && (customerID == "" || k.scope().CanCustomer(customerID)) {
+				keys = append(keys, k.described(m.now()))
+			}
 		}
 		return err
 	})
-	return keys, err
+	if err != nil {
+		return nil, "", err
+	}
+	return part(keys, func(k APIKey) string { return k.ID }, p)
 }
 
-// RevokeKey ends a key for good; 404 for an unknown id.
-func (s *Service) RevokeKey(ctx context.Context, id string) error {
-	defer s.known.forget()
-	return s.records.Update(ctx, func(tx store.Tx) error {
-		k, err := apiKeys.Get(tx, store.Key(id))
-		if errors.Is(err, store.ErrNotFound) {
-			return &api.Error{Status: 404, Message: api.ErrAPIKeyNotFound.Message}
-		}
-		if err != nil || !k.RevokedAt.IsZero() {
+func (k apiKey) scope() api.Scope { return api.Scope{Customers: k.Customers, Sites: k.Sites} }
+
+// findOwn is the key, if the administrator may see it.
+func (m Administrator) findOwn(tx store.Tx, id string) (apiKey, error) {
+	k, err := apiKeys.Get(tx, store.Key(id))
+	if errors.Is(err, store.ErrNotFound) || err == nil && !m.sees(k.Customers, k.Sites, k.Role) {
+		return apiKey{}, errNoKey
+	}
+	return k, err
+}
+
+// Key is one that the administrator may see; 404 for an unknown id.
+func (m Administrator) Key(ctx context.Context, id string) (key APIKey, err error) {
+	err = m.records.View(ctx, func(tx store.Tx) error {
+		k, err := m.findOwn(tx, id)
+		key = k.described(m.now())
+		return err
+	})
+	return key, err
+}
+
+// RevokeKey ends a key for good and answers how it was and is; 404 for an
+// unknown id.
+func (m Administrator) RevokeKey(ctx context.Context, id string) (before, after APIKey, err error) {
+	now := m.now().UTC()
+	defer m.known.forget()
+	err = m.records.Update(ctx, func(tx store.Tx) error {
+		k, err := m.findOwn(tx, id)
+		if err != nil {
 			return err
 		}
-		k.RevokedAt = s.now().UTC()
-		return apiKeys.Put(tx, k)
+		before = k.described(now)
+		if k.RevokedAt.IsZero() {
+			k.RevokedAt = now
+			err = apiKeys.Put(tx, k)
+		}
+		after = k.described(now)
+		return err
 	})
+	return before, after, err
+}
+
+// Rotation says how a key is replaced.
+type Rotation struct {
+	Overlap   time.Duration // for which the former key opens yet
+	ExpiresAt time.Time     // of the new one; zero: it lives as long as the former was to, or without end
+	By        string        // who does it
+}
+
+// Rotated is what came of it.
+type Rotated struct {
+	Plain         string // the new key, this once
+	Key           APIKey // the new one
+	Before, After APIKey // the former one
+}
+
+// RotateKey makes a key like the one named, in its place; the former ends
+// after the overlap. 404 for an unknown id, a conflict for a key that has
+// ended.
+func (m Administrator) RotateKey(ctx context.Context, id string, r Rotation) (done Rotated, err error) {
+	now := m.now().UTC()
+	if !r.ExpiresAt.IsZero() && !r.ExpiresAt.After(now) {
+		return Rotated{}, errPastEnd
+	}
+	fresh := apiKey{CreatedAt: now, CreatedBy: r.By, Replaces: id, ExpiresAt: r.ExpiresAt}
+	if fresh.ID, done.Plain, fresh.Digest, err = m.newPlainKey(); err != nil {
+		return Rotated{}, err
+	}
+	defer m.known.forget()
+	err = m.records.Update(ctx, func(tx store.Tx) error {
+		old, err := m.findOwn(tx, id)
+		if err != nil {
+			return err
+		}
+		if done.Before = old.described(now); done.Before.State != api.KeyGood {
+			return api.Conflict("API key %s is %s; it cannot be rotated", id, done.Before.State)
+		}
+		k := fresh
+		k.Name, k.Role, k.Customers, k.Sites = old.Name, old.Role, old.Customers, old.Sites
+		if k.ExpiresAt.IsZero() && !old.ExpiresAt.IsZero() {
+			k.ExpiresAt = now.Add(old.ExpiresAt.Sub(old.CreatedAt))
+		}
+		if end := now.Add(r.Overlap); old.ExpiresAt.IsZero() || end.Before(old.ExpiresAt) {
+			old.ExpiresAt = end
+		}
+		done.Key, done.After = k.described(now), old.described(now)
+		if err := apiKeys.Put(tx, old); err != nil {
+			return err
+		}
+		return apiKeys.Insert(tx, k)
+	})
+	if err != nil {
+		return Rotated{}, err
+	}
+	return done, nil
 }
 
 // KeyInfo describes a key that is good; otherwise [api.ErrAPIKeyNotFound].
@@ -192,8 +324,7 @@ func (s *Service) findKey(ctx context.Context, plain string, now time.Time) (api
 		return apiKey{}, fmt.Errorf("look up an API key: %w", err)
 	}
 	digest := sha256.Sum256([]byte(plain))
-	expired := !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt)
-	if subtle.ConstantTimeCompare(digest[:], k.Digest) != 1 || expired || !k.RevokedAt.IsZero() {
+	if subtle.ConstantTimeCompare(digest[:], k.Digest) != 1 || k.expired(now) || !k.RevokedAt.IsZero() {
 		return apiKey{}, api.ErrAPIKeyNotFound
 	}
 	return k, nil
@@ -201,14 +332,16 @@ func (s *Service) findKey(ctx context.Context, plain string, now time.Time) (api
 
 func looksLikeKey(credential string) bool { return strings.HasPrefix(credential, "opa_") }
 
-func (s *Service) newPlainKey() (id, plain string, err error) {
+func (s *Service) newPlainKey() (id, plain string, digest []byte, err error) {
 	u := s.newULID()
 	secret := make([]byte, 32)
 	if _, err := rand.Read(secret); err != nil {
-		return "", "", err
+		return "", "", nil, err
 	}
 	body := keyPrefix + strings.ToLower(u) + strings.ToLower(base32Text.EncodeToString(secret))
-	return "key_" + u, body + checkOf(body), nil
+	plain = body + checkOf(body)
+	sum := sha256.Sum256([]byte(plain))
+	return "key_" + u, plain, sum[:], nil
 }
 
 func checkOf(body string) string { return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(body))) }

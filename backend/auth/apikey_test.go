@@ -66,17 +66,17 @@ func TestAPIKeyRevoked(t *testing.T) {
 	if _, err := w.Authenticate(ctx, plain); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.RevokeKey(ctx, key.ID); err != nil {
+	if err := w.revoke(key.ID); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Authenticate(ctx, plain); !errors.Is(err, api.ErrUnauthorized) {
 		t.Errorf("revoked: %v", err)
 	}
-	keys, err := w.Keys(ctx)
+	keys, err := w.keys()
 	if err != nil || len(keys) != 1 || !keys[0].RevokedAt.Equal(w.clock.now()) {
 		t.Errorf("keys %+v, %v", keys, err)
 	}
-	if err := w.RevokeKey(ctx, "key_other"); err == nil {
+	if err := w.revoke("key_other"); err == nil {
 		t.Error("an unknown key was revoked")
 	}
 }

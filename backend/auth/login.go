@@ -118,7 +118,7 @@ func (s *Service) challenge(ctx context.Context, a account, fresh string, now ti
 	}
 	token := base64.RawURLEncoding.EncodeToString(raw)
 	c := challenge{ID: challengeID(token), UserID: a.ID, Expires: now.UTC().Add(api.ChallengeLifetime)}
-	answer := api.LoginResponse{Success: true, MFARequired: true, MFAToken: token}
+	answer := api.LoginResponse{Success: true, MFARequired: true, MFAToken: token, Account: a.wire()}
 	if a.TOTP == nil {
 		secret, err := newTOTPSecret()
 		if err != nil {
@@ -305,5 +305,6 @@ func (s *Service) signedIn(ctx context.Context, a account, e session, now time.T
 	if err != nil {
 		return api.LoginResponse{}, err
 	}
-	return api.LoginResponse{Success: true, Token: token, ExpiresIn: int(s.lifetime / time.Second), User: a.wire()}, nil
+	who := a.wire()
+	return api.LoginResponse{Success: true, Token: token, ExpiresIn: int(s.lifetime / time.Second), User: who, Account: who}, nil
 }

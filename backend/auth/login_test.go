@@ -55,7 +55,7 @@ func TestLoginRefusals(t *testing.T) {
 	ctx := context.Background()
 	w.user("admin", api.RoleAdmin)
 	w.user("gone", api.RoleAnalyst)
-	if err := w.SetActive(ctx, "gone", false); err != nil {
+	if err := w.change("gone", UserChange{Active: new(false)}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -209,7 +209,7 @@ func TestRecoveryCodes(t *testing.T) {
 	if _, err := w.VerifyMFA(ctx, c.MFAToken, r.RecoveryCodes[3]); !errors.Is(err, api.ErrInvalidTOTP) {
 		t.Errorf("recovery code taken twice: %v", err)
 	}
-	users, err := w.Users(ctx)
+	users, err := w.users()
 	if err != nil {
 		t.Fatal(err)
 	}

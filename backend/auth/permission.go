@@ -13,7 +13,8 @@ var roles = []struct {
 	may      []api.Permission
 }{
 	{api.RoleAdmin, "Administrator", []api.Permission{
-		api.PermissionRead, api.PermissionUpload, api.PermissionDetect, api.PermissionAssets, api.PermissionSites, api.PermissionModels, api.PermissionOrders, api.PermissionUsers}},
+		api.PermissionRead, api.PermissionUpload, api.PermissionDetect, api.PermissionAssets, api.PermissionSites, api.PermissionModels, api.PermissionOrders,
+		api.PermissionUsers, api.PermissionAudit}},
 	{api.RoleOperator, "Operator", []api.Permission{
 		api.PermissionRead, api.PermissionUpload, api.PermissionDetect, api.PermissionAssets, api.PermissionSites, api.PermissionModels, api.PermissionOrders}},
 	{api.RoleTechnician, "Technician", []api.Permission{

@@ -127,3 +127,18 @@ func (s *sealer) hash(secret, place string) []byte {
 	h.Write([]byte(secret))
 	return h.Sum(nil)
 }
+
+// Seal encrypts what the service keeps for others and must not be read from a
+// copied store; place is where it lies. Unseal is the inverse.
+func (s *Service) Seal(secret []byte, place string) []byte { return s.sealer.seal(secret, place) }
+
+// Unseal opens what Seal made for the same place.
+func (s *Service) Unseal(sealed []byte, place string) ([]byte, error) {
+	return s.sealer.open(sealed, place)
+}
+
+// Fingerprint tells whether two secrets are the same, and nothing else of
+// them to one who has the store alone.
+func (s *Service) Fingerprint(secret []byte, place string) []byte {
+	return s.sealer.hash(string(secret), place)
+}

@@ -297,7 +297,7 @@ func TestReplicaSeesRevocation(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.RevokeKey(ctx, key.ID); err != nil {
+	if err := w.revoke(key.ID); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Logout(ctx, token); err != nil {

@@ -63,18 +63,33 @@ type User struct {
 	Username      string
 	Role          string
 	Customers     []string // ids, or api.Every
+	Sites         []string // ids, or api.Every
 	Active        bool
-	Enrolled      bool // has an authenticator
-	RecoveryCodes int  // that are left
+	Enrolled      bool   // has an authenticator
+	RecoveryCodes int    // that are left
+	Issuer        string // of the provider by which the user signs in; empty: by password
 	CreatedAt     time.Time
 	LastLoginAt   time.Time // zero: never
 }
 
+// Record is the user as administrators read one.
+func (u User) Record() api.UserRecord {
+	r := api.UserRecord{UserID: u.ID, Username: u.Username, RoleID: u.Role, RoleName: RoleName(u.Role), CustomerIDs: u.Customers, SiteIDs: u.Sites,
+		Active: u.Active, MFAEnrolled: u.Enrolled, RecoveryCodes: u.RecoveryCodes, Issuer: u.Issuer, CreatedAt: api.At(u.CreatedAt)}
+	if !u.LastLoginAt.IsZero() {
+		r.LastLoginAt = api.At(u.LastLoginAt)
+	}
+	return r
+}
+
 func (a account) user() User {
-	u := User{ID: a.ID, Username: a.Username, Role: a.Role, Customers: a.Customers, Active: !a.Inactive,
+	u := User{ID: a.ID, Username: a.Username, Role: a.Role, Customers: a.Customers, Sites: everyIfNone(a.Sites), Active: !a.Inactive,
 		CreatedAt: a.CreatedAt, LastLoginAt: a.LastLoginAt}
 	if a.TOTP != nil {
 		u.Enrolled, u.RecoveryCodes = true, len(a.TOTP.Recovery)
+	}
+	if a.External != nil {
+		u.Issuer = a.External.Issuer
 	}
 	return u
 }
@@ -84,12 +99,12 @@ func (a account) wire() *api.User {
 	for _, p := range Permissions(a.Role) {
 		permissions = append(permissions, string(p))
 	}
-	return &api.User{UserID: a.ID, Username: a.Username, RoleID: a.Role, RoleName: RoleName(a.Role), CustomerIDs: a.Customers,
+	return &api.User{UserID: a.ID, Username: a.Username, RoleID: a.Role, RoleName: RoleName(a.Role), CustomerIDs: a.Customers, SiteIDs: a.Sites,
 		GroupID: a.GroupID, SkinID: a.SkinID, ApplicationPermissions: permissions}
 }
 
 func (a account) principal() Principal {
-	return Principal{Kind: KindUser, ID: a.ID, Name: a.Username, Role: a.Role, Customers: a.Customers, Sites: []string{api.Every}}
+	return Principal{Kind: KindUser, ID: a.ID, Name: a.Username, Role: a.Role, Customers: a.Customers, Sites: everyIfNone(a.Sites)}
 }
 
 // NewUser is what a user is made of.
@@ -98,10 +113,8 @@ type NewUser struct {
 	Password  string
 	Role      string
 	Customers []string // ids, or api.Every; an administrator has every one if none is given
+	Sites     []string // ids, or api.Every; none: every one of the customers
 }
-
-// errUserNotFound is the refusal of an unknown username.
-var errUserNotFound = &api.Error{Status: 404, Message: "User not found"}
 
 // NeedsAdmin says whether there is no user yet.
 func (s *Service) NeedsAdmin(ctx context.Context) (bool, error) {
@@ -134,9 +147,26 @@ func (s *Service) CreateFirstAdmin(ctx context.Context, username, password strin
 
 func errHasUsers() error { return api.Conflict("The first administrator exists already") }
 
-// CreateUser makes a user; a conflict when the name is taken.
+// CreateUser makes a user for the operator; a conflict when the name is taken.
 func (s *Service) CreateUser(ctx context.Context, n NewUser) (User, error) {
-	return s.create(ctx, n, func(store.Tx) error { return nil })
+	return s.As(api.Unlimited("")).AddUser(ctx, n)
+}
+
+// AddUser makes a user; a conflict when the name is taken. A user without
+// customers has those of an administrator who is limited.
+func (m Administrator) AddUser(ctx context.Context, n NewUser) (User, error) {
+	if len(n.Customers) == 0 && !slices.Contains(m.by.Customers, api.Every) {
+		n.Customers = m.by.Customers
+	}
+	if len(n.Sites) == 0 && !slices.Contains(m.by.Sites, api.Every) {
+		n.Sites = m.by.Sites
+	}
+	return m.create(ctx, n, func(store.Tx) error {
+		if !m.sees(n.Customers, n.Sites, n.Role) {
+			return errBeyond
+		}
+		return nil
+	})
 }
 
 func (s *Service) create(ctx context.Context, n NewUser, allowed func(store.Tx) error) (User, error) {
@@ -150,6 +180,9 @@ func (s *Service) create(ctx context.Context, n NewUser, allowed func(store.Tx) 
 	if RoleName(n.Role) == "" {
 		return User{}, errRole()
 	}
+	if err := errors.Join(checkIDs("customer_ids", n.Customers), checkIDs("site_ids", n.Sites)); err != nil {
+		return User{}, err
+	}
 	if n.Role == api.RoleAdmin && len(n.Customers) == 0 {
 		n.Customers = []string{api.Every}
 	}
@@ -157,7 +190,7 @@ func (s *Service) create(ctx context.Context, n NewUser, allowed func(store.Tx) 
 	if err != nil {
 		return User{}, err
 	}
-	a := account{ID: s.newID("usr"), Username: name, Role: n.Role, Customers: slices.Clone(n.Customers), Hash: hash, CreatedAt: s.now().UTC()}
+	a := account{ID: s.newID("usr"), Username: name, Role: n.Role, Customers: slices.Clone(n.Customers), Sites: slices.Clone(n.Sites), Hash: hash, CreatedAt: s.now().UTC()}
 	if a.Customers == nil {
 		a.Customers = []string{}
 	}
@@ -175,96 +208,177 @@ func (s *Service) create(ctx context.Context, n NewUser, allowed func(store.Tx) 
 	return a.user(), err
 }
 
-func errRole() error { return api.InvalidField("role", "one of "+strings.Join(Roles(), ", ")) }
+func errRole() error { return api.InvalidField("role_id", "one of "+strings.Join(Roles(), ", ")) }
 
-// Users are all users by name.
-func (s *Service) Users(ctx context.Context) ([]User, error) {
-	var users []User
-	err := s.records.View(ctx, func(tx store.Tx) error {
+// Users are those whom the administrator may see and who may see the customer
+// (empty: any), by name.
+func (m Administrator) Users(ctx context.Context, customerID string, p api.Page) (users []User, next string, err error) {
+	err = m.records.View(ctx, func(tx store.Tx) error {
 		users = nil
 		all, _, err := accounts.List(tx, store.Query{Index: "name"})
 		for _, a := range all {
-			users = append(users, a.user())
+			if m.sees(a.Customers, a.Sites, a.Role) && (customerID == "" || a.principal().CanCustomer(customerID)) {
+				users = append(users, a.user())
+			}
 		}
 		return err
 	})
-	return users, err
-}
-
-// SetRole changes what a user may do. The last active administrator stays one.
-func (s *Service) SetRole(ctx context.Context, username, role string) error {
-	if RoleName(role) == "" {
-		return errRole()
-	}
-	return s.change(ctx, username, false, func(a *account) { a.Role = role })
-}
-
-// SetCustomers changes whose data a user sees.
-func (s *Service) SetCustomers(ctx context.Context, username string, customers []string) error {
-	return s.change(ctx, username, false, func(a *account) { a.Customers = append([]string{}, customers...) })
-}
-
-// SetActive lets a user in or keeps the user out and ends all sessions. The
-// last active administrator stays in.
-func (s *Service) SetActive(ctx context.Context, username string, active bool) error {
-	return s.change(ctx, username, !active, func(a *account) { a.Inactive = !active })
-}
-
-// SetPassword gives a new password and ends all sessions.
-func (s *Service) SetPassword(ctx context.Context, username, password string) error {
-	if err := checkPassword(password); err != nil {
-		return err
-	}
-	hash, err := s.passwords.hash(ctx, password)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
-	return s.change(ctx, username, true, func(a *account) { a.Hash = hash })
+	return part(users, func(u User) string { return folded(u.Username) }, p)
 }
 
-// ResetTOTP forgets a user's authenticator and recovery codes, so that the
-// next sign-in enrols anew, and ends all sessions.
-func (s *Service) ResetTOTP(ctx context.Context, username string) error {
-	return s.change(ctx, username, true, func(a *account) { a.TOTP, a.Failures = nil, nil })
+// UserRef names a user, by either.
+type UserRef struct{ ID, Username string }
+
+// find is the account, if the administrator may see it.
+func (m Administrator) find(tx store.Tx, ref UserRef) (a account, err error) {
+	if ref.ID != "" {
+		a, err = accounts.Get(tx, store.Key(ref.ID))
+	} else {
+		a, err = byName(tx, ref.Username)
+	}
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return a, api.ErrUserNotFound
+	case err == nil && !m.sees(a.Customers, a.Sites, a.Role):
+		return account{}, api.ErrUserNotFound
+	}
+	return a, err
 }
 
-func (s *Service) change(ctx context.Context, username string, signOut bool, edit func(*account)) error {
-	defer s.known.forget()
-	return s.records.Update(ctx, func(tx store.Tx) error {
-		a, err := byName(tx, username)
-		if errors.Is(err, store.ErrNotFound) {
-			return errUserNotFound
+// User is one whom the administrator may see.
+func (m Administrator) User(ctx context.Context, ref UserRef) (u User, err error) {
+	err = m.records.View(ctx, func(tx store.Tx) error {
+		a, err := m.find(tx, ref)
+		u = a.user()
+		return err
+	})
+	return u, err
+}
+
+// UserChange says what of a user becomes another; nil stays.
+type UserChange struct {
+	Role      string // empty: stays
+	Customers []string
+	Sites     []string
+	Active    *bool   // false keeps the user out
+	Password  *string // a new one
+	ResetTOTP bool    // forget authenticator and recovery codes: the next sign-in enrols anew
+}
+
+// endsSessions says whether the user must sign in anew.
+func (c UserChange) endsSessions() bool {
+	return c.Active != nil && !*c.Active || c.Password != nil || c.ResetTOTP
+}
+
+func (c UserChange) check() error {
+	switch {
+	case c.Role != "" && RoleName(c.Role) == "":
+		return errRole()
+	case c.Sites != nil && len(c.Sites) == 0:
+		return api.InvalidField("site_ids", "name the sites that the user sees, or *")
+	case c.Password != nil:
+		return checkPassword(*c.Password)
+	}
+	return errors.Join(checkIDs("customer_ids", c.Customers), checkIDs("site_ids", c.Sites))
+}
+
+// ChangeUser changes a user and answers how it was and is. A role, customers
+// and sites act at once; a new password, a reset and being kept out end all
+// sessions. The last active administrator stays one.
+func (m Administrator) ChangeUser(ctx context.Context, ref UserRef, c UserChange) (before, after User, err error) {
+	if err := c.check(); err != nil {
+		return before, after, err
+	}
+	hash := ""
+	if c.Password != nil {
+		if hash, err = m.passwords.hash(ctx, *c.Password); err != nil {
+			return before, after, err
 		}
+	}
+	defer m.known.forget()
+	err = m.records.Update(ctx, func(tx store.Tx) error {
+		a, err := m.find(tx, ref)
 		if err != nil {
 			return err
 		}
-		wasAdmin := a.Role == api.RoleAdmin && !a.Inactive
-		edit(&a)
+		was := a
+		before = a.user()
+		if c.Role != "" {
+			a.Role = c.Role
+		}
+		if c.Customers != nil {
+			a.Customers = slices.Clone(c.Customers)
+		}
+		if c.Sites != nil {
+			a.Sites = slices.Clone(c.Sites)
+		}
+		if c.Active != nil {
+			a.Inactive = !*c.Active
+		}
+		if hash != "" {
+			a.Hash = hash
+		}
+		if c.ResetTOTP {
+			a.TOTP, a.Failures = nil, nil
+		}
+		if !m.sees(a.Customers, a.Sites, a.Role) {
+			return errBeyond
+		}
+		after = a.user()
 		if err := accounts.Put(tx, a); err != nil {
 			return err
 		}
-		if wasAdmin && (a.Role != api.RoleAdmin || a.Inactive) {
-			if err := keepsAdmin(tx); err != nil {
-				return err
-			}
-		}
-		if !signOut {
-			return nil
+		if err := keepsAdmin(tx, was); err != nil || !c.endsSessions() {
+			return err
 		}
 		return endSessions(tx, a.ID)
 	})
+	return before, after, err
 }
 
-// keepsAdmin refuses a change that leaves no one to undo it.
-func keepsAdmin(tx store.Tx) error {
+// DeleteUser removes a user for good and answers who it was. The last active
+// administrator stays.
+func (m Administrator) DeleteUser(ctx context.Context, ref UserRef) (before User, err error) {
+	defer m.known.forget()
+	err = m.records.Update(ctx, func(tx store.Tx) error {
+		a, err := m.find(tx, ref)
+		if err != nil {
+			return err
+		}
+		before = a.user()
+		if err := accounts.Delete(tx, accounts.Key(a)); err != nil {
+			return err
+		}
+		if err := keepsAdmin(tx, a); err != nil {
+			return err
+		}
+		return endSessions(tx, a.ID)
+	})
+	return before, err
+}
+
+func (a account) administers() bool { return a.Role == api.RoleAdmin && !a.Inactive }
+
+// unlimited says whether the account sees all customers and sites.
+func (a account) unlimited() bool {
+	return slices.Contains(a.Customers, api.Every) && slices.Contains(everyIfNone(a.Sites), api.Every)
+}
+
+// keepsAdmin refuses a change of who was an administrator that leaves no one
+// to undo it: no administrator at all, or none who sees everything.
+func keepsAdmin(tx store.Tx, was account) error {
+	if !was.administers() {
+		return nil
+	}
 	all, _, err := accounts.List(tx, store.Query{})
 	if err != nil {
 		return err
 	}
-	for _, a := range all {
-		if a.Role == api.RoleAdmin && !a.Inactive {
-			return nil
-		}
+	if slices.ContainsFunc(all, func(a account) bool { return a.administers() && (a.unlimited() || !was.unlimited()) }) {
+		return nil
 	}
 	return api.Conflict("The last active administrator cannot be removed")
 }

@@ -47,7 +47,7 @@ func (w *world) count(bucket string) (n int) {
 // TestPermissionTable is the whole table: a change of it is a change here.
 func TestPermissionTable(t *testing.T) {
 	want := map[string][]api.Permission{
-		api.RoleAdmin:      {"read", "upload", "detect", "assets.write", "sites.write", "models.write", "orders.write", "users.write"},
+		api.RoleAdmin:      {"read", "upload", "detect", "assets.write", "sites.write", "models.write", "orders.write", "users.write", "audit.read"},
 		api.RoleOperator:   {"read", "upload", "detect", "assets.write", "sites.write", "models.write", "orders.write"},
 		api.RoleTechnician: {"read", "detect", "orders.write"},
 		api.RoleAnalyst:    {"read"},
@@ -89,7 +89,7 @@ func TestFirstAdmin(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	users, err := w.Users(ctx)
+	users, err := w.users()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,23 +130,22 @@ func TestUserRefusals(t *testing.T) {
 
 func TestLastAdminStays(t *testing.T) {
 	w := newWorld(t, nil)
-	ctx := context.Background()
 	w.user("one", api.RoleAdmin)
 	w.user("two", api.RoleAdmin)
-	if err := w.SetActive(ctx, "one", false); err != nil {
+	if err := w.change("one", UserChange{Active: new(false)}); err != nil {
 		t.Fatal(err)
 	}
 	var refused *api.Error
-	if err := w.SetActive(ctx, "two", false); !errors.As(err, &refused) || refused.Status != 409 {
+	if err := w.change("two", UserChange{Active: new(false)}); !errors.As(err, &refused) || refused.Status != 409 {
 		t.Errorf("deactivated: %v", err)
 	}
-	if err := w.SetRole(ctx, "two", api.RoleAnalyst); !errors.As(err, &refused) || refused.Status != 409 {
+	if err := w.change("two", UserChange{Role: api.RoleAnalyst}); !errors.As(err, &refused) || refused.Status != 409 {
 		t.Errorf("demoted: %v", err)
 	}
 	if a := w.account("two"); a.Inactive || a.Role != api.RoleAdmin {
 		t.Errorf("a refused change was kept: %+v", a)
 	}
-	if err := w.SetRole(ctx, "nobody", api.RoleAnalyst); !errors.Is(err, errUserNotFound) {
+	if err := w.change("nobody", UserChange{Role: api.RoleAnalyst}); !errors.Is(err, api.ErrUserNotFound) {
 		t.Errorf("unknown user: %v", err)
 	}
 }
@@ -158,11 +157,11 @@ func TestChangesActAtOnce(t *testing.T) {
 		change func(*world) error
 		ends   bool
 	}{
-		{"role", func(w *world) error { return w.SetRole(ctx, "user", api.RoleAnalyst) }, false},
-		{"customers", func(w *world) error { return w.SetCustomers(ctx, "user", []string{"other"}) }, false},
-		{"password", func(w *world) error { return w.SetPassword(ctx, "user", goodPassword+"!") }, true},
-		{"deactivated", func(w *world) error { return w.SetActive(ctx, "user", false) }, true},
-		{"authenticator reset", func(w *world) error { return w.ResetTOTP(ctx, "user") }, true},
+		{"role", func(w *world) error { return w.change("user", UserChange{Role: api.RoleAnalyst}) }, false},
+		{"customers", func(w *world) error { return w.change("user", UserChange{Customers: []string{"other"}}) }, false},
+		{"password", func(w *world) error { return w.change("user", UserChange{Password: new(goodPassword + "!")}) }, true},
+		{"deactivated", func(w *world) error { return w.change("user", UserChange{Active: new(false)}) }, true},
+		{"authenticator reset", func(w *world) error { return w.change("user", UserChange{ResetTOTP: true}) }, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, noMFA)

@@ -94,6 +94,29 @@ func (w *world) user(name, role string, customers ...string) User {
 	return u
 }
 
+// boss is the operator.
+func (w *world) boss() Administrator { return w.As(api.Unlimited("boss")) }
+
+func (w *world) change(name string, c UserChange) error {
+	_, _, err := w.boss().ChangeUser(context.Background(), UserRef{Username: name}, c)
+	return err
+}
+
+func (w *world) users() ([]User, error) {
+	users, _, err := w.boss().Users(context.Background(), "", api.Page{})
+	return users, err
+}
+
+func (w *world) keys() ([]APIKey, error) {
+	keys, _, err := w.boss().Keys(context.Background(), "", api.Page{})
+	return keys, err
+}
+
+func (w *world) revoke(id string) error {
+	_, _, err := w.boss().RevokeKey(context.Background(), id)
+	return err
+}
+
 func (w *world) login(name string) api.LoginResponse {
 	w.t.Helper()
 	r, err := w.Login(context.Background(), name, goodPassword, "192.0.2.1")

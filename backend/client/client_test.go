@@ -139,6 +139,34 @@ func TestCalls(t *testing.T) {
 		{"health", func(c *client.Client) error { return c.Health(ctx) }, "GET /healthz "},
 		{"exchange", func(c *client.Client) error { _, err := c.Exchange(ctx, "company", "e.y.J"); return err }, `POST /api/auth/exchange {"external_token":"e.y.J","provider":"company"}`},
 		{"key set", func(c *client.Client) error { _, err := c.KeySet(ctx); return err }, "GET /.well-known/jwks.json "},
+		{"users", func(c *client.Client) error { _, err := c.Users(ctx, api.ListQuery{CustomerID: "c"}); return err }, `POST /terminal/users {"action":"list","customer_id":"c"}`},
+		{"user", func(c *client.Client) error { _, err := c.User(ctx, "usr_1"); return err }, `POST /terminal/users {"action":"get","user_id":"usr_1"}`},
+		{"add a user", func(c *client.Client) error {
+			_, err := c.AddUser(ctx, api.UsersRequest{Username: "ana", Password: "p", RoleID: api.RoleAnalyst, CustomerIDs: []string{"c"}})
+			return err
+		}, `POST /terminal/users {"action":"add","username":"ana","password":"p","role_id":"role_analyst","customer_ids":["c"]}`},
+		{"keep a user out", func(c *client.Client) error {
+			_, err := c.SetUser(ctx, api.UsersRequest{UserID: "usr_1", Active: new(false)})
+			return err
+		}, `POST /terminal/users {"action":"set","user_id":"usr_1","active":false}`},
+		{"reset a password", func(c *client.Client) error { _, err := c.ResetPassword(ctx, "usr_1", "p"); return err }, `POST /terminal/users {"action":"reset-password","user_id":"usr_1","password":"p"}`},
+		{"reset an authenticator", func(c *client.Client) error { _, err := c.ResetMFA(ctx, "usr_1"); return err }, `POST /terminal/users {"action":"reset-mfa","user_id":"usr_1"}`},
+		{"delete a user", func(c *client.Client) error { _, err := c.DeleteUser(ctx, "usr_1"); return err }, `POST /terminal/users {"action":"delete","user_id":"usr_1"}`},
+		{"keys", func(c *client.Client) error { _, err := c.Keys(ctx, api.ListQuery{}); return err }, `POST /terminal/keys {"action":"list"}`},
+		{"key", func(c *client.Client) error { _, err := c.Key(ctx, "key_1"); return err }, `POST /terminal/keys {"action":"get","api_key_id":"key_1"}`},
+		{"create a key", func(c *client.Client) error {
+			_, err := c.CreateKey(ctx, api.KeysRequest{Name: "n", PermittedSiteIDs: []string{"s"}, ExpiresAt: at})
+			return err
+		}, `POST /terminal/keys {"action":"create","name":"n","permitted_site_ids":["s"],"expires_at":"2025-10-01T00:00:00Z"}`},
+		{"rotate a key", func(c *client.Client) error {
+			_, err := c.RotateKey(ctx, api.KeysRequest{APIKeyID: "key_1", OverlapHours: new(0)})
+			return err
+		}, `POST /terminal/keys {"action":"rotate","api_key_id":"key_1","overlap_hours":0}`},
+		{"revoke a key", func(c *client.Client) error { _, err := c.RevokeKey(ctx, "key_1"); return err }, `POST /terminal/keys {"action":"revoke","api_key_id":"key_1"}`},
+		{"audit", func(c *client.Client) error {
+			_, err := c.Audit(ctx, api.AuditRequest{SiteID: "s", Actor: "ana", From: at, Page: api.Page{Limit: 5}})
+			return err
+		}, `POST /terminal/audit {"action":"list","site_id":"s","actor":"ana","from":"2025-10-01T00:00:00Z","limit":5}`},
 		{"setup status", func(c *client.Client) error { _, err := c.SetupStatus(ctx); return err }, "GET /api/auth/setup "},
 	} {
 		t.Run(c.name, func(t *testing.T) {

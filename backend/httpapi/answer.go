@@ -192,6 +192,9 @@ func (s *server) refuse(w http.ResponseWriter, q *http.Request, err error) {
 			s.Log.Error("request failed", "request_id", requestID(w), "method", q.Method, "path", q.URL.Path, "error", err.Error())
 		}
 	}
+	if b, ok := w.(*begunWriter); ok {
+		b.refusal = refusal
+	}
 	h := w.Header()
 	for _, name := range []string{"Content-Length", "Etag"} {
 		delete(h, name)

@@ -53,7 +53,7 @@ func (s *server) guarded(w http.ResponseWriter, q *http.Request) {
 		if g.begun {
 			panic(http.ErrAbortHandler)
 		}
-		s.refuse(w, q, api.ErrInternal)
+		s.refuse(g, q, api.ErrInternal)
 	}()
 	if !clean(q.URL.Path) {
 		// ServeMux would redirect, in HTML.
@@ -80,19 +80,31 @@ func clean(p string) bool {
 	return p != "" && p[0] == '/' && (p == path.Clean(p) || strings.HasSuffix(p, "/") && p == path.Clean(p)+"/")
 }
 
-// begunWriter knows whether the header is sent.
+// begunWriter knows whether the header is sent, and what a refusal was.
 type begunWriter struct {
 	http.ResponseWriter
-	begun bool
+	begun   bool
+	refusal *api.Error
+	before  func(status int) // optional: is called once, before the status is sent
+}
+
+func (w *begunWriter) begin(status int) {
+	if w.begun {
+		return
+	}
+	w.begun = true
+	if w.before != nil {
+		w.before(status)
+	}
 }
 
 func (w *begunWriter) WriteHeader(status int) {
-	w.begun = true
+	w.begin(status)
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *begunWriter) Write(p []byte) (int, error) {
-	w.begun = true
+	w.begin(http.StatusOK)
 	return w.ResponseWriter.Write(p)
 }
 

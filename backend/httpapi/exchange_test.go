@@ -49,7 +49,7 @@ func TestExchange(t *testing.T) {
 		if _, err := deps.Auth.CreateUser(context.Background(), auth.NewUser{Username: name, Password: password, Role: api.RoleAnalyst, Customers: []string{ownCustomer}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := deps.Auth.SetActive(context.Background(), name, active); err != nil {
+		if _, _, err := deps.Auth.As(api.Unlimited("")).ChangeUser(context.Background(), auth.UserRef{Username: name}, auth.UserChange{Active: &active}); err != nil {
 			t.Fatal(err)
 		}
 	}

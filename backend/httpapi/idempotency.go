@@ -17,9 +17,9 @@ import (
 // that it is under way.
 type remembered struct {
 	Key     []byte    `json:"key"`  // digest of caller, method, path and key
-	Body    []byte    `json:"body"` // digest of the body
+	Body    []byte    `json:"body"` // keyed digest of the body, which may hold a password
 	Begun   time.Time `json:"begun"`
-	Answer  []byte    `json:"answer,omitempty"`
+	Sealed  []byte    `json:"sealed,omitempty"` // the answer, which may hold an API key
 	Expires time.Time `json:"expires"`
 }
 
@@ -28,6 +28,9 @@ var rememberedAnswers = store.Table[remembered]{
 	Key:     func(r remembered) []byte { return store.Key(string(r.Key)) },
 	Indexes: []store.Index[remembered]{{Name: "expires", Key: func(r remembered) []byte { return store.Key(r.Expires.UTC().Format(time.RFC3339)) }}},
 }
+
+// sealedAnswers is the place of what is sealed here.
+const sealedAnswers = "idempotency"
 
 // lease is how long a request under way keeps its key; a process that died
 // must not keep it for a day.
@@ -91,7 +94,7 @@ func (s *server) once(w http.ResponseWriter, q *http.Request, rt route, c *call,
 		return
 	}
 	defer leave()
-	former, err := s.claim(q, id[:], c.fingerprint)
+	former, err := s.claim(q, id[:], s.Auth.Fingerprint(c.fingerprint, sealedAnswers))
 	if err != nil {
 		s.refuse(w, q, err)
 		return
@@ -123,9 +126,9 @@ func (s *server) claim(q *http.Request, id, fingerprint []byte) (former []byte, 
 		case !now.Before(r.Expires):
 		case !bytes.Equal(r.Body, fingerprint):
 			return errKeyReused
-		case r.Answer != nil:
-			former = bytes.Clone(r.Answer)
-			return nil
+		case r.Sealed != nil:
+			former, err = s.Auth.Unseal(r.Sealed, sealedAnswers)
+			return err
 		case now.Before(r.Begun.Add(lease)):
 			return errKeyInUse
 		}
@@ -180,7 +183,7 @@ func (s *server) runOnce(q *http.Request, id []byte, c *call, g granted) ([]byte
 		if err != nil {
 			return err
 		}
-		r.Answer = buf.Bytes()
+		r.Sealed = s.Auth.Seal(buf.Bytes(), sealedAnswers)
 		return rememberedAnswers.Put(tx, r)
 	})
 	// The work is done: a caller who left must find its answer, not a free key.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -32,8 +33,9 @@ type ids struct{ customer, site, asset string }
 type request struct {
 	query, body string // with {customer}, {site}, {asset} and {n}, a number
 	form        bool
-	own         int // status for own ids; 0: 200
-	absent      int // status for absent ids
+	own         int  // status for own ids; 0: 200
+	absent      int  // status for absent ids
+	byCustomer  bool // names a customer alone, and a key for some sites may name any
 }
 
 // requests has a row for each operation with a permission: a route without
@@ -57,7 +59,7 @@ var requests = map[string]request{
 	"assets list":               {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, absent: 404},
 	"assets get":                {body: `{"action":"get","asset_id":"{asset}"}`, absent: 404},
 	"sites set":                 {body: `{"action":"set","site":{"customer_id":"{customer}","site_id":"{site}","name":"n","timezone":"UTC"}}`, absent: 200},
-	"sites list":                {body: `{"action":"list","customer_id":"{customer}"}`, absent: 200},
+	"sites list":                {body: `{"action":"list","customer_id":"{customer}"}`, absent: 200, byCustomer: true},
 	"sites get":                 {body: `{"action":"get","site_id":"{site}"}`, absent: 404},
 	"stored-forecasts ":         {body: `{"customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
 	"stored-forecasts list":     {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
@@ -118,6 +120,22 @@ var requests = map[string]request{
 	"alerts unshelve":           {body: `{"action":"unshelve","site_id":"{site}","alert_id":"alt_0"}`, own: 404, absent: 404},
 	"alerts suppress":           {body: `{"action":"suppress","site_id":"{site}","alert_id":"alt_0","reason":"r"}`, own: 404, absent: 404},
 	"alerts unsuppress":         {body: `{"action":"unsuppress","site_id":"{site}","alert_id":"alt_0"}`, own: 404, absent: 404},
+	"users ":                    {body: `{"customer_id":"{customer}"}`, absent: 200, byCustomer: true},
+	"users list":                {body: `{"action":"list","customer_id":"{customer}"}`, absent: 200, byCustomer: true},
+	"users get":                 {body: `{"action":"get","customer_id":"{customer}","user_id":"usr_0"}`, own: 404, absent: 404, byCustomer: true},
+	"users add":                 {body: `{"action":"add","username":"new{n}","password":"correct horse","role_id":"role_analyst","customer_ids":["{customer}"],"site_ids":["{site}"]}`, absent: 200},
+	"users set":                 {body: `{"action":"set","customer_id":"{customer}","user_id":"usr_0","active":false}`, own: 404, absent: 404, byCustomer: true},
+	"users reset-password":      {body: `{"action":"reset-password","customer_id":"{customer}","user_id":"usr_0","password":"correct horse"}`, own: 404, absent: 404, byCustomer: true},
+	"users reset-mfa":           {body: `{"action":"reset-mfa","customer_id":"{customer}","user_id":"usr_0"}`, own: 404, absent: 404, byCustomer: true},
+	"users delete":              {body: `{"action":"delete","customer_id":"{customer}","user_id":"usr_0"}`, own: 404, absent: 404, byCustomer: true},
+	"keys ":                     {body: `{"customer_id":"{customer}"}`, absent: 200, byCustomer: true},
+	"keys list":                 {body: `{"action":"list","customer_id":"{customer}"}`, absent: 200, byCustomer: true},
+	"keys get":                  {body: `{"action":"get","customer_id":"{customer}","api_key_id":"key_0"}`, own: 404, absent: 404, byCustomer: true},
+	"keys create":               {body: `{"action":"create","name":"k","customer_ids":["{customer}"],"permitted_site_ids":["{site}"]}`, absent: 200},
+	"keys rotate":               {body: `{"action":"rotate","customer_id":"{customer}","api_key_id":"key_0"}`, own: 404, absent: 404, byCustomer: true},
+	"keys revoke":               {body: `{"action":"revoke","customer_id":"{customer}","api_key_id":"key_0"}`, own: 404, absent: 404, byCustomer: true},
+	"audit ":                    {body: `{"customer_id":"{customer}","site_id":"{site}"}`, absent: 200},
+	"audit list":                {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, absent: 200},
 	"site-kpis":                 {absent: 404}, // its site is in the path
 	"site-summary site-summary": {body: `{"action":"site-summary","site_id":"{site}"}`, absent: 404},
 	"activities ":               {body: `{"customer_id":"{customer}","site_id":"{site}"}`, absent: 404},
@@ -175,8 +193,8 @@ func TestScopeMatrix(t *testing.T) {
 						switch {
 						case !auth.May(role, op.Permission):
 							want = 403
-						case name == "sites list" && caller == "site":
-							// Any customer may be named; permitted sites alone are listed.
+						case r.byCustomer && caller == "site":
+							want = max(want, r.own) // what is permitted alone is looked at
 						case whose == "foreign":
 							want = 403
 						case whose == "absent" && caller == "site" && names:
@@ -206,6 +224,11 @@ func TestScopeMatrix(t *testing.T) {
 }
 
 func (w *world) send(route api.Route, r request, id ids, upload, credential string, n int) (int, string) {
+	got := w.sent(route, r, id, upload, credential, n)
+	return got.Code, got.Body.String()
+}
+
+func (w *world) sent(route api.Route, r request, id ids, upload, credential string, n int) *httptest.ResponseRecorder {
 	target := strings.NewReplacer("{id}", upload, "{site_id}", url.PathEscape(id.site)).Replace(route.Path)
 	if r.query != "" {
 		target += "?" + strings.NewReplacer("{customer}", url.QueryEscape(id.customer), "{site}", url.QueryEscape(id.site), "{asset}", url.QueryEscape(id.asset)).Replace(r.query)
@@ -217,8 +240,7 @@ func (w *world) send(route api.Route, r request, id ids, upload, credential stri
 	case r.body != "":
 		body = strings.NewReplacer("{customer}", id.customer, "{site}", id.site, "{asset}", id.asset, "{n}", fmt.Sprint(n)).Replace(r.body)
 	}
-	got := w.ask(route.Method, target, body, "Authorization", "Bearer "+credential, "Content-Type", contentType)
-	return got.Code, got.Body.String()
+	return w.ask(route.Method, target, body, "Authorization", "Bearer "+credential, "Content-Type", contentType)
 }
 
 func TestOperationsOfPublicRoutesNeedNoPermission(t *testing.T) {

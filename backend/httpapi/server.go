@@ -38,6 +38,7 @@ type Deps struct {
 	KPIs           KPIs
 	Freemium       Freemium
 	Telemetry      store.Telemetry
+	Audit          Audit
 	Records        store.Records // of Idempotency-Key
 	Now            func() time.Time
 
@@ -96,6 +97,7 @@ type granted struct {
 	credential string
 	site       api.Site  // of target.siteID
 	asset      api.Asset // of target.asset
+	note       *note     // for the audit trail
 }
 
 // New makes the handler of all routes of [api.Routes]. It panics when a row
@@ -190,6 +192,9 @@ func (s *server) readers() map[string]reader {
 		"order":            s.order,
 		"site-summary":     s.siteSummary,
 		"activities":       s.activities,
+		"users":            s.users,
+		"keys":             s.keys,
+		"audit":            s.audit,
 
 		"site-kpis": s.siteKPIs,
 
@@ -229,7 +234,8 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 		return
 	}
 	ctx := q.Context()
-	g := granted{credential: credential}
+	n := s.noted(w, q, rt.Route)
+	g := granted{credential: credential, note: n}
 	var invalid error
 	if rt.Credential != api.CredentialNone {
 		// Looked at here, so that nothing is kept of a stranger's upload; told
@@ -239,10 +245,15 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 			invalid = api.ErrInvalidToken
 		}
 		g.scope = g.Scope()
+		if invalid == nil {
+			n.granted = g
+		}
 	}
 	in := &input{Request: q, w: w, stranger: invalid != nil, spoolDir: s.SpoolDir}
 	defer in.close()
+	n.in = in
 	c, err := rt.read(in)
+	n.call = c
 	if err == nil {
 		err = invalid
 	}
@@ -253,6 +264,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 	run := c.run
 	c.run = func(ctx context.Context, g granted) (any, error) {
 		result, err := run(ctx, g)
+		n.result, n.err = result, err
 		return result, failed(rt.Name, err)
 	}
 	op, ok := rt.Operation(c.action)
@@ -266,6 +278,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 			s.refuse(w, q, err)
 			return
 		}
+		n.granted = g
 		if err := s.rate(w, g.Principal, rt.Host); err != nil {
 			s.refuse(w, q, err)
 			return

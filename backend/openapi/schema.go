@@ -67,6 +67,7 @@ var values = map[string][]string{
 	"Model.model_type":         {api.ModelForecasting, api.ModelInterpolation, api.ModelDiagnostics},
 	"Model.status":             {api.ModelProduction, api.ModelChallenger, api.ModelArchived},
 	"ModelsRequest.model_type": {api.ModelForecasting, api.ModelInterpolation},
+	"KeyRecord.state":          api.KeyStates(),
 	"Upload.kind":              {api.UploadTrain, api.UploadNowcast},
 	"Upload.processing_status": uploadStates,
 	"UploadValidation.status":  uploadStates,

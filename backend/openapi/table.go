@@ -378,6 +378,29 @@ var entries = map[string]entry{
 		summary: "List what was done in the last 24 hours", about: "Newest first.", body: api.ActivitiesRequest{}, answer: api.ActivitiesResponse{},
 		needs: map[string]string{"": "", api.ActionList: ""}, refusals: badAsset[:1],
 	},
+	"users": {
+		summary: "List users, make and change them", about: "By name. An administrator sees and makes nobody with more than the own role, customers and sites; the last administrator stays.",
+		body: api.UsersRequest{}, answer: api.UsersResponse{},
+		needs: map[string]string{"": "", api.ActionList: "", api.ActionGet: "user_id", api.ActionAdd: "username password role_id", api.ActionSet: "user_id",
+			api.ActionResetPassword: "user_id password", api.ActionResetMFA: "user_id", api.ActionDelete: "user_id"},
+		example: api.UsersRequest{Action: api.ActionAdd, Username: "ana", Password: "correct horse battery", RoleID: api.RoleOperator, CustomerIDs: []string{exampleCustomer}},
+		refusals: []*api.Error{api.ErrInvalidAction, api.MissingField("user_id"), api.ErrUserNotFound, api.ErrForbidden, api.Conflict("The username ana is taken"),
+			api.Conflict("The last active administrator cannot be removed")},
+	},
+	"keys": {
+		summary: "List API keys, make, rotate and revoke them", about: "Oldest first. A key is shown once, when it is made. A rotation makes one like it; the former opens for some hours yet.",
+		body: api.KeysRequest{}, answer: api.KeysResponse{},
+		needs:   map[string]string{"": "", api.ActionList: "", api.ActionGet: "api_key_id", api.ActionCreate: "name", api.ActionRotate: "api_key_id", api.ActionRevoke: "api_key_id"},
+		example: api.KeysRequest{Action: api.ActionCreate, Name: "dashboard", RoleID: api.RoleAnalyst, PermittedSiteIDs: []string{exampleSite}, CustomerIDs: []string{exampleCustomer}},
+		refusals: []*api.Error{api.ErrInvalidAction, api.MissingField("api_key_id"), {Status: 404, Message: api.ErrAPIKeyNotFound.Message}, api.ErrForbidden,
+			api.Conflict("API key key_01J9Z0 is revoked; it cannot be rotated")},
+	},
+	"audit": {
+		summary: "List who changed what", about: "Newest first: one record for each request that writes, also of those that were refused. Refusals of one caller are bounded; what was too much is counted.",
+		body: api.AuditRequest{}, answer: api.AuditResponse{}, needs: map[string]string{"": "", api.ActionList: ""},
+		example:  api.AuditRequest{Action: api.ActionList, Actor: "ana", SiteID: exampleSite},
+		refusals: []*api.Error{api.ErrInvalidAction, api.ErrForbidden, api.InvalidField("to", "lies before from")},
+	},
 
 	"site-kpis": {
 		summary: "Read the key figures of a site", about: "Each with its unit, window and the source of its formula.", answer: api.KPIs{},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"time"
 
@@ -21,29 +22,53 @@ type AdminCmd struct {
 	User struct {
 		Add       UserAddCmd       `cmd:"" help:"Make a user; the password is asked for."`
 		List      UserListCmd      `cmd:"" help:"List the users."`
+		Set       UserSetCmd       `cmd:"" help:"Change a user's role, customers or sites."`
 		Password  UserPasswordCmd  `cmd:"" help:"Give a user a new password."`
 		ResetTotp UserResetTOTPCmd `cmd:"" name:"reset-totp" help:"Let a user set up a new authenticator."`
 		Disable   UserDisableCmd   `cmd:"" help:"Keep a user out."`
 		Enable    UserEnableCmd    `cmd:"" help:"Let a user in again."`
+		Delete    UserDeleteCmd    `cmd:"" help:"Remove a user for good."`
 	} `cmd:"" help:"Users."`
 	Key struct {
 		Create KeyCreateCmd `cmd:"" help:"Make an API key; it is shown once."`
 		List   KeyListCmd   `cmd:"" help:"List the API keys."`
+		Rotate KeyRotateCmd `cmd:"" help:"Make a key in the place of another, which opens for a while yet."`
 		Revoke KeyRevokeCmd `cmd:"" help:"End an API key for good."`
 	} `cmd:"" help:"API keys."`
 	SigningKey struct {
 		List   SigningKeyListCmd   `cmd:"" help:"List the keys whose tokens are good."`
 		Rotate SigningKeyRotateCmd `cmd:"" help:"Sign with a new key; tokens of the old one stay good until they end."`
 	} `cmd:"" help:"Keys that sign users' tokens."`
+	Audit AuditCmd `cmd:"" help:"Who changed what, newest first."`
 }
 
-// withAuth opens the accounts of the data folder.
-func withAuth(g *Globals, do func(*auth.Service) error) error {
+// beside opens the data folder of a service that is not running.
+func beside(g *Globals, do func(*backend.Service) error) error {
 	service, err := backend.New(backend.Config{DataDir: g.Data, Now: time.Now, Wall: time.Now})
 	if err != nil {
 		return openFailed(g.Data, err)
 	}
-	return errors.Join(do(service.Auth()), service.Close())
+	return errors.Join(do(service), service.Close())
+}
+
+// commandLine is the actor of what is done here, in the audit trail.
+const commandLine = "command line"
+
+// administer does one thing as the operator of the machine, and leaves its
+// record in the audit trail, also of a refusal.
+func administer(ctx context.Context, g *Globals, route, action string, do func(m auth.Administrator, r *api.AuditRecord) error) error {
+	return beside(g, func(s *backend.Service) error {
+		r := api.AuditRecord{Actor: commandLine, ActorID: commandLine, Route: route, Action: action, Status: http.StatusOK}
+		err := do(s.Auth().As(api.Unlimited(commandLine)), &r)
+		var refused *api.Error
+		switch {
+		case errors.As(err, &refused):
+			r.Status, r.Error = refused.Status, refused.Message
+		case err != nil:
+			return err
+		}
+		return errors.Join(inWords(err), s.Trail().Append(ctx, r))
+	})
 }
 
 // UserAddCmd makes a user.
@@ -51,6 +76,7 @@ type UserAddCmd struct {
 	Name      string   `arg:"" help:"The user's name."`
 	Role      string   `default:"role_operator" enum:"role_admin,role_operator,role_technician,role_analyst" help:"One of ${enum}."`
 	Customers []string `help:"Customers whose data the user sees; * for all."`
+	Sites     []string `help:"Sites of these that alone the user sees; none given: all."`
 }
 
 // Run makes the user.
@@ -59,14 +85,20 @@ func (c *UserAddCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if err != nil {
 		return err
 	}
-	return withAuth(g, func(s *auth.Service) error {
-		u, err := s.CreateUser(ctx, auth.NewUser{Username: c.Name, Password: password, Role: c.Role, Customers: c.Customers})
+	return administer(ctx, g, "users", api.ActionAdd, func(m auth.Administrator, r *api.AuditRecord) error {
+		u, err := m.AddUser(ctx, auth.NewUser{Username: c.Name, Password: password, Role: c.Role, Customers: c.Customers, Sites: c.Sites})
 		if err != nil {
-			return inWords(err)
+			return err
 		}
+		noteUser(r, u)
+		r.After = u.Record()
 		fmt.Fprintf(std.out, "%s is made with %s, for customers %s\n", u.Username, auth.RoleName(u.Role), strings.Join(u.Customers, ", "))
 		return nil
 	})
+}
+
+func noteUser(r *api.AuditRecord, u auth.User) {
+	r.TargetIDs, r.CustomerIDs = map[string]string{"user_id": u.ID}, u.Customers
 }
 
 // UserListCmd lists users.
@@ -74,21 +106,58 @@ type UserListCmd struct{}
 
 // Run lists the users.
 func (UserListCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return withAuth(g, func(s *auth.Service) error {
-		users, err := s.Users(ctx)
+	return beside(g, func(s *backend.Service) error {
+		users, _, err := s.Auth().As(api.Unlimited(commandLine)).Users(ctx, "", api.Page{})
 		for _, u := range users {
 			state := "active"
 			if !u.Active {
 				state = "disabled"
 			}
 			factor := "no authenticator yet"
-			if u.Enrolled {
+			switch {
+			case u.Issuer != "":
+				factor = "signs in by " + u.Issuer
+			case u.Enrolled:
 				factor = fmt.Sprintf("authenticator, %d recovery codes left", u.RecoveryCodes)
 			}
-			fmt.Fprintf(std.out, "%-20s %-16s %-9s %s; customers %s\n", u.Username, u.Role, state, factor, strings.Join(u.Customers, ", "))
+			sees := "customers " + strings.Join(u.Customers, ", ")
+			if u.Sites[0] != api.Every {
+				sees += "; sites " + strings.Join(u.Sites, ", ")
+			}
+			fmt.Fprintf(std.out, "%-20s %-16s %-9s %s; %s\n", u.Username, u.Role, state, factor, sees)
 		}
 		return err
 	})
+}
+
+// changeUser changes a user and says that it is done.
+func changeUser(ctx context.Context, g *Globals, std streams, name, action string, c auth.UserChange, done string) error {
+	return administer(ctx, g, "users", action, func(m auth.Administrator, r *api.AuditRecord) error {
+		before, after, err := m.ChangeUser(ctx, auth.UserRef{Username: name}, c)
+		if err != nil {
+			return err
+		}
+		noteUser(r, after)
+		r.Before, r.After = before.Record(), after.Record()
+		fmt.Fprintln(std.out, name, done)
+		return nil
+	})
+}
+
+// UserSetCmd changes what a user may do and see.
+type UserSetCmd struct {
+	Name      string   `arg:"" help:"The user's name."`
+	Role      string   `default:"" enum:",role_admin,role_operator,role_technician,role_analyst" help:"role_admin, role_operator, role_technician or role_analyst."`
+	Customers []string `help:"Customers whose data the user sees, in place of the former; * for all."`
+	Sites     []string `help:"Sites of these that alone the user sees, in place of the former; * for all."`
+}
+
+// Run changes the user.
+func (c *UserSetCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	if c.Role == "" && c.Customers == nil && c.Sites == nil {
+		return errors.New("say what becomes another: --role, --customers or --sites")
+	}
+	return changeUser(ctx, g, std, c.Name, api.ActionSet, auth.UserChange{Role: c.Role, Customers: c.Customers, Sites: c.Sites}, "is changed")
 }
 
 // UserPasswordCmd changes a password.
@@ -102,7 +171,7 @@ func (c *UserPasswordCmd) Run(ctx context.Context, g *Globals, std streams) erro
 	if err != nil {
 		return err
 	}
-	return change(g, std, c.Name+" has a new password; sessions are ended", func(s *auth.Service) error { return s.SetPassword(ctx, c.Name, password) })
+	return changeUser(ctx, g, std, c.Name, api.ActionResetPassword, auth.UserChange{Password: &password}, "has a new password; sessions are ended")
 }
 
 // UserResetTOTPCmd forgets an authenticator.
@@ -112,7 +181,7 @@ type UserResetTOTPCmd struct {
 
 // Run forgets the authenticator.
 func (c *UserResetTOTPCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return change(g, std, c.Name+" sets up an authenticator at the next sign-in", func(s *auth.Service) error { return s.ResetTOTP(ctx, c.Name) })
+	return changeUser(ctx, g, std, c.Name, api.ActionResetMFA, auth.UserChange{ResetTOTP: true}, "sets up an authenticator at the next sign-in")
 }
 
 // UserDisableCmd keeps a user out.
@@ -122,7 +191,7 @@ type UserDisableCmd struct {
 
 // Run keeps the user out.
 func (c *UserDisableCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return change(g, std, c.Name+" is kept out", func(s *auth.Service) error { return s.SetActive(ctx, c.Name, false) })
+	return changeUser(ctx, g, std, c.Name, api.ActionSet, auth.UserChange{Active: new(false)}, "is kept out")
 }
 
 // UserEnableCmd lets a user in.
@@ -132,105 +201,26 @@ type UserEnableCmd struct {
 
 // Run lets the user in.
 func (c *UserEnableCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return change(g, std, c.Name+" may sign in", func(s *auth.Service) error { return s.SetActive(ctx, c.Name, true) })
+	return changeUser(ctx, g, std, c.Name, api.ActionSet, auth.UserChange{Active: new(true)}, "may sign in")
 }
 
-// change does one thing to the accounts and says that it is done.
-func change(g *Globals, std streams, done string, do func(*auth.Service) error) error {
-	return withAuth(g, func(s *auth.Service) error {
-		if err := do(s); err != nil {
-			return inWords(err)
-		}
-		fmt.Fprintln(std.out, done)
-		return nil
-	})
+// UserDeleteCmd removes a user.
+type UserDeleteCmd struct {
+	Name string `arg:"" help:"The user's name."`
 }
 
-// KeyCreateCmd makes an API key.
-type KeyCreateCmd struct {
-	Name      string        `arg:"" help:"What the key is for."`
-	Role      string        `default:"role_operator" enum:"role_admin,role_operator,role_technician,role_analyst" help:"One of ${enum}."`
-	Sites     []string      `help:"Sites that the key opens, * for all; none given: all of the customers."`
-	Customers []string      `help:"Customers that the key opens, * for all; none given: those of the sites."`
-	Expires   time.Duration `placeholder:"DURATION" help:"Life of the key, as in 2160h; none given: no end."`
-}
-
-// Run makes the key and prints it.
-func (c *KeyCreateCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	if len(c.Sites) == 0 && len(c.Customers) == 0 {
-		return errors.New("say what the key opens: --customers or --sites, * for all")
-	}
-	n := auth.NewKey{Name: c.Name, Role: c.Role, Sites: c.Sites, Customers: c.Customers, CreatedBy: "command line"}
-	if c.Expires > 0 {
-		n.ExpiresAt = time.Now().Add(c.Expires)
-	}
-	return withAuth(g, func(s *auth.Service) error {
-		plain, key, err := s.CreateKey(ctx, n)
+// Run removes the user.
+func (c *UserDeleteCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	return administer(ctx, g, "users", api.ActionDelete, func(m auth.Administrator, r *api.AuditRecord) error {
+		u, err := m.DeleteUser(ctx, auth.UserRef{Username: c.Name})
 		if err != nil {
-			return inWords(err)
+			return err
 		}
-		fmt.Fprintf(std.out, "%s\nThis is %s. It is shown only now; keep it safe.\n", plain, key.ID)
+		noteUser(r, u)
+		r.Before = u.Record()
+		fmt.Fprintln(std.out, c.Name, "is removed; sessions are ended")
 		return nil
 	})
-}
-
-// KeyListCmd lists API keys.
-type KeyListCmd struct{}
-
-// Run lists the keys.
-func (KeyListCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return withAuth(g, func(s *auth.Service) error {
-		keys, err := s.Keys(ctx)
-		for _, k := range keys {
-			state := "good"
-			switch {
-			case !k.RevokedAt.IsZero():
-				state = "revoked " + api.At(k.RevokedAt).String()
-			case !k.ExpiresAt.IsZero() && !time.Now().Before(k.ExpiresAt):
-				state = "expired " + api.At(k.ExpiresAt).String()
-			case !k.ExpiresAt.IsZero():
-				state = "good until " + api.At(k.ExpiresAt).String()
-			}
-			fmt.Fprintf(std.out, "%s  %-20s %-16s %s; sites %s; customers %s\n", k.ID, k.Name, k.Role, state, strings.Join(k.Sites, ", "), strings.Join(k.Customers, ", "))
-		}
-		return err
-	})
-}
-
-// KeyRevokeCmd ends a key.
-type KeyRevokeCmd struct {
-	ID string `arg:"" help:"The key's id, from admin key list."`
-}
-
-// Run ends the key.
-func (c *KeyRevokeCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return change(g, std, c.ID+" is revoked", func(s *auth.Service) error { return s.RevokeKey(ctx, c.ID) })
-}
-
-// SigningKeyListCmd lists the keys of tokens.
-type SigningKeyListCmd struct{}
-
-// Run lists the keys.
-func (SigningKeyListCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return withAuth(g, func(s *auth.Service) error {
-		keys, err := s.SigningKeys(ctx)
-		for _, k := range keys {
-			state := "signs"
-			if !k.RetiresAt.IsZero() {
-				state = "rotated; gone at " + api.At(k.RetiresAt).String()
-			}
-			fmt.Fprintf(std.out, "%s  made %s, %s\n", k.ID, api.At(k.CreatedAt), state)
-		}
-		return err
-	})
-}
-
-// SigningKeyRotateCmd rotates the key of tokens.
-type SigningKeyRotateCmd struct{}
-
-// Run makes the new key.
-func (SigningKeyRotateCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return change(g, std, "a new key signs; tokens of the old one stay good until they end", func(s *auth.Service) error { return s.RotateSigningKey(ctx) })
 }
 
 // askPassword asks at the terminal without showing what is typed, or reads a

@@ -40,6 +40,7 @@ var floors = []struct {
 	{"app.sunloop/backend/store/...", []string{"engine/series"}},
 	{"app.sunloop/backend/openmeteo", []string{"engine/series", "engine/solar", "engine/weather"}},
 	{"app.sunloop/backend/auth", []string{"backend/api", "backend/store", "engine/series"}},
+	{"app.sunloop/backend/audit", []string{"backend/api", "backend/store", "engine/series"}},
 	{"app.sunloop/backend/ops", []string{"backend/api", "backend/store", "engine/..."}},
 	{"app.sunloop/backend/work", []string{"backend/api", "backend/store", "backend/ops", "engine/..."}},
 	{"app.sunloop/backend/pipeline", []string{"backend/api", "backend/store", "backend/store/objects", "backend/ops", "engine/..."}},

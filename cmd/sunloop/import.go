@@ -73,14 +73,15 @@ func (c *ImportCmd) Run(ctx context.Context, g *Globals, std streams) error {
 // that lives as long as the command.
 func withOwnKey(ctx context.Context, service *backend.Service, do func(*client.Client) error) error {
 	key, record, err := service.Auth().CreateKey(ctx, auth.NewKey{
-		Name: "command line", Role: api.RoleAdmin, Customers: []string{api.Every}, Sites: []string{api.Every},
-		CreatedBy: "command line", ExpiresAt: time.Now().Add(12 * time.Hour),
+		Name: commandLine, Role: api.RoleAdmin, Customers: []string{api.Every}, Sites: []string{api.Every},
+		CreatedBy: commandLine, ExpiresAt: time.Now().Add(12 * time.Hour),
 	})
 	if err != nil {
 		return fmt.Errorf("make a key for the command: %w", err)
 	}
 	err = do(client.New(client.Options{Transport: client.InProcess(service.Handler()), Credential: key, Now: time.Now}))
-	return errors.Join(err, service.Auth().RevokeKey(context.WithoutCancel(ctx), record.ID))
+	_, _, revoked := service.Auth().As(api.Unlimited(commandLine)).RevokeKey(context.WithoutCancel(ctx), record.ID)
+	return errors.Join(err, revoked)
 }
 
 // send uploads the file and follows it to its end.

@@ -1,0 +1,117 @@
+package api
+
+import "time"
+
+// Paths and actions of administration.
+const (
+	PathUsers = "/terminal/users"
+	PathKeys  = "/terminal/keys"
+
+	ActionResetPassword = "reset-password"
+	ActionResetMFA      = "reset-mfa"
+	ActionDelete        = "delete"
+	ActionRotate        = "rotate"
+	ActionRevoke        = "revoke"
+)
+
+// UsersRequest is the body of POST /terminal/users.
+type UsersRequest struct {
+	Action      string   `json:"action,omitempty"`
+	CustomerID  string   `json:"customer_id,omitempty"` // of a list: those who may see it
+	UserID      string   `json:"user_id,omitempty"`
+	Username    string   `json:"username,omitempty"` // in place of user_id too
+	Password    string   `json:"password,omitempty"`
+	RoleID      string   `json:"role_id,omitempty"`
+	CustomerIDs []string `json:"customer_ids,omitempty"` // whose data the user sees; * is all
+	SiteIDs     []string `json:"site_ids,omitempty"`     // of these customers; without it, or *, all
+	Active      *bool    `json:"active,omitempty"`       // false keeps the user out and ends all sessions
+	Page
+}
+
+// UsersResponse lists users, or holds the one that was asked for or changed.
+type UsersResponse struct {
+	Success    bool         `json:"success"`
+	Message    string       `json:"message,omitempty"`
+	Users      []UserRecord `json:"users,omitzero"`
+	User       *UserRecord  `json:"user,omitempty"`
+	UserID     string       `json:"user_id,omitempty"`
+	Count      int          `json:"count"`
+	NextCursor string       `json:"next_cursor,omitempty"`
+}
+
+// UserRecord is a user as administrators see one.
+type UserRecord struct {
+	UserID        string   `json:"user_id"`
+	Username      string   `json:"username"`
+	RoleID        string   `json:"role_id"`
+	RoleName      string   `json:"role_name"`
+	CustomerIDs   []string `json:"customer_ids"`
+	SiteIDs       []string `json:"site_ids"`
+	Active        bool     `json:"active"`
+	MFAEnrolled   bool     `json:"mfa_enrolled"`           // has an authenticator
+	RecoveryCodes int      `json:"recovery_codes_left"`    // of the authenticator
+	Issuer        string   `json:"issuer,omitempty"`       // of the identity provider by which the user signs in
+	CreatedAt     Time     `json:"created_at"`             //
+	LastLoginAt   Time     `json:"last_login_at,omitzero"` // absent: never
+}
+
+// KeysRequest is the body of POST /terminal/keys.
+type KeysRequest struct {
+	Action           string   `json:"action,omitempty"`
+	CustomerID       string   `json:"customer_id,omitempty"` // of a list: those that open it
+	APIKeyID         string   `json:"api_key_id,omitempty"`
+	Name             string   `json:"name,omitempty"`               // what the key is for
+	RoleID           string   `json:"role_id,omitempty"`            // role_operator when left out
+	PermittedSiteIDs []string `json:"permitted_site_ids,omitempty"` // without it: all of the customers
+	CustomerIDs      []string `json:"customer_ids,omitempty"`       // without it: those of the sites
+	ExpiresAt        Time     `json:"expires_at,omitzero"`          // without it: no end; of a rotation: as long as the former was to live
+	OverlapHours     *int     `json:"overlap_hours,omitempty"`      // of a rotation: for which the former key opens yet; 24 when left out
+	Page
+}
+
+// KeysResponse lists API keys, or holds the one that was asked for or changed.
+type KeysResponse struct {
+	Success    bool        `json:"success"`
+	Message    string      `json:"message,omitempty"`
+	Keys       []KeyRecord `json:"keys,omitzero"`
+	Key        *KeyRecord  `json:"key,omitempty"`
+	APIKey     string      `json:"api_key,omitempty"` // the key itself, shown once: when it is made
+	APIKeyID   string      `json:"api_key_id,omitempty"`
+	Count      int         `json:"count"`
+	NextCursor string      `json:"next_cursor,omitempty"`
+}
+
+// KeyRecord is an API key without the key.
+type KeyRecord struct {
+	APIKeyID         string   `json:"api_key_id"`
+	Name             string   `json:"name"`
+	RoleID           string   `json:"role_id"`
+	PermittedSiteIDs []string `json:"permitted_site_ids"`
+	CustomerIDs      []string `json:"customer_ids"`
+	State            string   `json:"state"`
+	CreatedAt        Time     `json:"created_at"`
+	CreatedBy        string   `json:"created_by,omitempty"`
+	ExpiresAt        Time     `json:"expires_at,omitzero"` // absent: never
+	RevokedAt        Time     `json:"revoked_at,omitzero"`
+	Replaces         string   `json:"replaces,omitempty"` // the key in whose place it was made
+}
+
+// States of an API key.
+const (
+	KeyGood    = "good"
+	KeyExpired = "expired"
+	KeyRevoked = "revoked"
+)
+
+// KeyStates are all of them.
+func KeyStates() []string { return []string{KeyGood, KeyExpired, KeyRevoked} }
+
+// The overlap of a rotation of an API key.
+const (
+	DefaultOverlap = 24 * time.Hour
+	MaxOverlap     = 30 * 24 * time.Hour
+)
+
+// ErrUserNotFound is the refusal of an unknown user, or of one whom the caller
+// may not see.
+var ErrUserNotFound = refuse(404, "User not found")

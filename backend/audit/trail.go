@@ -1,0 +1,186 @@
+// Package audit keeps the trail of who changed what: one record for each
+// request that writes, and never changed afterwards. Refusals are bounded, so
+// that nobody can fill the disk with them.
+package audit
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+	"github.com/oklog/ulid/v2"
+)
+
+const idPrefix = "aud_"
+
+var records = store.Table[api.AuditRecord]{
+	Bucket: "audit",
+	Key:    func(r api.AuditRecord) []byte { return store.Key(r.AuditID) },
+	Indexes: []store.Index[api.AuditRecord]{
+		{Name: "actor_id", Key: func(r api.AuditRecord) []byte { return unlessEmpty(r.ActorID) }},
+		{Name: "actor", Key: func(r api.AuditRecord) []byte { return unlessEmpty(r.Actor) }},
+		{Name: "site", Key: func(r api.AuditRecord) []byte { return unlessEmpty(r.SiteID) }},
+		{Name: "stranger", Key: func(r api.AuditRecord) []byte {
+			if r.ActorID != "" {
+				return nil
+			}
+			return []byte{}
+		}},
+	},
+}
+
+func unlessEmpty(id string) []byte {
+	if id == "" {
+		return nil
+	}
+	return store.Key(id)
+}
+
+// strangersFor is how long what nobody known did is kept; the rest is kept for
+// good.
+const strangersFor = 90 * 24 * time.Hour
+
+// Trail is safe for concurrent use.
+type Trail struct {
+	records store.Records
+	now     func() time.Time
+
+	mu      sync.Mutex
+	entropy *ulid.MonotonicEntropy
+	budgets budgets
+}
+
+// New is the trail in a store; now is the wall's clock.
+func New(records store.Records, now func() time.Time) *Trail {
+	return &Trail{records: records, now: now, entropy: ulid.Monotonic(rand.Reader, 0)}
+}
+
+// Append writes a record with its id and time. A refusal beyond the budget of
+// its actor is only counted, and the next record of the actor tells how many
+// were; strangers share one budget, for all that they do.
+func (t *Trail) Append(ctx context.Context, r api.AuditRecord) error {
+	now := t.now().UTC()
+	t.mu.Lock()
+	bounded := r.ActorID == "" || r.Status >= 400
+	ok, omitted := t.budgets.take(r.ActorID, bounded, now)
+	if !ok {
+		t.mu.Unlock()
+		return nil
+	}
+	id, err := ulid.New(ulid.Timestamp(now), t.entropy)
+	t.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("name an audit record: %w", err)
+	}
+	r.AuditID, r.Timestamp, r.Omitted = idPrefix+id.String(), api.At(now), omitted
+	err = t.records.Update(ctx, func(tx store.Tx) error { return records.Insert(tx, r) })
+	if err != nil {
+		return fmt.Errorf("append to the audit trail: %w", err)
+	}
+	return nil
+}
+
+// maxExamined bounds the records that a List looks at: a part may then be
+// short, or empty, and has a cursor all the same.
+const maxExamined = 20_000
+
+// List are the records that the scope may see, newest first, and the cursor of
+// the next part, empty at the end. All of an administrator who is not limited;
+// else those of the own customers and sites, and the own.
+func (t *Trail) List(ctx context.Context, scope api.Scope, q api.AuditQuery) (list []api.AuditRecord, next string, err error) {
+	bucket, prefix := records.Bucket, []byte{}
+	switch {
+	case strings.HasPrefix(q.Actor, "usr_"), strings.HasPrefix(q.Actor, "key_"):
+		bucket, prefix = records.Bucket+"/actor_id", store.Key(q.Actor)
+	case q.Actor != "":
+		bucket, prefix = records.Bucket+"/actor", store.Key(q.Actor)
+	case q.SiteID != "":
+		bucket, prefix = records.Bucket+"/site", store.Key(q.SiteID)
+	}
+	from, to := prefix, store.After(prefix)
+	if !q.From.IsZero() {
+		from = slices.Concat(prefix, store.Key(firstOf(q.From)))
+	}
+	if !q.To.IsZero() {
+		to = slices.Concat(prefix, store.Key(firstOf(q.To)))
+	}
+	if q.Cursor != "" {
+		id, err := base64.RawURLEncoding.DecodeString(q.Cursor)
+		if err != nil || !strings.HasPrefix(string(id), idPrefix) {
+			return nil, "", api.InvalidField("cursor", "not a cursor of this list")
+		}
+		to = slices.Concat(prefix, store.Key(string(id)))
+	}
+	err = t.records.View(ctx, func(tx store.Tx) error {
+		list, next = nil, ""
+		examined, last := 0, ""
+		for e, err := range tx.Scan(bucket, from, to, true) {
+			if err != nil {
+				return err
+			}
+			if len(list) == q.Limit || examined == maxExamined {
+				next = base64.RawURLEncoding.EncodeToString([]byte(last))
+				return nil
+			}
+			key := e.Key
+			if bucket != records.Bucket {
+				key = e.Value
+			}
+			r, err := records.Get(tx, key)
+			if err != nil {
+				return err
+			}
+			if examined++; visible(r, scope) && matches(r, q) {
+				list = append(list, r)
+			}
+			last = r.AuditID
+		}
+		return nil
+	})
+	return list, next, err
+}
+
+// firstOf sorts before every id of the time and later.
+func firstOf(at api.Time) string {
+	var u ulid.ULID
+	_ = u.SetTime(ulid.Timestamp(at.Time)) // a time of the year 10889 is refused, and then finds nothing
+	return idPrefix + u.String()
+}
+
+func matches(r api.AuditRecord, q api.AuditQuery) bool {
+	return (q.SiteID == "" || r.SiteID == q.SiteID) && (q.CustomerID == "" || slices.Contains(r.CustomerIDs, q.CustomerID))
+}
+
+// visible says whether the record is the caller's own, or of customers and a
+// site that are all the caller's.
+func visible(r api.AuditRecord, scope api.Scope) bool {
+	if scope.ActorID != "" && r.ActorID == scope.ActorID {
+		return true
+	}
+	customers := slices.Contains(scope.Customers, api.Every) ||
+		len(r.CustomerIDs) > 0 && !slices.ContainsFunc(r.CustomerIDs, func(id string) bool { return !scope.CanCustomer(id) })
+	return customers && scope.CanSite(r.SiteID)
+}
+
+// Sweep drops what strangers did long ago. A service calls it every hour or so.
+func (t *Trail) Sweep(ctx context.Context) error {
+	before := store.Key(firstOf(api.At(t.now().Add(-strangersFor))))
+	return t.records.Update(ctx, func(tx store.Tx) error {
+		for e, err := range tx.Scan(records.Bucket+"/stranger", nil, before, false) {
+			if err != nil {
+				return err
+			}
+			if err := records.Delete(tx, e.Value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

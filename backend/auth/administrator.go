@@ -1,0 +1,78 @@
+package auth
+
+import (
+	"encoding/base64"
+	"slices"
+
+	"app.sunloop/backend/api"
+)
+
+// Administrator manages users and keys as one who may see and make no more
+// than is the administrator's own: nobody of other customers or sites, no role
+// that may do what the administrator may not.
+type Administrator struct {
+	*Service
+	by api.Scope
+}
+
+// As manages in the name of a scope; [api.Unlimited] is that of the operator.
+func (s *Service) As(by api.Scope) Administrator { return Administrator{s, by} }
+
+// sees says whether what somebody with the customers, sites and role may do is
+// within what the administrator may. Who has no customer is for those who have
+// all.
+func (m Administrator) sees(customers, sites []string, role string) bool {
+	if len(customers) == 0 {
+		customers = []string{api.Every}
+	}
+	for _, p := range Permissions(role) {
+		if !May(m.by.Role, p) {
+			return false
+		}
+	}
+	return within(customers, m.by.Customers) && within(everyIfNone(sites), m.by.Sites)
+}
+
+// within says whether all ids are listed; all of them only when all are.
+func within(ids, scope []string) bool {
+	if slices.Contains(scope, api.Every) {
+		return true
+	}
+	return !slices.ContainsFunc(ids, func(id string) bool { return id == api.Every || !slices.Contains(scope, id) })
+}
+
+// errBeyond is the refusal to give what the administrator has not.
+var errBeyond = api.ErrForbidden.With("reason", "it is more than your own role, customers and sites")
+
+// maxIDs is the longest list of customers or sites, and maxIDRunes the longest
+// of these.
+const maxIDs, maxIDRunes = 1000, 200
+
+// checkIDs refuses a list that nobody can have meant.
+func checkIDs(field string, ids []string) error {
+	if len(ids) > maxIDs {
+		return api.InvalidField(field, "more than 1000 ids")
+	}
+	for _, id := range ids {
+		if id == "" || len(id) > maxIDRunes {
+			return api.InvalidField(field, "an id is empty or longer than 200 bytes")
+		}
+	}
+	return nil
+}
+
+// part is a page of a list that is in the order of its keys.
+func part[T any](list []T, key func(T) string, p api.Page) (records []T, next string, err error) {
+	if p.Cursor != "" {
+		after, err := base64.RawURLEncoding.DecodeString(p.Cursor)
+		if err != nil {
+			return nil, "", api.InvalidField("cursor", "not a cursor of this list")
+		}
+		list = slices.DeleteFunc(list, func(v T) bool { return key(v) <= string(after) })
+	}
+	if p.Limit > 0 && len(list) > p.Limit {
+		list = list[:p.Limit]
+		next = base64.RawURLEncoding.EncodeToString([]byte(key(list[p.Limit-1])))
+	}
+	return list, next, nil
+}

@@ -1,0 +1,218 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
+)
+
+// Audit keeps the trail of who changed what.
+type Audit interface {
+	// Append writes a record, with its id and time.
+	Append(ctx context.Context, r api.AuditRecord) error
+	// List are the records that the scope may see, newest first.
+	List(ctx context.Context, scope api.Scope, q api.AuditQuery) ([]api.AuditRecord, string, error)
+}
+
+// note is what the trail is told of a request that writes. Handlers add to it
+// by change alone.
+type note struct {
+	route     api.Route
+	in        *input // nil: nothing was read
+	call      *call  // nil: the parameters were refused
+	granted   granted
+	result    any
+	err       error
+	before    any
+	after     any
+	customers []string // whose data it was about, beside the target's
+}
+
+// change tells how something was and is, nil where it was or is not there, and
+// whose it is.
+func (n *note) change(before, after any, customers ...string) {
+	n.before, n.after = before, after
+	for _, id := range customers {
+		if !slices.Contains(n.customers, id) {
+			n.customers = append(n.customers, id)
+		}
+	}
+}
+
+// noted makes a request that writes leave its record, whatever becomes of it:
+// before the status is sent, so that nobody hears of a change that is not in
+// the trail.
+func (s *server) noted(w http.ResponseWriter, q *http.Request, rt api.Route) *note {
+	n := &note{route: rt}
+	if slices.ContainsFunc(rt.Operations, rt.Writes) {
+		b := w.(*begunWriter)
+		b.before = func(status int) { s.keep(b, q, n, status) }
+	}
+	return n
+}
+
+// action is the one that was asked for, also when its parameters were refused.
+func (n *note) action() string {
+	if n.call != nil {
+		return n.call.action
+	}
+	var body struct {
+		Action string `json:"action"`
+	}
+	if n.in != nil && json.Unmarshal(n.in.body, &body) != nil {
+		return ""
+	}
+	return body.Action
+}
+
+func (s *server) keep(w *begunWriter, q *http.Request, n *note, status int) {
+	action := n.action()
+	if op, ok := n.route.Operation(action); !ok || !n.route.Writes(op) {
+		return
+	}
+	r := api.AuditRecord{
+		Actor: n.granted.Name, ActorID: n.granted.ID, Address: s.remote(q), Route: n.route.Name, Action: action,
+		Status: status, RequestID: requestID(w), Replayed: w.Header().Get("Idempotency-Replayed") != "",
+		Before: n.before, After: n.after, CustomerIDs: n.customers,
+	}
+	if w.refusal != nil {
+		r.Error = w.refusal.Message
+	}
+	ids := map[string]string{}
+	if n.call != nil {
+		n.call.target.ids(ids)
+	}
+	idsIn(reflect.ValueOf(n.granted.asset), ids, false)
+	idsIn(reflect.ValueOf(n.granted.site), ids, false)
+	if r.ActorID != "" && n.in != nil {
+		idsInBody(n.in.body, ids)
+	}
+	idsIn(reflect.ValueOf(n.result), ids, true)
+	if id := q.PathValue("id"); id != "" && r.ActorID != "" {
+		ids["id"] = brieflyID(id)
+	}
+	switch answer, signIn := n.result.(api.LoginResponse); {
+	case n.err != nil:
+		if id := auth.SubjectOf(n.err); id != "" {
+			ids["user_id"] = id
+		}
+	case signIn && answer.Account != nil:
+		r.Actor, r.ActorID, r.CustomerIDs = answer.Account.Username, answer.Account.UserID, answer.Account.CustomerIDs
+	}
+	if id := ids["customer_id"]; id != "" && !slices.Contains(r.CustomerIDs, id) {
+		r.CustomerIDs = append(slices.Clone(r.CustomerIDs), id)
+	}
+	r.SiteID = ids["site_id"]
+	delete(ids, "customer_id")
+	delete(ids, "site_id")
+	if len(ids) > 0 {
+		r.TargetIDs = ids
+	}
+	if err := s.Audit.Append(context.WithoutCancel(q.Context()), r); err != nil {
+		// What is done is done; the log has what the trail has not.
+		s.Log.Error("append to the audit trail", "error", err.Error(), "actor", r.Actor, "actor_id", r.ActorID, "route", r.Route, "action", r.Action,
+			"site_id", r.SiteID, "status", r.Status, "request_id", r.RequestID)
+	}
+}
+
+// ids are the target's own.
+func (t target) ids(into map[string]string) {
+	for name, id := range map[string]string{"customer_id": t.customerID, "site_id": t.siteID} {
+		if id != "" {
+			into[name] = brieflyID(id)
+		}
+	}
+	if t.asset != nil {
+		into["asset_id"] = brieflyID(t.asset.AssetID)
+	}
+}
+
+// Bounds of the ids that a caller may write into the trail.
+const maxNotedIDs, maxNotedBytes = 12, 128
+
+func brieflyID(id string) string {
+	if len(id) > maxNotedBytes {
+		id = strings.ToValidUTF8(id[:maxNotedBytes], "")
+	}
+	return id
+}
+
+// namesID says whether a field of JSON holds an id that tells what was done. A
+// terminal device is a property of its site.
+func namesID(name string) bool {
+	return strings.HasSuffix(name, "_id") && name != "request_id" && name != "terminal_device_id" || name == "model_version"
+}
+
+// idsInBody adds the ids at the top of a JSON body.
+func idsInBody(body []byte, into map[string]string) {
+	var fields map[string]any
+	if json.Unmarshal(body, &fields) != nil {
+		return
+	}
+	for name, v := range fields {
+		id, ok := v.(string)
+		if ok && id != "" && namesID(name) && len(name) <= maxNotedBytes && into[name] == "" && len(into) < maxNotedIDs {
+			into[name] = brieflyID(id)
+		}
+	}
+}
+
+// idsIn adds the ids among the fields of a struct, and with deeper those of
+// the structs in it.
+func idsIn(v reflect.Value, into map[string]string, deeper bool) {
+	for v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct {
+		return
+	}
+	var inner []reflect.Value
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case !f.IsExported() || name == "-":
+		case f.Anonymous && name == "":
+			idsIn(v.Field(i), into, deeper)
+		case f.Type.Kind() == reflect.String && namesID(name):
+			if id := v.Field(i).String(); id != "" && into[name] == "" {
+				into[name] = brieflyID(id)
+			}
+		default:
+			inner = append(inner, v.Field(i))
+		}
+	}
+	if deeper {
+		for _, f := range inner {
+			idsIn(f, into, false)
+		}
+	}
+}
+
+// audit lists the trail.
+func (s *server) audit(in *input) (*call, error) {
+	var b api.AuditRequest
+	if err := in.json(&b); err != nil {
+		return nil, err
+	}
+	page, err := pageOf(b.Page)
+	if err != nil {
+		return nil, err
+	}
+	if !b.From.IsZero() && !b.To.IsZero() && b.To.Before(b.From.Time) {
+		return nil, api.InvalidField("to", "lies before from")
+	}
+	q := api.AuditQuery{CustomerID: b.CustomerID, SiteID: b.SiteID, Actor: b.Actor, From: b.From, To: b.To, Page: page}
+	// What was refused may have been about a site that is not there.
+	t := target{customerID: b.CustomerID, siteID: b.SiteID, newSite: true}
+	return &call{action: b.Action, target: t, run: func(ctx context.Context, g granted) (any, error) {
+		list, next, err := s.Audit.List(ctx, g.scope, q)
+		return api.AuditResponse{Success: true, Records: there(list), Count: len(list), NextCursor: next}, err
+	}}, nil
+}

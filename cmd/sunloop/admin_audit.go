@@ -1,0 +1,85 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"app.sunloop/backend"
+	"app.sunloop/backend/api"
+)
+
+// AuditCmd lists who changed what.
+type AuditCmd struct {
+	Actor string `help:"A username, the name of an API key, or the id of either."`
+	Site  string `help:"Only what was about this site."`
+	From  string `placeholder:"TIME" help:"The first instant, ISO 8601; UTC without an offset."`
+	To    string `placeholder:"TIME" help:"The end, which is not in it."`
+	Limit int    `default:"100" help:"The most records; 0: all."`
+	JSON  bool   `name:"json" help:"As JSON, one record a line."`
+}
+
+// Run lists the records.
+func (c *AuditCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	q := api.AuditQuery{Actor: c.Actor, SiteID: c.Site}
+	for _, t := range []struct {
+		flag, text string
+		to         *api.Time
+	}{{"--from", c.From, &q.From}, {"--to", c.To, &q.To}} {
+		if t.text == "" {
+			continue
+		}
+		var err error
+		if *t.to, err = api.ParseTime(t.text, time.UTC); err != nil {
+			return fmt.Errorf("%s wants a time such as 2026-01-31T12:00, not %q", t.flag, t.text)
+		}
+	}
+	return beside(g, func(s *backend.Service) error {
+		for left := c.Limit; ; {
+			q.Limit = api.MaxLimit
+			if c.Limit > 0 {
+				q.Limit = min(left, api.MaxLimit)
+			}
+			list, next, err := s.Trail().List(ctx, api.Unlimited(commandLine), q)
+			if err != nil {
+				return inWords(err)
+			}
+			for _, r := range list {
+				if err := c.print(std.out, r); err != nil {
+					return err
+				}
+			}
+			left -= len(list)
+			if q.Cursor = next; next == "" || c.Limit > 0 && left == 0 {
+				return nil
+			}
+		}
+	})
+}
+
+func (c *AuditCmd) print(out io.Writer, r api.AuditRecord) error {
+	if c.JSON {
+		return json.NewEncoder(out).Encode(r)
+	}
+	about := []string{}
+	if r.SiteID != "" {
+		about = append(about, "site "+r.SiteID)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.TargetIDs)) {
+		about = append(about, name+" "+r.TargetIDs[name])
+	}
+	if r.Error != "" {
+		about = append(about, r.Error)
+	}
+	if r.Omitted > 0 {
+		about = append(about, fmt.Sprintf("%d refusals before it were not kept", r.Omitted))
+	}
+	_, err := fmt.Fprintf(out, "%s  %-20s %-28s %d  %s\n", r.Timestamp, cmp.Or(r.Actor, r.ActorID, "somebody at "+r.Address), strings.TrimSpace(r.Route+" "+r.Action), r.Status, strings.Join(about, "; "))
+	return err
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"app.sunloop/backend"
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
+)
+
+// KeyCreateCmd makes an API key.
+type KeyCreateCmd struct {
+	Name      string        `arg:"" help:"What the key is for."`
+	Role      string        `default:"role_operator" enum:"role_admin,role_operator,role_technician,role_analyst" help:"One of ${enum}."`
+	Sites     []string      `help:"Sites that the key opens, * for all; none given: all of the customers."`
+	Customers []string      `help:"Customers that the key opens, * for all; none given: those of the sites."`
+	Expires   time.Duration `placeholder:"DURATION" help:"Life of the key, as in 2160h; none given: no end."`
+}
+
+// Run makes the key and prints it.
+func (c *KeyCreateCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	if len(c.Sites) == 0 && len(c.Customers) == 0 {
+		return errors.New("say what the key opens: --customers or --sites, * for all")
+	}
+	n := auth.NewKey{Name: c.Name, Role: c.Role, Sites: c.Sites, Customers: c.Customers, CreatedBy: commandLine, ExpiresAt: in(c.Expires)}
+	return administer(ctx, g, "keys", api.ActionCreate, func(m auth.Administrator, r *api.AuditRecord) error {
+		plain, key, err := m.CreateKey(ctx, n)
+		if err != nil {
+			return err
+		}
+		noteKey(r, key)
+		r.After = key.Record()
+		fmt.Fprintf(std.out, "%s\nThis is %s. It is shown only now; keep it safe.\n", plain, key.ID)
+		return nil
+	})
+}
+
+// in is the end of a life that begins now, zero for none.
+func in(life time.Duration) time.Time {
+	if life <= 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(life)
+}
+
+func noteKey(r *api.AuditRecord, k auth.APIKey) {
+	r.TargetIDs, r.CustomerIDs = map[string]string{"api_key_id": k.ID}, k.Customers
+}
+
+// KeyListCmd lists API keys.
+type KeyListCmd struct{}
+
+// Run lists the keys.
+func (KeyListCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	return beside(g, func(s *backend.Service) error {
+		keys, _, err := s.Auth().As(api.Unlimited(commandLine)).Keys(ctx, "", api.Page{})
+		for _, k := range keys {
+			state := k.State
+			switch {
+			case k.State == api.KeyRevoked:
+				state += " " + api.At(k.RevokedAt).String()
+			case k.State == api.KeyExpired:
+				state += " " + api.At(k.ExpiresAt).String()
+			case !k.ExpiresAt.IsZero():
+				state += " until " + api.At(k.ExpiresAt).String()
+			}
+			if k.Replaces != "" {
+				state += "; in the place of " + k.Replaces
+			}
+			fmt.Fprintf(std.out, "%s  %-20s %-16s %s; sites %s; customers %s\n", k.ID, k.Name, k.Role, state, strings.Join(k.Sites, ", "), strings.Join(k.Customers, ", "))
+		}
+		return err
+	})
+}
+
+// KeyRotateCmd replaces a key.
+type KeyRotateCmd struct {
+	ID      string        `arg:"" help:"The key's id, from admin key list."`
+	Overlap time.Duration `default:"24h" placeholder:"DURATION" help:"For which the former key opens yet (${default})."`
+	Expires time.Duration `placeholder:"DURATION" help:"Life of the new key; none given: as long as the former was to live."`
+}
+
+// Run makes the new key and prints it.
+func (c *KeyRotateCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	if c.Overlap < 0 || c.Overlap > api.MaxOverlap {
+		return fmt.Errorf("--overlap is a duration up to %s, not %s", api.MaxOverlap, c.Overlap)
+	}
+	return administer(ctx, g, "keys", api.ActionRotate, func(m auth.Administrator, r *api.AuditRecord) error {
+		done, err := m.RotateKey(ctx, c.ID, auth.Rotation{Overlap: c.Overlap, ExpiresAt: in(c.Expires), By: commandLine})
+		if err != nil {
+			return err
+		}
+		noteKey(r, done.Key)
+		r.Before, r.After = done.Before.Record(), done.After.Record()
+		fmt.Fprintf(std.out, "%s\nThis is %s. It is shown only now; keep it safe. %s opens until %s.\n", done.Plain, done.Key.ID, c.ID, api.At(done.After.ExpiresAt))
+		return nil
+	})
+}
+
+// KeyRevokeCmd ends a key.
+type KeyRevokeCmd struct {
+	ID string `arg:"" help:"The key's id, from admin key list."`
+}
+
+// Run ends the key.
+func (c *KeyRevokeCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	return administer(ctx, g, "keys", api.ActionRevoke, func(m auth.Administrator, r *api.AuditRecord) error {
+		before, after, err := m.RevokeKey(ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		noteKey(r, after)
+		r.Before, r.After = before.Record(), after.Record()
+		fmt.Fprintln(std.out, c.ID, "is revoked")
+		return nil
+	})
+}
+
+// SigningKeyListCmd lists the keys of tokens.
+type SigningKeyListCmd struct{}
+
+// Run lists the keys.
+func (SigningKeyListCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	return beside(g, func(s *backend.Service) error {
+		keys, err := s.Auth().SigningKeys(ctx)
+		for _, k := range keys {
+			state := "signs"
+			if !k.RetiresAt.IsZero() {
+				state = "rotated; gone at " + api.At(k.RetiresAt).String()
+			}
+			fmt.Fprintf(std.out, "%s  made %s, %s\n", k.ID, api.At(k.CreatedAt), state)
+		}
+		return err
+	})
+}
+
+// SigningKeyRotateCmd rotates the key of tokens.
+type SigningKeyRotateCmd struct{}
+
+// Run makes the new key.
+func (SigningKeyRotateCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	return administer(ctx, g, "signing-keys", api.ActionRotate, func(m auth.Administrator, _ *api.AuditRecord) error {
+		if err := m.RotateSigningKey(ctx); err != nil {
+			return err
+		}
+		fmt.Fprintln(std.out, "a new key signs; tokens of the old one stay good until they end")
+		return nil
+	})
+}
