@@ -141,6 +141,25 @@ func TestSignInRefusals(t *testing.T) {
 	get(t, bare, shared.hosts[api.HostAuth], "/api/auth/login", query()).refused(http.StatusMethodNotAllowed, "Method not allowed")
 }
 
+func TestSignInByATokenOfAnother(t *testing.T) {
+	token := func(name string, life time.Duration) string {
+		s, err := shared.provider.token(name, life)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	a := signIn(t, "/api/auth/exchange", "external_token", token("eve@example.org", time.Minute), "provider", "company").is(signedIn)
+	if a.text("user.username") != "eve@example.org" || a.text("user.customer_ids.0") != customer {
+		t.Errorf("%s", a.body)
+	}
+	postAs(t, xAPIKey, a.text("token"), shared.url, "/terminal/assets", map[string]any{"action": "list", "customer_id": customer}).is(object(fields{"success": exactly(true)}))
+	signIn(t, "/api/auth/exchange", "external_token", token("eve@example.org", -time.Minute), "provider", "company").refused(http.StatusUnauthorized, "Token expired")
+	signIn(t, "/api/auth/exchange", "external_token", "x.y.z", "provider", "company").refused(http.StatusUnauthorized, "Invalid token")
+	signIn(t, "/api/auth/exchange", "provider", "company").refused(http.StatusBadRequest, "Missing required field: external_token")
+	signIn(t, "/api/auth/exchange", "external_token", "x.y.z").refused(http.StatusBadRequest, "Missing required field: provider")
+}
+
 func TestAPIKeysOfASite(t *testing.T) {
 	expires := time.Now().Add(24 * time.Hour)
 	key, _, err := shared.service.Auth().CreateKey(t.Context(), auth.NewKey{Name: "site", Role: api.RoleOperator, Customers: []string{customer}, Sites: []string{site}, ExpiresAt: expires})

@@ -105,7 +105,9 @@ func TestUploadsOfVersionOne(t *testing.T) {
 			}
 			a := postForm(t, bearer, shared.hosts[api.HostMain], "/v1/data-ingestion/"+path, order...).
 				is(both(acknowledged, object(fields{"data_points": exactly(2 * 96.0), "validation": object(fields{"status": text})})))
-			sent = append(sent, a.text("upload_id"))
+			if sent = append(sent, a.text("upload_id")); len(sent) == 1 {
+				ended(t, sent[0], "completed", "completed_with_warnings") // the site is there from then on
+			}
 		}
 	}
 	for _, id := range sent {

@@ -41,14 +41,15 @@ var now = time.Date(2026, 4, 15, 8, 0, 0, 0, time.UTC)
 
 // world is the service that all tests share, on listeners of its own.
 type world struct {
-	dir     string
-	service *backend.Service
-	fleet   *simulate.Fleet
-	key     string // opens everything
-	url     string // all hosts
-	hosts   map[api.Host]string
-	roots   *x509.CertPool
-	http    *http.Client
+	dir      string
+	provider *provider // of people who sign in elsewhere
+	service  *backend.Service
+	fleet    *simulate.Fleet
+	key      string // opens everything
+	url      string // all hosts
+	hosts    map[api.Host]string
+	roots    *x509.CertPool
+	http     *http.Client
 }
 
 var shared *world
@@ -77,11 +78,18 @@ func withWorld(f func(*world) int) (status int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	w := &world{dir: dir}
+	if w.provider, err = newProvider(); err != nil {
+		return 1, err
+	}
+	defer w.provider.Close()
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	w.service, err = backend.New(backend.Config{
 		DataDir: dir, Now: func() time.Time { return now }, Wall: time.Now, Logger: log, RequireMFA: true,
 		Argon: &argon2id.Params{Memory: 1024, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32},
-		Tick:  10 * time.Millisecond, Settle: time.Millisecond, KeyRate: 1_000_000,
+		Providers: []auth.Provider{{
+			Name: "company", Issuer: w.provider.URL, ClientID: clientID, Provision: &auth.Provision{Role: api.RoleAnalyst, Customers: []string{customer}},
+		}},
+		Tick: 10 * time.Millisecond, Settle: time.Millisecond, KeyRate: 1_000_000,
 	})
 	if err != nil {
 		return 1, err
