@@ -1,7 +1,9 @@
 package auth
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"os"
 	"path/filepath"
@@ -271,6 +273,27 @@ func TestSealIsBoundToItsPlace(t *testing.T) {
 	}
 	if _, err := other.open(sealed, "totp/a"); err == nil {
 		t.Error("opened with another key")
+	}
+}
+
+// TestFingerprint is the same for the same secret, and cannot be guessed
+// without the key file.
+func TestFingerprint(t *testing.T) {
+	w := newWorld(t, nil)
+	stranger, err := newSealer(Key{2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare := sha256.Sum256([]byte("secret"))
+	mark := w.Fingerprint([]byte("secret"), "a")
+	if !bytes.Equal(mark, w.Fingerprint([]byte("secret"), "a")) {
+		t.Error("the same secret has another fingerprint")
+	}
+	for name, other := range map[string][]byte{"another secret": w.Fingerprint([]byte("secrets"), "a"), "another place": w.Fingerprint([]byte("secret"), "b"),
+		"a bare hash": bare[:], "another key": stranger.hash("secret", "a")} {
+		if bytes.Equal(mark, other) {
+			t.Errorf("%s has the same fingerprint", name)
+		}
 	}
 }
 

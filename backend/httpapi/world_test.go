@@ -54,6 +54,7 @@ const password = "correct horse battery"
 type world struct {
 	t       testing.TB
 	clock   *clock
+	dir     string // of the store
 	store   *bolt.Store
 	auth    *auth.Service
 	ops     *ops.Service
@@ -77,7 +78,8 @@ func newWorld(t testing.TB, edit func(*httpapi.Deps)) *world {
 	t.Helper()
 	w := &world{t: t, clock: &clock{t: time.Date(2025, 10, 2, 10, 0, 0, 0, time.UTC)}, keys: map[string]string{}}
 	var err error
-	if w.store, err = bolt.Open(t.TempDir(), bolt.Options{Now: w.clock.now}); err != nil {
+	w.dir = t.TempDir()
+	if w.store, err = bolt.Open(w.dir, bolt.Options{Now: w.clock.now}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
