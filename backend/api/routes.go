@@ -101,6 +101,7 @@ const (
 	PathIssues            = "/terminal/issues"
 	PathTerminalTelemetry = "/terminal/telemetry"
 	PathActivities        = "/terminal/activities"
+	PathNowcast           = "/terminal/nowcastUI"
 	PathSchedule          = "/terminal/schedule"
 	PathBOM               = "/terminal/bom"
 	PathParts             = "/terminal/parts"
@@ -312,6 +313,7 @@ func Routes() []Route {
 			{Action: ActionRevoke, Permission: PermissionUsers}}},
 		{"audit", post, PathAudit, HostMain, CredentialAny, []Operation{
 			{Permission: PermissionAudit, Reads: true}, {Action: ActionList, Permission: PermissionAudit, Reads: true}}},
+		{"nowcast", post, PathNowcast, HostMain, CredentialAny, list},
 
 		{"site-kpis", get, PathSiteKPIs, HostMain, CredentialAny, read},
 

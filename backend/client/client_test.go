@@ -70,6 +70,10 @@ func TestCalls(t *testing.T) {
 		}, `POST /upload_nowcast {"customer_id":"c","site_id":"s","region":"r","location":"l","s3_path":"s3://b/k.csv"}`},
 		{"cancel an upload", func(c *client.Client) error { _, err := c.CancelUpload(ctx, "upl_1"); return err }, `POST /uploads/upl_1 {"action":"cancel"}`},
 		{"forecast snapshot", func(c *client.Client) error { _, err := c.ForecastSnapshot(ctx, "s 1", 48); return err }, "GET /forecast-snapshot?horizon=48h&site_id=s+1 "},
+		{"nowcast", func(c *client.Client) error {
+			_, err := c.Nowcast(ctx, api.NowcastRequest{CustomerID: "c", TimeRange: api.Range6h, AssetFilter: []string{"a"}})
+			return err
+		}, `POST /terminal/nowcastUI {"action":"list","customer_id":"c","time_range":"6h","asset_filter":["a"]}`},
 		{"accuracy", func(c *client.Client) error {
 			_, err := c.Accuracy(ctx, api.AccuracyRequest{CustomerID: "c", Days: 7})
 			return err

@@ -139,6 +139,8 @@ var requests = map[string]request{
 	"site-kpis":                 {absent: 404}, // its site is in the path
 	"site-summary site-summary": {body: `{"action":"site-summary","site_id":"{site}"}`, absent: 404},
 	"activities ":               {body: `{"customer_id":"{customer}","site_id":"{site}"}`, absent: 404},
+	"nowcast ":                  {body: `{"customer_id":"{customer}","site_id":"{site}"}`, absent: 404},
+	"nowcast list":              {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}","time_range":"latest"}`, absent: 404},
 	"activities list":           {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, absent: 404},
 }
 

@@ -36,6 +36,7 @@ type Deps struct {
 	Interpolations Interpolations
 	Summaries      Summaries
 	KPIs           KPIs
+	Nowcasts       Nowcasts
 	Freemium       Freemium
 	Telemetry      store.Telemetry
 	Audit          Audit
@@ -195,6 +196,7 @@ func (s *server) readers() map[string]reader {
 		"users":            s.users,
 		"keys":             s.keys,
 		"audit":            s.audit,
+		"nowcast":          s.nowcast,
 
 		"site-kpis": s.siteKPIs,
 

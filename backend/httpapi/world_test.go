@@ -98,7 +98,7 @@ func newWorld(t testing.TB, edit func(*httpapi.Deps)) *world {
 	w.box = box
 	w.deps = httpapi.Deps{
 		Auth: w.auth, Sites: w.ops, Assets: w.ops, Uploads: w.uploads, Forecasts: forecasts{w.ops}, Findings: w.ops,
-		Detector: w.detects, Diagnoser: w.ops, Issues: w.ops, Alerts: w.ops, Models: registry{w.ops, w.store}, Interpolations: w.ops, Summaries: w.ops, KPIs: w.ops, Freemium: without, Telemetry: w.store, Audit: audit.New(w.store, w.clock.now), Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
+		Detector: w.detects, Diagnoser: w.ops, Issues: w.ops, Alerts: w.ops, Models: registry{w.ops, w.store}, Interpolations: w.ops, Summaries: w.ops, KPIs: w.ops, Nowcasts: w.ops, Freemium: without, Telemetry: w.store, Audit: audit.New(w.store, w.clock.now), Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
 	}
 	w.workDeps()
 	if edit != nil {

@@ -401,6 +401,12 @@ var entries = map[string]entry{
 		example:  api.AuditRequest{Action: api.ActionList, Actor: "ana", SiteID: exampleSite},
 		refusals: []*api.Error{api.ErrInvalidAction, api.ErrForbidden, api.InvalidField("to", "lies before from")},
 	},
+	"nowcast": {
+		summary: "Read the live overview of a customer", about: "Figures of the newest samples, and a series for a chart. An interval of which no unit measured more than half has no point.",
+		body: api.NowcastRequest{}, needs: map[string]string{"": "customer_id", api.ActionList: "customer_id"}, answer: api.NowcastResponse{},
+		example:  api.NowcastRequest{Action: api.ActionList, CustomerID: exampleCustomer, TimeRange: api.Range24h},
+		refusals: []*api.Error{api.ErrInvalidAction, api.MissingField("customer_id"), api.InvalidField("time_range", "it is one of 1h, 6h, 24h, 7d, latest"), api.ErrSiteNotFound},
+	},
 
 	"site-kpis": {
 		summary: "Read the key figures of a site", about: "Each with its unit, window and the source of its formula.", answer: api.KPIs{},

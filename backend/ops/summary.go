@@ -117,7 +117,7 @@ func (s *Service) latest(ctx context.Context, siteID string, units []api.Asset, 
 			continue
 		}
 		out.TotalPowerKW += max(power, 0)
-		if power > 0.005*capacity[f.AssetID] || !(sun > 0.05) {
+		if feeds(power, capacity[f.AssetID], sun) {
 			out.ActiveInverters++
 		}
 	}
