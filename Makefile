@@ -4,7 +4,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED = 0
 
-.PHONY: all build demo test short fuzz bench score calibrate lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help
+.PHONY: all build demo test short fuzz bench score calibrate contract lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help
 
 all: build
 
@@ -32,6 +32,9 @@ calibrate: build ## fit the confidences of diagnosis on the seeds detection was 
 
 fuzz: ## each fuzz target for FUZZTIME (10s)
 	@.ci/fuzz $(or $(FUZZTIME),10s)
+
+contract: ## every row of the contract, tried against the service over TLS
+	$(GO) test -count=1 -run '^TestContract$$' -v ./backend/compat ./backend/httpapi
 
 lint: ## golangci-lint, at the version .ci/tools pins
 	golangci-lint run ./...
@@ -69,6 +72,7 @@ forecast-report: build ## the tables of docs/forecasting.md, from the data sets 
 	  $(SITES)/austria.toml $(SITES)/enerpos.toml $(SITES)/household-30min.toml $(SITES)/pvdaq-50.toml
 	$(BACKTEST)#noon $(SITES)/upm13-noon.toml
 	$(BACKTEST)#young $(SITES)/upm13-30days.toml
+	$(BACKTEST)#fleet $(SITES)/young-*.toml
 
 peers: ## our trees against scikit-learn's, in time and accuracy
 	.ci/peers --score

@@ -202,6 +202,8 @@ func TestScenarios(t *testing.T) {
 		{name: "key info", method: post, url: "/api/auth/api-key-info", body: `{"api_key":"` + w.keys["own"] + `"}`, status: 200, contains: []string{`"permitted_site_ids":["Sibaya"]`}, without: []string{"expires_at"}},
 		{name: "key info, unknown", method: post, url: "/api/auth/api-key-info", body: `{"api_key":"opa_prod_x"}`, status: 401, contains: []string{"API key not found"}},
 		{name: "validate", method: post, url: "/api/auth/validate-api-key", body: `{"api_key":"` + w.keys["own"] + `","site_id":"Sibaya"}`, status: 200, contains: []string{`"valid":true`}},
+		{name: "validate a foreign site for all of a customer's", method: post, url: "/api/auth/validate-api-key", body: `{"api_key":"` + w.keys["customer"] + `","site_id":"Elsewhere"}`, status: 200, contains: []string{`"valid":false`}},
+		{name: "validate all of a customer's sites", method: post, url: "/api/auth/validate-api-key", body: `{"api_key":"` + w.keys["customer"] + `","site_id":"Sibaya"}`, status: 200, contains: []string{`"valid":true`}},
 		{name: "validate another site", method: post, url: "/api/auth/validate-api-key", body: `{"api_key":"` + w.keys["own"] + `","site_id":"Elsewhere"}`, status: 200, contains: []string{`"valid":false`}},
 		{name: "refresh with a key", method: post, url: "/api/auth/refresh", key: "own", status: 401, contains: []string{"Invalid token"}},
 		{name: "logout without a token", method: post, url: "/api/auth/logout", status: 401},

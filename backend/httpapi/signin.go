@@ -83,7 +83,24 @@ func (s *server) validateAPIKey(in *input) (*call, error) {
 	if err := missing(api.MissingField, "api_key", b.APIKey, "site_id", b.SiteID); err != nil {
 		return nil, err
 	}
-	return &call{run: func(ctx context.Context, _ granted) (any, error) { return s.Auth.ValidateKey(ctx, b.APIKey, b.SiteID) }}, nil
+	return &call{run: func(ctx context.Context, _ granted) (any, error) {
+		r, err := s.Auth.ValidateKey(ctx, b.APIKey, b.SiteID)
+		if err != nil || !r.Valid {
+			return r, err
+		}
+		// A key for all sites of some customers is valid for theirs alone.
+		p, err := s.Auth.Authenticate(ctx, b.APIKey)
+		if err != nil {
+			return nil, err
+		}
+		switch _, err := s.Sites.Site(ctx, p.Scope(), b.SiteID); {
+		case errors.Is(err, api.ErrSiteNotPermitted):
+			r.Valid = false
+		case err != nil && !errors.Is(err, api.ErrSiteNotFound):
+			return nil, err
+		}
+		return r, nil
+	}}, nil
 }
 
 func (s *server) setupStatus(*input) (*call, error) {
