@@ -1,78 +1,124 @@
 package audit
 
-import "time"
-
-// The budget of bounded records: some at once, then one a minute.
-const (
-	burst      = 60
-	oneEach    = time.Minute
-	maxBudgets = 4096
+import (
+	"net/netip"
+	"time"
 )
 
-// budgets are those of the actors; the empty one is that of all strangers. In
-// memory: a restart forgives.
+// limit is how many bounded records there may be: some at once, then one each
+// so often.
+type limit struct {
+	burst int
+	each  time.Duration
+}
+
+// The limits of who is known, of strangers from one network, and of all
+// strangers together: a flood from one network must not hide what others try.
+var (
+	limitOfActor     = limit{60, time.Minute}
+	limitOfNetwork   = limit{20, 10 * time.Minute}
+	limitOfStrangers = limit{600, time.Minute}
+)
+
+const maxBudgets = 4096
+
+// budgets are those of the actors and networks; the empty one is that of all
+// strangers. In memory: a restart forgives.
 type budgets map[string]*budget
 
 type budget struct {
+	limit
 	left    int
 	filled  time.Time // up to which left was counted
 	omitted int
 }
 
-// take takes one record of the actor's budget if it is bounded, and answers
-// how many were omitted since the last that was kept.
-func (b *budgets) take(actor string, bounded bool, now time.Time) (ok bool, omitted int) {
-	if *b == nil {
-		*b = budgets{}
-	}
-	e := (*b)[actor]
-	if e == nil {
-		if !bounded {
-			return true, 0
+// take takes one record of an actor, or of a stranger at the address when that
+// is empty. It answers how many were omitted since the last that was kept.
+func (b *budgets) take(actor, address string, bounded bool, now time.Time) (ok bool, omitted int) {
+	if !bounded {
+		if e := (*b)[actor]; e != nil {
+			omitted, e.omitted = e.omitted, 0
 		}
-		if len(*b) >= maxBudgets {
-			b.prune(now)
-		}
-		e = &budget{left: burst, filled: now}
-		(*b)[actor] = e
+		return true, omitted
 	}
-	if bounded {
-		e.fill(now)
-		if e.left == 0 {
-			e.omitted++
-			return false, 0
-		}
-		e.left--
+	if actor != "" {
+		return b.of(actor, limitOfActor, now).take()
 	}
+	own, all := b.of("@"+network(address), limitOfNetwork, now), b.of("", limitOfStrangers, now)
+	if all.left == 0 && own.left > 0 {
+		return all.take()
+	}
+	if ok, omitted = own.take(); ok {
+		_, others := all.take()
+		omitted += others
+	}
+	return ok, omitted
+}
+
+func (e *budget) take() (ok bool, omitted int) {
+	if e.left == 0 {
+		e.omitted++
+		return false, 0
+	}
+	e.left--
 	omitted, e.omitted = e.omitted, 0
 	return true, omitted
 }
 
+// of is the budget of a name, filled up to now.
+func (b *budgets) of(name string, l limit, now time.Time) *budget {
+	if *b == nil {
+		*b = budgets{}
+	}
+	e := (*b)[name]
+	if e == nil {
+		if len(*b) >= maxBudgets {
+			b.prune(now)
+		}
+		e = &budget{limit: l, left: l.burst, filled: now}
+		(*b)[name] = e
+	}
+	e.fill(now)
+	return e
+}
+
 func (e *budget) fill(now time.Time) {
-	n := int(now.Sub(e.filled) / oneEach)
+	n := int(now.Sub(e.filled) / e.each)
 	if n <= 0 {
 		return
 	}
-	e.left = min(burst, e.left+n)
-	e.filled = e.filled.Add(time.Duration(n) * oneEach)
-	if e.left == burst {
-		e.filled = now
-	}
+	e.left = min(e.burst, e.left+n)
+	e.filled = e.filled.Add(time.Duration(n) * e.each)
 }
 
-// prune forgets the budgets that are full, and when none is, all but the
-// strangers'.
+// prune forgets the budgets that are full, and when few are, all but that of
+// all strangers: it alone bounds the disk.
 func (b *budgets) prune(now time.Time) {
-	for actor, e := range *b {
-		if e.fill(now); e.left == burst {
-			delete(*b, actor)
+	for name, e := range *b {
+		if e.fill(now); e.left == e.burst {
+			delete(*b, name)
 		}
 	}
-	if len(*b) >= maxBudgets {
+	if len(*b) > maxBudgets*3/4 {
 		strangers := (*b)[""]
 		clear(*b)
 		if strangers != nil {
 			(*b)[""] = strangers
 		}
 	}
+}
+
+// network is what one caller has: an address, of IPv6 the 64 bits that a site
+// is given.
+func network(address string) string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil || ip.Unmap().Is4() {
+		return address
+	}
+	p, err := ip.WithZone("").Prefix(64)
+	if err != nil {
+		return address
+	}
+	return p.String()
 }

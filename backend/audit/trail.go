@@ -64,12 +64,13 @@ func New(records store.Records, now func() time.Time) *Trail {
 
 // Append writes a record with its id and time. A refusal beyond the budget of
 // its actor is only counted, and the next record of the actor tells how many
-// were; strangers share one budget, for all that they do.
+// were. Strangers have a budget for all that they do, each network its own and
+// all together one.
 func (t *Trail) Append(ctx context.Context, r api.AuditRecord) error {
 	now := t.now().UTC()
 	t.mu.Lock()
 	bounded := r.ActorID == "" || r.Status >= 400
-	ok, omitted := t.budgets.take(r.ActorID, bounded, now)
+	ok, omitted := t.budgets.take(r.ActorID, r.Address, bounded, now)
 	if !ok {
 		t.mu.Unlock()
 		return nil

@@ -140,25 +140,56 @@ func TestRecordsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// TestStrangersCannotFillTheDisk: a flood leaves a bounded number of records,
-// the next tells how many there were, and nobody else's are lost.
+// TestStrangersCannotFillTheDisk: a flood from one network leaves some records,
+// one from everywhere a bounded number; the next tells how many there were.
 func TestStrangersCannotFillTheDisk(t *testing.T) {
 	w := newWorld(t)
-	const flood = 10_000
-	for range flood {
-		w.append(api.AuditRecord{Route: "login", Status: 401})
+	const flood = 5_000
+	login := func(address string) { w.append(api.AuditRecord{Route: address, Status: 401, Address: address}) }
+	count := func() map[string]int {
+		n := map[string]int{}
+		for _, name := range w.names(all, api.AuditQuery{Page: api.Page{Limit: 500}}) {
+			n[name]++
+		}
+		return n
 	}
-	if n := len(w.names(all, api.AuditQuery{Page: api.Page{Limit: 500}})); n != burst {
-		t.Errorf("%d records of a flood, want %d", n, burst)
+	for i := range flood {
+		login("192.0.2.1")
+		login(fmt.Sprintf("2001:db8:1:2:%x::1", i)) // of one site's network
+	}
+	login("192.0.2.2")
+	got, v6 := count(), 0
+	for name, n := range got {
+		if name[0] == '2' {
+			v6 += n
+		}
+	}
+	if got["192.0.2.1"] != limitOfNetwork.burst || got["192.0.2.2"] != 1 || v6 != limitOfNetwork.burst {
+		t.Errorf("of two floods %v", got)
+	}
+	w.clock = w.clock.Add(limitOfNetwork.each)
+	login("192.0.2.1")
+	list, _, err := w.List(context.Background(), all, api.AuditQuery{Page: api.Page{Limit: 1}})
+	if err != nil || list[0].Omitted != flood-limitOfNetwork.burst {
+		t.Errorf("after the flood %+v, %v", list, err)
+	}
+
+	w = newWorld(t)
+	for i := range flood {
+		login(fmt.Sprintf("198.51.%d.%d", i/250, i%250))
+	}
+	if n := len(w.names(all, api.AuditQuery{Page: api.Page{Limit: 500}})); n != limitOfStrangers.burst {
+		t.Errorf("%d records of a flood from everywhere", n)
 	}
 	w.append(api.AuditRecord{Route: "login", Actor: "ana", ActorID: "usr_1", Status: 200}, api.AuditRecord{Route: "sites", Actor: "ana", ActorID: "usr_1", Status: 403})
-	w.clock = w.clock.Add(oneEach)
-	w.append(api.AuditRecord{Route: "login", Status: 401}, api.AuditRecord{Route: "login", Status: 401})
-	list, _, err := w.List(context.Background(), all, api.AuditQuery{Page: api.Page{Limit: 3}})
+	w.clock = w.clock.Add(limitOfStrangers.each)
+	login("192.0.2.3")
+	login("192.0.2.4")
+	list, _, err = w.List(context.Background(), all, api.AuditQuery{Page: api.Page{Limit: 3}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list[0].Status != 401 || list[0].Omitted != flood-burst || list[1].Status != 403 || list[2].Status != 200 {
+	if list[0].Status != 401 || list[0].Omitted != flood-limitOfStrangers.burst || list[1].Status != 403 || list[2].Status != 200 {
 		t.Errorf("%+v", list)
 	}
 }
@@ -167,6 +198,7 @@ func TestStrangersCannotFillTheDisk(t *testing.T) {
 // budget, and what succeeds is kept always.
 func TestOwnRefusalsAreBoundedApart(t *testing.T) {
 	w := newWorld(t)
+	burst := limitOfActor.burst
 	for range 3 * burst {
 		w.append(api.AuditRecord{Route: "refused", ActorID: "key_1", Status: 403}, api.AuditRecord{Route: "done", ActorID: "key_1", Status: 200})
 	}
@@ -183,14 +215,14 @@ func TestOwnRefusalsAreBoundedApart(t *testing.T) {
 func TestBudgetsOfManyActorsAreForgotten(t *testing.T) {
 	var b budgets
 	now := time.Date(2025, 10, 1, 8, 0, 0, 0, time.UTC)
-	b.take("", true, now)
+	b.take("", "192.0.2.1", true, now)
 	for i := range 3 * maxBudgets {
-		b.take(fmt.Sprint(i), true, now)
+		b.take(fmt.Sprint(i), "", true, now)
 		if len(b) > maxBudgets {
 			t.Fatalf("%d budgets are held", len(b))
 		}
 	}
-	if b[""] == nil || b[""].left != burst-1 {
+	if b[""] == nil || b[""].left != limitOfStrangers.burst-1 {
 		t.Error("strangers were forgiven")
 	}
 }

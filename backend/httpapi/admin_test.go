@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"os"
@@ -27,11 +28,11 @@ func (w *world) signedIn(credential string) *client.Client {
 
 // refused is the status of a refusal, 0 for none.
 func refused(err error) int {
-	e, ok := err.(*api.Error)
+	var e *api.Error
 	switch {
 	case err == nil:
 		return 0
-	case ok:
+	case errors.As(err, &e):
 		return e.Status
 	}
 	return -1

@@ -236,6 +236,31 @@ func TestSignInsAreRecorded(t *testing.T) {
 	}
 }
 
+// hearing looks at the trail when the status is sent.
+type hearing struct {
+	*httptest.ResponseRecorder
+	w       *world
+	records int
+}
+
+func (h *hearing) WriteHeader(status int) {
+	h.records = len(h.w.trail())
+	h.ResponseRecorder.WriteHeader(status)
+}
+
+// TestRecordComesBeforeTheAnswer: nobody hears of a change that is not in the
+// trail yet.
+func TestRecordComesBeforeTheAnswer(t *testing.T) {
+	w := newWorld(t, nil)
+	q := httptest.NewRequest(http.MethodPost, api.PathDetect, strings.NewReader(`{"action":"run","asset_id":"`+ownAsset+`"}`))
+	q.Header.Set("X-Api-Key", w.keys["own"])
+	h := &hearing{ResponseRecorder: httptest.NewRecorder(), w: w}
+	w.handler.ServeHTTP(h, q)
+	if h.Code != 200 || h.records != 1 {
+		t.Errorf("HTTP %d with %d records", h.Code, h.records)
+	}
+}
+
 // TestTrailFailsAlone: what was done is answered, and told to the log.
 func TestTrailFailsAlone(t *testing.T) {
 	w := newWorld(t, func(d *httpapi.Deps) { d.Audit = fullTrail{} })
