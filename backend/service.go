@@ -26,6 +26,7 @@ import (
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/objects"
+	"app.sunloop/backend/webhook"
 	"app.sunloop/backend/work"
 	"app.sunloop/engine/weather"
 )
@@ -49,6 +50,9 @@ type Config struct {
 
 	// PartsFile is a parts catalogue of one's own; empty: the program's.
 	PartsFile string
+	// WebhookAllow are hosts, addresses and networks that webhooks may be sent
+	// to although they are private or without encryption.
+	WebhookAllow []string
 
 	TrainingDays  int           // days of data before training starts; 180
 	Workers       int           // jobs at a time; 2
@@ -86,6 +90,7 @@ type Service struct {
 	trail    *audit.Trail
 	ops      *ops.Service
 	work     *work.Service
+	webhooks *webhook.Deliverer
 	pipeline *pipeline.Pipeline
 	freemium *freemium.Service
 	handler  http.Handler
@@ -145,7 +150,7 @@ func (s *Service) compose(cfg Config) error {
 	}
 	s.trail = audit.New(s.store, cfg.Wall)
 	s.ops = ops.New(s.store, s.store, cfg.Now)
-	if s.work, err = s.workOf(cfg); err != nil {
+	if err := s.workOf(cfg, key); err != nil {
 		return err
 	}
 	s.pipeline, err = pipeline.New(pipeline.Config{
@@ -176,18 +181,25 @@ func (s *Service) compose(cfg Config) error {
 		Auth: s.auth, Sites: s.ops, Assets: s.ops, Uploads: s.pipeline, Forecasts: s.pipeline, Findings: s.ops, Detector: s.pipeline, Diagnoser: s.pipeline, Issues: s.ops, Alerts: s.ops,
 		Models: s.pipeline, Interpolations: s.ops, Summaries: s.ops, KPIs: s.ops, Nowcasts: s.ops, Freemium: s.freemium, Telemetry: s.store, Audit: s.trail, Records: s.store, Now: cfg.Wall, Ready: s.ready, Log: cfg.Logger,
 		SpoolDir: spool, CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate,
-		Schedules: s.work, BOMs: s.work, Orders: s.work,
+		Schedules: s.work, BOMs: s.work, Orders: s.work, Tracking: s.work,
 	})
 	return nil
 }
 
-// workOf is work management over the open store.
-func (s *Service) workOf(cfg Config) (*work.Service, error) {
+// workOf is work management over the open store, with what delivers its
+// webhooks.
+func (s *Service) workOf(cfg Config, key auth.Key) error {
 	catalogue, err := work.LoadCatalogue(cfg.PartsFile)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return work.New(work.Config{Records: s.store, Ops: s.ops, Now: cfg.Now, Catalogue: catalogue})
+	guard, err := webhook.NewGuard(cfg.WebhookAllow...)
+	if err != nil {
+		return fmt.Errorf("places that webhooks may be sent to: %w", err)
+	}
+	s.work, err = work.New(work.Config{Records: s.store, Ops: s.ops, Now: cfg.Now, Wall: cfg.Wall, Catalogue: catalogue, Guard: guard, Sealer: key})
+	s.webhooks = &webhook.Deliverer{Outbox: s.work, Poster: webhook.NewPoster(guard, cfg.Wall), Now: cfg.Wall, Log: cfg.Logger}
+	return err
 }
 
 // outboxFrom is the sender of letters that nobody sends.
@@ -257,6 +269,7 @@ func (s *Service) Run(ctx context.Context) error {
 	var sweeping sync.WaitGroup
 	defer sweeping.Wait()
 	sweeping.Go(func() { s.sweep(ctx) })
+	sweeping.Go(func() { s.webhooks.Run(ctx) })
 	defer cancel()
 	return s.pipeline.Run(ctx)
 }
@@ -265,7 +278,7 @@ func (s *Service) sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
-		if err := errors.Join(s.auth.Sweep(ctx), s.trail.Sweep(ctx), s.freemium.Sweep(ctx)); err != nil && ctx.Err() == nil {
+		if err := errors.Join(s.auth.Sweep(ctx), s.trail.Sweep(ctx), s.freemium.Sweep(ctx), s.work.Sweep(ctx)); err != nil && ctx.Err() == nil {
 			s.log.Warn("drop what has expired", "error", err)
 		}
 		select {

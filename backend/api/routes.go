@@ -106,6 +106,7 @@ const (
 	PathBOM               = "/terminal/bom"
 	PathParts             = "/terminal/parts"
 	PathOrder             = "/terminal/order"
+	PathTrack             = "/terminal/track"
 
 	PathSiteKPIs = "/sites/{site_id}/kpis"
 
@@ -149,6 +150,10 @@ const (
 	ActionHold        = "hold"
 	ActionResume      = "resume"
 	ActionReopen      = "reopen"
+	ActionSubscribe   = "subscribe"
+	ActionUnsubscribe = "unsubscribe"
+	ActionDeliveries  = "deliveries"
+	ActionReplay      = "replay"
 )
 
 // Operation is one thing a route does. Routes that a body's action does not
@@ -292,6 +297,14 @@ func Routes() []Route {
 			{Action: ActionComplete, Permission: PermissionOrders},
 			{Action: ActionCancel, Permission: PermissionOrders},
 			{Action: ActionReopen, Permission: PermissionOrders}}},
+		// To subscribe twice gives one subscription, and its secret is shown and
+		// kept nowhere else: no answer is remembered for an Idempotency-Key.
+		{"track", post, PathTrack, HostMain, CredentialAny, []Operation{
+			{Action: ActionSubscribe, Permission: PermissionOrders},
+			{Action: ActionList, Permission: PermissionRead, Reads: true},
+			{Action: ActionUnsubscribe, Permission: PermissionOrders},
+			{Action: ActionDeliveries, Permission: PermissionRead, Reads: true},
+			{Action: ActionReplay, Permission: PermissionOrders}}},
 		{"site-summary", post, PathTerminalTelemetry, HostMain, CredentialAny, []Operation{
 			{Action: ActionSiteSummary, Permission: PermissionRead, Reads: true}}},
 		{"activities", post, PathActivities, HostMain, CredentialAny, list},

@@ -78,6 +78,25 @@ func syncFolder(path string) error {
 	return err
 }
 
+// Seal encrypts a secret of another part of the service and binds it to its
+// place: it opens nowhere else.
+func (k Key) Seal(secret []byte, place string) ([]byte, error) {
+	s, err := newSealer(k)
+	if err != nil {
+		return nil, err
+	}
+	return s.seal(secret, place), nil
+}
+
+// Open is the inverse of Seal.
+func (k Key) Open(sealed []byte, place string) ([]byte, error) {
+	s, err := newSealer(k)
+	if err != nil {
+		return nil, err
+	}
+	return s.open(sealed, place)
+}
+
 // sealer encrypts with AES-256-GCM and makes keyed hashes, each under a key
 // derived for it (RFC 5869).
 type sealer struct {

@@ -32,6 +32,7 @@ type Deps struct {
 	Schedules      Schedules
 	BOMs           BOMs
 	Orders         Orders
+	Tracking       Tracking
 	Models         Models
 	Interpolations Interpolations
 	Summaries      Summaries
@@ -191,6 +192,7 @@ func (s *server) readers() map[string]reader {
 		"bom":              s.bom,
 		"parts":            s.parts,
 		"order":            s.order,
+		"track":            s.track,
 		"site-summary":     s.siteSummary,
 		"activities":       s.activities,
 		"users":            s.users,

@@ -1,23 +1,36 @@
 package httpapi_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
+	"net/netip"
 	"testing"
 
 	"app.sunloop/backend/auth"
+	"app.sunloop/backend/webhook"
 	"app.sunloop/backend/work"
 )
 
 // workDeps gives the world the domain of work.
 func (w *world) workDeps() {
 	w.t.Helper()
-	service, err := work.New(work.Config{Records: w.store, Ops: w.ops, Now: w.clock.now})
+	guard, err := webhook.NewGuard("lab.example")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	guard.LookUp = func(_ context.Context, host string) ([]netip.Addr, error) {
+		if host == "inside.example.org" {
+			return []netip.Addr{netip.MustParseAddr("10.0.0.7")}, nil
+		}
+		return []netip.Addr{netip.MustParseAddr("93.184.215.14")}, nil
+	}
+	service, err := work.New(work.Config{Records: w.store, Ops: w.ops, Now: w.clock.now, Wall: w.clock.now, Guard: guard, Sealer: auth.Key{2}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	w.work = service
-	w.deps.Schedules, w.deps.BOMs, w.deps.Orders = service, service, service
+	w.deps.Schedules, w.deps.BOMs, w.deps.Orders, w.deps.Tracking = service, service, service, service
 }
 
 // posted runs scenarios of one path, with the key of the first plant where

@@ -8,6 +8,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/ops"
 	"app.sunloop/backend/store"
+	"app.sunloop/backend/webhook"
 )
 
 // Config is what a [Service] is made from; all but what is marked optional is
@@ -16,6 +17,9 @@ type Config struct {
 	Records store.Records
 	Ops     *ops.Service     // sites, units, findings, issues, forecasts, activities
 	Now     func() time.Time // the plant's clock
+	Wall    func() time.Time // the real clock: webhooks
+	Guard   *webhook.Guard   // which places may be called
+	Sealer  Sealer           // of the secrets of subscriptions
 
 	Catalogue *Catalogue // optional: the program's
 }
@@ -24,12 +28,13 @@ type Config struct {
 // use; all of its state is in the store.
 type Service struct {
 	Config
+	waiting chan struct{} // a hint that a webhook was added
 }
 
 // New makes a Service.
 func New(cfg Config) (*Service, error) {
-	if cfg.Records == nil || cfg.Ops == nil || cfg.Now == nil {
-		return nil, errors.New("work: records, the domain and a clock are needed")
+	if cfg.Records == nil || cfg.Ops == nil || cfg.Now == nil || cfg.Wall == nil || cfg.Guard == nil || cfg.Sealer == nil {
+		return nil, errors.New("work: records, the domain, two clocks, a guard and a sealer are needed")
 	}
 	if cfg.Catalogue == nil {
 		var err error
@@ -37,7 +42,7 @@ func New(cfg Config) (*Service, error) {
 			return nil, err
 		}
 	}
-	return &Service{Config: cfg}, nil
+	return &Service{Config: cfg, waiting: make(chan struct{}, 1)}, nil
 }
 
 func (s *Service) id(prefix string) string { return ops.NewID(prefix, s.Now()) }

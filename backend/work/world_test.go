@@ -1,12 +1,16 @@
 package work
 
 import (
+	"context"
+	"net/netip"
 	"testing"
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
 	"app.sunloop/backend/ops"
 	"app.sunloop/backend/store/bolt"
+	"app.sunloop/backend/webhook"
 )
 
 // The plant of the tests.
@@ -39,7 +43,14 @@ func newDesk(t testing.TB, edit func(*Config)) *desk {
 			t.Error(err)
 		}
 	})
-	cfg := Config{Records: d.store, Ops: ops.New(d.store, d.store, now), Now: now}
+	guard, err := webhook.NewGuard()
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard.LookUp = func(context.Context, string) ([]netip.Addr, error) {
+		return []netip.Addr{netip.MustParseAddr("93.184.215.14")}, nil
+	}
+	cfg := Config{Records: d.store, Ops: ops.New(d.store, d.store, now), Now: now, Wall: now, Guard: guard, Sealer: auth.Key{3}}
 	if edit != nil {
 		edit(&cfg)
 	}

@@ -1,0 +1,98 @@
+package api
+
+import "net/http"
+
+// Statuses of a subscription.
+const (
+	SubscriptionActive    = "active"
+	SubscriptionFailing   = "failing"   // its last delivery was given up
+	SubscriptionDisabled  = "disabled"  // its place is gone, or has received nothing for days
+	SubscriptionCompleted = "completed" // the order has ended and its last event is delivered
+	SubscriptionDeleted   = "deleted"
+)
+
+// Statuses of a delivery.
+const (
+	DeliveryPending   = "pending"
+	DeliveryDelivered = "delivered"
+	DeliveryFailed    = "failed"  // given up
+	DeliveryDropped   = "dropped" // its subscription ended before it was delivered
+)
+
+// Refusals of job tracking.
+var (
+	ErrInvalidCallback      = refuse(http.StatusBadRequest, "Invalid callback URL")
+	ErrSubscriptionNotFound = refuse(http.StatusNotFound, "Subscription not found")
+	ErrDeliveryNotFound     = refuse(http.StatusNotFound, "Delivery not found")
+)
+
+// Subscription asks for the changes of an order's status to be posted to a
+// URL. The fields after CreatedAt are extensions.
+type Subscription struct {
+	SubscriptionID string `json:"subscription_id"`
+	OrderID        string `json:"order_id"`
+	CallbackURL    string `json:"callback_url"`
+	Status         string `json:"status"`
+	CreatedAt      Time   `json:"created_at"`
+
+	SiteID        string `json:"site_id"`
+	CreatedBy     string `json:"created_by,omitempty"`
+	LastSuccessAt Time   `json:"last_success_at,omitzero"`
+	FailingSince  Time   `json:"failing_since,omitzero"`
+	StatusReason  string `json:"status_reason,omitempty"`
+}
+
+// OrderEvent is what is posted when the status of an order changes. Its fields
+// are those of the specification and no others.
+type OrderEvent struct {
+	OrderID         string `json:"order_id"`
+	Status          string `json:"status"`
+	UpdatedAt       Time   `json:"updated_at"`
+	CompletionNotes string `json:"completion_notes"`
+}
+
+// Delivery is an event on its way to a subscription.
+type Delivery struct {
+	DeliveryID     string     `json:"delivery_id"` // the webhook-id: the same in each attempt
+	SubscriptionID string     `json:"subscription_id"`
+	OrderID        string     `json:"order_id"`
+	Status         string     `json:"status"`
+	Event          OrderEvent `json:"event"`
+	CreatedAt      Time       `json:"created_at"`
+	Attempts       int        `json:"attempts"`
+	LastAttemptAt  Time       `json:"last_attempt_at,omitzero"`
+	NextAttemptAt  Time       `json:"next_attempt_at,omitzero"`
+	DeliveredAt    Time       `json:"delivered_at,omitzero"`
+	AnswerStatus   int        `json:"answer_status,omitempty"` // the HTTP status of the last answer
+	Failure        string     `json:"failure,omitempty"`       // of the last attempt, in words
+}
+
+// TrackRequest is the body of POST /terminal/track: action subscribe, list,
+// unsubscribe, deliveries or replay.
+type TrackRequest struct {
+	Action         string `json:"action"`
+	OrderID        string `json:"order_id,omitempty"`
+	JobID          string `json:"job_id,omitempty"` // the same as order_id
+	CallbackURL    string `json:"callback_url,omitempty"`
+	CustomerID     string `json:"customer_id,omitempty"`
+	SiteID         string `json:"site_id,omitempty"`
+	SubscriptionID string `json:"subscription_id,omitempty"` // unsubscribe, deliveries, replay
+	DeliveryID     string `json:"delivery_id,omitempty"`     // replay; empty: all of the subscription's that were not delivered
+	Page
+}
+
+// TrackResponse answers /terminal/track. Subscriptions are listed in the order
+// in which they were made, deliveries the newest first.
+type TrackResponse struct {
+	Success        bool           `json:"success"`
+	Message        string         `json:"message,omitempty"`
+	SubscriptionID string         `json:"subscription_id,omitempty"`
+	OrderID        string         `json:"order_id,omitempty"`
+	Status         string         `json:"status,omitempty"`
+	Secret         string         `json:"secret,omitempty"` // whsec_…, shown this once; it signs the webhooks
+	Subscription   *Subscription  `json:"subscription,omitempty"`
+	Subscriptions  []Subscription `json:"subscriptions,omitzero"` // list: there even when empty
+	Deliveries     []Delivery     `json:"deliveries,omitzero"`    // deliveries, replay: there even when empty
+	Count          int            `json:"count"`
+	NextCursor     string         `json:"next_cursor,omitempty"`
+}

@@ -1,0 +1,123 @@
+package webhook
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// Outbox keeps the deliveries that wait.
+type Outbox interface {
+	// Claim takes up to n deliveries that are due, the longest due first, and
+	// keeps them from others until now+lease: a process that dies loses none.
+	Claim(ctx context.Context, now time.Time, lease time.Duration, n int) ([]Delivery, error)
+	// Delivered keeps what became of an attempt.
+	Delivered(ctx context.Context, id string, out Outcome) error
+	// NextDelivery is when the next one is due; ok is false when none waits.
+	NextDelivery(ctx context.Context) (at time.Time, ok bool, err error)
+	// Added receives after deliveries were added. It is a hint that may be late
+	// or missing.
+	Added() <-chan struct{}
+}
+
+// delays are how long after a failed attempt the next is made.
+var delays = []time.Duration{
+	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
+}
+
+// Attempts is how often a delivery is tried.
+var Attempts = len(delays) + 1
+
+// jitter is by how much of a delay it is lengthened at most, so that what
+// failed together does not come again together.
+const jitter = 0.1
+
+// next is when a delivery is tried again after an attempt failed; zero when it
+// is not. A place that asks for more time gets it. chance is in [0,1).
+func next(attempt int, out Outcome, chance float64) time.Time {
+	if out.Failure == "" || out.Gone || attempt > len(delays) {
+		return time.Time{}
+	}
+	delay := delays[attempt-1]
+	delay += time.Duration(float64(delay) * jitter * chance)
+	return out.At.Add(max(delay, out.RetryAfter))
+}
+
+// Figures of the loop.
+const (
+	atOnce   = 16          // calls at a time
+	lease    = time.Minute // longer than a call takes
+	idleLook = time.Minute // at most so long between two looks
+	pause    = 5 * time.Second
+)
+
+// Deliverer sends what waits in an outbox.
+type Deliverer struct {
+	Outbox Outbox
+	Poster *Poster
+	Now    func() time.Time // the real clock
+	Log    *slog.Logger
+}
+
+// Run sends until ctx ends, then waits for the calls under way, which are cut
+// short; what they did not deliver is due again after its lease. A place that
+// is slow to answer holds up none of the others.
+func (d *Deliverer) Run(ctx context.Context) {
+	defer d.Poster.Close()
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	free := make(chan struct{}, atOnce) // one for each call that may begin
+	for range atOnce {
+		free <- struct{}{}
+	}
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-free:
+		}
+		list, err := d.Outbox.Claim(ctx, d.Now(), lease, 1)
+		if err == nil && len(list) == 1 {
+			calls.Go(func() {
+				d.send(ctx, list[0])
+				free <- struct{}{}
+			})
+			continue
+		}
+		free <- struct{}{}
+		look := idleLook
+		if at, ok, nextErr := d.Outbox.NextDelivery(ctx); err == nil && nextErr == nil && ok {
+			look = min(max(at.Sub(d.Now()), 0), idleLook)
+		}
+		if err != nil && ctx.Err() == nil {
+			d.Log.Error("claim a webhook", "error", err.Error())
+			look = pause
+		}
+		d.wait(ctx, look)
+	}
+}
+
+// send makes one attempt.
+func (d *Deliverer) send(ctx context.Context, one Delivery) {
+	out := d.Poster.Post(ctx, one)
+	if ctx.Err() != nil && out.Failure != "" {
+		return // cut short: no attempt of the place's
+	}
+	out.Next = next(one.Attempt, out, rand.Float64())
+	// What was received must not be sent again because the service ends.
+	if err := d.Outbox.Delivered(context.WithoutCancel(ctx), one.ID, out); err != nil {
+		d.Log.Error("keep what became of a webhook", "delivery_id", one.ID, "error", err.Error())
+	}
+}
+
+func (d *Deliverer) wait(ctx context.Context, most time.Duration) {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-d.Outbox.Added():
+	}
+}

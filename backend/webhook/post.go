@@ -1,0 +1,129 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Limits of a call.
+const (
+	TimeOut    = 15 * time.Second
+	maxAnswer  = 64 << 10
+	longestAsk = 24 * time.Hour // that a Retry-After is heeded for
+)
+
+// Delivery is an event on its way to a place.
+type Delivery struct {
+	ID      string // of the message: the same in each attempt
+	URL     string
+	Secret  string
+	Body    []byte
+	Attempt int // 1 at the first
+}
+
+// Outcome is what became of an attempt.
+type Outcome struct {
+	At         time.Time
+	Status     int           // of the answer; 0: there was none
+	Failure    string        // in words; empty: it was received
+	Gone       bool          // the place says that it wants no more
+	RetryAfter time.Duration // that the place asks for
+	Next       time.Time     // of the next attempt; zero: there is none
+}
+
+// Poster makes the calls. It is safe for concurrent use.
+type Poster struct {
+	client *http.Client
+	now    func() time.Time
+}
+
+// NewPoster calls what the guard allows. now is the real clock.
+func NewPoster(g *Guard, now func() time.Time) *Poster {
+	return &Poster{now: now, client: &http.Client{
+		Timeout:       TimeOut,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			Proxy: nil, DialContext: g.dial, TLSHandshakeTimeout: TimeOut, ForceAttemptHTTP2: true,
+			MaxIdleConns: 32, MaxIdleConnsPerHost: 2, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: maxAnswer,
+		},
+	}}
+}
+
+// Close drops idle connections.
+func (p *Poster) Close() { p.client.CloseIdleConnections() }
+
+// Post makes one attempt. The answer's body is read up to a bound and thrown
+// away.
+func (p *Poster) Post(ctx context.Context, d Delivery) Outcome {
+	out := Outcome{At: p.now()}
+	signature, err := Sign(d.Secret, d.ID, out.At, d.Body)
+	if err != nil {
+		out.Failure = "its secret cannot be read"
+		return out
+	}
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(d.Body))
+	if err != nil {
+		out.Failure = "its URL cannot be read"
+		return out
+	}
+	q.Header.Set("Content-Type", "application/json")
+	q.Header.Set("User-Agent", "Sunloop-Webhooks/1")
+	q.Header.Set(HeaderID, d.ID)
+	q.Header.Set(HeaderTimestamp, strconv.FormatInt(out.At.Unix(), 10))
+	q.Header.Set(HeaderSignature, signature)
+	r, err := p.client.Do(q)
+	out.At = p.now()
+	if err != nil {
+		out.Failure = inWords(err)
+		return out
+	}
+	defer r.Body.Close()
+	_, _ = io.CopyN(io.Discard, r.Body, maxAnswer)
+	out.Status = r.StatusCode
+	switch {
+	case r.StatusCode >= 200 && r.StatusCode < 300:
+		return out
+	case r.StatusCode == http.StatusGone:
+		out.Gone = true
+	case r.StatusCode >= 300 && r.StatusCode < 400:
+		out.Failure = fmt.Sprintf("it answered %d: redirects are not followed", r.StatusCode)
+		return out
+	}
+	out.Failure = fmt.Sprintf("it answered %d", r.StatusCode)
+	out.RetryAfter = retryAfter(r.Header.Get("Retry-After"), out.At)
+	return out
+}
+
+// inWords is a failed call without what a stranger's network says of itself.
+func inWords(err error) string {
+	var timeOut net.Error
+	var name *net.DNSError
+	if r, ok := refusal(err); ok {
+		return "it is refused: " + r.Why
+	}
+	switch {
+	case errors.As(err, &timeOut) && timeOut.Timeout(), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("it did not answer within %d s", int(TimeOut.Seconds()))
+	case errors.As(err, &name):
+		return "its name does not resolve"
+	}
+	return "it could not be reached"
+}
+
+// retryAfter reads the header: seconds, or a time.
+func retryAfter(text string, now time.Time) time.Duration {
+	wait := time.Duration(0)
+	if seconds, err := strconv.Atoi(text); err == nil {
+		wait = time.Duration(min(max(seconds, 0), int(longestAsk.Seconds()))) * time.Second
+	} else if at, err := http.ParseTime(text); err == nil {
+		wait = at.Sub(now)
+	}
+	return min(max(wait, 0), longestAsk)
+}

@@ -1,0 +1,290 @@
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/webhook"
+)
+
+// delivery is an event in the outbox. It is written in the transaction that
+// changes the order, so that none is lost and none is of a change that was not
+// made.
+type delivery struct {
+	api.Delivery
+	CustomerID string    `json:"customer_id"`
+	SiteID     string    `json:"site_id"`
+	Due        time.Time `json:"due,omitzero"` // by the real clock, while it waits
+}
+
+func (d delivery) owner() (customer, site string) { return d.CustomerID, d.SiteID }
+
+// due sets when it is sent.
+func (d *delivery) due(at time.Time) {
+	d.Due, d.NextAttemptAt = at.UTC(), api.At(at)
+}
+
+// over ends it.
+func (d *delivery) over(status string) {
+	d.Status, d.Due, d.NextAttemptAt = status, time.Time{}, api.Time{}
+}
+
+var deliveries = store.Table[delivery]{
+	Bucket: "deliveries",
+	Key:    func(d delivery) []byte { return store.Key(d.SiteID, d.DeliveryID) },
+	Indexes: []store.Index[delivery]{
+		{Name: "id", Key: func(d delivery) []byte { return store.Key(d.DeliveryID) }},
+		{Name: "order", Key: func(d delivery) []byte { return store.Key(d.OrderID, d.DeliveryID) }},
+		{Name: "subscription", Key: func(d delivery) []byte { return store.Key(d.SubscriptionID, d.DeliveryID) }},
+		{Name: "due", Key: func(d delivery) []byte {
+			if d.Status != api.DeliveryPending {
+				return nil
+			}
+			return store.Key(fmt.Sprintf("%015d", d.Due.UnixMilli()))
+		}},
+	},
+}
+
+func putDelivery(tx store.Tx, d delivery) error {
+	if err := deliveries.Put(tx, d); err != nil {
+		return fmt.Errorf("store delivery %s: %w", d.DeliveryID, err)
+	}
+	return nil
+}
+
+// announce writes the order's status into the outbox for each of its
+// subscriptions, within the transaction that changes it.
+func (s *Service) announce(tx store.Tx, o order) error {
+	all, err := subscriptionsOf(tx, o.OrderID)
+	if err != nil {
+		return err
+	}
+	for _, v := range all {
+		if !v.live() {
+			continue
+		}
+		if v.Status == api.SubscriptionCompleted { // the order goes on
+			v.Status = api.SubscriptionActive
+			if err := putSubscription(tx, v); err != nil {
+				return err
+			}
+		}
+		now := s.Wall()
+		d := delivery{CustomerID: o.CustomerID, SiteID: o.SiteID}
+		d.DeliveryID, d.SubscriptionID, d.OrderID, d.Status, d.CreatedAt = ops.NewID("whd", now), v.SubscriptionID, o.OrderID, api.DeliveryPending, api.At(now)
+		d.Event = api.OrderEvent{OrderID: o.OrderID, Status: o.Status, UpdatedAt: o.UpdatedAt, CompletionNotes: o.CompletionNotes}
+		d.due(now)
+		if err := putDelivery(tx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// added tells the deliverer that something waits.
+func (s *Service) added() {
+	select {
+	case s.waiting <- struct{}{}:
+	default:
+	}
+}
+
+// Added receives after deliveries were added; see [webhook.Outbox].
+func (s *Service) Added() <-chan struct{} { return s.waiting }
+
+// NextDelivery is when the next delivery is due; ok is false when none waits.
+func (s *Service) NextDelivery(ctx context.Context) (at time.Time, ok bool, err error) {
+	err = s.Records.View(ctx, func(tx store.Tx) error {
+		list, _, err := deliveries.List(tx, store.Query{Index: "due", Limit: 1})
+		if err == nil && len(list) > 0 {
+			at, ok = list[0].Due, true
+		}
+		return err
+	})
+	if err != nil {
+		return at, false, fmt.Errorf("look for the next webhook: %w", err)
+	}
+	return at, ok, nil
+}
+
+// Claim takes up to n deliveries that are due and keeps them from others until
+// now+lease. Those whose subscription has ended are dropped.
+func (s *Service) Claim(ctx context.Context, now time.Time, lease time.Duration, n int) (claimed []webhook.Delivery, err error) {
+	// A look first: most calls find nothing, and a write costs a sync.
+	if at, ok, err := s.NextDelivery(ctx); err != nil || !ok || at.After(now) {
+		return nil, err
+	}
+	err = s.Records.Update(ctx, func(tx store.Tx) error {
+		claimed = nil
+		list, _, err := deliveries.List(tx, store.Query{Index: "due", Limit: n})
+		if err != nil {
+			return fmt.Errorf("list the webhooks that are due: %w", err)
+		}
+		for _, d := range list {
+			if d.Due.After(now) {
+				break
+			}
+			one, live, err := s.outgoing(tx, d)
+			if err != nil {
+				return err
+			}
+			if live {
+				d.due(now.Add(lease))
+				claimed = append(claimed, one)
+			} else {
+				d.over(api.DeliveryDropped)
+			}
+			if err := putDelivery(tx, d); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return claimed, err
+}
+
+// outgoing is a delivery as it is posted; live is false when its subscription
+// has ended.
+func (s *Service) outgoing(tx store.Tx, d delivery) (out webhook.Delivery, live bool, err error) {
+	v, err := subscriptions.Get(tx, store.Key(d.SiteID, d.SubscriptionID))
+	if errors.Is(err, store.ErrNotFound) || err == nil && !v.live() {
+		return out, false, nil
+	}
+	if err != nil {
+		return out, false, fmt.Errorf("read subscription %s: %w", d.SubscriptionID, err)
+	}
+	secret, err := s.Sealer.Open(v.Sealed, v.place())
+	if err != nil {
+		return out, false, fmt.Errorf("open the secret of subscription %s: %w", v.SubscriptionID, err)
+	}
+	body, err := json.Marshal(d.Event)
+	if err != nil {
+		return out, false, fmt.Errorf("write the event of delivery %s: %w", d.DeliveryID, err)
+	}
+	return webhook.Delivery{ID: d.DeliveryID, URL: v.CallbackURL, Secret: string(secret), Body: body, Attempt: d.Attempts + 1}, true, nil
+}
+
+// Delivered keeps what became of an attempt, and what that says of the
+// subscription.
+func (s *Service) Delivered(ctx context.Context, id string, out webhook.Outcome) error {
+	return s.Records.Update(ctx, func(tx store.Tx) error {
+		d, err := byID(tx, deliveries, api.Unlimited("webhook"), id, api.ErrDeliveryNotFound, delivery.owner)
+		if err != nil {
+			return err
+		}
+		v, err := subscriptions.Get(tx, store.Key(d.SiteID, d.SubscriptionID))
+		if err != nil {
+			return fmt.Errorf("read subscription %s: %w", d.SubscriptionID, err)
+		}
+		d.Attempts++
+		d.LastAttemptAt, d.AnswerStatus, d.Failure = api.At(out.At), out.Status, out.Failure
+		switch {
+		case out.Failure == "":
+			d.DeliveredAt = api.At(out.At)
+			d.over(api.DeliveryDelivered)
+		case out.Next.IsZero():
+			d.over(api.DeliveryFailed)
+		default:
+			d.due(out.Next)
+		}
+		if v.live() {
+			v.judge(out)
+		}
+		if !v.live() && d.Status == api.DeliveryPending {
+			d.over(api.DeliveryFailed)
+		}
+		if err := putDelivery(tx, d); err != nil {
+			return err
+		}
+		if err := s.settle(tx, &v); err != nil {
+			return err
+		}
+		return putSubscription(tx, v)
+	})
+}
+
+// judge is what an attempt says of the subscription.
+func (v *subscription) judge(out webhook.Outcome) {
+	at := api.At(out.At)
+	if out.Failure == "" {
+		v.Status, v.StatusReason, v.LastSuccessAt, v.FailingSince = api.SubscriptionActive, "", at, api.Time{}
+		return
+	}
+	if v.FailingSince.IsZero() {
+		v.FailingSince = at
+	}
+	switch {
+	case out.Gone:
+		v.Status, v.StatusReason = api.SubscriptionDisabled, "it answered 410"
+	case at.Sub(v.FailingSince.Time) >= silentFor:
+		v.Status, v.StatusReason = api.SubscriptionDisabled, fmt.Sprintf("it has received nothing for %d days", int(silentFor/day))
+	case out.Next.IsZero():
+		v.Status, v.StatusReason = api.SubscriptionFailing, "a delivery was given up: "+out.Failure
+	}
+}
+
+// settle completes an active subscription whose order has ended and that has
+// received all.
+func (s *Service) settle(tx store.Tx, v *subscription) error {
+	if v.Status != api.SubscriptionActive {
+		return nil
+	}
+	o, err := byID(tx, orders, api.Unlimited("webhook"), v.OrderID, api.ErrOrderNotFound, order.owner)
+	if err != nil || o.open() {
+		return err
+	}
+	last, _, err := deliveries.List(tx, store.Query{Index: "subscription", Prefix: store.Key(v.SubscriptionID)})
+	if err != nil {
+		return fmt.Errorf("list the deliveries of subscription %s: %w", v.SubscriptionID, err)
+	}
+	for _, d := range last {
+		if d.Status == api.DeliveryPending {
+			return nil
+		}
+	}
+	v.Status = api.SubscriptionCompleted
+	return nil
+}
+
+// keepDeliveries is how long what is over stays to be looked at and replayed.
+const keepDeliveries = 30 * 24 * time.Hour
+
+// Sweep drops deliveries that have long been over.
+func (s *Service) Sweep(ctx context.Context) error {
+	before := api.At(s.Wall().Add(-keepDeliveries))
+	for more := true; more; {
+		err := s.Records.Update(ctx, func(tx store.Tx) error {
+			more = false
+			// Ids sort by the time they were made.
+			list, _, err := deliveries.List(tx, store.Query{Index: "id", Limit: api.MaxLimit})
+			if err != nil {
+				return fmt.Errorf("list old deliveries: %w", err)
+			}
+			for _, d := range list {
+				if !d.CreatedAt.Before(before.Time) {
+					return nil
+				}
+				if d.Status == api.DeliveryPending {
+					continue
+				}
+				if err := deliveries.Delete(tx, deliveries.Key(d)); err != nil {
+					return fmt.Errorf("drop delivery %s: %w", d.DeliveryID, err)
+				}
+				more = true
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var _ webhook.Outbox = (*Service)(nil)
