@@ -68,7 +68,7 @@ func TestMain(m *testing.M) {
 
 // bodyGrace is how long a body may stall here: long enough for a busy machine,
 // short enough to wait for.
-const bodyGrace = 500 * time.Millisecond
+const bodyGrace = 2 * time.Second
 
 // withWorld runs f with a service that has the demo's history and its models.
 func withWorld(f func(*world) int) (status int, err error) {

@@ -1,0 +1,172 @@
+package compat
+
+import (
+	"compress/gzip"
+	"crypto/tls"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"app.sunloop/backend/api"
+)
+
+// plainly asks without what net/http does by itself for compressed answers.
+func plainly(t *testing.T, method, path string, namesAndValues ...string) (*http.Response, []byte) {
+	t.Helper()
+	q, err := http.NewRequestWithContext(t.Context(), method, shared.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("Accept-Encoding", "identity")
+	for i := 0; i+1 < len(namesAndValues); i += 2 {
+		q.Header.Set(namesAndValues[i], namesAndValues[i+1])
+	}
+	resp, err := shared.http.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, b
+}
+
+// TestTagsOfEachCoding: a strong tag names bytes, so each coding has its own;
+// each is good for the next question, whatever coding that asks for.
+func TestTagsOfEachCoding(t *testing.T) {
+	for _, path := range []string{
+		"/telemetry/inverter?asset_id=" + asset + "&site_id=" + site + "&start=2025-10-01&end=2025-10-03",
+		"/forecast?customer_id=" + customer + "&site_id=" + site, "/forecast-snapshot?site_id=" + site, "/openapi.json",
+	} {
+		_, want := plainly(t, http.MethodGet, path, "x-api-key", shared.key)
+		tags := map[string]string{} // coding → tag
+		for _, coding := range []string{"identity", "gzip", "zstd"} {
+			resp, b := plainly(t, http.MethodGet, path, "x-api-key", shared.key, "Accept-Encoding", coding)
+			tag := resp.Header.Get("ETag")
+			got := resp.Header.Get("Content-Encoding")
+			if resp.StatusCode != http.StatusOK || got != strings.TrimPrefix(coding, "identity") || !strings.Contains(strings.Join(resp.Header.Values("Vary"), ","), "Accept-Encoding") {
+				t.Errorf("%s as %s: HTTP %d, Content-Encoding %q, Vary %q", path, coding, resp.StatusCode, got, resp.Header.Values("Vary"))
+			}
+			if string(decoded(t, got, b)) != string(want) {
+				t.Errorf("%s as %s is another text", path, coding)
+			}
+			for other, seen := range tags {
+				if seen == tag && !strings.HasPrefix(tag, "W/") {
+					t.Errorf("%s: %s and %s have the strong tag %s", path, other, coding, tag)
+				}
+			}
+			tags[coding] = tag
+		}
+		for _, tag := range tags {
+			for _, coding := range []string{"identity", "gzip", "zstd"} {
+				full, _ := plainly(t, http.MethodGet, path, "x-api-key", shared.key, "Accept-Encoding", coding)
+				for _, method := range []string{http.MethodGet, http.MethodHead} {
+					resp, b := plainly(t, method, path, "x-api-key", shared.key, "Accept-Encoding", coding, "If-None-Match", tag)
+					if resp.StatusCode != http.StatusNotModified || len(b) > 0 || resp.Header.Get("ETag") == "" || resp.Header.Get("Content-Length") != "" {
+						t.Errorf("%s %s as %s with %s: HTTP %d, ETag %q, Content-Length %q, %d bytes", method, path, coding, tag, resp.StatusCode, resp.Header.Get("ETag"), resp.Header.Get("Content-Length"), len(b))
+					}
+					for _, name := range []string{"Cache-Control", "Vary"} {
+						if got, want := resp.Header.Get(name), full.Header.Get(name); got != want {
+							t.Errorf("%s %s as %s: 304 has %s %q, 200 %q", method, path, coding, name, got, want)
+						}
+					}
+				}
+			}
+		}
+		head, b := plainly(t, http.MethodHead, path, "x-api-key", shared.key)
+		get, _ := plainly(t, http.MethodGet, path, "x-api-key", shared.key)
+		for _, name := range []string{"ETag", "Content-Type", "Content-Length", "Cache-Control", "Vary"} {
+			if head.Header.Get(name) != get.Header.Get(name) {
+				t.Errorf("HEAD %s: %s is %q, of GET %q", path, name, head.Header.Get(name), get.Header.Get(name))
+			}
+		}
+		if head.StatusCode != http.StatusOK || len(b) > 0 {
+			t.Errorf("HEAD %s: HTTP %d, %d bytes", path, head.StatusCode, len(b))
+		}
+		if strings.HasPrefix(path, "/openapi") {
+			continue // that is anybody's
+		}
+		if resp, _ := plainly(t, http.MethodGet, path, "If-None-Match", tags["identity"]); resp.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s with a tag and no key: HTTP %d", path, resp.StatusCode)
+		}
+	}
+}
+
+func decoded(t *testing.T, coding string, b []byte) []byte {
+	t.Helper()
+	var r io.Reader = strings.NewReader(string(b))
+	var err error
+	switch coding {
+	case "gzip":
+		r, err = gzip.NewReader(r)
+	case "zstd":
+		var d *zstd.Decoder
+		if d, err = zstd.NewReader(r); err == nil {
+			defer d.Close()
+			r = d
+		}
+	}
+	if err == nil {
+		b, err = io.ReadAll(r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestTransport is what a scanner of TLS would look for.
+func TestTransport(t *testing.T) {
+	address := strings.TrimPrefix(shared.url, "https://")
+	if _, err := tls.Dial("tcp", address, &tls.Config{RootCAs: shared.roots, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}); err == nil {
+		t.Error("TLS 1.1 is spoken")
+	}
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		c, err := tls.Dial("tcp", address, &tls.Config{RootCAs: shared.roots, MinVersion: version, MaxVersion: version})
+		if err != nil {
+			t.Errorf("TLS %x: %v", version, err)
+			continue
+		}
+		_ = c.Close()
+	}
+	for _, h := range api.Hosts() {
+		for _, path := range []string{api.PathHealth, api.PathReady} {
+			q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, shared.hosts[h]+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			send(t, q).is(object(fields{"success": exactly(true)}))
+		}
+	}
+}
+
+// TestEachHostHasItsPathsAlone asks every listener for a path of each host.
+func TestEachHostHasItsPathsAlone(t *testing.T) {
+	paths := map[api.Host]string{
+		api.HostMain: "/uploads?customer_id=" + customer, api.HostTelemetry: "/telemetry/data-period?site_id=" + site, api.HostAlerts: "/ooda/data-period?site_id=" + site,
+		api.HostPartner: "/forecast-snapshot?site_id=" + site, api.HostAuth: api.PathSetup, api.HostFreemium: api.PathFreemiumVerify,
+	}
+	for owner, path := range paths {
+		for _, h := range api.Hosts() {
+			q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, shared.hosts[h]+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			xAPIKey.set(q, shared.key)
+			a := send(t, q, ".first_record", ".last_record")
+			switch {
+			case h != owner:
+				a.refused(http.StatusNotFound, "Not found")
+			case h == api.HostFreemium:
+				a.refused(http.StatusMethodNotAllowed, "Method not allowed")
+			default:
+				a.is(object(fields{}))
+			}
+		}
+	}
+}
