@@ -172,6 +172,32 @@ func TestSiteSummary(t *testing.T) {
 	terminal(t, "/terminal/telemetry", "action", "site-summary", "site_id", "Nowhere", "customer_id", customer).refused(http.StatusNotFound, "Site not found")
 }
 
+func TestLiveOverview(t *testing.T) {
+	units := len(shared.fleet.Sites[0].Units)
+	metrics := object(fields{"total_power_kw": number, "avg_temperature_c": number, "avg_capacity_factor": percent, "active_inverters": integer, "total_inverters": integer, "last_updated": instant})
+	overview := object(fields{"success": exactly(true), "data": object(fields{"latest_metrics": metrics, "time_series": list(object(fields{"timestamp": instant}))})})
+	for span, least := range map[string]int{"1h": 2, "6h": 6, "24h": 20, "7d": 100, "latest": 0} {
+		a := terminal(t, "/terminal/nowcastUI", "action", "list", "customer_id", customer, "site_id", site, "time_range", span, "asset_filter", []any{}).is(overview)
+		points := a.elements("data.time_series")
+		if len(points) < least || span == "latest" && len(points) > 0 {
+			t.Errorf("%d points of %s", len(points), span)
+		}
+		for _, wrong := range ascending("timestamp")(span, points) {
+			t.Error(wrong)
+		}
+		if a.at("data.latest_metrics.total_inverters") != float64(units) || a.at("data.latest_metrics.total_power_kw").(float64) <= 0 {
+			t.Errorf("a morning in Sibaya: %.300s", a.body)
+		}
+	}
+	one := terminal(t, "/terminal/nowcastUI", "action", "list", "customer_id", customer, "time_range", "24h", "asset_filter", []any{asset}).is(overview)
+	if one.at("data.latest_metrics.total_inverters") != 1.0 {
+		t.Errorf("of one unit: %.300s", one.body)
+	}
+	terminal(t, "/terminal/nowcastUI", "action", "list", "customer_id", customer).is(overview)
+	terminal(t, "/terminal/nowcastUI", "action", "list", "customer_id", customer, "time_range", "2h").refused(http.StatusBadRequest, "Invalid field: time_range")
+	terminal(t, "/terminal/nowcastUI", "action", "drop", "customer_id", customer).refused(http.StatusBadRequest, "Invalid action")
+}
+
 func TestActivities(t *testing.T) {
 	activities := object(fields{"success": exactly(true), "activities": both(some(object(fields{
 		"phase": exactly("observe", "orient", "decide", "act"), "title": text, "description": maybe, "timestamp": instant,
