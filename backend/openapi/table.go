@@ -373,7 +373,7 @@ var entries = map[string]entry{
 		summary: "Be told of the changes of a work order", about: "Each change of its status is posted to the callback URL with the fields order_id, status, updated_at and completion_notes, signed after Standard Webhooks with the secret that is shown once. Only a 2xx receives it; it is tried 10 times over three days. job_id stands for order_id.",
 		body: api.TrackRequest{}, answer: api.TrackResponse{},
 		needs:    map[string]string{api.ActionSubscribe: "callback_url", api.ActionList: "", api.ActionUnsubscribe: "subscription_id", api.ActionDeliveries: "", api.ActionReplay: ""},
-		example:  api.TrackRequest{Action: api.ActionSubscribe, OrderID: "ord_01J9Z0", CallbackURL: "https://example.org/hooks/sunloop"},
+		example:  api.TrackRequest{Action: api.ActionDeliveries, OrderID: "ord_01J9Z0"},
 		refusals: []*api.Error{api.ErrInvalidAction, api.MissingField("order_id"), api.ErrInvalidCallback, api.ErrOrderNotFound, api.ErrSubscriptionNotFound, api.ErrDeliveryNotFound, api.Conflict("Subscription sub_01J9Z0 is disabled: subscribe again first")},
 	},
 	"site-summary": {
