@@ -77,7 +77,7 @@ func call[T any](ctx context.Context, c *Client, r request) (*T, error) {
 		key = r.method + " " + r.path + "?" + r.query.Encode() + "\n" + string(r.body)
 		known = c.answers.get(key)
 	}
-	resp, err := c.send(ctx, r, known.etag)
+	resp, err := c.patient(ctx, r, known.etag)
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +97,48 @@ func call[T any](ctx context.Context, c *Client, r request) (*T, error) {
 		c.answers.put(key, answer{etag: etag, value: v, size: len(resp.Body())})
 	}
 	return v, nil
+}
+
+// patient sends r, and again where the service says when to, as long as the
+// client's patience lasts. The last refusal is the answer.
+func (c *Client) patient(ctx context.Context, r request, etag string) (*resty.Response, error) {
+	for left := c.patience; ; {
+		resp, err := c.send(ctx, r, etag)
+		if err != nil {
+			return nil, err
+		}
+		pause := retryAfter(resp)
+		if pause <= 0 || pause > left || !repeatable(ctx, r, resp.StatusCode()) {
+			return resp, nil
+		}
+		if err := c.wait(ctx, pause); err != nil {
+			return nil, fmt.Errorf("wait to ask %s again: %w", r.path, err)
+		}
+		left -= pause
+	}
+}
+
+// repeatable says whether a call that was refused may be sent again. A request
+// beyond the rate was not looked at any further.
+func repeatable(ctx context.Context, r request, status int) bool {
+	_, once := ctx.Value(onceKey{}).(string)
+	switch {
+	case r.stream != nil:
+		return false
+	case status == http.StatusTooManyRequests:
+		return true
+	case status == http.StatusServiceUnavailable:
+		return r.conditional || r.method == http.MethodGet || once
+	}
+	return false
+}
+
+func retryAfter(resp *resty.Response) time.Duration {
+	n, err := strconv.Atoi(resp.Header().Get("Retry-After"))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return time.Duration(n) * time.Second
 }
 
 // send sends r, and once more when the token was renewed by another call
@@ -178,9 +220,7 @@ func withStream(_ *resty.Client, q *http.Request) error {
 // that is not Sunloop's (a proxy's, for example).
 func refusal(resp *resty.Response) error {
 	e := &api.Error{Status: resp.StatusCode(), RequestID: resp.Header().Get(api.HeaderRequestID)}
-	if n, err := strconv.Atoi(resp.Header().Get("Retry-After")); err == nil && n > 0 {
-		e.RetryAfter = n
-	}
+	e.RetryAfter = int(retryAfter(resp) / time.Second)
 	var body api.ErrorBody
 	if json.Unmarshal(bytes.TrimSpace(resp.Body()), &body) == nil && body.Error != "" {
 		e.Message, e.Details = body.Error, body.Details

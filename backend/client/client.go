@@ -10,6 +10,7 @@
 package client
 
 import (
+	"context"
 	"crypto/tls"
 	"net/http"
 	"strings"
@@ -30,6 +31,14 @@ type Options struct {
 	UserAgent  string
 	TLS        *tls.Config // only with a nil Transport
 
+	// Patience is how long a call may wait in all where the service says to
+	// come again (429 and 503 with Retry-After); 0: not at all. Only calls that
+	// may be sent twice are sent again: reads, refusals for the rate, and those
+	// with an Idempotency-Key. What streams a file is not.
+	Patience time.Duration
+	// Wait is how time passes between two tries; nil: a timer.
+	Wait func(ctx context.Context, d time.Duration) error
+
 	// Now turns on the renewal of a user's token in its last quarter.
 	Now func() time.Time
 	// OnToken is told of each renewed token, so that it may be kept.
@@ -42,6 +51,9 @@ type Client struct {
 	now     func() time.Time
 	onToken func(string)
 	answers answers
+
+	patience time.Duration
+	wait     func(context.Context, time.Duration) error
 
 	mu         sync.Mutex
 	credential string
@@ -73,7 +85,22 @@ func New(o Options) *Client {
 	if o.UserAgent != "" {
 		h.SetHeader("User-Agent", o.UserAgent)
 	}
-	return &Client{http: h, now: o.Now, onToken: o.OnToken, credential: o.Credential}
+	wait := o.Wait
+	if wait == nil {
+		wait = sleep
+	}
+	return &Client{http: h, now: o.Now, onToken: o.OnToken, credential: o.Credential, patience: o.Patience, wait: wait}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // SetCredential changes the API key or token of the calls to come. Remembered

@@ -64,8 +64,13 @@ func (f RemoteFlags) client() (*client.Client, error) {
 	if f.Token == "" {
 		return nil, errors.New("--remote wants an API key or a token: --token, or SUNLOOP_TOKEN in the environment")
 	}
+	o.Patience = commandPatience
 	return client.New(o), nil
 }
+
+// commandPatience is how long a command waits in all for a service that is
+// busy or has been asked too often: a console asks again by itself.
+const commandPatience = 2 * time.Minute
 
 // checkRemote refuses what is no address of a service.
 func checkRemote(address string) (*url.URL, error) {
