@@ -45,8 +45,9 @@ type VerifyMFARequest struct {
 
 // ExchangeRequest is the body of POST /api/auth/exchange.
 type ExchangeRequest struct {
-	ExternalToken string `json:"external_token"` // an ID token of the provider, for this service's client id
-	Provider      string `json:"provider"`       // as the configuration of the service names it
+	ExternalToken string `json:"external_token"`  // an ID token of the provider, for this service's client id
+	Provider      string `json:"provider"`        // as the configuration of the service names it
+	Nonce         string `json:"nonce,omitempty"` // if given, the token must have it
 }
 
 // RefreshResponse is the answer of POST /api/auth/refresh.

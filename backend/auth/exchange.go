@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"crypto/subtle"
 	"errors"
 	"slices"
 
@@ -19,14 +20,17 @@ type external struct {
 // stands for password and second factor. Refusals: what is wrong with the
 // token; [api.ErrUserInactive]; [api.ErrForbidden] with a reason for somebody
 // who is no user here. [ErrProvider] when the token cannot be checked.
-func (s *Service) Exchange(ctx context.Context, provider, token string) (api.LoginResponse, error) {
-	at := slices.IndexFunc(s.issuers, func(i *issuer) bool { return i.Name == provider })
+func (s *Service) Exchange(ctx context.Context, r api.ExchangeRequest) (api.LoginResponse, error) {
+	at := slices.IndexFunc(s.issuers, func(i *issuer) bool { return i.Name == r.Provider })
 	if at < 0 {
 		return api.LoginResponse{}, api.InvalidField("provider", "no identity provider of this service")
 	}
-	who, err := s.issuers[at].identify(ctx, token)
+	who, err := s.issuers[at].identify(ctx, r.ExternalToken)
 	if err != nil {
 		return api.LoginResponse{}, err
+	}
+	if nonce, _ := who.claims["nonce"].(string); r.Nonce != "" && subtle.ConstantTimeCompare([]byte(nonce), []byte(r.Nonce)) != 1 {
+		return api.LoginResponse{}, api.ErrInvalidToken
 	}
 	now := s.now()
 	var a account

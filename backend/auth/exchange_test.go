@@ -23,7 +23,7 @@ func TestExchangeSignsIn(t *testing.T) {
 	w, r := federated(t, nil)
 	ctx := context.Background()
 	u := w.user("Ana", api.RoleOperator, "acme")
-	answer, err := w.Exchange(ctx, "company", r.token(nil))
+	answer, err := w.exchange("company", r.token(nil))
 	if err != nil || answer.MFARequired || answer.User == nil || answer.User.UserID != u.ID {
 		t.Fatalf("%+v, %v", answer, err)
 	}
@@ -32,24 +32,24 @@ func TestExchangeSignsIn(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	// The person stays the same when the name changes there, and the name is taken.
-	again, err := w.Exchange(ctx, "company", r.token(set("preferred_username", "ana.maria")))
+	again, err := w.exchange("company", r.token(set("preferred_username", "ana.maria")))
 	if err != nil || again.User.UserID != u.ID {
 		t.Errorf("with another name: %+v, %v", again.User, err)
 	}
-	_, err = w.Exchange(ctx, "company", r.token(set("sub", "person-2")))
+	_, err = w.exchange("company", r.token(set("sub", "person-2")))
 	if !errors.Is(err, api.ErrForbidden) || SubjectOf(err) != u.ID {
 		t.Errorf("another person of the name: %v about %q", err, SubjectOf(err))
 	}
-	if _, err := w.Exchange(ctx, "company", r.token(func(_ map[string]any, c jwt.MapClaims) { c["sub"], c["preferred_username"] = "person-3", "nobody" })); !errors.Is(err, api.ErrForbidden) {
+	if _, err := w.exchange("company", r.token(func(_ map[string]any, c jwt.MapClaims) { c["sub"], c["preferred_username"] = "person-3", "nobody" })); !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("somebody who is no user: %v", err)
 	}
 	if err := w.change("ana", UserChange{Active: new(false)}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Exchange(ctx, "company", r.token(nil)); !errors.Is(err, api.ErrUserInactive) || SubjectOf(err) != u.ID {
+	if _, err := w.exchange("company", r.token(nil)); !errors.Is(err, api.ErrUserInactive) || SubjectOf(err) != u.ID {
 		t.Errorf("an inactive user: %v about %q", err, SubjectOf(err))
 	}
-	if _, err := w.Exchange(ctx, "other", r.token(nil)); !errors.Is(err, api.InvalidField("provider", "")) {
+	if _, err := w.exchange("other", r.token(nil)); !errors.Is(err, api.InvalidField("provider", "")) {
 		t.Errorf("an unknown provider: %v", err)
 	}
 	if n := r.count("/keys"); n != 1 {
@@ -104,7 +104,7 @@ func TestExchangeRefusesForgedTokens(t *testing.T) {
 		{"empty", "", api.ErrInvalidToken},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			answer, err := w.Exchange(context.Background(), "company", c.token)
+			answer, err := w.exchange("company", c.token)
 			if !errors.Is(err, c.want) || (err == nil) != (answer.Token != "") {
 				t.Errorf("%v, want %v", err, c.want)
 			}
@@ -114,7 +114,7 @@ func TestExchangeRefusesForgedTokens(t *testing.T) {
 	w.clock.add(time.Hour)
 	if _, r := w.enrolled("ana"); r.Token == "" {
 		t.Fatal("no token")
-	} else if _, err := w.Exchange(context.Background(), "company", r.Token); !errors.Is(err, api.ErrInvalidToken) {
+	} else if _, err := w.exchange("company", r.Token); !errors.Is(err, api.ErrInvalidToken) {
 		t.Errorf("our own token: %v", err)
 	}
 }
@@ -149,7 +149,7 @@ func TestExchangeTakesEveryKindOfKey(t *testing.T) {
 		"RS256": r.token(nil), "PS384": r.sign(jwt.SigningMethodPS384, "one", nil, nil),
 		"ES256": r.sign(jwt.SigningMethodES256, "ec", curve, nil), "EdDSA": r.sign(jwt.SigningMethodEdDSA, "ed", edwards, nil),
 	} {
-		if _, err := w.Exchange(context.Background(), "company", token); err != nil {
+		if _, err := w.exchange("company", token); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -183,7 +183,7 @@ func TestProvisioning(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			ctx := context.Background()
 			w, r := federated(t, func(p *Provider) { p.Provision = &c.provision })
-			answer, err := w.Exchange(ctx, "company", r.token(c.edit))
+			answer, err := w.exchange("company", r.token(c.edit))
 			if c.role == "" {
 				if users, _ := w.users(); !errors.Is(err, api.ErrForbidden) || len(users) != 0 {
 					t.Errorf("%v, %d users", err, len(users))
@@ -194,7 +194,7 @@ func TestProvisioning(t *testing.T) {
 				t.Fatalf("%+v, %v", answer.User, err)
 			}
 			// Once: the next time it is the same user, whatever the claims say.
-			again, err := w.Exchange(ctx, "company", r.token(claims("roles", api.RoleAdmin, "customers", "more")))
+			again, err := w.exchange("company", r.token(claims("roles", api.RoleAdmin, "customers", "more")))
 			if err != nil || !cmp.Equal(answer.User, again.User) {
 				t.Errorf("the second time %+v, %v", again.User, err)
 			}
@@ -212,12 +212,28 @@ func TestKeptApart(t *testing.T) {
 		p.KeepApart, p.Provision = true, &Provision{Role: api.RoleAnalyst, Customers: []string{"acme"}}
 	})
 	w.user("ana", api.RoleAdmin)
-	if _, err := w.Exchange(context.Background(), "company", r.token(nil)); !errors.Is(err, api.ErrForbidden) {
+	if _, err := w.exchange("company", r.token(nil)); !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("a user with a password: %v", err)
 	}
 	for range 2 {
-		if _, err := w.Exchange(context.Background(), "company", r.token(set("preferred_username", "ben"))); err != nil {
+		if _, err := w.exchange("company", r.token(set("preferred_username", "ben"))); err != nil {
 			t.Errorf("a user of the provider's: %v", err)
+		}
+	}
+}
+
+// TestNonce binds a token to the sign-in that a caller began, where the caller
+// says so.
+func TestNonce(t *testing.T) {
+	w, r := federated(t, nil)
+	w.user("ana", api.RoleAnalyst, "acme")
+	with, without := r.token(set("nonce", "n-1")), r.token(nil)
+	for _, c := range []struct {
+		token, nonce string
+		want         error
+	}{{with, "n-1", nil}, {with, "", nil}, {without, "", nil}, {with, "n-2", api.ErrInvalidToken}, {without, "n-1", api.ErrInvalidToken}} {
+		if _, err := w.Exchange(context.Background(), api.ExchangeRequest{Provider: "company", ExternalToken: c.token, Nonce: c.nonce}); !errors.Is(err, c.want) {
+			t.Errorf("nonce %q: %v, want %v", c.nonce, err, c.want)
 		}
 	}
 }
@@ -227,7 +243,7 @@ func TestUnverifiedAddress(t *testing.T) {
 	w, r := federated(t, func(p *Provider) { p.UsernameClaim = "email" })
 	w.user("ana@example.org", api.RoleAnalyst, "acme")
 	for verified, want := range map[any]error{nil: api.ErrForbidden, false: api.ErrForbidden, "false": api.ErrForbidden, true: nil, "true": nil} {
-		_, err := w.Exchange(context.Background(), "company", r.token(func(_ map[string]any, c jwt.MapClaims) {
+		_, err := w.exchange("company", r.token(func(_ map[string]any, c jwt.MapClaims) {
 			c["email"], c["email_verified"] = "ana@example.org", verified
 		}))
 		if !errors.Is(err, want) {

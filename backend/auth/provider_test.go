@@ -146,6 +146,10 @@ func (w *world) join(r *realm, edit func(*Provider)) {
 	w.Service = w.open(func(o *Options) { o.Providers = []Provider{p} })
 }
 
+func (w *world) exchange(provider, token string) (api.LoginResponse, error) {
+	return w.Exchange(context.Background(), api.ExchangeRequest{Provider: provider, ExternalToken: token})
+}
+
 func set(name string, v any) func(map[string]any, jwt.MapClaims) {
 	return func(_ map[string]any, c jwt.MapClaims) { c[name] = v }
 }
@@ -158,9 +162,8 @@ func drop(name string) func(map[string]any, jwt.MapClaims) {
 // nobody knows makes one request, and a key that is new is found in a minute.
 func TestUnknownKeysAreAskedForOnceAMinute(t *testing.T) {
 	w, r := federated(t, nil)
-	ctx := context.Background()
 	w.user("ana", api.RoleAnalyst, "acme")
-	if _, err := w.Exchange(ctx, "company", r.token(nil)); err != nil {
+	if _, err := w.exchange("company", r.token(nil)); err != nil {
 		t.Fatal(err)
 	}
 	for minute := 1; minute <= 2; minute++ {
@@ -173,7 +176,7 @@ func TestUnknownKeysAreAskedForOnceAMinute(t *testing.T) {
 					if i%2 == 0 {
 						token = r.sign(jwt.SigningMethodRS256, "one", nil, func(h map[string]any, _ jwt.MapClaims) { h["kid"] = fmt.Sprint("storm-", n, i) })
 					}
-					if _, err := w.Exchange(ctx, "company", token); !errors.Is(err, api.ErrInvalidToken) {
+					if _, err := w.exchange("company", token); !errors.Is(err, api.ErrInvalidToken) {
 						t.Errorf("a token of no key: %v", err)
 					}
 				}
@@ -190,7 +193,7 @@ func TestUnknownKeysAreAskedForOnceAMinute(t *testing.T) {
 	}
 	r.add("two", fresh)
 	w.clock.add(time.Minute)
-	if _, err := w.Exchange(ctx, "company", r.sign(jwt.SigningMethodRS256, "two", nil, nil)); err != nil {
+	if _, err := w.exchange("company", r.sign(jwt.SigningMethodRS256, "two", nil, nil)); err != nil {
 		t.Errorf("a key that was added: %v", err)
 	}
 	if n := r.count("/.well-known/openid-configuration"); n != 1 {
@@ -202,9 +205,8 @@ func TestUnknownKeysAreAskedForOnceAMinute(t *testing.T) {
 // serve on.
 func TestWithdrawnKeyEnds(t *testing.T) {
 	w, r := federated(t, nil)
-	ctx := context.Background()
 	w.user("ana", api.RoleAnalyst, "acme")
-	exchange := func() error { _, err := w.Exchange(ctx, "company", r.token(nil)); return err }
+	exchange := func() error { _, err := w.exchange("company", r.token(nil)); return err }
 	if err := exchange(); err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +224,7 @@ func TestWithdrawnKeyEnds(t *testing.T) {
 	r.status, r.keys = http.StatusOK, map[string]crypto.Signer{"two": other}
 	r.mu.Unlock()
 	w.clock.add(refetchAfter)
-	if _, err := w.Exchange(ctx, "company", r.sign(jwt.SigningMethodRS256, "one", old, nil)); !errors.Is(err, api.ErrInvalidToken) {
+	if _, err := w.exchange("company", r.sign(jwt.SigningMethodRS256, "one", old, nil)); !errors.Is(err, api.ErrInvalidToken) {
 		t.Errorf("a token of a withdrawn key: %v", err)
 	}
 }
@@ -250,7 +252,7 @@ func TestSilentProvider(t *testing.T) {
 			w.issuers[0].client.Timeout = 50 * time.Millisecond
 			asked := -1
 			for range 2 {
-				_, err := w.Exchange(context.Background(), "company", r.token(nil))
+				_, err := w.exchange("company", r.token(nil))
 				var refused *api.Error
 				if !errors.Is(err, ErrProvider) || errors.As(err, &refused) {
 					t.Errorf("%v", err)
@@ -269,7 +271,7 @@ func TestSilentProvider(t *testing.T) {
 			r.mu.Unlock()
 			w.issuers[0].client.Timeout = fetchTimeout
 			w.clock.add(refetchAfter)
-			if _, err := w.Exchange(context.Background(), "company", r.token(nil)); err != nil {
+			if _, err := w.exchange("company", r.token(nil)); err != nil {
 				t.Errorf("when it answers again: %v", err)
 			}
 			if n := r.count("/elsewhere"); n != 0 {

@@ -141,7 +141,10 @@ func TestCalls(t *testing.T) {
 		{"upload state", func(c *client.Client) error { _, err := c.Upload(ctx, "upl/../1"); return err }, "GET /uploads/upl%2F..%2F1 "},
 		{"uploads", func(c *client.Client) error { _, err := c.Uploads(ctx, api.ListQuery{SiteID: "s"}); return err }, "GET /uploads?site_id=s "},
 		{"health", func(c *client.Client) error { return c.Health(ctx) }, "GET /healthz "},
-		{"exchange", func(c *client.Client) error { _, err := c.Exchange(ctx, "company", "e.y.J"); return err }, `POST /api/auth/exchange {"external_token":"e.y.J","provider":"company"}`},
+		{"exchange", func(c *client.Client) error {
+			_, err := c.Exchange(ctx, api.ExchangeRequest{Provider: "company", ExternalToken: "e.y.J"})
+			return err
+		}, `POST /api/auth/exchange {"external_token":"e.y.J","provider":"company"}`},
 		{"key set", func(c *client.Client) error { _, err := c.KeySet(ctx); return err }, "GET /.well-known/jwks.json "},
 		{"users", func(c *client.Client) error { _, err := c.Users(ctx, api.ListQuery{CustomerID: "c"}); return err }, `POST /terminal/users {"action":"list","customer_id":"c"}`},
 		{"user", func(c *client.Client) error { _, err := c.User(ctx, "usr_1"); return err }, `POST /terminal/users {"action":"get","user_id":"usr_1"}`},

@@ -24,8 +24,8 @@ func (c *Client) VerifyMFA(ctx context.Context, mfaToken, code string) (*api.Log
 
 // Exchange signs in with the token of an identity provider, which the
 // configuration of the service names.
-func (c *Client) Exchange(ctx context.Context, provider, externalToken string) (*api.LoginResponse, error) {
-	return c.signIn(ctx, api.PathExchange, api.ExchangeRequest{ExternalToken: externalToken, Provider: provider})
+func (c *Client) Exchange(ctx context.Context, r api.ExchangeRequest) (*api.LoginResponse, error) {
+	return c.signIn(ctx, api.PathExchange, r)
 }
 
 // KeySet is the public keys that check users' tokens.

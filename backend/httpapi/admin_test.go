@@ -295,7 +295,7 @@ func TestNoSecretIsWrittenDown(t *testing.T) {
 		t.Error(err)
 	}
 	secrets["challenge"] = "canary-mfa-token"
-	if _, err := ana.Exchange(ctx, "company", secrets["external token"]); refused(err) != 400 {
+	if _, err := ana.Exchange(ctx, api.ExchangeRequest{Provider: "company", ExternalToken: secrets["external token"]}); refused(err) != 400 {
 		t.Error(err)
 	}
 	if _, err := ana.Refresh(ctx); err != nil {

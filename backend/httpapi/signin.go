@@ -45,7 +45,7 @@ func (s *server) exchange(in *input) (*call, error) {
 		return nil, err
 	}
 	return &call{run: func(ctx context.Context, _ granted) (any, error) {
-		r, err := s.Auth.Exchange(ctx, b.Provider, b.ExternalToken)
+		r, err := s.Auth.Exchange(ctx, b)
 		if errors.Is(err, auth.ErrProvider) {
 			s.Log.Error("sign-in by a provider", "error", err.Error())
 			err = api.ErrUnavailable.With("reason", auth.ErrProvider.Error())
