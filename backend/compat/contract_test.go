@@ -340,7 +340,9 @@ func (c *contract) letter(rule api.Rule) string {
 	address := fmt.Sprintf("contract-%d@example.org", c.serial)
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, byte(c.serial), 1)}}
 	transport := shared.http.Transport.(*http.Transport).Clone()
-	transport.DialContext = func(ctx context.Context, network, to string) (net.Conn, error) { return dialer.DialContext(ctx, network, to) }
+	transport.DialContext = func(ctx context.Context, network, to string) (net.Conn, error) {
+		return dialer.DialContext(ctx, network, to)
+	}
 	c.t.Cleanup(transport.CloseIdleConnections)
 	c.http = &http.Client{Transport: transport}
 	if rule.Route.Path == api.PathFreemiumVerify {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +44,7 @@ var now = time.Date(2026, 4, 15, 8, 0, 0, 0, time.UTC)
 type world struct {
 	dir      string
 	provider *provider // of people who sign in elsewhere
+	events   *receiver // of changes of orders
 	service  *backend.Service
 	fleet    *simulate.Fleet
 	key      string // opens everything
@@ -82,6 +84,8 @@ func withWorld(f func(*world) int) (status int, err error) {
 		return 1, err
 	}
 	defer w.provider.Close()
+	w.events = newReceiver()
+	defer w.events.Close()
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	w.service, err = backend.New(backend.Config{
 		DataDir: dir, Now: func() time.Time { return now }, Wall: time.Now, Logger: log, RequireMFA: true,
@@ -89,7 +93,7 @@ func withWorld(f func(*world) int) (status int, err error) {
 		Providers: []auth.Provider{{
 			Name: "company", Issuer: w.provider.URL, ClientID: clientID, Provision: &auth.Provision{Role: api.RoleAnalyst, Customers: []string{customer}},
 		}},
-		Tick: 10 * time.Millisecond, Settle: time.Millisecond, KeyRate: 1_000_000,
+		WebhookAllow: []string{strings.TrimPrefix(w.events.URL, "http://")}, Tick: 10 * time.Millisecond, Settle: time.Millisecond, KeyRate: 1_000_000,
 	})
 	if err != nil {
 		return 1, err
