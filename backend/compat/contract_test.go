@@ -97,9 +97,7 @@ func (c *contract) try(rule api.Rule) (words string) {
 		params["customer_id"] = "a-customer-without-anything"
 	}
 	for _, name := range slices.Sorted(maps.Keys(params)) {
-		if text, ok := params[name].(string); ok {
-			params[name] = placeholder.ReplaceAllStringFunc(text, func(p string) string { return c.fill(p, rule) })
-		}
+		params[name] = c.filled(params[name], rule)
 	}
 	q, err := c.request(rule, params)
 	if err != nil {
@@ -130,6 +128,27 @@ func (c *contract) try(rule api.Rule) (words string) {
 		}
 	}
 	return ""
+}
+
+// filled is a value with all names in braces filled in.
+func (c *contract) filled(value any, rule api.Rule) any {
+	switch v := value.(type) {
+	case string:
+		return placeholder.ReplaceAllStringFunc(v, func(p string) string { return c.fill(p, rule) })
+	case []any:
+		v = slices.Clone(v)
+		for i := range v {
+			v[i] = c.filled(v[i], rule)
+		}
+		return v
+	case map[string]any:
+		v = maps.Clone(v)
+		for k := range v {
+			v[k] = c.filled(v[k], rule)
+		}
+		return v
+	}
+	return value
 }
 
 func refusedAs(rule api.Rule, answer map[string]any) string {
@@ -239,7 +258,7 @@ func (c *contract) credential(rule api.Rule) string {
 	return c.key
 }
 
-var placeholder = regexp.MustCompile(`\{[a-z_]+\}`)
+var placeholder = regexp.MustCompile(`\{[a-z_:-]+\}`)
 
 // fill answers what stands for a name in braces.
 func (c *contract) fill(name string, rule api.Rule) string {
@@ -282,14 +301,88 @@ func (c *contract) fill(name string, rule api.Rule) string {
 		var made api.BOMResponse
 		c.ask(api.PathBOM, map[string]any{"action": api.ActionGenerate, "asset_id": asset, "maintenance_type": api.MaintenanceCorrective}, api.InJSON, &made)
 		return made.BOMID
-	case "{order_id}":
-		var made api.OrderResponse
-		c.ask(api.PathOrder, map[string]any{"action": api.ActionCreate, "asset_id": asset, "schedule_id": c.fill("{schedule_id}", rule), "bom_id": c.fill("{bom_id}", rule), "assigned_technician": "Thandi",
-			"estimated_duration_hours": 2, "priority": api.PriorityHigh}, api.InJSON, &made)
-		return made.OrderID
+	case "{subscription_id}", "{subscribed}":
+		var made api.TrackResponse
+		c.ask(api.PathTrack, map[string]any{"action": api.ActionSubscribe, "order_id": c.order(rule, api.OrderPending), "callback_url": "https://93.184.216.34/hook"}, api.InJSON, &made)
+		return map[string]string{"{subscription_id}": made.SubscriptionID, "{subscribed}": made.OrderID}[name]
+	case "{issue_id}":
+		var made api.IssuesResponse
+		c.ask(api.PathIssues, map[string]any{"action": api.ActionCreate, "component": asset, "site": site, "issue_type": fmt.Sprintf("contract %d", c.serial), "description": "hot"}, api.InJSON, &made)
+		return made.Issue.IssueID
+	case "{user_id}":
+		var made api.UsersResponse
+		c.ask(api.PathUsers, map[string]any{"action": api.ActionAdd, "username": fmt.Sprintf("managed-%d", c.serial), "password": password, "role_id": api.RoleAnalyst, "customer_ids": []string{customer}}, api.InJSON, &made)
+		return made.UserID
+	case "{api_key_id}":
+		var made api.KeysResponse
+		c.ask(api.PathKeys, map[string]any{"action": api.ActionCreate, "name": "of the contract", "permitted_site_ids": []string{site}}, api.InJSON, &made)
+		return made.APIKeyID
+	}
+	switch kind, state, _ := strings.Cut(strings.Trim(name, "{}"), ":"); kind {
+	case "order":
+		return c.order(rule, state)
+	case "alert":
+		return c.alert(state)
+	case "issue":
+		id := c.fill("{issue_id}", rule)
+		var moved api.IssuesResponse
+		c.ask(api.PathIssues, map[string]any{"action": api.ActionAcknowledge, "issue_id": id}, api.InJSON, &moved)
+		return id
+	case "schedule":
+		id := c.fill("{schedule_id}", rule)
+		var moved api.ScheduleResponse
+		c.ask(api.PathSchedule, map[string]any{"action": api.ActionConfirm, "schedule_id": id}, api.InJSON, &moved)
+		return id
 	}
 	c.t.Fatalf("%s: what is %s?", rule.Name(), name)
 	return ""
+}
+
+// order is a new one that has come as far as the state.
+func (c *contract) order(rule api.Rule, state string) string {
+	technician := "Thandi"
+	if state == api.TechnicianUnassigned {
+		technician = api.TechnicianUnassigned
+	}
+	var made api.OrderResponse
+	c.ask(api.PathOrder, map[string]any{"action": api.ActionCreate, "asset_id": asset, "schedule_id": c.fill("{schedule_id}", rule), "bom_id": c.fill("{bom_id}", rule), "assigned_technician": technician,
+		"estimated_duration_hours": 2, "priority": api.PriorityHigh}, api.InJSON, &made)
+	for _, step := range map[string][]map[string]any{
+		api.OrderInProgress: {{"action": api.ActionStart}},
+		api.OrderOnHold:     {{"action": api.ActionStart}, {"action": api.ActionHold, "hold_reason": api.HoldWeather}},
+		api.OrderCompleted:  {{"action": api.ActionStart}, {"action": api.ActionComplete, "completion_notes": "done"}},
+	}[state] {
+		step["order_id"] = made.OrderID
+		if step["action"] == api.ActionStart {
+			step["force"], step["note"] = true, "parts are on the van"
+		}
+		var moved api.OrderResponse
+		c.ask(api.PathOrder, step, api.InJSON, &moved)
+	}
+	return made.OrderID
+}
+
+// alert is one that the action can move.
+func (c *contract) alert(action string) string {
+	list := func() []api.Alert {
+		var all api.AlertsResponse
+		c.ask(api.PathAlerts, map[string]any{"action": api.ActionList, "customer_id": customer}, api.InJSON, &all)
+		if len(all.Alerts) == 0 {
+			c.t.Fatal("the demo has no alert")
+		}
+		return all.Alerts
+	}
+	id := list()[0].AlertID
+	bring := map[string]map[string]any{
+		api.ActionUnshelve:   {"action": api.ActionShelve, "reason": "a storm passes", "minutes": 60},
+		api.ActionUnsuppress: {"action": api.ActionSuppress, "reason": "out of service"},
+	}[action]
+	if bring != nil {
+		bring["alert_id"] = id
+		var moved api.AlertsResponse
+		c.ask(api.PathAlerts, bring, api.InJSON, &moved)
+	}
+	return id
 }
 
 // ask sends what a rule needs beforehand.

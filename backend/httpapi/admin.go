@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -113,7 +114,7 @@ func (s *server) keys(in *input) (*call, error) {
 		r := k.Record()
 		return api.KeysResponse{Success: true, Message: message, Key: &r, APIKey: plain, APIKeyID: k.ID, Count: 1}, err
 	}
-	if b.Action != "" && b.Action != api.ActionList && b.Action != api.ActionCreate && b.APIKeyID == "" {
+	if b.APIKeyID == "" && slices.Contains([]string{api.ActionGet, api.ActionRotate, api.ActionRevoke}, b.Action) {
 		return nil, api.MissingField("api_key_id")
 	}
 	switch b.Action {
