@@ -141,6 +141,7 @@ const (
 	ActionSuppress    = "suppress"
 	ActionUnsuppress  = "unsuppress"
 	ActionConfirm     = "confirm"
+	ActionPropose     = "propose"
 	ActionComplete    = "complete"
 	ActionGenerate    = "generate"
 	ActionBuild       = "build"
@@ -275,6 +276,7 @@ func Routes() []Route {
 			{Action: ActionCreate, Permission: PermissionOrders, Creates: true},
 			{Action: ActionList, Permission: PermissionRead, Reads: true},
 			{Action: ActionGet, Permission: PermissionRead, Reads: true},
+			{Action: ActionPropose, Permission: PermissionRead, Reads: true},
 			{Action: ActionConfirm, Permission: PermissionOrders},
 			{Action: ActionComplete, Permission: PermissionOrders},
 			{Action: ActionCancel, Permission: PermissionOrders}}},

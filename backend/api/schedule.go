@@ -1,6 +1,9 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+	"time"
+)
 
 // Types of maintenance, as the specification spells them.
 const (
@@ -75,26 +78,87 @@ type WorkMove struct {
 	Note  string `json:"note,omitempty"`
 }
 
+// Kinds of work by what they want of the sun.
+const (
+	WorkIsolating = "isolating" // the unit stands still: least energy is lost
+	WorkMeasuring = "measuring" // as curves and thermography: the strongest sun
+)
+
+// SunForMeasuring is the irradiance in the plane of the modules that measuring
+// work wants at least, W/m²: 700 of IEC 61829 for curves, 600 of IEC TS
+// 62446-3 for thermography; the lower one.
+const SunForMeasuring = 600
+
+// WindForWork is the wind in m/s above which work outdoors should not begin.
+const WindForWork = 10
+
+// BundleWithin is how near to each other two pieces of work at a site must lie
+// for one journey to do for both.
+const BundleWithin = 14 * 24 * time.Hour
+
+// WorkWindow is a time at which work may be done. Cost and Extra are money in
+// the site's currency, 0 where it has no tariff.
+type WorkWindow struct {
+	Start         Time    `json:"start"`
+	End           Time    `json:"end"`
+	EnergyKWh     float64 `json:"energy_kwh"`     // that the unit, or the site, is expected to make meanwhile (P50)
+	Cost          float64 `json:"cost"`           // of that energy
+	ExtraKWh      float64 `json:"extra_kwh"`      // more than in the best window
+	ExtraCost     float64 `json:"extra_cost"`     // likewise
+	IrradianceWM2 float64 `json:"irradiance_wm2"` // mean, in the plane of the modules where that is known, else horizontal
+	SunSuffices   bool    `json:"sun_suffices"`   // it never falls below SunForMeasuring
+	WindMS        float64 `json:"wind_ms"`        // the most
+	Windy         bool    `json:"windy"`          // above WindForWork; such windows come last
+}
+
+// WorkNearby is other work at the site that one journey could do too.
+type WorkNearby struct {
+	OrderID    string `json:"order_id,omitempty"`
+	ScheduleID string `json:"schedule_id,omitempty"`
+	AssetID    string `json:"asset_id"`
+	Date       Time   `json:"date"`
+	Priority   string `json:"priority"`
+}
+
+// ProposeResponse answers the action propose of /terminal/schedule: windows of
+// the crew's hours and of daylight within the forecast, the best first.
+type ProposeResponse struct {
+	Success    bool         `json:"success"`
+	Message    string       `json:"message"`
+	SiteID     string       `json:"site_id"`
+	AssetID    string       `json:"asset_id,omitempty"`
+	Kind       string       `json:"kind"`
+	ForecastID string       `json:"forecast_id"`
+	IssuedAt   Time         `json:"issued_at"` // of the forecast
+	Currency   string       `json:"currency,omitempty"`
+	Windows    []WorkWindow `json:"windows"`
+	Bundle     []WorkNearby `json:"bundle"` // within BundleWithin of the best window
+	Count      int          `json:"count"`  // of the windows
+	NextCursor string       `json:"next_cursor,omitempty"`
+}
+
 // ScheduleRequest is the body of POST /terminal/schedule: action create, list,
 // get, confirm, complete, cancel or propose.
 type ScheduleRequest struct {
-	Action          string `json:"action"`
-	AssetID         string `json:"asset_id,omitempty"`
-	SiteID          string `json:"site_id,omitempty"`
-	CustomerID      string `json:"customer_id,omitempty"`
-	ScheduleID      string `json:"schedule_id,omitempty"` // get, confirm, complete, cancel
-	MaintenanceType string `json:"maintenance_type,omitempty"`
-	ScheduledDate   Time   `json:"scheduled_date,omitzero"`
-	Priority        string `json:"priority,omitempty"`
-	Reason          string `json:"reason,omitempty"` // create, cancel; confirm and complete: a note
-	Task            string `json:"task,omitempty"`   // create: of recurring work; empty: its reason
-	EveryDays       int    `json:"every_days,omitempty"`
-	EveryMonths     int    `json:"every_months,omitempty"`
-	EndSeries       bool   `json:"end_series,omitempty"`   // cancel: no next date is made
-	CompletedAt     Time   `json:"completed_at,omitzero"`  // complete: when it was done; absent: now
-	Version         int    `json:"version,omitempty"`      // a move: refused with 409 unless it is still this one
-	Status          string `json:"status,omitempty"`       // list
-	Overdue         bool   `json:"overdue_only,omitempty"` // list
+	Action                 string  `json:"action"`
+	AssetID                string  `json:"asset_id,omitempty"`
+	SiteID                 string  `json:"site_id,omitempty"`
+	CustomerID             string  `json:"customer_id,omitempty"`
+	ScheduleID             string  `json:"schedule_id,omitempty"` // get, confirm, complete, cancel
+	MaintenanceType        string  `json:"maintenance_type,omitempty"`
+	ScheduledDate          Time    `json:"scheduled_date,omitzero"`
+	Priority               string  `json:"priority,omitempty"`
+	Reason                 string  `json:"reason,omitempty"` // create, cancel; confirm and complete: a note
+	Task                   string  `json:"task,omitempty"`   // create: of recurring work; empty: its reason
+	EveryDays              int     `json:"every_days,omitempty"`
+	EveryMonths            int     `json:"every_months,omitempty"`
+	EndSeries              bool    `json:"end_series,omitempty"`               // cancel: no next date is made
+	CompletedAt            Time    `json:"completed_at,omitzero"`              // complete: when it was done; absent: now
+	Version                int     `json:"version,omitempty"`                  // a move: refused with 409 unless it is still this one
+	Status                 string  `json:"status,omitempty"`                   // list
+	Kind                   string  `json:"kind,omitempty"`                     // propose: WorkIsolating (when empty) or WorkMeasuring
+	EstimatedDurationHours float64 `json:"estimated_duration_hours,omitempty"` // propose
+	Overdue                bool    `json:"overdue_only,omitempty"`             // list
 	Page
 }
 

@@ -32,6 +32,12 @@ func (c *Client) MoveSchedule(ctx context.Context, req api.ScheduleRequest) (*ap
 	return post[api.ScheduleResponse](ctx, c, api.PathSchedule, req, request{})
 }
 
+// Propose says when work should be done, the best window first.
+func (c *Client) Propose(ctx context.Context, req api.ScheduleRequest) (*api.ProposeResponse, error) {
+	req.Action = api.ActionPropose
+	return read[api.ProposeResponse](ctx, c, api.PathSchedule, req)
+}
+
 // BOMs lists the newest first, without their items.
 func (c *Client) BOMs(ctx context.Context, q api.ListQuery) (*api.BOMResponse, error) {
 	return read[api.BOMResponse](ctx, c, api.PathBOM, api.BOMRequest{Action: api.ActionList, CustomerID: q.CustomerID, SiteID: q.SiteID, AssetID: q.AssetID, Page: q.Page})

@@ -18,6 +18,9 @@ type Schedules interface {
 	Schedules(ctx context.Context, scope api.Scope, q api.ListQuery, status string, overdueOnly bool) ([]api.Schedule, string, error)
 	// MoveSchedule changes the status; 409 for a move that is not allowed.
 	MoveSchedule(ctx context.Context, scope api.Scope, r api.ScheduleRequest, to string) (api.Schedule, error)
+	// Propose says when work should be done; api.ErrNoForecastResult where
+	// there is no forecast.
+	Propose(ctx context.Context, scope api.Scope, r api.ScheduleRequest) (api.ProposeResponse, error)
 }
 
 // scheduleActions are the moves by action: the status after it, and in words.
@@ -68,6 +71,8 @@ func (s *server) schedule(in *input) (*call, error) {
 			return api.ScheduleResponse{Success: true, Schedules: there(list), Count: len(list), NextCursor: next}, err
 		}
 		return c, nil
+	case api.ActionPropose:
+		return s.propose(c, b)
 	}
 	move, moves := scheduleActions[b.Action]
 	switch {
@@ -86,6 +91,34 @@ func (s *server) schedule(in *input) (*call, error) {
 		v, err := s.Schedules.MoveSchedule(ctx, g.scope, b, move.to)
 		return one(move.done, v, err)
 	}
+	return c, nil
+}
+
+func (s *server) propose(c *call, b api.ScheduleRequest) (*call, error) {
+	switch {
+	case b.AssetID != "":
+		c.target.asset = &api.AssetRef{AssetID: b.AssetID, SiteID: b.SiteID, CustomerID: b.CustomerID}
+	case b.SiteID == "":
+		return nil, api.MissingField("asset_id")
+	}
+	if err := word("maintenance_type", &b.MaintenanceType, api.MaintenanceTypes()); err != nil {
+		return nil, err
+	}
+	if b.EstimatedDurationHours == 0 {
+		return nil, api.MissingField("estimated_duration_hours")
+	}
+	if err := hours("estimated_duration_hours", b.EstimatedDurationHours); err != nil {
+		return nil, err
+	}
+	if err := optionalWord("kind", &b.Kind, []string{api.WorkIsolating, api.WorkMeasuring}); err != nil {
+		return nil, err
+	}
+	page, err := pageOf(b.Page)
+	if err != nil {
+		return nil, err
+	}
+	b.Page = page
+	c.run = func(ctx context.Context, g granted) (any, error) { return s.Schedules.Propose(ctx, g.scope, b) }
 	return c, nil
 }
 

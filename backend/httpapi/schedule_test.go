@@ -135,3 +135,16 @@ func TestRecurringWork(t *testing.T) {
 		t.Errorf("the series goes on: %+v", ended)
 	}
 }
+
+func TestProposeFields(t *testing.T) {
+	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
+	const ask = `{"action":"propose","asset_id":"` + ownAsset + `","maintenance_type":"corrective","estimated_duration_hours":2}`
+	posted(t, w, api.PathSchedule, []scenario{
+		{name: "of nothing", body: `{"action":"propose"}`, status: 400, contains: []string{"Missing required field: asset_id"}},
+		{name: "no type", body: strings.Replace(ask, "maintenance_type", "x", 1), status: 400, contains: []string{"Missing required field: maintenance_type"}},
+		{name: "no time", body: strings.Replace(ask, "estimated_duration_hours", "x", 1), status: 400, contains: []string{"Missing required field: estimated_duration_hours"}},
+		{name: "too much time", body: strings.Replace(ask, ":2}", ":2001}", 1), status: 400, contains: []string{"Invalid field: estimated_duration_hours"}},
+		{name: "wild kind", body: strings.Replace(ask, "}", `,"kind":"fast"}`, 1), status: 400, contains: []string{"Invalid field: kind", "isolating, measuring"}},
+		{name: "no forecast", body: ask, status: 404, contains: []string{"No forecast results found"}},
+	})
+}

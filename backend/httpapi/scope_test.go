@@ -89,6 +89,7 @@ var requests = map[string]request{
 	"issues resolve":            {body: `{"action":"resolve","site_id":"{site}","issue_id":"iss_0","reason":"done"}`, own: 404, absent: 404},
 	"schedule create":           {body: `{"action":"create","asset_id":"{asset}","maintenance_type":"preventive","scheduled_date":"2026-01-01","priority":"low","reason":"r"}`, absent: 404},
 	"schedule list":             {body: `{"action":"list","asset_id":"{asset}"}`, absent: 404},
+	"schedule propose":          {body: `{"action":"propose","asset_id":"{asset}","maintenance_type":"corrective","estimated_duration_hours":2}`, own: 404, absent: 404},
 	"schedule get":              {body: `{"action":"get","site_id":"{site}","schedule_id":"sch_0"}`, own: 404, absent: 404},
 	"schedule confirm":          {body: `{"action":"confirm","site_id":"{site}","schedule_id":"sch_0"}`, own: 404, absent: 404},
 	"schedule complete":         {body: `{"action":"complete","site_id":"{site}","schedule_id":"sch_0"}`, own: 404, absent: 404},

@@ -342,10 +342,11 @@ var entries = map[string]entry{
 		summary: "Plan maintenance of a unit", about: "A list has open ones first, what is due first before the others. That one is overdue is derived from its date.",
 		body: api.ScheduleRequest{}, answer: api.ScheduleResponse{},
 		needs: map[string]string{api.ActionCreate: "asset_id maintenance_type scheduled_date priority reason", api.ActionList: "", api.ActionGet: "schedule_id",
-			api.ActionConfirm: "schedule_id", api.ActionComplete: "schedule_id", api.ActionCancel: "schedule_id reason"},
+			api.ActionPropose: "maintenance_type estimated_duration_hours", api.ActionConfirm: "schedule_id", api.ActionComplete: "schedule_id", api.ActionCancel: "schedule_id reason"},
+		answers: map[string]any{api.ActionPropose: api.ProposeResponse{}},
 		example: api.ScheduleRequest{Action: api.ActionCreate, AssetID: exampleAsset, MaintenanceType: api.MaintenancePreventive, ScheduledDate: exampleDue,
 			Priority: api.PriorityMedium, Reason: "Yearly inspection", EveryMonths: 12},
-		refusals: append(badAsset[:3:3], api.ErrScheduleNotFound, api.Conflict("Schedule sch_01J9Z0 is completed: it cannot become cancelled")),
+		refusals: append(badAsset[:3:3], api.ErrScheduleNotFound, api.ErrNoForecastResult, api.Conflict("Schedule sch_01J9Z0 is completed: it cannot become cancelled")),
 	},
 	"bom": {
 		summary: "Make bills of materials", about: "Made of the type of maintenance, the fault in hand, and the type, size and components of the unit. A list has the newest first.",

@@ -125,17 +125,21 @@ func every[T any](ctx context.Context, s *Service, t store.Table[T], q api.ListQ
 	return all, err
 }
 
-// page cuts a list that was sorted in memory; its cursor is a count.
-func page[T any](list []T, q api.ListQuery) ([]T, string, error) {
+// page is [Page] of a query.
+func page[T any](list []T, q api.ListQuery) ([]T, string, error) { return Page(list, q.Page) }
+
+// Page cuts a list that was sorted in memory; its cursor is a count. A cursor
+// of another list is a 400.
+func Page[T any](list []T, p api.Page) ([]T, string, error) {
 	from := 0
-	if q.Cursor != "" {
-		n, err := strconv.Atoi(q.Cursor)
+	if p.Cursor != "" {
+		n, err := strconv.Atoi(p.Cursor)
 		if err != nil || n < 0 {
 			return nil, "", api.InvalidParameter("cursor", "it is not of this list")
 		}
 		from = min(n, len(list))
 	}
-	limit := q.Limit
+	limit := p.Limit
 	if limit <= 0 {
 		limit = api.DefaultLimit
 	}
