@@ -9,6 +9,7 @@ const (
 
 	ActionResetPassword = "reset-password"
 	ActionResetMFA      = "reset-mfa"
+	ActionUnlink        = "unlink"
 	ActionDelete        = "delete"
 	ActionRotate        = "rotate"
 	ActionRevoke        = "revoke"

@@ -20,7 +20,11 @@ type LoginResponse struct {
 	ProvisioningURI string   `json:"provisioning_uri,omitempty"`
 	RecoveryCodes   []string `json:"recovery_codes,omitempty"` // shown once, at enrolment
 
-	Account *User `json:"-"` // whose sign-in it is, also while a challenge is open; for the audit trail, never sent
+	// For the audit trail, never sent: whose sign-in it is, also while a
+	// challenge is open, and how the account was and is that the sign-in made
+	// or linked to a provider.
+	Account       *User       `json:"-"`
+	Before, After *UserRecord `json:"-"`
 }
 
 // User is who signed in, and what the person may do.

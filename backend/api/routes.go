@@ -318,6 +318,7 @@ func Routes() []Route {
 			{Action: ActionSet, Permission: PermissionUsers},
 			{Action: ActionResetPassword, Permission: PermissionUsers},
 			{Action: ActionResetMFA, Permission: PermissionUsers},
+			{Action: ActionUnlink, Permission: PermissionUsers},
 			{Action: ActionDelete, Permission: PermissionUsers}}},
 		{"keys", post, PathKeys, HostMain, CredentialAny, []Operation{
 			{Permission: PermissionUsers, Reads: true},

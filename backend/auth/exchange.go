@@ -33,10 +33,10 @@ func (s *Service) Exchange(ctx context.Context, r api.ExchangeRequest) (api.Logi
 		return api.LoginResponse{}, api.ErrInvalidToken
 	}
 	now := s.now()
-	var a account
+	var a, was account
 	var e session
 	err = s.records.Update(ctx, func(tx store.Tx) (err error) {
-		if a, err = s.externalAccount(tx, s.issuers[at].Provider, who); err != nil {
+		if a, was, err = s.externalAccount(tx, s.issuers[at].Provider, who); err != nil {
 			return about(a.ID, err)
 		}
 		if a.Inactive {
@@ -48,34 +48,43 @@ func (s *Service) Exchange(ctx context.Context, r api.ExchangeRequest) (api.Logi
 	if err != nil {
 		return api.LoginResponse{}, err
 	}
-	return s.signedIn(ctx, a, e, now)
+	answer, err := s.signedIn(ctx, a, e, now)
+	if was.External == nil {
+		answer.After = new(a.user().Record())
+		if was.ID != "" {
+			answer.Before = new(was.user().Record())
+		}
+	}
+	return answer, err
 }
 
 // externalAccount is the account of a person, by who that is at the provider,
-// else by the username, else a new one.
-func (s *Service) externalAccount(tx store.Tx, p Provider, who identity) (account, error) {
+// else by the username, else a new one; and how it was, the zero account for a
+// new one.
+func (s *Service) externalAccount(tx store.Tx, p Provider, who identity) (a, was account, err error) {
 	known, _, err := accounts.List(tx, store.Query{Index: "external", Prefix: store.Key(who.issuer, who.subject), Limit: 1})
 	if err != nil {
-		return account{}, err
+		return account{}, was, err
 	}
 	if len(known) > 0 {
-		return known[0], nil
+		return known[0], known[0], nil
 	}
-	a, err := byName(tx, who.username)
+	a, err = byName(tx, who.username)
 	switch {
 	case errors.Is(err, store.ErrNotFound) && p.Provision != nil:
 		a, err = s.provisioned(*p.Provision, who)
 	case errors.Is(err, store.ErrNotFound):
-		return a, denied("there is no user of this name")
+		err = denied("there is no user of this name")
 	case err != nil:
-		return a, err
 	case a.External != nil:
-		return a, denied("the username is somebody else's")
+		err = denied("the username is somebody else's")
 	case p.KeepApart:
-		return a, denied("the user of this name signs in with a password")
+		err = denied("the user of this name signs in with a password")
+	default:
+		was = a
 	}
 	a.External = &external{who.issuer, who.subject}
-	return a, err
+	return a, was, err
 }
 
 // provisioned is the account of somebody new. It has no password.

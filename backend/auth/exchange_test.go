@@ -193,6 +193,9 @@ func TestProvisioning(t *testing.T) {
 			if err != nil || answer.User.RoleID != c.role || !cmp.Equal(answer.User.CustomerIDs, c.customers) {
 				t.Fatalf("%+v, %v", answer.User, err)
 			}
+			if answer.Before != nil || answer.After == nil || answer.After.UserID != answer.User.UserID || answer.After.Issuer != r.URL {
+				t.Errorf("made: from %+v to %+v", answer.Before, answer.After)
+			}
 			// Once: the next time it is the same user, whatever the claims say.
 			again, err := w.exchange("company", r.token(claims("roles", api.RoleAdmin, "customers", "more")))
 			if err != nil || !cmp.Equal(answer.User, again.User) {
@@ -219,6 +222,33 @@ func TestKeptApart(t *testing.T) {
 		if _, err := w.exchange("company", r.token(set("preferred_username", "ben"))); err != nil {
 			t.Errorf("a user of the provider's: %v", err)
 		}
+	}
+}
+
+// TestUnlinked: somebody else of the name may be linked then, and the sessions
+// of the former person end.
+func TestUnlinked(t *testing.T) {
+	w, r := federated(t, nil)
+	u := w.user("ana", api.RoleAnalyst, "acme")
+	first, err := w.exchange("company", r.token(nil))
+	if err != nil || first.Before == nil || first.Before.Issuer != "" || first.After == nil || first.After.Issuer != r.URL {
+		t.Fatalf("linked: from %+v to %+v, %v", first.Before, first.After, err)
+	}
+	if again, err := w.exchange("company", r.token(nil)); err != nil || again.Before != nil || again.After != nil {
+		t.Errorf("linked before: from %+v to %+v, %v", again.Before, again.After, err)
+	}
+	if err := w.change("ana", UserChange{Unlink: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Authenticate(context.Background(), first.Token); !errors.Is(err, api.ErrInvalidToken) {
+		t.Errorf("the former person's token: %v", err)
+	}
+	other, err := w.exchange("company", r.token(set("sub", "person-2")))
+	if err != nil || other.User.UserID != u.ID {
+		t.Errorf("another person of the name: %+v, %v", other.User, err)
+	}
+	if _, err := w.exchange("company", r.token(nil)); !errors.Is(err, api.ErrForbidden) {
+		t.Errorf("the former person: %v", err)
 	}
 }
 

@@ -266,11 +266,12 @@ type UserChange struct {
 	Active    *bool   // false keeps the user out
 	Password  *string // a new one
 	ResetTOTP bool    // forget authenticator and recovery codes: the next sign-in enrols anew
+	Unlink    bool    // forget who the user is at an identity provider: the next sign-in by one links anew
 }
 
 // endsSessions says whether the user must sign in anew.
 func (c UserChange) endsSessions() bool {
-	return c.Active != nil && !*c.Active || c.Password != nil || c.ResetTOTP
+	return c.Active != nil && !*c.Active || c.Password != nil || c.ResetTOTP || c.Unlink
 }
 
 func (c UserChange) check() error {
@@ -323,6 +324,9 @@ func (m Administrator) ChangeUser(ctx context.Context, ref UserRef, c UserChange
 		}
 		if c.ResetTOTP {
 			a.TOTP, a.Failures = nil, nil
+		}
+		if c.Unlink {
+			a.External = nil
 		}
 		if !m.sees(a.Customers, a.Sites, a.Role) {
 			return errBeyond

@@ -38,6 +38,12 @@ func (c *Client) ResetMFA(ctx context.Context, userID string) (*api.UsersRespons
 	return post[api.UsersResponse](ctx, c, api.PathUsers, api.UsersRequest{Action: api.ActionResetMFA, UserID: userID}, request{})
 }
 
+// UnlinkUser forgets who a user is at an identity provider and ends all
+// sessions.
+func (c *Client) UnlinkUser(ctx context.Context, userID string) (*api.UsersResponse, error) {
+	return post[api.UsersResponse](ctx, c, api.PathUsers, api.UsersRequest{Action: api.ActionUnlink, UserID: userID}, request{})
+}
+
 // DeleteUser removes a user for good.
 func (c *Client) DeleteUser(ctx context.Context, userID string) (*api.UsersResponse, error) {
 	return post[api.UsersResponse](ctx, c, api.PathUsers, api.UsersRequest{Action: api.ActionDelete, UserID: userID}, request{})

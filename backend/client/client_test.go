@@ -158,6 +158,7 @@ func TestCalls(t *testing.T) {
 		}, `POST /terminal/users {"action":"set","user_id":"usr_1","active":false}`},
 		{"reset a password", func(c *client.Client) error { _, err := c.ResetPassword(ctx, "usr_1", "p"); return err }, `POST /terminal/users {"action":"reset-password","user_id":"usr_1","password":"p"}`},
 		{"reset an authenticator", func(c *client.Client) error { _, err := c.ResetMFA(ctx, "usr_1"); return err }, `POST /terminal/users {"action":"reset-mfa","user_id":"usr_1"}`},
+		{"unlink a user", func(c *client.Client) error { _, err := c.UnlinkUser(ctx, "usr_1"); return err }, `POST /terminal/users {"action":"unlink","user_id":"usr_1"}`},
 		{"delete a user", func(c *client.Client) error { _, err := c.DeleteUser(ctx, "usr_1"); return err }, `POST /terminal/users {"action":"delete","user_id":"usr_1"}`},
 		{"keys", func(c *client.Client) error { _, err := c.Keys(ctx, api.ListQuery{}); return err }, `POST /terminal/keys {"action":"list"}`},
 		{"key", func(c *client.Client) error { _, err := c.Key(ctx, "key_1"); return err }, `POST /terminal/keys {"action":"get","api_key_id":"key_1"}`},

@@ -15,6 +15,7 @@ var userMoves = map[string]string{
 	api.ActionSet:           "User changed",
 	api.ActionResetPassword: "Password changed; all sessions are ended",
 	api.ActionResetMFA:      "The next sign-in sets up an authenticator; all sessions are ended",
+	api.ActionUnlink:        "The next sign-in by an identity provider links the user anew; all sessions are ended",
 }
 
 func (s *server) users(in *input) (*call, error) {
@@ -97,6 +98,8 @@ func userChange(b api.UsersRequest) (c auth.UserChange, err error) {
 		return auth.UserChange{Password: &b.Password}, missing(api.MissingField, "password", b.Password)
 	case api.ActionResetMFA:
 		return auth.UserChange{ResetTOTP: true}, nil
+	case api.ActionUnlink:
+		return auth.UserChange{Unlink: true}, nil
 	}
 	return c, api.ErrInvalidAction
 }

@@ -104,6 +104,12 @@ func (s *server) keep(w *begunWriter, q *http.Request, n *note, status int) {
 		}
 	case signIn && answer.Account != nil:
 		r.Actor, r.ActorID, r.CustomerIDs = answer.Account.Username, answer.Account.UserID, answer.Account.CustomerIDs
+		if answer.Before != nil {
+			r.Before = answer.Before
+		}
+		if answer.After != nil {
+			r.After = answer.After
+		}
 	}
 	if id := ids["customer_id"]; id != "" && !slices.Contains(r.CustomerIDs, id) {
 		r.CustomerIDs = append(slices.Clone(r.CustomerIDs), id)

@@ -84,6 +84,10 @@ func TestExchange(t *testing.T) {
 			continue
 		}
 		if c.status == 200 {
+			after, _ := w.written(0).After.(map[string]any)
+			if after["username"] != "ana" || after["issuer"] != issuer.URL {
+				t.Errorf("the link left %+v", w.trail())
+			}
 			if own := w.ask(http.MethodGet, "/telemetry/data-period?site_id=Sibaya", "", "x-api-key", answer.Token); own.Code != 200 {
 				t.Errorf("with the token: HTTP %d %s", own.Code, own.Body)
 			}

@@ -25,6 +25,7 @@ type AdminCmd struct {
 		Set       UserSetCmd       `cmd:"" help:"Change a user's role, customers or sites."`
 		Password  UserPasswordCmd  `cmd:"" help:"Give a user a new password."`
 		ResetTotp UserResetTOTPCmd `cmd:"" name:"reset-totp" help:"Let a user set up a new authenticator."`
+		Unlink    UserUnlinkCmd    `cmd:"" help:"Forget who a user is at an identity provider; the next sign-in by one links anew."`
 		Disable   UserDisableCmd   `cmd:"" help:"Keep a user out."`
 		Enable    UserEnableCmd    `cmd:"" help:"Let a user in again."`
 		Delete    UserDeleteCmd    `cmd:"" help:"Remove a user for good."`
@@ -182,6 +183,16 @@ type UserResetTOTPCmd struct {
 // Run forgets the authenticator.
 func (c *UserResetTOTPCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	return changeUser(ctx, g, std, c.Name, api.ActionResetMFA, auth.UserChange{ResetTOTP: true}, "sets up an authenticator at the next sign-in")
+}
+
+// UserUnlinkCmd forgets who a user is at an identity provider.
+type UserUnlinkCmd struct {
+	Name string `arg:"" help:"The user's name."`
+}
+
+// Run forgets the link.
+func (c *UserUnlinkCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	return changeUser(ctx, g, std, c.Name, api.ActionUnlink, auth.UserChange{Unlink: true}, "is linked anew at the next sign-in by an identity provider; sessions are ended")
 }
 
 // UserDisableCmd keeps a user out.

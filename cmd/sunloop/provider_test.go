@@ -57,3 +57,27 @@ func TestDocumentedProviders(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLivesOfTokensAndKeys: what the flags say reaches the service.
+func TestLivesOfTokensAndKeys(t *testing.T) {
+	for age, want := range map[time.Duration]time.Duration{0: -1, 48 * time.Hour: 48 * time.Hour} {
+		g := &Globals{Data: t.TempDir(), file: configFile{Providers: []auth.Provider{{Name: "company", Issuer: "https://login.example.com", ClientID: "c"}}}}
+		cfg, err := ServiceFlags{TokenLifetime: 2 * time.Hour, SigningKeyAge: age}.config(g, nil, time.Now)
+		if err != nil || cfg.SigningKeyAge != want || len(cfg.Providers) != 1 {
+			t.Fatalf("%+v, %v", cfg, err)
+		}
+		service, err := backend.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := service.Auth().CreateFirstAdmin(t.Context(), "boss", "correct horse battery"); err != nil {
+			t.Error(err)
+		}
+		if r, err := service.Auth().Login(t.Context(), "boss", "correct horse battery", ""); err != nil || r.ExpiresIn != 7200 {
+			t.Errorf("a token for %d s, %v", r.ExpiresIn, err)
+		}
+		if err := service.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
