@@ -29,7 +29,7 @@ func (s *server) users(in *input) (*call, error) {
 		return api.UsersResponse{Success: true, Message: message, User: &r, UserID: u.ID, Count: 1}, err
 	}
 	ref := auth.UserRef{ID: b.UserID, Username: b.Username}
-	if b.Action != "" && b.Action != api.ActionList && b.Action != api.ActionAdd && ref == (auth.UserRef{}) {
+	if _, moves := userMoves[b.Action]; ref == (auth.UserRef{}) && (moves || b.Action == api.ActionGet || b.Action == api.ActionDelete) {
 		return nil, api.MissingField("user_id")
 	}
 	switch b.Action {

@@ -242,6 +242,14 @@ func TestKeysOverTheWire(t *testing.T) {
 			t.Errorf("%s: HTTP %d %s", name, r.Code, r.Body)
 		}
 	}
+	for _, action := range []string{"get", "set", "reset-password", "reset-mfa", "unlink", "delete"} {
+		if r := w.as("admin", http.MethodPost, api.PathUsers, `{"action":"`+action+`"}`); r.Code != 400 || !strings.Contains(r.Body.String(), "Missing required field: user_id") {
+			t.Errorf("%s nobody: HTTP %d %s", action, r.Code, r.Body)
+		}
+	}
+	if r := w.as("admin", http.MethodPost, api.PathUsers, `{"action":"drop"}`); r.Code != 400 || !strings.Contains(r.Body.String(), "Invalid action") {
+		t.Errorf("a wild action on users: HTTP %d %s", r.Code, r.Body)
+	}
 	list, err := boss.Keys(ctx, api.ListQuery{Page: api.Page{Limit: 2}})
 	if err != nil || list.Count != 2 || list.NextCursor == "" {
 		t.Errorf("%+v, %v", list, err)
