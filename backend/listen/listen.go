@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -71,6 +72,7 @@ type Config struct {
 type Listeners struct {
 	cfg     Config
 	sockets []net.Listener
+	ending  atomic.Bool
 }
 
 // Open opens all sockets of cfg, or none.
@@ -149,6 +151,7 @@ func (ls *Listeners) Serve(ctx context.Context) error {
 // announceEnd tells that the end begins and leaves time to act on it; a
 // service that has failed leaves none.
 func (ls *Listeners) announceEnd(failed bool) {
+	ls.ending.Store(true)
 	if ls.cfg.Ending != nil {
 		ls.cfg.Ending()
 	}
@@ -174,13 +177,25 @@ func (ls *Listeners) drain(ctx context.Context, servers []*http.Server) error {
 	return errors.Join(errs...)
 }
 
+// lastAnswers tells clients, once the end has begun, to come again on another
+// connection: one that is left open would be closed when its next request is
+// on the way.
+func (ls *Listeners) lastAnswers(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if ls.ending.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		h.ServeHTTP(w, q)
+	})
+}
+
 // server is the server of one listener. It has no time-out for whole
 // requests: header and body have their own.
 func (ls *Listeners) server(hosts []api.Host) *http.Server {
 	limits := ls.cfg.Limits
 	bodies := pace{grace: limits.BodyGrace, bytesPerSecond: limits.BodyBytesPerSecond, write: limits.Write, now: ls.cfg.Now}
 	s := &http.Server{
-		Handler:           bodies.wrap(ls.cfg.Handler(hosts)),
+		Handler:           ls.lastAnswers(bodies.wrap(ls.cfg.Handler(hosts))),
 		ReadHeaderTimeout: limits.Header, WriteTimeout: limits.Write, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.HeaderBytes,
 		// What strangers do wrong on a socket is no news.
 		ErrorLog: slog.NewLogLogger(ls.cfg.Log.Handler(), slog.LevelDebug),

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -381,6 +382,70 @@ func TestTheEnd(t *testing.T) {
 	}
 	if err := s.end(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestNoRequestIsLostAtTheEnd asks without pause, over connections that are
+// kept, while the service ends: each request that finds an open door is
+// answered.
+func TestNoRequestIsLostAtTheEnd(t *testing.T) {
+	ending := make(chan struct{})
+	s := serve(t, Config{
+		Ending: func() { close(ending) }, EndDelay: time.Second,
+		Handler: all(func(w http.ResponseWriter, _ *http.Request) {
+			time.Sleep(2 * time.Millisecond)
+			fmt.Fprint(w, "done")
+		}),
+	})
+	var wait sync.WaitGroup
+	var answered, reused atomic.Int64
+	for range 8 {
+		wait.Go(func() {
+			for {
+				c, err := net.Dial("tcp", s.Addresses()[0].Address)
+				if err != nil {
+					return // the door is closed
+				}
+				in := bufio.NewReader(c)
+				for first := true; ; first = false {
+					_, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+					var resp *http.Response
+					if err == nil {
+						resp, err = http.ReadResponse(in, nil)
+					}
+					if err != nil && first {
+						_ = c.Close()
+						return // the system took it, and nobody looked at it any more
+					}
+					if err != nil {
+						t.Errorf("a request on a connection that was kept: %v", err)
+						_ = c.Close()
+						return
+					}
+					_, _ = io.Copy(io.Discard, resp.Body)
+					answered.Add(1)
+					if !first {
+						reused.Add(1)
+					}
+					if resp.Close {
+						break
+					}
+				}
+				_ = c.Close()
+			}
+		})
+	}
+	for answered.Load() < 200 {
+		time.Sleep(time.Millisecond)
+	}
+	s.stop()
+	<-ending
+	wait.Wait()
+	if err := s.end(); err != nil {
+		t.Error(err)
+	}
+	if reused.Load() == 0 {
+		t.Error("no connection was kept")
 	}
 }
 
