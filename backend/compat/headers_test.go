@@ -120,6 +120,49 @@ func decoded(t *testing.T, coding string, b []byte) []byte {
 	return b
 }
 
+// browserOrigin is of pages that may use the JavaScript client.
+const browserOrigin = "https://app.example.org"
+
+// TestBrowsers asks as a page does: first whether it may, then with its origin.
+func TestBrowsers(t *testing.T) {
+	for _, c := range []struct {
+		method, path, headers string
+	}{
+		{http.MethodGet, "/telemetry/data-period?site_id=" + site, "x-api-key"},
+		{http.MethodPost, "/terminal/assets", "authorization,content-type"},
+		{http.MethodPost, "/upload_train", "authorization"},
+		{http.MethodGet, "/forecast-snapshot?site_id=" + site, "if-none-match,x-api-key"},
+	} {
+		for origin, allowed := range map[string]bool{browserOrigin: true, "https://evil.example.org": false} {
+			resp, b := plainly(t, http.MethodOptions, c.path, "Origin", origin, "Access-Control-Request-Method", c.method, "Access-Control-Request-Headers", c.headers)
+			if got := resp.Header.Get("Access-Control-Allow-Origin"); (got == origin) != allowed {
+				t.Errorf("%s of %s: allowed is %q", c.path, origin, got)
+			}
+			if !allowed {
+				continue
+			}
+			may := strings.ToLower(resp.Header.Get("Access-Control-Allow-Headers"))
+			for name := range strings.SplitSeq(c.headers, ",") {
+				if !strings.Contains(may, name) {
+					t.Errorf("%s: %s is not among %s", c.path, name, may)
+				}
+			}
+			if resp.StatusCode != http.StatusNoContent || len(b) > 0 || !strings.Contains(resp.Header.Get("Access-Control-Allow-Methods"), c.method) {
+				t.Errorf("%s: HTTP %d, methods %s", c.path, resp.StatusCode, resp.Header.Get("Access-Control-Allow-Methods"))
+			}
+			// A page must be able to read refusals too.
+			resp, _ = plainly(t, http.MethodGet, "/telemetry/data-period", "Origin", origin)
+			if resp.StatusCode != http.StatusUnauthorized || resp.Header.Get("Access-Control-Allow-Origin") != origin {
+				t.Errorf("a refusal: HTTP %d, allowed is %q", resp.StatusCode, resp.Header.Get("Access-Control-Allow-Origin"))
+			}
+			resp, _ = plainly(t, http.MethodGet, "/forecast-snapshot?site_id="+site, "Origin", origin, "x-api-key", shared.key)
+			if may := resp.Header.Get("Access-Control-Expose-Headers"); resp.StatusCode != http.StatusOK || !strings.Contains(may, "ETag") || !strings.Contains(may, "Retry-After") {
+				t.Errorf("HTTP %d exposes %q", resp.StatusCode, may)
+			}
+		}
+	}
+}
+
 // TestTransport is what a scanner of TLS would look for.
 func TestTransport(t *testing.T) {
 	address := strings.TrimPrefix(shared.url, "https://")
