@@ -27,14 +27,14 @@ func TestMain(m *testing.M) {
 // house is a running Service with a client of it.
 type house struct {
 	*client.Client
-	t       *testing.T
+	t       testing.TB
 	service *Service
 	cfg     Config
 	key     string
 	ended   chan error
 }
 
-func open(t *testing.T, cfg Config) *house {
+func open(t testing.TB, cfg Config) *house {
 	t.Helper()
 	cfg.Argon = &argon2id.Params{Memory: 1024, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 	cfg.Wall, cfg.Tick, cfg.Settle, cfg.KeyRate = time.Now, 10*time.Millisecond, time.Millisecond, 100_000

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,6 +119,41 @@ func TestWebhookOverTheWire(t *testing.T) {
 	if subs, err := h.Subscriptions(t.Context(), api.ListQuery{}, order); err != nil || subs.Subscriptions[0].Status != api.SubscriptionCompleted {
 		t.Errorf("the subscription is %+v, %v", subs, err)
 	}
+}
+
+// BenchmarkWebhook is the time from the request that changes an order to the
+// webhook at its subscriber, both in this process.
+func BenchmarkWebhook(b *testing.B) {
+	place, calls := endpoint(b)
+	h := open(b, Config{DataDir: b.TempDir(), Now: time.Now, WebhookAllow: []string{place.Listener.Addr().String()}})
+	order := worksite(b, h)
+	if _, err := h.Subscribe(b.Context(), order, place.URL); err != nil {
+		b.Fatal(err)
+	}
+	var took []time.Duration
+	for n := 0; b.Loop(); n++ {
+		if n%200 == 199 { // a history that grows for ever is no measure
+			order = workOrder(b, h)
+			if _, err := h.Subscribe(b.Context(), order, place.URL); err != nil {
+				b.Fatal(err)
+			}
+		}
+		r := api.OrderRequest{Action: api.ActionHold, OrderID: order, HoldReason: api.HoldWeather}
+		if held, err := h.Order(b.Context(), order); err != nil {
+			b.Fatal(err)
+		} else if held.Status == api.OrderOnHold {
+			r = api.OrderRequest{Action: api.ActionResume, OrderID: order}
+		}
+		begun := time.Now()
+		if _, err := h.MoveOrder(b.Context(), r); err != nil {
+			b.Fatal(err)
+		}
+		<-calls
+		took = append(took, time.Since(begun))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms/median")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "ms/p99")
 }
 
 // killDir and killPlace tell a copy of the test program where to work until it
