@@ -41,6 +41,10 @@ const TechnicianUnassigned = "unassigned"
 // ReopenWithin is how long after its completion an order may be opened again.
 const ReopenWithin = 7 * 24 * time.Hour
 
+// ReservationLasts is how long after its planned start an order that nobody has
+// started keeps its parts.
+const ReservationLasts = 14 * 24 * time.Hour
+
 // ErrOrderNotFound refuses an order_id that is not there.
 var ErrOrderNotFound = refuse(http.StatusNotFound, "Order not found")
 
@@ -77,6 +81,7 @@ type Order struct {
 	Downtime        []Downtime    `json:"downtime,omitempty"`     // of the unit, by isolating work; not in lists
 	Verification    *Verification `json:"verification,omitempty"` // after the repair of a fault
 	Proposals       []Proposal    `json:"proposals,omitempty"`
+	Warnings        []string      `json:"warnings,omitempty"`
 	History         []WorkMove    `json:"history,omitzero"` // oldest first; not in lists
 }
 

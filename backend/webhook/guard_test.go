@@ -2,7 +2,9 @@ package webhook
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 // names answers look-ups in turn, the last one for ever.
@@ -208,4 +212,27 @@ func TestAnswerIsReadUpToABound(t *testing.T) {
 	if n := sent.Load(); n > 32<<20 {
 		t.Errorf("%d bytes were taken", n)
 	}
+}
+
+// However an address of the inside is written, it is refused.
+func TestNoSpellingOfTheInsidePasses(t *testing.T) {
+	g := newGuard(t, names("93.184.215.14"))
+	inside := []string{"10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "0.0.0.0/8"}
+	rapid.Check(t, func(t *rapid.T) {
+		network := netip.MustParsePrefix(rapid.SampledFrom(inside).Draw(t, "network"))
+		b := network.Addr().As4()
+		host := rapid.Uint32().Draw(t, "host")
+		n := binary.BigEndian.Uint32(b[:]) | host&(1<<(32-network.Bits())-1)
+		binary.BigEndian.PutUint32(b[:], n)
+		part := func(v uint32) string {
+			return fmt.Sprintf(rapid.SampledFrom([]string{"%d", "0x%x", "0X%X", "0%o", "000%o", "0x00%x"}).Draw(t, "form"), v)
+		}
+		dots := []string{part(n), part(n>>24) + "." + part(n&0xffffff), part(n>>24) + "." + part(n>>16&0xff) + "." + part(n&0xffff),
+			part(n>>24) + "." + part(n>>16&0xff) + "." + part(n>>8&0xff) + "." + part(n&0xff), netip.AddrFrom4(b).String(), netip.AddrFrom4(b).String() + ".",
+			"[::ffff:" + netip.AddrFrom4(b).String() + "]", "[64:ff9b::" + netip.AddrFrom4(b).String() + "]", fmt.Sprintf("[2002:%x:%x::1]", n>>16, n&0xffff)}
+		place := "https://" + rapid.SampledFrom(dots).Draw(t, "spelling") + "/hook"
+		if err := g.Check(t.Context(), place); err == nil {
+			t.Fatalf("%s passes", place)
+		}
+	})
 }

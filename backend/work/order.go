@@ -19,6 +19,7 @@ type order struct {
 	CustomerID     string   `json:"customer_id"`
 	AcknowledgedAt api.Time `json:"acknowledged_at,omitzero"`
 	StartedAt      api.Time `json:"started_at,omitzero"`
+	ExpiredAt      api.Time `json:"expired_at,omitzero"` // its reservation; until parts are reserved again
 	HeldFrom       string   `json:"held_from,omitempty"` // the status before a hold
 	Holds          []span   `json:"holds,omitempty"`
 	Pauses         []span   `json:"pauses,omitempty"` // the holds for which the clocks stand still
@@ -68,6 +69,9 @@ func (o *order) acknowledged(at time.Time) {
 func (s *Service) seenOrder(o order) api.Order {
 	out := o.Order
 	out.Clocks = o.clocks(s.Now())
+	if !o.ExpiredAt.IsZero() && o.open() {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("The parts were given back on %s: the order should have begun %d days before. They are reserved again when it starts.", o.ExpiredAt, int(api.ReservationLasts/day)))
+	}
 	out.Parts = slices.Clone(o.Parts)
 	for i, p := range out.Parts {
 		if o.open() {

@@ -255,8 +255,14 @@ func (s *Service) settle(tx store.Tx, v *subscription) error {
 // keepDeliveries is how long what is over stays to be looked at and replayed.
 const keepDeliveries = 30 * 24 * time.Hour
 
-// Sweep drops deliveries that have long been over.
+// Sweep drops what has expired: old deliveries, and reservations of orders that
+// should have begun long ago.
 func (s *Service) Sweep(ctx context.Context) error {
+	return errors.Join(s.sweepDeliveries(ctx), s.expireReservations(ctx))
+}
+
+// sweepDeliveries drops those that have long been over.
+func (s *Service) sweepDeliveries(ctx context.Context) error {
 	before := api.At(s.Wall().Add(-keepDeliveries))
 	for more := true; more; {
 		err := s.Records.Update(ctx, func(tx store.Tx) error {

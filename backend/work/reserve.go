@@ -1,7 +1,9 @@
 package work
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"app.sunloop/backend/api"
@@ -23,6 +25,50 @@ func (s *Service) reserveAll(tx store.Tx, o *order, b bom) error {
 	return err
 }
 
+// expired says whether the order has kept its parts for too long.
+func (s *Service) expired(o order) bool {
+	held := o.Status == api.OrderPending || o.Status == api.OrderOnHold && o.HeldFrom == api.OrderPending
+	return held && s.Now().After(o.PlannedStart.Add(api.ReservationLasts)) && slices.ContainsFunc(o.Parts, func(p api.OrderPart) bool { return p.Reserved > 0 })
+}
+
+// expireReservations gives back the parts of orders that should have begun
+// long ago, so that others may have them.
+func (s *Service) expireReservations(ctx context.Context) error {
+	for cursor, first := "", true; first || cursor != ""; first = false {
+		var late []order
+		err := s.Records.View(ctx, func(tx store.Tx) error {
+			list, next, err := orders.List(tx, store.Query{Index: "all", Prefix: store.Key("open"), Limit: api.MaxLimit, Cursor: cursor})
+			cursor, late = next, slices.DeleteFunc(list, func(o order) bool { return !s.expired(o) })
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("list open orders: %w", err)
+		}
+		for _, o := range late {
+			if err := s.Records.Update(ctx, func(tx store.Tx) error { return s.expire(tx, o.SiteID, o.OrderID) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Service) expire(tx store.Tx, siteID, orderID string) error {
+	o, err := orders.Get(tx, store.Key(siteID, orderID))
+	if err != nil {
+		return fmt.Errorf("read order %s: %w", orderID, err)
+	}
+	if !s.expired(o) { // it moved meanwhile
+		return nil
+	}
+	if err := s.release(tx, &o); err != nil {
+		return err
+	}
+	o.ExpiredAt = api.At(s.Now())
+	o.moved(o.Status, s.Now(), "service", fmt.Sprintf("parts given back: planned for %s", o.PlannedStart))
+	return s.putOrder(tx, o, "Reservation expired", "service")
+}
+
 // part is the order's line of a part; nil when it has none.
 func (o *order) part(number string) *api.OrderPart {
 	for i := range o.Parts {
@@ -36,6 +82,7 @@ func (o *order) part(number string) *api.OrderPart {
 // topUp reserves what is missing, as far as it is at hand, and answers the
 // essential parts that are still short.
 func (s *Service) topUp(tx store.Tx, o *order) (short []api.OrderPart, err error) {
+	o.ExpiredAt = api.Time{}
 	for i := range o.Parts {
 		p := &o.Parts[i]
 		missing := p.Quantity - p.Reserved - p.Used
