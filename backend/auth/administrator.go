@@ -38,7 +38,7 @@ func within(ids, scope []string) bool {
 	if slices.Contains(scope, api.Every) {
 		return true
 	}
-	return !slices.ContainsFunc(ids, func(id string) bool { return id == api.Every || !slices.Contains(scope, id) })
+	return !slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(scope, id) })
 }
 
 // errBeyond is the refusal to give what the administrator has not.

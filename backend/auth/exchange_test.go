@@ -133,8 +133,11 @@ func TestExchangeTakesEveryKindOfKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	var keys []json.RawMessage
-	for kid, public := range map[string]any{"one": r.keys["one"].Public(), "ec": curve.Public(), "ed": edwards.Public()} {
-		b, err := json.Marshal(jose.JSONWebKey{Key: public, KeyID: kid})
+	for _, k := range []jose.JSONWebKey{
+		{Key: r.keys["one"].Public(), KeyID: "one"}, {Key: curve.Public(), KeyID: "ec", Use: "sig"}, {Key: edwards.Public(), KeyID: "ed", Algorithm: "EdDSA"},
+		{Key: r.keys["one"].Public(), KeyID: "to encrypt with", Use: "enc"}, {Key: r.keys["one"].Public(), KeyID: "for RS256", Algorithm: "RS256"},
+	} {
+		b, err := json.Marshal(k)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,6 +154,12 @@ func TestExchangeTakesEveryKindOfKey(t *testing.T) {
 	} {
 		if _, err := w.exchange("company", token); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	one := r.keys["one"]
+	for kid, want := range map[string]error{"to encrypt with": api.ErrInvalidToken, "for RS256": api.ErrInvalidToken, "one": nil} {
+		if _, err := w.exchange("company", r.sign(jwt.SigningMethodPS256, kid, one, nil)); !errors.Is(err, want) {
+			t.Errorf("PS256 by the key %s: %v", kid, err)
 		}
 	}
 }

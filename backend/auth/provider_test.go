@@ -232,30 +232,42 @@ func TestWithdrawnKeyEnds(t *testing.T) {
 // TestSilentProvider: what keeps a token from being checked is no refusal, and
 // is not tried again at once.
 func TestSilentProvider(t *testing.T) {
-	for name, spoil := range map[string]func(*realm){
-		"failing":        func(r *realm) { r.status = http.StatusBadGateway },
-		"no keys at all": func(r *realm) { r.set = "<html>" },
-		"too large":      func(r *realm) { r.set = `{"keys":[` + strings.Repeat(" ", maxFetchBytes) + "]}" },
-		"redirecting":    func(r *realm) { r.status = http.StatusFound },
-		"of another issuer": func(r *realm) {
-			r.document = `{"issuer":"https://elsewhere.example","jwks_uri":"https://elsewhere.example/keys"}`
-		},
-		"keys without TLS": func(r *realm) {
+	for name, c := range map[string]struct {
+		cause string
+		spoil func(*realm)
+	}{
+		"failing":        {"502 Bad Gateway", func(r *realm) { r.status = http.StatusBadGateway }},
+		"no keys at all": {"invalid character", func(r *realm) { r.set = "<html>" }},
+		"no key of use":  {"holds no key", func(r *realm) { r.set = `{"keys":[{"kty":"oct","k":"AAAA"}]}` }},
+		"too large": {"too large", func(r *realm) {
+			b, _ := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: r.keys["one"].Public(), KeyID: "one"}}})
+			r.set = string(b) + strings.Repeat(" ", maxFetchBytes)
+		}},
+		"redirecting": {"redirects elsewhere", func(r *realm) { r.status = http.StatusFound }},
+		"of another issuer": {"did not match the issuer URL", func(r *realm) {
+			r.document = fmt.Sprintf(`{"issuer":"https://elsewhere.example","jwks_uri":%q}`, r.URL+"/keys")
+		}},
+		"keys without TLS": {"does not begin with https://", func(r *realm) {
 			r.document = fmt.Sprintf(`{"issuer":%q,"jwks_uri":"http://192.0.2.1/keys"}`, r.URL)
-		},
-		"slow": func(r *realm) { r.hold = make(chan struct{}) },
+		}},
+		"slow": {"exceeded", func(r *realm) { r.hold = make(chan struct{}) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, r := federated(t, nil)
 			w.user("ana", api.RoleAnalyst, "acme")
-			spoil(r)
-			w.issuers[0].client.Timeout = 50 * time.Millisecond
+			c.spoil(r)
+			if got := w.issuers[0].client.Timeout; got != fetchTimeout {
+				t.Errorf("a time-out of %s", got)
+			}
+			if name == "slow" {
+				w.issuers[0].client.Timeout = 50 * time.Millisecond
+			}
 			asked := -1
 			for range 2 {
 				_, err := w.exchange("company", r.token(nil))
 				var refused *api.Error
-				if !errors.Is(err, ErrProvider) || errors.As(err, &refused) {
-					t.Errorf("%v", err)
+				if !errors.Is(err, ErrProvider) || errors.As(err, &refused) || !strings.Contains(err.Error(), c.cause) {
+					t.Errorf("%v, want %s", err, c.cause)
 				}
 				n := r.count("/keys") + r.count("/.well-known/openid-configuration") + r.count("/elsewhere")
 				if asked >= 0 && n != asked {
