@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+
+	"github.com/zeebo/xxh3"
 
 	"app.sunloop/backend/api"
 )
@@ -127,12 +128,14 @@ func encode(buf *bytes.Buffer, v any) error {
 	return e.Encode(v)
 }
 
-// tagOf is a strong entity tag over the identity bytes.
+// tagOf is a strong entity tag over the identity bytes. It tells a caller's own
+// answers apart, so that a hash that nobody may forge would be wasted: it took
+// a third of the time of a day's records.
 func tagOf(b []byte) string {
-	sum := sha256.Sum256(b)
+	sum := xxh3.Hash128(b).Bytes()
 	var text [2 + 2*16]byte
 	text[0], text[len(text)-1] = '"', '"'
-	hex.Encode(text[1:], sum[:16])
+	hex.Encode(text[1:], sum[:])
 	return string(text[:])
 }
 
