@@ -149,10 +149,14 @@ func brieflyID(id string) string {
 	return id
 }
 
-// namesID says whether a field of JSON holds an id that tells what was done. A
-// terminal device is a property of its site.
+// properties are fields that hold an id which says how something is, not what
+// was done.
+var properties = []string{"request_id", "terminal_device_id", "role_id", "group_id", "skin_id"}
+
+// namesID says whether a field of JSON holds the id of what was done something
+// to.
 func namesID(name string) bool {
-	return strings.HasSuffix(name, "_id") && name != "request_id" && name != "terminal_device_id" || name == "model_version"
+	return strings.HasSuffix(name, "_id") && !slices.Contains(properties, name) || name == "model_version"
 }
 
 // idsInBody adds the ids at the top of a JSON body.

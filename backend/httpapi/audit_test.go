@@ -154,6 +154,19 @@ func TestRefusedWritesLeaveOneRecord(t *testing.T) {
 	}
 }
 
+// TestTargetsAreWhatWasMeant, not what it is like.
+func TestTargetsAreWhatWasMeant(t *testing.T) {
+	w := newWorld(t, nil)
+	r := w.as("admin", http.MethodPost, api.PathUsers, `{"action":"add","username":"ana","password":"`+password+`","role_id":"role_analyst","customer_ids":["customer123"]}`)
+	var made api.UsersResponse
+	if err := json.Unmarshal(r.Body.Bytes(), &made); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.written(0); !cmp.Equal(got.TargetIDs, map[string]string{"user_id": made.UserID}) || !cmp.Equal(got.CustomerIDs, []string{ownCustomer}) {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestFailedAndRepeatedWrites(t *testing.T) {
 	w := newWorld(t, nil)
 	w.detects.fail = errors.New("disk on fire")
