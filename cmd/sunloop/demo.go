@@ -38,6 +38,7 @@ type DemoCmd struct {
 const (
 	demoHistoryStep = 15 * time.Minute
 	demoLiveStep    = 5 * time.Minute
+	demoLook        = 5 * time.Second // of the crew for findings
 	demoStartHour   = 10 // local time of the first site at which the plants' clock starts
 	demoUser        = "operator"
 )
@@ -182,8 +183,17 @@ func (c *DemoCmd) play(ctx context.Context, d *demo, clock feed.Clock, show show
 		}
 		fed <- err
 	}()
+	worked := make(chan struct{})
+	go func() {
+		defer close(worked)
+		crew := feed.Crew{Client: feeder, Fleet: d.fleet, Clock: clock, Look: demoLook}
+		if err := crew.Run(ctx); err != nil && ctx.Err() == nil {
+			d.log.Warn("the demo's crew ended", "error", err)
+		}
+	}()
 	err = show(ctx, d)
 	cancel()
+	<-worked
 	if feedErr := <-fed; c.Headless && feedErr != nil && !errors.Is(feedErr, context.Canceled) {
 		err = errors.Join(err, feedErr)
 	}

@@ -1,0 +1,133 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+	"app.sunloop/engine/simulate"
+)
+
+// Crew does for a fleet what its operator's people do once faults are found,
+// through the API as they would: it counts its store, plans inspections, and
+// makes work orders of the worst findings.
+type Crew struct {
+	Client *client.Client
+	Fleet  *simulate.Fleet
+	Clock  Clock
+	Look   time.Duration // by the wall, between two looks for findings
+}
+
+// crewOrders are made of a site's worst findings: the first is begun, the
+// others wait.
+const crewOrders = 2
+
+// Run works through the sites as their findings come in, then ends. A site
+// that has work orders already is left as it is.
+func (c *Crew) Run(ctx context.Context) error {
+	ticker := time.NewTicker(c.Look)
+	defer ticker.Stop()
+	for left := c.Fleet.Sites; ; {
+		var later []*simulate.Site
+		for _, s := range left {
+			done, err := c.visit(ctx, s)
+			if err != nil {
+				return fmt.Errorf("work at site %s: %w", s.ID, err)
+			}
+			if !done {
+				later = append(later, s)
+			}
+		}
+		if left = later; len(left) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
+}
+
+// visit plans the work of a site; done is false while nothing is found there.
+func (c *Crew) visit(ctx context.Context, s *simulate.Site) (done bool, err error) {
+	of := api.ListQuery{CustomerID: customerOf(s), SiteID: s.ID, Page: api.Page{Limit: api.MaxLimit}}
+	found, err := c.Client.Findings(ctx, of)
+	if errors.Is(err, api.ErrNoSummaries) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	var worst []api.Finding
+	for _, f := range found.MLEnhancedActivities {
+		if f.Active && len(f.AssetIDs) == 0 && f.SeverityLabel != api.SeverityNormal && len(worst) < crewOrders {
+			worst = append(worst, f)
+		}
+	}
+	there, err := c.Client.Orders(ctx, of, api.OrderRequest{})
+	if err != nil || there.Count > 0 || len(worst) == 0 {
+		return there != nil && there.Count > 0, err
+	}
+	if err := c.inspections(ctx, s); err != nil {
+		return false, err
+	}
+	for i, f := range worst {
+		if err := c.repair(ctx, s, f, i == 0); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// inspections plans the yearly look at the first units.
+func (c *Crew) inspections(ctx context.Context, s *simulate.Site) error {
+	for i, u := range s.Units[:min(len(s.Units), 3)] {
+		_, err := c.Client.CreateSchedule(ctx, api.ScheduleRequest{AssetID: u.AssetID, SiteID: s.ID, CustomerID: customerOf(s), MaintenanceType: api.MaintenancePreventive,
+			ScheduledDate: api.At(c.morning(s, 7+14*i)), Priority: api.PriorityLow, Reason: "Yearly inspection: torque, filters, thermography", EveryMonths: 12})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// repair makes the work order of a finding, with its schedule, its bill and
+// what of that is in store.
+func (c *Crew) repair(ctx context.Context, s *simulate.Site, f api.Finding, begin bool) error {
+	priority := map[string]string{api.SeverityCritical: api.PriorityHigh, api.SeverityWarning: api.PriorityMedium}[f.SeverityLabel]
+	plan, err := c.Client.CreateSchedule(ctx, api.ScheduleRequest{AssetID: f.AssetID, SiteID: s.ID, CustomerID: customerOf(s), MaintenanceType: api.MaintenanceCorrective,
+		ScheduledDate: api.At(c.morning(s, 1)), Priority: priority, Reason: f.Summary})
+	if err != nil {
+		return err
+	}
+	bill, err := c.Client.GenerateBOM(ctx, api.BOMRequest{AssetID: f.AssetID, SiteID: s.ID, CustomerID: customerOf(s), ScheduleID: plan.ScheduleID, FaultFamily: f.FaultFamily})
+	if err != nil {
+		return err
+	}
+	for _, i := range bill.Items {
+		n := i.Quantity + 1 // one more than the job takes
+		if _, err := c.Client.AdjustStock(ctx, api.PartsRequest{SiteID: s.ID, PartNumber: i.PartNumber, OnHand: &n, Reason: "Counted"}); err != nil {
+			return err
+		}
+	}
+	order := api.OrderRequest{AssetID: f.AssetID, SiteID: s.ID, CustomerID: customerOf(s), ScheduleID: plan.ScheduleID, BOMID: bill.BOMID, PlannedStart: api.At(c.morning(s, 1))}
+	if begin {
+		order.AssignedTechnician, order.PlannedStart = "crew 1", api.At(c.Clock.Now())
+	}
+	made, err := c.Client.CreateOrder(ctx, order)
+	if err != nil || !begin {
+		return err
+	}
+	_, err = c.Client.MoveOrder(ctx, api.OrderRequest{Action: api.ActionStart, OrderID: made.OrderID, Note: "On the way"})
+	return err
+}
+
+// morning is 08:00 of the site so many days from the plants' now.
+func (c *Crew) morning(s *simulate.Site, days int) time.Time {
+	y, m, d := c.Clock.Now().In(s.Zone).Date()
+	return time.Date(y, m, d+days, 8, 0, 0, 0, s.Zone)
+}
