@@ -258,3 +258,94 @@ func TestKilledBetweenChangeAndPost(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestMovesChild is the program that is killed while it moves an order: it says
+// of each move that it was acknowledged.
+func TestMovesChild(t *testing.T) {
+	dir := os.Getenv(killDir)
+	if dir == "" {
+		t.Skip("it runs for TestKilledAnywhereKeepsMovesAndEvents")
+	}
+	h := open(t, Config{DataDir: dir, Now: time.Now, WebhookAllow: []string{"127.0.0.1"}})
+	orders, err := h.Orders(t.Context(), api.ListQuery{CustomerID: "acme"}, api.OrderRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order string
+	if orders.Count > 0 {
+		order = orders.Orders[0].OrderID
+	} else {
+		order = worksite(t, h)
+		if _, err := h.Subscribe(t.Context(), order, os.Getenv(killPlace)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for {
+		now, err := h.Order(t.Context(), order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := api.OrderRequest{Action: api.ActionHold, OrderID: order, HoldReason: api.HoldOther}
+		if now.Status == api.OrderOnHold {
+			r = api.OrderRequest{Action: api.ActionResume, OrderID: order}
+		}
+		moved, err := h.MoveOrder(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Printf("moved %d\n", moved.Order.Version)
+	}
+}
+
+// However often the service is killed while an order moves, each move that was
+// acknowledged is there, and each move has its event: none more, none less.
+func TestKilledAnywhereKeepsMovesAndEvents(t *testing.T) {
+	dir := t.TempDir()
+	place := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer place.Close()
+	acknowledged := 0
+	for round := range 6 {
+		child := exec.Command(os.Args[0], "-test.run=^TestMovesChild$", "-test.v")
+		child.Env = append(os.Environ(), killDir+"="+dir, killPlace+"="+place.URL)
+		out, err := child.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if n, _ := fmt.Sscanf(lines.Text(), "moved %d", &acknowledged); n == 1 {
+				if seen++; seen == 5+7*round {
+					if err := child.Process.Kill(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		_ = child.Wait() // it was killed
+		if seen < 5 {
+			t.Fatalf("round %d: %d moves", round, seen)
+		}
+	}
+	h := open(t, Config{DataDir: dir, Now: time.Now})
+	list, err := h.Orders(t.Context(), api.ListQuery{CustomerID: "acme"}, api.OrderRequest{})
+	if err != nil || list.Count != 1 {
+		t.Fatalf("orders %+v, %v", list, err)
+	}
+	o, err := h.Order(t.Context(), list.Orders[0].OrderID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	moves := 0
+	for _, m := range o.History[3:] { // made, assigned, started before anybody subscribed
+		if m.From != m.To {
+			moves++
+		}
+	}
+	events, err := h.Deliveries(t.Context(), api.TrackRequest{OrderID: o.OrderID, Page: api.Page{Limit: api.MaxLimit}})
+	if err != nil || o.Version < acknowledged || len(o.History) != o.Version || events.Count != moves {
+		t.Errorf("version %d with %d lines of history, %d acknowledged; %d moves, %d events; %v", o.Version, len(o.History), acknowledged, moves, events.Count, err)
+	}
+}

@@ -46,6 +46,12 @@ func (w *world) move(action, id, more string) api.Order {
 func TestOrderFields(t *testing.T) {
 	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
 	body, plan, bill := w.planned()
+	const issue = `{"action":"create","site":"Sibaya","component":"`
+	roof := told[api.IssuesResponse](w, api.PathIssues, issue+`roof","issue_type":"leak","description":"It drips"}`).IssueID
+	told[api.AssetsResponse](w, api.PathAssets, `{"action":"add","asset_id":"INV-7","name":"n","type":"t","capacity_kw":1,"location":"l","site_id":"Sibaya","customer_id":"customer123"}`)
+	other := told[api.IssuesResponse](w, api.PathIssues, issue+`INV-7","issue_type":"noise","description":"It hums"}`).IssueID
+	told[api.IssuesResponse](w, api.PathIssues, `{"action":"acknowledge","issue_id":"`+roof+`"}`)
+	told[api.IssuesResponse](w, api.PathIssues, `{"action":"resolve","reason":"dry","issue_id":"`+roof+`"}`)
 	list := []scenario{
 		{name: "no action", body: `{}`, status: 400, contains: []string{`"error":"Invalid action"`}},
 		{name: "nothing", body: `{"action":"create"}`, status: 400, contains: []string{`"error":"Missing required field: asset_id"`,
@@ -60,6 +66,8 @@ func TestOrderFields(t *testing.T) {
 		{name: "unknown bill", body: strings.Replace(body, bill.BOMID, "bom_0", 1), status: 404, contains: []string{"BOM not found"}},
 		{name: "unknown schedule", body: strings.Replace(body, plan.ScheduleID, "sch_0", 1), status: 404, contains: []string{"Schedule not found"}},
 		{name: "unknown issue", body: strings.Replace(body, "}", `,"issue_id":"iss_0"}`, 1), status: 404, contains: []string{"Issue not found"}},
+		{name: "another unit's issue", body: strings.Replace(body, "}", `,"issue_id":"`+other+`"}`, 1), status: 400, contains: []string{"Invalid field: issue_id", "INV-7"}},
+		{name: "a resolved issue", body: strings.Replace(body, "}", `,"issue_id":"`+roof+`"}`, 1), status: 409, contains: []string{"is resolved"}},
 		{name: "created", body: body, status: 200, contains: []string{`"success":true,"message":"Work order created","order_id":"ord_`, `"asset_id":"` + ownAsset + `","status":"pending"`,
 			`"estimated_completion":"2025-10-03T10:00:00Z"`, `"planned_start":"2025-10-03T06:00:00Z"`, `"assigned_technician":"grace"`, `"priority":"high"`}},
 		{name: "its schedule and its bill are taken", body: body, status: 409, contains: []string{`"order_id":"ord_`}},

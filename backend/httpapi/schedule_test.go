@@ -53,6 +53,7 @@ func TestSchedules(t *testing.T) {
 		{name: "confirmed", body: `{"action":"confirm",` + id + `,"version":1}`, status: 200, contains: []string{`"status":"confirmed"`, `"version":2`}},
 		{name: "confirmed again", body: `{"action":"confirm",` + id + `}`, status: 200, contains: []string{`"status":"confirmed"`, `"version":2`}},
 		{name: "completed in the future", body: `{"action":"complete",` + id + `,"completed_at":"2025-10-03"}`, status: 400, contains: []string{"Invalid field: completed_at"}},
+		{name: "completed before it was made", body: `{"action":"complete",` + id + `,"completed_at":"1999-01-01"}`, status: 400, contains: []string{"Invalid field: completed_at"}},
 		{name: "completed", body: `{"action":"complete",` + id + `}`, status: 200, contains: []string{`"status":"completed"`, `"completed_at":"2025-10-02T10:00:00Z"`}},
 		{name: "cancelled too late", body: `{"action":"cancel",` + id + `,"reason":"r"}`, status: 409, contains: []string{`"allowed":[]`}},
 		{name: "its history", body: `{"action":"get",` + id + `}`, status: 200, contains: []string{

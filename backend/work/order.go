@@ -211,8 +211,11 @@ func (s *Service) takeOn(tx store.Tx, scope api.Scope, o *order, issueID string)
 	if err != nil || !there {
 		return err
 	}
-	if i.Status == api.IssueResolved {
-		return api.Conflict("Issue %s is resolved", i.IssueID)
+	switch {
+	case i.Status == api.IssueResolved:
+		return api.Conflict("Issue %s is resolved", i.IssueID).With("issue_id", i.IssueID)
+	case i.AssetID != "" && i.AssetID != o.AssetID:
+		return api.InvalidField("issue_id", fmt.Sprintf("issue %s is of asset %s", i.IssueID, i.AssetID))
 	}
 	o.IssueID = i.IssueID
 	_, err = s.Ops.ForceIssue(tx, i, api.IssueInProgress, scope.Actor, "order "+o.OrderID)

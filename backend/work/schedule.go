@@ -214,8 +214,11 @@ func (s *Service) MoveSchedule(ctx context.Context, scope api.Scope, r api.Sched
 			return err
 		}
 		at := cmp.Or(r.CompletedAt.Time, s.Now())
-		if to == api.ScheduleCompleted && at.After(s.Now()) {
+		switch {
+		case to == api.ScheduleCompleted && at.After(s.Now()):
 			return api.InvalidField("completed_at", "it is in the future")
+		case to == api.ScheduleCompleted && at.Before(rec.CreatedAt.Time) && at.Before(rec.ScheduledDate.Time):
+			return api.InvalidField("completed_at", "it is before the schedule was made and before its date")
 		}
 		return s.moveSchedule(tx, &rec, to, at, scope.Actor, r.Reason, r.EndSeries)
 	})
