@@ -24,7 +24,7 @@ type bom struct {
 	ScheduleID      string   `json:"schedule_id,omitempty"`
 	FaultFamily     string   `json:"fault_family,omitempty"`
 	SummaryID       string   `json:"summary_id,omitempty"`
-	SeverityLabel   string   `json:"severity_label,omitempty"` // of the finding
+	Priority        string   `json:"priority,omitempty"` // that the finding deserves
 	Hours           float64  `json:"hours"`
 	Isolating       bool     `json:"isolating"`
 	Measuring       bool     `json:"measuring"`
@@ -102,7 +102,7 @@ func (s *Service) GenerateBOM(ctx context.Context, scope api.Scope, r api.BOMReq
 			return api.BOM{}, err
 		}
 		if ok {
-			b.FaultFamily, b.SummaryID, b.SeverityLabel, units = f.FaultFamily, f.SummaryID, f.SeverityLabel, len(f.AssetIDs)
+			b.FaultFamily, b.SummaryID, b.Priority, units = f.FaultFamily, f.SummaryID, s.Catalogue.priority(f), len(f.AssetIDs)
 		}
 	}
 	s.fill(&b, asset, units)
@@ -115,6 +115,25 @@ func (s *Service) GenerateBOM(ctx context.Context, scope api.Scope, r api.BOMReq
 			fmt.Sprintf("%d items, %.2f %s", len(b.Items), b.seen().TotalCost, b.Currency), scope.Actor)
 	})
 	return b.seen(), err
+}
+
+// priority of work on a finding: high when it is critical, or loses what a
+// journey costs within a week; medium when it does so within a month; else low.
+// Where the money is not known, or of another currency, the severity alone
+// counts.
+func (c *Catalogue) priority(f api.Finding) string {
+	journey := c.TruckRoll.Amount()
+	switch {
+	case f.SeverityLabel == api.SeverityCritical:
+		return api.PriorityHigh
+	case journey == 0 || f.RevenueAtRisk == 0 || f.Currency != c.Currency:
+		return map[string]string{api.SeverityWarning: api.PriorityMedium, api.SeverityNormal: api.PriorityLow}[f.SeverityLabel]
+	case 7*f.RevenueAtRisk >= journey:
+		return api.PriorityHigh
+	case 30*f.RevenueAtRisk >= journey:
+		return api.PriorityMedium
+	}
+	return api.PriorityLow
 }
 
 // inHand is the finding that work at an asset is about: the worst active one,

@@ -18,9 +18,10 @@ import (
 // Catalogue are the parts that bills of materials are made of, and the kits
 // that say which of them a kind of work takes.
 type Catalogue struct {
-	Currency string  `toml:"currency"` // ISO 4217, of all costs
-	Parts    []*Part `toml:"part"`
-	Kits     []*Kit  `toml:"kit"`
+	Currency  string  `toml:"currency"`   // ISO 4217, of all costs
+	TruckRoll Cents   `toml:"truck_roll"` // what a journey to a site costs; 0: not known
+	Parts     []*Part `toml:"part"`
+	Kits      []*Kit  `toml:"kit"`
 
 	byNumber map[string]*Part
 }

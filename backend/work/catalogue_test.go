@@ -95,3 +95,19 @@ kit = [ { hours = 1, items = [ { part = "FAN", quantity = 1, own_make = true } ]
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
+
+func TestPriorityOfAFinding(t *testing.T) {
+	c := &Catalogue{Currency: "USD", TruckRoll: 42000}
+	for want, findings := range map[string][]api.Finding{
+		api.PriorityHigh: {{SeverityLabel: api.SeverityCritical}, {SeverityLabel: api.SeverityNormal, RevenueAtRisk: 60, Currency: "USD"}},
+		api.PriorityMedium: {{SeverityLabel: api.SeverityWarning, RevenueAtRisk: 59, Currency: "USD"}, {SeverityLabel: api.SeverityNormal, RevenueAtRisk: 14, Currency: "USD"},
+			{SeverityLabel: api.SeverityWarning}, {SeverityLabel: api.SeverityWarning, RevenueAtRisk: 1, Currency: "ZAR"}},
+		api.PriorityLow: {{SeverityLabel: api.SeverityWarning, RevenueAtRisk: 13, Currency: "USD"}, {SeverityLabel: api.SeverityNormal}},
+	} {
+		for _, f := range findings {
+			if got := c.priority(f); got != want {
+				t.Errorf("%s, %g %s a day: %s, want %s", f.SeverityLabel, f.RevenueAtRisk, f.Currency, got, want)
+			}
+		}
+	}
+}

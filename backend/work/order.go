@@ -181,7 +181,7 @@ func (s *Service) draft(o *order, r api.OrderRequest, bill bom, plan schedule, s
 	o.BOMID, o.ScheduleID = bill.BOMID, plan.ScheduleID
 	o.MaintenanceType = cmp.Or(plan.MaintenanceType, bill.MaintenanceType)
 	o.FaultFamily, o.SummaryID, o.Isolating = bill.FaultFamily, bill.SummaryID, bill.Isolating
-	o.Priority = cmp.Or(r.Priority, plan.Priority, severityPriority[bill.SeverityLabel], api.PriorityMedium)
+	o.Priority = cmp.Or(r.Priority, plan.Priority, bill.Priority, api.PriorityMedium)
 	o.EstimatedDurationHours = cmp.Or(r.EstimatedDurationHours, bill.Hours)
 	o.AssignedTechnician = cmp.Or(r.AssignedTechnician, api.TechnicianUnassigned)
 	if o.AssignedTechnician != api.TechnicianUnassigned {
@@ -194,9 +194,6 @@ func (s *Service) draft(o *order, r api.OrderRequest, bill bom, plan schedule, s
 	begin, end := working(site, start, o.EstimatedDurationHours, o.MaintenanceType == api.MaintenanceEmergency)
 	o.PlannedStart, o.EstimatedCompletion = api.At(begin), api.At(end)
 }
-
-// severityPriority is the priority of work that nobody has given one.
-var severityPriority = map[string]string{api.SeverityCritical: api.PriorityHigh, api.SeverityWarning: api.PriorityMedium, api.SeverityNormal: api.PriorityLow}
 
 // takeOn links the issue that the order mends and takes it on, if nobody has.
 func (s *Service) takeOn(tx store.Tx, scope api.Scope, o *order, issueID string) error {
