@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -30,6 +31,41 @@ func benchmarkTrain(b *testing.B, days int, step time.Duration, wx bool) {
 func BenchmarkTrain2YearHourly(b *testing.B)        { benchmarkTrain(b, 730, time.Hour, false) }
 func BenchmarkTrain1Year15Min(b *testing.B)         { benchmarkTrain(b, 365, 15*time.Minute, false) }
 func BenchmarkTrain2YearHourlyWeather(b *testing.B) { benchmarkTrain(b, 730, time.Hour, true) }
+
+// BenchmarkTrainInFleet is a site that six others of two years teach: young, with
+// 30 days of its own, and with a year.
+func BenchmarkTrainInFleet(b *testing.B) {
+	for _, wx := range []bool{false, true} {
+		end := benchStart.AddDate(2, 0, 0)
+		var siblings []Sibling
+		for i := range 6 {
+			s := benchSite
+			s.ID, s.Location.LatitudeDeg = fmt.Sprint("sibling-", i), s.Location.LatitudeDeg+float64(i)/10
+			h := synthetic(s, benchStart, 731, time.Hour, uint64(2+i))
+			if !wx {
+				h.Weather = nil
+			}
+			siblings = append(siblings, Sibling{s, h})
+		}
+		for _, days := range []int{30, 365} {
+			h := synthetic(benchSite, end.AddDate(0, 0, -days), days, time.Hour, 1)
+			if h.Siblings = siblings; !wx {
+				h.Weather = nil
+			}
+			train := Train
+			if days < MinimumDays {
+				train = Join
+			}
+			b.Run(fmt.Sprintf("%d_days_weather_%v", days, wx), func(b *testing.B) {
+				for b.Loop() {
+					if _, _, err := train(context.Background(), benchSite, h, Options{Workers: 2}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
 
 func BenchmarkForecast48h(b *testing.B) {
 	for _, c := range []struct {
