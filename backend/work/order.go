@@ -36,9 +36,9 @@ var orders = store.Table[order]{
 		func(o order) (customer, site, asset string) { return o.CustomerID, o.SiteID, o.AssetID },
 		func(o order) []string {
 			if o.open() {
-				return []string{"open", later(o.CreatedAt.Time), o.OrderID}
+				return []string{rankOpen, later(o.CreatedAt.Time), o.OrderID}
 			}
-			return []string{"over", later(o.CreatedAt.Time), o.OrderID}
+			return []string{rankOver, later(o.CreatedAt.Time), o.OrderID}
 		}),
 		store.Index[order]{Name: "id", Key: func(o order) []byte { return store.Key(o.OrderID) }},
 		store.Index[order]{Name: "waiting", Key: func(o order) []byte {
@@ -233,7 +233,8 @@ func (s *Service) Order(ctx context.Context, scope api.Scope, orderID string) (a
 // Orders lists open ones first, then those that ended, each the newest first.
 // They come without parts, downtime and history.
 func (s *Service) Orders(ctx context.Context, scope api.Scope, q api.ListQuery, r api.OrderRequest) ([]api.Order, string, error) {
-	list, next, err := ops.List(ctx, s.Records, orders, listing(q), q.Page, func(o order) bool {
+	rank := rankOf(r.OpenOnly, r.Status, order{Order: api.Order{Status: r.Status}}.open())
+	list, next, err := ops.List(ctx, s.Records, orders, ranked(listing(q), rank), q.Page, func(o order) bool {
 		return within(scope, q, o.CustomerID, o.SiteID, o.AssetID) && (r.Status == "" || r.Status == o.Status) &&
 			(!r.OpenOnly || o.open()) && (r.Technician == "" || r.Technician == o.AssignedTechnician)
 	})

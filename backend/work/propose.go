@@ -179,7 +179,7 @@ func (s *Service) nearby(ctx context.Context, site api.Site, date time.Time) (li
 	near := func(at api.Time) bool { return at.Sub(date).Abs() <= api.BundleWithin }
 	err = s.Records.View(ctx, func(tx store.Tx) error {
 		list = []api.WorkNearby{}
-		open, _, err := orders.List(tx, store.Query{Index: "site", Prefix: store.Key(site.SiteID, "open"), Limit: api.MaxLimit})
+		open, _, err := orders.List(tx, store.Query{Index: "site", Prefix: store.Key(site.SiteID, rankOpen), Limit: api.MaxLimit})
 		if err != nil {
 			return fmt.Errorf("list the open orders of site %s: %w", site.SiteID, err)
 		}
@@ -188,7 +188,7 @@ func (s *Service) nearby(ctx context.Context, site api.Site, date time.Time) (li
 				list = append(list, api.WorkNearby{OrderID: o.OrderID, ScheduleID: o.ScheduleID, AssetID: o.AssetID, Date: o.PlannedStart, Priority: o.Priority})
 			}
 		}
-		planned, _, err := schedules.List(tx, store.Query{Index: "site", Prefix: store.Key(site.SiteID, "open"), Limit: api.MaxLimit})
+		planned, _, err := schedules.List(tx, store.Query{Index: "site", Prefix: store.Key(site.SiteID, rankOpen), Limit: api.MaxLimit})
 		if err != nil {
 			return fmt.Errorf("list the open schedules of site %s: %w", site.SiteID, err)
 		}

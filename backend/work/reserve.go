@@ -37,7 +37,7 @@ func (s *Service) expireReservations(ctx context.Context) error {
 	for cursor, first := "", true; first || cursor != ""; first = false {
 		var late []order
 		err := s.Records.View(ctx, func(tx store.Tx) error {
-			list, next, err := orders.List(tx, store.Query{Index: "all", Prefix: store.Key("open"), Limit: api.MaxLimit, Cursor: cursor})
+			list, next, err := orders.List(tx, store.Query{Index: "all", Prefix: store.Key(rankOpen), Limit: api.MaxLimit, Cursor: cursor})
 			cursor, late = next, slices.DeleteFunc(list, func(o order) bool { return !s.expired(o) })
 			return err
 		})

@@ -32,9 +32,9 @@ var schedules = store.Table[schedule]{
 		func(r schedule) (customer, site, asset string) { return r.CustomerID, r.SiteID, r.AssetID },
 		func(r schedule) []string {
 			if r.open() {
-				return []string{"open", earlier(r.ScheduledDate.Time), r.ScheduleID}
+				return []string{rankOpen, earlier(r.ScheduledDate.Time), r.ScheduleID}
 			}
-			return []string{"over", later(r.ScheduledDate.Time), r.ScheduleID}
+			return []string{rankOver, later(r.ScheduledDate.Time), r.ScheduleID}
 		}),
 		store.Index[schedule]{Name: "id", Key: func(r schedule) []byte { return store.Key(r.ScheduleID) }},
 		store.Index[schedule]{Name: "due", Key: func(r schedule) []byte {
@@ -182,7 +182,8 @@ func (s *Service) Schedule(ctx context.Context, scope api.Scope, scheduleID stri
 // Schedules lists open ones first, what is due first before the others, then
 // those that ended, the latest first. They come without their history.
 func (s *Service) Schedules(ctx context.Context, scope api.Scope, q api.ListQuery, status string, overdueOnly bool) ([]api.Schedule, string, error) {
-	list, next, err := ops.List(ctx, s.Records, schedules, listing(q), q.Page, func(r schedule) bool {
+	rank := rankOf(overdueOnly, status, schedule{Schedule: api.Schedule{Status: status}}.open())
+	list, next, err := ops.List(ctx, s.Records, schedules, ranked(listing(q), rank), q.Page, func(r schedule) bool {
 		return within(scope, q, r.CustomerID, r.SiteID, r.AssetID) && (status == "" || status == r.Status) && (!overdueOnly || s.seen(r).Overdue)
 	})
 	out := make([]api.Schedule, len(list))

@@ -84,6 +84,32 @@ func listing(q api.ListQuery) store.Query {
 	return store.Query{Index: "all"}
 }
 
+// Ranks of records in lists: what is open comes first.
+const (
+	rankOpen = "open"
+	rankOver = "over"
+)
+
+// rankOf the records that are asked for: of one status, which is open or not;
+// empty for those of both ranks.
+func rankOf(openOnly bool, status string, open bool) string {
+	switch {
+	case openOnly, status != "" && open:
+		return rankOpen
+	case status != "":
+		return rankOver
+	}
+	return ""
+}
+
+// ranked narrows a listing to records of one rank; empty leaves it as it is.
+func ranked(q store.Query, rank string) store.Query {
+	if rank != "" {
+		q.Prefix = append(q.Prefix, store.Key(rank)...)
+	}
+	return q
+}
+
 // listed are the four indexes of [listing]: rank orders the records.
 func listed[T any](ids func(T) (customer, site, asset string), rank func(T) []string) []store.Index[T] {
 	key := func(lead func(customer, site, asset string) []string) func(T) []byte {
