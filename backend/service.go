@@ -22,6 +22,7 @@ import (
 	"app.sunloop/backend/httpapi"
 	"app.sunloop/backend/mail"
 	"app.sunloop/backend/ops"
+	"app.sunloop/backend/partner"
 	"app.sunloop/backend/pipeline"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
@@ -47,6 +48,10 @@ type Config struct {
 	// ImportFrom are the places outside of the service's own store whose files
 	// an upload may name by URL; see [objects.Allow]. None: only its own.
 	ImportFrom []string
+
+	// ZARRates are what one unit of a currency is in ZAR, by its ISO 4217 code,
+	// for partner snapshots. A currency without a rate has no amounts in ZAR.
+	ZARRates map[string]float64
 
 	// PartsFile is a parts catalogue of one's own; empty: the program's.
 	PartsFile string
@@ -153,8 +158,12 @@ func (s *Service) compose(cfg Config) error {
 	if err := s.workOf(cfg, key); err != nil {
 		return err
 	}
+	snapshots, err := partner.New(partner.Config{Records: s.store, Ops: s.ops, Now: cfg.Now, Schedules: s.work, ZARRates: cfg.ZARRates})
+	if err != nil {
+		return err
+	}
 	s.pipeline, err = pipeline.New(pipeline.Config{
-		Records: s.store, Telemetry: s.store, Queue: s.store, Objects: s.objects, Elsewhere: s.outside, Ops: s.ops, Weather: cfg.Weather, Repairs: s.work,
+		Records: s.store, Telemetry: s.store, Queue: s.store, Objects: s.objects, Elsewhere: s.outside, Ops: s.ops, Partner: snapshots, Weather: cfg.Weather, Repairs: s.work,
 		Now: cfg.Now, Wall: cfg.Wall, Logger: cfg.Logger, Workers: cfg.Workers, TrainingDays: cfg.TrainingDays, HorizonHours: cfg.HorizonHours,
 		ForecastEvery: cfg.ForecastEvery, DetectEvery: cfg.DetectEvery, Settle: cfg.Settle, Tick: cfg.Tick, Lease: cfg.Lease,
 		Exclusive: true, // bolt has one owner at a time
@@ -179,7 +188,7 @@ func (s *Service) compose(cfg Config) error {
 	}
 	s.handler = httpapi.New(httpapi.Deps{
 		Auth: s.auth, Sites: s.ops, Assets: s.ops, Uploads: s.pipeline, Forecasts: s.pipeline, Findings: s.ops, Detector: s.pipeline, Diagnoser: s.pipeline, Issues: s.ops, Alerts: s.ops,
-		Models: s.pipeline, Interpolations: s.ops, Summaries: s.ops, KPIs: s.ops, Nowcasts: s.ops, Freemium: s.freemium, Telemetry: s.store, Audit: s.trail, Records: s.store, Now: cfg.Wall, Ready: s.ready, Log: cfg.Logger,
+		Models: s.pipeline, Interpolations: s.ops, Summaries: s.ops, KPIs: s.ops, Nowcasts: s.ops, Snapshots: snapshots, Freemium: s.freemium, Telemetry: s.store, Audit: s.trail, Records: s.store, Now: cfg.Wall, Ready: s.ready, Log: cfg.Logger,
 		SpoolDir: spool, CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate,
 		Schedules: s.work, BOMs: s.work, Orders: s.work, Tracking: s.work,
 	})

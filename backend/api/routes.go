@@ -110,7 +110,11 @@ const (
 
 	PathSiteKPIs = "/sites/{site_id}/kpis"
 
-	PathForecastSnapshot = "/forecast-snapshot"
+	PathKPIRollup           = "/kpi-rollup"
+	PathMaintenanceSignals  = "/maintenance-signals"
+	PathForecastSnapshot    = "/forecast-snapshot"
+	PathMaintenanceSchedule = "/maintenance-schedule"
+	PathSnapshot            = "/snapshot"
 
 	PathHealth = "/healthz"
 	PathReady  = "/readyz"
@@ -198,6 +202,7 @@ func Routes() []Route {
 	public := []Operation{{}}
 	looks := []Operation{{Looks: true}}
 	read := []Operation{{Permission: PermissionRead, Reads: true}}
+	snapshot := []Operation{{Permission: PermissionRead, Reads: true, MaxAge: 60}}
 	upload := []Operation{{Permission: PermissionUpload, Creates: true}}
 	// Lists whose action may be left out, as the specification has it.
 	list := []Operation{{Permission: PermissionRead, Reads: true}, {Action: ActionList, Permission: PermissionRead, Reads: true}}
@@ -333,7 +338,11 @@ func Routes() []Route {
 
 		{"site-kpis", get, PathSiteKPIs, HostMain, CredentialAny, read},
 
-		{"forecast-snapshot", get, PathForecastSnapshot, HostPartner, CredentialAny, []Operation{{Permission: PermissionRead, Reads: true, MaxAge: 60}}},
+		{"kpi-rollup", get, PathKPIRollup, HostPartner, CredentialAny, snapshot},
+		{"maintenance-signals", get, PathMaintenanceSignals, HostPartner, CredentialAny, snapshot},
+		{"forecast-snapshot", get, PathForecastSnapshot, HostPartner, CredentialAny, snapshot},
+		{"maintenance-schedule", get, PathMaintenanceSchedule, HostPartner, CredentialAny, snapshot},
+		{"snapshot", get, PathSnapshot, HostPartner, CredentialAny, snapshot},
 
 		{"health", get, PathHealth, HostMain, CredentialNone, public},
 		{"ready", get, PathReady, HostMain, CredentialNone, public},

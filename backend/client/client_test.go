@@ -70,6 +70,17 @@ func TestCalls(t *testing.T) {
 		}, `POST /upload_nowcast {"customer_id":"c","site_id":"s","region":"r","location":"l","s3_path":"s3://b/k.csv"}`},
 		{"cancel an upload", func(c *client.Client) error { _, err := c.CancelUpload(ctx, "upl_1"); return err }, `POST /uploads/upl_1 {"action":"cancel"}`},
 		{"forecast snapshot", func(c *client.Client) error { _, err := c.ForecastSnapshot(ctx, "s 1", 48); return err }, "GET /forecast-snapshot?horizon=48h&site_id=s+1 "},
+		{"KPI rollup", func(c *client.Client) error { _, err := c.KPIRollup(ctx, "s 1"); return err }, "GET /kpi-rollup?site_id=s+1 "},
+		{"signals", func(c *client.Client) error {
+			_, err := c.MaintenanceSignals(ctx, api.SignalsQuery{SiteID: "s", Since: at, Severity: api.PartnerHigh})
+			return err
+		}, "GET /maintenance-signals?severity=High&since=2025-10-01T00%3A00%3A00Z&site_id=s "},
+		{"all signals", func(c *client.Client) error {
+			_, err := c.MaintenanceSignals(ctx, api.SignalsQuery{SiteID: "s"})
+			return err
+		}, "GET /maintenance-signals?site_id=s "},
+		{"maintenance schedule", func(c *client.Client) error { _, err := c.MaintenanceSchedule(ctx, "s"); return err }, "GET /maintenance-schedule?site_id=s "},
+		{"snapshot", func(c *client.Client) error { _, err := c.Snapshot(ctx, "s", api.SnapshotKPIs); return err }, "GET /snapshot?kind=kpi-rollup&site_id=s "},
 		{"nowcast", func(c *client.Client) error {
 			_, err := c.Nowcast(ctx, api.NowcastRequest{CustomerID: "c", TimeRange: api.Range6h, AssetFilter: []string{"a"}})
 			return err

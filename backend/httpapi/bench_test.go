@@ -29,19 +29,23 @@ var plainHandler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request)
 func benchWorld(b *testing.B) *world {
 	w := newWorld(b, func(d *httpapiDeps) { d.KeyRate = 1 << 20; d.UserRate = 1 << 20 })
 	w.measure(ownSite, ownAsset, "Africa/Johannesburg", time.Date(2025, 9, 30, 22, 0, 0, 0, time.UTC), 288)
+	if err := w.partner.Make(b.Context(), ownSite, w.clock.now()); err != nil {
+		b.Fatal(err)
+	}
 	return w
 }
 
 const (
 	smallRead  = "/telemetry/latest?site_id=" + ownSite
 	periodRead = "/telemetry/data-period?site_id=" + ownSite
+	rollupRead = "/kpi-rollup?site_id=" + ownSite
 	dayRead    = "/telemetry/inverter?asset_id=" + ownAsset + "&site_id=" + ownSite + "&start=2025-09-30T22:00:00Z&end=2025-10-01T22:00:00Z"
 )
 
 // BenchmarkHandler is the cost of the handlers alone.
 func BenchmarkHandler(b *testing.B) {
 	w := benchWorld(b)
-	for _, c := range []struct{ name, url string }{{"period", periodRead}, {"latest", smallRead}, {"day_of_288", dayRead}, {"refused_401", ""}} {
+	for _, c := range []struct{ name, url string }{{"period", periodRead}, {"latest", smallRead}, {"kpi_rollup", rollupRead}, {"day_of_288", dayRead}, {"refused_401", ""}} {
 		b.Run(c.name, func(b *testing.B) {
 			url, key := c.url, w.keys["own"]
 			if url == "" {

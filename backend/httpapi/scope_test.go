@@ -48,7 +48,11 @@ var requests = map[string]request{
 	"uploads":                   {query: "customer_id={customer}&site_id={site}", absent: 200},
 	"upload":                    {absent: 404}, // its ids are in the path, see path
 	"upload-move cancel":        {body: `{"action":"cancel"}`, absent: 404},
+	"kpi-rollup":                {query: "site_id={site}", own: 404, absent: 404},
+	"maintenance-signals":       {query: "site_id={site}&severity=high", own: 404, absent: 404},
 	"forecast-snapshot":         {query: "site_id={site}", absent: 404},
+	"maintenance-schedule":      {query: "site_id={site}", own: 404, absent: 404},
+	"snapshot":                  {query: "site_id={site}&kind=maintenance-schedule", own: 404, absent: 404},
 	"forecast":                  {query: "customer_id={customer}&site_id={site}", absent: 404},
 	"energy-forecast":           {body: `{"site_id":"{site}","device_id":"{asset}"}`, absent: 404},
 	"data-period":               {query: "site_id={site}&asset_id={asset}", absent: 404},

@@ -38,6 +38,7 @@ type Deps struct {
 	Summaries      Summaries
 	KPIs           KPIs
 	Nowcasts       Nowcasts
+	Snapshots      Snapshots
 	Freemium       Freemium
 	Telemetry      store.Telemetry
 	Audit          Audit
@@ -202,7 +203,11 @@ func (s *server) readers() map[string]reader {
 
 		"site-kpis": s.siteKPIs,
 
-		"forecast-snapshot": s.forecastSnapshot,
+		"kpi-rollup":           s.kpiRollup,
+		"maintenance-signals":  s.maintenanceSignals,
+		"forecast-snapshot":    s.forecastSnapshot,
+		"maintenance-schedule": s.maintenanceSchedule,
+		"snapshot":             s.snapshot,
 
 		"health": s.health,
 		"ready":  s.ready,

@@ -19,6 +19,7 @@ import (
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/httpapi"
 	"app.sunloop/backend/ops"
+	"app.sunloop/backend/partner"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/work"
@@ -58,6 +59,7 @@ type world struct {
 	store   *bolt.Store
 	auth    *auth.Service
 	ops     *ops.Service
+	partner *partner.Service
 	work    *work.Service
 	uploads *uploads
 	detects *detector
@@ -92,13 +94,16 @@ func newWorld(t testing.TB, edit func(*httpapi.Deps)) *world {
 		t.Fatal(err)
 	}
 	w.ops = ops.New(w.store, w.store, w.clock.now)
+	if w.partner, err = partner.New(partner.Config{Records: w.store, Ops: w.ops, Now: w.clock.now}); err != nil {
+		t.Fatal(err)
+	}
 	w.uploads = &uploads{now: w.clock.now}
 	w.detects = &detector{Service: w.ops}
 	without, box := newFreemium(t, w.store, w.clock.now)
 	w.box = box
 	w.deps = httpapi.Deps{
 		Auth: w.auth, Sites: w.ops, Assets: w.ops, Uploads: w.uploads, Forecasts: forecasts{w.ops}, Findings: w.ops,
-		Detector: w.detects, Diagnoser: w.ops, Issues: w.ops, Alerts: w.ops, Models: registry{w.ops, w.store}, Interpolations: w.ops, Summaries: w.ops, KPIs: w.ops, Nowcasts: w.ops, Freemium: without, Telemetry: w.store, Audit: audit.New(w.store, w.clock.now), Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
+		Detector: w.detects, Diagnoser: w.ops, Issues: w.ops, Alerts: w.ops, Models: registry{w.ops, w.store}, Interpolations: w.ops, Summaries: w.ops, KPIs: w.ops, Nowcasts: w.ops, Snapshots: w.partner, Freemium: without, Telemetry: w.store, Audit: audit.New(w.store, w.clock.now), Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
 	}
 	w.workDeps()
 	if edit != nil {

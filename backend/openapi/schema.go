@@ -68,6 +68,13 @@ var values = map[string][]string{
 	"Model.status":             {api.ModelProduction, api.ModelChallenger, api.ModelArchived},
 	"ModelsRequest.model_type": {api.ModelForecasting, api.ModelInterpolation},
 	"KeyRecord.state":          api.KeyStates(),
+
+	"MaintenanceTask.priority":    api.PartnerSeverities(),
+	"MaintenanceTask.task_type":   api.TaskTypes(),
+	"RollupPerformance.pr_status": {api.PROnTarget, api.PRBelowTarget, api.PRUnknown},
+	"Signal.severity":             api.PartnerSeverities(),
+	"Signal.type":                 api.SignalTypes(),
+
 	"Upload.kind":              {api.UploadTrain, api.UploadNowcast},
 	"Upload.processing_status": uploadStates,
 	"UploadValidation.status":  uploadStates,
@@ -106,6 +113,8 @@ func (s *schemas) of(t reflect.Type) *Schema {
 		return &Schema{Type: "string", Description: "An ISO 8601 time with Z, an offset or neither, or a date."}
 	case t == timeType:
 		return &Schema{Type: "string", Format: "date-time", Pattern: timePattern}
+	case t == reflect.TypeFor[api.Date]():
+		return &Schema{Type: "string", Format: "date"}
 	case t == anyType:
 		return &Schema{}
 	}

@@ -107,10 +107,11 @@ var (
 		{"marketing_opt_in", "boolean", "News may be sent; false when left out.", false},
 	}
 
-	badUpload = []*api.Error{api.ErrCSVRequired, api.ErrInvalidCSV, api.MissingParameter("customer_id"), api.ErrUploadFailed}
-	badReads  = []*api.Error{api.MissingParameter("site_id"), api.InvalidParameter("start", "not an ISO 8601 time"), api.ErrSiteNotPermitted, api.ErrSiteNotFound}
-	badList   = []*api.Error{api.MissingField("customer_id"), api.ErrInvalidAction, api.ErrSiteNotFound}
-	badAsset  = []*api.Error{api.ErrInvalidAction, api.MissingField("asset_id"), api.ErrAssetNotFound}
+	badUpload   = []*api.Error{api.ErrCSVRequired, api.ErrInvalidCSV, api.MissingParameter("customer_id"), api.ErrUploadFailed}
+	badReads    = []*api.Error{api.MissingParameter("site_id"), api.InvalidParameter("start", "not an ISO 8601 time"), api.ErrSiteNotPermitted, api.ErrSiteNotFound}
+	badList     = []*api.Error{api.MissingField("customer_id"), api.ErrInvalidAction, api.ErrSiteNotFound}
+	badSnapshot = []*api.Error{api.MissingParameter("site_id"), api.ErrSiteNotPermitted, api.ErrNotFound}
+	badAsset    = []*api.Error{api.ErrInvalidAction, api.MissingField("asset_id"), api.ErrAssetNotFound}
 )
 
 // v1Fields are the form of /v1/data-ingestion, which must name the site alone.
@@ -424,6 +425,25 @@ var entries = map[string]entry{
 		refusals: []*api.Error{api.InvalidParameter("from", "not an ISO 8601 time"), api.ErrSiteNotPermitted, api.ErrSiteNotFound},
 	},
 
+	"kpi-rollup": {
+		summary: "Read the key figures of the last 30 whole days of a site", about: "Made beforehand; may be kept for 60 seconds. Fewer days where the data began later, none for a site without a whole day. Numbers that the data do not tell are 0 and named in not_known.",
+		answer: api.KPIRollup{}, parameters: []*Parameter{theSite}, refusals: badSnapshot,
+	},
+	"maintenance-signals": {
+		summary: "Read the faults of a site", about: "Made beforehand; may be kept for 60 seconds. Those that last or ended within 30 days, newest signal first. Ask again with the cursor as since for what is new or has become worse.",
+		answer: api.MaintenanceSignals{}, refusals: append(badSnapshot[:3:3], api.InvalidParameter("severity", "it is one of Critical, High, Medium, Low")),
+		parameters: []*Parameter{theSite, query("since", "A time or a cursor: signals with a later timestamp.", exampleStart), query("severity", "Critical, High, Medium or Low, in any case.", api.PartnerHigh)},
+	},
+	"maintenance-schedule": {
+		summary: "Read what is to be done at a site in the next 90 days", about: "Made beforehand; may be kept for 60 seconds. Planned maintenance, and what lasting faults call for; the earliest first.",
+		answer: api.MaintenanceSchedule{}, parameters: []*Parameter{theSite}, refusals: badSnapshot,
+	},
+	"snapshot": {
+		summary: "Read any of these snapshots by its kind", about: "Answers what the path of the kind answers, and takes its parameters.", answer: map[string]any{},
+		parameters: []*Parameter{theSite, required(query("kind", "kpi-rollup, maintenance-signals, maintenance-schedule or forecast.", api.SnapshotKPIs)),
+			query("since", "Of maintenance-signals.", exampleStart), query("severity", "Of maintenance-signals.", api.PartnerHigh), query("horizon", "Of forecast.", "24h")},
+		refusals: append(badSnapshot[:3:3], api.MissingParameter("kind"), api.InvalidParameter("kind", "it is one of kpi-rollup, maintenance-signals, maintenance-schedule, forecast")),
+	},
 	"forecast-snapshot": {
 		summary: "Read the newest forecast of a site by the hour, with what it is worth", about: "Made beforehand; may be kept for 60 seconds.", answer: api.ForecastSnapshot{},
 		parameters: []*Parameter{theSite, query("horizon", "Hours, with or without an h: 1h to 720h. Without it 24h.", "24h")},

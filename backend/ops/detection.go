@@ -73,11 +73,7 @@ func (r Run) judged(f Finding) bool {
 	if slices.Contains(r.NotJudged, f.FaultFamily) || slices.Contains(r.Slow, f.FaultFamily) && f.StartedAt.Before(r.Learned) {
 		return false
 	}
-	units := f.AssetIDs
-	if len(units) == 0 {
-		units = []string{f.AssetID}
-	}
-	for _, u := range units {
+	for _, u := range f.Units() {
 		if !slices.Contains(r.Units, u) {
 			return false
 		}

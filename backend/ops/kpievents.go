@@ -167,9 +167,10 @@ func (u kpiUnit) states(list []Finding, to time.Time) []kpi.State {
 	return out
 }
 
-// split is the useful time by category, and what told that it was useful: the
-// irradiance, else the forecast, else what the best unit made.
-func (r *kpiReading) split(list []Finding) (map[kpi.Category]float64, []string) {
+// sun is what the sun gave in each interval, as a share of the rating, and what
+// told: the irradiance, else the forecast, else what the best unit made. NaN
+// where nothing did.
+func (r *kpiReading) sun() ([]float64, []string) {
 	sources := []struct {
 		name  string
 		share func(i int) float64
@@ -189,6 +190,18 @@ func (r *kpiReading) split(list []Finding) (map[kpi.Category]float64, []string) 
 			}
 		}
 	}
+	var used []string
+	for _, s := range sources {
+		if s.used {
+			used = append(used, s.name)
+		}
+	}
+	return sun, used
+}
+
+// split is the useful time by category, and what told that it was useful.
+func (r *kpiReading) split(list []Finding) (map[kpi.Category]float64, []string) {
+	sun, used := r.sun()
 	hours := map[kpi.Category]float64{}
 	for _, u := range r.units {
 		one := kpi.Split([]kpi.Unit{u.Unit}, u.states(list, r.to), func(i int, _ kpi.Unit) float64 {
@@ -199,12 +212,6 @@ func (r *kpiReading) split(list []Finding) (map[kpi.Category]float64, []string) 
 		})
 		for c, h := range one {
 			hours[c] += h * u.CapacityKW / r.ratedKW
-		}
-	}
-	var used []string
-	for _, s := range sources {
-		if s.used {
-			used = append(used, s.name)
 		}
 	}
 	return hours, used

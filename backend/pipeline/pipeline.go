@@ -11,6 +11,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/ops"
+	"app.sunloop/backend/partner"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/objects"
 	"app.sunloop/engine/weather"
@@ -25,6 +26,7 @@ type Config struct {
 	Objects   store.Objects
 	Elsewhere *objects.Elsewhere // what s3_path may name beside Objects; nil: nothing
 	Ops       *ops.Service
+	Partner   *partner.Service // nil: one that knows of no planned work and no exchange rate
 	Weather   weather.Provider // nil: the climate alone
 	Repairs   Repairs          // nil: none wait
 	Now       func() time.Time // the plant's clock
@@ -123,6 +125,12 @@ func New(c Config) (*Pipeline, error) {
 		return nil, errors.New("pipeline: a store, ops or a clock is missing")
 	}
 	c.defaults()
+	if c.Partner == nil {
+		var err error
+		if c.Partner, err = partner.New(partner.Config{Records: c.Records, Ops: c.Ops, Now: c.Now}); err != nil {
+			return nil, err
+		}
+	}
 	p := &Pipeline{Config: c, life: rand.Text(), lastRun: map[string]time.Time{}, failed: map[string]int{}, running: map[string]context.CancelCauseFunc{}, touched: map[string]time.Time{}}
 	p.handlers = map[string]handler{
 		jobIngest:   {p.ingest, p.ingestFailed},
@@ -132,6 +140,7 @@ func New(c Config) (*Pipeline, error) {
 		jobMaintain: {p.maintain, nil},
 
 		jobInterpolate: {p.interpolate, nil},
+		jobSnapshot:    {p.snapshot, p.skipSnapshot},
 	}
 	return p, nil
 }
@@ -145,6 +154,7 @@ const (
 	jobMaintain = "maintain"
 
 	jobInterpolate = "interpolate"
+	jobSnapshot    = "snapshot"
 )
 
 // pipelineActor is who does what no person asked for.

@@ -44,6 +44,9 @@ var rules = []rule{
 		// A live site is judged also when nothing comes: that is a finding.
 		return (t.Data > t.DetectData || t.live(now)) && now.Sub(t.DetectAt) >= p.DetectEvery
 	}},
+	{jobSnapshot, func(_ *Pipeline, t Track, now time.Time) bool {
+		return !t.DetectAt.IsZero() && !t.Snapshots.stands(t, now)
+	}},
 	{jobTrain, func(p *Pipeline, t Track, _ time.Time) bool {
 		last, every := t.TrainedEnd, p.RetrainEvery
 		if t.TriedEnd.After(last) {

@@ -35,6 +35,7 @@ type Track struct {
 	DetectAt     time.Time `json:"detect_at"`
 	DetectData   uint64    `json:"detect_data"`
 	DeepAt       time.Time `json:"deep_at"` // of the last detection that looked at months
+	Snapshots    Made      `json:"snapshots"`
 }
 
 var tracks = store.Table[Track]{
@@ -89,7 +90,7 @@ func (p *Pipeline) job(kind string, body payload) store.Job {
 
 // attempts of each kind. A stop, a crash and a start count as one each, so
 // imports and trainings have many; what the planner asks for again has few.
-var attempts = map[string]int{jobIngest: 50, jobTrain: 30, jobForecast: 5, jobDetect: 5, jobMaintain: 5, jobInterpolate: 30}
+var attempts = map[string]int{jobIngest: 50, jobTrain: 30, jobForecast: 5, jobDetect: 5, jobMaintain: 5, jobInterpolate: 30, jobSnapshot: 5}
 
 func read(job store.Claimed) (payload, error) {
 	var body payload

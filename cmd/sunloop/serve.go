@@ -36,6 +36,8 @@ type ServiceFlags struct {
 
 	WebhookAllow []string `placeholder:"HOST" env:"SUNLOOP_WEBHOOK_ALLOW" help:"Host, host:port, address or network, as 10.1.0.0/16, that webhooks may be sent to although it is private or without encryption: for labs."`
 
+	ExchangeRates map[string]float64 `name:"exchange-rate" placeholder:"CODE=ZAR" mapsep:"," env:"SUNLOOP_EXCHANGE_RATES" help:"What one unit of a currency is in ZAR, as in EUR=20.1, for the amounts in ZAR of partner snapshots."`
+
 	ImportFrom []string `placeholder:"URL" env:"SUNLOOP_IMPORT_FROM" help:"Place whose files an upload may name by s3_path, as in s3://bucket/exports or file:///srv/gateway; {customer_id} in it stands for the caller's."`
 }
 
@@ -43,7 +45,7 @@ type ServiceFlags struct {
 func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time) (backend.Config, error) {
 	cfg := backend.Config{
 		DataDir: g.Data, Now: now, Wall: time.Now, Logger: log,
-		RequireMFA: f.MFA, TrainingDays: f.TrainingDays, Workers: f.Workers, ImportFrom: f.ImportFrom, PartsFile: f.Parts, WebhookAllow: f.WebhookAllow,
+		RequireMFA: f.MFA, TrainingDays: f.TrainingDays, Workers: f.Workers, ImportFrom: f.ImportFrom, PartsFile: f.Parts, ZARRates: f.ExchangeRates, WebhookAllow: f.WebhookAllow,
 		TokenLifetime: f.TokenLifetime, SigningKeyAge: f.SigningKeyAge, Providers: g.file.Providers,
 	}
 	switch {

@@ -1,6 +1,10 @@
 package diagnose
 
-import "app.sunloop/engine/detect"
+import (
+	"slices"
+
+	"app.sunloop/engine/detect"
+)
 
 // Action is one thing to do.
 type Action struct {
@@ -83,3 +87,7 @@ var actions = map[detect.Family][]Action{
 		{"medium", "Look at the modules and the sensor; wash the array if the energy is worth more than the washing.", false, 8, 2},
 	},
 }
+
+// Actions are what a fault of the family calls for, what is done first before
+// the rest; none for a family that is not known.
+func Actions(f detect.Family) []Action { return slices.Clone(actions[f]) }

@@ -55,7 +55,7 @@ func Split(units []Unit, states []State, expected func(i int, u Unit) float64) m
 	}
 	for k, u := range units {
 		for i, p := range u.PowerKW.Values {
-			if !(expected(i, u) > usefulShare) {
+			if !(expected(i, u) > UsefulShare) {
 				continue
 			}
 			weight := u.CapacityKW / capacity * u.PowerKW.Step.Hours()

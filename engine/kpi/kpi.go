@@ -49,10 +49,10 @@ type Unit struct {
 	PowerKW    series.Series
 }
 
-// Shares of a unit's capacity: the sun is useful above usefulShare of expected
+// Shares of a unit's capacity: the sun is useful above UsefulShare of expected
 // power, and a unit is down below downShare.
 const (
-	usefulShare = 0.05
+	UsefulShare = 0.05
 	downShare   = 0.01
 )
 
@@ -67,7 +67,7 @@ func Availability(units []Unit, expected func(i int, u Unit) float64) float64 {
 	var useful, down float64
 	for _, u := range units {
 		for i, p := range u.PowerKW.Values {
-			if math.IsNaN(p) || !(expected(i, u) > usefulShare) {
+			if math.IsNaN(p) || !(expected(i, u) > UsefulShare) {
 				continue
 			}
 			useful += u.CapacityKW

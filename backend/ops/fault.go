@@ -1,0 +1,94 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+)
+
+// Fault is a finding with what is kept beside it.
+type Fault struct {
+	Finding
+	Alert   *Alert               // the newest that tells of it; nil: none does
+	Metrics *api.AnalysisMetrics // of the run that said something new of its unit last; nil where it groups several, or the run is forgotten
+}
+
+// Severity is the finding's on the partners' scale.
+func (f Finding) Severity() string {
+	if f.Grade != "" {
+		return f.Grade
+	}
+	switch f.SeverityLabel {
+	case api.SeverityCritical:
+		return api.PartnerCritical
+	case api.SeverityWarning:
+		return api.PartnerMedium
+	}
+	return api.PartnerLow
+}
+
+// Harmless says that the finding costs nothing and only wants to be known.
+func (f Finding) Harmless() bool { return alertSeverity(f) == api.AlertNormal }
+
+// Units are those of the finding.
+func (f Finding) Units() []string {
+	if len(f.AssetIDs) > 0 {
+		return f.AssetIDs
+	}
+	return []string{f.AssetID}
+}
+
+// Faults are the findings of a site that last, or ended at since or later, for
+// the service itself; the first that began is first.
+func (s *Service) Faults(ctx context.Context, siteID string, since time.Time) ([]Fault, error) {
+	var out []Fault
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		out = nil
+		list, _, err := findings.List(tx, store.Query{Prefix: store.Key(siteID)})
+		if err != nil {
+			return fmt.Errorf("list the findings of site %s: %w", siteID, err)
+		}
+		for _, f := range list {
+			if !f.Active && f.EndedAt.Before(since) {
+				continue
+			}
+			one := Fault{Finding: f}
+			if one.Alert, err = lastAlert(tx, f); err != nil {
+				return err
+			}
+			if one.Alert != nil {
+				one.Alert.settled(s.now())
+			}
+			if one.Metrics, err = lastMetrics(tx, f); err != nil {
+				return err
+			}
+			out = append(out, one)
+		}
+		return nil
+	})
+	slices.SortStableFunc(out, func(a, b Fault) int { return a.StartedAt.Compare(b.StartedAt.Time) })
+	return out, err
+}
+
+// lastMetrics are of the newest run that the finding names and that is kept.
+func lastMetrics(tx store.Tx, f Finding) (*api.AnalysisMetrics, error) {
+	if f.Subject == "" {
+		return nil, nil
+	}
+	for _, id := range slices.Backward(f.Detections) {
+		d, err := detections.Get(tx, store.Key(f.SiteID, f.Subject, id))
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+		case err != nil:
+			return nil, fmt.Errorf("read detection %s: %w", id, err)
+		case d.Analysis != nil:
+			return &d.Analysis.Metrics, nil
+		}
+	}
+	return nil, nil
+}

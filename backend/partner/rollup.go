@@ -1,0 +1,139 @@
+package partner
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/engine/series"
+)
+
+const (
+	// rollupEvery is how old a rollup may become within a day: what it is of
+	// changes with late data and with faults that are found afterwards.
+	rollupEvery = time.Hour
+	// dawn is how late in a day a site's first sample may be for the day to be
+	// whole: by night there is nothing to measure.
+	dawn = 6 * time.Hour
+)
+
+// rollup is of the last whole days before end; the former one while it still
+// stands, nil for a site without a whole day of data.
+func (s *Service) rollup(ctx context.Context, site api.Site, units []api.Asset, end time.Time, former *api.KPIRollup) (*api.KPIRollup, error) {
+	zone, now := ops.Zone(site), s.Now()
+	first, _, ok, err := s.Ops.DataPeriod(ctx, site.SiteID)
+	if err != nil || !ok {
+		return nil, err
+	}
+	from, to := rollupPeriod(zone, first, end, len(units))
+	if !from.Before(to) {
+		return nil, nil
+	}
+	period := api.RollupPeriod{Start: api.DateOf(from, zone), End: api.DateOf(to.Add(-time.Second), zone), Timezone: zone.String()}
+	for range series.Days(from, to, zone) {
+		period.Days++
+	}
+	if former != nil && former.Period == period {
+		if age := now.Sub(former.GeneratedAt.Time); age >= 0 && age < rollupEvery {
+			return former, nil
+		}
+	}
+	r, err := s.Ops.Rollup(ctx, site, units, from, to)
+	if err != nil {
+		return nil, err
+	}
+	out := rollupOf(r, s.money(site), period)
+	out.SiteID, out.GeneratedAt = site.SiteID, api.At(now)
+	out.System = api.RollupSystem{RatedCapacityKW: rounded(ops.CapacityKW(site, units)), DeviceCount: len(units)}
+	return out, nil
+}
+
+// rollupPeriod are whole days of the zone: at most [api.RollupDays], fewer
+// where the data began later, or where there are very many units.
+func rollupPeriod(zone *time.Location, first, end time.Time, units int) (from, to time.Time) {
+	to = series.Midnight(end, zone)
+	days := min(api.RollupDays, api.MaxKPIUnitDays/max(units, 1))
+	from = series.Midnight(to.AddDate(0, 0, -days).Add(12*time.Hour), zone)
+	began := series.Midnight(first, zone)
+	if first.Sub(began) > dawn {
+		began = series.NextMidnight(first, zone)
+	}
+	if began.After(from) {
+		from = began
+	}
+	return from, to
+}
+
+// numbers writes numbers of a rollup: what is not known is 0 and named.
+type numbers struct{ notKnown []string }
+
+func (n *numbers) known(path string, v float64) float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		n.notKnown = append(n.notKnown, path)
+		return 0
+	}
+	return rounded(v)
+}
+
+// recoveries are the shares of the loss that a rollup shows as potential.
+var recoveries = map[string]float64{"50pct": 0.5, "75pct": 0.75, "95pct": 0.95, "100pct": 1}
+
+// rollupOf writes a window's figures as partners read them.
+func rollupOf(r ops.Rollup, m money, period api.RollupPeriod) *api.KPIRollup {
+	out := &api.KPIRollup{Period: period, Battery: r.Battery}
+	n := &numbers{notKnown: []string{}}
+	nan := math.NaN()
+	out.EnergyBalance = api.RollupBalance{
+		ConsumptionKWh:     n.known("energy_balance.consumption_kwh", nan),
+		SolarProductionKWh: n.known("energy_balance.solar_production_kwh", r.ProductionKWh),
+		GridPurchasesKWh:   n.known("energy_balance.grid_purchases_kwh", nan),
+		SolarOffsetPct:     n.known("energy_balance.solar_offset_pct", nan),
+	}
+	ratio, lost := r.Figure("performance_ratio"), r.Figure("energy_lost")
+	out.Performance = api.RollupPerformance{
+		SystemPR: n.known("performance.system_pr", ratio), PRTarget: api.PRTarget, PRStatus: prStatus(ratio),
+		TrueUptimePct:      n.known("performance.true_uptime_pct", 100*r.Figure("time_availability")),
+		StateUptimePct:     n.known("performance.state_uptime_pct", 100*r.StateUptime),
+		AvailabilityPct:    n.known("performance.availability_pct", 100*r.Figure("contractual_availability")),
+		AvailabilityTarget: api.AvailabilityTarget,
+	}
+	out.EAR = api.RollupEAR{
+		EnergyLostKWh:          n.known("ear.energy_lost_kwh", lost),
+		EnergyLostPct:          n.known("ear.energy_lost_pct", 100*lost/(lost+r.ProductionKWh)),
+		CapacityUtilizationPct: n.known("ear.capacity_utilization_pct", 100*r.Figure("capacity_factor")),
+		RecoveryPotentialKWh:   map[string]float64{},
+	}
+	for name, share := range recoveries {
+		out.EAR.RecoveryPotentialKWh[name] = n.known("ear.recovery_potential_kwh."+name, share*lost)
+	}
+	loss, lossZAR := m.worth(lost)
+	saved, savedZAR := m.worth(r.ProductionKWh)
+	out.EAR.ValueLost, out.EAR.ValueLostZAR = loss, lossZAR
+	out.EAR.RealizedSavings, out.EAR.RealizedSavingsZAR = saved, savedZAR
+	out.EAR.AnnualProjection, out.EAR.AnnualProjectionZAR = m.worth(lost * 365 / float64(period.Days))
+	out.Financial = api.RollupFinancial{TariffCurrency: m.currency, ShortfallCost: loss, ShortfallCostZAR: lossZAR,
+		RealizedSavings: saved, RealizedSavingsZAR: savedZAR, TOUBreakdown: map[string]api.TOUPeriod{}}
+	out.Financial.TotalPotentialValue, out.Financial.TotalPotentialValueZAR = m.worth(lost + r.ProductionKWh)
+	if m.rate > 0 {
+		out.Financial.ZARRate = &m.rate
+	}
+	if saved != nil {
+		out.Financial.TOUBreakdown["all"] = api.TOUPeriod{TariffPerKWh: m.tariff, EnergyKWh: rounded(r.ProductionKWh), Value: *saved, ValueZAR: savedZAR}
+	}
+	slices.Sort(n.notKnown)
+	out.NotKnown = n.notKnown
+	return out
+}
+
+func prStatus(ratio float64) string {
+	switch {
+	case math.IsNaN(ratio):
+		return api.PRUnknown
+	case ratio < api.PRTarget:
+		return api.PRBelowTarget
+	}
+	return api.PROnTarget
+}

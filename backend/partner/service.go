@@ -1,0 +1,206 @@
+// Package partner makes the snapshots that partner systems read, and keeps
+// them: key figures, signals, planned maintenance and the forecast of a site,
+// each a document that is made after the site's forecast or detection and is
+// then only looked up.
+package partner
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+)
+
+// Schedules are the planned maintenance of sites.
+type Schedules interface {
+	// Schedules lists open ones first.
+	Schedules(ctx context.Context, scope api.Scope, q api.ListQuery, status string, overdueOnly bool) ([]api.Schedule, string, error)
+	// Order is a work order; api.ErrOrderNotFound for an unknown id.
+	Order(ctx context.Context, scope api.Scope, orderID string) (api.Order, error)
+}
+
+// Config is what a [Service] is made from; all but what is marked optional is
+// needed.
+type Config struct {
+	Records store.Records
+	Ops     *ops.Service
+	Now     func() time.Time // the plant's clock
+
+	Schedules Schedules          // optional: nothing is planned
+	ZARRates  map[string]float64 // optional: what a unit of a currency is in ZAR, by ISO 4217 code
+}
+
+// Service makes and keeps snapshots. It is safe for concurrent use; of one site
+// one at a time should be made.
+type Service struct {
+	Config
+}
+
+// New makes a Service. A rate that is not positive, or a currency that is none,
+// is an error.
+func New(cfg Config) (*Service, error) {
+	if cfg.Records == nil || cfg.Ops == nil || cfg.Now == nil {
+		return nil, errors.New("partner: records, the domain and a clock are needed")
+	}
+	for currency, rate := range cfg.ZARRates {
+		if len(currency) != 3 || !(rate > 0) || math.IsInf(rate, 0) || currency == api.CurrencyZAR && rate != 1 {
+			return nil, fmt.Errorf("partner: the exchange rate %s=%g is not an ISO 4217 code with a positive number of ZAR", currency, rate)
+		}
+	}
+	return &Service{Config: cfg}, nil
+}
+
+// actor is who reads for snapshots.
+const actor = "partner"
+
+// bucket holds the documents as they are sent, by site and kind.
+const bucket = "partner-snapshots"
+
+// Make makes all snapshots of a site anew. end is where its data end: now, or
+// for a site without a feed its newest stamp. What the site has nothing for is
+// not there afterwards.
+func (s *Service) Make(ctx context.Context, siteID string, end time.Time) error {
+	site, err := s.Ops.Site(ctx, api.Unlimited(actor), siteID)
+	if err != nil {
+		return err
+	}
+	units, err := s.Ops.SiteAssets(ctx, siteID)
+	if err != nil {
+		return err
+	}
+	faults, err := s.Ops.Faults(ctx, siteID, end.AddDate(0, 0, -signalDays))
+	if err != nil {
+		return err
+	}
+	made := documents{}
+	former, err := read[api.KPIRollup](ctx, s, siteID, api.SnapshotKPIs)
+	if err != nil && !errors.Is(err, api.ErrNotFound) {
+		return err
+	}
+	rollup, err := s.rollup(ctx, site, units, end, former)
+	if err != nil {
+		return fmt.Errorf("roll up site %s: %w", siteID, err)
+	}
+	schedule, err := s.schedule(ctx, site, units, faults)
+	if err != nil {
+		return fmt.Errorf("list the work at site %s: %w", siteID, err)
+	}
+	forecast, err := s.forecast(ctx, site)
+	if err != nil {
+		return err
+	}
+	said, err := read[api.MaintenanceSignals](ctx, s, siteID, api.SnapshotSignals)
+	if err != nil && !errors.Is(err, api.ErrNotFound) {
+		return err
+	}
+	made.add(api.SnapshotKPIs, rollup)
+	made.add(api.SnapshotSchedule, schedule)
+	made.add(api.SnapshotForecast, forecast)
+	made.add(api.SnapshotSignals, s.signals(site, units, faults, end, said))
+	err = s.Records.Update(ctx, func(tx store.Tx) error {
+		for _, kind := range api.SnapshotKinds() {
+			key := store.Key(siteID, kind)
+			if body := made[kind]; body != nil {
+				if err := tx.Put(bucket, key, body); err != nil {
+					return err
+				}
+			} else if err := tx.Delete(bucket, key); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("store the snapshots of site %s: %w", siteID, err)
+	}
+	return nil
+}
+
+// documents are bodies by kind.
+type documents map[string][]byte
+
+// add writes a document; nil is none.
+func (d documents) add(kind string, v any) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(err) // documents hold rounded numbers, text and times
+	}
+	if body := b.Bytes(); !bytes.Equal(body, []byte("null\n")) {
+		d[kind] = body
+	}
+}
+
+// Snapshot is the document of a kind as it was made; [api.ErrNotFound] when
+// there is none. That the caller may see the site is for the caller to know.
+func (s *Service) Snapshot(ctx context.Context, siteID, kind string) (json.RawMessage, error) {
+	var body []byte
+	err := s.Records.View(ctx, func(tx store.Tx) error {
+		b, err := tx.Get(bucket, store.Key(siteID, kind))
+		body = bytes.Clone(b)
+		return err
+	})
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, api.ErrNotFound
+	case err != nil:
+		return nil, fmt.Errorf("read the %s of site %s: %w", kind, siteID, err)
+	}
+	return body, nil
+}
+
+// read is a document of a kind; [api.ErrNotFound] when there is none.
+func read[T any](ctx context.Context, s *Service, siteID, kind string) (*T, error) {
+	body, err := s.Snapshot(ctx, siteID, kind)
+	if err != nil {
+		return nil, err
+	}
+	v := new(T)
+	if err := json.Unmarshal(body, v); err != nil {
+		return nil, fmt.Errorf("read the %s of site %s: %w", kind, siteID, err)
+	}
+	return v, nil
+}
+
+// money turns amounts of a site's currency into what documents show.
+type money struct {
+	currency string // empty: the site has no tariff
+	tariff   float64
+	rate     float64 // ZAR for one; 0: not known
+}
+
+func (s *Service) money(site api.Site) money {
+	if !(site.TariffPerKWh > 0) || site.Currency == "" {
+		return money{}
+	}
+	m := money{currency: site.Currency, tariff: site.TariffPerKWh, rate: s.ZARRates[site.Currency]}
+	if site.Currency == api.CurrencyZAR {
+		m.rate = 1
+	}
+	return m
+}
+
+// worth is what energy brings, in the site's currency and in ZAR; nil where
+// that is not known.
+func (m money) worth(kWh float64) (own, zar *float64) {
+	if m.currency == "" || math.IsNaN(kWh) {
+		return nil, nil
+	}
+	v := rounded(kWh * m.tariff)
+	if m.rate > 0 {
+		z := rounded(kWh * m.tariff * m.rate)
+		zar = &z
+	}
+	return &v, zar
+}
+
+// rounded keeps three decimals, and no negative zero.
+func rounded(v float64) float64 { return math.Round(v*1e3)/1e3 + 0 }
