@@ -135,3 +135,22 @@ var adminPromises = []Promise{
 	{Route: "health", As: InQuery, Fields: words("success")},
 	{Route: "ready", As: InQuery, Fields: words("success")},
 }
+
+var partnerPromises = []Promise{
+	{Route: "kpi-rollup", As: InQuery, Params: []Param{must("site_id", goodSite)}, Fields: append(append(append(append(append(
+		words("site_id generated_at period.start period.end system.rated_capacity_kw system.device_count"),
+		prefixed("energy_balance.", "consumption_kwh solar_production_kwh grid_purchases_kwh solar_offset_pct")...),
+		prefixed("performance.", "system_pr pr_target pr_status true_uptime_pct state_uptime_pct availability_pct availability_target")...),
+		prefixed("ear.", "energy_lost_kwh energy_lost_pct capacity_utilization_pct value_lost_zar realized_savings_zar annual_projection_zar")...),
+		prefixed("ear.recovery_potential_kwh.", "50pct 75pct 95pct 100pct")...),
+		prefixed("financial.", "tariff_currency shortfall_cost_zar realized_savings_zar total_potential_value_zar tou_breakdown")...),
+		Wrongs: []Wrong{foreign, is("site_id", "Nowhere", ErrSiteNotFound)}},
+	{Route: "maintenance-signals", As: InQuery, Params: []Param{must("site_id", goodSite), may("since", "2025-10-01T00:00:00Z", "lately"), may("severity", "high", "urgent")},
+		Fields: append(words("site_id generated_at cursor summary.by_type summary.by_severity summary.by_asset"), prefixed("signals[].", "id timestamp asset_id type severity description")...),
+		Wrongs: []Wrong{foreign, is("site_id", "Nowhere", ErrSiteNotFound)}},
+	{Route: "maintenance-schedule", As: InQuery, Params: []Param{must("site_id", goodSite)},
+		Fields: append(words("site_id generated_at horizon.start horizon.end summary.total_tasks summary.by_priority summary.by_task_type summary.by_asset"),
+			prefixed("tasks[].", "asset_id task_type reason recommended_date estimated_duration_hours priority")...),
+		Wrongs: []Wrong{foreign, is("site_id", "Nowhere", ErrSiteNotFound)}},
+	{Route: "snapshot", As: InQuery, Params: []Param{must("site_id", goodSite), must("kind", "kpi-rollup", "gossip")}, Fields: words("site_id generated_at"), Wrongs: []Wrong{foreign}},
+}

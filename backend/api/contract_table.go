@@ -81,7 +81,7 @@ var foreign = Wrong{Why: "a foreign site", With: map[string]any{"site_id": "{for
 
 // promises are the operations of the specification and of the decisions beside
 // it, in no particular order.
-var promises = slices.Concat(signInPromises, uploadPromises, forecastPromises, telemetryPromises, terminalPromises, workPromises, movePromises, adminPromises)
+var promises = slices.Concat(signInPromises, uploadPromises, forecastPromises, telemetryPromises, terminalPromises, workPromises, movePromises, adminPromises, partnerPromises)
 
 var signInPromises = []Promise{
 	{Route: "login", As: InJSON, Params: []Param{must("username", "{username}", 7), must("password", "{password}", 7)}, Fields: words("mfa_required mfa_token"),
