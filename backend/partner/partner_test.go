@@ -442,7 +442,7 @@ func TestForecast(t *testing.T) {
 
 func TestRatesAreChecked(t *testing.T) {
 	p := newPlant(t, api.Site{})
-	for code, rate := range map[string]float64{"EUR": 0, "USD": -1, "euro": 20, "CHF": math.Inf(1), "GBP": math.NaN(), "ZAR": 2} {
+	for code, rate := range map[string]float64{"EUR": 0, "USD": -1, "euro": 20, "eur": 20, "CHF": math.Inf(1), "GBP": math.NaN(), "ZAR": 2} {
 		cfg := p.Config
 		cfg.ZARRates = map[string]float64{code: rate}
 		if _, err := New(cfg); err == nil {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -50,11 +51,17 @@ func New(cfg Config) (*Service, error) {
 		return nil, errors.New("partner: records, the domain and a clock are needed")
 	}
 	for currency, rate := range cfg.ZARRates {
-		if len(currency) != 3 || !(rate > 0) || math.IsInf(rate, 0) || currency == api.CurrencyZAR && rate != 1 {
+		if !Rate(currency, rate) {
 			return nil, fmt.Errorf("partner: the exchange rate %s=%g is not an ISO 4217 code with a positive number of ZAR", currency, rate)
 		}
 	}
 	return &Service{Config: cfg}, nil
+}
+
+// Rate says whether a currency is written as an ISO 4217 code and its rate can
+// be a number of ZAR.
+func Rate(currency string, rate float64) bool {
+	return len(currency) == 3 && strings.ToUpper(currency) == currency && rate > 0 && !math.IsInf(rate, 0) && (currency != api.CurrencyZAR || rate == 1)
 }
 
 // actor is who reads for snapshots.

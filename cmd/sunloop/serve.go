@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"app.sunloop/backend"
 	"app.sunloop/backend/mail"
 	"app.sunloop/backend/openmeteo"
+	"app.sunloop/backend/partner"
 	"app.sunloop/backend/store"
 )
 
@@ -41,6 +44,16 @@ type ServiceFlags struct {
 	ImportFrom []string `placeholder:"URL" env:"SUNLOOP_IMPORT_FROM" help:"Place whose files an upload may name by s3_path, as in s3://bucket/exports or file:///srv/gateway; {customer_id} in it stands for the caller's."`
 }
 
+// badRate is an exchange rate that is none; empty when all are good.
+func (f ServiceFlags) badRate() string {
+	for _, code := range slices.Sorted(maps.Keys(f.ExchangeRates)) {
+		if rate := f.ExchangeRates[code]; !partner.Rate(code, rate) {
+			return fmt.Sprintf("%s=%g", code, rate)
+		}
+	}
+	return ""
+}
+
 // config is the service's configuration over the data folder.
 func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time) (backend.Config, error) {
 	cfg := backend.Config{
@@ -53,6 +66,8 @@ func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time)
 		return cfg, fmt.Errorf("--token-lifetime is a minute or more, not %s", f.TokenLifetime)
 	case f.SigningKeyAge < 0:
 		return cfg, fmt.Errorf("--signing-key-age is 0 or more, not %s", f.SigningKeyAge)
+	case f.badRate() != "":
+		return cfg, fmt.Errorf("--exchange-rate is an ISO 4217 code and a positive number of ZAR, as in EUR=20.1, not %s", f.badRate())
 	case f.SigningKeyAge == 0:
 		cfg.SigningKeyAge = -1 // never
 	}
