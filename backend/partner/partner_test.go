@@ -277,6 +277,24 @@ func TestRollupOfLittle(t *testing.T) {
 	}
 }
 
+// Where too little of the data arrived, the money is 0 and named, as the
+// energy is.
+func TestRollupOfTooLittleData(t *testing.T) {
+	r := rollupOf(ops.Rollup{ProductionKWh: 100, StateUptime: math.NaN()}, money{currency: "EUR", tariff: 0.2, rate: 20}, api.RollupPeriod{Days: 30})
+	if v := money3(r.EAR.ValueLostZAR, r.EAR.RealizedSavingsZAR, r.EAR.AnnualProjectionZAR); v != [3]float64{0, 400, 0} {
+		t.Errorf("money %v", v)
+	}
+	for path, named := range map[string]bool{"ear.energy_lost_kwh": true, "ear.recovery_potential_kwh.95pct": true, "ear.value_lost": true, "ear.value_lost_zar": true,
+		"ear.annual_projection_zar": true, "financial.shortfall_cost_zar": true, "financial.total_potential_value": true, "ear.realized_savings_zar": false, "energy_balance.solar_production_kwh": false} {
+		if slices.Contains(r.NotKnown, path) != named {
+			t.Errorf("%s is named: %v", path, !named)
+		}
+	}
+	if b, err := json.Marshal(r); err != nil || !json.Valid(b) {
+		t.Errorf("%s, %v", b, err)
+	}
+}
+
 func TestRollupPeriod(t *testing.T) {
 	zone, err := time.LoadLocation("Europe/Vienna")
 	if err != nil {

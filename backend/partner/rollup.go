@@ -78,6 +78,19 @@ func (n *numbers) known(path string, v float64) float64 {
 	return rounded(v)
 }
 
+// worth is [money.worth] of energy, of which what is not known is worth 0 and
+// named.
+func (n *numbers) worth(m money, path string, kWh float64) (own, zar *float64) {
+	if math.IsNaN(kWh) && m.currency != "" {
+		n.notKnown = append(n.notKnown, path)
+		if m.rate > 0 {
+			n.notKnown = append(n.notKnown, path+"_zar")
+		}
+		kWh = 0
+	}
+	return m.worth(kWh)
+}
+
 // recoveries are the shares of the loss that a rollup shows as potential.
 var recoveries = map[string]float64{"50pct": 0.5, "75pct": 0.75, "95pct": 0.95, "100pct": 1}
 
@@ -109,19 +122,19 @@ func rollupOf(r ops.Rollup, m money, period api.RollupPeriod) *api.KPIRollup {
 	for name, share := range recoveries {
 		out.EAR.RecoveryPotentialKWh[name] = n.known("ear.recovery_potential_kwh."+name, share*lost)
 	}
-	loss, lossZAR := m.worth(lost)
-	saved, savedZAR := m.worth(r.ProductionKWh)
-	out.EAR.ValueLost, out.EAR.ValueLostZAR = loss, lossZAR
-	out.EAR.RealizedSavings, out.EAR.RealizedSavingsZAR = saved, savedZAR
-	out.EAR.AnnualProjection, out.EAR.AnnualProjectionZAR = m.worth(lost * 365 / float64(period.Days))
-	out.Financial = api.RollupFinancial{TariffCurrency: m.currency, ShortfallCost: loss, ShortfallCostZAR: lossZAR,
-		RealizedSavings: saved, RealizedSavingsZAR: savedZAR, TOUBreakdown: map[string]api.TOUPeriod{}}
-	out.Financial.TotalPotentialValue, out.Financial.TotalPotentialValueZAR = m.worth(lost + r.ProductionKWh)
+	ear, fin := &out.EAR, &out.Financial
+	fin.TariffCurrency, fin.TOUBreakdown = m.currency, map[string]api.TOUPeriod{}
+	ear.ValueLost, ear.ValueLostZAR = n.worth(m, "ear.value_lost", lost)
+	ear.RealizedSavings, ear.RealizedSavingsZAR = n.worth(m, "ear.realized_savings", r.ProductionKWh)
+	ear.AnnualProjection, ear.AnnualProjectionZAR = n.worth(m, "ear.annual_projection", lost*365/float64(period.Days))
+	fin.ShortfallCost, fin.ShortfallCostZAR = n.worth(m, "financial.shortfall_cost", lost)
+	fin.RealizedSavings, fin.RealizedSavingsZAR = n.worth(m, "financial.realized_savings", r.ProductionKWh)
+	fin.TotalPotentialValue, fin.TotalPotentialValueZAR = n.worth(m, "financial.total_potential_value", lost+r.ProductionKWh)
 	if m.rate > 0 {
-		out.Financial.ZARRate = &m.rate
+		fin.ZARRate = &m.rate
 	}
-	if saved != nil {
-		out.Financial.TOUBreakdown["all"] = api.TOUPeriod{TariffPerKWh: m.tariff, EnergyKWh: rounded(r.ProductionKWh), Value: *saved, ValueZAR: savedZAR}
+	if own, zar := m.worth(r.ProductionKWh); own != nil {
+		fin.TOUBreakdown["all"] = api.TOUPeriod{TariffPerKWh: m.tariff, EnergyKWh: rounded(r.ProductionKWh), Value: *own, ValueZAR: zar}
 	}
 	slices.Sort(n.notKnown)
 	out.NotKnown = n.notKnown
