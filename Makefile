@@ -4,7 +4,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED = 0
 
-.PHONY: all build demo test short fuzz bench score calibrate contract lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help
+.PHONY: all build demo test short fuzz bench score calibrate contract kills lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help
 
 all: build
 
@@ -32,6 +32,9 @@ calibrate: build ## fit the confidences of diagnosis on the seeds detection was 
 
 fuzz: ## each fuzz target for FUZZTIME (10s)
 	@.ci/fuzz $(or $(FUZZTIME),10s)
+
+kills: ## a service that is killed 200 times while orders move: no move and no event may be lost
+	SUNLOOP_TEST_KILLS=200 $(GO) test -count=1 -timeout 30m -run KilledAnywhere -v ./backend
 
 contract: ## every row of the contract, tried against the service over TLS
 	$(GO) test -count=1 -run '^TestContract$$' -v ./backend/compat ./backend/httpapi

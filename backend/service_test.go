@@ -37,7 +37,10 @@ type house struct {
 func open(t testing.TB, cfg Config) *house {
 	t.Helper()
 	cfg.Argon = &argon2id.Params{Memory: 1024, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
-	cfg.Wall, cfg.Tick, cfg.Settle, cfg.KeyRate = time.Now, 10*time.Millisecond, time.Millisecond, 100_000
+	if cfg.Wall == nil {
+		cfg.Wall = time.Now
+	}
+	cfg.Tick, cfg.Settle, cfg.KeyRate = 10*time.Millisecond, time.Millisecond, 100_000
 	h := &house{t: t, cfg: cfg}
 	h.up()
 	t.Cleanup(h.down)

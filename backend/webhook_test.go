@@ -12,7 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -297,14 +299,35 @@ func TestMovesChild(t *testing.T) {
 	}
 }
 
+// killRounds is how often the service is killed; `make kills` does it 200 times.
+func killRounds(t *testing.T) int {
+	text := os.Getenv("SUNLOOP_TEST_KILLS")
+	if text == "" {
+		return 6
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // However often the service is killed while an order moves, each move that was
-// acknowledged is there, and each move has its event: none more, none less.
+// acknowledged is there, and each move has its event: none more, none less. Each
+// arrives, and comes again only under the id that it had.
 func TestKilledAnywhereKeepsMovesAndEvents(t *testing.T) {
 	dir := t.TempDir()
-	place := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	var mu sync.Mutex
+	arrived := map[string]int{}
+	place := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		arrived[q.Header.Get("webhook-id")]++
+	}))
 	defer place.Close()
 	acknowledged := 0
-	for round := range 6 {
+	rounds := killRounds(t)
+	for round := range rounds {
 		child := exec.Command(os.Args[0], "-test.run=^TestMovesChild$", "-test.v")
 		child.Env = append(os.Environ(), killDir+"="+dir, killPlace+"="+place.URL)
 		out, err := child.StdoutPipe()
@@ -317,7 +340,8 @@ func TestKilledAnywhereKeepsMovesAndEvents(t *testing.T) {
 		seen := 0
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			if n, _ := fmt.Sscanf(lines.Text(), "moved %d", &acknowledged); n == 1 {
-				if seen++; seen == 5+7*round {
+				if seen++; seen == 5+round%23 {
+					time.Sleep(time.Duration(round*389%4000) * time.Microsecond) // anywhere within the next moves
 					if err := child.Process.Kill(); err != nil {
 						t.Fatal(err)
 					}
@@ -329,7 +353,10 @@ func TestKilledAnywhereKeepsMovesAndEvents(t *testing.T) {
 			t.Fatalf("round %d: %d moves", round, seen)
 		}
 	}
-	h := open(t, Config{DataDir: dir, Now: time.Now})
+	// What was on its way when the process died is claimed again once its lease
+	// is over.
+	ahead := func() time.Time { return time.Now().Add(2 * time.Minute) }
+	h := open(t, Config{DataDir: dir, Now: ahead, Wall: ahead, WebhookAllow: []string{"127.0.0.1"}})
 	list, err := h.Orders(t.Context(), api.ListQuery{CustomerID: "acme"}, api.OrderRequest{})
 	if err != nil || list.Count != 1 {
 		t.Fatalf("orders %+v, %v", list, err)
@@ -344,8 +371,35 @@ func TestKilledAnywhereKeepsMovesAndEvents(t *testing.T) {
 			moves++
 		}
 	}
-	events, err := h.Deliveries(t.Context(), api.TrackRequest{OrderID: o.OrderID, Page: api.Page{Limit: api.MaxLimit}})
-	if err != nil || o.Version < acknowledged || len(o.History) != o.Version || events.Count != moves {
-		t.Errorf("version %d with %d lines of history, %d acknowledged; %d moves, %d events; %v", o.Version, len(o.History), acknowledged, moves, events.Count, err)
+	var events map[string]bool
+	for waiting := true; waiting; {
+		waiting, events = false, map[string]bool{}
+		for r := (api.TrackRequest{OrderID: o.OrderID, Page: api.Page{Limit: api.MaxLimit}}); ; {
+			part, err := h.Deliveries(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range part.Deliveries {
+				events[d.DeliveryID] = true
+				waiting = waiting || d.Status == api.DeliveryPending
+			}
+			if r.Cursor = part.NextCursor; r.Cursor == "" {
+				break
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	again := 0
+	for id, times := range arrived {
+		again += times - 1
+		if !events[id] {
+			t.Errorf("%s arrived and is no event", id)
+		}
+	}
+	t.Logf("%d kills, %d moves, %d events, %d of them more than once", rounds, moves, len(arrived), again)
+	if o.Version < acknowledged || len(o.History) != o.Version || len(events) != moves || len(arrived) != moves {
+		t.Errorf("version %d with %d lines of history, %d acknowledged; %d moves, %d events, %d arrived", o.Version, len(o.History), acknowledged, moves, len(events), len(arrived))
 	}
 }
