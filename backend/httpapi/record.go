@@ -154,28 +154,31 @@ func appendTwo(b []byte, n int64) []byte { return append(b, byte('0'+n/10), byte
 // decimals: a decimal of at most 15 digits that reads back as v is the
 // shortest there is, so it needs no search.
 func appendNumber(b []byte, v float64) []byte {
-	const scale, decimals = 1e6, 6
-	if scaled := math.Round(v * scale); math.Abs(scaled) < 1e15 && scaled/scale == v && (scaled != 0 || !math.Signbit(v)) {
+	const scale = 1e6
+	if scaled := math.RoundToEven(v * scale); math.Abs(scaled) < 1e15 && scaled/scale == v && (scaled != 0 || !math.Signbit(v)) {
 		n := int64(scaled)
 		if n < 0 {
 			b = append(b, '-')
 			n = -n
 		}
 		b = strconv.AppendInt(b, n/scale, 10)
-		if n %= scale; n != 0 {
-			var digits [decimals + 1]byte
-			digits[0] = '.'
-			for i := decimals; i > 0; i-- {
-				digits[i] = byte('0' + n%10)
-				n /= 10
-			}
-			end := decimals
-			for digits[end] == '0' {
-				end--
-			}
-			b = append(b, digits[:end+1]...)
+		part, decimals := uint32(n%scale), 6
+		if part == 0 {
+			return b
 		}
-		return b
+		if part%1000 == 0 {
+			part, decimals = part/1000, 3
+		}
+		for part%10 == 0 {
+			part, decimals = part/10, decimals-1
+		}
+		var digits [7]byte
+		for i := decimals; i > 0; i-- {
+			digits[i] = byte('0' + part%10)
+			part /= 10
+		}
+		digits[0] = '.'
+		return append(b, digits[:decimals+1]...)
 	}
 	format := byte('f')
 	if a := math.Abs(v); a != 0 && (a < 1e-6 || a >= 1e21) {
