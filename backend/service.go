@@ -103,6 +103,7 @@ type Service struct {
 
 	stop    context.Context // ends with Close
 	cancel  context.CancelFunc
+	mu      sync.Mutex // of the moment between Run and Close
 	running sync.WaitGroup
 	ending  atomic.Bool
 	closing sync.Once
@@ -270,7 +271,9 @@ const sweepEvery = time.Hour
 // Run works on the jobs and keeps the timers until ctx ends or the Service is
 // closed, then waits for all that it started.
 func (s *Service) Run(ctx context.Context) error {
-	s.running.Add(1)
+	if !s.begin() {
+		return nil // it was closed before it began
+	}
 	defer s.running.Done()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -281,6 +284,17 @@ func (s *Service) Run(ctx context.Context) error {
 	sweeping.Go(func() { s.webhooks.Run(ctx) })
 	defer cancel()
 	return s.pipeline.Run(ctx)
+}
+
+// begin counts a Run, unless Close has begun.
+func (s *Service) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stop.Err() != nil {
+		return false
+	}
+	s.running.Add(1)
+	return true
 }
 
 func (s *Service) sweep(ctx context.Context) {
@@ -303,7 +317,9 @@ func (s *Service) sweep(ctx context.Context) {
 func (s *Service) Close() error {
 	var err error
 	s.closing.Do(func() {
+		s.mu.Lock()
 		s.cancel()
+		s.mu.Unlock()
 		s.running.Wait()
 		err = errors.Join(s.outside.Close(), s.objects.Close(), s.store.Close())
 	})

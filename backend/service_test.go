@@ -236,3 +236,18 @@ func TestOneOwnerOfAFolder(t *testing.T) {
 		}
 	}
 }
+
+// A service that is closed before it has begun to run ends all the same, and
+// does not touch the data folder any more.
+func TestClosedBeforeItRuns(t *testing.T) {
+	s, err := New(Config{DataDir: t.TempDir(), Now: time.Now, Wall: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(t.Context()); err != nil {
+		t.Errorf("it ran: %v", err)
+	}
+}

@@ -106,7 +106,7 @@ type RollupBalance struct {
 
 // RollupPerformance is how well the plant ran.
 type RollupPerformance struct {
-	SystemPR           float64 `json:"system_pr"`           // IEC 61724-1, a share of the rating, which is the inverters': a larger array may bring it above 1
+	SystemPR           float64 `json:"system_pr"`           // IEC 61724-1, 0 to 1, a share of the rating, which is the inverters': where a larger array brings it above 1 it stays 1
 	PRTarget           float64 `json:"pr_target"`           // a share, as system_pr
 	PRStatus           string  `json:"pr_status"`           // On Target, Below Target, Unknown
 	TrueUptimePct      float64 `json:"true_uptime_pct"`     // of the useful time, weighted by rating: units that made power; every reason counts

@@ -89,7 +89,7 @@ func TestKPIRollup(t *testing.T) {
 	a := read(t, api.HostPartner, "/kpi-rollup", query("site_id", site, "customer_id", customer)).is(rollup)
 	conditional(t, a, shared.hosts[api.HostPartner], "/kpi-rollup", "site_id", site)
 	// A share, not percent; above 1 where panels are larger than the rating.
-	if pr := a.at("performance.system_pr").(float64); pr < 0.4 || pr > 1.3 {
+	if pr := a.at("performance.system_pr").(float64); pr < 0.4 || pr > 1 {
 		t.Errorf("a performance ratio of %v", pr)
 	}
 	if a.at("energy_balance.solar_production_kwh").(float64) <= 0 || a.at("ear.recovery_potential_kwh.100pct") != a.at("ear.energy_lost_kwh") {

@@ -39,7 +39,7 @@ const (
 	demoHistoryStep = 15 * time.Minute
 	demoLiveStep    = 5 * time.Minute
 	demoLook        = 5 * time.Second // of the crew for findings
-	demoStartHour   = 10 // local time of the first site at which the plants' clock starts
+	demoStartHour   = 10              // local time of the first site at which the plants' clock starts
 	demoUser        = "operator"
 )
 
