@@ -37,6 +37,7 @@ func (m *Model) key(k tea.KeyMsg) tea.Cmd {
 		top := len(m.dialogs) - 1
 		r := m.dialogs[top].Key(k, m.o.Keys)
 		if r.Close {
+			m.dialogs[top] = nil // what it held, a key maybe, goes with it
 			m.dialogs = m.dialogs[:top]
 			m.pending = ""
 		}
@@ -67,6 +68,8 @@ func (m *Model) why(e keymap.Entry) string {
 		return "the service does not answer"
 	case e.Needs&keymap.NeedsWrite != 0 && m.view().WriteWhy != "":
 		return m.view().WriteWhy
+	case e.Needs&keymap.NeedsUsers != 0 && !managesUsers(m.user):
+		return "your role does not manage users and API keys"
 	}
 	return ""
 }
@@ -101,12 +104,13 @@ func (m *Model) acts() map[keymap.Action]func() tea.Cmd {
 		keymap.FocusNext: focus(m.focus.Next()), keymap.FocusPrev: focus(m.focus.Previous()),
 		keymap.Zoom:    quiet(func() { m.zoom = !m.zoom }),
 		keymap.Palette: open(func() screen.Dialog { return m.paletteDialog() }),
-		keymap.Help:    open(func() screen.Dialog { return screen.NewHelp(m.focus.String(), m.panes[m.focus].Help(), m.o.Keys) }),
+		keymap.Help:    open(func() screen.Dialog { return m.helpDialog() }),
 		keymap.Themes:  open(func() screen.Dialog { return m.themeDialog() }),
 		keymap.Sites:   open(func() screen.Dialog { return m.siteDialog() }),
 		keymap.Upload:  open(func() screen.Dialog { return screen.NewUpload(m.siteRecord()) }),
 		keymap.Uploads: open(func() screen.Dialog { return screen.NewUploads() }),
 		keymap.Models:  open(func() screen.Dialog { return screen.NewModels() }),
+		keymap.APIKeys: open(func() screen.Dialog { return screen.NewAPIKeys() }),
 		keymap.Log:     open(func() screen.Dialog { return screen.NewLog(m.o.LogLines) }),
 		keymap.Refresh: func() tea.Cmd {
 			for _, n := range m.needs() {
@@ -227,6 +231,15 @@ func (m *Model) paletteDialog() screen.Dialog {
 		choices = append(choices, screen.Choice{Text: "theme " + t.Name, Detail: t.Title, Do: screen.ShowTheme{Name: t.Name, Keep: true}})
 	}
 	return screen.NewChooser("Palette", "type what you want to do or find", choices, nil)
+}
+
+// helpDialog shows the keys of the further screen on top, or of the focused
+// pane.
+func (m *Model) helpDialog() screen.Dialog {
+	if s := m.sheet(); s != nil {
+		return screen.NewHelp(s.Title(), s.Help(m.o.Keys), m.o.Keys)
+	}
+	return screen.NewHelp(m.focus.String(), m.panes[m.focus].Help(), m.o.Keys)
 }
 
 func findingDetail(f api.Finding) string {

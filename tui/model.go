@@ -262,6 +262,11 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.asked--
 		m.uploaded(msg)
 		return m, m.poll()
+	case keyMsg:
+		m.asked--
+		m.dirty = true
+		m.keyAnswered(msg)
+		return m, m.poll()
 	case detectMsg:
 		m.asked--
 		m.detected(msg)
@@ -308,7 +313,7 @@ func (m *Model) siteNow() time.Time {
 // view is what panes and dialogs draw from.
 func (m *Model) view() pane.View {
 	v := pane.View{
-		Site: m.store.Site, Now: m.o.Now(), SiteNow: m.siteNow(), Hand: m.hand,
+		Site: m.store.Site, Admin: &m.store.Admin, Now: m.o.Now(), SiteNow: m.siteNow(), Hand: m.hand,
 		Palette: m.palette, ASCII: m.o.ASCII, Pen: m.o.Pen, Keys: m.o.Keys, Memo: &m.memo,
 	}
 	if m.user != nil && m.user.RoleID == api.RoleAnalyst {

@@ -43,10 +43,14 @@ func (m *Model) runFor(limit time.Duration, work func(ctx context.Context) tea.M
 
 // needs are what the screen wants now.
 func (m *Model) needs() []state.Need {
-	if m.store.Site == nil { // the first site may appear at any moment
-		return []state.Need{{Query: state.QuerySites, Period: 2 * time.Second, Focused: true}}
+	var needs []state.Need
+	if sheet := m.sheet(); sheet != nil {
+		needs = sheet.Needs()
 	}
-	needs := []state.Need{{Query: state.QuerySites, Period: time.Minute}}
+	if m.store.Site == nil { // the first site may appear at any moment
+		return append(needs, state.Need{Query: state.QuerySites, Period: 2 * time.Second, Focused: true})
+	}
+	needs = append(needs, state.Need{Query: state.QuerySites, Period: time.Minute})
 	needs = append(needs,
 		state.Need{Query: state.QuerySummary, Period: 5 * time.Second, Focused: true}, // vital signs are always seen
 		state.Need{Query: state.QueryAssets, Period: 5 * time.Minute, Focused: true},
@@ -61,16 +65,22 @@ func (m *Model) needs() []state.Need {
 			needs = append(needs, n)
 		}
 	}
-	if len(m.dialogs) > 0 {
-		if s, ok := m.dialogs[len(m.dialogs)-1].(*screen.Sheet); ok && s.Query() != "" {
-			needs = append(needs, state.Need{Query: s.Query(), Period: 2 * time.Second, Focused: true})
-		}
-	}
 	// Work under way is watched closely.
 	if m.openFiles() > 0 {
 		needs = append(needs, state.Need{Query: state.QueryUploads, Period: 2 * time.Second, Focused: true})
 	}
 	return strongest(needs)
+}
+
+// sheet is the further screen that is seen, maybe behind a dialog; nil without
+// one.
+func (m *Model) sheet() *screen.Sheet {
+	for _, d := range slices.Backward(m.dialogs) {
+		if s, ok := d.(*screen.Sheet); ok {
+			return s
+		}
+	}
+	return nil
 }
 
 // strongest keeps, of several wishes for one query, the most frequent.

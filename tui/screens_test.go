@@ -37,8 +37,10 @@ func TestScreens(t *testing.T) {
 // A screen in ASCII holds nothing else, and one without colours has none.
 func TestPlainScreens(t *testing.T) {
 	for _, size := range []layout.Size{{Columns: 80, Rows: 24}, {Columns: 160, Rows: 45}} {
-		d := start(t, size.Columns, size.Rows, func(o *Options, _ *plant.Service) { o.ASCII, o.Pen, o.Profile = true, chart.ASCII, themes.NoColor })
-		for _, keys := range [][]string{{"n"}, {"left"}, {"esc", "g"}, {"esc", "2"}, {"3"}, {"4"}, {":"}, {"esc", "?"}, {"esc", "S"}, {"esc", "T"}, {"esc", "U"}, {"esc", "g", "u"}, {"esc", "g", "m"}, {"esc", "g", "l"}} {
+		d := start(t, size.Columns, size.Rows, func(o *Options, _ *plant.Service) {
+			o.ASCII, o.Pen, o.Profile, o.User = true, chart.ASCII, themes.NoColor, nil
+		})
+		for _, keys := range [][]string{{"n"}, {"left"}, {"esc", "g"}, {"esc", "2"}, {"3"}, {"4"}, {":"}, {"esc", "?"}, {"esc", "S"}, {"esc", "T"}, {"esc", "U"}, {"esc", "g", "u"}, {"esc", "g", "m"}, {"esc", "g", "l"}, {"esc", "g", "k"}, {"c"}} {
 			d.press(keys...)
 			for y, line := range strings.Split(d.text(), "\n") {
 				for _, r := range line {

@@ -38,11 +38,9 @@ func userOf(token string) *api.User {
 	if json.Unmarshal(b, &u) != nil || u.UserID == "" {
 		return nil
 	}
-	u.Username, u.RoleName = terminal.Printable(u.Username), roleNames[u.RoleID]
+	u.Username, u.RoleName = terminal.Printable(u.Username), state.RoleName(u.RoleID)
 	return &u
 }
-
-var roleNames = map[string]string{api.RoleAdmin: "Administrator", api.RoleOperator: "Operator", api.RoleTechnician: "Technician", api.RoleAnalyst: "Analyst"}
 
 // askSignIn brings the sign-in over the screen; what is under it stays.
 func (m *Model) askSignIn(reason string, needsAdmin bool) {
@@ -165,6 +163,10 @@ func (m *Model) request(do any) tea.Cmd {
 		})
 	case screen.SignedIn:
 		return m.signedIn()
+	case screen.ManageKey:
+		return m.manageKey(do)
+	case screen.SendKey:
+		return m.sendKey(do)
 	case screen.CopyText:
 		if err := m.out.Copy(do.Text); err != nil {
 			m.say("Not copied: "+err.Error(), themes.Warning)

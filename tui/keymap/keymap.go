@@ -21,10 +21,14 @@ type Scope string
 // The scopes. Global is active everywhere but in dialogs and text fields; a
 // dialog has its own keys alone.
 const (
-	Global Scope = "everywhere"
-	List   Scope = "lists"
-	Dialog Scope = "dialogs"
+	Global  Scope = "everywhere"
+	List    Scope = "lists"
+	KeyList Scope = "the list of API keys"
+	Dialog  Scope = "dialogs"
 )
+
+// Scopes are all of them, in the order in which they are shown.
+func Scopes() []Scope { return []Scope{Global, List, KeyList, Dialog} }
 
 // Need is what must hold for an action to be possible; the palette shows the
 // reason when it does not.
@@ -36,6 +40,7 @@ const (
 	NeedsSelection Need = 1 << iota // something in hand
 	NeedsService                    // an answer from the service
 	NeedsWrite                      // a role that may change things
+	NeedsUsers                      // a role that manages users and API keys
 )
 
 // Entry is one action with its binding.
@@ -68,6 +73,7 @@ const (
 	Upload       Action = "upload"
 	Uploads      Action = "uploads"
 	Models       Action = "models"
+	APIKeys      Action = "api-keys"
 	Log          Action = "log"
 	Refresh      Action = "refresh"
 	RunDetection Action = "run-detection"
@@ -93,6 +99,10 @@ const (
 	Export     Action = "export"
 	NextInHand Action = "next-finding"
 
+	CreateKey Action = "create-key"
+	RotateKey Action = "rotate-key"
+	RevokeKey Action = "revoke-key"
+
 	Accept    Action = "accept"
 	Dismiss   Action = "dismiss"
 	NextField Action = "next-field"
@@ -107,6 +117,7 @@ func Default() Map {
 	}
 	needs := func(e Entry, n Need) Entry { e.Needs = n; return e }
 	hidden := func(e Entry) Entry { e.Palette = false; return e }
+	dangerous := func(e Entry) Entry { e.Dangerous = true; return e }
 	return Map{[]Entry{
 		entry(FocusObserve, Global, "", "focus Observe: power, units, alarms", "1"),
 		entry(FocusOrient, Global, "", "focus Orient: findings and their evidence", "2"),
@@ -122,6 +133,7 @@ func Default() Map {
 		entry(Themes, Global, "", "choose the colours", "T"),
 		entry(Uploads, Global, "", "show the uploads and what was inferred", "g u"),
 		entry(Models, Global, "", "show the model registry", "g m"),
+		needs(entry(APIKeys, Global, "", "manage API keys (administrators)", "g k"), NeedsUsers),
 		entry(Log, Global, "", "show the console's log", "g l"),
 		needs(entry(RunDetection, Global, "", "run fault detection on the unit in hand", "D"), NeedsSelection|NeedsService|NeedsWrite),
 		needs(entry(Refresh, Global, "", "ask the service again, now", "r"), NeedsService),
@@ -146,6 +158,10 @@ func Default() Map {
 		entry(Open, List, "open", "take in hand, open", "enter"),
 		entry(Sort, List, "", "sort by the next column", "s"),
 		entry(Filter, List, "", "filter the list", "/"),
+
+		entry(CreateKey, KeyList, "create", "create an API key", "c"),
+		dangerous(entry(RotateKey, KeyList, "rotate", "make a new key in the place of the chosen one", "R")),
+		dangerous(entry(RevokeKey, KeyList, "revoke", "end the chosen key for good", "X")),
 
 		entry(Accept, Dialog, "", "accept", "enter"),
 		entry(Dismiss, Dialog, "", "close without a change", "esc"),
@@ -263,7 +279,7 @@ func (m Map) Check() error {
 // Markdown is the table of the README.
 func (m Map) Markdown() string {
 	var b strings.Builder
-	for _, s := range []Scope{Global, List, Dialog} {
+	for _, s := range Scopes() {
 		fmt.Fprintf(&b, "| in %s | does | action |\n|---|---|---|\n", s)
 		for _, e := range m.entries {
 			if e.Scope != s {

@@ -19,9 +19,10 @@ import (
 
 // View is all that a pane needs to draw itself.
 type View struct {
-	Site    *state.Site // nil until a site is open
-	Now     time.Time   // wall clock, for ages
-	SiteNow time.Time   // the service's time in the site's zone
+	Site    *state.Site  // nil until a site is open
+	Admin   *state.Admin // what administrators see; nil for none
+	Now     time.Time    // wall clock, for ages
+	SiteNow time.Time    // the service's time in the site's zone
 	Hand    Hand
 	Focused bool
 	Palette *terminal.Palette

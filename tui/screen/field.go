@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/bubbles/textinput"
@@ -18,6 +19,9 @@ type Field struct {
 	Hint   string // shown while the field is empty
 	Secret bool   // drawn as dots
 	input  textinput.Model
+
+	choices []string            // what the value is one of; nil: any text
+	words   func(string) string // how a choice is written
 }
 
 // NewField makes a field with a first value.
@@ -37,6 +41,14 @@ func NewSecret(label string) Field {
 	return f
 }
 
+// NewChoice makes a field whose value is one of choices, the first of them to
+// begin with; words writes one for people.
+func NewChoice(label string, choices []string, words func(string) string) Field {
+	f := NewField(label, "", choices[0])
+	f.choices, f.words = choices, words
+	return f
+}
+
 // Value is the text without the space around it; a secret's is left as typed.
 func (f *Field) Value() string {
 	if f.Secret {
@@ -53,10 +65,44 @@ func (f *Field) Set(value string) {
 
 // Key edits the text. Pasted text loses its control characters.
 func (f *Field) Key(k tea.KeyMsg) {
+	if f.choices != nil {
+		f.choose(k)
+		return
+	}
 	if k.Type == tea.KeyRunes {
 		k.Runes = []rune(terminal.Printable(string(k.Runes)))
 	}
 	f.input, _ = f.input.Update(k)
+}
+
+// choose goes to the choice after or before.
+func (f *Field) choose(k tea.KeyMsg) {
+	by := 0
+	switch k.Type {
+	case tea.KeyRight, tea.KeySpace:
+		by = 1
+	case tea.KeyLeft:
+		by = -1
+	}
+	n := len(f.choices)
+	f.Set(f.choices[(slices.Index(f.choices, f.Value())+by+n)%n])
+}
+
+// drawChoice draws the choice between the signs of the keys that change it.
+func (f *Field) drawChoice(box terminal.Region, v pane.View, focused bool) {
+	w, _ := box.Size()
+	text := f.words(f.Value())
+	if focused {
+		text = "‹ " + text + " ›"
+		if v.ASCII {
+			text = "< " + f.words(f.Value()) + " >"
+		}
+	}
+	style := v.Palette.Style(themes.Text)
+	if focused {
+		style = style.With(themes.Reverse)
+	}
+	box.PutIn(1, 0, w-2, text, style, v.ASCII)
 }
 
 // Draw draws the label and the text in width cells on one line, the text from
@@ -70,6 +116,10 @@ func (f *Field) Draw(r terminal.Region, y, labelWidth int, v pane.View, focused 
 	r.PutIn(0, y, labelWidth-1, f.Label, v.Palette.Style(role), v.ASCII)
 	box := r.Region(terminal.Rect{X: labelWidth, Y: y, W: w - labelWidth, H: 1})
 	box.Clear(v.Palette.Style(themes.Field))
+	if f.choices != nil {
+		f.drawChoice(box, v, focused)
+		return
+	}
 	text := []rune(f.input.Value())
 	if f.Secret {
 		dot := '•'
@@ -115,8 +165,18 @@ func (f *Field) Draw(r terminal.Region, y, labelWidth int, v pane.View, focused 
 
 // form is a column of fields with one focused.
 type form struct {
-	fields []Field
-	at     int
+	fields  []Field
+	at      int
+	wrong   string // what is wrong with what was given, empty for nothing
+	wrongAt int    // the field that it stands at; -1: the whole form
+}
+
+// refuse says what is wrong with a field and goes there; -1 is the whole form.
+func (f *form) refuse(field int, words string) {
+	f.wrong, f.wrongAt = words, field
+	if field >= 0 {
+		f.at = field
+	}
 }
 
 // move changes the focused field.
@@ -131,6 +191,12 @@ func (f *form) draw(r terminal.Region, y int, v pane.View) int {
 	for i := range f.fields {
 		f.fields[i].Draw(r, y, label+2, v, i == f.at)
 		y++
+		if f.wrong != "" && f.wrongAt == i {
+			y = v.Paragraph(r, label+2, y, f.wrong, themes.Warning)
+		}
+	}
+	if f.wrong != "" && f.wrongAt < 0 {
+		y = v.Paragraph(r, 0, y+1, f.wrong, themes.Warning)
 	}
 	return y
 }

@@ -37,7 +37,7 @@ func NewHelp(where string, own [][2]string, keys keymap.Map) *HelpDialog {
 	for _, k := range own {
 		d.lines = append(d.lines, helpLine{key: k[0], words: k[1]})
 	}
-	for _, s := range []keymap.Scope{keymap.Global, keymap.List, keymap.Dialog} {
+	for _, s := range keymap.Scopes() {
 		section(strings.ToUpper(string(s[:1])) + string(s[1:]))
 		if s != keymap.Global {
 			d.lines[len(d.lines)-1].heading = "In " + string(s)

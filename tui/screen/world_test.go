@@ -1,11 +1,13 @@
 package screen
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"app.sunloop/backend/api"
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/internal/picture"
@@ -29,8 +31,24 @@ func view(t testing.TB, ascii bool) pane.View {
 	s := &state.Site{Site: p.Site(), Zone: p.Zone}
 	s.Uploads.Good(p.Uploads(noon), noon)
 	s.Models.Good(p.Models(noon), noon)
-	v := pane.View{Site: s, Now: noon, SiteNow: noon.In(p.Zone), Palette: terminal.NewPalette(&theme, themes.TrueColor), Pen: chart.Braille, Keys: keymap.Default(), ASCII: ascii}
+	admin := &state.Admin{}
+	admin.Keys.Good(keyRecords(), noon)
+	v := pane.View{Site: s, Admin: admin, Now: noon, SiteNow: noon.In(p.Zone), Palette: terminal.NewPalette(&theme, themes.TrueColor), Pen: chart.Braille, Keys: keymap.Default(), ASCII: ascii}
 	return v
+}
+
+// madeUpKey has the form of a key, and opens nothing.
+var madeUpKey = "opa_prod_" + strings.Repeat("EXAMPLE", 12) + "00"
+
+// keyRecords are one key of each state and a rotated one, oldest first.
+func keyRecords() []api.KeyRecord {
+	at := func(days int) api.Time { return api.At(noon.AddDate(0, 0, days)) }
+	return []api.KeyRecord{
+		{APIKeyID: "01JA", Name: "weather station", RoleID: api.RoleOperator, PermittedSiteIDs: []string{"Sibaya"}, CustomerIDs: []string{"acme"}, State: api.KeyGood, CreatedAt: at(-300), CreatedBy: "anna"},
+		{APIKeyID: "01JB", Name: "reporting", RoleID: api.RoleAnalyst, PermittedSiteIDs: []string{api.Every}, CustomerIDs: []string{"acme"}, State: api.KeyExpired, CreatedAt: at(-200), CreatedBy: "anna", ExpiresAt: at(-20)},
+		{APIKeyID: "01JC", Name: "old logger", RoleID: api.RoleOperator, PermittedSiteIDs: []string{"Sibaya", "Havelland"}, CustomerIDs: []string{"acme"}, State: api.KeyRevoked, CreatedAt: at(-100), CreatedBy: "bob", RevokedAt: at(-50)},
+		{APIKeyID: "01JD", Name: "reporting", RoleID: api.RoleAnalyst, PermittedSiteIDs: []string{api.Every}, CustomerIDs: []string{"acme"}, State: api.KeyGood, CreatedAt: at(-21), CreatedBy: "anna", ExpiresAt: at(159), Replaces: "01JB"},
+	}
 }
 
 // screenText is a dialog on a screen of that size.

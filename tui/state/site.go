@@ -48,6 +48,7 @@ type Site struct {
 type Store struct {
 	Sites   Value[[]api.Site]
 	Site    *Site
+	Admin   Admin
 	Planner Planner
 
 	// Link is how the last request went.
@@ -104,9 +105,10 @@ func (s *Store) Renew() {
 	s.Planner.Reset()
 }
 
-// Close forgets everything: the sites and the data of the one on screen.
+// Close forgets everything: the sites, the data of the one on screen, and what
+// administrators see.
 func (s *Store) Close() {
-	s.Sites, s.Site = Value[[]api.Site]{}, nil
+	s.Sites, s.Site, s.Admin = Value[[]api.Site]{}, nil, Admin{}
 	s.Renew()
 }
 
@@ -136,7 +138,7 @@ func (s *Store) ServiceNow(now time.Time) time.Time {
 // Request prepares a query; ok is false when it makes no sense without a site.
 func (s *Store) Request(q Query, now time.Time) (r Request, ok bool) {
 	r = Request{Query: q, generation: s.generation, now: s.ServiceNow(now)}
-	if q == QuerySites {
+	if !q.ofSite() {
 		return r, true
 	}
 	if s.Site == nil {
@@ -177,6 +179,8 @@ func (r Request) ask(ctx context.Context, c *client.Client) (any, error) {
 	case QuerySites:
 		v, err := c.Sites(ctx, api.ListQuery{Page: api.Page{Limit: api.MaxLimit}})
 		return part(v, err, func(v *api.SitesResponse) []api.Site { return v.Sites })
+	case QueryKeys:
+		return allKeys(ctx, c)
 	case QueryAssets:
 		v, err := c.Assets(ctx, list)
 		return part(v, err, func(v *api.AssetsResponse) []api.Asset { return v.Assets })
@@ -243,6 +247,8 @@ func (s *Store) Apply(a Answer, now time.Time) (changed bool, signedOut error) {
 	switch v := a.Value.(type) {
 	case []api.Site:
 		s.Sites.Good(v, now)
+	case []api.KeyRecord:
+		s.Admin.Keys.Good(v, now)
 	case []api.Asset:
 		s.Site.Assets.Good(v, now)
 	case map[string][]api.Record:
@@ -296,8 +302,12 @@ func (s *Store) fail(a Answer, now time.Time) (signedOut error) {
 		s.Link.Down, s.Link.Since = true, now
 	}
 	next := s.Planner.Failed(a.Request.Query, now, wait)
-	if a.Request.Query == QuerySites {
+	switch a.Request.Query {
+	case QuerySites:
 		s.Sites.Bad(a.Err, now, next)
+		return signedOut
+	case QueryKeys:
+		s.Admin.Keys.Bad(a.Err, now, next)
 		return signedOut
 	}
 	for q, bad := range map[Query]func(error, time.Time, time.Time){

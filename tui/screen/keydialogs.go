@@ -1,0 +1,292 @@
+package screen
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+)
+
+// KeyDialog asks for what an action on an API key needs, and stays until the
+// service has agreed.
+type KeyDialog interface {
+	Dialog
+	// Refused takes the service's refusal in; everything typed is kept.
+	Refused(err error)
+}
+
+// SendKey sends an action on an API key, for the dialog that asked for it.
+type SendKey struct {
+	From    KeyDialog
+	Request api.KeysRequest
+}
+
+// asking is what the dialogs of keys share: a form whose fields are named as
+// the service names them, so that a refusal stands at its field.
+type asking struct {
+	form
+	names []string // of the fields, in the contract
+	busy  bool
+	clock func() time.Time
+	zone  *time.Location
+}
+
+// Refused shows the service's words at the field that they are about.
+func (a *asking) Refused(err error) {
+	a.busy = false
+	field := ""
+	var refusal *api.Error
+	if errors.As(err, &refusal) {
+		field, _ = refusal.Details["field"].(string)
+	}
+	a.refuse(slices.Index(a.names, field), state.Sentence(err))
+}
+
+// drawForm draws the form from y on, and what it waits for.
+func (a *asking) drawForm(r terminal.Region, y int, v pane.View) int {
+	y = a.draw(r, y, v)
+	if a.busy {
+		y = v.Paragraph(r, 0, y+1, "Asking the service …", themes.Dim)
+	}
+	return y
+}
+
+// key edits the form; accept sends it.
+func (a *asking) key(k tea.KeyMsg, keys keymap.Map, accept func() Result) Result {
+	action, _, _ := keys.Match(k.String(), keymap.Dialog)
+	switch {
+	case action == keymap.Dismiss:
+		return Result{Close: true}
+	case a.busy:
+	case action == keymap.NextField:
+		a.move(1)
+	case action == keymap.PrevField:
+		a.move(-1)
+	case action == keymap.Accept:
+		return accept()
+	case len(a.fields) > 0:
+		a.wrong = ""
+		a.fields[a.at].Key(k)
+	}
+	return Result{}
+}
+
+// value is the text of the field that the contract names so.
+func (a *asking) value(name string) string { return a.fields[slices.Index(a.names, name)].Value() }
+
+// expiry reads the field of that name: a number of days from now, a date or
+// time, or nothing for no end.
+func (a *asking) expiry(name string) (t api.Time, ok bool) {
+	text := a.value(name)
+	if text == "" {
+		return t, true
+	}
+	number := strings.TrimSpace(strings.TrimRight(text, "days"))
+	if days, err := strconv.Atoi(number); err == nil && days >= 0 && days <= maxKeyDays {
+		return api.At(a.clock().AddDate(0, 0, days)), true
+	}
+	t, err := api.ParseTime(text, a.zone)
+	if err != nil {
+		a.refuse(slices.Index(a.names, name), err.Error()+": give days, as 90 days, or a date, as 2027-06-30.")
+	}
+	return t, err == nil
+}
+
+// maxKeyDays is the longest life given in days: a longer number is a slip.
+const maxKeyDays = 36500
+
+// KeyForm asks for a new API key.
+type KeyForm struct {
+	asking
+	reach string
+}
+
+// NewKeyForm starts with the least: a role that only reads, for the site on
+// screen alone. sites are those in reach, now the wall clock.
+func NewKeyForm(site api.Site, sites []api.Site, zone *time.Location, now func() time.Time) *KeyForm {
+	role := NewChoice("Role", state.Roles(), state.RoleName)
+	d := &KeyForm{asking: asking{clock: now, zone: zone,
+		names: []string{"name", "role_id", "permitted_site_ids", "customer_ids", "expires_at"},
+		form: form{fields: []Field{
+			NewField("Name", "what the key is for", ""), role,
+			NewField("Sites", "ids with commas, or * for all of the customers", site.SiteID),
+			NewField("Customers", "ids with commas; empty: all that are yours", site.CustomerID),
+			NewField("Expires", "days, as 90 days, or a date; empty: never", "90 days"),
+		}},
+	}}
+	ids := make([]string, 0, len(sites))
+	for _, s := range sites {
+		ids = append(ids, s.SiteID)
+	}
+	d.reach = strings.Join(ids, ", ")
+	return d
+}
+
+// Title names the form.
+func (d *KeyForm) Title() string { return "Create an API key" }
+
+// Size fits the form.
+func (d *KeyForm) Size(w, _ int) (int, int) { return min(76, w-4), len(d.fields) + 11 }
+
+// Draw draws the form.
+func (d *KeyForm) Draw(r terminal.Region, v pane.View) {
+	w, h := r.Size()
+	y := v.Paragraph(r, 0, 0, "A key lets a program in without a password. Give it the least that it needs.", themes.Dim)
+	d.drawForm(r, y+1, v)
+	if d.reach != "" {
+		r.PutIn(0, h-3, w, "Sites in reach: "+d.reach, v.Palette.Style(themes.Muted), v.ASCII)
+	}
+	keys := []string{"enter", "create", "tab", "next field", "esc", "back"}
+	if d.fields[d.at].choices != nil {
+		keys = append(keys, asciiKeys("← →", v.ASCII), "choose")
+	}
+	keyLine(r, h-1, v, keys...)
+}
+
+// Key edits or sends.
+func (d *KeyForm) Key(k tea.KeyMsg, keys keymap.Map) Result { return d.key(k, keys, d.accept) }
+
+func (d *KeyForm) accept() Result {
+	expires, ok := d.expiry("expires_at")
+	if !ok {
+		return Result{}
+	}
+	d.busy, d.wrong = true, ""
+	return Result{Do: SendKey{d, api.KeysRequest{
+		Action: api.ActionCreate, Name: d.value("name"), RoleID: d.value("role_id"), ExpiresAt: expires,
+		PermittedSiteIDs: listOf(d.value("permitted_site_ids")), CustomerIDs: listOf(d.value("customer_ids")),
+	}}}
+}
+
+// listOf reads ids between commas.
+func listOf(text string) []string {
+	var ids []string
+	for id := range strings.SplitSeq(text, ",") {
+		if id = strings.TrimSpace(id); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// RotateForm asks how a key is replaced.
+type RotateForm struct {
+	asking
+	record api.KeyRecord
+}
+
+// NewRotateForm starts with the overlap that the service would take.
+func NewRotateForm(k api.KeyRecord, zone *time.Location, now func() time.Time) *RotateForm {
+	return &RotateForm{record: k, asking: asking{clock: now, zone: zone,
+		names: []string{"overlap_hours", "expires_at"},
+		form: form{fields: []Field{
+			NewField("Overlap h", "hours for which the former key opens yet", strconv.Itoa(int(api.DefaultOverlap/time.Hour))),
+			NewField("New expires", "days or a date; empty: lives as long as the former was to", ""),
+		}},
+	}}
+}
+
+// Title names the form.
+func (d *RotateForm) Title() string { return "Rotate an API key" }
+
+// Size fits the form.
+func (d *RotateForm) Size(w, _ int) (int, int) { return min(76, w-4), len(d.fields) + 10 }
+
+// Draw draws the form.
+func (d *RotateForm) Draw(r terminal.Region, v pane.View) {
+	_, h := r.Size()
+	y := v.Paragraph(r, 0, 0, "A new key takes the place of "+d.record.Name+" ("+d.record.APIKeyID+"). The former one opens for the overlap yet; after it, whatever still uses it is refused.", themes.Text)
+	d.drawForm(r, y+1, v)
+	keyLine(r, h-1, v, "enter", "rotate", "tab", "next field", "esc", "back")
+}
+
+// Key edits or sends.
+func (d *RotateForm) Key(k tea.KeyMsg, keys keymap.Map) Result { return d.key(k, keys, d.accept) }
+
+func (d *RotateForm) accept() Result {
+	hours, err := strconv.Atoi(d.value("overlap_hours"))
+	if err != nil {
+		d.refuse(0, "The overlap is a whole number of hours.")
+		return Result{}
+	}
+	expires, ok := d.expiry("expires_at")
+	if !ok {
+		return Result{}
+	}
+	d.busy, d.wrong = true, ""
+	return Result{Do: SendKey{d, api.KeysRequest{Action: api.ActionRotate, APIKeyID: d.record.APIKeyID, OverlapHours: &hours, ExpiresAt: expires}}}
+}
+
+// RevokeDialog asks whether a key is to end. The harmless answer is marked
+// first.
+type RevokeDialog struct {
+	asking
+	record api.KeyRecord
+	revoke bool // what is marked
+}
+
+// NewRevoke asks about one key.
+func NewRevoke(k api.KeyRecord) *RevokeDialog { return &RevokeDialog{record: k} }
+
+// Title names the question.
+func (d *RevokeDialog) Title() string { return "Revoke an API key" }
+
+// Size fits the question.
+func (d *RevokeDialog) Size(w, _ int) (int, int) { return min(64, w-4), 10 }
+
+// Draw draws the question.
+func (d *RevokeDialog) Draw(r terminal.Region, v pane.View) {
+	w, h := r.Size()
+	if d.record.State == api.KeyRevoked {
+		v.Paragraph(r, 0, 0, d.record.Name+" ("+d.record.APIKeyID+") is revoked already.", themes.Text)
+		keyLine(r, h-1, v, "esc", "back")
+		return
+	}
+	y := v.Paragraph(r, 0, 0, "Revoke "+d.record.Name+" ("+d.record.APIKeyID+")? Whatever uses it is refused from now on. This cannot be undone.", themes.Text) + 1
+	x := 0
+	for _, button := range []struct {
+		words  string
+		marked bool
+	}{{"Keep it", !d.revoke}, {"Revoke", d.revoke}} {
+		text := "  " + button.words + "  "
+		if button.marked {
+			text = "[ " + button.words + " ]"
+		}
+		end := r.PutIn(x, y, w-x, text, v.Palette.Style(themes.Text), v.ASCII)
+		if button.marked {
+			r.Shade(terminal.Rect{X: x, Y: y, W: end - x, H: 1}, v.Palette.Style(themes.Selection))
+		}
+		x = end + 2
+	}
+	d.drawForm(r, y+1, v)
+	keyLine(r, h-1, v, "tab", "the other answer", "enter", "take the marked one", "esc", "keep it")
+}
+
+// Key marks an answer, or takes the marked one.
+func (d *RevokeDialog) Key(k tea.KeyMsg, keys keymap.Map) Result {
+	list, _, _ := keys.Match(k.String(), keymap.List)
+	dialog, _, _ := keys.Match(k.String(), keymap.Dialog)
+	switch {
+	case d.busy:
+	case list == keymap.Left, list == keymap.Right, dialog == keymap.NextField, dialog == keymap.PrevField:
+		d.revoke = !d.revoke
+		return Result{}
+	}
+	return d.key(k, keys, func() Result {
+		if !d.revoke || d.record.State == api.KeyRevoked {
+			return Result{Close: true}
+		}
+		d.busy, d.wrong = true, ""
+		return Result{Do: SendKey{d, api.KeysRequest{Action: api.ActionRevoke, APIKeyID: d.record.APIKeyID}}}
+	})
+}

@@ -1,0 +1,67 @@
+package screen
+
+import (
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/terminal"
+)
+
+// KeyShown shows a new API key, this once. It holds the only copy that the
+// console has, and drops it when it closes.
+type KeyShown struct {
+	name, words, key string
+	copied, warned   bool
+}
+
+// NewKeyShown shows the key of that name with the service's words about it.
+func NewKeyShown(name, words, key string) *KeyShown {
+	return &KeyShown{name: terminal.Printable(name), words: terminal.Printable(words), key: terminal.Printable(key)}
+}
+
+// Title names it.
+func (d *KeyShown) Title() string { return "The new API key" }
+
+// Size fits the key in one line where there is room.
+func (d *KeyShown) Size(w, _ int) (int, int) {
+	width := min(max(len(d.key), 64), w-8)
+	return width, 9 + (len(d.key)+width-1)/max(width, 1)
+}
+
+// Draw draws the key.
+func (d *KeyShown) Draw(r terminal.Region, v pane.View) {
+	w, h := r.Size()
+	y := v.Paragraph(r, 0, 0, "The key of "+d.name+":", themes.Text) + 1
+	y = v.Paragraph(r, 0, y, d.key, themes.Accent)
+	if len(d.key) > w {
+		y = v.Paragraph(r, 0, y, "The lines are one key, without a space.", themes.Muted)
+	}
+	y = v.Paragraph(r, 0, y+1, d.words+". Copy it to where it is needed before you close this.", themes.Text)
+	switch {
+	case d.copied:
+		v.Paragraph(r, 0, y, "Given to the terminal's clipboard. Paste it, to be sure that it arrived.", themes.Dim)
+	case d.warned:
+		v.Paragraph(r, 0, y, "It is not copied. Press enter again to close: it cannot be shown another time.", themes.Warning)
+	}
+	keyLine(r, h-1, v, "y", "copy", "enter", "I have stored it")
+}
+
+// Key copies, or closes: at once when it was copied, else when asked twice, so
+// that a key pressed too often loses nothing.
+func (d *KeyShown) Key(k tea.KeyMsg, keys keymap.Map) Result {
+	if a, _, _ := keys.Match(k.String(), keymap.Global); a == keymap.Copy {
+		d.copied = true
+		return Result{Do: CopyText{d.key}}
+	}
+	if a, _, _ := keys.Match(k.String(), keymap.Dialog); a != keymap.Accept {
+		return Result{}
+	}
+	if !d.copied && !d.warned {
+		d.warned = true
+		return Result{}
+	}
+	d.key = ""
+	return Result{Close: true}
+}
