@@ -71,7 +71,7 @@ func (m *Model) why(e keymap.Entry) string {
 	case e.Needs&keymap.NeedsUsers != 0 && !managesUsers(m.user):
 		return "your role does not manage users and API keys"
 	}
-	return ""
+	return m.whyNoMove(e.Action)
 }
 
 // act does an action.
@@ -81,6 +81,9 @@ func (m *Model) act(a keymap.Action) tea.Cmd {
 			m.say("Not now: "+why+".", themes.Dim)
 			return nil
 		}
+	}
+	if move, ok := pane.OrderMove(a); ok {
+		return m.moveOrder(move)
 	}
 	if do := m.acts()[a]; do != nil {
 		return do()
@@ -119,6 +122,7 @@ func (m *Model) acts() map[keymap.Action]func() tea.Cmd {
 			return m.poll()
 		},
 		keymap.RunDetection: m.detect,
+		keymap.MakeOrder:    m.makeOrder,
 		keymap.NextInHand:   quiet(m.nextFinding),
 		keymap.Copy:         quiet(m.copy),
 		keymap.Export:       quiet(m.export),
@@ -170,8 +174,10 @@ func (m *Model) quitTwice() tea.Cmd {
 
 // intend does what a pane wants.
 func (m *Model) intend(i pane.Intent) tea.Cmd {
+	more := func() tea.Cmd { return nil }
 	if i.Hand != nil {
 		m.hand = *i.Hand
+		more = m.poll // its details
 	}
 	for p := layout.Observe; p < layout.Panes; p++ {
 		if i.Focus == p.String() && p != m.focus {
@@ -189,7 +195,7 @@ func (m *Model) intend(i pane.Intent) tea.Cmd {
 	if i.Action != "" {
 		return m.act(i.Action)
 	}
-	return nil
+	return more()
 }
 
 func (m *Model) focusedView() pane.View {

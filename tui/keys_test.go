@@ -174,19 +174,19 @@ func TestThemes(t *testing.T) {
 }
 
 func TestExport(t *testing.T) {
-	for k, header := range map[string]string{"1": "timestamp (UTC),asset_id,power (kW)", "2": "summary_id,asset_id", "3": "timestamp (UTC),p10 (kW)", "4": "timestamp (UTC),phase"} {
+	for keys, header := range map[string]string{"1": "timestamp (UTC),asset_id,power (kW)", "2": "summary_id,asset_id", "3": "timestamp (UTC),p10 (kW)", "4": "order_id,asset_id", "4 right": "timestamp (UTC),phase"} {
 		d := start(t, 120, 36, nil)
-		d.press(k, "e")
+		d.press(append(strings.Fields(keys), "e")...)
 		files, err := filepath.Glob(filepath.Join(d.m.o.Exports, "*.csv"))
 		if err != nil || len(files) != 1 {
-			t.Fatalf("%s: %v %v", k, files, err)
+			t.Fatalf("%s: %v %v", keys, files, err)
 		}
 		b, err := os.ReadFile(files[0])
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !strings.HasPrefix(string(b), header) || strings.Count(string(b), "\n") < 3 {
-			t.Errorf("%s: %.120s", k, b)
+			t.Errorf("%s: %.120s", keys, b)
 		}
 		d.shows("rows are in")
 	}

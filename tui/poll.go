@@ -104,6 +104,8 @@ func (m *Model) poll() tea.Cmd {
 		return nil
 	}
 	now := m.o.Now()
+	m.store.ShowOrder(pane.CurrentOrder(m.view()).OrderID)
+	m.store.ShowWindows(m.hand.AssetID)
 	var cmds []tea.Cmd
 	for _, q := range m.store.Planner.Due(now, m.needs()) {
 		r, ok := m.store.Request(q, now)

@@ -147,6 +147,8 @@ func (m *Model) request(do any) tea.Cmd {
 		m.hand = do.Hand
 	case screen.StartUpload:
 		return m.upload(do)
+	case screen.SendOrder:
+		return m.sendOrder(do.Request)
 	case screen.SignIn:
 		return m.run(func(ctx context.Context) tea.Msg {
 			send := m.o.Client.Login

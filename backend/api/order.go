@@ -19,6 +19,22 @@ func OrderStatuses() []string {
 	return []string{OrderPending, OrderInProgress, OrderOnHold, OrderCompleted, OrderCancelled}
 }
 
+// OrderActions are the moves that an order of a status allows, as far as the
+// status alone decides it.
+func OrderActions(status string) []string {
+	switch status {
+	case OrderPending:
+		return []string{ActionStart, ActionHold, ActionCancel}
+	case OrderInProgress:
+		return []string{ActionHold, ActionComplete, ActionCancel}
+	case OrderOnHold:
+		return []string{ActionStart, ActionResume, ActionCancel}
+	case OrderCompleted:
+		return []string{ActionReopen}
+	}
+	return nil
+}
+
 // Reasons to hold an order. The clocks stand still for the first three, which
 // are nobody's to change.
 const (

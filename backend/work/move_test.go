@@ -13,6 +13,15 @@ import (
 	"app.sunloop/backend/store"
 )
 
+// What a console offers is what the table allows.
+func TestOrderActionsAreTheTables(t *testing.T) {
+	for _, status := range api.OrderStatuses() {
+		if _, want := nextOf(status); !slices.Equal(api.OrderActions(status), want) {
+			t.Errorf("%s: %v, want %v", status, api.OrderActions(status), want)
+		}
+	}
+}
+
 // Whatever is asked of orders in whatever order: they move as the table says
 // and not otherwise, refusals change nothing and name the ways out, and the
 // stock always knows exactly what the orders hold.

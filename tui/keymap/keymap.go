@@ -84,6 +84,15 @@ const (
 	Suspend      Action = "suspend"
 	Back         Action = "back"
 
+	MakeOrder     Action = "make-order"
+	AssignOrder   Action = "assign-order"
+	StartOrder    Action = "start-order"
+	HoldOrder     Action = "hold-order"
+	ResumeOrder   Action = "resume-order"
+	CompleteOrder Action = "complete-order"
+	CancelOrder   Action = "cancel-order"
+	ReopenOrder   Action = "reopen-order"
+
 	Up         Action = "up"
 	Down       Action = "down"
 	PageUp     Action = "page-up"
@@ -138,6 +147,14 @@ func Default() Map {
 		needs(entry(RunDetection, Global, "", "run fault detection on the unit in hand", "D"), NeedsSelection|NeedsService|NeedsWrite),
 		needs(entry(Refresh, Global, "", "ask the service again, now", "r"), NeedsService),
 		needs(entry(NextInHand, Global, "next", "take the next finding in hand", "n"), NeedsNothing),
+		needs(entry(MakeOrder, Global, "order", "make a work order of the finding in hand", "o"), NeedsSelection|NeedsService|NeedsWrite),
+		needs(entry(AssignOrder, Global, "assign", "give the work order a technician", "t"), NeedsService|NeedsWrite),
+		needs(entry(StartOrder, Global, "begin", "begin the work of the order", "b"), NeedsService|NeedsWrite),
+		needs(entry(HoldOrder, Global, "hold", "put the work order on hold", "w"), NeedsService|NeedsWrite),
+		needs(entry(ResumeOrder, Global, "go on", "go on with a work order on hold", "c"), NeedsService|NeedsWrite),
+		needs(entry(CompleteOrder, Global, "finish", "finish the work order, with notes", "F"), NeedsService|NeedsWrite),
+		needs(entry(CancelOrder, Global, "cancel", "cancel the work order, with a reason", "x"), NeedsService|NeedsWrite),
+		needs(entry(ReopenOrder, Global, "reopen", "open a completed work order again", "R"), NeedsService|NeedsWrite),
 		entry(Copy, Global, "", "copy the thing in hand to the clipboard", "y"),
 		entry(Export, Global, "", "write what the pane shows to a CSV file", "e"),
 		entry(Mouse, Global, "", "give the mouse back to the terminal, or take it", "M"),

@@ -51,7 +51,7 @@ func TestMatch(t *testing.T) {
 		{"g g", []Scope{List, Global}, Top, true, false},
 		{"enter", []Scope{Dialog}, Accept, true, false},
 		{"1", []Scope{Dialog}, "", false, false},
-		{"x", []Scope{List, Global}, "", false, false},
+		{"X", []Scope{List, Global}, "", false, false},
 	}
 	for _, tt := range tests {
 		a, ok, pending := Default().Match(tt.key, tt.scopes...)

@@ -12,266 +12,229 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-// Act shows the work under way and done: files on their way through import,
-// training and forecast, and the trail of what the service and people did,
-// that of the unit in hand first.
+// Act shows the work orders, what is late first, and the details of the one in
+// hand; beside them, or below where there is room, the files on their way and
+// the trail of what was done.
 type Act struct {
-	trail   List
-	trailAt terminal.Rect
+	orders  List
+	page    Page
+	trail   trail
+	onTrail bool // the trail has the pane
+
+	ordersAt, pageAt, trailAt terminal.Rect
 }
 
-// NewAct shows the trail newest first.
-func NewAct() *Act { return &Act{trail: List{SortBy: -1}} }
+// NewAct shows the orders by urgency and the trail newest first.
+func NewAct() *Act { return &Act{orders: List{SortBy: -1}, trail: trail{list: List{SortBy: -1}}} }
 
 // Needs are what the pane shows.
 func (a *Act) Needs() []state.Need {
-	return []state.Need{{Query: state.QueryActivities, Period: 10 * time.Second}, {Query: state.QueryUploads, Period: 20 * time.Second}}
+	return []state.Need{
+		{Query: state.QueryActivities, Period: 10 * time.Second}, {Query: state.QueryUploads, Period: 20 * time.Second},
+		{Query: state.QueryOrders, Period: 15 * time.Second}, {Query: state.QueryOrder, Period: 20 * time.Second},
+	}
 }
 
-// Filter is the filter of the trail.
-func (a *Act) Filter() string { return a.trail.Filter }
+// Filter is the filter of the list that is shown.
+func (a *Act) Filter() string {
+	if a.onTrail {
+		return a.trail.list.Filter
+	}
+	return a.orders.Filter
+}
 
-// SetFilter narrows the trail.
-func (a *Act) SetFilter(s string) { a.trail.Filter = s }
+// SetFilter narrows the list that is shown.
+func (a *Act) SetFilter(s string) {
+	if a.onTrail {
+		a.trail.list.Filter = s
+	} else {
+		a.orders.Filter = s
+	}
+}
 
-// trailStale is when the trail counts as old.
-const trailStale = 5 * time.Minute
+// showsTrail says that the trail has the whole pane.
+func (a *Act) showsTrail(v View) bool { return a.onTrail || len(v.Site.Orders.Data) == 0 }
 
-// Draw draws the files on their way, then the trail.
+// ordersStale is when the list of orders counts as old.
+const ordersStale = 5 * time.Minute
+
+// Draw draws the board with the details of an order, or the trail.
 func (a *Act) Draw(r terminal.Region, v View) {
-	a.trailAt = terminal.Rect{}
+	a.ordersAt, a.pageAt, a.trailAt = terminal.Rect{}, terminal.Rect{}, terminal.Rect{}
 	w, h := r.Size()
-	y := a.drawUploads(r, v)
-	act := v.Site.Activities
-	face := act.Face(v.Now, trailStale, len(act.Data) == 0)
-	rest := r.Region(terminal.Rect{Y: y, W: w, H: h - y})
-	if v.face(rest, face, act.Err, act.FailedSince, act.NextTry, "what was done", "Nothing was done in the last 24 hours. Imports, trainings, forecasts, findings and what people do stand here.") {
+	if a.showsTrail(v) {
+		y := a.drawNone(r, v)
+		a.trailAt = terminal.Rect{Y: y, W: w, H: h - y}
+		a.trail.draw(r.Region(a.trailAt), v)
 		return
 	}
-	if face == state.Stale {
-		v.aged(r, "This trail is", act.At, act.Err)
-		h--
+	if h >= 40 { // room for both
+		board := h * 3 / 5
+		a.trailAt = terminal.Rect{Y: board + 1, W: w, H: h - board - 1}
+		a.trail.draw(r.Region(a.trailAt), v)
+		h = board
 	}
-	full := a.entry(v)
-	below := 0
-	if full != "" && h-y >= 12 { // what the line has no room for
-		below = min(len(wrap(full, w)), 3) + 1
-	}
-	rows, own := trailRows(v)
-	a.trailAt = terminal.Rect{Y: y + 1, W: w, H: h - y - 1 - below}
-	a.trail.Draw(r.Region(a.trailAt), v, trailColumns(v), rows)
-	notes := ""
-	if v.Hand.AssetID != "" {
-		notes = fmt.Sprintf("%d about %s", own, v.asset(v.Hand.AssetID, 20))
-	}
-	v.heading(r, y, "Trail of 24 hours", notes, a.trail.Range())
-	if below > 0 {
-		bottom := r.Region(terminal.Rect{Y: h - below, W: w, H: below})
-		bottom.HLine(0, 0, w, terminal.LinesFor(v.ASCII), v.style(themes.Border))
-		v.Paragraph(bottom, 0, 1, full, themes.Dim)
-	}
+	a.drawOrders(r.Region(terminal.Rect{W: w, H: h}), v)
 }
 
-// entry is the marked entry in full, empty without one.
-func (a *Act) entry(v View) string {
-	ids := entryIDs(v.Site.Activities.Data)
-	for i, act := range v.Site.Activities.Data {
-		if ids[i] == a.trail.Selected {
-			words := act.Title + ": " + act.Description
-			if act.Actor != "" {
-				words += " (" + act.Actor + ")"
-			}
-			return words
-		}
-	}
-	return ""
-}
-
-// drawUploads draws the files under way, those that failed, and where there is
-// room the newest done; it answers the rows it took.
-func (a *Act) drawUploads(r terminal.Region, v View) int {
-	w, h := r.Size()
-	ups := notable(v.Site.Uploads.Data)
-	if len(ups) == 0 {
-		return 0
-	}
-	note := "g u for all"
-	if n := len(OnTheWay(v)); n > 0 {
-		note = fmt.Sprintf("%d under way, %s", n, note)
-	}
-	v.heading(r, 0, "Files", note)
-	y := 1
-	name := 0
-	for _, u := range ups {
-		name = max(name, terminal.Width(FileName(u)))
-	}
-	name = min(name, max(w*2/5, 10))
-	for _, u := range ups[:min(len(ups), max(h/5, 2))] {
-		v.put(r, 0, y, terminal.TruncateMiddle(FileName(u), name/3, name, v.ASCII), themes.Text)
-		x := name + 2
-		if !u.Ended() {
-			drawBar(r.Region(terminal.Rect{X: x, Y: y, W: 12, H: 1}), v, u.Progress)
-			x += 13
-		}
-		v.putIn(r, x, y, w-x, uploadWords(u), UploadRole(u))
-		y++
-	}
-	return y
-}
-
-// notable are the uploads worth a line: under way, then failed, then done. A
-// live feed sends a small file every few seconds: of those only the failed
-// count.
-func notable(ups []api.Upload) []api.Upload {
-	out := slices.DeleteFunc(slices.Clone(ups), func(u api.Upload) bool {
-		return u.Kind == api.UploadNowcast && (!u.Ended() || u.Error == "")
-	})
-	rank := func(u api.Upload) int {
-		switch {
-		case !u.Ended():
-			return 0
-		case u.Error != "":
-			return 1
-		}
-		return 2
-	}
-	slices.SortStableFunc(out, func(a, b api.Upload) int { return rank(a) - rank(b) })
-	return out
-}
-
-func uploadWords(u api.Upload) string {
+// drawNone says that there is no order, or why none is known, and answers the
+// rows it took.
+func (a *Act) drawNone(r terminal.Region, v View) int {
+	orders := v.Site.Orders
+	words, role := "No work order yet. With a finding in hand, o makes one.", themes.Dim
 	switch {
-	case u.Error != "":
-		return UploadState(u) + ": " + u.Error
-	case u.Ended():
-		return UploadState(u) + ", " + countOf(u.RowsStored, "row", "rows")
+	case a.onTrail && len(orders.Data) > 0, orders.At.IsZero() && orders.Err == nil:
+		return 0
+	case orders.Err != nil:
+		words, role = "No answer about work orders: "+state.Reason(orders.Err)+".", themes.Warning
 	}
-	return UploadState(u)
+	return v.Paragraph(r, 0, 0, words, role)
 }
 
-// UploadState is an upload's state in words.
-func UploadState(u api.Upload) string {
-	switch u.ProcessingStatus {
-	case api.UploadWithWarnings:
-		return "done, worth a look"
-	case api.UploadCompleted:
-		return "done"
-	case api.UploadProcessing, api.UploadValidating:
-		if u.Stage != "" {
-			return u.Stage
+// drawOrders draws the list, and beside or below it the details.
+func (a *Act) drawOrders(r terminal.Region, v View) {
+	if v.Site.Orders.Face(v.Now, ordersStale, false) == state.Stale {
+		r = v.aged(r, "These orders are", v.Site.Orders.At, v.Site.Orders.Err)
+	}
+	w, h := r.Size()
+	rows := orderRows(v)
+	list := min(len(rows)+1, max((h-1)/3, 3))
+	a.ordersAt = terminal.Rect{Y: 1, W: w, H: list}
+	a.pageAt = terminal.Rect{Y: list + 2, W: w, H: h - list - 2}
+	if w >= 110 {
+		a.ordersAt = terminal.Rect{Y: 1, W: w * 52 / 100, H: h - 1}
+		a.pageAt = terminal.Rect{X: a.ordersAt.W + 2, Y: 1, W: w - a.ordersAt.W - 2, H: h - 1}
+	} else if a.pageAt.H > 0 {
+		r.HLine(0, list+1, w, terminal.LinesFor(v.ASCII), v.style(themes.Border))
+	}
+	a.orders.Selected = ""
+	o := CurrentOrder(v)
+	if o.OrderID == v.Hand.OrderID || v.Hand.AssetID != "" && o.AssetID == v.Hand.AssetID {
+		a.orders.Selected = o.OrderID
+	}
+	a.orders.Draw(r.Region(a.ordersAt), v, orderColumns(v), rows)
+	v.heading(r, 0, "Work orders", orderNotes(v), a.orders.Range(), Words("→ trail", v.ASCII))
+	if a.pageAt.H > 0 {
+		a.page.Draw(r.Region(a.pageAt), v, o.OrderID, func(r terminal.Region) int { return drawOrder(r, v, o) })
+	}
+}
+
+// orderNotes are how many orders are open and how many are late.
+func orderNotes(v View) string {
+	open, late := 0, 0
+	for _, o := range v.Site.Orders.Data {
+		if openOrder(o) {
+			open++
+			if dueOf(o).late(v.SiteNow) {
+				late++
+			}
 		}
-	case api.UploadQueued:
-		return "waiting"
 	}
-	return u.ProcessingStatus
+	if late > 0 {
+		return fmt.Sprintf("%d open, %d late", open, late)
+	}
+	return fmt.Sprintf("%d open", open)
 }
 
-// UploadRole is the look of an upload's state.
-func UploadRole(u api.Upload) themes.Role {
-	switch u.ProcessingStatus {
-	case api.UploadFailed, api.UploadRejected:
-		return themes.Warning
-	case api.UploadCompleted, api.UploadWithWarnings:
-		return themes.Dim
-	}
-	return themes.Accent
-}
-
-func trailColumns(v View) []Column {
-	when, what := 5, 4
-	for _, a := range v.Site.Activities.Data {
-		when = max(when, terminal.Width(When(a.Timestamp.Time, v.SiteNow, v.Site.Zone)))
-		what = max(what, terminal.Width(a.Title))
+func orderColumns(v View) []Column {
+	unit, what, when := 6, 8, 5
+	for _, o := range v.Site.Orders.Data {
+		unit, what = max(unit, terminal.Width(o.AssetID)), max(what, terminal.Width(orderWords(o)))
+		when = max(when, terminal.Width(When(o.PlannedStart.Time, v.SiteNow, v.Site.Zone)))
 	}
 	return []Column{
-		{Title: "when", Width: when}, {Title: "phase", Width: 7, Rank: 2}, {Title: "what", Width: min(what, 32), Min: min(what, 18)},
-		{Title: "details", Min: 16, Rank: 1}, {Title: "who", Width: 12, Min: 8, Rank: 3},
+		{Title: "unit", Width: min(unit, 30), Min: min(unit, 11), IDs: true}, {Title: "what", Min: min(what, 16)}, {Title: "state", Width: 11},
+		{Title: "due", Width: 18, Min: 14}, {Title: "priority", Width: 8, Rank: 1}, {Title: "technician", Width: 12, Min: 10, Rank: 2}, {Title: "planned", Width: when, Right: true, Rank: 3},
 	}
 }
 
-// entryIDs tell the entries apart, and stay when newer ones come in front.
-func entryIDs(trail []api.Activity) []string {
-	ids, seen := make([]string, len(trail)), map[string]int{}
-	for i := len(trail) - 1; i >= 0; i-- {
-		a := trail[i]
-		id := a.Timestamp.String() + a.Phase + a.Title + a.AssetID + a.Description
-		seen[id]++
-		ids[i] = fmt.Sprint(id, seen[id])
-	}
-	return ids
-}
-
-// trailRows are the entries, and how many of them are about the unit in hand:
-// those stand first.
-func trailRows(v View) (rows []Row, own int) {
-	ids := entryIDs(v.Site.Activities.Data)
-	for i, a := range v.Site.Activities.Data {
-		mine := v.Hand.AssetID != "" && a.AssetID == v.Hand.AssetID
-		title, rest := themes.Text, themes.Dim
-		if v.Hand.AssetID != "" && !mine {
-			title, rest = themes.Dim, themes.Muted
+func orderRows(v View) []Row {
+	rows := make([]Row, 0, len(v.Site.Orders.Data))
+	for _, o := range byUrgency(v) {
+		text, dim := themes.Text, themes.Dim
+		if !openOrder(o) {
+			text, dim = themes.Muted, themes.Muted
 		}
-		row := Row{ID: ids[i], Cells: []Cell{
-			{Text: When(a.Timestamp.Time, v.SiteNow, v.Site.Zone), Role: rest}, {Text: a.Phase, Role: rest},
-			{Text: a.Title, Role: title}, {Text: a.Description, Role: rest}, {Text: a.Actor, Role: rest},
-		}, Sort: []any{a.Timestamp.String(), a.Phase, a.Title, a.Description, a.Actor}}
-		if mine {
-			rows = slices.Insert(rows, own, row)
-			own++
-			continue
+		due := dueOf(o)
+		role := dim
+		if due.late(v.SiteNow) {
+			role = themes.Warning
 		}
-		rows = append(rows, row)
+		rows = append(rows, Row{ID: o.OrderID, Cells: []Cell{
+			{Text: o.AssetID, Role: text}, {Text: orderWords(o), Role: text}, {Text: OrderStatus(o.Status), Role: text}, {Text: due.words(v.SiteNow), Role: role},
+			{Text: o.Priority, Role: text}, {Text: o.AssignedTechnician, Role: dim}, {Text: When(o.PlannedStart.Time, v.SiteNow, v.Site.Zone), Role: dim},
+		}, Sort: []any{o.AssetID, orderWords(o), o.Status, due.at.Format(time.RFC3339), float64(slices.Index(api.Priorities(), o.Priority)), o.AssignedTechnician, o.PlannedStart.String()}})
 	}
-	return rows, own
+	return rows
 }
 
-// Strip shows what is under way, then what was done last.
+// Strip shows the open orders, most urgent first, then what was done last.
 func (a *Act) Strip(r terminal.Region, v View) {
 	w, h := r.Size()
-	y := drawOnTheWay(r, v, h)
-	for _, act := range v.Site.Activities.Data {
-		if y >= h {
-			return
+	y := 0
+	for _, o := range byUrgency(v) {
+		if !openOrder(o) || y >= max(h-1, 1) {
+			break
 		}
-		x := v.put(r, 0, y, When(act.Timestamp.Time, v.SiteNow, v.Site.Zone)+"  ", themes.Dim)
-		x = v.putIn(r, x, y, w-x, act.Title, themes.Text)
-		v.putIn(r, x+2, y, w-x-2, act.Description, themes.Dim)
+		due := dueOf(o)
+		role := themes.Dim
+		if due.late(v.SiteNow) {
+			role = themes.Warning
+		}
+		x := v.putIn(r, 0, y, w, v.asset(o.AssetID, max(w/3, 10))+" ", themes.Text)
+		x = v.putIn(r, x, y, w-x, due.words(v.SiteNow), role)
+		v.putIn(r, x, y, w-x, v.separator()+orderWords(o)+v.separator()+OrderStatus(o.Status)+v.separator()+o.AssignedTechnician, themes.Dim)
 		y++
 	}
-	if y == 0 {
-		v.putIn(r, 0, 0, w, "nothing was done in the last 24 hours", themes.Dim)
-	}
+	a.trail.strip(r, v, y)
 }
 
-// Do moves through the trail; enter takes the unit of an entry in hand.
+// Do moves through the orders, which takes them in hand, or through the trail;
+// left and right go from one to the other.
 func (a *Act) Do(k keymap.Action, v View) Intent {
-	if k == keymap.Open {
-		ids := entryIDs(v.Site.Activities.Data)
-		for i, act := range v.Site.Activities.Data {
-			if ids[i] != a.trail.Current() {
-				continue
-			}
-			if act.AssetID == "" {
-				return Intent{Say: "This entry is about the whole site, not about a unit."}
-			}
-			return Intent{Hand: &Hand{AssetID: act.AssetID, FindingID: findingOf(v, act.AssetID)}}
+	switch {
+	case k == keymap.Left || k == keymap.Right:
+		a.onTrail = !a.onTrail && len(v.Site.Orders.Data) > 0
+	case a.showsTrail(v):
+		return a.trail.do(k, v)
+	case k == keymap.Open:
+		return Intent{Hand: handOfOrder(v, CurrentOrder(v).OrderID)}
+	case a.page.Do(k):
+	case a.orders.Do(k, len(orderColumns(v))) && k != keymap.Sort:
+		return Intent{Hand: handOfOrder(v, a.orders.Current())}
+	}
+	return Intent{}
+}
+
+// handOfOrder takes an order in hand with its unit and its finding.
+func handOfOrder(v View, orderID string) *Hand {
+	for _, o := range v.Site.Orders.Data {
+		if o.OrderID == orderID {
+			return &Hand{AssetID: o.AssetID, FindingID: o.SummaryID, OrderID: orderID}
 		}
+	}
+	return nil
+}
+
+// Click marks an order or an entry.
+func (a *Act) Click(x, y int, v View) Intent {
+	switch {
+	case a.ordersAt.Contains(x, y) && a.orders.Click(y-a.ordersAt.Y):
+		return Intent{Hand: handOfOrder(v, a.orders.Selected)}
+	case a.trailAt.Contains(x, y):
+		if y -= a.trailAt.Y; a.trail.listAt.Contains(x, y) {
+			a.trail.list.Click(y - a.trail.listAt.Y)
+		}
+	}
+	return Intent{}
+}
+
+// Wheel scrolls the details, or moves in the list.
+func (a *Act) Wheel(x, y, by int, v View) Intent {
+	if a.pageAt.Contains(x, y) {
+		a.page.Move(2 * by)
 		return Intent{}
 	}
-	a.trail.Do(k, len(trailColumns(v)))
-	return Intent{}
-}
-
-// Click marks an entry.
-func (a *Act) Click(x, y int, _ View) Intent {
-	if a.trailAt.Contains(x, y) {
-		a.trail.Click(y - a.trailAt.Y)
-	}
-	return Intent{}
-}
-
-// Wheel moves through the trail.
-func (a *Act) Wheel(_, _, by int, v View) Intent {
 	if by > 0 {
 		return a.Do(keymap.Down, v)
 	}
@@ -281,16 +244,22 @@ func (a *Act) Wheel(_, _, by int, v View) Intent {
 // Help are the pane's own keys.
 func (a *Act) Help() [][2]string {
 	return [][2]string{
-		{"↓ ↑", "mark an entry; it is shown in full below"},
-		{"enter", "take the entry's unit in hand"},
+		{"↓ ↑", "take a work order in hand; its details say which moves it allows"},
+		{"pgdn pgup", "scroll its details: clocks, parts, history"},
+		{"→ ←", "to the trail of what was done, and back"},
+		{"enter", "take the order's or the entry's unit in hand"},
 	}
 }
 
-// Export is the trail.
+// Export is what is shown: the orders or the trail.
 func (a *Act) Export(v View) [][]string {
-	rows := [][]string{{"timestamp (UTC)", "phase", "title", "description", "asset_id", "actor"}}
-	for _, act := range v.Site.Activities.Data {
-		rows = append(rows, []string{act.Timestamp.String(), act.Phase, act.Title, act.Description, act.AssetID, act.Actor})
+	if a.showsTrail(v) {
+		return a.trail.export(v)
+	}
+	rows := [][]string{{"order_id", "asset_id", "status", "priority", "maintenance_type", "fault_family", "assigned_technician", "planned_start (UTC)", "start_due (UTC)", "restore_due (UTC)", "late"}}
+	for _, o := range byUrgency(v) {
+		rows = append(rows, []string{o.OrderID, o.AssetID, o.Status, o.Priority, o.MaintenanceType, o.FaultFamily, o.AssignedTechnician,
+			o.PlannedStart.String(), o.Clocks.StartDue.String(), o.Clocks.RestoreDue.String(), fmt.Sprint(dueOf(o).late(v.SiteNow))})
 	}
 	return rows
 }

@@ -38,6 +38,7 @@ type View struct {
 type Hand struct {
 	AssetID   string
 	FindingID string
+	OrderID   string
 }
 
 // Intent is what a pane wants done with a key; what is empty is not wanted.

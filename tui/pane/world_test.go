@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"app.sunloop/backend/api"
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/internal/plant"
@@ -28,6 +29,11 @@ func siteOf(p *plant.Plant, now time.Time) *state.Site {
 	s.Uploads.Good(p.Uploads(now), now)
 	s.Activities.Good(p.Activities(now), now)
 	s.Models.Good(p.Models(now), now)
+	s.Orders.Good(p.Orders(now), now)
+	s.Schedules.Good(p.Schedules(now), now)
+	s.BOMs.Good([]api.BOM{p.Bill(now, p.UnitID(plant.DeadUnit))}, now)
+	s.Windows.Good(p.Windows(now, p.UnitID(plant.DeadUnit)), now)
+	s.WindowsOf = p.UnitID(plant.DeadUnit)
 	return s
 }
 

@@ -23,6 +23,11 @@ const (
 	QueryModels     Query = "models"
 	QueryUploads    Query = "uploads"
 	QueryActivities Query = "activities"
+	QueryOrders     Query = "orders"
+	QueryOrder      Query = "order" // the one that OrderID names, with parts and history
+	QuerySchedules  Query = "schedules"
+	QueryBOMs       Query = "boms"
+	QueryWindows    Query = "windows" // for work at the unit that WindowsOf names
 )
 
 // Site is all that the console holds of the site on screen.
@@ -40,6 +45,13 @@ type Site struct {
 	Models     Value[[]api.Model]
 	Uploads    Value[[]api.Upload]
 	Activities Value[[]api.Activity]
+	Orders     Value[[]api.Order] // open ones first
+	Order      Value[api.Order]
+	OrderID    string // whose details are on screen; empty for none
+	Schedules  Value[[]api.Schedule]
+	BOMs       Value[[]api.BOM] // newest first, without items
+	Windows    Value[api.ProposeResponse]
+	WindowsOf  string // unit for which windows are proposed; empty for none
 }
 
 // Store is the console's data: the sites in reach and the one on screen. It
@@ -75,6 +87,8 @@ type Request struct {
 	site       api.Site
 	zone       *time.Location
 	from       time.Time // day: first record wanted
+	id         string    // of the order or the unit that is asked for
+	hours      float64   // of work that windows are proposed for
 	now        time.Time // the service's time
 }
 
@@ -149,6 +163,14 @@ func (s *Store) Request(q Query, now time.Time) (r Request, ok bool) {
 		r.now, r.from = s.Site.PastDate, s.Site.PastDate
 		return r, !s.Site.PastDate.IsZero()
 	}
+	switch q {
+	case QueryOrder:
+		r.id = s.Site.OrderID
+		return r, r.id != ""
+	case QueryWindows:
+		r.id, r.hours = s.Site.WindowsOf, s.Site.WorkHours(s.Site.WindowsOf)
+		return r, r.id != ""
+	}
 	if q == QueryDay {
 		day := s.Site.Day.Data
 		r.from = midnight(r.now, r.zone)
@@ -213,6 +235,9 @@ func (r Request) ask(ctx context.Context, c *client.Client) (any, error) {
 	case QueryActivities:
 		v, err := c.Activities(ctx, list)
 		return part(v, err, func(v *api.ActivitiesResponse) []api.Activity { return v.Activities })
+	}
+	if work, ok := r.work(); ok {
+		return work(ctx, c, list)
 	}
 	return nil, fmt.Errorf("there is no query %q", r.Query)
 }
@@ -282,6 +307,8 @@ func (s *Store) Apply(a Answer, now time.Time) (changed bool, signedOut error) {
 		s.Site.Uploads.Good(v, now)
 	case []api.Activity:
 		s.Site.Activities.Good(v, now)
+	default:
+		return s.applyWork(a, now), nil
 	}
 	return true, nil
 }
@@ -314,6 +341,7 @@ func (s *Store) fail(a Answer, now time.Time) (signedOut error) {
 		QueryAssets: s.Site.Assets.Bad, QueryDay: s.Site.Day.Bad, QueryPast: s.Site.Past.Bad, QuerySummary: s.Site.Summary.Bad,
 		QueryForecast: s.Site.Forecast.Bad, QueryIssued: s.Site.Issued.Bad, QueryFindings: s.Site.Findings.Bad,
 		QueryModels: s.Site.Models.Bad, QueryUploads: s.Site.Uploads.Bad, QueryActivities: s.Site.Activities.Bad,
+		QueryOrders: s.Site.Orders.Bad, QueryOrder: s.Site.Order.Bad, QuerySchedules: s.Site.Schedules.Bad, QueryBOMs: s.Site.BOMs.Bad, QueryWindows: s.Site.Windows.Bad,
 	} {
 		if q == a.Request.Query {
 			bad(a.Err, now, next)

@@ -128,6 +128,7 @@ type question struct {
 	Password string `json:"password"`
 	MFAToken string `json:"mfa_token"`
 	TOTPCode string `json:"totp_code"`
+	OrderID  string `json:"order_id"`
 }
 
 func (s *Service) answer(r *http.Request, body []byte) (any, *api.Error) {
@@ -160,7 +161,7 @@ func (s *Service) answer(r *http.Request, body []byte) (any, *api.Error) {
 		return api.UploadAck{Status: "success", ProcessingStatus: api.UploadQueued, UploadID: "upl-way"}, nil
 	}
 	for _, p := range s.Plants {
-		if p.SiteID == q.SiteID {
+		if q.SiteID == "" && q.OrderID != "" || p.SiteID == q.SiteID {
 			return p.answer(r, now, q)
 		}
 	}
@@ -170,6 +171,9 @@ func (s *Service) answer(r *http.Request, body []byte) (any, *api.Error) {
 func second(v *api.LoginResponse, e *api.Error) (any, *api.Error) { return v, e }
 
 func (p *Plant) answer(r *http.Request, now time.Time, q question) (any, *api.Error) {
+	if answer, refusal, ok := p.work(r, now, q); ok {
+		return answer, refusal
+	}
 	switch r.URL.Path {
 	case api.PathAssets:
 		return api.AssetsResponse{Success: true, Assets: p.Assets()}, nil

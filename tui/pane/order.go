@@ -1,0 +1,303 @@
+package pane
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/terminal"
+)
+
+// orderKeys are the keys of the moves of an order, by the service's actions.
+var orderKeys = map[string]keymap.Action{
+	api.ActionAssign: keymap.AssignOrder, api.ActionStart: keymap.StartOrder, api.ActionHold: keymap.HoldOrder, api.ActionResume: keymap.ResumeOrder,
+	api.ActionComplete: keymap.CompleteOrder, api.ActionCancel: keymap.CancelOrder, api.ActionReopen: keymap.ReopenOrder,
+}
+
+// OrderMove is the service's action behind a key; ok is false for other keys.
+func OrderMove(k keymap.Action) (action string, ok bool) {
+	for action, key := range orderKeys {
+		if key == k {
+			return action, true
+		}
+	}
+	return "", false
+}
+
+// OrderMoves are the actions that an order allows in its state.
+func OrderMoves(o api.Order) []string {
+	moves := slices.Clone(api.OrderActions(o.Status))
+	if openOrder(o) {
+		moves = append([]string{api.ActionAssign}, moves...)
+	}
+	return moves
+}
+
+func openOrder(o api.Order) bool {
+	return o.Status != api.OrderCompleted && o.Status != api.OrderCancelled
+}
+
+// OrderStatus is a status in words.
+func OrderStatus(status string) string { return strings.ReplaceAll(status, "_", " ") }
+
+// orderWords are what an order is about.
+func orderWords(o api.Order) string {
+	if o.FaultFamily != "" {
+		return Family(o.FaultFamily)
+	}
+	return o.MaintenanceType + " work"
+}
+
+// due is what an order must come to next.
+type due struct {
+	what   string // empty when nothing is due
+	at     time.Time
+	paused bool
+}
+
+// dueOf is the first of an order's clocks that is still running.
+func dueOf(o api.Order) due {
+	c := o.Clocks
+	switch {
+	case !openOrder(o):
+		return due{}
+	case c.AcknowledgedAt.IsZero():
+		return due{"assign", c.AcknowledgeDue.Time, c.Paused}
+	case c.StartedAt.IsZero():
+		return due{"begin", c.StartDue.Time, c.Paused}
+	}
+	return due{"restore", c.RestoreDue.Time, c.Paused}
+}
+
+func (d due) late(now time.Time) bool { return d.what != "" && !d.at.IsZero() && now.After(d.at) }
+
+func (d due) words(now time.Time) string {
+	switch {
+	case d.what == "" || d.at.IsZero():
+		return ""
+	case d.late(now):
+		return d.what + " late " + coarse(now.Sub(d.at))
+	case d.paused:
+		return d.what + ", stopped"
+	}
+	return d.what + " in " + coarse(d.at.Sub(now))
+}
+
+// coarse is a span in its largest unit.
+func coarse(d time.Duration) string {
+	switch {
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d d", int(d.Hours())/24)
+}
+
+// byUrgency are the orders: open ones by what is due first, so that what is
+// late longest stands first, then the others as the service lists them.
+func byUrgency(v View) []api.Order {
+	out := slices.Clone(v.Site.Orders.Data)
+	slices.SortStableFunc(out, func(a, b api.Order) int {
+		x, y := openOrder(a), openOrder(b)
+		switch {
+		case x != y && x:
+			return -1
+		case x != y:
+			return 1
+		case !x:
+			return 0
+		}
+		return cmp.Or(dueOf(a).at.Compare(dueOf(b).at), slices.Index(api.Priorities(), a.Priority)-slices.Index(api.Priorities(), b.Priority))
+	})
+	return out
+}
+
+// CurrentOrder is the order in hand, else an open one of the finding or the
+// unit in hand, else the most urgent one; the zero order when there is none.
+func CurrentOrder(v View) api.Order {
+	if v.Site == nil || len(v.Site.Orders.Data) == 0 {
+		return api.Order{}
+	}
+	orders := byUrgency(v)
+	for _, is := range []func(api.Order) bool{
+		func(o api.Order) bool { return o.OrderID == v.Hand.OrderID },
+		func(o api.Order) bool {
+			return v.Hand.FindingID != "" && o.SummaryID == v.Hand.FindingID && openOrder(o)
+		},
+		func(o api.Order) bool { return o.AssetID == v.Hand.AssetID && openOrder(o) },
+	} {
+		if i := slices.IndexFunc(orders, is); i >= 0 {
+			return orders[i]
+		}
+	}
+	return orders[0]
+}
+
+// drawOrder draws an order whole and answers the rows it took. Parts and
+// history come with the details, a moment after the order was chosen.
+func drawOrder(r terminal.Region, v View, o api.Order) int {
+	if d := v.Site.Order.Data; d.OrderID == o.OrderID && d.Version >= o.Version {
+		o = d
+	}
+	w, _ := r.Size()
+	what := "  " + orderWords(o) + v.separator() + OrderStatus(o.Status) + v.separator() + o.Priority
+	x := v.putIn(r, 0, 0, w, v.asset(o.AssetID, max(w-terminal.Width(what), 10)), themes.Title)
+	v.putIn(r, x, 0, w-x, what, themes.Title)
+	y := 1 + drawMoves(r, v, 1, o)
+	y = v.Paragraph(r, 0, y, orderFacts(v, o), themes.Text)
+	for _, line := range o.Warnings {
+		y = v.Paragraph(r, 0, y, line, themes.Warning)
+	}
+	for _, p := range o.Proposals {
+		y = v.Paragraph(r, 0, y, p.Text, themes.Accent)
+	}
+	y = drawClocks(r, v, y, o)
+	if len(o.Parts) > 0 {
+		v.heading(r, y, "Parts")
+		y = drawParts(r, v, y+1, o)
+	}
+	if o.CompletionNotes != "" {
+		y = v.Paragraph(r, 0, y, fmt.Sprintf("Done in %.3g h: %s", o.ActualHours, o.CompletionNotes), themes.Text)
+	}
+	if ver := o.Verification; ver != nil {
+		y = v.Paragraph(r, 0, y, "The repair is "+verification[ver.State]+".", themes.Dim)
+	}
+	if len(o.History) > 0 {
+		v.heading(r, y, "History")
+		y++
+		for _, m := range slices.Backward(o.History) {
+			line := When(m.At.Time, v.SiteNow, v.Site.Zone) + "  " + OrderStatus(m.To) + ", " + m.Actor
+			if m.Note != "" {
+				line += ": " + m.Note
+			}
+			y = v.Paragraph(r, 0, y, line, themes.Dim)
+		}
+	}
+	return v.Paragraph(r, 0, y, o.OrderID, themes.Muted)
+}
+
+var verification = map[string]string{
+	api.VerificationWaiting: "to be seen on a clear day", api.VerificationVerified: "seen to hold",
+	api.VerificationFailed: "not clean: the unit does not make what it should", api.VerificationExpired: "not seen: no clear day came",
+}
+
+// drawMoves draws the keys of the moves that are possible, and answers the
+// rows it took.
+func drawMoves(r terminal.Region, v View, y int, o api.Order) int {
+	if v.WriteWhy != "" {
+		return 0
+	}
+	w, _ := r.Size()
+	x, first := 0, y
+	for _, action := range OrderMoves(o) {
+		e, ok := v.Keys.Entry(orderKeys[action])
+		if !ok {
+			continue
+		}
+		key := e.Binding.Help().Key
+		if need := terminal.Width(key) + 1 + terminal.Width(e.Footer); x > 0 && x+need > w {
+			x, y = 0, y+1
+		}
+		x = v.putIn(r, x, y, w-x, key, themes.Key)
+		x = v.putIn(r, x, y, w-x, " "+e.Footer, themes.Dim) + 2
+	}
+	if x == 0 {
+		return 0
+	}
+	return y - first + 1
+}
+
+// orderFacts are who does an order, when and for how long.
+func orderFacts(v View, o api.Order) string {
+	who := "assigned to nobody"
+	if o.AssignedTechnician != api.TechnicianUnassigned {
+		who = o.AssignedTechnician
+	}
+	facts := []string{who, "planned " + When(o.PlannedStart.Time, v.SiteNow, v.Site.Zone), fmt.Sprintf("%.3g h", o.EstimatedDurationHours)}
+	if openOrder(o) {
+		facts = append(facts, "done by "+When(o.EstimatedCompletion.Time, v.SiteNow, v.Site.Zone))
+	}
+	if o.Isolating {
+		facts = append(facts, "the unit stands still meanwhile")
+	}
+	if o.HoldReason != "" {
+		facts = append(facts, "held for "+o.HoldReason)
+	}
+	if o.CreatedBy != "" {
+		facts = append(facts, "made by "+o.CreatedBy+" "+When(o.CreatedAt.Time, v.SiteNow, v.Site.Zone))
+	}
+	return strings.Join(facts, "; ")
+}
+
+// drawClocks draws when an order should come to what, and when it did.
+func drawClocks(r terminal.Region, v View, y int, o api.Order) int {
+	c := o.Clocks
+	note := ""
+	if c.PausedMinutes > 0 || c.Paused {
+		note = fmt.Sprintf("stopped for %s", coarse(time.Duration(c.PausedMinutes)*time.Minute))
+	}
+	v.heading(r, y, "Clocks", note)
+	for _, row := range []struct {
+		name     string
+		due, was api.Time
+	}{{"assign", c.AcknowledgeDue, c.AcknowledgedAt}, {"begin", c.StartDue, c.StartedAt}, {"restore", c.RestoreDue, c.RestoredAt}} {
+		y++
+		role, words := themes.Dim, "due "+When(row.due.Time, v.SiteNow, v.Site.Zone)
+		switch {
+		case !row.was.IsZero() && row.was.After(row.due.Time):
+			words, role = words+", done late "+When(row.was.Time, v.SiteNow, v.Site.Zone), themes.Warning
+		case !row.was.IsZero():
+			words += ", done " + When(row.was.Time, v.SiteNow, v.Site.Zone)
+		case openOrder(o) && v.SiteNow.After(row.due.Time):
+			words, role = words+", late "+coarse(v.SiteNow.Sub(row.due.Time)), themes.Warning
+		}
+		v.put(r, 0, y, row.name, themes.Dim)
+		w, _ := r.Size()
+		v.putIn(r, 9, y, w-9, words, role)
+	}
+	return y + 1
+}
+
+// drawParts draws what an order takes, and what is short of it.
+func drawParts(r terminal.Region, v View, y int, o api.Order) int {
+	w, _ := r.Size()
+	for _, p := range o.Parts {
+		words, role := fmt.Sprintf("%d reserved", p.Reserved), themes.Dim
+		switch {
+		case p.Short > 0:
+			words, role = fmt.Sprintf("%d short", p.Short), themes.Warning
+			if p.Essential {
+				words += ", needed to begin"
+			}
+		case !openOrder(o):
+			words = fmt.Sprintf("%d used", p.Used)
+		}
+		v.put(r, 0, y, fmt.Sprintf("%3d", p.Quantity), themes.Text)
+		end := w - terminal.Width(words) - 1
+		v.putIn(r, 4, y, end-4, p.Description+"  "+p.PartNumber, themes.Text)
+		v.putIn(r, max(end+1, 4), y, w-max(end+1, 4), words, role)
+		y++
+	}
+	return y
+}
+
+// WindowWords are what the best of n proposed windows costs.
+func WindowWords(w api.WorkWindow, currency string, n int) string {
+	words := fmt.Sprintf("The best of %d windows; it loses %s", n, Energy(w.EnergyKWh))
+	if n == 1 {
+		words = "The one window; it loses " + Energy(w.EnergyKWh)
+	}
+	if w.Cost > 0 && currency != "" {
+		words += ", " + Money(w.Cost, currency)
+	}
+	if w.Windy {
+		words += fmt.Sprintf("; wind of %.0f m/s", w.WindMS)
+	}
+	return words + "."
+}

@@ -1,0 +1,207 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"app.sunloop/backend"
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
+	"app.sunloop/backend/client"
+	"app.sunloop/tui/internal/plant"
+	"app.sunloop/tui/pane"
+)
+
+// realService is a service in a folder of its own that has a month of two
+// units of which the second stands still for its last days.
+func realService(t *testing.T) *client.Client {
+	t.Helper()
+	s, err := backend.New(backend.Config{DataDir: t.TempDir(), Now: func() time.Time { return noon }, Wall: time.Now, Tick: 10 * time.Millisecond, Settle: time.Millisecond, KeyRate: 100_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(context.Background()) }()
+	key, _, err := s.Auth().CreateKey(t.Context(), auth.NewKey{Name: "console", Role: api.RoleOperator, Customers: []string{"acme"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := client.New(client.Options{Transport: client.InProcess(s.Handler()), Credential: key})
+	t.Cleanup(func() {
+		c.Close()
+		if err := errors.Join(s.Close(), <-ended); err != nil {
+			t.Error(err)
+		}
+	})
+	var b strings.Builder
+	b.WriteString("timestamp,asset_id,power_kw\n")
+	const hours = 33 * 24
+	for h := range hours {
+		at := noon.Truncate(time.Hour).Add(time.Duration(h-hours) * time.Hour)
+		power := 45 * max(0, math.Sin(float64(at.Hour()-4)/12*math.Pi)) * (0.7 + 0.3*math.Sin(float64(at.YearDay()*7)))
+		second := power
+		if h >= hours-72 {
+			second = 0
+		}
+		fmt.Fprintf(&b, "%s,INV-1,%.2f\n%[1]s,INV-2,%.2[3]f\n", at.Format(time.RFC3339), power, second)
+	}
+	ack, err := c.UploadTrain(t.Context(), api.UploadRequest{CustomerID: "acme", SiteID: "Durban", Region: "af", Location: "-29.86,31.02", CapacityKW: 100, Timezone: "Africa/Johannesburg"}, strings.NewReader(b.String()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		u, err := c.Upload(t.Context(), ack.UploadID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u.Ended() {
+			return c
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// orders are the service's orders, newest first.
+func orders(t *testing.T, c *client.Client) []api.Order {
+	t.Helper()
+	r, err := c.Orders(t.Context(), api.ListQuery{CustomerID: "acme", SiteID: "Durban", Page: api.Page{Limit: 50}}, api.OrderRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Orders
+}
+
+// From a finding to an order with a technician in at most eight keys, against
+// the service itself; then the order's whole life by keys.
+func TestFromFindingToOrder(t *testing.T) {
+	c := realService(t)
+	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Client = c })
+	d.shows("INV-2")
+	keys := []string{"n", "o", "enter"}
+	if len(keys) > 8 {
+		t.Fatalf("%d keys", len(keys))
+	}
+	d.press(keys[:2]...)
+	d.shows("Work order for INV-2", "inverter outage", "5 items", "the next morning", "2026-11-30 07:00", "anna")
+	d.press(keys[2])
+	all := orders(t, c)
+	if len(all) != 1 {
+		t.Fatalf("%d orders\n%s", len(all), d.text())
+	}
+	o := all[0]
+	finding := d.m.store.Site.Findings.Data[0]
+	if o.AssetID != "INV-2" || o.AssignedTechnician != "anna" || o.Status != api.OrderPending || o.SummaryID != finding.SummaryID || o.FaultFamily != finding.FaultFamily {
+		t.Errorf("the order is %+v, the finding %+v", o, finding)
+	}
+	if !o.PlannedStart.After(noon) || o.EstimatedDurationHours <= 0 || o.BOMID == "" {
+		t.Errorf("planned %s for %g h with bill %q", o.PlannedStart, o.EstimatedDurationHours, o.BOMID)
+	}
+	d.pass(20)
+	if place := d.place(); place != "Act INV-2 "+finding.SummaryID {
+		t.Errorf("the console stands at %s", place)
+	}
+	d.shows("pending", "anna", "Clocks", "b begin")
+	d.hides("F finish", "R reopen")
+
+	d.press("1", "o") // the finding has its order
+	d.shows("has a work order already")
+	if d.m.focus.String() != "Act" || len(orders(t, c)) != 1 {
+		t.Errorf("a second order was made: %s", d.place())
+	}
+
+	for _, step := range []struct {
+		keys   string
+		status string
+		shows  string
+	}{
+		{"F", api.OrderPending, "Not now: the order of INV-2 is pending."},
+		{"t ctrl+u thandi enter", api.OrderPending, "thandi"},
+		{"w down down enter", api.OrderOnHold, "access"},
+		{"c", api.OrderPending, "Work order resumed"},
+		{"b", api.OrderInProgress, "Work order started"},
+		{"F enter", api.OrderInProgress, "What was done?"},
+		{"esc", api.OrderInProgress, "in progress"},
+		{"F fuse tab -1 enter", api.OrderInProgress, "Hours are a number above zero"},
+		{"esc F fuse tab 1.5 enter", api.OrderCompleted, "Work order completed"},
+		{"x", api.OrderCompleted, "Not now"},
+		{"R trips enter", api.OrderInProgress, "Work order opened again"},
+	} {
+		for _, k := range strings.Fields(step.keys) {
+			d.press(k)
+		}
+		if got := orders(t, c)[0]; got.Status != step.status {
+			t.Fatalf("after %q the order is %s, want %s\n%s", step.keys, got.Status, step.status, d.text())
+		}
+		d.shows(step.shows)
+		d.pass(20)
+	}
+	if got := orders(t, c)[0]; got.AssignedTechnician != "thandi" {
+		t.Errorf("assigned to %s", got.AssignedTechnician)
+	}
+}
+
+// What somebody else did meanwhile is refused in the service's words, with
+// what is possible; nothing typed is lost.
+func TestRefusedMove(t *testing.T) {
+	d := start(t, 120, 36, nil)
+	d.press("4", "down", "x", "a duplicate")
+	d.service.Refuse(func(r *http.Request) *api.Error {
+		if r.URL.Path == api.PathOrder {
+			return api.Conflict("Order ord_late is completed: cancel is not possible").With("actions", []string{api.ActionReopen})
+		}
+		return nil
+	})
+	d.press("enter")
+	d.shows("Order ord_late is completed: cancel is not possible.", "Possible: reopen.", "a duplicate")
+	if !strings.HasSuffix(d.place(), "[Cancel INV-07]") {
+		t.Errorf("the dialog went: %s", d.place())
+	}
+	d.press("esc")
+}
+
+// Only the moves of an order's state are offered.
+func TestMovesOffered(t *testing.T) {
+	d := start(t, 120, 36, nil)
+	for status, want := range map[string][]string{
+		api.OrderPending: {"assign", "start", "hold", "cancel"}, api.OrderInProgress: {"assign", "hold", "complete", "cancel"},
+		api.OrderOnHold: {"assign", "start", "resume", "cancel"}, api.OrderCompleted: {"reopen"}, api.OrderCancelled: nil,
+	} {
+		if got := pane.OrderMoves(api.Order{Status: status}); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", status, got, want)
+		}
+	}
+	d.press("4", "G") // the completed one
+	d.shows("R reopen")
+	d.hides("b begin", "F finish", "x cancel")
+	d.press("b")
+	d.shows("Not now: the order of INV-02 is completed.")
+}
+
+// Where there is a forecast, the best window is the default.
+func TestBestWindowIsTheDefault(t *testing.T) {
+	d := start(t, 80, 24, nil)
+	d.press("n", "o")
+	d.shows("inverter outage: 2 items, ZAR 1840; the unit stands still meanwhile.", "The best of 3 windows; it loses 38.0 kWh, ZAR 57.00.", "2026-11-29 06:00")
+	d.press("ctrl+u", "soon", "enter")
+	d.shows("The begin is a date and a time as in 2026-11-29 06:00.")
+	d.press("esc")
+	if place := d.place(); place != "Observe INV-03 f-dead" {
+		t.Errorf("esc leads to %s", place)
+	}
+}
+
+// Short of essential parts, work begins with a note only.
+func TestShortParts(t *testing.T) {
+	d := start(t, 120, 36, nil)
+	d.press("4", "down", "b")
+	d.shows("Short of 3 × String fuse 15 A.", "begin all the same")
+	d.press("enter")
+	d.shows("Why without these parts?")
+}
