@@ -236,6 +236,26 @@ func TestHugeBodyIsRefusedEarly(t *testing.T) {
 	}
 }
 
+func TestOddPartsOfAForm(t *testing.T) {
+	w := newWorld(t, nil)
+	form := func(part string) *httptest.ResponseRecorder {
+		body := "--b\r\n" + part + "\r\n--b\r\nContent-Disposition: form-data; name=\"capacity_kw\"\r\n\r\nmuch\r\n--b--\r\n"
+		return w.as("own", http.MethodPost, api.PathUploadNowcast, body, "Content-Type", "multipart/form-data; boundary=b")
+	}
+	// A part without a name is passed over, however long: the next field is
+	// the one refused.
+	for _, part := range []string{"Content-Disposition: form-data\r\n\r\nx", "X: y\r\n\r\n" + strings.Repeat("x", 100000)} {
+		if r := form(part); r.Code != 400 || !strings.Contains(r.Body.String(), "Invalid parameter: capacity_kw") {
+			t.Errorf("a part without a name: %d %s", r.Code, r.Body)
+		}
+	}
+	for _, part := range []string{"no header\r\n\r\nx", "Content-Disposition: form-data; name=\"file\"; filename=\"a\x01.csv\"\r\n\r\nx"} {
+		if r := form(part); r.Code != 400 || !strings.Contains(r.Body.String(), "Invalid multipart form") || !strings.Contains(r.Body.String(), "malformed MIME header") {
+			t.Errorf("a part with a bad header: %d %s", r.Code, r.Body)
+		}
+	}
+}
+
 func TestIdempotencyKey(t *testing.T) {
 	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
 	const body = `{"action":"run","asset_id":"` + ownAsset + `"}`

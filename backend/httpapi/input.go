@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,12 +25,13 @@ import (
 // input is a request while its parameters are read.
 type input struct {
 	*http.Request
-	w        http.ResponseWriter
-	stranger bool // the credential is not good: keep nothing
-	spoolDir string
-	query    url.Values
-	body     []byte
-	onClose  []func()
+	w         http.ResponseWriter
+	stranger  bool // the credential is not good: keep nothing
+	spoolDir  string
+	query     url.Values
+	malformed error // of the query, once it is read
+	body      []byte
+	onClose   []func()
 }
 
 func (in *input) close() {
@@ -41,7 +43,10 @@ func (in *input) close() {
 // parameter is a query parameter, empty when it is not there.
 func (in *input) parameter(name string) string {
 	if in.query == nil {
-		in.query = in.URL.Query()
+		if in.query, in.malformed = url.ParseQuery(in.URL.RawQuery); in.malformed != nil {
+			e := &api.Error{Status: http.StatusBadRequest, Message: "Invalid query string"}
+			in.malformed = e.With("reason", in.malformed.Error())
+		}
 	}
 	return in.query.Get(name)
 }
@@ -120,6 +125,10 @@ func (in *input) json(v any) error {
 	if len(b) == 0 {
 		return nil
 	}
+	if !utf8.Valid(b) {
+		// The decoder would put U+FFFD in its place, and two ids might become one.
+		return invalidBody("not UTF-8")
+	}
 	err = json.Unmarshal(b, v)
 	var kind *json.UnmarshalTypeError
 	switch {
@@ -127,7 +136,7 @@ func (in *input) json(v any) error {
 		return api.InvalidField(fieldName(kind.Field), "is a JSON "+kind.Value)
 	case err != nil && b[0] == '{' && json.Valid(b):
 		// A field's own reader refused, as that of a time does.
-		if name := refused(b, err); name != "" {
+		if name := refused(b, v); name != "" {
 			return api.InvalidField(name, err.Error())
 		}
 		return invalidBody(err.Error())
@@ -137,16 +146,16 @@ func (in *input) json(v any) error {
 	return nil
 }
 
-// refused is the field of the body whose text the error quotes, empty when it
-// is none at the top.
-func refused(body []byte, err error) string {
+// refused is the first field of the body that a value like v cannot be read
+// from, empty when there is none at the top.
+func refused(body []byte, v any) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(body, &fields) != nil {
 		return ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		var text string
-		if json.Unmarshal(fields[name], &text) == nil && text != "" && strings.Contains(err.Error(), strconv.Quote(text)) {
+		alone, err := json.Marshal(map[string]json.RawMessage{name: fields[name]})
+		if err == nil && json.Unmarshal(alone, reflect.New(reflect.TypeOf(v).Elem()).Interface()) != nil {
 			return name
 		}
 	}

@@ -176,6 +176,15 @@ func TestScenarios(t *testing.T) {
 		{name: "a compressed body", method: post, url: "/terminal/assets", body: `{}`, headers: []string{"Content-Encoding", "gzip"}, key: "own", status: 415},
 		{name: "a body too large", method: post, url: "/terminal/assets", body: `{"action":"` + strings.Repeat("a", api.MaxJSONBytes) + `"}`, key: "own", status: 413, contains: []string{"File too large: the limit is 10 MB"}},
 
+		{name: "a body that is not UTF-8", method: post, url: "/terminal/assets", body: "{\"action\":\"get\",\"asset_id\":\"a\xff\"}", key: "own", status: 400, contains: []string{"Invalid JSON body", "not UTF-8"}},
+		{name: "a time that is a number", method: post, url: "/terminal/alerts", body: `{"action":"shelve","alert_id":"a","until":5}`, key: "own", status: 400, contains: []string{`"Invalid field: until"`}},
+		{name: "a time that is empty", method: post, url: "/terminal/alerts", body: `{"action":"shelve","alert_id":"a","until":""}`, key: "own", status: 400, contains: []string{`"Invalid field: until"`}},
+		{name: "a time that another field quotes", method: post, url: "/terminal/alerts", body: `{"action":"shelve","alert_id":"soon","until":"soon"}`, key: "own", status: 400, contains: []string{`"Invalid field: until"`}},
+
+		// Query strings of which a part would be lost.
+		{name: "a semicolon in the query", method: get, url: "/uploads?limit=1;cursor=x", key: "own", status: 400, contains: []string{"Invalid query string"}},
+		{name: "half an escape in the query", method: get, url: "/telemetry/latest?site_id=%zz", key: "own", status: 400, contains: []string{"Invalid query string"}},
+
 		// Uploads but their forms.
 		{name: "accuracy", method: post, url: "/terminal/forecast", body: `{"action":"accuracy","customer_id":"customer123"}`, key: "customer", status: 200, contains: []string{`"leads":[]`, `"days":30`}},
 		{name: "accuracy of no days", method: post, url: "/terminal/forecast", body: `{"action":"accuracy","customer_id":"customer123","days":-1}`, key: "customer", status: 400, contains: []string{"Invalid field: days"}},

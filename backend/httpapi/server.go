@@ -263,6 +263,9 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 	n.in = in
 	c, err := rt.read(in)
 	n.call = c
+	if in.malformed != nil {
+		err = in.malformed // what could not be read is missing from the rest
+	}
 	if err == nil {
 		err = invalid
 	}

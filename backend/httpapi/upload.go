@@ -10,6 +10,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/textproto"
 	"os"
 	"strconv"
 
@@ -175,13 +176,15 @@ func (f *form) fingerprint() []byte {
 	return h.Sum(nil)
 }
 
+var errInvalidForm = &api.Error{Status: http.StatusBadRequest, Message: "Invalid multipart form"}
+
 // form reads the whole form; the file goes to the spool, so that memory does
 // not grow with uploads under way.
 func (in *input) form() (*form, error) {
 	in.Body = http.MaxBytesReader(in.w, in.Body, maxFormBytes)
 	parts, err := in.MultipartReader()
 	if err != nil {
-		return nil, &api.Error{Status: http.StatusBadRequest, Message: "Invalid multipart form"}
+		return nil, errInvalidForm.With("reason", err.Error())
 	}
 	f := &form{fields: map[string]string{}}
 	for n := 0; ; n++ {
@@ -189,11 +192,18 @@ func (in *input) form() (*form, error) {
 		if errors.Is(err, io.EOF) {
 			return f, nil
 		}
+		var header textproto.ProtocolError
+		if errors.As(err, &header) {
+			return nil, errInvalidForm.With("reason", header.Error())
+		}
 		if err != nil {
 			return nil, readFailure(err)
 		}
 		if n == maxParts {
 			return nil, &api.Error{Status: http.StatusBadRequest, Message: "Too many form fields"}
+		}
+		if part.FormName() == "" {
+			continue // nothing of ours
 		}
 		if part.FormName() == "file" {
 			if f.spool != nil {
