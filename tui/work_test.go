@@ -108,7 +108,7 @@ func TestFromFindingToOrder(t *testing.T) {
 		t.Errorf("the console stands at %s", place)
 	}
 	d.shows("pending", "anna", "Clocks", "b begin")
-	d.hides("F finish", "R reopen")
+	d.hides("F finish", "O reopen")
 
 	d.press("1", "o") // the finding has its order
 	d.shows("has a work order already")
@@ -124,14 +124,14 @@ func TestFromFindingToOrder(t *testing.T) {
 		{"F", api.OrderPending, "Not now: the order of INV-2 is pending."},
 		{"t ctrl+u thandi enter", api.OrderPending, "thandi"},
 		{"w down down enter", api.OrderOnHold, "access"},
-		{"c", api.OrderPending, "Work order resumed"},
+		{"C", api.OrderPending, "Work order resumed"},
 		{"b", api.OrderInProgress, "Work order started"},
 		{"F enter", api.OrderInProgress, "What was done?"},
 		{"esc", api.OrderInProgress, "in progress"},
 		{"F fuse tab -1 enter", api.OrderInProgress, "Hours are a number above zero"},
 		{"esc F fuse tab 1.5 enter", api.OrderCompleted, "Work order completed"},
 		{"x", api.OrderCompleted, "Not now"},
-		{"R trips enter", api.OrderInProgress, "Work order opened again"},
+		{"O trips enter", api.OrderInProgress, "Work order opened again"},
 	} {
 		for _, k := range strings.Fields(step.keys) {
 			d.press(k)
@@ -178,7 +178,7 @@ func TestMovesOffered(t *testing.T) {
 		}
 	}
 	d.press("4", "G") // the completed one
-	d.shows("R reopen")
+	d.shows("O reopen")
 	d.hides("b begin", "F finish", "x cancel")
 	d.press("b")
 	d.shows("Not now: the order of INV-02 is completed.")
