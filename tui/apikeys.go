@@ -23,15 +23,15 @@ type keyMsg struct {
 	err   error
 }
 
-// managesUsers says whether a person may manage users and API keys, as far as
-// the console knows: by the permissions of the sign-in, with a kept token by
-// its role. Of a credential that says nothing, the service knows.
-func managesUsers(u *api.User) bool {
+// may says whether a person has an administrator's permission, as far as the
+// console knows: by the permissions of the sign-in, with a kept token by its
+// role. Of a credential that says nothing, the service knows.
+func may(u *api.User, p api.Permission) bool {
 	switch {
 	case u == nil:
 		return true
 	case u.ApplicationPermissions != nil:
-		return slices.Contains(u.ApplicationPermissions, string(api.PermissionUsers))
+		return slices.Contains(u.ApplicationPermissions, string(p))
 	}
 	return u.RoleID == api.RoleAdmin
 }

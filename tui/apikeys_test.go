@@ -297,7 +297,7 @@ func TestKeysAreForAdministrators(t *testing.T) {
 		{&api.User{RoleID: api.RoleAdmin, ApplicationPermissions: []string{"read"}}, false},
 		{&api.User{RoleID: "role_of_later", ApplicationPermissions: []string{"read", "users.write"}}, true},
 	} {
-		if got := managesUsers(tt.user); got != tt.want {
+		if got := may(tt.user, api.PermissionUsers); got != tt.want {
 			t.Errorf("%+v: %v", tt.user, got)
 		}
 	}
@@ -331,4 +331,19 @@ func TestKeysFilterAndHelp(t *testing.T) {
 	if o.place() != "Observe" {
 		t.Errorf("after esc: %s", o.place())
 	}
+}
+
+// What was done with a key stands in the audit trail, without the key.
+func TestAuditTrail(t *testing.T) {
+	o := startOffice(t, 120, 36, api.RoleAdmin)
+	o.press("g", "k")
+	key := o.create("logger", "Sibaya")
+	o.press("y", "enter", "esc", "g", "a")
+	o.shows("Audit trail", "anna", "keys create", "done", "What changed", "logger", o.keys()[0].ID)
+	o.hides(key[len("opa_prod_")+26:])
+	o.press("/", "nobody")
+	o.shows("Nothing matches /nobody")
+	o = startOffice(t, 80, 24, api.RoleOperator, "acme")
+	o.press("g", "a")
+	o.shows("your role does not read the audit trail")
 }

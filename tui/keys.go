@@ -68,8 +68,10 @@ func (m *Model) why(e keymap.Entry) string {
 		return "the service does not answer"
 	case e.Needs&keymap.NeedsWrite != 0 && m.view().WriteWhy != "":
 		return m.view().WriteWhy
-	case e.Needs&keymap.NeedsUsers != 0 && !managesUsers(m.user):
+	case e.Needs&keymap.NeedsUsers != 0 && !may(m.user, api.PermissionUsers):
 		return "your role does not manage users and API keys"
+	case e.Needs&keymap.NeedsAudit != 0 && !may(m.user, api.PermissionAudit):
+		return "your role does not read the audit trail"
 	}
 	return m.whyNoMove(e.Action)
 }
@@ -114,6 +116,7 @@ func (m *Model) acts() map[keymap.Action]func() tea.Cmd {
 		keymap.Uploads: open(func() screen.Dialog { return screen.NewUploads() }),
 		keymap.Models:  open(func() screen.Dialog { return screen.NewModels() }),
 		keymap.APIKeys: open(func() screen.Dialog { return screen.NewAPIKeys() }),
+		keymap.Audit:   open(func() screen.Dialog { return screen.NewAudit() }),
 		keymap.Log:     open(func() screen.Dialog { return screen.NewLog(m.o.LogLines) }),
 		keymap.Refresh: func() tea.Cmd {
 			for _, n := range m.needs() {

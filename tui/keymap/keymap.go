@@ -41,6 +41,7 @@ const (
 	NeedsService                    // an answer from the service
 	NeedsWrite                      // a role that may change things
 	NeedsUsers                      // a role that manages users and API keys
+	NeedsAudit                      // a role that reads the audit trail
 )
 
 // Entry is one action with its binding.
@@ -74,6 +75,7 @@ const (
 	Uploads      Action = "uploads"
 	Models       Action = "models"
 	APIKeys      Action = "api-keys"
+	Audit        Action = "audit"
 	Log          Action = "log"
 	Refresh      Action = "refresh"
 	RunDetection Action = "run-detection"
@@ -143,6 +145,7 @@ func Default() Map {
 		entry(Uploads, Global, "", "show the uploads and what was inferred", "g u"),
 		entry(Models, Global, "", "show the model registry", "g m"),
 		needs(entry(APIKeys, Global, "", "manage API keys (administrators)", "g k"), NeedsUsers),
+		needs(entry(Audit, Global, "", "show who changed what (administrators)", "g a"), NeedsAudit),
 		entry(Log, Global, "", "show the console's log", "g l"),
 		needs(entry(RunDetection, Global, "", "run fault detection on the unit in hand", "D"), NeedsSelection|NeedsService|NeedsWrite),
 		needs(entry(Refresh, Global, "", "ask the service again, now", "r"), NeedsService),

@@ -19,7 +19,7 @@ type ManageKey struct {
 	APIKeyID string
 }
 
-// keysAge is how old the list of keys may be, and how often it is asked for.
+// How often what administrators see is asked for, and how old it may be.
 const (
 	keysPeriod = 10 * time.Second
 	keysAge    = time.Minute
@@ -42,8 +42,7 @@ func NewAPIKeys() *Sheet {
 			if v.Admin == nil {
 				return status{}
 			}
-			k := v.Admin.Keys
-			return status{face: k.Face(v.Now, keysAge, len(k.Data) == 0), err: k.Err, age: v.Now.Sub(k.At), nextTry: k.NextTry}
+			return statusOf(v.Admin.Keys, v.Now, len(v.Admin.Keys.Data) == 0)
 		},
 	}
 }

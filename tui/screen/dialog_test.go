@@ -33,7 +33,7 @@ func dialogs() map[string]Dialog {
 		"help":    NewHelp("Observe", [][2]string{{"enter", "go on"}}, keymap.Default()),
 		"upload":  NewUpload(plant.New().Site()),
 		"uploads": NewUploads(), "models": NewModels(),
-		"apikeys": NewAPIKeys(), "apikeys-create": NewKeyForm(plant.New().Site(), []api.Site{plant.New().Site()}, time.UTC, func() time.Time { return noon }),
+		"audit": NewAudit(), "apikeys": NewAPIKeys(), "apikeys-create": NewKeyForm(plant.New().Site(), []api.Site{plant.New().Site()}, time.UTC, func() time.Time { return noon }),
 		"apikeys-rotate": NewRotateForm(keyRecords()[0], time.UTC, func() time.Time { return noon }), "apikeys-revoke": NewRevoke(keyRecords()[0]),
 		"apikeys-shown": NewKeyShown("weather station", "The key is shown only now", madeUpKey),
 		"log":           NewLog(func() []string { return []string{"time=1 level=INFO msg=first", "time=2 level=WARN msg=second"} }),

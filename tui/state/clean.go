@@ -23,6 +23,12 @@ func clean(dst, src reflect.Value) {
 			dst.Set(reflect.New(src.Type().Elem()))
 			clean(dst.Elem(), src.Elem())
 		}
+	case reflect.Interface: // JSON of any form
+		if !src.IsNil() {
+			inside := reflect.New(src.Elem().Type()).Elem()
+			clean(inside, src.Elem())
+			dst.Set(inside)
+		}
 	case reflect.Slice:
 		if !src.IsNil() {
 			dst.Set(reflect.MakeSlice(src.Type(), src.Len(), src.Len()))

@@ -203,6 +203,8 @@ func (r Request) ask(ctx context.Context, c *client.Client) (any, error) {
 		return part(v, err, func(v *api.SitesResponse) []api.Site { return v.Sites })
 	case QueryKeys:
 		return allKeys(ctx, c)
+	case QueryAudit:
+		return newestAudit(ctx, c)
 	case QueryAssets:
 		v, err := c.Assets(ctx, list)
 		return part(v, err, func(v *api.AssetsResponse) []api.Asset { return v.Assets })
@@ -274,6 +276,8 @@ func (s *Store) Apply(a Answer, now time.Time) (changed bool, signedOut error) {
 		s.Sites.Good(v, now)
 	case []api.KeyRecord:
 		s.Admin.Keys.Good(v, now)
+	case []api.AuditRecord:
+		s.Admin.Audit.Good(v, now)
 	case []api.Asset:
 		s.Site.Assets.Good(v, now)
 	case map[string][]api.Record:
@@ -335,6 +339,9 @@ func (s *Store) fail(a Answer, now time.Time) (signedOut error) {
 		return signedOut
 	case QueryKeys:
 		s.Admin.Keys.Bad(a.Err, now, next)
+		return signedOut
+	case QueryAudit:
+		s.Admin.Audit.Bad(a.Err, now, next)
 		return signedOut
 	}
 	for q, bad := range map[Query]func(error, time.Time, time.Time){

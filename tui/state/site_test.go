@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"app.sunloop/backend/api"
+	"app.sunloop/tui/terminal"
 )
 
 func open(t *testing.T) *Store {
@@ -166,5 +169,14 @@ func TestReasons(t *testing.T) {
 		if got := Soon(d); got != want {
 			t.Errorf("Soon(%v) = %q, want %q", d, got, want)
 		}
+	}
+}
+
+// JSON of any form is as safe to draw as the rest.
+func TestCleanedJSON(t *testing.T) {
+	got := cleaned(api.AuditRecord{After: map[string]any{"name": "a\x1b[31m", "ids": []any{"\x07b", 1.5, nil}}})
+	want := api.AuditRecord{After: map[string]any{"name": terminal.Printable("a\x1b[31m"), "ids": []any{terminal.Printable("\x07b"), 1.5, nil}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
