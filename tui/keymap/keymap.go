@@ -18,8 +18,9 @@ type Action string
 // that are never active together.
 type Scope string
 
-// The scopes. Global is active everywhere but in dialogs and text fields; a
-// dialog has its own keys alone.
+// The scopes. Global is active everywhere but in dialogs, text fields and
+// further screens; a dialog has its own keys alone, and a further screen its
+// own and those of lists.
 const (
 	Global  Scope = "everywhere"
 	List    Scope = "lists"
@@ -270,6 +271,21 @@ func (m Map) Rebind(keys map[string][]string) (Map, error) {
 	return out, out.Check()
 }
 
+// together says whether two entries are ever active at once. Of the keys of
+// other places a further screen takes only those that leave it and help.
+func together(a, b Entry) bool {
+	if b.Scope == KeyList {
+		a, b = b, a
+	}
+	switch {
+	case a.Scope == KeyList && b.Scope == Global:
+		return b.Action == Quit || b.Action == Help
+	case a.Scope == KeyList && b.Scope == Dialog:
+		return b.Action == Dismiss
+	}
+	return (a.Scope == Dialog) == (b.Scope == Dialog)
+}
+
 // Check finds a key that would mean two things at once.
 func (m Map) Check() error {
 	type place struct {
@@ -282,10 +298,9 @@ func (m Map) Check() error {
 			all = append(all, place{e, k})
 		}
 	}
-	together := func(a, b Scope) bool { return (a == Dialog) == (b == Dialog) }
 	for i, a := range all {
 		for _, b := range all[i+1:] {
-			if a.entry.Action == b.entry.Action || !together(a.entry.Scope, b.entry.Scope) {
+			if a.entry.Action == b.entry.Action || !together(a.entry, b.entry) {
 				continue
 			}
 			if a.key == b.key || strings.HasPrefix(a.key, b.key+" ") || strings.HasPrefix(b.key, a.key+" ") {

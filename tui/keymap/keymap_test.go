@@ -104,3 +104,17 @@ func TestMarkdownNamesEveryAction(t *testing.T) {
 		}
 	}
 }
+
+// A further screen's keys may be those of the panes, which are not active
+// there, but none that lists, leaving or help need.
+func TestKeysOfAFurtherScreen(t *testing.T) {
+	for key, clash := range map[string]string{"z": "", "o": "", "tab": "", "s": "sort", "q": "quit", "?": "help", "esc": "dismiss", "X": "revoke-key"} {
+		_, err := Default().Rebind(map[string][]string{"create-key": {key}})
+		switch {
+		case clash == "" && err != nil:
+			t.Errorf("%s: %v", key, err)
+		case clash != "" && (err == nil || !strings.Contains(err.Error(), clash)):
+			t.Errorf("%s: %v, want a clash with %s", key, err, clash)
+		}
+	}
+}
