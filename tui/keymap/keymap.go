@@ -133,8 +133,8 @@ func Default() Map {
 	return Map{[]Entry{
 		entry(FocusObserve, Global, "", "focus Observe: power, units, alarms", "1"),
 		entry(FocusOrient, Global, "", "focus Orient: findings and their evidence", "2"),
-		entry(FocusDecide, Global, "", "focus Decide: the days ahead", "3"),
-		entry(FocusAct, Global, "", "focus Act: work under way", "4"),
+		entry(FocusDecide, Global, "", "focus Decide: the days ahead, best times, plans", "3"),
+		entry(FocusAct, Global, "", "focus Act: work orders and what was done", "4"),
 		hidden(entry(FocusNext, Global, "", "focus the next pane", "tab")),
 		hidden(entry(FocusPrev, Global, "", "focus the pane before", "shift+tab")),
 		entry(Zoom, Global, "zoom", "give the pane the whole screen, or back", "z"),

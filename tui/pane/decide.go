@@ -26,7 +26,8 @@ func NewDecide() *Decide { return &Decide{list: List{SortBy: -1}} }
 
 // Needs are what the pane shows.
 func (d *Decide) Needs() []state.Need {
-	return []state.Need{{Query: state.QueryForecast, Period: 15 * time.Second}, {Query: state.QueryFindings, Period: 30 * time.Second}}
+	return []state.Need{{Query: state.QueryForecast, Period: 15 * time.Second}, {Query: state.QueryFindings, Period: 30 * time.Second},
+		{Query: state.QuerySchedules, Period: 30 * time.Second}, {Query: state.QueryBOMs, Period: time.Minute}, {Query: state.QueryWindows, Period: 2 * time.Minute}}
 }
 
 // forecastStale is when a forecast counts as old.
@@ -60,7 +61,7 @@ func (d *Decide) Draw(r terminal.Region, v View) {
 		d.chart.draw(r.Region(terminal.Rect{Y: top, W: w, H: h - top}), v, forecast.Data, len(days))
 	}
 	d.list.Draw(r.Region(d.listAt), v, dayColumns(v), rows)
-	v.heading(r, y, "Days ahead", fmt.Sprintf("best %d-hour visit", visitHours), d.list.Range())
+	v.heading(r, y, "Days ahead", planNotes(v), fmt.Sprintf("best %d-hour visit", visitHours), d.list.Range())
 }
 
 // drawNone says why there is no forecast, and how far the way to one is.
@@ -96,6 +97,9 @@ func (d *Decide) drawInHand(r terminal.Region, v View) int {
 	x = v.putIn(r, x, 0, w-x, v.asset(unitName(*f), max(w-x-terminal.Width(what), 10)), themes.Title)
 	v.putIn(r, x, 0, w-x, what, themes.Title)
 	y := v.Paragraph(r, 0, 1, waitingWords(*f), themes.Text)
+	if f.Active {
+		y = drawProposals(r, v, y, min(max(h-y-9, 0), 4))
+	}
 	if room := min(h-y-9, len(f.RecommendedActions)+1); room > 0 {
 		y = drawActions(r.Region(terminal.Rect{W: w, H: y + room}), v, y, f.RecommendedActions)
 	}
@@ -115,11 +119,12 @@ func waitingWords(f api.Finding) string {
 	return "Waiting costs nothing that can be measured."
 }
 
-// The columns of the days; the seventh is there with a finding in hand.
+// The columns of the days; the eighth is there with a finding in hand.
 func dayColumns(v View) []Column {
 	columns := []Column{
 		{Title: "day", Width: 11}, {Title: "P50", Width: 8, Right: true}, {Title: "P10 to P90", Width: 19, Right: true, Rank: 4},
 		{Title: "energy", Min: 10, Rank: 2}, {Title: "visit", Width: 11, Right: true}, {Title: "it loses", Width: 9, Right: true, Rank: 3},
+		{Title: "planned", Width: 12, Rank: 3},
 	}
 	if f := handFinding(v); f != nil && f.Active && f.RevenueAtRisk > 0 && f.Currency != "" {
 		columns = append(columns, Column{Title: "by then", Width: 9, Right: true, Rank: 1})
@@ -153,8 +158,8 @@ func dayRows(v View, days []dayAhead, f *api.Finding) []Row {
 		rows = append(rows, Row{ID: d.day.Format(time.DateOnly), Cells: []Cell{
 			{Text: name, Role: role}, {Text: Energy(d.p50), Role: themes.Text}, {Text: Energy(d.p10) + " " + to + " " + Energy(d.p90), Role: themes.Dim},
 			{Draw: func(r terminal.Region) { drawRange(r, v, d.p10, d.p50, d.p90, top) }},
-			{Text: visit, Role: themes.Text}, {Text: loses, Role: themes.Dim}, {Text: wait, Role: themes.Text},
-		}, Sort: []any{d.day.Format(time.DateOnly), d.p50, d.p50, d.p50, d.window.Format("15:04"), d.windowKWh, d.day.Format(time.DateOnly)}})
+			{Text: visit, Role: themes.Text}, {Text: loses, Role: themes.Dim}, {Text: plannedOn(v, d.day), Role: themes.Text}, {Text: wait, Role: themes.Text},
+		}, Sort: []any{d.day.Format(time.DateOnly), d.p50, d.p50, d.p50, d.window.Format("15:04"), d.windowKWh, plannedOn(v, d.day), d.day.Format(time.DateOnly)}})
 	}
 	return rows
 }
