@@ -2,7 +2,9 @@ package auth
 
 import (
 	"encoding/base64"
+	"fmt"
 	"slices"
+	"strings"
 
 	"app.sunloop/backend/api"
 )
@@ -61,18 +63,22 @@ func checkIDs(field string, ids []string) error {
 	return nil
 }
 
+// cursorTag says whose a cursor is.
+func cursorTag[T any]() string { return fmt.Sprintf("%T:", *new(T)) }
+
 // part is a page of a list that is in the order of its keys.
 func part[T any](list []T, key func(T) string, p api.Page) (records []T, next string, err error) {
 	if p.Cursor != "" {
-		after, err := base64.RawURLEncoding.DecodeString(p.Cursor)
-		if err != nil {
+		text, err := base64.RawURLEncoding.DecodeString(p.Cursor)
+		after, own := strings.CutPrefix(string(text), cursorTag[T]())
+		if err != nil || !own {
 			return nil, "", api.InvalidField("cursor", "not a cursor of this list")
 		}
-		list = slices.DeleteFunc(list, func(v T) bool { return key(v) <= string(after) })
+		list = slices.DeleteFunc(list, func(v T) bool { return key(v) <= after })
 	}
 	if p.Limit > 0 && len(list) > p.Limit {
 		list = list[:p.Limit]
-		next = base64.RawURLEncoding.EncodeToString([]byte(key(list[p.Limit-1])))
+		next = base64.RawURLEncoding.EncodeToString([]byte(cursorTag[T]() + key(list[p.Limit-1])))
 	}
 	return list, next, nil
 }

@@ -113,6 +113,12 @@ type Query struct {
 	Cursor  string // from a former List of the same query
 }
 
+// cursorOf is a key with whose it is: a cursor of another list would select
+// something else, or nothing.
+func cursorOf(bucket string, key []byte) []byte {
+	return slices.Concat([]byte(bucket), []byte{0}, key)
+}
+
 // List is what the query selects, and the cursor for the next part, empty at
 // the end.
 func (t Table[T]) List(tx Tx, q Query) (records []T, next string, err error) {
@@ -126,7 +132,8 @@ func (t Table[T]) List(tx Tx, q Query) (records []T, next string, err error) {
 	}
 	if q.Cursor != "" {
 		at, err := base64.RawURLEncoding.DecodeString(q.Cursor)
-		if err != nil || !bytes.HasPrefix(at, q.Prefix) {
+		at, own := bytes.CutPrefix(at, cursorOf(bucket, nil))
+		if err != nil || !own || !bytes.HasPrefix(at, q.Prefix) {
 			return nil, "", fmt.Errorf("cursor %q is not of this list", q.Cursor)
 		}
 		if q.Reverse {
@@ -141,7 +148,7 @@ func (t Table[T]) List(tx Tx, q Query) (records []T, next string, err error) {
 			return nil, "", err
 		}
 		if q.Limit > 0 && len(records) == q.Limit {
-			return records, base64.RawURLEncoding.EncodeToString(last), nil
+			return records, base64.RawURLEncoding.EncodeToString(cursorOf(bucket, last)), nil
 		}
 		last = bytes.Clone(e.Key)
 		value := e.Value

@@ -145,7 +145,9 @@ func (c *DemoCmd) play(ctx context.Context, d *demo, clock feed.Clock, show show
 	if refusal := (*api.Error)(nil); err != nil && !(errors.As(err, &refusal) && refusal.Status == http.StatusConflict) { // of an earlier start
 		return fmt.Errorf("make the demo's user: %w", err)
 	}
-	feeder := client.New(d.client)
+	o := d.client
+	o.Patience = commandPatience // the crew and the feed wait where a busy service tells them to
+	feeder := client.New(o)
 	if d.login, err = feeder.Login(ctx, demoUser, d.state.Password); err != nil {
 		return fmt.Errorf("sign the demo in: %w", err)
 	}
