@@ -48,6 +48,11 @@ func TestNothingBreaksAFrame(t *testing.T) {
 		for i := range site.Activities.Data {
 			site.Activities.Data[i].Title, site.Activities.Data[i].Description = draw(t), draw(t)
 		}
+		for i := range site.Orders.Data {
+			o := &site.Orders.Data[i]
+			o.AssignedTechnician, o.FaultFamily, o.HoldReason, o.CompletionNotes = draw(t), draw(t), draw(t), draw(t)
+		}
+		site.Windows.Data.Currency = draw(t)
 		v.Site = site
 		v.Hand = Hand{AssetID: p.UnitID(plant.DeadUnit), FindingID: "f-dead"}
 		w, h := rapid.IntRange(1, 130).Draw(t, "w"), rapid.IntRange(1, 40).Draw(t, "h")
