@@ -14,11 +14,15 @@ import (
 	"app.sunloop/tui/state"
 )
 
-// NewAudit lists the newest records of who changed what.
+// liveRoute is the route of files of a live feed.
+const liveRoute = "upload-nowcast"
+
+// NewAudit lists the newest records of who changed what. What a live feed sent
+// and was taken is left out: it would push all else from sight.
 func NewAudit() *Sheet {
 	return &Sheet{
-		title: "Audit trail", query: state.QueryAudit, period: keysPeriod,
-		empty: "Nothing has been changed yet.",
+		title: "Audit trail", query: state.QueryAudit, period: 3 * keysPeriod,
+		empty: "Nothing has been changed of late. Files of a live feed that were taken are left out.",
 		list:  pane.List{SortBy: -1},
 		columns: []pane.Column{
 			{Title: "when", Width: 12}, {Title: "who", Width: 16, Min: 10}, {Title: "what", Min: 14}, {Title: "site", Width: 10, Min: 6, Rank: 2}, {Title: "outcome", Width: 24, Min: 19, Rank: 1},
@@ -44,6 +48,9 @@ func auditRows(v pane.View) []pane.Row {
 	}
 	rows := make([]pane.Row, 0, len(v.Admin.Audit.Data))
 	for _, a := range v.Admin.Audit.Data {
+		if a.Route == liveRoute && a.Status < 400 {
+			continue
+		}
 		role := themes.Text
 		if a.Status >= 400 {
 			role = themes.Warning

@@ -25,7 +25,7 @@ func (q Query) ofSite() bool { return q != QuerySites && q != QueryKeys && q != 
 
 // auditRecords is how many of the newest records are looked at, auditParts how
 // many parts are asked for at most: a part may be short, or empty.
-const auditRecords, auditParts = 200, 5
+const auditRecords, auditParts = api.MaxLimit, 2
 
 // newestAudit are the newest records of the audit trail.
 func newestAudit(ctx context.Context, c *client.Client) (any, error) {
