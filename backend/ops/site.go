@@ -296,6 +296,8 @@ func checkID(field, id string) error {
 		return api.InvalidField(field, "it holds a character that cannot be printed")
 	case strings.TrimSpace(id) != id:
 		return api.InvalidField(field, "it begins or ends with a space")
+	case id == "." || id == "..":
+		return api.InvalidField(field, "it is a step in a path and cannot be an id")
 	case id == api.Every:
 		return api.InvalidField(field, "* stands for all and cannot be an id")
 	}
