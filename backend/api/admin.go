@@ -64,7 +64,7 @@ type KeysRequest struct {
 	Name             string   `json:"name,omitempty"`               // what the key is for
 	RoleID           string   `json:"role_id,omitempty"`            // role_operator when left out
 	PermittedSiteIDs []string `json:"permitted_site_ids,omitempty"` // without it: all of the customers
-	CustomerIDs      []string `json:"customer_ids,omitempty"`       // without it: those of the sites
+	CustomerIDs      []string `json:"customer_ids,omitempty"`       // without it: the administrator's own
 	ExpiresAt        Time     `json:"expires_at,omitzero"`          // without it: no end; of a rotation: as long as the former was to live
 	OverlapHours     *int     `json:"overlap_hours,omitempty"`      // of a rotation: for which the former key opens yet; 24 when left out
 	Page

@@ -195,7 +195,7 @@ func (s *server) alerts(in *input) (*call, error) {
 		}
 		return c, nil
 	}
-	if err := s.checkAlertMove(b); err != nil {
+	if err := checkAlertMove(b); err != nil {
 		return nil, err
 	}
 	c.run = func(ctx context.Context, g granted) (any, error) {
@@ -210,7 +210,7 @@ func (s *server) alerts(in *input) (*call, error) {
 }
 
 // checkAlertMove checks what an action other than list needs.
-func (s *server) checkAlertMove(b api.AlertsRequest) error {
+func checkAlertMove(b api.AlertsRequest) error {
 	actions := []string{api.ActionGet, api.ActionAcknowledge, api.ActionShelve, api.ActionUnshelve, api.ActionSuppress, api.ActionUnsuppress}
 	least, most := int(api.MinShelving/time.Minute), int(api.MaxShelving/time.Minute)
 	hides := b.Action == api.ActionShelve || b.Action == api.ActionSuppress
@@ -225,8 +225,6 @@ func (s *server) checkAlertMove(b api.AlertsRequest) error {
 		return api.MissingField("minutes")
 	case b.Action == api.ActionShelve && (b.Minutes < least || b.Minutes > most):
 		return api.InvalidField("minutes", fmt.Sprintf("a whole number from %d to %d", least, most))
-	case b.Action == api.ActionSuppress && !b.Until.IsZero() && !b.Until.After(s.Now()):
-		return api.InvalidField("until", "it is over already")
 	}
 	return brief("reason", b.Reason)
 }

@@ -222,6 +222,9 @@ func (s *Service) MoveAlert(ctx context.Context, scope api.Scope, r api.AlertsRe
 	if !ok {
 		return api.Alert{}, "", api.ErrInvalidAction
 	}
+	if r.Action == api.ActionSuppress && !r.Until.IsZero() && !r.Until.After(s.now()) {
+		return api.Alert{}, "", api.InvalidField("until", "it is over already")
+	}
 	var a Alert
 	err := s.records.Update(ctx, func(tx store.Tx) error {
 		var err error
