@@ -8,6 +8,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/terminal"
 )
@@ -181,6 +182,24 @@ func (f *form) refuse(field int, words string) {
 
 // move changes the focused field.
 func (f *form) move(by int) { f.at = (f.at + by + len(f.fields)) % len(f.fields) }
+
+// edit goes to another field, or types into the one in hand; typed says which.
+// What was wrong with a field no longer stands once something is typed.
+func (f *form) edit(action keymap.Action, k tea.KeyMsg) (typed bool) {
+	switch {
+	case len(f.fields) == 0:
+		return false
+	case action == keymap.NextField:
+		f.move(1)
+		return false
+	case action == keymap.PrevField:
+		f.move(-1)
+		return false
+	}
+	f.wrong = ""
+	f.fields[f.at].Key(k)
+	return true
+}
 
 // draw draws the fields from y on and returns the y after them.
 func (f *form) draw(r terminal.Region, y int, v pane.View) int {

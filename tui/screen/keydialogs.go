@@ -68,15 +68,10 @@ func (a *asking) key(k tea.KeyMsg, keys keymap.Map, accept func() Result) Result
 	case action == keymap.Dismiss:
 		return Result{Close: true}
 	case a.busy:
-	case action == keymap.NextField:
-		a.move(1)
-	case action == keymap.PrevField:
-		a.move(-1)
 	case action == keymap.Accept:
 		return accept()
-	case len(a.fields) > 0:
-		a.wrong = ""
-		a.fields[a.at].Key(k)
+	default:
+		a.edit(action, k)
 	}
 	return Result{}
 }

@@ -71,19 +71,12 @@ func (d *WorkForm) Key(k tea.KeyMsg, keys keymap.Map) Result {
 	if action == keymap.Dismiss {
 		return Result{Close: true}
 	}
-	if d.busy != "" || len(d.form.fields) == 0 {
-		return Result{}
-	}
-	switch action {
-	case keymap.NextField:
-		d.form.move(1)
-	case keymap.PrevField:
-		d.form.move(-1)
-	case keymap.Accept:
+	switch {
+	case d.busy != "" || len(d.form.fields) == 0:
+	case action == keymap.Accept:
 		return d.accept()
-	default:
+	case d.form.edit(action, k):
 		d.wrong = ""
-		d.form.fields[d.form.at].Key(k)
 	}
 	return Result{}
 }

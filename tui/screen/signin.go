@@ -198,17 +198,12 @@ func (d *SignInDialog) Key(k tea.KeyMsg, keys keymap.Map) Result {
 		}
 	case action == keymap.Accept:
 		return d.accept()
-	case action == keymap.NextField:
-		d.form.move(1)
-	case action == keymap.PrevField:
-		d.form.move(-1)
 	case action == keymap.Dismiss:
 		if d.step == askCode || d.step == askEnrolment {
 			*d = *NewSignIn(d.source, d.reason, false)
 		}
-	default:
+	case d.form.edit(action, k):
 		d.wrong = ""
-		d.form.fields[d.form.at].Key(k)
 	}
 	return Result{}
 }

@@ -86,18 +86,13 @@ func (d *UploadDialog) Key(k tea.KeyMsg, keys keymap.Map) Result {
 	if d.sending != "" && action != keymap.Dismiss {
 		return Result{}
 	}
-	switch action {
-	case keymap.Dismiss:
+	switch {
+	case action == keymap.Dismiss:
 		return Result{Close: true}
-	case keymap.NextField:
-		d.form.move(1)
-	case keymap.PrevField:
-		d.form.move(-1)
-	case keymap.Accept:
+	case action == keymap.Accept:
 		return d.accept()
-	default:
+	case d.form.edit(action, k):
 		d.wrong = ""
-		d.form.fields[d.form.at].Key(k)
 	}
 	return Result{}
 }
