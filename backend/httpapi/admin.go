@@ -40,11 +40,7 @@ func (s *server) users(in *input) (*call, error) {
 		}
 		c.run = func(ctx context.Context, g granted) (any, error) {
 			list, next, err := s.Auth.As(g.scope).Users(ctx, b.CustomerID, page)
-			r := api.UsersResponse{Success: true, Users: []api.UserRecord{}, Count: len(list), NextCursor: next}
-			for _, u := range list {
-				r.Users = append(r.Users, u.Record())
-			}
-			return r, err
+			return api.UsersResponse{Success: true, Users: recordsOf(list, auth.User.Record), Count: len(list), NextCursor: next}, err
 		}
 	case api.ActionGet:
 		c.run = func(ctx context.Context, g granted) (any, error) {
@@ -128,11 +124,7 @@ func (s *server) keys(in *input) (*call, error) {
 		}
 		c.run = func(ctx context.Context, g granted) (any, error) {
 			list, next, err := s.Auth.As(g.scope).Keys(ctx, b.CustomerID, page)
-			r := api.KeysResponse{Success: true, Keys: []api.KeyRecord{}, Count: len(list), NextCursor: next}
-			for _, k := range list {
-				r.Keys = append(r.Keys, k.Record())
-			}
-			return r, err
+			return api.KeysResponse{Success: true, Keys: recordsOf(list, auth.APIKey.Record), Count: len(list), NextCursor: next}, err
 		}
 	case api.ActionGet:
 		c.run = func(ctx context.Context, g granted) (any, error) {
@@ -174,6 +166,15 @@ func (s *server) keys(in *input) (*call, error) {
 		return nil, api.ErrInvalidAction
 	}
 	return c, nil
+}
+
+// recordsOf is a list as it is answered: there even when empty.
+func recordsOf[T, R any](list []T, record func(T) R) []R {
+	out := make([]R, len(list))
+	for i, v := range list {
+		out[i] = record(v)
+	}
+	return out
 }
 
 func overlapOf(hours *int) (time.Duration, error) {
