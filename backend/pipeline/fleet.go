@@ -90,6 +90,9 @@ func (p *Pipeline) siblings(ctx context.Context, of api.Site, at solar.Location)
 	if err != nil {
 		return nil, err
 	}
+	if len(near) < forecast.MinimumSiblings {
+		return nil, nil // too few to read anything of
+	}
 	slices.SortFunc(near, func(a, b neighbour) int {
 		return cmp.Or(cmp.Compare(a.km, b.km), cmp.Compare(a.site.SiteID, b.site.SiteID))
 	})

@@ -133,7 +133,6 @@ func (p *Pipeline) learn(ctx context.Context, site api.Site, track Track) (words
 	if !s.ok {
 		return "training: there is no telemetry", p.tried(ctx, site.SiteID, track)
 	}
-	p.remember(ctx, &s)
 	s.history.young = s.history.days < p.TrainingDays
 	if s.history.days < forecast.SeasonDays {
 		if s.history.siblings, err = p.siblings(ctx, site, s.Location); err != nil {
@@ -143,6 +142,7 @@ func (p *Pipeline) learn(ctx context.Context, site api.Site, track Track) (words
 	if s.history.young && len(s.history.siblings) < forecast.MinimumSiblings {
 		return fmt.Sprintf("training: it starts at %d days of data; there are %d", p.TrainingDays, s.history.days), p.tried(ctx, site.SiteID, track)
 	}
+	p.remember(ctx, &s)
 	t, err := p.compete(ctx, s.Site, s.history)
 	switch {
 	case errors.Is(err, forecast.ErrUnfit):
