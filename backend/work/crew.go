@@ -1,6 +1,7 @@
 package work
 
 import (
+	"math"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -8,23 +9,54 @@ import (
 	"app.sunloop/engine/solar"
 )
 
-// Hours of the day between which crews work at a site, by its own clock.
+// Hours of the day between which crews work at a site, by its clock.
 const (
 	crewFrom = 7
 	crewTo   = 18
 )
 
-// shift is when a crew can work at the site on the day of date, by daylight
-// within its hours; ok is false for a day without any.
-func shift(site api.Site, date time.Time) (from, to time.Time, ok bool) {
+// mostAskew is how far a place's clock is from its mean solar time at most;
+// the west of China has 3 h. What is further off is a zone that somebody set,
+// or that a new site has by default.
+const mostAskew = 4 * time.Hour
+
+// clock is what crews at a site go by on the day of t: the clock of its zone
+// or, where that cannot be true, mean solar time at its longitude.
+func clock(site api.Site, t time.Time) *time.Location {
 	zone := ops.Zone(site)
-	y, m, d := date.In(zone).Date()
-	from, to = time.Date(y, m, d, crewFrom, 0, 0, 0, zone), time.Date(y, m, d, crewTo, 0, 0, 0, zone)
+	if site.Longitude == nil {
+		return zone
+	}
+	_, offset := t.In(zone).Zone()
+	sun := int(math.Round(*site.Longitude * 240)) // seconds; 15° an hour
+	// Around the date line the two may be a day apart and yet agree.
+	askew := math.Remainder(float64(offset-sun), 86400)
+	if math.Abs(askew) <= mostAskew.Seconds() {
+		return zone
+	}
+	return time.FixedZone("solar", sun)
+}
+
+// onDay is an hour of the site's day on which t lies, by the crew's clock.
+func onDay(site api.Site, t time.Time, addDays, hour int) time.Time {
+	zone := clock(site, t)
+	y, m, d := t.In(zone).Date()
+	return time.Date(y, m, d+addDays, hour, 0, 0, 0, zone)
+}
+
+// nextDay is the noon of the site's day after t.
+func nextDay(site api.Site, t time.Time) time.Time { return onDay(site, t, 1, 12) }
+
+// shift is when a crew can work at the site on the day of date, by daylight
+// within its hours; ok is false for a day without any, which is one of the
+// polar night: within crewFrom and crewTo by [clock] the sun is at its highest.
+func shift(site api.Site, date time.Time) (from, to time.Time, ok bool) {
+	from, to = onDay(site, date, 0, crewFrom), onDay(site, date, 0, crewTo)
 	if site.Latitude == nil || site.Longitude == nil {
 		return from, to, true
 	}
 	loc := solar.Location{LatitudeDeg: *site.Latitude, LongitudeDeg: *site.Longitude}
-	rise, noon, set, rises := solar.Day(time.Date(y, m, d, 12, 0, 0, 0, zone), loc)
+	rise, noon, set, rises := solar.Day(onDay(site, date, 0, 12), loc)
 	if !rises {
 		// Polar day has light at all hours; polar night has none.
 		return from, to, solar.At(noon, loc).ZenithDeg < 90
@@ -38,29 +70,22 @@ func shift(site api.Site, date time.Time) (from, to time.Time, ok bool) {
 	return from, to, from.Before(to)
 }
 
-// longestNight is how many days without a shift are looked past: the polar
-// night of the poles.
-const longestNight = 200
-
 // working is when work of some hours that may begin at a time begins and ends,
-// day by day within the shifts of the site. Where no shift comes, and for
-// emergencies, the clock alone counts.
+// day by day within the shifts of the site; in the polar night it waits for the
+// sun, which comes back everywhere. For emergencies the clock alone counts.
 func working(site api.Site, start time.Time, hours float64, emergency bool) (begin, end time.Time) {
 	left := time.Duration(hours * float64(time.Hour))
 	if emergency {
 		return start, start.Add(left)
 	}
-	dark := 0
-	for day := start; dark < longestNight; day = nextDay(site, day) {
+	for day := start; ; day = nextDay(site, day) {
 		from, to, ok := shift(site, day)
 		if from.Before(start) {
 			from = start
 		}
 		if !ok || !from.Before(to) {
-			dark++
 			continue
 		}
-		dark = 0
 		if begin.IsZero() {
 			begin = from
 		}
@@ -70,11 +95,4 @@ func working(site api.Site, start time.Time, hours float64, emergency bool) (beg
 		}
 		return begin, from.Add(left)
 	}
-	return start, start.Add(time.Duration(hours * float64(time.Hour)))
-}
-
-// nextDay is the noon of the site's day after t.
-func nextDay(site api.Site, t time.Time) time.Time {
-	y, m, d := t.In(ops.Zone(site)).Date()
-	return time.Date(y, m, d+1, 12, 0, 0, 0, ops.Zone(site))
 }

@@ -102,8 +102,7 @@ func (f outlook) windows(now time.Time, length time.Duration, kind, maintenanceT
 			from = now
 		}
 		// Steps of the site's own clock, whose offset may not be whole hours.
-		y, m, d := date.In(ops.Zone(f.site)).Date()
-		for at := time.Date(y, m, d, crewFrom, 0, 0, 0, ops.Zone(f.site)); !at.Add(length).After(to); at = at.Add(grid) {
+		for at := onDay(f.site, date, 0, crewFrom); !at.Add(length).After(to); at = at.Add(grid) {
 			if !at.Before(from) {
 				add(at)
 			}
