@@ -229,6 +229,7 @@ var workPromises = []Promise{
 		Fields: append(words("success message bom_id asset_id total_cost"), prefixed("items[].", "part_number description quantity unit_cost total_cost")...), Wrongs: badAction(is("asset_id", "INV-none", ErrAssetNotFound))},
 	list("bom", ActionList, forAsset, append(words("success count"), prefixed("boms[].", "bom_id asset_id generated_at total_cost item_count")...), is("asset_id", "INV-none", ErrAssetNotFound)),
 	{Route: "order", Action: ActionCreate, As: InJSON, Params: append(slices.Clone(forAsset), must("schedule_id", "{schedule_id}", 7), must("bom_id", "{bom_id}", 7), must("assigned_technician", "Thandi", 7),
-		must("estimated_duration_hours", 2.5, -1, "long"), urgencies), Fields: append(slices.Clone(orderAnswer), "estimated_completion"), Wrongs: badAction(is("asset_id", "INV-none", ErrAssetNotFound))},
+		must("estimated_duration_hours", 2.5, -1, "long"), urgencies, may("additional", true, "yes")), Fields: append(slices.Clone(orderAnswer), "estimated_completion"), Wrongs: badAction(is("asset_id", "INV-none", ErrAssetNotFound),
+		Wrong{Why: "an open order is about the same finding", With: map[string]any{"customer_id": goodCustomer, "asset_id": nil, "schedule_id": nil, "additional": nil, "bom_id": "{bom:ordered}"}, Err: clash})},
 	list("order", ActionList, forAsset, append(words("success count"), prefixed("orders[].", "order_id asset_id status created_at estimated_completion")...), is("asset_id", "INV-none", ErrAssetNotFound)),
 }

@@ -183,6 +183,7 @@ type OrderRequest struct {
 	Priority               string  `json:"priority,omitempty"`
 
 	IssueID         string      `json:"issue_id,omitempty"`     // create; empty: the open one of the fault
+	Additional      bool        `json:"additional,omitempty"`   // create: although another open order is about the same finding
 	PlannedStart    Time        `json:"planned_start,omitzero"` // create; absent: the schedule's date
 	OrderID         string      `json:"order_id,omitempty"`     // all but create and list
 	Version         int         `json:"version,omitempty"`      // a move: refused with 409 unless it is still this one

@@ -319,6 +319,8 @@ func (c *contract) fill(name string, rule api.Rule) string {
 		return made.APIKeyID
 	}
 	switch kind, state, _ := strings.Cut(strings.Trim(name, "{}"), ":"); kind {
+	case "bom":
+		return c.ordered()
 	case "order":
 		return c.order(rule, state)
 	case "alert":
@@ -360,6 +362,25 @@ func (c *contract) order(rule api.Rule, state string) string {
 		c.ask(api.PathOrder, step, api.InJSON, &moved)
 	}
 	return made.OrderID
+}
+
+// ordered is a bill of materials of a finding that an open order is about.
+func (c *contract) ordered() string {
+	var found api.FindingsResponse
+	c.ask(api.PathOODA, map[string]any{"action": api.ActionList, "customer_id": customer}, api.InJSON, &found)
+	at := slices.IndexFunc(found.MLEnhancedActivities, func(f api.Finding) bool { return f.Active })
+	if at < 0 {
+		c.t.Fatal("the demo has no active finding")
+	}
+	bill := func() string {
+		var made api.BOMResponse
+		f := found.MLEnhancedActivities[at]
+		c.ask(api.PathBOM, map[string]any{"action": api.ActionGenerate, "customer_id": customer, "asset_id": f.AssetID, "fault_family": f.FaultFamily}, api.InJSON, &made)
+		return made.BOMID
+	}
+	var made api.OrderResponse
+	c.ask(api.PathOrder, map[string]any{"action": api.ActionCreate, "customer_id": customer, "bom_id": bill(), "additional": true}, api.InJSON, &made)
+	return bill()
 }
 
 // alert is one that the action can move.

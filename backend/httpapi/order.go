@@ -9,8 +9,8 @@ import (
 
 // Orders are the work that somebody is to do.
 type Orders interface {
-	// CreateOrder answers the order as stored; 409 when its bill or its
-	// schedule is another order's.
+	// CreateOrder answers the order as stored; 409 when its bill, its schedule
+	// or its finding is another open order's.
 	CreateOrder(ctx context.Context, scope api.Scope, r api.OrderRequest) (api.Order, error)
 	// Order answers api.ErrOrderNotFound for an unknown id.
 	Order(ctx context.Context, scope api.Scope, orderID string) (api.Order, error)

@@ -363,13 +363,14 @@ var entries = map[string]entry{
 		refusals: []*api.Error{api.ErrInvalidAction, api.MissingField("customer_id"), api.ErrPartNotFound, api.Conflict("Part FAN-AX-24V: 1 are on hand, 2 cannot go")},
 	},
 	"order": {
-		summary: "Make work orders and move them", about: "A list has open orders first, each the newest first. With customer_id, an order is made of its bill of materials alone. A move that is not allowed is a 409 whose details name the allowed next states.",
+		summary: "Make work orders and move them", about: "A list has open orders first, each the newest first. With customer_id, an order is made of its bill of materials alone. A second open order of the same finding is a 409 that names the first, unless additional is true. A move that is not allowed is a 409 whose details name the allowed next states.",
 		body: api.OrderRequest{}, answer: api.OrderResponse{},
 		needs: map[string]string{api.ActionCreate: "bom_id", api.ActionList: "", api.ActionGet: "order_id", api.ActionAssign: "order_id assigned_technician", api.ActionStart: "order_id",
 			api.ActionHold: "order_id hold_reason", api.ActionResume: "order_id", api.ActionComplete: "order_id completion_notes", api.ActionCancel: "order_id reason", api.ActionReopen: "order_id reason"},
 		example: api.OrderRequest{Action: api.ActionCreate, AssetID: exampleAsset, ScheduleID: "sch_01J9Z0", BOMID: "bom_01J9Z0", AssignedTechnician: "grace",
 			EstimatedDurationHours: 4, Priority: api.PriorityHigh},
-		refusals: append(badAsset[:3:3], api.ErrOrderNotFound, api.ErrBOMNotFound, api.ErrScheduleNotFound, api.MissingField("order_id"), api.Conflict("Order ord_01J9Z0 is completed: start is not possible")),
+		refusals: append(badAsset[:3:3], api.ErrOrderNotFound, api.ErrBOMNotFound, api.ErrScheduleNotFound, api.MissingField("order_id"), api.Conflict("Order ord_01J9Z0 is completed: start is not possible"),
+			api.Conflict("Finding fnd_01J9Z0 is dealt with by order ord_01J9Z0, which is pending: move that one, or ask for an additional one")),
 	},
 	"track": {
 		summary: "Be told of the changes of a work order", about: "Each change of its status is posted to the callback URL with the fields order_id, status, updated_at and completion_notes, signed after Standard Webhooks with the secret that is shown once. Only a 2xx receives it; it is tried 10 times over three days. job_id stands for order_id.",

@@ -41,6 +41,12 @@ var orders = store.Table[order]{
 			return []string{rankOver, later(o.CreatedAt.Time), o.OrderID}
 		}),
 		store.Index[order]{Name: "id", Key: func(o order) []byte { return store.Key(o.OrderID) }},
+		store.Index[order]{Name: "finding", Key: func(o order) []byte {
+			if o.SummaryID == "" || !o.open() {
+				return nil
+			}
+			return store.Key(o.SummaryID, o.OrderID)
+		}},
 		store.Index[order]{Name: "waiting", Key: func(o order) []byte {
 			if o.Verification == nil || o.Verification.State != api.VerificationWaiting {
 				return nil
@@ -83,7 +89,8 @@ func (s *Service) seenOrder(o order) api.Order {
 
 // CreateOrder makes a pending order and reserves the parts of its bill. With a
 // customer, what is not given comes from the bill and its schedule. The
-// schedule is confirmed, and the open issue of the fault is taken on.
+// schedule is confirmed, and the open issue of the fault is taken on. One open
+// order is made of a finding, unless more are asked for.
 func (s *Service) CreateOrder(ctx context.Context, scope api.Scope, r api.OrderRequest) (api.Order, error) {
 	ref := api.AssetRef{AssetID: r.AssetID, SiteID: r.SiteID, CustomerID: r.CustomerID}
 	if ref.AssetID == "" {
@@ -108,6 +115,11 @@ func (s *Service) CreateOrder(ctx context.Context, scope api.Scope, r api.OrderR
 		bill, err := s.billFor(tx, scope, r.BOMID, o)
 		if err != nil {
 			return err
+		}
+		if !r.Additional {
+			if err := notInHand(tx, bill.SummaryID); err != nil {
+				return err
+			}
 		}
 		plan, err := s.planFor(tx, scope, cmp.Or(r.ScheduleID, bill.ScheduleID), o)
 		if err != nil {
@@ -152,6 +164,23 @@ func (s *Service) billFor(tx store.Tx, scope api.Scope, bomID string, o order) (
 		return b, api.Conflict("Bill of materials %s is taken by order %s", b.BOMID, b.OrderID).With("order_id", b.OrderID)
 	}
 	return b, nil
+}
+
+// notInHand refuses a finding that an open order is about; none is never
+// refused.
+func notInHand(tx store.Tx, summaryID string) error {
+	if summaryID == "" {
+		return nil
+	}
+	same, _, err := orders.List(tx, store.Query{Index: "finding", Prefix: store.Key(summaryID), Limit: 1})
+	if err != nil {
+		return fmt.Errorf("look up the orders of finding %s: %w", summaryID, err)
+	}
+	if len(same) > 0 {
+		return api.Conflict("Finding %s is dealt with by order %s, which is %s: move that one, or ask for an additional one", summaryID, same[0].OrderID, same[0].Status).
+			With("order_id", same[0].OrderID).With("order_status", same[0].Status).With("summary_id", summaryID)
+	}
+	return nil
 }
 
 // planFor is the schedule of an order to be made, which no other open order
