@@ -42,9 +42,13 @@ func (m *Model) draw() {
 	if !m.layout.Tabs.Empty() {
 		m.drawTabs(m.grid.Region(m.layout.Tabs), v)
 	}
-	for i, p := range m.panes {
-		m.drawPane(layout.Pane(i), p, v)
-		m.drawStrip(layout.Pane(i), p, v)
+	if s := m.screen(); s != nil {
+		m.drawScreen(s, v)
+	} else {
+		for i, p := range m.panes {
+			m.drawPane(layout.Pane(i), p, v)
+			m.drawStrip(layout.Pane(i), p, v)
+		}
 	}
 	m.drawBreadcrumb(m.grid.Region(m.layout.Breadcrumb), v)
 	for _, d := range m.dialogs {
@@ -55,23 +59,13 @@ func (m *Model) draw() {
 	}
 }
 
-// inside is what of a pane's place its content has: all but the frame, and on
-// small screens, where the tab bar says what is shown, all but the margins.
-func (m *Model) inside(p layout.Pane) terminal.Rect {
-	at := m.layout.Panes[p]
-	if m.layout.Mode == layout.Single {
-		return terminal.Rect{X: at.X + 1, Y: at.Y, W: max(at.W-2, 0), H: at.H}
-	}
-	return at.Inset(1)
-}
-
 // drawPane draws a pane's frame and inside.
 func (m *Model) drawPane(i layout.Pane, p pane.Pane, v pane.View) {
 	at := m.layout.Panes[i]
 	if at.Empty() {
 		return
 	}
-	v.Focused = i == m.focus && len(m.dialogs) == 0 && m.signIn == nil
+	v.Focused = i == m.focus && m.bare()
 	r := m.grid.Region(at)
 	r.Clear(m.palette.Style(themes.Panel))
 	if m.layout.Mode != layout.Single {
@@ -82,9 +76,10 @@ func (m *Model) drawPane(i layout.Pane, p pane.Pane, v pane.View) {
 		r.Box(terminal.LinesFor(m.o.ASCII), m.palette.Style(border))
 		w, _ := r.Size()
 		x := m.title(r, 1, i)
-		m.drawFilter(r.Region(terminal.Rect{X: x + 1, W: w - x - 3, H: 1}), p, v)
+		list, _ := p.(filtered)
+		m.drawFilter(r.Region(terminal.Rect{X: x + 1, W: w - x - 3, H: 1}), list, v)
 	}
-	inside := m.grid.Region(m.inside(i))
+	inside := m.grid.Region(m.layout.Inside(at))
 	if v.Site == nil {
 		m.drawNoSite(inside, i, v)
 		return
@@ -99,16 +94,37 @@ func (m *Model) title(r terminal.Region, x int, i layout.Pane) int {
 }
 
 // drawFilter draws the filter line while it is typed, and what it is after.
-func (m *Model) drawFilter(r terminal.Region, p pane.Pane, v pane.View) {
+func (m *Model) drawFilter(r terminal.Region, list filtered, v pane.View) {
 	w, _ := r.Size()
 	if w < 8 {
 		return
 	}
 	if v.Focused && m.filter != nil {
 		m.filter.Draw(r.Region(terminal.Rect{W: min(w, 40), H: 1}), 0, 2, v, true)
-	} else if f, ok := p.(filtered); ok && f.Filter() != "" {
-		r.PutIn(0, 0, w, " /"+f.Filter()+" ", m.palette.Style(themes.Accent), m.o.ASCII)
+	} else if list != nil && list.Filter() != "" {
+		r.PutIn(0, 0, w, " /"+list.Filter()+" ", m.palette.Style(themes.Accent), m.o.ASCII)
 	}
+}
+
+// bare says whether nothing stands over the panes or the further screen.
+func (m *Model) bare() bool { return len(m.dialogs) == 0 && m.signIn == nil }
+
+// drawScreen draws a further screen in the place of the panes.
+func (m *Model) drawScreen(s screen.Screen, v pane.View) {
+	v.Focused = m.bare()
+	r := m.grid.Region(m.layout.Body)
+	r.Clear(m.palette.Style(themes.Panel))
+	if m.layout.Mode != layout.Single {
+		border := themes.Border
+		if v.Focused {
+			border = themes.BorderFocus
+		}
+		r.Box(terminal.LinesFor(m.o.ASCII), m.palette.Style(border))
+		w, _ := r.Size()
+		x := r.Put(1, 0, " "+s.Title()+" ", m.palette.Style(themes.Title))
+		m.drawFilter(r.Region(terminal.Rect{X: x + 1, W: w - x - 3, H: 1}), m.list(), v)
+	}
+	s.Draw(m.grid.Region(m.layout.Further()), v)
 }
 
 // drawStrip draws a pane's summary below a line with its name.
@@ -158,7 +174,10 @@ func (m *Model) drawNoSite(r terminal.Region, i layout.Pane, v pane.View) {
 func (m *Model) drawTabs(r terminal.Region, v pane.View) {
 	r.Clear(m.palette.Style(themes.Bar))
 	x := 1
-	for p := layout.Observe; p < layout.Panes; p++ {
+	if s := m.screen(); s != nil {
+		x = r.Put(x, 0, " "+s.Title()+" ", m.palette.Style(themes.Title).With(themes.Reverse))
+	}
+	for p := layout.Observe; p < layout.Panes && m.screen() == nil; p++ {
 		name := tabName(p)
 		if p == m.focus {
 			r.Put(x, 0, name, m.palette.Style(themes.Title).With(themes.Reverse))
@@ -168,8 +187,8 @@ func (m *Model) drawTabs(r terminal.Region, v pane.View) {
 		x += len(name) + 1
 	}
 	w, _ := r.Size()
-	v.Focused = len(m.dialogs) == 0 && m.signIn == nil
-	m.drawFilter(r.Region(terminal.Rect{X: x + 1, W: w - x - 2, H: 1}), m.panes[m.focus], v)
+	v.Focused = m.bare()
+	m.drawFilter(r.Region(terminal.Rect{X: x + 1, W: w - x - 2, H: 1}), m.list(), v)
 }
 
 func tabName(p layout.Pane) string { return fmt.Sprintf(" %d %s ", p+1, p) }
@@ -215,6 +234,9 @@ func (m *Model) drawBreadcrumb(r terminal.Region, v pane.View) {
 
 // footer are the keys that matter here, the most needed first.
 func (m *Model) footer() [][2]string {
+	if s := m.screen(); s != nil {
+		return m.screenFooter(s)
+	}
 	words := map[keymap.Action]string{}
 	if m.store.Site != nil {
 		words[keymap.Open] = [layout.Panes]string{"orient", "decide", "act", "take unit"}[m.focus]
@@ -231,6 +253,29 @@ func (m *Model) footer() [][2]string {
 			name = w
 		}
 		out = append(out, [2]string{strings.Fields(e.Binding.Help().Key)[0], name})
+	}
+	return out
+}
+
+// screenFooter are the further screen's own keys that count now, and those of
+// lists.
+func (m *Model) screenFooter(s screen.Screen) [][2]string {
+	var out [][2]string
+	add := func(e keymap.Entry, words string) {
+		out = append(out, [2]string{strings.Fields(e.Binding.Help().Key)[0], words})
+	}
+	for _, e := range m.o.Keys.Entries() {
+		if s.Scope() != "" && e.Scope == s.Scope() && e.Footer != "" && m.why(e) == "" {
+			add(e, e.Footer)
+		}
+	}
+	for _, k := range []struct {
+		action keymap.Action
+		words  string
+	}{{keymap.Back, "back"}, {keymap.Filter, "filter"}, {keymap.Sort, "sort"}, {keymap.Help, "help"}, {keymap.Export, "export"}} {
+		if e, ok := m.o.Keys.Entry(k.action); ok && (k.action != keymap.Filter && k.action != keymap.Sort || m.list() != nil) {
+			add(e, k.words)
+		}
 	}
 	return out
 }

@@ -49,7 +49,7 @@ func (m *Model) key(k tea.KeyMsg) tea.Cmd {
 	if m.pending != "" {
 		pressed, m.pending = m.pending+" "+pressed, ""
 	}
-	a, ok, pending := m.o.Keys.Match(pressed, keymap.List, keymap.Global)
+	a, ok, pending := m.o.Keys.Match(pressed, m.scopes()...)
 	switch {
 	case ok:
 		return m.act(a)
@@ -58,6 +58,16 @@ func (m *Model) key(k tea.KeyMsg) tea.Cmd {
 	}
 	return nil
 }
+
+// scopes are those that count where the keys go now.
+func (m *Model) scopes() []keymap.Scope {
+	if s := m.screen(); s != nil {
+		return []keymap.Scope{s.Scope(), keymap.List, keymap.Global}
+	}
+	return []keymap.Scope{paneScopes[m.focus], keymap.List, keymap.Panes, keymap.Global}
+}
+
+var paneScopes = [layout.Panes]keymap.Scope{keymap.InObserve, keymap.InOrient, keymap.InDecide, keymap.InAct}
 
 // why is the reason that an action is not possible now, empty when it is.
 func (m *Model) why(e keymap.Entry) string {
@@ -72,6 +82,15 @@ func (m *Model) why(e keymap.Entry) string {
 		return "your role does not manage users and API keys"
 	case e.Needs&keymap.NeedsAudit != 0 && !may(m.user, api.PermissionAudit):
 		return "your role does not read the audit trail"
+	}
+	if s := m.screen(); s != nil {
+		if e.Scope == s.Scope() {
+			return s.Why(e.Action, m.focusedView())
+		}
+	} else if p, ok := m.panes[m.focus].(interface {
+		Why(keymap.Action, pane.View) string
+	}); ok && e.Scope == paneScopes[m.focus] && m.store.Site != nil {
+		return p.Why(e.Action, m.focusedView())
 	}
 	return m.whyNoMove(e.Action)
 }
@@ -90,6 +109,9 @@ func (m *Model) act(a keymap.Action) tea.Cmd {
 	if do := m.acts()[a]; do != nil {
 		return do()
 	}
+	if s := m.screen(); s != nil {
+		return m.answerScreen(s.Do(a, m.focusedView()))
+	}
 	if m.store.Site == nil { // the panes have nothing to act on
 		return nil
 	}
@@ -99,7 +121,10 @@ func (m *Model) act(a keymap.Action) tea.Cmd {
 // acts are the console's own actions; what is not here is the pane's.
 func (m *Model) acts() map[keymap.Action]func() tea.Cmd {
 	quiet := func(f func()) func() tea.Cmd { return func() tea.Cmd { f(); return nil } }
-	focus := func(p layout.Pane) func() tea.Cmd { return quiet(func() { m.focus, m.trail = p, nil }) }
+	focus := func(p layout.Pane) func() tea.Cmd { return quiet(func() { m.focus, m.trail, m.screens = p, nil, nil }) }
+	further := func(s func() screen.Screen) func() tea.Cmd {
+		return func() tea.Cmd { return m.openScreen(screen.OpenScreen{Screen: s()}) }
+	}
 	open := func(d func() screen.Dialog) func() tea.Cmd {
 		return func() tea.Cmd { m.dialogs = append(m.dialogs, d()); return m.poll() }
 	}
@@ -113,15 +138,13 @@ func (m *Model) acts() map[keymap.Action]func() tea.Cmd {
 		keymap.Themes:  open(func() screen.Dialog { return m.themeDialog() }),
 		keymap.Sites:   open(func() screen.Dialog { return m.siteDialog() }),
 		keymap.Upload:  open(func() screen.Dialog { return screen.NewUpload(m.siteRecord()) }),
-		keymap.Uploads: open(func() screen.Dialog { return screen.NewUploads() }),
-		keymap.Models:  open(func() screen.Dialog { return screen.NewModels() }),
-		keymap.APIKeys: open(func() screen.Dialog { return screen.NewAPIKeys() }),
-		keymap.Audit:   open(func() screen.Dialog { return screen.NewAudit() }),
-		keymap.Log:     open(func() screen.Dialog { return screen.NewLog(m.o.LogLines) }),
+		keymap.Uploads: further(func() screen.Screen { return screen.NewUploads() }),
+		keymap.Models:  further(func() screen.Screen { return screen.NewModels() }),
+		keymap.APIKeys: further(func() screen.Screen { return screen.NewAPIKeys(m.o.Now) }),
+		keymap.Audit:   further(func() screen.Screen { return screen.NewAudit() }),
+		keymap.Log:     further(func() screen.Screen { return screen.NewLog(m.o.LogLines) }),
 		keymap.Refresh: func() tea.Cmd {
-			for _, n := range m.needs() {
-				m.store.Planner.Forget(n.Query)
-			}
+			m.store.Planner.Forget(m.seen()...)
 			return m.poll()
 		},
 		keymap.RunDetection: m.detect,
@@ -132,20 +155,22 @@ func (m *Model) acts() map[keymap.Action]func() tea.Cmd {
 		keymap.Filter:       quiet(m.startFilter),
 		keymap.Mouse:        m.toggleMouse,
 		keymap.SignOut:      m.signOut,
-		keymap.Quit:         func() tea.Cmd { return tea.Quit },
+		keymap.Quit:         m.quit,
 		keymap.QuitNow:      m.quitTwice,
 		keymap.Suspend:      func() tea.Cmd { return tea.Suspend },
 		keymap.Back:         m.back,
 	}
 }
 
-// back undoes one step: the filter, the way that enter went, the day, the
-// zoom, and last the thing in hand.
+// back undoes one step: the filter, the further screen, the way that enter
+// went, the day, the zoom, and last the thing in hand.
 func (m *Model) back() tea.Cmd {
-	list, filtered := m.panes[m.focus].(filtered)
+	list := m.list()
 	switch n := len(m.trail); {
-	case filtered && list.Filter() != "":
+	case list != nil && list.Filter() != "":
 		list.SetFilter("")
+	case m.screen() != nil:
+		return m.leave()
 	case n > 0:
 		m.focus, m.trail = m.trail[n-1], m.trail[:n-1]
 	case m.store.Site != nil && !m.store.Site.PastDate.IsZero():
@@ -158,10 +183,48 @@ func (m *Model) back() tea.Cmd {
 	return nil
 }
 
-// filtered is a pane with a list that can be narrowed.
+// leave goes back from the further screen that is seen.
+func (m *Model) leave() tea.Cmd {
+	m.screens[len(m.screens)-1] = nil
+	m.screens = m.screens[:len(m.screens)-1]
+	return m.poll()
+}
+
+// filtered is a list that can be narrowed.
 type filtered interface {
 	Filter() string
 	SetFilter(string)
+}
+
+// list is the list that has the keys, nil without one.
+func (m *Model) list() filtered {
+	var of any = m.panes[m.focus]
+	if s := m.screen(); s != nil {
+		of = s
+	} else if m.store.Site == nil {
+		return nil
+	}
+	list, _ := of.(filtered)
+	return list
+}
+
+// answerScreen does what a further screen wants.
+func (m *Model) answerScreen(r screen.Result) tea.Cmd {
+	if r.Close {
+		return tea.Batch(m.leave(), m.request(r.Do))
+	}
+	if r.Do == nil {
+		return m.poll() // another row may need other details
+	}
+	return m.request(r.Do)
+}
+
+// quit leaves the further screen, or the console.
+func (m *Model) quit() tea.Cmd {
+	if m.screen() != nil {
+		return m.leave()
+	}
+	return tea.Quit
 }
 
 // quitTwice leaves when pressed twice within two seconds.
@@ -194,6 +257,9 @@ func (m *Model) intend(i pane.Intent) tea.Cmd {
 	if i.Day != nil {
 		m.store.ShowDay(*i.Day)
 		return m.poll()
+	}
+	if i.Do != nil {
+		return m.request(i.Do)
 	}
 	if i.Action != "" {
 		return m.act(i.Action)
@@ -242,13 +308,12 @@ func (m *Model) paletteDialog() screen.Dialog {
 	return screen.NewChooser("Palette", "type what you want to do or find", choices, nil)
 }
 
-// helpDialog shows the keys of the further screen on top, or of the focused
-// pane.
+// helpDialog shows the keys that count where the person is, and then the rest.
 func (m *Model) helpDialog() screen.Dialog {
-	if s := m.sheet(); s != nil {
-		return screen.NewHelp(s.Title(), s.Help(m.o.Keys), m.o.Keys)
+	if s := m.screen(); s != nil {
+		return screen.NewHelp(s.Title(), s.Scope(), [][2]string{{"esc", "back to the panes"}}, m.o.Keys)
 	}
-	return screen.NewHelp(m.focus.String(), m.panes[m.focus].Help(), m.o.Keys)
+	return screen.NewHelp(m.focus.String(), paneScopes[m.focus], m.panes[m.focus].Help(), m.o.Keys)
 }
 
 func findingDetail(f api.Finding) string {
@@ -350,17 +415,20 @@ func (m *Model) handText() string {
 	return m.hand.AssetID
 }
 
-// export writes what the focused pane shows as CSV.
+// export writes what the focused pane, or the further screen, shows as CSV.
 func (m *Model) export() {
 	var rows [][]string
-	if m.store.Site != nil {
+	title := m.focus.String()
+	if s := m.screen(); s != nil {
+		rows, title = s.Export(m.focusedView()), s.Title()
+	} else if m.store.Site != nil {
 		rows = m.panes[m.focus].Export(m.focusedView())
 	}
 	if len(rows) < 2 {
 		m.say("There is nothing to export here yet.", themes.Dim)
 		return
 	}
-	path := filepath.Join(m.o.Exports, csvName(m.focus.String(), m.siteRecord().SiteID, m.siteNow().Format("20060102T150405")))
+	path := filepath.Join(m.o.Exports, csvName(title, m.siteRecord().SiteID, m.siteNow().Format("20060102T150405")))
 	if err := writeCSV(path, rows); err != nil {
 		m.say("Not written: "+err.Error(), themes.Warning)
 		return
@@ -404,10 +472,10 @@ func inert(cell string) string {
 	return "'" + cell
 }
 
-// startFilter opens the filter line of the focused pane's list.
+// startFilter opens the filter line of the list that has the keys.
 func (m *Model) startFilter() {
-	f, ok := m.panes[m.focus].(filtered)
-	if !ok || m.store.Site == nil {
+	f := m.list()
+	if f == nil {
 		m.say("There is no list to filter here.", themes.Dim)
 		return
 	}
@@ -417,7 +485,7 @@ func (m *Model) startFilter() {
 
 // filterKey edits the filter: the list narrows as one types.
 func (m *Model) filterKey(k tea.KeyMsg) tea.Cmd {
-	list := m.panes[m.focus].(filtered)
+	list := m.list()
 	switch a, _, _ := m.o.Keys.Match(k.String(), keymap.Dialog); a {
 	case keymap.Accept:
 		m.filter = nil
@@ -447,18 +515,21 @@ func (m *Model) click(e tea.MouseMsg) tea.Cmd {
 	if m.typing() {
 		return nil
 	}
+	if m.screen() != nil && m.layout.Body.Contains(e.X, e.Y) {
+		return m.clickScreen(e)
+	}
 	hit, p := m.layout.At(e.X, e.Y)
 	wheel := map[tea.MouseButton]int{tea.MouseButtonWheelUp: -1, tea.MouseButtonWheelDown: 1}[e.Button]
 	press := e.Button == tea.MouseButtonLeft && e.Action == tea.MouseActionPress
 	switch {
 	case wheel != 0 && hit == layout.OnPane && m.store.Site != nil:
-		at := m.inside(p)
+		at := m.layout.Inside(m.layout.Panes[p])
 		return m.intend(m.panes[p].Wheel(e.X-at.X, e.Y-at.Y, wheel, m.focusedView()))
 	case !press:
 	case hit == layout.OnStatus && e.X < m.siteEnd:
 		return m.act(keymap.Sites)
 	case hit == layout.OnTabs:
-		m.focus, m.trail = m.tabAt(e.X), nil
+		m.focus, m.trail, m.screens = m.tabAt(e.X), nil, nil
 	case hit == layout.OnStrip:
 		m.focus, m.trail = p, nil
 	case hit == layout.OnPane:
@@ -466,9 +537,24 @@ func (m *Model) click(e tea.MouseMsg) tea.Cmd {
 			m.focus, m.trail = p, nil
 		}
 		if m.store.Site != nil {
-			at := m.inside(p)
+			at := m.layout.Inside(m.layout.Panes[p])
 			return m.intend(m.panes[p].Click(e.X-at.X, e.Y-at.Y, m.focusedView()))
 		}
+	}
+	return nil
+}
+
+// clickScreen gives a further screen the mouse.
+func (m *Model) clickScreen(e tea.MouseMsg) tea.Cmd {
+	at := m.layout.Further()
+	x, y := e.X-at.X, e.Y-at.Y
+	switch {
+	case e.Button == tea.MouseButtonWheelUp:
+		return m.answerScreen(m.screen().Wheel(x, y, -1, m.focusedView()))
+	case e.Button == tea.MouseButtonWheelDown:
+		return m.answerScreen(m.screen().Wheel(x, y, 1, m.focusedView()))
+	case e.Button == tea.MouseButtonLeft && e.Action == tea.MouseActionPress:
+		return m.answerScreen(m.screen().Click(x, y, m.focusedView()))
 	}
 	return nil
 }

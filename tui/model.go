@@ -67,9 +67,10 @@ type Model struct {
 	focus   layout.Pane
 	zoom    bool
 	hand    pane.Hand
+	screens []screen.Screen // in the place of the panes; the last one is seen
 	dialogs []screen.Dialog
 	signIn  *screen.SignInDialog // over everything else
-	filter  *screen.Field        // of the focused pane's list
+	filter  *screen.Field        // of the list that has the keys
 
 	palette *terminal.Palette
 	theme   themes.Theme
@@ -262,10 +263,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.asked--
 		m.uploaded(msg)
 		return m, m.poll()
-	case keyMsg:
+	case sentMsg:
 		m.asked--
-		m.dirty = true
-		m.keyAnswered(msg)
+		m.sent(msg)
 		return m, m.poll()
 	case detectMsg:
 		m.asked--
@@ -274,10 +274,6 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case plannedMsg:
 		m.asked--
 		m.planned(msg)
-		return m, m.poll()
-	case orderMsg:
-		m.asked--
-		m.ordered(msg)
 		return m, m.poll()
 	case noticeMsg:
 		m.asked--
@@ -321,7 +317,7 @@ func (m *Model) siteNow() time.Time {
 // view is what panes and dialogs draw from.
 func (m *Model) view() pane.View {
 	v := pane.View{
-		Site: m.store.Site, Admin: &m.store.Admin, Now: m.o.Now(), SiteNow: m.siteNow(), Hand: m.hand,
+		Site: m.store.Site, Admin: &m.store.Admin, Sites: m.store.Sites.Data, User: m.user, Now: m.o.Now(), SiteNow: m.siteNow(), Hand: m.hand,
 		Palette: m.palette, ASCII: m.o.ASCII, Pen: m.o.Pen, Keys: m.o.Keys, Memo: &m.memo,
 	}
 	if m.user != nil && m.user.RoleID == api.RoleAnalyst {

@@ -44,8 +44,9 @@ func (m *Model) runFor(limit time.Duration, work func(ctx context.Context) tea.M
 // needs are what the screen wants now.
 func (m *Model) needs() []state.Need {
 	var needs []state.Need
-	if sheet := m.sheet(); sheet != nil {
-		needs = sheet.Needs()
+	further := m.screen()
+	if further != nil {
+		needs = further.Needs(m.view())
 	}
 	if m.store.Site == nil { // the first site may appear at any moment
 		return append(needs, state.Need{Query: state.QuerySites, Period: 2 * time.Second, Focused: true})
@@ -59,9 +60,10 @@ func (m *Model) needs() []state.Need {
 		needs = append(needs, state.Need{Query: state.QueryPast, Period: 10 * time.Minute, Focused: true})
 	}
 	for i, p := range m.panes {
-		for _, n := range p.Needs() {
-			n.Focused = layout.Pane(i) == m.focus && len(m.dialogs) == 0
-			n.Hidden = m.layout.Mode == layout.TooSmall
+		for _, n := range p.Needs(m.view()) {
+			n.Focused = layout.Pane(i) == m.focus && len(m.dialogs) == 0 && further == nil
+			// Behind a further screen the alarms are watched on.
+			n.Hidden = m.layout.Mode == layout.TooSmall || further != nil && n.Query != state.QueryFindings
 			needs = append(needs, n)
 		}
 	}
@@ -72,13 +74,11 @@ func (m *Model) needs() []state.Need {
 	return strongest(needs)
 }
 
-// sheet is the further screen that is seen, maybe behind a dialog; nil without
-// one.
-func (m *Model) sheet() *screen.Sheet {
-	for _, d := range slices.Backward(m.dialogs) {
-		if s, ok := d.(*screen.Sheet); ok {
-			return s
-		}
+// screen is the further screen that is seen, maybe behind a dialog; nil while
+// the panes are.
+func (m *Model) screen() screen.Screen {
+	if n := len(m.screens); n > 0 {
+		return m.screens[n-1]
 	}
 	return nil
 }
@@ -91,7 +91,8 @@ func strongest(needs []state.Need) []state.Need {
 		switch {
 		case i < 0:
 			out = append(out, n)
-		case n.Focused && !out[i].Focused, n.Focused == out[i].Focused && n.Period < out[i].Period:
+		case n.Hidden && !out[i].Hidden:
+		case out[i].Hidden && !n.Hidden, n.Focused && !out[i].Focused, n.Focused == out[i].Focused && n.Period < out[i].Period:
 			out[i] = n
 		}
 	}
@@ -104,10 +105,12 @@ func (m *Model) poll() tea.Cmd {
 		return nil
 	}
 	now := m.o.Now()
-	m.store.ShowOrder(pane.CurrentOrder(m.view()).OrderID)
-	m.store.ShowWindows(m.hand.AssetID)
+	needs := m.needs()
+	for _, n := range needs {
+		m.store.Want(n.Query, n.Of)
+	}
 	var cmds []tea.Cmd
-	for _, q := range m.store.Planner.Due(now, m.needs()) {
+	for _, q := range m.store.Planner.Due(now, needs) {
 		r, ok := m.store.Request(q, now)
 		if !ok {
 			m.store.Planner.Succeeded(q)

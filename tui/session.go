@@ -42,6 +42,19 @@ func userOf(token string) *api.User {
 	return &u
 }
 
+// may says whether a person has an administrator's permission, as far as the
+// console knows: by the permissions of the sign-in, with a kept token by its
+// role. Of a credential that says nothing, the service knows.
+func may(u *api.User, p api.Permission) bool {
+	switch {
+	case u == nil:
+		return true
+	case u.ApplicationPermissions != nil:
+		return slices.Contains(u.ApplicationPermissions, string(p))
+	}
+	return u.RoleID == api.RoleAdmin
+}
+
 // askSignIn brings the sign-in over the screen; what is under it stays.
 func (m *Model) askSignIn(reason string, needsAdmin bool) {
 	if m.signIn != nil {
@@ -125,7 +138,7 @@ func (m *Model) signOut() tea.Cmd {
 // forget drops everything that was somebody's: data, place and dialogs.
 func (m *Model) forget() {
 	m.store.Close()
-	m.hand, m.trail, m.dialogs, m.filter, m.zoom, m.focus = pane.Hand{}, nil, nil, nil, false, layout.Observe
+	m.hand, m.trail, m.dialogs, m.screens, m.filter, m.zoom, m.focus = pane.Hand{}, nil, nil, nil, nil, false, layout.Observe
 	m.alarmed, m.watched = map[string]bool{}, map[string]bool{}
 }
 
@@ -147,8 +160,13 @@ func (m *Model) request(do any) tea.Cmd {
 		m.hand = do.Hand
 	case screen.StartUpload:
 		return m.upload(do)
-	case screen.SendOrder:
-		return m.sendOrder(do.Request)
+	case screen.Send:
+		return m.send(do)
+	case screen.OpenDialog:
+		m.dialogs = append(m.dialogs, do.Dialog)
+		return m.poll()
+	case screen.OpenScreen:
+		return m.openScreen(do)
 	case screen.SignIn:
 		return m.run(func(ctx context.Context) tea.Msg {
 			send := m.o.Client.Login
@@ -165,10 +183,6 @@ func (m *Model) request(do any) tea.Cmd {
 		})
 	case screen.SignedIn:
 		return m.signedIn()
-	case screen.ManageKey:
-		return m.manageKey(do)
-	case screen.SendKey:
-		return m.sendKey(do)
 	case screen.CopyText:
 		if err := m.out.Copy(do.Text); err != nil {
 			m.say("Not copied: "+err.Error(), themes.Warning)
@@ -177,6 +191,15 @@ func (m *Model) request(do any) tea.Cmd {
 		}
 	}
 	return nil
+}
+
+// openScreen puts a further screen in the place of the panes.
+func (m *Model) openScreen(o screen.OpenScreen) tea.Cmd {
+	if !o.Over {
+		m.screens = nil
+	}
+	m.screens, m.filter = append(m.screens, o.Screen), nil
+	return m.poll()
 }
 
 // upload sends a file; the uploads list shows what becomes of it.

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -20,23 +18,13 @@ import (
 	"app.sunloop/tui/state"
 )
 
-// Messages about planned work.
-type (
-	// plannedMsg brings what a new order is made of to its form.
-	plannedMsg struct {
-		form    *screen.WorkForm
-		bill    *api.BOM
-		windows *api.ProposeResponse // nil: there is no forecast
-		err     error
-	}
-	// orderMsg is the service's answer to a step of an order.
-	orderMsg struct {
-		form    *screen.WorkForm // that sent it, nil for none
-		request api.OrderRequest
-		answer  *api.OrderResponse
-		err     error
-	}
-)
+// plannedMsg brings what a new order is made of to its form.
+type plannedMsg struct {
+	form    *screen.WorkForm
+	bill    *api.BOM
+	windows *api.ProposeResponse // nil: there is no forecast
+	err     error
+}
 
 // whyNoMove is why a move of the order on screen is not possible, empty when
 // it is or when the action is no move.
@@ -81,76 +69,7 @@ func (m *Model) moveOrder(action string) tea.Cmd {
 		m.dialogs = append(m.dialogs, d)
 		return nil
 	}
-	return m.sendOrder(asIs.Request)
-}
-
-// sendOrder sends a step; the form on top, if it sent it, hears the answer.
-func (m *Model) sendOrder(r api.OrderRequest) tea.Cmd {
-	var form *screen.WorkForm
-	if n := len(m.dialogs); n > 0 {
-		form, _ = m.dialogs[n-1].(*screen.WorkForm)
-	}
-	return m.run(func(ctx context.Context) tea.Msg {
-		answer, err := m.o.Client.MoveOrder(ctx, r)
-		return orderMsg{form, r, answer, err}
-	})
-}
-
-// ordered takes the answer to a step.
-func (m *Model) ordered(msg orderMsg) {
-	wrong := ""
-	if msg.err != nil {
-		wrong = refusal(msg.err)
-	}
-	told := m.tell(msg.form, wrong)
-	if msg.err == nil {
-		o := msg.answer
-		m.hand = pane.Hand{AssetID: o.AssetID, OrderID: o.OrderID}
-		if o.Order != nil {
-			m.hand.FindingID = o.Order.SummaryID
-		}
-		words := o.Message + ": " + o.AssetID
-		if o.Order != nil && msg.request.Action == api.ActionCreate {
-			m.focus = layout.Act
-			words += ", planned " + pane.When(o.Order.PlannedStart.Time, m.siteNow(), m.store.Site.Zone) + ", " + o.Order.Priority + " priority, " + o.Order.AssignedTechnician
-		}
-		m.say(words+".", themes.Accent)
-	} else if !told {
-		m.say(wrong, themes.Warning)
-	}
-	m.store.Planner.Forget(state.QueryOrders, state.QueryOrder, state.QuerySchedules, state.QueryBOMs, state.QueryActivities)
-}
-
-// tell gives a form its answer and closes it when it is done; there says that
-// the form was still on screen.
-func (m *Model) tell(form *screen.WorkForm, wrong string) (there bool) {
-	at := slices.IndexFunc(m.dialogs, func(d screen.Dialog) bool { return d == screen.Dialog(form) })
-	m.dirty = true
-	if form == nil || at < 0 {
-		return false
-	}
-	if form.Answer(wrong) {
-		m.dialogs = slices.Delete(m.dialogs, at, at+1)
-	}
-	return true
-}
-
-// refusal is why a step was not taken, in the service's words, with what is
-// possible instead.
-func refusal(err error) string {
-	words := state.Sentence(err)
-	var refused *api.Error
-	if errors.As(err, &refused) {
-		var actions []string
-		list, _ := refused.Details["actions"].([]any)
-		for _, a := range list {
-			actions = append(actions, fmt.Sprint(a))
-		}
-		if len(actions) > 0 {
-			words += " Possible: " + strings.Join(actions, ", ") + "."
-		}
-	}
-	return words
+	return m.send(asIs)
 }
 
 // makeOrder opens the form of an order for the finding, or the unit, in hand;
@@ -205,7 +124,7 @@ func (m *Model) planned(msg plannedMsg) {
 	m.dirty = true
 	m.store.Planner.Forget(state.QueryBOMs)
 	if msg.err != nil {
-		m.tell(msg.form, refusal(msg.err))
+		m.tell(msg.form, msg.err)
 		return
 	}
 	site := m.store.Site

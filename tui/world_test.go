@@ -190,6 +190,9 @@ func (d *world) place() string {
 	if d.m.filter != nil {
 		words = append(words, "filtering")
 	}
+	for _, s := range d.m.screens {
+		words = append(words, "["+s.Title()+"]")
+	}
 	for _, dialog := range d.m.dialogs {
 		words = append(words, "["+dialog.Title()+"]")
 	}

@@ -18,18 +18,61 @@ type Action string
 // that are never active together.
 type Scope string
 
-// The scopes. Global is active everywhere but in dialogs, text fields and
-// further screens; a dialog has its own keys alone, and a further screen its
-// own and those of lists.
+// The scopes. Global is active everywhere but in dialogs and text fields, List
+// there as well; Panes while the panes have the keys, with the scope of the
+// focused one; a further screen has its own instead. A dialog has its own keys
+// alone.
 const (
-	Global  Scope = "everywhere"
-	List    Scope = "lists"
-	KeyList Scope = "the list of API keys"
-	Dialog  Scope = "dialogs"
+	Global    Scope = "everywhere"
+	List      Scope = "lists"
+	Panes     Scope = "the panes"
+	InObserve Scope = "Observe"
+	InOrient  Scope = "Orient"
+	InDecide  Scope = "Decide"
+	InAct     Scope = "Act"
+	KeyList   Scope = "the list of API keys"
+	Dialog    Scope = "dialogs"
 )
 
+// place is where on the screen a scope counts.
+type place uint8
+
+const (
+	anywhere place = iota // but in dialogs
+	panes
+	onePane
+	oneScreen
+	dialogs
+)
+
+// scopes are all of them, in the order in which they are shown.
+var scopes = []struct {
+	scope Scope
+	place place
+}{
+	{Global, anywhere}, {List, anywhere}, {Panes, panes},
+	{InObserve, onePane}, {InOrient, onePane}, {InDecide, onePane}, {InAct, onePane},
+	{KeyList, oneScreen},
+	{Dialog, dialogs},
+}
+
 // Scopes are all of them, in the order in which they are shown.
-func Scopes() []Scope { return []Scope{Global, List, KeyList, Dialog} }
+func Scopes() []Scope {
+	all := make([]Scope, len(scopes))
+	for i, s := range scopes {
+		all[i] = s.scope
+	}
+	return all
+}
+
+func (s Scope) place() place {
+	for _, known := range scopes {
+		if known.scope == s {
+			return known.place
+		}
+	}
+	return anywhere
+}
 
 // Need is what must hold for an action to be possible; the palette shows the
 // reason when it does not.
@@ -53,7 +96,10 @@ type Entry struct {
 	Footer    string // word for the bottom line; empty keeps it out
 	Needs     Need
 	Dangerous bool // asks before it acts
-	Palette   bool // listed in the palette
+	// Takes is the action of lists whose key this one has in its own scope;
+	// empty for none. Such an action has a second key.
+	Takes   Action
+	Palette bool // listed in the palette
 }
 
 // Map is a set of entries without clashes.
@@ -124,7 +170,7 @@ const (
 // Default is the map as shipped.
 func Default() Map {
 	entry := func(a Action, s Scope, footer, words string, keys ...string) Entry {
-		return Entry{Action: a, Scope: s, Footer: footer, Palette: s == Global,
+		return Entry{Action: a, Scope: s, Footer: footer, Palette: s == Global || s == Panes,
 			Binding: key.NewBinding(key.WithKeys(keys...), key.WithHelp(label(keys), words))}
 	}
 	needs := func(e Entry, n Need) Entry { e.Needs = n; return e }
@@ -135,9 +181,9 @@ func Default() Map {
 		entry(FocusOrient, Global, "", "focus Orient: findings and their evidence", "2"),
 		entry(FocusDecide, Global, "", "focus Decide: the days ahead, best times, plans", "3"),
 		entry(FocusAct, Global, "", "focus Act: work orders and what was done", "4"),
-		hidden(entry(FocusNext, Global, "", "focus the next pane", "tab")),
-		hidden(entry(FocusPrev, Global, "", "focus the pane before", "shift+tab")),
-		entry(Zoom, Global, "zoom", "give the pane the whole screen, or back", "z"),
+		hidden(entry(FocusNext, Panes, "", "focus the next pane", "tab")),
+		hidden(entry(FocusPrev, Panes, "", "focus the pane before", "shift+tab")),
+		entry(Zoom, Panes, "zoom", "give the pane the whole screen, or back", "z"),
 		entry(Palette, Global, "palette", "find any action, site, unit or finding", ":", "ctrl+k"),
 		entry(Help, Global, "help", "keys for where you are", "?"),
 		entry(Sites, Global, "site", "choose the site", "S"),
@@ -148,17 +194,17 @@ func Default() Map {
 		needs(entry(APIKeys, Global, "", "manage API keys (administrators)", "g k"), NeedsUsers),
 		needs(entry(Audit, Global, "", "show who changed what (administrators)", "g a"), NeedsAudit),
 		entry(Log, Global, "", "show the console's log", "g l"),
-		needs(entry(RunDetection, Global, "", "run fault detection on the unit in hand", "D"), NeedsSelection|NeedsService|NeedsWrite),
+		needs(entry(RunDetection, Panes, "", "run fault detection on the unit in hand", "D"), NeedsSelection|NeedsService|NeedsWrite),
 		needs(entry(Refresh, Global, "", "ask the service again, now", "r"), NeedsService),
-		needs(entry(NextInHand, Global, "next", "take the next finding in hand", "n"), NeedsNothing),
-		needs(entry(MakeOrder, Global, "order", "make a work order of the finding in hand", "o"), NeedsSelection|NeedsService|NeedsWrite),
-		needs(entry(AssignOrder, Global, "assign", "give the work order a technician", "t"), NeedsService|NeedsWrite),
-		needs(entry(StartOrder, Global, "begin", "begin the work of the order", "b"), NeedsService|NeedsWrite),
-		needs(entry(HoldOrder, Global, "hold", "put the work order on hold", "w"), NeedsService|NeedsWrite),
-		needs(entry(ResumeOrder, Global, "go on", "go on with a work order on hold", "C"), NeedsService|NeedsWrite),
-		needs(entry(CompleteOrder, Global, "finish", "finish the work order, with notes", "F"), NeedsService|NeedsWrite),
-		needs(entry(CancelOrder, Global, "cancel", "cancel the work order, with a reason", "x"), NeedsService|NeedsWrite),
-		needs(entry(ReopenOrder, Global, "reopen", "open a completed work order again", "O"), NeedsService|NeedsWrite),
+		needs(entry(NextInHand, Panes, "next", "take the next finding in hand", "n"), NeedsNothing),
+		needs(entry(MakeOrder, Panes, "order", "make a work order of the finding in hand", "o"), NeedsSelection|NeedsService|NeedsWrite),
+		needs(entry(AssignOrder, Panes, "assign", "give the work order a technician", "t"), NeedsService|NeedsWrite),
+		needs(entry(StartOrder, Panes, "begin", "begin the work of the order", "b"), NeedsService|NeedsWrite),
+		needs(entry(HoldOrder, Panes, "hold", "put the work order on hold", "w"), NeedsService|NeedsWrite),
+		needs(entry(ResumeOrder, Panes, "go on", "go on with a work order on hold", "C"), NeedsService|NeedsWrite),
+		needs(entry(CompleteOrder, Panes, "finish", "finish the work order, with notes", "F"), NeedsService|NeedsWrite),
+		needs(entry(CancelOrder, Panes, "cancel", "cancel the work order, with a reason", "x"), NeedsService|NeedsWrite),
+		needs(entry(ReopenOrder, Panes, "reopen", "open a completed work order again", "O"), NeedsService|NeedsWrite),
 		entry(Copy, Global, "", "copy the thing in hand to the clipboard", "y"),
 		entry(Export, Global, "", "write what the pane shows to a CSV file", "e"),
 		entry(Mouse, Global, "", "give the mouse back to the terminal, or take it", "M"),
@@ -177,7 +223,7 @@ func Default() Map {
 		entry(Left, List, "", "left: the day before, the view before", "left", "h"),
 		entry(Right, List, "", "right: the day after, the view after", "right", "l"),
 		entry(Open, List, "open", "take in hand, open", "enter"),
-		entry(Sort, List, "", "sort by the next column", "s"),
+		entry(Sort, List, "", "sort by the next column", "s", ","),
 		entry(Filter, List, "", "filter the list", "/"),
 
 		entry(CreateKey, KeyList, "create", "create an API key", "c"),
@@ -271,19 +317,22 @@ func (m Map) Rebind(keys map[string][]string) (Map, error) {
 	return out, out.Check()
 }
 
-// together says whether two entries are ever active at once. Of the keys of
-// other places a further screen takes only those that leave it and help.
+// together says whether two entries are ever active at once.
 func together(a, b Entry) bool {
-	if b.Scope == KeyList {
-		a, b = b, a
-	}
+	x, y := a.Scope.place(), b.Scope.place()
 	switch {
-	case a.Scope == KeyList && b.Scope == Global:
-		return b.Action == Quit || b.Action == Help
-	case a.Scope == KeyList && b.Scope == Dialog:
-		return b.Action == Dismiss
+	case a.Takes == b.Action || b.Takes == a.Action:
+		return false // meant so
+	case x == dialogs || y == dialogs:
+		return x == y
+	case x == oneScreen && y == oneScreen, x == onePane && y == onePane:
+		return a.Scope == b.Scope
+	case x == oneScreen:
+		return y == anywhere
+	case y == oneScreen:
+		return x == anywhere
 	}
-	return (a.Scope == Dialog) == (b.Scope == Dialog)
+	return true
 }
 
 // Check finds a key that would mean two things at once.

@@ -88,7 +88,7 @@ func TestRebind(t *testing.T) {
 				t.Fatal(err)
 			}
 			for name, keys := range tt.keys {
-				if a, ok, _ := m.Match(keys[0], Global); !ok || string(a) != name {
+				if a, ok, _ := m.Match(keys[0], Global, Panes); !ok || string(a) != name {
 					t.Errorf("%s does %q, want %q", keys[0], a, name)
 				}
 			}
@@ -106,9 +106,9 @@ func TestMarkdownNamesEveryAction(t *testing.T) {
 }
 
 // A further screen's keys may be those of the panes, which are not active
-// there, but none that lists, leaving or help need.
+// there, but none that count everywhere.
 func TestKeysOfAFurtherScreen(t *testing.T) {
-	for key, clash := range map[string]string{"z": "", "o": "", "tab": "", "s": "sort", "q": "quit", "?": "help", "esc": "dismiss", "X": "revoke-key"} {
+	for key, clash := range map[string]string{"z": "", "o": "", "x": "", "s": "sort", "q": "quit", "?": "help", "esc": "back", "X": "revoke-key", "enter": "open", "tab": ""} {
 		_, err := Default().Rebind(map[string][]string{"create-key": {key}})
 		switch {
 		case clash == "" && err != nil:

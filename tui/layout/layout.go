@@ -32,6 +32,16 @@ func (p Pane) String() string {
 	return names[p]
 }
 
+// Named is the pane of that title; ok is false when there is none.
+func Named(title string) (p Pane, ok bool) {
+	for p, name := range names {
+		if name == title {
+			return Pane(p), true
+		}
+	}
+	return 0, false
+}
+
 // Next is the pane after p, going round.
 func (p Pane) Next() Pane { return (p + 1) % Panes }
 
@@ -200,6 +210,18 @@ const (
 	OnPane
 	OnStrip
 )
+
+// Further is where a further screen has its content: the body without the
+// frame, or on small screens, where the tab bar has its title, without margins.
+func (l *Layout) Further() terminal.Rect { return l.Inside(l.Body) }
+
+// Inside is what of a place in the body its content has.
+func (l *Layout) Inside(at terminal.Rect) terminal.Rect {
+	if l.Mode == Single {
+		return terminal.Rect{X: at.X + 1, Y: at.Y, W: max(at.W-2, 0), H: at.H}
+	}
+	return at.Inset(1)
+}
 
 // At finds what stands at a cell, and which pane for panes and strips.
 func (l *Layout) At(x, y int) (Hit, Pane) {

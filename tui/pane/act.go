@@ -28,10 +28,10 @@ type Act struct {
 func NewAct() *Act { return &Act{orders: List{SortBy: -1}, trail: trail{list: List{SortBy: -1}}} }
 
 // Needs are what the pane shows.
-func (a *Act) Needs() []state.Need {
+func (a *Act) Needs(v View) []state.Need {
 	return []state.Need{
 		{Query: state.QueryActivities, Period: 10 * time.Second}, {Query: state.QueryUploads, Period: 20 * time.Second},
-		{Query: state.QueryOrders, Period: 15 * time.Second}, {Query: state.QueryOrder, Period: 20 * time.Second},
+		{Query: state.QueryOrders, Period: 15 * time.Second}, {Query: state.QueryOrder, Of: CurrentOrder(v).OrderID, Period: 20 * time.Second},
 	}
 }
 

@@ -25,9 +25,9 @@ type Decide struct {
 func NewDecide() *Decide { return &Decide{list: List{SortBy: -1}} }
 
 // Needs are what the pane shows.
-func (d *Decide) Needs() []state.Need {
+func (d *Decide) Needs(v View) []state.Need {
 	return []state.Need{{Query: state.QueryForecast, Period: 15 * time.Second}, {Query: state.QueryFindings, Period: 30 * time.Second},
-		{Query: state.QuerySchedules, Period: 30 * time.Second}, {Query: state.QueryBOMs, Period: time.Minute}, {Query: state.QueryWindows, Period: 2 * time.Minute}}
+		{Query: state.QuerySchedules, Period: 30 * time.Second}, {Query: state.QueryBOMs, Period: time.Minute}, {Query: state.QueryWindows, Of: v.Hand.AssetID, Period: 2 * time.Minute}}
 }
 
 // forecastStale is when a forecast counts as old.

@@ -163,6 +163,23 @@ func (l *List) Do(a keymap.Action, columns int) (ok bool) {
 	return true
 }
 
+// Export is the list as it is narrowed and sorted, as rows of CSV.
+func (l *List) Export(columns []Column, rows []Row) [][]string {
+	line := make([]string, len(columns))
+	for i, c := range columns {
+		line[i] = c.Title
+	}
+	out := [][]string{line}
+	for _, row := range l.arrange(rows) {
+		line = make([]string, len(columns))
+		for i := range min(len(row.Cells), len(line)) {
+			line[i] = row.Cells[i].Text
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
 // nextSort goes through the columns: rising, falling, the next; behind the
 // last one the order given comes back.
 func (l *List) nextSort(columns int) {

@@ -29,7 +29,7 @@ type Observe struct {
 func NewObserve() *Observe { return &Observe{units: List{SortBy: -1}, alarms: List{SortBy: -1}} }
 
 // Needs are what the pane shows.
-func (o *Observe) Needs() []state.Need {
+func (o *Observe) Needs(View) []state.Need {
 	return []state.Need{
 		{Query: state.QueryDay, Period: 5 * time.Second},
 		{Query: state.QueryForecast, Period: 15 * time.Second},

@@ -27,7 +27,7 @@ type Orient struct {
 func NewOrient() *Orient { return &Orient{list: List{SortBy: -1}} }
 
 // Needs are what the pane shows.
-func (o *Orient) Needs() []state.Need {
+func (o *Orient) Needs(View) []state.Need {
 	return []state.Need{{Query: state.QueryFindings, Period: 10 * time.Second}, {Query: state.QueryModels, Period: time.Minute}}
 }
 

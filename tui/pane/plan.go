@@ -6,6 +6,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
+	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 )
 
@@ -18,7 +19,7 @@ func drawProposals(r terminal.Region, v View, y, most int) int {
 		y = v.Paragraph(r, 0, y, fmt.Sprintf("It takes %s of parts (%s) and %.3g h; o makes the work order.", Money(b.TotalCost, b.Currency), countOf(b.ItemCount, "item", "items"), b.EstimatedHours), themes.Text)
 	}
 	windows := v.Site.Windows.Data
-	if v.Site.WindowsOf != v.Hand.AssetID {
+	if v.Site.Wanted(state.QueryWindows) != v.Hand.AssetID {
 		return y
 	}
 	for i, window := range windows.Windows {

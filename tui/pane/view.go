@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"app.sunloop/backend/api"
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/keymap"
@@ -21,6 +22,8 @@ import (
 type View struct {
 	Site    *state.Site  // nil until a site is open
 	Admin   *state.Admin // what administrators see; nil for none
+	Sites   []api.Site   // in reach
+	User    *api.User    // who is signed in; nil when not known
 	Now     time.Time    // wall clock, for ages
 	SiteNow time.Time    // the service's time in the site's zone
 	Hand    Hand
@@ -48,6 +51,7 @@ type Intent struct {
 	Action keymap.Action // do this as if its key had been pressed
 	Day    *time.Time    // look at the site's day that holds this; the zero time is today
 	Say    string        // say this in the last line
+	Do     any           // make this request, one of package screen
 }
 
 // Pane is one of the four.
@@ -56,7 +60,7 @@ type Pane interface {
 	Draw(r terminal.Region, v View)
 	// Strip fills a summary of a few lines.
 	Strip(r terminal.Region, v View)
-	// Do answers a key of the list scope.
+	// Do answers an action of lists or of the pane's own scope.
 	Do(a keymap.Action, v View) Intent
 	// Click answers a click at x, y of the region last drawn.
 	Click(x, y int, v View) Intent
@@ -67,7 +71,7 @@ type Pane interface {
 	// Export is what the pane shows, as rows of CSV with a header.
 	Export(v View) [][]string
 	// Needs are the queries behind the pane.
-	Needs() []state.Need
+	Needs(v View) []state.Need
 }
 
 // style is a role's look.

@@ -32,8 +32,9 @@ func siteOf(p *plant.Plant, now time.Time) *state.Site {
 	s.Orders.Good(p.Orders(now), now)
 	s.Schedules.Good(p.Schedules(now), now)
 	s.BOMs.Good([]api.BOM{p.Bill(now, p.UnitID(plant.DeadUnit))}, now)
+	store := state.Store{Site: s}
+	store.Want(state.QueryWindows, p.UnitID(plant.DeadUnit))
 	s.Windows.Good(p.Windows(now, p.UnitID(plant.DeadUnit)), now)
-	s.WindowsOf = p.UnitID(plant.DeadUnit)
 	return s
 }
 

@@ -12,13 +12,6 @@ import (
 	"app.sunloop/tui/state"
 )
 
-// ManageKey asks for the dialog of an action on an API key; a creation names
-// none.
-type ManageKey struct {
-	Action   keymap.Action
-	APIKeyID string
-}
-
 // How often what administrators see is asked for, and how old it may be.
 const (
 	keysPeriod = 10 * time.Second
@@ -26,8 +19,8 @@ const (
 )
 
 // NewAPIKeys lists the API keys that an administrator may see: those that open
-// first, each group from the newest on.
-func NewAPIKeys() *Sheet {
+// first, each group from the newest on. now is the wall clock.
+func NewAPIKeys(now func() time.Time) *Sheet {
 	return &Sheet{
 		title: "API keys", query: state.QueryKeys, period: keysPeriod,
 		empty: "There is no API key yet. A key lets a logger, a script or another service in without a password; c creates one.",
@@ -37,7 +30,7 @@ func NewAPIKeys() *Sheet {
 			{Title: "created", Width: 10, Rank: 3}, {Title: "expires", Width: 10, Rank: 2},
 		},
 		rows: keyRows, detail: keyDetail, own: keymap.KeyList,
-		act: func(a keymap.Action, id string) any { return ManageKey{a, id} },
+		act: func(a keymap.Action, id string, v pane.View) any { return manageKey(a, id, v, now) },
 		status: func(v pane.View) status {
 			if v.Admin == nil {
 				return status{}
@@ -45,6 +38,27 @@ func NewAPIKeys() *Sheet {
 			return statusOf(v.Admin.Keys, v.Now, len(v.Admin.Keys.Data) == 0)
 		},
 	}
+}
+
+// manageKey opens the dialog of an action on a key.
+func manageKey(a keymap.Action, id string, v pane.View, now func() time.Time) any {
+	if a == keymap.CreateKey {
+		var site api.Site
+		if v.Site != nil {
+			site = v.Site.Site
+		}
+		return OpenDialog{NewKeyForm(site, v.Sites, zone(v), now)}
+	}
+	keys := v.Admin.Keys.Data
+	i := slices.IndexFunc(keys, func(k api.KeyRecord) bool { return k.APIKeyID == id })
+	switch {
+	case i < 0: // no key is chosen
+	case a == keymap.RotateKey:
+		return OpenDialog{NewRotateForm(keys[i], zone(v), now)}
+	case a == keymap.RevokeKey:
+		return OpenDialog{NewRevoke(keys[i])}
+	}
+	return nil
 }
 
 func keyRows(v pane.View) []pane.Row {

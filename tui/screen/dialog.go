@@ -1,7 +1,7 @@
 // Package screen holds what stands over or in place of the panes: sign-in, the
-// palette, help, the choosers, the import form and the lists of uploads,
-// models and log lines. A dialog draws itself and answers keys with a
-// [Result]; what a result asks for is done by the console's root.
+// palette, help, the choosers, forms, and the further screens. A dialog or a
+// screen draws itself and answers keys with a [Result]; what a result asks for
+// is done by the console's root.
 package screen
 
 import (
@@ -58,6 +58,14 @@ type (
 	SignedIn struct{}
 	// CopyText puts text on the terminal's clipboard.
 	CopyText struct{ Text string }
+	// OpenDialog puts a dialog over the screen.
+	OpenDialog struct{ Dialog Dialog }
+	// OpenScreen puts a further screen in the place of the panes; Over keeps the
+	// one that is there, for esc to come back to.
+	OpenScreen struct {
+		Screen Screen
+		Over   bool
+	}
 )
 
 // frame draws a dialog's frame over r and returns its inside.

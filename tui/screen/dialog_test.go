@@ -29,28 +29,48 @@ func choices() []Choice {
 func dialogs() map[string]Dialog {
 	return map[string]Dialog{
 		"signin": NewSignIn("ops.example.com", "Token expired.", false), "admin": NewSignIn("embedded", "", true),
-		"palette": NewChooser("Palette", "type what you want to do or find", choices(), nil),
-		"help":    NewHelp("Observe", [][2]string{{"enter", "go on"}}, keymap.Default()),
-		"upload":  NewUpload(plant.New().Site()),
-		"uploads": NewUploads(), "models": NewModels(),
-		"audit": NewAudit(), "apikeys": NewAPIKeys(), "apikeys-create": NewKeyForm(plant.New().Site(), []api.Site{plant.New().Site()}, time.UTC, func() time.Time { return noon }),
+		"palette":        NewChooser("Palette", "type what you want to do or find", choices(), nil),
+		"help":           NewHelp("Observe", keymap.InObserve, [][2]string{{"enter", "go on"}}, keymap.Default()),
+		"upload":         NewUpload(plant.New().Site()),
+		"apikeys-create": NewKeyForm(plant.New().Site(), []api.Site{plant.New().Site()}, time.UTC, func() time.Time { return noon }),
 		"apikeys-rotate": NewRotateForm(keyRecords()[0], time.UTC, func() time.Time { return noon }), "apikeys-revoke": NewRevoke(keyRecords()[0]),
 		"apikeys-shown": NewKeyShown("weather station", "The key is shown only now", madeUpKey),
-		"log":           NewLog(func() []string { return []string{"time=1 level=INFO msg=first", "time=2 level=WARN msg=second"} }),
+	}
+}
+
+func screens() map[string]Screen {
+	return map[string]Screen{
+		"uploads": NewUploads(), "models": NewModels(), "audit": NewAudit(), "apikeys": NewAPIKeys(func() time.Time { return noon }),
+		"log": NewLog(func() []string { return []string{"time=1 level=INFO msg=first", "time=2 level=WARN msg=second"} }),
+	}
+}
+
+func TestScreens(t *testing.T) {
+	for name, s := range screens() {
+		for _, size := range sizes {
+			picture.Golden(t, fmt.Sprintf("%s-%dx%d", name, size.w, size.h), furtherText(view(t, false), s, size.w, size.h))
+		}
 	}
 }
 
 func TestDialogs(t *testing.T) {
 	for name, d := range dialogs() {
-		for _, size := range []struct{ w, h int }{{80, 24}, {120, 36}, {200, 60}} {
+		for _, size := range sizes {
 			picture.Golden(t, fmt.Sprintf("%s-%dx%d", name, size.w, size.h), screenText(view(t, false), d, size.w, size.h))
 		}
 	}
 }
 
-func TestDialogsInASCII(t *testing.T) {
+func TestScreensInASCII(t *testing.T) {
+	texts := map[string]string{}
 	for name, d := range dialogs() {
-		for i, line := range strings.Split(screenText(view(t, true), d, 100, 40), "\n") {
+		texts[name] = screenText(view(t, true), d, 100, 40)
+	}
+	for name, s := range screens() {
+		texts[name] = furtherText(view(t, true), s, 100, 40)
+	}
+	for name, text := range texts {
+		for i, line := range strings.Split(text, "\n") {
 			for _, r := range line {
 				if r > 0x7e {
 					t.Errorf("%s, line %d: %q is not ASCII in %s", name, i, r, line)
@@ -133,27 +153,24 @@ func TestUploadForm(t *testing.T) {
 func TestSheetsMoveAndScroll(t *testing.T) {
 	v := view(t, false)
 	d := NewUploads()
-	text := screenText(v, d, 80, 24)
+	text := furtherText(v, d, 80, 24)
 	if !strings.Contains(text, "live feed: one file") {
 		t.Errorf("the live feed has no line:\n%s", text)
 	}
-	press(d, "down", "down")
-	text = screenText(v, d, 80, 24)
+	do(d, v, keymap.Down, keymap.Down)
+	text = furtherText(v, d, 80, 24)
 	if !strings.Contains(text, "10 rows had no number.") || !strings.Contains(text, "pgdn") {
 		t.Errorf("details of the third:\n%s", text)
 	}
 	for range 5 {
-		press(d, "pgdown")
-		text = screenText(v, d, 80, 24)
+		do(d, v, keymap.PageDown)
+		text = furtherText(v, d, 80, 24)
 	}
 	if !strings.Contains(text, "unit: kW") {
 		t.Errorf("the end of the details is not reached:\n%s", text)
 	}
-	if r := press(d, "esc"); !r.Close {
-		t.Error("esc does not close")
-	}
 	v.Site = nil
-	if text := screenText(v, NewUploads(), 80, 24); !strings.Contains(text, "No file has been imported") {
+	if text := furtherText(v, NewUploads(), 80, 24); !strings.Contains(text, "No file has been imported") {
 		t.Errorf("without a site:\n%s", text)
 	}
 }
@@ -199,10 +216,17 @@ func TestDialogsStayOnTheScreen(t *testing.T) {
 		v.Site.Uploads.Data[i].Decisions = make([]string, 300)
 	}
 	v.Site.Models.Data = []api.Model{{ModelName: strings.Repeat("x", 500)}}
+	draw := map[string]func(r terminal.Region){}
 	for name, d := range dialogs() {
+		draw[name] = func(r terminal.Region) { Draw(d, r, v) }
+	}
+	for name, s := range screens() {
+		draw[name] = func(r terminal.Region) { s.Draw(r, v) }
+	}
+	for name, draw := range draw {
 		for _, size := range []struct{ w, h int }{{60, 20}, {61, 21}, {80, 24}} {
 			g := terminal.NewGrid(size.w, size.h)
-			Draw(d, g.All(), v) // a panic or an endless loop fails
+			draw(g.All()) // a panic or an endless loop fails
 			for y, line := range strings.Split(strings.TrimSuffix(picture.Text(g), "\n"), "\n") {
 				if terminal.Width(line) > size.w {
 					t.Errorf("%s at %d×%d: line %d is wider", name, size.w, size.h, y)

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"slices"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -24,8 +25,9 @@ type helpLine struct{ heading, key, words string }
 // helpColumn is the width of a column of help.
 const helpColumn = 72
 
-// NewHelp shows the keys; where names the pane, own are its own keys.
-func NewHelp(where string, own [][2]string, keys keymap.Map) *HelpDialog {
+// NewHelp shows the keys; where names the pane or screen, scope is that of its
+// own keys and own says what other keys do there.
+func NewHelp(where string, scope keymap.Scope, own [][2]string, keys keymap.Map) *HelpDialog {
 	d := &HelpDialog{where: where}
 	section := func(heading string) {
 		if len(d.lines) > 0 {
@@ -34,19 +36,28 @@ func NewHelp(where string, own [][2]string, keys keymap.Map) *HelpDialog {
 		d.lines = append(d.lines, helpLine{heading: heading})
 	}
 	section("In " + where)
-	for _, k := range own {
-		d.lines = append(d.lines, helpLine{key: k[0], words: k[1]})
-	}
-	for _, s := range keymap.Scopes() {
-		section(strings.ToUpper(string(s[:1])) + string(s[1:]))
-		if s != keymap.Global {
-			d.lines[len(d.lines)-1].heading = "In " + string(s)
-		}
+	scoped := func(s keymap.Scope) {
 		for _, e := range keys.Entries() {
 			if e.Scope == s {
 				d.lines = append(d.lines, helpLine{key: e.Binding.Help().Key, words: e.Binding.Help().Desc})
 			}
 		}
+	}
+	if scope != "" {
+		scoped(scope)
+	}
+	for _, k := range own {
+		d.lines = append(d.lines, helpLine{key: k[0], words: k[1]})
+	}
+	for _, s := range keymap.Scopes() {
+		if s == scope || !slices.ContainsFunc(keys.Entries(), func(e keymap.Entry) bool { return e.Scope == s }) {
+			continue
+		}
+		section(strings.ToUpper(string(s[:1])) + string(s[1:]))
+		if s != keymap.Global {
+			d.lines[len(d.lines)-1].heading = "In " + string(s)
+		}
+		scoped(s)
 	}
 	section("Signs")
 	d.lines = append(d.lines,

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/pane"
@@ -17,22 +19,33 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-// KeyDialog asks for what an action on an API key needs, and stays until the
-// service has agreed.
-type KeyDialog interface {
-	Dialog
-	// Refused takes the service's refusal in; everything typed is kept.
-	Refused(err error)
+// sendKey sends an action on an API key for the dialog that asks for it. What
+// was made is chosen in the list, and a new key is shown, this once.
+func sendKey(from Waiting, r api.KeysRequest) Result {
+	return Result{Do: Send{From: from, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+		var answer *api.KeysResponse
+		var err error
+		switch r.Action {
+		case api.ActionCreate:
+			answer, err = c.CreateKey(ctx, r)
+		case api.ActionRotate:
+			answer, err = c.RotateKey(ctx, r)
+		case api.ActionRevoke:
+			answer, err = c.RevokeKey(ctx, r.APIKeyID)
+		}
+		if err != nil {
+			return Done{}, err
+		}
+		done := Done{Select: answer.APIKeyID, Forget: []state.Query{state.QueryKeys}}
+		if answer.APIKey != "" && answer.Key != nil {
+			done.Open = NewKeyShown(answer.Key.Name, answer.Message, answer.APIKey)
+		}
+		return done, nil
+	}}}
 }
 
-// SendKey sends an action on an API key, for the dialog that asked for it.
-type SendKey struct {
-	From    KeyDialog
-	Request api.KeysRequest
-}
-
-// asking is what the dialogs of keys share: a form whose fields are named as
-// the service names them, so that a refusal stands at its field.
+// asking is a form that waits for the service. Its fields are named as the
+// service names them, so that a refusal stands at its field.
 type asking struct {
 	form
 	names []string // of the fields, in the contract
@@ -41,15 +54,20 @@ type asking struct {
 	zone  *time.Location
 }
 
-// Refused shows the service's words at the field that they are about.
-func (a *asking) Refused(err error) {
+// Answer shows the service's words at the field that they are about;
+// everything typed is kept.
+func (a *asking) Answer(err error) (done bool) {
 	a.busy = false
+	if err == nil {
+		return true
+	}
 	field := ""
 	var refusal *api.Error
 	if errors.As(err, &refusal) {
 		field, _ = refusal.Details["field"].(string)
 	}
 	a.refuse(slices.Index(a.names, field), state.Sentence(err))
+	return false
 }
 
 // drawForm draws the form from y on, and what it waits for.
@@ -157,10 +175,10 @@ func (d *KeyForm) accept() Result {
 		return Result{}
 	}
 	d.busy, d.wrong = true, ""
-	return Result{Do: SendKey{d, api.KeysRequest{
+	return sendKey(d, api.KeysRequest{
 		Action: api.ActionCreate, Name: d.value("name"), RoleID: d.value("role_id"), ExpiresAt: expires,
 		PermittedSiteIDs: listOf(d.value("permitted_site_ids")), CustomerIDs: listOf(d.value("customer_ids")),
-	}}}
+	})
 }
 
 // listOf reads ids between commas.
@@ -219,7 +237,7 @@ func (d *RotateForm) accept() Result {
 		return Result{}
 	}
 	d.busy, d.wrong = true, ""
-	return Result{Do: SendKey{d, api.KeysRequest{Action: api.ActionRotate, APIKeyID: d.record.APIKeyID, OverlapHours: &hours, ExpiresAt: expires}}}
+	return sendKey(d, api.KeysRequest{Action: api.ActionRotate, APIKeyID: d.record.APIKeyID, OverlapHours: &hours, ExpiresAt: expires})
 }
 
 // RevokeDialog asks whether a key is to end. The harmless answer is marked
@@ -282,6 +300,6 @@ func (d *RevokeDialog) Key(k tea.KeyMsg, keys keymap.Map) Result {
 			return Result{Close: true}
 		}
 		d.busy, d.wrong = true, ""
-		return Result{Do: SendKey{d, api.KeysRequest{Action: api.ActionRevoke, APIKeyID: d.record.APIKeyID}}}
+		return sendKey(d, api.KeysRequest{Action: api.ActionRevoke, APIKeyID: d.record.APIKeyID})
 	})
 }

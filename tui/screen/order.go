@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,14 +10,46 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/pane"
+	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 )
 
-// SendOrder asks the service to make or to move a work order.
-type SendOrder struct{ Request api.OrderRequest }
+// sendOrder asks the service to make or to move a work order.
+func sendOrder(from Waiting, r api.OrderRequest) Send {
+	return Send{From: from, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+		answer, err := c.MoveOrder(ctx, r)
+		if err != nil {
+			return Done{}, err
+		}
+		done := Done{Hand: &pane.Hand{AssetID: answer.AssetID, OrderID: answer.OrderID}, Forget: workQueries()}
+		if answer.Order != nil {
+			done.Hand.FindingID = answer.Order.SummaryID
+		}
+		if r.Action == api.ActionCreate {
+			done.Focus = "Act"
+		}
+		done.Say = func(v pane.View) string { return orderWords(r, answer, v) }
+		return done, nil
+	}}
+}
+
+// workQueries are what a step of work changes.
+func workQueries() []state.Query {
+	return []state.Query{state.QueryOrders, state.QueryOrder, state.QuerySchedules, state.QueryBOMs, state.QueryActivities}
+}
+
+// orderWords say what came of a step.
+func orderWords(r api.OrderRequest, answer *api.OrderResponse, v pane.View) string {
+	words := answer.Message + ": " + answer.AssetID
+	if o := answer.Order; o != nil && r.Action == api.ActionCreate {
+		words += ", planned " + pane.When(o.PlannedStart.Time, v.SiteNow, zone(v)) + ", " + o.Priority + " priority, " + o.AssignedTechnician
+	}
+	return words + "."
+}
 
 // WorkForm asks for what a step of work needs. It stays until the service has
 // taken the step, and shows its words when it refuses.
@@ -59,10 +92,13 @@ func (d *WorkForm) Draw(r terminal.Region, v pane.View) {
 	keyLine(r, h-1, v, keys...)
 }
 
-// Answer takes the service's answer in; done says that the form may go.
-func (d *WorkForm) Answer(wrong string) (done bool) {
-	d.busy, d.wrong = "", terminal.Printable(wrong)
-	return wrong == ""
+// Answer takes the service's answer in; everything typed is kept.
+func (d *WorkForm) Answer(err error) (done bool) {
+	d.busy, d.wrong = "", ""
+	if err != nil {
+		d.wrong = terminal.Printable(state.Refusal(err))
+	}
+	return err == nil
 }
 
 // Key edits or sends.
@@ -92,12 +128,12 @@ func (d *WorkForm) accept() Result {
 		return Result{}
 	}
 	d.busy = "Sending …"
-	return Result{Do: SendOrder{r}}
+	return Result{Do: sendOrder(d, r)}
 }
 
 // NewOrderMove is the dialog that a move of an order needs: me is who is
 // signed in. Nil when the move needs none: then it is done as it stands.
-func NewOrderMove(o api.Order, action, me string) (d Dialog, asIs SendOrder) {
+func NewOrderMove(o api.Order, action, me string) (d Dialog, asIs Send) {
 	base := api.OrderRequest{Action: action, OrderID: o.OrderID, Version: o.Version}
 	form := func(title, verb string, send func(r *api.OrderRequest, values []string) (field int, why string), fields ...Field) Dialog {
 		f := &WorkForm{title: title + " " + o.AssetID, verb: verb, form: form{fields: fields}}
@@ -119,7 +155,7 @@ func NewOrderMove(o api.Order, action, me string) (d Dialog, asIs SendOrder) {
 	}
 	switch action {
 	case api.ActionAssign:
-		return form("Assign", "assign", technician, NewField("Technician", "a name, or unassigned", who)), SendOrder{}
+		return form("Assign", "assign", technician, NewField("Technician", "a name, or unassigned", who)), Send{}
 	case api.ActionStart:
 		switch short := missing(o); {
 		case short != "":
@@ -131,18 +167,18 @@ func NewOrderMove(o api.Order, action, me string) (d Dialog, asIs SendOrder) {
 				return 1, needed(values[1], "Why without these parts?")
 			}, NewField("Technician", "a name", who), NewField("Note", "why it begins without them", ""))
 			f.(*WorkForm).words = []string{"Short of " + short + "."}
-			return f, SendOrder{}
+			return f, Send{}
 		case nobody:
-			return form("Begin", "begin", technician, NewField("Technician", "a name", who)), SendOrder{}
+			return form("Begin", "begin", technician, NewField("Technician", "a name", who)), Send{}
 		}
 	case api.ActionHold:
 		var reasons []Choice
 		for _, reason := range api.HoldReasons() {
 			r := base
 			r.HoldReason = reason
-			reasons = append(reasons, Choice{Text: reason, Do: SendOrder{r}})
+			reasons = append(reasons, Choice{Text: reason, Do: sendOrder(nil, r)})
 		}
-		return NewChooser("Hold "+o.AssetID+" for", "", reasons, nil), SendOrder{}
+		return NewChooser("Hold "+o.AssetID+" for", "", reasons, nil), Send{}
 	case api.ActionComplete:
 		return form("Finish", "finish", func(r *api.OrderRequest, values []string) (field int, why string) {
 			r.CompletionNotes = values[0]
@@ -151,7 +187,7 @@ func NewOrderMove(o api.Order, action, me string) (d Dialog, asIs SendOrder) {
 			}
 			r.ActualHours, why = hoursOf(values[1])
 			return 1, why
-		}, NewField("Notes", "what was done", ""), NewField("Hours", "empty: since it was begun", "")), SendOrder{}
+		}, NewField("Notes", "what was done", ""), NewField("Hours", "empty: since it was begun", "")), Send{}
 	case api.ActionCancel, api.ActionReopen:
 		title, verb := "Cancel", "cancel the order"
 		if action == api.ActionReopen {
@@ -160,9 +196,9 @@ func NewOrderMove(o api.Order, action, me string) (d Dialog, asIs SendOrder) {
 		return form(title, verb, func(r *api.OrderRequest, values []string) (int, string) {
 			r.Reason = values[0]
 			return 0, needed(values[0], "Why?")
-		}, NewField("Reason", "", "")), SendOrder{}
+		}, NewField("Reason", "", "")), Send{}
 	}
-	return nil, SendOrder{base}
+	return nil, sendOrder(nil, base)
 }
 
 func needed(value, question string) (why string) {

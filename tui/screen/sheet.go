@@ -3,8 +3,6 @@ package screen
 import (
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
-
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/pane"
@@ -23,11 +21,13 @@ type Sheet struct {
 	period  time.Duration // between two questions; 0: 2 s
 	// status is how the value behind the rows stands; nil: what is there is all.
 	status func(v pane.View) status
-	own    keymap.Scope                         // of the sheet's own keys; empty for none
-	act    func(a keymap.Action, id string) any // the request that one of them makes
+	own    keymap.Scope                                         // of the sheet's own keys; empty for none
+	act    func(a keymap.Action, id string, v pane.View) any    // the request that one of them, or enter, makes; nil: none
+	why    func(a keymap.Action, id string, v pane.View) string // why not; nil: always possible but for Dangerous ones without a row
+	export func(v pane.View) [][]string                         // nil: the rows as they are drawn
 	list   pane.List
 	page   pane.Page
-	filter *Field // while it is typed
+	listAt terminal.Rect
 }
 
 // status is how a value of the state stands.
@@ -48,11 +48,22 @@ type Detail struct {
 // Title is the sheet's title.
 func (s *Sheet) Title() string { return s.title }
 
-// Size takes the screen.
-func (s *Sheet) Size(w, h int) (int, int) { return w - 4, h - 2 }
+// Scope is that of the sheet's own keys.
+func (s *Sheet) Scope() keymap.Scope { return s.own }
+
+// Why is why one of the sheet's own actions is not possible.
+func (s *Sheet) Why(a keymap.Action, v pane.View) string {
+	if e, ok := v.Keys.Entry(a); ok && e.Dangerous && s.list.Current() == "" {
+		return "nothing is chosen here"
+	}
+	if s.why != nil {
+		return s.why(a, s.list.Current(), v)
+	}
+	return ""
+}
 
 // Needs is what the sheet shows, to be asked for while it is there.
-func (s *Sheet) Needs() []state.Need {
+func (s *Sheet) Needs(pane.View) []state.Need {
 	if s.query == "" {
 		return nil
 	}
@@ -63,16 +74,11 @@ func (s *Sheet) Needs() []state.Need {
 	return []state.Need{{Query: s.query, Period: period, Focused: true}}
 }
 
-// Help says what the sheet's own keys do, in pairs of key and words.
-func (s *Sheet) Help(keys keymap.Map) [][2]string {
-	help := [][2]string{{"esc", "back to the panes"}}
-	for _, e := range keys.Entries() {
-		if s.own != "" && e.Scope == s.own {
-			help = append(help, [2]string{e.Binding.Help().Key, e.Binding.Help().Desc})
-		}
-	}
-	return help
-}
+// Filter is what the list is narrowed by.
+func (s *Sheet) Filter() string { return s.list.Filter }
+
+// SetFilter narrows the list.
+func (s *Sheet) SetFilter(text string) { s.list.Filter = text }
 
 // Select chooses a row.
 func (s *Sheet) Select(id string) { s.list.Selected = id }
@@ -82,27 +88,27 @@ func (s *Sheet) Draw(r terminal.Region, v pane.View) {
 	w, h := r.Size()
 	rows := s.rows(v)
 	if len(rows) == 0 {
+		s.list.Draw(r.Region(terminal.Rect{}), v, s.columns, nil)
 		s.drawEmpty(r, v)
-		keyLine(r, h-1, v, append(s.ownKeys(v, false), "esc", "back")...)
 		return
 	}
-	body := r.Region(terminal.Rect{W: w, H: h - 2})
-	_, bh := body.Size()
-	listH := min(len(rows)+1, max(bh/2, 3))
-	listArea, detailArea := terminal.Rect{W: w, H: listH}, terminal.Rect{Y: listH + 1, W: w, H: bh - listH - 1}
-	if w >= 120 {
-		listArea, detailArea = terminal.Rect{W: w / 2, H: bh}, terminal.Rect{X: w/2 + 2, W: w - w/2 - 2, H: bh}
+	if s.drawNote(r.Region(terminal.Rect{Y: h - 1, W: w, H: 1}), v) {
+		h--
+	}
+	listH := min(len(rows)+1, max(h/2, 3))
+	listArea, detailArea := terminal.Rect{W: w, H: listH}, terminal.Rect{Y: listH + 1, W: w, H: h - listH - 1}
+	if w >= 110 {
+		listArea, detailArea = terminal.Rect{W: w / 2, H: h}, terminal.Rect{X: w/2 + 2, W: w - w/2 - 2, H: h}
 	} else {
-		body.HLine(0, listH, w, terminal.LinesFor(v.ASCII), v.Palette.Style(themes.Border))
+		r.HLine(0, listH, w, terminal.LinesFor(v.ASCII), v.Palette.Style(themes.Border))
 	}
 	if s.list.Selected == "" {
 		s.list.Selected = rows[0].ID
 	}
-	s.list.Draw(body.Region(listArea), v, s.columns, rows)
+	s.list.Draw(r.Region(listArea), v, s.columns, rows)
+	s.listAt = listArea
 	id := s.list.Current()
-	s.page.Draw(body.Region(detailArea), v, id, func(r terminal.Region) int { return drawDetails(r, v, s.detail(v, id)) })
-	s.drawNote(r.Region(terminal.Rect{Y: h - 2, W: w, H: 1}), v)
-	s.drawKeys(r.Region(terminal.Rect{Y: h - 1, W: w, H: 1}), v)
+	s.page.Draw(r.Region(detailArea), v, id, func(r terminal.Region) int { return drawDetails(r, v, s.detail(v, id)) })
 }
 
 // drawEmpty says why there is no row.
@@ -114,7 +120,7 @@ func (s *Sheet) drawEmpty(r terminal.Region, v pane.View) {
 	switch now := s.status(v); now.face {
 	case state.Failed:
 		y := v.Paragraph(r, 0, 0, state.Sentence(now.err), themes.Warning)
-		v.Paragraph(r, 0, y, "Next try "+state.Soon(now.nextTry.Sub(v.Now))+".", themes.Dim)
+		v.Paragraph(r, 0, y, "Next try "+state.Soon(now.nextTry.Sub(v.Now))+"; r asks now.", themes.Dim)
 	case state.Loading:
 		v.Paragraph(r, 0, 0, "Asking the service …", themes.Dim)
 	default:
@@ -122,53 +128,16 @@ func (s *Sheet) drawEmpty(r terminal.Region, v pane.View) {
 	}
 }
 
-// drawNote draws the filter, or that what is shown is old.
-func (s *Sheet) drawNote(r terminal.Region, v pane.View) {
-	w, _ := r.Size()
-	switch {
-	case s.filter != nil:
-		s.filter.Draw(r.Region(terminal.Rect{W: min(w, 40), H: 1}), 0, 2, v, true)
-		return
-	case s.list.Filter != "":
-		r.PutIn(0, 0, w, "/"+s.list.Filter, v.Palette.Style(themes.Accent), v.ASCII)
-		return
-	case s.status == nil:
-		return
+// drawNote says that what is shown is old, when it is.
+func (s *Sheet) drawNote(r terminal.Region, v pane.View) bool {
+	if s.status == nil {
+		return false
 	}
-	if now := s.status(v); now.err != nil {
+	now := s.status(v)
+	if now.err != nil {
 		v.Paragraph(r, 0, 0, "These are "+state.Age(now.age)+" old: "+state.Reason(now.err)+".", themes.Warning)
 	}
-}
-
-// drawKeys draws the keys that count here, the most needed first.
-func (s *Sheet) drawKeys(r terminal.Region, v pane.View) {
-	w, _ := r.Size()
-	if part := s.list.Range(); part != "" {
-		w = r.PutRight(w, 0, part, v.Palette.Style(themes.Dim)) - 1
-	}
-	r = r.Region(terminal.Rect{W: w, H: 1})
-	if s.filter != nil {
-		keyLine(r, 0, v, "enter", "keep the filter", "esc", "show all")
-		return
-	}
-	keys := append([]string{asciiKeys("↑ ↓", v.ASCII), "choose"}, s.ownKeys(v, true)...)
-	keys = append(keys, "esc", "back", "/", "filter", "s", "sort", "?", "help")
-	if s.page.Scrolls() {
-		keys = append(keys, "pgdn", "scroll the details")
-	}
-	keyLine(r, 0, v, keys...)
-}
-
-// ownKeys are the sheet's own keys and their words, in pairs; those that change
-// a row only where there is one.
-func (s *Sheet) ownKeys(v pane.View, row bool) []string {
-	var pairs []string
-	for _, e := range v.Keys.Entries() {
-		if s.own != "" && e.Scope == s.own && e.Footer != "" && (row || !e.Dangerous) {
-			pairs = append(pairs, e.Binding.Help().Key, e.Footer)
-		}
-	}
-	return pairs
+	return now.err != nil
 }
 
 // drawDetails draws lines and answers the rows they took.
@@ -196,32 +165,13 @@ func drawDetails(r terminal.Region, v pane.View, details []Detail) int {
 	return y
 }
 
-// Key moves in the list, filters it, scrolls the details, does one of the
-// sheet's own actions, or closes.
-func (s *Sheet) Key(k tea.KeyMsg, keys keymap.Map) Result {
-	dialog, _, _ := keys.Match(k.String(), keymap.Dialog)
+// Do moves in the list, scrolls the details, or does one of the sheet's own
+// actions.
+func (s *Sheet) Do(a keymap.Action, v pane.View) Result {
+	e, _ := v.Keys.Entry(a)
 	switch {
-	case s.filter != nil:
-		s.filterKey(k, dialog)
-		return Result{}
-	case dialog == keymap.Dismiss && s.list.Filter != "":
-		s.list.Filter = ""
-		return Result{}
-	case dialog == keymap.Dismiss:
-		return Result{Close: true}
-	}
-	if a, ok, _ := keys.Match(k.String(), s.own); ok {
-		return Result{Do: s.act(a, s.list.Current())}
-	}
-	a, _, _ := keys.Match(k.String(), keymap.List, keymap.Global)
-	switch {
-	case a == keymap.Quit:
-		return Result{Close: true}
-	case a == keymap.Help:
-		return Result{Do: RunAction{Action: a}}
-	case a == keymap.Filter:
-		field := NewField("/", "part of a name or state", s.list.Filter)
-		s.filter = &field
+	case s.act != nil && (a == keymap.Open || s.own != "" && e.Scope == s.own):
+		return Result{Do: s.act(a, s.list.Current(), v)}
 	case s.page.Do(a):
 	default:
 		s.list.Do(a, len(s.columns))
@@ -229,15 +179,30 @@ func (s *Sheet) Key(k tea.KeyMsg, keys keymap.Map) Result {
 	return Result{}
 }
 
-// filterKey edits the filter: the list narrows as one types.
-func (s *Sheet) filterKey(k tea.KeyMsg, dialog keymap.Action) {
-	switch dialog {
-	case keymap.Accept:
-		s.filter = nil
-	case keymap.Dismiss:
-		s.filter, s.list.Filter = nil, ""
-	default:
-		s.filter.Key(k)
-		s.list.Filter = s.filter.Value()
+// Click chooses the row under it.
+func (s *Sheet) Click(x, y int, _ pane.View) Result {
+	if s.listAt.Contains(x, y) {
+		s.list.Click(y - s.listAt.Y)
 	}
+	return Result{}
+}
+
+// Wheel moves in the list, or scrolls the details.
+func (s *Sheet) Wheel(x, y, by int, v pane.View) Result {
+	up, down := keymap.Up, keymap.Down
+	if !s.listAt.Contains(x, y) && s.page.Scrolls() {
+		up, down = keymap.PageUp, keymap.PageDown
+	}
+	if by > 0 {
+		return s.Do(down, v)
+	}
+	return s.Do(up, v)
+}
+
+// Export is the list as it is narrowed and sorted.
+func (s *Sheet) Export(v pane.View) [][]string {
+	if s.export != nil {
+		return s.export(v)
+	}
+	return s.list.Export(s.columns, s.rows(v))
 }

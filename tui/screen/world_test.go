@@ -67,6 +67,27 @@ func screenText(v pane.View, d Dialog, w, h int) string {
 	return picture.Text(g)
 }
 
+// sizes are those of the screens in the golden files.
+var sizes = []struct{ w, h int }{{80, 24}, {120, 36}, {200, 60}}
+
+// furtherText is a further screen's place on a terminal of that size.
+func furtherText(v pane.View, s Screen, w, h int) string {
+	g := terminal.NewGrid(w-2, h-4)
+	v.Focused = true
+	g.All().Clear(v.Palette.Style(themes.Panel))
+	s.Draw(g.All(), v)
+	return picture.Text(g)
+}
+
+// do does actions on a further screen and answers what the last one led to.
+func do(s Screen, v pane.View, actions ...keymap.Action) Result {
+	var r Result
+	for _, a := range actions {
+		r = s.Do(a, v)
+	}
+	return r
+}
+
 // press sends keys by name, or text as it is typed, and answers what the last
 // one led to.
 func press(d Dialog, keys ...string) Result {

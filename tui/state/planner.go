@@ -13,6 +13,7 @@ type Query string
 // Need is a wish of the screen: this query, this often.
 type Need struct {
 	Query   Query
+	Of      string // the thing that a query about one thing is about
 	Period  time.Duration
 	Focused bool // of the pane that has the keys; others are asked less often
 	Hidden  bool // not on screen: not asked at all

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -73,6 +74,24 @@ func Sentence(err error) string {
 		return capital(Reason(err)) + "."
 	}
 	return "The service does not answer: " + Reason(err) + "."
+}
+
+// Refusal is why a step was not taken, in the service's words, with what is
+// possible instead.
+func Refusal(err error) string {
+	words := Sentence(err)
+	var refused *api.Error
+	if errors.As(err, &refused) {
+		var actions []string
+		list, _ := refused.Details["actions"].([]any)
+		for _, a := range list {
+			actions = append(actions, terminal.Printable(fmt.Sprint(a)))
+		}
+		if len(actions) > 0 {
+			words += " Possible: " + strings.Join(actions, ", ") + "."
+		}
+	}
+	return words
 }
 
 func capital(s string) string {

@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -23,11 +22,6 @@ const (
 	QueryModels     Query = "models"
 	QueryUploads    Query = "uploads"
 	QueryActivities Query = "activities"
-	QueryOrders     Query = "orders"
-	QueryOrder      Query = "order" // the one that OrderID names, with parts and history
-	QuerySchedules  Query = "schedules"
-	QueryBOMs       Query = "boms"
-	QueryWindows    Query = "windows" // for work at the unit that WindowsOf names
 )
 
 // Site is all that the console holds of the site on screen.
@@ -46,12 +40,12 @@ type Site struct {
 	Uploads    Value[[]api.Upload]
 	Activities Value[[]api.Activity]
 	Orders     Value[[]api.Order] // open ones first
-	Order      Value[api.Order]
-	OrderID    string // whose details are on screen; empty for none
+	Order      Value[api.Order]   // with parts and history
 	Schedules  Value[[]api.Schedule]
 	BOMs       Value[[]api.BOM] // newest first, without items
 	Windows    Value[api.ProposeResponse]
-	WindowsOf  string // unit for which windows are proposed; empty for none
+
+	wanted map[Query]string // what the queries about one thing are about
 }
 
 // Store is the console's data: the sites in reach and the one on screen. It
@@ -70,16 +64,6 @@ type Store struct {
 	dayFull    time.Time
 }
 
-// Link is the state of the connection to the service.
-type Link struct {
-	Latency     time.Duration
-	Down        bool
-	Since       time.Time // when it went down
-	Limited     time.Time // until when the service asked for patience
-	serviceTime time.Time // the service's own clock, as the newest summary told it
-	heardAt     time.Time
-}
-
 // Request is a query on its way: it holds copies of all that it needs.
 type Request struct {
 	Query      Query
@@ -87,7 +71,7 @@ type Request struct {
 	site       api.Site
 	zone       *time.Location
 	from       time.Time // day: first record wanted
-	id         string    // of the order or the unit that is asked for
+	id         string    // of the thing that is asked for
 	hours      float64   // of work that windows are proposed for
 	now        time.Time // the service's time
 }
@@ -140,50 +124,24 @@ func (s *Store) ShowDay(t time.Time) {
 	}
 }
 
-// ServiceNow is the service's time at the wall time now: a simulated plant's
-// clock may run apart from ours. Between answers it advances with the wall.
-func (s *Store) ServiceNow(now time.Time) time.Time {
-	if s.Link.heardAt.IsZero() {
-		return now
-	}
-	return s.Link.serviceTime.Add(now.Sub(s.Link.heardAt))
-}
-
-// Request prepares a query; ok is false when it makes no sense without a site.
+// Request prepares a query; ok is false when there is nothing to ask.
 func (s *Store) Request(q Query, now time.Time) (r Request, ok bool) {
 	r = Request{Query: q, generation: s.generation, now: s.ServiceNow(now)}
-	if !q.ofSite() {
-		return r, true
-	}
-	if s.Site == nil {
+	src, known := sources[q]
+	switch {
+	case !known || src.anywhere:
+		return r, known
+	case s.Site == nil:
 		return r, false
 	}
 	r.site, r.zone = s.Site.Site, s.Site.Zone
-	if q == QueryPast {
-		r.now, r.from = s.Site.PastDate, s.Site.PastDate
-		return r, !s.Site.PastDate.IsZero()
-	}
-	switch q {
-	case QueryOrder:
-		r.id = s.Site.OrderID
-		return r, r.id != ""
-	case QueryWindows:
-		r.id, r.hours = s.Site.WindowsOf, s.Site.WorkHours(s.Site.WindowsOf)
-		return r, r.id != ""
-	}
-	if q == QueryDay {
-		day := s.Site.Day.Data
-		r.from = midnight(r.now, r.zone)
-		// Mostly only what is new is asked for; now and then the whole day, for
-		// rows that came late.
-		if last := day.Last(); day.Start.Equal(r.from) && !last.IsZero() && now.Sub(s.dayFull) < 10*time.Minute {
-			r.from = last.Add(-time.Hour).Truncate(5 * time.Minute)
-			if r.from.Before(day.Start) {
-				r.from = day.Start
-			}
-		} else {
-			s.dayFull = now
+	if src.named {
+		if r.id = s.Site.Wanted(q); r.id == "" {
+			return r, false
 		}
+	}
+	if src.prepare != nil {
+		return r, src.prepare(s, &r, now)
 	}
 	return r, true
 }
@@ -191,168 +149,164 @@ func (s *Store) Request(q Query, now time.Time) (r Request, ok bool) {
 // Run sends the request. It may be called on any goroutine.
 func (r Request) Run(ctx context.Context, c *client.Client) Answer {
 	var reply client.Reply
-	v, err := r.ask(client.Observe(ctx, &reply), c)
+	v, err := sources[r.Query].ask(client.Observe(ctx, &reply), c, r)
 	return Answer{Request: r, Value: v, Err: err, Took: reply.Took}
 }
 
-func (r Request) ask(ctx context.Context, c *client.Client) (any, error) {
-	list := api.ListQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Page: api.Page{Limit: api.MaxLimit}}
-	switch r.Query {
-	case QuerySites:
-		v, err := c.Sites(ctx, api.ListQuery{Page: api.Page{Limit: api.MaxLimit}})
-		return part(v, err, func(v *api.SitesResponse) []api.Site { return v.Sites })
-	case QueryKeys:
-		return allKeys(ctx, c)
-	case QueryAudit:
-		return newestAudit(ctx, c)
-	case QueryAssets:
-		v, err := c.Assets(ctx, list)
-		return part(v, err, func(v *api.AssetsResponse) []api.Asset { return v.Assets })
-	case QueryDay, QueryPast:
+// list asks for a part of a list of the site.
+func (r Request) list() api.ListQuery {
+	return api.ListQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Page: api.Page{Limit: api.MaxLimit}}
+}
+
+// Apply takes an answer in and says whether anything on screen may change.
+// An answer for a former site, or about a thing that was left, is dropped. The
+// error is the answer's, when the session behind it has ended.
+func (s *Store) Apply(a Answer, now time.Time) (changed bool, signedOut error) {
+	src := sources[a.Request.Query]
+	if a.Request.generation != s.generation || src.named && a.Request.id != s.Site.Wanted(a.Request.Query) {
+		return false, nil
+	}
+	if a.Err != nil {
+		next, signedOut := s.fail(a, now)
+		src.bad(s, a.Err, now, next)
+		return true, signedOut
+	}
+	s.Planner.Succeeded(a.Request.Query)
+	s.Link.Latency, s.Link.Down = a.Took, false
+	return src.good(s, a.Request, a.Value, now), nil
+}
+
+var siteSources = map[Query]source{
+	QuerySites: anywhere(func(s *Store) *Value[[]api.Site] { return &s.Sites }, func(ctx context.Context, c *client.Client, _ Request) ([]api.Site, error) {
+		return everyPage(func(p api.Page) ([]api.Site, string, error) {
+			v, err := c.Sites(ctx, api.ListQuery{Page: p})
+			if err != nil {
+				return nil, "", err
+			}
+			return v.Sites, v.NextCursor, nil
+		})
+	}),
+	QueryAssets: of(func(s *Site) *Value[[]api.Asset] { return &s.Assets }, func(ctx context.Context, c *client.Client, r Request) ([]api.Asset, error) {
+		v, err := c.Assets(ctx, r.list())
+		return field(v, err, func() []api.Asset { return v.Assets })
+	}),
+	QueryDay:  day(func(s *Site) *Value[Day] { return &s.Day }, prepareToday, joinToday),
+	QueryPast: day(func(s *Site) *Value[Day] { return &s.Past }, preparePast, joinPast),
+	QuerySummary: summary(of(func(s *Site) *Value[api.SiteSummary] { return &s.Summary }, func(ctx context.Context, c *client.Client, r Request) (api.SiteSummary, error) {
+		v, err := c.SiteSummary(ctx, r.site.SiteID)
+		return field(v, err, func() api.SiteSummary { return v.Summary })
+	})),
+	QueryForecast: of(func(s *Site) *Value[api.GeneratedForecast] { return &s.Forecast }, func(ctx context.Context, c *client.Client, r Request) (api.GeneratedForecast, error) {
+		v, err := c.Forecast(ctx, api.ForecastQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, HorizonHours: 168})
+		return field(v, err, func() api.GeneratedForecast { return *v })
+	}),
+	QueryIssued: of(func(s *Site) *Value[[]api.StoredForecast] { return &s.Issued }, func(ctx context.Context, c *client.Client, r Request) ([]api.StoredForecast, error) {
+		list := r.list()
+		list.Limit = 6
+		v, err := c.StoredForecasts(ctx, list)
+		return field(v, err, func() []api.StoredForecast { return v.ForecastResults })
+	}),
+	QueryFindings: of(func(s *Site) *Value[[]api.Finding] { return &s.Findings }, func(ctx context.Context, c *client.Client, r Request) ([]api.Finding, error) {
+		v, err := c.Findings(ctx, r.list())
+		return field(v, err, func() []api.Finding { return v.MLEnhancedActivities })
+	}),
+	QueryModels: of(func(s *Site) *Value[[]api.Model] { return &s.Models }, func(ctx context.Context, c *client.Client, r Request) ([]api.Model, error) {
+		v, err := c.Models(ctx, r.list())
+		return field(v, err, func() []api.Model { return v.ModelMetrics })
+	}),
+	QueryUploads: of(func(s *Site) *Value[[]api.Upload] { return &s.Uploads }, func(ctx context.Context, c *client.Client, r Request) ([]api.Upload, error) {
+		list := r.list()
+		list.Limit, list.Kind = 50, api.UploadTrain // a live feed would push the history out
+		v, err := c.Uploads(ctx, list)
+		return field(v, err, func() []api.Upload { return v.Uploads })
+	}),
+	QueryActivities: of(func(s *Site) *Value[[]api.Activity] { return &s.Activities }, func(ctx context.Context, c *client.Client, r Request) ([]api.Activity, error) {
+		v, err := c.Activities(ctx, r.list())
+		return field(v, err, func() []api.Activity { return v.Activities })
+	}),
+}
+
+// field takes out of an answer what is kept of it.
+func field[R, T any](answer *R, err error, take func() T) (T, error) {
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return take(), nil
+}
+
+// summary also hears the service's own clock.
+func summary(src source) source {
+	keep := src.good
+	src.good = func(s *Store, r Request, answer any, now time.Time) bool {
+		if v, _ := answer.(api.SiteSummary); !v.ServiceTime.IsZero() {
+			s.Link.serviceTime, s.Link.heardAt = v.ServiceTime.Time, now
+		}
+		return keep(s, r, answer, now)
+	}
+	return src
+}
+
+// day is a query about a day's records: join puts what came to what is known.
+func day(slot func(*Site) *Value[Day], prepare func(s *Store, r *Request, now time.Time) bool, join func(s *Store, r Request) (Day, bool)) source {
+	src := of(slot, func(context.Context, *client.Client, Request) (Day, error) { return Day{}, nil })
+	src.prepare = prepare
+	src.ask = func(ctx context.Context, c *client.Client, r Request) (any, error) {
 		v, err := c.SiteRecords(ctx, api.RecordsQuery{
 			SiteID: r.site.SiteID, Start: api.At(r.from), End: api.At(nextMidnight(r.now, r.zone)),
 			Resolution: api.Resolution5Min, // bounds a day, however often a unit is read
 		})
-		return part(v, err, func(v *api.SiteRecordsResponse) map[string][]api.Record { return v.Records })
-	case QuerySummary:
-		v, err := c.SiteSummary(ctx, r.site.SiteID)
-		return part(v, err, func(v *api.SiteSummaryResponse) api.SiteSummary { return v.Summary })
-	case QueryForecast:
-		v, err := c.Forecast(ctx, api.ForecastQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, HorizonHours: 168})
-		return part(v, err, func(v *api.GeneratedForecast) api.GeneratedForecast { return *v })
-	case QueryIssued:
-		list.Limit = 6
-		v, err := c.StoredForecasts(ctx, list)
-		return part(v, err, func(v *api.StoredForecastsResponse) []api.StoredForecast { return v.ForecastResults })
-	case QueryFindings:
-		v, err := c.Findings(ctx, list)
-		return part(v, err, func(v *api.FindingsResponse) []api.Finding { return v.MLEnhancedActivities })
-	case QueryModels:
-		v, err := c.Models(ctx, list)
-		return part(v, err, func(v *api.ModelsResponse) []api.Model { return v.ModelMetrics })
-	case QueryUploads:
-		list.Limit, list.Kind = 50, api.UploadTrain // a live feed would push the history out
-		v, err := c.Uploads(ctx, list)
-		return part(v, err, func(v *api.UploadsResponse) []api.Upload { return v.Uploads })
-	case QueryActivities:
-		v, err := c.Activities(ctx, list)
-		return part(v, err, func(v *api.ActivitiesResponse) []api.Activity { return v.Activities })
+		switch {
+		case nothingYet(err):
+			return map[string][]api.Record(nil), nil
+		case err != nil:
+			return nil, err
+		}
+		return cleaned(v.Records), nil
 	}
-	if work, ok := r.work(); ok {
-		return work(ctx, c, list)
+	src.good = func(s *Store, r Request, answer any, now time.Time) bool {
+		records, ok := answer.(map[string][]api.Record)
+		if !ok {
+			panic(fmt.Sprintf("a day's answer is a %T", answer))
+		}
+		known, still := join(s, r)
+		if still {
+			slot(s.Site).Good(known.With(records), now)
+		}
+		return still
 	}
-	return nil, fmt.Errorf("there is no query %q", r.Query)
+	return src
 }
 
-// part takes out of an answer what is kept. That there is nothing yet is an
-// answer too, not a failure.
-func part[R, V any](answer *R, err error, take func(*R) V) (any, error) {
-	var none V
-	for _, nothing := range []error{api.ErrNoModel, api.ErrNoForecastResult, api.ErrNoSummaries} {
-		if errors.Is(err, nothing) {
-			return none, nil
+// prepareToday mostly asks for what is new only; now and then for the whole
+// day, for rows that came late.
+func prepareToday(s *Store, r *Request, now time.Time) bool {
+	known := s.Site.Day.Data
+	r.from = midnight(r.now, r.zone)
+	if last := known.Last(); known.Start.Equal(r.from) && !last.IsZero() && now.Sub(s.dayFull) < 10*time.Minute {
+		r.from = last.Add(-time.Hour).Truncate(5 * time.Minute)
+		if r.from.Before(known.Start) {
+			r.from = known.Start
 		}
+	} else {
+		s.dayFull = now
 	}
-	if err != nil {
-		return nil, err
-	}
-	return cleaned(take(answer)), nil
+	return true
 }
 
-// Apply takes an answer in and says whether anything on screen may change.
-// An answer for a former site is dropped. The error is the answer's, when the
-// session behind it has ended.
-func (s *Store) Apply(a Answer, now time.Time) (changed bool, signedOut error) {
-	if a.Request.generation != s.generation {
-		return false, nil
+func joinToday(s *Store, r Request) (Day, bool) {
+	if start := midnight(r.now, r.zone); !s.Site.Day.Data.Start.Equal(start) {
+		return Day{Start: start, End: nextMidnight(r.now, r.zone)}, true
 	}
-	if a.Err != nil {
-		return true, s.fail(a, now)
-	}
-	s.Planner.Succeeded(a.Request.Query)
-	s.Link.Latency, s.Link.Down = a.Took, false
-	switch v := a.Value.(type) {
-	case []api.Site:
-		s.Sites.Good(v, now)
-	case []api.KeyRecord:
-		s.Admin.Keys.Good(v, now)
-	case []api.AuditRecord:
-		s.Admin.Audit.Good(v, now)
-	case []api.Asset:
-		s.Site.Assets.Good(v, now)
-	case map[string][]api.Record:
-		if a.Request.Query == QueryPast {
-			if !a.Request.from.Equal(s.Site.PastDate) {
-				return false, nil // of a day that was left
-			}
-			past := Day{Start: a.Request.from, End: nextMidnight(a.Request.from, a.Request.zone)}
-			s.Site.Past.Good(past.With(v), now)
-			return true, nil
-		}
-		day := s.Site.Day.Data
-		if start := midnight(a.Request.now, a.Request.zone); !day.Start.Equal(start) {
-			day = Day{Start: start, End: nextMidnight(a.Request.now, a.Request.zone)}
-		}
-		s.Site.Day.Good(day.With(v), now)
-	case api.SiteSummary:
-		s.Site.Summary.Good(v, now)
-		if !v.ServiceTime.IsZero() {
-			s.Link.serviceTime, s.Link.heardAt = v.ServiceTime.Time, now
-		}
-	case api.GeneratedForecast:
-		s.Site.Forecast.Good(v, now)
-	case []api.StoredForecast:
-		s.Site.Issued.Good(v, now)
-	case []api.Finding:
-		s.Site.Findings.Good(v, now)
-	case []api.Model:
-		s.Site.Models.Good(v, now)
-	case []api.Upload:
-		s.Site.Uploads.Good(v, now)
-	case []api.Activity:
-		s.Site.Activities.Good(v, now)
-	default:
-		return s.applyWork(a, now), nil
-	}
-	return true, nil
+	return s.Site.Day.Data, true
 }
 
-// fail records a failure where it belongs.
-func (s *Store) fail(a Answer, now time.Time) (signedOut error) {
-	var refusal *api.Error
-	var wait time.Duration
-	if errors.As(a.Err, &refusal) {
-		wait = time.Duration(refusal.RetryAfter) * time.Second
-		if wait > 0 {
-			s.Link.Limited = now.Add(wait)
-		}
-		if refusal.Status == 401 {
-			signedOut = a.Err
-		}
-	} else if !s.Link.Down {
-		s.Link.Down, s.Link.Since = true, now
-	}
-	next := s.Planner.Failed(a.Request.Query, now, wait)
-	switch a.Request.Query {
-	case QuerySites:
-		s.Sites.Bad(a.Err, now, next)
-		return signedOut
-	case QueryKeys:
-		s.Admin.Keys.Bad(a.Err, now, next)
-		return signedOut
-	case QueryAudit:
-		s.Admin.Audit.Bad(a.Err, now, next)
-		return signedOut
-	}
-	for q, bad := range map[Query]func(error, time.Time, time.Time){
-		QueryAssets: s.Site.Assets.Bad, QueryDay: s.Site.Day.Bad, QueryPast: s.Site.Past.Bad, QuerySummary: s.Site.Summary.Bad,
-		QueryForecast: s.Site.Forecast.Bad, QueryIssued: s.Site.Issued.Bad, QueryFindings: s.Site.Findings.Bad,
-		QueryModels: s.Site.Models.Bad, QueryUploads: s.Site.Uploads.Bad, QueryActivities: s.Site.Activities.Bad,
-		QueryOrders: s.Site.Orders.Bad, QueryOrder: s.Site.Order.Bad, QuerySchedules: s.Site.Schedules.Bad, QueryBOMs: s.Site.BOMs.Bad, QueryWindows: s.Site.Windows.Bad,
-	} {
-		if q == a.Request.Query {
-			bad(a.Err, now, next)
-		}
-	}
-	return signedOut
+func preparePast(s *Store, r *Request, _ time.Time) bool {
+	r.now, r.from = s.Site.PastDate, s.Site.PastDate
+	return !s.Site.PastDate.IsZero()
+}
+
+// joinPast drops an answer for a day that was left.
+func joinPast(s *Store, r Request) (Day, bool) {
+	return Day{Start: r.from, End: nextMidnight(r.from, r.zone)}, r.from.Equal(s.Site.PastDate)
 }

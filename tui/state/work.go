@@ -8,26 +8,18 @@ import (
 	"app.sunloop/backend/client"
 )
 
+// The queries of planned work.
+const (
+	QueryOrders    Query = "orders"
+	QueryOrder     Query = "order" // about one, with parts and history
+	QuerySchedules Query = "schedules"
+	QueryBOMs      Query = "boms"
+	QueryWindows   Query = "windows" // for work at a unit
+)
+
 // VisitHours is the length of work of which no bill of materials says how long
 // it takes.
 const VisitHours = 3
-
-// ShowOrder names the order whose details are wanted; empty for none.
-func (s *Store) ShowOrder(orderID string) {
-	if s.Site != nil && s.Site.OrderID != orderID {
-		s.Site.OrderID, s.Site.Order = orderID, Value[api.Order]{}
-		s.Planner.Drop(QueryOrder)
-	}
-}
-
-// ShowWindows names the unit for which windows of work are wanted; empty for
-// none.
-func (s *Store) ShowWindows(assetID string) {
-	if s.Site != nil && s.Site.WindowsOf != assetID {
-		s.Site.WindowsOf, s.Site.Windows = assetID, Value[api.ProposeResponse]{}
-		s.Planner.Drop(QueryWindows)
-	}
-}
 
 // FreeBOM is the newest bill of materials of a unit that no order has taken;
 // findingID narrows it to one finding unless it is empty. Nil without one.
@@ -58,54 +50,35 @@ func (s *Site) OpenOrder(findingID string) *api.Order {
 	return nil
 }
 
-// work is what asks for a query about planned work.
-func (r Request) work() (ask func(context.Context, *client.Client, api.ListQuery) (any, error), ok bool) {
-	ask, ok = map[Query]func(context.Context, *client.Client, api.ListQuery) (any, error){
-		QueryOrders: func(ctx context.Context, c *client.Client, list api.ListQuery) (any, error) {
-			v, err := c.Orders(ctx, list, api.OrderRequest{})
-			return part(v, err, func(v *api.OrderResponse) []api.Order { return v.Orders })
-		},
-		QueryOrder: func(ctx context.Context, c *client.Client, _ api.ListQuery) (any, error) {
-			v, err := c.Order(ctx, r.id)
-			return part(v, err, func(v *api.Order) api.Order { return *v })
-		},
-		QuerySchedules: func(ctx context.Context, c *client.Client, list api.ListQuery) (any, error) {
-			v, err := c.Schedules(ctx, list, "")
-			return part(v, err, func(v *api.ScheduleResponse) []api.Schedule { return v.Schedules })
-		},
-		QueryBOMs: func(ctx context.Context, c *client.Client, list api.ListQuery) (any, error) {
-			v, err := c.BOMs(ctx, list)
-			return part(v, err, func(v *api.BOMResponse) []api.BOM { return v.BOMs })
-		},
-		QueryWindows: func(ctx context.Context, c *client.Client, list api.ListQuery) (any, error) {
-			v, err := c.Propose(ctx, api.ScheduleRequest{CustomerID: list.CustomerID, SiteID: list.SiteID, AssetID: r.id,
-				MaintenanceType: api.MaintenanceCorrective, EstimatedDurationHours: r.hours})
-			return part(v, err, func(v *api.ProposeResponse) api.ProposeResponse { return *v })
-		},
-	}[r.Query]
-	return ask, ok
+var workSources = map[Query]source{
+	QueryOrders: of(func(s *Site) *Value[[]api.Order] { return &s.Orders }, func(ctx context.Context, c *client.Client, r Request) ([]api.Order, error) {
+		v, err := c.Orders(ctx, r.list(), api.OrderRequest{})
+		return field(v, err, func() []api.Order { return v.Orders })
+	}),
+	QueryOrder: about(func(s *Site) *Value[api.Order] { return &s.Order }, func(ctx context.Context, c *client.Client, r Request) (api.Order, error) {
+		v, err := c.Order(ctx, r.id)
+		return field(v, err, func() api.Order { return *v })
+	}),
+	QuerySchedules: of(func(s *Site) *Value[[]api.Schedule] { return &s.Schedules }, func(ctx context.Context, c *client.Client, r Request) ([]api.Schedule, error) {
+		v, err := c.Schedules(ctx, r.list(), "")
+		return field(v, err, func() []api.Schedule { return v.Schedules })
+	}),
+	QueryBOMs: of(func(s *Site) *Value[[]api.BOM] { return &s.BOMs }, func(ctx context.Context, c *client.Client, r Request) ([]api.BOM, error) {
+		v, err := c.BOMs(ctx, r.list())
+		return field(v, err, func() []api.BOM { return v.BOMs })
+	}),
+	QueryWindows: windows(about(func(s *Site) *Value[api.ProposeResponse] { return &s.Windows }, func(ctx context.Context, c *client.Client, r Request) (api.ProposeResponse, error) {
+		v, err := c.Propose(ctx, api.ScheduleRequest{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, AssetID: r.id,
+			MaintenanceType: api.MaintenanceCorrective, EstimatedDurationHours: r.hours})
+		return field(v, err, func() api.ProposeResponse { return *v })
+	})),
 }
 
-// applyWork takes an answer about planned work in and says whether anything
-// on screen may change.
-func (s *Store) applyWork(a Answer, now time.Time) (changed bool) {
-	switch v := a.Value.(type) {
-	case []api.Order:
-		s.Site.Orders.Good(v, now)
-	case api.Order:
-		if a.Request.id != s.Site.OrderID {
-			return false // of one that was left
-		}
-		s.Site.Order.Good(v, now)
-	case []api.Schedule:
-		s.Site.Schedules.Good(v, now)
-	case []api.BOM:
-		s.Site.BOMs.Good(v, now)
-	case api.ProposeResponse:
-		if a.Request.id != s.Site.WindowsOf {
-			return false
-		}
-		s.Site.Windows.Good(v, now)
+// windows are asked for as long as the work takes.
+func windows(src source) source {
+	src.prepare = func(s *Store, r *Request, _ time.Time) bool {
+		r.hours = s.Site.WorkHours(r.id)
+		return true
 	}
-	return true
+	return src
 }

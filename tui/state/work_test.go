@@ -13,11 +13,11 @@ func TestAnswersOfAnotherOrderAreDropped(t *testing.T) {
 	if _, ok := s.Request(QueryOrder, start); ok {
 		t.Error("no order is shown, and one is asked for")
 	}
-	s.ShowOrder("o1")
-	s.ShowWindows("A")
+	s.Want(QueryOrder, "o1")
+	s.Want(QueryWindows, "A")
 	order, windows := ask(t, s, QueryOrder), ask(t, s, QueryWindows)
-	s.ShowOrder("o2")
-	s.ShowWindows("B")
+	s.Want(QueryOrder, "o2")
+	s.Want(QueryWindows, "B")
 	for _, a := range []Answer{{Request: order, Value: api.Order{OrderID: "o1"}}, {Request: windows, Value: api.ProposeResponse{AssetID: "A"}}} {
 		if changed, _ := s.Apply(a, start); changed {
 			t.Errorf("%s of another one came in", a.Request.Query)

@@ -1,0 +1,46 @@
+package state
+
+import (
+	"errors"
+	"time"
+
+	"app.sunloop/backend/api"
+)
+
+// Link is the state of the connection to the service.
+type Link struct {
+	Latency     time.Duration
+	Down        bool
+	Since       time.Time // when it went down
+	Limited     time.Time // until when the service asked for patience
+	serviceTime time.Time // the service's own clock, as the newest summary told it
+	heardAt     time.Time
+}
+
+// ServiceNow is the service's time at the wall time now: a simulated plant's
+// clock may run apart from ours. Between answers it advances with the wall.
+func (s *Store) ServiceNow(now time.Time) time.Time {
+	if s.Link.heardAt.IsZero() {
+		return now
+	}
+	return s.Link.serviceTime.Add(now.Sub(s.Link.heardAt))
+}
+
+// fail records what a failure says of the link, and answers when the query is
+// tried again and the error that ended the session, if it did.
+func (s *Store) fail(a Answer, now time.Time) (next time.Time, signedOut error) {
+	var refusal *api.Error
+	var wait time.Duration
+	if errors.As(a.Err, &refusal) {
+		wait = time.Duration(refusal.RetryAfter) * time.Second
+		if wait > 0 {
+			s.Link.Limited = now.Add(wait)
+		}
+		if refusal.Status == 401 {
+			signedOut = a.Err
+		}
+	} else if !s.Link.Down {
+		s.Link.Down, s.Link.Since = true, now
+	}
+	return s.Planner.Failed(a.Request.Query, now, wait), signedOut
+}
