@@ -2,6 +2,7 @@ package chart
 
 import (
 	"math"
+	"sort"
 	"strconv"
 	"time"
 )
@@ -41,79 +42,61 @@ func (p Points) step() int64 {
 	return least
 }
 
+// Standing is the value that stands for an instant: that of the last sample before it, within its step. NaN without one.
+func (p Points) Standing(unix int64) float64 {
+	n := p.len()
+	i := sort.Search(n, func(i int) bool { return p.At[i] > unix }) - 1
+	if i < 0 || unix-p.At[i] >= max(p.step(), 1) {
+		return math.NaN()
+	}
+	return finite(p.Value[i])
+}
+
 // shift is how long after its stamp a value is drawn, in seconds.
 func (p Points) shift() float64 { return p.Step.Seconds() / 2 }
 
-// days is a time axis of whole site days, 23 to 25 hours each where clocks change.
-type days struct {
+// timeAxis is a span of time: whole site days, 23 to 25 hours each where clocks change, or a window of any length.
+type timeAxis struct {
 	from, to time.Time
 	loc      *time.Location
-	n        int
+	n        int // whole days; 0 for a window
 }
 
 // newDays makes the axis of n days from the one that holds start.
-func newDays(start time.Time, n int, loc *time.Location) days {
+func newDays(start time.Time, n int, loc *time.Location) timeAxis {
 	if loc == nil {
 		loc = time.UTC
 	}
 	y, m, d := start.In(loc).Date()
 	n = max(n, 1)
-	return days{time.Date(y, m, d, 0, 0, 0, 0, loc), time.Date(y, m, d+n, 0, 0, 0, 0, loc), loc, n}
+	return timeAxis{time.Date(y, m, d, 0, 0, 0, 0, loc), time.Date(y, m, d+n, 0, 0, 0, 0, loc), loc, n}
+}
+
+// newWindow makes the axis from an instant to a later one.
+func newWindow(from, to time.Time, loc *time.Location) timeAxis {
+	if loc == nil {
+		loc = time.UTC
+	}
+	return timeAxis{from: from.In(loc), to: to.In(loc), loc: loc}
 }
 
 // place is where an instant lies, 0 at the beginning and 1 at the end of the axis.
-func (d days) place(unix float64) float64 {
-	from := float64(d.from.Unix())
-	return (unix - from) / (float64(d.to.Unix()) - from)
+func (a timeAxis) place(unix float64) float64 {
+	from := float64(a.from.Unix())
+	return (unix - from) / (float64(a.to.Unix()) - from)
 }
 
 // at is the instant at a place.
-func (d days) at(place float64) float64 {
-	from := float64(d.from.Unix())
-	return from + place*(float64(d.to.Unix())-from)
+func (a timeAxis) at(place float64) float64 {
+	from := float64(a.from.Unix())
+	return from + place*(float64(a.to.Unix())-from)
 }
 
-// tick is a labelled instant.
-type tick struct {
-	at    time.Time
-	label string
-}
+// holds says whether an instant lies on the axis.
+func (a timeAxis) holds(t time.Time) bool { return !t.IsZero() && !t.Before(a.from) && t.Before(a.to) }
 
-var hours = [25]string{
-	"00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12",
-	"13", "14", "15", "16", "17", "18", "19", "20", "21", "22", "23", "24",
-}
-
-// ticks labels the axis for a width in cells: hours of one day, names of several. An hour that the clocks skip has no tick;
-// one that they repeat has it the first time.
-func (d days) ticks(dst []tick, width int) []tick {
-	y, m, day := d.from.Date()
-	if d.n > 1 {
-		every := 1
-		for every < d.n && width/d.n*every < 8 {
-			every++
-		}
-		for i := 0; i < d.n; i += every {
-			at := time.Date(y, m, day+i, 0, 0, 0, 0, d.loc)
-			dst = append(dst, tick{at, at.Format("Mon 2")})
-		}
-		return dst
-	}
-	every := 12
-	for _, e := range [...]int{1, 2, 3, 6} {
-		if width/(24/e) >= 5 {
-			every = e
-			break
-		}
-	}
-	for h := 0; h < 24; h += every {
-		at := time.Date(y, m, day, h, 0, 0, 0, d.loc)
-		if at.Hour() == h {
-			dst = append(dst, tick{at, hours[h]})
-		}
-	}
-	return append(dst, tick{d.to, hours[24]})
-}
+// column is the cell of an instant on an axis of w cells.
+func (a timeAxis) column(t time.Time, w int) int { return int(a.place(float64(t.Unix())) * float64(w)) }
 
 // scale is a value axis from bottom to top in even steps.
 type scale struct {

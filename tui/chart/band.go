@@ -12,7 +12,7 @@ var lowerBlocks = [9]rune{' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', 
 
 // band fills between the two limits. With colours the ground of whole cells carries it and block characters its edges, to an
 // eighth of a cell; without, a shade does, or tildes at both edges.
-func (d *Day) band(plot terminal.Region, axis days, values scale) {
+func (d *Day) band(plot terminal.Region) {
 	if d.Band == nil {
 		return
 	}
@@ -20,12 +20,12 @@ func (d *Day) band(plot terminal.Region, axis days, values scale) {
 	d.cover = d.cover[:0]
 	walk := bandWalk{band: d.Band}
 	for x := range w {
-		low, high, ok := walk.at(axis.at((float64(x) + 0.5) / float64(w)))
+		low, high, ok := walk.at(d.axis.at((float64(x) + 0.5) / float64(w)))
 		s := span{}
 		if ok {
 			eighths := float64(8 * h)
-			s.low = min(max(int(math.Round(values.place(low)*eighths)), 0), 8*h)
-			s.high = min(max(int(math.Round(values.place(high)*eighths)), 0), 8*h)
+			s.low = min(max(int(math.Round(d.values.place(low)*eighths)), 0), 8*h)
+			s.high = min(max(int(math.Round(d.values.place(high)*eighths)), 0), 8*h)
 		}
 		d.cover = append(d.cover, s)
 	}

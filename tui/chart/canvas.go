@@ -1,5 +1,5 @@
-// Package chart draws measurements into cells: a day with its expected band, sparklines, bars with their normal range, heat
-// maps of units over the day, and plain text charts for scripts and readers.
+// Package chart draws measurements into cells: a day or a window of time with its expected band, trends, sparklines, bars with
+// their normal range, heat maps of units, calendars, loss waterfalls, and plain text charts for scripts and readers.
 //
 // Nothing is smoothed or resampled: every sample is drawn, a column of many shows their extremes, a gap stays a gap. Charts
 // keep their scratch memory from frame to frame, so a pane keeps its chart.

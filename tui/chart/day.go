@@ -25,7 +25,8 @@ type Band struct {
 	Step      time.Duration
 }
 
-// Day is a chart over whole site days. The axis stands still: a new sample changes the cells it is drawn in and no other.
+// Day is a chart over whole site days, or over a window of time. The axis stands still: a new sample changes the cells it is
+// drawn in and no other.
 type Day struct {
 	Pen     Pen
 	Palette *terminal.Palette
@@ -33,6 +34,8 @@ type Day struct {
 	Start    time.Time
 	Days     int
 	Location *time.Location
+	// From and To are the window that is drawn instead of whole days, if To is after From.
+	From, To time.Time
 	// Unit is written above the value axis. Top is the least upper end of that axis, for instance the site's capacity, so that
 	// it does not jump; 0 leaves it to the data.
 	Unit string
@@ -48,6 +51,20 @@ type Day struct {
 	Legend bool
 	// Margin is the least number of columns left of the plot, so that charts stand in line.
 	Margin int
+	// Cursor is a column in hand: the legend gives way to the values that stand for it. The zero time is none.
+	Cursor time.Time
+	// Format writes a value beside the cursor, without its unit; nil takes three significant digits.
+	Format func(float64) string
+	// Events stand in a row of their own above the time axis. An empty slice keeps the row, nil has none.
+	Events []Event
+	// Floating lets the value axis begin above zero, for what is never near it.
+	Floating bool
+	// Empty is said where there is nothing to draw; "" is "no data for this day".
+	Empty string
+
+	axis   timeAxis
+	values scale
+	at     terminal.Rect // of the plot, in the region last drawn
 
 	canvas canvas
 	styles []terminal.Style
@@ -62,30 +79,49 @@ type span struct{ low, high int }
 // Draw fills a region with the chart. Its ground is the palette's panel, which must be drawn already.
 func (d *Day) Draw(r terminal.Region) {
 	w, h := r.Size()
+	d.at = terminal.Rect{}
 	if w < 8 || h < 3 {
 		return
 	}
-	axis := newDays(d.Start, d.Days, d.Location)
-	top := 0
+	d.axis = newDays(d.Start, d.Days, d.Location)
+	if d.To.After(d.From) {
+		d.axis = newWindow(d.From, d.To, d.Location)
+	}
+	top, foot := 0, 1
 	if h >= 6 && (d.Unit != "" || d.Legend) {
 		top = 1
 	}
-	plotH := h - top - 1
-	low, high, any := d.extent(axis)
-	values := newScale(low, high, max(plotH/4, 1))
-	left := d.labels(r, top, plotH, values)
+	if h >= 7 && d.Events != nil {
+		foot = 2
+	}
+	plotH := h - top - foot
+	low, high, any := d.extent()
+	d.values = newScale(low, high, max(plotH/4, 1))
+	left := d.labels(r, top, plotH)
+	if left >= w {
+		return
+	}
 	if top > 0 {
 		d.head(r, left)
 	}
-	plot := r.Region(terminal.Rect{X: left, Y: top, W: w - left, H: plotH})
-	d.hours(r.Region(terminal.Rect{X: left, Y: h - 1, W: w - left, H: 1}), axis)
+	d.at = terminal.Rect{X: left, Y: top, W: w - left, H: plotH}
+	plot := r.Region(d.at)
+	line := r.Region(terminal.Rect{X: left, Y: h - 1, W: w - left, H: 1})
+	d.hours(line)
+	if foot > 1 {
+		d.events(r.Region(terminal.Rect{X: left, Y: h - 2, W: w - left, H: 1}))
+	}
+	if any {
+		d.band(plot)
+		d.vertical(plot, d.Now, d.style(themes.NowLine), "┊!")
+	}
+	d.vertical(plot, d.Cursor, d.Palette.Style(themes.Accent), "│|")
+	d.cursorTime(line)
 	if !any {
 		d.noData(plot)
 		return
 	}
-	d.band(plot, axis, values)
-	d.now(plot, axis)
-	d.lines(plot, axis, values)
+	d.lines(plot)
 }
 
 // style is a role's look, grey when stale.
@@ -96,13 +132,20 @@ func (d *Day) style(r themes.Role) terminal.Style {
 	return d.Palette.Style(r)
 }
 
-// extent is the range of everything drawn within the axis, and whether there is anything. It always holds zero and Top.
-func (d *Day) extent(axis days) (low, high float64, any bool) {
+// extent is the range of everything drawn within the axis, and whether there is anything. It always holds Top and, unless the
+// axis floats, zero.
+func (d *Day) extent() (low, high float64, any bool) {
 	high = d.Top
-	from, to := axis.from.Unix(), axis.to.Unix()
+	if d.Floating {
+		low, high = math.Inf(1), math.Inf(-1)
+		if d.Top != 0 {
+			high = d.Top
+		}
+	}
+	from, to := d.axis.from.Unix(), d.axis.to.Unix()
 	see := func(at []int64, values []float64) {
 		for i := range min(len(at), len(values)) {
-			if v := values[i]; at[i] >= from && at[i] < to && !math.IsNaN(v) && !math.IsInf(v, 0) {
+			if v := values[i]; at[i] >= from && at[i] < to && !math.IsNaN(finite(v)) {
 				low, high, any = min(low, v), max(high, v), true
 			}
 		}
@@ -114,11 +157,15 @@ func (d *Day) extent(axis days) (low, high float64, any bool) {
 		see(d.Band.At, d.Band.Low)
 		see(d.Band.At, d.Band.High)
 	}
+	if !any && d.Floating {
+		low, high = 0, d.Top
+	}
 	return low, high, any
 }
 
 // labels draws the value axis and returns the column after it.
-func (d *Day) labels(r terminal.Region, top, plotH int, s scale) int {
+func (d *Day) labels(r terminal.Region, top, plotH int) int {
+	s := d.values
 	n := s.steps()
 	width := 0
 	for i := 0; i <= n; i++ {
@@ -150,8 +197,9 @@ func row(place float64, h int) int {
 }
 
 // hours draws the time axis: a label begins at its instant, the last one ends there.
-func (d *Day) hours(r terminal.Region, axis days) {
+func (d *Day) hours(r terminal.Region) {
 	w, _ := r.Size()
+	axis := d.axis
 	d.ticks = axis.ticks(d.ticks[:0], w)
 	style := d.style(themes.Axis)
 	free := 0
@@ -171,104 +219,57 @@ func (d *Day) hours(r terminal.Region, axis days) {
 	}
 }
 
-// head draws the unit above the value axis and the legend to the right of it.
-func (d *Day) head(r terminal.Region, left int) {
-	w, _ := r.Size()
-	end := r.Put(max(0, left-1-terminal.Width(d.Unit)), 0, d.Unit, d.style(themes.Axis)) + 2
-	if !d.Legend {
-		return
-	}
-	x := w
-	for i := len(d.Lines) - 1; i >= -1; i-- {
-		var name, sample string
-		var style terminal.Style
-		if i >= 0 {
-			l := &d.Lines[i]
-			name, sample, style = l.Name, samples[d.Pen == ASCII][l.Pattern], d.style(l.Role)
-		} else if d.Band != nil {
-			name = d.Band.Name
-			sample, style = d.bandSample()
-		}
-		if name == "" {
-			continue
-		}
-		n := terminal.Width(name) + 3
-		if x-n < end {
-			return
-		}
-		x -= n
-		next := r.Put(x, 0, sample, style)
-		r.Put(next, 0, " "+name, d.style(themes.Dim))
-		x -= 2
-	}
-}
-
-// samples show each pattern in the legend.
-var samples = map[bool][3]string{false: {"──", "╌╌", "┈┈"}, true: {"--", "- ", ".."}}
-
 // noData says so in the middle of the plot.
 func (d *Day) noData(plot terminal.Region) {
-	const words = "no data for this day"
-	w, h := plot.Size()
-	plot.Put(max(0, (w-len(words))/2), h/2, words, d.style(themes.Muted))
-}
-
-// now marks the present by a line behind the others.
-func (d *Day) now(plot terminal.Region, axis days) {
-	if d.Now.IsZero() || d.Now.Before(axis.from) || !d.Now.Before(axis.to) {
-		return
+	words := d.Empty
+	if words == "" {
+		words = "no data for this day"
 	}
 	w, h := plot.Size()
-	x := int(axis.place(float64(d.Now.Unix())) * float64(w))
-	mark := '┊'
-	if d.Pen == ASCII {
-		mark = '!'
-	}
-	style := d.style(themes.NowLine)
-	for y := range h {
-		if plot.Cell(x, y).Style.BG != d.Palette.Color(themes.Band) {
-			// Where the band's edge is drawn, its characters give way to the line.
-			style.BG = d.Palette.Color(themes.Panel)
-		} else {
-			style.BG = themes.Unset
-		}
-		plot.PutRune(x, y, mark, style)
-	}
+	plot.PutIn(max(0, (w-terminal.Width(words))/2), h/2, w, words, d.style(themes.Muted), d.Pen == ASCII)
 }
 
 // lines draws the series, each sample joined to the one before unless there is a gap.
-func (d *Day) lines(plot terminal.Region, axis days, values scale) {
+func (d *Day) lines(plot terminal.Region) {
 	w, h := plot.Size()
 	d.canvas.reset(d.Pen, w, h)
 	d.styles = append(d.styles[:0], terminal.Style{})
 	for i := range d.Lines {
 		d.styles = append(d.styles, d.style(d.Lines[i].Role))
-		d.line(&d.Lines[i], uint8(min(i+1, 255)), axis, values)
+		d.line(&d.Lines[i], uint8(min(i+1, 255)))
 	}
 	d.canvas.draw(plot, d.styles)
 }
 
-func (d *Day) line(l *Line, owner uint8, axis days, values scale) {
+// line draws one series. The samples next to a window's ends are joined to those within.
+func (d *Day) line(l *Line, owner uint8) {
 	c := &d.canvas
 	dotsW, dotsH := float64(c.w*c.dx), float64(c.h*c.dy)
 	gap := l.Points.step() * 3 / 2
 	shift := l.Points.shift()
-	from, to := axis.from.Unix(), axis.to.Unix()
+	from, to := d.axis.from.Unix(), d.axis.to.Unix()
 	var px, py int
 	var last int64
 	drawing := false
 	for i := range l.Points.len() {
 		at, v := l.Points.At[i], l.Points.Value[i]
-		if at < from || at >= to || math.IsNaN(v) || math.IsInf(v, 0) {
+		if at < from-gap || math.IsNaN(finite(v)) {
 			drawing = false
 			continue
 		}
-		x := int(axis.place(float64(at)+shift) * dotsW)
-		y := int(dotsH) - 1 - min(int(values.place(v)*dotsH), int(dotsH)-1)
-		if !drawing || at-last > gap {
+		joined := drawing && at-last <= gap
+		if at >= to && !joined {
+			return
+		}
+		x := int(math.Floor(d.axis.place(float64(at)+shift) * dotsW))
+		y := int(dotsH) - 1 - min(int(math.Floor(d.values.place(v)*dotsH)), int(dotsH)-1)
+		if !joined {
 			px, py = x, y
 		}
 		c.line(px, py, x, y, l.Pattern, owner)
+		if at >= to {
+			return
+		}
 		px, py, last, drawing = x, y, at, true
 	}
 }

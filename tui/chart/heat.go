@@ -2,6 +2,7 @@ package chart
 
 import (
 	"math"
+	"strconv"
 	"time"
 
 	"app.sunloop/themes"
@@ -21,7 +22,9 @@ type Heat struct {
 	Palette  *terminal.Palette
 	Start    time.Time
 	Location *time.Location
-	Rows     []HeatRow
+	// From and To are the window that is drawn instead of Start's day, if To is after From. Cursor is the column in hand.
+	From, To, Cursor time.Time
+	Rows             []HeatRow
 	// Normal is the range of ratios that stays grey; the zero value is 0.9 to 1.1.
 	Normal Normal
 	// First is the row on top, Selected the row in hand (-1 for none), both counted from 0.
@@ -135,6 +138,9 @@ func (h *Heat) Draw(r terminal.Region) {
 		h.Normal = NormalRatio
 	}
 	axis := newDays(h.Start, 1, h.Location)
+	if h.To.After(h.From) {
+		axis = newWindow(h.From, h.To, h.Location)
+	}
 	left := h.nameWidth(w) + 2
 	lines := h.lines(height)
 	area := r.Region(terminal.Rect{X: left, W: w - left, H: lines})
@@ -158,12 +164,28 @@ func (h *Heat) Draw(r terminal.Region) {
 			area.PutRune(x, y, '▀', terminal.Style{FG: h.Palette.Color(h.upper[x]), BG: h.Palette.Color(h.lower[x])})
 		}
 	}
+	h.cursor(area, axis)
 	if h.Bare {
 		return
 	}
-	foot := Day{Pen: h.Pen, Palette: h.Palette, ticks: h.ticks}
-	foot.hours(r.Region(terminal.Rect{X: left, Y: lines, W: w - left, H: 1}), axis)
+	foot := Day{Pen: h.Pen, Palette: h.Palette, axis: axis, ticks: h.ticks}
+	foot.hours(r.Region(terminal.Rect{X: left, Y: lines, W: w - left, H: 1}))
 	h.ticks = foot.ticks
+}
+
+// cursor draws the column in hand over the map.
+func (h *Heat) cursor(area terminal.Region, axis timeAxis) {
+	if !axis.holds(h.Cursor) {
+		return
+	}
+	w, lines := area.Size()
+	x, mark := axis.column(h.Cursor, w), '│'
+	if h.Pen == ASCII {
+		mark = '|'
+	}
+	for y := range min(lines, (len(h.Rows) - h.First + 1)) {
+		area.PutRune(x, y, mark, terminal.Style{FG: h.Palette.Color(themes.Accent)})
+	}
 }
 
 // name draws a line's name and marks the unit in hand; of two units that share a line it is the one in hand or the upper.
@@ -187,29 +209,54 @@ func (h *Heat) name(r terminal.Region, y, i, each, width int) {
 	}
 }
 
-// row draws one unit a line: a coloured ground, with a mark where colour cannot stand alone.
+// row draws one unit a line.
 func (h *Heat) row(r terminal.Region, y int) {
-	marks := &heatMarks
-	if h.Pen == ASCII {
-		marks = &heatMarksASCII
-	}
-	monochrome := h.Palette.Colorless()
 	for x, class := range h.upper {
-		mark := marks[class-themes.HeatNone]
-		if monochrome || h.Pen == ASCII {
-			style := terminal.Style{}
-			if !monochrome {
-				style.FG = h.Palette.Color(class)
-			}
-			r.PutRune(x, y, mark, style)
-			continue
-		}
-		r.PutRune(x, y, ' ', terminal.Style{BG: h.Palette.Color(class)})
+		mark, style := heatLook(class, h.Pen, h.Palette)
+		r.PutRune(x, y, mark, style)
 	}
 }
 
+// heatLook is a class's cell: a coloured ground, with a mark where colour cannot stand alone.
+func heatLook(class themes.Role, pen Pen, p *terminal.Palette) (rune, terminal.Style) {
+	monochrome := p.Colorless()
+	if !monochrome && pen != ASCII {
+		return ' ', terminal.Style{BG: p.Color(class)}
+	}
+	mark, style := heatMarks[class-themes.HeatNone], terminal.Style{}
+	if pen == ASCII {
+		mark = heatMarksASCII[class-themes.HeatNone]
+	}
+	if !monochrome {
+		style.FG = p.Color(class)
+	}
+	return mark, style
+}
+
+// HeatLegend says what the cells of a heat map mean, in percent of what is normal, and returns the column after it. What does
+// not fit is left out.
+func HeatLegend(r terminal.Region, x, y int, n Normal, pen Pen, p *terminal.Palette) int {
+	w, _ := r.Size()
+	percent := func(v float64) string { return strconv.Itoa(int(math.Round(v * 100))) }
+	words := [...]string{
+		percent(n.Low) + " to " + percent(n.High) + " %", "<" + percent(n.Low), "<" + percent(lowSteps[0]), "<" + percent(lowSteps[1]), "<" + percent(lowSteps[2]),
+		">" + percent(n.High), ">" + percent(highSteps[0]),
+	}
+	for i, text := range words {
+		if x+3+len(text) > w {
+			return x
+		}
+		mark, style := heatLook(themes.HeatNormal+themes.Role(i), pen, p)
+		for k := range 2 {
+			r.PutRune(x+k, y, mark, style)
+		}
+		x = r.Put(x+3, y, text, p.Style(themes.Muted)) + 2
+	}
+	return x
+}
+
 // classes gives each column its class. A column shorter than a sample's time takes the sample that stands for it.
-func (h *Heat) classes(dst []themes.Role, i int, axis days, w int) []themes.Role {
+func (h *Heat) classes(dst []themes.Role, i int, axis timeAxis, w int) []themes.Role {
 	dst = dst[:0]
 	if i >= len(h.Rows) {
 		for range w {

@@ -84,7 +84,7 @@ func (p Plain) caption() string {
 
 // reduce gives each column one value: of several samples the one farthest from their median, so that a peak or a dip of one
 // sample survives; of none the sample that stands for the column's time.
-func reduce(p Points, axis days, w int) []float64 {
+func reduce(p Points, axis timeAxis, w int) []float64 {
 	out := make([]float64, w)
 	c := columns{points: p}
 	for x := range w {
