@@ -55,6 +55,11 @@ type Config struct {
 
 	// PartsFile is a parts catalogue of one's own; empty: the program's.
 	PartsFile string
+	// CrewHours are those in which work is planned; zero: [work.DefaultHours].
+	CrewHours work.Hours
+	// OrderLimits are how long orders may take, by priority or for emergencies,
+	// in place of [work.DefaultLimits].
+	OrderLimits map[string]work.Limits
 	// WebhookAllow are hosts, addresses and networks that webhooks may be sent
 	// to although they are private or without encryption.
 	WebhookAllow []string
@@ -207,7 +212,7 @@ func (s *Service) workOf(cfg Config, key auth.Key) error {
 	if err != nil {
 		return fmt.Errorf("places that webhooks may be sent to: %w", err)
 	}
-	s.work, err = work.New(work.Config{Records: s.store, Ops: s.ops, Now: cfg.Now, Wall: cfg.Wall, Catalogue: catalogue, Guard: guard, Sealer: key})
+	s.work, err = work.New(work.Config{Records: s.store, Ops: s.ops, Now: cfg.Now, Wall: cfg.Wall, Catalogue: catalogue, Crew: cfg.CrewHours, Limits: cfg.OrderLimits, Guard: guard, Sealer: key})
 	s.webhooks = &webhook.Deliverer{Outbox: s.work, Poster: webhook.NewPoster(guard, cfg.Wall), Now: cfg.Wall, Log: cfg.Logger}
 	return err
 }

@@ -7,25 +7,6 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// limits are how long an order may take to be acknowledged, started and
-// restored.
-type limits struct{ acknowledge, start, restore time.Duration }
-
-const day = 24 * time.Hour
-
-// limitsOf an order by its urgency.
-func limitsOf(maintenanceType, priority string) limits {
-	switch {
-	case maintenanceType == api.MaintenanceEmergency:
-		return limits{30 * time.Minute, 4 * time.Hour, day}
-	case priority == api.PriorityHigh:
-		return limits{4 * time.Hour, day, 3 * day}
-	case priority == api.PriorityMedium:
-		return limits{day, 7 * day, 14 * day}
-	}
-	return limits{3 * day, 30 * day, 60 * day}
-}
-
 // span is a time for which an order was held.
 type span struct {
 	From time.Time `json:"from"`
@@ -44,9 +25,8 @@ func paused(spans []span, before time.Time) (sum time.Duration) {
 	return sum
 }
 
-// clocks of an order as of now.
-func (o order) clocks(now time.Time) api.OrderClocks {
-	l := limitsOf(o.MaintenanceType, o.Priority)
+// clocks of an order as of now, within limits.
+func (o order) clocks(l Limits, now time.Time) api.OrderClocks {
 	// Planned work is not late before its day.
 	begin := o.CreatedAt.Time
 	if o.MaintenanceType == api.MaintenancePreventive && o.PlannedStart.After(begin) {
@@ -67,9 +47,9 @@ func (o order) clocks(now time.Time) api.OrderClocks {
 		}
 		return api.At(at)
 	}
-	c.AcknowledgeDue = due("acknowledge", o.CreatedAt.Time, l.acknowledge, o.AcknowledgedAt)
-	c.StartDue = due("start", begin, l.start, o.StartedAt)
-	c.RestoreDue = due("restore", begin, l.restore, o.CompletedAt)
+	c.AcknowledgeDue = due("acknowledge", o.CreatedAt.Time, l.Acknowledge, o.AcknowledgedAt)
+	c.StartDue = due("start", begin, l.Start, o.StartedAt)
+	c.RestoreDue = due("restore", begin, l.Restore, o.CompletedAt)
 	return c
 }
 

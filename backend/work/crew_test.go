@@ -13,14 +13,14 @@ import (
 
 // checkWork holds the work of some hours from a time against the site's shifts
 // and the sun.
-func checkWork(site api.Site, start time.Time, hours float64) error {
-	begin, end := working(site, start, hours, false)
+func checkWork(crew Hours, site api.Site, start time.Time, hours float64) error {
+	begin, end := crew.working(site, start, hours, false)
 	if begin.Before(start) || !end.After(begin) {
 		return fmt.Errorf("from %s: %s to %s", start, begin, end)
 	}
 	worked, shifts := time.Duration(0), 0
 	for d := start; d.Before(end.Add(48 * time.Hour)); d = nextDay(site, d) {
-		from, to, ok := shift(site, d)
+		from, to, ok := crew.shift(site, d)
 		if !ok {
 			continue
 		}
@@ -54,14 +54,15 @@ var zonesOfAll = []string{"", "Europe/Vienna", "Africa/Johannesburg", "America/N
 	"Pacific/Kiritimati", "Pacific/Pago_Pago", "Pacific/Auckland", "America/St_Johns", "Antarctica/Troll", "Asia/Kathmandu"}
 
 // Work takes exactly its hours within the shifts that it touches and begins and
-// ends in the light, wherever the site is, whatever its zone and whenever it
-// begins.
+// ends in the light, wherever the site is, whatever its zone and the crew's
+// hours, and whenever it begins.
 func TestWorkingFillsShifts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		lat, lon := rapid.Float64Range(-90, 90).Draw(rt, "lat"), rapid.Float64Range(-180, 180).Draw(rt, "lon")
 		site := api.Site{Timezone: rapid.SampledFrom(zonesOfAll).Draw(rt, "zone"), Latitude: &lat, Longitude: &lon}
 		start := time.Unix(rapid.Int64Range(1.7e9, 1.8e9).Draw(rt, "start"), 0)
-		if err := checkWork(site, start, float64(rapid.IntRange(1, 100).Draw(rt, "hours"))); err != nil {
+		crew := rapid.SampledFrom([]Hours{DefaultHours(), {0, 24 * time.Hour}, {5 * time.Hour, 13 * time.Hour}, {11 * time.Hour, 22 * time.Hour}}).Draw(rt, "crew")
+		if err := checkWork(crew, site, start, float64(rapid.IntRange(1, 100).Draw(rt, "hours"))); err != nil {
 			rt.Fatal(err)
 		}
 	})
@@ -85,7 +86,7 @@ func TestWorkingWhereTheClockIsWrong(t *testing.T) {
 	} {
 		site := api.Site{Timezone: c.zone, Latitude: &c.lat, Longitude: &c.lon}
 		start := time.Unix(c.start, 0)
-		if err := checkWork(site, start, c.hours); err != nil {
+		if err := checkWork(DefaultHours(), site, start, c.hours); err != nil {
 			t.Errorf("%s at %g, %g: %v", c.zone, c.lat, c.lon, err)
 		}
 		if sun := clock(site, start).String() == "solar"; sun != c.sun {
@@ -93,7 +94,7 @@ func TestWorkingWhereTheClockIsWrong(t *testing.T) {
 		}
 	}
 	lat, lon := 0.0, -90.0
-	from, to, ok := shift(api.Site{Timezone: "Asia/Kolkata", Latitude: &lat, Longitude: &lon}, time.Date(2026, 3, 20, 18, 0, 0, 0, time.UTC))
+	from, to, ok := DefaultHours().shift(api.Site{Timezone: "Asia/Kolkata", Latitude: &lat, Longitude: &lon}, time.Date(2026, 3, 20, 18, 0, 0, 0, time.UTC))
 	if !ok || from.UTC().Format(time.RFC3339) != "2026-03-20T13:00:00Z" || !to.Before(time.Date(2026, 3, 21, 0, 15, 0, 0, time.UTC)) || to.Sub(from) < 11*time.Hour {
 		t.Errorf("at 90° west the crew works from %s to %s, want from 7 in mean solar time", from.UTC(), to.UTC())
 	}
@@ -102,14 +103,14 @@ func TestWorkingWhereTheClockIsWrong(t *testing.T) {
 func TestShiftsOfPolarPlaces(t *testing.T) {
 	lat, lon := 78.2, 15.6
 	svalbard := api.Site{Timezone: "Arctic/Longyearbyen", Latitude: &lat, Longitude: &lon}
-	if _, _, ok := shift(svalbard, time.Date(2026, 12, 20, 12, 0, 0, 0, time.UTC)); ok {
+	if _, _, ok := DefaultHours().shift(svalbard, time.Date(2026, 12, 20, 12, 0, 0, 0, time.UTC)); ok {
 		t.Error("there is a shift in the polar night")
 	}
-	from, to, ok := shift(svalbard, time.Date(2026, 6, 20, 12, 0, 0, 0, time.UTC))
-	if !ok || to.Sub(from) != (crewTo-crewFrom)*time.Hour {
+	from, to, ok := DefaultHours().shift(svalbard, time.Date(2026, 6, 20, 12, 0, 0, 0, time.UTC))
+	if !ok || to.Sub(from) != 11*time.Hour {
 		t.Errorf("the shift of a polar day is %s to %s", from, to)
 	}
-	begin, _ := working(svalbard, time.Date(2026, 12, 20, 12, 0, 0, 0, time.UTC), 2, false)
+	begin, _ := DefaultHours().working(svalbard, time.Date(2026, 12, 20, 12, 0, 0, 0, time.UTC), 2, false)
 	if begin.Month() != time.February {
 		t.Errorf("work of the polar night begins %s, want when the sun comes back", begin)
 	}

@@ -74,7 +74,7 @@ func (o *order) acknowledged(at time.Time) {
 // seenOrder is the order as it is answered.
 func (s *Service) seenOrder(o order) api.Order {
 	out := o.Order
-	out.Clocks = o.clocks(s.Now())
+	out.Clocks = o.clocks(s.limits(o), s.Now())
 	if !o.ExpiredAt.IsZero() && o.open() {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("The parts were given back on %s: the order should have begun %d days before. They are reserved again when it starts.", o.ExpiredAt, int(api.ReservationLasts/day)))
 	}
@@ -220,7 +220,7 @@ func (s *Service) draft(o *order, r api.OrderRequest, bill bom, plan schedule, s
 	if start.Before(now) {
 		start = now
 	}
-	begin, end := working(site, start, o.EstimatedDurationHours, o.MaintenanceType == api.MaintenanceEmergency)
+	begin, end := s.Crew.working(site, start, o.EstimatedDurationHours, o.MaintenanceType == api.MaintenanceEmergency)
 	o.PlannedStart, o.EstimatedCompletion = api.At(begin), api.At(end)
 }
 

@@ -56,7 +56,7 @@ func (s *Service) Propose(ctx context.Context, scope api.Scope, r api.ScheduleRe
 		}
 	}
 	out.SiteID, out.ForecastID, out.IssuedAt, out.Currency = site.SiteID, f.ForecastID, api.At(f.IssuedAt), site.Currency
-	windows := outlook{Forecast: f, site: site, share: share}.windows(s.Now(), time.Duration(r.EstimatedDurationHours*float64(time.Hour)), out.Kind, r.MaintenanceType)
+	windows := outlook{Forecast: f, site: site, crew: s.Crew, share: share}.windows(s.Now(), time.Duration(r.EstimatedDurationHours*float64(time.Hour)), out.Kind, r.MaintenanceType)
 	if out.Windows, out.NextCursor, err = ops.Page(windows, r.Page); err != nil {
 		return out, err
 	}
@@ -79,6 +79,7 @@ func (s *Service) Propose(ctx context.Context, scope api.Scope, r api.ScheduleRe
 type outlook struct {
 	ops.Forecast
 	site  api.Site
+	crew  Hours
 	share float64
 }
 
@@ -94,7 +95,7 @@ func (f outlook) windows(now time.Time, length time.Duration, kind, maintenanceT
 		add(now)
 	}
 	for date := now; maintenanceType != api.MaintenanceEmergency && date.Before(f.End().Add(day)); date = nextDay(f.site, date) {
-		from, to, ok := shift(f.site, date)
+		from, to, ok := f.crew.shift(f.site, date)
 		if !ok {
 			continue
 		}
@@ -102,7 +103,7 @@ func (f outlook) windows(now time.Time, length time.Duration, kind, maintenanceT
 			from = now
 		}
 		// Steps of the site's own clock, whose offset may not be whole hours.
-		for at := onDay(f.site, date, 0, crewFrom); !at.Add(length).After(to); at = at.Add(grid) {
+		for at := onDay(f.site, date, 0, f.crew.From); !at.Add(length).After(to); at = at.Add(grid) {
 			if !at.Before(from) {
 				add(at)
 			}

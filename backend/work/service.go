@@ -21,7 +21,9 @@ type Config struct {
 	Guard   *webhook.Guard   // which places may be called
 	Sealer  Sealer           // of the secrets of subscriptions
 
-	Catalogue *Catalogue // optional: the program's
+	Catalogue *Catalogue        // optional: the program's
+	Crew      Hours             // optional: DefaultHours
+	Limits    map[string]Limits // optional: of orders, by priority or for emergencies, in place of DefaultLimits
 }
 
 // Service answers for the work of all customers. It is safe for concurrent
@@ -41,6 +43,9 @@ func New(cfg Config) (*Service, error) {
 		if cfg.Catalogue, err = LoadCatalogue(""); err != nil {
 			return nil, err
 		}
+	}
+	if err := cfg.settle(); err != nil {
+		return nil, err
 	}
 	return &Service{Config: cfg, waiting: make(chan struct{}, 1)}, nil
 }

@@ -31,6 +31,7 @@ type DemoCmd struct {
 	Seed     uint64  `default:"1" help:"Which fleet, weather and faults."`
 	Speed    float64 `default:"60" help:"How many times faster than the wall the plants' clock runs."`
 	Headless bool    `help:"The service alone, without a console."`
+	WorkFlags
 	ListenFlags
 }
 
@@ -124,12 +125,16 @@ func (c *DemoCmd) open(ctx context.Context, g *Globals, std streams, dir string,
 		}
 		defer logFile.Close()
 	}
-	service, err := backend.New(backend.Config{
+	cfg := backend.Config{
 		DataDir: dir, Now: clock.Now, Wall: time.Now, Logger: log,
 		// The plants' clock runs fast: by the wall, a forecast a minute and a detection each few samples are plenty.
 		Settle:         2 * time.Second,
 		TrustedProxies: proxies,
-	})
+	}
+	if err := c.apply(&cfg); err != nil {
+		return err
+	}
+	service, err := backend.New(cfg)
 	if err != nil {
 		return openFailed(dir, err)
 	}

@@ -35,6 +35,7 @@ type ServiceFlags struct {
 	SMTPPassword string `name:"smtp-password" placeholder:"PASSWORD" env:"SUNLOOP_SMTP_PASSWORD" help:"Password for the mail server."`
 	MailFrom     string `placeholder:"ADDRESS" env:"SUNLOOP_MAIL_FROM" help:"Sender of letters, as in \"Sunloop <forecasts@example.org>\"; needed with --smtp."`
 
+	WorkFlags
 	Parts string `placeholder:"FILE" env:"SUNLOOP_PARTS" help:"Parts catalogue of one's own, in TOML, instead of the program's." type:"path"`
 
 	WebhookAllow []string `placeholder:"HOST" env:"SUNLOOP_WEBHOOK_ALLOW" help:"Host, host:port, address or network, as 10.1.0.0/16, that webhooks may be sent to although it is private or without encryption: for labs."`
@@ -70,6 +71,9 @@ func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time)
 		return cfg, fmt.Errorf("--exchange-rate is an ISO 4217 code and a positive number of ZAR, as in EUR=20.1, not %s", f.badRate())
 	case f.SigningKeyAge == 0:
 		cfg.SigningKeyAge = -1 // never
+	}
+	if err := f.WorkFlags.apply(&cfg); err != nil {
+		return cfg, err
 	}
 	if f.Weather == "open-meteo" {
 		client, err := openmeteo.New(openmeteo.Config{ForecastURL: f.WeatherURL, ArchiveURL: f.WeatherArchive, APIKey: f.WeatherKey, Now: time.Now})

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"fmt"
+
+	"app.sunloop/backend"
+	"app.sunloop/backend/work"
+)
+
+// WorkFlags are within which times maintenance is planned and done.
+type WorkFlags struct {
+	CrewHours   work.Hours        `default:"7-18" placeholder:"FROM-TO" env:"SUNLOOP_CREW_HOURS" help:"Hours of the day in which crews work at a site, by its clock (${default}); daylight bounds them."`
+	OrderLimits map[string]string `name:"order-limit" placeholder:"PRIORITY=LIMITS" mapsep:"," env:"SUNLOOP_ORDER_LIMITS" help:"How long orders of a priority may take to be acknowledged, started and restored: emergency=30m/4h/1d, high=4h/1d/3d, medium=1d/7d/14d and low=3d/30d/60d unless said otherwise."`
+}
+
+// apply writes the flags into the service's configuration.
+func (f WorkFlags) apply(cfg *backend.Config) error {
+	limits, err := work.ParseLimits(f.OrderLimits)
+	if err != nil {
+		return fmt.Errorf("--order-limit: %w", err)
+	}
+	cfg.CrewHours, cfg.OrderLimits = f.CrewHours, limits
+	return nil
+}
