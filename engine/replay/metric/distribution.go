@@ -40,7 +40,8 @@ func Spread(probabilities, quantiles []float64) (d Distribution) {
 			d[i] = quantiles[last]
 		default:
 			share := (p - probabilities[k]) / (probabilities[k+1] - probabilities[k])
-			d[i] = quantiles[k] + share*(quantiles[k+1]-quantiles[k])
+			// Rounding may reach past the further one.
+			d[i] = min(quantiles[k]+share*(quantiles[k+1]-quantiles[k]), quantiles[k+1])
 		}
 	}
 	return d

@@ -68,6 +68,10 @@ func TestSpread(t *testing.T) {
 	if diff := cmp.Diff([]float64{1, 1, 2, 3, 7, 11, 11}, got, close9); diff != "" {
 		t.Error(diff)
 	}
+	// A sum that rounds up past the upper quantile.
+	if d := Spread([]float64{Level(0), Level(1)}, []float64{0.06250000000000017, 0.5625000000000003}); !slices.IsSorted(d[:]) {
+		t.Errorf("not ascending: %v", d)
+	}
 	if got := Spread([]float64{0.5}, []float64{2}); got != Sure(2) {
 		t.Errorf("one quantile: %v", got[:3])
 	}
