@@ -127,14 +127,14 @@ type AlertPeriod struct {
 }
 
 // AlertsRequest is the body of POST /terminal/alerts (extension): action list,
-// get, acknowledge, shelve, unshelve, suppress or unsuppress.
+// get, acknowledge, shelve, unshelve, suppress, unsuppress or health.
 type AlertsRequest struct {
 	Action     string `json:"action"`
 	CustomerID string `json:"customer_id,omitempty"`
 	SiteID     string `json:"site_id,omitempty"`
 	AssetID    string `json:"asset_id,omitempty"` // list
 	State      string `json:"state,omitempty"`    // list: one of AlertStates; empty: all but cleared ones
-	AlertID    string `json:"alert_id,omitempty"` // all but list
+	AlertID    string `json:"alert_id,omitempty"` // all but list and health
 	Reason     string `json:"reason,omitempty"`   // shelve, suppress; elsewhere a note
 	Minutes    int    `json:"minutes,omitempty"`  // shelve: 15 to 720
 	Until      Time   `json:"until,omitzero"`     // suppress: when it ends by itself
@@ -145,13 +145,41 @@ type AlertsRequest struct {
 // first: unacknowledged, acknowledged, suppressed, shelved, cleared; each the
 // worst and then the newest first.
 type AlertsResponse struct {
-	Success    bool         `json:"success"`
-	Message    string       `json:"message,omitempty"`
-	Alert      *Alert       `json:"alert,omitempty"`
-	Alerts     []Alert      `json:"alerts,omitzero"` // list: there even when empty
-	Counts     *AlertCounts `json:"counts,omitempty"`
-	Count      int          `json:"count"`
-	NextCursor string       `json:"next_cursor,omitempty"`
+	Success bool         `json:"success"`
+	Message string       `json:"message,omitempty"`
+	Alert   *Alert       `json:"alert,omitempty"`
+	Alerts  []Alert      `json:"alerts,omitzero"` // list: there even when empty
+	Counts  *AlertCounts `json:"counts,omitempty"`
+	// Health answers health: of the last 24 hours and of the last 30 days.
+	Health     []AlertHealth `json:"health,omitempty"`
+	Count      int           `json:"count"`
+	NextCursor string        `json:"next_cursor,omitempty"`
+}
+
+// Limits of an alarm system's figures, after ISA-18.2 and EEMUA 191.
+const (
+	FloodBegins   = 10               // alarms in FloodInterval, more of which are a flood
+	FloodEnds     = 5                // fewer of which end it
+	FloodInterval = 10 * time.Minute // counted from the beginning of the window
+	StaleAfter    = 24 * time.Hour   // an alert that stands so long is stale
+	Chattering    = 3                // changes in a minute that make an alert chatter
+	MostFrequent  = 10               // how many kinds of alarms TopTenPercent is of
+)
+
+// AlertHealth are the figures of an alarm system over a window, after
+// ISA-18.2 and EEMUA 191. An alarm is each time that an alert asked for a
+// person: what needs no action is none.
+type AlertHealth struct {
+	WindowHours   int            `json:"window_hours"`
+	Alarms        int            `json:"alarms"`
+	PerDay        float64        `json:"per_day"`
+	Peak10Min     int            `json:"peak_10_min"` // the most in any ten minutes of the window
+	Floods        int            `json:"floods"`
+	FloodPercent  float64        `json:"flood_percent"`   // of the window's time
+	Chattering    int            `json:"chattering"`      // alerts that changed three times or more in a minute
+	Stale         int            `json:"stale"`           // alerts that stand now, for more than 24 hours
+	TopTenPercent float64        `json:"top_ten_percent"` // share of the ten most frequent kinds of alarm (family and unit)
+	Priorities    map[string]int `json:"priorities"`      // alarms by severity
 }
 
 // AlertCounts are of all alerts that a list was asked for, whatever its page

@@ -83,6 +83,7 @@ var movePromises = []Promise{
 	alertMove(ActionSuppress, must("reason", "the unit is out of service", 7)),
 	alertMove(ActionUnsuppress),
 	move("alerts", ActionGet, "alert_id", "{alert:get}", "alr_none", ErrAlertNotFound, nil, words("success alert.alert_id alert.history")),
+	{Route: "alerts", Action: ActionHealth, As: InJSON, Params: []Param{may("site_id", goodSite, 7)}, Fields: append(words("success count"), prefixed("health[].", "window_hours alarms per_day peak_10_min floods flood_percent chattering stale top_ten_percent priorities")...)},
 	list("alerts", ActionList, nil, append(words("success count"), prefixed("alerts[].", "alert_id terminal_device_id site_id timestamp alert_type alert_severity message resolved state")...)),
 
 	move("issues", ActionAcknowledge, "issue_id", "{issue_id}", "iss_none", ErrIssueNotFound, nil, words("success issue.status")),

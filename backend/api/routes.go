@@ -144,6 +144,7 @@ const (
 	ActionUnshelve    = "unshelve"
 	ActionSuppress    = "suppress"
 	ActionUnsuppress  = "unsuppress"
+	ActionHealth      = "health"
 	ActionConfirm     = "confirm"
 	ActionPropose     = "propose"
 	ActionComplete    = "complete"
@@ -246,7 +247,8 @@ func Routes() []Route {
 			Operation{Action: ActionShelve, Permission: PermissionDetect},
 			Operation{Action: ActionUnshelve, Permission: PermissionDetect},
 			Operation{Action: ActionSuppress, Permission: PermissionDetect},
-			Operation{Action: ActionUnsuppress, Permission: PermissionDetect})},
+			Operation{Action: ActionUnsuppress, Permission: PermissionDetect},
+			Operation{Action: ActionHealth, Permission: PermissionRead, Reads: true})},
 
 		{"assets", post, PathAssets, HostMain, CredentialAny, []Operation{
 			{Action: ActionAdd, Permission: PermissionAssets, Creates: true},

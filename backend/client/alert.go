@@ -60,3 +60,9 @@ func (c *Client) Alert(ctx context.Context, alertID string) (*api.AlertsResponse
 func (c *Client) MoveAlert(ctx context.Context, req api.AlertsRequest) (*api.AlertsResponse, error) {
 	return post[api.AlertsResponse](ctx, c, api.PathAlerts, req, request{})
 }
+
+// AlertHealth are the figures of the alarm system, of the last 24 hours and of
+// the last 30 days.
+func (c *Client) AlertHealth(ctx context.Context, q api.ListQuery) (*api.AlertsResponse, error) {
+	return read[api.AlertsResponse](ctx, c, api.PathAlerts, api.AlertsRequest{Action: api.ActionHealth, CustomerID: q.CustomerID, SiteID: q.SiteID, AssetID: q.AssetID})
+}

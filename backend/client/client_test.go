@@ -85,6 +85,10 @@ func TestCalls(t *testing.T) {
 			_, err := c.Nowcast(ctx, api.NowcastRequest{CustomerID: "c", TimeRange: api.Range6h, AssetFilter: []string{"a"}})
 			return err
 		}, `POST /terminal/nowcastUI {"action":"list","customer_id":"c","time_range":"6h","asset_filter":["a"]}`},
+		{"alert health", func(c *client.Client) error {
+			_, err := c.AlertHealth(ctx, api.ListQuery{SiteID: "s"})
+			return err
+		}, `POST /terminal/alerts {"action":"health","site_id":"s"}`},
 		{"accuracy", func(c *client.Client) error {
 			_, err := c.Accuracy(ctx, api.AccuracyRequest{CustomerID: "c", Days: 7})
 			return err

@@ -23,6 +23,8 @@ type Alerts interface {
 	// Alerts lists what wants doing first, with counts of all; an empty state
 	// is all but cleared ones.
 	Alerts(ctx context.Context, scope api.Scope, q api.ListQuery, state string) ([]api.Alert, api.AlertCounts, string, error)
+	// AlertHealth are the figures of the alarm system over windows until now.
+	AlertHealth(ctx context.Context, scope api.Scope, q api.ListQuery, windows ...time.Duration) ([]api.AlertHealth, error)
 	// FindAlert answers api.ErrAlertNotFound for an unknown id.
 	FindAlert(ctx context.Context, scope api.Scope, siteID, alertID string) (api.Alert, error)
 	// MoveAlert does what the action says, and tells it in words; 409 for what
@@ -192,6 +194,13 @@ func (s *server) alerts(in *input) (*call, error) {
 		c.run = func(ctx context.Context, g granted) (any, error) {
 			list, counts, next, err := s.Alerts.Alerts(ctx, g.scope, api.ListQuery{CustomerID: b.CustomerID, SiteID: b.SiteID, AssetID: b.AssetID, Page: page}, b.State)
 			return api.AlertsResponse{Success: true, Alerts: there(list), Counts: &counts, Count: len(list), NextCursor: next}, err
+		}
+		return c, nil
+	}
+	if b.Action == api.ActionHealth {
+		c.run = func(ctx context.Context, g granted) (any, error) {
+			health, err := s.Alerts.AlertHealth(ctx, g.scope, api.ListQuery{CustomerID: b.CustomerID, SiteID: b.SiteID, AssetID: b.AssetID}, 24*time.Hour, 30*24*time.Hour)
+			return api.AlertsResponse{Success: true, Health: health, Count: len(health)}, err
 		}
 		return c, nil
 	}

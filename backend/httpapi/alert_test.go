@@ -111,6 +111,8 @@ func TestAlertMoves(t *testing.T) {
 		scenario{name: "another's list", key: "foreign", body: `{}`, status: 200, contains: []string{`"alerts":[]`, `"unacknowledged":{}`}},
 		scenario{name: "raised", body: `{"site_id":"Sibaya"}`, status: 200, contains: []string{`"count":1`, `"state":"unack"`, `"resolved":false`, `"energy_at_risk_kw":20`, `"occurrences":1`,
 			`"history":[{"to":"unack","at":"2025-10-02T10:00:00Z","actor":"detector"}]`, `"counts":{"unacknowledged":{"critical":1},"acknowledged":0,"shelved":0,"suppressed":0}`}},
+		scenario{name: "health", body: `{"action":"health","site_id":"Sibaya"}`, status: 200, contains: []string{`"count":2`, `"health":[{"window_hours":24,"alarms":1,"per_day":1,"peak_10_min":1,"floods":0`, `"priorities":{"critical":1}},{"window_hours":720,"alarms":1`}},
+		scenario{name: "another's health", key: "foreign", body: `{"action":"health"}`, status: 200, contains: []string{`"window_hours":24,"alarms":0,`}},
 		scenario{name: "shelved without a reason", body: `{"action":"shelve","alert_id":"ID","minutes":60}`, status: 400, contains: []string{"Missing required field: reason"}},
 		scenario{name: "shelved without an end", body: `{"action":"shelve","alert_id":"ID","reason":"r"}`, status: 400, contains: []string{"Missing required field: minutes"}},
 		scenario{name: "shelved with a novel", body: `{"action":"shelve","alert_id":"ID","minutes":60,"reason":"` + strings.Repeat("é", 2001) + `"}`, status: 400, contains: []string{"Invalid field: reason", "longer than 2000 characters"}},

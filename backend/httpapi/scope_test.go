@@ -124,6 +124,7 @@ var requests = map[string]request{
 	"site-alerts":               {query: "site_id={site}&start=2025-10-01&end=2025-10-02", absent: 404},
 	"alerts ":                   {body: `{"customer_id":"{customer}","site_id":"{site}"}`, absent: 404},
 	"alerts list":               {body: `{"action":"list","site_id":"{site}","asset_id":"{asset}"}`, absent: 404},
+	"alerts health":             {body: `{"action":"health","site_id":"{site}","asset_id":"{asset}"}`, absent: 404},
 	"alerts get":                {body: `{"action":"get","site_id":"{site}","alert_id":"alt_0"}`, own: 404, absent: 404},
 	"alerts acknowledge":        {body: `{"action":"acknowledge","site_id":"{site}","alert_id":"alt_0"}`, own: 404, absent: 404},
 	"alerts shelve":             {body: `{"action":"shelve","site_id":"{site}","alert_id":"alt_0","reason":"r","minutes":60}`, own: 404, absent: 404},

@@ -274,7 +274,7 @@ var entries = map[string]entry{
 	"alerts": {
 		summary: "List alerts and move them", about: "A list has first what wants doing first.", body: api.AlertsRequest{}, answer: api.AlertsResponse{},
 		needs: map[string]string{"": "", api.ActionList: "", api.ActionGet: "alert_id", api.ActionAcknowledge: "alert_id", api.ActionShelve: "alert_id reason minutes",
-			api.ActionUnshelve: "alert_id", api.ActionSuppress: "alert_id reason", api.ActionUnsuppress: "alert_id"},
+			api.ActionUnshelve: "alert_id", api.ActionSuppress: "alert_id reason", api.ActionUnsuppress: "alert_id", api.ActionHealth: ""},
 		example:  api.AlertsRequest{Action: api.ActionList, SiteID: exampleSite},
 		refusals: []*api.Error{api.MissingField("alert_id"), api.ErrInvalidAction, api.ErrAlertNotFound, api.Conflict("Alert alt_01J9Z0 is cleared; it cannot be changed by shelve")},
 	},

@@ -36,12 +36,8 @@ func (s *Service) Alerts(ctx context.Context, scope api.Scope, q api.ListQuery, 
 	if err != nil {
 		return nil, counts, "", fmt.Errorf("list alerts: %w", err)
 	}
-	all = allowed(all, scope, api.ListQuery{CustomerID: q.CustomerID, SiteID: q.SiteID}, alertOwner)
-	all = slices.DeleteFunc(all, func(a Alert) bool {
-		return q.AssetID != "" && a.AssetID != q.AssetID && !slices.Contains(a.Metadata.AssetIDs, q.AssetID)
-	})
+	all = s.wanted(all, scope, q)
 	for i := range all {
-		all[i].settled(s.now())
 		switch all[i].State {
 		case api.AlertUnacknowledged, api.AlertReturned:
 			counts.Unacknowledged[all[i].AlertSeverity]++
@@ -64,6 +60,18 @@ func (s *Service) Alerts(ctx context.Context, scope api.Scope, q api.ListQuery, 
 		out[i] = a.Alert
 	}
 	return out, counts, next, err
+}
+
+// wanted are those within the scope that the ids of q select, as they are now.
+func (s *Service) wanted(all []Alert, scope api.Scope, q api.ListQuery) []Alert {
+	all = allowed(all, scope, api.ListQuery{CustomerID: q.CustomerID, SiteID: q.SiteID}, alertOwner)
+	all = slices.DeleteFunc(all, func(a Alert) bool {
+		return q.AssetID != "" && a.AssetID != q.AssetID && !slices.Contains(a.Metadata.AssetIDs, q.AssetID)
+	})
+	for i := range all {
+		all[i].settled(s.now())
+	}
+	return all
 }
 
 // TerminalDevices are the devices of a site, sorted: the site's own, those of

@@ -1,0 +1,137 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+)
+
+// AlertHealth are the figures of the alarm system over windows until now, of
+// the alerts that the ids of q select.
+func (s *Service) AlertHealth(ctx context.Context, scope api.Scope, q api.ListQuery, windows ...time.Duration) ([]api.AlertHealth, error) {
+	var all []Alert
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		sq := store.Query{}
+		if q.SiteID != "" {
+			sq.Prefix = store.Key(q.SiteID)
+		}
+		var err error
+		all, _, err = alerts.List(tx, sq)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list alerts: %w", err)
+	}
+	all = s.wanted(all, scope, q)
+	out := make([]api.AlertHealth, 0, len(windows))
+	for _, window := range windows {
+		out = append(out, alertHealth(all, s.now(), window))
+	}
+	return out, nil
+}
+
+// kindOfAlarm is what comes again: a family at a unit.
+type kindOfAlarm struct{ family, asset string }
+
+// alertHealth counts what the alerts asked of people in the window.
+func alertHealth(all []Alert, now time.Time, window time.Duration) api.AlertHealth {
+	h := api.AlertHealth{WindowHours: int(window / time.Hour), Priorities: map[string]int{}}
+	from := now.Add(-window)
+	var calls []time.Time
+	kinds := map[kindOfAlarm]int{}
+	for _, a := range all {
+		for _, at := range a.calls() {
+			if at.Before(from) || at.After(now) {
+				continue
+			}
+			calls = append(calls, at)
+			kinds[kindOfAlarm{a.AlertType, a.AssetID}]++
+			h.Priorities[a.AlertSeverity]++
+		}
+		if a.chatters(from, now) {
+			h.Chattering++
+		}
+		if standing := a.State == api.AlertUnacknowledged || a.State == api.AlertAcknowledged; standing && needsAction(a.AlertSeverity) && now.Sub(a.Timestamp.Time) > api.StaleAfter {
+			h.Stale++
+		}
+	}
+	slices.SortFunc(calls, time.Time.Compare)
+	h.Alarms, h.PerDay, h.Peak10Min = len(calls), float64(len(calls))/(window.Hours()/24), peak(calls)
+	h.Floods, h.FloodPercent = floods(calls, from, window)
+	counts := make([]int, 0, len(kinds))
+	for _, n := range kinds {
+		counts = append(counts, n)
+	}
+	slices.Sort(counts)
+	for _, n := range counts[max(len(counts)-api.MostFrequent, 0):] {
+		h.TopTenPercent += 100 * float64(n) / float64(len(calls))
+	}
+	return h
+}
+
+// calls are the times at which an alert asked for a person.
+func (a *Alert) calls() []time.Time {
+	var out []time.Time
+	for _, m := range a.History {
+		if m.To == api.AlertUnacknowledged && m.From != api.AlertUnacknowledged {
+			out = append(out, m.At.Time)
+		}
+	}
+	return out
+}
+
+// chatters says whether the alert came and went three times or more in a
+// minute of the span.
+func (a *Alert) chatters(from, to time.Time) bool {
+	var changes []time.Time
+	for _, m := range a.History {
+		if gone := m.To == api.AlertReturned || m.To == api.AlertCleared; (gone || m.To == api.AlertUnacknowledged) && m.Actor == "detector" && !m.At.Before(from) && !m.At.After(to) {
+			changes = append(changes, m.At.Time)
+		}
+	}
+	for i := api.Chattering - 1; i < len(changes); i++ {
+		if changes[i].Sub(changes[i-api.Chattering+1]) <= time.Minute {
+			return true
+		}
+	}
+	return false
+}
+
+// peak is the most that fell into any ten minutes; calls are in order.
+func peak(calls []time.Time) int {
+	most, first := 0, 0
+	for i, at := range calls {
+		for at.Sub(calls[first]) >= api.FloodInterval {
+			first++
+		}
+		most = max(most, i-first+1)
+	}
+	return most
+}
+
+// floods counts floods and the share of the window that they lasted, by the
+// intervals of the window.
+func floods(calls []time.Time, from time.Time, window time.Duration) (n int, percent float64) {
+	counts := make([]int, int((window+api.FloodInterval-1)/api.FloodInterval))
+	for _, at := range calls {
+		counts[min(int(at.Sub(from)/api.FloodInterval), len(counts)-1)]++
+	}
+	flood, long := false, 0
+	for _, c := range counts {
+		switch {
+		case !flood && c > api.FloodBegins:
+			flood = true
+			n++
+		case flood && c < api.FloodEnds:
+			flood = false
+		}
+		if flood {
+			long++
+		}
+	}
+	return n, 100 * float64(long) / float64(len(counts))
+}
