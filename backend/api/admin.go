@@ -15,6 +15,9 @@ const (
 	ActionRevoke        = "revoke"
 )
 
+// FieldSSHKeys names the public keys of a user in refusals.
+const FieldSSHKeys = "ssh_public_keys"
+
 // UsersRequest is the body of POST /terminal/users.
 type UsersRequest struct {
 	Action      string   `json:"action,omitempty"`
@@ -26,6 +29,9 @@ type UsersRequest struct {
 	CustomerIDs []string `json:"customer_ids,omitempty"` // whose data the user sees; * is all
 	SiteIDs     []string `json:"site_ids,omitempty"`     // of these customers; without it, or *, all
 	Active      *bool    `json:"active,omitempty"`       // false keeps the user out and ends all sessions
+	// SSHPublicKeys are the user's for the console over SSH, each a line as in a
+	// .pub file, in place of the former; [] takes all away.
+	SSHPublicKeys []string `json:"ssh_public_keys,omitzero"`
 	Page
 }
 
@@ -49,11 +55,12 @@ type UserRecord struct {
 	CustomerIDs   []string `json:"customer_ids"`
 	SiteIDs       []string `json:"site_ids"`
 	Active        bool     `json:"active"`
-	MFAEnrolled   bool     `json:"mfa_enrolled"`           // has an authenticator
-	RecoveryCodes int      `json:"recovery_codes_left"`    // of the authenticator
-	Issuer        string   `json:"issuer,omitempty"`       // of the identity provider by which the user signs in
-	CreatedAt     Time     `json:"created_at"`             //
-	LastLoginAt   Time     `json:"last_login_at,omitzero"` // absent: never
+	MFAEnrolled   bool     `json:"mfa_enrolled"`              // has an authenticator
+	RecoveryCodes int      `json:"recovery_codes_left"`       // of the authenticator
+	SSHPublicKeys []string `json:"ssh_public_keys,omitempty"` // for the console over SSH
+	Issuer        string   `json:"issuer,omitempty"`          // of the identity provider by which the user signs in
+	CreatedAt     Time     `json:"created_at"`                //
+	LastLoginAt   Time     `json:"last_login_at,omitzero"`    // absent: never
 }
 
 // KeysRequest is the body of POST /terminal/keys.

@@ -109,12 +109,15 @@ var movePromises = []Promise{
 		Fields: append(prefixed("data.latest_metrics.", "total_power_kw avg_capacity_factor active_inverters total_inverters last_updated"), prefixed("data.time_series[].", "timestamp total_power_kw active_inverters")...)},
 }
 
+// sshKeys are public keys of a user.
+var sshKeys = may(FieldSSHKeys, []any{"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f ana@desk"}, "ssh-ed25519", []any{"ssh-ed25519"})
+
 var adminPromises = []Promise{
 	list("users", ActionList, nil, append(words("success count"), prefixed("users[].", "user_id username role_id role_name customer_ids active")...)),
 	userMove(ActionGet, nil, userFields),
-	{Route: "users", Action: ActionAdd, As: InJSON, Params: []Param{must("username", "{new}", 7), must("password", "correct horse battery staple", 7), must("role_id", RoleAnalyst, "role_king", 7), may("customer_ids", []any{goodCustomer}, goodCustomer)},
+	{Route: "users", Action: ActionAdd, As: InJSON, Params: []Param{must("username", "{new}", 7), must("password", "correct horse battery staple", 7), must("role_id", RoleAnalyst, "role_king", 7), may("customer_ids", []any{goodCustomer}, goodCustomer), sshKeys},
 		Fields: append(words("success message user_id"), userFields...), Wrongs: badAction(Wrong{Why: "a customer of others", With: map[string]any{"customer_ids": []any{"{foreign_customer}"}}, Err: ErrForbidden})},
-	userMove(ActionSet, []Param{must("role_id", RoleOperator, "role_king", 7)}, userFields, lacks("role_id", MissingField("role_id, customer_ids, site_ids or active"))),
+	userMove(ActionSet, []Param{must("role_id", RoleOperator, "role_king", 7)}, userFields, lacks("role_id", MissingField("role_id, customer_ids, site_ids, active or ssh_public_keys"))),
 	userMove(ActionResetPassword, []Param{must("password", "a longer horse battery", 7)}, words("success message")),
 	userMove(ActionResetMFA, nil, words("success message")),
 	userMove(ActionUnlink, nil, words("success message")),

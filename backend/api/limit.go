@@ -15,6 +15,7 @@ const (
 	TrainingDays          = 180  // days of data before training starts
 	MaxTextRunes          = 2000 // of a reason, a note, a description
 	MaxOrderHours         = 2000 // of a work order: a year of one person
+	MaxSSHKeys            = 20   // public keys of a user
 
 	TokenLifetime     = 24 * time.Hour
 	ChallengeLifetime = 5 * time.Minute

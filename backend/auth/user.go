@@ -31,6 +31,7 @@ type account struct {
 	TOTP        *authenticator `json:"totp,omitempty"`
 	Failures    []time.Time    `json:"failures,omitempty"` // of codes, over all challenges
 	External    *external      `json:"external,omitempty"` // signs in by a provider
+	SSHKeys     []string       `json:"ssh_keys,omitempty"` // public ones, as in a .pub file
 }
 
 // authenticator is an enrolled one.
@@ -65,9 +66,10 @@ type User struct {
 	Customers     []string // ids, or api.Every
 	Sites         []string // ids, or api.Every
 	Active        bool
-	Enrolled      bool   // has an authenticator
-	RecoveryCodes int    // that are left
-	Issuer        string // of the provider by which the user signs in; empty: by password
+	SSHKeys       []string // public ones, each as in a .pub file
+	Enrolled      bool     // has an authenticator
+	RecoveryCodes int      // that are left
+	Issuer        string   // of the provider by which the user signs in; empty: by password
 	CreatedAt     time.Time
 	LastLoginAt   time.Time // zero: never
 }
@@ -75,7 +77,7 @@ type User struct {
 // Record is the user as administrators read one.
 func (u User) Record() api.UserRecord {
 	r := api.UserRecord{UserID: u.ID, Username: u.Username, RoleID: u.Role, RoleName: RoleName(u.Role), CustomerIDs: u.Customers, SiteIDs: u.Sites,
-		Active: u.Active, MFAEnrolled: u.Enrolled, RecoveryCodes: u.RecoveryCodes, Issuer: u.Issuer, CreatedAt: api.At(u.CreatedAt)}
+		Active: u.Active, SSHPublicKeys: u.SSHKeys, MFAEnrolled: u.Enrolled, RecoveryCodes: u.RecoveryCodes, Issuer: u.Issuer, CreatedAt: api.At(u.CreatedAt)}
 	if !u.LastLoginAt.IsZero() {
 		r.LastLoginAt = api.At(u.LastLoginAt)
 	}
@@ -83,7 +85,7 @@ func (u User) Record() api.UserRecord {
 }
 
 func (a account) user() User {
-	u := User{ID: a.ID, Username: a.Username, Role: a.Role, Customers: a.Customers, Sites: everyIfNone(a.Sites), Active: !a.Inactive,
+	u := User{ID: a.ID, Username: a.Username, Role: a.Role, Customers: a.Customers, Sites: everyIfNone(a.Sites), Active: !a.Inactive, SSHKeys: a.SSHKeys,
 		CreatedAt: a.CreatedAt, LastLoginAt: a.LastLoginAt}
 	if a.TOTP != nil {
 		u.Enrolled, u.RecoveryCodes = true, len(a.TOTP.Recovery)
@@ -114,6 +116,7 @@ type NewUser struct {
 	Role      string
 	Customers []string // ids, or api.Every; an administrator has every one if none is given
 	Sites     []string // ids, or api.Every; none: every one of the customers
+	SSHKeys   []string // public ones, each as in a .pub file
 }
 
 // NeedsAdmin says whether there is no user yet.
@@ -183,6 +186,10 @@ func (s *Service) create(ctx context.Context, n NewUser, allowed func(store.Tx) 
 	if err := errors.Join(checkIDs("customer_ids", n.Customers), checkIDs("site_ids", n.Sites)); err != nil {
 		return User{}, err
 	}
+	keys, err := cleanSSHKeys(n.SSHKeys)
+	if err != nil {
+		return User{}, err
+	}
 	if n.Role == api.RoleAdmin && len(n.Customers) == 0 {
 		n.Customers = []string{api.Every}
 	}
@@ -190,7 +197,7 @@ func (s *Service) create(ctx context.Context, n NewUser, allowed func(store.Tx) 
 	if err != nil {
 		return User{}, err
 	}
-	a := account{ID: s.newID("usr"), Username: name, Role: n.Role, Customers: slices.Clone(n.Customers), Sites: slices.Clone(n.Sites), Hash: hash, CreatedAt: s.now().UTC()}
+	a := account{ID: s.newID("usr"), Username: name, Role: n.Role, Customers: slices.Clone(n.Customers), Sites: slices.Clone(n.Sites), SSHKeys: keys, Hash: hash, CreatedAt: s.now().UTC()}
 	if a.Customers == nil {
 		a.Customers = []string{}
 	}
@@ -263,10 +270,11 @@ type UserChange struct {
 	Role      string // empty: stays
 	Customers []string
 	Sites     []string
-	Active    *bool   // false keeps the user out
-	Password  *string // a new one
-	ResetTOTP bool    // forget authenticator and recovery codes: the next sign-in enrols anew
-	Unlink    bool    // forget who the user is at an identity provider: the next sign-in by one links anew
+	SSHKeys   []string // public ones in place of the former; empty and not nil: none
+	Active    *bool    // false keeps the user out
+	Password  *string  // a new one
+	ResetTOTP bool     // forget authenticator and recovery codes: the next sign-in enrols anew
+	Unlink    bool     // forget who the user is at an identity provider: the next sign-in by one links anew
 }
 
 // endsSessions says whether the user must sign in anew.
@@ -287,10 +295,14 @@ func (c UserChange) check() error {
 }
 
 // ChangeUser changes a user and answers how it was and is. A role, customers
-// and sites act at once; a new password, a reset and being kept out end all
-// sessions. The last active administrator stays one.
+// and sites act at once; a new password, a reset, the loss of a public key and
+// being kept out end all sessions. The last active administrator stays one.
 func (m Administrator) ChangeUser(ctx context.Context, ref UserRef, c UserChange) (before, after User, err error) {
 	if err := c.check(); err != nil {
+		return before, after, err
+	}
+	keys, err := cleanSSHKeys(c.SSHKeys)
+	if err != nil {
 		return before, after, err
 	}
 	hash := ""
@@ -316,6 +328,10 @@ func (m Administrator) ChangeUser(ctx context.Context, ref UserRef, c UserChange
 		if c.Sites != nil {
 			a.Sites = slices.Clone(c.Sites)
 		}
+		lost := c.SSHKeys != nil && losesKey(a.SSHKeys, keys)
+		if c.SSHKeys != nil {
+			a.SSHKeys = keys
+		}
 		if c.Active != nil {
 			a.Inactive = !*c.Active
 		}
@@ -335,7 +351,7 @@ func (m Administrator) ChangeUser(ctx context.Context, ref UserRef, c UserChange
 		if err := accounts.Put(tx, a); err != nil {
 			return err
 		}
-		if err := keepsAdmin(tx, was); err != nil || !c.endsSessions() {
+		if err := keepsAdmin(tx, was); err != nil || !c.endsSessions() && !lost {
 			return err
 		}
 		return endSessions(tx, a.ID)

@@ -22,7 +22,8 @@ func (c *Client) AddUser(ctx context.Context, u api.UsersRequest) (*api.UsersRes
 	return post[api.UsersResponse](ctx, c, api.PathUsers, u, request{})
 }
 
-// SetUser changes of a user what is given: role, customers, sites, active.
+// SetUser changes of a user what is given: role, customers, sites,
+// active, public keys for SSH.
 func (c *Client) SetUser(ctx context.Context, u api.UsersRequest) (*api.UsersResponse, error) {
 	u.Action = api.ActionSet
 	return post[api.UsersResponse](ctx, c, api.PathUsers, u, request{})

@@ -52,7 +52,7 @@ func (s *server) users(in *input) (*call, error) {
 			return nil, err
 		}
 		c.run = func(ctx context.Context, g granted) (any, error) {
-			u, err := s.Auth.As(g.scope).AddUser(ctx, auth.NewUser{Username: b.Username, Password: b.Password, Role: b.RoleID, Customers: b.CustomerIDs, Sites: b.SiteIDs})
+			u, err := s.Auth.As(g.scope).AddUser(ctx, auth.NewUser{Username: b.Username, Password: b.Password, Role: b.RoleID, Customers: b.CustomerIDs, Sites: b.SiteIDs, SSHKeys: b.SSHPublicKeys})
 			if err == nil {
 				g.note.change(nil, u.Record(), u.Customers...)
 			}
@@ -86,10 +86,10 @@ func (s *server) users(in *input) (*call, error) {
 func userChange(b api.UsersRequest) (c auth.UserChange, err error) {
 	switch b.Action {
 	case api.ActionSet:
-		if b.RoleID == "" && b.CustomerIDs == nil && b.SiteIDs == nil && b.Active == nil {
-			return c, api.MissingField("role_id, customer_ids, site_ids or active")
+		if b.RoleID == "" && b.CustomerIDs == nil && b.SiteIDs == nil && b.Active == nil && b.SSHPublicKeys == nil {
+			return c, api.MissingField("role_id, customer_ids, site_ids, active or ssh_public_keys")
 		}
-		return auth.UserChange{Role: b.RoleID, Customers: b.CustomerIDs, Sites: b.SiteIDs, Active: b.Active}, nil
+		return auth.UserChange{Role: b.RoleID, Customers: b.CustomerIDs, Sites: b.SiteIDs, Active: b.Active, SSHKeys: b.SSHPublicKeys}, nil
 	case api.ActionResetPassword:
 		return auth.UserChange{Password: &b.Password}, missing(api.MissingField, "password", b.Password)
 	case api.ActionResetMFA:

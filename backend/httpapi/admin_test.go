@@ -376,3 +376,45 @@ func TestRolesOfAdministration(t *testing.T) {
 		}
 	}
 }
+
+// TestSSHKeysOverTheWire: an administrator gives and takes a user's public
+// keys, and the trail has them.
+func TestSSHKeysOverTheWire(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t, nil)
+	boss := w.signedIn(w.user("boss", api.RoleAdmin))
+	const one = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f"
+	made, err := boss.AddUser(ctx, api.UsersRequest{Username: "ana", Password: password, RoleID: api.RoleOperator, CustomerIDs: []string{ownCustomer}, SSHPublicKeys: []string{one + "  ana@desk "}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(keys []string) (*api.UsersResponse, error) {
+		return boss.SetUser(ctx, api.UsersRequest{UserID: made.UserID, SSHPublicKeys: keys})
+	}
+	if want := []string{one + " ana@desk"}; !cmp.Equal(made.User.SSHPublicKeys, want) {
+		t.Errorf("made with %q, want %q", made.User.SSHPublicKeys, want)
+	}
+	if _, err := set([]string{"ssh-rsa nothing"}); refused(err) != 400 || !strings.Contains(err.Error(), api.FieldSSHKeys) {
+		t.Errorf("a key that is none: %v", err)
+	}
+	if _, err := boss.SetUser(ctx, api.UsersRequest{UserID: made.UserID}); refused(err) != 400 {
+		t.Errorf("nothing to change: %v", err)
+	}
+	u, err := boss.SetUser(ctx, api.UsersRequest{UserID: made.UserID, RoleID: api.RoleAnalyst})
+	if err != nil || len(u.User.SSHPublicKeys) != 1 {
+		t.Errorf("another role left the keys %q: %v", u.User.SSHPublicKeys, err)
+	}
+	if u, err = set([]string{}); err != nil || len(u.User.SSHPublicKeys) != 0 {
+		t.Errorf("all taken away, there are %q: %v", u.User.SSHPublicKeys, err)
+	}
+	trail, err := boss.Audit(ctx, api.AuditRequest{Actor: "boss"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := trail.Records[0]
+	before, _ := last.Before.(map[string]any)
+	after, _ := last.After.(map[string]any)
+	if !cmp.Equal(before[api.FieldSSHKeys], []any{one + " ana@desk"}) || after[api.FieldSSHKeys] != nil {
+		t.Errorf("the trail has %v and %v", before, after)
+	}
+}

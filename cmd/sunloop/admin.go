@@ -26,6 +26,7 @@ type AdminCmd struct {
 		Password  UserPasswordCmd  `cmd:"" help:"Give a user a new password."`
 		ResetTotp UserResetTOTPCmd `cmd:"" name:"reset-totp" help:"Let a user set up a new authenticator."`
 		Unlink    UserUnlinkCmd    `cmd:"" help:"Forget who a user is at an identity provider; the next sign-in by one links anew."`
+		SSHKey    SSHKeyCmd        `cmd:"" name:"ssh-key" help:"Public keys for the console over SSH."`
 		Disable   UserDisableCmd   `cmd:"" help:"Keep a user out."`
 		Enable    UserEnableCmd    `cmd:"" help:"Let a user in again."`
 		Delete    UserDeleteCmd    `cmd:"" help:"Remove a user for good."`

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"app.sunloop/backend"
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
+)
+
+// SSHKeyCmd manages the public keys of users.
+type SSHKeyCmd struct {
+	Add    SSHKeyAddCmd    `cmd:"" help:"Let a user sign in with a public key."`
+	List   SSHKeyListCmd   `cmd:"" help:"List a user's public keys."`
+	Remove SSHKeyRemoveCmd `cmd:"" help:"Take a public key away; the user's sessions end."`
+}
+
+// publicKey reads the one key of a file, or of the standard input.
+func publicKey(std streams, file string) (auth.SSHKey, error) {
+	from := io.Reader(std.in)
+	if file != "" {
+		f, err := os.Open(file)
+		if err != nil {
+			return auth.SSHKey{}, err
+		}
+		defer f.Close()
+		from = f
+	}
+	b, err := io.ReadAll(io.LimitReader(from, 64<<10))
+	if err != nil {
+		return auth.SSHKey{}, fmt.Errorf("read the public key: %w", err)
+	}
+	k, err := auth.ParseSSHKey(string(b))
+	return k, inWords(err)
+}
+
+// keysOf are the keys of a user, as the operator of the machine sees them.
+func keysOf(ctx context.Context, m auth.Administrator, name string) ([]auth.SSHKey, error) {
+	u, err := m.User(ctx, auth.UserRef{Username: name})
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]auth.SSHKey, len(u.SSHKeys))
+	for i, line := range u.SSHKeys {
+		if keys[i], err = auth.ParseSSHKey(line); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+// changeKeys puts keys in the place of those that a user has.
+func changeKeys(ctx context.Context, g *Globals, name string, change func([]auth.SSHKey) ([]auth.SSHKey, error)) error {
+	return administer(ctx, g, "users", api.ActionSet, func(m auth.Administrator, r *api.AuditRecord) error {
+		keys, err := keysOf(ctx, m, name)
+		if err != nil {
+			return err
+		}
+		if keys, err = change(keys); err != nil {
+			return err
+		}
+		lines := make([]string, len(keys)) // never nil: no key is a change too
+		for i, k := range keys {
+			lines[i] = k.Line
+		}
+		before, after, err := m.ChangeUser(ctx, auth.UserRef{Username: name}, auth.UserChange{SSHKeys: lines})
+		if err != nil {
+			return err
+		}
+		noteUser(r, after)
+		r.Before, r.After = before.Record(), after.Record()
+		return nil
+	})
+}
+
+// SSHKeyAddCmd adds a key.
+type SSHKeyAddCmd struct {
+	Name string `arg:"" help:"The user's name."`
+	File string `arg:"" optional:"" help:"The public key, as in ~/.ssh/id_ed25519.pub; without one, it is read from the standard input." type:"path"`
+}
+
+// Run adds the key.
+func (c *SSHKeyAddCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	k, err := publicKey(std, c.File)
+	if err != nil {
+		return err
+	}
+	there := false
+	err = changeKeys(ctx, g, c.Name, func(keys []auth.SSHKey) ([]auth.SSHKey, error) {
+		there = slices.ContainsFunc(keys, func(other auth.SSHKey) bool { return other.Fingerprint == k.Fingerprint })
+		return append(keys, k), nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case there:
+		fmt.Fprintln(std.out, c.Name, "has", k.Fingerprint, "already")
+	default:
+		fmt.Fprintln(std.out, c.Name, "may sign in over SSH with", k.Fingerprint)
+	}
+	return nil
+}
+
+// SSHKeyListCmd lists keys.
+type SSHKeyListCmd struct {
+	Name string `arg:"" help:"The user's name."`
+}
+
+// Run lists the keys.
+func (c *SSHKeyListCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	return beside(g, func(s *backend.Service) error {
+		keys, err := keysOf(ctx, s.Auth().As(api.Unlimited(commandLine)), c.Name)
+		for _, k := range keys {
+			kind, _, _ := strings.Cut(k.Line, " ")
+			fmt.Fprintf(std.out, "%-50s %-12s %s\n", k.Fingerprint, kind, k.Comment)
+		}
+		return inWords(err)
+	})
+}
+
+// SSHKeyRemoveCmd takes a key away.
+type SSHKeyRemoveCmd struct {
+	Name        string `arg:"" help:"The user's name."`
+	File        string `arg:"" optional:"" help:"The public key; without one, it is read from the standard input." type:"path"`
+	Fingerprint string `placeholder:"SHA256:…" help:"The key by its fingerprint, as the list shows it, instead of a file."`
+}
+
+// Run takes the key away.
+func (c *SSHKeyRemoveCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	fingerprint := c.Fingerprint
+	switch {
+	case fingerprint != "" && c.File != "":
+		return errors.New("name the key by its file or by --fingerprint, not by both")
+	case fingerprint == "":
+		k, err := publicKey(std, c.File)
+		if err != nil {
+			return err
+		}
+		fingerprint = k.Fingerprint
+	}
+	err := changeKeys(ctx, g, c.Name, func(keys []auth.SSHKey) ([]auth.SSHKey, error) {
+		left := slices.DeleteFunc(slices.Clone(keys), func(k auth.SSHKey) bool { return k.Fingerprint == fingerprint })
+		if len(left) == len(keys) {
+			return nil, fmt.Errorf("%s has no key %s; sunloop admin user ssh-key list %s shows them", c.Name, fingerprint, c.Name)
+		}
+		return left, nil
+	})
+	if err == nil {
+		fmt.Fprintln(std.out, c.Name, "no longer has", fingerprint+"; sessions are ended")
+	}
+	return err
+}
