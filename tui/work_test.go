@@ -40,19 +40,7 @@ func realService(t *testing.T) *client.Client {
 			t.Error(err)
 		}
 	})
-	var b strings.Builder
-	b.WriteString("timestamp,asset_id,power_kw\n")
-	const hours = 33 * 24
-	for h := range hours {
-		at := noon.Truncate(time.Hour).Add(time.Duration(h-hours) * time.Hour)
-		power := 45 * max(0, math.Sin(float64(at.Hour()-4)/12*math.Pi)) * (0.7 + 0.3*math.Sin(float64(at.YearDay()*7)))
-		second := power
-		if h >= hours-72 {
-			second = 0
-		}
-		fmt.Fprintf(&b, "%s,INV-1,%.2f\n%[1]s,INV-2,%.2[3]f\n", at.Format(time.RFC3339), power, second)
-	}
-	ack, err := c.UploadTrain(t.Context(), api.UploadRequest{CustomerID: "acme", SiteID: "Durban", Region: "af", Location: "-29.86,31.02", CapacityKW: 100, Timezone: "Africa/Johannesburg"}, strings.NewReader(b.String()), nil)
+	ack, err := c.UploadTrain(t.Context(), api.UploadRequest{CustomerID: "acme", SiteID: "Durban", Region: "af", Location: "-29.86,31.02", CapacityKW: 100, Timezone: "Africa/Johannesburg"}, strings.NewReader(plant.Month(noon)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
