@@ -3,8 +3,6 @@ package tui
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"net/http"
 	"slices"
 	"strings"

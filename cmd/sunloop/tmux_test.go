@@ -97,8 +97,8 @@ func TestRealTerminal(t *testing.T) {
 	x.shows("┌ 1 Observe", "┌ 2 Orient", "┌ 3 Decide", "┌ 4 Act")
 	x.keys("q")
 	x.shows("before", "after 0")
-	if x.tmux("display", "-p", "-t", "s", "#{alternate_on} #{cursor_flag} #{mouse_any_flag}") != "0 1 0\n" {
-		t.Error("the terminal was not given back")
+	if is := x.tmux("display", "-p", "-t", "s", "#{alternate_on} #{cursor_flag} #{mouse_any_flag}"); is != "0 1 0\n" {
+		t.Errorf("the terminal was not given back: %q", is)
 	}
 }
 
