@@ -240,12 +240,13 @@ func (m *Model) footer() [][2]string {
 	words := map[keymap.Action]string{}
 	if m.store.Site != nil {
 		words[keymap.Open] = [layout.Panes]string{"orient", "decide", "act", "take unit"}[m.focus]
+		words[keymap.NextStep] = string(pane.WayOf(m.view()).Next)
 	}
 	var out [][2]string
-	for _, a := range []keymap.Action{keymap.Open, keymap.NextInHand, keymap.Help, keymap.Palette, keymap.Zoom, keymap.Sites, keymap.Upload, keymap.Quit} {
+	for _, a := range []keymap.Action{keymap.NextStep, keymap.Open, keymap.Help, keymap.Palette, keymap.Zoom, keymap.Sites, keymap.Upload, keymap.Quit} {
 		e, ok := m.o.Keys.Entry(a)
 		switch {
-		case !ok, m.store.Site == nil && (a == keymap.Open || a == keymap.NextInHand), a == keymap.Sites && len(m.store.Sites.Data) < 2, a == keymap.Zoom && m.layout.Mode == layout.Single:
+		case !ok, m.store.Site == nil && (a == keymap.Open || a == keymap.NextStep), a == keymap.Sites && len(m.store.Sites.Data) < 2, a == keymap.Zoom && m.layout.Mode == layout.Single:
 			continue
 		}
 		name := e.Footer
@@ -310,6 +311,11 @@ func (m *Model) crumbs(v pane.View) []span {
 			out = append(out, span{arrow, themes.Muted}, span{pane.Family(f.FaultFamily) + " " + pane.Percent(f.Confidence), themes.Accent})
 		}
 	}
+	if m.hand.AssetID != "" {
+		for _, done := range pane.WayOf(v).Done(v.Site.Zone) {
+			out = append(out, span{arrow, themes.Muted}, span{done, themes.Accent})
+		}
+	}
 	if at > 0 && active > 1 {
 		out = append(out, span{fmt.Sprintf("  %d of %d", at, active), themes.Dim})
 	}
@@ -339,6 +345,9 @@ func (m *Model) progress(v pane.View) []span {
 	}
 	done /= float64(len(files))
 	n := min(max(int(done*cells), 0), cells)
+	if m.size.Columns < 130 && m.hand.AssetID != "" { // the way of the thing in hand needs the room
+		return []span{{fmt.Sprintf("  %.0f %% %s", done*100, stage), themes.Dim}}
+	}
 	return []span{
 		{"  " + strings.Repeat(full, n), themes.Accent}, {strings.Repeat(empty, cells-n), themes.Muted},
 		{fmt.Sprintf(" %.0f %% %s, %d %s on the way", done*100, stage, len(files), plural(len(files), "file", "files")), themes.Dim},

@@ -150,6 +150,7 @@ func (m *Model) acts() map[keymap.Action]func() tea.Cmd {
 		keymap.RunDetection: m.detect,
 		keymap.MakeOrder:    m.makeOrder,
 		keymap.NextInHand:   quiet(m.nextFinding),
+		keymap.NextStep:     m.nextStep,
 		keymap.Copy:         quiet(m.copy),
 		keymap.Export:       quiet(m.export),
 		keymap.Filter:       quiet(m.startFilter),

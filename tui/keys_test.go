@@ -26,8 +26,8 @@ func TestKeys(t *testing.T) {
 		{"z z", "Observe"},
 		{"3 z esc", "Decide"},
 		{"n", "Observe INV-03 f-dead"},
-		{"n n", "Observe INV-05 f-weak"},
-		{"n n n", "Observe INV-03 f-dead"},
+		{"N N", "Observe INV-05 f-weak"},
+		{"N N N", "Observe INV-03 f-dead"},
 		{"n esc", "Observe"},
 		{"down", "Observe INV-03 f-dead"}, // the first, as nothing is in hand
 		{"down down", "Observe INV-05 f-weak"},
@@ -37,7 +37,7 @@ func TestKeys(t *testing.T) {
 		{"enter enter enter esc esc esc", "Observe INV-03 f-dead"},
 		{"enter enter enter esc esc esc esc", "Observe"},
 		{"enter 3 esc", "Decide"}, // a focus by number forgets the way
-		{"enter n enter", "Decide INV-05 f-weak"},
+		{"enter N enter", "Decide INV-05 f-weak"},
 		{"G enter", "Orient INV-08"},
 		{"G g g enter", "Orient INV-03 f-dead"},
 		{"jj", "Observe INV-05 f-weak"}, // typed faster than it was read

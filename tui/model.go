@@ -271,10 +271,6 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.asked--
 		m.detected(msg)
 		return m, m.poll()
-	case plannedMsg:
-		m.asked--
-		m.planned(msg)
-		return m, m.poll()
 	case noticeMsg:
 		m.asked--
 		m.say(msg.text, msg.role)

@@ -52,6 +52,9 @@ func (m *Model) sent(msg sentMsg) {
 		return
 	}
 	done := msg.done
+	if done.Know != nil && m.store.Site != nil {
+		done.Know(m.store.Site)
+	}
 	m.store.Planner.Forget(done.Forget...)
 	if msg.owner != m.owner || m.user == nil && msg.owner != "" {
 		if done.Open != nil {

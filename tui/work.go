@@ -1,9 +1,6 @@
 package tui
 
 import (
-	"cmp"
-	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -15,16 +12,7 @@ import (
 	"app.sunloop/tui/layout"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/screen"
-	"app.sunloop/tui/state"
 )
-
-// plannedMsg brings what a new order is made of to its form.
-type plannedMsg struct {
-	form    *screen.WorkForm
-	bill    *api.BOM
-	windows *api.ProposeResponse // nil: there is no forecast
-	err     error
-}
 
 // whyNoMove is why a move of the order on screen is not possible, empty when
 // it is or when the action is no move.
@@ -44,27 +32,11 @@ func (m *Model) whyNoMove(a keymap.Action) string {
 }
 
 // orderOnScreen is the order whose details Act shows, as it is known best.
-func (m *Model) orderOnScreen() api.Order {
-	o := pane.CurrentOrder(m.view())
-	if m.store.Site != nil {
-		if d := m.store.Site.Order.Data; d.OrderID == o.OrderID && d.Version >= o.Version {
-			return d
-		}
-	}
-	return o
-}
-
-// me is who is signed in; empty when that is not known.
-func (m *Model) me() string {
-	if m.user == nil {
-		return ""
-	}
-	return m.user.Username
-}
+func (m *Model) orderOnScreen() api.Order { return pane.KnownOrder(m.view(), pane.CurrentOrder(m.view())) }
 
 // moveOrder does a move, or asks for what it needs.
 func (m *Model) moveOrder(action string) tea.Cmd {
-	d, asIs := screen.NewOrderMove(m.orderOnScreen(), action, m.me())
+	d, asIs := screen.NewOrderMove(m.orderOnScreen(), action, m.view())
 	if d != nil {
 		m.dialogs = append(m.dialogs, d)
 		return nil
@@ -72,81 +44,85 @@ func (m *Model) moveOrder(action string) tea.Cmd {
 	return m.send(asIs)
 }
 
+// askFor opens a form, and asks for its defaults.
+func (m *Model) askFor(d *screen.WorkForm, defaults screen.Send) tea.Cmd {
+	m.dialogs = append(m.dialogs, d)
+	return m.send(defaults)
+}
+
+// chosenDay is the day that was chosen in Decide; the zero time without one.
+func (m *Model) chosenDay() time.Time {
+	if d, ok := m.panes[layout.Decide].(*pane.Decide); ok {
+		return d.ChosenDay(m.view())
+	}
+	return time.Time{}
+}
+
 // makeOrder opens the form of an order for the finding, or the unit, in hand;
 // where the finding has an open order, that is taken in hand.
 func (m *Model) makeOrder() tea.Cmd {
-	site := m.store.Site
-	if site == nil {
+	if m.store.Site == nil {
 		return nil
 	}
-	if o := site.OpenOrder(m.hand.FindingID); o != nil {
+	if o := m.store.Site.OpenOrder(m.hand.FindingID); o != nil {
 		m.hand.OrderID, m.focus = o.OrderID, layout.Act
 		m.say("This finding has a work order already; here it is.", themes.Text)
 		return m.poll()
 	}
-	form := screen.NewOrderForm(m.hand.AssetID)
-	m.dialogs = append(m.dialogs, form)
-	record, hand, known := site.Site, m.hand, site.FreeBOM(m.hand.AssetID, m.hand.FindingID)
-	if hand.FindingID == "" {
-		known = nil // the fault may be another one by now
-	}
-	return m.run(func(ctx context.Context) tea.Msg {
-		bill, windows, err := m.plan(ctx, record, hand, known)
-		return plannedMsg{form, bill, windows, err}
-	})
+	return m.askFor(screen.NewOrderForm(m.view(), m.chosenDay()))
 }
 
-// plan asks for the bill of materials of a repair, unless one is known, and
-// for the windows in which it costs least.
-func (m *Model) plan(ctx context.Context, site api.Site, hand pane.Hand, known *api.BOM) (*api.BOM, *api.ProposeResponse, error) {
-	bill := known
-	if bill == nil {
-		r, err := m.o.Client.GenerateBOM(ctx, api.BOMRequest{CustomerID: site.CustomerID, SiteID: site.SiteID, AssetID: hand.AssetID})
-		if err != nil {
-			return nil, nil, err
-		}
-		bill = r.BOM
+// makePlan opens the form of planned maintenance of the unit in hand.
+func (m *Model) makePlan() tea.Cmd {
+	if m.store.Site == nil {
+		return nil
 	}
-	kind := api.WorkIsolating
-	if bill.Measuring && !bill.Isolating {
-		kind = api.WorkMeasuring
-	}
-	windows, err := m.o.Client.Propose(ctx, api.ScheduleRequest{CustomerID: site.CustomerID, SiteID: site.SiteID, AssetID: hand.AssetID, Kind: kind,
-		MaintenanceType: bill.MaintenanceType, EstimatedDurationHours: cmp.Or(bill.EstimatedHours, state.VisitHours)})
-	if errors.Is(err, api.ErrNoForecastResult) {
-		return bill, nil, nil
-	}
-	return bill, windows, err
+	return m.askFor(screen.NewPlanForm(m.view(), m.chosenDay()))
 }
 
-// planned fills the form of a new order.
-func (m *Model) planned(msg plannedMsg) {
-	m.dirty = true
-	m.store.Planner.Forget(state.QueryBOMs)
-	if msg.err != nil {
-		m.tell(msg.form, msg.err)
-		return
+// nextStep does what comes next on the way from a sign of trouble to a repair
+// that holds, with a form that is filled in already.
+func (m *Model) nextStep() tea.Cmd {
+	v := m.view()
+	way := pane.WayOf(v)
+	switch {
+	case way.Next == pane.StepNone:
+		m.say("There is no next step: "+way.Why+".", themes.Dim)
+		return nil
+	case way.Next == pane.StepTake:
+		m.hand, _ = pane.Worst(v)
+		m.notice = notice{}
+		return m.poll()
+	case v.WriteWhy != "":
+		m.say("Not now: "+v.WriteWhy+".", themes.Dim)
+		return nil
+	case m.store.Link.Down:
+		m.say("Not now: the service does not answer.", themes.Dim)
+		return nil
 	}
-	site := m.store.Site
-	if site == nil || site.SiteID != msg.bill.SiteID {
-		return
+	if way.Finding != nil { // maybe it was a unit alone
+		m.hand.FindingID = way.Finding.SummaryID
 	}
-	begin, why := nextMorning(m.siteNow()), "No window is proposed: the next morning."
-	if msg.windows != nil && len(msg.windows.Windows) > 0 {
-		w := msg.windows.Windows[0]
-		begin, why = w.Start.Time, pane.WindowWords(w, msg.windows.Currency, len(msg.windows.Windows))
+	if way.Order != nil {
+		m.hand.OrderID = way.Order.OrderID
 	}
-	msg.form.Plan(site.Site, site.Zone, *msg.bill, begin, why, m.me())
-}
-
-// nextMorning is seven o'clock of the next working day.
-func nextMorning(now time.Time) time.Time {
-	y, mo, d := now.Date()
-	for {
-		d++
-		t := time.Date(y, mo, d, 7, 0, 0, 0, now.Location())
-		if t.Weekday() != time.Saturday && t.Weekday() != time.Sunday {
-			return t
-		}
+	switch way.Next {
+	case pane.StepDetect:
+		return m.detect()
+	case pane.StepDiagnose:
+		m.say("Looking for what is behind it …", themes.Dim)
+		return m.send(screen.Diagnose(m.view()))
+	case pane.StepPlan:
+		return m.makePlan()
+	case pane.StepParts:
+		m.dialogs = append(m.dialogs, screen.NewPartsForm(m.view()))
+		return nil
+	case pane.StepOrder:
+		return m.makeOrder()
+	case pane.StepResolve:
+		m.dialogs = append(m.dialogs, screen.NewResolve(m.orderOnScreen()))
+		return nil
 	}
+	m.focus, m.screens = layout.Act, nil
+	return m.moveOrder(way.Move)
 }

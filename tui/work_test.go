@@ -109,7 +109,7 @@ func TestFromFindingToOrder(t *testing.T) {
 	}{
 		{"F", api.OrderPending, "Not now: the order of INV-2 is pending."},
 		{"t ctrl+u thandi enter", api.OrderPending, "thandi"},
-		{"w down down enter", api.OrderOnHold, "access"},
+		{"w right right enter", api.OrderOnHold, "access"},
 		{"C", api.OrderPending, "Work order resumed"},
 		{"b", api.OrderInProgress, "Work order started"},
 		{"F enter", api.OrderInProgress, "What was done?"},
@@ -190,4 +190,112 @@ func TestShortParts(t *testing.T) {
 	d.shows("Short of 3 × String fuse 15 A.", "begin all the same")
 	d.press("enter")
 	d.shows("Why without these parts?")
+}
+
+// bills are the service's bills of materials, newest first; schedules its
+// schedules.
+func bills(t *testing.T, c *client.Client) []api.BOM {
+	t.Helper()
+	r, err := c.BOMs(t.Context(), api.ListQuery{CustomerID: "acme", SiteID: "Durban", Page: api.Page{Limit: 50}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.BOMs
+}
+
+func schedules(t *testing.T, c *client.Client) []api.Schedule {
+	t.Helper()
+	r, err := c.Schedules(t.Context(), api.ListQuery{CustomerID: "acme", SiteID: "Durban", Page: api.Page{Limit: 50}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Schedules
+}
+
+// One key goes the whole way from a unit with an alarm to an order, step by
+// step, in at most eight keys; then it goes on with the order's moves.
+func TestNextStep(t *testing.T) {
+	c := realService(t)
+	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Client = c })
+	d.m.hand = pane.Hand{AssetID: "INV-2"} // a unit, without its finding
+	d.shows("n plan")
+	keys := 0
+	press := func(k ...string) {
+		keys += len(k)
+		d.press(k...)
+	}
+	press("n")
+	d.shows("Plan maintenance of INV-2", "corrective", "2026-11-30 07:00", "high", "the next morning")
+	press("enter")
+	plans := schedules(t, c)
+	if len(plans) != 1 || plans[0].AssetID != "INV-2" || plans[0].MaintenanceType != api.MaintenanceCorrective || plans[0].Priority != api.PriorityHigh || plans[0].Reason == "" {
+		t.Fatalf("schedules: %+v\n%s", plans, d.text())
+	}
+	d.shows("Maintenance scheduled: INV-2", "n parts")
+	d.pass(20)
+	d.shows("plan 30 Nov")
+	press("n")
+	d.shows("Parts for INV-2", "inverter_outage")
+	press("enter")
+	made := bills(t, c)
+	if len(made) != 1 || made[0].ScheduleID != plans[0].ScheduleID || made[0].FaultFamily != "inverter_outage" {
+		t.Fatalf("bills: %+v\n%s", made, d.text())
+	}
+	d.shows("n order")
+	press("n")
+	d.shows("Work order for INV-2", "2026-11-30 07:00", "As it is planned")
+	press("enter")
+	if keys > 8 {
+		t.Errorf("%d keys", keys)
+	}
+	all := orders(t, c)
+	if len(all) != 1 || all[0].ScheduleID != plans[0].ScheduleID || all[0].BOMID != made[0].BOMID || all[0].AssignedTechnician != "anna" {
+		t.Fatalf("orders: %+v\n%s", all, d.text())
+	}
+	if plan := schedules(t, c)[0]; plan.Status != api.ScheduleConfirmed || plan.OrderID != all[0].OrderID {
+		t.Errorf("the plan is %+v", plan)
+	}
+	if len(bills(t, c)) != 1 {
+		t.Error("a second bill was made")
+	}
+	d.pass(20)
+	d.shows("order pending", "n begin")
+	d.press("n")
+	d.pass(20)
+	d.shows("order in progress", "n finish")
+	d.press("n", "breaker closed", "enter")
+	if o := orders(t, c)[0]; o.Status != api.OrderCompleted || o.CompletionNotes != "breaker closed" {
+		t.Errorf("the order is %+v\n%s", o, d.text())
+	}
+	d.pass(20)
+	d.shows("order completed")
+	d.press("n")
+	d.shows("There is no next step: the repair is to be seen on a clear day.")
+}
+
+// A unit without a finding is looked at by the detector.
+func TestNextStepDetects(t *testing.T) {
+	c := realService(t)
+	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Client = c })
+	d.m.hand = pane.Hand{AssetID: "INV-1"}
+	d.shows("n detect")
+	d.press("n")
+	d.shows("INV-1: detection found nothing abnormal.")
+	d.press("esc", "n")
+	if place := d.place(); !strings.HasPrefix(place, "Observe INV-2") {
+		t.Errorf("with nothing in hand it takes %s", place)
+	}
+}
+
+// A role that only reads does no step.
+func TestNextStepOfAReader(t *testing.T) {
+	d := start(t, 120, 36, func(o *Options, _ *plant.Service) {
+		o.User = &api.User{UserID: "u2", Username: "bob", RoleID: api.RoleAnalyst, RoleName: "Analyst"}
+	})
+	d.press("n")
+	if place := d.place(); place != "Observe INV-03 f-dead" {
+		t.Errorf("it takes %s", place)
+	}
+	d.press("n")
+	d.shows("Not now: your role only reads.")
 }

@@ -156,6 +156,7 @@ const (
 	Copy       Action = "copy"
 	Export     Action = "export"
 	NextInHand Action = "next-finding"
+	NextStep   Action = "next-step"
 
 	CreateKey Action = "create-key"
 	RotateKey Action = "rotate-key"
@@ -196,7 +197,8 @@ func Default() Map {
 		entry(Log, Global, "", "show the console's log", "g l"),
 		needs(entry(RunDetection, Panes, "", "run fault detection on the unit in hand", "D"), NeedsSelection|NeedsService|NeedsWrite),
 		needs(entry(Refresh, Global, "", "ask the service again, now", "r"), NeedsService),
-		needs(entry(NextInHand, Panes, "next", "take the next finding in hand", "n"), NeedsNothing),
+		entry(NextStep, Panes, "next", "do the next step: detect, diagnose, plan, parts, order, or the order's next move", "n"),
+		entry(NextInHand, Panes, "", "take the next finding in hand", "N"),
 		needs(entry(MakeOrder, Panes, "order", "make a work order of the finding in hand", "o"), NeedsSelection|NeedsService|NeedsWrite),
 		needs(entry(AssignOrder, Panes, "assign", "give the work order a technician", "t"), NeedsService|NeedsWrite),
 		needs(entry(StartOrder, Panes, "begin", "begin the work of the order", "b"), NeedsService|NeedsWrite),

@@ -68,7 +68,7 @@ func TestRebind(t *testing.T) {
 		want string // part of the error, empty for success
 	}{
 		{"moves", map[string][]string{"zoom": {"f"}}, ""},
-		{"swaps", map[string][]string{"zoom": {"n"}, "next-finding": {"z"}}, ""},
+		{"swaps", map[string][]string{"zoom": {"N"}, "next-finding": {"z"}}, ""},
 		{"clash names both", map[string][]string{"zoom": {"q"}}, `"q" is both zoom (give the pane the whole screen, or back) and quit (leave)`},
 		{"clash of a prefix", map[string][]string{"zoom": {"g"}}, `"g" is both zoom`},
 		{"unknown", map[string][]string{"zom": {"f"}}, `there is no action "zom"`},

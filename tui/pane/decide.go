@@ -24,6 +24,9 @@ type Decide struct {
 // NewDecide lists the days in order.
 func NewDecide() *Decide { return &Decide{list: List{SortBy: -1}} }
 
+// ChosenDay is the day that was chosen, the zero time without one.
+func (d *Decide) ChosenDay(View) time.Time { return time.Time{} }
+
 // Needs are what the pane shows.
 func (d *Decide) Needs(v View) []state.Need {
 	return []state.Need{{Query: state.QueryForecast, Period: 15 * time.Second}, {Query: state.QueryFindings, Period: 30 * time.Second},

@@ -139,12 +139,22 @@ func CurrentOrder(v View) api.Order {
 	return orders[0]
 }
 
+// KnownOrder is an order as it is known best: parts and history come a moment
+// after it was chosen.
+func KnownOrder(v View, o api.Order) api.Order {
+	if v.Site == nil {
+		return o
+	}
+	if d := v.Site.Order.Data; d.OrderID == o.OrderID && d.Version >= o.Version {
+		return d
+	}
+	return o
+}
+
 // drawOrder draws an order whole and answers the rows it took. Parts and
 // history come with the details, a moment after the order was chosen.
 func drawOrder(r terminal.Region, v View, o api.Order) int {
-	if d := v.Site.Order.Data; d.OrderID == o.OrderID && d.Version >= o.Version {
-		o = d
-	}
+	o = KnownOrder(v, o)
 	w, _ := r.Size()
 	what := "  " + orderWords(o) + v.separator() + OrderStatus(o.Status) + v.separator() + o.Priority
 	x := v.putIn(r, 0, 0, w, v.asset(o.AssetID, max(w-terminal.Width(what), 10)), themes.Title)
@@ -289,10 +299,28 @@ func drawParts(r terminal.Region, v View, y int, o api.Order) int {
 
 // WindowWords are what the best of n proposed windows costs.
 func WindowWords(w api.WorkWindow, currency string, n int) string {
-	words := fmt.Sprintf("The best of %d windows; it loses %s", n, Energy(w.EnergyKWh))
 	if n == 1 {
-		words = "The one window; it loses " + Energy(w.EnergyKWh)
+		return windowCost("The one window", w, currency)
 	}
+	return windowCost(fmt.Sprintf("The best of %d windows", n), w, currency)
+}
+
+// DayWindowWords are what the best window of a chosen day costs, also against
+// the best of all.
+func DayWindowWords(w api.WorkWindow, currency string) string {
+	words := strings.TrimSuffix(windowCost("The best window of the chosen day", w, currency), ".")
+	if w.ExtraKWh > 0 {
+		words += "; " + Energy(w.ExtraKWh)
+		if w.ExtraCost > 0 && currency != "" {
+			words += ", " + Money(w.ExtraCost, currency)
+		}
+		words += " more than the best"
+	}
+	return words + "."
+}
+
+func windowCost(what string, w api.WorkWindow, currency string) string {
+	words := what + "; it loses " + Energy(w.EnergyKWh)
 	if w.Cost > 0 && currency != "" {
 		words += ", " + Money(w.Cost, currency)
 	}

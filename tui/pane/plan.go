@@ -87,6 +87,21 @@ func openPlan(s api.Schedule) bool {
 	return s.Status == api.SchedulePending || s.Status == api.ScheduleConfirmed
 }
 
+// Recurs says how often planned work comes again, empty when it does not.
+func Recurs(s api.Schedule) string {
+	switch {
+	case s.EveryDays == 1:
+		return "every day"
+	case s.EveryDays > 0:
+		return fmt.Sprintf("every %d days", s.EveryDays)
+	case s.EveryMonths == 1:
+		return "every month"
+	case s.EveryMonths > 0:
+		return fmt.Sprintf("every %d months", s.EveryMonths)
+	}
+	return ""
+}
+
 // planNotes are how much work is planned, and how much of it is overdue.
 func planNotes(v View) string {
 	open, overdue := 0, 0

@@ -66,7 +66,7 @@ func (a *asking) Answer(err error) (done bool) {
 	if errors.As(err, &refusal) {
 		field, _ = refusal.Details["field"].(string)
 	}
-	a.refuse(slices.Index(a.names, field), state.Sentence(err))
+	a.refuse(slices.Index(a.names, field), state.Refusal(err))
 	return false
 }
 

@@ -56,6 +56,7 @@ type Done struct {
 	Focus  string                   // go on in the pane of that name
 	Select string                   // the row of the screen that is seen
 	Forget []state.Query            // to be asked anew at once
+	Know   func(s *state.Site)      // takes in what the answer told, until the service is asked anew
 	// Open is a dialog that shows what came of it. It is opened also when From
 	// was left, but to nobody than the person who asked.
 	Open Dialog

@@ -44,6 +44,13 @@ type Site struct {
 	Schedules  Value[[]api.Schedule]
 	BOMs       Value[[]api.BOM] // newest first, without items
 	Windows    Value[api.ProposeResponse]
+	BOM        Value[api.BOM] // with its items
+	Parts      Value[[]api.Part]
+	Schedule   Value[api.Schedule] // with its history
+	Diagnosed  map[string]bool     // findings that were diagnosed from this console
+
+	Subscriptions Value[[]api.Subscription]
+	Deliveries    Value[[]api.Delivery] // of one subscription, newest first
 
 	wanted map[Query]string // what the queries about one thing are about
 }

@@ -1,0 +1,199 @@
+package screen
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+)
+
+// sendOrder asks the service to make or to move a work order.
+func sendOrder(from Waiting, r api.OrderRequest) Send {
+	return Send{From: from, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+		answer, err := c.MoveOrder(ctx, r)
+		if err != nil {
+			return Done{}, err
+		}
+		done := Done{Hand: &pane.Hand{AssetID: answer.AssetID, OrderID: answer.OrderID}, Forget: workQueries()}
+		if o := answer.Order; o != nil {
+			done.Hand.FindingID = o.SummaryID
+			done.Know = func(s *state.Site) { s.KnowOrder(*o) }
+		}
+		if r.Action == api.ActionCreate {
+			done.Focus = "Act"
+		}
+		done.Say = func(v pane.View) string { return orderWords(r, answer, v) }
+		return done, nil
+	}}
+}
+
+// orderWords say what came of a step.
+func orderWords(r api.OrderRequest, answer *api.OrderResponse, v pane.View) string {
+	words := answer.Message + ": " + answer.AssetID
+	if o := answer.Order; o != nil && r.Action == api.ActionCreate {
+		words += ", planned " + pane.When(o.PlannedStart.Time, v.SiteNow, zone(v)) + ", " + o.Priority + " priority, " + o.AssignedTechnician
+	}
+	return words + "."
+}
+
+// NewOrderMove is the dialog that a move of an order needs. Nil when the move
+// needs none: then it is done as it stands.
+func NewOrderMove(o api.Order, action string, v pane.View) (d Dialog, asIs Send) {
+	base := api.OrderRequest{Action: action, OrderID: o.OrderID, Version: o.Version}
+	form := func(title, verb string, take func(d *WorkForm, r *api.OrderRequest) (ok bool)) *WorkForm {
+		return &WorkForm{title: title + " " + o.AssetID, verb: verb, asking: asking{zone: zone(v)}, send: func(d *WorkForm) (Send, bool) {
+			r := base
+			if !take(d, &r) {
+				return Send{}, false
+			}
+			return sendOrder(d, r), true
+		}}
+	}
+	nobody := o.AssignedTechnician == api.TechnicianUnassigned
+	who := o.AssignedTechnician
+	if nobody {
+		who = me(v)
+	}
+	technician := func(d *WorkForm, r *api.OrderRequest) bool {
+		r.AssignedTechnician = d.value("assigned_technician")
+		return d.need("assigned_technician", "Who is to do it?")
+	}
+	switch action {
+	case api.ActionAssign:
+		f := form("Assign", "assign", technician)
+		f.add("assigned_technician", NewField("Technician", "a name, or unassigned", who))
+		return f, Send{}
+	case api.ActionStart:
+		short := missing(o)
+		if short == "" && !nobody {
+			break
+		}
+		f := form("Begin", "begin", technician)
+		f.add("assigned_technician", NewField("Technician", "a name", who))
+		if short != "" {
+			f = form("Begin", "begin all the same", func(d *WorkForm, r *api.OrderRequest) bool {
+				r.Note, r.Force = d.value("note"), true
+				return technician(d, r) && d.need("note", "Why without these parts?")
+			})
+			f.words = []string{"Short of " + short + "."}
+			f.add("assigned_technician", NewField("Technician", "a name", who))
+			f.add("note", NewField("Note", "why it begins without them", ""))
+		}
+		return f, Send{}
+	case api.ActionHold:
+		f := form("Hold", "hold", func(d *WorkForm, r *api.OrderRequest) bool {
+			r.HoldReason, r.Note = d.value("hold_reason"), d.value("note")
+			return true
+		})
+		f.words = []string{"The clocks stand still for weather, utility and access; for other reasons they run on."}
+		f.add("hold_reason", NewChoice("Reason", api.HoldReasons(), asWritten))
+		f.add("note", NewField("Note", "until when, who is waited for", ""))
+		return f, Send{}
+	case api.ActionComplete:
+		return newCompletion(o, form), Send{}
+	case api.ActionCancel, api.ActionReopen:
+		title, verb := "Cancel", "cancel the order"
+		if action == api.ActionReopen {
+			title, verb = "Reopen", "open it again"
+		}
+		f := form(title, verb, func(d *WorkForm, r *api.OrderRequest) bool {
+			r.Reason = d.value("reason")
+			return d.need("reason", "Why?")
+		})
+		f.add("reason", NewField("Reason", "", ""))
+		if action == api.ActionReopen {
+			for _, p := range o.Proposals {
+				f.words = append(f.words, p.Text)
+			}
+		}
+		return f, Send{}
+	}
+	return nil, sendOrder(nil, base)
+}
+
+// newCompletion asks what was done, in how many hours, and how many of each
+// part it really took.
+func newCompletion(o api.Order, form func(title, verb string, take func(*WorkForm, *api.OrderRequest) bool) *WorkForm) *WorkForm {
+	f := form("Finish", "finish", func(d *WorkForm, r *api.OrderRequest) bool {
+		r.CompletionNotes = d.value("completion_notes")
+		if !d.need("completion_notes", "What was done?") {
+			return false
+		}
+		var ok bool
+		if r.ActualHours, ok = d.hours("actual_hours"); !ok {
+			return false
+		}
+		for _, p := range o.Parts {
+			n, ok := d.count(p.PartNumber, "How many were used", 0)
+			if !ok {
+				return false
+			}
+			r.PartsUsed = append(r.PartsUsed, api.PartCount{PartNumber: p.PartNumber, Quantity: n})
+		}
+		further, ok := d.parts("parts_used")
+		r.PartsUsed = append(r.PartsUsed, further...)
+		return ok
+	})
+	f.add("completion_notes", NewField("Notes", "what was done", ""))
+	f.add("actual_hours", NewField("Hours", "empty: since it was begun, without holds", ""))
+	for _, p := range o.Parts {
+		f.add(p.PartNumber, NewField(terminal.Truncate(p.Description, 26, false), p.PartNumber, fmt.Sprint(p.Reserved)))
+	}
+	f.add("parts_used", NewField("Others", "beyond the plan, as 2 FUSE-GPV-15A, 1 MC4-PAIR", ""))
+	if len(o.Parts) > 0 {
+		f.words = []string{"Of each part what was really used; the rest goes back to stock."}
+	}
+	return f
+}
+
+// parts reads numbers with part numbers between commas.
+func (d *WorkForm) parts(name string) (parts []api.PartCount, ok bool) {
+	for _, text := range listOf(d.value(name)) {
+		p := api.PartCount{}
+		if n, err := fmt.Sscanf(text, "%d %s", &p.Quantity, &p.PartNumber); n != 2 || err != nil || p.Quantity < 1 {
+			d.refuse(slices.Index(d.names, name), "Parts are written as a number and a part number, with commas between: 2 FUSE-GPV-15A, 1 MC4-PAIR.")
+			return nil, false
+		}
+		parts = append(parts, p)
+	}
+	return parts, true
+}
+
+// missing are the essential parts that an order is short of, as it is known
+// here.
+func missing(o api.Order) string {
+	var out []string
+	for _, p := range o.Parts {
+		if p.Essential && p.Short > 0 {
+			out = append(out, fmt.Sprintf("%d × %s", p.Short, p.Description))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// NewResolve asks why the issue of a repaired unit is resolved.
+func NewResolve(o api.Order) *WorkForm {
+	d := &WorkForm{title: "Resolve the issue of " + o.AssetID, verb: "resolve"}
+	reason := "repaired: " + o.CompletionNotes
+	for _, p := range o.Proposals {
+		d.words = append(d.words, p.Text)
+	}
+	d.add("reason", NewField("Reason", "", reason))
+	d.send = func(d *WorkForm) (Send, bool) {
+		why := d.value("reason")
+		if !d.need("reason", "Why?") {
+			return Send{}, false
+		}
+		return Send{From: d, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+			_, err := c.ResolveIssue(ctx, o.IssueID, why)
+			return Done{Say: Words("Issue resolved: " + o.AssetID + "."), Forget: append(workQueries(), state.QueryFindings)}, err
+		}}, true
+	}
+	return d
+}

@@ -1,0 +1,369 @@
+package screen
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+)
+
+// outline is what a form of planned work is filled with: the bill of materials
+// and the window.
+type outline struct {
+	site    api.Site
+	zone    *time.Location
+	now     time.Time // the site's
+	me      string
+	hand    pane.Hand
+	finding *api.Finding  // in hand; nil for none
+	plan    *api.Schedule // made already; nil for none
+	bill    *api.BOM      // known, or asked for; nil for none
+	day     time.Time     // chosen by the person; zero: the best one
+	windows *api.ProposeResponse
+}
+
+// outlineOf copies what a form needs of the view. day is the site's day that
+// the person has chosen, the zero time without one.
+func outlineOf(v pane.View, day time.Time) outline {
+	o := outline{site: v.Site.Site, zone: v.Site.Zone, now: v.SiteNow, me: me(v), hand: v.Hand, day: day}
+	way := pane.WayOf(v)
+	if way.Finding != nil {
+		f := *way.Finding
+		o.finding = &f
+	}
+	if way.Plan != nil && way.Order == nil {
+		p := *way.Plan
+		o.plan = &p
+	}
+	// Without a finding in hand the fault may be another one by now.
+	if way.Bill != nil && way.Order == nil && v.Hand.FindingID != "" {
+		b := *way.Bill
+		o.bill = &b
+	}
+	return o
+}
+
+// propose asks for the windows of work so many hours long.
+func (o *outline) propose(ctx context.Context, c *client.Client, kind, maintenanceType string, hours float64) error {
+	r := api.ScheduleRequest{CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: o.hand.AssetID, Kind: kind,
+		MaintenanceType: maintenanceType, EstimatedDurationHours: cmp.Or(hours, state.VisitHours), Page: api.Page{Limit: api.MaxLimit}}
+	windows, err := c.Propose(ctx, r)
+	if err != nil && !errors.Is(err, api.ErrNoForecastResult) {
+		return err
+	}
+	o.windows = windows
+	return nil
+}
+
+// begin is when the work should start, and why then: in the chosen day's best
+// window, else in the best of all, else the next morning.
+func (o *outline) begin() (at time.Time, why string) {
+	if o.plan != nil && o.plan.ScheduledDate.After(o.now) && o.day.IsZero() {
+		return o.plan.ScheduledDate.Time, "As it is planned: " + o.plan.Reason + "."
+	}
+	if o.windows != nil {
+		for _, w := range o.windows.Windows {
+			if o.day.IsZero() {
+				return w.Start.Time, pane.WindowWords(w, o.windows.Currency, len(o.windows.Windows))
+			}
+			if !w.Start.Before(o.day) && w.Start.Before(o.day.AddDate(0, 0, 1)) {
+				return w.Start.Time, pane.DayWindowWords(w, o.windows.Currency)
+			}
+		}
+	}
+	if !o.day.IsZero() {
+		if at := o.day.Add(7 * time.Hour); at.After(o.now) {
+			return at, "No window is known on the chosen day: its morning."
+		}
+	}
+	return nextMorning(o.now), "No window is proposed: the next morning."
+}
+
+// nextMorning is seven o'clock of the next working day.
+func nextMorning(now time.Time) time.Time {
+	y, mo, d := now.Date()
+	for {
+		d++
+		t := time.Date(y, mo, d, 7, 0, 0, 0, now.Location())
+		if t.Weekday() != time.Saturday && t.Weekday() != time.Sunday {
+			return t
+		}
+	}
+}
+
+// kindOfWork is what a bill wants of the sun.
+func kindOfWork(b *api.BOM) string {
+	if b != nil && b.Measuring && !b.Isolating {
+		return api.WorkMeasuring
+	}
+	return api.WorkIsolating
+}
+
+// filled is a form whose defaults are asked for: it is there at once, and fill
+// completes it when they came.
+func filled(d *WorkForm, o outline, ask func(ctx context.Context, c *client.Client, o *outline) error, fill func(d *WorkForm, o outline)) (*WorkForm, Send) {
+	d.zone = o.zone
+	return d, Send{From: d, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+		if err := ask(ctx, c, &o); err != nil {
+			return Done{}, err
+		}
+		return Done{Know: func(*state.Site) { fill(d, o) }}, nil
+	}}
+}
+
+// NewOrderForm is the form of a work order for the thing in hand. The bill of
+// materials of the repair is made, unless there is one.
+func NewOrderForm(v pane.View, day time.Time) (*WorkForm, Send) {
+	o := outlineOf(v, day)
+	d := &WorkForm{title: "Work order for " + o.hand.AssetID, verb: "make the order", waits: "Asking for parts and for the best time …"}
+	return filled(d, o, func(ctx context.Context, c *client.Client, o *outline) error {
+		if o.bill == nil {
+			r := api.BOMRequest{CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: o.hand.AssetID}
+			if o.plan != nil {
+				r.ScheduleID = o.plan.ScheduleID
+			}
+			answer, err := c.GenerateBOM(ctx, r)
+			if err != nil {
+				return err
+			}
+			o.bill = answer.BOM
+		}
+		return o.propose(ctx, c, kindOfWork(o.bill), o.bill.MaintenanceType, o.bill.EstimatedHours)
+	}, fillOrder)
+}
+
+func fillOrder(d *WorkForm, o outline) {
+	bill := *o.bill
+	parts := fmt.Sprintf("%d items, %s", bill.ItemCount, pane.Money(bill.TotalCost, bill.Currency))
+	if bill.FaultFamily != "" {
+		parts = pane.Family(bill.FaultFamily) + ": " + parts
+	}
+	if bill.Isolating {
+		parts += "; the unit stands still meanwhile"
+	}
+	begin, why := o.begin()
+	d.words = []string{terminal.Printable(parts) + ".", terminal.Printable(why)}
+	d.add("planned_start", NewField("Begin", dateLayout+", by the site's clock", begin.In(o.zone).Format(dateLayout)))
+	d.add("estimated_duration_hours", NewField("Hours", "of work at the unit", number(bill.EstimatedHours)))
+	d.add("priority", NewField("Priority", "empty: as the finding deserves; high, medium or low", ""))
+	d.add("assigned_technician", NewField("Technician", "empty: nobody yet", o.me))
+	d.add("note", NewField("Note", "", ""))
+	d.send = func(d *WorkForm) (Send, bool) {
+		r := api.OrderRequest{Action: api.ActionCreate, CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: bill.AssetID, BOMID: bill.BOMID,
+			Priority: strings.ToLower(d.value("priority")), AssignedTechnician: d.value("assigned_technician"), Note: d.value("note")}
+		if o.plan != nil {
+			r.ScheduleID = o.plan.ScheduleID
+		}
+		var ok bool
+		if r.PlannedStart, ok = d.date("planned_start", "The begin", begin); !ok {
+			return Send{}, false
+		}
+		r.EstimatedDurationHours, ok = d.hours("estimated_duration_hours")
+		return sendOrder(d, r), ok
+	}
+}
+
+// NewPartsForm is the form of the bill of materials of a repair.
+func NewPartsForm(v pane.View) *WorkForm {
+	o := outlineOf(v, time.Time{})
+	kind, family := api.MaintenanceCorrective, ""
+	if o.plan != nil {
+		kind = o.plan.MaintenanceType
+	}
+	if o.finding != nil {
+		family = o.finding.FaultFamily
+	}
+	d := &WorkForm{title: "Parts for " + o.hand.AssetID, verb: "make the bill of materials",
+		words: []string{"What the repair takes: parts by the fault, the unit's size and its components, and hours of work."}}
+	d.add("maintenance_type", chosen("Maintenance", api.MaintenanceTypes(), asWritten, kind))
+	d.add("fault_family", NewField("Fault", "empty: the worst finding of the unit", family))
+	d.send = func(d *WorkForm) (Send, bool) {
+		r := api.BOMRequest{CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: o.hand.AssetID,
+			MaintenanceType: d.value("maintenance_type"), FaultFamily: strings.ReplaceAll(d.value("fault_family"), " ", "_")}
+		if o.plan != nil {
+			r.ScheduleID = o.plan.ScheduleID
+		}
+		return Send{From: d, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+			answer, err := c.GenerateBOM(ctx, r)
+			if err != nil {
+				return Done{}, err
+			}
+			b := *answer.BOM
+			return Done{Forget: workQueries(), Focus: "Decide", Know: func(s *state.Site) { s.KnowBOM(b) },
+				Say: Words(fmt.Sprintf("%s: %d items, %s, %s h of work.", b.AssetID, b.ItemCount, pane.Money(b.TotalCost, b.Currency), number(b.EstimatedHours)))}, nil
+		}}, true
+	}
+	return d
+}
+
+// NewPlanForm is the form of planned maintenance of the unit in hand: what the
+// finding asks for, at the best window, or at that of the chosen day.
+func NewPlanForm(v pane.View, day time.Time) (*WorkForm, Send) {
+	o := outlineOf(v, day)
+	o.plan = nil
+	d := &WorkForm{title: "Plan maintenance of " + o.hand.AssetID, verb: "plan it", waits: "Asking for the best time …"}
+	hours := v.Site.WorkHours(o.hand.AssetID)
+	return filled(d, o, func(ctx context.Context, c *client.Client, o *outline) error {
+		return o.propose(ctx, c, kindOfWork(o.bill), api.MaintenanceCorrective, hours)
+	}, fillPlan)
+}
+
+func fillPlan(d *WorkForm, o outline) {
+	kind, priority, reason := api.MaintenancePreventive, api.PriorityLow, ""
+	if f := o.finding; f != nil && f.Active {
+		kind, reason = api.MaintenanceCorrective, f.Summary
+		priority = map[string]string{api.SeverityCritical: api.PriorityHigh, api.SeverityWarning: api.PriorityMedium}[f.SeverityLabel]
+	}
+	begin, why := o.begin()
+	d.words = []string{terminal.Printable(why)}
+	d.add("maintenance_type", chosen("Maintenance", api.MaintenanceTypes(), asWritten, kind))
+	d.add("scheduled_date", NewField("Date", dateLayout+", by the site's clock", begin.In(o.zone).Format(dateLayout)))
+	d.add("priority", chosen("Priority", api.Priorities(), asWritten, priority))
+	d.add("reason", NewField("Reason", "what is to be done, and why", reason))
+	d.send = func(d *WorkForm) (Send, bool) {
+		r := api.ScheduleRequest{CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: o.hand.AssetID, MaintenanceType: d.value("maintenance_type"),
+			Priority: d.value("priority"), Reason: d.value("reason")}
+		var ok bool
+		if r.ScheduledDate, ok = d.date("scheduled_date", "The date", begin); !ok {
+			return Send{}, false
+		}
+		return sendSchedule(d, api.ActionCreate, r), d.need("reason", "What is to be done, and why?")
+	}
+}
+
+// NewRecurringForm is the form of preventive work that comes again.
+func NewRecurringForm(v pane.View, day time.Time) *WorkForm {
+	o := outlineOf(v, day)
+	o.plan = nil
+	first := nextMorning(o.now)
+	if !day.IsZero() && day.Add(7*time.Hour).After(o.now) {
+		first = day.Add(7 * time.Hour)
+	}
+	const days, months = "days", "months"
+	d := &WorkForm{title: "Recurring maintenance of " + o.hand.AssetID, verb: "plan it", asking: asking{zone: o.zone},
+		words: []string{"The next date is reckoned from the day on which the one before was completed."}}
+	d.add("task", NewField("Task", "as filters, thermography, yearly inspection", ""))
+	d.add("scheduled_date", NewField("First date", dateLayout+", by the site's clock", first.In(o.zone).Format(dateLayout)))
+	d.add("every", NewField("Every", "a whole number", "6"))
+	d.add("unit", NewChoice("of", []string{months, days}, asWritten))
+	d.add("priority", chosen("Priority", api.Priorities(), asWritten, api.PriorityLow))
+	d.send = func(d *WorkForm) (Send, bool) {
+		r := api.ScheduleRequest{CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: o.hand.AssetID, MaintenanceType: api.MaintenancePreventive,
+			Priority: d.value("priority"), Task: d.value("task"), Reason: d.value("task")}
+		if !d.need("task", "What is to be done each time?") {
+			return Send{}, false
+		}
+		var ok bool
+		if r.ScheduledDate, ok = d.date("scheduled_date", "The first date", first); !ok {
+			return Send{}, false
+		}
+		n, ok := d.count("every", "The number of "+d.value("unit"), 1)
+		if d.value("unit") == days {
+			r.EveryDays = n
+		} else {
+			r.EveryMonths = n
+		}
+		return sendSchedule(d, api.ActionCreate, r), ok
+	}
+	return d
+}
+
+// sendSchedule asks the service to make or to move a schedule.
+func sendSchedule(from Waiting, action string, r api.ScheduleRequest) Send {
+	r.Action = action
+	return Send{From: from, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+		answer, err := c.MoveSchedule(ctx, r)
+		if err != nil {
+			return Done{}, err
+		}
+		done := Done{Forget: workQueries(), Select: answer.ScheduleID}
+		p := *answer.Schedule
+		done.Know = func(s *state.Site) { s.KnowSchedule(p) }
+		done.Say = func(v pane.View) string {
+			return answer.Message + ": " + p.AssetID + ", " + pane.When(p.ScheduledDate.Time, v.SiteNow, zone(v)) + "."
+		}
+		if action == api.ActionCreate {
+			done.Focus = "Decide"
+		}
+		return done, nil
+	}}
+}
+
+// NewPlanMove is the dialog of a move of a schedule.
+func NewPlanMove(p api.Schedule, action string, v pane.View) *WorkForm {
+	base := api.ScheduleRequest{ScheduleID: p.ScheduleID, Version: p.Version}
+	d := &WorkForm{asking: asking{zone: zone(v)}}
+	facts := p.MaintenanceType + " " + p.AssetID + ", " + pane.When(p.ScheduledDate.Time, v.SiteNow, zone(v))
+	if p.Reason != "" {
+		facts += ": " + p.Reason
+	}
+	d.words = []string{facts + "."}
+	d.send = func(d *WorkForm) (Send, bool) {
+		r := base
+		r.Reason = d.value("reason")
+		return sendSchedule(d, action, r), true
+	}
+	switch action {
+	case api.ActionConfirm:
+		d.title, d.verb = "Confirm the plan", "confirm"
+		d.add("reason", NewField("Note", "who does it, what is booked", ""))
+	case api.ActionComplete:
+		d.title, d.verb = "Complete the plan", "complete"
+		d.add("completed_at", NewField("Done at", dateLayout+", by the site's clock", v.SiteNow.Format(dateLayout)))
+		d.add("reason", NewField("Note", "what was done", ""))
+		if p.EveryDays > 0 || p.EveryMonths > 0 {
+			d.words = append(d.words, "The next date follows: "+pane.Recurs(p)+".")
+		}
+		d.send = func(d *WorkForm) (Send, bool) {
+			r := base
+			r.Reason = d.value("reason")
+			var ok bool
+			r.CompletedAt, ok = d.date("completed_at", "The time", v.SiteNow)
+			return sendSchedule(d, action, r), ok
+		}
+	case api.ActionCancel:
+		const goesOn, ends = "goes on", "ends"
+		d.title, d.verb = "Cancel the plan", "cancel it"
+		d.add("reason", NewField("Reason", "", ""))
+		if p.EveryDays > 0 || p.EveryMonths > 0 {
+			d.add("end_series", NewChoice("The series", []string{goesOn, ends}, asWritten))
+		}
+		d.send = func(d *WorkForm) (Send, bool) {
+			r := base
+			r.Reason = d.value("reason")
+			r.EndSeries = slices.Contains(d.names, "end_series") && d.value("end_series") == ends
+			return sendSchedule(d, action, r), d.need("reason", "Why?")
+		}
+	}
+	return d
+}
+
+// Diagnose asks what is behind the finding in hand.
+func Diagnose(v pane.View) Send {
+	hand, site := v.Hand, v.Site.Site
+	return Send{Do: func(ctx context.Context, c *client.Client) (Done, error) {
+		r, err := c.Diagnose(ctx, api.DiagnoseRequest{AssetID: hand.AssetID, SiteID: site.SiteID, CustomerID: site.CustomerID})
+		if err != nil {
+			return Done{}, err
+		}
+		words := hand.AssetID + ": " + r.RootCause
+		if r.Confidence != nil && *r.Confidence > 0 {
+			words += ", " + pane.Percent(*r.Confidence)
+		}
+		return Done{Say: Words(words + "."), Focus: "Orient", Forget: []state.Query{state.QueryFindings, state.QueryActivities}, Know: func(s *state.Site) {
+			if s.Diagnosed == nil {
+				s.Diagnosed = map[string]bool{}
+			}
+			s.Diagnosed[hand.FindingID] = true
+		}}, nil
+	}}
+}
