@@ -77,7 +77,7 @@ func (x *window) becomes(what string, is func(screen string) bool) string {
 func TestRealTerminal(t *testing.T) {
 	bin := binary(t)
 	dir := t.TempDir()
-	x := openWindow(t, 120, 36, []string{"HOME=" + dir, "COLORTERM=truecolor", "NO_COLOR="}, "echo before; "+bin+" demo --data "+filepath.Join(dir, "data")+"; echo after $?")
+	x := openWindow(t, 120, 36, []string{"HOME=" + dir, "COLORTERM=truecolor", "NO_COLOR="}, "echo before; "+bin+" demo --data "+filepath.Join(dir, "data")+"; echo after $?; exec cat")
 	screen := x.shows("1 Observe", "2 Orient", "INV-")
 	if !strings.Contains(screen, "\x1b[38;2;") && !strings.Contains(screen, "\x1b[38;5;") {
 		t.Error("there is no colour")
