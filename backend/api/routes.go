@@ -160,6 +160,7 @@ const (
 	ActionUnsubscribe = "unsubscribe"
 	ActionDeliveries  = "deliveries"
 	ActionReplay      = "replay"
+	ActionPause       = "pause"
 )
 
 // Operation is one thing a route does. Routes that a body's action does not
@@ -312,6 +313,9 @@ func Routes() []Route {
 			{Action: ActionSubscribe, Permission: PermissionOrders},
 			{Action: ActionList, Permission: PermissionRead, Reads: true},
 			{Action: ActionUnsubscribe, Permission: PermissionOrders},
+			{Action: ActionPause, Permission: PermissionOrders},
+			{Action: ActionResume, Permission: PermissionOrders},
+			{Action: ActionRotate, Permission: PermissionOrders},
 			{Action: ActionDeliveries, Permission: PermissionRead, Reads: true},
 			{Action: ActionReplay, Permission: PermissionOrders}}},
 		{"site-summary", post, PathTerminalTelemetry, HostMain, CredentialAny, []Operation{

@@ -1,10 +1,14 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+	"time"
+)
 
 // Statuses of a subscription.
 const (
 	SubscriptionActive    = "active"
+	SubscriptionPaused    = "paused"    // by its owner: events are kept until it is resumed
 	SubscriptionFailing   = "failing"   // its last delivery was given up
 	SubscriptionDisabled  = "disabled"  // its place is gone, or has received nothing for days
 	SubscriptionCompleted = "completed" // the order has ended and its last event is delivered
@@ -14,10 +18,15 @@ const (
 // Statuses of a delivery.
 const (
 	DeliveryPending   = "pending"
+	DeliveryHeld      = "held" // its subscription is paused, or those before it go first
 	DeliveryDelivered = "delivered"
 	DeliveryFailed    = "failed"  // given up
 	DeliveryDropped   = "dropped" // its subscription ended before it was delivered
 )
+
+// SecretOverlap is how long the former secret of a subscription signs beside a
+// new one.
+const SecretOverlap = 24 * time.Hour
 
 // Refusals of job tracking.
 var (
@@ -40,6 +49,8 @@ type Subscription struct {
 	LastSuccessAt Time   `json:"last_success_at,omitzero"`
 	FailingSince  Time   `json:"failing_since,omitzero"`
 	StatusReason  string `json:"status_reason,omitempty"`
+
+	FormerSecretUntil Time `json:"former_secret_until,omitzero"` // after a rotation: until then the former secret signs too
 }
 
 // OrderEvent is what is posted when the status of an order changes. Its fields
@@ -68,7 +79,7 @@ type Delivery struct {
 }
 
 // TrackRequest is the body of POST /terminal/track: action subscribe, list,
-// unsubscribe, deliveries or replay.
+// unsubscribe, pause, resume, rotate, deliveries or replay.
 type TrackRequest struct {
 	Action         string `json:"action"`
 	OrderID        string `json:"order_id,omitempty"`
@@ -76,7 +87,7 @@ type TrackRequest struct {
 	CallbackURL    string `json:"callback_url,omitempty"`
 	CustomerID     string `json:"customer_id,omitempty"`
 	SiteID         string `json:"site_id,omitempty"`
-	SubscriptionID string `json:"subscription_id,omitempty"` // unsubscribe, deliveries, replay
+	SubscriptionID string `json:"subscription_id,omitempty"` // all but subscribe and list
 	DeliveryID     string `json:"delivery_id,omitempty"`     // replay; empty: all of the subscription's that were not delivered
 	Page
 }
@@ -89,7 +100,7 @@ type TrackResponse struct {
 	SubscriptionID string         `json:"subscription_id,omitempty"`
 	OrderID        string         `json:"order_id,omitempty"`
 	Status         string         `json:"status,omitempty"`
-	Secret         string         `json:"secret,omitempty"` // whsec_…, shown this once; it signs the webhooks
+	Secret         string         `json:"secret,omitempty"` // whsec_…, shown this once, by subscribe and rotate; it signs the webhooks
 	Subscription   *Subscription  `json:"subscription,omitempty"`
 	Subscriptions  []Subscription `json:"subscriptions,omitzero"` // list: there even when empty
 	Deliveries     []Delivery     `json:"deliveries,omitzero"`    // deliveries, replay: there even when empty

@@ -114,6 +114,22 @@ func (c *Client) Unsubscribe(ctx context.Context, subscriptionID string) (*api.T
 	return post[api.TrackResponse](ctx, c, api.PathTrack, api.TrackRequest{Action: api.ActionUnsubscribe, SubscriptionID: subscriptionID}, request{})
 }
 
+// PauseSubscription keeps the events of a subscription until it is resumed.
+func (c *Client) PauseSubscription(ctx context.Context, subscriptionID string) (*api.TrackResponse, error) {
+	return post[api.TrackResponse](ctx, c, api.PathTrack, api.TrackRequest{Action: api.ActionPause, SubscriptionID: subscriptionID}, request{})
+}
+
+// ResumeSubscription lets them go, the oldest first.
+func (c *Client) ResumeSubscription(ctx context.Context, subscriptionID string) (*api.TrackResponse, error) {
+	return post[api.TrackResponse](ctx, c, api.PathTrack, api.TrackRequest{Action: api.ActionResume, SubscriptionID: subscriptionID}, request{})
+}
+
+// RotateSecret gives a subscription a new secret, which is in the answer and
+// nowhere again. The former one signs too for [api.SecretOverlap].
+func (c *Client) RotateSecret(ctx context.Context, subscriptionID string) (*api.TrackResponse, error) {
+	return post[api.TrackResponse](ctx, c, api.PathTrack, api.TrackRequest{Action: api.ActionRotate, SubscriptionID: subscriptionID}, request{})
+}
+
 // Deliveries lists those of an order or of a subscription, the newest first.
 func (c *Client) Deliveries(ctx context.Context, req api.TrackRequest) (*api.TrackResponse, error) {
 	req.Action = api.ActionDeliveries

@@ -321,6 +321,11 @@ func (c *contract) fill(name string, rule api.Rule) string {
 	switch kind, state, _ := strings.Cut(strings.Trim(name, "{}"), ":"); kind {
 	case "bom":
 		return c.ordered()
+	case "subscription":
+		id := c.fill("{subscription_id}", rule)
+		var moved api.TrackResponse
+		c.ask(api.PathTrack, map[string]any{"action": map[string]string{"paused": api.ActionPause, "ended": api.ActionUnsubscribe}[state], "subscription_id": id}, api.InJSON, &moved)
+		return id
 	case "order":
 		return c.order(rule, state)
 	case "alert":

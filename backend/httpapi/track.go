@@ -18,6 +18,12 @@ type Tracking interface {
 	Subscriptions(ctx context.Context, scope api.Scope, q api.ListQuery, orderID string) ([]api.Subscription, string, error)
 	// Unsubscribe answers api.ErrSubscriptionNotFound for an unknown id.
 	Unsubscribe(ctx context.Context, scope api.Scope, subscriptionID string) (api.Subscription, error)
+	// PauseSubscription and ResumeSubscription answer it as it is then; 409
+	// with the allowed next states for one that has ended.
+	PauseSubscription(ctx context.Context, scope api.Scope, subscriptionID string) (api.Subscription, error)
+	ResumeSubscription(ctx context.Context, scope api.Scope, subscriptionID string) (api.Subscription, error)
+	// RotateSecret answers the new secret.
+	RotateSecret(ctx context.Context, scope api.Scope, subscriptionID string) (_ api.Subscription, secret string, err error)
 	// Deliveries lists the newest first.
 	Deliveries(ctx context.Context, scope api.Scope, r api.TrackRequest) ([]api.Delivery, string, error)
 	// Replay sends again; 409 when the subscription has ended.
@@ -63,11 +69,22 @@ func (s *server) track(in *input) (*call, error) {
 			list, next, err := s.Tracking.Subscriptions(ctx, g.scope, api.ListQuery{CustomerID: b.CustomerID, SiteID: b.SiteID, Page: b.Page}, b.OrderID)
 			return api.TrackResponse{Success: true, Subscriptions: there(list), Count: len(list), NextCursor: next}, err
 		}
-	case api.ActionUnsubscribe:
+	case api.ActionUnsubscribe, api.ActionPause, api.ActionResume, api.ActionRotate:
 		if b.SubscriptionID == "" {
 			return nil, api.MissingField("subscription_id")
 		}
 		c.run = func(ctx context.Context, g granted) (any, error) {
+			switch b.Action {
+			case api.ActionPause:
+				v, err := s.Tracking.PauseSubscription(ctx, g.scope, b.SubscriptionID)
+				return one("Paused", v, "", err)
+			case api.ActionResume:
+				v, err := s.Tracking.ResumeSubscription(ctx, g.scope, b.SubscriptionID)
+				return one("Resumed", v, "", err)
+			case api.ActionRotate:
+				v, secret, err := s.Tracking.RotateSecret(ctx, g.scope, b.SubscriptionID)
+				return one("Secret rotated", v, secret, err)
+			}
 			v, err := s.Tracking.Unsubscribe(ctx, g.scope, b.SubscriptionID)
 			return one("Unsubscribed", v, "", err)
 		}

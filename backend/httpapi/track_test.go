@@ -51,8 +51,16 @@ func TestJobTracking(t *testing.T) {
 		{name: "deliveries", body: `{"action":"deliveries",` + sub + `}`, status: 200, contains: []string{`"count":1`, `"delivery_id":"whd_`, `"status":"pending"`,
 			`"event":{"order_id":"` + id + `","status":"in_progress","updated_at":"2025-10-02T10:00:00Z","completion_notes":""}`, `"attempts":0`}},
 		{name: "deliveries of the order", body: `{"action":"deliveries","job_id":"` + id + `"}`, status: 200, contains: []string{`"count":2`}},
+		{name: "another's pause", key: "foreign", body: `{"action":"pause",` + sub + `}`, status: 403, contains: []string{"Site not permitted"}},
+		{name: "another's secret", key: "foreign", body: `{"action":"rotate",` + sub + `}`, status: 403, contains: []string{"Site not permitted"}, without: []string{"whsec_"}},
+		{name: "paused", body: `{"action":"pause",` + sub + `}`, status: 200, contains: []string{`"status":"paused"`}, without: []string{"whsec_"}},
+		{name: "held", body: `{"action":"deliveries",` + sub + `}`, status: 200, contains: []string{`"count":1`, `"status":"held"`}, without: []string{"next_attempt_at"}},
+		{name: "replay of a paused one", body: `{"action":"replay",` + sub + `}`, status: 200, contains: []string{`"count":0`}},
+		{name: "resumed", body: `{"action":"resume",` + sub + `}`, status: 200, contains: []string{`"status":"active"`}},
+		{name: "rotated", body: `{"action":"rotate",` + sub + `}`, status: 200, contains: []string{`"secret":"whsec_`, `"former_secret_until":"2025-10-03T10:00:00Z"`}},
 		{name: "ended", body: `{"action":"unsubscribe",` + sub + `}`, status: 200, contains: []string{`"status":"deleted"`}},
 		{name: "ended again", body: `{"action":"unsubscribe",` + sub + `}`, status: 200, contains: []string{`"status":"deleted"`}},
+		{name: "paused after its end", body: `{"action":"pause",` + sub + `}`, status: 409, contains: []string{"is deleted: it cannot become paused", `"allowed":[]`}},
 		{name: "not listed any more", body: `{"action":"list","order_id":"` + id + `"}`, status: 200, contains: []string{`"count":1`}},
 	})
 	if anew := told[api.TrackResponse](w, api.PathTrack, subscribe); anew.SubscriptionID == first.SubscriptionID || anew.Secret == "" || anew.Secret == first.Secret {

@@ -373,11 +373,11 @@ var entries = map[string]entry{
 			api.Conflict("Finding fnd_01J9Z0 is dealt with by order ord_01J9Z0, which is pending: move that one, or ask for an additional one")),
 	},
 	"track": {
-		summary: "Be told of the changes of a work order", about: "Each change of its status is posted to the callback URL with the fields order_id, status, updated_at and completion_notes, signed after Standard Webhooks with the secret that is shown once. Only a 2xx receives it; it is tried 10 times over three days. job_id stands for order_id.",
+		summary: "Be told of the changes of a work order", about: "Each change of its status is posted to the callback URL with the fields order_id, status, updated_at and completion_notes, signed after Standard Webhooks with the secret that is shown once. Only a 2xx receives it; it is tried 10 times over three days. While a subscription is paused its events are kept; resumed, they go, the oldest first. rotate shows a new secret; for 24 hours the former one signs too. job_id stands for order_id.",
 		body: api.TrackRequest{}, answer: api.TrackResponse{},
-		needs:    map[string]string{api.ActionSubscribe: "callback_url", api.ActionList: "", api.ActionUnsubscribe: "subscription_id", api.ActionDeliveries: "", api.ActionReplay: ""},
+		needs:    map[string]string{api.ActionSubscribe: "callback_url", api.ActionList: "", api.ActionUnsubscribe: "subscription_id", api.ActionPause: "subscription_id", api.ActionResume: "subscription_id", api.ActionRotate: "subscription_id", api.ActionDeliveries: "", api.ActionReplay: ""},
 		example:  api.TrackRequest{Action: api.ActionDeliveries, OrderID: "ord_01J9Z0"},
-		refusals: []*api.Error{api.ErrInvalidAction, api.MissingField("order_id"), api.ErrInvalidCallback, api.ErrOrderNotFound, api.ErrSubscriptionNotFound, api.ErrDeliveryNotFound, api.Conflict("Subscription sub_01J9Z0 is disabled: subscribe again first")},
+		refusals: []*api.Error{api.ErrInvalidAction, api.MissingField("order_id"), api.ErrInvalidCallback, api.ErrOrderNotFound, api.ErrSubscriptionNotFound, api.ErrDeliveryNotFound, api.Conflict("Subscription sub_01J9Z0 is disabled: it cannot become paused")},
 	},
 	"site-summary": {
 		summary: "Read the day of a site so far", about: "The fields stand under summary and at the top level.", body: api.SiteSummaryRequest{}, answer: api.SiteSummaryResponse{},

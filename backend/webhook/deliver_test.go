@@ -17,7 +17,7 @@ import (
 // or a time that was changed does not.
 func TestUpstreamLibraryVerifies(t *testing.T) {
 	d := delivery("")
-	upstream, err := standardwebhooks.NewWebhook(d.Secret)
+	upstream, err := standardwebhooks.NewWebhook(d.Secrets[0])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func receiver(t *testing.T, answer http.HandlerFunc) (s *httptest.Server, reache
 func clock() time.Time { return time.Date(2026, 6, 15, 10, 0, 0, 0, time.UTC) }
 
 func delivery(place string) Delivery {
-	return Delivery{ID: "whd_1", URL: place, Secret: NewSecret(), Body: []byte(`{"order_id":"ord_1"}`), Attempt: 1}
+	return Delivery{ID: "whd_1", URL: place, Secrets: []string{NewSecret()}, Body: []byte(`{"order_id":"ord_1"}`), Attempt: 1}
 }
 
 // A name that is public when it is checked and loopback when it is called, or

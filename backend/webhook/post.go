@@ -23,7 +23,7 @@ const (
 type Delivery struct {
 	ID      string // of the message: the same in each attempt
 	URL     string
-	Secret  string
+	Secrets []string // each signs
 	Body    []byte
 	Attempt int // 1 at the first
 }
@@ -63,7 +63,7 @@ func (p *Poster) Close() { p.client.CloseIdleConnections() }
 // away.
 func (p *Poster) Post(ctx context.Context, d Delivery) Outcome {
 	out := Outcome{At: p.now()}
-	signature, err := Sign(d.Secret, d.ID, out.At, d.Body)
+	signature, err := Sign(d.Secrets, d.ID, out.At, d.Body)
 	if err != nil {
 		out.Failure = "its secret cannot be read"
 		return out

@@ -31,15 +31,19 @@ func NewSecret() string {
 	return secretPrefix + base64.StdEncoding.EncodeToString(b)
 }
 
-// Sign is the signature of a message: v1 and HMAC-SHA-256 over id, time and
-// body with the secret.
-func Sign(secret, id string, at time.Time, body []byte) (string, error) {
-	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
-	if err != nil {
-		return "", fmt.Errorf("read a webhook secret: %w", err)
+// Sign are the signatures of a message, with spaces between: for each secret
+// v1 and HMAC-SHA-256 over id, time and body.
+func Sign(secrets []string, id string, at time.Time, body []byte) (string, error) {
+	var list []string
+	for _, secret := range secrets {
+		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
+		if err != nil {
+			return "", fmt.Errorf("read a webhook secret: %w", err)
+		}
+		h := hmac.New(sha256.New, key)
+		h.Write([]byte(id + "." + strconv.FormatInt(at.Unix(), 10) + "."))
+		h.Write(body)
+		list = append(list, "v1,"+base64.StdEncoding.EncodeToString(h.Sum(nil)))
 	}
-	h := hmac.New(sha256.New, key)
-	h.Write([]byte(id + "." + strconv.FormatInt(at.Unix(), 10) + "."))
-	h.Write(body)
-	return "v1," + base64.StdEncoding.EncodeToString(h.Sum(nil)), nil
+	return strings.Join(list, " "), nil
 }

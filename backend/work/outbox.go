@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -20,6 +21,7 @@ type delivery struct {
 	api.Delivery
 	CustomerID string    `json:"customer_id"`
 	SiteID     string    `json:"site_id"`
+	Version    int       `json:"version"`      // of the order: events of one order sort by it
 	Due        time.Time `json:"due,omitzero"` // by the real clock, while it waits
 }
 
@@ -42,6 +44,12 @@ var deliveries = store.Table[delivery]{
 		{Name: "id", Key: func(d delivery) []byte { return store.Key(d.DeliveryID) }},
 		{Name: "order", Key: func(d delivery) []byte { return store.Key(d.OrderID, d.DeliveryID) }},
 		{Name: "subscription", Key: func(d delivery) []byte { return store.Key(d.SubscriptionID, d.DeliveryID) }},
+		{Name: "held", Key: func(d delivery) []byte {
+			if d.Status != api.DeliveryHeld {
+				return nil
+			}
+			return store.Key(d.SubscriptionID, fmt.Sprintf("%09d", d.Version))
+		}},
 		{Name: "due", Key: func(d delivery) []byte {
 			if d.Status != api.DeliveryPending {
 				return nil
@@ -66,8 +74,12 @@ func (s *Service) announce(tx store.Tx, o order) error {
 		return err
 	}
 	for _, v := range all {
-		if !v.live() {
+		if !v.live() && v.Status != api.SubscriptionPaused {
 			continue
+		}
+		before, err := held(tx, v.SubscriptionID, 1)
+		if err != nil {
+			return err
 		}
 		if v.Status == api.SubscriptionCompleted { // the order goes on
 			v.Status = api.SubscriptionActive
@@ -76,10 +88,12 @@ func (s *Service) announce(tx store.Tx, o order) error {
 			}
 		}
 		now := s.Wall()
-		d := delivery{CustomerID: o.CustomerID, SiteID: o.SiteID}
+		d := delivery{CustomerID: o.CustomerID, SiteID: o.SiteID, Version: o.Version}
 		d.DeliveryID, d.SubscriptionID, d.OrderID, d.Status, d.CreatedAt = ops.NewID("whd", now), v.SubscriptionID, o.OrderID, api.DeliveryPending, api.At(now)
 		d.Event = api.OrderEvent{OrderID: o.OrderID, Status: o.Status, UpdatedAt: o.UpdatedAt, CompletionNotes: o.CompletionNotes}
-		d.due(now)
+		if d.due(now); v.Status == api.SubscriptionPaused || len(before) > 0 {
+			d.over(api.DeliveryHeld)
+		}
 		if err := putDelivery(tx, d); err != nil {
 			return err
 		}
@@ -159,21 +173,22 @@ func (s *Service) outgoing(tx store.Tx, d delivery) (out webhook.Delivery, live 
 	if err != nil {
 		return out, false, fmt.Errorf("read subscription %s: %w", d.SubscriptionID, err)
 	}
-	secret, err := s.Sealer.Open(v.Sealed, v.place())
+	secrets, err := s.secrets(v)
 	if err != nil {
-		return out, false, fmt.Errorf("open the secret of subscription %s: %w", v.SubscriptionID, err)
+		return out, false, err
 	}
 	body, err := json.Marshal(d.Event)
 	if err != nil {
 		return out, false, fmt.Errorf("write the event of delivery %s: %w", d.DeliveryID, err)
 	}
-	return webhook.Delivery{ID: d.DeliveryID, URL: v.CallbackURL, Secret: string(secret), Body: body, Attempt: d.Attempts + 1}, true, nil
+	return webhook.Delivery{ID: d.DeliveryID, URL: v.CallbackURL, Secrets: secrets, Body: body, Attempt: d.Attempts + 1}, true, nil
 }
 
 // Delivered keeps what became of an attempt, and what that says of the
 // subscription.
 func (s *Service) Delivered(ctx context.Context, id string, out webhook.Outcome) error {
-	return s.Records.Update(ctx, func(tx store.Tx) error {
+	released := false
+	err := s.Records.Update(ctx, func(tx store.Tx) error {
 		d, err := byID(tx, deliveries, api.Unlimited("webhook"), id, api.ErrDeliveryNotFound, delivery.owner)
 		if err != nil {
 			return err
@@ -193,20 +208,35 @@ func (s *Service) Delivered(ctx context.Context, id string, out webhook.Outcome)
 		default:
 			d.due(out.Next)
 		}
-		if v.live() {
+		paused := v.Status == api.SubscriptionPaused // while it was on its way
+		switch {
+		case v.live():
 			v.judge(out)
+		case paused && out.Failure == "":
+			v.LastSuccessAt = api.At(out.At)
 		}
-		if !v.live() && d.Status == api.DeliveryPending {
+		switch {
+		case d.Status != api.DeliveryPending:
+		case paused:
+			d.over(api.DeliveryHeld)
+		case !v.live():
 			d.over(api.DeliveryFailed)
 		}
 		if err := putDelivery(tx, d); err != nil {
 			return err
 		}
-		if err := s.settle(tx, &v); err != nil {
+		if released, err = s.settle(tx, &v); err != nil {
 			return err
+		}
+		if !s.Wall().Before(v.FormerSecretUntil.Time) {
+			v.Former, v.FormerSecretUntil = nil, api.Time{}
 		}
 		return putSubscription(tx, v)
 	})
+	if released {
+		s.added()
+	}
+	return err
 }
 
 // judge is what an attempt says of the subscription.
@@ -229,27 +259,28 @@ func (v *subscription) judge(out webhook.Outcome) {
 	}
 }
 
-// settle completes an active subscription whose order has ended and that has
-// received all.
-func (s *Service) settle(tx store.Tx, v *subscription) error {
-	if v.Status != api.SubscriptionActive {
-		return nil
+// settle lets the next of what was kept back go, and completes an active
+// subscription whose order has ended and that has received all. What one that
+// was disabled keeps back is dropped.
+func (s *Service) settle(tx store.Tx, v *subscription) (released bool, err error) {
+	switch {
+	case v.Status == api.SubscriptionDisabled:
+		return false, dropHeld(tx, v.SubscriptionID)
+	case !v.live():
+		return false, nil
+	}
+	if left, released, err := s.letGo(tx, v.SubscriptionID); err != nil || left || v.Status != api.SubscriptionActive {
+		return released, err
 	}
 	o, err := byID(tx, orders, api.Unlimited("webhook"), v.OrderID, api.ErrOrderNotFound, order.owner)
 	if err != nil || o.open() {
-		return err
+		return false, err
 	}
-	last, _, err := deliveries.List(tx, store.Query{Index: "subscription", Prefix: store.Key(v.SubscriptionID)})
-	if err != nil {
-		return fmt.Errorf("list the deliveries of subscription %s: %w", v.SubscriptionID, err)
+	list, err := deliveriesOf(tx, v.SubscriptionID)
+	if err == nil && !slices.ContainsFunc(list, func(d delivery) bool { return d.Status == api.DeliveryPending }) {
+		v.Status = api.SubscriptionCompleted
 	}
-	for _, d := range last {
-		if d.Status == api.DeliveryPending {
-			return nil
-		}
-	}
-	v.Status = api.SubscriptionCompleted
-	return nil
+	return false, err
 }
 
 // keepDeliveries is how long what is over stays to be looked at and replayed.
@@ -264,11 +295,11 @@ func (s *Service) Sweep(ctx context.Context) error {
 // sweepDeliveries drops those that have long been over.
 func (s *Service) sweepDeliveries(ctx context.Context) error {
 	before := api.At(s.Wall().Add(-keepDeliveries))
-	for more := true; more; {
+	for cursor, more := "", true; more; {
 		err := s.Records.Update(ctx, func(tx store.Tx) error {
 			more = false
 			// Ids sort by the time they were made.
-			list, _, err := deliveries.List(tx, store.Query{Index: "id", Limit: api.MaxLimit})
+			list, next, err := deliveries.List(tx, store.Query{Index: "id", Limit: api.MaxLimit, Cursor: cursor})
 			if err != nil {
 				return fmt.Errorf("list old deliveries: %w", err)
 			}
@@ -276,14 +307,14 @@ func (s *Service) sweepDeliveries(ctx context.Context) error {
 				if !d.CreatedAt.Before(before.Time) {
 					return nil
 				}
-				if d.Status == api.DeliveryPending {
+				if d.Status == api.DeliveryPending || d.Status == api.DeliveryHeld {
 					continue
 				}
 				if err := deliveries.Delete(tx, deliveries.Key(d)); err != nil {
 					return fmt.Errorf("drop delivery %s: %w", d.DeliveryID, err)
 				}
-				more = true
 			}
+			cursor, more = next, next != ""
 			return nil
 		})
 		if err != nil {

@@ -83,7 +83,7 @@ func TestEveryChangeIsAnEvent(t *testing.T) {
 			t.Errorf("the event is %s: %v", one.Body, err)
 		}
 		states = append(states, fields["status"]+fields["completion_notes"])
-		if one.Secret != secret || one.URL != place || one.Attempt != 1 {
+		if !slices.Equal(one.Secrets, []string{secret}) || one.URL != place || one.Attempt != 1 {
 			t.Errorf("it is sent as %+v", one)
 		}
 	}

@@ -24,7 +24,8 @@ type subscription struct {
 	api.Subscription
 	CustomerID string `json:"customer_id"`
 	AssetID    string `json:"asset_id"`
-	Sealed     []byte `json:"sealed"` // the secret
+	Sealed     []byte `json:"sealed"`           // the secret
+	Former     []byte `json:"former,omitempty"` // the one before, which signs until FormerSecretUntil
 }
 
 func (v subscription) owner() (customer, site string) { return v.CustomerID, v.SiteID }
@@ -145,8 +146,11 @@ func (s *Service) Unsubscribe(ctx context.Context, scope api.Scope, subscription
 		if v, err = byID(tx, subscriptions, scope, subscriptionID, api.ErrSubscriptionNotFound, subscription.owner); err != nil || v.Status == api.SubscriptionDeleted {
 			return err
 		}
-		v.Status, v.Sealed = api.SubscriptionDeleted, nil
+		v.Status, v.Sealed, v.Former, v.FormerSecretUntil = api.SubscriptionDeleted, nil, nil, api.Time{}
 		if err := putSubscription(tx, v); err != nil {
+			return err
+		}
+		if err := dropHeld(tx, v.SubscriptionID); err != nil {
 			return err
 		}
 		return s.note(tx, v.CustomerID, v.SiteID, v.AssetID, api.PhaseAct, "Job tracking ended", "order "+v.OrderID, scope.Actor)
@@ -191,6 +195,8 @@ func (s *Service) Replay(ctx context.Context, scope api.Scope, r api.TrackReques
 			switch {
 			case err != nil:
 				return err
+			case v.Status == api.SubscriptionPaused:
+				return api.Conflict("Subscription %s is paused: resume it first", v.SubscriptionID).With("subscription_id", v.SubscriptionID)
 			case !v.live():
 				return api.Conflict("Subscription %s is %s: subscribe again first", v.SubscriptionID, v.Status).With("subscription_id", v.SubscriptionID)
 			}
