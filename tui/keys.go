@@ -141,6 +141,7 @@ func (m *Model) acts() map[keymap.Action]func() tea.Cmd {
 		keymap.Uploads: further(func() screen.Screen { return screen.NewUploads() }),
 		keymap.Models:  further(func() screen.Screen { return screen.NewModels() }),
 		keymap.APIKeys: further(func() screen.Screen { return screen.NewAPIKeys(m.o.Now) }),
+		keymap.Users:   further(func() screen.Screen { return screen.NewUsers() }),
 		keymap.Audit:   further(func() screen.Screen { return screen.NewAudit() }),
 		keymap.Log:     further(func() screen.Screen { return screen.NewLog(m.o.LogLines) }),
 		keymap.Refresh: func() tea.Cmd {

@@ -10,6 +10,7 @@ const (
 	ActionResetPassword = "reset-password"
 	ActionResetMFA      = "reset-mfa"
 	ActionUnlink        = "unlink"
+	ActionUnlock        = "unlock"
 	ActionDelete        = "delete"
 	ActionRotate        = "rotate"
 	ActionRevoke        = "revoke"
@@ -61,6 +62,7 @@ type UserRecord struct {
 	Issuer        string   `json:"issuer,omitempty"`          // of the identity provider by which the user signs in
 	CreatedAt     Time     `json:"created_at"`                //
 	LastLoginAt   Time     `json:"last_login_at,omitzero"`    // absent: never
+	LockedUntil   Time     `json:"locked_until,omitzero"`     // no code is taken before, as too many were wrong; may be past
 }
 
 // KeysRequest is the body of POST /terminal/keys.

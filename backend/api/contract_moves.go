@@ -127,6 +127,7 @@ var adminPromises = []Promise{
 	userMove(ActionResetPassword, []Param{must("password", "a longer horse battery", 7)}, words("success message")),
 	userMove(ActionResetMFA, nil, words("success message")),
 	userMove(ActionUnlink, nil, words("success message")),
+	userMove(ActionUnlock, nil, words("success message")),
 	userMove(ActionDelete, nil, words("success message")),
 	list("keys", ActionList, nil, append(words("success count"), prefixed("keys[].", "api_key_id name role_id permitted_site_ids customer_ids state created_at")...)),
 	move("keys", ActionGet, "api_key_id", "{api_key_id}", "key_none", unknownKey, nil, keyFields),

@@ -330,6 +330,7 @@ func Routes() []Route {
 			{Action: ActionResetPassword, Permission: PermissionUsers},
 			{Action: ActionResetMFA, Permission: PermissionUsers},
 			{Action: ActionUnlink, Permission: PermissionUsers},
+			{Action: ActionUnlock, Permission: PermissionUsers},
 			{Action: ActionDelete, Permission: PermissionUsers}}},
 		{"keys", post, PathKeys, HostMain, CredentialAny, []Operation{
 			{Permission: PermissionUsers, Reads: true},

@@ -56,6 +56,17 @@ func (a *attempts) succeed(account, address string) {
 	}
 }
 
+// forgive forgets all failures of an account, from every address.
+func (a *attempts) forgive(account string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for k := range a.at {
+		if k.account == account {
+			delete(a.at, k)
+		}
+	}
+}
+
 func (a *attempts) entry(k attemptKey, now time.Time) *attempt {
 	if a.at == nil {
 		a.at = map[attemptKey]*attempt{}

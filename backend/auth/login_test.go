@@ -306,6 +306,42 @@ func TestCodeBudgetOverChallenges(t *testing.T) {
 	}
 }
 
+// Unlocking forgets wrong codes and passwords at once, and says until when the
+// account would have been locked.
+func TestUnlock(t *testing.T) {
+	w := newWorld(t, nil)
+	ctx := context.Background()
+	w.user("target", api.RoleAnalyst)
+	secret, _ := w.enrolled("target")
+	w.clock.add(time.Hour)
+	for range codeBudget / api.ChallengeTries {
+		c := w.login("target")
+		for range api.ChallengeTries {
+			_, _ = w.VerifyMFA(ctx, c.MFAToken, "000000")
+		}
+	}
+	u, err := w.boss().User(ctx, UserRef{Username: "target"})
+	if err != nil || !u.LockedUntil.Equal(w.clock.now().Add(codeBudgetWindow)) {
+		t.Fatalf("locked until %s, %v", u.LockedUntil, err)
+	}
+	for range freeTries + 1 {
+		_, _ = w.Login(ctx, "target", "wrong", "192.0.2.1")
+	}
+	if _, err := w.Login(ctx, "target", goodPassword, "192.0.2.1"); err == nil {
+		t.Fatal("wrong passwords are not slowed down")
+	}
+	if err := w.change("target", UserChange{Unlock: true}); err != nil {
+		t.Fatal(err)
+	}
+	c := w.login("target")
+	if _, err := w.VerifyMFA(ctx, c.MFAToken, w.code(secret)); err != nil {
+		t.Errorf("after unlocking: %v", err)
+	}
+	if u, err = w.boss().User(ctx, UserRef{Username: "target"}); err != nil || !u.LockedUntil.IsZero() {
+		t.Errorf("still locked until %s, %v", u.LockedUntil, err)
+	}
+}
+
 func TestSlowDownIsPerAddressAndEnds(t *testing.T) {
 	w := newWorld(t, noMFA)
 	ctx := context.Background()

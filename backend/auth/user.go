@@ -72,6 +72,7 @@ type User struct {
 	Issuer        string   // of the provider by which the user signs in; empty: by password
 	CreatedAt     time.Time
 	LastLoginAt   time.Time // zero: never
+	LockedUntil   time.Time // no code is taken before, as too many were wrong; zero, or past: any
 }
 
 // Record is the user as administrators read one.
@@ -80,6 +81,9 @@ func (u User) Record() api.UserRecord {
 		Active: u.Active, SSHPublicKeys: u.SSHKeys, MFAEnrolled: u.Enrolled, RecoveryCodes: u.RecoveryCodes, Issuer: u.Issuer, CreatedAt: api.At(u.CreatedAt)}
 	if !u.LastLoginAt.IsZero() {
 		r.LastLoginAt = api.At(u.LastLoginAt)
+	}
+	if !u.LockedUntil.IsZero() {
+		r.LockedUntil = api.At(u.LockedUntil)
 	}
 	return r
 }
@@ -92,6 +96,9 @@ func (a account) user() User {
 	}
 	if a.External != nil {
 		u.Issuer = a.External.Issuer
+	}
+	if n := len(a.Failures); n >= codeBudget {
+		u.LockedUntil = a.Failures[n-codeBudget].Add(codeBudgetWindow)
 	}
 	return u
 }
@@ -275,6 +282,7 @@ type UserChange struct {
 	Password  *string  // a new one
 	ResetTOTP bool     // forget authenticator and recovery codes: the next sign-in enrols anew
 	Unlink    bool     // forget who the user is at an identity provider: the next sign-in by one links anew
+	Unlock    bool     // forget wrong passwords and codes: the next sign-in need not wait
 }
 
 // endsSessions says whether the user must sign in anew.
@@ -338,6 +346,9 @@ func (m Administrator) ChangeUser(ctx context.Context, ref UserRef, c UserChange
 		if hash != "" {
 			a.Hash = hash
 		}
+		if c.Unlock {
+			a.Failures = nil
+		}
 		if c.ResetTOTP {
 			a.TOTP, a.Failures = nil, nil
 		}
@@ -356,6 +367,9 @@ func (m Administrator) ChangeUser(ctx context.Context, ref UserRef, c UserChange
 		}
 		return endSessions(tx, a.ID)
 	})
+	if err == nil && c.Unlock {
+		m.attempts.forgive(folded(after.Username))
+	}
 	return before, after, err
 }
 

@@ -45,6 +45,12 @@ func (c *Client) UnlinkUser(ctx context.Context, userID string) (*api.UsersRespo
 	return post[api.UsersResponse](ctx, c, api.PathUsers, api.UsersRequest{Action: api.ActionUnlink, UserID: userID}, request{})
 }
 
+// UnlockUser forgets a user's wrong passwords and codes: the next sign-in need
+// not wait.
+func (c *Client) UnlockUser(ctx context.Context, userID string) (*api.UsersResponse, error) {
+	return post[api.UsersResponse](ctx, c, api.PathUsers, api.UsersRequest{Action: api.ActionUnlock, UserID: userID}, request{})
+}
+
 // DeleteUser removes a user for good.
 func (c *Client) DeleteUser(ctx context.Context, userID string) (*api.UsersResponse, error) {
 	return post[api.UsersResponse](ctx, c, api.PathUsers, api.UsersRequest{Action: api.ActionDelete, UserID: userID}, request{})

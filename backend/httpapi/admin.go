@@ -16,6 +16,7 @@ var userMoves = map[string]string{
 	api.ActionResetPassword: "Password changed; all sessions are ended",
 	api.ActionResetMFA:      "The next sign-in sets up an authenticator; all sessions are ended",
 	api.ActionUnlink:        "The next sign-in by an identity provider links the user anew; all sessions are ended",
+	api.ActionUnlock:        "Wrong passwords and codes are forgotten",
 }
 
 func (s *server) users(in *input) (*call, error) {
@@ -94,6 +95,8 @@ func userChange(b api.UsersRequest) (c auth.UserChange, err error) {
 		return auth.UserChange{Password: &b.Password}, missing(api.MissingField, "password", b.Password)
 	case api.ActionResetMFA:
 		return auth.UserChange{ResetTOTP: true}, nil
+	case api.ActionUnlock:
+		return auth.UserChange{Unlock: true}, nil
 	case api.ActionUnlink:
 		return auth.UserChange{Unlink: true}, nil
 	}

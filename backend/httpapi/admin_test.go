@@ -242,7 +242,7 @@ func TestKeysOverTheWire(t *testing.T) {
 			t.Errorf("%s: HTTP %d %s", name, r.Code, r.Body)
 		}
 	}
-	for _, action := range []string{"get", "set", "reset-password", "reset-mfa", "unlink", "delete"} {
+	for _, action := range []string{"get", "set", "reset-password", "reset-mfa", "unlink", "unlock", "delete"} {
 		if r := w.as("admin", http.MethodPost, api.PathUsers, `{"action":"`+action+`"}`); r.Code != 400 || !strings.Contains(r.Body.String(), "Missing required field: user_id") {
 			t.Errorf("%s nobody: HTTP %d %s", action, r.Code, r.Body)
 		}

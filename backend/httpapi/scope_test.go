@@ -142,6 +142,7 @@ var requests = map[string]request{
 	"users reset-password":      {body: `{"action":"reset-password","customer_id":"{customer}","user_id":"usr_0","password":"correct horse"}`, own: 404, absent: 404, byCustomer: true},
 	"users reset-mfa":           {body: `{"action":"reset-mfa","customer_id":"{customer}","user_id":"usr_0"}`, own: 404, absent: 404, byCustomer: true},
 	"users unlink":              {body: `{"action":"unlink","customer_id":"{customer}","user_id":"usr_0"}`, own: 404, absent: 404, byCustomer: true},
+	"users unlock":              {body: `{"action":"unlock","customer_id":"{customer}","user_id":"usr_0"}`, own: 404, absent: 404, byCustomer: true},
 	"users delete":              {body: `{"action":"delete","customer_id":"{customer}","user_id":"usr_0"}`, own: 404, absent: 404, byCustomer: true},
 	"keys ":                     {body: `{"customer_id":"{customer}"}`, absent: 200, byCustomer: true},
 	"keys list":                 {body: `{"action":"list","customer_id":"{customer}"}`, absent: 200, byCustomer: true},

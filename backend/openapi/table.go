@@ -392,7 +392,7 @@ var entries = map[string]entry{
 		summary: "List users, make and change them", about: "By name. An administrator sees and makes nobody with more than the own role, customers and sites; the last administrator stays.",
 		body: api.UsersRequest{}, answer: api.UsersResponse{},
 		needs: map[string]string{"": "", api.ActionList: "", api.ActionGet: "user_id", api.ActionAdd: "username password role_id", api.ActionSet: "user_id",
-			api.ActionResetPassword: "user_id password", api.ActionResetMFA: "user_id", api.ActionUnlink: "user_id", api.ActionDelete: "user_id"},
+			api.ActionResetPassword: "user_id password", api.ActionResetMFA: "user_id", api.ActionUnlink: "user_id", api.ActionUnlock: "user_id", api.ActionDelete: "user_id"},
 		example: api.UsersRequest{Action: api.ActionAdd, Username: "ana", Password: "correct horse battery", RoleID: api.RoleOperator, CustomerIDs: []string{exampleCustomer}},
 		refusals: []*api.Error{api.ErrInvalidAction, api.MissingField("user_id"), api.ErrUserNotFound, api.ErrForbidden, api.Conflict("The username ana is taken"),
 			api.Conflict("The last active administrator cannot be removed")},

@@ -31,6 +31,7 @@ const (
 	InDecide  Scope = "Decide"
 	InAct     Scope = "Act"
 	KeyList   Scope = "the list of API keys"
+	UserList  Scope = "the list of users"
 	Dialog    Scope = "dialogs"
 )
 
@@ -53,6 +54,7 @@ var scopes = []struct {
 	{Global, anywhere}, {List, anywhere}, {Panes, panes},
 	{InObserve, onePane}, {InOrient, onePane}, {InDecide, onePane}, {InAct, onePane},
 	{KeyList, oneScreen},
+	{UserList, oneScreen},
 	{Dialog, dialogs},
 }
 
@@ -122,6 +124,7 @@ const (
 	Uploads      Action = "uploads"
 	Models       Action = "models"
 	APIKeys      Action = "api-keys"
+	Users        Action = "users"
 	Audit        Action = "audit"
 	Log          Action = "log"
 	Refresh      Action = "refresh"
@@ -162,6 +165,15 @@ const (
 	RotateKey Action = "rotate-key"
 	RevokeKey Action = "revoke-key"
 
+	AddUser     Action = "add-user"
+	EditUser    Action = "edit-user"
+	BlockUser   Action = "block-user"
+	UnlockUser  Action = "unlock-user"
+	ResetFactor Action = "reset-second-factor"
+	SetPassword Action = "set-password"
+	UserSSHKey  Action = "user-ssh-key"
+	DeleteUser  Action = "delete-user"
+
 	Accept    Action = "accept"
 	Dismiss   Action = "dismiss"
 	NextField Action = "next-field"
@@ -193,6 +205,7 @@ func Default() Map {
 		entry(Uploads, Global, "", "show the uploads and what was inferred", "g u"),
 		entry(Models, Global, "", "show the model registry", "g m"),
 		needs(entry(APIKeys, Global, "", "manage API keys (administrators)", "g k"), NeedsUsers),
+		needs(entry(Users, Global, "", "manage users (administrators)", "g r"), NeedsUsers),
 		needs(entry(Audit, Global, "", "show who changed what (administrators)", "g a"), NeedsAudit),
 		entry(Log, Global, "", "show the console's log", "g l"),
 		needs(entry(RunDetection, Panes, "", "run fault detection on the unit in hand", "D"), NeedsSelection|NeedsService|NeedsWrite),
@@ -231,6 +244,15 @@ func Default() Map {
 		entry(CreateKey, KeyList, "create", "create an API key", "c"),
 		dangerous(entry(RotateKey, KeyList, "rotate", "make a new key in the place of the chosen one", "R")),
 		dangerous(entry(RevokeKey, KeyList, "revoke", "end the chosen key for good", "X")),
+
+		entry(AddUser, UserList, "add", "add a user", "c"),
+		dangerous(entry(EditUser, UserList, "change", "change role, customers and sites of the chosen user", "E")),
+		dangerous(entry(BlockUser, UserList, "disable", "keep the chosen user out, or let in again", "d")),
+		dangerous(entry(UnlockUser, UserList, "unlock", "forget the wrong passwords and codes of the chosen user", "u")),
+		dangerous(entry(SetPassword, UserList, "password", "set the password of the chosen user", "p")),
+		dangerous(entry(ResetFactor, UserList, "2nd factor", "reset the second factor of the chosen user", "m")),
+		dangerous(entry(UserSSHKey, UserList, "ssh key", "give the chosen user a public key for SSH", "K")),
+		dangerous(entry(DeleteUser, UserList, "delete", "delete the chosen user for good", "X")),
 
 		entry(Accept, Dialog, "", "accept", "enter"),
 		entry(Dismiss, Dialog, "", "close without a change", "esc"),

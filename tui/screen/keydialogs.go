@@ -94,6 +94,15 @@ func (a *asking) key(k tea.KeyMsg, keys keymap.Map, accept func() Result) Result
 	return Result{}
 }
 
+// keyWords are the keys of the form; verb is what enter does.
+func (a *asking) keyWords(verb string, v pane.View) []string {
+	keys := []string{"enter", verb, "tab", "next field", "esc", "back"}
+	if a.fields[a.at].choices != nil {
+		keys = append(keys, asciiKeys("← →", v.ASCII), "choose")
+	}
+	return keys
+}
+
 // value is the text of the field that the contract names so.
 func (a *asking) value(name string) string { return a.fields[slices.Index(a.names, name)].Value() }
 
@@ -159,11 +168,7 @@ func (d *KeyForm) Draw(r terminal.Region, v pane.View) {
 	if d.reach != "" {
 		r.PutIn(0, h-3, w, "Sites in reach: "+d.reach, v.Palette.Style(themes.Muted), v.ASCII)
 	}
-	keys := []string{"enter", "create", "tab", "next field", "esc", "back"}
-	if d.fields[d.at].choices != nil {
-		keys = append(keys, asciiKeys("← →", v.ASCII), "choose")
-	}
-	keyLine(r, h-1, v, keys...)
+	keyLine(r, h-1, v, d.keyWords("create", v)...)
 }
 
 // Key edits or sends.
@@ -240,66 +245,17 @@ func (d *RotateForm) accept() Result {
 	return sendKey(d, api.KeysRequest{Action: api.ActionRotate, APIKeyID: d.record.APIKeyID, OverlapHours: &hours, ExpiresAt: expires})
 }
 
-// RevokeDialog asks whether a key is to end. The harmless answer is marked
-// first.
-type RevokeDialog struct {
-	asking
-	record api.KeyRecord
-	revoke bool // what is marked
-}
-
-// NewRevoke asks about one key.
-func NewRevoke(k api.KeyRecord) *RevokeDialog { return &RevokeDialog{record: k} }
-
-// Title names the question.
-func (d *RevokeDialog) Title() string { return "Revoke an API key" }
-
-// Size fits the question.
-func (d *RevokeDialog) Size(w, _ int) (int, int) { return min(64, w-4), 10 }
-
-// Draw draws the question.
-func (d *RevokeDialog) Draw(r terminal.Region, v pane.View) {
-	w, h := r.Size()
-	if d.record.State == api.KeyRevoked {
-		v.Paragraph(r, 0, 0, d.record.Name+" ("+d.record.APIKeyID+") is revoked already.", themes.Text)
-		keyLine(r, h-1, v, "esc", "back")
-		return
+// NewRevoke asks whether a key is to end.
+func NewRevoke(k api.KeyRecord) *Confirm {
+	d := &Confirm{
+		title: "Revoke an API key", keep: "Keep it", do: "Revoke",
+		question: "Revoke " + k.Name + " (" + k.APIKeyID + ")? Whatever uses it is refused from now on. This cannot be undone.",
+		send: func(from Waiting) Result {
+			return sendKey(from, api.KeysRequest{Action: api.ActionRevoke, APIKeyID: k.APIKeyID})
+		},
 	}
-	y := v.Paragraph(r, 0, 0, "Revoke "+d.record.Name+" ("+d.record.APIKeyID+")? Whatever uses it is refused from now on. This cannot be undone.", themes.Text) + 1
-	x := 0
-	for _, button := range []struct {
-		words  string
-		marked bool
-	}{{"Keep it", !d.revoke}, {"Revoke", d.revoke}} {
-		text := "  " + button.words + "  "
-		if button.marked {
-			text = "[ " + button.words + " ]"
-		}
-		end := r.PutIn(x, y, w-x, text, v.Palette.Style(themes.Text), v.ASCII)
-		if button.marked {
-			r.Shade(terminal.Rect{X: x, Y: y, W: end - x, H: 1}, v.Palette.Style(themes.Selection))
-		}
-		x = end + 2
+	if k.State == api.KeyRevoked {
+		d.settled = k.Name + " (" + k.APIKeyID + ") is revoked already."
 	}
-	d.drawForm(r, y+1, v)
-	keyLine(r, h-1, v, "tab", "the other answer", "enter", "take the marked one", "esc", "keep it")
-}
-
-// Key marks an answer, or takes the marked one.
-func (d *RevokeDialog) Key(k tea.KeyMsg, keys keymap.Map) Result {
-	list, _, _ := keys.Match(k.String(), keymap.List)
-	dialog, _, _ := keys.Match(k.String(), keymap.Dialog)
-	switch {
-	case d.busy:
-	case list == keymap.Left, list == keymap.Right, dialog == keymap.NextField, dialog == keymap.PrevField:
-		d.revoke = !d.revoke
-		return Result{}
-	}
-	return d.key(k, keys, func() Result {
-		if !d.revoke || d.record.State == api.KeyRevoked {
-			return Result{Close: true}
-		}
-		d.busy, d.wrong = true, ""
-		return sendKey(d, api.KeysRequest{Action: api.ActionRevoke, APIKeyID: d.record.APIKeyID})
-	})
+	return d
 }

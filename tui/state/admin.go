@@ -11,12 +11,14 @@ import (
 // trail. They belong to no site.
 const (
 	QueryKeys  Query = "keys"
+	QueryUsers Query = "users"
 	QueryAudit Query = "audit"
 )
 
 // Admin is what administrators see beside the sites.
 type Admin struct {
 	Keys  Value[[]api.KeyRecord]   // oldest first
+	Users Value[[]api.UserRecord]  // by name
 	Audit Value[[]api.AuditRecord] // newest first
 }
 
@@ -32,6 +34,15 @@ var adminSources = map[Query]source{
 				return nil, "", err
 			}
 			return v.Keys, v.NextCursor, nil
+		})
+	}),
+	QueryUsers: anywhere(func(s *Store) *Value[[]api.UserRecord] { return &s.Admin.Users }, func(ctx context.Context, c *client.Client, _ Request) ([]api.UserRecord, error) {
+		return everyPage(func(p api.Page) ([]api.UserRecord, string, error) {
+			v, err := c.Users(ctx, api.ListQuery{Page: p})
+			if err != nil {
+				return nil, "", err
+			}
+			return v.Users, v.NextCursor, nil
 		})
 	}),
 	QueryAudit: anywhere(func(s *Store) *Value[[]api.AuditRecord] { return &s.Admin.Audit }, func(ctx context.Context, c *client.Client, _ Request) ([]api.AuditRecord, error) {
