@@ -373,7 +373,7 @@ func (c *contract) order(rule api.Rule, state string) string {
 func (c *contract) ordered() string {
 	var found api.FindingsResponse
 	c.ask(api.PathOODA, map[string]any{"action": api.ActionList, "customer_id": customer}, api.InJSON, &found)
-	at := slices.IndexFunc(found.MLEnhancedActivities, func(f api.Finding) bool { return f.Active })
+	at := slices.IndexFunc(found.MLEnhancedActivities, func(f api.Finding) bool { return f.Active && f.SeverityLabel == api.SeverityNormal })
 	if at < 0 {
 		c.t.Fatal("the demo has no active finding")
 	}
