@@ -62,7 +62,7 @@ gazetteer: ## engine/place/towns.zst, the towns that place names are looked up i
 golden: ## rewrite golden files after a change that is meant
 	$(GO) test ./tui/... ./backend/... -update
 
-screenshot: build ## docs/screen.svg, the real screen of the demo
+screenshot: build ## docs/screen.svg and docs/console/*.svg, real screens of the demo
 	.ci/screenshot
 
 # The tables of docs/forecasting.md: TABLE and the site files it is made of.

@@ -12,26 +12,21 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-// Snapshot runs the console without a terminal at the given size until ready
-// is closed, types keys, and writes its screen as SVG when settled is closed.
-func Snapshot(ctx context.Context, o Options, size layout.Size, ready, settled <-chan struct{}, keys []string, w io.Writer) error {
+// Snapshot runs the console without a terminal at the given size, types keys
+// and writes its screen as SVG. Before the first key and after the last it
+// pauses, for what the console asks the service.
+func Snapshot(ctx context.Context, o Options, size layout.Size, keys []string, pause func(), w io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	m := New(ctx, o, terminal.NewOutput(io.Discard, terminal.OutputOptions{}), nil)
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(nil), tea.WithOutput(m.out), tea.WithAltScreen(), tea.WithoutSignalHandler())
 	go func() {
 		p.Send(tea.WindowSizeMsg{Width: size.Columns, Height: size.Rows})
-		wait := func(c <-chan struct{}) {
-			select {
-			case <-c:
-			case <-ctx.Done():
-			}
-		}
-		wait(ready)
+		pause()
 		for _, k := range keys {
 			p.Send(keyMessage(k))
 		}
-		wait(settled)
+		pause()
 		p.Quit()
 	}()
 	if _, err := p.Run(); err != nil && !errors.Is(err, tea.ErrProgramKilled) {

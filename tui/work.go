@@ -32,7 +32,9 @@ func (m *Model) whyNoMove(a keymap.Action) string {
 }
 
 // orderOnScreen is the order whose details Act shows, as it is known best.
-func (m *Model) orderOnScreen() api.Order { return pane.KnownOrder(m.view(), pane.CurrentOrder(m.view())) }
+func (m *Model) orderOnScreen() api.Order {
+	return pane.KnownOrder(m.view(), pane.CurrentOrder(m.view()))
+}
 
 // moveOrder does a move, or asks for what it needs.
 func (m *Model) moveOrder(action string) tea.Cmd {

@@ -37,10 +37,8 @@ func BenchmarkDemo(b *testing.B) {
 			}
 			o.Client, o.User, o.Site = client.New(d.client), d.login.User, d.fleet.Sites[0].ID
 			o.Log, o.LogLines = slog.New(slog.DiscardHandler), func() []string { return nil }
-			now := make(chan struct{})
-			close(now)
 			var picture strings.Builder
-			if err := tui.Snapshot(ctx, o, layout.Size{Columns: 120, Rows: 36}, now, now, nil, &picture); err != nil {
+			if err := tui.Snapshot(ctx, o, layout.Size{Columns: 120, Rows: 36}, nil, func() {}, &picture); err != nil {
 				return err
 			}
 			first += time.Since(start)

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -16,21 +16,42 @@ import (
 	"app.sunloop/tui/layout"
 )
 
-// ScreenshotCmd draws the demo's real screen into an SVG file, for the README.
+// ScreenshotCmd draws the demo's real screens into SVG files, for the README
+// and the documents.
 type ScreenshotCmd struct {
 	ConsoleFlags
-	Out  string        `required:"" help:"SVG file to write." type:"path"`
-	Size string        `default:"160x45" help:"Columns and rows."`
-	Seed uint64        `default:"1" help:"Which fleet, weather and faults."`
-	Play time.Duration `default:"20s" help:"How long the demo plays once it has a forecast."`
-	Keys []string      `help:"Keys to press before the picture."`
+	Out   string        `default:"." help:"Folder to write to." type:"path"`
+	Seed  uint64        `default:"1" help:"Which fleet, weather and faults."`
+	Play  time.Duration `default:"20s" help:"How long the demo plays once it has a forecast."`
+	Shots []string      `arg:"" help:"NAME=COLSxROWS,THEME[,KEYS]: a picture of the screen after the keys, which stand apart by spaces."`
 }
 
-// Run plays the demo and writes the picture.
+// shot is one picture that is wanted.
+type shot struct {
+	name, theme string
+	size        layout.Size
+	keys        []string
+}
+
+func readShot(text string) (shot, error) {
+	name, rest, _ := strings.Cut(text, "=")
+	part := append(strings.SplitN(rest, ",", 3), "", "")
+	s := shot{name: name, theme: part[1], keys: strings.Fields(part[2])}
+	if _, err := fmt.Sscanf(part[0], "%dx%d", &s.size.Columns, &s.size.Rows); err != nil || name == "" {
+		return s, fmt.Errorf("a picture is as in orient=120x36,daylight,n 2, not %q", text)
+	}
+	return s, nil
+}
+
+// Run plays the demo and draws the pictures.
 func (c *ScreenshotCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	var size layout.Size
-	if _, err := fmt.Sscanf(c.Size, "%dx%d", &size.Columns, &size.Rows); err != nil {
-		return fmt.Errorf("--size is as in 160x45, not %q", c.Size)
+	var shots []shot
+	for _, text := range c.Shots {
+		s, err := readShot(text)
+		if err != nil {
+			return err
+		}
+		shots = append(shots, s)
 	}
 	dir, err := os.MkdirTemp("", "sunloop-screenshot-")
 	if err != nil {
@@ -39,30 +60,46 @@ func (c *ScreenshotCmd) Run(ctx context.Context, g *Globals, std streams) error 
 	defer os.RemoveAll(dir)
 	d := DemoCmd{ConsoleFlags: c.ConsoleFlags, Seed: c.Seed, Speed: 60}
 	return d.open(ctx, g, std, dir, func(ctx context.Context, demo *demo) error {
-		o, err := c.look(g, false)
-		if err != nil {
+		site := demo.fleet.Sites[0].ID
+		if err := awaitForecast(ctx, client.New(demo.client), site); err != nil {
 			return err
 		}
-		o.Profile, o.AutoTheme = themes.TrueColor, false
-		o.Client, o.User, o.Source, o.Site = client.New(demo.client), demo.login.User, d.source(), demo.fleet.Sites[0].ID
-		o.Log, o.LogLines = slog.New(slog.DiscardHandler), func() []string { return nil }
-		ready, settled := make(chan struct{}), make(chan struct{})
-		var waitErr error
-		go func() {
-			defer close(settled)
-			if waitErr = awaitForecast(ctx, client.New(demo.client), o.Site); waitErr == nil {
-				waitErr = sleep(ctx, c.Play)
+		if err := sleep(ctx, c.Play); err != nil {
+			return err
+		}
+		for _, s := range shots {
+			o, err := c.look(g, false)
+			if err != nil {
+				return err
 			}
-			close(ready)
-			_ = sleep(ctx, 3*time.Second)
-		}()
-		var picture strings.Builder
-		err = tui.Snapshot(ctx, o, size, ready, settled, c.Keys, &picture)
-		if err = errors.Join(err, waitErr); err != nil {
-			return err
+			theme, ok := themes.Find(o.Themes, s.theme)
+			if !ok {
+				return fmt.Errorf("there is no theme %q", s.theme)
+			}
+			o.Theme, o.Profile, o.AutoTheme = theme, themes.TrueColor, false
+			o.Client, o.User, o.Source, o.Site = client.New(demo.client), demo.login.User, d.source(), site
+			o.Log, o.LogLines = slog.New(slog.DiscardHandler), func() []string { return nil }
+			if err := c.draw(ctx, o, s); err != nil {
+				return err
+			}
 		}
-		return os.WriteFile(c.Out, []byte(picture.String()), 0o644)
+		return nil
 	})
+}
+
+// draw draws one picture: the keys are pressed once the console has its data,
+// each with a moment for what it asks for.
+func (c *ScreenshotCmd) draw(ctx context.Context, o tui.Options, s shot) error {
+	var picture strings.Builder
+	pause := func() { _ = sleep(ctx, 3*time.Second) } // an end shows in what comes after
+	if err := tui.Snapshot(ctx, o, s.size, s.keys, pause, &picture); err != nil {
+		return err
+	}
+	path := filepath.Join(c.Out, s.name+".svg")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(picture.String()), 0o644)
 }
 
 // awaitForecast waits until the site has a forecast and nothing is on its way.
