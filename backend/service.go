@@ -161,13 +161,14 @@ func (s *Service) compose(cfg Config) error {
 	}
 	s.trail = audit.New(s.store, cfg.Wall)
 	s.ops = ops.New(s.store, s.store, cfg.Now)
-	if err := s.workOf(cfg, key); err != nil {
-		return err
-	}
-	snapshots, err := partner.New(partner.Config{Records: s.store, Ops: s.ops, Now: cfg.Now, Schedules: s.work, ZARRates: cfg.ZARRates})
+	snapshots, err := partner.New(partner.Config{Records: s.store, Ops: s.ops, Now: cfg.Now, ZARRates: cfg.ZARRates})
 	if err != nil {
 		return err
 	}
+	if err := s.workOf(cfg, key, snapshots); err != nil {
+		return err
+	}
+	snapshots.Schedules = s.work // each needs the other
 	s.pipeline, err = pipeline.New(pipeline.Config{
 		Records: s.store, Telemetry: s.store, Queue: s.store, Objects: s.objects, Elsewhere: s.outside, Ops: s.ops, Partner: snapshots, Weather: cfg.Weather, Repairs: s.work,
 		Now: cfg.Now, Wall: cfg.Wall, Logger: cfg.Logger, Workers: cfg.Workers, TrainingDays: cfg.TrainingDays, HorizonHours: cfg.HorizonHours,
@@ -203,7 +204,7 @@ func (s *Service) compose(cfg Config) error {
 
 // workOf is work management over the open store, with what delivers its
 // webhooks.
-func (s *Service) workOf(cfg Config, key auth.Key) error {
+func (s *Service) workOf(cfg Config, key auth.Key, plans work.Plans) error {
 	catalogue, err := work.LoadCatalogue(cfg.PartsFile)
 	if err != nil {
 		return err
@@ -212,7 +213,7 @@ func (s *Service) workOf(cfg Config, key auth.Key) error {
 	if err != nil {
 		return fmt.Errorf("places that webhooks may be sent to: %w", err)
 	}
-	s.work, err = work.New(work.Config{Records: s.store, Ops: s.ops, Now: cfg.Now, Wall: cfg.Wall, Catalogue: catalogue, Crew: cfg.CrewHours, Limits: cfg.OrderLimits, Guard: guard, Sealer: key})
+	s.work, err = work.New(work.Config{Records: s.store, Ops: s.ops, Now: cfg.Now, Wall: cfg.Wall, Plans: plans, Catalogue: catalogue, Crew: cfg.CrewHours, Limits: cfg.OrderLimits, Guard: guard, Sealer: key})
 	s.webhooks = &webhook.Deliverer{Outbox: s.work, Poster: webhook.NewPoster(guard, cfg.Wall), Now: cfg.Wall, Log: cfg.Logger}
 	return err
 }

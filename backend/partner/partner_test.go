@@ -70,15 +70,21 @@ type plans struct {
 	now   func() time.Time
 	list  []api.Schedule
 	hours map[string]float64 // of orders
+
+	meanwhile func() // nil: nothing happens while they are read
+	broken    error
 }
 
 func (p *plans) Schedules(_ context.Context, _ api.Scope, q api.ListQuery, _ string, _ bool) ([]api.Schedule, string, error) {
+	if p.meanwhile != nil {
+		p.meanwhile()
+	}
 	at := 0
 	if q.Cursor != "" {
 		at, _ = strconv.Atoi(q.Cursor)
 	}
-	if at >= len(p.list) || q.SiteID != south {
-		return nil, "", nil
+	if at >= len(p.list) || q.SiteID != south || p.broken != nil {
+		return nil, "", p.broken
 	}
 	one := p.list[at]
 	one.Overdue = p.now().After(one.ScheduledDate.Time)

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -42,6 +43,7 @@ type Config struct {
 // one at a time should be made.
 type Service struct {
 	Config
+	planning sync.Mutex // of the schedules: what was listed first is stored first
 }
 
 // New makes a Service. A rate that is not positive, or a currency that is none,
@@ -95,10 +97,6 @@ func (s *Service) Make(ctx context.Context, siteID string, end time.Time) error 
 	if err != nil {
 		return fmt.Errorf("roll up site %s: %w", siteID, err)
 	}
-	schedule, err := s.schedule(ctx, site, units, faults)
-	if err != nil {
-		return fmt.Errorf("list the work at site %s: %w", siteID, err)
-	}
 	forecast, err := s.forecast(ctx, site)
 	if err != nil {
 		return err
@@ -106,6 +104,12 @@ func (s *Service) Make(ctx context.Context, siteID string, end time.Time) error 
 	said, err := read[api.MaintenanceSignals](ctx, s, siteID, api.SnapshotSignals)
 	if err != nil && !errors.Is(err, api.ErrNotFound) {
 		return err
+	}
+	s.planning.Lock()
+	defer s.planning.Unlock()
+	schedule, err := s.schedule(ctx, site, units, faults)
+	if err != nil {
+		return fmt.Errorf("list the work at site %s: %w", siteID, err)
 	}
 	made.add(api.SnapshotKPIs, rollup)
 	made.add(api.SnapshotSchedule, schedule)

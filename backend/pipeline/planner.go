@@ -21,6 +21,10 @@ func (p *Pipeline) plan(ctx context.Context) {
 		if err := p.enqueueDue(ctx); err != nil && ctx.Err() == nil {
 			p.Logger.Error("plan", "error", err)
 		}
+		// What a process left behind that died after a change of planned work.
+		if err := p.Partner.Refresh(ctx); err != nil && ctx.Err() == nil {
+			p.Logger.Error("show planned work", "error", err)
+		}
 	}
 }
 

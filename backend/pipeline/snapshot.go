@@ -11,7 +11,7 @@ import (
 )
 
 // snapshotEvery is how old a site's snapshots become without news, by the
-// plant's clock: days end and planned work changes.
+// plant's clock: days end.
 const snapshotEvery = time.Hour
 
 // Made says from what a site's partner snapshots were made last.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
 	"app.sunloop/engine/simulate"
 )
 
@@ -63,4 +64,21 @@ func TestSnapshotsOfASiteWithoutAModel(t *testing.T) {
 	if last, _ := rollup(); last.Period != first.Period || last.EnergyBalance != first.EnergyBalance {
 		t.Errorf("a month later %+v, was %+v", last, first)
 	}
+}
+
+// A process that died between a change of planned work and the making of the
+// schedule leaves a mark, which the next one heeds.
+func TestLeftMarksAreHeeded(t *testing.T) {
+	p := newPlant(t, day0, quickTraining)
+	if _, err := p.Ops.SetSite(t.Context(), admin, api.Site{SiteID: "South", CustomerID: "acme", Timezone: "UTC"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Records.Update(t.Context(), func(tx store.Tx) error { return p.Partner.Changed(tx, "South") }); err != nil {
+		t.Fatal(err)
+	}
+	p.start()
+	p.await("the schedule", func() bool {
+		_, err := p.Partner.Snapshot(t.Context(), "South", api.SnapshotSchedule)
+		return err == nil
+	})
 }

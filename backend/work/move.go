@@ -105,6 +105,9 @@ func (s *Service) MoveOrder(ctx context.Context, scope api.Scope, r api.OrderReq
 	})
 	if err == nil && changed {
 		s.added()
+		if o.ScheduleID != "" {
+			s.shown(ctx)
+		}
 	}
 	return s.seenOrder(o), changed, err
 }

@@ -149,6 +149,9 @@ func (s *Service) CreateOrder(ctx context.Context, scope api.Scope, r api.OrderR
 		o.moved(api.OrderPending, s.Now(), scope.Actor, r.Note)
 		return s.putOrder(tx, o, "Work order created", scope.Actor)
 	})
+	if err == nil && o.ScheduleID != "" {
+		s.shown(ctx)
+	}
 	return s.seenOrder(o), err
 }
 

@@ -116,6 +116,9 @@ func (s *Service) CreateSchedule(ctx context.Context, scope api.Scope, r api.Sch
 		kept, made, err = s.plan(tx, want, scope.Actor, r.Reason)
 		return err
 	})
+	if err == nil && made {
+		s.shown(ctx)
+	}
 	return s.seen(kept), made, err
 }
 
@@ -134,8 +137,8 @@ func (s *Service) plan(tx store.Tx, r schedule, actor, note string) (_ schedule,
 	r.ScheduleID = s.id("sch")
 	r.CreatedAt, r.CreatedBy = api.At(s.Now()), actor
 	r.move(api.SchedulePending, s.Now(), actor, note)
-	if err := schedules.Insert(tx, r); err != nil {
-		return r, false, fmt.Errorf("store schedule %s: %w", r.ScheduleID, err)
+	if err := s.storeSchedule(tx, r); err != nil {
+		return r, false, err
 	}
 	return r, true, s.note(tx, r.CustomerID, r.SiteID, r.AssetID, api.PhaseDecide, "Maintenance scheduled",
 		fmt.Sprintf("%s for %s: %s", r.MaintenanceType, r.day(), cmp.Or(r.Task, r.Reason)), actor)
@@ -223,6 +226,9 @@ func (s *Service) MoveSchedule(ctx context.Context, scope api.Scope, r api.Sched
 		}
 		return s.moveSchedule(tx, &rec, to, at, scope.Actor, r.Reason, r.EndSeries)
 	})
+	if err == nil {
+		s.shown(ctx)
+	}
 	return s.seen(rec), err
 }
 
@@ -249,9 +255,20 @@ func (s *Service) moveSchedule(tx store.Tx, r *schedule, to string, ended time.T
 	return s.putSchedule(tx, *r, actor)
 }
 
-func (s *Service) putSchedule(tx store.Tx, r schedule, actor string) error {
+// storeSchedule is the one place that writes schedules.
+func (s *Service) storeSchedule(tx store.Tx, r schedule) error {
 	if err := schedules.Put(tx, r); err != nil {
 		return fmt.Errorf("store schedule %s: %w", r.ScheduleID, err)
+	}
+	if s.Plans == nil {
+		return nil
+	}
+	return s.Plans.Changed(tx, r.SiteID)
+}
+
+func (s *Service) putSchedule(tx store.Tx, r schedule, actor string) error {
+	if err := s.storeSchedule(tx, r); err != nil {
+		return err
 	}
 	return s.note(tx, r.CustomerID, r.SiteID, r.AssetID, api.PhaseDecide, "Schedule "+r.Status, cmp.Or(r.Task, r.Reason), actor)
 }

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -21,9 +22,18 @@ type Config struct {
 	Guard   *webhook.Guard   // which places may be called
 	Sealer  Sealer           // of the secrets of subscriptions
 
+	Plans     Plans             // optional: who shows what is planned
 	Catalogue *Catalogue        // optional: the program's
 	Crew      Hours             // optional: DefaultHours
 	Limits    map[string]Limits // optional: of orders, by priority or for emergencies, in place of DefaultLimits
+}
+
+// Plans show the planned work of sites to others.
+type Plans interface {
+	// Changed is told, within the transaction, that a site's plan changes.
+	Changed(tx store.Tx, siteID string) error
+	// Refresh shows the changes that were committed.
+	Refresh(ctx context.Context) error
 }
 
 // Service answers for the work of all customers. It is safe for concurrent
@@ -48,6 +58,14 @@ func New(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	return &Service{Config: cfg, waiting: make(chan struct{}, 1)}, nil
+}
+
+// shown lets the plans show what was changed and committed. What they cannot
+// show now, they show when they look again themselves: the change stands.
+func (s *Service) shown(ctx context.Context) {
+	if s.Plans != nil {
+		_ = s.Plans.Refresh(ctx)
+	}
 }
 
 func (s *Service) id(prefix string) string { return ops.NewID(prefix, s.Now()) }
