@@ -2,89 +2,74 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/client"
+	"app.sunloop/tui/plain"
 )
 
 // AlertsCmd prints the alerts.
 type AlertsCmd struct {
-	Site  string `help:"Only this site."`
-	State string `enum:",unack,ack,rtn-unack,shelved,suppressed,cleared" default:"" help:"Only those in this state (unack, ack, rtn-unack, shelved, suppressed, cleared); without it all but cleared ones."`
-	JSON  bool   `name:"json" help:"As JSON."`
-	Service
+	FactFlags
+	ListFlags
+	State    string `enum:",unack,ack,rtn-unack,shelved,suppressed,cleared" default:"" help:"Only those in this state (unack, ack, rtn-unack, shelved, suppressed, cleared); without it all but cleared ones."`
+	Severity string `enum:",critical,major,moderate,minor,normal" default:"" help:"Only those of this severity (critical, major, moderate, minor, normal)."`
 }
 
-// Run prints the alerts; exit status 1 when a critical one is unacknowledged.
+// Run prints the alerts; exit status 1 when a critical one is not
+// acknowledged.
 func (c *AlertsCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	return c.ask(ctx, g, func(cl *client.Client) error { return c.print(ctx, cl, std.out) })
-}
-
-func (c *AlertsCmd) print(ctx context.Context, cl *client.Client, out io.Writer) error {
-	all := api.AlertsResponse{Success: true, Alerts: []api.Alert{}}
-	for q := (api.ListQuery{SiteID: c.Site, Page: api.Page{Limit: api.MaxLimit}}); ; {
-		part, err := cl.Alerts(ctx, q, c.State)
+	if err := c.check(); err != nil {
+		return err
+	}
+	return c.tell(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
+		var counts *api.AlertCounts
+		all, err := gather(func(p api.Page) ([]api.Alert, string, error) {
+			r, err := f.Alerts(ctx, api.ListQuery{CustomerID: c.Customer, SiteID: c.Site, Page: p}, c.State)
+			if err != nil {
+				return nil, "", err
+			}
+			counts = r.Counts
+			return r.Alerts, r.NextCursor, nil
+		}, nil)
 		if err != nil {
-			return inWords(err)
+			return false, untold(err)
 		}
-		all.Alerts, all.Counts = append(all.Alerts, part.Alerts...), part.Counts
-		if q.Cursor = part.NextCursor; q.Cursor == "" {
-			break
-		}
-	}
-	all.Count = len(all.Alerts)
-	if c.JSON {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		if err := e.Encode(all); err != nil {
-			return err
-		}
-	} else {
-		printAlerts(out, all)
-	}
-	if all.Counts.Unacknowledged[api.AlertCritical] > 0 {
-		return exitStatus(1)
-	}
-	return nil
+		return list[api.Alert]{
+			all: all,
+			wanted: func(a api.Alert) bool {
+				var units []string
+				if a.Metadata != nil {
+					units = a.Metadata.AssetIDs
+				}
+				return c.wants(a.AlertType, a.AssetID, units) && (c.Severity == "" || a.AlertSeverity == c.Severity)
+			},
+			critical: func(a api.Alert) bool { return a.AlertSeverity == api.AlertCritical && plain.AlertOpen(a) },
+			table:    plain.Alerts,
+			sum: func(wanted []api.Alert) string {
+				if c.Family+c.Unit+c.Severity+c.State == "" {
+					return alertSum(counts)
+				}
+				return count(len(wanted), "alert", "alerts") + " of these; of all, " + alertSum(counts)
+			},
+			json: func(listed []api.Alert) any {
+				return api.AlertsResponse{Success: true, Alerts: listed, Counts: counts, Count: len(listed)}
+			},
+		}.print(f, c.Limit)
+	})
 }
 
-// alertStates in words.
-var alertStates = map[string]string{
-	api.AlertUnacknowledged: "not acknowledged", api.AlertAcknowledged: "acknowledged", api.AlertReturned: "over, not acknowledged",
-	api.AlertShelved: "shelved", api.AlertSuppressed: "suppressed", api.AlertCleared: "cleared",
-}
-
-// printAlerts prints one line each, that reads well aloud.
-func printAlerts(out io.Writer, all api.AlertsResponse) {
-	for _, a := range all.Alerts {
-		unit := a.AssetID
-		if n := len(a.Metadata.AssetIDs); n > 0 {
-			unit = fmt.Sprintf("%d units", n)
-		}
-		state := alertStates[a.State]
-		switch {
-		case a.State == api.AlertShelved:
-			state += " until " + a.ShelvedUntil.String()
-		case a.State == api.AlertSuppressed && !a.SuppressedTo.IsZero():
-			state += " until " + a.SuppressedTo.String()
-		case a.AcknowledgedBy != "":
-			state += " by " + a.AcknowledgedBy
-		}
-		fmt.Fprintf(out, "%s: %s, %s, %s since %s, %.1f kW at risk, %s (%s)\n", a.AlertSeverity, a.SiteID, unit,
-			strings.ReplaceAll(a.AlertType, "_", " "), a.Timestamp, a.EnergyAtRiskKW, state, a.AlertID)
-	}
+// alertSum is how many alerts wait, in a line.
+func alertSum(c *api.AlertCounts) string {
 	var waiting []string
 	for _, s := range api.AlertSeverities() {
-		if n := all.Counts.Unacknowledged[s]; n > 0 {
+		if n := c.Unacknowledged[s]; n > 0 {
 			waiting = append(waiting, fmt.Sprintf("%d %s", n, s))
 		}
 	}
 	if len(waiting) == 0 {
 		waiting = []string{"none"}
 	}
-	fmt.Fprintf(out, "not acknowledged: %s; acknowledged: %d; shelved: %d; suppressed: %d\n", strings.Join(waiting, ", "), all.Counts.Acknowledged, all.Counts.Shelved, all.Counts.Suppressed)
+	return fmt.Sprintf("not acknowledged: %s; acknowledged: %d; shelved: %d; suppressed: %d", strings.Join(waiting, ", "), c.Acknowledged, c.Shelved, c.Suppressed)
 }

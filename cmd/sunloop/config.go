@@ -143,7 +143,7 @@ func (f *configFile) Resolve(k *kong.Context, parent *kong.Path, flag *kong.Flag
 func value(v any, flag *kong.Flag) any {
 	list, ok := v.([]any)
 	if !ok || !flag.IsSlice() || flag.Target.Type().Elem().Kind() != reflect.String {
-		return plain(v)
+		return flat(v)
 	}
 	texts := make([]any, len(list))
 	for i, e := range list {
@@ -152,8 +152,8 @@ func value(v any, flag *kong.Flag) any {
 	return texts
 }
 
-// plain turns TOML's lists into what kong parses.
-func plain(v any) any {
+// flat turns TOML's lists into what kong parses.
+func flat(v any) any {
 	list, ok := v.([]any)
 	if !ok {
 		return fmt.Sprint(v)
@@ -224,9 +224,9 @@ func (c ConfigCmd) Run(k *kong.Kong, g *Globals, std streams) error {
 			}
 			source, value := "default", f.Default
 			if table, ok := g.file.values[section].(map[string]any); ok && table[f.Name] != nil {
-				source, value = "file, ["+section+"]", fmt.Sprint(plain(table[f.Name]))
+				source, value = "file, ["+section+"]", fmt.Sprint(flat(table[f.Name]))
 			} else if v, ok := g.file.values[f.Name]; ok {
-				source, value = "file", fmt.Sprint(plain(v))
+				source, value = "file", fmt.Sprint(flat(v))
 			}
 			for _, env := range f.Envs {
 				if v := os.Getenv(env); v != "" {

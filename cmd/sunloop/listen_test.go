@@ -230,7 +230,7 @@ func TestFlagsOfListenersThatCannotBe(t *testing.T) {
 		"--tls-ca: open ":                {"--tls-ca", "nowhere.pem"},
 		"there is no certificate in PEM": {"--tls-ca", "listen_test.go"},
 	} {
-		if r := sunloop(t, append([]string{"status", "--remote", "https://127.0.0.1:1", "--token", "t"}, args...)...); r.status != 1 || !strings.Contains(r.err, words) {
+		if r := sunloop(t, append([]string{"status", "--remote", "https://127.0.0.1:1", "--token", "t"}, args...)...); r.status != statusUsage || !strings.Contains(r.err, words) {
 			t.Errorf("%v: %+v", args, r)
 		}
 	}

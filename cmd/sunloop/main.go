@@ -33,7 +33,12 @@ type cli struct {
 	Import  ImportCmd  `cmd:"" help:"Import a file as a portal, logger or meter exports it, train and forecast."`
 	Inspect InspectCmd `cmd:"" help:"Show what would be imported from a file, without importing it."`
 	Status  StatusCmd  `cmd:"" help:"The site's vital signs and findings as text or JSON, for scripts and screen readers."`
-	Alerts  AlertsCmd  `cmd:"" help:"The alerts as text or JSON: what wants doing first."`
+
+	Alerts   AlertsCmd   `cmd:"" help:"The alerts as text or JSON: what wants doing first."`
+	Findings FindingsCmd `cmd:"" help:"The findings as text or JSON: what is wrong, since when, what it costs."`
+	Orders   OrdersCmd   `cmd:"" help:"The work orders as text or JSON: what is to be done by whom, and what is late."`
+	Forecast ForecastCmd `cmd:"" help:"What the sites will produce, as text, chart or JSON."`
+	KPI      KPICmd      `cmd:"" name:"kpi" help:"The sites' key figures over a window, as text or JSON."`
 
 	Backtest    BacktestCmd    `cmd:"" help:"How good the forecasts would have been on a history in files, against simple references."`
 	Interpolate InterpolateCmd `cmd:"" help:"Fill the gaps of a file, and show how well each method does on hidden samples of it."`
@@ -62,7 +67,7 @@ func main() {
 }
 
 // run executes one command line and answers the exit status: 0, 1 when the
-// command failed, 2 when the command line is wrong.
+// command failed, 2 when the command line is wrong, or a command's own.
 func run(ctx context.Context, args []string, std streams) int {
 	var c cli
 	exit := -1
@@ -114,6 +119,10 @@ func run(ctx context.Context, args []string, std streams) int {
 			return 130
 		}
 		fmt.Fprintln(std.err, "sunloop:", err)
+		var f *failure
+		if errors.As(err, &f) {
+			return f.status
+		}
 		return 1
 	}
 	return 0

@@ -1,0 +1,355 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"app.sunloop/backend"
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+	"app.sunloop/backend/work"
+	"app.sunloop/tui/chart"
+	"app.sunloop/tui/plain"
+)
+
+// Exit statuses of the commands that tell facts, beside 0.
+const (
+	statusCritical = 1 // something critical is open
+	statusUsage    = 2 // the command line is wrong
+	statusUntold   = 3 // the service is not reached, or refuses
+)
+
+// FactFlags are what the commands that tell facts have in common.
+type FactFlags struct {
+	Site     string `help:"Only this site."`
+	Customer string `help:"Only this customer's sites."`
+	JSON     bool   `name:"json" help:"As JSON, in the shape of the API."`
+	RemoteFlags
+}
+
+// facts are what such a command asks and where it prints.
+type facts struct {
+	*client.Client
+	sites []api.Site // that are asked about
+	zones plain.Zones
+	named bool // the command line names the site
+	json  bool
+	out   io.Writer
+}
+
+// tell lets a command print its facts. Whatever keeps it from telling has an
+// exit status of its own, as scripts take 1 for an alarm.
+func (c FactFlags) tell(ctx context.Context, g *Globals, std streams, print func(context.Context, *facts) (critical bool, err error)) error {
+	return c.tellBy(ctx, g, std, WorkFlags{CrewHours: work.DefaultHours()}, print)
+}
+
+// tellBy is tell with the times of maintenance that a data folder's work is
+// judged by.
+func (c FactFlags) tellBy(ctx context.Context, g *Globals, std streams, by WorkFlags, print func(context.Context, *facts) (critical bool, err error)) error {
+	critical := false
+	err := c.ask(ctx, g, by, func(cl *client.Client) error {
+		f := &facts{Client: cl, named: c.Site != "", json: c.JSON, out: std.out}
+		if err := c.find(ctx, f); err != nil {
+			return err
+		}
+		var err error
+		critical, err = print(ctx, f)
+		return err
+	})
+	var known *failure
+	switch {
+	case errors.As(err, &known):
+		return err
+	case err != nil:
+		return &failure{statusUntold, err}
+	case critical:
+		return exitStatus(statusCritical)
+	}
+	return nil
+}
+
+// ask runs f with a client of the data folder, or of a service elsewhere.
+func (c FactFlags) ask(ctx context.Context, g *Globals, by WorkFlags, f func(*client.Client) error) error {
+	if c.Remote != "" {
+		cl, err := c.client()
+		if err != nil {
+			return &failure{statusUsage, err}
+		}
+		defer cl.Close()
+		return f(cl)
+	}
+	cfg := backend.Config{DataDir: g.Data, Now: time.Now, Wall: time.Now}
+	if err := by.apply(&cfg); err != nil {
+		return &failure{statusUsage, err}
+	}
+	service, err := backend.New(cfg)
+	if err != nil {
+		return openFailed(g.Data, err)
+	}
+	return errors.Join(withOwnKey(ctx, service, f), service.Close())
+}
+
+// find finds the sites that are asked about.
+func (c FactFlags) find(ctx context.Context, f *facts) error {
+	if c.Site != "" {
+		site, err := f.Site(ctx, c.Site)
+		if errors.Is(err, api.ErrSiteNotFound) || err == nil && c.Customer != "" && site.CustomerID != c.Customer {
+			return wrong("there is no site %q%s", c.Site, ofCustomer(c.Customer))
+		}
+		if err != nil {
+			return untold(err)
+		}
+		f.sites = []api.Site{*site}
+	} else {
+		sites, err := gather(func(p api.Page) ([]api.Site, string, error) {
+			r, err := f.Sites(ctx, api.ListQuery{CustomerID: c.Customer, Page: p})
+			if err != nil {
+				return nil, "", err
+			}
+			return r.Sites, r.NextCursor, nil
+		}, nil)
+		if err != nil {
+			return untold(err)
+		}
+		if f.sites = sites; len(sites) == 0 && c.Customer != "" {
+			return wrong("there is no site%s", ofCustomer(c.Customer))
+		}
+	}
+	f.zones = plain.ZonesOf(f.sites)
+	return nil
+}
+
+func ofCustomer(id string) string {
+	if id == "" {
+		return ""
+	}
+	return fmt.Sprintf(" of customer %q", id)
+}
+
+// failure is an error with an exit status of its own.
+type failure struct {
+	status int
+	error
+}
+
+func (f *failure) Unwrap() error { return f.error }
+
+// wrong is a command line that cannot be followed.
+func wrong(format string, args ...any) error {
+	return &failure{statusUsage, fmt.Errorf(format, args...)}
+}
+
+// untold is why the service told nothing, in words. What it did not understand
+// is the command line's.
+func untold(err error) error {
+	var refusal *api.Error
+	if errors.As(err, &refusal) && refusal.Status == http.StatusBadRequest {
+		return &failure{statusUsage, inWords(err)}
+	}
+	return inWords(err)
+}
+
+// gather asks for page after page of a list, to its end or to the first item
+// that is done; nil: to its end.
+func gather[T any](ask func(api.Page) (part []T, next string, err error), done func(T) bool) ([]T, error) {
+	all := []T{}
+	for page := (api.Page{Limit: api.MaxLimit}); ; {
+		part, next, err := ask(page)
+		if err != nil {
+			return nil, err
+		}
+		if done != nil {
+			if i := slices.IndexFunc(part, done); i >= 0 {
+				return append(all, part[:i]...), nil
+			}
+		}
+		all = append(all, part...)
+		if page.Cursor = next; next == "" {
+			return all, nil
+		}
+	}
+}
+
+// customers are whose sites are asked about.
+func (f *facts) customers() (ids []string) {
+	for _, s := range f.sites {
+		if !slices.Contains(ids, s.CustomerID) {
+			ids = append(ids, s.CustomerID)
+		}
+	}
+	return ids
+}
+
+// customer is whose sites are asked about, empty for several customers.
+func (f *facts) customer() string {
+	if ids := f.customers(); len(ids) == 1 {
+		return ids[0]
+	}
+	return ""
+}
+
+// ofCustomers gathers a list that is asked for by customer, of the sites that
+// are asked about.
+func ofCustomers[T any](f *facts, ask func(api.ListQuery) (part []T, next string, err error), done func(T) bool) ([]T, error) {
+	all := []T{}
+	for _, customer := range f.customers() {
+		q := api.ListQuery{CustomerID: customer}
+		if f.named {
+			q.SiteID = f.sites[0].SiteID
+		}
+		part, err := gather(func(p api.Page) ([]T, string, error) {
+			q.Page = p
+			return ask(q)
+		}, done)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, part...)
+	}
+	return all, nil
+}
+
+// encode prints JSON as people read it too.
+func (f *facts) encode(v any) error {
+	e := json.NewEncoder(f.out)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// noSite says that there is nothing to tell of.
+func (f *facts) noSite() error {
+	_, err := fmt.Fprintln(f.out, "There is no site yet. Import a file: sunloop import FILE --site NAME --tz ZONE --capacity-kw KW")
+	return err
+}
+
+// each tells of site after site: as JSON the answer itself where the command
+// line names the site, else all of them under "sites".
+func each[T any](ctx context.Context, f *facts, ask func(context.Context, api.Site) (*T, error), text func(api.Site, *T) error) error {
+	all := []*T{}
+	for _, site := range f.sites {
+		v, err := ask(ctx, site)
+		if errors.Is(err, api.ErrNoModel) && !f.named {
+			if !f.json {
+				fmt.Fprintf(f.out, "%s: no forecast yet, as no model is trained\n", site.SiteID)
+			}
+			continue
+		}
+		if err != nil {
+			return ofSite(site, untold(err))
+		}
+		if all = append(all, v); f.json {
+			continue
+		}
+		if err := text(site, v); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !f.json && len(f.sites) == 0:
+		return f.noSite()
+	case !f.json:
+		return nil
+	case f.named:
+		return f.encode(all[0])
+	}
+	return f.encode(map[string]any{"sites": all})
+}
+
+// ofSite puts a site before what went wrong with it, which keeps its exit
+// status.
+func ofSite(site api.Site, err error) error {
+	var known *failure
+	if errors.As(err, &known) {
+		return &failure{known.status, fmt.Errorf("site %s: %w", site.SiteID, known.error)}
+	}
+	return fmt.Errorf("site %s: %w", site.SiteID, err)
+}
+
+// ListFlags narrow the commands that list things.
+type ListFlags struct {
+	Unit   string `help:"Only those of this unit."`
+	Family string `help:"Only those of this fault family, as in string_outage."`
+	Limit  int    `default:"0" help:"The most that are listed; 0: all. The exit status is of all."`
+}
+
+// check refuses a limit that is none.
+func (l ListFlags) check() error {
+	if l.Limit < 0 {
+		return wrong("--limit is 0 or more, not %d", l.Limit)
+	}
+	return nil
+}
+
+// wants says whether something of a unit and a family is asked for.
+func (l ListFlags) wants(family, unit string, units []string) bool {
+	return (l.Family == "" || strings.ReplaceAll(l.Family, " ", "_") == family) && (l.Unit == "" || l.Unit == unit || slices.Contains(units, l.Unit))
+}
+
+// list is a list that a command prints: what of it is wanted, what of it is
+// critical and open, and how it is said.
+type list[T any] struct {
+	all      []T
+	wanted   func(T) bool
+	critical func(T) bool
+	table    func([]T, plain.Zones) *plain.Table
+	sum      func([]T) string     // the last line, of all that are wanted
+	json     func(listed []T) any // the API's answer
+}
+
+// print prints the list, cut to a limit.
+func (l list[T]) print(f *facts, limit int) (critical bool, err error) {
+	wanted := slices.DeleteFunc(l.all, func(v T) bool { return !l.wanted(v) })
+	listed := wanted
+	if limit > 0 {
+		listed = wanted[:min(limit, len(wanted))]
+	}
+	critical = slices.ContainsFunc(wanted, l.critical)
+	if f.json {
+		return critical, f.encode(l.json(listed))
+	}
+	if err := l.table(listed, f.zones).Write(f.out, ""); err != nil {
+		return critical, err
+	}
+	sum := l.sum(wanted)
+	if len(listed) < len(wanted) {
+		sum += fmt.Sprintf("; the first %d are listed", len(listed))
+	}
+	_, err = fmt.Fprintln(f.out, sum)
+	return critical, err
+}
+
+// count is how many there are of what, in words.
+func count(n int, one, more string) string {
+	switch n {
+	case 0:
+		return "no " + one
+	case 1:
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
+// ChartFlags are for charts as text.
+type ChartFlags struct {
+	Chart bool `help:"With a chart of each day."`
+	ASCII bool `help:"Draw charts with ASCII characters alone."`
+}
+
+// day charts a site's day that begins at start.
+func (c ChartFlags) day(out io.Writer, site api.Site, start time.Time, caption string, lines ...chart.Points) error {
+	_, err := fmt.Fprintln(out, chart.Plain{Start: start, Location: start.Location(), Columns: 64, Rows: 8, Unit: "kW", Caption: caption, ASCII: c.ASCII, Top: site.CapacityKW}.Render(lines...))
+	return err
+}
+
+// midnight begins the day of a time in its zone.
+func midnight(t time.Time) time.Time {
+	y, m, d := t.Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, t.Location())
+}

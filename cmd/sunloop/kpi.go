@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/tui/plain"
+)
+
+// KPICmd prints the sites' key figures.
+type KPICmd struct {
+	FactFlags
+	From   string `placeholder:"TIME" help:"The window's first instant, ISO 8601; in the site's zone without an offset."`
+	To     string `placeholder:"TIME" help:"Its end, which is not in it."`
+	Period string `placeholder:"PERIOD" help:"Instead of --from and --to: a day, month or year of the site's calendar, as in 2026-03-14, 2026-03 or 2026, or so many whole days up to its last midnight, as in 7d. Without any: 30d."`
+}
+
+// Run prints the key figures; exit status 1 as that of status.
+func (c *KPICmd) Run(ctx context.Context, g *Globals, std streams) error {
+	if _, err := c.window("", time.Now(), time.UTC); err != nil {
+		return err
+	}
+	return c.tell(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
+		err := each(ctx, f, func(ctx context.Context, site api.Site) (*api.KPIs, error) {
+			var now time.Time
+			if c.Period != "" { // of the plant's clock, which a simulation runs fast
+				s, err := f.SiteSummary(ctx, site.SiteID)
+				if err != nil {
+					return nil, err
+				}
+				now = s.Summary.ServiceTime.Time
+			}
+			q, err := c.window(site.SiteID, now, f.zones.Of(site.SiteID))
+			if err != nil {
+				return nil, err
+			}
+			return f.KPIs(ctx, q)
+		}, func(site api.Site, k *api.KPIs) error { return printKPIs(f, site, *k) })
+		if err != nil {
+			return false, err
+		}
+		return f.critical(ctx)
+	})
+}
+
+// window is what is asked about a site. It is called without one to check the
+// command line.
+func (c *KPICmd) window(siteID string, now time.Time, zone *time.Location) (api.KPIQuery, error) {
+	q := api.KPIQuery{SiteID: siteID}
+	if c.Period != "" {
+		if c.From != "" || c.To != "" {
+			return q, wrong("--period stands instead of --from and --to, not beside them")
+		}
+		from, to, ok := period(c.Period, now, zone)
+		if !ok {
+			return q, wrong("--period wants a day, a month, a year or a number of days, as in 2026-03-14, 2026-03, 2026 or 7d, not %q", c.Period)
+		}
+		q.From, q.To = api.At(from), api.At(to)
+		return q, nil
+	}
+	for _, t := range []struct {
+		flag, text string
+		to         *api.Time
+	}{{"--from", c.From, &q.From}, {"--to", c.To, &q.To}} {
+		if t.text == "" {
+			continue
+		}
+		var err error
+		if *t.to, err = api.ParseTime(t.text, zone); err != nil {
+			return q, wrong("%s wants a time such as 2026-01-31T12:00, not %q", t.flag, t.text)
+		}
+	}
+	return q, nil
+}
+
+// period is the window that a word means: a day, month or year of zone, or so
+// many whole days before now.
+func period(word string, now time.Time, zone *time.Location) (from, to time.Time, ok bool) {
+	if n, err := strconv.Atoi(strings.TrimSuffix(word, "d")); err == nil && strings.HasSuffix(word, "d") {
+		to = midnight(now.In(zone))
+		return to.AddDate(0, 0, -n), to, n > 0
+	}
+	for _, form := range []struct {
+		layout              string
+		years, months, days int
+	}{{"2006-01-02", 0, 0, 1}, {"2006-01", 0, 1, 0}, {"2006", 1, 0, 0}} {
+		if from, err := time.ParseInLocation(form.layout, word, zone); err == nil {
+			return from, from.AddDate(form.years, form.months, form.days), true
+		}
+	}
+	return from, to, false
+}
+
+// printKPIs prints a site's figures and where its useful time went.
+func printKPIs(f *facts, site api.Site, k api.KPIs) error {
+	zone := f.zones.Of(site.SiteID)
+	fmt.Fprintf(f.out, "%s: %s to %s, %s rated %s kW, %s %% of the data arrived\n", site.SiteID, plain.When(k.From, zone), plain.When(k.To, zone),
+		count(k.Units, "unit", "units"), plain.Number(k.RatedKW), plain.Maybe(k.DataAvailability, 100))
+	if err := plain.Figures(k).Write(f.out, "  "); err != nil {
+		return err
+	}
+	return plain.Availability(k).Write(f.out, "  ")
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/tui/plain"
+)
+
+// OrdersCmd prints the work orders.
+type OrdersCmd struct {
+	FactFlags
+	ListFlags
+	WorkFlags
+	State      string `enum:"open,pending,in_progress,on_hold,completed,cancelled,all" default:"open" help:"Which: ${enum} (${default})."`
+	Priority   string `enum:",high,medium,low" default:"" help:"Only those of this priority (high, medium, low)."`
+	Technician string `help:"Only those of this technician; unassigned: of nobody."`
+	Late       bool   `help:"Only those that are late: not acknowledged, started or restored when they should have been."`
+}
+
+// Run prints the orders; exit status 1 when an open one is late.
+func (c *OrdersCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	return c.tellBy(ctx, g, std, c.WorkFlags, func(ctx context.Context, f *facts) (bool, error) {
+		narrow := api.OrderRequest{Technician: c.Technician}
+		switch c.State {
+		case "open":
+			narrow.OpenOnly = true
+		case "all":
+		default:
+			narrow.Status = c.State
+		}
+		all, err := ofCustomers(f, func(q api.ListQuery) ([]api.Order, string, error) {
+			r, err := f.Orders(ctx, q, narrow)
+			if err != nil {
+				return nil, "", err
+			}
+			return r.Orders, r.NextCursor, nil
+		}, nil)
+		if err != nil {
+			return false, untold(err)
+		}
+		return list[api.Order]{
+			all: all,
+			wanted: func(o api.Order) bool {
+				return c.wants(o.FaultFamily, o.AssetID, nil) && (c.Priority == "" || o.Priority == c.Priority) && (!c.Late || plain.OrderLate(o))
+			},
+			critical: plain.OrderLate,
+			table:    plain.Orders,
+			sum: func(wanted []api.Order) string {
+				open, late := 0, 0
+				for _, o := range wanted {
+					if plain.OrderOpen(o) {
+						open++
+					}
+					if plain.OrderLate(o) {
+						late++
+					}
+				}
+				return fmt.Sprintf("%s, %d open, %d of them late", count(len(wanted), "order", "orders"), open, late)
+			},
+			json: func(listed []api.Order) any {
+				return api.OrderResponse{Success: true, Orders: listed, Count: len(listed)}
+			},
+		}.print(f, c.Limit)
+	})
+}

@@ -1,0 +1,113 @@
+package plain
+
+import (
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/tui/pane"
+)
+
+// Alerts has a line for each alert.
+func Alerts(list []api.Alert, z Zones) *Table {
+	t := NewTable("severity", "site", "unit", "fault", "since (site time)", "#at risk kW", "state", "id")
+	for _, a := range list {
+		zone := z.Of(a.SiteID)
+		t.Add(a.AlertSeverity, a.SiteID, Unit(a.AssetID, alertUnits(a)), pane.Family(a.AlertType), When(a.Timestamp, zone), Number(a.EnergyAtRiskKW), alertState(a, zone), a.AlertID)
+	}
+	return t
+}
+
+// Findings has a line for each finding.
+func Findings(list []api.Finding, z Zones) *Table {
+	t := NewTable("severity", "site", "unit", "fault", "since (site time)", "until (site time)", "#at risk kW", "#lost kWh", "#sure %", "likely cause", "id")
+	for _, f := range list {
+		zone := z.Of(f.SiteID)
+		until := "now"
+		if !f.Active {
+			until = When(f.EndedAt, zone)
+		}
+		t.Add(f.SeverityLabel, f.SiteID, Unit(f.AssetID, f.AssetIDs), pane.Family(f.FaultFamily), When(f.StartedAt, zone), until,
+			Number(f.EnergyAtRiskKW), Number(f.LostKWh), Number(100*f.Confidence), Words(f.RootCause), f.SummaryID)
+	}
+	return t
+}
+
+// Orders has a line for each work order.
+func Orders(list []api.Order, z Zones) *Table {
+	t := NewTable("priority", "site", "unit", "work", "status", "technician", "planned (site time)", "next", "due (site time)", "late", "id")
+	for _, o := range list {
+		zone := z.Of(o.SiteID)
+		work := o.MaintenanceType + " work"
+		if o.FaultFamily != "" {
+			work = pane.Family(o.FaultFamily)
+		}
+		status := Words(o.Status)
+		if o.HoldReason != "" {
+			status += " (" + Words(o.HoldReason) + ")"
+		}
+		do, by, late := next(o)
+		t.Add(o.Priority, o.SiteID, Unit(o.AssetID, nil), work, status, o.AssignedTechnician, When(o.PlannedStart, zone), do, When(by, zone), yes(late), o.OrderID)
+	}
+	return t
+}
+
+func yes(v bool) string {
+	if v {
+		return "yes"
+	}
+	return ""
+}
+
+// Forecast has a line for each interval of a site's forecast.
+func Forecast(f api.GeneratedForecast, z Zones) *Table {
+	t := NewTable("from (site time)", "#P50 kW", "#P10 kW", "#P90 kW", "#clear sky kW")
+	for _, v := range f.Forecasts {
+		t.Add(When(v.Timestamp, z.Of(f.SiteID)), Number(v.PredictedPowerKW), Number(v.ConfidenceInterval.Lower), Number(v.ConfidenceInterval.Upper), Number(v.ClearSkyKW))
+	}
+	return t
+}
+
+// ForecastDays has a line for each day of a site's calendar that its forecast
+// reaches into, with the energy of these hours.
+func ForecastDays(f api.GeneratedForecast, z Zones) *Table {
+	t := NewTable("day", "#hours forecast", "#P50 kWh")
+	hours := float64(f.StepMinutes) / 60
+	date := func(i int) string { return f.Forecasts[i].Timestamp.In(z.Of(f.SiteID)).Format(time.DateOnly) }
+	for i := 0; i < len(f.Forecasts); {
+		day, n, kwh := date(i), 0, 0.0
+		for ; i < len(f.Forecasts) && date(i) == day; i++ {
+			n, kwh = n+1, kwh+f.Forecasts[i].PredictedPowerKW*hours
+		}
+		t.Add(day, Number(float64(n)*hours), Number(kwh))
+	}
+	return t
+}
+
+// share is the unit of figures that are printed as per cent.
+const share = "1"
+
+// Figures has a line for each key figure of a site; shares are in per cent.
+func Figures(k api.KPIs) *Table {
+	t := NewTable("figure", "#value", "unit", "#low (95 %)", "#high (95 %)", "note")
+	for _, f := range k.Figures {
+		factor, unit := 1.0, f.Unit
+		if unit == share {
+			factor, unit = 100, "%"
+		}
+		low, high := "", ""
+		if f.Low != nil && f.High != nil {
+			low, high = Maybe(f.Low, factor), Maybe(f.High, factor)
+		}
+		t.Add(Words(f.Name), Maybe(f.Value, factor), unit, low, high, f.Note)
+	}
+	return t
+}
+
+// Availability has a line for each category of the units' useful time.
+func Availability(k api.KPIs) *Table {
+	t := NewTable("useful time", "#hours", "#share %")
+	for _, c := range k.Categories {
+		t.Add(Words(c.Category), Number(c.Hours), Number(100*c.Share))
+	}
+	return t
+}

@@ -1,0 +1,104 @@
+package plain
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"app.sunloop/tui/terminal"
+)
+
+// Table is things in lines, with their properties in columns of one width.
+type Table struct {
+	columns []column
+	rows    [][]string
+}
+
+type column struct {
+	head   string
+	number bool
+}
+
+// NewTable has columns under heads, which carry the unit. A head that begins
+// with # is one of numbers: they are aligned on the point.
+func NewTable(heads ...string) *Table {
+	t := &Table{}
+	for _, h := range heads {
+		name, number := strings.CutPrefix(h, "#")
+		t.columns = append(t.columns, column{name, number})
+	}
+	return t
+}
+
+// Add writes a line with a cell for each column. Text is made safe to print.
+func (t *Table) Add(cells ...string) {
+	row := make([]string, len(t.columns))
+	for i := range row {
+		row[i] = terminal.Printable(cells[i])
+	}
+	t.rows = append(t.rows, row)
+}
+
+// Empty says whether the table has no lines.
+func (t *Table) Empty() bool { return len(t.rows) == 0 }
+
+// Write prints heads and lines, each after indent; nothing of an empty table,
+// and no column that is empty in each line.
+func (t *Table) Write(w io.Writer, indent string) error {
+	if t.Empty() {
+		return nil
+	}
+	lines := make([]string, len(t.rows)+1)
+	for c, col := range t.columns {
+		values := make([]string, len(t.rows))
+		for r, row := range t.rows {
+			values[r] = row[c]
+		}
+		if !slices.ContainsFunc(values, func(v string) bool { return v != "" }) {
+			continue
+		}
+		if col.number {
+			onThePoint(values)
+		}
+		cells := append([]string{col.head}, values...)
+		width := 0
+		for _, v := range cells {
+			width = max(width, terminal.Width(v))
+		}
+		for i, v := range cells {
+			blank := strings.Repeat(" ", width-terminal.Width(v))
+			if col.number {
+				lines[i] += blank + v + "  "
+			} else {
+				lines[i] += v + blank + "  "
+			}
+		}
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(indent+line, " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onThePoint fills decimals with blanks so that the points stand below each
+// other.
+func onThePoint(values []string) {
+	decimals := func(v string) int {
+		if i := strings.IndexByte(v, '.'); i >= 0 {
+			return len(v) - i
+		}
+		return 0
+	}
+	most := 0
+	for _, v := range values {
+		most = max(most, decimals(v))
+	}
+	for i, v := range values {
+		if v != "" && v != Unknown {
+			values[i] = v + strings.Repeat(" ", most-decimals(v))
+		}
+	}
+}

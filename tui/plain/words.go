@@ -1,0 +1,145 @@
+package plain
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/tui/pane"
+)
+
+// Unknown stands for a value that is not there.
+const Unknown = "unknown"
+
+// Number is a value with three significant digits.
+func Number(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return Unknown
+	}
+	return pane.Significant(v)
+}
+
+// Maybe is a value that may be absent, times a factor, with three significant
+// digits.
+func Maybe(v *float64, factor float64) string {
+	if v == nil {
+		return Unknown
+	}
+	return Number(*v * factor)
+}
+
+// Words are an identifier of the contract as a person says it.
+func Words(id string) string { return strings.ReplaceAll(id, "_", " ") }
+
+// When is a time in a zone, with its offset; empty for none.
+func When(t api.Time, zone *time.Location) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.In(zone).Format("2006-01-02 15:04 -07:00")
+}
+
+// Zones are the zones of sites.
+type Zones map[string]*time.Location
+
+// ZonesOf reads the sites' zones. One that is not known here is UTC.
+func ZonesOf(sites []api.Site) Zones {
+	z := Zones{}
+	for _, s := range sites {
+		zone, err := time.LoadLocation(s.Timezone)
+		if err != nil {
+			zone = time.UTC
+		}
+		z[s.SiteID] = zone
+	}
+	return z
+}
+
+// Of is a site's zone, UTC for one that is not known.
+func (z Zones) Of(siteID string) *time.Location {
+	if zone := z[siteID]; zone != nil {
+		return zone
+	}
+	return time.UTC
+}
+
+// Unit is which unit something is at: one, several, or none in particular.
+func Unit(assetID string, all []string) string {
+	switch {
+	case len(all) > 1:
+		return fmt.Sprintf("%d units", len(all))
+	case assetID == "":
+		return "whole site"
+	}
+	return assetID
+}
+
+// alertStates in words.
+var alertStates = map[string]string{
+	api.AlertUnacknowledged: "not acknowledged", api.AlertAcknowledged: "acknowledged", api.AlertReturned: "over, not acknowledged",
+	api.AlertShelved: "shelved", api.AlertSuppressed: "suppressed", api.AlertCleared: "cleared",
+}
+
+// alertState is an alert's state in words, with who and until when.
+func alertState(a api.Alert, zone *time.Location) string {
+	words := alertStates[a.State]
+	switch {
+	case a.State == api.AlertShelved:
+		words += " until " + When(a.ShelvedUntil, zone)
+	case a.State == api.AlertSuppressed && !a.SuppressedTo.IsZero():
+		words += " until " + When(a.SuppressedTo, zone)
+	case a.AcknowledgedBy != "":
+		words += " by " + a.AcknowledgedBy
+	}
+	return words
+}
+
+// AlertOpen says whether nobody has seen to an alert yet.
+func AlertOpen(a api.Alert) bool {
+	return a.State == api.AlertUnacknowledged || a.State == api.AlertReturned
+}
+
+// alertUnits are all units of an alert.
+func alertUnits(a api.Alert) []string {
+	if a.Metadata == nil {
+		return nil
+	}
+	return a.Metadata.AssetIDs
+}
+
+// OrderOpen says whether an order is still to be done.
+func OrderOpen(o api.Order) bool {
+	return o.Status != api.OrderCompleted && o.Status != api.OrderCancelled
+}
+
+// next is what an open order must come to next and by when, and whether that
+// time has passed.
+func next(o api.Order) (do string, by api.Time, late bool) {
+	if !OrderOpen(o) {
+		return "", api.Time{}, false
+	}
+	c := o.Clocks
+	for _, step := range []struct {
+		name, do string
+		due, met api.Time
+	}{
+		{"acknowledge", "assign", c.AcknowledgeDue, c.AcknowledgedAt},
+		{"start", "begin", c.StartDue, c.StartedAt},
+		{"restore", "restore", c.RestoreDue, c.RestoredAt},
+	} {
+		if step.met.IsZero() {
+			return step.do, step.due, slices.Contains(c.Breached, step.name)
+		}
+	}
+	return "", api.Time{}, false
+}
+
+// OrderLate says whether an open order is late: the time by which it should
+// have been acknowledged, started or restored has passed, and it was not.
+func OrderLate(o api.Order) bool {
+	_, _, late := next(o)
+	return late
+}
