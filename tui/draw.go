@@ -239,7 +239,7 @@ func (m *Model) footer() [][2]string {
 	}
 	words := map[keymap.Action]string{}
 	if m.store.Site != nil {
-		words[keymap.Open] = [layout.Panes]string{"orient", "decide", "act", "take unit"}[m.focus]
+		words[keymap.Open] = [layout.Panes]string{"look at", "decide", "act", "take unit"}[m.focus]
 		words[keymap.NextStep] = string(pane.WayOf(m.view()).Next)
 	}
 	var out [][2]string

@@ -131,6 +131,10 @@ func (m *Model) acts() map[keymap.Action]func() tea.Cmd {
 	return map[keymap.Action]func() tea.Cmd{
 		keymap.FocusObserve: focus(layout.Observe), keymap.FocusOrient: focus(layout.Orient),
 		keymap.FocusDecide: focus(layout.Decide), keymap.FocusAct: focus(layout.Act),
+
+		keymap.Alarms:   further(func() screen.Screen { return screen.NewAlarms() }),
+		keymap.OpenUnit: further(func() screen.Screen { return screen.NewUnit(m.hand.AssetID) }),
+
 		keymap.FocusNext: focus(m.focus.Next()), keymap.FocusPrev: focus(m.focus.Previous()),
 		keymap.Zoom:    quiet(func() { m.zoom = !m.zoom }),
 		keymap.Palette: open(func() screen.Dialog { return m.paletteDialog() }),

@@ -164,7 +164,9 @@ func New(ctx context.Context, o Options, out *terminal.Output, in *terminal.Inpu
 		m.owner = m.user.UserID
 	}
 	m.arm = m.after
-	m.panes = [layout.Panes]pane.Pane{layout.Observe: pane.NewObserve(), layout.Orient: pane.NewOrient(), layout.Decide: pane.NewDecide(), layout.Act: pane.NewAct()}
+	observe := pane.NewObserve()
+	observe.Request = screen.AlarmRequest
+	m.panes = [layout.Panes]pane.Pane{layout.Observe: observe, layout.Orient: pane.NewOrient(), layout.Decide: pane.NewDecide(), layout.Act: pane.NewAct()}
 	return m
 }
 

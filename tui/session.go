@@ -157,7 +157,7 @@ func (m *Model) request(do any) tea.Cmd {
 			}
 		}
 	case screen.TakeInHand:
-		m.hand = do.Hand
+		return m.intend(pane.Intent{Hand: &do.Hand, Focus: do.Focus})
 	case screen.StartUpload:
 		return m.upload(do)
 	case screen.Send:

@@ -147,6 +147,8 @@ func TestProgramOverANetwork(t *testing.T) {
 	keys("123456", "enter")
 	glass.await(t, "Sibaya", "INV-05", "P10–P90", "anna Operator")
 	keys("n", "enter")
+	glass.await(t, "Unit INV-03", "Records as measured")
+	keys("enter")
 	glass.await(t, "INV-03  inverter outage  95 % sure", "Evidence")
 	keys("enter")
 	glass.await(t, "Days ahead", "Waiting costs ZAR 662 a day")

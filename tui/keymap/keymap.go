@@ -30,6 +30,7 @@ const (
 	InOrient  Scope = "Orient"
 	InDecide  Scope = "Decide"
 	InAct     Scope = "Act"
+	AlarmList Scope = "the alarms"
 	KeyList   Scope = "the list of API keys"
 	UserList  Scope = "the list of users"
 	Dialog    Scope = "dialogs"
@@ -55,6 +56,7 @@ var scopes = []struct {
 	{InObserve, onePane}, {InOrient, onePane}, {InDecide, onePane}, {InAct, onePane},
 	{KeyList, oneScreen},
 	{UserList, oneScreen},
+	{AlarmList, oneScreen},
 	{Dialog, dialogs},
 }
 
@@ -161,6 +163,24 @@ const (
 	NextInHand Action = "next-finding"
 	NextStep   Action = "next-step"
 
+	OpenUnit     Action = "unit"
+	Alarms       Action = "alarms"
+	ZoomIn       Action = "zoom-in"
+	ZoomOut      Action = "zoom-out"
+	PanBack      Action = "pan-back"
+	PanOn        Action = "pan-on"
+	WholeDay     Action = "whole-day"
+	Cursor       Action = "cursor"
+	OtherList    Action = "other-list"
+	Acknowledge  Action = "acknowledge"
+	Shelve       Action = "shelve"
+	Unshelve     Action = "unshelve"
+	AckAlarm     Action = "acknowledge-alarm"
+	ShelveAlarm  Action = "shelve-alarm"
+	UnshelveOne  Action = "unshelve-alarm"
+	AlarmStates  Action = "alarm-states"
+	AlarmFigures Action = "alarm-figures"
+
 	CreateKey Action = "create-key"
 	RotateKey Action = "rotate-key"
 	RevokeKey Action = "revoke-key"
@@ -188,6 +208,7 @@ func Default() Map {
 	}
 	needs := func(e Entry, n Need) Entry { e.Needs = n; return e }
 	hidden := func(e Entry) Entry { e.Palette = false; return e }
+	takes := func(e Entry, a Action) Entry { e.Takes = a; return e }
 	dangerous := func(e Entry) Entry { e.Dangerous = true; return e }
 	return Map{[]Entry{
 		entry(FocusObserve, Global, "", "focus Observe: power, units, alarms", "1"),
@@ -208,6 +229,8 @@ func Default() Map {
 		needs(entry(Users, Global, "", "manage users (administrators)", "g r"), NeedsUsers),
 		needs(entry(Audit, Global, "", "show who changed what (administrators)", "g a"), NeedsAudit),
 		entry(Log, Global, "", "show the console's log", "g l"),
+		entry(Alarms, Global, "", "show the alarms of all states and the alarm system's health", "g w"),
+		needs(entry(OpenUnit, Panes, "", "look at the unit in hand closely", "i"), NeedsSelection),
 		needs(entry(RunDetection, Panes, "", "run fault detection on the unit in hand", "D"), NeedsSelection|NeedsService|NeedsWrite),
 		needs(entry(Refresh, Global, "", "ask the service again, now", "r"), NeedsService),
 		entry(NextStep, Panes, "next", "do the next step: detect, diagnose, plan, parts, order, or the order's next move", "n"),
@@ -240,6 +263,23 @@ func Default() Map {
 		entry(Open, List, "open", "take in hand, open", "enter"),
 		entry(Sort, List, "", "sort by the next column", "s", ","),
 		entry(Filter, List, "", "filter the list", "/"),
+
+		entry(ZoomIn, InObserve, "closer", "look at a shorter time", "+", "="),
+		entry(ZoomOut, InObserve, "", "look at a longer time", "-", "_"),
+		entry(PanBack, InObserve, "", "move the time on screen back", "[", "shift+left"),
+		entry(PanOn, InObserve, "", "move the time on screen on", "]", "shift+right"),
+		entry(WholeDay, InObserve, "", "look at the whole day again", "0"),
+		entry(Cursor, InObserve, "cursor", "read the values at a time, which the arrows move", "c"),
+		entry(OtherList, InObserve, "units/alarms", "go to the alarms, or back to the units", "v"),
+		needs(entry(Acknowledge, InObserve, "ack", "acknowledge the alarm in hand", "a"), NeedsService|NeedsWrite),
+		takes(needs(entry(Shelve, InObserve, "shelve", "shelve the alarm in hand for a time", "s"), NeedsService|NeedsWrite), Sort),
+		needs(entry(Unshelve, InObserve, "", "take the alarm in hand off the shelf", "u"), NeedsService|NeedsWrite),
+
+		needs(entry(AckAlarm, AlarmList, "ack", "acknowledge the chosen alarm", "a"), NeedsService|NeedsWrite),
+		takes(needs(entry(ShelveAlarm, AlarmList, "shelve", "shelve the chosen alarm for a time", "s"), NeedsService|NeedsWrite), Sort),
+		needs(entry(UnshelveOne, AlarmList, "unshelve", "take the chosen alarm off the shelf", "u"), NeedsService|NeedsWrite),
+		entry(AlarmStates, AlarmList, "states", "show the alarms of the next state", "f"),
+		entry(AlarmFigures, AlarmList, "figures", "show the alarm system's health, or the alarm's details", "v"),
 
 		entry(CreateKey, KeyList, "create", "create an API key", "c"),
 		dangerous(entry(RotateKey, KeyList, "rotate", "make a new key in the place of the chosen one", "R")),
@@ -287,24 +327,24 @@ func (m Map) Entry(a Action) (Entry, bool) {
 	return Entry{}, false
 }
 
-// Match is the action of a key in any of the scopes. A binding of two keys
-// ("g u") matches when given as "g u"; pending says that pressed is the start
-// of such a binding.
+// Match is the action of a key in any of the scopes: one that takes a key of
+// lists goes before. A binding of two keys ("g u") matches when given as
+// "g u"; pending says that pressed is the start of such a binding.
 func (m Map) Match(pressed string, scopes ...Scope) (a Action, ok, pending bool) {
 	for _, e := range m.entries {
 		if !slices.Contains(scopes, e.Scope) {
 			continue
 		}
 		for _, k := range e.Binding.Keys() {
-			if k == pressed {
-				return e.Action, true, false
+			if k == pressed && (!ok || e.Takes == a) {
+				a, ok = e.Action, true
 			}
 			if strings.HasPrefix(k, pressed+" ") {
 				pending = true
 			}
 		}
 	}
-	return "", false, pending
+	return a, ok, pending && !ok
 }
 
 // unusable are keys that terminals cannot tell from others, or keep.

@@ -12,33 +12,51 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-// siteChart is the site's day: what was measured over what was expected.
+// siteChart is the site's day, or a window of time: what was measured over
+// what was expected.
 type siteChart struct{ chart chart.Day }
 
-// draw draws power of all units together and, today, the forecast's band and
-// median as they were issued before each hour, and the clear-sky envelope.
-func (c *siteChart) draw(r terminal.Region, v View, day *dayData, margin int) {
+// draw draws power of all units together, of today and the days ahead the
+// forecast's band and median, today's as they were issued before each hour,
+// and the clear-sky envelope.
+func (c *siteChart) draw(r terminal.Region, v View, day *dayData, margin int, look window) {
 	c.chart.Lines, c.chart.Band = c.chart.Lines[:0], nil
-	if v.Site.PastDate.IsZero() {
-		if f := forecastPoints(v.Site.Forecast.Data.Today, time.Hour); len(f.p50.At) > 0 {
+	top := v.Site.CapacityKW
+	if v.Site.PastDate.IsZero() || look.zoomed() {
+		values := v.Site.Forecast.Data.Today
+		if look.zoomed() {
+			values = withAhead(values, v.Site.Forecast.Data.Forecasts)
+		}
+		if f := forecastPoints(values, time.Hour); len(f.p50.At) > 0 {
 			c.chart.Lines = append(c.chart.Lines,
 				chart.Line{Name: "clear sky", Points: f.clear, Role: themes.ClearSky, Pattern: chart.Dotted},
 				chart.Line{Name: "P50", Points: f.p50, Role: themes.P50, Pattern: chart.Dashed})
 			f.band.Name = bandName(v)
 			c.chart.Band = &f.band
+			// The axis must not jump as the day goes on: a clear sky bounds it.
+			top = slices.Max(f.clear.Value)
 		}
+	}
+	if !v.Site.PastDate.IsZero() && c.chart.Band == nil {
+		top = 0
 	}
 	c.chart.Lines = append(c.chart.Lines, chart.Line{Name: "actual", Points: points(settled(day.total, v.Site.CapacityKW), day.start, day.step), Role: themes.Actual})
 	c.chart.Margin = margin
 	c.chart.Stale = isStale(v)
-	// The axis must not jump as the day goes on: a clear sky bounds it.
-	top := v.Site.CapacityKW
-	if c.chart.Band != nil {
-		top = slices.Max(c.chart.Lines[0].Points.Value)
-	} else if !v.Site.PastDate.IsZero() {
-		top = 0
-	}
+	c.chart.From, c.chart.To, c.chart.Cursor, c.chart.Format = look.from, look.to, look.cursor, Significant
+	c.chart.Empty = look.empty
 	drawOn(&c.chart, r, v, day.start, 1, top)
+}
+
+// withAhead are the hours of today and those ahead that are not among them.
+func withAhead(today, ahead []api.ForecastValue) []api.ForecastValue {
+	out := slices.Clone(today)
+	for _, f := range ahead {
+		if n := len(out); n == 0 || f.Timestamp.After(out[n-1].Timestamp.Time) {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 func bandName(v View) string {
@@ -104,7 +122,10 @@ func points(values []float64, start time.Time, step time.Duration) chart.Points 
 }
 
 // unitChart is one unit's day against its peers.
-type unitChart struct{ chart chart.Day }
+type unitChart struct {
+	chart    chart.Day
+	forecast bool // draw the unit's share of the forecast too
+}
 
 // draw draws the unit's power over the median of its peers, scaled to the
 // unit's capacity; ok is false when the unit reported nothing on that day.
@@ -121,7 +142,15 @@ func (c *unitChart) draw(r terminal.Region, v View, assetID string) (ok bool) {
 	}
 	w, _ := r.Size()
 	top := day.units[own].CapacityKW
-	c.chart.Lines = append(c.chart.Lines[:0],
+	c.chart.Lines = c.chart.Lines[:0]
+	if c.forecast && v.Site.PastDate.IsZero() && v.Site.CapacityKW > 0 {
+		f := forecastPoints(v.Site.Forecast.Data.Today, time.Hour)
+		for i := range f.p50.Value {
+			f.p50.Value[i] *= top / v.Site.CapacityKW
+		}
+		c.chart.Lines = append(c.chart.Lines, chart.Line{Name: "share of P50", Points: f.p50, Role: themes.ClearSky, Pattern: chart.Dotted})
+	}
+	c.chart.Lines = append(c.chart.Lines,
 		chart.Line{Name: "median of peers", Points: points(day.peersOf(own), day.start, day.step), Role: themes.P50, Pattern: chart.Dashed},
 		chart.Line{Name: v.asset(assetID, max(w/3, 8)), Points: points(settled(day.slots[own], top), day.start, day.step), Role: themes.Actual})
 	c.chart.Stale = isStale(v)
@@ -156,8 +185,9 @@ func (m *heatMap) margin(w int, day *dayData) int {
 }
 
 // draw draws the map below a chart of the same margin, whose hours it shares.
-func (m *heatMap) draw(r terminal.Region, v View, day *dayData, margin int) {
+func (m *heatMap) draw(r terminal.Region, v View, day *dayData, margin int, look window) {
 	h := &m.heat
+	h.From, h.To, h.Cursor = look.from, look.to, look.cursor
 	h.Pen, h.Palette, h.Start, h.Location = v.Pen, v.Palette, day.start, v.Site.Zone
 	h.Rows, h.Selected, h.First, h.Margin, h.Bare = h.Rows[:0], -1, 0, margin, true
 	names := make([]string, len(day.units))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/tui/chart"
 	"app.sunloop/tui/state"
 )
 
@@ -23,6 +24,7 @@ type dayData struct {
 	power    []float64   // kW then; of a former day its highest
 	relative []float64   // power per capacity, of a former day energy, against the median of all
 	energy   []float64   // kWh of the day, NaN without a record
+	expected []float64   // what the median of all gives for the unit's capacity: kW, of a former day kWh; NaN where little can be compared
 	errors   []string    // error type of the newest record
 	highest  float64     // power per capacity of any unit in any slot
 }
@@ -30,10 +32,28 @@ type dayData struct {
 // Memo keeps what was computed from a day while the data behind it stay the
 // same. The panes of a console share one.
 type Memo struct {
-	site           *state.Site
-	date           time.Time
-	dayAt, assetAt time.Time
-	data           *dayData
+	shown, span memo
+}
+
+// memo is what was computed from data of an age.
+type memo struct {
+	key  memoKey
+	data *dayData
+}
+
+type memoKey struct {
+	site                   *state.Site
+	date                   time.Time
+	dayAt, spanAt, assetAt time.Time
+	of                     string
+}
+
+// get computes anew only when what is behind it changed.
+func (m *memo) get(key memoKey, compute func() *dayData) *dayData {
+	if m.data == nil || m.key != key {
+		m.key, m.data = key, compute()
+	}
+	return m.data
 }
 
 // shownDay is the day on screen.
@@ -44,26 +64,45 @@ func shownDay(v View) state.Day {
 	return v.Site.Past.Data
 }
 
+// memo is where computed data are kept.
+func (v View) memo() *Memo {
+	if v.Memo == nil {
+		return &Memo{}
+	}
+	return v.Memo
+}
+
 // day is the day on screen, computed anew only when its data changed.
 func (v View) day() *dayData {
-	m := v.Memo
-	if m == nil {
-		m = &Memo{}
-	}
 	at := v.Site.Day.At
 	if !v.Site.PastDate.IsZero() {
 		at = v.Site.Past.At
 	}
-	if m.data == nil || m.site != v.Site || !m.date.Equal(v.Site.PastDate) || !m.dayAt.Equal(at) || !m.assetAt.Equal(v.Site.Assets.At) {
-		m.site, m.date, m.dayAt, m.assetAt = v.Site, v.Site.PastDate, at, v.Site.Assets.At
-		m.data = newDayData(v)
-	}
-	return m.data
+	return v.memo().shown.get(memoKey{site: v.Site, date: v.Site.PastDate, dayAt: at, assetAt: v.Site.Assets.At}, func() *dayData {
+		day := shownDay(v)
+		return newDayData(v, day, max(day.Step(), 5*time.Minute))
+	})
 }
 
-func newDayData(v View) *dayData {
-	day := shownDay(v)
-	d := &dayData{start: day.Start, step: max(day.Step(), 5*time.Minute), units: unitsOf(v, day)}
+// spanOf are the whole days that a span touches: the records of former ones, and today's.
+func (v View) spanOf(from, to time.Time) *dayData {
+	id := state.SpanOf(from, to, v.Site.Zone)
+	key := memoKey{site: v.Site, dayAt: v.Site.Day.At, spanAt: v.Site.Span.At, assetAt: v.Site.Assets.At, of: id}
+	return v.memo().span.get(key, func() *dayData {
+		day := state.Day{Start: midnightOf(from.In(v.Site.Zone)), End: midnightOf(to.Add(-time.Second).In(v.Site.Zone)).AddDate(0, 0, 1)}
+		step, _ := state.SpanStep(day.End.Sub(day.Start))
+		records := map[string][]api.Record{}
+		for _, part := range []state.Day{v.Site.Span.Data, v.Site.Day.Data} {
+			for _, u := range part.Units {
+				records[u.AssetID] = append(records[u.AssetID], u.Records...)
+			}
+		}
+		return newDayData(v, day.With(records), max(step, v.Site.Day.Data.Step()))
+	})
+}
+
+func newDayData(v View, day state.Day, step time.Duration) *dayData {
+	d := &dayData{start: day.Start, step: step, units: unitsOf(v, day)}
 	if day.Start.IsZero() { // nothing came yet: the axis is today's
 		d.start = midnightOf(v.SiteNow)
 		d.units = nil
@@ -78,9 +117,9 @@ func newDayData(v View) *dayData {
 	n := len(d.units)
 	d.slots, d.ratios = make([][]float64, n), make([][]float64, n)
 	d.last, d.errors = make([]time.Time, n), make([]string, n)
-	d.power, d.relative, d.energy = make([]float64, n), make([]float64, n), make([]float64, n)
+	d.power, d.relative, d.energy, d.expected = make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
 	for i, a := range d.units {
-		d.power[i], d.relative[i], d.energy[i] = math.NaN(), math.NaN(), math.NaN()
+		d.power[i], d.relative[i], d.energy[i], d.expected[i] = math.NaN(), math.NaN(), math.NaN(), math.NaN()
 		k, ok := row[a.AssetID]
 		if !ok {
 			continue
@@ -163,9 +202,21 @@ func (d *dayData) relate(values []float64, least float64) {
 	n, m := len(specific), median(specific)
 	for i, a := range d.units {
 		if m >= least && n >= leastPeers && a.CapacityKW > 0 {
-			d.relative[i] = values[i] / a.CapacityKW / m
+			d.expected[i] = m * a.CapacityKW
+			d.relative[i] = values[i] / d.expected[i]
 		}
 	}
+}
+
+// lost is what a unit that is below normal lacks: kW, of a former day kWh. NaN where that is not known, 0 where it is normal.
+func (d *dayData) lost(i int) float64 {
+	switch {
+	case math.IsNaN(d.relative[i]):
+		return math.NaN()
+	case d.relative[i] >= chart.NormalRatio.Low:
+		return 0
+	}
+	return d.expected[i] * (1 - d.relative[i])
 }
 
 // unitsOf are the site's units: the registered ones, else those that reported.

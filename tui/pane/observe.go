@@ -8,6 +8,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
+	"app.sunloop/tui/chart"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
@@ -16,32 +17,75 @@ import (
 // Observe shows the site's day: power against forecast and clear sky, the heat
 // map of the units, the units and the alarms.
 type Observe struct {
-	units  List
-	alarms List
+	// Request makes the request of package screen for an action on alarms; nil
+	// makes none.
+	Request func(a keymap.Action, alerts []api.Alert, v View) any
+
+	units    List
+	alarms   AlarmList
+	onAlarms bool // the alarms have the keys of lists, not the units
+	window   window
+	site     *state.Site // that all of this is about
+	shown    []api.Alert // what of its alerts is something to do
+	shownAt  time.Time
+
 	// where things stand in the region last drawn
-	unitsAt, alarmsAt, heatAt terminal.Rect
+	unitsAt, alarmsAt, heatAt, chartAt terminal.Rect
 
 	chart, strip siteChart
 	heat         heatMap
+	marks        []chart.Event
 }
 
 // NewObserve lists the units with what is abnormal first.
-func NewObserve() *Observe { return &Observe{units: List{SortBy: -1}, alarms: List{SortBy: -1}} }
+func NewObserve() *Observe {
+	return &Observe{units: List{SortBy: -1}, alarms: NewAlarmList()}
+}
 
 // Needs are what the pane shows.
-func (o *Observe) Needs(View) []state.Need {
-	return []state.Need{
+func (o *Observe) Needs(v View) []state.Need {
+	needs := []state.Need{
 		{Query: state.QueryDay, Period: 5 * time.Second},
 		{Query: state.QueryForecast, Period: 15 * time.Second},
 		{Query: state.QueryFindings, Period: 10 * time.Second},
+		{Query: state.QueryAlerts, Period: 10 * time.Second},
+		{Query: state.QueryAlertLog, Period: 2 * time.Minute},
+		{Query: state.QueryOrders, Period: time.Minute},
 	}
+	if n, ok := o.spanNeed(v); ok {
+		needs = append(needs, n)
+	}
+	return needs
 }
 
-// Filter is the filter of the units.
-func (o *Observe) Filter() string { return o.units.Filter }
+// Filter is the filter of the list that has the keys.
+func (o *Observe) Filter() string { return o.list().Filter }
 
-// SetFilter narrows the units.
-func (o *Observe) SetFilter(s string) { o.units.Filter = s }
+// SetFilter narrows the list that has the keys.
+func (o *Observe) SetFilter(s string) { o.list().Filter = s }
+
+func (o *Observe) list() *List {
+	if o.onAlarms {
+		return &o.alarms.List
+	}
+	return &o.units
+}
+
+// follow forgets what was about another site, and keeps which alerts are
+// something to do.
+func (o *Observe) follow(v View) {
+	if o.site != v.Site {
+		o.site, o.window, o.onAlarms, o.shownAt = v.Site, window{}, false, time.Time{}
+	}
+	if at := v.Site.Alerts.At; !o.shownAt.Equal(at) {
+		o.shownAt, o.shown = at, nil
+		for _, a := range v.Site.Alerts.Data.Alerts {
+			if annunciated(a) {
+				o.shown = append(o.shown, a)
+			}
+		}
+	}
+}
 
 // staleAfter is when a day's data count as old: live samples come every few
 // seconds, and the planner asks at most every 15 s for a pane out of focus.
@@ -49,7 +93,8 @@ const staleAfter = 2 * time.Minute
 
 // Draw draws chart, heat map, units and alarms in what room there is.
 func (o *Observe) Draw(r terminal.Region, v View) {
-	o.unitsAt, o.alarmsAt, o.heatAt = terminal.Rect{}, terminal.Rect{}, terminal.Rect{}
+	o.unitsAt, o.alarmsAt, o.heatAt, o.chartAt = terminal.Rect{}, terminal.Rect{}, terminal.Rect{}, terminal.Rect{}
+	o.follow(v)
 	if v.Site.PastDate.IsZero() {
 		o.drawToday(r, v)
 		return
@@ -72,6 +117,7 @@ func (o *Observe) drawToday(r terminal.Region, v View) {
 		return
 	}
 	if v.face(r, face, day.Err, day.FailedSince, day.NextTry, "the day's telemetry", "") {
+		o.drawAlarmsBelow(r, v, 4)
 		return
 	}
 	if face == state.Stale {
@@ -92,8 +138,12 @@ func (o *Observe) drawExpected(r terminal.Region, v View) {
 	}
 	y := v.Paragraph(r, 0, 0, words, themes.Dim)
 	y += drawOnTheWay(r.Region(terminal.Rect{Y: y, W: w, H: h - y}), v, 3)
+	if o.drawAlarmsBelow(r, v, y) {
+		h = o.alarmsAt.Y
+	}
 	if len(v.Site.Forecast.Data.Today) > 0 && h-y > 6 {
-		o.chart.draw(r.Region(terminal.Rect{Y: y + 1, W: w, H: min(h-y-1, max(h/2, 10))}), v, v.day(), 0)
+		o.chart.chart.Events = nil
+		o.chart.draw(r.Region(terminal.Rect{Y: y + 1, W: w, H: min(h-y-1, max(h/2, 10))}), v, v.day(), 0, window{})
 	}
 }
 
@@ -101,56 +151,110 @@ func (o *Observe) drawExpected(r terminal.Region, v View) {
 // above r.
 func (o *Observe) drawDay(r terminal.Region, v View, above int) {
 	w, h := r.Size()
-	day := v.day()
-	p := o.plan(w, h, v, day)
+	if words := o.lookWords(v); words != "" && h > 8 {
+		v.putIn(r, 0, 0, w, words, themes.Accent)
+		r = r.Region(terminal.Rect{Y: 1, W: w, H: h - 1})
+		h, above = h-1, above+1
+	}
+	day, data := v.day(), o.data(v)
+	p := o.plan(w, h, day)
 	margin := 0
 	if p.heat > 0 {
-		margin = o.heat.margin(w, day)
+		margin = o.heat.margin(w, data)
 	}
-	o.chart.draw(r.Region(terminal.Rect{W: w, H: p.chart}), v, day, margin)
+	at := func(area terminal.Rect) terminal.Rect {
+		area.Y += above
+		return area
+	}
+	area := terminal.Rect{W: w, H: p.chart}
+	o.chartAt = at(area)
+	look := o.lookAt(v, data)
+	from, to := look.span(day.start)
+	o.chart.chart.Events = o.events(v, from, to)
+	o.chart.draw(r.Region(area), v, data, margin, look)
 	y := p.chart
 	if p.heat > 0 {
-		o.heat.draw(r.Region(terminal.Rect{Y: y, W: w, H: p.heat}), v, day, margin)
-		o.heatAt = terminal.Rect{Y: y + above, W: w, H: p.heat}
+		area = terminal.Rect{Y: y, W: w, H: p.heat}
+		o.heatAt = at(area)
+		o.heat.draw(r.Region(area), v, data, margin, look)
 		y += p.heat
+	}
+	if p.legend > 0 {
+		o.drawLegend(r.Region(terminal.Rect{Y: y, W: w, H: 1}), v, margin, p.heat > 0)
+		y += p.legend
 	}
 	units, alarms := terminal.Rect{Y: y + p.alarms, W: w, H: h - y - p.alarms}, terminal.Rect{Y: y, W: w, H: p.alarms}
 	if p.beside {
-		left := w * 58 / 100
+		left := w * 50 / 100
 		units, alarms = terminal.Rect{Y: y, W: left, H: h - y}, terminal.Rect{X: left + 2, Y: y, W: w - left - 2, H: h - y}
 	}
 	if !alarms.Empty() {
+		o.alarmsAt = at(alarms)
 		o.drawAlarms(r.Region(alarms), v)
-		o.alarmsAt = alarms
-		o.alarmsAt.Y += above
 	}
 	if !units.Empty() {
-		o.drawUnits(r.Region(units), v, day)
-		o.unitsAt = units
-		o.unitsAt.Y += above
+		o.unitsAt = at(units)
+		quiet := v
+		quiet.Focused = v.Focused && !o.onAlarms
+		o.drawUnits(r.Region(units), quiet, day)
 	}
+}
+
+// lookAt is the time on screen, with what to say where nothing is known of it.
+func (o *Observe) lookAt(v View, data *dayData) window {
+	look := o.window
+	if data == v.day() || len(data.total) > 0 {
+		return look
+	}
+	switch span := v.Site.Span; {
+	case span.Err != nil:
+		look.empty = "no answer about these days: " + Words(state.Reason(span.Err), v.ASCII)
+	case span.At.IsZero():
+		look.empty = Words("asking for these days …", v.ASCII)
+	default:
+		look.empty = "no data for these days"
+	}
+	return look
+}
+
+// drawLegend says what the colours of the map and the marks on the time axis
+// mean.
+func (o *Observe) drawLegend(r terminal.Region, v View, margin int, heat bool) {
+	w, _ := r.Size()
+	x := margin
+	if heat {
+		x = chart.HeatLegend(r, x, 0, chart.NormalRatio, v.Pen, v.Palette) + 2
+	}
+	v.putPairs(x, w, func(x int, text string, role themes.Role) int { return v.put(r, x, 0, text, role) }, eventWords(v))
 }
 
 // observePlan shares the rows out.
 type observePlan struct {
-	chart, heat, alarms int
-	beside              bool // units and alarms side by side
+	chart, heat, legend, alarms int
+	beside                      bool // units and alarms side by side
 }
 
-func (o *Observe) plan(w, h int, v View, day *dayData) observePlan {
-	active, units := len(activeFindings(v)), len(day.units)
-	p := observePlan{beside: w >= 110}
+func (o *Observe) plan(w, h int, day *dayData) observePlan {
+	active, units := o.alarms.Lines(o.shown), len(day.units)
+	p := observePlan{beside: w >= 150}
 	var lists int
 	if p.beside {
-		lists = min(max(units, active)+2, max(h*45/100, 6))
+		lists = min(max(units+1, active+2), max(h*45/100, 6))
 	} else {
-		p.alarms = min(max(active, 1), max(h/7, 2)) + 1
-		lists = p.alarms + min(units+2, max(h*2/5, 4))
+		p.alarms = min(max(active, 1)+1, max(h/6, 3))
+		if p.alarms > 2 {
+			p.alarms = min(p.alarms+1, max(h/6, 4)) // the header of the list
+		}
+		lists = p.alarms + min(units+1, max(h*2/5, 4))
 	}
 	p.chart = max(h-lists, 4)
-	if room := p.chart - 10; room >= (units+1)/2 && units > 1 && w >= 50 {
+	if room := p.chart - 11; room >= (units+1)/2 && units > 1 && w >= 50 {
 		p.heat = min(units, room)
 		p.chart -= p.heat
+	}
+	if p.chart > 10 {
+		p.legend = 1
+		p.chart--
 	}
 	return p
 }
@@ -158,13 +262,14 @@ func (o *Observe) plan(w, h int, v View, day *dayData) observePlan {
 // Strip shows power against its expectation, the day's curve and the worst
 // alarm.
 func (o *Observe) Strip(r terminal.Region, v View) {
+	o.follow(v)
 	w, h := r.Size()
 	words := r
 	if h >= 3 && w >= 70 {
-		o.strip.draw(r.Region(terminal.Rect{W: w * 55 / 100, H: h}), v, v.day(), 0)
+		o.strip.draw(r.Region(terminal.Rect{W: w * 55 / 100, H: h}), v, v.day(), 0, window{})
 		words = r.Region(terminal.Rect{X: w*55/100 + 2, W: w - w*55/100 - 2, H: h})
 	} else if h >= 6 {
-		o.strip.draw(r.Region(terminal.Rect{Y: 3, W: w, H: h - 3}), v, v.day(), 0)
+		o.strip.draw(r.Region(terminal.Rect{Y: 3, W: w, H: h - 3}), v, v.day(), 0, window{})
 	}
 	w, _ = words.Size()
 	s := v.Site.Summary.Data
@@ -174,19 +279,19 @@ func (o *Observe) Strip(r terminal.Region, v View) {
 	}
 	v.putIn(words, 0, 0, w, line, themes.Text)
 	v.putIn(words, 0, 1, w, fmt.Sprintf("%d of %d units feed in", s.ActiveInverters, s.TotalInverters), themes.Dim)
-	active := activeFindings(v)
-	if len(active) == 0 {
+	if len(o.shown) == 0 {
 		v.putIn(words, 0, 2, w, "no alarms", themes.Dim)
 		return
 	}
-	f := active[0]
-	x := v.severity(words, 0, 2, f.SeverityLabel)
+	groups := o.alarms.group(o.shown)
+	worst := groups[0].worst()
+	v.priority(words.Region(terminal.Rect{Y: 2, W: min(w, 11), H: 1}), worst.AlertSeverity, worst.State)
 	more := ""
-	if n := len(active) - 1; n > 0 {
+	if n := len(groups) - 1; n > 0 {
 		more = fmt.Sprintf(" +%d", n)
 	}
-	what := " " + Family(f.FaultFamily) + more
-	v.putIn(words, x+1, 2, w-x-1, v.asset(unitName(f), max(w-x-1-len(what), 8))+what, themes.Text)
+	what := " " + Family(worst.AlertType) + more
+	v.putIn(words, 12, 2, w-12, v.asset(AlertUnit(worst), max(w-12-terminal.Width(what), 8))+what, themes.Text)
 }
 
 // lastData says when the site's last data came.
@@ -197,14 +302,37 @@ func (o *Observe) lastData(v View) string {
 	return "The site has no data yet."
 }
 
-// Do moves in the list of units, takes one in hand, or turns the days.
+// Do moves in the list, takes what it names in hand, acts on alarms, or
+// changes the time on screen.
 func (o *Observe) Do(a keymap.Action, v View) Intent {
+	o.follow(v)
+	if o.look(a, v) {
+		return Intent{}
+	}
 	switch a {
 	case keymap.Left, keymap.Right:
+		if !o.window.cursor.IsZero() {
+			o.moveCursor(a == keymap.Right, v)
+			return Intent{}
+		}
 		return o.turn(a == keymap.Right, v)
+	case keymap.OtherList:
+		o.onAlarms = !o.onAlarms
+		if o.onAlarms {
+			return takeAlarm(o.alarms.Chosen())
+		}
+		return Intent{}
+	case keymap.Acknowledge, keymap.Shelve, keymap.Unshelve:
+		if o.Request == nil {
+			return Intent{}
+		}
+		return Intent{Do: o.Request(a, o.chosen(a, v), v)}
 	case keymap.Open:
-		if id := o.units.Current(); id != "" {
-			return Intent{Hand: &Hand{AssetID: id, FindingID: findingOf(v, id)}, Focus: "Orient"}
+		return o.enter(v)
+	}
+	if o.onAlarms {
+		if o.alarms.DoAlarms(a) && a != keymap.Sort {
+			return takeAlarm(o.alarms.Chosen())
 		}
 		return Intent{}
 	}
@@ -212,6 +340,26 @@ func (o *Observe) Do(a keymap.Action, v View) Intent {
 		return takeUnit(v, o.units.Current())
 	}
 	return Intent{}
+}
+
+// enter opens a group of alarms, goes on to Orient with one, or looks at a
+// unit closely.
+func (o *Observe) enter(v View) Intent {
+	if o.onAlarms {
+		if o.alarms.DoAlarms(keymap.Open) {
+			return Intent{}
+		}
+		i := takeAlarm(o.alarms.Chosen())
+		if i.Hand != nil {
+			i.Focus = "Orient"
+		}
+		return i
+	}
+	i := takeUnit(v, o.units.Current())
+	if i.Hand != nil {
+		i.Action = keymap.OpenUnit
+	}
+	return i
 }
 
 func takeUnit(v View, id string) Intent {
@@ -224,6 +372,7 @@ func takeUnit(v View, id string) Intent {
 // turn goes a day on or back. From a today without data it goes back to the
 // newest ones.
 func (o *Observe) turn(on bool, v View) Intent {
+	o.window.from, o.window.to = time.Time{}, time.Time{}
 	past, today := v.Site.PastDate, v.SiteNow.In(v.Site.Zone)
 	switch last := v.Site.Summary.Data.LastUpdated; {
 	case on && past.IsZero():
@@ -248,27 +397,36 @@ func midnightOf(t time.Time) time.Time {
 	return time.Date(y, m, d, 0, 0, 0, 0, t.Location())
 }
 
-// Click takes what is clicked in hand.
+// Click takes what is clicked in hand: a unit, an alarm, or a time.
 func (o *Observe) Click(x, y int, v View) Intent {
 	switch {
 	case o.unitsAt.Contains(x, y) && o.units.Click(y-o.unitsAt.Y):
+		o.onAlarms = false
 		return takeUnit(v, o.units.Current())
 	case o.heatAt.Contains(x, y):
 		if i := o.heat.heat.RowAt(y-o.heatAt.Y, o.heatAt.H); i >= 0 {
 			return takeUnit(v, v.day().units[i].AssetID)
 		}
-	case o.alarmsAt.Contains(x, y) && o.alarms.Click(y-o.alarmsAt.Y-1):
-		for _, f := range activeFindings(v) {
-			if f.SummaryID == o.alarms.Selected {
-				return Intent{Hand: &Hand{AssetID: f.AssetID, FindingID: f.SummaryID}}
-			}
+	case o.chartAt.Contains(x, y):
+		if at, ok := o.chart.chart.TimeAt(x - o.chartAt.X); ok {
+			o.window.cursor = at
 		}
+	case o.alarmsAt.Contains(x, y) && o.alarms.Click(y-o.alarmsAt.Y-1):
+		o.onAlarms = true
+		return takeAlarm(o.alarms.Chosen())
 	}
 	return Intent{}
 }
 
-// Wheel moves in the list under it.
-func (o *Observe) Wheel(_, _, by int, v View) Intent {
+// Wheel moves in the list under it, or changes the time on screen around it.
+func (o *Observe) Wheel(x, y, by int, v View) Intent {
+	if o.chartAt.Contains(x, y) || o.heatAt.Contains(x, y) {
+		if at, ok := o.chart.chart.TimeAt(x - o.chartAt.X); ok {
+			o.window.zoom(by, v.day().start, at, midnightOf(v.SiteNow).AddDate(0, 0, aheadDays))
+		}
+		return Intent{}
+	}
+	o.onAlarms = o.alarmsAt.Contains(x, y)
 	if by > 0 {
 		return o.Do(keymap.Down, v)
 	}
@@ -278,58 +436,10 @@ func (o *Observe) Wheel(_, _, by int, v View) Intent {
 // Help are the pane's own keys.
 func (o *Observe) Help() [][2]string {
 	return [][2]string{
-		{"↓ ↑", "take a unit in hand; the other panes turn to it"},
-		{"enter", "go on to Orient: what is wrong with it"},
-		{"← →", "the day before, the day after"},
+		{"↓ ↑", "take a unit or an alarm in hand; the other panes turn to it"},
+		{"enter", "look at the unit closely, and once more go on to Orient; open a group of alarms"},
+		{"← →", "the day before, the day after; with the cursor, along the time"},
 	}
-}
-
-// drawAlarms lists the active findings, most energy at risk first as the
-// service orders them.
-func (o *Observe) drawAlarms(r terminal.Region, v View) {
-	w, h := r.Size()
-	active := activeFindings(v)
-	if len(active) == 0 {
-		v.heading(r, 0, "Alarms")
-		text := "None: nothing abnormal is known of this site."
-		if v.Site.Findings.At.IsZero() {
-			text = "Asking for findings …"
-		}
-		v.putIn(r, 0, 1, w, text, themes.Dim)
-		return
-	}
-	risk := 0.0
-	for _, f := range active {
-		risk += f.EnergyAtRiskKW
-	}
-	o.alarms.Selected = v.Hand.FindingID
-	o.alarms.Draw(r.Region(terminal.Rect{Y: 1, W: w, H: h - 1}), v, alarmColumns(v, active), alarmRows(v, active))
-	v.heading(r, 0, "Alarms", Power(risk)+" at risk", o.alarms.Range())
-}
-
-func alarmColumns(v View, findings []api.Finding) []Column {
-	unit, what, since := 6, 8, 5
-	for _, f := range findings {
-		unit = max(unit, terminal.Width(unitName(f)))
-		what = max(what, terminal.Width(Family(f.FaultFamily)))
-		since = max(since, terminal.Width(When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)))
-	}
-	return []Column{
-		{Width: 2}, {Title: "unit", Width: min(unit, 30), Min: min(unit, 12), IDs: true}, {Title: "what", Min: what},
-		{Title: "since", Width: since, Right: true, Rank: 1}, {Title: "at risk", Width: 8, Right: true, Rank: 2},
-	}
-}
-
-func alarmRows(v View, findings []api.Finding) []Row {
-	var rows []Row
-	for _, f := range findings {
-		rows = append(rows, Row{ID: f.SummaryID, Cells: []Cell{
-			{Draw: func(r terminal.Region) { v.severity(r, 0, 0, f.SeverityLabel) }, Text: f.SeverityLabel},
-			{Text: unitName(f), Role: themes.Text}, {Text: Family(f.FaultFamily), Role: severityRole(f.SeverityLabel)},
-			{Text: When(f.StartedAt.Time, v.SiteNow, v.Site.Zone), Role: themes.Dim}, {Text: Power(f.EnergyAtRiskKW), Role: themes.Text},
-		}, Sort: []any{float64(alarms[f.SeverityLabel].rank), unitName(f), f.FaultFamily, f.StartedAt.String(), f.EnergyAtRiskKW}})
-	}
-	return rows
 }
 
 // Export is the units' day on screen, one row a record.

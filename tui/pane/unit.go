@@ -1,6 +1,7 @@
 package pane
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -11,15 +12,15 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
-	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 )
 
 // unitColumns are the columns of the list of units; the first is as wide as
 // the names want.
 var unitColumns = []Column{
-	{Title: "unit", Width: 6, IDs: true}, {Title: "state", Width: 16, Rank: 1}, {Title: "power", Width: 8, Right: true},
-	{Title: "of peers", Width: 8, Right: true, Rank: 2}, {Title: "energy", Width: 8, Right: true, Rank: 3}, {Title: "00–24 h", Min: 10, Rank: 4},
+	{Title: "unit", Width: 6, IDs: true}, {Title: "state", Width: 16, Rank: 2}, {Title: "power", Width: 8, Right: true},
+	{Title: "of peers", Width: 8, Right: true, Rank: 1}, {Title: "lost", Width: 8, Right: true, Rank: 3}, {Title: "expected", Width: 8, Right: true, Rank: 5},
+	{Title: "energy", Width: 8, Right: true, Rank: 6}, {Title: "00–24 h", Min: 14, Rank: 4},
 }
 
 func (o *Observe) drawUnits(r terminal.Region, v View, day *dayData) {
@@ -36,30 +37,36 @@ func (o *Observe) drawUnits(r terminal.Region, v View, day *dayData) {
 		columns[2].Title = "peak"
 	}
 	if v.ASCII {
-		columns[5].Title = "00-24 h"
+		columns[7].Title = "00-24 h"
 	}
 	o.units.Draw(r, v, columns, rows)
 }
 
 func unitRows(v View, day *dayData) []Row {
 	value := themes.Text
-	if v.Site.PastDate.IsZero() && v.Site.Day.Face(v.Now, staleAfter, false) == state.Stale {
+	past := !v.Site.PastDate.IsZero()
+	if isStale(v) {
 		value = themes.Muted
 	}
 	held := heldUnits(v)
 	rows := make([]Row, 0, len(day.units))
 	for i, a := range day.units {
-		power, share := math.NaN(), math.NaN()
-		if !v.Site.PastDate.IsZero() || v.SiteNow.Sub(day.last[i]) < 2*day.step+15*time.Minute {
-			power, share = day.power[i], day.relative[i]
+		power, share, lost, expected := math.NaN(), math.NaN(), math.NaN(), math.NaN()
+		if past || v.SiteNow.Sub(day.last[i]) < 2*day.step+15*time.Minute {
+			power, share, lost, expected = day.power[i], day.relative[i], day.lost(i), day.expected[i]
 		}
 		word, role := unitState(v, a, day, i, power, held)
+		scale := Power
+		if past {
+			scale = Energy
+		}
 		row := Row{ID: a.AssetID, Cells: []Cell{
 			{Text: a.AssetID, Role: themes.Text}, {Text: word, Role: role},
 			{Text: Power(power), Role: value}, {Text: Percent(share), Role: shareRole(share)},
+			{Text: lostWords(lost, scale), Role: shareRole(share)}, {Text: scale(expected), Role: themes.Dim},
 			{Text: Energy(day.energy[i]), Role: value}, {Draw: func(r terminal.Region) { drawTrend(r, v, day, i) }},
 		}}
-		row.Sort = []any{a.AssetID, word, power, share, day.energy[i], day.energy[i]}
+		row.Sort = []any{a.AssetID, word, power, share, lost, expected, day.energy[i], day.energy[i]}
 		for k, s := range row.Sort {
 			if f, ok := s.(float64); ok && math.IsNaN(f) {
 				row.Sort[k] = nil
@@ -67,9 +74,27 @@ func unitRows(v View, day *dayData) []Row {
 		}
 		rows = append(rows, row)
 	}
-	// What is abnormal stands first; the others keep their order.
-	slices.SortStableFunc(rows, func(a, b Row) int { return held.rank(a.ID) - held.rank(b.ID) })
+	// What is abnormal stands first, by what it costs; the others keep their order.
+	slices.SortStableFunc(rows, func(a, b Row) int {
+		return cmp.Or(held.rank(a.ID)-held.rank(b.ID), -compare(orZero(a.Sort[4]), orZero(b.Sort[4])))
+	})
 	return rows
+}
+
+// lostWords are quiet where nothing is lost.
+func lostWords(lost float64, scale func(float64) string) string {
+	if lost == 0 {
+		return ""
+	}
+	return scale(lost)
+}
+
+// orZero is a number to sort by, 0 where there is none.
+func orZero(v any) any {
+	if v == nil {
+		return 0.0
+	}
+	return v
 }
 
 // held are the worst active findings of units.
@@ -137,8 +162,8 @@ var (
 )
 
 // drawTrend draws a unit's day from midnight to midnight in one row: the height
-// is its power, the hue is how far it stood from its peers, grey where that was
-// normal.
+// is its power, the hue is how far it stood from its peers; where that was
+// normal it is grey, on the ground of normal ranges.
 func drawTrend(r terminal.Region, v View, day *dayData, i int) {
 	w, _ := r.Size()
 	values, ratios := day.slots[i], day.ratios[i]
@@ -170,6 +195,8 @@ func drawTrend(r terminal.Region, v View, day *dayData, i int) {
 		switch normal := class == themes.HeatNone || class == themes.HeatNormal; {
 		case normal && kw < 0.01*top:
 			continue // night
+		case class == themes.HeatNormal:
+			style = style.On(v.style(themes.Range)) // within the normal band
 		case normal:
 		case v.Palette.Colorless():
 			style = v.style(themes.Critical)

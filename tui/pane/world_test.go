@@ -26,6 +26,8 @@ func siteOf(p *plant.Plant, now time.Time) *state.Site {
 	s.Summary.Good(p.Summary(now), now)
 	s.Forecast.Good(p.Forecast(now), now)
 	s.Findings.Good(p.Findings(now), now)
+	s.Alerts.Good(state.AlertList{Alerts: p.Alerts(now), Counts: plant.Counts(p.Alerts(now))}, now)
+	s.AlertLog.Good(p.AlertLog(now), now)
 	s.Uploads.Good(p.Uploads(now), now)
 	s.Activities.Good(p.Activities(now), now)
 	s.Models.Good(p.Models(now), now)

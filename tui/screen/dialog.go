@@ -40,8 +40,12 @@ type (
 	}
 	// OpenSite puts a site on screen.
 	OpenSite struct{ SiteID string }
-	// TakeInHand turns all panes to a thing.
-	TakeInHand struct{ Hand pane.Hand }
+	// TakeInHand turns all panes to a thing, and goes on in the pane of a name
+	// unless that is empty.
+	TakeInHand struct {
+		Hand  pane.Hand
+		Focus string
+	}
 	// StartUpload imports a file.
 	StartUpload struct {
 		Path, SiteID, CustomerID, Timezone, Location, Manufacturer, AssetID string

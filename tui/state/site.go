@@ -52,6 +52,12 @@ type Site struct {
 	Subscriptions Value[[]api.Subscription]
 	Deliveries    Value[[]api.Delivery] // of one subscription, newest first
 
+	Alerts      Value[AlertList]
+	AlertLog    Value[[]api.Alert] // newest first
+	AlertHealth Value[[]api.AlertHealth]
+	Span        Value[Day]
+	Samples     Value[[]api.Record] // of one unit, ascending
+
 	wanted map[Query]string // what the queries about one thing are about
 }
 

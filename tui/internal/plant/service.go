@@ -129,6 +129,7 @@ type question struct {
 	MFAToken string `json:"mfa_token"`
 	TOTPCode string `json:"totp_code"`
 	OrderID  string `json:"order_id"`
+	AlertID  string `json:"alert_id"`
 }
 
 func (s *Service) answer(r *http.Request, body []byte) (any, *api.Error) {
@@ -161,7 +162,7 @@ func (s *Service) answer(r *http.Request, body []byte) (any, *api.Error) {
 		return api.UploadAck{Status: "success", ProcessingStatus: api.UploadQueued, UploadID: "upl-way"}, nil
 	}
 	for _, p := range s.Plants {
-		if q.SiteID == "" && q.OrderID != "" || p.SiteID == q.SiteID {
+		if q.SiteID == "" && (q.OrderID != "" || q.AlertID != "") || p.SiteID == q.SiteID {
 			return p.answer(r, now, q)
 		}
 	}
@@ -172,6 +173,9 @@ func second(v *api.LoginResponse, e *api.Error) (any, *api.Error) { return v, e 
 
 func (p *Plant) answer(r *http.Request, now time.Time, q question) (any, *api.Error) {
 	if answer, refusal, ok := p.work(r, now, q); ok {
+		return answer, refusal
+	}
+	if answer, refusal, ok := p.alerts(r, now, q); ok {
 		return answer, refusal
 	}
 	switch r.URL.Path {
