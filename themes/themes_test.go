@@ -24,30 +24,27 @@ func TestBuiltinOrder(t *testing.T) {
 // Every text role reads at 4.5:1 on every ground and every line at 3:1 on what charts are drawn on, in full colour and
 // after conversion. A ground that inverts swaps both colours, which leaves the ratio as it is.
 func TestContrast(t *testing.T) {
-	depths := map[string]Depth{"true": TrueColor, "256": Colors256, "16": Colors16}
 	for _, th := range Builtin() {
-		for name, d := range depths {
-			t.Run(th.Name+"/"+name, func(t *testing.T) {
-				for r := range Roles {
-					least, grounds := 0.0, []Role(nil)
-					switch r.Kind() {
-					case Reading:
-						least, grounds = 4.5, []Role{Background, Panel, Bar, Field, Selection}
-					case Drawing:
-						least, grounds = 3, []Role{Background, Panel, Band}
-					}
-					for _, g := range grounds {
-						got := Contrast(th.At(r, d).Color, th.At(g, d).Color)
-						if math.IsNaN(got) {
-							continue // the terminal's own colours
-						}
-						if got < least {
-							t.Errorf("%s %s on %s %s: %.2f:1, wanted %.1f:1", r, th.At(r, d), g, th.At(g, d), got, least)
-						}
-					}
-				}
-			})
+		for _, words := range th.Weak() {
+			t.Errorf("%s: %s", th.Name, words)
 		}
+	}
+}
+
+// A theme that reads badly says where: at every depth, also where only the conversion makes it so.
+func TestWeak(t *testing.T) {
+	th, _ := Find(Builtin(), ControlRoom)
+	th.Tokens[Text].Color = RGB(0x60, 0x60, 0x60)
+	all := strings.Join(th.Weak(), "\n")
+	for _, want := range []string{"text on background is 2.", "in full colour", "in 256 colours"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%q is not told:\n%s", want, all)
+		}
+	}
+	th, _ = Find(Builtin(), ControlRoom)
+	th.Sixteen[Dim].Color = Indexed(0)
+	if weak := th.Weak(); len(weak) == 0 || !strings.Contains(weak[0], "dim on background is 1.0:1 in 16 colours, 4.5:1 is wanted") {
+		t.Errorf("black on black: %v", weak)
 	}
 }
 

@@ -32,7 +32,7 @@ func (m *Model) draw() {
 	all := m.grid.All()
 	v := m.view()
 	all.Clear(m.palette.Style(themes.Background))
-	m.layout = layout.Compute(m.size, m.focus, m.zoom, layout.Defaults())
+	m.layout = layout.Compute(m.size, m.focus, m.zoom, m.arrange)
 	if m.layout.Mode == layout.TooSmall {
 		m.grid.Region(m.layout.Message).Put(0, 0, m.layout.Words(), m.palette.Style(themes.Text))
 		return
@@ -264,6 +264,11 @@ func (m *Model) screenFooter(s screen.Screen) [][2]string {
 	var out [][2]string
 	add := func(e keymap.Entry, words string) {
 		out = append(out, [2]string{strings.Fields(e.Binding.Help().Key)[0], words})
+	}
+	if o, ok := s.(interface{ Opens() string }); ok && o.Opens() != "" {
+		if e, ok := m.o.Keys.Entry(keymap.Open); ok {
+			add(e, o.Opens())
+		}
 	}
 	for _, e := range m.o.Keys.Entries() {
 		if s.Scope() != "" && e.Scope == s.Scope() && e.Footer != "" && m.why(e) == "" {

@@ -2,11 +2,8 @@ package tui
 
 import (
 	"context"
-	"encoding/csv"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"maps"
 	"strings"
 	"time"
 
@@ -46,6 +43,9 @@ func (m *Model) key(k tea.KeyMsg) tea.Cmd {
 		return m.filterKey(k)
 	}
 	pressed := k.String()
+	if pressed == " " {
+		pressed = "space" // as the keymap writes it
+	}
 	if m.pending != "" {
 		pressed, m.pending = m.pending+" "+pressed, ""
 	}
@@ -128,7 +128,7 @@ func (m *Model) acts() map[keymap.Action]func() tea.Cmd {
 	open := func(d func() screen.Dialog) func() tea.Cmd {
 		return func() tea.Cmd { m.dialogs = append(m.dialogs, d()); return m.poll() }
 	}
-	return map[keymap.Action]func() tea.Cmd{
+	acts := map[keymap.Action]func() tea.Cmd{
 		keymap.FocusObserve: focus(layout.Observe), keymap.FocusOrient: focus(layout.Orient),
 		keymap.FocusDecide: focus(layout.Decide), keymap.FocusAct: focus(layout.Act),
 
@@ -156,8 +156,7 @@ func (m *Model) acts() map[keymap.Action]func() tea.Cmd {
 		keymap.MakeOrder:    m.makeOrder,
 		keymap.NextInHand:   quiet(m.nextFinding),
 		keymap.NextStep:     m.nextStep,
-		keymap.Copy:         quiet(m.copy),
-		keymap.Export:       quiet(m.export),
+		keymap.Copy:         m.copyHand,
 		keymap.Filter:       quiet(m.startFilter),
 		keymap.Mouse:        m.toggleMouse,
 		keymap.SignOut:      m.signOut,
@@ -166,6 +165,8 @@ func (m *Model) acts() map[keymap.Action]func() tea.Cmd {
 		keymap.Suspend:      func() tea.Cmd { return tea.Suspend },
 		keymap.Back:         m.back,
 	}
+	maps.Copy(acts, m.generalActs())
+	return acts
 }
 
 // back undoes one step: the filter, the further screen, the way that enter
@@ -395,87 +396,14 @@ func (m *Model) nextFinding() {
 	m.notice = notice{}
 }
 
-// copy puts the thing in hand on the clipboard.
-func (m *Model) copy() {
-	text := m.handText()
-	if text == "" {
-		m.say("There is nothing in hand to copy.", themes.Dim)
+// chooseColumns opens the choice of columns of the list that has the keys.
+func (m *Model) chooseColumns() {
+	list := m.lists().Active
+	if list == nil || len(list.Titles()) == 0 {
+		m.say("There is no list with columns here.", themes.Dim)
 		return
 	}
-	if err := m.out.Copy(text); err != nil {
-		m.say("Not copied: "+err.Error(), themes.Warning)
-		return
-	}
-	m.say("Copied: "+text, themes.Dim)
-}
-
-// handText is the thing in hand in a line.
-func (m *Model) handText() string {
-	if m.store.Site != nil {
-		for _, f := range m.store.Site.Findings.Data {
-			if f.SummaryID == m.hand.FindingID {
-				return strings.Join([]string{f.SummaryID, f.AssetID, f.FaultFamily, f.Summary}, " | ")
-			}
-		}
-	}
-	return m.hand.AssetID
-}
-
-// export writes what the focused pane, or the further screen, shows as CSV.
-func (m *Model) export() {
-	var rows [][]string
-	title := m.focus.String()
-	if s := m.screen(); s != nil {
-		rows, title = s.Export(m.focusedView()), s.Title()
-	} else if m.store.Site != nil {
-		rows = m.panes[m.focus].Export(m.focusedView())
-	}
-	if len(rows) < 2 {
-		m.say("There is nothing to export here yet.", themes.Dim)
-		return
-	}
-	path := filepath.Join(m.o.Exports, csvName(title, m.siteRecord().SiteID, m.siteNow().Format("20060102T150405")))
-	if err := writeCSV(path, rows); err != nil {
-		m.say("Not written: "+err.Error(), themes.Warning)
-		return
-	}
-	m.say(fmt.Sprintf("%d rows are in %s", len(rows)-1, path), themes.Accent)
-}
-
-// writeCSV writes rows; a cell that a spreadsheet would run as a formula gets
-// a quote in front.
-func writeCSV(path string, rows [][]string) (err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	w := csv.NewWriter(f)
-	for _, row := range rows {
-		safe := make([]string, len(row))
-		for i, cell := range row {
-			safe[i] = inert(cell)
-		}
-		if err := w.Write(safe); err != nil {
-			return err
-		}
-	}
-	w.Flush()
-	return w.Error()
-}
-
-func inert(cell string) string {
-	if cell == "" || !strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
-		return cell
-	}
-	var n float64
-	if _, err := fmt.Sscanf(cell+"\n", "%g\n", &n); err == nil {
-		return cell
-	}
-	return "'" + cell
+	m.dialogs = append(m.dialogs, screen.NewColumns(list))
 }
 
 // startFilter opens the filter line of the list that has the keys.

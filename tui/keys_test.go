@@ -168,16 +168,16 @@ func TestDetection(t *testing.T) {
 func TestThemes(t *testing.T) {
 	d := start(t, 120, 36, nil)
 	d.press("T", "down")
-	if d.m.theme.Name != "daylight" || d.themed != "" {
-		t.Errorf("moving shows %s and keeps %q", d.m.theme.Name, d.themed)
+	if d.m.theme.Name != "daylight" || d.set["theme"] != "" {
+		t.Errorf("moving shows %s and keeps %q", d.m.theme.Name, d.set["theme"])
 	}
 	d.press("esc")
 	if d.m.theme.Name != "control-room" {
 		t.Errorf("esc leaves %s", d.m.theme.Name)
 	}
 	d.press("T", "down", "enter")
-	if d.m.theme.Name != "daylight" || d.themed != "daylight" {
-		t.Errorf("enter shows %s and keeps %q", d.m.theme.Name, d.themed)
+	if d.m.theme.Name != "daylight" || d.set["theme"] != "daylight" {
+		t.Errorf("enter shows %s and keeps %q", d.m.theme.Name, d.set["theme"])
 	}
 }
 

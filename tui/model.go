@@ -6,6 +6,7 @@ package tui
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"os"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"app.sunloop/tui/layout"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/screen"
+	"app.sunloop/tui/settings"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 )
@@ -35,12 +37,13 @@ type Options struct {
 
 	Theme     themes.Theme   // to start with
 	AutoTheme bool           // ask the terminal whether it is dark or light
+	Light     bool           // it is light: somebody has said so
 	Themes    []themes.Theme // to choose from
-	KeepTheme func(name string) error
 	// ReloadThemes answers all themes anew when a file of the person's own has
 	// changed, and what is wrong with one; nil when there are none to watch.
 	ReloadThemes func() (all []themes.Theme, changed bool, err error)
 	Profile      terminal.Profile
+	Detected     terminal.Profile // what the environment says, for the setting auto
 	ASCII        bool
 	Pen          chart.Pen
 	Mouse        bool
@@ -50,6 +53,20 @@ type Options struct {
 	User         *api.User                // who is signed in already; nil when not known
 	KeepSession  func(token string) error // nil: the session is not kept
 	Bell         bool
+
+	// Settings are the values that were set, by name, and where they come from.
+	Settings settings.Sources
+	// Bound are the person's own keys, by action, as Keys has them already.
+	Bound map[string][]string
+	// Presets are the person's own arrangements of the panes, by name.
+	Presets map[string]string
+	// ConfigFile is where choices are kept; the functions that keep them may be
+	// nil, and run on goroutines of their own, one at a time. An empty value
+	// puts a setting, a key or an arrangement back to its default.
+	ConfigFile  string
+	KeepSetting func(name, value string) error
+	KeepKeys    func(action string, keys []string) error
+	KeepPreset  func(name, value string) error
 
 	In  *os.File
 	Out *os.File
@@ -72,6 +89,12 @@ type Model struct {
 	signIn  *screen.SignInDialog // over everything else
 	filter  *screen.Field        // of the list that has the keys
 
+	sources settings.Sources
+	bound   map[string][]string
+	arrange layout.Options
+	writes  []func() error // choices to be kept; the first is under way
+	light   bool           // the terminal said that its background is
+
 	palette *terminal.Palette
 	theme   themes.Theme
 	grid    *terminal.Grid
@@ -93,8 +116,9 @@ type Model struct {
 	wanted  string          // site of a file that was sent, to be opened once it is there
 	watched map[string]bool // uploads of this console whose end is told
 	memo    pane.Memo
-	alarmed map[string]bool // critical findings that have been announced
-	asked   int             // commands under way
+	alarmed map[string]bool // findings that have been announced
+	bell    bell
+	asked   int // commands under way
 }
 
 // notice is a line that stands in the breadcrumb for a while.
@@ -133,6 +157,7 @@ type (
 		role themes.Role
 	}
 	terminalMsg struct{ terminal.Answers }
+	keptMsg     struct{ err error }
 	themesMsg   struct {
 		all     []themes.Theme
 		changed bool
@@ -163,10 +188,18 @@ func New(ctx context.Context, o Options, out *terminal.Output, in *terminal.Inpu
 	if m.user != nil {
 		m.owner = m.user.UserID
 	}
+	m.sources, m.bound = maps.Clone(o.Settings), o.Bound
+	if m.sources == nil {
+		m.sources = settings.Sources{}
+	}
+	m.light = o.Light
+	m.store.Planner.Pace = settings.Pace(m.setting(settings.Polling))
+	m.applyLayout()
 	m.arm = m.after
 	observe := pane.NewObserve()
 	observe.Request = screen.AlarmRequest
 	m.panes = [layout.Panes]pane.Pane{layout.Observe: observe, layout.Orient: pane.NewOrient(), layout.Decide: pane.NewDecide(), layout.Act: pane.NewAct()}
+	m.startPreset()
 	return m
 }
 
@@ -249,6 +282,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.notice.text != "" && now.After(m.notice.until) {
 			m.notice = notice{}
 		}
+		m.ring(now)
 		m.dirty = true // ages; a frame in which no cell changed costs no byte
 		return m, tea.Batch(m.clock(), m.poll(), m.watchThemes())
 	case themesMsg:
@@ -282,10 +316,13 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case terminalMsg:
 		m.asked--
 		m.out.SetSync(msg.Sync)
-		m.dirty = true
-		if !msg.Dark() && m.o.AutoTheme {
-			m.showTheme(themes.Daylight, false)
+		m.dirty, m.light = true, !msg.Dark()
+		if m.light && m.o.AutoTheme {
+			m.applyTheme(themes.Daylight)
 		}
+	case keptMsg:
+		m.asked--
+		return m, m.kept(msg)
 	case panicMsg:
 		m.asked--
 		m.o.Log.Error("a command of the console panicked", "panic", msg.what, "stack", string(msg.stack))

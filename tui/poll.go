@@ -157,7 +157,7 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 	switch {
 	case a.Err != nil:
 	case a.Request.Query == state.QueryFindings:
-		m.announce()
+		m.announce(now)
 	case a.Request.Query == state.QueryUploads:
 		m.tellUploads()
 		if m.openFiles() < open { // what the file brought is there to be asked for
@@ -222,11 +222,12 @@ func (m *Model) openSite(s api.Site) {
 	m.dirty = true
 }
 
-// announce rings for critical findings that are new since the site was opened.
-func (m *Model) announce() {
+// announce tells findings that are new since the site was opened.
+func (m *Model) announce(now time.Time) {
 	first := len(m.alarmed) == 0
+	var all []news
 	for _, f := range m.store.Site.Findings.Data {
-		if !f.Active || f.SeverityLabel != api.SeverityCritical || m.alarmed[f.SummaryID] {
+		if !f.Active || m.alarmed[f.SummaryID] {
 			continue
 		}
 		m.alarmed[f.SummaryID] = true
@@ -237,12 +238,8 @@ func (m *Model) announce() {
 		if !strings.Contains(text, f.AssetID) {
 			text = f.AssetID + ": " + text
 		}
-		m.say("New critical: "+text, themes.Critical)
-		if m.o.Bell {
-			if err := m.out.Notify(text, true, true); err != nil {
-				m.o.Log.Warn("ring the bell", "error", err)
-			}
-		}
+		all = append(all, news{f.SeverityLabel, text})
 	}
 	m.alarmed[""] = true // the first answer has been seen
+	m.tellNew(all, now)
 }

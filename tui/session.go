@@ -19,6 +19,7 @@ import (
 	"app.sunloop/tui/layout"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/screen"
+	"app.sunloop/tui/settings"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 )
@@ -148,7 +149,19 @@ func (m *Model) request(do any) tea.Cmd {
 	case screen.RunAction:
 		return m.act(do.Action)
 	case screen.ShowTheme:
-		m.showTheme(do.Name, do.Keep)
+		return m.showTheme(do.Name, do.Keep)
+	case screen.SetSetting:
+		return m.set(do)
+	case screen.BindKeys:
+		return m.bind(do)
+	case screen.UsePreset:
+		return m.usePreset(do.Name)
+	case screen.SeePreset:
+		return m.seePreset(do.Value)
+	case screen.KeepPreset:
+		return m.keepPreset(do)
+	case screen.Say:
+		m.say(do.Words, themes.Dim)
 	case screen.OpenSite:
 		for _, s := range m.store.Sites.Data {
 			if s.SiteID == do.SiteID {
@@ -184,11 +197,7 @@ func (m *Model) request(do any) tea.Cmd {
 	case screen.SignedIn:
 		return m.signedIn()
 	case screen.CopyText:
-		if err := m.out.Copy(do.Text); err != nil {
-			m.say("Not copied: "+err.Error(), themes.Warning)
-		} else {
-			m.say("Copied.", themes.Dim)
-		}
+		return m.copyText(do.Text, "Copied.", "") // a secret maybe: never into a file
 	}
 	return nil
 }
@@ -301,29 +310,13 @@ func plural(n int, one, many string) string {
 }
 
 // showTheme draws with the theme of that name, and keeps it if asked.
-func (m *Model) showTheme(name string, keep bool) {
-	t, ok := themes.Find(m.o.Themes, name)
-	if !ok {
-		return
+func (m *Model) showTheme(name string, keep bool) tea.Cmd {
+	if keep && !m.sources.Of(settings.Theme).Fixed {
+		return m.set(screen.SetSetting{Name: settings.Theme, Value: name})
 	}
-	m.useTheme(t)
-	if keep && m.o.KeepTheme != nil {
-		if err := m.o.KeepTheme(name); err != nil {
-			m.say("The choice could not be kept: "+err.Error(), themes.Warning)
-		}
+	m.applyTheme(name)
+	if keep {
+		m.say("This theme counts until you leave: "+m.sources.Of(settings.Theme).From+" sets another.", themes.Dim)
 	}
-}
-
-// csvName is a file name for an export: what, where and when.
-func csvName(pane, site, stamp string) string {
-	clean := func(s string) string {
-		return strings.Map(func(r rune) rune {
-			switch {
-			case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r >= 'A' && r <= 'Z', r == '-', r == '_':
-				return r
-			}
-			return '-'
-		}, s)
-	}
-	return "sunloop-" + clean(site) + "-" + clean(strings.ToLower(pane)) + "-" + clean(stamp) + ".csv"
+	return nil
 }

@@ -72,7 +72,7 @@ func drawSpans(r terminal.Region, x int, spans []span, m *Model) int {
 func (m *Model) drawStatus(r terminal.Region, v pane.View) {
 	r.Clear(m.palette.Style(themes.Bar))
 	w, _ := r.Size()
-	right := m.alarmParts(v)
+	right := append(m.bellParts(v.Now), m.alarmParts(v)...)
 	if m.user != nil {
 		right = append(right, part{[]span{{"  " + terminal.Truncate(m.user.Username, 20, m.o.ASCII), themes.Text}}, 2}, part{[]span{{" " + m.user.RoleName, themes.Dim}}, 5})
 	}

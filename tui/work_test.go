@@ -293,7 +293,7 @@ func TestNextStepOfAReader(t *testing.T) {
 		o.User = &api.User{UserID: "u2", Username: "bob", RoleID: api.RoleAnalyst, RoleName: "Analyst"}
 	})
 	d.press("n")
-	if place := d.place(); place != "Observe INV-03 f-dead" {
+	if place := d.place(); place != "Orient INV-03 f-dead" {
 		t.Errorf("it takes %s", place)
 	}
 	d.press("n")

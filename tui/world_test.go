@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -36,17 +37,26 @@ type world struct {
 	line    *counter // to the terminal
 	m       *Model
 	quit    bool
-	kept    []string // sessions kept
-	themed  string   // theme kept
+	kept    []string          // sessions kept
+	set     map[string]string // settings kept
 	later   []tea.Cmd
 	hold    bool // commands are put by instead of run
 	blind   bool // nothing is drawn
 }
 
 // counter is the line to the terminal.
-type counter struct{ n int }
+type counter struct {
+	n     int
+	heard strings.Builder // bells, notes and copies
+}
 
-func (c *counter) Write(p []byte) (int, error) { c.n += len(p); return len(p), nil }
+func (c *counter) Write(p []byte) (int, error) {
+	c.n += len(p)
+	if bytes.ContainsRune(p, '\a') {
+		c.heard.Write(p)
+	}
+	return len(p), nil
+}
 
 // start opens a console of that size over plants, signed in unless the change
 // of options says otherwise.
@@ -55,7 +65,7 @@ func start(t testing.TB, w, h int, change func(*Options, *plant.Service), plants
 	if len(plants) == 0 {
 		plants = []*plant.Plant{plant.New()}
 	}
-	d := &world{t: t, now: noon, line: &counter{}}
+	d := &world{t: t, now: noon, line: &counter{}, set: map[string]string{}}
 	d.service = plant.NewService(func() time.Time { return d.now }, plants...)
 	theme, ok := themes.Find(themes.Builtin(), themes.ControlRoom)
 	if !ok {
@@ -67,7 +77,7 @@ func start(t testing.TB, w, h int, change func(*Options, *plant.Service), plants
 		Theme: theme, Themes: themes.Builtin(), Profile: themes.TrueColor, Pen: chart.Braille, Exports: t.TempDir(),
 		User:        &api.User{UserID: "u1", Username: "anna", RoleID: api.RoleOperator, RoleName: "Operator"},
 		KeepSession: func(s string) error { d.kept = append(d.kept, s); return nil },
-		KeepTheme:   func(s string) error { d.themed = s; return nil },
+		KeepSetting: func(name, value string) error { d.set[name] = value; return nil },
 	}
 	if change != nil {
 		change(&o, d.service)

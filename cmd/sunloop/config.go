@@ -15,6 +15,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"app.sunloop/backend/auth"
+	"app.sunloop/tui/settings"
 )
 
 // Globals are flags that every command has. Each may also stand in the
@@ -24,7 +25,18 @@ type Globals struct {
 	Data       string `placeholder:"DIR" default:"${data}" env:"SUNLOOP_DATA" help:"Data folder of the embedded service (${default}); the demo keeps its data only if this is given." type:"path"`
 	LogLevel   string `default:"info" enum:"debug,info,warn,error" env:"SUNLOOP_LOG_LEVEL" help:"What is logged: ${enum}."`
 
-	file configFile
+	file    configFile
+	command string          // that runs
+	given   map[string]bool // flags that stand on the command line
+}
+
+// configFile is the path of the configuration file, there or not.
+func (g *Globals) configFile() string {
+	if g.ConfigFile != "" {
+		return g.ConfigFile
+	}
+	path, _ := configPath(nil)
+	return path
 }
 
 // configFile answers flags from a TOML file: top-level keys by the flag's
@@ -34,6 +46,8 @@ type configFile struct {
 	values map[string]any
 	// Keys are the user's own bindings, by action.
 	Keys map[string][]string
+	// Presets are the user's own arrangements of the panes, by name.
+	Presets map[string]string
 	// Providers are the issuers whose tokens people sign in with.
 	Providers []auth.Provider
 }
@@ -62,11 +76,13 @@ func (f *configFile) load(path string, explicit bool) error {
 		}
 	}
 	var keys struct {
-		Keys map[string]any `toml:"keys"`
+		Keys    map[string]any    `toml:"keys"`
+		Presets map[string]string `toml:"presets"`
 	}
 	if err := toml.Unmarshal(b, &keys); err != nil {
-		return fmt.Errorf("%s: keys: %w", path, err)
+		return fmt.Errorf("%s: keys and presets: %w", path, err)
 	}
+	f.Presets = keys.Presets
 	f.Keys = map[string][]string{}
 	for action, v := range keys.Keys {
 		switch v := v.(type) {
@@ -103,7 +119,7 @@ func (f *configFile) Validate(app *kong.Application) error {
 		commands[c.Name] = flags
 	}
 	for key, v := range f.values {
-		if key == "keys" || key == providerTable { // the user's bindings, checked where they are used; providers are read
+		if key == "keys" || key == presetTable || key == providerTable { // checked where they are used; providers are read
 			continue
 		}
 		if table, ok := v.(map[string]any); ok && commands[key] != nil {
@@ -121,21 +137,40 @@ func (f *configFile) Validate(app *kong.Application) error {
 	return nil
 }
 
+// presetTable holds arrangements of the panes.
+const presetTable = "presets"
+
 // Resolve finds a flag's value in the file.
 func (f *configFile) Resolve(k *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
+	command := ""
 	if parent.Node() != nil && parent.Node().Type == kong.CommandNode {
-		if table, ok := f.values[parent.Node().Name].(map[string]any); ok {
-			if v, ok := table[flag.Name]; ok {
-				return value(v, flag), nil
+		command = parent.Node().Name
+	}
+	if v, ok := f.of(command, flag.Name); ok {
+		return value(v, flag), nil
+	}
+	return nil, nil
+}
+
+// of is what the file says of a flag of a command: in the command's table, for
+// how the console looks in that of the console, or outside of tables.
+func (f *configFile) of(command, name string) (any, bool) {
+	tables := []string{command}
+	if _, ok := settings.Find(name); ok {
+		tables = append(tables, consoleTable)
+	}
+	for _, t := range tables {
+		if table, ok := f.values[t].(map[string]any); ok {
+			if v, ok := table[name]; ok {
+				return v, true
 			}
 		}
 	}
-	if v, ok := f.values[flag.Name]; ok {
-		if _, table := v.(map[string]any); !table {
-			return value(v, flag), nil
-		}
+	v, ok := f.values[name]
+	if _, table := v.(map[string]any); table {
+		return nil, false
 	}
-	return nil, nil
+	return v, ok
 }
 
 // value is v for kong: a list for a flag that takes texts stays one, whatever
@@ -208,11 +243,7 @@ type ConfigCmd struct {
 
 // Run lists the settings of all commands and their values.
 func (c ConfigCmd) Run(k *kong.Kong, g *Globals, std streams) error {
-	path, _ := configPath(nil)
-	if g.ConfigFile != "" {
-		path = g.ConfigFile
-	}
-	fmt.Fprintf(std.out, "# configuration file: %s", path)
+	fmt.Fprintf(std.out, "# configuration file: %s", g.configFile())
 	if g.file.path == "" {
 		fmt.Fprint(std.out, " (not there)")
 	}
@@ -225,7 +256,7 @@ func (c ConfigCmd) Run(k *kong.Kong, g *Globals, std streams) error {
 			source, value := "default", f.Default
 			if table, ok := g.file.values[section].(map[string]any); ok && table[f.Name] != nil {
 				source, value = "file, ["+section+"]", fmt.Sprint(flat(table[f.Name]))
-			} else if v, ok := g.file.values[f.Name]; ok {
+			} else if v, ok := g.file.of(section, f.Name); ok {
 				source, value = "file", fmt.Sprint(flat(v))
 			}
 			for _, env := range f.Envs {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
 	"app.sunloop/backend"
@@ -26,15 +27,23 @@ import (
 
 // ConsoleFlags are how the console looks, wherever it gets its data.
 type ConsoleFlags struct {
-	Theme   string `default:"auto" help:"Colours: auto, control-room, daylight, contrast, mono, sundown, or a theme of the configuration folder."`
-	Color   string `default:"auto" help:"Colours of the terminal: auto, none, 16, 256 or true."`
-	Graph   string `default:"braille" help:"What charts are drawn with: braille, block or ascii."`
-	ASCII   bool   `help:"Draw with ASCII characters alone."`
-	FPS     int    `name:"fps" default:"0" help:"Most frames a second (20; over SSH 10)."`
-	Mouse   bool   `default:"true" negatable:"" help:"Use the mouse."`
-	Bell    bool   `default:"true" negatable:"" help:"Ring, and show a desktop notification, for a new critical finding."`
-	Site    string `help:"Site to open first."`
-	Exports string `default:"." help:"Folder for exported files." type:"path"`
+	Theme      string `default:"auto" help:"Colours: auto, control-room, daylight, contrast, mono, sundown, or a theme of the configuration folder."`
+	Color      string `default:"auto" help:"Colours of the terminal: auto, none, 16, 256 or true."`
+	Graph      string `default:"braille" help:"What charts are drawn with: braille, block or ascii."`
+	ASCII      bool   `help:"Draw with ASCII characters alone."`
+	FPS        int    `name:"fps" default:"0" help:"Most frames a second (20; over SSH 10)."`
+	Mouse      bool   `default:"true" negatable:"" help:"Use the mouse."`
+	Bell       bool   `default:"true" negatable:"" help:"Ring, and show a desktop notification, for new alarms."`
+	BellFrom   string `default:"critical" help:"Lowest priority that rings: critical, warning, notice or off."`
+	NotifyFrom string `default:"critical" help:"Lowest priority with a desktop notification: critical, warning, notice or off."`
+	Polling    string `default:"normal" help:"How often data are asked for: fast, normal or slow."`
+	Remember   bool   `default:"true" negatable:"" help:"Remember the place: site, pane, sort, filter and columns."`
+	Preset     string `default:"auto" help:"Arrangement at the start: auto, balanced, watch, diagnose, plan, work, or one of your own."`
+	QuadFrom   string `default:"160x40" help:"Columns and rows from which the four panes stand together."`
+	StripsFrom string `default:"100x30" help:"Columns and rows from which the other panes stand as strips."`
+	Split      string `default:"50x50" help:"Percent of the width and the height at which the four panes divide."`
+	Site       string `help:"Site to open first."`
+	Exports    string `default:"." help:"Folder for exported files." type:"path"`
 }
 
 // ConsoleCmd is the console.
@@ -47,12 +56,13 @@ type ConsoleCmd struct {
 }
 
 // Run shows the console.
-func (c *ConsoleCmd) Run(ctx context.Context, g *Globals, std streams) error {
+func (c *ConsoleCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std streams) error {
 	log, lines, logFile, err := g.consoleLog(g.Data)
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
 	defer logFile.Close()
+	g.command, g.given = consoleTable, givenFlags(k)
 	if c.Remote != "" {
 		return c.remote(ctx, g, std, log, lines)
 	}
@@ -140,7 +150,6 @@ func (c *ConsoleFlags) options(g *Globals, std streams, log *slog.Logger, lines 
 		return options, err
 	}
 	options.Log, options.LogLines, options.In, options.Out = log, lines.Lines, std.in, std.out.(*os.File)
-	options.KeepTheme = func(name string) error { return writePrivate(filepath.Join(configDir(), "theme"), []byte(name+"\n")) }
 	if session != nil {
 		if store, service, keep := session(); keep {
 			if o.Credential == "" {
@@ -167,17 +176,24 @@ func needTerminal(std streams) error {
 	return nil
 }
 
-// look resolves keys, theme, colours and pen.
+// look resolves the settings, keys, theme, colours and pen.
 func (c *ConsoleFlags) look(g *Globals, isTerminal bool) (tui.Options, error) {
 	o := tui.Options{
 		Now: time.Now, ASCII: c.ASCII, Themes: themes.Builtin(),
 		Mouse: c.Mouse, FPS: c.FPS, Bell: c.Bell, Site: c.Site, Exports: c.Exports,
 	}
-	keys, err := keymap.Default().Rebind(g.file.Keys)
-	if err != nil {
+	var err error
+	if o.Settings, err = c.sources(g, os.Getenv); err != nil {
+		return o, err
+	}
+	if o.Keys, err = keymap.Default().Rebind(g.file.Keys); err != nil {
 		return o, fmt.Errorf("%s: %w", g.file.path, err)
 	}
-	o.Keys = keys
+	if err := tui.CheckPresets(g.file.Presets); err != nil {
+		return o, fmt.Errorf("%s: %w", g.file.path, err)
+	}
+	o.Bound, o.Presets = g.file.Keys, g.file.Presets
+	keptConfig{g.configFile(), g.command}.into(&o)
 	folder := &themeFolder{dir: filepath.Join(configDir(), "themes")}
 	o.ReloadThemes = folder.reload
 	all, _, broken := folder.reload()
@@ -186,16 +202,11 @@ func (c *ConsoleFlags) look(g *Globals, isTerminal bool) (tui.Options, error) {
 	}
 	name := c.Theme
 	if name == "auto" {
-		if kept, err := os.ReadFile(filepath.Join(configDir(), "theme")); err == nil {
-			name = strings.TrimSpace(string(kept))
-		}
-	}
-	if name == "auto" {
 		name, o.AutoTheme = themes.ControlRoom, true
 		if dark, known := terminal.KnownBackground("", "", os.Getenv("COLORFGBG")); known {
 			o.AutoTheme = false
 			if !dark {
-				name = themes.Daylight
+				name, o.Light = themes.Daylight, true
 			}
 		}
 	}
@@ -208,17 +219,12 @@ func (c *ConsoleFlags) look(g *Globals, isTerminal bool) (tui.Options, error) {
 		return o, errors.Join(fmt.Errorf("there is no theme %q; there are %s", name, strings.Join(names, ", ")), broken)
 	}
 	o.Theme = t
-	profile, set, err := terminal.ParseProfile(c.Color)
-	if err != nil {
-		return o, fmt.Errorf("--color: %w", err)
+	o.Detected = terminal.DetectProfile(os.Getenv, isTerminal)
+	o.Profile = o.Detected
+	if profile, set, err := terminal.ParseProfile(c.Color); err == nil && set { // checked with the others
+		o.Profile = profile
 	}
-	if !set {
-		profile = terminal.DetectProfile(os.Getenv, isTerminal)
-	}
-	o.Profile = profile
-	if o.Pen, ok = chart.ParsePen(c.Graph); !ok {
-		return o, fmt.Errorf("--graph is braille, block or ascii, not %q", c.Graph)
-	}
+	o.Pen, _ = chart.ParsePen(c.Graph)
 	if c.ASCII {
 		o.Pen = chart.ASCII
 	}

@@ -62,6 +62,7 @@ func (c *DemoCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std stre
 	if _, err := c.check(); err != nil {
 		return err
 	}
+	g.command, g.given = "demo", givenFlags(k)
 	if !c.Headless {
 		if err := needTerminal(std); err != nil {
 			return err

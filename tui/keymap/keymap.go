@@ -57,6 +57,7 @@ var scopes = []struct {
 	{KeyList, oneScreen},
 	{UserList, oneScreen},
 	{AlarmList, oneScreen},
+	{InSettings, oneScreen},
 	{Dialog, dialogs},
 }
 
@@ -231,6 +232,9 @@ func Default() Map {
 		entry(Log, Global, "", "show the console's log", "g l"),
 		entry(Alarms, Global, "", "show the alarms of all states and the alarm system's health", "g w"),
 		needs(entry(OpenUnit, Panes, "", "look at the unit in hand closely", "i"), NeedsSelection),
+		entry(Settings, Global, "", "settings: look, alarms, layout, data, keys", "g s"),
+		entry(Presets, Panes, "", "choose how the panes are arranged, or keep it", "P"),
+		entry(Silence, Global, "", "silence the bell for an hour, or let it ring again", "B"),
 		needs(entry(RunDetection, Panes, "", "run fault detection on the unit in hand", "D"), NeedsSelection|NeedsService|NeedsWrite),
 		needs(entry(Refresh, Global, "", "ask the service again, now", "r"), NeedsService),
 		entry(NextStep, Panes, "next", "do the next step: detect, diagnose, plan, parts, order, or the order's next move", "n"),
@@ -244,7 +248,9 @@ func Default() Map {
 		needs(entry(CancelOrder, Panes, "cancel", "cancel the work order, with a reason", "x"), NeedsService|NeedsWrite),
 		needs(entry(ReopenOrder, Panes, "reopen", "open a completed work order again", "O"), NeedsService|NeedsWrite),
 		entry(Copy, Global, "", "copy the thing in hand to the clipboard", "y"),
+		entry(CopyShown, Global, "", "copy all that the pane shows to the clipboard", "Y"),
 		entry(Export, Global, "", "write what the pane shows to a CSV file", "e"),
+		entry(ExportJSON, Global, "", "write what the pane shows to a JSON file", "J"),
 		entry(Mouse, Global, "", "give the mouse back to the terminal, or take it", "M"),
 		entry(SignOut, Global, "", "sign out", "g o"),
 		entry(Quit, Global, "quit", "leave", "q"),
@@ -262,7 +268,12 @@ func Default() Map {
 		entry(Right, List, "", "right: the day after, the view after", "right", "l"),
 		entry(Open, List, "open", "take in hand, open", "enter"),
 		entry(Sort, List, "", "sort by the next column", "s", ","),
-		entry(Filter, List, "", "filter the list", "/"),
+		entry(Filter, List, "", "filter the list; column:word looks in one column", "/"),
+		entry(Columns, List, "", "choose and arrange the columns", "|"),
+		entry(ScrollLeft, List, "", "columns to the left", "<"),
+		entry(ScrollRight, List, "", "columns to the right, where the table is wider", ">"),
+
+		entry(ResetSetting, InSettings, "reset", "put the chosen setting or key back to its default", "x"),
 
 		entry(ZoomIn, InObserve, "closer", "look at a shorter time", "+", "="),
 		entry(ZoomOut, InObserve, "", "look at a longer time", "-", "_"),

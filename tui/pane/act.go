@@ -200,7 +200,7 @@ func (a *Act) Do(k keymap.Action, v View) Intent {
 	case k == keymap.Open:
 		return Intent{Hand: handOfOrder(v, CurrentOrder(v).OrderID)}
 	case a.page.Do(k):
-	case a.orders.Do(k, len(orderColumns(v))) && k != keymap.Sort:
+	case a.orders.Do(k, len(orderColumns(v))) && moves(k):
 		return Intent{Hand: handOfOrder(v, a.orders.Current())}
 	}
 	return Intent{}

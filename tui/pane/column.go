@@ -48,21 +48,26 @@ func fit(columns []Column, width int) (chosen, widths []int) {
 		if used > width && drop > 0 {
 			continue
 		}
-		left := max(width-used, 0)
-		flex := -1
-		for k, i := range chosen {
-			if columns[i].Width == 0 {
-				flex = k
-				continue
-			}
-			more := min(max(columns[i].Width-widths[k], 0), left)
-			widths[k] += more
-			left -= more
-		}
-		if flex >= 0 {
-			widths[flex] += left
-		}
+		widen(columns, chosen, widths, max(width-used, 0))
 		return chosen, widths
+	}
+}
+
+// widen shares out what is left: the fixed columns are filled up, then the
+// flexible one.
+func widen(columns []Column, chosen, widths []int, left int) {
+	flex := -1
+	for k, i := range chosen {
+		if columns[i].Width == 0 {
+			flex = k
+			continue
+		}
+		more := min(max(columns[i].Width-widths[k], 0), left)
+		widths[k] += more
+		left -= more
+	}
+	if flex >= 0 {
+		widths[flex] += left
 	}
 }
 

@@ -32,8 +32,15 @@ type List struct {
 	SortBy   int    // column, -1 for the order given
 	Reverse  bool
 	Filter   string
+	// Shown are the titles of the columns that are drawn, in their order; empty
+	// for all as they come. A column without a title is always drawn, in front.
+	Shown []string
 
 	offset  int
+	shift   int      // columns behind the first that are scrolled away
+	more    bool     // columns further to the right are not seen
+	titles  []string // of the columns last drawn
+	wanted  string   // title of the column to sort by, until the columns are known
 	ids     []string // as last drawn
 	visible int
 	top     int // first row's y in the region last drawn
@@ -43,9 +50,10 @@ type List struct {
 // What does not fit is for the caller to say, by [List.Range].
 func (l *List) Draw(r terminal.Region, v View, columns []Column, rows []Row) {
 	all := len(rows)
-	rows = l.arrange(rows)
+	l.know(columns)
+	rows = l.arrange(columns, rows)
 	w, h := r.Size()
-	cols, widths := fit(columns, w)
+	cols, widths := l.fit(columns, w)
 	y := 0
 	if h > 2 || h == 2 && len(rows) < 2 {
 		y++
@@ -157,23 +165,32 @@ func (l *List) Do(a keymap.Action, columns int) (ok bool) {
 		move(len(l.ids) - 1)
 	case keymap.Sort:
 		l.nextSort(columns)
+	case keymap.ScrollLeft:
+		l.shift = max(l.shift-1, 0)
+	case keymap.ScrollRight:
+		if l.more {
+			l.shift++
+		}
 	default:
 		return false
 	}
 	return true
 }
 
-// Export is the list as it is narrowed and sorted, as rows of CSV.
+// Export is the list as it is narrowed, sorted and arranged, as rows of CSV.
 func (l *List) Export(columns []Column, rows []Row) [][]string {
-	line := make([]string, len(columns))
-	for i, c := range columns {
-		line[i] = c.Title
+	order := l.order(columns)
+	line := make([]string, len(order))
+	for i, c := range order {
+		line[i] = columns[c].Title
 	}
 	out := [][]string{line}
-	for _, row := range l.arrange(rows) {
-		line = make([]string, len(columns))
-		for i := range min(len(row.Cells), len(line)) {
-			line[i] = row.Cells[i].Text
+	for _, row := range l.arrange(columns, rows) {
+		line = make([]string, len(order))
+		for i, c := range order {
+			if c < len(row.Cells) {
+				line[i] = row.Cells[c].Text
+			}
 		}
 		out = append(out, line)
 	}
@@ -189,6 +206,9 @@ func (l *List) nextSort(columns int) {
 	}
 	l.Reverse = false
 	l.SortBy++
+	for l.SortBy < columns && l.hides(l.SortBy) {
+		l.SortBy++
+	}
 	if l.SortBy >= columns {
 		l.SortBy = -1
 	}
@@ -217,9 +237,10 @@ func (l *List) Current() string {
 }
 
 // arrange filters and sorts.
-func (l *List) arrange(rows []Row) []Row {
+func (l *List) arrange(columns []Column, rows []Row) []Row {
 	if l.Filter != "" {
-		rows = slices.DeleteFunc(slices.Clone(rows), func(row Row) bool { return !row.matches(l.Filter) })
+		f := parseFilter(l.Filter, columns)
+		rows = slices.DeleteFunc(slices.Clone(rows), func(row Row) bool { return !f.matches(row) })
 	}
 	if l.SortBy < 0 {
 		return rows
@@ -241,20 +262,6 @@ func (row Row) key(column int) any {
 		return row.Sort[column]
 	}
 	return nil
-}
-
-// matches says whether every word of the filter stands somewhere in the row.
-func (row Row) matches(filter string) bool {
-	text := strings.ToLower(row.ID)
-	for _, c := range row.Cells {
-		text += " " + strings.ToLower(c.Text)
-	}
-	for _, word := range strings.Fields(strings.ToLower(filter)) {
-		if !strings.Contains(text, word) {
-			return false
-		}
-	}
-	return true
 }
 
 func compare(a, b any) int {

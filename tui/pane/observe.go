@@ -336,7 +336,7 @@ func (o *Observe) Do(a keymap.Action, v View) Intent {
 		}
 		return Intent{}
 	}
-	if o.units.Do(a, len(unitColumns)) && a != keymap.Sort {
+	if o.units.Do(a, len(unitColumns)) && moves(a) {
 		return takeUnit(v, o.units.Current())
 	}
 	return Intent{}

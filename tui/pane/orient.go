@@ -280,7 +280,7 @@ func (o *Orient) Do(a keymap.Action, v View) Intent {
 		return Intent{}
 	case o.page.Do(a):
 		return Intent{}
-	case o.list.Do(a, len(findingColumns(v))) && a != keymap.Sort:
+	case o.list.Do(a, len(findingColumns(v))) && moves(a):
 		return Intent{Hand: handOf(v, o.list.Current())}
 	}
 	return Intent{}

@@ -25,6 +25,7 @@ type Sheet struct {
 	act    func(a keymap.Action, id string, v pane.View) any    // the request that one of them, or enter, makes; nil: none
 	why    func(a keymap.Action, id string, v pane.View) string // why not; nil: always possible but for Dangerous ones without a row
 	export func(v pane.View) [][]string                         // nil: the rows as they are drawn
+	opens  string                                               // what enter does, for the last line; empty: it is not told
 	list   pane.List
 	page   pane.Page
 	listAt terminal.Rect
@@ -62,6 +63,9 @@ func (s *Sheet) Why(a keymap.Action, v pane.View) string {
 	return ""
 }
 
+// Opens is what enter does, in a word for the last line.
+func (s *Sheet) Opens() string { return s.opens }
+
 // Needs is what the sheet shows, to be asked for while it is there.
 func (s *Sheet) Needs(pane.View) []state.Need {
 	if s.query == "" {
@@ -79,6 +83,11 @@ func (s *Sheet) Filter() string { return s.list.Filter }
 
 // SetFilter narrows the list.
 func (s *Sheet) SetFilter(text string) { s.list.Filter = text }
+
+// Lists is the sheet's list.
+func (s *Sheet) Lists() pane.Lists {
+	return pane.Lists{All: map[string]*pane.List{"list": &s.list}, Active: &s.list}
+}
 
 // Select chooses a row.
 func (s *Sheet) Select(id string) { s.list.Selected = id }

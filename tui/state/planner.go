@@ -34,7 +34,8 @@ const (
 // before a Retry-After has passed. It is pure: the caller sends, and reports.
 // The zero Planner is ready to use.
 type Planner struct {
-	Budget   int // requests a minute; 0 means 60
+	Budget   int     // requests a minute; 0 means 60
+	Pace     float64 // stretches every period; 0 means 1
 	queries  map[Query]*plan
 	sent     []time.Time // of the last minute
 	blocked  time.Time   // no request before, by Retry-After
@@ -115,6 +116,9 @@ func (p *Planner) Due(now time.Time, needs []Need) []Query {
 // period is how long a need rests between two requests.
 func (p *Planner) period(now time.Time, n Need) time.Duration {
 	d := n.Period
+	if p.Pace > 0 {
+		d = time.Duration(float64(d) * p.Pace)
+	}
 	if !n.Focused {
 		d *= unfocusedFactor
 	}

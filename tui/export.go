@@ -1,0 +1,303 @@
+package tui
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/themes"
+	"app.sunloop/tui/pane"
+)
+
+// shown is what a pane or a screen shows, as a table.
+type shown struct {
+	what, site, zone string
+	at               time.Time // of the site
+	columns          []string
+	rows             [][]string
+}
+
+// format writes a table.
+type format struct {
+	ending string
+	write  func(shown) ([]byte, error)
+}
+
+var (
+	asCSV  = format{"csv", shown.csv}
+	asJSON = format{"json", shown.json}
+)
+
+// shownNow is what the focused pane, or the further screen, shows; ok is false
+// when that is nothing.
+func (m *Model) shownNow() (t shown, ok bool) {
+	var rows [][]string
+	t.what, t.site, t.at, t.zone = m.focus.String(), m.siteRecord().SiteID, m.siteNow(), "local time"
+	if m.store.Site != nil {
+		t.zone = m.store.Site.Zone.String()
+	}
+	if s := m.screen(); s != nil {
+		rows, t.what = s.Export(m.focusedView()), s.Title()
+	} else if m.store.Site != nil {
+		rows = m.panes[m.focus].Export(m.focusedView())
+	}
+	if len(rows) < 2 {
+		return t, false
+	}
+	t.columns, t.rows = withUnits(rows[0], rows[1:], t.zone)
+	return t, true
+}
+
+var (
+	oneUnit  = regexp.MustCompile(`^([-+]?[0-9]+(?:\.[0-9]+)?) ([A-Za-z%][A-Za-z%/]*)$`)
+	siteTime = regexp.MustCompile(`^(?:\d\d:\d\d|\d\d [A-Z][a-z][a-z](?: \d{4}| \d\d:\d\d)?)$`)
+)
+
+// withUnits moves a unit that all numbers of a column share into its title,
+// and puts the zone there where all are times of the site. A column whose
+// title names a unit already stays as it is.
+func withUnits(titles []string, rows [][]string, zone string) (columns []string, cells [][]string) {
+	columns = append(columns, titles...)
+	for _, row := range rows {
+		cells = append(cells, append([]string(nil), row...))
+	}
+	for c, title := range columns {
+		if strings.Contains(title, "(") {
+			continue
+		}
+		unit, times, some := "", true, false
+		for _, row := range cells {
+			if c >= len(row) || row[c] == "" {
+				continue
+			}
+			found := ""
+			if m := oneUnit.FindStringSubmatch(row[c]); m != nil {
+				found = m[2]
+			}
+			if !some {
+				unit = found
+			} else if found != unit {
+				unit = ""
+			}
+			some = true
+			times = times && siteTime.MatchString(row[c])
+		}
+		switch {
+		case !some:
+		case times:
+			columns[c] += " (" + zone + ")"
+		case unit != "":
+			columns[c] += " (" + unit + ")"
+			for _, row := range cells {
+				if c < len(row) {
+					row[c] = strings.TrimSuffix(row[c], " "+unit)
+				}
+			}
+		}
+	}
+	return columns, cells
+}
+
+// csv is the table with the site and the time in columns of their own, so that
+// no line is a comment. A cell that a spreadsheet would run as a formula gets
+// a quote in front.
+func (t shown) csv() ([]byte, error) {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	write := func(row []string, site, at string) error {
+		safe := make([]string, 0, len(row)+2)
+		for _, cell := range append(row[:len(row):len(row)], site, at) {
+			safe = append(safe, inert(cell))
+		}
+		return w.Write(safe)
+	}
+	if err := write(t.columns, "exported site_id", "exported at (UTC)"); err != nil {
+		return nil, err
+	}
+	at := t.at.UTC().Format(time.RFC3339)
+	for _, row := range t.rows {
+		if err := write(row, t.site, at); err != nil {
+			return nil, err
+		}
+	}
+	w.Flush()
+	return b.Bytes(), w.Error()
+}
+
+// json is the table as an object: what, site, time, zone, columns and rows. A
+// number is one, what is missing is null.
+func (t shown) json() ([]byte, error) {
+	rows := make([][]any, len(t.rows))
+	for i, row := range t.rows {
+		rows[i] = make([]any, len(row))
+		for c, cell := range row {
+			switch n, err := strconv.ParseFloat(cell, 64); {
+			case cell == "":
+			case err == nil && json.Valid([]byte(cell)):
+				rows[i][c] = n
+			default:
+				rows[i][c] = cell
+			}
+		}
+	}
+	b, err := json.MarshalIndent(struct {
+		What    string    `json:"what"`
+		Site    string    `json:"site_id,omitempty"`
+		At      time.Time `json:"exported_at"`
+		Zone    string    `json:"timezone"`
+		Columns []string  `json:"columns"`
+		Rows    [][]any   `json:"rows"`
+	}{t.what, t.site, t.at.UTC().Truncate(time.Second), t.zone, t.columns, rows}, "", "  ")
+	return append(b, '\n'), err
+}
+
+func inert(cell string) string {
+	if cell == "" || !strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+		return cell
+	}
+	if _, err := strconv.ParseFloat(cell, 64); err == nil {
+		return cell
+	}
+	return "'" + cell
+}
+
+// export writes what is shown into a file.
+func (m *Model) export(f format) tea.Cmd {
+	t, ok := m.shownNow()
+	if !ok {
+		m.say("There is nothing to export here yet.", themes.Dim)
+		return nil
+	}
+	b, err := f.write(t)
+	if err != nil {
+		m.say("Not written: "+err.Error(), themes.Warning)
+		return nil
+	}
+	path, err := m.writeExport(t.what, t.site, f.ending, b)
+	if err != nil {
+		m.say("Not written: "+err.Error(), themes.Warning)
+		return nil
+	}
+	m.say(fmt.Sprintf("%d rows are in %s", len(t.rows), path), themes.Accent)
+	return nil
+}
+
+// writeExport writes a new file that only its owner may read, named by what,
+// where and when.
+func (m *Model) writeExport(what, site, ending string, b []byte) (path string, err error) {
+	if err := os.MkdirAll(m.o.Exports, 0o700); err != nil {
+		return "", err
+	}
+	base := filepath.Join(m.o.Exports, fileName(what, site, m.siteNow().Format("20060102T150405")))
+	for n := 1; ; n++ {
+		path = base + "." + ending
+		if n > 1 {
+			path = fmt.Sprintf("%s-%d.%s", base, n, ending)
+		}
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, os.ErrExist) && n < 100 {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		_, err = f.Write(b)
+		return path, errors.Join(err, f.Close())
+	}
+}
+
+// fileName is a name for an export, without its ending.
+func fileName(what, site, stamp string) string {
+	clean := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			switch {
+			case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r >= 'A' && r <= 'Z', r == '-', r == '_':
+				return r
+			}
+			return '-'
+		}, s)
+	}
+	return "sunloop-" + clean(site) + "-" + clean(strings.ToLower(what)) + "-" + clean(stamp)
+}
+
+// copyHand puts the thing in hand on the clipboard.
+func (m *Model) copyHand() tea.Cmd {
+	text := m.handText()
+	if text == "" {
+		m.say("There is nothing in hand to copy; Y copies all that is shown.", themes.Dim)
+		return nil
+	}
+	return m.copyText(text, "Copied: "+text, "in-hand")
+}
+
+// copyShown puts all that is shown on the clipboard, as a spreadsheet takes it.
+func (m *Model) copyShown() tea.Cmd {
+	t, ok := m.shownNow()
+	if !ok {
+		m.say("There is nothing to copy here yet.", themes.Dim)
+		return nil
+	}
+	b, err := t.csv()
+	if err != nil {
+		m.say("Not copied: "+err.Error(), themes.Warning)
+		return nil
+	}
+	return m.copyText(string(b), fmt.Sprintf("%d rows are given to the terminal's clipboard; where it takes none, e writes them to a file.", len(t.rows)), t.what)
+}
+
+// copyText puts text on the clipboard. What the terminal cannot take is
+// written to a file named by what it is; where that is empty, it is not.
+func (m *Model) copyText(text, said, what string) tea.Cmd {
+	err := m.out.Copy(text)
+	if err == nil {
+		m.say(said, themes.Dim)
+		return nil
+	}
+	if what == "" {
+		m.say("Not copied: "+err.Error(), themes.Warning)
+		return nil
+	}
+	path, fileErr := m.writeExport(what, m.siteRecord().SiteID, "txt", []byte(text))
+	if fileErr != nil {
+		m.say("Not copied: "+err.Error()+"; and not written to a file: "+fileErr.Error(), themes.Warning)
+		return nil
+	}
+	m.say("Not copied: "+err.Error()+". Written to file "+path, themes.Warning)
+	return nil
+}
+
+// handText is the thing in hand in a line.
+func (m *Model) handText() string {
+	if m.store.Site != nil {
+		for _, f := range m.store.Site.Findings.Data {
+			if f.SummaryID == m.hand.FindingID {
+				return strings.Join([]string{f.SummaryID, f.AssetID, f.FaultFamily, f.Summary}, " | ")
+			}
+		}
+	}
+	return m.hand.AssetID
+}
+
+// lists are those of the pane or the screen that has the keys.
+func (m *Model) lists() pane.Lists {
+	var of any = m.panes[m.focus]
+	if s := m.screen(); s != nil {
+		of = s
+	} else if m.store.Site == nil {
+		return pane.Lists{}
+	}
+	if l, ok := of.(interface{ Lists() pane.Lists }); ok {
+		return l.Lists()
+	}
+	return pane.Lists{}
+}

@@ -1,0 +1,196 @@
+package tui
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/layout"
+	"app.sunloop/tui/screen"
+	"app.sunloop/tui/settings"
+)
+
+// presetAuto is the arrangement of one's role.
+const presetAuto = "auto"
+
+// presets are the arrangements that everybody has.
+var presets = []struct{ name, words, value string }{
+	{"balanced", "all four alike, Observe first", "Observe 50x50"},
+	{"watch", "Observe large: for the control room", "Observe 62x60"},
+	{"diagnose", "Orient large: findings and their evidence", "Orient 38x60"},
+	{"plan", "Decide large: the days ahead", "Decide 62x40"},
+	{"work", "Act large: the work orders", "Act 38x40"},
+}
+
+// rolePresets are where the people of a role begin; others begin balanced.
+var rolePresets = map[string]string{api.RoleAnalyst: "diagnose"}
+
+// arrangement is what a preset says.
+type arrangement struct {
+	focus      layout.Pane
+	zoom       bool
+	side, down int // percent
+}
+
+// String writes it as the configuration file has it: "Orient 38x60 zoom".
+func (a arrangement) String() string {
+	words := fmt.Sprintf("%s %dx%d", a.focus, a.side, a.down)
+	if a.zoom {
+		words += " zoom"
+	}
+	return words
+}
+
+// parseArrangement reads a pane's name, a split, and zoom, of which the last
+// two may be missing.
+func parseArrangement(text string) (arrangement, error) {
+	a := arrangement{side: 50, down: 50}
+	split, _ := settings.Find(settings.Split)
+	for i, word := range strings.Fields(text) {
+		focus, named := layout.Named(word)
+		switch {
+		case i == 0 && named:
+			a.focus = focus
+		case i == 0:
+			return a, fmt.Errorf("an arrangement begins with Observe, Orient, Decide or Act, not %q", word)
+		case word == "zoom":
+			a.zoom = true
+		default:
+			if err := split.Check(word); err != nil {
+				return a, err
+			}
+			a.side, a.down, _ = settings.ParsePair(word)
+		}
+	}
+	return a, nil
+}
+
+// CheckPresets finds what is wrong with arrangements of a configuration file.
+func CheckPresets(all map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if _, err := parseArrangement(all[name]); err != nil || all[name] == "" {
+			return fmt.Errorf("presets: %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// presetNames are all arrangements, the person's own last.
+func (m *Model) presetNames() []string {
+	var names []string
+	for _, p := range presets {
+		names = append(names, p.name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.o.Presets)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// preset is an arrangement by its name; a person's own stands before one of
+// the same name that everybody has.
+func (m *Model) preset(name string) (arrangement, bool) {
+	text, ok := m.o.Presets[name]
+	for _, p := range presets {
+		if !ok && p.name == name {
+			text, ok = p.value, true
+		}
+	}
+	a, err := parseArrangement(text)
+	return a, ok && err == nil
+}
+
+// usePreset arranges the panes.
+func (m *Model) usePreset(name string) tea.Cmd {
+	a, ok := m.preset(name)
+	if !ok {
+		return nil
+	}
+	m.put(a)
+	return m.poll()
+}
+
+func (m *Model) put(a arrangement) {
+	m.focus, m.zoom, m.trail, m.screens = a.focus, a.zoom, nil, nil
+	m.arrange.SidePercent, m.arrange.TopPercent = a.side, a.down
+	m.dirty = true
+}
+
+// arranged is how the panes stand now.
+func (m *Model) arranged() arrangement {
+	return arrangement{m.focus, m.zoom, m.arrange.SidePercent, m.arrange.TopPercent}
+}
+
+// startPreset is where a person begins whose place is not remembered.
+func (m *Model) startPreset() {
+	name := m.setting(settings.Preset)
+	if name == presetAuto {
+		name = "balanced"
+		if m.user != nil && rolePresets[m.user.RoleID] != "" {
+			name = rolePresets[m.user.RoleID]
+		}
+	}
+	a, ok := m.preset(name)
+	if !ok {
+		m.say(fmt.Sprintf("There is no arrangement %q; the panes stand as ever.", name), themes.Warning)
+		return
+	}
+	if m.setting(settings.Preset) == presetAuto { // the split is a setting of its own
+		a.side, a.down = m.arrange.SidePercent, m.arrange.TopPercent
+	}
+	m.put(a)
+}
+
+// presetDialog offers the arrangements, and to keep or forget one.
+func (m *Model) presetDialog() screen.Dialog {
+	now := m.arranged()
+	var choices []screen.Choice
+	for _, name := range m.presetNames() {
+		a, _ := m.preset(name)
+		words := a.String()
+		for _, p := range presets {
+			if p.name == name && m.o.Presets[name] == "" {
+				words = p.words
+			}
+		}
+		choices = append(choices, screen.Choice{Text: name, Detail: words, Do: screen.UsePreset{Name: name}, Seen: screen.SeePreset{Value: a.String()}})
+	}
+	choices = append(choices, screen.Choice{Text: "keep this one …", Detail: now.String(), Do: screen.OpenDialog{Dialog: screen.NewNameForm("Keep the arrangement", "Name", "a short word", func(name string) any { return screen.KeepPreset{Name: name, Value: now.String()} })}, Seen: screen.SeePreset{Value: now.String()}})
+	for _, name := range slices.Sorted(maps.Keys(m.o.Presets)) {
+		choices = append(choices, screen.Choice{Text: "forget " + name, Detail: "your own", Do: screen.KeepPreset{Name: name}, Seen: screen.SeePreset{Value: now.String()}})
+	}
+	return screen.NewChooser("Arrangement", "", choices, screen.SeePreset{Value: now.String()})
+}
+
+// seePreset shows an arrangement without choosing it.
+func (m *Model) seePreset(text string) tea.Cmd {
+	a, err := parseArrangement(text)
+	if err != nil {
+		return nil
+	}
+	m.put(a)
+	return m.poll()
+}
+
+// keepPreset keeps an arrangement under a name, or forgets it without a value.
+func (m *Model) keepPreset(k screen.KeepPreset) tea.Cmd {
+	m.o.Presets = maps.Clone(m.o.Presets)
+	if k.Value == "" {
+		delete(m.o.Presets, k.Name)
+		m.say(k.Name+" is forgotten.", themes.Dim)
+	} else {
+		if m.o.Presets == nil {
+			m.o.Presets = map[string]string{}
+		}
+		m.o.Presets[k.Name] = k.Value
+		m.say("Kept as "+k.Name+"; P has it.", themes.Dim)
+	}
+	return m.keep(func() error { return m.o.KeepPreset(k.Name, k.Value) }, m.o.KeepPreset != nil)
+}

@@ -1,0 +1,441 @@
+package screen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/settings"
+	"app.sunloop/tui/terminal"
+)
+
+// Configured is what can be set, as it stands now.
+type Configured struct {
+	Sources settings.Sources
+	File    string // in which it is kept; empty: it is not kept
+	Theme   string // on screen
+	Themes  []themes.Theme
+	Presets []string            // names of arrangements
+	Bound   map[string][]string // the person's own keys, by action
+	// Rebind says why an action cannot have keys, nil when it can.
+	Rebind func(a keymap.Action, keys []string) error
+}
+
+// Requests of the settings screen.
+type (
+	// SetSetting gives a setting a value; an empty one puts it back to its
+	// default.
+	SetSetting struct{ Name, Value string }
+	// BindKeys gives an action keys; none puts it back to its own.
+	BindKeys struct {
+		Action keymap.Action
+		Keys   []string
+	}
+	// Say puts words into the last line.
+	Say struct{ Words string }
+	// UsePreset arranges the panes.
+	UsePreset struct{ Name string }
+	// SeePreset arranges them while one chooses.
+	SeePreset struct{ Value string }
+	// KeepPreset keeps an arrangement under a name; without a value it is
+	// forgotten.
+	KeepPreset struct{ Name, Value string }
+)
+
+// The rows of settings and of keys are told apart by how their id begins.
+const (
+	settingRow = "setting "
+	keyRow     = "key "
+)
+
+// NewSettings lists what can be set, and every key; now answers how it stands.
+func NewSettings(now func() Configured) *Sheet {
+	return &Sheet{
+		title: "Settings", own: keymap.InSettings, opens: "change", list: pane.List{SortBy: -1},
+		columns: []pane.Column{
+			{Title: "group", Width: 22, Min: 15, Rank: 1}, {Title: "setting", Min: 28}, {Title: "value", Width: 14, Min: 10}, {Title: "from", Width: 26, Min: 8, Rank: 2},
+		},
+		rows:   func(v pane.View) []pane.Row { return settingRows(v, now()) },
+		detail: func(v pane.View, id string) []Detail { return settingDetail(v, now(), id) },
+		act: func(a keymap.Action, id string, v pane.View) any {
+			return changeSetting(v, now(), id, a == keymap.ResetSetting)
+		},
+		why: func(_ keymap.Action, id string, _ pane.View) string { return whyFixed(now(), id) },
+	}
+}
+
+// whyFixed is why what is chosen cannot be changed here.
+func whyFixed(c Configured, id string) string {
+	if name, ok := strings.CutPrefix(id, settingRow); ok {
+		if source := c.Sources.Of(name); source.Fixed {
+			return source.From + " sets it"
+		}
+	}
+	return ""
+}
+
+func settingRows(v pane.View, c Configured) []pane.Row {
+	var rows []pane.Row
+	add := func(id, group, words, value, from string, role themes.Role) {
+		rows = append(rows, pane.Row{ID: id, Sort: []any{group, words, value, from}, Cells: []pane.Cell{
+			{Text: group, Role: themes.Dim}, {Text: words, Role: role}, {Text: value, Role: themes.Text}, {Text: from, Role: themes.Dim},
+		}})
+	}
+	for _, s := range settings.All() {
+		source, role := c.Sources.Of(s.Name), themes.Text
+		from := "default"
+		switch {
+		case source.Fixed:
+			from, role = source.From, themes.Muted
+		case source.From == settings.FromFile:
+			from = "file"
+		case source.From != "":
+			from = source.From
+		}
+		add(settingRow+s.Name, s.Group, s.Words, valueWords(s, source.Value), from, role)
+	}
+	for _, e := range v.Keys.Entries() {
+		from := "default"
+		if len(c.Bound[string(e.Action)]) > 0 {
+			from = "file"
+		}
+		add(keyRow+string(e.Action), "keys, "+string(e.Scope), e.Binding.Help().Desc, asciiKeys(e.Binding.Help().Key, v.ASCII), from, themes.Text)
+	}
+	return rows
+}
+
+// valueWords is a value as people say it.
+func valueWords(s settings.Setting, value string) string {
+	if s.Kind == settings.Switch {
+		if value == settings.On {
+			return "on"
+		}
+		return "off"
+	}
+	return value
+}
+
+func settingDetail(v pane.View, c Configured, id string) []Detail {
+	if action, ok := strings.CutPrefix(id, keyRow); ok {
+		return bindingDetail(v, c, keymap.Action(action))
+	}
+	name := strings.TrimPrefix(id, settingRow)
+	s, ok := settings.Find(name)
+	if !ok {
+		return nil
+	}
+	source := c.Sources.Of(name)
+	lines := []Detail{{Heading: s.Words}, {Words: s.Help, Role: themes.Text}, {}}
+	add := func(label, words string, role themes.Role) {
+		lines = append(lines, Detail{Label: label, Words: words, Role: role})
+	}
+	add("value", valueWords(s, source.Value), themes.Text)
+	switch {
+	case source.Fixed:
+		add("from", source.From+". It cannot be changed here; start without it to choose.", themes.Warning)
+	case source.From == "":
+		add("from", "the default", themes.Text)
+	default:
+		add("from", source.From, themes.Text)
+	}
+	add("default", valueWords(s, s.Default), themes.Dim)
+	switch s.Kind {
+	case settings.Choice:
+		add("choices", strings.Join(choicesOf(s, c), ", "), themes.Dim)
+	case settings.Whole, settings.Pair:
+		add("range", fmt.Sprintf("%d to %d", s.Least, s.Most), themes.Dim)
+	}
+	if name == settings.Theme {
+		lines = append(lines, weakThemes(c.Themes)...)
+	}
+	add("counts", map[bool]string{true: "from the next start", false: "at once"}[s.Later], themes.Dim)
+	return append(lines, keptIn(c, name)...)
+}
+
+// weakThemes names the themes in which some text reads badly.
+func weakThemes(all []themes.Theme) []Detail {
+	var lines []Detail
+	for _, t := range all {
+		if weak := t.Weak(); len(weak) > 0 {
+			lines = append(lines, Detail{Label: "contrast", Words: fmt.Sprintf("%s: %s; %d such places in all.", t.Name, weak[0], len(weak)), Role: themes.Warning})
+		}
+	}
+	return lines
+}
+
+// keptIn says where what is set is written.
+func keptIn(c Configured, name string) []Detail {
+	if c.File == "" {
+		return []Detail{{Label: "kept", Words: "until you leave: there is no configuration file here", Role: themes.Dim}}
+	}
+	return []Detail{{Label: "kept in", Words: c.File + " as " + name, Role: themes.Dim}}
+}
+
+func bindingDetail(v pane.View, c Configured, a keymap.Action) []Detail {
+	e, ok := v.Keys.Entry(a)
+	if !ok {
+		return nil
+	}
+	lines := []Detail{{Heading: e.Binding.Help().Desc}}
+	add := func(label, words string) {
+		lines = append(lines, Detail{Label: label, Words: words, Role: themes.Text})
+	}
+	add("key", asciiKeys(strings.Join(e.Binding.Keys(), "  or  "), v.ASCII))
+	add("counts in", string(e.Scope))
+	if d, ok := keymap.Default().Entry(a); ok && !slices.Equal(d.Binding.Keys(), e.Binding.Keys()) {
+		add("default", strings.Join(d.Binding.Keys(), "  or  "))
+	}
+	if e.Dangerous {
+		add("asks", "before it acts; the harmless answer is marked")
+	}
+	lines = append(lines, Detail{}, Detail{Words: "enter takes another key, by pressing it; x puts the default back.", Role: themes.Dim})
+	return append(lines, keptIn(c, "keys."+string(a))...)
+}
+
+// choicesOf are the values that a setting may have.
+func choicesOf(s settings.Setting, c Configured) []string {
+	switch s.Name {
+	case settings.Theme:
+		names := []string{"auto"}
+		for _, t := range c.Themes {
+			names = append(names, t.Name)
+		}
+		return names
+	case settings.Preset:
+		return append([]string{"auto"}, c.Presets...)
+	}
+	return s.Choices
+}
+
+// changeSetting is the request that changes what is chosen, or puts it back.
+func changeSetting(v pane.View, c Configured, id string, reset bool) any {
+	if action, ok := strings.CutPrefix(id, keyRow); ok {
+		if reset {
+			return BindKeys{Action: keymap.Action(action)}
+		}
+		e, _ := v.Keys.Entry(keymap.Action(action))
+		return OpenDialog{NewKeyCapture(e, c.Rebind)}
+	}
+	s, ok := settings.Find(strings.TrimPrefix(id, settingRow))
+	value := c.Sources.Of(s.Name).Value
+	switch {
+	case !ok:
+		return nil
+	case whyFixed(c, id) != "":
+		return Say{Words: "Not now: " + whyFixed(c, id) + "."}
+	case reset:
+		return SetSetting{Name: s.Name}
+	case s.Kind == settings.Switch:
+		return SetSetting{Name: s.Name, Value: map[string]string{settings.On: settings.Off, settings.Off: settings.On}[value]}
+	case s.Kind == settings.Choice:
+		return OpenDialog{settingChooser(s, c, value)}
+	}
+	return OpenDialog{NewValueForm(s, value)}
+}
+
+// settingChooser offers the values of a setting; themes are shown as one moves.
+func settingChooser(s settings.Setting, c Configured, value string) *Chooser {
+	var choices []Choice
+	for _, name := range choicesOf(s, c) {
+		choice := Choice{Text: name, Do: SetSetting{Name: s.Name, Value: name}}
+		if i := slices.IndexFunc(c.Themes, func(t themes.Theme) bool { return t.Name == name }); s.Name == settings.Theme && i >= 0 {
+			choice.Detail, choice.Seen = c.Themes[i].Title, ShowTheme{Name: name}
+		}
+		choices = append(choices, choice)
+	}
+	var cancel any
+	if s.Name == settings.Theme {
+		cancel = ShowTheme{Name: c.Theme}
+	}
+	d := NewChooser(strings.ToUpper(s.Words[:1])+s.Words[1:], "", choices, cancel)
+	d.Mark(value)
+	return d
+}
+
+// ValueForm asks for the value of a setting that is typed.
+type ValueForm struct {
+	form
+	setting settings.Setting
+}
+
+// NewValueForm starts with the value that the setting has.
+func NewValueForm(s settings.Setting, value string) *ValueForm {
+	return &ValueForm{form: form{fields: []Field{NewField(s.Name, s.Default, value)}}, setting: s}
+}
+
+// Title names the setting.
+func (d *ValueForm) Title() string { return strings.ToUpper(d.setting.Words[:1]) + d.setting.Words[1:] }
+
+// Size fits the form.
+func (d *ValueForm) Size(w, _ int) (int, int) { return min(64, w-4), 9 }
+
+// Draw draws the form.
+func (d *ValueForm) Draw(r terminal.Region, v pane.View) {
+	_, h := r.Size()
+	y := v.Paragraph(r, 0, 0, d.setting.Help, themes.Dim)
+	d.draw(r, y+1, v)
+	keyLine(r, h-1, v, "enter", "set", "esc", "back")
+}
+
+// Key edits or sets.
+func (d *ValueForm) Key(k tea.KeyMsg, keys keymap.Map) Result {
+	switch a, _, _ := keys.Match(k.String(), keymap.Dialog); a {
+	case keymap.Dismiss:
+		return Result{Close: true}
+	case keymap.Accept:
+		value := strings.ReplaceAll(d.fields[0].Value(), "×", "x")
+		if err := d.setting.Check(value); err != nil {
+			d.refuse(0, err.Error()+".")
+			return Result{}
+		}
+		return Result{Close: true, Do: SetSetting{Name: d.setting.Name, Value: value}}
+	default:
+		d.edit(a, k)
+	}
+	return Result{}
+}
+
+// NameForm asks for a short name.
+type NameForm struct {
+	form
+	title string
+	then  func(name string) any
+}
+
+// NewNameForm asks; then is the request that is made with the name.
+func NewNameForm(title, label, hint string, then func(name string) any) *NameForm {
+	return &NameForm{form: form{fields: []Field{NewField(label, hint, "")}}, title: title, then: then}
+}
+
+// Title says what the name is for.
+func (d *NameForm) Title() string { return d.title }
+
+// Size fits the form.
+func (d *NameForm) Size(w, _ int) (int, int) { return min(50, w-4), 5 }
+
+// Draw draws the form.
+func (d *NameForm) Draw(r terminal.Region, v pane.View) {
+	_, h := r.Size()
+	d.draw(r, 0, v)
+	keyLine(r, h-1, v, "enter", "keep", "esc", "back")
+}
+
+// Key edits or gives the name.
+func (d *NameForm) Key(k tea.KeyMsg, keys keymap.Map) Result {
+	switch a, _, _ := keys.Match(k.String(), keymap.Dialog); a {
+	case keymap.Dismiss:
+		return Result{Close: true}
+	case keymap.Accept:
+		name := d.fields[0].Value()
+		if !plainName(name) {
+			d.refuse(0, "A name is of 1 to 20 letters, digits and dashes.")
+			return Result{}
+		}
+		return Result{Close: true, Do: d.then(name)}
+	default:
+		d.edit(a, k)
+	}
+	return Result{}
+}
+
+// plainName says whether a name can be a key of a file and stand in a list.
+func plainName(name string) bool {
+	for _, r := range name {
+		if r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 20
+}
+
+// KeyCapture takes the key that a person presses for an action.
+type KeyCapture struct {
+	entry   keymap.Entry
+	rebind  func(a keymap.Action, keys []string) error
+	pressed []string // of the new binding
+	beside  bool     // the former keys stay
+	wrong   string
+}
+
+// NewKeyCapture waits for the key of an action; rebind says why it cannot be.
+func NewKeyCapture(e keymap.Entry, rebind func(keymap.Action, []string) error) *KeyCapture {
+	return &KeyCapture{entry: e, rebind: rebind}
+}
+
+// Title says what is waited for.
+func (d *KeyCapture) Title() string { return "Press a key" }
+
+// Size fits the words.
+func (d *KeyCapture) Size(w, _ int) (int, int) { return min(66, w-4), 11 }
+
+// keys are what the action would have.
+func (d *KeyCapture) keys() []string {
+	pressed := strings.Join(d.pressed, " ")
+	if d.beside && !slices.Contains(d.entry.Binding.Keys(), pressed) {
+		return append(slices.Clone(d.entry.Binding.Keys()), pressed)
+	}
+	return []string{pressed}
+}
+
+// Draw draws what was pressed, and what stands against it.
+func (d *KeyCapture) Draw(r terminal.Region, v pane.View) {
+	w, h := r.Size()
+	y := v.Paragraph(r, 0, 0, d.entry.Binding.Help().Desc, themes.Title)
+	y = v.Paragraph(r, 0, y, "now: "+asciiKeys(strings.Join(d.entry.Binding.Keys(), "  or  "), v.ASCII), themes.Dim) + 1
+	if len(d.pressed) == 0 {
+		v.Paragraph(r, 0, y, "Press the key it shall have. esc goes back.", themes.Text)
+		return
+	}
+	x := r.PutIn(0, y, w, "new: ", v.Palette.Style(themes.Dim), v.ASCII)
+	r.PutIn(x, y, w-x, asciiKeys(strings.Join(d.keys(), "  or  "), v.ASCII), v.Palette.Style(themes.Key), v.ASCII)
+	if d.wrong != "" {
+		v.Paragraph(r, 0, y+2, d.wrong, themes.Warning)
+	} else if len(d.pressed) == 1 {
+		v.Paragraph(r, 0, y+2, "A second key makes it a pair, as g u is.", themes.Dim)
+	}
+	keyLine(r, h-1, v, "enter", "keep", "tab", map[bool]string{false: "beside the former", true: "instead of the former"}[d.beside], "backspace", "again", "esc", "back")
+}
+
+// Key takes the first key whatever it is, but esc, and then what is done with
+// it.
+func (d *KeyCapture) Key(k tea.KeyMsg, _ keymap.Map) Result {
+	name := k.String()
+	switch {
+	case name == "esc":
+		return Result{Close: true}
+	case k.Paste:
+		return Result{}
+	case len(d.pressed) == 0:
+		d.pressed = []string{keyName(name)}
+	case name == "enter":
+		if d.wrong != "" {
+			return Result{}
+		}
+		return Result{Close: true, Do: BindKeys{Action: d.entry.Action, Keys: d.keys()}}
+	case name == "tab":
+		d.beside = !d.beside
+	case name == "backspace":
+		d.pressed, d.wrong = nil, ""
+		return Result{}
+	case len(d.pressed) == 1:
+		d.pressed = append(d.pressed, keyName(name))
+	}
+	d.wrong = ""
+	if err := d.rebind(d.entry.Action, d.keys()); err != nil {
+		d.wrong = strings.TrimPrefix(err.Error(), "keys: ") + "."
+	}
+	return Result{}
+}
+
+// keyName is how the keymap writes a key: the space has a name.
+func keyName(pressed string) string {
+	if pressed == " " {
+		return "space"
+	}
+	return pressed
+}

@@ -1,0 +1,217 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/themes"
+	"app.sunloop/tui/chart"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/layout"
+	"app.sunloop/tui/screen"
+	"app.sunloop/tui/settings"
+	"app.sunloop/tui/terminal"
+)
+
+// generalActs are the actions on the console itself and on what it shows.
+func (m *Model) generalActs() map[keymap.Action]func() tea.Cmd {
+	quiet := func(f func()) func() tea.Cmd { return func() tea.Cmd { f(); return nil } }
+	return map[keymap.Action]func() tea.Cmd{
+		keymap.Settings: func() tea.Cmd {
+			return m.openScreen(screen.OpenScreen{Screen: screen.NewSettings(m.configured)})
+		},
+		keymap.Presets:    quiet(func() { m.dialogs = append(m.dialogs, m.presetDialog()) }),
+		keymap.Silence:    quiet(m.silence),
+		keymap.Columns:    quiet(m.chooseColumns),
+		keymap.CopyShown:  m.copyShown,
+		keymap.Export:     func() tea.Cmd { return m.export(asCSV) },
+		keymap.ExportJSON: func() tea.Cmd { return m.export(asJSON) },
+	}
+}
+
+// configured is how what can be set stands now.
+func (m *Model) configured() screen.Configured {
+	return screen.Configured{
+		Sources: m.sources, File: m.o.ConfigFile, Theme: m.theme.Name, Themes: m.o.Themes, Presets: m.presetNames(), Bound: m.bound,
+		Rebind: func(a keymap.Action, keys []string) error {
+			_, _, err := m.rebound(a, keys)
+			return err
+		},
+	}
+}
+
+// setting is the value of a setting.
+func (m *Model) setting(name string) string { return m.sources.Of(name).Value }
+
+// set gives a setting a value, at once, and keeps it; an empty value puts it
+// back to its default.
+func (m *Model) set(s screen.SetSetting) tea.Cmd {
+	known, ok := settings.Find(s.Name)
+	if !ok || m.sources.Of(s.Name).Fixed {
+		return nil
+	}
+	value := s.Value
+	if value == "" {
+		value = known.Default
+	}
+	if err := known.Check(value); err != nil {
+		m.say(err.Error()+".", themes.Warning)
+		return nil
+	}
+	source := settings.Source{Value: value, From: settings.FromFile}
+	if s.Value == "" {
+		source.From = ""
+	}
+	m.sources[s.Name] = source
+	cmd := m.apply(s.Name, value)
+	words := known.Words + " is " + value
+	switch {
+	case known.Later:
+		words += " from the next start"
+	case known.Kind == settings.Switch && value == settings.On:
+		words = known.Words + " is on"
+	case known.Kind == settings.Switch:
+		words = known.Words + " is off"
+	}
+	m.say(strings.ToUpper(words[:1])+words[1:]+".", themes.Dim)
+	return tea.Batch(cmd, m.keep(func() error { return m.o.KeepSetting(s.Name, s.Value) }, m.o.KeepSetting != nil))
+}
+
+// keep writes a choice down without waiting for the disk; what is chosen while
+// that goes on is written after it.
+func (m *Model) keep(write func() error, possible bool) tea.Cmd {
+	if !possible {
+		return nil
+	}
+	m.writes = append(m.writes, write)
+	if len(m.writes) > 1 {
+		return nil
+	}
+	return m.writeFirst()
+}
+
+func (m *Model) writeFirst() tea.Cmd {
+	write := m.writes[0]
+	return m.run(func(context.Context) tea.Msg { return keptMsg{write()} })
+}
+
+// kept goes on with what is to be written down.
+func (m *Model) kept(msg keptMsg) tea.Cmd {
+	if msg.err != nil {
+		m.o.Log.Warn("a choice could not be kept", "error", msg.err)
+		m.say("This counts until you leave, but could not be kept: "+msg.err.Error()+".", themes.Warning)
+	}
+	m.writes = m.writes[1:]
+	if len(m.writes) > 0 {
+		return m.writeFirst()
+	}
+	return nil
+}
+
+// flush writes down what is left when the console ends. What is under way is
+// written once more: nobody waits for it.
+func (m *Model) flush() error {
+	var errs []error
+	for _, write := range m.writes {
+		errs = append(errs, write())
+	}
+	m.writes = nil
+	return errors.Join(errs...)
+}
+
+// apply makes a value count.
+func (m *Model) apply(name, value string) tea.Cmd {
+	m.dirty = true
+	on := value == settings.On
+	switch name {
+	case settings.Theme:
+		m.applyTheme(value)
+	case settings.Color:
+		m.o.Profile = m.o.Detected
+		if p, given, err := terminal.ParseProfile(value); err == nil && given {
+			m.o.Profile = p
+		}
+		m.useTheme(m.theme)
+	case settings.Graph, settings.ASCII:
+		m.o.ASCII = m.setting(settings.ASCII) == settings.On
+		m.o.Pen, _ = chart.ParsePen(m.setting(settings.Graph))
+		if m.o.ASCII {
+			m.o.Pen = chart.ASCII
+		}
+	case settings.Mouse:
+		if m.mouse != on {
+			return m.toggleMouse()
+		}
+	case settings.Bell:
+		m.o.Bell = on
+	case settings.Polling:
+		m.store.Planner.Pace = settings.Pace(value)
+	case settings.QuadFrom, settings.StripsFrom, settings.Split:
+		m.applyLayout()
+	case settings.Preset:
+		if value != presetAuto {
+			return m.usePreset(value)
+		}
+	}
+	return nil
+}
+
+// applyTheme draws with a theme by name; auto is what suits the terminal.
+func (m *Model) applyTheme(name string) {
+	if name == "auto" {
+		name = themes.ControlRoom
+		if m.light {
+			name = themes.Daylight
+		}
+	}
+	if t, ok := themes.Find(m.o.Themes, name); ok {
+		m.useTheme(t)
+	}
+}
+
+// applyLayout reads the sizes at which the arrangement changes, and the split.
+func (m *Model) applyLayout() {
+	o := layout.Defaults()
+	for name, size := range map[string]*layout.Size{settings.QuadFrom: &o.Quad, settings.StripsFrom: &o.Strips} {
+		if a, b, ok := settings.ParsePair(m.setting(name)); ok {
+			*size = layout.Size{Columns: a, Rows: b}
+		}
+	}
+	if a, b, ok := settings.ParsePair(m.setting(settings.Split)); ok {
+		o.SidePercent, o.TopPercent = a, b
+	}
+	m.arrange = o
+}
+
+// rebound is the keymap in which an action has other keys; none give it its
+// own back.
+func (m *Model) rebound(a keymap.Action, keys []string) (keymap.Map, map[string][]string, error) {
+	bound := maps.Clone(m.bound)
+	if bound == nil {
+		bound = map[string][]string{}
+	}
+	delete(bound, string(a))
+	if len(keys) > 0 {
+		bound[string(a)] = slices.Clone(keys)
+	}
+	all, err := keymap.Default().Rebind(bound)
+	return all, bound, err
+}
+
+// bind gives an action keys, at once, and keeps them.
+func (m *Model) bind(b screen.BindKeys) tea.Cmd {
+	keys, bound, err := m.rebound(b.Action, b.Keys)
+	if err != nil {
+		m.say("Not changed: "+strings.TrimPrefix(err.Error(), "keys: ")+".", themes.Warning)
+		return nil
+	}
+	m.o.Keys, m.bound = keys, bound
+	e, _ := keys.Entry(b.Action)
+	m.say(e.Binding.Help().Key+" is now for: "+e.Binding.Help().Desc+".", themes.Dim)
+	return m.keep(func() error { return m.o.KeepKeys(string(b.Action), b.Keys) }, m.o.KeepKeys != nil)
+}

@@ -1,0 +1,186 @@
+// Package settings is what a person can set of the console: one table, from
+// which the settings screen is made and by which a configuration file is
+// checked. It draws nothing and writes nothing.
+package settings
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Kind is what the value of a setting may be.
+type Kind int
+
+// The kinds. A Pair is two whole numbers with an x between, as in 160x40.
+const (
+	Switch Kind = iota
+	Choice
+	Whole
+	Pair
+)
+
+// The values of a Switch.
+const (
+	On  = "true"
+	Off = "false"
+)
+
+// Names of the settings that code refers to, as the configuration file and,
+// after two dashes, the command line have them.
+const (
+	Theme      = "theme"
+	Color      = "color"
+	Graph      = "graph"
+	ASCII      = "ascii"
+	FPS        = "fps"
+	Mouse      = "mouse"
+	Bell       = "bell"
+	BellFrom   = "bell-from"
+	NotifyFrom = "notify-from"
+	Polling    = "polling"
+	Remember   = "remember"
+	Preset     = "preset"
+	QuadFrom   = "quad-from"
+	StripsFrom = "strips-from"
+	Split      = "split"
+)
+
+// Setting is one of them.
+type Setting struct {
+	Name, Group string
+	Words       string // what it is
+	Help        string // what its values do
+	Kind        Kind
+	Default     string
+	Choices     []string // of a Choice; nil: others know them
+	Least, Most int      // of a Whole, and of both numbers of a Pair
+	Later       bool     // counts from the next start
+}
+
+// priorities are those from which an alarm may ring, and off.
+var priorities = []string{"critical", "warning", "notice", "off"}
+
+// All are the settings in the order in which they are shown.
+func All() []Setting {
+	return []Setting{
+		{Name: Theme, Group: "look", Words: "theme", Default: "auto", Kind: Choice, Help: "The colours. auto takes control-room on a dark terminal and daylight on a light one. A file of your own in the folder themes beside the configuration file is listed too, and shown anew when it changes."},
+		{Name: Color, Group: "look", Words: "colours of the terminal", Default: "auto", Kind: Choice, Choices: []string{"auto", "none", "16", "256", "true"}, Help: "How many colours are sent. auto asks NO_COLOR, COLORTERM and TERM; over SSH that often means 256 where the terminal could show all."},
+		{Name: Graph, Group: "look", Words: "graph symbols", Default: "braille", Kind: Choice, Choices: []string{"braille", "block", "ascii"}, Help: "What charts are drawn with. block where the font has no braille; sunloop doctor draws a pattern of each."},
+		{Name: ASCII, Group: "look", Words: "ASCII alone", Default: Off, Kind: Switch, Help: "No braille and no box drawing: plain + - and |."},
+		{Name: FPS, Group: "look", Words: "most frames a second", Default: "0", Kind: Whole, Most: 60, Later: true, Help: "0 is 20, and 10 over SSH. Fewer cost less of the processor and the line."},
+		{Name: Mouse, Group: "look", Words: "use of the mouse", Default: On, Kind: Switch, Help: "Clicks focus and choose, the wheel scrolls. M gives the mouse back to the terminal for a while; shift (option on a Mac) selects text meanwhile."},
+
+		{Name: Bell, Group: "alarms", Words: "sound and desktop notes", Default: On, Kind: Switch, Help: "Off silences both for good. B silences them for an hour."},
+		{Name: BellFrom, Group: "alarms", Words: "the bell rings from", Default: "critical", Kind: Choice, Choices: priorities, Help: "The lowest priority of a new alarm for which the terminal's bell rings. It rings at most once in half a minute, however many alarms come."},
+		{Name: NotifyFrom, Group: "alarms", Words: "desktop notes from", Default: "critical", Kind: Choice, Choices: priorities, Help: "The lowest priority of a new alarm that the terminal shows on the desktop (OSC 9), over SSH and through tmux too. Not every terminal can; at most one in half a minute."},
+
+		{Name: Preset, Group: "layout", Words: "arrangement at the start", Default: "auto", Kind: Choice, Help: "Which pane has the keys, whether it has the whole screen, and the split. auto is that of your role, or where you left off."},
+		{Name: QuadFrom, Group: "layout", Words: "four panes together from", Default: "160x40", Kind: Pair, Least: 24, Most: 1000, Help: "Columns and rows from which all four panes stand on the screen."},
+		{Name: StripsFrom, Group: "layout", Words: "summary strips from", Default: "100x30", Kind: Pair, Least: 24, Most: 1000, Help: "Columns and rows from which the other three panes stand beside the focused one as strips; below it there is one pane and a tab bar."},
+		{Name: Split, Group: "layout", Words: "split of the four panes", Default: "50x50", Kind: Pair, Least: 20, Most: 80, Help: "Percent of the width for the left column, and of the height for the upper row."},
+
+		{Name: Polling, Group: "data", Words: "how often data are asked for", Default: "normal", Kind: Choice, Choices: []string{"fast", "normal", "slow"}, Help: "fast asks twice as often, slow half as often. However it is set, no minute sees more than 60 requests, and a service that asks for patience gets it."},
+		{Name: Remember, Group: "data", Words: "remember the place", Default: On, Kind: Switch, Help: "The site, the pane, what is in hand, and the sort, filter and columns of each list come back at the next start, for each person and service."},
+	}
+}
+
+// Find is the setting of that name.
+func Find(name string) (Setting, bool) {
+	all := All()
+	i := slices.IndexFunc(all, func(s Setting) bool { return s.Name == name })
+	if i < 0 {
+		return Setting{}, false
+	}
+	return all[i], true
+}
+
+// Check says in a sentence why a value cannot be, nil when it can.
+func (s Setting) Check(value string) error {
+	switch s.Kind {
+	case Switch:
+		if value != On && value != Off {
+			return fmt.Errorf("%s is true or false, not %q", s.Name, value)
+		}
+	case Choice:
+		if s.Choices != nil && !slices.Contains(s.Choices, value) {
+			return fmt.Errorf("%s is one of %s, not %q", s.Name, strings.Join(s.Choices, ", "), value)
+		}
+	case Whole:
+		if n, err := strconv.Atoi(value); err != nil || n < s.Least || n > s.Most {
+			return fmt.Errorf("%s is a whole number from %d to %d, not %q", s.Name, s.Least, s.Most, value)
+		}
+	case Pair:
+		a, b, ok := ParsePair(value)
+		if !ok {
+			return fmt.Errorf("%s is two numbers with an x between, as %s, not %q", s.Name, s.Default, value)
+		}
+		if min(a, b) < s.Least || max(a, b) > s.Most {
+			return fmt.Errorf("%s: each of the two is from %d to %d, not %q", s.Name, s.Least, s.Most, value)
+		}
+	}
+	return nil
+}
+
+// Value is a checked value as the configuration file has it: a switch as a
+// truth, a number as a number.
+func (s Setting) Value(text string) any {
+	switch s.Kind {
+	case Switch:
+		return text == On
+	case Whole:
+		if n, err := strconv.Atoi(text); err == nil {
+			return int64(n)
+		}
+	}
+	return text
+}
+
+// ParsePair reads two numbers with an x between.
+func ParsePair(text string) (a, b int, ok bool) {
+	left, right, ok := strings.Cut(text, "x")
+	if !ok {
+		return 0, 0, false
+	}
+	a, err1 := strconv.Atoi(left)
+	b, err2 := strconv.Atoi(right)
+	return a, b, err1 == nil && err2 == nil
+}
+
+// Pace is how a value of [Polling] stretches the time between two requests.
+func Pace(value string) float64 {
+	switch value {
+	case "fast":
+		return 0.5
+	case "slow":
+		return 2
+	}
+	return 1
+}
+
+// Source is the value of a setting and where it comes from.
+type Source struct {
+	Value string
+	// From is the flag or the variable that set it, "the configuration file",
+	// or empty for the default.
+	From string
+	// Fixed says that it cannot be changed from within the console, because the
+	// command line or the environment has it.
+	Fixed bool
+}
+
+// FromFile is the From of what stands in the configuration file.
+const FromFile = "the configuration file"
+
+// Sources are the values of all settings, by name.
+type Sources map[string]Source
+
+// Of is the value of a setting, the default where nothing set it.
+func (s Sources) Of(name string) Source {
+	if v, ok := s[name]; ok {
+		return v
+	}
+	d, _ := Find(name)
+	return Source{Value: d.Default}
+}
