@@ -49,9 +49,9 @@ type Config struct {
 	// an upload may name by URL; see [objects.Allow]. None: only its own.
 	ImportFrom []string
 
-	// ZARRates are what one unit of a currency is in ZAR, by its ISO 4217 code,
-	// for partner snapshots. A currency without a rate has no amounts in ZAR.
-	ZARRates map[string]float64
+	// Rates turn the costs of bills of materials into sites' currencies, and
+	// what partner snapshots say into ZAR, where they are known.
+	Rates ops.Rates
 
 	// PartsFile is a parts catalogue of one's own; empty: the program's.
 	PartsFile string
@@ -161,7 +161,7 @@ func (s *Service) compose(cfg Config) error {
 	}
 	s.trail = audit.New(s.store, cfg.Wall)
 	s.ops = ops.New(s.store, s.store, cfg.Now)
-	snapshots, err := partner.New(partner.Config{Records: s.store, Ops: s.ops, Now: cfg.Now, ZARRates: cfg.ZARRates})
+	snapshots, err := partner.New(partner.Config{Records: s.store, Ops: s.ops, Now: cfg.Now, Rates: cfg.Rates})
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func (s *Service) workOf(cfg Config, key auth.Key, plans work.Plans) error {
 	if err != nil {
 		return fmt.Errorf("places that webhooks may be sent to: %w", err)
 	}
-	s.work, err = work.New(work.Config{Records: s.store, Ops: s.ops, Now: cfg.Now, Wall: cfg.Wall, Plans: plans, Catalogue: catalogue, Crew: cfg.CrewHours, Limits: cfg.OrderLimits, Guard: guard, Sealer: key})
+	s.work, err = work.New(work.Config{Records: s.store, Ops: s.ops, Now: cfg.Now, Wall: cfg.Wall, Plans: plans, Catalogue: catalogue, Rates: cfg.Rates, Crew: cfg.CrewHours, Limits: cfg.OrderLimits, Guard: guard, Sealer: key})
 	s.webhooks = &webhook.Deliverer{Outbox: s.work, Poster: webhook.NewPoster(guard, cfg.Wall), Now: cfg.Wall, Log: cfg.Logger}
 	return err
 }

@@ -31,9 +31,9 @@ type BOM struct {
 	ItemCount   int     `json:"item_count"`
 
 	SiteID          string    `json:"site_id"`
-	Items           []BOMItem `json:"items,omitzero"` // not in lists
-	Currency        string    `json:"currency"`
-	TotalCostUSD    *float64  `json:"total_cost_usd,omitempty"` // when that is the currency
+	Items           []BOMItem `json:"items,omitzero"`           // not in lists
+	Currency        string    `json:"currency"`                 // of the costs: the site's where a rate to it is known, else the catalogue's
+	TotalCostUSD    *float64  `json:"total_cost_usd,omitempty"` // when that is the currency, or the catalogue's
 	MaintenanceType string    `json:"maintenance_type"`
 	ScheduleID      string    `json:"schedule_id,omitempty"`
 	FaultFamily     string    `json:"fault_family,omitempty"` // of the finding in hand
@@ -42,6 +42,10 @@ type BOM struct {
 	Isolating       bool      `json:"isolating"`              // the unit stands still meanwhile
 	Measuring       bool      `json:"measuring"`              // it wants strong sun
 	OrderID         string    `json:"order_id,omitempty"`     // the work order that takes it
+
+	CatalogueCurrency string  `json:"catalogue_currency,omitempty"` // of the prices, where they were converted
+	ExchangeRate      float64 `json:"exchange_rate,omitempty"`      // one unit of catalogue_currency in currency, when the bill was made
+	CurrencyNote      string  `json:"currency_note,omitempty"`      // that the costs are not in the site's currency, and cannot be compared with its other amounts
 }
 
 // BOMRequest is the body of POST /terminal/bom: action generate (also called
@@ -67,6 +71,8 @@ type BOMResponse struct {
 	Items        []BOMItem `json:"items,omitzero"`
 	TotalCost    *float64  `json:"total_cost,omitempty"`
 	TotalCostUSD *float64  `json:"total_cost_usd,omitempty"`
+	Currency     string    `json:"currency,omitempty"`
+	CurrencyNote string    `json:"currency_note,omitempty"`
 	BOM          *BOM      `json:"bom,omitempty"`
 	BOMs         []BOM     `json:"boms,omitzero"` // list: there even when empty
 	Count        int       `json:"count"`

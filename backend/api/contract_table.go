@@ -226,7 +226,7 @@ var workPromises = []Promise{
 		Fields: append(words("success message site_id asset_id kind forecast_id issued_at count bundle"), prefixed("windows[].", "start end energy_kwh cost extra_kwh extra_cost irradiance_wm2 sun_suffices wind_ms windy")...),
 		Wrongs: badAction(is("asset_id", "INV-none", ErrAssetNotFound))},
 	{Route: "bom", Action: ActionGenerate, As: InJSON, Params: append(slices.Clone(forAsset), kinds, may("schedule_id", "{schedule_id}", 7)),
-		Fields: append(words("success message bom_id asset_id total_cost"), prefixed("items[].", "part_number description quantity unit_cost total_cost")...), Wrongs: badAction(is("asset_id", "INV-none", ErrAssetNotFound))},
+		Fields: append(words("success message bom_id asset_id total_cost currency bom.currency"), prefixed("items[].", "part_number description quantity unit_cost total_cost")...), Wrongs: badAction(is("asset_id", "INV-none", ErrAssetNotFound))},
 	list("bom", ActionList, forAsset, append(words("success count"), prefixed("boms[].", "bom_id asset_id generated_at total_cost item_count")...), is("asset_id", "INV-none", ErrAssetNotFound)),
 	{Route: "order", Action: ActionCreate, As: InJSON, Params: append(slices.Clone(forAsset), must("schedule_id", "{schedule_id}", 7), must("bom_id", "{bom_id}", 7), must("assigned_technician", "Thandi", 7),
 		must("estimated_duration_hours", 2.5, -1, "long"), urgencies, may("additional", true, "yes")), Fields: append(slices.Clone(orderAnswer), "estimated_completion"), Wrongs: badAction(is("asset_id", "INV-none", ErrAssetNotFound),

@@ -97,7 +97,8 @@ const WindForWork = 10
 const BundleWithin = 14 * 24 * time.Hour
 
 // WorkWindow is a time at which work may be done. Cost and Extra are money in
-// the site's currency, 0 where it has no tariff.
+// the site's currency, 0 where it has no tariff; a bill of materials of the
+// same currency can be held against them.
 type WorkWindow struct {
 	Start         Time    `json:"start"`
 	End           Time    `json:"end"`

@@ -31,7 +31,7 @@ func (s *server) bom(in *input) (*call, error) {
 	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, fingerprint: in.digest()}
 	one := func(message string, v api.BOM, err error) (any, error) {
 		return api.BOMResponse{Success: true, Message: message, BOMID: v.BOMID, AssetID: v.AssetID, Items: v.Items, TotalCost: &v.TotalCost,
-			TotalCostUSD: v.TotalCostUSD, BOM: &v, Count: 1}, err
+			TotalCostUSD: v.TotalCostUSD, Currency: v.Currency, CurrencyNote: v.CurrencyNote, BOM: &v, Count: 1}, err
 	}
 	switch b.Action {
 	case api.ActionGenerate, api.ActionBuild:

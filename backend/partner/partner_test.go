@@ -47,7 +47,7 @@ func newPlant(t *testing.T, site api.Site) *plant {
 	})
 	domain := ops.New(p.store, p.store, now)
 	p.plans = &plans{now: now, hours: map[string]float64{}}
-	p.Service, err = New(Config{Records: p.store, Ops: domain, Now: now, Schedules: p.plans, ZARRates: map[string]float64{"EUR": 20}})
+	p.Service, err = New(Config{Records: p.store, Ops: domain, Now: now, Schedules: p.plans, Rates: ops.Rates{"EUR": 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -468,7 +468,7 @@ func TestRatesAreChecked(t *testing.T) {
 	p := newPlant(t, api.Site{})
 	for code, rate := range map[string]float64{"EUR": 0, "USD": -1, "euro": 20, "eur": 20, "CHF": math.Inf(1), "GBP": math.NaN(), "ZAR": 2} {
 		cfg := p.Config
-		cfg.ZARRates = map[string]float64{code: rate}
+		cfg.Rates = map[string]float64{code: rate}
 		if _, err := New(cfg); err == nil {
 			t.Errorf("%s=%v passes", code, rate)
 		}

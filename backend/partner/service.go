@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"sync"
 	"time"
 
@@ -35,8 +34,8 @@ type Config struct {
 	Ops     *ops.Service
 	Now     func() time.Time // the plant's clock
 
-	Schedules Schedules          // optional: nothing is planned
-	ZARRates  map[string]float64 // optional: what a unit of a currency is in ZAR, by ISO 4217 code
+	Schedules Schedules // optional: nothing is planned
+	Rates     ops.Rates // optional: without one there are no amounts in ZAR
 }
 
 // Service makes and keeps snapshots. It is safe for concurrent use; of one site
@@ -52,18 +51,10 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Records == nil || cfg.Ops == nil || cfg.Now == nil {
 		return nil, errors.New("partner: records, the domain and a clock are needed")
 	}
-	for currency, rate := range cfg.ZARRates {
-		if !Rate(currency, rate) {
-			return nil, fmt.Errorf("partner: the exchange rate %s=%g is not an ISO 4217 code with a positive number of ZAR", currency, rate)
-		}
+	if err := cfg.Rates.Check(); err != nil {
+		return nil, fmt.Errorf("partner: %w", err)
 	}
 	return &Service{Config: cfg}, nil
-}
-
-// Rate says whether a currency is written as an ISO 4217 code and its rate can
-// be a number of ZAR.
-func Rate(currency string, rate float64) bool {
-	return len(currency) == 3 && strings.ToUpper(currency) == currency && rate > 0 && !math.IsInf(rate, 0) && (currency != api.CurrencyZAR || rate == 1)
 }
 
 // actor is who reads for snapshots.
@@ -192,11 +183,7 @@ func (s *Service) money(site api.Site) money {
 	if !(site.TariffPerKWh > 0) || site.Currency == "" {
 		return money{}
 	}
-	m := money{currency: site.Currency, tariff: site.TariffPerKWh, rate: s.ZARRates[site.Currency]}
-	if site.Currency == api.CurrencyZAR {
-		m.rate = 1
-	}
-	return m
+	return money{currency: site.Currency, tariff: site.TariffPerKWh, rate: s.Rates.ZAR(site.Currency)}
 }
 
 // worth is what energy brings, in the site's currency and in ZAR; nil where

@@ -29,6 +29,9 @@ type bom struct {
 	Isolating       bool     `json:"isolating"`
 	Measuring       bool     `json:"measuring"`
 	Currency        string   `json:"currency"`
+	SiteCurrency    string   `json:"site_currency,omitempty"`
+	PriceCurrency   string   `json:"price_currency,omitempty"` // of the catalogue; empty: Currency
+	Rate            float64  `json:"rate,omitempty"`           // one unit of PriceCurrency in Currency
 	Items           []item   `json:"items"`
 	OrderID         string   `json:"order_id,omitempty"` // the order that takes it, until that is cancelled
 }
@@ -39,6 +42,7 @@ type item struct {
 	Description string          `json:"description"`
 	Quantity    int             `json:"quantity"`
 	UnitCost    Cents           `json:"unit_cost"`
+	Price       Cents           `json:"price,omitempty"` // in the bill's PriceCurrency, if it has one
 	Essential   bool            `json:"essential"`
 	Components  []api.Component `json:"components,omitempty"`
 }
@@ -61,17 +65,41 @@ func (b bom) seen() api.BOM {
 	out := api.BOM{BOMID: b.BOMID, AssetID: b.AssetID, SiteID: b.SiteID, GeneratedAt: b.GeneratedAt, ItemCount: len(b.Items), Items: []api.BOMItem{},
 		Currency: b.Currency, MaintenanceType: b.MaintenanceType, ScheduleID: b.ScheduleID, FaultFamily: b.FaultFamily, SummaryID: b.SummaryID,
 		EstimatedHours: b.Hours, Isolating: b.Isolating, Measuring: b.Measuring, OrderID: b.OrderID}
-	var sum Cents
+	var sum, prices Cents
 	for _, i := range b.Items {
-		sum += i.total()
+		sum, prices = sum+i.total(), prices+Cents(i.Quantity)*i.Price
 		out.Items = append(out.Items, api.BOMItem{PartNumber: i.PartNumber, Description: i.Description, Quantity: i.Quantity, UnitCost: i.UnitCost.Amount(),
 			TotalCost: i.total().Amount(), Essential: i.Essential, Components: i.Components})
 	}
 	out.TotalCost = sum.Amount()
-	if b.Currency == "USD" {
+	if b.PriceCurrency != "" {
+		out.CatalogueCurrency, out.ExchangeRate = b.PriceCurrency, b.Rate
+	} else if b.SiteCurrency != "" && b.SiteCurrency != b.Currency {
+		out.CurrencyNote = fmt.Sprintf("Costs are in %s: no exchange rate to %s is known, so they cannot be compared with the site's other amounts.", b.Currency, b.SiteCurrency)
+	}
+	switch {
+	case b.Currency == "USD":
 		out.TotalCostUSD = &out.TotalCost
+	case b.PriceCurrency == "USD":
+		usd := prices.Amount()
+		out.TotalCostUSD = &usd
 	}
 	return out
+}
+
+// inMoneyOf turns the bill's costs into the site's currency, each piece to the
+// nearest cent, if the rate is known. Else they stay as the catalogue has them.
+func (b *bom) inMoneyOf(site api.Site, rates ops.Rates) {
+	b.SiteCurrency = site.Currency
+	rate := rates.Between(b.Currency, site.Currency)
+	if site.Currency == "" || site.Currency == b.Currency || rate == 0 {
+		return
+	}
+	b.PriceCurrency, b.Rate, b.Currency = b.Currency, rate, site.Currency
+	for i := range b.Items {
+		one := &b.Items[i]
+		one.Price, one.UnitCost = one.UnitCost, one.UnitCost.times(rate)
+	}
 }
 
 // GenerateBOM makes the bill of materials of work at an asset: of the type of
@@ -102,10 +130,15 @@ func (s *Service) GenerateBOM(ctx context.Context, scope api.Scope, r api.BOMReq
 			return api.BOM{}, err
 		}
 		if ok {
-			b.FaultFamily, b.SummaryID, b.Priority, units = f.FaultFamily, f.SummaryID, s.Catalogue.priority(f), len(f.AssetIDs)
+			b.FaultFamily, b.SummaryID, b.Priority, units = f.FaultFamily, f.SummaryID, s.Catalogue.priority(f, s.Rates), len(f.AssetIDs)
 		}
 	}
 	s.fill(&b, asset, units)
+	site, err := s.Ops.Site(ctx, scope, asset.SiteID)
+	if err != nil {
+		return api.BOM{}, err
+	}
+	b.inMoneyOf(site, s.Rates)
 	b.BOMID, b.GeneratedAt = s.id("bom"), api.At(s.Now())
 	err = s.Records.Update(ctx, func(tx store.Tx) error {
 		if err := boms.Insert(tx, b); err != nil {
@@ -119,14 +152,14 @@ func (s *Service) GenerateBOM(ctx context.Context, scope api.Scope, r api.BOMReq
 
 // priority of work on a finding: high when it is critical, or loses what a
 // journey costs within a week; medium when it does so within a month; else low.
-// Where the money is not known, or of another currency, the severity alone
-// counts.
-func (c *Catalogue) priority(f api.Finding) string {
-	journey := c.TruckRoll.Amount()
+// Where the money is not known, or of a currency without a rate, the severity
+// alone counts.
+func (c *Catalogue) priority(f api.Finding, rates ops.Rates) string {
+	journey := c.TruckRoll.Amount() * rates.Between(c.Currency, f.Currency)
 	switch {
 	case f.SeverityLabel == api.SeverityCritical:
 		return api.PriorityHigh
-	case journey == 0 || f.RevenueAtRisk == 0 || f.Currency != c.Currency:
+	case journey == 0 || f.RevenueAtRisk == 0:
 		return map[string]string{api.SeverityWarning: api.PriorityMedium, api.SeverityNormal: api.PriorityLow}[f.SeverityLabel]
 	case 7*f.RevenueAtRisk >= journey:
 		return api.PriorityHigh

@@ -67,6 +67,9 @@ type Cents int64
 // Amount is c in the currency's unit: the nearest number to two decimals.
 func (c Cents) Amount() float64 { return float64(c) / 100 }
 
+// times is c at an exchange rate, to the nearest hundredth.
+func (c Cents) times(rate float64) Cents { return Cents(math.Round(float64(c) * rate)) }
+
 // MarshalText writes the amount with two decimals.
 func (c Cents) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%d.%02d", c/100, c%100), nil }
 

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
 )
 
 func TestCentsAreExact(t *testing.T) {
@@ -101,11 +102,11 @@ func TestPriorityOfAFinding(t *testing.T) {
 	for want, findings := range map[string][]api.Finding{
 		api.PriorityHigh: {{SeverityLabel: api.SeverityCritical}, {SeverityLabel: api.SeverityNormal, RevenueAtRisk: 60, Currency: "USD"}},
 		api.PriorityMedium: {{SeverityLabel: api.SeverityWarning, RevenueAtRisk: 59, Currency: "USD"}, {SeverityLabel: api.SeverityNormal, RevenueAtRisk: 14, Currency: "USD"},
-			{SeverityLabel: api.SeverityWarning}, {SeverityLabel: api.SeverityWarning, RevenueAtRisk: 1, Currency: "ZAR"}},
-		api.PriorityLow: {{SeverityLabel: api.SeverityWarning, RevenueAtRisk: 13, Currency: "USD"}, {SeverityLabel: api.SeverityNormal}},
+			{SeverityLabel: api.SeverityWarning}, {SeverityLabel: api.SeverityWarning, RevenueAtRisk: 1, Currency: "INR"}, {SeverityLabel: api.SeverityNormal, RevenueAtRisk: 252, Currency: "ZAR"}},
+		api.PriorityLow: {{SeverityLabel: api.SeverityWarning, RevenueAtRisk: 13, Currency: "USD"}, {SeverityLabel: api.SeverityNormal}, {SeverityLabel: api.SeverityWarning, RevenueAtRisk: 251, Currency: "ZAR"}},
 	} {
 		for _, f := range findings {
-			if got := c.priority(f); got != want {
+			if got := c.priority(f, ops.Rates{"USD": 18}); got != want {
 				t.Errorf("%s, %g %s a day: %s, want %s", f.SeverityLabel, f.RevenueAtRisk, f.Currency, got, want)
 			}
 		}

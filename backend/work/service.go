@@ -24,6 +24,7 @@ type Config struct {
 
 	Plans     Plans             // optional: who shows what is planned
 	Catalogue *Catalogue        // optional: the program's
+	Rates     ops.Rates         // optional: without one, costs stay in the catalogue's currency
 	Crew      Hours             // optional: DefaultHours
 	Limits    map[string]Limits // optional: of orders, by priority or for emergencies, in place of DefaultLimits
 }

@@ -44,6 +44,9 @@ const (
 	demoUser        = "operator"
 )
 
+// demoRates are ZAR for one unit of the fleet's other currencies, roughly.
+var demoRates = map[string]float64{"EUR": 20, "USD": 18}
+
 // demoState is what a kept demo must know to go on.
 type demoState struct {
 	Seed     uint64    `json:"seed"`
@@ -131,6 +134,9 @@ func (c *DemoCmd) open(ctx context.Context, g *Globals, std streams, dir string,
 		// The plants' clock runs fast: by the wall, a forecast a minute and a detection each few samples are plenty.
 		Settle:         2 * time.Second,
 		TrustedProxies: proxies,
+	}
+	if len(c.ExchangeRates) == 0 {
+		c.ExchangeRates = demoRates
 	}
 	if err := c.apply(&cfg); err != nil {
 		return err

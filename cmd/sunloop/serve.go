@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"app.sunloop/backend"
 	"app.sunloop/backend/mail"
 	"app.sunloop/backend/openmeteo"
-	"app.sunloop/backend/partner"
 	"app.sunloop/backend/store"
 )
 
@@ -40,26 +37,14 @@ type ServiceFlags struct {
 
 	WebhookAllow []string `placeholder:"HOST" env:"SUNLOOP_WEBHOOK_ALLOW" help:"Host, host:port, address or network, as 10.1.0.0/16, that webhooks may be sent to although it is private or without encryption: for labs."`
 
-	ExchangeRates map[string]float64 `name:"exchange-rate" placeholder:"CODE=ZAR" mapsep:"," env:"SUNLOOP_EXCHANGE_RATES" help:"What one unit of a currency is in ZAR, as in EUR=20.1, for the amounts in ZAR of partner snapshots."`
-
 	ImportFrom []string `placeholder:"URL" env:"SUNLOOP_IMPORT_FROM" help:"Place whose files an upload may name by s3_path, as in s3://bucket/exports or file:///srv/gateway; {customer_id} in it stands for the caller's."`
-}
-
-// badRate is an exchange rate that is none; empty when all are good.
-func (f ServiceFlags) badRate() string {
-	for _, code := range slices.Sorted(maps.Keys(f.ExchangeRates)) {
-		if rate := f.ExchangeRates[code]; !partner.Rate(code, rate) {
-			return fmt.Sprintf("%s=%g", code, rate)
-		}
-	}
-	return ""
 }
 
 // config is the service's configuration over the data folder.
 func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time) (backend.Config, error) {
 	cfg := backend.Config{
 		DataDir: g.Data, Now: now, Wall: time.Now, Logger: log,
-		RequireMFA: f.MFA, TrainingDays: f.TrainingDays, Workers: f.Workers, ImportFrom: f.ImportFrom, PartsFile: f.Parts, ZARRates: f.ExchangeRates, WebhookAllow: f.WebhookAllow,
+		RequireMFA: f.MFA, TrainingDays: f.TrainingDays, Workers: f.Workers, ImportFrom: f.ImportFrom, PartsFile: f.Parts, WebhookAllow: f.WebhookAllow,
 		TokenLifetime: f.TokenLifetime, SigningKeyAge: f.SigningKeyAge, Providers: g.file.Providers,
 	}
 	switch {
@@ -67,8 +52,6 @@ func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time)
 		return cfg, fmt.Errorf("--token-lifetime is a minute or more, not %s", f.TokenLifetime)
 	case f.SigningKeyAge < 0:
 		return cfg, fmt.Errorf("--signing-key-age is 0 or more, not %s", f.SigningKeyAge)
-	case f.badRate() != "":
-		return cfg, fmt.Errorf("--exchange-rate is an ISO 4217 code and a positive number of ZAR, as in EUR=20.1, not %s", f.badRate())
 	case f.SigningKeyAge == 0:
 		cfg.SigningKeyAge = -1 // never
 	}
