@@ -20,6 +20,7 @@ import (
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/freemium"
 	"app.sunloop/backend/httpapi"
+	"app.sunloop/backend/journal"
 	"app.sunloop/backend/mail"
 	"app.sunloop/backend/ops"
 	"app.sunloop/backend/partner"
@@ -43,7 +44,7 @@ type Config struct {
 	// retries; nil: Now.
 	Wall    func() time.Time
 	Weather weather.Provider // nil: the climate alone
-	Logger  *slog.Logger     // nil: nothing is logged
+	Logger  *slog.Logger     // nil: nothing is logged but for what /terminal/log keeps
 
 	// ImportFrom are the places outside of the service's own store whose files
 	// an upload may name by URL; see [objects.Allow]. None: only its own.
@@ -105,6 +106,7 @@ type Service struct {
 	freemium *freemium.Service
 	handler  http.Handler
 	log      *slog.Logger
+	journal  *journal.Journal
 
 	stop    context.Context // ends with Close
 	cancel  context.CancelFunc
@@ -126,11 +128,13 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	kept := journal.New(cfg.Logger.Handler(), slog.LevelInfo)
+	cfg.Logger = slog.New(kept)
 	db, err := bolt.Open(cfg.DataDir, bolt.Options{Now: cfg.Wall})
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{store: db, log: cfg.Logger}
+	s := &Service{store: db, log: cfg.Logger, journal: kept}
 	if err := s.compose(cfg); err != nil {
 		if s.objects != nil {
 			err = errors.Join(err, s.objects.Close())
@@ -195,7 +199,7 @@ func (s *Service) compose(cfg Config) error {
 	}
 	s.handler = httpapi.New(httpapi.Deps{
 		Auth: s.auth, Sites: s.ops, Assets: s.ops, Uploads: s.pipeline, Forecasts: s.pipeline, Findings: s.ops, Detector: s.pipeline, Diagnoser: s.pipeline, Issues: s.ops, Alerts: s.ops,
-		Models: s.pipeline, Interpolations: s.ops, Summaries: s.ops, KPIs: s.ops, Nowcasts: s.ops, Snapshots: snapshots, Freemium: s.freemium, Telemetry: s.store, Audit: s.trail, Records: s.store, Now: cfg.Wall, Ready: s.ready, Log: cfg.Logger,
+		Models: s.pipeline, Interpolations: s.ops, Summaries: s.ops, KPIs: s.ops, Nowcasts: s.ops, Snapshots: snapshots, Freemium: s.freemium, Telemetry: s.store, Audit: s.trail, Journal: s.journal, Records: s.store, Now: cfg.Wall, Ready: s.ready, Log: cfg.Logger,
 		SpoolDir: spool, CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate,
 		Schedules: s.work, BOMs: s.work, Orders: s.work, Tracking: s.work,
 	})

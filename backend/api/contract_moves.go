@@ -138,6 +138,7 @@ var adminPromises = []Promise{
 	move("keys", ActionRevoke, "api_key_id", "{api_key_id}", "key_none", unknownKey, nil, words("success message")),
 	{Route: "audit", Action: ActionList, As: InJSON, Params: append([]Param{may("from", goodStart, "yesterday"), may("actor", "contract", 7)}, pages...),
 		Fields: words("success records count")},
+	{Route: "log", Action: ActionList, As: InJSON, Params: append([]Param{may("level", LogWarn, "LOUD", 7)}, pages...), Fields: words("success lines count"), Elsewhere: "the tests of httpapi: it is for administrators of all customers"},
 	{Route: "key-set", As: InQuery, Fields: prefixed("keys[].", "kty crv x kid use alg")},
 	{Route: "setup-status", As: InQuery, Fields: words("success needs_admin")},
 	{Route: "setup", As: InJSON, Params: []Param{must("username", "root", 7), must("password", "correct horse battery staple", 7)}, Elsewhere: "the tests of a fresh service"},

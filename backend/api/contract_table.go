@@ -196,6 +196,13 @@ var terminalPromises = []Promise{
 	{Route: "assets", Action: ActionGet, As: InJSON, Params: forAsset, Fields: append(words("success"), prefixed("asset.", "asset_id name type capacity_kw location created_at")...),
 		Wrongs: []Wrong{is("asset_id", "INV-none", ErrAssetNotFound)}},
 
+	assetMove(ActionSet, []Param{may("name", "Inverter 1", 7), may("capacity_kw", 50, "fifty", -1), may("tilt_deg", 20, "steep", 91), may("string_count", 6, -1, "six"), may("warranty_expiry_date", "2031-06-30", "soon", 7)}),
+	assetMove(ActionInstall, []Param{must("component", map[string]any{"oem": "SMA", "model": "Fan", "serial": "{new}", "kind": "fan"}, "SMA")},
+		Wrong{Why: "a component without its serial", With: map[string]any{"component": map[string]any{"oem": "SMA", "model": "Fan"}}, Err: MissingField("component.serial")},
+		is("former_serial", "none", ErrComponentNotFound)),
+	{Route: "assets", Action: ActionRemove, As: InJSON, Params: append(slices.Clone(forAsset), must("former_serial", "9", 7)), Fields: words("success message asset_id asset.version"),
+		Wrongs: []Wrong{is("former_serial", "none", ErrComponentNotFound), is("asset_id", "INV-none", ErrAssetNotFound)}, Elsewhere: "the tests of components: a unit has each once"},
+
 	{Route: "detect", Action: ActionRun, As: InJSON, Params: append(slices.Clone(forAsset), may("lookback_hours", 48, -1, "long")), Fields: append(words("success message detection_id asset_id anomalies_detected status"),
 		prefixed("analysis.", "severity_label severity_score status summary anomalies metrics energy_at_risk_kw")...), Wrongs: badAction(is("asset_id", "INV-none", ErrAssetNotFound))},
 	list("detect", ActionList, nil, append(words("success count"), prefixed("detections[].", "detection_id asset_id detected_at anomalies_detected severity")...)),
@@ -210,7 +217,14 @@ var terminalPromises = []Promise{
 	{Route: "site-summary", Action: ActionSiteSummary, As: InJSON, Params: []Param{must("site_id", goodSite, 7)},
 		Fields: append(prefixed("summary.", "total_kWh_today fleet_availability_pct fleet_pr_pct active_inverters total_inverters last_updated"), words("total_kWh_today active_inverters")...),
 		Wrongs: badAction(foreign)},
+	list("site-summary", ActionFleet, nil, append(words("success count"), prefixed("sites[].", "site_id customer_id name timezone summary.total_kWh_today findings energy_at_risk_kw unacknowledged hours")...)),
 	list("activities", "", nil, append(words("success"), prefixed("activities[].", "phase title description timestamp")...)),
+}
+
+// assetMove is a change of a unit.
+func assetMove(action string, more []Param, wrongs ...Wrong) Promise {
+	return Promise{Route: "assets", Action: action, As: InJSON, Params: append(slices.Clone(forAsset), append(more, may("version", 0, "one"))...), Fields: words("success message asset_id asset.asset_id asset.version"),
+		Wrongs: append([]Wrong{is("asset_id", "INV-none", ErrAssetNotFound)}, wrongs...)}
 }
 
 var (

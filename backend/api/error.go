@@ -75,6 +75,7 @@ var (
 	ErrForecastFailed    = refuse(http.StatusInternalServerError, "Forecast generation failed")
 	ErrInvalidAction     = refuse(http.StatusBadRequest, "Invalid action")
 	ErrAssetNotFound     = refuse(http.StatusNotFound, "Asset not found")
+	ErrComponentNotFound = refuse(http.StatusNotFound, "Component not found")
 	ErrNoForecastResult  = refuse(http.StatusNotFound, "No forecast results found")
 	ErrNoInterpolation   = refuse(http.StatusNotFound, "No interpolation results found")
 	ErrNoSummaries       = refuse(http.StatusNotFound, "No OODA summaries found")

@@ -52,7 +52,7 @@ const (
 
 // Permissions are all there are, in the order in which they are shown.
 func Permissions() []Permission {
-	return []Permission{PermissionRead, PermissionUpload, PermissionDetect, PermissionAssets, PermissionSites, PermissionModels, PermissionOrders, PermissionUsers, PermissionAudit}
+	return []Permission{PermissionRead, PermissionUpload, PermissionDetect, PermissionAssets, PermissionSites, PermissionModels, PermissionOrders, PermissionUsers, PermissionAudit, PermissionLog}
 }
 
 // The paths.
@@ -131,6 +131,9 @@ const (
 	ActionSet         = "set"
 	ActionRun         = "run"
 	ActionSiteSummary = "site-summary"
+	ActionFleet       = "fleet"
+	ActionInstall     = "install"
+	ActionRemove      = "remove"
 	ActionEvaluate    = "evaluate"
 	ActionPromote     = "promote"
 	ActionRollback    = "rollback"
@@ -253,6 +256,9 @@ func Routes() []Route {
 
 		{"assets", post, PathAssets, HostMain, CredentialAny, []Operation{
 			{Action: ActionAdd, Permission: PermissionAssets, Creates: true},
+			{Action: ActionSet, Permission: PermissionAssets},
+			{Action: ActionInstall, Permission: PermissionAssets},
+			{Action: ActionRemove, Permission: PermissionAssets},
 			{Action: ActionList, Permission: PermissionRead, Reads: true},
 			{Action: ActionGet, Permission: PermissionRead, Reads: true}}},
 		{"sites", post, PathSites, HostMain, CredentialAny, []Operation{
@@ -319,7 +325,8 @@ func Routes() []Route {
 			{Action: ActionDeliveries, Permission: PermissionRead, Reads: true},
 			{Action: ActionReplay, Permission: PermissionOrders}}},
 		{"site-summary", post, PathTerminalTelemetry, HostMain, CredentialAny, []Operation{
-			{Action: ActionSiteSummary, Permission: PermissionRead, Reads: true}}},
+			{Action: ActionSiteSummary, Permission: PermissionRead, Reads: true},
+			{Action: ActionFleet, Permission: PermissionRead, Reads: true}}},
 		{"activities", post, PathActivities, HostMain, CredentialAny, list},
 		{"users", post, PathUsers, HostMain, CredentialAny, []Operation{
 			{Permission: PermissionUsers, Reads: true},
@@ -341,6 +348,8 @@ func Routes() []Route {
 			{Action: ActionRevoke, Permission: PermissionUsers}}},
 		{"audit", post, PathAudit, HostMain, CredentialAny, []Operation{
 			{Permission: PermissionAudit, Reads: true}, {Action: ActionList, Permission: PermissionAudit, Reads: true}}},
+		{"log", post, PathLog, HostMain, CredentialAny, []Operation{
+			{Permission: PermissionLog, Reads: true}, {Action: ActionList, Permission: PermissionLog, Reads: true}}},
 		{"nowcast", post, PathNowcast, HostMain, CredentialAny, list},
 
 		{"site-kpis", get, PathSiteKPIs, HostMain, CredentialAny, read},

@@ -46,11 +46,15 @@ type Page struct {
 	Cursor string `json:"cursor,omitempty"`
 }
 
-// Component is a part of an asset.
+// Component is a part of an asset, or the machine itself. Kind and dates are
+// extensions; dates are days of the site, as 2026-11-28.
 type Component struct {
-	OEM    string `json:"oem"`
-	Model  string `json:"model"`
-	Serial string `json:"serial"`
+	OEM           string `json:"oem"`
+	Model         string `json:"model"`
+	Serial        string `json:"serial"`
+	Kind          string `json:"kind,omitempty"` // as inverter, string box, fan
+	InstalledDate string `json:"installed_date,omitempty"`
+	RemovedDate   string `json:"removed_date,omitempty"` // of a former one
 }
 
 // Asset is a unit of a site, for example an inverter.
@@ -72,13 +76,20 @@ type Asset struct {
 	AzimuthDeg         *float64    `json:"azimuth_deg,omitempty"`
 	WarrantyExpiryDate string      `json:"warranty_expiry_date,omitempty"`
 	TerminalDeviceID   string      `json:"terminal_device_id,omitempty"` // that watches it; when empty the site's
+	StringCount        int         `json:"string_count,omitempty"`       // strings of modules at it
+	FormerComponents   []Component `json:"former_components,omitempty"`  // that were taken out, newest first
+	Version            int         `json:"version,omitempty"`            // rises with each change
 }
 
-// AssetsRequest is the body of POST /terminal/assets: action add, list or get.
-// The fields of the asset stand at the top level of the body.
+// AssetsRequest is the body of POST /terminal/assets: action add, list or get,
+// and as extensions set, install and remove. The fields of the asset stand at
+// the top level of the body. A change with a version is refused when the asset
+// has another by now.
 type AssetsRequest struct {
 	Action string `json:"action"`
 	Asset
+	Component    *Component `json:"component,omitempty"`     // install
+	FormerSerial string     `json:"former_serial,omitempty"` // remove; install: of the component in whose place
 	Page
 }
 
@@ -88,7 +99,7 @@ type AssetsResponse struct {
 	Message    string  `json:"message,omitempty"`
 	AssetID    string  `json:"asset_id,omitempty"` // add
 	Assets     []Asset `json:"assets,omitzero"`    // list: there even when empty
-	Asset      *Asset  `json:"asset,omitempty"`    // get
+	Asset      *Asset  `json:"asset,omitempty"`    // all but list
 	Count      int     `json:"count"`
 	NextCursor string  `json:"next_cursor,omitempty"`
 }

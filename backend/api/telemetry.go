@@ -58,11 +58,13 @@ type DataPeriod struct {
 	LastRecord  *Time  `json:"last_record"`
 }
 
-// SiteSummaryRequest is the body of POST /terminal/telemetry with action
-// site-summary.
+// SiteSummaryRequest is the body of POST /terminal/telemetry: action
+// site-summary of a site, or fleet of all sites in reach.
 type SiteSummaryRequest struct {
-	Action string `json:"action"`
-	SiteID string `json:"site_id"`
+	Action     string `json:"action"`
+	SiteID     string `json:"site_id,omitempty"`     // site-summary
+	CustomerID string `json:"customer_id,omitempty"` // fleet
+	Page              // fleet
 }
 
 // SiteSummary is a site's day so far. Percentages are absent when the data do

@@ -14,7 +14,7 @@ var roles = []struct {
 }{
 	{api.RoleAdmin, "Administrator", []api.Permission{
 		api.PermissionRead, api.PermissionUpload, api.PermissionDetect, api.PermissionAssets, api.PermissionSites, api.PermissionModels, api.PermissionOrders,
-		api.PermissionUsers, api.PermissionAudit}},
+		api.PermissionUsers, api.PermissionAudit, api.PermissionLog}},
 	{api.RoleOperator, "Operator", []api.Permission{
 		api.PermissionRead, api.PermissionUpload, api.PermissionDetect, api.PermissionAssets, api.PermissionSites, api.PermissionModels, api.PermissionOrders}},
 	{api.RoleTechnician, "Technician", []api.Permission{

@@ -85,6 +85,12 @@ func (c *Client) RevokeKey(ctx context.Context, apiKeyID string) (*api.KeysRespo
 	return post[api.KeysResponse](ctx, c, api.PathKeys, api.KeysRequest{Action: api.ActionRevoke, APIKeyID: apiKeyID}, request{})
 }
 
+// Log is what the service has logged of late, newest first.
+func (c *Client) Log(ctx context.Context, q api.LogRequest) (*api.LogResponse, error) {
+	q.Action = api.ActionList
+	return read[api.LogResponse](ctx, c, api.PathLog, q)
+}
+
 // Audit is the trail of who changed what, newest first.
 func (c *Client) Audit(ctx context.Context, q api.AuditRequest) (*api.AuditResponse, error) {
 	q.Action = api.ActionList

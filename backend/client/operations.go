@@ -88,6 +88,25 @@ func (c *Client) AddAsset(ctx context.Context, asset api.Asset) (*api.AssetsResp
 	return post[api.AssetsResponse](ctx, c, api.PathAssets, api.AssetsRequest{Action: api.ActionAdd, Asset: asset}, request{})
 }
 
+// SetAsset changes the fields of a unit that are given; one with a version is
+// refused when the unit has another by now.
+func (c *Client) SetAsset(ctx context.Context, asset api.Asset) (*api.AssetsResponse, error) {
+	return post[api.AssetsResponse](ctx, c, api.PathAssets, api.AssetsRequest{Action: api.ActionSet, Asset: asset}, request{})
+}
+
+// InstallComponent puts r.Component into a unit, in the place of the one with
+// r.FormerSerial unless that is empty.
+func (c *Client) InstallComponent(ctx context.Context, r api.AssetsRequest) (*api.AssetsResponse, error) {
+	r.Action = api.ActionInstall
+	return post[api.AssetsResponse](ctx, c, api.PathAssets, r, request{})
+}
+
+// RemoveComponent takes the component with r.FormerSerial out of a unit.
+func (c *Client) RemoveComponent(ctx context.Context, r api.AssetsRequest) (*api.AssetsResponse, error) {
+	r.Action = api.ActionRemove
+	return post[api.AssetsResponse](ctx, c, api.PathAssets, r, request{})
+}
+
 // StoredForecasts lists forecasts as they were issued, newest first.
 func (c *Client) StoredForecasts(ctx context.Context, q api.ListQuery) (*api.StoredForecastsResponse, error) {
 	return read[api.StoredForecastsResponse](ctx, c, api.PathTerminalForecast, customerRequest(q))
@@ -156,6 +175,11 @@ func (c *Client) Detections(ctx context.Context, q api.ListQuery) (*api.DetectRe
 // SiteSummary is a site's day so far.
 func (c *Client) SiteSummary(ctx context.Context, siteID string) (*api.SiteSummaryResponse, error) {
 	return read[api.SiteSummaryResponse](ctx, c, api.PathTerminalTelemetry, api.SiteSummaryRequest{Action: api.ActionSiteSummary, SiteID: siteID})
+}
+
+// Fleet is the day so far of all sites in reach, by name; q.CustomerID narrows.
+func (c *Client) Fleet(ctx context.Context, q api.ListQuery) (*api.FleetResponse, error) {
+	return read[api.FleetResponse](ctx, c, api.PathTerminalTelemetry, api.SiteSummaryRequest{Action: api.ActionFleet, CustomerID: q.CustomerID, Page: q.Page})
 }
 
 // Activities are what was done in the last 24 hours, newest first.

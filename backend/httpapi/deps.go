@@ -33,6 +33,13 @@ type Assets interface {
 	Assets(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Asset, string, error)
 	// AddAsset answers the asset as stored; 409 for an id that is there already.
 	AddAsset(ctx context.Context, scope api.Scope, asset api.Asset) (api.Asset, error)
+	// SetAsset changes the fields that are given, InstallComponent puts a
+	// component in, in the place of former unless that is empty, and
+	// RemoveComponent takes one out. They answer how the asset was and is; 409
+	// when a version is given that it has no longer.
+	SetAsset(ctx context.Context, scope api.Scope, ref api.AssetRef, change api.Asset) (before, after api.Asset, err error)
+	InstallComponent(ctx context.Context, scope api.Scope, ref api.AssetRef, version int, c api.Component, former string) (before, after api.Asset, err error)
+	RemoveComponent(ctx context.Context, scope api.Scope, ref api.AssetRef, version int, serial string) (before, after api.Asset, err error)
 }
 
 // Uploads takes files in and tells what became of them.
@@ -115,6 +122,15 @@ type Interpolations interface {
 // Summaries are a site's vital signs.
 type Summaries interface {
 	SiteSummary(ctx context.Context, scope api.Scope, siteID string) (api.SiteSummary, error)
+	// Fleet lists the sites by name; q.CustomerID narrows.
+	Fleet(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.FleetSite, string, error)
+}
+
+// Journal is what the service has logged of late.
+type Journal interface {
+	// Entries lists those of a level and above (empty: all), newest first, that
+	// came before a sequence (0: all), at most limit of them.
+	Entries(level string, before int64, limit int) []api.LogEntry
 }
 
 // Freemium forecasts without an account.

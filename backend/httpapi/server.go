@@ -42,6 +42,7 @@ type Deps struct {
 	Freemium       Freemium
 	Telemetry      store.Telemetry
 	Audit          Audit
+	Journal        Journal       // optional: nil has nothing
 	Records        store.Records // of Idempotency-Key
 	Now            func() time.Time
 
@@ -199,6 +200,7 @@ func (s *server) readers() map[string]reader {
 		"users":            s.users,
 		"keys":             s.keys,
 		"audit":            s.audit,
+		"log":              s.log,
 		"nowcast":          s.nowcast,
 
 		"site-kpis": s.siteKPIs,

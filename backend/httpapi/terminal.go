@@ -36,6 +36,21 @@ func (s *server) assets(in *input) (*call, error) {
 		c.run = func(_ context.Context, g granted) (any, error) {
 			return api.AssetsResponse{Success: true, Asset: &g.asset, Count: 1}, nil
 		}
+	case api.ActionSet, api.ActionInstall, api.ActionRemove:
+		change, err := s.assetChange(b)
+		if err != nil {
+			return nil, err
+		}
+		c.target.asset = &api.AssetRef{AssetID: b.AssetID, SiteID: b.SiteID, CustomerID: b.CustomerID}
+		c.run = func(ctx context.Context, g granted) (any, error) {
+			before, after, err := change(ctx, g.scope, *c.target.asset)
+			s.places.forget()
+			if err != nil {
+				return nil, err
+			}
+			g.note.change(before, after, after.CustomerID)
+			return api.AssetsResponse{Success: true, Message: assetMoves[b.Action], AssetID: after.AssetID, Asset: &after, Count: 1}, nil
+		}
 	case api.ActionList:
 		page, err := pageOf(b.Page)
 		if err != nil {
@@ -49,6 +64,32 @@ func (s *server) assets(in *input) (*call, error) {
 		return nil, api.ErrInvalidAction
 	}
 	return c, nil
+}
+
+// assetMoves are the words of the changes of a unit.
+var assetMoves = map[string]string{api.ActionSet: "Asset changed", api.ActionInstall: "Component installed", api.ActionRemove: "Component removed"}
+
+// assetChange is what an action changes of a unit.
+func (s *server) assetChange(b api.AssetsRequest) (func(context.Context, api.Scope, api.AssetRef) (before, after api.Asset, err error), error) {
+	switch {
+	case b.AssetID == "":
+		return nil, api.MissingField("asset_id")
+	case b.Version < 0:
+		return nil, api.InvalidField("version", "a whole number above 0")
+	case b.Action == api.ActionInstall && b.Component == nil:
+		return nil, api.MissingField("component")
+	case b.Action == api.ActionRemove && b.FormerSerial == "":
+		return nil, api.MissingField("former_serial")
+	}
+	return func(ctx context.Context, scope api.Scope, ref api.AssetRef) (before, after api.Asset, err error) {
+		switch b.Action {
+		case api.ActionInstall:
+			return s.Assets.InstallComponent(ctx, scope, ref, b.Version, *b.Component, b.FormerSerial)
+		case api.ActionRemove:
+			return s.Assets.RemoveComponent(ctx, scope, ref, b.Version, b.FormerSerial)
+		}
+		return s.Assets.SetAsset(ctx, scope, ref, b.Asset)
+	}, nil
 }
 
 func checkNewAsset(in *input, a api.Asset) error {
@@ -182,6 +223,8 @@ func (s *server) siteSummary(in *input) (*call, error) {
 		return nil, err
 	}
 	switch {
+	case b.Action == api.ActionFleet:
+		return s.fleet(b)
 	case b.Action != api.ActionSiteSummary:
 		return nil, api.ErrInvalidAction
 	case b.SiteID == "":
@@ -190,6 +233,18 @@ func (s *server) siteSummary(in *input) (*call, error) {
 	return &call{action: b.Action, target: target{siteID: b.SiteID}, run: func(ctx context.Context, g granted) (any, error) {
 		sum, err := s.Summaries.SiteSummary(ctx, g.scope, b.SiteID)
 		return api.SiteSummaryResponse{Success: true, Summary: sum, SiteSummary: sum}, err
+	}}, nil
+}
+
+// fleet lists the day of all sites in reach.
+func (s *server) fleet(b api.SiteSummaryRequest) (*call, error) {
+	page, err := pageOf(b.Page)
+	if err != nil {
+		return nil, err
+	}
+	return &call{action: b.Action, target: target{customerID: b.CustomerID}, run: func(ctx context.Context, g granted) (any, error) {
+		list, next, err := s.Summaries.Fleet(ctx, g.scope, api.ListQuery{CustomerID: b.CustomerID, Page: page})
+		return api.FleetResponse{Success: true, Sites: there(list), Count: len(list), NextCursor: next}, err
 	}}, nil
 }
 

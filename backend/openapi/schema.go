@@ -68,6 +68,8 @@ var values = map[string][]string{
 	"Model.status":             {api.ModelProduction, api.ModelChallenger, api.ModelArchived},
 	"ModelsRequest.model_type": {api.ModelForecasting, api.ModelInterpolation},
 	"KeyRecord.state":          api.KeyStates(),
+	"LogEntry.level":           api.LogLevels(),
+	"LogRequest.level":         api.LogLevels(),
 
 	"MaintenanceTask.priority":    api.PartnerSeverities(),
 	"MaintenanceTask.task_type":   api.TaskTypes(),
@@ -132,7 +134,11 @@ func (s *schemas) of(t reflect.Type) *Schema {
 	case reflect.Float64:
 		return &Schema{Type: "number"}
 	case reflect.Slice:
-		return &Schema{Type: "array", Items: s.of(t.Elem())}
+		items := s.of(t.Elem())
+		if kind, plain := items.Type.(string); plain && t.Elem().Kind() == reflect.Pointer {
+			items.Type = []string{kind, "null"}
+		}
+		return &Schema{Type: "array", Items: items}
 	case reflect.Map:
 		return &Schema{Type: "object", AdditionalProperties: s.of(t.Elem())}
 	case reflect.Struct:

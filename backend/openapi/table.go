@@ -280,11 +280,12 @@ var entries = map[string]entry{
 	},
 
 	"assets": {
-		summary: "Add, list and get units", about: "The fields of a unit stand at the top level of the body.", body: api.AssetsRequest{}, answer: api.AssetsResponse{},
-		needs:    map[string]string{api.ActionAdd: "asset_id name type capacity_kw location", api.ActionList: "", api.ActionGet: "asset_id"},
+		summary: "Add, list, get and change units", about: "The fields of a unit stand at the top level of the body. A change leaves what is not given; one with a version is refused when the unit has another by now. To install a component in the place of another, name the serial of that.", body: api.AssetsRequest{}, answer: api.AssetsResponse{},
+		needs: map[string]string{api.ActionAdd: "asset_id name type capacity_kw location", api.ActionList: "", api.ActionGet: "asset_id",
+			api.ActionSet: "asset_id", api.ActionInstall: "asset_id component", api.ActionRemove: "asset_id former_serial"},
 		example:  api.AssetsRequest{Action: api.ActionGet, Asset: api.Asset{AssetID: exampleAsset}},
 		reply:    assetExample,
-		refusals: append(badAsset[:3:3], api.Conflict("Asset %s exists already", exampleAsset)),
+		refusals: append(badAsset[:3:3], api.ErrComponentNotFound, api.Conflict("Asset %s exists already", exampleAsset), api.Conflict("Asset %s is at version 4 by now", exampleAsset)),
 	},
 	"sites": {
 		summary: "Set, list and get sites", about: "Setting makes a site, or changes the fields that are given.", body: api.SitesRequest{}, answer: api.SitesResponse{},
@@ -380,8 +381,9 @@ var entries = map[string]entry{
 		refusals: []*api.Error{api.ErrInvalidAction, api.MissingField("order_id"), api.ErrInvalidCallback, api.ErrOrderNotFound, api.ErrSubscriptionNotFound, api.ErrDeliveryNotFound, api.Conflict("Subscription sub_01J9Z0 is disabled: it cannot become paused")},
 	},
 	"site-summary": {
-		summary: "Read the day of a site so far", about: "The fields stand under summary and at the top level.", body: api.SiteSummaryRequest{}, answer: api.SiteSummaryResponse{},
-		needs: map[string]string{api.ActionSiteSummary: "site_id"}, example: api.SiteSummaryRequest{Action: api.ActionSiteSummary, SiteID: exampleSite},
+		summary: "Read the day of a site, or of all sites, so far", about: "The fields of a site stand under summary and at the top level. The fleet is all sites in reach, by name.", body: api.SiteSummaryRequest{}, answer: api.SiteSummaryResponse{},
+		answers: map[string]any{api.ActionFleet: api.FleetResponse{}},
+		needs:   map[string]string{api.ActionSiteSummary: "site_id", api.ActionFleet: ""}, example: api.SiteSummaryRequest{Action: api.ActionSiteSummary, SiteID: exampleSite},
 		refusals: []*api.Error{api.ErrInvalidAction, api.MissingField("site_id"), api.ErrSiteNotFound},
 	},
 	"activities": {
@@ -410,6 +412,12 @@ var entries = map[string]entry{
 		body: api.AuditRequest{}, answer: api.AuditResponse{}, needs: map[string]string{"": "", api.ActionList: ""},
 		example:  api.AuditRequest{Action: api.ActionList, Actor: "ana", SiteID: exampleSite},
 		refusals: []*api.Error{api.ErrInvalidAction, api.ErrForbidden, api.InvalidField("to", "lies before from")},
+	},
+	"log": {
+		summary: "Read what the service has logged of late", about: "Newest first; some thousand events are kept, in memory. For administrators of all customers and sites.",
+		body: api.LogRequest{}, answer: api.LogResponse{}, needs: map[string]string{"": "", api.ActionList: ""},
+		example:  api.LogRequest{Action: api.ActionList, Level: api.LogWarn},
+		refusals: []*api.Error{api.ErrInvalidAction, api.ErrForbidden, api.InvalidField("level", "it is one of DEBUG, INFO, WARN, ERROR")},
 	},
 	"nowcast": {
 		summary: "Read the live overview of a customer", about: "Figures of the newest samples, and a series for a chart. An interval of which no unit measured more than half has no point.",

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
@@ -176,6 +177,12 @@ func checkAsset(a api.Asset) error {
 		return api.InvalidField("capacity_kw", fmt.Sprintf("%g is not a positive number of kilowatts", a.CapacityKW))
 	case a.Location == "":
 		return api.MissingField("location")
+	}
+	switch _, err := api.ParseTime(a.WarrantyExpiryDate, time.UTC); {
+	case a.WarrantyExpiryDate != "" && err != nil:
+		return api.InvalidField("warranty_expiry_date", "a date such as 2031-06-30")
+	case a.StringCount < 0 || a.StringCount > 1e5:
+		return api.InvalidField("string_count", "a whole number from 1 to 100000")
 	}
 	for _, c := range a.Components {
 		for _, f := range []struct{ name, value string }{{"oem", c.OEM}, {"model", c.Model}, {"serial", c.Serial}} {

@@ -183,34 +183,27 @@ func (s *Service) newSite(tx store.Tx, scope api.Scope, site api.Site) (api.Site
 		SiteID: site.SiteID, CustomerID: site.CustomerID, Actor: scope.Actor})
 }
 
+// give puts a value in the place of another, if it is given.
+func give[T comparable](to *T, v T) {
+	var none T
+	if v != none {
+		*to = v
+	}
+}
+
 // merged is site with the fields of change that are given.
 func merged(site, change api.Site) api.Site {
-	text := func(to *string, v string) {
-		if v != "" {
-			*to = v
-		}
-	}
-	number := func(to *float64, v float64) {
-		if v != 0 {
-			*to = v
-		}
-	}
-	pointer := func(to **float64, v *float64) {
-		if v != nil {
-			*to = v
-		}
-	}
-	text(&site.Name, change.Name)
-	text(&site.Location, change.Location)
-	text(&site.Timezone, change.Timezone)
-	text(&site.Currency, change.Currency)
-	text(&site.TerminalDeviceID, change.TerminalDeviceID)
-	number(&site.CapacityKW, change.CapacityKW)
-	number(&site.TariffPerKWh, change.TariffPerKWh)
-	pointer(&site.Latitude, change.Latitude)
-	pointer(&site.Longitude, change.Longitude)
-	pointer(&site.TiltDeg, change.TiltDeg)
-	pointer(&site.AzimuthDeg, change.AzimuthDeg)
+	give(&site.Name, change.Name)
+	give(&site.Location, change.Location)
+	give(&site.Timezone, change.Timezone)
+	give(&site.Currency, change.Currency)
+	give(&site.TerminalDeviceID, change.TerminalDeviceID)
+	give(&site.CapacityKW, change.CapacityKW)
+	give(&site.TariffPerKWh, change.TariffPerKWh)
+	give(&site.Latitude, change.Latitude)
+	give(&site.Longitude, change.Longitude)
+	give(&site.TiltDeg, change.TiltDeg)
+	give(&site.AzimuthDeg, change.AzimuthDeg)
 	if lat, lon, ok := coordinates(change.Location); ok && change.Latitude == nil && change.Longitude == nil {
 		site.Latitude, site.Longitude = &lat, &lon
 	}

@@ -23,12 +23,19 @@ func (s *Service) SiteSummary(ctx context.Context, scope api.Scope, siteID strin
 	if err != nil {
 		return api.SiteSummary{}, err
 	}
+	sum, _, err := s.today(ctx, site, units)
+	return sum, err
+}
+
+// today is a site's day so far, and its power over the expected by the hour.
+func (s *Service) today(ctx context.Context, site api.Site, units []api.Asset) (api.SiteSummary, []*float64, error) {
+	siteID := site.SiteID
 	now, zone := s.now(), Zone(site)
 	midnight := series.Midnight(now, zone)
 	out := api.SiteSummary{TotalInverters: len(units), ServiceTime: api.At(now)}
 	sums, err := s.telemetry.Daily(ctx, siteID, midnight, series.NextMidnight(now, zone))
 	if err != nil {
-		return out, fmt.Errorf("read today's energy of site %s: %w", siteID, err)
+		return out, nil, fmt.Errorf("read today's energy of site %s: %w", siteID, err)
 	}
 	for _, d := range sums {
 		out.TotalKWhToday += d.EnergyKWh
@@ -38,7 +45,7 @@ func (s *Service) SiteSummary(ctx context.Context, scope api.Scope, siteID strin
 
 	day, err := s.Day(ctx, siteID, now, zone)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return out, err
+		return out, nil, err
 	}
 	expect := expectation{day: day, capacityKW: CapacityKW(site, units)}
 	if err == nil {
@@ -49,10 +56,11 @@ func (s *Service) SiteSummary(ctx context.Context, scope api.Scope, siteID strin
 		}
 	}
 	if err := s.latest(ctx, siteID, units, expect, now, &out); err != nil {
-		return out, err
+		return out, nil, err
 	}
 	out.SpecificYieldKWhKWp = number(kpi.SpecificYield(out.TotalKWhToday, expect.capacityKW))
-	return out, s.ratios(ctx, siteID, units, expect, midnight, now, &out)
+	power, err := s.ratios(ctx, siteID, units, expect, midnight, now, &out)
+	return out, expect.hours(power, series.NextMidnight(now, zone)), err
 }
 
 // CapacityKW is the site's rated power: its own figure, else its units' sum.
@@ -88,6 +96,31 @@ func (e expectation) share(t time.Time) float64 {
 		return math.NaN()
 	}
 	return e.day.at(e.day.P50KW, t) / e.capacityKW
+}
+
+// leastExpected is the share of capacity below which measured and expected
+// power are not compared: near dawn and dusk small errors of either are large.
+const leastExpected = 0.05
+
+// hours are the power of each hour, until the end of the day, over what was
+// expected; nil where there is nothing to compare.
+func (e expectation) hours(power series.Series, end time.Time) []*float64 {
+	out := []*float64{}
+	for from := power.Start; from.Before(end); from = from.Add(time.Hour) {
+		var is, due float64
+		for t := from; t.Before(from.Add(time.Hour)); t = t.Add(power.Step) {
+			p, want := power.At(t), e.share(t.Add(power.Step/2))
+			if !math.IsNaN(p) && want > leastExpected {
+				is, due = is+p, due+want*e.capacityKW
+			}
+		}
+		ratio := math.NaN()
+		if due > 0 {
+			ratio = max(is/due, 0)
+		}
+		out = append(out, number(ratio))
+	}
+	return out
 }
 
 // stale is how old a unit's newest sample may be before the unit no longer
@@ -128,8 +161,9 @@ func (s *Service) latest(ctx context.Context, siteID string, units []api.Asset, 
 // ratioStep is the grid on which today's ratios are made.
 const ratioStep = 15 * time.Minute
 
-// ratios fills in availability and performance ratio of today so far.
-func (s *Service) ratios(ctx context.Context, siteID string, units []api.Asset, expect expectation, from, now time.Time, out *api.SiteSummary) error {
+// ratios fills in availability and performance ratio of today so far, and
+// answers the site's power on their grid.
+func (s *Service) ratios(ctx context.Context, siteID string, units []api.Asset, expect expectation, from, now time.Time, out *api.SiteSummary) (series.Series, error) {
 	var judged []kpi.Unit
 	var sum, sun []float64 // site power and irradiance on the grid
 	n := int(now.Sub(from)/ratioStep) + 1
@@ -137,7 +171,7 @@ func (s *Service) ratios(ctx context.Context, siteID string, units []api.Asset, 
 	for _, u := range units {
 		f, err := store.Collect(s.telemetry.Read(ctx, siteID, u.AssetID, from, now.Add(time.Second), series.PowerKW, series.IrradianceWM2))
 		if err != nil {
-			return fmt.Errorf("read today of asset %s: %w", u.AssetID, err)
+			return series.Series{}, fmt.Errorf("read today of asset %s: %w", u.AssetID, err)
 		}
 		if f.Len() == 0 {
 			continue
@@ -174,9 +208,9 @@ func (s *Service) ratios(ctx context.Context, siteID string, units []api.Asset, 
 		}
 		sum, sun = append(sum, p), append(sun, g)
 	}
-	out.FleetPRPct = percent(kpi.PerformanceRatio(series.Series{Start: from, Step: ratioStep, Values: sum},
-		series.Series{Start: from, Step: ratioStep, Values: sun}, expect.capacityKW))
-	return nil
+	power := series.Series{Start: from, Step: ratioStep, Values: sum}
+	out.FleetPRPct = percent(kpi.PerformanceRatio(power, series.Series{Start: from, Step: ratioStep, Values: sun}, expect.capacityKW))
+	return power, nil
 }
 
 func percent(share float64) *float64 { return number(100 * share) }

@@ -1,0 +1,45 @@
+package api
+
+// PathLog is what the service has logged of late, and PermissionLog what
+// reading it needs. It is for administrators of all customers and sites: a line
+// may be about any.
+const (
+	PathLog = "/terminal/log"
+
+	PermissionLog Permission = "log.read"
+)
+
+// Levels of the service's log, the least first.
+const (
+	LogDebug = "DEBUG"
+	LogInfo  = "INFO"
+	LogWarn  = "WARN"
+	LogError = "ERROR"
+)
+
+// LogLevels are all of them, the least first.
+func LogLevels() []string { return []string{LogDebug, LogInfo, LogWarn, LogError} }
+
+// LogRequest is the body of POST /terminal/log (extension).
+type LogRequest struct {
+	Action string `json:"action,omitempty"`
+	Level  string `json:"level,omitempty"` // the least; empty: all that is kept
+	Page
+}
+
+// LogResponse lists what is kept of the service's log, newest first.
+type LogResponse struct {
+	Success    bool       `json:"success"`
+	Lines      []LogEntry `json:"lines"`
+	Count      int        `json:"count"`
+	NextCursor string     `json:"next_cursor,omitempty"`
+}
+
+// LogEntry is one event that the service logged.
+type LogEntry struct {
+	Sequence  int64  `json:"sequence"` // rises by one with each
+	Timestamp Time   `json:"timestamp"`
+	Level     string `json:"level"`
+	Message   string `json:"message"`
+	Details   string `json:"details,omitempty"` // name=value, with spaces between
+}

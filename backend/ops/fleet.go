@@ -1,0 +1,61 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+)
+
+// Fleet lists the day so far of the sites within the scope, by name, with what
+// is wrong there.
+func (s *Service) Fleet(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.FleetSite, string, error) {
+	list, next, err := s.Sites(ctx, scope, q)
+	if err != nil {
+		return nil, "", err
+	}
+	out := make([]api.FleetSite, 0, len(list))
+	for _, site := range list {
+		units, err := s.SiteAssets(ctx, site.SiteID)
+		if err != nil {
+			return nil, "", err
+		}
+		f := api.FleetSite{SiteID: site.SiteID, CustomerID: site.CustomerID, Name: site.Name, Timezone: site.Timezone, CapacityKW: CapacityKW(site, units), Findings: map[string]int{}}
+		if f.Summary, f.Hours, err = s.today(ctx, site, units); err != nil {
+			return nil, "", err
+		}
+		if err := s.wrong(ctx, &f); err != nil {
+			return nil, "", err
+		}
+		out = append(out, f)
+	}
+	return out, next, nil
+}
+
+// wrong fills in what lasts at a site, and what of it asks for a person.
+func (s *Service) wrong(ctx context.Context, f *api.FleetSite) error {
+	var lasting []Finding
+	var open []Alert
+	err := s.records.View(ctx, func(tx store.Tx) (err error) {
+		if lasting, _, err = findings.List(tx, store.Query{Index: "active", Prefix: store.Key(f.SiteID)}); err != nil {
+			return err
+		}
+		open, _, err = alerts.List(tx, store.Query{Index: "open", Prefix: store.Key(f.SiteID)})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("list what is wrong at site %s: %w", f.SiteID, err)
+	}
+	for _, l := range lasting {
+		f.Findings[l.SeverityLabel]++
+		f.EnergyAtRiskKW += l.EnergyAtRiskKW
+	}
+	for i := range open {
+		open[i].settled(s.now())
+		if open[i].State == api.AlertUnacknowledged || open[i].State == api.AlertReturned {
+			f.Unacknowledged++
+		}
+	}
+	return nil
+}

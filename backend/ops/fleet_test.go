@@ -1,0 +1,82 @@
+package ops
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/series"
+)
+
+// The fleet is the summaries of the sites in reach, with the power of each hour
+// against the expected one and what lasts.
+func TestFleet(t *testing.T) {
+	d := newDesk(t) // 12:00 in Vienna
+	south := d.site("South", "acme")
+	d.site("West", "acme")
+	d.site("Other", "else")
+	d.asset("INV-1", "South")
+	var power series.Frame
+	var kW []float64
+	midnight := series.Midnight(d.clock, Zone(south))
+	for at := midnight.Add(8 * time.Hour); !at.After(d.clock); at = at.Add(5 * time.Minute) {
+		power.Times = append(power.Times, at.Unix())
+		v := 50.0
+		if at.Sub(midnight) >= 10*time.Hour {
+			v = 25 // half from ten o'clock on
+		}
+		kW = append(kW, v)
+	}
+	power.Set(series.PowerKW, kW)
+	if err := d.store.Append(t.Context(), TelemetryKey(south), []store.AssetFrame{{AssetID: "INV-1", Frame: power}}); err != nil {
+		t.Fatal(err)
+	}
+	d.update(func(tx store.Tx) error { return d.AddForecast(tx, hours(midnight, midnight, 48, 100), Zone(south)) })
+	d.update(func(tx store.Tx) error {
+		for _, f := range []Finding{
+			{CustomerID: "acme", Finding: api.Finding{SummaryID: "f1", SiteID: "South", Active: true, SeverityLabel: api.SeverityCritical, EnergyAtRiskKW: 20}},
+			{CustomerID: "acme", Finding: api.Finding{SummaryID: "f2", SiteID: "South", Active: true, SeverityLabel: api.SeverityWarning, EnergyAtRiskKW: 5}},
+			{CustomerID: "acme", Finding: api.Finding{SummaryID: "f3", SiteID: "South", SeverityLabel: api.SeverityCritical, EnergyAtRiskKW: 90}},
+		} {
+			if err := findings.Put(tx, f); err != nil {
+				return err
+			}
+		}
+		return alerts.Put(tx, Alert{CustomerID: "acme", Alert: api.Alert{AlertID: "a1", SiteID: "South", TerminalDeviceID: "T", State: api.AlertUnacknowledged, Timestamp: api.At(d.clock)}})
+	})
+
+	got, next, err := d.Fleet(t.Context(), acme, api.ListQuery{})
+	if err != nil || next != "" || len(got) != 2 || got[0].SiteID != "South" || got[1].SiteID != "West" {
+		t.Fatalf("%+v %q, %v", got, next, err)
+	}
+	s := got[0]
+	alone, err := d.SiteSummary(t.Context(), acme, "South")
+	if diff := cmp.Diff(alone, s.Summary); diff != "" || err != nil {
+		t.Errorf("the summary is another one: %s %v", diff, err)
+	}
+	if s.EnergyAtRiskKW != 25 || s.Findings[api.SeverityCritical] != 1 || s.Findings[api.SeverityWarning] != 1 || s.Unacknowledged != 1 || s.CapacityKW != 100 {
+		t.Errorf("%+v", s)
+	}
+	if len(s.Hours) != 24 {
+		t.Fatalf("%d hours", len(s.Hours))
+	}
+	for h, ratio := range s.Hours {
+		want := map[int]float64{8: 1, 9: 1, 10: 0.5, 11: 0.5}[h] // of what the units that report should make
+		switch {
+		case want == 0 && ratio != nil:
+			t.Errorf("%d h: %g without data", h, *ratio)
+		case want != 0 && (ratio == nil || *ratio < want-0.01 || *ratio > want+0.01):
+			t.Errorf("%d h: not %g", h, want)
+		}
+	}
+	if got[1].Findings == nil || got[1].Hours[12] != nil {
+		t.Errorf("a site without anything: %+v", got[1])
+	}
+	part, next, err := d.Fleet(t.Context(), acme, api.ListQuery{Page: api.Page{Limit: 1}})
+	if err != nil || len(part) != 1 || next == "" {
+		t.Errorf("the first part: %+v %q, %v", part, next, err)
+	}
+}
