@@ -239,14 +239,14 @@ func (m *Model) footer() [][2]string {
 	}
 	words := map[keymap.Action]string{}
 	if m.store.Site != nil {
-		words[keymap.Open] = [layout.Panes]string{"look at", "decide", "act", "take unit"}[m.focus]
+		words[keymap.Open] = [layout.Panes]string{"look at", "decide", "compare", "take unit"}[m.focus]
 		words[keymap.NextStep] = string(pane.WayOf(m.view()).Next)
 	}
 	var out [][2]string
 	for _, a := range []keymap.Action{keymap.NextStep, keymap.Open, keymap.Help, keymap.Palette, keymap.Zoom, keymap.Sites, keymap.Upload, keymap.Quit} {
 		e, ok := m.o.Keys.Entry(a)
 		switch {
-		case !ok, m.store.Site == nil && (a == keymap.Open || a == keymap.NextStep), a == keymap.Sites && len(m.store.Sites.Data) < 2, a == keymap.Zoom && m.layout.Mode == layout.Single:
+		case !ok, a == keymap.NextStep && words[a] == "", m.store.Site == nil && (a == keymap.Open || a == keymap.NextStep), a == keymap.Sites && len(m.store.Sites.Data) < 2, a == keymap.Zoom && m.layout.Mode == layout.Single:
 			continue
 		}
 		name := e.Footer

@@ -34,7 +34,7 @@ func TestKeys(t *testing.T) {
 		{"enter", "Observe INV-03 f-dead [Unit INV-03]"},
 		{"enter esc", "Observe INV-03 f-dead"},
 		{"enter enter", "Orient INV-03 f-dead"},
-		{"enter enter enter enter", "Act INV-03 f-dead"},
+		{"enter enter enter enter", "Decide INV-03 f-dead [Ways to do it]"},
 		{"enter enter enter enter esc esc", "Orient INV-03 f-dead"},
 		{"enter enter enter enter esc esc esc", "Observe INV-03 f-dead"},
 		{"enter enter enter enter esc esc esc esc", "Observe"},
@@ -42,6 +42,8 @@ func TestKeys(t *testing.T) {
 		{"enter enter N enter", "Decide INV-05 f-weak"},
 		{"G enter enter", "Orient INV-08"},
 		{"G g g enter enter", "Orient INV-03 f-dead"},
+		{"g d", "Observe [Schedules]"},
+		{"3 v", "Decide [Ways to do it]"},
 		{"jj", "Observe INV-05 f-weak"}, // typed faster than it was read
 		{"2 down", "Orient INV-03 f-dead"},
 		{"g u", "Observe [Uploads]"},
@@ -182,7 +184,7 @@ func TestThemes(t *testing.T) {
 }
 
 func TestExport(t *testing.T) {
-	for keys, header := range map[string]string{"1": "timestamp (UTC),asset_id,power (kW)", "2": "summary_id,asset_id", "3": "timestamp (UTC),p10 (kW)", "4": "order_id,asset_id", "4 right": "timestamp (UTC),phase"} {
+	for keys, header := range map[string]string{"1": "timestamp (UTC),asset_id,power (kW)", "2": "summary_id,asset_id", "3": "day (site),p10 (kWh)", "4": "order_id,asset_id", "4 right": "timestamp (UTC),phase"} {
 		d := start(t, 120, 36, nil)
 		d.press(append(strings.Fields(keys), "e")...)
 		files, err := filepath.Glob(filepath.Join(d.m.o.Exports, "*.csv"))

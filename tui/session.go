@@ -178,6 +178,9 @@ func (m *Model) request(do any) tea.Cmd {
 	case screen.OpenDialog:
 		m.dialogs = append(m.dialogs, do.Dialog)
 		return m.poll()
+	case screen.Opening:
+		m.dialogs = append(m.dialogs, do.Dialog)
+		return m.send(do.Defaults)
 	case screen.OpenScreen:
 		return m.openScreen(do)
 	case screen.SignIn:

@@ -82,6 +82,16 @@ func (m *Model) makePlan() tea.Cmd {
 	return m.askFor(screen.NewPlanForm(m.view(), m.chosenDay()))
 }
 
+// movePlan opens the form of a move of the plan that Decide shows.
+func (m *Model) movePlan(a keymap.Action) tea.Cmd {
+	d, ok := m.panes[layout.Decide].(*pane.Decide)
+	action, known := pane.PlanMove(a)
+	if p := d.PlanInHand(m.view()); ok && known && p != nil {
+		m.dialogs = append(m.dialogs, screen.NewPlanMove(*p, action, m.view()))
+	}
+	return nil
+}
+
 // nextStep does what comes next on the way from a sign of trouble to a repair
 // that holds, with a form that is filled in already.
 func (m *Model) nextStep() tea.Cmd {

@@ -34,6 +34,18 @@ func ScheduleStatuses() []string {
 	return []string{SchedulePending, ScheduleConfirmed, ScheduleCompleted, ScheduleCancelled}
 }
 
+// ScheduleActions are the moves that a schedule of a status allows. One that an
+// open order does is moved by that order.
+func ScheduleActions(status string) []string {
+	switch status {
+	case SchedulePending:
+		return []string{ActionConfirm, ActionCancel}
+	case ScheduleConfirmed:
+		return []string{ActionComplete, ActionCancel}
+	}
+	return nil
+}
+
 // Most days and months between two dates of recurring work.
 const (
 	MaxEveryDays   = 3650

@@ -33,6 +33,7 @@ const (
 	AlarmList Scope = "the alarms"
 	KeyList   Scope = "the list of API keys"
 	UserList  Scope = "the list of users"
+	PlanList  Scope = "the list of plans"
 	Dialog    Scope = "dialogs"
 )
 
@@ -58,6 +59,7 @@ var scopes = []struct {
 	{UserList, oneScreen},
 	{AlarmList, oneScreen},
 	{InSettings, oneScreen},
+	{PlanList, oneScreen},
 	{Dialog, dialogs},
 }
 
@@ -181,6 +183,19 @@ const (
 	UnshelveOne  Action = "unshelve-alarm"
 	AlarmStates  Action = "alarm-states"
 	AlarmFigures Action = "alarm-figures"
+	MakePlan     Action = "make-plan"
+	RecurPlan    Action = "recurring-plan"
+	ConfirmPlan  Action = "confirm-plan"
+	CompletePlan Action = "complete-plan"
+	CancelPlan   Action = "cancel-plan"
+	PlanChoices  Action = "plan-choices"
+	Schedules    Action = "schedules"
+
+	ListedMakePlan     Action = "schedules-plan"
+	ListedRecurPlan    Action = "schedules-recurring"
+	ListedConfirmPlan  Action = "schedules-confirm"
+	ListedCompletePlan Action = "schedules-complete"
+	ListedCancelPlan   Action = "schedules-cancel"
 
 	CreateKey Action = "create-key"
 	RotateKey Action = "rotate-key"
@@ -226,6 +241,7 @@ func Default() Map {
 		entry(Themes, Global, "", "choose the colours", "T"),
 		entry(Uploads, Global, "", "show the uploads and what was inferred", "g u"),
 		entry(Models, Global, "", "show the model registry", "g m"),
+		entry(Schedules, Global, "", "show all planned maintenance", "g d"),
 		needs(entry(APIKeys, Global, "", "manage API keys (administrators)", "g k"), NeedsUsers),
 		needs(entry(Users, Global, "", "manage users (administrators)", "g r"), NeedsUsers),
 		needs(entry(Audit, Global, "", "show who changed what (administrators)", "g a"), NeedsAudit),
@@ -291,6 +307,17 @@ func Default() Map {
 		needs(entry(UnshelveOne, AlarmList, "unshelve", "take the chosen alarm off the shelf", "u"), NeedsService|NeedsWrite),
 		entry(AlarmStates, AlarmList, "states", "show the alarms of the next state", "f"),
 		entry(AlarmFigures, AlarmList, "figures", "show the alarm system's health, or the alarm's details", "v"),
+		needs(entry(MakePlan, InDecide, "plan", "plan maintenance of the unit in hand", "p"), NeedsSelection|NeedsService|NeedsWrite),
+		needs(entry(RecurPlan, InDecide, "", "plan preventive work that comes again", "R"), NeedsSelection|NeedsService|NeedsWrite),
+		needs(entry(ConfirmPlan, InDecide, "", "confirm the plan of the day", "c"), NeedsService|NeedsWrite),
+		needs(entry(CompletePlan, InDecide, "", "complete the plan of the day", "f"), NeedsService|NeedsWrite),
+		needs(entry(CancelPlan, InDecide, "", "cancel the plan of the day, with a reason", "X"), NeedsService|NeedsWrite),
+		entry(PlanChoices, InDecide, "", "the ways to do it side by side", "v"),
+		needs(entry(ListedMakePlan, PlanList, "plan", "plan maintenance of the unit in hand", "p"), NeedsSelection|NeedsService|NeedsWrite),
+		needs(entry(ListedRecurPlan, PlanList, "recurring", "plan preventive work that comes again", "R"), NeedsSelection|NeedsService|NeedsWrite),
+		needs(entry(ListedConfirmPlan, PlanList, "confirm", "confirm the chosen plan", "c"), NeedsService|NeedsWrite),
+		needs(entry(ListedCompletePlan, PlanList, "complete", "complete the chosen plan", "f"), NeedsService|NeedsWrite),
+		needs(entry(ListedCancelPlan, PlanList, "cancel", "cancel the chosen plan, with a reason", "X"), NeedsService|NeedsWrite),
 
 		entry(CreateKey, KeyList, "create", "create an API key", "c"),
 		dangerous(entry(RotateKey, KeyList, "rotate", "make a new key in the place of the chosen one", "R")),

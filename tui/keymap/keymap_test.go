@@ -71,7 +71,7 @@ func TestRebind(t *testing.T) {
 		keys map[string][]string
 		want string // part of the error, empty for success
 	}{
-		{"moves", map[string][]string{"zoom": {"f"}}, ""},
+		{"moves", map[string][]string{"zoom": {"ctrl+t"}}, ""},
 		{"swaps", map[string][]string{"zoom": {"N"}, "next-finding": {"z"}}, ""},
 		{"clash names both", map[string][]string{"zoom": {"q"}}, `"q" is both zoom (give the pane the whole screen, or back) and quit (leave)`},
 		{"clash of a prefix", map[string][]string{"zoom": {"g"}}, `"g" is both zoom`},

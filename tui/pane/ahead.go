@@ -1,79 +1,111 @@
 package pane
 
 import (
-	"math"
+	"slices"
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/tui/state"
 )
 
-// Work that is planned here: a visit of three hours by a crew that works from
-// six to eighteen.
-const (
-	visitHours = 3
-	crewFrom   = 6
-	crewTo     = 18
-)
+// horizonDays is how far the days ahead reach.
+const horizonDays = 90
 
-// dayAhead is one site day of a forecast.
+// dayAhead is one site day of those to come.
 type dayAhead struct {
 	day           time.Time // its midnight
 	p10, p50, p90 float64   // kWh; a day's P10 and P90 are sums of its intervals'
-	complete      bool      // the forecast covers all of it
-	window        time.Time // start of the visit that loses least
-	windowKWh     float64   // what the whole site brings in it, NaN without a window
+	known         bool      // the forecast speaks of it
+	complete      bool      // of all of it
+	window        *api.WorkWindow
+	rank          int // of its window among those of all days, 1 the best; 0 without a window
+	plans         []planned
 }
 
-// daysAhead cuts a forecast into site days and finds each day's best window.
-func daysAhead(f api.GeneratedForecast, now time.Time, zone *time.Location) []dayAhead {
-	step := time.Duration(f.StepMinutes) * time.Minute
-	if step <= 0 {
-		step = time.Hour
+// ahead are the days from today on: what the forecast says of each, its best
+// window for the work in hand, and what is planned on it.
+func ahead(v View) []dayAhead {
+	zone := v.Site.Zone
+	days := make([]dayAhead, horizonDays)
+	at := make(map[int]int, horizonDays)
+	today := midnightOf(v.SiteNow.In(zone))
+	for i := range days {
+		days[i].day = today.AddDate(0, 0, i)
+		at[dateKey(days[i].day)] = i
 	}
-	var days []dayAhead
-	from := 0
-	for i, value := range f.Forecasts {
-		t := value.Timestamp.In(zone)
-		start := midnightOf(t)
-		if n := len(days); n == 0 || !days[n-1].day.Equal(start) {
-			if n > 0 {
-				days[n-1].finish(f.Forecasts[from:i], step, now)
-			}
-			days, from = append(days, dayAhead{day: start}), i
+	find := func(t time.Time) *dayAhead {
+		if i, ok := at[dateKey(t.In(zone))]; ok {
+			return &days[i]
 		}
-		d := &days[len(days)-1]
-		d.p50 += value.PredictedPowerKW * step.Hours()
-		d.p10 += value.ConfidenceInterval.Lower * step.Hours()
-		d.p90 += value.ConfidenceInterval.Upper * step.Hours()
+		return nil
 	}
-	if n := len(days); n > 0 {
-		days[n-1].finish(f.Forecasts[from:], step, now)
+	sumForecast(v.Site.Forecast.Data, find)
+	ranks := 0
+	windows := windowsInHand(v)
+	for i := range windows {
+		if d := find(windows[i].Start.Time); d != nil && d.window == nil {
+			ranks++
+			d.window, d.rank = &windows[i], ranks
+		}
+	}
+	for _, p := range plannedWork(v) {
+		d := find(p.at)
+		if p.at.Before(today) { // late: to be done today
+			d = &days[0]
+		}
+		if d != nil {
+			d.plans = append(d.plans, p)
+		}
 	}
 	return days
 }
 
-// finish says whether values, those of the day, cover all of it, and finds the
-// window. A day has 23 to 25 hours where clocks change.
-func (d *dayAhead) finish(values []api.ForecastValue, step time.Duration, now time.Time) {
-	end := d.day.AddDate(0, 0, 1)
-	d.complete = time.Duration(len(values))*step >= end.Sub(d.day)
-	d.windowKWh = math.NaN()
-	y, m, day := d.day.Date()
-	for hour := crewFrom; hour+visitHours <= crewTo; hour++ {
-		from := time.Date(y, m, day, hour, 0, 0, 0, d.day.Location())
-		to := from.Add(visitHours * time.Hour)
-		if from.Before(now) {
+// sumForecast adds a forecast's intervals to their days.
+func sumForecast(f api.GeneratedForecast, find func(time.Time) *dayAhead) {
+	step := time.Duration(f.StepMinutes) * time.Minute
+	if step <= 0 {
+		step = time.Hour
+	}
+	covered := map[*dayAhead]time.Duration{}
+	for _, value := range f.Forecasts {
+		d := find(value.Timestamp.Time)
+		if d == nil {
 			continue
 		}
-		kwh, covered := 0.0, time.Duration(0)
-		for _, value := range values {
-			if t := value.Timestamp.Time; !t.Before(from) && t.Before(to) {
-				kwh += value.PredictedPowerKW * step.Hours()
-				covered += step
-			}
-		}
-		if covered >= visitHours*time.Hour && !(kwh >= d.windowKWh) {
-			d.window, d.windowKWh = from, kwh
-		}
+		d.known = true
+		d.p50 += value.PredictedPowerKW * step.Hours()
+		d.p10 += value.ConfidenceInterval.Lower * step.Hours()
+		d.p90 += value.ConfidenceInterval.Upper * step.Hours()
+		covered[d] += step
 	}
+	for d, span := range covered { // a day has 23 to 25 hours where clocks change
+		d.complete = span >= d.day.AddDate(0, 0, 1).Sub(d.day)
+	}
+}
+
+// windowsInHand are the windows for work at the unit in hand, or at the whole
+// site, the best first; none until they are known.
+func windowsInHand(v View) []api.WorkWindow {
+	if v.Site.Wanted(state.QueryWindows) != windowsFor(v.Hand) {
+		return nil
+	}
+	return v.Site.Windows.Data.Windows
+}
+
+// windowsFor names what windows are asked for.
+func windowsFor(h Hand) string {
+	if h.AssetID == "" {
+		return state.WholeSite
+	}
+	return h.AssetID
+}
+
+// bestDay is the day of the best window, today's without one.
+func bestDay(days []dayAhead) int {
+	return max(slices.IndexFunc(days, func(d dayAhead) bool { return d.rank == 1 }), 0)
+}
+
+func dateKey(t time.Time) int {
+	y, m, d := t.Date()
+	return (y*100+int(m))*100 + d
 }

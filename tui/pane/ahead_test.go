@@ -6,21 +6,24 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/tui/internal/plant"
+	"app.sunloop/tui/state"
 )
 
-// hourly is a forecast of even 10 kW, with P10 at 8 and P90 at 12, but for the
-// kW given for hours of the day.
-func hourly(from time.Time, hours int, other map[int]float64) api.GeneratedForecast {
-	f := api.GeneratedForecast{StepMinutes: 60}
-	for h := range hours {
-		t := from.Add(time.Duration(h) * time.Hour)
-		kw := 10.0
-		if o, ok := other[t.Hour()]; ok {
-			kw = o
-		}
-		f.Forecasts = append(f.Forecasts, api.ForecastValue{Timestamp: api.At(t), PredictedPowerKW: kw, ConfidenceInterval: api.Interval{Lower: 8, Upper: 12}})
+// even is a forecast of 10 kW in steps, with P10 at 8 and P90 at 12.
+func even(from time.Time, n int, step time.Duration) api.GeneratedForecast {
+	f := api.GeneratedForecast{StepMinutes: int(step.Minutes())}
+	for i := range n {
+		f.Forecasts = append(f.Forecasts, api.ForecastValue{Timestamp: api.At(from.Add(time.Duration(i) * step)), PredictedPowerKW: 10, ConfidenceInterval: api.Interval{Lower: 8, Upper: 12}})
 	}
 	return f
+}
+
+// aheadOf are the days ahead of a site that has that forecast.
+func aheadOf(f api.GeneratedForecast, now time.Time) []dayAhead {
+	s := &state.Site{Zone: now.Location()}
+	s.Forecast.Good(f, now)
+	return ahead(View{Site: s, SiteNow: now})
 }
 
 func TestDaysAhead(t *testing.T) {
@@ -32,67 +35,187 @@ func TestDaysAhead(t *testing.T) {
 		return time.Date(2026, month, day, hour, 0, 0, 0, zone)
 	}
 	type day struct {
-		name     string
 		p50      float64
 		complete bool
-		window   int // hour, -1 without one
-		kwh      float64
 	}
 	for _, tt := range []struct {
-		name     string
-		from     time.Time
-		hours    int
-		other    map[int]float64
-		now      time.Time
-		want     []day
-		stepless bool
+		name  string
+		from  time.Time
+		steps int
+		step  time.Duration
+		want  []day // those that the forecast speaks of
 	}{
-		{"two whole days", at(6, 1, 0), 48, nil, at(6, 1, 0), []day{{"2026-06-01", 240, true, 6, 30}, {"2026-06-02", 240, true, 6, 30}}, false},
-		{"the cheapest hours", at(6, 1, 0), 24, map[int]float64{15: 1, 16: 2, 17: 3}, at(6, 1, 0), []day{{"2026-06-01", 216, true, 15, 6}}, false},
-		{"what has passed is no window", at(6, 1, 0), 24, map[int]float64{6: 0, 7: 0, 8: 0}, at(6, 1, 10), []day{{"2026-06-01", 210, true, 10, 30}}, false},
-		{"evening: no window is left", at(6, 1, 18), 6, nil, at(6, 1, 18), []day{{"2026-06-01", 60, false, -1, 0}}, false},
-		{"clocks forward: a day of 23 hours", at(3, 29, 0), 23, nil, at(3, 29, 0), []day{{"2026-03-29", 230, true, 6, 30}}, false},
-		{"clocks back: a day of 25 hours", at(10, 25, 0), 25, nil, at(10, 25, 0), []day{{"2026-10-25", 250, true, 6, 30}}, false},
-		{"clocks back: 24 hours are not all", at(10, 25, 0), 24, nil, at(10, 25, 0), []day{{"2026-10-25", 240, false, 6, 30}}, false},
-		{"a step that is not told is an hour", at(6, 1, 0), 24, nil, at(6, 1, 0), []day{{"2026-06-01", 240, true, 6, 30}}, true},
-		{"nothing", at(6, 1, 0), 0, nil, at(6, 1, 0), nil, false},
+		{"two whole days", at(6, 1, 0), 48, time.Hour, []day{{240, true}, {240, true}}},
+		{"an evening", at(6, 1, 18), 30, time.Hour, []day{{60, false}, {240, true}}},
+		{"quarter hours", at(6, 1, 0), 96, 15 * time.Minute, []day{{240, true}}},
+		{"clocks forward: a day of 23 hours", at(3, 29, 0), 23, time.Hour, []day{{230, true}}},
+		{"clocks back: a day of 25 hours", at(10, 25, 0), 25, time.Hour, []day{{250, true}}},
+		{"clocks back: 24 hours are not all", at(10, 25, 0), 24, time.Hour, []day{{240, false}}},
+		{"a step that is not told is an hour", at(6, 1, 0), 24, 0, []day{{240, true}}},
+		{"nothing", at(6, 1, 0), 0, time.Hour, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := hourly(tt.from, tt.hours, tt.other)
-			if tt.stepless {
+			step := tt.step
+			if step == 0 {
+				step = time.Hour
+			}
+			f := even(tt.from, tt.steps, step)
+			if tt.step == 0 {
 				f.StepMinutes = 0
 			}
-			days := daysAhead(f, tt.now, zone)
-			if len(days) != len(tt.want) {
-				t.Fatalf("%d days, want %d", len(days), len(tt.want))
+			days := aheadOf(f, tt.from)
+			if len(days) != horizonDays {
+				t.Fatalf("%d days", len(days))
 			}
-			for i, want := range tt.want {
-				d := days[i]
-				if d.day.Format(time.DateOnly) != want.name || math.Abs(d.p50-want.p50) > 1e-9 || d.complete != want.complete {
-					t.Errorf("day %d: %s, %g kWh, complete %v; want %+v", i, d.day.Format(time.DateOnly), d.p50, d.complete, want)
+			for i, d := range days {
+				if want := tt.from.AddDate(0, 0, i).Format(time.DateOnly); d.day.Format(time.DateOnly) != want || d.day.Hour() != 0 {
+					t.Fatalf("day %d is %s, want %s", i, d.day, want)
 				}
-				if want.window < 0 {
-					if !math.IsNaN(d.windowKWh) {
-						t.Errorf("day %d has a window at %v", i, d.window)
+				if d.known != (i < len(tt.want)) {
+					t.Errorf("day %d is known: %v", i, d.known)
+				}
+				if i < len(tt.want) {
+					want := tt.want[i]
+					if math.Abs(d.p50-want.p50) > 1e-9 || math.Abs(d.p10-0.8*want.p50) > 1e-9 || math.Abs(d.p90-1.2*want.p50) > 1e-9 || d.complete != want.complete {
+						t.Errorf("day %d: %+v, want %+v", i, d, want)
 					}
-				} else if d.window.Hour() != want.window || math.Abs(d.windowKWh-want.kwh) > 1e-9 {
-					t.Errorf("day %d: window at %v of %g kWh, want %d of %g", i, d.window, d.windowKWh, want.window, want.kwh)
 				}
 			}
 		})
 	}
 }
 
-// Quarter hours give the same days as hours of the same power.
-func TestDaysAheadOfQuarters(t *testing.T) {
-	f := hourly(noon, 0, nil)
-	f.StepMinutes = 15
-	start := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
-	for q := range 96 {
-		f.Forecasts = append(f.Forecasts, api.ForecastValue{Timestamp: api.At(start.Add(time.Duration(q) * 15 * time.Minute)), PredictedPowerKW: 10})
+// Each day has the best of its windows; their ranks go by the service's order.
+func TestWindowsOfDays(t *testing.T) {
+	p := plant.New()
+	v := viewOf(t, siteOf(p, noon))
+	v.Hand = Hand{AssetID: p.UnitID(plant.DeadUnit)}
+	start := p.Midnight(noon).AddDate(0, 0, 2)
+	worse := api.WorkWindow{Start: api.At(start.Add(9 * time.Hour)), End: api.At(start.Add(12 * time.Hour)), EnergyKWh: 90}
+	v.Site.Windows.Data.Windows = append(v.Site.Windows.Data.Windows, worse)
+	days := ahead(v)
+	for i, want := range []struct {
+		rank int
+		kWh  float64
+	}{{0, 0}, {1, 38}, {2, 41.5}, {3, 44}, {0, 0}} {
+		d := days[i]
+		if d.rank != want.rank || d.rank > 0 && d.window.EnergyKWh != want.kWh {
+			t.Errorf("day %d: rank %d, window %+v; want %+v", i, d.rank, d.window, want)
+		}
 	}
-	d := daysAhead(f, start, time.UTC)[0]
-	if math.Abs(d.p50-240) > 1e-9 || !d.complete || math.Abs(d.windowKWh-30) > 1e-9 {
-		t.Errorf("%+v", d)
+	if bestDay(days) != 1 {
+		t.Errorf("the best day is %d", bestDay(days))
+	}
+	v.Hand = Hand{AssetID: p.UnitID(0)} // its windows are not known yet
+	if d := ahead(v); d[1].window != nil {
+		t.Error("windows of another unit are shown")
+	}
+}
+
+// A day bears the open work that is planned for it: late work stands on today,
+// recurring work comes again, an order that does a schedule counts once.
+func TestPlansOfDays(t *testing.T) {
+	p := plant.New()
+	v := viewOf(t, siteOf(p, noon))
+	v.Site.Schedules.Data[1].EveryDays = 30
+	on := func(day int) (ids []string) {
+		for _, w := range ahead(v)[day].plans {
+			id := w.assetID
+			if w.again {
+				id += " again"
+			}
+			if w.late {
+				id += " late"
+			}
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	check := func(day int, want ...string) {
+		t.Helper()
+		got := on(day)
+		if len(got) != len(want) {
+			t.Errorf("day %d: %q, want %q", day, got, want)
+			return
+		}
+		for i := range want {
+			if got[i] != want[i] {
+				t.Errorf("day %d: %q, want %q", day, got, want)
+			}
+		}
+	}
+	check(0, "INV-04 late", "INV-07 late", "INV-06", "INV-05")
+	check(1)
+	check(2, "INV-07")
+	check(32, "INV-07 again")
+	check(60, "INV-08")
+	check(62, "INV-07 again")
+	if got := planNotes(v); got != "3 planned, 1 overdue" {
+		t.Errorf("notes: %q", got)
+	}
+	o := &v.Site.Orders.Data[2]
+	o.ScheduleID, o.PlannedStart = "sch_soon", v.Site.Schedules.Data[1].ScheduledDate
+	check(2, "INV-07")
+}
+
+// What waiting and doing cost, in the site's money where it has a tariff.
+func TestChoices(t *testing.T) {
+	p := plant.New()
+	v := viewOf(t, siteOf(p, noon))
+	v.Hand = Hand{AssetID: p.UnitID(plant.DeadUnit), FindingID: "f-dead"}
+	chosen := p.Midnight(noon).AddDate(0, 0, 2)
+	choices := Choices(v, chosen)
+	if len(choices) < 3 || choices[0].Name != "chosen day" || choices[1].Name != "least energy" {
+		t.Fatalf("%+v", choices)
+	}
+	best := choices[1]
+	wait := 662 * best.Begin.Sub(noon).Hours() / 24
+	if total, ok := best.Total(); !ok || math.Abs(total-(wait+57+1840.5)) > 1e-6 {
+		t.Errorf("in all %g, want %g", total, wait+57+1840.5)
+	}
+	if math.Abs(best.WaitKWh-best.Wait/1.5) > 1e-6 {
+		t.Errorf("%g kWh for %g at 1.5 a kWh", best.WaitKWh, best.Wait)
+	}
+	v.Site.BOMs.Data[0].Currency = "USD"
+	if _, ok := Choices(v, chosen)[1].Total(); ok {
+		t.Error("money of two currencies is added up")
+	}
+	// Without a price it is energy: the share lost of what the unit should make.
+	v.Site.TariffPerKWh = 0
+	f := v.Site.Findings.Data[0]
+	f.RevenueAtRisk = 0
+	days := ahead(v)
+	b := burdenOf(v, f, days)
+	sum, n := 0.0, 0.0
+	for _, d := range days {
+		if d.complete {
+			sum, n = sum+d.p50, n+1
+		}
+	}
+	if want := sum / n / 8; math.Abs(b.kWhDay-want) > 1e-6 || b.moneyDay != 0 {
+		t.Errorf("%+v, want %g kWh", b, want)
+	}
+}
+
+// The chosen day stays as the days go by, and is let go of with the unit.
+func TestChosenDay(t *testing.T) {
+	p := plant.New()
+	v := viewOf(t, siteOf(p, noon))
+	v.Hand = Hand{AssetID: "INV-03", FindingID: "f-dead"}
+	d := NewDecide()
+	if got := d.ChosenDay(v); !got.IsZero() {
+		t.Errorf("chosen from the start: %s", got)
+	}
+	d.choose(v, 5)
+	want := p.Midnight(noon).AddDate(0, 0, 5)
+	for later := range 5 {
+		v.SiteNow = noon.AddDate(0, 0, later).In(p.Zone)
+		if got := d.ChosenDay(v); !got.Equal(want) {
+			t.Errorf("after %d days: %s, want %s", later, got, want)
+		}
+	}
+	v.Hand = Hand{AssetID: "INV-05"}
+	if got := d.ChosenDay(v); !got.IsZero() {
+		t.Errorf("for another unit: %s", got)
 	}
 }

@@ -129,9 +129,6 @@ func (o *Observe) Lists() Lists {
 func (o *Orient) Lists() Lists { return Lists{map[string]*List{"findings": &o.list}, &o.list} }
 
 // Lists are the pane's lists.
-func (d *Decide) Lists() Lists { return Lists{map[string]*List{"days": &d.list}, &d.list} }
-
-// Lists are the pane's lists.
 func (a *Act) Lists() Lists {
 	active := &a.orders
 	if a.onTrail {

@@ -1,8 +1,10 @@
 package pane
 
 import (
+	"cmp"
 	"fmt"
-	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -12,69 +14,135 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-// Decide shows the days ahead: how much energy each is expected to bring, and
-// when work that takes units off the grid would cost least; for the finding in
-// hand, what waiting costs and what is recommended.
+// Decide shows the 90 days ahead: the energy that each is expected to bring,
+// when work that takes units off the grid would cost least, and what is
+// planned; for the finding in hand, what waiting costs against doing, and what
+// the repair takes.
 type Decide struct {
-	list   List
-	listAt terminal.Rect
+	time   timeline
+	timeAt terminal.Rect
+	chosen int // days from the day on which it was chosen, -1 for none
+	since  time.Time
+	of     string // unit in hand when it was chosen
+	page   Page
+	pageAt terminal.Rect
 	chart  aheadChart
 }
 
-// NewDecide lists the days in order.
-func NewDecide() *Decide { return &Decide{list: List{SortBy: -1}} }
-
-// ChosenDay is the day that was chosen, the zero time without one.
-func (d *Decide) ChosenDay(View) time.Time { return time.Time{} }
+// NewDecide shows the best window's day.
+func NewDecide() *Decide { return &Decide{chosen: -1} }
 
 // Needs are what the pane shows.
 func (d *Decide) Needs(v View) []state.Need {
-	return []state.Need{{Query: state.QueryForecast, Period: 15 * time.Second}, {Query: state.QueryFindings, Period: 30 * time.Second},
-		{Query: state.QuerySchedules, Period: 30 * time.Second}, {Query: state.QueryBOMs, Period: time.Minute}, {Query: state.QueryWindows, Of: v.Hand.AssetID, Period: 2 * time.Minute}}
+	needs := []state.Need{
+		{Query: state.QueryForecast, Period: 15 * time.Second}, {Query: state.QueryFindings, Period: 30 * time.Second},
+		{Query: state.QuerySchedules, Period: 30 * time.Second}, {Query: state.QueryBOMs, Period: time.Minute},
+		{Query: state.QueryWindows, Of: windowsFor(v.Hand), Period: 2 * time.Minute}, {Query: state.QueryParts, Period: 5 * time.Minute},
+	}
+	bill := ""
+	if way := WayOf(v); way.Bill != nil {
+		bill = way.Bill.BOMID
+	}
+	return append(needs, state.Need{Query: state.QueryBOM, Of: bill, Period: 10 * time.Minute})
+}
+
+// ChosenDay is the day that the person has chosen, the zero time without one.
+// It is forgotten when another unit is taken in hand.
+func (d *Decide) ChosenDay(v View) time.Time {
+	if v.Site == nil || d.index(v) < 0 {
+		return time.Time{}
+	}
+	return midnightOf(v.SiteNow.In(v.Site.Zone)).AddDate(0, 0, d.index(v))
+}
+
+// index is the chosen day among those ahead, -1 without one.
+func (d *Decide) index(v View) int {
+	if d.chosen < 0 || d.of != v.Hand.AssetID {
+		return -1
+	}
+	today := midnightOf(v.SiteNow.In(v.Site.Zone))
+	i := d.chosen - int(today.Sub(d.since).Round(24*time.Hour).Hours()/24)
+	if i < 0 || i >= horizonDays {
+		return -1
+	}
+	return i
+}
+
+// choose chooses a day among those ahead; -1 lets go of it.
+func (d *Decide) choose(v View, i int) {
+	d.of, d.since = v.Hand.AssetID, midnightOf(v.SiteNow.In(v.Site.Zone))
+	d.chosen = min(max(i, -1), horizonDays-1)
+}
+
+// shown is the day whose facts are shown: the chosen one, else the best
+// window's.
+func (d *Decide) shown(v View, days []dayAhead) int {
+	if i := d.index(v); i >= 0 {
+		return i
+	}
+	return bestDay(days)
 }
 
 // forecastStale is when a forecast counts as old.
 const forecastStale = 30 * time.Minute
 
-// Draw draws the thing in hand and the days ahead.
+// Draw draws the thing in hand, the days ahead, and what the work costs.
 func (d *Decide) Draw(r terminal.Region, v View) {
-	d.listAt = terminal.Rect{}
+	d.timeAt, d.pageAt = terminal.Rect{}, terminal.Rect{}
 	forecast := v.Site.Forecast
-	w, h := r.Size()
-	y := d.drawInHand(r, v)
-	below := r.Region(terminal.Rect{Y: y, W: w, H: h - y})
 	face := forecast.Face(v.Now, forecastStale, len(forecast.Data.Forecasts) == 0)
-	if face == state.Empty {
-		d.drawNone(below, v)
-		return
-	}
-	if v.face(below, face, forecast.Err, forecast.FailedSince, forecast.NextTry, "the forecast", "") {
-		return
-	}
-	if face == state.Stale {
+	y := d.drawInHand(r, v)
+	w, h := r.Size()
+	below := r.Region(terminal.Rect{Y: y, W: w, H: h - y})
+	switch face {
+	case state.Empty:
+		y += d.drawNone(below, v)
+	case state.Stale:
+		r = v.aged(r, "This forecast is", forecast.At, forecast.Err)
 		h--
-		v.aged(r, "This forecast is", forecast.At, forecast.Err)
+	default:
+		if v.face(below, face, forecast.Err, forecast.FailedSince, forecast.NextTry, "the forecast", "") {
+			return
+		}
 	}
-	days := daysAhead(forecast.Data, v.SiteNow, v.Site.Zone)
-	rows := dayRows(v, days, handFinding(v))
-	d.listAt = terminal.Rect{Y: y + 1, W: w, H: h - y - 1}
-	if h-y >= len(days)+11 && w >= 40 {
-		d.listAt.H = len(days) + 1
-		top := y + 1 + d.listAt.H + 1
-		d.chart.draw(r.Region(terminal.Rect{Y: top, W: w, H: h - top}), v, forecast.Data, len(days))
+	days := ahead(v)
+	bars := min(max((h-y-10)/3, 3), 8)
+	if h-y < bars+timelineRows+4 {
+		bars = max(h-y-timelineRows-4, 1)
 	}
-	d.list.Draw(r.Region(d.listAt), v, dayColumns(v), rows)
-	v.heading(r, y, "Days ahead", planNotes(v), fmt.Sprintf("best %d-hour visit", visitHours), d.list.Range())
+	d.timeAt = terminal.Rect{Y: y + 1, W: w, H: bars + timelineRows}
+	d.time.draw(r.Region(d.timeAt), v, days, d.index(v))
+	v.heading(r, y, "Days ahead", planNotes(v), d.timeNote(v, w, days))
+	y += 1 + d.timeAt.H
+	y = d.drawDay(r, v, y, days)
+	if h-y >= 34 && face != state.Empty {
+		d.chart.draw(r.Region(terminal.Rect{Y: h - 12, W: w, H: 12}), v, forecast.Data, 7)
+		h -= 13
+	}
+	d.drawWork(r.Region(terminal.Rect{W: w, H: h}), v, y, days)
 }
 
-// drawNone says why there is no forecast, and how far the way to one is.
-func (d *Decide) drawNone(r terminal.Region, v View) {
+// timeNote are the days that are shown, and what the marks mean where there is
+// room.
+func (d *Decide) timeNote(v View, w int, days []dayAhead) string {
+	first, last := d.time.span(days)
+	note := first.Format("02 Jan") + " to " + last.Format("02 Jan")
+	if w >= 110 {
+		note += "; " + timelineKey
+	}
+	return note
+}
+
+// drawNone says why there is no forecast, and how far the way to one is; it
+// answers the rows it took.
+func (d *Decide) drawNone(r terminal.Region, v View) int {
 	w, h := r.Size()
 	words := fmt.Sprintf("There is no forecast yet. It comes by itself when %d days of data are imported and the model is trained.", api.TrainingDays)
-	y := v.Paragraph(r, 0, 0, words, themes.Dim) + 1
-	if n := drawOnTheWay(r.Region(terminal.Rect{Y: y, W: w, H: h - y}), v, max(h-y, 0)); n == 0 {
-		v.Paragraph(r, 0, y, "U imports a file, g u shows what became of those that were.", themes.Dim)
+	y := v.Paragraph(r, 0, 0, words, themes.Dim)
+	if n := drawOnTheWay(r.Region(terminal.Rect{Y: y, W: w, H: h - y}), v, 2); n > 0 {
+		return y + n
 	}
+	return v.Paragraph(r, 0, y, "U imports a file, g u shows what became of those that were.", themes.Dim)
 }
 
 // handFinding is the finding in hand; nil without one.
@@ -87,7 +155,7 @@ func handFinding(v View) *api.Finding {
 	return nil
 }
 
-// drawInHand draws what waiting costs and what is recommended, and answers the
+// drawInHand draws the thing in hand and what waiting costs, and answers the
 // rows it took.
 func (d *Decide) drawInHand(r terminal.Region, v View) int {
 	w, h := r.Size()
@@ -99,14 +167,7 @@ func (d *Decide) drawInHand(r terminal.Region, v View) int {
 	what := "  " + findingWords(*f)
 	x = v.putIn(r, x, 0, w-x, v.asset(unitName(*f), max(w-x-terminal.Width(what), 10)), themes.Title)
 	v.putIn(r, x, 0, w-x, what, themes.Title)
-	y := v.Paragraph(r, 0, 1, waitingWords(*f), themes.Text)
-	if f.Active {
-		y = drawProposals(r, v, y, min(max(h-y-9, 0), 4))
-	}
-	if room := min(h-y-9, len(f.RecommendedActions)+1); room > 0 {
-		y = drawActions(r.Region(terminal.Rect{W: w, H: y + room}), v, y, f.RecommendedActions)
-	}
-	return min(y+1, h)
+	return min(v.Paragraph(r, 0, 1, waitingWords(*f), themes.Text), h)
 }
 
 // waitingWords are what it costs to leave a finding as it is.
@@ -122,55 +183,117 @@ func waitingWords(f api.Finding) string {
 	return "Waiting costs nothing that can be measured."
 }
 
-// The columns of the days; the eighth is there with a finding in hand.
-func dayColumns(v View) []Column {
-	columns := []Column{
-		{Title: "day", Width: 11}, {Title: "P50", Width: 8, Right: true}, {Title: "P10 to P90", Width: 19, Right: true, Rank: 4},
-		{Title: "energy", Min: 10, Rank: 2}, {Title: "visit", Width: 11, Right: true}, {Title: "it loses", Width: 9, Right: true, Rank: 3},
-		{Title: "planned", Width: 12, Rank: 3},
+// drawDay draws the facts of the chosen day, and answers the y after them.
+func (d *Decide) drawDay(r terminal.Region, v View, y int, days []dayAhead) int {
+	i := d.shown(v, days)
+	day := days[i]
+	name, note := "Best day: ", "left right: another day"
+	if d.index(v) >= 0 {
+		name, note = "Chosen day: ", "home: the best again"
+	} else if day.window == nil {
+		name = "Today: "
 	}
-	if f := handFinding(v); f != nil && f.Active && f.RevenueAtRisk > 0 && f.Currency != "" {
-		columns = append(columns, Column{Title: "by then", Width: 9, Right: true, Rank: 1})
+	v.heading(r, y, name+day.day.Format("Mon 02 Jan"), note)
+	y = v.Paragraph(r, 0, y+1, energyWords(day)+" "+windowWords(v, day, days), themes.Text)
+	if f := handFinding(v); f != nil && f.Active {
+		y = v.Paragraph(r, 0, y, d.costWords(v, days, i), themes.Text)
 	}
-	return columns
+	return drawPlans(r, v, y, day.plans[:min(len(day.plans), 4)])
 }
 
-func dayRows(v View, days []dayAhead, f *api.Finding) []Row {
-	top := 0.0
-	for _, d := range days {
-		top = max(top, d.p90)
+// energyWords are what the forecast says of a day.
+func energyWords(d dayAhead) string {
+	if !d.known {
+		return "No forecast reaches this day."
 	}
-	none, to := "–", "–"
-	if v.ASCII {
-		none, to = "-", "-"
+	words := fmt.Sprintf("P50 %s, P10 %s, P90 %s", Energy(d.p50), Energy(d.p10), Energy(d.p90))
+	if !d.complete {
+		words += " in the part that is forecast"
 	}
-	var rows []Row
-	for _, d := range days {
-		name, role := d.day.Format("Mon 02 Jan"), themes.Text
-		if !d.complete { // only a part of the day is forecast
-			name, role = name+"*", themes.Dim
+	return words + "."
+}
+
+// windowWords are the day's best window, and what it costs against the best.
+func windowWords(v View, d dayAhead, days []dayAhead) string {
+	if d.window == nil {
+		return "No window for the work is known."
+	}
+	w, currency := d.window, v.Site.Windows.Data.Currency
+	words := "Window " + w.Start.In(v.Site.Zone).Format("15:04") + Words("–", v.ASCII) + w.End.In(v.Site.Zone).Format("15:04") + " loses " + Energy(w.EnergyKWh)
+	if w.Cost > 0 && currency != "" {
+		words += ", " + Money(w.Cost, currency)
+	}
+	best := days[bestDay(days)]
+	switch {
+	case d.rank == 1:
+		words += "; the best of all"
+	case w.ExtraKWh > 0:
+		words += "; " + amount(w.ExtraCost, w.ExtraKWh, currency) + " more than the best, " + best.day.Format("Mon 02 Jan")
+	}
+	if w.Windy {
+		words += fmt.Sprintf("; wind of %.0f m/s", w.WindMS)
+	}
+	return words + "."
+}
+
+// costWords are what waiting until a day costs, and doing it then.
+func (d *Decide) costWords(v View, days []dayAhead, i int) string {
+	for _, c := range Choices(v, days[i].day) {
+		if c.Name != "chosen day" {
+			continue
 		}
-		visit, loses, wait := none, none, none
-		if !math.IsNaN(d.windowKWh) {
-			visit = d.window.Format("15:04") + to + d.window.Add(visitHours*time.Hour).Format("15:04")
-			loses = Energy(d.windowKWh)
-			if f != nil {
-				wait = Money(f.RevenueAtRisk*d.window.Sub(v.SiteNow).Hours()/24, f.Currency)
-			}
+		words := "Waiting until then costs " + amount(c.Wait, c.WaitKWh, c.Currency)
+		if c.Parts > 0 {
+			words += ", the parts " + Money(c.Parts, c.PartsMoney)
 		}
-		rows = append(rows, Row{ID: d.day.Format(time.DateOnly), Cells: []Cell{
-			{Text: name, Role: role}, {Text: Energy(d.p50), Role: themes.Text}, {Text: Energy(d.p10) + " " + to + " " + Energy(d.p90), Role: themes.Dim},
-			{Draw: func(r terminal.Region) { drawRange(r, v, d.p10, d.p50, d.p90, top) }},
-			{Text: visit, Role: themes.Text}, {Text: loses, Role: themes.Dim}, {Text: plannedOn(v, d.day), Role: themes.Text}, {Text: wait, Role: themes.Text},
-		}, Sort: []any{d.day.Format(time.DateOnly), d.p50, d.p50, d.p50, d.window.Format("15:04"), d.windowKWh, plannedOn(v, d.day), d.day.Format(time.DateOnly)}})
+		if total, ok := c.Total(); ok && c.Parts > 0 {
+			words += ": " + Money(total, c.Currency) + " in all"
+		}
+		return words + "."
 	}
-	return rows
+	return ""
+}
+
+// drawWork draws costs, windows, parts and constraints: in two columns where
+// there is room, else one below the other, to be scrolled.
+func (d *Decide) drawWork(r terminal.Region, v View, y int, days []dayAhead) {
+	w, h := r.Size()
+	y++
+	if h-y < 2 {
+		return
+	}
+	f := handFinding(v)
+	left := func(r terminal.Region) int {
+		y := 0
+		if f != nil && f.Active {
+			y = drawCosts(r, v, y, *f, days, d.ChosenDay(v))
+		}
+		y = drawWindows(r, v, y, days)
+		return drawConstraints(r, v, y, days[d.shown(v, days)])
+	}
+	right := func(r terminal.Region, y int) int {
+		y = drawBill(r, v, y)
+		if f != nil && len(f.RecommendedActions) > 0 {
+			v.heading(r, y, "Recommended")
+			y = drawActions(r, v, y+1, f.RecommendedActions)
+		}
+		return y
+	}
+	d.pageAt = terminal.Rect{Y: y, W: w, H: h - y}
+	of := v.Hand.AssetID + v.Hand.FindingID
+	if w >= 110 && f != nil {
+		d.pageAt.W = w * 56 / 100
+		right(r.Region(terminal.Rect{X: d.pageAt.W + 2, Y: y, W: w - d.pageAt.W - 2, H: h - y}), 0)
+		d.page.Draw(r.Region(d.pageAt), v, of, left)
+		return
+	}
+	d.page.Draw(r.Region(d.pageAt), v, of, func(r terminal.Region) int { return right(r, left(r)) })
 }
 
 // Strip shows the next days, one a line.
 func (d *Decide) Strip(r terminal.Region, v View) {
 	w, h := r.Size()
-	days := daysAhead(v.Site.Forecast.Data, v.SiteNow, v.Site.Zone)
+	days := slices.DeleteFunc(ahead(v), func(d dayAhead) bool { return !d.known })
 	if len(days) == 0 {
 		if n := drawOnTheWay(r, v, h); n == 0 {
 			v.putIn(r, 0, 0, w, "no forecast yet", themes.Dim)
@@ -186,8 +309,11 @@ func (d *Decide) Strip(r terminal.Region, v View) {
 		x := v.putIn(r, 0, y, w, day.day.Format("Mon 02")+"  ", themes.Text)
 		x = v.putIn(r, x, y, w-x, fmt.Sprintf("%8s", Energy(day.p50)), themes.Text)
 		visit := ""
-		if !math.IsNaN(day.windowKWh) {
-			visit = "  visit " + day.window.Format("15:04") + ", loses " + Energy(day.windowKWh)
+		if day.window != nil {
+			visit = "  window " + day.window.Start.In(v.Site.Zone).Format("15:04") + ", loses " + Energy(day.window.EnergyKWh)
+		}
+		if len(day.plans) > 0 {
+			visit += "  " + v.asset(day.plans[0].assetID, 12)
 		}
 		if bar := w - x - 2 - terminal.Width(visit); bar >= 10 {
 			drawRange(r.Region(terminal.Rect{X: x + 2, Y: y, W: bar, H: 1}), v, day.p10, day.p50, day.p90, top)
@@ -197,45 +323,142 @@ func (d *Decide) Strip(r terminal.Region, v View) {
 	}
 }
 
-// Do moves through the days.
+// Do chooses a day, or scrolls what is below it.
 func (d *Decide) Do(a keymap.Action, v View) Intent {
-	if a == keymap.Open {
-		return Intent{Focus: "Act"}
+	move := func(by int) { d.choose(v, max(d.shown(v, ahead(v))+by, 0)) }
+	switch a {
+	case keymap.Open:
+		return Intent{Action: keymap.PlanChoices}
+	case keymap.Left:
+		move(-1)
+	case keymap.Right:
+		move(1)
+	case keymap.Up:
+		move(-7)
+	case keymap.Down:
+		move(7)
+	case keymap.Top:
+		d.choose(v, -1)
+	case keymap.Bottom:
+		d.choose(v, horizonDays-1)
+	default:
+		d.page.Do(a)
 	}
-	d.list.Do(a, len(dayColumns(v)))
 	return Intent{}
 }
 
-// Click marks a day.
-func (d *Decide) Click(x, y int, _ View) Intent {
-	if d.listAt.Contains(x, y) {
-		d.list.Click(y - d.listAt.Y)
+// PlanInHand is the schedule that the keys of plans move: one of the day that
+// is shown, that of the unit in hand before others; else the next one of the
+// unit in hand. Nil without one.
+func (d *Decide) PlanInHand(v View) *api.Schedule {
+	if v.Site == nil {
+		return nil
+	}
+	days := ahead(v)
+	var found *api.Schedule
+	for _, p := range days[d.shown(v, days)].plans {
+		s := scheduleOf(v, p.scheduleID)
+		if s != nil && !p.again && (found == nil || found.AssetID != v.Hand.AssetID && s.AssetID == v.Hand.AssetID) {
+			found = s
+		}
+	}
+	if d.index(v) >= 0 {
+		return found
+	}
+	for i, s := range v.Site.Schedules.Data {
+		if openPlan(s) && s.AssetID == v.Hand.AssetID {
+			return &v.Site.Schedules.Data[i]
+		}
+	}
+	return found
+}
+
+// Why is why a key of plans does nothing now.
+func (d *Decide) Why(a keymap.Action, v View) string {
+	move, ok := planMoves[a]
+	if !ok {
+		return ""
+	}
+	p := d.PlanInHand(v)
+	if p == nil {
+		return "no plan is on this day; left and right choose another, g d lists all"
+	}
+	return PlanMoveWhy(*p, move)
+}
+
+var planMoves = map[keymap.Action]string{keymap.ConfirmPlan: api.ActionConfirm, keymap.CompletePlan: api.ActionComplete, keymap.CancelPlan: api.ActionCancel}
+
+// PlanMove is the service's action behind a key of plans; ok is false for
+// other keys.
+func PlanMove(a keymap.Action) (action string, ok bool) {
+	action, ok = planMoves[a]
+	return action, ok
+}
+
+// PlanMoveWhy is why a move of a schedule is not possible, empty when it is.
+func PlanMoveWhy(p api.Schedule, action string) string {
+	switch {
+	case p.OrderID != "" && openPlan(p):
+		return "an order does this plan: move that one"
+	case !slices.Contains(api.ScheduleActions(p.Status), action):
+		return "the plan of " + p.AssetID + " is " + p.Status + "; possible: " + cmp.Or(strings.Join(api.ScheduleActions(p.Status), ", "), "nothing")
+	}
+	return ""
+}
+
+// Click chooses a day.
+func (d *Decide) Click(x, y int, v View) Intent {
+	if d.timeAt.Contains(x, y) {
+		if i, ok := d.time.dayAt(x-d.timeAt.X, y-d.timeAt.Y); ok {
+			d.choose(v, i)
+		}
 	}
 	return Intent{}
 }
 
-// Wheel moves through the days.
-func (d *Decide) Wheel(_, _, by int, v View) Intent {
-	if by > 0 {
-		return d.Do(keymap.Down, v)
+// Wheel goes through the days, or scrolls what is below them.
+func (d *Decide) Wheel(x, y, by int, v View) Intent {
+	switch {
+	case d.pageAt.Contains(x, y):
+		d.page.Move(2 * by)
+	case by > 0:
+		return d.Do(keymap.Right, v)
+	default:
+		return d.Do(keymap.Left, v)
 	}
-	return d.Do(keymap.Up, v)
+	return Intent{}
 }
 
 // Help are the pane's own keys.
 func (d *Decide) Help() [][2]string {
 	return [][2]string{
-		{"↓ ↑", "choose a day"},
-		{"enter", "go on to Act: what is under way"},
-		{"*", "only a part of that day is forecast"},
+		{"← →", "choose a day; n, o and p then take its window"},
+		{"↑ ↓", "a week before, a week after"},
+		{"home", "back to the best window"},
+		{"pgdn pgup", "scroll costs, windows, parts and constraints"},
+		{"enter", "the ways to do it side by side"},
+		{"bars", "energy of a day: full to P10, lighter to P50, a shade to P90"},
+		{"work", timelineKey},
 	}
 }
 
-// Export is the forecast, one row an interval.
+// Export is a row a day: energy, its window, and what is planned.
 func (d *Decide) Export(v View) [][]string {
-	rows := [][]string{{"timestamp (UTC)", "p10 (kW)", "p50 (kW)", "p90 (kW)", "clear_sky (kW)"}}
-	for _, f := range v.Site.Forecast.Data.Forecasts {
-		rows = append(rows, []string{f.Timestamp.String(), number(f.ConfidenceInterval.Lower), number(f.PredictedPowerKW), number(f.ConfidenceInterval.Upper), number(f.ClearSkyKW)})
+	rows := [][]string{{"day (site)", "p10 (kWh)", "p50 (kWh)", "p90 (kWh)", "window_start (UTC)", "window_end (UTC)", "window_energy (kWh)", "window_extra (kWh)", "planned"}}
+	for _, day := range ahead(v) {
+		row := []string{day.day.Format(time.DateOnly), "", "", "", "", "", "", "", ""}
+		if day.known {
+			row[1], row[2], row[3] = number(day.p10), number(day.p50), number(day.p90)
+		}
+		if w := day.window; w != nil {
+			row[4], row[5], row[6], row[7] = w.Start.String(), w.End.String(), number(w.EnergyKWh), number(w.ExtraKWh)
+		}
+		var plans []string
+		for _, p := range day.plans {
+			plans = append(plans, p.assetID+" "+p.what)
+		}
+		row[8] = strings.Join(plans, "; ")
+		rows = append(rows, row)
 	}
 	return rows
 }

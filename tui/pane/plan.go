@@ -2,86 +2,87 @@ package pane
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
-	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 )
 
-// drawProposals draws what a repair of the unit in hand takes and the windows
-// in which it costs least, in at most that many rows, and answers the y after.
-func drawProposals(r terminal.Region, v View, y, most int) int {
-	w, _ := r.Size()
-	end := y + most
-	if b := v.Site.FreeBOM(v.Hand.AssetID, v.Hand.FindingID); b != nil && y < end {
-		y = v.Paragraph(r, 0, y, fmt.Sprintf("It takes %s of parts (%s) and %.3g h; o makes the work order.", Money(b.TotalCost, b.Currency), countOf(b.ItemCount, "item", "items"), b.EstimatedHours), themes.Text)
-	}
-	windows := v.Site.Windows.Data
-	if v.Site.Wanted(state.QueryWindows) != v.Hand.AssetID {
-		return y
-	}
-	for i, window := range windows.Windows {
-		if i == 3 || y >= end {
-			break
-		}
-		name, role := "best", themes.Text
-		if i > 0 {
-			name, role = "next", themes.Dim
-		}
-		v.put(r, 0, y, name, themes.Dim)
-		v.putIn(r, 7, y, w-7, windowFacts(v, window, windows.Currency), role)
-		y++
-	}
-	return y
+// planned is a piece of work with its day.
+type planned struct {
+	at         time.Time
+	assetID    string
+	what       string // in words
+	scheduleID string // of a schedule
+	late       bool
+	again      bool // a date to come of recurring work, which is not made yet
 }
 
-// windowFacts are when a window is, and what work in it costs.
-func windowFacts(v View, w api.WorkWindow, currency string) string {
-	to := "–"
-	if v.ASCII {
-		to = "-"
-	}
-	words := w.Start.In(v.Site.Zone).Format("Mon 02 Jan 15:04") + to + w.End.In(v.Site.Zone).Format("15:04") + "  loses " + Energy(w.EnergyKWh)
-	if w.Cost > 0 && currency != "" {
-		words += ", " + Money(w.Cost, currency)
-	}
-	if w.Windy {
-		words += fmt.Sprintf("; wind of %.0f m/s", w.WindMS)
-	}
-	return words
-}
-
-// plannedOn is the open work that is planned for a site day: of schedules, and
-// of orders that no schedule stands for.
-func plannedOn(v View, day time.Time) string {
-	first, n := "", 0
-	add := func(assetID string, at api.Time) {
-		if !at.Before(day) && at.Before(day.AddDate(0, 0, 1)) {
-			if n++; n == 1 {
-				first = assetID
-			}
-		}
-	}
+// plannedWork is the open work of the site: schedules with the dates to come
+// of recurring ones, and orders that no schedule stands for.
+func plannedWork(v View) []planned {
+	var out []planned
+	last := midnightOf(v.SiteNow.In(v.Site.Zone)).AddDate(0, 0, horizonDays)
 	for _, s := range v.Site.Schedules.Data {
-		if openPlan(s) {
-			add(s.AssetID, s.ScheduledDate)
+		if !openPlan(s) {
+			continue
+		}
+		p := planned{at: s.ScheduledDate.Time, assetID: s.AssetID, scheduleID: s.ScheduleID, late: s.Overdue, what: planWords(s)}
+		out = append(out, p)
+		for p.at = after(s, p.at, v.SiteNow); Recurs(s) != "" && p.at.Before(last); p.at = after(s, p.at, v.SiteNow) {
+			p.late, p.again = false, true
+			out = append(out, p)
 		}
 	}
 	for _, o := range v.Site.Orders.Data {
-		if openOrder(o) && o.ScheduleID == "" {
-			add(o.AssetID, o.PlannedStart)
+		if openOrder(o) && scheduleOf(v, o.ScheduleID) == nil {
+			out = append(out, planned{at: o.PlannedStart.Time, assetID: o.AssetID, late: o.PlannedStart.Before(v.SiteNow) && o.Status == api.OrderPending,
+				what: orderWords(o) + ", order " + OrderStatus(o.Status) + ", " + o.AssignedTechnician})
 		}
 	}
-	switch {
-	case n == 0:
-		return ""
-	case n == 1:
-		return v.asset(first, 12)
-	}
-	return fmt.Sprintf("%s +%d", v.asset(first, 9), n-1)
+	slices.SortStableFunc(out, func(a, b planned) int { return a.at.Compare(b.at) })
+	return out
 }
+
+// after is the next date of recurring work if it is done on one; of late work,
+// if it is done now.
+func after(s api.Schedule, at, now time.Time) time.Time {
+	if at.Before(now) {
+		at = now
+	}
+	return at.AddDate(0, s.EveryMonths, s.EveryDays)
+}
+
+// planWords are what a schedule is.
+func planWords(s api.Schedule) string {
+	words := []string{s.MaintenanceType}
+	if s.Reason != "" {
+		words[0] += ": " + s.Reason
+	}
+	if again := Recurs(s); again != "" {
+		words = append(words, again)
+	}
+	words = append(words, PlanState(s))
+	if s.OrderID != "" {
+		words = append(words, "an order does it")
+	}
+	return strings.Join(words, ", ")
+}
+
+// PlanState is a schedule's status in a word, with overdue, which is none of
+// the service's.
+func PlanState(s api.Schedule) string {
+	if s.Overdue && openPlan(s) {
+		return "overdue"
+	}
+	return s.Status
+}
+
+// OpenPlan says whether a schedule is still to be done.
+func OpenPlan(s api.Schedule) bool { return openPlan(s) }
 
 func openPlan(s api.Schedule) bool {
 	return s.Status == api.SchedulePending || s.Status == api.ScheduleConfirmed
@@ -120,4 +121,27 @@ func planNotes(v View) string {
 		return fmt.Sprintf("%d planned", open)
 	}
 	return fmt.Sprintf("%d planned, %d overdue", open, overdue)
+}
+
+// drawPlans draws the work of a day, a line each.
+func drawPlans(r terminal.Region, v View, y int, plans []planned) int {
+	w, _ := r.Size()
+	for _, p := range plans {
+		role := themes.Text
+		switch {
+		case p.late:
+			role = themes.Warning
+		case p.again:
+			role = themes.Dim
+		}
+		x := v.putIn(r, 0, y, w, planMark(p)+" "+When(p.at, v.SiteNow, v.Site.Zone)+"  ", role)
+		x = v.putIn(r, x, y, w-x, v.asset(p.assetID, 16)+"  ", themes.Text)
+		words := p.what
+		if p.again {
+			words += ", if it is done in time until then"
+		}
+		v.putIn(r, x, y, w-x, words, role)
+		y++
+	}
+	return y
 }

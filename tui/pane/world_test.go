@@ -36,6 +36,8 @@ func siteOf(p *plant.Plant, now time.Time) *state.Site {
 	s.BOMs.Good([]api.BOM{p.Bill(now, p.UnitID(plant.DeadUnit))}, now)
 	store := state.Store{Site: s}
 	store.Want(state.QueryWindows, p.UnitID(plant.DeadUnit))
+	s.BOM.Good(p.Bill(now, p.UnitID(plant.DeadUnit)), now)
+	s.Parts.Good(p.Parts(now), now)
 	s.Windows.Good(p.Windows(now, p.UnitID(plant.DeadUnit)), now)
 	return s
 }

@@ -64,6 +64,11 @@ type (
 	CopyText struct{ Text string }
 	// OpenDialog puts a dialog over the screen.
 	OpenDialog struct{ Dialog Dialog }
+	// Opening puts a form over the screen, and asks for its defaults.
+	Opening struct {
+		Dialog   Dialog
+		Defaults Send
+	}
 	// OpenScreen puts a further screen in the place of the panes; Over keeps the
 	// one that is there, for esc to come back to.
 	OpenScreen struct {

@@ -229,6 +229,9 @@ func fillPlan(d *WorkForm, o outline) {
 	d.add("scheduled_date", NewField("Date", dateLayout+", by the site's clock", begin.In(o.zone).Format(dateLayout)))
 	d.add("priority", chosen("Priority", api.Priorities(), asWritten, priority))
 	d.add("reason", NewField("Reason", "what is to be done, and why", reason))
+	if reason == "" {
+		d.at = len(d.fields) - 1
+	}
 	d.send = func(d *WorkForm) (Send, bool) {
 		r := api.ScheduleRequest{CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: o.hand.AssetID, MaintenanceType: d.value("maintenance_type"),
 			Priority: d.value("priority"), Reason: d.value("reason")}
@@ -318,7 +321,7 @@ func NewPlanMove(p api.Schedule, action string, v pane.View) *WorkForm {
 		d.add("reason", NewField("Note", "who does it, what is booked", ""))
 	case api.ActionComplete:
 		d.title, d.verb = "Complete the plan", "complete"
-		d.add("completed_at", NewField("Done at", dateLayout+", by the site's clock", v.SiteNow.Format(dateLayout)))
+		d.add("completed_at", NewField("Done at", "empty: now; else "+dateLayout, ""))
 		d.add("reason", NewField("Note", "what was done", ""))
 		if p.EveryDays > 0 || p.EveryMonths > 0 {
 			d.words = append(d.words, "The next date follows: "+pane.Recurs(p)+".")
@@ -326,8 +329,10 @@ func NewPlanMove(p api.Schedule, action string, v pane.View) *WorkForm {
 		d.send = func(d *WorkForm) (Send, bool) {
 			r := base
 			r.Reason = d.value("reason")
-			var ok bool
-			r.CompletedAt, ok = d.date("completed_at", "The time", v.SiteNow)
+			ok := true
+			if d.value("completed_at") != "" {
+				r.CompletedAt, ok = d.date("completed_at", "The time", v.SiteNow)
+			}
 			return sendSchedule(d, action, r), ok
 		}
 	case api.ActionCancel:

@@ -130,6 +130,10 @@ type question struct {
 	TOTPCode string `json:"totp_code"`
 	OrderID  string `json:"order_id"`
 	AlertID  string `json:"alert_id"`
+
+	ScheduleID     string `json:"schedule_id"`
+	BOMID          string `json:"bom_id"`
+	SubscriptionID string `json:"subscription_id"`
 }
 
 func (s *Service) answer(r *http.Request, body []byte) (any, *api.Error) {
@@ -162,7 +166,7 @@ func (s *Service) answer(r *http.Request, body []byte) (any, *api.Error) {
 		return api.UploadAck{Status: "success", ProcessingStatus: api.UploadQueued, UploadID: "upl-way"}, nil
 	}
 	for _, p := range s.Plants {
-		if q.SiteID == "" && (q.OrderID != "" || q.AlertID != "") || p.SiteID == q.SiteID {
+		if q.SiteID == "" && q.OrderID+q.AlertID+q.ScheduleID+q.BOMID+q.SubscriptionID != "" || p.SiteID == q.SiteID {
 			return p.answer(r, now, q)
 		}
 	}

@@ -76,6 +76,16 @@ func (p *Plant) Bill(now time.Time, assetID string) api.BOM {
 		}}
 }
 
+// Parts are the stock: one part below its minimum, one that nobody has counted.
+func (p *Plant) Parts(now time.Time) []api.Part {
+	return []api.Part{
+		{PartNumber: "FAN-KIT", Description: "Fan kit", UnitCost: 1200, Currency: "ZAR", Essential: true, Counted: true, OnHand: 1, Reserved: 1, Minimum: 1, BelowMinimum: true, UpdatedAt: api.At(now)},
+		{PartNumber: "FUSE-GPV-15A", Description: "String fuse 15 A", UnitCost: 5.4, Currency: "ZAR", Essential: true, Counted: true, OnHand: 20, Reserved: 1, Available: 19, Minimum: 10, UpdatedAt: api.At(now)},
+		{PartNumber: "MC4-PAIR", Description: "Connector pair", UnitCost: 4.2, Currency: "ZAR", OnHand: 0},
+		{PartNumber: "RELAY-AC", Description: "AC relay", UnitCost: 640.5, Currency: "ZAR", Counted: true, OnHand: 2, Available: 2, Minimum: 1, UpdatedAt: api.At(now)},
+	}
+}
+
 // Windows are three mornings, the best first.
 func (p *Plant) Windows(now time.Time, assetID string) api.ProposeResponse {
 	day := p.Midnight(now)
@@ -107,6 +117,19 @@ func (p *Plant) work(r *http.Request, now time.Time, q question) (answer any, re
 		b := p.Bill(now, p.UnitID(DeadUnit))
 		b.Items = nil
 		return api.BOMResponse{Success: true, BOMs: []api.BOM{b}}, nil, true
+	case api.PathParts + " " + api.ActionList:
+		return api.PartsResponse{Success: true, Parts: p.Parts(now)}, nil, true
+	case api.PathSchedule + " " + api.ActionGet:
+		for _, s := range p.Schedules(now) {
+			if s.ScheduleID == q.ScheduleID {
+				s.History = []api.WorkMove{{To: api.SchedulePending, At: s.CreatedAt, Actor: "anna"}}
+				return api.ScheduleResponse{Success: true, Schedule: &s}, nil, true
+			}
+		}
+		return nil, api.ErrScheduleNotFound, true
+	case api.PathBOM + " " + api.ActionGet:
+		b := p.Bill(now, p.UnitID(DeadUnit))
+		return api.BOMResponse{Success: true, BOM: &b}, nil, true
 	case api.PathBOM + " " + api.ActionGenerate:
 		b := p.Bill(now, q.AssetID)
 		return api.BOMResponse{Success: true, BOM: &b}, nil, true

@@ -1,0 +1,201 @@
+package screen
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/state"
+)
+
+// How often what is planned is asked for on its own screen, and how old it may
+// be.
+const (
+	workPeriod = 10 * time.Second
+	workAge    = time.Minute
+)
+
+// listedPlanMoves are the service's actions behind the keys of the list.
+var listedPlanMoves = map[keymap.Action]string{
+	keymap.ListedConfirmPlan: api.ActionConfirm, keymap.ListedCompletePlan: api.ActionComplete, keymap.ListedCancelPlan: api.ActionCancel,
+}
+
+// NewSchedules lists all planned maintenance of the site: what is due first,
+// then what has ended.
+func NewSchedules() *Schedules {
+	s := &Schedules{Sheet: &Sheet{
+		title: "Schedules", query: state.QuerySchedules, period: workPeriod, own: keymap.PlanList,
+		empty: "Nothing is planned. Take a unit in hand; p plans maintenance of it, R what comes again.",
+		list:  pane.List{SortBy: -1},
+		columns: []pane.Column{
+			{Title: "unit", Min: 10, IDs: true}, {Title: "date", Width: 12}, {Title: "state", Width: 9}, {Title: "type", Width: 10, Rank: 1},
+			{Title: "priority", Width: 8, Rank: 2}, {Title: "again", Width: 15, Rank: 3}, {Title: "reason", Width: 20, Min: 12, Rank: 1},
+		},
+		rows: scheduleRows, detail: scheduleDetail, act: planAct,
+		status: func(v pane.View) status {
+			return siteStatus(v, func(s *state.Site) status { return workStatus(v, s.Schedules, len(s.Schedules.Data) == 0) })
+		},
+		why: func(a keymap.Action, id string, v pane.View) string {
+			move, ok := listedPlanMoves[a]
+			if !ok {
+				return ""
+			}
+			p := scheduleByID(v, id)
+			if p == nil {
+				return "nothing is chosen here"
+			}
+			return pane.PlanMoveWhy(*p, move)
+		},
+	}}
+	return s
+}
+
+// Schedules is the sheet of planned maintenance; the chosen plan comes with
+// its history.
+type Schedules struct{ *Sheet }
+
+// Needs also asks for the chosen plan.
+func (s *Schedules) Needs(v pane.View) []state.Need {
+	return append(s.Sheet.Needs(v), state.Need{Query: state.QuerySchedule, Of: s.list.Current(), Period: 30 * time.Second, Focused: true})
+}
+
+// siteStatus is how a value of the site stands; loading without a site.
+func siteStatus(v pane.View, of func(*state.Site) status) status {
+	if v.Site == nil {
+		return status{face: state.Loading}
+	}
+	return of(v.Site)
+}
+
+func workStatus[T any](v pane.View, value state.Value[T], empty bool) status {
+	return status{face: value.Face(v.Now, workAge, empty), err: value.Err, age: v.Now.Sub(value.At), nextTry: value.NextTry}
+}
+
+// planAct is what a key of the list leads to.
+func planAct(a keymap.Action, id string, v pane.View) any {
+	p := scheduleByID(v, id)
+	switch a {
+	case keymap.ListedMakePlan:
+		d, defaults := NewPlanForm(v, time.Time{})
+		return Opening{Dialog: d, Defaults: defaults}
+	case keymap.ListedRecurPlan:
+		return OpenDialog{NewRecurringForm(v, time.Time{})}
+	case keymap.Open:
+		if p != nil {
+			return TakeInHand{Hand: pane.Hand{AssetID: p.AssetID, OrderID: p.OrderID}}
+		}
+	}
+	if move, ok := listedPlanMoves[a]; ok && p != nil {
+		return OpenDialog{NewPlanMove(*p, move, v)}
+	}
+	return nil
+}
+
+func scheduleByID(v pane.View, id string) *api.Schedule {
+	if v.Site == nil {
+		return nil
+	}
+	i := slices.IndexFunc(v.Site.Schedules.Data, func(p api.Schedule) bool { return p.ScheduleID == id })
+	if i < 0 {
+		return nil
+	}
+	return &v.Site.Schedules.Data[i]
+}
+
+func scheduleRows(v pane.View) []pane.Row {
+	if v.Site == nil {
+		return nil
+	}
+	rows := make([]pane.Row, 0, len(v.Site.Schedules.Data))
+	for _, p := range v.Site.Schedules.Data {
+		role, mark := themes.Text, themes.Text
+		switch {
+		case !pane.OpenPlan(p):
+			role, mark = themes.Muted, themes.Muted
+		case p.Overdue:
+			mark = themes.Warning
+		}
+		rows = append(rows, pane.Row{
+			ID: p.ScheduleID, Sort: []any{p.AssetID, p.ScheduledDate.String(), pane.PlanState(p), p.MaintenanceType, float64(slices.Index(api.Priorities(), p.Priority)), pane.Recurs(p), p.Reason},
+			Cells: []pane.Cell{
+				{Text: p.AssetID, Role: role}, {Text: pane.When(p.ScheduledDate.Time, v.SiteNow, zone(v)), Role: role}, {Text: pane.PlanState(p), Role: mark},
+				{Text: p.MaintenanceType, Role: role}, {Text: p.Priority, Role: role}, {Text: pane.Recurs(p), Role: role}, {Text: p.Reason, Role: role},
+			},
+		})
+	}
+	return rows
+}
+
+func scheduleDetail(v pane.View, id string) []Detail {
+	p := scheduleByID(v, id)
+	if p == nil {
+		return nil
+	}
+	if d := v.Site.Schedule.Data; d.ScheduleID == id && d.Version >= p.Version {
+		p = &d
+	}
+	lines := []Detail{{Heading: p.MaintenanceType + " maintenance of " + p.AssetID}}
+	add := func(label, words string) {
+		if words != "" {
+			lines = append(lines, Detail{Label: label, Words: words, Role: themes.Text})
+		}
+	}
+	at := func(t api.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.In(zone(v)).Format(dateLayout)
+	}
+	if p.Overdue && pane.OpenPlan(*p) {
+		lines = append(lines, Detail{Label: "state", Words: "overdue; it is " + p.Status, Role: themes.Warning})
+	} else {
+		add("state", p.Status)
+	}
+	add("date", at(p.ScheduledDate))
+	add("priority", p.Priority)
+	add("reason", p.Reason)
+	add("again", pane.Recurs(*p))
+	add("task", p.Task)
+	add("order", p.OrderID)
+	add("next", p.NextID)
+	add("completed", at(p.CompletedAt))
+	add("made", strings.TrimSpace(at(p.CreatedAt)+" "+by(p.CreatedBy)))
+	add("possible", strings.Join(possible(*p), ", "))
+	add("id", p.ScheduleID)
+	return append(lines, historyDetail(v, p.History)...)
+}
+
+// possible are the moves that a schedule allows now.
+func possible(p api.Schedule) []string {
+	if p.OrderID != "" && pane.OpenPlan(p) {
+		return []string{"an order does it: move that one"}
+	}
+	return api.ScheduleActions(p.Status)
+}
+
+func by(who string) string {
+	if who == "" {
+		return ""
+	}
+	return "by " + who
+}
+
+// historyDetail is what happened to a thing, the newest first.
+func historyDetail(v pane.View, moves []api.WorkMove) []Detail {
+	if len(moves) == 0 {
+		return nil
+	}
+	lines := []Detail{{Heading: "History"}}
+	for _, m := range slices.Backward(moves) {
+		words := pane.OrderStatus(m.To) + ", " + m.Actor
+		if m.Note != "" {
+			words += ": " + m.Note
+		}
+		lines = append(lines, Detail{Label: pane.When(m.At.Time, v.SiteNow, zone(v)), Words: words, Role: themes.Dim})
+	}
+	return lines
+}
