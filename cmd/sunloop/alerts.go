@@ -24,15 +24,7 @@ func (c *AlertsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		return err
 	}
 	return c.tell(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
-		var counts *api.AlertCounts
-		all, err := gather(func(p api.Page) ([]api.Alert, string, error) {
-			r, err := f.Alerts(ctx, api.ListQuery{CustomerID: c.Customer, SiteID: c.Site, Page: p}, c.State)
-			if err != nil {
-				return nil, "", err
-			}
-			counts = r.Counts
-			return r.Alerts, r.NextCursor, nil
-		}, nil)
+		all, counts, err := f.Alerts(ctx, c.State)
 		if err != nil {
 			return false, untold(err)
 		}
@@ -54,14 +46,14 @@ func (c *AlertsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 				return count(len(wanted), "alert", "alerts") + " of these; of all, " + alertSum(counts)
 			},
 			json: func(listed []api.Alert) any {
-				return api.AlertsResponse{Success: true, Alerts: listed, Counts: counts, Count: len(listed)}
+				return api.AlertsResponse{Success: true, Alerts: listed, Counts: &counts, Count: len(listed)}
 			},
 		}.print(f, c.Limit)
 	})
 }
 
 // alertSum is how many alerts wait, in a line.
-func alertSum(c *api.AlertCounts) string {
+func alertSum(c api.AlertCounts) string {
 	var waiting []string
 	for _, s := range api.AlertSeverities() {
 		if n := c.Unacknowledged[s]; n > 0 {

@@ -44,6 +44,9 @@ type ConsoleFlags struct {
 	Split      string `default:"50x50" help:"Percent of the width and the height at which the four panes divide."`
 	Site       string `help:"Site to open first."`
 	Exports    string `default:"." help:"Folder for exported files." type:"path"`
+
+	Plain      bool          `help:"Print what there is and then what changes, once each, in lines of text: for screen readers, and where there is no terminal."`
+	PlainPower time.Duration `default:"15m" placeholder:"DURATION" help:"How often --plain tells the power, by the plants' clock (${default}); 0: never."`
 }
 
 // ConsoleCmd is the console.
@@ -85,6 +88,9 @@ func (c *ConsoleCmd) remote(ctx context.Context, g *Globals, std streams, log *s
 		}
 		o.TLS = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // asked for in words
 	}
+	if c.Plain {
+		return c.plainRemote(ctx, std, o)
+	}
 	options, err := c.options(g, std, log, lines, c.sessionStore(c.Remote), &o)
 	if err != nil {
 		return err
@@ -102,6 +108,9 @@ func (c *ConsoleCmd) embedded(ctx context.Context, g *Globals, std streams, log 
 	service, err := backend.New(cfg)
 	if err != nil {
 		return openFailed(g.Data, err)
+	}
+	if c.Plain {
+		return withService(ctx, service, func(ctx context.Context) error { return c.plain(ctx, std, service) })
 	}
 	o := client.Options{Transport: client.InProcess(service.Handler()), Credential: c.Token, Now: time.Now}
 	options, err := c.options(g, std, log, lines, c.sessionStore("embedded "+g.Data), &o)
@@ -171,7 +180,7 @@ func (c *ConsoleFlags) options(g *Globals, std streams, log *slog.Logger, lines 
 func needTerminal(std streams) error {
 	out, isFile := std.out.(*os.File)
 	if !isFile || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(std.in.Fd())) {
-		return errors.New("the console needs a terminal; sunloop status prints the same facts as text")
+		return errors.New("the console needs a terminal; sunloop status prints the same facts as text, sunloop --plain what changes")
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func (c *DemoCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std stre
 		return err
 	}
 	g.command, g.given = "demo", givenFlags(k)
-	if !c.Headless {
+	if !c.Headless && !c.Plain {
 		if err := needTerminal(std); err != nil {
 			return err
 		}
@@ -218,6 +218,9 @@ func (c *DemoCmd) play(ctx context.Context, d *demo, clock feed.Clock, show show
 func (c *DemoCmd) console(ctx context.Context, d *demo) error {
 	if c.Headless {
 		return c.serve(ctx, d)
+	}
+	if c.Plain {
+		return c.lines(ctx, d.std, client.New(d.client), c.source())
 	}
 	options, err := c.options(d.globals, d.std, d.log, d.lines, nil, &d.client)
 	if err != nil {

@@ -34,14 +34,11 @@ type FactFlags struct {
 	RemoteFlags
 }
 
-// facts are what such a command asks and where it prints.
+// facts are what such a command asks, and where and how it prints.
 type facts struct {
-	*client.Client
-	sites []api.Site // that are asked about
-	zones plain.Zones
-	named bool // the command line names the site
-	json  bool
-	out   io.Writer
+	*plain.Plants
+	json bool
+	out  io.Writer
 }
 
 // tell lets a command print its facts. Whatever keeps it from telling has an
@@ -55,12 +52,11 @@ func (c FactFlags) tell(ctx context.Context, g *Globals, std streams, print func
 func (c FactFlags) tellBy(ctx context.Context, g *Globals, std streams, by WorkFlags, print func(context.Context, *facts) (critical bool, err error)) error {
 	critical := false
 	err := c.ask(ctx, g, by, func(cl *client.Client) error {
-		f := &facts{Client: cl, named: c.Site != "", json: c.JSON, out: std.out}
-		if err := c.find(ctx, f); err != nil {
-			return err
+		plants, err := plain.Find(ctx, cl, c.Site, c.Customer)
+		if err != nil {
+			return untold(err)
 		}
-		var err error
-		critical, err = print(ctx, f)
+		critical, err = print(ctx, &facts{Plants: plants, json: c.JSON, out: std.out})
 		return err
 	})
 	var known *failure
@@ -93,44 +89,7 @@ func (c FactFlags) ask(ctx context.Context, g *Globals, by WorkFlags, f func(*cl
 	if err != nil {
 		return openFailed(g.Data, err)
 	}
-	return errors.Join(withOwnKey(ctx, service, f), service.Close())
-}
-
-// find finds the sites that are asked about.
-func (c FactFlags) find(ctx context.Context, f *facts) error {
-	if c.Site != "" {
-		site, err := f.Site(ctx, c.Site)
-		if errors.Is(err, api.ErrSiteNotFound) || err == nil && c.Customer != "" && site.CustomerID != c.Customer {
-			return wrong("there is no site %q%s", c.Site, ofCustomer(c.Customer))
-		}
-		if err != nil {
-			return untold(err)
-		}
-		f.sites = []api.Site{*site}
-	} else {
-		sites, err := gather(func(p api.Page) ([]api.Site, string, error) {
-			r, err := f.Sites(ctx, api.ListQuery{CustomerID: c.Customer, Page: p})
-			if err != nil {
-				return nil, "", err
-			}
-			return r.Sites, r.NextCursor, nil
-		}, nil)
-		if err != nil {
-			return untold(err)
-		}
-		if f.sites = sites; len(sites) == 0 && c.Customer != "" {
-			return wrong("there is no site%s", ofCustomer(c.Customer))
-		}
-	}
-	f.zones = plain.ZonesOf(f.sites)
-	return nil
-}
-
-func ofCustomer(id string) string {
-	if id == "" {
-		return ""
-	}
-	return fmt.Sprintf(" of customer %q", id)
+	return errors.Join(withOwnKey(ctx, service, ownKeyLasts, f), service.Close())
 }
 
 // failure is an error with an exit status of its own.
@@ -147,73 +106,17 @@ func wrong(format string, args ...any) error {
 }
 
 // untold is why the service told nothing, in words. What it did not understand
-// is the command line's.
+// or does not know is the command line's.
 func untold(err error) error {
+	var nowhere *plain.NoSite
+	if errors.As(err, &nowhere) {
+		return &failure{statusUsage, err}
+	}
 	var refusal *api.Error
 	if errors.As(err, &refusal) && refusal.Status == http.StatusBadRequest {
 		return &failure{statusUsage, inWords(err)}
 	}
 	return inWords(err)
-}
-
-// gather asks for page after page of a list, to its end or to the first item
-// that is done; nil: to its end.
-func gather[T any](ask func(api.Page) (part []T, next string, err error), done func(T) bool) ([]T, error) {
-	all := []T{}
-	for page := (api.Page{Limit: api.MaxLimit}); ; {
-		part, next, err := ask(page)
-		if err != nil {
-			return nil, err
-		}
-		if done != nil {
-			if i := slices.IndexFunc(part, done); i >= 0 {
-				return append(all, part[:i]...), nil
-			}
-		}
-		all = append(all, part...)
-		if page.Cursor = next; next == "" {
-			return all, nil
-		}
-	}
-}
-
-// customers are whose sites are asked about.
-func (f *facts) customers() (ids []string) {
-	for _, s := range f.sites {
-		if !slices.Contains(ids, s.CustomerID) {
-			ids = append(ids, s.CustomerID)
-		}
-	}
-	return ids
-}
-
-// customer is whose sites are asked about, empty for several customers.
-func (f *facts) customer() string {
-	if ids := f.customers(); len(ids) == 1 {
-		return ids[0]
-	}
-	return ""
-}
-
-// ofCustomers gathers a list that is asked for by customer, of the sites that
-// are asked about.
-func ofCustomers[T any](f *facts, ask func(api.ListQuery) (part []T, next string, err error), done func(T) bool) ([]T, error) {
-	all := []T{}
-	for _, customer := range f.customers() {
-		q := api.ListQuery{CustomerID: customer}
-		if f.named {
-			q.SiteID = f.sites[0].SiteID
-		}
-		part, err := gather(func(p api.Page) ([]T, string, error) {
-			q.Page = p
-			return ask(q)
-		}, done)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, part...)
-	}
-	return all, nil
 }
 
 // encode prints JSON as people read it too.
@@ -233,9 +136,9 @@ func (f *facts) noSite() error {
 // line names the site, else all of them under "sites".
 func each[T any](ctx context.Context, f *facts, ask func(context.Context, api.Site) (*T, error), text func(api.Site, *T) error) error {
 	all := []*T{}
-	for _, site := range f.sites {
+	for _, site := range f.Sites {
 		v, err := ask(ctx, site)
-		if errors.Is(err, api.ErrNoModel) && !f.named {
+		if errors.Is(err, api.ErrNoModel) && !f.Named {
 			if !f.json {
 				fmt.Fprintf(f.out, "%s: no forecast yet, as no model is trained\n", site.SiteID)
 			}
@@ -252,11 +155,11 @@ func each[T any](ctx context.Context, f *facts, ask func(context.Context, api.Si
 		}
 	}
 	switch {
-	case !f.json && len(f.sites) == 0:
+	case !f.json && len(f.Sites) == 0:
 		return f.noSite()
 	case !f.json:
 		return nil
-	case f.named:
+	case f.Named:
 		return f.encode(all[0])
 	}
 	return f.encode(map[string]any{"sites": all})
@@ -314,7 +217,7 @@ func (l list[T]) print(f *facts, limit int) (critical bool, err error) {
 	if f.json {
 		return critical, f.encode(l.json(listed))
 	}
-	if err := l.table(listed, f.zones).Write(f.out, ""); err != nil {
+	if err := l.table(listed, f.Zones).Write(f.out, ""); err != nil {
 		return critical, err
 	}
 	sum := l.sum(wanted)

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -25,9 +23,9 @@ func (c *FindingsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		return err
 	}
 	return c.tell(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
-		all, err := f.findings(ctx, c.State == "active")
+		all, err := f.Findings(ctx, c.State == "active")
 		if err != nil {
-			return false, err
+			return false, untold(err)
 		}
 		return list[api.Finding]{
 			all: all,
@@ -49,7 +47,11 @@ func (c *FindingsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 				return fmt.Sprintf("%s, %d active, %d of them critical", count(len(wanted), "finding", "findings"), active, critical)
 			},
 			json: func(listed []api.Finding) any {
-				return api.FindingsResponse{Success: true, CustomerID: f.customer(), MLEnhancedActivities: listed, Count: len(listed)}
+				customer := "" // of several
+				if ids := f.Customers(); len(ids) == 1 {
+					customer = ids[0]
+				}
+				return api.FindingsResponse{Success: true, CustomerID: customer, MLEnhancedActivities: listed, Count: len(listed)}
 			},
 		}.print(f, c.Limit)
 	})
@@ -57,41 +59,12 @@ func (c *FindingsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 
 func criticalFinding(f api.Finding) bool { return f.Active && f.SeverityLabel == api.SeverityCritical }
 
-// findings are those of the sites that are asked about: active ones first, then
-// the most power at risk; active ones alone if told so.
-func (f *facts) findings(ctx context.Context, active bool) ([]api.Finding, error) {
-	var done func(api.Finding) bool
-	if active { // they stand first
-		done = func(v api.Finding) bool { return !v.Active }
-	}
-	all, err := ofCustomers(f, func(q api.ListQuery) ([]api.Finding, string, error) {
-		r, err := f.Findings(ctx, q)
-		if errors.Is(err, api.ErrNoSummaries) {
-			return nil, "", nil
-		}
-		if err != nil {
-			return nil, "", err
-		}
-		return r.MLEnhancedActivities, r.NextCursor, nil
-	}, done)
-	if err != nil {
-		return nil, untold(err)
-	}
-	slices.SortStableFunc(all, func(a, b api.Finding) int {
-		if a.Active != b.Active {
-			if a.Active {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(b.EnergyAtRiskKW, a.EnergyAtRiskKW)
-	})
-	return all, nil
-}
-
 // critical says whether a critical finding is active at the sites that are
 // asked about.
 func (f *facts) critical(ctx context.Context) (bool, error) {
-	all, err := f.findings(ctx, true)
-	return slices.ContainsFunc(all, criticalFinding), err
+	all, err := f.Findings(ctx, true)
+	if err != nil {
+		return false, untold(err)
+	}
+	return slices.ContainsFunc(all, criticalFinding), nil
 }

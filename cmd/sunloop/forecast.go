@@ -24,7 +24,7 @@ func (c *ForecastCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	}
 	return c.tell(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
 		err := each(ctx, f, func(ctx context.Context, site api.Site) (*api.GeneratedForecast, error) {
-			return f.Forecast(ctx, api.ForecastQuery{CustomerID: site.CustomerID, SiteID: site.SiteID, HorizonHours: c.Hours})
+			return f.Client.Forecast(ctx, api.ForecastQuery{CustomerID: site.CustomerID, SiteID: site.SiteID, HorizonHours: c.Hours})
 		}, func(site api.Site, v *api.GeneratedForecast) error { return c.print(f, site, v) })
 		if err != nil {
 			return false, err
@@ -35,15 +35,15 @@ func (c *ForecastCmd) Run(ctx context.Context, g *Globals, std streams) error {
 
 // print prints a site's forecast: days, intervals, charts.
 func (c *ForecastCmd) print(f *facts, site api.Site, v *api.GeneratedForecast) error {
-	fmt.Fprintf(f.out, "%s: forecast of %s, model %s", site.SiteID, plain.When(v.GeneratedAt, f.zones.Of(site.SiteID)), v.Metadata.ModelVersion)
+	fmt.Fprintf(f.out, "%s: forecast of %s, model %s", site.SiteID, plain.When(v.GeneratedAt, f.Zones.Of(site.SiteID)), v.Metadata.ModelVersion)
 	if v.Metadata.WeatherSource != "" {
 		fmt.Fprintf(f.out, ", weather: %s", v.Metadata.WeatherSource)
 	}
 	fmt.Fprintln(f.out)
-	if err := plain.ForecastDays(*v, f.zones).Write(f.out, "  "); err != nil {
+	if err := plain.ForecastDays(*v, f.Zones).Write(f.out, "  "); err != nil {
 		return err
 	}
-	if err := plain.Forecast(*v, f.zones).Write(f.out, "  "); err != nil {
+	if err := plain.Forecast(*v, f.Zones).Write(f.out, "  "); err != nil {
 		return err
 	}
 	if !c.Chart || len(v.Forecasts) == 0 {
@@ -56,7 +56,7 @@ func (c *ForecastCmd) print(f *facts, site api.Site, v *api.GeneratedForecast) e
 		median.At, median.Value = append(median.At, at), append(median.Value, p.PredictedPowerKW)
 		clear.At, clear.Value = append(clear.At, at), append(clear.Value, p.ClearSkyKW)
 	}
-	zone := f.zones.Of(site.SiteID)
+	zone := f.Zones.Of(site.SiteID)
 	last := v.Forecasts[len(v.Forecasts)-1].Timestamp.In(zone)
 	for day := midnight(v.Forecasts[0].Timestamp.In(zone)); !day.After(last); day = day.AddDate(0, 0, 1) {
 		if err := c.day(f.out, site, day, fmt.Sprintf("%s, forecast of %s: line P50, dots clear sky", site.SiteID, day.Format(time.DateOnly)), clear, median); err != nil {

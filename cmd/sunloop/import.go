@@ -65,16 +65,22 @@ func (c *ImportCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		return openFailed(g.Data, err)
 	}
 	return withService(ctx, service, func(ctx context.Context) error {
-		return withOwnKey(ctx, service, func(cl *client.Client) error { return c.send(ctx, cl, data, name, std.out) })
+		return withOwnKey(ctx, service, ownKeyLasts, func(cl *client.Client) error { return c.send(ctx, cl, data, name, std.out) })
 	})
 }
 
+// How long the key of a command lives that is killed before it can end it.
+const (
+	ownKeyLasts = 12 * time.Hour
+	forever     = 10 * 365 * 24 * time.Hour // of a console
+)
+
 // withOwnKey gives the command line beside the data folder a client with a key
 // that lives as long as the command.
-func withOwnKey(ctx context.Context, service *backend.Service, do func(*client.Client) error) error {
+func withOwnKey(ctx context.Context, service *backend.Service, lasts time.Duration, do func(*client.Client) error) error {
 	key, record, err := service.Auth().CreateKey(ctx, auth.NewKey{
 		Name: commandLine, Role: api.RoleAdmin, Customers: []string{api.Every}, Sites: []string{api.Every},
-		CreatedBy: commandLine, ExpiresAt: time.Now().Add(12 * time.Hour),
+		CreatedBy: commandLine, ExpiresAt: time.Now().Add(lasts),
 	})
 	if err != nil {
 		return fmt.Errorf("make a key for the command: %w", err)

@@ -28,17 +28,17 @@ func (c *KPICmd) Run(ctx context.Context, g *Globals, std streams) error {
 		err := each(ctx, f, func(ctx context.Context, site api.Site) (*api.KPIs, error) {
 			var now time.Time
 			if c.Period != "" { // of the plant's clock, which a simulation runs fast
-				s, err := f.SiteSummary(ctx, site.SiteID)
+				s, err := f.Client.SiteSummary(ctx, site.SiteID)
 				if err != nil {
 					return nil, err
 				}
 				now = s.Summary.ServiceTime.Time
 			}
-			q, err := c.window(site.SiteID, now, f.zones.Of(site.SiteID))
+			q, err := c.window(site.SiteID, now, f.Zones.Of(site.SiteID))
 			if err != nil {
 				return nil, err
 			}
-			return f.KPIs(ctx, q)
+			return f.Client.KPIs(ctx, q)
 		}, func(site api.Site, k *api.KPIs) error { return printKPIs(f, site, *k) })
 		if err != nil {
 			return false, err
@@ -97,7 +97,7 @@ func period(word string, now time.Time, zone *time.Location) (from, to time.Time
 
 // printKPIs prints a site's figures and where its useful time went.
 func printKPIs(f *facts, site api.Site, k api.KPIs) error {
-	zone := f.zones.Of(site.SiteID)
+	zone := f.Zones.Of(site.SiteID)
 	fmt.Fprintf(f.out, "%s: %s to %s, %s rated %s kW, %s %% of the data arrived\n", site.SiteID, plain.When(k.From, zone), plain.When(k.To, zone),
 		count(k.Units, "unit", "units"), plain.Number(k.RatedKW), plain.Maybe(k.DataAvailability, 100))
 	if err := plain.Figures(k).Write(f.out, "  "); err != nil {

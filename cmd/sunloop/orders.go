@@ -33,13 +33,7 @@ func (c *OrdersCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		default:
 			narrow.Status = c.State
 		}
-		all, err := ofCustomers(f, func(q api.ListQuery) ([]api.Order, string, error) {
-			r, err := f.Orders(ctx, q, narrow)
-			if err != nil {
-				return nil, "", err
-			}
-			return r.Orders, r.NextCursor, nil
-		}, nil)
+		all, err := f.Orders(ctx, narrow)
 		if err != nil {
 			return false, untold(err)
 		}

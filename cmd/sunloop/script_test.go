@@ -94,7 +94,7 @@ func order(ts *testscript.TestScript, neg bool, args []string) {
 	ctx := context.Background()
 	service, err := backend.New(backend.Config{DataDir: ts.MkAbs("data/sunloop"), Now: time.Now, Wall: time.Now})
 	ts.Check(err)
-	err = withOwnKey(ctx, service, func(cl *client.Client) error {
+	err = withOwnKey(ctx, service, ownKeyLasts, func(cl *client.Client) error {
 		bill, err := cl.GenerateBOM(ctx, api.BOMRequest{AssetID: args[1], SiteID: args[0], CustomerID: "default", MaintenanceType: api.MaintenanceCorrective})
 		if err != nil {
 			return err

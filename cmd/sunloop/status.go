@@ -32,15 +32,15 @@ func (c *StatusCmd) Run(ctx context.Context, g *Globals, std streams) error {
 }
 
 func (c *StatusCmd) print(ctx context.Context, f *facts) (bool, error) {
-	findings, err := f.findings(ctx, true)
+	findings, err := f.Findings(ctx, true)
 	if err != nil {
-		return false, err
+		return false, untold(err)
 	}
 	critical := slices.ContainsFunc(findings, criticalFinding)
 	all := []siteStatus{}
-	for _, site := range f.sites {
+	for _, site := range f.Sites {
 		s := siteStatus{Site: site, Findings: []api.Finding{}}
-		summary, err := f.SiteSummary(ctx, site.SiteID)
+		summary, err := f.Client.SiteSummary(ctx, site.SiteID)
 		if err != nil {
 			return critical, ofSite(site, untold(err))
 		}
@@ -53,7 +53,7 @@ func (c *StatusCmd) print(ctx context.Context, f *facts) (bool, error) {
 		if all = append(all, s); f.json {
 			continue
 		}
-		if err := printStatus(f.out, s, f.zones); err != nil {
+		if err := printStatus(f.out, s, f.Zones); err != nil {
 			return critical, err
 		}
 		if c.Chart {
@@ -73,21 +73,10 @@ func (c *StatusCmd) print(ctx context.Context, f *facts) (bool, error) {
 
 // printStatus prints a site in a few lines that read well aloud.
 func printStatus(out io.Writer, s siteStatus, zones plain.Zones) error {
-	d := s.Summary
-	fmt.Fprintf(out, "%s: %s kW", s.Site.SiteID, plain.Number(d.TotalPowerKW))
-	if d.ExpectedPowerKW != nil {
-		fmt.Fprintf(out, " of %s kW expected", plain.Number(*d.ExpectedPowerKW))
-	}
-	fmt.Fprintf(out, ", %s kWh today, %d of %d units feed in", plain.Number(d.TotalKWhToday), d.ActiveInverters, d.TotalInverters)
-	if d.FleetPRPct != nil {
-		fmt.Fprintf(out, ", performance ratio %.2f", *d.FleetPRPct/100)
-	}
-	if d.FleetAvailabilityPct != nil {
-		fmt.Fprintf(out, ", availability %s %%", plain.Number(*d.FleetAvailabilityPct))
-	}
 	zone := zones.Of(s.Site.SiteID)
-	if !d.LastUpdated.IsZero() {
-		fmt.Fprintf(out, ", data of %s", plain.When(d.LastUpdated, zone))
+	fmt.Fprintf(out, "%s: %s", s.Site.SiteID, plain.Vitals(s.Summary))
+	if !s.Summary.LastUpdated.IsZero() {
+		fmt.Fprintf(out, ", data of %s", plain.When(s.Summary.LastUpdated, zone))
 	}
 	fmt.Fprintln(out)
 	for _, f := range s.Findings {
@@ -103,9 +92,9 @@ func printStatus(out io.Writer, s siteStatus, zones plain.Zones) error {
 // printDay charts the site's day.
 func (c *StatusCmd) printDay(ctx context.Context, f *facts, site api.Site, now time.Time) error {
 	const step = 15 * time.Minute
-	start := midnight(now.In(f.zones.Of(site.SiteID)))
+	start := midnight(now.In(f.Zones.Of(site.SiteID)))
 	end := start.AddDate(0, 0, 1)
-	records, err := f.SiteRecords(ctx, api.RecordsQuery{SiteID: site.SiteID, Start: api.At(start), End: api.At(end), Resolution: api.Resolution15Min})
+	records, err := f.Client.SiteRecords(ctx, api.RecordsQuery{SiteID: site.SiteID, Start: api.At(start), End: api.At(end), Resolution: api.Resolution15Min})
 	if err != nil {
 		return ofSite(site, untold(err))
 	}

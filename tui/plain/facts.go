@@ -37,16 +37,8 @@ func Orders(list []api.Order, z Zones) *Table {
 	t := NewTable("priority", "site", "unit", "work", "status", "technician", "planned (site time)", "next", "due (site time)", "late", "id")
 	for _, o := range list {
 		zone := z.Of(o.SiteID)
-		work := o.MaintenanceType + " work"
-		if o.FaultFamily != "" {
-			work = pane.Family(o.FaultFamily)
-		}
-		status := Words(o.Status)
-		if o.HoldReason != "" {
-			status += " (" + Words(o.HoldReason) + ")"
-		}
 		do, by, late := next(o)
-		t.Add(o.Priority, o.SiteID, Unit(o.AssetID, nil), work, status, o.AssignedTechnician, When(o.PlannedStart, zone), do, When(by, zone), yes(late), o.OrderID)
+		t.Add(o.Priority, o.SiteID, Unit(o.AssetID, nil), orderWork(o), orderStatus(o), o.AssignedTechnician, When(o.PlannedStart, zone), do, When(by, zone), yes(late), o.OrderID)
 	}
 	return t
 }

@@ -66,15 +66,41 @@ func (z Zones) Of(siteID string) *time.Location {
 	return time.UTC
 }
 
+// Vitals are a site's vital signs in a line.
+func Vitals(d api.SiteSummary) string {
+	words := Number(d.TotalPowerKW) + " kW"
+	if d.ExpectedPowerKW != nil {
+		words += fmt.Sprintf(" of %s kW expected", Number(*d.ExpectedPowerKW))
+	}
+	words += fmt.Sprintf(", %s kWh today, %d of %d units feed in", Number(d.TotalKWhToday), d.ActiveInverters, d.TotalInverters)
+	if d.FleetPRPct != nil {
+		words += fmt.Sprintf(", performance ratio %.2f", *d.FleetPRPct/100)
+	}
+	if d.FleetAvailabilityPct != nil {
+		words += fmt.Sprintf(", availability %s %%", Number(*d.FleetAvailabilityPct))
+	}
+	return words
+}
+
 // Unit is which unit something is at: one, several, or none in particular.
 func Unit(assetID string, all []string) string {
 	switch {
 	case len(all) > 1:
 		return fmt.Sprintf("%d units", len(all))
 	case assetID == "":
-		return "whole site"
+		return wholeSite
 	}
 	return assetID
+}
+
+const wholeSite = "whole site"
+
+// fault is a fault and where it is.
+func fault(assetID string, all []string, family string) string {
+	if where := Unit(assetID, all); where != wholeSite {
+		return where + " " + pane.Family(family)
+	}
+	return pane.Family(family) + " of the " + wholeSite
 }
 
 // alertStates in words.
@@ -113,6 +139,22 @@ func alertUnits(a api.Alert) []string {
 // OrderOpen says whether an order is still to be done.
 func OrderOpen(o api.Order) bool {
 	return o.Status != api.OrderCompleted && o.Status != api.OrderCancelled
+}
+
+// orderWork is what an order is about.
+func orderWork(o api.Order) string {
+	if o.FaultFamily != "" {
+		return pane.Family(o.FaultFamily)
+	}
+	return Words(o.MaintenanceType) + " work"
+}
+
+// orderStatus is an order's status in words, with why it is on hold.
+func orderStatus(o api.Order) string {
+	if o.Status == api.OrderOnHold && o.HoldReason != "" {
+		return Words(o.Status) + " for " + Words(o.HoldReason)
+	}
+	return Words(o.Status)
 }
 
 // next is what an open order must come to next and by when, and whether that

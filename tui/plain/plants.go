@@ -1,0 +1,181 @@
+package plain
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+)
+
+// Plants are the sites that somebody asks about, and whom to ask.
+type Plants struct {
+	Client *client.Client
+	Sites  []api.Site
+	Zones  Zones
+	Named  bool // one site, by its name
+}
+
+// NoSite is that there is no such site, or no site of such a customer.
+type NoSite struct{ SiteID, CustomerID string }
+
+// Error is a sentence.
+func (e *NoSite) Error() string {
+	words := "there is no site"
+	if e.SiteID != "" {
+		words += fmt.Sprintf(" %q", e.SiteID)
+	}
+	if e.CustomerID != "" {
+		words += fmt.Sprintf(" of customer %q", e.CustomerID)
+	}
+	return words
+}
+
+// Find finds a site, or with an empty id all of a customer, or with two empty
+// ids all that the client may see. What is named and not there is a [NoSite].
+func Find(ctx context.Context, c *client.Client, siteID, customerID string) (*Plants, error) {
+	p := &Plants{Client: c, Named: siteID != ""}
+	if p.Named {
+		site, err := c.Site(ctx, siteID)
+		if errors.Is(err, api.ErrSiteNotFound) || err == nil && customerID != "" && site.CustomerID != customerID {
+			return nil, &NoSite{siteID, customerID}
+		}
+		if err != nil {
+			return nil, err
+		}
+		p.Sites = []api.Site{*site}
+	} else {
+		sites, err := gather(func(page api.Page) ([]api.Site, string, error) {
+			r, err := c.Sites(ctx, api.ListQuery{CustomerID: customerID, Page: page})
+			if err != nil {
+				return nil, "", err
+			}
+			return r.Sites, r.NextCursor, nil
+		}, nil)
+		if err != nil {
+			return nil, err
+		}
+		if p.Sites = sites; len(sites) == 0 && customerID != "" {
+			return nil, &NoSite{"", customerID}
+		}
+	}
+	p.Zones = ZonesOf(p.Sites)
+	return p, nil
+}
+
+// gather asks for page after page of a list, to its end or to the first item
+// that is done; nil: to its end.
+func gather[T any](ask func(api.Page) (part []T, next string, err error), done func(T) bool) ([]T, error) {
+	all := []T{}
+	for page := (api.Page{Limit: api.MaxLimit}); ; {
+		part, next, err := ask(page)
+		if err != nil {
+			return nil, err
+		}
+		if done != nil {
+			if i := slices.IndexFunc(part, done); i >= 0 {
+				return append(all, part[:i]...), nil
+			}
+		}
+		all = append(all, part...)
+		if page.Cursor = next; next == "" {
+			return all, nil
+		}
+	}
+}
+
+// ofCustomers gathers a list that is asked for by customer.
+func ofCustomers[T any](p *Plants, ask func(api.ListQuery) (part []T, next string, err error), done func(T) bool) ([]T, error) {
+	all := []T{}
+	for _, customer := range p.Customers() {
+		q := api.ListQuery{CustomerID: customer}
+		if p.Named {
+			q.SiteID = p.Sites[0].SiteID
+		}
+		part, err := gather(func(page api.Page) ([]T, string, error) {
+			q.Page = page
+			return ask(q)
+		}, done)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, part...)
+	}
+	return all, nil
+}
+
+// Customers are whose sites these are.
+func (p *Plants) Customers() (ids []string) {
+	for _, s := range p.Sites {
+		if !slices.Contains(ids, s.CustomerID) {
+			ids = append(ids, s.CustomerID)
+		}
+	}
+	return ids
+}
+
+// Alerts are those in a state, empty for all but cleared ones, by customer what
+// wants doing
+// first, and how many there are in all.
+func (p *Plants) Alerts(ctx context.Context, state string) ([]api.Alert, api.AlertCounts, error) {
+	counts := api.AlertCounts{Unacknowledged: map[string]int{}}
+	all, err := ofCustomers(p, func(q api.ListQuery) ([]api.Alert, string, error) {
+		r, err := p.Client.Alerts(ctx, q, state)
+		if err != nil {
+			return nil, "", err
+		}
+		if c := r.Counts; r.NextCursor == "" && c != nil { // each page has those of the whole list
+			for severity, n := range c.Unacknowledged {
+				counts.Unacknowledged[severity] += n
+			}
+			counts.Acknowledged += c.Acknowledged
+			counts.Shelved += c.Shelved
+			counts.Suppressed += c.Suppressed
+		}
+		return r.Alerts, r.NextCursor, nil
+	}, nil)
+	return all, counts, err
+}
+
+// Findings are active ones first, each the most power at risk first; active
+// ones alone if told so.
+func (p *Plants) Findings(ctx context.Context, active bool) ([]api.Finding, error) {
+	var done func(api.Finding) bool
+	if active { // they stand first
+		done = func(v api.Finding) bool { return !v.Active }
+	}
+	all, err := ofCustomers(p, func(q api.ListQuery) ([]api.Finding, string, error) {
+		r, err := p.Client.Findings(ctx, q)
+		if errors.Is(err, api.ErrNoSummaries) {
+			return nil, "", nil
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		return r.MLEnhancedActivities, r.NextCursor, nil
+	}, done)
+	slices.SortStableFunc(all, func(a, b api.Finding) int {
+		if a.Active != b.Active {
+			if a.Active {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(b.EnergyAtRiskKW, a.EnergyAtRiskKW)
+	})
+	return all, err
+}
+
+// Orders are those that narrow asks for, open ones first.
+func (p *Plants) Orders(ctx context.Context, narrow api.OrderRequest) ([]api.Order, error) {
+	return ofCustomers(p, func(q api.ListQuery) ([]api.Order, string, error) {
+		r, err := p.Client.Orders(ctx, q, narrow)
+		if err != nil {
+			return nil, "", err
+		}
+		return r.Orders, r.NextCursor, nil
+	}, nil)
+}

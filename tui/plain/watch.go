@@ -1,0 +1,272 @@
+package plain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+)
+
+// Options of [Watch].
+type Options struct {
+	Client *client.Client
+	Site   string // empty: all that the client may see
+	Source string // whose plants these are, for the first line
+	Out    io.Writer
+
+	// Look is the time from one look to the next at least, by the wall; it is
+	// longer for more than [lookCosts] allows.
+	Look time.Duration
+	// Power is how often the power is told, by the plants' clock; 0: never.
+	Power time.Duration
+
+	Now  func() time.Time                                 // the wall
+	Wait func(ctx context.Context, d time.Duration) error // nil: by a timer
+}
+
+// How a watch spares the service.
+const (
+	lookCosts   = 1500 * time.Millisecond // for each request of a look: 40 a minute at most
+	longestWait = time.Minute             // after failures
+)
+
+// watcher is a watch that goes on.
+type watcher struct {
+	Options
+	plants   *Plants
+	asked    int // requests of this look
+	begun    bool
+	now      time.Time // the plants'
+	date     string    // of the last line
+	told     time.Time // when the power was, by the plants' clock
+	alerts   map[string]api.Alert
+	findings map[string]api.Finding
+	orders   map[string]api.Order
+	gone     time.Time // since when the service does not answer, by the wall; zero: it does
+	failures int
+	written  error // what kept a line from being printed
+}
+
+// Watch prints what there is, and from then on what changes: a line for each
+// change, once. It ends with ctx, with a session that ended, or when nothing
+// can be printed any more. Nothing but lines of text is written.
+func Watch(ctx context.Context, o Options) error {
+	if o.Wait == nil {
+		o.Wait = wait
+	}
+	w := &watcher{Options: o}
+	for {
+		w.asked = 0
+		err := w.look(ctx)
+		pause := max(w.Look, time.Duration(w.asked)*lookCosts)
+		var nowhere *NoSite
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case w.written != nil:
+			return fmt.Errorf("print: %w", w.written)
+		case err == nil:
+			w.answers()
+		case refused(err), errors.As(err, &nowhere):
+			return err
+		default:
+			pause = w.silent(err, pause)
+		}
+		if w.Wait(ctx, pause) != nil {
+			return nil
+		}
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// refused says whether the service does not let the person in, which asking
+// again does not mend.
+func refused(err error) bool {
+	var refusal *api.Error
+	return errors.As(err, &refusal) && (refusal.Status == http.StatusUnauthorized || refusal.Status == http.StatusForbidden)
+}
+
+// silent tells once that the service does not answer; the pause before the next
+// look grows.
+func (w *watcher) silent(err error, pause time.Duration) time.Duration {
+	if w.gone.IsZero() {
+		w.gone = w.Now()
+		w.line("%s It is asked until it answers.", state.Sentence(err))
+	}
+	w.failures++
+	pause = max(pause, min(pause<<min(w.failures, 10), longestWait))
+	var refusal *api.Error
+	if errors.As(err, &refusal) {
+		pause = max(pause, time.Duration(refusal.RetryAfter)*time.Second)
+	}
+	return pause
+}
+
+// answers tells once that the service answers again.
+func (w *watcher) answers() {
+	if !w.gone.IsZero() {
+		w.line("The service answers again, after %s.", state.Age(w.Now().Sub(w.gone)))
+	}
+	w.gone, w.failures = time.Time{}, 0
+}
+
+// look asks for everything and then tells what is new, so that what fails
+// half-way tells nothing twice.
+func (w *watcher) look(ctx context.Context) error {
+	plants, err := Find(ctx, w.Client, w.Site, "")
+	if err != nil {
+		return err
+	}
+	w.asked += 1 + 3*len(plants.Customers())
+	alerts, _, err := plants.Alerts(ctx, "")
+	if err != nil {
+		return err
+	}
+	findings, err := plants.Findings(ctx, true)
+	if err != nil {
+		return err
+	}
+	orders, err := plants.Orders(ctx, api.OrderRequest{OpenOnly: true})
+	if err != nil {
+		return err
+	}
+	ended, err := w.endedOrders(ctx, orders)
+	if err != nil {
+		return err
+	}
+	vitals, now, err := w.vitals(ctx, plants)
+	if err != nil {
+		return err
+	}
+	w.plants, w.now = plants, now
+	if !w.begun {
+		w.begin()
+	}
+	w.tellPower(vitals)
+	w.tellAlerts(alerts)
+	w.tellFindings(findings)
+	w.tellOrders(append(ended, orders...))
+	w.begun = true
+	return nil
+}
+
+// begin says what this is.
+func (w *watcher) begin() {
+	sites := fmt.Sprintf("%d sites", len(w.plants.Sites))
+	switch len(w.plants.Sites) {
+	case 0:
+		sites = "no site yet"
+	case 1:
+		sites = w.plants.Sites[0].SiteID
+	}
+	w.line("Sunloop, %s, %s. First what there is, then what changes. Times are the sites'. Ctrl+c ends.", w.Source, sites)
+}
+
+// vitals are the sites' when they are due, else those of the first alone, for
+// the plants' clock.
+func (w *watcher) vitals(ctx context.Context, p *Plants) (map[string]api.SiteSummary, time.Time, error) {
+	vitals, now := map[string]api.SiteSummary{}, w.Now()
+	for i, s := range p.Sites {
+		if i > 0 && !w.due(now) {
+			break
+		}
+		w.asked++
+		r, err := p.Client.SiteSummary(ctx, s.SiteID)
+		if err != nil {
+			return nil, now, err
+		}
+		vitals[s.SiteID] = r.Summary
+		if i == 0 {
+			now = r.Summary.ServiceTime.Time
+		}
+	}
+	return vitals, now, nil
+}
+
+// due says whether the power is to be told at a time of the plants' clock.
+func (w *watcher) due(now time.Time) bool {
+	return w.Power > 0 && (w.told.IsZero() || now.Sub(w.told) >= w.Power)
+}
+
+func (w *watcher) tellPower(vitals map[string]api.SiteSummary) {
+	if !w.due(w.now) {
+		return
+	}
+	for _, s := range w.plants.Sites {
+		if v, ok := vitals[s.SiteID]; ok {
+			w.at(s.SiteID, "%s", Vitals(v))
+		}
+	}
+	w.told = w.now
+}
+
+// endedOrders are the orders that were open and are not any more, as they are
+// now.
+func (w *watcher) endedOrders(ctx context.Context, open []api.Order) ([]api.Order, error) {
+	gone := map[string]bool{}
+	for id := range w.orders {
+		gone[id] = true
+	}
+	for _, o := range open {
+		delete(gone, o.OrderID)
+	}
+	var ended []api.Order
+	for _, id := range slices.Sorted(maps.Keys(gone)) {
+		w.asked++
+		o, err := w.Client.Order(ctx, id)
+		if errors.Is(err, api.ErrOrderNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		ended = append(ended, *o)
+	}
+	return ended, nil
+}
+
+// line prints a line.
+func (w *watcher) line(format string, args ...any) {
+	if w.written == nil {
+		_, w.written = fmt.Fprintln(w.Out, terminal.Printable(fmt.Sprintf(format, args...)))
+	}
+}
+
+// at prints a line about a site, which begins with its time; with the date
+// where that is another than in the line before.
+func (w *watcher) at(siteID, format string, args ...any) {
+	here := w.now.In(w.plants.Zones.Of(siteID))
+	stamp := here.Format("15:04")
+	if date := here.Format(time.DateOnly); date != w.date {
+		stamp, w.date = date+" "+stamp, date
+	}
+	w.line("%s %s: %s", stamp, siteID, fmt.Sprintf(format, args...))
+}
+
+// when is a time at a site, without the date if it is today's.
+func (w *watcher) when(siteID string, t api.Time) string {
+	zone := w.plants.Zones.Of(siteID)
+	if here := t.In(zone); here.Format(time.DateOnly) == w.now.In(zone).Format(time.DateOnly) {
+		return here.Format("15:04")
+	}
+	return t.In(zone).Format("2006-01-02 15:04")
+}
