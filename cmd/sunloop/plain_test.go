@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,12 +23,33 @@ import (
 	"app.sunloop/backend/auth"
 )
 
-// typed is what a person types when the program asks.
-type typed struct{ prompt, text string }
+// typed is what a person types when the program asks; unseen: once what is typed
+// is not shown any more.
+type typed struct {
+	prompt, text string
+	unseen       bool
+}
+
+// awaitNoEcho waits until a terminal does not show what is typed.
+func awaitNoEcho(t *testing.T, terminal *os.File) {
+	t.Helper()
+	for {
+		stty := exec.Command("stty", "-a")
+		stty.Stdin = terminal
+		out, err := stty.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(strings.Fields(string(out)), "-echo") {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
 
 // readUntil answers prompts, reads up to a line that matches, then stops the
 // program as ctrl+c does, and answers all that it printed.
-func readUntil(t *testing.T, cmd *exec.Cmd, from io.Reader, pattern string, person io.Writer, answers ...typed) string {
+func readUntil(t *testing.T, cmd *exec.Cmd, from io.Reader, pattern string, person *os.File, answers ...typed) string {
 	t.Helper()
 	last := regexp.MustCompile("(?m)" + pattern)
 	var all strings.Builder
@@ -36,6 +58,9 @@ func readUntil(t *testing.T, cmd *exec.Cmd, from io.Reader, pattern string, pers
 		n, err := from.Read(part)
 		all.Write(part[:n])
 		if len(answers) > 0 && strings.HasSuffix(all.String(), answers[0].prompt) {
+			if answers[0].unseen {
+				awaitNoEcho(t, person)
+			}
 			if _, err := io.WriteString(person, answers[0].text+"\n"); err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +150,7 @@ func plainSignsIn(t *testing.T, bin string) {
 			t.Error(err)
 		}
 	}()
-	for _, answers := range [][]typed{{{"User: ", "ana"}, {"Password: ", password}}, nil} { // the second time the session is there
+	for _, answers := range [][]typed{{{"User: ", "ana", false}, {"Password: ", password, true}}, nil} { // the second time the session is there
 		cmd := exec.Command(bin, "--plain", "--remote", server.URL, "--data", filepath.Join(dir, "console"))
 		cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "TERM=xterm-256color")
 		terminal, err := pty.Start(cmd)
