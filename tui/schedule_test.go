@@ -42,17 +42,17 @@ func TestPlansByKeys(t *testing.T) {
 	}
 
 	// Its day is chosen by keys; the plan moves as its state allows.
-	d.press("right", "right", "right", "right", "f")
+	d.press("right", "right", "right", "right", "d")
 	d.shows("Chosen day: Wed 02 Dec", "preventive: filters, pending", "Not now: the plan of INV-1 is pending; possible: confirm, cancel.")
 	d.press("c", "crew booked", "enter")
 	if s := schedules(t, c)[0]; s.Status != api.ScheduleConfirmed {
 		t.Fatalf("after c it is %s\n%s", s.Status, d.text())
 	}
-	d.press("f", "2027-01-01 00:00", "enter")
+	d.press("d", "2027-01-01 00:00", "enter")
 	d.shows("it is in the future")
 	d.press("ctrl+u", "2026-11-28 11:30", "enter")
 	if s := schedules(t, c)[0]; s.Status != api.ScheduleCompleted {
-		t.Errorf("after f it is %s\n%s", s.Status, d.text())
+		t.Errorf("after d it is %s\n%s", s.Status, d.text())
 	}
 
 	d.press("R", "thermography", "tab", "ctrl+u", "2026-12-05 07:00", "enter")
