@@ -104,6 +104,10 @@ const SunForMeasuring = 600
 // WindForWork is the wind in m/s above which work outdoors should not begin.
 const WindForWork = 10
 
+// RainForWork is the rain in mm an hour above which work outdoors should not
+// begin; less wets nothing.
+const RainForWork = 0.2
+
 // BundleWithin is how near to each other two pieces of work at a site must lie
 // for one journey to do for both.
 const BundleWithin = 14 * 24 * time.Hour
@@ -122,6 +126,9 @@ type WorkWindow struct {
 	SunSuffices   bool    `json:"sun_suffices"`   // it never falls below SunForMeasuring
 	WindMS        float64 `json:"wind_ms"`        // the most
 	Windy         bool    `json:"windy"`          // above WindForWork; such windows come last
+	RainMM        float64 `json:"rain_mm"`        // that is forecast meanwhile, also snow as water
+	Rainy         bool    `json:"rainy"`          // at some time above RainForWork; such windows come last too
+	WeatherKnown  bool    `json:"weather_known"`  // a weather source spoke of wind and rain in all of it; else they are not known
 }
 
 // WorkNearby is other work at the site that one journey could do too.
@@ -171,6 +178,7 @@ type ScheduleRequest struct {
 	Status                 string  `json:"status,omitempty"`                   // list
 	Kind                   string  `json:"kind,omitempty"`                     // propose: WorkIsolating (when empty) or WorkMeasuring
 	EstimatedDurationHours float64 `json:"estimated_duration_hours,omitempty"` // propose
+	Indoors                bool    `json:"indoors,omitempty"`                  // propose: wind and rain do not matter
 	Overdue                bool    `json:"overdue_only,omitempty"`             // list
 	Page
 }

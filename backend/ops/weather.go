@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"app.sunloop/backend/store"
@@ -23,7 +24,8 @@ type Weather struct {
 	DHIWM2       Numbers   `json:"dhi_wm2"`
 	TemperatureC Numbers   `json:"temperature_c"`
 	WindMS       Numbers   `json:"wind_ms"`
-	CloudCover   Numbers   `json:"cloud_cover"` // share of the sky, 0..1
+	CloudCover   Numbers   `json:"cloud_cover"`         // share of the sky, 0..1
+	RainMMH      Numbers   `json:"rain_mm_h,omitempty"` // rain and snow as water, mm an hour; none where the source has none
 }
 
 var weathers = store.Table[Weather]{
@@ -34,7 +36,11 @@ var weathers = store.Table[Weather]{
 // WeatherOf is the record of a forecast of a site's weather.
 func WeatherOf(siteID string, f weather.Forecast) Weather {
 	w := Weather{WeatherID: NewID("wx", f.IssuedAt), SiteID: siteID, IssuedAt: f.IssuedAt.UTC(), Source: f.Source, Start: f.Start.UTC(), StepMinutes: int(f.Step / time.Minute)}
-	for _, c := range f.Conditions {
+	rain, wet := f.Said(weather.Precipitation)
+	for i, c := range f.Conditions {
+		if wet {
+			w.RainMMH = append(w.RainMMH, rain.At(f.Time(i))/rain.Step.Hours())
+		}
 		w.GHIWM2, w.DNIWM2, w.DHIWM2 = append(w.GHIWM2, c.GHI), append(w.DNIWM2, c.DNI), append(w.DHIWM2, c.DHI)
 		w.TemperatureC, w.WindMS, w.CloudCover = append(w.TemperatureC, c.TemperatureC), append(w.WindMS, c.WindSpeedMS), append(w.CloudCover, c.CloudCover)
 	}
@@ -82,13 +88,28 @@ func (w Weather) joined(later Weather) Weather {
 	if n > len(w.GHIWM2) {
 		return later
 	}
+	if len(w.RainMMH)+len(later.RainMMH) > 0 {
+		w.RainMMH, later.RainMMH = w.rain(), later.rain()
+	}
 	for _, v := range []struct{ to, then *Numbers }{
 		{&w.GHIWM2, &later.GHIWM2}, {&w.DNIWM2, &later.DNIWM2}, {&w.DHIWM2, &later.DHIWM2},
-		{&w.TemperatureC, &later.TemperatureC}, {&w.WindMS, &later.WindMS}, {&w.CloudCover, &later.CloudCover},
+		{&w.TemperatureC, &later.TemperatureC}, {&w.WindMS, &later.WindMS}, {&w.CloudCover, &later.CloudCover}, {&w.RainMMH, &later.RainMMH},
 	} {
+		if len(*v.to) == 0 { // the rain of a source that has none
+			continue
+		}
 		*v.to = append((*v.to)[:n:n], *v.then...)
 	}
 	return w
+}
+
+// rain is the rain of every interval; unknown where it was not said.
+func (w Weather) rain() Numbers {
+	out := make(Numbers, len(w.GHIWM2))
+	for i := range out {
+		out[i] = w.RainMMH.At(i)
+	}
+	return out
 }
 
 // weatherBefore is the newest weather that was issued at or before a time, or
@@ -112,6 +133,47 @@ func weatherBefore(tx store.Tx, siteID string, at time.Time) ([]Weather, error) 
 		}
 	}
 	return nil, nil
+}
+
+// WeatherBehind is the weather that a forecast was made from, as its source
+// issued it; [store.ErrNotFound] for one made without a source.
+func (s *Service) WeatherBehind(ctx context.Context, f Forecast) (w Weather, err error) {
+	if f.WeatherID == "" {
+		return w, store.ErrNotFound
+	}
+	err = s.records.View(ctx, func(tx store.Tx) error {
+		w, err = weathers.Get(tx, store.Key(f.SiteID, f.WeatherID))
+		return err
+	})
+	if err != nil {
+		return w, fmt.Errorf("read the weather behind forecast %s: %w", f.ForecastID, err)
+	}
+	return w, nil
+}
+
+// Over is the most wind, in m/s, and rain, in mm an hour, that the source said
+// for a span, with how much rain in mm; known is false unless it spoke of all
+// of it.
+func (w Weather) Over(from, to time.Time) (windMS, rainMMH, rainMM float64, known bool) {
+	step := time.Duration(w.StepMinutes) * time.Minute
+	if step <= 0 || from.Before(w.Start) || !from.Before(to) {
+		return 0, 0, 0, false
+	}
+	for i := int(from.Sub(w.Start) / step); w.Start.Add(time.Duration(i) * step).Before(to); i++ {
+		wind, rain := w.WindMS.At(i), w.RainMMH.At(i)
+		if math.IsNaN(wind) || math.IsNaN(rain) {
+			return 0, 0, 0, false
+		}
+		begin, end := w.Start.Add(time.Duration(i)*step), w.Start.Add(time.Duration(i+1)*step)
+		if begin.Before(from) {
+			begin = from
+		}
+		if end.After(to) {
+			end = to
+		}
+		windMS, rainMMH, rainMM = max(windMS, wind), max(rainMMH, rain), rainMM+rain*end.Sub(begin).Hours()
+	}
+	return windMS, rainMMH, rainMM, true
 }
 
 // IssuedWeather is the newest forecast of a site's weather that was there at a

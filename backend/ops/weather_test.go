@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"app.sunloop/backend/store"
+	"app.sunloop/engine/series"
 	"app.sunloop/engine/weather"
 )
 
@@ -22,6 +23,56 @@ func said(source string, issued, start time.Time, n int, first float64) weather.
 		f.Conditions = append(f.Conditions, c)
 	}
 	return f
+}
+
+// showers is a forecast of n hours with wind and, if wet, a column of mm of rain
+// an hour.
+func showers(issued, start time.Time, wind float64, rain ...float64) weather.Forecast {
+	f := said("Sky", issued, start, max(len(rain), 4), 100)
+	for i := range f.Conditions {
+		f.Conditions[i].WindSpeedMS = wind + float64(i)
+	}
+	if len(rain) > 0 {
+		f.Columns = []weather.Column{
+			{Name: "gauge", Quantity: weather.Precipitation, Measured: true, Series: series.Series{Start: start, Step: time.Hour, Values: []float64{9, 9, 9, 9}}},
+			{Name: "precipitation", Quantity: weather.Precipitation, Series: series.Series{Start: start, Step: time.Hour, Values: rain}}}
+	}
+	return f
+}
+
+func TestWeatherOver(t *testing.T) {
+	t0 := time.Date(2026, 6, 1, 10, 0, 0, 0, time.UTC)
+	at := func(hours float64) time.Time { return t0.Add(time.Duration(hours * float64(time.Hour))) }
+	wet := WeatherOf("South", showers(t0, t0, 5, 0, 0.4, 2, math.NaN()))
+	for _, c := range []struct {
+		from, to        float64
+		wind, most, sum float64
+		known           bool
+	}{{0, 1, 5, 0, 0, true}, {0.5, 1.5, 6, 0.4, 0.2, true}, {0, 3, 7, 2, 2.4, true}, {2.5, 3, 7, 2, 1, true}, {2, 3.5, 0, 0, 0, false}, {-1, 1, 0, 0, 0, false}, {3, 9, 0, 0, 0, false}} {
+		wind, most, sum, known := wet.Over(at(c.from), at(c.to))
+		if known != c.known || wind != c.wind || math.Abs(most-c.most) > 1e-9 || math.Abs(sum-c.sum) > 1e-9 {
+			t.Errorf("from hour %g to %g: wind %g, rain %g an hour, %g in all, known %v", c.from, c.to, wind, most, sum, known)
+		}
+	}
+	if _, _, _, known := WeatherOf("South", showers(t0, t0, 5)).Over(at(0), at(1)); known {
+		t.Error("a source without rain knows of it")
+	}
+	if _, _, _, known := (Weather{}).Over(at(0), at(1)); known {
+		t.Error("no weather is known")
+	}
+	// Joined, what was not said of rain stays unknown.
+	later := WeatherOf("South", showers(t0, at(2), 1, 3, 3, 3, 3))
+	j := WeatherOf("South", showers(t0, t0, 5)).joined(later)
+	if len(j.RainMMH) != 6 || !math.IsNaN(j.RainMMH[1]) || j.RainMMH[2] != 3 {
+		t.Errorf("joined: %v", j.RainMMH)
+	}
+	if j := wet.joined(later); j.RainMMH[1] != 0.4 || j.RainMMH[2] != 3 {
+		t.Errorf("joined: %v", j.RainMMH)
+	}
+	dry := WeatherOf("South", showers(t0, t0, 5))
+	if j := dry.joined(WeatherOf("South", showers(t0, at(2), 1))); len(j.RainMMH) != 0 || len(j.GHIWM2) != 6 {
+		t.Errorf("joined: %v", j.RainMMH)
+	}
 }
 
 func TestWeatherIsKeptAsIssued(t *testing.T) {

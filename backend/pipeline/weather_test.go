@@ -17,7 +17,8 @@ import (
 // told is a provider that says the same of every hour, or nothing.
 type told struct {
 	hour  weather.Conditions
-	hours int // known; the rest is unknown
+	hours int     // known; the rest is unknown
+	rain  float64 // mm an hour
 	err   error
 }
 
@@ -30,6 +31,14 @@ func (p told) Forecast(_ context.Context, _ solar.Location, issue time.Time, hor
 		}
 		f.Conditions = append(f.Conditions, c)
 	}
+	if p.rain == 0 {
+		return f, p.err
+	}
+	rain := series.Series{Start: f.Start, Step: time.Hour, Values: make([]float64, p.hours)}
+	for i := range rain.Values {
+		rain.Values[i] = p.rain
+	}
+	f.Columns = []weather.Column{{Name: "precipitation", Quantity: weather.Precipitation, Series: rain}}
 	return f, p.err
 }
 
@@ -97,7 +106,7 @@ func TestWeatherIsKept(t *testing.T) {
 		t.Skip("trains a model")
 	}
 	cloudy := weather.Conditions{GHI: 200, DNI: 0, DHI: 200, TemperatureC: 9, WindSpeedMS: 5, CloudCover: 1}
-	p := newPlant(t, day0, func(c *Config) { c.Weather, c.TrainingDays = told{hour: cloudy, hours: 99}, 60 })
+	p := newPlant(t, day0, func(c *Config) { c.Weather, c.TrainingDays = told{hour: cloudy, hours: 99, rain: 0.7}, 60 })
 	p.start()
 	s := fleet(70, 1)
 	u := p.ended1(p.upload(request(api.UploadTrain), csvOf(t, s, day0.AddDate(0, 0, -70), day0, time.Hour)))
@@ -108,6 +117,9 @@ func TestWeatherIsKept(t *testing.T) {
 	w, err := p.Ops.IssuedWeather(t.Context(), "South", day0)
 	if err != nil || w.WeatherID != f.WeatherID || !w.IssuedAt.Equal(day0) || w.Source != "a provider" || w.Forecast().Conditions[3] != cloudy {
 		t.Errorf("%+v, %v", w, err)
+	}
+	if wind, rain, _, known := w.Over(day0.Add(2*time.Hour), day0.Add(5*time.Hour)); !known || wind != 5 || rain != 0.7 {
+		t.Errorf("wind %g, rain %g, known %v", wind, rain, known)
 	}
 }
 

@@ -55,8 +55,12 @@ func (s *Service) Propose(ctx context.Context, scope api.Scope, r api.ScheduleRe
 			share = min(asset.CapacityKW/all, 1)
 		}
 	}
+	sky, err := s.Ops.WeatherBehind(ctx, f)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return out, err
+	}
 	out.SiteID, out.ForecastID, out.IssuedAt, out.Currency = site.SiteID, f.ForecastID, api.At(f.IssuedAt), site.Currency
-	windows := outlook{Forecast: f, site: site, crew: s.Crew, share: share}.windows(s.Now(), time.Duration(r.EstimatedDurationHours*float64(time.Hour)), out.Kind, r.MaintenanceType)
+	windows := outlook{Forecast: f, site: site, crew: s.Crew, sky: sky, share: share}.windows(s.Now(), time.Duration(r.EstimatedDurationHours*float64(time.Hour)), out.Kind, r)
 	if out.Windows, out.NextCursor, err = ops.Page(windows, r.Page); err != nil {
 		return out, err
 	}
@@ -69,6 +73,9 @@ func (s *Service) Propose(ctx context.Context, scope api.Scope, r api.ScheduleRe
 		return out, err
 	}
 	out.Message = fmt.Sprintf("%d windows", len(windows))
+	if !windows[0].WeatherKnown {
+		out.Message += "; wind and rain are not known"
+	}
 	if n := len(out.Bundle); n > 0 {
 		out.Message += fmt.Sprintf("; %d other pieces of work at the site could be done on the same journey", n)
 	}
@@ -80,21 +87,22 @@ type outlook struct {
 	ops.Forecast
 	site  api.Site
 	crew  Hours
+	sky   ops.Weather // that a source issued; the zero value: none did
 	share float64
 }
 
 // windows are the times at which work of a length may be done, the best first.
-func (f outlook) windows(now time.Time, length time.Duration, kind, maintenanceType string) []api.WorkWindow {
+func (f outlook) windows(now time.Time, length time.Duration, kind string, r api.ScheduleRequest) []api.WorkWindow {
 	list := []api.WorkWindow{}
 	add := func(from time.Time) {
 		if w, ok := f.window(from, from.Add(length)); ok {
 			list = append(list, w)
 		}
 	}
-	if maintenanceType == api.MaintenanceEmergency {
+	if r.MaintenanceType == api.MaintenanceEmergency {
 		add(now)
 	}
-	for date := now; maintenanceType != api.MaintenanceEmergency && date.Before(f.End().Add(day)); date = nextDay(f.site, date) {
+	for date := now; r.MaintenanceType != api.MaintenanceEmergency && date.Before(f.End().Add(day)); date = nextDay(f.site, date) {
 		from, to, ok := f.crew.shift(f.site, date)
 		if !ok {
 			continue
@@ -110,11 +118,14 @@ func (f outlook) windows(now time.Time, length time.Duration, kind, maintenanceT
 		}
 	}
 	slices.SortStableFunc(list, func(a, b api.WorkWindow) int {
-		windy := cmp.Compare(truth(a.Windy), truth(b.Windy))
-		if kind == api.WorkMeasuring {
-			return cmp.Or(windy, cmp.Compare(b.IrradianceWM2, a.IrradianceWM2), cmp.Compare(b.EnergyKWh, a.EnergyKWh), a.Start.Compare(b.Start.Time))
+		rough := cmp.Compare(truth(a.Windy || a.Rainy), truth(b.Windy || b.Rainy))
+		if r.Indoors {
+			rough = 0
 		}
-		return cmp.Or(windy, cmp.Compare(a.EnergyKWh, b.EnergyKWh), a.Start.Compare(b.Start.Time))
+		if kind == api.WorkMeasuring {
+			return cmp.Or(rough, cmp.Compare(b.IrradianceWM2, a.IrradianceWM2), cmp.Compare(b.EnergyKWh, a.EnergyKWh), a.Start.Compare(b.Start.Time))
+		}
+		return cmp.Or(rough, cmp.Compare(a.EnergyKWh, b.EnergyKWh), a.Start.Compare(b.Start.Time))
 	})
 	for i := range list {
 		list[i].ExtraKWh = rounded(list[i].EnergyKWh - list[0].EnergyKWh)
@@ -150,6 +161,9 @@ func (f outlook) window(from, to time.Time) (w api.WorkWindow, ok bool) {
 		if wind := f.WindMS.At(i); wind > w.WindMS { // false for NaN
 			w.WindMS = rounded(wind)
 		}
+	}
+	if wind, rain, sum, known := f.sky.Over(from, to); known {
+		w.WindMS, w.RainMM, w.Rainy, w.WeatherKnown = rounded(wind), rounded(sum), rain > api.RainForWork, true
 	}
 	w.Windy = w.WindMS > api.WindForWork
 	w.EnergyKWh, w.Cost, w.IrradianceWM2 = rounded(energy), rounded(energy*f.site.TariffPerKWh), rounded(light/hours)

@@ -2,7 +2,9 @@ package work
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,6 +117,84 @@ func TestProposeWindows(t *testing.T) {
 	ask.EstimatedDurationHours = 2
 	if w := d.propose(ask).Windows[0]; w.Start.String() != "2026-06-15T14:00:00Z" {
 		t.Errorf("after noon the best is %+v", w)
+	}
+}
+
+// rains stores the forecast of foretell with what a source says of wind and,
+// in the first hours of the first day's shift, of rain.
+func (d *desk) rains(mm float64) {
+	d.t.Helper()
+	d.clock = d.clock.Add(time.Minute)
+	start := d.clock.Truncate(day)
+	wx := ops.Weather{WeatherID: ops.NewID("wx", d.clock), SiteID: south, IssuedAt: d.clock, Source: "a provider", Start: start, StepMinutes: 60}
+	for h := range 24 { // what comes later is not known
+		wx.GHIWM2, wx.DNIWM2, wx.DHIWM2 = append(wx.GHIWM2, 1), append(wx.DNIWM2, 1), append(wx.DHIWM2, 1)
+		wx.TemperatureC, wx.CloudCover, wx.WindMS = append(wx.TemperatureC, 20), append(wx.CloudCover, 0), append(wx.WindMS, 2)
+		wx.RainMMH = append(wx.RainMMH, 0)
+		if h >= 5 && h < 9 { // 07:00 to 11:00 in Vienna
+			wx.RainMMH[h] = mm
+		}
+	}
+	if err := d.store.Update(d.t.Context(), func(tx store.Tx) error {
+		f, err := d.Ops.LatestForecast(d.t.Context(), south)
+		if err != nil {
+			return err
+		}
+		f.ForecastID, f.IssuedAt, f.Weather = fmt.Sprint("fc_", 1+d.clock.Minute()), d.clock, &wx
+		return d.Ops.AddForecast(tx, f, time.UTC)
+	}); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// Windows in the rain come behind the dry ones, but for work indoors and
+// emergencies; without a source of weather nothing is said of it.
+func TestProposeKnowsRain(t *testing.T) {
+	d := newDesk(t, nil)
+	d.clock = time.Date(2026, 6, 15, 3, 0, 0, 0, time.UTC)
+	d.foretell()
+	ask := api.ScheduleRequest{AssetID: inv, MaintenanceType: api.MaintenanceCorrective, EstimatedDurationHours: 2}
+	before := d.propose(ask)
+	if w := before.Windows[0]; w.WeatherKnown || w.Rainy || w.RainMM != 0 || !strings.Contains(before.Message, "wind and rain are not known") {
+		t.Errorf("without a source: %q, %+v", before.Message, w)
+	}
+	d.rains(1.5)
+	out := d.propose(ask)
+	best := out.Windows[0]
+	if best.Rainy || !best.WeatherKnown || best.Start.String() != "2026-06-15T14:00:00Z" || strings.Contains(out.Message, "not known") {
+		t.Errorf("in the rain the best is %+v, %q", best, out.Message)
+	}
+	rough := 0
+	for i, w := range out.Windows {
+		first := w.Start.UTC().Day() == 15
+		if w.WeatherKnown != first {
+			t.Errorf("window %d from %s is known: %v", i, w.Start, w.WeatherKnown)
+		}
+		// Two hours from 07:00 to before 11:00 in Vienna see rain.
+		if rainy := first && w.Start.UTC().Hour() < 9; w.Rainy != rainy || rainy != (w.RainMM > 0) {
+			t.Errorf("window %d from %s is rainy: %v, %g mm", i, w.Start, w.Rainy, w.RainMM)
+		}
+		if w.Rainy || w.Windy {
+			rough++
+		} else if rough > 0 {
+			t.Errorf("window %d is fair and comes behind %d that are not", i, rough)
+		}
+		if w.Start.String() == "2026-06-15T05:00:00Z" && (w.RainMM != 3 || w.WindMS != 2) {
+			t.Errorf("from 07:00 to 09:00 %g mm fall with %g m/s of wind", w.RainMM, w.WindMS)
+		}
+	}
+	ask.Indoors = true
+	if w := d.propose(ask).Windows[0]; w.Start.Time != before.Windows[0].Start.Time || !w.Rainy {
+		t.Errorf("indoors the best is %+v", w)
+	}
+	ask.Indoors, ask.Kind = false, api.WorkMeasuring
+	if w := d.propose(ask).Windows[0]; w.Rainy || w.Windy || w.Start.String() != "2026-06-15T10:00:00Z" {
+		t.Errorf("measuring is best %+v", w)
+	}
+	d.rains(0.1)
+	ask.Kind = ""
+	if w := d.propose(ask).Windows[0]; w.Start.Time != before.Windows[0].Start.Time || w.Rainy || w.RainMM != 0.2 {
+		t.Errorf("in a drizzle the best is %+v", w)
 	}
 }
 

@@ -83,6 +83,17 @@ func FromColumns(issuedAt time.Time, source string, start time.Time, step time.D
 	return f
 }
 
+// Said is the first column of a quantity that was forecast, not measured; ok
+// is false where there is none.
+func (f Forecast) Said(q Quantity) (s series.Series, ok bool) {
+	for _, c := range f.Columns {
+		if c.Quantity == q && !c.Measured {
+			return c.Series, true
+		}
+	}
+	return s, false
+}
+
 // onGrid is s in means over steps of step where its own are shorter.
 func onGrid(s series.Series, step time.Duration) series.Series {
 	if s.Step >= step || s.Len() == 0 {

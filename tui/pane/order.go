@@ -327,5 +327,8 @@ func windowCost(what string, w api.WorkWindow, currency string) string {
 	if w.Windy {
 		words += fmt.Sprintf("; wind of %.0f m/s", w.WindMS)
 	}
+	if w.Rainy {
+		words += fmt.Sprintf("; rain of %.1f mm", w.RainMM)
+	}
 	return words + "."
 }
