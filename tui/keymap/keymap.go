@@ -128,6 +128,7 @@ const (
 	Upload       Action = "upload"
 	Uploads      Action = "uploads"
 	Models       Action = "models"
+	Forecast     Action = "forecast"
 	APIKeys      Action = "api-keys"
 	Users        Action = "users"
 	Audit        Action = "audit"
@@ -240,6 +241,7 @@ func Default() Map {
 		needs(entry(Upload, Global, "upload", "import a file from a portal, logger or meter", "U"), NeedsService|NeedsWrite),
 		entry(Themes, Global, "", "choose the colours", "T"),
 		entry(Uploads, Global, "", "show the uploads and what was inferred", "g u"),
+		entry(Forecast, Global, "", "show the forecast, those before it and how good they were", "g f"),
 		entry(Models, Global, "", "show the model registry", "g m"),
 		entry(Schedules, Global, "", "show all planned maintenance", "g d"),
 		needs(entry(APIKeys, Global, "", "manage API keys (administrators)", "g k"), NeedsUsers),

@@ -122,27 +122,33 @@ func (s *Sheet) Draw(r terminal.Region, v pane.View) {
 
 // drawEmpty says why there is no row.
 func (s *Sheet) drawEmpty(r terminal.Region, v pane.View) {
-	if s.status == nil {
-		v.Paragraph(r, 0, 0, s.empty, themes.Dim)
-		return
+	now := status{face: state.Empty}
+	if s.status != nil {
+		now = s.status(v)
 	}
-	switch now := s.status(v); now.face {
+	now.drawEmpty(r, v, s.empty)
+}
+
+// drawEmpty says why there is nothing to show; empty is said when there is none.
+func (now status) drawEmpty(r terminal.Region, v pane.View, empty string) {
+	switch now.face {
 	case state.Failed:
 		y := v.Paragraph(r, 0, 0, state.Sentence(now.err), themes.Warning)
 		v.Paragraph(r, 0, y, "Next try "+state.Soon(now.nextTry.Sub(v.Now))+"; r asks now.", themes.Dim)
 	case state.Loading:
 		v.Paragraph(r, 0, 0, "Asking the service …", themes.Dim)
 	default:
-		v.Paragraph(r, 0, 0, s.empty, themes.Dim)
+		v.Paragraph(r, 0, 0, empty, themes.Dim)
 	}
 }
 
 // drawNote says that what is shown is old, when it is.
 func (s *Sheet) drawNote(r terminal.Region, v pane.View) bool {
-	if s.status == nil {
-		return false
-	}
-	now := s.status(v)
+	return s.status != nil && s.status(v).drawNote(r, v)
+}
+
+// drawNote says that what is shown is old, when it is.
+func (now status) drawNote(r terminal.Region, v pane.View) bool {
 	if now.err != nil {
 		v.Paragraph(r, 0, 0, "These are "+state.Age(now.age)+" old: "+state.Reason(now.err)+".", themes.Warning)
 	}

@@ -49,6 +49,8 @@ type Site struct {
 	Schedule   Value[api.Schedule] // with its history
 	Diagnosed  map[string]bool     // findings that were diagnosed from this console
 
+	Reports
+
 	Subscriptions Value[[]api.Subscription]
 	Deliveries    Value[[]api.Delivery] // of one subscription, newest first
 
@@ -215,7 +217,7 @@ var siteSources = map[Query]source{
 	}),
 	QueryIssued: of(func(s *Site) *Value[[]api.StoredForecast] { return &s.Issued }, func(ctx context.Context, c *client.Client, r Request) ([]api.StoredForecast, error) {
 		list := r.list()
-		list.Limit = 6
+		list.Limit = 24
 		v, err := c.StoredForecasts(ctx, list)
 		return field(v, err, func() []api.StoredForecast { return v.ForecastResults })
 	}),

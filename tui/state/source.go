@@ -26,7 +26,7 @@ type source struct {
 // sources are all queries.
 var sources = func() map[Query]source {
 	all := map[Query]source{}
-	for _, part := range []map[Query]source{siteSources, workSources, adminSources, alertSources} {
+	for _, part := range []map[Query]source{siteSources, workSources, adminSources, alertSources, reportSources} {
 		maps.Copy(all, part)
 	}
 	return all
@@ -77,7 +77,7 @@ func kept[T any](slot func(*Store) *Value[T], ask func(ctx context.Context, c *c
 // nothingYet says whether an error says no more than that there is nothing
 // yet: that is an answer, not a failure.
 func nothingYet(err error) bool {
-	for _, nothing := range []error{api.ErrNoModel, api.ErrNoForecastResult, api.ErrNoSummaries} {
+	for _, nothing := range []error{api.ErrNoModel, api.ErrNoForecastResult, api.ErrNoSummaries, api.ErrNoInterpolation} {
 		if errors.Is(err, nothing) {
 			return true
 		}

@@ -161,7 +161,8 @@ func (p *Plant) value(t time.Time) api.ForecastValue {
 	mid := p.expectedKW(t.Add(30 * time.Minute))
 	return api.ForecastValue{
 		Timestamp: api.At(t), PredictedPowerKW: mid, ConfidenceInterval: api.Interval{Lower: 0.6 * mid, Upper: 1.08 * mid},
-		ClearSkyKW: float64(p.Units) * UnitKW * p.sun(t.Add(30*time.Minute)),
+		ClearSkyKW:        float64(p.Units) * UnitKW * p.sun(t.Add(30*time.Minute)),
+		WeatherConditions: api.WeatherConditions{TemperatureC: 15 + 12*p.sun(t), IrradianceWM2: 1000 * p.sun(t.Add(30*time.Minute)), WindSpeedMS: 3.2},
 	}
 }
 
@@ -170,7 +171,7 @@ func (p *Plant) Forecast(now time.Time) api.GeneratedForecast {
 	hour := now.Truncate(time.Hour)
 	f := api.GeneratedForecast{
 		ForecastID: "fc-1", CustomerID: "acme", SiteID: p.SiteID, GeneratedAt: api.At(hour), HorizonHours: 168, StepMinutes: 60,
-		Metadata: api.ForecastMetadata{ModelVersion: "1.0.0", ModelAccuracy: 0.93},
+		Metadata: api.ForecastMetadata{ModelType: "sunloop-blend", ModelVersion: "1.0.0", ModelAccuracy: 0.93, WeatherSource: weatherSource},
 	}
 	for h := range 168 {
 		f.Forecasts = append(f.Forecasts, p.value(hour.Add(time.Duration(h)*time.Hour)))

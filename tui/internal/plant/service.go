@@ -182,6 +182,9 @@ func (p *Plant) answer(r *http.Request, now time.Time, q question) (any, *api.Er
 	if answer, refusal, ok := p.alerts(r, now, q); ok {
 		return answer, refusal
 	}
+	if answer, ok := p.report(r, now, q); ok {
+		return answer, nil
+	}
 	switch r.URL.Path {
 	case api.PathAssets:
 		return api.AssetsResponse{Success: true, Assets: p.Assets()}, nil
@@ -190,6 +193,9 @@ func (p *Plant) answer(r *http.Request, now time.Time, q question) (any, *api.Er
 		to, err2 := api.ParseTime(r.URL.Query().Get("end"), time.UTC)
 		if err1 != nil || err2 != nil {
 			return nil, api.InvalidParameter("start", "not a time")
+		}
+		if r.URL.Query().Get("resolution") == api.ResolutionHour {
+			return api.SiteRecordsResponse{Records: p.Hours(from.Time, to.Time, now)}, nil
 		}
 		if r.URL.Query().Get("resolution") == api.Resolution5Min && p.Step < 5*time.Minute {
 			return api.SiteRecordsResponse{Records: p.Means(from.Time, to.Time, now)}, nil

@@ -1,0 +1,88 @@
+package plant
+
+import (
+	"net/http"
+	"time"
+
+	"app.sunloop/backend/api"
+)
+
+// weatherSource is who told the weather of forecasts.
+const weatherSource = "open-meteo"
+
+// Issued are the forecasts of the last days, newest first, each a little off.
+func (p *Plant) Issued(now time.Time) []api.StoredForecast {
+	var out []api.StoredForecast
+	for i := range 4 {
+		at := now.Truncate(time.Hour).Add(-time.Duration(24*i) * time.Hour)
+		f := api.StoredForecast{
+			ForecastID: "fc-" + at.UTC().Format("2006-01-02T15"), SiteID: p.SiteID, GeneratedAt: api.At(at), ModelName: "sunloop-blend", ModelVersion: "1.1.0", HorizonHours: 72,
+			WeatherContext: api.WeatherContext{AvgTemperatureC: 21.4 + float64(i), AvgIrradianceWM2: 503, AvgWindSpeedMS: 3.2, Source: weatherSource},
+		}
+		for h := range 72 {
+			v := p.value(at.Add(time.Duration(h) * time.Hour))
+			off := 1 + 0.03*float64(i)
+			f.ForecastPoints = append(f.ForecastPoints, api.ForecastPoint{Timestamp: v.Timestamp, HourAhead: h + 1, PredictedPowerKW: v.PredictedPowerKW * off, LowerConfKW: v.ConfidenceInterval.Lower, UpperConfKW: v.ConfidenceInterval.Upper, ClearSkyKW: v.ClearSkyKW})
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// Accuracy is how the forecasts did, worse with each lead.
+func (p *Plant) Accuracy(now time.Time) api.Accuracy {
+	day := func(back int) string { return p.Midnight(now).AddDate(0, 0, -back).Format(time.DateOnly) }
+	a := api.Accuracy{CustomerID: "acme", SiteID: p.SiteID, Days: 90, From: day(90), To: day(1),
+		Overall:  api.ModelScore{Samples: 43120, PinballPercent: 2.1, NMAEPercent: 5.9, BiasPercent: 0.8, Coverage80: 0.79, WidthPercent: 19},
+		Promised: &api.ModelScore{Samples: 4000, PinballPercent: 1.9, NMAEPercent: 5.2, BiasPercent: 0.1, Coverage80: 0.8, WidthPercent: 18},
+	}
+	for i, lead := range [][2]int{{0, 6}, {6, 24}, {24, 48}, {48, 72}, {72, 168}} {
+		x := float64(i)
+		a.Leads = append(a.Leads, api.LeadAccuracy{FromHours: lead[0], ToHours: lead[1], ModelScore: api.ModelScore{Samples: 900 * (i + 1), PinballPercent: 1.1 + 0.4*x, NMAEPercent: 3.4 + 1.1*x, BiasPercent: 0.6 - 0.5*x, Coverage80: 0.82 - 0.04*x, WidthPercent: 12 + 3*x}})
+	}
+	return a
+}
+
+// Moves are the registry's, newest first.
+func (p *Plant) Moves(now time.Time) []api.ModelMove {
+	at := func(days int) api.Time { return api.At(p.Midnight(now).AddDate(0, 0, -days).Add(2 * time.Hour)) }
+	move := func(version, from, to, actor, reason string, days int) api.ModelMove {
+		return api.ModelMove{ModelName: "sunloop-blend", ModelVersion: version, From: from, To: to, At: at(days), Actor: actor, Reason: reason}
+	}
+	return []api.ModelMove{
+		move("1.2.0", "", api.ModelChallenger, "pipeline", "trained", 0),
+		move("1.1.0", api.ModelChallenger, api.ModelProduction, "anna", "better in the last three weeks", 30),
+		move("1.0.0", api.ModelProduction, api.ModelArchived, "anna", "succeeded by 1.1.0: better in the last three weeks", 30),
+		move("1.0.0", "", api.ModelChallenger, "pipeline", "trained", 200),
+	}
+}
+
+// report answers the questions of the screens that judge; ok is false for
+// others.
+func (p *Plant) report(r *http.Request, now time.Time, q question) (answer any, ok bool) {
+	switch {
+	case r.URL.Path == api.PathTerminalForecast && q.Action == api.ActionAccuracy:
+		return api.AccuracyResponse{Success: true, Accuracy: p.Accuracy(now)}, true
+	case r.URL.Path == api.PathTerminalForecast:
+		return api.StoredForecastsResponse{Success: true, CustomerID: "acme", ForecastResults: p.Issued(now)}, true
+	case r.URL.Path == api.PathModels && q.Action == api.ActionHistory:
+		return api.ModelHistoryResponse{Success: true, History: p.Moves(now)}, true
+	}
+	return nil, false
+}
+
+// Hours are all units' means over an hour in [from, to).
+func (p *Plant) Hours(from, to, now time.Time) map[string][]api.Record {
+	out := map[string][]api.Record{}
+	for id, records := range p.Records(from, to, now) {
+		for i := 0; i < len(records); {
+			at, sum, n := records[i].Timestamp.Truncate(time.Hour), 0.0, 0
+			for ; i < len(records) && records[i].Timestamp.Truncate(time.Hour).Equal(at); i++ {
+				sum += records[i].Power
+				n++
+			}
+			out[id] = append(out[id], api.Record{AssetID: id, SiteID: p.SiteID, Timestamp: api.At(at), Power: sum / float64(n), KWh: sum / float64(n)})
+		}
+	}
+	return out
+}

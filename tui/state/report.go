@@ -1,0 +1,90 @@
+package state
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+)
+
+// The queries of the screens that judge: how forecasts did, what models are
+// there, what the site achieved, how gaps were filled.
+const (
+	QueryAccuracy       Query = "accuracy"       // of so many days
+	QueryRecords        Query = "span"           // the records of a [Span]
+	QueryModelHistory   Query = "model-history"  // the moves of the registry
+	QueryInterpolations Query = "interpolations" // runs of gap filling
+	QueryIssues         Query = "issues"
+)
+
+// Reports are what these screens show.
+type Reports struct {
+	Accuracy       Value[api.Accuracy]
+	Records        Value[map[string][]api.Record]
+	ModelHistory   Value[[]api.ModelMove]           // newest first
+	Interpolations Value[[]api.InterpolationResult] // newest first
+	Issues         Value[[]api.Issue]               // newest first
+}
+
+// Span is a time of which a site's records are asked for, and how finely.
+type Span struct {
+	From, To   time.Time
+	Resolution string
+}
+
+// Of is the span as [Need.Of] names it.
+func (s Span) Of() string {
+	return fmt.Sprintf("%d/%d/%s", s.From.Unix(), s.To.Unix(), s.Resolution)
+}
+
+// spanOf reads what [Span.Of] wrote.
+func spanOf(text string) (Span, error) {
+	parts := strings.Split(text, "/")
+	if len(parts) != 3 {
+		return Span{}, fmt.Errorf("%q is no span", text)
+	}
+	from, err := strconv.ParseInt(parts[0], 10, 64)
+	if err != nil {
+		return Span{}, err
+	}
+	to, err := strconv.ParseInt(parts[1], 10, 64)
+	if err != nil {
+		return Span{}, err
+	}
+	return Span{time.Unix(from, 0), time.Unix(to, 0), parts[2]}, nil
+}
+
+var reportSources = map[Query]source{
+	QueryAccuracy: about(func(s *Site) *Value[api.Accuracy] { return &s.Accuracy }, func(ctx context.Context, c *client.Client, r Request) (api.Accuracy, error) {
+		days, err := strconv.Atoi(r.id)
+		if err != nil {
+			return api.Accuracy{}, err
+		}
+		v, err := c.Accuracy(ctx, api.AccuracyRequest{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Days: days})
+		return field(v, err, func() api.Accuracy { return *v })
+	}),
+	QueryRecords: about(func(s *Site) *Value[map[string][]api.Record] { return &s.Records }, func(ctx context.Context, c *client.Client, r Request) (map[string][]api.Record, error) {
+		span, err := spanOf(r.id)
+		if err != nil {
+			return nil, err
+		}
+		v, err := c.SiteRecords(ctx, api.RecordsQuery{SiteID: r.site.SiteID, Start: api.At(span.From), End: api.At(span.To), Resolution: span.Resolution})
+		return field(v, err, func() map[string][]api.Record { return v.Records })
+	}),
+	QueryModelHistory: of(func(s *Site) *Value[[]api.ModelMove] { return &s.ModelHistory }, func(ctx context.Context, c *client.Client, r Request) ([]api.ModelMove, error) {
+		v, err := c.ModelHistory(ctx, api.ModelsRequest{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Page: api.Page{Limit: api.MaxLimit}})
+		return field(v, err, func() []api.ModelMove { return v.History })
+	}),
+	QueryInterpolations: of(func(s *Site) *Value[[]api.InterpolationResult] { return &s.Interpolations }, func(ctx context.Context, c *client.Client, r Request) ([]api.InterpolationResult, error) {
+		v, err := c.Interpolations(ctx, r.list())
+		return field(v, err, func() []api.InterpolationResult { return v.InterpolationResults })
+	}),
+	QueryIssues: of(func(s *Site) *Value[[]api.Issue] { return &s.Issues }, func(ctx context.Context, c *client.Client, r Request) ([]api.Issue, error) {
+		v, err := c.Issues(ctx, r.list())
+		return field(v, err, func() []api.Issue { return v.Issues })
+	}),
+}
