@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -254,6 +255,20 @@ func (m *Model) footer() [][2]string {
 			name = w
 		}
 		out = append(out, [2]string{strings.Fields(e.Binding.Help().Key)[0], name})
+		if a == keymap.Help {
+			out = append(out, m.paneFooter()...)
+		}
+	}
+	return out
+}
+
+// paneFooter are the focused pane's own keys that count now.
+func (m *Model) paneFooter() [][2]string {
+	var out [][2]string
+	for _, e := range m.o.Keys.Entries() {
+		if m.store.Site != nil && e.Scope == paneScopes[m.focus] && e.Footer != "" && m.why(e) == "" {
+			out = append(out, [2]string{strings.Fields(e.Binding.Help().Key)[0], e.Footer})
+		}
 	}
 	return out
 }
@@ -279,11 +294,16 @@ func (m *Model) screenFooter(s screen.Screen) [][2]string {
 		action keymap.Action
 		words  string
 	}{{keymap.Back, "back"}, {keymap.Filter, "filter"}, {keymap.Sort, "sort"}, {keymap.Help, "help"}, {keymap.Export, "export"}} {
-		if e, ok := m.o.Keys.Entry(k.action); ok && (k.action != keymap.Filter && k.action != keymap.Sort || m.list() != nil) {
+		if e, ok := m.o.Keys.Entry(k.action); ok && !m.taken(k.action, s.Scope()) && (k.action != keymap.Filter && k.action != keymap.Sort || m.list() != nil) {
 			add(e, k.words)
 		}
 	}
 	return out
+}
+
+// taken says whether an action of a scope has the first key of another one.
+func (m *Model) taken(a keymap.Action, scope keymap.Scope) bool {
+	return slices.ContainsFunc(m.o.Keys.Entries(), func(e keymap.Entry) bool { return e.Takes == a && e.Scope == scope })
 }
 
 // crumbs are site › unit › finding.

@@ -101,6 +101,7 @@ func walkFrames(t *testing.T, text string, first, step int, sizes ...layout.Size
 	for _, k := range []string{"1", "2", "3", "4", "z", "n", ":", "?", "S", "T", "U", "o"} {
 		ways = append(ways, []string{k})
 	}
+	ways = append(ways, []string{"down", "i"}, []string{"v", "c"}, []string{"+", "+"}, []string{"g", "w", "v"}, []string{"g", "w", "s"})
 	for _, e := range keymap.Default().Entries() {
 		for _, k := range e.Binding.Keys() {
 			if e.Scope == keymap.Global && strings.HasPrefix(k, "g ") && e.Action != keymap.SignOut {

@@ -63,7 +63,7 @@ func (m *Model) needs() []state.Need {
 		for _, n := range p.Needs(m.view()) {
 			n.Focused = layout.Pane(i) == m.focus && len(m.dialogs) == 0 && further == nil
 			// Behind a further screen the alarms are watched on.
-			n.Hidden = m.layout.Mode == layout.TooSmall || further != nil && n.Query != state.QueryFindings
+			n.Hidden = m.layout.Mode == layout.TooSmall || further != nil && n.Query != state.QueryFindings && n.Query != state.QueryAlerts
 			needs = append(needs, n)
 		}
 	}

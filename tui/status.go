@@ -154,6 +154,9 @@ func (m *Model) alarmParts(v pane.View) []part {
 		}
 		out = append(out, part{[]span{{fmt.Sprintf("  %s%d", shape, count[s.label]), role}}, rank})
 	}
+	if n := v.Site.Alerts.Data.Counts.Shelved; n > 0 { // never out of sight in silence
+		out = append(out, part{[]span{{fmt.Sprintf("  shelved %d", n), themes.Text}}, 0})
+	}
 	return out
 }
 

@@ -116,7 +116,6 @@ func (d *Day) Draw(r terminal.Region) {
 		d.vertical(plot, d.Now, d.style(themes.NowLine), "┊!")
 	}
 	d.vertical(plot, d.Cursor, d.Palette.Style(themes.Accent), "│|")
-	d.cursorTime(line)
 	if !any {
 		d.noData(plot)
 		return
@@ -204,14 +203,16 @@ func (d *Day) hours(r terminal.Region) {
 	style := d.style(themes.Axis)
 	free := 0
 	end := w
-	if axis.n == 1 {
+	at, label := d.cursorLabel(w)
+	if axis.n == 1 && at+len(label) < w-2 {
 		end = w - 2
 		r.Put(end, 0, hours[24], style)
 		end-- // a space before it
 	}
+	r.Put(at, 0, label, d.Palette.Style(themes.Accent).On(d.Palette.Style(themes.Panel)).Inverse())
 	for _, t := range d.ticks {
 		x := int(axis.place(float64(t.at.Unix())) * float64(w))
-		if x < free || x+len(t.label) > end {
+		if x < free || x+len(t.label) > end || label != "" && x < at+len(label) && x+len(t.label) > at {
 			continue
 		}
 		r.Put(x, 0, t.label, style)

@@ -115,12 +115,11 @@ func (d *Day) vertical(plot terminal.Region, t time.Time, style terminal.Style, 
 	}
 }
 
-// cursorTime writes the cursor's time over the time axis.
-func (d *Day) cursorTime(line terminal.Region) {
+// cursorLabel is the cursor's time as it stands over the time axis of w cells, and where; empty without a cursor.
+func (d *Day) cursorLabel(w int) (x int, label string) {
 	if !d.axis.holds(d.Cursor) {
-		return
+		return 0, ""
 	}
-	w, _ := line.Size()
 	layout := "15:04"
 	if span := d.axis.to.Sub(d.axis.from); span > 26*time.Hour {
 		layout = "Mon 2 15:04"
@@ -128,9 +127,8 @@ func (d *Day) cursorTime(line terminal.Region) {
 			layout = "2 Jan 2006"
 		}
 	}
-	label := " " + d.Cursor.In(d.axis.loc).Format(layout) + " "
-	x := d.axis.column(d.Cursor, w) - len(label)/2
-	line.Put(max(min(x, w-len(label)), 0), 0, label, d.Palette.Style(themes.Accent).On(d.Palette.Style(themes.Panel)).Inverse())
+	label = " " + d.Cursor.In(d.axis.loc).Format(layout) + " "
+	return max(min(d.axis.column(d.Cursor, w)-len(label)/2, w-len(label)), 0), label
 }
 
 // TimeAt is the instant in the middle of a column of the region last drawn; false outside the plot.

@@ -181,9 +181,9 @@ func TestResizeStorm(t *testing.T) {
 	}
 	one.resizes(120, 36)
 	one.press("esc", "esc", "esc", "esc", "esc", "esc", "1")
-	one.sees("Durban", "INV-2", "1 Observe")
+	one.sees("Durban", "INV-2", "1 Observe", "of peers")
 	calm := sit(t, p, 120, 36, quiet)
-	calm.sees("Durban", "INV-2", "1 Observe")
+	calm.sees("Durban", "INV-2", "1 Observe", "of peers") // the day is there, too
 	// Ages may differ by a step; the frames must not.
 	frame := func(screen string) []string {
 		var edges []string

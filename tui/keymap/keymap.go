@@ -293,16 +293,16 @@ func Default() Map {
 
 		entry(ResetSetting, InSettings, "reset", "put the chosen setting or key back to its default", "x"),
 
-		entry(ZoomIn, InObserve, "closer", "look at a shorter time", "+", "="),
+		needs(entry(Acknowledge, InObserve, "ack", "acknowledge the alarm in hand", "a"), NeedsService|NeedsWrite),
+		takes(needs(entry(Shelve, InObserve, "shelve", "shelve the alarm in hand for a time", "s"), NeedsService|NeedsWrite), Sort),
+		needs(entry(Unshelve, InObserve, "", "take the alarm in hand off the shelf", "u"), NeedsService|NeedsWrite),
+		entry(ZoomIn, InObserve, "", "look at a shorter time", "+", "="),
 		entry(ZoomOut, InObserve, "", "look at a longer time", "-", "_"),
 		entry(PanBack, InObserve, "", "move the time on screen back", "[", "shift+left"),
 		entry(PanOn, InObserve, "", "move the time on screen on", "]", "shift+right"),
 		entry(WholeDay, InObserve, "", "look at the whole day again", "0"),
 		entry(Cursor, InObserve, "cursor", "read the values at a time, which the arrows move", "c"),
 		entry(OtherList, InObserve, "units/alarms", "go to the alarms, or back to the units", "v"),
-		needs(entry(Acknowledge, InObserve, "ack", "acknowledge the alarm in hand", "a"), NeedsService|NeedsWrite),
-		takes(needs(entry(Shelve, InObserve, "shelve", "shelve the alarm in hand for a time", "s"), NeedsService|NeedsWrite), Sort),
-		needs(entry(Unshelve, InObserve, "", "take the alarm in hand off the shelf", "u"), NeedsService|NeedsWrite),
 
 		needs(entry(AckAlarm, AlarmList, "ack", "acknowledge the chosen alarm", "a"), NeedsService|NeedsWrite),
 		takes(needs(entry(ShelveAlarm, AlarmList, "shelve", "shelve the chosen alarm for a time", "s"), NeedsService|NeedsWrite), Sort),

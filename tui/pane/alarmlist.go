@@ -14,6 +14,7 @@ import (
 type AlarmList struct {
 	List
 	Chooses bool // a line is chosen whenever there is one
+	Stale   bool // what is known is old: all but the priorities is grey
 
 	open  map[string]bool        // groups that show their members
 	lines map[string][]api.Alert // what stands behind each line last drawn
@@ -29,6 +30,13 @@ func NewAlarmList() AlarmList { return AlarmList{List: List{SortBy: -1}} }
 // DrawAlarms draws alarms in groups.
 func (l *AlarmList) DrawAlarms(r terminal.Region, v View, alerts []api.Alert) {
 	rows := l.rows(v, alerts)
+	if l.Stale {
+		for _, row := range rows {
+			for i := range row.Cells {
+				row.Cells[i].Role = themes.Muted
+			}
+		}
+	}
 	l.choose(v.Hand.FindingID, rows)
 	if l.Chooses && len(rows) > 0 && !slices.ContainsFunc(rows, func(row Row) bool { return row.ID == l.Selected }) {
 		l.Selected = rows[0].ID

@@ -157,7 +157,7 @@ func (o *Observe) drawDay(r terminal.Region, v View, above int) {
 		h, above = h-1, above+1
 	}
 	day, data := v.day(), o.data(v)
-	p := o.plan(w, h, day)
+	p := o.plan(w, h, v, day)
 	margin := 0
 	if p.heat > 0 {
 		margin = o.heat.margin(w, data)
@@ -234,7 +234,7 @@ type observePlan struct {
 	beside                      bool // units and alarms side by side
 }
 
-func (o *Observe) plan(w, h int, day *dayData) observePlan {
+func (o *Observe) plan(w, h int, v View, day *dayData) observePlan {
 	active, units := o.alarms.Lines(o.shown), len(day.units)
 	p := observePlan{beside: w >= 150}
 	var lists int
@@ -246,10 +246,17 @@ func (o *Observe) plan(w, h int, day *dayData) observePlan {
 			p.alarms = min(p.alarms+1, max(h/6, 4)) // the header of the list
 		}
 		lists = p.alarms + min(units+1, max(h*2/5, 4))
+		if o.onAlarms { // what is looked at has the room
+			p.alarms = min(max(active, 1)+2, max(h*2/5, 4))
+			lists = p.alarms + min(units+1, max(h/5, 3))
+		}
 	}
 	p.chart = max(h-lists, 4)
 	if room := p.chart - 11; room >= (units+1)/2 && units > 1 && w >= 50 {
 		p.heat = min(units, room)
+		if room < units && v.Pen != chart.ASCII && !v.Palette.Colorless() {
+			p.heat = (units + 1) / 2 // two units share a line
+		}
 		p.chart -= p.heat
 	}
 	if p.chart > 10 {

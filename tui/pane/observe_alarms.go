@@ -125,6 +125,7 @@ func (o *Observe) drawAlarms(r terminal.Region, v View) {
 	}
 	quiet := v
 	quiet.Focused = v.Focused && o.onAlarms
+	o.alarms.Stale = alerts.Face(v.Now, staleAfter, false) == state.Stale
 	o.alarms.DrawAlarms(r.Region(terminal.Rect{Y: 1, W: w, H: h - 1}), quiet, o.shown)
 	notes := append([]string{Power(risk) + " at risk"}, hidden...)
 	if alerts.Err != nil {

@@ -149,8 +149,8 @@ func (u *UnitView) drawFacts(r terminal.Region, v View) int {
 	if newest.ErrorType != "" && newest.ErrorType != "normal" {
 		words += v.separator() + newest.ErrorType
 	}
-	if newest.ErrorCode != nil {
-		words += " " + strconv.Itoa(*newest.ErrorCode)
+	if newest.ErrorCode != nil && *newest.ErrorCode != 0 {
+		words += v.separator() + "code " + strconv.Itoa(*newest.ErrorCode)
 	}
 	words += v.separator() + fmt.Sprintf("inverter state %d, run state %d", newest.InverterState, newest.RunState)
 	v.putIn(r, 0, 1, w, words, role)
@@ -314,7 +314,11 @@ func AlertsOf(v View, assetID string) []api.Alert {
 // first, and answers the y after.
 func (v View) DrawMoves(r terminal.Region, x, y int, a api.Alert) int {
 	for _, m := range slices.Backward(a.History) {
-		words := When(m.At.Time, v.SiteNow, v.Site.Zone) + "  " + m.To + " by " + m.Actor
+		what := m.To
+		if m.From == "" && m.To == api.AlertUnacknowledged {
+			what = "raised"
+		}
+		words := When(m.At.Time, v.SiteNow, v.Site.Zone) + " " + what + " by " + m.Actor
 		if !m.Until.IsZero() {
 			words += ", to " + When(m.Until.Time, v.SiteNow, v.Site.Zone)
 		}
@@ -326,12 +330,14 @@ func (v View) DrawMoves(r terminal.Region, x, y int, a api.Alert) int {
 	return y
 }
 
-// sampleColumns are what a record may hold besides its power.
-var sampleColumns = []struct {
+// sampleColumn is what a record may hold besides its power.
+type sampleColumn struct {
 	title string
 	width int
 	of    func(api.Record) string
-}{
+}
+
+var sampleColumns = []sampleColumn{
 	{"kWh", 8, func(r api.Record) string { return Significant(r.KWh) }},
 	{"V", 7, func(r api.Record) string { return pointed(r.Voltage) }},
 	{"temp", 6, func(r api.Record) string { return pointed(r.Temperature) }},
@@ -370,11 +376,14 @@ func (u *UnitView) drawSamples(r terminal.Region, y int, v View) int {
 		v.putIn(r, 0, y, w, words, themes.Dim)
 		return y + 1
 	}
+	columns := slices.DeleteFunc(slices.Clone(sampleColumns), func(c sampleColumn) bool {
+		return !slices.ContainsFunc(records, func(r api.Record) bool { return c.of(r) != "" })
+	})
 	put := func(y int, at, power string, cell func(k int) string, role themes.Role) int {
 		v.put(r, 0, y, at, themes.Dim)
 		r.PutRight(18, y, Words(power, v.ASCII), v.style(role))
 		x := 18
-		for k, c := range sampleColumns {
+		for k, c := range columns {
 			if x+c.width > w {
 				break
 			}
@@ -383,10 +392,10 @@ func (u *UnitView) drawSamples(r terminal.Region, y int, v View) int {
 		}
 		return x + 1
 	}
-	put(y, "time", "kW", func(k int) string { return sampleColumns[k].title }, themes.Muted)
+	put(y, "time", "kW", func(k int) string { return columns[k].title }, themes.Muted)
 	for i, rec := range slices.Backward(records) {
 		y++
-		x := put(y, rec.Timestamp.In(v.Site.Zone).Format("15:04:05"), Significant(rec.Power), func(k int) string { return sampleColumns[k].of(rec) }, themes.Text)
+		x := put(y, rec.Timestamp.In(v.Site.Zone).Format("15:04:05"), Significant(rec.Power), func(k int) string { return columns[k].of(rec) }, themes.Text)
 		words, role := "", themes.Dim
 		if rec.ErrorType != "" && rec.ErrorType != "normal" {
 			words = rec.ErrorType
@@ -395,7 +404,7 @@ func (u *UnitView) drawSamples(r terminal.Region, y int, v View) int {
 			words += " " + strconv.Itoa(*rec.ErrorCode)
 		}
 		if i > 0 && step > 0 {
-			if gap := rec.Timestamp.Sub(records[i-1].Timestamp.Time); gap > step*3/2 {
+			if gap := rec.Timestamp.Sub(records[i-1].Timestamp.Time); gap > max(step, cadence(records, i))*3/2 {
 				words, role = words+" gap of "+lasting(gap)+" before", themes.Warning
 			}
 		}
@@ -415,6 +424,18 @@ func stepWords(d time.Duration) string {
 // commonest is the commonest distance between records, 0 with fewer than two.
 func commonest(records []api.Record) time.Duration {
 	return state.Day{Units: []state.UnitDay{{Records: records}}}.Step()
+}
+
+// cadence is how far apart the records beside the pair i-1, i stand: a device
+// that changes its cadence leaves no gap.
+func cadence(records []api.Record, i int) time.Duration {
+	switch {
+	case i >= 2:
+		return records[i-1].Timestamp.Sub(records[i-2].Timestamp.Time)
+	case i+1 < len(records):
+		return records[i+1].Timestamp.Sub(records[i].Timestamp.Time)
+	}
+	return 0
 }
 
 // Export are the records as measured.

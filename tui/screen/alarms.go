@@ -112,6 +112,7 @@ func (s *Alarms) Draw(r terminal.Region, v pane.View) {
 		r.PutIn(0, h-1, w, pane.Words("These are "+state.Age(v.Now.Sub(stands.At))+" old: "+state.Reason(stands.Err)+".", v.ASCII), v.Palette.Style(themes.Warning), v.ASCII)
 		h--
 	}
+	s.list.Stale = stands.Face(v.Now, keysAge, false) == state.Stale
 	s.drawHead(r.Region(terminal.Rect{W: w, H: 1}), v)
 	alerts := s.alerts(v)
 	area := terminal.Rect{Y: 1, W: w, H: h - 1}

@@ -31,6 +31,7 @@ func view(t testing.TB, ascii bool) pane.View {
 	s := &state.Site{Site: p.Site(), Zone: p.Zone}
 	s.Uploads.Good(p.Uploads(noon), noon)
 	s.Models.Good(p.Models(noon), noon)
+	hearAlarms(p, s)
 	admin := &state.Admin{}
 	admin.Keys.Good(keyRecords(), noon)
 	admin.Users.Good(userRecords(), noon)
@@ -43,6 +44,9 @@ func view(t testing.TB, ascii bool) pane.View {
 		{AuditID: "a1", Timestamp: api.At(noon.AddDate(0, 0, -2)), Address: "192.0.2.9", Route: "login", Status: 401, Error: "Invalid credentials", Omitted: 12},
 	}, noon)
 	v := pane.View{Site: s, Admin: admin, Now: noon, SiteNow: noon.In(p.Zone), Palette: terminal.NewPalette(&theme, themes.TrueColor), Pen: chart.Braille, Keys: keymap.Default(), ASCII: ascii}
+	if ascii {
+		v.Pen = chart.ASCII
+	}
 	return v
 }
 
@@ -95,7 +99,7 @@ func press(d Dialog, keys ...string) Result {
 	var r Result
 	for _, k := range keys {
 		if special, ok := map[string]tea.KeyType{
-			"enter": tea.KeyEnter, "tab": tea.KeyTab, "shift+tab": tea.KeyShiftTab, "esc": tea.KeyEsc, "up": tea.KeyUp, "down": tea.KeyDown,
+			"enter": tea.KeyEnter, "tab": tea.KeyTab, "shift+tab": tea.KeyShiftTab, "esc": tea.KeyEsc, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight,
 			"pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp, "backspace": tea.KeyBackspace, "ctrl+u": tea.KeyCtrlU,
 		}[k]; ok {
 			r = d.Key(tea.KeyMsg{Type: special}, keymap.Default())
