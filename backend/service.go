@@ -260,6 +260,25 @@ func (s *Service) Auth() *auth.Service { return s.auth }
 // Trail is who changed what, for the command line beside the data folder.
 func (s *Service) Trail() *audit.Trail { return s.trail }
 
+// NoteSignIn leaves the record of a sign-in that came by no request, with its
+// answer or refusal; what it answers is the refusal, or why there is no record.
+func (s *Service) NoteSignIn(ctx context.Context, action, address string, answer api.LoginResponse, refusal error) error {
+	r := api.AuditRecord{Address: address, Route: "login", Action: action, Status: http.StatusOK}
+	var e *api.Error
+	switch {
+	case errors.As(refusal, &e):
+		r.Status, r.Error = e.Status, e.Message
+		if id := auth.SubjectOf(refusal); id != "" {
+			r.TargetIDs = map[string]string{"user_id": id}
+		}
+	case refusal != nil:
+		return refusal
+	case answer.Account != nil:
+		r.Actor, r.ActorID, r.CustomerIDs = answer.Account.Username, answer.Account.UserID, answer.Account.CustomerIDs
+	}
+	return errors.Join(refusal, s.trail.Append(context.WithoutCancel(ctx), r))
+}
+
 // Freemium are the forecasts without an account, for the command line beside
 // the data folder.
 func (s *Service) Freemium() *freemium.Service { return s.freemium }

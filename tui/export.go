@@ -195,6 +195,9 @@ func (m *Model) export(f format) tea.Cmd {
 // writeExport writes a new file that only its owner may read, named by what,
 // where and when.
 func (m *Model) writeExport(what, site, ending string, b []byte) (path string, err error) {
+	if m.o.Away {
+		return "", errors.New(awayFiles)
+	}
 	if err := os.MkdirAll(m.o.Exports, 0o700); err != nil {
 		return "", err
 	}

@@ -69,6 +69,9 @@ func (m *Model) scopes() []keymap.Scope {
 
 var paneScopes = [layout.Panes]keymap.Scope{keymap.InObserve, keymap.InOrient, keymap.InDecide, keymap.InAct}
 
+// awayFiles is why no file is read or written for somebody elsewhere.
+const awayFiles = "over SSH, the files here are the server's"
+
 // why is the reason that an action is not possible now, empty when it is.
 func (m *Model) why(e keymap.Entry) string {
 	switch {
@@ -78,6 +81,10 @@ func (m *Model) why(e keymap.Entry) string {
 		return "the service does not answer"
 	case e.Needs&keymap.NeedsWrite != 0 && m.view().WriteWhy != "":
 		return m.view().WriteWhy
+	case e.Needs&keymap.NeedsFiles != 0 && m.o.Away:
+		return awayFiles
+	case e.Needs&keymap.NeedsShell != 0 && m.o.Away:
+		return "over SSH, the shell here is the server's"
 	case e.Needs&keymap.NeedsUsers != 0 && !may(m.user, api.PermissionUsers):
 		return "your role does not manage users and API keys"
 	case e.Needs&keymap.NeedsAudit != 0 && !may(m.user, api.PermissionAudit):

@@ -5,6 +5,7 @@ package tui
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -53,6 +54,11 @@ type Options struct {
 	User         *api.User                // who is signed in already; nil when not known
 	KeepSession  func(token string) error // nil: the session is not kept
 	Bell         bool
+	// Away says that the console runs on a machine that is not the person's, as
+	// over SSH: its files and its shell are none of theirs.
+	Away bool
+	// Challenge is a sign-in begun elsewhere, which sets up an authenticator.
+	Challenge *api.LoginResponse
 
 	// Settings are the values that were set, by name, and where they come from.
 	Settings settings.Sources
@@ -68,8 +74,20 @@ type Options struct {
 	KeepKeys    func(action string, keys []string) error
 	KeepPreset  func(name, value string) error
 
-	In  *os.File
-	Out *os.File
+	In  io.Reader
+	Out io.Writer
+	// Sizes are those of the terminal, now and after each change; nil: Out is a
+	// terminal's file, which tells them.
+	Sizes  <-chan layout.Size
+	Getenv func(string) string // of the terminal's side; nil: os.Getenv
+}
+
+// getenv is a variable of the terminal's side.
+func (o Options) getenv(name string) string {
+	if o.Getenv == nil {
+		return os.Getenv(name)
+	}
+	return o.Getenv(name)
 }
 
 // Model is the console's one Bubble Tea model.
@@ -206,6 +224,11 @@ func New(ctx context.Context, o Options, out *terminal.Output, in *terminal.Inpu
 // Init starts the clock and finds out whether there is a session.
 func (m *Model) Init() tea.Cmd {
 	m.store.Planner.Touch(m.o.Now())
+	if m.o.Challenge != nil {
+		m.askSignIn("", false)
+		m.signIn.Answer(m.o.Challenge, nil)
+		return tea.Batch(m.clock(), m.ask())
+	}
 	if m.o.Client.Credential() == "" {
 		return tea.Batch(m.clock(), m.ask(), m.run(func(ctx context.Context) tea.Msg {
 			s, err := m.o.Client.SetupStatus(ctx)
@@ -224,7 +247,7 @@ func (m *Model) ask() tea.Cmd {
 	if m.in == nil {
 		return nil
 	}
-	return m.runFor(terminal.QueryWait(terminal.Remote(os.Getenv)), func(ctx context.Context) tea.Msg {
+	return m.runFor(terminal.QueryWait(terminal.Remote(m.o.getenv)), func(ctx context.Context) tea.Msg {
 		a, err := terminal.Query(ctx, m.in, m.out)
 		if err != nil {
 			return noticeMsg{"The terminal cannot be written to: " + err.Error(), themes.Warning}

@@ -4,19 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"sync"
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"app.sunloop/tui/layout"
 	"app.sunloop/tui/terminal"
 )
 
 // Run shows the console until the person leaves or ctx ends, and gives the
 // terminal back as it was.
 func Run(ctx context.Context, o Options) error {
+	ended := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	remote := terminal.Remote(os.Getenv)
+	remote := terminal.Remote(o.getenv)
 	if o.FPS <= 0 {
 		// Each frame of the ticker costs even when nothing is drawn.
 		o.FPS = 20
@@ -24,7 +26,7 @@ func Run(ctx context.Context, o Options) error {
 			o.FPS = 10
 		}
 	}
-	out := terminal.NewOutput(o.Out, terminal.OutputOptions{Tmux: os.Getenv("TMUX") != ""})
+	out := terminal.NewOutput(o.Out, terminal.OutputOptions{Tmux: o.getenv("TMUX") != ""})
 	in := terminal.NewInput(o.In, terminal.InputOptions{Remote: remote, Now: o.Now})
 	defer func() { _ = in.Close() }() // the terminal is given back either way
 	m := New(ctx, o, out, in)
@@ -35,12 +37,29 @@ func Run(ctx context.Context, o Options) error {
 	if o.Mouse {
 		options = append(options, tea.WithMouseCellMotion())
 	}
-	_, err := tea.NewProgram(m, options...).Run()
+	p := tea.NewProgram(m, options...)
+	var wait sync.WaitGroup
+	wait.Go(func() { tellSizes(ctx, p, o.Sizes) })
+	_, err := p.Run()
+	cancel()
+	wait.Wait()
 	switch {
-	case errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil:
+	case errors.Is(err, tea.ErrProgramKilled) && ended.Err() != nil:
 		return nil // a signal, or the end of the embedded service
 	case err != nil:
 		return fmt.Errorf("run the console: %w", err)
 	}
 	return nil
+}
+
+// tellSizes tells the console the sizes of a terminal that is no file here.
+func tellSizes(ctx context.Context, p *tea.Program, sizes <-chan layout.Size) {
+	for {
+		select {
+		case s := <-sizes: // nil: never
+			p.Send(tea.WindowSizeMsg{Width: s.Columns, Height: s.Rows})
+		case <-ctx.Done():
+			return
+		}
+	}
 }

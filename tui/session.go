@@ -231,6 +231,10 @@ func (m *Model) upload(do screen.StartUpload) tea.Cmd {
 		CustomerID: customer, SiteID: do.SiteID, Region: "local", Location: location, Manufacturer: do.Manufacturer,
 		Timezone: do.Timezone, CapacityKW: do.CapacityKW, AssetID: do.AssetID, Filename: filepath.Base(do.Path),
 	}
+	if m.o.Away { // whose path it is, is known; whose file, is not
+		m.say("Not sent: "+awayFiles+".", themes.Warning)
+		return nil
+	}
 	var form *screen.UploadDialog
 	if n := len(m.dialogs); n > 0 {
 		form, _ = m.dialogs[n-1].(*screen.UploadDialog)

@@ -27,6 +27,10 @@ type LoginResponse struct {
 	Before, After *UserRecord `json:"-"`
 }
 
+// ActionSSHKey tells a sign-in by a public key from one by a password, in the
+// audit trail.
+const ActionSSHKey = "ssh-key"
+
 // User is who signed in, and what the person may do.
 type User struct {
 	UserID                 string   `json:"user_id"`

@@ -17,9 +17,16 @@ func pathSegment(s string) string { return url.PathEscape(s) }
 // InProcess is a transport that calls h in a goroutine of its own: the answer
 // streams, and the end of the request's context or of its body ends the
 // handler's context too. The handler sees [api.InProcess] as remote address.
-func InProcess(h http.Handler) http.RoundTripper { return inProcess{h} }
+func InProcess(h http.Handler) http.RoundTripper { return InProcessFrom(h, api.InProcess) }
 
-type inProcess struct{ handler http.Handler }
+// InProcessFrom is InProcess for somebody elsewhere: the handler sees the
+// address (host:port) as remote address.
+func InProcessFrom(h http.Handler, address string) http.RoundTripper { return inProcess{h, address} }
+
+type inProcess struct {
+	handler http.Handler
+	address string
+}
 
 // errLeft ends what a handler still writes when nobody reads any more.
 var errLeft = errors.New("the caller has left")
@@ -28,7 +35,7 @@ var errLeft = errors.New("the caller has left")
 func (t inProcess) RoundTrip(out *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(out.Context())
 	r := out.Clone(ctx)
-	r.RemoteAddr = api.InProcess
+	r.RemoteAddr = t.address
 	r.RequestURI = r.URL.RequestURI()
 	r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/1.1", 1, 1
 	if r.Host == "" {

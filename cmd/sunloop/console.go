@@ -25,8 +25,8 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-// ConsoleFlags are how the console looks, wherever it gets its data.
-type ConsoleFlags struct {
+// LookFlags are how the console looks, wherever it gets its data.
+type LookFlags struct {
 	Theme      string `default:"auto" help:"Colours: auto, control-room, daylight, contrast, mono, sundown, or a theme of the configuration folder."`
 	Color      string `default:"auto" help:"Colours of the terminal: auto, none, 16, 256 or true."`
 	Graph      string `default:"braille" help:"What charts are drawn with: braille, block or ascii."`
@@ -43,7 +43,12 @@ type ConsoleFlags struct {
 	StripsFrom string `default:"100x30" help:"Columns and rows from which the other panes stand as strips."`
 	Split      string `default:"50x50" help:"Percent of the width and the height at which the four panes divide."`
 	Site       string `help:"Site to open first."`
-	Exports    string `default:"." help:"Folder for exported files." type:"path"`
+}
+
+// ConsoleFlags are those of a console on this machine's terminal.
+type ConsoleFlags struct {
+	LookFlags
+	Exports string `default:"." help:"Folder for exported files." type:"path"`
 
 	Plain      bool          `help:"Print what there is and then what changes, once each, in lines of text: for screen readers, and where there is no terminal."`
 	PlainPower time.Duration `default:"15m" placeholder:"DURATION" help:"How often --plain tells the power, by the plants' clock (${default}); 0: never."`
@@ -154,11 +159,13 @@ func (c *ConsoleFlags) options(g *Globals, std streams, log *slog.Logger, lines 
 	if err := needTerminal(std); err != nil {
 		return tui.Options{}, err
 	}
-	options, err := c.look(g, true)
+	options, err := c.look(g, os.Getenv, true)
 	if err != nil {
 		return options, err
 	}
 	options.Log, options.LogLines, options.In, options.Out = log, lines.Lines, std.in, std.out.(*os.File)
+	options.Exports = c.Exports
+	keptConfig{g.configFile(), g.command}.into(&options)
 	if session != nil {
 		if store, service, keep := session(); keep {
 			if o.Credential == "" {
@@ -185,14 +192,15 @@ func needTerminal(std streams) error {
 	return nil
 }
 
-// look resolves the settings, keys, theme, colours and pen.
-func (c *ConsoleFlags) look(g *Globals, isTerminal bool) (tui.Options, error) {
+// look resolves the settings, keys, theme, colours and pen for the terminal
+// that the environment tells of.
+func (c LookFlags) look(g *Globals, getenv func(string) string, isTerminal bool) (tui.Options, error) {
 	o := tui.Options{
 		Now: time.Now, ASCII: c.ASCII, Themes: themes.Builtin(),
-		Mouse: c.Mouse, FPS: c.FPS, Bell: c.Bell, Site: c.Site, Exports: c.Exports,
+		Mouse: c.Mouse, FPS: c.FPS, Bell: c.Bell, Site: c.Site,
 	}
 	var err error
-	if o.Settings, err = c.sources(g, os.Getenv); err != nil {
+	if o.Settings, err = c.sources(g, getenv); err != nil {
 		return o, err
 	}
 	if o.Keys, err = keymap.Default().Rebind(g.file.Keys); err != nil {
@@ -202,7 +210,6 @@ func (c *ConsoleFlags) look(g *Globals, isTerminal bool) (tui.Options, error) {
 		return o, fmt.Errorf("%s: %w", g.file.path, err)
 	}
 	o.Bound, o.Presets = g.file.Keys, g.file.Presets
-	keptConfig{g.configFile(), g.command}.into(&o)
 	folder := &themeFolder{dir: filepath.Join(configDir(), "themes")}
 	o.ReloadThemes = folder.reload
 	all, _, broken := folder.reload()
@@ -212,7 +219,7 @@ func (c *ConsoleFlags) look(g *Globals, isTerminal bool) (tui.Options, error) {
 	name := c.Theme
 	if name == "auto" {
 		name, o.AutoTheme = themes.ControlRoom, true
-		if dark, known := terminal.KnownBackground("", "", os.Getenv("COLORFGBG")); known {
+		if dark, known := terminal.KnownBackground("", "", getenv("COLORFGBG")); known {
 			o.AutoTheme = false
 			if !dark {
 				name, o.Light = themes.Daylight, true
@@ -228,7 +235,7 @@ func (c *ConsoleFlags) look(g *Globals, isTerminal bool) (tui.Options, error) {
 		return o, errors.Join(fmt.Errorf("there is no theme %q; there are %s", name, strings.Join(names, ", ")), broken)
 	}
 	o.Theme = t
-	o.Detected = terminal.DetectProfile(os.Getenv, isTerminal)
+	o.Detected = terminal.DetectProfile(getenv, isTerminal)
 	o.Profile = o.Detected
 	if profile, set, err := terminal.ParseProfile(c.Color); err == nil && set { // checked with the others
 		o.Profile = profile

@@ -24,14 +24,14 @@ func BenchmarkDemo(b *testing.B) {
 	var first, ready time.Duration
 	for b.Loop() {
 		start := time.Now()
-		c := DemoCmd{ConsoleFlags: ConsoleFlags{Theme: themes.ControlRoom, Graph: "braille", Color: "true"}, Seed: 1, Speed: 60}
+		c := DemoCmd{ConsoleFlags: ConsoleFlags{LookFlags: LookFlags{Theme: themes.ControlRoom, Graph: "braille", Color: "true"}}, Seed: 1, Speed: 60}
 		g := &Globals{LogLevel: "error"}
 		dir, err := os.MkdirTemp(b.TempDir(), "demo")
 		if err != nil {
 			b.Fatal(err)
 		}
 		err = c.open(b.Context(), g, streams{os.Stdin, io.Discard, io.Discard}, dir, func(ctx context.Context, d *demo) error {
-			o, err := c.look(g, false)
+			o, err := c.look(g, os.Getenv, false)
 			if err != nil {
 				return err
 			}

@@ -30,6 +30,7 @@ type cli struct {
 	Console ConsoleCmd `cmd:"" default:"withargs" help:"The console, on this machine's data folder or on a service elsewhere (--remote)."`
 	Demo    DemoCmd    `cmd:"" help:"The console on a simulated fleet with live telemetry and faults."`
 	Serve   ServeCmd   `cmd:"" help:"The HTTP service alone, without a console."`
+	SSH     SSHCmd     `cmd:"" name:"ssh" help:"The console over SSH, for everybody who is a user of the service."`
 	Import  ImportCmd  `cmd:"" help:"Import a file as a portal, logger or meter exports it, train and forecast."`
 	Inspect InspectCmd `cmd:"" help:"Show what would be imported from a file, without importing it."`
 	Status  StatusCmd  `cmd:"" help:"The site's vital signs and findings as text or JSON, for scripts and screen readers."`

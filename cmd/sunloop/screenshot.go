@@ -68,7 +68,7 @@ func (c *ScreenshotCmd) Run(ctx context.Context, g *Globals, std streams) error 
 			return err
 		}
 		for _, s := range shots {
-			o, err := c.look(g, false)
+			o, err := c.look(g, os.Getenv, false)
 			if err != nil {
 				return err
 			}

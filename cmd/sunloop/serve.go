@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"app.sunloop/backend"
 	"app.sunloop/backend/mail"
 	"app.sunloop/backend/openmeteo"
@@ -87,12 +89,18 @@ func openFailed(dir string, err error) error {
 type ServeCmd struct {
 	ServiceFlags
 	ListenFlags
+	SSH       string   `name:"ssh" placeholder:"ADDRESS" env:"SUNLOOP_SSH" help:"Serve the console over SSH too, at this address, as in :2222 (sunloop ssh --help says more)."`
+	SSHLimits SSHFlags `embed:"" prefix:"ssh-"`
+
 	CORS []string `placeholder:"ORIGIN" env:"SUNLOOP_CORS" help:"Origins whose pages may call the API."`
 }
 
 // Run serves until ctx ends, then lets requests finish.
 func (c *ServeCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if _, err := c.check(); err != nil {
+		return err
+	}
+	if err := c.SSHLimits.check("--ssh-"); err != nil {
 		return err
 	}
 	log := g.headlessLog(std.err)
@@ -109,15 +117,29 @@ func (c *ServeCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		return openFailed(g.Data, err)
 	}
 	return withService(ctx, service, func(ctx context.Context) error {
-		return c.serve(ctx, service, g.Data, log, func(r reached) {
-			words := []any{"address", r.Address, "data", g.Data, "version", version}
-			if len(r.Hosts) > 0 {
-				words = append(words, "hosts", strings.Join(r.Hosts, ","))
+		group, ctx := errgroup.WithContext(ctx)
+		if c.SSH != "" {
+			consoles, err := openSSH(ctx, g, c.SSH, c.SSHLimits, service, log)
+			if err != nil {
+				return err
 			}
-			if r.Fingerprint != "" {
-				words = append(words, "tls_fingerprint", r.Fingerprint)
-			}
-			log.Info("serving", words...)
-		})
+			group.Go(func() error { return consoles(ctx) })
+		}
+		group.Go(func() error { return c.http(ctx, g, service, log) })
+		return group.Wait()
+	})
+}
+
+// http serves the API until ctx ends, then lets requests finish.
+func (c *ServeCmd) http(ctx context.Context, g *Globals, service *backend.Service, log *slog.Logger) error {
+	return c.serve(ctx, service, g.Data, log, func(r reached) {
+		words := []any{"address", r.Address, "data", g.Data, "version", version}
+		if len(r.Hosts) > 0 {
+			words = append(words, "hosts", strings.Join(r.Hosts, ","))
+		}
+		if r.Fingerprint != "" {
+			words = append(words, "tls_fingerprint", r.Fingerprint)
+		}
+		log.Info("serving", words...)
 	})
 }

@@ -30,7 +30,7 @@ func givenFlags(k *kong.Context) map[string]bool {
 }
 
 // values are the settings as the flags have them, wherever they come from.
-func (c *ConsoleFlags) values() map[string]string {
+func (c LookFlags) values() map[string]string {
 	return map[string]string{
 		settings.Theme: c.Theme, settings.Color: c.Color, settings.Graph: c.Graph, settings.ASCII: strconv.FormatBool(c.ASCII),
 		settings.FPS: strconv.Itoa(c.FPS), settings.Mouse: strconv.FormatBool(c.Mouse), settings.Bell: strconv.FormatBool(c.Bell),
@@ -40,7 +40,7 @@ func (c *ConsoleFlags) values() map[string]string {
 }
 
 // sources checks the settings and says where each comes from.
-func (c *ConsoleFlags) sources(g *Globals, env func(string) string) (settings.Sources, error) {
+func (c LookFlags) sources(g *Globals, env func(string) string) (settings.Sources, error) {
 	all := settings.Sources{}
 	for name, value := range c.values() {
 		s, _ := settings.Find(name)

@@ -93,6 +93,8 @@ const (
 	NeedsWrite                      // a role that may change things
 	NeedsUsers                      // a role that manages users and API keys
 	NeedsAudit                      // a role that reads the audit trail
+	NeedsFiles                      // files of the person's own
+	NeedsShell                      // a shell of the person's own
 )
 
 // Entry is one action with its binding.
@@ -238,7 +240,7 @@ func Default() Map {
 		entry(Palette, Global, "palette", "find any action, site, unit or finding", ":", "ctrl+k"),
 		entry(Help, Global, "help", "keys for where you are", "?"),
 		entry(Sites, Global, "site", "choose the site", "S"),
-		needs(entry(Upload, Global, "upload", "import a file from a portal, logger or meter", "U"), NeedsService|NeedsWrite),
+		needs(entry(Upload, Global, "upload", "import a file from a portal, logger or meter", "U"), NeedsService|NeedsWrite|NeedsFiles),
 		entry(Themes, Global, "", "choose the colours", "T"),
 		entry(Uploads, Global, "", "show the uploads and what was inferred", "g u"),
 		entry(Forecast, Global, "", "show the forecast, those before it and how good they were", "g f"),
@@ -267,13 +269,13 @@ func Default() Map {
 		needs(entry(ReopenOrder, Panes, "reopen", "open a completed work order again", "O"), NeedsService|NeedsWrite),
 		entry(Copy, Global, "", "copy the thing in hand to the clipboard", "y"),
 		entry(CopyShown, Global, "", "copy all that the pane shows to the clipboard", "Y"),
-		entry(Export, Global, "", "write what the pane shows to a CSV file", "e"),
-		entry(ExportJSON, Global, "", "write what the pane shows to a JSON file", "J"),
+		needs(entry(Export, Global, "", "write what the pane shows to a CSV file", "e"), NeedsFiles),
+		needs(entry(ExportJSON, Global, "", "write what the pane shows to a JSON file", "J"), NeedsFiles),
 		entry(Mouse, Global, "", "give the mouse back to the terminal, or take it", "M"),
 		entry(SignOut, Global, "", "sign out", "g o"),
 		entry(Quit, Global, "quit", "leave", "q"),
 		hidden(entry(QuitNow, Global, "", "leave, pressed twice", "ctrl+c")),
-		hidden(entry(Suspend, Global, "", "suspend to the shell", "ctrl+z")),
+		hidden(needs(entry(Suspend, Global, "", "suspend to the shell", "ctrl+z"), NeedsShell)),
 		hidden(entry(Back, Global, "", "back, or let go of the thing in hand", "esc")),
 
 		entry(Up, List, "", "up", "up", "k"),

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// SSHFlags bound the consoles that are served over SSH.
+type SSHFlags struct {
+	UserSessions int           `default:"4" env:"SUNLOOP_SSH_USER_SESSIONS" help:"Consoles over SSH that a user may have open at a time (${default})."`
+	Sessions     int           `default:"64" env:"SUNLOOP_SSH_SESSIONS" help:"Consoles over SSH in all (${default})."`
+	Idle         time.Duration `default:"8h" placeholder:"DURATION" env:"SUNLOOP_SSH_IDLE" help:"How long a console over SSH stays open without a key (${default}); 0: for ever."`
+	SignInTime   time.Duration `default:"2m" placeholder:"DURATION" env:"SUNLOOP_SSH_SIGN_IN_TIME" help:"How long a sign-in over SSH may take (${default})."`
+}
+
+// check finds what is wrong with the flags; prefix stands before their names.
+func (f SSHFlags) check(prefix string) error {
+	switch {
+	case f.UserSessions < 1:
+		return fmt.Errorf("%suser-sessions is a number above 0, not %d", prefix, f.UserSessions)
+	case f.Sessions < 1:
+		return fmt.Errorf("%ssessions is a number above 0, not %d", prefix, f.Sessions)
+	case f.Idle < 0:
+		return fmt.Errorf("%sidle is 0 or more, not %s", prefix, f.Idle)
+	case f.SignInTime < time.Second:
+		return fmt.Errorf("%ssign-in-time is a second or more, not %s", prefix, f.SignInTime)
+	}
+	return nil
+}
+
+// errOnePerson refuses a credential for a server of consoles.
+var errOnePerson = errors.New("--token (SUNLOOP_TOKEN) is one person's; over SSH everybody signs in")

@@ -1,0 +1,184 @@
+//go:build !windows
+
+package sshd
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/charmbracelet/ssh"
+	gossh "golang.org/x/crypto/ssh"
+
+	"app.sunloop/backend/client"
+)
+
+// connectionKey finds the connection in the library's context.
+type connectionKey struct{}
+
+func connectionOf(ctx ssh.Context) *connection {
+	return ctx.Value(connectionKey{}).(*connection) // Server.New put it there
+}
+
+// connection is a client of the server, from its first byte to its last.
+type connection struct {
+	net.Conn
+	server *Server
+	host   string // without the port
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	waits  bool // has not signed in; of the server's lock
+
+	once   sync.Once
+	client *client.Client // by asking for service()
+
+	mu      sync.Mutex
+	bound   *time.Timer   // closes a connection that does not get to a console
+	console chan struct{} // closed when the console has ended; nil: none
+	ended   bool
+}
+
+// The library sets deadlines by its own time-outs, of which there are none.
+func (c *connection) SetDeadline(time.Time) error { return nil }
+
+// service is a client for the person at the other end.
+func (c *connection) service() *client.Client {
+	c.once.Do(func() { c.client = c.server.Client(c.address()) })
+	return c.client
+}
+
+// address is the other end's.
+func (c *connection) address() string { return c.RemoteAddr().String() }
+
+// serve runs the protocol until the connection ends, and leaves nothing.
+func (c *connection) serve() {
+	defer c.cancel(nil)
+	defer c.server.left(c)
+	c.mu.Lock()
+	c.bound = time.AfterFunc(c.server.Limits.Handshake, func() { _ = c.Close() })
+	c.mu.Unlock()
+	stop := context.AfterFunc(c.ctx, c.end)
+	c.server.ssh.HandleConn(c)
+	stop()
+	c.cancel(nil)
+	c.end()
+	c.mu.Lock()
+	c.bound.Stop()
+	console := c.console
+	c.mu.Unlock()
+	if console != nil {
+		<-console
+	}
+	c.signOut()
+}
+
+// end lets no console begin any more, lets the one that runs give the terminal
+// back, and closes the connection.
+func (c *connection) end() {
+	c.mu.Lock()
+	c.ended = true
+	console := c.console
+	c.mu.Unlock()
+	if console != nil {
+		timer := time.NewTimer(endGrace)
+		defer timer.Stop()
+		select {
+		case <-console:
+		case <-timer.C:
+		}
+	}
+	_ = c.Close()
+}
+
+// signOutWait bounds the last request of a connection.
+const signOutWait = 5 * time.Second
+
+// signOut ends the token of the connection.
+func (c *connection) signOut() {
+	c.once.Do(func() {}) // nobody makes a client any more
+	if c.client == nil {
+		return
+	}
+	defer c.client.Close()
+	if c.client.Credential() == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), signOutWait)
+	defer cancel()
+	if err := c.client.Logout(ctx); err != nil {
+		c.server.Log.Debug("end the token of an SSH connection", "address", c.address(), "error", err)
+	}
+}
+
+// begun is told that the sign-in is done.
+func (c *connection) begun(conn gossh.ConnMetadata) {
+	c.server.signedIn(c)
+	c.within(c.server.Limits.Empty)
+	c.server.Log.Info("signed in over SSH", "user", conn.User(), "address", c.address(), "client", string(conn.ClientVersion()))
+}
+
+// open takes the one place for a console; the function gives it back.
+func (c *connection) open() (done func(), ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended || c.console != nil {
+		return nil, false
+	}
+	ended := make(chan struct{})
+	c.console = ended
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.console = nil
+		close(ended)
+	}, true
+}
+
+// within closes the connection after d, unless it is told otherwise before; a
+// d of 0 lets it be.
+func (c *connection) within(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bound.Stop()
+	if d > 0 && !c.ended {
+		c.bound.Reset(d)
+	}
+}
+
+// watch asks the client now and then whether it is there, and closes a
+// connection whose client is not: a line that is gone says nothing by itself.
+func (c *connection) watch(ctx context.Context, conn gossh.Conn) {
+	answered := make(chan error, 1)
+	tick := time.NewTicker(c.server.Limits.Alive)
+	defer tick.Stop()
+	asked, missed := false, 0
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case err := <-answered:
+			if err != nil {
+				return // the connection has ended
+			}
+			asked, missed = false, 0
+		case <-tick.C:
+			if asked {
+				if missed++; missed >= missedMost {
+					c.server.Log.Info("an SSH client is gone", "address", c.address())
+					_ = c.Close()
+					return
+				}
+				continue
+			}
+			asked = true
+			go func() { // ends with the connection
+				_, _, err := conn.SendRequest("keepalive@openssh.com", true, nil)
+				answered <- err
+			}()
+		}
+	}
+}
+
+// missedMost is how many questions a client may leave open.
+const missedMost = 3

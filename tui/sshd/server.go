@@ -1,0 +1,230 @@
+//go:build !windows
+
+package sshd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/charmbracelet/ssh"
+	"github.com/charmbracelet/wish"
+	gossh "golang.org/x/crypto/ssh"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+)
+
+// Limits of a server; what is zero takes its default, and a negative Idle means
+// never.
+type Limits struct {
+	UserSessions int           // consoles of a user at a time; 4
+	Sessions     int           // consoles in all; 64
+	Idle         time.Duration // without a key; 8 h
+	Handshake    time.Duration // until the line is encrypted; 20 s
+	SignIn       time.Duration // from there until the sign-in is done; 2 min
+	Empty        time.Duration // a connection without a console; 1 min
+	Alive        time.Duration // between two questions whether the client is there; 30 s
+
+	Waiting        int // connections that have not signed in; 256
+	AddressWaiting int // of these, from one address; 16
+}
+
+func (l Limits) filled() Limits {
+	return Limits{
+		UserSessions: cmp.Or(l.UserSessions, 4), Sessions: cmp.Or(l.Sessions, 64), Idle: cmp.Or(l.Idle, 8*time.Hour),
+		Handshake: cmp.Or(l.Handshake, 20*time.Second), SignIn: cmp.Or(l.SignIn, 2*time.Minute), Empty: cmp.Or(l.Empty, time.Minute),
+		Alive: cmp.Or(l.Alive, 30*time.Second), Waiting: cmp.Or(l.Waiting, 256), AddressWaiting: cmp.Or(l.AddressWaiting, 16),
+	}
+}
+
+// Keys are the public keys of the service's users, in SSH's wire format.
+type Keys interface {
+	// Has says whether a user who may sign in has the key.
+	Has(ctx context.Context, username string, key []byte) (bool, error)
+	// Login signs in the holder of the key, who is at the address (host:port);
+	// the answer is a token or a challenge.
+	Login(ctx context.Context, username string, key []byte, address string) (api.LoginResponse, error)
+}
+
+// Config of a server. Limits may be zero, Keys nil: then nobody signs in by a
+// key.
+type Config struct {
+	HostKey gossh.Signer
+	// Client makes a client of the service for somebody at an address
+	// (host:port).
+	Client func(address string) *client.Client
+	Keys   Keys
+	// Console shows the console until the person leaves or ctx ends.
+	Console func(ctx context.Context, s *Session) error
+	Limits  Limits
+	Log     *slog.Logger
+}
+
+// Server serves consoles.
+type Server struct {
+	Config
+	ssh *ssh.Server
+
+	mu       sync.Mutex
+	waiting  map[string]int // connections that have not signed in, by address
+	allWait  int
+	all      int            // connections
+	sessions map[string]int // consoles by user
+	consoles int
+}
+
+// New makes a server.
+func New(c Config) (*Server, error) {
+	if c.HostKey == nil || c.Client == nil || c.Console == nil || c.Log == nil {
+		return nil, errors.New("sshd wants a host key, a client, a console and a log")
+	}
+	c.Limits = c.Limits.filled()
+	s := &Server{Config: c, waiting: map[string]int{}, sessions: map[string]int{}}
+	var err error
+	s.ssh, err = wish.NewServer(
+		wish.WithVersion("Sunloop"),
+		wish.WithKeyboardInteractiveAuth(s.byQuestions),
+		ssh.WrapConn(func(ctx ssh.Context, c net.Conn) net.Conn {
+			ctx.SetValue(connectionKey{}, c)
+			return c
+		}),
+		func(w *ssh.Server) error {
+			w.AddHostKey(c.HostKey)
+			w.ServerConfigCallback = s.serverConfig
+			// The library's own session keeps every variable that a client sends and
+			// grants agents; ours answers what a console needs.
+			w.ChannelHandlers = map[string]ssh.ChannelHandler{"session": s.session, "default": refuseChannel}
+			w.RequestHandlers = map[string]ssh.RequestHandler{} // no forwarding
+			w.SubsystemHandlers = map[string]ssh.SubsystemHandler{}
+			return nil
+		},
+	)
+	if err != nil {
+		return nil, fmt.Errorf("make the SSH server: %w", err)
+	}
+	return s, nil
+}
+
+// errEnding ends consoles when the server ends.
+var errEnding = errors.New("the service is ending")
+
+// endGrace is how long a console may take to give the terminal back.
+const endGrace = 5 * time.Second
+
+// Serve serves connections of l until ctx ends, ends the consoles, and waits
+// for all that it started.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	ended := ctx
+	ctx, end := context.WithCancelCause(context.WithoutCancel(ended))
+	defer context.AfterFunc(ended, func() { end(errEnding) })()
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	defer end(errEnding)
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+	defer stop()
+	defer func() { _ = l.Close() }()
+	pause := time.Duration(0)
+	for {
+		raw, err := l.Accept()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			if errors.Is(err, net.ErrClosed) {
+				return fmt.Errorf("accept SSH connections: %w", err)
+			}
+			// Out of files, most likely: it passes.
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			s.Log.Warn("accept an SSH connection", "error", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+			}
+			continue
+		}
+		pause = 0
+		c, ok := s.admit(ctx, raw)
+		if !ok {
+			_ = raw.Close()
+			continue
+		}
+		wait.Go(func() { c.serve() })
+	}
+}
+
+// admit counts a connection in, unless there are too many of them.
+func (s *Server) admit(ctx context.Context, raw net.Conn) (*connection, bool) {
+	address, _, err := net.SplitHostPort(raw.RemoteAddr().String())
+	if err != nil {
+		address = raw.RemoteAddr().String()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.allWait >= s.Limits.Waiting || s.waiting[address] >= s.Limits.AddressWaiting || s.all >= s.Limits.Sessions+s.Limits.Waiting {
+		s.Log.Debug("an SSH connection too many", "address", raw.RemoteAddr().String(), "waiting", s.allWait, "all", s.all)
+		return nil, false
+	}
+	s.waiting[address]++
+	s.allWait++
+	s.all++
+	c := &connection{Conn: raw, server: s, host: address, waits: true}
+	c.ctx, c.cancel = context.WithCancelCause(ctx)
+	return c, true
+}
+
+// signedIn counts a connection among those that have signed in.
+func (s *Server) signedIn(c *connection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !c.waits {
+		return
+	}
+	c.waits = false
+	s.allWait--
+	if s.waiting[c.host]--; s.waiting[c.host] == 0 {
+		delete(s.waiting, c.host)
+	}
+}
+
+// left counts a connection out.
+func (s *Server) left(c *connection) {
+	s.signedIn(c)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all--
+}
+
+// take counts a console of a user in; the answer says in a sentence why not.
+func (s *Server) take(user string) (refusal string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.sessions[user] >= s.Limits.UserSessions:
+		return fmt.Sprintf("You have %d open here already, which is the most for a user: close one first.", s.sessions[user])
+	case s.consoles >= s.Limits.Sessions:
+		return fmt.Sprintf("There are %d consoles open here, which is the most: try again later.", s.consoles)
+	}
+	s.sessions[user]++
+	s.consoles++
+	return ""
+}
+
+func (s *Server) giveBack(user string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.consoles--
+	if s.sessions[user]--; s.sessions[user] == 0 {
+		delete(s.sessions, user)
+	}
+}
+
+// refuseChannel answers who wants anything but a session.
+func refuseChannel(_ *ssh.Server, _ *gossh.ServerConn, c gossh.NewChannel, _ ssh.Context) {
+	_ = c.Reject(gossh.Prohibited, "Sunloop forwards nothing: there is the console alone")
+}

@@ -1,0 +1,208 @@
+//go:build !windows
+
+package sshd
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/charmbracelet/ssh"
+	gossh "golang.org/x/crypto/ssh"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/tui/state"
+)
+
+// askWait bounds what a sign-in asks the service.
+const askWait = 30 * time.Second
+
+// loginKey finds the sign-in among the permissions of a connection.
+type loginKey struct{}
+
+// admitted are the permissions of somebody who signed in.
+func admitted(r *api.LoginResponse) *gossh.Permissions {
+	return &gossh.Permissions{ExtraData: map[any]any{loginKey{}: r}}
+}
+
+// loginOf is the sign-in that opened the connection.
+func loginOf(p *gossh.Permissions) (*api.LoginResponse, bool) {
+	if p == nil {
+		return nil, false
+	}
+	r, ok := p.ExtraData[loginKey{}].(*api.LoginResponse)
+	return r, ok
+}
+
+// whole says whether a sign-in opens a console: with a token, or to set up the
+// authenticator there.
+func whole(r *api.LoginResponse) bool { return !r.MFARequired || r.MFAEnrollment }
+
+// serverConfig is the sign-in of one connection. The library's own callbacks
+// cannot say that a key or a password is half of it.
+func (s *Server) serverConfig(ctx ssh.Context) *gossh.ServerConfig {
+	c := connectionOf(ctx)
+	config := &gossh.ServerConfig{
+		PreAuthConnCallback: func(gossh.ServerPreAuthConn) { c.within(s.Limits.SignIn) },
+		PasswordCallback:    c.byPassword,
+		AuthLogCallback: func(conn gossh.ConnMetadata, method string, err error) {
+			var half *gossh.PartialSuccessError
+			switch {
+			case err == nil:
+				c.begun(conn)
+			case !errors.As(err, &half) && method != "none":
+				s.Log.Debug("refused over SSH", "user", conn.User(), "address", c.address(), "method", method, "error", err)
+			}
+		},
+	}
+	if s.Keys != nil {
+		config.PublicKeyCallback = c.knowsKey
+		config.VerifiedPublicKeyCallback = c.byKey
+	}
+	return config
+}
+
+// errDenied is what a client hears of a refusal without words of its own.
+var errDenied = errors.New("permission denied")
+
+// knowsKey says whether a key may be tried: its holder has proved nothing yet.
+func (c *connection) knowsKey(conn gossh.ConnMetadata, key gossh.PublicKey) (*gossh.Permissions, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, askWait)
+	defer cancel()
+	ok, err := c.server.Keys.Has(ctx, conn.User(), key.Marshal())
+	if err != nil {
+		c.server.Log.Error("look up a public key", "error", err)
+	}
+	if !ok || err != nil {
+		return nil, errDenied
+	}
+	return &gossh.Permissions{}, nil
+}
+
+// byKey signs in who has signed with a key.
+func (c *connection) byKey(conn gossh.ConnMetadata, key gossh.PublicKey, _ *gossh.Permissions, _ string) (*gossh.Permissions, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, askWait)
+	defer cancel()
+	r, err := c.server.Keys.Login(ctx, conn.User(), key.Marshal(), c.address())
+	if err != nil {
+		return nil, inBanner(err)
+	}
+	if r.Token != "" {
+		c.service().SetCredential(r.Token)
+	}
+	return c.then(&r)
+}
+
+// byPassword signs in by the method of that name.
+func (c *connection) byPassword(conn gossh.ConnMetadata, password []byte) (*gossh.Permissions, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, askWait)
+	defer cancel()
+	r, err := c.service().Login(ctx, conn.User(), string(password))
+	if err != nil {
+		return nil, inBanner(err)
+	}
+	return c.then(r)
+}
+
+// then is what follows the first half of a sign-in: the console, or the code.
+func (c *connection) then(r *api.LoginResponse) (*gossh.Permissions, error) {
+	if whole(r) {
+		return admitted(r), nil
+	}
+	return nil, &gossh.PartialSuccessError{Next: gossh.ServerAuthCallbacks{
+		KeyboardInteractiveCallback: func(_ gossh.ConnMetadata, ask gossh.KeyboardInteractiveChallenge) (*gossh.Permissions, error) {
+			r, err := c.secondFactor(r, ask)
+			if err != nil {
+				return nil, err
+			}
+			return admitted(r), nil
+		},
+	}}
+}
+
+// byQuestions asks for password and code.
+func (s *Server) byQuestions(sctx ssh.Context, ask gossh.KeyboardInteractiveChallenge) bool {
+	c := connectionOf(sctx)
+	password, ok := answer(ask, "", "Password: ", false)
+	if !ok {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, askWait)
+	defer cancel()
+	r, err := c.service().Login(ctx, sctx.User(), password)
+	if err != nil {
+		tell(ask, words(err))
+		return false
+	}
+	if !whole(r) {
+		if r, err = c.secondFactor(r, ask); err != nil {
+			return false
+		}
+	}
+	sctx.Permissions().Permissions = admitted(r)
+	return true
+}
+
+// secondFactor asks for the code until it is right or the service wants no
+// more.
+func (c *connection) secondFactor(r *api.LoginResponse, ask gossh.KeyboardInteractiveChallenge) (*api.LoginResponse, error) {
+	wrong := ""
+	for range api.ChallengeTries {
+		code, ok := answer(ask, wrong, "Code of the authenticator, or a recovery code: ", true)
+		if !ok {
+			return nil, errDenied
+		}
+		ctx, cancel := context.WithTimeout(c.ctx, askWait)
+		done, err := c.service().VerifyMFA(ctx, r.MFAToken, code)
+		cancel()
+		refusal := (*api.Error)(nil)
+		switch {
+		case err == nil:
+			return done, nil
+		case errors.Is(err, api.ErrInvalidTOTP), errors.As(err, &refusal) && refusal.Status == http.StatusBadRequest:
+			wrong = state.Sentence(err)
+		default:
+			tell(ask, state.Sentence(err))
+			return nil, err
+		}
+	}
+	tell(ask, wrong)
+	return nil, errDenied
+}
+
+// answer asks one question.
+func answer(ask gossh.KeyboardInteractiveChallenge, words, question string, echo bool) (string, bool) {
+	answers, err := ask("", words, []string{question}, []bool{echo})
+	if err != nil || len(answers) != 1 {
+		return "", false
+	}
+	return answers[0], true
+}
+
+// tell shows words and asks nothing. Who does not listen leaves, which the next
+// read finds out.
+func tell(ask gossh.KeyboardInteractiveChallenge, words string) {
+	if words != "" {
+		_, _ = ask("", words, nil, nil)
+	}
+}
+
+// words are what a person hears of a refused password, empty where the client's
+// own words say enough.
+func words(err error) string {
+	if errors.Is(err, api.ErrInvalidCredential) {
+		return ""
+	}
+	return state.Sentence(err)
+}
+
+// inBanner lets a client show why it is refused, where that is no question to
+// answer.
+func inBanner(err error) error {
+	w := words(err)
+	if w == "" {
+		return errDenied
+	}
+	return &gossh.BannerError{Err: errDenied, Message: w + "\n"}
+}
