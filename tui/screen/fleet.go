@@ -1,0 +1,269 @@
+package screen
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/chart"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+)
+
+// fleetPeriod is how often the day of all sites is asked for: one request.
+const fleetPeriod = 15 * time.Second
+
+// NewFleet lists all sites in reach, those first at which most is at risk.
+func NewFleet() *Sheet {
+	return &Sheet{
+		title: "Fleet", query: state.QueryFleet, period: fleetPeriod, opens: "open the site",
+		empty: "There is no site in reach yet. Press esc, then U, to import a file of a site's production.",
+		list:  pane.List{SortBy: -1},
+		columns: []pane.Column{
+			{Title: "site", Min: 10}, {Title: "power", Width: 8, Right: true}, {Title: "of exp.", Width: 7, Right: true}, {Title: "lost", Width: 8, Right: true, Rank: 2},
+			{Title: "alarms", Width: 9, Min: 6}, {Title: "PR", Width: 4, Right: true, Rank: 3}, {Title: "avail.", Width: 6, Right: true, Rank: 4}, {Title: "yield", Width: 8, Right: true, Rank: 5},
+			{Title: "data", Width: 6, Right: true, Rank: 1}, {Title: "the day, 00 to 24", Width: 24, Rank: 6},
+		},
+		rows: fleetRows, detail: fleetDetail, wide: true,
+		act: func(a keymap.Action, id string, _ pane.View) any {
+			if a != keymap.Open || id == "" {
+				return nil
+			}
+			return OpenSite{SiteID: id}
+		},
+		export: fleetExport,
+		status: func(v pane.View) status {
+			if v.Admin == nil {
+				return status{}
+			}
+			return statusOf(v.Admin.Fleet, v.Now, len(v.Admin.Fleet.Data) == 0)
+		},
+	}
+}
+
+// fleetOf are the sites, the most at risk first.
+func fleetOf(v pane.View) []api.FleetSite {
+	if v.Admin == nil {
+		return nil
+	}
+	sites := slices.Clone(v.Admin.Fleet.Data)
+	slices.SortStableFunc(sites, func(a, b api.FleetSite) int {
+		switch {
+		case a.EnergyAtRiskKW > b.EnergyAtRiskKW:
+			return -1
+		case a.EnergyAtRiskKW < b.EnergyAtRiskKW:
+			return 1
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return sites
+}
+
+// ratio is a over b, NaN when it says nothing.
+func ratio(a float64, b *float64) float64 {
+	if b == nil || *b <= 0 {
+		return math.NaN()
+	}
+	return a / *b
+}
+
+// shareOf writes percent of a figure that may be absent, and what it sorts by.
+func shareOf(pct *float64) (string, any) {
+	if pct == nil {
+		return "–", nil
+	}
+	return pane.Percent(*pct / 100), *pct
+}
+
+// lost is by how much a site's power is below the expected now.
+func lost(s api.SiteSummary) float64 {
+	if s.ExpectedPowerKW == nil {
+		return 0
+	}
+	return max(*s.ExpectedPowerKW-s.TotalPowerKW, 0)
+}
+
+// dataAge is how old the newest data of a site are, and whether that is more
+// than two intervals of the slowest exports.
+func dataAge(s api.SiteSummary) (string, bool) {
+	if s.LastUpdated.IsZero() {
+		return "none", true
+	}
+	age := s.ServiceTime.Sub(s.LastUpdated.Time)
+	return state.Age(age), age > 2*time.Hour
+}
+
+func fleetRows(v pane.View) []pane.Row {
+	sites := fleetOf(v)
+	rows := make([]pane.Row, 0, len(sites))
+	for _, f := range sites {
+		s := f.Summary
+		of := ratio(s.TotalPowerKW, s.ExpectedPowerKW)
+		ofRole, ofSort := themes.Text, any(of)
+		switch {
+		case math.IsNaN(of):
+			ofRole, ofSort = themes.Muted, nil
+		case of < chart.NormalRatio.Low:
+			ofRole = themes.Warning
+		}
+		age, old := dataAge(s)
+		ageRole, valueRole := themes.Dim, themes.Text
+		if old {
+			ageRole, valueRole, ofRole = themes.Warning, themes.Stale, themes.Stale
+		}
+		pr, prSort := shareOf(s.FleetPRPct)
+		available, availableSort := shareOf(s.FleetAvailabilityPct)
+		rows = append(rows, pane.Row{
+			ID: f.SiteID, Sort: []any{strings.ToLower(f.SiteID), s.TotalPowerKW, ofSort, lost(s), alarmRank(f), prSort, availableSort, s.TotalKWhToday, -s.LastUpdated.Sub(s.ServiceTime.Time).Seconds(), nil},
+			Cells: []pane.Cell{
+				{Text: f.SiteID, Role: themes.Text}, {Text: pane.Power(s.TotalPowerKW), Role: valueRole}, {Text: pane.Percent(of), Role: ofRole}, {Text: pane.Power(lost(s)), Role: valueRole},
+				{Text: alarmWords(f), Draw: func(r terminal.Region) { drawAlarms(r, f, v) }}, {Text: pr, Role: valueRole}, {Text: available, Role: valueRole}, {Text: pane.Energy(s.TotalKWhToday), Role: valueRole},
+				{Text: age, Role: ageRole}, {Draw: func(r terminal.Region) { drawHours(r, f.Hours, v) }},
+			},
+		})
+	}
+	return rows
+}
+
+// alarmRank sorts sites by their findings, one critical above any number of
+// warnings.
+func alarmRank(f api.FleetSite) float64 {
+	return 1e6*float64(f.Findings[api.SeverityCritical]) + 1e3*float64(f.Findings[api.SeverityWarning]) + float64(f.Findings[api.SeverityNormal])
+}
+
+// alarmWords are the findings by severity, for filters.
+func alarmWords(f api.FleetSite) string {
+	var words []string
+	for _, severity := range []string{api.SeverityCritical, api.SeverityWarning, api.SeverityNormal} {
+		if n := f.Findings[severity]; n > 0 {
+			words = append(words, fmt.Sprint(severity, " ", n))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// drawAlarms draws the findings by severity, each with its shape and letter.
+func drawAlarms(r terminal.Region, f api.FleetSite, v pane.View) {
+	w, _ := r.Size()
+	x := 0
+	for _, severity := range []string{api.SeverityCritical, api.SeverityWarning, api.SeverityNormal} {
+		n := fmt.Sprint(f.Findings[severity])
+		if f.Findings[severity] == 0 || x+2+len(n) > w {
+			continue
+		}
+		x = v.Severity(r, x, 0, severity)
+		x = r.Put(x, 0, n, v.Palette.Style(pane.SeverityRole(severity))) + 1
+	}
+	if x == 0 {
+		r.Put(0, 0, "none", v.Palette.Style(themes.Muted))
+	}
+}
+
+// drawHours draws a strip of the day: grey where a site made what was expected.
+func drawHours(r terminal.Region, hours []*float64, v pane.View) {
+	w, _ := r.Size()
+	pen := v.Pen
+	if v.ASCII {
+		pen = chart.ASCII
+	}
+	for h, ratio := range hours {
+		if h >= w {
+			break
+		}
+		of := math.NaN()
+		if ratio != nil {
+			of = *ratio
+		}
+		mark, style := chart.HeatCell(chart.NormalRatio.Class(of), pen, v.Palette)
+		r.PutRune(h, 0, mark, style)
+	}
+}
+
+func fleetDetail(v pane.View, id string) []Detail {
+	sites := fleetOf(v)
+	i := slices.IndexFunc(sites, func(f api.FleetSite) bool { return f.SiteID == id })
+	if i < 0 {
+		return nil
+	}
+	f := sites[i]
+	s := f.Summary
+	lines := []Detail{{Heading: f.SiteID}}
+	add := func(label, words string) {
+		if words != "" {
+			lines = append(lines, Detail{Label: label, Words: words, Role: themes.Text})
+		}
+	}
+	if f.Name != f.SiteID {
+		add("name", f.Name)
+	}
+	add("customer", f.CustomerID)
+	add("capacity", pane.Power(f.CapacityKW))
+	if where, err := time.LoadLocation(f.Timezone); err == nil {
+		add("time there", s.ServiceTime.In(where).Format("15:04")+", "+f.Timezone)
+	}
+	now := pane.Power(s.TotalPowerKW)
+	if s.ExpectedPowerKW != nil {
+		now += fmt.Sprintf(" of %s expected, %s", pane.Power(*s.ExpectedPowerKW), pane.Percent(ratio(s.TotalPowerKW, s.ExpectedPowerKW)))
+	}
+	add("power", now)
+	today := pane.Energy(s.TotalKWhToday)
+	if s.ExpectedKWhSoFar != nil {
+		today += " of " + pane.Energy(*s.ExpectedKWhSoFar) + " expected so far"
+	}
+	add("today", today)
+	if s.SpecificYieldKWhKWp != nil {
+		add("yield", pane.Significant(*s.SpecificYieldKWhKWp)+" kWh/kWp")
+	}
+	pr, _ := shareOf(s.FleetPRPct)
+	available, _ := shareOf(s.FleetAvailabilityPct)
+	add("PR", pr)
+	add("availability", available)
+	add("units", fmt.Sprintf("%d of %d feed in", s.ActiveInverters, s.TotalInverters))
+	age, old := dataAge(s)
+	lines = append(lines, Detail{Label: "data", Words: age + " old", Role: map[bool]themes.Role{false: themes.Text, true: themes.Warning}[old]})
+	if old && s.LastUpdated.IsZero() {
+		lines[len(lines)-1].Words = "none has come"
+	}
+	words := alarmWords(f)
+	if words == "" {
+		words = "none"
+	}
+	add("findings", words)
+	if f.EnergyAtRiskKW > 0 {
+		add("at risk", pane.Power(f.EnergyAtRiskKW))
+	}
+	if f.Unacknowledged > 0 {
+		lines = append(lines, Detail{Label: "alarms", Words: fmt.Sprintf("%d ask for a person", f.Unacknowledged), Role: themes.Warning})
+	}
+	return lines
+}
+
+// fleetExport is the fleet as plain numbers, with their units in the header.
+func fleetExport(v pane.View) [][]string {
+	out := [][]string{strings.Split("site,customer,capacity_kw,power_kw,expected_kw,today_kwh,expected_so_far_kwh,yield_kwh_per_kwp,pr_percent,availability_percent,units_active,units,critical,warning,notice,at_risk_kw,unacknowledged,last_data", ",")}
+	number := func(v float64) string { return fmt.Sprintf("%.6g", v) }
+	maybe := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return number(*v)
+	}
+	for _, f := range fleetOf(v) {
+		s, last := f.Summary, ""
+		if !s.LastUpdated.IsZero() {
+			last = s.LastUpdated.String()
+		}
+		out = append(out, []string{
+			f.SiteID, f.CustomerID, number(f.CapacityKW), number(s.TotalPowerKW), maybe(s.ExpectedPowerKW), number(s.TotalKWhToday), maybe(s.ExpectedKWhSoFar), maybe(s.SpecificYieldKWhKWp), maybe(s.FleetPRPct), maybe(s.FleetAvailabilityPct),
+			fmt.Sprint(s.ActiveInverters), fmt.Sprint(s.TotalInverters), fmt.Sprint(f.Findings[api.SeverityCritical]), fmt.Sprint(f.Findings[api.SeverityWarning]), fmt.Sprint(f.Findings[api.SeverityNormal]),
+			number(f.EnergyAtRiskKW), fmt.Sprint(f.Unacknowledged), last,
+		})
+	}
+	return out
+}
