@@ -153,6 +153,8 @@ func (m *Model) acts() map[keymap.Action]func() tea.Cmd {
 		keymap.Forecast: further(func() screen.Screen { return screen.NewForecast() }),
 		keymap.Models:   further(func() screen.Screen { return screen.NewModels() }),
 		keymap.APIKeys:  further(func() screen.Screen { return screen.NewAPIKeys(m.o.Now) }),
+		keymap.Fleet:    further(func() screen.Screen { return screen.NewFleet() }),
+		keymap.Assets:   further(func() screen.Screen { return screen.NewAssets() }),
 		keymap.Users:    further(func() screen.Screen { return screen.NewUsers() }),
 		keymap.Audit:    further(func() screen.Screen { return screen.NewAudit() }),
 		keymap.Log:      further(func() screen.Screen { return screen.NewLog(m.o.LogLines) }),

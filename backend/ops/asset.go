@@ -116,7 +116,7 @@ func (s *Service) AddAsset(ctx context.Context, scope api.Scope, asset api.Asset
 		if asset.Timezone == "" {
 			asset.Timezone = site.Timezone
 		}
-		asset.CreatedAt = api.At(s.now())
+		asset.CreatedAt, asset.Version, asset.FormerComponents = api.At(s.now()), 1, nil
 		if err := assets.Put(tx, asset); err != nil {
 			return fmt.Errorf("store asset %s: %w", asset.AssetID, err)
 		}
@@ -205,7 +205,7 @@ func (s *Service) EnsureAsset(tx store.Tx, asset api.Asset) (api.Asset, bool, er
 	if !errors.Is(err, store.ErrNotFound) {
 		return asset, false, fmt.Errorf("read asset %s: %w", asset.AssetID, err)
 	}
-	asset.CreatedAt = api.At(s.now())
+	asset.CreatedAt, asset.Version = api.At(s.now()), 1
 	return asset, true, assets.Put(tx, asset)
 }
 

@@ -19,11 +19,11 @@ func TestSetAsset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if before.Name != "INV-1" || before.CapacityKW != 50 || before.Version != 0 {
+	if before.Name != "INV-1" || before.CapacityKW != 50 || before.Version != 1 {
 		t.Errorf("it was %+v", before)
 	}
 	got, err := d.Asset(t.Context(), acme, ref)
-	if err != nil || got.Name != "North roof" || got.CapacityKW != 60 || *got.TiltDeg != 20 || got.StringCount != 6 || got.Location != "roof" || got.Version != 1 || got.Version != after.Version {
+	if err != nil || got.Name != "North roof" || got.CapacityKW != 60 || *got.TiltDeg != 20 || got.StringCount != 6 || got.Location != "roof" || got.Version != 2 || got.Version != after.Version {
 		t.Errorf("it is %+v, %v", got, err)
 	}
 	for name, change := range map[string]api.Asset{
@@ -36,8 +36,8 @@ func TestSetAsset(t *testing.T) {
 		}
 	}
 	_, _, err = d.SetAsset(t.Context(), acme, ref, api.Asset{Name: "x", Version: 7})
-	wantRefusal(t, err, 409, "Asset INV-1 is at version 1 by now")
-	if _, _, err = d.SetAsset(t.Context(), acme, ref, api.Asset{Name: "South roof", Version: 1}); err != nil {
+	wantRefusal(t, err, 409, "Asset INV-1 is at version 2 by now")
+	if _, _, err = d.SetAsset(t.Context(), acme, ref, api.Asset{Name: "South roof", Version: 2}); err != nil {
 		t.Error(err)
 	}
 	_, _, err = d.SetAsset(t.Context(), acme, api.AssetRef{AssetID: "INV-9"}, api.Asset{Name: "x"})
@@ -64,7 +64,7 @@ func TestComponents(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, after, err := d.InstallComponent(ctx, acme, ref, 2, fan("3", "2026-06-10"), "1")
+	_, after, err := d.InstallComponent(ctx, acme, ref, 3, fan("3", "2026-06-10"), "1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestComponents(t *testing.T) {
 	}
 	gone := fan("1", "2024-01-01")
 	gone.RemovedDate = "2026-06-10"
-	if !slices.Equal(after.FormerComponents, []api.Component{gone}) || after.Version != 3 {
+	if !slices.Equal(after.FormerComponents, []api.Component{gone}) || after.Version != 4 {
 		t.Errorf("former %+v at version %d", after.FormerComponents, after.Version)
 	}
 	refused := func(c api.Component, former string, status int, field string) {
@@ -92,7 +92,7 @@ func TestComponents(t *testing.T) {
 	refused(fan("4", "2026-06-01"), "3", 400, "component.installed_date") // before the other came
 
 	d.clock = d.clock.Add(48 * time.Hour)
-	before, after, err := d.RemoveComponent(ctx, acme, ref, 3, "2")
+	before, after, err := d.RemoveComponent(ctx, acme, ref, 4, "2")
 	if err != nil || len(before.Components) != 2 || len(after.Components) != 1 || after.FormerComponents[0].Serial != "2" || after.FormerComponents[0].RemovedDate != "2026-06-17" {
 		t.Errorf("%+v, %v", after, err)
 	}

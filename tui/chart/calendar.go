@@ -189,7 +189,7 @@ func (c *Calendar) look(v float64) (rune, terminal.Style) {
 		return missing[ascii], c.Palette.Style(themes.Muted)
 	}
 	if c.Normal != (Normal{}) {
-		return heatLook(c.Normal.Class(v), c.Pen, c.Palette)
+		return HeatCell(c.Normal.Class(v), c.Pen, c.Palette)
 	}
 	low, high := c.scale()
 	step := 0

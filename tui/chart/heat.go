@@ -212,13 +212,13 @@ func (h *Heat) name(r terminal.Region, y, i, each, width int) {
 // row draws one unit a line.
 func (h *Heat) row(r terminal.Region, y int) {
 	for x, class := range h.upper {
-		mark, style := heatLook(class, h.Pen, h.Palette)
+		mark, style := HeatCell(class, h.Pen, h.Palette)
 		r.PutRune(x, y, mark, style)
 	}
 }
 
-// heatLook is a class's cell: a coloured ground, with a mark where colour cannot stand alone.
-func heatLook(class themes.Role, pen Pen, p *terminal.Palette) (rune, terminal.Style) {
+// HeatCell is a class's cell: a coloured ground, with a mark where colour cannot stand alone.
+func HeatCell(class themes.Role, pen Pen, p *terminal.Palette) (rune, terminal.Style) {
 	monochrome := p.Colorless()
 	if !monochrome && pen != ASCII {
 		return ' ', terminal.Style{BG: p.Color(class)}
@@ -246,7 +246,7 @@ func HeatLegend(r terminal.Region, x, y int, n Normal, pen Pen, p *terminal.Pale
 		if x+3+len(text) > w {
 			return x
 		}
-		mark, style := heatLook(themes.HeatNormal+themes.Role(i), pen, p)
+		mark, style := HeatCell(themes.HeatNormal+themes.Role(i), pen, p)
 		for k := range 2 {
 			r.PutRune(x+k, y, mark, style)
 		}

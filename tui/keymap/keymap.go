@@ -23,18 +23,20 @@ type Scope string
 // focused one; a further screen has its own instead. A dialog has its own keys
 // alone.
 const (
-	Global    Scope = "everywhere"
-	List      Scope = "lists"
-	Panes     Scope = "the panes"
-	InObserve Scope = "Observe"
-	InOrient  Scope = "Orient"
-	InDecide  Scope = "Decide"
-	InAct     Scope = "Act"
-	AlarmList Scope = "the alarms"
-	KeyList   Scope = "the list of API keys"
-	UserList  Scope = "the list of users"
-	PlanList  Scope = "the list of plans"
-	Dialog    Scope = "dialogs"
+	Global        Scope = "everywhere"
+	List          Scope = "lists"
+	Panes         Scope = "the panes"
+	InObserve     Scope = "Observe"
+	InOrient      Scope = "Orient"
+	InDecide      Scope = "Decide"
+	InAct         Scope = "Act"
+	AlarmList     Scope = "the alarms"
+	KeyList       Scope = "the list of API keys"
+	UserList      Scope = "the list of users"
+	AssetList     Scope = "the list of units"
+	ComponentList Scope = "the list of components"
+	PlanList      Scope = "the list of plans"
+	Dialog        Scope = "dialogs"
 )
 
 // place is where on the screen a scope counts.
@@ -56,7 +58,7 @@ var scopes = []struct {
 	{Global, anywhere}, {List, anywhere}, {Panes, panes},
 	{InObserve, onePane}, {InOrient, onePane}, {InDecide, onePane}, {InAct, onePane},
 	{KeyList, oneScreen},
-	{UserList, oneScreen},
+	{UserList, oneScreen}, {AssetList, oneScreen}, {ComponentList, oneScreen},
 	{AlarmList, oneScreen},
 	{InSettings, oneScreen},
 	{PlanList, oneScreen},
@@ -133,6 +135,8 @@ const (
 	Forecast     Action = "forecast"
 	APIKeys      Action = "api-keys"
 	Users        Action = "users"
+	Assets       Action = "assets"
+	Fleet        Action = "fleet"
 	Audit        Action = "audit"
 	Log          Action = "log"
 	Refresh      Action = "refresh"
@@ -204,6 +208,13 @@ const (
 	RotateKey Action = "rotate-key"
 	RevokeKey Action = "revoke-key"
 
+	AddAsset         Action = "add-asset"
+	EditAsset        Action = "edit-asset"
+	Components       Action = "components"
+	InstallComponent Action = "install-component"
+	ReplaceComponent Action = "replace-component"
+	RemoveComponent  Action = "remove-component"
+
 	AddUser     Action = "add-user"
 	EditUser    Action = "edit-user"
 	BlockUser   Action = "block-user"
@@ -242,6 +253,8 @@ func Default() Map {
 		entry(Sites, Global, "site", "choose the site", "S"),
 		needs(entry(Upload, Global, "upload", "import a file from a portal, logger or meter", "U"), NeedsService|NeedsWrite|NeedsFiles),
 		entry(Themes, Global, "", "choose the colours", "T"),
+		entry(Fleet, Global, "", "show all sites: power, alarms, age of data", "g v"),
+		entry(Assets, Global, "", "show the units and what they are made of", "g e"),
 		entry(Uploads, Global, "", "show the uploads and what was inferred", "g u"),
 		entry(Forecast, Global, "", "show the forecast, those before it and how good they were", "g f"),
 		entry(Models, Global, "", "show the model registry", "g m"),
@@ -326,6 +339,13 @@ func Default() Map {
 		entry(CreateKey, KeyList, "create", "create an API key", "c"),
 		dangerous(entry(RotateKey, KeyList, "rotate", "make a new key in the place of the chosen one", "R")),
 		dangerous(entry(RevokeKey, KeyList, "revoke", "end the chosen key for good", "X")),
+
+		needs(entry(AddAsset, AssetList, "add", "add a unit", "c"), NeedsService|NeedsWrite),
+		dangerous(needs(entry(EditAsset, AssetList, "change", "change the chosen unit", "E"), NeedsService|NeedsWrite)),
+		entry(Components, AssetList, "components", "show the components of the chosen unit", "p"),
+		needs(entry(InstallComponent, ComponentList, "install", "install a component", "c"), NeedsService|NeedsWrite),
+		dangerous(needs(entry(ReplaceComponent, ComponentList, "replace", "put another in the place of the chosen component", "R"), NeedsService|NeedsWrite)),
+		dangerous(needs(entry(RemoveComponent, ComponentList, "remove", "take the chosen component out", "X"), NeedsService|NeedsWrite)),
 
 		entry(AddUser, UserList, "add", "add a user", "c"),
 		dangerous(entry(EditUser, UserList, "change", "change role, customers and sites of the chosen user", "E")),

@@ -73,10 +73,18 @@ func (a *asking) number(name string) (v *float64, ok bool) {
 
 // typed writes a number for a field, nothing for none.
 func typed(v *float64) string {
-	if v == nil || *v == 0 {
+	if v == nil {
 		return ""
 	}
 	return strconv.FormatFloat(*v, 'f', -1, 64)
+}
+
+// above writes a number for a field, nothing for zero, which stands for none.
+func above(v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return typed(&v)
 }
 
 // figures of a unit that are numbers, by the names of their fields.
@@ -84,10 +92,9 @@ var assetNumbers = []string{"capacity_kw", "rated_power_kw", "tilt_deg", "azimut
 
 // assetFields are the form of a unit, and the names of its fields.
 func assetFields(a api.Asset) ([]string, []Field) {
-	strings := float64(a.StringCount)
 	return []string{"name", "type", "capacity_kw", "rated_power_kw", "location", "tilt_deg", "azimuth_deg", "string_count", "warranty_expiry_date"}, []Field{
-		NewField("Name", "", a.Name), NewField("Type", "as Solar Inverter", a.Type), NewField("Capacity kW", "AC", typed(&a.CapacityKW)), NewField("Plate kW", "rated power; empty: the capacity", typed(&a.RatedPowerKW)),
-		NewField("Place", "", a.Location), NewField("Tilt", "degrees from level", typed(a.TiltDeg)), NewField("Azimuth", "degrees from north, clockwise", typed(a.AzimuthDeg)), NewField("Strings", "", typed(&strings)), NewField("Warranty", "until, as 2031-06-30", a.WarrantyExpiryDate),
+		NewField("Name", "", a.Name), NewField("Type", "as Solar Inverter", a.Type), NewField("Capacity kW", "AC", above(a.CapacityKW)), NewField("Plate kW", "rated power; empty: the capacity", above(a.RatedPowerKW)),
+		NewField("Place", "", a.Location), NewField("Tilt", "degrees from level", typed(a.TiltDeg)), NewField("Azimuth", "degrees from north, clockwise", typed(a.AzimuthDeg)), NewField("Strings", "", above(float64(a.StringCount))), NewField("Warranty", "until, as 2031-06-30", a.WarrantyExpiryDate),
 	}
 }
 
@@ -174,7 +181,9 @@ func NewComponentForm(unit api.Asset, former *api.Component, today string) *Shee
 		r := api.AssetsRequest{Asset: api.Asset{AssetID: unit.AssetID, SiteID: unit.SiteID, CustomerID: unit.CustomerID, Version: unit.Version}, FormerSerial: serial,
 			Component: &api.Component{Kind: d.value("component.kind"), OEM: d.value("component.oem"), Model: d.value("component.model"), Serial: d.value("component.serial"), InstalledDate: d.value("component.installed_date")}}
 		d.busy, d.wrong = true, ""
-		return sendAsset(d, func(ctx context.Context, c *client.Client) (*api.AssetsResponse, error) { return c.InstallComponent(ctx, r) })
+		return sendAsset(d, func(ctx context.Context, c *client.Client) (*api.AssetsResponse, error) {
+			return c.InstallComponent(ctx, r)
+		})
 	}
 	return d
 }
@@ -186,7 +195,9 @@ func NewComponentRemoval(unit api.Asset, former api.Component) *Confirm {
 		question: "Take " + former.OEM + " " + former.Model + ", serial " + former.Serial + ", out of " + unit.AssetID + " today? It is kept among those that were taken out.",
 		send: func(from Waiting) Result {
 			r := api.AssetsRequest{Asset: api.Asset{AssetID: unit.AssetID, SiteID: unit.SiteID, CustomerID: unit.CustomerID, Version: unit.Version}, FormerSerial: former.Serial}
-			return sendAsset(from, func(ctx context.Context, c *client.Client) (*api.AssetsResponse, error) { return c.RemoveComponent(ctx, r) })
+			return sendAsset(from, func(ctx context.Context, c *client.Client) (*api.AssetsResponse, error) {
+				return c.RemoveComponent(ctx, r)
+			})
 		},
 	}
 }

@@ -20,10 +20,10 @@ func NewAssets() *Sheet {
 		empty: "This site has no unit yet. A file of its production brings them; c adds one.",
 		list:  pane.List{SortBy: -1},
 		columns: []pane.Column{
-			{Title: "unit", Min: 10, IDs: true}, {Title: "type", Width: 16, Min: 8, Rank: 2}, {Title: "make and model", Width: 20, Min: 10, Rank: 1}, {Title: "rated", Width: 8, Right: true},
-			{Title: "tilt", Width: 5, Right: true, Rank: 4}, {Title: "azimuth", Width: 7, Right: true, Rank: 4}, {Title: "strings", Width: 7, Right: true, Rank: 3}, {Title: "state", Width: 16, Min: 9},
+			{Title: "unit", Min: 10, IDs: true}, {Title: "type", Width: 16, Min: 8, Rank: 2}, {Title: "make and model", Width: 20, Min: 14, Rank: 1}, {Title: "rated", Width: 8, Right: true},
+			{Title: "tilt", Width: 5, Right: true, Rank: 4}, {Title: "azimuth", Width: 7, Right: true, Rank: 4}, {Title: "strings", Width: 7, Right: true, Rank: 3}, {Title: "finding", Width: 16},
 		},
-		rows: assetRows, detail: assetDetail, own: keymap.AssetList, act: manageAsset,
+		rows: assetRows, detail: assetDetail, own: keymap.AssetList, part: 62, leaves: true, act: manageAsset,
 		why: func(_ keymap.Action, _ string, v pane.View) string { return whyNoAssets(v) },
 		more: func(id string) []state.Need {
 			return []state.Need{{Query: state.QueryRuns, Of: id, Period: 6 * keysPeriod, Focused: true}, {Query: state.QueryFindings, Period: keysPeriod, Focused: true}}
@@ -123,7 +123,7 @@ func assetRows(v pane.View) []pane.Row {
 		if v.ASCII {
 			tilt, azimuth = strings.TrimSuffix(tilt, "°"), strings.TrimSuffix(azimuth, "°")
 		}
-		strings, standing, role := "", "nothing found", themes.Dim
+		strings, standing, role := "", "none", themes.Dim
 		if a.StringCount > 0 {
 			strings = fmt.Sprint(a.StringCount)
 		}

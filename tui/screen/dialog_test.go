@@ -34,16 +34,13 @@ func dialogs() map[string]Dialog {
 		"upload":         NewUpload(plant.New().Site()),
 		"apikeys-create": NewKeyForm(plant.New().Site(), []api.Site{plant.New().Site()}, time.UTC, func() time.Time { return noon }),
 		"apikeys-rotate": NewRotateForm(keyRecords()[0], time.UTC, func() time.Time { return noon }), "apikeys-revoke": NewRevoke(keyRecords()[0]),
-		"user-add": NewUserForm("acme"), "user-change": NewUserChange(userRecords()[0]), "user-disable": NewBlock(userRecords()[0]), "user-password": NewPasswordForm(userRecords()[0]),
-		"user-factor": NewFactorReset(userRecords()[0]), "user-delete": NewUserDelete(userRecords()[1]), "user-key": NewSSHKeyForm(userRecords()[0]), "user-unlock": NewUnlock(userRecords()[2]),
-		"alarms-shelve": NewShelve(plant.New().Alerts(noon)[:1]),
 		"apikeys-shown": NewKeyShown("weather station", "The key is shown only now", madeUpKey),
 	}
 }
 
 func screens() map[string]Screen {
 	return map[string]Screen{
-		"alarms": NewAlarms(), "unit": NewUnit("INV-03"), "uploads": NewUploads(), "models": NewModels(), "audit": NewAudit(), "users": NewUsers(), "apikeys": NewAPIKeys(func() time.Time { return noon }),
+		"alarms": NewAlarms(), "unit": NewUnit("INV-03"), "uploads": NewUploads(), "models": NewModels(), "audit": NewAudit(), "apikeys": NewAPIKeys(func() time.Time { return noon }),
 		"log": NewLog(func() []string { return []string{"time=1 level=INFO msg=first", "time=2 level=WARN msg=second"} }),
 	}
 }

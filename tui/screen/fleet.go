@@ -26,11 +26,11 @@ func NewFleet() *Sheet {
 		empty: "There is no site in reach yet. Press esc, then U, to import a file of a site's production.",
 		list:  pane.List{SortBy: -1},
 		columns: []pane.Column{
-			{Title: "site", Min: 10}, {Title: "power", Width: 8, Right: true}, {Title: "of exp.", Width: 7, Right: true}, {Title: "lost", Width: 8, Right: true, Rank: 2},
+			{Title: "site", Width: 24, Min: 10}, {Title: "power", Width: 8, Right: true}, {Title: "of exp.", Width: 7, Right: true}, {Title: "lost", Width: 8, Right: true, Rank: 2},
 			{Title: "alarms", Width: 9, Min: 6}, {Title: "PR", Width: 4, Right: true, Rank: 3}, {Title: "avail.", Width: 6, Right: true, Rank: 4}, {Title: "yield", Width: 8, Right: true, Rank: 5},
-			{Title: "data", Width: 6, Right: true, Rank: 1}, {Title: "the day, 00 to 24", Width: 24, Rank: 6},
+			{Title: "data", Width: 6, Right: true, Rank: 1}, {Title: "the day, 00 to 24", Min: 24, Rank: 6},
 		},
-		rows: fleetRows, detail: fleetDetail, wide: true,
+		rows: fleetRows, detail: fleetDetail, wide: true, leaves: true,
 		act: func(a keymap.Action, id string, _ pane.View) any {
 			if a != keymap.Open || id == "" {
 				return nil
@@ -73,8 +73,8 @@ func ratio(a float64, b *float64) float64 {
 	return a / *b
 }
 
-// shareOf writes percent of a figure that may be absent, and what it sorts by.
-func shareOf(pct *float64) (string, any) {
+// percentOf writes percent of a figure that may be absent, and what it sorts by.
+func percentOf(pct *float64) (string, any) {
 	if pct == nil {
 		return "–", nil
 	}
@@ -115,10 +115,10 @@ func fleetRows(v pane.View) []pane.Row {
 		age, old := dataAge(s)
 		ageRole, valueRole := themes.Dim, themes.Text
 		if old {
-			ageRole, valueRole, ofRole = themes.Warning, themes.Stale, themes.Stale
+			ageRole, valueRole, ofRole = themes.Warning, themes.Muted, themes.Muted
 		}
-		pr, prSort := shareOf(s.FleetPRPct)
-		available, availableSort := shareOf(s.FleetAvailabilityPct)
+		pr, prSort := percentOf(s.FleetPRPct)
+		available, availableSort := percentOf(s.FleetAvailabilityPct)
 		rows = append(rows, pane.Row{
 			ID: f.SiteID, Sort: []any{strings.ToLower(f.SiteID), s.TotalPowerKW, ofSort, lost(s), alarmRank(f), prSort, availableSort, s.TotalKWhToday, -s.LastUpdated.Sub(s.ServiceTime.Time).Seconds(), nil},
 			Cells: []pane.Cell{
@@ -148,6 +148,14 @@ func alarmWords(f api.FleetSite) string {
 	return strings.Join(words, ", ")
 }
 
+// fresh writes an age.
+func fresh(age string) string {
+	if age == "now" {
+		return "up to date"
+	}
+	return age + " old"
+}
+
 // drawAlarms draws the findings by severity, each with its shape and letter.
 func drawAlarms(r terminal.Region, f api.FleetSite, v pane.View) {
 	w, _ := r.Size()
@@ -172,8 +180,9 @@ func drawHours(r terminal.Region, hours []*float64, v pane.View) {
 	if v.ASCII {
 		pen = chart.ASCII
 	}
+	each := min(max(w/max(len(hours), 1), 1), 3) // cells of an hour
 	for h, ratio := range hours {
-		if h >= w {
+		if (h+1)*each > w {
 			break
 		}
 		of := math.NaN()
@@ -181,7 +190,9 @@ func drawHours(r terminal.Region, hours []*float64, v pane.View) {
 			of = *ratio
 		}
 		mark, style := chart.HeatCell(chart.NormalRatio.Class(of), pen, v.Palette)
-		r.PutRune(h, 0, mark, style)
+		for x := range each {
+			r.PutRune(h*each+x, 0, mark, style)
+		}
 	}
 }
 
@@ -220,13 +231,13 @@ func fleetDetail(v pane.View, id string) []Detail {
 	if s.SpecificYieldKWhKWp != nil {
 		add("yield", pane.Significant(*s.SpecificYieldKWhKWp)+" kWh/kWp")
 	}
-	pr, _ := shareOf(s.FleetPRPct)
-	available, _ := shareOf(s.FleetAvailabilityPct)
+	pr, _ := percentOf(s.FleetPRPct)
+	available, _ := percentOf(s.FleetAvailabilityPct)
 	add("PR", pr)
 	add("availability", available)
 	add("units", fmt.Sprintf("%d of %d feed in", s.ActiveInverters, s.TotalInverters))
 	age, old := dataAge(s)
-	lines = append(lines, Detail{Label: "data", Words: age + " old", Role: map[bool]themes.Role{false: themes.Text, true: themes.Warning}[old]})
+	lines = append(lines, Detail{Label: "data", Words: fresh(age), Role: map[bool]themes.Role{false: themes.Text, true: themes.Warning}[old]})
 	if old && s.LastUpdated.IsZero() {
 		lines[len(lines)-1].Words = "none has come"
 	}

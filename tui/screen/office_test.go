@@ -1,10 +1,69 @@
 package screen
 
 import (
+	"fmt"
+	"strings"
+	"testing"
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/tui/internal/picture"
+	"app.sunloop/tui/internal/plant"
+	"app.sunloop/tui/terminal"
 )
+
+// officeDialogs are the forms of units, users, files and the audit trail.
+func officeDialogs() map[string]Dialog {
+	return map[string]Dialog{
+		"asset-add": NewAssetForm(plant.New().Site()), "asset-change": NewAssetChange(plant.New().Equipment(noon)[1]),
+		"component-install": NewComponentForm(plant.New().Equipment(noon)[2], nil, "2026-11-28"), "component-replace": NewComponentForm(plant.New().Equipment(noon)[2], &plant.New().Equipment(noon)[2].Components[1], "2026-11-28"),
+		"component-remove": NewComponentRemoval(plant.New().Equipment(noon)[2], plant.New().Equipment(noon)[2].Components[1]),
+		"user-add":         NewUserForm("acme"), "user-change": NewUserChange(userRecords()[0]), "user-disable": NewBlock(userRecords()[0]), "user-password": NewPasswordForm(userRecords()[0]),
+		"user-factor": NewFactorReset(userRecords()[0]), "user-delete": NewUserDelete(userRecords()[1]), "user-key": NewSSHKeyForm(userRecords()[0]), "user-unlock": NewUnlock(userRecords()[2]),
+		"alarms-shelve": NewShelve(plant.New().Alerts(noon)[:1]),
+	}
+}
+
+// officeScreens are the screens that belong to no one pane.
+func officeScreens() map[string]Screen {
+	return map[string]Screen{"users": NewUsers(), "fleet": NewFleet(), "assets": NewAssets(), "components": NewComponents("INV-03")}
+}
+
+func TestOffice(t *testing.T) {
+	for name, s := range officeScreens() {
+		for _, size := range sizes {
+			picture.Golden(t, fmt.Sprintf("%s-%dx%d", name, size.w, size.h), furtherText(view(t, false), s, size.w, size.h))
+		}
+	}
+	for name, d := range officeDialogs() {
+		for _, size := range sizes {
+			picture.Golden(t, fmt.Sprintf("%s-%dx%d", name, size.w, size.h), screenText(view(t, false), d, size.w, size.h))
+		}
+	}
+}
+
+// In ASCII nothing else is drawn, and no size breaks a line.
+func TestOfficeInASCII(t *testing.T) {
+	for _, size := range append(sizes, struct{ w, h int }{60, 20}, struct{ w, h int }{20, 5}) {
+		texts := map[string]string{}
+		for name, s := range officeScreens() {
+			texts[name] = furtherText(view(t, true), s, size.w, size.h)
+		}
+		for name, d := range officeDialogs() {
+			texts[name] = screenText(view(t, true), d, size.w, size.h)
+		}
+		for name, text := range texts {
+			if i := strings.IndexFunc(text, func(r rune) bool { return r > 0x7e }); i >= 0 {
+				t.Errorf("%s at %d×%d: not ASCII: %.30q", name, size.w, size.h, text[i:])
+			}
+			for y, line := range strings.Split(text, "\n") {
+				if terminal.Width(line) > size.w {
+					t.Errorf("%s at %d×%d: line %d is wider", name, size.w, size.h, y)
+				}
+			}
+		}
+	}
+}
 
 // userRecords are a user of each state, by name.
 func userRecords() []api.UserRecord {

@@ -18,6 +18,7 @@ type Sheet struct {
 	rows    func(v pane.View) []pane.Row
 	detail  func(v pane.View, id string) []Detail
 	query   state.Query
+	of      string        // what the query is about; empty for none
 	period  time.Duration // between two questions; 0: 2 s
 	// status is how the value behind the rows stands; nil: what is there is all.
 	status func(v pane.View) status
@@ -25,6 +26,10 @@ type Sheet struct {
 	act    func(a keymap.Action, id string, v pane.View) any    // the request that one of them, or enter, makes; nil: none
 	why    func(a keymap.Action, id string, v pane.View) string // why not; nil: always possible but for Dangerous ones without a row
 	export func(v pane.View) [][]string                         // nil: the rows as they are drawn
+	more   func(id string) []state.Need                         // further queries, about the chosen row
+	wide   bool                                                 // the list has the whole width, however wide the screen
+	part   int                                                  // of the width in percent that the list has beside its details; 0: half
+	leaves bool                                                 // enter leaves the sheet
 	opens  string                                               // what enter does, for the last line; empty: it is not told
 	list   pane.List
 	page   pane.Page
@@ -71,11 +76,15 @@ func (s *Sheet) Needs(pane.View) []state.Need {
 	if s.query == "" {
 		return nil
 	}
+	var more []state.Need
+	if s.more != nil {
+		more = s.more(s.list.Current())
+	}
 	period := s.period
 	if period == 0 {
 		period = 2 * time.Second
 	}
-	return []state.Need{{Query: s.query, Period: period, Focused: true}}
+	return append(more, state.Need{Query: s.query, Of: s.of, Period: period, Focused: true})
 }
 
 // Filter is what the list is narrowed by.
@@ -106,8 +115,12 @@ func (s *Sheet) Draw(r terminal.Region, v pane.View) {
 	}
 	listH := min(len(rows)+1, max(h/2, 3))
 	listArea, detailArea := terminal.Rect{W: w, H: listH}, terminal.Rect{Y: listH + 1, W: w, H: h - listH - 1}
-	if w >= 110 {
-		listArea, detailArea = terminal.Rect{W: w / 2, H: h}, terminal.Rect{X: w/2 + 2, W: w - w/2 - 2, H: h}
+	if w >= 110 && !s.wide {
+		part := w / 2
+		if s.part > 0 {
+			part = w * s.part / 100
+		}
+		listArea, detailArea = terminal.Rect{W: part, H: h}, terminal.Rect{X: part + 2, W: w - part - 2, H: h}
 	} else {
 		r.HLine(0, listH, w, terminal.LinesFor(v.ASCII), v.Palette.Style(themes.Border))
 	}
@@ -186,7 +199,8 @@ func (s *Sheet) Do(a keymap.Action, v pane.View) Result {
 	e, _ := v.Keys.Entry(a)
 	switch {
 	case s.act != nil && (a == keymap.Open || s.own != "" && e.Scope == s.own):
-		return Result{Do: s.act(a, s.list.Current(), v)}
+		do := s.act(a, s.list.Current(), v)
+		return Result{Do: do, Close: s.leaves && a == keymap.Open && do != nil}
 	case s.page.Do(a):
 	default:
 		s.list.Do(a, len(s.columns))

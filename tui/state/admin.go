@@ -7,18 +7,21 @@ import (
 	"app.sunloop/backend/client"
 )
 
-// The queries of administration: API keys, and the newest records of the audit
-// trail. They belong to no site.
+// The queries that belong to no site: the fleet, and those of administration.
 const (
 	QueryKeys  Query = "keys"
 	QueryUsers Query = "users"
+	QueryFleet Query = "fleet"
+	QueryLog   Query = "log"
 	QueryAudit Query = "audit"
 )
 
-// Admin is what administrators see beside the sites.
+// Admin is what belongs to no one site: the fleet, and what administrators see.
 type Admin struct {
 	Keys  Value[[]api.KeyRecord]   // oldest first
 	Users Value[[]api.UserRecord]  // by name
+	Fleet Value[[]api.FleetSite]   // by name
+	Log   Value[[]api.LogEntry]    // of the service, newest first
 	Audit Value[[]api.AuditRecord] // newest first
 }
 
@@ -35,6 +38,19 @@ var adminSources = map[Query]source{
 			}
 			return v.Keys, v.NextCursor, nil
 		})
+	}),
+	QueryFleet: anywhere(func(s *Store) *Value[[]api.FleetSite] { return &s.Admin.Fleet }, func(ctx context.Context, c *client.Client, _ Request) ([]api.FleetSite, error) {
+		return everyPage(func(p api.Page) ([]api.FleetSite, string, error) {
+			v, err := c.Fleet(ctx, api.ListQuery{Page: p})
+			if err != nil {
+				return nil, "", err
+			}
+			return v.Sites, v.NextCursor, nil
+		})
+	}),
+	QueryLog: anywhere(func(s *Store) *Value[[]api.LogEntry] { return &s.Admin.Log }, func(ctx context.Context, c *client.Client, _ Request) ([]api.LogEntry, error) {
+		v, err := c.Log(ctx, api.LogRequest{Page: api.Page{Limit: api.MaxLimit}})
+		return field(v, err, func() []api.LogEntry { return v.Lines })
 	}),
 	QueryUsers: anywhere(func(s *Store) *Value[[]api.UserRecord] { return &s.Admin.Users }, func(ctx context.Context, c *client.Client, _ Request) ([]api.UserRecord, error) {
 		return everyPage(func(p api.Page) ([]api.UserRecord, string, error) {

@@ -22,6 +22,7 @@ const (
 	QueryModels     Query = "models"
 	QueryUploads    Query = "uploads"
 	QueryActivities Query = "activities"
+	QueryRuns       Query = "runs" // of the detector, over one unit
 )
 
 // Site is all that the console holds of the site on screen.
@@ -39,8 +40,9 @@ type Site struct {
 	Models     Value[[]api.Model]
 	Uploads    Value[[]api.Upload]
 	Activities Value[[]api.Activity]
-	Orders     Value[[]api.Order] // open ones first
-	Order      Value[api.Order]   // with parts and history
+	Runs       Value[[]api.Detection] // of the unit that is asked for, newest first
+	Orders     Value[[]api.Order]     // open ones first
+	Order      Value[api.Order]       // with parts and history
 	Schedules  Value[[]api.Schedule]
 	BOMs       Value[[]api.BOM] // newest first, without items
 	Windows    Value[api.ProposeResponse]
@@ -234,6 +236,10 @@ var siteSources = map[Query]source{
 		list.Limit, list.Kind = 50, api.UploadTrain // a live feed would push the history out
 		v, err := c.Uploads(ctx, list)
 		return field(v, err, func() []api.Upload { return v.Uploads })
+	}),
+	QueryRuns: about(func(s *Site) *Value[[]api.Detection] { return &s.Runs }, func(ctx context.Context, c *client.Client, r Request) ([]api.Detection, error) {
+		v, err := c.Detections(ctx, api.ListQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, AssetID: r.id, Page: api.Page{Limit: 5}})
+		return field(v, err, func() []api.Detection { return v.Detections })
 	}),
 	QueryActivities: of(func(s *Site) *Value[[]api.Activity] { return &s.Activities }, func(ctx context.Context, c *client.Client, r Request) ([]api.Activity, error) {
 		v, err := c.Activities(ctx, r.list())

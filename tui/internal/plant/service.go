@@ -150,6 +150,11 @@ func (s *Service) answer(r *http.Request, body []byte) (any, *api.Error) {
 			out.Sites = append(out.Sites, p.Site())
 		}
 		return out, nil
+	case api.PathTerminalTelemetry:
+		if q.Action == api.ActionFleet && len(s.Plants) > 0 {
+			fleet := s.Plants[0].Fleet(now)
+			return api.FleetResponse{Success: true, Sites: fleet, Count: len(fleet)}, nil
+		}
 	case api.PathLogin:
 		return second(s.login(q.Username, q.Password))
 	case api.PathVerifyMFA:
