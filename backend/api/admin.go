@@ -30,6 +30,8 @@ type UsersRequest struct {
 	CustomerIDs []string `json:"customer_ids,omitempty"` // whose data the user sees; * is all
 	SiteIDs     []string `json:"site_ids,omitempty"`     // of these customers; without it, or *, all
 	Active      *bool    `json:"active,omitempty"`       // false keeps the user out and ends all sessions
+	GroupID     *string  `json:"group_id,omitempty"`     // of the user in the caller's own systems; in tokens from the next one; empty takes it away
+	SkinID      *string  `json:"skin_id,omitempty"`      // likewise: how they look to the user
 	// SSHPublicKeys are the user's for the console over SSH, each a line as in a
 	// .pub file, in place of the former; [] takes all away.
 	SSHPublicKeys []string `json:"ssh_public_keys,omitzero"`
@@ -55,6 +57,8 @@ type UserRecord struct {
 	RoleName      string   `json:"role_name"`
 	CustomerIDs   []string `json:"customer_ids"`
 	SiteIDs       []string `json:"site_ids"`
+	GroupID       string   `json:"group_id,omitempty"`
+	SkinID        string   `json:"skin_id,omitempty"`
 	Active        bool     `json:"active"`
 	MFAEnrolled   bool     `json:"mfa_enrolled"`              // has an authenticator
 	RecoveryCodes int      `json:"recovery_codes_left"`       // of the authenticator

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"app.sunloop/backend/api"
 )
@@ -59,6 +60,15 @@ func checkIDs(field string, ids []string) error {
 		if id == "" || len(id) > maxIDRunes {
 			return api.InvalidField(field, "an id is empty or longer than 200 bytes")
 		}
+	}
+	return nil
+}
+
+// checkLabel refuses a word for systems outside that would not fit into a token
+// or onto a line; nil and empty are none.
+func checkLabel(field string, label *string) error {
+	if label != nil && (len(*label) > maxIDRunes || strings.ContainsFunc(*label, unicode.IsControl)) {
+		return api.InvalidField(field, "it is longer than 200 bytes or holds control characters")
 	}
 	return nil
 }

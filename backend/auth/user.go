@@ -65,6 +65,8 @@ type User struct {
 	Role          string
 	Customers     []string // ids, or api.Every
 	Sites         []string // ids, or api.Every
+	GroupID       string   // of systems outside, which read it in tokens; may be empty
+	SkinID        string   // likewise
 	Active        bool
 	SSHKeys       []string // public ones, each as in a .pub file
 	Enrolled      bool     // has an authenticator
@@ -77,7 +79,7 @@ type User struct {
 
 // Record is the user as administrators read one.
 func (u User) Record() api.UserRecord {
-	r := api.UserRecord{UserID: u.ID, Username: u.Username, RoleID: u.Role, RoleName: RoleName(u.Role), CustomerIDs: u.Customers, SiteIDs: u.Sites,
+	r := api.UserRecord{UserID: u.ID, Username: u.Username, RoleID: u.Role, RoleName: RoleName(u.Role), CustomerIDs: u.Customers, SiteIDs: u.Sites, GroupID: u.GroupID, SkinID: u.SkinID,
 		Active: u.Active, SSHPublicKeys: u.SSHKeys, MFAEnrolled: u.Enrolled, RecoveryCodes: u.RecoveryCodes, Issuer: u.Issuer, CreatedAt: api.At(u.CreatedAt)}
 	if !u.LastLoginAt.IsZero() {
 		r.LastLoginAt = api.At(u.LastLoginAt)
@@ -89,7 +91,7 @@ func (u User) Record() api.UserRecord {
 }
 
 func (a account) user() User {
-	u := User{ID: a.ID, Username: a.Username, Role: a.Role, Customers: a.Customers, Sites: everyIfNone(a.Sites), Active: !a.Inactive, SSHKeys: a.SSHKeys,
+	u := User{ID: a.ID, Username: a.Username, Role: a.Role, Customers: a.Customers, Sites: everyIfNone(a.Sites), GroupID: a.GroupID, SkinID: a.SkinID, Active: !a.Inactive, SSHKeys: a.SSHKeys,
 		CreatedAt: a.CreatedAt, LastLoginAt: a.LastLoginAt}
 	if a.TOTP != nil {
 		u.Enrolled, u.RecoveryCodes = true, len(a.TOTP.Recovery)
@@ -123,6 +125,8 @@ type NewUser struct {
 	Role      string
 	Customers []string // ids, or api.Every; an administrator has every one if none is given
 	Sites     []string // ids, or api.Every; none: every one of the customers
+	GroupID   string   // of systems outside; may be empty
+	SkinID    string   // likewise
 	SSHKeys   []string // public ones, each as in a .pub file
 }
 
@@ -190,7 +194,7 @@ func (s *Service) create(ctx context.Context, n NewUser, allowed func(store.Tx) 
 	if RoleName(n.Role) == "" {
 		return User{}, errRole()
 	}
-	if err := errors.Join(checkIDs("customer_ids", n.Customers), checkIDs("site_ids", n.Sites)); err != nil {
+	if err := errors.Join(checkIDs("customer_ids", n.Customers), checkIDs("site_ids", n.Sites), checkLabel("group_id", &n.GroupID), checkLabel("skin_id", &n.SkinID)); err != nil {
 		return User{}, err
 	}
 	keys, err := cleanSSHKeys(n.SSHKeys)
@@ -204,7 +208,7 @@ func (s *Service) create(ctx context.Context, n NewUser, allowed func(store.Tx) 
 	if err != nil {
 		return User{}, err
 	}
-	a := account{ID: s.newID("usr"), Username: name, Role: n.Role, Customers: slices.Clone(n.Customers), Sites: slices.Clone(n.Sites), SSHKeys: keys, Hash: hash, CreatedAt: s.now().UTC()}
+	a := account{ID: s.newID("usr"), Username: name, Role: n.Role, Customers: slices.Clone(n.Customers), Sites: slices.Clone(n.Sites), GroupID: n.GroupID, SkinID: n.SkinID, SSHKeys: keys, Hash: hash, CreatedAt: s.now().UTC()}
 	if a.Customers == nil {
 		a.Customers = []string{}
 	}
@@ -277,6 +281,8 @@ type UserChange struct {
 	Role      string // empty: stays
 	Customers []string
 	Sites     []string
+	GroupID   *string  // empty takes it away
+	SkinID    *string  // likewise
 	SSHKeys   []string // public ones in place of the former; empty and not nil: none
 	Active    *bool    // false keeps the user out
 	Password  *string  // a new one
@@ -299,7 +305,7 @@ func (c UserChange) check() error {
 	case c.Password != nil:
 		return checkPassword(*c.Password)
 	}
-	return errors.Join(checkIDs("customer_ids", c.Customers), checkIDs("site_ids", c.Sites))
+	return errors.Join(checkIDs("customer_ids", c.Customers), checkIDs("site_ids", c.Sites), checkLabel("group_id", c.GroupID), checkLabel("skin_id", c.SkinID))
 }
 
 // ChangeUser changes a user and answers how it was and is. A role, customers
@@ -335,6 +341,12 @@ func (m Administrator) ChangeUser(ctx context.Context, ref UserRef, c UserChange
 		}
 		if c.Sites != nil {
 			a.Sites = slices.Clone(c.Sites)
+		}
+		if c.GroupID != nil {
+			a.GroupID = *c.GroupID
+		}
+		if c.SkinID != nil {
+			a.SkinID = *c.SkinID
 		}
 		lost := c.SSHKeys != nil && losesKey(a.SSHKeys, keys)
 		if c.SSHKeys != nil {

@@ -313,3 +313,34 @@ func TestStoreFailureIsNoRefusal(t *testing.T) {
 		}
 	}
 }
+
+// Group and skin are set and taken away, and stand in the tokens from the next
+// one on.
+func TestGroupAndSkin(t *testing.T) {
+	w := newWorld(t, nil)
+	by := w.As(api.Unlimited("test"))
+	u, err := by.AddUser(t.Context(), NewUser{Username: "ana", Password: goodPassword, Role: api.RoleAnalyst, Customers: []string{"acme"}, GroupID: "north", SkinID: "dark"})
+	if err != nil || u.GroupID != "north" || u.SkinID != "dark" {
+		t.Fatalf("%+v, %v", u, err)
+	}
+	if wire := w.account("ana").wire(); wire.GroupID != "north" || wire.SkinID != "dark" {
+		t.Errorf("at sign-in %+v", wire)
+	}
+	text := func(s string) *string { return &s }
+	before, after, err := by.ChangeUser(t.Context(), UserRef{Username: "ana"}, UserChange{GroupID: text("south"), SkinID: text("")})
+	if err != nil || before.GroupID != "north" || after.GroupID != "south" || after.SkinID != "" || after.Record().GroupID != "south" {
+		t.Errorf("%+v, then %+v, %v", before, after, err)
+	}
+	if _, after, err := by.ChangeUser(t.Context(), UserRef{Username: "ana"}, UserChange{Role: api.RoleOperator}); err != nil || after.GroupID != "south" {
+		t.Errorf("another change leaves %+v, %v", after, err)
+	}
+	for _, wrong := range []string{strings.Repeat("g", 201), "a\nb", "\x1b[2J"} {
+		var refusal *api.Error
+		if _, _, err := by.ChangeUser(t.Context(), UserRef{Username: "ana"}, UserChange{SkinID: &wrong}); !errors.As(err, &refusal) || refusal.Details["field"] != "skin_id" {
+			t.Errorf("%q: %v", wrong, err)
+		}
+		if _, err := by.AddUser(t.Context(), NewUser{Username: "eve", Password: goodPassword, Role: api.RoleAnalyst, GroupID: wrong}); !errors.As(err, &refusal) || refusal.Details["field"] != "group_id" {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+}

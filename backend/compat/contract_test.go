@@ -299,7 +299,8 @@ func (c *contract) fill(name string, rule api.Rule) string {
 		return made.ScheduleID
 	case "{bom_id}":
 		var made api.BOMResponse
-		c.ask(api.PathBOM, map[string]any{"action": api.ActionGenerate, "asset_id": asset, "maintenance_type": api.MaintenanceCorrective}, api.InJSON, &made)
+		// Preventive: work that is about no finding has as many orders as one likes.
+		c.ask(api.PathBOM, map[string]any{"action": api.ActionGenerate, "asset_id": asset, "maintenance_type": api.MaintenancePreventive}, api.InJSON, &made)
 		return made.BOMID
 	case "{subscription_id}", "{subscribed}":
 		var made api.TrackResponse

@@ -39,7 +39,7 @@ func newReceiver() *receiver {
 
 func TestJobTracking(t *testing.T) {
 	unit := shared.fleet.Sites[0].Units[6].AssetID
-	order := terminal(t, "/terminal/order", "action", "create", "customer_id", customer, "bom_id", bill(t, unit)).is(object(fields{"order_id": text})).text("order_id")
+	order := terminal(t, "/terminal/order", "action", "create", "customer_id", customer, "bom_id", bill(t, unit), "additional", true).is(object(fields{"order_id": text})).text("order_id")
 	place := shared.events.URL + "/jobs"
 	subscribed := object(fields{"success": exactly(true), "message": text, "subscription_id": text, "order_id": exactly(order), "status": exactly("active")})
 	a := terminal(t, "/terminal/track", "action", "subscribe", "order_id", order, "callback_url", place).is(both(subscribed, object(fields{"secret": matches("^whsec_")})))

@@ -113,7 +113,7 @@ var orderStatus = exactly("pending", "in_progress", "on_hold", "completed", "can
 func TestOrders(t *testing.T) {
 	unit := shared.fleet.Sites[0].Units[5].AssetID
 	form := func() map[string]any {
-		return bodyOf("action", "create", "asset_id", unit, "schedule_id", scheduled(t, unit), "bom_id", bill(t, unit), "assigned_technician", "tech-7", "estimated_duration_hours", 4, "priority", "high")
+		return bodyOf("action", "create", "asset_id", unit, "schedule_id", scheduled(t, unit), "bom_id", bill(t, unit), "assigned_technician", "tech-7", "estimated_duration_hours", 4, "priority", "high", "additional", true) // a finding of several units may have an order already
 	}
 	ask := func(body map[string]any) answer {
 		return post(t, xAPIKey, shared.hosts[api.HostMain], "/terminal/order", body)
@@ -124,7 +124,7 @@ func TestOrders(t *testing.T) {
 		t.Errorf("it is to be done by %s, before it is scheduled", at)
 	}
 	// With customer_id the bill is enough; nobody is assigned.
-	short := ask(bodyOf("action", "create", "customer_id", customer, "bom_id", bill(t, unit))).is(created)
+	short := ask(bodyOf("action", "create", "customer_id", customer, "bom_id", bill(t, unit), "additional", true)).is(created)
 	got := ask(bodyOf("action", "get", "customer_id", customer, "order_id", short.text("order_id"))).is(object(fields{"order": object(fields{
 		"order_id": text, "asset_id": exactly(unit), "status": orderStatus, "created_at": instant, "estimated_completion": instant, "bom_id": text,
 		"assigned_technician": exactly("unassigned"), "estimated_duration_hours": number, "priority": priority,

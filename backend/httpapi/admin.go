@@ -53,7 +53,7 @@ func (s *server) users(in *input) (*call, error) {
 			return nil, err
 		}
 		c.run = func(ctx context.Context, g granted) (any, error) {
-			u, err := s.Auth.As(g.scope).AddUser(ctx, auth.NewUser{Username: b.Username, Password: b.Password, Role: b.RoleID, Customers: b.CustomerIDs, Sites: b.SiteIDs, SSHKeys: b.SSHPublicKeys})
+			u, err := s.Auth.As(g.scope).AddUser(ctx, auth.NewUser{Username: b.Username, Password: b.Password, Role: b.RoleID, Customers: b.CustomerIDs, Sites: b.SiteIDs, GroupID: deref(b.GroupID), SkinID: deref(b.SkinID), SSHKeys: b.SSHPublicKeys})
 			if err == nil {
 				g.note.change(nil, u.Record(), u.Customers...)
 			}
@@ -83,14 +83,22 @@ func (s *server) users(in *input) (*call, error) {
 	return c, nil
 }
 
+// deref is the text that was given, or none.
+func deref(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
 // userChange is what an action changes of a user.
 func userChange(b api.UsersRequest) (c auth.UserChange, err error) {
 	switch b.Action {
 	case api.ActionSet:
-		if b.RoleID == "" && b.CustomerIDs == nil && b.SiteIDs == nil && b.Active == nil && b.SSHPublicKeys == nil {
-			return c, api.MissingField("role_id, customer_ids, site_ids, active or ssh_public_keys")
+		if b.RoleID == "" && b.CustomerIDs == nil && b.SiteIDs == nil && b.GroupID == nil && b.SkinID == nil && b.Active == nil && b.SSHPublicKeys == nil {
+			return c, api.MissingField("role_id, customer_ids, site_ids, group_id, skin_id, active or ssh_public_keys")
 		}
-		return auth.UserChange{Role: b.RoleID, Customers: b.CustomerIDs, Sites: b.SiteIDs, Active: b.Active, SSHKeys: b.SSHPublicKeys}, nil
+		return auth.UserChange{Role: b.RoleID, Customers: b.CustomerIDs, Sites: b.SiteIDs, GroupID: b.GroupID, SkinID: b.SkinID, Active: b.Active, SSHKeys: b.SSHPublicKeys}, nil
 	case api.ActionResetPassword:
 		return auth.UserChange{Password: &b.Password}, missing(api.MissingField, "password", b.Password)
 	case api.ActionResetMFA:

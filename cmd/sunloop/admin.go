@@ -79,6 +79,8 @@ type UserAddCmd struct {
 	Role      string   `default:"role_operator" enum:"role_admin,role_operator,role_technician,role_analyst" help:"One of ${enum}."`
 	Customers []string `help:"Customers whose data the user sees; * for all."`
 	Sites     []string `help:"Sites of these that alone the user sees; none given: all."`
+	Group     string   `help:"The user's group in systems outside, which read it as group_id of tokens."`
+	Skin      string   `help:"Likewise, how they look to the user: skin_id."`
 }
 
 // Run makes the user.
@@ -88,7 +90,7 @@ func (c *UserAddCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		return err
 	}
 	return administer(ctx, g, "users", api.ActionAdd, func(m auth.Administrator, r *api.AuditRecord) error {
-		u, err := m.AddUser(ctx, auth.NewUser{Username: c.Name, Password: password, Role: c.Role, Customers: c.Customers, Sites: c.Sites})
+		u, err := m.AddUser(ctx, auth.NewUser{Username: c.Name, Password: password, Role: c.Role, Customers: c.Customers, Sites: c.Sites, GroupID: c.Group, SkinID: c.Skin})
 		if err != nil {
 			return err
 		}
@@ -152,14 +154,16 @@ type UserSetCmd struct {
 	Role      string   `default:"" enum:",role_admin,role_operator,role_technician,role_analyst" help:"role_admin, role_operator, role_technician or role_analyst."`
 	Customers []string `help:"Customers whose data the user sees, in place of the former; * for all."`
 	Sites     []string `help:"Sites of these that alone the user sees, in place of the former; * for all."`
+	Group     *string  `help:"The user's group in systems outside; empty takes it away."`
+	Skin      *string  `help:"Likewise, how they look to the user."`
 }
 
 // Run changes the user.
 func (c *UserSetCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	if c.Role == "" && c.Customers == nil && c.Sites == nil {
-		return errors.New("say what becomes another: --role, --customers or --sites")
+	if c.Role == "" && c.Customers == nil && c.Sites == nil && c.Group == nil && c.Skin == nil {
+		return errors.New("say what becomes another: --role, --customers, --sites, --group or --skin")
 	}
-	return changeUser(ctx, g, std, c.Name, api.ActionSet, auth.UserChange{Role: c.Role, Customers: c.Customers, Sites: c.Sites}, "is changed")
+	return changeUser(ctx, g, std, c.Name, api.ActionSet, auth.UserChange{Role: c.Role, Customers: c.Customers, Sites: c.Sites, GroupID: c.Group, SkinID: c.Skin}, "is changed")
 }
 
 // UserPasswordCmd changes a password.
