@@ -34,10 +34,6 @@ func view(t testing.TB, ascii bool) pane.View {
 	hearAlarms(p, s)
 	admin := &state.Admin{}
 	admin.Keys.Good(keyRecords(), noon)
-	admin.Users.Good(userRecords(), noon)
-	admin.Fleet.Good(p.Fleet(noon), noon)
-	s.Assets.Good(p.Equipment(noon), noon)
-	s.Findings.Good(p.Findings(noon), noon)
 	admin.Audit.Good([]api.AuditRecord{
 		{AuditID: "a3", Timestamp: api.At(noon.Add(-time.Hour)), Actor: "bob", ActorID: "u2", Address: "192.0.2.7", Route: "keys", Action: "revoke", CustomerIDs: []string{"acme"}, Status: 200, RequestID: "req-3",
 			TargetIDs: map[string]string{"api_key_id": "01JC"}, Before: map[string]any{"state": "good", "name": "old logger"}, After: map[string]any{"state": "revoked", "name": "old logger", "revoked_at": "2026-10-09T09:30:00Z"}},
