@@ -240,7 +240,7 @@ func (m *Model) footer() [][2]string {
 	}
 	words := map[keymap.Action]string{}
 	if m.store.Site != nil {
-		words[keymap.Open] = [layout.Panes]string{"look at", "decide", "compare", "take unit"}[m.focus]
+		words[keymap.Open] = [layout.Panes]string{"look at", "decide", "compare", "details"}[m.focus]
 		words[keymap.NextStep] = string(pane.WayOf(m.view()).Next)
 	}
 	var out [][2]string

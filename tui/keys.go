@@ -169,6 +169,8 @@ func (m *Model) acts() map[keymap.Action]func() tea.Cmd {
 		keymap.ConfirmPlan:  func() tea.Cmd { return m.movePlan(keymap.ConfirmPlan) },
 		keymap.CompletePlan: func() tea.Cmd { return m.movePlan(keymap.CompletePlan) },
 		keymap.CancelPlan:   func() tea.Cmd { return m.movePlan(keymap.CancelPlan) },
+		keymap.OrderWhole:   further(func() screen.Screen { return screen.NewOrderScreen() }),
+		keymap.ResolveIssue: open(func() screen.Dialog { return screen.NewResolve(m.orderOnScreen()) }),
 		keymap.PlanChoices:  further(func() screen.Screen { return screen.NewPlanChoices(m.chosenDay()) }),
 		keymap.Schedules:    further(func() screen.Screen { return screen.NewSchedules() }),
 		keymap.NextInHand:   quiet(m.nextFinding),

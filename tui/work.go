@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -17,18 +16,7 @@ import (
 // whyNoMove is why a move of the order on screen is not possible, empty when
 // it is or when the action is no move.
 func (m *Model) whyNoMove(a keymap.Action) string {
-	action, ok := pane.OrderMove(a)
-	if !ok {
-		return ""
-	}
-	o := m.orderOnScreen()
-	switch {
-	case o.OrderID == "":
-		return "there is no work order here"
-	case !slices.Contains(pane.OrderMoves(o), action):
-		return "the order of " + o.AssetID + " is " + pane.OrderStatus(o.Status)
-	}
-	return ""
+	return pane.OrderMoveWhy(m.orderOnScreen(), a)
 }
 
 // orderOnScreen is the order whose details Act shows, as it is known best.

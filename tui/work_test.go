@@ -299,3 +299,61 @@ func TestNextStepOfAReader(t *testing.T) {
 	d.press("n")
 	d.shows("Not now: your role only reads.")
 }
+
+// An order is completed with the parts that were really used: what the plan
+// did not have, too. What is wrong is refused at its field.
+func TestCompletionWithParts(t *testing.T) {
+	c := realService(t)
+	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Client = c })
+	d.press("n", "o", "enter")
+	d.minute()
+	d.press("b")
+	d.minute()
+	o := orders(t, c)[0]
+	whole, err := c.Order(t.Context(), o.OrderID)
+	if err != nil || o.Status != api.OrderInProgress || len(whole.Parts) < 2 || o.PartsShort != 0 {
+		t.Fatalf("%+v: %v\n%s", whole, err, d.text())
+	}
+	d.press("F", "breaker swapped")
+	d.shows("Of each part what was really used", "Others")
+	d.press("tab", "tab", "ctrl+u", "none", "enter")
+	d.shows("How many were used is a whole number from 0 on.")
+	d.press("ctrl+u", "0", "shift+tab", "shift+tab", "shift+tab", "fuses", "enter") // the last field is before the first
+	d.shows("Parts are written as a number and a part number", "fuses")
+	d.press("ctrl+u", "1 NO-SUCH-PART", "enter")
+	d.shows("NO-SUCH-PART")
+	d.press("ctrl+u", "3 FUSE-GPV-15A", "enter")
+	done, err := c.Order(t.Context(), o.OrderID)
+	if err != nil || done.Status != api.OrderCompleted {
+		t.Fatalf("%+v: %v\n%s", done, err, d.text())
+	}
+	used := map[string]int{}
+	for _, p := range done.Parts {
+		used[p.PartNumber] = p.Used
+	}
+	if used[whole.Parts[0].PartNumber] != 0 || used[whole.Parts[1].PartNumber] != whole.Parts[1].Reserved || used["FUSE-GPV-15A"] != 3 {
+		t.Errorf("used: %v of %+v", used, whole.Parts)
+	}
+	d.minute()
+	d.press("4", "enter")
+	d.shows("From alarm to proof", "finding", "order", "done", "breaker swapped", "proof", "to be seen on a clear day", "What was done about INV-2", "Work order created")
+}
+
+// Holds are shown with their reasons, and whether the clocks stood still.
+func TestHoldsOfAnOrder(t *testing.T) {
+	c := realService(t)
+	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Client = c })
+	d.press("n", "o", "enter")
+	d.minute()
+	d.press("w", "tab", "storm", "enter")
+	d.minute()
+	d.shows("weather: storm; the clocks")
+	d.press("C")
+	d.minute()
+	d.press("w", "right", "right", "right", "enter")
+	d.minute()
+	d.shows("parts; the clocks run on")
+	if o := orders(t, c)[0]; o.HoldReason != api.HoldParts {
+		t.Errorf("held for %q", o.HoldReason)
+	}
+}

@@ -97,6 +97,7 @@ type Order struct {
 	Downtime        []Downtime    `json:"downtime,omitempty"`     // of the unit, by isolating work; not in lists
 	Verification    *Verification `json:"verification,omitempty"` // after the repair of a fault
 	Proposals       []Proposal    `json:"proposals,omitempty"`
+	PartsShort      int           `json:"parts_short,omitempty"` // pieces that an open order lacks
 	Warnings        []string      `json:"warnings,omitempty"`
 	History         []WorkMove    `json:"history,omitzero"` // oldest first; not in lists
 }

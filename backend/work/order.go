@@ -82,6 +82,7 @@ func (s *Service) seenOrder(o order) api.Order {
 	for i, p := range out.Parts {
 		if o.open() {
 			out.Parts[i].Short = max(p.Quantity-p.Reserved-p.Used, 0)
+			out.PartsShort += out.Parts[i].Short
 		}
 	}
 	return out
@@ -272,9 +273,8 @@ func (s *Service) Orders(ctx context.Context, scope api.Scope, q api.ListQuery, 
 	})
 	out := make([]api.Order, len(list))
 	for i, o := range list {
-		o.Parts = nil
 		out[i] = s.seenOrder(o)
-		out[i].Downtime, out[i].History = nil, nil
+		out[i].Parts, out[i].Downtime, out[i].History = nil, nil, nil
 	}
 	return out, next, err
 }

@@ -196,6 +196,8 @@ const (
 	CompletePlan Action = "complete-plan"
 	CancelPlan   Action = "cancel-plan"
 	PlanChoices  Action = "plan-choices"
+	OrderWhole   Action = "order"
+	ResolveIssue Action = "resolve-issue"
 	Schedules    Action = "schedules"
 
 	ListedMakePlan     Action = "schedules-plan"
@@ -329,6 +331,8 @@ func Default() Map {
 		needs(entry(ConfirmPlan, InDecide, "", "confirm the plan of the day", "c"), NeedsService|NeedsWrite),
 		needs(entry(CompletePlan, InDecide, "", "complete the plan of the day", "d"), NeedsService|NeedsWrite),
 		needs(entry(CancelPlan, InDecide, "", "cancel the plan of the day, with a reason", "X"), NeedsService|NeedsWrite),
+		entry(OrderWhole, InAct, "", "the order with its whole trail", "v"),
+		needs(entry(ResolveIssue, InAct, "", "resolve the issue that the order has mended", "V"), NeedsService|NeedsWrite),
 		entry(PlanChoices, InDecide, "", "the ways to do it side by side", "v"),
 		needs(entry(ListedMakePlan, PlanList, "plan", "plan maintenance of the unit in hand", "p"), NeedsSelection|NeedsService|NeedsWrite),
 		needs(entry(ListedRecurPlan, PlanList, "recurring", "plan preventive work that comes again", "R"), NeedsSelection|NeedsService|NeedsWrite),

@@ -3,6 +3,7 @@ package pane
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -32,6 +33,7 @@ func (a *Act) Needs(v View) []state.Need {
 	return []state.Need{
 		{Query: state.QueryActivities, Period: 10 * time.Second}, {Query: state.QueryUploads, Period: 20 * time.Second},
 		{Query: state.QueryOrders, Period: 15 * time.Second}, {Query: state.QueryOrder, Of: CurrentOrder(v).OrderID, Period: 20 * time.Second},
+		{Query: state.QuerySubscriptions, Period: 2 * time.Minute},
 	}
 }
 
@@ -115,25 +117,30 @@ func (a *Act) drawOrders(r terminal.Region, v View) {
 	a.orders.Draw(r.Region(a.ordersAt), v, orderColumns(v), rows)
 	v.heading(r, 0, "Work orders", orderNotes(v), a.orders.Range(), Words("→ trail", v.ASCII))
 	if a.pageAt.H > 0 {
-		a.page.Draw(r.Region(a.pageAt), v, o.OrderID, func(r terminal.Region) int { return drawOrder(r, v, o) })
+		a.page.Draw(r.Region(a.pageAt), v, o.OrderID, func(r terminal.Region) int { return DrawOrder(r, v, o) })
 	}
 }
 
-// orderNotes are how many orders are open and how many are late.
+// orderNotes are how many orders are in each state, and how many are late.
 func orderNotes(v View) string {
-	open, late := 0, 0
+	late := 0
+	count := map[string]int{}
 	for _, o := range v.Site.Orders.Data {
-		if openOrder(o) {
-			open++
-			if dueOf(o).late(v.SiteNow) {
-				late++
-			}
+		count[o.Status]++
+		if dueOf(o).late(v.SiteNow) {
+			late++
 		}
 	}
+	var words []string
 	if late > 0 {
-		return fmt.Sprintf("%d open, %d late", open, late)
+		words = append(words, fmt.Sprintf("%d late", late))
 	}
-	return fmt.Sprintf("%d open", open)
+	for _, status := range append(slices.Clone(board), api.OrderCompleted) {
+		if n := count[status]; n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, OrderStatus(status)))
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 func orderColumns(v View) []Column {
@@ -144,7 +151,7 @@ func orderColumns(v View) []Column {
 	}
 	return []Column{
 		{Title: "unit", Width: min(unit, 30), Min: min(unit, 11), IDs: true}, {Title: "what", Min: min(what, 16)}, {Title: "state", Width: 11},
-		{Title: "due", Width: 18, Min: 14}, {Title: "priority", Width: 8, Rank: 1}, {Title: "technician", Width: 12, Min: 10, Rank: 2}, {Title: "planned", Width: when, Right: true, Rank: 3},
+		{Title: "due", Width: 18, Min: 14}, {Title: "priority", Width: 8, Rank: 1}, {Title: "technician", Width: 12, Min: 10, Rank: 2}, {Title: "parts", Width: 8, Rank: 3}, {Title: "planned", Width: when, Right: true, Rank: 4},
 	}
 }
 
@@ -162,10 +169,21 @@ func orderRows(v View) []Row {
 		}
 		rows = append(rows, Row{ID: o.OrderID, Cells: []Cell{
 			{Text: o.AssetID, Role: text}, {Text: orderWords(o), Role: text}, {Text: OrderStatus(o.Status), Role: text}, {Text: due.words(v.SiteNow), Role: role},
-			{Text: o.Priority, Role: text}, {Text: o.AssignedTechnician, Role: dim}, {Text: When(o.PlannedStart.Time, v.SiteNow, v.Site.Zone), Role: dim},
-		}, Sort: []any{o.AssetID, orderWords(o), o.Status, due.at.Format(time.RFC3339), float64(slices.Index(api.Priorities(), o.Priority)), o.AssignedTechnician, o.PlannedStart.String()}})
+			{Text: o.Priority, Role: text}, {Text: o.AssignedTechnician, Role: dim}, partsCell(o, dim), {Text: When(o.PlannedStart.Time, v.SiteNow, v.Site.Zone), Role: dim},
+		}, Sort: []any{o.AssetID, orderWords(o), o.Status, due.at.Format(time.RFC3339), float64(slices.Index(api.Priorities(), o.Priority)), o.AssignedTechnician, float64(-o.PartsShort), o.PlannedStart.String()}})
 	}
 	return rows
+}
+
+// partsCell says whether the parts of an order are there.
+func partsCell(o api.Order, dim themes.Role) Cell {
+	switch {
+	case !openOrder(o):
+		return Cell{}
+	case o.PartsShort > 0:
+		return Cell{Text: fmt.Sprintf("%d short", o.PartsShort), Role: themes.Warning}
+	}
+	return Cell{Text: "there", Role: dim}
 }
 
 // Strip shows the open orders, most urgent first, then what was done last.
@@ -198,7 +216,7 @@ func (a *Act) Do(k keymap.Action, v View) Intent {
 	case a.showsTrail(v):
 		return a.trail.do(k, v)
 	case k == keymap.Open:
-		return Intent{Hand: handOfOrder(v, CurrentOrder(v).OrderID)}
+		return Intent{Hand: handOfOrder(v, CurrentOrder(v).OrderID), Action: keymap.OrderWhole}
 	case a.page.Do(k):
 	case a.orders.Do(k, len(orderColumns(v))) && moves(k):
 		return Intent{Hand: handOfOrder(v, a.orders.Current())}
@@ -214,6 +232,22 @@ func handOfOrder(v View, orderID string) *Hand {
 		}
 	}
 	return nil
+}
+
+// Why is why a key of the pane does nothing now.
+func (a *Act) Why(k keymap.Action, v View) string {
+	o := KnownOrder(v, CurrentOrder(v))
+	switch {
+	case k != keymap.OrderWhole && k != keymap.ResolveIssue:
+		return ""
+	case o.OrderID == "":
+		return "there is no work order here"
+	case k == keymap.ResolveIssue && o.IssueID == "":
+		return "the order of " + o.AssetID + " is about no issue"
+	case k == keymap.ResolveIssue && o.Status != api.OrderCompleted:
+		return "the order of " + o.AssetID + " is " + OrderStatus(o.Status)
+	}
+	return ""
 }
 
 // Click marks an order or an entry.
@@ -247,7 +281,7 @@ func (a *Act) Help() [][2]string {
 		{"↓ ↑", "take a work order in hand; its details say which moves it allows"},
 		{"pgdn pgup", "scroll its details: clocks, parts, history"},
 		{"→ ←", "to the trail of what was done, and back"},
-		{"enter", "take the order's or the entry's unit in hand"},
+		{"enter", "the order with its whole trail; on the trail: take the entry's unit in hand"},
 	}
 }
 
@@ -256,9 +290,9 @@ func (a *Act) Export(v View) [][]string {
 	if a.showsTrail(v) {
 		return a.trail.export(v)
 	}
-	rows := [][]string{{"order_id", "asset_id", "status", "priority", "maintenance_type", "fault_family", "assigned_technician", "planned_start (UTC)", "start_due (UTC)", "restore_due (UTC)", "late"}}
+	rows := [][]string{{"order_id", "asset_id", "status", "priority", "maintenance_type", "fault_family", "assigned_technician", "parts_short", "planned_start (UTC)", "start_due (UTC)", "restore_due (UTC)", "late"}}
 	for _, o := range byUrgency(v) {
-		rows = append(rows, []string{o.OrderID, o.AssetID, o.Status, o.Priority, o.MaintenanceType, o.FaultFamily, o.AssignedTechnician,
+		rows = append(rows, []string{o.OrderID, o.AssetID, o.Status, o.Priority, o.MaintenanceType, o.FaultFamily, o.AssignedTechnician, fmt.Sprint(o.PartsShort),
 			o.PlannedStart.String(), o.Clocks.StartDue.String(), o.Clocks.RestoreDue.String(), fmt.Sprint(dueOf(o).late(v.SiteNow))})
 	}
 	return rows

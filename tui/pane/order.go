@@ -38,6 +38,21 @@ func OrderMoves(o api.Order) []string {
 	return moves
 }
 
+// OrderMoveWhy is why a move of an order is not possible, empty when it is or
+// when the action is no move.
+func OrderMoveWhy(o api.Order, k keymap.Action) string {
+	action, ok := OrderMove(k)
+	switch {
+	case !ok:
+		return ""
+	case o.OrderID == "":
+		return "there is no work order here"
+	case !slices.Contains(OrderMoves(o), action):
+		return "the order of " + o.AssetID + " is " + OrderStatus(o.Status)
+	}
+	return ""
+}
+
 func openOrder(o api.Order) bool {
 	return o.Status != api.OrderCompleted && o.Status != api.OrderCancelled
 }
@@ -99,8 +114,12 @@ func coarse(d time.Duration) string {
 	return fmt.Sprintf("%d d", int(d.Hours())/24)
 }
 
-// byUrgency are the orders: open ones by what is due first, so that what is
-// late longest stands first, then the others as the service lists them.
+// board is the order of states: what is under way first.
+var board = []string{api.OrderInProgress, api.OrderOnHold, api.OrderPending}
+
+// byUrgency are the orders as they stand on the board: what is late first, the
+// longest at the top; then by state, each by what is due first; then those that
+// ended, as the service lists them.
 func byUrgency(v View) []api.Order {
 	out := slices.Clone(v.Site.Orders.Data)
 	slices.SortStableFunc(out, func(a, b api.Order) int {
@@ -113,7 +132,13 @@ func byUrgency(v View) []api.Order {
 		case !x:
 			return 0
 		}
-		return cmp.Or(dueOf(a).at.Compare(dueOf(b).at), slices.Index(api.Priorities(), a.Priority)-slices.Index(api.Priorities(), b.Priority))
+		late := func(o api.Order) int {
+			if dueOf(o).late(v.SiteNow) {
+				return -1
+			}
+			return slices.Index(board, o.Status)
+		}
+		return cmp.Or(late(a)-late(b), dueOf(a).at.Compare(dueOf(b).at), slices.Index(api.Priorities(), a.Priority)-slices.Index(api.Priorities(), b.Priority))
 	})
 	return out
 }
@@ -151,9 +176,9 @@ func KnownOrder(v View, o api.Order) api.Order {
 	return o
 }
 
-// drawOrder draws an order whole and answers the rows it took. Parts and
+// DrawOrder draws an order whole and answers the rows it took. Parts and
 // history come with the details, a moment after the order was chosen.
-func drawOrder(r terminal.Region, v View, o api.Order) int {
+func DrawOrder(r terminal.Region, v View, o api.Order) int {
 	o = KnownOrder(v, o)
 	w, _ := r.Size()
 	what := "  " + orderWords(o) + v.separator() + OrderStatus(o.Status) + v.separator() + o.Priority
@@ -164,19 +189,16 @@ func drawOrder(r terminal.Region, v View, o api.Order) int {
 	for _, line := range o.Warnings {
 		y = v.Paragraph(r, 0, y, line, themes.Warning)
 	}
-	for _, p := range o.Proposals {
-		y = v.Paragraph(r, 0, y, p.Text, themes.Accent)
-	}
+	y = drawOutcome(r, v, y, o)
 	y = drawClocks(r, v, y, o)
+	y = drawPauses(r, v, y, o)
 	if len(o.Parts) > 0 {
 		v.heading(r, y, "Parts")
 		y = drawParts(r, v, y+1, o)
 	}
-	if o.CompletionNotes != "" {
-		y = v.Paragraph(r, 0, y, fmt.Sprintf("Done in %.3g h: %s", o.ActualHours, o.CompletionNotes), themes.Text)
-	}
-	if ver := o.Verification; ver != nil {
-		y = v.Paragraph(r, 0, y, "The repair is "+verification[ver.State]+".", themes.Dim)
+	y = drawWayOf(r, v, y, o)
+	if told := toldWords(v, o); told != "" {
+		y = v.Paragraph(r, 0, y, told, themes.Dim)
 	}
 	if len(o.History) > 0 {
 		v.heading(r, y, "History")

@@ -89,6 +89,9 @@ func NewOrderMove(o api.Order, action string, v pane.View) (d Dialog, asIs Send)
 	case api.ActionHold:
 		f := form("Hold", "hold", func(d *WorkForm, r *api.OrderRequest) bool {
 			r.HoldReason, r.Note = d.value("hold_reason"), d.value("note")
+			if r.Note != "" { // the history keeps one of the two
+				r.Note = r.HoldReason + ": " + r.Note
+			}
 			return true
 		})
 		f.words = []string{"The clocks stand still for weather, utility and access; for other reasons they run on."}
