@@ -20,6 +20,16 @@ type TrainingMetrics struct {
 	TrainLoss      float64 `json:"train_loss"`
 	ValidationLoss float64 `json:"validation_loss"`
 	EarlyStopEpoch int     `json:"early_stop_epoch"`
+	// Curve (extension) are the losses of each epoch, from the first; absent of
+	// models that were trained before it was kept.
+	Curve []EpochLoss `json:"curve,omitempty"`
+}
+
+// EpochLoss is one epoch of a training: the mean loss while it learned, and on
+// the days that were held back.
+type EpochLoss struct {
+	TrainLoss      float64 `json:"train_loss"`
+	ValidationLoss float64 `json:"validation_loss"`
 }
 
 // ArtifactLocations are object URIs of a model's three parts.

@@ -92,7 +92,7 @@ func fillerRecord(site api.Site, r interpolate.Report, sequence int) ops.Model {
 	m.TrainingDataWindow = api.Window{Start: api.At(r.From), End: api.At(r.To)}
 	m.Hyperparameters = api.Hyperparameters{Layers: r.Neural.Layers, LearningRate: r.Neural.LearningRate, Dropout: r.Neural.Dropout, Optimizer: r.Neural.Optimizer}
 	m.TrainingMetrics = api.TrainingMetrics{Epochs: r.Neural.Epochs, TrainLoss: r.Neural.TrainLoss, ValidationLoss: r.Neural.ValidationLoss,
-		EarlyStopEpoch: r.Neural.BestEpoch}
+		EarlyStopEpoch: r.Neural.BestEpoch, Curve: curveOf(r.Neural.Curve)}
 	m.Members = map[string]float64{}
 	for _, c := range r.Choices {
 		m.Members[string(c.Method)] += 1 / float64(len(r.Choices))

@@ -78,7 +78,7 @@ func TestRealGapsAreFilled(t *testing.T) {
 		t.Error(diff)
 	}
 	k := m.TrainingMetrics
-	if k.Epochs < 1 || k.EarlyStopEpoch < 1 || k.EarlyStopEpoch > k.Epochs || !(k.TrainLoss > 0) || !(k.ValidationLoss > 0) || !(m.ModelAccuracy > 0.8 && m.ModelAccuracy < 1) {
+	if k.Epochs < 1 || k.EarlyStopEpoch < 1 || k.EarlyStopEpoch > k.Epochs || len(k.Curve) != k.Epochs || math.Abs(k.Curve[k.EarlyStopEpoch-1].ValidationLoss/k.ValidationLoss-1) > 1e-3 || !(k.TrainLoss > 0) || !(k.ValidationLoss > 0) || !(m.ModelAccuracy > 0.8 && m.ModelAccuracy < 1) {
 		t.Errorf("registered as %+v", m.Model)
 	}
 	artefact, err := p.readArtefact(t.Context(), m.Artefacts)

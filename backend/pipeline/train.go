@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"app.sunloop/backend/ops"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/forecast"
+	"app.sunloop/engine/learn/neural"
 	"app.sunloop/engine/solar"
 )
 
@@ -246,6 +249,22 @@ func (p *Pipeline) register(ctx context.Context, site api.Site, track Track, t t
 // modelName is what the registry calls the blend of a site.
 const modelName = "sunloop-blend"
 
+// curveOf are the losses of each epoch, to four digits: they are looked at.
+func curveOf(epochs []neural.Losses) []api.EpochLoss {
+	short := func(x float64) float64 {
+		x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
+		return x
+	}
+	var out []api.EpochLoss
+	for _, e := range epochs {
+		if math.IsNaN(e.Train+e.Validation) || math.IsInf(e.Train+e.Validation, 0) {
+			break // JSON has no such number, and nothing was kept from there on
+		}
+		out = append(out, api.EpochLoss{TrainLoss: short(e.Train), ValidationLoss: short(e.Validation)})
+	}
+	return out
+}
+
 // record is what the registry says of a trained model. Layers, rates and
 // losses are the neural member's: the one that these fields were made for.
 func record(site api.Site, r forecast.Report, sequence int) ops.Model {
@@ -255,7 +274,7 @@ func record(site api.Site, r forecast.Report, sequence int) ops.Model {
 	m.TrainingDataWindow = api.Window{Start: api.At(r.From), End: api.At(r.To)}
 	m.Hyperparameters = api.Hyperparameters{Layers: r.Neural.Layers, LearningRate: r.Neural.LearningRate, Dropout: r.Neural.Dropout, Optimizer: r.Neural.Optimizer}
 	m.TrainingMetrics = api.TrainingMetrics{Epochs: r.Neural.Epochs, TrainLoss: r.Neural.TrainLoss, ValidationLoss: r.Neural.ValidationLoss,
-		EarlyStopEpoch: r.Neural.BestEpoch}
+		EarlyStopEpoch: r.Neural.BestEpoch, Curve: curveOf(r.Neural.Curve)}
 	m.Metrics = api.ForecastMetrics{TrainingRMSE: round(r.TrainRMSEKW), ValidationRMSE: round(r.Score.RMSEKW),
 		MAPEPercent: round(r.Score.MAPEPercent), SMAPEPercent: round(r.Score.SMAPEPercent)}
 	m.ModelAccuracy, m.Coverage80, m.SkillPercent = r.Accuracy(), r.Score.Coverage80, 100*r.Score.Skill

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"app.sunloop/engine/learn/backtest"
+	"app.sunloop/engine/learn/neural"
 )
 
 // Report is what training measured: everything a registry says of a model.
@@ -70,6 +71,7 @@ type Neural struct {
 	Optimizer                 string
 	Epochs, BestEpoch         int
 	TrainLoss, ValidationLoss float64
+	Curve                     []neural.Losses // of each epoch, from the first
 }
 
 // Trees is the boosted trees' training.

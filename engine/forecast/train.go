@@ -270,7 +270,7 @@ func (r *Report) learned(s spec, l *learners, fitted fitReport) {
 	r.TrainingPoints = fitted.rows
 	c, e := neural.Default(l.quantiles), s.effort()
 	r.Neural = Neural{Layers: e.hidden, LearningRate: c.Rate, Dropout: c.Dropout, Optimizer: "adam",
-		Epochs: fitted.neural.Epochs, BestEpoch: fitted.neural.BestEpoch, TrainLoss: fitted.neural.TrainLoss, ValidationLoss: fitted.neural.ValidationLoss}
+		Epochs: fitted.neural.Epochs, BestEpoch: fitted.neural.BestEpoch, TrainLoss: fitted.neural.TrainLoss, ValidationLoss: fitted.neural.ValidationLoss, Curve: fitted.neural.Curve}
 	r.Trees = Trees{Rounds: fitted.trees.Rounds, Leaves: tree.Default(1).Leaves, LearningRate: e.rate, TrainLoss: fitted.trees.TrainLoss}
 }
 

@@ -1,6 +1,10 @@
 package interpolate
 
-import "time"
+import (
+	"time"
+
+	"app.sunloop/engine/learn/neural"
+)
 
 // Report is what training measured.
 type Report struct {
@@ -71,6 +75,7 @@ type Neural struct {
 	Optimizer                 string
 	Epochs, BestEpoch         int
 	TrainLoss, ValidationLoss float64
+	Curve                     []neural.Losses // of each epoch, from the first
 	Parameters                int
 }
 

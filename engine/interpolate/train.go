@@ -381,7 +381,7 @@ func (t *training) fitNetwork(ctx context.Context) error {
 	}
 	t.m.network = network
 	t.m.report.Neural = Neural{Layers: []int{c.Hidden, c.Hidden}, LearningRate: c.Rate, Optimizer: "adam", Epochs: rep.Epochs, BestEpoch: rep.BestEpoch,
-		TrainLoss: rep.TrainLoss, ValidationLoss: rep.ValidationLoss, Parameters: network.Parameters()}
+		TrainLoss: rep.TrainLoss, ValidationLoss: rep.ValidationLoss, Curve: rep.Curve, Parameters: network.Parameters()}
 	return nil
 }
 

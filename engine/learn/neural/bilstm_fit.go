@@ -86,7 +86,9 @@ func FitBiLSTM(ctx context.Context, c SequenceConfig, draw func(rng *rand.Rand, 
 			loss += t.update() / float64(c.Updates)
 		}
 		rep.Epochs = epoch
-		if v := t.loss(validation); v < rep.ValidationLoss {
+		v := t.loss(validation)
+		rep.Curve = append(rep.Curve, Losses{loss, v})
+		if v < rep.ValidationLoss {
 			rep.BestEpoch, rep.TrainLoss, rep.ValidationLoss = epoch, loss, v
 			kept = t.n.clone()
 		}

@@ -37,7 +37,11 @@ func Default(quantiles []float64) Config {
 type Report struct {
 	Epochs, BestEpoch         int
 	TrainLoss, ValidationLoss float64
+	Curve                     []Losses // of each epoch, from the first
 }
+
+// Losses are the mean losses of one epoch: while it learned, and outside.
+type Losses struct{ Train, Validation float64 }
 
 // Fit trains a network and keeps the weights of the epoch with the least
 // validation loss.
@@ -57,7 +61,9 @@ func Fit(ctx context.Context, train, validation *frame.Frame, c Config) (*Networ
 		}
 		loss := t.epoch()
 		rep.Epochs = epoch
-		if v := t.loss(outside, validation); v < rep.ValidationLoss {
+		v := t.loss(outside, validation)
+		rep.Curve = append(rep.Curve, Losses{loss, v})
+		if v < rep.ValidationLoss {
 			rep.BestEpoch, rep.TrainLoss, rep.ValidationLoss = epoch, loss, v
 			kept = cloneLayers(n.Layers)
 		} else if c.Patience > 0 && epoch-rep.BestEpoch >= c.Patience {
