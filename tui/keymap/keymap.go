@@ -36,6 +36,9 @@ const (
 	AssetList     Scope = "the list of units"
 	ComponentList Scope = "the list of components"
 	PlanList      Scope = "the list of plans"
+	ModelList     Scope = "the models"
+	KPIList       Scope = "the key figures"
+	GapList       Scope = "the gaps"
 	Dialog        Scope = "dialogs"
 )
 
@@ -62,6 +65,9 @@ var scopes = []struct {
 	{AlarmList, oneScreen},
 	{InSettings, oneScreen},
 	{PlanList, oneScreen},
+	{ModelList, oneScreen},
+	{KPIList, oneScreen},
+	{GapList, oneScreen},
 	{Dialog, dialogs},
 }
 
@@ -206,6 +212,11 @@ const (
 	ListedCompletePlan Action = "schedules-complete"
 	ListedCancelPlan   Action = "schedules-cancel"
 
+	PromoteModel   Action = "promote-model"
+	EvaluateModel  Action = "evaluate-model"
+	RollbackModel  Action = "rollback-model"
+	CancelTraining Action = "cancel-training"
+
 	CreateKey Action = "create-key"
 	RotateKey Action = "rotate-key"
 	RevokeKey Action = "revoke-key"
@@ -339,6 +350,11 @@ func Default() Map {
 		needs(entry(ListedConfirmPlan, PlanList, "confirm", "confirm the chosen plan", "c"), NeedsService|NeedsWrite),
 		needs(entry(ListedCompletePlan, PlanList, "complete", "complete the chosen plan", "d"), NeedsService|NeedsWrite),
 		needs(entry(ListedCancelPlan, PlanList, "cancel", "cancel the chosen plan, with a reason", "X"), NeedsService|NeedsWrite),
+
+		needs(dangerous(entry(PromoteModel, ModelList, "promote", "put the chosen challenger into production, with a reason", "p")), NeedsService|NeedsWrite),
+		needs(entry(EvaluateModel, ModelList, "evaluate", "hold the chosen challenger against the model in production", "v"), NeedsService|NeedsWrite),
+		needs(dangerous(entry(RollbackModel, ModelList, "go back", "go back to the chosen archived model, with a reason", "R")), NeedsService|NeedsWrite),
+		needs(dangerous(entry(CancelTraining, ModelList, "", "cancel the training that is under way", "x")), NeedsService|NeedsWrite),
 
 		entry(CreateKey, KeyList, "create", "create an API key", "c"),
 		dangerous(entry(RotateKey, KeyList, "rotate", "make a new key in the place of the chosen one", "R")),

@@ -133,7 +133,7 @@ func (l *leaf) draw(r terminal.Region, v pane.View) {
 	if l.head != nil {
 		room := max(h-len(rows)-2, h/2)
 		if l.detail != nil {
-			room = h / 2
+			room = h * 2 / 5
 		}
 		if y = l.head(r.Region(terminal.Rect{W: w, H: room}), v, l.list.Selected); y > 0 && y < h {
 			r.HLine(0, y, w, terminal.LinesFor(v.ASCII), v.Palette.Style(themes.Border))

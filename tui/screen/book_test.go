@@ -20,7 +20,7 @@ import (
 
 // books are the screens that judge.
 func books() map[string]func() *Book {
-	return map[string]func() *Book{"forecast": NewForecast}
+	return map[string]func() *Book{"forecast": NewForecast, "models": NewModels}
 }
 
 // bookView is a view with all that the books show.

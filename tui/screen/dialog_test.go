@@ -40,7 +40,7 @@ func dialogs() map[string]Dialog {
 
 func screens() map[string]Screen {
 	return map[string]Screen{
-		"alarms": NewAlarms(), "unit": NewUnit("INV-03"), "uploads": NewUploads(), "models": NewModels(), "audit": NewAudit(), "apikeys": NewAPIKeys(func() time.Time { return noon }),
+		"alarms": NewAlarms(), "unit": NewUnit("INV-03"), "uploads": NewUploads(), "audit": NewAudit(), "apikeys": NewAPIKeys(func() time.Time { return noon }),
 		"log": NewLog(func() []string { return []string{"time=1 level=INFO msg=first", "time=2 level=WARN msg=second"} }),
 	}
 }

@@ -109,66 +109,6 @@ func uploadDetail(v pane.View, id string) []Detail {
 	return lines
 }
 
-// NewModels lists the site's registered models.
-func NewModels() *Sheet {
-	return &Sheet{
-		title: "Models", query: state.QueryModels,
-		empty: fmt.Sprintf("No model is trained yet: training starts by itself with %d days of data.", api.TrainingDays),
-		list:  pane.List{SortBy: -1},
-		columns: []pane.Column{
-			{Title: "model", Min: 16}, {Title: "status", Width: 11}, {Title: "accuracy", Width: 9, Right: true}, {Title: "coverage", Width: 9, Right: true, Rank: 1}, {Title: "trained", Width: 12, Rank: 2},
-		},
-		rows: func(v pane.View) []pane.Row {
-			if v.Site == nil {
-				return nil
-			}
-			var rows []pane.Row
-			for _, m := range v.Site.Models.Data {
-				role := themes.Dim
-				if m.Status == api.ModelProduction {
-					role = themes.Text
-				}
-				rows = append(rows, pane.Row{ID: m.ModelName + " " + m.ModelVersion, Sort: []any{m.ModelName + m.ModelVersion, m.Status, m.ModelAccuracy, m.Coverage80, m.LastTrainedAt.String()}, Cells: []pane.Cell{
-					{Text: m.ModelName + " " + m.ModelVersion, Role: role},
-					{Text: m.Status, Role: role},
-					{Text: pane.Percent(m.ModelAccuracy), Role: role},
-					{Text: pane.Percent(m.Coverage80), Role: role},
-					{Text: pane.When(m.LastTrainedAt.Time, v.SiteNow, v.Site.Zone), Role: themes.Dim},
-				}})
-			}
-			return rows
-		},
-		detail: modelDetail,
-	}
-}
-
-func modelDetail(v pane.View, id string) []Detail {
-	i := slices.IndexFunc(v.Site.Models.Data, func(m api.Model) bool { return m.ModelName+" "+m.ModelVersion == id })
-	if i < 0 {
-		return nil
-	}
-	m := v.Site.Models.Data[i]
-	lines := []Detail{{Heading: id}}
-	add := func(label, format string, args ...any) {
-		lines = append(lines, Detail{Label: label, Words: fmt.Sprintf(format, args...), Role: themes.Text})
-	}
-	add("kind", "%s, %s", m.ModelType, m.Status)
-	add("trained on", "%s to %s", m.TrainingDataWindow.Start.In(v.Site.Zone).Format("2006-01-02"), m.TrainingDataWindow.End.In(v.Site.Zone).Format("2006-01-02"))
-	add("accuracy", "%s: one less the mean error over daylight as a share of capacity, in the backtest", pane.Percent(m.ModelAccuracy))
-	add("coverage", "%s of actuals between P10 and P90, where 80 %% is claimed", pane.Percent(m.Coverage80))
-	add("skill", "%+.1f %% against smart persistence", m.SkillPercent)
-	if len(m.Members) > 0 {
-		lines = append(lines, Detail{Heading: "Members of the blend"})
-		for _, name := range sortedKeys(m.Members) {
-			add(name, "weight %.2f", m.Members[name])
-		}
-	}
-	lines = append(lines, Detail{Heading: "Neural member"})
-	add("layers", "%v, learning rate %g, dropout %g, %s", m.Hyperparameters.Layers, m.Hyperparameters.LearningRate, m.Hyperparameters.Dropout, m.Hyperparameters.Optimizer)
-	add("epochs", "%d, kept %d; loss %.4g in training, %.4g in validation", m.TrainingMetrics.Epochs, m.TrainingMetrics.EarlyStopEpoch, m.TrainingMetrics.TrainLoss, m.TrainingMetrics.ValidationLoss)
-	return lines
-}
-
 // NewLog shows the console's own log, newest first; lines answers it anew each
 // time it is drawn, newest last.
 func NewLog(lines func() []string) *Sheet {

@@ -237,9 +237,17 @@ func (p *Plant) Models(now time.Time) []api.Model {
 		ModelAccuracy: 0.93, Coverage80: 0.81, SkillPercent: 10.6, Hyperparameters: api.Hyperparameters{Layers: []int{32, 16}, LearningRate: 0.001, Dropout: 0.1, Optimizer: "adam"},
 		TrainingMetrics: api.TrainingMetrics{Epochs: 40, EarlyStopEpoch: 31, TrainLoss: 0.02, ValidationLoss: 0.025},
 	}
-	old := m
-	old.ModelVersion, old.Status = "1.0.0", api.ModelArchived
-	return []api.Model{m, old}
+	for i := range 40 {
+		x := float64(i)
+		m.TrainingMetrics.Curve = append(m.TrainingMetrics.Curve, api.EpochLoss{TrainLoss: 0.018 + 0.04*math.Exp(-x/6), ValidationLoss: 0.025 + 0.035*math.Exp(-x/5) + 0.00003*math.Abs(x-30)})
+	}
+	old, next := m, m
+	old.ModelVersion, old.Status, old.TrainingMetrics.Curve = "1.0.0", api.ModelArchived, nil
+	next.ModelVersion, next.Status, next.ModelAccuracy, next.Coverage80 = "1.2.0", api.ModelChallenger, 0.94, 0.79
+	next.Evaluation = &api.ModelEvaluation{Verdict: "it errs less by 0.4 %, which is not enough: 1 % is asked", Method: api.EvaluatedHeldOut, Against: "1.1.0", GainPercent: 0.4, Samples: 214, EvaluatedAt: api.At(p.Midnight(now)),
+		Production: &api.ModelScore{Samples: 214, PinballPercent: 1.92, NMAEPercent: 5.4, BiasPercent: -0.6, Coverage80: 0.81, WidthPercent: 17},
+		Challenger: &api.ModelScore{Samples: 214, PinballPercent: 1.91, NMAEPercent: 5.3, BiasPercent: 0.2, Coverage80: 0.79, WidthPercent: 16}}
+	return []api.Model{next, m, old}
 }
 
 // Activities are the trail of the day.
