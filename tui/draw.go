@@ -24,6 +24,10 @@ func (m *Model) View() string {
 	m.dirty = false
 	m.draw()
 	m.drawn = m.out.Frame(m.grid)
+	if m.touched {
+		m.touched = false
+		_ = m.out.Early() // Bubble Tea's tick tries again
+	}
 	return m.drawn
 }
 

@@ -120,6 +120,7 @@ type Model struct {
 	size    layout.Size
 	siteEnd int // where the site's name ends in the status line
 	dirty   bool
+	touched bool   // by a person, who is answered at once
 	drawn   string // what View returned last
 	tick    int    // id of the running clock
 	arm     func(time.Duration, func(time.Time) tea.Msg) tea.Cmd
@@ -285,7 +286,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.size, m.dirty = layout.Size{Columns: msg.Width, Rows: msg.Height}, true
 	case tea.KeyMsg:
 		m.store.Planner.Touch(now)
-		m.dirty = true
+		m.dirty, m.touched = true, true
 		var cmds []tea.Cmd
 		if m.typing() { // text takes runes as they came
 			return m, m.key(msg)
@@ -296,7 +297,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, tea.Batch(cmds...)
 	case tea.MouseMsg:
 		m.store.Planner.Touch(now)
-		m.dirty = true
+		m.dirty, m.touched = true, true
 		return m, m.click(msg)
 	case clockMsg:
 		if msg.id != m.tick {

@@ -12,6 +12,13 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
+// Frames a second at most, where nothing else is said: at a terminal of this
+// machine and over SSH. A key is answered at once either way.
+const (
+	fastFPS = 20
+	slowFPS = 10
+)
+
 // Run shows the console until the person leaves or ctx ends, and gives the
 // terminal back as it was.
 func Run(ctx context.Context, o Options) error {
@@ -21,9 +28,9 @@ func Run(ctx context.Context, o Options) error {
 	remote := terminal.Remote(o.getenv)
 	if o.FPS <= 0 {
 		// Each frame of the ticker costs even when nothing is drawn.
-		o.FPS = 20
+		o.FPS = fastFPS
 		if remote {
-			o.FPS = 10
+			o.FPS = slowFPS
 		}
 	}
 	out := terminal.NewOutput(o.Out, terminal.OutputOptions{Tmux: o.getenv("TMUX") != ""})

@@ -229,9 +229,7 @@ func BenchmarkView200x60(b *testing.B) {
 				d.m.View()
 				took = append(took, time.Since(from))
 			}
-			slices.Sort(took)
-			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms/median")
-			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "ms/p99")
+			reportMilliseconds(b, took)
 		})
 	}
 }

@@ -57,6 +57,7 @@ type Output struct {
 	w2, h2        int // size of next
 	w1, h1        int // size of shown
 	alt, full     bool
+	early         bool // the terminal has a frame that Bubble Tea has not asked for yet
 	token         string
 	frames, bytes uint64
 	painter       painter
@@ -113,6 +114,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	if bytes.HasPrefix(p, []byte("\x1b[H\r")) || bytes.HasPrefix(p, []byte("\r")) {
 		o.full = true
 	}
+	o.early = false
 	if !o.alt || o.token == "" {
 		return len(p), nil
 	}
@@ -120,6 +122,19 @@ func (o *Output) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// Early writes the last frame at once, as the answer to a key, where Bubble Tea would wait for the next tick of its clock: at
+// ten frames a second that is 50 ms on average. It does so once a tick, so that keys which come faster cost a slow line no
+// more frames. What it could not write, the tick does.
+func (o *Output) Early() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.early || !o.alt || o.token == "" {
+		return nil
+	}
+	o.early = true
+	return o.flush()
 }
 
 // flush writes the difference between shown and next in one call.

@@ -295,6 +295,46 @@ func TestOneWritePerFrameAndNoneWithoutChange(t *testing.T) {
 	}
 }
 
+// The answer to a key does not wait for Bubble Tea's tick, but a tick has one
+// such frame at most, and nothing is written twice.
+func TestEarlyFrames(t *testing.T) {
+	rec := &recorder{}
+	out := NewOutput(rec, OutputOptions{})
+	g := NewGrid(20, 2)
+	early := func(text string) string {
+		rec.Reset()
+		g.All().Put(0, 0, text, Inherit)
+		out.Frame(g)
+		if err := out.Early(); err != nil {
+			t.Fatal(err)
+		}
+		return rec.String()
+	}
+	if got := early("z"); got != "" {
+		t.Errorf("before the alternate screen: %q", got)
+	}
+	mustString(t, out, enterAlt)
+	mustWrite(t, out, "tick")
+	if got := early("a"); !strings.Contains(got, "a") {
+		t.Errorf("the first key of a tick is answered by %q", got)
+	}
+	if got := early("b"); got != "" {
+		t.Errorf("the second key of a tick is answered by %q", got)
+	}
+	mustWrite(t, out, "tick")
+	if got := rec.String(); !strings.Contains(got, "b") || strings.Contains(got, "a") {
+		t.Errorf("the tick brings %q", got)
+	}
+	if got := early("c"); !strings.Contains(got, "c") {
+		t.Errorf("the first key of the next tick is answered by %q", got)
+	}
+	rec.Reset()
+	mustWrite(t, out, "tick")
+	if got := rec.String(); got != "" {
+		t.Errorf("a frame that is there is written again: %q", got)
+	}
+}
+
 func TestFailedWriteRepaintsLater(t *testing.T) {
 	rec := &recorder{}
 	out := NewOutput(rec, OutputOptions{})
