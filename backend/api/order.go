@@ -185,7 +185,7 @@ type OrderRequest struct {
 
 	IssueID         string      `json:"issue_id,omitempty"`     // create; empty: the open one of the fault
 	Additional      bool        `json:"additional,omitempty"`   // create: although another open order is about the same finding
-	PlannedStart    Time        `json:"planned_start,omitzero"` // create; absent: the schedule's date
+	PlannedStart    Time        `json:"planned_start,omitzero"` // create; absent: the schedule's date. With it and without a schedule, the order makes its own
 	OrderID         string      `json:"order_id,omitempty"`     // all but create and list
 	Version         int         `json:"version,omitempty"`      // a move: refused with 409 unless it is still this one
 	Note            string      `json:"note,omitempty"`         // of a move; needed with force

@@ -267,6 +267,9 @@ func (s *Service) cancelled(tx store.Tx, o *order, scope api.Scope, reason strin
 		return fmt.Errorf("store bill of materials %s: %w", b.BOMID, err)
 	}
 	return s.planOf(tx, o, func(p *schedule) error {
+		if p.OfOrder {
+			return s.moveSchedule(tx, p, api.ScheduleCancelled, s.Now(), scope.Actor, "order "+o.OrderID+" was cancelled: "+reason, true)
+		}
 		p.OrderID = ""
 		p.move(api.SchedulePending, s.Now(), scope.Actor, "order "+o.OrderID+" was cancelled: "+reason)
 		return s.putSchedule(tx, *p, scope.Actor)

@@ -91,7 +91,8 @@ func (s *Service) seenOrder(o order) api.Order {
 // CreateOrder makes a pending order and reserves the parts of its bill. With a
 // customer, what is not given comes from the bill and its schedule. The
 // schedule is confirmed, and the open issue of the fault is taken on. One open
-// order is made of a finding, unless more are asked for.
+// order is made of a finding, unless more are asked for. One that is planned
+// for a time and has no schedule makes its own.
 func (s *Service) CreateOrder(ctx context.Context, scope api.Scope, r api.OrderRequest) (api.Order, error) {
 	ref := api.AssetRef{AssetID: r.AssetID, SiteID: r.SiteID, CustomerID: r.CustomerID}
 	if ref.AssetID == "" {
@@ -130,6 +131,11 @@ func (s *Service) CreateOrder(ctx context.Context, scope api.Scope, r api.OrderR
 		o.CreatedBy = scope.Actor
 		if err := s.takeOn(tx, scope, &o, r.IssueID); err != nil {
 			return err
+		}
+		if plan.ScheduleID == "" && !r.PlannedStart.IsZero() {
+			if plan, err = s.ownPlan(tx, &o, site, r.Note); err != nil {
+				return err
+			}
 		}
 		if err := s.reserveAll(tx, &o, bill); err != nil {
 			return err
@@ -205,6 +211,24 @@ func (s *Service) planFor(tx store.Tx, scope api.Scope, scheduleID string, o ord
 		return p, api.Conflict("Schedule %s is done by order %s", p.ScheduleID, p.OrderID).With("order_id", p.OrderID)
 	}
 	return p, nil
+}
+
+// ownPlan is the schedule of an order that is planned for a time and has none:
+// so that it stands in the plan of its site.
+func (s *Service) ownPlan(tx store.Tx, o *order, site api.Site, note string) (schedule, error) {
+	p := schedule{CustomerID: o.CustomerID, Zone: site.Timezone, OfOrder: true}
+	p.AssetID, p.SiteID, p.MaintenanceType, p.ScheduledDate, p.Priority = o.AssetID, o.SiteID, o.MaintenanceType, o.PlannedStart, o.Priority
+	if p.Reason = note; p.Reason == "" && o.IssueID != "" {
+		i, err := s.Ops.IssueIn(tx, api.Unlimited("work"), o.SiteID, o.IssueID)
+		if err != nil {
+			return p, err
+		}
+		p.Reason = i.Description
+	}
+	p.Reason = cmp.Or(p.Reason, "Work order "+o.OrderID)
+	p, _, err := s.plan(tx, p, o.CreatedBy, "order "+o.OrderID)
+	o.ScheduleID = p.ScheduleID
+	return p, err
 }
 
 // draft writes what the request says, or else the bill and the schedule.

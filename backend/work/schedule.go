@@ -16,7 +16,8 @@ import (
 type schedule struct {
 	api.Schedule
 	CustomerID string `json:"customer_id"`
-	Zone       string `json:"zone"` // of the site, whose days the dates of recurring work are
+	Zone       string `json:"zone"`               // of the site, whose days the dates of recurring work are
+	OfOrder    bool   `json:"of_order,omitempty"` // its order made it, and takes it along when it is cancelled
 }
 
 func (r schedule) owner() (customer, site string) { return r.CustomerID, r.SiteID }
