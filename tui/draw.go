@@ -81,7 +81,7 @@ func (m *Model) drawPane(i layout.Pane, p pane.Pane, v pane.View) {
 		r.Box(terminal.LinesFor(m.o.ASCII), m.palette.Style(border))
 		w, _ := r.Size()
 		x := m.title(r, 1, i)
-		list, _ := p.(filtered)
+		list := filterOf(p)
 		m.drawFilter(r.Region(terminal.Rect{X: x + 1, W: w - x - 3, H: 1}), list, v)
 	}
 	inside := m.grid.Region(m.layout.Inside(at))

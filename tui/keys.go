@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -22,6 +21,9 @@ import (
 func (m *Model) key(k tea.KeyMsg) tea.Cmd {
 	if k.String() == "ctrl+c" {
 		return m.act(keymap.QuitNow)
+	}
+	if m.grace.drops(m.o.Now()) {
+		return nil
 	}
 	switch {
 	case m.signIn != nil:
@@ -211,6 +213,7 @@ func (m *Model) back() tea.Cmd {
 
 // leave goes back from the further screen that is seen.
 func (m *Model) leave() tea.Cmd {
+	m.memorize(m.screen().Title(), m.screen())
 	m.screens[len(m.screens)-1] = nil
 	m.screens = m.screens[:len(m.screens)-1]
 	return m.poll()
@@ -230,9 +233,25 @@ func (m *Model) list() filtered {
 	} else if m.store.Site == nil {
 		return nil
 	}
-	list, _ := of.(filtered)
-	return list
+	return filterOf(of)
 }
+
+// filterOf is the list of a pane or a screen that can be narrowed.
+func filterOf(of any) filtered {
+	if f, ok := of.(filtered); ok {
+		return f
+	}
+	if l, ok := of.(interface{ Lists() pane.Lists }); ok && l.Lists().Active != nil {
+		return narrowed{l.Lists().Active}
+	}
+	return nil
+}
+
+// narrowed is a list as what can be narrowed.
+type narrowed struct{ list *pane.List }
+
+func (n narrowed) Filter() string     { return n.list.Filter }
+func (n narrowed) SetFilter(s string) { n.list.Filter = s }
 
 // answerScreen does what a further screen wants.
 func (m *Model) answerScreen(r screen.Result) tea.Cmd {
@@ -304,34 +323,6 @@ func (m *Model) siteRecord() api.Site {
 		return api.Site{}
 	}
 	return m.store.Site.Site
-}
-
-// paletteDialog lists every action, site, unit and finding.
-func (m *Model) paletteDialog() screen.Dialog {
-	var choices []screen.Choice
-	for _, e := range m.o.Keys.Entries() {
-		if e.Palette {
-			choices = append(choices, screen.Choice{Text: e.Binding.Help().Desc, Key: e.Binding.Help().Key, Words: strings.ReplaceAll(string(e.Action), "-", " "), Why: m.why(e), Do: screen.RunAction{Action: e.Action}})
-		}
-	}
-	for _, s := range m.store.Sites.Data {
-		choices = append(choices, screen.Choice{Text: "site " + s.SiteID, Detail: s.Name, Do: screen.OpenSite{SiteID: s.SiteID}})
-	}
-	if site := m.store.Site; site != nil {
-		for _, a := range site.Assets.Data {
-			choices = append(choices, screen.Choice{Text: "unit " + a.AssetID, Detail: a.Name, Do: screen.TakeInHand{Hand: pane.Hand{AssetID: a.AssetID}}})
-		}
-		for _, f := range site.Findings.Data {
-			choices = append(choices, screen.Choice{
-				Text: "finding " + pane.Family(f.FaultFamily) + " " + f.AssetID, Detail: findingDetail(f),
-				Do: screen.TakeInHand{Hand: pane.Hand{AssetID: f.AssetID, FindingID: f.SummaryID}},
-			})
-		}
-	}
-	for _, t := range m.o.Themes {
-		choices = append(choices, screen.Choice{Text: "theme " + t.Name, Detail: t.Title, Do: screen.ShowTheme{Name: t.Name, Keep: true}})
-	}
-	return screen.NewChooser("Palette", "type what you want to do or find", choices, nil)
 }
 
 // helpDialog shows the keys that count where the person is, and then the rest.

@@ -73,6 +73,7 @@ type Options struct {
 	KeepSetting func(name, value string) error
 	KeepKeys    func(action string, keys []string) error
 	KeepPreset  func(name, value string) error
+	Places      Places // nil: no place is kept
 
 	In  io.Reader
 	Out io.Writer
@@ -107,11 +108,15 @@ type Model struct {
 	signIn  *screen.SignInDialog // over everything else
 	filter  *screen.Field        // of the list that has the keys
 
-	sources settings.Sources
-	bound   map[string][]string
-	arrange layout.Options
-	writes  []func() error // choices to be kept; the first is under way
-	light   bool           // the terminal said that its background is
+	sources   settings.Sources
+	bound     map[string][]string
+	arrange   layout.Options
+	writes    []func() error         // choices to be kept; the first is under way
+	place     Place                  // to return to
+	keptPlace Place                  // written down last
+	memories  map[string]pane.Memory // of lists, by pane or screen
+	recent    []string               // choices of the palette, newest first
+	light     bool                   // the terminal said that its background is
 
 	palette *terminal.Palette
 	theme   themes.Theme
@@ -137,6 +142,7 @@ type Model struct {
 	memo    pane.Memo
 	alarmed map[string]bool // findings that have been announced
 	bell    bell
+	grace   grace
 	asked   int // commands under way
 }
 
@@ -218,7 +224,7 @@ func New(ctx context.Context, o Options, out *terminal.Output, in *terminal.Inpu
 	observe := pane.NewObserve()
 	observe.Request = screen.AlarmRequest
 	m.panes = [layout.Panes]pane.Pane{layout.Observe: observe, layout.Orient: pane.NewOrient(), layout.Decide: pane.NewDecide(), layout.Act: pane.NewAct()}
-	m.startPreset()
+	m.returnToPlace()
 	return m
 }
 
@@ -308,7 +314,11 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 		m.ring(now)
 		m.dirty = true // ages; a frame in which no cell changed costs no byte
-		return m, tea.Batch(m.clock(), m.poll(), m.watchThemes())
+		cmds := []tea.Cmd{m.clock(), m.poll(), m.watchThemes()}
+		if m.tick%keepEvery == 0 {
+			cmds = append(cmds, m.keepPlace())
+		}
+		return m, tea.Batch(cmds...)
 	case themesMsg:
 		m.asked--
 		m.takeThemes(msg)

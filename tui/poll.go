@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -142,6 +143,7 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 		m.o.Client.SetCredential("")
 		m.store.Renew()
 		m.askSignIn(state.Sentence(signedOut), false)
+		m.grace.begin(now)
 		return nil
 	case m.store.Link.Down && !wasDown:
 		m.o.Log.Warn("the service does not answer", "source", m.o.Source, "error", a.Err)
@@ -156,6 +158,8 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 	}
 	switch {
 	case a.Err != nil:
+	case a.Request.Query == state.QueryAssets:
+		m.checkHand()
 	case a.Request.Query == state.QueryFindings:
 		m.announce(now)
 	case a.Request.Query == state.QueryUploads:
@@ -203,7 +207,8 @@ func (m *Model) chooseFirstSite() tea.Cmd {
 	if len(sites) == 0 {
 		return nil
 	}
-	i := slices.IndexFunc(sites, func(s api.Site) bool { return s.SiteID == m.o.Site })
+	wanted := cmp.Or(m.o.Site, m.place.Site)
+	i := slices.IndexFunc(sites, func(s api.Site) bool { return s.SiteID == wanted })
 	if i < 0 {
 		if m.o.Site != "" {
 			m.say(fmt.Sprintf("There is no site %q in reach; this is %s.", m.o.Site, sites[0].SiteID), themes.Warning)
@@ -218,6 +223,7 @@ func (m *Model) chooseFirstSite() tea.Cmd {
 func (m *Model) openSite(s api.Site) {
 	m.store.Open(s)
 	m.hand, m.trail = pane.Hand{}, nil
+	m.takeUpHand(s)
 	m.alarmed = map[string]bool{}
 	m.dirty = true
 }

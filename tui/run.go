@@ -44,13 +44,20 @@ func Run(ctx context.Context, o Options) error {
 	if o.Mouse {
 		options = append(options, tea.WithMouseCellMotion())
 	}
-	p := tea.NewProgram(m, options...)
+	g := &guarded{Model: m}
+	p := tea.NewProgram(g, options...)
+	g.quit = p.Quit
 	var wait sync.WaitGroup
 	wait.Go(func() { tellSizes(ctx, p, o.Sizes) })
 	_, err := p.Run()
 	cancel()
 	wait.Wait()
+	if err := m.flush(); err != nil {
+		o.Log.Warn("a choice could not be kept", "error", err)
+	}
 	switch {
+	case g.failed != nil:
+		return fmt.Errorf("the console failed inside and gave the terminal back: %v; the log has more", g.failed)
 	case errors.Is(err, tea.ErrProgramKilled) && ended.Err() != nil:
 		return nil // a signal, or the end of the embedded service
 	case err != nil:

@@ -76,6 +76,7 @@ func (m *Model) sent(msg sentMsg) {
 	}
 	if done.Open != nil {
 		m.dialogs = append(m.dialogs, done.Open)
+		m.grace.begin(m.o.Now()) // the service took its time, and the person went on
 	}
 }
 

@@ -98,8 +98,9 @@ func (m *Model) signedIn() tea.Cmd {
 	if m.user != nil && m.owner != "" && m.owner != m.user.UserID {
 		m.forget()
 	}
-	if m.user != nil {
+	if m.user != nil && m.owner != m.user.UserID {
 		m.owner = m.user.UserID
+		m.returnToPlace()
 	}
 	if m.user != nil {
 		m.say("Signed in as "+m.user.Username+", "+m.user.RoleName+".", themes.Accent)
@@ -126,7 +127,8 @@ func (m *Model) signOut() tea.Cmd {
 		}
 		return noticeMsg{"Signed out.", themes.Dim}
 	})
-	m.user = nil
+	cmd = tea.Batch(m.keepPlace(), cmd)
+	m.user, m.owner = nil, ""
 	m.forget()
 	if m.o.KeepSession != nil {
 		if err := m.o.KeepSession(""); err != nil {
@@ -141,6 +143,14 @@ func (m *Model) forget() {
 	m.store.Close()
 	m.hand, m.trail, m.dialogs, m.screens, m.filter, m.zoom, m.focus = pane.Hand{}, nil, nil, nil, nil, false, layout.Observe
 	m.alarmed, m.watched = map[string]bool{}, map[string]bool{}
+	m.place, m.memories, m.recent = Place{}, map[string]pane.Memory{}, nil
+	for _, p := range m.panes {
+		if l, ok := p.(interface{ Lists() pane.Lists }); ok {
+			for _, list := range l.Lists().All {
+				list.Restore(pane.Memory{})
+			}
+		}
+	}
 }
 
 // request does what a dialog asked for.
@@ -150,6 +160,10 @@ func (m *Model) request(do any) tea.Cmd {
 		return m.act(do.Action)
 	case screen.ShowTheme:
 		return m.showTheme(do.Name, do.Keep)
+	case screen.Chosen:
+		return m.chosen(do)
+	case screen.OpenSetting:
+		return m.openScreen(m.openSetting(do.Name))
 	case screen.SetSetting:
 		return m.set(do)
 	case screen.BindKeys:
@@ -210,6 +224,10 @@ func (m *Model) openScreen(o screen.OpenScreen) tea.Cmd {
 	if !o.Over {
 		m.screens = nil
 	}
+	for _, s := range m.screens {
+		m.memorize(s.Title(), s)
+	}
+	m.recall(o.Screen.Title(), o.Screen)
 	m.screens, m.filter = append(m.screens, o.Screen), nil
 	return m.poll()
 }

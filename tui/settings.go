@@ -113,10 +113,14 @@ func (m *Model) kept(msg keptMsg) tea.Cmd {
 	return nil
 }
 
-// flush writes down what is left when the console ends. What is under way is
-// written once more: nobody waits for it.
+// flush writes down what is left when the console ends, and the place. What is
+// under way is written once more: nobody waits for it.
 func (m *Model) flush() error {
 	var errs []error
+	if m.remembers() && m.store.Site != nil {
+		here := m.here()
+		m.writes = append(m.writes, func() error { return m.o.Places.Keep(m.owner, here) })
+	}
 	for _, write := range m.writes {
 		errs = append(errs, write())
 	}
@@ -153,6 +157,10 @@ func (m *Model) apply(name, value string) tea.Cmd {
 		m.store.Planner.Pace = settings.Pace(value)
 	case settings.QuadFrom, settings.StripsFrom, settings.Split:
 		m.applyLayout()
+	case settings.Remember:
+		if !on {
+			return m.forgetPlace()
+		}
 	case settings.Preset:
 		if value != presetAuto {
 			return m.usePreset(value)

@@ -145,6 +145,9 @@ func (d *world) pass(seconds int) {
 
 // press sends keys by name; other words are typed letter by letter.
 func (d *world) press(keys ...string) {
+	if !d.m.grace.opened.IsZero() {
+		d.now = d.now.Add(graceQuiet) // to look at what opened unasked
+	}
 	for _, k := range keys {
 		if msg := keyMessage(k); msg.Type != tea.KeyRunes || len([]rune(k)) == 1 {
 			d.send(msg)

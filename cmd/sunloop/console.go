@@ -100,7 +100,7 @@ func (c *ConsoleCmd) remote(ctx context.Context, g *Globals, std streams, log *s
 	if err != nil {
 		return err
 	}
-	options.Source = u.Host
+	options.Source, options.Places = u.Host, placesOf(c.Remote)
 	return tui.Run(ctx, options)
 }
 
@@ -122,7 +122,7 @@ func (c *ConsoleCmd) embedded(ctx context.Context, g *Globals, std streams, log 
 	if err != nil {
 		return errors.Join(err, service.Close())
 	}
-	options.Source = "embedded"
+	options.Source, options.Places = "embedded", placesOf("embedded "+g.Data)
 	return withService(ctx, service, func(ctx context.Context) error { return tui.Run(ctx, options) })
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -31,6 +32,7 @@ type DemoCmd struct {
 	Seed     uint64  `default:"1" help:"Which fleet, weather and faults."`
 	Speed    float64 `default:"60" help:"How many times faster than the wall the plants' clock runs."`
 	Headless bool    `help:"The service alone, without a console."`
+	kept     bool    // its data are there at the next start
 	WorkFlags
 	ListenFlags
 }
@@ -72,7 +74,7 @@ func (c *DemoCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std stre
 		}
 	}
 	dir := keptDemo(k)
-	if dir == "" {
+	if c.kept = dir != ""; !c.kept {
 		var err error
 		if dir, err = os.MkdirTemp("", "sunloop-demo-"); err != nil {
 			return fmt.Errorf("make a folder for the demo: %w", err)
@@ -228,6 +230,10 @@ func (c *DemoCmd) console(ctx context.Context, d *demo) error {
 	}
 	if options.Site == "" {
 		options.Site = d.fleet.Sites[0].ID // where it is day when the demo begins
+		if c.kept {
+			options.Places = placesOf("demo " + d.globals.Data)
+			options.Site = cmp.Or(options.Places.Place(d.login.User.UserID).Site, options.Site)
+		}
 	}
 	options.Source, options.User = c.source(), d.login.User
 	return tui.Run(ctx, options)

@@ -158,6 +158,7 @@ func TestSessionEnds(t *testing.T) {
 	}
 	one.press("r")
 	one.sees("Your work comes back after sign-in.")
+	time.Sleep(500 * time.Millisecond) // what is typed at once was meant for what stood there before
 	one.press("ben", "tab", "correct horse battery", "enter")
 	one.sees("Second factor")
 	one.press(code(t, secret, 1), "enter")

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -22,6 +23,9 @@ type Choice struct {
 	Why    string // why it cannot be chosen now; empty when it can
 	Do     any    // the request it makes
 	Seen   any    // the request made while the line is marked, for previews
+	Quiet  bool   // only there once it is searched for
+	Recent bool   // chosen lately, at place Order of those
+	Order  int
 }
 
 // Chooser is a list that narrows as one types: the palette, and the choices of
@@ -30,6 +34,7 @@ type Chooser struct {
 	title   string
 	query   Field
 	choices []Choice
+	loud    []Choice // without the quiet ones
 	shown   []Choice
 	at      int
 	cancel  any // the request made when it is dismissed, to undo a preview
@@ -37,7 +42,8 @@ type Chooser struct {
 
 // NewChooser makes a chooser; cancel may be nil.
 func NewChooser(title, hint string, choices []Choice, cancel any) *Chooser {
-	return &Chooser{title: title, query: NewField("›", hint, ""), choices: choices, shown: choices, cancel: cancel}
+	loud := slices.DeleteFunc(slices.Clone(choices), func(c Choice) bool { return c.Quiet })
+	return &Chooser{title: title, query: NewField("›", hint, ""), choices: choices, loud: loud, shown: loud, cancel: cancel}
 }
 
 // Mark marks the first choice whose text is given.
@@ -142,7 +148,7 @@ func (c *Chooser) move(by int) Result {
 func (c *Chooser) search(q string) {
 	c.at = 0
 	if strings.TrimSpace(q) == "" {
-		c.shown = c.choices
+		c.shown = c.loud
 		return
 	}
 	texts := make([]string, len(c.choices))

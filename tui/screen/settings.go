@@ -36,6 +36,13 @@ type (
 		Action keymap.Action
 		Keys   []string
 	}
+	// OpenSetting goes to a setting.
+	OpenSetting struct{ Name string }
+	// Chosen is what was chosen in the palette, and what it is remembered by.
+	Chosen struct {
+		ID string
+		Do any
+	}
 	// Say puts words into the last line.
 	Say struct{ Words string }
 	// UsePreset arranges the panes.
@@ -55,19 +62,23 @@ const (
 
 // NewSettings lists what can be set, and every key; now answers how it stands.
 func NewSettings(now func() Configured) *Sheet {
+	weak := weakThemes{}
 	return &Sheet{
 		title: "Settings", own: keymap.InSettings, opens: "change", list: pane.List{SortBy: -1},
 		columns: []pane.Column{
 			{Title: "group", Width: 22, Min: 15, Rank: 1}, {Title: "setting", Min: 28}, {Title: "value", Width: 14, Min: 10}, {Title: "from", Width: 26, Min: 8, Rank: 2},
 		},
 		rows:   func(v pane.View) []pane.Row { return settingRows(v, now()) },
-		detail: func(v pane.View, id string) []Detail { return settingDetail(v, now(), id) },
+		detail: func(v pane.View, id string) []Detail { return settingDetail(v, now(), weak, id) },
 		act: func(a keymap.Action, id string, v pane.View) any {
 			return changeSetting(v, now(), id, a == keymap.ResetSetting)
 		},
 		why: func(_ keymap.Action, id string, _ pane.View) string { return whyFixed(now(), id) },
 	}
 }
+
+// SettingID is the row of a setting.
+func SettingID(name string) string { return settingRow + name }
 
 // whyFixed is why what is chosen cannot be changed here.
 func whyFixed(c Configured, id string) string {
@@ -120,7 +131,7 @@ func valueWords(s settings.Setting, value string) string {
 	return value
 }
 
-func settingDetail(v pane.View, c Configured, id string) []Detail {
+func settingDetail(v pane.View, c Configured, weak weakThemes, id string) []Detail {
 	if action, ok := strings.CutPrefix(id, keyRow); ok {
 		return bindingDetail(v, c, keymap.Action(action))
 	}
@@ -151,17 +162,25 @@ func settingDetail(v pane.View, c Configured, id string) []Detail {
 		add("range", fmt.Sprintf("%d to %d", s.Least, s.Most), themes.Dim)
 	}
 	if name == settings.Theme {
-		lines = append(lines, weakThemes(c.Themes)...)
+		lines = append(lines, weak.of(c.Themes)...)
 	}
 	add("counts", map[bool]string{true: "from the next start", false: "at once"}[s.Later], themes.Dim)
 	return append(lines, keptIn(c, name)...)
 }
 
-// weakThemes names the themes in which some text reads badly.
-func weakThemes(all []themes.Theme) []Detail {
+// weakThemes is what reads badly in each theme: it takes long to find out.
+type weakThemes map[themes.Theme][]string
+
+// of names the themes in which some text reads badly.
+func (w weakThemes) of(all []themes.Theme) []Detail {
 	var lines []Detail
 	for _, t := range all {
-		if weak := t.Weak(); len(weak) > 0 {
+		weak, known := w[t]
+		if !known {
+			weak = t.Weak()
+			w[t] = weak
+		}
+		if len(weak) > 0 {
 			lines = append(lines, Detail{Label: "contrast", Words: fmt.Sprintf("%s: %s; %d such places in all.", t.Name, weak[0], len(weak)), Role: themes.Warning})
 		}
 	}

@@ -31,7 +31,7 @@ func settingsOf(group string) *Sheet {
 func TestSettingsScreen(t *testing.T) {
 	for _, size := range sizes {
 		v := view(t, false)
-		picture.Golden(t, fmt.Sprintf("settings-%dx%d", size.w, size.h), furtherText(v, settingsOf("l"), size.w, size.h))
+		picture.Golden(t, fmt.Sprintf("settings-%dx%d", size.w, size.h), furtherText(v, settingsOf("look"), size.w, size.h))
 	}
 }
 
@@ -63,7 +63,7 @@ func TestSettingsDialogs(t *testing.T) {
 func TestWeakThemesAreTold(t *testing.T) {
 	bad, _ := themes.Find(themes.Builtin(), themes.ControlRoom)
 	bad.Name, bad.Tokens[themes.Text].Color = "mine", themes.RGB(0x50, 0x50, 0x50)
-	lines := weakThemes(append(themes.Builtin(), bad))
+	lines := weakThemes{}.of(append(themes.Builtin(), bad))
 	if len(lines) != 1 || !strings.HasPrefix(lines[0].Words, "mine: text on background is 2.") {
 		t.Errorf("%+v", lines)
 	}

@@ -1,0 +1,124 @@
+package tui
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/screen"
+	"app.sunloop/tui/settings"
+)
+
+// paletteDialog lists every action, site, unit, alarm, finding, order, plan,
+// setting, arrangement and theme; what was chosen lately stands first.
+func (m *Model) paletteDialog() screen.Dialog {
+	var choices []screen.Choice
+	add := func(id string, c screen.Choice) {
+		c.Do = screen.Chosen{ID: id, Do: c.Do}
+		c.Recent = slices.Contains(m.recent, id)
+		c.Order = slices.Index(m.recent, id)
+		choices = append(choices, c)
+	}
+	for _, e := range m.paletteActions() {
+		add("do "+string(e.Action), screen.Choice{
+			Text: e.Binding.Help().Desc, Key: e.Binding.Help().Key, Words: strings.ReplaceAll(string(e.Action), "-", " "), Why: m.why(e), Quiet: m.never(e), Do: screen.RunAction{Action: e.Action},
+		})
+	}
+	for _, s := range m.store.Sites.Data {
+		add("site "+s.SiteID, screen.Choice{Text: "site " + s.SiteID, Detail: s.Name, Do: screen.OpenSite{SiteID: s.SiteID}})
+	}
+	m.paletteThings(add)
+	for _, s := range settings.All() {
+		add("set "+s.Name, screen.Choice{Text: "setting " + s.Words, Detail: m.setting(s.Name), Words: s.Group + " " + s.Name, Do: screen.OpenSetting{Name: s.Name}})
+	}
+	for _, name := range m.presetNames() {
+		a, _ := m.preset(name)
+		add("panes "+name, screen.Choice{Text: "arrangement " + name, Detail: a.String(), Do: screen.UsePreset{Name: name}})
+	}
+	for _, t := range m.o.Themes {
+		add("theme "+t.Name, screen.Choice{Text: "theme " + t.Name, Detail: t.Title, Do: screen.ShowTheme{Name: t.Name, Keep: true}})
+	}
+	slices.SortStableFunc(choices, func(a, b screen.Choice) int {
+		switch {
+		case a.Recent != b.Recent && a.Recent:
+			return -1
+		case a.Recent != b.Recent:
+			return 1
+		case a.Recent:
+			return cmp.Compare(a.Order, b.Order)
+		}
+		return 0
+	})
+	return screen.NewChooser("Palette", "type what you want to do or find", choices, nil)
+}
+
+// paletteActions are the actions that the palette lists: those for the palette,
+// and the own ones of the pane or the screen that has the keys.
+func (m *Model) paletteActions() []keymap.Entry {
+	own := m.scopes()[0]
+	var out []keymap.Entry
+	for _, e := range m.o.Keys.Entries() {
+		switch {
+		case m.screen() != nil && e.Scope == keymap.Panes: // not while a further screen has the keys
+		case e.Palette || e.Scope == own && own != "":
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// never says that a person's role never does an action: it is found when it is
+// looked for, with the reason, and in no list otherwise.
+func (m *Model) never(e keymap.Entry) bool {
+	return e.Needs&keymap.NeedsWrite != 0 && m.view().WriteWhy != "" ||
+		e.Needs&keymap.NeedsUsers != 0 && !may(m.user, api.PermissionUsers) || e.Needs&keymap.NeedsAudit != 0 && !may(m.user, api.PermissionAudit)
+}
+
+// paletteThings are what the site on screen has.
+func (m *Model) paletteThings(add func(id string, c screen.Choice)) {
+	site := m.store.Site
+	if site == nil {
+		return
+	}
+	for _, a := range site.Assets.Data {
+		add("unit "+a.AssetID, screen.Choice{Text: "unit " + a.AssetID, Detail: a.Name, Do: screen.TakeInHand{Hand: pane.Hand{AssetID: a.AssetID}}})
+	}
+	for _, a := range site.Alerts.Data.Alerts {
+		if a.AssetID == "" {
+			continue
+		}
+		hand := pane.Hand{AssetID: a.AssetID}
+		if a.Metadata != nil {
+			hand.FindingID = a.Metadata.SummaryID
+		}
+		add("alarm "+a.AlertID, screen.Choice{Text: "alarm " + pane.Family(a.AlertType) + " " + a.AssetID, Detail: a.State, Words: a.AlertSeverity + " " + a.Message, Do: screen.TakeInHand{Hand: hand, Focus: "Observe"}})
+	}
+	for _, f := range site.Findings.Data {
+		add("finding "+f.SummaryID, screen.Choice{
+			Text: "finding " + pane.Family(f.FaultFamily) + " " + f.AssetID, Detail: findingDetail(f), Words: f.SummaryID,
+			Do: screen.TakeInHand{Hand: pane.Hand{AssetID: f.AssetID, FindingID: f.SummaryID}},
+		})
+	}
+	for _, o := range site.Orders.Data {
+		add("order "+o.OrderID, screen.Choice{
+			Text: "order " + o.AssetID + " " + o.MaintenanceType, Detail: pane.OrderStatus(o.Status), Words: o.OrderID + " " + o.AssignedTechnician + " " + o.FaultFamily,
+			Do: screen.TakeInHand{Hand: pane.Hand{AssetID: o.AssetID, FindingID: o.SummaryID, OrderID: o.OrderID}, Focus: "Act"},
+		})
+	}
+	for _, s := range site.Schedules.Data {
+		add("plan "+s.ScheduleID, screen.Choice{
+			Text: "plan " + s.AssetID + " " + s.MaintenanceType, Detail: pane.When(s.ScheduledDate.Time, m.siteNow(), site.Zone), Words: s.ScheduleID + " " + s.Status + " " + s.Reason,
+			Do: screen.TakeInHand{Hand: pane.Hand{AssetID: s.AssetID, OrderID: s.OrderID}, Focus: "Decide"},
+		})
+	}
+}
+
+// openSetting goes to a setting on its screen.
+func (m *Model) openSetting(name string) screen.OpenScreen {
+	s := screen.NewSettings(m.configured)
+	s.Select(screen.SettingID(name))
+	return screen.OpenScreen{Screen: s}
+}

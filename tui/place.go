@@ -1,0 +1,187 @@
+package tui
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/tui/layout"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/screen"
+	"app.sunloop/tui/settings"
+)
+
+// Place is where a person was: it is kept, and given back at the next start.
+type Place struct {
+	Site    string                 `json:"site,omitempty"`
+	Panes   string                 `json:"panes,omitempty"` // as a preset is written
+	Asset   string                 `json:"asset,omitempty"`
+	Finding string                 `json:"finding,omitempty"`
+	Order   string                 `json:"order,omitempty"`
+	Lists   map[string]pane.Memory `json:"lists,omitempty"` // by pane or screen, and list
+	Recent  []string               `json:"recent,omitempty"`
+}
+
+// Places keeps the places of people, by user id. What cannot be read is no
+// place; the zero Place forgets one.
+type Places interface {
+	Place(user string) Place
+	Keep(user string, p Place) error
+}
+
+// The bounds of a place.
+const (
+	maxLists    = 60
+	maxRecent   = 8
+	maxPlaceStr = 200 // bytes of each text
+	keepEvery   = 10  // ticks of the clock between two looks at the place
+)
+
+// Bounded is the place without what is too long or too much.
+func (p Place) Bounded() Place {
+	short := func(s string) bool { return len(s) <= maxPlaceStr }
+	clean := func(s string) string {
+		if !short(s) {
+			return ""
+		}
+		return s
+	}
+	p.Site, p.Panes, p.Asset, p.Finding, p.Order = clean(p.Site), clean(p.Panes), clean(p.Asset), clean(p.Finding), clean(p.Order)
+	p.Recent = slices.DeleteFunc(slices.Clone(p.Recent), func(s string) bool { return !short(s) })
+	p.Recent = p.Recent[:min(len(p.Recent), maxRecent)]
+	lists := map[string]pane.Memory{}
+	for _, name := range slices.Sorted(maps.Keys(p.Lists)) {
+		l := p.Lists[name]
+		l.Filter, l.Selected, l.Sort = clean(l.Filter), clean(l.Selected), clean(l.Sort)
+		long := slices.ContainsFunc(l.Shown, func(s string) bool { return !short(s) }) || len(l.Shown) > maxLists
+		if !short(name) || long || len(lists) >= maxLists || reflect.DeepEqual(l, pane.Memory{}) {
+			continue
+		}
+		lists[name] = l
+	}
+	p.Lists = lists
+	return p
+}
+
+// remembers says whether places are kept.
+func (m *Model) remembers() bool {
+	return m.o.Places != nil && m.owner != "" && m.setting(settings.Remember) == settings.On
+}
+
+// returnToPlace puts the person where they left off, or where their role
+// begins.
+func (m *Model) returnToPlace() {
+	m.startPreset()
+	m.place, m.memories = Place{}, map[string]pane.Memory{}
+	if !m.remembers() {
+		return
+	}
+	m.place = m.o.Places.Place(m.owner).Bounded()
+	m.keptPlace = m.place
+	maps.Copy(m.memories, m.place.Lists)
+	m.recent = m.place.Recent
+	if a, err := parseArrangement(m.place.Panes); err == nil && m.place.Panes != "" && m.setting(settings.Preset) == presetAuto {
+		m.put(a)
+	}
+	for i, p := range m.panes {
+		m.recall(layout.Pane(i).String(), p)
+	}
+}
+
+// recall gives the lists of a pane or a screen back as they stood.
+func (m *Model) recall(name string, of any) {
+	l, ok := of.(interface{ Lists() pane.Lists })
+	if !ok {
+		return
+	}
+	for list, to := range l.Lists().All {
+		if memory, ok := m.memories[name+"/"+list]; ok {
+			to.Restore(memory)
+		}
+	}
+}
+
+// memorize takes note of the lists of a pane or a screen.
+func (m *Model) memorize(name string, of any) {
+	l, ok := of.(interface{ Lists() pane.Lists })
+	if !ok {
+		return
+	}
+	for list, from := range l.Lists().All {
+		m.memories[name+"/"+list] = from.Memory()
+	}
+}
+
+// here is where the person is now.
+func (m *Model) here() Place {
+	for i, p := range m.panes {
+		m.memorize(layout.Pane(i).String(), p)
+	}
+	for _, s := range m.screens {
+		m.memorize(s.Title(), s)
+	}
+	return Place{
+		Site: m.siteRecord().SiteID, Panes: m.arranged().String(), Asset: m.hand.AssetID, Finding: m.hand.FindingID, Order: m.hand.OrderID,
+		Lists: maps.Clone(m.memories), Recent: slices.Clone(m.recent),
+	}.Bounded()
+}
+
+// keepPlace writes the place down when it is another than the one kept.
+func (m *Model) keepPlace() tea.Cmd {
+	if !m.remembers() || m.store.Site == nil || len(m.writes) > 0 {
+		return nil
+	}
+	here := m.here()
+	if reflect.DeepEqual(here, m.keptPlace) {
+		return nil
+	}
+	m.keptPlace = here
+	places, owner := m.o.Places, m.owner
+	return m.keep(func() error { return places.Keep(owner, here) }, true)
+}
+
+// forgetPlace drops the place that is kept: remembering was switched off.
+func (m *Model) forgetPlace() tea.Cmd {
+	if m.o.Places == nil || m.owner == "" {
+		return nil
+	}
+	m.keptPlace = Place{}
+	places, owner := m.o.Places, m.owner
+	return m.keep(func() error { return places.Keep(owner, Place{}) }, true)
+}
+
+// takeUpHand takes in hand what was in hand on the site that is opened.
+func (m *Model) takeUpHand(s api.Site) {
+	if m.place.Site == s.SiteID && m.place.Asset != "" {
+		m.hand = pane.Hand{AssetID: m.place.Asset, FindingID: m.place.Finding, OrderID: m.place.Order}
+	}
+	m.place.Site = "" // this once
+}
+
+// checkHand lets go of a unit that the site does not have any more.
+func (m *Model) checkHand() {
+	known := func(a api.Asset) bool { return a.AssetID == m.hand.AssetID }
+	if m.hand.AssetID != "" && len(m.store.Site.Assets.Data) > 0 && m.hand.OrderID == "" && m.hand.FindingID == "" && !slices.ContainsFunc(m.store.Site.Assets.Data, known) {
+		m.hand = pane.Hand{}
+	}
+}
+
+// remember puts a choice of the palette in front of the recent ones.
+func (m *Model) remember(id string) {
+	recent := []string{id}
+	for _, r := range m.recent {
+		if r != id && len(recent) < maxRecent {
+			recent = append(recent, r)
+		}
+	}
+	m.recent = recent
+}
+
+// chosen does what was chosen in the palette, and remembers it.
+func (m *Model) chosen(c screen.Chosen) tea.Cmd {
+	m.remember(c.ID)
+	return m.request(c.Do)
+}
