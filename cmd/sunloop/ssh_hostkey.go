@@ -53,7 +53,7 @@ func makeHostKey(path string) error {
 	if err != nil {
 		return err
 	}
-	own := fmt.Sprintf("%s.%d", path, os.Getpid())
+	own := path + "." + rand.Text()
 	defer os.Remove(own)
 	if err := writePrivate(own, pem.EncodeToMemory(block)); err != nil {
 		return err

@@ -1,0 +1,564 @@
+//go:build !windows
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alexedwards/argon2id"
+	"github.com/charmbracelet/x/vt"
+	"github.com/pquerna/otp/totp"
+	gossh "golang.org/x/crypto/ssh"
+
+	"app.sunloop/backend"
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
+)
+
+const sshPassword = "correct horse battery"
+
+// sshWorld is a service with its consoles over SSH, and one user with a key.
+type sshWorld struct {
+	t       *testing.T
+	service *backend.Service
+	globals *Globals
+	address string
+	key     gossh.Signer
+	keyFile string
+
+	mu sync.Mutex
+	at time.Time
+}
+
+func (w *sshWorld) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.at
+}
+
+// openSSHWorld serves until the test ends.
+func openSSHWorld(t *testing.T, requireMFA bool) *sshWorld {
+	t.Helper()
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir()) // nobody's own settings
+	w := &sshWorld{t: t, at: time.Date(2026, 11, 28, 9, 0, 7, 0, time.UTC), globals: &Globals{Data: t.TempDir(), LogLevel: "info"}}
+	service, err := backend.New(backend.Config{
+		DataDir: w.globals.Data, Now: w.now, RequireMFA: requireMFA, Argon: &argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32},
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.service = service
+	w.key, w.keyFile = newSSHKey(t)
+	if _, err := service.Auth().CreateUser(t.Context(), auth.NewUser{Username: "ana", Password: sshPassword, Role: api.RoleOperator, Customers: []string{"acme"}, SSHKeys: []string{string(gossh.MarshalAuthorizedKey(w.key.PublicKey()))}}); err != nil {
+		t.Fatal(err)
+	}
+	look, err := defaultLook(w.globals)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.address = l.Addr().String()
+	_ = l.Close() // open wants an address
+	serve, err := consolesOf(service, w.globals, look, slog.New(slog.DiscardHandler)).open(t.Context(), w.address, SSHFlags{UserSessions: 4, Sessions: 8, Idle: time.Hour, SignInTime: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		if err := service.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// newSSHKey is a key, and a file with it as ssh wants one.
+func newSSHKey(t *testing.T) (gossh.Signer, string) {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := gossh.MarshalPrivateKey(private, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "id")
+	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	key, err := gossh.NewSignerFromKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key, file
+}
+
+// enrol sets up the user's authenticator; the function answers its next code.
+func (w *sshWorld) enrol() func() string {
+	w.t.Helper()
+	r, err := w.service.Auth().Login(w.t.Context(), "ana", sshPassword, "192.0.2.1")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	_, secret, _ := strings.Cut(r.ProvisioningURI, "secret=")
+	secret, _, _ = strings.Cut(secret, "&")
+	code := func() string { return w.code(secret) }
+	if _, err := w.service.Auth().VerifyMFA(w.t.Context(), r.MFAToken, code()); err != nil {
+		w.t.Fatal(err)
+	}
+	return code
+}
+
+// code is a code that was not used before.
+func (w *sshWorld) code(secret string) string {
+	w.t.Helper()
+	w.mu.Lock()
+	w.at = w.at.Add(30 * time.Second)
+	w.mu.Unlock()
+	code, err := totp.GenerateCode(secret, w.now())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return code
+}
+
+// farScreen is a terminal at the other end of an SSH session. It answers no
+// question of the console.
+type farScreen struct {
+	t       *testing.T
+	session *gossh.Session
+	in      io.WriteCloser
+
+	mu   sync.Mutex
+	vt   *vt.Emulator
+	sent strings.Builder
+}
+
+// Write draws.
+func (s *farScreen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent.Write(p)
+	return s.vt.Write(p)
+}
+
+// console opens a console in a terminal of that kind and size, and types keys
+// at once.
+func (w *sshWorld) console(term string, env map[string]string, columns, rows int, keys string) *farScreen {
+	w.t.Helper()
+	c, err := gossh.Dial("tcp", w.address, &gossh.ClientConfig{User: "ana", Auth: []gossh.AuthMethod{gossh.PublicKeys(w.key)}, HostKeyCallback: gossh.InsecureIgnoreHostKey()}) //nolint:gosec // its own server
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s := &farScreen{t: w.t, vt: vt.NewEmulator(columns, rows)}
+	go func() { _, _ = io.Copy(io.Discard, s.vt) }() // its answers go nowhere
+	w.t.Cleanup(func() { _ = c.Close(); _ = s.vt.Close() })
+	if s.session, err = c.NewSession(); err != nil {
+		w.t.Fatal(err)
+	}
+	s.session.Stdout, s.session.Stderr = s, s
+	if s.in, err = s.session.StdinPipe(); err != nil {
+		w.t.Fatal(err)
+	}
+	for name, value := range env {
+		if err := s.session.Setenv(name, value); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if err := s.session.RequestPty(term, rows, columns, nil); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := s.session.Shell(); err != nil {
+		w.t.Fatal(err)
+	}
+	s.press(keys)
+	return s
+}
+
+func (s *farScreen) press(keys string) {
+	s.t.Helper()
+	if _, err := io.WriteString(s.in, keys); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// text is what the terminal shows.
+func (s *farScreen) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.vt.String()
+}
+
+func (s *farScreen) raw() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sent.String()
+}
+
+// shows waits until the screen holds all the words.
+func (s *farScreen) shows(words ...string) string {
+	s.t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		text := s.text()
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
+			return text
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("%q never came:\n%s", words, text)
+		}
+	}
+}
+
+// resize changes the terminal and says so.
+func (s *farScreen) resize(columns, rows int) {
+	s.t.Helper()
+	s.mu.Lock()
+	s.vt.Resize(columns, rows)
+	s.mu.Unlock()
+	if err := s.session.WindowChange(rows, columns); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// TestConsoleOverSSH looks at the real console through terminals of several
+// kinds, none of which answers its questions.
+func TestConsoleOverSSH(t *testing.T) {
+	w := openSSHWorld(t, false)
+	true24, of256, of16 := regexp.MustCompile(`[34]8;2;\d`), regexp.MustCompile(`[34]8;5;\d`), regexp.MustCompile(`\x1b\[(?:\d+;)*(?:3[0-7]|4[0-7]|9[0-7]|10[0-7])(?:;\d+)*m`)
+	for name, try := range map[string]struct {
+		term string
+		env  map[string]string
+		want *regexp.Regexp // the colours; nil: none
+	}{
+		"256 colours":      {"xterm-256color", nil, of256},
+		"true colour":      {"xterm-256color", map[string]string{"COLORTERM": "truecolor"}, true24},
+		"its own name":     {"xterm-kitty", nil, true24},
+		"sixteen":          {"xterm", nil, of16},
+		"none":             {"vt100", nil, nil},
+		"none asked for":   {"xterm-256color", map[string]string{"NO_COLOR": "1", "COLORTERM": "truecolor"}, nil},
+		"unknown":          {"\x1b[31mrubbish", nil, of16},
+		"no name":          {"", nil, nil},
+		"a screen in mono": {"linux-m", map[string]string{"COLORFGBG": "0;15"}, nil},
+	} {
+		// The first key comes before the console has drawn anything, while it asks the terminal: it must not be lost.
+		s := w.console(try.term, try.env, 100, 30, "e")
+		s.shows("There is no site yet", "ana Operator", "Not now: over SSH, the files here are the server's")
+		raw := s.raw()
+		for _, colours := range []*regexp.Regexp{true24, of256, of16} {
+			if got, want := colours.MatchString(raw), colours == try.want; got != want && (want || colours != of16 || try.want == nil) {
+				t.Errorf("%s: %v is there: %v, want %v", name, colours, got, want)
+			}
+		}
+		s.press("q")
+		if err := s.session.Wait(); err != nil {
+			t.Errorf("%s: the session ended with %v", name, err)
+		}
+		if end := s.raw(); !strings.Contains(end, "\x1b[?1049l") || !strings.Contains(end, "\x1b[?25h") {
+			t.Errorf("%s: the terminal is not given back", name)
+		}
+	}
+}
+
+// TestNotTheServersMachine: over SSH nothing reads or writes files of the
+// server or stops its process, and the server's log and choices are not shown
+// or changed.
+func TestNotTheServersMachine(t *testing.T) {
+	w := openSSHWorld(t, false)
+	s := w.console("xterm-256color", nil, 120, 36, "")
+	s.shows("There is no site yet")
+	for keys, want := range map[string]string{"e": "files here are the server's", "J": "files here are the server's", "U": "files here are the server's", "\x1a": "shell here is the server's"} {
+		s.press("gs") // another screen between, which takes the notice away
+		s.shows("Settings")
+		s.press("\x1b")
+		s.shows("There is no site yet")
+		s.press(keys)
+		s.shows("Not now: over SSH, the " + want)
+	}
+	s.press("T")
+	s.shows("daylight")
+	s.press("\x1b[B\r")
+	s.press("gl")
+	s.shows("Log")
+	if text := s.text(); strings.Contains(text, "serving") {
+		t.Errorf("the log of the server is shown:\n%s", text)
+	}
+	s.resize(90, 25)
+	s.press("q")
+	s.shows("There is no site yet")
+	for _, line := range strings.Split(strings.TrimRight(s.text(), "\n"), "\n") {
+		if strings.HasPrefix(line, "┌") && len([]rune(line)) != 90 {
+			t.Errorf("after the change of size a frame has %d columns: %s", len([]rune(line)), line)
+		}
+	}
+	var files []string
+	for _, dir := range []string{os.Getenv("XDG_CONFIG_HOME")} {
+		if err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
+			if err == nil && !info.IsDir() {
+				files = append(files, path)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(files) > 0 {
+		t.Errorf("the console wrote %v", files)
+	}
+}
+
+// TestSetUpOverSSH: a person who must have an authenticator sets it up on the
+// screen, without the password a second time.
+func TestSetUpOverSSH(t *testing.T) {
+	w := openSSHWorld(t, true)
+	s := w.console("xterm-256color", nil, 120, 50, "")
+	text := s.shows("Set up the second factor", "█")
+	groups := regexp.MustCompile(`[A-Z2-7]{4}(?: [A-Z2-7]{4}){3,}`).FindAllString(text, -1)
+	if len(groups) == 0 {
+		t.Fatalf("there is no secret on the screen:\n%s", text)
+	}
+	s.press(w.code(strings.ReplaceAll(strings.Join(groups, ""), " ", "")) + "\r")
+	s.shows("Recovery codes")
+	s.press("\r")
+	s.shows("There is no site yet", "ana Operator")
+}
+
+// openSSHCommand is the command line of OpenSSH's client to the world.
+func (w *sshWorld) openSSHCommand(options ...string) []string {
+	w.t.Helper()
+	if _, err := exec.LookPath("ssh"); err != nil {
+		w.t.Skip("OpenSSH's ssh is not installed")
+	}
+	_, port, _ := net.SplitHostPort(w.address)
+	return append([]string{"ssh", "-F", "none", "-p", port, "-o", "UserKnownHostsFile=" + filepath.Join(w.t.TempDir(), "known"), "-o", "StrictHostKeyChecking=accept-new", "-o", "IdentityAgent=none"}, append(options, "ana@127.0.0.1")...)
+}
+
+// TestOpenSSH signs in with OpenSSH's own client in a real terminal.
+func TestOpenSSH(t *testing.T) {
+	w := openSSHWorld(t, true)
+	code := w.enrol()
+	byKey := strings.Join(w.openSSHCommand("-i", w.keyFile), " ")
+	x := openWindow(t, 110, 34, nil, byKey+"; echo after $?; exec cat")
+	x.shows("Code of the authenticator, or a recovery code:")
+	x.keys("000000", "Enter")
+	x.shows("Invalid TOTP code.")
+	x.keys(code(), "Enter")
+	x.shows("There is no site yet", "ana Operator", "quit")
+	x.keys("q")
+	x.shows("after 0")
+
+	byPassword := strings.Join(w.openSSHCommand("-o", "PubkeyAuthentication=no"), " ")
+	x = openWindow(t, 80, 24, nil, byPassword+"; echo after $?; exec cat")
+	x.shows("Password:")
+	x.keys("wrong", "Enter")
+	x.becomes("a second question", func(screen string) bool { return strings.Count(screen, "Password:") == 2 })
+	x.keys(sshPassword, "Enter")
+	x.shows("Code of the authenticator")
+	x.keys(code(), "Enter")
+	x.shows("There is no site yet", "quit")
+	x.tmux("resize-window", "-t", "s", "-x", "132", "-y", "40")
+	x.becomes("a screen of the new size", func(screen string) bool {
+		return slices.ContainsFunc(strings.Split(screen, "\n"), func(line string) bool {
+			return strings.HasPrefix(line, "┌") && len([]rune(strings.TrimRight(line, " "))) == 132
+		})
+	})
+	x.keys("q")
+	x.shows("after 0")
+}
+
+// TestOpenSSHWithoutTerminal: commands and files are refused in a sentence.
+func TestOpenSSHWithoutTerminal(t *testing.T) {
+	w := openSSHWorld(t, false)
+	for want, args := range map[string][]string{
+		"Sunloop runs no command and no shell here: connect without one for the console.\n": append(w.openSSHCommand("-o", "BatchMode=yes", "-o", "LogLevel=ERROR", "-i", w.keyFile), "id"),
+		"The console needs a terminal: connect with ssh -t.\n":                              w.openSSHCommand("-o", "BatchMode=yes", "-o", "LogLevel=ERROR", "-T", "-i", w.keyFile),
+		"Sunloop transfers no files here: connect with ssh for the console.\n":              append(w.openSSHCommand("-o", "BatchMode=yes", "-o", "LogLevel=ERROR", "-s", "-i", w.keyFile), "sftp"),
+	} {
+		out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
+		if got := strings.ReplaceAll(string(out), "\r", ""); got != want || err == nil {
+			t.Errorf("%q answers %q (%v), want %q", args, got, err, want)
+		}
+	}
+}
+
+// sshLine starts a command and answers the address of its SSH listener and the
+// fingerprint of the host key.
+func sshLine(t *testing.T, args ...string) (address, fingerprint string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	r, out := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, args, streams{os.Stdin, io.Discard, out})
+		_ = out.Close()
+	}()
+	t.Cleanup(func() {
+		stop()
+		_, _ = io.Copy(io.Discard, r)
+		if status := <-ended; status != 0 {
+			t.Errorf("%q ended with %d", args, status)
+		}
+	})
+	var log strings.Builder
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		log.WriteString(lines.Text() + "\n")
+		var line struct {
+			Message     string `json:"msg"`
+			Address     string `json:"address"`
+			Fingerprint string `json:"host_key"`
+		}
+		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Message == "serving the console over SSH" {
+			go func() { _, _ = io.Copy(io.Discard, r) }()
+			return line.Address, line.Fingerprint
+		}
+	}
+	t.Fatalf("%q serves nothing:\n%s", args, log.String())
+	return "", ""
+}
+
+// TestSSHCommands: the command alone and serve with --ssh serve the users of
+// the data folder, with the host key that is printed.
+func TestSSHCommands(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	dir := t.TempDir()
+	key, _ := newSSHKey(t)
+	service, err := backend.New(backend.Config{DataDir: dir, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = service.Auth().CreateUser(t.Context(), auth.NewUser{Username: "ana", Password: sshPassword, Role: api.RoleOperator, SSHKeys: []string{string(gossh.MarshalAuthorizedKey(key.PublicKey()))}})
+	if closeErr := service.Close(); err != nil || closeErr != nil {
+		t.Fatal(err, closeErr)
+	}
+	printed := sunloop(t, "ssh", "--fingerprint", "--data", dir)
+	for name, args := range map[string][]string{
+		"ssh":   {"ssh", "--listen", "127.0.0.1:0", "--no-mfa", "--data", dir},
+		"serve": {"serve", "--listen", "127.0.0.1:0", "--ssh", "127.0.0.1:0", "--no-mfa", "--data", dir},
+	} {
+		t.Run(name, func(t *testing.T) {
+			address, fingerprint := sshLine(t, args...)
+			if !strings.Contains(printed.out, "sha256    "+fingerprint+"\n") {
+				t.Errorf("the host key is %s, printed is\n%s", fingerprint, printed.out)
+			}
+			c, err := gossh.Dial("tcp", address, &gossh.ClientConfig{User: "ana", Auth: []gossh.AuthMethod{gossh.PublicKeys(key)}, HostKeyCallback: func(_ string, _ net.Addr, host gossh.PublicKey) error {
+				if got := gossh.FingerprintSHA256(host); got != fingerprint || host.Type() != gossh.KeyAlgoED25519 {
+					return fmt.Errorf("the host shows %s", got)
+				}
+				return nil
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = c.Close()
+		})
+	}
+	for _, args := range [][]string{
+		{"ssh", "--user-sessions", "0"}, {"ssh", "--sessions=-1"}, {"ssh", "--idle=-1s"}, {"ssh", "--sign-in-time", "1ms"}, {"serve", "--ssh", ":0", "--ssh-user-sessions", "0"},
+		{"ssh", "--listen", "nowhere"}, {"ssh", "--theme", "none"}, {"ssh", "--remote", "ops.example.com"}, {"ssh", "--remote", "https://ops.example.com", "--token", "opa_prod_x"},
+	} {
+		if got := sunloop(t, append(args, "--data", dir)...); got.status != 1 || strings.Count(got.err, "sunloop: ") != 1 {
+			t.Errorf("%q: %+v", args, got)
+		}
+	}
+}
+
+// TestSSHRemote: before a service elsewhere, passwords are checked there, keys
+// are not taken, and the service knows who asks.
+func TestSSHRemote(t *testing.T) {
+	w := openSSHWorld(t, false)
+	elsewhere := httptest.NewServer(w.service.Handler())
+	defer elsewhere.Close()
+	address, _ := sshLine(t, "ssh", "--remote", elsewhere.URL, "--listen", "127.0.0.1:0", "--data", t.TempDir())
+	dial := func(from string, method gossh.AuthMethod) error {
+		raw, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).Dial("tcp", address)
+		if err != nil {
+			t.Skipf("no address of one's own: %v", err)
+		}
+		defer raw.Close()
+		_, _, _, err = gossh.NewClientConn(raw, address, &gossh.ClientConfig{User: "ana", Auth: []gossh.AuthMethod{method}, HostKeyCallback: gossh.InsecureIgnoreHostKey()}) //nolint:gosec // its own server
+		return err
+	}
+	if err := dial("127.0.0.2", gossh.PublicKeys(w.key)); err == nil {
+		t.Error("a key opens a connection")
+	}
+	if err := dial("127.0.0.2", gossh.Password(sshPassword)); err != nil {
+		t.Errorf("the password: %v", err)
+	}
+	trail, _, err := w.service.Trail().List(t.Context(), api.Unlimited(""), api.AuditQuery{Page: api.Page{Limit: 10}})
+	if err != nil || len(trail) == 0 || trail[len(trail)-1].Route != "login" || trail[len(trail)-1].Address != "127.0.0.2" {
+		t.Errorf("the trail has %+v: %v", trail, err)
+	}
+}
+
+// TestHostKey: it is made once, for its owner alone, also by two at a time, and
+// one that others may read or that is damaged is refused.
+func TestHostKey(t *testing.T) {
+	dir := t.TempDir()
+	var wait sync.WaitGroup
+	prints := make([]string, 8)
+	for i := range prints {
+		wait.Go(func() {
+			key, _, err := hostKey(dir)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			prints[i] = gossh.FingerprintSHA256(key.PublicKey())
+		})
+	}
+	wait.Wait()
+	_, path, err := hostKey(dir)
+	if err != nil || len(slices.Compact(prints)) != 1 {
+		t.Fatalf("the keys are %q: %v", prints, err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file has mode %v: %v", info.Mode(), err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
+		t.Errorf("the folder holds %v: %v", left, err)
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := hostKey(dir); err == nil || !strings.Contains(err.Error(), "may be read by others (mode 0640): chmod 600 it") {
+		t.Errorf("a key that others may read: %v", err)
+	}
+	if err := errors.Join(os.Chmod(path, 0o600), os.WriteFile(path, []byte("rubbish"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := hostKey(dir); err == nil || !strings.Contains(err.Error(), "cannot be read (remove it for a new one)") {
+		t.Errorf("a damaged key: %v", err)
+	}
+}
