@@ -4,7 +4,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED = 0
 
-.PHONY: all build demo test short fuzz bench score calibrate contract kills lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help
+.PHONY: all build demo test short fuzz bench thin-line score calibrate contract kills lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help
 
 all: build
 
@@ -23,6 +23,9 @@ short: ## the quick tests
 
 bench: ## the figures that the documents name
 	$(GO) test -run '^$$' -bench . -benchmem ./engine/... ./backend/... ./tui/... ./cmd/...
+
+thin-line: ## what the console costs a thin line and a small machine, beside its budgets
+	$(GO) run ./cmd/thinline
 
 score: build ## how good fault detection is, on seeds it was never tuned on (SEEDS)
 	bin/sunloop score --seeds $(or $(SEEDS),1000-1049)

@@ -3,7 +3,11 @@ package tui
 import (
 	"context"
 	"net/http"
+	"os"
+	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,4 +113,49 @@ func BenchmarkThinBytes(b *testing.B) {
 		b.ReportMetric(float64(first), "B/first")
 		b.ReportMetric(float64(d.line.n-first)/600, "B/s")
 	}
+}
+
+// BenchmarkDayOfPolling is a day of polling on a clock of its own: the heap
+// after an hour and after the day, which must be about the same, and then the
+// memory of the whole process, the made-up service included.
+func BenchmarkDayOfPolling(b *testing.B) {
+	heap := func() float64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapAlloc) / (1 << 20)
+	}
+	for b.Loop() {
+		p := plant.New()
+		p.Units = 24
+		d := start(b, 120, 36, nil, p)
+		d.blind = true
+		d.pass(3600)
+		b.ReportMetric(heap(), "MiB/hour")
+		d.pass(23 * 3600)
+		b.ReportMetric(heap(), "MiB/day")
+		if resident, ok := residentMiB(b); ok {
+			b.ReportMetric(resident, "MiB/process")
+		}
+		d.text()
+	}
+}
+
+// residentMiB is the memory of this process as the system counts it, where
+// there is a /proc that tells.
+func residentMiB(b *testing.B) (mib float64, ok bool) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, false
+	}
+	for line := range strings.Lines(string(status)) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "VmRSS:" {
+			kib, err := strconv.ParseFloat(f[1], 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			return kib / 1024, true
+		}
+	}
+	return 0, false
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -242,27 +241,5 @@ func BenchmarkKey(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		d.send(keys[i%len(keys)])
 		d.later = nil
-	}
-}
-
-// BenchmarkDayOfPolling is a day of polling on a clock of its own: the memory
-// that is in use after an hour and after the day, which must be about the same.
-func BenchmarkDayOfPolling(b *testing.B) {
-	heap := func() float64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return float64(m.HeapAlloc) / (1 << 20)
-	}
-	for b.Loop() {
-		p := plant.New()
-		p.Units = 24
-		d := start(b, 120, 36, nil, p)
-		d.blind = true
-		d.pass(3600)
-		b.ReportMetric(heap(), "MiB/hour")
-		d.pass(23 * 3600)
-		b.ReportMetric(heap(), "MiB/day")
-		d.text()
 	}
 }

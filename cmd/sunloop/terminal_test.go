@@ -18,7 +18,7 @@ import (
 )
 
 // binary builds sunloop once for the tests that need the real thing.
-func binary(t *testing.T) string {
+func binary(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sunloop")
 	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
