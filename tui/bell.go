@@ -30,15 +30,29 @@ type news struct {
 	severity, text string
 }
 
-// rank is how urgent a severity is; a lower one is more urgent.
-func rank(severity string) int {
-	return slices.Index([]string{api.SeverityCritical, api.SeverityWarning, api.SeverityNormal}, severity)
+// The priorities of the settings and of the status line, most urgent first.
+const (
+	criticalPriority = iota
+	warningPriority
+	noticePriority
+	priorities
+)
+
+// priorityOf is the priority of an alarm's severity.
+func priorityOf(severity string) int {
+	switch severity {
+	case api.AlertCritical, api.AlertMajor:
+		return criticalPriority
+	case api.AlertModerate:
+		return warningPriority
+	}
+	return noticePriority
 }
 
-// reaches says whether a severity is at least the one that a setting names.
+// reaches says whether a severity is at least the priority that a setting names.
 func reaches(severity, from string) bool {
-	least := map[string]string{"critical": api.SeverityCritical, "warning": api.SeverityWarning, "notice": api.SeverityNormal}[from]
-	return least != "" && rank(severity) >= 0 && rank(severity) <= rank(least)
+	least, ok := map[string]int{"critical": criticalPriority, "warning": warningPriority, "notice": noticePriority}[from]
+	return ok && priorityOf(severity) <= least
 }
 
 // tellNew puts new alarms into the last line, and rings for those that the
@@ -47,9 +61,11 @@ func (m *Model) tellNew(all []news, now time.Time) {
 	if len(all) == 0 {
 		return
 	}
-	slices.SortStableFunc(all, func(a, b news) int { return rank(a.severity) - rank(b.severity) })
-	if first := all[0]; first.severity == api.SeverityCritical {
-		m.say("New critical: "+newsWords(all), themes.Critical)
+	slices.SortStableFunc(all, func(a, b news) int {
+		return slices.Index(api.AlertSeverities(), a.severity) - slices.Index(api.AlertSeverities(), b.severity)
+	})
+	if first := all[0]; priorityOf(first.severity) == criticalPriority {
+		m.say("New "+first.severity+": "+newsWords(all), themes.Critical)
 	}
 	m.bell.waiting = append(m.bell.waiting, all...)
 	m.ring(now)

@@ -160,7 +160,7 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 	case a.Err != nil:
 	case a.Request.Query == state.QueryAssets:
 		m.checkHand()
-	case a.Request.Query == state.QueryFindings:
+	case a.Request.Query == state.QueryAlerts:
 		m.announce(now)
 	case a.Request.Query == state.QueryUploads:
 		m.tellUploads()
@@ -228,23 +228,25 @@ func (m *Model) openSite(s api.Site) {
 	m.dirty = true
 }
 
-// announce tells findings that are new since the site was opened.
+// announce tells alarms that are new since the site was opened, and those that
+// fired again. What is shelved or suppressed is none.
 func (m *Model) announce(now time.Time) {
 	first := len(m.alarmed) == 0
 	var all []news
-	for _, f := range m.store.Site.Findings.Data {
-		if !f.Active || m.alarmed[f.SummaryID] {
+	for _, a := range m.store.Site.Alerts.Data.Alerts {
+		fired := fmt.Sprint(a.AlertID, " ", a.Occurrences)
+		if a.State != api.AlertUnacknowledged || m.alarmed[fired] {
 			continue
 		}
-		m.alarmed[f.SummaryID] = true
+		m.alarmed[fired] = true
 		if first {
 			continue
 		}
-		text := f.Summary
-		if !strings.Contains(text, f.AssetID) {
-			text = f.AssetID + ": " + text
+		text := a.Message
+		if !strings.Contains(text, a.AssetID) {
+			text = a.AssetID + ": " + text
 		}
-		all = append(all, news{f.SeverityLabel, text})
+		all = append(all, news{a.AlertSeverity, text})
 	}
 	m.alarmed[""] = true // the first answer has been seen
 	m.tellNew(all, now)

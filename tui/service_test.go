@@ -319,15 +319,18 @@ func TestUploads(t *testing.T) {
 	}
 }
 
-// A new critical finding is told once; those that were there are not.
+// A new critical alarm is told once, and again when it fired again; those that
+// were there are not, nor those that a plan suppresses.
 func TestNewCriticalIsTold(t *testing.T) {
 	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Bell = true })
 	d.hides("New critical")
 	before := d.line.n
-	findings := append([]api.Finding{{SummaryID: "f-new", AssetID: "INV-07", Active: true, SeverityLabel: api.SeverityCritical, Summary: "INV-07 has made no power since 11:00."}}, d.service.Plants[0].Findings(d.now)...)
+	alarm := api.Alert{AlertID: "alt_new", AssetID: "INV-07", State: api.AlertUnacknowledged, AlertSeverity: api.AlertCritical, Message: "INV-07 has made no power since 11:00.", Occurrences: 1}
+	planned := alarm
+	planned.AlertID, planned.State, planned.Message = "alt_planned", api.AlertSuppressed, "INV-08 is worked on."
 	answer := func() {
-		r, _ := d.m.store.Request(state.QueryFindings, d.now)
-		d.send(answerMsg{state.Answer{Request: r, Value: findings}})
+		r, _ := d.m.store.Request(state.QueryAlerts, d.now)
+		d.send(answerMsg{state.Answer{Request: r, Value: state.AlertList{Alerts: append(d.service.Plants[0].Alerts(d.now), planned, alarm)}}})
 	}
 	answer()
 	d.shows("New critical: INV-07 has made no power since 11:00.")
@@ -338,6 +341,9 @@ func TestNewCriticalIsTold(t *testing.T) {
 	d.hides("New critical")
 	answer()
 	d.hides("New critical")
+	alarm.Occurrences = 2
+	answer()
+	d.shows("New critical: INV-07")
 }
 
 func TestFirstAdministrator(t *testing.T) {

@@ -327,13 +327,14 @@ func TestBell(t *testing.T) {
 			place := d.place()
 			d.line.heard.Reset()
 			add := func(id, severity string) {
-				site := d.m.store.Site
-				site.Findings.Good(append(site.Findings.Data, api.Finding{SummaryID: id, AssetID: "INV-09", Active: true, SeverityLabel: severity, Summary: "INV-09 stands still."}), d.now)
+				list := d.m.store.Site.Alerts.Data
+				list.Alerts = append(list.Alerts, api.Alert{AlertID: id, AssetID: "INV-09", State: api.AlertUnacknowledged, AlertSeverity: severity, Message: "INV-09 stands still."})
+				d.m.store.Site.Alerts.Good(list, d.now)
 				d.m.announce(d.now)
 			}
-			add("a", api.SeverityCritical)
+			add("a", api.AlertMajor)
 			for i := range 20 {
-				add(fmt.Sprint("w", i), api.SeverityWarning)
+				add(fmt.Sprint("w", i), api.AlertModerate)
 			}
 			d.pass(29)
 			d.pass(2)

@@ -126,35 +126,34 @@ func (m *Model) linkParts(v pane.View) []part {
 	return nil
 }
 
-// alarmParts count the active findings by priority, each with shape, letter
-// and colour; a priority without any is quiet.
+// alarmParts count the alarms that nobody has acknowledged by priority, each
+// with shape and colour, and those on the shelf; a priority without any is
+// quiet.
 func (m *Model) alarmParts(v pane.View) []part {
-	if v.Site == nil || v.Site.Findings.At.IsZero() {
+	if v.Site == nil || v.Site.Alerts.At.IsZero() {
 		return nil
 	}
-	count := map[string]int{}
-	for _, f := range v.Site.Findings.Data {
-		if f.Active {
-			count[f.SeverityLabel]++
-		}
+	counts := v.Site.Alerts.Data.Counts
+	var count [priorities]int
+	for severity, n := range counts.Unacknowledged {
+		count[priorityOf(severity)] += n
 	}
 	var out []part
-	for _, s := range []struct {
-		label, shape, ascii string
-		role                themes.Role
-	}{
-		{api.SeverityCritical, "▲C", "!C", themes.Critical}, {api.SeverityWarning, "●W", "*W", themes.Warning}, {api.SeverityNormal, "○N", "oN", themes.Notice},
-	} {
-		shape, role, rank := s.shape, s.role, 0
+	for i, p := range [priorities]struct {
+		shape, ascii string
+		role         themes.Role
+	}{{"▲", "!", themes.Critical}, {"●", "*", themes.Warning}, {"○", "o", themes.Notice}} {
+		shape, role, rank := p.shape, p.role, 0
 		if m.o.ASCII {
-			shape = s.ascii
+			shape = p.ascii
 		}
-		if count[s.label] == 0 {
+		if count[i] == 0 {
 			role, rank = themes.Muted, 2
 		}
-		out = append(out, part{[]span{{fmt.Sprintf("  %s%d", shape, count[s.label]), role}}, rank})
+		out = append(out, part{[]span{{fmt.Sprintf("  %s%d", shape, count[i]), role}}, rank})
 	}
-	if n := v.Site.Alerts.Data.Counts.Shelved; n > 0 { // never out of sight in silence
+	out = append(out, part{[]span{{" unack", themes.Dim}}, 3})
+	if n := counts.Shelved; n > 0 { // never out of sight in silence
 		out = append(out, part{[]span{{fmt.Sprintf("  shelved %d", n), themes.Text}}, 0})
 	}
 	return out

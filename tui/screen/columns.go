@@ -116,3 +116,12 @@ func (d *ColumnsDialog) take() Result {
 func (s *Alarms) Lists() pane.Lists {
 	return pane.Lists{All: map[string]*pane.List{"alarms": &s.list.List}, Active: &s.list.List}
 }
+
+// Lists are those of the leaves.
+func (b *Book) Lists() pane.Lists {
+	all := map[string]*pane.List{}
+	for _, l := range b.leaves {
+		all[l.name] = &l.list
+	}
+	return pane.Lists{All: all, Active: &b.leaf().list}
+}
