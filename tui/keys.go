@@ -199,6 +199,7 @@ func (m *Model) back() tea.Cmd {
 		list.SetFilter("")
 	case m.screen() != nil:
 		return m.leave()
+	case m.paneBack():
 	case n > 0:
 		m.focus, m.trail = m.trail[n-1], m.trail[:n-1]
 	case m.store.Site != nil && !m.store.Site.PastDate.IsZero():
@@ -209,6 +210,12 @@ func (m *Model) back() tea.Cmd {
 		m.hand = pane.Hand{}
 	}
 	return nil
+}
+
+// paneBack lets the focused pane undo a step of its own.
+func (m *Model) paneBack() bool {
+	p, ok := m.panes[m.focus].(interface{ Back() bool })
+	return ok && p.Back()
 }
 
 // leave goes back from the further screen that is seen.

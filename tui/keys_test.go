@@ -64,6 +64,7 @@ func TestKeys(t *testing.T) {
 		{"T", "Observe [Theme]"},
 		{"/", "Observe filtering"},
 		{"/ INV-07 enter enter enter", "Orient INV-07"},
+		{"+ c esc esc", "Observe"},
 		{"g w", "Observe [Alarms]"},
 		{"g w enter", "Orient INV-03 f-dead"},
 		{"g w s", "Observe [Alarms] [Shelve]"},

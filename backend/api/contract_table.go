@@ -140,7 +140,7 @@ var forecastPromises = []Promise{
 			is("file", "<html>no data</html>", ErrFreemiumCSV),
 			{Why: "the engine fails", Err: ErrForecastFailed, State: Broken},
 		}},
-	{Route: "forecast", As: InQuery, Params: []Param{must("customer_id", goodCustomer), may("site_id", goodSite), may("horizon_hours", 24, 0, 721, "soon")},
+	{Route: "forecast", As: InQuery, Params: []Param{must("customer_id", goodCustomer), may("site_id", goodSite), may("horizon_hours", 24, 0, 721, "soon"), may("past_days", 2, -1, 61, "all")},
 		Fields: append(words("forecast_id customer_id generated_at horizon_hours metadata.model_version metadata.training_data_points metadata.model_accuracy"),
 			prefixed("forecasts[].", "timestamp predicted_power_kw confidence_interval.lower confidence_interval.upper weather_conditions.temperature_c weather_conditions.irradiance_w_m2 weather_conditions.wind_speed_m_s")...),
 		Wrongs: []Wrong{

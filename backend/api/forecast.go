@@ -52,6 +52,10 @@ type GeneratedForecast struct {
 	// came after. On a day whose first forecast came later than its beginning,
 	// the hours before that are what was known at the site's midnight.
 	Today []ForecastValue `json:"today,omitempty"`
+	// Past (extension, of one site) are the hours of the former days of the
+	// site that past_days asked for, as Today is of today: ascending, without
+	// the hours for which nothing was issued.
+	Past []ForecastValue `json:"past,omitempty"`
 }
 
 // ForecastPoint is one hour of a stored forecast.

@@ -10,6 +10,7 @@ const (
 	MaxJSONBytes          = 10 << 20
 	DefaultHorizonHours   = 48
 	MaxHorizonHours       = 720
+	MaxPastDays           = 60 // of what was forecast for former days
 	DefaultLimit          = 100
 	MaxLimit              = 1000
 	TrainingDays          = 180  // days of data before training starts

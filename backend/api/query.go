@@ -42,6 +42,7 @@ type ForecastQuery struct {
 	CustomerID   string
 	SiteID       string // empty: all sites of the customer
 	HorizonHours int    // 1..MaxHorizonHours
+	PastDays     int    // 0..MaxPastDays former days of the site, for Past
 }
 
 // EnergyForecastRequest is the body of POST /forecast: customer_id, site_id,

@@ -57,9 +57,9 @@ func TestCalls(t *testing.T) {
 		want string // method, URL and body
 	}{
 		{"forecast", func(c *client.Client) error {
-			_, err := c.Forecast(ctx, api.ForecastQuery{CustomerID: "c 1", SiteID: "s", HorizonHours: 72})
+			_, err := c.Forecast(ctx, api.ForecastQuery{CustomerID: "c 1", SiteID: "s", HorizonHours: 72, PastDays: 2})
 			return err
-		}, "GET /forecast?customer_id=c+1&horizon_hours=72&site_id=s "},
+		}, "GET /forecast?customer_id=c+1&horizon_hours=72&past_days=2&site_id=s "},
 		{"energy forecast", func(c *client.Client) error {
 			_, err := c.EnergyForecast(ctx, api.EnergyForecastRequest{SiteID: "s", ForecastHours: 3})
 			return err

@@ -10,7 +10,7 @@ import (
 
 // Forecast generates a forecast of a site, or of all sites of a customer.
 func (c *Client) Forecast(ctx context.Context, q api.ForecastQuery) (*api.GeneratedForecast, error) {
-	v := values{"customer_id", q.CustomerID, "site_id", q.SiteID, "horizon_hours", number(q.HorizonHours)}
+	v := values{"customer_id", q.CustomerID, "site_id", q.SiteID, "horizon_hours", number(q.HorizonHours), "past_days", number(q.PastDays)}
 	return get[api.GeneratedForecast](ctx, c, api.PathForecast, v.query())
 }
 

@@ -19,6 +19,9 @@ func (s *server) forecast(in *input) (*call, error) {
 	if q.HorizonHours, err = in.integer("horizon_hours", api.DefaultHorizonHours, 1, api.MaxHorizonHours); err != nil {
 		return nil, err
 	}
+	if q.PastDays, err = in.integer("past_days", 0, 0, api.MaxPastDays); err != nil {
+		return nil, err
+	}
 	return &call{target: target{customerID: q.CustomerID, siteID: q.SiteID}, run: func(ctx context.Context, g granted) (any, error) {
 		return s.Forecasts.Generate(ctx, g.scope, q)
 	}}, nil

@@ -232,7 +232,8 @@ var entries = map[string]entry{
 	"forecast": {
 		summary: "Forecast the power of a site, or of all sites of a customer", about: "Median and central 80 % interval of each step.",
 		parameters: []*Parameter{required(query("customer_id", "The customer.", exampleCustomer)), siteID,
-			whole("horizon_hours", "How far to look ahead.", api.DefaultHorizonHours, api.MaxHorizonHours)},
+			whole("horizon_hours", "How far to look ahead.", api.DefaultHorizonHours, api.MaxHorizonHours),
+			whole("past_days", "How many former days of the site to tell the forecast of, as it was issued; without it none.", nil, api.MaxPastDays)},
 		answer: api.GeneratedForecast{}, reply: forecastExample,
 		refusals: []*api.Error{api.MissingParameter("customer_id"), api.ErrNoModel, api.ErrSiteNotFound, api.ErrForecastFailed},
 	},

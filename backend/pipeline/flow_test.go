@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/ops"
 	"app.sunloop/engine/realdata"
@@ -54,6 +56,9 @@ func TestRealFileBecomesAForecast(t *testing.T) {
 	if len(g.Today) < 23 || g.TodayP50KWh <= 0 {
 		t.Errorf("today holds %d hours and %v kWh", len(g.Today), g.TodayP50KWh)
 	}
+	if len(g.Past) != 0 {
+		t.Errorf("nobody asked for the past, which holds %d hours", len(g.Past))
+	}
 	far, err := p.Generate(t.Context(), admin, api.ForecastQuery{CustomerID: "acme", HorizonHours: 720})
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +78,14 @@ func TestRealFileBecomesAForecast(t *testing.T) {
 	// The same bytes again are the same upload.
 	if again := p.upload(req, file); again != u.UploadID {
 		t.Errorf("sent again it is %s, was %s", again, u.UploadID)
+	}
+	p.pass(24 * time.Hour)
+	next, err := p.Generate(t.Context(), admin, api.ForecastQuery{CustomerID: "acme", SiteID: "South", HorizonHours: 24, PastDays: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(g.Today, next.Past); d != "" { // of the two days before nothing was issued
+		t.Errorf("the day before as it was issued (-want +got):\n%s", d)
 	}
 }
 

@@ -29,7 +29,7 @@ func (p *Pipeline) Generate(ctx context.Context, scope api.Scope, q api.Forecast
 	}
 	var parts []api.GeneratedForecast
 	for _, site := range sites {
-		part, err := p.generateSite(ctx, site, q.HorizonHours)
+		part, err := p.generateSite(ctx, site, q)
 		if errors.Is(err, store.ErrNotFound) {
 			continue
 		}
@@ -102,7 +102,8 @@ func (p *Pipeline) current(ctx context.Context, site api.Site, hours int) (ops.F
 	return f, s.model.record, err
 }
 
-func (p *Pipeline) generateSite(ctx context.Context, site api.Site, hours int) (api.GeneratedForecast, error) {
+func (p *Pipeline) generateSite(ctx context.Context, site api.Site, q api.ForecastQuery) (api.GeneratedForecast, error) {
+	hours := q.HorizonHours
 	f, m, err := p.current(ctx, site, hours)
 	if err != nil {
 		return api.GeneratedForecast{}, err
@@ -119,6 +120,27 @@ func (p *Pipeline) generateSite(ctx context.Context, site api.Site, hours int) (
 		}
 	} else if !errors.Is(err, store.ErrNotFound) {
 		return out, err
+	}
+	out.Past, err = p.pastForecast(ctx, site, q.PastDays)
+	return out, err
+}
+
+// pastForecast is what was issued for the site's former days, ascending; days
+// for which nothing was are left out.
+func (p *Pipeline) pastForecast(ctx context.Context, site api.Site, days int) ([]api.ForecastValue, error) {
+	var out []api.ForecastValue
+	zone := ops.Zone(site)
+	y, m, today := p.Now().In(zone).Date()
+	for back := days; back > 0; back-- {
+		noon := time.Date(y, m, today-back, 12, 0, 0, 0, zone) // which clocks never skip
+		d, err := p.Ops.Day(ctx, site.SiteID, noon, zone)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+		case err != nil:
+			return nil, err
+		default:
+			out = append(out, d.Values()...)
+		}
 	}
 	return out, nil
 }

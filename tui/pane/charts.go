@@ -22,19 +22,22 @@ type siteChart struct{ chart chart.Day }
 func (c *siteChart) draw(r terminal.Region, v View, day *dayData, margin int, look window) {
 	c.chart.Lines, c.chart.Band = c.chart.Lines[:0], nil
 	top := v.Site.CapacityKW
-	if v.Site.PastDate.IsZero() || look.zoomed() {
-		values := v.Site.Forecast.Data.Today
-		if look.zoomed() {
-			values = withAhead(values, v.Site.Forecast.Data.Forecasts)
+	from, to := look.span(day.start)
+	// The axis must not jump while one looks around: all that is known bounds it.
+	if all := foreseen(v); len(all) > 0 {
+		if look.zoomed() { // lines go on to the hours beside the window
+			from, to = from.Add(-time.Hour), to.Add(time.Hour)
 		}
-		if f := forecastPoints(values, time.Hour); len(f.p50.At) > 0 {
+		if f := forecastPoints(within(all, from, to), time.Hour); len(f.p50.At) > 0 {
 			c.chart.Lines = append(c.chart.Lines,
 				chart.Line{Name: "clear sky", Points: f.clear, Role: themes.ClearSky, Pattern: chart.Dotted},
 				chart.Line{Name: "P50", Points: f.p50, Role: themes.P50, Pattern: chart.Dashed})
 			f.band.Name = bandName(v)
 			c.chart.Band = &f.band
-			// The axis must not jump as the day goes on: a clear sky bounds it.
-			top = slices.Max(f.clear.Value)
+			if !look.zoomed() {
+				all = within(all, from, to)
+			}
+			top = slices.Max(forecastPoints(all, time.Hour).clear.Value)
 		}
 	}
 	if !v.Site.PastDate.IsZero() && c.chart.Band == nil {
@@ -48,15 +51,25 @@ func (c *siteChart) draw(r terminal.Region, v View, day *dayData, margin int, lo
 	drawOn(&c.chart, r, v, day.start, 1, top)
 }
 
-// withAhead are the hours of today and those ahead that are not among them.
-func withAhead(today, ahead []api.ForecastValue) []api.ForecastValue {
-	out := slices.Clone(today)
-	for _, f := range ahead {
-		if n := len(out); n == 0 || f.Timestamp.After(out[n-1].Timestamp.Time) {
-			out = append(out, f)
+// foreseen is what was forecast for the former days that were asked for, for
+// today and for the days ahead, ascending.
+func foreseen(v View) []api.ForecastValue {
+	var out []api.ForecastValue
+	for _, part := range [][]api.ForecastValue{v.Site.Foreseen.Data, v.Site.Forecast.Data.Today, v.Site.Forecast.Data.Forecasts} {
+		for _, f := range part {
+			if n := len(out); n == 0 || f.Timestamp.After(out[n-1].Timestamp.Time) {
+				out = append(out, f)
+			}
 		}
 	}
 	return out
+}
+
+// within are the hours that touch a span.
+func within(values []api.ForecastValue, from, to time.Time) []api.ForecastValue {
+	return slices.DeleteFunc(slices.Clone(values), func(f api.ForecastValue) bool {
+		return !f.Timestamp.Add(time.Hour).After(from) || !f.Timestamp.Before(to)
+	})
 }
 
 func bandName(v View) string {

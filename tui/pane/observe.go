@@ -55,6 +55,9 @@ func (o *Observe) Needs(v View) []state.Need {
 	if n, ok := o.spanNeed(v); ok {
 		needs = append(needs, n)
 	}
+	if n, ok := o.foreseenNeed(v); ok {
+		needs = append(needs, n)
+	}
 	return needs
 }
 
@@ -429,7 +432,7 @@ func (o *Observe) Click(x, y int, v View) Intent {
 func (o *Observe) Wheel(x, y, by int, v View) Intent {
 	if o.chartAt.Contains(x, y) || o.heatAt.Contains(x, y) {
 		if at, ok := o.chart.chart.TimeAt(x - o.chartAt.X); ok {
-			o.window.zoom(by, v.day().start, at, midnightOf(v.SiteNow).AddDate(0, 0, aheadDays))
+			o.window.zoom(by, dayOf(v), at, midnightOf(v.SiteNow).AddDate(0, 0, aheadDays))
 		}
 		return Intent{}
 	}

@@ -73,6 +73,7 @@ func TestObserveInUse(t *testing.T) {
 	for name, tt := range map[string]struct {
 		keys         []keymap.Action
 		flood, quiet bool
+		past         bool
 	}{
 		"hours":   {keys: []keymap.Action{keymap.ZoomIn, keymap.ZoomIn, keymap.Cursor, keymap.Left, keymap.Left}},
 		"cursor":  {keys: []keymap.Action{keymap.Cursor, keymap.Left, keymap.Left, keymap.Left}},
@@ -81,6 +82,7 @@ func TestObserveInUse(t *testing.T) {
 		"flood":   {flood: true},
 		"flooded": {flood: true, keys: []keymap.Action{keymap.OtherList, keymap.Open}},
 		"quiet":   {quiet: true},
+		"past":    {past: true, keys: []keymap.Action{keymap.Cursor}},
 	} {
 		for _, size := range insides[1:] {
 			picture.Looks(t, fmt.Sprintf("observe/%s-%dx%d", name, size.w, size.h), func(pal *terminal.Palette) *terminal.Grid {
@@ -95,6 +97,11 @@ func TestObserveInUse(t *testing.T) {
 				}
 				past.End = past.Start.AddDate(0, 0, 1)
 				v.Site.Span.Good(past.With(p.Records(past.Start, past.End, noon)), noon)
+				v.Site.Foreseen.Good(p.Foreseen(noon, 1), noon)
+				if tt.past {
+					v.Site.PastDate = past.Start
+					v.Site.Past.Good(v.Site.Span.Data, noon)
+				}
 				o := NewObserve()
 				drawn(v, size.w, size.h, o.Draw)
 				for _, a := range tt.keys {
@@ -325,6 +332,43 @@ func TestMouseOnTheChart(t *testing.T) {
 	}
 	if now, _ := o.chart.chart.TimeAt(70); now.Sub(at).Abs() > 12*time.Minute || o.window.to.Sub(o.window.from) != 3*time.Hour {
 		t.Errorf("after zooming %s stands where %s stood, %s", now, at, o.window.to.Sub(o.window.from))
+	}
+}
+
+// For former days it is asked what was forecast for them, and esc undoes what
+// was done with the time, step by step.
+func TestFormerDaysAndBack(t *testing.T) {
+	p := plant.New()
+	v := viewOf(t, siteOf(p, noon))
+	o := NewObserve()
+	asks := func() string {
+		for _, n := range o.Needs(v) {
+			if n.Query == state.QueryForeseen {
+				return n.Of
+			}
+		}
+		return ""
+	}
+	drawn(v, 118, 30, o.Draw)
+	if of := asks(); of != "" {
+		t.Errorf("today asks for the forecast of %s", of)
+	}
+	o.Do(keymap.ZoomOut, v)
+	if of := asks(); of != "2026-11-27" {
+		t.Errorf("two days ask for the forecast of %q", of)
+	}
+	o.Do(keymap.Cursor, v)
+	o.Do(keymap.OtherList, v)
+	steps := 0
+	for o.Back() {
+		steps++
+	}
+	if steps != 3 || o.window.zoomed() || !o.window.cursor.IsZero() || o.onAlarms {
+		t.Errorf("%d steps back lead to %+v", steps, o.window)
+	}
+	v.Site.PastDate = p.Midnight(noon).AddDate(0, 0, -4)
+	if of := asks(); of != "2026-11-24" {
+		t.Errorf("a former day asks for the forecast of %q", of)
 	}
 }
 

@@ -80,9 +80,33 @@ func (w *window) set(from time.Time, length time.Duration, last time.Time) {
 	}
 }
 
+// Back ends the cursor, or goes back to the whole day; ok is false when there
+// is nothing to end.
+func (o *Observe) Back() (ok bool) {
+	switch {
+	case !o.window.cursor.IsZero():
+		o.window.cursor = time.Time{}
+	case o.window.zoomed():
+		o.window.from, o.window.to = time.Time{}, time.Time{}
+	case o.onAlarms:
+		o.onAlarms = false
+	default:
+		return false
+	}
+	return true
+}
+
+// dayOf is the midnight of the day on screen.
+func dayOf(v View) time.Time {
+	if !v.Site.PastDate.IsZero() {
+		return v.Site.PastDate
+	}
+	return v.day().start
+}
+
 // look does an action on the time on screen; ok is false when it is none.
 func (o *Observe) look(a keymap.Action, v View) (ok bool) {
-	day := v.day().start
+	day := dayOf(v)
 	from, to := o.window.span(day)
 	last := midnightOf(v.SiteNow).AddDate(0, 0, aheadDays)
 	around := o.window.cursor
@@ -129,7 +153,8 @@ func (o *Observe) toggleCursor(from, to, now time.Time) {
 
 // moveCursor moves the column in hand, at least by a sample.
 func (o *Observe) moveCursor(on bool, v View) {
-	from, to := o.window.span(v.day().start)
+	o.window.keepCursor(dayOf(v)) // the day may have gone on
+	from, to := o.window.span(dayOf(v))
 	step := 5 * time.Minute
 	if w := o.chart.chart.Plot().W; w > 0 {
 		step = max(step, (to.Sub(from) / time.Duration(w)).Round(time.Minute))
@@ -159,13 +184,26 @@ func (o *Observe) spanNeed(v View) (n state.Need, ok bool) {
 	}
 	today := midnightOf(v.SiteNow)
 	from, to := o.window.from, o.window.to
-	if day := v.day().start; !from.Before(day) && !to.After(day.AddDate(0, 0, 1)) || !from.Before(today) {
+	if day := dayOf(v); !from.Before(day) && !to.After(day.AddDate(0, 0, 1)) || !from.Before(today) {
 		return n, false
 	}
 	if to.After(today) {
 		to = today
 	}
 	return state.Need{Query: state.QuerySpan, Of: state.SpanOf(from, to, v.Site.Zone), Period: 10 * time.Minute}, true
+}
+
+// foreseenNeed is the query of what was forecast for the former days on
+// screen.
+func (o *Observe) foreseenNeed(v View) (n state.Need, ok bool) {
+	if v.Site == nil {
+		return n, false
+	}
+	from, _ := o.window.span(dayOf(v))
+	if !from.Before(midnightOf(v.SiteNow)) {
+		return n, false
+	}
+	return state.Need{Query: state.QueryForeseen, Of: from.In(v.Site.Zone).Format(time.DateOnly), Period: 30 * time.Minute}, true
 }
 
 // lookWords say which time is on screen and how to change it.

@@ -18,6 +18,7 @@ const (
 	QueryAlertHealth Query = "alert-health" // the figures of the alarm system
 	QuerySpan        Query = "span"         // records of several days, as SpanOf names them
 	QuerySamples     Query = "samples"      // a unit's records as they were measured
+	QueryForeseen    Query = "foreseen"     // what was forecast for former days, from the day that is named on
 )
 
 // AlertLogDays is how far the log of alarms goes back.
@@ -98,6 +99,22 @@ var alertSources = map[Query]source{
 		_, resolution := SpanStep(to.Sub(from))
 		v, err := c.SiteRecords(ctx, api.RecordsQuery{SiteID: r.site.SiteID, Start: api.At(from), End: api.At(to), Resolution: resolution})
 		return field(v, err, func() Day { return Day{Start: from, End: to}.With(v.Records) })
+	}),
+	QueryForeseen: about(func(s *Site) *Value[[]api.ForecastValue] { return &s.Foreseen }, func(ctx context.Context, c *client.Client, r Request) ([]api.ForecastValue, error) {
+		first, err := time.Parse(time.DateOnly, r.id)
+		if err != nil {
+			return nil, err
+		}
+		today, err := time.Parse(time.DateOnly, r.now.In(r.zone).Format(time.DateOnly))
+		if err != nil {
+			return nil, err
+		}
+		days := min(int(today.Sub(first).Hours()/24), api.MaxPastDays)
+		if days < 1 {
+			return nil, nil
+		}
+		v, err := c.Forecast(ctx, api.ForecastQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, HorizonHours: 1, PastDays: days})
+		return field(v, err, func() []api.ForecastValue { return v.Past })
 	}),
 	QuerySamples: about(func(s *Site) *Value[[]api.Record] { return &s.Samples }, func(ctx context.Context, c *client.Client, r Request) ([]api.Record, error) {
 		from := r.now.Add(-SampleHours * time.Hour).Truncate(time.Minute)

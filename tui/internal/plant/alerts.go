@@ -116,9 +116,22 @@ func (p *Plant) Samples(unit int, now time.Time) []api.Record {
 	return out
 }
 
+// Foreseen is what was forecast for the days before today.
+func (p *Plant) Foreseen(now time.Time, days int) []api.ForecastValue {
+	var out []api.ForecastValue
+	for t := p.Midnight(now).AddDate(0, 0, -days); t.Before(p.Midnight(now)); t = t.Add(time.Hour) {
+		out = append(out, p.value(t))
+	}
+	return out
+}
+
 // alerts answers what is asked about alarms; ok is false for other paths.
 func (p *Plant) alerts(r *http.Request, now time.Time, q question) (answer any, refusal *api.Error, ok bool) {
-	switch {
+	switch days, _ := strconv.Atoi(r.URL.Query().Get("past_days")); {
+	case r.URL.Path == api.PathForecast && days > 0:
+		f := p.Forecast(now)
+		f.Past = p.Foreseen(now, days)
+		return f, nil, true
 	case r.URL.Path == api.PathSiteAlerts:
 		return api.SiteAlertsResponse{Records: map[string][]api.Alert{"TERM-" + p.SiteID: p.AlertLog(now)}}, nil, true
 	case r.URL.Path == api.PathInverter:
