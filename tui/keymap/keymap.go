@@ -212,6 +212,11 @@ const (
 	ListedCompletePlan Action = "schedules-complete"
 	ListedCancelPlan   Action = "schedules-cancel"
 
+	TakeIssue  Action = "take-issue"
+	CloseIssue Action = "close-issue"
+	ShowLosses Action = "show-losses"
+	ModelCard  Action = "model-card"
+
 	PromoteModel   Action = "promote-model"
 	EvaluateModel  Action = "evaluate-model"
 	RollbackModel  Action = "rollback-model"
@@ -350,6 +355,11 @@ func Default() Map {
 		needs(entry(ListedConfirmPlan, PlanList, "confirm", "confirm the chosen plan", "c"), NeedsService|NeedsWrite),
 		needs(entry(ListedCompletePlan, PlanList, "complete", "complete the chosen plan", "d"), NeedsService|NeedsWrite),
 		needs(entry(ListedCancelPlan, PlanList, "cancel", "cancel the chosen plan, with a reason", "X"), NeedsService|NeedsWrite),
+
+		needs(entry(TakeIssue, InOrient, "take on", "take on the issue of the finding in hand, with a note", "a"), NeedsService|NeedsWrite),
+		needs(dangerous(entry(CloseIssue, InOrient, "close", "close the issue of the finding in hand: what it turned out to be", "X")), NeedsService|NeedsWrite),
+		entry(ShowLosses, InOrient, "losses", "show what the site lost in 7, 30, 90, 365 days, or the finding", "v"),
+		entry(ModelCard, InOrient, "", "show the models behind what was expected", "m"),
 
 		needs(dangerous(entry(PromoteModel, ModelList, "promote", "put the chosen challenger into production, with a reason", "p")), NeedsService|NeedsWrite),
 		needs(entry(EvaluateModel, ModelList, "evaluate", "hold the chosen challenger against the model in production", "v"), NeedsService|NeedsWrite),

@@ -8,6 +8,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
+	"app.sunloop/tui/chart"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
@@ -20,6 +21,9 @@ type Orient struct {
 	page           Page
 	listAt, pageAt terminal.Rect
 	chart          unitChart
+	evidence       caseChart
+	losses         int // the period of the waterfall in its place, from 1; 0: the finding
+	waterfall      chart.Waterfall
 }
 
 // NewOrient lists the findings in the service's order: active first, most
@@ -27,8 +31,27 @@ type Orient struct {
 func NewOrient() *Orient { return &Orient{list: List{SortBy: -1}} }
 
 // Needs are what the pane shows.
-func (o *Orient) Needs(View) []state.Need {
-	return []state.Need{{Query: state.QueryFindings, Period: 10 * time.Second}, {Query: state.QueryModels, Period: time.Minute}}
+func (o *Orient) Needs(v View) []state.Need {
+	needs := []state.Need{{Query: state.QueryFindings, Period: 10 * time.Second}, {Query: state.QueryIssues, Period: time.Minute}, {Query: state.QueryOrders, Period: time.Minute}}
+	if v.Site == nil {
+		return needs
+	}
+	if o.losses > 0 {
+		from, to := lossWindow(v, LossPeriods[o.losses-1])
+		needs = append(needs, state.Need{Query: state.QueryKPIs, Of: state.SpanOf(from, to, v.Site.Zone), Period: 10 * time.Minute})
+	}
+	if f := o.shown(v); f != nil {
+		needs = append(needs, caseNeed(v, *f))
+	}
+	return needs
+}
+
+// shown is the finding whose details are seen; nil when a unit's are.
+func (o *Orient) shown(v View) *api.Finding {
+	if f := handFinding(v); f != nil || v.Hand.AssetID != "" || len(v.Site.Findings.Data) == 0 {
+		return f
+	}
+	return &v.Site.Findings.Data[0]
 }
 
 // Filter is the filter of the findings.
@@ -81,16 +104,14 @@ func nothingFound(v View) string {
 // content is what stands beside the list: the finding in hand, the unit in
 // hand, or the worst finding.
 func (o *Orient) content(v View, seen int) (of string, draw func(terminal.Region) int) {
-	for _, f := range v.Site.Findings.Data {
-		if f.SummaryID == v.Hand.FindingID {
-			return f.SummaryID, func(r terminal.Region) int { return o.drawFinding(r, v, f, seen) }
-		}
+	if o.losses > 0 {
+		return "losses", func(r terminal.Region) int { return o.drawLosses(r, v, seen) }
 	}
-	if id := v.Hand.AssetID; id != "" {
-		return id, func(r terminal.Region) int { return o.drawUnit(r, v, id) }
+	if f := o.shown(v); f != nil {
+		return f.SummaryID, func(r terminal.Region) int { return o.drawFinding(r, v, *f, seen) }
 	}
-	f := v.Site.Findings.Data[0]
-	return f.SummaryID, func(r terminal.Region) int { return o.drawFinding(r, v, f, seen) }
+	id := v.Hand.AssetID
+	return id, func(r terminal.Region) int { return o.drawUnit(r, v, id) }
 }
 
 // drawUnit draws a unit that no finding holds.
@@ -158,12 +179,17 @@ func (o *Orient) drawFinding(r terminal.Region, v View, f api.Finding, seen int)
 	v.putIn(r, x, 0, w-x, what, themes.Title)
 	y := v.Paragraph(r, 0, 1, f.Summary, themes.Text)
 	y = v.Paragraph(r, 0, y, factLine(v, f), themes.Dim)
+	if words := issueWords(v, f); words != "" {
+		y = v.Paragraph(r, 0, y, words, themes.Dim)
+	}
 	if len(f.AssetIDs) > 1 {
 		y = v.Paragraph(r, 0, y, "units: "+strings.Join(f.AssetIDs, ", "), themes.Dim)
 	}
 	chart := func() {
-		if w >= 30 && o.chart.draw(r.Region(terminal.Rect{Y: y, W: w, H: 9}), v, f.AssetID) {
-			y += 9
+		if n := o.evidence.draw(r.Region(terminal.Rect{Y: y, W: w, H: caseRows}), v, f); n > 0 {
+			y += n
+		} else if w >= 30 && o.chart.draw(r.Region(terminal.Rect{Y: y, W: w, H: 9}), v, f.AssetID) {
+			y += 9 // the day on screen, until the evidence window has come
 		}
 	}
 	early := seen >= 26 // else the words come first
@@ -190,6 +216,7 @@ func (o *Orient) drawFinding(r terminal.Region, v View, f api.Finding, seen int)
 	if !early {
 		chart()
 	}
+	y = drawSimilar(r, v, y, f)
 	return v.Paragraph(r, 0, y, "said by "+f.ModelVersion+", last seen "+When(f.LastDetectionAt.Time, v.SiteNow, v.Site.Zone), themes.Muted)
 }
 
@@ -219,7 +246,11 @@ func factLine(v View, f api.Finding) string {
 	if f.LossFraction > 0 {
 		parts = append(parts, Percent(f.LossFraction)+" of its power")
 	}
-	parts = append(parts, Energy(f.LostKWh)+" lost")
+	lost := Energy(f.LostKWh) + " lost"
+	if m := Money(f.LostKWh*v.Site.TariffPerKWh, v.Site.Currency); m != "" && f.LostKWh > 0 && v.Site.TariffPerKWh > 0 {
+		lost += ", " + m
+	}
+	parts = append(parts, lost)
 	if f.Active {
 		parts = append(parts, Power(f.EnergyAtRiskKW)+" at risk")
 		if m := Money(f.RevenueAtRisk, f.Currency); m != "" && f.RevenueAtRisk > 0 {
@@ -278,6 +309,11 @@ func (o *Orient) Do(a keymap.Action, v View) Intent {
 			return Intent{Hand: h, Focus: "Decide"}
 		}
 		return Intent{}
+	case a == keymap.ShowLosses:
+		o.losses = (o.losses + 1) % (len(LossPeriods) + 1)
+		return Intent{Hand: &v.Hand} // the waterfall has its own questions
+	case a == keymap.ModelCard:
+		return Intent{Action: keymap.Models}
 	case o.page.Do(a):
 		return Intent{}
 	case o.list.Do(a, len(findingColumns(v))) && moves(a):

@@ -35,6 +35,8 @@ func siteOf(p *plant.Plant, now time.Time) *state.Site {
 	s.Schedules.Good(p.Schedules(now), now)
 	s.BOMs.Good([]api.BOM{p.Bill(now, p.UnitID(plant.DeadUnit))}, now)
 	store := state.Store{Site: s}
+	s.Issues.Good(p.Issues(now), now)
+	s.KPIs.Good(p.KPIs(now), now)
 	store.Want(state.QueryWindows, p.UnitID(plant.DeadUnit))
 	s.BOM.Good(p.Bill(now, p.UnitID(plant.DeadUnit)), now)
 	s.Parts.Good(p.Parts(now), now)

@@ -91,15 +91,7 @@ var alertSources = map[Query]source{
 		v, err := c.AlertHealth(ctx, r.list())
 		return field(v, err, func() []api.AlertHealth { return v.Health })
 	}),
-	QuerySpan: about(func(s *Site) *Value[Day] { return &s.Span }, func(ctx context.Context, c *client.Client, r Request) (Day, error) {
-		from, to, err := spanDays(r.id, r.zone)
-		if err != nil {
-			return Day{}, err
-		}
-		_, resolution := SpanStep(to.Sub(from))
-		v, err := c.SiteRecords(ctx, api.RecordsQuery{SiteID: r.site.SiteID, Start: api.At(from), End: api.At(to), Resolution: resolution})
-		return field(v, err, func() Day { return Day{Start: from, End: to}.With(v.Records) })
-	}),
+	QuerySpan: about(func(s *Site) *Value[Day] { return &s.Span }, askSpan),
 	QueryForeseen: about(func(s *Site) *Value[[]api.ForecastValue] { return &s.Foreseen }, func(ctx context.Context, c *client.Client, r Request) ([]api.ForecastValue, error) {
 		first, err := time.Parse(time.DateOnly, r.id)
 		if err != nil {
@@ -121,4 +113,15 @@ var alertSources = map[Query]source{
 		v, err := c.Inverter(ctx, api.RecordsQuery{AssetID: r.id, SiteID: r.site.SiteID, Start: api.At(from), End: api.At(r.now.Add(time.Second))})
 		return field(v, err, func() []api.Record { return v.Records })
 	}),
+}
+
+// askSpan asks for the records of all units in the whole days of a span.
+func askSpan(ctx context.Context, c *client.Client, r Request) (Day, error) {
+	from, to, err := spanDays(r.id, r.zone)
+	if err != nil {
+		return Day{}, err
+	}
+	_, resolution := SpanStep(to.Sub(from))
+	v, err := c.SiteRecords(ctx, api.RecordsQuery{SiteID: r.site.SiteID, Start: api.At(from), End: api.At(to), Resolution: resolution})
+	return field(v, err, func() Day { return Day{Start: from, End: to}.With(v.Records) })
 }

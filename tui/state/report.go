@@ -19,6 +19,8 @@ const (
 	QueryModelHistory   Query = "model-history"  // the moves of the registry
 	QueryInterpolations Query = "interpolations" // runs of gap filling
 	QueryIssues         Query = "issues"
+	QueryEvidence       Query = "evidence" // the records behind a finding, of whole days as SpanOf names them
+	QueryKPIs           Query = "kpis"     // of whole days as SpanOf names them
 )
 
 // Reports are what these screens show.
@@ -28,6 +30,8 @@ type Reports struct {
 	ModelHistory   Value[[]api.ModelMove]           // newest first
 	Interpolations Value[[]api.InterpolationResult] // newest first
 	Issues         Value[[]api.Issue]               // newest first
+	Evidence       Value[Day]
+	KPIs           Value[api.KPIs]
 }
 
 // Span is a time of which a site's records are asked for, and how finely.
@@ -82,6 +86,15 @@ var reportSources = map[Query]source{
 	QueryInterpolations: of(func(s *Site) *Value[[]api.InterpolationResult] { return &s.Interpolations }, func(ctx context.Context, c *client.Client, r Request) ([]api.InterpolationResult, error) {
 		v, err := c.Interpolations(ctx, r.list())
 		return field(v, err, func() []api.InterpolationResult { return v.InterpolationResults })
+	}),
+	QueryEvidence: about(func(s *Site) *Value[Day] { return &s.Evidence }, askSpan),
+	QueryKPIs: about(func(s *Site) *Value[api.KPIs] { return &s.KPIs }, func(ctx context.Context, c *client.Client, r Request) (api.KPIs, error) {
+		from, to, err := spanDays(r.id, r.zone)
+		if err != nil {
+			return api.KPIs{}, err
+		}
+		v, err := c.KPIs(ctx, api.KPIQuery{SiteID: r.site.SiteID, From: api.At(from), To: api.At(to)})
+		return field(v, err, func() api.KPIs { return *v })
 	}),
 	QueryIssues: of(func(s *Site) *Value[[]api.Issue] { return &s.Issues }, func(ctx context.Context, c *client.Client, r Request) ([]api.Issue, error) {
 		v, err := c.Issues(ctx, r.list())

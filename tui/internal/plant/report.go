@@ -2,6 +2,7 @@ package plant
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -57,6 +58,41 @@ func (p *Plant) Moves(now time.Time) []api.ModelMove {
 	}
 }
 
+// Issues are those of the findings: a new one, one that is in progress, and one
+// that was closed.
+func (p *Plant) Issues(now time.Time) []api.Issue {
+	at := func(days, hour int) api.Time {
+		return api.At(p.Midnight(now).AddDate(0, 0, -days).Add(time.Duration(hour) * time.Hour))
+	}
+	made := func(days int) api.IssueMove { return api.IssueMove{To: api.IssueNew, At: at(days, 8), Actor: "detector"} }
+	taken := api.IssueMove{From: api.IssueNew, To: api.IssueInProgress, At: at(16, 9), Actor: "anna", Note: "strings are measured on Tuesday"}
+	closed := api.IssueMove{From: api.IssueInProgress, To: api.IssueResolved, At: at(29, 9), Actor: "bob", Note: "confirmed: the logger's switch had lost power"}
+	return []api.Issue{
+		{IssueID: "iss-dead", SiteID: p.SiteID, AssetID: p.UnitID(DeadUnit), SummaryID: "f-dead", Status: api.IssueNew, Priority: api.PriorityHigh, History: []api.IssueMove{made(0)}},
+		{IssueID: "iss-weak", SiteID: p.SiteID, AssetID: p.UnitID(WeakUnit), SummaryID: "f-weak", Status: api.IssueInProgress, Priority: api.PriorityMedium, History: []api.IssueMove{made(17), taken}},
+		{IssueID: "iss-over", SiteID: p.SiteID, AssetID: p.UnitID(0), SummaryID: "f-over", Status: api.IssueResolved, History: []api.IssueMove{made(30), closed}},
+	}
+}
+
+// KPIs are key figures of the last 30 whole days, one of which cannot be said.
+func (p *Plant) KPIs(now time.Time) api.KPIs {
+	from, to := p.Midnight(now).AddDate(0, 0, -30), p.Midnight(now)
+	k := api.KPIs{SiteID: p.SiteID, From: api.At(from), To: api.At(to), StepMinutes: 15, Units: p.Units, RatedKW: float64(p.Units * UnitKW), Reportable: true, UsefulBy: []string{"forecast", "peers"}}
+	data := 0.993
+	k.DataAvailability = &data
+	figure := func(name, unit, source, basis string, value float64) {
+		k.Figures = append(k.Figures, api.KPI{Name: name, Value: &value, Unit: unit, From: k.From, To: k.To, Source: source, Basis: basis, DataAvailability: &data, Reportable: true})
+	}
+	figure("data_availability", "1", "samples received over samples due, by day", "intervals by day with a reading, of all units", data)
+	figure("specific_yield", "kWh/kWp", "IEC 61724-1, final yield", "mean power", 152.4)
+	figure("performance_ratio", "1", "IEC 61724-1", "mean power", 0.834)
+	figure("time_availability", "1", "Sandia SAND2015-10223, raw", "useful time by rating", 0.941)
+	figure("energy_lost", "kWh", "expected less measured over events", "losses that detection found", 1141)
+	k.Figures = append(k.Figures, api.KPI{Name: "mttr_mean", Unit: "h", From: k.From, To: k.To, Source: "restored less detected, mean", DataAvailability: &data, Note: "No failure ended in the window."})
+	k.Categories = []api.CategoryHours{{Category: "full_service", Hours: 302, Share: 0.94}, {Category: "partial", Hours: 9, Share: 0.03}, {Category: "forced", Hours: 10, Share: 0.03}}
+	return k
+}
+
 // report answers the questions of the screens that judge; ok is false for
 // others.
 func (p *Plant) report(r *http.Request, now time.Time, q question) (answer any, ok bool) {
@@ -65,6 +101,10 @@ func (p *Plant) report(r *http.Request, now time.Time, q question) (answer any, 
 		return api.AccuracyResponse{Success: true, Accuracy: p.Accuracy(now)}, true
 	case r.URL.Path == api.PathTerminalForecast:
 		return api.StoredForecastsResponse{Success: true, CustomerID: "acme", ForecastResults: p.Issued(now)}, true
+	case r.URL.Path == api.PathIssues:
+		return api.IssuesResponse{Success: true, Issues: p.Issues(now)}, true
+	case r.URL.Path == strings.Replace(api.PathSiteKPIs, "{site_id}", p.SiteID, 1):
+		return p.KPIs(now), true
 	case r.URL.Path == api.PathModels && q.Action == api.ActionHistory:
 		return api.ModelHistoryResponse{Success: true, History: p.Moves(now)}, true
 	}

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -140,6 +141,9 @@ func (s *Service) answer(r *http.Request, body []byte) (any, *api.Error) {
 	var q question
 	_ = json.Unmarshal(body, &q) // a form is no question
 	if id := r.URL.Query().Get("site_id"); id != "" {
+		q.SiteID = id
+	}
+	if id, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, api.PathSites+"/"), "/kpis"); ok {
 		q.SiteID = id
 	}
 	now := s.Now()
