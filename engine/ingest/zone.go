@@ -81,21 +81,26 @@ func newestFirst(walls []int64) bool {
 
 // foldState follows one asset through the hour that comes twice.
 type foldState struct {
-	wall int64 // of the row before
-	late bool  // the second of the two hours has begun
+	wall  int64 // of the row before
+	late  bool  // the second of the two hours has begun
+	begun bool  // there was a row outside of it
+	first []int // rows of the hour with which the asset begins
 }
 
 // resolution is what became of the wall times.
 type resolution struct {
 	utc      []int64        // noWall where a row has no time
 	doubled  int            // rows that were told apart by their order
+	leading  int            // rows with which a file begins in the second of the two hours
 	inGap    int            // rows whose wall time does not exist
 	gapSteps map[int64]int  // days with values in such rows
 	folds    map[int64]bool // days with rows in a doubled hour
 }
 
 // resolve turns every row's wall time into UTC: its own offset first, then the
-// zone. Times that come twice are told apart by the order of the rows.
+// zone. Times that come twice are told apart by the order of the rows; where an
+// asset begins with such times and they come once, the rows after them follow
+// on the second hour.
 func (t *table) resolve(zone *time.Location, reversed bool) resolution {
 	clock := civilClock{zone: zone}
 	n := len(t.walls)
@@ -135,9 +140,17 @@ func (t *table) resolve(zone *time.Location, reversed bool) resolution {
 			if st.late {
 				out.utc[i] = late
 				out.doubled++
+				st.begun, st.first = true, nil
+			}
+			if !st.begun {
+				st.first = append(st.first, i)
 			}
 		} else {
-			st.late = false
+			for _, j := range st.first {
+				_, out.utc[j], _ = clock.utc(t.walls[j])
+				out.leading++
+			}
+			st.late, st.begun, st.first = false, true, nil
 		}
 		st.wall = wall
 	}
@@ -166,6 +179,9 @@ func (t *table) times(zone *time.Location, now time.Time, rep *report) ([]int64,
 	}
 	if res.doubled > 0 {
 		rep.decide("zone", "%d times come twice when %s puts the clock back; told apart by their order", res.doubled, zone)
+	}
+	if res.leading > 0 {
+		rep.decide("zone", "%d times at the beginning come twice when %s puts the clock back; taken as the second hour, on which the next ones follow", res.leading, zone)
 	}
 	if res.inGap > 0 {
 		t.skipped[SkipNoSuchTime] += res.inGap
