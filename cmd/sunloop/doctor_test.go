@@ -1,0 +1,80 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"app.sunloop/backend/api"
+)
+
+// doctor runs the command and answers what it printed.
+func doctor(t *testing.T, args ...string) (text string, status int) {
+	t.Helper()
+	var out, errs strings.Builder
+	status = run(t.Context(), append([]string{"doctor"}, args...), streams{os.Stdin, &out, &errs})
+	return out.String() + errs.String(), status
+}
+
+func TestDoctor(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", home)
+	t.Setenv("TERM", "xterm-256color")
+	data := filepath.Join(home, "data")
+	text, status := doctor(t, "--data", data)
+	for _, want := range []string{"TERM           xterm-256color", "this is no terminal", "⢀⣀⣠⣤", "▁▂▃▄", "(not there: the first start makes it)", "0 of your own, no clash", "Nothing is wrong."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing:\n%s", want, text)
+		}
+	}
+	if status != 0 {
+		t.Errorf("status %d", status)
+	}
+}
+
+// What is wrong is named, with what to do, and the status says so.
+func TestDoctorFindsWhatIsWrong(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", home)
+	data, dir := filepath.Join(home, "data"), filepath.Join(home, "sunloop")
+	for _, d := range []string{data, filepath.Join(dir, "themes")} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	theme, err := os.ReadFile("../../themes/control-room.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dim := strings.Replace(string(theme), `text         = "#dadada"`, `text         = "#5a5a5a"`, 1)
+	for name, text := range map[string]string{"themes/faint.toml": dim, "config.toml": "[keys]\nzoom = 'q'\n", "session.json": "{}"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	late := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Date", time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat))
+		if r.URL.Path != api.PathHealth {
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	defer late.Close()
+	text, status := doctor(t, "--data", data, "--remote", late.URL)
+	for _, want := range []string{"may be entered by others", `"q" is both zoom`, "faint reads badly in", "text on background is 2.", "session.json may be read by others", "it answers, in", "1h0m0s apart", "5 to mend."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing:\n%s", want, text)
+		}
+	}
+	if status != 1 {
+		t.Errorf("status %d", status)
+	}
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	if text, _ := doctor(t, "--data", data, "--remote", gone.URL); !strings.Contains(text, "WRONG: no answer from "+gone.URL) {
+		t.Errorf("a service that is gone:\n%s", text)
+	}
+}
