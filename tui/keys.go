@@ -44,6 +44,9 @@ func (m *Model) key(k tea.KeyMsg) tea.Cmd {
 	case m.filter != nil:
 		return m.filterKey(k)
 	}
+	if k.Paste {
+		return m.drop(string(k.Runes))
+	}
 	pressed := k.String()
 	if pressed == " " {
 		pressed = "space" // as the keymap writes it
@@ -151,7 +154,7 @@ func (m *Model) acts() map[keymap.Action]func() tea.Cmd {
 		keymap.Themes:     open(func() screen.Dialog { return m.themeDialog() }),
 		keymap.Sites:      open(func() screen.Dialog { return m.siteDialog() }),
 		keymap.Upload:     open(func() screen.Dialog { return screen.NewUpload(m.siteRecord()) }),
-		keymap.Uploads:    further(func() screen.Screen { return screen.NewUploads() }),
+		keymap.Uploads:    further(func() screen.Screen { return screen.NewUploads(func(name string) string { return m.paths[name] }) }),
 		keymap.Forecast:   further(func() screen.Screen { return screen.NewForecast() }),
 		keymap.TakeIssue:  func() tea.Cmd { return m.moveIssue(screen.NewTakeIssue) },
 		keymap.CloseIssue: func() tea.Cmd { return m.moveIssue(screen.NewCloseIssue) },

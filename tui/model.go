@@ -136,9 +136,10 @@ type Model struct {
 	quits   time.Time
 	mouse   bool
 	notice  notice
-	trail   []layout.Pane   // panes left by going on with enter, for esc
-	wanted  string          // site of a file that was sent, to be opened once it is there
-	watched map[string]bool // uploads of this console whose end is told
+	trail   []layout.Pane     // panes left by going on with enter, for esc
+	wanted  string            // site of a file that was sent, to be opened once it is there
+	watched map[string]bool   // uploads of this console whose end is told
+	paths   map[string]string // of files that were sent, by name
 	memo    pane.Memo
 	alarmed map[string]bool // findings that have been announced
 	bell    bell
@@ -205,7 +206,7 @@ const noticeFor = 8 * time.Second
 func New(ctx context.Context, o Options, out *terminal.Output, in *terminal.Input) *Model {
 	m := &Model{
 		o: o, ctx: ctx, out: out, in: in, theme: o.Theme, palette: terminal.NewPalette(&o.Theme, o.Profile),
-		grid: terminal.NewGrid(0, 0), mouse: o.Mouse, user: o.User, alarmed: map[string]bool{}, watched: map[string]bool{}, dirty: true,
+		grid: terminal.NewGrid(0, 0), mouse: o.Mouse, user: o.User, alarmed: map[string]bool{}, watched: map[string]bool{}, paths: map[string]string{}, dirty: true,
 	}
 	if m.user == nil {
 		m.user = userOf(o.Client.Credential())

@@ -16,6 +16,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/layout"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/screen"
@@ -189,8 +190,18 @@ func (m *Model) request(do any) tea.Cmd {
 		return m.upload(do)
 	case screen.Send:
 		return m.send(do)
+	case screen.SaveText:
+		path, err := m.writeExport(do.What, "", "log", []byte(do.Text))
+		if err != nil {
+			m.say("Not written: "+err.Error(), themes.Warning)
+		} else {
+			m.say(fmt.Sprintf("%d lines are in %s", strings.Count(do.Text, "\n"), path), themes.Accent)
+		}
 	case screen.OpenDialog:
 		m.dialogs = append(m.dialogs, do.Dialog)
+		if d, ok := do.Dialog.(interface{ Start() screen.Send }); ok {
+			return m.send(d.Start())
+		}
 		return m.poll()
 	case screen.Opening:
 		m.dialogs = append(m.dialogs, do.Dialog)
@@ -253,6 +264,7 @@ func (m *Model) upload(do screen.StartUpload) tea.Cmd {
 		m.say("Not sent: "+awayFiles+".", themes.Warning)
 		return nil
 	}
+	m.paths[req.Filename] = do.Path
 	var form *screen.UploadDialog
 	if n := len(m.dialogs); n > 0 {
 		form, _ = m.dialogs[n-1].(*screen.UploadDialog)
@@ -263,12 +275,35 @@ func (m *Model) upload(do screen.StartUpload) tea.Cmd {
 			return uploadMsg{file: do.Path, form: form, err: err}
 		}
 		defer f.Close()
-		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		info, err := f.Stat()
+		if err != nil || !info.Mode().IsRegular() {
 			return uploadMsg{file: do.Path, form: form, err: errNoFile}
 		}
-		ack, err := m.o.Client.UploadTrain(ctx, req, f, nil)
+		told := func(sent int64) {
+			if form != nil {
+				form.Told(sent, info.Size())
+			}
+		}
+		ack, err := m.o.Client.UploadTrain(ctx, req, f, told)
 		return uploadMsg{file: filepath.Base(do.Path), site: req.SiteID, form: form, ack: ack, err: err}
 	})
+}
+
+// drop opens the form of an import with a path that was pasted or dropped on
+// the terminal.
+func (m *Model) drop(text string) tea.Cmd {
+	if !screen.IsPath(text) {
+		m.say("What was pasted is no path of a file.", themes.Dim)
+		return nil
+	}
+	before := len(m.dialogs)
+	cmd := m.act(keymap.Upload)
+	if len(m.dialogs) > before {
+		if d, ok := m.dialogs[before].(*screen.UploadDialog); ok {
+			d.SetFile(text)
+		}
+	}
+	return cmd
 }
 
 // errNoFile says that a path names something that cannot be imported.

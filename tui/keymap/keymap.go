@@ -33,6 +33,8 @@ const (
 	AlarmList     Scope = "the alarms"
 	KeyList       Scope = "the list of API keys"
 	UserList      Scope = "the list of users"
+	InLog         Scope = "the log"
+	UploadList    Scope = "the list of uploads"
 	AssetList     Scope = "the list of units"
 	ComponentList Scope = "the list of components"
 	PlanList      Scope = "the list of plans"
@@ -61,7 +63,7 @@ var scopes = []struct {
 	{Global, anywhere}, {List, anywhere}, {Panes, panes},
 	{InObserve, onePane}, {InOrient, onePane}, {InDecide, onePane}, {InAct, onePane},
 	{KeyList, oneScreen},
-	{UserList, oneScreen}, {AssetList, oneScreen}, {ComponentList, oneScreen},
+	{UserList, oneScreen}, {AssetList, oneScreen}, {UploadList, oneScreen}, {InLog, oneScreen}, {ComponentList, oneScreen},
 	{AlarmList, oneScreen},
 	{InSettings, oneScreen},
 	{PlanList, oneScreen},
@@ -233,6 +235,15 @@ const (
 	ReplaceComponent Action = "replace-component"
 	RemoveComponent  Action = "remove-component"
 
+	ImportFile   Action = "import-file"
+	CancelUpload Action = "cancel-upload"
+	RetryUpload  Action = "retry-upload"
+
+	FollowLog Action = "follow-log"
+	LogLevel  Action = "log-level"
+	OtherLog  Action = "other-log"
+	SaveLog   Action = "save-log"
+
 	AddUser     Action = "add-user"
 	EditUser    Action = "edit-user"
 	BlockUser   Action = "block-user"
@@ -280,7 +291,7 @@ func Default() Map {
 		needs(entry(APIKeys, Global, "", "manage API keys (administrators)", "g k"), NeedsUsers),
 		needs(entry(Users, Global, "", "manage users (administrators)", "g r"), NeedsUsers),
 		needs(entry(Audit, Global, "", "show who changed what (administrators)", "g a"), NeedsAudit),
-		entry(Log, Global, "", "show the console's log", "g l"),
+		entry(Log, Global, "", "show the log of the console and of the service", "g l"),
 		entry(Alarms, Global, "", "show the alarms of all states and the alarm system's health", "g w"),
 		needs(entry(OpenUnit, Panes, "", "look at the unit in hand closely", "i"), NeedsSelection),
 		entry(Settings, Global, "", "settings: look, alarms, layout, data, keys", "g s"),
@@ -376,6 +387,15 @@ func Default() Map {
 		needs(entry(InstallComponent, ComponentList, "install", "install a component", "c"), NeedsService|NeedsWrite),
 		dangerous(needs(entry(ReplaceComponent, ComponentList, "replace", "put another in the place of the chosen component", "R"), NeedsService|NeedsWrite)),
 		dangerous(needs(entry(RemoveComponent, ComponentList, "remove", "take the chosen component out", "X"), NeedsService|NeedsWrite)),
+
+		needs(entry(ImportFile, UploadList, "import", "import a file", "c"), NeedsService|NeedsWrite|NeedsFiles),
+		dangerous(needs(entry(RetryUpload, UploadList, "retry", "import the chosen file again, when it failed", "R"), NeedsService|NeedsWrite)),
+		dangerous(needs(entry(CancelUpload, UploadList, "cancel", "end the import of the chosen file", "X"), NeedsService|NeedsWrite)),
+
+		entry(FollowLog, InLog, "follow", "follow what is logged, or stand still", "f"),
+		entry(LogLevel, InLog, "level", "show the next level and above", "v"),
+		entry(OtherLog, InLog, "other", "the service's log, or the console's", "o"),
+		needs(entry(SaveLog, InLog, "save", "write all of the log to a file", "w"), NeedsFiles),
 
 		entry(AddUser, UserList, "add", "add a user", "c"),
 		dangerous(entry(EditUser, UserList, "change", "change role, customers and sites of the chosen user", "E")),

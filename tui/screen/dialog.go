@@ -62,6 +62,8 @@ type (
 	SignedIn struct{}
 	// CopyText puts text on the terminal's clipboard.
 	CopyText struct{ Text string }
+	// SaveText writes text into a file of its own.
+	SaveText struct{ What, Text string }
 	// OpenDialog puts a dialog over the screen.
 	OpenDialog struct{ Dialog Dialog }
 	// Opening puts a form over the screen, and asks for its defaults.

@@ -27,7 +27,22 @@ func officeDialogs() map[string]Dialog {
 
 // officeScreens are the screens that belong to no one pane.
 func officeScreens() map[string]Screen {
-	return map[string]Screen{"users": NewUsers(), "fleet": NewFleet(), "assets": NewAssets(), "components": NewComponents("INV-03")}
+	return map[string]Screen{"users": NewUsers(), "fleet": NewFleet(), "assets": NewAssets(), "components": NewComponents("INV-03"), "log": NewLog(logLines), "log-service": logOfService()}
+}
+
+// logLines are some as slog writes them, and one of another form.
+func logLines() []string {
+	return []string{
+		`time=2026-11-28T11:20:00.000+02:00 level=INFO msg="the service answers again" source=embedded`, `time=2026-11-28T11:21:30.000+02:00 level=WARN msg="a request failed" query=forecast error="no model"`,
+		`time=2026-11-28T11:21:31.000+02:00 level=DEBUG msg=tick`, "something else", `time=2026-11-28T11:29:00.000+02:00 level=ERROR msg="a command of the console panicked" panic="index out of range"`,
+	}
+}
+
+// logOfService is the log with the service's lines.
+func logOfService() *Log {
+	l := NewLog(logLines)
+	l.service = true
+	return l
 }
 
 // officeView has what these screens show.
@@ -37,6 +52,10 @@ func officeView(t testing.TB, ascii bool) pane.View {
 	v.Site.Findings.Good(p.Findings(noon), noon)
 	v.Admin.Users.Good(userRecords(), noon)
 	v.Admin.Fleet.Good(p.Fleet(noon), noon)
+	v.Admin.Log.Good([]api.LogEntry{
+		{Sequence: 12, Timestamp: api.At(noon.Add(-time.Minute)), Level: api.LogWarn, Message: "a webhook was not taken", Details: "subscription=sub_01J answer=503"},
+		{Sequence: 11, Timestamp: api.At(noon.Add(-time.Hour)), Level: api.LogInfo, Message: "trained", Details: "site=Sibaya took=41s"},
+	}, noon)
 	return v
 }
 

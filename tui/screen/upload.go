@@ -1,10 +1,13 @@
 package screen
 
 import (
+	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -22,7 +25,9 @@ type UploadDialog struct {
 	form     form
 	customer string
 	wrong    string
-	sending  string // the file under way to the service
+	sending  string       // the file under way to the service
+	sent     atomic.Int64 // bytes of it that are sent
+	size     atomic.Int64 // of the file
 }
 
 // Fields of the form, in order.
@@ -65,11 +70,42 @@ func (d *UploadDialog) Draw(r terminal.Region, v pane.View) {
 	y = d.form.draw(r, y+1, v)
 	switch {
 	case d.sending != "":
-		v.Paragraph(r, 0, y+1, "Sending "+d.sending+" … esc leaves the form; the file goes on.", themes.Dim)
+		v.Paragraph(r, 0, y+1, "Sending "+d.sending+d.far()+" … esc leaves the form; the file goes on.", themes.Dim)
 	case d.wrong != "":
 		v.Paragraph(r, 0, y+1, d.wrong, themes.Warning)
 	}
-	keyLine(r, h-1, v, "enter", "import", "tab", "next field", "esc", "back")
+	verb := "import"
+	if d.choosing() {
+		verb = "choose a file"
+	}
+	keyLine(r, h-1, v, "enter", verb, "tab", "next field", "esc", "back")
+}
+
+// choosing says whether enter opens the choice of a file.
+func (d *UploadDialog) choosing() bool {
+	return d.form.at == fieldFile && d.form.fields[fieldFile].Value() == ""
+}
+
+// Told takes in how much of the file is sent; it may be called on any
+// goroutine.
+func (d *UploadDialog) Told(sent, size int64) {
+	d.sent.Store(sent)
+	d.size.Store(size)
+}
+
+// far is how much of the file is sent, in words.
+func (d *UploadDialog) far() string {
+	size := d.size.Load()
+	if size <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %.0f %% of %s", 100*float64(min(d.sent.Load(), size))/float64(size), bytesOf(size))
+}
+
+// SetFile puts a path into the form, as it was dropped or chosen.
+func (d *UploadDialog) SetFile(path string) {
+	d.form.fields[fieldFile].Set(dropped(path))
+	d.form.at, d.wrong = fieldFile, ""
 }
 
 // Answer takes the service's answer in: done says that the file was taken and
@@ -89,6 +125,9 @@ func (d *UploadDialog) Key(k tea.KeyMsg, keys keymap.Map) Result {
 	switch {
 	case action == keymap.Dismiss:
 		return Result{Close: true}
+	case action == keymap.Accept && d.choosing():
+		p := NewFilePicker("", d.SetFile)
+		return Result{Do: OpenDialog{p}}
 	case action == keymap.Accept:
 		return d.accept()
 	case d.form.edit(action, k):
@@ -118,6 +157,7 @@ func (d *UploadDialog) accept() Result {
 		}
 	}
 	d.sending = terminal.Printable(filepath.Base(path))
+	d.Told(0, 0)
 	return Result{Do: StartUpload{
 		Path: path, SiteID: f[fieldSite].Value(), CustomerID: d.customer, Timezone: f[fieldZone].Value(),
 		CapacityKW: capacity, Location: f[fieldPlace].Value(),
@@ -135,8 +175,34 @@ func dropped(s string) string {
 		s = u.Path
 	}
 	s = strings.ReplaceAll(s, `\ `, " ")
+	if rest, ok := strings.CutPrefix(s, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			s = filepath.Join(home, rest)
+		}
+	}
 	if s == "" {
 		return ""
 	}
 	return filepath.Clean(s)
+}
+
+// IsPath says whether pasted text looks like the path of one file.
+func IsPath(text string) bool {
+	text = strings.TrimSpace(text)
+	if text == "" || strings.ContainsAny(text, "\n\r") {
+		return false
+	}
+	path := dropped(text)
+	return filepath.IsAbs(path) || strings.HasPrefix(text, "file://") || strings.HasPrefix(text, "./") || strings.HasPrefix(text, "~/")
+}
+
+// bytesOf writes a size with the unit that fits.
+func bytesOf(n int64) string {
+	switch {
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
+	case n >= 1<<10:
+		return fmt.Sprintf("%.0f kB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%d B", n)
 }
