@@ -5,11 +5,13 @@ package sshd
 import (
 	"context"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/charmbracelet/ssh"
 	gossh "golang.org/x/crypto/ssh"
+	"golang.org/x/text/unicode/norm"
 
 	"app.sunloop/backend/client"
 )
@@ -28,7 +30,8 @@ type connection struct {
 	host   string // without the port
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	waits  bool // has not signed in; of the server's lock
+	waits  bool   // has not signed in; of the server's lock
+	user   string // who has; of the server's lock
 
 	once   sync.Once
 	client *client.Client // by asking for service()
@@ -37,7 +40,15 @@ type connection struct {
 	bound   *time.Timer   // closes a connection that does not get to a console
 	console chan struct{} // closed when the console has ended; nil: none
 	ended   bool
+	opened  int // sessions so far
 }
+
+// mostSessions is how many sessions a connection may open one after another:
+// the library forgets none that its client does not close.
+const mostSessions = 100
+
+// folded is a user as the service compares names.
+func folded(name string) string { return strings.ToLower(norm.NFC.String(name)) }
 
 // The library sets deadlines by its own time-outs, of which there are none.
 func (c *connection) SetDeadline(time.Time) error { return nil }
@@ -113,7 +124,11 @@ func (c *connection) signOut() {
 
 // begun is told that the sign-in is done.
 func (c *connection) begun(conn gossh.ConnMetadata) {
-	c.server.signedIn(c)
+	if !c.server.signedIn(c, folded(conn.User())) {
+		c.server.Log.Info("too many connections of a user", "user", conn.User(), "address", c.address())
+		_ = c.Close()
+		return
+	}
 	c.within(c.server.Limits.Empty)
 	c.server.Log.Info("signed in over SSH", "user", conn.User(), "address", c.address(), "client", string(conn.ClientVersion()))
 }
@@ -122,9 +137,10 @@ func (c *connection) begun(conn gossh.ConnMetadata) {
 func (c *connection) open() (done func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ended || c.console != nil {
+	if c.ended || c.console != nil || c.opened >= mostSessions {
 		return nil, false
 	}
+	c.opened++
 	ended := make(chan struct{})
 	c.console = ended
 	return func() {

@@ -75,6 +75,7 @@ type Server struct {
 	waiting  map[string]int // connections that have not signed in, by address
 	allWait  int
 	all      int            // connections
+	people   map[string]int // connections that have signed in, by user
 	sessions map[string]int // consoles by user
 	consoles int
 }
@@ -85,7 +86,7 @@ func New(c Config) (*Server, error) {
 		return nil, errors.New("sshd wants a host key, a client, a console and a log")
 	}
 	c.Limits = c.Limits.filled()
-	s := &Server{Config: c, waiting: map[string]int{}, sessions: map[string]int{}}
+	s := &Server{Config: c, waiting: map[string]int{}, people: map[string]int{}, sessions: map[string]int{}}
 	var err error
 	s.ssh, err = wish.NewServer(
 		wish.WithVersion("Sunloop"),
@@ -178,26 +179,49 @@ func (s *Server) admit(ctx context.Context, raw net.Conn) (*connection, bool) {
 	return c, true
 }
 
-// signedIn counts a connection among those that have signed in.
-func (s *Server) signedIn(c *connection) {
+// spare is how many connections a user may have beyond the consoles: enough to
+// hear that there is no place for one more.
+const spare = 4
+
+// signedIn counts a connection among those of a user; false when these are too
+// many.
+func (s *Server) signedIn(c *connection, user string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !c.waits {
-		return
+	s.waited(c)
+	if s.people[user] >= s.Limits.UserSessions+spare {
+		return false
 	}
-	c.waits = false
-	s.allWait--
-	if s.waiting[c.host]--; s.waiting[c.host] == 0 {
-		delete(s.waiting, c.host)
+	s.people[user]++
+	c.user = user
+	return true
+}
+
+// waited counts a connection out of those that have not signed in.
+func (s *Server) waited(c *connection) {
+	if c.waits {
+		c.waits = false
+		s.allWait--
+		less(s.waiting, c.host)
 	}
 }
 
 // left counts a connection out.
 func (s *Server) left(c *connection) {
-	s.signedIn(c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.waited(c)
 	s.all--
+	if c.user != "" {
+		less(s.people, c.user)
+	}
+}
+
+// less counts one less, and forgets what is none.
+func less(counts map[string]int, of string) {
+	if counts[of]--; counts[of] == 0 {
+		delete(counts, of)
+	}
 }
 
 // take counts a console of a user in; the answer says in a sentence why not.
@@ -219,9 +243,7 @@ func (s *Server) giveBack(user string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.consoles--
-	if s.sessions[user]--; s.sessions[user] == 0 {
-		delete(s.sessions, user)
-	}
+	less(s.sessions, user)
 }
 
 // refuseChannel answers who wants anything but a session.

@@ -8,12 +8,10 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/charmbracelet/ssh"
 	gossh "golang.org/x/crypto/ssh"
-	"golang.org/x/text/unicode/norm"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
@@ -96,7 +94,7 @@ func (s *Server) session(_ *ssh.Server, conn *gossh.ServerConn, nc gossh.NewChan
 
 // show runs the console on the channel.
 func (s *Server) show(c *connection, conn *gossh.ServerConn, login *api.LoginResponse, t *terminal, requests <-chan *gossh.Request) {
-	user := strings.ToLower(norm.NFC.String(conn.User()))
+	user := folded(conn.User())
 	if why := s.take(user); why != "" {
 		t.refuse(why)
 		return

@@ -168,6 +168,16 @@ func TestLimits(t *testing.T) {
 	w.openConsole(w.signedIn("ben", key))
 	w.next()
 	refused("cleo", "There are 3 consoles open here, which is the most: try again later.")
+	// Connections without a console are bounded too: two and four.
+	for _, name := range []string{"cleo", "cleo", "cleo", "Cleo", "CLEO"} {
+		w.signedIn(name, key)
+	}
+	if c, err := w.dial("cleo", nil, gossh.PublicKeys(key)); err == nil {
+		_ = c.Wait()
+		if _, err := c.NewSession(); err == nil {
+			t.Error("a user has any number of connections")
+		}
+	}
 	if _, err := first.in.Write([]byte("q")); err != nil || status(first.Wait()) != 0 {
 		t.Fatal("the first console does not end")
 	}
