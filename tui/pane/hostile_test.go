@@ -53,11 +53,21 @@ func TestNothingBreaksAFrame(t *testing.T) {
 			o.AssignedTechnician, o.FaultFamily, o.HoldReason, o.CompletionNotes = draw(t), draw(t), draw(t), draw(t)
 		}
 		site.Windows.Data.Currency = draw(t)
+		for i := range site.Alerts.Data.Alerts {
+			a := &site.Alerts.Data.Alerts[i]
+			a.AlertType, a.AlertSeverity, a.AcknowledgedBy = draw(t), draw(t), draw(t)
+			for k := range a.History {
+				a.History[k].Actor, a.History[k].Reason = draw(t), draw(t)
+			}
+		}
 		v.Site = site
 		v.Hand = Hand{AssetID: p.UnitID(plant.DeadUnit), FindingID: "f-dead"}
 		w, h := rapid.IntRange(1, 130).Draw(t, "w"), rapid.IntRange(1, 40).Draw(t, "h")
 		for id, pane := range panes() {
-			for part, draw := range map[string]func(terminal.Region, View){"pane": pane.Draw, "strip": pane.Strip} {
+			for part, draw := range map[string]func(terminal.Region, View){"pane": pane.Draw, "strip": pane.Strip, "unit": NewUnitView(p.UnitID(plant.WeakUnit)).Draw} {
+				if part == "unit" && id != "observe" {
+					continue // it belongs to Observe
+				}
 				g := terminal.NewGrid(w+2, h+2)
 				g.All().Fill(g.All().Bounds(), '#', frame)
 				inside := g.All().Inset(1)
