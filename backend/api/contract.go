@@ -92,21 +92,26 @@ func (r Rule) Name() string {
 func Rules() []Rule {
 	var out []Rule
 	for _, route := range Routes() {
-		first := len(out)
+		var first *Rule // a good request, also of one that is tried elsewhere
 		for _, p := range promises {
-			if p.Route == route.Name {
-				out = append(out, p.rules(route)...)
+			if p.Route != route.Name {
+				continue
+			}
+			rows, good := p.rules(route)
+			if out = append(out, rows...); first == nil {
+				first = &good
 			}
 		}
-		if len(out) > first {
-			out = append(out, access(route, out[first])...)
+		if first != nil {
+			out = append(out, access(route, *first)...)
 		}
 	}
 	return out
 }
 
-// rules of one operation: good requests, then every way to spoil them.
-func (p Promise) rules(route Route) []Rule {
+// rules of one operation: good requests, unless they are tried elsewhere, then
+// every way to spoil them. good is one with all parameters.
+func (p Promise) rules(route Route) (rows []Rule, good Rule) {
 	row := func(words string, params map[string]any, err *Error) Rule {
 		r := Rule{Route: route, Action: p.Action, As: p.As, Case: words, Params: params, Credential: ShowsGood, Method: route.Method, Status: http.StatusOK}
 		if _, said := params["action"]; p.Action != "" && !said {
@@ -137,11 +142,12 @@ func (p Promise) rules(route Route) []Rule {
 		}
 		return m
 	}
-	rows := []Rule{row("all parameters", all, nil)}
-	if p.Elsewhere != "" {
-		rows = nil
-	} else if len(needed) < len(all) {
-		rows = append(rows, row("required parameters alone", needed, nil))
+	good = row("all parameters", all, nil)
+	if p.Elsewhere == "" {
+		rows = []Rule{good}
+		if len(needed) < len(all) {
+			rows = append(rows, row("required parameters alone", needed, nil))
+		}
 	}
 	for _, q := range p.Params {
 		if q.Required && !p.explains(q.Name) && !strings.Contains(route.Path, "{"+q.Name+"}") {
@@ -164,7 +170,7 @@ func (p Promise) rules(route Route) []Rule {
 		r.State = w.State
 		rows = append(rows, r)
 	}
-	return rows
+	return rows, good
 }
 
 // explains says whether a wrong of the operation tells what a parameter's

@@ -49,7 +49,7 @@ func (w *world) count(bucket string) (n int) {
 // TestPermissionTable is the whole table: a change of it is a change here.
 func TestPermissionTable(t *testing.T) {
 	want := map[string][]api.Permission{
-		api.RoleAdmin:      {"read", "upload", "detect", "assets.write", "sites.write", "models.write", "orders.write", "users.write", "audit.read"},
+		api.RoleAdmin:      {"read", "upload", "detect", "assets.write", "sites.write", "models.write", "orders.write", "users.write", "audit.read", "log.read"},
 		api.RoleOperator:   {"read", "upload", "detect", "assets.write", "sites.write", "models.write", "orders.write"},
 		api.RoleTechnician: {"read", "detect", "orders.write"},
 		api.RoleAnalyst:    {"read"},
