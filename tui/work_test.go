@@ -19,9 +19,13 @@ import (
 
 // realService is a service in a folder of its own that has a month of two
 // units of which the second stands still for its last days.
-func realService(t *testing.T) *client.Client {
+func realService(t *testing.T, change ...func(*backend.Config)) *client.Client {
 	t.Helper()
-	s, err := backend.New(backend.Config{DataDir: t.TempDir(), Now: func() time.Time { return noon }, Wall: time.Now, Tick: 10 * time.Millisecond, Settle: time.Millisecond, KeyRate: 100_000})
+	cfg := backend.Config{DataDir: t.TempDir(), Now: func() time.Time { return noon }, Wall: time.Now, Tick: 10 * time.Millisecond, Settle: time.Millisecond, KeyRate: 100_000}
+	for _, c := range change {
+		c(&cfg)
+	}
+	s, err := backend.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,11 @@ const (
 	ModelList     Scope = "the models"
 	KPIList       Scope = "the key figures"
 	GapList       Scope = "the gaps"
-	Dialog        Scope = "dialogs"
+	StockList     Scope = "the stock"
+
+	SubscriptionList Scope = "the list of subscriptions"
+	DeliveryList     Scope = "the list of deliveries"
+	Dialog           Scope = "dialogs"
 )
 
 // place is where on the screen a scope counts.
@@ -66,10 +70,10 @@ var scopes = []struct {
 	{UserList, oneScreen}, {AssetList, oneScreen}, {UploadList, oneScreen}, {InLog, oneScreen}, {ComponentList, oneScreen},
 	{AlarmList, oneScreen},
 	{InSettings, oneScreen},
-	{PlanList, oneScreen},
 	{ModelList, oneScreen},
 	{KPIList, oneScreen},
 	{GapList, oneScreen},
+	{PlanList, oneScreen}, {StockList, oneScreen}, {SubscriptionList, oneScreen}, {DeliveryList, oneScreen},
 	{Dialog, dialogs},
 }
 
@@ -208,6 +212,20 @@ const (
 	ResolveIssue Action = "resolve-issue"
 	Schedules    Action = "schedules"
 
+	Stock         Action = "stock"
+	Subscriptions Action = "subscriptions"
+	StockReceive  Action = "stock-receive"
+	StockCount    Action = "stock-count"
+	StockBelow    Action = "stock-below"
+
+	Subscribe          Action = "subscribe"
+	PauseSubscription  Action = "pause-subscription"
+	ResumeSubscription Action = "resume-subscription"
+	RotateSecret       Action = "rotate-secret"
+	Unsubscribe        Action = "delete-subscription"
+	ReplayDelivery     Action = "replay-delivery"
+	ReplayAll          Action = "replay-all"
+
 	ListedMakePlan     Action = "schedules-plan"
 	ListedRecurPlan    Action = "schedules-recurring"
 	ListedConfirmPlan  Action = "schedules-confirm"
@@ -288,6 +306,8 @@ func Default() Map {
 		entry(Forecast, Global, "", "show the forecast, those before it and how good they were", "g f"),
 		entry(Models, Global, "", "show the model registry", "g m"),
 		entry(Schedules, Global, "", "show all planned maintenance", "g d"),
+		entry(Stock, Global, "", "show the spare parts and their stock", "g t"),
+		entry(Subscriptions, Global, "", "show who is told of work orders, and each delivery", "g h"),
 		needs(entry(APIKeys, Global, "", "manage API keys (administrators)", "g k"), NeedsUsers),
 		needs(entry(Users, Global, "", "manage users (administrators)", "g r"), NeedsUsers),
 		needs(entry(Audit, Global, "", "show who changed what (administrators)", "g a"), NeedsAudit),
@@ -361,6 +381,16 @@ func Default() Map {
 		entry(OrderWhole, InAct, "", "the order with its whole trail", "v"),
 		needs(entry(ResolveIssue, InAct, "", "resolve the issue that the order has mended", "V"), NeedsService|NeedsWrite),
 		entry(PlanChoices, InDecide, "", "the ways to do it side by side", "v"),
+		needs(entry(StockReceive, StockList, "receive", "book what came or went of the part", "a"), NeedsService|NeedsWrite),
+		needs(entry(StockCount, StockList, "count", "set what was counted, and the minimum", "c"), NeedsService|NeedsWrite),
+		entry(StockBelow, StockList, "to buy", "show only what is below its minimum, or all", "b"),
+		needs(entry(Subscribe, SubscriptionList, "subscribe", "post the changes of an order to an address", "c"), NeedsService|NeedsWrite),
+		needs(entry(PauseSubscription, SubscriptionList, "pause", "keep its events until it is resumed", "p"), NeedsService|NeedsWrite),
+		needs(entry(ResumeSubscription, SubscriptionList, "resume", "post again, beginning with what was kept", "u"), NeedsService|NeedsWrite),
+		dangerous(needs(entry(RotateSecret, SubscriptionList, "rotate", "make a new secret for the subscription", "R"), NeedsService|NeedsWrite)),
+		dangerous(needs(entry(Unsubscribe, SubscriptionList, "delete", "end the subscription for good", "X"), NeedsService|NeedsWrite)),
+		needs(entry(ReplayDelivery, DeliveryList, "post again", "post the chosen delivery again", "p"), NeedsService|NeedsWrite),
+		needs(entry(ReplayAll, DeliveryList, "all again", "post again all that were not received", "P"), NeedsService|NeedsWrite),
 		needs(entry(ListedMakePlan, PlanList, "plan", "plan maintenance of the unit in hand", "p"), NeedsSelection|NeedsService|NeedsWrite),
 		needs(entry(ListedRecurPlan, PlanList, "recurring", "plan preventive work that comes again", "R"), NeedsSelection|NeedsService|NeedsWrite),
 		needs(entry(ListedConfirmPlan, PlanList, "confirm", "confirm the chosen plan", "c"), NeedsService|NeedsWrite),

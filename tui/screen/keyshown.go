@@ -9,20 +9,28 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-// KeyShown shows a new API key, this once. It holds the only copy that the
+// KeyShown shows a new API key, or another secret, this once. It holds the only copy that the
 // console has, and drops it when it closes.
 type KeyShown struct {
+	title, of        string
 	name, words, key string
 	copied, warned   bool
 }
 
 // NewKeyShown shows the key of that name with the service's words about it.
 func NewKeyShown(name, words, key string) *KeyShown {
-	return &KeyShown{name: terminal.Printable(name), words: terminal.Printable(words), key: terminal.Printable(key)}
+	return &KeyShown{title: "The new API key", of: "The key of", name: terminal.Printable(name), words: terminal.Printable(words), key: terminal.Printable(key)}
+}
+
+// NewSecretShown shows the secret of a subscription with words about it.
+func NewSecretShown(subscription, words, secret string) *KeyShown {
+	d := NewKeyShown(subscription, words, secret)
+	d.title, d.of = "The new secret", "The secret of"
+	return d
 }
 
 // Title names it.
-func (d *KeyShown) Title() string { return "The new API key" }
+func (d *KeyShown) Title() string { return d.title }
 
 // Size fits the key in one line where there is room.
 func (d *KeyShown) Size(w, _ int) (int, int) {
@@ -33,10 +41,10 @@ func (d *KeyShown) Size(w, _ int) (int, int) {
 // Draw draws the key.
 func (d *KeyShown) Draw(r terminal.Region, v pane.View) {
 	w, h := r.Size()
-	y := v.Paragraph(r, 0, 0, "The key of "+d.name+":", themes.Text) + 1
+	y := v.Paragraph(r, 0, 0, d.of+" "+d.name+":", themes.Text) + 1
 	y = v.Paragraph(r, 0, y, d.key, themes.Accent)
 	if len(d.key) > w {
-		y = v.Paragraph(r, 0, y, "The lines are one key, without a space.", themes.Muted)
+		y = v.Paragraph(r, 0, y, "The lines are one, without a space.", themes.Muted)
 	}
 	y = v.Paragraph(r, 0, y+1, d.words+". Copy it to where it is needed before you close this.", themes.Text)
 	switch {

@@ -117,6 +117,10 @@ func (p *Plant) work(r *http.Request, now time.Time, q question) (answer any, re
 		b := p.Bill(now, p.UnitID(DeadUnit))
 		b.Items = nil
 		return api.BOMResponse{Success: true, BOMs: []api.BOM{b}}, nil, true
+	case api.PathTrack + " " + api.ActionList:
+		return api.TrackResponse{Success: true, Subscriptions: p.Subscriptions(now)}, nil, true
+	case api.PathTrack + " " + api.ActionDeliveries:
+		return api.TrackResponse{Success: true, Deliveries: p.Deliveries(now, q.SubscriptionID)}, nil, true
 	case api.PathParts + " " + api.ActionList:
 		return api.PartsResponse{Success: true, Parts: p.Parts(now)}, nil, true
 	case api.PathSchedule + " " + api.ActionGet:

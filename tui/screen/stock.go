@@ -1,0 +1,222 @@
+package screen
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/state"
+)
+
+// Stock is the sheet of spare parts; it can show only what must be bought.
+type Stock struct {
+	*Sheet
+	below bool // only parts below their minimum
+}
+
+// NewStock lists the parts with the customer's stock of each: what is short
+// first.
+func NewStock() *Stock {
+	s := &Stock{}
+	s.Sheet = &Sheet{
+		title: "Stock", query: state.QueryParts, period: workPeriod, own: keymap.StockList,
+		empty: "No part is listed. Parts come with the catalogue of the service.",
+		list:  pane.List{SortBy: -1},
+		columns: []pane.Column{
+			{Title: "part", Width: 18, Min: 12}, {Title: "description", Min: 16, Rank: 1}, {Title: "on hand", Width: 7, Right: true}, {Title: "reserved", Width: 8, Right: true, Rank: 2},
+			{Title: "free", Width: 5, Right: true}, {Title: "minimum", Width: 7, Right: true, Rank: 2}, {Title: "unit price", Width: 12, Right: true, Rank: 3}, {Title: "state", Width: 12},
+		},
+		rows: s.partRows, detail: partDetail, act: s.partAct,
+		status: func(v pane.View) status {
+			return siteStatus(v, func(site *state.Site) status { return workStatus(v, site.Parts, len(site.Parts.Data) == 0) })
+		},
+		why: func(a keymap.Action, id string, v pane.View) string {
+			if a != keymap.StockBelow && id == "" {
+				return "nothing is chosen here"
+			}
+			return ""
+		},
+	}
+	return s
+}
+
+// stockState is how a part stands, in words, and how pressing that is.
+func stockState(p api.Part) (words string, role themes.Role, rank int) {
+	switch {
+	case !p.Counted:
+		return "not counted", themes.Muted, 3
+	case p.Available < 0:
+		return fmt.Sprintf("%d short", -p.Available), themes.Warning, 0
+	case p.BelowMinimum:
+		return fmt.Sprintf("buy %d", max(p.Minimum-p.Available, 1)), themes.Warning, 1
+	}
+	return "enough", themes.Dim, 2
+}
+
+func (s *Stock) partRows(v pane.View) []pane.Row {
+	if v.Site == nil {
+		return nil
+	}
+	parts := slices.Clone(v.Site.Parts.Data)
+	slices.SortStableFunc(parts, func(a, b api.Part) int {
+		_, _, x := stockState(a)
+		_, _, y := stockState(b)
+		return x - y
+	})
+	rows := make([]pane.Row, 0, len(parts))
+	for _, p := range parts {
+		if s.below && !p.BelowMinimum {
+			continue
+		}
+		words, role, _ := stockState(p)
+		text, count := themes.Text, func(n int) string { return strconv.Itoa(n) }
+		if !p.Counted {
+			text, count = themes.Dim, func(int) string { return pane.Words("–", v.ASCII) }
+		}
+		price := pane.Money(p.UnitCost, p.Currency)
+		rows = append(rows, pane.Row{ID: p.PartNumber, Sort: []any{p.PartNumber, p.Description, float64(p.OnHand), float64(p.Reserved), float64(p.Available), float64(p.Minimum), p.UnitCost, words},
+			Cells: []pane.Cell{{Text: p.PartNumber, Role: text}, {Text: p.Description, Role: text}, {Text: count(p.OnHand), Role: text}, {Text: strconv.Itoa(p.Reserved), Role: text},
+				{Text: count(p.Available), Role: text}, {Text: strconv.Itoa(p.Minimum), Role: themes.Dim}, {Text: price, Role: themes.Dim}, {Text: words, Role: role}}})
+	}
+	return rows
+}
+
+func partByNumber(v pane.View, number string) *api.Part {
+	if v.Site == nil {
+		return nil
+	}
+	i := slices.IndexFunc(v.Site.Parts.Data, func(p api.Part) bool { return p.PartNumber == number })
+	if i < 0 {
+		return nil
+	}
+	return &v.Site.Parts.Data[i]
+}
+
+func partDetail(v pane.View, id string) []Detail {
+	p := partByNumber(v, id)
+	if p == nil {
+		return nil
+	}
+	words, role, _ := stockState(*p)
+	lines := []Detail{{Heading: p.Description}, {Label: "state", Words: words, Role: role}}
+	add := func(label, words string) {
+		lines = append(lines, Detail{Label: label, Words: words, Role: themes.Text})
+	}
+	add("part", p.PartNumber)
+	if p.Counted {
+		add("on hand", strconv.Itoa(p.OnHand))
+		add("free", strconv.Itoa(p.Available))
+	} else {
+		add("on hand", "nobody has counted it: it is not said to be short")
+	}
+	add("reserved", fmt.Sprintf("%d, by work orders", p.Reserved))
+	add("minimum", strconv.Itoa(p.Minimum))
+	add("price", pane.Money(p.UnitCost, p.Currency))
+	if p.Essential {
+		add("essential", "work does not begin while it is short")
+	}
+	if !p.UpdatedAt.IsZero() {
+		add("changed", p.UpdatedAt.In(zone(v)).Format(dateLayout))
+	}
+	if o := v.Site.Order.Data; slices.ContainsFunc(o.Parts, func(op api.OrderPart) bool { return op.PartNumber == id }) {
+		add("in hand", "the order of "+o.AssetID+" takes it")
+	}
+	if d := v.Site.BOM.Data; slices.ContainsFunc(d.Items, func(i api.BOMItem) bool { return i.PartNumber == id }) {
+		add("planned", "the bill of materials of "+d.AssetID+" takes it")
+	}
+	if mayAudit(v) {
+		lines = append(lines, auditOf(v, id)...)
+	}
+	return lines
+}
+
+// Needs also asks for the audit trail, where it may be read.
+func (s *Stock) Needs(v pane.View) []state.Need { return withAudit(s.Sheet.Needs(v), v) }
+
+func withAudit(needs []state.Need, v pane.View) []state.Need {
+	if mayAudit(v) {
+		needs = append(needs, state.Need{Query: state.QueryAudit, Period: 3 * workPeriod, Focused: true})
+	}
+	return needs
+}
+
+// partAct is what a key of the list leads to.
+func (s *Stock) partAct(a keymap.Action, id string, v pane.View) any {
+	if a == keymap.StockBelow {
+		s.below = !s.below
+		return nil
+	}
+	p := partByNumber(v, id)
+	if p == nil {
+		return nil
+	}
+	switch a {
+	case keymap.StockReceive:
+		return OpenDialog{NewReceiveForm(*p, v)}
+	case keymap.StockCount:
+		return OpenDialog{NewCountForm(*p, v)}
+	}
+	return nil
+}
+
+// sendStock books a change of stock.
+func sendStock(from Waiting, r api.PartsRequest) Send {
+	return Send{From: from, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+		answer, err := c.AdjustStock(ctx, r)
+		if err != nil {
+			return Done{}, err
+		}
+		p := *answer.Part
+		return Done{Select: p.PartNumber, Forget: workQueries(), Say: Words(fmt.Sprintf("%s: %d on hand, %d free.", p.Description, p.OnHand, p.Available))}, nil
+	}}
+}
+
+func stockRequest(p api.Part, v pane.View) api.PartsRequest {
+	return api.PartsRequest{CustomerID: v.Site.CustomerID, SiteID: v.Site.SiteID, PartNumber: p.PartNumber}
+}
+
+// NewReceiveForm asks how many of a part came, or went.
+func NewReceiveForm(p api.Part, v pane.View) *WorkForm {
+	base := stockRequest(p, v)
+	d := &WorkForm{title: "Receive or issue " + p.PartNumber, verb: "book it", words: []string{fmt.Sprintf("%s: %d on hand, %d reserved by work orders. What an order uses is booked when it is finished.", p.Description, p.OnHand, p.Reserved)}}
+	d.add("change", NewField("Came", "as 20; what went, as -3", ""))
+	d.add("reason", NewField("Reason", "delivery note, lent to, broken", ""))
+	d.send = func(d *WorkForm) (Send, bool) {
+		n, err := strconv.Atoi(strings.TrimPrefix(d.value("change"), "+"))
+		if err != nil || n == 0 {
+			d.refuse(0, "It is a whole number, below zero for what went.")
+			return Send{}, false
+		}
+		r := base
+		r.Change, r.Reason = &n, d.value("reason")
+		return sendStock(d, r), d.need("reason", "Where from, or where to?")
+	}
+	return d
+}
+
+// NewCountForm asks what was counted of a part, and what is to be kept.
+func NewCountForm(p api.Part, v pane.View) *WorkForm {
+	base := stockRequest(p, v)
+	d := &WorkForm{title: "Count " + p.PartNumber, verb: "set the stock", words: []string{p.Description + ". What is reserved by work orders lies on hand too: count it."}}
+	d.add("on_hand", NewField("On hand", "as counted", strconv.Itoa(p.OnHand)))
+	d.add("minimum", NewField("Minimum", "to keep free", strconv.Itoa(p.Minimum)))
+	d.add("reason", NewField("Reason", "", "counted"))
+	d.send = func(d *WorkForm) (Send, bool) {
+		onHand, ok := d.count("on_hand", "The stock", 0)
+		if !ok {
+			return Send{}, false
+		}
+		least, ok := d.count("minimum", "The minimum", 0)
+		r := base
+		r.OnHand, r.Minimum, r.Reason = &onHand, &least, d.value("reason")
+		return sendStock(d, r), ok && d.need("reason", "Who counted, or why?")
+	}
+	return d
+}
