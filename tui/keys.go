@@ -158,6 +158,8 @@ func (m *Model) acts() map[keymap.Action]func() tea.Cmd {
 		keymap.Forecast:   further(func() screen.Screen { return screen.NewForecast() }),
 		keymap.TakeIssue:  func() tea.Cmd { return m.moveIssue(screen.NewTakeIssue) },
 		keymap.CloseIssue: func() tea.Cmd { return m.moveIssue(screen.NewCloseIssue) },
+		keymap.KPIs:       further(func() screen.Screen { return screen.NewKPIs() }),
+		keymap.Gaps:       further(func() screen.Screen { return screen.NewGaps() }),
 		keymap.Models:     further(func() screen.Screen { return screen.NewModels() }),
 		keymap.APIKeys:    further(func() screen.Screen { return screen.NewAPIKeys(m.o.Now) }),
 		keymap.Fleet:      further(func() screen.Screen { return screen.NewFleet() }),

@@ -237,6 +237,10 @@ const (
 	ShowLosses Action = "show-losses"
 	ModelCard  Action = "model-card"
 
+	KPIs       Action = "kpis"
+	Gaps       Action = "gaps"
+	NextPeriod Action = "next-period"
+
 	PromoteModel   Action = "promote-model"
 	EvaluateModel  Action = "evaluate-model"
 	RollbackModel  Action = "rollback-model"
@@ -304,6 +308,8 @@ func Default() Map {
 		entry(Assets, Global, "", "show the units and what they are made of", "g e"),
 		entry(Uploads, Global, "", "show the uploads and what was inferred", "g u"),
 		entry(Forecast, Global, "", "show the forecast, those before it and how good they were", "g f"),
+		entry(KPIs, Global, "", "show the key figures, energy by day and month, losses", "g p"),
+		entry(Gaps, Global, "", "show how gaps in the data were filled", "g i"),
 		entry(Models, Global, "", "show the model registry", "g m"),
 		entry(Schedules, Global, "", "show all planned maintenance", "g d"),
 		entry(Stock, Global, "", "show the spare parts and their stock", "g t"),
@@ -402,6 +408,7 @@ func Default() Map {
 		entry(ShowLosses, InOrient, "losses", "show what the site lost in 7, 30, 90, 365 days, or the finding", "v"),
 		entry(ModelCard, InOrient, "", "show the models behind what was expected", "m"),
 
+		entry(NextPeriod, KPIList, "period", "take the next period: 7, 30, 90, 365 days", "p"),
 		needs(dangerous(entry(PromoteModel, ModelList, "promote", "put the chosen challenger into production, with a reason", "p")), NeedsService|NeedsWrite),
 		needs(entry(EvaluateModel, ModelList, "evaluate", "hold the chosen challenger against the model in production", "v"), NeedsService|NeedsWrite),
 		needs(dangerous(entry(RollbackModel, ModelList, "go back", "go back to the chosen archived model, with a reason", "R")), NeedsService|NeedsWrite),

@@ -64,6 +64,11 @@ func (o *Orient) SetFilter(s string) { o.list.Filter = s }
 func (o *Orient) Draw(r terminal.Region, v View) {
 	o.listAt, o.pageAt = terminal.Rect{}, terminal.Rect{}
 	findings := v.Site.Findings
+	if o.losses > 0 && len(findings.Data) == 0 && !findings.At.IsZero() { // there is energy also without a fault
+		_, h := r.Size()
+		o.drawLosses(r, v, h)
+		return
+	}
 	if v.face(r, findings.Face(v.Now, staleAfter, len(findings.Data) == 0), findings.Err, findings.FailedSince, findings.NextTry, "findings", nothingFound(v)) {
 		return
 	}

@@ -3,6 +3,7 @@ package screen
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ import (
 
 // books are the screens that judge.
 func books() map[string]func() *Book {
-	return map[string]func() *Book{"forecast": NewForecast, "models": NewModels}
+	return map[string]func() *Book{"forecast": NewForecast, "models": NewModels, "kpis": NewKPIs, "gaps": NewGaps}
 }
 
 // bookView is a view with all that the books show.
@@ -41,6 +42,7 @@ func bookView(t testing.TB, ascii bool) pane.View {
 	s.Issued.Good(p.Issued(noon), noon)
 	s.Accuracy.Good(p.Accuracy(noon), noon)
 	s.ModelHistory.Good(p.Moves(noon), noon)
+	s.Interpolations.Good(p.Fills(noon), noon)
 	return v
 }
 
@@ -51,6 +53,17 @@ func turned(v pane.View, b *Book, at int) {
 	store := state.Store{Site: v.Site}
 	drawBook(v, b, 78, 20) // a row is chosen
 	for _, n := range b.Needs(v) {
+		if n.Query == state.QueryKPIs || n.Query == state.QueryDaily || n.Query == state.QueryForeseen {
+			store.Want(n.Query, n.Of)
+		}
+		switch n.Query {
+		case state.QueryKPIs:
+			v.Site.KPIs.Good(p.KPIs(noon), noon)
+		case state.QueryForeseen:
+			v.Site.Foreseen.Good(p.Foreseen(noon, 60), noon)
+		case state.QueryDaily:
+			v.Site.Daily.Good(dailyOf(p, n.Of), noon)
+		}
 		if n.Query == state.QueryRecords {
 			store.Want(n.Query, n.Of)
 			var from, to int64
@@ -61,6 +74,25 @@ func turned(v pane.View, b *Book, at int) {
 			v.Site.Records.Good(p.Hours(time.Unix(from, 0), time.Unix(to, 0), noon), noon)
 		}
 	}
+}
+
+// dailyOf is the plant's energy in the days that a need names.
+func dailyOf(p *plant.Plant, of string) []state.DayEnergy {
+	first, end, _ := strings.Cut(of, " ")
+	from, _ := time.ParseInLocation(time.DateOnly, first, p.Zone)
+	to, _ := time.ParseInLocation(time.DateOnly, end, p.Zone)
+	var out []state.DayEnergy
+	for day := from; day.Before(to); day = day.AddDate(0, 0, 1) {
+		d := state.DayEnergy{Day: day, KWh: math.NaN()}
+		if day.Day() != 13 { // a day of silence
+			d.KWh, d.Units = 0, p.Units
+			for _, records := range p.Daily(day, day.Add(time.Hour), noon) {
+				d.KWh += records[0].KWh
+			}
+		}
+		out = append(out, d)
+	}
+	return out
 }
 
 func drawBook(v pane.View, b *Book, w, h int) *terminal.Grid {
@@ -102,10 +134,10 @@ func TestBookFaces(t *testing.T) {
 				return picture.Text(drawBook(v, b, 78, 20))
 			}
 			fresh := func(s *state.Site) {
-				s.Forecast, s.Issued, s.Reports, s.Models = state.Value[api.GeneratedForecast]{}, state.Value[[]api.StoredForecast]{}, state.Reports{}, state.Value[[]api.Model]{}
+				s.Forecast, s.Issued, s.Reports, s.Models, s.Findings = state.Value[api.GeneratedForecast]{}, state.Value[[]api.StoredForecast]{}, state.Reports{}, state.Value[[]api.Model]{}, state.Value[[]api.Finding]{}
 			}
 			bad := func(s *state.Site) {
-				for _, bad := range []func(error, time.Time, time.Time){s.Forecast.Bad, s.Issued.Bad, s.Accuracy.Bad, s.ModelHistory.Bad, s.Models.Bad} {
+				for _, bad := range []func(error, time.Time, time.Time){s.Forecast.Bad, s.Issued.Bad, s.Accuracy.Bad, s.ModelHistory.Bad, s.Models.Bad, s.KPIs.Bad, s.Daily.Bad, s.Interpolations.Bad, s.Findings.Bad} {
 					bad(refused, noon, later)
 				}
 			}
@@ -123,6 +155,10 @@ func TestBookFaces(t *testing.T) {
 					s.Accuracy.Good(api.Accuracy{}, noon)
 					s.ModelHistory.Good(nil, noon)
 					s.Models.Good(nil, noon)
+					s.KPIs.Good(api.KPIs{}, noon)
+					s.Daily.Good(nil, noon)
+					s.Interpolations.Good(nil, noon)
+					s.Findings.Good(nil, noon)
 				}, l.empty[:20]},
 			} {
 				if text := face(tt.prepare); !strings.Contains(text, tt.want) {

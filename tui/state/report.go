@@ -32,6 +32,7 @@ type Reports struct {
 	Issues         Value[[]api.Issue]               // newest first
 	Evidence       Value[Day]
 	KPIs           Value[api.KPIs]
+	Daily          Value[[]DayEnergy] // ascending
 }
 
 // Span is a time of which a site's records are asked for, and how finely.

@@ -64,7 +64,9 @@ func (p *Plant) Issues(now time.Time) []api.Issue {
 	at := func(days, hour int) api.Time {
 		return api.At(p.Midnight(now).AddDate(0, 0, -days).Add(time.Duration(hour) * time.Hour))
 	}
-	made := func(days int) api.IssueMove { return api.IssueMove{To: api.IssueNew, At: at(days, 8), Actor: "detector"} }
+	made := func(days int) api.IssueMove {
+		return api.IssueMove{To: api.IssueNew, At: at(days, 8), Actor: "detector"}
+	}
 	taken := api.IssueMove{From: api.IssueNew, To: api.IssueInProgress, At: at(16, 9), Actor: "anna", Note: "strings are measured on Tuesday"}
 	closed := api.IssueMove{From: api.IssueInProgress, To: api.IssueResolved, At: at(29, 9), Actor: "bob", Note: "confirmed: the logger's switch had lost power"}
 	return []api.Issue{
@@ -93,6 +95,43 @@ func (p *Plant) KPIs(now time.Time) api.KPIs {
 	return k
 }
 
+// Fills are two runs of gap filling, newest first.
+func (p *Plant) Fills(now time.Time) []api.InterpolationResult {
+	air, sun := 24.1, 612.0
+	run := func(id string, days, gaps int) api.InterpolationResult {
+		at := p.Midnight(now).AddDate(0, 0, -days)
+		return api.InterpolationResult{
+			ResultID: id, SiteID: p.SiteID, ProcessedAt: api.At(at.Add(3 * time.Hour)), Method: "bilstm", AssetIDs: []string{p.UnitID(0), p.UnitID(1)}, DataWindow: api.Window{Start: api.At(at.AddDate(-1, 0, 0)), End: api.At(at)},
+			GapStatistics:      api.GapStatistics{TotalGaps: gaps, AverageGapMinutes: 62, LargestGapMinutes: 1450, CoverageImprovementPercent: 1.7},
+			PerformanceMetrics: api.PerformanceMetrics{RMSEKW: 12.5, MAEKW: 7.4, R2Score: 0.97, NRMSEPercent: 1.6},
+			WeatherFeatures:    api.WeatherFeatures{MeanTemperatureC: &air, MeanIrradianceWM2: &sun}, Methods: map[string]int{"bilstm": gaps - 12, "bridge": 12},
+			ByGapLength: []api.GapLengthMetrics{
+				{GapMinutes: 15, KnownFrom: "sibling units", Method: "bridge", HiddenGaps: 120, PerformanceMetrics: api.PerformanceMetrics{RMSEKW: 4.1, MAEKW: 2.2, R2Score: 0.99, NRMSEPercent: 0.5}},
+				{GapMinutes: 180, KnownFrom: "weather", Method: "bilstm", HiddenGaps: 80, PerformanceMetrics: api.PerformanceMetrics{RMSEKW: 14.5, MAEKW: 8.2, R2Score: 0.96, NRMSEPercent: 1.8}},
+				{GapMinutes: 1440, KnownFrom: "nothing", Method: "bilstm", HiddenGaps: 40, PerformanceMetrics: api.PerformanceMetrics{RMSEKW: 41, MAEKW: 28, R2Score: 0.71, NRMSEPercent: 5.1}},
+			},
+			FilledValues: "sunloop://objects/" + id + ".csv", Notes: []string{"telemetry itself stays as it was measured"},
+		}
+	}
+	return []api.InterpolationResult{run("int-2", 0, 212), run("int-1", 7, 198)}
+}
+
+// Daily is the energy of whole days up to now.
+func (p *Plant) Daily(from, to, now time.Time) map[string][]api.Record {
+	out := map[string][]api.Record{}
+	for i := range p.Units {
+		id := p.UnitID(i)
+		for day := p.Midnight(from); day.Before(to) && day.Before(now); day = day.AddDate(0, 0, 1) {
+			kwh := 0.0
+			for h := range 24 {
+				kwh += p.PowerKW(i, day.Add(time.Duration(h)*time.Hour+30*time.Minute))
+			}
+			out[id] = append(out[id], api.Record{AssetID: id, SiteID: p.SiteID, Timestamp: api.At(day), Power: kwh / 24, KWh: kwh})
+		}
+	}
+	return out
+}
+
 // report answers the questions of the screens that judge; ok is false for
 // others.
 func (p *Plant) report(r *http.Request, now time.Time, q question) (answer any, ok bool) {
@@ -101,6 +140,8 @@ func (p *Plant) report(r *http.Request, now time.Time, q question) (answer any, 
 		return api.AccuracyResponse{Success: true, Accuracy: p.Accuracy(now)}, true
 	case r.URL.Path == api.PathTerminalForecast:
 		return api.StoredForecastsResponse{Success: true, CustomerID: "acme", ForecastResults: p.Issued(now)}, true
+	case r.URL.Path == api.PathInterpolation:
+		return api.InterpolationsResponse{Success: true, CustomerID: "acme", InterpolationResults: p.Fills(now)}, true
 	case r.URL.Path == api.PathIssues:
 		return api.IssuesResponse{Success: true, Issues: p.Issues(now)}, true
 	case r.URL.Path == strings.Replace(api.PathSiteKPIs, "{site_id}", p.SiteID, 1):

@@ -203,6 +203,9 @@ func (p *Plant) answer(r *http.Request, now time.Time, q question) (any, *api.Er
 		if err1 != nil || err2 != nil {
 			return nil, api.InvalidParameter("start", "not a time")
 		}
+		if r.URL.Query().Get("resolution") == api.ResolutionDaily {
+			return api.SiteRecordsResponse{Records: p.Daily(from.Time, to.Time, now)}, nil
+		}
 		if r.URL.Query().Get("resolution") == api.ResolutionHour {
 			return api.SiteRecordsResponse{Records: p.Hours(from.Time, to.Time, now)}, nil
 		}

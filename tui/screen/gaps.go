@@ -1,0 +1,154 @@
+package screen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+)
+
+// NewGaps shows the runs of gap filling, what each did and how well, by what
+// was known of the sky and how long the gap was.
+func NewGaps() *Book {
+	runs := newRuns()
+	return &Book{title: "Interpolation", leaves: []*leaf{runs, newGapKinds(runs)}}
+}
+
+func gapNeeds(pane.View) []state.Need {
+	return []state.Need{{Query: state.QueryInterpolations, Period: time.Minute}}
+}
+
+// noGaps is said where no run is known.
+const noGaps = "No gaps have been filled yet: that follows each training."
+
+// runOf is the run of an id, else the newest; nil without any.
+func runOf(v pane.View, id string) *api.InterpolationResult {
+	list := v.Site.Interpolations.Data
+	if i := slices.IndexFunc(list, func(r api.InterpolationResult) bool { return r.ResultID == id }); i >= 0 {
+		return &list[i]
+	}
+	if len(list) > 0 {
+		return &list[0]
+	}
+	return nil
+}
+
+func newRuns() *leaf {
+	l := newLeaf("runs")
+	l.needs, l.empty = gapNeeds, noGaps
+	l.status = func(v pane.View) status {
+		return statusOf(v.Site.Interpolations, v.Now, len(v.Site.Interpolations.Data) == 0)
+	}
+	l.columns = func(pane.View) []pane.Column {
+		return []pane.Column{
+			{Title: "when", Width: 12}, {Title: "gaps", Width: 6, Right: true}, {Title: "mostly by", Min: 12}, {Title: "longest", Width: 10, Right: true, Rank: 2},
+			{Title: "filled", Width: 8, Right: true, Rank: 1}, {Title: "error", Width: 8, Right: true},
+		}
+	}
+	l.rows = func(v pane.View) []pane.Row {
+		rows := make([]pane.Row, 0, len(v.Site.Interpolations.Data))
+		for _, r := range v.Site.Interpolations.Data {
+			g, m := r.GapStatistics, r.PerformanceMetrics
+			rows = append(rows, pane.Row{ID: r.ResultID, Sort: []any{r.ProcessedAt.String(), float64(g.TotalGaps), r.Method, g.LargestGapMinutes, g.CoverageImprovementPercent, m.NRMSEPercent}, Cells: []pane.Cell{
+				text(pane.When(r.ProcessedAt.Time, v.SiteNow, v.Site.Zone)), text(fmt.Sprint(g.TotalGaps)), text(r.Method), quiet(minutes(g.LargestGapMinutes)),
+				quiet(percentage(g.CoverageImprovementPercent)), text(percentage(m.NRMSEPercent)),
+			}})
+		}
+		return rows
+	}
+	l.detail = runDetail
+	return l
+}
+
+// minutes writes a length of time given in minutes.
+func minutes(m float64) string {
+	switch {
+	case m < 120:
+		return pane.Significant(m) + " min"
+	case m < 48*60:
+		return pane.Significant(m/60) + " h"
+	}
+	return pane.Significant(m/60/24) + " d"
+}
+
+func runDetail(v pane.View, id string) []Detail {
+	r := runOf(v, id)
+	if r == nil {
+		return nil
+	}
+	lines := []Detail{{Heading: "Run of " + pane.When(r.ProcessedAt.Time, v.SiteNow, v.Site.Zone)}}
+	add := func(label, format string, args ...any) {
+		lines = append(lines, Detail{Label: label, Words: fmt.Sprintf(format, args...), Role: themes.Text})
+	}
+	g, m, day := r.GapStatistics, r.PerformanceMetrics, func(t api.Time) string { return t.In(v.Site.Zone).Format(time.DateOnly) }
+	add("data", "%s to %s", day(r.DataWindow.Start), day(r.DataWindow.End))
+	add("gaps", "%d, %s on average, %s the longest; daylight alone counts", g.TotalGaps, minutes(g.AverageGapMinutes), minutes(g.LargestGapMinutes))
+	add("filled", "%s of the daylight in the window", percentage(g.CoverageImprovementPercent))
+	add("error", "%s RMSE, %s MAE, %s of capacity; R² %.2f; on samples that were measured, hidden and filled again", pane.Power(m.RMSEKW), pane.Power(m.MAEKW), percentage(m.NRMSEPercent), m.R2Score)
+	if t := r.WeatherFeatures.MeanTemperatureC; t != nil {
+		add("air", "%s °C in daylight", pane.Significant(*t))
+	}
+	if s := r.WeatherFeatures.MeanIrradianceWM2; s != nil {
+		add("sun", "%.0f W/m² in daylight", *s)
+	}
+	if len(r.Methods) > 0 {
+		lines = append(lines, Detail{Heading: "Methods, and the gaps that each filled"})
+		for _, name := range sortedKeys(r.Methods) {
+			add(name, "%d", r.Methods[name])
+		}
+	}
+	if len(r.AssetIDs) > 0 {
+		add("units", "%s", strings.Join(r.AssetIDs, ", "))
+	}
+	if r.FilledValues != "" {
+		add("values", "%s: P10, P50, P90 and method of each; telemetry itself stays as it was measured", r.FilledValues)
+	}
+	if len(r.Notes) > 0 {
+		lines = append(lines, Detail{Heading: "Notes"})
+		for _, words := range r.Notes {
+			lines = append(lines, Detail{Words: words, Role: themes.Dim})
+		}
+	}
+	return lines
+}
+
+// newGapKinds shows how well each kind of gap is filled in the run in hand.
+func newGapKinds(runs *leaf) *leaf {
+	l := newLeaf("quality")
+	l.needs, l.status, l.empty = gapNeeds, runs.status, noGaps
+	l.head = func(r terminal.Region, v pane.View, _ string) int {
+		run := runOf(v, runs.list.Selected)
+		return v.Paragraph(r, 0, 0, "Run of "+pane.When(run.ProcessedAt.Time, v.SiteNow, v.Site.Zone)+": errors on samples that were measured, hidden and filled again, by the length of the gap and what was known of the sky.", themes.Dim)
+	}
+	l.columns = func(pane.View) []pane.Column {
+		return []pane.Column{
+			{Title: "gap", Width: 9}, {Title: "known from", Width: 14}, {Title: "filled by", Width: 18, Min: 12}, {Title: "hidden", Width: 7, Right: true, Rank: 3}, {Title: "error", Width: 8, Right: true},
+			{Title: "RMSE", Width: 8, Right: true, Rank: 1}, {Title: "R²", Width: 6, Right: true, Rank: 2}, {Title: "of capacity", Min: 10, Rank: 4},
+		}
+	}
+	l.rows = func(v pane.View) []pane.Row {
+		run := runOf(v, runs.list.Selected)
+		if run == nil {
+			return nil
+		}
+		top := 0.0
+		for _, k := range run.ByGapLength {
+			top = max(top, k.NRMSEPercent)
+		}
+		rows := make([]pane.Row, 0, len(run.ByGapLength))
+		for i, k := range run.ByGapLength {
+			rows = append(rows, pane.Row{ID: fmt.Sprint(i), Sort: []any{k.GapMinutes, k.KnownFrom, k.Method, float64(k.HiddenGaps), k.NRMSEPercent, k.RMSEKW, k.R2Score, k.NRMSEPercent}, Cells: []pane.Cell{
+				text(minutes(k.GapMinutes)), text(k.KnownFrom), text(k.Method), quiet(fmt.Sprint(k.HiddenGaps)), text(percentage(k.NRMSEPercent)), quiet(pane.Power(k.RMSEKW)),
+				quiet(fmt.Sprintf("%.2f", k.R2Score)), {Draw: func(r terminal.Region) { pane.DrawBar(r, v, k.NRMSEPercent/max(top, 1e-9)) }},
+			}})
+		}
+		return rows
+	}
+	return l
+}
