@@ -25,6 +25,9 @@ func (m *Model) key(k tea.KeyMsg) tea.Cmd {
 	if m.grace.drops(m.o.Now()) {
 		return nil
 	}
+	if m.notice.guide {
+		m.notice = notice{}
+	}
 	switch {
 	case m.signIn != nil:
 		r := m.signIn.Key(k, m.o.Keys)

@@ -74,6 +74,7 @@ type Options struct {
 	KeepKeys    func(action string, keys []string) error
 	KeepPreset  func(name, value string) error
 	Places      Places // nil: no place is kept
+	Guide       bool   // greet as one greets somebody who is here for the first time
 
 	In  io.Reader
 	Out io.Writer
@@ -152,6 +153,7 @@ type notice struct {
 	text  string
 	role  themes.Role
 	until time.Time
+	guide bool // goes with the first key
 }
 
 // Messages of the console's own.
@@ -371,7 +373,7 @@ func (m *Model) typing() bool { return m.signIn != nil || len(m.dialogs) > 0 || 
 
 // say puts a notice in the breadcrumb.
 func (m *Model) say(text string, role themes.Role) {
-	m.notice = notice{terminal.Printable(text), role, m.o.Now().Add(noticeFor)}
+	m.notice = notice{text: terminal.Printable(text), role: role, until: m.o.Now().Add(noticeFor)}
 	m.dirty = true
 }
 

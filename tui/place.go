@@ -4,10 +4,14 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/layout"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/screen"
@@ -90,6 +94,27 @@ func (m *Model) returnToPlace() {
 		m.recall(layout.Pane(i).String(), p)
 	}
 }
+
+// guide says which keys lead to all others, to who was never here before.
+func (m *Model) guide() {
+	if !m.o.Guide && (!m.remembers() || m.keptPlace.Panes != "") {
+		return
+	}
+	var words []string
+	for _, k := range []struct {
+		action keymap.Action
+		words  string
+	}{{keymap.Help, "shows the keys"}, {keymap.Palette, "finds anything"}, {keymap.NextStep, "does the next step"}, {keymap.Settings, "sets it up"}} {
+		if e, ok := m.o.Keys.Entry(k.action); ok {
+			words = append(words, e.Binding.Keys()[0]+" "+k.words)
+		}
+	}
+	m.say("New here: "+strings.Join(words, ", ")+".", themes.Accent)
+	m.notice.until, m.notice.guide = m.o.Now().Add(guideFor), true
+}
+
+// guideFor is how long the first words stand, unless a key is pressed.
+const guideFor = time.Minute
 
 // recall gives the lists of a pane or a screen back as they stood.
 func (m *Model) recall(name string, of any) {

@@ -9,6 +9,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/tui/internal/plant"
+	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/settings"
 )
@@ -47,6 +48,7 @@ func TestPlaceIsRemembered(t *testing.T) {
 	if before, after := d.place(), again.place(); before != after || again.m.siteRecord().SiteID != "Havelland" {
 		t.Errorf("back at %q on %s, left at %q", after, again.m.siteRecord().SiteID, before)
 	}
+	again.pass(keepEvery + 1) // as long as before
 	_, before, _ := strings.Cut(d.text(), "\n") // the ages of the first line are others
 	if _, after, _ := strings.Cut(again.text(), "\n"); before != after {
 		t.Errorf("left at:\n%s\nback at:\n%s", before, after)
@@ -64,6 +66,26 @@ func TestPlaceIsRemembered(t *testing.T) {
 	if named.m.siteRecord().SiteID != "Sibaya" || named.m.hand.AssetID != "" {
 		t.Errorf("--site opens %s with %q in hand", named.m.siteRecord().SiteID, named.m.hand.AssetID)
 	}
+}
+
+// Who was never here is told the keys that lead to all others, once.
+func TestGuide(t *testing.T) {
+	kept := shelf{}
+	with := func(o *Options, _ *plant.Service) {
+		o.Places = kept
+		o.Keys, _ = keymap.Default().Rebind(map[string][]string{"help": {"f2"}})
+	}
+	for _, size := range []int{80, 120} {
+		d := start(t, size, 36, with)
+		d.shows("New here: f2 shows the keys, : finds anything, n does the next step")
+	}
+	d := start(t, 120, 36, with)
+	d.pass(keepEvery + 1)
+	d.blind = true
+	d.pass(60)
+	d.blind = false
+	d.hides("New here")
+	start(t, 120, 36, with).hides("New here")
 }
 
 // What is not there any more is let go of, and nothing is kept once that is

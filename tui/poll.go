@@ -216,6 +216,7 @@ func (m *Model) chooseFirstSite() tea.Cmd {
 		i = 0
 	}
 	m.openSite(sites[i])
+	m.guide()
 	return m.poll()
 }
 

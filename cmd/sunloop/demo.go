@@ -235,7 +235,7 @@ func (c *DemoCmd) console(ctx context.Context, d *demo) error {
 			options.Site = cmp.Or(options.Places.Place(d.login.User.UserID).Site, options.Site)
 		}
 	}
-	options.Source, options.User = c.source(), d.login.User
+	options.Source, options.User, options.Guide = c.source(), d.login.User, !c.kept
 	return tui.Run(ctx, options)
 }
 
