@@ -52,6 +52,8 @@ func TestGroupAlarms(t *testing.T) {
 	}
 }
 
+// Whatever the alarms, each stands in one group, and each group is in order of
+// time.
 func TestGroupsLoseNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var alerts []api.Alert
@@ -81,6 +83,8 @@ func TestGroupsLoseNothing(t *testing.T) {
 	})
 }
 
+// What an action on alarms is about: the chosen line, all of a group, or the
+// unit in hand; and why it is not possible.
 func TestChosenAlarms(t *testing.T) {
 	p := plant.New()
 	for _, tt := range []struct {
@@ -132,6 +136,8 @@ func TestChosenAlarms(t *testing.T) {
 	}
 }
 
+// Twenty units down with the site's breaker are one line, which opens, with
+// what came first on top.
 func TestFloodIsOneLine(t *testing.T) {
 	p := plant.New()
 	p.Units = 20

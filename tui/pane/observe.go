@@ -183,7 +183,7 @@ func (o *Observe) drawDay(r terminal.Region, v View, above int) {
 		y += p.heat
 	}
 	if p.legend > 0 {
-		o.drawLegend(r.Region(terminal.Rect{Y: y, W: w, H: 1}), v, margin, p.heat > 0)
+		o.drawLegend(r.Region(terminal.Rect{Y: y, W: w, H: 1}), v, margin, p.heat)
 		y += p.legend
 	}
 	units, alarms := terminal.Rect{Y: y + p.alarms, W: w, H: h - y - p.alarms}, terminal.Rect{Y: y, W: w, H: p.alarms}
@@ -222,10 +222,14 @@ func (o *Observe) lookAt(v View, data *dayData) window {
 
 // drawLegend says what the colours of the map and the marks on the time axis
 // mean.
-func (o *Observe) drawLegend(r terminal.Region, v View, margin int, heat bool) {
+func (o *Observe) drawLegend(r terminal.Region, v View, margin, heat int) {
 	w, _ := r.Size()
 	x := margin
-	if heat {
+	if heat > 0 {
+		m := &o.heat.heat
+		if seen := m.Visible(heat); seen < len(m.Rows) {
+			v.putIn(r, 0, 0, max(margin-1, 0), fmt.Sprintf("%d of %d", seen, len(m.Rows)), themes.Muted)
+		}
 		x = chart.HeatLegend(r, x, 0, chart.NormalRatio, v.Pen, v.Palette) + 2
 	}
 	v.putPairs(x, w, func(x int, text string, role themes.Role) int { return v.put(r, x, 0, text, role) }, eventWords(v))

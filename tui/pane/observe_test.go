@@ -93,6 +93,8 @@ func TestObserveInUse(t *testing.T) {
 					calm(p, v.Site)
 				}
 				past.End = past.Start.AddDate(0, 0, 1)
+				store := state.Store{Site: v.Site}
+				store.Want(state.QuerySpan, "2026-11-27 2026-11-28")
 				v.Site.Span.Good(past.With(p.Records(past.Start, past.End, noon)), noon)
 				v.Site.Foreseen.Good(p.Foreseen(noon, 1), noon)
 				if tt.past {
@@ -173,19 +175,6 @@ func TestObserveIsQuiet(t *testing.T) {
 	}
 }
 
-// Whatever the alarms, each stands in one group, and each group is in order of
-// time.
-// However one zooms and pans, the time on screen stays between an hour and a
-// week, within the forecast's reach, and the cursor within it.
-// The wheel over the chart changes the time around what it points at; a click
-// puts the cursor there.
-// For former days it is asked what was forecast for them, and esc undoes what
-// was done with the time, step by step.
-// A window over midnight joins what was reported before with today.
-// What an action on alarms is about: the chosen line, all of a group, or the
-// unit in hand; and why it is not possible.
-// Twenty units down with the site's breaker are one line, which opens, with
-// what came first on top.
 // A unit's records are told with their gaps, and a change of cadence is none.
 func TestCadence(t *testing.T) {
 	at := func(minutes ...int) []api.Record {

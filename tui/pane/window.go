@@ -219,7 +219,7 @@ func (o *Observe) lookWords(v View) string {
 		if end.Sub(from) > 24*time.Hour || from.Day() != end.Day() {
 			words += end.Format("Mon 02 Jan ")
 		}
-		words += end.Format("15:04") + v.separator() + "+ - zoom, [ ] move, 0 whole day"
+		words += end.Format("15:04") + v.separator() + o.spanWords(v) + "+ - zoom, [ ] move, 0 whole day"
 	}
 	if !o.window.cursor.IsZero() {
 		if words != "" {
@@ -228,6 +228,20 @@ func (o *Observe) lookWords(v View) string {
 		words += "← → move the cursor, c ends it"
 	}
 	return words
+}
+
+// spanWords say that the former days on screen are still asked for, empty when
+// they are there.
+func (o *Observe) spanWords(v View) string {
+	need, ok := o.spanNeed(v)
+	switch span := v.Site.Span; {
+	case !ok:
+	case span.Err != nil:
+		return "no answer about the days before: " + state.Reason(span.Err) + v.separator()
+	case span.At.IsZero() || v.Site.Wanted(state.QuerySpan) != need.Of:
+		return "asking for the days before …" + v.separator()
+	}
+	return ""
 }
 
 // events are what stands on the time axis: alarms that came and went, work

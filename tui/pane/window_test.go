@@ -1,12 +1,15 @@
 package pane
 
 import (
+	"errors"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"app.sunloop/tui/internal/picture"
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
@@ -56,6 +59,8 @@ func TestLookAtTime(t *testing.T) {
 	}
 }
 
+// However one zooms and pans, the time on screen stays between an hour and a
+// week, within the forecast's reach, and the cursor within it.
 func TestLookStaysInReach(t *testing.T) {
 	p := plant.New()
 	v := viewOf(t, siteOf(p, noon))
@@ -78,6 +83,8 @@ func TestLookStaysInReach(t *testing.T) {
 	})
 }
 
+// The wheel over the chart changes the time around what it points at; a click
+// puts the cursor there.
 func TestMouseOnTheChart(t *testing.T) {
 	v := viewOf(t, siteOf(plant.New(), noon))
 	o := NewObserve()
@@ -99,6 +106,8 @@ func TestMouseOnTheChart(t *testing.T) {
 	}
 }
 
+// For former days it is asked what was forecast for them, and esc undoes what
+// was done with the time, step by step.
 func TestFormerDaysAndBack(t *testing.T) {
 	p := plant.New()
 	v := viewOf(t, siteOf(p, noon))
@@ -134,6 +143,7 @@ func TestFormerDaysAndBack(t *testing.T) {
 	}
 }
 
+// A window over midnight joins what was reported before with today.
 func TestSpanJoinsDays(t *testing.T) {
 	p := plant.New()
 	v := viewOf(t, siteOf(p, noon))
@@ -155,4 +165,26 @@ func TestSpanJoinsDays(t *testing.T) {
 	if !math.IsNaN(d.total[288+200]) {
 		t.Errorf("the afternoon to come has %g kW", d.total[288+200])
 	}
+}
+
+// Former days that are not there yet are said to be asked for.
+func TestSpanIsAskedFor(t *testing.T) {
+	v := viewOf(t, siteOf(plant.New(), noon))
+	o := NewObserve()
+	drawn(v, 118, 30, o.Draw)
+	shows := func(words string, want bool) {
+		t.Helper()
+		if text := picture.Text(drawn(v, 118, 30, o.Draw)); strings.Contains(text, words) != want {
+			t.Errorf("%q is there: %v\n%s", words, !want, text)
+		}
+	}
+	shows("the days before", false)
+	o.Do(keymap.ZoomOut, v)
+	shows("asking for the days before", true)
+	store := state.Store{Site: v.Site}
+	store.Want(state.QuerySpan, "2026-11-27 2026-11-28")
+	v.Site.Span.Good(state.Day{}, noon)
+	shows("the days before", false)
+	v.Site.Span.Bad(errors.New("dial: refused"), noon, noon)
+	shows("no answer about the days before", true)
 }
