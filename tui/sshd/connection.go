@@ -92,7 +92,7 @@ func (c *connection) end() {
 	console := c.console
 	c.mu.Unlock()
 	if console != nil {
-		timer := time.NewTimer(endGrace)
+		timer := time.NewTimer(c.server.Limits.Leave)
 		defer timer.Stop()
 		select {
 		case <-console:

@@ -30,6 +30,7 @@ type Limits struct {
 	SignIn       time.Duration // from there until the sign-in is done; 2 min
 	Empty        time.Duration // a connection without a console; 1 min
 	Alive        time.Duration // between two questions whether the client is there; 30 s
+	Leave        time.Duration // for a console that ends to give the terminal back; 5 s
 
 	Waiting        int // connections that have not signed in; 256
 	AddressWaiting int // of these, from one address; 16
@@ -39,7 +40,7 @@ func (l Limits) filled() Limits {
 	return Limits{
 		UserSessions: cmp.Or(l.UserSessions, 4), Sessions: cmp.Or(l.Sessions, 64), Idle: cmp.Or(l.Idle, 8*time.Hour),
 		Handshake: cmp.Or(l.Handshake, 20*time.Second), SignIn: cmp.Or(l.SignIn, 2*time.Minute), Empty: cmp.Or(l.Empty, time.Minute),
-		Alive: cmp.Or(l.Alive, 30*time.Second), Waiting: cmp.Or(l.Waiting, 256), AddressWaiting: cmp.Or(l.AddressWaiting, 16),
+		Alive: cmp.Or(l.Alive, 30*time.Second), Leave: cmp.Or(l.Leave, 5*time.Second), Waiting: cmp.Or(l.Waiting, 256), AddressWaiting: cmp.Or(l.AddressWaiting, 16),
 	}
 }
 
@@ -114,9 +115,6 @@ func New(c Config) (*Server, error) {
 
 // errEnding ends consoles when the server ends.
 var errEnding = errors.New("the service is ending")
-
-// endGrace is how long a console may take to give the terminal back.
-const endGrace = 5 * time.Second
 
 // Serve serves connections of l until ctx ends, ends the consoles, and waits
 // for all that it started.

@@ -113,7 +113,7 @@ func (s *Server) show(c *connection, conn *gossh.ServerConn, login *api.LoginRes
 		select {
 		case <-over:
 			over = nil
-			c.within(endGrace) // a client that reads nothing would hold it for ever
+			c.within(s.Limits.Leave) // a client that reads nothing would hold it for ever
 		case q, ok := <-requests:
 			switch {
 			case !ok: // the channel or the line is gone
@@ -124,7 +124,7 @@ func (s *Server) show(c *connection, conn *gossh.ServerConn, login *api.LoginRes
 				_ = q.Reply(false, nil)
 			}
 		case err := <-ended:
-			c.within(endGrace)
+			c.within(s.Limits.Leave)
 			t.leave(context.Cause(ctx), err, s.Limits.Idle)
 			return
 		}

@@ -259,7 +259,7 @@ func TestDeadClient(t *testing.T) {
 
 // TestIdle: a console at which nobody touches a key is closed with a word.
 func TestIdle(t *testing.T) {
-	w := open(t, false, sshd.Limits{Idle: 300 * time.Millisecond})
+	w := open(t, false, sshd.Limits{Idle: 300 * time.Millisecond, Leave: 300 * time.Millisecond})
 	key := newKey(t)
 	w.user("ana", key)
 	s := w.openConsole(w.signedIn("ana", key))
@@ -296,12 +296,10 @@ func TestIdle(t *testing.T) {
 	w.await("the console ends", shown.ended)
 }
 
-// TestConnectionsThatDoNothing are closed: before the sign-in, and after it
-// without a console.
-func TestConnectionsThatDoNothing(t *testing.T) {
-	w := open(t, false, sshd.Limits{Handshake: 200 * time.Millisecond, SignIn: 400 * time.Millisecond, Empty: 200 * time.Millisecond, AddressWaiting: 3})
-	key := newKey(t)
-	w.user("ana", key)
+// TestHalfOpenConnections: so many wait at a time from one address, and not for
+// long.
+func TestHalfOpenConnections(t *testing.T) {
+	w := open(t, false, sshd.Limits{Handshake: 300 * time.Millisecond, AddressWaiting: 3})
 	var half []net.Conn
 	for range 3 {
 		c, err := net.Dial("tcp", w.address)
@@ -330,17 +328,29 @@ func TestConnectionsThatDoNothing(t *testing.T) {
 			t.Errorf("half-open connection %d: %v", i, err)
 		}
 	}
-	// Who does not answer the question is let go of.
-	late := &questions{answers: []func() string{func() string { time.Sleep(5 * 400 * time.Millisecond); return password }}}
+}
+
+// TestLateAnswer: who does not answer the questions of the sign-in is let go of.
+func TestLateAnswer(t *testing.T) {
+	w := open(t, false, sshd.Limits{SignIn: 200 * time.Millisecond})
+	w.user("ana")
+	late := &questions{answers: []func() string{func() string { time.Sleep(5 * 200 * time.Millisecond); return password }}}
 	if _, err := w.dial("ana", nil, gossh.KeyboardInteractive(late.ask)); err == nil {
 		t.Error("an answer that is far late opens a connection")
 	}
-	// And who signs in and wants nothing.
+}
+
+// TestConnectionsWithoutConsole are closed, whether they open a session for one
+// or not.
+func TestConnectionsWithoutConsole(t *testing.T) {
+	w := open(t, false, sshd.Limits{Empty: 200 * time.Millisecond})
+	key := newKey(t)
+	w.user("ana", key)
+	_ = w.signedIn("ana", key).Wait()
 	c := w.signedIn("ana", key)
-	_ = c.Wait()
-	// A session without a console counts for nothing.
-	c = w.signedIn("ana", key)
-	w.session(c)
+	if s, err := c.NewSession(); err == nil {
+		defer s.Close()
+	}
 	_ = c.Wait()
 }
 

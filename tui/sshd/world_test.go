@@ -320,10 +320,17 @@ func (b *buffer) text() string {
 	return b.Builder.String()
 }
 
-// session opens a session; what it has to say goes to err.
+// session opens a session, as soon as the last one of the connection has
+// ended; what it has to say goes to err.
 func (w *world) session(c *gossh.Client) tty {
 	w.t.Helper()
-	s, err := c.NewSession()
+	var s *gossh.Session
+	var err error
+	w.until("a place for a session", func() bool {
+		s, err = c.NewSession()
+		var refused *gossh.OpenChannelError
+		return !errors.As(err, &refused) || refused.Reason != gossh.ResourceShortage
+	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
