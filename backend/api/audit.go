@@ -13,16 +13,18 @@ type AuditRequest struct {
 	Action     string `json:"action,omitempty"`
 	CustomerID string `json:"customer_id,omitempty"`
 	SiteID     string `json:"site_id,omitempty"`
-	Actor      string `json:"actor,omitempty"` // a username, the name of an API key, or the id of either
-	From       Time   `json:"from,omitzero"`   // the first instant
-	To         Time   `json:"to,omitzero"`     // the end, which is not in it
+	Actor      string `json:"actor,omitempty"`     // a username, the name of an API key, or the id of either
+	Route      string `json:"route,omitempty"`     // as in the records, maybe with the action behind it: "keys revoke"
+	TargetID   string `json:"target_id,omitempty"` // one of the ids of what was done something to
+	From       Time   `json:"from,omitzero"`       // the first instant
+	To         Time   `json:"to,omitzero"`         // the end, which is not in it
 	Page
 }
 
 // AuditQuery selects records of the trail; what is empty does not narrow.
 type AuditQuery struct {
-	CustomerID, SiteID, Actor string
-	From, To                  Time
+	CustomerID, SiteID, Actor, Route, TargetID string
+	From, To                                   Time
 	Page
 }
 

@@ -136,7 +136,7 @@ var adminPromises = []Promise{
 			Wrong{Why: "a customer of others", With: map[string]any{"customer_ids": []any{"{foreign_customer}"}}, Err: ErrForbidden})},
 	move("keys", ActionRotate, "api_key_id", "{api_key_id}", "key_none", unknownKey, []Param{may("overlap_hours", 1, -1, "long")}, words("success api_key api_key_id")),
 	move("keys", ActionRevoke, "api_key_id", "{api_key_id}", "key_none", unknownKey, nil, words("success message")),
-	{Route: "audit", Action: ActionList, As: InJSON, Params: append([]Param{may("from", goodStart, "yesterday"), may("actor", "contract", 7)}, pages...),
+	{Route: "audit", Action: ActionList, As: InJSON, Params: append([]Param{may("from", goodStart, "yesterday"), may("actor", "contract", 7), may("route", "keys create", 7), may("target_id", "key_none", 7)}, pages...),
 		Fields: words("success records count")},
 	{Route: "log", Action: ActionList, As: InJSON, Params: append([]Param{may("level", LogWarn, "LOUD", 7)}, pages...), Fields: words("success lines count"), Elsewhere: "the tests of httpapi: it is for administrators of all customers"},
 	{Route: "key-set", As: InQuery, Fields: prefixed("keys[].", "kty crv x kid use alg")},

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -156,6 +157,12 @@ func firstOf(at api.Time) string {
 }
 
 func matches(r api.AuditRecord, q api.AuditQuery) bool {
+	if q.TargetID != "" && !slices.Contains(slices.Collect(maps.Values(r.TargetIDs)), q.TargetID) {
+		return false
+	}
+	if q.Route != "" && q.Route != r.Route && q.Route != r.Route+" "+r.Action {
+		return false
+	}
 	return (q.SiteID == "" || r.SiteID == q.SiteID) && (q.CustomerID == "" || slices.Contains(r.CustomerIDs, q.CustomerID))
 }
 

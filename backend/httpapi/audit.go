@@ -218,7 +218,7 @@ func (s *server) audit(in *input) (*call, error) {
 	if !b.From.IsZero() && !b.To.IsZero() && b.To.Before(b.From.Time) {
 		return nil, api.InvalidField("to", "lies before from")
 	}
-	q := api.AuditQuery{CustomerID: b.CustomerID, SiteID: b.SiteID, Actor: b.Actor, From: b.From, To: b.To, Page: page}
+	q := api.AuditQuery{CustomerID: b.CustomerID, SiteID: b.SiteID, Actor: b.Actor, Route: b.Route, TargetID: b.TargetID, From: b.From, To: b.To, Page: page}
 	// What was refused may have been about a site that is not there.
 	t := target{customerID: b.CustomerID, siteID: b.SiteID, newSite: true}
 	return &call{action: b.Action, target: t, run: func(ctx context.Context, g granted) (any, error) {

@@ -33,6 +33,7 @@ const (
 	AlarmList     Scope = "the alarms"
 	KeyList       Scope = "the list of API keys"
 	UserList      Scope = "the list of users"
+	AuditList     Scope = "the audit trail"
 	InLog         Scope = "the log"
 	UploadList    Scope = "the list of uploads"
 	AssetList     Scope = "the list of units"
@@ -67,7 +68,7 @@ var scopes = []struct {
 	{Global, anywhere}, {List, anywhere}, {Panes, panes},
 	{InObserve, onePane}, {InOrient, onePane}, {InDecide, onePane}, {InAct, onePane},
 	{KeyList, oneScreen},
-	{UserList, oneScreen}, {AssetList, oneScreen}, {UploadList, oneScreen}, {InLog, oneScreen}, {ComponentList, oneScreen},
+	{UserList, oneScreen}, {AssetList, oneScreen}, {UploadList, oneScreen}, {InLog, oneScreen}, {AuditList, oneScreen}, {ComponentList, oneScreen},
 	{AlarmList, oneScreen},
 	{InSettings, oneScreen},
 	{ModelList, oneScreen},
@@ -261,6 +262,11 @@ const (
 	CancelUpload Action = "cancel-upload"
 	RetryUpload  Action = "retry-upload"
 
+	AskTrail    Action = "ask-trail"
+	FurtherBack Action = "further-back"
+	TrailOf     Action = "trail-of"
+	WholeTrail  Action = "whole-trail"
+
 	FollowLog Action = "follow-log"
 	LogLevel  Action = "log-level"
 	OtherLog  Action = "other-log"
@@ -428,6 +434,11 @@ func Default() Map {
 		needs(entry(ImportFile, UploadList, "import", "import a file", "c"), NeedsService|NeedsWrite|NeedsFiles),
 		dangerous(needs(entry(RetryUpload, UploadList, "retry", "import the chosen file again, when it failed", "R"), NeedsService|NeedsWrite)),
 		dangerous(needs(entry(CancelUpload, UploadList, "cancel", "end the import of the chosen file", "X"), NeedsService|NeedsWrite)),
+
+		entry(AskTrail, AuditList, "ask", "ask for what one did, at a site, of a kind, in a time", "f"),
+		entry(FurtherBack, AuditList, "older", "ask for older records", "m"),
+		dangerous(entry(TrailOf, AuditList, "its trail", "show all that was done with the same thing", "o")),
+		entry(WholeTrail, AuditList, "all", "show the whole trail again", "a"),
 
 		entry(FollowLog, InLog, "follow", "follow what is logged, or stand still", "f"),
 		entry(LogLevel, InLog, "level", "show the next level and above", "v"),

@@ -8,33 +8,202 @@ import (
 	"strings"
 	"time"
 
+	tea "github.com/charmbracelet/bubbletea"
+
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
 )
 
 // liveRoute is the route of files of a live feed.
 const liveRoute = "upload-nowcast"
 
-// NewAudit lists the newest records of who changed what. What a live feed sent
-// and was taken is left out: it would push all else from sight.
-func NewAudit() *Sheet {
-	return &Sheet{
-		title: "Audit trail", query: state.QueryAudit, period: 3 * keysPeriod,
-		empty: "Nothing has been changed of late. Files of a live feed that were taken are left out.",
+// Audit is the further screen of who changed what. What a live feed sent and
+// was taken is left out: it would push all else from sight.
+type Audit struct {
+	*Sheet
+	question state.AuditQuestion
+	known    []api.AuditRecord // the last answer, while older ones are asked for
+	where    *time.Location    // of the dates in the title
+}
+
+// NewAudit lists the newest records of all.
+func NewAudit() *Audit {
+	a := &Audit{where: time.UTC, Sheet: &Sheet{
+		query: state.QueryAudit,
+		empty: "Nothing has been changed that fits. Files of a live feed that were taken are left out.",
 		list:  pane.List{SortBy: -1},
 		columns: []pane.Column{
 			{Title: "when", Width: 12}, {Title: "who", Width: 16, Min: 10}, {Title: "what", Min: 14}, {Title: "site", Width: 10, Min: 6, Rank: 2}, {Title: "outcome", Width: 24, Min: 19, Rank: 1},
 		},
-		rows: auditRows, detail: auditDetail,
+		own: keymap.AuditList,
 		status: func(v pane.View) status {
 			if v.Admin == nil {
 				return status{}
 			}
-			return statusOf(v.Admin.Audit, v.Now, len(v.Admin.Audit.Data) == 0)
+			return statusOf(v.Admin.Audit, v.Now, len(v.Admin.Audit.Data.Records) == 0)
 		},
+	}}
+	a.rows = func(v pane.View) []pane.Row { return auditRows(v, a.records(v)) }
+	a.detail = func(v pane.View, id string) []Detail { return auditDetail(v, a.records(v), id) }
+	a.act, a.why, a.export = a.do, a.whyNot, func(v pane.View) [][]string {
+		return a.list.Export(append(slices.Clone(a.columns), exported...), a.rows(v))
 	}
+	a.ask(state.AuditQuestion{})
+	return a
+}
+
+// ask shows the answer to another question from now on.
+func (s *Audit) ask(q state.AuditQuestion) {
+	if q.Parts = max(q.Parts, 1); q.Parts == 1 {
+		s.known = nil
+	}
+	s.question, s.of = q, q.Of()
+	s.period = 3 * keysPeriod
+	if q.Parts > 2 { // each time that it is asked, it is asked part by part
+		s.period = 30 * keysPeriod
+	}
+	s.title = "Audit trail"
+	for _, part := range []struct{ words, value string }{{" of ", q.Actor}, {" at ", q.SiteID}, {": ", q.Route}, {" of ", q.TargetID}} {
+		if part.value != "" {
+			s.title += part.words + part.value
+		}
+	}
+	if !q.From.IsZero() {
+		s.title += " from " + q.From.In(s.where).Format(time.DateOnly)
+	}
+	if !q.To.IsZero() {
+		s.title += " to " + q.To.In(s.where).Format(time.DateOnly)
+	}
+}
+
+// records are those of the answer, or of the one before while it is awaited.
+func (s *Audit) records(v pane.View) []api.AuditRecord {
+	if v.Admin == nil {
+		return nil
+	}
+	if !v.Admin.Audit.At.IsZero() {
+		s.known = v.Admin.Audit.Data.Records
+	}
+	return s.known
+}
+
+func (s *Audit) whyNot(a keymap.Action, id string, v pane.View) string {
+	switch {
+	case a == keymap.FurtherBack && v.Admin != nil && !v.Admin.Audit.At.IsZero() && !v.Admin.Audit.Data.More:
+		return "there are no older records of this"
+	case a == keymap.TrailOf && s.targetOf(id, v) == "":
+		return "it names no thing that it was done with"
+	case a == keymap.WholeTrail && s.question.Of() == state.AuditQuestion{}.Of():
+		return "all is shown"
+	}
+	return ""
+}
+
+// targetOf is the id of what the record was about: its own, rather than that of
+// what it belongs to.
+func (s *Audit) targetOf(id string, v pane.View) string {
+	i := slices.IndexFunc(s.records(v), func(a api.AuditRecord) bool { return a.AuditID == id })
+	if i < 0 {
+		return ""
+	}
+	targets := s.known[i].TargetIDs
+	for _, name := range []string{"order_id", "schedule_id", "bom_id", "subscription_id", "alert_id", "issue_id", "upload_id", "api_key_id", "user_id", "model_version", "asset_id"} {
+		if targets[name] != "" {
+			return targets[name]
+		}
+	}
+	for _, name := range sortedKeys(targets) {
+		return targets[name]
+	}
+	return ""
+}
+
+func (s *Audit) do(a keymap.Action, id string, v pane.View) any {
+	switch a {
+	case keymap.AskTrail:
+		s.where = zone(v)
+		return OpenDialog{NewAuditForm(s.question, zone(v), s.ask)}
+	case keymap.FurtherBack:
+		q := s.question
+		q.Parts++
+		s.ask(q)
+	case keymap.TrailOf:
+		over := NewAudit()
+		over.ask(state.AuditQuestion{TargetID: s.targetOf(id, v)})
+		return OpenScreen{Screen: over, Over: true}
+	case keymap.WholeTrail:
+		s.ask(state.AuditQuestion{})
+	}
+	return nil
+}
+
+// NewAuditForm asks for a question to the trail; ask is given it.
+func NewAuditForm(q state.AuditQuestion, zone *time.Location, ask func(state.AuditQuestion)) *AuditForm {
+	day := func(t api.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.In(zone).Format("2006-01-02 15:04")
+	}
+	return &AuditForm{ask: ask, asking: asking{zone: zone,
+		names: []string{"actor", "site_id", "route", "target_id", "from", "to"},
+		form: form{fields: []Field{
+			NewField("Who", "a user, the name of an API key, or the id of either", q.Actor), NewField("Site", "its id", q.SiteID), NewField("What", "as keys, or keys revoke", q.Route),
+			NewField("Of", "the id of an order, unit, key, user …", q.TargetID), NewField("From", "a date or time, as 2026-11-01", day(q.From)), NewField("To", "the end, which is not in it", day(q.To)),
+		}},
+	}}
+}
+
+// AuditForm asks for a question to the audit trail.
+type AuditForm struct {
+	asking
+	ask func(state.AuditQuestion)
+}
+
+// Title names the form.
+func (d *AuditForm) Title() string { return "Ask the audit trail" }
+
+// Size fits the form.
+func (d *AuditForm) Size(w, _ int) (int, int) { return min(76, w-4), len(d.fields) + 7 }
+
+// Draw draws the form.
+func (d *AuditForm) Draw(r terminal.Region, v pane.View) {
+	_, h := r.Size()
+	y := v.Paragraph(r, 0, 0, "What is left empty does not narrow. The service looks through all that it has.", themes.Dim)
+	d.drawForm(r, y+1, v)
+	keyLine(r, h-1, v, d.keyWords("ask", v)...)
+}
+
+// Key edits or asks.
+func (d *AuditForm) Key(k tea.KeyMsg, keys keymap.Map) Result { return d.key(k, keys, d.accept) }
+
+func (d *AuditForm) accept() Result {
+	q := state.AuditQuestion{Actor: d.value("actor"), SiteID: d.value("site_id"), Route: d.value("route"), TargetID: d.value("target_id")}
+	for _, f := range []struct {
+		name string
+		to   *api.Time
+	}{{"from", &q.From}, {"to", &q.To}} {
+		text := d.value(f.name)
+		if text == "" {
+			continue
+		}
+		t, err := api.ParseTime(strings.Replace(text, " ", "T", 1), d.zone)
+		if err != nil {
+			d.refuse(slices.Index(d.names, f.name), err.Error()+": give a date or time, as 2026-11-01 or 2026-11-01 08:00.")
+			return Result{}
+		}
+		*f.to = t
+	}
+	if !q.To.IsZero() && !q.To.After(q.From.Time) {
+		d.refuse(slices.Index(d.names, "to"), "The end lies before the beginning.")
+		return Result{}
+	}
+	d.ask(q)
+	return Result{Close: true}
 }
 
 // statusOf is how a value of administration stands.
@@ -42,12 +211,13 @@ func statusOf[T any](value state.Value[T], now time.Time, empty bool) status {
 	return status{face: value.Face(now, keysAge, empty), err: value.Err, age: now.Sub(value.At), nextTry: value.NextTry}
 }
 
-func auditRows(v pane.View) []pane.Row {
-	if v.Admin == nil {
-		return nil
-	}
-	rows := make([]pane.Row, 0, len(v.Admin.Audit.Data))
-	for _, a := range v.Admin.Audit.Data {
+// exported are the columns that a file has beside those on the screen; filters
+// look in them too.
+var exported = []pane.Column{{Title: "time"}, {Title: "actor_id"}, {Title: "address"}, {Title: "customers"}, {Title: "targets"}, {Title: "status"}, {Title: "request_id"}}
+
+func auditRows(v pane.View, records []api.AuditRecord) []pane.Row {
+	rows := make([]pane.Row, 0, len(records))
+	for _, a := range records {
 		if a.Route == liveRoute && a.Status < 400 {
 			continue
 		}
@@ -56,10 +226,18 @@ func auditRows(v pane.View) []pane.Row {
 			role = themes.Warning
 		}
 		what := strings.TrimSpace(a.Route + " " + a.Action)
-		rows = append(rows, pane.Row{ID: a.AuditID, Sort: []any{a.Timestamp.String(), who(a), what, a.SiteID, outcome(a)}, Cells: []pane.Cell{
+		row := pane.Row{ID: a.AuditID, Sort: []any{a.Timestamp.String(), who(a), what, a.SiteID, outcome(a)}, Cells: []pane.Cell{
 			{Text: pane.When(a.Timestamp.Time, v.Now, zone(v)), Role: themes.Dim}, {Text: who(a), Role: themes.Text}, {Text: what, Role: themes.Text},
 			{Text: a.SiteID, Role: themes.Text}, {Text: outcome(a), Role: role},
-		}})
+		}}
+		var targets []string
+		for _, name := range sortedKeys(a.TargetIDs) {
+			targets = append(targets, name+"="+a.TargetIDs[name])
+		}
+		for _, text := range []string{a.Timestamp.String(), a.ActorID, a.Address, everything(a.CustomerIDs), strings.Join(targets, " "), fmt.Sprint(a.Status), a.RequestID} {
+			row.Cells = append(row.Cells, pane.Cell{Text: text})
+		}
+		rows = append(rows, row)
 	}
 	return rows
 }
@@ -81,15 +259,12 @@ func outcome(a api.AuditRecord) string {
 	return "done"
 }
 
-func auditDetail(v pane.View, id string) []Detail {
-	if v.Admin == nil {
-		return nil
-	}
-	i := slices.IndexFunc(v.Admin.Audit.Data, func(a api.AuditRecord) bool { return a.AuditID == id })
+func auditDetail(v pane.View, records []api.AuditRecord, id string) []Detail {
+	i := slices.IndexFunc(records, func(a api.AuditRecord) bool { return a.AuditID == id })
 	if i < 0 {
 		return nil
 	}
-	a := v.Admin.Audit.Data[i]
+	a := records[i]
 	lines := []Detail{{Heading: strings.TrimSpace(a.Route + " " + a.Action)}}
 	add := func(label, words string) {
 		if words != "" {

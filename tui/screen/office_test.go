@@ -10,12 +10,15 @@ import (
 	"app.sunloop/tui/internal/picture"
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/pane"
+	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 )
 
 // officeDialogs are the forms of units, users, files and the audit trail.
 func officeDialogs() map[string]Dialog {
 	return map[string]Dialog{
+		"audit-ask": NewAuditForm(state.AuditQuestion{Actor: "anna", From: api.At(noon.AddDate(0, 0, -7))}, time.UTC, nil),
+		"picker":    shownFolder(), "upload-cancel": NewUploadCancel(plant.New().Uploads(noon)[1]),
 		"asset-add": NewAssetForm(plant.New().Site()), "asset-change": NewAssetChange(plant.New().Equipment(noon)[1]),
 		"component-install": NewComponentForm(plant.New().Equipment(noon)[2], nil, "2026-11-28"), "component-replace": NewComponentForm(plant.New().Equipment(noon)[2], &plant.New().Equipment(noon)[2].Components[1], "2026-11-28"),
 		"component-remove": NewComponentRemoval(plant.New().Equipment(noon)[2], plant.New().Equipment(noon)[2].Components[1]),
@@ -43,6 +46,17 @@ func logOfService() *Log {
 	l := NewLog(logLines)
 	l.service = true
 	return l
+}
+
+// shownFolder is the choice of a file in a folder that was read.
+func shownFolder() *FilePicker {
+	d := NewFilePicker("", nil)
+	d.coming = &listing{folder: "/data/exports", entries: []entry{
+		{name: "2025", folder: true, modified: noon.AddDate(0, -3, 0)},
+		{name: "sibaya-2026-11.csv", size: 812_000, modified: noon.Add(-time.Hour)}, {name: "all-years.csv", size: 44_000_000, modified: noon.AddDate(0, 0, -2)}, {name: "notes.txt", size: 512, modified: noon.AddDate(0, -1, 0)},
+	}}
+	d.Answer(nil)
+	return d
 }
 
 // officeView has what these screens show.

@@ -42,7 +42,7 @@ func (s *OrderScreen) Needs(v pane.View) []state.Need {
 	}
 	needs = append(needs, state.Need{Query: state.QuerySchedules, Period: 30 * time.Second, Focused: true}, state.Need{Query: state.QueryAlerts, Period: 30 * time.Second, Focused: true})
 	if mayAudit(v) {
-		needs = append(needs, state.Need{Query: state.QueryAudit, Period: 30 * time.Second, Focused: true})
+		needs = append(needs, state.Need{Query: state.QueryAudit, Of: state.AuditQuestion{}.Of(), Period: 30 * time.Second, Focused: true})
 	}
 	return needs
 }
@@ -98,7 +98,7 @@ func (s *OrderScreen) trailOf(v pane.View, o api.Order) []Detail {
 // auditOf are the records of the audit trail that are about any of the ids.
 func auditOf(v pane.View, ids ...string) []Detail {
 	lines := []Detail{{Heading: "Audit trail"}}
-	for _, a := range v.Admin.Audit.Data {
+	for _, a := range v.Admin.Audit.Data.Records {
 		for _, id := range a.TargetIDs {
 			if id != "" && slices.Contains(ids, id) {
 				role := themes.Text

@@ -34,14 +34,14 @@ func view(t testing.TB, ascii bool) pane.View {
 	hearAlarms(p, s)
 	admin := &state.Admin{}
 	admin.Keys.Good(keyRecords(), noon)
-	admin.Audit.Good([]api.AuditRecord{
+	admin.Audit.Good(state.Trail{Records: []api.AuditRecord{
 		{AuditID: "a3", Timestamp: api.At(noon.Add(-time.Hour)), Actor: "bob", ActorID: "u2", Address: "192.0.2.7", Route: "keys", Action: "revoke", CustomerIDs: []string{"acme"}, Status: 200, RequestID: "req-3",
 			TargetIDs: map[string]string{"api_key_id": "01JC"}, Before: map[string]any{"state": "good", "name": "old logger"}, After: map[string]any{"state": "revoked", "name": "old logger", "revoked_at": "2026-10-09T09:30:00Z"}},
 		{AuditID: "a5", Timestamp: api.At(noon), Actor: "weather station", Route: liveRoute, SiteID: "Sibaya", Status: 200},
 		{AuditID: "a4", Timestamp: api.At(noon), Actor: "weather station", Route: liveRoute, SiteID: "Sibaya", Status: 400, Error: "Invalid CSV format"},
 		{AuditID: "a2", Timestamp: api.At(noon.AddDate(0, 0, -1)), Actor: "weather station", Route: "upload_train", CustomerIDs: []string{"acme"}, SiteID: "Sibaya", Status: 200},
 		{AuditID: "a1", Timestamp: api.At(noon.AddDate(0, 0, -2)), Address: "192.0.2.9", Route: "login", Status: 401, Error: "Invalid credentials", Omitted: 12},
-	}, noon)
+	}}, noon)
 	v := pane.View{Site: s, Admin: admin, Now: noon, SiteNow: noon.In(p.Zone), Palette: terminal.NewPalette(&theme, themes.TrueColor), Pen: chart.Braille, Keys: keymap.Default(), ASCII: ascii}
 	if ascii {
 		v.Pen = chart.ASCII

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"encoding/json"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
@@ -18,16 +19,65 @@ const (
 
 // Admin is what belongs to no one site: the fleet, and what administrators see.
 type Admin struct {
-	Keys  Value[[]api.KeyRecord]   // oldest first
-	Users Value[[]api.UserRecord]  // by name
-	Fleet Value[[]api.FleetSite]   // by name
-	Log   Value[[]api.LogEntry]    // of the service, newest first
-	Audit Value[[]api.AuditRecord] // newest first
+	Keys  Value[[]api.KeyRecord]  // oldest first
+	Users Value[[]api.UserRecord] // by name
+	Fleet Value[[]api.FleetSite]  // by name
+	Log   Value[[]api.LogEntry]   // of the service, newest first
+	Audit Value[Trail]
 }
 
-// auditRecords is how many of the newest records are looked at, auditParts how
-// many parts are asked for at most: a part may be short, or empty.
-const auditRecords, auditParts = api.MaxLimit, 2
+// Trail is what the audit trail answered to a question.
+type Trail struct {
+	Records []api.AuditRecord // newest first
+	More    bool              // older ones are there
+}
+
+// AuditQuestion is what the audit trail is asked; what is empty does not
+// narrow.
+type AuditQuestion struct {
+	Actor    string   `json:"actor,omitempty"`
+	SiteID   string   `json:"site_id,omitempty"`
+	Route    string   `json:"route,omitempty"`
+	TargetID string   `json:"target_id,omitempty"`
+	From     api.Time `json:"from,omitzero"`
+	To       api.Time `json:"to,omitzero"`
+	Parts    int      `json:"parts"` // of auditPart records, from the newest on
+}
+
+// auditPart is how many records a part of the trail has at most; one that the
+// service cut short counts as well.
+const auditPart = 500
+
+// Of names the question to the planner.
+func (q AuditQuestion) Of() string {
+	q.Parts = max(q.Parts, 1)
+	b, err := json.Marshal(q)
+	if err != nil {
+		panic(err) // text, times and a number
+	}
+	return string(b)
+}
+
+// trail asks for the parts of a question.
+func trail(ctx context.Context, c *client.Client, of string) (t Trail, err error) {
+	var q AuditQuestion
+	if err := json.Unmarshal([]byte(of), &q); err != nil {
+		return t, err
+	}
+	r := api.AuditRequest{Actor: q.Actor, SiteID: q.SiteID, Route: q.Route, TargetID: q.TargetID, From: q.From, To: q.To, Page: api.Page{Limit: auditPart}}
+	for range q.Parts {
+		v, err := c.Audit(ctx, r)
+		if err != nil {
+			return t, err
+		}
+		t.Records = append(t.Records, v.Records...)
+		r.Cursor = v.NextCursor
+		if t.More = r.Cursor != ""; !t.More {
+			break
+		}
+	}
+	return t, nil
+}
 
 var adminSources = map[Query]source{
 	QueryKeys: anywhere(func(s *Store) *Value[[]api.KeyRecord] { return &s.Admin.Keys }, func(ctx context.Context, c *client.Client, _ Request) ([]api.KeyRecord, error) {
@@ -61,19 +111,13 @@ var adminSources = map[Query]source{
 			return v.Users, v.NextCursor, nil
 		})
 	}),
-	QueryAudit: anywhere(func(s *Store) *Value[[]api.AuditRecord] { return &s.Admin.Audit }, func(ctx context.Context, c *client.Client, _ Request) ([]api.AuditRecord, error) {
-		records := []api.AuditRecord{}
-		page := api.Page{Limit: auditRecords}
-		for range auditParts {
-			v, err := c.Audit(ctx, api.AuditRequest{Page: page})
-			if err != nil {
-				return nil, err
-			}
-			records = append(records, v.Records...)
-			if page.Cursor = v.NextCursor; page.Cursor == "" || len(records) >= auditRecords {
-				break
-			}
-		}
-		return records, nil
-	}),
+	QueryAudit: asked(anywhere(func(s *Store) *Value[Trail] { return &s.Admin.Audit }, func(ctx context.Context, c *client.Client, r Request) (Trail, error) {
+		return trail(ctx, c, r.id)
+	})),
+}
+
+// asked is a query about what [Need.Of] says.
+func asked(src source) source {
+	src.named = true
+	return src
 }

@@ -78,6 +78,8 @@ type Store struct {
 	// Link is how the last request went.
 	Link Link
 
+	wanted map[Query]string // what the queries without a site are about
+
 	generation int // rises with each change of site or session, so that late answers are dropped
 	dayFull    time.Time
 }
@@ -124,7 +126,7 @@ func (s *Store) Renew() {
 // Close forgets everything: the sites, the data of the one on screen, and what
 // administrators see.
 func (s *Store) Close() {
-	s.Sites, s.Site, s.Admin = Value[[]api.Site]{}, nil, Admin{}
+	s.Sites, s.Site, s.Admin, s.wanted = Value[[]api.Site]{}, nil, Admin{}, nil
 	s.Renew()
 }
 
@@ -147,6 +149,9 @@ func (s *Store) Request(q Query, now time.Time) (r Request, ok bool) {
 	r = Request{Query: q, generation: s.generation, now: s.ServiceNow(now)}
 	src, known := sources[q]
 	switch {
+	case known && src.anywhere && src.named:
+		r.id = s.wanted[q]
+		return r, r.id != ""
 	case !known || src.anywhere:
 		return r, known
 	case s.Site == nil:
@@ -176,12 +181,20 @@ func (r Request) list() api.ListQuery {
 	return api.ListQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Page: api.Page{Limit: api.MaxLimit}}
 }
 
+// about is the thing that a named query is about.
+func (s *Store) about(q Query) string {
+	if sources[q].anywhere {
+		return s.wanted[q]
+	}
+	return s.Site.Wanted(q)
+}
+
 // Apply takes an answer in and says whether anything on screen may change.
 // An answer for a former site, or about a thing that was left, is dropped. The
 // error is the answer's, when the session behind it has ended.
 func (s *Store) Apply(a Answer, now time.Time) (changed bool, signedOut error) {
 	src := sources[a.Request.Query]
-	if a.Request.generation != s.generation || src.named && a.Request.id != s.Site.Wanted(a.Request.Query) {
+	if a.Request.generation != s.generation || src.named && a.Request.id != s.about(a.Request.Query) {
 		return false, nil
 	}
 	if a.Err != nil {

@@ -105,7 +105,15 @@ func everyPage[T any](ask func(api.Page) (part []T, next string, err error)) ([]
 // of another one is forgotten.
 func (s *Store) Want(q Query, id string) {
 	src := sources[q]
-	if !src.named || s.Site == nil || s.Site.wanted[q] == id {
+	if src.named && src.anywhere && s.wanted[q] != id {
+		if s.wanted == nil {
+			s.wanted = map[Query]string{}
+		}
+		s.wanted[q] = id
+		src.drop(s)
+		s.Planner.Drop(q)
+	}
+	if !src.named || src.anywhere || s.Site == nil || s.Site.wanted[q] == id {
 		return
 	}
 	if s.Site.wanted == nil {
