@@ -40,7 +40,7 @@ func TestPlainScreens(t *testing.T) {
 		d := start(t, size.Columns, size.Rows, func(o *Options, _ *plant.Service) {
 			o.ASCII, o.Pen, o.Profile, o.User = true, chart.ASCII, themes.NoColor, nil
 		})
-		for _, keys := range [][]string{{"n"}, {"left"}, {"esc", "g"}, {"esc", "2"}, {"3"}, {"4"}, {":"}, {"esc", "?"}, {"esc", "S"}, {"esc", "T"}, {"esc", "U"}, {"esc", "g", "u"}, {"esc", "g", "m"}, {"esc", "g", "l"}, {"esc", "g", "k"}, {"c"}, {"esc", "esc", "g", "a"}} {
+		for _, keys := range [][]string{{"n"}, {"left"}, {"esc", "g"}, {"esc", "2"}, {"3"}, {"4"}, {":"}, {"esc", "?"}, {"esc", "S"}, {"esc", "T"}, {"esc", "U"}, {"esc", "g", "u"}, {"esc", "g", "m"}, {"right"}, {"esc", "g", "f"}, {"right"}, {"right"}, {"right"}, {"esc", "g", "p"}, {"right"}, {"right"}, {"right"}, {"right"}, {"esc", "g", "i"}, {"right"}, {"esc", "g", "l"}, {"esc", "g", "k"}, {"c"}, {"esc", "esc", "g", "a"}} {
 			d.press(keys...)
 			for y, line := range strings.Split(d.text(), "\n") {
 				for _, r := range line {

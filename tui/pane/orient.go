@@ -191,13 +191,13 @@ func (o *Orient) drawFinding(r terminal.Region, v View, f api.Finding, seen int)
 		y = v.Paragraph(r, 0, y, "units: "+strings.Join(f.AssetIDs, ", "), themes.Dim)
 	}
 	chart := func() {
-		if n := o.evidence.draw(r.Region(terminal.Rect{Y: y, W: w, H: caseRows}), v, f); n > 0 {
+		if n := o.evidence.draw(r.Region(terminal.Rect{Y: y, W: w, H: caseRows(seen)}), v, f); n > 0 {
 			y += n
 		} else if w >= 30 && o.chart.draw(r.Region(terminal.Rect{Y: y, W: w, H: 9}), v, f.AssetID) {
 			y += 9 // the day on screen, until the evidence window has come
 		}
 	}
-	early := seen >= 26 // else the words come first
+	early := seen >= 18 // else the words come first
 	if early {
 		chart()
 	}

@@ -69,15 +69,16 @@ func (c *caseChart) data(v View, from, to time.Time) *dayData {
 	})
 }
 
-// caseRows is the height of the chart and the strip.
-const caseRows = 11
+// caseRows is the height of the chart and the strip in a page of which so many
+// rows are seen at once.
+func caseRows(seen int) int { return min(max(seen*2/5, 8), 14) }
 
 // draw draws the finding's unit and answers the rows it took; 0 when there is
 // nothing to draw, as of a whole site.
 func (c *caseChart) draw(r terminal.Region, v View, f api.Finding) int {
 	from, to := caseWindow(v, f)
 	d := c.data(v, from, to)
-	w, _ := r.Size()
+	w, rows := r.Size()
 	if d == nil || w < 30 {
 		return 0
 	}
@@ -100,9 +101,9 @@ func (c *caseChart) draw(r terminal.Region, v View, f api.Finding) int {
 		}
 	}
 	c.chart.From, c.chart.To, c.chart.Stale, c.chart.Margin = from, to, v.Site.Evidence.Err != nil, stripMargin
-	drawOn(&c.chart, r.Region(terminal.Rect{W: w, H: caseRows - 1}), v, from, 1, top)
-	c.drawStrip(r.Region(terminal.Rect{Y: caseRows - 1, W: w, H: 1}), v, d, own, from, to)
-	return caseRows
+	drawOn(&c.chart, r.Region(terminal.Rect{W: w, H: rows - 1}), v, from, 1, top)
+	c.drawStrip(r.Region(terminal.Rect{Y: rows - 1, W: w, H: 1}), v, d, own, from, to)
+	return rows
 }
 
 // stripMargin is the room for the name of the residual strip.

@@ -3,6 +3,7 @@ package screen
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -306,7 +307,10 @@ func resultTrend(t *chart.Trend, r terminal.Region, v pane.View, list []dayResul
 		t.Values.At, t.Values.Value = append(t.Values.At, at), append(t.Values.Value, d.kwh/1000)
 		band.At, band.Low, band.High = append(band.At, at), append(band.Low, d.p10/1000), append(band.High, d.p90/1000)
 	}
-	t.Expected = band
+	t.Expected = nil
+	if slices.ContainsFunc(band.Low, func(x float64) bool { return !math.IsNaN(x) }) {
+		t.Expected = band
+	}
 	t.Draw(r)
 }
 
