@@ -251,7 +251,7 @@ func (m *Model) footer() [][2]string {
 	for _, a := range []keymap.Action{keymap.NextStep, keymap.Open, keymap.Help, keymap.Palette, keymap.Zoom, keymap.Sites, keymap.Upload, keymap.Quit} {
 		e, ok := m.o.Keys.Entry(a)
 		switch {
-		case !ok, a == keymap.NextStep && words[a] == "", m.store.Site == nil && (a == keymap.Open || a == keymap.NextStep), a == keymap.Sites && len(m.store.Sites.Data) < 2, a == keymap.Zoom && m.layout.Mode == layout.Single:
+		case !ok, m.never(e), a == keymap.NextStep && (words[a] == "" || m.hand.AssetID != "" && m.view().WriteWhy != ""), m.store.Site == nil && (a == keymap.Open || a == keymap.NextStep), a == keymap.Sites && len(m.store.Sites.Data) < 2, a == keymap.Zoom && m.layout.Mode == layout.Single:
 			continue
 		}
 		name := e.Footer

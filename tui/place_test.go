@@ -48,7 +48,7 @@ func TestPlaceIsRemembered(t *testing.T) {
 	if before, after := d.place(), again.place(); before != after || again.m.siteRecord().SiteID != "Havelland" {
 		t.Errorf("back at %q on %s, left at %q", after, again.m.siteRecord().SiteID, before)
 	}
-	again.pass(keepEvery + 1) // as long as before
+	again.pass(keepEvery + 1)                   // as long as before
 	_, before, _ := strings.Cut(d.text(), "\n") // the ages of the first line are others
 	if _, after, _ := strings.Cut(again.text(), "\n"); before != after {
 		t.Errorf("left at:\n%s\nback at:\n%s", before, after)
@@ -154,6 +154,30 @@ func TestPalette(t *testing.T) {
 	reader.hides("import a file", "make a work order", "your role only reads")
 	reader.press("import")
 	reader.shows("import a file", "your role only reads")
+}
+
+// A role that only reads has no change in any last line, of any pane or screen.
+func TestReaderIsOfferedNoChange(t *testing.T) {
+	for role, offered := range map[string]bool{api.RoleAnalyst: false, api.RoleOperator: true} {
+		d := start(t, 200, 60, func(o *Options, _ *plant.Service) { o.User.RoleID = role })
+		changes := 0
+		for _, keys := range [][]string{{"1", "N"}, {"2"}, {"3"}, {"4"}, {"g", "w"}, {"g", "d"}, {"g", "m"}, {"g", "u"}} {
+			d.press(keys...)
+			for _, hint := range d.m.footer() {
+				for _, e := range d.m.paletteActions() {
+					if e.Needs&keymap.NeedsWrite != 0 && strings.Fields(e.Binding.Help().Key)[0] == hint[0] && e.Scope != keymap.Panes {
+						changes++
+						if !offered {
+							t.Errorf("%v offers %v", keys, hint)
+						}
+					}
+				}
+			}
+		}
+		if offered && changes == 0 {
+			t.Error("an operator is offered no change: the test looks at nothing")
+		}
+	}
 }
 
 // The keys of the screen that is seen are in the palette too.

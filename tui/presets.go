@@ -162,7 +162,7 @@ func (m *Model) presetDialog() screen.Dialog {
 		}
 		choices = append(choices, screen.Choice{Text: name, Detail: words, Do: screen.UsePreset{Name: name}, Seen: screen.SeePreset{Value: a.String()}})
 	}
-	choices = append(choices, screen.Choice{Text: "keep this one …", Detail: now.String(), Do: screen.OpenDialog{Dialog: screen.NewNameForm("Keep the arrangement", "Name", "a short word", func(name string) any { return screen.KeepPreset{Name: name, Value: now.String()} })}, Seen: screen.SeePreset{Value: now.String()}})
+	choices = append(choices, screen.Choice{Text: "keep this one as", Detail: now.String(), Do: screen.OpenDialog{Dialog: screen.NewNameForm("Keep the arrangement", "Name", "a short word", func(name string) any { return screen.KeepPreset{Name: name, Value: now.String()} })}, Seen: screen.SeePreset{Value: now.String()}})
 	for _, name := range slices.Sorted(maps.Keys(m.o.Presets)) {
 		choices = append(choices, screen.Choice{Text: "forget " + name, Detail: "your own", Do: screen.KeepPreset{Name: name}, Seen: screen.SeePreset{Value: now.String()}})
 	}
