@@ -98,8 +98,12 @@ func period(word string, now time.Time, zone *time.Location) (from, to time.Time
 // printKPIs prints a site's figures and where its useful time went.
 func printKPIs(f *facts, site api.Site, k api.KPIs) error {
 	zone := f.Zones.Of(site.SiteID)
-	fmt.Fprintf(f.out, "%s: %s to %s, %s rated %s kW, %s %% of the data arrived\n", site.SiteID, plain.When(k.From, zone), plain.When(k.To, zone),
-		count(k.Units, "unit", "units"), plain.Number(k.RatedKW), plain.Maybe(k.DataAvailability, 100))
+	arrived := "of the data nothing was due"
+	if k.DataAvailability != nil {
+		arrived = plain.Maybe(k.DataAvailability, 100) + " % of the data arrived"
+	}
+	fmt.Fprintf(f.out, "%s: %s to %s, %s rated %s kW, %s\n", site.SiteID, plain.When(k.From, zone), plain.When(k.To, zone),
+		count(k.Units, "unit", "units"), plain.Number(k.RatedKW), arrived)
 	if err := plain.Figures(k).Write(f.out, "  "); err != nil {
 		return err
 	}

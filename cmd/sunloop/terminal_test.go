@@ -32,7 +32,7 @@ func binary(t testing.TB) string {
 func TestMuteTerminal(t *testing.T) {
 	bin, dir := binary(t), t.TempDir()
 	question := regexp.MustCompile("\x1b[\\[\\]P_]")
-	for _, args := range [][]string{{"status"}, {"version"}, {"keys"}, {"serve", "--listen", "127.0.0.1:0"}} {
+	for _, args := range [][]string{{"status"}, {"findings"}, {"kpi"}, {"version"}, {"keys"}, {"serve", "--listen", "127.0.0.1:0"}} {
 		t.Run(args[0], func(t *testing.T) {
 			cmd := exec.Command(bin, append(args, "--data", dir)...)
 			cmd.Env = append(os.Environ(), "TERM=xterm-256color", "HOME="+dir)
