@@ -153,7 +153,7 @@ func NewAuditForm(q state.AuditQuestion, zone *time.Location, ask func(state.Aud
 		names: []string{"actor", "site_id", "route", "target_id", "from", "to"},
 		form: form{fields: []Field{
 			NewField("Who", "a user, the name of an API key, or the id of either", q.Actor), NewField("Site", "its id", q.SiteID), NewField("What", "as keys, or keys revoke", q.Route),
-			NewField("Of", "the id of an order, unit, key, user …", q.TargetID), NewField("From", "a date or time, as 2026-11-01", day(q.From)), NewField("To", "the end, which is not in it", day(q.To)),
+			NewField("Of", "the id of an order, unit, key or user", q.TargetID), NewField("From", "a date or time, as 2026-11-01", day(q.From)), NewField("To", "the end, which is not in it", day(q.To)),
 		}},
 	}}
 }
