@@ -98,7 +98,7 @@ func TestServeOverTLSWithACertificateOfItsOwn(t *testing.T) {
 		return sunloop(t, append([]string{"status", "--remote", address, "--token", token}, args...)...)
 	}
 	for _, r := range []ran{ask(), ask("--tls-fingerprint", strings.Repeat("0", 64))} {
-		if r.status != 1 || strings.Count(r.err, "\n") != 1 {
+		if r.status != 3 || strings.Count(r.err, "\n") != 1 {
 			t.Errorf("%+v", r)
 		}
 		for _, words := range []string{"is not trusted", "--tls-fingerprint", "--tls-ca", fingerprint, "https://127.0.0.1:"} {
@@ -123,10 +123,10 @@ func TestServeOverTLSWithACertificateOfItsOwn(t *testing.T) {
 		t.Errorf("by the environment: %+v", r)
 	}
 	telemetry := s.lines[1]["address"].(string)
-	if r := sunloop(t, "status", "--remote", telemetry, "--token", token); r.status != 1 || r.err != "sunloop: Not found\n" {
+	if r := sunloop(t, "status", "--remote", telemetry, "--token", token); r.status != 3 || r.err != "sunloop: Not found\n" {
 		t.Errorf("of the telemetry host alone: %+v", r)
 	}
-	if r := sunloop(t, "status", "--remote", strings.TrimSuffix(address, "/sunloop"), "--token", token); r.status != 1 || r.err != "sunloop: Not found\n" {
+	if r := sunloop(t, "status", "--remote", strings.TrimSuffix(address, "/sunloop"), "--token", token); r.status != 3 || r.err != "sunloop: Not found\n" {
 		t.Errorf("without the prefix: %+v", r)
 	}
 	s.stop()
