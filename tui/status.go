@@ -126,17 +126,24 @@ func (m *Model) linkParts(v pane.View) []part {
 	return nil
 }
 
-// alarmParts count the alarms that nobody has acknowledged by priority, each
-// with shape and colour, and those on the shelf; a priority without any is
-// quiet.
+// alarmParts count the alarms that stand by priority, each with shape and
+// colour, then those that nobody has acknowledged and those on the shelf; a
+// priority without any is quiet.
 func (m *Model) alarmParts(v pane.View) []part {
 	if v.Site == nil || v.Site.Alerts.At.IsZero() {
 		return nil
 	}
-	counts := v.Site.Alerts.Data.Counts
 	var count [priorities]int
-	for severity, n := range counts.Unacknowledged {
-		count[priorityOf(severity)] += n
+	waiting := 0
+	for _, a := range v.Site.Alerts.Data.Alerts {
+		switch a.State {
+		case api.AlertUnacknowledged, api.AlertReturned:
+			waiting++
+		case api.AlertAcknowledged:
+		default:
+			continue
+		}
+		count[priorityOf(a.AlertSeverity)]++
 	}
 	var out []part
 	for i, p := range [priorities]struct {
@@ -152,8 +159,10 @@ func (m *Model) alarmParts(v pane.View) []part {
 		}
 		out = append(out, part{[]span{{fmt.Sprintf("  %s%d", shape, count[i]), role}}, rank})
 	}
-	out = append(out, part{[]span{{" unack", themes.Dim}}, 3})
-	if n := counts.Shelved; n > 0 { // never out of sight in silence
+	if waiting > 0 {
+		out = append(out, part{[]span{{fmt.Sprintf("  %d unack", waiting), themes.Text}}, 0})
+	}
+	if n := v.Site.Alerts.Data.Counts.Shelved; n > 0 { // never out of sight in silence
 		out = append(out, part{[]span{{fmt.Sprintf("  shelved %d", n), themes.Text}}, 0})
 	}
 	return out
