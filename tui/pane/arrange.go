@@ -86,7 +86,11 @@ func (l *List) fit(columns []Column, width int) (chosen, widths []int) {
 	order := l.order(columns)
 	if len(l.Shown) == 0 && l.shift == 0 {
 		chosen, widths = fit(columns, width)
-		l.more = len(chosen) < len(order)
+		cells := len(widths) - 1
+		for _, w := range widths {
+			cells += w
+		}
+		l.more = len(chosen) < len(order) || cells > width
 		return chosen, widths
 	}
 	head := 1 // that stay: the untitled in front, and the first with a title
