@@ -337,11 +337,19 @@ func (m *Model) crumbs(v pane.View) []span {
 		}
 		if f.SummaryID == m.hand.FindingID {
 			at = active
-			out = append(out, span{arrow, themes.Muted}, span{pane.Family(f.FaultFamily) + " " + pane.Percent(f.Confidence), themes.Accent})
+			name := pane.Family(f.FaultFamily)
+			if !narrow {
+				name += " " + pane.Percent(f.Confidence)
+			}
+			out = append(out, span{arrow, themes.Muted}, span{name, themes.Accent})
 		}
 	}
 	if m.hand.AssetID != "" {
-		for _, done := range pane.WayOf(v).Done(v.Site.Zone) {
+		steps := pane.WayOf(v).Done(v.Site.Zone)
+		if narrow && len(steps) > 1 {
+			steps = steps[len(steps)-1:] // what comes next must have room
+		}
+		for _, done := range steps {
 			out = append(out, span{arrow, themes.Muted}, span{done, themes.Accent})
 		}
 	}

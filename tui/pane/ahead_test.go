@@ -219,3 +219,20 @@ func TestChosenDay(t *testing.T) {
 		t.Errorf("for another unit: %s", got)
 	}
 }
+
+// What an order has reserved for itself is not said to be short.
+func TestLackOfAnOrderedBill(t *testing.T) {
+	v := viewOf(t, siteOf(plant.New(), noon))
+	item, stock := api.BOMItem{PartNumber: "FAN-KIT", Quantity: 1}, api.Part{PartNumber: "FAN-KIT", Counted: true, OnHand: 1, Reserved: 1}
+	if n := lackOf(v, Way{}, item, stock); n != 1 {
+		t.Errorf("without an order %d are short", n)
+	}
+	o := api.Order{OrderID: "ord_x", Parts: []api.OrderPart{{PartNumber: "FAN-KIT", Quantity: 1, Reserved: 1}}}
+	if n := lackOf(v, Way{Order: &o}, item, stock); n != 0 {
+		t.Errorf("of the order's own %d are short", n)
+	}
+	o.Parts[0].Reserved, o.Parts[0].Short = 0, 1
+	if n := lackOf(v, Way{Order: &o}, item, stock); n != 1 {
+		t.Errorf("of an order that lacks one %d are short", n)
+	}
+}

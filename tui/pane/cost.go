@@ -148,7 +148,7 @@ func drawCosts(r terminal.Region, v View, y int, f api.Finding, days []dayAhead,
 	b := burdenOf(v, f, days)
 	v.heading(r, y, "Cost of waiting and of doing", amount(b.moneyDay, b.kWhDay, b.currency)+" a day")
 	y++
-	columns := []Column{{Title: "", Width: 12}, {Title: "begin", Width: 12}, {Title: "waiting", Width: 9, Right: true}, {Title: "parts", Width: 9, Right: true, Rank: 1}, {Title: "window", Width: 9, Right: true}, {Title: "in all", Width: 9, Right: true}}
+	columns := []Column{{Title: "", Width: 12}, {Title: "begin", Width: 12}, {Title: "waiting", Width: 10, Min: 9, Right: true}, {Title: "parts", Width: 9, Right: true, Rank: 1}, {Title: "window", Width: 9, Right: true}, {Title: "in all", Width: 10, Min: 9, Right: true}}
 	var rows []Row
 	for _, c := range Choices(v, chosen) {
 		parts, window, all := "–", "–", "–"

@@ -45,7 +45,7 @@ func drawBill(r terminal.Region, v View, y int) int {
 		stock, short, role := "–", "", themes.Dim
 		if p := stockOf(v, i.PartNumber); p != nil && p.Counted {
 			stock = fmt.Sprint(p.Available)
-			if lack := i.Quantity - p.Available; lack > 0 {
+			if lack := lackOf(v, way, i, *p); lack > 0 {
 				short, role = fmt.Sprint(lack), themes.Warning
 			}
 		}
@@ -57,6 +57,20 @@ func drawBill(r terminal.Region, v View, y int) int {
 			{Text: Significant(i.UnitCost), Role: themes.Dim}, {Text: Significant(i.TotalCost), Role: themes.Text}, {Text: stock, Role: themes.Dim}, {Text: short, Role: role}}})
 	}
 	return drawTable(r, v, y, columns, rows)
+}
+
+// lackOf is how many pieces of a line are short: of a bill that an order has
+// taken, what the order says, for its own pieces are not free any more.
+func lackOf(v View, way Way, i api.BOMItem, stock api.Part) int {
+	if way.Order == nil {
+		return i.Quantity - stock.Available
+	}
+	for _, p := range KnownOrder(v, *way.Order).Parts {
+		if p.PartNumber == i.PartNumber {
+			return p.Short
+		}
+	}
+	return 0
 }
 
 // drawConstraints draws what bounds the work: the crew, the parts, the weather,
@@ -94,8 +108,12 @@ func shortParts(v View) string {
 	}
 	var out []string
 	for _, i := range v.Site.BOM.Data.Items {
-		if p := stockOf(v, i.PartNumber); i.Essential && p != nil && p.Counted && p.Available < i.Quantity {
-			out = append(out, fmt.Sprintf("%d × %s", i.Quantity-p.Available, i.Description))
+		p := stockOf(v, i.PartNumber)
+		if !i.Essential || p == nil || !p.Counted {
+			continue
+		}
+		if lack := lackOf(v, way, i, *p); lack > 0 {
+			out = append(out, fmt.Sprintf("%d × %s", lack, i.Description))
 		}
 	}
 	return strings.Join(out, ", ")
