@@ -197,7 +197,7 @@ func (o *Orient) drawFinding(r terminal.Region, v View, f api.Finding, seen int)
 			y += 9 // the day on screen, until the evidence window has come
 		}
 	}
-	early := seen >= 18 // else the words come first
+	early := seen >= 16 // else the words come first
 	if early {
 		chart()
 	}
