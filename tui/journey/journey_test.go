@@ -101,7 +101,7 @@ func TestAlarmToOrder(t *testing.T) {
 	keys += one.press("o")
 	one.sees("Work order for INV-2", "Begin", "anna")
 	keys += one.press("enter")
-	one.sees("1 open", "pending", "anna;")
+	one.sees("order pending", "pending", "anna")
 	if keys > 8 {
 		t.Errorf("%d keys", keys)
 	}

@@ -37,7 +37,7 @@ import (
 var noon = time.Date(2026, 11, 28, 9, 30, 0, 0, time.UTC)
 
 // patience is how long a journey waits for what must come.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // place is a service in a folder of its own.
 type place struct {
