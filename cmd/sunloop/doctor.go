@@ -258,7 +258,11 @@ func (c *DoctorCmd) service(ctx context.Context, r *report) {
 	r.line("reach", "it answers, in %d ms", took.Milliseconds())
 	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		if skew := from.Add(took / 2).Sub(at); skew.Abs() > maxClockSkew {
-			r.bad("clock", "it is %s apart from this machine's: codes of an authenticator may be refused", skew.Abs().Round(time.Second))
+			step := time.Second
+			if skew.Abs() > 2*time.Minute {
+				step = time.Minute
+			}
+			r.bad("clock", "it is %s apart from this machine's: codes of an authenticator may be refused", skew.Abs().Round(step))
 		} else {
 			r.line("clock", "as this machine's")
 		}
