@@ -158,6 +158,7 @@ func (w *sshWorld) code(secret string) string {
 // question of the console.
 type farScreen struct {
 	t       *testing.T
+	client  *gossh.Client
 	session *gossh.Session
 	in      io.WriteCloser
 
@@ -182,7 +183,7 @@ func (w *sshWorld) console(term string, env map[string]string, columns, rows int
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	s := &farScreen{t: w.t, vt: vt.NewEmulator(columns, rows)}
+	s := &farScreen{t: w.t, client: c, vt: vt.NewEmulator(columns, rows)}
 	go func() { _, _ = io.Copy(io.Discard, s.vt) }() // its answers go nowhere
 	w.t.Cleanup(func() { _ = c.Close(); _ = s.vt.Close() })
 	if s.session, err = c.NewSession(); err != nil {
@@ -288,6 +289,7 @@ func TestConsoleOverSSH(t *testing.T) {
 		if end := s.raw(); !strings.Contains(end, "\x1b[?1049l") || !strings.Contains(end, "\x1b[?25h") {
 			t.Errorf("%s: the terminal is not given back", name)
 		}
+		_ = s.client.Close() // a user has only so many
 	}
 }
 
