@@ -39,7 +39,7 @@ func (m *Model) draw() {
 	all.Clear(m.palette.Style(themes.Background))
 	m.layout = layout.Compute(m.size, m.focus, m.zoom, m.arrange)
 	if m.layout.Mode == layout.TooSmall {
-		m.grid.Region(m.layout.Message).Put(0, 0, m.layout.Words(), m.palette.Style(themes.Text))
+		m.grid.Region(m.layout.Message).Put(0, 0, pane.Words(m.layout.Words(), m.o.ASCII), m.palette.Style(themes.Text))
 		return
 	}
 	m.drawStatus(m.grid.Region(m.layout.Status), v)

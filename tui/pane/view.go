@@ -87,7 +87,7 @@ func (v View) putIn(r terminal.Region, x, y, width int, text string, role themes
 	return r.PutIn(x, y, width, Words(text, v.ASCII), v.style(role), v.ASCII)
 }
 
-var plainWords = strings.NewReplacer("…", "...", "–", "-", "−", "-", "·", "|", "←", "left", "→", "right", "↑", "up", "↓", "down", "›", ">", "°", "", "²", "2")
+var plainWords = strings.NewReplacer("…", "...", "–", "-", "−", "-", "·", "|", "×", "x", "←", "left", "→", "right", "↑", "up", "↓", "down", "›", ">", "°", "", "²", "2")
 
 // Words are the console's own words where only ASCII may be drawn.
 func Words(s string, ascii bool) string {
