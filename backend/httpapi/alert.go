@@ -228,7 +228,7 @@ func checkAlertMove(b api.AlertsRequest) error {
 		return api.ErrInvalidAction
 	case b.AlertID == "":
 		return api.MissingField("alert_id")
-	case hides && b.Reason == "":
+	case hides && blank(b.Reason):
 		return api.MissingField("reason")
 	case b.Action == api.ActionShelve && b.Minutes == 0:
 		return api.MissingField("minutes")

@@ -115,7 +115,7 @@ func checkAdjustment(b api.PartsRequest) error {
 		return api.MissingField("on_hand")
 	case b.OnHand != nil && b.Change != nil:
 		return api.InvalidField("change", "it goes with no on_hand")
-	case b.Reason == "":
+	case blank(b.Reason):
 		return api.MissingField("reason")
 	}
 	for _, n := range []struct {

@@ -99,6 +99,7 @@ func TestParts(t *testing.T) {
 		{name: "both numbers", body: `{"action":"adjust",` + fan + `,"on_hand":3,"change":1}`, status: 400, contains: []string{"Invalid field: change"}},
 		{name: "below nothing", body: `{"action":"adjust",` + fan + `,"on_hand":-3}`, status: 400, contains: []string{"Invalid field: on_hand"}},
 		{name: "no reason", body: `{"action":"adjust","site_id":"Sibaya","part_number":"FAN-AX-24V","on_hand":3}`, status: 400, contains: []string{"Missing required field: reason"}},
+		{name: "blank reason", body: `{"action":"adjust","site_id":"Sibaya","part_number":"FAN-AX-24V","on_hand":3,"reason":" "}`, status: 400, contains: []string{"Missing required field: reason"}},
 		{name: "counted", body: `{"action":"adjust",` + fan + `,"on_hand":3}`, status: 200, contains: []string{`"on_hand":3`, `"available":3`, `"minimum":2`, `"counted":true`, `"below_minimum":false`}},
 		{name: "one goes", body: `{"action":"adjust",` + fan + `,"change":-2}`, status: 200, contains: []string{`"on_hand":1`, `"below_minimum":true`}},
 		{name: "more than there is", body: `{"action":"adjust",` + fan + `,"change":-2}`, status: 409, contains: []string{"Part FAN-AX-24V: 1 are on hand, 2 cannot go"}},

@@ -180,6 +180,9 @@ func (in *input) digest() []byte {
 	return d[:]
 }
 
+// blank says whether what a person writes says nothing.
+func blank(text string) bool { return strings.TrimSpace(text) == "" }
+
 // brief refuses the first of names and values in turn that is longer than a
 // person writes: it would be kept for good.
 func brief(namesAndValues ...string) error {

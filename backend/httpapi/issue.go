@@ -61,7 +61,7 @@ func (s *server) issues(in *input) (*call, error) {
 		}
 		to, message := api.IssueInProgress, "Issue acknowledged"
 		if b.Action == api.ActionResolve {
-			if b.Reason == "" && b.CustomerID == "" {
+			if blank(b.Reason) && b.CustomerID == "" {
 				return nil, api.MissingField("reason")
 			}
 			to, message = api.IssueResolved, "Issue resolved"

@@ -50,6 +50,7 @@ func TestIssues(t *testing.T) {
 		{name: "acknowledged", body: `{"action":"acknowledge",` + id + `}`, status: 200, contains: []string{`"status":"In Progress"`, `"from":"New","to":"In Progress"`, `"actor":"own"`}},
 		{name: "acknowledged again", body: `{"action":"acknowledge",` + id + `}`, status: 200, contains: []string{`"status":"In Progress"`}},
 		{name: "no reason", body: `{"action":"resolve",` + id + `}`, status: 400, contains: []string{"Missing required field: reason"}},
+		{name: "blank reason", body: `{"action":"resolve",` + id + `,"reason":" "}`, status: 400, contains: []string{"Missing required field: reason"}},
 		{name: "resolved", body: `{"action":"resolve",` + id + `,"reason":"fuse replaced"}`, status: 200, contains: []string{`"status":"Resolved"`, `"note":"fuse replaced"`}},
 		{name: "acknowledged too late", body: `{"action":"acknowledge",` + id + `}`, status: 409, contains: []string{"is Resolved: it cannot become In Progress", `"allowed":[]`}},
 		{name: "no component", body: `{"action":"create","site":"Sibaya"}`, status: 400, contains: []string{"Missing required field: component"}},

@@ -127,13 +127,13 @@ func checkOrderMove(b *api.OrderRequest) error {
 	switch {
 	case b.OrderID == "":
 		return api.MissingField("order_id")
-	case b.Action == api.ActionAssign && b.AssignedTechnician == "":
+	case b.Action == api.ActionAssign && blank(b.AssignedTechnician):
 		return api.MissingField("assigned_technician")
 	case b.Action == api.ActionHold:
 		return word("hold_reason", &b.HoldReason, api.HoldReasons())
-	case b.Action == api.ActionComplete && b.CompletionNotes == "":
+	case b.Action == api.ActionComplete && blank(b.CompletionNotes):
 		return api.MissingField("completion_notes")
-	case (b.Action == api.ActionCancel || b.Action == api.ActionReopen) && b.Reason == "":
+	case (b.Action == api.ActionCancel || b.Action == api.ActionReopen) && blank(b.Reason):
 		return api.MissingField("reason")
 	}
 	for i, p := range b.PartsUsed {

@@ -103,6 +103,8 @@ func TestOrderLife(t *testing.T) {
 		{name: "completed at once", body: `{"action":"complete",` + order + `,"completion_notes":"n"}`, status: 409, contains: []string{"is pending: complete is not possible", `"allowed":["in_progress","on_hold","cancelled"]`, `"actions":["start","hold","cancel"]`}},
 		{name: "opened again at once", body: `{"action":"reopen",` + order + `,"reason":"r"}`, status: 409, contains: []string{`"allowed":[`}},
 		{name: "no technician", body: `{"action":"assign",` + order + `}`, status: 400, contains: []string{"Missing required field: assigned_technician"}},
+		{name: "blank technician", body: `{"action":"assign",` + order + `,"assigned_technician":" "}`, status: 400, contains: []string{"Missing required field: assigned_technician"}},
+		{name: "cancelled with a blank reason", body: `{"action":"cancel",` + order + `,"reason":" "}`, status: 400, contains: []string{"Missing required field: reason"}},
 		{name: "assigned", key: "technician", body: `{"action":"assign",` + order + `,"assigned_technician":"grace"}`, status: 200, contains: []string{`"assigned_technician":"grace"`, `"version":2`, `"acknowledged_at":"2025-10-02T10:00:00Z"`}},
 		{name: "assigned again", body: `{"action":"assign",` + order + `,"assigned_technician":"grace"}`, status: 200, contains: []string{"Nothing to do", `"version":2`}},
 		{name: "no reason to hold", body: `{"action":"hold",` + order + `}`, status: 400, contains: []string{"Missing required field: hold_reason"}},
@@ -126,6 +128,7 @@ func TestOrderLife(t *testing.T) {
 		{name: "started again", body: `{"action":"start",` + order + `}`, status: 200, contains: []string{"Nothing to do", `"status":"in_progress"`}},
 		{name: "cancelled by a technician", key: "technician", body: `{"action":"cancel",` + order + `,"reason":"r"}`, status: 403, contains: []string{"Access denied"}},
 		{name: "completed without notes", body: `{"action":"complete",` + order + `}`, status: 400, contains: []string{"Missing required field: completion_notes"}},
+		{name: "completed with blank notes", body: `{"action":"complete",` + order + `,"completion_notes":"\n"}`, status: 400, contains: []string{"Missing required field: completion_notes"}},
 		{name: "unknown part", body: `{"action":"complete",` + order + `,"completion_notes":"n","parts_used":[{"part_number":"GLUE","quantity":1}]}`, status: 400, contains: []string{"parts_used[0].part_number"}},
 		{name: "more than there is", body: `{"action":"complete",` + order + `,"completion_notes":"n","parts_used":[{"part_number":"FUSE-GPV-15A","quantity":4}]}`, status: 409, contains: []string{"Part FUSE-GPV-15A: 4 were used, 3 are at hand"}},
 	})

@@ -80,7 +80,7 @@ func (s *server) schedule(in *input) (*call, error) {
 		return nil, api.ErrInvalidAction
 	case b.ScheduleID == "":
 		return nil, api.MissingField("schedule_id")
-	case b.Action == api.ActionCancel && b.Reason == "":
+	case b.Action == api.ActionCancel && blank(b.Reason):
 		return nil, api.MissingField("reason")
 	}
 	c.run = func(ctx context.Context, g granted) (any, error) {
@@ -136,7 +136,7 @@ func checkNewSchedule(b *api.ScheduleRequest) error {
 		return err
 	}
 	switch {
-	case b.Reason == "":
+	case blank(b.Reason):
 		return api.MissingField("reason")
 	case b.EveryDays < 0 || b.EveryDays > api.MaxEveryDays:
 		return api.InvalidField("every_days", fmt.Sprintf("a whole number from 1 to %d", api.MaxEveryDays))
