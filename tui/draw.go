@@ -74,11 +74,7 @@ func (m *Model) drawPane(i layout.Pane, p pane.Pane, v pane.View) {
 	r := m.grid.Region(at)
 	r.Clear(m.palette.Style(themes.Panel))
 	if m.layout.Mode != layout.Single {
-		border := themes.Border
-		if v.Focused {
-			border = themes.BorderFocus
-		}
-		r.Box(terminal.LinesFor(m.o.ASCII), m.palette.Style(border))
+		m.edge(r, v.Focused)
 		w, _ := r.Size()
 		x := m.title(r, 1, i)
 		list := filterOf(p)
@@ -114,17 +110,22 @@ func (m *Model) drawFilter(r terminal.Region, list filtered, v pane.View) {
 // bare says whether nothing stands over the panes or the further screen.
 func (m *Model) bare() bool { return len(m.dialogs) == 0 && m.signIn == nil }
 
+// edge draws the frame of what stands in the body.
+func (m *Model) edge(r terminal.Region, focused bool) {
+	border := themes.Border
+	if focused {
+		border = themes.BorderFocus
+	}
+	r.Box(terminal.LinesFor(m.o.ASCII), m.palette.Style(border))
+}
+
 // drawScreen draws a further screen in the place of the panes.
 func (m *Model) drawScreen(s screen.Screen, v pane.View) {
 	v.Focused = m.bare()
 	r := m.grid.Region(m.layout.Body)
 	r.Clear(m.palette.Style(themes.Panel))
 	if m.layout.Mode != layout.Single {
-		border := themes.Border
-		if v.Focused {
-			border = themes.BorderFocus
-		}
-		r.Box(terminal.LinesFor(m.o.ASCII), m.palette.Style(border))
+		m.edge(r, v.Focused)
 		w, _ := r.Size()
 		x := r.Put(1, 0, " "+s.Title()+" ", m.palette.Style(themes.Title))
 		m.drawFilter(r.Region(terminal.Rect{X: x + 1, W: w - x - 3, H: 1}), m.list(), v)

@@ -210,11 +210,7 @@ func (s *Alarms) drawAlarm(r terminal.Region, v pane.View) int {
 	y = v.Paragraph(r, 0, y, a.Message, themes.Text)
 	at := func(t api.Time) string { return t.In(zone(v)).Format("2006-01-02 15:04") }
 	lines := []Detail{{Label: "priority", Words: a.AlertSeverity, Role: pane.PriorityRole(a.AlertSeverity)}, {Label: "state", Words: a.State, Role: themes.Text}}
-	add := func(label, words string) {
-		if words != "" {
-			lines = append(lines, Detail{Label: label, Words: words, Role: themes.Text})
-		}
-	}
+	add := factsOf(&lines)
 	add("since", at(a.Timestamp))
 	if a.Resolved {
 		add("gone", at(a.ResolvedAt))

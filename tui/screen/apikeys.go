@@ -133,9 +133,7 @@ func keyDetail(v pane.View, id string) []Detail {
 	}
 	k := keys[i]
 	lines := []Detail{{Heading: k.Name}}
-	add := func(label, words string) {
-		lines = append(lines, Detail{Label: label, Words: words, Role: themes.Text})
-	}
+	add := factsOf(&lines)
 	at := func(t api.Time) string { return t.In(zone(v)).Format("2006-01-02 15:04") }
 	add("state", k.State)
 	add("id", k.APIKeyID)

@@ -50,11 +50,7 @@ func assetOf(v pane.View, id string) *api.Asset {
 	if v.Site == nil {
 		return nil
 	}
-	i := slices.IndexFunc(v.Site.Assets.Data, func(a api.Asset) bool { return a.AssetID == id })
-	if i < 0 {
-		return nil
-	}
-	return &v.Site.Assets.Data[i]
+	return itemOf(v.Site.Assets.Data, func(a api.Asset) bool { return a.AssetID == id })
 }
 
 func manageAsset(a keymap.Action, id string, v pane.View) any {
@@ -147,11 +143,7 @@ func assetDetail(v pane.View, id string) []Detail {
 		return nil
 	}
 	lines := []Detail{{Heading: a.AssetID}}
-	add := func(label, words string) {
-		if words != "" {
-			lines = append(lines, Detail{Label: label, Words: words, Role: themes.Text})
-		}
-	}
+	add := factsOf(&lines)
 	add("name", a.Name)
 	add("type", a.Type)
 	add("rated", pane.Power(rated(*a)))

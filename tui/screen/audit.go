@@ -266,11 +266,7 @@ func auditDetail(v pane.View, records []api.AuditRecord, id string) []Detail {
 	}
 	a := records[i]
 	lines := []Detail{{Heading: strings.TrimSpace(a.Route + " " + a.Action)}}
-	add := func(label, words string) {
-		if words != "" {
-			lines = append(lines, Detail{Label: label, Words: words, Role: themes.Text})
-		}
-	}
+	add := factsOf(&lines)
 	add("when", a.Timestamp.In(zone(v)).Format("2006-01-02 15:04:05"))
 	add("who", who(a))
 	add("id", a.ActorID)

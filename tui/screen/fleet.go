@@ -205,11 +205,7 @@ func fleetDetail(v pane.View, id string) []Detail {
 	f := sites[i]
 	s := f.Summary
 	lines := []Detail{{Heading: f.SiteID}}
-	add := func(label, words string) {
-		if words != "" {
-			lines = append(lines, Detail{Label: label, Words: words, Role: themes.Text})
-		}
-	}
+	add := factsOf(&lines)
 	if f.Name != f.SiteID {
 		add("name", f.Name)
 	}

@@ -83,9 +83,7 @@ func runDetail(v pane.View, id string) []Detail {
 		return nil
 	}
 	lines := []Detail{{Heading: "Run of " + pane.When(r.ProcessedAt.Time, v.SiteNow, v.Site.Zone)}}
-	add := func(label, format string, args ...any) {
-		lines = append(lines, Detail{Label: label, Words: fmt.Sprintf(format, args...), Role: themes.Text})
-	}
+	add := formatsOf(&lines)
 	g, m, day := r.GapStatistics, r.PerformanceMetrics, func(t api.Time) string { return t.In(v.Site.Zone).Format(time.DateOnly) }
 	add("data", "%s to %s", day(r.DataWindow.Start), day(r.DataWindow.End))
 	add("gaps", "%d, %s on average, %s the longest; daylight alone counts", g.TotalGaps, minutes(g.AverageGapMinutes), minutes(g.LargestGapMinutes))

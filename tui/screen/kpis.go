@@ -120,11 +120,7 @@ func newFigures(p *period) *leaf {
 			if f.Name != id {
 				continue
 			}
-			add := func(label, words string) {
-				if words != "" {
-					lines = append(lines, Detail{Label: label, Words: words, Role: themes.Text})
-				}
-			}
+			add := factsOf(&lines)
 			lines = append(lines, Detail{Heading: figureName(f.Name)})
 			add("value", figureValue(f, f.Value))
 			if f.Low != nil && f.High != nil {

@@ -296,9 +296,7 @@ func modelDetail(v pane.View, id string) []Detail {
 		return nil
 	}
 	lines := []Detail{{Heading: id}}
-	add := func(label, format string, args ...any) {
-		lines = append(lines, Detail{Label: label, Words: fmt.Sprintf(format, args...), Role: themes.Text})
-	}
+	add := formatsOf(&lines)
 	add("kind", "%s, %s", m.ModelType, m.Status)
 	day := func(t api.Time) string { return t.In(v.Site.Zone).Format(time.DateOnly) }
 	add("trained on", "%s to %s", day(m.TrainingDataWindow.Start), day(m.TrainingDataWindow.End))

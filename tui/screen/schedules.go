@@ -99,11 +99,7 @@ func scheduleByID(v pane.View, id string) *api.Schedule {
 	if v.Site == nil {
 		return nil
 	}
-	i := slices.IndexFunc(v.Site.Schedules.Data, func(p api.Schedule) bool { return p.ScheduleID == id })
-	if i < 0 {
-		return nil
-	}
-	return &v.Site.Schedules.Data[i]
+	return itemOf(v.Site.Schedules.Data, func(p api.Schedule) bool { return p.ScheduleID == id })
 }
 
 func scheduleRows(v pane.View) []pane.Row {
@@ -139,17 +135,8 @@ func scheduleDetail(v pane.View, id string) []Detail {
 		p = &d
 	}
 	lines := []Detail{{Heading: p.MaintenanceType + " maintenance of " + p.AssetID}}
-	add := func(label, words string) {
-		if words != "" {
-			lines = append(lines, Detail{Label: label, Words: words, Role: themes.Text})
-		}
-	}
-	at := func(t api.Time) string {
-		if t.IsZero() {
-			return ""
-		}
-		return t.In(zone(v)).Format(dateLayout)
-	}
+	add := factsOf(&lines)
+	at := stampsOf(v)
 	if p.Overdue && pane.OpenPlan(*p) {
 		lines = append(lines, Detail{Label: "state", Words: "overdue; it is " + p.Status, Role: themes.Warning})
 	} else {

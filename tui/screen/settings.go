@@ -201,9 +201,7 @@ func bindingDetail(v pane.View, c Configured, a keymap.Action) []Detail {
 		return nil
 	}
 	lines := []Detail{{Heading: e.Binding.Help().Desc}}
-	add := func(label, words string) {
-		lines = append(lines, Detail{Label: label, Words: words, Role: themes.Text})
-	}
+	add := factsOf(&lines)
 	add("key", asciiKeys(strings.Join(e.Binding.Keys(), "  or  "), v.ASCII))
 	add("counts in", string(e.Scope))
 	if d, ok := keymap.Default().Entry(a); ok && !slices.Equal(d.Binding.Keys(), e.Binding.Keys()) {

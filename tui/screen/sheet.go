@@ -1,8 +1,11 @@
 package screen
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
+	"app.sunloop/backend/api"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/pane"
@@ -49,6 +52,40 @@ type status struct {
 type Detail struct {
 	Heading, Label, Words string
 	Role                  themes.Role
+}
+
+// factsOf adds words with their label to details; where there are no words
+// there is no fact.
+func factsOf(lines *[]Detail) func(label, words string) {
+	return func(label, words string) {
+		if words != "" {
+			*lines = append(*lines, Detail{Label: label, Words: words, Role: themes.Text})
+		}
+	}
+}
+
+// formatsOf is [factsOf] for words that are put together.
+func formatsOf(lines *[]Detail) func(label, format string, args ...any) {
+	add := factsOf(lines)
+	return func(label, format string, args ...any) { add(label, fmt.Sprintf(format, args...)) }
+}
+
+// stampsOf writes times by the site's clock; no time has no words.
+func stampsOf(v pane.View) func(t api.Time) string {
+	return func(t api.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.In(zone(v)).Format(dateLayout)
+	}
+}
+
+// itemOf is the first item that is meant, nil without one.
+func itemOf[T any](items []T, is func(T) bool) *T {
+	if i := slices.IndexFunc(items, is); i >= 0 {
+		return &items[i]
+	}
+	return nil
 }
 
 // Title is the sheet's title.

@@ -92,11 +92,7 @@ func partByNumber(v pane.View, number string) *api.Part {
 	if v.Site == nil {
 		return nil
 	}
-	i := slices.IndexFunc(v.Site.Parts.Data, func(p api.Part) bool { return p.PartNumber == number })
-	if i < 0 {
-		return nil
-	}
-	return &v.Site.Parts.Data[i]
+	return itemOf(v.Site.Parts.Data, func(p api.Part) bool { return p.PartNumber == number })
 }
 
 func partDetail(v pane.View, id string) []Detail {
@@ -106,9 +102,7 @@ func partDetail(v pane.View, id string) []Detail {
 	}
 	words, role, _ := stockState(*p)
 	lines := []Detail{{Heading: p.Description}, {Label: "state", Words: words, Role: role}}
-	add := func(label, words string) {
-		lines = append(lines, Detail{Label: label, Words: words, Role: themes.Text})
-	}
+	add := factsOf(&lines)
 	add("part", p.PartNumber)
 	if p.Counted {
 		add("on hand", strconv.Itoa(p.OnHand))

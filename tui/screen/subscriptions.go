@@ -48,11 +48,7 @@ func subscriptionByID(v pane.View, id string) *api.Subscription {
 	if v.Site == nil {
 		return nil
 	}
-	i := slices.IndexFunc(v.Site.Subscriptions.Data, func(s api.Subscription) bool { return s.SubscriptionID == id })
-	if i < 0 {
-		return nil
-	}
-	return &v.Site.Subscriptions.Data[i]
+	return itemOf(v.Site.Subscriptions.Data, func(s api.Subscription) bool { return s.SubscriptionID == id })
 }
 
 // subscriptionWhy is why an action on a subscription is not possible.
@@ -127,17 +123,8 @@ func subscriptionDetail(v pane.View, id string) []Detail {
 		return nil
 	}
 	lines := []Detail{{Heading: s.CallbackURL}, {Label: "state", Words: s.Status, Role: subscriptionRole(s.Status)}}
-	add := func(label, words string) {
-		if words != "" {
-			lines = append(lines, Detail{Label: label, Words: words, Role: themes.Text})
-		}
-	}
-	at := func(t api.Time) string {
-		if t.IsZero() {
-			return ""
-		}
-		return t.In(zone(v)).Format(dateLayout)
-	}
+	add := factsOf(&lines)
+	at := stampsOf(v)
 	add("why", s.StatusReason)
 	add("order", s.OrderID+" of "+unitOfOrder(v, s.OrderID))
 	add("made", at(s.CreatedAt)+" "+by(s.CreatedBy))
@@ -358,11 +345,7 @@ func deliveryDetail(v pane.View, id string) []Detail {
 	}
 	d := v.Site.Deliveries.Data[i]
 	lines := []Detail{{Heading: "Order " + pane.OrderStatus(d.Event.Status)}, {Label: "state", Words: deliveryWords(v, d), Role: deliveryRole(d.Status)}}
-	add := func(label, words string) {
-		if words != "" {
-			lines = append(lines, Detail{Label: label, Words: words, Role: themes.Text})
-		}
-	}
+	add := factsOf(&lines)
 	at := func(t api.Time) string {
 		if t.IsZero() {
 			return ""

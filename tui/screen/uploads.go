@@ -45,11 +45,7 @@ func uploadOf(v pane.View, id string) *api.Upload {
 	if v.Site == nil {
 		return nil
 	}
-	i := slices.IndexFunc(v.Site.Uploads.Data, func(u api.Upload) bool { return u.UploadID == id })
-	if i < 0 {
-		return nil
-	}
-	return &v.Site.Uploads.Data[i]
+	return itemOf(v.Site.Uploads.Data, func(u api.Upload) bool { return u.UploadID == id })
 }
 
 // again says whether an upload came to nothing, so that it may be tried again.
@@ -189,9 +185,7 @@ func uploadDetail(v pane.View, id string) []Detail {
 	}
 	u := v.Site.Uploads.Data[i]
 	lines := []Detail{{Heading: pane.FileName(u)}}
-	add := func(label, format string, args ...any) {
-		lines = append(lines, Detail{Label: label, Words: fmt.Sprintf(format, args...), Role: themes.Text})
-	}
+	add := formatsOf(&lines)
 	lines = append(lines, Detail{Label: "state", Words: pane.UploadState(u), Role: pane.UploadRole(u)})
 	if u.Error != "" {
 		lines = append(lines, Detail{Label: "why", Words: u.Error, Role: themes.Warning})

@@ -157,9 +157,7 @@ func userDetail(v pane.View, id string) []Detail {
 	}
 	at := func(t api.Time) string { return t.In(zone(v)).Format("2006-01-02 15:04") }
 	lines := []Detail{{Heading: u.Username}}
-	add := func(label, words string) {
-		lines = append(lines, Detail{Label: label, Words: words, Role: themes.Text})
-	}
+	add := factsOf(&lines)
 	switch userState(*u, v.Now) {
 	case "disabled":
 		add("state", "disabled: kept out until somebody lets the user in again")
