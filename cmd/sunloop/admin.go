@@ -96,7 +96,11 @@ func (c *UserAddCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		}
 		noteUser(r, u)
 		r.After = u.Record()
-		fmt.Fprintf(std.out, "%s is made with %s, for customers %s\n", u.Username, auth.RoleName(u.Role), strings.Join(u.Customers, ", "))
+		whose := "for no customer yet: sunloop admin user set --customers says whose data a user sees"
+		if len(u.Customers) > 0 {
+			whose = "for customers " + strings.Join(u.Customers, ", ")
+		}
+		fmt.Fprintf(std.out, "%s is made with %s, %s\n", u.Username, auth.RoleName(u.Role), whose)
 		return nil
 	})
 }

@@ -105,7 +105,8 @@ func run(ctx context.Context, args []string, std streams) int {
 		if word, ok := unknownCommand(args, err); ok {
 			fmt.Fprintf(std.err, "sunloop: there is no command %q. Try: sunloop --help\n", word)
 		} else if errors.As(err, &p) && p.Context != nil {
-			fmt.Fprintf(std.err, "sunloop: %v. Try: sunloop %s--help\n", err, commandPath(p.Context))
+			// The parser's suggestions end with a question mark, which a full stop would follow.
+			fmt.Fprintf(std.err, "sunloop: %s. Try: sunloop %s--help\n", strings.TrimSuffix(err.Error(), "?"), commandPath(p.Context))
 		} else {
 			fmt.Fprintln(std.err, "sunloop:", err)
 		}
