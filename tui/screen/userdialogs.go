@@ -115,7 +115,6 @@ func (d *UserForm) accept() Result {
 type LineForm struct {
 	asking
 	title, words, verb string
-	hint               string // below the field
 	send               func(text string) Result
 }
 
