@@ -74,6 +74,9 @@ func (w *Way) beforeOrder(v View) {
 		w.Why = "it is over; " + Energy(f.LostKWh) + " were lost"
 	case f.RootCause == "" && len(f.Causes) == 0 && !v.Site.Diagnosed[f.SummaryID]:
 		w.Next = StepDiagnose
+	case v.Site.Orders.At.IsZero():
+		// Somebody may be on the way already: nothing is planned twice.
+		w.Why = "the orders are not known yet"
 	case w.Plan == nil:
 		w.Next = StepPlan
 	case w.Bill == nil:
