@@ -245,7 +245,7 @@ var workPromises = []Promise{
 	{Route: "order", Action: ActionCreate, As: InJSON, Params: append(slices.Clone(forAsset), must("schedule_id", "{schedule_id}", 7), must("bom_id", "{bom_id}", 7), must("assigned_technician", "Thandi", 7),
 		must("estimated_duration_hours", 2.5, -1, "long"), urgencies, may("additional", true, "yes")), Fields: append(slices.Clone(orderAnswer), "estimated_completion"), Wrongs: badAction(is("asset_id", "INV-none", ErrAssetNotFound),
 		Wrong{Why: "an open order is about the same finding", With: map[string]any{"customer_id": goodCustomer, "asset_id": nil, "schedule_id": nil, "additional": nil, "bom_id": "{bom:ordered}"}, Err: clash})},
-	{Route: "order", Action: ActionCreate, As: InJSON, Params: []Param{must("customer_id", goodCustomer, 7), must("bom_id", "{bom_id}", 7), may("planned_start", "2026-05-03T06:00:00Z", "soon")},
+	{Route: "order", Action: ActionCreate, As: InJSON, Params: []Param{must("customer_id", goodCustomer, 7), must("bom_id", "{bom_id}", 7), may("planned_start", "2026-05-03T06:00:00Z", "soon", "2020-01-01T00:00:00Z")},
 		Fields: append(slices.Clone(orderAnswer), "order.planned_start"), Wrongs: []Wrong{lacks("customer_id", MissingField("asset_id"))}},
 	list("order", ActionList, forAsset, append(words("success count"), prefixed("orders[].", "order_id asset_id status created_at estimated_completion")...), is("asset_id", "INV-none", ErrAssetNotFound)),
 }

@@ -128,6 +128,9 @@ func (s *Service) CreateOrder(ctx context.Context, scope api.Scope, r api.OrderR
 			return err
 		}
 		s.draft(&o, r, bill, plan, site)
+		if err := s.begun(r, o, site); err != nil {
+			return err
+		}
 		o.CreatedBy = scope.Actor
 		if err := s.takeOn(tx, scope, &o, r.IssueID); err != nil {
 			return err
@@ -250,6 +253,17 @@ func (s *Service) draft(o *order, r api.OrderRequest, bill bom, plan schedule, s
 	}
 	begin, end := s.Crew.working(site, start, o.EstimatedDurationHours, o.MaintenanceType == api.MaintenanceEmergency)
 	o.PlannedStart, o.EstimatedCompletion = api.At(begin), api.At(end)
+}
+
+// begun refuses an order that is planned for a day that is over; earlier today
+// means now. Only emergency work may have begun.
+func (s *Service) begun(r api.OrderRequest, o order, site api.Site) error {
+	zone := ops.Zone(site)
+	y, m, d := s.Now().In(zone).Date()
+	if r.PlannedStart.IsZero() || o.MaintenanceType == api.MaintenanceEmergency || !r.PlannedStart.Before(time.Date(y, m, d, 0, 0, 0, 0, zone)) {
+		return nil
+	}
+	return api.InvalidField("planned_start", fmt.Sprintf("%s is in the past; only emergency work may have begun", r.PlannedStart))
 }
 
 // takeOn links the issue that the order mends and takes it on, if nobody has.

@@ -87,3 +87,37 @@ func TestOrdersPlanThemselves(t *testing.T) {
 		t.Errorf("%d plans, were %d, %v", len(after), len(before), err)
 	}
 }
+
+// A day that is over is no day for work, but earlier today means now, and
+// emergency work may have begun; what is refused leaves nothing.
+func TestOrdersOfThePast(t *testing.T) {
+	d := newDesk(t, nil)
+	d.judge(true)
+	for name, tt := range map[string]struct {
+		start   time.Time
+		refused bool
+	}{
+		"yesterday":     {d.clock.Add(-day), true},
+		"earlier today": {d.clock.Add(-time.Minute), false},
+	} {
+		before, _, err := d.Orders(t.Context(), boss, api.ListQuery{CustomerID: acme}, api.OrderRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := d.CreateOrder(t.Context(), boss, api.OrderRequest{CustomerID: acme, BOMID: d.bill(inv).BOMID, Additional: true, PlannedStart: api.At(tt.start)})
+		var refusal *api.Error
+		switch {
+		case tt.refused && (!errors.As(err, &refusal) || refusal.Status != http.StatusBadRequest || refusal.Details["field"] != "planned_start"):
+			t.Errorf("%s: %v", name, err)
+		case !tt.refused && (err != nil || o.PlannedStart.Before(d.clock)):
+			t.Errorf("%s: %v, planned for %s", name, err, o.PlannedStart)
+		}
+		after, _, err := d.Orders(t.Context(), boss, api.ListQuery{CustomerID: acme}, api.OrderRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.refused && len(after) != len(before) {
+			t.Errorf("%s: %d orders, %d before", name, len(after), len(before))
+		}
+	}
+}
