@@ -100,6 +100,9 @@ var movePromises = []Promise{
 	list("sites", ActionList, nil, append(words("success count"), prefixed("sites[].", "site_id customer_id name timezone")...)),
 	move("sites", ActionGet, "site_id", goodSite, "Nowhere", ErrSiteNotFound, nil, words("success site.site_id site.customer_id"), foreign),
 
+	{Route: "interpolations", Action: ActionGaps, As: InJSON, Params: []Param{must("customer_id", goodCustomer, 7), may("result_id", "", 7), may("limit", 5, -1, 1001)},
+		Fields: append(words("success result_id site_id count total_gaps"), prefixed("gaps[].", "asset_id start end minutes method energy_kwh step_minutes p10_kw p50_kw p90_kw")...),
+		Wrongs: []Wrong{is("result_id", "int-none", ErrNoInterpolation)}},
 	{Route: "stored-forecasts", Action: ActionAccuracy, As: InJSON, Params: []Param{must("customer_id", goodCustomer, 7), may("days", 7, -1, "all")}, Fields: words("success")},
 	{Route: "ml-models", Action: ActionHistory, As: InJSON, Params: []Param{must("site_id", goodSite, 7)}, Fields: append(words("success count"), prefixed("history[].", "model_name model_version to at")...), Wrongs: []Wrong{foreign}},
 	{Route: "ml-models", Action: ActionEvaluate, As: InJSON, Params: []Param{must("site_id", goodSite, 7), may("model_version", "1.0.0", 7)}, Elsewhere: "the tests of the registry, with a challenger",

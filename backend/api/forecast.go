@@ -105,7 +105,8 @@ type CustomerRequest struct {
 	Action     string `json:"action,omitempty"`
 	CustomerID string `json:"customer_id,omitempty"`
 	SiteID     string `json:"site_id,omitempty"`
-	Days       int    `json:"days,omitempty"` // of the action accuracy
+	Days       int    `json:"days,omitempty"`      // of the action accuracy
+	ResultID   string `json:"result_id,omitempty"` // of the action gaps; empty: the newest run
 	Page
 }
 

@@ -64,3 +64,29 @@ type InterpolationsResponse struct {
 	Count                int                   `json:"count"`
 	NextCursor           string                `json:"next_cursor,omitempty"`
 }
+
+// FilledGap is a gap of daylight of one unit with what fills it: values each
+// StepMinutes from Start on, as P10, P50 and P90.
+type FilledGap struct {
+	AssetID     string    `json:"asset_id"`
+	Start       Time      `json:"start"`
+	End         Time      `json:"end"`
+	Minutes     float64   `json:"minutes"`
+	Method      string    `json:"method"`
+	EnergyKWh   float64   `json:"energy_kwh"` // of the P50
+	StepMinutes float64   `json:"step_minutes"`
+	P10KW       []float64 `json:"p10_kw"`
+	P50KW       []float64 `json:"p50_kw"`
+	P90KW       []float64 `json:"p90_kw"`
+}
+
+// GapsResponse answers the action gaps of /terminal/interpolation (extension):
+// the longest gaps of one run first, as many as the limit, of TotalGaps.
+type GapsResponse struct {
+	Success   bool        `json:"success"`
+	ResultID  string      `json:"result_id"`
+	SiteID    string      `json:"site_id"`
+	Gaps      []FilledGap `json:"gaps"`
+	Count     int         `json:"count"`
+	TotalGaps int         `json:"total_gaps"`
+}

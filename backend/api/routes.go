@@ -139,6 +139,7 @@ const (
 	ActionRollback    = "rollback"
 	ActionHistory     = "history"
 	ActionAccuracy    = "accuracy"
+	ActionGaps        = "gaps"
 	ActionCreate      = "create"
 	ActionAcknowledge = "acknowledge"
 	ActionResolve     = "resolve"
@@ -267,7 +268,8 @@ func Routes() []Route {
 			{Action: ActionGet, Permission: PermissionRead, Reads: true}}},
 		{"stored-forecasts", post, PathTerminalForecast, HostMain, CredentialAny, append(slices.Clone(list),
 			Operation{Action: ActionAccuracy, Permission: PermissionRead, Reads: true})},
-		{"interpolations", post, PathInterpolation, HostMain, CredentialAny, list},
+		{"interpolations", post, PathInterpolation, HostMain, CredentialAny, append(slices.Clone(list),
+			Operation{Action: ActionGaps, Permission: PermissionRead, Reads: true})},
 		{"ooda", post, PathOODA, HostMain, CredentialAny, list},
 		{"ml-models", post, PathModels, HostMain, CredentialAny, append(slices.Clone(list),
 			Operation{Action: ActionHistory, Permission: PermissionRead, Reads: true},

@@ -93,6 +93,10 @@ func TestCalls(t *testing.T) {
 			_, err := c.Accuracy(ctx, api.AccuracyRequest{CustomerID: "c", Days: 7})
 			return err
 		}, `POST /terminal/forecast {"action":"accuracy","customer_id":"c","days":7}`},
+		{"gaps", func(c *client.Client) error {
+			_, err := c.Gaps(ctx, api.ListQuery{CustomerID: "c"}, "int-1")
+			return err
+		}, `POST /terminal/interpolation {"action":"gaps","customer_id":"c","result_id":"int-1"}`},
 		{"evaluate a model", func(c *client.Client) error {
 			_, err := c.EvaluateModel(ctx, api.ModelsRequest{SiteID: "s"})
 			return err

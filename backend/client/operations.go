@@ -126,6 +126,14 @@ func (c *Client) Interpolations(ctx context.Context, q api.ListQuery) (*api.Inte
 	return read[api.InterpolationsResponse](ctx, c, api.PathInterpolation, customerRequest(q))
 }
 
+// Gaps are those that one run filled, the longest first; an empty resultID is
+// the newest run.
+func (c *Client) Gaps(ctx context.Context, q api.ListQuery, resultID string) (*api.GapsResponse, error) {
+	r := customerRequest(q)
+	r.Action, r.ResultID = api.ActionGaps, resultID
+	return read[api.GapsResponse](ctx, c, api.PathInterpolation, r)
+}
+
 // Findings lists OODA summaries, active first, most energy at risk first.
 func (c *Client) Findings(ctx context.Context, q api.ListQuery) (*api.FindingsResponse, error) {
 	return read[api.FindingsResponse](ctx, c, api.PathOODA, customerRequest(q))

@@ -117,6 +117,8 @@ type Interpolations interface {
 	// Interpolations lists newest first; api.ErrNoInterpolation when the
 	// customer has none.
 	Interpolations(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.InterpolationResult, string, error)
+	// Gaps are those that one run filled, the longest first.
+	Gaps(ctx context.Context, scope api.Scope, resultID string, q api.ListQuery) (api.GapsResponse, error)
 }
 
 // Summaries are a site's vital signs.

@@ -97,10 +97,18 @@ func (s *server) interpolations(in *input) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, run: func(ctx context.Context, g granted) (any, error) {
+	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}}
+	if b.Action == api.ActionGaps {
+		c.run = func(ctx context.Context, g granted) (any, error) {
+			return s.Interpolations.Gaps(ctx, g.scope, b.ResultID, listQuery(b))
+		}
+		return c, nil
+	}
+	c.run = func(ctx context.Context, g granted) (any, error) {
 		list, next, err := s.Interpolations.Interpolations(ctx, g.scope, listQuery(b))
 		return api.InterpolationsResponse{Success: true, CustomerID: b.CustomerID, InterpolationResults: there(list), Count: len(list), NextCursor: next}, err
-	}}, nil
+	}
+	return c, nil
 }
 
 func (s *server) ooda(in *input) (*call, error) {

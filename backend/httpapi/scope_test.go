@@ -73,6 +73,7 @@ var requests = map[string]request{
 	"stored-forecasts accuracy": {body: `{"action":"accuracy","customer_id":"{customer}","site_id":"{site}"}`, absent: 404},
 	"interpolations ":           {body: `{"customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
 	"interpolations list":       {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
+	"interpolations gaps":       {body: `{"action":"gaps","customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
 	"ooda ":                     {body: `{"customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
 	"ooda list":                 {body: `{"action":"list","customer_id":"{customer}","site_id":"{site}"}`, own: 404, absent: 404},
 	"ml-models ":                {body: `{"customer_id":"{customer}","site_id":"{site}"}`, absent: 404},

@@ -103,7 +103,7 @@ func newWorld(t testing.TB, edit func(*httpapi.Deps)) *world {
 	w.box = box
 	w.deps = httpapi.Deps{
 		Auth: w.auth, Sites: w.ops, Assets: w.ops, Uploads: w.uploads, Forecasts: forecasts{w.ops}, Findings: w.ops,
-		Detector: w.detects, Diagnoser: w.ops, Issues: w.ops, Alerts: w.ops, Models: registry{w.ops, w.store}, Interpolations: w.ops, Summaries: w.ops, KPIs: w.ops, Nowcasts: w.ops, Snapshots: w.partner, Freemium: without, Telemetry: w.store, Audit: audit.New(w.store, w.clock.now), Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
+		Detector: w.detects, Diagnoser: w.ops, Issues: w.ops, Alerts: w.ops, Models: registry{w.ops, w.store}, Interpolations: fills{w.ops}, Summaries: w.ops, KPIs: w.ops, Nowcasts: w.ops, Snapshots: w.partner, Freemium: without, Telemetry: w.store, Audit: audit.New(w.store, w.clock.now), Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
 	}
 	w.workDeps()
 	if edit != nil {
@@ -360,6 +360,17 @@ func (d *detector) Detect(_ context.Context, _ api.Scope, ref api.AssetRef, _ in
 }
 
 // registry moves models without a look at their artefacts.
+// fills are runs without values.
+type fills struct{ *ops.Service }
+
+func (f fills) Gaps(ctx context.Context, scope api.Scope, resultID string, q api.ListQuery) (api.GapsResponse, error) {
+	runs, _, err := f.Interpolations(ctx, scope, q)
+	if err != nil {
+		return api.GapsResponse{}, err
+	}
+	return api.GapsResponse{Success: true, ResultID: runs[0].ResultID, SiteID: runs[0].SiteID, Gaps: []api.FilledGap{}}, nil
+}
+
 type registry struct {
 	*ops.Service
 	records store.Records

@@ -300,8 +300,9 @@ var entries = map[string]entry{
 		refusals: append(badList[:3:3], api.ErrNoForecastResult),
 	},
 	"interpolations": {
-		summary: "List what filling gaps gave", about: "Newest first.", body: api.CustomerRequest{}, answer: api.InterpolationsResponse{},
-		needs: map[string]string{"": "customer_id", api.ActionList: "customer_id"}, refusals: append(badList[:3:3], api.ErrNoInterpolation),
+		summary: "List what filling gaps gave, and the gaps of one run", about: "Newest first. The gaps are the longest of a run, each with what fills it.", body: api.CustomerRequest{}, answer: api.InterpolationsResponse{},
+		answers: map[string]any{api.ActionGaps: api.GapsResponse{}},
+		needs:   map[string]string{"": "customer_id", api.ActionList: "customer_id", api.ActionGaps: "customer_id"}, refusals: append(badList[:3:3], api.ErrNoInterpolation),
 	},
 	"ooda": {
 		summary: "List OODA summaries", about: "Active ones first, of these the ones with the most energy at risk.", body: api.CustomerRequest{}, answer: api.FindingsResponse{},

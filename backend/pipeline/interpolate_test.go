@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"encoding/csv"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -69,6 +70,7 @@ func TestRealGapsAreFilled(t *testing.T) {
 			t.Fatalf("filled with %v", row)
 		}
 	}
+	p.gapsAreThose(req.CustomerID, r, len(rows)-1)
 	// What filled is in the registry, with the figures of a network that is there.
 	m, err := p.Ops.ProductionModel(t.Context(), req.SiteID, api.ModelInterpolation)
 	if err != nil {
@@ -179,6 +181,48 @@ func silence(t *testing.T, units int, irradiance bool) (r api.InterpolationResul
 
 // A unit that was silent while its siblings were not is filled from them, and
 // close to what it made.
+// gapsAreThose fails unless the gaps of a run, asked for whole, hold its values,
+// and asked for in part are the longest.
+func (p *plant) gapsAreThose(customer string, r api.InterpolationResult, values int) {
+	p.t.Helper()
+	ask := func(id string, limit int) api.GapsResponse {
+		p.t.Helper()
+		g, err := p.Gaps(p.t.Context(), api.Unlimited("test"), id, api.ListQuery{CustomerID: customer, Page: api.Page{Limit: limit}})
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return g
+	}
+	all := ask(r.ResultID, 100_000)
+	if all.TotalGaps != all.Count || all.Count != len(all.Gaps) || all.TotalGaps < r.GapStatistics.TotalGaps || all.ResultID != r.ResultID || all.SiteID != r.SiteID {
+		p.t.Errorf("%d gaps of %d, the run says %d", all.Count, all.TotalGaps, r.GapStatistics.TotalGaps)
+	}
+	sum := 0
+	for i, g := range all.Gaps {
+		sum += len(g.P50KW)
+		energy := 0.0
+		for k, kw := range g.P50KW {
+			energy += kw * g.StepMinutes / 60
+			if g.P10KW[k] > kw || kw > g.P90KW[k] {
+				p.t.Fatalf("gap %+v", g)
+			}
+		}
+		if g.Minutes != g.StepMinutes*float64(len(g.P50KW)) || g.End.Sub(g.Start.Time).Minutes() != g.Minutes || math.Abs(energy-g.EnergyKWh) > 0.01 || i > 0 && g.Minutes > all.Gaps[i-1].Minutes {
+			p.t.Fatalf("gap %d of %v min from %s to %s holds %v kWh, of its values %v", i, g.Minutes, g.Start, g.End, g.EnergyKWh, energy)
+		}
+	}
+	if sum != values {
+		p.t.Errorf("the gaps hold %d values of %d", sum, values)
+	}
+	some := ask("", 3)
+	if diff := cmp.Diff(all.Gaps[:3], some.Gaps); diff != "" || some.TotalGaps != all.TotalGaps {
+		p.t.Errorf("the longest three: %s", diff)
+	}
+	if _, err := p.Gaps(p.t.Context(), api.Unlimited("test"), "int-none", api.ListQuery{CustomerID: customer, Page: api.Page{Limit: 3}}); !errors.Is(err, api.ErrNoInterpolation) {
+		p.t.Errorf("no such run: %v", err)
+	}
+}
+
 func TestSiblingsFillAUnit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it trains for seconds")

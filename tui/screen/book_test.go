@@ -43,6 +43,7 @@ func bookView(t testing.TB, ascii bool) pane.View {
 	s.Accuracy.Good(p.Accuracy(noon), noon)
 	s.ModelHistory.Good(p.Moves(noon), noon)
 	s.Interpolations.Good(p.Fills(noon), noon)
+	s.Gaps.Good(p.Gaps(noon), noon)
 	return v
 }
 
@@ -57,6 +58,9 @@ func turned(v pane.View, b *Book, at int) {
 			store.Want(n.Query, n.Of)
 		}
 		switch n.Query {
+		case state.QueryEvidence:
+			store.Want(n.Query, n.Of)
+			v.Site.Evidence.Good(aroundGap(p), noon)
 		case state.QueryKPIs:
 			v.Site.KPIs.Good(p.KPIs(noon), noon)
 		case state.QueryForeseen:
@@ -74,6 +78,22 @@ func turned(v pane.View, b *Book, at int) {
 			v.Site.Records.Good(p.Hours(time.Unix(from, 0), time.Unix(to, 0), noon), noon)
 		}
 	}
+}
+
+// aroundGap is the day of the plant's longest gap, without the gap.
+func aroundGap(p *plant.Plant) state.Day {
+	gap := p.Gaps(noon).Gaps[0]
+	from := p.Midnight(noon).AddDate(0, 0, -1)
+	day := state.Day{Start: from, End: from.AddDate(0, 0, 1)}
+	records := p.Records(day.Start, day.End, noon)
+	var left []api.Record
+	for _, r := range records[gap.AssetID] {
+		if r.Timestamp.Before(gap.Start.Time) || !r.Timestamp.Before(gap.End.Time) {
+			left = append(left, r)
+		}
+	}
+	records[gap.AssetID] = left
+	return day.With(records)
 }
 
 // dailyOf is the plant's energy in the days that a need names.
@@ -137,7 +157,7 @@ func TestBookFaces(t *testing.T) {
 				s.Forecast, s.Issued, s.Reports, s.Models, s.Findings = state.Value[api.GeneratedForecast]{}, state.Value[[]api.StoredForecast]{}, state.Reports{}, state.Value[[]api.Model]{}, state.Value[[]api.Finding]{}
 			}
 			bad := func(s *state.Site) {
-				for _, bad := range []func(error, time.Time, time.Time){s.Forecast.Bad, s.Issued.Bad, s.Accuracy.Bad, s.ModelHistory.Bad, s.Models.Bad, s.KPIs.Bad, s.Daily.Bad, s.Interpolations.Bad, s.Findings.Bad} {
+				for _, bad := range []func(error, time.Time, time.Time){s.Forecast.Bad, s.Issued.Bad, s.Accuracy.Bad, s.ModelHistory.Bad, s.Models.Bad, s.KPIs.Bad, s.Daily.Bad, s.Interpolations.Bad, s.Gaps.Bad, s.Findings.Bad} {
 					bad(refused, noon, later)
 				}
 			}
@@ -158,6 +178,7 @@ func TestBookFaces(t *testing.T) {
 					s.KPIs.Good(api.KPIs{}, noon)
 					s.Daily.Good(nil, noon)
 					s.Interpolations.Good(nil, noon)
+					s.Gaps.Good(api.GapsResponse{}, noon)
 					s.Findings.Good(nil, noon)
 				}, l.empty[:20]},
 			} {

@@ -8,16 +8,18 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
+	"app.sunloop/tui/chart"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 )
 
 // NewGaps shows the runs of gap filling, what each did and how well, by what
-// was known of the sky and how long the gap was.
+// was known of the sky and how long the gap was, and the longest gaps before
+// and after.
 func NewGaps() *Book {
 	runs := newRuns()
-	return &Book{title: "Interpolation", leaves: []*leaf{runs, newGapKinds(runs)}}
+	return &Book{title: "Interpolation", leaves: []*leaf{runs, newGapList(runs), newGapKinds(runs)}}
 }
 
 func gapNeeds(pane.View) []state.Need {
@@ -114,6 +116,97 @@ func runDetail(v pane.View, id string) []Detail {
 		}
 	}
 	return lines
+}
+
+// newGapList lists the longest gaps of the run in hand; the chosen one is drawn
+// as it was and as it is filled.
+func newGapList(runs *leaf) *leaf {
+	l := newLeaf("gaps")
+	c := &chart.Day{}
+	l.needs = func(v pane.View) []state.Need {
+		needs := append(gapNeeds(v), state.Need{Query: state.QueryAssets, Period: 5 * time.Minute})
+		run := runOf(v, runs.list.Selected)
+		if run == nil {
+			return needs
+		}
+		needs = append(needs, state.Need{Query: state.QueryGaps, Of: run.ResultID, Period: 5 * time.Minute})
+		if g := gapOf(v, l.list.Selected); g != nil {
+			from, to := gapDays(v, *g)
+			needs = append(needs, state.Need{Query: state.QueryEvidence, Of: state.SpanOf(from, to, v.Site.Zone), Period: 5 * time.Minute})
+		}
+		return needs
+	}
+	l.status = func(v pane.View) status {
+		if runOf(v, runs.list.Selected) == nil { // no run, no gaps to ask for
+			return runs.status(v)
+		}
+		return statusOf(v.Site.Gaps, v.Now, len(v.Site.Gaps.Data.Gaps) == 0)
+	}
+	l.empty = "No gap has been filled: no training has been yet, or the units reported all of their daylight."
+	l.head = func(r terminal.Region, v pane.View, id string) int {
+		w, h := r.Size()
+		all := v.Site.Gaps.Data
+		y := v.Paragraph(r, 0, 0, fmt.Sprintf("The %d longest of %d gaps of daylight. Telemetry stays as it was measured: what fills it stands beside it.", all.Count, all.TotalGaps), themes.Dim)
+		g := gapOf(v, id)
+		if g == nil || h-y < 6 || w < 30 {
+			return y
+		}
+		from, to := gapDays(v, *g)
+		step, _ := state.SpanStep(to.Sub(from))
+		c.Stale = v.Site.Gaps.Err != nil
+		pane.DrawFilled(c, r.Region(terminal.Rect{Y: y, W: w, H: h - y}), v, *g, measuredAround(v, *g), step, from, to, ratingOf(v, g.AssetID))
+		return h
+	}
+	l.columns = func(pane.View) []pane.Column {
+		return []pane.Column{
+			{Title: "unit", Width: 20, Min: 8, IDs: true}, {Title: "from", Width: 17}, {Title: "length", Width: 9, Right: true}, {Title: "filled by", Min: 12}, {Title: "energy", Width: 9, Right: true, Rank: 1},
+		}
+	}
+	l.rows = func(v pane.View) []pane.Row {
+		rows := make([]pane.Row, 0, len(v.Site.Gaps.Data.Gaps))
+		for _, g := range v.Site.Gaps.Data.Gaps {
+			rows = append(rows, pane.Row{ID: gapID(g), Sort: []any{g.AssetID, g.Start.String(), g.Minutes, g.Method, g.EnergyKWh}, Cells: []pane.Cell{
+				text(g.AssetID), quiet(g.Start.In(v.Site.Zone).Format(dateLayout)), text(minutes(g.Minutes)), text(g.Method), quiet(pane.Energy(g.EnergyKWh)),
+			}})
+		}
+		return rows
+	}
+	return l
+}
+
+func gapID(g api.FilledGap) string { return g.AssetID + " " + g.Start.String() }
+
+func gapOf(v pane.View, id string) *api.FilledGap {
+	return itemOf(v.Site.Gaps.Data.Gaps, func(g api.FilledGap) bool { return gapID(g) == id })
+}
+
+// gapDays are the whole days around a gap: those that it touches.
+func gapDays(v pane.View, g api.FilledGap) (from, to time.Time) {
+	from = midnight(g.Start.In(v.Site.Zone))
+	return from, midnight(g.End.Add(-time.Second).In(v.Site.Zone)).AddDate(0, 0, 1)
+}
+
+// measuredAround are the unit's records of the days around a gap; none until
+// they came.
+func measuredAround(v pane.View, g api.FilledGap) []api.Record {
+	from, to := gapDays(v, g)
+	if v.Site.Wanted(state.QueryEvidence) != state.SpanOf(from, to, v.Site.Zone) {
+		return nil
+	}
+	for _, u := range v.Site.Evidence.Data.Units {
+		if u.AssetID == g.AssetID {
+			return u.Records
+		}
+	}
+	return nil
+}
+
+// ratingOf is a unit's rated power in kW, 0 where it is not known.
+func ratingOf(v pane.View, assetID string) float64 {
+	if a := itemOf(v.Site.Assets.Data, func(a api.Asset) bool { return a.AssetID == assetID }); a != nil {
+		return a.CapacityKW
+	}
+	return 0
 }
 
 // newGapKinds shows how well each kind of gap is filled in the run in hand.

@@ -18,6 +18,7 @@ const (
 	QueryRecords        Query = "span"           // the records of a [Span]
 	QueryModelHistory   Query = "model-history"  // the moves of the registry
 	QueryInterpolations Query = "interpolations" // runs of gap filling
+	QueryGaps           Query = "gaps"           // the longest gaps of one run
 	QueryIssues         Query = "issues"
 	QueryEvidence       Query = "evidence" // the records behind a finding, of whole days as SpanOf names them
 	QueryKPIs           Query = "kpis"     // of whole days as SpanOf names them
@@ -29,7 +30,8 @@ type Reports struct {
 	Records        Value[map[string][]api.Record]
 	ModelHistory   Value[[]api.ModelMove]           // newest first
 	Interpolations Value[[]api.InterpolationResult] // newest first
-	Issues         Value[[]api.Issue]               // newest first
+	Gaps           Value[api.GapsResponse]
+	Issues         Value[[]api.Issue] // newest first
 	Evidence       Value[Day]
 	KPIs           Value[api.KPIs]
 	Daily          Value[[]DayEnergy] // ascending
@@ -63,6 +65,9 @@ func spanOf(text string) (Span, error) {
 	return Span{time.Unix(from, 0), time.Unix(to, 0), parts[2]}, nil
 }
 
+// shownGaps is how many of a run's gaps are looked at: the longest.
+const shownGaps = 100
+
 var reportSources = map[Query]source{
 	QueryAccuracy: about(func(s *Site) *Value[api.Accuracy] { return &s.Accuracy }, func(ctx context.Context, c *client.Client, r Request) (api.Accuracy, error) {
 		days, err := strconv.Atoi(r.id)
@@ -87,6 +92,12 @@ var reportSources = map[Query]source{
 	QueryInterpolations: of(func(s *Site) *Value[[]api.InterpolationResult] { return &s.Interpolations }, func(ctx context.Context, c *client.Client, r Request) ([]api.InterpolationResult, error) {
 		v, err := c.Interpolations(ctx, r.list())
 		return field(v, err, func() []api.InterpolationResult { return v.InterpolationResults })
+	}),
+	QueryGaps: about(func(s *Site) *Value[api.GapsResponse] { return &s.Gaps }, func(ctx context.Context, c *client.Client, r Request) (api.GapsResponse, error) {
+		list := r.list()
+		list.Limit = shownGaps
+		v, err := c.Gaps(ctx, list, r.id)
+		return field(v, err, func() api.GapsResponse { return *v })
 	}),
 	QueryEvidence: about(func(s *Site) *Value[Day] { return &s.Evidence }, askSpan),
 	QueryKPIs: about(func(s *Site) *Value[api.KPIs] { return &s.KPIs }, func(ctx context.Context, c *client.Client, r Request) (api.KPIs, error) {

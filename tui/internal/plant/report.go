@@ -116,6 +116,22 @@ func (p *Plant) Fills(now time.Time) []api.InterpolationResult {
 	return []api.InterpolationResult{run("int-2", 0, 212), run("int-1", 7, 198)}
 }
 
+// Gaps are two gaps of the newest run, the longest first.
+func (p *Plant) Gaps(now time.Time) api.GapsResponse {
+	yesterday := p.Midnight(now).AddDate(0, 0, -1)
+	gap := func(unit int, from time.Time, steps int, method string) api.FilledGap {
+		g := api.FilledGap{AssetID: p.UnitID(unit), Start: api.At(from), End: api.At(from.Add(time.Duration(steps) * 15 * time.Minute)), Minutes: 15 * float64(steps), StepMinutes: 15, Method: method}
+		for i := range steps {
+			kw := p.PowerKW(unit, from.Add(time.Duration(i)*15*time.Minute))
+			g.P10KW, g.P50KW, g.P90KW = append(g.P10KW, 0.8*kw), append(g.P50KW, kw), append(g.P90KW, 1.15*kw)
+			g.EnergyKWh += kw / 4
+		}
+		return g
+	}
+	gaps := []api.FilledGap{gap(0, yesterday.Add(9*time.Hour), 20, "bilstm"), gap(1, yesterday.Add(14*time.Hour), 4, "bridge")}
+	return api.GapsResponse{Success: true, ResultID: "int-2", SiteID: p.SiteID, Gaps: gaps, Count: 2, TotalGaps: 212}
+}
+
 // Daily is the energy of whole days up to now.
 func (p *Plant) Daily(from, to, now time.Time) map[string][]api.Record {
 	out := map[string][]api.Record{}
@@ -140,6 +156,8 @@ func (p *Plant) report(r *http.Request, now time.Time, q question) (answer any, 
 		return api.AccuracyResponse{Success: true, Accuracy: p.Accuracy(now)}, true
 	case r.URL.Path == api.PathTerminalForecast:
 		return api.StoredForecastsResponse{Success: true, CustomerID: "acme", ForecastResults: p.Issued(now)}, true
+	case r.URL.Path == api.PathInterpolation && q.Action == api.ActionGaps:
+		return p.Gaps(now), true
 	case r.URL.Path == api.PathInterpolation:
 		return api.InterpolationsResponse{Success: true, CustomerID: "acme", InterpolationResults: p.Fills(now)}, true
 	case r.URL.Path == api.PathIssues:
