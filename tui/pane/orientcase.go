@@ -57,7 +57,7 @@ func (c *caseChart) data(v View, from, to time.Time) *dayData {
 	if v.Site.Wanted(state.QueryEvidence) != id || v.Site.Evidence.At.IsZero() {
 		return nil
 	}
-	key := memoKey{site: v.Site, dayAt: v.Site.Day.At, spanAt: v.Site.Evidence.At, assetAt: v.Site.Assets.At, of: id}
+	key := memoKey{site: v.Site, spanAt: v.Site.Evidence.At, assetAt: v.Site.Assets.At, of: id}
 	return c.memo.get(key, func() *dayData {
 		day := state.Day{Start: from, End: to}
 		step, _ := state.SpanStep(to.Sub(from))
