@@ -87,12 +87,13 @@ func New(o Options) *Client {
 	}
 	wait := o.Wait
 	if wait == nil {
-		wait = sleep
+		wait = Sleep
 	}
 	return &Client{http: h, now: o.Now, onToken: o.OnToken, credential: o.Credential, patience: o.Patience, wait: wait}
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits, unless ctx ends before: then it answers why.
+func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -2,31 +2,19 @@ package ops
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/store"
 )
 
 // AlertHealth are the figures of the alarm system over windows until now, of
 // the alerts that the ids of q select.
 func (s *Service) AlertHealth(ctx context.Context, scope api.Scope, q api.ListQuery, windows ...time.Duration) ([]api.AlertHealth, error) {
-	var all []Alert
-	err := s.records.View(ctx, func(tx store.Tx) error {
-		sq := store.Query{}
-		if q.SiteID != "" {
-			sq.Prefix = store.Key(q.SiteID)
-		}
-		var err error
-		all, _, err = alerts.List(tx, sq)
-		return err
-	})
+	all, err := s.alertsOf(ctx, scope, q, "")
 	if err != nil {
-		return nil, fmt.Errorf("list alerts: %w", err)
+		return nil, err
 	}
-	all = s.wanted(all, scope, q)
 	out := make([]api.AlertHealth, 0, len(windows))
 	for _, window := range windows {
 		out = append(out, alertHealth(all, s.now(), window))

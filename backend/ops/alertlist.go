@@ -14,29 +14,38 @@ import (
 // standing orders states by what wants doing.
 var standing = []string{api.AlertUnacknowledged, api.AlertReturned, api.AlertAcknowledged, api.AlertSuppressed, api.AlertShelved, api.AlertCleared}
 
-// Alerts lists those within the scope whose state is the given one, or all but
-// cleared ones: first what wants doing, the worst, the newest. The counts are
-// of all that the ids of q select.
-func (s *Service) Alerts(ctx context.Context, scope api.Scope, q api.ListQuery, state string) ([]api.Alert, api.AlertCounts, string, error) {
-	counts := api.AlertCounts{Unacknowledged: map[string]int{}}
+// alertsOf are the alerts within the scope that the ids of q select, of an
+// index; "" is all of them.
+func (s *Service) alertsOf(ctx context.Context, scope api.Scope, q api.ListQuery, index string) ([]Alert, error) {
+	sq := store.Query{Index: index}
+	if q.SiteID != "" {
+		sq.Prefix = store.Key(q.SiteID)
+	}
 	var all []Alert
 	err := s.records.View(ctx, func(tx store.Tx) error {
-		sq := store.Query{}
-		if state != api.AlertCleared {
-			sq.Index = "open"
-		}
-		all = nil
-		if q.SiteID != "" {
-			sq.Prefix = store.Key(q.SiteID)
-		}
 		var err error
 		all, _, err = alerts.List(tx, sq)
 		return err
 	})
 	if err != nil {
-		return nil, counts, "", fmt.Errorf("list alerts: %w", err)
+		return nil, fmt.Errorf("list alerts: %w", err)
 	}
-	all = s.wanted(all, scope, q)
+	return s.wanted(all, scope, q), nil
+}
+
+// Alerts lists those within the scope whose state is the given one, or all but
+// cleared ones: first what wants doing, the worst, the newest. The counts are
+// of all that the ids of q select.
+func (s *Service) Alerts(ctx context.Context, scope api.Scope, q api.ListQuery, state string) ([]api.Alert, api.AlertCounts, string, error) {
+	counts := api.AlertCounts{Unacknowledged: map[string]int{}}
+	index := "open"
+	if state == api.AlertCleared {
+		index = ""
+	}
+	all, err := s.alertsOf(ctx, scope, q, index)
+	if err != nil {
+		return nil, counts, "", err
+	}
 	for i := range all {
 		switch all[i].State {
 		case api.AlertUnacknowledged, api.AlertReturned:

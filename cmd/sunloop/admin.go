@@ -46,9 +46,9 @@ type AdminCmd struct {
 
 // beside opens the data folder of a service that is not running.
 func beside(g *Globals, do func(*backend.Service) error) error {
-	service, err := backend.New(backend.Config{DataDir: g.Data, Now: time.Now, Wall: time.Now})
+	service, err := openFolder(backend.Config{DataDir: g.Data, Now: time.Now, Wall: time.Now})
 	if err != nil {
-		return openFailed(g.Data, err)
+		return err
 	}
 	return errors.Join(do(service), service.Close())
 }

@@ -28,17 +28,9 @@ type AuditCmd struct {
 // Run lists the records.
 func (c *AuditCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	q := api.AuditQuery{Actor: c.Actor, SiteID: c.Site}
-	for _, t := range []struct {
-		flag, text string
-		to         *api.Time
-	}{{"--from", c.From, &q.From}, {"--to", c.To, &q.To}} {
-		if t.text == "" {
-			continue
-		}
-		var err error
-		if *t.to, err = api.ParseTime(t.text, time.UTC); err != nil {
-			return fmt.Errorf("%s wants a time such as 2026-01-31T12:00, not %q", t.flag, t.text)
-		}
+	var err error
+	if q.From, q.To, err = fromTo(c.From, c.To, time.UTC); err != nil {
+		return err
 	}
 	return beside(g, func(s *backend.Service) error {
 		for left := c.Limit; ; {

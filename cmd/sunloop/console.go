@@ -110,9 +110,9 @@ func (c *ConsoleCmd) embedded(ctx context.Context, g *Globals, std streams, log 
 	if err != nil {
 		return err
 	}
-	service, err := backend.New(cfg)
+	service, err := openFolder(cfg)
 	if err != nil {
-		return openFailed(g.Data, err)
+		return err
 	}
 	if c.Plain {
 		return withService(ctx, service, func(ctx context.Context) error { return c.plain(ctx, std, service) })

@@ -143,9 +143,9 @@ func (c *DemoCmd) open(ctx context.Context, g *Globals, std streams, dir string,
 	if err := c.apply(&cfg); err != nil {
 		return err
 	}
-	service, err := backend.New(cfg)
+	service, err := openFolder(cfg)
 	if err != nil {
-		return openFailed(dir, err)
+		return err
 	}
 	return withService(ctx, service, func(ctx context.Context) error {
 		return c.play(ctx, &demo{globals: g, std: std, service: service, state: state, log: log, lines: lines}, clock, show)

@@ -85,9 +85,9 @@ func (c FactFlags) ask(ctx context.Context, g *Globals, by WorkFlags, f func(*cl
 	if err := by.apply(&cfg); err != nil {
 		return &failure{statusUsage, err}
 	}
-	service, err := backend.New(cfg)
+	service, err := openFolder(cfg)
 	if err != nil {
-		return openFailed(g.Data, err)
+		return err
 	}
 	return errors.Join(withOwnKey(ctx, service, ownKeyLasts, f), service.Close())
 }

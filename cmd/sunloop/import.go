@@ -60,9 +60,9 @@ func (c *ImportCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		}
 		return c.send(ctx, cl, data, name, std.out)
 	}
-	service, err := backend.New(backend.Config{DataDir: g.Data, Now: time.Now, Wall: time.Now, Logger: g.headlessLog(std.err).With("command", "import"), TrainingDays: c.TrainingDays})
+	service, err := openFolder(backend.Config{DataDir: g.Data, Now: time.Now, Wall: time.Now, Logger: g.headlessLog(std.err).With("command", "import"), TrainingDays: c.TrainingDays})
 	if err != nil {
-		return openFailed(g.Data, err)
+		return err
 	}
 	return withService(ctx, service, func(ctx context.Context) error {
 		return withOwnKey(ctx, service, ownKeyLasts, func(cl *client.Client) error { return c.send(ctx, cl, data, name, std.out) })
@@ -136,7 +136,7 @@ func follow(ctx context.Context, cl *client.Client, id string, stored bool, out 
 			if !errors.As(err, &refusal) || refusal.RetryAfter == 0 {
 				return nil, fmt.Errorf("follow upload %s: %w", id, inWords(err))
 			}
-			if err := sleep(ctx, time.Duration(refusal.RetryAfter)*time.Second); err != nil {
+			if err := client.Sleep(ctx, time.Duration(refusal.RetryAfter)*time.Second); err != nil {
 				return nil, err
 			}
 			continue
@@ -148,18 +148,9 @@ func follow(ctx context.Context, cl *client.Client, id string, stored bool, out 
 		if u.Ended() || stored && u.RowsStored > 0 {
 			return u, nil
 		}
-		if err := sleep(ctx, 1100*time.Millisecond); err != nil { // within an API key's 60 a minute
+		if err := client.Sleep(ctx, 1100*time.Millisecond); err != nil { // within an API key's 60 a minute
 			return nil, err
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }
 

@@ -62,19 +62,28 @@ func (c *KPICmd) window(siteID string, now time.Time, zone *time.Location) (api.
 		q.From, q.To = api.At(from), api.At(to)
 		return q, nil
 	}
+	var err error
+	if q.From, q.To, err = fromTo(c.From, c.To, zone); err != nil {
+		return q, &failure{statusUsage, err}
+	}
+	return q, nil
+}
+
+// fromTo reads --from and --to, in zone where they have no offset; what is not
+// given is the zero time.
+func fromTo(from, to string, zone *time.Location) (begin, end api.Time, err error) {
 	for _, t := range []struct {
 		flag, text string
-		to         *api.Time
-	}{{"--from", c.From, &q.From}, {"--to", c.To, &q.To}} {
+		at         *api.Time
+	}{{"--from", from, &begin}, {"--to", to, &end}} {
 		if t.text == "" {
 			continue
 		}
-		var err error
-		if *t.to, err = api.ParseTime(t.text, zone); err != nil {
-			return q, wrong("%s wants a time such as 2026-01-31T12:00, not %q", t.flag, t.text)
+		if *t.at, err = api.ParseTime(t.text, zone); err != nil {
+			return begin, end, fmt.Errorf("%s wants a time such as 2026-01-31T12:00, not %q", t.flag, t.text)
 		}
 	}
-	return q, nil
+	return begin, end, nil
 }
 
 // period is the window that a word means: a day, month or year of zone, or so

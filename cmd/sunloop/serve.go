@@ -77,12 +77,17 @@ func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time)
 	return cfg, nil
 }
 
-// openFailed says in a sentence why a data folder could not be opened.
-func openFailed(dir string, err error) error {
-	if errors.Is(err, store.ErrLocked) {
-		return fmt.Errorf("%w; reach that one with --remote (console, import, status), stop it first, or give another --data", err)
+// openFolder opens the service of a data folder, or says in a sentence why it
+// could not.
+func openFolder(cfg backend.Config) (*backend.Service, error) {
+	service, err := backend.New(cfg)
+	switch {
+	case errors.Is(err, store.ErrLocked):
+		return nil, fmt.Errorf("%w; reach that one with --remote (console, import, status), stop it first, or give another --data", err)
+	case err != nil:
+		return nil, fmt.Errorf("open the data folder %s: %w", cfg.DataDir, err)
 	}
-	return fmt.Errorf("open the data folder %s: %w", dir, err)
+	return service, nil
 }
 
 // ServeCmd is the service without a console.
@@ -112,9 +117,9 @@ func (c *ServeCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if cfg.TrustedProxies, err = c.proxies(); err != nil {
 		return err
 	}
-	service, err := backend.New(cfg)
+	service, err := openFolder(cfg)
 	if err != nil {
-		return openFailed(g.Data, err)
+		return err
 	}
 	return withService(ctx, service, func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)

@@ -49,9 +49,9 @@ func (c *SSHCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std strea
 	if err != nil {
 		return err
 	}
-	service, err := backend.New(cfg)
+	service, err := openFolder(cfg)
 	if err != nil {
-		return openFailed(g.Data, err)
+		return err
 	}
 	return withService(ctx, service, func(ctx context.Context) error {
 		serve, err := consolesOf(service, g, c.LookFlags, log).open(ctx, c.Listen, c.SSHFlags)

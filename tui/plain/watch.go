@@ -61,7 +61,7 @@ type watcher struct {
 // can be printed any more. Nothing but lines of text is written.
 func Watch(ctx context.Context, o Options) error {
 	if o.Wait == nil {
-		o.Wait = wait
+		o.Wait = client.Sleep
 	}
 	w := &watcher{Options: o}
 	for {
@@ -84,17 +84,6 @@ func Watch(ctx context.Context, o Options) error {
 		if w.Wait(ctx, pause) != nil {
 			return nil
 		}
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
