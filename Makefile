@@ -1,15 +1,38 @@
 # Sunloop. `make demo` builds and runs the main job; `make test` checks it. Go 1.26 is all that is needed.
 
 GO      ?= go
+BINARY  ?= bin/sunloop
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED = 0
 
-.PHONY: all build demo test short fuzz bench thin-line score calibrate contract kills lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help
+.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score calibrate contract kills lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help
 
 all: build
 
 build: ## build bin/sunloop, one static file
-	$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/sunloop ./cmd/sunloop
+	$(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o $(BINARY) ./cmd/sunloop
+
+# One folder for each platform, each binary with its bill of materials. The same tree and VERSION give the same bytes.
+PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+release: ## bin/release: the binary of each platform, its bill of materials, and SHA256SUMS of all
+	rm -rf bin/release
+	for p in $(PLATFORMS); do GOOS=$${p%/*} GOARCH=$${p#*/} $(MAKE) -s build BINARY=bin/release/sunloop-$${p%/*}-$${p#*/}; done
+	mv bin/release/sunloop-windows-amd64 bin/release/sunloop-windows-amd64.exe
+	cd bin/release && for b in sunloop-*; do ../../.ci/sbom $$b $(VERSION) >$$b.cdx.json; done && sha256sum sunloop-* >SHA256SUMS
+
+sbom: build ## bin/sunloop.cdx.json: what the binary is linked from, as CycloneDX 1.6
+	.ci/sbom $(BINARY) $(VERSION) >bin/sunloop.cdx.json
+
+dependencies: build ## docs/dependencies.md: modules, versions and licences of the binaries
+	GOOS=windows $(MAKE) -s build BINARY=bin/sunloop.exe
+	GOOS=darwin GOARCH=arm64 $(MAKE) -s build BINARY=bin/sunloop-darwin
+	.ci/dependencies bin/sunloop bin/sunloop.exe bin/sunloop-darwin
+
+reproduce: ## two builds of the tree, in two folders and with two caches, compared byte by byte
+	.ci/reproduce
+
+vulnerabilities: ## code with a known vulnerability that the binary reaches (GOVULNDB: a mirror)
+	.ci/vulnerabilities
 
 demo: build ## build, then run the console on a simulated fleet
 	bin/sunloop demo
@@ -33,8 +56,8 @@ score: build ## how good fault detection is, on seeds it was never tuned on (SEE
 calibrate: build ## fit the confidences of diagnosis on the seeds detection was tuned on
 	bin/sunloop score --seeds 0-49 --calibrate engine/diagnose/calibration.json
 
-fuzz: ## each fuzz target for FUZZTIME (10s)
-	@.ci/fuzz $(or $(FUZZTIME),10s)
+fuzz: ## each fuzz target for FUZZTIME (10m: half a day for all); failures are listed at the end
+	@.ci/fuzz $(or $(FUZZTIME),10m)
 
 kills: ## a service that is killed 200 times while orders move: no move and no event may be lost
 	SUNLOOP_TEST_KILLS=200 $(GO) test -count=1 -timeout 30m -run KilledAnywhere -v ./backend
