@@ -18,7 +18,7 @@ import (
 // Limits are what a client may take of the service's time and connections.
 // Zero values take the default that is named.
 type Limits struct {
-	Connections        int           // open at a time, over all listeners; 4096
+	Connections        int           // open at a time, over all listeners; beyond it the longest idle one is closed; 4096
 	HeaderBytes        int           // 32 KiB
 	Header             time.Duration // for the handshake of TLS, and for a header; 5 s
 	BodyGrace          time.Duration // how long a body may stall; 30 s
@@ -72,6 +72,7 @@ type Config struct {
 type Listeners struct {
 	cfg     Config
 	sockets []net.Listener
+	open    *connections
 	ending  atomic.Bool
 }
 
@@ -84,7 +85,7 @@ func Open(ctx context.Context, cfg Config) (*Listeners, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	ls := &Listeners{cfg: cfg}
+	ls := &Listeners{cfg: cfg, open: newConnections(cfg.Limits, cfg.Now)}
 	for _, a := range cfg.Addresses {
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.Address)
 		if err != nil {
@@ -116,12 +117,11 @@ func (ls *Listeners) Close() error {
 // Serve serves until ctx ends or a listener fails, then lets the requests
 // under way finish and closes everything.
 func (ls *Listeners) Serve(ctx context.Context) error {
-	free := make(slots, ls.cfg.Limits.Connections)
 	servers := make([]*http.Server, len(ls.sockets))
 	ended := make(chan error, len(ls.sockets))
 	for i, l := range ls.sockets {
 		servers[i] = ls.server(ls.cfg.Addresses[i].Hosts)
-		l = free.bound(l)
+		l = ls.open.bound(l)
 		go func() {
 			if servers[i].TLSConfig != nil {
 				ended <- servers[i].ServeTLS(l, "", "")
@@ -177,17 +177,41 @@ func (ls *Listeners) drain(ctx context.Context, servers []*http.Server) error {
 	return errors.Join(errs...)
 }
 
-// lastAnswers tells clients, once the end has begun, to come again on another
-// connection: one that is left open would be closed when its next request is
-// on the way.
+// lastAnswers tells clients to come again on another connection once the end
+// has begun, and while others wait for room: one that is left open would be
+// closed when its next request is on the way.
 func (ls *Listeners) lastAnswers(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		if ls.ending.Load() {
-			w.Header().Set("Connection", "close")
-		}
-		h.ServeHTTP(w, q)
+		h.ServeHTTP(&lastAnswer{ResponseWriter: w, ls: ls}, q)
 	})
 }
+
+// lastAnswer decides when the header is sent, as much may happen before.
+type lastAnswer struct {
+	http.ResponseWriter
+	ls      *Listeners
+	decided bool
+}
+
+func (w *lastAnswer) decide() {
+	if !w.decided && (w.ls.ending.Load() || w.ls.open.crowded()) {
+		w.Header().Set("Connection", "close")
+	}
+	w.decided = true
+}
+
+func (w *lastAnswer) WriteHeader(status int) {
+	w.decide()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *lastAnswer) Write(p []byte) (int, error) {
+	w.decide()
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController through.
+func (w *lastAnswer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // server is the server of one listener. It has no time-out for whole
 // requests: header and body have their own.
@@ -197,6 +221,7 @@ func (ls *Listeners) server(hosts []api.Host) *http.Server {
 	s := &http.Server{
 		Handler:           ls.lastAnswers(bodies.wrap(ls.cfg.Handler(hosts))),
 		ReadHeaderTimeout: limits.Header, WriteTimeout: limits.Write, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.HeaderBytes,
+		ConnState: ls.open.state,
 		// What strangers do wrong on a socket is no news.
 		ErrorLog: slog.NewLogLogger(ls.cfg.Log.Handler(), slog.LevelDebug),
 	}
