@@ -5,7 +5,7 @@ BINARY  ?= bin/sunloop
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED = 0
 
-.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score calibrate contract kills lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help
+.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score calibrate contract kills lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help soak
 
 all: build
 
@@ -61,6 +61,9 @@ fuzz: ## each fuzz target for FUZZTIME (10m: half a day for all); failures are l
 
 kills: ## a service that is killed 200 times while orders move: no move and no event may be lost
 	SUNLOOP_TEST_KILLS=200 $(GO) test -count=1 -timeout 30m -run KilledAnywhere -v ./backend
+
+soak: ## the demo and its console for DAYS (30) of its plants, over a change of the clocks: nothing may grow (a quarter of an hour)
+	SUNLOOP_TEST_SOAK_DAYS=$(or $(DAYS),30) $(GO) test -count=1 -timeout 60m -run '^TestSoak$$' -v ./cmd/sunloop
 
 contract: ## every row of the contract, tried against the service over TLS
 	$(GO) test -count=1 -run '^TestContract$$' -v ./backend/compat ./backend/httpapi
