@@ -37,6 +37,7 @@ type Store struct {
 	mu      sync.Mutex
 	writing map[string]bool // keys
 	durable map[string]bool // folders whose name is on the disk
+	hold    *Hold           // of a backup, or nil
 }
 
 var _ store.Objects = (*Store)(nil)
@@ -223,9 +224,12 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := check(key); err != nil {
 		return err
 	}
-	err := notFound(s.bucket.Delete(ctx, key))
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
+	aside, err := s.setAside(key)
+	if err == nil && !aside {
+		err = notFound(s.bucket.Delete(ctx, key))
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
 	}
 	if err == nil {
 		err = s.syncName(key)

@@ -1,0 +1,137 @@
+package objects
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"app.sunloop/backend/store"
+)
+
+// Hold keeps the objects that there are when it is made, so that a copy of the
+// records made after it finds all that these name. Objects that are deleted
+// meanwhile are gone for everybody else at once.
+type Hold struct {
+	store *Store
+	aside map[string]string // key → path of the file that bore it when the hold began
+}
+
+// errHeld is a second hold, of which nobody has need.
+var errHeld = errors.New("the objects are held already")
+
+// Hold begins a hold, one at a time. Release ends it; a process that is killed
+// before leaves files that the next start removes. In memory nothing is held.
+func (s *Store) Hold() (*Hold, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hold != nil {
+		return nil, errHeld
+	}
+	s.hold = &Hold{store: s, aside: map[string]string{}}
+	return s.hold, nil
+}
+
+// setAside takes a key's file out of the way of a hold; ok is false when there
+// is none, or no file that it would have to keep.
+func (s *Store) setAside(key string) (ok bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hold == nil || s.folder == "" || s.hold.aside[key] != "" {
+		return false, nil // a second object of the key came after the hold
+	}
+	var mark [8]byte
+	_, _ = rand.Read(mark[:])
+	path := s.path(key)
+	aside := path + "." + hex.EncodeToString(mark[:]) + ".tmp" // as sweep knows them
+	if err := os.Rename(path, aside); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return false, err
+	}
+	s.hold.aside[key] = aside
+	return true, nil
+}
+
+func (s *Store) path(key string) string { return filepath.Join(s.folder, filepath.FromSlash(key)) }
+
+// Keys are those of all objects of the hold, in order. Some that came after
+// its beginning are among them.
+func (h *Hold) Keys(ctx context.Context) ([]string, error) {
+	if h.store.folder == "" {
+		return nil, errors.New("list objects: they are not on disk")
+	}
+	keys := map[string]bool{}
+	err := fs.WalkDir(os.DirFS(h.store.folder), ".", func(name string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) && name != "." {
+			return nil // deleted while the folder was read
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil && d.Type().IsRegular() && check(name) == nil {
+			keys[name] = true
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list objects: %w", err)
+	}
+	h.store.mu.Lock()
+	defer h.store.mu.Unlock()
+	for key := range h.aside {
+		keys[key] = true
+	}
+	return slices.Sorted(maps.Keys(keys)), nil
+}
+
+// Open reads an object of the hold; [store.ErrNotFound] if there is none.
+func (h *Hold) Open(key string) (io.ReadCloser, error) {
+	if err := check(key); err != nil {
+		return nil, err
+	}
+	h.store.mu.Lock()
+	defer h.store.mu.Unlock()
+	path := h.store.path(key)
+	if aside := h.aside[key]; aside != "" {
+		path = aside
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open object %s: %w", key, err)
+	}
+	return f, nil
+}
+
+// Release ends the hold and removes the files of what was deleted meanwhile.
+func (h *Hold) Release() error {
+	h.store.mu.Lock()
+	if h.store.hold == h {
+		h.store.hold = nil
+	}
+	aside := h.aside
+	h.aside = nil
+	h.store.mu.Unlock()
+	var failed []string
+	for key, path := range aside {
+		if err := os.Remove(path); err != nil {
+			failed = append(failed, key)
+		}
+	}
+	if failed != nil {
+		return fmt.Errorf("remove deleted objects %s", strings.Join(failed, ", "))
+	}
+	return nil
+}
