@@ -14,11 +14,17 @@ import (
 // its unit while ill, and answers the id of its detection.
 func (w *world) judge(ill bool) string {
 	w.t.Helper()
+	return w.judgeOf(ids{ownCustomer, ownSite, ownAsset}, ill)
+}
+
+// judgeOf is judge of any plant.
+func (w *world) judgeOf(of ids, ill bool) string {
+	w.t.Helper()
 	now := w.clock.now()
-	run := ops.Run{Site: api.Site{SiteID: ownSite, CustomerID: ownCustomer}, ModelVersion: "rules", From: now.Add(-24 * time.Hour), Now: now,
-		Units: []string{ownAsset}, Asked: []string{ownAsset}}
+	run := ops.Run{Site: api.Site{SiteID: of.site, CustomerID: of.customer}, ModelVersion: "rules", From: now.Add(-24 * time.Hour), Now: now,
+		Units: []string{of.asset}, Asked: []string{of.asset}}
 	if ill {
-		run.Events = []ops.Event{{Family: "inverter_outage", Units: []string{ownAsset}, Start: now.Add(-time.Hour), LastSeen: now, LossFraction: 1, LostKWh: 12,
+		run.Events = []ops.Event{{Family: "inverter_outage", Units: []string{of.asset}, Start: now.Add(-time.Hour), LastSeen: now, LossFraction: 1, LostKWh: 12,
 			EnergyAtRiskKW: 20, Confidence: 0.9, Severity: api.SeverityCritical, Summary: "The unit makes no power.",
 			Causes:   []api.Cause{{Cause: "Blown fuse", Confidence: 0.6}, {Cause: "Tripped breaker", Confidence: 0.3}},
 			Actions:  []api.Action{{Priority: "high", Action: "Check the fuses"}},
@@ -31,7 +37,7 @@ func (w *world) judge(ill bool) string {
 	}); err != nil {
 		w.t.Fatal(err)
 	}
-	return out.Detections[ownAsset].DetectionID
+	return out.Detections[of.asset].DetectionID
 }
 
 func TestDiagnose(t *testing.T) {

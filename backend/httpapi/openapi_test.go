@@ -28,6 +28,16 @@ type described struct {
 	schemas  map[string]*jsonschema.Schema // by their place in the document
 	paths    map[string]map[string]any
 	router   *http.ServeMux
+	whole    map[string]any
+}
+
+// at is what a reference within the document is to.
+func (d *described) at(ref string) map[string]any {
+	part := d.whole
+	for _, step := range strings.Split(strings.TrimPrefix(ref, "#/"), "/") {
+		part = part[step].(map[string]any)
+	}
+	return part
 }
 
 var document = sync.OnceValue(func() *described {
@@ -39,7 +49,7 @@ var document = sync.OnceValue(func() *described {
 	for _, s := range root["components"].(map[string]any)["schemas"].(map[string]any) {
 		s.(map[string]any)["additionalProperties"] = false
 	}
-	d := &described{compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}, paths: map[string]map[string]any{}, router: http.NewServeMux()}
+	d := &described{compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}, paths: map[string]map[string]any{}, router: http.NewServeMux(), whole: root}
 	d.compiler.AssertFormat()
 	if err := d.compiler.AddResource("document.json", root); err != nil {
 		panic(err)

@@ -9,6 +9,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -78,6 +79,12 @@ const (
 
 func newWorld(t testing.TB, edit func(*httpapi.Deps)) *world {
 	t.Helper()
+	return newWorldOf(t, edit, ownCustomer, foreignCustomer)
+}
+
+// newWorldOf is a world of some of the customers.
+func newWorldOf(t testing.TB, edit func(*httpapi.Deps), customers ...string) *world {
+	t.Helper()
 	w := &world{t: t, clock: &clock{t: time.Date(2025, 10, 2, 10, 0, 0, 0, time.UTC)}, keys: map[string]string{}}
 	var err error
 	w.dir = t.TempDir()
@@ -110,20 +117,23 @@ func newWorld(t testing.TB, edit func(*httpapi.Deps)) *world {
 		edit(&w.deps)
 	}
 	w.handler = httpapi.New(w.deps)
-	w.plants()
+	w.plants(customers)
 	w.key("admin", auth.NewKey{Role: api.RoleAdmin, Sites: []string{"*"}})
 	w.key("own", auth.NewKey{Sites: []string{ownSite}})
 	w.key("customer", auth.NewKey{Customers: []string{ownCustomer}})
 	return w
 }
 
-func (w *world) plants() {
+func (w *world) plants(customers []string) {
 	ctx, all := context.Background(), api.Unlimited("test")
 	for _, s := range []api.Site{
 		{SiteID: ownSite, CustomerID: ownCustomer, Name: "Sibaya", Timezone: "Africa/Johannesburg", CapacityKW: 100},
 		{SiteID: secondSite, CustomerID: ownCustomer, Name: "Second", Timezone: "Africa/Johannesburg", CapacityKW: 50},
 		{SiteID: foreignSite, CustomerID: foreignCustomer, Name: "Secret name", Timezone: "Europe/Berlin", CapacityKW: 70},
 	} {
+		if !slices.Contains(customers, s.CustomerID) {
+			continue
+		}
 		if _, err := w.ops.SetSite(ctx, all, s); err != nil {
 			w.t.Fatal(err)
 		}
@@ -133,6 +143,9 @@ func (w *world) plants() {
 		{AssetID: secondAsset, SiteID: secondSite, CustomerID: ownCustomer, Name: "Inverter 2", Type: "inverter", CapacityKW: 50, Location: "roof"},
 		{AssetID: foreignAsset, SiteID: foreignSite, CustomerID: foreignCustomer, Name: "Secret name", Type: "inverter", CapacityKW: 50, Location: "roof"},
 	} {
+		if !slices.Contains(customers, a.CustomerID) {
+			continue
+		}
 		if _, err := w.ops.AddAsset(ctx, all, a); err != nil {
 			w.t.Fatal(err)
 		}
