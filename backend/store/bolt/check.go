@@ -2,16 +2,12 @@ package bolt
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"go.etcd.io/bbolt"
 
 	"app.sunloop/backend/store"
-	"app.sunloop/backend/store/block"
 )
-
-var errTail = errors.New("the tail begins before the open day")
 
 // Check reads the whole file and answers what is wrong with it: its pages, the
 // blocks and day sums of the telemetry, and the queue's lists. Writers go on
@@ -29,13 +25,7 @@ func (s *Store) Check(ctx context.Context) []error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			site, err := siteIn(tx, string(id))
-			if err != nil {
-				report(err)
-				return nil
-			}
-			s.checkSite(site, func(err error) { report(fmt.Errorf("site %s: %w", id, err)) })
-			return nil
+			return s.Archive.Check(string(id), siteIn(tx, string(id)), report)
 		})
 	})
 	if err != nil {
@@ -65,48 +55,5 @@ func checkQueue(q queue, report func(error)) {
 		if _, err := q.get(string(v)); err != nil {
 			report(fmt.Errorf("unique key %q: %w", store.Parts(k), err))
 		}
-	}
-}
-
-func (s *Store) checkSite(site *site, report func(error)) {
-	zone, err := s.siteZone(site)
-	if err != nil {
-		report(err)
-		return
-	}
-	known, err := site.roster()
-	if err != nil {
-		report(err)
-		return
-	}
-	cal := calendar{zone: zone}
-	sumsBucket := site.bucket.Bucket(sumsName)
-	c := site.bucket.Bucket(blocksName).Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
-		ref, start := splitBlockKey(k)
-		if int(ref) >= len(known) {
-			report(fmt.Errorf("a block of asset %d of %d", ref, len(known)))
-			continue
-		}
-		f, err := block.Decode(v)
-		if err != nil {
-			report(fmt.Errorf("asset %s: %w", known[ref].id, err))
-			continue
-		}
-		run := cal.at(start)
-		if n := f.Len(); n == 0 || start != run.start || f.Times[0] < run.start || f.Times[n-1] >= min(run.end, site.meta.open) {
-			report(fmt.Errorf("asset %s: the block of %d has samples of other days", known[ref].id, start))
-		}
-		month := monthSums(sumsBucket.Get(blockKey(ref, run.month)))
-		want := len(sums(f, run.days, run.end, known[ref].step)) * daySumSize
-		if len(month)%daySumSize != 0 || len(month.between(run.start, run.end)) != want {
-			report(fmt.Errorf("asset %s: the sums of %d are not of its block", known[ref].id, start))
-		}
-	}
-	if _, err := site.tailBefore(known, maxStamp); err != nil {
-		report(err)
-	}
-	if k, _ := site.bucket.Bucket(tailName).Cursor().First(); k != nil && splitStampKey(k) < site.meta.open {
-		report(errTail)
 	}
 }

@@ -1,132 +1,333 @@
 package bolt
 
 import (
+	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
+	"iter"
 	"slices"
-	"time"
+	"sync"
 
 	"go.etcd.io/bbolt"
 
 	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/telemetry"
 )
 
 // Inside a site's bucket, itself in the telemetry bucket under the site's id:
 var (
-	siteKey     = []byte("site")   // siteMeta
-	rosterKey   = []byte("roster") // roster
+	siteKey     = []byte("site")   // the layout
+	rosterKey   = []byte("roster") // the roster
 	refsName    = []byte("refs")   // bucket: asset id → ref, 4 bytes
 	blocksName  = []byte("blocks") // bucket: ref ‖ run's start → block
-	sumsName    = []byte("sums")   // bucket: ref ‖ month's start → monthSums
+	sumsName    = []byte("sums")   // bucket: ref ‖ month's start → day sums
 	tailName    = []byte("tail")   // bucket: stamp → row
 	siteBuckets = [][]byte{refsName, blocksName, sumsName, tailName}
 )
+
+// partNames are the buckets of the parts.
+var partNames = [...][]byte{telemetry.Blocks: blocksName, telemetry.Sums: sumsName, telemetry.Tail: tailName}
 
 // appendFill is how full pages are left whose keys come in order: what comes
 // later goes behind, and seldom in between.
 const appendFill = 1.0
 
-const secondsADay = 86400
+// readBlocks is how many blocks are copied out of the file at a time.
+const readBlocks = 32
 
-var errSite = errors.New("damaged site record")
-
-// siteMeta says how a site's telemetry is laid out: samples before open are in
-// blocks, the others in the tail.
-type siteMeta struct {
-	zone string
-	open int64 // midnight of the open day, Unix seconds
+// sites is telemetry.Home in the file.
+type sites struct {
+	store *Store
+	locks sync.Map // site id → *sync.RWMutex
 }
 
-func (m siteMeta) append(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(b, uint64(m.open))
-	return append(b, m.zone...)
+var (
+	_ store.Telemetry = (*Store)(nil)
+	_ telemetry.Home  = (*sites)(nil)
+)
+
+// Sites are the sites with telemetry.
+func (h *sites) Sites(ctx context.Context) ([]string, error) {
+	var ids []string
+	err := h.store.view(ctx, func(tx *bbolt.Tx) error {
+		return tx.Bucket(telemetryBucket).ForEachBucket(func(k []byte) error {
+			ids = append(ids, string(k))
+			return nil
+		})
+	})
+	return ids, err
 }
 
-// site is a site's bucket in a transaction.
+// View runs fn with the site as it was committed last.
+func (h *sites) View(ctx context.Context, id string, fn func(r telemetry.Reader) error) error {
+	return h.store.view(ctx, func(tx *bbolt.Tx) error { return fn(siteIn(tx, id)) })
+}
+
+// Change holds the site's lock: for reading where any number of changes may be
+// under way, whose transactions keep them apart and which share commits, and
+// for writing where one is alone.
+func (h *sites) Change(ctx context.Context, id string, alone bool, fn func(c telemetry.Change) error) error {
+	v, ok := h.locks.Load(id)
+	if !ok {
+		v, _ = h.locks.LoadOrStore(id, new(sync.RWMutex))
+	}
+	lock := v.(*sync.RWMutex)
+	if alone {
+		lock.Lock()
+		defer lock.Unlock()
+	} else {
+		lock.RLock()
+		defer lock.RUnlock()
+	}
+	return fn(change{ctx, h, id})
+}
+
+// change is telemetry.Change while the site's lock is held.
+type change struct {
+	ctx  context.Context
+	home *sites
+	id   string
+}
+
+func (c change) View(fn func(r telemetry.Reader) error) error {
+	return c.home.View(c.ctx, c.id, fn)
+}
+
+func (c change) Update(fn func(w telemetry.Writer) error) error {
+	return c.home.store.writes.update(c.ctx, func(tx *bbolt.Tx) (bool, error) {
+		s := siteIn(tx, c.id)
+		if err := s.make(); err != nil {
+			return true, err
+		}
+		return true, fn(s)
+	})
+}
+
+// site is a site's bucket in a transaction; bucket is nil where there is none.
 type site struct {
+	tx     *bbolt.Tx
 	id     string
 	bucket *bbolt.Bucket
-	meta   siteMeta
 }
 
-// siteIn is nil for a site without telemetry.
-func siteIn(tx *bbolt.Tx, id string) (*site, error) {
-	b := tx.Bucket(telemetryBucket).Bucket([]byte(id))
-	if b == nil {
-		return nil, nil
-	}
-	v := b.Get(siteKey)
-	if len(v) < 8 {
-		return nil, fmt.Errorf("site %s: %w", id, errSite)
-	}
-	return &site{id, b, siteMeta{string(v[8:]), int64(binary.LittleEndian.Uint64(v))}}, nil
+func siteIn(tx *bbolt.Tx, id string) *site {
+	return &site{tx, id, tx.Bucket(telemetryBucket).Bucket([]byte(id))}
 }
 
-// makeSite is the site's bucket, made if need be.
-func makeSite(tx *bbolt.Tx, id string) (*site, error) {
-	b, err := tx.Bucket(telemetryBucket).CreateBucketIfNotExists([]byte(id))
-	if err != nil {
-		return nil, err
+// make makes the bucket, if need be.
+func (s *site) make() error {
+	var err error
+	if s.bucket, err = s.tx.Bucket(telemetryBucket).CreateBucketIfNotExists([]byte(s.id)); err != nil {
+		return err
 	}
 	for _, name := range siteBuckets {
-		if _, err := b.CreateBucketIfNotExists(name); err != nil {
-			return nil, err
-		}
-	}
-	return &site{id: id, bucket: b}, nil
-}
-
-func (s *site) roster() (roster, error) {
-	r, err := readRoster(s.bucket.Get(rosterKey))
-	if err != nil {
-		return nil, fmt.Errorf("site %s: %w", s.id, err)
-	}
-	return r, nil
-}
-
-// putRoster stores the roster and the refs of those beyond the first known.
-func (s *site) putRoster(r roster, known int) error {
-	refs := s.bucket.Bucket(refsName)
-	for i := known; i < len(r); i++ {
-		if err := refs.Put([]byte(r[i].id), binary.BigEndian.AppendUint32(nil, uint32(i))); err != nil {
+		if _, err := s.bucket.CreateBucketIfNotExists(name); err != nil {
 			return err
 		}
 	}
-	return s.bucket.Put(rosterKey, r.append(nil))
+	return nil
 }
 
-// ref is the asset's place in the roster.
-func (s *site) ref(assetID string) (uint32, bool) {
-	if b := s.bucket.Bucket(refsName).Get([]byte(assetID)); len(b) == 4 {
-		return binary.BigEndian.Uint32(b), true
+// Layout is what PutSite stored; empty, which is no layout, in a bucket that
+// lacks it.
+func (s *site) Layout() ([]byte, error) {
+	b, err := s.value(siteKey)
+	if b == nil && s.bucket != nil {
+		b = []byte{}
 	}
-	return 0, false
+	return b, err
 }
 
-// named is an asset's id with its ref.
-type named struct {
-	id  string
-	ref uint32
+// Roster is what PutSite stored.
+func (s *site) Roster() ([]byte, error) { return s.value(rosterKey) }
+
+func (s *site) value(key []byte) ([]byte, error) {
+	if s.bucket == nil {
+		return nil, nil
+	}
+	return s.bucket.Get(key), nil
 }
 
-// assets are the named assets that there are, or all, ascending by id.
-func (s *site) assets(ids []string) []named {
-	var out []named
+// Assets are the named assets that there are, or all, ascending by id.
+func (s *site) Assets(ids ...string) ([]telemetry.Asset, error) {
+	if s.bucket == nil {
+		return nil, nil
+	}
+	var out []telemetry.Asset
 	refs := s.bucket.Bucket(refsName)
 	if len(ids) == 0 {
 		c := refs.Cursor()
 		for k, v := c.First(); k != nil; k, v = c.Next() {
-			out = append(out, named{string(k), binary.BigEndian.Uint32(v)})
+			out = append(out, telemetry.Asset{ID: string(k), Ref: binary.BigEndian.Uint32(v)})
 		}
-		return out
+		return out, nil
 	}
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
-		if ref, ok := s.ref(id); ok {
-			out = append(out, named{id, ref})
+	if len(ids) > 1 {
+		ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	}
+	for _, id := range ids {
+		if b := refs.Get([]byte(id)); len(b) == 4 {
+			out = append(out, telemetry.Asset{ID: id, Ref: binary.BigEndian.Uint32(b)})
 		}
 	}
-	return out
+	return out, nil
+}
+
+// Get answers a value for each place.
+func (s *site) Get(p telemetry.Part, at []telemetry.Place) ([][]byte, error) {
+	values := make([][]byte, len(at))
+	if s.bucket == nil {
+		return values, nil
+	}
+	b := s.bucket.Bucket(partNames[p])
+	for i, place := range at {
+		values[i] = b.Get(cellKey(p, place))
+	}
+	return values, nil
+}
+
+// Overlapping yields the assets' values that may overlap from..to.
+func (s *site) Overlapping(p telemetry.Part, refs []uint32, from, to int64, limit int) iter.Seq2[telemetry.Cell, error] {
+	return func(yield func(telemetry.Cell, error) bool) {
+		if s.bucket == nil {
+			return
+		}
+		c := s.bucket.Bucket(partNames[p]).Cursor()
+		n := 0
+		for _, ref := range refs {
+			k, v := seekOverlap(c, ref, from)
+			for ; k != nil && binary.BigEndian.Uint32(k) == ref; k, v = c.Next() {
+				start := splitStampKey(k[4:])
+				if start >= to {
+					break
+				}
+				if !yield(telemetry.Cell{Place: telemetry.Place{Ref: ref, Start: start}, Value: v}, nil) {
+					return
+				}
+				if n++; n == limit {
+					return
+				}
+			}
+		}
+	}
+}
+
+// seekOverlap is the asset's last entry that begins at or before from, or else
+// its first.
+func seekOverlap(c *bbolt.Cursor, ref uint32, from int64) (k, v []byte) {
+	key := blockKey(ref, from)
+	if k, v = c.Seek(key); bytes.Equal(k, key) {
+		return k, v
+	}
+	if k == nil {
+		k, v = c.Last()
+	} else {
+		k, v = c.Prev()
+	}
+	if k == nil || !bytes.Equal(k[:4], key[:4]) {
+		return c.Seek(key)
+	}
+	return k, v
+}
+
+// All yields a whole part.
+func (s *site) All(p telemetry.Part) iter.Seq2[telemetry.Cell, error] {
+	return func(yield func(telemetry.Cell, error) bool) {
+		if s.bucket == nil {
+			return
+		}
+		c := s.bucket.Bucket(partNames[p]).Cursor()
+		for k, v := c.First(); k != nil; k, v = c.Next() {
+			if !yield(telemetry.Cell{Place: splitCellKey(p, k), Value: v}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Rows yields the rows of from..to.
+func (s *site) Rows(from, to int64) iter.Seq2[telemetry.Cell, error] {
+	return func(yield func(telemetry.Cell, error) bool) {
+		if s.bucket == nil {
+			return
+		}
+		c := s.bucket.Bucket(tailName).Cursor()
+		for k, v := c.Seek(stampKey(from)); k != nil; k, v = c.Next() {
+			at := splitStampKey(k)
+			if at >= to || !yield(telemetry.Cell{Place: telemetry.Place{Start: at}, Value: v}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Clear empties the site.
+func (s *site) Clear() error {
+	if err := s.tx.Bucket(telemetryBucket).DeleteBucket([]byte(s.id)); err != nil {
+		return err
+	}
+	return s.make()
+}
+
+// PutSite stores what is known of the site as a whole.
+func (s *site) PutSite(layout, roster []byte, joined []telemetry.Asset) error {
+	refs := s.bucket.Bucket(refsName)
+	for _, a := range joined {
+		if err := refs.Put([]byte(a.ID), binary.BigEndian.AppendUint32(nil, a.Ref)); err != nil {
+			return err
+		}
+	}
+	return errors.Join(s.bucket.Put(siteKey, layout), s.bucket.Put(rosterKey, roster))
+}
+
+// Put stores cells, and removes those without a value.
+func (s *site) Put(p telemetry.Part, cells []telemetry.Cell) error {
+	b := s.bucket.Bucket(partNames[p])
+	b.FillPercent = appendFill
+	for _, c := range cells {
+		var err error
+		if c.Value == nil {
+			err = b.Delete(cellKey(p, c.Place))
+		} else {
+			err = b.Put(cellKey(p, c.Place), c.Value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DropRows removes the rows before a stamp.
+func (s *site) DropRows(before int64) error {
+	tail := s.bucket.Bucket(tailName)
+	var old [][]byte
+	c := tail.Cursor()
+	for k, _ := c.First(); k != nil && splitStampKey(k) < before; k, _ = c.Next() {
+		old = append(old, slices.Clone(k))
+	}
+	for _, k := range old {
+		if err := tail.Delete(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cellKey is a place as the key of its part.
+func cellKey(p telemetry.Part, at telemetry.Place) []byte {
+	if p == telemetry.Tail {
+		return stampKey(at.Start)
+	}
+	return blockKey(at.Ref, at.Start)
+}
+
+func splitCellKey(p telemetry.Part, k []byte) telemetry.Place {
+	if p == telemetry.Tail {
+		return telemetry.Place{Start: splitStampKey(k)}
+	}
+	return telemetry.Place{Ref: binary.BigEndian.Uint32(k), Start: splitStampKey(k[4:])}
 }
 
 // blockKey sorts by asset, then time.
@@ -135,41 +336,9 @@ func blockKey(ref uint32, start int64) []byte {
 	return append(b, stampKey(start)...)
 }
 
-func splitBlockKey(k []byte) (ref uint32, start int64) {
-	return binary.BigEndian.Uint32(k), splitStampKey(k[4:])
-}
-
 // stampKey sorts by time, negative ones too.
 func stampKey(t int64) []byte {
 	return binary.BigEndian.AppendUint64(make([]byte, 0, 8), uint64(t)^1<<63)
 }
 
 func splitStampKey(k []byte) int64 { return int64(binary.BigEndian.Uint64(k) ^ 1<<63) }
-
-// zone is the named zone, which must be one of the zone database: the store
-// finds it again after a restart.
-func (s *Store) zone(name string) (*time.Location, error) {
-	if z, ok := s.zones.Load(name); ok {
-		return z.(*time.Location), nil
-	}
-	if name == "" || name == "Local" {
-		return nil, fmt.Errorf("zone %q is not a place's", name)
-	}
-	z, err := time.LoadLocation(name)
-	if err != nil {
-		return nil, fmt.Errorf("zone %q: %w", name, err)
-	}
-	s.zones.Store(name, z)
-	return z, nil
-}
-
-// siteZone is the zone of a stored site.
-func (s *Store) siteZone(site *site) (*time.Location, error) {
-	z, err := s.zone(site.meta.zone)
-	if err != nil {
-		return nil, fmt.Errorf("site %s: %w", site.id, err)
-	}
-	return z, nil
-}
-
-var _ store.Telemetry = (*Store)(nil)

@@ -4,7 +4,7 @@
 //
 // The file has one owner at a time. What a call has acknowledged is on stable
 // storage; concurrent writers share a commit. The package imports nothing of
-// Sunloop but store and series.
+// Sunloop but store, what is beneath it, and series.
 package bolt
 
 import (
@@ -25,6 +25,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/telemetry"
 )
 
 // SchemaVersion is the layout that this package reads and writes. A file of an
@@ -59,14 +60,13 @@ type Options struct {
 // Store is the embedded home of all data but objects. It is safe for
 // concurrent use.
 type Store struct {
+	*telemetry.Archive
 	db      *bbolt.DB
 	writes  *group
 	now     func() time.Time
 	ids     *idSource
 	notify  chan struct{}
 	holder  string
-	zones   sync.Map // zone name → *time.Location
-	sites   sync.Map // site id → *sync.RWMutex, see siteLock
 	closing sync.Once
 }
 
@@ -105,6 +105,7 @@ func Open(dir string, o Options) (*Store, error) {
 		notify: make(chan struct{}, 1),
 		holder: filepath.Join(dir, holderName),
 	}
+	s.Archive = telemetry.New(&sites{store: s}, telemetry.Options{Now: o.Now, PartBlocks: readBlocks})
 	if err := s.prepare(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("open data in %s: %w", dir, err), db.Close())
 	}

@@ -1,4 +1,4 @@
-package bolt
+package telemetry
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"slices"
 
-	"go.etcd.io/bbolt"
 	"golang.org/x/sync/errgroup"
 
 	"app.sunloop/backend/store"
@@ -18,20 +17,16 @@ import (
 // prepare makes the blocks that the append needs: of its own older samples, of
 // the tail's days that are over, and, where the zone has changed, of all there
 // is. The caller keeps other appends of the site out.
-func (a *appending) prepare(ctx context.Context) error {
+func (a *appending) prepare(ctx context.Context, c Change) error {
 	var sealed []store.AssetFrame
-	steps := map[string]int64{}
-	err := a.store.view(ctx, func(tx *bbolt.Tx) error {
-		site, err := siteIn(tx, a.id)
+	var known roster
+	err := c.View(func(r Reader) error {
+		site, err := siteIn(r, a.id)
 		if err != nil || site == nil {
 			return err
 		}
-		known, err := site.roster()
-		if err != nil {
+		if known, err = site.roster(); err != nil {
 			return err
-		}
-		for _, asset := range known {
-			steps[asset.id] = asset.step
 		}
 		if a.rezone {
 			sealed, err = site.everything(known)
@@ -50,9 +45,9 @@ func (a *appending) prepare(ctx context.Context) error {
 		a.is.open = a.openDay()
 		sealed = nil
 	}
-	a.cut(append(sealed, a.frames...), steps)
+	a.cut(append(sealed, a.frames...), known)
 	if !a.rezone {
-		if err := a.load(ctx); err != nil {
+		if err := a.load(c, known); err != nil {
 			return err
 		}
 	}
@@ -76,7 +71,11 @@ func (a *appending) prepare(ctx context.Context) error {
 
 // cut divides what lies before the open day into pieces, one for each asset
 // and run, ascending. Of two frames of an asset the later one is newer.
-func (a *appending) cut(frames []store.AssetFrame, steps map[string]int64) {
+func (a *appending) cut(frames []store.AssetFrame, known roster) {
+	steps := map[string]int64{}
+	for _, asset := range known {
+		steps[asset.id] = asset.step
+	}
 	type place struct {
 		asset string
 		start int64
@@ -115,17 +114,25 @@ func (a *appending) cut(frames []store.AssetFrame, steps map[string]int64) {
 }
 
 // load copies the blocks that the pieces go into.
-func (a *appending) load(ctx context.Context) error {
-	return a.store.view(ctx, func(tx *bbolt.Tx) error {
-		site, err := siteIn(tx, a.id)
-		if err != nil || site == nil {
+func (a *appending) load(c Change, known roster) error {
+	ref := known.byID()
+	var at []Place
+	var pieces []*piece
+	for _, p := range a.blocks {
+		if n, ok := ref[p.asset]; ok {
+			at, pieces = append(at, Place{n, p.run.start}), append(pieces, p)
+		}
+	}
+	if len(at) == 0 {
+		return nil
+	}
+	return c.View(func(r Reader) error {
+		stored, err := r.Get(Blocks, at)
+		if err != nil {
 			return err
 		}
-		blocks := site.bucket.Bucket(blocksName)
-		for _, p := range a.blocks {
-			if ref, ok := site.ref(p.asset); ok {
-				p.stored = slices.Clone(blocks.Get(blockKey(ref, p.run.start)))
-			}
+		for i, p := range pieces {
+			p.stored = slices.Clone(stored[i])
 		}
 		return nil
 	})
@@ -166,16 +173,18 @@ func withoutEmpty(f series.Frame) series.Frame {
 // tailBefore is what the tail holds before t, as frames by asset.
 func (s *site) tailBefore(known roster, t int64) ([]store.AssetFrame, error) {
 	builders := make([]frameBuilder, len(known))
-	c := s.bucket.Bucket(tailName).Cursor()
-	for k, v := c.First(); k != nil && splitStampKey(k) < t; k, v = c.Next() {
-		for u, err := range storedRow(v).all() {
+	for c, err := range s.Rows(math.MinInt64, t) {
+		if err != nil {
+			return nil, err
+		}
+		for u, err := range storedRow(c.Value).all() {
 			if err != nil {
 				return nil, err
 			}
 			if int(u.ref) >= len(builders) {
 				return nil, errRow
 			}
-			builders[u.ref].add(splitStampKey(k), u.values, nil)
+			builders[u.ref].add(c.Start, u.values, nil)
 		}
 	}
 	var frames []store.AssetFrame
@@ -195,8 +204,12 @@ func (s *site) everything(known roster) ([]store.AssetFrame, error) {
 	}
 	for ref, asset := range known {
 		f, err := store.Collect(func(yield func(series.Frame, error) bool) {
-			for b := range s.blocks(uint32(ref), math.MinInt64, maxStamp) {
-				if f, err := block.Decode(b); !yield(f, err) {
+			for c, err := range s.Overlapping(Blocks, []uint32{uint32(ref)}, math.MinInt64, maxStamp, 0) {
+				var f series.Frame
+				if err == nil {
+					f, err = block.Decode(c.Value)
+				}
+				if !yield(f, err) {
 					return
 				}
 			}
@@ -212,20 +225,14 @@ func (s *site) everything(known roster) ([]store.AssetFrame, error) {
 // Seal moves the tails of all sites whose day is over by the clock into blocks
 // and answers how many sites that were. Append does it for sites that report;
 // this is for those that have fallen silent.
-func (s *Store) Seal(ctx context.Context) (int, error) {
-	var ids []string
-	err := s.view(ctx, func(tx *bbolt.Tx) error {
-		return tx.Bucket(telemetryBucket).ForEachBucket(func(k []byte) error {
-			ids = append(ids, string(k))
-			return nil
-		})
-	})
+func (a *Archive) Seal(ctx context.Context) (int, error) {
+	ids, err := a.home.Sites(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("seal telemetry: %w", err)
 	}
 	sealed := 0
 	for _, id := range ids {
-		did, err := s.seal(ctx, id)
+		did, err := a.seal(ctx, id)
 		if err != nil {
 			return sealed, fmt.Errorf("seal telemetry of site %s: %w", id, err)
 		}
@@ -236,33 +243,45 @@ func (s *Store) Seal(ctx context.Context) (int, error) {
 	return sealed, nil
 }
 
-func (s *Store) seal(ctx context.Context, id string) (bool, error) {
-	lock := s.siteLock(id)
-	lock.Lock()
-	defer lock.Unlock()
-	a := &appending{store: s, id: id, old: true}
-	tail := 0
-	err := s.view(ctx, func(tx *bbolt.Tx) error {
-		site, err := siteIn(tx, id)
+func (a *Archive) seal(ctx context.Context, id string) (did bool, err error) {
+	// Most sites have nothing to seal: a look keeps nobody out.
+	p := &appending{archive: a, id: id, old: true}
+	if did, err = p.over(func(fn func(r Reader) error) error { return a.home.View(ctx, id, fn) }); err != nil || !did {
+		return false, err
+	}
+	err = a.home.Change(ctx, id, true, func(c Change) error {
+		p := &appending{archive: a, id: id, old: true}
+		if did, err = p.over(c.View); err != nil || !did {
+			return err
+		}
+		if err := p.prepare(ctx, c); err != nil {
+			return err
+		}
+		return c.Update(p.put)
+	})
+	return did && err == nil, err
+}
+
+// over says whether the tail holds days that are over by the clock, and makes
+// an appending of nothing but these.
+func (a *appending) over(view func(fn func(r Reader) error) error) (bool, error) {
+	found := false
+	err := view(func(r Reader) error {
+		site, err := siteIn(r, a.id)
 		if err != nil || site == nil {
 			return err
 		}
-		if a.zone, err = s.siteZone(site); err != nil {
+		if a.zone, err = a.archive.siteZone(site); err != nil {
 			return err
 		}
 		a.calendar = &calendar{zone: a.zone}
-		a.was = site.meta
-		a.is = siteMeta{site.meta.zone, max(site.meta.open, a.calendar.midnight(s.now().Unix()))}
-		if k, _ := site.bucket.Bucket(tailName).Cursor().First(); k != nil && splitStampKey(k) < a.is.open {
-			tail++
+		a.was = site.layout
+		a.is = layout{site.layout.zone, max(site.layout.open, a.calendar.midnight(a.archive.now().Unix()))}
+		for _, err := range site.Rows(math.MinInt64, a.is.open) {
+			found = err == nil
+			return err
 		}
 		return nil
 	})
-	if err != nil || tail == 0 {
-		return false, err
-	}
-	if err := a.prepare(ctx); err != nil {
-		return false, err
-	}
-	return true, s.writes.update(ctx, func(tx *bbolt.Tx) (bool, error) { return true, a.put(tx) })
+	return found, err
 }

@@ -1,4 +1,4 @@
-package bolt
+package telemetry
 
 import (
 	"cmp"
@@ -20,50 +20,73 @@ const maxDaysAhead = 400
 
 // Daily are the stored day sums, and those of the open day computed, ascending
 // by asset and day.
-func (s *Store) Daily(ctx context.Context, siteID string, from, to time.Time, assetIDs ...string) ([]store.DaySum, error) {
+func (a *Archive) Daily(ctx context.Context, siteID string, from, to time.Time, assetIDs ...string) ([]store.DaySum, error) {
 	lo, hi := ceilUnix(from), ceilUnix(to)
 	if lo >= hi {
 		return nil, ctx.Err()
 	}
 	var out []store.DaySum
-	err := s.viewSite(ctx, siteID, func(site *site) error {
-		zone, err := s.siteZone(site)
+	err := a.viewSite(ctx, siteID, func(site *site) error {
+		zone, err := a.siteZone(site)
 		if err != nil {
 			return err
 		}
-		assets := site.assets(assetIDs)
+		assets, err := site.Assets(assetIDs...)
+		if err != nil {
+			return err
+		}
 		open, err := site.openSums(assets, &calendar{zone: zone}, lo, hi)
 		if err != nil {
 			return err
 		}
 		out = make([]store.DaySum, 0, min((hi-lo)/secondsADay+1, maxDaysAhead))
-		for i, a := range assets {
-			for _, v := range site.keyed(sumsName, a.ref, lo, hi) {
-				if len(v)%daySumSize != 0 {
-					return errSums
+		done := 0 // assets of which out has all
+		finish := func(n int) {
+			for ; done < n; done++ {
+				for _, d := range open[done] {
+					out = append(out, d.of(assets[done].ID, zone))
 				}
-				days := monthSums(v).between(lo, hi)
-				end := len(out)
-				out = slices.Grow(out, len(days)/daySumSize)[:end+len(days)/daySumSize]
-				for k := range out[end:] {
-					// Field by field, as a whole DaySum would be made elsewhere and
-					// then copied: a third of the time.
-					d, to := readDaySum(days[k*daySumSize:]), &out[end+k]
-					to.AssetID, to.Day = a.id, time.Unix(d.day, 0).In(zone)
-					to.EnergyKWh, to.PeakKW, to.Samples = d.energyKWh, d.peakKW, int(d.samples)
+				if done == 0 {
+					// The other assets are likely to have as many days.
+					out = slices.Grow(out, len(out)*(len(assets)-1))
 				}
-			}
-			for _, d := range open[i] {
-				out = append(out, d.of(a.id, zone))
-			}
-			if i == 0 {
-				// The other assets are likely to have as many days.
-				out = slices.Grow(out, len(out)*(len(assets)-1))
 			}
 		}
+		i := 0
+		for c, err := range site.Overlapping(Sums, refsOf(assets), lo, hi, 0) {
+			if err != nil {
+				return err
+			}
+			if len(c.Value)%daySumSize != 0 {
+				return errSums
+			}
+			for assets[i].Ref != c.Ref {
+				i++
+				finish(i)
+			}
+			days := monthSums(c.Value).between(lo, hi)
+			end := len(out)
+			out = slices.Grow(out, len(days)/daySumSize)[:end+len(days)/daySumSize]
+			for k := range out[end:] {
+				// Field by field, as a whole DaySum would be made elsewhere and
+				// then copied: a third of the time.
+				d, to := readDaySum(days[k*daySumSize:]), &out[end+k]
+				to.AssetID, to.Day = assets[i].ID, time.Unix(d.day, 0).In(zone)
+				to.EnergyKWh, to.PeakKW, to.Samples = d.energyKWh, d.peakKW, int(d.samples)
+			}
+		}
+		finish(len(assets))
 		return nil
 	})
 	return out, err
+}
+
+func refsOf(assets []Asset) []uint32 {
+	refs := make([]uint32, len(assets))
+	for i, a := range assets {
+		refs[i] = a.Ref
+	}
+	return refs
 }
 
 func (d daySum) of(assetID string, zone *time.Location) store.DaySum {
@@ -76,9 +99,9 @@ const unitsAtOnce = 64
 
 // openSums sums what the tail holds of the days that start in from..to; what
 // it answers is in the assets' order.
-func (s *site) openSums(assets []named, cal *calendar, from, to int64) ([][]daySum, error) {
+func (s *site) openSums(assets []Asset, cal *calendar, from, to int64) ([][]daySum, error) {
 	out := make([][]daySum, len(assets))
-	if to <= s.meta.open {
+	if to <= s.layout.open {
 		return out, nil
 	}
 	known, err := s.roster()
@@ -87,15 +110,17 @@ func (s *site) openSums(assets []named, cal *calendar, from, to int64) ([][]dayS
 	}
 	var stamps []int64
 	var rows []storedRow
-	c := s.bucket.Bucket(tailName).Cursor()
-	for k, v := c.Seek(stampKey(max(from, s.meta.open))); k != nil; k, v = c.Next() {
-		stamps, rows = append(stamps, splitStampKey(k)), append(rows, v)
+	for c, err := range s.Rows(max(from, s.layout.open), maxStamp) {
+		if err != nil {
+			return nil, err
+		}
+		stamps, rows = append(stamps, c.Start), append(rows, c.Value)
 	}
 	places := make([]int, len(assets)) // of the assets, by ref
 	for i := range places {
 		places[i] = i
 	}
-	slices.SortFunc(places, func(i, j int) int { return cmp.Compare(assets[i].ref, assets[j].ref) })
+	slices.SortFunc(places, func(i, j int) int { return cmp.Compare(assets[i].Ref, assets[j].Ref) })
 	produced := make([]production, min(unitsAtOnce, len(assets)))
 	for k := range produced {
 		produced[k] = production{make([]int64, 0, len(rows)), make([]float64, 0, len(rows)), make([]float64, 0, len(rows))}
@@ -108,7 +133,7 @@ func (s *site) openSums(assets []named, cal *calendar, from, to int64) ([][]dayS
 			near := 0
 			for k, place := range part {
 				var values sample
-				if values, near, err = row.seek(assets[place].ref, near); err != nil {
+				if values, near, err = row.seek(assets[place].Ref, near); err != nil {
 					return nil, err
 				}
 				if values != nil {
@@ -118,7 +143,7 @@ func (s *site) openSums(assets []named, cal *calendar, from, to int64) ([][]dayS
 			}
 		}
 		for k, place := range part {
-			ref := assets[place].ref
+			ref := assets[place].Ref
 			if int(ref) >= len(known) {
 				return nil, errRoster
 			}
@@ -167,15 +192,15 @@ func (p *production) frame() series.Frame {
 
 // Recompute is Daily from the samples themselves, on all cores: what the
 // stored sums must be equal to.
-func (s *Store) Recompute(ctx context.Context, siteID string, from, to time.Time, assetIDs ...string) ([]store.DaySum, error) {
+func (a *Archive) Recompute(ctx context.Context, siteID string, from, to time.Time, assetIDs ...string) ([]store.DaySum, error) {
 	lo, hi := ceilUnix(from), ceilUnix(to)
 	if lo >= hi {
 		return nil, ctx.Err()
 	}
-	var assets []named
-	err := s.viewSite(ctx, siteID, func(site *site) error {
-		assets = site.assets(assetIDs)
-		return nil
+	var assets []Asset
+	err := a.viewSite(ctx, siteID, func(site *site) (err error) {
+		assets, err = site.Assets(assetIDs...)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -186,8 +211,8 @@ func (s *Store) Recompute(ctx context.Context, siteID string, from, to time.Time
 	var g errgroup.Group
 	for w := range min(workers, len(assets)) {
 		g.Go(func() error {
-			return s.viewSite(ctx, siteID, func(site *site) error {
-				zone, err := s.siteZone(site)
+			return a.viewSite(ctx, siteID, func(site *site) error {
+				zone, err := a.siteZone(site)
 				if err != nil {
 					return err
 				}
@@ -200,13 +225,13 @@ func (s *Store) Recompute(ctx context.Context, siteID string, from, to time.Time
 					if err := ctx.Err(); err != nil {
 						return err
 					}
-					days, err := site.recompute(assets[i], known[assets[i].ref].step, cal, decoder, lo, hi)
+					days, err := site.recompute(assets[i], known[assets[i].Ref].step, cal, decoder, lo, hi)
 					if err != nil {
 						return err
 					}
 					out[i] = make([]store.DaySum, len(days))
 					for k, d := range days {
-						out[i][k] = d.of(assets[i].id, zone)
+						out[i][k] = d.of(assets[i].ID, zone)
 					}
 				}
 				return nil
@@ -221,17 +246,20 @@ func (s *Store) Recompute(ctx context.Context, siteID string, from, to time.Time
 
 // recompute sums an asset's days that start in from..to from its blocks and the
 // tail.
-func (s *site) recompute(a named, step int64, cal *calendar, d *block.Decoder, from, to int64) ([]daySum, error) {
+func (s *site) recompute(a Asset, step int64, cal *calendar, d *block.Decoder, from, to int64) ([]daySum, error) {
 	var out []daySum
-	for start, b := range s.keyed(blocksName, a.ref, from, to) {
-		f, err := d.DecodeRange(b, math.MinInt64, maxStamp, summed...)
+	for c, err := range s.Overlapping(Blocks, []uint32{a.Ref}, from, to, 0) {
 		if err != nil {
 			return nil, err
 		}
-		run := cal.at(start)
+		f, err := d.DecodeRange(c.Value, math.MinInt64, maxStamp, summed...)
+		if err != nil {
+			return nil, err
+		}
+		run := cal.at(c.Start)
 		out = append(out, daysWithin(sums(f, run.days, run.end, step), from, to)...)
 	}
-	open, err := s.openSums([]named{a}, cal, from, to)
+	open, err := s.openSums([]Asset{a}, cal, from, to)
 	if err != nil {
 		return nil, err
 	}

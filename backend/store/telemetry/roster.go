@@ -1,4 +1,4 @@
-package bolt
+package telemetry
 
 import (
 	"encoding/binary"
@@ -71,6 +71,24 @@ func readRoster(b []byte) (roster, error) {
 		return nil, errRoster
 	}
 	return r, nil
+}
+
+// byID are the refs by id.
+func (r roster) byID() map[string]uint32 {
+	refs := make(map[string]uint32, len(r))
+	for i, a := range r {
+		refs[a.id] = uint32(i)
+	}
+	return refs
+}
+
+// from are the assets from place n on.
+func (r roster) from(n int) []Asset {
+	var out []Asset
+	for i := n; i < len(r); i++ {
+		out = append(out, Asset{r[i].id, uint32(i)})
+	}
+	return out
 }
 
 // refs are the places of all frames' assets, in a roster that new ones have

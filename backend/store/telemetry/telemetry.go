@@ -1,0 +1,213 @@
+// Package telemetry keeps what the units of sites report: the open day in rows
+// of all units, the days before as compressed blocks of some days with their
+// day sums beside them. It is written once over [Home], the little that it needs
+// of a place for bytes, so that every home keeps the same data.
+package telemetry
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"app.sunloop/backend/store"
+)
+
+// Part is one of the three kinds of values that are kept of a site.
+type Part int
+
+// The parts. Their values lie at places: an asset's ref and a time in Unix
+// seconds.
+const (
+	Blocks Part = iota // at the start of the block's run of days
+	Sums               // at the start of the month
+	Tail               // at the stamp; the row is of all assets, so the ref is 0
+)
+
+// Place is where a value is kept in its part.
+type Place struct {
+	Ref   uint32
+	Start int64 // Unix seconds
+}
+
+// Cell is a value at its place.
+type Cell struct {
+	Place
+	Value []byte
+}
+
+// Asset is an asset of a site with its number there, which it keeps.
+type Asset struct {
+	ID  string
+	Ref uint32
+}
+
+// Home is where an [Archive] keeps its bytes. A closure may be run again from
+// its start, so it has no effect but through what it is given.
+type Home interface {
+	// Sites are the ids of the sites that there are.
+	Sites(ctx context.Context) ([]string, error)
+	// View runs fn over one committed state of the site.
+	View(ctx context.Context, siteID string, fn func(r Reader) error) error
+	// Change runs fn, which looks at the site and then writes to it. Two changes
+	// that look before they write are kept apart where one of them is alone;
+	// those that are not may overlap between the look and the write. When Change
+	// returns nil, what fn wrote is durable; else nothing is there.
+	Change(ctx context.Context, siteID string, alone bool, fn func(c Change) error) error
+}
+
+// Change is a change under way: any number of looks, then one Update.
+type Change interface {
+	View(fn func(r Reader) error) error
+	Update(fn func(w Writer) error) error
+}
+
+// Reader reads one state of a site. Values are valid until the end of the
+// transaction and must not be changed.
+type Reader interface {
+	// Layout and Roster are what PutSite stored last; nil for a new site.
+	Layout() ([]byte, error)
+	Roster() ([]byte, error)
+	// Assets are the named assets that there are, or all when none is named,
+	// ascending by id.
+	Assets(ids ...string) ([]Asset, error)
+	// Get answers a value for each place, nil where there is none.
+	Get(p Part, at []Place) ([][]byte, error)
+	// Overlapping yields, asset by asset in the order of refs, the values of
+	// Blocks or Sums whose stretch may overlap from <= time < to: the last one
+	// that starts at or before from, and those behind it, ascending. It ends
+	// after limit values, if that is not 0.
+	Overlapping(p Part, refs []uint32, from, to int64, limit int) iter.Seq2[Cell, error]
+	// All yields the whole part, ascending by ref and start.
+	All(p Part) iter.Seq2[Cell, error]
+	// Rows yields the rows of Tail with from <= stamp < to, ascending.
+	Rows(from, to int64) iter.Seq2[Cell, error]
+}
+
+// Writer changes a site as well.
+type Writer interface {
+	Reader
+	// Clear removes all there is of the site.
+	Clear() error
+	// PutSite stores the layout, the roster, and the assets that joined it.
+	PutSite(layout, roster []byte, joined []Asset) error
+	// Put stores the cells, none of whose places are equal. One without a value
+	// is removed.
+	Put(p Part, cells []Cell) error
+	// DropRows removes the rows of Tail before a stamp.
+	DropRows(before int64) error
+}
+
+// Options are what an Archive cannot know by itself.
+type Options struct {
+	// Now is the clock that says which day is open.
+	Now func() time.Time
+	// PartBlocks is how many blocks Read copies out of the home at a time.
+	PartBlocks int
+}
+
+// Archive is [store.Telemetry] over a home. It is safe for concurrent use.
+type Archive struct {
+	home       Home
+	now        func() time.Time
+	partBlocks int
+	zones      sync.Map // zone name → *time.Location
+}
+
+var _ store.Telemetry = (*Archive)(nil)
+
+// New is the archive in a home.
+func New(home Home, o Options) *Archive {
+	return &Archive{home: home, now: o.Now, partBlocks: o.PartBlocks}
+}
+
+const secondsADay = 86400
+
+var errLayout = errors.New("damaged site record")
+
+// layout says how a site's telemetry is laid out: samples before open are in
+// blocks, the others in the tail.
+type layout struct {
+	zone string
+	open int64 // midnight of the open day, Unix seconds
+}
+
+func (m layout) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(m.open))
+	return append(b, m.zone...)
+}
+
+// site is a stored site in a transaction.
+type site struct {
+	Reader
+	id     string
+	layout layout
+}
+
+// siteIn is nil for a site without telemetry.
+func siteIn(r Reader, id string) (*site, error) {
+	b, err := r.Layout()
+	if err != nil || b == nil {
+		return nil, err
+	}
+	if len(b) < 8 {
+		return nil, fmt.Errorf("site %s: %w", id, errLayout)
+	}
+	return &site{r, id, layout{string(b[8:]), int64(binary.LittleEndian.Uint64(b))}}, nil
+}
+
+func (s *site) roster() (roster, error) {
+	b, err := s.Roster()
+	if err != nil {
+		return nil, err
+	}
+	r, err := readRoster(b)
+	if err != nil {
+		return nil, fmt.Errorf("site %s: %w", s.id, err)
+	}
+	return r, nil
+}
+
+// viewSite runs fn with the site, or not at all where there is none.
+func (a *Archive) viewSite(ctx context.Context, siteID string, fn func(s *site) error) error {
+	err := a.home.View(ctx, siteID, func(r Reader) error {
+		site, err := siteIn(r, siteID)
+		if err != nil || site == nil {
+			return err
+		}
+		return fn(site)
+	})
+	if err != nil {
+		return fmt.Errorf("read telemetry of site %s: %w", siteID, err)
+	}
+	return nil
+}
+
+// zone is the named zone, which must be one of the zone database: it is found
+// again after a restart.
+func (a *Archive) zone(name string) (*time.Location, error) {
+	if z, ok := a.zones.Load(name); ok {
+		return z.(*time.Location), nil
+	}
+	if name == "" || name == "Local" {
+		return nil, fmt.Errorf("zone %q is not a place's", name)
+	}
+	z, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("zone %q: %w", name, err)
+	}
+	a.zones.Store(name, z)
+	return z, nil
+}
+
+// siteZone is the zone of a stored site.
+func (a *Archive) siteZone(s *site) (*time.Location, error) {
+	z, err := a.zone(s.layout.zone)
+	if err != nil {
+		return nil, fmt.Errorf("site %s: %w", s.id, err)
+	}
+	return z, nil
+}
