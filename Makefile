@@ -5,7 +5,7 @@ BINARY  ?= bin/sunloop
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED = 0
 
-.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score calibrate contract kills lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help soak
+.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score calibrate contract kills load lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help soak
 
 all: build
 
@@ -64,6 +64,9 @@ kills: ## a service that is killed 200 times while orders move: no move and no e
 
 soak: ## the demo and its console for DAYS (30) of its plants, over a change of the clocks: nothing may grow (a quarter of an hour)
 	SUNLOOP_TEST_SOAK_DAYS=$(or $(DAYS),30) $(GO) test -count=1 -timeout 60m -run '^TestSoak$$' -v ./cmd/sunloop
+
+load: ## 60 s of load on a service by 200 keys and 50 consoles, uploads at once, clients that are told to wait; its memory
+	SUNLOOP_TEST_LOAD_SECONDS=$(or $(SECONDS),60) $(GO) test -count=1 -timeout 30m -run '^Test(Load|SixtyAMinute|LargestUploads|MemoryOfAFleet|EndUnderLoad)' -v ./backend/endure
 
 contract: ## every row of the contract, tried against the service over TLS
 	$(GO) test -count=1 -run '^TestContract$$' -v ./backend/compat ./backend/httpapi
