@@ -66,13 +66,22 @@ func ParseTime(s string, zone *time.Location) (Time, error) {
 	}
 	for _, layout := range timeLayouts {
 		if t, err := time.ParseInLocation(layout, s, zone); err == nil {
-			return At(t), nil
+			return inYears(s, t)
 		}
 	}
 	if i := strings.LastIndexByte(s, ' '); i > len("2006-01-02T") && !strings.Contains(s[:i], " ") {
 		if t, err := time.ParseInLocation(time.RFC3339Nano, s[:i]+"+"+s[i+1:], zone); err == nil {
-			return At(t), nil
+			return inYears(s, t)
 		}
 	}
 	return Time{}, fmt.Errorf("%q is not an ISO 8601 time", s)
+}
+
+// inYears is At for the years that [TimeLayout] has room for: an offset may
+// lead out of them.
+func inYears(text string, t time.Time) (Time, error) {
+	if y := t.UTC().Year(); y < 0 || y > 9999 {
+		return Time{}, fmt.Errorf("%q is not within the years 0000 to 9999 of UTC", text)
+	}
+	return At(t), nil
 }
