@@ -95,6 +95,8 @@ type Config struct {
 // Service is the whole backend over one data folder.
 type Service struct {
 	store    *bolt.Store
+	disk     *store.Disk
+	spool    string // the folder of files that come in
 	objects  *objects.Store
 	outside  *objects.Elsewhere
 	auth     *auth.Service
@@ -130,11 +132,12 @@ func New(cfg Config) (*Service, error) {
 	}
 	kept := journal.New(cfg.Logger.Handler(), slog.LevelInfo)
 	cfg.Logger = slog.New(kept)
-	db, err := bolt.Open(cfg.DataDir, bolt.Options{Now: cfg.Wall})
+	disk := new(store.Disk)
+	db, err := bolt.Open(cfg.DataDir, bolt.Options{Now: cfg.Wall, Disk: disk})
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{store: db, log: cfg.Logger, journal: kept}
+	s := &Service{store: db, disk: disk, spool: filepath.Join(cfg.DataDir, "spool"), log: cfg.Logger, journal: kept}
 	if err := s.compose(cfg); err != nil {
 		if s.objects != nil {
 			err = errors.Join(err, s.objects.Close())
@@ -151,7 +154,7 @@ func (s *Service) compose(cfg Config) error {
 	if s.outside, err = objects.Allow(cfg.ImportFrom...); err != nil {
 		return err
 	}
-	if s.objects, err = objects.OpenFolder(filepath.Join(cfg.DataDir, "objects")); err != nil {
+	if s.objects, err = objects.OpenFolder(filepath.Join(cfg.DataDir, "objects"), s.disk); err != nil {
 		return err
 	}
 	key, err := auth.LoadKey(filepath.Join(cfg.DataDir, "sunloop.key"))
@@ -190,17 +193,16 @@ func (s *Service) compose(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	spool := filepath.Join(cfg.DataDir, "spool")
-	if err := os.RemoveAll(spool); err != nil { // of uploads that a crash cut off
+	if err := os.RemoveAll(s.spool); err != nil { // of uploads that a crash cut off
 		return fmt.Errorf("clear the spool: %w", err)
 	}
-	if err := os.MkdirAll(spool, 0o700); err != nil {
+	if err := os.MkdirAll(s.spool, 0o700); err != nil {
 		return fmt.Errorf("make the spool: %w", err)
 	}
 	s.handler = httpapi.New(httpapi.Deps{
 		Auth: s.auth, Sites: s.ops, Assets: s.ops, Uploads: s.pipeline, Forecasts: s.pipeline, Findings: s.ops, Detector: s.pipeline, Diagnoser: s.pipeline, Issues: s.ops, Alerts: s.ops,
-		Models: s.pipeline, Interpolations: s.pipeline, Summaries: s.ops, KPIs: s.ops, Nowcasts: s.ops, Snapshots: snapshots, Freemium: s.freemium, Telemetry: s.store, Audit: s.trail, Journal: s.journal, Records: s.store, Now: cfg.Wall, Ready: s.ready, Log: cfg.Logger,
-		SpoolDir: spool, CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate,
+		Models: s.pipeline, Interpolations: s.pipeline, Summaries: s.ops, KPIs: s.ops, Nowcasts: s.ops, Snapshots: snapshots, Freemium: s.freemium, Telemetry: s.store, Audit: s.trail, Journal: s.journal, Records: s.store, Now: cfg.Wall, Ready: s.ready, Disk: s.disk, Log: cfg.Logger,
+		SpoolDir: s.spool, CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate,
 		Schedules: s.work, BOMs: s.work, Orders: s.work, Tracking: s.work,
 	})
 	return nil
@@ -290,8 +292,36 @@ func (s *Service) ready(ctx context.Context) error {
 	if s.ending.Load() {
 		return errEnding
 	}
+	if err := s.disk.Failure(); err != nil {
+		return err
+	}
+	if err := s.room(); err != nil {
+		return err
+	}
 	_, _, _, err := s.store.Counts(ctx)
 	return err
+}
+
+// roomBytes is what must fit on a disk that was full before the service is
+// ready again: the file of records grows by as much.
+const roomBytes = 1 << 20
+
+// room says, after a write found the disk full, whether it still is: it writes
+// a file of roomBytes and removes it.
+func (s *Service) room() error {
+	if s.disk.Full() == nil {
+		return nil
+	}
+	f, err := os.CreateTemp(s.spool, "room-*")
+	if err != nil {
+		return s.disk.Written(err)
+	}
+	_, err = f.Write(make([]byte, roomBytes))
+	err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+	if err == nil {
+		s.disk.Clear()
+	}
+	return s.disk.Written(err)
 }
 
 // sweepEvery is how often sign-ins and codes that have expired are dropped.

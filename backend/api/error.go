@@ -66,6 +66,8 @@ var (
 	ErrTooManyRequests   = refuse(http.StatusTooManyRequests, "Too many requests")
 	ErrInternal          = refuse(http.StatusInternalServerError, "Internal error")
 	ErrUnavailable       = refuse(http.StatusServiceUnavailable, "Service unavailable")
+	ErrNoRoom            = ErrUnavailable.With("reason", "the service has no room to store it")
+	ErrDiskFailed        = ErrUnavailable.With("reason", "the service's disk failed: it reads, but stores nothing until an operator has seen to the disk and started it again")
 
 	ErrCSVRequired       = refuse(http.StatusBadRequest, "CSV file is required")
 	ErrInvalidCSV        = refuse(http.StatusBadRequest, "Invalid CSV format")

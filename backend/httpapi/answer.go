@@ -9,11 +9,11 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
-	"syscall"
 
 	"github.com/zeebo/xxh3"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
 )
 
 // streamed writes a body that may be large, by and by.
@@ -170,6 +170,22 @@ func failed(route string, err error) error {
 	return failure{err, words}
 }
 
+// diskRefusal is the refusal of what a disk did not take.
+func diskRefusal(err error) *api.Error {
+	if errors.Is(err, store.ErrDiskFailed) {
+		return api.ErrDiskFailed
+	}
+	return api.ErrNoRoom
+}
+
+// noteDisk lets readiness know of want of room that no store has seen, such as the
+// spool's.
+func (s *server) noteDisk(err error) {
+	if s.Disk != nil && store.NoRoom(err) && s.Disk.Full() == nil {
+		_ = s.Disk.Fill(err)
+	}
+}
+
 // refuse writes an error in the contract's one shape. It is the only place
 // where an error becomes a status.
 func (s *server) refuse(w http.ResponseWriter, q *http.Request, err error) {
@@ -186,10 +202,11 @@ func (s *server) refuse(w http.ResponseWriter, q *http.Request, err error) {
 		case errors.Is(err, context.DeadlineExceeded):
 			refusal = api.ErrUnavailable
 			fallthrough
-		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		case errors.Is(err, store.ErrDiskFailed), store.NoRoom(err):
 			if refusal != api.ErrUnavailable {
-				refusal = api.ErrUnavailable.With("reason", "the service has no room to store it")
+				refusal = diskRefusal(err)
 			}
+			s.noteDisk(err)
 			fallthrough
 		default:
 			s.Log.Error("request failed", "request_id", requestID(w), "method", q.Method, "path", q.URL.Path, "error", err.Error())

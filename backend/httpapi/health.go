@@ -2,8 +2,10 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
 )
 
 func (s *server) health(*input) (*call, error) {
@@ -15,6 +17,9 @@ func (s *server) ready(*input) (*call, error) {
 		if s.Ready != nil {
 			if err := s.Ready(ctx); err != nil {
 				s.Log.Warn("not ready", "error", err.Error())
+				if errors.Is(err, store.ErrDiskFailed) || store.NoRoom(err) {
+					return nil, diskRefusal(err)
+				}
 				return nil, api.ErrUnavailable
 			}
 		}

@@ -46,6 +46,7 @@ type Deps struct {
 	Records        store.Records // of Idempotency-Key
 	Now            func() time.Time
 
+	Disk        *store.Disk                 // optional: what is known of the data folder's disk
 	Ready       func(context.Context) error // optional: nil is ready
 	Log         *slog.Logger                // optional: nil is silent
 	SpoolDir    string                      // of uploads under way; empty: the system's

@@ -38,7 +38,7 @@ func TestCrashChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := objects.OpenFolder(filepath.Join(dir, "objects"))
+	files, err := objects.OpenFolder(filepath.Join(dir, "objects"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

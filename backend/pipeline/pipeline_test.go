@@ -65,7 +65,7 @@ func (p *plant) open() {
 	if p.db, err = bolt.Open(p.dir, bolt.Options{}); err != nil {
 		p.t.Fatal(err)
 	}
-	if p.files, err = objects.OpenFolder(filepath.Join(p.dir, "objects")); err != nil {
+	if p.files, err = objects.OpenFolder(filepath.Join(p.dir, "objects"), nil); err != nil {
 		p.t.Fatal(err)
 	}
 	c := Config{Records: p.db, Telemetry: p.db, Queue: p.db, Objects: p.files, Ops: ops.New(p.db, p.db, p.now), Now: p.now, Wall: time.Now,

@@ -4,9 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"strings"
 	"sync"
 
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"app.sunloop/backend/store"
 )
 
 // group lets concurrent writers share commits: while one commit is on its way
@@ -15,6 +20,7 @@ import (
 // does the work for the others.
 type group struct {
 	db      *bbolt.DB
+	disk    *store.Disk
 	mu      sync.Mutex
 	waiting []*write
 	busy    bool
@@ -98,7 +104,13 @@ func (g *group) commit() {
 // they run again without it.
 func (g *group) run(batch []*write) {
 	for len(batch) > 0 {
-		var spoiler int
+		if err := g.disk.Failure(); err != nil {
+			for _, w := range batch {
+				w.err = err
+			}
+			return
+		}
+		var spoiler, id int
 		spoiled := false
 		err := g.db.Update(func(tx *bbolt.Tx) error {
 			for i, w := range batch {
@@ -109,6 +121,7 @@ func (g *group) run(batch []*write) {
 					return err
 				}
 			}
+			id = tx.ID()
 			return nil
 		})
 		switch {
@@ -117,12 +130,35 @@ func (g *group) run(batch []*write) {
 			continue
 		case err != nil:
 			// Nothing was stored, and what the clean failures saw was not either.
+			if id > 0 {
+				err = g.judge(err, id)
+			}
 			for _, w := range batch {
 				w.err = fmt.Errorf("commit: %w", err)
 			}
 		}
 		return
 	}
+}
+
+// judge notes what a failed commit says of the disk. Want of room takes the
+// transaction back: what it wrote lies in pages that nothing refers to. After
+// any other failure, or when the state may be the last one already although the
+// disk need not have it, nothing more can be promised.
+func (g *group) judge(err error, id int) error {
+	reached := true
+	_ = g.db.View(func(tx *bbolt.Tx) error {
+		reached = tx.ID() >= id
+		return nil
+	})
+	var path *fs.PathError
+	writing := errors.As(err, &path) && path.Op == "write"
+	// bbolt's words, of which the cause is no part.
+	growing := strings.HasPrefix(err.Error(), "file resize error: ") || errors.Is(err, bolterrors.ErrMaxSizeReached)
+	if !reached && (growing || writing && store.NoRoom(err)) {
+		return g.disk.Fill(err)
+	}
+	return g.disk.Fail(err)
 }
 
 // call runs the closure, unless its caller has given up meanwhile.

@@ -16,13 +16,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"sync"
 	"time"
 
 	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/telemetry"
@@ -38,13 +36,6 @@ const (
 	holderName = "sunloop.holder"
 )
 
-// lockTimeout is how long Open waits for another process to let go.
-const lockTimeout = time.Second
-
-// growBytes is by how much the file grows beyond its need at a time: small, as
-// the file is all that a small site keeps.
-const growBytes = 1 << 20
-
 var (
 	metaBucket      = []byte("meta")
 	telemetryBucket = []byte("telemetry")
@@ -55,6 +46,8 @@ var (
 type Options struct {
 	// Now is the clock, for the stamps of jobs. nil means time.Now.
 	Now func() time.Time
+	// Disk is shared with the other homes in the folder; nil: the store's own.
+	Disk *store.Disk
 }
 
 // Store is the embedded home of all data but objects. It is safe for
@@ -62,6 +55,7 @@ type Options struct {
 type Store struct {
 	*telemetry.Archive
 	db      *bbolt.DB
+	disk    *store.Disk
 	writes  *group
 	now     func() time.Time
 	ids     *idSource
@@ -85,21 +79,17 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data folder: %w", err)
 	}
-	db, err := bbolt.Open(filepath.Join(dir, fileName), 0o600, &bbolt.Options{
-		Timeout:         lockTimeout,
-		FreelistType:    bbolt.FreelistMapType,
-		InitialMmapSize: mapBytes(),
-	})
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, lockedError(dir)
+	if o.Disk == nil {
+		o.Disk = new(store.Disk)
 	}
+	db, err := openFile(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open data in %s: %w", dir, err)
+		return nil, err
 	}
-	db.AllocSize = growBytes
 	s := &Store{
 		db:     db,
-		writes: &group{db: db},
+		disk:   o.Disk,
+		writes: &group{db: db, disk: o.Disk},
 		now:    o.Now,
 		ids:    newIDSource(),
 		notify: make(chan struct{}, 1),
@@ -202,26 +192,4 @@ func lockedError(dir string) error {
 	}
 	return fmt.Errorf("%w: %s (process %d) holds %s since %s",
 		store.ErrLocked, strconv.Quote(note.Program), note.PID, dir, note.Since.Format(time.RFC3339))
-}
-
-// mapBytes is the address space to set aside, so that a growing file seldom
-// has to be mapped anew, for which all readers would have to end. Windows would
-// make the file that large.
-func mapBytes() int {
-	if runtime.GOOS == "windows" || strconv.IntSize < 64 {
-		return 0
-	}
-	return 1 << 30
-}
-
-// syncFolder makes names in a folder durable. Windows has no such call.
-func syncFolder(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

@@ -21,6 +21,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(watchedDir); dir != "" {
+		watchedWriter(dir)
+		os.Exit(0)
+	}
 	if dir := os.Getenv(crashDir); dir != "" {
 		crashWriter(dir) // until it is killed
 	}

@@ -34,6 +34,7 @@ const scheme = "sunloop://objects/"
 type Store struct {
 	bucket  *blob.Bucket
 	folder  string // of the bucket, empty when it is not on disk
+	disk    *store.Disk
 	mu      sync.Mutex
 	writing map[string]bool // keys
 	durable map[string]bool // folders whose name is on the disk
@@ -43,8 +44,9 @@ type Store struct {
 var _ store.Objects = (*Store)(nil)
 
 // OpenFolder keeps objects as files in dir, which is made when it is not there.
-// No other process may write to it.
-func OpenFolder(dir string) (*Store, error) {
+// No other process may write to it. disk is shared with the other homes of the
+// data folder; nil: the store's own.
+func OpenFolder(dir string, disk *store.Disk) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open objects: %w", err)
@@ -65,6 +67,9 @@ func OpenFolder(dir string) (*Store, error) {
 	}
 	s := newStore(bucket)
 	s.folder = dir
+	if disk != nil {
+		s.disk = disk
+	}
 	return s, nil
 }
 
@@ -72,7 +77,7 @@ func OpenFolder(dir string) (*Store, error) {
 func InMemory() *Store { return newStore(memblob.OpenBucket(nil)) }
 
 func newStore(b *blob.Bucket) *Store {
-	return &Store{bucket: b, writing: map[string]bool{}, durable: map[string]bool{}}
+	return &Store{bucket: b, disk: new(store.Disk), writing: map[string]bool{}, durable: map[string]bool{}}
 }
 
 // Close lets go of the bucket.
@@ -96,11 +101,14 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader) error {
 	if err := check(key); err != nil {
 		return err
 	}
+	if err := s.disk.Failure(); err != nil {
+		return fmt.Errorf("put object %s: %w", key, err)
+	}
 	if err := s.reserve(ctx, key); err != nil {
 		return fmt.Errorf("put object %s: %w", key, err)
 	}
 	defer s.release(key)
-	if err := s.write(ctx, key, r); err != nil {
+	if err := s.disk.Written(s.write(ctx, key, r)); err != nil {
 		return fmt.Errorf("put object %s: %w", key, err)
 	}
 	return nil
@@ -165,7 +173,13 @@ func (s *Store) write(ctx context.Context, key string, r io.Reader) error {
 		}
 		return err
 	}
-	return s.syncName(key)
+	if err := s.syncName(key); err != nil {
+		if s.folder != "" { // it is refused: nothing of it shall be found
+			_ = os.Remove(s.path(key))
+		}
+		return err
+	}
+	return nil
 }
 
 // syncName makes the names of the file and of its folders durable.
@@ -224,6 +238,9 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := check(key); err != nil {
 		return err
 	}
+	if err := s.disk.Failure(); err != nil {
+		return fmt.Errorf("delete object %s: %w", key, err)
+	}
 	aside, err := s.setAside(key)
 	if err == nil && !aside {
 		err = notFound(s.bucket.Delete(ctx, key))
@@ -232,7 +249,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 		}
 	}
 	if err == nil {
-		err = s.syncName(key)
+		err = s.disk.Written(s.syncName(key))
 	}
 	if err != nil {
 		return fmt.Errorf("delete object %s: %w", key, err)

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func openTest(t *testing.T, dir string) *Store {
 	t.Helper()
-	s, err := OpenFolder(dir)
+	s, err := OpenFolder(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

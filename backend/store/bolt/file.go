@@ -1,0 +1,116 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+)
+
+// lockTimeout is how long Open waits for another process to let go.
+const lockTimeout = time.Second
+
+// growBytes is by how much the file grows beyond its need at a time: small, as
+// the file is all that a small site keeps.
+const growBytes = 1 << 20
+
+// openFile opens the file in dir, making it where there is none.
+func openFile(dir string) (*bbolt.DB, error) {
+	if err := createFile(dir); err != nil {
+		return nil, fmt.Errorf("make data in %s: %w", dir, err)
+	}
+	var file *os.File
+	db, err := bbolt.Open(filepath.Join(dir, fileName), 0o600, &bbolt.Options{
+		Timeout:         lockTimeout,
+		FreelistType:    bbolt.FreelistMapType,
+		InitialMmapSize: mapBytes(),
+		OpenFile: func(name string, flag int, mode fs.FileMode) (f *os.File, err error) {
+			file, err = os.OpenFile(name, flag, mode)
+			return file, err
+		},
+	})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return nil, lockedError(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open data in %s: %w", dir, err)
+	}
+	db.AllocSize = growBytes
+	if err := settle(file, db.Info().PageSize); err != nil {
+		return nil, errors.Join(fmt.Errorf("open data in %s: %w", dir, err), db.Close())
+	}
+	return db, nil
+}
+
+// createFile makes an empty file where there is none, under another name until
+// it is whole: a power loss on the way leaves no file that cannot be opened.
+func createFile(dir string) (err error) {
+	name := filepath.Join(dir, fileName)
+	if info, err := os.Stat(name); err == nil && info.Size() > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	made, err := os.CreateTemp(dir, fileName+".new-*") // 0600
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(made.Name())) }()
+	if err := made.Close(); err != nil {
+		return err
+	}
+	db, err := bbolt.Open(made.Name(), 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType})
+	if err != nil {
+		return err
+	}
+	if err := db.Close(); err != nil {
+		return err
+	}
+	// Of two processes that start at once, the one that comes first wins.
+	if err := os.Link(made.Name(), name); err != nil && !errors.Is(err, fs.ErrExist) {
+		return os.Rename(made.Name(), name) // a file system without links
+	}
+	return nil
+}
+
+// settle writes the two pages that say which state is the last once more. A
+// process that saw a sync of them fail may have left them in the system's
+// memory alone, where they count as written: the next commit would then build
+// on a state that the disk does not have.
+func settle(file *os.File, pageSize int) error {
+	pages := make([]byte, 2*pageSize)
+	if _, err := file.ReadAt(pages, 0); err != nil {
+		return err
+	}
+	if _, err := file.WriteAt(pages, 0); err != nil {
+		return err
+	}
+	return file.Sync()
+}
+
+// mapBytes is the address space to set aside, so that a growing file seldom
+// has to be mapped anew, for which all readers would have to end. Windows would
+// make the file that large.
+func mapBytes() int {
+	if runtime.GOOS == "windows" || strconv.IntSize < 64 {
+		return 0
+	}
+	return 1 << 30
+}
+
+// syncFolder makes names in a folder durable. Windows has no such call.
+func syncFolder(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

@@ -1,0 +1,103 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+)
+
+// Why a home does not write. Callers branch on them; nothing that was
+// acknowledged is touched by either.
+var (
+	// ErrDiskFailed: the disk could not be brought to keep what was written.
+	// What a later sync says proves nothing, since the system forgets what it
+	// could not write, so no more is taken until the folder is opened again.
+	ErrDiskFailed = errors.New("the disk failed; nothing more is stored until the data folder is opened again")
+	// ErrDiskFull: there was no room. The next write is tried anew.
+	ErrDiskFull = errors.New("the disk is full")
+)
+
+// Disk is what the homes in one data folder know of the disk under it: when
+// one of them saw it fail, none takes more. The zero value is a healthy disk,
+// nil one of which nothing is remembered. It is safe for concurrent use.
+type Disk struct{ failed, full atomic.Pointer[error] }
+
+// Fail notes that a sync, or a write that cannot be taken back, failed. The
+// first cause is kept. The error wraps ErrDiskFailed and the cause.
+func (d *Disk) Fail(cause error) error {
+	err := fmt.Errorf("%w: %w", ErrDiskFailed, cause)
+	if d != nil {
+		d.failed.CompareAndSwap(nil, &err)
+	}
+	return err
+}
+
+// Fill notes that there was no room. The error wraps ErrDiskFull and the cause.
+func (d *Disk) Fill(cause error) error {
+	err := fmt.Errorf("%w: %w", ErrDiskFull, cause)
+	if d != nil {
+		d.full.Store(&err)
+	}
+	return err
+}
+
+// Failure is why nothing may be written any more; nil while it may.
+func (d *Disk) Failure() error {
+	if d == nil {
+		return nil
+	}
+	return held(&d.failed)
+}
+
+// Full is the last want of room since [Disk.Clear]; nil when there was none.
+func (d *Disk) Full() error {
+	if d == nil {
+		return nil
+	}
+	return held(&d.full)
+}
+
+// Clear forgets a want of room, once there is some.
+func (d *Disk) Clear() { d.full.Store(nil) }
+
+func held(p *atomic.Pointer[error]) error {
+	if err := p.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// NoRoom says whether a write failed because a disk, a quota or a file's
+// largest size is full.
+func NoRoom(err error) bool {
+	if errors.Is(err, ErrDiskFull) {
+		return true
+	}
+	var no syscall.Errno
+	if !errors.As(err, &no) {
+		return false
+	}
+	if runtime.GOOS == "windows" {
+		return no == 112 || no == 39 // ERROR_DISK_FULL, ERROR_HANDLE_DISK_FULL
+	}
+	return no == syscall.ENOSPC || no == syscall.EDQUOT || no == syscall.EFBIG
+}
+
+// Written judges the error of writing a file that is thrown away when it
+// fails: want of room and failed syncs are noted, other errors stay as they
+// are.
+func (d *Disk) Written(err error) error {
+	var path *fs.PathError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &path) && path.Op == "sync":
+		return d.Fail(err)
+	case NoRoom(err):
+		return d.Fill(err)
+	}
+	return err
+}

@@ -1,0 +1,57 @@
+// Package faultfile watches what a process does to the files of one folder, for
+// tests: each write, sync and change of a name may be given an error in place
+// of its effect, and from the record of all of them [Disk] makes the folders
+// that a power loss at any moment could leave. The program under test is the
+// real one, with its real system calls; nothing in it knows of the watch.
+//
+// Watching needs Linux (a seccomp filter with a listener, kernel 5.19); no
+// privilege is needed.
+package faultfile
+
+import (
+	"errors"
+	"syscall"
+)
+
+// ErrUnsupported is of a system that does not let one process watch another's
+// calls.
+var ErrUnsupported = errors.New("the system does not let a process be watched")
+
+// Op is a kind of change.
+type Op string
+
+// What a process does to files. Said is no change: it is what the process
+// wrote to its standard output, in its place among the changes.
+const (
+	Create     Op = "create"
+	Write      Op = "write"
+	Truncate   Op = "truncate"
+	Sync       Op = "sync"
+	Rename     Op = "rename"
+	Link       Op = "link"
+	Remove     Op = "remove"
+	MakeFolder Op = "mkdir"
+	Said       Op = "said"
+)
+
+// Event is one call of the process. Paths are relative to the folder that is
+// watched, "." for itself; a file that has lost its name has one that no other
+// file has.
+type Event struct {
+	Op     Op
+	Path   string
+	To     string // the new name of Rename and Link
+	Offset int64  // of Write, in bytes
+	Data   []byte // of Write and Said
+	Size   int64  // after Truncate, in bytes
+	// Err is the error that the process got in place of the effect.
+	Err syscall.Errno
+}
+
+// Verdict is what becomes of a call: nothing but its effect (the zero value),
+// or an error. Short lets the first bytes of a Write at an offset reach the
+// file; its rest comes in the next call, as after every short write.
+type Verdict struct {
+	Err   syscall.Errno
+	Short int
+}
