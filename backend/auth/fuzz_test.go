@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"app.sunloop/backend/api"
 )
 
 const fuzzKeyLine = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f ana@example.org"
@@ -56,7 +58,7 @@ func FuzzKeyID(f *testing.F) {
 // FuzzToken asserts that no text but the token that was signed is one.
 func FuzzToken(f *testing.F) {
 	w := newWorld(f, noMFA)
-	w.user("fuzz", "operator", "c")
+	w.user("fuzz", api.RoleOperator, "c")
 	in, err := w.Login(f.Context(), "fuzz", goodPassword, "192.0.2.1")
 	if err != nil {
 		f.Fatal(err)

@@ -138,8 +138,8 @@ func exponent(b []byte) (e, n int) {
 		n = 1
 	}
 	start := n
-	for n < len(b) && digit(b[n]) && n < start+4 {
-		e = e*10 + int(b[n]-'0')
+	for n < len(b) && digit(b[n]) {
+		e = min(e*10+int(b[n]-'0'), 1e9) // further digits change nothing: the number is 0 or none
 		n++
 	}
 	if n == start {
