@@ -59,8 +59,8 @@ calibrate: build ## fit the confidences of diagnosis on the seeds detection was 
 fuzz: ## each fuzz target for FUZZTIME (10m: half a day for all); failures are listed at the end
 	@.ci/fuzz $(or $(FUZZTIME),10m)
 
-kills: ## a service that is killed 200 times while orders move: no move and no event may be lost
-	SUNLOOP_TEST_KILLS=200 $(GO) test -count=1 -timeout 30m -run KilledAnywhere -v ./backend
+kills: ## the service, killed 500 times at work: nothing that it acknowledged may be lost (minutes)
+	SUNLOOP_TEST_KILLS=$(or $(KILLS),500) $(GO) test -count=1 -timeout 60m -run KilledAnywhere -v ./backend/endure
 
 soak: ## the demo and its console for DAYS (30) of its plants, over a change of the clocks: nothing may grow (a quarter of an hour)
 	SUNLOOP_TEST_SOAK_DAYS=$(or $(DAYS),30) $(GO) test -count=1 -timeout 60m -run '^TestSoak$$' -v ./cmd/sunloop

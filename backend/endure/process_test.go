@@ -155,7 +155,7 @@ func (p *process) wait() error {
 	select {
 	case p.url = <-p.told:
 	case <-p.ended:
-		return fmt.Errorf("the service ended (%v):\n%s", p.err, p.log())
+		return fmt.Errorf("the service ended (%s):\n%s", p.cmd.ProcessState, p.log())
 	case <-late.C:
 		return fmt.Errorf("the service does not listen after %s:\n%s", readyWithin, p.log())
 	}
@@ -170,9 +170,9 @@ func (p *process) wait() error {
 		}
 		select {
 		case <-p.ended:
-			return fmt.Errorf("the service ended (%v) before it was ready:\n%s", p.err, p.log())
+			return fmt.Errorf("the service ended (%s) before it was ready:\n%s", p.cmd.ProcessState, p.log())
 		case <-ctx.Done():
-			return fmt.Errorf("the service is not ready after %s (%v):\n%s", readyWithin, err, p.log())
+			return fmt.Errorf("the service is not ready after %s: %w\n%s", readyWithin, err, p.log())
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
