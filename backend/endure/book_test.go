@@ -15,7 +15,7 @@ import (
 
 // promise is what must hold of something after its last acknowledged change;
 // at the end, also what takes its time.
-type promise func(ctx context.Context, c caller, atEnd bool) error
+type promise func(ctx context.Context, c visitor, atEnd bool) error
 
 // book is what the service acknowledged: each promise under the name of what it
 // is about, and the requests that changed something.
@@ -60,7 +60,7 @@ func (b *book) write(ctx context.Context, what string, do func(context.Context) 
 
 // check holds the service to what is new since the last check and to some of
 // the rest; to all at the end.
-func (b *book) check(ctx context.Context, clients []caller, dice *rand.Rand, atEnd bool) error {
+func (b *book) check(ctx context.Context, clients []visitor, dice *rand.Rand, atEnd bool) error {
 	b.mu.Lock()
 	names := slices.Sorted(maps.Keys(b.promises))
 	if !atEnd {
@@ -87,7 +87,7 @@ func (b *book) check(ctx context.Context, clients []caller, dice *rand.Rand, atE
 
 // checkTrail looks for the audit record of each acknowledged change since the
 // last check.
-func (b *book) checkTrail(ctx context.Context, c caller) error {
+func (b *book) checkTrail(ctx context.Context, c visitor) error {
 	b.mu.Lock()
 	missing := b.requests
 	b.requests = map[string]string{}

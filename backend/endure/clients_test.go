@@ -32,13 +32,13 @@ func file(n int) (site, asset string, day time.Time, csv string) {
 	var b strings.Builder
 	b.WriteString("timestamp,asset_id,power_kw\n")
 	for i := range rowsADay {
-		fmt.Fprintf(&b, "%s,%s,%.2f\n", day.Add(time.Duration(i)*30*time.Minute).Format(time.RFC3339), asset, powerKW(n, i))
+		fmt.Fprintf(&b, "%s,%s,%.2f\n", day.Add(time.Duration(i)*30*time.Minute).Format(time.RFC3339), asset, rowPowerKW(n, i))
 	}
 	return site, asset, day, b.String()
 }
 
-// powerKW is row i of file n.
-func powerKW(n, i int) float64 {
+// rowPowerKW is row i of file n.
+func rowPowerKW(n, i int) float64 {
 	if i < 12 || i > 36 {
 		return 0
 	}
@@ -46,7 +46,7 @@ func powerKW(n, i int) float64 {
 }
 
 // upload sends file after file, for training and for nowcasts.
-func (w *crowd) upload(ctx context.Context, c caller) error {
+func (w *crowd) upload(ctx context.Context, c visitor) error {
 	n := w.next("file")
 	site, asset, day, csv := file(n)
 	req := api.UploadRequest{CustomerID: tenant, SiteID: site, Region: "eu", Location: "48.2,16.4", Timezone: "UTC", CapacityKW: 100}
@@ -61,7 +61,7 @@ func (w *crowd) upload(ctx context.Context, c caller) error {
 	}); err != nil {
 		return err
 	}
-	w.book.keep("upload "+ack.UploadID, func(ctx context.Context, c caller, atEnd bool) error {
+	w.book.keep("upload "+ack.UploadID, func(ctx context.Context, c visitor, atEnd bool) error {
 		u, err := c.Upload(ctx, ack.UploadID)
 		switch {
 		case err != nil:
@@ -79,8 +79,8 @@ func (w *crowd) upload(ctx context.Context, c caller) error {
 			return fmt.Errorf("%d records of %d of %s on %s", len(got.Records), rowsADay, asset, day)
 		}
 		for i, r := range got.Records {
-			if at := day.Add(time.Duration(i) * 30 * time.Minute); !r.Timestamp.Equal(at) || r.Power != powerKW(n, i) {
-				return fmt.Errorf("record %d of %s is %g kW at %s, not %g at %s", i, asset, r.Power, r.Timestamp, powerKW(n, i), at)
+			if at := day.Add(time.Duration(i) * 30 * time.Minute); !r.Timestamp.Equal(at) || r.Power != rowPowerKW(n, i) {
+				return fmt.Errorf("record %d of %s is %g kW at %s, not %g at %s", i, asset, r.Power, r.Timestamp, rowPowerKW(n, i), at)
 			}
 		}
 		return nil
@@ -89,7 +89,7 @@ func (w *crowd) upload(ctx context.Context, c caller) error {
 }
 
 // order makes a bill, an order with a subscription, and moves it to its end.
-func (w *crowd) order(ctx context.Context, c caller) error {
+func (w *crowd) order(ctx context.Context, c visitor) error {
 	n := w.next("order")
 	site := plants[n%len(plants)]
 	var bill *api.BOMResponse
@@ -99,7 +99,7 @@ func (w *crowd) order(ctx context.Context, c caller) error {
 	}); err != nil {
 		return err
 	}
-	w.book.keep("bill "+bill.BOMID, func(ctx context.Context, c caller, _ bool) error {
+	w.book.keep("bill "+bill.BOMID, func(ctx context.Context, c visitor, _ bool) error {
 		_, err := c.BOM(ctx, bill.BOMID)
 		return err
 	})
@@ -143,7 +143,7 @@ func (w *crowd) order(ctx context.Context, c caller) error {
 // keepOrder promises that an order keeps its moves; from the move number told
 // on, each change of its status has one event.
 func (w *crowd) keepOrder(was *api.Order, told int) {
-	w.book.keep("order "+was.OrderID, func(ctx context.Context, c caller, _ bool) error {
+	w.book.keep("order "+was.OrderID, func(ctx context.Context, c visitor, _ bool) error {
 		o, err := c.Order(ctx, was.OrderID)
 		switch {
 		case err != nil:
@@ -177,7 +177,7 @@ func (w *crowd) keepOrder(was *api.Order, told int) {
 }
 
 // schedule makes planned work and confirms, completes or cancels it.
-func (w *crowd) schedule(ctx context.Context, c caller) error {
+func (w *crowd) schedule(ctx context.Context, c visitor) error {
 	n := w.next("schedule")
 	site := plants[n%len(plants)]
 	var made *api.ScheduleResponse
@@ -203,7 +203,7 @@ func (w *crowd) schedule(ctx context.Context, c caller) error {
 }
 
 func (w *crowd) keepSchedule(was *api.Schedule) {
-	w.book.keep("schedule "+was.ScheduleID, func(ctx context.Context, c caller, _ bool) error {
+	w.book.keep("schedule "+was.ScheduleID, func(ctx context.Context, c visitor, _ bool) error {
 		s, err := c.Schedule(ctx, was.ScheduleID)
 		if err == nil && (s.Version < was.Version || len(s.History) < len(was.History) || !slices.Equal(s.History[:len(was.History)], was.History)) {
 			err = fmt.Errorf("version %d with %v was acknowledged, version %d with %v is there", was.Version, was.History, s.Version, s.History)
@@ -218,7 +218,7 @@ const stockPart = "PCB-CTRL"
 // stock puts one more piece into the stock. A request whose answer was lost is
 // repeated with its Idempotency-Key in the next life of the service, and counts
 // once.
-func (w *crowd) stock(ctx context.Context, c caller) error {
+func (w *crowd) stock(ctx context.Context, c visitor) error {
 	w.mu.Lock()
 	key, again := w.stockKey, w.stockKey != ""
 	w.mu.Unlock()
@@ -248,7 +248,7 @@ func (w *crowd) stock(ctx context.Context, c caller) error {
 }
 
 // key makes API keys and ends every other.
-func (w *crowd) key(ctx context.Context, c caller) error {
+func (w *crowd) key(ctx context.Context, c visitor) error {
 	n := w.next("key")
 	var made *api.KeysResponse
 	if err := w.book.write(ctx, "key", func(ctx context.Context) (err error) {
@@ -257,24 +257,24 @@ func (w *crowd) key(ctx context.Context, c caller) error {
 	}); err != nil {
 		return err
 	}
-	info := func(ctx context.Context, c caller) error {
+	info := func(ctx context.Context, c visitor) error {
 		_, err := c.APIKeyInfo(ctx, made.APIKey)
 		return err
 	}
-	w.book.keep("key "+made.APIKeyID, func(ctx context.Context, c caller, _ bool) error { return info(ctx, c) })
+	w.book.keep("key "+made.APIKeyID, func(ctx context.Context, c visitor, _ bool) error { return info(ctx, c) })
 	if n%2 == 0 {
 		return nil
 	}
-	w.book.keep("key "+made.APIKeyID, func(context.Context, caller, bool) error { return nil }) // either
+	w.book.keep("key "+made.APIKeyID, func(context.Context, visitor, bool) error { return nil }) // either
 	if err := w.book.write(ctx, "revoke", func(ctx context.Context) error { _, err := c.RevokeKey(ctx, made.APIKeyID); return err }); err != nil {
 		return err
 	}
-	w.book.keep("key "+made.APIKeyID, func(ctx context.Context, c caller, _ bool) error { return refused(info(ctx, c)) })
+	w.book.keep("key "+made.APIKeyID, func(ctx context.Context, c visitor, _ bool) error { return refused(info(ctx, c)) })
 	return nil
 }
 
 // acknowledge sees to alerts: it acknowledges, shelves and unshelves them.
-func (w *crowd) acknowledge(ctx context.Context, c caller) error {
+func (w *crowd) acknowledge(ctx context.Context, c visitor) error {
 	list, err := c.Alerts(ctx, api.ListQuery{CustomerID: tenant}, "")
 	if err != nil || len(list.Alerts) == 0 {
 		return errors.Join(err, client.Sleep(ctx, 50*time.Millisecond))
@@ -296,7 +296,7 @@ func (w *crowd) acknowledge(ctx context.Context, c caller) error {
 		return err
 	}
 	last := moved.Alert.History[len(moved.Alert.History)-1]
-	w.book.keep("alert "+a.AlertID, func(ctx context.Context, c caller, _ bool) error {
+	w.book.keep("alert "+a.AlertID, func(ctx context.Context, c visitor, _ bool) error {
 		now, err := c.Alert(ctx, a.AlertID)
 		if err == nil && !slices.Contains(now.Alert.History, last) {
 			err = fmt.Errorf("the move %v is not in %v", last, now.Alert.History)
@@ -330,14 +330,14 @@ func (w *crowd) next(what string) int {
 // work lets all clients work at a time, each as the holder of a key of its own,
 // until ctx ends. A client stops at its first error: the service is gone.
 func (w *crowd) work(ctx context.Context, p *process, keys []string, dice *rand.Rand) {
-	jobs := []func(context.Context, caller) error{w.upload, w.order, w.order, w.schedule, w.stock, w.key, w.acknowledge, w.account, w.forecastWithout}
+	jobs := []func(context.Context, visitor) error{w.upload, w.order, w.order, w.schedule, w.stock, w.key, w.acknowledge, w.account, w.forecastWithout}
 	var all sync.WaitGroup
 	for i, job := range jobs {
 		if pause := dice.IntN(4); i >= 7 && pause != 0 { // what wants much computing
 			continue
 		}
 		all.Go(func() {
-			c := callerAt(p.url, keys[i])
+			c := visitorAt(p.url, keys[i])
 			defer c.Close()
 			for ctx.Err() == nil && job(ctx, c) == nil {
 			}

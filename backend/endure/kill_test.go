@@ -17,25 +17,25 @@ import (
 	"app.sunloop/backend/store/bolt"
 )
 
-// caller is a client that can also call as another, from the same place.
-type caller struct {
+// visitor is a client that can also call as another, from the same place.
+type visitor struct {
 	*client.Client
 	options client.Options
 }
 
-func (c caller) as(credential string) *client.Client {
+func (c visitor) as(credential string) *client.Client {
 	c.options.Credential = credential
 	return client.New(c.options)
 }
 
-// callerAt calls over the network, as somebody behind a proxy: each from an
+// visitorAt calls over the network, as somebody behind a proxy: each from an
 // address of its own, as the service counts what an address may do.
-func callerAt(url, credential string) caller {
+func visitorAt(url, credential string) visitor {
 	n := rand.Uint32()
 	o := client.Options{BaseURL: url, Credential: credential, Transport: forwarded{
 		&http.Transport{MaxIdleConnsPerHost: 4}, fmt.Sprintf("203.%d.%d.%d", n>>16&255, n>>8&255, n&255),
 	}}
-	return caller{client.New(o), o}
+	return visitor{client.New(o), o}
 }
 
 type forwarded struct {
@@ -87,9 +87,9 @@ func TestKilledAnywhereLosesNothing(t *testing.T) {
 	begun := time.Now()
 	for round := range rounds {
 		p := launchToKill(t, dir, round, dice)
-		clients := make([]caller, len(readers))
+		clients := make([]visitor, len(readers))
 		for i, key := range readers {
-			clients[i] = callerAt(p.url, key)
+			clients[i] = visitorAt(p.url, key)
 		}
 		if err := w.book.check(t.Context(), clients, dice, false); err != nil {
 			t.Fatalf("round %d: %v\nthe service says:\n%s", round, err, p.log())
@@ -163,7 +163,7 @@ func launchToKill(t *testing.T, dir string, round int, dice *rand.Rand) *process
 func (w *crowd) open(t *testing.T, root string) (keys, readers []string) {
 	t.Helper()
 	p := start(t, w.dir, killFlags...)
-	c := callerAt(p.url, root)
+	c := visitorAt(p.url, root)
 	defer c.Close()
 	for _, site := range plants {
 		newSite(t, c.Client, tenant, site, site+"-1", site+"-2")
@@ -174,12 +174,12 @@ func (w *crowd) open(t *testing.T, root string) (keys, readers []string) {
 	for range 9 {
 		keys = append(keys, newKey(t, c.Client, "*", api.RoleAdmin))
 	}
-	second := callerAt(p.url, keys[0])
+	second := visitorAt(p.url, keys[0])
 	defer second.Close()
 	for range 30 {
 		readers = append(readers, newKey(t, second.Client, "*", api.RoleAdmin))
 	}
-	history := callerAt(p.url, keys[1])
+	history := visitorAt(p.url, keys[1])
 	defer history.Close()
 	// Two months in which the second inverter stands still for the last week:
 	// there is something to detect, and to tell of.
@@ -189,11 +189,11 @@ func (w *crowd) open(t *testing.T, root string) (keys, readers []string) {
 	for day := -60; day < 0; day++ {
 		for i := range rowsADay {
 			at := today.AddDate(0, 0, day).Add(time.Duration(i) * 30 * time.Minute).Format(time.RFC3339)
-			fmt.Fprintf(&b, "%s,North-1,%.2f\n", at, 3*powerKW(0, i))
+			fmt.Fprintf(&b, "%s,North-1,%.2f\n", at, 3*rowPowerKW(0, i))
 			if day > -7 {
 				i = 0
 			}
-			fmt.Fprintf(&b, "%s,North-2,%.2f\n", at, 3*powerKW(0, i))
+			fmt.Fprintf(&b, "%s,North-2,%.2f\n", at, 3*rowPowerKW(0, i))
 		}
 	}
 	ack, err := history.UploadTrain(t.Context(), api.UploadRequest{CustomerID: tenant, SiteID: "North", Region: "eu", Location: "48.2,16.4", Timezone: "UTC", CapacityKW: 100}, strings.NewReader(b.String()), nil)
@@ -201,7 +201,7 @@ func (w *crowd) open(t *testing.T, root string) (keys, readers []string) {
 		t.Fatal(err)
 	}
 	for tries := 0; ; tries++ {
-		u, err := callerAt(p.url, readers[tries%len(readers)]).Upload(t.Context(), ack.UploadID)
+		u, err := visitorAt(p.url, readers[tries%len(readers)]).Upload(t.Context(), ack.UploadID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,13 +235,13 @@ func (w *crowd) settle(t *testing.T, root string) {
 		<-ended
 	}()
 	o := client.Options{Credential: root, Transport: client.InProcess(service.Handler())}
-	c := caller{client.New(o), o}
+	c := visitor{client.New(o), o}
 	w.drain(t, c)
 	dice := rand.New(rand.NewPCG(0, 0))
 	w.book.mu.Lock()
 	w.book.fresh = map[string]bool{}
 	w.book.mu.Unlock()
-	if err := w.book.check(t.Context(), []caller{c}, dice, true); err != nil {
+	if err := w.book.check(t.Context(), []visitor{c}, dice, true); err != nil {
 		t.Error(err)
 	}
 	parts, err := c.Parts(t.Context(), api.PartsRequest{Action: api.ActionList, CustomerID: tenant, Page: api.Page{Limit: api.MaxLimit}})
@@ -265,7 +265,7 @@ func (w *crowd) settle(t *testing.T, root string) {
 
 // drain waits until every upload has ended, also those whose answer was lost,
 // and every event has come to its subscriber.
-func (w *crowd) drain(t *testing.T, c caller) {
+func (w *crowd) drain(t *testing.T, c visitor) {
 	t.Helper()
 	late := time.Now().Add(10 * time.Minute)
 	for open := -1; open != 0; time.Sleep(100 * time.Millisecond) {

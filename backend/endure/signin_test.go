@@ -21,7 +21,7 @@ const goodPassword = "correct horse battery staple"
 
 // account makes a user, who enrols an authenticator, signs in with a recovery
 // code, renews the token and signs out; every third is deleted.
-func (w *crowd) account(ctx context.Context, c caller) error {
+func (w *crowd) account(ctx context.Context, c visitor) error {
 	n := w.next("user")
 	name := fmt.Sprint("user", n)
 	var made *api.UsersResponse
@@ -31,7 +31,7 @@ func (w *crowd) account(ctx context.Context, c caller) error {
 	}); err != nil {
 		return err
 	}
-	there := func(ctx context.Context, c caller, _ bool) error { _, err := c.User(ctx, made.UserID); return err }
+	there := func(ctx context.Context, c visitor, _ bool) error { _, err := c.User(ctx, made.UserID); return err }
 	w.book.keep("user "+name, there)
 
 	person := c.as("") // the same service, without the key
@@ -90,18 +90,18 @@ func (w *crowd) account(ctx context.Context, c caller) error {
 	if err := w.book.write(ctx, "delete user", func(ctx context.Context) error { _, err := c.DeleteUser(ctx, made.UserID); return err }); err != nil {
 		return err
 	}
-	w.book.keep("user "+name, func(ctx context.Context, c caller, atEnd bool) error { return refused(there(ctx, c, atEnd)) })
+	w.book.keep("user "+name, func(ctx context.Context, c visitor, atEnd bool) error { return refused(there(ctx, c, atEnd)) })
 	return nil
 }
 
 // nothing is promised while a change is under way that may be made or not.
-func nothing(context.Context, caller, bool) error { return nil }
+func nothing(context.Context, visitor, bool) error { return nil }
 
 // keepUsed promises that a code does not open a second time. It is tried once:
 // wrong codes lock an account.
 func (w *crowd) keepUsed(name, what, code string) {
 	tried := false
-	w.book.keep(name+" "+what, func(ctx context.Context, c caller, _ bool) error {
+	w.book.keep(name+" "+what, func(ctx context.Context, c visitor, _ bool) error {
 		if tried {
 			return nil
 		}
@@ -120,7 +120,7 @@ func (w *crowd) keepUsed(name, what, code string) {
 
 // keepToken promises that a token opens, or does not.
 func (w *crowd) keepToken(name, what, token string, opens bool) {
-	w.book.keep(name+" "+what, func(ctx context.Context, c caller, _ bool) error {
+	w.book.keep(name+" "+what, func(ctx context.Context, c visitor, _ bool) error {
 		_, err := c.as(token).Sites(ctx, api.ListQuery{CustomerID: tenant})
 		if opens {
 			return err
@@ -133,7 +133,7 @@ var codeInLetter = regexp.MustCompile(`(?m)^ +(\d{6})`)
 
 // forecastWithout asks for a forecast without an account: a letter with a code,
 // and the forecast for it. The code is good once.
-func (w *crowd) forecastWithout(ctx context.Context, c caller) error {
+func (w *crowd) forecastWithout(ctx context.Context, c visitor) error {
 	n := w.next("letter")
 	email := fmt.Sprintf("reader%d@example.org", n)
 	anybody := c.as("")
@@ -152,7 +152,7 @@ func (w *crowd) forecastWithout(ctx context.Context, c caller) error {
 		}
 		return ""
 	}
-	w.book.keep("letter to "+email, func(context.Context, caller, bool) error {
+	w.book.keep("letter to "+email, func(context.Context, visitor, bool) error {
 		if letter() == "" {
 			return fmt.Errorf("there is none")
 		}
@@ -170,6 +170,6 @@ func (w *crowd) forecastWithout(ctx context.Context, c caller) error {
 	if err := w.book.write(ctx, "forecast without account", func(ctx context.Context) error { return ask(ctx, anybody) }); err != nil {
 		return err
 	}
-	w.book.keep("code of "+email, func(ctx context.Context, c caller, _ bool) error { return refused(ask(ctx, c.as(""))) })
+	w.book.keep("code of "+email, func(ctx context.Context, c visitor, _ bool) error { return refused(ask(ctx, c.as(""))) })
 	return nil
 }
