@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/zeebo/xxh3"
 
@@ -20,19 +21,27 @@ import (
 type streamed func(b *body) error
 
 // wholeBytes is the size up to which a streamed body is held, so that it has
-// a tag and a length; beyond it goes out as it is made.
-const wholeBytes = 4 << 20
+// a tag and a length; beyond it goes out as it is made, by flowBytes. All held
+// ones together have heldBytes: what comes when they are used up flows at once,
+// so that clients which read slowly cannot take the memory.
+const (
+	wholeBytes = 4 << 20
+	flowBytes  = 64 << 10
+	heldBytes  = 32 << 20
+)
 
 // body takes the bytes of an answer.
 type body struct {
 	w       http.ResponseWriter
 	buf     []byte
 	flowing bool
+	held    *atomic.Int64 // by all bodies
+	own     int64         // of it
 }
 
 // pass is called between parts of a body: it sends what is too much to hold.
 func (b *body) pass() error {
-	if len(b.buf) < wholeBytes {
+	if len(b.buf) < flowBytes || !b.flowing && len(b.buf) < wholeBytes && b.hold() {
 		return nil
 	}
 	if !b.flowing {
@@ -41,7 +50,28 @@ func (b *body) pass() error {
 	}
 	_, err := b.w.Write(b.buf)
 	b.buf = b.buf[:0]
+	if cap(b.buf) > 4*flowBytes {
+		b.buf = nil
+	}
+	b.let()
 	return err
+}
+
+// hold counts the memory of the body; false when there is no room for it.
+func (b *body) hold() bool {
+	more := int64(cap(b.buf)) - b.own
+	if b.held.Add(more) > heldBytes {
+		b.held.Add(-more)
+		return false
+	}
+	b.own += more
+	return true
+}
+
+// let gives back what was held.
+func (b *body) let() {
+	b.held.Add(-b.own)
+	b.own = 0
 }
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
@@ -78,7 +108,8 @@ func (s *server) answer(w http.ResponseWriter, q *http.Request, op api.Operation
 	buf := buffers.Get().(*bytes.Buffer)
 	defer func() { release(buf) }()
 	if write, ok := result.(streamed); ok {
-		b := &body{w: w, buf: buf.AvailableBuffer()}
+		b := &body{w: w, buf: buf.AvailableBuffer(), held: &s.held}
+		defer b.let()
 		err := write(b)
 		switch {
 		case err != nil && b.flowing:

@@ -256,6 +256,16 @@ func TestOddPartsOfAForm(t *testing.T) {
 	}
 }
 
+// TestLongNamesInAForm: a name that is refused is not sent back.
+func TestLongNamesInAForm(t *testing.T) {
+	w := newWorld(t, nil)
+	body := "--b\r\nContent-Disposition: form-data; name=\"" + strings.Repeat("n", 1<<20) + "\"\r\n\r\n" + strings.Repeat("v", 5000) + "\r\n--b--\r\n"
+	r := w.as("own", http.MethodPost, api.PathUploadTrain, body, "Content-Type", "multipart/form-data; boundary=b")
+	if r.Code != 400 || r.Body.Len() > 1000 || !strings.Contains(r.Body.String(), "Invalid multipart form") {
+		t.Errorf("%d with %d bytes", r.Code, r.Body.Len())
+	}
+}
+
 func TestIdempotencyKey(t *testing.T) {
 	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
 	const body = `{"action":"run","asset_id":"` + ownAsset + `"}`

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -62,6 +63,7 @@ type Deps struct {
 type server struct {
 	Deps
 	rates       rates
+	held        atomic.Int64 // bytes of streamed answers, see wholeBytes
 	places      places
 	idempotency idempotency
 	methods     map[string]map[string]route // path → method → route

@@ -182,6 +182,17 @@ var errInvalidForm = &api.Error{Status: http.StatusBadRequest, Message: "Invalid
 // not grow with uploads under way.
 func (in *input) form() (*form, error) {
 	in.Body = http.MaxBytesReader(in.w, in.Body, maxFormBytes)
+	f, err := in.parts()
+	if err != nil {
+		// Closed while the client still sends, the connection would be reset
+		// and the refusal lost on the way.
+		_, _ = io.Copy(io.Discard, in.Body)
+	}
+	return f, err
+}
+
+// parts reads the parts of the form, up to the first that is refused.
+func (in *input) parts() (*form, error) {
 	parts, err := in.MultipartReader()
 	if err != nil {
 		return nil, errInvalidForm.With("reason", err.Error())
@@ -204,6 +215,9 @@ func (in *input) form() (*form, error) {
 		}
 		if part.FormName() == "" {
 			continue // nothing of ours
+		}
+		if len(part.FormName()) > maxFieldBytes { // the answer names fields
+			return nil, errInvalidForm.With("reason", fmt.Sprintf("a field's name is longer than %d bytes", maxFieldBytes))
 		}
 		if part.FormName() == "file" {
 			if f.spool != nil {

@@ -179,10 +179,12 @@ func (ls *Listeners) drain(ctx context.Context, servers []*http.Server) error {
 
 // lastAnswers tells clients to come again on another connection once the end
 // has begun, and while others wait for room: one that is left open would be
-// closed when its next request is on the way.
+// closed when its next request is on the way. So does a request in chunks.
 func (ls *Listeners) lastAnswers(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		h.ServeHTTP(&lastAnswer{ResponseWriter: w, ls: ls}, q)
+		// A length beside the chunks is dropped unseen: who stands between and
+		// went by it would take what follows for another request than we do.
+		h.ServeHTTP(&lastAnswer{ResponseWriter: w, ls: ls, last: len(q.TransferEncoding) > 0 && q.ProtoMajor == 1}, q)
 	})
 }
 
@@ -190,11 +192,12 @@ func (ls *Listeners) lastAnswers(h http.Handler) http.Handler {
 type lastAnswer struct {
 	http.ResponseWriter
 	ls      *Listeners
+	last    bool // in any case
 	decided bool
 }
 
 func (w *lastAnswer) decide() {
-	if !w.decided && (w.ls.ending.Load() || w.ls.open.crowded()) {
+	if !w.decided && (w.last || w.ls.ending.Load() || w.ls.open.crowded()) {
 		w.Header().Set("Connection", "close")
 	}
 	w.decided = true
