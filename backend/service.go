@@ -45,6 +45,7 @@ type Config struct {
 	Wall    func() time.Time
 	Weather weather.Provider // nil: the climate alone
 	Logger  *slog.Logger     // nil: nothing is logged but for what /terminal/log keeps
+	Version string           // of the program, for the manifests of backups
 
 	// ImportFrom are the places outside of the service's own store whose files
 	// an upload may name by URL; see [objects.Allow]. None: only its own.
@@ -109,6 +110,10 @@ type Service struct {
 	handler  http.Handler
 	log      *slog.Logger
 	journal  *journal.Journal
+	dir      string // of the data
+	version  string
+	wall     func() time.Time
+	backing  sync.Mutex // held while a backup is made
 
 	stop    context.Context // ends with Close
 	cancel  context.CancelFunc
@@ -137,7 +142,7 @@ func New(cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{store: db, disk: disk, spool: filepath.Join(cfg.DataDir, "spool"), log: cfg.Logger, journal: kept}
+	s := &Service{store: db, disk: disk, dir: cfg.DataDir, spool: filepath.Join(cfg.DataDir, spoolFolder), log: cfg.Logger, journal: kept, version: cfg.Version, wall: cfg.Wall}
 	if err := s.compose(cfg); err != nil {
 		if s.objects != nil {
 			err = errors.Join(err, s.objects.Close())
@@ -341,6 +346,7 @@ func (s *Service) Run(ctx context.Context) error {
 	defer sweeping.Wait()
 	sweeping.Go(func() { s.sweep(ctx) })
 	sweeping.Go(func() { s.webhooks.Run(ctx) })
+	sweeping.Go(func() { s.operate(ctx) })
 	defer cancel()
 	return s.pipeline.Run(ctx)
 }

@@ -41,12 +41,15 @@ type AdminCmd struct {
 		List   SigningKeyListCmd   `cmd:"" help:"List the keys whose tokens are good."`
 		Rotate SigningKeyRotateCmd `cmd:"" help:"Sign with a new key; tokens of the old one stay good until they end."`
 	} `cmd:"" help:"Keys that sign users' tokens."`
-	Audit AuditCmd `cmd:"" help:"Who changed what, newest first."`
+	Audit   AuditCmd   `cmd:"" help:"Who changed what, newest first."`
+	Backup  BackupCmd  `cmd:"" help:"Put the data folder into one file, also while a service serves from it."`
+	Restore RestoreCmd `cmd:"" help:"Make a data folder, which must be new or empty, from a backup."`
+	Compact CompactCmd `cmd:"" help:"Give the disk back what the database has no more use for; at rest only."`
 }
 
 // beside opens the data folder of a service that is not running.
 func beside(g *Globals, do func(*backend.Service) error) error {
-	service, err := openFolder(backend.Config{DataDir: g.Data, Now: time.Now, Wall: time.Now})
+	service, err := openFolder(backend.Config{DataDir: g.Data, Now: time.Now, Wall: time.Now, Version: version})
 	if err != nil {
 		return err
 	}

@@ -132,7 +132,7 @@ func (c *DemoCmd) open(ctx context.Context, g *Globals, std streams, dir string,
 		defer logFile.Close()
 	}
 	cfg := backend.Config{
-		DataDir: dir, Now: clock.Now, Wall: time.Now, Logger: log,
+		DataDir: dir, Now: clock.Now, Wall: time.Now, Logger: log, Version: version,
 		// The plants' clock runs fast: by the wall, a forecast a minute and a detection each few samples are plenty.
 		Settle:         2 * time.Second,
 		TrustedProxies: proxies,

@@ -39,6 +39,7 @@ var floors = []struct {
 	{"app.sunloop/backend/listen", []string{"backend/api"}},
 	{"app.sunloop/backend/mail", nil},
 	{"app.sunloop/backend/backup", nil},
+	{"app.sunloop/backend/operator", nil},
 	{"app.sunloop/backend/journal", []string{"backend/api"}},
 	{"app.sunloop/backend/store/...", []string{"engine/series"}},
 	{"app.sunloop/backend/openmeteo", []string{"engine/series", "engine/solar", "engine/weather"}},

@@ -45,7 +45,7 @@ type ServiceFlags struct {
 // config is the service's configuration over the data folder.
 func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time) (backend.Config, error) {
 	cfg := backend.Config{
-		DataDir: g.Data, Now: now, Wall: time.Now, Logger: log,
+		DataDir: g.Data, Now: now, Wall: time.Now, Logger: log, Version: version,
 		RequireMFA: f.MFA, TrainingDays: f.TrainingDays, Workers: f.Workers, ImportFrom: f.ImportFrom, PartsFile: f.Parts, WebhookAllow: f.WebhookAllow,
 		TokenLifetime: f.TokenLifetime, SigningKeyAge: f.SigningKeyAge, Providers: g.file.Providers,
 	}

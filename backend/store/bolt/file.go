@@ -42,11 +42,28 @@ func openFile(dir string) (*bbolt.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open data in %s: %w", dir, err)
 	}
+	if moved, err := renamed(file, dir); err != nil || moved {
+		if err = errors.Join(err, db.Close()); err != nil {
+			return nil, fmt.Errorf("open data in %s: %w", dir, err)
+		}
+		return openFile(dir)
+	}
 	db.AllocSize = growBytes
 	if err := settle(file, db.Info().PageSize); err != nil {
 		return nil, errors.Join(fmt.Errorf("open data in %s: %w", dir, err), db.Close())
 	}
 	return db, nil
+}
+
+// renamed says that the file no longer has its name: while this waited for its
+// lock, a compaction gave it to another.
+func renamed(file *os.File, dir string) (bool, error) {
+	locked, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	named, err := os.Stat(filepath.Join(dir, fileName))
+	return err == nil && !os.SameFile(locked, named), err
 }
 
 // createFile makes an empty file where there is none, under another name until

@@ -86,6 +86,10 @@ func Open(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	// What a compaction that was killed left: the lock says that none is under way.
+	if err := os.Remove(filepath.Join(dir, compactName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, errors.Join(fmt.Errorf("open data in %s: %w", dir, err), db.Close())
+	}
 	s := &Store{
 		db:     db,
 		disk:   o.Disk,

@@ -1,0 +1,172 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/backup"
+	"app.sunloop/backend/operator"
+	"app.sunloop/backend/store/bolt"
+)
+
+// operatorName is the actor, in the audit trail, of what is asked for on the
+// operator's socket or done beside the data folder.
+const operatorName = "command line"
+
+// spoolFolder holds what is under way; each start clears it.
+const spoolFolder = "spool"
+
+// operate answers the operator of the machine until ctx ends.
+func (s *Service) operate(ctx context.Context) {
+	l, err := operator.Listen(s.dir)
+	if err == nil {
+		err = l.Serve(ctx, s, s.wall)
+	}
+	if err != nil {
+		s.log.Warn("there is no operator's socket: a backup must wait until the service has ended", "error", err.Error())
+	}
+}
+
+var errBackingUp = errors.New("a backup is being made already")
+
+// Backup writes a backup of the data folder to w while the service goes on,
+// and leaves its record in the audit trail. See package backup.
+func (s *Service) Backup(ctx context.Context, w io.Writer) (operator.Backup, error) {
+	if !s.backing.TryLock() {
+		return operator.Backup{}, errBackingUp
+	}
+	defer s.backing.Unlock()
+	m, err := s.backup(ctx, w)
+	done := operator.Backup{Files: len(m.Parts), Bytes: m.Size()}
+	r := api.AuditRecord{Actor: operatorName, ActorID: operatorName, Route: "backup", Action: api.ActionCreate, Status: http.StatusOK, After: done}
+	if err != nil {
+		r.Status, r.Error, r.After = http.StatusInternalServerError, err.Error(), nil
+	}
+	return done, errors.Join(err, s.trail.Append(context.WithoutCancel(ctx), r))
+}
+
+func (s *Service) backup(ctx context.Context, w io.Writer) (m backup.Manifest, err error) {
+	staging, err := os.MkdirTemp(s.spool, "backup-") // 0700
+	if err != nil {
+		return m, fmt.Errorf("make a folder for the copy: %w", err)
+	}
+	defer os.RemoveAll(staging)
+	hold, err := s.objects.Hold()
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, hold.Release()) }()
+	// The records first: each object is written before a record names it.
+	if err := s.copyRecords(ctx, filepath.Join(staging, backup.Database)); err != nil {
+		return m, err
+	}
+	if m.Schema, err = s.store.Schema(ctx); err != nil {
+		return m, err
+	}
+	sources, err := s.copyFiles(ctx, staging)
+	if err != nil {
+		return m, err
+	}
+	keys, err := hold.Keys(ctx)
+	if err != nil {
+		return m, err
+	}
+	for _, key := range keys {
+		sources = append(sources, backup.Source{Name: "objects/" + key, Open: func() (io.ReadCloser, error) { return hold.Open(key) }})
+	}
+	m.Version, m.MadeAt = s.version, s.wall()
+	return backup.Write(ctx, w, m, sources)
+}
+
+// copyRecords makes a local copy, so that a slow reader of the backup does not
+// keep pages of the database from being used again.
+func (s *Service) copyRecords(ctx context.Context, name string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("copy the database: %w", err)
+	}
+	_, err = s.store.Backup(ctx, &untilEnd{ctx, f})
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("copy the database: %w", err)
+	}
+	return nil
+}
+
+// untilEnd writes until its context ends.
+type untilEnd struct {
+	ctx context.Context
+	io.Writer
+}
+
+func (w *untilEnd) Write(p []byte) (int, error) {
+	if err := context.Cause(w.ctx); err != nil {
+		return 0, err
+	}
+	return w.Writer.Write(p)
+}
+
+// copyFiles copies the small files of the data folder, which may change, into
+// staging, and answers these and the database there.
+func (s *Service) copyFiles(ctx context.Context, staging string) ([]backup.Source, error) {
+	staged := os.DirFS(staging)
+	source := func(name string) backup.Source {
+		return backup.Source{Name: name, Open: func() (io.ReadCloser, error) { return staged.Open(name) }}
+	}
+	sources := []backup.Source{source(backup.Database)}
+	from := os.DirFS(s.dir)
+	err := fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) && name != "." {
+			return nil // a letter that made room for another
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (name == "objects" || name == spoolFolder):
+			return fs.SkipDir
+		case d.IsDir() || name == backup.Database || !backup.Kept(name) || strings.HasPrefix(path.Base(name), "."):
+			return nil // others keep nothing there, or it is half written
+		}
+		b, err := fs.ReadFile(from, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		to := filepath.Join(staging, filepath.FromSlash(name))
+		if err = errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o700)); err == nil {
+			err = os.WriteFile(to, b, 0o600)
+		}
+		sources = append(sources, source(name))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("copy the files of the data folder: %w", err)
+	}
+	return sources, nil
+}
+
+// Restore makes a data folder from a backup, and checks it before it gets its
+// name. Passphrase is asked for that of an encrypted file, nil when none is
+// known; encrypted demands that the file is.
+func Restore(ctx context.Context, r io.Reader, dir string, passphrase func() (string, error), encrypted bool) (backup.Manifest, error) {
+	return backup.Restore(ctx, r, backup.Restoring{
+		Dir: dir, Schema: bolt.SchemaVersion, Passphrase: passphrase, Encrypted: encrypted,
+		Check: func(ctx context.Context, dir string) error {
+			db, err := bolt.Open(dir, bolt.Options{})
+			if err != nil {
+				return err
+			}
+			return errors.Join(append(db.Check(ctx), db.Close())...)
+		},
+	})
+}

@@ -1,0 +1,24 @@
+//go:build darwin || freebsd
+
+package operator
+
+import (
+	"errors"
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+func peerOf(c *net.UnixConn) (p peer) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return peer{err: err}
+	}
+	var who *unix.Xucred
+	var asking error
+	err = raw.Control(func(fd uintptr) { who, asking = unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED) })
+	if err := errors.Join(err, asking); err != nil {
+		return peer{err: err}
+	}
+	return peer{user: int(who.Uid), known: true}
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"app.sunloop/backend"
+	"app.sunloop/backend/backup"
+	"app.sunloop/backend/operator"
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/bolt"
+)
+
+// BackupCmd puts the data folder into one file.
+type BackupCmd struct {
+	File           string `arg:"" help:"The file to be made; - for standard output. It holds every secret of the service: keep it as safe as the data folder."`
+	Encrypt        bool   `help:"Encrypt to a passphrase (age), which is asked for."`
+	PassphraseFile string `placeholder:"FILE" env:"SUNLOOP_PASSPHRASE_FILE" help:"File whose first line is the passphrase; goes with --encrypt." type:"path"`
+}
+
+// Run makes the backup, of a service that serves or of a folder at rest.
+func (c *BackupCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	passphrase := ""
+	if c.Encrypt {
+		var err error
+		if passphrase, err = newPassphrase(std, c.PassphraseFile); err != nil {
+			return err
+		}
+	}
+	if c.File == "-" {
+		if out, ok := std.out.(*os.File); ok && term.IsTerminal(int(out.Fd())) {
+			return errors.New("a backup is not for a terminal: name a file, or lead standard output into one")
+		}
+		_, err := c.write(ctx, g, std.out, passphrase)
+		return err
+	}
+	if _, err := os.Lstat(c.File); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(fmt.Errorf("%s is there already: remove it, or name another file", c.File), err)
+	}
+	// Under another name until it is whole and on the disk.
+	f, err := os.CreateTemp(filepath.Dir(c.File), ".sunloop-backup-*") // 0600
+	if err != nil {
+		return fmt.Errorf("make the backup: %w", err)
+	}
+	defer os.Remove(f.Name())
+	done, err := c.write(ctx, g, f, passphrase)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), c.File); err != nil {
+		return fmt.Errorf("name the backup: %w", err)
+	}
+	info, err := os.Stat(c.File)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(std.out, "%s holds %d files of %s in %s\n", c.File, done.Files, megabytes(done.Bytes), megabytes(info.Size()))
+	return nil
+}
+
+// write writes the backup, encrypted where there is a passphrase.
+func (c *BackupCmd) write(ctx context.Context, g *Globals, w io.Writer, passphrase string) (done operator.Backup, err error) {
+	if passphrase == "" {
+		return backupTo(ctx, g, w)
+	}
+	e, err := backup.Encrypt(w, passphrase)
+	if err != nil {
+		return done, err
+	}
+	if done, err = backupTo(ctx, g, e); err != nil {
+		return done, err // without its end it cannot be taken for whole
+	}
+	return done, e.Close()
+}
+
+// takeOver is how long a process that has the folder may take to listen.
+const takeOver = 3 * time.Second
+
+// backupTo asks the process that holds the data folder, or opens it.
+func backupTo(ctx context.Context, g *Globals, w io.Writer) (operator.Backup, error) {
+	if _, err := os.Stat(filepath.Join(g.Data, backup.Database)); err != nil {
+		return operator.Backup{}, fmt.Errorf("there is no data folder to back up: %w", err)
+	}
+	for waited := time.Duration(0); ; waited += takeOver / 30 {
+		done, err := operator.Fetch(ctx, g.Data, w)
+		if !errors.Is(err, operator.ErrNobody) {
+			return done, err
+		}
+		err = beside(g, func(s *backend.Service) (err error) {
+			done, err = s.Backup(ctx, w)
+			return err
+		})
+		if !errors.Is(err, store.ErrLocked) || waited >= takeOver {
+			return done, err
+		}
+		select {
+		case <-ctx.Done():
+			return done, ctx.Err()
+		case <-time.After(takeOver / 30):
+		}
+	}
+}
+
+// RestoreCmd makes a data folder from a backup.
+type RestoreCmd struct {
+	File           string `arg:"" help:"The backup; - for standard input."`
+	PassphraseFile string `placeholder:"FILE" env:"SUNLOOP_PASSPHRASE_FILE" help:"File whose first line is the passphrase of an encrypted backup; without it, it is asked for. A backup that is not encrypted is refused then." type:"path"`
+}
+
+// Run restores into --data, which must be a new folder or an empty one.
+func (c *RestoreCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	in, passphrase := std.in, func() (string, error) { return askPassword(std, "Passphrase of the backup: ") }
+	if c.File == "-" && c.PassphraseFile == "" {
+		passphrase = nil // standard input is the backup itself
+	}
+	if c.PassphraseFile != "" {
+		passphrase = func() (string, error) { return passphraseIn(c.PassphraseFile) }
+	}
+	if c.File != "-" {
+		f, err := os.Open(c.File)
+		if err != nil {
+			return fmt.Errorf("read the backup: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	m, err := backend.Restore(ctx, in, g.Data, passphrase, c.PassphraseFile != "")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(std.out, "%s is restored: %d files of %s, as they were at %s, checked\n", g.Data, len(m.Parts), megabytes(m.Size()), m.MadeAt.Format(time.RFC3339))
+	return nil
+}
+
+// CompactCmd rewrites the database without its free pages.
+type CompactCmd struct{}
+
+// Run compacts the database of a folder at rest.
+func (CompactCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	before, after, err := bolt.Compact(ctx, g.Data)
+	if errors.Is(err, store.ErrLocked) {
+		return fmt.Errorf("%w; the database is compacted at rest only: stop that process first", err)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(std.out, "%s took %s and takes %s\n", filepath.Join(g.Data, backup.Database), megabytes(before), megabytes(after))
+	return nil
+}
+
+func megabytes(n int64) string {
+	if n < 1e6 {
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}
+
+// minPassphrase is the fewest characters that a guess must find.
+const minPassphrase = 12
+
+// newPassphrase is the passphrase in the file, or one that is typed twice.
+func newPassphrase(std streams, file string) (words string, err error) {
+	if file != "" {
+		words, err = passphraseIn(file)
+	} else {
+		words, err = askPassword(std, "Passphrase for the backup: ")
+	}
+	if err != nil {
+		return "", err
+	}
+	if len([]rune(words)) < minPassphrase {
+		return "", fmt.Errorf("the passphrase of a backup has at least %d characters", minPassphrase)
+	}
+	if file != "" || !term.IsTerminal(int(std.in.Fd())) {
+		return words, nil
+	}
+	again, err := askPassword(std, "Once more: ")
+	if err == nil && again != words {
+		err = errors.New("the two passphrases differ")
+	}
+	return words, err
+}
+
+// passphraseIn is the first line of a file.
+func passphraseIn(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", fmt.Errorf("read the passphrase: %w", err)
+	}
+	defer f.Close()
+	line, err := bufio.NewReader(io.LimitReader(f, 4096)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read the passphrase: %w", err)
+	}
+	if line = strings.TrimRight(line, "\r\n"); line == "" {
+		return "", fmt.Errorf("the first line of %s is empty, and should be the passphrase", file)
+	}
+	return line, nil
+}
