@@ -171,12 +171,12 @@ func TestOneOfManyWinsACode(t *testing.T) {
 	w.user("racer", api.RoleAdmin)
 	secret, _ := w.enrolled("racer")
 	other := w.open(nil) // a second replica
-	for range 5 {
+	for range 100 {
 		w.clock.add(2 * totpPeriod * time.Second)
 		code := w.code(secret)
 		var won atomic.Int32
 		var wg sync.WaitGroup
-		for i := range 8 {
+		for i := range 2 {
 			c := w.login("racer")
 			s := w.Service
 			if i%2 == 1 {
@@ -190,7 +190,7 @@ func TestOneOfManyWinsACode(t *testing.T) {
 		}
 		wg.Wait()
 		if won.Load() != 1 {
-			t.Fatalf("%d of 8 were let in by one code", won.Load())
+			t.Fatalf("%d of 2 were let in by one code", won.Load())
 		}
 		w.clock.add(codeBudgetWindow)
 	}

@@ -191,6 +191,9 @@ func (s *Service) create(ctx context.Context, n NewUser, allowed func(store.Tx) 
 	if err := checkPassword(n.Password); err != nil {
 		return User{}, err
 	}
+	if err := guessable(n.Password, name); err != nil {
+		return User{}, err
+	}
 	if RoleName(n.Role) == "" {
 		return User{}, errRole()
 	}
@@ -330,6 +333,11 @@ func (m Administrator) ChangeUser(ctx context.Context, ref UserRef, c UserChange
 		a, err := m.find(tx, ref)
 		if err != nil {
 			return err
+		}
+		if c.Password != nil {
+			if err := guessable(*c.Password, a.Username); err != nil {
+				return err
+			}
 		}
 		was := a
 		before = a.user()
