@@ -1,0 +1,74 @@
+package httpapi_test
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"app.sunloop/backend/api"
+)
+
+// decided are fields that the service alone decides, wherever a body names
+// them.
+var decided = map[string]string{
+	"status": "completed", "state": "acknowledged", "processing_status": "completed", "stage": "done",
+	"created_at": "2001-01-01T00:00:00Z", "updated_at": "2001-01-01T00:00:00Z", "created_by": "mallory", "id": "mallory", "_id": "mallory",
+	"role": api.RoleAdmin, "is_admin": "true", "permissions": "*", "application_permissions": "*", "owner": "mallory", "actor_id": "mallory", "secret": "mallory",
+}
+
+// asked are the operations for which one of them is a question.
+var asked = map[string]string{"alerts ": "state", "alerts list": "state", "schedule list": "status", "order list": "status"}
+
+// TestMassAssignment: a body that also names what the service decides is
+// answered, and changes what is kept, as if it did not.
+func TestMassAssignment(t *testing.T) {
+	unlimited := func(d *httpapiDeps) { d.KeyRate, d.UserRate = 1_000_000, 1_000_000 }
+	worlds := []*world{newWorld(t, unlimited), newWorld(t, unlimited)}
+	var own [2]things
+	var credentials [2]string
+	for i, w := range worlds {
+		own[i] = w.foreignThings(ids{ownCustomer, ownSite, ownAsset}, "ours")
+		credentials[i] = w.user("admin2", api.RoleAdmin, ownCustomer)
+	}
+	n := 0
+	for _, route := range api.Routes() {
+		for _, op := range route.Operations {
+			name := route.Name
+			if len(route.Operations) > 1 || op.Action != "" {
+				name += " " + op.Action
+			}
+			r, known := requests[name]
+			if !known || r.form || route.Method != http.MethodPost || route.Name == "audit" { // which tells what was asked
+				continue
+			}
+			for _, field := range slices.Sorted(maps.Keys(decided)) {
+				value := decided[field]
+				places := []string{field}
+				if strings.Contains(r.body, `"site":{`) {
+					places = append(places, "site."+field)
+				}
+				for _, place := range places {
+					if asked[name] == place {
+						continue
+					}
+					n++
+					for _, w := range worlds {
+						w.clock.add(time.Second)
+					}
+					plain := worlds[0].named(route, r, own[0], idParameter{}, "", credentials[0], n)
+					more := worlds[1].named(route, r, own[1], idParameter{name: place, in: "body"}, value, credentials[1], n)
+					if a, b := leveled(plain.Body.String()), leveled(more.Body.String()); plain.Code != more.Code || a != b {
+						at := differ(a, b)
+						t.Errorf("%s with %s: HTTP %d …%.200s\nwithout: HTTP %d …%.200s", name, place, more.Code, b[at:], plain.Code, a[at:])
+					}
+				}
+			}
+		}
+	}
+	if n < 500 {
+		t.Errorf("%d requests: the table of routes has more", n)
+	}
+}
