@@ -30,6 +30,9 @@ func Read(r io.Reader, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := bounded(text); err != nil {
+		return nil, err
+	}
 	rep := &report{}
 	text, quoted := unquoteLines(text)
 	d := sniff(text)
