@@ -17,6 +17,7 @@ import (
 
 	"app.sunloop/themes"
 	"app.sunloop/tui/pane"
+	"app.sunloop/tui/plain"
 )
 
 // shown is what a pane or a screen shows, as a table.
@@ -109,15 +110,14 @@ func withUnits(titles []string, rows [][]string, zone string) (columns []string,
 }
 
 // csv is the table with the site and the time in columns of their own, so that
-// no line is a comment. A cell that a spreadsheet would run as a formula gets
-// a quote in front.
+// no line is a comment. No cell is a formula.
 func (t shown) csv() ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	write := func(row []string, site, at string) error {
 		safe := make([]string, 0, len(row)+2)
 		for _, cell := range append(row[:len(row):len(row)], site, at) {
-			safe = append(safe, inert(cell))
+			safe = append(safe, plain.Inert(cell))
 		}
 		return w.Write(safe)
 	}
@@ -159,16 +159,6 @@ func (t shown) json() ([]byte, error) {
 		Rows    [][]any   `json:"rows"`
 	}{t.what, t.site, t.at.UTC().Truncate(time.Second), t.zone, t.columns, rows}, "", "  ")
 	return append(b, '\n'), err
-}
-
-func inert(cell string) string {
-	if cell == "" || !strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
-		return cell
-	}
-	if _, err := strconv.ParseFloat(cell, 64); err == nil {
-		return cell
-	}
-	return "'" + cell
 }
 
 // export writes what is shown into a file.

@@ -203,14 +203,6 @@ func TestExport(t *testing.T) {
 	}
 }
 
-func TestInert(t *testing.T) {
-	for cell, want := range map[string]string{"": "", "a": "a", "-3.5": "-3.5", "=1+1": "'=1+1", "@x": "'@x", "-x": "'-x", "+49 30": "'+49 30", "\tx": "'\tx"} {
-		if got := inert(cell); got != want {
-			t.Errorf("inert(%q) = %q, want %q", cell, got, want)
-		}
-	}
-}
-
 func TestMouse(t *testing.T) {
 	click := func(d *world, x, y int) {
 		d.send(tea.MouseMsg{X: x, Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress})

@@ -20,6 +20,7 @@ import (
 	"app.sunloop/engine/place"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
+	"app.sunloop/tui/plain"
 )
 
 // InterpolateCmd fills the gaps of a file and says how well.
@@ -195,7 +196,7 @@ func writeFilledValues(path string, all []unitFilled) (err error) {
 		for _, g := range u.filled {
 			for i := range g.KW {
 				at := g.Gap.From.Add(time.Duration(float64(i) * u.StepMin * float64(time.Minute)))
-				if err := w.Write([]string{at.UTC().Format(time.RFC3339), u.Unit, number(g.P10KW[i]), number(g.KW[i]), number(g.P90KW[i]), string(g.Method)}); err != nil {
+				if err := w.Write([]string{at.UTC().Format(time.RFC3339), plain.Inert(u.Unit), number(g.P10KW[i]), number(g.KW[i]), number(g.P90KW[i]), string(g.Method)}); err != nil {
 					return err
 				}
 			}
