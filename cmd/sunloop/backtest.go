@@ -59,12 +59,13 @@ func (c *BacktestCmd) Run(ctx context.Context, std streams) error {
 	if o.Jobs <= 0 {
 		o.Jobs = runtime.GOMAXPROCS(0)
 	}
-	if f, ok := std.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	f, ok := fileOf(std.err)
+	if ok && term.IsTerminal(int(f.Fd())) {
 		o.Done = func(part, parts int) { fmt.Fprintf(f, "\r%d of %d\033[K", part, parts) }
 	}
 	results, err := replay.Run(ctx, sites, o)
 	if o.Done != nil {
-		fmt.Fprint(std.err, "\r\033[K")
+		fmt.Fprint(f, "\r\033[K")
 	}
 	if err != nil {
 		return err

@@ -156,14 +156,15 @@ func (c *ConsoleCmd) sessionStore(service string) func() (sessions, string, bool
 // options puts together what the console needs on a terminal; o gets the kept
 // session.
 func (c *ConsoleFlags) options(g *Globals, std streams, log *slog.Logger, lines *tail, session func() (sessions, string, bool), o *client.Options) (tui.Options, error) {
-	if err := needTerminal(std); err != nil {
+	out, err := needTerminal(std)
+	if err != nil {
 		return tui.Options{}, err
 	}
 	options, err := c.look(g, os.Getenv, true)
 	if err != nil {
 		return options, err
 	}
-	options.Log, options.LogLines, options.In, options.Out = log, lines.Lines, std.in, std.out.(*os.File)
+	options.Log, options.LogLines, options.In, options.Out = log, lines.Lines, std.in, out
 	options.Exports = c.Exports
 	keptConfig{g.configFile(), g.command}.into(&options)
 	if session != nil {
@@ -183,13 +184,13 @@ func (c *ConsoleFlags) options(g *Globals, std streams, log *slog.Logger, lines 
 	return options, nil
 }
 
-// needTerminal says what to do where the console cannot be shown.
-func needTerminal(std streams) error {
-	out, isFile := std.out.(*os.File)
+// needTerminal is the terminal that the console draws on; the error says what to do where there is none.
+func needTerminal(std streams) (*os.File, error) {
+	out, isFile := fileOf(std.out)
 	if !isFile || !term.IsTerminal(int(out.Fd())) || !term.IsTerminal(int(std.in.Fd())) {
-		return errors.New("the console needs a terminal; sunloop status prints the same facts as text, sunloop --plain what changes")
+		return nil, errors.New("the console needs a terminal; sunloop status prints the same facts as text, sunloop --plain what changes")
 	}
-	return nil
+	return out, nil
 }
 
 // look resolves the settings, keys, theme, colours and pen for the terminal

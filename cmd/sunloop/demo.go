@@ -69,7 +69,7 @@ func (c *DemoCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std stre
 	}
 	g.command, g.given = "demo", givenFlags(k)
 	if !c.Headless && !c.Plain {
-		if err := needTerminal(std); err != nil {
+		if _, err := needTerminal(std); err != nil {
 			return err
 		}
 	}

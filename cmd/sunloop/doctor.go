@@ -69,7 +69,7 @@ func (c *DoctorCmd) Run(ctx context.Context, g *Globals, std streams) error {
 // itself.
 func (c *DoctorCmd) terminal(ctx context.Context, r *report, std streams) {
 	r.title("Terminal")
-	out, isFile := std.out.(*os.File)
+	out, isFile := fileOf(std.out)
 	isTerminal := isFile && term.IsTerminal(int(out.Fd())) && term.IsTerminal(int(std.in.Fd()))
 	for _, name := range []string{"TERM", "COLORTERM", "NO_COLOR", "COLORFGBG", "LANG"} {
 		if v := os.Getenv(name); v != "" {

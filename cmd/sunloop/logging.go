@@ -25,7 +25,7 @@ func (g *Globals) level() slog.Level {
 // headlessLog writes to w: text for a person at a terminal, JSON otherwise.
 func (g *Globals) headlessLog(w io.Writer) *slog.Logger {
 	o := &slog.HandlerOptions{Level: g.level()}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if f, ok := fileOf(w); ok && term.IsTerminal(int(f.Fd())) {
 		return slog.New(slog.NewTextHandler(w, o))
 	}
 	return slog.New(slog.NewJSONHandler(w, o))

@@ -74,6 +74,7 @@ func main() {
 func run(ctx context.Context, args []string, std streams) int {
 	var c cli
 	exit := -1
+	std.out, std.err = &visible{w: std.out}, &visible{w: std.err}
 	parser, err := kong.New(&c,
 		kong.Name("sunloop"),
 		kong.Description("Operations console for solar plants: what is wrong, what it costs, what to do."),
