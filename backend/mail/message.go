@@ -61,6 +61,9 @@ func compose(from string, m Message) (*gomail.Msg, error) {
 	if err := msg.From(from); err != nil {
 		return nil, fmt.Errorf("sender %q: %w", from, err)
 	}
+	if bare, err := Address(m.To); err != nil || bare != m.To {
+		return nil, fmt.Errorf("recipient: %.80q is not a bare e-mail address", m.To)
+	}
 	if err := msg.To(m.To); err != nil {
 		return nil, fmt.Errorf("recipient %q: %w", m.To, err)
 	}
