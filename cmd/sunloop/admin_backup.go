@@ -38,10 +38,10 @@ func (c *BackupCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		}
 	}
 	if c.File == "-" {
-		if out, ok := std.out.(*os.File); ok && term.IsTerminal(int(out.Fd())) {
+		if out, ok := fileOf(std.out); ok && term.IsTerminal(int(out.Fd())) {
 			return errors.New("a backup is not for a terminal: name a file, or lead standard output into one")
 		}
-		_, err := c.write(ctx, g, std.out, passphrase)
+		_, err := c.write(ctx, g, below(std.out), passphrase)
 		return err
 	}
 	if _, err := os.Lstat(c.File); !errors.Is(err, fs.ErrNotExist) {

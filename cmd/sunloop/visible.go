@@ -50,9 +50,14 @@ func (v *visible) Write(p []byte) (int, error) {
 // fileOf is the file below a stream, for what asks whether it is a terminal and
 // for the console, which draws.
 func fileOf(w io.Writer) (*os.File, bool) {
-	if v, ok := w.(*visible); ok {
-		w = v.w
-	}
-	f, ok := w.(*os.File)
+	f, ok := below(w).(*os.File)
 	return f, ok
+}
+
+// below is what a stream writes to, for bytes that are no text.
+func below(w io.Writer) io.Writer {
+	if v, ok := w.(*visible); ok {
+		return v.w
+	}
+	return w
 }
