@@ -5,7 +5,7 @@ BINARY  ?= bin/sunloop
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED = 0
 
-.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score calibrate contract kills load lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help soak
+.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score calibrate contract faults kills load lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help soak
 
 all: build
 
@@ -58,6 +58,9 @@ calibrate: build ## fit the confidences of diagnosis on the seeds detection was 
 
 fuzz: ## each fuzz target for FUZZTIME (10m: half a day for all); failures are listed at the end
 	@.ci/fuzz $(or $(FUZZTIME),10m)
+
+faults: ## a write or sync that fails, or the power that goes, at each place of a run: nothing acknowledged may be lost
+	SUNLOOP_TEST_FAULTS=all $(GO) test -count=1 -timeout 60m -run 'PowerLoss|Faults|FailedSync' -v ./backend/store/bolt ./backend
 
 kills: ## the service, killed 500 times at work: nothing that it acknowledged may be lost (minutes)
 	SUNLOOP_TEST_KILLS=$(or $(KILLS),500) $(GO) test -count=1 -timeout 60m -run KilledAnywhere -v ./backend/endure

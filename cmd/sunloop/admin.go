@@ -45,6 +45,7 @@ type AdminCmd struct {
 	Backup  BackupCmd  `cmd:"" help:"Put the data folder into one file, also while a service serves from it."`
 	Restore RestoreCmd `cmd:"" help:"Make a data folder, which must be new or empty, from a backup."`
 	Compact CompactCmd `cmd:"" help:"Give the disk back what the database has no more use for; at rest only."`
+	Check   CheckCmd   `cmd:"" help:"Verify the data folder of a service that is not running; nothing in it changes."`
 }
 
 // beside opens the data folder of a service that is not running.

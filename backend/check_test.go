@@ -1,0 +1,213 @@
+package backend
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/engine/simulate"
+)
+
+// fill makes a folder with something of most kinds in it, and closes it.
+func fill(t *testing.T, dir string) {
+	t.Helper()
+	start := time.Date(2026, 6, 15, 9, 0, 0, 0, time.UTC)
+	s := simulate.Clean(1, start.AddDate(0, 0, -12), 2).Sites[0]
+	h := open(t, Config{DataDir: dir, Now: func() time.Time { return start }})
+	var body strings.Builder
+	if err := s.WriteCSV(&body, start.AddDate(0, 0, -3), start, 15*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	ack, err := h.UploadNowcast(t.Context(), api.UploadRequest{CustomerID: "acme", SiteID: s.ID, Region: "eu", Location: "Berlin", Timezone: "Europe/Berlin"}, strings.NewReader(body.String()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u := h.follow(ack.UploadID); u.Error != "" {
+		t.Fatal(u.Error)
+	}
+	worksite(t, h)
+	h.restart() // whatever was under way has ended
+	if err := h.service.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// state is all files of a folder, with their modes and contents.
+func state(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		var data []byte
+		if d.Type().IsRegular() {
+			if data, err = os.ReadFile(path); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintf(&b, "%s %v %x\n", path, info.Mode(), sha256.Sum256(data))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// A whole folder is well, and each kind of damage is named; a check changes
+// nothing.
+func TestCheckNamesDamage(t *testing.T) {
+	if os.Getuid() < 0 {
+		t.Skip("modes of files are another matter here")
+	}
+	whole := t.TempDir()
+	if err := os.Chmod(whole, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, whole)
+	before := state(t, whole)
+	c, err := Check(t.Context(), whole)
+	if err != nil || len(c.Faults) > 0 || c.Records < 10 || c.Tables < 30 || c.Objects == 0 || c.ObjectBytes == 0 || c.Files < 3 {
+		t.Fatalf("a whole folder: %+v, %v", c, err)
+	}
+	if state(t, whole) != before {
+		t.Error("the check changed the folder")
+	}
+	records := func(do func(tx *bbolt.Tx) error) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			db, err := bbolt.Open(filepath.Join(dir, "sunloop.db"), 0o600, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Update(do); err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	object := func(do func(path string) error) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			err := filepath.WalkDir(filepath.Join(dir, "objects"), func(path string, d fs.DirEntry, err error) error {
+				if err == nil && d.Type().IsRegular() {
+					return do(path)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, d := range []struct {
+		name   string
+		damage func(t *testing.T, dir string)
+		says   string
+	}{
+		{"record", records(func(tx *bbolt.Tx) error {
+			b := tx.Bucket([]byte("r/orders"))
+			k, _ := b.Cursor().First()
+			return b.Put(k, []byte("{"))
+		}), "of orders cannot be read"},
+		{"no longer indexed", records(func(tx *bbolt.Tx) error {
+			b := tx.Bucket([]byte("r/uploads/id"))
+			k, _ := b.Cursor().First()
+			return b.Delete(k)
+		}), "of uploads is not in its index id"},
+		{"index to nothing", records(func(tx *bbolt.Tx) error {
+			return tx.Bucket([]byte("r/uploads/id")).Put([]byte("x"), []byte("nobody"))
+		}), "index id of uploads names the record \"nobody\", which is not there"},
+		{"index in the wrong place", records(func(tx *bbolt.Tx) error {
+			b := tx.Bucket([]byte("r/uploads/id"))
+			_, v := b.Cursor().First()
+			return b.Put([]byte("x"), append([]byte(nil), v...))
+		}), "where it does not belong"},
+		{"unclaimed bucket", records(func(tx *bbolt.Tx) error {
+			_, err := tx.CreateBucket([]byte("r/strange"))
+			return err
+		}), "records of strange belong to no table"},
+		{"job", records(func(tx *bbolt.Tx) error { return tx.Bucket([]byte("due")).Put([]byte("12345678nobody"), nil) }), "job nobody: not found"},
+		{"block", records(func(tx *bbolt.Tx) error {
+			telemetry := tx.Bucket([]byte("telemetry"))
+			return telemetry.ForEachBucket(func(id []byte) error {
+				b := telemetry.Bucket(id).Bucket([]byte("blocks"))
+				return b.ForEach(func(k, v []byte) error {
+					bad := append([]byte(nil), v...)
+					bad[len(bad)/2] ^= 1
+					return b.Put(append([]byte(nil), k...), bad)
+				})
+			})
+		}), "asset "},
+		{"object changed", object(func(path string) error {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			b[len(b)/2] ^= 1
+			return os.WriteFile(path, b, 0o600)
+		}), "the checksum is not that of the record"},
+		{"object cut", object(func(path string) error { return os.Truncate(path, 10) }), ": 10 bytes, not "},
+		{"object gone", object(os.Remove), "which is not there"},
+		{"object of nobody", func(t *testing.T, dir string) {
+			if err := os.WriteFile(filepath.Join(dir, "objects", "stray"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "object stray is named by no record"},
+		{"mode", func(t *testing.T, dir string) {
+			if err := os.Chmod(filepath.Join(dir, "sunloop.key"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}, "sunloop.key has the mode 0644"},
+		{"file cut", func(t *testing.T, dir string) {
+			if err := os.Truncate(filepath.Join(dir, "sunloop.db"), 64<<10); err != nil {
+				t.Fatal(err)
+			}
+		}, "its end is missing"},
+		{"no file", func(t *testing.T, dir string) {
+			if err := os.Remove(filepath.Join(dir, "sunloop.db")); err != nil {
+				t.Fatal(err)
+			}
+		}, "no such file"},
+	} {
+		t.Run(d.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
+				t.Fatal(err)
+			}
+			// The copy has modes of its own.
+			err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+				mode := fs.FileMode(0o600)
+				if err == nil && d.IsDir() {
+					mode = 0o700
+				}
+				return os.Chmod(path, mode)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.damage(t, dir)
+			before := state(t, dir)
+			c, err := Check(t.Context(), dir)
+			if err != nil || !strings.Contains(strings.Join(c.Faults, "\n"), d.says) {
+				t.Errorf("it says %q, %v, and not %q", c.Faults, err, d.says)
+			}
+			if state(t, dir) != before {
+				t.Error("the check changed the folder")
+			}
+		})
+	}
+}

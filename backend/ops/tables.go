@@ -1,0 +1,77 @@
+package ops
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"app.sunloop/backend/store"
+)
+
+// Tables is all that this package keeps in records, for a check of the data.
+func Tables() []store.Checked {
+	return []store.Checked{
+		sites,
+		scoreDays,
+		notes,
+		interpolations,
+		alerts,
+		weathers,
+		models,
+		diagnostics,
+		forecasts,
+		forecastDays,
+		assets,
+		findings,
+		detections,
+		issues,
+		uploads,
+		store.Plain(estimatesBucket),
+	}
+}
+
+// Named is objects that a record names, and what it knows of them.
+type Named struct {
+	By     string   // the record, for people
+	Keys   []string // of objects, in the order in which Hash takes them
+	URI    string   // in the place of keys
+	Bytes  int64    // of all together; 0: not known
+	SHA256 string   // hex, of all together; empty: not known
+}
+
+// NamedObjects are all objects that records name. Records that cannot be read
+// are left out: the check of their table tells of them.
+func NamedObjects(tx store.Tx) ([]Named, error) {
+	var named []Named
+	add := func(by string, n Named) { n.By = by; named = append(named, n) }
+	err := errors.Join(
+		readable(tx, uploads.Bucket, func(u Upload) {
+			if u.ObjectKey != "" {
+				add("upload "+u.UploadID, Named{Keys: []string{u.ObjectKey}, Bytes: u.Bytes, SHA256: u.Hash})
+			}
+		}),
+		readable(tx, models.Bucket, func(m Model) {
+			if a := m.Artefacts; a.Model != "" {
+				add("model "+m.ModelVersion+" of site "+m.SiteID, Named{Keys: []string{a.Model, a.Encoders, a.Config}, SHA256: m.Hash})
+			}
+		}),
+		readable(tx, interpolations.Bucket, func(i Interpolation) {
+			if i.FilledValues != "" {
+				add("interpolation "+i.ResultID, Named{URI: i.FilledValues})
+			}
+		}))
+	return named, err
+}
+
+func readable[T any](tx store.Tx, bucket string, do func(T)) error {
+	for e, err := range tx.Scan(bucket, nil, nil, false) {
+		if err != nil {
+			return fmt.Errorf("read %s: %w", bucket, err)
+		}
+		var v T
+		if json.Unmarshal(e.Value, &v) == nil {
+			do(v)
+		}
+	}
+	return nil
+}

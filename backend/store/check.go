@@ -1,0 +1,110 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Checked is what a package keeps in buckets of records, as a check of the data
+// sees it. A bucket that nobody claims is itself a finding.
+type Checked interface {
+	// Buckets are those that it claims.
+	Buckets() []string
+	// Check reads all of it, reports what is wrong, and answers how many records
+	// there are.
+	Check(tx Tx, report func(error)) (records int)
+}
+
+// Plain claims a bucket of entries that have no form to check.
+type Plain string
+
+// Buckets is the one bucket.
+func (p Plain) Buckets() []string { return []string{string(p)} }
+
+// Check counts the entries.
+func (p Plain) Check(tx Tx, report func(error)) (records int) {
+	for _, err := range tx.Scan(string(p), nil, nil, false) {
+		if err != nil {
+			report(fmt.Errorf("read %s: %w", p, err))
+			break
+		}
+		records++
+	}
+	return records
+}
+
+// Buckets are the table's own and those of its indexes.
+func (t Table[T]) Buckets() []string {
+	buckets := []string{t.Bucket}
+	for _, ix := range t.Indexes {
+		buckets = append(buckets, t.indexBucket(ix))
+	}
+	return buckets
+}
+
+// Check decodes every record, finds it under its own key and in each of its
+// indexes, and sees that every entry of an index names a record that belongs
+// there.
+func (t Table[T]) Check(tx Tx, report func(error)) (records int) {
+	for e, err := range tx.Scan(t.Bucket, nil, nil, false) {
+		if err != nil {
+			report(fmt.Errorf("read %s: %w", t.Bucket, err))
+			return records
+		}
+		records++
+		var v T
+		if err := json.Unmarshal(e.Value, &v); err != nil {
+			report(fmt.Errorf("record %s of %s cannot be read: %w", keyText(e.Key), t.Bucket, err))
+			continue
+		}
+		if key := t.Key(v); !bytes.Equal(key, e.Key) {
+			report(fmt.Errorf("record %s of %s lies under the key %s", keyText(key), t.Bucket, keyText(e.Key)))
+			continue
+		}
+		for _, ix := range t.Indexes {
+			k := ix.Key(v)
+			if k == nil {
+				continue
+			}
+			if named, err := tx.Get(t.indexBucket(ix), slices.Concat(k, e.Key)); err != nil || !bytes.Equal(named, e.Key) {
+				report(fmt.Errorf("record %s of %s is not in its index %s", keyText(e.Key), t.Bucket, ix.Name))
+			}
+		}
+	}
+	for _, ix := range t.Indexes {
+		t.checkIndex(tx, ix, report)
+	}
+	return records
+}
+
+func (t Table[T]) checkIndex(tx Tx, ix Index[T], report func(error)) {
+	for e, err := range tx.Scan(t.indexBucket(ix), nil, nil, false) {
+		if err != nil {
+			report(fmt.Errorf("read index %s of %s: %w", ix.Name, t.Bucket, err))
+			return
+		}
+		b, err := tx.Get(t.Bucket, e.Value)
+		if errors.Is(err, ErrNotFound) {
+			report(fmt.Errorf("index %s of %s names the record %s, which is not there", ix.Name, t.Bucket, keyText(e.Value)))
+			continue
+		}
+		var v T
+		if err != nil || json.Unmarshal(b, &v) != nil {
+			continue // reported as a record
+		}
+		if k := ix.Key(v); k == nil || !bytes.Equal(slices.Concat(k, e.Value), e.Key) {
+			report(fmt.Errorf("index %s of %s has the record %s where it does not belong", ix.Name, t.Bucket, keyText(e.Value)))
+		}
+	}
+}
+
+// keyText is a key for people.
+func keyText(key []byte) string {
+	if parts := Parts(key); parts != nil {
+		return fmt.Sprintf("%q", parts)
+	}
+	return fmt.Sprintf("%q", key)
+}

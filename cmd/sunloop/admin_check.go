@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"app.sunloop/backend"
+)
+
+// CheckCmd verifies a data folder.
+type CheckCmd struct {
+	JSON bool `name:"json" help:"As JSON."`
+}
+
+// Run says what was looked at and what is wrong; the exit status is 1 when
+// something is.
+func (c *CheckCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	found, err := backend.Check(ctx, g.Data)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		if err := json.NewEncoder(std.out).Encode(found); err != nil {
+			return err
+		}
+	} else {
+		for _, f := range found.Faults {
+			fmt.Fprintln(std.out, f)
+		}
+		verdict := "All is well."
+		if n := len(found.Faults); n == 1 {
+			verdict = "One fault was found."
+		} else if n > 1 {
+			verdict = fmt.Sprintf("%d faults were found.", n)
+		}
+		fmt.Fprintf(std.out, "%d records of %d tables, the telemetry and the queue, %d objects of %d bytes and the modes of %d files were looked at. %s\n",
+			found.Records, found.Tables, found.Objects, found.ObjectBytes, found.Files, verdict)
+	}
+	if len(found.Faults) > 0 {
+		return exitStatus(1)
+	}
+	return nil
+}
