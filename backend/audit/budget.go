@@ -84,6 +84,9 @@ func (b *budgets) of(name string, l limit, now time.Time) *budget {
 }
 
 func (e *budget) fill(now time.Time) {
+	if now.Before(e.filled) { // the clock was put back: what was spent fills from here
+		e.filled = now
+	}
 	n := int(now.Sub(e.filled) / e.each)
 	if n <= 0 {
 		return

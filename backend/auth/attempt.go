@@ -72,6 +72,10 @@ func (a *attempts) entry(k attemptKey, now time.Time) *attempt {
 		a.at = map[attemptKey]*attempt{}
 	}
 	e := a.at[k]
+	if e != nil && now.Before(e.last) { // the clock was put back: the wait is no longer than it was
+		e.next = now.Add(min(maxWait, max(0, e.next.Sub(e.last))))
+		e.last = now
+	}
 	if e == nil || now.Sub(e.last) > forgetAfter {
 		if len(a.at) >= maxWatched {
 			a.prune(now)

@@ -53,7 +53,9 @@ func (r *rates) take(k rateKey, limit int, now time.Time) (ok bool, left int, re
 		r.rings[k] = g
 	}
 	start := now.Add(-window).UnixNano()
-	for g.count > 0 && g.oldest() <= start {
+	// Stamps of the future are of before the clock was put back: they would
+	// keep the caller out until it is there again.
+	for g.count > 0 && (g.oldest() <= start || g.oldest() > now.UnixNano()) {
 		g.count--
 	}
 	if ok = g.count < limit; ok {
@@ -72,7 +74,7 @@ func (g *ring) oldest() int64 {
 func (r *rates) dropIdle(now time.Time) {
 	start := now.Add(-window).UnixNano()
 	for k, g := range r.rings {
-		if newest := g.stamps[(g.next-1+len(g.stamps))%len(g.stamps)]; newest <= start {
+		if newest := g.stamps[(g.next-1+len(g.stamps))%len(g.stamps)]; newest <= start || newest > now.UnixNano() {
 			delete(r.rings, k)
 		}
 	}

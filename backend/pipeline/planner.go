@@ -131,7 +131,7 @@ func (p *Pipeline) ask(kind, siteID string, gap time.Duration) bool {
 	p.asked.Lock()
 	defer p.asked.Unlock()
 	key, wall := kind+" "+siteID, p.Wall()
-	if last, ok := p.lastRun[key]; ok && wall.Sub(last) < gap {
+	if last, ok := p.lastRun[key]; ok && wall.Sub(last) < gap && !wall.Before(last) { // unless the clock was put back
 		return false
 	}
 	p.lastRun[key] = wall
@@ -151,6 +151,10 @@ func (p *Pipeline) quietAt(siteID string) time.Time {
 	p.asked.Lock()
 	defer p.asked.Unlock()
 	at, ok := p.touched[siteID]
+	if now := p.Wall(); ok && now.Before(at) { // the clock was put back
+		at = now
+		p.touched[siteID] = at
+	}
 	if ok && p.Wall().Sub(at) >= p.Quiet {
 		delete(p.touched, siteID)
 	}
