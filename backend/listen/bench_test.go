@@ -55,7 +55,7 @@ func amongHalfOpen(b *testing.B, n int) {
 				}
 				if first {
 					ready <- struct{}{}
-					_ = c.SetReadDeadline(time.Now().Add(Limits{}.defaults().Header * time.Duration(i) / time.Duration(n)))
+					_ = c.SetReadDeadline(time.Now().Add(Limits{}.Defaults().Header * time.Duration(i) / time.Duration(n)))
 				}
 				cut := context.AfterFunc(ctx, func() { _ = c.Close() })
 				_, _ = c.Write([]byte{22, 3, 1}) // of a handshake

@@ -28,7 +28,8 @@ type Limits struct {
 	Drain              time.Duration // for requests under way at the end; 15 s
 }
 
-func (l Limits) defaults() Limits {
+// Defaults are the limits with the zero values filled in.
+func (l Limits) Defaults() Limits {
 	set := func(d *time.Duration, to time.Duration) {
 		if *d == 0 {
 			*d = to
@@ -81,7 +82,7 @@ func Open(ctx context.Context, cfg Config) (*Listeners, error) {
 	if len(cfg.Addresses) == 0 || cfg.Handler == nil || cfg.Now == nil {
 		return nil, errors.New("listen: addresses, a handler and a clock are needed")
 	}
-	cfg.Limits = cfg.Limits.defaults()
+	cfg.Limits = cfg.Limits.Defaults()
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
