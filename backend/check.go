@@ -124,7 +124,7 @@ func (c *Checked) objects(ctx context.Context, db *bolt.Store, folder string) er
 	if err != nil {
 		return err
 	}
-	kept := objects.InMemory() // for its way with keys alone
+	kept := objects.InMemory()          // for its way with keys alone
 	defer func() { _ = kept.Close() }() // memory
 	for _, n := range named {
 		if key, ok := kept.Key(n.URI); ok {
