@@ -28,6 +28,7 @@ import (
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/objects"
+	"app.sunloop/backend/tracing"
 	"app.sunloop/backend/webhook"
 	"app.sunloop/backend/work"
 	"app.sunloop/engine/weather"
@@ -45,7 +46,7 @@ type Config struct {
 	Wall    func() time.Time
 	Weather weather.Provider // nil: the climate alone
 	Logger  *slog.Logger     // nil: nothing is logged but for what /terminal/log keeps
-	Version string           // of the program, for the manifests of backups
+	Version string           // of the program, for metrics and the manifests of backups
 
 	// ImportFrom are the places outside of the service's own store whose files
 	// an upload may name by URL; see [objects.Allow]. None: only its own.
@@ -88,6 +89,10 @@ type Config struct {
 	KeyRate        int // accepted requests a minute, key and API; the contract's 60
 	UserRate       int // the same of a signed-in person; the contract's 600
 
+	Metrics     bool            // count, for [Service.Metrics]
+	Tracer      *tracing.Tracer // nil: nothing is traced; the caller closes it
+	LogRequests bool            // at info; otherwise at debug
+
 	TokenLifetime time.Duration   // of users' tokens; the contract's 24 h
 	SigningKeyAge time.Duration   // at which the key of tokens is rotated; auth's default, negative: never
 	Providers     []auth.Provider // whose tokens people sign in with
@@ -114,6 +119,9 @@ type Service struct {
 	version  string
 	wall     func() time.Time
 	backing  sync.Mutex // held while a backup is made
+	observer *observer
+	space    func() (free, size uint64, err error) // of the disk
+	unready  string                                // in the words of the log, when readiness was last asked for; guarded by mu
 
 	stop    context.Context // ends with Close
 	cancel  context.CancelFunc
@@ -135,14 +143,17 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	plain := journal.Carry(cfg.Logger.Handler(), originOf)
 	kept := journal.New(cfg.Logger.Handler(), slog.LevelInfo)
-	cfg.Logger = slog.New(kept)
+	cfg.Logger = slog.New(journal.Carry(kept, originOf))
 	disk := new(store.Disk)
-	db, err := bolt.Open(cfg.DataDir, bolt.Options{Now: cfg.Wall, Disk: disk})
+	s := &Service{disk: disk, dir: cfg.DataDir, spool: filepath.Join(cfg.DataDir, spoolFolder), log: cfg.Logger, journal: kept, version: cfg.Version, wall: cfg.Wall, space: func() (free, size uint64, err error) { return diskSpace(cfg.DataDir) }}
+	s.observer = s.newObserver(cfg, plain)
+	db, err := bolt.Open(cfg.DataDir, bolt.Options{Now: cfg.Wall, Disk: disk, Ended: s.observer.transactions()})
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{store: db, disk: disk, dir: cfg.DataDir, spool: filepath.Join(cfg.DataDir, spoolFolder), log: cfg.Logger, journal: kept, version: cfg.Version, wall: cfg.Wall}
+	s.store = db
 	if err := s.compose(cfg); err != nil {
 		if s.objects != nil {
 			err = errors.Join(err, s.objects.Close())
@@ -162,7 +173,7 @@ func (s *Service) compose(cfg Config) error {
 	if s.objects, err = objects.OpenFolder(filepath.Join(cfg.DataDir, "objects"), s.disk); err != nil {
 		return err
 	}
-	key, err := auth.LoadKey(filepath.Join(cfg.DataDir, "sunloop.key"))
+	key, err := auth.LoadKey(filepath.Join(cfg.DataDir, keyFile))
 	if err != nil {
 		return err
 	}
@@ -182,7 +193,7 @@ func (s *Service) compose(cfg Config) error {
 	}
 	snapshots.Schedules = s.work // each needs the other
 	s.pipeline, err = pipeline.New(pipeline.Config{
-		Records: s.store, Telemetry: s.store, Queue: s.store, Objects: s.objects, Elsewhere: s.outside, Ops: s.ops, Partner: snapshots, Weather: cfg.Weather, Repairs: s.work,
+		Records: s.store, Telemetry: s.store, Queue: s.store, Objects: s.objects, Elsewhere: s.outside, Ops: s.ops, Partner: snapshots, Weather: s.observer.sky(cfg.Weather), Observe: s.observer.jobs(), Repairs: s.work,
 		Now: cfg.Now, Wall: cfg.Wall, Logger: cfg.Logger, Workers: cfg.Workers, TrainingDays: cfg.TrainingDays, HorizonHours: cfg.HorizonHours,
 		ForecastEvery: cfg.ForecastEvery, DetectEvery: cfg.DetectEvery, Settle: cfg.Settle, Tick: cfg.Tick, Lease: cfg.Lease,
 		Exclusive: true, // bolt has one owner at a time
@@ -190,10 +201,11 @@ func (s *Service) compose(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	sender, err := letters(cfg)
+	sender, err := post(cfg)
 	if err != nil {
 		return err
 	}
+	sender = letters{sender, s.observer}
 	s.freemium, err = freemium.New(freemium.Options{Records: s.store, Key: key[:], Mail: sender, Now: cfg.Wall, Log: cfg.Logger})
 	if err != nil {
 		return err
@@ -206,7 +218,7 @@ func (s *Service) compose(cfg Config) error {
 	}
 	s.handler = httpapi.New(httpapi.Deps{
 		Auth: s.auth, Sites: s.ops, Assets: s.ops, Uploads: s.pipeline, Forecasts: s.pipeline, Findings: s.ops, Detector: s.pipeline, Diagnoser: s.pipeline, Issues: s.ops, Alerts: s.ops,
-		Models: s.pipeline, Interpolations: s.pipeline, Summaries: s.ops, KPIs: s.ops, Nowcasts: s.ops, Snapshots: snapshots, Freemium: s.freemium, Telemetry: s.store, Audit: s.trail, Journal: s.journal, Records: s.store, Now: cfg.Wall, Ready: s.ready, Disk: s.disk, Log: cfg.Logger,
+		Models: s.pipeline, Interpolations: s.pipeline, Summaries: s.ops, KPIs: s.ops, Nowcasts: s.ops, Snapshots: snapshots, Freemium: s.freemium, Telemetry: s.store, Audit: s.trail, Journal: s.journal, Records: s.store, Now: cfg.Wall, Ready: s.ready, Disk: s.disk, Log: cfg.Logger, Observe: s.observer.http(),
 		SpoolDir: s.spool, CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate,
 		Schedules: s.work, BOMs: s.work, Orders: s.work, Tracking: s.work,
 	})
@@ -225,19 +237,21 @@ func (s *Service) workOf(cfg Config, key auth.Key, plans work.Plans) error {
 		return fmt.Errorf("places that webhooks may be sent to: %w", err)
 	}
 	s.work, err = work.New(work.Config{Records: s.store, Ops: s.ops, Now: cfg.Now, Wall: cfg.Wall, Plans: plans, Catalogue: catalogue, Rates: cfg.Rates, Crew: cfg.CrewHours, Limits: cfg.OrderLimits, Guard: guard, Sealer: key})
-	s.webhooks = &webhook.Deliverer{Outbox: s.work, Poster: webhook.NewPoster(guard, cfg.Wall), Now: cfg.Wall, Log: cfg.Logger}
+	poster := webhook.NewPoster(guard, cfg.Wall)
+	poster.Wrap(s.observer.tracer.Transport)
+	s.webhooks = &webhook.Deliverer{Outbox: s.work, Poster: poster, Now: cfg.Wall, Log: cfg.Logger, Around: s.observer.post}
 	return err
 }
 
 // outboxFrom is the sender of letters that nobody sends.
 const outboxFrom = "Sunloop <sunloop@localhost.localdomain>"
 
-// letters is where letters go.
-func letters(cfg Config) (freemium.Sender, error) {
+// post is where letters go.
+func post(cfg Config) (freemium.Sender, error) {
 	if cfg.SMTP != nil {
 		return mail.NewSMTP(*cfg.SMTP)
 	}
-	return mail.OpenOutbox(filepath.Join(cfg.DataDir, "outbox"), outboxFrom)
+	return mail.OpenOutbox(filepath.Join(cfg.DataDir, outboxFolder), outboxFrom)
 }
 
 var (
@@ -258,8 +272,6 @@ func (s *Service) HandlerAt(prefix string, hosts ...api.Host) http.Handler {
 // EndReadiness lets the service say from now on that it is not ready, so that
 // whoever spreads requests over replicas leaves it out.
 func (s *Service) EndReadiness() { s.ending.Store(true) }
-
-var errEnding = errors.New("the service is ending")
 
 // Auth keeps users and API keys, for the command line beside the data folder.
 func (s *Service) Auth() *auth.Service { return s.auth }
@@ -283,6 +295,7 @@ func (s *Service) NoteSignIn(ctx context.Context, action, address string, answer
 	case answer.Account != nil:
 		r.Actor, r.ActorID, r.CustomerIDs = answer.Account.Username, answer.Account.UserID, answer.Account.CustomerIDs
 	}
+	s.observer.metrics.SignIn("ssh_key", signInOutcome(r.Status, answer.Token == ""))
 	return errors.Join(refusal, s.trail.Append(context.WithoutCancel(ctx), r))
 }
 
@@ -292,42 +305,6 @@ func (s *Service) Freemium() *freemium.Service { return s.freemium }
 
 // Ops is the domain, for the command line beside the data folder.
 func (s *Service) Ops() *ops.Service { return s.ops }
-
-func (s *Service) ready(ctx context.Context) error {
-	if s.ending.Load() {
-		return errEnding
-	}
-	if err := s.disk.Failure(); err != nil {
-		return err
-	}
-	if err := s.room(); err != nil {
-		return err
-	}
-	_, _, _, err := s.store.Counts(ctx)
-	return err
-}
-
-// roomBytes is what must fit on a disk that was full before the service is
-// ready again: the file of records grows by as much.
-const roomBytes = 1 << 20
-
-// room says, after a write found the disk full, whether it still is: it writes
-// a file of roomBytes and removes it.
-func (s *Service) room() error {
-	if s.disk.Full() == nil {
-		return nil
-	}
-	f, err := os.CreateTemp(s.spool, "room-*")
-	if err != nil {
-		return s.disk.Written(err)
-	}
-	_, err = f.Write(make([]byte, roomBytes))
-	err = errors.Join(err, f.Close(), os.Remove(f.Name()))
-	if err == nil {
-		s.disk.Clear()
-	}
-	return s.disk.Written(err)
-}
 
 // sweepEvery is how often sign-ins and codes that have expired are dropped.
 const sweepEvery = time.Hour

@@ -246,6 +246,7 @@ func (s *server) refuse(w http.ResponseWriter, q *http.Request, err error) {
 	if b, ok := w.(*begunWriter); ok {
 		b.refusal = refusal
 	}
+	told(q.Context(), func(x *Exchange) { x.Refusal = refusal })
 	h := w.Header()
 	for _, name := range []string{"Content-Length", "Etag"} {
 		delete(h, name)

@@ -31,7 +31,7 @@ func (s *server) outermost(next http.Handler) http.Handler {
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
-		next.ServeHTTP(w, q)
+		s.observed(w, q, id, next)
 	})
 }
 

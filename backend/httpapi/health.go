@@ -16,6 +16,10 @@ func (s *server) ready(*input) (*call, error) {
 	return &call{run: func(ctx context.Context, _ granted) (any, error) {
 		if s.Ready != nil {
 			if err := s.Ready(ctx); err != nil {
+				var named *api.Error
+				if errors.As(err, &named) {
+					return nil, named
+				}
 				s.Log.Warn("not ready", "error", err.Error())
 				if errors.Is(err, store.ErrDiskFailed) || store.NoRoom(err) {
 					return nil, diskRefusal(err)

@@ -50,6 +50,7 @@ type Deps struct {
 	Disk        *store.Disk                 // optional: what is known of the data folder's disk
 	Ready       func(context.Context) error // optional: nil is ready
 	Log         *slog.Logger                // optional: nil is silent
+	Observe     Observe                     // optional
 	SpoolDir    string                      // of uploads under way; empty: the system's
 	CORSOrigins []string                    // exact origins, or * ; none: no CORS
 	// TrustedProxies are the networks of proxies whose X-Forwarded-For and
@@ -248,6 +249,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 		return
 	}
 	ctx := q.Context()
+	told(ctx, func(x *Exchange) { x.Route = rt.Name })
 	n := s.noted(w, q, rt.Route)
 	g := granted{credential: credential, note: n}
 	var invalid error
@@ -261,6 +263,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 		g.scope = g.Scope()
 		if invalid == nil {
 			n.granted = g
+			told(ctx, func(x *Exchange) { x.PrincipalID = g.ID })
 		}
 	}
 	in := &input{Request: q, w: w, stranger: invalid != nil, spoolDir: s.SpoolDir}
@@ -282,6 +285,9 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 	c.run = func(ctx context.Context, g granted) (any, error) {
 		result, err := run(ctx, g)
 		n.result, n.err = result, err
+		if a, signIn := result.(api.LoginResponse); signIn && err == nil {
+			told(ctx, func(x *Exchange) { x.Challenge = a.Token == "" })
+		}
 		return result, failed(rt.Name, err)
 	}
 	op, ok := rt.Operation(c.action)

@@ -283,3 +283,20 @@ func compareBool(a, b bool) int {
 	}
 	return -1
 }
+
+// OpenFindings counts the active findings of all sites by severity.
+func (s *Service) OpenFindings(ctx context.Context) (map[string]int, error) {
+	open := map[string]int{}
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		clear(open)
+		list, _, err := findings.List(tx, store.Query{Index: "active"})
+		for _, f := range list {
+			open[f.Severity()]++
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count the open findings: %w", err)
+	}
+	return open, nil
+}

@@ -134,6 +134,9 @@ func (p *Pipeline) judgeFor(ctx context.Context, siteID string, asked []string) 
 		})
 		return err
 	})
+	if err == nil {
+		tell(p.Observe.Detect)
+	}
 	return out, err
 }
 

@@ -66,7 +66,7 @@ func (p *Pipeline) issue(ctx context.Context, siteID string) error {
 	} else if err != nil {
 		return err
 	}
-	return p.Records.Update(ctx, func(tx store.Tx) error {
+	err = p.Records.Update(ctx, func(tx store.Tx) error {
 		if err := p.Ops.AddForecast(tx, f, s.zone); err != nil {
 			return err
 		}
@@ -85,6 +85,10 @@ func (p *Pipeline) issue(ctx context.Context, siteID string) error {
 		return p.Ops.Note(tx, ops.Note{CustomerID: s.site.CustomerID, SiteID: siteID, Phase: api.PhaseDecide, Title: "Forecast issued",
 			Description: fmt.Sprintf("%d hours ahead by %s %s", f.HorizonHours, f.ModelName, f.ModelVersion), Actor: "pipeline"})
 	})
+	if err == nil {
+		tell(p.Observe.Forecast)
+	}
+	return err
 }
 
 // subject is a site with all that a forecast of it is made from.

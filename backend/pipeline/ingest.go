@@ -35,6 +35,7 @@ func (p *Pipeline) ingest(ctx context.Context, job store.Claimed) error {
 	result, err := p.readObject(ctx, u)
 	var refusal *ingest.Refusal
 	if errors.As(err, &refusal) {
+		p.Observe.upload(u.Kind, UploadFailed)
 		return p.reject(ctx, u, refusal)
 	}
 	if err != nil {
@@ -51,7 +52,10 @@ func (p *Pipeline) ingest(ctx context.Context, job store.Claimed) error {
 	if err := p.mendSeams(ctx, site, result, units); err != nil {
 		return err
 	}
-	return p.imported(ctx, u, site, units, result, words)
+	if err = p.imported(ctx, u, site, units, result, words); err == nil {
+		p.Observe.upload(u.Kind, UploadImported)
+	}
+	return err
 }
 
 // longFile is how long a file is whose values tell what kind of energy they
@@ -189,6 +193,8 @@ func (p *Pipeline) ingestFailed(ctx context.Context, job store.Claimed, cause er
 	if err != nil {
 		return err
 	}
+	kind := ""
+	defer func() { p.Observe.upload(kind, UploadFailed) }()
 	return p.Records.Update(ctx, func(tx store.Tx) error {
 		u, err := p.Ops.MoveUpload(tx, body.UploadID, api.UploadFailed, func(u *ops.Upload) {
 			u.Error, u.Stage = "The import failed: "+firstLine(cause), ""
@@ -199,6 +205,7 @@ func (p *Pipeline) ingestFailed(ctx context.Context, job store.Claimed, cause er
 		if err != nil {
 			return err
 		}
+		kind = u.Kind
 		if err := p.Ops.Note(tx, ops.Note{CustomerID: u.CustomerID, SiteID: u.SiteID, Phase: api.PhaseObserve, Title: "Import failed",
 			Description: name(u) + ": " + firstLine(cause), Actor: u.Actor}); err != nil {
 			return err

@@ -32,6 +32,7 @@ type Config struct {
 	Now       func() time.Time // the plant's clock
 	Wall      func() time.Time // the real clock: leases, retries
 	Logger    *slog.Logger     // nil: nothing is logged
+	Observe   Observe
 
 	Workers      int // jobs at a time; 2
 	TrainWorkers int // cores that one training takes; all

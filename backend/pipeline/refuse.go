@@ -41,6 +41,7 @@ func (p *Pipeline) refuse(ctx context.Context, u ops.Upload, err error) error {
 	if err != nil {
 		return fmt.Errorf("record the refusal %q: %w", refusal.Message, err)
 	}
+	p.Observe.upload(u.Kind, UploadRefused)
 	return refusal.With("upload_id", u.UploadID)
 }
 

@@ -43,6 +43,9 @@ func (p *Pipeline) Upload(ctx context.Context, scope api.Scope, req api.UploadRe
 	}
 	u.Bytes = int64(len(data))
 	ack, err := p.keep(ctx, scope, u, data)
+	if err == nil {
+		p.Observe.acknowledged(req.Kind, ack)
+	}
 	return ack, p.refuse(ctx, u, err)
 }
 
@@ -62,6 +65,9 @@ func (p *Pipeline) Import(ctx context.Context, scope api.Scope, req api.UploadRe
 		ack, err = p.importOwn(ctx, scope, u)
 	} else {
 		ack, err = p.importForeign(ctx, scope, u)
+	}
+	if err == nil {
+		p.Observe.acknowledged(req.Kind, ack)
 	}
 	return ack, p.refuse(ctx, u, err)
 }

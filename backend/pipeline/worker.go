@@ -80,53 +80,63 @@ func (p *Pipeline) wait(ctx context.Context, ended <-chan struct{}, busy *int) b
 	return true
 }
 
-// run runs one job and settles it: done, again later, or dead.
+// run runs one job and settles it.
 func (p *Pipeline) run(ctx context.Context, job store.Claimed) {
-	err := p.handle(ctx, job)
+	ctx, ended := p.Observe.begun(store.WithOrigin(ctx, job.Origin), job)
+	cause := p.handle(ctx, job)
+	outcome, err := p.conclude(ctx, job, cause)
+	ended(outcome, cause)
+	if err != nil {
+		p.Logger.ErrorContext(ctx, "settle a job", "job", job.ID, "kind", job.Kind, "error", err)
+	}
+}
+
+// conclude ends a run of a job: done, again later, or dead. The outcome is one
+// of the Job constants.
+func (p *Pipeline) conclude(ctx context.Context, job store.Claimed, cause error) (outcome string, err error) {
 	// Settling outlives a stop: the store is closed only after Run returns.
 	settle := context.WithoutCancel(ctx)
 	switch {
-	case err == nil || errors.Is(err, errCancelled):
+	case cause == nil || errors.Is(cause, errCancelled):
 		p.forgive(job.ID)
-		err = p.Queue.Done(settle, job.ID)
+		if outcome = JobDone; cause != nil {
+			outcome = JobCancelled
+		}
+		return outcome, p.Queue.Done(settle, job.ID)
 	case ctx.Err() != nil:
 		// Stopped, not failed: the next start takes it up at once.
-		err = p.Queue.Retry(settle, job.ID, p.Wall(), "the service stopped")
-	default:
-		err = p.mishap(settle, job, err)
+		return JobStopped, p.Queue.Retry(settle, job.ID, p.Wall(), "the service stopped")
 	}
-	if err != nil {
-		p.Logger.Error("settle a job", "job", job.ID, "kind", job.Kind, "error", err)
-	}
+	return p.mishap(settle, job, cause)
 }
 
 // mishap gives a failed job back, or gives it up: then what it was about is
 // told, and the job ends or, past its attempts, becomes a dead letter.
-func (p *Pipeline) mishap(ctx context.Context, job store.Claimed, cause error) error {
+func (p *Pipeline) mishap(ctx context.Context, job store.Claimed, cause error) (outcome string, err error) {
 	log := p.Logger.With("job", job.ID, "kind", job.Kind, "attempt", job.Attempt, "error", cause)
 	spent := job.Attempt >= job.MaxAttempts
 	// A full disk is no fault of the job: what was acknowledged waits for room
 	// as long as its attempts last.
 	if full := errors.Is(cause, syscall.ENOSPC) || errors.Is(cause, syscall.EDQUOT); full && !spent {
-		log.Error("a job waits for room on the disk")
-		return p.Queue.Retry(ctx, job.ID, p.Wall().Add(backoff(job.Attempt)), cause.Error())
+		log.ErrorContext(ctx, "a job waits for room on the disk")
+		return JobRetried, p.Queue.Retry(ctx, job.ID, p.Wall().Add(backoff(job.Attempt)), cause.Error())
 	}
 	n := p.failures(job.ID)
 	var final permanent
 	if !errors.As(cause, &final) && n < maxFailures && !spent {
-		log.Warn("job failed, it will be tried again")
-		return p.Queue.Retry(ctx, job.ID, p.Wall().Add(backoff(n)), cause.Error())
+		log.WarnContext(ctx, "job failed, it will be tried again")
+		return JobRetried, p.Queue.Retry(ctx, job.ID, p.Wall().Add(backoff(n)), cause.Error())
 	}
-	log.Error("job failed for good")
+	log.ErrorContext(ctx, "job failed for good")
 	p.forgive(job.ID)
 	var told error
 	if h := p.handlers[job.Kind]; h.failed != nil {
 		told = h.failed(ctx, job, cause)
 	}
 	if spent {
-		return errors.Join(told, p.Queue.Retry(ctx, job.ID, p.Wall(), cause.Error()))
+		return JobFailed, errors.Join(told, p.Queue.Retry(ctx, job.ID, p.Wall(), cause.Error()))
 	}
-	return errors.Join(told, p.Queue.Done(ctx, job.ID))
+	return JobFailed, errors.Join(told, p.Queue.Done(ctx, job.ID))
 }
 
 // maxFailures is how often a handler may fail before its job is given up.
@@ -175,7 +185,7 @@ func (p *Pipeline) handle(ctx context.Context, job store.Claimed) (err error) {
 	}()
 	err = h.run(ctx, job)
 	if err != nil && errors.Is(context.Cause(ctx), errCancelled) {
-		p.Logger.Info("a job was cancelled", "job", job.ID, "kind", job.Kind, "error", err)
+		p.Logger.InfoContext(ctx, "a job was cancelled", "job", job.ID, "kind", job.Kind, "error", err)
 		return errCancelled
 	}
 	return err
@@ -194,12 +204,12 @@ func (p *Pipeline) renew(ctx context.Context, cancel context.CancelFunc, job sto
 		}
 		err := p.Queue.Renew(ctx, job.ID, p.Wall().Add(p.Lease))
 		if errors.Is(err, store.ErrNotFound) {
-			p.Logger.Warn("lost the lease of a job", "job", job.ID, "kind", job.Kind)
+			p.Logger.WarnContext(ctx, "lost the lease of a job", "job", job.ID, "kind", job.Kind)
 			cancel()
 			return
 		}
 		if err != nil && ctx.Err() == nil {
-			p.Logger.Warn("renew a lease", "job", job.ID, "error", err)
+			p.Logger.WarnContext(ctx, "renew a lease", "job", job.ID, "error", err)
 		}
 	}
 }

@@ -93,8 +93,8 @@ func TestFullDiskFailsNoJob(t *testing.T) {
 		if err != nil || len(jobs) != 1 {
 			t.Fatalf("claimed %v, %v", jobs, err)
 		}
-		if err := p.mishap(t.Context(), jobs[0], full); err != nil {
-			t.Fatal(err)
+		if outcome, err := p.mishap(t.Context(), jobs[0], full); err != nil || outcome != JobRetried {
+			t.Fatal(outcome, err)
 		}
 	}
 	if waiting, _, dead := p.counts(); waiting != 1 || dead != 0 || told != 0 {

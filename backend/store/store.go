@@ -72,6 +72,9 @@ type Job struct {
 	Payload     []byte    // JSON
 	RunAt       time.Time // the zero time means at once
 	MaxAttempts int       // 0 means 5
+	// Origin is set by the store, where it is empty, from the context of the
+	// transaction.
+	Origin Origin `json:",omitzero"`
 }
 
 // Claimed is a job in a worker's hands until LeaseUntil.

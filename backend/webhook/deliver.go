@@ -59,6 +59,9 @@ type Deliverer struct {
 	Poster *Poster
 	Now    func() time.Time // the real clock
 	Log    *slog.Logger
+	// Around is told of an attempt before it is made, and answers the context for
+	// it and what is told of its outcome; nil: nobody is.
+	Around func(ctx context.Context, one Delivery) (context.Context, func(Outcome))
 }
 
 // Run sends until ctx ends, then waits for the calls under way, which are cut
@@ -101,14 +104,20 @@ func (d *Deliverer) Run(ctx context.Context) {
 
 // send makes one attempt.
 func (d *Deliverer) send(ctx context.Context, one Delivery) {
+	ended := func(Outcome) {}
+	if d.Around != nil {
+		ctx, ended = d.Around(ctx, one)
+	}
 	out := d.Poster.Post(ctx, one)
 	if ctx.Err() != nil && out.Failure != "" {
+		ended(out)
 		return // cut short: no attempt of the place's
 	}
 	out.Next = next(one.Attempt, out, rand.Float64())
+	ended(out)
 	// What was received must not be sent again because the service ends.
 	if err := d.Outbox.Delivered(context.WithoutCancel(ctx), one.ID, out); err != nil {
-		d.Log.Error("keep what became of a webhook", "delivery_id", one.ID, "error", err.Error())
+		d.Log.ErrorContext(ctx, "keep what became of a webhook", "delivery_id", one.ID, "error", err.Error())
 	}
 }
 

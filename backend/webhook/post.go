@@ -26,6 +26,8 @@ type Delivery struct {
 	Secrets []string // each signs
 	Body    []byte
 	Attempt int // 1 at the first
+	// What the event came of; both may be empty.
+	RequestID, Trace string
 }
 
 // Outcome is what became of an attempt.
@@ -38,26 +40,34 @@ type Outcome struct {
 	Next       time.Time     // of the next attempt; zero: there is none
 }
 
+// Wrap puts what it answers in the place of the transport of all calls. It is
+// called before the first of them.
+func (p *Poster) Wrap(wrap func(http.RoundTripper) http.RoundTripper) {
+	p.client.Transport = wrap(p.client.Transport)
+}
+
 // Poster makes the calls. It is safe for concurrent use.
 type Poster struct {
 	client *http.Client
+	calls  *http.Transport
 	now    func() time.Time
 }
 
 // NewPoster calls what the guard allows. now is the real clock.
 func NewPoster(g *Guard, now func() time.Time) *Poster {
-	return &Poster{now: now, client: &http.Client{
+	calls := &http.Transport{
+		Proxy: nil, DialContext: g.dial, TLSHandshakeTimeout: TimeOut, ForceAttemptHTTP2: true,
+		MaxIdleConns: 32, MaxIdleConnsPerHost: 2, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: maxAnswer,
+	}
+	return &Poster{now: now, calls: calls, client: &http.Client{
 		Timeout:       TimeOut,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			Proxy: nil, DialContext: g.dial, TLSHandshakeTimeout: TimeOut, ForceAttemptHTTP2: true,
-			MaxIdleConns: 32, MaxIdleConnsPerHost: 2, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: maxAnswer,
-		},
+		Transport:     calls,
 	}}
 }
 
 // Close drops idle connections.
-func (p *Poster) Close() { p.client.CloseIdleConnections() }
+func (p *Poster) Close() { p.calls.CloseIdleConnections() }
 
 // Post makes one attempt. The answer's body is read up to a bound and thrown
 // away.

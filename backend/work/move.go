@@ -98,7 +98,7 @@ func (s *Service) MoveOrder(ctx context.Context, scope api.Scope, r api.OrderReq
 		if err := s.follow(tx, &o, from, scope, r); err != nil {
 			return err
 		}
-		if err := s.announce(tx, o); err != nil {
+		if err := s.announce(tx, o, store.OriginOf(ctx)); err != nil {
 			return err
 		}
 		return s.putOrder(tx, o, "Work order "+o.Status, scope.Actor)

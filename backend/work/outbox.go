@@ -23,6 +23,8 @@ type delivery struct {
 	SiteID     string    `json:"site_id"`
 	Version    int       `json:"version"`      // of the order: events of one order sort by it
 	Due        time.Time `json:"due,omitzero"` // by the real clock, while it waits
+
+	Origin store.Origin `json:"origin,omitzero"` // the request that moved the order
 }
 
 func (d delivery) owner() (customer, site string) { return d.CustomerID, d.SiteID }
@@ -67,8 +69,8 @@ func putDelivery(tx store.Tx, d delivery) error {
 }
 
 // announce writes the order's status into the outbox for each of its
-// subscriptions, within the transaction that changes it.
-func (s *Service) announce(tx store.Tx, o order) error {
+// subscriptions, within the transaction that changes it by the request by.
+func (s *Service) announce(tx store.Tx, o order, by store.Origin) error {
 	all, err := subscriptionsOf(tx, o.OrderID)
 	if err != nil {
 		return err
@@ -88,7 +90,7 @@ func (s *Service) announce(tx store.Tx, o order) error {
 			}
 		}
 		now := s.Wall()
-		d := delivery{CustomerID: o.CustomerID, SiteID: o.SiteID, Version: o.Version}
+		d := delivery{CustomerID: o.CustomerID, SiteID: o.SiteID, Version: o.Version, Origin: by}
 		d.DeliveryID, d.SubscriptionID, d.OrderID, d.Status, d.CreatedAt = ops.NewID("whd", now), v.SubscriptionID, o.OrderID, api.DeliveryPending, api.At(now)
 		d.Event = api.OrderEvent{OrderID: o.OrderID, Status: o.Status, UpdatedAt: o.UpdatedAt, CompletionNotes: o.CompletionNotes}
 		if d.due(now); v.Status == api.SubscriptionPaused || len(before) > 0 {
@@ -181,7 +183,7 @@ func (s *Service) outgoing(tx store.Tx, d delivery) (out webhook.Delivery, live 
 	if err != nil {
 		return out, false, fmt.Errorf("write the event of delivery %s: %w", d.DeliveryID, err)
 	}
-	return webhook.Delivery{ID: d.DeliveryID, URL: v.CallbackURL, Secrets: secrets, Body: body, Attempt: d.Attempts + 1}, true, nil
+	return webhook.Delivery{ID: d.DeliveryID, URL: v.CallbackURL, Secrets: secrets, Body: body, Attempt: d.Attempts + 1, RequestID: d.Origin.RequestID, Trace: d.Origin.Trace}, true, nil
 }
 
 // Delivered keeps what became of an attempt, and what that says of the

@@ -35,6 +35,7 @@ type DemoCmd struct {
 	kept     bool    // its data are there at the next start
 	WorkFlags
 	ListenFlags
+	WatchFlags
 }
 
 // The demo's history and live samples.
@@ -64,7 +65,7 @@ func (c *DemoCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std stre
 	if !(c.Speed > 0) || c.Speed > 3600 {
 		return fmt.Errorf("--speed is a number above 0 and up to 3600, not %g", c.Speed)
 	}
-	if _, err := c.check(); err != nil {
+	if _, err := c.ListenFlags.check(); err != nil {
 		return err
 	}
 	g.command, g.given = "demo", givenFlags(k)
@@ -143,11 +144,7 @@ func (c *DemoCmd) open(ctx context.Context, g *Globals, std streams, dir string,
 	if err := c.apply(&cfg); err != nil {
 		return err
 	}
-	service, err := openFolder(cfg)
-	if err != nil {
-		return err
-	}
-	return withService(ctx, service, func(ctx context.Context) error {
+	return c.WatchFlags.run(ctx, cfg, c.EndDelay, func(ctx context.Context, service *backend.Service) error {
 		return c.play(ctx, &demo{globals: g, std: std, service: service, state: state, log: log, lines: lines}, clock, show)
 	})
 }

@@ -47,6 +47,8 @@ var floors = []struct {
 	{"app.sunloop/backend/audit", []string{"backend/api", "backend/store", "engine/series"}},
 	{"app.sunloop/backend/ops", []string{"backend/api", "backend/store", "engine/..."}},
 	{"app.sunloop/backend/webhook", nil},
+	{"app.sunloop/backend/metrics", nil},
+	{"app.sunloop/backend/tracing", nil},
 	{"app.sunloop/backend/work", []string{"backend/api", "backend/store", "backend/ops", "backend/webhook", "engine/..."}},
 	{"app.sunloop/backend/partner", []string{"backend/api", "backend/store", "backend/ops", "engine/..."}},
 	{"app.sunloop/backend/pipeline", []string{"backend/api", "backend/store", "backend/store/objects", "backend/ops", "backend/partner", "engine/..."}},

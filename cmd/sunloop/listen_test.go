@@ -29,6 +29,7 @@ func sunloop(t *testing.T, args ...string) ran {
 // service is `sunloop serve` while a test talks to it.
 type service struct {
 	lines []map[string]any // that said "serving"
+	seen  []map[string]any // all before the last of these
 	stop  context.CancelFunc
 	ended chan int
 }
@@ -52,7 +53,10 @@ func startService(t *testing.T, listeners int, args ...string) *service {
 	for len(s.lines) < listeners && lines.Scan() {
 		log.WriteString(lines.Text() + "\n")
 		var line map[string]any
-		if json.Unmarshal(lines.Bytes(), &line) == nil && line["msg"] == "serving" {
+		if json.Unmarshal(lines.Bytes(), &line) == nil {
+			s.seen = append(s.seen, line)
+		}
+		if line["msg"] == "serving" {
 			s.lines = append(s.lines, line)
 		}
 	}

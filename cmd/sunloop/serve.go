@@ -94,6 +94,7 @@ func openFolder(cfg backend.Config) (*backend.Service, error) {
 type ServeCmd struct {
 	ServiceFlags
 	ListenFlags
+	WatchFlags
 	SSH       string   `name:"ssh" placeholder:"ADDRESS" env:"SUNLOOP_SSH" help:"Serve the console over SSH too, at this address, as in :2222 (sunloop ssh --help says more)."`
 	SSHLimits SSHFlags `embed:"" prefix:"ssh-"`
 
@@ -102,7 +103,7 @@ type ServeCmd struct {
 
 // Run serves until ctx ends, then lets requests finish.
 func (c *ServeCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	if _, err := c.check(); err != nil {
+	if _, err := c.ListenFlags.check(); err != nil {
 		return err
 	}
 	if err := c.SSHLimits.check("--ssh-"); err != nil {
@@ -117,22 +118,21 @@ func (c *ServeCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if cfg.TrustedProxies, err = c.proxies(); err != nil {
 		return err
 	}
-	service, err := openFolder(cfg)
-	if err != nil {
-		return err
-	}
-	return withService(ctx, service, func(ctx context.Context) error {
-		group, ctx := errgroup.WithContext(ctx)
-		if c.SSH != "" {
-			consoles, err := openSSH(ctx, g, c.SSH, c.SSHLimits, service, log)
-			if err != nil {
-				return err
-			}
-			group.Go(func() error { return consoles(ctx) })
+	return c.WatchFlags.run(ctx, cfg, c.EndDelay, func(ctx context.Context, service *backend.Service) error { return c.all(ctx, g, service, log) })
+}
+
+// all serves the API, and the console over SSH where that is asked for.
+func (c *ServeCmd) all(ctx context.Context, g *Globals, service *backend.Service, log *slog.Logger) error {
+	group, ctx := errgroup.WithContext(ctx)
+	if c.SSH != "" {
+		consoles, err := openSSH(ctx, g, c.SSH, c.SSHLimits, service, log)
+		if err != nil {
+			return err
 		}
-		group.Go(func() error { return c.http(ctx, g, service, log) })
-		return group.Wait()
-	})
+		group.Go(func() error { return consoles(ctx) })
+	}
+	group.Go(func() error { return c.http(ctx, g, service, log) })
+	return group.Wait()
 }
 
 // http serves the API until ctx ends, then lets requests finish.

@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -30,18 +31,22 @@ type SSHCmd struct {
 	LookFlags
 	ServiceFlags
 	RemoteFlags
+	WatchFlags
 }
 
 // Run serves until ctx ends.
 func (c *SSHCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std streams) error {
 	g.command, g.given = "ssh", givenFlags(k)
-	if err := c.check("--"); err != nil {
+	if err := c.SSHFlags.check("--"); err != nil {
 		return err
 	}
 	if c.Fingerprint {
 		return showHostKey(g.Data, std)
 	}
 	log := g.headlessLog(std.err)
+	if c.Remote != "" && (c.Metrics != "" || c.Pprof != "") {
+		return errors.New("--metrics and --pprof show a service of this process; with --remote it is elsewhere")
+	}
 	if c.Remote != "" {
 		return c.remote(ctx, g, log)
 	}
@@ -49,11 +54,7 @@ func (c *SSHCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std strea
 	if err != nil {
 		return err
 	}
-	service, err := openFolder(cfg)
-	if err != nil {
-		return err
-	}
-	return withService(ctx, service, func(ctx context.Context) error {
+	return c.WatchFlags.run(ctx, cfg, 0, func(ctx context.Context, service *backend.Service) error {
 		serve, err := consolesOf(service, g, c.LookFlags, log).open(ctx, c.Listen, c.SSHFlags)
 		if err != nil {
 			return err
@@ -135,6 +136,7 @@ type consoles struct {
 	source  string
 	client  func(address string) *client.Client
 	keys    sshd.Keys
+	opened  func() (closed func()) // counts; nil: nobody does
 }
 
 // consolesOf are those of a service in this process.
@@ -143,7 +145,7 @@ func consolesOf(service *backend.Service, g *Globals, look LookFlags, log *slog.
 	if err != nil {
 		host = "embedded"
 	}
-	return &consoles{globals: g, look: look, log: log, source: host, keys: keysOfUsers{service}, client: func(address string) *client.Client {
+	return &consoles{globals: g, look: look, log: log, source: host, keys: keysOfUsers{service}, opened: service.ConsoleOpened, client: func(address string) *client.Client {
 		return client.New(client.Options{Transport: client.InProcessFrom(service.Handler(), address), Now: time.Now})
 	}}
 }
@@ -174,6 +176,9 @@ func (c *consoles) open(ctx context.Context, address string, flags SSHFlags) (fu
 
 // show is one person's console.
 func (c *consoles) show(ctx context.Context, s *sshd.Session) error {
+	if c.opened != nil {
+		defer c.opened()()
+	}
 	o, err := c.look.look(c.globals, s.Getenv, true)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
+	"time"
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
@@ -21,6 +22,8 @@ import (
 type group struct {
 	db      *bbolt.DB
 	disk    *store.Disk
+	now     func() time.Time
+	ended   func(Transaction) // nil: nobody is told
 	mu      sync.Mutex
 	waiting []*write
 	busy    bool
@@ -51,6 +54,12 @@ func (p panicked) Error() string { return fmt.Sprintf("panic in a transaction: %
 // itself or of the commit comes back.
 func (g *group) update(ctx context.Context, fn func(*bbolt.Tx) (dirty bool, err error)) error {
 	w := &write{ctx: ctx, fn: fn, lead: make(chan struct{}), done: make(chan struct{})}
+	if g.ended != nil {
+		begin := g.now()
+		defer func() {
+			g.ended(Transaction{Context: ctx, Kind: Write, Begin: begin, Took: g.now().Sub(begin), Err: w.err})
+		}()
+	}
 	g.mu.Lock()
 	g.waiting = append(g.waiting, w)
 	if !g.busy {
@@ -112,6 +121,7 @@ func (g *group) run(batch []*write) {
 		}
 		var spoiler, id int
 		spoiled := false
+		begin := g.now()
 		err := g.db.Update(func(tx *bbolt.Tx) error {
 			for i, w := range batch {
 				dirty, err := w.call(tx)
@@ -124,6 +134,9 @@ func (g *group) run(batch []*write) {
 			id = tx.ID()
 			return nil
 		})
+		if g.ended != nil && !spoiled {
+			g.ended(Transaction{Context: context.Background(), Kind: Commit, Begin: begin, Took: g.now().Sub(begin), Err: err})
+		}
 		switch {
 		case spoiled:
 			batch = append(batch[:spoiler:spoiler], batch[spoiler+1:]...)

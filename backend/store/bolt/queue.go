@@ -179,6 +179,9 @@ func (r *records) Enqueue(job store.Job) error {
 		job.MaxAttempts = defaultAttempts
 	}
 	job.Payload = bytes.Clone(job.Payload)
+	if job.Origin == (store.Origin{}) {
+		job.Origin = store.OriginOf(r.ctx)
+	}
 	r.dirty, r.enqueued = true, true
 	if err := queueIn(r.tx).add(job); err != nil {
 		return fmt.Errorf("enqueue %s: %w", job.Kind, err)

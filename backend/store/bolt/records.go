@@ -43,7 +43,13 @@ func (s *Store) view(ctx context.Context, fn func(tx *bbolt.Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.db.View(fn)
+	if s.ended == nil {
+		return s.db.View(fn)
+	}
+	begin := s.now()
+	err := s.db.View(fn)
+	s.ended(Transaction{Context: ctx, Kind: Read, Begin: begin, Took: s.now().Sub(begin), Err: err})
+	return err
 }
 
 // records is store.Tx over a bbolt transaction.

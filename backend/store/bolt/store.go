@@ -48,6 +48,9 @@ type Options struct {
 	Now func() time.Time
 	// Disk is shared with the other homes in the folder; nil: the store's own.
 	Disk *store.Disk
+	// Ended is told of each transaction and of each commit, a group's as one;
+	// nil: nobody is.
+	Ended func(Transaction)
 }
 
 // Store is the embedded home of all data but objects. It is safe for
@@ -57,6 +60,7 @@ type Store struct {
 	db      *bbolt.DB
 	disk    *store.Disk
 	writes  *group
+	ended   func(Transaction)
 	now     func() time.Time
 	ids     *idSource
 	notify  chan struct{}
@@ -93,7 +97,8 @@ func Open(dir string, o Options) (*Store, error) {
 	s := &Store{
 		db:     db,
 		disk:   o.Disk,
-		writes: &group{db: db, disk: o.Disk},
+		writes: &group{db: db, disk: o.Disk, now: o.Now, ended: o.Ended},
+		ended:  o.Ended,
 		now:    o.Now,
 		ids:    newIDSource(),
 		notify: make(chan struct{}, 1),

@@ -1,0 +1,138 @@
+package bolt
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// Kinds of transactions that [Options.Ended] is told of.
+const (
+	Read   = "read"
+	Write  = "write"  // of one caller, its wait for the commit included
+	Commit = "commit" // of a group of callers: their closures, and the disk
+)
+
+// Transaction is one that has ended.
+type Transaction struct {
+	Context context.Context // of who asked for it; of a commit, none
+	Kind    string
+	Begin   time.Time
+	Took    time.Duration
+	Err     error // of the closure, or of the commit
+}
+
+// Stats are figures of the file since it was opened.
+type Stats struct {
+	SizeBytes     int64
+	FreeBytes     int64         // within the file: pages that new data will take
+	FreePages     int           // the same in pages
+	OpenReads     int           // read transactions that are open
+	Reads         int           // read transactions begun
+	Writes        int64         // times that pages went to the disk
+	WriteDuration time.Duration // in all, of pages and their sync
+}
+
+// Stats reads the figures.
+func (s *Store) Stats(ctx context.Context) (Stats, error) {
+	b := s.db.Stats()
+	out := Stats{
+		FreeBytes: int64(b.FreeAlloc), FreePages: b.FreePageN, OpenReads: b.OpenTxN, Reads: b.TxN,
+		Writes: b.TxStats.GetWrite(), WriteDuration: b.TxStats.GetWriteTime(),
+	}
+	if err := ctx.Err(); err != nil {
+		return out, err
+	}
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		out.SizeBytes = tx.Size()
+		return nil
+	})
+	return out, err
+}
+
+// KindStats are the jobs of one kind.
+type KindStats struct {
+	Waiting, Running, Dead int
+	// Oldest is when the waiting job that is due longest was due; zero: none is
+	// due by now.
+	Oldest time.Time
+}
+
+// mostCounted bounds how many jobs of a state are looked at: a count is no
+// reason to hold a transaction for long.
+const mostCounted = 20_000
+
+// JobStats counts the jobs by kind as of now. Of more than 20 000 in a state,
+// those that are due first are counted.
+func (s *Store) JobStats(ctx context.Context, now time.Time) (map[string]KindStats, error) {
+	kinds := map[string]KindStats{}
+	err := s.view(ctx, func(tx *bbolt.Tx) error { return queueIn(tx).count(ctx, now, kinds) })
+	if err != nil {
+		return nil, fmt.Errorf("count the jobs: %w", err)
+	}
+	return kinds, nil
+}
+
+// count adds the queue's jobs to kinds.
+func (q queue) count(ctx context.Context, now time.Time, kinds map[string]KindStats) error {
+	add := func(kind string, change func(*KindStats)) {
+		s := kinds[kind]
+		change(&s)
+		kinds[kind] = s
+	}
+	err := firstOf(ctx, q.due, func(k, _ []byte) error {
+		at, id := splitTimeKey(k)
+		kind, err := q.kindOf(id)
+		add(kind, func(s *KindStats) {
+			if s.Waiting++; s.Oldest.IsZero() && !at.After(now) {
+				s.Oldest = at
+			}
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = firstOf(ctx, q.running, func(k, _ []byte) error {
+		_, id := splitTimeKey(k)
+		kind, err := q.kindOf(id)
+		add(kind, func(s *KindStats) { s.Running++ })
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return firstOf(ctx, q.dead, func(_, v []byte) error {
+		var d struct{ Kind string }
+		err := json.Unmarshal(v, &d)
+		add(d.Kind, func(s *KindStats) { s.Dead++ })
+		return err
+	})
+}
+
+// kindOf is the kind of a job that waits or runs.
+func (q queue) kindOf(id string) (string, error) {
+	var j struct {
+		Job struct{ Kind string } `json:"job"`
+	}
+	err := json.Unmarshal(q.jobs.Get([]byte(id)), &j)
+	return j.Job.Kind, err
+}
+
+// firstOf sees the entries of a bucket, up to a bound.
+func firstOf(ctx context.Context, b *bbolt.Bucket, see func(key, value []byte) error) error {
+	n := 0
+	c := b.Cursor()
+	for k, v := c.First(); k != nil && n < mostCounted; k, v = c.Next() {
+		if n++; n%scanCheck == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := see(k, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}

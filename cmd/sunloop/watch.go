@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"app.sunloop/backend"
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/listen"
+	"app.sunloop/backend/tracing"
+)
+
+// WatchFlags are how those who run the service look into it.
+type WatchFlags struct {
+	Metrics     string `placeholder:"ADDRESS" env:"SUNLOOP_METRICS" help:"Show Prometheus metrics at this address, as in 127.0.0.1:9464, with /metrics, /healthz and /readyz. Without it nothing is counted."`
+	Pprof       string `placeholder:"ADDRESS" env:"SUNLOOP_PPROF" help:"Show profiles of the program (pprof) at this address, as in 127.0.0.1:6060. Whoever reaches it can slow the service and read its memory."`
+	OTLP        string `name:"otlp" placeholder:"URL" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Send traces to this collector by OTLP over HTTP, as in http://127.0.0.1:4318. The other OTEL_ variables count too."`
+	LogRequests bool   `env:"SUNLOOP_LOG_REQUESTS" help:"Log each request at info; otherwise it is logged at debug."`
+}
+
+// watch are the sockets of metrics and profiles; nil where there is none.
+type watch struct {
+	metrics, profile *listen.Listeners
+	handler          http.Handler // of metrics; set before it is served
+}
+
+// check finds what is wrong with the flags before anything is opened.
+func (f WatchFlags) check() error {
+	for _, a := range []struct{ flag, address, example string }{{"--metrics", f.Metrics, "127.0.0.1:9464"}, {"--pprof", f.Pprof, "127.0.0.1:6060"}} {
+		if a.address == "" {
+			continue
+		}
+		if _, port, err := net.SplitHostPort(a.address); err != nil || !isPort(port) {
+			return fmt.Errorf("%s wants an address such as %s, not %q", a.flag, a.example, a.address)
+		}
+	}
+	if f.Metrics != "" && f.Metrics == f.Pprof && !anyPort(f.Metrics) {
+		return errors.New("--metrics and --pprof want two addresses: who may read metrics may not see profiles")
+	}
+	return tracing.Check(f.OTLP)
+}
+
+func isPort(text string) bool {
+	n, err := net.LookupPort("tcp", text)
+	return text != "" && err == nil && n >= 0
+}
+
+// anyPort says that the system chooses the port.
+func anyPort(address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	return err == nil && port == "0"
+}
+
+// open opens the sockets, or none. Nothing is served yet.
+func (f WatchFlags) open(ctx context.Context, log *slog.Logger, endDelay time.Duration) (*watch, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	w := new(watch)
+	socket := func(flag, address string, h func() http.Handler) (*listen.Listeners, error) {
+		if address == "" {
+			return nil, nil
+		}
+		l, err := listen.Open(ctx, listen.Config{
+			Addresses: []listen.Address{{Address: address}}, Handler: func([]api.Host) http.Handler { return h() }, Now: time.Now, Log: log,
+			Limits: listen.Limits{Connections: 32, Drain: 2 * time.Second}, EndDelay: endDelay,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", flag, err)
+		}
+		return l, nil
+	}
+	var err error
+	if w.metrics, err = socket("--metrics", f.Metrics, func() http.Handler { return w.handler }); err != nil {
+		return nil, err
+	}
+	if w.profile, err = socket("--pprof", f.Pprof, profiles); err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	return w, nil
+}
+
+// close closes sockets that are not served.
+func (w *watch) close() error {
+	var err error
+	for _, l := range []*listen.Listeners{w.metrics, w.profile} {
+		if l != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}
+	return err
+}
+
+// run opens the service of cfg, counted, traced and logged as the flags say,
+// and runs do with it.
+func (f WatchFlags) run(ctx context.Context, cfg backend.Config, endDelay time.Duration, do func(context.Context, *backend.Service) error) error {
+	w, err := f.open(ctx, cfg.Logger, endDelay)
+	if err != nil {
+		return err
+	}
+	cfg.Metrics, cfg.LogRequests = w.metrics != nil, f.LogRequests
+	cfg.Tracer, err = tracing.Open(ctx, tracing.Config{Endpoint: f.OTLP, Version: version, Now: time.Now, Log: cfg.Logger})
+	if err != nil {
+		return errors.Join(err, w.close())
+	}
+	defer func() { // after the service has ended
+		if err := cfg.Tracer.Close(); err != nil {
+			cfg.Logger.Warn("end the traces", "error", err)
+		}
+	}()
+	service, err := openFolder(cfg)
+	if err != nil {
+		return errors.Join(err, w.close())
+	}
+	return withService(ctx, service, func(ctx context.Context) error {
+		return w.beside(ctx, service, cfg.Logger, func(ctx context.Context) error { return do(ctx, service) })
+	})
+}
+
+// beside serves metrics and profiles while do runs.
+func (w *watch) beside(ctx context.Context, service *backend.Service, log *slog.Logger, do func(context.Context) error) error {
+	w.handler = watched(service)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
+	for what, l := range map[string]*listen.Listeners{"metrics": w.metrics, "profiles": w.profile} {
+		if l == nil {
+			continue
+		}
+		address := l.Addresses()[0].Address
+		log.Info("serving "+what, "address", address)
+		if !loopback(address) {
+			log.Warn("the address of "+what+" can be reached from other machines, and asks for no credential", "address", address)
+		}
+		group.Go(func() error {
+			err := l.Serve(ctx)
+			if ctx.Err() != nil {
+				return nil // a profile that was cut short is no failure of the service
+			}
+			return err
+		})
+	}
+	group.Go(func() error {
+		defer cancel()
+		return do(ctx)
+	})
+	return group.Wait()
+}
+
+// watched are metrics and health.
+func watched(service *backend.Service) http.Handler {
+	mux := http.NewServeMux()
+	if h := service.Metrics(); h != nil {
+		mux.Handle("GET /metrics", h)
+	}
+	mux.Handle(api.PathHealth, service.Handler())
+	mux.Handle(api.PathReady, service.Handler())
+	return mux
+}
+
+// profiles are those of net/http/pprof.
+func profiles() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
+}
+
+// loopback says that an address is reached from this machine alone.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
