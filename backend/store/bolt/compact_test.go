@@ -1,13 +1,16 @@
 package bolt
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"app.sunloop/backend/store"
 )
@@ -168,5 +171,54 @@ func TestOpenAfterCompact(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+const compactChild = "SUNLOOP_TEST_COMPACT_IN"
+
+// TestCompactChild compacts again and again until it is killed.
+func TestCompactChild(t *testing.T) {
+	dir := os.Getenv(compactChild)
+	if dir == "" {
+		t.Skip("it is the process that TestCompactKilled kills")
+	}
+	for {
+		if _, _, err := Compact(context.Background(), dir); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("compacted")
+	}
+}
+
+// TestCompactKilled kills compactions at different moments; each leaves a
+// folder that holds what it did.
+func TestCompactKilled(t *testing.T) {
+	dir, want := padded(t)
+	for round := range 8 {
+		child := exec.Command(os.Args[0], "-test.run=^TestCompactChild$", "-test.v")
+		child.Env = append(os.Environ(), compactChild+"="+dir)
+		out, err := child.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if lines.Text() == "compacted" {
+				time.Sleep(time.Duration(round*3100) * time.Microsecond) // anywhere within the next
+				if err := child.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+				break
+			}
+		}
+		if err := child.Wait(); err == nil {
+			t.Fatal("it was not killed")
+		}
+		holds(t, dir, want)
+		if _, err := os.Stat(filepath.Join(dir, compactName)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("half a file stays: %v", err)
+		}
 	}
 }
