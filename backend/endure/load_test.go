@@ -97,12 +97,15 @@ func (c *caller) turn(ctx context.Context, i int) (kind string, err error) {
 	case 3:
 		return "order move", c.move(ctx)
 	case 4:
-		return "days of a site", c.dayly(ctx)
+		if c.n%10 == i/8%10 {
+			return "days of a site", c.daily(ctx)
+		}
+		return "assets", c.assets(ctx)
 	case 6:
 		if c.n%20 == i/8%20 {
 			return "year of a unit", c.records(ctx, unit, 0, c.f.days)
 		}
-		return "assets", c.assets(ctx)
+		return "latest", c.latest(ctx)
 	}
 	if c.n%10 == i/8%10 {
 		return "upload", c.upload(ctx, i)
@@ -144,7 +147,7 @@ func (c *caller) records(ctx context.Context, unit, day, days int) error {
 	return nil
 }
 
-func (c *caller) dayly(ctx context.Context) error {
+func (c *caller) daily(ctx context.Context) error {
 	r, err := c.SiteRecords(ctx, api.RecordsQuery{SiteID: fleetSite(0), Start: api.At(c.f.first), End: api.At(c.f.at(c.f.steps())), Resolution: "daily"})
 	if err != nil {
 		return err

@@ -111,7 +111,8 @@ type Pipeline struct {
 	models   cache
 	progress progress
 	stamps   stamps
-	life     string // of this process, to tell its uploads under way from a former one's
+	held     chan struct{} // a place for each large file in memory
+	life     string        // of this process, to tell its uploads under way from a former one's
 
 	asked   sync.Mutex
 	lastRun map[string]time.Time // job kind and site → wall time it was last asked for
@@ -132,7 +133,7 @@ func New(c Config) (*Pipeline, error) {
 			return nil, err
 		}
 	}
-	p := &Pipeline{Config: c, life: rand.Text(), lastRun: map[string]time.Time{}, failed: map[string]int{}, running: map[string]context.CancelCauseFunc{}, touched: map[string]time.Time{}}
+	p := &Pipeline{Config: c, life: rand.Text(), held: make(chan struct{}, filesInMemory), lastRun: map[string]time.Time{}, failed: map[string]int{}, running: map[string]context.CancelCauseFunc{}, touched: map[string]time.Time{}}
 	p.handlers = map[string]handler{
 		jobIngest:   {p.ingest, p.ingestFailed},
 		jobTrain:    {p.train, p.trainFailed},

@@ -37,16 +37,38 @@ func (p *Pipeline) Upload(ctx context.Context, scope api.Scope, req api.UploadRe
 		return api.UploadAck{}, err
 	}
 	u := p.newUpload(scope, req)
-	data, err := io.ReadAll(io.LimitReader(file, api.MaxUploadBytes+1))
-	if err != nil {
+	if req.Bytes == 0 || req.Bytes > checkedAtOnce {
+		leave, err := p.inMemory(ctx)
+		if err != nil {
+			return api.UploadAck{}, err
+		}
+		defer leave()
+	}
+	data := bytes.NewBuffer(make([]byte, 0, min(max(req.Bytes, 0), api.MaxUploadBytes)+bytes.MinRead))
+	if _, err := data.ReadFrom(io.LimitReader(file, api.MaxUploadBytes+1)); err != nil {
 		return api.UploadAck{}, fmt.Errorf("receive the file: %w", err)
 	}
-	u.Bytes = int64(len(data))
-	ack, err := p.keep(ctx, scope, u, data)
+	u.Bytes = int64(data.Len())
+	ack, err := p.keep(ctx, scope, u, data.Bytes())
 	if err == nil {
 		p.Observe.acknowledged(req.Kind, ack)
 	}
 	return ack, p.refuse(ctx, u, err)
+}
+
+// filesInMemory is how many large files are held at a time while they are
+// stored; the others wait where they are, on disk.
+const filesInMemory = 4
+
+// inMemory waits until one more large file may be held; leave is called when
+// it is no more.
+func (p *Pipeline) inMemory(ctx context.Context) (leave func(), err error) {
+	select {
+	case p.held <- struct{}{}:
+		return func() { <-p.held }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait to store the file: %w", ctx.Err())
+	}
 }
 
 // Import queues a file that is named by req.S3Path: an object of this service,
