@@ -102,7 +102,7 @@ func (m *Metrics) Trained(skill float64) {
 		return
 	}
 	m.train.Inc()
-	m.skill.Set(skill)
+	m.skill.WithLabelValues().Set(skill)
 }
 
 // ForecastIssued counts a forecast.

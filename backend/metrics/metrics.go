@@ -45,7 +45,7 @@ type Metrics struct {
 	jobTime                      *prometheus.HistogramVec
 	uploads                      *prometheus.CounterVec
 	forecasts, detections, train prometheus.Counter
-	skill                        prometheus.Gauge
+	skill                        *prometheus.GaugeVec
 	transactions                 *prometheus.CounterVec
 	transactionTime              *prometheus.HistogramVec
 	posts                        *prometheus.CounterVec
@@ -86,7 +86,7 @@ func New(c Config) *Metrics {
 	m.jobTime = m.histograms("job_duration_seconds", "Time of a run of a job.", jobBuckets, "kind")
 	m.uploads = m.counters("uploads_total", "Files by kind (historical, nowcast) and outcome (accepted, repeated, refused; then imported or failed).", "kind", "outcome")
 	m.train = m.counter("models_trained_total", "Models that were trained and registered.")
-	m.skill = m.gauge("model_skill_ratio", "Skill of the newest trained model in its backtest: 1 is perfect, 0 as good as the reference.")
+	m.skill = m.gauges("model_skill_ratio", "Skill of the newest trained model in its backtest: 1 is perfect, 0 as good as the reference; missing until one is trained.")
 	m.forecasts = m.counter("forecasts_issued_total", "Forecasts that were issued and stored.")
 	m.detections = m.counter("detection_runs_total", "Runs of the detector that were recorded.")
 

@@ -116,7 +116,7 @@ sunloop_job_runs_total{kind="train",outcome="done"} 1
 # HELP sunloop_store_transactions_total Transactions by kind (read, write, commit: several writes may share one) and outcome (ok, failed).
 # TYPE sunloop_store_transactions_total counter
 sunloop_store_transactions_total{kind="commit",outcome="failed"} 1
-# HELP sunloop_model_skill_ratio Skill of the newest trained model in its backtest: 1 is perfect, 0 as good as the reference.
+# HELP sunloop_model_skill_ratio Skill of the newest trained model in its backtest: 1 is perfect, 0 as good as the reference; missing until one is trained.
 # TYPE sunloop_model_skill_ratio gauge
 sunloop_model_skill_ratio 0.25
 `
