@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -301,7 +302,7 @@ func TestOperatorIsNotPublic(t *testing.T) {
 	h := open(t, Config{DataDir: t.TempDir(), Now: time.Now})
 	for _, path := range []string{"/backup", "/operator/backup", "//backup", "/operator"} {
 		for _, host := range []string{"operator", "localhost"} {
-			r := httptest.NewRequest("POST", path, nil)
+			r := httptest.NewRequest(http.MethodPost, path, nil)
 			r.Host = host
 			r.Header.Set("Authorization", "Bearer "+h.key)
 			w := httptest.NewRecorder()
