@@ -58,8 +58,11 @@ func openIn(t testing.TB, dir string, now func() time.Time) *Store {
 }
 
 func TestConformance(t *testing.T) {
-	storetest.Run(t, func(t *testing.T, now func() time.Time) storetest.Home {
-		return openTest(t, now)
+	open := func(t *testing.T, now func() time.Time) storetest.Home { return openTest(t, now) }
+	t.Run("records", func(t *testing.T) { storetest.Records(t, open) })
+	t.Run("telemetry", func(t *testing.T) { storetest.Telemetry(t, open) })
+	t.Run("queue", func(t *testing.T) {
+		storetest.Queue(t, func(t *testing.T, now func() time.Time) storetest.QueueHome { return openTest(t, now) })
 	})
 }
 

@@ -17,7 +17,7 @@ import (
 const lease = time.Minute
 
 // Queue asserts what store.Queue promises.
-func Queue(t *testing.T, open Open) {
+func Queue(t *testing.T, open OpenQueue) {
 	for _, c := range []struct {
 		name string
 		run  func(t *testing.T, q *queueTest)
@@ -43,7 +43,7 @@ func Queue(t *testing.T, open Open) {
 // queueTest has the steps of the tests in words.
 type queueTest struct {
 	t     *testing.T
-	home  Home
+	home  QueueHome
 	clock *clock
 }
 

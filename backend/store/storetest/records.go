@@ -105,8 +105,8 @@ func recordsRollback(t *testing.T, h Home) {
 	if v, _ := get(t, h, "b", "k"); v != "old" {
 		t.Errorf("after a rollback the value is %q", v)
 	}
-	if waiting, _, _, err := h.Counts(t.Context()); waiting != 0 || err != nil {
-		t.Errorf("after a rollback %d jobs wait, %v", waiting, err)
+	if n := waiting(t, h); n != 0 {
+		t.Errorf("after a rollback %d jobs wait", n)
 	}
 }
 
@@ -425,8 +425,8 @@ func recordsConcurrent(t *testing.T, h Home) {
 	if v, err := get(t, h, "n", "n"); v != strconv.Itoa(want) || err != nil {
 		t.Errorf("counted %s, want %d, %v", v, want, err)
 	}
-	if waiting, _, _, err := h.Counts(t.Context()); waiting != want || err != nil {
-		t.Errorf("%d jobs wait, want %d, %v", waiting, want, err)
+	if n := waiting(t, h); n != want {
+		t.Errorf("%d jobs wait, want %d", n, want)
 	}
 }
 

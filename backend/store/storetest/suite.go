@@ -3,6 +3,7 @@
 package storetest
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"time"
@@ -10,10 +11,16 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// Home is a home for everything but objects.
+// Home is a home for everything but objects and jobs. It takes jobs, and tells
+// how many wait either as a store.Queue does or by Waiting.
 type Home interface {
 	store.Records
 	store.Telemetry
+}
+
+// QueueHome is a home for jobs and for the records that they follow from.
+type QueueHome interface {
+	store.Records
 	store.Queue
 }
 
@@ -21,11 +28,26 @@ type Home interface {
 // test ends.
 type Open func(t *testing.T, now func() time.Time) Home
 
-// Run runs the whole suite.
-func Run(t *testing.T, open Open) {
-	t.Run("records", func(t *testing.T) { Records(t, open) })
-	t.Run("queue", func(t *testing.T) { Queue(t, open) })
-	t.Run("telemetry", func(t *testing.T) { Telemetry(t, open) })
+// OpenQueue is Open for a queue.
+type OpenQueue func(t *testing.T, now func() time.Time) QueueHome
+
+// waiting is how many jobs of the home wait.
+func waiting(t *testing.T, h Home) int {
+	t.Helper()
+	var n int
+	var err error
+	switch h := h.(type) {
+	case store.Queue:
+		n, _, _, err = h.Counts(t.Context())
+	case interface {
+		Waiting(ctx context.Context) (int, error)
+	}:
+		n, err = h.Waiting(t.Context())
+	default:
+		t.Fatalf("%T does not tell how many jobs wait", h)
+	}
+	ok(t, err)
+	return n
 }
 
 // clock is a time that tests set.

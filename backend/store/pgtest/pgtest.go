@@ -1,0 +1,273 @@
+// Package pgtest gives tests a real PostgreSQL server of their own: in a
+// temporary folder, on a free port of the loopback, gone when the test binary
+// is, however that ends. Where PostgreSQL's programs are not installed, tests
+// are skipped.
+//
+//	func TestMain(m *testing.M) { goleak.VerifyTestMain(pgtest.Main(m)) }
+//
+//	func TestSomething(t *testing.T) { url := pgtest.Database(t) … }
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// User and Password are of the servers' one role, a superuser.
+const (
+	User     = "sunloop"
+	Password = "only-for-tests"
+)
+
+// Options choose how a server runs.
+type Options struct {
+	// FSync makes a commit wait for the disk, as outside of tests.
+	FSync bool
+	// Settings are further settings of the server by name.
+	Settings map[string]string
+}
+
+// Server is a running PostgreSQL.
+type Server struct {
+	Dir  string // its data; beside it, the log
+	Port int
+
+	options   Options
+	process   *process
+	databases atomic.Int64
+}
+
+var shared struct {
+	once   sync.Once
+	server *Server
+	err    error
+}
+
+// Database makes an empty database, on a server that all tests of the binary
+// share, and answers its URL. It is dropped when the test ends.
+func Database(t testing.TB) string {
+	t.Helper()
+	skipWithout(t)
+	shared.once.Do(func() { shared.server, shared.err = start(Options{}) })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.server.Database(t)
+}
+
+// Runner is what [testing.M] is to TestMain.
+type Runner interface{ Run() int }
+
+type runner struct{ m Runner }
+
+func (r runner) Run() int {
+	code := r.m.Run()
+	if shared.server != nil {
+		shared.server.Stop()
+		os.RemoveAll(filepath.Dir(shared.server.Dir))
+	}
+	return code
+}
+
+// Main runs the tests of m and then ends the server they shared.
+func Main(m Runner) Runner { return runner{m} }
+
+// Start starts a server of the test's own, which ends with the test.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	skipWithout(t)
+	s, err := start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.Stop()
+		os.RemoveAll(filepath.Dir(s.Dir))
+	})
+	return s
+}
+
+func skipWithout(t testing.TB) {
+	t.Helper()
+	if programs() == "" {
+		t.Skip("PostgreSQL's programs are not installed")
+	}
+}
+
+// programs is the folder of PostgreSQL's newest programs; empty where there are
+// none, or no way to run them safely.
+var programs = sync.OnceValue(func() string {
+	if !supported {
+		return ""
+	}
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	slices.SortFunc(found, func(a, b string) int { return version(a) - version(b) })
+	if len(found) == 0 {
+		return ""
+	}
+	return filepath.Dir(found[len(found)-1])
+})
+
+func version(initdb string) int {
+	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(initdb))))
+	return n
+}
+
+// start makes a cluster in a temporary folder and runs it.
+func start(o Options) (*Server, error) {
+	root, err := newFolder()
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for PostgreSQL: %w", err)
+	}
+	password := filepath.Join(root, "password")
+	if err := os.WriteFile(password, []byte(Password), 0o644); err != nil {
+		return nil, err
+	}
+	s := &Server{Dir: filepath.Join(root, "data"), options: o}
+	if err := run("initdb", nil, "-D", s.Dir, "-U", User, "--pwfile", password, "-A", "scram-sha-256", "-E", "UTF8", "--locale=C", "-N"); err != nil {
+		os.RemoveAll(root)
+		return nil, err
+	}
+	if err := s.listen(); err != nil {
+		os.RemoveAll(root)
+		return nil, err
+	}
+	return s, nil
+}
+
+// listen starts a new server on a free port. Another program may take that in
+// between.
+func (s *Server) listen() (err error) {
+	for range 5 {
+		if s.Port, err = freePort(); err != nil {
+			return err
+		}
+		if err = s.Restart(); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// settings are the server's command line.
+func (s *Server) settings() []string {
+	set := map[string]string{
+		"port": strconv.Itoa(s.Port), "listen_addresses": "127.0.0.1", "unix_socket_directories": "",
+		"fsync": strconv.FormatBool(s.options.FSync), "full_page_writes": strconv.FormatBool(s.options.FSync),
+		"shared_buffers": "64MB", "max_connections": "200",
+	}
+	for name, value := range s.options.Settings {
+		set[name] = value
+	}
+	args := []string{"-D", s.Dir}
+	for name, value := range set {
+		args = append(args, "-c", name+"="+value)
+	}
+	return args
+}
+
+// Restart runs a server that was stopped or killed, or is new, and waits until
+// it answers.
+func (s *Server) Restart() error {
+	var err error
+	if s.process, err = launch(s.settings(), filepath.Join(filepath.Dir(s.Dir), "log")); err != nil {
+		return fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	if err = s.ready(); err != nil {
+		s.Kill()
+	}
+	return err
+}
+
+// patience is how long a server may take to come up on a busy machine.
+const patience = 2 * time.Minute
+
+// ready waits until the server answers.
+func (s *Server) ready() error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for {
+		c, err := pgx.Connect(ctx, s.URL("postgres"))
+		if err == nil {
+			return c.Close(ctx)
+		}
+		select {
+		case <-s.process.ended:
+			log, _ := os.ReadFile(filepath.Join(filepath.Dir(s.Dir), "log"))
+			return fmt.Errorf("PostgreSQL ended: %s", lastLines(string(log), 5))
+		case <-ctx.Done():
+			return fmt.Errorf("PostgreSQL does not answer: %w", err)
+		case <-time.After(30 * time.Millisecond):
+		}
+	}
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
+}
+
+// URL names a database of the server.
+func (s *Server) URL(database string) string {
+	u := url.URL{
+		Scheme: "postgres", User: url.UserPassword(User, Password), Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)),
+		Path: database, RawQuery: "sslmode=disable",
+	}
+	return u.String()
+}
+
+// Database makes an empty database and answers its URL. It is dropped when the
+// test ends, if the server still runs.
+func (s *Server) Database(t testing.TB) string {
+	t.Helper()
+	name := fmt.Sprintf("test_%d", s.databases.Add(1))
+	if err := s.exec(t.Context(), "CREATE DATABASE "+name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		select {
+		case <-s.process.ended:
+			return
+		default:
+		}
+		// The test's own context has ended.
+		if err := s.exec(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			t.Error(err)
+		}
+	})
+	return s.URL(name)
+}
+
+func (s *Server) exec(ctx context.Context, sql string) error {
+	c, err := pgx.Connect(ctx, s.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec(ctx, sql)
+	if err = errors.Join(err, c.Close(ctx)); err != nil {
+		return fmt.Errorf("%s: %w", sql, err)
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package pgtest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+)
+
+// supported: on Linux a server can be made to end with the process that
+// started it.
+const supported = true
+
+// owner is whom PostgreSQL runs as: it refuses to be root.
+func owner() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		return nil, err
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, err
+}
+
+// newFolder is a temporary folder of the owner's.
+func newFolder() (string, error) {
+	who, err := owner()
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "sunloop-postgres-")
+	if err == nil && who != nil {
+		err = os.Chown(dir, int(who.Uid), int(who.Gid))
+	}
+	return dir, err
+}
+
+// command is one of PostgreSQL's programs, to be run as the owner.
+func command(program string, args ...string) (*exec.Cmd, error) {
+	who, err := owner()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(filepath.Join(programs(), program), args...)
+	cmd.Dir = "/"
+	// A signal from the terminal is the test binary's to handle.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who, Setpgid: true}
+	return cmd, nil
+}
+
+// run runs a program to its end.
+func run(program string, env []string, args ...string) error {
+	cmd, err := command(program, args...)
+	if err != nil {
+		return err
+	}
+	cmd.Env = append(os.Environ(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", program, err, lastLines(string(out), 5))
+	}
+	return nil
+}
+
+// process is a running server.
+type process struct {
+	cmd   *exec.Cmd
+	ended chan struct{}
+}
+
+// launch starts a server that the kernel ends at once when this process dies.
+func launch(args []string, log string) (*process, error) {
+	cmd, err := command("postgres", args...)
+	if err != nil {
+		return nil, err
+	}
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT
+	p := &process{cmd, make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		// The death that counts is that of the thread which started it: this one
+		// stays for as long as the server.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		out.Close()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // ended is all that matters
+			close(p.ended)
+		}
+	}()
+	return p, <-started
+}
+
+// Stop ends the server in order and waits for it.
+func (s *Server) Stop() { s.end(syscall.SIGINT) }
+
+// Kill ends the server as a crash does.
+func (s *Server) Kill() { s.end(syscall.SIGKILL) }
+
+func (s *Server) end(how syscall.Signal) {
+	_ = s.process.cmd.Process.Signal(how) // it may have ended
+	<-s.process.ended
+}

@@ -1,0 +1,23 @@
+//go:build !linux
+
+package pgtest
+
+import "errors"
+
+const supported = false
+
+var errUnsupported = errors.New("PostgreSQL is started on Linux only")
+
+type process struct{ ended chan struct{} }
+
+func newFolder() (string, error) { return "", errUnsupported }
+
+func run(string, []string, ...string) error { return errUnsupported }
+
+func launch([]string, string) (*process, error) { return nil, errUnsupported }
+
+// Stop ends the server in order and waits for it.
+func (s *Server) Stop() {}
+
+// Kill ends the server as a crash does.
+func (s *Server) Kill() {}

@@ -1,0 +1,90 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"app.sunloop/backend/store"
+)
+
+// SQLSTATE codes that are answered in particular ways.
+const (
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+	readOnlyTransaction  = "25006"
+	noSuchDatabase       = "3D000"
+	noPrivilege          = "42501"
+	diskFull             = "53100"
+	authorization        = "28" // a class
+	connection           = "08" // a class
+	shutdown             = "57P"
+)
+
+// databaseError is an error of the database, in words that name no host, user
+// or password: its text may reach clients. What it wraps is for errors.As.
+type databaseError struct {
+	what, text string
+	err        error
+}
+
+func (e *databaseError) Error() string { return e.what + ": " + e.text }
+func (e *databaseError) Unwrap() error { return e.err }
+
+// Is says that a database without room is [store.ErrDiskFull].
+func (e *databaseError) Is(target error) bool {
+	var pg *pgconn.PgError
+	return target == store.ErrDiskFull && errors.As(e.err, &pg) && pg.Code == diskFull
+}
+
+// fault wraps an error of pgx with what was being done; nil for nil. The ends of
+// contexts stay what they are.
+func fault(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var own *databaseError
+	if errors.As(err, &own) {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return &databaseError{what, plain(err), err}
+}
+
+// plain says what went wrong without saying where.
+func plain(err error) string {
+	for _, ended := range []error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, ended) {
+			return ended.Error()
+		}
+	}
+	if errors.Is(err, pgx.ErrTxCommitRollback) {
+		return "the transaction had failed before"
+	}
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return "the database cannot be reached"
+	}
+	switch {
+	case strings.HasPrefix(pg.Code, authorization):
+		return "the database refuses the user or the password"
+	case pg.Code == noSuchDatabase:
+		return "there is no such database"
+	case pg.Code == readOnlyTransaction:
+		return "the database is read-only"
+	case pg.Code == noPrivilege:
+		return "the database's user may not do this"
+	case strings.HasPrefix(pg.Code, connection), strings.HasPrefix(pg.Code, shutdown):
+		return "the database is going down or starting"
+	}
+	return fmt.Sprintf("the database answers %q (%s)", pg.Message, pg.Code)
+}
+
+// retryable says that a transaction failed for what another one did.
+func retryable(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == serializationFailure || pg.Code == deadlockDetected)
+}

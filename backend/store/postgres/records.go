@@ -1,0 +1,276 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/jackc/pgx/v5"
+
+	"app.sunloop/backend/store"
+)
+
+// View runs fn over one committed state.
+func (s *Store) View(ctx context.Context, fn func(tx store.Tx) error) error {
+	return s.transact(ctx, snapshot, func(tx pgx.Tx) error {
+		return fn(&records{ctx: ctx, tx: tx, store: s, known: map[string]*known{}})
+	})
+}
+
+// Update runs fn as if no other transaction ran meanwhile, and commits what it
+// wrote. fn is run again where another one got in the way.
+func (s *Store) Update(ctx context.Context, fn func(tx store.Tx) error) error {
+	return s.transact(ctx, serial, func(tx pgx.Tx) error {
+		r := &records{ctx: ctx, tx: tx, store: s, writable: true, known: map[string]*known{}}
+		err := fn(r)
+		if r.broken != nil && (err == nil || retryable(r.broken)) {
+			return r.broken // whatever fn made of it, the database does not go on
+		}
+		if err != nil {
+			return err
+		}
+		return r.flush()
+	})
+}
+
+// records is store.Tx over a transaction. Writes are kept back until something
+// has to see them in the database, so that a transaction costs few round trips.
+type records struct {
+	ctx      context.Context
+	tx       pgx.Tx
+	store    *Store
+	writable bool
+	known    map[string]*known // by bucket and key
+	unsaved  []*known
+	writes   []write // in order, for the scans that are under way
+	broken   error   // the first error of the database
+}
+
+// known is what the transaction knows of a key: what it read or wrote.
+type known struct {
+	bucket  string
+	key     []byte
+	value   []byte // nil where there is none
+	unsaved bool
+}
+
+type write struct {
+	bucket string
+	key    []byte
+}
+
+func (r *records) fault(what, bucket string, err error) error {
+	err = fault(what+" "+bucket, err)
+	if r.broken == nil {
+		r.broken = err
+	}
+	return err
+}
+
+// shardOf splits a key behind its first part, which ends in 0x00 0x01; a key
+// without parts is all shard. Keys sort as what they are split into does.
+func shardOf(key []byte) (shard, rest []byte) {
+	if i := bytes.Index(key, []byte{0, 1}); i >= 0 {
+		return key[:i+2], key[i+2:]
+	}
+	return append([]byte{}, key...), []byte{} // never nil, which would be NULL
+}
+
+func ident(bucket string, key []byte) string { return bucket + "\x00" + string(key) }
+
+// Get is the value at key.
+func (r *records) Get(bucket string, key []byte) ([]byte, error) {
+	id := ident(bucket, key)
+	k := r.known[id]
+	if k == nil {
+		k = &known{bucket: bucket, key: bytes.Clone(key)}
+		shard, rest := shardOf(k.key)
+		err := r.tx.QueryRow(r.ctx, `SELECT value FROM sunloop.kv WHERE bucket = $1 AND shard = $2 AND key = $3`, bucket, shard, rest).Scan(&k.value)
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return nil, r.fault("get from", bucket, err)
+		}
+		r.known[id] = k
+	}
+	if k.value == nil {
+		return nil, store.ErrNotFound
+	}
+	return k.value, nil
+}
+
+// Put stores a copy of value at key.
+func (r *records) Put(bucket string, key, value []byte) error {
+	return r.set(bucket, key, append(make([]byte, 0, len(value)), value...))
+}
+
+// Delete removes key.
+func (r *records) Delete(bucket string, key []byte) error { return r.set(bucket, key, nil) }
+
+func (r *records) set(bucket string, key, value []byte) error {
+	if !r.writable {
+		return store.ErrReadOnly
+	}
+	if len(key) == 0 {
+		return fmt.Errorf("write to %s: the key is empty", bucket)
+	}
+	id := ident(bucket, key)
+	k := r.known[id]
+	if k == nil {
+		k = &known{bucket: bucket, key: bytes.Clone(key)}
+		r.known[id] = k
+	}
+	k.value = value
+	if !k.unsaved {
+		k.unsaved = true
+		r.unsaved = append(r.unsaved, k)
+	}
+	r.writes = append(r.writes, write{bucket, k.key})
+	return nil
+}
+
+// flush sends the writes to the database, in one go.
+func (r *records) flush() error {
+	if len(r.unsaved) == 0 {
+		return nil
+	}
+	var b pgx.Batch
+	for _, k := range r.unsaved {
+		k.unsaved = false
+		shard, rest := shardOf(k.key)
+		if k.value == nil {
+			b.Queue(`DELETE FROM sunloop.kv WHERE bucket = $1 AND shard = $2 AND key = $3`, k.bucket, shard, rest)
+		} else {
+			b.Queue(`INSERT INTO sunloop.kv (bucket, shard, key, value) VALUES ($1, $2, $3, $4)
+				ON CONFLICT (bucket, shard, key) DO UPDATE SET value = excluded.value`, k.bucket, shard, rest, k.value)
+		}
+	}
+	bucket := r.unsaved[0].bucket
+	r.unsaved = r.unsaved[:0]
+	if err := r.tx.SendBatch(r.ctx, &b).Close(); err != nil {
+		return r.fault("write to", bucket, err)
+	}
+	return nil
+}
+
+// Scan walks a range of keys. It fetches some at a time, and again where what
+// lies ahead was written to.
+func (r *records) Scan(bucket string, from, to []byte, reverse bool) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		from, to := bytes.Clone(from), bytes.Clone(to)
+		for n := scanFirst; ; n = min(2*n, scanMost) {
+			if to != nil && bytes.Compare(from, to) >= 0 {
+				return
+			}
+			seen := len(r.writes)
+			entries, err := r.fetch(bucket, from, to, reverse, n)
+			if err != nil {
+				yield(store.Entry{}, err)
+				return
+			}
+			stale := false
+			for _, e := range entries {
+				if reverse {
+					to = e.Key
+				} else {
+					from = append(e.Key[:len(e.Key):len(e.Key)], 0) // the next there can be
+				}
+				if !yield(e, nil) {
+					return
+				}
+				if stale = r.wrote(seen, bucket, from, to); stale {
+					break
+				}
+			}
+			if !stale && len(entries) < n {
+				return
+			}
+		}
+	}
+}
+
+// How many entries a Scan fetches at first, and at most.
+const (
+	scanFirst = 64
+	scanMost  = 1024
+)
+
+// wrote says whether any write but the first so many was to a key of the range.
+func (r *records) wrote(seen int, bucket string, from, to []byte) bool {
+	for _, w := range r.writes[seen:] {
+		if w.bucket == bucket && bytes.Compare(w.key, from) >= 0 && (to == nil || bytes.Compare(w.key, to) < 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// fetch reads up to n entries of a range. A range within one shard asks for that
+// shard alone, which a distributed database finds in one place.
+func (r *records) fetch(bucket string, from, to []byte, reverse bool, n int) ([]store.Entry, error) {
+	if err := r.flush(); err != nil {
+		return nil, err
+	}
+	shard, rest := shardOf(from)
+	sql, args := `SELECT shard, key, value FROM sunloop.kv WHERE bucket = $1`, []any{bucket}
+	arg := func(b []byte) string {
+		args = append(args, b)
+		return fmt.Sprintf("$%d", len(args))
+	}
+	toShard, toRest := shardOf(to)
+	within := len(rest)+len(shard) > 0 && bytes.HasSuffix(shard, []byte{0, 1}) && to != nil
+	switch {
+	case within && bytes.Equal(toShard, shard):
+		sql += ` AND shard = ` + arg(shard) + ` AND key >= ` + arg(rest) + ` AND key < ` + arg(toRest)
+	case within && bytes.Equal(to, store.After(shard)):
+		sql += ` AND shard = ` + arg(shard) + ` AND key >= ` + arg(rest)
+	default:
+		sql += ` AND (shard, key) >= (` + arg(shard) + `, ` + arg(rest) + `)`
+		if to != nil {
+			sql += ` AND (shard, key) < (` + arg(toShard) + `, ` + arg(toRest) + `)`
+		}
+	}
+	if reverse {
+		sql += ` ORDER BY shard DESC, key DESC`
+	} else {
+		sql += ` ORDER BY shard, key`
+	}
+	rows, err := r.tx.Query(r.ctx, fmt.Sprintf("%s LIMIT %d", sql, n), args...)
+	if err != nil {
+		return nil, r.fault("scan", bucket, err)
+	}
+	entries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e store.Entry, err error) {
+		var key []byte
+		err = row.Scan(&e.Key, &key, &e.Value)
+		e.Key = append(e.Key, key...)
+		return e, err
+	})
+	if err != nil {
+		return nil, r.fault("scan", bucket, err)
+	}
+	return entries, nil
+}
+
+// Enqueue adds a job to the transaction.
+func (r *records) Enqueue(job store.Job) error {
+	switch {
+	case !r.writable:
+		return store.ErrReadOnly
+	case job.Kind == "":
+		return errors.New("enqueue: job has no kind")
+	case r.store.enqueue == nil:
+		return errors.New("enqueue: the store was opened without a queue")
+	}
+	if job.RunAt.IsZero() {
+		job.RunAt = r.store.now()
+	}
+	job.RunAt = job.RunAt.UTC()
+	if job.MaxAttempts <= 0 {
+		job.MaxAttempts = defaultAttempts
+	}
+	job.ID, job.Payload = "", bytes.Clone(job.Payload)
+	if err := r.store.enqueue(r.ctx, r.tx, job); err != nil {
+		return r.fault("enqueue", job.Kind, err)
+	}
+	return nil
+}

@@ -1,0 +1,334 @@
+package postgres
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/pgtest"
+	"app.sunloop/engine/series"
+)
+
+// twoStores are two replicas on one database.
+func twoStores(t *testing.T, o Options) [2]*Store {
+	t.Helper()
+	url := pgtest.Database(t)
+	var stores [2]*Store
+	for i := range stores {
+		s, err := Open(t.Context(), url, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		stores[i] = s
+	}
+	return stores
+}
+
+// TestAllow: of 120 requests that two replicas are sent at once, 60 are
+// accepted, and one more when the first is a window old.
+func TestAllow(t *testing.T) {
+	stores := twoStores(t, Options{})
+	const limit, window = 60, time.Minute
+	now := fixed()
+	var accepted atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 2 * limit {
+		wg.Go(func() {
+			at := now.Add(time.Duration(i) * time.Millisecond)
+			ok, left, reset, err := stores[i%2].Allow(t.Context(), "key", limit, window, at)
+			if err != nil || left < 0 || left >= limit || reset <= 0 || reset > window+limit*2*time.Millisecond {
+				t.Errorf("left %d, reset %v, %v", left, reset, err)
+			}
+			if ok {
+				accepted.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if n := accepted.Load(); n != limit {
+		t.Errorf("%d accepted of %d", n, 2*limit)
+	}
+	if ok, left, _, err := stores[0].Allow(t.Context(), "other", limit, window, now); !ok || left != limit-1 || err != nil {
+		t.Errorf("another key: %v, %d left, %v", ok, left, err)
+	}
+	if ok, left, reset, err := stores[1].Allow(t.Context(), "key", limit, window, now.Add(window-time.Nanosecond)); ok || left != 0 || reset != time.Nanosecond && reset > 120*time.Millisecond || err != nil {
+		t.Errorf("just inside the window: %v, %d left, %v, %v", ok, left, reset, err)
+	}
+	if ok, _, _, err := stores[1].Allow(t.Context(), "key", limit, window, now.Add(window+time.Second)); !ok || err != nil {
+		t.Errorf("after the window: %v, %v", ok, err)
+	}
+	if n, err := stores[0].ForgetRates(t.Context(), now); n != 1 || err != nil {
+		t.Errorf("forgot %d keys, %v", n, err)
+	}
+}
+
+// TestAllowIsExact holds it to its definition: a request is accepted when fewer
+// than limit were accepted in the window before it.
+func TestAllowIsExact(t *testing.T) {
+	s := openTest(t, fixed)
+	round := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		if round++; round > 15 {
+			return
+		}
+		limit := rapid.IntRange(1, 5).Draw(rt, "limit")
+		now := fixed()
+		var accepted []time.Time
+		for range rapid.IntRange(1, 25).Draw(rt, "requests") {
+			now = now.Add(time.Duration(rapid.IntRange(1, 40).Draw(rt, "seconds")) * time.Second)
+			recent := 0
+			for _, at := range accepted {
+				if at.After(now.Add(-time.Minute)) {
+					recent++
+				}
+			}
+			ok, left, reset, err := s.Allow(context.Background(), fmt.Sprint("round ", round), limit, time.Minute, now)
+			if err != nil || ok != (recent < limit) {
+				rt.Fatalf("%d of %d in the window: %v, %v", recent, limit, ok, err)
+			}
+			if ok {
+				accepted = append(accepted, now)
+				recent++
+			}
+			if wait := accepted[len(accepted)-recent].Add(time.Minute).Sub(now); left != limit-recent || reset != wait {
+				rt.Fatalf("left %d, reset %v; want %d, %v", left, reset, limit-recent, wait)
+			}
+		}
+	})
+}
+
+// TestLeader: replicas lead by turns, one at a time; what fn answers ends it.
+func TestLeader(t *testing.T) {
+	stores := twoStores(t, Options{Lease: 6 * time.Second})
+	var leading, turns atomic.Int64
+	done := errors.New("done")
+	var wg sync.WaitGroup
+	for _, s := range stores {
+		for range 2 {
+			wg.Go(func() {
+				err := s.Leader(t.Context(), "one", func(context.Context) error {
+					if n := leading.Add(1); n != 1 {
+						t.Errorf("%d leaders at once", n)
+					}
+					turns.Add(1)
+					time.Sleep(20 * time.Millisecond)
+					leading.Add(-1)
+					return done
+				})
+				if !errors.Is(err, done) {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if turns.Load() != 4 {
+		t.Errorf("%d turns of 4", turns.Load())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	err := stores[0].Leader(ctx, "one", func(ctx context.Context) error {
+		cancel()
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled leader: %v", err)
+	}
+}
+
+// TestLeaderLost: a leader whose lease was taken is told, and leads again later.
+func TestLeaderLost(t *testing.T) {
+	s := twoStores(t, Options{Lease: 3 * time.Second})[0]
+	turns := 0
+	err := s.Leader(t.Context(), "one", func(ctx context.Context) error {
+		if turns++; turns == 2 {
+			return nil
+		}
+		if _, err := s.pool.Exec(ctx, `UPDATE sunloop.leader SET holder = 'another', until = clock_timestamp() + interval '1 s'`); err != nil {
+			t.Error(err)
+		}
+		<-ctx.Done()
+		if !errors.Is(context.Cause(ctx), errLost) {
+			t.Errorf("ended for %v", context.Cause(ctx))
+		}
+		return ctx.Err()
+	})
+	if err != nil || turns != 2 {
+		t.Errorf("%d turns, %v", turns, err)
+	}
+}
+
+// leaderEnv tells the test binary to lead on the database that it names.
+const leaderEnv = "SUNLOOP_TEST_POSTGRES_LEADER"
+
+// killedLease is long enough for a busy machine to renew it in time.
+const killedLease = 6 * time.Second
+
+func leadUntilKilled(url string) {
+	s, err := Open(context.Background(), url, Options{Lease: killedLease})
+	if err != nil {
+		panic(err)
+	}
+	panic(s.Leader(context.Background(), "one", func(context.Context) error {
+		os.Stdout.WriteString("leading\n")
+		select {}
+	}))
+}
+
+// TestLeaderKilled: another replica takes over from a process that was killed.
+func TestLeaderKilled(t *testing.T) {
+	url := pgtest.Database(t)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.Command(exe, "-test.run=^$")
+	child.Env = append(os.Environ(), leaderEnv+"="+url)
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(t.Context(), url, Options{Lease: killedLease})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if !bufio.NewScanner(out).Scan() {
+		t.Fatal("the other process does not lead")
+	}
+	killed := make(chan struct{})
+	led := make(chan error, 1)
+	go func() {
+		led <- s.Leader(t.Context(), "one", func(context.Context) error {
+			select {
+			case <-killed:
+				return nil
+			default:
+				return errors.New("leads beside another")
+			}
+		})
+	}()
+	// The lease is renewed some times before the process dies.
+	renewed, until := 0, ""
+	for renewed < 3 {
+		var now string
+		if err := s.pool.QueryRow(t.Context(), `SELECT until::text FROM sunloop.leader`).Scan(&now); err != nil {
+			t.Fatal(err)
+		}
+		if now != until {
+			renewed, until = renewed+1, now
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	select {
+	case err := <-led:
+		t.Fatal(err)
+	default:
+	}
+	close(killed)
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait() // killed
+	if err := <-led; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReplicasAppend: loggers of one site report to two replicas, over midnight.
+func TestReplicasAppend(t *testing.T) {
+	clock := func() time.Time { return fixed().Add(14 * time.Hour) }
+	stores := twoStores(t, Options{Now: clock})
+	site := store.SiteKey{ID: "site", Zone: time.UTC}
+	start := fixed().Add(11 * time.Hour)
+	const loggers, steps = 6, 24
+	var wg sync.WaitGroup
+	for l := range loggers {
+		wg.Go(func() {
+			for i := range steps {
+				f := series.Frame{Times: []int64{start.Add(time.Duration(i) * 5 * time.Minute).Unix()}}
+				f.Set(series.PowerKW, []float64{float64(l + i)})
+				if err := stores[(l+i)%2].Append(t.Context(), site, []store.AssetFrame{{AssetID: fmt.Sprint("unit ", l), Frame: f}}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for l := range loggers {
+		f, err := store.Collect(stores[0].Read(t.Context(), "site", fmt.Sprint("unit ", l), fixed(), clock()))
+		if err != nil || f.Len() != steps {
+			t.Fatalf("unit %d has %d samples of %d, %v", l, f.Len(), steps, err)
+		}
+		for i, kW := range f.Values(series.PowerKW) {
+			if kW != float64(l+i) {
+				t.Errorf("unit %d at %d: %v", l, i, kW)
+			}
+		}
+	}
+	if faults := stores[1].Check(t.Context()); len(faults) > 0 {
+		t.Error(faults)
+	}
+}
+
+// TestReplicasSerial: what two transactions decide on each other's keys, on two
+// replicas, is as if one came first: at least one of two stays on duty.
+func TestReplicasSerial(t *testing.T) {
+	stores := twoStores(t, Options{})
+	duty := func(tx store.Tx) (on int, err error) {
+		for _, err := range tx.Scan("duty", nil, nil, false) {
+			if err != nil {
+				return 0, err
+			}
+			on++
+		}
+		return on, nil
+	}
+	for round := range 10 {
+		err := stores[0].Update(t.Context(), func(tx store.Tx) error {
+			return errors.Join(tx.Put("duty", store.Key("a"), nil), tx.Put("duty", store.Key("b"), nil))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for i, who := range []string{"a", "b"} {
+			wg.Go(func() {
+				err := stores[i].Update(t.Context(), func(tx store.Tx) error {
+					on, err := duty(tx)
+					if err != nil || on < 2 {
+						return err
+					}
+					return tx.Delete("duty", store.Key(who))
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		err = stores[0].View(t.Context(), func(tx store.Tx) error {
+			if on, err := duty(tx); err != nil || on != 1 {
+				return fmt.Errorf("round %d: %d on duty, %w", round, on, err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

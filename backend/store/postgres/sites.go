@@ -1,0 +1,329 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+
+	"github.com/jackc/pgx/v5"
+
+	"app.sunloop/backend/store/telemetry"
+)
+
+// sites is telemetry.Home in the database.
+type sites struct{ store *Store }
+
+var _ telemetry.Home = sites{}
+
+// Sites are the sites with telemetry.
+func (h sites) Sites(ctx context.Context) ([]string, error) {
+	rows, err := h.store.pool.Query(ctx, `SELECT site FROM sunloop.site ORDER BY site`)
+	if err != nil {
+		return nil, fault("list the sites", err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return ids, fault("list the sites", err)
+}
+
+// View runs fn over one committed state.
+func (h sites) View(ctx context.Context, id string, fn func(r telemetry.Reader) error) error {
+	return h.store.transact(ctx, snapshot, func(tx pgx.Tx) error {
+		s := &site{ctx: ctx, tx: tx, id: id}
+		if err := s.load(siteRow); err != nil {
+			return err
+		}
+		return fn(s)
+	})
+}
+
+// Change is one transaction that holds the lock of the site's row: changes of a
+// site come one after the other, whether alone or not, from any process, and
+// readers go on.
+func (h sites) Change(ctx context.Context, id string, _ bool, fn func(c telemetry.Change) error) error {
+	return h.store.transact(ctx, locking, func(tx pgx.Tx) error {
+		s := &site{ctx: ctx, tx: tx, id: id}
+		if err := s.lock(); err != nil {
+			return err
+		}
+		return fn(change{s})
+	})
+}
+
+// change is telemetry.Change within its one transaction.
+type change struct{ site *site }
+
+func (c change) View(fn func(r telemetry.Reader) error) error   { return fn(c.site) }
+func (c change) Update(fn func(w telemetry.Writer) error) error { return fn(c.site) }
+
+// site is a site in a transaction.
+type site struct {
+	ctx            context.Context
+	tx             pgx.Tx
+	id             string
+	layout, roster []byte
+	fresh          bool // nothing was stored of it before this transaction
+}
+
+// tables are those of the parts.
+var tables = [...]string{telemetry.Blocks: "block", telemetry.Sums: "daysum", telemetry.Tail: "tail"}
+
+// cellsAtOnce is how many values are fetched at a time.
+const cellsAtOnce = 4096
+
+// copyFrom is from how many values on they are loaded by COPY.
+const copyFrom = 256
+
+// siteRow asks for the row of a site.
+const siteRow = `SELECT layout, roster FROM sunloop.site WHERE site = $1`
+
+// load reads the site's row.
+func (s *site) load(sql string) error {
+	err := s.tx.QueryRow(s.ctx, sql, s.id).Scan(&s.layout, &s.roster)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && len(s.layout) == 0 {
+		s.fresh, s.layout, s.roster = true, nil, nil
+		return nil
+	}
+	return fault("read the site", err)
+}
+
+// lock locks the site's row, which it makes if need be, so that there is one.
+func (s *site) lock() error {
+	const sql = siteRow + ` FOR UPDATE`
+	if err := s.load(sql); err != nil || !s.fresh {
+		return err
+	}
+	_, err := s.tx.Exec(s.ctx, `INSERT INTO sunloop.site (site, layout, roster) VALUES ($1, '', '') ON CONFLICT (site) DO NOTHING`, s.id)
+	if err != nil {
+		return fault("make the site", err)
+	}
+	s.fresh = false
+	return s.load(sql)
+}
+
+// Layout is what PutSite stored.
+func (s *site) Layout() ([]byte, error) { return s.layout, nil }
+
+// Roster is what PutSite stored.
+func (s *site) Roster() ([]byte, error) { return s.roster, nil }
+
+// Assets are the named assets that there are, or all, ascending by id.
+func (s *site) Assets(ids ...string) ([]telemetry.Asset, error) {
+	if s.fresh {
+		return nil, nil
+	}
+	sql, args := `SELECT asset, ref FROM sunloop.asset WHERE site = $1`, []any{s.id}
+	if len(ids) > 0 {
+		sql, args = sql+` AND asset = ANY($2::text[])`, append(args, ids)
+	}
+	rows, err := s.tx.Query(s.ctx, sql+` ORDER BY asset`, args...)
+	if err != nil {
+		return nil, fault("list assets", err)
+	}
+	assets, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (a telemetry.Asset, err error) {
+		err = row.Scan(&a.ID, &a.Ref)
+		return a, err
+	})
+	return assets, fault("list assets", err)
+}
+
+// places are columns of refs and starts.
+func places(n int, at func(i int) telemetry.Place) (refs []int32, starts []int64) {
+	refs, starts = make([]int32, n), make([]int64, n)
+	for i := range n {
+		p := at(i)
+		refs[i], starts[i] = int32(p.Ref), p.Start
+	}
+	return refs, starts
+}
+
+// Get answers a value for each place.
+func (s *site) Get(p telemetry.Part, at []telemetry.Place) ([][]byte, error) {
+	values := make([][]byte, len(at))
+	if s.fresh || len(at) == 0 {
+		return values, nil
+	}
+	refs, starts := places(len(at), func(i int) telemetry.Place { return at[i] })
+	rows, err := s.tx.Query(s.ctx, `SELECT p.n::integer, c.value FROM unnest($2::integer[], $3::bigint[]) WITH ORDINALITY AS p (ref, start, n)
+		CROSS JOIN LATERAL (SELECT value FROM sunloop.`+tables[p]+` t WHERE t.site = $1 AND t.ref = p.ref AND t.start = p.start LIMIT 1) c`, s.id, refs, starts)
+	if err != nil {
+		return nil, fault("read "+tables[p], err)
+	}
+	var n int
+	var value []byte
+	_, err = pgx.ForEachRow(rows, []any{&n, &value}, func() error {
+		values[n-1] = value // made for each row
+		return nil
+	})
+	return values, fault("read "+tables[p], err)
+}
+
+// Overlapping yields the assets' values that may overlap from..to.
+func (s *site) Overlapping(p telemetry.Part, refs []uint32, from, to int64, limit int) iter.Seq2[telemetry.Cell, error] {
+	sql := `SELECT r.ref, c.start, c.value FROM unnest($2::integer[], $3::bigint[]) WITH ORDINALITY AS r (ref, since, n)
+		CROSS JOIN LATERAL (SELECT start, value FROM sunloop.` + tables[p] + ` t WHERE t.site = $1 AND t.ref = r.ref AND t.start < $4
+			AND t.start >= coalesce((SELECT max(start) FROM sunloop.` + tables[p] + ` b WHERE b.site = $1 AND b.ref = r.ref AND b.start <= r.since), r.since)
+			ORDER BY t.start LIMIT $5) c
+		ORDER BY r.n, c.start LIMIT $5`
+	return func(yield func(telemetry.Cell, error) bool) {
+		since, yielded := from, 0
+		for len(refs) > 0 && !s.fresh {
+			n := cellsAtOnce
+			if limit > 0 {
+				n = min(n, limit-yielded)
+			}
+			// The first asset goes on where the part before ended, whose last value
+			// comes again.
+			again := since != from
+			list, sinces := places(len(refs), func(i int) telemetry.Place { return telemetry.Place{Ref: refs[i], Start: from} })
+			sinces[0] = since
+			if again {
+				n++
+			}
+			cells, err := s.cells(tables[p], sql, s.id, list, sinces, to, n)
+			if err != nil {
+				yield(telemetry.Cell{}, err)
+				return
+			}
+			for i, c := range cells {
+				if i == 0 && again {
+					continue
+				}
+				if !yield(c, nil) {
+					return
+				}
+				yielded++
+			}
+			if len(cells) < n || yielded == limit {
+				return
+			}
+			last := cells[len(cells)-1]
+			for refs[0] != last.Ref {
+				refs = refs[1:]
+			}
+			since = last.Start
+		}
+	}
+}
+
+// All yields a whole part, ascending.
+func (s *site) All(p telemetry.Part) iter.Seq2[telemetry.Cell, error] {
+	return s.ordered(p, telemetry.Place{Start: math.MinInt64}, math.MaxInt32, math.MaxInt64)
+}
+
+// Rows yields the rows of from..to.
+func (s *site) Rows(from, to int64) iter.Seq2[telemetry.Cell, error] {
+	return s.ordered(telemetry.Tail, telemetry.Place{Start: from}, 0, to)
+}
+
+// ordered yields the values from a place on, up to a ref, that start before to.
+func (s *site) ordered(p telemetry.Part, from telemetry.Place, ref int32, to int64) iter.Seq2[telemetry.Cell, error] {
+	sql := `SELECT ref, start, value FROM sunloop.` + tables[p] + `
+		WHERE site = $1 AND (ref, start) >= ($2, $3) AND (ref, start) < ($4, $5) ORDER BY ref, start LIMIT $6`
+	return func(yield func(telemetry.Cell, error) bool) {
+		for at := from; !s.fresh; {
+			cells, err := s.cells(tables[p], sql, s.id, int32(at.Ref), at.Start, ref, to, cellsAtOnce)
+			if err != nil {
+				yield(telemetry.Cell{}, err)
+				return
+			}
+			for _, c := range cells {
+				if !yield(c, nil) {
+					return
+				}
+			}
+			if len(cells) < cellsAtOnce {
+				return
+			}
+			at = cells[len(cells)-1].Place
+			at.Start++
+		}
+	}
+}
+
+// cells are a query's.
+func (s *site) cells(table, sql string, args ...any) ([]telemetry.Cell, error) {
+	rows, err := s.tx.Query(s.ctx, sql, args...)
+	if err != nil {
+		return nil, fault("read "+table, err)
+	}
+	cells, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c telemetry.Cell, err error) {
+		err = row.Scan(&c.Ref, &c.Start, &c.Value)
+		return c, err
+	})
+	return cells, fault("read "+table, err)
+}
+
+// Clear removes all but the row that is locked.
+func (s *site) Clear() error {
+	var b pgx.Batch
+	for _, table := range append([]string{"asset"}, tables[:]...) {
+		b.Queue(`DELETE FROM sunloop.`+table+` WHERE site = $1`, s.id)
+	}
+	s.fresh, s.layout, s.roster = true, nil, nil
+	return fault("clear the site", s.tx.SendBatch(s.ctx, &b).Close())
+}
+
+// PutSite stores what is known of the site as a whole.
+func (s *site) PutSite(layout, roster []byte, joined []telemetry.Asset) error {
+	var b pgx.Batch
+	b.Queue(`UPDATE sunloop.site SET layout = $2, roster = $3 WHERE site = $1`, s.id, layout, roster)
+	if len(joined) > 0 {
+		ids, refs := make([]string, len(joined)), make([]int32, len(joined))
+		for i, a := range joined {
+			ids[i], refs[i] = a.ID, int32(a.Ref)
+		}
+		b.Queue(`INSERT INTO sunloop.asset (site, asset, ref) SELECT $1, * FROM unnest($2::text[], $3::integer[])`, s.id, ids, refs)
+	}
+	s.layout, s.roster = layout, roster
+	return fault("write the site", s.tx.SendBatch(s.ctx, &b).Close())
+}
+
+// Put stores cells, and removes those without a value. Many are loaded in bulk.
+func (s *site) Put(p telemetry.Part, cells []telemetry.Cell) error {
+	table := tables[p]
+	var put []telemetry.Cell
+	var gone []telemetry.Place
+	bulk := len(cells) >= copyFrom
+	for _, c := range cells {
+		if c.Value != nil {
+			put = append(put, c)
+		}
+		if (c.Value == nil || bulk) && !s.fresh {
+			gone = append(gone, c.Place)
+		}
+	}
+	if len(gone) > 0 {
+		refs, starts := places(len(gone), func(i int) telemetry.Place { return gone[i] })
+		_, err := s.tx.Exec(s.ctx, `DELETE FROM sunloop.`+table+` t USING unnest($2::integer[], $3::bigint[]) AS p (ref, start)
+			WHERE t.site = $1 AND t.ref = p.ref AND t.start = p.start`, s.id, refs, starts)
+		if err != nil {
+			return fault("replace values of "+table, err)
+		}
+	}
+	if len(put) == 0 {
+		return nil
+	}
+	if bulk {
+		_, err := s.tx.CopyFrom(s.ctx, pgx.Identifier{"sunloop", table}, []string{"site", "ref", "start", "value"},
+			pgx.CopyFromSlice(len(put), func(i int) ([]any, error) {
+				return []any{s.id, int32(put[i].Ref), put[i].Start, put[i].Value}, nil
+			}))
+		return fault("load "+table, err)
+	}
+	refs, starts := places(len(put), func(i int) telemetry.Place { return put[i].Place })
+	values := make([][]byte, len(put))
+	for i, c := range put {
+		values[i] = c.Value
+	}
+	_, err := s.tx.Exec(s.ctx, fmt.Sprintf(`INSERT INTO sunloop.%s (site, ref, start, value) SELECT $1, * FROM unnest($2::integer[], $3::bigint[], $4::bytea[])
+		ON CONFLICT (site, ref, start) DO UPDATE SET value = excluded.value`, table), s.id, refs, starts, values)
+	return fault("write "+table, err)
+}
+
+// DropRows removes the rows before a stamp.
+func (s *site) DropRows(before int64) error {
+	_, err := s.tx.Exec(s.ctx, `DELETE FROM sunloop.tail WHERE site = $1 AND ref = 0 AND start < $2`, s.id, before)
+	return fault("drop rows of tail", err)
+}
