@@ -82,6 +82,7 @@ func TestConnectionsThatRest(t *testing.T) {
 
 // TestConnectionsThatBegin hold half a header, or nothing, in every slot.
 func TestConnectionsThatBegin(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	most, n := 50, 120
 	if _, whole := loadSeconds(t); whole {
 		most, n = 1000, 2000
@@ -150,6 +151,7 @@ func (v *victim) frames(t *testing.T, write func(io.Writer)) (kinds map[byte]int
 // TestHTTP2WithoutMeasure opens streams and resets them at once, and opens more
 // than are taken at a time.
 func TestHTTP2WithoutMeasure(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	v := newVictim(t, 1, "--tls", "self")
 	key := v.key()
 	resets := 4000

@@ -265,6 +265,7 @@ func TestRequestsBehindARequest(t *testing.T) {
 
 // TestSlowReaders ask for a year and read a byte at a time.
 func TestSlowReaders(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	v := newVictim(t, 365)
 	rest, _ := v.usage()
 	const readers = 100

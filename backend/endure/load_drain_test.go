@@ -63,6 +63,7 @@ const formType = "multipart/form-data; boundary=b"
 // ready while it still answers, no request that it took fails, and the next
 // process works off what was acknowledged.
 func TestEndUnderLoad(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	const goers, every = 20, 100 * time.Millisecond
 	f := makeFleet(t, 1, 10, 3, 2*goers+1)
 	p := start(t, f.dir, "--no-mfa", "--end-delay", "1s")
@@ -199,6 +200,7 @@ func closedDoor(url string) bool {
 // TestASecondWordEndsAtOnce: a service that waits for a request is ended by a
 // second SIGTERM.
 func TestASecondWordEndsAtOnce(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	f := makeFleet(t, 1, 1, 1, 1)
 	p := start(t, f.dir, "--no-mfa")
 	c, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
