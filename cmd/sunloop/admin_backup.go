@@ -142,7 +142,12 @@ func (c *RestoreCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		return err
 	}
 	fmt.Fprintf(std.out, "%s is restored: %d files of %s, as they were at %s, checked\n", g.Data, len(m.Parts), megabytes(m.Size()), m.MadeAt.Format(time.RFC3339))
-	return nil
+	// What the folder itself lacked when it was copied is said, and no reason to have nothing.
+	found, err := backend.Check(ctx, g.Data)
+	if n := len(found.Faults); n > 0 {
+		fmt.Fprintf(std.err, "the folder had %d faults when it was copied, or files of work under way: sunloop admin check lists them\n", n)
+	}
+	return err
 }
 
 // CompactCmd rewrites the database without its free pages.
