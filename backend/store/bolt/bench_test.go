@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/storetest"
 	"app.sunloop/engine/series"
 )
 
@@ -19,14 +20,6 @@ func benchFleet(b *testing.B) (units, days int) {
 	}
 	b.Helper()
 	return 100, 365
-}
-
-func benchFrames(units, days int) []store.AssetFrame {
-	frames := make([]store.AssetFrame, units)
-	for i := range frames {
-		frames[i] = store.AssetFrame{AssetID: fmt.Sprintf("INV-%016d", i), Frame: fleetYear(i, days)}
-	}
-	return frames
 }
 
 var benchSite = store.SiteKey{ID: "site_01JZ0000000000000000000000", Zone: time.UTC}
@@ -42,7 +35,7 @@ func loaded(b *testing.B, units, days int) *Store {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { s.Close() })
-	if err := s.Append(context.Background(), benchSite, benchFrames(units, days)); err != nil {
+	if err := s.Append(context.Background(), benchSite, storetest.Fleet(units, days)); err != nil {
 		b.Fatal(err)
 	}
 	if _, err := s.Seal(context.Background()); err != nil {
@@ -74,7 +67,7 @@ func serviceHeap() (free func()) {
 
 func BenchmarkIngest(b *testing.B) {
 	units, days := benchFleet(b)
-	frames := benchFrames(units, days)
+	frames := storetest.Fleet(units, days)
 	points := units * days * 288
 	var size int64
 	for b.Loop() {
@@ -113,7 +106,7 @@ func BenchmarkTelemetry(b *testing.B) {
 	defer serviceHeap()()
 	end := series.Midnight(fixed(), time.UTC)
 	start := end.AddDate(0, 0, -days)
-	asset := fmt.Sprintf("INV-%016d", units/2)
+	asset := storetest.FleetUnit(units / 2)
 	read := func(from, to time.Time, want int) func(b *testing.B) {
 		return func(b *testing.B) {
 			measure(b, func() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/storetest"
 	"app.sunloop/engine/series"
 )
 
@@ -31,11 +32,7 @@ func newLive(b *testing.B, units, days int) *live {
 // step reports for the next 5 minutes; after a day it begins again, as no day
 // may end here.
 func (l *live) step(b *testing.B) {
-	for i := range l.frames {
-		f := series.Frame{Times: []int64{l.day.Unix() + int64(l.steps%288)*300}}
-		f.Set(series.PowerKW, []float64{float64(l.steps+i) / 10})
-		l.frames[i] = store.AssetFrame{AssetID: fmt.Sprintf("INV-%016d", i), Frame: f}
-	}
+	l.frames = storetest.FleetStep(len(l.frames), l.steps%288)
 	l.steps++
 	if err := l.store.Append(b.Context(), benchSite, l.frames); err != nil {
 		b.Fatal(err)
@@ -143,7 +140,7 @@ func BenchmarkGrowth(b *testing.B) {
 	histories := make([][]store.AssetFrame, len(sizes))
 	for i, units := range sizes {
 		fleets[i] = newLive(b, units, days)
-		histories[i] = benchFrames(units, days)
+		histories[i] = storetest.Fleet(units, days)
 	}
 	growth(b, "ingest", func(b *testing.B, size int) time.Duration {
 		dir, err := os.MkdirTemp(b.TempDir(), "")

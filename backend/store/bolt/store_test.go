@@ -126,7 +126,7 @@ func TestSchema(t *testing.T) {
 func TestBackup(t *testing.T) {
 	s := openTest(t, fixed)
 	site := store.SiteKey{ID: "site", Zone: time.UTC}
-	frame := fleetYear(0, 40)
+	frame := storetest.FleetPower(0, 40)
 	if err := s.Append(t.Context(), site, []store.AssetFrame{{AssetID: "a", Frame: frame}}); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestRecompute(t *testing.T) {
 	site := store.SiteKey{ID: "site", Zone: time.UTC}
 	var frames []store.AssetFrame
 	for i := range 5 {
-		frames = append(frames, store.AssetFrame{AssetID: strconv.Itoa(i), Frame: fleetYear(i, 100)})
+		frames = append(frames, store.AssetFrame{AssetID: strconv.Itoa(i), Frame: storetest.FleetPower(i, 100)})
 	}
 	if err := s.Append(t.Context(), site, frames); err != nil {
 		t.Fatal(err)

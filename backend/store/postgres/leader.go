@@ -51,7 +51,7 @@ func (s *Store) lead(ctx context.Context, name, holder string, expiry *time.Time
 	go func() { done <- fn(inner) }()
 	lost := func() (bool, error) {
 		cancel(errLost)
-		_ = <-done // said only because its context ended
+		<-done //nolint:errcheck // said only because its context ended
 		return false, nil
 	}
 	renew := time.NewTicker(s.lease / 6)

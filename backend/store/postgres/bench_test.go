@@ -1,0 +1,129 @@
+package postgres
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/bolt"
+	"app.sunloop/backend/store/pgtest"
+	"app.sunloop/backend/store/storetest"
+	"app.sunloop/engine/series"
+)
+
+// homes are the two homes of the data, both of which wait for the disk.
+type homes struct{ file, database storetest.Home }
+
+func openHomes(b *testing.B) homes {
+	b.Helper()
+	file, err := bolt.Open(b.TempDir(), bolt.Options{Now: fixed})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { file.Close() })
+	database, err := Open(b.Context(), pgtest.Start(b, pgtest.Options{FSync: true}).Database(b), Options{Now: fixed})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { database.Close() })
+	return homes{file, database}
+}
+
+// compare runs fn on both homes by turns, so that others on the machine disturb
+// both alike, and reports the medians: the database's as ns/op, the file's, and
+// how many times as long the database takes.
+func (h homes) compare(b *testing.B, name string, fn func(b *testing.B, home storetest.Home)) {
+	b.Run(name, func(b *testing.B) {
+		var file, database []time.Duration
+		for b.Loop() {
+			began := time.Now()
+			fn(b, h.file)
+			file = append(file, time.Since(began))
+			began = time.Now()
+			fn(b, h.database)
+			database = append(database, time.Since(began))
+		}
+		f, d := median(file), median(database)
+		b.ReportMetric(float64(d.Nanoseconds()), "ns/op")
+		b.ReportMetric(float64(f.Nanoseconds()), "file-ns/op")
+		b.ReportMetric(float64(d)/float64(f), "x-file")
+	})
+}
+
+func median(d []time.Duration) time.Duration {
+	slices.Sort(d)
+	return d[len(d)/2]
+}
+
+// BenchmarkHomes compares the homes: a fleet of 100 units loaded, a unit's year,
+// the fleet's days, a live step, and a record with its read.
+func BenchmarkHomes(b *testing.B) {
+	units, days := 100, 365
+	if testing.Short() {
+		units, days = 10, 60
+	}
+	h := openHomes(b)
+	fleet := storetest.Fleet(units, days)
+	loads := 0
+	h.compare(b, "ingest", func(b *testing.B, home storetest.Home) {
+		loads++
+		site := store.SiteKey{ID: fmt.Sprintf("site_%026d", loads), Zone: time.UTC}
+		if err := home.Append(b.Context(), site, fleet); err != nil {
+			b.Fatal(err)
+		}
+	})
+	site := store.SiteKey{ID: "site_01JZ0000000000000000000000", Zone: time.UTC}
+	for _, home := range []storetest.Home{h.file, h.database} {
+		if err := home.Append(b.Context(), site, fleet); err != nil {
+			b.Fatal(err)
+		}
+	}
+	start := storetest.FleetEnd.AddDate(0, 0, -days)
+	h.compare(b, "unit year", func(b *testing.B, home storetest.Home) {
+		n := 0
+		for f, err := range home.Read(b.Context(), site.ID, storetest.FleetUnit(units/2), start, storetest.FleetEnd, series.PowerKW) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			n += f.Len()
+		}
+		if n != days*288 {
+			b.Fatalf("%d samples", n)
+		}
+	})
+	h.compare(b, "unit day", func(b *testing.B, home storetest.Home) {
+		f, err := store.Collect(home.Read(b.Context(), site.ID, storetest.FleetUnit(units/2), start, start.AddDate(0, 0, 1)))
+		if err != nil || f.Len() != 288 {
+			b.Fatal(f.Len(), err)
+		}
+	})
+	h.compare(b, "site year daily", func(b *testing.B, home storetest.Home) {
+		if sums, err := home.Daily(b.Context(), site.ID, start, storetest.FleetEnd); err != nil || len(sums) != units*days {
+			b.Fatal(len(sums), err)
+		}
+	})
+	step := 0
+	h.compare(b, "live step", func(b *testing.B, home storetest.Home) {
+		step++ // each home has every second one
+		if err := home.Append(b.Context(), site, storetest.FleetStep(units, step/2%140)); err != nil {
+			b.Fatal(err)
+		}
+	})
+	h.compare(b, "record", func(b *testing.B, home storetest.Home) {
+		err := home.Update(b.Context(), func(tx store.Tx) error { return tx.Put("orders", store.Key("customer", "order"), make([]byte, 300)) })
+		if err != nil {
+			b.Fatal(err)
+		}
+	})
+	h.compare(b, "get", func(b *testing.B, home storetest.Home) {
+		err := home.View(b.Context(), func(tx store.Tx) error {
+			_, err := tx.Get("orders", store.Key("customer", "order"))
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	})
+}
