@@ -152,6 +152,30 @@ func TestTokenEnds(t *testing.T) {
 	}
 }
 
+// TestSessionEnds: renewal does not make a sign-in last for ever.
+func TestSessionEnds(t *testing.T) {
+	w := newWorld(t, noMFA)
+	ctx := context.Background()
+	w.user("u", api.RoleAdmin)
+	token := w.login("u").Token
+	const step = 19 * time.Hour
+	for range maxSession / step {
+		w.clock.add(step)
+		r, err := w.Refresh(ctx, token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		token = r.Token
+	}
+	w.clock.add(maxSession % step)
+	if _, err := w.Refresh(ctx, token); !errors.Is(err, api.ErrTokenExpired) {
+		t.Errorf("after %v: %v", maxSession, err)
+	}
+	if _, err := w.Authenticate(ctx, token); !errors.Is(err, api.ErrInvalidToken) {
+		t.Errorf("the token of a session that has ended: %v", err)
+	}
+}
+
 func TestRefreshAndReuse(t *testing.T) {
 	w := newWorld(t, noMFA)
 	ctx := context.Background()

@@ -14,6 +14,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/storetest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -208,20 +209,16 @@ func TestNoSecretAtRest(t *testing.T) {
 		secrets = append(secrets, string(k.Seed()))
 	}
 	w.keyring.mu.RUnlock()
-	err = filepath.WalkDir(w.dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		for i, s := range secrets {
-			if strings.Contains(string(b), s) {
+	files, err := storetest.Bytes(w.dir)
+	if err != nil || len(files) == 0 {
+		t.Fatal(len(files), err)
+	}
+	for path, text := range files {
+		for i, secret := range secrets {
+			if storetest.Told(text, secret) {
 				t.Errorf("secret %d lies open in %s", i, filepath.Base(path))
 			}
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	info, err := os.Stat(filepath.Join(w.dir, "auth.key"))
 	if err != nil || info.Mode().Perm() != 0o600 {

@@ -3,13 +3,10 @@ package httpapi_test
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +15,7 @@ import (
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/client"
 	"app.sunloop/backend/httpapi"
+	"app.sunloop/backend/store/storetest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -326,38 +324,18 @@ func TestNoSecretIsWrittenDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts := map[string]string{"the log": log.String(), "the trail": string(trail)}
-	err = filepath.WalkDir(w.dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		texts[path] = string(b)
-		return err
-	})
-	if err != nil || len(texts) < 3 {
-		t.Fatalf("%d texts, %v", len(texts), err)
+	texts, err := storetest.Bytes(w.dir)
+	if err != nil || len(texts) == 0 {
+		t.Fatalf("%d files, %v", len(texts), err)
 	}
+	texts["the log"], texts["the trail"] = log.String(), string(trail)
 	for where, text := range texts {
 		for what, secret := range secrets {
-			for _, form := range forms(secret) {
-				if strings.Contains(text, form) {
-					t.Errorf("%s is in %s", what, where)
-				}
+			if storetest.Told(text, secret) {
+				t.Errorf("%s is in %s", what, where)
 			}
 		}
 	}
-}
-
-// forms are the ways in which a secret may stand in a text: as it is, and
-// within something in base64, at each of its three offsets.
-func forms(secret string) []string {
-	list := []string{secret}
-	for shift := range 3 {
-		text := base64.StdEncoding.EncodeToString([]byte("xx"[:shift] + secret))
-		list = append(list, text[4:len(text)-4])
-	}
-	return list
 }
 
 // TestRolesOfAdministration: users.write alone opens it, for keys as for users.

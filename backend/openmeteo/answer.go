@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/go-resty/resty/v2"
@@ -42,12 +44,16 @@ func names() []string {
 	return out
 }
 
-// refused is the service's own reason, or its status.
-func refused(r *resty.Response) error {
+// refused is the service's own reason, or its status. A reason that quotes the
+// question would tell the key.
+func (c *Client) refused(r *resty.Response) error {
 	var body struct {
 		Reason string `json:"reason"`
 	}
 	if json.Unmarshal(r.Body(), &body) == nil && body.Reason != "" {
+		if c.cfg.APIKey != "" {
+			body.Reason = strings.NewReplacer(c.cfg.APIKey, "…", url.QueryEscape(c.cfg.APIKey), "…").Replace(body.Reason)
+		}
 		return fmt.Errorf("status %d: %.200s", r.StatusCode(), body.Reason)
 	}
 	return fmt.Errorf("status %d", r.StatusCode())

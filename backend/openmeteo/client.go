@@ -205,7 +205,7 @@ func (c *Client) get(ctx context.Context, address string, p place, extra map[str
 		return nil, c.plain(err)
 	}
 	if resp.StatusCode() != http.StatusOK {
-		return nil, refused(resp)
+		return nil, c.refused(resp)
 	}
 	return decode(resp.Body(), measured)
 }
