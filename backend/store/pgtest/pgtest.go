@@ -184,7 +184,7 @@ func (s *Server) settings() []string {
 // it answers.
 func (s *Server) Restart() error {
 	var err error
-	if s.process, err = launch(s.settings(), filepath.Join(filepath.Dir(s.Dir), "log")); err != nil {
+	if s.process, err = launch("postgres", s.settings(), s.log()); err != nil {
 		return fmt.Errorf("start PostgreSQL: %w", err)
 	}
 	if err = s.ready(); err != nil {
@@ -196,21 +196,26 @@ func (s *Server) Restart() error {
 // patience is how long a server may take to come up on a busy machine.
 const patience = 2 * time.Minute
 
+func (s *Server) log() string { return filepath.Join(filepath.Dir(s.Dir), "log") }
+
 // ready waits until the server answers.
-func (s *Server) ready() error {
+func (s *Server) ready() error { return s.process.answers(s.URL("postgres"), s.log()) }
+
+// answers waits until a program serves a database's URL.
+func (p *process) answers(url, log string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for {
-		c, err := pgx.Connect(ctx, s.URL("postgres"))
+		c, err := pgx.Connect(ctx, url)
 		if err == nil {
 			return c.Close(ctx)
 		}
 		select {
-		case <-s.process.ended:
-			log, _ := os.ReadFile(filepath.Join(filepath.Dir(s.Dir), "log"))
-			return fmt.Errorf("PostgreSQL ended: %s", lastLines(string(log), 5))
+		case <-p.ended:
+			text, _ := os.ReadFile(log)
+			return fmt.Errorf("the server ended: %s", lastLines(string(text), 5))
 		case <-ctx.Done():
-			return fmt.Errorf("PostgreSQL does not answer: %w", err)
+			return fmt.Errorf("the server does not answer: %w", err)
 		case <-time.After(30 * time.Millisecond):
 		}
 	}
@@ -230,9 +235,11 @@ func freePort() (int, error) {
 }
 
 // URL names a database of the server.
-func (s *Server) URL(database string) string {
+func (s *Server) URL(database string) string { return urlOf(s.Port, database) }
+
+func urlOf(port int, database string) string {
 	u := url.URL{
-		Scheme: "postgres", User: url.UserPassword(User, Password), Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)),
+		Scheme: "postgres", User: url.UserPassword(User, Password), Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
 		Path: database, RawQuery: "sslmode=disable",
 	}
 	return u.String()

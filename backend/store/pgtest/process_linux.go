@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -45,13 +46,17 @@ func newFolder() (string, error) {
 	return dir, err
 }
 
-// command is one of PostgreSQL's programs, to be run as the owner.
+// command is one of PostgreSQL's programs, or another by its path, to be run as
+// the owner.
 func command(program string, args ...string) (*exec.Cmd, error) {
 	who, err := owner()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(filepath.Join(programs(), program), args...)
+	if !filepath.IsAbs(program) {
+		program = filepath.Join(programs(), program)
+	}
+	cmd := exec.Command(program, args...)
 	cmd.Dir = "/"
 	// A signal from the terminal is the test binary's to handle.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who, Setpgid: true}
@@ -77,9 +82,9 @@ type process struct {
 	ended chan struct{}
 }
 
-// launch starts a server that the kernel ends at once when this process dies.
-func launch(args []string, log string) (*process, error) {
-	cmd, err := command("postgres", args...)
+// launch starts a program that the kernel ends at once when this process dies.
+func launch(program string, args []string, log string) (*process, error) {
+	cmd, err := command(program, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -110,10 +115,24 @@ func launch(args []string, log string) (*process, error) {
 // Stop ends the server in order and waits for it.
 func (s *Server) Stop() { s.end(syscall.SIGINT) }
 
-// Kill ends the server as a crash does.
-func (s *Server) Kill() { s.end(syscall.SIGKILL) }
-
-func (s *Server) end(how syscall.Signal) {
-	_ = s.process.cmd.Process.Signal(how) // it may have ended
-	<-s.process.ended
+// Kill ends the server as a crash does, and with it the processes that serve
+// its connections, which would go on for a moment.
+func (s *Server) Kill() {
+	pid := s.process.cmd.Process.Pid
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	s.end(syscall.SIGKILL)
+	for _, child := range strings.Fields(string(children)) {
+		if pid, err := strconv.Atoi(child); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		}
+	}
 }
+
+func (s *Server) end(how syscall.Signal) { s.process.end(how) }
+
+func (p *process) end(how syscall.Signal) {
+	_ = p.cmd.Process.Signal(how) // it may have ended
+	<-p.ended
+}
+
+func (p *process) stop() { p.end(syscall.SIGINT) }

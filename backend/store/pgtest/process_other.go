@@ -14,7 +14,9 @@ func newFolder() (string, error) { return "", errUnsupported }
 
 func run(string, []string, ...string) error { return errUnsupported }
 
-func launch([]string, string) (*process, error) { return nil, errUnsupported }
+func launch(string, []string, string) (*process, error) { return nil, errUnsupported }
+
+func (p *process) stop() {}
 
 // Stop ends the server in order and waits for it.
 func (s *Server) Stop() {}

@@ -19,7 +19,7 @@ func (s *Server) Standby(t testing.TB) *Server {
 	t.Cleanup(func() { os.RemoveAll(root) })
 	b := &Server{Dir: filepath.Join(root, "data"), options: s.options}
 	password := []string{"PGPASSWORD=" + Password}
-	if err := run("pg_basebackup", password, "-h", "127.0.0.1", "-p", strconv.Itoa(s.Port), "-U", User, "-D", b.Dir, "-R", "-X", "stream", "-c", "fast"); err != nil {
+	if err := run("pg_basebackup", password, "-h", "127.0.0.1", "-p", strconv.Itoa(s.Port), "-U", User, "-D", b.Dir, "-R", "-X", "stream", "-c", "fast", "-N"); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.listen(); err != nil {

@@ -24,7 +24,7 @@ func (s *Store) Check(ctx context.Context) []error {
 	for _, id := range ids {
 		err := s.transact(ctx, snapshot, func(tx pgx.Tx) error {
 			in := &site{ctx: ctx, tx: tx, id: id}
-			if err := in.load(siteRow); err != nil {
+			if err := in.load(); err != nil {
 				return err
 			}
 			return s.Archive.Check(id, in, report)

@@ -3,8 +3,6 @@ package postgres
 import (
 	"strings"
 	"testing"
-
-	"app.sunloop/backend/store"
 )
 
 // TestCheck finds each kind of damage.
@@ -34,64 +32,6 @@ func TestCheck(t *testing.T) {
 			}
 			if _, err := s.pool.Exec(t.Context(), `TRUNCATE sunloop.site, sunloop.block`); err != nil { // sound again
 				t.Fatal(err)
-			}
-		})
-	}
-}
-
-// TestPooled: all works where no statement may be prepared, as behind a pooler.
-func TestPooled(t *testing.T) {
-	for _, mode := range []string{"exec", "simple_protocol"} {
-		t.Run(mode, func(t *testing.T) {
-			was := filled(t)
-			b := backup(t, was.Store)
-			url := changed(t, was.pool.Config().ConnString(), with("default_query_exec_mode", mode))
-			s := openURL(t, url, fixed)
-			err := s.Update(t.Context(), func(tx store.Tx) error {
-				if err := tx.Delete("b", store.Key("customer", "1")); err != nil {
-					return err
-				}
-				if err := tx.Enqueue(store.Job{Kind: "k"}); err != nil {
-					return err
-				}
-				n := 0
-				for _, err := range tx.Scan("b", store.Key("customer"), store.After(store.Key("customer")), true) {
-					if err != nil {
-						return err
-					}
-					n++
-				}
-				if n != 299 {
-					t.Errorf("%d records of 299", n)
-				}
-				return tx.Put("b", store.Key("customer", "1"), []byte("value 1"))
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			// A copy by COPY in bulk, of what was read.
-			for _, asset := range []string{"a", "b"} {
-				f, err := store.Collect(s.Read(t.Context(), "one", asset, fixed().AddDate(0, 0, -50), fixed()))
-				if err != nil || f.Len() == 0 {
-					t.Fatal(f.Len(), err)
-				}
-				var frames []store.AssetFrame
-				for _, id := range strings.Fields("c d e f g h i j k l m n o p q r s t u v w x y z") {
-					frames = append(frames, store.AssetFrame{AssetID: asset + id, Frame: f})
-				}
-				if err := s.Append(t.Context(), store.SiteKey{ID: "copy", Zone: fixed().Location()}, frames); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if sums, err := s.Daily(t.Context(), "copy", fixed().AddDate(0, 0, -50), fixed()); err != nil || len(sums) < 2*24*40 {
-				t.Errorf("%d sums, %v", len(sums), err)
-			}
-			if ok, _, _, err := s.Allow(t.Context(), "k", 1, 1, fixed()); !ok || err != nil {
-				t.Error(ok, err)
-			}
-			other := openURL(t, changed(t, openTest(t, fixed).pool.Config().ConnString(), with("default_query_exec_mode", mode)), fixed)
-			if err := other.Restore(t.Context(), strings.NewReader(string(b))); err != nil {
-				t.Error(err)
 			}
 		})
 	}

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/puddle/v2"
 
 	"app.sunloop/backend/store"
 )
@@ -66,7 +69,10 @@ func plain(err error) string {
 	}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
-		return "the database cannot be reached"
+		if lost(err) {
+			return "the database cannot be reached"
+		}
+		return "the database's answer cannot be read, or the question not be asked"
 	}
 	switch {
 	case strings.HasPrefix(pg.Code, authorization):
@@ -82,6 +88,22 @@ func plain(err error) string {
 	}
 	return fmt.Sprintf("the database answers %q (%s)", pg.Message, pg.Code)
 }
+
+// lost says that there is no connection.
+func lost(err error) bool {
+	var network net.Error
+	for _, closed := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, puddle.ErrClosedPool} {
+		if errors.Is(err, closed) {
+			return true
+		}
+	}
+	// A connection that broke before answers with an error that has no type, but
+	// says that nothing was sent.
+	return errors.As(err, &network) || errors.As(err, new(*pgconn.ConnectError)) || pgconn.SafeToRetry(err)
+}
+
+// ofDatabase says that an error is the database's, or that of the way to it.
+func ofDatabase(err error) bool { return errors.As(err, new(*pgconn.PgError)) || lost(err) }
 
 // retryable says that a transaction failed for what another one did.
 func retryable(err error) bool {

@@ -269,8 +269,12 @@ func (r *records) Enqueue(job store.Job) error {
 		job.MaxAttempts = defaultAttempts
 	}
 	job.ID, job.Payload = "", bytes.Clone(job.Payload)
-	if err := r.store.enqueue(r.ctx, r.tx, job); err != nil {
+	err := r.store.enqueue(r.ctx, r.tx, job)
+	switch {
+	case err == nil:
+		return nil
+	case ofDatabase(err):
 		return r.fault("enqueue", job.Kind, err)
 	}
-	return nil
+	return fmt.Errorf("enqueue %s: %w", job.Kind, err)
 }

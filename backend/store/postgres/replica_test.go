@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 
 	"app.sunloop/backend/store"
@@ -330,5 +332,34 @@ func TestReplicasSerial(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestEnqueueRefused: what the queue answers comes back as it is, and undoes the
+// transaction.
+func TestEnqueueRefused(t *testing.T) {
+	refused := errors.New("no such kind")
+	s, err := Open(t.Context(), pgtest.Database(t), Options{Enqueue: func(_ context.Context, _ pgx.Tx, job store.Job) error {
+		if job.RunAt.IsZero() || job.MaxAttempts == 0 {
+			t.Errorf("job %+v", job)
+		}
+		return refused
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	err = s.Update(t.Context(), func(tx store.Tx) error {
+		return errors.Join(tx.Put("b", []byte("k"), nil), tx.Enqueue(store.Job{Kind: "odd"}))
+	})
+	if !errors.Is(err, refused) || !strings.Contains(err.Error(), "odd") {
+		t.Errorf("refused with %v", err)
+	}
+	err = s.View(t.Context(), func(tx store.Tx) error {
+		_, err := tx.Get("b", []byte("k"))
+		return err
+	})
+	if !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("the record is there: %v", err)
 	}
 }

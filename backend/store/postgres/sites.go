@@ -31,7 +31,7 @@ func (h sites) Sites(ctx context.Context) ([]string, error) {
 func (h sites) View(ctx context.Context, id string, fn func(r telemetry.Reader) error) error {
 	return h.store.transact(ctx, snapshot, func(tx pgx.Tx) error {
 		s := &site{ctx: ctx, tx: tx, id: id}
-		if err := s.load(siteRow); err != nil {
+		if err := s.load(); err != nil {
 			return err
 		}
 		return fn(s)
@@ -78,28 +78,49 @@ const copyFrom = 256
 // siteRow asks for the row of a site.
 const siteRow = `SELECT layout, roster FROM sunloop.site WHERE site = $1`
 
+// lockIdle is for how long a change may make blocks while it holds the lock.
+const lockIdle = "2min"
+
 // load reads the site's row.
-func (s *site) load(sql string) error {
-	err := s.tx.QueryRow(s.ctx, sql, s.id).Scan(&s.layout, &s.roster)
+func (s *site) load() error { return s.found(s.tx.QueryRow(s.ctx, siteRow, s.id)) }
+
+func (s *site) found(row pgx.Row) error {
+	err := row.Scan(&s.layout, &s.roster)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && len(s.layout) == 0 {
 		s.fresh, s.layout, s.roster = true, nil, nil
 		return nil
 	}
+	s.fresh = false
 	return fault("read the site", err)
 }
 
 // lock locks the site's row, which it makes if need be, so that there is one.
+// The server ends the transaction of a process that stops in its midst, as the
+// others wait for the lock.
 func (s *site) lock() error {
-	const sql = siteRow + ` FOR UPDATE`
-	if err := s.load(sql); err != nil || !s.fresh {
+	if err := s.lockRow(); err != nil || !s.fresh {
 		return err
 	}
 	_, err := s.tx.Exec(s.ctx, `INSERT INTO sunloop.site (site, layout, roster) VALUES ($1, '', '') ON CONFLICT (site) DO NOTHING`, s.id)
 	if err != nil {
 		return fault("make the site", err)
 	}
-	s.fresh = false
-	return s.load(sql)
+	return s.lockRow()
+}
+
+func (s *site) lockRow() error {
+	var b pgx.Batch
+	b.Queue(`SET LOCAL idle_in_transaction_session_timeout = '` + lockIdle + `'`)
+	b.Queue(siteRow+` FOR UPDATE`, s.id)
+	answers := s.tx.SendBatch(s.ctx, &b)
+	_, err := answers.Exec()
+	if err == nil {
+		err = s.found(answers.QueryRow())
+	}
+	if closed := answers.Close(); err == nil {
+		err = closed
+	}
+	return fault("lock the site", err)
 }
 
 // Layout is what PutSite stored.
