@@ -50,6 +50,7 @@ type cli struct {
 	Keys        KeysCmd        `cmd:"" help:"The console's keys."`
 	Config      ConfigCmd      `cmd:"" help:"What is configured, and where it comes from."`
 	Doctor      DoctorCmd      `cmd:"" help:"What this terminal can do, what is configured, and whether data and service are in reach."`
+	Health      HealthCmd      `cmd:"" help:"Whether a service can work, by its exit status: for supervisors of containers."`
 	Version     VersionCmd     `cmd:"" help:"The version."`
 
 	Screenshot ScreenshotCmd `cmd:"" hidden:"" help:"Draw the demo's screen into an SVG file."`

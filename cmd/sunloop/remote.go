@@ -17,10 +17,15 @@ import (
 
 // RemoteFlags are how a command reaches a service elsewhere.
 type RemoteFlags struct {
-	Remote         string `placeholder:"URL" env:"SUNLOOP_REMOTE" help:"Ask a service elsewhere, as in https://ops.example.com, instead of the data folder."`
-	Token          string `env:"SUNLOOP_TOKEN" help:"API key or token for --remote."`
-	TLSFingerprint string `name:"tls-fingerprint" placeholder:"HEX" env:"SUNLOOP_TLS_FINGERPRINT" help:"SHA-256 of the one certificate that --remote may show, as sunloop tls prints it there."`
-	TLSCA          string `name:"tls-ca" placeholder:"FILE" env:"SUNLOOP_TLS_CA" help:"Certificates (PEM) of the authorities that --remote is trusted by, instead of the system's." type:"path"`
+	Remote string `placeholder:"URL" env:"SUNLOOP_REMOTE" help:"Ask a service elsewhere, as in https://ops.example.com, instead of the data folder."`
+	Token  string `env:"SUNLOOP_TOKEN" help:"API key or token for --remote."`
+	TrustFlags
+}
+
+// TrustFlags are which certificates of a service elsewhere are taken.
+type TrustFlags struct {
+	TLSFingerprint string `name:"tls-fingerprint" placeholder:"HEX" env:"SUNLOOP_TLS_FINGERPRINT" help:"SHA-256 of the one certificate that the service may show, as sunloop tls prints it there."`
+	TLSCA          string `name:"tls-ca" placeholder:"FILE" env:"SUNLOOP_TLS_CA" help:"Certificates (PEM) of the authorities that the service is trusted by, instead of the system's." type:"path"`
 }
 
 // clientOptions are those of a client of the service elsewhere.
@@ -35,7 +40,7 @@ func (f RemoteFlags) clientOptions() (client.Options, error) {
 }
 
 // trust is whose certificates are taken; nil: those that the system takes.
-func (f RemoteFlags) trust() (*tls.Config, error) {
+func (f TrustFlags) trust() (*tls.Config, error) {
 	trust := client.Trust{Fingerprint: f.TLSFingerprint}
 	if f.TLSCA != "" {
 		b, err := os.ReadFile(f.TLSCA)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -30,9 +31,13 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "../../testdata/script",
 		Setup: func(e *testscript.Env) error {
+			deploy, err := filepath.Abs("../../deploy")
+			if err != nil {
+				return err
+			}
 			for _, kv := range [][2]string{
 				{"HOME", e.WorkDir}, {"XDG_CONFIG_HOME", e.WorkDir + "/config"}, {"XDG_DATA_HOME", e.WorkDir + "/data"},
-				{"NO_COLOR", "1"}, {"TZ", "UTC"},
+				{"NO_COLOR", "1"}, {"TZ", "UTC"}, {"DEPLOY", deploy},
 			} {
 				e.Setenv(kv[0], kv[1])
 			}
