@@ -112,6 +112,7 @@ func TestAllowIsExact(t *testing.T) {
 
 // TestLeader: replicas lead by turns, one at a time; what fn answers ends it.
 func TestLeader(t *testing.T) {
+	t.Parallel() // it waits, mostly
 	stores := twoStores(t, Options{Lease: 6 * time.Second})
 	var leading, turns atomic.Int64
 	done := errors.New("done")
@@ -151,6 +152,7 @@ func TestLeader(t *testing.T) {
 
 // TestLeaderLost: a leader whose lease was taken is told, and leads again later.
 func TestLeaderLost(t *testing.T) {
+	t.Parallel() // it waits, mostly
 	s := twoStores(t, Options{Lease: 3 * time.Second})[0]
 	turns := 0
 	err := s.Leader(t.Context(), "one", func(ctx context.Context) error {
@@ -190,6 +192,7 @@ func leadUntilKilled(url string) {
 
 // TestLeaderKilled: another replica takes over from a process that was killed.
 func TestLeaderKilled(t *testing.T) {
+	t.Parallel() // it waits, mostly
 	url := pgtest.Database(t)
 	exe, err := os.Executable()
 	if err != nil {

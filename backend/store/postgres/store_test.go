@@ -18,6 +18,9 @@ func TestMain(m *testing.M) {
 	if url := os.Getenv(leaderEnv); url != "" {
 		leadUntilKilled(url)
 	}
+	if url := os.Getenv(writerEnv); url != "" {
+		writeUntilKilled(url)
+	}
 	goleak.VerifyTestMain(pgtest.Main(m))
 }
 
