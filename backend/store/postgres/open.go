@@ -63,6 +63,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
 		cfg.ConnConfig.RuntimeParams["application_name"] = "sunloop"
 	}
+	cfg.AfterConnect = keepPlans
 	c := cfg.ConnConfig
 	what := fmt.Sprintf("open database %s at %s", c.Database, net.JoinHostPort(c.Host, fmt.Sprint(c.Port)))
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
@@ -74,6 +75,17 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("%s: %w", what, opening(err))
 	}
 	return newStore(pool, o), nil
+}
+
+// keepPlans lets a connection that prepares its statements plan each of them
+// once: all of them look up by keys, and over a table's partitions planning
+// costs more than the look-up.
+func keepPlans(ctx context.Context, conn *pgx.Conn) error {
+	if conn.Config().DefaultQueryExecMode != pgx.QueryExecModeCacheStatement {
+		return nil
+	}
+	_, err := conn.Exec(ctx, `SET plan_cache_mode = force_generic_plan`)
+	return err
 }
 
 // opening is an error of Open as a sentence for who runs the service.
