@@ -78,7 +78,7 @@ lint: ## golangci-lint, at the version .ci/tools pins
 	golangci-lint run ./...
 
 fmt: ## format the tree
-	gofmt -w cmd tui backend engine themes
+	gofmt -w cmd tui backend engine themes deploy
 
 tidy: ## go.mod and go.sum
 	$(GO) mod tidy
