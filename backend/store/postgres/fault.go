@@ -25,6 +25,7 @@ const (
 	diskFull             = "53100"
 	authorization        = "28" // a class
 	connection           = "08" // a class
+	resources            = "53" // a class
 	shutdown             = "57P"
 )
 
@@ -83,6 +84,10 @@ func plain(err error) string {
 		return "the database is read-only"
 	case pg.Code == noPrivilege:
 		return "the database's user may not do this"
+	case pg.Code == diskFull:
+		return "the database's disk is full"
+	case strings.HasPrefix(pg.Code, resources):
+		return "the database has no room for another connection or query"
 	case strings.HasPrefix(pg.Code, connection), strings.HasPrefix(pg.Code, shutdown):
 		return "the database is going down or starting"
 	}

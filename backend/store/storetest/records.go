@@ -26,7 +26,10 @@ func Records(t *testing.T, open Open) {
 		{"read only", recordsReadOnly},
 		{"copies", recordsCopies},
 		{"scan", recordsScan},
+		{"scan of any range", recordsRanges},
 		{"scan while writing", recordsScanWriting},
+		{"scan over writes ahead", recordsScanAhead},
+		{"own writes", recordsOwnWrites},
 		{"model", recordsModel},
 		{"table", recordsTable},
 		{"concurrent", recordsConcurrent},
@@ -217,6 +220,141 @@ func recordsScanWriting(t *testing.T, h Home) {
 			}
 			return nil
 		}))
+	}
+}
+
+// recordsRanges scans between any two bounds, of keys with parts and without.
+func recordsRanges(t *testing.T, h Home) {
+	round := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		if round++; round > 8 {
+			return
+		}
+		bucket := strconv.Itoa(round)
+		key := rapid.Custom(func(t *rapid.T) string {
+			raw := rapid.StringMatching(`[ab\x00\x01\xff]{1,5}`)
+			if rapid.Bool().Draw(t, "raw") {
+				return raw.Draw(t, "key")
+			}
+			part := rapid.StringMatching(`[ab\x00]{0,2}`)
+			return string(store.Key(part.Draw(t, "first"), part.Draw(t, "second")))
+		})
+		all := rapid.SliceOfNDistinct(key, 1, 80, rapid.ID).Draw(rt, "keys")
+		slices.Sort(all)
+		put(t, h, bucket, slices.Collect(func(yield func(string) bool) {
+			for _, k := range all {
+				if !yield(k) || !yield("") {
+					return
+				}
+			}
+		})...)
+		for range 30 {
+			from, to := key.Draw(rt, "from"), key.Draw(rt, "to")
+			switch rapid.IntRange(0, 3).Draw(rt, "bounds") {
+			case 0:
+				to = string(store.After([]byte(from)))
+			case 1:
+				to = ""
+			case 2:
+				from = ""
+			}
+			reverse := rapid.Bool().Draw(rt, "reverse")
+			want := []string{}
+			for _, k := range all {
+				if k >= from && (to == "" || k < to) {
+					want = append(want, k)
+				}
+			}
+			if reverse {
+				slices.Reverse(want)
+			}
+			err := h.View(context.Background(), func(tx store.Tx) error {
+				got, err := keys(tx, bucket, from, to, reverse)
+				if diff := cmp.Diff(want, got); diff != "" {
+					rt.Fatalf("Scan(%q, %q, %v): %s", from, to, reverse, diff)
+				}
+				return err
+			})
+			if err != nil {
+				rt.Fatal(err)
+			}
+		}
+	})
+}
+
+// recordsScanAhead writes to what a scan has yet to pass: it passes what is
+// there by then.
+func recordsScanAhead(t *testing.T, h Home) {
+	put(t, h, "b", "1", "", "2", "", "3", "", "5", "", "7", "old")
+	put(t, h, "c", "4", "")
+	stop := errors.New("stop")
+	for reverse, want := range map[bool][]string{
+		false: {"1=", "2=", "4=", "5=", "7=new", "8="},
+		true:  {"7=old", "5=", "4=", "2=", "1=", "0="},
+	} {
+		err := h.Update(t.Context(), func(tx store.Tx) error {
+			var got []string
+			for e, err := range tx.Scan("b", nil, nil, reverse) {
+				if err != nil {
+					return err
+				}
+				got = append(got, string(e.Key)+"="+string(e.Value))
+				if k := string(e.Key); k == "2" && !reverse || k == "5" && reverse {
+					err := errors.Join(tx.Delete("b", []byte("3")), tx.Put("b", []byte("4"), nil), tx.Put("b", []byte("7"), []byte("new")),
+						tx.Put("b", []byte("8"), nil), tx.Put("b", []byte("0"), nil), tx.Put("c", []byte("6"), nil))
+					if err != nil {
+						return err
+					}
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("reverse %v: %s", reverse, diff)
+			}
+			return stop
+		})
+		if !errors.Is(err, stop) {
+			t.Error(err)
+		}
+	}
+}
+
+// recordsOwnWrites reads in a transaction what it wrote.
+func recordsOwnWrites(t *testing.T, h Home) {
+	put(t, h, "b", "old", "1", "gone", "2")
+	ok(t, h.Update(t.Context(), func(tx store.Tx) error {
+		see := func(when, key, want string) {
+			v, err := tx.Get("b", []byte(key))
+			if want == "" && !errors.Is(err, store.ErrNotFound) || want != "" && (err != nil || string(v) != want) {
+				t.Errorf("%s: %s is %q, %v; want %q", when, key, v, err, want)
+			}
+		}
+		see("before", "old", "1")
+		if err := errors.Join(tx.Put("b", []byte("old"), []byte("3")), tx.Put("b", []byte("new"), []byte("4")), tx.Delete("b", []byte("gone"))); err != nil {
+			return err
+		}
+		for _, when := range []string{"after", "after a scan"} {
+			see(when, "old", "3")
+			see(when, "new", "4")
+			see(when, "gone", "")
+			got, err := keys(tx, "b", "", "", false)
+			if diff := cmp.Diff([]string{"new", "old"}, got); diff != "" || err != nil {
+				t.Errorf("%s: %v %s", when, err, diff)
+			}
+		}
+		if err := errors.Join(tx.Delete("b", []byte("new")), tx.Put("b", []byte("new"), []byte("5")), tx.Put("b", []byte("old"), nil), tx.Delete("b", []byte("old"))); err != nil {
+			return err
+		}
+		see("at last", "new", "5")
+		see("at last", "old", "")
+		return nil
+	}))
+	if v, err := get(t, h, "b", "new"); v != "5" || err != nil {
+		t.Errorf("committed %q, %v", v, err)
+	}
+	for _, key := range []string{"old", "gone"} {
+		if _, err := get(t, h, "b", key); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%s is there: %v", key, err)
+		}
 	}
 }
 
