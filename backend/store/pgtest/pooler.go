@@ -2,12 +2,12 @@ package pgtest
 
 import (
 	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Pooled puts pgbouncer in transaction mode before the server of a database's
@@ -19,7 +19,7 @@ func Pooled(t testing.TB, database string, connections int) string {
 	if err != nil || !supported {
 		t.Skip("pgbouncer is not installed")
 	}
-	to, err := url.Parse(database)
+	to, err := pgx.ParseConfig(database)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func Pooled(t testing.TB, database string, connections int) string {
 	}
 	settings, log := filepath.Join(root, "pgbouncer.ini"), filepath.Join(root, "log")
 	ini := fmt.Sprintf(`[databases]
-* = host=%s port=%s user=%s password=%s
+* = host=%s port=%d user=%s password=%s
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = %d
@@ -43,7 +43,7 @@ auth_type = any
 pool_mode = transaction
 default_pool_size = %d
 ignore_startup_parameters = extra_float_digits
-`, to.Hostname(), to.Port(), User, Password, port, connections)
+`, to.Host, to.Port, User, Password, port, connections)
 	if err := os.WriteFile(settings, []byte(ini), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ ignore_startup_parameters = extra_float_digits
 		t.Fatal(err)
 	}
 	t.Cleanup(p.stop)
-	here := urlOf(port, strings.TrimPrefix(to.Path, "/"))
+	here := urlOf(port, to.Database)
 	if err := p.answers(here+"&default_query_exec_mode=exec", log); err != nil {
 		t.Fatal(err)
 	}
