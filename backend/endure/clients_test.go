@@ -216,35 +216,47 @@ func (w *crowd) keepSchedule(was *api.Schedule) {
 const stockPart = "PCB-CTRL"
 
 // stock puts one more piece into the stock. A request whose answer was lost is
-// repeated with its Idempotency-Key in the next life of the service, and counts
-// once.
+// repeated with its Idempotency-Key, in the next life of the service or, where
+// it may still be under way there, at the end: each counts once.
 func (w *crowd) stock(ctx context.Context, c visitor) error {
 	w.mu.Lock()
-	key, again := w.stockKey, w.stockKey != ""
-	w.mu.Unlock()
-	if !again {
-		key = fmt.Sprint("piece ", w.next("piece"))
-		w.mu.Lock()
-		w.stockKey = key
-		w.mu.Unlock()
+	w.stockCaller = c.options.Credential
+	if w.stockKey == "" {
+		w.stockBegun++
+		w.stockKey = fmt.Sprint("piece ", w.stockBegun)
 	}
-	err := w.book.write(ctx, "stock", func(ctx context.Context) error {
-		_, err := c.AdjustStock(client.WithIdempotencyKey(ctx, key), api.PartsRequest{CustomerID: tenant, PartNumber: stockPart, Change: new(1), Reason: "delivery"})
-		return err
-	})
+	key := w.stockKey
+	w.mu.Unlock()
+	done, err := w.piece(ctx, c.Client, key)
 	status, _ := refusal(err)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case err == nil:
-		w.stockAcknowledged++
+	case done:
 		w.stockKey = ""
-	case status == 409: // it may be under way in a process that died: neither known nor to be repeated now
-		w.stockUnknown++
+	case status == 409: // a process that died holds it for its lease
+		w.stockOpen = append(w.stockOpen, key)
 		w.stockKey = ""
-		err = nil
+	default:
+		return err
 	}
-	return err
+	return nil
+}
+
+// piece asks for one piece under the key; done means that the service says that
+// it is there.
+func (w *crowd) piece(ctx context.Context, c *client.Client, key string) (done bool, err error) {
+	err = w.book.write(ctx, "stock", func(ctx context.Context) error {
+		_, err := c.AdjustStock(client.WithIdempotencyKey(ctx, key), api.PartsRequest{CustomerID: tenant, PartNumber: stockPart, Change: new(1), Reason: "delivery"})
+		return err
+	})
+	lost := err != nil && strings.Contains(err.Error(), "was carried out")
+	if lost {
+		w.mu.Lock()
+		w.stockLost++
+		w.mu.Unlock()
+	}
+	return err == nil || lost, err
 }
 
 // key makes API keys and ends every other.
@@ -312,11 +324,13 @@ type crowd struct {
 	place *receiver
 	dir   string
 
-	mu                              sync.Mutex
-	counts                          map[string]int
-	subscribed                      []string
-	stockKey                        string
-	stockAcknowledged, stockUnknown int
+	mu         sync.Mutex
+	counts     map[string]int
+	subscribed []string
+
+	stockCaller, stockKey string   // who counts, and the piece that is asked for
+	stockOpen             []string // pieces of which it is not known whether they are there
+	stockBegun, stockLost int      // pieces, and answers that were lost
 }
 
 // next counts from 0.

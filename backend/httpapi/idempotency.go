@@ -19,7 +19,8 @@ type remembered struct {
 	Key     []byte    `json:"key"`  // digest of caller, method, path and key
 	Body    []byte    `json:"body"` // keyed digest of the body, which may hold a password
 	Begun   time.Time `json:"begun"`
-	Sealed  []byte    `json:"sealed,omitempty"` // the answer, which may hold an API key
+	Changed bool      `json:"changed,omitempty"` // written in the transaction of the change
+	Sealed  []byte    `json:"sealed,omitempty"`  // the answer, which may hold an API key
 	Expires time.Time `json:"expires"`
 }
 
@@ -40,8 +41,9 @@ const lease = 2 * time.Minute
 const maxIdempotencyKey = 255
 
 var (
-	errKeyInUse  = api.Conflict("A request with this Idempotency-Key is under way")
-	errKeyReused = &api.Error{Status: http.StatusUnprocessableEntity, Message: "This Idempotency-Key was used with another body"}
+	errKeyInUse   = api.Conflict("A request with this Idempotency-Key is under way")
+	errAnswerLost = api.Conflict("The request with this Idempotency-Key was carried out, but its answer was lost: look for what it made, it is not done again")
+	errKeyReused  = &api.Error{Status: http.StatusUnprocessableEntity, Message: "This Idempotency-Key was used with another body"}
 )
 
 // idempotency makes equal requests of this process wait for the first. The
@@ -81,7 +83,8 @@ func (i *idempotency) enter(q *http.Request, key [sha256.Size]byte) (leave func(
 
 // once runs a creating call at most once for a key of its caller in 24 hours,
 // and answers what it answered then. Refusals are not kept: they created
-// nothing.
+// nothing. The key is marked in the transaction that makes the change, so that
+// a process that dies leaves either both or none.
 func (s *server) once(w http.ResponseWriter, q *http.Request, rt route, c *call, g granted, key string) {
 	if len(key) > maxIdempotencyKey {
 		s.refuse(w, q, api.InvalidParameter(api.HeaderIdempotencyKey, "at most 255 bytes"))
@@ -94,13 +97,15 @@ func (s *server) once(w http.ResponseWriter, q *http.Request, rt route, c *call,
 		return
 	}
 	defer leave()
-	former, err := s.claim(q, id[:], s.Auth.Fingerprint(c.fingerprint, sealedAnswers))
+	now := s.Now().UTC()
+	mine := remembered{Key: id[:], Body: s.Auth.Fingerprint(c.fingerprint, sealedAnswers), Begun: now, Expires: now.Add(api.IdempotencyWindow)}
+	former, err := s.claim(q, mine)
 	if err != nil {
 		s.refuse(w, q, err)
 		return
 	}
 	if former == nil {
-		if former, err = s.runOnce(q, id[:], c, g); err != nil {
+		if former, err = s.runOnce(q, mine, c, g); err != nil {
 			s.refuse(w, q, err)
 			return
 		}
@@ -113,31 +118,43 @@ func (s *server) once(w http.ResponseWriter, q *http.Request, rt route, c *call,
 }
 
 // claim answers what was answered before, or nil when the caller is to do the
-// work.
-func (s *server) claim(q *http.Request, id, fingerprint []byte) (former []byte, err error) {
-	now := s.Now().UTC()
+// work, under its record mine.
+func (s *server) claim(q *http.Request, mine remembered) (former []byte, err error) {
+	now := mine.Begun
 	err = s.Records.Update(q.Context(), func(tx store.Tx) error {
 		former = nil
-		r, err := rememberedAnswers.Get(tx, store.Key(string(id)))
+		r, err := rememberedAnswers.Get(tx, rememberedAnswers.Key(mine))
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 		case err != nil:
 			return err
 		case !now.Before(r.Expires):
-		case !bytes.Equal(r.Body, fingerprint):
+		case !bytes.Equal(r.Body, mine.Body):
 			return errKeyReused
 		case r.Sealed != nil:
 			former, err = s.Auth.Unseal(r.Sealed, sealedAnswers)
 			return err
+		case r.Changed:
+			return errAnswerLost
 		case now.Before(r.Begun.Add(lease)):
 			return errKeyInUse
 		}
 		if err := dropExpired(tx, now); err != nil {
 			return err
 		}
-		return rememberedAnswers.Put(tx, remembered{Key: id, Body: fingerprint, Begun: now, Expires: now.Add(api.IdempotencyWindow)})
+		return rememberedAnswers.Put(tx, mine)
 	})
 	return former, err
+}
+
+// held is the record of a key as it is now; errKeyInUse when it is another
+// request's by now, which took this one for dead.
+func (r remembered) held(tx store.Tx) (remembered, error) {
+	now, err := rememberedAnswers.Get(tx, rememberedAnswers.Key(r))
+	if errors.Is(err, store.ErrNotFound) || err == nil && !now.Begun.Equal(r.Begun) {
+		return r, errKeyInUse
+	}
+	return now, err
 }
 
 // dropExpired removes some of what has expired, at each claim.
@@ -157,20 +174,33 @@ func dropExpired(tx store.Tx, now time.Time) error {
 	return nil
 }
 
-func (s *server) runOnce(q *http.Request, id []byte, c *call, g granted) ([]byte, error) {
+func (s *server) runOnce(q *http.Request, mine remembered, c *call, g granted) ([]byte, error) {
 	keep := context.WithoutCancel(q.Context()) // the key's record outlives a caller who leaves
-	done := false
+	answered := false
 	defer func() {
-		if done {
+		if answered {
 			return
 		}
-		// Refused, failed or panicked: the key is free again.
-		err := s.Records.Update(keep, func(tx store.Tx) error { return rememberedAnswers.Delete(tx, store.Key(string(id))) })
-		if err != nil {
+		// Refused, failed or panicked: the key is free again, unless the change
+		// was made.
+		err := s.Records.Update(keep, func(tx store.Tx) error {
+			if r, err := mine.held(tx); err != nil || r.Changed {
+				return err
+			}
+			return rememberedAnswers.Delete(tx, rememberedAnswers.Key(mine))
+		})
+		if err != nil && !errors.Is(err, errKeyInUse) {
 			s.Log.Error("free an idempotency key", "error", err.Error())
 		}
 	}()
-	result, err := c.run(q.Context(), g)
+	result, err := c.run(store.InCommit(q.Context(), func(tx store.Tx) error {
+		r, err := mine.held(tx)
+		if err != nil {
+			return err
+		}
+		r.Changed = true
+		return rememberedAnswers.Put(tx, r)
+	}), g)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +209,7 @@ func (s *server) runOnce(q *http.Request, id []byte, c *call, g granted) ([]byte
 		return nil, err
 	}
 	err = s.Records.Update(keep, func(tx store.Tx) error {
-		r, err := rememberedAnswers.Get(tx, store.Key(string(id)))
+		r, err := mine.held(tx)
 		if err != nil {
 			return err
 		}
@@ -187,6 +217,6 @@ func (s *server) runOnce(q *http.Request, id []byte, c *call, g granted) ([]byte
 		return rememberedAnswers.Put(tx, r)
 	})
 	// The work is done: a caller who left must find its answer, not a free key.
-	done = true
+	answered = true
 	return buf.Bytes(), err
 }

@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
 )
 
 // Diagnose explains what is wrong with an asset. Without a detection it runs
-// the detector first.
+// the detector first; the change that it makes is the diagnosis.
 func (p *Pipeline) Diagnose(ctx context.Context, scope api.Scope, r api.DiagnoseRequest) (api.Diagnostic, error) {
 	if r.DetectionID == "" {
-		d, err := p.Detect(ctx, scope, r.Ref(), r.LookbackHours)
+		d, err := p.Detect(store.Aside(ctx), scope, r.Ref(), r.LookbackHours)
 		if err != nil {
 			return api.Diagnostic{}, err
 		}

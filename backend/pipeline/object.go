@@ -28,7 +28,7 @@ func (p *Pipeline) putObject(ctx context.Context, scope api.Scope, req api.Uploa
 		name.At = p.stamps.next(folder, stamp.Time)
 		key := name.Key()
 		taken := false
-		err := p.Records.Update(ctx, func(tx store.Tx) error {
+		err := p.Records.Update(store.Aside(ctx), func(tx store.Tx) error {
 			_, err := tx.Get(intentBucket, store.Key(key))
 			if taken = err == nil; taken {
 				return nil
@@ -86,7 +86,7 @@ func (s *stamps) next(folder string, at time.Time) time.Time {
 }
 
 func (p *Pipeline) forgetIntent(ctx context.Context, key string) error {
-	return p.Records.Update(ctx, func(tx store.Tx) error { return tx.Delete(intentBucket, store.Key(key)) })
+	return p.Records.Update(store.Aside(ctx), func(tx store.Tx) error { return tx.Delete(intentBucket, store.Key(key)) })
 }
 
 // dropObject takes back an object whose upload was not acknowledged. One that

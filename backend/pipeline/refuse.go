@@ -32,7 +32,7 @@ func (p *Pipeline) refuse(ctx context.Context, u ops.Upload, err error) error {
 	}
 	u.ErrorKind, u.Error, u.ErrorLine = refusalOf(refusal)
 	u.ObjectKey, u.S3Path = "", ""
-	err = p.Records.Update(ctx, func(tx store.Tx) error {
+	err = p.Records.Update(store.Aside(ctx), func(tx store.Tx) error {
 		if err := p.Ops.AddRefused(tx, u); err != nil {
 			return err
 		}

@@ -1,10 +1,12 @@
 package pipeline
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -283,5 +285,27 @@ func TestZoneIsNamedByWhoGaveIt(t *testing.T) {
 		if !strings.Contains(strings.Join(u.Decisions, "\n"), "zone: times without an offset are "+c.want) {
 			t.Errorf("%s: %q", c.site, u.Decisions)
 		}
+	}
+}
+
+// What joins the commit of an upload is written with its record and job, not
+// with what is noted on the way, nor with the record of a refused file.
+func TestUploadCommitsOnce(t *testing.T) {
+	p := newPlant(t, day0, nil)
+	open := []int{} // uploads, at each commit
+	ctx := store.InCommit(t.Context(), func(tx store.Tx) error {
+		list, err := p.Ops.AllOpenUploads(tx)
+		open = append(open, len(list))
+		return err
+	})
+	if _, err := p.Upload(ctx, admin, request(api.UploadTrain), strings.NewReader("no,file\n")); err == nil {
+		t.Fatal("taken")
+	}
+	body := csvOf(t, fleet(3, 1), day0.AddDate(0, 0, -3), day0, time.Hour)
+	if _, err := p.Upload(ctx, admin, request(api.UploadTrain), bytes.NewReader(body)); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(open, []int{1}) {
+		t.Errorf("uploads at each commit: %v", open)
 	}
 }

@@ -33,7 +33,8 @@ var (
 // Records runs transactions. The closure may be run again from its start, so
 // it must have no effect but through tx. An error rolls everything back and is
 // returned as it is. A closure must not start another transaction, nor call
-// Telemetry or Queue: it could wait for itself.
+// Telemetry or Queue: it could wait for itself. Update runs what [InCommit] has
+// put into ctx as part of the transaction.
 type Records interface {
 	View(ctx context.Context, fn func(tx Tx) error) error
 	Update(ctx context.Context, fn func(tx Tx) error) error

@@ -35,6 +35,7 @@ func Records(t *testing.T, open Open) {
 		{"concurrent", recordsConcurrent},
 		{"cancelled", recordsCancelled},
 		{"panic", recordsPanic},
+		{"in commit", recordsInCommit},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, open(t, newClock().Now)) })
 	}
@@ -610,4 +611,53 @@ func recordsPanic(t *testing.T, h Home) {
 		t.Errorf("a panicked transaction left its work: %v", err)
 	}
 	put(t, h, "b", "k", "v")
+}
+
+// recordsInCommit is a mark that is there exactly when the change is.
+func recordsInCommit(t *testing.T, h Home) {
+	ctx := store.InCommit(t.Context(), func(tx store.Tx) error {
+		if _, err := tx.Get("b", []byte("refused")); err == nil {
+			return errors.New("no")
+		}
+		return tx.Put("marks", []byte("mark"), []byte("1"))
+	})
+	write := func(key string) func(store.Tx) error {
+		return func(tx store.Tx) error { return tx.Put("b", []byte(key), []byte("1")) }
+	}
+	failed := errors.New("failed")
+	for _, c := range []struct {
+		name   string
+		ctx    context.Context
+		fn     func(store.Tx) error
+		fails  bool
+		keys   []string // that are there then
+		marked bool
+	}{
+		{"nothing written", ctx, func(tx store.Tx) error { _, err := tx.Get("b", []byte("k")); return ignore(err) }, false, []string{}, false},
+		{"failed", ctx, func(tx store.Tx) error { return errors.Join(write("k")(tx), failed) }, true, []string{}, false},
+		{"refused by the mark", ctx, write("refused"), true, []string{}, false},
+		{"aside", store.Aside(ctx), write("aside"), false, []string{"aside"}, false},
+		{"written", ctx, write("k"), false, []string{"aside", "k"}, true},
+	} {
+		if err := h.Update(c.ctx, c.fn); (err != nil) != c.fails {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		ok(t, h.View(t.Context(), func(tx store.Tx) error {
+			there, err := keys(tx, "b", "", "", false)
+			if diff := cmp.Diff(c.keys, there); diff != "" {
+				t.Errorf("%s: %s", c.name, diff)
+			}
+			return err
+		}))
+		if _, err := get(t, h, "marks", "mark"); c.marked != (err == nil) {
+			t.Errorf("%s: the mark: %v", c.name, err)
+		}
+	}
+}
+
+func ignore(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
 }

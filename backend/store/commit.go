@@ -1,0 +1,54 @@
+package store
+
+import "context"
+
+type commitKey struct{}
+
+// InCommit is ctx whose Updates that write also run fn, as their last step: what
+// fn writes is there exactly when the change is. It is run in each such Update,
+// and again where that is, so it must write the same each time. Its error undoes
+// the change and is answered.
+func InCommit(ctx context.Context, fn func(tx Tx) error) context.Context {
+	return context.WithValue(ctx, commitKey{}, fn)
+}
+
+// Aside is ctx for Updates that are not the change itself but what is noted on
+// the way to it: they do not run what [InCommit] asks for.
+func Aside(ctx context.Context) context.Context { return InCommit(ctx, nil) }
+
+// Joined is fn and what [InCommit] asks of the Updates of ctx. A home runs it in
+// place of fn.
+func Joined(ctx context.Context, fn func(tx Tx) error) func(tx Tx) error {
+	last, _ := ctx.Value(commitKey{}).(func(tx Tx) error)
+	if last == nil {
+		return fn
+	}
+	return func(tx Tx) error {
+		w := &watchedTx{Tx: tx}
+		if err := fn(w); err != nil || !w.wrote {
+			return err
+		}
+		return last(tx)
+	}
+}
+
+// watchedTx notes whether anything was written.
+type watchedTx struct {
+	Tx
+	wrote bool
+}
+
+func (w *watchedTx) Put(bucket string, key, value []byte) error {
+	w.wrote = true
+	return w.Tx.Put(bucket, key, value)
+}
+
+func (w *watchedTx) Delete(bucket string, key []byte) error {
+	w.wrote = true
+	return w.Tx.Delete(bucket, key)
+}
+
+func (w *watchedTx) Enqueue(job Job) error {
+	w.wrote = true
+	return w.Tx.Enqueue(job)
+}
