@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -142,7 +141,7 @@ func BenchmarkGrowth(b *testing.B) {
 		fleets[i] = newLive(b, units, days)
 		histories[i] = storetest.Fleet(units, days)
 	}
-	growth(b, "ingest", func(b *testing.B, size int) time.Duration {
+	storetest.Growth(b, sizes, "ingest", func(b *testing.B, size int) time.Duration {
 		dir, err := os.MkdirTemp(b.TempDir(), "")
 		if err != nil {
 			b.Fatal(err)
@@ -162,7 +161,7 @@ func BenchmarkGrowth(b *testing.B) {
 		}
 		return took
 	})
-	growth(b, "live step", func(b *testing.B, size int) time.Duration {
+	storetest.Growth(b, sizes, "live step", func(b *testing.B, size int) time.Duration {
 		began := time.Now()
 		fleets[size].step(b)
 		return time.Since(began)
@@ -177,33 +176,11 @@ func BenchmarkGrowth(b *testing.B) {
 		}
 	}
 	today := fleets[0].day
-	growth(b, "daily", daily(today.AddDate(0, 0, -days), today))
+	storetest.Growth(b, sizes, "daily", daily(today.AddDate(0, 0, -days), today))
 	for _, l := range fleets {
 		for l.steps < 288 {
 			l.step(b)
 		}
 	}
-	growth(b, "daily today", daily(today, today.AddDate(0, 0, 1)))
-}
-
-// growth is the slope of the logarithm of the time over that of the size.
-func growth(b *testing.B, name string, run func(b *testing.B, size int) time.Duration) {
-	b.Run(name, func(b *testing.B) {
-		best := make([]float64, len(sizes))
-		for b.Loop() {
-			for i := range sizes {
-				if took := run(b, i).Seconds(); best[i] == 0 || took < best[i] {
-					best[i] = took
-				}
-			}
-		}
-		var x, y, xx, xy float64
-		n := float64(len(sizes))
-		for i, units := range sizes {
-			u, t := math.Log(float64(units)), math.Log(best[i])
-			x, y, xx, xy = x+u, y+t, xx+u*u, xy+u*t
-			b.ReportMetric(best[i]*1e6, fmt.Sprintf("µs/%d", units))
-		}
-		b.ReportMetric((n*xy-x*y)/(n*xx-x*x), "exponent")
-	})
+	storetest.Growth(b, sizes, "daily today", daily(today, today.AddDate(0, 0, 1)))
 }
