@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "plant": plantFile, "order": order},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "plant": plantFile, "order": order, "operations": operations},
 	})
 }
 

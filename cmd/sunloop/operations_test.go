@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var (
+	shBlock    = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
+	systemPath = regexp.MustCompile(`(^|[\s=:'">])/(etc|usr|var)/`)
+)
+
+// operations FILE writes the commands of docs/operations.md into FILE, in their
+// order, and the units that they install into deploy: with $WORK/root as the
+// machine's root and ports that are free. Once it is
+// enabled, the service runs before each block.
+func operations(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: operations FILE")
+	}
+	words := []string{}
+	for _, port := range []string{"8080", "9464"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		ts.Check(err)
+		_, free, _ := net.SplitHostPort(l.Addr().String())
+		ts.Check(l.Close())
+		words = append(words, "127.0.0.1:"+port, "127.0.0.1:"+free)
+	}
+	ports := strings.NewReplacer(words...)
+	here := func(text string) string {
+		return systemPath.ReplaceAllString(ports.Replace(text), "${1}"+ts.MkAbs("root")+"/$2/")
+	}
+	files, err := filepath.Glob(filepath.Join(ts.Getenv("DEPLOY"), "systemd", "*"))
+	ts.Check(err)
+	ts.Check(os.MkdirAll(ts.MkAbs("deploy/systemd"), 0o755))
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		ts.Check(err)
+		ts.Check(os.WriteFile(ts.MkAbs(filepath.Join("deploy/systemd", filepath.Base(f))), []byte(here(string(b))), 0o644))
+	}
+	doc, err := os.ReadFile(filepath.Join(ts.Getenv("DEPLOY"), "../docs/operations.md"))
+	ts.Check(err)
+	script := "set -eu\n"
+	for _, at := range shBlock.FindAllSubmatchIndex(doc, -1) {
+		line := 1 + strings.Count(string(doc[:at[0]]), "\n")
+		script += fmt.Sprintf("echo '== docs/operations.md:%d'\n[ ! -e $WORK/enabled ] || systemctl start sunloop\n%s", line, here(string(doc[at[2]:at[3]])))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(script+"systemctl stop sunloop\n"), 0o600))
+}
