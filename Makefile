@@ -5,7 +5,7 @@ BINARY  ?= bin/sunloop
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED = 0
 
-.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score calibrate contract faults kills load lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help soak
+.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score calibrate contract faults kills load lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help soak mutants
 
 all: build
 
@@ -70,6 +70,9 @@ soak: ## the demo and its console for DAYS (30) of its plants, over a change of 
 
 load: ## 60 s of load on a service by 200 keys and 50 consoles, uploads at once, 10,000 connections that rest; its memory (SECONDS)
 	SUNLOOP_TEST_LOAD_SECONDS=$(or $(SECONDS),60) $(GO) test -count=1 -timeout 30m -run '^Test(Load|SixtyAMinute|LargestUploads|MemoryOfAFleet|EndUnderLoad|ConnectionsThat)' -v ./backend/endure
+
+mutants: ## each guard of SECURITY.md taken away in turn: its tests must fail (half an hour; WORD: only rows that have it)
+	@.ci/mutants $(WORD)
 
 contract: ## every row of the contract, tried against the service over TLS
 	$(GO) test -count=1 -run '^TestContract$$' -v ./backend/compat ./backend/httpapi

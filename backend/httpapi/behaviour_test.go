@@ -234,6 +234,17 @@ func TestHugeBodyIsRefusedEarly(t *testing.T) {
 			t.Errorf("%d after %d bytes", r.Code, e.read)
 		}
 	}
+	for path, credential := range map[string]string{api.PathLogin: "", "/terminal/assets": w.keys["own"], api.PathExchange: ""} {
+		e := &endless{left: 64 << 20}
+		q := httptest.NewRequest(http.MethodPost, path, io.MultiReader(strings.NewReader(`{"username":"`), e))
+		q.Header.Set("Content-Type", "application/json")
+		q.Header.Set("Authorization", "Bearer "+credential)
+		r := httptest.NewRecorder()
+		w.handler.ServeHTTP(r, q)
+		if r.Code != 413 || e.read > 2*api.MaxJSONBytes {
+			t.Errorf("%s: %d after %d bytes", path, r.Code, e.read)
+		}
+	}
 }
 
 func TestOddPartsOfAForm(t *testing.T) {

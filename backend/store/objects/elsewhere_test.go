@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -164,6 +165,34 @@ func TestAllowRefuses(t *testing.T) {
 			t.Errorf("%q is allowed", bad)
 		} else {
 			t.Log(err)
+		}
+	}
+}
+
+// TestPlacesOfCustomersAreApart: of a place by customer each reads its own
+// files, whatever it and the others are called.
+func TestPlacesOfCustomersAreApart(t *testing.T) {
+	folder := t.TempDir()
+	customers := []string{"acme", "acme2", "ac", "acme.", "ACME/..", "..", "a/b", "a", "a b", "é", "{customer_id}", ""}
+	for _, c := range customers {
+		own := filepath.Join(folder, Clean(c))
+		if err := errors.Join(os.MkdirAll(own, 0o700), os.WriteFile(filepath.Join(own, "x.csv"), []byte(c), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	base := "file://" + filepath.ToSlash(folder) + "/"
+	e := allow(t, base+"{customer_id}")
+	for _, who := range customers {
+		for _, whose := range customers {
+			got, err := e.Fetch(t.Context(), base+Clean(whose)+"/x.csv", who, 1<<20)
+			if who == whose && (err != nil || string(got) != who) || who != whose && !errors.Is(err, ErrNotAllowed) {
+				t.Errorf("%q reads the file of %q: %q, %v", who, whose, got, err)
+			}
+		}
+		for _, way := range []string{"../x.csv", "./x.csv", "/x.csv", Clean(who) + "/../acme2/x.csv", Clean(who) + "%2f..%2facme2/x.csv", Clean(who) + `\..\acme2\x.csv`, "x.csv\x00"} {
+			if got, err := e.Fetch(t.Context(), base+way, who, 1<<20); err == nil {
+				t.Errorf("%q reads %q: %q", who, way, got)
+			}
 		}
 	}
 }
