@@ -161,8 +161,11 @@ func BenchmarkSignInOfNobody(b *testing.B) {
 	w := newWorld(b, func(o *Options) { o.Argon = nil })
 	w.user("ana", api.RoleAdmin)
 	tries := map[string][]time.Duration{}
+	names := []string{"ana", "nobody"}
 	for b.Loop() {
-		for _, name := range []string{"ana", "nobody"} {
+		// The second of two costs a tenth more, whoever it is: what the first took is collected then.
+		slices.Reverse(names)
+		for _, name := range names {
 			begun := time.Now()
 			if _, err := w.Login(context.Background(), name, "not the password", strconv.Itoa(len(tries[name]))); !errors.Is(err, api.ErrInvalidCredential) {
 				b.Fatal(err)
