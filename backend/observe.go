@@ -373,6 +373,13 @@ func (s *Service) sources(cfg Config) []metrics.Source {
 			f.Set(metrics.Consoles, float64(s.observer.consoles.Load()))
 			return nil
 		}},
+		{Part: "backup", Ask: func(ctx context.Context, f *metrics.Facts) error {
+			at, err := s.lastBackup(ctx)
+			if err == nil && !at.IsZero() {
+				f.Set(metrics.BackupAge, age(cfg.Wall(), at))
+			}
+			return err
+		}},
 		{Part: "ready", Ask: func(ctx context.Context, f *metrics.Facts) error {
 			for part, why := range s.readiness(ctx) {
 				f.SetOf(metrics.Ready, part, map[bool]float64{true: 1, false: 0}[why == ""])

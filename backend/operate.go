@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/backup"
@@ -38,6 +39,33 @@ func (s *Service) operate(ctx context.Context) {
 
 var errBackingUp = errors.New("a backup is being made already")
 
+// backupRoute is what the audit trail calls a backup.
+const backupRoute = "backup"
+
+// backupsKnown is how far back a backup is looked for.
+const backupsKnown = 90 * 24 * time.Hour
+
+// lastBackup is when the newest backup was made, by the audit trail; zero: none
+// is known.
+func (s *Service) lastBackup(ctx context.Context) (time.Time, error) {
+	q := api.AuditQuery{Actor: operatorName, Route: backupRoute, From: api.At(s.wall().Add(-backupsKnown)), Page: api.Page{Limit: api.DefaultLimit}}
+	for {
+		records, next, err := s.trail.List(ctx, api.Unlimited(operatorName), q)
+		if err != nil {
+			return time.Time{}, err
+		}
+		for _, r := range records {
+			if r.Status == http.StatusOK {
+				return r.Timestamp.Time, nil
+			}
+		}
+		if next == "" {
+			return time.Time{}, nil
+		}
+		q.Cursor = next
+	}
+}
+
 // Backup writes a backup of the data folder to w while the service goes on,
 // and leaves its record in the audit trail. See package backup.
 func (s *Service) Backup(ctx context.Context, w io.Writer) (operator.Backup, error) {
@@ -47,7 +75,7 @@ func (s *Service) Backup(ctx context.Context, w io.Writer) (operator.Backup, err
 	defer s.backing.Unlock()
 	m, err := s.backup(ctx, w)
 	done := operator.Backup{Files: len(m.Parts), Bytes: m.Size()}
-	r := api.AuditRecord{Actor: operatorName, ActorID: operatorName, Route: "backup", Action: api.ActionCreate, Status: http.StatusOK, After: done}
+	r := api.AuditRecord{Actor: operatorName, ActorID: operatorName, Route: backupRoute, Action: api.ActionCreate, Status: http.StatusOK, After: done}
 	if err != nil {
 		r.Status, r.Error, r.After = http.StatusInternalServerError, err.Error(), nil
 	}

@@ -342,6 +342,46 @@ func TestBackupRecord(t *testing.T) {
 	}
 }
 
+// TestBackupAge tells by the metrics how old the newest backup is that did not
+// fail, over a restart too.
+func TestBackupAge(t *testing.T) {
+	now := time.Date(2026, 6, 15, 9, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	cfg := Config{DataDir: t.TempDir(), Now: clock, Wall: clock, Metrics: true}
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const series = "sunloop_backup_age_seconds"
+	if m := scraped(t, s); strings.Contains(m, "\n"+series) {
+		t.Error("a backup is told of that was never made")
+	}
+	if _, err := s.Backup(t.Context(), io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(2 * time.Hour)
+	for range 2*api.DefaultLimit + 1 {
+		if _, err := s.Backup(t.Context(), failing{io.ErrShortWrite}); err == nil {
+			t.Fatal("a backup that cannot be written is made")
+		}
+		now = now.Add(time.Minute) // beyond what the trail takes of refusals at once
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	if age := amount(t, scraped(t, s), series); age != (2*time.Hour + (2*api.DefaultLimit+1)*time.Minute).Seconds() {
+		t.Errorf("the newest backup is %v s old", age)
+	}
+	now = now.Add(backupsKnown)
+	if m := scraped(t, s); strings.Contains(m, "\n"+series) {
+		t.Error("a backup of long ago is told of")
+	}
+}
+
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }

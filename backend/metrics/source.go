@@ -62,6 +62,7 @@ const (
 	HooksDisabled  = "webhook_subscriptions_disabled"
 	MailWaiting    = "mail_outbox_letters"
 	Consoles       = "ssh_consoles_open"
+	BackupAge      = "backup_age_seconds"
 	Ready          = "ready"
 )
 
@@ -95,6 +96,7 @@ var facts = []struct {
 	{HooksDisabled, "", "Subscriptions that were given up because their place does not answer.", false},
 	{MailWaiting, "", "Letters in the outbox folder; without a mail server alone.", false},
 	{Consoles, "", "Consoles that are open over SSH.", false},
+	{BackupAge, "", "Age of the newest backup that was made of the data folder; missing if there is none in 90 days.", false},
 	{Ready, "part", "1 where a part is ready, 0 where it is not, as /readyz has it.", false},
 }
 
