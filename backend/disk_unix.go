@@ -16,5 +16,5 @@ func diskSpace(dir string) (free, size uint64, err error) {
 		return 0, 0, fmt.Errorf("ask for the free space of %s: %w", dir, err)
 	}
 	block := uint64(st.Bsize) //nolint:gosec // the size of a block is positive
-	return uint64(st.Bavail) * block, st.Blocks * block, nil
+	return uint64(st.Bavail) * block, st.Blocks * block, nil //nolint:unconvert // it is signed on some systems
 }

@@ -28,7 +28,7 @@ func manifests(t *testing.T, name string) []any {
 			t.Fatalf("%s: %v", name, err)
 		}
 		into, ok := map[string]any{
-			"apps/v1 StatefulSet": &appsv1.StatefulSet{}, "v1 Service": &corev1.Service{}, "v1 Secret": &corev1.Secret{}, "v1 Pod": &corev1.Pod{},
+			"apps/v1 StatefulSet": &appsv1.StatefulSet{}, "v1 Service": &corev1.Service{}, "v1 Secret": &corev1.Secret{}, "v1 Pod": &corev1.Pod{}, "v1 Namespace": &corev1.Namespace{},
 			"networking.k8s.io/v1 NetworkPolicy": &networkingv1.NetworkPolicy{}, "policy/v1 PodDisruptionBudget": &policyv1.PodDisruptionBudget{},
 			"monitoring.coreos.com/v1 ServiceMonitor": &serviceMonitor{}, "kustomize.config.k8s.io/v1beta1 Kustomization": &kustomization{},
 		}[what.APIVersion+" "+what.Kind]
@@ -124,6 +124,9 @@ func TestManifestsFit(t *testing.T) {
 	}
 
 	k := manifests(t, "kustomization.yaml")[0].(*kustomization)
+	if n := manifests(t, "namespace.yaml")[0].(*corev1.Namespace); n.Name != k.Namespace || n.Labels["pod-security.kubernetes.io/enforce"] != "restricted" {
+		t.Errorf("the namespace is %s with %v", n.Name, n.Labels)
+	}
 	files, err := filepath.Glob("kubernetes/*.yaml")
 	if err != nil {
 		t.Fatal(err)
