@@ -8,37 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"go.etcd.io/bbolt"
-
-	"app.sunloop/backend/api"
-	"app.sunloop/engine/simulate"
 )
-
-// fill makes a folder with something of most kinds in it, and closes it.
-func fill(t *testing.T, dir string) {
-	t.Helper()
-	start := time.Date(2026, 6, 15, 9, 0, 0, 0, time.UTC)
-	s := simulate.Clean(1, start.AddDate(0, 0, -12), 2).Sites[0]
-	h := open(t, Config{DataDir: dir, Now: func() time.Time { return start }})
-	var body strings.Builder
-	if err := s.WriteCSV(&body, start.AddDate(0, 0, -3), start, 15*time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	ack, err := h.UploadNowcast(t.Context(), api.UploadRequest{CustomerID: "acme", SiteID: s.ID, Region: "eu", Location: "Berlin", Timezone: "Europe/Berlin"}, strings.NewReader(body.String()), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if u := h.follow(ack.UploadID); u.Error != "" {
-		t.Fatal(u.Error)
-	}
-	worksite(t, h)
-	h.restart() // whatever was under way has ended
-	if err := h.service.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // state is all files of a folder, with their modes and contents.
 func state(t *testing.T, dir string) string {

@@ -1,0 +1,195 @@
+package backend
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pquerna/otp"
+	"github.com/pquerna/otp/totp"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/bolt"
+	"app.sunloop/engine/simulate"
+	"app.sunloop/engine/solar"
+	"app.sunloop/engine/weather"
+)
+
+// filledAt is the plant's clock when a filled folder is closed.
+var filledAt = time.Date(2026, 1, 17, 13, 0, 0, 0, time.UTC)
+
+// Of a filled folder: the person, and the site with orders.
+const (
+	filledUser     = "ana"
+	filledPassword = "kestrel-over-Adige-31"
+	filledSite     = "South"
+)
+
+// filled is what opens a filled folder.
+type filled struct {
+	Key      string `json:"key"`      // of the API
+	Recovery string `json:"recovery"` // of the person
+}
+
+// forecasts are weather that a provider has said, and not the climate alone.
+type forecasts struct{ weather.Offline }
+
+func (f forecasts) Forecast(ctx context.Context, loc solar.Location, issue time.Time, horizon, step time.Duration) (weather.Forecast, error) {
+	said, err := f.Offline.Forecast(ctx, loc, issue, horizon, step)
+	said.Source = "a provider"
+	return said, err
+}
+
+// fill makes a folder with records in every table, and closes it.
+func fill(t *testing.T, dir string) (keys filled) {
+	var clock atomic.Int64
+	start := filledAt.AddDate(0, 0, -2)
+	clock.Store(start.UnixNano())
+	now := func() time.Time { return time.Unix(0, clock.Load()).UTC() }
+	begun := time.Now()
+	wall := func() time.Time { return filledAt.Add(time.Since(begun)) }
+	ctx := t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := open(t, Config{DataDir: dir, Now: now, Wall: wall, TrainingDays: 20, WebhookAllow: []string{"127.0.0.1"}, RequireMFA: true, Weather: forecasts{}})
+
+	// A site with a model, its forecasts held against what came, and a fault.
+	plant := simulate.Clean(1, start.AddDate(0, 0, -80), 2).Sites[0]
+	plant.SetFaults([]simulate.Fault{{ID: "f", Kind: simulate.UnitOutage, Units: []string{plant.Units[0].AssetID}, From: filledAt.Add(-5 * time.Hour)}})
+	send := func(from, to time.Time, how func(*client.Client) func(api.UploadRequest, *bytes.Buffer) (*api.UploadAck, error)) {
+		t.Helper()
+		var body bytes.Buffer
+		must(plant.WriteCSV(&body, from, to, time.Hour))
+		ack, err := how(h.Client)(api.UploadRequest{CustomerID: "acme", SiteID: plant.ID, Region: "eu", Location: "Berlin", Timezone: "Europe/Berlin"}, &body)
+		must(err)
+		if u := h.follow(ack.UploadID); u.Error != "" {
+			t.Fatal(u.Error)
+		}
+	}
+	train := func(c *client.Client) func(api.UploadRequest, *bytes.Buffer) (*api.UploadAck, error) {
+		return func(r api.UploadRequest, b *bytes.Buffer) (*api.UploadAck, error) {
+			return c.UploadTrain(ctx, r, b, nil)
+		}
+	}
+	nowcast := func(c *client.Client) func(api.UploadRequest, *bytes.Buffer) (*api.UploadAck, error) {
+		return func(r api.UploadRequest, b *bytes.Buffer) (*api.UploadAck, error) {
+			return c.UploadNowcast(ctx, r, b, nil)
+		}
+	}
+	send(start.AddDate(0, 0, -72), start.AddDate(0, 0, -5), train)
+	send(start.AddDate(0, 0, -5).Add(30*time.Hour), start, nowcast) // a gap to fill
+	h.wait("a model", "models", "forecasts")
+	for at := start.Add(12 * time.Hour); !at.After(filledAt); at = at.Add(12 * time.Hour) {
+		clock.Store(at.UnixNano())
+		send(at.Add(-12*time.Hour), at, nowcast)
+	}
+	unit := plant.Units[0].AssetID
+	_, err := h.Detect(ctx, api.AssetRef{AssetID: unit}, 24)
+	must(err)
+	_, err = h.Diagnose(ctx, api.DiagnoseRequest{Action: api.ActionRun, AssetID: unit})
+	must(err)
+	_, err = h.CreateIssue(ctx, api.IssuesRequest{Site: plant.ID, Component: unit, IssueType: "dust", Description: "Dust on the filter"})
+	must(err)
+
+	// Work, with a webhook that nobody takes.
+	order := worksite(t, h)
+	_, err = h.Subscribe(ctx, order, "http://127.0.0.1:9/hook")
+	must(err)
+	_, err = h.MoveOrder(ctx, api.OrderRequest{Action: api.ActionComplete, OrderID: order, CompletionNotes: "Fan replaced"})
+	must(err)
+	_, err = h.CreateSchedule(ctx, api.ScheduleRequest{AssetID: "INV-1", MaintenanceType: api.MaintenancePreventive, ScheduledDate: api.At(filledAt.AddDate(0, 0, 9)), CustomerID: "acme", Priority: api.PriorityMedium, Reason: "Yearly service", EveryMonths: 12})
+	must(err)
+	three := 3
+	parts, err := h.Parts(ctx, api.PartsRequest{CustomerID: "acme"})
+	must(err)
+	_, err = h.AdjustStock(ctx, api.PartsRequest{CustomerID: "acme", SiteID: filledSite, PartNumber: parts.Parts[0].PartNumber, OnHand: &three, Reason: "Counted"})
+	must(err)
+
+	// A person who signs in twice, the second time half; a key; a forecast without an account.
+	_, err = h.AddUser(client.WithIdempotencyKey(ctx, "user"), api.UsersRequest{Username: filledUser, Password: filledPassword, RoleID: api.RoleAdmin, CustomerIDs: []string{api.Every}})
+	must(err)
+	person := client.New(client.Options{Transport: client.InProcess(h.service.Handler()), Now: time.Now})
+	defer person.Close()
+	started, err := person.Login(ctx, filledUser, filledPassword)
+	must(err)
+	device, err := otp.NewKeyFromURL(started.ProvisioningURI)
+	must(err)
+	code, err := totp.GenerateCode(device.Secret(), wall())
+	must(err)
+	in, err := person.VerifyMFA(ctx, started.MFAToken, code)
+	must(err)
+	_, err = person.Login(ctx, filledUser, filledPassword)
+	must(err)
+	_, err = person.FreemiumVerify(ctx, "ana@example.org")
+	must(err)
+	letters, err := filepath.Glob(filepath.Join(dir, outboxFolder, "*.eml"))
+	must(err)
+	letter, err := os.ReadFile(letters[0])
+	must(err)
+	mailed := regexp.MustCompile(`(?m)^ +([0-9]{6})\r?$`).FindSubmatch(letter)
+	var file bytes.Buffer
+	must(plant.WriteCSV(&file, start.AddDate(0, 0, -4), start, time.Hour))
+	_, err = person.FreemiumForecast(ctx, api.FreemiumRequest{Email: "ana@example.org", VerificationCode: string(mailed[1]), SiteName: "Roof", Location: "Durban", CapacityKW: 50, TOUAccepted: true}, &file, nil)
+	must(err)
+	_, err = person.FreemiumVerify(ctx, "ben@example.org")
+	must(err)
+	h.wait("snapshots", "partner-snapshots", "interpolations", "forecast-scores", "calibrations")
+	h.restart() // whatever was under way has ended
+	must(h.service.Close())
+	// What a process that is killed leaves: an upload and a plan half way.
+	db, err := bolt.Open(dir, bolt.Options{})
+	must(err)
+	must(db.Update(ctx, func(tx store.Tx) error {
+		return errors.Join(tx.Put("object-intents", store.Key("nowcast/half.csv"), []byte("a former life")),
+			tx.Put("partner-planned", store.Key(filledSite), []byte(`{"site_id":"`+filledSite+`","token":"a"}`)))
+	}))
+	for _, table := range tables() {
+		must(db.View(ctx, func(tx store.Tx) error {
+			if table.Check(tx, func(err error) { t.Error(err) }) == 0 {
+				t.Errorf("a filled folder has nothing in %s: fill it, or no test reads it", table.Buckets()[0])
+			}
+			return nil
+		}))
+	}
+	must(db.Close())
+	return filled{h.key, in.RecoveryCodes[0]}
+}
+
+// wait waits until the tables have records.
+func (h *house) wait(what string, buckets ...string) {
+	h.t.Helper()
+	waitFor(h.t.(*testing.T), what, func() bool {
+		for _, table := range tables() {
+			for _, b := range buckets {
+				if table.Buckets()[0] == b && h.count(table) == 0 {
+					return false
+				}
+			}
+		}
+		return true
+	})
+}
+
+// count is how many records a table has.
+func (h *house) count(table store.Checked) (n int) {
+	err := h.service.store.View(h.t.Context(), func(tx store.Tx) error {
+		n = table.Check(tx, func(err error) { h.t.Error(err) })
+		return nil
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return n
+}

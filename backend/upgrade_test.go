@@ -1,0 +1,338 @@
+package backend
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/bolt"
+)
+
+var updateFolder = flag.Bool("update-folder", false, "make the data folder of this schema version anew, in testdata")
+
+// reads are what is asked of a filled folder: of every table that a caller can
+// see, something.
+func reads(ctx context.Context, h *house) map[string]func() (any, error) {
+	all, page := api.ListQuery{CustomerID: "acme"}, api.Page{Limit: 100}
+	unit := "Berlin-4000000000001000"
+	return map[string]func() (any, error){
+		"sites":          func() (any, error) { return h.Sites(ctx, all) },
+		"assets":         func() (any, error) { return h.Assets(ctx, all) },
+		"uploads":        func() (any, error) { return h.Uploads(ctx, all) },
+		"activities":     func() (any, error) { return h.Activities(ctx, all) },
+		"alerts":         func() (any, error) { return h.Alerts(ctx, all, "") },
+		"findings":       func() (any, error) { return h.Findings(ctx, all) },
+		"detections":     func() (any, error) { return h.Detections(ctx, all) },
+		"diagnostics":    func() (any, error) { return h.Diagnostics(ctx, all) },
+		"issues":         func() (any, error) { return h.Issues(ctx, all) },
+		"models":         func() (any, error) { return h.Models(ctx, all) },
+		"forecasts":      func() (any, error) { return h.StoredForecasts(ctx, all) },
+		"interpolations": func() (any, error) { return h.Interpolations(ctx, all) },
+		"schedules":      func() (any, error) { return h.Schedules(ctx, all, "") },
+		"bills":          func() (any, error) { return h.BOMs(ctx, all) },
+		"orders":         func() (any, error) { return h.Orders(ctx, all, api.OrderRequest{}) },
+		"stock":          func() (any, error) { return h.Parts(ctx, api.PartsRequest{CustomerID: "acme", SiteID: filledSite}) },
+		"subscriptions":  func() (any, error) { return h.Subscriptions(ctx, all, "") },
+		"deliveries": func() (any, error) {
+			orders, err := h.Orders(ctx, all, api.OrderRequest{})
+			if err != nil {
+				return nil, err
+			}
+			return h.Deliveries(ctx, api.TrackRequest{OrderID: orders.Orders[0].OrderID})
+		},
+		"users":    func() (any, error) { return h.Users(ctx, api.ListQuery{}) },
+		"audit":    func() (any, error) { return h.Audit(ctx, api.AuditRequest{Page: page}) },
+		"key":      func() (any, error) { return h.APIKeyInfo(ctx, h.key) },
+		"snapshot": func() (any, error) { return h.KPIRollup(ctx, "Berlin") },
+		"period":   func() (any, error) { return h.DataPeriod(ctx, "Berlin", "") },
+		"sealed days": func() (any, error) {
+			return h.Inverter(ctx, api.RecordsQuery{SiteID: "Berlin", AssetID: unit, Start: api.At(filledAt.AddDate(0, 0, -40)), End: api.At(filledAt.AddDate(0, 0, -38))})
+		},
+		"open day": func() (any, error) {
+			return h.Inverter(ctx, api.RecordsQuery{SiteID: "Berlin", AssetID: unit, Start: api.At(filledAt.AddDate(0, 0, -1)), End: api.At(filledAt)})
+		},
+		"customers": func() (any, error) { return h.service.Freemium().Customers(ctx) },
+	}
+}
+
+// look opens a folder without running it, so that nothing is changed by jobs.
+func look(t *testing.T, dir string, keys filled) *house {
+	t.Helper()
+	cfg := lookConfig(dir)
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{t: t, cfg: cfg, service: s, key: keys.Key}
+	h.connect()
+	t.Cleanup(func() {
+		h.Close()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+func lookConfig(dir string) Config {
+	return Config{DataDir: dir, Now: func() time.Time { return filledAt }, Wall: func() time.Time { return filledAt.Add(10 * time.Minute) },
+		WebhookAllow: []string{"127.0.0.1"}, RequireMFA: true, KeyRate: 1000}
+}
+
+// answers are what reads answer, as JSON.
+func answers(t *testing.T, h *house) map[string]any {
+	t.Helper()
+	all := map[string]any{}
+	for name, read := range reads(t.Context(), h) {
+		v, err := read()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var plain any
+		if err := json.Unmarshal(b, &plain); err != nil {
+			t.Fatal(err)
+		}
+		all[name] = plain
+	}
+	return all
+}
+
+// lost says what of want is not in got. What got has beside it is new.
+func lost(at string, want, got any) []string {
+	switch want := want.(type) {
+	case map[string]any:
+		there, _ := got.(map[string]any)
+		var all []string
+		for k, v := range want {
+			all = append(all, lost(at+"."+k, v, there[k])...)
+		}
+		return all
+	case []any:
+		there, _ := got.([]any)
+		if len(there) != len(want) {
+			return []string{fmt.Sprintf("%s has %d entries, not %d", at, len(there), len(want))}
+		}
+		var all []string
+		for i, v := range want {
+			all = append(all, lost(fmt.Sprintf("%s[%d]", at, i), v, there[i])...)
+		}
+		return all
+	}
+	if !reflect.DeepEqual(want, got) {
+		return []string{fmt.Sprintf("%s is %v, not %v", at, got, want)}
+	}
+	return nil
+}
+
+// kept is a data folder of a schema version in testdata, with what it answered.
+type kept struct {
+	Keys    filled         `json:"keys"`
+	Answers map[string]any `json:"answers"`
+}
+
+const keptAnswers = "answers.json" // in the archive, beside the folder "data"
+
+// TestUpgrade opens a copy of the data folder of each schema version that there
+// has been: it checks clean before and after, what it answered it still
+// answers, and its key and its person still come in. With
+// -update-folder the folder of this version is made anew.
+func TestUpgrade(t *testing.T) {
+	if *updateFolder {
+		keep(t, filepath.Join("testdata", fmt.Sprintf("schema-%d.tar.gz", bolt.SchemaVersion)))
+	}
+	for version := 1; version <= bolt.SchemaVersion; version++ {
+		t.Run(fmt.Sprintf("schema %d", version), func(t *testing.T) {
+			dir := t.TempDir()
+			unpack(t, filepath.Join("testdata", fmt.Sprintf("schema-%d.tar.gz", version)), dir)
+			b, err := os.ReadFile(filepath.Join(dir, keptAnswers))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var was kept
+			if err := json.Unmarshal(b, &was); err != nil {
+				t.Fatal(err)
+			}
+			data := filepath.Join(dir, "data")
+			wellKept := func() {
+				t.Helper()
+				c, err := Check(t.Context(), data)
+				if err != nil || len(c.Faults) > 0 || c.Records < 100 || c.Objects < 5 {
+					t.Errorf("the check finds %+v, %v", c, err)
+				}
+			}
+			wellKept()
+			h := look(t, data, was.Keys)
+			now := answers(t, h)
+			for name, want := range was.Answers {
+				for _, what := range lost(name, want, now[name]) {
+					t.Error(what)
+				}
+			}
+			ctx := t.Context()
+			person := client.New(client.Options{Transport: client.InProcess(h.service.Handler()), Now: time.Now})
+			defer person.Close()
+			begun, err := person.Login(ctx, filledUser, filledPassword)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if in, err := person.VerifyMFA(ctx, begun.MFAToken, was.Keys.Recovery); err != nil || in.Token == "" {
+				t.Errorf("its person does not come in: %v", err)
+			}
+			// What waits goes on: the plan half way is made, the upload half way forgotten.
+			ended := make(chan error, 1)
+			going, stop := context.WithCancel(ctx)
+			go func() { ended <- h.service.Run(going) }()
+			waitFor(t, "what was half way", func() bool {
+				n := 0
+				for _, table := range tables() {
+					if name := table.Buckets()[0]; name == "object-intents" || name == "partner-planned" {
+						n += h.count(table)
+					}
+				}
+				return n == 0
+			})
+			stop()
+			if err := errors.Join(<-ended, h.service.Close()); err != nil {
+				t.Error(err)
+			}
+			wellKept()
+		})
+	}
+}
+
+// keep makes the archive.
+func keep(t *testing.T, name string) {
+	t.Helper()
+	data := filepath.Join(t.TempDir(), "data")
+	if err := os.Mkdir(data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	was := kept{Keys: fill(t, data)}
+	dropForecaster(t, data)
+	if _, _, err := bolt.Compact(t.Context(), data); err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), "data")
+	if err := os.CopyFS(copied, os.DirFS(data)); err != nil {
+		t.Fatal(err)
+	}
+	was.Answers = answers(t, look(t, copied, was.Keys))
+	b, err := json.Marshal(was)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(filepath.Dir(data), keptAnswers), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var archive bytes.Buffer
+	packed, err := gzip.NewWriterLevel(&archive, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := tar.NewWriter(packed)
+	if err := errors.Join(files.AddFS(os.DirFS(filepath.Dir(data))), files.Close(), packed.Close(), os.MkdirAll(filepath.Dir(name), 0o750), os.WriteFile(name, archive.Bytes(), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// dropForecaster takes the model that forecasts out of a folder: it is two
+// thirds of it. The one that fills gaps stays.
+func dropForecaster(t *testing.T, data string) {
+	t.Helper()
+	db, err := bolt.Open(data, bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := tables()[slices.IndexFunc(tables(), func(c store.Checked) bool { return c.Buckets()[0] == "models" })]
+	err = db.Update(t.Context(), func(tx store.Tx) error {
+		var gone []byte
+		for e, err := range tx.Scan("models", nil, nil, false) {
+			var m ops.Model
+			if err := errors.Join(err, json.Unmarshal(e.Value, &m)); err != nil {
+				return err
+			}
+			if m.ModelType != api.ModelForecasting {
+				continue
+			}
+			gone = bytes.Clone(e.Key)
+			if err := os.RemoveAll(filepath.Dir(filepath.Join(data, "objects", filepath.FromSlash(m.Artefacts.Model)))); err != nil {
+				return err
+			}
+		}
+		for _, bucket := range table.Buckets() {
+			var keys [][]byte
+			for e, err := range tx.Scan(bucket, nil, nil, false) {
+				if err != nil {
+					return err
+				}
+				if bytes.Equal(e.Key, gone) || bytes.Equal(e.Value, gone) {
+					keys = append(keys, bytes.Clone(e.Key))
+				}
+			}
+			for _, key := range keys {
+				if err := tx.Delete(bucket, key); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unpack writes the archive's files and folders as their owner's alone.
+func unpack(t *testing.T, name, dir string) {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	packed, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for files := tar.NewReader(packed); ; {
+		h, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil || !filepath.IsLocal(h.Name) {
+			t.Fatal(h, err)
+		}
+		to := filepath.Join(dir, h.Name)
+		if strings.HasSuffix(h.Name, "/") {
+			if err := os.MkdirAll(to, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		b, err := io.ReadAll(files)
+		if err := errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, b, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
