@@ -104,6 +104,7 @@ func TestCompact(t *testing.T) {
 }
 
 func TestCompactRefusals(t *testing.T) {
+	t.Parallel()
 	if _, _, err := Compact(t.Context(), t.TempDir()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a folder without a database: %v", err)
 	}
@@ -193,6 +194,7 @@ func TestCompactChild(t *testing.T) {
 // TestCompactKilled kills compactions at different moments; each leaves a
 // folder that holds what it did.
 func TestCompactKilled(t *testing.T) {
+	t.Parallel()
 	dir, want := padded(t)
 	for round := range 8 {
 		child := exec.Command(os.Args[0], "-test.run=^TestCompactChild$", "-test.v")

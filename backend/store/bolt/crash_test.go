@@ -90,6 +90,7 @@ type acknowledged struct {
 // TestKilled kills a writing process again and again and finds all that it had
 // acknowledged, and nothing broken.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	rounds := 6
 	if testing.Short() {
 		rounds = 2

@@ -80,7 +80,7 @@ func newAcknowledged() acknowledged {
 // every state opens, is whole and holds all that had been acknowledged.
 func TestPowerLoss(t *testing.T) {
 	events := watch(t, t.TempDir(), 0, nil)
-	every := 37
+	every := 61
 	if allFaults() {
 		every = 1
 	}
@@ -127,7 +127,7 @@ func (a acknowledged) checkLeft(t *testing.T, disk *faultfile.Disk, seed uint64,
 // with the system taking for written what never reached the disk, and cuts the
 // power while the second process writes.
 func TestReopenedAfterFailedSync(t *testing.T) {
-	every, kept := 29, []string{"none"}
+	every, kept := 53, []string{"none"}
 	if allFaults() {
 		every, kept = 1, []string{"none", "all", "half"}
 	}
@@ -225,14 +225,14 @@ var faults = []fault{
 // power loss; what cannot be taken back stops all writing, what can does not,
 // and reading goes on.
 func TestFaults(t *testing.T) {
-	every := 101
+	first, every := 17, 131 // a sample begins after the file was made
 	if allFaults() {
-		every = 1
+		first, every = 0, 1
 	}
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
 			runs := 0
-			for at := 0; ; at += every {
+			for at := first; ; at += every {
 				n := 0
 				dir := t.TempDir()
 				events := watch(t, dir, 0, func(e faultfile.Event) faultfile.Verdict {

@@ -67,6 +67,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestLocked(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	openIn(t, dir, fixed)
 	_, err := Open(dir, Options{})
