@@ -32,6 +32,7 @@ type plant struct {
 	files *objects.Store
 	mu    sync.Mutex
 	clock time.Time
+	wall  func() time.Time // time.Now
 	stop  context.CancelFunc
 	ended chan struct{}
 	tune  func(*Config)
@@ -61,14 +62,17 @@ func (p *plant) pass(d time.Duration) {
 
 func (p *plant) open() {
 	p.t.Helper()
+	if p.wall == nil {
+		p.wall = time.Now
+	}
 	var err error
-	if p.db, err = bolt.Open(p.dir, bolt.Options{}); err != nil {
+	if p.db, err = bolt.Open(p.dir, bolt.Options{Now: p.wall}); err != nil {
 		p.t.Fatal(err)
 	}
 	if p.files, err = objects.OpenFolder(filepath.Join(p.dir, "objects"), nil); err != nil {
 		p.t.Fatal(err)
 	}
-	c := Config{Records: p.db, Telemetry: p.db, Queue: p.db, Objects: p.files, Ops: ops.New(p.db, p.db, p.now), Now: p.now, Wall: time.Now,
+	c := Config{Records: p.db, Telemetry: p.db, Queue: p.db, Objects: p.files, Ops: ops.New(p.db, p.db, p.now), Now: p.now, Wall: p.wall,
 		Tick: 10 * time.Millisecond, Settle: time.Millisecond, Quiet: 20 * time.Millisecond, Exclusive: true, Logger: slog.New(slog.NewTextHandler(logTo{p.t}, nil))}
 	if p.tune != nil {
 		p.tune(&c)

@@ -88,7 +88,7 @@ func (p *Pipeline) job(kind string, body payload) store.Job {
 	return store.Job{Kind: kind, Unique: unique, Payload: b, RunAt: p.Wall(), MaxAttempts: attempts[kind]}
 }
 
-// attempts of each kind. A stop, a crash and a start count as one each, so
+// attempts of each kind. A stop and a crash count as one each, so
 // imports and trainings have many; what the planner asks for again has few.
 var attempts = map[string]int{jobIngest: 50, jobTrain: 30, jobForecast: 5, jobDetect: 5, jobMaintain: 5, jobInterpolate: 30, jobSnapshot: 5}
 

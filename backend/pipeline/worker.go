@@ -22,49 +22,56 @@ func (e permanent) Unwrap() error { return e.error }
 func (p *Pipeline) work(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	ended := make(chan struct{}, p.Workers)
-	busy := 0
+	ended := make(chan string, p.Workers)
+	mine := map[string]bool{} // ids of the jobs that run
+	looked := p.Wall().Round(0)
 	for {
-		if busy < p.Workers {
-			jobs, err := p.Queue.Claim(ctx, p.Wall(), p.Lease, p.Workers-busy)
+		// A clock that was put forward, or a machine that slept, has ended leases
+		// whose jobs go on: they must not be claimed beside themselves.
+		now := p.Wall().Round(0)
+		if now.Sub(looked) > p.Lease/3 {
+			for id := range mine {
+				if err := p.Queue.Renew(ctx, id, now.Add(p.Lease)); err != nil && ctx.Err() == nil {
+					p.Logger.Warn("renew a lease", "job", id, "error", err)
+				}
+			}
+		}
+		looked = now
+		if len(mine) < p.Workers {
+			jobs, err := p.Queue.Claim(ctx, now, p.Lease, p.Workers-len(mine))
 			if err != nil && ctx.Err() == nil {
 				p.Logger.Error("claim jobs", "error", err)
 			}
 			for _, job := range jobs {
-				busy++
+				mine[job.ID] = true
 				running.Go(func() {
 					p.run(ctx, job)
-					ended <- struct{}{}
+					ended <- job.ID
 				})
 			}
-			if len(jobs) > 0 && busy < p.Workers {
+			if len(jobs) > 0 && len(mine) < p.Workers {
 				continue
 			}
 		}
-		if !p.wait(ctx, ended, &busy) {
+		if !p.wait(ctx, ended, mine) {
 			return
 		}
 	}
 }
 
 // takeOver lets an exclusive owner's start run at once what a dead process had
-// leased: it claims as if those leases had run out, and gives them up again.
+// leased.
 func (p *Pipeline) takeOver(ctx context.Context) error {
-	if !p.Exclusive {
-		return nil
+	if err := p.Queue.Rewind(ctx, p.Wall()); err != nil || !p.Exclusive {
+		return err
 	}
-	const every = 100_000
-	ahead := p.Lease + time.Second
-	if _, err := p.Queue.Claim(ctx, p.Wall().Add(ahead), -ahead, every); err != nil {
-		return fmt.Errorf("take over the jobs of a former process: %w", err)
-	}
-	return nil
+	return p.Queue.Release(ctx)
 }
 
 // wait returns when there may be something to do; false when ctx has ended.
-func (p *Pipeline) wait(ctx context.Context, ended <-chan struct{}, busy *int) bool {
+func (p *Pipeline) wait(ctx context.Context, ended <-chan string, mine map[string]bool) bool {
 	pause := p.Tick
-	if at, ok, err := p.Queue.Next(ctx); err == nil && ok && *busy < p.Workers {
+	if at, ok, err := p.Queue.Next(ctx); err == nil && ok && len(mine) < p.Workers {
 		pause = min(max(at.Sub(p.Wall()), time.Millisecond), p.Tick)
 	}
 	timer := time.NewTimer(pause)
@@ -72,8 +79,8 @@ func (p *Pipeline) wait(ctx context.Context, ended <-chan struct{}, busy *int) b
 	select {
 	case <-ctx.Done():
 		return false
-	case <-ended:
-		*busy--
+	case id := <-ended:
+		delete(mine, id)
 	case <-p.Queue.Notify():
 	case <-timer.C:
 	}
@@ -83,7 +90,10 @@ func (p *Pipeline) wait(ctx context.Context, ended <-chan struct{}, busy *int) b
 // run runs one job and settles it.
 func (p *Pipeline) run(ctx context.Context, job store.Claimed) {
 	ctx, ended := p.Observe.begun(store.WithOrigin(ctx, job.Origin), job)
-	cause := p.handle(ctx, job)
+	cause := poisonous(job)
+	if cause == nil {
+		cause = p.handle(ctx, job)
+	}
 	outcome, err := p.conclude(ctx, job, cause)
 	ended(outcome, cause)
 	if err != nil {
@@ -103,7 +113,7 @@ func (p *Pipeline) conclude(ctx context.Context, job store.Claimed, cause error)
 			outcome = JobCancelled
 		}
 		return outcome, p.Queue.Done(settle, job.ID)
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && job.Attempt < job.MaxAttempts:
 		// Stopped, not failed: the next start takes it up at once.
 		return JobStopped, p.Queue.Retry(settle, job.ID, p.Wall(), "the service stopped")
 	}
@@ -137,6 +147,18 @@ func (p *Pipeline) mishap(ctx context.Context, job store.Claimed, cause error) (
 		return JobFailed, errors.Join(told, p.Queue.Retry(ctx, job.ID, p.Wall(), cause.Error()))
 	}
 	return JobFailed, errors.Join(told, p.Queue.Done(ctx, job.ID))
+}
+
+// maxLapses is how often the service may end while a job runs before that is
+// taken to be the job's doing: one file must not keep it from staying up.
+const maxLapses = 10
+
+// poisonous says why a job is not run any more; nil when it is.
+func poisonous(job store.Claimed) error {
+	if !job.Spent() && job.Lapses < maxLapses {
+		return nil
+	}
+	return permanent{fmt.Errorf("the service ended %d times while it worked on this, and does not try again", job.Lapses)}
 }
 
 // maxFailures is how often a handler may fail before its job is given up.

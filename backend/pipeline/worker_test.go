@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -99,6 +100,76 @@ func TestFullDiskFailsNoJob(t *testing.T) {
 	}
 	if waiting, _, dead := p.counts(); waiting != 1 || dead != 0 || told != 0 {
 		t.Errorf("%d wait, %d are dead, told %d times", waiting, dead, told)
+	}
+}
+
+// A job whose last attempt ended without a word is told of as one that failed,
+// and so is one that is stopped in its last attempt.
+func TestSpentJobIsToldOf(t *testing.T) {
+	p := newPlant(t, day0, nil)
+	told := make(chan error, 2)
+	p.handlers["cut off"] = handler{
+		run:    func(context.Context, store.Claimed) error { t.Error("it ran"); return nil },
+		failed: func(_ context.Context, _ store.Claimed, cause error) error { told <- cause; return nil },
+	}
+	if err := p.Records.Update(t.Context(), func(tx store.Tx) error {
+		return tx.Enqueue(store.Job{Kind: "cut off", RunAt: p.Wall(), MaxAttempts: 1})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if jobs, err := p.Queue.Claim(t.Context(), p.Wall(), time.Hour, 1); err != nil || len(jobs) != 1 { // by one who dies
+		t.Fatal(jobs, err)
+	}
+	p.start()
+	if cause := <-told; !strings.Contains(cause.Error(), "the service ended 1 times") {
+		t.Errorf("told: %v", cause)
+	}
+	p.await("the dead letter", func() bool { _, running, dead := p.counts(); return dead == 1 && running == 0 })
+	p.halt()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	last := store.Claimed{Job: store.Job{ID: "job_none", Kind: "cut off", MaxAttempts: 1}, Attempt: 1}
+	if outcome, _ := p.conclude(ctx, last, context.Canceled); outcome != JobFailed || len(told) != 1 {
+		t.Errorf("stopped in its last attempt: %s, told %d times", outcome, len(told))
+	}
+}
+
+// A clock that jumps an hour forward and back neither runs a job beside itself
+// nor lets one wait for the hour, nor runs one before its time.
+func TestJobsOverClockJumps(t *testing.T) {
+	var ahead atomic.Int64
+	p := newPlant(t, day0, func(c *Config) { c.Lease, c.Tick = 10*time.Second, 5*time.Millisecond })
+	p.wall = func() time.Time { return time.Now().Round(0).Add(time.Duration(ahead.Load())) }
+	p.reopen()
+	var long atomic.Int32
+	leave := make(chan struct{})
+	p.handlers["long"] = handler{run: func(context.Context, store.Claimed) error { long.Add(1); <-leave; return nil }}
+	var early atomic.Int32
+	ran := make(chan struct{}, 8)
+	p.handlers["short"] = handler{run: func(_ context.Context, j store.Claimed) error {
+		if p.Wall().Before(j.RunAt) {
+			early.Add(1)
+		}
+		ran <- struct{}{}
+		return nil
+	}}
+	p.start()
+	p.enqueue("long")
+	p.await("the long job", func() bool { return long.Load() == 1 })
+	for _, to := range []time.Duration{time.Hour, 0, -time.Hour, 0} {
+		// One that waits until just after the jump.
+		if err := p.Records.Update(t.Context(), func(tx store.Tx) error {
+			return tx.Enqueue(store.Job{Kind: "short", RunAt: p.Wall().Add(300 * time.Millisecond)})
+		}); err != nil {
+			t.Fatal(err)
+		}
+		ahead.Store(int64(to))
+		<-ran
+	}
+	close(leave)
+	p.await("the end of all", p.drained)
+	if n := long.Load(); n != 1 || early.Load() != 0 {
+		t.Errorf("the long job ran %d times, %d jobs before their time", n, early.Load())
 	}
 }
 

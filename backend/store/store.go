@@ -82,15 +82,22 @@ type Job struct {
 type Claimed struct {
 	Job
 	Attempt    int // 1 at the first
+	Lapses     int // how many attempts ended without a word: by a lease that ran out, or by Release
 	LeaseUntil time.Time
 }
 
+// Spent says that all attempts were made, the last without a word of its end:
+// the job is not to run but to be given up, by Retry, once what it was about is
+// told.
+func (c Claimed) Spent() bool { return c.Attempt > c.MaxAttempts }
+
 // Queue is the worker's side of the jobs. A lease that runs out gives the job
-// to the next worker, so a killed process loses nothing; a job whose lease runs
-// out in its last attempt is dead.
+// to the next worker, so a killed process loses nothing. No job dies but by
+// Retry: one whose lease runs out in its last attempt is handed out as Spent,
+// again and again until it is given up.
 type Queue interface {
 	// Claim takes up to n due jobs, oldest RunAt first, and leases them until
-	// now+lease.
+	// now+lease. A job begins an attempt by it, up to one past its MaxAttempts.
 	Claim(ctx context.Context, now time.Time, lease time.Duration, n int) ([]Claimed, error)
 	// Done removes finished jobs. An id that is not there is no error.
 	Done(ctx context.Context, ids ...string) error
@@ -99,6 +106,13 @@ type Queue interface {
 	Retry(ctx context.Context, id string, runAt time.Time, cause string) error
 	// Renew lengthens a lease; ErrNotFound if the job is not running.
 	Renew(ctx context.Context, id string, until time.Time) error
+	// Release gives back all that run, due at once: for the start of a queue's
+	// only owner, whose former process has died. It is a lapse, no attempt.
+	Release(ctx context.Context) error
+	// Rewind is for a clock that was put back to now: what has waited or been
+	// leased since a time that is after now does so since now, for as long as it
+	// was to.
+	Rewind(ctx context.Context, now time.Time) error
 	// Counts are how many jobs wait, run and are dead.
 	Counts(ctx context.Context) (waiting, running, dead int, err error)
 	// Notify receives after jobs were enqueued or given back. It is a hint that

@@ -31,6 +31,8 @@ const defaultAttempts = 5
 type jobRecord struct {
 	Job        store.Job  `json:"job"`
 	Attempt    int        `json:"attempt,omitempty"`     // attempts begun
+	Lapses     int        `json:"lapses,omitempty"`      // of these, how many ended without a word
+	Since      time.Time  `json:"since,omitzero"`        // when it was put among the due or running
 	LeaseUntil *time.Time `json:"lease_until,omitempty"` // while it runs
 	Next       *store.Job `json:"next,omitempty"`        // asked for while this one runs
 }
@@ -51,10 +53,17 @@ func splitTimeKey(k []byte) (t time.Time, id string) {
 // queue is the buckets inside a transaction.
 type queue struct {
 	jobs, due, running, unique, dead *bbolt.Bucket
+	now                              time.Time // of a writer
 }
 
 func queueIn(tx *bbolt.Tx) queue {
-	return queue{tx.Bucket(jobsBucket), tx.Bucket(dueBucket), tx.Bucket(runningBucket), tx.Bucket(uniqueBucket), tx.Bucket(deadBucket)}
+	return queue{jobs: tx.Bucket(jobsBucket), due: tx.Bucket(dueBucket), running: tx.Bucket(runningBucket), unique: tx.Bucket(uniqueBucket), dead: tx.Bucket(deadBucket)}
+}
+
+// at is the queue for a writer at a time.
+func (q queue) at(now time.Time) queue {
+	q.now = now.UTC()
+	return q
 }
 
 func (q queue) get(id string) (*jobRecord, error) {
@@ -82,7 +91,7 @@ func (q queue) wait(j *jobRecord, runAt time.Time) error {
 	if err := q.unplace(j); err != nil {
 		return err
 	}
-	j.Job.RunAt, j.LeaseUntil = runAt, nil
+	j.Job.RunAt, j.LeaseUntil, j.Since = runAt, nil, q.now
 	return errors.Join(q.put(j), q.due.Put(timeKey(runAt, j.id()), nil))
 }
 
@@ -91,7 +100,7 @@ func (q queue) lease(j *jobRecord, until time.Time) error {
 	if err := q.unplace(j); err != nil {
 		return err
 	}
-	j.LeaseUntil = &until
+	j.LeaseUntil, j.Since = &until, q.now
 	return errors.Join(q.put(j), q.running.Put(timeKey(until, j.id()), nil))
 }
 
@@ -150,7 +159,7 @@ func (q queue) addTo(id string, job store.Job) error {
 
 // bury moves a job to the dead letters.
 func (q queue) bury(j *jobRecord, cause string, now time.Time) error {
-	b, err := json.Marshal(store.DeadJob{Job: j.Job, Attempts: j.Attempt, Cause: cause, DiedAt: now})
+	b, err := json.Marshal(store.DeadJob{Job: j.Job, Attempts: min(j.Attempt, j.Job.MaxAttempts), Cause: cause, DiedAt: now})
 	if err != nil {
 		return fmt.Errorf("write dead job %s: %w", j.id(), err)
 	}
@@ -183,7 +192,7 @@ func (r *records) Enqueue(job store.Job) error {
 		job.Origin = store.OriginOf(r.ctx)
 	}
 	r.dirty, r.enqueued = true, true
-	if err := queueIn(r.tx).add(job); err != nil {
+	if err := queueIn(r.tx).at(now).add(job); err != nil {
 		return fmt.Errorf("enqueue %s: %w", job.Kind, err)
 	}
 	return nil
@@ -206,19 +215,15 @@ func (s *Store) Claim(ctx context.Context, now time.Time, lease time.Duration, n
 			if err != nil {
 				return err
 			}
-			if j.Attempt >= j.Job.MaxAttempts {
-				cause := fmt.Sprintf("its lease ran out in attempt %d", j.Attempt)
-				if err := q.bury(j, cause, now); err != nil {
-					return err
-				}
-				continue
+			if j.LeaseUntil != nil {
+				j.Lapses++
 			}
-			j.Attempt++
+			j.Attempt = min(j.Attempt, j.Job.MaxAttempts) + 1
 			until := now.Add(lease).UTC()
 			if err := q.lease(j, until); err != nil {
 				return err
 			}
-			claimed = append(claimed, store.Claimed{Job: j.Job, Attempt: j.Attempt, LeaseUntil: until})
+			claimed = append(claimed, store.Claimed{Job: j.Job, Attempt: j.Attempt, Lapses: j.Lapses, LeaseUntil: until})
 		}
 		return nil
 	})
@@ -299,6 +304,79 @@ func (s *Store) Renew(ctx context.Context, id string, until time.Time) error {
 		}
 		return q.lease(j, until.UTC())
 	})
+}
+
+// Release gives back all that runs.
+func (s *Store) Release(ctx context.Context) error {
+	err := s.queueUpdate(ctx, "take over jobs", func(q queue) error {
+		for _, id := range after(q.running, time.Time{}) {
+			j, err := q.get(id)
+			if err != nil {
+				return err
+			}
+			j.Lapses++
+			at := j.Job.RunAt
+			if at.After(q.now) {
+				at = q.now
+			}
+			if err := q.wait(j, at); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		s.wake()
+	}
+	return err
+}
+
+// Rewind follows a clock that was put back.
+func (s *Store) Rewind(ctx context.Context, now time.Time) error {
+	err := s.queueUpdate(ctx, "follow the clock back", func(q queue) error {
+		q = q.at(now)
+		for _, id := range append(after(q.due, now), after(q.running, now)...) {
+			j, err := q.get(id)
+			if err != nil {
+				return err
+			}
+			by := j.Since.Sub(now)
+			if by <= 0 {
+				continue
+			}
+			if j.Next != nil && j.Next.RunAt.After(now) {
+				j.Next.RunAt = j.Next.RunAt.Add(-by)
+			}
+			if j.LeaseUntil != nil {
+				err = q.lease(j, j.LeaseUntil.Add(-by))
+			} else {
+				err = q.wait(j, j.Job.RunAt.Add(-by))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		s.wake()
+	}
+	return err
+}
+
+// after are the ids of the entries whose time is after t.
+func after(b *bbolt.Bucket, t time.Time) []string {
+	var ids []string
+	c := b.Cursor()
+	from := timeKey(t, "\xff")
+	if t.IsZero() {
+		from = nil
+	}
+	for k, _ := c.Seek(from); k != nil; k, _ = c.Next() {
+		_, id := splitTimeKey(k)
+		ids = append(ids, id)
+	}
+	return ids
 }
 
 // leased is a job that runs; ErrNotFound for one that does not.
@@ -405,7 +483,7 @@ func (s *Store) Revive(ctx context.Context, id string, runAt time.Time) error {
 // error is undone.
 func (s *Store) queueUpdate(ctx context.Context, what string, fn func(q queue) error) error {
 	err := s.writes.update(ctx, func(tx *bbolt.Tx) (bool, error) {
-		return true, fn(queueIn(tx))
+		return true, fn(queueIn(tx).at(s.now()))
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)

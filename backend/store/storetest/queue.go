@@ -26,6 +26,8 @@ func Queue(t *testing.T, open OpenQueue) {
 		{"lease", queueLease},
 		{"retry and death", queueRetry},
 		{"poison", queuePoison},
+		{"release", queueRelease},
+		{"clock put back", queueRewind},
 		{"unique", queueUnique},
 		{"unique while running", queueUniqueRunning},
 		{"renew", queueRenew},
@@ -129,7 +131,7 @@ func queueLease(t *testing.T, q *queueTest) {
 	}
 	q.clock.advance(time.Second)
 	second := q.claim(1)
-	if len(second) != 1 || second[0].ID != first[0].ID || second[0].Attempt != 2 {
+	if len(second) != 1 || second[0].ID != first[0].ID || second[0].Attempt != 2 || second[0].Lapses != 1 {
 		t.Fatalf("claimed %+v after the lease of %+v", second, first)
 	}
 	q.done(second...)
@@ -162,19 +164,67 @@ func queueRetry(t *testing.T, q *queueTest) {
 	}
 }
 
-// queuePoison is a job that kills whoever runs it.
+// queuePoison is a job that kills whoever runs it: it is handed out as spent
+// until somebody has told of it.
 func queuePoison(t *testing.T, q *queueTest) {
 	q.enqueue(store.Job{Kind: "poison", MaxAttempts: 3})
-	for i := range 3 {
-		if got := q.claim(1); len(got) != 1 || got[0].Attempt != i+1 {
+	var last store.Claimed
+	for i := range 5 {
+		got := q.claim(1)
+		if len(got) != 1 || got[0].Attempt != min(i+1, 4) || got[0].Lapses != i || got[0].Spent() != (i >= 3) {
 			t.Fatalf("claim %d: %+v", i, got)
 		}
+		last = got[0]
 		q.clock.advance(lease)
 	}
-	if got := q.claim(1); len(got) != 0 {
-		t.Fatalf("claimed a fourth time: %+v", got)
-	}
+	q.wantCounts(0, 1, 0)
+	ok(t, q.home.Retry(t.Context(), last.ID, q.clock.Now(), "given up"))
 	q.wantCounts(0, 0, 1)
+	dead, err := q.home.Dead(t.Context(), 1)
+	if err != nil || len(dead) != 1 || dead[0].Attempts != 3 || dead[0].Cause != "given up" {
+		t.Errorf("dead: %+v, %v", dead, err)
+	}
+}
+
+// queueRelease is a start after a crash: what ran is due at once, before what
+// came later, and the crash costs one attempt.
+func queueRelease(t *testing.T, q *queueTest) {
+	q.enqueue(store.Job{Kind: "a"}, store.Job{Kind: "b", RunAt: q.clock.Now().Add(time.Hour)})
+	for i := range 3 {
+		got := q.claim(9)
+		if len(got) != 1 || got[0].Kind != "a" || got[0].Attempt != i+1 || got[0].Lapses != i {
+			t.Fatalf("after %d crashes: %+v", i, got)
+		}
+		ok(t, q.home.Release(t.Context()))
+		q.wantCounts(2, 0, 0)
+	}
+}
+
+// queueRewind is a clock that is put back by an hour, and put right again: what
+// waits is due no sooner and no later than it was to be, and leases last as long.
+func queueRewind(t *testing.T, q *queueTest) {
+	q.enqueue(store.Job{Kind: "leased"})
+	leased := q.claim(1)
+	q.enqueue(store.Job{Kind: "at once"}, store.Job{Kind: "soon", RunAt: q.clock.Now().Add(10 * time.Second)})
+	q.clock.advance(-time.Hour)
+	now := q.clock.Now()
+	ok(t, q.home.Rewind(t.Context(), now))
+	ok(t, q.home.Rewind(t.Context(), now)) // once is enough
+	q.enqueue(store.Job{Kind: "tomorrow", RunAt: now.Add(24 * time.Hour)})
+	ok(t, q.home.Rewind(t.Context(), now)) // what came after the jump is as it is
+	for _, step := range []struct {
+		at   time.Duration
+		want []string
+	}{
+		{0, []string{"at once"}}, {9 * time.Second, []string{}}, {10 * time.Second, []string{"soon"}},
+		{lease - time.Second, []string{}}, {lease, []string{"leased", "at once"}}, {lease + 10*time.Second, []string{"soon"}},
+	} {
+		q.clock.advance(now.Add(step.at).Sub(q.clock.Now()))
+		if diff := cmp.Diff(step.want, q.claimKinds(9)); diff != "" {
+			t.Errorf("%s after the jump: %s", step.at, diff)
+		}
+	}
+	ok(t, q.home.Renew(t.Context(), leased[0].ID, q.clock.Now()))
 }
 
 func queueUnique(t *testing.T, q *queueTest) {
