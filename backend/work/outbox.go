@@ -21,22 +21,23 @@ type delivery struct {
 	api.Delivery
 	CustomerID string    `json:"customer_id"`
 	SiteID     string    `json:"site_id"`
-	Version    int       `json:"version"`      // of the order: events of one order sort by it
-	Due        time.Time `json:"due,omitzero"` // by the real clock, while it waits
+	Version    int       `json:"version"`        // of the order: events of one order sort by it
+	Due        time.Time `json:"due,omitzero"`   // by the real clock, while it waits
+	Since      time.Time `json:"since,omitzero"` // when Due was set, by the same
 
 	Origin store.Origin `json:"origin,omitzero"` // the request that moved the order
 }
 
 func (d delivery) owner() (customer, site string) { return d.CustomerID, d.SiteID }
 
-// due sets when it is sent.
-func (d *delivery) due(at time.Time) {
-	d.Due, d.NextAttemptAt = at.UTC(), api.At(at)
+// due sets, now, when it is sent.
+func (d *delivery) due(now, at time.Time) {
+	d.Since, d.Due, d.NextAttemptAt = now.UTC(), at.UTC(), api.At(at)
 }
 
 // over ends it.
 func (d *delivery) over(status string) {
-	d.Status, d.Due, d.NextAttemptAt = status, time.Time{}, api.Time{}
+	d.Status, d.Since, d.Due, d.NextAttemptAt = status, time.Time{}, time.Time{}, api.Time{}
 }
 
 var deliveries = store.Table[delivery]{
@@ -93,7 +94,7 @@ func (s *Service) announce(tx store.Tx, o order, by store.Origin) error {
 		d := delivery{CustomerID: o.CustomerID, SiteID: o.SiteID, Version: o.Version, Origin: by}
 		d.DeliveryID, d.SubscriptionID, d.OrderID, d.Status, d.CreatedAt = ops.NewID("whd", now), v.SubscriptionID, o.OrderID, api.DeliveryPending, api.At(now)
 		d.Event = api.OrderEvent{OrderID: o.OrderID, Status: o.Status, UpdatedAt: o.UpdatedAt, CompletionNotes: o.CompletionNotes}
-		if d.due(now); v.Status == api.SubscriptionPaused || len(before) > 0 {
+		if d.due(now, now); v.Status == api.SubscriptionPaused || len(before) > 0 {
 			d.over(api.DeliveryHeld)
 		}
 		if err := putDelivery(tx, d); err != nil {
@@ -132,6 +133,9 @@ func (s *Service) NextDelivery(ctx context.Context) (at time.Time, ok bool, err 
 // Claim takes up to n deliveries that are due and keeps them from others until
 // now+lease. Those whose subscription has ended are dropped.
 func (s *Service) Claim(ctx context.Context, now time.Time, lease time.Duration, n int) (claimed []webhook.Delivery, err error) {
+	if err := s.followClock(ctx); err != nil {
+		return nil, err
+	}
 	// A look first: most calls find nothing, and a write costs a sync.
 	if at, ok, err := s.NextDelivery(ctx); err != nil || !ok || at.After(now) {
 		return nil, err
@@ -151,7 +155,7 @@ func (s *Service) Claim(ctx context.Context, now time.Time, lease time.Duration,
 				return err
 			}
 			if live {
-				d.due(now.Add(lease))
+				d.due(now, now.Add(lease))
 				claimed = append(claimed, one)
 			} else {
 				d.over(api.DeliveryDropped)
@@ -163,6 +167,39 @@ func (s *Service) Claim(ctx context.Context, now time.Time, lease time.Duration,
 		return nil
 	})
 	return claimed, err
+}
+
+// followClock moves what waits with a clock that was put back since the last
+// look, or while the service was down: each begins its wait anew.
+func (s *Service) followClock(ctx context.Context) error {
+	s.looking.Lock()
+	defer s.looking.Unlock()
+	now := s.Wall().Round(0) // without its monotonic part, which no jump shows
+	if !s.looked.IsZero() && !now.Before(s.looked) {
+		s.looked = now
+		return nil
+	}
+	err := s.Records.Update(ctx, func(tx store.Tx) error {
+		list, _, err := deliveries.List(tx, store.Query{Index: "due"})
+		if err != nil {
+			return fmt.Errorf("list the webhooks that wait: %w", err)
+		}
+		for _, d := range list {
+			by := d.Since.Sub(now)
+			if by <= 0 {
+				continue
+			}
+			d.due(now, d.Due.Add(-by))
+			if err := putDelivery(tx, d); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		s.looked = now
+	}
+	return err
 }
 
 // outgoing is a delivery as it is posted; live is false when its subscription
@@ -208,7 +245,7 @@ func (s *Service) Delivered(ctx context.Context, id string, out webhook.Outcome)
 		case out.Next.IsZero():
 			d.over(api.DeliveryFailed)
 		default:
-			d.due(out.Next)
+			d.due(out.At, out.Next)
 		}
 		paused := v.Status == api.SubscriptionPaused // while it was on its way
 		switch {

@@ -232,3 +232,41 @@ func TestOldDeliveriesAreDropped(t *testing.T) {
 		t.Errorf("left are %+v", list)
 	}
 }
+
+// A retry begins its wait anew when the clock is put back, while the service
+// runs or is down: it is never early, and not late by the jump.
+func TestRetryOverClockJumps(t *testing.T) {
+	for _, down := range []bool{false, true} {
+		d := newDesk(t, nil)
+		o := d.order()
+		d.subscribe(o.OrderID)
+		d.move(api.OrderRequest{Action: api.ActionStart, OrderID: o.OrderID})
+		d.attempt(webhook.Outcome{Failure: "closed", Next: d.clock.Add(5 * time.Minute)})
+		d.clock = d.clock.Add(time.Minute)
+		if list := d.claim(9); len(list) != 0 {
+			t.Fatalf("sent before its time: %+v", list)
+		}
+		d.clock = d.clock.Add(-time.Hour)
+		if down {
+			d.looked = time.Time{}
+		}
+		// The minute that passed is not known any more when it waits anew.
+		for _, step := range []struct {
+			after time.Duration
+			want  int
+		}{{0, 0}, {5*time.Minute - time.Second, 0}, {time.Second, 1}, {0, 0}} {
+			d.clock = d.clock.Add(step.after)
+			if list := d.claim(9); len(list) != step.want {
+				t.Errorf("down: %t; %s later: %+v", down, step.after, list)
+			}
+		}
+		d.clock = d.clock.Add(-time.Hour) // under way: its lease lasts a minute
+		if list := d.claim(9); len(list) != 0 {
+			t.Errorf("down: %t; claimed beside itself: %+v", down, list)
+		}
+		d.clock = d.clock.Add(time.Minute)
+		if list := d.claim(9); len(list) != 1 {
+			t.Errorf("down: %t; after its lease: %+v", down, list)
+		}
+	}
+}

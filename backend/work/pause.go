@@ -166,7 +166,8 @@ func (s *Service) letGo(tx store.Tx, subscriptionID string) (left, released bool
 		return true, false, nil
 	}
 	next[0].Status = api.DeliveryPending
-	next[0].due(s.Wall())
+	now := s.Wall()
+	next[0].due(now, now)
 	return true, true, putDelivery(tx, next[0])
 }
 

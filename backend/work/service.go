@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -42,6 +43,8 @@ type Plans interface {
 type Service struct {
 	Config
 	waiting chan struct{} // a hint that a webhook was added
+	looking sync.Mutex
+	looked  time.Time // when the outbox was last looked at, by the real clock
 }
 
 // New makes a Service.

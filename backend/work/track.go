@@ -201,7 +201,8 @@ func (s *Service) Replay(ctx context.Context, scope api.Scope, r api.TrackReques
 				return api.Conflict("Subscription %s is %s: subscribe again first", v.SubscriptionID, v.Status).With("subscription_id", v.SubscriptionID)
 			}
 			d.Status, d.Attempts, d.Failure, d.AnswerStatus = api.DeliveryPending, 0, "", 0
-			d.due(s.Wall())
+			now := s.Wall()
+			d.due(now, now)
 			if err := putDelivery(tx, d); err != nil {
 				return err
 			}
