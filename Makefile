@@ -60,7 +60,7 @@ fuzz: ## each fuzz target for FUZZTIME (10m: half a day for all); failures are l
 	@.ci/fuzz $(or $(FUZZTIME),10m)
 
 faults: ## a write or sync that fails, or the power that goes, at each place of a run: nothing acknowledged may be lost
-	SUNLOOP_TEST_FAULTS=all $(GO) test -count=1 -timeout 60m -run 'PowerLoss|Faults|FailedSync' -v ./backend/store/bolt ./backend
+	SUNLOOP_TEST_FAULTS=all $(GO) test -count=1 -timeout 60m -run 'PowerLoss|Faults|FailedSync|FullDisk' -v ./backend/store/bolt ./backend
 
 kills: ## the service, killed 500 times at work: nothing that it acknowledged may be lost (minutes)
 	SUNLOOP_TEST_KILLS=$(or $(KILLS),500) $(GO) test -count=1 -timeout 60m -run KilledAnywhere -v ./backend/endure

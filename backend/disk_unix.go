@@ -15,6 +15,6 @@ func diskSpace(dir string) (free, size uint64, err error) {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return 0, 0, fmt.Errorf("ask for the free space of %s: %w", dir, err)
 	}
-	block := uint64(st.Bsize) //nolint:gosec // the size of a block is positive
+	block := uint64(st.Bsize)                                //nolint:gosec // the size of a block is positive
 	return uint64(st.Bavail) * block, st.Blocks * block, nil //nolint:unconvert // it is signed on some systems
 }

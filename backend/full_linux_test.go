@@ -1,0 +1,152 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
+	"app.sunloop/backend/client"
+	"app.sunloop/backend/store/faultfile"
+)
+
+// fullDir tells a copy of the test program where to work until it is full.
+const fullDir = "SUNLOOP_TEST_FULL_DIR"
+
+// Names of files whose making fills the disk, and makes room on it.
+const fillsDisk, makesRoom = "fills", "makes-room"
+
+// TestFullChild is the program whose folder is full for a while. It says each
+// answer that is not what it should be.
+func TestFullChild(t *testing.T) {
+	dir := os.Getenv(fullDir)
+	if dir == "" {
+		t.Skip("it runs for TestFullDisk")
+	}
+	if _, err := faultfile.Enter(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(faultConfig(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(context.Background()) }()
+	ctx := t.Context()
+	key, _, err := s.Auth().CreateKey(ctx, auth.NewKey{Name: "test", Role: api.RoleAdmin, Customers: []string{api.Every}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := client.New(client.Options{Transport: client.InProcess(s.Handler()), Credential: key, Now: time.Now})
+	defer c.Close()
+	want := func(status int, what string, err error) {
+		var refused *api.Error
+		switch {
+		case status == 200 && err == nil, errors.As(err, &refused) && refused.Status == status:
+			fmt.Println("as due:", what)
+		default:
+			fmt.Println("odd:", what, err)
+		}
+	}
+	site := func(id string) error {
+		_, err := c.SetSite(ctx, api.Site{SiteID: id, CustomerID: "acme", Timezone: "Europe/Vienna", CapacityKW: 50})
+		return err
+	}
+	// More than is held in memory: it goes through the spool.
+	large := "timestamp,power_kw\n" + strings.Repeat("2026-06-12T00:00:00Z,1\n", 8<<20/23)
+	upload := func(body string) error {
+		_, err := c.UploadNowcast(ctx, api.UploadRequest{CustomerID: "acme", SiteID: "South", Region: "eu", Location: "Vienna", Timezone: "Europe/Vienna"}, strings.NewReader(body), nil)
+		return err
+	}
+	want(200, "a site", site("South"))
+	want(200, "ready", c.Ready(ctx))
+	mark := func(name string) {
+		f, err := os.Create(filepath.Join(dir, name))
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mark(fillsDisk)
+	for range 2 { // it stays so
+		want(503, "a site without room", site("North"))
+		want(503, "a large upload without room", upload(large))
+		want(503, "a small upload without room", upload(large[:1000*23]))
+		want(503, "ready without room", c.Ready(ctx))
+		list, err := c.Sites(ctx, api.ListQuery{})
+		want(200, "reading without room", err)
+		if err == nil && len(list.Sites) != 1 {
+			fmt.Println("odd: sites", len(list.Sites))
+		}
+		if left, err := os.ReadDir(s.spool); err != nil || len(left) > 0 {
+			fmt.Println("odd: the spool has", len(left), err)
+		}
+	}
+	var unready *api.Error
+	if err := c.Ready(ctx); !errors.As(err, &unready) || !strings.Contains(fmt.Sprint(unready.Details), "the disk is full") {
+		fmt.Println("odd: not ready for another reason", err)
+	}
+	mark(makesRoom)
+	want(200, "ready again", c.Ready(ctx))
+	want(200, "a site again", site("North"))
+	want(200, "a large upload again", upload(large))
+	if err := errors.Join(s.Close(), <-ended); err != nil {
+		fmt.Println("odd: it ends with", err)
+	}
+}
+
+// TestFullDisk has every write of the folder find no room for a while: the
+// service reads on, refuses writes with 503 and says that it is not ready, and
+// is whole again once there is room.
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFullChild$")
+	cmd.Env = append(os.Environ(), fullDir+"="+dir)
+	full, refused := false, 0
+	w, err := faultfile.Start(cmd, dir, func(e faultfile.Event) faultfile.Verdict {
+		switch {
+		case e.Path == fillsDisk:
+			full = true
+		case e.Path == makesRoom:
+			full = false
+		case full && e.Op == faultfile.Write:
+			refused++
+			return faultfile.Verdict{Err: syscall.ENOSPC}
+		}
+		return faultfile.Verdict{}
+	})
+	if errors.Is(err, faultfile.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := w.Wait()
+	var said strings.Builder
+	for _, e := range events {
+		if e.Op == faultfile.Said {
+			said.Write(e.Data)
+		}
+	}
+	if text := said.String(); err != nil || strings.Contains(text, "odd") || strings.Count(text, "as due") != 15 || refused < 6 {
+		t.Errorf("%d writes refused, %v; it said\n%s", refused, err, text)
+	}
+	for _, name := range []string{fillsDisk, makesRoom} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found, err := Check(t.Context(), dir); err != nil || len(found.Faults) > 0 {
+		t.Errorf("the folder has %q, %v", found.Faults, err)
+	}
+}
