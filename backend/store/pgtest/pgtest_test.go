@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -99,19 +100,22 @@ func TestKilled(t *testing.T) {
 	port := lines.Text()
 	lines.Scan()
 	t.Cleanup(func() { os.RemoveAll(lines.Text()[:len(lines.Text())-len("/data")]) })
-	if _, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", port)); err != nil {
+	// A connection that says nothing would hold the server up when it ends.
+	dial := func() error {
+		c, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.1", port), time.Second)
+		if err != nil {
+			return err
+		}
+		return c.Close()
+	}
+	if err := dial(); err != nil {
 		t.Fatal(err)
 	}
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = child.Wait() // killed
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		c, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", port))
-		if err != nil {
-			return
-		}
-		c.Close()
+	for deadline := time.Now().Add(time.Minute); !errors.Is(dial(), syscall.ECONNREFUSED); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the server of a killed process still listens")
 		}
