@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/alexedwards/argon2id"
+	"github.com/pquerna/otp"
+	"github.com/pquerna/otp/totp"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
@@ -25,7 +27,7 @@ const faultDir = "SUNLOOP_TEST_FAULT_DIR"
 
 func faultConfig(dir string) Config {
 	start := time.Date(2026, 6, 15, 9, 0, 0, 0, time.UTC)
-	return Config{DataDir: dir, Now: func() time.Time { return start }, Wall: time.Now, WebhookAllow: []string{"127.0.0.1"},
+	return Config{DataDir: dir, Now: func() time.Time { return start }, Wall: time.Now, WebhookAllow: []string{"127.0.0.1"}, RequireMFA: true,
 		Argon: &argon2id.Params{Memory: 1024, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}}
 }
 
@@ -67,6 +69,7 @@ func TestFaultChild(t *testing.T) {
 	said(err, "site", "South")
 	_, err = c.AddAsset(ctx, api.Asset{AssetID: "INV-1", SiteID: "South", Name: "One", Type: "inverter", CapacityKW: 50, Location: "roof"})
 	said(err, "asset", "INV-1")
+	signIn(ctx, s, c, said)
 	var csv strings.Builder
 	csv.WriteString("timestamp,power_kw\n")
 	for n := range 300 {
@@ -96,6 +99,36 @@ func TestFaultChild(t *testing.T) {
 	} else {
 		said(err)
 	}
+}
+
+// signIn makes a person, who comes in with a password and a one-time code.
+func signIn(ctx context.Context, s *Service, c *client.Client, said func(error, ...any) bool) {
+	_, err := c.AddUser(ctx, api.UsersRequest{Username: filledUser, Password: filledPassword, RoleID: api.RoleAdmin, CustomerIDs: []string{api.Every}})
+	if !said(err, "user", filledUser) {
+		return
+	}
+	person := client.New(client.Options{Transport: client.InProcess(s.Handler()), Now: time.Now})
+	defer person.Close()
+	begun, err := person.Login(ctx, filledUser, filledPassword)
+	if !said(err) {
+		return
+	}
+	device, err := otp.NewKeyFromURL(begun.ProvisioningURI)
+	if err != nil {
+		fmt.Println("odd", err)
+		return
+	}
+	code, err := totp.GenerateCode(device.Secret(), time.Now())
+	if err != nil {
+		fmt.Println("odd", err)
+		return
+	}
+	in, err := person.VerifyMFA(ctx, begun.MFAToken, code)
+	if err != nil {
+		said(err)
+		return
+	}
+	said(nil, "session", in.Token)
 }
 
 // TestFaults has the n-th change of a file, or the n-th sync, of a run of the
@@ -186,6 +219,15 @@ func acknowledgedIsThere(t *testing.T, dir, said string) {
 			defer c.Close()
 		case "site":
 			_, err = c.SiteSummary(ctx, id)
+		case "user":
+			list, failed := c.Users(ctx, api.ListQuery{})
+			if err = failed; err == nil && (len(list.Users) != 1 || list.Users[0].Username != id) {
+				err = fmt.Errorf("the users are %+v", list.Users)
+			}
+		case "session":
+			person := client.New(client.Options{Transport: client.InProcess(s.Handler()), Credential: id, Now: time.Now})
+			_, err = person.Sites(ctx, api.ListQuery{})
+			person.Close()
 		case "upload":
 			_, err = c.Upload(ctx, id)
 		case "subscription":
