@@ -56,7 +56,7 @@ score: build ## how good fault detection is, on seeds it was never tuned on (SEE
 calibrate: build ## fit the confidences of diagnosis on the seeds detection was tuned on
 	bin/sunloop score --seeds 0-49 --calibrate engine/diagnose/calibration.json
 
-fuzz: ## each fuzz target for FUZZTIME (10m: half a day for all); failures are listed at the end
+fuzz: ## each fuzz target for FUZZTIME (10m: some eight hours for all); failures are listed at the end
 	@.ci/fuzz $(or $(FUZZTIME),10m)
 
 faults: ## a write or sync that fails, or the power that goes, at each place of a run: nothing acknowledged may be lost

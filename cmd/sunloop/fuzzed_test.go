@@ -25,6 +25,8 @@ var fuzzedBy = map[string]string{
 	"backend/ops":             "by backend/httpapi FuzzBody",
 	"backend/audit":           "by backend/httpapi FuzzCredential", // addresses of callers
 	"backend/openapi":         "reads comments that are embedded",
+	"backend/operator":        "reads one line of the process that holds the folder, whose user is checked",
+	"backend/tracing":         "reads the URL that the operator configured",
 	"backend/partner":         "reads documents that it wrote itself",
 	"backend/pipeline":        "reads payloads that the service wrote, and files by engine/ingest",
 	"backend/store/storetest": "for tests alone",
