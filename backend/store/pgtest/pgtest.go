@@ -181,8 +181,17 @@ func (s *Server) settings() []string {
 }
 
 // Restart runs a server that was stopped or killed, or is new, and waits until
-// it answers.
+// it answers. What served the connections of a killed one may hold its memory
+// for a moment more, for which the new one does not wait by itself.
 func (s *Server) Restart() error {
+	err := s.restart()
+	for end := time.Now().Add(patience); err != nil && strings.Contains(err.Error(), "is still in use") && time.Now().Before(end); err = s.restart() {
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
+}
+
+func (s *Server) restart() error {
 	var err error
 	if s.process, err = launch("postgres", s.settings(), s.log()); err != nil {
 		return fmt.Errorf("start PostgreSQL: %w", err)
