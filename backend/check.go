@@ -124,10 +124,8 @@ func (c *Checked) objects(ctx context.Context, db *bolt.Store, folder string) er
 	if err != nil {
 		return err
 	}
-	kept := objects.InMemory()          // for its way with keys alone
-	defer func() { _ = kept.Close() }() // memory
 	for _, n := range named {
-		if key, ok := kept.Key(n.URI); ok {
+		if key, ok := objects.KeyOf(n.URI); ok {
 			n.Keys = append(n.Keys, key)
 		} else if n.URI != "" {
 			c.fault("%s names %s, which is no object of this service", n.By, n.URI)

@@ -12,6 +12,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"app.sunloop/backend/store"
 )
 
 // Key seals what must not be read from a copied store. It lies in a file of
@@ -63,19 +65,7 @@ func createKey(path string) (k Key, err error) {
 	if err != nil {
 		return k, fmt.Errorf("make the key file: %w", err)
 	}
-	return k, syncFolder(filepath.Dir(path))
-}
-
-func syncFolder(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if closing := d.Close(); err == nil {
-		err = closing
-	}
-	return err
+	return k, store.SyncFolder(filepath.Dir(path))
 }
 
 // Seal encrypts a secret of another part of the service and binds it to its

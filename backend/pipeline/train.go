@@ -240,10 +240,8 @@ func (p *Pipeline) register(ctx context.Context, site api.Site, track Track, t t
 		return p.Ops.Note(tx, ops.Note{CustomerID: site.CustomerID, SiteID: site.SiteID, Phase: api.PhaseOrient, Title: "Model trained",
 			Description: fmt.Sprintf("%s %s is %s: %s", m.ModelName, m.ModelVersion, m.Status, m.Evaluation.Verdict), Actor: "pipeline"})
 	})
-	if err == nil {
-		if p.Observe.Train != nil {
-			p.Observe.Train(m.SkillPercent / 100)
-		}
+	if err == nil && p.Observe.Train != nil {
+		p.Observe.Train(m.SkillPercent / 100)
 	}
 	if err == nil && m.Status == api.ModelProduction {
 		p.models.put(site.SiteID, loaded{m, t.model})

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"sync"
-	"syscall"
 	"time"
 
 	"app.sunloop/backend/store"
@@ -127,7 +126,7 @@ func (p *Pipeline) mishap(ctx context.Context, job store.Claimed, cause error) (
 	spent := job.Attempt >= job.MaxAttempts
 	// A full disk is no fault of the job: what was acknowledged waits for room
 	// as long as its attempts last.
-	if full := errors.Is(cause, syscall.ENOSPC) || errors.Is(cause, syscall.EDQUOT); full && !spent {
+	if store.NoRoom(cause) && !spent {
 		log.ErrorContext(ctx, "a job waits for room on the disk")
 		return JobRetried, p.Queue.Retry(ctx, job.ID, p.Wall().Add(backoff(job.Attempt)), cause.Error())
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"runtime"
 	"sync/atomic"
 	"syscall"
@@ -100,4 +101,16 @@ func (d *Disk) Written(err error) error {
 		return d.Fill(err)
 	}
 	return err
+}
+
+// SyncFolder makes the names in a folder durable. Windows has no such call.
+func SyncFolder(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }

@@ -10,6 +10,8 @@ import (
 	"runtime"
 
 	"go.etcd.io/bbolt"
+
+	"app.sunloop/backend/store"
 )
 
 // compactName is the file that a compaction writes.
@@ -47,7 +49,7 @@ func Compact(ctx context.Context, dir string) (before, after int64, err error) {
 			return 0, 0, err
 		}
 	}
-	if err := errors.Join(os.Rename(part, path), syncFolder(dir)); err != nil {
+	if err := errors.Join(os.Rename(part, path), store.SyncFolder(dir)); err != nil {
 		return 0, 0, fmt.Errorf("compact the database: %w", err)
 	}
 	return info.Size(), made.Size(), nil

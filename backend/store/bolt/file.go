@@ -119,15 +119,3 @@ func mapBytes() int {
 	}
 	return 1 << 30
 }
-
-// syncFolder makes names in a folder durable. Windows has no such call.
-func syncFolder(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}

@@ -31,7 +31,6 @@ type Stats struct {
 	FreeBytes     int64         // within the file: pages that new data will take
 	FreePages     int           // the same in pages
 	OpenReads     int           // read transactions that are open
-	Reads         int           // read transactions begun
 	Writes        int64         // times that pages went to the disk
 	WriteDuration time.Duration // in all, of pages and their sync
 }
@@ -40,7 +39,7 @@ type Stats struct {
 func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	b := s.db.Stats()
 	out := Stats{
-		FreeBytes: int64(b.FreeAlloc), FreePages: b.FreePageN, OpenReads: b.OpenTxN, Reads: b.TxN,
+		FreeBytes: int64(b.FreeAlloc), FreePages: b.FreePageN, OpenReads: b.OpenTxN,
 		Writes: b.TxStats.GetWrite(), WriteDuration: b.TxStats.GetWriteTime(),
 	}
 	if err := ctx.Err(); err != nil {

@@ -134,7 +134,7 @@ func (s *Store) prepare(dir string) error {
 		return err
 	}
 	// A new file is safe only when its name is too.
-	if err := syncFolder(dir); err != nil {
+	if err := store.SyncFolder(dir); err != nil {
 		return err
 	}
 	note, err := json.Marshal(holderNote{os.Getpid(), filepath.Base(os.Args[0]), s.now().UTC()})

@@ -14,7 +14,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
 
@@ -54,7 +53,7 @@ func OpenFolder(dir string, disk *store.Disk) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open objects: %w", err)
 	}
-	if err := errors.Join(sweep(dir), syncFolder(dir), syncFolder(filepath.Dir(dir))); err != nil {
+	if err := errors.Join(sweep(dir), store.SyncFolder(dir), store.SyncFolder(filepath.Dir(dir))); err != nil {
 		return nil, fmt.Errorf("open objects: %w", err)
 	}
 	bucket, err := fileblob.OpenBucket(dir, &fileblob.Options{
@@ -193,7 +192,7 @@ func (s *Store) syncName(key string) error {
 		s.mu.Unlock()
 		// The folder of the file always, the folders above while they are new.
 		if own || !known {
-			if err := syncFolder(filepath.Join(s.folder, filepath.FromSlash(dir))); err != nil {
+			if err := store.SyncFolder(filepath.Join(s.folder, filepath.FromSlash(dir))); err != nil {
 				return err
 			}
 		}
@@ -207,18 +206,6 @@ func (s *Store) syncName(key string) error {
 		s.durable[dir] = true
 	}
 	return nil
-}
-
-// syncFolder makes names in a folder durable. Windows has no such call.
-func syncFolder(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 // Open reads an object.
@@ -269,8 +256,11 @@ func notFound(err error) error {
 func (s *Store) URI(key string) string { return scheme + key }
 
 // Key is the key in a URI of this store.
-func (s *Store) Key(uri string) (string, bool) {
-	key, ok := strings.CutPrefix(uri, scheme)
+func (s *Store) Key(uri string) (string, bool) { return KeyOf(uri) }
+
+// KeyOf is the key in a URI of any store; ok is false for what none made.
+func KeyOf(uri string) (key string, ok bool) {
+	key, ok = strings.CutPrefix(uri, scheme)
 	if !ok || check(key) != nil {
 		return "", false
 	}
