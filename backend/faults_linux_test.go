@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -150,11 +151,7 @@ func TestFaults(t *testing.T) {
 			if err := os.Chmod(dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFaultChild$")
-			cmd.Env = append(os.Environ(), faultDir+"="+dir)
-			var trouble bytes.Buffer
-			cmd.Stderr = &trouble
-			w, err := faultfile.Start(cmd, dir, func(e faultfile.Event) faultfile.Verdict {
+			said, err := watched(t, "TestFaultChild", faultDir, dir, func(e faultfile.Event) faultfile.Verdict {
 				if (e.Op == faultfile.Sync) != f.syncs {
 					return faultfile.Verdict{}
 				}
@@ -163,30 +160,17 @@ func TestFaults(t *testing.T) {
 				}
 				return faultfile.Verdict{}
 			})
-			if errors.Is(err, faultfile.ErrUnsupported) {
-				t.Skip(err)
-			}
 			if err != nil {
-				t.Fatal(err)
-			}
-			events, err := w.Wait()
-			if err != nil || strings.Contains(trouble.String(), "panic") {
-				t.Fatalf("%s %d: %v\n%s", name, at, err, &trouble)
+				t.Fatalf("%s %d: %v", name, at, err)
 			}
 			if n <= at {
 				break
 			}
-			var said strings.Builder
-			for _, e := range events {
-				if e.Op == faultfile.Said {
-					said.Write(e.Data)
-				}
-			}
 			runs++
-			orders += strings.Count(said.String(), "order ")
-			acknowledgedIsThere(t, dir, said.String())
+			orders += strings.Count(said, "order ")
+			acknowledgedIsThere(t, dir, said)
 			if t.Failed() {
-				t.Fatalf("%s %d; it said\n%s", name, at, said.String())
+				t.Fatalf("%s %d; it said\n%s", name, at, said)
 			}
 		}
 	}
@@ -194,6 +178,35 @@ func TestFaults(t *testing.T) {
 	if runs == 0 || orders == 0 {
 		t.Error("nothing was acknowledged in any of them")
 	}
+}
+
+// watched runs a test of this binary as a program that works in dir, each of
+// whose calls that change a file there is judged first; skips where calls cannot
+// be watched. What it answers is what the program said; a panic is an error.
+func watched(t *testing.T, test, variable, dir string, judge func(faultfile.Event) faultfile.Verdict) (said string, err error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+test+"$")
+	cmd.Env = append(os.Environ(), variable+"="+dir)
+	var trouble bytes.Buffer
+	cmd.Stderr = &trouble
+	w, err := faultfile.Start(cmd, dir, judge)
+	if errors.Is(err, faultfile.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := w.Wait()
+	if err != nil || strings.Contains(trouble.String(), "panic") {
+		return "", fmt.Errorf("%w\n%s", errors.Join(err, errors.New("the program failed")), &trouble)
+	}
+	var words strings.Builder
+	for _, e := range events {
+		if e.Op == faultfile.Said {
+			words.Write(e.Data)
+		}
+	}
+	return words.String(), nil
 }
 
 // acknowledgedIsThere opens the folder again and looks for what was said.
@@ -236,8 +249,12 @@ func acknowledgedIsThere(t *testing.T, dir, said string) {
 				err = errors.New("there is no subscription")
 			}
 		case "order":
+			version, failed := strconv.Atoi(words[2])
+			if failed != nil {
+				t.Fatal(failed)
+			}
 			o, failed := c.Order(ctx, id)
-			if err = failed; err == nil && fmt.Sprint(o.Version) < words[2] {
+			if err = failed; err == nil && o.Version < version {
 				err = fmt.Errorf("the order has version %d", o.Version)
 			}
 		}

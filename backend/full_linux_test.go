@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -110,10 +109,8 @@ func TestFullDisk(t *testing.T) {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFullChild$")
-	cmd.Env = append(os.Environ(), fullDir+"="+dir)
 	full, refused := false, 0
-	w, err := faultfile.Start(cmd, dir, func(e faultfile.Event) faultfile.Verdict {
+	said, err := watched(t, "TestFullChild", fullDir, dir, func(e faultfile.Event) faultfile.Verdict {
 		switch {
 		case e.Path == fillsDisk:
 			full = true
@@ -125,21 +122,8 @@ func TestFullDisk(t *testing.T) {
 		}
 		return faultfile.Verdict{}
 	})
-	if errors.Is(err, faultfile.ErrUnsupported) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	events, err := w.Wait()
-	var said strings.Builder
-	for _, e := range events {
-		if e.Op == faultfile.Said {
-			said.Write(e.Data)
-		}
-	}
-	if text := said.String(); err != nil || strings.Contains(text, "odd") || strings.Count(text, "as due") != 15 || refused < 6 {
-		t.Errorf("%d writes refused, %v; it said\n%s", refused, err, text)
+	if err != nil || strings.Contains(said, "odd") || strings.Count(said, "as due") != 15 || refused < 6 {
+		t.Errorf("%d writes refused, %v; it said\n%s", refused, err, said)
 	}
 	for _, name := range []string{fillsDisk, makesRoom} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
