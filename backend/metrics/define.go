@@ -1,18 +1,11 @@
 package metrics
 
 import (
-	"runtime"
-	"strings"
-
 	"github.com/prometheus/client_golang/prometheus"
 )
 
 // namespace stands before every name.
 const namespace = "sunloop"
-
-var goVersion = runtime.Version()
-
-func compareNames(a, b string) int { return strings.Compare(a, b) }
 
 // define keeps what the documentation says of a metric.
 func (m *Metrics) define(name, kind, help string, labels []string) string {

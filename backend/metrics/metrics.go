@@ -9,8 +9,10 @@ package metrics
 
 import (
 	"net/http"
+	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -100,7 +102,7 @@ func New(c Config) *Metrics {
 	m.sourceErrors = m.counters("scrape_source_errors_total", "Parts that could not be asked for a scrape; their metrics are missing from it.", "part")
 
 	build := m.gauges("build_info", "1, with the version of the program, of the schema of its data, and of Go.", "version", "schema", "goversion")
-	build.WithLabelValues(c.Version, strconv.Itoa(c.Schema), goVersion).Set(1)
+	build.WithLabelValues(c.Version, strconv.Itoa(c.Schema), runtime.Version()).Set(1)
 	m.sources(c.Sources, c.Now)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -113,5 +115,5 @@ func (m *Metrics) Handler() http.Handler {
 
 // Definitions are the metrics of Sunloop, in the order of their names.
 func (m *Metrics) Definitions() []Definition {
-	return slices.SortedFunc(slices.Values(m.table), func(a, b Definition) int { return compareNames(a.Name, b.Name) })
+	return slices.SortedFunc(slices.Values(m.table), func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
 }
