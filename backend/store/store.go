@@ -6,6 +6,7 @@
 //   - [Telemetry]: what units reported, as compressed day blocks.
 //   - [Queue]: the jobs, claimed with a lease, at least once.
 //   - [Objects]: whole files by key, written once.
+//   - [Cluster]: what replicas over one home agree on.
 //
 // Every key leads with customer or site, ids are ULIDs made by the service, and
 // nothing refers across customers, so that a home may be split by them.
@@ -26,6 +27,9 @@ var (
 	ErrLocked = errors.New("data folder is in use")
 	// ErrReadOnly: a writer of [Tx] was called inside View.
 	ErrReadOnly = errors.New("transaction is read-only")
+	// ErrUnavailable: the home cannot be reached, or does not let the service
+	// work. It may by itself, or once somebody has mended it.
+	ErrUnavailable = errors.New("the store is not available")
 	// ErrNewer: the data was written by a newer version of Sunloop.
 	ErrNewer = errors.New("data is of a newer version of Sunloop")
 )

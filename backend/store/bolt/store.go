@@ -144,6 +144,11 @@ func (s *Store) prepare(dir string) error {
 	return os.WriteFile(s.holder, note, 0o600)
 }
 
+// Leader runs fn at once: a file has one owner.
+func (s *Store) Leader(ctx context.Context, _ string, fn func(ctx context.Context) error) error {
+	return fn(ctx)
+}
+
 // Schema is the version of the layout on disk.
 func (s *Store) Schema(ctx context.Context) (int, error) {
 	var v int

@@ -39,10 +39,38 @@ type databaseError struct {
 func (e *databaseError) Error() string { return e.what + ": " + e.text }
 func (e *databaseError) Unwrap() error { return e.err }
 
-// Is says that a database without room is [store.ErrDiskFull].
+// Reason is what went wrong, without what was being done.
+func (e *databaseError) Reason() string { return e.text }
+
+// Is says that a database without room is [store.ErrDiskFull], and one that is
+// not there, or lets nobody in or write, [store.ErrUnavailable].
 func (e *databaseError) Is(target error) bool {
+	switch target {
+	case store.ErrDiskFull:
+		var pg *pgconn.PgError
+		return errors.As(e.err, &pg) && pg.Code == diskFull
+	case store.ErrUnavailable:
+		return unavailable(e.err)
+	}
+	return false
+}
+
+// unavailable says that an error is of the database as a whole, and of no
+// question that it was asked.
+func unavailable(err error) bool {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
 	var pg *pgconn.PgError
-	return target == store.ErrDiskFull && errors.As(e.err, &pg) && pg.Code == diskFull
+	if !errors.As(err, &pg) {
+		return lost(err)
+	}
+	for _, class := range []string{authorization, connection, resources, shutdown, noSuchDatabase, readOnlyTransaction} {
+		if strings.HasPrefix(pg.Code, class) {
+			return pg.Code != diskFull
+		}
+	}
+	return false
 }
 
 // fault wraps an error of pgx with what was being done; nil for nil. The ends of
@@ -97,7 +125,7 @@ func plain(err error) string {
 // lost says that there is no connection.
 func lost(err error) bool {
 	var network net.Error
-	for _, closed := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, puddle.ErrClosedPool} {
+	for _, closed := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, puddle.ErrClosedPool, pgconn.ErrConnClosed} {
 		if errors.Is(err, closed) {
 			return true
 		}

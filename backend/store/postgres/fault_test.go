@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -25,13 +26,15 @@ func TestFault(t *testing.T) {
 		want string
 		is   error
 	}{
-		{said("28P01"), "write to kv: the database refuses the user or the password", nil},
+		{said("28P01"), "write to kv: the database refuses the user or the password", store.ErrUnavailable},
 		{said("53100"), "write to kv: the database's disk is full", store.ErrDiskFull},
-		{said("53300"), "write to kv: the database has no room for another connection or query", nil},
-		{said("25006"), "write to kv: the database is read-only", nil},
-		{said("57P01"), "write to kv: the database is going down or starting", nil},
-		{said("3D000"), "write to kv: there is no such database", nil},
+		{said("53300"), "write to kv: the database has no room for another connection or query", store.ErrUnavailable},
+		{said("25006"), "write to kv: the database is read-only", store.ErrUnavailable},
+		{said("57P01"), "write to kv: the database is going down or starting", store.ErrUnavailable},
+		{said("3D000"), "write to kv: there is no such database", store.ErrUnavailable},
+		{said("42P01"), `write to kv: the database answers "said of user \"sunloop\"" (42P01)`, nil},
 		{io.ErrUnexpectedEOF, "write to kv: the database cannot be reached", io.ErrUnexpectedEOF},
+		{io.ErrUnexpectedEOF, "write to kv: the database cannot be reached", store.ErrUnavailable},
 		{fmt.Errorf("wait: %w", context.DeadlineExceeded), "write to kv: context deadline exceeded", context.DeadlineExceeded},
 		{errors.New("number of field descriptions must equal number of values"), "write to kv: the database's answer cannot be read, or the question not be asked", nil},
 	} {
@@ -44,6 +47,13 @@ func TestFault(t *testing.T) {
 		}
 		if errors.Is(err, store.ErrDiskFull) != (c.is == store.ErrDiskFull) { //nolint:errorlint // of the table
 			t.Errorf("%v is of a full disk", err)
+		}
+		why := ""
+		if errors.Is(err, store.ErrUnavailable) {
+			why, _ = strings.CutPrefix(c.want, "write to kv: ")
+		}
+		if gone := c.is == store.ErrUnavailable || c.is == io.ErrUnexpectedEOF; store.Reason(err) != why || (why != "") != gone { //nolint:errorlint // of the table
+			t.Errorf("%v: the database is not available because %q", err, store.Reason(err))
 		}
 	}
 	if fault("write", nil) != nil {

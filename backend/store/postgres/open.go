@@ -49,7 +49,7 @@ var (
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, errors.New("the database's URL cannot be read: it must be like postgres://user:password@host:5432/database")
+		return nil, errURL
 	}
 	if !strings.Contains(url, "connect_timeout") {
 		cfg.ConnConfig.ConnectTimeout = connectTimeout
@@ -127,7 +127,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, files fs.FS) error {
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // it wrote nothing
 	var readOnly bool
-	if err := tx.QueryRow(ctx, `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean`).Scan(&readOnly); err != nil {
+	if err := tx.QueryRow(ctx, `SELECT `+isReadOnly).Scan(&readOnly); err != nil {
 		return fault("look at the database", err)
 	}
 	if readOnly {

@@ -111,12 +111,16 @@ func TestGone(t *testing.T) {
 		"View":   func() error { return s.View(t.Context(), get) },
 		"Update": func() error { return s.Update(t.Context(), get) },
 		"Latest": func() error { _, err := s.Latest(t.Context(), "site"); return err },
-		"Allow":  func() error { _, _, _, err := s.Allow(t.Context(), "k", 1, 1, fixed()); return err },
+		"Ready":  func() error { return s.Ready(t.Context()) },
+		"Allow":  func() error { _, _, _, err := s.Allow(t.Context(), "k", 1, 1); return err },
 	} {
 		err := call()
 		if err == nil {
 			t.Errorf("%s answers without a database", name)
 			continue
+		}
+		if !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s: %v is not of a database that is away", name, err)
 		}
 		for _, secret := range []string{"127.0.0.1", fmt.Sprint(server.Port), pgtest.User, pgtest.Password} {
 			if strings.Contains(err.Error(), secret) {

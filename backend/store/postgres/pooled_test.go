@@ -67,7 +67,7 @@ func TestPooled(t *testing.T) {
 			if sums, err := s.Daily(t.Context(), "copy", fixed().AddDate(0, 0, -50), fixed()); err != nil || len(sums) < 2*24*40 {
 				t.Errorf("%d sums, %v", len(sums), err)
 			}
-			if ok, _, _, err := s.Allow(t.Context(), "k", 1, 1, fixed()); !ok || err != nil {
+			if ok, _, _, err := s.Allow(t.Context(), "k", 1, 1); !ok || err != nil {
 				t.Error(ok, err)
 			}
 			var wg sync.WaitGroup

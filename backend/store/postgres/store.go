@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -44,11 +45,13 @@ type Store struct {
 	enqueue func(ctx context.Context, tx pgx.Tx, job store.Job) error
 	lease   time.Duration
 	turn    chan struct{} // held by a transaction that failed before
+	again   atomic.Int64  // transactions that were run again
 }
 
 var (
 	_ store.Records   = (*Store)(nil)
 	_ store.Telemetry = (*Store)(nil)
+	_ store.Cluster   = (*Store)(nil)
 )
 
 // readBlocks is how many blocks Read fetches at a time: a year has 92.
@@ -112,6 +115,7 @@ func (s *Store) transact(ctx context.Context, o pgx.TxOptions, fn func(tx pgx.Tx
 		if attempt == maxAttempts {
 			return fmt.Errorf("gave up after %d attempts: %w", attempt, err)
 		}
+		s.again.Add(1)
 		if attempt == 2 {
 			select {
 			case s.turn <- struct{}{}:

@@ -1,0 +1,96 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"app.sunloop/backend/store"
+)
+
+// readyTime is how long the database may take to say that it is ready.
+const readyTime = 3 * time.Second
+
+// Ready is why the database cannot be worked with now; nil when it can. The
+// error wraps [store.ErrUnavailable] unless ctx ended.
+func (s *Store) Ready(ctx context.Context) error {
+	asked, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	var readOnly bool
+	err := s.pool.QueryRow(asked, `SELECT `+isReadOnly).Scan(&readOnly)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil && errors.Is(err, context.DeadlineExceeded):
+		return &databaseError{"ask the database", "the database does not answer in time", store.ErrUnavailable}
+	case err != nil:
+		return fault("ask the database", err)
+	case readOnly:
+		return &databaseError{"ask the database", "the database is read-only", store.ErrUnavailable}
+	}
+	return nil
+}
+
+// isReadOnly is SQL that says whether nothing can be written.
+const isReadOnly = `pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean`
+
+// SchemaVersion is the newest layout of tables that this package knows.
+func SchemaVersion() int {
+	files, _ := fs.Glob(migrations, "migrations/*.sql") // the pattern is good
+	newest := 0
+	for _, name := range files {
+		number, _, _ := strings.Cut(path.Base(name), "_")
+		if n, err := strconv.Atoi(number); err == nil {
+			newest = max(newest, n)
+		}
+	}
+	return newest
+}
+
+// RecordBuckets are the names of all buckets that have records.
+func (s *Store) RecordBuckets(ctx context.Context) ([]string, error) {
+	var names []string
+	err := s.pool.QueryRow(ctx, `SELECT coalesce(array_agg(DISTINCT bucket ORDER BY bucket), '{}') FROM sunloop.kv`).Scan(&names)
+	return names, fault("list the records", err)
+}
+
+// Stats are figures of the store's connections since it was opened, and the
+// size of its tables.
+type Stats struct {
+	SizeBytes    int64 // of the tables of the schema, with their indexes
+	Connections  int   // open
+	Busy         int   // of these in use
+	Most         int   // that may be open
+	Waits        int64 // times that all were busy and one was waited for
+	WaitDuration time.Duration
+	Again        int64 // transactions that were run again, as another got in the way
+}
+
+// Stats reads the figures.
+func (s *Store) Stats(ctx context.Context) (Stats, error) {
+	p := s.pool.Stat()
+	out := Stats{
+		Connections: int(p.TotalConns()), Busy: int(p.AcquiredConns()), Most: int(p.MaxConns()),
+		Waits: p.EmptyAcquireCount(), WaitDuration: p.EmptyAcquireWaitTime(), Again: s.again.Load(),
+	}
+	err := s.pool.QueryRow(ctx, `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+		WHERE n.nspname = 'sunloop' AND c.relkind = 'r'`).Scan(&out.SizeBytes)
+	return out, fault("measure the tables", err)
+}
+
+// CheckURL says in a sentence what is wrong with a database's URL, which it does
+// not repeat as it may hold a password; nil when it can be read.
+func CheckURL(url string) error {
+	if _, err := pgxpool.ParseConfig(url); err != nil || !strings.HasPrefix(url, "postgres://") && !strings.HasPrefix(url, "postgresql://") {
+		return errURL
+	}
+	return nil
+}
+
+var errURL = errors.New("the database's URL cannot be read: it must be like postgres://user:password@host:5432/database")
