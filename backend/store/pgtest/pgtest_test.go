@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -77,6 +79,43 @@ func TestStandby(t *testing.T) {
 	if kept, err := ask(t, standby.URL("postgres"), "SELECT answer FROM kept"); kept != "yes" || err != nil {
 		t.Errorf("after promotion: %q, %v", kept, err)
 	}
+}
+
+// TestRetarget: a pooler leads to the standby once that has taken the primary's
+// place; what its client asks meanwhile fails, and what it asks then does not.
+func TestRetarget(t *testing.T) {
+	primary := Start(t, Options{})
+	standby := primary.Standby(t)
+	url := primary.Database(t)
+	p := Pool(t, url, 2)
+	through := p.URL + "&default_query_exec_mode=exec"
+	if _, err := ask(t, through, "CREATE TABLE kept AS SELECT 'yes'::text AS answer"); !errors.Is(err, pgx.ErrNoRows) {
+		t.Fatal(err)
+	}
+	primary.Kill()
+	if _, err := ask(t, through, "SELECT answer FROM kept"); err == nil {
+		t.Error("a killed server answers")
+	}
+	standby.Promote(t)
+	p.Retarget(t, standby.URL(strings.TrimPrefix(parsed(t, url).Path, "/")))
+	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		kept, err := ask(t, through, "SELECT answer FROM kept")
+		if kept == "yes" && err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("by way of the pooler: %q, %v", kept, err)
+		}
+	}
+}
+
+func parsed(t *testing.T, text string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
 }
 
 // TestKilled: a server ends with the process that started it.

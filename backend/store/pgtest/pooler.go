@@ -1,40 +1,76 @@
 package pgtest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// Pooled puts pgbouncer in transaction mode before the server of a database's
-// URL, and answers the database's URL there. It has so many connections to the
-// server, and ends with the test. Where it is not installed, the test is skipped.
+// Pooler is pgbouncer in transaction mode before the server of one database.
+type Pooler struct {
+	URL string // of the database, by way of the pooler
+
+	settings    string // its file
+	port        int
+	connections int
+	process     *process
+}
+
+// Pooled puts a [Pooler] before the server of a database's URL, and answers the
+// database's URL there.
 func Pooled(t testing.TB, database string, connections int) string {
+	t.Helper()
+	return Pool(t, database, connections).URL
+}
+
+// Pool puts a pooler before the server of a database's URL. It has so many
+// connections to the server, and ends with the test. Where it is not installed,
+// the test is skipped.
+func Pool(t testing.TB, database string, connections int) *Pooler {
 	t.Helper()
 	program, err := exec.LookPath("pgbouncer")
 	if err != nil || !supported {
 		t.Skip("pgbouncer is not installed")
-	}
-	to, err := pgx.ParseConfig(database)
-	if err != nil {
-		t.Fatal(err)
 	}
 	root, err := newFolder()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(root) })
-	port, err := freePort()
+	p := &Pooler{settings: filepath.Join(root, "pgbouncer.ini"), connections: connections}
+	if p.port, err = freePort(); err != nil {
+		t.Fatal(err)
+	}
+	to, err := p.lead(database)
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings, log := filepath.Join(root, "pgbouncer.ini"), filepath.Join(root, "log")
+	log := filepath.Join(root, "log")
+	if p.process, err = launch(program, []string{p.settings}, log); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.process.stop)
+	p.URL = urlOf(p.port, to.Database)
+	if err := p.process.answers(p.URL+"&default_query_exec_mode=exec", log); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// lead writes the pooler's settings, by which it leads to a database.
+func (p *Pooler) lead(database string) (*pgx.ConnConfig, error) {
+	to, err := pgx.ParseConfig(database)
+	if err != nil {
+		return nil, err
+	}
 	ini := fmt.Sprintf(`[databases]
-* = host=%s port=%d user=%s password=%s
+%s = host=%s port=%d user=%s password=%s
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = %d
@@ -43,18 +79,17 @@ auth_type = any
 pool_mode = transaction
 default_pool_size = %d
 ignore_startup_parameters = extra_float_digits
-`, to.Host, to.Port, User, Password, port, connections)
-	if err := os.WriteFile(settings, []byte(ini), 0o644); err != nil {
+server_login_retry = 1
+`, to.Database, to.Host, to.Port, User, Password, p.port, p.connections)
+	return to, os.WriteFile(p.settings, []byte(ini), 0o644)
+}
+
+// Retarget has the pooler lead to the same database of another server, as who
+// runs it does after a failover. Connections of its clients stay.
+func (p *Pooler) Retarget(t testing.TB, database string) {
+	t.Helper()
+	_, err := p.lead(database)
+	if err = errors.Join(err, p.process.signal(syscall.SIGHUP)); err != nil {
 		t.Fatal(err)
 	}
-	p, err := launch(program, []string{settings}, log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.stop)
-	here := urlOf(port, to.Database)
-	if err := p.answers(here+"&default_query_exec_mode=exec", log); err != nil {
-		t.Fatal(err)
-	}
-	return here
 }

@@ -136,3 +136,5 @@ func (p *process) end(how syscall.Signal) {
 }
 
 func (p *process) stop() { p.end(syscall.SIGINT) }
+
+func (p *process) signal(s syscall.Signal) error { return p.cmd.Process.Signal(s) }

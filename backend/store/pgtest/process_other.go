@@ -2,7 +2,10 @@
 
 package pgtest
 
-import "errors"
+import (
+	"errors"
+	"syscall"
+)
 
 const supported = false
 
@@ -17,6 +20,8 @@ func run(string, []string, ...string) error { return errUnsupported }
 func launch(string, []string, string) (*process, error) { return nil, errUnsupported }
 
 func (p *process) stop() {}
+
+func (p *process) signal(syscall.Signal) error { return errUnsupported }
 
 // Stop ends the server in order and waits for it.
 func (s *Server) Stop() {}
