@@ -13,9 +13,11 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -34,6 +36,32 @@ var ErrNobody = errors.New("no process answers in the data folder")
 type Service interface {
 	// Backup writes a backup of the data folder to w, and says what it wrote.
 	Backup(ctx context.Context, w io.Writer) (Backup, error)
+	// Jobs are the queue's counts and its dead letters.
+	Jobs(ctx context.Context) (Jobs, error)
+	// Revive puts a dead job back to run at once with all its attempts. The
+	// error is a sentence for whoever asked.
+	Revive(ctx context.Context, id string) error
+}
+
+// Jobs says how the queue stands.
+type Jobs struct {
+	Waiting int       `json:"waiting"`
+	Running int       `json:"running"`
+	Dead    int       `json:"dead"`
+	Letters []DeadJob `json:"dead_jobs"` // the latest first, at most [MaxLetters]
+}
+
+// MaxLetters is how many dead jobs are told of.
+const MaxLetters = 1000
+
+// DeadJob is a job that failed in its last attempt.
+type DeadJob struct {
+	ID       string    `json:"job_id"`
+	Kind     string    `json:"kind"`
+	About    string    `json:"about,omitempty"` // the site or upload
+	Attempts int       `json:"attempts"`
+	Cause    string    `json:"cause"`
+	DiedAt   time.Time `json:"died_at"`
 }
 
 // Backup says what was backed up.
@@ -190,6 +218,24 @@ func (l *Listener) handler(s Service, now func() time.Time) http.Handler {
 		}
 		w.Header().Set(resultTrailer, string(words))
 	})
+	mux.HandleFunc("GET /jobs", func(w http.ResponseWriter, r *http.Request) {
+		jobs, err := s.Jobs(r.Context())
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(jobs); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+	})
+	mux.HandleFunc("POST /jobs/{id}/revive", func(w http.ResponseWriter, r *http.Request) {
+		if err := s.Revive(r.Context(), r.PathValue("id")); err != nil {
+			http.Error(w, err.Error(), http.StatusConflict)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		l.running.Add(1)
 		defer l.running.Done()
@@ -219,9 +265,9 @@ func (p *patient) Write(b []byte) (int, error) {
 	return p.Writer.Write(b)
 }
 
-// Fetch asks the process that holds dir for a backup, and writes it to w. The
-// error is [ErrNobody] when there is no such process.
-func Fetch(ctx context.Context, dir string, w io.Writer) (Backup, error) {
+// ask sends a request to the process that holds dir. The error is [ErrNobody]
+// when there is no such process, and what it said where it refused.
+func ask(ctx context.Context, dir, method, path string) (*http.Response, error) {
 	client := &http.Client{Transport: &http.Transport{
 		DisableCompression: true,
 		DisableKeepAlives:  true,
@@ -233,22 +279,37 @@ func Fetch(ctx context.Context, dir string, w io.Writer) (Backup, error) {
 			return c, err
 		},
 	}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://operator/backup", http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, method, "http://operator"+path, http.NoBody)
 	if err != nil {
-		return Backup{}, err
+		return nil, err
 	}
 	answer, err := client.Do(request)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		return Backup{}, ErrNobody
+		return nil, ErrNobody
 	}
 	if err != nil {
-		return Backup{}, fmt.Errorf("ask the process that holds %s: %w", dir, err)
+		return nil, fmt.Errorf("ask the process that holds %s: %w", dir, err)
+	}
+	if answer.StatusCode/100 == 2 {
+		return answer, nil
+	}
+	words, err := io.ReadAll(io.LimitReader(answer.Body, 1000))
+	err = errors.Join(err, answer.Body.Close())
+	refusal := strings.TrimSpace(string(words))
+	if answer.StatusCode != http.StatusConflict {
+		refusal = fmt.Sprintf("the process that holds %s refuses: %s", dir, refusal)
+	}
+	return nil, errors.Join(errors.New(refusal), err)
+}
+
+// Fetch asks the process that holds dir for a backup, and writes it to w. The
+// error is [ErrNobody] when there is no such process.
+func Fetch(ctx context.Context, dir string, w io.Writer) (Backup, error) {
+	answer, err := ask(ctx, dir, http.MethodPost, "/backup")
+	if err != nil {
+		return Backup{}, err
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		words, err := io.ReadAll(io.LimitReader(answer.Body, 1000))
-		return Backup{}, errors.Join(fmt.Errorf("the process that holds %s refuses: %s", dir, words), err)
-	}
 	if _, err := io.Copy(w, answer.Body); err != nil {
 		return Backup{}, fmt.Errorf("receive the backup: %w", err)
 	}
@@ -260,4 +321,29 @@ func Fetch(ctx context.Context, dir string, w io.Writer) (Backup, error) {
 		return Backup{}, errors.New(r.Error)
 	}
 	return r.Backup, nil
+}
+
+// JobsOf asks the process that holds dir how its queue stands. The error is
+// [ErrNobody] when there is no such process.
+func JobsOf(ctx context.Context, dir string) (Jobs, error) {
+	answer, err := ask(ctx, dir, http.MethodGet, "/jobs")
+	if err != nil {
+		return Jobs{}, err
+	}
+	defer answer.Body.Close()
+	var jobs Jobs
+	if err := json.NewDecoder(answer.Body).Decode(&jobs); err != nil {
+		return Jobs{}, fmt.Errorf("receive the jobs: %w", err)
+	}
+	return jobs, nil
+}
+
+// Revive asks the process that holds dir to put a dead job back to run. The
+// error is [ErrNobody] when there is no such process.
+func Revive(ctx context.Context, dir, id string) error {
+	answer, err := ask(ctx, dir, http.MethodPost, "/jobs/"+url.PathEscape(id)+"/revive")
+	if err != nil {
+		return err
+	}
+	return answer.Body.Close()
 }

@@ -13,12 +13,46 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // answers is a service made up for a test.
 type answers func(ctx context.Context, w io.Writer) (Backup, error)
 
 func (a answers) Backup(ctx context.Context, w io.Writer) (Backup, error) { return a(ctx, w) }
+
+func (answers) Jobs(context.Context) (Jobs, error) { return queued, nil }
+
+func (answers) Revive(_ context.Context, id string) error {
+	if id != queued.Letters[0].ID {
+		return errors.New("no dead job " + id)
+	}
+	return nil
+}
+
+var queued = Jobs{Waiting: 2, Running: 1, Dead: 1, Letters: []DeadJob{{ID: "job_1/é", Kind: "train", About: "roof", Attempts: 3, Cause: "no \"room\"", DiedAt: time.Unix(1e9, 0).UTC()}}}
+
+func TestJobs(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := JobsOf(t.Context(), dir); !errors.Is(err, ErrNobody) {
+		t.Errorf("before anybody listens: %v", err)
+	}
+	if err := Revive(t.Context(), dir, "job_1"); !errors.Is(err, ErrNobody) {
+		t.Errorf("before anybody listens: %v", err)
+	}
+	serve(t, dir, os.Getuid(), whole)
+	got, err := JobsOf(t.Context(), dir)
+	if diff := cmp.Diff(queued, got); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	if err := Revive(t.Context(), dir, queued.Letters[0].ID); err != nil {
+		t.Error(err)
+	}
+	if err := Revive(t.Context(), dir, "job_2"); err == nil || err.Error() != "no dead job job_2" {
+		t.Errorf("an unknown job: %v", err)
+	}
+}
 
 // serve serves until the test, or what it answers, ends it.
 func serve(t *testing.T, dir string, user int, s answers) (end func()) {
@@ -119,6 +153,9 @@ func TestStranger(t *testing.T) {
 	_, err := Fetch(t.Context(), dir, &b)
 	if err == nil || !strings.Contains(err.Error(), "answers nobody else") || b.Len() > 0 || asked {
 		t.Errorf("%v, %d bytes, asked %t", err, b.Len(), asked)
+	}
+	if _, err := JobsOf(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "answers nobody else") {
+		t.Errorf("the jobs: %v", err)
 	}
 }
 

@@ -41,6 +41,10 @@ type AdminCmd struct {
 		List   SigningKeyListCmd   `cmd:"" help:"List the keys whose tokens are good."`
 		Rotate SigningKeyRotateCmd `cmd:"" help:"Sign with a new key; tokens of the old one stay good until they end."`
 	} `cmd:"" help:"Keys that sign users' tokens."`
+	Job struct {
+		List   JobListCmd   `cmd:"" help:"How the queue stands, and the jobs that were given up, the latest first."`
+		Revive JobReviveCmd `cmd:"" help:"Let a job that was given up run again, with all its attempts."`
+	} `cmd:"" help:"Jobs that were given up."`
 	Audit   AuditCmd   `cmd:"" help:"Who changed what, newest first."`
 	Backup  BackupCmd  `cmd:"" help:"Put the data folder into one file, also while a service serves from it."`
 	Restore RestoreCmd `cmd:"" help:"Make a data folder, which must be new or empty, from a backup."`

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"app.sunloop/backend"
+	"app.sunloop/backend/operator"
+)
+
+// JobListCmd lists the jobs that were given up.
+type JobListCmd struct {
+	JSON bool `name:"json" help:"As JSON."`
+}
+
+// Run says how the queue stands, and which jobs are dead.
+func (c *JobListCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	jobs, err := operator.JobsOf(ctx, g.Data)
+	if errors.Is(err, operator.ErrNobody) {
+		err = beside(g, func(s *backend.Service) (err error) {
+			jobs, err = s.Jobs(ctx)
+			return err
+		})
+	}
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(std.out).Encode(jobs)
+	}
+	for _, d := range jobs.Letters {
+		fmt.Fprintf(std.out, "%s  %-11s %s  died %s after %s: %s\n", d.ID, d.Kind, d.About, d.DiedAt.UTC().Format(time.RFC3339), counted(d.Attempts, "attempt"), d.Cause)
+	}
+	fmt.Fprintf(std.out, "%s wait, %d run, %d dead\n", counted(jobs.Waiting, "job"), jobs.Running, jobs.Dead)
+	return nil
+}
+
+// counted is a number of things.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// JobReviveCmd puts a dead job back to run.
+type JobReviveCmd struct {
+	ID string `arg:"" help:"The job's id, from admin job list."`
+}
+
+// Run revives the job.
+func (c *JobReviveCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	err := operator.Revive(ctx, g.Data, c.ID)
+	if errors.Is(err, operator.ErrNobody) {
+		err = beside(g, func(s *backend.Service) error { return s.Revive(ctx, c.ID) })
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(std.out, "%s runs again as soon as a service works\n", c.ID)
+	return nil
+}
