@@ -9,8 +9,9 @@ import (
 // acknowledged is on stable storage. Keys are parts of [A-Za-z0-9._-] joined
 // by "/", as package objects builds them; another key is an error.
 type Objects interface {
-	// Put stores what r gives under key, or nothing when r fails. ErrExists,
-	// before r is read, if there is one already or it is being written.
+	// Put stores what r gives under key, or nothing when r fails. ErrExists if
+	// there is one already, before r is read; where another process was first
+	// while this one wrote, after, so that another key takes another reader.
 	Put(ctx context.Context, key string, r io.Reader) error
 	// Open reads an object; ErrNotFound if there is none.
 	Open(ctx context.Context, key string) (io.ReadCloser, error)

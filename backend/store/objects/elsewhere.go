@@ -70,7 +70,7 @@ func Allow(prefixes ...string) (*Elsewhere, error) {
 	for _, text := range prefixes {
 		p, err := parsePlace(text)
 		if err != nil {
-			return nil, fmt.Errorf("allow imports from %s: %w", text, err)
+			return nil, fmt.Errorf("allow imports from %s: %w", shown(text), err)
 		}
 		e.places = append(e.places, p)
 	}
@@ -78,32 +78,19 @@ func Allow(prefixes ...string) (*Elsewhere, error) {
 }
 
 func parsePlace(text string) (*place, error) {
-	u, err := url.Parse(text)
+	u, err := parseURI(text)
 	switch {
 	case err != nil:
-		return nil, errors.New("it is not a URL")
-	case u.User != nil || u.Fragment != "":
-		return nil, errors.New("a user or a fragment has no place in it")
+		return nil, err
 	case strings.Contains(u.Host+u.RawQuery, "{"):
 		return nil, errPlaceholder
 	}
-	p := &place{scheme: u.Scheme, params: u.RawQuery}
-	switch u.Scheme {
-	case "s3":
-		p.root, p.prefix = u.Host, strings.Trim(u.Path, "/")
-	case "file":
-		if u.Host != "" && u.Host != "localhost" || !strings.HasPrefix(u.Path, "/") {
-			return nil, errors.New("a folder is named as in file:///srv/gateway")
-		}
+	p := &place{scheme: u.Scheme, params: u.RawQuery, root: u.Host, prefix: strings.Trim(u.Path, "/")}
+	if u.Scheme == "file" {
 		p.root, p.prefix = splitFolder(path.Clean(u.Path))
-		if p.params != "" {
-			return nil, errors.New("a folder takes no parameters")
-		}
-	default:
-		return nil, errors.New("it begins with neither s3:// nor file://")
 	}
-	if p.root == "" || p.root == "/" {
-		return nil, errors.New("it names no bucket or folder")
+	if p.root == "" {
+		return nil, errNoPlace
 	}
 	return p, nil
 }

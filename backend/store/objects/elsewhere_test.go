@@ -19,8 +19,8 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// s3 is a server that speaks S3, with a bucket and what is put into it.
-type s3 struct {
+// fakeS3 is a server that speaks S3, with a bucket and what is put into it.
+type fakeS3 struct {
 	*s3mem.Backend
 	t        testing.TB
 	endpoint string
@@ -28,9 +28,9 @@ type s3 struct {
 
 const bucketName = "exports"
 
-func newS3(t testing.TB) *s3 {
+func newS3(t testing.TB) *fakeS3 {
 	t.Helper()
-	s := &s3{Backend: s3mem.New(), t: t}
+	s := &fakeS3{Backend: s3mem.New(), t: t}
 	if err := s.CreateBucket(bucketName); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func newS3(t testing.TB) *s3 {
 	return s
 }
 
-func (s *s3) put(key, body string) {
+func (s *fakeS3) put(key, body string) {
 	s.t.Helper()
 	if _, err := s.PutObject(bucketName, key, nil, strings.NewReader(body), int64(len(body)), nil); err != nil {
 		s.t.Fatal(err)
@@ -55,7 +55,7 @@ func (s *s3) put(key, body string) {
 }
 
 // at is an allowed prefix of the bucket.
-func (s *s3) at(prefix, endpoint string) string {
+func (s *fakeS3) at(prefix, endpoint string) string {
 	return fmt.Sprintf("s3://%s/%s?region=eu-central-1&use_path_style=true&endpoint=%s", bucketName, prefix, endpoint)
 }
 

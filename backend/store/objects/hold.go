@@ -25,12 +25,20 @@ type Hold struct {
 	aside map[string]string // key → path of the file that bore it when the hold began
 }
 
-// errHeld is a second hold, of which nobody has need.
-var errHeld = errors.New("the objects are held already")
+var (
+	// errHeld is a second hold, of which nobody has need.
+	errHeld = errors.New("the objects are held already")
+	// errNotHeld: a hold is of one process, a bucket is of many.
+	errNotHeld = errors.New("objects in a bucket are not part of a backup: they are kept by the bucket's own versioning or replication")
+)
 
 // Hold begins a hold, one at a time. Release ends it; a process that is killed
-// before leaves files that the next start removes. In memory nothing is held.
+// before leaves files that the next start removes. In memory nothing is held; a
+// bucket cannot be.
 func (s *Store) Hold() (*Hold, error) {
+	if s.remote != nil {
+		return nil, errNotHeld
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hold != nil {

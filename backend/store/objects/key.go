@@ -1,20 +1,15 @@
 package objects
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
 	"path"
 	"regexp"
 	"strings"
 	"time"
 
 	"golang.org/x/text/unicode/norm"
-
-	"app.sunloop/backend/store"
 )
 
 // maxPart is the longest part of a key in bytes, maxKey the longest key.
@@ -105,21 +100,4 @@ func (u Upload) Key() string {
 	}
 	name := u.At.UTC().Format("20060102T150405Z") + "_" + Clean(parts[0]) + ".csv"
 	return Key(parts...) + "/" + name
-}
-
-// maxShift is by how many seconds an upload's time may be moved.
-const maxShift = 600
-
-// PutUpload stores an uploaded file and answers its key. Where its second is
-// taken already it gets the next one that is free.
-func PutUpload(ctx context.Context, o store.Objects, u Upload, r io.Reader) (key string, err error) {
-	for shift := range maxShift {
-		moved := u
-		moved.At = u.At.Add(time.Duration(shift) * time.Second)
-		key = moved.Key()
-		if err = o.Put(ctx, key, r); !errors.Is(err, store.ErrExists) {
-			return key, err
-		}
-	}
-	return "", err
 }

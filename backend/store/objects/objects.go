@@ -1,7 +1,8 @@
-// Package objects keeps whole files over gocloud.dev/blob: a folder on disk, or
-// memory for tests. [Store] adds what a bucket does not promise: a key is
-// written once even by two writers at a time, and what Put has acknowledged is
-// on stable storage, file, name and folders.
+// Package objects keeps whole files over gocloud.dev/blob: a folder on disk, a
+// bucket of S3 that replicas share, or memory for tests. [Store] adds what these
+// do not promise by themselves: a key is written once even by two writers at a
+// time, and what Put has acknowledged is on stable storage. On disk that is
+// file, name and folders; S3 promises it by its answer.
 package objects
 
 import (
@@ -29,10 +30,14 @@ import (
 // path of this machine or the name of a bucket is none of their business.
 const scheme = "sunloop://objects/"
 
+// contentType is of all objects: what they are, the records say.
+const contentType = "application/octet-stream"
+
 // Store is store.Objects over a bucket. It is safe for concurrent use.
 type Store struct {
 	bucket  *blob.Bucket
-	folder  string // of the bucket, empty when it is not on disk
+	remote  *remote // what is done by S3's own calls; nil when it is not there
+	folder  string  // of the bucket, empty when it is not on disk
 	disk    *store.Disk
 	mu      sync.Mutex
 	writing map[string]bool // keys
@@ -80,7 +85,12 @@ func newStore(b *blob.Bucket) *Store {
 }
 
 // Close lets go of the bucket.
-func (s *Store) Close() error { return s.bucket.Close() }
+func (s *Store) Close() error {
+	if s.remote != nil {
+		s.remote.close()
+	}
+	return s.bucket.Close()
+}
 
 // temporary is how the bucket names a file that is being written.
 var temporary = regexp.MustCompile(`\.[0-9a-f]{16}\.tmp$`)
@@ -99,6 +109,12 @@ func sweep(dir string) error {
 func (s *Store) Put(ctx context.Context, key string, r io.Reader) error {
 	if err := check(key); err != nil {
 		return err
+	}
+	if s.remote != nil {
+		if err := s.remote.put(ctx, key, r); err != nil {
+			return fmt.Errorf("put object %s: %w", key, err)
+		}
+		return nil
 	}
 	if err := s.disk.Failure(); err != nil {
 		return fmt.Errorf("put object %s: %w", key, err)
@@ -145,7 +161,7 @@ func (s *Store) write(ctx context.Context, key string, r io.Reader) error {
 	var file *os.File
 	w, err := s.bucket.NewWriter(ctx, key, &blob.WriterOptions{
 		IfNotExist:  true,
-		ContentType: "application/octet-stream", // given, so that nothing is held back to guess it
+		ContentType: contentType, // given, so that nothing is held back to guess it
 		BeforeWrite: func(as func(any) bool) error {
 			if as(&file) {
 				return file.Chmod(0o600)
@@ -213,9 +229,16 @@ func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, error) {
 	if err := check(key); err != nil {
 		return nil, err
 	}
-	r, err := s.bucket.NewReader(ctx, key, nil)
+	var r io.ReadCloser
+	var err error
+	if s.remote != nil {
+		r, err = s.remote.open(ctx, s.bucket, key)
+	} else {
+		r, err = s.bucket.NewReader(ctx, key, nil)
+		err = notFound(err)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("open object %s: %w", key, notFound(err))
+		return nil, fmt.Errorf("open object %s: %w", key, err)
 	}
 	return r, nil
 }
@@ -224,6 +247,12 @@ func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, error) {
 func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := check(key); err != nil {
 		return err
+	}
+	if s.remote != nil {
+		if err := s.remote.delete(ctx, key); err != nil {
+			return fmt.Errorf("delete object %s: %w", key, err)
+		}
+		return nil
 	}
 	if err := s.disk.Failure(); err != nil {
 		return fmt.Errorf("delete object %s: %w", key, err)

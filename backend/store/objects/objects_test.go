@@ -1,14 +1,11 @@
 package objects
 
 import (
-	"bytes"
 	"errors"
-	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,10 +13,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/s3test"
 	"app.sunloop/backend/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(s3test.Main(m)) }
 
 func openTest(t *testing.T, dir string) *Store {
 	t.Helper()
@@ -46,7 +44,31 @@ func TestConformance(t *testing.T) {
 			return s
 		})
 	})
+	t.Run("bucket", func(t *testing.T) {
+		storetest.Objects(t, func(t *testing.T) store.Objects { return openURI(t, s3test.Bucket(t)) })
+	})
+	t.Run("folder of a bucket", func(t *testing.T) {
+		storetest.Objects(t, func(t *testing.T) store.Objects { return openURI(t, in(s3test.Bucket(t), "house-1/objects")) })
+	})
 }
+
+// openURI opens a bucket, with the log in the test's output.
+func openURI(t testing.TB, uri string) *Store {
+	t.Helper()
+	s, err := OpenBucket(t.Context(), uri, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// in names a folder of a bucket.
+func in(uri, folder string) string { return strings.Replace(uri, "?", "/"+folder+"?", 1) }
 
 // TestFolder asserts what lies on the disk: private files, nothing half
 // written, and nothing of the folder in what clients see.
@@ -135,40 +157,6 @@ func TestUploadKey(t *testing.T) {
 		if got := c.in.Key(); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.in, got, c.want)
 		}
-	}
-}
-
-// TestPutUpload has many uploads of one customer in one second: each keeps its
-// own bytes.
-func TestPutUpload(t *testing.T) {
-	s := openTest(t, t.TempDir())
-	u := Upload{"nowcast", "c", "d", "r", "l", "m", time.Date(2026, 3, 1, 23, 59, 58, 0, time.UTC)}
-	shape := regexp.MustCompile(`^nowcast/c/d/r/l/m/\d{8}T\d{6}Z_nowcast\.csv$`)
-	var mu sync.Mutex
-	keys := map[string]byte{}
-	var wg sync.WaitGroup
-	for i := range 20 {
-		wg.Go(func() {
-			key, err := PutUpload(t.Context(), s, u, bytes.NewReader([]byte{byte(i)}))
-			mu.Lock()
-			defer mu.Unlock()
-			if _, twice := keys[key]; twice || err != nil || !shape.MatchString(key) {
-				t.Errorf("key %s, %v", key, err)
-			}
-			keys[key] = byte(i)
-		})
-	}
-	wg.Wait()
-	for key, want := range keys {
-		r, err := s.Open(t.Context(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := io.ReadAll(r)
-		if err != nil || len(b) != 1 || b[0] != want {
-			t.Errorf("%s holds %v, want %d, %v", key, b, want, err)
-		}
-		r.Close()
 	}
 }
 

@@ -23,6 +23,8 @@ func Objects(t *testing.T, open func(t *testing.T) store.Objects) {
 		{"refused keys", objectsKeys},
 		{"failing reader", objectsFailing},
 		{"one of many writers", objectsRace},
+		{"streamed", objectsStreamed},
+		{"deleted while read", objectsDeleted},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
 	}
@@ -138,5 +140,50 @@ func objectsRace(t *testing.T, o store.Objects) {
 		if len(b) != 1000 || strings.Trim(b, b[:1]) != "" {
 			t.Errorf("%s is a mixture", key)
 		}
+	}
+}
+
+// stream hides all of a reader but Read.
+type stream struct{ io.Reader }
+
+// objectsStreamed puts more than a home would send or hold at once.
+func objectsStreamed(t *testing.T, o store.Objects) {
+	large := bytes.Repeat([]byte("0123456789abcde\n"), 20<<16)
+	early := io.MultiReader(bytes.NewReader(large), errReader{io.ErrUnexpectedEOF})
+	if err := o.Put(t.Context(), "a", early); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("put of a reader that ends too early: %v", err)
+	}
+	if _, err := o.Open(t.Context(), "a"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("the beginning of an object is there: %v", err)
+	}
+	for key, want := range map[string][]byte{"a": large, "b": large[:16<<20], "c": large[:16<<20+1]} {
+		ok(t, o.Put(t.Context(), key, stream{bytes.NewReader(want)}))
+		if got := content(t, o, key); got != string(want) {
+			t.Errorf("%s: %d bytes, want %d, or others", key, len(got), len(want))
+		}
+		if err := o.Put(t.Context(), key, untouched{t}); !errors.Is(err, store.ErrExists) {
+			t.Errorf("%s twice: %v", key, err)
+		}
+	}
+}
+
+// objectsDeleted reads on in an object that is deleted: the rest of it or an
+// error, never an end that came too early.
+func objectsDeleted(t *testing.T, o store.Objects) {
+	want := bytes.Repeat([]byte("0123456789abcde\n"), 1<<18)
+	ok(t, o.Put(t.Context(), "a", bytes.NewReader(want)))
+	r, err := o.Open(t.Context(), "a")
+	ok(t, err)
+	defer r.Close()
+	got := make([]byte, 100)
+	_, err = io.ReadFull(r, got)
+	ok(t, err)
+	ok(t, o.Delete(t.Context(), "a"))
+	rest, err := io.ReadAll(r)
+	if got = append(got, rest...); err == nil && !bytes.Equal(got, want) {
+		t.Errorf("%d bytes and an end, want %d", len(got), len(want))
+	}
+	if _, err := o.Open(t.Context(), "a"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("open a deleted object: %v", err)
 	}
 }

@@ -1,0 +1,233 @@
+package objects
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/logging"
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/s3blob"
+	"golang.org/x/sync/singleflight"
+)
+
+// limits are what parts of the work with a bucket may take, tries included.
+type limits struct {
+	call  time.Duration // of a request without an object, and until a reading begins
+	part  time.Duration // of one that sends an object or a part of one
+	idle  time.Duration // while reading, until the next bytes come
+	ready time.Duration // of a look at the bucket for [Store.Ready]
+	tries int           // of a request, the first among them
+	count int           // of objects that [Store.Usage] looks at; a request for each thousand
+}
+
+var usual = limits{call: 30 * time.Second, part: 2 * time.Minute, idle: 30 * time.Second, ready: 10 * time.Second, tries: 4, count: 20_000}
+
+// longestWait is how long a further try waits for its turn.
+const longestWait = 5 * time.Second
+
+// maxFolder is the longest folder of a bucket in bytes: with the longest key it
+// stays below the 1,024 that S3 takes.
+const maxFolder = 256
+
+// remote is a bucket that other processes write to as well: nothing of what is
+// in it is remembered.
+type remote struct {
+	client    *s3.Client
+	transport *http.Transport
+	bucket    string
+	folder    string // empty, or with a "/" at its end
+	options   s3blob.Options
+	limits    limits
+	log       *slog.Logger
+
+	mu        sync.Mutex
+	owed      int // bytes of the trial before the bucket is ready; none: 0
+	looks     singleflight.Group
+	uncounted atomic.Bool
+
+	life context.Context // of the sweep and of looks, which are nobody's request
+	end  context.CancelFunc
+	work sync.WaitGroup
+}
+
+// OpenBucket keeps objects in a folder of a bucket, s3://bucket/folder, which
+// any number of processes may share. The folder may be empty; then the bucket
+// is the objects' alone. Parameters are those of gocloud.dev/blob/s3blob, as
+// region, endpoint and use_path_style; credentials are those of AWS's default
+// chain. Only a URI that is wrong is an error: whether the bucket can be used,
+// [Store.Ready] says. log, which may be nil, hears what the bucket said; errors
+// say it in words that name neither the endpoint nor the bucket.
+func OpenBucket(ctx context.Context, uri string, log *slog.Logger) (*Store, error) {
+	s, err := openBucket(ctx, uri, log, usual)
+	if err != nil {
+		return nil, fmt.Errorf("open objects in %s: %w", shown(uri), err)
+	}
+	s.remote.work.Go(func() { s.remote.sweep(s.remote.life, abandoned) })
+	return s, nil
+}
+
+func openBucket(ctx context.Context, uri string, log *slog.Logger, l limits) (*Store, error) {
+	u, err := parseURI(uri)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme != "s3" {
+		return nil, errors.New("it does not begin with s3://")
+	}
+	folder := strings.Trim(u.Path, "/")
+	if folder != "" {
+		for part := range strings.SplitSeq(folder, "/") {
+			if !safe(part) || len(folder) > maxFolder {
+				return nil, errors.New("its folder has other parts than letters, digits, and . _ - within them, or is too long")
+			}
+		}
+		folder += "/"
+	}
+	// s3blob reads the parameters; its client then gets bounds in time.
+	opener := new(s3blob.URLOpener)
+	plain, err := opener.OpenBucketURL(ctx, &url.URL{Scheme: u.Scheme, Host: u.Host, RawQuery: u.RawQuery})
+	if err != nil {
+		return nil, err
+	}
+	var client *s3.Client
+	if !plain.As(&client) {
+		return nil, errors.New("the bucket has no client of S3")
+	}
+	if err := plain.Close(); err != nil {
+		return nil, err
+	}
+	if client.Options().Region == "" {
+		return nil, errors.New("it names no region, as in ?region=eu-central-1, and neither does the environment")
+	}
+	r := &remote{
+		bucket: u.Host, folder: folder, options: opener.Options, limits: l, log: cmp.Or(log, slog.New(slog.DiscardHandler)),
+		owed: 1,
+		transport: awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+			t.MaxIdleConnsPerHost = 64 // writers and readers at a time, without new connections
+			t.ResponseHeaderTimeout = l.call
+		}).GetTransport(),
+	}
+	r.life, r.end = context.WithCancel(context.WithoutCancel(ctx))
+	r.client = s3.New(client.Options(), func(o *s3.Options) {
+		o.HTTPClient = &http.Client{
+			Transport:     r.transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
+		o.Logger, o.DisableLogOutputChecksumValidationSkipped = logging.Nop{}, true // it writes to standard error
+		o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) {
+			s.MaxAttempts, s.MaxBackoff, s.RateLimiter = l.tries, longestWait, ratelimit.None
+			// What S3 answers to a writer that another was in the way of.
+			s.Retryables = append(s.Retryables, retry.RetryableErrorCode{Codes: map[string]struct{}{codeConflict: {}}})
+		})
+	})
+	bucket, err := s3blob.OpenBucket(ctx, r.client, u.Host, &opener.Options)
+	if err != nil {
+		return nil, err
+	}
+	if folder != "" {
+		bucket = blob.PrefixedBucket(bucket, folder)
+	}
+	s := newStore(bucket)
+	s.remote = r
+	return s, nil
+}
+
+func (b *remote) close() {
+	b.end()
+	b.work.Wait()
+	b.transport.CloseIdleConnections()
+}
+
+// at is where an object lies in the bucket.
+func (b *remote) at(key string) *string { return aws.String(b.folder + key) }
+
+// delete removes an object, without asking whether there is one.
+func (b *remote) delete(ctx context.Context, key string) error {
+	within, cancel := context.WithTimeout(ctx, b.limits.call)
+	defer cancel()
+	_, err := b.client.DeleteObject(within, &s3.DeleteObjectInput{Bucket: &b.bucket, Key: b.at(key)})
+	return b.fault(ctx, deleting, key, err)
+}
+
+// open begins to read an object.
+func (b *remote) open(ctx context.Context, bucket *blob.Bucket, key string) (io.ReadCloser, error) {
+	within, cancel := context.WithCancelCause(ctx)
+	s := &stream{b: b, ctx: ctx, key: key, cancel: cancel}
+	s.timer = time.AfterFunc(b.limits.call, func() { cancel(context.DeadlineExceeded) })
+	var err error
+	s.r, err = bucket.NewReader(within, key, nil)
+	s.timer.Stop()
+	if err != nil {
+		err = s.judge(within, err)
+		cancel(nil)
+		return nil, err
+	}
+	s.within = within
+	return s, nil
+}
+
+// stream reads an object. A bucket that stalls ends it.
+type stream struct {
+	b           *remote
+	ctx, within context.Context // the caller's, and that of the request
+	key         string
+	r           io.ReadCloser
+	cancel      context.CancelCauseFunc
+	timer       *time.Timer
+}
+
+// Read reads on; its errors are the bucket's in words for strangers.
+func (s *stream) Read(p []byte) (int, error) {
+	s.timer.Reset(s.b.limits.idle)
+	n, err := s.r.Read(p)
+	s.timer.Stop()
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = s.judge(s.within, err)
+	}
+	return n, err
+}
+
+func (s *stream) judge(within context.Context, err error) error {
+	if s.ctx.Err() == nil && within.Err() != nil { // stalled, which the transport calls cancelled
+		err = fmt.Errorf("%w: %w", context.Cause(within), err)
+	}
+	return s.b.fault(s.ctx, reading, s.key, err)
+}
+
+// Close ends the reading.
+func (s *stream) Close() error {
+	s.timer.Stop()
+	err := s.r.Close()
+	s.cancel(nil)
+	return s.b.fault(s.ctx, reading, s.key, err)
+}
+
+// mark is the metadata by which a writer knows its own object again.
+const mark = "sunloop-put"
+
+// markOf is the mark of an object; [app.sunloop/backend/store.ErrNotFound] if
+// there is none.
+func (b *remote) markOf(ctx context.Context, key string) (string, error) {
+	within, cancel := context.WithTimeout(ctx, b.limits.call)
+	defer cancel()
+	head, err := b.client.HeadObject(within, &s3.HeadObjectInput{Bucket: &b.bucket, Key: b.at(key)})
+	if err != nil {
+		return "", b.fault(ctx, reading, key, err)
+	}
+	return head.Metadata[mark], nil
+}

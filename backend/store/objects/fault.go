@@ -1,0 +1,132 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+
+	"app.sunloop/backend/store"
+)
+
+// doing is what was asked of a bucket, and the right that it takes.
+type doing struct{ verb, right string }
+
+var (
+	reading  = doing{"read", "s3:GetObject"}
+	writing  = doing{"write", "s3:PutObject"}
+	deleting = doing{"delete", "s3:DeleteObject"}
+	listing  = doing{"list", "s3:ListBucket"}
+)
+
+// bucketError is an error of a bucket, in words that name neither endpoint,
+// bucket nor request: its text may reach clients. What it wraps is for
+// errors.As.
+type bucketError struct {
+	text string
+	full bool
+	err  error
+}
+
+func (e *bucketError) Error() string { return "the bucket of the objects " + e.text }
+func (e *bucketError) Unwrap() error { return e.err }
+
+// Is says that a bucket without room is [store.ErrDiskFull], for which callers
+// wait and try again.
+func (e *bucketError) Is(target error) bool { return e.full && target == store.ErrDiskFull }
+
+// fault is a bucket's error as the store's; nil for nil. The ends of the
+// caller's context stay what they are.
+func (b *remote) fault(ctx context.Context, what doing, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ended := ctx.Err(); ended != nil {
+		return ended
+	}
+	if code, _ := answer(err); code == "NoSuchKey" || code == "NotFound" && what != listing {
+		return store.ErrNotFound
+	}
+	b.log.WarnContext(ctx, "the bucket of the objects failed", "doing", what.verb, "key", key, "error", err)
+	return judge(what, err)
+}
+
+// answer is the code and the status of S3's answer; nothing, if there was none.
+func answer(err error) (code string, status int) {
+	var said smithy.APIError
+	if errors.As(err, &said) {
+		code = said.ErrorCode()
+	}
+	var whole *awshttp.ResponseError
+	if errors.As(err, &whole) {
+		status = whole.HTTPStatusCode()
+	}
+	return code, status
+}
+
+// codeConflict is S3's answer to a conditional writing while another was under
+// way: nothing was stored, and it may be tried again.
+const codeConflict = "ConditionalRequestConflict"
+
+// taken says that a key was there before a conditional writing.
+func taken(err error) bool {
+	code, status := answer(err)
+	return code == "PreconditionFailed" || status == http.StatusPreconditionFailed
+}
+
+// sentences by S3's code. Services other than AWS's have codes of their own.
+var sentences = []struct {
+	codes []string
+	text  string
+}{
+	{[]string{"NoSuchBucket"}, "does not exist"},
+	{[]string{"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "UnrecognizedClientException"},
+		"refuses the credentials: they are wrong or have ended"},
+	{[]string{"RequestTimeTooSkewed", "RequestExpired"}, "refuses the request: its clock and this machine's differ"},
+	{[]string{"PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "MovedPermanently"},
+		"is in another region than the URI says"},
+	{[]string{"SlowDown", "Throttling", "ThrottlingException", "TooManyRequests", "RequestLimitExceeded", "BandwidthLimitExceeded", codeConflict},
+		"takes no more requests for now"},
+	{[]string{"NotImplemented"}, "does not know how to keep a key from being written twice (If-None-Match)"},
+}
+
+// full are the codes of want of room. QuotaExceeded comes with the status of a
+// missing right.
+var full = []string{"InsufficientStorage", "InsufficientCapacity", "QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "NoSpaceLeftOnDevice", "DiskFull"}
+
+func judge(what doing, err error) error {
+	code, status := answer(err)
+	if slices.Contains(full, code) || status == http.StatusInsufficientStorage {
+		return &bucketError{"is full", true, err}
+	}
+	text := ""
+	for _, s := range sentences {
+		if slices.Contains(s.codes, code) {
+			text = s.text
+		}
+	}
+	switch {
+	case text != "":
+	case errors.Is(err, context.DeadlineExceeded):
+		text = "does not answer in time"
+	case status == 0 && strings.Contains(err.Error(), "get identity"): // before anything is sent; the SDK has no type for it
+		text = "cannot be asked: no credentials are found, or they cannot be renewed"
+	case status == 0:
+		text = "cannot be reached"
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		text = "does not let the service " + what.verb + " (" + what.right + ")"
+	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
+		text = "takes no more requests for now"
+	case status == http.StatusNotImplemented:
+		text = "does not know how to " + what.verb
+	case status >= http.StatusInternalServerError:
+		text = "has a fault of its own"
+	default:
+		text = "gives an answer that is not understood"
+	}
+	return &bucketError{text, false, err}
+}

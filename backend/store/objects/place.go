@@ -1,0 +1,113 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"app.sunloop/backend/store"
+)
+
+// parameters of a bucket's URI that gocloud.dev/blob/s3blob takes.
+var parameters = []string{"accelerate", "anonymous", "disable_https", "dualstack", "endpoint", "fips", "hostname_immutable", "kmskeyid", "profile",
+	"rate_limiter_capacity", "region", "request_checksum_calculation", "response_checksum_validation", "role", "s3ForcePathStyle", "ssetype", "use_path_style"}
+
+var (
+	errUser      = errors.New("a user or a fragment has no place in it; credentials come from the environment or the files of AWS")
+	errNoPlace   = errors.New("it names no bucket or folder")
+	errEndpoint  = errors.New("its endpoint is a URL without a user and a path, as in endpoint=https://s3.example.com")
+	errFolderURI = errors.New("a folder is named as in file:///srv/gateway")
+)
+
+// parseURI reads s3://bucket/folder?parameters or file:///folder. Its errors
+// tell nothing of what a URI may have of credentials in it.
+func parseURI(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return nil, errors.New("it is not a URL")
+	case u.User != nil || u.Fragment != "":
+		return nil, errUser
+	case u.Scheme == "s3":
+		err = checkParameters(u.RawQuery)
+		if err == nil && u.Host == "" {
+			err = errNoPlace
+		}
+	case u.Scheme == "file":
+		switch {
+		case u.Host != "" && u.Host != "localhost" || !strings.HasPrefix(u.Path, "/"):
+			err = errFolderURI
+		case u.RawQuery != "":
+			err = errors.New("a folder takes no parameters")
+		case path.Clean(u.Path) == "/":
+			err = errNoPlace
+		}
+	default:
+		err = errors.New("it begins with neither s3:// nor file://")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+func checkParameters(query string) error {
+	all, err := url.ParseQuery(query)
+	if err != nil {
+		return errors.New("its parameters are not written as in ?region=eu-central-1&endpoint=https://s3.example.com")
+	}
+	for name, values := range all {
+		if !slices.Contains(parameters, name) {
+			return fmt.Errorf("%q is no parameter of a bucket; credentials come from the environment or the files of AWS", name)
+		}
+		if len(values) > 1 {
+			return fmt.Errorf("the parameter %s is given twice", name)
+		}
+	}
+	if text := all.Get("endpoint"); text != "" {
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+			return errEndpoint
+		}
+	}
+	return nil
+}
+
+// shown is a URI for an error: without parameters, and without what may be a
+// password.
+func shown(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "a place"
+	}
+	u.RawQuery = ""
+	return u.Redacted()
+}
+
+// Open opens the objects of a place: s3://bucket/folder?parameters (see
+// [OpenBucket]), file:///folder, or the path of a folder. disk is of a folder
+// alone (see [OpenFolder]). log, which may be nil, hears what a bucket said; the
+// errors say it in words for strangers.
+func Open(ctx context.Context, place string, disk *store.Disk, log *slog.Logger) (*Store, error) {
+	if !strings.Contains(place, "://") {
+		return OpenFolder(place, disk)
+	}
+	u, err := parseURI(place)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("open objects in %s: %w", shown(place), err)
+	case u.Scheme == "file":
+		folder := filepath.FromSlash(u.Path)
+		if rest := filepath.FromSlash(strings.TrimPrefix(u.Path, "/")); filepath.VolumeName(rest) != "" {
+			folder = rest // file:///C:/objects
+		}
+		return OpenFolder(folder, disk)
+	}
+	return OpenBucket(ctx, place, log)
+}

@@ -1,0 +1,188 @@
+package objects
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+
+	"app.sunloop/backend/store"
+)
+
+// trials is the folder of what is written to see whether that is possible. No
+// object has such a key.
+const trials = ".trials/"
+
+// roomBytes is what must fit into a bucket that was full before it is ready
+// again.
+const roomBytes = 1 << 20
+
+var errClosed = errors.New("the objects are closed")
+
+// Ready says why a bucket cannot be used, in a sentence for strangers; nil: it
+// can. The first time, and after a writing that failed, it writes something and
+// removes it; else it is one small request. It takes seconds at most; callers
+// at the same time share an answer. A folder and memory are ready: of the
+// disk, [store.Disk] knows.
+func (s *Store) Ready(ctx context.Context) error {
+	if s.remote == nil {
+		return nil
+	}
+	b := s.remote
+	if b.life.Err() != nil {
+		return errClosed
+	}
+	look := b.looks.DoChan("", func() (any, error) {
+		b.work.Add(1)
+		defer b.work.Done()
+		return nil, b.look()
+	})
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case answer := <-look:
+		return answer.Err
+	}
+}
+
+func (b *remote) look() error {
+	within, cancel := context.WithTimeout(b.life, b.limits.ready)
+	defer cancel()
+	err := b.there(within)
+	b.mu.Lock()
+	owed := b.owed
+	b.mu.Unlock()
+	if err == nil && owed > 0 {
+		if err = b.try(within, owed); err == nil {
+			b.settle(owed)
+		}
+	}
+	switch {
+	case b.life.Err() != nil:
+		return errClosed
+	case within.Err() != nil && err != nil:
+		return judge(reading, within.Err())
+	}
+	return err
+}
+
+// there asks whether the bucket is there and may be listed. Without the right
+// to list, S3 does not say of an object that it is absent.
+func (b *remote) there(ctx context.Context) error {
+	_, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.bucket})
+	if _, status := answer(err); err != nil && status != 0 {
+		// An answer to HEAD has no words in it.
+		one := int32(1)
+		_, err = b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: b.at(""), MaxKeys: &one})
+	}
+	return b.fault(ctx, listing, "", err)
+}
+
+// try writes n bytes, once only, reads them and removes them.
+func (b *remote) try(ctx context.Context, n int) (err error) {
+	key := trials + rand.Text()
+	if err := b.put(ctx, key, bytes.NewReader(make([]byte, n))); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.delete(context.WithoutCancel(ctx), key)) }()
+	switch err := b.sendWhole(ctx, key, rand.Text(), bytes.NewReader(nil)); {
+	case err == nil:
+		return judge(writing, &smithy.GenericAPIError{Code: "NotImplemented"})
+	case !taken(err):
+		return b.fault(ctx, writing, key, err)
+	}
+	read, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.bucket, Key: b.at(key)})
+	if err == nil {
+		_, err = io.Copy(io.Discard, read.Body)
+		read.Body.Close()
+	}
+	return b.fault(ctx, reading, key, err)
+}
+
+// doubt has the next look write, as a writing has failed.
+func (b *remote) doubt(failure error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.owed = max(b.owed, 1); errors.Is(failure, store.ErrDiskFull) {
+		b.owed = roomBytes
+	}
+}
+
+// settle notes a trial of n bytes that went well.
+func (b *remote) settle(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n >= b.owed {
+		b.owed = 0
+	}
+}
+
+// abandoned is the age from which an unfinished upload, or a trial, is nobody's:
+// a writer has minutes for each part.
+const abandoned = 24 * time.Hour
+
+// sweep removes what dead processes have left of uploads, theirs and ours: the
+// bucket's clock says how old it is. What cannot be removed now is removed after
+// the next start.
+func (b *remote) sweep(ctx context.Context, age time.Duration) {
+	if err := errors.Join(b.sweepUploads(ctx, age), b.sweepTrials(ctx, age)); err != nil && ctx.Err() == nil {
+		b.log.WarnContext(ctx, "sweep unfinished uploads from the bucket", "error", err)
+	}
+}
+
+func (b *remote) sweepUploads(ctx context.Context, age time.Duration) error {
+	in := &s3.ListMultipartUploadsInput{Bucket: &b.bucket, Prefix: b.at("")}
+	for {
+		page, err := within(ctx, b.limits.call, func(ctx context.Context) (*s3.ListMultipartUploadsOutput, error) {
+			return b.client.ListMultipartUploads(ctx, in)
+		})
+		if err != nil {
+			return err
+		}
+		now, known := middleware.GetServerTime(page.ResultMetadata)
+		for _, u := range page.Uploads {
+			own := u.Key != nil && check(strings.TrimPrefix(*u.Key, b.folder)) == nil
+			if known && own && u.Initiated != nil && now.Sub(*u.Initiated) >= age {
+				if err := b.abort(ctx, *u.Key, u.UploadId); err != nil {
+					return err
+				}
+			}
+		}
+		if page.IsTruncated == nil || !*page.IsTruncated {
+			return nil
+		}
+		in.KeyMarker, in.UploadIdMarker = page.NextKeyMarker, page.NextUploadIdMarker
+	}
+}
+
+func (b *remote) sweepTrials(ctx context.Context, age time.Duration) error {
+	page, err := within(ctx, b.limits.call, func(ctx context.Context) (*s3.ListObjectsV2Output, error) {
+		return b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: b.at(trials)})
+	})
+	if err != nil {
+		return err
+	}
+	now, known := middleware.GetServerTime(page.ResultMetadata)
+	for _, o := range page.Contents {
+		if known && o.LastModified != nil && now.Sub(*o.LastModified) >= age {
+			if err := b.delete(ctx, strings.TrimPrefix(*o.Key, b.folder)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// within runs a request with a bound in time.
+func within[T any](ctx context.Context, limit time.Duration, f func(context.Context) (T, error)) (T, error) {
+	bound, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return f(bound)
+}

@@ -1,0 +1,183 @@
+package objects
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"app.sunloop/backend/store"
+)
+
+// partBytes is up to which size an object is sent in one request, and the size
+// of the parts of a larger one. Some services want parts of one size.
+const partBytes = 16 << 20
+
+// absent makes a writing that of an object that is not there.
+const absent = "*"
+
+// put stores an object unless there is one. Which of several writers wins, in
+// this process or another, the bucket decides.
+func (b *remote) put(ctx context.Context, key string, r io.Reader) error {
+	switch _, err := b.markOf(ctx, key); {
+	case err == nil:
+		return store.ErrExists // before r is read
+	case !errors.Is(err, store.ErrNotFound):
+		return err
+	}
+	own := rand.Text()
+	var source *sourceError
+	err := b.send(ctx, key, own, r)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &source):
+		return source.error
+	case taken(err):
+		err = store.ErrExists
+	default:
+		err = b.fault(ctx, writing, key, err)
+	}
+	if ctx.Err() != nil {
+		return err
+	}
+	// The answer may have been lost, or a second try have been refused because
+	// the first had come through: whose the object is, it says itself.
+	switch there, err := b.markOf(ctx, key); {
+	case err == nil && there == own:
+		return nil
+	case err == nil:
+		return store.ErrExists
+	}
+	if !errors.Is(err, store.ErrExists) {
+		b.doubt(err)
+	}
+	return err
+}
+
+// sourceError is an error of what was to be stored, not of the bucket.
+type sourceError struct{ error }
+
+// inMemory is a reader whose bytes need not be copied to be sent twice.
+type inMemory interface {
+	io.ReadSeeker
+	Len() int
+}
+
+func (b *remote) send(ctx context.Context, key, own string, r io.Reader) error {
+	if m, ok := r.(inMemory); ok && m.Len() <= partBytes {
+		return b.sendWhole(ctx, key, own, m)
+	}
+	var part bytes.Buffer
+	if err := fill(&part, r); err != nil {
+		return err
+	}
+	if part.Len() < partBytes {
+		return b.sendWhole(ctx, key, own, bytes.NewReader(part.Bytes()))
+	}
+	return b.sendParts(ctx, key, own, &part, r)
+}
+
+// fill reads a part; one that is shorter is the last. An end that came too
+// early is an error, and no end.
+func fill(part *bytes.Buffer, r io.Reader) error {
+	part.Reset()
+	if _, err := part.ReadFrom(io.LimitReader(r, partBytes)); err != nil {
+		return &sourceError{err}
+	}
+	return nil
+}
+
+func (b *remote) sendWhole(ctx context.Context, key, own string, body io.ReadSeeker) error {
+	within, cancel := context.WithTimeout(ctx, b.limits.part)
+	defer cancel()
+	_, err := b.client.PutObject(within, &s3.PutObjectInput{
+		Bucket: &b.bucket, Key: b.at(key), Body: body, IfNoneMatch: aws.String(absent),
+		Metadata: map[string]string{mark: own}, ContentType: aws.String(contentType),
+		ServerSideEncryption: b.options.EncryptionType, SSEKMSKeyId: b.kmsKey(), ChecksumAlgorithm: b.checksum(),
+	})
+	return err
+}
+
+// sendParts sends what does not fit into one part. Its parts are one object at
+// the end, or nothing.
+func (b *remote) sendParts(ctx context.Context, key, own string, part *bytes.Buffer, r io.Reader) (err error) {
+	within, cancel := context.WithTimeout(ctx, b.limits.part)
+	defer cancel()
+	upload, err := b.client.CreateMultipartUpload(within, &s3.CreateMultipartUploadInput{
+		Bucket: &b.bucket, Key: b.at(key),
+		Metadata: map[string]string{mark: own}, ContentType: aws.String(contentType),
+		ServerSideEncryption: b.options.EncryptionType, SSEKMSKeyId: b.kmsKey(), ChecksumAlgorithm: b.checksum(),
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			// Also when the caller has gone away. What stays is swept by age.
+			_ = b.abort(context.WithoutCancel(ctx), *b.at(key), upload.UploadId)
+		}
+	}()
+	var parts []types.CompletedPart
+	for part.Len() > 0 {
+		sent, err := b.sendPart(ctx, key, upload.UploadId, int32(len(parts)+1), part.Bytes())
+		if err != nil {
+			return err
+		}
+		parts = append(parts, sent)
+		if part.Len() < partBytes {
+			break
+		}
+		if err := fill(part, r); err != nil {
+			return err
+		}
+	}
+	completing, cancel := context.WithTimeout(ctx, b.limits.part)
+	defer cancel()
+	_, err = b.client.CompleteMultipartUpload(completing, &s3.CompleteMultipartUploadInput{
+		Bucket: &b.bucket, Key: b.at(key), UploadId: upload.UploadId, IfNoneMatch: aws.String(absent),
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
+	})
+	return err
+}
+
+func (b *remote) sendPart(ctx context.Context, key string, upload *string, number int32, data []byte) (types.CompletedPart, error) {
+	within, cancel := context.WithTimeout(ctx, b.limits.part)
+	defer cancel()
+	sent, err := b.client.UploadPart(within, &s3.UploadPartInput{
+		Bucket: &b.bucket, Key: b.at(key), UploadId: upload, PartNumber: &number, Body: bytes.NewReader(data), ChecksumAlgorithm: b.checksum(),
+	})
+	if err != nil {
+		return types.CompletedPart{}, err
+	}
+	return types.CompletedPart{PartNumber: &number, ETag: sent.ETag, ChecksumCRC32: sent.ChecksumCRC32}, nil
+}
+
+// abort removes the parts of an upload. at is its key in the bucket.
+func (b *remote) abort(ctx context.Context, at string, upload *string) error {
+	within, cancel := context.WithTimeout(ctx, b.limits.call)
+	defer cancel()
+	_, err := b.client.AbortMultipartUpload(within, &s3.AbortMultipartUploadInput{Bucket: &b.bucket, Key: &at, UploadId: upload})
+	return err
+}
+
+func (b *remote) kmsKey() *string {
+	if b.options.KMSEncryptionID == "" {
+		return nil
+	}
+	return &b.options.KMSEncryptionID
+}
+
+// checksum is what the bucket checks each part by, unless the URI says that it
+// cannot.
+func (b *remote) checksum() types.ChecksumAlgorithm {
+	if b.options.RequestChecksumCalculation == aws.RequestChecksumCalculationWhenRequired {
+		return ""
+	}
+	return types.ChecksumAlgorithmCrc32
+}
