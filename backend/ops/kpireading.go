@@ -66,8 +66,7 @@ func (m *gridMean) values() []float64 {
 // longWindow is the window above which hours take the place of quarter hours.
 const longWindow = 31 * 24 * time.Hour
 
-// readKPIs reads the units one by one: what is kept of each is its power on
-// the grid.
+// readKPIs keeps of each unit its power on the grid.
 func (s *Service) readKPIs(ctx context.Context, site api.Site, units []api.Asset, from, to time.Time) (*kpiReading, error) {
 	r := &kpiReading{siteID: site.SiteID, zone: Zone(site), from: from, to: to, step: ratioStep}
 	if to.Sub(from) > longWindow {
@@ -79,6 +78,7 @@ func (s *Service) readKPIs(ctx context.Context, site api.Site, units []api.Asset
 		return series.Series{Start: start, Step: r.step, Values: values}
 	}
 	light, air, wind := newGridMean(n), newGridMean(n), newGridMean(n)
+	var ids []string
 	for _, u := range units {
 		if !(u.CapacityKW > 0) {
 			continue
@@ -90,20 +90,24 @@ func (s *Service) readKPIs(ctx context.Context, site api.Site, units []api.Asset
 		if !ok || !first.Before(to) {
 			continue
 		}
-		f, err := store.Collect(s.telemetry.Read(ctx, site.SiteID, u.AssetID, from, to, series.PowerKW, series.IrradianceWM2, series.TemperatureC, series.WindSpeedMS))
+		r.units, ids = append(r.units, kpiUnit{kpi.Unit{CapacityKW: u.CapacityKW}, u.AssetID, first}), append(ids, u.AssetID)
+		r.ratedKW += u.CapacityKW
+	}
+	i := 0
+	for f, err := range s.telemetry.ReadUnits(ctx, site.SiteID, ids, from, to, series.PowerKW, series.IrradianceWM2, series.TemperatureC, series.WindSpeedMS) {
 		if err != nil {
-			return nil, fmt.Errorf("read the telemetry of asset %s: %w", u.AssetID, err)
+			return nil, err
 		}
-		on := func(q series.Quantity) series.Series { return onGrid(f, q, grid(nil), n) }
+		on := func(q series.Quantity) series.Series { return onGrid(f.Frame, q, grid(nil), n) }
 		sun := on(series.IrradianceWM2)
 		if r.sensor == "" && slices.ContainsFunc(sun.Values, func(v float64) bool { return v > 0 }) {
-			r.sensor = u.AssetID
+			r.sensor = f.AssetID
 		}
 		light.add(sun)
 		air.add(on(series.TemperatureC))
 		wind.add(on(series.WindSpeedMS))
-		r.units = append(r.units, kpiUnit{kpi.Unit{CapacityKW: u.CapacityKW, PowerKW: on(series.PowerKW)}, u.AssetID, first})
-		r.ratedKW += u.CapacityKW
+		r.units[i].PowerKW = on(series.PowerKW)
+		i++
 	}
 	r.irradiance, r.power = grid(light.values()), grid(make([]float64, n))
 	r.cell = cells(r.irradiance, air.values(), wind.values())

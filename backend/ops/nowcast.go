@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -145,9 +146,11 @@ func (s *Service) nowcastSite(ctx context.Context, site api.Site, units []api.As
 	if err != nil {
 		return fmt.Errorf("read the latest samples of site %s: %w", site.SiteID, err)
 	}
+	capacity, charted := map[string]float64{}, []string{}
 	for _, u := range units {
-		i := slices.IndexFunc(newest, func(f store.AssetFrame) bool { return f.AssetID == u.AssetID && f.Frame.Len() > 0 })
-		if i < 0 {
+		capacity[u.AssetID] = u.CapacityKW
+		i, ok := slices.BinarySearchFunc(newest, u.AssetID, func(f store.AssetFrame, id string) int { return strings.Compare(f.AssetID, id) })
+		if !ok || newest[i].Frame.Len() == 0 {
 			continue
 		}
 		f := newest[i].Frame
@@ -159,14 +162,16 @@ func (s *Service) nowcastSite(ctx context.Context, site api.Site, units []api.As
 		if at.Before(from.Add(-stale)) || len(g.sums) == 0 {
 			continue
 		}
-		// From before the chart on, so that the sample in hand at its start is there.
-		all, err := store.Collect(s.telemetry.Read(ctx, site.SiteID, u.AssetID, from.Add(-stale), g.now.Add(time.Second), series.PowerKW, series.TemperatureC))
+		charted = append(charted, u.AssetID)
+	}
+	// From before the chart on, so that the sample in hand at its start is there.
+	for f, err := range s.telemetry.ReadUnits(ctx, site.SiteID, charted, from.Add(-stale), g.now.Add(time.Second), series.PowerKW, series.TemperatureC) {
 		if err != nil {
-			return fmt.Errorf("read the telemetry of asset %s: %w", u.AssetID, err)
+			return err
 		}
-		power, heat := onGrid(all, series.PowerKW, g.grid, len(g.sums)), onGrid(all, series.TemperatureC, g.grid, len(g.sums))
+		power, heat := onGrid(f.Frame, series.PowerKW, g.grid, len(g.sums)), onGrid(f.Frame, series.TemperatureC, g.grid, len(g.sums))
 		for i := range g.sums {
-			g.sums[i].add(power.Values[i], heat.Values[i], u.CapacityKW, sun(g.grid.Time(i)))
+			g.sums[i].add(power.Values[i], heat.Values[i], capacity[f.AssetID], sun(g.grid.Time(i)))
 		}
 	}
 	return nil

@@ -115,11 +115,17 @@ func runs(state, run float64) float64 {
 func (s *Service) stateUptime(ctx context.Context, r *kpiReading) (float64, error) {
 	sun, _ := r.sun()
 	up, told := 0.0, 0.0
-	for _, u := range r.units {
-		f, err := store.Collect(s.telemetry.Read(ctx, r.siteID, u.id, r.from, r.to, series.InverterState, series.RunState))
+	ids := make([]string, len(r.units))
+	for i, u := range r.units {
+		ids[i] = u.id
+	}
+	at := 0
+	for of, err := range s.telemetry.ReadUnits(ctx, r.siteID, ids, r.from, r.to, series.InverterState, series.RunState) {
 		if err != nil {
-			return math.NaN(), fmt.Errorf("read the states of asset %s: %w", u.id, err)
+			return math.NaN(), fmt.Errorf("read the states: %w", err)
 		}
+		f, u := of.Frame, r.units[at]
+		at++
 		running := make([]float64, f.Len())
 		for i := range running {
 			running[i] = runs(f.At(series.InverterState, i), f.At(series.RunState, i))

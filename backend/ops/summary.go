@@ -75,6 +75,15 @@ func CapacityKW(site api.Site, units []api.Asset) float64 {
 	return sum
 }
 
+// IDs are the assets' ids.
+func IDs(units []api.Asset) []string {
+	ids := make([]string, len(units))
+	for i, u := range units {
+		ids[i] = u.AssetID
+	}
+	return ids
+}
+
 // number is v for an optional field: absent when it is not known.
 func number(v float64) *float64 {
 	if !finite(v) {
@@ -168,11 +177,13 @@ func (s *Service) ratios(ctx context.Context, siteID string, units []api.Asset, 
 	var sum, sun []float64 // site power and irradiance on the grid
 	n := int(now.Sub(from)/ratioStep) + 1
 	total, reporting, irradiance := make([]float64, n), make([]float64, n), make([][]float64, n)
-	for _, u := range units {
-		f, err := store.Collect(s.telemetry.Read(ctx, siteID, u.AssetID, from, now.Add(time.Second), series.PowerKW, series.IrradianceWM2))
+	at := 0
+	for of, err := range s.telemetry.ReadUnits(ctx, siteID, IDs(units), from, now.Add(time.Second), series.PowerKW, series.IrradianceWM2) {
 		if err != nil {
-			return series.Series{}, fmt.Errorf("read today of asset %s: %w", u.AssetID, err)
+			return series.Series{}, err
 		}
+		f, u := of.Frame, units[at]
+		at++
 		if f.Len() == 0 {
 			continue
 		}

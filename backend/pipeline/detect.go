@@ -172,12 +172,12 @@ func (p *Pipeline) question(ctx context.Context, site api.Site, units []api.Asse
 	if loc, ok := location(site, place); ok {
 		in.Site.Location = &loc
 	}
-	for _, u := range units {
-		f, err := store.Collect(p.Telemetry.Read(ctx, site.SiteID, u.AssetID, in.From, in.Now))
+	for f, err := range p.Telemetry.ReadUnits(ctx, site.SiteID, ops.IDs(units), in.From, in.Now) {
 		if err != nil {
-			return in, fmt.Errorf("read the telemetry of asset %s: %w", u.AssetID, err)
+			return in, err
 		}
-		unit := detect.Unit{AssetID: u.AssetID, CapacityKW: u.CapacityKW, Frame: f}
+		u := units[len(in.Units)]
+		unit := detect.Unit{AssetID: u.AssetID, CapacityKW: u.CapacityKW, Frame: f.Frame}
 		if u.TiltDeg != nil && u.AzimuthDeg != nil {
 			unit.Plane = planeOf(api.Site{TiltDeg: u.TiltDeg, AzimuthDeg: u.AzimuthDeg})
 		}

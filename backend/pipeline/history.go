@@ -2,13 +2,12 @@ package pipeline
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/store"
+	"app.sunloop/backend/ops"
 	"app.sunloop/engine/forecast"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/weather"
@@ -74,12 +73,13 @@ func (p *Pipeline) readHistory(ctx context.Context, siteID string, units []api.A
 		wanted, extra[w.from] = append(wanted, w.from), newSum(n)
 	}
 	capacity := 0.0
-	for _, u := range units {
-		weight := weightOf(u)
-		f, err := store.Collect(p.Telemetry.Read(ctx, siteID, u.AssetID, from, to, wanted...))
+	i := 0
+	for of, err := range p.Telemetry.ReadUnits(ctx, siteID, ops.IDs(units), from, to, wanted...) {
 		if err != nil {
-			return history{}, fmt.Errorf("read the telemetry of asset %s: %w", u.AssetID, err)
+			return history{}, err
 		}
+		f, weight := of.Frame, weightOf(units[i])
+		i++
 		if f.Len() == 0 {
 			continue
 		}

@@ -115,7 +115,26 @@ func (tt *telemetryTest) read(site, asset string, from, to time.Time, qs ...seri
 	if err != nil {
 		tt.t.Fatal(err)
 	}
+	tt.together(site, []string{"no such asset", asset}, from, to, []map[int64]map[string]float64{{}, samples(f)}, qs...)
 	return f
+}
+
+// together holds what ReadUnits yields against what Read has.
+func (tt *telemetryTest) together(site string, ids []string, from, to time.Time, want []map[int64]map[string]float64, qs ...series.Quantity) {
+	tt.t.Helper()
+	i := 0
+	for f, err := range tt.home.ReadUnits(context.Background(), site, ids, from, to, qs...) {
+		if err != nil || f.AssetID != ids[i] || f.Frame.Check() != nil {
+			tt.t.Fatalf("ReadUnits yields %s, %v in place %d of %v", f.AssetID, err, i, ids)
+		}
+		if diff := cmp.Diff(want[i], samples(f.Frame)); diff != "" {
+			tt.t.Errorf("ReadUnits has other samples of %s than Read:\n%s", f.AssetID, diff)
+		}
+		i++
+	}
+	if i != len(ids) {
+		tt.t.Fatalf("ReadUnits yields %d of %d assets", i, len(ids))
+	}
 }
 
 var (
