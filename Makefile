@@ -5,7 +5,7 @@ BINARY  ?= bin/sunloop
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED = 0
 
-.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score calibrate contract faults kills load lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help soak mutants
+.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score calibrate contract faults kills load lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help soak mutants scale
 
 all: build
 
@@ -70,6 +70,11 @@ soak: ## the demo and its console for DAYS (30) of its plants, over a change of 
 
 load: ## 60 s of load on a service by 200 keys and 50 consoles, uploads at once, 10,000 connections that rest; its memory (SECONDS)
 	SUNLOOP_TEST_LOAD_SECONDS=$(or $(SECONDS),60) $(GO) test -count=1 -timeout 30m -run '^Test(Load|SixtyAMinute|LargestUploads|MemoryOfAFleet|EndUnderLoad|ConnectionsThat)' -v ./backend/endure
+
+# SIZES are numbers of units, such as 10,100,1000, and HOMES file, postgres or both, such as file,postgres.
+scale: ## how costs grow with units and sites, in the file and in PostgreSQL (SIZES, HOMES; half an hour)
+	SUNLOOP_SCALE_SIZES=$(SIZES) SUNLOOP_SCALE_HOMES=$(HOMES) $(GO) test -p 1 -run '^$$' -bench '^BenchmarkGrowth$$' -benchtime 1x -timeout 120m \
+	  ./backend/store/bolt ./backend/store/postgres ./backend/pipeline
 
 mutants: ## each guard of SECURITY.md taken away in turn: its tests must fail (half an hour; WORD: only rows that have it)
 	@.ci/mutants $(WORD)

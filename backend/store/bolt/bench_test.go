@@ -49,11 +49,11 @@ func loaded(b *testing.B, units, days int) *Store {
 func measure(b *testing.B, fn func()) {
 	b.Helper()
 	b.ReportAllocs()
-	start := processCPU()
+	start := storetest.ProcessCPU()
 	for b.Loop() {
 		fn()
 	}
-	b.ReportMetric(float64((processCPU()-start).Nanoseconds())/float64(b.N), "cpu-ns/op")
+	b.ReportMetric(float64((storetest.ProcessCPU()-start).Nanoseconds())/float64(b.N), "cpu-ns/op")
 }
 
 // serviceHeap stands for what else a service holds in memory, until the answer

@@ -90,10 +90,10 @@ func BenchmarkLive(b *testing.B) {
 			var steps, disks []time.Duration
 			var cpu time.Duration
 			for b.Loop() {
-				used, began := processCPU(), time.Now()
+				used, began := storetest.ProcessCPU(), time.Now()
 				l.step(b)
 				steps = append(steps, time.Since(began))
-				cpu += processCPU() - used
+				cpu += storetest.ProcessCPU() - used
 				began = time.Now()
 				d.step(b)
 				disks = append(disks, time.Since(began))
@@ -130,57 +130,17 @@ func BenchmarkLive(b *testing.B) {
 	}
 }
 
-// BenchmarkGrowth reports by which power of the number of units costs grow: 1
-// is as many times more as there are more units. For each size it takes the
-// best time, which others on the machine disturb least.
+// BenchmarkGrowth is how costs grow with units and sites.
 func BenchmarkGrowth(b *testing.B) {
-	const days = 30
-	fleets := make([]*live, len(sizes))
-	histories := make([][]store.AssetFrame, len(sizes))
-	for i, units := range sizes {
-		fleets[i] = newLive(b, units, days)
-		histories[i] = storetest.Fleet(units, days)
+	storetest.ScaleHome(b, "file")
+	s, err := Open(b.TempDir(), Options{Now: afterFleet})
+	if err != nil {
+		b.Fatal(err)
 	}
-	storetest.Growth(b, sizes, "ingest", func(b *testing.B, size int) time.Duration {
-		dir, err := os.MkdirTemp(b.TempDir(), "")
-		if err != nil {
+	b.Cleanup(func() { s.Close() })
+	storetest.Scale(b, storetest.Growth{Sizes: storetest.ScaleSizes(b)}, s, func() {
+		if _, err := s.Seal(b.Context()); err != nil {
 			b.Fatal(err)
 		}
-		s, err := Open(dir, Options{Now: afterFleet})
-		if err != nil {
-			b.Fatal(err)
-		}
-		began := time.Now()
-		err = s.Append(b.Context(), benchSite, histories[size])
-		took := time.Since(began)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			b.Fatal(err)
-		}
-		return took
 	})
-	storetest.Growth(b, sizes, "live step", func(b *testing.B, size int) time.Duration {
-		began := time.Now()
-		fleets[size].step(b)
-		return time.Since(began)
-	})
-	daily := func(from, to time.Time) func(b *testing.B, size int) time.Duration {
-		return func(b *testing.B, size int) time.Duration {
-			began := time.Now()
-			if _, err := fleets[size].store.Daily(b.Context(), benchSite.ID, from, to); err != nil {
-				b.Fatal(err)
-			}
-			return time.Since(began)
-		}
-	}
-	today := fleets[0].day
-	storetest.Growth(b, sizes, "daily", daily(today.AddDate(0, 0, -days), today))
-	for _, l := range fleets {
-		for l.steps < 288 {
-			l.step(b)
-		}
-	}
-	storetest.Growth(b, sizes, "daily today", daily(today, today.AddDate(0, 0, 1)))
 }

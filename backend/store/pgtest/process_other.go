@@ -5,6 +5,7 @@ package pgtest
 import (
 	"errors"
 	"syscall"
+	"time"
 )
 
 const supported = false
@@ -28,3 +29,8 @@ func (s *Server) Stop() {}
 
 // Kill ends the server as a crash does.
 func (s *Server) Kill() {}
+
+// CPU counts nothing here.
+func (s *Server) CPU() (used func() time.Duration) {
+	return func() time.Duration { return 0 }
+}

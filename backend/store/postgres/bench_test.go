@@ -128,53 +128,18 @@ func BenchmarkHomes(b *testing.B) {
 	})
 }
 
-// BenchmarkGrowth reports by which power of the number of units costs grow: 1
-// is as many times more as there are more units.
+// BenchmarkGrowth is how costs grow with units and sites.
 func BenchmarkGrowth(b *testing.B) {
-	sizes := []int{10, 100, 1000}
-	const days = 30
-	s, err := Open(b.Context(), pgtest.Start(b, pgtest.Options{FSync: true}).Database(b), Options{Now: fixed})
+	storetest.ScaleHome(b, "postgres")
+	server := pgtest.Start(b, pgtest.Options{FSync: true})
+	s, err := Open(b.Context(), server.Database(b), Options{Now: fixed})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { s.Close() })
-	site := func(load, size int) store.SiteKey {
-		return store.SiteKey{ID: fmt.Sprintf("site_%d_%d", load, sizes[size]), Zone: time.UTC}
-	}
-	fleets := make([][]store.AssetFrame, len(sizes))
-	for i, units := range sizes {
-		fleets[i] = storetest.Fleet(units, days)
-	}
-	loads := 0
-	storetest.Growth(b, sizes, "ingest", func(b *testing.B, size int) time.Duration {
-		loads++
-		began := time.Now()
-		if err := s.Append(b.Context(), site(loads, size), fleets[size]); err != nil {
+	storetest.Scale(b, storetest.Growth{Sizes: storetest.ScaleSizes(b), Server: server.CPU}, s, func() {
+		if _, err := s.Seal(b.Context()); err != nil {
 			b.Fatal(err)
 		}
-		return time.Since(began)
-	})
-	for i := range sizes {
-		if err := s.Append(b.Context(), site(0, i), fleets[i]); err != nil {
-			b.Fatal(err)
-		}
-	}
-	steps := make([]int, len(sizes))
-	storetest.Growth(b, sizes, "live step", func(b *testing.B, size int) time.Duration {
-		frames := storetest.FleetStep(sizes[size], steps[size]%140)
-		steps[size]++
-		began := time.Now()
-		if err := s.Append(b.Context(), site(0, size), frames); err != nil {
-			b.Fatal(err)
-		}
-		return time.Since(began)
-	})
-	storetest.Growth(b, sizes, "daily", func(b *testing.B, size int) time.Duration {
-		began := time.Now()
-		sums, err := s.Daily(b.Context(), site(0, size).ID, storetest.FleetEnd.AddDate(0, 0, -days), storetest.FleetEnd)
-		if err != nil || len(sums) != sizes[size]*days {
-			b.Fatal(len(sums), err)
-		}
-		return time.Since(began)
 	})
 }

@@ -38,10 +38,14 @@ func FleetPower(unit, days int) series.Frame {
 }
 
 // Fleet is the history of all units.
-func Fleet(units, days int) []store.AssetFrame {
-	frames := make([]store.AssetFrame, units)
+func Fleet(units, days int) []store.AssetFrame { return FleetPart(0, units, days) }
+
+// FleetPart is the history of the units first..end-1: that of a large fleet need
+// not be in memory at once.
+func FleetPart(first, end, days int) []store.AssetFrame {
+	frames := make([]store.AssetFrame, end-first)
 	for i := range frames {
-		frames[i] = store.AssetFrame{AssetID: FleetUnit(i), Frame: FleetPower(i, days)}
+		frames[i] = store.AssetFrame{AssetID: FleetUnit(first + i), Frame: FleetPower(first+i, days)}
 	}
 	return frames
 }

@@ -1,0 +1,216 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/pgtest"
+	"app.sunloop/backend/store/postgres"
+	"app.sunloop/backend/store/storetest"
+	"app.sunloop/engine/forecast"
+	"app.sunloop/engine/series"
+)
+
+// houseDays is the history of the houses of BenchmarkGrowth: the shortest that a
+// model is trained from.
+const houseDays = forecast.MinimumDays + 1
+
+// house is a plant with sites of one customer, all of so many units.
+type house struct {
+	*plant
+	sites []api.Site
+}
+
+// newHouse makes the sites with their history by 5 minutes. Units are those of a
+// simulated site of ten, each a little smaller than the one before. The plant's
+// clock shows ten in the morning: that much of today is open.
+func newHouse(b *testing.B, sites, units int, tune func(*Config)) *house {
+	b.Helper()
+	h := &house{plant: &plant{t: b, dir: b.TempDir(), clock: day0, tune: func(c *Config) {
+		c.TrainWorkers, c.TrainingDays, c.Quiet = 1, forecast.MinimumDays, time.Nanosecond
+		c.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+		tune(c)
+	}}}
+	h.wall = h.now // so that today is open
+	h.open()
+	b.Cleanup(h.close)
+	simulated := fleet(houseDays, storetest.UnitsOfSite)
+	frames := simulated.Frames(day0.AddDate(0, 0, -houseDays), day0, 5*time.Minute)
+	lat, lon := simulated.Location.LatitudeDeg, simulated.Location.LongitudeDeg
+	for i := range sites {
+		id := fmt.Sprintf("site-%05d", i)
+		var all []store.AssetFrame
+		err := h.Records.Update(b.Context(), func(tx store.Tx) error {
+			all = nil
+			site, _, err := h.Ops.EnsureSite(tx, api.Site{SiteID: id, CustomerID: "acme", Timezone: "UTC", Latitude: &lat, Longitude: &lon}, "test")
+			if err != nil {
+				return err
+			}
+			h.sites = append(h.sites[:i], site)
+			for k := range units {
+				of := simulated.Units[k%len(simulated.Units)]
+				asset := api.Asset{AssetID: fmt.Sprintf("INV-%05d", k), Type: "Solar Inverter", CapacityKW: of.CapacityKW, SiteID: id, CustomerID: "acme", Timezone: "UTC"}
+				asset.Name = asset.AssetID
+				if _, _, err := h.Ops.EnsureAsset(tx, asset); err != nil {
+					return err
+				}
+				all = append(all, store.AssetFrame{AssetID: asset.AssetID, Frame: smaller(frames[of.AssetID], 1-float64(i+k)/20_000)})
+			}
+			_, err = advance(tx, id, func(t *Track) { t.Data, t.LastData = 1, day0.Add(-5*time.Minute) })
+			return err
+		})
+		if err == nil {
+			err = h.Telemetry.Append(b.Context(), ops.TelemetryKey(h.sites[i]), all)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	return h
+}
+
+// smaller is a unit's telemetry with its power times a share.
+func smaller(f series.Frame, share float64) series.Frame {
+	power := append([]float64(nil), f.Values(series.PowerKW)...)
+	for i := range power {
+		power[i] *= share
+	}
+	f.Columns = slices.Clone(f.Columns)
+	f.Set(series.PowerKW, power)
+	return f
+}
+
+// each runs something for each site.
+func (h *house) each(b *testing.B, do func(ctx context.Context, site api.Site) error) {
+	for _, site := range h.sites {
+		if err := do(b.Context(), site); err != nil {
+			b.Fatal(site.SiteID, err)
+		}
+	}
+}
+
+// learnAgain lets a site learn from what it has, whether it has learned before
+// or not.
+func (h *house) learnAgain(ctx context.Context, site api.Site) error {
+	track, err := h.track(ctx, site.SiteID)
+	if err != nil {
+		return err
+	}
+	if _, err := h.learn(ctx, site, track); err != nil {
+		return err
+	}
+	m, err := h.Ops.ProductionModel(ctx, site.SiteID, modelType)
+	if err == nil && m.Young {
+		err = errors.New("its model is of other sites")
+	}
+	return err
+}
+
+// modelled gives all sites the model of the first, which is quick.
+func (h *house) modelled(b *testing.B) {
+	first, err := h.learner(b.Context(), h.sites[0])
+	if err != nil {
+		b.Fatal(err)
+	}
+	model, err := h.compete(b.Context(), first.Site, first.history)
+	if err != nil {
+		b.Fatal(err)
+	}
+	h.each(b, func(ctx context.Context, site api.Site) error {
+		track, err := h.track(ctx, site.SiteID)
+		if err != nil {
+			return err
+		}
+		_, err = h.register(ctx, site, track, model, first)
+		return err
+	})
+}
+
+// BenchmarkGrowth is how the costs of what runs for sites grow: with the units
+// of one site, and with the sites of a house that have ten units each. Of a
+// house one site is trained, when all have models, so that the nearest teach it.
+func BenchmarkGrowth(b *testing.B) {
+	homes := map[string]func(b *testing.B) (tune func() func(*Config), server func() func() time.Duration){
+		"file": func(*testing.B) (func() func(*Config), func() func() time.Duration) {
+			return func() func(*Config) { return func(*Config) {} }, nil
+		},
+		"postgres": func(b *testing.B) (func() func(*Config), func() func() time.Duration) {
+			server := pgtest.Start(b, pgtest.Options{FSync: true})
+			return func() func(*Config) { return onPostgres(b, server.Database(b)) }, server.CPU
+		},
+	}
+	for _, name := range []string{"file", "postgres"} {
+		b.Run(name, func(b *testing.B) {
+			storetest.ScaleHome(b, name)
+			tune, server := homes[name](b)
+			g := storetest.Growth{Sizes: storetest.ScaleSizes(b), Server: server}
+			var one, many []*house
+			for _, units := range g.Sizes {
+				one = append(one, newHouse(b, 1, units, tune()))
+				many = append(many, newHouse(b, units/storetest.UnitsOfSite, storetest.UnitsOfSite, tune()))
+			}
+			grow(b, g, "one site", one)
+			grow(b, g, "sites of ten", many)
+		})
+	}
+}
+
+// onPostgres lets a plant keep all but its jobs in a database.
+func onPostgres(b *testing.B, url string) func(*Config) {
+	return func(c *Config) {
+		home, err := postgres.Open(b.Context(), url, postgres.Options{Now: c.Now, Enqueue: func(context.Context, pgx.Tx, store.Job) error { return nil }})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { home.Close() })
+		c.Records, c.Telemetry, c.Ops = home, home, ops.New(home, home, c.Now)
+	}
+}
+
+// grow measures houses of the sizes.
+func grow(b *testing.B, g storetest.Growth, shape string, houses []*house) {
+	for _, h := range houses {
+		h.modelled(b)
+	}
+	measure := func(what string, do func(b *testing.B, h *house)) {
+		g.Measure(b, what+"/"+shape, func(b *testing.B, i int) func() {
+			return func() { do(b, houses[i]) }
+		})
+	}
+	site := func(do func(h *house, ctx context.Context, id string) error) func(*testing.B, *house) {
+		return func(b *testing.B, h *house) {
+			h.each(b, func(ctx context.Context, site api.Site) error { return do(h, ctx, site.SiteID) })
+		}
+	}
+	measure("train", func(b *testing.B, h *house) {
+		if err := h.learnAgain(b.Context(), h.sites[len(h.sites)/2]); err != nil {
+			b.Fatal(err)
+		}
+	})
+	measure("detect", site(func(h *house, ctx context.Context, id string) error { return h.judge(ctx, id) }))
+	measure("forecast", site(func(h *house, ctx context.Context, id string) error { return h.issue(ctx, id) }))
+	measure("snapshots", site(func(h *house, ctx context.Context, id string) error { return h.Partner.Make(ctx, id, day0) }))
+	measure("fleet list", func(b *testing.B, h *house) {
+		list, next, err := h.Ops.Fleet(b.Context(), admin, api.ListQuery{CustomerID: "acme", Page: api.Page{Limit: api.MaxLimit}})
+		if err != nil || next != "" || len(list) != len(h.sites) {
+			b.Fatal(len(list), next, err)
+		}
+	})
+	measure("a look of the planner", func(b *testing.B, h *house) {
+		all, _, err := h.standings(b.Context())
+		if err != nil || len(all) != len(h.sites) {
+			b.Fatal(len(all), err)
+		}
+	})
+}
