@@ -58,6 +58,7 @@ type remote struct {
 	mu        sync.Mutex
 	owed      int // bytes of the trial before the bucket is ready; none: 0
 	looks     singleflight.Group
+	trial     string // key of what a look has written and not removed; of one look at a time
 	uncounted atomic.Bool
 
 	life context.Context // of the sweep and of looks, which are nobody's request
@@ -89,7 +90,7 @@ func openBucket(ctx context.Context, uri string, log *slog.Logger, l limits) (*S
 	if u.Scheme != "s3" {
 		return nil, errors.New("it does not begin with s3://")
 	}
-	folder := strings.Trim(u.Path, "/")
+	folder := strings.TrimSuffix(strings.TrimPrefix(u.Path, "/"), "/")
 	if folder != "" {
 		for part := range strings.SplitSeq(folder, "/") {
 			if !safe(part) || len(folder) > maxFolder {

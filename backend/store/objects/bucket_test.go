@@ -280,8 +280,9 @@ func TestHousesShareABucket(t *testing.T) {
 // bound.
 func TestUsageIsBounded(t *testing.T) {
 	p := s3test.NewProxy(t, s3test.Bucket(t))
-	s := openURI(t, p.URI)
-	s.remote.limits.count = 2
+	l := usual
+	l.count = 2
+	s := openWith(t, p.URI, l)
 	for _, key := range []string{"a", "b"} {
 		if err := s.Put(t.Context(), key, strings.NewReader("x")); err != nil {
 			t.Fatal(err)
@@ -304,6 +305,52 @@ func TestBucketIsNotHeld(t *testing.T) {
 	s := openURI(t, s3test.Bucket(t))
 	if _, err := s.Hold(); !errors.Is(err, errNotHeld) {
 		t.Errorf("a hold of a bucket: %v", err)
+	}
+}
+
+// BenchmarkObjects puts and gets objects, each new, in a folder and in a bucket
+// of a server on this machine, by turns.
+func BenchmarkObjects(b *testing.B) {
+	folder, err := OpenFolder(b.TempDir(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer folder.Close()
+	homes := []struct {
+		name string
+		*Store
+	}{{"folder", folder}, {"bucket", openURI(b, s3test.Bucket(b))}}
+	for _, size := range []int{1 << 20, 10 << 20} {
+		data, err := io.ReadAll(&endless{n: size})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, h := range homes {
+			key := func(i int) string { return fmt.Sprintf("%d/%d", size, i) }
+			puts := 0
+			b.Run(fmt.Sprintf("put/%dMB/%s", size>>20, h.name), func(b *testing.B) {
+				b.SetBytes(int64(size))
+				for b.Loop() {
+					puts++
+					if err := h.Put(b.Context(), key(puts), bytes.NewReader(data)); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+			b.Run(fmt.Sprintf("get/%dMB/%s", size>>20, h.name), func(b *testing.B) {
+				b.SetBytes(int64(size))
+				for i := 0; b.Loop(); i++ {
+					r, err := h.Open(b.Context(), key(i%puts+1))
+					if err != nil {
+						b.Fatal(err)
+					}
+					n, err := io.Copy(io.Discard, r)
+					if err := errors.Join(err, r.Close()); err != nil || n != int64(size) {
+						b.Fatalf("%d bytes, %v", n, err)
+					}
+				}
+			})
+		}
 	}
 }
 

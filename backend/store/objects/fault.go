@@ -35,9 +35,21 @@ type bucketError struct {
 func (e *bucketError) Error() string { return "the bucket of the objects " + e.text }
 func (e *bucketError) Unwrap() error { return e.err }
 
+// Reason is the same sentence, as [store.Reason] looks for it.
+func (e *bucketError) Reason() string { return e.Error() }
+
 // Is says that a bucket without room is [store.ErrDiskFull], for which callers
-// wait and try again.
-func (e *bucketError) Is(target error) bool { return e.full && target == store.ErrDiskFull }
+// wait and try again, and one that does not work for another reason
+// [store.ErrUnavailable].
+func (e *bucketError) Is(target error) bool {
+	switch target {
+	case store.ErrDiskFull:
+		return e.full
+	case store.ErrUnavailable:
+		return !e.full
+	}
+	return false
+}
 
 // fault is a bucket's error as the store's; nil for nil. The ends of the
 // caller's context stay what they are.

@@ -79,15 +79,13 @@ func checkParameters(query string) error {
 	return nil
 }
 
-// shown is a URI for an error: without parameters, and without what may be a
-// password.
+// shown is a URI for an error: without what may be a secret.
 func shown(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
 		return "a place"
 	}
-	u.RawQuery = ""
-	return u.Redacted()
+	return u.Scheme + "://" + u.Host + u.Path
 }
 
 // Open opens the objects of a place: s3://bucket/folder?parameters (see

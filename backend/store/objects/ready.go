@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 
@@ -76,22 +77,39 @@ func (b *remote) look() error {
 // there asks whether the bucket is there and may be listed. Without the right
 // to list, S3 does not say of an object that it is absent.
 func (b *remote) there(ctx context.Context) error {
-	_, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.bucket})
+	_, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.bucket}, twice)
 	if _, status := answer(err); err != nil && status != 0 {
 		// An answer to HEAD has no words in it.
 		one := int32(1)
-		_, err = b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: b.at(""), MaxKeys: &one})
+		_, err = b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: b.at(""), MaxKeys: &one}, twice)
 	}
 	return b.fault(ctx, listing, "", err)
 }
 
+// twice has a request tried once more, and no oftener.
+func twice(o *s3.Options) {
+	o.Retryer = retry.AddWithMaxAttempts(o.Retryer, min(2, o.Retryer.MaxAttempts()))
+}
+
 // try writes n bytes, once only, reads them and removes them.
 func (b *remote) try(ctx context.Context, n int) (err error) {
-	key := trials + rand.Text()
+	if b.trial != "" { // where nothing can be removed, no more is written
+		if err := b.delete(ctx, b.trial); err != nil {
+			return err
+		}
+	}
+	b.trial = trials + rand.Text()
+	key := b.trial
 	if err := b.put(ctx, key, bytes.NewReader(make([]byte, n))); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.delete(context.WithoutCancel(ctx), key)) }()
+	defer func() {
+		removed := b.delete(context.WithoutCancel(ctx), key)
+		if removed == nil {
+			b.trial = ""
+		}
+		err = errors.Join(err, removed)
+	}()
 	switch err := b.sendWhole(ctx, key, rand.Text(), bytes.NewReader(nil)); {
 	case err == nil:
 		return judge(writing, &smithy.GenericAPIError{Code: "NotImplemented"})

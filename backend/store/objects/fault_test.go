@@ -1,0 +1,416 @@
+package objects
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/s3test"
+)
+
+// hasty are limits with which a bucket that is silent is given up soon.
+var hasty = limits{call: 300 * time.Millisecond, part: 300 * time.Millisecond, idle: 300 * time.Millisecond, ready: 300 * time.Millisecond, tries: 1, count: 1000}
+
+// always does the same with each request.
+func always(f s3test.Fault) func(*http.Request) s3test.Fault {
+	return func(*http.Request) s3test.Fault { return f }
+}
+
+// writes are the requests that send objects.
+func writes(f s3test.Fault) func(*http.Request) s3test.Fault {
+	return func(r *http.Request) s3test.Fault {
+		if r.Method == http.MethodPut {
+			return f
+		}
+		return nil
+	}
+}
+
+// TestFaults has the bucket answer each way that it can: the error says it in
+// one sentence, without the bucket's words and names, which the log has.
+func TestFaults(t *testing.T) {
+	p := s3test.NewProxy(t, s3test.Bucket(t))
+	var log bytes.Buffer
+	s := openWith(t, p.URI, once)
+	s.remote.log = slog.New(slog.NewTextHandler(&log, nil))
+	if err := s.Put(t.Context(), "there", strings.NewReader("x")); err != nil {
+		t.Fatal(err)
+	}
+	const busy, fault = "takes no more requests for now", "has a fault of its own"
+	for _, c := range []struct {
+		status            int
+		code              string
+		write, read, away string // away: of Delete
+	}{
+		{http.StatusServiceUnavailable, "SlowDown", busy, busy, busy},
+		{http.StatusServiceUnavailable, "ServiceUnavailable", busy, busy, busy},
+		{http.StatusTooManyRequests, "TooManyRequests", busy, busy, busy},
+		{http.StatusConflict, "ConditionalRequestConflict", busy, busy, busy},
+		{http.StatusInsufficientStorage, "InsufficientStorage", "is full", "is full", "is full"},
+		{http.StatusForbidden, "QuotaExceeded", "is full", "is full", "is full"},
+		{http.StatusInternalServerError, "InternalError", fault, fault, fault},
+		{http.StatusForbidden, "AccessDenied", "does not let the service write (s3:PutObject)", "does not let the service read (s3:GetObject)", "does not let the service delete (s3:DeleteObject)"},
+		{http.StatusForbidden, "SignatureDoesNotMatch", "refuses the credentials: they are wrong or have ended", "refuses the credentials: they are wrong or have ended", "refuses the credentials: they are wrong or have ended"},
+		{http.StatusForbidden, "RequestTimeTooSkewed", "refuses the request: its clock and this machine's differ", "refuses the request: its clock and this machine's differ", "refuses the request: its clock and this machine's differ"},
+		{http.StatusNotFound, "NoSuchBucket", "does not exist", "does not exist", "does not exist"},
+		{http.StatusMovedPermanently, "PermanentRedirect", "is in another region than the URI says", "is in another region than the URI says", "is in another region than the URI says"},
+		{http.StatusNotImplemented, "NotImplemented", "does not know how to keep a key from being written twice (If-None-Match)", "does not know how to keep a key from being written twice (If-None-Match)", "does not know how to keep a key from being written twice (If-None-Match)"},
+		{http.StatusTeapot, "Tea", "gives an answer that is not understood", "gives an answer that is not understood", "gives an answer that is not understood"},
+	} {
+		log.Reset()
+		p.Choose(func(r *http.Request) s3test.Fault {
+			if r.Method == http.MethodHead {
+				return nil
+			}
+			return s3test.Refuse(c.status, c.code)
+		})
+		_, readErr := s.Open(t.Context(), "there")
+		errs := []error{s.Put(t.Context(), "new", strings.NewReader("x")), readErr, s.Delete(t.Context(), "there")}
+		for i, want := range []string{"put object new: the bucket of the objects " + c.write, "open object there: the bucket of the objects " + c.read,
+			"delete object there: the bucket of the objects " + c.away} {
+			err := errs[i]
+			if err == nil || err.Error() != want {
+				t.Errorf("%d %s: %v, want %s", c.status, c.code, err, want)
+				continue
+			}
+			full := strings.HasSuffix(want, "is full")
+			if store.NoRoom(err) != full || errors.Is(err, store.ErrUnavailable) == full || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrExists) {
+				t.Errorf("%d %s: of the wrong kind: %v", c.status, c.code, err)
+			}
+			if reason := store.Reason(err); !full && !strings.HasSuffix(want, reason) {
+				t.Errorf("%d %s: the reason is %q", c.status, c.code, reason)
+			}
+		}
+		if !strings.Contains(log.String(), "canary-request") || strings.Contains(log.String(), s3test.SecretKey) {
+			t.Errorf("%d %s: the log has %s", c.status, c.code, log.String())
+		}
+	}
+	p.Choose(nil)
+	if got := readAll(t, s, "there"); string(got) != "x" {
+		t.Errorf("after all that the object is %q", got)
+	}
+}
+
+// TestBusyBucketIsAskedAgain: an answer that asks for patience is no failure.
+func TestBusyBucketIsAskedAgain(t *testing.T) {
+	p := s3test.NewProxy(t, s3test.Bucket(t))
+	s := openWith(t, p.URI, usual)
+	left := map[string]int{http.MethodPut: 2, http.MethodGet: 1, http.MethodDelete: 1}
+	p.Choose(func(r *http.Request) s3test.Fault {
+		if left[r.Method]--; left[r.Method] >= 0 {
+			return s3test.Refuse(http.StatusServiceUnavailable, "SlowDown")
+		}
+		return nil
+	})
+	if err := s.Put(t.Context(), "a", strings.NewReader("x")); err != nil {
+		t.Error(err)
+	}
+	if got := readAll(t, s, "a"); string(got) != "x" {
+		t.Errorf("it is %q", got)
+	}
+	if err := s.Delete(t.Context(), "a"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTriesAreBounded counts what a bucket that never has time is asked.
+func TestTriesAreBounded(t *testing.T) {
+	p := s3test.NewProxy(t, s3test.Bucket(t))
+	l := usual
+	l.tries = 2
+	s := openWith(t, p.URI, l)
+	p.Choose(always(s3test.Refuse(http.StatusServiceUnavailable, "SlowDown")))
+	if err := s.Delete(t.Context(), "a"); err == nil {
+		t.Error("a bucket that refuses has deleted")
+	}
+	if seen := p.Seen(); len(seen) != 2 {
+		t.Errorf("asked %q", seen)
+	}
+}
+
+// TestSilentBucket: an endpoint that never answers, or stops in the middle,
+// holds nobody.
+func TestSilentBucket(t *testing.T) {
+	p := s3test.NewProxy(t, s3test.Bucket(t))
+	s := openWith(t, p.URI, usual)
+	large := bytes.Repeat([]byte("x"), 4<<20)
+	if err := s.Put(t.Context(), "large", bytes.NewReader(large)); err != nil {
+		t.Fatal(err)
+	}
+	s.remote.limits = hasty
+	p.Choose(always(s3test.Hang))
+	_, err := s.Open(t.Context(), "large")
+	for what, err := range map[string]error{"put": s.Put(t.Context(), "a", strings.NewReader("x")), "open": err,
+		"delete": s.Delete(t.Context(), "large"), "ready": s.Ready(t.Context())} {
+		if err == nil || !strings.HasSuffix(err.Error(), "the bucket of the objects does not answer in time") || !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	p.Choose(writes(s3test.Hang))
+	for _, size := range []int{10, partBytes + 1} {
+		err := s.Put(t.Context(), "a", io.LimitReader(&endless{n: size}, int64(size)))
+		if err == nil || !strings.Contains(err.Error(), "does not answer in time") {
+			t.Errorf("put of %d bytes: %v", size, err)
+		}
+	}
+	s.remote.limits.call, s.remote.limits.idle = usual.call, 2*time.Second
+	p.Choose(always(func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		w.Header().Set("Content-Length", "1000")
+		_, _ = w.Write([]byte("begun"))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	r, err := s.Open(t.Context(), "large")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if got, err := io.ReadAll(r); string(got) != "begun" || err == nil || err.Error() != "the bucket of the objects does not answer in time" {
+		t.Errorf("read %q, %v", got, err)
+	}
+}
+
+// TestCutReading: a line that breaks is an error, and no early end.
+func TestCutReading(t *testing.T) {
+	p := s3test.NewProxy(t, s3test.Bucket(t))
+	s := openURI(t, p.URI)
+	if err := s.Put(t.Context(), "a", strings.NewReader(strings.Repeat("x", 1<<20))); err != nil {
+		t.Fatal(err)
+	}
+	p.Choose(always(s3test.Cut(1000)))
+	r, err := s.Open(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	endpoint := strings.TrimPrefix(endpointOf(t, p.URI), "http://")
+	if got, err := io.ReadAll(r); err == nil || len(got) != 1000 || strings.Contains(err.Error(), endpoint) || !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
+func endpointOf(t *testing.T, uri string) string {
+	t.Helper()
+	u, err := url.Parse(uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Query().Get("endpoint")
+}
+
+// TestCallerGoesAway: its own end is its error.
+func TestCallerGoesAway(t *testing.T) {
+	p := s3test.NewProxy(t, s3test.Bucket(t))
+	s := openURI(t, p.URI)
+	p.Choose(always(s3test.Hang))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, open := s.Open(ctx, "a")
+	_, _, usage := s.Usage(ctx)
+	for what, err := range map[string]error{"put": s.Put(ctx, "a", strings.NewReader("x")), "open": open, "delete": s.Delete(ctx, "a"), "ready": s.Ready(ctx), "usage": usage} {
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestReady has buckets that cannot be used: each says why in one sentence, and
+// is ready once that is mended.
+func TestReady(t *testing.T) {
+	server := s3test.Start(t)
+	uri := server.Bucket(t)
+	all := []string{"s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:DeleteObject"}
+	without := func(right string) func(t *testing.T) string {
+		return func(t *testing.T) string {
+			var rights []string
+			for _, r := range all {
+				if r != right {
+					rights = append(rights, r)
+				}
+			}
+			own := server.Bucket(t)
+			server.Grant(t, own, rights...)
+			return own
+		}
+	}
+	for want, open := range map[string]func(t *testing.T) string{
+		"": without(""),
+		"does not let the service list (s3:ListBucket)":     without("s3:ListBucket"),
+		"does not let the service read (s3:GetObject)":      without("s3:GetObject"),
+		"does not let the service write (s3:PutObject)":     without("s3:PutObject"),
+		"does not let the service delete (s3:DeleteObject)": without("s3:DeleteObject"),
+		"does not exist": func(t *testing.T) string {
+			s3test.Credentials(t, s3test.AccessKey, s3test.SecretKey)
+			return s3test.URI("not-there", server.Endpoint())
+		},
+		"refuses the credentials: they are wrong or have ended": func(t *testing.T) string {
+			s3test.Credentials(t, s3test.AccessKey, "another secret")
+			return uri
+		},
+		"cannot be asked: no credentials are found, or they cannot be renewed": func(t *testing.T) string {
+			s3test.Credentials(t, "", "")
+			return uri
+		},
+		"cannot be reached": func(t *testing.T) string {
+			s3test.Credentials(t, s3test.AccessKey, s3test.SecretKey)
+			return s3test.URI("sunloop", "http://127.0.0.1:1")
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			s := openURI(t, open(t))
+			err := s.Ready(t.Context())
+			if want == "" {
+				if n, _, usage := s.Usage(t.Context()); err != nil || n != 0 || usage != nil {
+					t.Errorf("%v; %d objects are left, %v", err, n, usage)
+				}
+				return
+			}
+			if err == nil || err.Error() != "the bucket of the objects "+want || !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("%v, want %s", err, want)
+			}
+			// A second look writes no more than the first.
+			again := s.Ready(t.Context())
+			if n, _, err := s.Usage(t.Context()); again == nil || err == nil && n > 1 {
+				t.Errorf("again: %v; %d objects are left", again, n)
+			}
+		})
+	}
+	s3test.Credentials(t, s3test.AccessKey, s3test.SecretKey)
+	s := openURI(t, uri)
+	server.Stop()
+	if err := s.Ready(t.Context()); err == nil || !strings.HasSuffix(err.Error(), "cannot be reached") {
+		t.Errorf("while it is away: %v", err)
+	}
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Ready(t.Context()); err != nil {
+		t.Errorf("once it is back: %v", err)
+	}
+}
+
+// TestReadyIsCheap: after the first look it is one request, and callers at the
+// same time share it.
+func TestReadyIsCheap(t *testing.T) {
+	p := s3test.NewProxy(t, s3test.Bucket(t))
+	s := openWith(t, p.URI, usual)
+	if err := s.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.Seen()
+	if err := s.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if seen := p.Seen(); len(seen) != 1 || !strings.HasPrefix(seen[0], "HEAD ") {
+		t.Errorf("asked %q", seen)
+	}
+}
+
+// TestFullBucketIsNotReady: nothing but room in the bucket makes it ready again.
+func TestFullBucketIsNotReady(t *testing.T) {
+	p := s3test.NewProxy(t, s3test.Bucket(t))
+	s := openWith(t, p.URI, once)
+	full := s3test.Refuse(http.StatusInsufficientStorage, "InsufficientStorage")
+	p.Choose(writes(full))
+	if err := s.Put(t.Context(), "a", strings.NewReader("x")); !store.NoRoom(err) {
+		t.Fatalf("put: %v", err)
+	}
+	if s.disk.Full() != nil || s.disk.Failure() != nil {
+		t.Error("the disk of this machine is thought to be full")
+	}
+	// Something small would fit.
+	p.Choose(func(r *http.Request) s3test.Fault {
+		if r.Method == http.MethodPut && r.ContentLength >= roomBytes {
+			return full
+		}
+		return nil
+	})
+	for range 2 {
+		if err := s.Ready(t.Context()); !store.NoRoom(err) {
+			t.Errorf("ready: %v", err)
+		}
+	}
+	p.Choose(nil)
+	if err := s.Ready(t.Context()); err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+	if n, _, err := s.Usage(t.Context()); n != 0 || err != nil {
+		t.Errorf("%d objects are left of trials, %v", n, err)
+	}
+}
+
+// TestBucketThatWritesTwice: a service that overlooks the condition would lose
+// objects, and is not used.
+func TestBucketThatWritesTwice(t *testing.T) {
+	p := s3test.NewProxy(t, s3test.Bucket(t))
+	s := openWith(t, p.URI, once)
+	puts := 0
+	p.Choose(func(r *http.Request) s3test.Fault {
+		if r.Method == http.MethodPut {
+			if puts++; puts == 2 {
+				return s3test.Refuse(http.StatusOK, "")
+			}
+		}
+		return nil
+	})
+	if err := s.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "does not know how to keep a key from being written twice") {
+		t.Errorf("ready: %v", err)
+	}
+}
+
+// TestOpenPlaces: one function opens folders and buckets, and refuses what is
+// wrong without repeating a secret.
+func TestOpenPlaces(t *testing.T) {
+	s3test.Credentials(t, "key", "secret")
+	folder := filepath.Join(t.TempDir(), "objects")
+	for _, place := range []string{folder, "file://" + filepath.ToSlash(folder)} {
+		s, err := Open(t.Context(), place, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(s.Put(t.Context(), "a", strings.NewReader("x")), s.Delete(t.Context(), "a"), s.Ready(t.Context()), s.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(folder)); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{"s3://", "s3:///x?region=r", "s3://user:canary@b?region=r", "s3://canary@b?region=r", "s3://b?region=r#canary", "s3://b?region=r&secret_access_key=canary",
+		"s3://b?region=r&endpoint=http://user:canary@host", "s3://b?region=r&endpoint=host:9000", "s3://b?region=r&endpoint=https://host/canary", "s3://b?region=canary&region=r",
+		"s3://b?use_path_style=true", "s3://b?region=r&use_path_style=maybe", "s3://b/../c?region=r", "s3://b/c%20d?region=r", "s3://b//c?region=r", "s3://b/.hidden?region=r",
+		"s3://b/" + strings.Repeat("long/", 60) + "?region=r", "gs://b", "https://b", "file://", "file:///", "file://host/x", "file:///x?region=canary", "s3://%zz:canary@b"} {
+		s, err := Open(t.Context(), bad, nil, nil)
+		if err == nil {
+			t.Errorf("%s is opened", bad)
+			s.Close()
+		} else if strings.Contains(err.Error(), "canary") && !strings.Contains(bad, "use_path_style=maybe") {
+			t.Errorf("%s: %v", bad, err)
+		} else {
+			t.Log(err)
+		}
+	}
+	if _, err := OpenBucket(t.Context(), "file:///x", nil); err == nil {
+		t.Error("a folder is opened as a bucket")
+	}
+	// A bucket that is away is no wrong URI.
+	s, err := Open(t.Context(), s3test.URI("sunloop", "http://127.0.0.1:1"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := s.Ready(t.Context()); !errors.Is(err, errClosed) {
+		t.Errorf("ready once closed: %v", err)
+	}
+}
