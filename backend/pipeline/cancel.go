@@ -2,41 +2,12 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/ops"
 	"app.sunloop/backend/store"
 )
-
-// errCancelled ends a job that a person has cancelled: it is done.
-var errCancelled = errors.New("cancelled")
-
-// jobName is what a running job is known by.
-func jobName(j store.Job) string { return j.Kind + " " + j.Unique }
-
-// started remembers how to cancel a job that runs.
-func (p *Pipeline) started(j store.Job, cancel context.CancelCauseFunc) {
-	p.asked.Lock()
-	defer p.asked.Unlock()
-	p.running[jobName(j)] = cancel
-}
-
-func (p *Pipeline) ended(j store.Job) {
-	p.asked.Lock()
-	defer p.asked.Unlock()
-	delete(p.running, jobName(j))
-}
-
-// cancelJob ends a job if it runs in this process.
-func (p *Pipeline) cancelJob(kind, unique string) {
-	p.asked.Lock()
-	defer p.asked.Unlock()
-	if cancel := p.running[jobName(store.Job{Kind: kind, Unique: unique})]; cancel != nil {
-		cancel(errCancelled)
-	}
-}
 
 // Cancel ends an upload before its time. A file whose readings are not stored
 // yet leaves nothing but its record, which is failed. Later it is the training
@@ -68,15 +39,23 @@ func (p *Pipeline) Cancel(ctx context.Context, scope api.Scope, uploadID string)
 		return u, err
 	}
 	if training {
-		p.cancelJob(jobTrain, u.SiteID)
+		p.cancelJob(ctx, jobTrain, u.SiteID)
 	} else {
-		p.cancelJob(jobIngest, uploadID)
+		p.cancelJob(ctx, jobIngest, uploadID)
 		key, ok := p.Objects.Key(u.S3Path)
 		if ok {
 			p.dropObject(ctx, key)
 		}
 	}
 	return p.Find(ctx, scope, uploadID)
+}
+
+// cancelJob ends a job if it runs. What it was about is cancelled already, so
+// that one which goes on comes to nothing.
+func (p *Pipeline) cancelJob(ctx context.Context, kind, unique string) {
+	if err := p.Queue.Cancel(ctx, kind, unique); err != nil {
+		p.Logger.WarnContext(ctx, "cancel a job", "kind", kind, "of", unique, "error", err)
+	}
 }
 
 func (p *Pipeline) cancelImport(tx store.Tx, u ops.Upload, actor string) error {

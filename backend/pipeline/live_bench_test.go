@@ -38,7 +38,7 @@ func (p *plant) ingestNow(b *testing.B, body []byte) error {
 	if _, err := p.Upload(b.Context(), admin, request(api.UploadNowcast), bytes.NewReader(body)); err != nil {
 		return err
 	}
-	jobs, err := p.Queue.Claim(b.Context(), time.Now(), time.Minute, 10)
+	jobs, err := p.db.Claim(b.Context(), time.Now(), time.Minute, 10)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (p *plant) ingestNow(b *testing.B, body []byte) error {
 		if err := p.Pipeline.ingest(b.Context(), j); err != nil {
 			return err
 		}
-		if err := p.Queue.Done(b.Context(), j.ID); err != nil {
+		if err := p.db.Settle(b.Context(), j.ID, store.Verdict{}); err != nil {
 			return err
 		}
 	}

@@ -116,8 +116,6 @@ type Pipeline struct {
 
 	asked   sync.Mutex
 	lastRun map[string]time.Time // job kind and site → wall time it was last asked for
-	failed  map[string]int       // job id → errors of its handler since the start
-	running map[string]context.CancelCauseFunc
 	touched map[string]time.Time // site → wall time of its last training upload
 }
 
@@ -133,7 +131,7 @@ func New(c Config) (*Pipeline, error) {
 			return nil, err
 		}
 	}
-	p := &Pipeline{Config: c, life: rand.Text(), held: make(chan struct{}, filesInMemory), lastRun: map[string]time.Time{}, failed: map[string]int{}, running: map[string]context.CancelCauseFunc{}, touched: map[string]time.Time{}}
+	p := &Pipeline{Config: c, life: rand.Text(), held: make(chan struct{}, filesInMemory), lastRun: map[string]time.Time{}, touched: map[string]time.Time{}}
 	p.handlers = map[string]handler{
 		jobIngest:   {p.ingest, p.ingestFailed},
 		jobTrain:    {p.train, p.trainFailed},
@@ -178,9 +176,10 @@ func (p *Pipeline) Run(ctx context.Context) error {
 		}
 		return err
 	}
-	var wait sync.WaitGroup
-	wait.Go(func() { p.plan(ctx) })
-	wait.Go(func() { p.work(ctx) })
-	wait.Wait()
-	return nil
+	ctx, stop := context.WithCancel(ctx)
+	var planning sync.WaitGroup
+	planning.Go(func() { p.plan(ctx) })
+	defer planning.Wait()
+	defer stop()
+	return p.work(ctx)
 }

@@ -12,21 +12,12 @@ import (
 func (p *Pipeline) plan(ctx context.Context) {
 	tick := time.NewTicker(p.Tick)
 	defer tick.Stop()
-	last := p.Wall().Round(0)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		now := p.Wall().Round(0) // without its monotonic part, which no jump shows
-		if now.Before(last) {
-			if err := p.Queue.Rewind(ctx, now); err != nil && ctx.Err() == nil {
-				p.Logger.Error("follow the clock back", "error", err)
-				now = last // again at the next tick
-			}
-		}
-		last = now
 		if err := p.enqueueDue(ctx); err != nil && ctx.Err() == nil {
 			p.Logger.Error("plan", "error", err)
 		}

@@ -88,8 +88,8 @@ func (p *Pipeline) job(kind string, body payload) store.Job {
 	return store.Job{Kind: kind, Unique: unique, Payload: b, RunAt: p.Wall(), MaxAttempts: attempts[kind]}
 }
 
-// attempts of each kind. A stop and a crash count as one each, so
-// imports and trainings have many; what the planner asks for again has few.
+// attempts of each kind. A crash counts as one, so imports and trainings have
+// many; what the planner asks for again has few.
 var attempts = map[string]int{jobIngest: 50, jobTrain: 30, jobForecast: 5, jobDetect: 5, jobMaintain: 5, jobInterpolate: 30, jobSnapshot: 5}
 
 func read(job store.Claimed) (payload, error) {
@@ -106,9 +106,6 @@ func (p *Pipeline) recover(ctx context.Context) error {
 	if err := p.sweepIntents(ctx); err != nil {
 		return err
 	}
-	if err := p.takeOver(ctx); err != nil {
-		return err
-	}
 	return p.requeue(ctx)
 }
 
@@ -120,7 +117,9 @@ func (p *Pipeline) requeue(ctx context.Context) error {
 			return err
 		}
 		for _, u := range open {
-			if err := tx.Enqueue(p.resume(u)); err != nil {
+			job := p.resume(u)
+			job.Spare = true
+			if err := tx.Enqueue(job); err != nil {
 				return err
 			}
 		}
@@ -132,8 +131,7 @@ func (p *Pipeline) requeue(ctx context.Context) error {
 	return nil
 }
 
-// resume is the job that an open upload waits for. Enqueueing it again is
-// harmless: it is unique.
+// resume is the job that an open upload waits for.
 func (p *Pipeline) resume(u ops.Upload) store.Job {
 	if u.ProcessingStatus == api.UploadProcessing && u.Version > 0 { // its telemetry is in
 		return p.job(jobTrain, payload{SiteID: u.SiteID})

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime/debug"
-	"sync"
+	"slices"
 	"time"
 
 	"app.sunloop/backend/store"
@@ -17,135 +18,72 @@ type permanent struct{ error }
 
 func (e permanent) Unwrap() error { return e.error }
 
-// work claims jobs and runs up to Workers of them at a time until ctx ends.
-func (p *Pipeline) work(ctx context.Context) {
-	var running sync.WaitGroup
-	defer running.Wait()
-	ended := make(chan string, p.Workers)
-	mine := map[string]bool{} // ids of the jobs that run
-	looked := p.Wall().Round(0)
-	for {
-		// A clock that was put forward, or a machine that slept, has ended leases
-		// whose jobs go on: they must not be claimed beside themselves.
-		now := p.Wall().Round(0)
-		if now.Sub(looked) > p.Lease/3 {
-			for id := range mine {
-				if err := p.Queue.Renew(ctx, id, now.Add(p.Lease)); err != nil && ctx.Err() == nil {
-					p.Logger.Warn("renew a lease", "job", id, "error", err)
-				}
-			}
-		}
-		looked = now
-		if len(mine) < p.Workers {
-			jobs, err := p.Queue.Claim(ctx, now, p.Lease, p.Workers-len(mine))
-			if err != nil && ctx.Err() == nil {
-				p.Logger.Error("claim jobs", "error", err)
-			}
-			for _, job := range jobs {
-				mine[job.ID] = true
-				running.Go(func() {
-					p.run(ctx, job)
-					ended <- job.ID
-				})
-			}
-			if len(jobs) > 0 && len(mine) < p.Workers {
-				continue
-			}
-		}
-		if !p.wait(ctx, ended, mine) {
-			return
-		}
-	}
+// work lets the queue run jobs until ctx ends.
+func (p *Pipeline) work(ctx context.Context) error {
+	return p.Queue.Work(ctx, store.Worker{Kinds: slices.Sorted(maps.Keys(p.handlers)), Workers: p.Workers, Lease: p.Lease, Tick: p.Tick,
+		Exclusive: p.Exclusive, Run: p.run, Logger: p.Logger})
 }
 
-// takeOver lets an exclusive owner's start run at once what a dead process had
-// leased.
-func (p *Pipeline) takeOver(ctx context.Context) error {
-	if err := p.Queue.Rewind(ctx, p.Wall()); err != nil || !p.Exclusive {
-		return err
-	}
-	return p.Queue.Release(ctx)
-}
-
-// wait returns when there may be something to do; false when ctx has ended.
-func (p *Pipeline) wait(ctx context.Context, ended <-chan string, mine map[string]bool) bool {
-	pause := p.Tick
-	if at, ok, err := p.Queue.Next(ctx); err == nil && ok && len(mine) < p.Workers {
-		pause = min(max(at.Sub(p.Wall()), time.Millisecond), p.Tick)
-	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case id := <-ended:
-		delete(mine, id)
-	case <-p.Queue.Notify():
-	case <-timer.C:
-	}
-	return true
-}
-
-// run runs one job and settles it.
-func (p *Pipeline) run(ctx context.Context, job store.Claimed) {
-	ctx, ended := p.Observe.begun(store.WithOrigin(ctx, job.Origin), job)
+// run runs one job and says what becomes of it.
+func (p *Pipeline) run(ctx context.Context, job store.Claimed) store.Verdict {
+	ctx, ended := p.Observe.begun(ctx, job)
 	cause := poisonous(job)
 	if cause == nil {
 		cause = p.handle(ctx, job)
 	}
-	outcome, err := p.conclude(ctx, job, cause)
+	verdict, outcome := p.conclude(ctx, job, cause)
 	ended(outcome, cause)
-	if err != nil {
-		p.Logger.ErrorContext(ctx, "settle a job", "job", job.ID, "kind", job.Kind, "error", err)
-	}
+	return verdict
 }
 
-// conclude ends a run of a job: done, again later, or dead. The outcome is one
-// of the Job constants.
-func (p *Pipeline) conclude(ctx context.Context, job store.Claimed, cause error) (outcome string, err error) {
-	// Settling outlives a stop: the store is closed only after Run returns.
-	settle := context.WithoutCancel(ctx)
+// conclude is what becomes of a job after a run that ended for a cause; nil: it
+// went well. The outcome is one of the Job constants.
+func (p *Pipeline) conclude(ctx context.Context, job store.Claimed, cause error) (v store.Verdict, outcome string) {
 	switch {
-	case cause == nil || errors.Is(cause, errCancelled):
-		p.forgive(job.ID)
-		if outcome = JobDone; cause != nil {
-			outcome = JobCancelled
-		}
-		return outcome, p.Queue.Done(settle, job.ID)
-	case ctx.Err() != nil && job.Attempt < job.MaxAttempts:
-		// Stopped, not failed: the next start takes it up at once.
-		return JobStopped, p.Queue.Retry(settle, job.ID, p.Wall(), "the service stopped")
+	case cause == nil:
+		return store.Verdict{}, JobDone
+	case errors.Is(context.Cause(ctx), store.ErrCancelled):
+		p.Logger.InfoContext(ctx, "a job was cancelled", "job", job.ID, "kind", job.Kind, "error", cause)
+		return store.Verdict{}, JobCancelled
+	case ctx.Err() != nil || errors.Is(cause, store.ErrLost):
+		// Stopped, not failed: another worker or the next start takes it up at once.
+		return store.Verdict{Outcome: store.Stopped, RunAt: p.Wall(), Cause: "the service stopped"}, JobStopped
 	}
-	return p.mishap(settle, job, cause)
+	return p.mishap(ctx, job, cause)
 }
 
 // mishap gives a failed job back, or gives it up: then what it was about is
 // told, and the job ends or, past its attempts, becomes a dead letter.
-func (p *Pipeline) mishap(ctx context.Context, job store.Claimed, cause error) (outcome string, err error) {
+func (p *Pipeline) mishap(ctx context.Context, job store.Claimed, cause error) (v store.Verdict, outcome string) {
 	log := p.Logger.With("job", job.ID, "kind", job.Kind, "attempt", job.Attempt, "error", cause)
 	spent := job.Attempt >= job.MaxAttempts
 	// A full disk is no fault of the job: what was acknowledged waits for room
 	// as long as its attempts last.
 	if store.NoRoom(cause) && !spent {
 		log.ErrorContext(ctx, "a job waits for room on the disk")
-		return JobRetried, p.Queue.Retry(ctx, job.ID, p.Wall().Add(backoff(job.Attempt)), cause.Error())
+		return store.Verdict{Outcome: store.Again, RunAt: p.Wall().Add(backoff(job.Attempt)), Cause: cause.Error()}, JobRetried
 	}
-	n := p.failures(job.ID)
+	n := job.Failures + 1
 	var final permanent
 	if !errors.As(cause, &final) && n < maxFailures && !spent {
 		log.WarnContext(ctx, "job failed, it will be tried again")
-		return JobRetried, p.Queue.Retry(ctx, job.ID, p.Wall().Add(backoff(n)), cause.Error())
+		return store.Verdict{Outcome: store.Failed, RunAt: p.Wall().Add(backoff(n)), Cause: cause.Error()}, JobRetried
 	}
 	log.ErrorContext(ctx, "job failed for good")
-	p.forgive(job.ID)
-	var told error
+	var untold error
 	if h := p.handlers[job.Kind]; h.failed != nil {
-		told = h.failed(ctx, job, cause)
+		untold = h.failed(context.WithoutCancel(ctx), job, cause) // also while the service stops
 	}
-	if spent {
-		return JobFailed, errors.Join(told, p.Queue.Retry(ctx, job.ID, p.Wall(), cause.Error()))
+	if untold != nil {
+		log.ErrorContext(ctx, "tell of a job that failed", "why", untold)
 	}
-	return JobFailed, errors.Join(told, p.Queue.Done(ctx, job.ID))
+	switch {
+	case spent:
+		return store.Verdict{Outcome: store.Dead, Cause: cause.Error()}, JobFailed
+	case untold != nil:
+		return store.Verdict{Outcome: store.Failed, RunAt: p.Wall().Add(backoff(n)), Cause: cause.Error()}, JobRetried
+	}
+	return store.Verdict{}, JobFailed
 }
 
 // maxLapses is how often the service may end while a job runs before that is
@@ -164,21 +102,6 @@ func poisonous(job store.Claimed) error {
 // Attempts count also stops and crashes, for which no handler is to blame.
 const maxFailures = 5
 
-// failures counts another failure of a job.
-func (p *Pipeline) failures(jobID string) int {
-	p.asked.Lock()
-	defer p.asked.Unlock()
-	p.failed[jobID]++
-	return p.failed[jobID]
-}
-
-// forgive forgets a job's failures.
-func (p *Pipeline) forgive(jobID string) {
-	p.asked.Lock()
-	defer p.asked.Unlock()
-	delete(p.failed, jobID)
-}
-
 // backoff grows from 1 s by doubling to 5 min, with a fifth of jitter so that
 // jobs which failed together do not come back together.
 func backoff(failures int) time.Duration {
@@ -186,51 +109,16 @@ func backoff(failures int) time.Duration {
 	return d + time.Duration(rand.Float64()*0.2*float64(d))
 }
 
-// handle runs the job's handler under a renewed lease. A panic is an error.
+// handle runs the job's handler. A panic is an error.
 func (p *Pipeline) handle(ctx context.Context, job store.Claimed) (err error) {
 	h, ok := p.handlers[job.Kind]
 	if !ok {
 		return permanent{fmt.Errorf("no handler for jobs of kind %q", job.Kind)}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	p.started(job.Job, cancel)
-	defer p.ended(job.Job)
-	var renewing sync.WaitGroup
-	renewing.Go(func() { p.renew(ctx, func() { cancel(nil) }, job) })
-	defer renewing.Wait()
-	defer cancel(nil)
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 		}
 	}()
-	err = h.run(ctx, job)
-	if err != nil && errors.Is(context.Cause(ctx), errCancelled) {
-		p.Logger.InfoContext(ctx, "a job was cancelled", "job", job.ID, "kind", job.Kind, "error", err)
-		return errCancelled
-	}
-	return err
-}
-
-// renew keeps the lease while the job runs. A lease that is lost ends the job:
-// another worker has it.
-func (p *Pipeline) renew(ctx context.Context, cancel context.CancelFunc, job store.Claimed) {
-	tick := time.NewTicker(p.Lease / 3)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		err := p.Queue.Renew(ctx, job.ID, p.Wall().Add(p.Lease))
-		if errors.Is(err, store.ErrNotFound) {
-			p.Logger.WarnContext(ctx, "lost the lease of a job", "job", job.ID, "kind", job.Kind)
-			cancel()
-			return
-		}
-		if err != nil && ctx.Err() == nil {
-			p.Logger.WarnContext(ctx, "renew a lease", "job", job.ID, "error", err)
-		}
-	}
+	return h.run(ctx, job)
 }

@@ -76,6 +76,30 @@ func TestDeadLetterAfterItsAttempts(t *testing.T) {
 	}
 }
 
+// TestUntoldIsToldLater: a job that failed for good runs again where its end
+// cannot be told, as long as its attempts last, and so does one that is lost.
+func TestUntoldIsToldLater(t *testing.T) {
+	p := newPlant(t, day0, nil)
+	untold := errors.New("the store is away")
+	p.handlers["hopeless"] = handler{failed: func(context.Context, store.Claimed, error) error { return untold }}
+	job := store.Claimed{Job: store.Job{Kind: "hopeless", MaxAttempts: 3}, Attempt: 2}
+	final := permanent{errors.New("no use")}
+	if v, outcome := p.conclude(t.Context(), job, final); v.Outcome != store.Failed || !v.RunAt.After(p.Wall()) || outcome != JobRetried {
+		t.Errorf("untold: %+v, %s", v, outcome)
+	}
+	if v, _ := p.conclude(t.Context(), job, fmt.Errorf("store: %w", store.ErrLost)); v.Outcome != store.Stopped {
+		t.Errorf("lost: %+v", v)
+	}
+	job.Attempt = 3
+	if v, outcome := p.conclude(t.Context(), job, final); v.Outcome != store.Dead || v.Cause != "no use" || outcome != JobFailed {
+		t.Errorf("untold at last: %+v, %s", v, outcome)
+	}
+	untold, job.Attempt = nil, 2
+	if v, outcome := p.conclude(t.Context(), job, final); v.Outcome != store.Done || outcome != JobFailed {
+		t.Errorf("told: %+v, %s", v, outcome)
+	}
+}
+
 // TestFullDiskFailsNoJob: it waits for room beyond the failures that others
 // are given up after.
 func TestFullDiskFailsNoJob(t *testing.T) {
@@ -90,12 +114,16 @@ func TestFullDiskFailsNoJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 * maxFailures {
-		jobs, err := p.Queue.Claim(t.Context(), p.Wall().Add(time.Hour), time.Minute, 1)
+		jobs, err := p.db.Claim(t.Context(), p.Wall().Add(time.Hour), time.Minute, 1)
 		if err != nil || len(jobs) != 1 {
 			t.Fatalf("claimed %v, %v", jobs, err)
 		}
-		if outcome, err := p.mishap(t.Context(), jobs[0], full); err != nil || outcome != JobRetried {
-			t.Fatal(outcome, err)
+		verdict, outcome := p.mishap(t.Context(), jobs[0], full)
+		if outcome != JobRetried {
+			t.Fatal(outcome)
+		}
+		if err := p.db.Settle(t.Context(), jobs[0].ID, verdict); err != nil {
+			t.Fatal(err)
 		}
 	}
 	if waiting, _, dead := p.counts(); waiting != 1 || dead != 0 || told != 0 {
@@ -103,8 +131,8 @@ func TestFullDiskFailsNoJob(t *testing.T) {
 	}
 }
 
-// A job whose last attempt ended without a word is told of as one that failed,
-// and so is one that is stopped in its last attempt.
+// A job whose last attempt ended without a word is told of as one that failed;
+// one that is stopped in its last attempt is not.
 func TestSpentJobIsToldOf(t *testing.T) {
 	p := newPlant(t, day0, nil)
 	told := make(chan error, 2)
@@ -117,7 +145,7 @@ func TestSpentJobIsToldOf(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if jobs, err := p.Queue.Claim(t.Context(), p.Wall(), time.Hour, 1); err != nil || len(jobs) != 1 { // by one who dies
+	if jobs, err := p.db.Claim(t.Context(), p.Wall(), time.Hour, 1); err != nil || len(jobs) != 1 { // by one who dies
 		t.Fatal(jobs, err)
 	}
 	p.start()
@@ -129,8 +157,8 @@ func TestSpentJobIsToldOf(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	last := store.Claimed{Job: store.Job{ID: "job_none", Kind: "cut off", MaxAttempts: 1}, Attempt: 1}
-	if outcome, _ := p.conclude(ctx, last, context.Canceled); outcome != JobFailed || len(told) != 1 {
-		t.Errorf("stopped in its last attempt: %s, told %d times", outcome, len(told))
+	if v, outcome := p.conclude(ctx, last, context.Canceled); outcome != JobStopped || v.Outcome != store.Stopped || len(told) != 0 {
+		t.Errorf("stopped in its last attempt: %s, %+v, told %d times", outcome, v, len(told))
 	}
 }
 

@@ -69,7 +69,7 @@ func crashWriter(dir string) {
 		claimed, err := s.Claim(ctx, now, time.Hour, 2)
 		fail(err)
 		for _, c := range claimed {
-			fail(s.Done(ctx, c.ID))
+			fail(s.Settle(ctx, c.ID, store.Verdict{}))
 			fmt.Printf("done %s\n", c.Unique)
 		}
 	}

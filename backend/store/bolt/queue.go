@@ -31,6 +31,7 @@ const defaultAttempts = 5
 type jobRecord struct {
 	Job        store.Job  `json:"job"`
 	Attempt    int        `json:"attempt,omitempty"`     // attempts begun
+	Failures   int        `json:"failures,omitempty"`    // of these, how many failed
 	Lapses     int        `json:"lapses,omitempty"`      // of these, how many ended without a word
 	Since      time.Time  `json:"since,omitzero"`        // when it was put among the due or running
 	LeaseUntil *time.Time `json:"lease_until,omitempty"` // while it runs
@@ -145,6 +146,8 @@ func (q queue) addTo(id string, job store.Job) error {
 		return err
 	}
 	switch {
+	case job.Spare:
+		return nil
 	case j.LeaseUntil == nil && job.RunAt.Before(j.Job.RunAt):
 		return q.wait(j, job.RunAt)
 	case j.LeaseUntil == nil:
@@ -198,6 +201,15 @@ func (r *records) Enqueue(job store.Job) error {
 	return nil
 }
 
+// Work runs due jobs.
+func (s *Store) Work(ctx context.Context, w store.Worker) error { return s.loop.Work(ctx, w) }
+
+// Cancel ends the context of a job that runs.
+func (s *Store) Cancel(_ context.Context, kind, unique string) error {
+	s.loop.Cancel(kind, unique)
+	return nil
+}
+
 // Claim leases due jobs to the caller.
 func (s *Store) Claim(ctx context.Context, now time.Time, lease time.Duration, n int) ([]store.Claimed, error) {
 	// A look costs nothing; a commit costs the disk.
@@ -223,7 +235,7 @@ func (s *Store) Claim(ctx context.Context, now time.Time, lease time.Duration, n
 			if err := q.lease(j, until); err != nil {
 				return err
 			}
-			claimed = append(claimed, store.Claimed{Job: j.Job, Attempt: j.Attempt, Lapses: j.Lapses, LeaseUntil: until})
+			claimed = append(claimed, store.Claimed{Job: j.Job, Attempt: j.Attempt, Failures: j.Failures, Lapses: j.Lapses})
 		}
 		return nil
 	})
@@ -247,49 +259,28 @@ func upTo(b *bbolt.Bucket, now time.Time, n int) []string {
 	return ids
 }
 
-// Done removes finished jobs.
-func (s *Store) Done(ctx context.Context, ids ...string) error {
-	if len(ids) == 0 {
-		return nil
-	}
+// Settle ends a run of a job.
+func (s *Store) Settle(ctx context.Context, id string, v store.Verdict) error {
 	freed := false
-	err := s.queueUpdate(ctx, "finish jobs", func(q queue) error {
-		freed = false
-		for _, id := range ids {
-			j, err := q.get(id)
-			if errors.Is(err, store.ErrNotFound) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			freed = freed || j.Next != nil
-			if err := q.remove(j); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err == nil && freed {
-		s.wake()
-	}
-	return err
-}
-
-// Retry gives a job back, or buries it.
-func (s *Store) Retry(ctx context.Context, id string, runAt time.Time, cause string) error {
-	now := s.now().UTC()
-	err := s.queueUpdate(ctx, "retry job", func(q queue) error {
+	err := s.queueUpdate(ctx, "settle job", func(q queue) error {
 		j, err := q.leased(id)
 		if err != nil {
 			return err
 		}
-		if j.Attempt >= j.Job.MaxAttempts {
-			return q.bury(j, cause, now)
+		freed = v.Outcome != store.Done || j.Next != nil
+		switch {
+		case v.Outcome == store.Done:
+			return q.remove(j)
+		case v.Buries(j.Job, j.Attempt):
+			return q.bury(j, v.Cause, q.now)
+		case v.Outcome == store.Failed:
+			j.Failures++
+		case v.Outcome == store.Stopped:
+			j.Attempt--
 		}
-		return q.wait(j, runAt.UTC())
+		return q.wait(j, v.RunAt.UTC())
 	})
-	if err == nil {
+	if err == nil && freed {
 		s.wake()
 	}
 	return err

@@ -23,6 +23,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/lease"
 	"app.sunloop/backend/store/telemetry"
 )
 
@@ -64,6 +65,7 @@ type Store struct {
 	now     func() time.Time
 	ids     *idSource
 	notify  chan struct{}
+	loop    *lease.Loop
 	holder  string
 	closing sync.Once
 }
@@ -104,6 +106,7 @@ func Open(dir string, o Options) (*Store, error) {
 		notify: make(chan struct{}, 1),
 		holder: filepath.Join(dir, holderName),
 	}
+	s.loop = lease.New(s, o.Now)
 	s.Archive = telemetry.New(&sites{store: s}, telemetry.Options{Now: o.Now, PartBlocks: readBlocks})
 	if err := s.prepare(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("open data in %s: %w", dir, err), db.Close())

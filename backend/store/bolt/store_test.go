@@ -62,7 +62,13 @@ func TestConformance(t *testing.T) {
 	t.Run("records", func(t *testing.T) { storetest.Records(t, open) })
 	t.Run("telemetry", func(t *testing.T) { storetest.Telemetry(t, open) })
 	t.Run("queue", func(t *testing.T) {
-		storetest.Queue(t, func(t *testing.T, now func() time.Time) storetest.QueueHome { return openTest(t, now) })
+		storetest.Queue(t, func(t *testing.T) (replica func() storetest.QueueHome) {
+			s := openTest(t, time.Now)
+			return func() storetest.QueueHome { return s } // one file has one owner
+		})
+	})
+	t.Run("claims", func(t *testing.T) {
+		storetest.Claims(t, func(t *testing.T, now func() time.Time) storetest.ClaimsHome { return openTest(t, now) })
 	})
 }
 

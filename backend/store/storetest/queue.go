@@ -1,11 +1,12 @@
 package storetest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,362 +15,432 @@ import (
 	"app.sunloop/backend/store"
 )
 
-const lease = time.Minute
-
 // Queue asserts what store.Queue promises.
 func Queue(t *testing.T, open OpenQueue) {
 	for _, c := range []struct {
 		name string
 		run  func(t *testing.T, q *queueTest)
 	}{
-		{"order", queueOrder},
-		{"lease", queueLease},
-		{"retry and death", queueRetry},
-		{"poison", queuePoison},
-		{"release", queueRelease},
-		{"clock put back", queueRewind},
-		{"unique", queueUnique},
-		{"unique while running", queueUniqueRunning},
-		{"renew", queueRenew},
-		{"notify", queueNotify},
-		{"revive", queueRevive},
-		{"competition", queueCompetition},
+		{"order", workOrder},
+		{"workers", workWorkers},
+		{"retry", workRetry},
+		{"death and revival", workDeath},
+		{"unique while waiting", workUniqueWaiting},
+		{"unique while running", workUniqueRunning},
+		{"spare", workSpare},
+		{"stop", workStop},
+		{"cancel", workCancel},
+		{"origin", workOrigin},
+		{"competition", workCompetition},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			clock := newClock()
-			c.run(t, &queueTest{t, open(t, clock.Now), clock})
+			t.Parallel() // they wait, mostly
+			replica := open(t)
+			c.run(t, &queueTest{t, replica(), replica})
 		})
 	}
 }
 
 // queueTest has the steps of the tests in words.
 type queueTest struct {
-	t     *testing.T
-	home  QueueHome
-	clock *clock
+	t       *testing.T
+	home    QueueHome
+	replica func() QueueHome
 }
+
+// kinds are those that the tests' workers know.
+var kinds = []string{"a", "b", "c", "d", "k", "other", "follow"}
 
 func (q *queueTest) enqueue(jobs ...store.Job) {
 	q.t.Helper()
-	ok(q.t, q.home.Update(q.t.Context(), func(tx store.Tx) error {
+	ok(q.t, enqueueAll(q.t.Context(), q.home, jobs...))
+}
+
+func enqueueAll(ctx context.Context, home QueueHome, jobs ...store.Job) error {
+	return home.Update(ctx, func(tx store.Tx) error {
 		for _, j := range jobs {
 			if err := tx.Enqueue(j); err != nil {
 				return err
 			}
 		}
 		return nil
-	}))
+	})
 }
 
-func (q *queueTest) claim(n int) []store.Claimed {
+// work lets a replica work until stop is called.
+func (q *queueTest) work(home QueueHome, workers int, run func(ctx context.Context, job store.Claimed) store.Verdict) (stop func()) {
 	q.t.Helper()
-	claimed, err := q.home.Claim(q.t.Context(), q.clock.Now(), lease, n)
-	ok(q.t, err)
-	return claimed
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- home.Work(ctx, store.Worker{Kinds: kinds, Workers: workers, Lease: 30 * time.Second, Tick: 100 * time.Millisecond, Run: run})
+	}()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			q.t.Error(err)
+		}
+	})
+	q.t.Cleanup(stop)
+	return stop
 }
 
-// claimKinds claims up to n and answers their kinds.
-func (q *queueTest) claimKinds(n int) []string {
+// runs lets the home work, one job at a time; each run is sent, and ends with
+// the verdict that is sent back.
+func (q *queueTest) runs(home QueueHome) (begun <-chan store.Claimed, verdict chan<- store.Verdict, stop func()) {
 	q.t.Helper()
-	kinds := []string{}
-	for _, c := range q.claim(n) {
-		kinds = append(kinds, c.Kind)
+	out, in := make(chan store.Claimed), make(chan store.Verdict)
+	stop = q.work(home, 1, func(ctx context.Context, job store.Claimed) store.Verdict {
+		stopped := store.Verdict{Outcome: store.Stopped, RunAt: time.Now(), Cause: "stopped"}
+		select {
+		case out <- job:
+		case <-ctx.Done():
+			return stopped
+		}
+		select {
+		case v := <-in:
+			return v
+		case <-ctx.Done():
+			return stopped
+		}
+	})
+	return out, in, stop
+}
+
+// wait polls until the condition holds.
+func (q *queueTest) wait(what string, holds func() bool) {
+	q.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			q.t.Fatalf("waited in vain for %s", what)
+		}
 	}
-	return kinds
 }
 
-func (q *queueTest) done(claimed ...store.Claimed) {
-	q.t.Helper()
-	for _, c := range claimed {
-		ok(q.t, q.home.Done(q.t.Context(), c.ID))
-	}
-}
-
-func (q *queueTest) wantCounts(waiting, running, dead int) {
+func (q *queueTest) counts() [3]int {
 	q.t.Helper()
 	w, r, d, err := q.home.Counts(q.t.Context())
-	if err != nil || w != waiting || r != running || d != dead {
-		q.t.Errorf("counts %d waiting, %d running, %d dead, %v; want %d, %d, %d", w, r, d, err, waiting, running, dead)
-	}
+	ok(q.t, err)
+	return [3]int{w, r, d}
 }
 
-func queueOrder(t *testing.T, q *queueTest) {
-	now := q.clock.Now()
-	q.enqueue(
-		store.Job{Kind: "later", RunAt: now.Add(time.Hour)},
-		store.Job{Kind: "b", RunAt: now.Add(-time.Second), Payload: json.RawMessage(`{"x":1}`)},
-		store.Job{Kind: "a", RunAt: now.Add(-time.Minute)},
-		store.Job{Kind: "c"},
-		store.Job{Kind: "d"},
-	)
-	got := q.claim(3)
-	if len(got) != 3 || got[0].Kind != "a" || got[1].Kind != "b" || got[2].Kind != "c" {
-		t.Fatalf("claimed %+v", got)
-	}
-	if b := got[1]; string(b.Payload) != `{"x":1}` || b.Attempt != 1 || !b.LeaseUntil.Equal(now.Add(lease)) || b.ID == "" || b.MaxAttempts != 5 {
-		t.Errorf("claimed %+v", b)
-	}
-	if diff := cmp.Diff([]string{"d"}, q.claimKinds(9)); diff != "" {
-		t.Error(diff)
-	}
-	q.wantCounts(1, 4, 0)
-	q.done(got...)
-	q.wantCounts(1, 1, 0)
-	ok(t, q.home.Done(t.Context(), got[0].ID, "job_none")) // twice is no error
-	q.clock.advance(time.Hour)
-	if diff := cmp.Diff([]string{"d", "later"}, q.claimKinds(9)); diff != "" {
-		t.Errorf("after an hour: %s", diff)
-	}
+func (q *queueTest) waitCounts(waiting, running, dead int) {
+	q.t.Helper()
+	want := [3]int{waiting, running, dead}
+	var got [3]int
+	q.wait(fmt.Sprintf("%v waiting, running and dead", want), func() bool { got = q.counts(); return got == want })
 }
 
-func queueLease(t *testing.T, q *queueTest) {
-	q.enqueue(store.Job{Kind: "k"})
-	first := q.claim(1)
-	q.clock.advance(lease - time.Second)
-	if again := q.claim(1); len(again) != 0 {
-		t.Fatalf("claimed inside the lease: %+v", again)
-	}
-	q.clock.advance(time.Second)
-	second := q.claim(1)
-	if len(second) != 1 || second[0].ID != first[0].ID || second[0].Attempt != 2 || second[0].Lapses != 1 {
-		t.Fatalf("claimed %+v after the lease of %+v", second, first)
-	}
-	q.done(second...)
-	q.wantCounts(0, 0, 0)
-}
-
-func queueRetry(t *testing.T, q *queueTest) {
-	q.enqueue(store.Job{Kind: "k", MaxAttempts: 2, Payload: json.RawMessage(`7`)})
-	c := q.claim(1)[0]
-	ok(t, q.home.Retry(t.Context(), c.ID, q.clock.Now().Add(time.Hour), "first"))
-	q.wantCounts(1, 0, 0)
-	if early := q.claim(1); len(early) != 0 {
-		t.Fatalf("claimed before its time: %+v", early)
-	}
-	if err := q.home.Retry(t.Context(), c.ID, q.clock.Now(), "waits"); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("Retry of a job that does not run: %v", err)
-	}
-	q.clock.advance(time.Hour)
-	c = q.claim(1)[0]
-	if c.Attempt != 2 {
-		t.Errorf("attempt %d", c.Attempt)
-	}
-	ok(t, q.home.Retry(t.Context(), c.ID, q.clock.Now(), "second"))
-	q.wantCounts(0, 0, 1)
-	dead, err := q.home.Dead(t.Context(), 10)
-	ok(t, err)
-	if len(dead) != 1 || dead[0].ID != c.ID || dead[0].Cause != "second" || dead[0].Attempts != 2 ||
-		string(dead[0].Payload) != "7" || !dead[0].DiedAt.Equal(q.clock.Now()) {
-		t.Errorf("dead: %+v", dead)
-	}
-}
-
-// queuePoison is a job that kills whoever runs it: it is handed out as spent
-// until somebody has told of it.
-func queuePoison(t *testing.T, q *queueTest) {
-	q.enqueue(store.Job{Kind: "poison", MaxAttempts: 3})
-	var last store.Claimed
-	for i := range 5 {
-		got := q.claim(1)
-		if len(got) != 1 || got[0].Attempt != min(i+1, 4) || got[0].Lapses != i || got[0].Spent() != (i >= 3) {
-			t.Fatalf("claim %d: %+v", i, got)
-		}
-		last = got[0]
-		q.clock.advance(lease)
-	}
-	q.wantCounts(0, 1, 0)
-	ok(t, q.home.Retry(t.Context(), last.ID, q.clock.Now(), "given up"))
-	q.wantCounts(0, 0, 1)
-	dead, err := q.home.Dead(t.Context(), 1)
-	if err != nil || len(dead) != 1 || dead[0].Attempts != 3 || dead[0].Cause != "given up" {
-		t.Errorf("dead: %+v, %v", dead, err)
-	}
-}
-
-// queueRelease is a start after a crash: what ran is due at once, before what
-// came later, and the crash costs one attempt.
-func queueRelease(t *testing.T, q *queueTest) {
-	q.enqueue(store.Job{Kind: "a"}, store.Job{Kind: "b", RunAt: q.clock.Now().Add(time.Hour)})
-	for i := range 3 {
-		got := q.claim(9)
-		if len(got) != 1 || got[0].Kind != "a" || got[0].Attempt != i+1 || got[0].Lapses != i {
-			t.Fatalf("after %d crashes: %+v", i, got)
-		}
-		ok(t, q.home.Release(t.Context()))
-		q.wantCounts(2, 0, 0)
-	}
-}
-
-// queueRewind is a clock that is put back by an hour, and put right again: what
-// waits is due no sooner and no later than it was to be, and leases last as long.
-func queueRewind(t *testing.T, q *queueTest) {
-	q.enqueue(store.Job{Kind: "leased"})
-	leased := q.claim(1)
-	q.enqueue(store.Job{Kind: "at once"}, store.Job{Kind: "soon", RunAt: q.clock.Now().Add(10 * time.Second)})
-	q.clock.advance(-time.Hour)
-	now := q.clock.Now()
-	ok(t, q.home.Rewind(t.Context(), now))
-	ok(t, q.home.Rewind(t.Context(), now)) // once is enough
-	q.enqueue(store.Job{Kind: "tomorrow", RunAt: now.Add(24 * time.Hour)})
-	ok(t, q.home.Rewind(t.Context(), now)) // what came after the jump is as it is
-	for _, step := range []struct {
-		at   time.Duration
-		want []string
-	}{
-		{0, []string{"at once"}}, {9 * time.Second, []string{}}, {10 * time.Second, []string{"soon"}},
-		{lease - time.Second, []string{}}, {lease, []string{"leased", "at once"}}, {lease + 10*time.Second, []string{"soon"}},
-	} {
-		q.clock.advance(now.Add(step.at).Sub(q.clock.Now()))
-		if diff := cmp.Diff(step.want, q.claimKinds(9)); diff != "" {
-			t.Errorf("%s after the jump: %s", step.at, diff)
-		}
-	}
-	ok(t, q.home.Renew(t.Context(), leased[0].ID, q.clock.Now()))
-}
-
-func queueUnique(t *testing.T, q *queueTest) {
-	later := q.clock.Now().Add(time.Hour)
-	q.enqueue(store.Job{Kind: "k", Unique: "u", RunAt: later}, store.Job{Kind: "k", Unique: "u", RunAt: later.Add(1)},
-		store.Job{Kind: "k", Unique: "v", RunAt: later}, store.Job{Kind: "other", Unique: "u", RunAt: later},
-		store.Job{Kind: "k", RunAt: later}, store.Job{Kind: "k", RunAt: later})
-	q.wantCounts(5, 0, 0)
-	q.enqueue(store.Job{Kind: "k", Unique: "u"}) // sooner
-	c := q.claim(9)
-	if len(c) != 1 || c[0].Unique != "u" {
-		t.Fatalf("claimed %+v", c)
-	}
-	q.done(c...)
-	q.enqueue(store.Job{Kind: "k", Unique: "u"}) // free again
-	if c := q.claim(9); len(c) != 1 {
-		t.Errorf("claimed %+v", c)
-	}
-}
-
-func queueUniqueRunning(t *testing.T, q *queueTest) {
-	for _, end := range []struct {
-		name string
-		end  func(c store.Claimed)
-	}{
-		{"done", func(c store.Claimed) { q.done(c) }},
-		{"dead", func(c store.Claimed) { ok(t, q.home.Retry(t.Context(), c.ID, q.clock.Now(), "no")) }},
-	} {
-		q.enqueue(store.Job{Kind: "k", Unique: "u", MaxAttempts: 1})
-		c := q.claim(1)[0]
-		later := q.clock.Now().Add(time.Hour)
-		q.enqueue(store.Job{Kind: "k", Unique: "u", RunAt: later, Payload: json.RawMessage(`1`)},
-			store.Job{Kind: "k", Unique: "u", RunAt: later.Add(-time.Minute), Payload: json.RawMessage(`2`)})
-		if got := q.claim(9); len(got) != 0 {
-			t.Fatalf("%s: two at a time: %+v", end.name, got)
-		}
-		end.end(c)
-		w, r, _, err := q.home.Counts(t.Context())
-		if w != 1 || r != 0 || err != nil {
-			t.Errorf("%s: %d wait, %d run, %v", end.name, w, r, err)
-		}
-		q.clock.advance(59 * time.Minute)
-		got := q.claim(9)
-		if len(got) != 1 || got[0].ID == c.ID || got[0].Attempt != 1 {
-			t.Fatalf("%s: claimed %+v", end.name, got)
-		}
-		q.done(got...)
-	}
-}
-
-func queueRenew(t *testing.T, q *queueTest) {
-	q.enqueue(store.Job{Kind: "k"})
-	c := q.claim(1)[0]
-	ok(t, q.home.Renew(t.Context(), c.ID, q.clock.Now().Add(time.Hour)))
-	q.clock.advance(59 * time.Minute)
-	if got := q.claim(1); len(got) != 0 {
-		t.Fatalf("claimed inside the longer lease: %+v", got)
-	}
-	q.clock.advance(time.Minute)
-	if got := q.claim(1); len(got) != 1 {
-		t.Fatal("not claimed after the longer lease")
-	}
-	q.done(c)
-	if err := q.home.Renew(t.Context(), c.ID, q.clock.Now()); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("Renew of a finished job: %v", err)
-	}
-}
-
-func queueNotify(t *testing.T, q *queueTest) {
+func workOrder(t *testing.T, q *queueTest) {
 	if _, waits, err := q.home.Next(t.Context()); waits || err != nil {
 		t.Errorf("an empty queue has a next job, %v", err)
 	}
-	at := q.clock.Now().Add(time.Hour)
-	q.enqueue(store.Job{Kind: "k", RunAt: at})
-	<-q.home.Notify() // hangs where there is no word of it
-	next, waits, err := q.home.Next(t.Context())
-	if !next.Equal(at) || !waits || err != nil {
+	now := time.Now()
+	q.enqueue(
+		store.Job{Kind: "other", RunAt: now.Add(time.Hour)},
+		store.Job{Kind: "b", RunAt: now.Add(-time.Second), Payload: json.RawMessage(`{"x":1}`)},
+		store.Job{Kind: "a", RunAt: now.Add(-time.Minute)},
+		store.Job{Kind: "c"},
+		store.Job{Kind: "d", RunAt: time.Now().Add(50 * time.Millisecond), MaxAttempts: 7},
+	)
+	q.waitCounts(5, 0, 0)
+	if next, waits, err := q.home.Next(t.Context()); !waits || err != nil || next.Sub(now.Add(-time.Minute)).Abs() > time.Millisecond {
 		t.Errorf("next is %v, %v, %v", next, waits, err)
 	}
-	q.clock.advance(time.Hour)
-	q.claim(1)
-	next, waits, err = q.home.Next(t.Context())
-	if !next.Equal(at.Add(lease)) || !waits || err != nil {
-		t.Errorf("next is %v, %v, %v; want the lease's end", next, waits, err)
+	begun, verdict, _ := q.runs(q.home)
+	ids := map[string]bool{}
+	for _, want := range []string{"a", "b", "c", "d"} {
+		c := <-begun
+		ids[c.ID] = true
+		attempts, payload := 5, ""
+		switch want {
+		case "d":
+			attempts = 7
+		case "b":
+			payload = `{"x":1}`
+		}
+		if c.Kind != want || c.Attempt != 1 || c.MaxAttempts != attempts || c.Failures+c.Lapses != 0 || c.ID == "" || string(c.Payload) != payload {
+			t.Errorf("%+v, want kind %s", c, want)
+		}
+		verdict <- store.Verdict{}
+	}
+	q.waitCounts(1, 0, 0)
+	if len(ids) != 4 {
+		t.Errorf("ids %v", ids)
+	}
+	if next, waits, err := q.home.Next(t.Context()); !waits || err != nil || next.Sub(now.Add(time.Hour)).Abs() > time.Millisecond {
+		t.Errorf("at last next is %v, %v, %v", next, waits, err)
 	}
 }
 
-func queueRevive(t *testing.T, q *queueTest) {
-	q.enqueue(store.Job{Kind: "k", Unique: "u", MaxAttempts: 1})
-	c := q.claim(1)[0]
-	ok(t, q.home.Retry(t.Context(), c.ID, q.clock.Now(), "no"))
-	if err := q.home.Revive(t.Context(), "job_none", q.clock.Now()); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("Revive of nothing: %v", err)
+func workWorkers(t *testing.T, q *queueTest) {
+	const workers, jobs = 3, 12
+	for range jobs {
+		q.enqueue(store.Job{Kind: "k"})
 	}
-	q.enqueue(store.Job{Kind: "k", Unique: "u"})
-	if err := q.home.Revive(t.Context(), c.ID, q.clock.Now()); !errors.Is(err, store.ErrExists) {
-		t.Errorf("Revive beside a twin: %v", err)
-	}
-	q.done(q.claim(1)...)
-	ok(t, q.home.Revive(t.Context(), c.ID, q.clock.Now()))
-	q.wantCounts(1, 0, 0)
-	if got := q.claim(1); len(got) != 1 || got[0].ID != c.ID || got[0].Attempt != 1 {
-		t.Errorf("claimed %+v", got)
+	var running, most, ran atomic.Int64
+	full := make(chan struct{})
+	q.work(q.home, workers, func(context.Context, store.Claimed) store.Verdict {
+		n := running.Add(1)
+		if most.Store(max(most.Load(), n)); ran.Add(1) == workers {
+			close(full)
+		}
+		<-full // so many run at a time
+		running.Add(-1)
+		return store.Verdict{}
+	})
+	q.waitCounts(0, 0, 0)
+	if most.Load() != workers || ran.Load() != jobs {
+		t.Errorf("%d runs of %d, %d at a time", ran.Load(), jobs, most.Load())
 	}
 }
 
-// queueCompetition has several workers empty one queue: each job is claimed
-// once, since no lease runs out.
-func queueCompetition(t *testing.T, q *queueTest) {
-	const n = 200
-	for i := range n {
-		q.enqueue(store.Job{Kind: fmt.Sprintf("%03d", i)})
-		if i%50 == 0 {
-			q.clock.advance(time.Second)
+func workRetry(t *testing.T, q *queueTest) {
+	q.enqueue(store.Job{Kind: "k", MaxAttempts: 4})
+	begun, verdict, _ := q.runs(q.home)
+	for i, v := range []store.Outcome{store.Failed, store.Stopped, store.Again, store.Failed, store.Done} {
+		c := <-begun
+		now := time.Now()
+		want := store.Claimed{Attempt: []int{1, 2, 2, 3, 4}[i], Failures: []int{0, 1, 1, 1, 2}[i]}
+		if c.Attempt != want.Attempt || c.Failures != want.Failures || c.Lapses != 0 || c.Spent() || now.Before(c.RunAt) {
+			t.Errorf("run %d at %v: %+v", i, now, c)
+		}
+		verdict <- store.Verdict{Outcome: v, RunAt: time.Now().Add(200 * time.Millisecond), Cause: "once more"}
+	}
+	q.waitCounts(0, 0, 0)
+}
+
+func workDeath(t *testing.T, q *queueTest) {
+	job := store.Job{Kind: "k", Unique: "u", MaxAttempts: 2, Payload: json.RawMessage(`7`)}
+	q.enqueue(job)
+	begun, verdict, stop := q.runs(q.home)
+	first := <-begun
+	verdict <- store.Verdict{Outcome: store.Failed, RunAt: time.Now(), Cause: "first"}
+	<-begun
+	verdict <- store.Verdict{Outcome: store.Failed, RunAt: time.Now(), Cause: "second"}
+	q.waitCounts(0, 0, 1)
+	dead, err := q.home.Dead(t.Context(), 10)
+	ok(t, err)
+	if len(dead) != 1 || dead[0].ID != first.ID || dead[0].Cause != "second" || dead[0].Attempts != 2 || dead[0].Kind != "k" || dead[0].Unique != "u" ||
+		string(dead[0].Payload) != "7" || time.Since(dead[0].DiedAt) > 5*time.Minute {
+		t.Errorf("dead: %+v", dead)
+	}
+	// One that is given up at once is the latest.
+	q.enqueue(store.Job{Kind: "other"})
+	<-begun
+	verdict <- store.Verdict{Outcome: store.Dead, Cause: "hopeless"}
+	q.waitCounts(0, 0, 2)
+	for n, want := range map[int][]string{1: {"hopeless"}, 9: {"hopeless", "second"}} {
+		dead, err := q.home.Dead(t.Context(), n)
+		ok(t, err)
+		var causes []string
+		for _, d := range dead {
+			causes = append(causes, d.Cause)
+		}
+		if diff := cmp.Diff(want, causes); diff != "" {
+			t.Errorf("the latest %d: %s", n, diff)
 		}
 	}
-	var mu sync.Mutex
-	var kinds []string
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for {
-				got, err := q.home.Claim(t.Context(), q.clock.Now(), lease, 7)
-				if err != nil || len(got) == 0 {
-					if err != nil {
-						t.Error(err)
-					}
-					return
-				}
-				var ids []string
-				mu.Lock()
-				for _, c := range got {
-					kinds, ids = append(kinds, c.Kind), append(ids, c.ID)
-				}
-				mu.Unlock()
-				if err := q.home.Done(t.Context(), ids...); err != nil {
-					t.Error(err)
-				}
+	for _, id := range []string{"job_none", "12345678", ""} {
+		if err := q.home.Revive(t.Context(), id, time.Now()); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("Revive of %q: %v", id, err)
+		}
+	}
+	stop()
+	q.enqueue(job)
+	if err := q.home.Revive(t.Context(), first.ID, time.Now()); !errors.Is(err, store.ErrExists) {
+		t.Errorf("Revive beside a twin: %v", err)
+	}
+	begun, verdict, _ = q.runs(q.home)
+	twin := <-begun
+	if err := q.home.Revive(t.Context(), twin.ID, time.Now()); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("Revive of one that runs: %v", err)
+	}
+	verdict <- store.Verdict{}
+	q.waitCounts(0, 0, 2)
+	at := time.Now().Add(300 * time.Millisecond)
+	ok(t, q.home.Revive(t.Context(), first.ID, at))
+	for i := range 2 {
+		c := <-begun
+		if c.ID != first.ID || c.Attempt != i+1 || c.Failures != i || time.Now().Before(at) {
+			t.Errorf("revived: %+v", c)
+		}
+		verdict <- store.Verdict{Outcome: store.Failed, RunAt: time.Now(), Cause: "again"}
+	}
+	q.waitCounts(0, 0, 2)
+}
+
+func workUniqueWaiting(t *testing.T, q *queueTest) {
+	later := time.Now().Add(time.Hour)
+	q.enqueue(store.Job{Kind: "k", Unique: "u", RunAt: later}, store.Job{Kind: "k", Unique: "u", RunAt: later.Add(time.Second)},
+		store.Job{Kind: "k", Unique: "v", RunAt: later}, store.Job{Kind: "other", Unique: "u", RunAt: later},
+		store.Job{Kind: "k", RunAt: later}, store.Job{Kind: "k", RunAt: later})
+	q.waitCounts(5, 0, 0)
+	begun, verdict, _ := q.runs(q.home)
+	for range 2 {
+		q.enqueue(store.Job{Kind: "k", Unique: "u"}) // sooner, and then free again
+		c := <-begun
+		if c.Kind != "k" || c.Unique != "u" {
+			t.Errorf("%+v runs", c)
+		}
+		verdict <- store.Verdict{}
+		q.waitCounts(4, 0, 0)
+	}
+	soon := time.Now().Add(300 * time.Millisecond)
+	q.enqueue(store.Job{Kind: "k", Unique: "v", RunAt: soon})
+	if c := <-begun; c.Unique != "v" || time.Now().Before(soon) {
+		t.Errorf("%+v runs", c)
+	}
+	verdict <- store.Verdict{}
+	q.waitCounts(3, 0, 0)
+}
+
+func workUniqueRunning(t *testing.T, q *queueTest) {
+	other := q.replica()
+	begun, verdict, _ := q.runs(q.home)
+	for _, end := range []struct {
+		name  string
+		v     store.Outcome
+		tries int
+	}{{"done", store.Done, 1}, {"dead", store.Dead, 1}, {"failed for the last time", store.Failed, 2}} {
+		_, _, dead, err := q.home.Counts(t.Context())
+		ok(t, err)
+		q.enqueue(store.Job{Kind: "k", Unique: "u", MaxAttempts: 2})
+		c := <-begun
+		at := time.Now().Add(200 * time.Millisecond)
+		ok(t, enqueueAll(t.Context(), other, store.Job{Kind: "k", Unique: "u", RunAt: at.Add(time.Hour), MaxAttempts: 3}, store.Job{Kind: "k", Unique: "u", RunAt: at}))
+		q.waitCounts(0, 1, dead)
+		for range end.tries {
+			if c.MaxAttempts != 2 {
+				t.Errorf("%s: two at a time: %+v", end.name, c)
 			}
+			verdict <- store.Verdict{Outcome: end.v, RunAt: time.Now(), Cause: end.name}
+			first := c.ID
+			if c = <-begun; c.ID != first {
+				break
+			}
+		}
+		if c.MaxAttempts != 3 || c.Attempt != 1 || time.Now().Before(at) {
+			t.Errorf("%s: then runs %+v", end.name, c)
+		}
+		verdict <- store.Verdict{}
+		q.wait("the end", func() bool { n := q.counts(); return n[0]+n[1] == 0 })
+	}
+}
+
+func workSpare(t *testing.T, q *queueTest) {
+	spare := store.Job{Kind: "k", Unique: "u", Spare: true}
+	q.enqueue(store.Job{Kind: "k", Unique: "u", RunAt: time.Now().Add(500 * time.Millisecond)}, spare)
+	begun, verdict, _ := q.runs(q.home)
+	c := <-begun
+	if time.Now().Before(c.RunAt) {
+		t.Errorf("brought forward: %+v", c)
+	}
+	q.enqueue(spare)
+	verdict <- store.Verdict{}
+	q.waitCounts(0, 0, 0)
+	q.enqueue(spare)
+	<-begun
+	verdict <- store.Verdict{}
+	q.waitCounts(0, 0, 0)
+}
+
+// workStop: what is under way is given back, and costs no attempt.
+func workStop(t *testing.T, q *queueTest) {
+	q.enqueue(store.Job{Kind: "k", MaxAttempts: 1})
+	for i := range 3 {
+		home := q.replica()
+		begun, _, stop := q.runs(home)
+		c := <-begun
+		if c.Attempt != 1 || c.Failures != 0 || c.Lapses != 0 {
+			t.Errorf("start %d: %+v", i, c)
+		}
+		stop()
+		if n := q.counts(); n != [3]int{1, 0, 0} {
+			t.Errorf("after stop %d: %v", i, n)
+		}
+	}
+	begun, verdict, _ := q.runs(q.home)
+	<-begun
+	verdict <- store.Verdict{}
+	q.waitCounts(0, 0, 0)
+}
+
+// workCancel: a job is cancelled from another replica, and no other is.
+func workCancel(t *testing.T, q *queueTest) {
+	other := q.replica()
+	causes := make(chan error, 1)
+	begun := make(chan struct{})
+	q.work(q.home, 2, func(ctx context.Context, _ store.Claimed) store.Verdict {
+		begun <- struct{}{}
+		<-ctx.Done()
+		causes <- context.Cause(ctx)
+		if errors.Is(context.Cause(ctx), store.ErrCancelled) {
+			return store.Verdict{}
+		}
+		return store.Verdict{Outcome: store.Stopped, RunAt: time.Now(), Cause: "stopped"}
+	})
+	ok(t, other.Cancel(t.Context(), "k", "u")) // nothing runs
+	for round := range 2 {
+		q.enqueue(store.Job{Kind: "k", Unique: "u"}, store.Job{Kind: "other", Unique: "u", Spare: true})
+		for range 2 - round {
+			<-begun
+		}
+		ok(t, other.Cancel(t.Context(), "k", "else"))
+		ok(t, other.Cancel(t.Context(), "k", "u"))
+		if err := <-causes; !errors.Is(err, store.ErrCancelled) {
+			t.Errorf("ended for %v", err)
+		}
+		q.waitCounts(0, 1, 0)
+	}
+}
+
+// workOrigin: what caused a transaction goes with its jobs, and on with theirs.
+func workOrigin(t *testing.T, q *queueTest) {
+	origin := store.Origin{RequestID: "req_1", Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+	ok(t, enqueueAll(store.WithOrigin(t.Context(), origin), q.home, store.Job{Kind: "k"}))
+	got := make(chan store.Claimed, 2)
+	q.work(q.home, 1, func(ctx context.Context, job store.Claimed) store.Verdict {
+		if of := store.OriginOf(ctx); of != job.Origin {
+			t.Errorf("the context of %s is of %+v", job.Kind, of)
+		}
+		if job.Kind == "k" {
+			if err := enqueueAll(ctx, q.home, store.Job{Kind: "follow"}); err != nil {
+				t.Error(err)
+			}
+		}
+		got <- job
+		return store.Verdict{}
+	})
+	for range 2 {
+		if c := <-got; c.Origin != origin {
+			t.Errorf("%s is of %+v", c.Kind, c.Origin)
+		}
+	}
+}
+
+// workCompetition has replicas empty one queue: each job runs once.
+func workCompetition(t *testing.T, q *queueTest) {
+	const n = 200
+	var mu sync.Mutex
+	runs := map[string]int{}
+	for range 3 {
+		q.work(q.replica(), 4, func(_ context.Context, job store.Claimed) store.Verdict {
+			mu.Lock()
+			defer mu.Unlock()
+			runs[job.Unique]++
+			return store.Verdict{}
 		})
 	}
-	wg.Wait()
-	slices.Sort(kinds)
-	if len(kinds) != n || len(slices.Compact(kinds)) != n {
-		t.Errorf("%d claims of %d jobs", len(kinds), n)
+	for i := range n {
+		q.enqueue(store.Job{Kind: "k", Unique: fmt.Sprint(i)})
 	}
-	q.wantCounts(0, 0, 0)
+	q.waitCounts(0, 0, 0)
+	mu.Lock()
+	defer mu.Unlock()
+	for i := range n {
+		if runs[fmt.Sprint(i)] != 1 {
+			t.Errorf("job %d ran %d times", i, runs[fmt.Sprint(i)])
+		}
+	}
 }

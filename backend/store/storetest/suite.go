@@ -28,8 +28,9 @@ type QueueHome interface {
 // test ends.
 type Open func(t *testing.T, now func() time.Time) Home
 
-// OpenQueue is Open for a queue.
-type OpenQueue func(t *testing.T, now func() time.Time) QueueHome
+// OpenQueue makes an empty home that reads the real clock, and answers what
+// opens a replica of it. All are closed when the test ends.
+type OpenQueue func(t *testing.T) (replica func() QueueHome)
 
 // waiting is how many jobs of the home wait.
 func waiting(t *testing.T, h Home) int {

@@ -1,0 +1,111 @@
+package store
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// Job is work to be done at least once after RunAt.
+type Job struct {
+	ID          string // set by the store
+	Kind        string
+	Unique      string    // optional: one at a time of this kind and key waits or runs
+	Payload     []byte    // JSON
+	RunAt       time.Time // the zero time means at once
+	MaxAttempts int       // 0 means 5
+	// Origin is set by the store, where it is empty, from the context of the
+	// transaction.
+	Origin Origin `json:",omitzero"`
+	// Spare says that the job is not needed where one of its Unique key waits or
+	// runs: that one is left as it is.
+	Spare bool `json:"-"`
+}
+
+// Claimed is a job in a worker's hands.
+type Claimed struct {
+	Job
+	Attempt  int // 1 at the first
+	Failures int // how many of the attempts before ended in [Failed]
+	Lapses   int // how many of them ended without a word, as the worker died
+}
+
+// Spent says that all attempts were made, the last without a word of its end:
+// the job is not to run but to be given up, once what it was about is told.
+func (c Claimed) Spent() bool { return c.Attempt > c.MaxAttempts }
+
+// Queue is the worker's side of the jobs. A worker that dies loses nothing: its
+// jobs go to the next one. No job dies but by a [Verdict]: one whose worker dies
+// in its last attempt is handed out as Spent, again and again until it is given
+// up.
+type Queue interface {
+	// Work runs due jobs, the oldest RunAt first, until ctx ends and those under
+	// way, whose contexts end with it, are settled. The error is nil unless it
+	// cannot begin.
+	Work(ctx context.Context, w Worker) error
+	// Cancel ends the context of a job that runs, whichever worker has it, with
+	// the cause ErrCancelled. Where none of that kind and Unique key runs, it
+	// does nothing.
+	Cancel(ctx context.Context, kind, unique string) error
+	// Counts are how many jobs wait, run and are dead.
+	Counts(ctx context.Context) (waiting, running, dead int, err error)
+	// Next is when the next waiting job is due or a dead worker's job is taken
+	// over; ok is false when nothing waits or runs.
+	Next(ctx context.Context) (at time.Time, ok bool, err error)
+	// Dead are up to limit dead letters, the latest first.
+	Dead(ctx context.Context, limit int) ([]DeadJob, error)
+	// Revive puts a dead job back to run at runAt with all its attempts;
+	// ErrNotFound if it is not among the dead, ErrExists if another of its
+	// Unique key waits or runs.
+	Revive(ctx context.Context, id string, runAt time.Time) error
+}
+
+// Worker is how jobs are run. All but Logger must be there.
+type Worker struct {
+	// Kinds are those that Run knows. A queue that workers of several versions
+	// share leaves the others alone.
+	Kinds   []string
+	Workers int           // jobs at a time
+	Lease   time.Duration // after the death of a worker, another takes its jobs over
+	Tick    time.Duration // the longest time between two looks for due jobs
+	// Exclusive says that no other worker is there: what runs at the start is of
+	// a dead one and is taken over at once.
+	Exclusive bool
+	// Run runs a job and says what becomes of it. Its context ends with that of
+	// Work, or with one of the causes [ErrCancelled] and [ErrLost]. What Run
+	// answers after ErrLost has no effect.
+	Run    func(ctx context.Context, job Claimed) Verdict
+	Logger *slog.Logger // nil: nothing is logged
+}
+
+// Verdict is how a run of a job ended.
+type Verdict struct {
+	Outcome Outcome
+	RunAt   time.Time // of Again, Failed and Stopped: not before then
+	Cause   string    // of all but Done
+}
+
+// Outcome is what becomes of a job after a run.
+type Outcome int
+
+// Outcomes of a run. After the last attempt, Again and Failed mean Dead.
+const (
+	Done    Outcome = iota // the job is gone
+	Again                  // it runs again, for no fault of its own
+	Failed                 // it runs again, and Failures counts one more
+	Stopped                // it runs again, and the attempt does not count
+	Dead                   // it is a dead letter
+)
+
+// Buries says whether a job is a dead letter after its so many-th attempt.
+func (v Verdict) Buries(job Job, attempt int) bool {
+	return v.Outcome == Dead || (v.Outcome == Again || v.Outcome == Failed) && attempt >= job.MaxAttempts
+}
+
+// DeadJob is a job that was given up.
+type DeadJob struct {
+	Job
+	Attempts int
+	Cause    string
+	DiedAt   time.Time
+}
