@@ -99,53 +99,61 @@ func openBucket(ctx context.Context, uri string, log *slog.Logger, l limits) (*S
 		}
 		folder += "/"
 	}
-	// s3blob reads the parameters; its client then gets bounds in time.
-	opener := new(s3blob.URLOpener)
-	plain, err := opener.OpenBucketURL(ctx, &url.URL{Scheme: u.Scheme, Host: u.Host, RawQuery: u.RawQuery})
-	if err != nil {
-		return nil, err
-	}
-	var client *s3.Client
-	if !plain.As(&client) {
-		return nil, errors.New("the bucket has no client of S3")
-	}
-	if err := plain.Close(); err != nil {
-		return nil, err
-	}
-	if client.Options().Region == "" {
-		return nil, errors.New("it names no region, as in ?region=eu-central-1, and neither does the environment")
-	}
-	r := &remote{
-		bucket: u.Host, folder: folder, options: opener.Options, limits: l, log: cmp.Or(log, slog.New(slog.DiscardHandler)),
-		owed: 1,
-		transport: awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+	var transport *http.Transport
+	bucket, client, options, err := dial(ctx, u.Host, u.RawQuery, func(o *s3.Options) {
+		base, ok := o.HTTPClient.(*awshttp.BuildableClient)
+		if !ok {
+			base = awshttp.NewBuildableClient()
+		}
+		transport = base.WithTransportOptions(func(t *http.Transport) { // a private authority's certificate (AWS_CA_BUNDLE) stays
 			t.MaxIdleConnsPerHost = 64 // writers and readers at a time, without new connections
 			t.ResponseHeaderTimeout = l.call
-		}).GetTransport(),
-	}
-	r.life, r.end = context.WithCancel(context.WithoutCancel(ctx))
-	r.client = s3.New(client.Options(), func(o *s3.Options) {
+		}).GetTransport()
 		o.HTTPClient = &http.Client{
-			Transport:     r.transport,
+			Transport:     transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
-		o.Logger, o.DisableLogOutputChecksumValidationSkipped = logging.Nop{}, true // it writes to standard error
 		o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) {
 			s.MaxAttempts, s.MaxBackoff, s.RateLimiter = l.tries, longestWait, ratelimit.None
 			// What S3 answers to a writer that another was in the way of.
 			s.Retryables = append(s.Retryables, retry.RetryableErrorCode{Codes: map[string]struct{}{codeConflict: {}}})
 		})
 	})
-	bucket, err := s3blob.OpenBucket(ctx, r.client, u.Host, &opener.Options)
 	if err != nil {
 		return nil, err
+	}
+	if client.Options().Region == "" {
+		return nil, errors.New("it names no region, as in ?region=eu-central-1, and neither does the environment")
 	}
 	if folder != "" {
 		bucket = blob.PrefixedBucket(bucket, folder)
 	}
 	s := newStore(bucket)
-	s.remote = r
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	s.remote = &remote{
+		client: client, transport: transport, bucket: u.Host, folder: folder, options: options, limits: l,
+		log: cmp.Or(log, slog.New(slog.DiscardHandler)), owed: 1, life: life, end: end,
+	}
 	return s, nil
+}
+
+// dial opens a bucket by a URI's parameters, which s3blob reads, with further
+// options of its client. Nothing is sent.
+func dial(ctx context.Context, bucket, params string, tune ...func(*s3.Options)) (*blob.Bucket, *s3.Client, s3blob.Options, error) {
+	opener := new(s3blob.URLOpener)
+	plain, err := opener.OpenBucketURL(ctx, &url.URL{Scheme: s3blob.Scheme, Host: bucket, RawQuery: params})
+	if err != nil {
+		return nil, nil, opener.Options, err
+	}
+	var client *s3.Client
+	if known := plain.As(&client); !known || plain.Close() != nil {
+		return nil, nil, opener.Options, errors.New("the bucket has no client of S3")
+	}
+	client = s3.New(client.Options(), append(tune, func(o *s3.Options) {
+		o.Logger, o.DisableLogOutputChecksumValidationSkipped = logging.Nop{}, true // it writes to standard error
+	})...)
+	opened, err := s3blob.OpenBucket(ctx, client, bucket, &opener.Options)
+	return opened, client, opener.Options, err
 }
 
 func (b *remote) close() {

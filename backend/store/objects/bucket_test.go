@@ -251,6 +251,25 @@ func TestSweepOfABucket(t *testing.T) {
 	}
 }
 
+// TestSweepAtTheStart: opening a bucket begins it, and closing does not wait
+// for one that is away.
+func TestSweepAtTheStart(t *testing.T) {
+	p := s3test.NewProxy(t, s3test.Bucket(t))
+	began := make(chan struct{})
+	var once sync.Once
+	p.Choose(func(r *http.Request) s3test.Fault {
+		if r.URL.Query().Has("uploads") {
+			once.Do(func() { close(began) })
+		}
+		return s3test.Hang
+	})
+	s := openURI(t, p.URI) // closed with the test
+	<-began
+	if s.remote.life.Err() != nil {
+		t.Error("closed already")
+	}
+}
+
 // TestHousesShareABucket: each folder is a world of its own.
 func TestHousesShareABucket(t *testing.T) {
 	ctx, uri := t.Context(), s3test.Bucket(t)
@@ -273,6 +292,32 @@ func TestHousesShareABucket(t *testing.T) {
 	}
 	if got := readAll(t, houses["ab"], "x/y"); string(got) != "ab" {
 		t.Errorf("a neighbour's object is %q", got)
+	}
+}
+
+// TestBucketWithVersions: what is deleted is gone, though the bucket keeps it.
+// That its key may be written again S3 promises, and versitygw does not keep.
+func TestBucketWithVersions(t *testing.T) {
+	ctx, uri := t.Context(), s3test.Bucket(t)
+	s3test.KeepVersions(t, uri)
+	s := openURI(t, uri)
+	if err := errors.Join(s.Ready(ctx), s.Put(ctx, "a/b", strings.NewReader("x"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(ctx, "a/b", strings.NewReader("y")); !errors.Is(err, store.ErrExists) {
+		t.Errorf("twice: %v", err)
+	}
+	if got := readAll(t, s, "a/b"); string(got) != "x" {
+		t.Errorf("it is %q", got)
+	}
+	if err := errors.Join(s.Delete(ctx, "a/b"), s.Delete(ctx, "a/b")); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Open(ctx, "a/b"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("open a deleted object: %v", err)
+	}
+	if n, _, err := s.Usage(ctx); n != 0 || err != nil {
+		t.Errorf("%d objects, %v", n, err)
 	}
 }
 
@@ -303,7 +348,7 @@ func TestUsageIsBounded(t *testing.T) {
 // TestBucketIsNotHeld: a backup is told so.
 func TestBucketIsNotHeld(t *testing.T) {
 	s := openURI(t, s3test.Bucket(t))
-	if _, err := s.Hold(); !errors.Is(err, errNotHeld) {
+	if _, err := s.Hold(); !errors.Is(err, ErrNotHeld) {
 		t.Errorf("a hold of a bucket: %v", err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/fileblob"
-	"gocloud.dev/blob/s3blob"
 	"gocloud.dev/gcerrors"
 
 	"app.sunloop/backend/store"
@@ -187,7 +185,7 @@ func (p *place) open(ctx context.Context) (*blob.Bucket, error) {
 	if p.scheme == "file" {
 		p.bucket, err = fileblob.OpenBucket(p.root, nil)
 	} else {
-		p.bucket, err = new(s3blob.URLOpener).OpenBucketURL(ctx, &url.URL{Scheme: p.scheme, Host: p.root, RawQuery: p.params})
+		p.bucket, _, _, err = dial(ctx, p.root, p.params)
 	}
 	if err != nil {
 		p.bucket = nil

@@ -3,10 +3,13 @@ package objects
 import (
 	"bytes"
 	"context"
+	"encoding/pem"
 	"errors"
 	"io"
+	"log"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -40,9 +43,9 @@ func writes(f s3test.Fault) func(*http.Request) s3test.Fault {
 // one sentence, without the bucket's words and names, which the log has.
 func TestFaults(t *testing.T) {
 	p := s3test.NewProxy(t, s3test.Bucket(t))
-	var log bytes.Buffer
+	var heard bytes.Buffer
 	s := openWith(t, p.URI, once)
-	s.remote.log = slog.New(slog.NewTextHandler(&log, nil))
+	s.remote.log = slog.New(slog.NewTextHandler(&heard, nil))
 	if err := s.Put(t.Context(), "there", strings.NewReader("x")); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +70,7 @@ func TestFaults(t *testing.T) {
 		{http.StatusNotImplemented, "NotImplemented", "does not know how to keep a key from being written twice (If-None-Match)", "does not know how to keep a key from being written twice (If-None-Match)", "does not know how to keep a key from being written twice (If-None-Match)"},
 		{http.StatusTeapot, "Tea", "gives an answer that is not understood", "gives an answer that is not understood", "gives an answer that is not understood"},
 	} {
-		log.Reset()
+		heard.Reset()
 		p.Choose(func(r *http.Request) s3test.Fault {
 			if r.Method == http.MethodHead {
 				return nil
@@ -91,8 +94,8 @@ func TestFaults(t *testing.T) {
 				t.Errorf("%d %s: the reason is %q", c.status, c.code, reason)
 			}
 		}
-		if !strings.Contains(log.String(), "canary-request") || strings.Contains(log.String(), s3test.SecretKey) {
-			t.Errorf("%d %s: the log has %s", c.status, c.code, log.String())
+		if !strings.Contains(heard.String(), "canary-request") || strings.Contains(heard.String(), s3test.SecretKey) {
+			t.Errorf("%d %s: the log has %s", c.status, c.code, heard.String())
 		}
 	}
 	p.Choose(nil)
@@ -267,7 +270,7 @@ func TestReady(t *testing.T) {
 		},
 	} {
 		t.Run(want, func(t *testing.T) {
-			s := openURI(t, open(t))
+			s := openWith(t, open(t), once)
 			err := s.Ready(t.Context())
 			if want == "" {
 				if n, _, usage := s.Usage(t.Context()); err != nil || n != 0 || usage != nil {
@@ -412,5 +415,26 @@ func TestOpenPlaces(t *testing.T) {
 	}
 	if err := s.Ready(t.Context()); !errors.Is(err, errClosed) {
 		t.Errorf("ready once closed: %v", err)
+	}
+}
+
+// TestPrivateAuthority: an endpoint with a certificate of a private authority is
+// reached by the file that AWS_CA_BUNDLE names, and else not.
+func TestPrivateAuthority(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s3test.Refuse(http.StatusNotFound, "NoSuchBucket")(w, r, nil)
+	}))
+	defer server.Close()
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes
+	bundle := filepath.Join(t.TempDir(), "authority.pem")
+	if err := os.WriteFile(bundle, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{"": "cannot be reached", bundle: "does not exist"} {
+		s3test.Credentials(t, "key", "secret")
+		t.Setenv("AWS_CA_BUNDLE", file)
+		if err := openWith(t, s3test.URI("sunloop", server.URL), once).Ready(t.Context()); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("with %q: %v, want %s", file, err, want)
+		}
 	}
 }

@@ -28,8 +28,9 @@ type Hold struct {
 var (
 	// errHeld is a second hold, of which nobody has need.
 	errHeld = errors.New("the objects are held already")
-	// errNotHeld: a hold is of one process, a bucket is of many.
-	errNotHeld = errors.New("objects in a bucket are not part of a backup: they are kept by the bucket's own versioning or replication")
+	// ErrNotHeld is what a bucket says: a hold is of one process, a bucket is of
+	// many.
+	ErrNotHeld = errors.New("objects in a bucket are not part of a backup: they are kept by the bucket's own versioning or replication")
 )
 
 // Hold begins a hold, one at a time. Release ends it; a process that is killed
@@ -37,7 +38,7 @@ var (
 // bucket cannot be.
 func (s *Store) Hold() (*Hold, error) {
 	if s.remote != nil {
-		return nil, errNotHeld
+		return nil, ErrNotHeld
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,6 +27,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
 // AccessKey and SecretKey are of the servers' one administrator.
@@ -131,7 +132,7 @@ func start() (s *Server, err error) {
 		return nil, fmt.Errorf("make a folder for the S3 server: %w", err)
 	}
 	s = &Server{root: root}
-	for _, dir := range []string{"buckets", "sidecar", "accounts"} {
+	for _, dir := range []string{"buckets", "versions", "sidecar", "accounts"} {
 		if err := os.Mkdir(filepath.Join(root, dir), 0o700); err != nil {
 			return nil, err
 		}
@@ -164,7 +165,7 @@ func (s *Server) Restart() error {
 	s.process, err = launch(log, []string{"ROOT_ACCESS_KEY=" + AccessKey, "ROOT_SECRET_KEY=" + SecretKey}, program(),
 		"--quiet", "--keep-alive", "--port", "127.0.0.1:"+s.port, "--region", region,
 		"--iam-dir", filepath.Join(s.root, "accounts"), "--iam-cache-disable",
-		"posix", "--sidecar", filepath.Join(s.root, "sidecar"), filepath.Join(s.root, "buckets"))
+		"posix", "--versioning-dir", filepath.Join(s.root, "versions"), "--sidecar", filepath.Join(s.root, "sidecar"), filepath.Join(s.root, "buckets"))
 	if err != nil {
 		return fmt.Errorf("start the S3 server: %w", err)
 	}
@@ -263,6 +264,17 @@ func Credentials(t testing.TB, access, secret string) {
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	t.Setenv("AWS_CONFIG_FILE", none)
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", none)
+}
+
+// KeepVersions has a bucket of the shared server keep what is deleted.
+func KeepVersions(t testing.TB, uri string) {
+	t.Helper()
+	bucket := BucketOf(t, uri)
+	shared.server.must(t, func(c *s3.Client) error {
+		_, err := c.PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{
+			Bucket: &bucket, VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled}})
+		return err
+	})
 }
 
 // Grant makes an account that may do the actions, such as s3:GetObject, in the
