@@ -25,7 +25,7 @@ type fuzzed struct {
 
 func newFuzzed(f *testing.F) *fuzzed {
 	return &fuzzed{world: newWorld(f, func(d *httpapi.Deps) {
-		d.KeyRate, d.UserRate = 1<<30, 1<<30
+		d.KeyRate, d.UserRate = 1_000_000, 1_000_000 // a caller's ring takes 8 bytes for each
 		d.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 	})}
 }

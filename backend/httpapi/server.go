@@ -143,7 +143,7 @@ func New(d Deps) http.Handler {
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	return s.outermost(compress(http.HandlerFunc(s.guarded)))
+	return s.outermost(heard(compress(http.HandlerFunc(s.guarded))))
 }
 
 // readers are the code of the routes by name.

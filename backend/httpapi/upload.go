@@ -182,13 +182,7 @@ var errInvalidForm = &api.Error{Status: http.StatusBadRequest, Message: "Invalid
 // not grow with uploads under way.
 func (in *input) form() (*form, error) {
 	in.Body = http.MaxBytesReader(in.w, in.Body, maxFormBytes)
-	f, err := in.parts()
-	if err != nil {
-		// Closed while the client still sends, the connection would be reset
-		// and the refusal lost on the way.
-		_, _ = io.Copy(io.Discard, in.Body)
-	}
-	return f, err
+	return in.parts()
 }
 
 // parts reads the parts of the form, up to the first that is refused.
