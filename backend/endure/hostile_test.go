@@ -3,10 +3,13 @@ package endure
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -178,11 +181,29 @@ func TestHeadersAndFormsWithoutMeasure(t *testing.T) {
 	v.serves(t)
 }
 
+// largestBuffer is how many bytes of a connection the system holds at most,
+// for its reader or its writer; 8 MiB where it does not say.
+func largestBuffer(t *testing.T, setting string) int {
+	t.Helper()
+	text, err := os.ReadFile("/proc/sys/net/ipv4/" + setting)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 8 << 20
+	}
+	var least, usual, most int
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &least, &usual, &most)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return most
+}
+
 // TestBodiesWithoutEnd are read no further than the largest file and what the
 // system's buffers hold.
 func TestBodiesWithoutEnd(t *testing.T) {
 	v := newVictim(t, 1)
-	const buffers = 16 << 20 // of both ends of the connection
+	buffers := largestBuffer(t, "tcp_rmem") + largestBuffer(t, "tcp_wmem") // of both ends of the connection
 	part := "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n"
 	for _, c := range []struct{ name, path, head, kind string }{
 		{"a file in chunks", api.PathUploadTrain, part, "chunked"},
