@@ -8,9 +8,10 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// plan looks at every tick for what is due.
+// plan looks at every tick for what is due, and less often where there are so
+// many sites that a look takes long.
 func (p *Pipeline) plan(ctx context.Context) {
-	tick := time.NewTicker(p.Tick)
+	tick := time.NewTimer(p.Tick)
 	defer tick.Stop()
 	for {
 		select {
@@ -18,6 +19,7 @@ func (p *Pipeline) plan(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+		began := p.Wall()
 		if err := p.enqueueDue(ctx); err != nil && ctx.Err() == nil {
 			p.Logger.Error("plan", "error", err)
 		}
@@ -25,8 +27,17 @@ func (p *Pipeline) plan(ctx context.Context) {
 		if err := p.Partner.Refresh(ctx); err != nil && ctx.Err() == nil {
 			p.Logger.Error("show planned work", "error", err)
 		}
+		tick.Reset(rest(p.Tick, p.Wall().Sub(began)))
 	}
 }
+
+// mostRest is the longest rest between two looks. It also bounds what a clock
+// that jumped during a look may do.
+const mostRest = 30 * time.Second
+
+// rest is how long to wait after a look that took so long: it reads all sites,
+// so it may take a tenth of the time at most.
+func rest(tick, took time.Duration) time.Duration { return max(tick, min(9*took, mostRest)) }
 
 // rule says when a kind of job is due for a site.
 type rule struct {
