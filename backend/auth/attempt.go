@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -15,6 +16,20 @@ const (
 	forgetAfter      = 15 * time.Minute
 	maxWatched       = 16384
 )
+
+// slowdown counts failures, in memory or for all replicas.
+type slowdown interface {
+	// begin counts a try as failed until succeed takes it back, so that tries in
+	// parallel are counted too. A positive wait means: not now.
+	begin(ctx context.Context, account, address string, now time.Time) (wait time.Duration, err error)
+	// succeed forgives the account from the address, and this one try of the
+	// address.
+	succeed(ctx context.Context, account, address string) error
+	// forgive forgets all failures of an account, from every address.
+	forgive(ctx context.Context, account string) error
+	// sweep forgets what is old.
+	sweep(ctx context.Context, now time.Time) error
+}
 
 // attempts counts failures in memory: a restart forgives, a flood of names
 // cannot grow it without bound.
@@ -31,12 +46,15 @@ type attempt struct {
 	last     time.Time
 }
 
-// begin counts a try as failed until succeed takes it back, so that tries in
-// parallel are counted too. A positive wait means: not now.
-func (a *attempts) begin(account, address string, now time.Time) (wait time.Duration) {
+func (a *attempts) begin(_ context.Context, account, address string, now time.Time) (wait time.Duration, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	one, all := a.entry(attemptKey{account, address}, now), a.entry(attemptKey{"", address}, now)
+	return try(a.entry(attemptKey{account, address}, now), a.entry(attemptKey{"", address}, now), now), nil
+}
+
+// try counts a try of an account from an address, and of the address over all
+// accounts, unless one of them has to wait.
+func try(one, all *attempt, now time.Time) (wait time.Duration) {
 	if wait = max(one.next.Sub(now), all.next.Sub(now)); wait > 0 {
 		return wait
 	}
@@ -45,19 +63,17 @@ func (a *attempts) begin(account, address string, now time.Time) (wait time.Dura
 	return 0
 }
 
-// succeed forgives the account from the address, and this one try of the
-// address.
-func (a *attempts) succeed(account, address string) {
+func (a *attempts) succeed(_ context.Context, account, address string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.at, attemptKey{account, address})
 	if all := a.at[attemptKey{"", address}]; all != nil && all.failures > 0 {
 		all.failures--
 	}
+	return nil
 }
 
-// forgive forgets all failures of an account, from every address.
-func (a *attempts) forgive(account string) {
+func (a *attempts) forgive(_ context.Context, account string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for k := range a.at {
@@ -65,16 +81,19 @@ func (a *attempts) forgive(account string) {
 			delete(a.at, k)
 		}
 	}
+	return nil
 }
+
+// sweep is for the flood that may come: see prune.
+func (a *attempts) sweep(context.Context, time.Time) error { return nil }
 
 func (a *attempts) entry(k attemptKey, now time.Time) *attempt {
 	if a.at == nil {
 		a.at = map[attemptKey]*attempt{}
 	}
 	e := a.at[k]
-	if e != nil && now.Before(e.last) { // the clock was put back: the wait is no longer than it was
-		e.next = now.Add(min(maxWait, max(0, e.next.Sub(e.last))))
-		e.last = now
+	if e != nil {
+		e.follow(now)
 	}
 	if e == nil || now.Sub(e.last) > forgetAfter {
 		if len(a.at) >= maxWatched {
@@ -99,6 +118,14 @@ func (a *attempts) prune(now time.Time) {
 			return
 		}
 		delete(a.at, k)
+	}
+}
+
+// follow lets the wait be no longer than it was where the clock was put back.
+func (e *attempt) follow(now time.Time) {
+	if now.Before(e.last) {
+		e.next = now.Add(min(maxWait, max(0, e.next.Sub(e.last))))
+		e.last = now
 	}
 }
 

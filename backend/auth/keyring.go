@@ -54,6 +54,9 @@ const (
 	// retireAfter is how long a key that was rotated is kept beyond the end of
 	// the last token known then.
 	retireAfter = time.Minute
+	// ripeAfter is how old a key is before replicas sign with it: by then each has
+	// looked for new keys, also one whose clock is some seconds off.
+	ripeAfter = 3 * reloadAfter
 )
 
 // DefaultSigningKeyAge is the age at which a signing key is rotated.
@@ -202,11 +205,29 @@ func (s *Service) currentKey(ctx context.Context, now time.Time) (kid string, ke
 	}
 	s.keyring.mu.RLock()
 	defer s.keyring.mu.RUnlock()
-	k, ok := s.keyring.keys[s.keyring.signing]
+	kid = s.keyring.signing
+	if s.shared {
+		kid = s.keyring.ripe(now)
+	}
+	k, ok := s.keyring.keys[kid]
 	if !ok {
 		return "", nil, errors.New("there is no signing key")
 	}
-	return s.keyring.signing, k.PrivateKey, nil
+	return kid, k.PrivateKey, nil
+}
+
+// ripe is the newest key that all replicas know; the oldest while there is none.
+func (r *keyring) ripe(now time.Time) (kid string) {
+	var at time.Time
+	young := true
+	for id, k := range r.keys {
+		made := k.stored.CreatedAt
+		ripe := now.Sub(made) >= ripeAfter
+		if kid == "" || ripe && (young || made.After(at)) || !ripe && young && made.Before(at) {
+			kid, at, young = id, made, !ripe
+		}
+	}
+	return kid
 }
 
 func (s *Service) verificationKey(ctx context.Context, kid string, now time.Time) (ed25519.PublicKey, error) {

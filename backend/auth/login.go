@@ -48,11 +48,15 @@ func (s *Service) Login(ctx context.Context, username, password, address string)
 	if len(username) > 4*MaxUsernameRunes || len(password) > MaxPasswordBytes {
 		return none, api.ErrInvalidCredential
 	}
-	if wait := s.attempts.begin(folded(username), address, s.now()); wait > 0 {
+	wait, err := s.attempts.begin(ctx, folded(username), address, s.now())
+	if err != nil {
+		return none, err
+	}
+	if wait > 0 {
 		return none, tooMany(wait)
 	}
 	var a account
-	err := s.records.View(ctx, func(tx store.Tx) (err error) {
+	err = s.records.View(ctx, func(tx store.Tx) (err error) {
 		a, err = byName(tx, username)
 		if errors.Is(err, store.ErrNotFound) {
 			a, err = account{}, nil
@@ -69,7 +73,9 @@ func (s *Service) Login(ctx context.Context, username, password, address string)
 	if !ok {
 		return none, about(a.ID, api.ErrInvalidCredential)
 	}
-	s.attempts.succeed(folded(username), address)
+	if err := s.attempts.succeed(ctx, folded(username), address); err != nil {
+		return none, err
+	}
 	if a.Inactive {
 		return none, about(a.ID, api.ErrUserInactive)
 	}

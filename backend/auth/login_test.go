@@ -377,9 +377,16 @@ func TestSlowDownIsPerAddressAndEnds(t *testing.T) {
 func TestAddressCannotTryManyAccounts(t *testing.T) {
 	var a attempts
 	now := time.Unix(0, 0)
+	begin := func(account, address string) time.Duration {
+		wait, err := a.begin(t.Context(), account, address, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wait
+	}
 	tries := 0
 	for i := range 1000 {
-		if a.begin("user"+string(rune('a'+i)), "203.0.113.9", now) == 0 {
+		if begin("user"+string(rune('a'+i)), "203.0.113.9") == 0 {
 			tries++
 		}
 	}
@@ -387,7 +394,7 @@ func TestAddressCannotTryManyAccounts(t *testing.T) {
 		t.Errorf("%d accounts tried at once from one address", tries)
 	}
 	for i := range 2 * maxWatched {
-		a.begin("x", string(rune(i)), now)
+		begin("x", string(rune(i)))
 	}
 	if len(a.at) > maxWatched {
 		t.Errorf("%d watched, bound %d", len(a.at), maxWatched)

@@ -25,6 +25,9 @@ type Options struct {
 	// Without it, those who have one are still asked for its code.
 	RequireMFA bool
 
+	// Shared says that other processes sign in users of the same records.
+	Shared bool
+
 	Providers []Provider // whose tokens Exchange takes
 
 	Issuer        string           // of tokens, and the name in authenticators; default Sunloop
@@ -41,10 +44,11 @@ type Service struct {
 	issuer     string
 	lifetime   time.Duration
 	keyAge     time.Duration
+	shared     bool
 
 	sealer    *sealer
 	passwords *passwords
-	attempts  attempts
+	attempts  slowdown
 	keyring   keyring
 	known     known
 	issuers   []*issuer
@@ -60,7 +64,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Records == nil || o.Now == nil {
 		return nil, errors.New("auth wants records and a clock")
 	}
-	s := &Service{records: o.Records, now: o.Now, requireMFA: o.RequireMFA, issuer: o.Issuer, lifetime: o.TokenLifetime, keyAge: cmp.Or(o.SigningKeyAge, DefaultSigningKeyAge)}
+	s := &Service{records: o.Records, now: o.Now, requireMFA: o.RequireMFA, issuer: o.Issuer, lifetime: o.TokenLifetime, keyAge: cmp.Or(o.SigningKeyAge, DefaultSigningKeyAge), shared: o.Shared}
 	if s.issuer == "" {
 		s.issuer = "Sunloop"
 	}
@@ -77,6 +81,10 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	}
 	if s.sealer, err = newSealer(o.Key); err != nil {
 		return nil, err
+	}
+	s.attempts = new(attempts)
+	if o.Shared {
+		s.attempts = &sharedAttempts{o.Records, s.sealer.hash}
 	}
 	for _, p := range o.Providers {
 		i, err := newIssuer(p, o.Now)
@@ -128,6 +136,9 @@ func (s *Service) Sweep(ctx context.Context) error {
 		return err
 	}
 	now := s.now()
+	if err := s.attempts.sweep(ctx, now); err != nil {
+		return err
+	}
 	return s.records.Update(ctx, func(tx store.Tx) error {
 		ended, _, err := challenges.List(tx, store.Query{})
 		if err != nil {

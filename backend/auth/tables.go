@@ -10,5 +10,7 @@ func Tables() []store.Checked {
 		sessions,
 		apiKeys,
 		challenges,
+		sharedMarks,
+		keptAttempts,
 	}
 }

@@ -388,7 +388,7 @@ func (m Administrator) ChangeUser(ctx context.Context, ref UserRef, c UserChange
 		return endSessions(tx, a.ID)
 	})
 	if err == nil && c.Unlock {
-		m.attempts.forgive(folded(after.Username))
+		err = m.attempts.forgive(ctx, folded(after.Username))
 	}
 	return before, after, err
 }

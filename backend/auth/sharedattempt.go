@@ -1,0 +1,131 @@
+package auth
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"app.sunloop/backend/store"
+)
+
+// sharedAttempts counts failures for all replicas, in their records. Names and
+// addresses are kept as keyed hashes: people type passwords where their name
+// belongs.
+type sharedAttempts struct {
+	records store.Records
+	hash    func(secret, place string) []byte
+}
+
+// keptAttempt is an attempt as stored.
+type keptAttempt struct {
+	Account  string    `json:"account,omitempty"` // none: of the address over all accounts
+	Address  string    `json:"address"`
+	Failures int       `json:"failures"`
+	Next     time.Time `json:"next,omitzero"`
+	Last     time.Time `json:"last"`
+}
+
+var keptAttempts = store.Table[keptAttempt]{
+	Bucket: "auth/attempts",
+	Key:    func(a keptAttempt) []byte { return store.Key(a.Account, a.Address) },
+}
+
+// clockSlack is by how much the clocks of replicas may differ: a stamp that is
+// so little ahead is another's, and no sign of a clock that was put back.
+const clockSlack = 10 * time.Second
+
+func (a *sharedAttempts) account(name string) string {
+	return hex.EncodeToString(a.hash(name, "attempt/account"))
+}
+
+func (a *sharedAttempts) address(address string) string {
+	return hex.EncodeToString(a.hash(address, "attempt/address"))
+}
+
+// entry is what is known of a key, and the attempt that it is now.
+func entry(tx store.Tx, account, address string, now time.Time) (keptAttempt, *attempt, error) {
+	k, err := keptAttempts.Get(tx, store.Key(account, address))
+	if errors.Is(err, store.ErrNotFound) || err == nil && now.Sub(k.Last) > forgetAfter {
+		return keptAttempt{Account: account, Address: address}, &attempt{last: now}, nil
+	}
+	e := &attempt{k.Failures, k.Next, k.Last}
+	if e.last.Sub(now) > clockSlack {
+		e.follow(now)
+	}
+	return k, e, err
+}
+
+func keep(tx store.Tx, k keptAttempt, e *attempt) error {
+	k.Failures, k.Next, k.Last = e.failures, e.next.UTC(), e.last.UTC()
+	return keptAttempts.Put(tx, k)
+}
+
+func (a *sharedAttempts) begin(ctx context.Context, account, address string, now time.Time) (wait time.Duration, err error) {
+	account, address = a.account(account), a.address(address)
+	err = a.records.Update(ctx, func(tx store.Tx) error {
+		one, oneNow, err := entry(tx, account, address, now)
+		if err != nil {
+			return err
+		}
+		all, allNow, err := entry(tx, "", address, now)
+		if err != nil {
+			return err
+		}
+		if wait = try(oneNow, allNow, now); wait > 0 {
+			return nil
+		}
+		return errors.Join(keep(tx, one, oneNow), keep(tx, all, allNow))
+	})
+	return wait, err
+}
+
+func (a *sharedAttempts) succeed(ctx context.Context, account, address string) error {
+	account, address = a.account(account), a.address(address)
+	return a.records.Update(ctx, func(tx store.Tx) error {
+		if err := keptAttempts.Delete(tx, store.Key(account, address)); err != nil {
+			return err
+		}
+		all, err := keptAttempts.Get(tx, store.Key("", address))
+		if errors.Is(err, store.ErrNotFound) || err == nil && all.Failures == 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		all.Failures--
+		return keptAttempts.Put(tx, all)
+	})
+}
+
+func (a *sharedAttempts) forgive(ctx context.Context, account string) error {
+	return a.drop(ctx, store.Query{Prefix: store.Key(a.account(account))}, func(keptAttempt) bool { return true })
+}
+
+func (a *sharedAttempts) sweep(ctx context.Context, now time.Time) error {
+	return a.drop(ctx, store.Query{}, func(k keptAttempt) bool { return now.Sub(k.Last) > forgetAfter })
+}
+
+// drop deletes what is over, some at a time.
+func (a *sharedAttempts) drop(ctx context.Context, q store.Query, over func(keptAttempt) bool) error {
+	const some = 200
+	for q.Limit = some; ; {
+		var next string
+		err := a.records.Update(ctx, func(tx store.Tx) error {
+			var list []keptAttempt
+			var err error
+			if list, next, err = keptAttempts.List(tx, q); err != nil {
+				return err
+			}
+			for _, k := range list {
+				if over(k) {
+					err = errors.Join(err, keptAttempts.Delete(tx, keptAttempts.Key(k)))
+				}
+			}
+			return err
+		})
+		if q.Cursor = next; err != nil || next == "" {
+			return err
+		}
+	}
+}

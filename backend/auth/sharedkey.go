@@ -1,0 +1,123 @@
+package auth
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"app.sunloop/backend/store"
+)
+
+// sharedMark is what the replicas of a service know of their key: enough to tell
+// another one from it, and nothing of the key itself.
+type sharedMark struct {
+	Name        string `json:"name"`
+	Fingerprint []byte `json:"fingerprint"`
+}
+
+var sharedMarks = store.Table[sharedMark]{
+	Bucket: "auth/key",
+	Key:    func(m sharedMark) []byte { return store.Key(m.Name) },
+}
+
+// sharedKeyName is the one mark that there is.
+const sharedKeyName = "sunloop.key"
+
+// KeyError says that the key file of a replica is not that of the others, or
+// missing. Nothing mends it but the right file.
+type KeyError struct{ text string }
+
+func (e *KeyError) Error() string { return e.text }
+
+// fingerprint tells a key from others. It is a keyed hash, of which the key
+// cannot be had.
+func (k Key) fingerprint() ([]byte, error) {
+	s, err := newSealer(k)
+	if err != nil {
+		return nil, err
+	}
+	return s.hash("", "fingerprint"), nil
+}
+
+// SharedKey reads the key file of a replica and holds it against what the
+// records know of the other replicas' key. Where the records know none yet, this
+// one is it, and is made where there is no file. The error is a [KeyError] for a
+// key that is not theirs, and for a file that is missing although they know a
+// key: none is made then.
+func SharedKey(ctx context.Context, records store.Records, path string) (Key, error) {
+	known, err := knownFingerprint(ctx, records)
+	if err != nil {
+		return Key{}, err
+	}
+	_, absent := os.Stat(path)
+	made := errors.Is(absent, fs.ErrNotExist)
+	if made && known {
+		return Key{}, &KeyError{fmt.Sprintf("the key file %s is missing, and the database holds secrets of another one: copy the key file of a replica that runs, or of a backup, to it", path)}
+	}
+	k, err := LoadKey(path)
+	if err != nil {
+		return k, err
+	}
+	err = k.agree(ctx, records, path)
+	if err != nil && made {
+		// It opens nothing: the next start must not take it for the replicas' own.
+		err = errors.Join(err, os.Remove(path))
+	}
+	return k, err
+}
+
+// knownFingerprint says whether the records know a key, by its mark or by what
+// was sealed before there were marks.
+func knownFingerprint(ctx context.Context, records store.Records) (known bool, err error) {
+	err = records.View(ctx, func(tx store.Tx) error {
+		marks, _, err := sharedMarks.List(tx, store.Query{Limit: 1})
+		if err != nil {
+			return err
+		}
+		sealed, _, err := signingKeys.List(tx, store.Query{Limit: 1})
+		known = len(marks)+len(sealed) > 0
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("look for the replicas' key: %w", err)
+	}
+	return known, nil
+}
+
+// agree leaves the key's mark in the records, or finds that theirs is another.
+func (k Key) agree(ctx context.Context, records store.Records, path string) error {
+	own, err := k.fingerprint()
+	if err != nil {
+		return err
+	}
+	other := &KeyError{fmt.Sprintf("the key file %s is not the one that the database's secrets are sealed with: all replicas need the same", path)}
+	err = records.Update(ctx, func(tx store.Tx) error {
+		m, err := sharedMarks.Get(tx, store.Key(sharedKeyName))
+		switch {
+		case err == nil && !bytes.Equal(m.Fingerprint, own):
+			return other
+		case err == nil:
+			return nil
+		case !errors.Is(err, store.ErrNotFound):
+			return err
+		}
+		sealed, _, err := signingKeys.List(tx, store.Query{Limit: 1})
+		if err != nil {
+			return err
+		}
+		for _, s := range sealed {
+			if _, err := k.Open(s.Sealed, "signing/"+s.ID); err != nil {
+				return other
+			}
+		}
+		return sharedMarks.Put(tx, sharedMark{sharedKeyName, own})
+	})
+	var differs *KeyError
+	if err != nil && !errors.As(err, &differs) {
+		return fmt.Errorf("agree on the replicas' key: %w", err)
+	}
+	return err
+}
