@@ -209,10 +209,23 @@ func diskRefusal(err error) *api.Error {
 	return api.ErrNoRoom
 }
 
+// retryAfter is how many seconds a caller waits who came while the service has
+// no store.
+const retryAfter = 5
+
+// Unavailable refuses what the service's store cannot do now, for a reason that
+// strangers may read.
+func Unavailable(why string) *api.Error {
+	e := api.ErrUnavailable.With("reason", why)
+	e.RetryAfter = retryAfter
+	return e
+}
+
 // noteDisk lets readiness know of want of room that no store has seen, such as the
-// spool's.
+// spool's. What a store has seen is [store.ErrDiskFull], and may be of a database
+// or a bucket.
 func (s *server) noteDisk(err error) {
-	if s.Disk != nil && store.NoRoom(err) && s.Disk.Full() == nil {
+	if s.Disk != nil && store.NoRoom(err) && !errors.Is(err, store.ErrDiskFull) && s.Disk.Full() == nil {
 		_ = s.Disk.Fill(err)
 	}
 }
@@ -230,6 +243,9 @@ func (s *server) refuse(w http.ResponseWriter, q *http.Request, err error) {
 		switch {
 		case errors.Is(err, context.Canceled) && canceled(q.Context()):
 			refusal = api.ErrUnavailable // nobody reads it
+		case errors.Is(err, store.ErrUnavailable):
+			refusal = Unavailable(store.Reason(err))
+			s.Log.Error("request failed", "request_id", requestID(w), "method", q.Method, "path", q.URL.Path, "error", err.Error())
 		case errors.Is(err, context.DeadlineExceeded):
 			refusal = api.ErrUnavailable
 			fallthrough

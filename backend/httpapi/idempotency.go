@@ -41,13 +41,20 @@ const lease = 2 * time.Minute
 const maxIdempotencyKey = 255
 
 var (
-	errKeyInUse   = api.Conflict("A request with this Idempotency-Key is under way")
+	errKeyInUse   = inUse()
 	errAnswerLost = api.Conflict("The request with this Idempotency-Key was carried out, but its answer was lost: look for what it made, it is not done again")
 	errKeyReused  = &api.Error{Status: http.StatusUnprocessableEntity, Message: "This Idempotency-Key was used with another body"}
 )
 
-// idempotency makes equal requests of this process wait for the first. The
-// zero value is ready.
+func inUse() *api.Error {
+	e := api.Conflict("A request with this Idempotency-Key is under way")
+	e.RetryAfter = 1
+	return e
+}
+
+// idempotency makes equal requests of this process wait for the first, so that
+// one of them at a time asks the records, which alone decide. The zero value is
+// ready.
 type idempotency struct {
 	mu       sync.Mutex
 	underway map[[sha256.Size]byte]chan struct{}
@@ -99,7 +106,7 @@ func (s *server) once(w http.ResponseWriter, q *http.Request, rt route, c *call,
 	defer leave()
 	now := s.Now().UTC()
 	mine := remembered{Key: id[:], Body: s.Auth.Fingerprint(c.fingerprint, sealedAnswers), Begun: now, Expires: now.Add(api.IdempotencyWindow)}
-	former, err := s.claim(q, mine)
+	former, err := s.claimed(q, mine)
 	if err != nil {
 		s.refuse(w, q, err)
 		return
@@ -115,6 +122,33 @@ func (s *server) once(w http.ResponseWriter, q *http.Request, rt route, c *call,
 	w.Header()["Content-Type"] = typeJSON
 	w.Header()["Cache-Control"] = cacheNever
 	s.send(w, q, false, former)
+}
+
+// How long a request waits for an equal one of another process, and how often it
+// looks for its answer.
+const (
+	otherWait     = 20 * time.Second
+	otherLook     = 20 * time.Millisecond
+	otherLookMost = 500 * time.Millisecond
+)
+
+// claimed is claim, but waits for an equal request of another process as
+// [idempotency] does for one of this. One that takes long, or whose process
+// died, ends in [errKeyInUse].
+func (s *server) claimed(q *http.Request, mine remembered) (former []byte, err error) {
+	ctx, cancel := context.WithTimeout(q.Context(), otherWait)
+	defer cancel()
+	for look := otherLook; ; look = min(2*look, otherLookMost) {
+		former, err = s.claim(q, mine)
+		if !s.Shared || !errors.Is(err, errKeyInUse) {
+			return former, err
+		}
+		select {
+		case <-time.After(look):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
 }
 
 // claim answers what was answered before, or nil when the caller is to do the
@@ -134,10 +168,12 @@ func (s *server) claim(q *http.Request, mine remembered) (former []byte, err err
 		case r.Sealed != nil:
 			former, err = s.Auth.Unseal(r.Sealed, sealedAnswers)
 			return err
-		case r.Changed:
+		case r.Changed && !s.Shared: // no other process is about to answer
 			return errAnswerLost
 		case now.Before(r.Begun.Add(lease)):
 			return errKeyInUse
+		case r.Changed:
+			return errAnswerLost
 		}
 		if err := dropExpired(tx, now); err != nil {
 			return err

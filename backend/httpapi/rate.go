@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
@@ -13,16 +15,24 @@ import (
 // window is the span in which accepted requests are counted.
 const window = time.Minute
 
-// rates counts accepted requests exactly: the stamps of the last of them, for
-// each caller and API. The zero value is ready.
-type rates struct {
-	mu    sync.Mutex
-	rings map[rateKey]*ring
+// Limiter counts accepted requests.
+type Limiter interface {
+	// Allow counts a request of key if fewer than limit were counted in the
+	// window before it. left is how many more fit now; reset is how long until
+	// one more does.
+	Allow(ctx context.Context, key string, limit int, window time.Duration) (ok bool, left int, reset time.Duration, err error)
 }
 
-type rateKey struct {
-	id   string
-	host api.Host
+// RateWindow is the span in which accepted requests are counted: a [Limiter]
+// may forget a key that counted none within it.
+const RateWindow = window
+
+// rates is the [Limiter] of a service that has no replicas: it counts exactly,
+// by the stamps of the last requests, for each caller and API.
+type rates struct {
+	now   func() time.Time
+	mu    sync.Mutex
+	rings map[string]*ring
 }
 
 // ring holds the stamps of the last accepted requests, as many as are
@@ -36,15 +46,15 @@ type ring struct {
 // maxIdleRings is how many rings are kept before the idle ones are dropped.
 const maxIdleRings = 10_000
 
-// take counts a request if it fits. left is how many more fit now; reset is
-// how long until one more does.
-func (r *rates) take(k rateKey, limit int, now time.Time) (ok bool, left int, reset time.Duration) {
+// Allow counts a request if it fits. The limit of a key never changes.
+func (r *rates) Allow(_ context.Context, k string, limit int, window time.Duration) (ok bool, left int, reset time.Duration, err error) {
+	now := r.now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	g := r.rings[k]
 	if g == nil {
 		if r.rings == nil {
-			r.rings = map[rateKey]*ring{}
+			r.rings = map[string]*ring{}
 		}
 		if len(r.rings) >= maxIdleRings {
 			r.dropIdle(now)
@@ -63,7 +73,7 @@ func (r *rates) take(k rateKey, limit int, now time.Time) (ok bool, left int, re
 		g.next = (g.next + 1) % limit
 		g.count++
 	}
-	return ok, limit - g.count, time.Duration(g.oldest() - start)
+	return ok, limit - g.count, time.Duration(g.oldest() - start), nil
 }
 
 func (g *ring) oldest() int64 {
@@ -82,12 +92,15 @@ func (r *rates) dropIdle(now time.Time) {
 
 // rate counts a request of the caller on the API, and tells in headers what
 // is left. Seconds are rounded up, so that waiting them is enough.
-func (s *server) rate(w http.ResponseWriter, who auth.Principal, host api.Host) error {
+func (s *server) rate(ctx context.Context, w http.ResponseWriter, who auth.Principal, host api.Host) error {
 	limit, name := s.KeyRate, "key"
 	if who.Kind == auth.KindUser {
 		limit, name = s.UserRate, "user"
 	}
-	ok, left, reset := s.rates.take(rateKey{who.ID, host}, limit, s.Now())
+	ok, left, reset, err := s.Limiter.Allow(ctx, string(host)+" "+who.ID, limit, window)
+	if err != nil {
+		return fmt.Errorf("count a request: %w", err)
+	}
 	seconds := int((reset + time.Second - 1) / time.Second)
 	h := w.Header()
 	h[ratePolicy] = []string{`"` + name + `";q=` + strconv.Itoa(limit) + `;w=` + strconv.Itoa(int(window/time.Second))}

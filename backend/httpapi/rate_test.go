@@ -1,10 +1,10 @@
 package httpapi
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
-	"app.sunloop/backend/api"
 	"pgregory.net/rapid"
 )
 
@@ -13,9 +13,9 @@ import (
 func TestRateIsExact(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		limit := rapid.IntRange(1, 70).Draw(r, "limit")
-		var rs rates
 		var accepted []time.Time
 		now := time.Unix(1_700_000_000, 0)
+		rs := rates{now: func() time.Time { return now }}
 		for range rapid.IntRange(1, 300).Draw(r, "requests") {
 			now = now.Add(time.Duration(rapid.SampledFrom([]int{0, 1, 999, 1000, 5000, 30_000, 60_000}).Draw(r, "ms")) * time.Millisecond)
 			n := 0
@@ -24,8 +24,8 @@ func TestRateIsExact(t *testing.T) {
 					n++
 				}
 			}
-			ok, left, reset := rs.take(rateKey{"k", api.HostMain}, limit, now)
-			if ok != (n < limit) {
+			ok, left, reset, err := rs.Allow(t.Context(), "k", limit, window)
+			if ok != (n < limit) || err != nil {
 				r.Fatalf("%d in the window of %d: accepted %v", n, limit, ok)
 			}
 			if ok {
@@ -50,12 +50,18 @@ func TestRateIsExact(t *testing.T) {
 }
 
 func TestIdleRingsGo(t *testing.T) {
-	var rs rates
 	now := time.Unix(0, 0)
-	for i := range maxIdleRings {
-		rs.take(rateKey{string(rune(i)), api.HostMain}, 1, now)
+	rs := rates{now: func() time.Time { return now }}
+	allow := func(key string) {
+		if ok, _, _, err := rs.Allow(t.Context(), key, 1, window); !ok || err != nil {
+			t.Fatalf("%q: %v, %v", key, ok, err)
+		}
 	}
-	rs.take(rateKey{"one more", api.HostMain}, 1, now.Add(window))
+	for i := range maxIdleRings {
+		allow(fmt.Sprint(i))
+	}
+	now = now.Add(window)
+	allow("one more")
 	if n := len(rs.rings); n != 1 {
 		t.Errorf("%d rings are left", n)
 	}

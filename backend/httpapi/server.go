@@ -47,6 +47,13 @@ type Deps struct {
 	Records        store.Records // of Idempotency-Key
 	Now            func() time.Time
 
+	Limiter Limiter // optional: nil counts in this process
+	// Shared says that other processes serve requests over the same records.
+	Shared bool
+	// Closed is why nothing can be served yet, nil once it can; optional. Until
+	// then the health paths alone answer, and what they do not need may be nil.
+	Closed func() error
+
 	Disk        *store.Disk                 // optional: what is known of the data folder's disk
 	Ready       func(context.Context) error // optional: nil is ready
 	Log         *slog.Logger                // optional: nil is silent
@@ -63,7 +70,6 @@ type Deps struct {
 // server is the handler behind [New].
 type server struct {
 	Deps
-	rates       rates
 	held        atomic.Int64 // bytes of streamed answers, see wholeBytes
 	places      places
 	idempotency idempotency
@@ -114,6 +120,9 @@ func New(d Deps) http.Handler {
 	s := &server{Deps: d, methods: map[string]map[string]route{}, mux: http.NewServeMux()}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
+	}
+	if s.Limiter == nil {
+		s.Limiter = &rates{now: s.Now}
 	}
 	if s.KeyRate == 0 {
 		s.KeyRate = api.RequestsPerMinute
@@ -250,6 +259,12 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 	}
 	ctx := q.Context()
 	told(ctx, func(x *Exchange) { x.Route = rt.Name })
+	if s.Closed != nil && rt.Name != "health" && rt.Name != "ready" {
+		if err := s.Closed(); err != nil {
+			s.refuse(w, q, err)
+			return
+		}
+	}
 	n := s.noted(w, q, rt.Route)
 	g := granted{credential: credential, note: n}
 	var invalid error
@@ -302,7 +317,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 			return
 		}
 		n.granted = g
-		if err := s.rate(w, g.Principal, rt.Host); err != nil {
+		if err := s.rate(ctx, w, g.Principal, rt.Host); err != nil {
 			s.refuse(w, q, err)
 			return
 		}
