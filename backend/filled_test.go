@@ -15,6 +15,8 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
+	"app.sunloop/backend/backup"
 	"app.sunloop/backend/client"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
@@ -155,6 +157,14 @@ func fill(t *testing.T, dir string) (keys filled) {
 		return errors.Join(tx.Put("object-intents", store.Key("nowcast/half.csv"), []byte("a former life")),
 			tx.Put("partner-planned", store.Key(filledSite), []byte(`{"site_id":"`+filledSite+`","token":"a"}`)))
 	}))
+	// What replicas leave in the records that they share.
+	key, err := auth.SharedKey(ctx, db, filepath.Join(dir, backup.Key))
+	must(err)
+	accounts, err := auth.New(ctx, auth.Options{Records: db, Key: key, Now: wall, Shared: true})
+	must(err)
+	if _, err := accounts.Login(ctx, "nobody", "a wrong one", "192.0.2.1"); err == nil {
+		t.Error("nobody signs in")
+	}
 	for _, table := range tables() {
 		must(db.View(ctx, func(tx store.Tx) error {
 			if table.Check(tx, func(err error) { t.Error(err) }) == 0 {
