@@ -319,6 +319,29 @@ func TestReadyIsCheap(t *testing.T) {
 	}
 }
 
+// TestRightIsWithdrawn: a look alone does not see that nothing can be written
+// any more, but the first writing that fails has it tried.
+func TestRightIsWithdrawn(t *testing.T) {
+	p := s3test.NewProxy(t, s3test.Bucket(t))
+	s := openWith(t, p.URI, once)
+	if err := s.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.Choose(writes(s3test.Refuse(http.StatusForbidden, "AccessDenied")))
+	if err := s.Put(t.Context(), "a", strings.NewReader("x")); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("put: %v", err)
+	}
+	for range 2 {
+		if err := s.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "s3:PutObject") {
+			t.Errorf("ready: %v", err)
+		}
+	}
+	p.Choose(nil)
+	if err := s.Ready(t.Context()); err != nil {
+		t.Errorf("with the right again: %v", err)
+	}
+}
+
 // TestFullBucketIsNotReady: nothing but room in the bucket makes it ready again.
 func TestFullBucketIsNotReady(t *testing.T) {
 	p := s3test.NewProxy(t, s3test.Bucket(t))
