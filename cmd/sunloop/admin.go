@@ -49,6 +49,7 @@ type AdminCmd struct {
 	Backup  BackupCmd  `cmd:"" help:"Put the data folder into one file, also while a service serves from it."`
 	Restore RestoreCmd `cmd:"" help:"Make a data folder, which must be new or empty, from a backup."`
 	Compact CompactCmd `cmd:"" help:"Give the disk back what the database has no more use for; at rest only."`
+	Migrate MigrateCmd `cmd:"" help:"Move the data folder into an empty database and bucket, for replicas to serve from."`
 	Check   CheckCmd   `cmd:"" help:"Verify the data folder of a service that is not running; nothing in it changes."`
 }
 

@@ -43,6 +43,7 @@ var floors = []struct {
 	{"app.sunloop/backend/operator", nil},
 	{"app.sunloop/backend/journal", []string{"backend/api"}},
 	{"app.sunloop/backend/store/...", []string{"engine/series"}},
+	{"app.sunloop/backend/migrate", []string{"backend/store/...", "engine/series"}},
 	{"app.sunloop/backend/openmeteo", []string{"engine/series", "engine/solar", "engine/weather"}},
 	{"app.sunloop/backend/auth", []string{"backend/api", "backend/store", "engine/series"}},
 	{"app.sunloop/backend/audit", []string{"backend/api", "backend/store", "engine/series"}},

@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 // TestScripts runs the command line as a person would: each script of
 // testdata/script in a folder of its own.
 func TestScripts(t *testing.T) {
+	shared := newServers(t)
+	database := shared.place(func() string { return shared.database().Database(t) })
+	bucket := shared.place(func() string { return shared.bucket().Bucket(t) })
 	testscript.Run(t, testscript.Params{
 		Dir: "../../testdata/script",
 		Setup: func(e *testscript.Env) error {
@@ -43,7 +46,8 @@ func TestScripts(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "plant": plantFile, "order": order, "operations": operations},
+		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "plant": plantFile, "order": order, "operations": operations, "database": database, "bucket": bucket},
+		Condition: installed,
 	})
 }
 

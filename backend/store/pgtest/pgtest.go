@@ -101,6 +101,9 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
+// Installed says whether PostgreSQL's programs are.
+func Installed() bool { return programs() != "" }
+
 func skipWithout(t testing.TB) {
 	t.Helper()
 	if programs() == "" {

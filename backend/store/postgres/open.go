@@ -74,6 +74,12 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		pool.Close()
 		return nil, fmt.Errorf("%s: %w", what, opening(err))
 	}
+	if !o.Moving {
+		if err := moving(ctx, pool); err != nil {
+			pool.Close()
+			return nil, fmt.Errorf("%s: %w", what, opening(err))
+		}
+	}
 	return newStore(pool, o), nil
 }
 
@@ -93,7 +99,7 @@ func opening(err error) error {
 	var pg *pgconn.PgError
 	var own *databaseError
 	switch {
-	case errors.Is(err, ErrReadOnly), errors.Is(err, ErrForeign), errors.Is(err, store.ErrNewer):
+	case errors.Is(err, ErrReadOnly), errors.Is(err, ErrForeign), errors.Is(err, ErrMoving), errors.Is(err, store.ErrNewer):
 		return err
 	case errors.As(err, &pg) && pg.Code == noPrivilege:
 		return &databaseError{"make the tables", "the user may not create them in it", err}

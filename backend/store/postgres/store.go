@@ -33,6 +33,9 @@ type Options struct {
 	Enqueue func(ctx context.Context, tx pgx.Tx, job store.Job) error
 	// Lease is how long a leader that fell silent stays leader; 0 means 15 s.
 	Lease time.Duration
+	// Moving opens a database too into which a migration is under way: for the
+	// migration itself.
+	Moving bool
 }
 
 // Store is the home of all data but objects and jobs in a database. It is safe

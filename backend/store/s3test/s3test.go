@@ -108,6 +108,9 @@ func skipWithout(t testing.TB) {
 	}
 }
 
+// Installed says whether there is a server to run.
+func Installed() bool { return program() != "" }
+
 // program is the path of versitygw; empty where there is none, or no shell to
 // run it under.
 var program = sync.OnceValue(func() string {

@@ -1,0 +1,233 @@
+// Package migrate moves a house: everything of a data folder into an empty
+// database and an empty place for objects, from which replicas then serve.
+//
+// The folder is opened to be read alone and held meanwhile, so that no service
+// writes to it. Records and telemetry are copied as they lie, set by set in the
+// order of their keys: how far each set has come, with the checksum of what was
+// copied of it, stands in the target and is written in one transaction with the
+// rows. A run that follows one that was killed reads the source again from the
+// beginning, which costs little, and goes on behind the mark where the checksum
+// is the same; where it is not, the source has changed and the set is copied
+// anew. At the end all of the target is read and held against the source, and
+// only then may a service open it.
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/postgres"
+)
+
+// Options say what is moved where.
+type Options struct {
+	From string // the data folder
+	To   string // the database's URL
+	// Objects is the place of the objects; empty: they stay in the data folder.
+	Objects string
+	// VerifyOnly compares source and target, and writes nothing.
+	VerifyOnly bool
+	// Log hears what a bucket said that failed; nil: nobody does.
+	Log *slog.Logger
+	// Now is the clock, for how long each step takes.
+	Now func() time.Time
+	// Progress is told now and then how far the move has come; nil: nobody is.
+	Progress func(Progress)
+}
+
+// Progress is how far a step has come in this run.
+type Progress struct {
+	Step  string // as [Step] names it, with "verify " before it when it is compared
+	Rows  int64
+	Bytes int64
+}
+
+// Steps of a move.
+const (
+	Records   = "records"
+	Telemetry = "telemetry"
+	Objects   = "objects"
+)
+
+// Report says what is in the source, what was copied of it, and whether the
+// target holds the same.
+type Report struct {
+	Steps     []Step `json:"steps"`
+	Records   []Part `json:"records"`   // by bucket
+	Telemetry []Part `json:"telemetry"` // by site
+	// Resumed says that a former run had begun; Complete that one had come to
+	// its end, so that this one only compared.
+	Resumed  bool `json:"resumed"`
+	Complete bool `json:"complete"`
+	// Differences are sentences; empty when the target holds what the source does.
+	Differences []string `json:"differences"`
+}
+
+// Step is one kind of data.
+type Step struct {
+	Name          string  `json:"name"`
+	Parts         int     `json:"parts"` // buckets, sites; of objects none
+	Rows          int64   `json:"rows"`  // or objects, in the source
+	Bytes         int64   `json:"bytes"` // keys and values, or the objects' sizes
+	CopiedRows    int64   `json:"copied_rows"`
+	CopiedBytes   int64   `json:"copied_bytes"`
+	CopySeconds   float64 `json:"copy_seconds"`
+	VerifySeconds float64 `json:"verify_seconds"`
+}
+
+// Part is a bucket or a site.
+type Part struct {
+	Name   string `json:"name"`
+	Rows   int64  `json:"rows"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"` // over its ordered rows, in hex
+}
+
+// mostDifferences bounds how many differences are named.
+const mostDifferences = 100
+
+// mover is a move on its way.
+type mover struct {
+	Options
+	source *source
+	target *postgres.Store
+	move   *postgres.Move // nil: nothing is written
+	places *places        // nil: objects stay where they are
+	marks  map[store.RowSet]postgres.Mark
+	known  map[store.RowSet]tally // of the source
+	report *Report
+}
+
+// Run moves the house, or goes on where a former run ended. A difference that
+// it finds at the end is in the report, and no error.
+func Run(ctx context.Context, o Options) (report *Report, err error) {
+	from, err := openSource(o.From)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	m := &mover{Options: o, source: from, known: map[store.RowSet]tally{}, report: &Report{Records: []Part{}, Telemetry: []Part{}, Differences: []string{}}}
+	if m.Progress == nil {
+		m.Progress = func(Progress) {}
+	}
+	if o.Objects != "" {
+		if m.places, err = openPlaces(ctx, o); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, m.places.target.Close()) }()
+	}
+	m.target, err = postgres.Open(ctx, o.To, postgres.Options{Now: o.Now, Moving: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.target.Close()) }()
+	if err := m.begin(ctx); err != nil {
+		return nil, fmt.Errorf("move into the database: %w", err)
+	}
+	if m.move != nil {
+		if err := m.copy(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.verify(ctx); err != nil {
+		return nil, err
+	}
+	if m.move != nil && len(m.report.Differences) == 0 {
+		if err := m.move.End(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return m.report, nil
+}
+
+// begin marks the target, unless it is only to be looked at.
+func (m *mover) begin(ctx context.Context) error {
+	if m.VerifyOnly {
+		return nil
+	}
+	waiting, running, dead, err := m.source.Counts(ctx)
+	if err != nil {
+		return err
+	}
+	if n := waiting + running + dead; n > 0 {
+		return fmt.Errorf("the data folder has %d jobs, which this version cannot move: start the service until they are done (sunloop admin job list), and stop it", n)
+	}
+	place := ""
+	if m.places != nil {
+		place = m.places.place
+	}
+	move, err := m.target.BeginMove(ctx, m.source.id, place, func() error { return m.places.vacant(ctx) })
+	if err != nil {
+		return err
+	}
+	m.report.Complete = move.Ended
+	m.report.Resumed = !move.First
+	if move.Ended {
+		return nil // what was moved may be in use: it is compared, and not written to
+	}
+	m.move = move
+	m.marks, err = move.Marks(ctx)
+	return err
+}
+
+// copy copies what is not in the target yet.
+func (m *mover) copy(ctx context.Context) error {
+	sets, err := m.source.RowSets(ctx)
+	if err != nil {
+		return err
+	}
+	records, telemetry := divided(sets)
+	if err := m.timed(Records, func(s *Step) error { return m.copySets(ctx, s, records) }); err != nil {
+		return err
+	}
+	if err := m.timed(Telemetry, func(s *Step) error { return m.copySets(ctx, s, telemetry) }); err != nil {
+		return err
+	}
+	// What is marked and no longer in the source.
+	for set := range m.marks {
+		if err := m.move.Clear(ctx, set); err != nil {
+			return err
+		}
+	}
+	if m.places == nil {
+		return nil
+	}
+	return m.timed(Objects, func(s *Step) error { return m.places.copy(ctx, m, s) })
+}
+
+// divided is the sets of records, and those of telemetry.
+func divided(sets []store.RowSet) (records, telemetry []store.RowSet) {
+	for _, set := range sets {
+		if set.Kind == store.RecordRows {
+			records = append(records, set)
+		} else {
+			telemetry = append(telemetry, set)
+		}
+	}
+	return records, telemetry
+}
+
+// step is the report's of a name.
+func (m *mover) step(name string) *Step {
+	for i := range m.report.Steps {
+		if m.report.Steps[i].Name == name {
+			return &m.report.Steps[i]
+		}
+	}
+	m.report.Steps = append(m.report.Steps, Step{Name: name})
+	return &m.report.Steps[len(m.report.Steps)-1]
+}
+
+// timed copies a step.
+func (m *mover) timed(name string, do func(s *Step) error) error {
+	begin, s := m.Now(), m.step(name)
+	if err := do(s); err != nil {
+		return fmt.Errorf("copy the %s: %w", name, err)
+	}
+	s.CopySeconds = m.Now().Sub(begin).Seconds()
+	return nil
+}

@@ -1,0 +1,300 @@
+package migrate
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/objects"
+)
+
+// objectsAtOnce is how many objects are under way, and announced how many at a
+// time are.
+const (
+	objectsAtOnce = 8
+	announced     = 256
+)
+
+// places are where objects come from and where they go to.
+type places struct {
+	folder string
+	place  string // of the target, from wherever the command is run
+	target *objects.Store
+	mu     sync.Mutex // of the report
+}
+
+// openPlaces opens the target. It must not be in the data folder, which stays
+// as it is.
+func openPlaces(ctx context.Context, o Options) (*places, error) {
+	p := &places{folder: filepath.Join(o.From, objectsFolder), place: o.Objects}
+	to := o.Objects
+	if u, err := url.Parse(to); err == nil && u.Scheme == "file" {
+		to = filepath.FromSlash(u.Path)
+	}
+	if !strings.Contains(o.Objects, "://") {
+		var err error
+		if p.place, err = filepath.Abs(o.Objects); err != nil {
+			return nil, err
+		}
+	}
+	if inside, err := within(o.From, to); err != nil {
+		return nil, err
+	} else if inside {
+		return nil, fmt.Errorf("--objects %s lies in the data folder, where nothing may change: name another place, or leave it out and the objects stay where they are", to)
+	}
+	var err error
+	if p.target, err = objects.Open(ctx, o.Objects, nil, o.Log); err != nil {
+		return nil, err
+	}
+	if err := p.target.Ready(ctx); err != nil {
+		return nil, errors.Join(err, p.target.Close())
+	}
+	return p, nil
+}
+
+// within says whether a path is in a folder, or the folder itself.
+func within(folder, path string) (bool, error) {
+	from, err := filepath.Abs(folder)
+	if err != nil {
+		return false, err
+	}
+	to, err := filepath.Abs(path)
+	if err != nil {
+		return false, err
+	}
+	for _, p := range []*string{&from, &to} {
+		if real, err := filepath.EvalSymlinks(*p); err == nil {
+			*p = real
+		}
+	}
+	rest, err := filepath.Rel(from, to)
+	return err == nil && filepath.IsLocal(rest), nil
+}
+
+// vacant refuses a place that holds anything.
+func (p *places) vacant(ctx context.Context) error {
+	if p == nil {
+		return nil
+	}
+	for o, err := range p.target.List(ctx) {
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("the place of the objects holds %q already, and a migration wants an empty one: nothing was written", o.Key)
+	}
+	return nil
+}
+
+// chunks are the listed objects, some at a time.
+func chunks(all iter.Seq2[objects.Listed, error]) iter.Seq2[[]objects.Listed, error] {
+	return func(yield func([]objects.Listed, error) bool) {
+		var part []objects.Listed
+		for o, err := range all {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if part = append(part, o); len(part) == announced {
+				if !yield(part, nil) {
+					return
+				}
+				part = part[:0]
+			}
+		}
+		if len(part) > 0 {
+			yield(part, nil)
+		}
+	}
+}
+
+func keysOf(part []objects.Listed) []string {
+	keys := make([]string, len(part))
+	for i, o := range part {
+		keys[i] = o.Key
+	}
+	return keys
+}
+
+// copy puts the objects that are not there yet.
+func (p *places) copy(ctx context.Context, m *mover, s *Step) error {
+	if err := p.tidy(ctx, m); err != nil {
+		return err
+	}
+	for part, err := range chunks(objects.ListFolder(ctx, p.folder)) {
+		if err != nil {
+			return err
+		}
+		if err := m.move.Announce(ctx, keysOf(part)); err != nil {
+			return err
+		}
+		err := each(ctx, part, func(ctx context.Context, o objects.Listed) error {
+			put, err := p.put(ctx, o)
+			if err != nil || !put {
+				return err
+			}
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			s.CopiedRows++
+			s.CopiedBytes += o.Size
+			m.Progress(Progress{s.Name, s.CopiedRows, s.CopiedBytes})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tidy refuses a place with objects that the migration has not put there, and
+// removes those of it that the source no longer has.
+func (p *places) tidy(ctx context.Context, m *mover) error {
+	for part, err := range chunks(p.target.List(ctx)) {
+		if err != nil {
+			return err
+		}
+		strangers, err := m.move.Strangers(ctx, keysOf(part))
+		if err != nil {
+			return err
+		}
+		if len(strangers) > 0 {
+			return fmt.Errorf("the place holds %q, which the migration has not put there", strangers[0])
+		}
+		for _, o := range part {
+			there, err := p.has(o.Key)
+			if err == nil && !there {
+				err = p.target.Delete(ctx, o.Key)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// each runs do for all objects of a part, some at once.
+func each(ctx context.Context, part []objects.Listed, do func(ctx context.Context, o objects.Listed) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(objectsAtOnce)
+	for _, o := range part {
+		g.Go(func() error { return do(ctx, o) })
+	}
+	return g.Wait()
+}
+
+func (p *places) path(key string) string { return filepath.Join(p.folder, filepath.FromSlash(key)) }
+
+// has says whether the source has an object.
+func (p *places) has(key string) (bool, error) {
+	_, err := os.Stat(p.path(key))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// put copies an object; false: the target has one of its key already, which a
+// former run has put there.
+func (p *places) put(ctx context.Context, o objects.Listed) (bool, error) {
+	f, err := os.Open(p.path(o.Key))
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	err = p.target.Put(ctx, o.Key, f)
+	if !errors.Is(err, store.ErrExists) {
+		return err == nil, err
+	}
+	// Whose content it has is seen when all is compared.
+	return false, nil
+}
+
+// verify reads all objects of both places.
+func (p *places) verify(ctx context.Context, m *mover, s *Step) error {
+	told := Progress{Step: "verify " + Objects}
+	for part, err := range chunks(objects.ListFolder(ctx, p.folder)) {
+		if err != nil {
+			return err
+		}
+		err := each(ctx, part, func(ctx context.Context, o objects.Listed) error {
+			difference, err := p.compare(ctx, o.Key)
+			if err != nil {
+				return err
+			}
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if difference != "" {
+				m.differ("object %s: %s", o.Key, difference)
+			}
+			s.Rows, s.Bytes = s.Rows+1, s.Bytes+o.Size
+			told.Rows, told.Bytes = s.Rows, s.Bytes
+			m.Progress(told)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for o, err := range p.target.List(ctx) {
+		if err != nil {
+			return err
+		}
+		if there, err := p.has(o.Key); err != nil {
+			return err
+		} else if !there {
+			m.differ("object %s: it is in the target alone", o.Key)
+		}
+	}
+	return nil
+}
+
+// compare is how an object of the target differs from the source's; empty: not.
+func (p *places) compare(ctx context.Context, key string) (string, error) {
+	f, err := os.Open(p.path(key))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	want, wantSize, err := digest(f)
+	if err != nil {
+		return "", err
+	}
+	r, err := p.target.Open(ctx, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return "it is missing in the target", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	got, gotSize, err := digest(r)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("read object %s of the target: %w", key, err)
+	case gotSize != wantSize:
+		return fmt.Sprintf("it has %d bytes in the target, not %d", gotSize, wantSize), nil
+	case !bytes.Equal(got, want):
+		return "its checksum is another in the target", nil
+	}
+	return "", nil
+}
+
+func digest(r io.Reader) (sum []byte, size int64, err error) {
+	h := sha256.New()
+	size, err = io.Copy(h, r)
+	return h.Sum(nil), size, err
+}

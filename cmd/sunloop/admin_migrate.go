@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/term"
+
+	"app.sunloop/backend/migrate"
+	"app.sunloop/backend/store"
+)
+
+// MigrateCmd moves a data folder into a database and a bucket.
+type MigrateCmd struct {
+	From       string `placeholder:"DIR" help:"The data folder of a service that is not running; nothing in it changes (--data)." type:"path"`
+	To         string `required:"" placeholder:"URL" env:"SUNLOOP_STORE" help:"The empty database, as in postgres://sunloop@db.example.org/sunloop. Its password belongs into PGPASSWORD, a password file (PGPASSFILE) or this variable, as others see a command line."`
+	Objects    string `placeholder:"URL" env:"SUNLOOP_OBJECTS" help:"Where uploads and models go, an empty bucket as in s3://bucket/prefix, or a folder; none: they stay in the data folder."`
+	VerifyOnly bool   `help:"Only compare what is there with the data folder."`
+	JSON       bool   `name:"json" help:"As JSON."`
+}
+
+// Run moves the folder, or goes on where a former run ended; the exit status is
+// 1 when the target does not hold the same in the end.
+func (c *MigrateCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	o := migrate.Options{From: c.From, To: c.To, Objects: c.Objects, VerifyOnly: c.VerifyOnly, Now: time.Now, Log: g.headlessLog(std.err).With("command", "migrate")}
+	if o.From == "" {
+		o.From = g.Data
+	}
+	f, ok := fileOf(std.err)
+	if ok && term.IsTerminal(int(f.Fd())) {
+		o.Progress = progressLine(f)
+	}
+	report, err := migrate.Run(ctx, o)
+	if o.Progress != nil {
+		fmt.Fprint(f, "\r\033[K")
+	}
+	if errors.Is(err, store.ErrLocked) {
+		return fmt.Errorf("%w; stop it first", err)
+	}
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		err = json.NewEncoder(std.out).Encode(report)
+	} else {
+		err = c.print(std.out, o.From, report)
+	}
+	if err == nil && len(report.Differences) > 0 {
+		return exitStatus(1)
+	}
+	return err
+}
+
+// progressEvery is how often the line of progress changes.
+const progressEvery = 200 * time.Millisecond
+
+// progressLine shows on a terminal how far a migration has come.
+func progressLine(f *os.File) func(migrate.Progress) {
+	var step string
+	var begin, shown time.Time
+	return func(p migrate.Progress) {
+		now := time.Now()
+		if p.Step != step {
+			step, begin = p.Step, now
+		} else if now.Sub(shown) < progressEvery {
+			return
+		}
+		shown = now
+		fmt.Fprintf(f, "\r%s: %d of %s, %s\033[K", p.Step, p.Rows, megabytes(p.Bytes), rate(p.Bytes, now.Sub(begin).Seconds()))
+	}
+}
+
+// rate is bytes in a second.
+func rate(n int64, seconds float64) string {
+	if seconds < 0.001 {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f MB/s", float64(n)/1e6/seconds)
+}
+
+// print prints the report, and what is to be done next.
+func (c *MigrateCmd) print(out io.Writer, from string, r *migrate.Report) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "\tparts\trows\tsize\tcopied\tin\trows/s\t\tcompared in\t\t")
+	for _, s := range r.Steps {
+		parts, perSecond := "–", "–"
+		if s.Name != migrate.Objects {
+			parts = fmt.Sprint(s.Parts)
+		}
+		if s.CopySeconds >= 0.001 {
+			perSecond = fmt.Sprintf("%.0f", float64(s.CopiedRows)/s.CopySeconds)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\t%.1f s\t%s\t%s\t%.1f s\t%s\t\n", s.Name, parts, s.Rows, megabytes(s.Bytes), s.CopiedRows, s.CopySeconds, perSecond,
+			rate(s.CopiedBytes, s.CopySeconds), s.VerifySeconds, rate(s.Bytes, s.VerifySeconds))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, d := range r.Differences {
+		fmt.Fprintln(out, d)
+	}
+	switch {
+	case len(r.Differences) > 0 && (c.VerifyOnly || r.Complete):
+		fmt.Fprintln(out, "The target does not hold what the data folder does.")
+	case len(r.Differences) > 0:
+		fmt.Fprintln(out, "The target does not hold what the data folder does, and no service opens it: make the database and the place of the objects anew, and begin again.")
+	case c.VerifyOnly:
+		fmt.Fprintln(out, "The target holds what the data folder does.")
+	default:
+		c.next(out, from)
+	}
+	return nil
+}
+
+// next says what a replica needs besides.
+func (c *MigrateCmd) next(out io.Writer, from string) {
+	fmt.Fprintln(out, "The target holds what the data folder does.")
+	fmt.Fprintf(out, "Give each replica a copy of %s: without it no stored secret opens.\n", filepath.Join(from, "sunloop.key"))
+	var more []string
+	for _, name := range []string{"tls", "ssh"} {
+		if info, err := os.Stat(filepath.Join(from, name)); err == nil && info.IsDir() {
+			more = append(more, name)
+		}
+	}
+	if len(more) > 0 {
+		fmt.Fprintf(out, "Copy %s of it into their data folders as well, so that clients find the fingerprints that they know.\n", strings.Join(more, " and "))
+	}
+	if c.Objects == "" {
+		fmt.Fprintf(out, "The objects stay in %s, which is right for one replica alone.\n", filepath.Join(from, "objects"))
+	}
+}
