@@ -53,6 +53,8 @@ type Trail struct {
 	records store.Records
 	now     func() time.Time
 
+	// Each replica names its records and bounds refusals by itself: names are
+	// random beside their time, and so many replicas have so many budgets.
 	mu      sync.Mutex
 	entropy *ulid.MonotonicEntropy
 	budgets budgets

@@ -31,8 +31,8 @@ type slowdown interface {
 	sweep(ctx context.Context, now time.Time) error
 }
 
-// attempts counts failures in memory: a restart forgives, a flood of names
-// cannot grow it without bound.
+// attempts counts failures in memory, of a process that has no replicas: a
+// restart forgives, a flood of names cannot grow it without bound.
 type attempts struct {
 	mu sync.Mutex
 	at map[attemptKey]*attempt

@@ -34,7 +34,8 @@ type Service struct {
 	busy    chan struct{} // forecasts under way
 }
 
-// atATime bounds the forecasts under way: each takes both cores for a second.
+// atATime bounds the forecasts under way in this process: each takes both cores
+// for a second. Whose turn it is to be served is the records' to say.
 const atATime = 2
 
 // New makes the service.

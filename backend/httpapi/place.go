@@ -29,7 +29,8 @@ type timed[T any] struct {
 	until time.Time
 }
 
-// forget drops all: something was changed through this handler.
+// forget drops all: something was changed through this handler. What another
+// replica changed is seen when the time is over.
 func (p *places) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -76,6 +76,7 @@ type plans struct {
 }
 
 func (p *plans) Schedules(_ context.Context, _ api.Scope, q api.ListQuery, _ string, _ bool) ([]api.Schedule, string, error) {
+	list := p.list // as it is when the reading begins
 	if p.meanwhile != nil {
 		p.meanwhile()
 	}
@@ -83,10 +84,10 @@ func (p *plans) Schedules(_ context.Context, _ api.Scope, q api.ListQuery, _ str
 	if q.Cursor != "" {
 		at, _ = strconv.Atoi(q.Cursor)
 	}
-	if at >= len(p.list) || q.SiteID != south || p.broken != nil {
+	if at >= len(list) || q.SiteID != south || p.broken != nil {
 		return nil, "", p.broken
 	}
-	one := p.list[at]
+	one := list[at]
 	one.Overdue = p.now().After(one.ScheduledDate.Time)
 	return []api.Schedule{one}, strconv.Itoa(at + 1), nil
 }

@@ -22,19 +22,83 @@ var marks = store.Table[mark]{
 	Key:    func(m mark) []byte { return store.Key(m.SiteID) },
 }
 
+// planWords holds for each site what its plan was last changed or shown under: a
+// word that no other change or showing has.
+const planWords = "partner-plans"
+
+// drawings is how often snapshots are made anew whose plan changed meanwhile.
+const drawings = 5
+
 // Changed marks the schedule of a site as out of date, within the transaction
 // that changes its planned work; [Service.Refresh] makes it anew.
 func (s *Service) Changed(tx store.Tx, siteID string) error {
-	if err := marks.Put(tx, mark{siteID, rand.Text()}); err != nil {
+	token := rand.Text()
+	err := marks.Put(tx, mark{siteID, token})
+	if err == nil {
+		err = tx.Put(planWords, store.Key(siteID), []byte(token))
+	}
+	if err != nil {
 		return fmt.Errorf("mark the schedule of site %s: %w", siteID, err)
 	}
 	return nil
 }
 
-// Refresh makes the schedules that are out of date. What fails stays marked.
+// planOf is the word of a site's plan; empty where there is none yet.
+func planOf(tx store.Tx, siteID string) (string, error) {
+	word, err := tx.Get(planWords, store.Key(siteID))
+	if errors.Is(err, store.ErrNotFound) {
+		err = nil
+	}
+	return string(word), err
+}
+
+// draw makes documents of a site, its schedule among them, and stores those of
+// the kinds, or that there is none of a kind. stored is false where the plan was
+// changed, or shown by another, after the making began: on another replica or
+// here, what was listed first must not be stored last.
+func (s *Service) draw(ctx context.Context, siteID string, kinds []string, make func() (documents, error)) (stored bool, err error) {
+	var before string
+	err = s.Records.View(ctx, func(tx store.Tx) (err error) {
+		before, err = planOf(tx, siteID)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("read the plan of site %s: %w", siteID, err)
+	}
+	made, err := make()
+	if err != nil {
+		return false, err
+	}
+	shown := rand.Text()
+	err = s.Records.Update(ctx, func(tx store.Tx) error {
+		stored = false
+		now, err := planOf(tx, siteID)
+		if err != nil || now != before {
+			return err
+		}
+		for _, kind := range kinds {
+			key := store.Key(siteID, kind)
+			if body := made[kind]; body != nil {
+				err = tx.Put(bucket, key, body)
+			} else {
+				err = tx.Delete(bucket, key)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		stored = true
+		return errors.Join(marks.Delete(tx, store.Key(siteID)), tx.Put(planWords, store.Key(siteID), []byte(shown)))
+	})
+	if err != nil {
+		return false, fmt.Errorf("store the snapshots of site %s: %w", siteID, err)
+	}
+	return stored, nil
+}
+
+// Refresh makes the schedules that are out of date, and again what is changed
+// meanwhile. What fails stays marked.
 func (s *Service) Refresh(ctx context.Context) error {
-	s.planning.Lock()
-	defer s.planning.Unlock()
 	var list []mark
 	err := s.Records.View(ctx, func(tx store.Tx) (err error) {
 		list, _, err = marks.List(tx, store.Query{})
@@ -44,46 +108,39 @@ func (s *Service) Refresh(ctx context.Context) error {
 		return fmt.Errorf("look for schedules that are out of date: %w", err)
 	}
 	for _, m := range list {
-		err = errors.Join(err, s.refresh(ctx, m))
+		for range drawings {
+			stored, failed := s.draw(ctx, m.SiteID, []string{api.SnapshotSchedule}, func() (documents, error) { return s.drawn(ctx, m.SiteID) })
+			if err = errors.Join(err, failed); stored || failed != nil {
+				break
+			}
+		}
 	}
 	return err
 }
 
-func (s *Service) refresh(ctx context.Context, m mark) error {
+// drawn is the schedule of a site as it is now, as a document; none of a site
+// that is not there any more.
+func (s *Service) drawn(ctx context.Context, siteID string) (documents, error) {
 	made := documents{}
-	site, err := s.Ops.Site(ctx, api.Unlimited(actor), m.SiteID)
-	switch {
-	case errors.Is(err, api.ErrSiteNotFound): // nothing is planned there any more
-	case err != nil:
-		return err
-	default:
-		units, err := s.Ops.SiteAssets(ctx, m.SiteID)
-		if err != nil {
-			return err
-		}
-		faults, err := s.Ops.Faults(ctx, m.SiteID, s.Now())
-		if err != nil {
-			return err
-		}
-		schedule, err := s.schedule(ctx, site, units, faults)
-		if err != nil {
-			return fmt.Errorf("list the work at site %s: %w", m.SiteID, err)
-		}
-		made.add(api.SnapshotSchedule, schedule)
+	site, err := s.Ops.Site(ctx, api.Unlimited(actor), siteID)
+	if errors.Is(err, api.ErrSiteNotFound) {
+		return made, nil
 	}
-	err = s.Records.Update(ctx, func(tx store.Tx) error {
-		if body := made[api.SnapshotSchedule]; body != nil {
-			if err := tx.Put(bucket, store.Key(m.SiteID, api.SnapshotSchedule), body); err != nil {
-				return err
-			}
-		}
-		if now, err := marks.Get(tx, store.Key(m.SiteID)); err != nil || now.Token != m.Token {
-			return err // it changed meanwhile
-		}
-		return marks.Delete(tx, store.Key(m.SiteID))
-	})
 	if err != nil {
-		return fmt.Errorf("store the schedule of site %s: %w", m.SiteID, err)
+		return nil, err
 	}
-	return nil
+	units, err := s.Ops.SiteAssets(ctx, siteID)
+	if err != nil {
+		return nil, err
+	}
+	faults, err := s.Ops.Faults(ctx, siteID, s.Now())
+	if err != nil {
+		return nil, err
+	}
+	schedule, err := s.schedule(ctx, site, units, faults)
+	if err != nil {
+		return nil, fmt.Errorf("list the work at site %s: %w", siteID, err)
+	}
+	made.add(api.SnapshotSchedule, schedule)
+	return made, nil
 }

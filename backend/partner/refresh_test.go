@@ -29,8 +29,8 @@ func (p *plant) marked() (n int) {
 	return n
 }
 
-// What is marked is made anew, and nothing else; a change that comes while a
-// schedule is made leaves its mark.
+// What is marked is made anew, and nothing else; what changes while it is made is
+// made again.
 func TestRefreshMakesWhatChanged(t *testing.T) {
 	p := newPlant(t, api.Site{})
 	tasks := func() (n int, at api.Time) {
@@ -75,12 +75,12 @@ func TestRefreshMakesWhatChanged(t *testing.T) {
 		t.Error("made anew although nothing changed")
 	}
 	p.changed(south)
-	p.plans.meanwhile = func() { p.plans.meanwhile = nil; p.changed(south) }
+	p.plans.meanwhile = func() { p.plans.meanwhile = nil; plan(3); p.changed(south) }
 	refresh()
-	if p.marked() != 1 {
-		t.Error("the mark of a change that came meanwhile is gone")
+	if n, _ := tasks(); n != 2 || p.marked() != 0 {
+		t.Errorf("a change meanwhile: %d tasks, %d marks", n, p.marked())
 	}
-	refresh()
+	p.plans.list = p.plans.list[:1]
 	p.changed("Nowhere")
 	p.changed(south)
 	plan(2)
@@ -92,5 +92,40 @@ func TestRefreshMakesWhatChanged(t *testing.T) {
 	p.changed(south)
 	if err := p.Refresh(t.Context()); !errors.Is(err, p.plans.broken) || p.marked() != 1 {
 		t.Errorf("what failed: %v, %d marks", err, p.marked())
+	}
+}
+
+// TestOldListIsNotStoredLast: of two replicas that make a site's schedule, the one
+// that listed what is planned before a change does not store it after the other
+// has shown the change.
+func TestOldListIsNotStoredLast(t *testing.T) {
+	p := newPlant(t, api.Site{})
+	other := &Service{p.Config}
+	for name, make := range map[string]func() error{
+		"refresh": func() error { p.changed(south); return p.Refresh(t.Context()) },
+		"make":    func() error { return p.Make(t.Context(), south, p.clock) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p.plans.list = nil
+			p.plans.meanwhile = func() {
+				p.plans.meanwhile = nil
+				p.plans.list = []api.Schedule{{ScheduleID: "sch", AssetID: "INV-1", SiteID: south, MaintenanceType: api.MaintenancePreventive, Status: api.SchedulePending, ScheduledDate: api.At(p.clock.AddDate(0, 0, 1))}}
+				p.changed(south)
+				if err := other.Refresh(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := make(); err != nil {
+				t.Fatal(err)
+			}
+			doc, err := p.Snapshot(t.Context(), south, api.SnapshotSchedule)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var s api.MaintenanceSchedule
+			if err := json.Unmarshal(doc, &s); err != nil || s.Summary.TotalTasks != 1 || p.marked() != 0 {
+				t.Errorf("%d tasks, %d marks, %v", s.Summary.TotalTasks, p.marked(), err)
+			}
+		})
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -40,10 +39,7 @@ type Config struct {
 
 // Service makes and keeps snapshots. It is safe for concurrent use; of one site
 // one at a time should be made.
-type Service struct {
-	Config
-	planning sync.Mutex // of the schedules: what was listed first is stored first
-}
+type Service struct{ Config }
 
 // New makes a Service. A rate that is not positive, or a currency that is none,
 // is an error.
@@ -54,7 +50,7 @@ func New(cfg Config) (*Service, error) {
 	if err := cfg.Rates.Check(); err != nil {
 		return nil, fmt.Errorf("partner: %w", err)
 	}
-	return &Service{Config: cfg}, nil
+	return &Service{cfg}, nil
 }
 
 // actor is who reads for snapshots.
@@ -96,33 +92,23 @@ func (s *Service) Make(ctx context.Context, siteID string, end time.Time) error 
 	if err != nil && !errors.Is(err, api.ErrNotFound) {
 		return err
 	}
-	s.planning.Lock()
-	defer s.planning.Unlock()
-	schedule, err := s.schedule(ctx, site, units, faults)
-	if err != nil {
-		return fmt.Errorf("list the work at site %s: %w", siteID, err)
-	}
 	made.add(api.SnapshotKPIs, rollup)
-	made.add(api.SnapshotSchedule, schedule)
 	made.add(api.SnapshotForecast, forecast)
 	made.add(api.SnapshotSignals, s.signals(site, units, faults, end, said))
-	err = s.Records.Update(ctx, func(tx store.Tx) error {
-		for _, kind := range api.SnapshotKinds() {
-			key := store.Key(siteID, kind)
-			if body := made[kind]; body != nil {
-				if err := tx.Put(bucket, key, body); err != nil {
-					return err
-				}
-			} else if err := tx.Delete(bucket, key); err != nil {
-				return err
-			}
+	drawn := func() (documents, error) {
+		schedule, err := s.schedule(ctx, site, units, faults)
+		if err != nil {
+			return nil, fmt.Errorf("list the work at site %s: %w", siteID, err)
 		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("store the snapshots of site %s: %w", siteID, err)
+		made.add(api.SnapshotSchedule, schedule)
+		return made, nil
 	}
-	return nil
+	for range drawings {
+		if stored, err := s.draw(ctx, siteID, api.SnapshotKinds(), drawn); err != nil || stored {
+			return err
+		}
+	}
+	return fmt.Errorf("store the snapshots of site %s: its plan changes faster than they are made", siteID)
 }
 
 // documents are bodies by kind.

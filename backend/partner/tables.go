@@ -7,5 +7,6 @@ func Tables() []store.Checked {
 	return []store.Checked{
 		marks,
 		store.Plain(bucket),
+		store.Plain(planWords),
 	}
 }

@@ -44,7 +44,7 @@ type Service struct {
 	Config
 	waiting chan struct{} // a hint that a webhook was added
 	looking sync.Mutex
-	looked  time.Time // when the outbox was last looked at, by the real clock
+	looked  time.Time // when the outbox was last looked at, by the clock of this process, which no other's replaces
 }
 
 // New makes a Service.
