@@ -71,6 +71,9 @@ func (f *filler) goBack(ctx context.Context, former ops.Model) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if errors.Is(err, store.ErrUnavailable) {
+		return err // which says nothing of the model
+	}
 	if err != nil {
 		f.p.Logger.Error("a gap filler cannot be read", "site", f.site.SiteID, "model", former.ModelVersion, "error", err)
 		return f.p.Records.Update(ctx, func(tx store.Tx) error {

@@ -1,12 +1,14 @@
 package pipeline
 
 import (
+	"context"
 	"errors"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
 	"app.sunloop/engine/realdata"
 	"app.sunloop/engine/simulate"
 	"app.sunloop/engine/solar"
@@ -236,7 +239,11 @@ func TestDamagedModelIsRefusedAndTrainedAgain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it trains for seconds")
 	}
-	p := newPlant(t, day0, quickTraining)
+	files := &leaving{}
+	p := newPlant(t, day0, func(c *Config) {
+		quickTraining(c)
+		files.Objects, c.Objects = c.Objects, files
+	})
 	p.start()
 	s := fleet(70, 1)
 	p.ended1(p.upload(request(api.UploadTrain), csvOf(t, s, day0.AddDate(0, 0, -70), day0, time.Hour)))
@@ -248,6 +255,25 @@ func TestDamagedModelIsRefusedAndTrainedAgain(t *testing.T) {
 	p.reopen() // nothing is cached any more
 	if _, err := p.Generate(t.Context(), admin, api.ForecastQuery{CustomerID: "acme"}); err != nil {
 		t.Errorf("read back: %v", err)
+	}
+	p.reopen()
+	// While the objects are away nothing is known of the model.
+	files.away.Store(true)
+	if _, err := p.Generate(t.Context(), admin, api.ForecastQuery{CustomerID: "acme"}); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("while the objects are away: %v", err)
+	}
+	if err := p.readable(t.Context(), m); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("a model that is to be promoted: %v", err)
+	}
+	if err := (&filler{p: p.Pipeline}).goBack(t.Context(), m); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("a former model that is to fill: %v", err)
+	}
+	if err := p.putPart(t.Context(), m.Artefacts.Model, []byte("another")); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("a part that may be whole: %v", err)
+	}
+	files.away.Store(false)
+	if _, err := p.Generate(t.Context(), admin, api.ForecastQuery{CustomerID: "acme"}); err != nil {
+		t.Errorf("once they are back: %v", err)
 	}
 	p.reopen()
 	file := filepath.Join(p.dir, "objects", filepath.FromSlash(m.Artefacts.Model))
@@ -272,6 +298,19 @@ func TestDamagedModelIsRefusedAndTrainedAgain(t *testing.T) {
 	if _, err := p.Generate(t.Context(), admin, api.ForecastQuery{CustomerID: "acme"}); err != nil || again.Hash != m.Hash || again.ModelVersion == m.ModelVersion {
 		t.Errorf("the same data gave %s %s after %s %s, %v", again.ModelVersion, again.Hash, m.ModelVersion, m.Hash, err)
 	}
+}
+
+// leaving are objects that cannot be read while they are away.
+type leaving struct {
+	store.Objects
+	away atomic.Bool
+}
+
+func (l *leaving) Open(ctx context.Context, key string) (io.ReadCloser, error) {
+	if l.away.Load() {
+		return nil, store.ErrUnavailable
+	}
+	return l.Objects.Open(ctx, key)
 }
 
 // snapshotted looks at the partner's view of site South: the forecast's own

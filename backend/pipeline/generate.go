@@ -49,7 +49,7 @@ func (p *Pipeline) Generate(ctx context.Context, scope api.Scope, q api.Forecast
 
 // forecastFailure logs what went wrong and answers the contract's words.
 func (p *Pipeline) forecastFailure(siteID string, err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnavailable) {
 		return err
 	}
 	p.Logger.Error("forecast on demand", "site", siteID, "error", err)

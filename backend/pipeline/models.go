@@ -76,6 +76,9 @@ func (p *Pipeline) model(ctx context.Context, siteID string) (loaded, error) {
 	if ctx.Err() != nil {
 		return loaded{}, ctx.Err()
 	}
+	if errors.Is(err, store.ErrUnavailable) {
+		return loaded{}, err // which says nothing of the model
+	}
 	if err != nil {
 		p.Logger.Error("a model cannot be read, the site will be trained again", "site", siteID, "model", record.ModelVersion, "error", err)
 		return loaded{}, errors.Join(store.ErrNotFound, p.refuseModel(ctx, record, err))
@@ -184,6 +187,9 @@ func (p *Pipeline) putPart(ctx context.Context, key string, data []byte) error {
 		there, readErr := p.readObjectBytes(ctx, key)
 		if readErr == nil && bytes.Equal(there, data) {
 			return nil
+		}
+		if errors.Is(readErr, store.ErrUnavailable) {
+			return readErr // it may be whole
 		}
 		if err = p.Objects.Delete(ctx, key); err == nil {
 			err = p.Objects.Put(ctx, key, bytes.NewReader(data))

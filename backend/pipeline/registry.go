@@ -125,6 +125,9 @@ func unreadable(ctx context.Context, m ops.Model, cause error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if errors.Is(cause, store.ErrUnavailable) {
+		return cause
+	}
 	return api.Conflict("Model %s %s cannot be read: its artefact is damaged or gone", m.ModelName, m.ModelVersion).With("reason", firstLine(cause))
 }
 

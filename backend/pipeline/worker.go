@@ -57,10 +57,10 @@ func (p *Pipeline) conclude(ctx context.Context, job store.Claimed, cause error)
 func (p *Pipeline) mishap(ctx context.Context, job store.Claimed, cause error) (v store.Verdict, outcome string) {
 	log := p.Logger.With("job", job.ID, "kind", job.Kind, "attempt", job.Attempt, "error", cause)
 	spent := job.Attempt >= job.MaxAttempts
-	// A full disk is no fault of the job: what was acknowledged waits for room
-	// as long as its attempts last.
-	if store.NoRoom(cause) && !spent {
-		log.ErrorContext(ctx, "a job waits for room on the disk")
+	// A full disk, or a database or bucket that is away, is no fault of the job:
+	// what was acknowledged waits as long as its attempts last.
+	if (store.NoRoom(cause) || errors.Is(cause, store.ErrUnavailable)) && !spent {
+		log.ErrorContext(ctx, "a job waits for the store")
 		return store.Verdict{Outcome: store.Again, RunAt: p.Wall().Add(backoff(job.Attempt)), Cause: cause.Error()}, JobRetried
 	}
 	n := job.Failures + 1

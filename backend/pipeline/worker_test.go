@@ -100,13 +100,21 @@ func TestUntoldIsToldLater(t *testing.T) {
 	}
 }
 
-// TestFullDiskFailsNoJob: it waits for room beyond the failures that others
-// are given up after.
-func TestFullDiskFailsNoJob(t *testing.T) {
+// TestStoreThatCannotFailsNoJob: where a disk is full, or a home is away, jobs
+// wait beyond the failures that others are given up after.
+func TestStoreThatCannotFailsNoJob(t *testing.T) {
+	for name, cause := range map[string]error{
+		"a full disk":    &os.PathError{Op: "write", Path: "db", Err: syscall.ENOSPC},
+		"a home is away": store.ErrUnavailable,
+	} {
+		t.Run(name, func(t *testing.T) { failsNoJob(t, fmt.Errorf("store: %w", cause)) })
+	}
+}
+
+func failsNoJob(t *testing.T, cause error) {
 	p := newPlant(t, day0, nil)
 	told := 0
 	p.handlers["storing"] = handler{failed: func(context.Context, store.Claimed, error) error { told++; return nil }}
-	full := fmt.Errorf("store: %w", &os.PathError{Op: "write", Path: "db", Err: syscall.ENOSPC})
 	err := p.Records.Update(t.Context(), func(tx store.Tx) error {
 		return tx.Enqueue(store.Job{Kind: "storing", RunAt: p.Wall(), MaxAttempts: attempts[jobIngest]})
 	})
@@ -118,7 +126,7 @@ func TestFullDiskFailsNoJob(t *testing.T) {
 		if err != nil || len(jobs) != 1 {
 			t.Fatalf("claimed %v, %v", jobs, err)
 		}
-		verdict, outcome := p.mishap(t.Context(), jobs[0], full)
+		verdict, outcome := p.mishap(t.Context(), jobs[0], cause)
 		if outcome != JobRetried {
 			t.Fatal(outcome)
 		}
