@@ -94,6 +94,7 @@ func (h *house) fill() {
 		for site := range 1 + h.rng.IntN(3) {
 			h.append(s, fmt.Sprintf("site-%d", site))
 		}
+		h.enqueue(s)
 	})
 	for range h.rng.IntN(20) {
 		h.put(objects.Key("historical", fmt.Sprint(h.rng.IntN(5)), fmt.Sprint(h.rng.Uint64())), h.bytes(h.rng.IntN(5000)))
@@ -110,6 +111,46 @@ func (h *house) key() []byte {
 		parts[i] = string(h.bytes(h.rng.IntN(12)))
 	}
 	return store.Key(parts...)
+}
+
+// enqueue leaves jobs that wait, run, wait for the end of one that runs, and are
+// dead.
+func (h *house) enqueue(s *bolt.Store) {
+	h.t.Helper()
+	ctx := store.WithOrigin(h.t.Context(), store.Origin{RequestID: "req_1"})
+	add := func(jobs ...store.Job) {
+		h.t.Helper()
+		must(h.t, s.Update(ctx, func(tx store.Tx) error {
+			for _, job := range jobs {
+				if err := tx.Enqueue(job); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+	}
+	claim := func(n int) []store.Claimed {
+		h.t.Helper()
+		claimed, err := s.Claim(ctx, fixed(), time.Minute, n)
+		must(h.t, err)
+		if len(claimed) != n {
+			h.t.Fatalf("%d jobs of %d are claimed", len(claimed), n)
+		}
+		return claimed
+	}
+	for i := range 3 {
+		add(store.Job{Kind: "train", Unique: fmt.Sprint("dead-", i), Payload: []byte(`{"site":"North"}`)})
+	}
+	for _, job := range claim(3) {
+		must(h.t, s.Settle(ctx, job.ID, store.Verdict{Outcome: store.Dead, Cause: "no data"}))
+	}
+	add(store.Job{Kind: "detect", Unique: "runs", Payload: []byte(`{"site":"South"}`)}, store.Job{Kind: "detect", Unique: "runs too"})
+	claim(2)
+	add(store.Job{Kind: "detect", Unique: "runs", Payload: []byte(`{"site":"South"}`), RunAt: fixed().Add(time.Hour)})
+	for i := range 5 + h.rng.IntN(100) {
+		add(store.Job{Kind: "forecast", Unique: fmt.Sprint(i), RunAt: fixed().Add(time.Duration(i) * time.Second), MaxAttempts: 1 + i%4})
+	}
+	add(store.Job{Kind: "ingest"})
 }
 
 // append adds telemetry of some assets: old days, and the open one.
@@ -196,6 +237,7 @@ type asked struct {
 	Latest    map[string][]store.AssetFrame
 	Periods   map[string][2]time.Time
 	Objects   map[string]string
+	Jobs      map[string]string
 	Recompute map[string][]store.DaySum
 }
 
@@ -211,7 +253,7 @@ type home interface {
 func (h *house) ask(db home, o *objects.Store, sets []store.RowSet) asked {
 	t, ctx := h.t, h.t.Context()
 	t.Helper()
-	a := asked{map[string]string{}, map[string]series.Frame{}, map[string][]store.DaySum{}, map[string][]store.AssetFrame{}, map[string][2]time.Time{}, map[string]string{}, map[string][]store.DaySum{}}
+	a := asked{map[string]string{}, map[string]series.Frame{}, map[string][]store.DaySum{}, map[string][]store.AssetFrame{}, map[string][2]time.Time{}, map[string]string{}, map[string]string{}, map[string][]store.DaySum{}}
 	from, to := fixed().AddDate(-1, 0, 0), fixed().AddDate(1, 0, 0)
 	for _, set := range sets {
 		switch set.Kind {
@@ -225,6 +267,11 @@ func (h *house) ask(db home, o *objects.Store, sets []store.RowSet) asked {
 				}
 				return nil
 			}))
+		case store.JobRows:
+			for e, err := range db.Rows(ctx, set) {
+				must(t, err)
+				a.Jobs[set.Name+"\x00"+string(e.Key)] = string(e.Value)
+			}
 		case store.SiteRows:
 			var err error
 			a.Daily[set.Name], err = db.Daily(ctx, set.Name, from, to)

@@ -50,6 +50,7 @@ type Progress struct {
 const (
 	Records   = "records"
 	Telemetry = "telemetry"
+	Jobs      = "jobs"
 	Objects   = "objects"
 )
 
@@ -59,6 +60,7 @@ type Report struct {
 	Steps     []Step `json:"steps"`
 	Records   []Part `json:"records"`   // by bucket
 	Telemetry []Part `json:"telemetry"` // by site
+	Jobs      []Part `json:"jobs"`      // by state
 	// Resumed says that a former run had begun; Complete that one had come to
 	// its end, so that this one only compared.
 	Resumed  bool `json:"resumed"`
@@ -70,7 +72,7 @@ type Report struct {
 // Step is one kind of data.
 type Step struct {
 	Name          string  `json:"name"`
-	Parts         int     `json:"parts"` // buckets, sites; of objects none
+	Parts         int     `json:"parts"` // buckets, sites, states of jobs; of objects none
 	Rows          int64   `json:"rows"`  // or objects, in the source
 	Bytes         int64   `json:"bytes"` // keys and values, or the objects' sizes
 	CopiedRows    int64   `json:"copied_rows"`
@@ -110,7 +112,7 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	m := &mover{Options: o, source: from, known: map[store.RowSet]tally{}, report: &Report{Records: []Part{}, Telemetry: []Part{}, Differences: []string{}}}
+	m := &mover{Options: o, source: from, known: map[store.RowSet]tally{}, report: &Report{Records: []Part{}, Telemetry: []Part{}, Jobs: []Part{}, Differences: []string{}}}
 	if m.Progress == nil {
 		m.Progress = func(Progress) {}
 	}
@@ -149,13 +151,6 @@ func (m *mover) begin(ctx context.Context) error {
 	if m.VerifyOnly {
 		return nil
 	}
-	waiting, running, dead, err := m.source.Counts(ctx)
-	if err != nil {
-		return err
-	}
-	if n := waiting + running + dead; n > 0 {
-		return fmt.Errorf("the data folder has %d jobs, which this version cannot move: start the service until they are done (sunloop admin job list), and stop it", n)
-	}
 	place := ""
 	if m.places != nil {
 		place = m.places.place
@@ -180,12 +175,10 @@ func (m *mover) copy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	records, telemetry := divided(sets)
-	if err := m.timed(Records, func(s *Step) error { return m.copySets(ctx, s, records) }); err != nil {
-		return err
-	}
-	if err := m.timed(Telemetry, func(s *Step) error { return m.copySets(ctx, s, telemetry) }); err != nil {
-		return err
+	for _, step := range []string{Records, Telemetry, Jobs} {
+		if err := m.timed(step, func(s *Step) error { return m.copySets(ctx, s, setsOf(step, sets)) }); err != nil {
+			return err
+		}
 	}
 	// What is marked and no longer in the source.
 	for set := range m.marks {
@@ -199,16 +192,21 @@ func (m *mover) copy(ctx context.Context) error {
 	return m.timed(Objects, func(s *Step) error { return m.places.copy(ctx, m, s) })
 }
 
-// divided is the sets of records, and those of telemetry.
-func divided(sets []store.RowSet) (records, telemetry []store.RowSet) {
+// setsOf are the sets of a step.
+func setsOf(step string, sets []store.RowSet) (of []store.RowSet) {
 	for _, set := range sets {
-		if set.Kind == store.RecordRows {
-			records = append(records, set)
-		} else {
-			telemetry = append(telemetry, set)
+		in := Telemetry
+		switch set.Kind {
+		case store.RecordRows:
+			in = Records
+		case store.JobRows:
+			in = Jobs
+		}
+		if in == step {
+			of = append(of, set)
 		}
 	}
-	return records, telemetry
+	return of
 }
 
 // step is the report's of a name.

@@ -8,10 +8,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
 
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
@@ -346,11 +349,116 @@ func TestObjectsStay(t *testing.T) {
 	h.fill()
 	h.objects = ""
 	report := h.move()
-	if len(report.Steps) != 2 {
+	if len(report.Steps) != 3 {
 		t.Errorf("steps %+v", report.Steps)
 	}
 	h.objects = filepath.Join(h.dir, objectsFolder)
 	h.same()
+}
+
+// queued is a job as TestJobs's queue has it.
+type queued struct {
+	Kind, Unique, Payload, Request string
+	RunAt                          time.Time
+	MaxAttempts                    int
+}
+
+// TestJobs: what waits, runs or is dead in the folder is taken by the queue of
+// the database, once, whichever replica opens it first.
+func TestJobs(t *testing.T) {
+	h := newHouse(t, 18)
+	h.fill()
+	file, err := bolt.OpenReadOnly(h.dir)
+	must(t, err)
+	wantDead, err := file.Dead(t.Context(), 1000)
+	must(t, err)
+	waiting, running, _, err := file.Counts(t.Context())
+	must(t, err)
+	must(t, file.Close())
+	report := h.move()
+	if s := report.Steps[2]; s.Name != Jobs || s.Rows != int64(waiting+running+1+len(wantDead)) || s.CopiedRows != s.Rows {
+		t.Errorf("%d wait, %d run, %d are dead: %+v", waiting, running, len(wantDead), s)
+	}
+
+	var mu sync.Mutex
+	failed := false
+	var jobs []queued
+	var dead []store.DeadJob
+	open := func() *postgres.Store {
+		s, err := postgres.Open(t.Context(), h.url, postgres.Options{Now: fixed, Enqueue: func(_ context.Context, _ pgx.Tx, job store.Job) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if job.ID != "" {
+				t.Errorf("a job comes with the id %s", job.ID)
+			}
+			jobs = append(jobs, queued{job.Kind, job.Unique, string(job.Payload), job.Origin.RequestID, job.RunAt, job.MaxAttempts})
+			return nil
+		}})
+		must(t, err)
+		return s
+	}
+	bury := func(_ context.Context, _ pgx.Tx, d store.DeadJob) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if !failed { // a queue that cannot take them loses none
+			failed = true
+			jobs = nil
+			return errors.New("not yet")
+		}
+		dead = append(dead, d)
+		return nil
+	}
+	first := open()
+	if _, err := first.AdoptJobs(t.Context(), bury); err == nil {
+		t.Error("a queue that refuses is not told of")
+	}
+	var g errgroup.Group
+	taken := make([]int, 3)
+	for i := range taken {
+		s := first
+		if i > 0 {
+			s = open()
+		}
+		g.Go(func() (err error) {
+			taken[i], err = s.AdoptJobs(t.Context(), bury)
+			return errors.Join(err, s.Close())
+		})
+	}
+	must(t, g.Wait())
+	slices.Sort(taken)
+	if diff := cmp.Diff([]int{0, 0, int(report.Steps[2].Rows)}, taken); diff != "" {
+		t.Error(diff)
+	}
+	slices.Reverse(dead)
+	if diff := cmp.Diff(wantDead, dead); diff != "" {
+		t.Errorf("dead (-folder +queue):\n%s", diff)
+	}
+	count := map[string]int{}
+	for _, j := range jobs {
+		count[j.Kind]++
+		if j.Request != "req_1" || j.MaxAttempts == 0 {
+			t.Errorf("%+v lost something", j)
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"detect": 3, "forecast": waiting - 1, "ingest": 1}, count); diff != "" {
+		t.Error(diff)
+	}
+	want := queued{"detect", "runs", `{"site":"South"}`, "req_1", fixed(), 5}
+	again := want
+	again.RunAt = fixed().Add(time.Hour)
+	for _, w := range []queued{want, again, {"forecast", "4", "", "req_1", fixed().Add(4 * time.Second), 1}} {
+		if !slices.Contains(jobs, w) {
+			t.Errorf("%+v is not among %+v", w, jobs)
+		}
+	}
+	// Then there are none, and a comparison says which the folder has.
+	o := h.options()
+	o.VerifyOnly = true
+	report, err = Run(t.Context(), o)
+	must(t, err)
+	if len(report.Differences) == 0 || !strings.HasPrefix(report.Differences[0], "dead jobs: ") {
+		t.Errorf("found %q", report.Differences)
+	}
 }
 
 // TestBucket moves the objects into a bucket, in several runs.
@@ -392,7 +500,7 @@ func TestBucket(t *testing.T) {
 		t.Fatal(err)
 	}
 	report := second.move()
-	if s := report.Steps[2]; s.CopiedRows == 0 || s.CopiedRows > s.Rows-20 {
+	if s := report.Steps[3]; s.CopiedRows == 0 || s.CopiedRows > s.Rows-20 {
 		t.Errorf("%d of %d objects were put in the second run", s.CopiedRows, s.Rows)
 	}
 	second.same()
@@ -408,7 +516,7 @@ func TestSteps(t *testing.T) {
 	o.Now = func() time.Time { at = at.Add(time.Second); return at }
 	report, err := Run(t.Context(), o)
 	must(t, err)
-	for i, name := range []string{Records, Telemetry, Objects} {
+	for i, name := range []string{Records, Telemetry, Jobs, Objects} {
 		if s := report.Steps[i]; s.Name != name || s.CopySeconds <= 0 || s.VerifySeconds <= 0 {
 			t.Errorf("step %+v", s)
 		}

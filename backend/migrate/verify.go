@@ -21,12 +21,12 @@ func (m *mover) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	records, telemetry := divided(sets)
-	if m.report.Records, err = m.verifySets(ctx, Records, records); err != nil {
-		return err
-	}
-	if m.report.Telemetry, err = m.verifySets(ctx, Telemetry, telemetry); err != nil {
-		return err
+	for _, step := range []string{Records, Telemetry, Jobs} {
+		parts, err := m.verifySets(ctx, step, setsOf(step, sets))
+		if err != nil {
+			return err
+		}
+		*map[string]*[]Part{Records: &m.report.Records, Telemetry: &m.report.Telemetry, Jobs: &m.report.Jobs}[step] = parts
 	}
 	if m.places == nil {
 		return nil
@@ -157,8 +157,11 @@ func (m *mover) compare(ctx context.Context, set store.RowSet) error {
 
 // named is a set in words.
 func named(set store.RowSet) string {
-	if set.Kind == store.RecordRows {
+	switch set.Kind {
+	case store.RecordRows:
 		return "bucket " + set.Name
+	case store.JobRows:
+		return set.Name + " jobs"
 	}
 	return set.Kind + " of site " + set.Name
 }

@@ -7,14 +7,22 @@ import (
 	"iter"
 )
 
-// Kinds of rows that a home holds, its jobs apart.
+// Kinds of rows that a home holds.
 const (
+	JobRows    = "jobs"    // of a state, [WaitingJobs] or [DeadJobs]
 	RecordRows = "records" // of a bucket
 	SiteRows   = "site"    // of a site: the one of its layout and roster
 	AssetRows  = "assets"  // of a site: ids and numbers
 	BlockRows  = "blocks"  // of a site's telemetry, as are the next two
 	SumRows    = "sums"
 	TailRows   = "tail"
+)
+
+// Names of the sets of jobs. A job that runs waits, as it would if its worker had
+// died, and so does one that waits for its end.
+const (
+	WaitingJobs = "waiting" // as [Job], in JSON, by id
+	DeadJobs    = "dead"    // as [DeadJob], in JSON
 )
 
 // SiteKinds are the kinds of rows that a site has.

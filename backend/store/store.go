@@ -75,4 +75,3 @@ type Tx interface {
 
 // Entry is a key and its value inside a Scan.
 type Entry struct{ Key, Value []byte }
-

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 
 	"go.etcd.io/bbolt"
@@ -12,7 +13,7 @@ import (
 
 var _ store.Raw = (*Store)(nil)
 
-// RowSets are the buckets of records, and what each site has.
+// RowSets are the jobs, the buckets of records, and what each site has.
 func (s *Store) RowSets(ctx context.Context) ([]store.RowSet, error) {
 	buckets, err := s.RecordBuckets(ctx)
 	if err != nil {
@@ -22,7 +23,7 @@ func (s *Store) RowSets(ctx context.Context) ([]store.RowSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	var sets []store.RowSet
+	sets := []store.RowSet{{Kind: store.JobRows, Name: store.WaitingJobs}, {Kind: store.JobRows, Name: store.DeadJobs}}
 	for _, name := range buckets {
 		sets = append(sets, store.RowSet{Kind: store.RecordRows, Name: name})
 	}
@@ -39,9 +40,16 @@ func (s *Store) Rows(ctx context.Context, set store.RowSet) iter.Seq2[store.Entr
 	return func(yield func(store.Entry, error) bool) {
 		ended := false
 		err := s.view(ctx, func(tx *bbolt.Tx) error {
-			rows := telemetry.RowsOf(siteIn(tx, set.Name), set.Name, set.Kind)
-			if set.Kind == store.RecordRows {
+			var rows iter.Seq2[store.Entry, error]
+			switch {
+			case set.Kind == store.RecordRows:
 				rows = (&records{ctx: ctx, tx: tx, store: s}).Scan(set.Name, nil, nil, false)
+			case set == store.RowSet{Kind: store.JobRows, Name: store.WaitingJobs}:
+				rows = queueIn(tx).waiting()
+			case set == store.RowSet{Kind: store.JobRows, Name: store.DeadJobs}:
+				rows = entries(tx.Bucket(deadBucket))
+			default:
+				rows = telemetry.RowsOf(siteIn(tx, set.Name), set.Name, set.Kind)
 			}
 			for row, err := range rows {
 				if err == nil {
@@ -58,6 +66,39 @@ func (s *Store) Rows(ctx context.Context, set store.RowSet) iter.Seq2[store.Entr
 		})
 		if err != nil && !ended {
 			yield(store.Entry{}, err)
+		}
+	}
+}
+
+// waiting yields the jobs that wait or run, each with the one that waits for its
+// end behind it.
+func (q queue) waiting() iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		for e := range entries(q.jobs) {
+			j, err := q.get(string(e.Key))
+			if err != nil {
+				yield(store.Entry{}, err)
+				return
+			}
+			for i, job := range []*store.Job{&j.Job, j.Next} {
+				if job == nil {
+					continue
+				}
+				key := append(e.Key[:len(e.Key):len(e.Key)], make([]byte, i)...)
+				b, err := json.Marshal(job)
+				if !yield(store.Entry{Key: key, Value: b}, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// entries yields a bucket.
+func entries(b *bbolt.Bucket) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		c := b.Cursor()
+		for k, v := c.First(); k != nil && yield(store.Entry{Key: k, Value: v}, nil); k, v = c.Next() {
 		}
 	}
 }

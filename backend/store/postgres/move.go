@@ -21,11 +21,13 @@ var (
 	errOvertook = errors.New("another run of the migration has begun meanwhile, and goes on in place of this one")
 )
 
-// Tables of a move. The first stays when it has ended, to say where from.
+// Tables of a move. The first stays when it has ended, to say where from, and
+// the last until the queue has taken what is in it.
 const (
 	moveTable   = "sunloop.move"
 	markTable   = "sunloop.move_mark"
 	objectTable = "sunloop.move_object"
+	jobTable    = "sunloop.move_job"
 )
 
 // Move is a home that is being copied into the database. Until End no service
@@ -102,6 +104,11 @@ func (s *Store) BeginMove(ctx context.Context, source, objects string, vacant fu
 // firstMove makes the tables of a move.
 func (s *Store) firstMove(ctx context.Context, tx pgx.Tx, source, objects, run string) error {
 	for _, k := range rawKinds {
+		if there, err := k.there(ctx, tx); err != nil {
+			return err
+		} else if !there {
+			continue
+		}
 		var filled bool
 		if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM sunloop.`+k.table+`)`).Scan(&filled); err != nil {
 			return fault("look at "+k.table, err)
@@ -122,6 +129,7 @@ func (s *Store) firstMove(ctx context.Context, tx pgx.Tx, source, objects, run s
 		`CREATE TABLE ` + markTable + ` (kind text, name text COLLATE "C", last bytea NOT NULL, rows bigint NOT NULL, bytes bigint NOT NULL, sum bytea NOT NULL,
 			PRIMARY KEY (kind, name))`,
 		`CREATE TABLE ` + objectTable + ` (key text COLLATE "C" PRIMARY KEY)`,
+		`CREATE TABLE ` + jobTable + ` (state text COLLATE "C", key bytea, value bytea NOT NULL, PRIMARY KEY (state, key))`,
 	} {
 		if _, err := tx.Exec(ctx, sql); err != nil {
 			return fault("make the tables of the migration", err)
@@ -201,6 +209,8 @@ func columnsOf(set store.RowSet, row store.Entry) ([]any, error) {
 	}
 	columns := []any{set.Name}
 	switch set.Kind {
+	case store.JobRows:
+		return append(columns, append([]byte{}, row.Key...), append([]byte{}, row.Value...)), nil
 	case store.RecordRows:
 		if n := len(set.Name) + len(row.Key); n > maxKey {
 			return nil, fmt.Errorf("the key %.40q… of %d bytes is too long for a database", row.Key, len(row.Key))

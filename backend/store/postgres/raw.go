@@ -22,6 +22,7 @@ type rawKind struct {
 }
 
 var rawKinds = []rawKind{
+	{store.JobRows, "move_job", "state", "key", []string{"key", "value"}},
 	{store.RecordRows, "kv", "bucket", "shard, key", []string{"shard", "key", "value"}},
 	{store.SiteRows, "site", "site", "site", []string{"layout", "roster"}},
 	{store.AssetRows, "asset", "site", "asset", []string{"asset", "ref"}},
@@ -39,10 +40,16 @@ func rawKindOf(kind string) (rawKind, error) {
 	return rawKind{}, fmt.Errorf("there are no rows of the kind %q", kind)
 }
 
-// RowSets are those of which there is a row.
+// RowSets are those of which there is a row. Of jobs there are those that a
+// migration has brought and no queue has taken.
 func (s *Store) RowSets(ctx context.Context) ([]store.RowSet, error) {
 	var sets []store.RowSet
 	for _, k := range rawKinds {
+		if there, err := k.there(ctx, s.pool); err != nil {
+			return nil, err
+		} else if !there {
+			continue
+		}
 		// From name to name by the index, past all rows in between.
 		rows, err := s.pool.Query(ctx, fmt.Sprintf(`WITH RECURSIVE names AS (
 			SELECT min(%[1]s) AS name FROM sunloop.%[2]s
@@ -62,6 +69,20 @@ func (s *Store) RowSets(ctx context.Context) ([]store.RowSet, error) {
 	return sets, nil
 }
 
+// there says whether there is the kind's table.
+func (k rawKind) there(ctx context.Context, db querier) (there bool, err error) {
+	if k.kind != store.JobRows {
+		return true, nil
+	}
+	err = db.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, "sunloop."+k.table).Scan(&there)
+	return there, fault("look for "+k.table, err)
+}
+
+// querier is a pool or a transaction.
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
 // sql asks for the rows of a set, in the order of their keys.
 func (k rawKind) sql() string {
 	return fmt.Sprintf(`SELECT %s FROM sunloop.%s WHERE %s = $1 ORDER BY %s`, strings.Join(k.columns, ", "), k.table, k.name, k.order)
@@ -72,8 +93,15 @@ func (k rawKind) sql() string {
 func (s *Store) Rows(ctx context.Context, set store.RowSet) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		k, err := rawKindOf(set.Kind)
+		there := false
+		if err == nil {
+			there, err = k.there(ctx, s.pool)
+		}
 		if err != nil {
 			yield(store.Entry{}, err)
+			return
+		}
+		if !there {
 			return
 		}
 		rows, err := s.pool.Query(ctx, k.sql(), set.Name)
@@ -105,6 +133,9 @@ func (k rawKind) scan(rows pgx.Rows, name string) (store.Entry, error) {
 	case store.RecordRows:
 		err := rows.Scan(&a, &b, &c)
 		return store.Entry{Key: append(append(make([]byte, 0, len(a)+len(b)), a...), b...), Value: c}, err
+	case store.JobRows:
+		err := rows.Scan(&a, &b)
+		return store.Entry{Key: append([]byte{}, a...), Value: b}, err
 	case store.SiteRows:
 		err := rows.Scan(&a, &b)
 		return store.Entry{Key: []byte(name), Value: store.SiteValue(a, b)}, err
