@@ -2,6 +2,7 @@ package backend
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -10,6 +11,9 @@ import (
 	"testing"
 
 	"go.etcd.io/bbolt"
+
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/bolt"
 )
 
 // state is all files of a folder, with their modes and contents.
@@ -37,6 +41,37 @@ func state(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// TestCheckTellsALeftoverFromAFault: what the service drops by itself is told,
+// and nothing is wrong.
+func TestCheckTellsALeftoverFromAFault(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, dir)
+	key := filepath.Join(dir, "objects", "models", "acme", "North", "1", "model")
+	err := errors.Join(os.MkdirAll(filepath.Dir(key), 0o700), os.WriteFile(key, []byte("half"), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := Check(t.Context(), dir); err != nil || len(c.Faults) != 1 || len(c.Notes) > 0 {
+		t.Fatalf("not announced: %+v, %v", c, err)
+	}
+	db, err := bolt.Open(dir, bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(t.Context(), func(tx store.Tx) error {
+		return tx.Put("object-intents", store.Key("models/acme/North/1/model"), []byte(`{"life":"a former one"}`))
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := Check(t.Context(), dir); err != nil || len(c.Faults) > 0 || len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "object models/acme/North/1/model was under way") {
+		t.Errorf("announced: %+v, %v", c, err)
+	}
 }
 
 // A whole folder is well, and each kind of damage is named; a check changes

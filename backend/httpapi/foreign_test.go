@@ -90,7 +90,7 @@ func (w *world) foreignThings(of ids, who string) things {
 		}
 		fill := ops.Interpolation{CustomerID: of.customer}
 		fill.SiteID, fill.ResultID, fill.Method = of.site, t["run"], who
-		if err := w.ops.AddInterpolation(tx, fill); err != nil {
+		if _, err := w.ops.AddInterpolation(tx, fill); err != nil {
 			return err
 		}
 		return w.ops.AddForecast(tx, ops.Forecast{SiteID: of.site, CustomerID: of.customer, ForecastID: "fc_" + who, IssuedAt: w.clock.now(), ModelName: who, Start: w.clock.now(), StepMinutes: 60}, time.UTC)

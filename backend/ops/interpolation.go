@@ -26,22 +26,23 @@ var interpolations = store.Table[Interpolation]{
 // whole window anew.
 const keptInterpolations = 5
 
-// AddInterpolation stores a result and drops a site's oldest ones beyond those
-// that are kept.
-func (s *Service) AddInterpolation(tx store.Tx, i Interpolation) error {
+// AddInterpolation stores a result, and answers a site's oldest ones beyond
+// those that are kept, which it drops: their tables are for the caller to drop.
+func (s *Service) AddInterpolation(tx store.Tx, i Interpolation) (dropped []Interpolation, err error) {
 	if err := interpolations.Put(tx, i); err != nil {
-		return fmt.Errorf("store the interpolation of site %s: %w", i.SiteID, err)
+		return nil, fmt.Errorf("store the interpolation of site %s: %w", i.SiteID, err)
 	}
 	all, _, err := interpolations.List(tx, store.Query{Prefix: store.Key(i.SiteID), Reverse: true})
 	if err != nil {
-		return fmt.Errorf("list the interpolations of site %s: %w", i.SiteID, err)
+		return nil, fmt.Errorf("list the interpolations of site %s: %w", i.SiteID, err)
 	}
-	for _, old := range all[min(keptInterpolations, len(all)):] {
+	dropped = all[min(keptInterpolations, len(all)):]
+	for _, old := range dropped {
 		if err := interpolations.Delete(tx, store.Key(old.SiteID, old.ResultID)); err != nil {
-			return fmt.Errorf("drop an old interpolation of site %s: %w", i.SiteID, err)
+			return nil, fmt.Errorf("drop an old interpolation of site %s: %w", i.SiteID, err)
 		}
 	}
-	return nil
+	return dropped, nil
 }
 
 // Interpolations lists results newest first; [api.ErrNoInterpolation] when

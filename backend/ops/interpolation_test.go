@@ -15,7 +15,11 @@ func TestInterpolationsKeepTheNewest(t *testing.T) {
 	s.site("roof", "acme")
 	for i := range keptInterpolations + 3 {
 		s.update(func(tx store.Tx) error {
-			return s.AddInterpolation(tx, Interpolation{CustomerID: "acme", InterpolationResult: api.InterpolationResult{SiteID: "roof", ResultID: fmt.Sprintf("int_%02d", i)}})
+			dropped, err := s.AddInterpolation(tx, Interpolation{CustomerID: "acme", InterpolationResult: api.InterpolationResult{SiteID: "roof", ResultID: fmt.Sprintf("int_%02d", i)}})
+			if late := i - keptInterpolations; late >= 0 && (len(dropped) != 1 || dropped[0].ResultID != fmt.Sprintf("int_%02d", late)) || late < 0 && len(dropped) > 0 {
+				t.Errorf("with result %d it drops %+v", i, dropped)
+			}
+			return err
 		})
 	}
 	for _, q := range []api.ListQuery{{CustomerID: "acme", Page: api.Page{Limit: 100}}, {CustomerID: "acme", SiteID: "roof", Page: api.Page{Limit: 100}}} {

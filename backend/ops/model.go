@@ -48,6 +48,9 @@ type ArtefactKeys struct {
 	Config   string `json:"config"`
 }
 
+// All are the three in the order in which the model's hash takes them.
+func (k ArtefactKeys) All() []string { return []string{k.Model, k.Encoders, k.Config} }
+
 // Origin is one origin of a backtest: the mean pinball loss of the days after
 // At, in percent of capacity.
 type Origin struct {

@@ -142,17 +142,11 @@ func (s *Service) OldUploads(ctx context.Context, drop func(Upload) bool, before
 }
 
 // DropUploads forgets uploads.
-func (s *Service) DropUploads(ctx context.Context, list []Upload) error {
-	err := s.records.Update(ctx, func(tx store.Tx) error {
-		for _, u := range list {
-			if err := uploads.Delete(tx, uploads.Key(u)); err != nil {
-				return err
-			}
+func (s *Service) DropUploads(tx store.Tx, list []Upload) error {
+	for _, u := range list {
+		if err := uploads.Delete(tx, uploads.Key(u)); err != nil {
+			return fmt.Errorf("drop old uploads: %w", err)
 		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("drop old uploads: %w", err)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"app.sunloop/backend/store"
 )
@@ -52,7 +53,7 @@ func NamedObjects(tx store.Tx) ([]Named, error) {
 		}),
 		readable(tx, models.Bucket, func(m Model) {
 			if a := m.Artefacts; a.Model != "" {
-				add("model "+m.ModelVersion+" of site "+m.SiteID, Named{Keys: []string{a.Model, a.Encoders, a.Config}, SHA256: m.Hash})
+				add("model "+m.ModelVersion+" of site "+m.SiteID, Named{Keys: a.All(), SHA256: m.Hash})
 			}
 		}),
 		readable(tx, interpolations.Bucket, func(i Interpolation) {
@@ -61,6 +62,32 @@ func NamedObjects(tx store.Tx) ([]Named, error) {
 			}
 		}))
 	return named, err
+}
+
+// NamesObject says whether an upload names an object, by its key, or a model or
+// a result of the site, by key or URI; siteID is empty for what only uploads
+// name.
+func (s *Service) NamesObject(tx store.Tx, siteID, key, uri string) (bool, error) {
+	if list, _, err := uploads.List(tx, store.Query{Index: "object", Prefix: store.Key(key), Limit: 1}); err != nil || len(list) > 0 {
+		return err == nil, err
+	}
+	if siteID == "" {
+		return false, nil
+	}
+	ofSite, _, err := models.List(tx, store.Query{Prefix: store.Key(siteID)})
+	if err != nil {
+		return false, fmt.Errorf("read the models of site %s: %w", siteID, err)
+	}
+	for _, m := range ofSite {
+		if slices.Contains(m.Artefacts.All(), key) {
+			return true, nil
+		}
+	}
+	results, _, err := interpolations.List(tx, store.Query{Prefix: store.Key(siteID)})
+	if err != nil {
+		return false, fmt.Errorf("read the interpolations of site %s: %w", siteID, err)
+	}
+	return slices.ContainsFunc(results, func(i Interpolation) bool { return i.FilledValues == uri }), nil
 }
 
 func readable[T any](tx store.Tx, bucket string, do func(T)) error {

@@ -44,7 +44,7 @@ func (p *Pipeline) Cancel(ctx context.Context, scope api.Scope, uploadID string)
 		p.cancelJob(ctx, jobIngest, uploadID)
 		key, ok := p.Objects.Key(u.S3Path)
 		if ok {
-			p.dropObject(ctx, key)
+			p.takeBack(ctx, "", key)
 		}
 	}
 	return p.Find(ctx, scope, uploadID)
@@ -67,7 +67,7 @@ func (p *Pipeline) cancelImport(tx store.Tx, u ops.Upload, actor string) error {
 	if err != nil {
 		return err
 	}
-	if err := tx.Put(intentBucket, store.Key(key), []byte(p.life)); err != nil {
+	if err := p.dropping(tx, "", key); err != nil {
 		return err
 	}
 	if err := p.noteCancelled(tx, u, actor, "Import cancelled"); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,14 +26,36 @@ import (
 const (
 	crashDir  = "SUNLOOP_TEST_CRASH_DIR"
 	crashFile = "SUNLOOP_TEST_CRASH_FILE"
+	crashAt   = "SUNLOOP_TEST_CRASH_AT" // kills it once it has put an object whose key has this part
 )
+
+// dying is a store of objects whose process is killed when it has put one.
+type dying struct {
+	store.Objects
+	at string
+}
+
+func (d dying) Put(ctx context.Context, key string, r io.Reader) error {
+	err := d.Objects.Put(ctx, key, r)
+	if err == nil && d.at != "" && strings.Contains(key, d.at) {
+		self, err := os.FindProcess(os.Getpid())
+		if err == nil {
+			err = self.Kill()
+		}
+		if err != nil {
+			return err
+		}
+		select {}
+	}
+	return err
+}
 
 // TestCrashChild is the program that is killed. It prints the id of its upload
 // when that is acknowledged, and "idle" when all uploads have ended.
 func TestCrashChild(t *testing.T) {
 	dir := os.Getenv(crashDir)
 	if dir == "" {
-		t.Skip("it runs for TestKilledAnywhereNothingIsLost")
+		t.Skip("it runs for the tests that kill")
 	}
 	db, err := bolt.Open(dir, bolt.Options{})
 	if err != nil {
@@ -43,7 +66,7 @@ func TestCrashChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := func() time.Time { return day0 }
-	p, err := New(Config{Records: db, Telemetry: db, Queue: db, Objects: files, Ops: ops.New(db, db, now), Now: now, Wall: time.Now,
+	p, err := New(Config{Records: db, Telemetry: db, Queue: db, Objects: dying{files, os.Getenv(crashAt)}, Ops: ops.New(db, db, now), Now: now, Wall: time.Now,
 		TrainingDays: 60, Quiet: time.Millisecond, Tick: 5 * time.Millisecond, Exclusive: true})
 	if err != nil {
 		t.Fatal(err)
@@ -196,6 +219,86 @@ func TestKilledAnywhereNothingIsLost(t *testing.T) {
 			t.Errorf("left behind: %s", key)
 		}
 	}
+}
+
+// TestKilledBeforeARecordNamesTheObject: an object that was put, and that no
+// record names, is dropped by the next start, and its work is done again.
+func TestKilledBeforeARecordNamesTheObject(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	file := filepath.Join(t.TempDir(), "pv.csv")
+	body := csvOf(t, fleet(70, 3), day0.AddDate(0, 0, -70), day0, time.Hour)
+	if err := os.WriteFile(file, body, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		at   string
+		left int // objects that no record names
+	}{{api.UploadTrain + "/", 1}, {"/model", 1}, {"/encoders", 2}, {"/config", 3}} {
+		t.Run(c.at, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Setenv(crashAt, c.at)
+			if _, idle := child(t, dir, file, time.Hour); idle {
+				t.Fatal("it was not killed")
+			}
+			p := &plant{t: t, dir: dir, clock: day0, tune: quickTraining}
+			p.open()
+			t.Cleanup(p.close)
+			if unnamed, announced := p.unnamed(); len(unnamed) != c.left || len(announced) < c.left {
+				t.Fatalf("killed, it left %v, announced are %v", unnamed, announced)
+			}
+			id := p.upload(request(api.UploadTrain), body)
+			p.start()
+			if u := p.ended1(id); u.Error != "" {
+				t.Errorf("ended as %+v", u)
+			}
+			p.await("every job to end", func() bool {
+				_, running, dead, err := p.db.Counts(t.Context())
+				return err == nil && running == 0 && dead == 0
+			})
+			p.halt()
+			if unnamed, announced := p.unnamed(); len(unnamed)+len(announced) > 0 {
+				t.Errorf("it left %v, announced are %v", unnamed, announced)
+			}
+			if models, _, err := p.Ops.Models(t.Context(), admin, api.ListQuery{}); err != nil || len(models) == 0 {
+				t.Errorf("models %v, %v", models, err)
+			}
+		})
+	}
+}
+
+// unnamed are the keys of the objects that no record names, and those that are
+// announced.
+func (p *plant) unnamed() (keys, announced []string) {
+	p.t.Helper()
+	named := map[string]bool{}
+	err := p.Records.View(p.t.Context(), func(tx store.Tx) error {
+		all, err := ops.NamedObjects(tx)
+		for _, n := range all {
+			for _, key := range n.Keys {
+				named[key] = true
+			}
+			if key, ok := objects.KeyOf(n.URI); ok {
+				named[key] = true
+			}
+		}
+		announced = nil
+		return errors.Join(err, Announced(tx, func(key string) { announced = append(announced, key) }))
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, name := range p.leftovers() {
+		key, err := filepath.Rel(filepath.Join(p.dir, "objects"), name)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if key = filepath.ToSlash(key); !named[key] {
+			keys = append(keys, key)
+		}
+	}
+	return keys, announced
 }
 
 func TestStopInTheMiddleGoesOnLater(t *testing.T) {

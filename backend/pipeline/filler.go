@@ -41,6 +41,7 @@ func (f *filler) register(ctx context.Context) error {
 	}
 	sequence, err := f.p.Ops.NextModel(ctx, f.site.SiteID, api.ModelInterpolation)
 	if err != nil {
+		f.p.dropObjects(ctx, f.site.SiteID, keys.All()...)
 		return err
 	}
 	m := fillerRecord(f.site, report, sequence)
@@ -56,8 +57,11 @@ func (f *filler) register(ctx context.Context) error {
 	err = f.p.Records.Update(ctx, func(tx store.Tx) error {
 		stored, err := f.p.Ops.RegisterModel(tx, m, e)
 		m = stored
-		return err
+		return errors.Join(err, f.p.named(tx, keys.All()...))
 	})
+	if err != nil {
+		f.p.dropObjects(ctx, f.site.SiteID, keys.All()...)
+	}
 	if err != nil || m.Status == api.ModelProduction {
 		return err
 	}

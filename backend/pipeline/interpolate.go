@@ -70,13 +70,44 @@ func (p *Pipeline) interpolate(ctx context.Context, job store.Claimed) error {
 	if err != nil {
 		return err
 	}
-	return p.Records.Update(ctx, func(tx store.Tx) error {
-		if err := p.Ops.AddInterpolation(tx, ops.Interpolation{CustomerID: site.CustomerID, InterpolationResult: result}); err != nil {
+	return p.keepFilled(ctx, site, result)
+}
+
+// keepFilled stores a result, whose table is announced, and drops the tables of
+// those that are not kept any more.
+func (p *Pipeline) keepFilled(ctx context.Context, site api.Site, result api.InterpolationResult) error {
+	key, table := p.Objects.Key(result.FilledValues)
+	var old []string
+	err := p.Records.Update(ctx, func(tx store.Tx) error {
+		dropped, err := p.Ops.AddInterpolation(tx, ops.Interpolation{CustomerID: site.CustomerID, InterpolationResult: result})
+		if err != nil {
 			return err
 		}
-		return p.Ops.Note(tx, ops.Note{CustomerID: site.CustomerID, SiteID: site.SiteID, Phase: api.PhaseObserve, Title: "Gaps filled", Actor: "pipeline",
+		old = nil
+		for _, i := range dropped {
+			if key, ok := p.Objects.Key(i.FilledValues); ok {
+				old = append(old, key)
+			}
+		}
+		if err := p.dropping(tx, site.SiteID, old...); err != nil {
+			return err
+		}
+		if table {
+			if err := p.named(tx, key); err != nil {
+				return err
+			}
+		}
+		return p.Ops.Note(tx, ops.Note{CustomerID: site.CustomerID, SiteID: site.SiteID, Phase: api.PhaseObserve, Title: "Gaps filled", Actor: pipelineActor,
 			Description: fmt.Sprintf("%d gaps of %d units, mostly by %s", result.GapStatistics.TotalGaps, len(result.AssetIDs), result.Method)})
 	})
+	if err != nil {
+		if table {
+			p.dropObjects(ctx, site.SiteID, key)
+		}
+		return err
+	}
+	p.takeBack(ctx, site.SiteID, old...)
+	return nil
 }
 
 // filler fills the gaps of one site.
@@ -274,12 +305,28 @@ func (f *filler) fill(ctx context.Context) (api.InterpolationResult, error) {
 	f.score(&r, expected)
 	if len(r.AssetIDs) > 0 {
 		key := objects.Key("interpolation", f.site.CustomerID, f.site.SiteID, r.ResultID) + ".csv"
-		if err := f.p.putPart(ctx, key, table.Bytes()); err != nil {
+		if err := f.p.putTable(ctx, f.site.SiteID, key, table.Bytes()); err != nil {
 			return r, err
 		}
 		r.FilledValues = f.p.Objects.URI(key)
 	}
 	return r, nil
+}
+
+// putTable stores the table of a result, announced until the result is kept.
+func (p *Pipeline) putTable(ctx context.Context, siteID, key string, data []byte) error {
+	free, err := p.announce(ctx, siteID, key)
+	if err != nil {
+		return err
+	}
+	if !free {
+		return fmt.Errorf("store object %s: another is being stored", key)
+	}
+	if err := p.putPart(ctx, key, data); err != nil {
+		p.dropObjects(ctx, siteID, key)
+		return err
+	}
+	return nil
 }
 
 // score puts in what hidden samples showed, over all and by length.

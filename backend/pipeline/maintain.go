@@ -2,8 +2,8 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -42,6 +42,9 @@ func (p *Pipeline) maintain(ctx context.Context, _ store.Claimed) error {
 	if err := p.dropUploads(ctx, refused, now.Add(-p.Keep.Refused)); err != nil {
 		return err
 	}
+	if err := p.sweepIntents(ctx, false); err != nil {
+		return err
+	}
 	// A job that died with its worker may have left its upload open.
 	if err := p.requeue(ctx); err != nil {
 		return err
@@ -54,35 +57,26 @@ func (p *Pipeline) maintain(ctx context.Context, _ store.Claimed) error {
 	return nil
 }
 
-// dropUploads forgets old uploads and their files; their telemetry stays. The
-// object goes first: a record without it is dropped the next time, an object
-// without a record would stay for good.
+// dropUploads forgets old uploads and the files that no other has; their
+// telemetry stays.
 func (p *Pipeline) dropUploads(ctx context.Context, drop func(ops.Upload) bool, before time.Time) error {
 	for {
 		old, err := p.Ops.OldUploads(ctx, drop, before, 200)
 		if err != nil || len(old) == 0 {
 			return err
 		}
+		var keys []string
 		for _, u := range old {
-			if u.ObjectKey == "" {
-				continue
-			}
-			uses, err := p.Ops.ObjectUploads(ctx, u.ObjectKey)
-			if err != nil {
-				return err
-			}
-			kept := func(other ops.Upload) bool {
-				return !slices.ContainsFunc(old, func(o ops.Upload) bool { return o.UploadID == other.UploadID })
-			}
-			if slices.ContainsFunc(uses, kept) {
-				continue
-			}
-			if err := p.Objects.Delete(ctx, u.ObjectKey); err != nil {
-				return err
+			if u.ObjectKey != "" {
+				keys = append(keys, u.ObjectKey)
 			}
 		}
-		if err := p.Ops.DropUploads(ctx, old); err != nil {
+		err = p.Records.Update(ctx, func(tx store.Tx) error {
+			return errors.Join(p.Ops.DropUploads(tx, old), p.dropping(tx, "", keys...))
+		})
+		if err != nil {
 			return err
 		}
+		p.takeBack(ctx, "", keys...)
 	}
 }

@@ -163,20 +163,33 @@ func (p *Pipeline) readObjectBytes(ctx context.Context, key string) (b []byte, e
 	return b, nil
 }
 
-// writeArtefact stores a model's three parts under keys that carry its hash: a
-// job that runs again finds them there.
-func (p *Pipeline) writeArtefact(ctx context.Context, site api.Site, hash string, a artifact.Parts) (ops.ArtefactKeys, error) {
-	base := objects.Key("models", site.CustomerID, site.SiteID, hash[:16])
-	keys := ops.ArtefactKeys{Model: base + "/model", Encoders: base + "/encoders", Config: base + "/config"}
-	for _, part := range []struct {
-		key  string
-		data []byte
-	}{{keys.Model, a.Model}, {keys.Encoders, a.Encoders}, {keys.Config, a.Config}} {
-		if err := p.putPart(ctx, part.key, part.data); err != nil {
+// writeArtefact stores a model's three parts under keys that carry its hash,
+// announced until the model is registered. A former run's that are still to be
+// dropped are left alone.
+func (p *Pipeline) writeArtefact(ctx context.Context, site api.Site, hash string, a artifact.Parts) (keys ops.ArtefactKeys, err error) {
+	for n := range 1000 {
+		folder := hash[:16]
+		if n > 0 {
+			folder = fmt.Sprintf("%s-%d", folder, n)
+		}
+		base := objects.Key("models", site.CustomerID, site.SiteID, folder)
+		keys = ops.ArtefactKeys{Model: base + "/model", Encoders: base + "/encoders", Config: base + "/config"}
+		free, err := p.announce(ctx, site.SiteID, keys.All()...)
+		if err != nil {
 			return keys, err
 		}
+		if !free {
+			continue
+		}
+		for i, data := range [][]byte{a.Model, a.Encoders, a.Config} {
+			if err := p.putPart(ctx, keys.All()[i], data); err != nil {
+				p.dropObjects(ctx, site.SiteID, keys.All()...)
+				return keys, err
+			}
+		}
+		return keys, nil
 	}
-	return keys, nil
+	return keys, fmt.Errorf("store the model %s of site %s: a thousand others are being stored", hash[:16], site.SiteID)
 }
 
 // putPart stores a part. One that is there already is left if it is whole, and

@@ -96,8 +96,7 @@ func (p *Pipeline) reject(ctx context.Context, u ops.Upload, r *ingest.Refusal) 
 		if err != nil {
 			return err
 		}
-		// Should a crash come before the object is dropped, the next start does.
-		if err := tx.Put(intentBucket, store.Key(key), []byte(p.life)); err != nil {
+		if err := p.dropping(tx, "", key); err != nil {
 			return err
 		}
 		if err := p.noteRejected(tx, u); err != nil {
@@ -106,7 +105,7 @@ func (p *Pipeline) reject(ctx context.Context, u ops.Upload, r *ingest.Refusal) 
 		return p.releaseOthers(tx, u)
 	})
 	if err == nil {
-		p.dropObject(ctx, key)
+		p.takeBack(ctx, "", key)
 	}
 	return err
 }

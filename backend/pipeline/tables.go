@@ -11,8 +11,8 @@ func Tables() []store.Checked {
 	}
 }
 
-// Announced tells of the keys of objects that were being put: one that no record
-// names is taken back at the next start.
+// Announced tells of the keys of objects that were being put or dropped: one that
+// no record names is dropped by a sweep.
 func Announced(tx store.Tx, tell func(key string)) error {
 	for e, err := range tx.Scan(intentBucket, nil, nil, false) {
 		if err != nil {

@@ -101,9 +101,10 @@ func read(job store.Claimed) (payload, error) {
 }
 
 // recover puts back on its way what a former process may have left behind:
-// every open upload has a job, and no object is there without a record.
+// every open upload has a job, and no object is there without a record, unless
+// another process is about to name it.
 func (p *Pipeline) recover(ctx context.Context) error {
-	if err := p.sweepIntents(ctx); err != nil {
+	if err := p.sweepIntents(ctx, true); err != nil {
 		return err
 	}
 	return p.requeue(ctx)

@@ -189,7 +189,7 @@ func seed(siteID string) uint64 {
 
 // register stores the artefact and puts the model into the registry, with the
 // site's track, in one transaction.
-func (p *Pipeline) register(ctx context.Context, site api.Site, track Track, t trained, s learner) (ops.Model, error) {
+func (p *Pipeline) register(ctx context.Context, site api.Site, track Track, t trained, s learner) (_ ops.Model, err error) {
 	r := t.report
 	artefact, err := forecast.Encode(t.model)
 	if err != nil {
@@ -200,6 +200,11 @@ func (p *Pipeline) register(ctx context.Context, site api.Site, track Track, t t
 	if err != nil {
 		return ops.Model{}, err
 	}
+	defer func() {
+		if err != nil {
+			p.dropObjects(ctx, site.SiteID, keys.All()...)
+		}
+	}()
 	sequence, err := p.Ops.NextModel(ctx, site.SiteID, modelType)
 	if err != nil {
 		return ops.Model{}, err
@@ -225,6 +230,9 @@ func (p *Pipeline) register(ctx context.Context, site api.Site, track Track, t t
 			return err
 		}
 		m = stored
+		if err := p.named(tx, keys.All()...); err != nil {
+			return err
+		}
 		if err := tx.Enqueue(p.job(jobInterpolate, payload{SiteID: site.SiteID})); err != nil {
 			return err
 		}

@@ -203,13 +203,21 @@ func (p *Pipeline) accept(ctx context.Context, u ops.Upload, ours bool) (api.Upl
 		if stored, fresh, err = p.Ops.AddUpload(tx, u, p.job(jobIngest, payload{UploadID: u.UploadID})); err != nil {
 			return err
 		}
-		if !ours || !fresh {
+		switch {
+		case !fresh:
 			return nil
+		case ours:
+			return p.named(tx, u.ObjectKey)
 		}
-		return tx.Delete(intentBucket, store.Key(u.ObjectKey))
+		if _, err := tx.Get(intentBucket, store.Key(u.ObjectKey)); err == nil { // it is about to be dropped
+			return api.InvalidParameter("s3_path", noSuchObject)
+		} else if !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		return nil
 	})
 	if ours && (err != nil || !fresh) {
-		p.dropObject(ctx, u.ObjectKey)
+		p.dropObjects(ctx, "", u.ObjectKey)
 	}
 	if err != nil {
 		return api.UploadAck{}, fmt.Errorf("store upload %s: %w", u.UploadID, err)

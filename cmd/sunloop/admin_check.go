@@ -28,6 +28,9 @@ func (c *CheckCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		for _, f := range found.Faults {
 			fmt.Fprintln(std.out, f)
 		}
+		for _, n := range found.Notes {
+			fmt.Fprintln(std.out, n)
+		}
 		verdict := "All is well."
 		if n := len(found.Faults); n == 1 {
 			verdict = "One fault was found."
