@@ -13,6 +13,8 @@ import (
 // sample of it have the same interval as in any other range.
 const pad = 2 * time.Hour
 
+const padSeconds = int64(pad / time.Second)
+
 // span asks for samples of one unit with from <= at < to.
 type span struct {
 	siteID, assetID string

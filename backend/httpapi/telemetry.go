@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
 	"app.sunloop/engine/series"
 )
 
@@ -149,6 +151,10 @@ func (s *server) latest(in *input) (*call, error) {
 		if err != nil {
 			return nil, err
 		}
+		frames, err := s.around(ctx, site, newest)
+		if err != nil {
+			return nil, err
+		}
 		return streamed(func(b *body) error {
 			b.buf = append(b.buf, `{"site_id":`...)
 			b.buf = appendString(b.buf, site)
@@ -157,22 +163,50 @@ func (s *server) latest(in *input) (*call, error) {
 			for _, unit := range newest {
 				w := newRecordWriter(site, unit.AssetID)
 				at := unit.Frame.Times[0]
-				err := samples(ctx, s.Telemetry, span{site, unit.AssetID, at, at + 1, 0}, func(v *sample) bool {
+				m := meaner{span: span{site, unit.AssetID, at, at + 1, 0}, emit: func(v *sample) bool {
 					if !first {
 						b.buf = append(b.buf, ',')
 					}
 					first = false
 					b.buf = w.append(b.buf, v, false)
 					return true
-				})
-				if err != nil {
-					return err
-				}
+				}}
+				m.frame(frames[unit.AssetID].Slice(at-padSeconds, at+1+padSeconds), 0)
 			}
 			b.buf = append(b.buf, "]}\n"...)
 			return nil
 		}), nil
 	}}, nil
+}
+
+// together is how far apart, in seconds, the newest samples of units may be that
+// are read at a time.
+const together = 3600
+
+// around reads units around their newest samples, where they show their
+// intervals. Those that are near each other are read at a time.
+func (s *server) around(ctx context.Context, siteID string, newest []store.AssetFrame) (map[string]series.Frame, error) {
+	at := func(f store.AssetFrame) int64 { return f.Frame.Times[0] }
+	byTime := slices.SortedFunc(slices.Values(newest), func(a, b store.AssetFrame) int { return cmp.Compare(at(a), at(b)) })
+	frames := make(map[string]series.Frame, len(newest))
+	for len(byTime) > 0 {
+		first, last := at(byTime[0]), at(byTime[0])
+		var ids []string
+		for _, f := range byTime {
+			if at(f)-first > together {
+				break
+			}
+			ids, last = append(ids, f.AssetID), at(f)
+		}
+		byTime = byTime[len(ids):]
+		for f, err := range s.Telemetry.ReadUnits(ctx, siteID, ids, time.Unix(first, 0).Add(-pad), time.Unix(last+1, 0).Add(pad)) {
+			if err != nil {
+				return nil, err
+			}
+			frames[f.AssetID] = f.Frame
+		}
+	}
+	return frames, nil
 }
 
 // writeRecords writes the array of one unit's records. The last of a part
