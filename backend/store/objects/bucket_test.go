@@ -319,6 +319,9 @@ func TestBucketWithVersions(t *testing.T) {
 	if n, _, err := s.Usage(ctx); n != 0 || err != nil {
 		t.Errorf("%d objects, %v", n, err)
 	}
+	if left := unfinished(t, s); left != nil {
+		t.Errorf("parts are left of %q", left)
+	}
 }
 
 // TestUsageIsBounded: a bucket with too many objects is listed once, up to the

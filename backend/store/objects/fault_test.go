@@ -232,7 +232,7 @@ func TestCallerGoesAway(t *testing.T) {
 func TestReady(t *testing.T) {
 	server := s3test.Start(t)
 	uri := server.Bucket(t)
-	all := []string{"s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:DeleteObject"}
+	all := []string{"s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"}
 	without := func(right string) func(t *testing.T) string {
 		return func(t *testing.T) string {
 			var rights []string
@@ -378,19 +378,42 @@ func TestFullBucketIsNotReady(t *testing.T) {
 // TestBucketThatWritesTwice: a service that overlooks the condition would lose
 // objects, and is not used.
 func TestBucketThatWritesTwice(t *testing.T) {
-	p := s3test.NewProxy(t, s3test.Bucket(t))
-	s := openWith(t, p.URI, once)
-	puts := 0
-	p.Choose(func(r *http.Request) s3test.Fault {
-		if r.Method == http.MethodPut {
-			if puts++; puts == 2 {
-				return s3test.Refuse(http.StatusOK, "")
-			}
+	xml := func(body string) s3test.Fault {
+		return func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			_, _ = io.WriteString(w, body)
 		}
-		return nil
-	})
-	if err := s.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "does not know how to keep a key from being written twice") {
-		t.Errorf("ready: %v", err)
+	}
+	for what, overlooks := range map[string]func(r *http.Request, n int) s3test.Fault{
+		"in one request": func(r *http.Request, n int) s3test.Fault {
+			if r.Method == http.MethodPut && n == 2 {
+				return xml("")
+			}
+			return nil
+		},
+		"in parts": func(r *http.Request, _ int) s3test.Fault {
+			if r.Method == http.MethodPost && r.URL.Query().Has("uploadId") {
+				return xml("<CompleteMultipartUploadResult><ETag>x</ETag></CompleteMultipartUploadResult>")
+			}
+			return nil
+		},
+	} {
+		p := s3test.NewProxy(t, s3test.Bucket(t))
+		s := openWith(t, p.URI, once)
+		puts := 0
+		p.Choose(func(r *http.Request) s3test.Fault {
+			if r.Method == http.MethodPut {
+				puts++
+			}
+			return overlooks(r, puts)
+		})
+		if err := s.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "does not know how to keep a key from being written twice") {
+			t.Errorf("%s: %v", what, err)
+		}
+		p.Choose(nil)
+		if err := s.Ready(t.Context()); err != nil {
+			t.Errorf("%s, once it keeps to it: %v", what, err)
+		}
 	}
 }
 

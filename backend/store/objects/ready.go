@@ -91,7 +91,8 @@ func twice(o *s3.Options) {
 	o.Retryer = retry.AddWithMaxAttempts(o.Retryer, min(2, o.Retryer.MaxAttempts()))
 }
 
-// try writes n bytes, once only, reads them and removes them.
+// try writes n bytes, finds that nothing else can be written in their place, in
+// one request or in parts, reads them and removes them.
 func (b *remote) try(ctx context.Context, n int) (err error) {
 	if b.trial != "" { // where nothing can be removed, no more is written
 		if err := b.delete(ctx, b.trial); err != nil {
@@ -110,11 +111,16 @@ func (b *remote) try(ctx context.Context, n int) (err error) {
 		}
 		err = errors.Join(err, removed)
 	}()
-	switch err := b.sendWhole(ctx, key, rand.Text(), bytes.NewReader(nil)); {
-	case err == nil:
-		return judge(writing, &smithy.GenericAPIError{Code: "NotImplemented"})
-	case !taken(err):
-		return b.fault(ctx, writing, key, err)
+	for _, again := range []func() error{
+		func() error { return b.sendWhole(ctx, key, rand.Text(), bytes.NewReader(nil)) },
+		func() error { return b.sendParts(ctx, key, rand.Text(), bytes.NewBuffer([]byte{0}), nil) },
+	} {
+		switch err := again(); {
+		case err == nil:
+			return judge(writing, &smithy.GenericAPIError{Code: "NotImplemented"})
+		case !taken(err):
+			return b.fault(ctx, writing, key, err)
+		}
 	}
 	read, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.bucket, Key: b.at(key)})
 	if err == nil {

@@ -120,7 +120,9 @@ func (b *remote) sendParts(ctx context.Context, key, own string, part *bytes.Buf
 	defer func() {
 		if err != nil {
 			// Also when the caller has gone away. What stays is swept by age.
-			_ = b.abort(context.WithoutCancel(ctx), *b.at(key), upload.UploadId)
+			if left := b.abort(context.WithoutCancel(ctx), *b.at(key), upload.UploadId); left != nil {
+				b.log.WarnContext(ctx, "parts of an object that was not stored stay in the bucket", "key", key, "error", left)
+			}
 		}
 	}()
 	var parts []types.CompletedPart
