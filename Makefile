@@ -5,7 +5,7 @@ BINARY  ?= bin/sunloop
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED = 0
 
-.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score calibrate contract faults kills load lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help soak mutants scale
+.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score calibrate contract faults kills moves load lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help soak mutants scale
 
 all: build
 
@@ -61,6 +61,9 @@ fuzz: ## each fuzz target for FUZZTIME (10m: some eight hours for all); failures
 
 faults: ## a write or sync that fails, or the power that goes, at each place of a run: nothing acknowledged may be lost
 	SUNLOOP_TEST_FAULTS=all $(GO) test -count=1 -timeout 60m -run 'PowerLoss|Faults|FailedSync|FullDisk' -v ./backend/store/bolt ./backend
+
+moves: ## a migration into a database, killed MOVES (20) times at any moment and gone on with: the target must hold the same (a minute)
+	SUNLOOP_TEST_MOVES=$(or $(MOVES),20) $(GO) test -count=1 -timeout 30m -run KilledMigration -v ./cmd/sunloop
 
 kills: ## the service, killed 500 times at work: nothing that it acknowledged may be lost (minutes)
 	SUNLOOP_TEST_KILLS=$(or $(KILLS),500) $(GO) test -count=1 -timeout 60m -run KilledAnywhere -v ./backend/endure

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -16,10 +17,17 @@ var (
 	systemPath = regexp.MustCompile(`(^|[\s=:'">])/(etc|usr|var)/`)
 )
 
+// Places in docs/operations.md.
+const (
+	exampleDatabase = "postgres://sunloop@db.example.org/sunloop"
+	exampleBucket   = "s3://sunloop-example/house?region=eu-central-1"
+)
+
 // operations FILE writes the commands of docs/operations.md into FILE, in their
 // order, and the units that they install into deploy: with $WORK/root as the
-// machine's root and ports that are free. Once it is
-// enabled, the service runs before each block.
+// machine's root, ports that are free, and the database and the bucket of DB and
+// BUCKET, without which the blocks with these are left out. Once it is enabled,
+// the service runs before each block.
 func operations(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: operations FILE")
@@ -31,6 +39,9 @@ func operations(ts *testscript.TestScript, neg bool, args []string) {
 		_, free, _ := net.SplitHostPort(l.Addr().String())
 		ts.Check(l.Close())
 		words = append(words, "127.0.0.1:"+port, "127.0.0.1:"+free)
+	}
+	if ts.Getenv("DB") != "" {
+		words = append(words, exampleDatabase, ts.Getenv("DB"), exampleBucket, ts.Getenv("BUCKET"))
 	}
 	ports := strings.NewReplacer(words...)
 	here := func(text string) string {
@@ -48,6 +59,9 @@ func operations(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	script := "set -eu\n"
 	for _, at := range shBlock.FindAllSubmatchIndex(doc, -1) {
+		if block := doc[at[2]:at[3]]; bytes.Contains(block, []byte(exampleDatabase)) && ts.Getenv("DB") == "" {
+			continue
+		}
 		line := 1 + strings.Count(string(doc[:at[0]]), "\n")
 		script += fmt.Sprintf("echo '== docs/operations.md:%d'\n[ ! -e $WORK/enabled ] || systemctl start sunloop\n%s", line, here(string(doc[at[2]:at[3]])))
 	}

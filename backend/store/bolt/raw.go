@@ -74,8 +74,11 @@ func (s *Store) Rows(ctx context.Context, set store.RowSet) iter.Seq2[store.Entr
 // end behind it.
 func (q queue) waiting() iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for e := range entries(q.jobs) {
-			j, err := q.get(string(e.Key))
+		for e, err := range entries(q.jobs) {
+			var j *jobRecord
+			if err == nil {
+				j, err = q.get(string(e.Key))
+			}
 			if err != nil {
 				yield(store.Entry{}, err)
 				return

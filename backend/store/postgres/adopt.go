@@ -11,20 +11,22 @@ import (
 )
 
 // AdoptJobs hands the jobs that a migration has brought to the queue, once, by
-// whichever replica comes first: those that wait as Enqueue of [Options] takes
-// them, with all their attempts, and the dead to bury. It answers how many there
-// were.
+// whichever replica comes first: the dead to bury, and then those that wait, with
+// all their attempts, to Enqueue of [Options]. It answers how many there were.
 func (s *Store) AdoptJobs(ctx context.Context, bury func(ctx context.Context, tx pgx.Tx, dead store.DeadJob) error) (n int, err error) {
 	err = s.transact(ctx, locking, func(tx pgx.Tx) error {
 		n = 0
 		if there, err := jobKind().there(ctx, tx); err != nil || !there {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
-			return fault("lock the schema", err)
+		dead, err := moved[store.DeadJob](ctx, tx, store.DeadJobs)
+		if err != nil {
+			return err
 		}
-		if there, err := jobKind().there(ctx, tx); err != nil || !there {
-			return err // another replica was first
+		for _, d := range dead {
+			if err := bury(ctx, tx, d); err != nil {
+				return fmt.Errorf("keep the dead job %s: %w", d.ID, err)
+			}
 		}
 		jobs, err := moved[store.Job](ctx, tx, store.WaitingJobs)
 		if err != nil {
@@ -36,18 +38,8 @@ func (s *Store) AdoptJobs(ctx context.Context, bury func(ctx context.Context, tx
 				return fmt.Errorf("enqueue %s: %w", job.Kind, err)
 			}
 		}
-		dead, err := moved[store.DeadJob](ctx, tx, store.DeadJobs)
-		if err != nil {
-			return err
-		}
-		for _, d := range dead {
-			if err := bury(ctx, tx, d); err != nil {
-				return fmt.Errorf("keep the dead job %s: %w", d.ID, err)
-			}
-		}
 		n = len(jobs) + len(dead)
-		_, err = tx.Exec(ctx, `DROP TABLE `+jobTable)
-		return fault("drop the moved jobs", err)
+		return nil
 	})
 	if err != nil {
 		return 0, fmt.Errorf("take the jobs that were moved: %w", err)
@@ -60,15 +52,16 @@ func jobKind() rawKind {
 	return k
 }
 
-// moved are the jobs of a state that a migration has brought.
+// moved takes the jobs of a state that a migration has brought. Of two that do
+// one waits for the other, and finds none.
 func moved[T any](ctx context.Context, tx pgx.Tx, state string) ([]T, error) {
-	rows, err := tx.Query(ctx, `SELECT value FROM `+jobTable+` WHERE state = $1 ORDER BY key`, state)
+	rows, err := tx.Query(ctx, `WITH taken AS (DELETE FROM `+jobTable+` WHERE state = $1 RETURNING key, value) SELECT value FROM taken ORDER BY key`, state)
 	if err != nil {
-		return nil, fault("read the moved jobs", err)
+		return nil, fault("take the moved jobs", err)
 	}
 	values, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
 	if err != nil {
-		return nil, fault("read the moved jobs", err)
+		return nil, fault("take the moved jobs", err)
 	}
 	jobs := make([]T, len(values))
 	for i, b := range values {

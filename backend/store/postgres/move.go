@@ -22,7 +22,7 @@ var (
 )
 
 // Tables of a move. The first stays when it has ended, to say where from, and
-// the last until the queue has taken what is in it.
+// the last, out of which the queue takes what is in it.
 const (
 	moveTable   = "sunloop.move"
 	markTable   = "sunloop.move_mark"
