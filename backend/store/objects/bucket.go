@@ -205,7 +205,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	s.timer.Reset(s.b.limits.idle)
 	n, err := s.r.Read(p)
 	s.timer.Stop()
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil && err != io.EOF { //nolint:errorlint // a line that breaks may be an error that wraps it
 		err = s.judge(s.within, err)
 	}
 	return n, err

@@ -153,8 +153,9 @@ func TestSilentBucket(t *testing.T) {
 	s.remote.limits = hasty
 	p.Choose(always(s3test.Hang))
 	_, err := s.Open(t.Context(), "large")
+	_, _, usage := s.Usage(t.Context())
 	for what, err := range map[string]error{"put": s.Put(t.Context(), "a", strings.NewReader("x")), "open": err,
-		"delete": s.Delete(t.Context(), "large"), "ready": s.Ready(t.Context())} {
+		"delete": s.Delete(t.Context(), "large"), "ready": s.Ready(t.Context()), "usage": usage} {
 		if err == nil || !strings.HasSuffix(err.Error(), "the bucket of the objects does not answer in time") || !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -199,6 +200,21 @@ func TestCutReading(t *testing.T) {
 	endpoint := strings.TrimPrefix(endpointOf(t, p.URI), "http://")
 	if got, err := io.ReadAll(r); err == nil || len(got) != 1000 || strings.Contains(err.Error(), endpoint) || !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
+// TestCutList: a line that breaks is no end of a list.
+func TestCutList(t *testing.T) {
+	p := s3test.NewProxy(t, s3test.Bucket(t))
+	s := openWith(t, p.URI, once)
+	if err := s.Put(t.Context(), "a", strings.NewReader("x")); err != nil {
+		t.Fatal(err)
+	}
+	for name, cut := range map[string]s3test.Fault{"before the answer": s3test.Lose, "within it": s3test.Cut(60)} {
+		p.Choose(always(cut))
+		if n, _, err := s.Usage(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s: %d objects, %v", name, n, err)
+		}
 	}
 }
 

@@ -25,14 +25,12 @@ func (s *Store) List(ctx context.Context) iter.Seq2[Listed, error] {
 	return func(yield func(Listed, error) bool) {
 		all := s.bucket.List(&blob.ListOptions{})
 		for {
-			o, err := all.Next(ctx)
-			if errors.Is(err, io.EOF) {
+			o, err := s.next(ctx, all)
+			if err == io.EOF { //nolint:errorlint // the same
 				return
 			}
 			if err == nil {
 				err = ctx.Err()
-			} else if s.remote != nil {
-				err = s.remote.fault(ctx, listing, "", err)
 			}
 			if err != nil {
 				yield(Listed{}, fmt.Errorf("list objects: %w", err))
@@ -46,6 +44,18 @@ func (s *Store) List(ctx context.Context) iter.Seq2[Listed, error] {
 			}
 		}
 	}
+}
+
+// next is the next object of a list. A bucket that stalls ends it.
+func (s *Store) next(ctx context.Context, all *blob.ListIterator) (*blob.ListObject, error) {
+	if s.remote == nil {
+		return all.Next(ctx)
+	}
+	o, err := within(ctx, s.remote.limits.call, all.Next)
+	if err == io.EOF { //nolint:errorlint // a line that breaks is an error that wraps it
+		return nil, io.EOF
+	}
+	return o, s.remote.fault(ctx, listing, "", err)
 }
 
 // ListFolder yields the objects in a folder that no store has open, in which it

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-
-	"gocloud.dev/blob"
 )
 
 // ErrNotCounted is the usage of a bucket with too many objects to look at each.
@@ -19,26 +16,16 @@ func (s *Store) Usage(ctx context.Context) (n int, bytes int64, err error) {
 	if s.remote != nil && s.remote.uncounted.Load() {
 		return 0, 0, ErrNotCounted
 	}
-	all := s.bucket.List(&blob.ListOptions{})
-	for {
+	for o, err := range s.List(ctx) {
+		if err != nil {
+			return n, bytes, fmt.Errorf("count the objects: %w", err)
+		}
 		if s.remote != nil && n == s.remote.limits.count {
 			s.remote.uncounted.Store(true)
 			return 0, 0, ErrNotCounted
 		}
-		o, err := all.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return n, bytes, nil
-		}
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil && s.remote != nil {
-			err = s.remote.fault(ctx, listing, "", err)
-		}
-		if err != nil {
-			return n, bytes, fmt.Errorf("count the objects: %w", err)
-		}
 		n++
 		bytes += o.Size
 	}
+	return n, bytes, nil
 }
