@@ -425,7 +425,7 @@ func TestLargeObject(t *testing.T) {
 		t.Errorf("%d bytes, want %d, or others; %v", n, size, err)
 	}
 	runtime.ReadMemStats(&read)
-	if a, b := put.TotalAlloc-before.TotalAlloc, read.TotalAlloc-put.TotalAlloc; a > 5*partBytes || b > partBytes/2 {
+	if a, b := put.TotalAlloc-before.TotalAlloc, read.TotalAlloc-put.TotalAlloc; a > 3*partBytes || b > partBytes/2 {
 		t.Errorf("to put and to read took %d and %d MiB", a>>20, b>>20)
 	}
 }

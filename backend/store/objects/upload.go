@@ -18,6 +18,9 @@ import (
 // of the parts of a larger one. Some services want parts of one size.
 const partBytes = 16 << 20
 
+// smallBytes is up to which size the memory for an object grows with it.
+const smallBytes = 1 << 20
+
 // absent makes a writing that of an object that is not there.
 const absent = "*"
 
@@ -87,7 +90,12 @@ func (b *remote) send(ctx context.Context, key, own string, r io.Reader) error {
 // early is an error, and no end.
 func fill(part *bytes.Buffer, r io.Reader) error {
 	part.Reset()
-	if _, err := part.ReadFrom(io.LimitReader(r, partBytes)); err != nil {
+	_, err := part.ReadFrom(io.LimitReader(r, smallBytes))
+	if err == nil && part.Len() == smallBytes {
+		part.Grow(partBytes - smallBytes + bytes.MinRead) // growing by doubling would take four times as much
+		_, err = part.ReadFrom(io.LimitReader(r, partBytes-smallBytes))
+	}
+	if err != nil {
 		return &sourceError{err}
 	}
 	return nil
