@@ -13,9 +13,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/s3test"
@@ -315,6 +318,53 @@ func TestReady(t *testing.T) {
 	}
 	if err := s.Ready(t.Context()); err != nil {
 		t.Errorf("once it is back: %v", err)
+	}
+}
+
+// TestNamedRightsSuffice: an account with the rights that the documents name does
+// all that there is to do, and the log hears of no failure.
+func TestNamedRightsSuffice(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, _ := strings.Cut(string(page), "\n## Objects in a bucket\n")
+	part, _, _ = strings.Cut(part, "\n## ")
+	rights := regexp.MustCompile(`s3:[A-Z]\w+`).FindAllString(part, -1)
+	if len(rights) != 6 {
+		t.Fatalf("the documents name %q", rights)
+	}
+	server := s3test.Start(t)
+	uri := server.Bucket(t)
+	server.Grant(t, uri, rights...)
+	var heard bytes.Buffer
+	s := openWith(t, in(uri, "house"), once)
+	s.remote.log = slog.New(slog.NewTextHandler(&heard, nil))
+	if _, err := s.remote.client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &s.remote.bucket, Key: s.remote.at("dead")}); err != nil {
+		t.Fatal(err)
+	}
+	stop := errors.New("stop")
+	if err := s.Put(t.Context(), "broken", &endless{partBytes + 1, func() (int, error) { return 0, stop }}); !errors.Is(err, stop) {
+		t.Errorf("put of a reader that fails: %v", err)
+	}
+	s.remote.sweep(t.Context(), -1<<40)
+	if left := unfinished(t, s); left != nil {
+		t.Errorf("parts are left of %q", left)
+	}
+	if err := errors.Join(s.Ready(t.Context()), s.Put(t.Context(), "a", &endless{n: partBytes + 1}), s.Put(t.Context(), "b", strings.NewReader("x"))); err != nil {
+		t.Error(err)
+	}
+	if n := len(readAll(t, s, "a")); n != partBytes+1 {
+		t.Errorf("%d bytes", n)
+	}
+	if n, _, err := s.Usage(t.Context()); n != 2 || err != nil {
+		t.Errorf("%d objects, %v", n, err)
+	}
+	if err := errors.Join(s.Delete(t.Context(), "a"), s.Delete(t.Context(), "b")); err != nil {
+		t.Error(err)
+	}
+	if heard.Len() > 0 {
+		t.Errorf("the log has %s", heard.String())
 	}
 }
 
