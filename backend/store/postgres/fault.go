@@ -86,6 +86,10 @@ func fault(what string, err error) error {
 	return &databaseError{what, plain(err), err}
 }
 
+// Fault is an error of pgx with what was being done, in words that name no host,
+// user or password; nil for nil. It is for the queue that shares the database.
+func Fault(what string, err error) error { return fault(what, err) }
+
 // plain says what went wrong without saying where.
 func plain(err error) string {
 	for _, ended := range []error{context.Canceled, context.DeadlineExceeded} {

@@ -70,7 +70,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, opening(err))
 	}
-	if err := migrate(ctx, pool, migrations); err != nil {
+	if err := migrate(ctx, pool, migrations, o.Migrate); err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("%s: %w", what, opening(err))
 	}
@@ -126,7 +126,7 @@ func opening(err error) error {
 // migrate brings the schema up to the newest that the files know, while no other
 // process does. The lock is that of a transaction, which ends with its
 // connection: a pooler cannot hand it on, and a killed process leaves none.
-func migrate(ctx context.Context, pool *pgxpool.Pool, files fs.FS) error {
+func migrate(ctx context.Context, pool *pgxpool.Pool, files fs.FS, queue func(context.Context, *pgxpool.Pool) error) error {
 	tx, err := pool.Begin(ctx)
 	if err != nil {
 		return fault("connect", err)
@@ -165,7 +165,10 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, files fs.FS) error {
 	if _, err := p.Up(ctx); err != nil {
 		return fmt.Errorf("bring the schema up to date: %w", err)
 	}
-	return nil
+	if queue == nil {
+		return nil
+	}
+	return queue(ctx, pool)
 }
 
 // prepare refuses a database of something else, and makes the schema in an

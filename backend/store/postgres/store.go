@@ -31,6 +31,9 @@ type Options struct {
 	// RunAt and its MaxAttempts, and no ID. It may be called again for the same
 	// job when the transaction is run again.
 	Enqueue func(ctx context.Context, tx pgx.Tx, job store.Job) error
+	// Migrate brings the queue's own tables up to date, after the store's and
+	// under the same lock.
+	Migrate func(ctx context.Context, pool *pgxpool.Pool) error
 	// Lease is how long a leader that fell silent stays leader; 0 means 15 s.
 	Lease time.Duration
 	// Moving opens a database too into which a migration is under way: for the
@@ -158,6 +161,11 @@ func (s *Store) once(ctx context.Context, o pgx.TxOptions, fn func(tx pgx.Tx) er
 	}()
 	if err := fn(tx); err != nil {
 		return err
+	}
+	if o.AccessMode != pgx.ReadOnly {
+		if err := guard(ctx, tx); err != nil {
+			return err
+		}
 	}
 	committed = true // or ended: Commit closes it whatever comes
 	return fault("commit", tx.Commit(ctx))

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,7 +50,7 @@ type queueTest struct {
 }
 
 // kinds are those that the tests' workers know.
-var kinds = []string{"a", "b", "c", "d", "k", "other", "follow"}
+var kinds = []string{"first", "second", "third", "fourth", "job", "other", "follow"}
 
 func (q *queueTest) enqueue(jobs ...store.Job) {
 	q.t.Helper()
@@ -73,7 +74,11 @@ func (q *queueTest) work(home QueueHome, workers int, run func(ctx context.Conte
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- home.Work(ctx, store.Worker{Kinds: kinds, Workers: workers, Lease: 30 * time.Second, Tick: 100 * time.Millisecond, Run: run})
+		err := home.Work(ctx, store.Worker{Kinds: kinds, Workers: workers, Lease: 30 * time.Second, Tick: 100 * time.Millisecond, Run: run})
+		if ctx.Err() == nil {
+			q.t.Errorf("it does not work any more: %v", err)
+		}
+		ended <- err
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
@@ -138,10 +143,10 @@ func workOrder(t *testing.T, q *queueTest) {
 	now := time.Now()
 	q.enqueue(
 		store.Job{Kind: "other", RunAt: now.Add(time.Hour)},
-		store.Job{Kind: "b", RunAt: now.Add(-time.Second), Payload: json.RawMessage(`{"x":1}`)},
-		store.Job{Kind: "a", RunAt: now.Add(-time.Minute)},
-		store.Job{Kind: "c"},
-		store.Job{Kind: "d", RunAt: time.Now().Add(50 * time.Millisecond), MaxAttempts: 7},
+		store.Job{Kind: "second", RunAt: now.Add(-time.Second), Payload: json.RawMessage(`{"x":1}`)},
+		store.Job{Kind: "first", RunAt: now.Add(-time.Minute)},
+		store.Job{Kind: "third"},
+		store.Job{Kind: "fourth", RunAt: time.Now().Add(50 * time.Millisecond), MaxAttempts: 7},
 	)
 	q.waitCounts(5, 0, 0)
 	if next, waits, err := q.home.Next(t.Context()); !waits || err != nil || next.Sub(now.Add(-time.Minute)).Abs() > time.Millisecond {
@@ -149,17 +154,17 @@ func workOrder(t *testing.T, q *queueTest) {
 	}
 	begun, verdict, _ := q.runs(q.home)
 	ids := map[string]bool{}
-	for _, want := range []string{"a", "b", "c", "d"} {
+	for _, want := range []string{"first", "second", "third", "fourth"} {
 		c := <-begun
 		ids[c.ID] = true
 		attempts, payload := 5, ""
 		switch want {
-		case "d":
+		case "fourth":
 			attempts = 7
-		case "b":
+		case "second":
 			payload = `{"x":1}`
 		}
-		if c.Kind != want || c.Attempt != 1 || c.MaxAttempts != attempts || c.Failures+c.Lapses != 0 || c.ID == "" || string(c.Payload) != payload {
+		if c.Kind != want || c.Attempt != 1 || c.MaxAttempts != attempts || c.Failures+c.Lapses != 0 || c.ID == "" || compact(c.Payload) != payload {
 			t.Errorf("%+v, want kind %s", c, want)
 		}
 		verdict <- store.Verdict{}
@@ -173,10 +178,19 @@ func workOrder(t *testing.T, q *queueTest) {
 	}
 }
 
+// compact is JSON without spaces; a home may change these.
+func compact(b []byte) string {
+	var out bytes.Buffer
+	if len(b) > 0 && json.Compact(&out, b) != nil {
+		return "no JSON"
+	}
+	return out.String()
+}
+
 func workWorkers(t *testing.T, q *queueTest) {
 	const workers, jobs = 3, 12
 	for range jobs {
-		q.enqueue(store.Job{Kind: "k"})
+		q.enqueue(store.Job{Kind: "job"})
 	}
 	var running, most, ran atomic.Int64
 	full := make(chan struct{})
@@ -196,7 +210,7 @@ func workWorkers(t *testing.T, q *queueTest) {
 }
 
 func workRetry(t *testing.T, q *queueTest) {
-	q.enqueue(store.Job{Kind: "k", MaxAttempts: 4})
+	q.enqueue(store.Job{Kind: "job", MaxAttempts: 4})
 	begun, verdict, _ := q.runs(q.home)
 	for i, v := range []store.Outcome{store.Failed, store.Stopped, store.Again, store.Failed, store.Done} {
 		c := <-begun
@@ -211,7 +225,7 @@ func workRetry(t *testing.T, q *queueTest) {
 }
 
 func workDeath(t *testing.T, q *queueTest) {
-	job := store.Job{Kind: "k", Unique: "u", MaxAttempts: 2, Payload: json.RawMessage(`7`)}
+	job := store.Job{Kind: "job", Unique: "u", MaxAttempts: 2, Payload: json.RawMessage(`7`)}
 	q.enqueue(job)
 	begun, verdict, stop := q.runs(q.home)
 	first := <-begun
@@ -221,7 +235,7 @@ func workDeath(t *testing.T, q *queueTest) {
 	q.waitCounts(0, 0, 1)
 	dead, err := q.home.Dead(t.Context(), 10)
 	ok(t, err)
-	if len(dead) != 1 || dead[0].ID != first.ID || dead[0].Cause != "second" || dead[0].Attempts != 2 || dead[0].Kind != "k" || dead[0].Unique != "u" ||
+	if len(dead) != 1 || dead[0].ID != first.ID || dead[0].Cause != "second" || dead[0].Attempts != 2 || dead[0].Kind != "job" || dead[0].Unique != "u" ||
 		string(dead[0].Payload) != "7" || time.Since(dead[0].DiedAt) > 5*time.Minute {
 		t.Errorf("dead: %+v", dead)
 	}
@@ -272,22 +286,22 @@ func workDeath(t *testing.T, q *queueTest) {
 
 func workUniqueWaiting(t *testing.T, q *queueTest) {
 	later := time.Now().Add(time.Hour)
-	q.enqueue(store.Job{Kind: "k", Unique: "u", RunAt: later}, store.Job{Kind: "k", Unique: "u", RunAt: later.Add(time.Second)},
-		store.Job{Kind: "k", Unique: "v", RunAt: later}, store.Job{Kind: "other", Unique: "u", RunAt: later},
-		store.Job{Kind: "k", RunAt: later}, store.Job{Kind: "k", RunAt: later})
+	q.enqueue(store.Job{Kind: "job", Unique: "u", RunAt: later}, store.Job{Kind: "job", Unique: "u", RunAt: later.Add(time.Second)},
+		store.Job{Kind: "job", Unique: "v", RunAt: later}, store.Job{Kind: "other", Unique: "u", RunAt: later},
+		store.Job{Kind: "job", RunAt: later}, store.Job{Kind: "job", RunAt: later})
 	q.waitCounts(5, 0, 0)
 	begun, verdict, _ := q.runs(q.home)
 	for range 2 {
-		q.enqueue(store.Job{Kind: "k", Unique: "u"}) // sooner, and then free again
+		q.enqueue(store.Job{Kind: "job", Unique: "u"}) // sooner, and then free again
 		c := <-begun
-		if c.Kind != "k" || c.Unique != "u" {
+		if c.Kind != "job" || c.Unique != "u" {
 			t.Errorf("%+v runs", c)
 		}
 		verdict <- store.Verdict{}
 		q.waitCounts(4, 0, 0)
 	}
 	soon := time.Now().Add(300 * time.Millisecond)
-	q.enqueue(store.Job{Kind: "k", Unique: "v", RunAt: soon})
+	q.enqueue(store.Job{Kind: "job", Unique: "v", RunAt: soon})
 	if c := <-begun; c.Unique != "v" || time.Now().Before(soon) {
 		t.Errorf("%+v runs", c)
 	}
@@ -305,10 +319,10 @@ func workUniqueRunning(t *testing.T, q *queueTest) {
 	}{{"done", store.Done, 1}, {"dead", store.Dead, 1}, {"failed for the last time", store.Failed, 2}} {
 		_, _, dead, err := q.home.Counts(t.Context())
 		ok(t, err)
-		q.enqueue(store.Job{Kind: "k", Unique: "u", MaxAttempts: 2})
+		q.enqueue(store.Job{Kind: "job", Unique: "u", MaxAttempts: 2})
 		c := <-begun
 		at := time.Now().Add(200 * time.Millisecond)
-		ok(t, enqueueAll(t.Context(), other, store.Job{Kind: "k", Unique: "u", RunAt: at.Add(time.Hour), MaxAttempts: 3}, store.Job{Kind: "k", Unique: "u", RunAt: at}))
+		ok(t, enqueueAll(t.Context(), other, store.Job{Kind: "job", Unique: "u", RunAt: at.Add(time.Hour), MaxAttempts: 3}, store.Job{Kind: "job", Unique: "u", RunAt: at}))
 		q.waitCounts(0, 1, dead)
 		for range end.tries {
 			if c.MaxAttempts != 2 {
@@ -329,8 +343,8 @@ func workUniqueRunning(t *testing.T, q *queueTest) {
 }
 
 func workSpare(t *testing.T, q *queueTest) {
-	spare := store.Job{Kind: "k", Unique: "u", Spare: true}
-	q.enqueue(store.Job{Kind: "k", Unique: "u", RunAt: time.Now().Add(500 * time.Millisecond)}, spare)
+	spare := store.Job{Kind: "job", Unique: "u", Spare: true}
+	q.enqueue(store.Job{Kind: "job", Unique: "u", RunAt: time.Now().Add(500 * time.Millisecond)}, spare)
 	begun, verdict, _ := q.runs(q.home)
 	c := <-begun
 	if time.Now().Before(c.RunAt) {
@@ -347,7 +361,7 @@ func workSpare(t *testing.T, q *queueTest) {
 
 // workStop: what is under way is given back, and costs no attempt.
 func workStop(t *testing.T, q *queueTest) {
-	q.enqueue(store.Job{Kind: "k", MaxAttempts: 1})
+	q.enqueue(store.Job{Kind: "job", MaxAttempts: 1})
 	for i := range 3 {
 		home := q.replica()
 		begun, _, stop := q.runs(home)
@@ -380,14 +394,14 @@ func workCancel(t *testing.T, q *queueTest) {
 		}
 		return store.Verdict{Outcome: store.Stopped, RunAt: time.Now(), Cause: "stopped"}
 	})
-	ok(t, other.Cancel(t.Context(), "k", "u")) // nothing runs
+	ok(t, other.Cancel(t.Context(), "job", "u")) // nothing runs
 	for round := range 2 {
-		q.enqueue(store.Job{Kind: "k", Unique: "u"}, store.Job{Kind: "other", Unique: "u", Spare: true})
+		q.enqueue(store.Job{Kind: "job", Unique: "u"}, store.Job{Kind: "other", Unique: "u", Spare: true})
 		for range 2 - round {
 			<-begun
 		}
-		ok(t, other.Cancel(t.Context(), "k", "else"))
-		ok(t, other.Cancel(t.Context(), "k", "u"))
+		ok(t, other.Cancel(t.Context(), "job", "else"))
+		ok(t, other.Cancel(t.Context(), "job", "u"))
 		if err := <-causes; !errors.Is(err, store.ErrCancelled) {
 			t.Errorf("ended for %v", err)
 		}
@@ -398,13 +412,13 @@ func workCancel(t *testing.T, q *queueTest) {
 // workOrigin: what caused a transaction goes with its jobs, and on with theirs.
 func workOrigin(t *testing.T, q *queueTest) {
 	origin := store.Origin{RequestID: "req_1", Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
-	ok(t, enqueueAll(store.WithOrigin(t.Context(), origin), q.home, store.Job{Kind: "k"}))
+	ok(t, enqueueAll(store.WithOrigin(t.Context(), origin), q.home, store.Job{Kind: "job"}))
 	got := make(chan store.Claimed, 2)
 	q.work(q.home, 1, func(ctx context.Context, job store.Claimed) store.Verdict {
 		if of := store.OriginOf(ctx); of != job.Origin {
 			t.Errorf("the context of %s is of %+v", job.Kind, of)
 		}
-		if job.Kind == "k" {
+		if job.Kind == "job" {
 			if err := enqueueAll(ctx, q.home, store.Job{Kind: "follow"}); err != nil {
 				t.Error(err)
 			}
@@ -433,7 +447,7 @@ func workCompetition(t *testing.T, q *queueTest) {
 		})
 	}
 	for i := range n {
-		q.enqueue(store.Job{Kind: "k", Unique: fmt.Sprint(i)})
+		q.enqueue(store.Job{Kind: "job", Unique: fmt.Sprint(i)})
 	}
 	q.waitCounts(0, 0, 0)
 	mu.Lock()

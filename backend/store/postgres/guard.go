@@ -1,0 +1,24 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+)
+
+type guardKey struct{}
+
+// Guarded is ctx whose transactions that may write also run fn, as their last
+// step: its error undoes them and is answered. A worker guards what it does for
+// a job by a look whether that is still its own.
+func Guarded(ctx context.Context, fn func(ctx context.Context, tx pgx.Tx) error) context.Context {
+	return context.WithValue(ctx, guardKey{}, fn)
+}
+
+func guard(ctx context.Context, tx pgx.Tx) error {
+	fn, _ := ctx.Value(guardKey{}).(func(ctx context.Context, tx pgx.Tx) error)
+	if fn == nil {
+		return nil
+	}
+	return fn(ctx, tx)
+}
