@@ -283,12 +283,6 @@ func KeepVersions(t testing.TB, uri string) {
 // Grant makes an account that may do the actions, such as s3:GetObject, in the
 // bucket and nothing else, and puts its credentials into the environment until
 // the test ends. A second grant on the bucket ends the first.
-func Grant(t testing.TB, uri string, actions ...string) {
-	t.Helper()
-	shared.server.Grant(t, uri, actions...)
-}
-
-// Grant makes an account; see the function of this name.
 func (s *Server) Grant(t testing.TB, uri string, actions ...string) {
 	t.Helper()
 	bucket := BucketOf(t, uri)
