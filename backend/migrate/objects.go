@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,10 +39,7 @@ type places struct {
 // as it is.
 func openPlaces(ctx context.Context, o Options) (*places, error) {
 	p := &places{folder: filepath.Join(o.From, objectsFolder), place: o.Objects}
-	to := o.Objects
-	if u, err := url.Parse(to); err == nil && u.Scheme == "file" {
-		to = filepath.FromSlash(u.Path)
-	}
+	to := filepath.FromSlash(strings.TrimPrefix(o.Objects, "file://"))
 	if !strings.Contains(o.Objects, "://") {
 		var err error
 		if p.place, err = filepath.Abs(o.Objects); err != nil {
