@@ -69,6 +69,22 @@ func SharedKey(ctx context.Context, records store.Records, path string) (Key, er
 	return k, err
 }
 
+// CheckSharedKey says whether the key file of a replica is there and the others'
+// too; it makes none and leaves no mark.
+func CheckSharedKey(ctx context.Context, records store.Records, path string) error {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return &KeyError{fmt.Sprintf("the key file %s is missing", path)}
+	}
+	k, err := LoadKey(path)
+	if err != nil {
+		return err
+	}
+	return records.View(ctx, func(tx store.Tx) error {
+		_, err := k.marked(tx, path)
+		return err
+	})
+}
+
 // knownFingerprint says whether the records know a key, by its mark or by what
 // was sealed before there were marks.
 func knownFingerprint(ctx context.Context, records store.Records) (known bool, err error) {
@@ -93,25 +109,9 @@ func (k Key) agree(ctx context.Context, records store.Records, path string) erro
 	if err != nil {
 		return err
 	}
-	other := &KeyError{fmt.Sprintf("the key file %s is not the one that the database's secrets are sealed with: all replicas need the same", path)}
 	err = records.Update(ctx, func(tx store.Tx) error {
-		m, err := sharedMarks.Get(tx, store.Key(sharedKeyName))
-		switch {
-		case err == nil && !bytes.Equal(m.Fingerprint, own):
-			return other
-		case err == nil:
-			return nil
-		case !errors.Is(err, store.ErrNotFound):
+		if marked, err := k.marked(tx, path); err != nil || marked {
 			return err
-		}
-		sealed, _, err := signingKeys.List(tx, store.Query{Limit: 1})
-		if err != nil {
-			return err
-		}
-		for _, s := range sealed {
-			if _, err := k.Open(s.Sealed, "signing/"+s.ID); err != nil {
-				return other
-			}
 		}
 		return sharedMarks.Put(tx, sharedMark{sharedKeyName, own})
 	})
@@ -120,4 +120,33 @@ func (k Key) agree(ctx context.Context, records store.Records, path string) erro
 		return fmt.Errorf("agree on the replicas' key: %w", err)
 	}
 	return err
+}
+
+// marked says whether the records have the key's mark. The error is a [KeyError]
+// when they have another's, or what another has sealed.
+func (k Key) marked(tx store.Tx, path string) (bool, error) {
+	own, err := k.fingerprint()
+	if err != nil {
+		return false, err
+	}
+	other := &KeyError{fmt.Sprintf("the key file %s is not the one that the database's secrets are sealed with: all replicas need the same", path)}
+	m, err := sharedMarks.Get(tx, store.Key(sharedKeyName))
+	switch {
+	case err == nil && !bytes.Equal(m.Fingerprint, own):
+		return false, other
+	case err == nil:
+		return true, nil
+	case !errors.Is(err, store.ErrNotFound):
+		return false, err
+	}
+	sealed, _, err := signingKeys.List(tx, store.Query{Limit: 1})
+	if err != nil {
+		return false, err
+	}
+	for _, s := range sealed {
+		if _, err := k.Open(s.Sealed, "signing/"+s.ID); err != nil {
+			return false, other
+		}
+	}
+	return false, nil
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"app.sunloop/backend/store"
 )
 
 // Kinds of transactions that [Options.Ended] is told of.
@@ -52,22 +54,14 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	return out, err
 }
 
-// KindStats are the jobs of one kind.
-type KindStats struct {
-	Waiting, Running, Dead int
-	// Oldest is when the waiting job that is due longest was due; zero: none is
-	// due by now.
-	Oldest time.Time
-}
-
 // mostCounted bounds how many jobs of a state are looked at: a count is no
 // reason to hold a transaction for long.
 const mostCounted = 20_000
 
 // JobStats counts the jobs by kind as of now. Of more than 20 000 in a state,
 // those that are due first are counted.
-func (s *Store) JobStats(ctx context.Context, now time.Time) (map[string]KindStats, error) {
-	kinds := map[string]KindStats{}
+func (s *Store) JobStats(ctx context.Context, now time.Time) (map[string]store.KindStats, error) {
+	kinds := map[string]store.KindStats{}
 	err := s.view(ctx, func(tx *bbolt.Tx) error { return queueIn(tx).count(ctx, now, kinds) })
 	if err != nil {
 		return nil, fmt.Errorf("count the jobs: %w", err)
@@ -76,8 +70,8 @@ func (s *Store) JobStats(ctx context.Context, now time.Time) (map[string]KindSta
 }
 
 // count adds the queue's jobs to kinds.
-func (q queue) count(ctx context.Context, now time.Time, kinds map[string]KindStats) error {
-	add := func(kind string, change func(*KindStats)) {
+func (q queue) count(ctx context.Context, now time.Time, kinds map[string]store.KindStats) error {
+	add := func(kind string, change func(*store.KindStats)) {
 		s := kinds[kind]
 		change(&s)
 		kinds[kind] = s
@@ -85,7 +79,7 @@ func (q queue) count(ctx context.Context, now time.Time, kinds map[string]KindSt
 	err := firstOf(ctx, q.due, func(k, _ []byte) error {
 		at, id := splitTimeKey(k)
 		kind, err := q.kindOf(id)
-		add(kind, func(s *KindStats) {
+		add(kind, func(s *store.KindStats) {
 			if s.Waiting++; s.Oldest.IsZero() && !at.After(now) {
 				s.Oldest = at
 			}
@@ -98,7 +92,7 @@ func (q queue) count(ctx context.Context, now time.Time, kinds map[string]KindSt
 	err = firstOf(ctx, q.running, func(k, _ []byte) error {
 		_, id := splitTimeKey(k)
 		kind, err := q.kindOf(id)
-		add(kind, func(s *KindStats) { s.Running++ })
+		add(kind, func(s *store.KindStats) { s.Running++ })
 		return err
 	})
 	if err != nil {
@@ -107,7 +101,7 @@ func (q queue) count(ctx context.Context, now time.Time, kinds map[string]KindSt
 	return firstOf(ctx, q.dead, func(_, v []byte) error {
 		var d struct{ Kind string }
 		err := json.Unmarshal(v, &d)
-		add(d.Kind, func(s *KindStats) { s.Dead++ })
+		add(d.Kind, func(s *store.KindStats) { s.Dead++ })
 		return err
 	})
 }

@@ -51,6 +51,10 @@ var _ store.Objects = (*Store)(nil)
 // No other process may write to it. disk is shared with the other homes of the
 // data folder; nil: the store's own.
 func OpenFolder(dir string, disk *store.Disk) (*Store, error) {
+	return openFolder(dir, disk, sweep)
+}
+
+func openFolder(dir string, disk *store.Disk, sweep func(dir string) error) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open objects: %w", err)

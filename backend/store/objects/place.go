@@ -93,19 +93,44 @@ func shown(text string) string {
 // alone (see [OpenFolder]). log, which may be nil, hears what a bucket said; the
 // errors say it in words for strangers.
 func Open(ctx context.Context, place string, disk *store.Disk, log *slog.Logger) (*Store, error) {
+	folder, isFolder, err := readPlace(place)
+	switch {
+	case err != nil:
+		return nil, err
+	case isFolder:
+		return OpenFolder(folder, disk)
+	}
+	return OpenBucket(ctx, place, log)
+}
+
+// OpenBeside is Open for a command beside the process whose objects they are: what
+// that is writing is left alone.
+func OpenBeside(ctx context.Context, place string) (*Store, error) {
+	folder, isFolder, err := readPlace(place)
+	switch {
+	case err != nil:
+		return nil, err
+	case isFolder:
+		return openFolder(folder, nil, func(string) error { return nil })
+	}
+	return OpenBucket(ctx, place, nil)
+}
+
+// readPlace reads a place, and answers the folder that it is, if it is one.
+func readPlace(place string) (folder string, isFolder bool, err error) {
 	if !strings.Contains(place, "://") {
-		return OpenFolder(place, disk)
+		return place, true, nil
 	}
 	u, err := parseURI(place)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("open objects in %s: %w", shown(place), err)
-	case u.Scheme == "file":
-		folder := filepath.FromSlash(u.Path)
-		if rest := filepath.FromSlash(strings.TrimPrefix(u.Path, "/")); filepath.VolumeName(rest) != "" {
-			folder = rest // file:///C:/objects
-		}
-		return OpenFolder(folder, disk)
+		return "", false, fmt.Errorf("open objects in %s: %w", shown(place), err)
+	case u.Scheme != "file":
+		return "", false, nil
 	}
-	return OpenBucket(ctx, place, log)
+	folder = filepath.FromSlash(u.Path)
+	if rest := filepath.FromSlash(strings.TrimPrefix(u.Path, "/")); filepath.VolumeName(rest) != "" {
+		folder = rest // file:///C:/objects
+	}
+	return folder, true, nil
 }

@@ -47,9 +47,28 @@ var (
 // one and brings older ones up to date. The error is store.ErrNewer when a newer
 // version of Sunloop made them. It names the database, and never the password.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
+	pool, what, err := dial(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	if err := migrate(ctx, pool, migrations, o.Migrate); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("%s: %w", what, opening(err))
+	}
+	if !o.Moving {
+		if err := moving(ctx, pool); err != nil {
+			pool.Close()
+			return nil, fmt.Errorf("%s: %w", what, opening(err))
+		}
+	}
+	return newStore(pool, o), nil
+}
+
+// dial opens a pool of connections, and says what that is for sentences.
+func dial(ctx context.Context, url string) (pool *pgxpool.Pool, what string, err error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, errURL
+		return nil, "", errURL
 	}
 	if !strings.Contains(url, "connect_timeout") {
 		cfg.ConnConfig.ConnectTimeout = connectTimeout
@@ -65,22 +84,11 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	}
 	cfg.AfterConnect = keepPlans
 	c := cfg.ConnConfig
-	what := fmt.Sprintf("open database %s at %s", c.Database, net.JoinHostPort(c.Host, fmt.Sprint(c.Port)))
-	pool, err := pgxpool.NewWithConfig(ctx, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, opening(err))
+	what = fmt.Sprintf("open database %s at %s", c.Database, net.JoinHostPort(c.Host, fmt.Sprint(c.Port)))
+	if pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
+		return nil, "", fmt.Errorf("%s: %w", what, opening(err))
 	}
-	if err := migrate(ctx, pool, migrations, o.Migrate); err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("%s: %w", what, opening(err))
-	}
-	if !o.Moving {
-		if err := moving(ctx, pool); err != nil {
-			pool.Close()
-			return nil, fmt.Errorf("%s: %w", what, opening(err))
-		}
-	}
-	return newStore(pool, o), nil
+	return pool, what, nil
 }
 
 // keepPlans lets a connection that prepares its statements plan each of them

@@ -93,6 +93,37 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestOpenAsItIs: one who only looks changes nothing, and is told why there is
+// nothing to be seen.
+func TestOpenAsItIs(t *testing.T) {
+	empty, old, newer, good := pgtest.Database(t), pgtest.Database(t), pgtest.Database(t), pgtest.Database(t)
+	for _, url := range []string{old, newer, good} {
+		openURL(t, url, fixed)
+	}
+	execute(t, old, `UPDATE `+versionTable+` SET version_id = 0`)
+	execute(t, newer, `INSERT INTO `+versionTable+` (version_id, is_applied) VALUES (99, true)`)
+	for url, want := range map[string]string{empty: "it holds nothing of Sunloop", old: "its tables are of schema 0", newer: "schema 99, this one knows up to"} {
+		for range 2 {
+			s, err := OpenAsItIs(t.Context(), url, Options{Now: fixed})
+			if err == nil {
+				s.Close()
+				t.Fatalf("it is open, and should say %q", want)
+			}
+			if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), pgtest.Password) {
+				t.Errorf("%q does not say %q", err, want)
+			}
+		}
+	}
+	s, err := OpenAsItIs(t.Context(), good, Options{Now: fixed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names, err := s.RecordBuckets(t.Context()); err != nil || len(names) != 0 || s.Ready(t.Context()) != nil {
+		t.Errorf("buckets %v, %v", names, err)
+	}
+	s.Close()
+}
+
 // TestGone: when the database goes away, what clients may see names neither
 // host, user nor password.
 func TestGone(t *testing.T) {

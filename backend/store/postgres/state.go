@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"strconv"
@@ -53,11 +54,54 @@ func SchemaVersion() int {
 	return newest
 }
 
+// errNothing is a database without Sunloop's tables.
+var errNothing = errors.New("it holds nothing of Sunloop: a replica that starts makes the tables")
+
+// OpenAsItIs is Open for one who only looks: a database without Sunloop's tables,
+// or with older ones, is an error and stays as it is.
+func OpenAsItIs(ctx context.Context, url string, o Options) (*Store, error) {
+	pool, what, err := dial(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	s := newStore(pool, o)
+	if err := s.isCurrent(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("%s: %w", what, opening(err))
+	}
+	return s, nil
+}
+
+func (s *Store) isCurrent(ctx context.Context) error {
+	var ours bool
+	if err := s.pool.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, versionTable).Scan(&ours); err != nil {
+		return fault("look at the tables", err)
+	}
+	if !ours {
+		return errNothing
+	}
+	is, err := s.Schema(ctx)
+	switch {
+	case err != nil:
+		return err
+	case is > SchemaVersion():
+		return fmt.Errorf("%w: schema %d, this one knows up to %d", store.ErrNewer, is, SchemaVersion())
+	case is < SchemaVersion():
+		return fmt.Errorf("its tables are of schema %d, and this version works with %d: a replica that starts brings them up to it", is, SchemaVersion())
+	}
+	return moving(ctx, s.pool)
+}
+
 // RecordBuckets are the names of all buckets that have records.
 func (s *Store) RecordBuckets(ctx context.Context) ([]string, error) {
+	sets, err := s.RowSets(ctx)
 	var names []string
-	err := s.pool.QueryRow(ctx, `SELECT coalesce(array_agg(DISTINCT bucket ORDER BY bucket), '{}') FROM sunloop.kv`).Scan(&names)
-	return names, fault("list the records", err)
+	for _, set := range sets {
+		if set.Kind == store.RecordRows {
+			names = append(names, set.Name)
+		}
+	}
+	return names, err
 }
 
 // Stats are figures of the store's connections since it was opened, and the
