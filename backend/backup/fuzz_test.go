@@ -15,7 +15,7 @@ func FuzzManifest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, err := parseManifest(text)
-		if err != nil || m.check(1<<20) != nil {
+		if err != nil || m.check(1<<20, Database) != nil {
 			return
 		}
 		var whole int64

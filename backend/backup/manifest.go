@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -23,9 +24,11 @@ import (
 // the newest that it reads.
 const Format = 1
 
-// Names of the parts that every backup has.
+// Names of the parts that a backup has: the key, and either the file of records
+// of a data folder or the tables of a database that replicas share.
 const (
 	Database = "sunloop.db"
+	Tables   = "sunloop.tables"
 	Key      = "sunloop.key"
 )
 
@@ -60,7 +63,7 @@ func (m Manifest) Size() (bytes int64) {
 
 // alone and folders are what a data folder keeps: files, and folders of files.
 var (
-	alone   = map[string]bool{Database: true, Key: true, "demo.json": true}
+	alone   = map[string]bool{Database: true, Tables: true, Key: true, "demo.json": true}
 	folders = map[string]bool{"objects": true, "outbox": true, "ssh": true, "tls": true}
 	plain   = regexp.MustCompile(`^[A-Za-z0-9._/-]+$`)
 )
@@ -85,13 +88,18 @@ func refuse(format string, a ...any) error { return &Refusal{fmt.Sprintf(format,
 // ErrDamaged is the refusal of a file of which a part is missing or changed.
 var ErrDamaged = errors.New("the backup is damaged: it is cut off, or something in it was changed")
 
-// check finds what is wrong with a manifest that was read.
-func (m Manifest) check(schema int) error {
+// check finds what is wrong with a manifest that was read; records is the part
+// that they are in.
+func (m Manifest) check(schema int, records string) error {
 	switch {
 	case m.Format > Format:
 		return refuse("the backup is of format %d, made by Sunloop %s; this one reads up to %d", m.Format, m.Version, Format)
 	case m.Format < 1:
 		return refuse("this is not a backup of Sunloop: its manifest names no format")
+	case records == Database && m.has(Tables):
+		return refuse("the backup is of a database that replicas share: restore it into an empty one, with --store")
+	case records == Tables && m.has(Database):
+		return refuse("the backup is of a data folder: restore it without --store, and move the folder by sunloop admin migrate")
 	case m.Schema > schema:
 		return refuse("the backup's data are of schema %d, made by Sunloop %s; this one knows up to %d", m.Schema, m.Version, schema)
 	}
@@ -108,12 +116,16 @@ func (m Manifest) check(schema int) error {
 		}
 		seen[p.Name], left = true, left-p.Size
 	}
-	for _, name := range []string{Database, Key} {
+	for _, name := range []string{records, Key} {
 		if !seen[name] {
 			return refuse("the backup has no %s", name)
 		}
 	}
 	return nil
+}
+
+func (m Manifest) has(name string) bool {
+	return slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Name == name })
 }
 
 func parseManifest(b []byte) (m Manifest, err error) {

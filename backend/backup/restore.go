@@ -15,12 +15,23 @@ import (
 type Restoring struct {
 	Dir    string // the folder to be; absent or empty
 	Schema int    // the newest that the program knows
+	// Tables says that the folder is only to be read by one who restores a
+	// database: the backup must be of one.
+	Tables bool
 	// Passphrase is asked for that of an encrypted file; nil: none is known.
 	Passphrase func() (string, error)
 	// Encrypted demands that the file is.
 	Encrypted bool
 	// Check looks at the unpacked folder before it gets its name; nil: nothing.
 	Check func(ctx context.Context, dir string) error
+}
+
+// records is the part that the records are in.
+func (o Restoring) records() string {
+	if o.Tables {
+		return Tables
+	}
+	return Database
 }
 
 // Restore unpacks a backup into a folder beside Dir, checks it and gives it

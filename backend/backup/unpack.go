@@ -51,7 +51,7 @@ func unpack(ctx context.Context, r io.Reader, dir string, o Restoring) (Manifest
 	}
 	defer func() { _ = root.Close() }() // of the folder; its files are closed one by one
 	body := &trailed{r: in, sum: sha256.New()}
-	m, err := unpackInto(body, root, o.Schema)
+	m, err := unpackInto(body, root, o)
 	var local *fileError
 	if errors.As(err, &local) || ctx.Err() != nil {
 		return m, errors.Join(err, context.Cause(ctx))
@@ -93,7 +93,7 @@ type fileError struct{ err error }
 func (e *fileError) Error() string { return "unpack the backup: " + e.err.Error() }
 func (e *fileError) Unwrap() error { return e.err }
 
-func unpackInto(r io.Reader, root *os.Root, schema int) (m Manifest, err error) {
+func unpackInto(r io.Reader, root *os.Root, o Restoring) (m Manifest, err error) {
 	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(2*window), zstd.WithDecoderMaxMemory(1<<62))
 	if err != nil {
 		return m, err
@@ -114,7 +114,7 @@ func unpackInto(r io.Reader, root *os.Root, schema int) (m Manifest, err error) 
 	if m, err = parseManifest(list); err != nil {
 		return m, err
 	}
-	if err := m.check(schema); err != nil {
+	if err := m.check(o.Schema, o.records()); err != nil {
 		return m, err
 	}
 	for _, part := range m.Parts {
