@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,6 +25,7 @@ import (
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/objects"
+	"app.sunloop/backend/store/postgres"
 	"app.sunloop/backend/work"
 )
 
@@ -49,6 +51,42 @@ func (c *Checked) fault(format string, args ...any) {
 
 func (c *Checked) report(err error) { c.fault("%v", err) }
 
+// CheckReplica verifies the database that replicas share, with its objects, and
+// the data folder of one of them, while they serve, and changes nothing. The
+// error is of a database that cannot be opened.
+func CheckReplica(ctx context.Context, cfg Config) (c Checked, err error) {
+	c = Checked{Faults: []string{}, Notes: []string{}}
+	db, err := postgres.OpenAsItIs(ctx, cfg.Store, postgres.Options{Now: cfg.Wall})
+	if err != nil {
+		return c, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	place := folderOf(filepath.Join(cfg.DataDir, "objects"))
+	if cfg.Objects != "" {
+		files, err := objects.OpenBeside(ctx, cfg.Objects)
+		if err != nil {
+			return c, err
+		}
+		defer func() { err = errors.Join(err, files.Close()) }()
+		place = bucketOf(files)
+	}
+	for _, err := range db.Check(ctx) {
+		c.report(err)
+	}
+	if err := auth.CheckSharedKey(ctx, db, keyFileOf(cfg)); err != nil {
+		c.report(err)
+	}
+	err = errors.Join(ctx.Err(), c.records(ctx, db))
+	if err == nil {
+		err = c.objects(ctx, db, place)
+	}
+	c.Notes = []string{} // what is under way is a replica's that serves
+	if _, absent := os.Stat(cfg.DataDir); err != nil || errors.Is(absent, fs.ErrNotExist) {
+		return c, err
+	}
+	return c, c.modes(cfg.DataDir)
+}
+
 // Check verifies a data folder that no service holds, and changes nothing in
 // it. The error is store.ErrLocked while one does; a folder that cannot be read
 // is a fault.
@@ -73,7 +111,7 @@ func Check(ctx context.Context, dir string) (Checked, error) {
 			return ctx.Err()
 		},
 		func() error { return c.records(ctx, db) },
-		func() error { return c.objects(ctx, db, filepath.Join(dir, "objects")) },
+		func() error { return c.objects(ctx, db, folderOf(filepath.Join(dir, "objects"))) },
 		func() error { return c.modes(dir) },
 	} {
 		if err := c.guard(look); err != nil {
@@ -93,7 +131,13 @@ func (c *Checked) guard(look func() error) error {
 	return look()
 }
 
-func (c *Checked) records(ctx context.Context, db *bolt.Store) error {
+// checkedRecords are records that a check reads.
+type checkedRecords interface {
+	View(ctx context.Context, fn func(tx store.Tx) error) error
+	RecordBuckets(ctx context.Context) ([]string, error)
+}
+
+func (c *Checked) records(ctx context.Context, db checkedRecords) error {
 	unclaimed, err := db.RecordBuckets(ctx)
 	if err != nil {
 		return err
@@ -111,66 +155,140 @@ func (c *Checked) records(ctx context.Context, db *bolt.Store) error {
 	})
 }
 
-// objects holds the files of the object folder against the records that name
-// them.
-func (c *Checked) objects(ctx context.Context, db *bolt.Store, folder string) error {
+// checkedObjects is a place of objects that a check reads.
+type checkedObjects struct {
+	list func(ctx context.Context, see func(key string, size int64)) error
+	open func(ctx context.Context, key string) (io.ReadCloser, error)
+}
+
+// folderOf are the objects in a folder that no store opens.
+func folderOf(folder string) checkedObjects {
+	return checkedObjects{
+		list: func(_ context.Context, see func(key string, size int64)) error {
+			err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+				if err != nil || d.IsDir() {
+					return err
+				}
+				key, err := filepath.Rel(folder, path)
+				if info, gone := d.Info(); gone == nil && err == nil {
+					see(filepath.ToSlash(key), info.Size())
+				}
+				return err
+			})
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		},
+		open: func(_ context.Context, key string) (io.ReadCloser, error) {
+			f, err := os.Open(filepath.Join(folder, filepath.FromSlash(key)))
+			if errors.Is(err, fs.ErrNotExist) {
+				err = store.ErrNotFound
+			}
+			return f, err
+		},
+	}
+}
+
+// bucketOf are the objects of a store.
+func bucketOf(s *objects.Store) checkedObjects {
+	return checkedObjects{
+		list: func(ctx context.Context, see func(key string, size int64)) error {
+			for o, err := range s.List(ctx) {
+				if err != nil {
+					return err
+				}
+				see(o.Key, o.Size)
+			}
+			return nil
+		},
+		open: s.Open,
+	}
+}
+
+// objects holds the objects of a place against the records that name them. What
+// differs is looked at again where a service may have been at work: objects that
+// are named by a record since, or no more, are well.
+func (c *Checked) objects(ctx context.Context, db checkedRecords, place checkedObjects) error {
+	there := map[string]bool{}
+	err := place.list(ctx, func(key string, size int64) {
+		c.Objects++
+		c.ObjectBytes += size
+		there[key] = true
+	})
+	if err != nil {
+		return err
+	}
+	former, notes, err := c.compare(ctx, db, place, there)
+	c.Notes = append(c.Notes, notes...)
+	if err != nil || len(former) == 0 {
+		return err
+	}
+	again := map[string]bool{}
+	if err := place.list(ctx, func(key string, _ int64) { again[key] = there[key] }); err != nil {
+		return err
+	}
+	maps.DeleteFunc(again, func(_ string, both bool) bool { return !both })
+	lasting, _, err := c.compare(ctx, db, place, again)
+	for _, fault := range lasting {
+		if slices.Contains(former, fault) {
+			c.Faults = append(c.Faults, fault)
+		}
+	}
+	return err
+}
+
+// compare answers how the objects that are there and the records differ, and what
+// a service that has ended left under way.
+func (c *Checked) compare(ctx context.Context, db checkedRecords, place checkedObjects, there map[string]bool) (faults, notes []string, err error) {
 	var named []ops.Named
 	known, announced := map[string]bool{}, map[string]bool{}
-	err := db.View(ctx, func(tx store.Tx) (err error) {
+	err = db.View(ctx, func(tx store.Tx) (err error) {
+		clear(announced)
 		if named, err = ops.NamedObjects(tx); err != nil {
 			return err
 		}
 		return pipeline.Announced(tx, func(key string) { announced[key] = true })
 	})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	for _, n := range named {
 		if key, ok := objects.KeyOf(n.URI); ok {
 			n.Keys = append(n.Keys, key)
 		} else if n.URI != "" {
-			c.fault("%s names %s, which is no object of this service", n.By, n.URI)
+			faults = append(faults, fmt.Sprintf("%s names %s, which is no object of this service", n.By, n.URI))
 		}
 		for _, key := range n.Keys {
 			known[key] = true
 		}
 		if err := ctx.Err(); err != nil {
-			return err
+			return nil, nil, err
 		}
-		c.named(folder, n)
+		if fault := differs(ctx, place, n); fault != "" {
+			faults = append(faults, fault)
+		}
 	}
-	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		c.Objects++
-		if info, err := d.Info(); err == nil {
-			c.ObjectBytes += info.Size()
-		}
-		key, err := filepath.Rel(folder, path)
-		switch key = filepath.ToSlash(key); {
-		case err != nil || known[key] || strings.HasSuffix(key, ".tmp"):
+	for _, key := range slices.Sorted(maps.Keys(there)) {
+		switch {
+		case known[key] || strings.HasSuffix(key, ".tmp"):
 		case announced[key]:
-			c.Notes = append(c.Notes, fmt.Sprintf("object %s was under way when the service ended, and is named by no record: the service drops it after its next start", key))
+			notes = append(notes, fmt.Sprintf("object %s was under way when the service ended, and is named by no record: the service drops it after its next start", key))
 		default:
-			c.fault("object %s is named by no record", key)
+			faults = append(faults, fmt.Sprintf("object %s is named by no record", key))
 		}
-		return err
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
 	}
-	return err
+	return faults, notes, nil
 }
 
-// named reads the objects that one record names.
-func (c *Checked) named(folder string, n ops.Named) {
+// differs reads the objects that one record names, and says how they are not what
+// it knows of them.
+func differs(ctx context.Context, place checkedObjects, n ops.Named) (fault string) {
 	sum, size := sha256.New(), int64(0)
 	for _, key := range n.Keys {
-		f, err := os.Open(filepath.Join(folder, filepath.FromSlash(key)))
-		if errors.Is(err, fs.ErrNotExist) {
-			c.fault("%s names the object %s, which is not there", n.By, key)
-			return
+		f, err := place.open(ctx, key)
+		if errors.Is(err, store.ErrNotFound) {
+			return fmt.Sprintf("%s names the object %s, which is not there", n.By, key)
 		}
 		if err == nil {
 			var read int64
@@ -179,8 +297,7 @@ func (c *Checked) named(folder string, n ops.Named) {
 			err = errors.Join(err, f.Close())
 		}
 		if err != nil {
-			c.fault("object %s of %s cannot be read: %v", key, n.By, err)
-			return
+			return fmt.Sprintf("object %s of %s cannot be read: %v", key, n.By, err)
 		}
 	}
 	what := "objects " + strings.Join(n.Keys, ", ")
@@ -189,10 +306,11 @@ func (c *Checked) named(folder string, n ops.Named) {
 	}
 	switch {
 	case n.Bytes > 0 && size != n.Bytes:
-		c.fault("%s of %s: %d bytes, not %d", what, n.By, size, n.Bytes)
+		return fmt.Sprintf("%s of %s: %d bytes, not %d", what, n.By, size, n.Bytes)
 	case n.SHA256 != "" && hex.EncodeToString(sum.Sum(nil)) != n.SHA256:
-		c.fault("%s of %s: the checksum is not that of the record", what, n.By)
+		return fmt.Sprintf("%s of %s: the checksum is not that of the record", what, n.By)
 	}
+	return ""
 }
 
 // modes finds files and folders that others than their owner can open.

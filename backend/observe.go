@@ -2,6 +2,7 @@ package backend
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"app.sunloop/backend/pipeline"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
+	"app.sunloop/backend/store/objects"
 	"app.sunloop/backend/tracing"
 	"app.sunloop/backend/webhook"
 	"app.sunloop/engine/solar"
@@ -268,7 +270,7 @@ func (s *Service) newObserver(cfg Config, plain slog.Handler) *observer {
 		for _, r := range api.Routes() {
 			routes = append(routes, r.Name)
 		}
-		o.metrics = metrics.New(metrics.Config{Version: cfg.Version, Schema: bolt.SchemaVersion, Routes: routes, Kinds: pipeline.JobKinds(), Now: cfg.Wall, Sources: s.sources(cfg)})
+		o.metrics = metrics.New(metrics.Config{Version: cfg.Version, Schema: schemaOf(cfg), Routes: routes, Kinds: pipeline.JobKinds(), Now: cfg.Wall, Sources: s.sources(cfg)})
 	}
 	return o
 }
@@ -282,7 +284,7 @@ func (s *Service) sources(cfg Config) []metrics.Source {
 		return max(now.Sub(at).Seconds(), 0)
 	}
 	var usage objectUsage
-	return []metrics.Source{
+	return s.whileOpen([]metrics.Source{
 		{Part: "jobs", Ask: func(ctx context.Context, f *metrics.Facts) error {
 			now := cfg.Wall()
 			kinds, err := s.store.JobStats(ctx, now)
@@ -299,17 +301,7 @@ func (s *Service) sources(cfg Config) []metrics.Source {
 			return nil
 		}},
 		{Part: "store", Ask: func(ctx context.Context, f *metrics.Facts) error {
-			t, err := s.store.Stats(ctx)
-			if err != nil {
-				return err
-			}
-			f.Set(metrics.StoreSize, float64(t.SizeBytes))
-			f.Set(metrics.StoreFree, float64(t.FreeBytes))
-			f.Set(metrics.StoreFreePages, float64(t.FreePages))
-			f.Set(metrics.StoreReads, float64(t.OpenReads))
-			f.Set(metrics.StoreWrites, float64(t.Writes))
-			f.Set(metrics.StoreWriteTime, t.WriteDuration.Seconds())
-			return nil
+			return s.store.facts(ctx, f)
 		}},
 		{Part: "disk", Ask: func(_ context.Context, f *metrics.Facts) error {
 			free, size, err := diskSpace(cfg.DataDir)
@@ -322,6 +314,9 @@ func (s *Service) sources(cfg Config) []metrics.Source {
 		}},
 		{Part: "objects", Ask: func(ctx context.Context, f *metrics.Facts) error {
 			n, bytes, err := usage.of(ctx, s.objects, cfg.Wall())
+			if errors.Is(err, objects.ErrNotCounted) {
+				return nil
+			}
 			if err != nil {
 				return err
 			}
@@ -386,7 +381,24 @@ func (s *Service) sources(cfg Config) []metrics.Source {
 			}
 			return nil
 		}},
+	})
+}
+
+// whileOpen has sources that need the home say nothing while it is waited for.
+func (s *Service) whileOpen(all []metrics.Source) []metrics.Source {
+	for i, source := range all {
+		switch source.Part {
+		case "disk", "consoles", "mail", "ready":
+			continue
+		}
+		all[i].Ask = func(ctx context.Context, f *metrics.Facts) error {
+			if !s.open.Load() {
+				return nil
+			}
+			return source.Ask(ctx, f)
+		}
 	}
+	return all
 }
 
 // partsOf are the parts that are not ready, for the log.

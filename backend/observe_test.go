@@ -363,7 +363,7 @@ func TestReadinessNamesItsParts(t *testing.T) {
 		t.Fatalf("at the start HTTP %d, %v", code, parts)
 	}
 	s.space = func() (uint64, uint64, error) { return leastFree - 1, 1 << 40, nil }
-	if err := os.Remove(filepath.Join(dir, keyFile)); err != nil {
+	if err := os.Remove(filepath.Join(dir, keyName)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.store.Update(t.Context(), func(tx store.Tx) error { return tx.Enqueue(store.Job{Kind: "detect"}) }); err != nil {

@@ -1,6 +1,8 @@
 package backend
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,13 +12,17 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/backup"
 	"app.sunloop/backend/operator"
+	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
+	"app.sunloop/backend/store/objects"
+	"app.sunloop/backend/store/postgres"
 )
 
 // operatorName is the actor, in the audit trail, of what is asked for on the
@@ -88,13 +94,15 @@ func (s *Service) backup(ctx context.Context, w io.Writer) (m backup.Manifest, e
 		return m, fmt.Errorf("make a folder for the copy: %w", err)
 	}
 	defer os.RemoveAll(staging)
-	hold, err := s.objects.Hold()
-	if err != nil {
-		return m, err
+	var hold *objects.Hold
+	if !s.InBucket() {
+		if hold, err = s.objects.Hold(); err != nil {
+			return m, err
+		}
+		defer func() { err = errors.Join(err, hold.Release()) }()
 	}
-	defer func() { err = errors.Join(err, hold.Release()) }()
 	// The records first: each object is written before a record names it.
-	if err := s.copyRecords(ctx, filepath.Join(staging, backup.Database)); err != nil {
+	if err := s.copyRecords(ctx, filepath.Join(staging, s.recordsName())); err != nil {
 		return m, err
 	}
 	if m.Schema, err = s.store.Schema(ctx); err != nil {
@@ -104,7 +112,10 @@ func (s *Service) backup(ctx context.Context, w io.Writer) (m backup.Manifest, e
 	if err != nil {
 		return m, err
 	}
-	keys, err := hold.Keys(ctx)
+	var keys []string
+	if hold != nil {
+		keys, err = hold.Keys(ctx)
+	}
 	if err != nil {
 		return m, err
 	}
@@ -113,6 +124,18 @@ func (s *Service) backup(ctx context.Context, w io.Writer) (m backup.Manifest, e
 	}
 	m.Version, m.MadeAt = s.version, s.wall()
 	return backup.Write(ctx, w, m, sources)
+}
+
+// InBucket says that objects are in a bucket, of which a backup has none: it has
+// versions and copies of its own.
+func (s *Service) InBucket() bool { return strings.HasPrefix(s.cfg.Objects, "s3://") }
+
+// recordsName is the part of a backup that the records are in.
+func (s *Service) recordsName() string {
+	if s.replica() {
+		return backup.Tables
+	}
+	return backup.Database
 }
 
 // copyRecords makes a local copy, so that a slow reader of the backup does not
@@ -149,7 +172,16 @@ func (s *Service) copyFiles(ctx context.Context, staging string) ([]backup.Sourc
 	source := func(name string) backup.Source {
 		return backup.Source{Name: name, Open: func() (io.ReadCloser, error) { return staged.Open(name) }}
 	}
-	sources := []backup.Source{source(backup.Database)}
+	sources := []backup.Source{source(s.recordsName())}
+	if s.replica() || s.keyFile != keyFileOf(Config{DataDir: s.dir}) {
+		if err := copyFile(s.keyFile, filepath.Join(staging, backup.Key)); err != nil {
+			return nil, err
+		}
+		sources = append(sources, source(backup.Key))
+	}
+	if s.replica() {
+		return sources, nil // the rest of the folder is this replica's own
+	}
 	from := os.DirFS(s.dir)
 	err := fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && name != "." {
@@ -163,7 +195,7 @@ func (s *Service) copyFiles(ctx context.Context, staging string) ([]backup.Sourc
 			return err
 		case d.IsDir() && (name == "objects" || name == spoolFolder):
 			return fs.SkipDir
-		case d.IsDir() || name == backup.Database || !backup.Kept(name) || strings.HasPrefix(path.Base(name), "."):
+		case d.IsDir() || name == backup.Database || slices.ContainsFunc(sources, func(s backup.Source) bool { return s.Name == name }) || !backup.Kept(name) || strings.HasPrefix(path.Base(name), "."):
 			return nil // others keep nothing there, or it is half written
 		}
 		b, err := fs.ReadFile(from, name)
@@ -183,6 +215,18 @@ func (s *Service) copyFiles(ctx context.Context, staging string) ([]backup.Sourc
 	return sources, nil
 }
 
+// copyFile copies a small file.
+func copyFile(from, to string) error {
+	b, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, b, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("copy %s: %w", from, err)
+	}
+	return nil
+}
+
 // Restore makes a data folder from a backup, and checks it before it gets its
 // name. Passphrase is asked for that of an encrypted file, nil when none is
 // known; encrypted demands that the file is.
@@ -197,4 +241,85 @@ func Restore(ctx context.Context, r io.Reader, dir string, passphrase func() (st
 			return errors.Join(append(db.Check(ctx), db.Close())...)
 		},
 	})
+}
+
+// RestoreReplica fills an empty database from a backup of one, and makes the key
+// file where there is none. Objects that are in the backup go into their place.
+func RestoreReplica(ctx context.Context, r io.Reader, cfg Config, passphrase func() (string, error), encrypted bool) (m backup.Manifest, err error) {
+	db, err := connect(ctx, cfg)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
+		return m, fmt.Errorf("make data folder: %w", err)
+	}
+	staging, err := os.MkdirTemp(cfg.DataDir, ".restore-*") // 0700
+	if err != nil {
+		return m, fmt.Errorf("make a folder to restore by: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(staging)) }()
+	dir := filepath.Join(staging, "backup")
+	m, err = backup.Restore(ctx, r, backup.Restoring{Dir: dir, Schema: postgres.SchemaVersion(), Tables: true, Passphrase: passphrase, Encrypted: encrypted})
+	if err != nil {
+		return m, err
+	}
+	if err := restoreKey(filepath.Join(dir, backup.Key), keyFileOf(cfg)); err != nil {
+		return m, err
+	}
+	if err := restoreObjects(ctx, filepath.Join(dir, "objects"), cfg); err != nil {
+		return m, err
+	}
+	f, err := os.Open(filepath.Join(dir, backup.Tables))
+	if err != nil {
+		return m, err
+	}
+	err = db.Restore(ctx, f)
+	return m, errors.Join(err, f.Close())
+}
+
+// restoreKey puts a key file into its place, where the same may be already.
+func restoreKey(from, to string) error {
+	is, err := os.ReadFile(to)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return fmt.Errorf("make the folder of the key file: %w", err)
+		}
+		return copyFile(from, to)
+	}
+	want, wanted := os.ReadFile(from)
+	if err = errors.Join(err, wanted); err != nil {
+		return fmt.Errorf("restore the key file: %w", err)
+	}
+	if !bytes.Equal(is, want) {
+		return fmt.Errorf("%s is another key than that of the backup: nothing was restored; move it away, or name another by --key-file", to)
+	}
+	return nil
+}
+
+// restoreObjects puts the objects in a folder into their place; those that are
+// there stay.
+func restoreObjects(ctx context.Context, dir string, cfg Config) (err error) {
+	place, err := objects.OpenBeside(ctx, cmp.Or(cfg.Objects, filepath.Join(cfg.DataDir, "objects")))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, place.Close()) }()
+	for o, err := range objects.ListFolder(ctx, dir) {
+		if err != nil {
+			return err
+		}
+		f, err := os.Open(filepath.Join(dir, filepath.FromSlash(o.Key)))
+		if err != nil {
+			return err
+		}
+		err = place.Put(ctx, o.Key, f)
+		if errors.Is(err, store.ErrExists) {
+			err = nil
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			return fmt.Errorf("restore the objects: %w", err)
+		}
+	}
+	return nil
 }

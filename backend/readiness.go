@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/objects"
 )
 
@@ -20,9 +20,11 @@ const (
 	partDisk    = "disk"
 	partKey     = "key"
 	partQueue   = "queue"
+	partObjects = "objects" // where they are in a bucket; those in a folder are the disk's
 )
 
-var readyParts = []string{partService, partStore, partDisk, partKey, partQueue}
+// readyParts are in the order of the log.
+var readyParts = []string{partService, partStore, partDisk, partKey, partQueue, partObjects}
 
 const (
 	// leastFree is the room on the disk below which the service is not ready:
@@ -32,7 +34,7 @@ const (
 	stuckAfter = time.Hour
 )
 
-const keyFile, outboxFolder = "sunloop.key", "outbox"
+const keyName, outboxFolder = "sunloop.key", "outbox"
 
 // readiness says for each part why it is not ready, in words for strangers;
 // empty: it is.
@@ -41,12 +43,28 @@ func (s *Service) readiness(ctx context.Context) map[string]string {
 	for _, part := range readyParts {
 		parts[part] = ""
 	}
+	if s.InBucket() {
+		if err := s.objects.Ready(ctx); err != nil {
+			parts[partObjects] = err.Error() // in words for strangers
+		}
+	} else {
+		delete(parts, partObjects)
+	}
 	if s.ending.Load() {
 		parts[partService] = "the service is ending"
 	}
-	next, waits, err := s.store.Next(ctx)
-	if err != nil {
-		parts[partStore] = "the store cannot be read"
+	var next time.Time
+	waits := false
+	if !s.open.Load() {
+		parts[partStore] = s.waitingFor()
+	} else {
+		parts[partStore] = s.storeReady(ctx)
+	}
+	if s.open.Load() && parts[partStore] == "" {
+		var err error
+		if next, waits, err = s.store.Next(ctx); err != nil {
+			parts[partStore] = unreadable
+		}
 	}
 	if s.disk.Failure() != nil {
 		parts[partDisk] = "the disk failed: nothing is stored until the service is started again"
@@ -57,7 +75,7 @@ func (s *Service) readiness(ctx context.Context) map[string]string {
 	} else if err != nil {
 		parts[partDisk] = "its free space is not known"
 	}
-	if info, err := os.Stat(filepath.Join(s.dir, keyFile)); err != nil || !info.Mode().IsRegular() {
+	if info, err := os.Stat(s.keyFile); s.open.Load() && (err != nil || !info.Mode().IsRegular()) {
 		parts[partKey] = "the key file is gone: restore it before the next start"
 	}
 	now := s.observer.wall()
@@ -65,6 +83,22 @@ func (s *Service) readiness(ctx context.Context) map[string]string {
 		parts[partQueue] = "jobs are due and none begins"
 	}
 	return parts
+}
+
+// unreadable is a store that cannot be read for reasons of which strangers are
+// told no more.
+const unreadable = "the store cannot be read"
+
+// storeReady is why the home is not ready; empty: it is.
+func (s *Service) storeReady(ctx context.Context) string {
+	err := s.store.Ready(ctx)
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, store.ErrUnavailable):
+		return store.Reason(err)
+	}
+	return unreadable
 }
 
 // ready answers nil, or a refusal that names the parts which are not ready. A

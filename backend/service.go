@@ -28,6 +28,7 @@ import (
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/objects"
+	"app.sunloop/backend/store/postgres"
 	"app.sunloop/backend/tracing"
 	"app.sunloop/backend/webhook"
 	"app.sunloop/backend/work"
@@ -51,6 +52,22 @@ type Config struct {
 	// ImportFrom are the places outside of the service's own store whose files
 	// an upload may name by URL; see [objects.Allow]. None: only its own.
 	ImportFrom []string
+
+	// Store is the URL of the database that replicas share, as in
+	// postgres://user@host/sunloop; empty: a file in the data folder, for this
+	// process alone.
+	Store string
+	// Await lets New succeed although the database cannot be opened yet: the
+	// service answers that it is not ready, and opens it by itself in
+	// [Service.Run]. See [Service.Waiting].
+	Await bool
+	// Objects is where whole files are kept: a bucket, which replicas share, as in
+	// s3://bucket/prefix, or a folder, which is one process's; empty: a folder of
+	// the data folder.
+	Objects string
+	// KeyFile is what seals secrets, equal on all replicas; empty: sunloop.key in
+	// the data folder.
+	KeyFile string
 
 	// Rates turn the costs of bills of materials into sites' currencies, and
 	// what partner snapshots say into ZAR, where they are known.
@@ -98,11 +115,16 @@ type Config struct {
 	Providers     []auth.Provider // whose tokens people sign in with
 }
 
-// Service is the whole backend over one data folder.
+// Service is the whole backend over one data folder, or one replica of it over a
+// database.
 type Service struct {
-	store    *bolt.Store
+	cfg      Config
+	store    home
+	file     *bolt.Store     // the home, where it is a file
+	database *postgres.Store // the home, where it is a database
 	disk     *store.Disk
 	spool    string // the folder of files that come in
+	keyFile  string
 	objects  *objects.Store
 	outside  *objects.Elsewhere
 	auth     *auth.Service
@@ -112,7 +134,8 @@ type Service struct {
 	webhooks *webhook.Deliverer
 	pipeline *pipeline.Pipeline
 	freemium *freemium.Service
-	handler  http.Handler
+	handler  http.Handler // what is served: an answer that it is not yet, and then the next
+	served   http.Handler
 	log      *slog.Logger
 	journal  *journal.Journal
 	dir      string // of the data
@@ -129,10 +152,13 @@ type Service struct {
 	running sync.WaitGroup
 	ending  atomic.Bool
 	closing sync.Once
+
+	open    atomic.Bool            // the home and all parts over it are there
+	waiting atomic.Pointer[string] // why they are not, in words for strangers
 }
 
-// New opens the data folder, making it where there is none. The error is
-// [store.ErrLocked] when another process has it.
+// New opens the data folder, making it where there is none, or the database. The
+// error is [store.ErrLocked] when another process has the folder.
 func New(cfg Config) (*Service, error) {
 	if cfg.DataDir == "" || cfg.Now == nil {
 		return nil, errors.New("backend: a data folder and a clock are needed")
@@ -146,39 +172,42 @@ func New(cfg Config) (*Service, error) {
 	plain := journal.Carry(cfg.Logger.Handler(), originOf)
 	kept := journal.New(cfg.Logger.Handler(), slog.LevelInfo)
 	cfg.Logger = slog.New(journal.Carry(kept, originOf))
-	disk := new(store.Disk)
-	s := &Service{disk: disk, dir: cfg.DataDir, spool: filepath.Join(cfg.DataDir, spoolFolder), log: cfg.Logger, journal: kept, version: cfg.Version, wall: cfg.Wall, space: func() (free, size uint64, err error) { return diskSpace(cfg.DataDir) }}
+	s := &Service{cfg: cfg, disk: new(store.Disk), dir: cfg.DataDir, keyFile: keyFileOf(cfg), log: cfg.Logger, journal: kept, version: cfg.Version, wall: cfg.Wall, space: func() (free, size uint64, err error) { return diskSpace(cfg.DataDir) }}
 	s.observer = s.newObserver(cfg, plain)
-	db, err := bolt.Open(cfg.DataDir, bolt.Options{Now: cfg.Wall, Disk: disk, Ended: s.observer.transactions()})
-	if err != nil {
+	s.stop, s.cancel = context.WithCancel(context.Background())
+	if cfg.Store != "" {
+		if err := s.openReplica(cfg); err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	if err := s.openFile(cfg); err != nil {
 		return nil, err
 	}
-	s.store = db
-	if err := s.compose(cfg); err != nil {
-		if s.objects != nil {
-			err = errors.Join(err, s.objects.Close())
-		}
-		return nil, errors.Join(err, db.Close())
+	err := s.openObjects(cfg)
+	if err == nil {
+		err = s.compose(context.Background(), cfg)
 	}
-	s.stop, s.cancel = context.WithCancel(context.Background())
+	if err != nil {
+		return nil, errors.Join(err, s.closeAll())
+	}
+	s.handler = s.served
+	s.open.Store(true)
 	return s, nil
 }
 
 // compose makes the parts over the open store.
-func (s *Service) compose(cfg Config) error {
+func (s *Service) compose(ctx context.Context, cfg Config) error {
 	var err error
 	if s.outside, err = objects.Allow(cfg.ImportFrom...); err != nil {
 		return err
 	}
-	if s.objects, err = objects.OpenFolder(filepath.Join(cfg.DataDir, "objects"), s.disk); err != nil {
-		return err
-	}
-	key, err := auth.LoadKey(filepath.Join(cfg.DataDir, keyFile))
+	key, err := s.keyOf(ctx)
 	if err != nil {
 		return err
 	}
-	s.auth, err = auth.New(context.Background(), auth.Options{Records: s.store, Key: key, Now: cfg.Wall, RequireMFA: cfg.RequireMFA,
-		TokenLifetime: cfg.TokenLifetime, SigningKeyAge: cfg.SigningKeyAge, Providers: cfg.Providers, Argon: cfg.Argon})
+	s.auth, err = auth.New(ctx, auth.Options{Records: s.store, Key: key, Now: cfg.Wall, RequireMFA: cfg.RequireMFA,
+		TokenLifetime: cfg.TokenLifetime, SigningKeyAge: cfg.SigningKeyAge, Providers: cfg.Providers, Argon: cfg.Argon, Shared: s.replica()})
 	if err != nil {
 		return fmt.Errorf("open the accounts: %w", err)
 	}
@@ -196,7 +225,7 @@ func (s *Service) compose(cfg Config) error {
 		Records: s.store, Telemetry: s.store, Queue: s.store, Objects: s.objects, Elsewhere: s.outside, Ops: s.ops, Partner: snapshots, Weather: s.observer.sky(cfg.Weather), Observe: s.observer.jobs(), Repairs: s.work,
 		Now: cfg.Now, Wall: cfg.Wall, Logger: cfg.Logger, Workers: cfg.Workers, TrainingDays: cfg.TrainingDays, HorizonHours: cfg.HorizonHours,
 		ForecastEvery: cfg.ForecastEvery, DetectEvery: cfg.DetectEvery, Settle: cfg.Settle, Tick: cfg.Tick, Lease: cfg.Lease,
-		Exclusive: true, // bolt has one owner at a time
+		Exclusive: !s.replica(), // a file has one owner at a time
 	})
 	if err != nil {
 		return err
@@ -210,17 +239,14 @@ func (s *Service) compose(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	if err := os.RemoveAll(s.spool); err != nil { // of uploads that a crash cut off
-		return fmt.Errorf("clear the spool: %w", err)
+	if err := s.makeSpool(cfg); err != nil {
+		return err
 	}
-	if err := os.MkdirAll(s.spool, 0o700); err != nil {
-		return fmt.Errorf("make the spool: %w", err)
-	}
-	s.handler = httpapi.New(httpapi.Deps{
+	s.served = httpapi.New(httpapi.Deps{
 		Auth: s.auth, Sites: s.ops, Assets: s.ops, Uploads: s.pipeline, Forecasts: s.pipeline, Findings: s.ops, Detector: s.pipeline, Diagnoser: s.pipeline, Issues: s.ops, Alerts: s.ops,
 		Models: s.pipeline, Interpolations: s.pipeline, Summaries: s.ops, KPIs: s.ops, Nowcasts: s.ops, Snapshots: snapshots, Freemium: s.freemium, Telemetry: s.store, Audit: s.trail, Journal: s.journal, Records: s.store, Now: cfg.Wall, Ready: s.ready, Disk: s.disk, Log: cfg.Logger, Observe: s.observer.http(),
 		SpoolDir: s.spool, CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate,
-		Schedules: s.work, BOMs: s.work, Orders: s.work, Tracking: s.work,
+		Schedules: s.work, BOMs: s.work, Orders: s.work, Tracking: s.work, Limiter: s.limiter(), Shared: s.replica(),
 	})
 	return nil
 }
@@ -253,12 +279,6 @@ func post(cfg Config) (freemium.Sender, error) {
 	}
 	return mail.OpenOutbox(filepath.Join(cfg.DataDir, outboxFolder), outboxFrom)
 }
-
-var (
-	_ store.Records   = (*bolt.Store)(nil)
-	_ store.Telemetry = (*bolt.Store)(nil)
-	_ store.Queue     = (*bolt.Store)(nil)
-)
 
 // Handler serves every host's paths.
 func (s *Service) Handler() http.Handler { return s.handler }
@@ -319,13 +339,21 @@ func (s *Service) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.stop, cancel)()
+	if err := s.await(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
 	var sweeping sync.WaitGroup
 	defer sweeping.Wait()
 	sweeping.Go(func() { s.sweep(ctx) })
 	sweeping.Go(func() { s.webhooks.Run(ctx) })
-	sweeping.Go(func() { s.operate(ctx) })
+	if !s.replica() { // a database is copied beside its replicas, not by one of them
+		sweeping.Go(func() { s.operate(ctx) })
+	}
 	defer cancel()
-	return s.pipeline.Run(ctx)
+	return s.workOn(ctx)
 }
 
 // begin counts a Run, unless Close has begun.
@@ -339,19 +367,48 @@ func (s *Service) begin() bool {
 	return true
 }
 
+// sweep drops what has expired, on one replica at a time, until ctx ends.
 func (s *Service) sweep(ctx context.Context) {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		if err := errors.Join(s.auth.Sweep(ctx), s.trail.Sweep(ctx), s.freemium.Sweep(ctx), s.work.Sweep(ctx)); err != nil && ctx.Err() == nil {
-			s.log.Warn("drop what has expired", "error", err)
+	err := s.store.Leader(ctx, "sweep", func(ctx context.Context) error {
+		tick := time.NewTicker(sweepEvery)
+		defer tick.Stop()
+		for {
+			err := errors.Join(s.auth.Sweep(ctx), s.trail.Sweep(ctx), s.freemium.Sweep(ctx), s.work.Sweep(ctx))
+			if s.database != nil {
+				_, forgot := s.database.ForgetRates(ctx, httpapi.RateWindow)
+				err = errors.Join(err, forgot)
+			}
+			if err != nil && ctx.Err() == nil {
+				s.log.Warn("drop what has expired", "error", err)
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-tick.C:
+			}
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	})
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("drop what has expired", "error", err)
 	}
+}
+
+// closeAll closes what holds files or connections.
+func (s *Service) closeAll() error {
+	var err error
+	if s.outside != nil {
+		err = s.outside.Close()
+	}
+	if s.objects != nil {
+		err = errors.Join(err, s.objects.Close())
+	}
+	if s.replica() && s.spool != "" {
+		err = errors.Join(err, os.RemoveAll(s.spool))
+	}
+	if s.store != nil {
+		err = errors.Join(err, s.store.Close())
+	}
+	return err
 }
 
 // Close ends Run, waits for it, and closes the data folder. Requests that are
@@ -363,7 +420,7 @@ func (s *Service) Close() error {
 		s.cancel()
 		s.mu.Unlock()
 		s.running.Wait()
-		err = errors.Join(s.outside.Close(), s.objects.Close(), s.store.Close())
+		err = s.closeAll()
 	})
 	return err
 }

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -16,12 +17,13 @@ import (
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/client"
 	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/pgtest"
 	"app.sunloop/engine/realdata"
 	"app.sunloop/engine/simulate"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(pgtest.Main(m))
 }
 
 // house is a running Service with a client of it.
@@ -40,7 +42,7 @@ func open(t testing.TB, cfg Config) *house {
 	if cfg.Wall == nil {
 		cfg.Wall = time.Now
 	}
-	cfg.Tick, cfg.Settle, cfg.KeyRate = 10*time.Millisecond, time.Millisecond, 100_000
+	cfg.Tick, cfg.Settle, cfg.KeyRate = 10*time.Millisecond, time.Millisecond, cmp.Or(cfg.KeyRate, 100_000)
 	h := &house{t: t, cfg: cfg}
 	h.up()
 	t.Cleanup(h.down)

@@ -38,32 +38,38 @@ func (f *Facts) SetOf(fact, word string, amount float64) {
 
 // Facts that sources set.
 const (
-	JobsWaiting    = "jobs_waiting"
-	JobsRunning    = "jobs_running"
-	JobsDead       = "jobs_dead"
-	JobsOldest     = "jobs_oldest_waiting_seconds"
-	StoreSize      = "store_size_bytes"
-	StoreFree      = "store_free_bytes"
-	StoreFreePages = "store_free_pages"
-	StoreReads     = "store_read_transactions_open"
-	StoreWrites    = "store_disk_writes_total"
-	StoreWriteTime = "store_disk_write_seconds_total"
-	DiskFree       = "disk_free_bytes"
-	DiskSize       = "disk_size_bytes"
-	Objects        = "objects"
-	ObjectBytes    = "objects_size_bytes"
-	Sites          = "sites"
-	SitesTrained   = "sites_trained"
-	ModelAge       = "model_oldest_age_seconds"
-	ForecastAge    = "forecast_oldest_age_seconds"
-	FindingsOpen   = "findings_open"
-	HooksWaiting   = "webhooks_waiting"
-	HooksOldest    = "webhooks_oldest_waiting_seconds"
-	HooksDisabled  = "webhook_subscriptions_disabled"
-	MailWaiting    = "mail_outbox_letters"
-	Consoles       = "ssh_consoles_open"
-	BackupAge      = "backup_age_seconds"
-	Ready          = "ready"
+	JobsWaiting      = "jobs_waiting"
+	JobsRunning      = "jobs_running"
+	JobsDead         = "jobs_dead"
+	JobsOldest       = "jobs_oldest_waiting_seconds"
+	StoreSize        = "store_size_bytes"
+	StoreFree        = "store_free_bytes"
+	StoreFreePages   = "store_free_pages"
+	StoreReads       = "store_read_transactions_open"
+	StoreWrites      = "store_disk_writes_total"
+	StoreWriteTime   = "store_disk_write_seconds_total"
+	StoreConnections = "store_connections_open"
+	StoreBusy        = "store_connections_busy"
+	StoreMost        = "store_connections_most"
+	StoreWaits       = "store_connection_waits_total"
+	StoreWaitTime    = "store_connection_wait_seconds_total"
+	StoreAgain       = "store_transactions_again_total"
+	DiskFree         = "disk_free_bytes"
+	DiskSize         = "disk_size_bytes"
+	Objects          = "objects"
+	ObjectBytes      = "objects_size_bytes"
+	Sites            = "sites"
+	SitesTrained     = "sites_trained"
+	ModelAge         = "model_oldest_age_seconds"
+	ForecastAge      = "forecast_oldest_age_seconds"
+	FindingsOpen     = "findings_open"
+	HooksWaiting     = "webhooks_waiting"
+	HooksOldest      = "webhooks_oldest_waiting_seconds"
+	HooksDisabled    = "webhook_subscriptions_disabled"
+	MailWaiting      = "mail_outbox_letters"
+	Consoles         = "ssh_consoles_open"
+	BackupAge        = "backup_age_seconds"
+	Ready            = "ready"
 )
 
 // facts are the definitions of what sources set; label is the one that a fact
@@ -76,12 +82,18 @@ var facts = []struct {
 	{JobsRunning, "kind", "Jobs that run, by kind.", false},
 	{JobsDead, "kind", "Jobs that failed in their last attempt, by kind.", false},
 	{JobsOldest, "kind", "How long the job that is due longest has been due, by kind; 0: none is.", false},
-	{StoreSize, "", "Size of the database's file.", false},
+	{StoreSize, "", "Size of the database's file, or of Sunloop's tables in the database that replicas share.", false},
 	{StoreFree, "", "Free space within the database's file, for new data.", false},
 	{StoreFreePages, "", "Free pages within the database's file.", false},
 	{StoreReads, "", "Read transactions that are open.", false},
 	{StoreWrites, "", "Times that pages were written to the disk and synced.", true},
 	{StoreWriteTime, "", "Time that writing pages of the database to the disk took in all, with its sync.", true},
+	{StoreConnections, "", "Connections to the database that replicas share that this one has open.", false},
+	{StoreBusy, "", "Of the open connections, those that are in use.", false},
+	{StoreMost, "", "Connections to the database that this replica opens at most.", false},
+	{StoreWaits, "", "Times that all connections to the database were in use, and one was waited for.", true},
+	{StoreWaitTime, "", "Time that connections to the database were waited for in all.", true},
+	{StoreAgain, "", "Transactions that were run again, as another got in the way.", true},
 	{DiskFree, "", "Free space of the disk that holds the data folder, for this user.", false},
 	{DiskSize, "", "Size of the disk that holds the data folder.", false},
 	{Objects, "", "Files that are kept as objects; counted at most once in ten minutes.", false},

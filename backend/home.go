@@ -1,0 +1,353 @@
+package backend
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/auth"
+	"app.sunloop/backend/httpapi"
+	"app.sunloop/backend/metrics"
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/bolt"
+	"app.sunloop/backend/store/objects"
+	"app.sunloop/backend/store/postgres"
+	"app.sunloop/backend/store/riverjobs"
+)
+
+// home is where a Service keeps all but objects: a file of its own, or a
+// database that it shares with other replicas.
+type home interface {
+	store.Records
+	store.Telemetry
+	store.Queue
+	store.Cluster
+
+	// Schema is the version of what is there.
+	Schema(ctx context.Context) (int, error)
+	// Ready is why nothing can be read or written now.
+	Ready(ctx context.Context) error
+	// JobStats counts the jobs by kind.
+	JobStats(ctx context.Context, now time.Time) (map[string]store.KindStats, error)
+	// Check answers what is wrong with all but the records; their buckets are
+	// RecordBuckets.
+	Check(ctx context.Context) []error
+	RecordBuckets(ctx context.Context) ([]string, error)
+	// Backup writes a copy as of one moment.
+	Backup(ctx context.Context, w io.Writer) (int64, error)
+	Close() error
+
+	// facts are what the metrics say of it.
+	facts(ctx context.Context, f *metrics.Facts) error
+}
+
+// fileHome is the file of a data folder.
+type fileHome struct{ *bolt.Store }
+
+// Ready says whether the file can be read; what may be written to it is the
+// disk's to say.
+func (h fileHome) Ready(ctx context.Context) error {
+	_, _, err := h.Next(ctx)
+	return err
+}
+
+func (h fileHome) facts(ctx context.Context, f *metrics.Facts) error {
+	t, err := h.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	f.Set(metrics.StoreSize, float64(t.SizeBytes))
+	f.Set(metrics.StoreFree, float64(t.FreeBytes))
+	f.Set(metrics.StoreFreePages, float64(t.FreePages))
+	f.Set(metrics.StoreReads, float64(t.OpenReads))
+	f.Set(metrics.StoreWrites, float64(t.Writes))
+	f.Set(metrics.StoreWriteTime, t.WriteDuration.Seconds())
+	return nil
+}
+
+// databaseHome is a database.
+type databaseHome struct{ *riverjobs.Home }
+
+// connect opens the database of a configuration, and its queue.
+func connect(ctx context.Context, cfg Config) (databaseHome, error) {
+	h, err := riverjobs.Open(ctx, cfg.Store, postgres.Options{Now: cfg.Wall})
+	return databaseHome{h}, err
+}
+
+func (h databaseHome) facts(ctx context.Context, f *metrics.Facts) error {
+	t, err := h.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	f.Set(metrics.StoreSize, float64(t.SizeBytes))
+	f.Set(metrics.StoreConnections, float64(t.Connections))
+	f.Set(metrics.StoreBusy, float64(t.Busy))
+	f.Set(metrics.StoreMost, float64(t.Most))
+	f.Set(metrics.StoreWaits, float64(t.Waits))
+	f.Set(metrics.StoreWaitTime, t.WaitDuration.Seconds())
+	f.Set(metrics.StoreAgain, float64(t.Again))
+	return nil
+}
+
+// schemaOf is the newest schema of a home that this version knows.
+func schemaOf(cfg Config) int {
+	if cfg.Store != "" {
+		return postgres.SchemaVersion()
+	}
+	return bolt.SchemaVersion
+}
+
+var (
+	_ home = fileHome{}
+	_ home = databaseHome{}
+)
+
+// openFile opens the file of records in the data folder.
+func (s *Service) openFile(cfg Config) error {
+	db, err := bolt.Open(cfg.DataDir, bolt.Options{Now: cfg.Wall, Disk: s.disk, Ended: s.observer.transactions()})
+	if err != nil {
+		return err
+	}
+	s.store, s.file = fileHome{db}, db
+	return nil
+}
+
+// errNotOpen wraps why the database cannot be opened, which may change without
+// a change of the command line. Its reason is for strangers: without host, user
+// and password.
+type errNotOpen struct {
+	error
+	reason string
+}
+
+func (e errNotOpen) Unwrap() error { return e.error }
+
+// notOpen is an errNotOpen with its reason.
+func notOpen(err error, reason string) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		reason = "it does not answer in time"
+	}
+	return errNotOpen{err, "the database cannot be opened: " + reason}
+}
+
+// replica says that the home is, or will be, a database, which other processes
+// may serve from too.
+func (s *Service) replica() bool { return s.cfg.Store != "" }
+
+// openReplica opens the database, or lets it be waited for where that is wished.
+func (s *Service) openReplica(cfg Config) error {
+	if err := postgres.CheckURL(cfg.Store); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
+		return fmt.Errorf("make data folder: %w", err)
+	}
+	if err := s.openObjects(cfg); err != nil {
+		return err
+	}
+	if !cfg.Await {
+		if err := s.openDatabase(s.stop, cfg); err != nil {
+			return errors.Join(err, s.objects.Close())
+		}
+		s.handler = s.served
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(s.stop, firstAttempt)
+	defer cancel()
+	if err := s.openDatabase(ctx, cfg); err != nil && !s.waitFor(err) {
+		return errors.Join(err, s.objects.Close())
+	}
+	closed := httpapi.New(httpapi.Deps{
+		Closed: s.Waiting, Ready: s.ready, Now: cfg.Wall, Log: cfg.Logger, Observe: s.observer.http(), CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies,
+	})
+	s.handler = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if s.open.Load() {
+			s.served.ServeHTTP(w, q)
+			return
+		}
+		closed.ServeHTTP(w, q)
+	})
+	return nil
+}
+
+// openObjects opens the place of whole files. A folder is that of the process
+// which serves; a command beside it leaves alone what is being written there.
+func (s *Service) openObjects(cfg Config) (err error) {
+	place := cmp.Or(cfg.Objects, filepath.Join(cfg.DataDir, "objects"))
+	if s.replica() && !cfg.Await {
+		s.objects, err = objects.OpenBeside(context.Background(), place)
+		return err
+	}
+	s.objects, err = objects.Open(context.Background(), place, s.disk, s.log)
+	return err
+}
+
+// openDatabase opens the database that replicas share, and what is over it. An
+// errNotOpen may pass.
+func (s *Service) openDatabase(ctx context.Context, cfg Config) error {
+	db, err := connect(ctx, cfg)
+	if err != nil {
+		reason := err.Error()
+		if inner := errors.Unwrap(err); inner != nil { // without the place
+			reason = inner.Error()
+		}
+		return notOpen(err, reason)
+	}
+	s.store, s.database = db, db.Store
+	if err := s.compose(ctx, cfg); err != nil {
+		kept := s.objects
+		s.objects = nil
+		err = errors.Join(err, s.closeAll())
+		s.outside, s.objects, s.spool, s.store, s.database = nil, kept, "", nil, nil
+		if errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil {
+			return notOpen(err, store.Reason(err))
+		}
+		return err
+	}
+	s.open.Store(true)
+	return nil
+}
+
+// Of the attempts to open the database: how long the first may take before
+// the service goes on without it, and the pauses between two.
+const (
+	firstAttempt             = 10 * time.Second
+	pauseFirst, pauseLongest = 250 * time.Millisecond, 10 * time.Second
+)
+
+// await opens the database as soon as it lets itself be opened. What it answers
+// no waiting will mend.
+func (s *Service) await(ctx context.Context) error {
+	pause := pauseFirst
+	for !s.open.Load() {
+		err := s.openDatabase(ctx, s.cfg)
+		if err == nil {
+			s.log.Info("the database is open")
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !s.waitFor(err) {
+			return err
+		}
+		select {
+		case <-time.After(pause + rand.N(pause/4)): // replicas need not ask together
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		pause = min(2*pause, pauseLongest)
+	}
+	return nil
+}
+
+// workOn runs the jobs until ctx ends. A database that goes away as they begin
+// is waited for.
+func (s *Service) workOn(ctx context.Context) error {
+	for {
+		err := s.pipeline.Run(ctx)
+		if !s.replica() || !errors.Is(err, store.ErrUnavailable) {
+			return err
+		}
+		s.log.Warn("the jobs wait for the database", "error", err.Error())
+		select {
+		case <-time.After(pauseLongest):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// waitFor keeps why the database is waited for; false when waiting is in vain.
+func (s *Service) waitFor(err error) bool {
+	var e errNotOpen
+	if !errors.As(err, &e) {
+		return false
+	}
+	why := e.reason
+	if old := s.waiting.Swap(&why); old == nil || *old != why {
+		s.log.Warn("the database is waited for", "error", err.Error())
+	}
+	return true
+}
+
+// Waiting is why the service cannot work yet, a refusal in words; nil once it
+// can. Until then its health paths alone are served, and what the command line
+// asks of it by [Service.Auth] and the like is nil.
+func (s *Service) Waiting() error {
+	if s.open.Load() {
+		return nil
+	}
+	return httpapi.Unavailable(s.waitingFor())
+}
+
+func (s *Service) waitingFor() string {
+	if why := s.waiting.Load(); why != nil {
+		return *why
+	}
+	return "the database is being opened"
+}
+
+// keyFileOf is where the key of a configuration lies.
+func keyFileOf(cfg Config) string { return cmp.Or(cfg.KeyFile, filepath.Join(cfg.DataDir, keyName)) }
+
+// keyOf is the key of the service, which all replicas have.
+func (s *Service) keyOf(ctx context.Context) (auth.Key, error) {
+	if !s.replica() {
+		return auth.LoadKey(s.keyFile)
+	}
+	return auth.SharedKey(ctx, s.store, s.keyFile)
+}
+
+// spoolLife is how long a folder of files that come in stays that nobody
+// removed: longer than any upload takes.
+const spoolLife = 24 * time.Hour
+
+// makeSpool makes the folder of files that come in, empty. A process that has
+// the data folder for itself clears it; others beside it have one each.
+func (s *Service) makeSpool(cfg Config) error {
+	spool := filepath.Join(cfg.DataDir, spoolFolder)
+	if !s.replica() {
+		if err := os.RemoveAll(spool); err != nil { // of uploads that a crash cut off
+			return fmt.Errorf("clear the spool: %w", err)
+		}
+	}
+	if err := os.MkdirAll(spool, 0o700); err != nil {
+		return fmt.Errorf("make the spool: %w", err)
+	}
+	if s.spool = spool; !s.replica() {
+		return nil
+	}
+	old, err := os.ReadDir(spool)
+	for _, d := range old {
+		if info, gone := d.Info(); gone == nil && strings.HasPrefix(d.Name(), processFolder) && cfg.Wall().Sub(info.ModTime()) > spoolLife {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(spool, d.Name())))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("clear the spool: %w", err)
+	}
+	if s.spool, err = os.MkdirTemp(spool, processFolder); err != nil { // 0700
+		return fmt.Errorf("make the spool: %w", err)
+	}
+	return nil
+}
+
+// processFolder begins the names of the spools of processes.
+const processFolder = "process-"
+
+// limiter counts requests for all replicas; nil: for this process alone.
+func (s *Service) limiter() httpapi.Limiter {
+	if s.database == nil {
+		return nil
+	}
+	return s.database
+}
