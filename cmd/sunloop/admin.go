@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
 
 	"golang.org/x/term"
 
@@ -46,16 +45,16 @@ type AdminCmd struct {
 		Revive JobReviveCmd `cmd:"" help:"Let a job that was given up run again, with all its attempts."`
 	} `cmd:"" help:"Jobs that were given up."`
 	Audit   AuditCmd   `cmd:"" help:"Who changed what, newest first."`
-	Backup  BackupCmd  `cmd:"" help:"Put the data folder into one file, also while a service serves from it."`
-	Restore RestoreCmd `cmd:"" help:"Make a data folder, which must be new or empty, from a backup."`
-	Compact CompactCmd `cmd:"" help:"Give the disk back what the database has no more use for; at rest only."`
+	Backup  BackupCmd  `cmd:"" help:"Put the data folder, or the database of replicas with their key, into one file, also while they serve."`
+	Restore RestoreCmd `cmd:"" help:"Make a data folder, which must be new or empty, from a backup; or fill an empty database from that of one."`
+	Compact CompactCmd `cmd:"" help:"Give the disk back what the database's file has no more use for; at rest only."`
 	Migrate MigrateCmd `cmd:"" help:"Move the data folder into an empty database and bucket, for replicas to serve from."`
-	Check   CheckCmd   `cmd:"" help:"Verify the data folder of a service that is not running; nothing in it changes."`
+	Check   CheckCmd   `cmd:"" help:"Verify the data folder of a service that is not running, or the database and objects of replicas that may run; nothing in them changes."`
 }
 
 // beside opens the data folder of a service that is not running.
 func beside(g *Globals, do func(*backend.Service) error) error {
-	service, err := openFolder(backend.Config{DataDir: g.Data, Now: time.Now, Wall: time.Now, Version: version})
+	service, err := openFolder(g.embedded())
 	if err != nil {
 		return err
 	}

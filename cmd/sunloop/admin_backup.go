@@ -68,6 +68,9 @@ func (c *BackupCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		return err
 	}
 	fmt.Fprintf(std.out, "%s holds %d files of %s in %s\n", c.File, done.Files, megabytes(done.Bytes), megabytes(info.Size()))
+	if strings.HasPrefix(g.Objects, "s3://") {
+		fmt.Fprintln(std.out, "The objects are not in it: their bucket keeps versions or copies of its own.")
+	}
 	return nil
 }
 
@@ -91,6 +94,14 @@ const takeOver = 3 * time.Second
 
 // backupTo asks the process that holds the data folder, or opens it.
 func backupTo(ctx context.Context, g *Globals, w io.Writer) (operator.Backup, error) {
+	if g.Store != "" {
+		var done operator.Backup
+		err := beside(g, func(s *backend.Service) (err error) {
+			done, err = s.Backup(ctx, w)
+			return err
+		})
+		return done, err
+	}
 	if _, err := os.Stat(filepath.Join(g.Data, backup.Database)); err != nil {
 		return operator.Backup{}, fmt.Errorf("there is no data folder to back up: %w", err)
 	}
@@ -137,6 +148,14 @@ func (c *RestoreCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		defer f.Close()
 		in = f
 	}
+	if g.Store != "" {
+		m, err := backend.RestoreReplica(ctx, in, g.embedded(), passphrase, c.PassphraseFile != "")
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(std.out, "the database is restored: %d files of %s, as they were at %s\n", len(m.Parts), megabytes(m.Size()), m.MadeAt.Format(time.RFC3339))
+		return nil
+	}
 	m, err := backend.Restore(ctx, in, g.Data, passphrase, c.PassphraseFile != "")
 	if err != nil {
 		return err
@@ -155,6 +174,9 @@ type CompactCmd struct{}
 
 // Run compacts the database of a folder at rest.
 func (CompactCmd) Run(ctx context.Context, g *Globals, std streams) error {
+	if g.Store != "" {
+		return errors.New("compact is for the file of a data folder: a PostgreSQL server gives room back by itself, with autovacuum")
+	}
 	before, after, err := bolt.Compact(ctx, g.Data)
 	if errors.Is(err, store.ErrLocked) {
 		return fmt.Errorf("%w; the database is compacted at rest only: stop that process first", err)

@@ -8,7 +8,15 @@ import (
 	"app.sunloop/backend"
 )
 
-// CheckCmd verifies a data folder.
+// check verifies the data folder, or the database in its place.
+func check(ctx context.Context, g *Globals) (backend.Checked, error) {
+	if g.Store != "" {
+		return backend.CheckReplica(ctx, g.embedded())
+	}
+	return backend.Check(ctx, g.Data)
+}
+
+// CheckCmd verifies a data folder, or a database.
 type CheckCmd struct {
 	JSON bool `name:"json" help:"As JSON."`
 }
@@ -16,7 +24,7 @@ type CheckCmd struct {
 // Run says what was looked at and what is wrong; the exit status is 1 when
 // something is.
 func (c *CheckCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	found, err := backend.Check(ctx, g.Data)
+	found, err := check(ctx, g)
 	if err != nil {
 		return err
 	}

@@ -18,11 +18,10 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// MigrateCmd moves a data folder into a database and a bucket.
+// MigrateCmd moves a data folder into a database and a bucket, that of --objects.
 type MigrateCmd struct {
 	From       string `placeholder:"DIR" help:"The data folder of a service that is not running; nothing in it changes (--data)." type:"path"`
 	To         string `required:"" placeholder:"URL" env:"SUNLOOP_STORE" help:"The empty database, as in postgres://sunloop@db.example.org/sunloop. Its password belongs into PGPASSWORD, a password file (PGPASSFILE) or this variable, as others see a command line."`
-	Objects    string `placeholder:"URL" env:"SUNLOOP_OBJECTS" help:"Where uploads and models go, an empty bucket as in s3://bucket/prefix, or a folder; none: they stay in the data folder."`
 	VerifyOnly bool   `help:"Only compare what is there with the data folder."`
 	JSON       bool   `name:"json" help:"As JSON."`
 }
@@ -30,7 +29,7 @@ type MigrateCmd struct {
 // Run moves the folder, or goes on where a former run ended; the exit status is
 // 1 when the target does not hold the same in the end.
 func (c *MigrateCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	o := migrate.Options{From: c.From, To: c.To, Objects: c.Objects, VerifyOnly: c.VerifyOnly, Now: time.Now, Log: g.headlessLog(std.err).With("command", "migrate")}
+	o := migrate.Options{From: c.From, To: c.To, Objects: g.Objects, VerifyOnly: c.VerifyOnly, Now: time.Now, Log: g.headlessLog(std.err).With("command", "migrate")}
 	if o.From == "" {
 		o.From = g.Data
 	}
@@ -51,7 +50,7 @@ func (c *MigrateCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if c.JSON {
 		err = json.NewEncoder(std.out).Encode(report)
 	} else {
-		err = c.print(std.out, o.From, report)
+		err = c.print(std.out, o, report)
 	}
 	if err == nil && len(report.Differences) > 0 {
 		return exitStatus(1)
@@ -87,7 +86,7 @@ func rate(n int64, seconds float64) string {
 }
 
 // print prints the report, and what is to be done next.
-func (c *MigrateCmd) print(out io.Writer, from string, r *migrate.Report) error {
+func (c *MigrateCmd) print(out io.Writer, o migrate.Options, r *migrate.Report) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "\tparts\trows\tsize\tcopied\tin\trows/s\t\tcompared in\t\t")
 	for _, s := range r.Steps {
@@ -115,13 +114,14 @@ func (c *MigrateCmd) print(out io.Writer, from string, r *migrate.Report) error 
 	case c.VerifyOnly:
 		fmt.Fprintln(out, "The target holds what the data folder does.")
 	default:
-		c.next(out, from)
+		c.next(out, o)
 	}
 	return nil
 }
 
 // next says what a replica needs besides.
-func (c *MigrateCmd) next(out io.Writer, from string) {
+func (c *MigrateCmd) next(out io.Writer, o migrate.Options) {
+	from := o.From
 	fmt.Fprintln(out, "The target holds what the data folder does.")
 	fmt.Fprintf(out, "Give each replica a copy of %s: without it no stored secret opens.\n", filepath.Join(from, "sunloop.key"))
 	var more []string
@@ -133,7 +133,7 @@ func (c *MigrateCmd) next(out io.Writer, from string) {
 	if len(more) > 0 {
 		fmt.Fprintf(out, "Copy %s of it into their data folders as well, so that clients find the fingerprints that they know.\n", strings.Join(more, " and "))
 	}
-	if c.Objects == "" {
+	if o.Objects == "" {
 		fmt.Fprintf(out, "The objects stay in %s, which is right for one replica alone.\n", filepath.Join(from, "objects"))
 	}
 }

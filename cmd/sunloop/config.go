@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -23,7 +22,8 @@ import (
 type Globals struct {
 	ConfigFile string `name:"config" placeholder:"FILE" help:"Configuration file (default: config.toml in the configuration folder)." type:"path"`
 	Data       string `placeholder:"DIR" default:"${data}" env:"SUNLOOP_DATA" help:"Data folder of the embedded service (${default}); the demo keeps its data only if this is given." type:"path"`
-	LogLevel   string `default:"info" enum:"debug,info,warn,error" env:"SUNLOOP_LOG_LEVEL" help:"What is logged: ${enum}."`
+	StoreFlags
+	LogLevel string `default:"info" enum:"debug,info,warn,error" env:"SUNLOOP_LOG_LEVEL" help:"What is logged: ${enum}."`
 
 	file    configFile
 	command string          // that runs
@@ -267,9 +267,7 @@ func (c ConfigCmd) Run(k *kong.Kong, g *Globals, std streams) error {
 			if slices.Contains([]string{"token", "api-key", "password", "weather-key", "smtp-password"}, f.Name) && value != "" {
 				value = "[redacted]"
 			}
-			if u, err := url.Parse(value); err == nil && u.User != nil {
-				value = u.Redacted()
-			}
+			value = withoutPassword(value)
 			fmt.Fprintf(std.out, "%-14s = %q", f.Name, value)
 			if c.Explain {
 				fmt.Fprintf(std.out, "  # %s; %s", source, f.Help)

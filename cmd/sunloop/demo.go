@@ -68,6 +68,9 @@ func (c *DemoCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std stre
 	if _, err := c.ListenFlags.check(); err != nil {
 		return err
 	}
+	if namesStore(k) {
+		return errDemoStore
+	}
 	g.command, g.given = "demo", givenFlags(k)
 	if !c.Headless && !c.Plain {
 		if _, err := needTerminal(std); err != nil {

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"app.sunloop/backend"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
 	"app.sunloop/backend/work"
@@ -81,7 +80,7 @@ func (c FactFlags) ask(ctx context.Context, g *Globals, by WorkFlags, f func(*cl
 		defer cl.Close()
 		return f(cl)
 	}
-	cfg := backend.Config{DataDir: g.Data, Now: time.Now, Wall: time.Now}
+	cfg := g.embedded()
 	if err := by.apply(&cfg); err != nil {
 		return &failure{statusUsage, err}
 	}

@@ -60,7 +60,9 @@ func (c *ImportCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		}
 		return c.send(ctx, cl, data, name, std.out)
 	}
-	service, err := openFolder(backend.Config{DataDir: g.Data, Now: time.Now, Wall: time.Now, Logger: g.headlessLog(std.err).With("command", "import"), TrainingDays: c.TrainingDays})
+	cfg := g.embedded()
+	cfg.Logger, cfg.TrainingDays = g.headlessLog(std.err).With("command", "import"), c.TrainingDays
+	service, err := openFolder(cfg)
 	if err != nil {
 		return err
 	}

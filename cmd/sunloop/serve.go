@@ -44,11 +44,10 @@ type ServiceFlags struct {
 
 // config is the service's configuration over the data folder.
 func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time) (backend.Config, error) {
-	cfg := backend.Config{
-		DataDir: g.Data, Now: now, Wall: time.Now, Logger: log, Version: version,
-		RequireMFA: f.MFA, TrainingDays: f.TrainingDays, Workers: f.Workers, ImportFrom: f.ImportFrom, PartsFile: f.Parts, WebhookAllow: f.WebhookAllow,
-		TokenLifetime: f.TokenLifetime, SigningKeyAge: f.SigningKeyAge, Providers: g.file.Providers,
-	}
+	cfg := g.embedded()
+	cfg.Now, cfg.Logger = now, log
+	cfg.RequireMFA, cfg.TrainingDays, cfg.Workers, cfg.ImportFrom, cfg.PartsFile, cfg.WebhookAllow = f.MFA, f.TrainingDays, f.Workers, f.ImportFrom, f.Parts, f.WebhookAllow
+	cfg.TokenLifetime, cfg.SigningKeyAge, cfg.Providers = f.TokenLifetime, f.SigningKeyAge, g.file.Providers
 	switch {
 	case f.TokenLifetime < time.Minute:
 		return cfg, fmt.Errorf("--token-lifetime is a minute or more, not %s", f.TokenLifetime)
@@ -84,6 +83,8 @@ func openFolder(cfg backend.Config) (*backend.Service, error) {
 	switch {
 	case errors.Is(err, store.ErrLocked):
 		return nil, fmt.Errorf("%w; reach that one with --remote (console, import, status), stop it first, or give another --data", err)
+	case err != nil && cfg.Store != "":
+		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("open the data folder %s: %w", cfg.DataDir, err)
 	}
@@ -114,7 +115,8 @@ func (c *ServeCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if err != nil {
 		return err
 	}
-	cfg.CORSOrigins = c.CORS
+	cfg.CORSOrigins, cfg.Await = c.CORS, true
+	g.warnOfReplica(log, c.SMTP)
 	if cfg.TrustedProxies, err = c.proxies(); err != nil {
 		return err
 	}
@@ -139,6 +141,9 @@ func (c *ServeCmd) all(ctx context.Context, g *Globals, service *backend.Service
 func (c *ServeCmd) http(ctx context.Context, g *Globals, service *backend.Service, log *slog.Logger) error {
 	return c.serve(ctx, service, g.Data, log, func(r reached) {
 		words := []any{"address", r.Address, "data", g.Data, "version", version}
+		if g.Store != "" {
+			words = append(words, "store", withoutPassword(g.Store))
+		}
 		if len(r.Hosts) > 0 {
 			words = append(words, "hosts", strings.Join(r.Hosts, ","))
 		}

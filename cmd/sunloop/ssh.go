@@ -54,6 +54,8 @@ func (c *SSHCmd) Run(ctx context.Context, k *kong.Context, g *Globals, std strea
 	if err != nil {
 		return err
 	}
+	cfg.Await = true
+	g.warnOfReplica(log, c.SMTP)
 	return c.WatchFlags.run(ctx, cfg, 0, func(ctx context.Context, service *backend.Service) error {
 		serve, err := consolesOf(service, g, c.LookFlags, log).open(ctx, c.Listen, c.SSHFlags)
 		if err != nil {
@@ -201,12 +203,18 @@ type keysOfUsers struct{ service *backend.Service }
 
 // Has says whether a user who may sign in has the key.
 func (k keysOfUsers) Has(ctx context.Context, username string, key []byte) (bool, error) {
+	if err := k.service.Waiting(); err != nil {
+		return false, err
+	}
 	return k.service.Auth().HasSSHKey(ctx, username, key)
 }
 
 // Login signs in the holder of the key, and leaves its record in the audit
 // trail, also of a refusal.
 func (k keysOfUsers) Login(ctx context.Context, username string, key []byte, address string) (api.LoginResponse, error) {
+	if err := k.service.Waiting(); err != nil {
+		return api.LoginResponse{}, err
+	}
 	r, err := k.service.Auth().LoginByKey(ctx, username, key)
 	return r, k.service.NoteSignIn(ctx, api.ActionSSHKey, hostOf(address), r, err)
 }

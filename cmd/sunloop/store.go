@@ -1,0 +1,67 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"app.sunloop/backend"
+)
+
+// StoreFlags say where the embedded service keeps its data, if not in its data
+// folder alone.
+type StoreFlags struct {
+	Store   string `placeholder:"URL" env:"SUNLOOP_STORE" help:"Database for the embedded service's records, telemetry and jobs, which replicas share, as in postgres://sunloop@db.example.org/sunloop; without one, a file in the data folder. Its password belongs into PGPASSWORD, a password file (PGPASSFILE) or this variable, as others see a command line."`
+	Objects string `placeholder:"URL" env:"SUNLOOP_OBJECTS" help:"Where uploads and models are kept, which replicas share, as in s3://bucket/prefix; without one, a folder of the data folder."`
+	KeyFile string `placeholder:"FILE" env:"SUNLOOP_KEY_FILE" help:"File of the key that seals secrets, the same on all replicas (sunloop.key in the data folder)." type:"path"`
+}
+
+// embedded is the configuration of a service over the data folder, or the
+// database in its place.
+func (g *Globals) embedded() backend.Config {
+	return backend.Config{DataDir: g.Data, Store: g.Store, Objects: g.Objects, KeyFile: g.KeyFile, Now: time.Now, Wall: time.Now, Version: version}
+}
+
+// warnOfReplica says what is not fit for more than one replica.
+func (f StoreFlags) warnOfReplica(log *slog.Logger, smtp string) {
+	if f.Store == "" {
+		return
+	}
+	if f.Objects == "" {
+		log.Warn("uploads and models are kept in the data folder, which is right for one replica alone: --objects names a place that all share")
+	}
+	if smtp == "" {
+		log.Warn("letters are files in the outbox of this replica's data folder, where nobody sends them: --smtp names a mail server")
+	}
+}
+
+// withoutPassword is a URL with its passwords hidden; other text stays as it is.
+func withoutPassword(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return text
+	}
+	if q := u.Query(); q.Has("password") {
+		q.Set("password", "xxxxx")
+		u.RawQuery = q.Encode()
+	} else if u.User == nil {
+		return text
+	}
+	return u.Redacted()
+}
+
+// errDemoStore refuses a database for the demo.
+var errDemoStore = errors.New("the demo keeps its data in a folder of its own; --store, --objects and --key-file are for the other commands")
+
+// namesStore says whether the command line itself names a store.
+func namesStore(k *kong.Context) bool {
+	for _, p := range k.Path {
+		if p.Flag != nil && (p.Flag.Name == "store" || p.Flag.Name == "objects" || p.Flag.Name == "key-file") {
+			return true
+		}
+	}
+	return false
+}
