@@ -75,7 +75,12 @@ func reads(ctx context.Context, h *house) map[string]func() (any, error) {
 // look opens a folder without running it, so that nothing is changed by jobs.
 func look(t *testing.T, dir string, keys filled) *house {
 	t.Helper()
-	cfg := lookConfig(dir)
+	return lookAt(t, lookConfig(dir), keys)
+}
+
+// lookAt is look by a configuration.
+func lookAt(t *testing.T, cfg Config, keys filled) *house {
+	t.Helper()
 	s, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
