@@ -5,7 +5,7 @@ BINARY  ?= bin/sunloop
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED = 0
 
-.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score calibrate contract faults kills moves load lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help soak mutants scale
+.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score calibrate contract faults kills moves load lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help soak mutants scale replicas-bench
 
 all: build
 
@@ -78,6 +78,9 @@ load: ## 60 s of load on a service by 200 keys and 50 consoles, uploads at once,
 scale: ## how costs grow with units and sites, in the file and in PostgreSQL (SIZES, HOMES; half an hour)
 	SUNLOOP_SCALE_SIZES=$(SIZES) SUNLOOP_SCALE_HOMES=$(HOMES) $(GO) test -p 1 -run '^$$' -bench '^BenchmarkGrowth$$' -benchtime 1x -timeout 120m \
 	  ./backend/store/bolt ./backend/store/postgres ./backend/pipeline
+
+replicas-bench: ## what a request costs one, two and three replicas, beside a service over the file (some minutes)
+	$(GO) test -run '^$$' -bench '^BenchmarkReplicas$$' -benchtime 1x -timeout 60m ./backend/endure
 
 mutants: ## each guard of SECURITY.md taken away in turn: its tests must fail (half an hour; WORD: only rows that have it)
 	@.ci/mutants $(WORD)

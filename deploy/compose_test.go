@@ -13,21 +13,18 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// TestCompose has the compose specification's own loader read the file, and
-// holds its services to what they are promised.
-func TestCompose(t *testing.T) {
-	text := read(t, "deploy/compose/compose.yaml")
-	project, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{
+// project is a file as the compose specification's own loader reads it, its
+// services held to what all are promised.
+func project(t *testing.T, file string) *types.Project {
+	t.Helper()
+	p, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{
 		WorkingDir:  "compose",
-		ConfigFiles: []types.ConfigFile{{Filename: "compose.yaml", Content: []byte(text)}},
+		ConfigFiles: []types.ConfigFile{{Filename: file, Content: []byte(read(t, "deploy/compose/"+file))}},
 	}, func(o *loader.Options) { o.SetProjectName("sunloop", true); o.Profiles = []string{"watch"} })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(project.Services) != 2 {
-		t.Fatalf("services %v", project.ServiceNames())
-	}
-	for name, s := range project.Services {
+	for name, s := range p.Services {
 		if !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || !slices.Contains(s.SecurityOpt, "no-new-privileges:true") || s.Privileged || s.MemLimit == 0 || s.PidsLimit == 0 {
 			t.Errorf("%s may more than it needs", name)
 		}
@@ -39,29 +36,46 @@ func TestCompose(t *testing.T) {
 				read(t, relative(v.Source))
 			}
 		}
-	}
-	s := project.Services["sunloop"]
-	if time.Duration(*s.StopGracePeriod) != 45*time.Second {
-		t.Errorf("it has %v to end", s.StopGracePeriod)
-	}
-	if !slices.Contains(s.HealthCheck.Test, "health") {
-		t.Errorf("its health is asked by %v", s.HealthCheck.Test)
-	}
-	for _, p := range s.Ports {
-		if p.Target == 9464 {
-			t.Error("metrics are published")
+		for _, p := range s.Ports {
+			if p.Target == 9464 {
+				t.Errorf("%s: metrics are published", name)
+			}
+		}
+		if s.Build != nil {
+			read(t, s.Build.Dockerfile)
 		}
 	}
-	if !project.Networks["watch"].Internal {
+	if !p.Networks["watch"].Internal {
 		t.Error("the network of metrics leads outside")
 	}
-	for _, secret := range project.Secrets {
+	return p
+}
+
+// TestCompose holds the one service and what watches it to their promises.
+func TestCompose(t *testing.T) {
+	p := project(t, "compose.yaml")
+	if len(p.Services) != 2 {
+		t.Fatalf("services %v", p.ServiceNames())
+	}
+	ends(t, p.Services["sunloop"], 45*time.Second)
+	for _, secret := range p.Secrets {
 		read(t, relative(secret.File))
 	}
-	if s.Build.Dockerfile == "" {
-		t.Fatal("nothing is built")
+}
+
+// ends holds a service of Sunloop to the time it has to end and to the question
+// after its health.
+func ends(t *testing.T, s types.ServiceConfig, in time.Duration) {
+	t.Helper()
+	if time.Duration(*s.StopGracePeriod) != in {
+		t.Errorf("%s has %v to end", s.Name, s.StopGracePeriod)
 	}
-	read(t, s.Build.Dockerfile)
+	if !slices.Contains(s.HealthCheck.Test, "health") {
+		t.Errorf("the health of %s is asked by %v", s.Name, s.HealthCheck.Test)
+	}
+	if s.Build == nil || s.Build.Dockerfile == "" {
+		t.Errorf("%s is not built", s.Name)
+	}
 }
 
 // relative is a path of the loaded project from the root of the tree.
@@ -89,15 +103,26 @@ func TestPrometheusOfCompose(t *testing.T) {
 			} `json:"static_configs"`
 		} `json:"scrape_configs"`
 	}
-	strict(t, "prometheus.yml", read(t, "deploy/compose/prometheus.yml"), &config)
-	job := config.ScrapeConfigs[0]
-	if !strings.Contains(read(t, "docs/alerts.yml"), `job="`+job.JobName+`"`) {
-		t.Errorf("no alert asks for the job %s", job.JobName)
-	}
-	compose := read(t, "deploy/compose/compose.yaml")
-	_, port, _ := strings.Cut(job.StaticConfigs[0].Targets[0], ":")
-	if !strings.Contains(compose, "SUNLOOP_METRICS: 0.0.0.0:"+port) || !strings.Contains(compose, "docs/alerts.yml:"+config.RuleFiles[0]+":ro") {
-		t.Errorf("the service is not where %+v looks for it", config)
+	for file, of := range map[string]string{"prometheus.yml": "compose.yaml", "prometheus-replicas.yml": "replicas.yaml"} {
+		strict(t, file, read(t, "deploy/compose/"+file), &config)
+		job := config.ScrapeConfigs[0]
+		if !strings.Contains(read(t, "docs/alerts.yml"), `job="`+job.JobName+`"`) {
+			t.Errorf("%s: no alert asks for the job %s", file, job.JobName)
+		}
+		if !strings.Contains(read(t, "deploy/compose/"+of), "docs/alerts.yml:"+config.RuleFiles[0]+":ro") {
+			t.Errorf("%s: the alerts are not where it looks for them", file)
+		}
+		var sunloop []string
+		for name, s := range project(t, of).Services {
+			if s.Environment["SUNLOOP_METRICS"] != nil {
+				_, port, _ := strings.Cut(*s.Environment["SUNLOOP_METRICS"], ":")
+				sunloop = append(sunloop, name+":"+port)
+			}
+		}
+		slices.Sort(sunloop)
+		if !slices.Equal(job.StaticConfigs[0].Targets, sunloop) {
+			t.Errorf("%s asks %v, and there are %v", file, job.StaticConfigs[0].Targets, sunloop)
+		}
 	}
 }
 

@@ -28,7 +28,7 @@ func manifests(t *testing.T, name string) []any {
 			t.Fatalf("%s: %v", name, err)
 		}
 		into, ok := map[string]any{
-			"apps/v1 StatefulSet": &appsv1.StatefulSet{}, "v1 Service": &corev1.Service{}, "v1 Secret": &corev1.Secret{}, "v1 Pod": &corev1.Pod{}, "v1 Namespace": &corev1.Namespace{},
+			"apps/v1 StatefulSet": &appsv1.StatefulSet{}, "apps/v1 Deployment": &appsv1.Deployment{}, "v1 Service": &corev1.Service{}, "v1 Secret": &corev1.Secret{}, "v1 Pod": &corev1.Pod{}, "v1 Namespace": &corev1.Namespace{},
 			"networking.k8s.io/v1 NetworkPolicy": &networkingv1.NetworkPolicy{}, "policy/v1 PodDisruptionBudget": &policyv1.PodDisruptionBudget{},
 			"monitoring.coreos.com/v1 ServiceMonitor": &serviceMonitor{}, "kustomize.config.k8s.io/v1beta1 Kustomization": &kustomization{},
 		}[what.APIVersion+" "+what.Kind]
@@ -74,11 +74,27 @@ func set(t *testing.T) *appsv1.StatefulSet {
 	return manifests(t, "statefulset.yaml")[0].(*appsv1.StatefulSet)
 }
 
-// TestManifestsFit holds the objects to one another: what selects, selects the
-// pod; ports that are named exist; each file is applied or is an example.
+func deployment(t *testing.T) *appsv1.Deployment {
+	return manifests(t, "replicas/deployment.yaml")[0].(*appsv1.Deployment)
+}
+
 func TestManifestsFit(t *testing.T) {
 	s := set(t)
-	pod, main := labels.Set(s.Spec.Template.Labels), s.Spec.Template.Spec.Containers[0]
+	governing := fit(t, "", s.Spec.Template, s.Spec.Selector)
+	if s.Spec.ServiceName != governing {
+		t.Errorf("the set's service is %s, not %s", s.Spec.ServiceName, governing)
+	}
+	d := deployment(t)
+	fit(t, "replicas", d.Spec.Template, d.Spec.Selector)
+}
+
+// fit holds the objects of a folder to one another: what selects, selects the
+// pod; ports that are named exist; each file is applied or is an example. It
+// answers the headless service's name.
+func fit(t *testing.T, folder string, template corev1.PodTemplateSpec, own *metav1.LabelSelector) (headless string) {
+	t.Helper()
+	pod, main := labels.Set(template.Labels), template.Spec.Containers[0]
+	manifests := func(t *testing.T, name string) []any { return manifests(t, filepath.Join(folder, name)) }
 	ports := map[string]bool{}
 	for _, p := range main.Ports {
 		ports[p.Name] = true
@@ -90,7 +106,7 @@ func TestManifestsFit(t *testing.T) {
 			t.Errorf("%s does not select %v (%v)", what, of, err)
 		}
 	}
-	selects("the set", s.Spec.Selector, pod)
+	selects("what makes the pods", own, pod)
 	policy := manifests(t, "network.yaml")[0].(*networkingv1.NetworkPolicy)
 	selects("the policy", &policy.Spec.PodSelector, pod)
 	for _, in := range policy.Spec.Ingress {
@@ -104,7 +120,7 @@ func TestManifestsFit(t *testing.T) {
 		}
 	}
 	selects("the budget", manifests(t, "disruption.yaml")[0].(*policyv1.PodDisruptionBudget).Spec.Selector, pod)
-	monitor, governed, monitored := manifests(t, "servicemonitor.yaml")[0].(*serviceMonitor), false, false
+	monitor, monitored := manifests(t, "servicemonitor.yaml")[0].(*serviceMonitor), false
 	for _, m := range manifests(t, "services.yaml") {
 		service := m.(*corev1.Service)
 		selects(service.Name, &metav1.LabelSelector{MatchLabels: service.Spec.Selector}, pod)
@@ -117,17 +133,22 @@ func TestManifestsFit(t *testing.T) {
 				monitored = service.Labels[monitor.Spec.JobLabel] == "sunloop" // the job of docs/alerts.yml
 			}
 		}
-		governed = governed || service.Name == s.Spec.ServiceName && service.Spec.ClusterIP == corev1.ClusterIPNone
+		if service.Spec.ClusterIP == corev1.ClusterIPNone {
+			headless = service.Name
+		}
+		if service.Spec.SessionAffinity != "" && service.Spec.SessionAffinity != corev1.ServiceAffinityNone {
+			t.Errorf("%s keeps callers at one pod", service.Name)
+		}
 	}
-	if !governed || !monitored {
-		t.Errorf("the set has a headless service: %v; its metrics are asked for: %v", governed, monitored)
+	if headless == "" || !monitored {
+		t.Errorf("the headless service is %q; metrics are asked for: %v", headless, monitored)
 	}
 
 	k := manifests(t, "kustomization.yaml")[0].(*kustomization)
 	if n := manifests(t, "namespace.yaml")[0].(*corev1.Namespace); n.Name != k.Namespace || n.Labels["pod-security.kubernetes.io/enforce"] != "restricted" {
 		t.Errorf("the namespace is %s with %v", n.Name, n.Labels)
 	}
-	files, err := filepath.Glob("kubernetes/*.yaml")
+	files, err := filepath.Glob(filepath.Join("kubernetes", folder, "*.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,6 +168,48 @@ func TestManifestsFit(t *testing.T) {
 			t.Errorf("the example holds a secret: %s", key)
 		}
 	}
+	return headless
+}
+
+// TestDeployment holds the replicas' pods to what makes them equal and keeps
+// some of them ready.
+func TestDeployment(t *testing.T) {
+	d := deployment(t)
+	spec, main := d.Spec.Template.Spec, d.Spec.Template.Spec.Containers[0]
+	probes(t, main)
+	if *d.Spec.Replicas != 3 || d.Spec.Strategy.RollingUpdate.MaxUnavailable.IntValue() != 0 {
+		t.Errorf("%d replicas, rolled by %+v", *d.Spec.Replicas, d.Spec.Strategy.RollingUpdate)
+	}
+	budget := manifests(t, "replicas/disruption.yaml")[0].(*policyv1.PodDisruptionBudget)
+	if n := budget.Spec.MinAvailable.IntValue(); n < 1 || n >= int(*d.Spec.Replicas) {
+		t.Errorf("%d of %d pods must be available: one of them must be free to go", n, *d.Spec.Replicas)
+	}
+	apart := spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].PodAffinityTerm
+	for what, l := range map[string]*metav1.LabelSelector{"anti-affinity": apart.LabelSelector, "spread": spec.TopologySpreadConstraints[0].LabelSelector} {
+		if selector, err := metav1.LabelSelectorAsSelector(l); err != nil || !selector.Matches(labels.Set(d.Spec.Template.Labels)) {
+			t.Errorf("%s is not of these pods", what)
+		}
+	}
+	secret := manifests(t, "replicas/secret.example.yaml")[0].(*corev1.Secret)
+	mount := ""
+	for _, v := range spec.Volumes {
+		if v.PersistentVolumeClaim != nil {
+			t.Errorf("the volume %s would be of one pod", v.Name)
+		}
+		if v.Secret != nil && v.Secret.SecretName == secret.Name {
+			i := slices.IndexFunc(main.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == v.Name })
+			mount = main.VolumeMounts[i].MountPath + "/"
+		}
+	}
+	for _, e := range main.Env {
+		key, isFile := strings.CutPrefix(e.Value, mount)
+		if e.ValueFrom != nil {
+			key, isFile = e.ValueFrom.SecretKeyRef.Key, e.ValueFrom.SecretKeyRef.Name == secret.Name
+		}
+		if _, ok := secret.StringData[key]; isFile != ok {
+			t.Errorf("%s is %s, of which the secret knows nothing", e.Name, key)
+		}
+	}
 }
 
 // TestSet holds the service's pod to what the program needs.
@@ -156,11 +219,7 @@ func TestSet(t *testing.T) {
 	if *s.Spec.Replicas != 1 || !slices.Equal(s.Spec.VolumeClaimTemplates[0].Spec.AccessModes, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}) {
 		t.Error("more than one process may have the data folder")
 	}
-	for probe, path := range map[*corev1.Probe]string{main.StartupProbe: api.PathHealth, main.LivenessProbe: api.PathHealth, main.ReadinessProbe: api.PathReady} {
-		if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != path {
-			t.Errorf("a probe is %+v, not of %s", probe, path)
-		}
-	}
+	probes(t, main)
 	if *spec.TerminationGracePeriodSeconds < 5+15+3 {
 		t.Errorf("it has %d s to end", *spec.TerminationGracePeriodSeconds)
 	}
@@ -178,10 +237,21 @@ func TestSet(t *testing.T) {
 	}
 }
 
+// probes holds the probes to their paths: the process alone says whether it
+// lives, and with all that it needs whether it is ready.
+func probes(t *testing.T, main corev1.Container) {
+	t.Helper()
+	for probe, path := range map[*corev1.Probe]string{main.StartupProbe: api.PathHealth, main.LivenessProbe: api.PathHealth, main.ReadinessProbe: api.PathReady} {
+		if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != path {
+			t.Errorf("a probe is %+v, not of %s", probe, path)
+		}
+	}
+}
+
 // TestPodsAreRestricted holds each pod to the profile "restricted" of the pod
 // security standards, a read-only root and no credential of the cluster.
 func TestPodsAreRestricted(t *testing.T) {
-	for name, spec := range map[string]corev1.PodSpec{"statefulset.yaml": set(t).Spec.Template.Spec, "admin.example.yaml": manifests(t, "admin.example.yaml")[0].(*corev1.Pod).Spec} {
+	for name, spec := range map[string]corev1.PodSpec{"statefulset.yaml": set(t).Spec.Template.Spec, "deployment.yaml": deployment(t).Spec.Template.Spec, "admin.example.yaml": manifests(t, "admin.example.yaml")[0].(*corev1.Pod).Spec} {
 		if spec.HostNetwork || spec.HostPID || spec.HostIPC || *spec.AutomountServiceAccountToken || *spec.EnableServiceLinks {
 			t.Errorf("%s: it shares what is the node's or the cluster's", name)
 		}

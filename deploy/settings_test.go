@@ -60,8 +60,8 @@ func known(t *testing.T) map[string]bool {
 func TestSettingsExist(t *testing.T) {
 	vars, found := known(t), 0
 	// Variables of the compose file itself.
-	vars["SUNLOOP_VERSION"], vars["SUNLOOP_SECRETS"] = true, true
-	for _, pattern := range []string{"systemd/*", "compose/*", "kubernetes/*", "../docs/operations.md"} {
+	vars["SUNLOOP_VERSION"], vars["SUNLOOP_SECRETS"], vars["SUNLOOP_SECRETS_DIR"] = true, true, true
+	for _, pattern := range []string{"systemd/*", "compose/*", "kubernetes/*.yaml", "kubernetes/replicas/*", "../docs/operations.md"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
