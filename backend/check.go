@@ -87,6 +87,42 @@ func CheckReplica(ctx context.Context, cfg Config) (c Checked, err error) {
 	return c, c.modes(cfg.DataDir)
 }
 
+// Looked is what a look at the database and the objects of replicas found; errors
+// are sentences.
+type Looked struct {
+	Schema   int
+	Database error // why it cannot be worked with
+	Key      error // why secrets in it do not open
+	Objects  error // why objects cannot be kept
+}
+
+// Look says whether a replica could work with its database and its objects.
+func Look(ctx context.Context, cfg Config) (found Looked) {
+	if cfg.Objects != "" {
+		files, err := objects.OpenBeside(ctx, cfg.Objects)
+		if err == nil {
+			err = errors.Join(files.Ready(ctx), files.Close())
+		}
+		found.Objects = err
+	}
+	if cfg.Store == "" {
+		return found
+	}
+	db, err := postgres.OpenAsItIs(ctx, cfg.Store, postgres.Options{Now: cfg.Wall})
+	if err != nil {
+		found.Database = err
+		return found
+	}
+	defer func() { found.Database = errors.Join(found.Database, db.Close()) }()
+	if found.Database = db.Ready(ctx); found.Database != nil {
+		return found
+	}
+	if found.Schema, found.Database = db.Schema(ctx); found.Database == nil {
+		found.Key = auth.CheckSharedKey(ctx, db, keyFileOf(cfg))
+	}
+	return found
+}
+
 // Check verifies a data folder that no service holds, and changes nothing in
 // it. The error is store.ErrLocked while one does; a folder that cannot be read
 // is a fault.

@@ -18,7 +18,10 @@ type JobListCmd struct {
 
 // Run says how the queue stands, and which jobs are dead.
 func (c *JobListCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	jobs, err := operator.JobsOf(ctx, g.Data)
+	jobs, err := operator.Jobs{}, operator.ErrNobody
+	if g.Store == "" {
+		jobs, err = operator.JobsOf(ctx, g.Data)
+	}
 	if errors.Is(err, operator.ErrNobody) {
 		err = beside(g, func(s *backend.Service) (err error) {
 			jobs, err = s.Jobs(ctx)
@@ -53,7 +56,10 @@ type JobReviveCmd struct {
 
 // Run revives the job.
 func (c *JobReviveCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	err := operator.Revive(ctx, g.Data, c.ID)
+	err := operator.ErrNobody // of a database each asks for itself
+	if g.Store == "" {
+		err = operator.Revive(ctx, g.Data, c.ID)
+	}
 	if errors.Is(err, operator.ErrNobody) {
 		err = beside(g, func(s *backend.Service) error { return s.Revive(ctx, c.ID) })
 	}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/term"
 
+	"app.sunloop/backend"
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
@@ -54,6 +55,7 @@ func (c *DoctorCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	c.terminal(ctx, r, std)
 	c.configuration(r, g)
 	c.machine(r, g)
+	c.shared(ctx, r, g)
 	if c.Remote != "" {
 		c.service(ctx, r)
 	}
@@ -222,6 +224,41 @@ func (c *DoctorCmd) machine(r *report, g *Globals) {
 		return nil
 	})
 	r.line("size", "%.1f MiB; it can be written to", float64(size)/(1<<20))
+}
+
+// lookTime is how long database and bucket are waited for.
+const lookTime = 15 * time.Second
+
+// shared tells of the database and the bucket that replicas share, where they are
+// configured. Nothing in them changes, but for the trial of a bucket.
+func (c *DoctorCmd) shared(ctx context.Context, r *report, g *Globals) {
+	if g.Store == "" && g.Objects == "" {
+		return
+	}
+	r.title("Database and objects")
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	found := backend.Look(ctx, g.embedded())
+	if g.Store != "" {
+		if found.Database != nil {
+			r.bad("database", "%v", found.Database)
+		} else {
+			r.line("database", "%s: it can be written to, and its tables are of schema %d", withoutPassword(g.Store), found.Schema)
+		}
+		if found.Key != nil {
+			r.bad("key", "%v", found.Key)
+		} else if found.Database == nil {
+			r.line("key", "it is that of the database")
+		}
+	}
+	switch {
+	case found.Objects != nil:
+		r.bad("objects", "%v", found.Objects)
+	case g.Objects == "":
+		r.line("objects", "in the data folder, which is right for one replica alone")
+	default:
+		r.line("objects", "%s: they can be written to", withoutPassword(g.Objects))
+	}
 }
 
 // service asks the service elsewhere whether it is there, and for its clock.
