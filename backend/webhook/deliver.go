@@ -75,6 +75,7 @@ func (d *Deliverer) Run(ctx context.Context) {
 	for range atOnce {
 		free <- struct{}{}
 	}
+	failing := false
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -83,6 +84,7 @@ func (d *Deliverer) Run(ctx context.Context) {
 		}
 		list, err := d.Outbox.Claim(ctx, d.Now(), lease, 1)
 		if err == nil && len(list) == 1 {
+			failing = false
 			calls.Go(func() {
 				d.send(ctx, list[0])
 				free <- struct{}{}
@@ -95,9 +97,12 @@ func (d *Deliverer) Run(ctx context.Context) {
 			look = min(max(at.Sub(d.Now()), 0), idleLook)
 		}
 		if err != nil && ctx.Err() == nil {
-			d.Log.Error("claim a webhook", "error", err.Error())
+			if !failing { // a store that is away is said once
+				d.Log.Error("claim a webhook", "error", err.Error())
+			}
 			look = pause
 		}
+		failing = err != nil
 		d.wait(ctx, look)
 	}
 }
