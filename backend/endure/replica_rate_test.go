@@ -39,6 +39,9 @@ const (
 // storedWithin is how long the storing of an upload may take.
 const storedWithin = 2 * time.Minute
 
+// idleFor is how long a service that nobody asks is looked at.
+const idleFor = 10 * time.Second
+
 // rated is a service of equal processes, over a database and a bucket or, as
 // one process, over the file.
 type rated struct {
@@ -267,8 +270,8 @@ func (c cost) report(b *testing.B, what string) {
 
 // BenchmarkReplicas is what requests cost a service of one, two and three
 // replicas over a database and a bucket, beside one over the file: reads one
-// after the other and many at once, and uploads from their start until they are
-// stored. All of it, and the caller, share the machine's cores.
+// after the other and many at once, uploads from their start until they are
+// stored, and doing nothing. All of it, and the caller, share the machine's cores.
 func BenchmarkReplicas(b *testing.B) {
 	reads, uploads := 1500, 100
 	if testing.Short() {
@@ -292,6 +295,9 @@ func BenchmarkReplicas(b *testing.B) {
 				sent += uploads
 				c.report(b, "upload")
 				b.ReportMetric(float64(uploads*ratedRows)/c.wall.Seconds(), "rows/s")
+				c = r.measure(b, 1, 1, func(*process) error { return client.Sleep(b.Context(), idleFor) })
+				b.ReportMetric(1000*(c.processes+c.serverTime).Seconds()/c.wall.Seconds(), "idle-cpu-ms/s")
+				b.ReportMetric(1000*c.serverTime.Seconds()/c.wall.Seconds(), "idle-server-ms/s")
 			}
 			b.ReportMetric(0, "ns/op")
 		})
