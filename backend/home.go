@@ -74,12 +74,40 @@ func (h fileHome) facts(ctx context.Context, f *metrics.Facts) error {
 }
 
 // databaseHome is a database.
-type databaseHome struct{ *riverjobs.Home }
+type databaseHome struct {
+	*riverjobs.Home
+	now   func() time.Time
+	ended func(bolt.Transaction) // nil: nobody is told
+}
+
+// View tells of the transaction when it has ended.
+func (h databaseHome) View(ctx context.Context, fn func(tx store.Tx) error) error {
+	return h.told(ctx, bolt.Read, func() error { return h.Home.View(ctx, fn) })
+}
+
+// Update tells of the transaction when it has ended, with all its tries.
+func (h databaseHome) Update(ctx context.Context, fn func(tx store.Tx) error) error {
+	return h.told(ctx, bolt.Write, func() error { return h.Home.Update(ctx, fn) })
+}
+
+func (h databaseHome) told(ctx context.Context, kind string, run func() error) error {
+	if h.ended == nil {
+		return run()
+	}
+	begin := h.now()
+	err := run()
+	t := bolt.Transaction{Context: ctx, Kind: kind, Begin: begin, Took: h.now().Sub(begin)}
+	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrDiskFull) {
+		t.Err = err // what a closure refuses is no failure of the store
+	}
+	h.ended(t)
+	return err
+}
 
 // connect opens the database of a configuration, and its queue.
-func connect(ctx context.Context, cfg Config) (databaseHome, error) {
+func connect(ctx context.Context, cfg Config, ended func(bolt.Transaction)) (databaseHome, error) {
 	h, err := riverjobs.Open(ctx, cfg.Store, postgres.Options{Now: cfg.Wall})
-	return databaseHome{h}, err
+	return databaseHome{h, cfg.Wall, ended}, err
 }
 
 func (h databaseHome) facts(ctx context.Context, f *metrics.Facts) error {
@@ -112,7 +140,7 @@ var (
 
 // openFile opens the file of records in the data folder.
 func (s *Service) openFile(cfg Config) error {
-	db, err := bolt.Open(cfg.DataDir, bolt.Options{Now: cfg.Wall, Disk: s.disk, Ended: s.observer.transactions()})
+	db, err := bolt.Open(cfg.DataDir, bolt.Options{Now: cfg.Wall, Disk: s.disk, Ended: s.observer.transactions(s.replica())})
 	if err != nil {
 		return err
 	}
@@ -193,7 +221,7 @@ func (s *Service) openObjects(cfg Config) (err error) {
 // openDatabase opens the database that replicas share, and what is over it. An
 // errNotOpen may pass.
 func (s *Service) openDatabase(ctx context.Context, cfg Config) error {
-	db, err := connect(ctx, cfg)
+	db, err := connect(ctx, cfg, s.observer.transactions(s.replica()))
 	if err != nil {
 		reason := err.Error()
 		if inner := errors.Unwrap(err); inner != nil { // without the place
@@ -201,7 +229,7 @@ func (s *Service) openDatabase(ctx context.Context, cfg Config) error {
 		}
 		return notOpen(err, reason)
 	}
-	s.store, s.database = db, db.Store
+	s.store, s.database = db, db.Home.Store
 	if err := s.compose(ctx, cfg); err != nil {
 		kept := s.objects
 		s.objects = nil

@@ -140,14 +140,15 @@ func (o *observer) job(ctx context.Context, job store.Claimed) (context.Context,
 	}
 }
 
-// transactions is the hook of the store; nil when nobody wants to know.
-func (o *observer) transactions() func(bolt.Transaction) {
+// transactions is the hook of the store, a file's or a database's; nil when nobody
+// wants to know.
+func (o *observer) transactions(database bool) func(bolt.Transaction) {
 	if o.metrics == nil && o.tracer == nil {
 		return nil
 	}
 	return func(t bolt.Transaction) {
 		// What a closure refuses is no failure of the store.
-		failed := t.Kind == bolt.Commit && t.Err != nil
+		failed := (t.Kind == bolt.Commit || database) && t.Err != nil
 		o.metrics.Transaction(t.Kind, t.Took, failed)
 		o.tracer.Transaction(t.Context, t.Kind, t.Begin, t.Took, failed)
 	}

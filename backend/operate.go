@@ -246,7 +246,7 @@ func Restore(ctx context.Context, r io.Reader, dir string, passphrase func() (st
 // RestoreReplica fills an empty database from a backup of one, and makes the key
 // file where there is none. Objects that are in the backup go into their place.
 func RestoreReplica(ctx context.Context, r io.Reader, cfg Config, passphrase func() (string, error), encrypted bool) (m backup.Manifest, err error) {
-	db, err := connect(ctx, cfg)
+	db, err := connect(ctx, cfg, nil)
 	if err != nil {
 		return m, err
 	}

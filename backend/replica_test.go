@@ -407,3 +407,20 @@ func TestReplicasRenewOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestReplicaMetrics: a replica tells of its transactions, its connections to the
+// database and the jobs in it.
+func TestReplicaMetrics(t *testing.T) {
+	one := replicas(t, 1, func(_ int, cfg *Config) { cfg.Metrics = true })[0]
+	w := httptest.NewRecorder()
+	one.service.Metrics().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for _, want := range []string{`sunloop_store_transactions_total\{kind="write",outcome="ok"\} [1-9]`, `sunloop_store_transactions_total\{kind="read",outcome="ok"\} [1-9]`,
+		`sunloop_store_connections_open [1-9]`, `sunloop_store_connections_most 16\n`, `sunloop_store_size_bytes [1-9]`, `sunloop_jobs_waiting\{kind="train"\} 0`, `sunloop_ready\{part="store"\} 1`} {
+		if !regexp.MustCompile(want).MatchString(w.Body.String()) {
+			t.Errorf("there is no %s", want)
+		}
+	}
+	if strings.Contains(w.Body.String(), "sunloop_store_free_pages ") {
+		t.Error("it tells of the pages of a file")
+	}
+}

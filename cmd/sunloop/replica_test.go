@@ -292,10 +292,24 @@ func copyKey(t *testing.T, from *replica, home string) {
 func TestReplicaBucket(t *testing.T) {
 	bucket := s3test.Bucket(t)
 	missing := edited(t, bucket, func(u *url.URL) { u.Host += "-absent" })
-	r := serveReplica(t, t.TempDir(), pgtest.Start(t, pgtest.Options{}).Database(t), "--objects", missing)
-	r.until("the database is open", func() bool { return r.part("store") == "" })
-	if why := r.part("objects"); why != "the bucket of the objects does not exist" {
-		t.Errorf("not ready: %q", why)
+	full := s3test.NewProxy(t, bucket)
+	full.Choose(func(q *http.Request) s3test.Fault {
+		if q.Method == http.MethodPut {
+			return s3test.Refuse(http.StatusInsufficientStorage, "InsufficientStorage")
+		}
+		return nil
+	})
+	server := pgtest.Start(t, pgtest.Options{})
+	for place, want := range map[string]string{missing: "the bucket of the objects does not exist", full.URI: "the bucket of the objects is full"} {
+		r := serveReplica(t, t.TempDir(), server.Database(t), "--objects", place)
+		r.until("the database is open", func() bool { return r.part("store") == "" })
+		if why := r.part("objects"); why != want {
+			t.Errorf("not ready: %q, want %q", why, want)
+		}
+		if place == full.URI {
+			full.Choose(nil)
+			r.until("there is room", r.ready)
+		}
 	}
 }
 
