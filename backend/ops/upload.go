@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
@@ -20,6 +21,9 @@ type Upload struct {
 	Actor     string            `json:"actor"`
 	Request   api.UploadRequest `json:"request"` // what came with the file
 	Version   uint64            `json:"version"` // of the site's data once these are in
+	// Accepted is when the file came, by the real clock; zero in records of
+	// older versions.
+	Accepted time.Time `json:"accepted,omitzero"`
 }
 
 // uploads are keyed by site; ids sort by time. A file that ended badly leaves

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/ops"
@@ -30,19 +31,20 @@ type cache struct {
 }
 
 type loaded struct {
-	record ops.Model
-	model  *forecast.Model
+	record  ops.Model
+	model   *forecast.Model
+	learned time.Time // up to when it has seen actuals
 }
 
 // maxCached models of about a megabyte each are kept: the sites that people look
 // at. For the others a model is read again for each forecast, in a millisecond or two.
 const maxCached = 64
 
-func (c *cache) get(siteID, hash string) (loaded, bool) {
+func (c *cache) get(siteID, hash string, learned time.Time) (loaded, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l, ok := c.of[siteID]
-	return l, ok && l.record.Hash == hash
+	return l, ok && l.record.Hash == hash && l.learned.Equal(learned)
 }
 
 func (c *cache) put(siteID string, l loaded) {
@@ -68,7 +70,12 @@ func (p *Pipeline) model(ctx context.Context, siteID string) (loaded, error) {
 	if err != nil {
 		return loaded{}, err
 	}
-	if l, ok := p.models.get(siteID, record.Hash); ok {
+	// Another replica may have let it learn.
+	c, err := p.calibration(ctx, record)
+	if err != nil {
+		return loaded{}, err
+	}
+	if l, ok := p.models.get(siteID, record.Hash, c.To); ok {
 		l.record = record
 		return l, nil
 	}
@@ -83,10 +90,8 @@ func (p *Pipeline) model(ctx context.Context, siteID string) (loaded, error) {
 		p.Logger.Error("a model cannot be read, the site will be trained again", "site", siteID, "model", record.ModelVersion, "error", err)
 		return loaded{}, errors.Join(store.ErrNotFound, p.refuseModel(ctx, record, err))
 	}
-	if _, err := p.calibrated(ctx, record, m); err != nil {
-		return loaded{}, err
-	}
-	l := loaded{record, m}
+	p.calibrate(record, c, m)
+	l := loaded{record, m, c.To}
 	p.models.put(siteID, l)
 	return l, nil
 }

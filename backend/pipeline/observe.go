@@ -49,17 +49,17 @@ func (p *Pipeline) calibration(ctx context.Context, m ops.Model) (c calibration,
 	return c, nil
 }
 
-// calibrated gives a model that was just read what it has learned since.
-func (p *Pipeline) calibrated(ctx context.Context, record ops.Model, m *forecast.Model) (calibration, error) {
-	c, err := p.calibration(ctx, record)
-	if err != nil || c.State == nil {
-		return c, err
+// calibrate gives a model that was just read what it has learned since, and
+// answers that.
+func (p *Pipeline) calibrate(record ops.Model, c calibration, m *forecast.Model) calibration {
+	if c.State == nil {
+		return c
 	}
 	if err := m.Calibrate(c.State); err != nil {
 		p.Logger.Warn("a calibration cannot be read, it is learned anew", "site", record.SiteID, "model", record.ModelVersion, "error", err)
-		return calibration{SiteID: record.SiteID, Hash: record.Hash}, nil
+		return calibration{SiteID: record.SiteID, Hash: record.Hash}
 	}
-	return c, nil
+	return c
 }
 
 // observe lets the model in production learn from the days that are over since
@@ -89,9 +89,7 @@ func (s *subject) observe(ctx context.Context, lastData time.Time) error {
 	if err != nil {
 		return fmt.Errorf("read the model of site %s: %w", s.site.SiteID, err)
 	}
-	if c, err = s.p.calibrated(ctx, record, m); err != nil {
-		return err
-	}
+	c = s.p.calibrate(record, c, m)
 	h, err := s.p.readHistory(ctx, s.site.SiteID, s.units, from.Add(-recentSpan), lastData, modelStep, s.zone)
 	if err != nil {
 		return err
@@ -117,7 +115,7 @@ func (s *subject) observe(ctx context.Context, lastData time.Time) error {
 	if err := s.p.keepCalibration(ctx, c); err != nil {
 		return err
 	}
-	s.model = loaded{record, m}
+	s.model = loaded{record, m, c.To}
 	s.p.models.put(s.site.SiteID, s.model)
 	return nil
 }

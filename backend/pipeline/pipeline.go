@@ -23,6 +23,7 @@ type Config struct {
 	Records   store.Records
 	Telemetry store.Telemetry
 	Queue     store.Queue
+	Cluster   store.Cluster // nil: there are no other replicas
 	Objects   store.Objects
 	Elsewhere *objects.Elsewhere // what s3_path may name beside Objects; nil: nothing
 	Ops       *ops.Service
@@ -116,7 +117,6 @@ type Pipeline struct {
 
 	asked   sync.Mutex
 	lastRun map[string]time.Time // job kind and site → wall time it was last asked for
-	touched map[string]time.Time // site → wall time of its last training upload
 }
 
 // New makes a Pipeline; [Pipeline.Run] lets it work.
@@ -131,7 +131,7 @@ func New(c Config) (*Pipeline, error) {
 			return nil, err
 		}
 	}
-	p := &Pipeline{Config: c, life: rand.Text(), held: make(chan struct{}, filesInMemory), lastRun: map[string]time.Time{}, touched: map[string]time.Time{}}
+	p := &Pipeline{Config: c, life: rand.Text(), held: make(chan struct{}, filesInMemory), lastRun: map[string]time.Time{}}
 	p.handlers = map[string]handler{
 		jobIngest:   {p.ingest, p.ingestFailed},
 		jobTrain:    {p.train, p.trainFailed},
@@ -178,7 +178,8 @@ func (p *Pipeline) Run(ctx context.Context) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	var planning sync.WaitGroup
-	planning.Go(func() { p.plan(ctx) })
+	planning.Go(func() { p.lead(ctx) })
+	planning.Go(func() { p.tellProgress(ctx) })
 	defer planning.Wait()
 	defer stop()
 	return p.work(ctx)

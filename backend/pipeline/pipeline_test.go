@@ -18,10 +18,11 @@ import (
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/objects"
+	"app.sunloop/backend/store/pgtest"
 	"app.sunloop/engine/simulate"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(pgtest.Main(m)) }
 
 // plant is a Pipeline over a data folder that can be closed and opened again.
 type plant struct {

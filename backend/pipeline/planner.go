@@ -5,8 +5,24 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
 	"app.sunloop/backend/store"
 )
+
+// lead plans for as long as no other replica does.
+func (p *Pipeline) lead(ctx context.Context) {
+	if p.Cluster == nil {
+		p.plan(ctx)
+		return
+	}
+	err := p.Cluster.Leader(ctx, "planner", func(ctx context.Context) error {
+		p.plan(ctx)
+		return ctx.Err()
+	})
+	if err != nil && ctx.Err() == nil {
+		p.Logger.Error("lead the planning", "error", err)
+	}
+}
 
 // plan looks at every tick for what is due, and less often where there are so
 // many sites that a look takes long.
@@ -149,25 +165,17 @@ func (p *Pipeline) ask(kind, siteID string, gap time.Duration) bool {
 	return true
 }
 
-// touch remembers that an upload for training came for the site.
-func (p *Pipeline) touch(siteID string) {
-	p.asked.Lock()
-	defer p.asked.Unlock()
-	p.touched[siteID] = p.Wall()
-}
-
-// quietAt is when the site will have been quiet for long enough to train; a
-// time that has passed when it has been.
-func (p *Pipeline) quietAt(siteID string) time.Time {
-	p.asked.Lock()
-	defer p.asked.Unlock()
-	at, ok := p.touched[siteID]
-	if now := p.Wall(); ok && now.Before(at) { // the clock was put back
-		at = now
-		p.touched[siteID] = at
+// quietAt is when a site with such open uploads will have been quiet for long
+// enough to train; a time that has passed when it has been.
+func (p *Pipeline) quietAt(open []ops.Upload) time.Time {
+	var last time.Time
+	for _, u := range open {
+		if u.Kind == api.UploadTrain && u.Accepted.After(last) {
+			last = u.Accepted
+		}
 	}
-	if ok && p.Wall().Sub(at) >= p.Quiet {
-		delete(p.touched, siteID)
+	if now := p.Wall(); now.Before(last) { // the clock was put back, or another replica's goes before
+		last = now
 	}
-	return at.Add(p.Quiet)
+	return last.Add(p.Quiet)
 }

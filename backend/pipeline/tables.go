@@ -8,6 +8,7 @@ func Tables() []store.Checked {
 		calibrations,
 		tracks,
 		store.Plain(intentBucket),
+		store.Plain(progressBucket),
 	}
 }
 

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,10 +82,7 @@ func (p *Pipeline) job(kind string, body payload) store.Job {
 	if err != nil {
 		panic(err) // two strings
 	}
-	unique := body.UploadID
-	if unique == "" {
-		unique = body.SiteID
-	}
+	unique := cmp.Or(body.UploadID, body.SiteID, "all")
 	return store.Job{Kind: kind, Unique: unique, Payload: b, RunAt: p.Wall(), MaxAttempts: attempts[kind]}
 }
 

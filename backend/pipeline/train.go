@@ -37,15 +37,15 @@ func (p *Pipeline) train(ctx context.Context, job store.Claimed) error {
 	if err != nil {
 		return err
 	}
-	// Files often come in a row: one training at their end serves all.
-	if at := p.quietAt(site.SiteID); at.After(p.Wall()) {
-		later := p.job(jobTrain, payload{SiteID: site.SiteID})
-		later.RunAt = at
-		return p.Records.Update(ctx, func(tx store.Tx) error { return tx.Enqueue(later) })
-	}
 	track, open, err := p.standing(ctx, site.SiteID)
 	if err != nil {
 		return err
+	}
+	// Files often come in a row: one training at their end serves all.
+	if at := p.quietAt(open); at.After(p.Wall()) {
+		later := p.job(jobTrain, payload{SiteID: site.SiteID})
+		later.RunAt = at
+		return p.Records.Update(ctx, func(tx store.Tx) error { return tx.Enqueue(later) })
 	}
 	var ready []ops.Upload
 	for _, u := range open {
@@ -252,7 +252,7 @@ func (p *Pipeline) register(ctx context.Context, site api.Site, track Track, t t
 		p.Observe.Train(m.SkillPercent / 100)
 	}
 	if err == nil && m.Status == api.ModelProduction {
-		p.models.put(site.SiteID, loaded{m, t.model})
+		p.models.put(site.SiteID, loaded{record: m, model: t.model})
 	}
 	return m, err
 }

@@ -195,7 +195,7 @@ func (p *Pipeline) ack(u ops.Upload, message string) api.UploadAck {
 // is acknowledged. ours says that the object was put for this upload alone.
 func (p *Pipeline) accept(ctx context.Context, u ops.Upload, ours bool) (api.UploadAck, error) {
 	u.S3Path = p.Objects.URI(u.ObjectKey)
-	u.Stage = stageValidating
+	u.Stage, u.Accepted = stageValidating, p.Wall().UTC()
 	var stored ops.Upload
 	var fresh bool
 	err := p.Records.Update(ctx, func(tx store.Tx) error {
@@ -224,9 +224,6 @@ func (p *Pipeline) accept(ctx context.Context, u ops.Upload, ours bool) (api.Upl
 	}
 	if !fresh {
 		return p.ack(stored, ackRepeated), nil
-	}
-	if u.Kind == api.UploadTrain {
-		p.touch(u.SiteID)
 	}
 	return p.ack(stored, ackMessages[u.Kind]), nil
 }
