@@ -222,7 +222,7 @@ func (s *Service) compose(ctx context.Context, cfg Config) error {
 	}
 	snapshots.Schedules = s.work // each needs the other
 	s.pipeline, err = pipeline.New(pipeline.Config{
-		Records: s.store, Telemetry: s.store, Queue: s.store, Objects: s.objects, Elsewhere: s.outside, Ops: s.ops, Partner: snapshots, Weather: s.observer.sky(cfg.Weather), Observe: s.observer.jobs(), Repairs: s.work,
+		Records: s.store, Telemetry: s.store, Queue: s.store, Cluster: s.store, Objects: s.objects, Elsewhere: s.outside, Ops: s.ops, Partner: snapshots, Weather: s.observer.sky(cfg.Weather), Observe: s.observer.jobs(), Repairs: s.work,
 		Now: cfg.Now, Wall: cfg.Wall, Logger: cfg.Logger, Workers: cfg.Workers, TrainingDays: cfg.TrainingDays, HorizonHours: cfg.HorizonHours,
 		ForecastEvery: cfg.ForecastEvery, DetectEvery: cfg.DetectEvery, Settle: cfg.Settle, Tick: cfg.Tick, Lease: cfg.Lease,
 		Exclusive: !s.replica(), // a file has one owner at a time
