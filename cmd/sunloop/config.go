@@ -14,6 +14,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"app.sunloop/backend/auth"
+	"app.sunloop/backend/store/postgres"
 	"app.sunloop/tui/settings"
 )
 
@@ -266,6 +267,9 @@ func (c ConfigCmd) Run(k *kong.Kong, g *Globals, std streams) error {
 			}
 			if slices.Contains([]string{"token", "api-key", "password", "weather-key", "smtp-password"}, f.Name) && value != "" {
 				value = "[redacted]"
+			}
+			if f.Name == "store" && value != "" && postgres.CheckURL(value) != nil {
+				value = "[redacted]" // where in it the password is cannot be told
 			}
 			value = withoutPassword(value)
 			fmt.Fprintf(std.out, "%-14s = %q", f.Name, value)

@@ -243,6 +243,23 @@ func TestReplicaWaits(t *testing.T) {
 	}
 }
 
+// TestReplicaUpgrades: tables of an older version are brought up by the first
+// replica of a newer one.
+func TestReplicaUpgrades(t *testing.T) {
+	at := pgtest.Start(t, pgtest.Options{}).Database(t)
+	s, err := postgres.Open(t.Context(), at, postgres.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	sql(t, at, `DROP TABLE sunloop.job_again, sunloop.worker`, `DELETE FROM sunloop.schema_version WHERE version_id > 1`)
+	r := serveReplica(t, t.TempDir(), at)
+	r.until("it is ready", r.ready)
+	if is, err := s.Schema(t.Context()); is != postgres.SchemaVersion() || err != nil {
+		t.Errorf("schema %d of %d, %v", is, postgres.SchemaVersion(), err)
+	}
+}
+
 // TestReplicaOutage: a database that goes away while a replica serves is a 503
 // with a sentence, for requests and for readiness, also at the start; with the
 // database the replica is back.
