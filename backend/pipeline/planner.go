@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -29,6 +30,7 @@ func (p *Pipeline) lead(ctx context.Context) {
 func (p *Pipeline) plan(ctx context.Context) {
 	tick := time.NewTimer(p.Tick)
 	defer tick.Stop()
+	var planning, showing spell
 	for {
 		select {
 		case <-ctx.Done():
@@ -36,15 +38,27 @@ func (p *Pipeline) plan(ctx context.Context) {
 		case <-tick.C:
 		}
 		began := p.Wall()
-		if err := p.enqueueDue(ctx); err != nil && ctx.Err() == nil {
-			p.Logger.Error("plan", "error", err)
-		}
+		planning.note(ctx, p.Logger, "plan", p.enqueueDue(ctx))
 		// What a process left behind that died after a change of planned work.
-		if err := p.Partner.Refresh(ctx); err != nil && ctx.Err() == nil {
-			p.Logger.Error("show planned work", "error", err)
-		}
+		showing.note(ctx, p.Logger, "show planned work", p.Partner.Refresh(ctx))
 		tick.Reset(rest(p.Tick, p.Wall().Sub(began)))
 	}
+}
+
+// spell is a time in which something keeps failing: its first error is told, and
+// its end. A store that is away would fill the log otherwise.
+type spell struct{ failing bool }
+
+func (s *spell) note(ctx context.Context, log *slog.Logger, what string, err error) {
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil && !s.failing:
+		log.Error(what, "error", err)
+	case err == nil && s.failing:
+		log.Info("it goes on", "what", what)
+	}
+	s.failing = err != nil
 }
 
 // mostRest is the longest rest between two looks. It also bounds what a clock
