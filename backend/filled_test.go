@@ -158,6 +158,9 @@ func fill(t *testing.T, dir string) (keys filled) {
 			tx.Put("partner-planned", store.Key(filledSite), []byte(`{"site_id":"`+filledSite+`","token":"a"}`)))
 	}))
 	// What replicas leave in the records that they share.
+	must(db.Update(ctx, func(tx store.Tx) error {
+		return tx.Put("progress", store.Key(filledSite), []byte(`{"stage":"training","share":0.5}`))
+	}))
 	key, err := auth.SharedKey(ctx, db, filepath.Join(dir, backup.Key))
 	must(err)
 	accounts, err := auth.New(ctx, auth.Options{Records: db, Key: key, Now: wall, Shared: true})
