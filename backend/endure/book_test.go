@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"time"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
@@ -25,11 +26,16 @@ type book struct {
 	fresh        map[string]bool // names of promises that no round has checked
 	requests     map[string]string
 	acknowledged int
-	refusals     map[string]int // answers that are none of a service that is killed
+	last         map[string]time.Time // by kind of request: when the last one began that was acknowledged
+	refusals     map[string]int       // answers that are none of a service that is killed
+	// logged says that the service logged a request's audit record, as the
+	// database was away between the change and its record; nil: it cannot be.
+	logged   func(requestID string) bool
+	logAlone int // such requests
 }
 
 func newBook() *book {
-	return &book{promises: map[string]promise{}, fresh: map[string]bool{}, requests: map[string]string{}, refusals: map[string]int{}}
+	return &book{promises: map[string]promise{}, fresh: map[string]bool{}, requests: map[string]string{}, last: map[string]time.Time{}, refusals: map[string]int{}}
 }
 
 // keep notes what holds from now on, in place of what held of the same thing.
@@ -44,6 +50,7 @@ func (b *book) keep(name string, p promise) {
 // change may have been made or not.
 func (b *book) write(ctx context.Context, what string, do func(context.Context) error) error {
 	var reply client.Reply
+	begun := time.Now()
 	err := do(client.Observe(ctx, &reply))
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,11 +58,25 @@ func (b *book) write(ctx context.Context, what string, do func(context.Context) 
 	switch {
 	case err == nil:
 		b.acknowledged++
+		b.last[what] = begun
 		b.requests[reply.RequestID] = what
 	case errors.As(err, &refused) && refused.Status != 429 && refused.Status != 503:
 		b.refusals[fmt.Sprintf("%s: %d %s", what, refused.Status, refused.Message)]++
 	}
 	return err
+}
+
+// since says whether a request was acknowledged that began after a time; of
+// some kinds, or of any where none is named.
+func (b *book) since(at time.Time, kinds ...string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for kind, last := range b.last {
+		if last.After(at) && (len(kinds) == 0 || slices.Contains(kinds, kind)) {
+			return true
+		}
+	}
+	return false
 }
 
 // check holds the service to what is new since the last check and to some of
@@ -85,6 +106,15 @@ func (b *book) check(ctx context.Context, clients []visitor, dice *rand.Rand, at
 	return errors.Join(append(errs, b.checkTrail(ctx, clients[0]))...)
 }
 
+// checkAll holds the service to all that it ever acknowledged, once nothing is
+// under way any more.
+func (b *book) checkAll(ctx context.Context, clients []visitor) error {
+	b.mu.Lock()
+	b.fresh = map[string]bool{}
+	b.mu.Unlock()
+	return b.check(ctx, clients, nil, true)
+}
+
 // checkTrail looks for the audit record of each acknowledged change since the
 // last check.
 func (b *book) checkTrail(ctx context.Context, c visitor) error {
@@ -103,6 +133,12 @@ func (b *book) checkTrail(ctx context.Context, c visitor) error {
 		}
 		if q.Cursor = list.NextCursor; q.Cursor == "" {
 			break
+		}
+	}
+	for id := range missing {
+		if b.logged != nil && b.logged(id) {
+			b.logAlone++
+			delete(missing, id)
 		}
 	}
 	if len(missing) > 0 {

@@ -322,7 +322,7 @@ func (w *crowd) acknowledge(ctx context.Context, c visitor) error {
 type crowd struct {
 	book  *book
 	place *receiver
-	dir   string
+	dirs  []string // data folders of the service, or of each replica
 
 	mu         sync.Mutex
 	counts     map[string]int
@@ -341,12 +341,16 @@ func (w *crowd) next(what string) int {
 	return w.counts[what] - 1
 }
 
+// jobs are what the clients do, at a time; the last two want much computing.
+func (w *crowd) jobs() []func(context.Context, visitor) error {
+	return []func(context.Context, visitor) error{w.upload, w.order, w.order, w.schedule, w.stock, w.key, w.acknowledge, w.account, w.forecastWithout}
+}
+
 // work lets all clients work at a time, each as the holder of a key of its own,
 // until ctx ends. A client stops at its first error: the service is gone.
 func (w *crowd) work(ctx context.Context, p *process, keys []string, dice *rand.Rand) {
-	jobs := []func(context.Context, visitor) error{w.upload, w.order, w.order, w.schedule, w.stock, w.key, w.acknowledge, w.account, w.forecastWithout}
 	var all sync.WaitGroup
-	for i, job := range jobs {
+	for i, job := range w.jobs() {
 		if pause := dice.IntN(4); i >= 7 && pause != 0 { // what wants much computing
 			continue
 		}

@@ -115,6 +115,91 @@ func orderModel(begin map[string]orderState) porcupine.Model {
 	return model.ToModel()
 }
 
+// recorder notes what clients ask of orders, and what they are answered.
+type recorder struct {
+	ids   []string
+	begin map[string]orderState
+	zero  time.Time
+
+	mu      sync.Mutex
+	history []porcupine.Operation
+}
+
+// record makes orders to be moved.
+func record(t *testing.T, c visitor, orders int) *recorder {
+	t.Helper()
+	r := &recorder{begin: map[string]orderState{}, zero: time.Now()}
+	for range orders {
+		bill, err := c.GenerateBOM(t.Context(), api.BOMRequest{AssetID: plants[0] + "-1", SiteID: plants[0], CustomerID: tenant, MaintenanceType: api.MaintenanceCorrective})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := c.CreateOrder(t.Context(), api.OrderRequest{CustomerID: tenant, BOMID: bill.BOMID, AssignedTechnician: "grace", Additional: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := c.MoveOrder(t.Context(), api.OrderRequest{Action: api.ActionStart, OrderID: made.OrderID, Force: true, Note: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ids = append(r.ids, made.OrderID)
+		r.begin[made.OrderID] = orderState{status: o.Order.Status, version: o.Order.Version}
+	}
+	return r
+}
+
+// ask does operations at random, until after, which is told of each, says that
+// it is enough.
+func (r *recorder) ask(ctx context.Context, c *client.Client, id int, dice *rand.Rand, after func(n int, a answered) (enough bool)) {
+	version := 0
+	for n, enough := 0, false; !enough; n++ {
+		q := asked{orderID: r.ids[dice.IntN(len(r.ids))], action: []string{"", api.ActionHold, api.ActionResume, api.ActionComplete, api.ActionReopen}[dice.IntN(5)]}
+		if dice.IntN(3) == 0 {
+			q.version = version
+		}
+		o := porcupine.Operation{ClientId: id, Input: q, Call: int64(time.Since(r.zero))}
+		a := operate(ctx, c, q)
+		o.Output, o.Return = a, int64(time.Since(r.zero))
+		if version = a.state.version; a.lost {
+			o.Return = math.MaxInt64 // it may yet be done, and never be seen to end
+		}
+		r.mu.Lock()
+		r.history = append(r.history, o)
+		r.mu.Unlock()
+		enough = after(n, a)
+	}
+}
+
+// check says whether what was recorded is such as one client after the other
+// could have made.
+func (r *recorder) check(t *testing.T) {
+	t.Helper()
+	lost, refused := 0, 0
+	for _, o := range r.history {
+		if a := o.Output.(answered); a.lost {
+			lost++
+		} else if a.refused {
+			refused++
+		}
+	}
+	t.Logf("%d operations, %d refused, %d with no answer", len(r.history), refused, lost)
+	model := orderModel(r.begin)
+	if result := porcupine.CheckOperationsTimeout(model, r.history, time.Minute); result != porcupine.Ok {
+		t.Errorf("the history is %s: %+v", result, r.history)
+	}
+	// The check itself sees a move that was acknowledged and is not there.
+	for i, o := range r.history {
+		if a := o.Output.(answered); !a.lost && !a.refused {
+			a.state.version += 1000
+			r.history[i].Output = a
+			break
+		}
+	}
+	if result := porcupine.CheckOperationsTimeout(model, r.history, time.Minute); result != porcupine.Illegal {
+		t.Errorf("a forged history is %s", result)
+	}
+}
+
 // The moves and reads of eight clients at three orders, over kills of the
 // service, are such as one client after the other could have made.
 func TestOrdersAreLinearizable(t *testing.T) {
@@ -128,27 +213,7 @@ func TestOrdersAreLinearizable(t *testing.T) {
 	for i := range keys {
 		keys[i] = newKey(t, c.Client, tenant, api.RoleOperator)
 	}
-	begin := map[string]orderState{}
-	var ids []string
-	for range 3 {
-		bill, err := c.GenerateBOM(t.Context(), api.BOMRequest{AssetID: plants[0] + "-1", SiteID: plants[0], CustomerID: tenant, MaintenanceType: api.MaintenanceCorrective})
-		if err != nil {
-			t.Fatal(err)
-		}
-		made, err := c.CreateOrder(t.Context(), api.OrderRequest{CustomerID: tenant, BOMID: bill.BOMID, AssignedTechnician: "grace", Additional: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		o, err := c.MoveOrder(t.Context(), api.OrderRequest{Action: api.ActionStart, OrderID: made.OrderID, Force: true, Note: "test"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids = append(ids, made.OrderID)
-		begin[made.OrderID] = orderState{status: o.Order.Status, version: o.Order.Version}
-	}
-	var mu sync.Mutex
-	var history []porcupine.Operation
-	zero := time.Now()
+	r := record(t, c, 3)
 	for life := range 3 {
 		if life > 0 {
 			p = start(t, dir, killFlags...)
@@ -160,58 +225,19 @@ func TestOrdersAreLinearizable(t *testing.T) {
 				c := visitorAt(p.url, key)
 				defer c.Close()
 				dice := rand.New(rand.NewPCG(seed, uint64(100*life+i)))
-				version := 0
-				for n := range 15 {
-					q := asked{orderID: ids[dice.IntN(len(ids))], action: []string{"", api.ActionHold, api.ActionResume, api.ActionComplete, api.ActionReopen}[dice.IntN(5)]}
-					if dice.IntN(3) == 0 {
-						q.version = version
-					}
-					o := porcupine.Operation{ClientId: i, Input: q, Call: int64(time.Since(zero))}
-					a := operate(ctx, c.Client, q)
-					o.Output, o.Return = a, int64(time.Since(zero))
-					if version = a.state.version; a.lost {
-						o.Return = math.MaxInt64 // it may yet be done, and never be seen to end
-					}
-					mu.Lock()
-					history = append(history, o)
-					mu.Unlock()
+				r.ask(ctx, c.Client, i, dice, func(n int, a answered) bool {
 					if i == 0 && n == 7+dice.IntN(4) && life < 2 {
 						p.kill() // the others are at work
 					}
-					if a.lost {
-						return
-					}
-				}
+					return a.lost || n == 14
+				})
 			})
 		}
 		clients.Wait()
 		cancel()
 		p.kill()
 	}
-	lost, refused := 0, 0
-	for _, o := range history {
-		if a := o.Output.(answered); a.lost {
-			lost++
-		} else if a.refused {
-			refused++
-		}
-	}
-	t.Logf("%d operations, %d refused, %d with no answer", len(history), refused, lost)
-	model := orderModel(begin)
-	if result := porcupine.CheckOperationsTimeout(model, history, time.Minute); result != porcupine.Ok {
-		t.Errorf("the history is %s: %+v", result, history)
-	}
-	// The check itself sees a move that was acknowledged and is not there.
-	for i, o := range history {
-		if a := o.Output.(answered); !a.lost && !a.refused {
-			a.state.version += 1000
-			history[i].Output = a
-			break
-		}
-	}
-	if result := porcupine.CheckOperationsTimeout(model, history, time.Minute); result != porcupine.Illegal {
-		t.Errorf("a forged history is %s", result)
-	}
+	r.check(t)
 }
 
 // operate does one operation and answers what came of it.
@@ -233,6 +259,7 @@ func operate(ctx context.Context, c *client.Client, q asked) answered {
 		return answered{state: orderState{status: o.Status, version: o.Version}}
 	case errors.As(err, &e) && e.Status == 409:
 		return answered{refused: true}
+	case errors.As(err, &e) && e.Status == 503: // it may have been done
 	case errors.As(err, &e):
 		panic(fmt.Sprintf("%+v: %v", q, err))
 	}

@@ -129,6 +129,22 @@ func (w *crowd) keepToken(name, what, token string, opens bool) {
 	})
 }
 
+// letter is the one to an address, in whichever outbox it is; empty for none.
+func (w *crowd) letter(email string) string {
+	for _, dir := range w.dirs {
+		names, err := filepath.Glob(filepath.Join(dir, "outbox", "*.eml"))
+		if err != nil {
+			return ""
+		}
+		for _, name := range names {
+			if b, err := os.ReadFile(name); err == nil && strings.Contains(string(b), email) {
+				return string(b)
+			}
+		}
+	}
+	return ""
+}
+
 var codeInLetter = regexp.MustCompile(`(?m)^ +(\d{6})`)
 
 // forecastWithout asks for a forecast without an account: a letter with a code,
@@ -140,18 +156,7 @@ func (w *crowd) forecastWithout(ctx context.Context, c visitor) error {
 	if err := w.book.write(ctx, "code", func(ctx context.Context) error { _, err := anybody.FreemiumVerify(ctx, email); return err }); err != nil {
 		return err
 	}
-	letter := func() string {
-		names, err := filepath.Glob(filepath.Join(w.dir, "outbox", "*.eml"))
-		if err != nil {
-			return ""
-		}
-		for _, name := range names {
-			if b, err := os.ReadFile(name); err == nil && strings.Contains(string(b), email) {
-				return string(b)
-			}
-		}
-		return ""
-	}
+	letter := func() string { return w.letter(email) }
 	w.book.keep("letter to "+email, func(context.Context, visitor, bool) error {
 		if letter() == "" {
 			return fmt.Errorf("there is none")
