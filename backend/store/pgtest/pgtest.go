@@ -218,9 +218,9 @@ func (p *process) answers(url, log string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for {
-		c, err := pgx.Connect(ctx, url)
+		err := connects(ctx, url)
 		if err == nil {
-			return c.Close(ctx)
+			return nil
 		}
 		select {
 		case <-p.ended:
@@ -231,6 +231,18 @@ func (p *process) answers(url, log string) error {
 		case <-time.After(30 * time.Millisecond):
 		}
 	}
+}
+
+// connects tries for some seconds: another program may have taken the port, and
+// wait for the first word.
+func connects(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	c, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	return c.Close(ctx)
 }
 
 func lastLines(text string, n int) string {
