@@ -52,6 +52,7 @@ func TestReplicas(t *testing.T) {
 			defer place.Close()
 			w, keys := c.crowd(place)
 			part.run(c, w, keys)
+			c.askers = append(c.askers, keys...) // nobody else uses them any more
 			c.settle(w)
 			w.report(t, "in all")
 		})

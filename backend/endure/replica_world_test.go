@@ -382,7 +382,9 @@ func (c *cluster) effects(w *crowd, v visitor) {
 	for _, a := range activities.Activities {
 		told[a.Title]++
 	}
-	if told["File imported"] != imported || told["Model trained"] != trained {
+	// More than a list holds are not all told of, but none twice.
+	whole := len(activities.Activities) < api.MaxLimit
+	if told["File imported"] > imported || told["Model trained"] > trained || whole && (told["File imported"] < imported || told["Model trained"] < trained) {
 		t.Errorf("%d files were imported, %d models trained; of these was told %d and %d times", imported, trained, told["File imported"], told["Model trained"])
 	}
 	t.Logf("effects: %d orders, %d files imported, %d models, %d forecasts; told of: %v", len(orders), imported, len(versions), len(issues), told)
