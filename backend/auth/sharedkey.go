@@ -62,8 +62,9 @@ func SharedKey(ctx context.Context, records store.Records, path string) (Key, er
 		return k, err
 	}
 	err = k.agree(ctx, records, path)
-	if err != nil && made {
+	if made && errors.As(err, new(*KeyError)) {
 		// It opens nothing: the next start must not take it for the replicas' own.
+		// Any other error leaves open whether its mark was stored.
 		err = errors.Join(err, os.Remove(path))
 	}
 	return k, err

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 )
 
@@ -104,5 +105,32 @@ func TestSharedKeyRace(t *testing.T) {
 	wg.Wait()
 	if won != 1 {
 		t.Errorf("%d keys", won)
+	}
+}
+
+// unsure stores what it is given, and once answers as if it were not known.
+type unsure struct {
+	store.Records
+	answered bool
+}
+
+func (u *unsure) Update(ctx context.Context, fn func(tx store.Tx) error) error {
+	err := u.Records.Update(ctx, fn)
+	if err == nil && !u.answered {
+		u.answered = true
+		return store.ErrUnavailable
+	}
+	return err
+}
+
+// TestSharedKeyUnsure: a key whose mark may have been stored is kept; without it
+// nobody would ever open the records again.
+func TestSharedKeyUnsure(t *testing.T) {
+	records, path := &unsure{Records: emptyRecords(t)}, filepath.Join(t.TempDir(), "key")
+	if _, err := SharedKey(t.Context(), records, path); !errors.Is(err, store.ErrUnavailable) {
+		t.Fatalf("%v", err)
+	}
+	if _, err := SharedKey(t.Context(), records, path); err != nil {
+		t.Errorf("the next start: %v", err)
 	}
 }

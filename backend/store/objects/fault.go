@@ -96,7 +96,7 @@ var sentences = []struct {
 	text  string
 }{
 	{[]string{"NoSuchBucket"}, "does not exist"},
-	{[]string{"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "UnrecognizedClientException"},
+	{[]string{"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "UnrecognizedClientException", "XAdminUserNotFound"},
 		"refuses the credentials: they are wrong or have ended"},
 	{[]string{"RequestTimeTooSkewed", "RequestExpired"}, "refuses the request: its clock and this machine's differ"},
 	{[]string{"PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "MovedPermanently"},

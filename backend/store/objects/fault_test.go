@@ -64,6 +64,7 @@ func TestFaults(t *testing.T) {
 		{http.StatusInternalServerError, "InternalError", fault, fault, fault},
 		{http.StatusForbidden, "AccessDenied", "does not let the service write (s3:PutObject)", "does not let the service read (s3:GetObject)", "does not let the service delete (s3:DeleteObject)"},
 		{http.StatusForbidden, "SignatureDoesNotMatch", "refuses the credentials: they are wrong or have ended", "refuses the credentials: they are wrong or have ended", "refuses the credentials: they are wrong or have ended"},
+		{http.StatusNotFound, "XAdminUserNotFound", "refuses the credentials: they are wrong or have ended", "refuses the credentials: they are wrong or have ended", "refuses the credentials: they are wrong or have ended"},
 		{http.StatusForbidden, "RequestTimeTooSkewed", "refuses the request: its clock and this machine's differ", "refuses the request: its clock and this machine's differ", "refuses the request: its clock and this machine's differ"},
 		{http.StatusNotFound, "NoSuchBucket", "does not exist", "does not exist", "does not exist"},
 		{http.StatusMovedPermanently, "PermanentRedirect", "is in another region than the URI says", "is in another region than the URI says", "is in another region than the URI says"},

@@ -65,7 +65,7 @@ func unavailable(err error) bool {
 	if !errors.As(err, &pg) {
 		return lost(err)
 	}
-	for _, class := range []string{authorization, connection, resources, shutdown, noSuchDatabase, readOnlyTransaction} {
+	for _, class := range []string{authorization, connection, resources, shutdown, noSuchDatabase, noPrivilege, readOnlyTransaction} {
 		if strings.HasPrefix(pg.Code, class) {
 			return pg.Code != diskFull
 		}

@@ -141,7 +141,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, files fs.FS, queue func(co
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // it wrote nothing
 	var readOnly bool
-	if err := tx.QueryRow(ctx, `SELECT `+isReadOnly).Scan(&readOnly); err != nil {
+	if err := tx.QueryRow(ctx, `SELECT `+isReadOnly+` OR `+mayNotWrite).Scan(&readOnly); err != nil {
 		return fault("look at the database", err)
 	}
 	if readOnly {
@@ -179,21 +179,26 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, files fs.FS, queue func(co
 	return queue(ctx, pool)
 }
 
-// prepare refuses a database of something else, and makes the schema in an
-// empty one, on a connection of its own as it must be there for the others.
-func prepare(ctx context.Context, tx pgx.Tx, pool *pgxpool.Pool) error {
-	var ours, foreign bool
-	err := tx.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL, EXISTS (
+// holdsOurs says whether a database has Sunloop's tables. The error is ErrForeign
+// where it has others alone.
+func holdsOurs(ctx context.Context, db querier) (ours bool, err error) {
+	var foreign bool
+	err = db.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL, EXISTS (
 		SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 		WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\_%'
 		AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e'))`, versionTable).Scan(&ours, &foreign)
-	switch {
-	case err != nil:
-		return fault("look at the tables", err)
-	case ours:
-		return nil
-	case foreign:
-		return ErrForeign
+	if err == nil && foreign && !ours {
+		return false, ErrForeign
+	}
+	return ours, fault("look at the tables", err)
+}
+
+// prepare refuses a database of something else, and makes the schema in an
+// empty one, on a connection of its own as it must be there for the others.
+func prepare(ctx context.Context, tx pgx.Tx, pool *pgxpool.Pool) error {
+	ours, err := holdsOurs(ctx, tx)
+	if err != nil || ours {
+		return err
 	}
 	if _, err := pool.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS sunloop`); err != nil {
 		return fault("make the schema", err)

@@ -49,6 +49,34 @@ func execute(t *testing.T, url string, statements ...string) {
 	}
 }
 
+// makeReader makes a user who may read the store's tables and write nothing.
+func makeReader(t *testing.T, url, name, password string) {
+	t.Helper()
+	execute(t, url, `DROP ROLE IF EXISTS `+name, `CREATE ROLE `+name+` LOGIN PASSWORD '`+password+`'`,
+		`GRANT USAGE ON SCHEMA sunloop TO `+name, `GRANT SELECT ON ALL TABLES IN SCHEMA sunloop TO `+name)
+}
+
+// TestReader: one whose user may only read is told so, and not that the database
+// is ready.
+func TestReader(t *testing.T) {
+	const password = "r3ader"
+	base := pgtest.Database(t)
+	openURL(t, base, fixed)
+	makeReader(t, base, "looker", password)
+	s, err := OpenAsItIs(t.Context(), changed(t, base, func(u *url.URL) { u.User = url.UserPassword("looker", password) }), Options{Now: fixed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Ready(t.Context()); !errors.Is(err, store.ErrUnavailable) || store.Reason(err) != "the database's user may not write to it" {
+		t.Errorf("ready: %v", err)
+	}
+	err = s.Update(t.Context(), func(tx store.Tx) error { return tx.Put("b", store.Key("k"), []byte("v")) })
+	if !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("a write: %v", err)
+	}
+}
+
 // TestRefused: what cannot be opened is refused in one sentence, without the
 // password.
 func TestRefused(t *testing.T) {
@@ -58,6 +86,7 @@ func TestRefused(t *testing.T) {
 	openURL(t, newer, fixed)
 	execute(t, newer, `INSERT INTO `+versionTable+` (version_id, is_applied) VALUES (99, true)`)
 	execute(t, empty, `DROP ROLE IF EXISTS weak`, `CREATE ROLE weak LOGIN PASSWORD '`+secret+`'`)
+	makeReader(t, newer, "reader", secret)
 	for name, c := range map[string]struct {
 		url, want string
 		is        error
@@ -69,6 +98,7 @@ func TestRefused(t *testing.T) {
 		"no database": {changed(t, empty, func(u *url.URL) { u.Path = "/absent" }), "there is no such database", nil},
 		"read-only":   {changed(t, empty, with("default_transaction_read_only", "on")), "read-only", ErrReadOnly},
 		"no rights":   {changed(t, empty, func(u *url.URL) { u.User = url.UserPassword("weak", secret) }), "may not create", nil},
+		"reader":      {changed(t, newer, func(u *url.URL) { u.User = url.UserPassword("reader", secret) }), "a user who may write", ErrReadOnly},
 		"foreign":     {foreign, "holds the tables of something else", ErrForeign},
 		"newer":       {newer, "schema 99, this one knows up to 2", store.ErrNewer},
 	} {
@@ -97,12 +127,14 @@ func TestRefused(t *testing.T) {
 // nothing to be seen.
 func TestOpenAsItIs(t *testing.T) {
 	empty, old, newer, good := pgtest.Database(t), pgtest.Database(t), pgtest.Database(t), pgtest.Database(t)
+	foreign := pgtest.Database(t)
+	execute(t, foreign, `CREATE TABLE customers (id int)`)
 	for _, url := range []string{old, newer, good} {
 		openURL(t, url, fixed)
 	}
 	execute(t, old, `UPDATE `+versionTable+` SET version_id = 0`)
 	execute(t, newer, `INSERT INTO `+versionTable+` (version_id, is_applied) VALUES (99, true)`)
-	for url, want := range map[string]string{empty: "it holds nothing of Sunloop", old: "its tables are of schema 0", newer: "schema 99, this one knows up to"} {
+	for url, want := range map[string]string{empty: "it holds nothing of Sunloop", old: "its tables are of schema 0", newer: "schema 99, this one knows up to", foreign: "it holds the tables of something else"} {
 		for range 2 {
 			s, err := OpenAsItIs(t.Context(), url, Options{Now: fixed})
 			if err == nil {

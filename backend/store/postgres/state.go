@@ -23,8 +23,8 @@ const readyTime = 3 * time.Second
 func (s *Store) Ready(ctx context.Context) error {
 	asked, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
-	var readOnly bool
-	err := s.pool.QueryRow(asked, `SELECT `+isReadOnly).Scan(&readOnly)
+	var readOnly, weak bool
+	err := s.pool.QueryRow(asked, `SELECT `+isReadOnly+`, `+mayNotWrite).Scan(&readOnly, &weak)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -34,12 +34,18 @@ func (s *Store) Ready(ctx context.Context) error {
 		return fault("ask the database", err)
 	case readOnly:
 		return &databaseError{"ask the database", "the database is read-only", store.ErrUnavailable}
+	case weak:
+		return &databaseError{"ask the database", "the database's user may not write to it", store.ErrUnavailable}
 	}
 	return nil
 }
 
 // isReadOnly is SQL that says whether nothing can be written.
 const isReadOnly = `pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean`
+
+// mayNotWrite is SQL that says whether the user lacks the right to write; where
+// there are no tables yet, they are the user's to make.
+const mayNotWrite = `NOT coalesce(has_table_privilege(to_regclass('sunloop.kv'), 'INSERT'), true)`
 
 // SchemaVersion is the newest layout of tables that this package knows.
 func SchemaVersion() int {
@@ -73,11 +79,10 @@ func OpenAsItIs(ctx context.Context, url string, o Options) (*Store, error) {
 }
 
 func (s *Store) isCurrent(ctx context.Context) error {
-	var ours bool
-	if err := s.pool.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, versionTable).Scan(&ours); err != nil {
-		return fault("look at the tables", err)
-	}
-	if !ours {
+	switch ours, err := holdsOurs(ctx, s.pool); {
+	case err != nil:
+		return err
+	case !ours:
 		return errNothing
 	}
 	is, err := s.Schema(ctx)

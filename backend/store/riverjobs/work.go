@@ -60,7 +60,7 @@ func (q *Queue) Work(ctx context.Context, w store.Worker) error {
 	defer k.leave(ctx)
 	defer life.Wait()
 	defer die()
-	for began := false; ; {
+	for began, told := false, false; ; {
 		client, err := k.client()
 		if err != nil {
 			return fmt.Errorf("work on jobs: %w", err)
@@ -80,7 +80,10 @@ func (q *Queue) Work(ctx context.Context, w store.Worker) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		w.Logger.ErrorContext(ctx, "begin to work on jobs", "error", postgres.Fault("start", err))
+		if !told { // once is enough while the database is away
+			told = true
+			w.Logger.ErrorContext(ctx, "begin to work on jobs", "error", postgres.Fault("start", err))
+		}
 		select {
 		case <-time.After(w.Lease / 6):
 		case <-ctx.Done():
