@@ -106,7 +106,7 @@ type ActivitiesRequest struct {
 	Action     string `json:"action,omitempty"`
 	CustomerID string `json:"customer_id,omitempty"`
 	SiteID     string `json:"site_id,omitempty"`
-	Page              // its limit; without one, all of the day
+	Page              // its limit; without one, the newest thousand
 }
 
 // InProcess is the remote address of a request that never left the process:

@@ -254,7 +254,7 @@ func (s *server) activities(in *input) (*call, error) {
 		return nil, err
 	}
 	if b.Limit == 0 {
-		b.Limit = api.MaxLimit // the day as a whole
+		b.Limit = api.MaxLimit // a day, but for the busiest
 	}
 	page, err := pageOf(b.Page)
 	if err != nil {
