@@ -59,6 +59,7 @@ type remote struct {
 	owed      int // bytes of the trial before the bucket is ready; none: 0
 	looks     singleflight.Group
 	trial     string // key of what a look has written and not removed; of one look at a time
+	ailing    string // why the last look found no bucket; likewise
 	uncounted atomic.Bool
 
 	life context.Context // of the sweep and of looks, which are nobody's request

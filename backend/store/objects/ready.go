@@ -83,7 +83,17 @@ func (b *remote) there(ctx context.Context) error {
 		one := int32(1)
 		_, err = b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: b.at(""), MaxKeys: &one}, twice)
 	}
-	return b.fault(ctx, listing, "", err)
+	if err == nil {
+		b.ailing = ""
+		return nil
+	}
+	failure := judge(listing, err)
+	if ctx.Err() == nil && failure.Error() == b.ailing {
+		return failure // probes come every few seconds: the log has it
+	}
+	failure = b.fault(ctx, listing, "", err)
+	b.ailing = failure.Error()
+	return failure
 }
 
 // twice has a request tried once more, and no oftener.

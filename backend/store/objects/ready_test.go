@@ -139,6 +139,40 @@ func TestNamedRightsSuffice(t *testing.T) {
 	}
 }
 
+// TestReadyTellsOnce: probes of a bucket that is away fill no log; when it goes
+// away again, or fails otherwise, that is told.
+func TestReadyTellsOnce(t *testing.T) {
+	p := s3test.NewProxy(t, s3test.Bucket(t))
+	var heard bytes.Buffer
+	s := openWith(t, p.URI, once)
+	s.remote.log = slog.New(slog.NewTextHandler(&heard, nil))
+	for i, code := range []string{"InternalError", "", "InternalError", "NoSuchBucket"} {
+		heard.Reset()
+		status := http.StatusInternalServerError
+		if code == "NoSuchBucket" {
+			status = http.StatusNotFound
+		}
+		p.Choose(func(*http.Request) s3test.Fault {
+			if code == "" {
+				return nil
+			}
+			return s3test.Refuse(status, code)
+		})
+		for range 3 {
+			if err := s.Ready(t.Context()); (err == nil) != (code == "") {
+				t.Errorf("%d: %v", i, err)
+			}
+		}
+		want := 1
+		if code == "" {
+			want = 0
+		}
+		if n := strings.Count(heard.String(), "the bucket of the objects failed"); n != want {
+			t.Errorf("%d: %d lines, want %d: %s", i, n, want, heard.String())
+		}
+	}
+}
+
 // TestReadyIsCheap: after the first look it is one request, and callers at the
 // same time share it.
 func TestReadyIsCheap(t *testing.T) {

@@ -23,6 +23,8 @@ const (
 	noSuchDatabase       = "3D000"
 	noPrivilege          = "42501"
 	diskFull             = "53100"
+	statementTaken       = "42P05"
+	statementUnknown     = "26000"
 	authorization        = "28" // a class
 	connection           = "08" // a class
 	resources            = "53" // a class
@@ -65,7 +67,7 @@ func unavailable(err error) bool {
 	if !errors.As(err, &pg) {
 		return lost(err)
 	}
-	for _, class := range []string{authorization, connection, resources, shutdown, noSuchDatabase, noPrivilege, readOnlyTransaction} {
+	for _, class := range []string{authorization, connection, resources, shutdown, noSuchDatabase, noPrivilege, readOnlyTransaction, statementTaken, statementUnknown} {
 		if strings.HasPrefix(pg.Code, class) {
 			return pg.Code != diskFull
 		}
@@ -116,6 +118,8 @@ func plain(err error) string {
 		return "the database is read-only"
 	case pg.Code == noPrivilege:
 		return "the database's user may not do this"
+	case pg.Code == statementTaken, pg.Code == statementUnknown:
+		return "a pooler stands before the database: its URL must say default_query_exec_mode=exec"
 	case pg.Code == diskFull:
 		return "the database's disk is full"
 	case strings.HasPrefix(pg.Code, resources):

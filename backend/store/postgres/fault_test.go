@@ -33,6 +33,8 @@ func TestFault(t *testing.T) {
 		{said("57P01"), "write to kv: the database is going down or starting", store.ErrUnavailable},
 		{said("3D000"), "write to kv: there is no such database", store.ErrUnavailable},
 		{said("42501"), "write to kv: the database's user may not do this", store.ErrUnavailable},
+		{said("42P05"), "write to kv: a pooler stands before the database: its URL must say default_query_exec_mode=exec", store.ErrUnavailable},
+		{said("26000"), "write to kv: a pooler stands before the database: its URL must say default_query_exec_mode=exec", store.ErrUnavailable},
 		{said("42P01"), `write to kv: the database answers "said of user \"sunloop\"" (42P01)`, nil},
 		{io.ErrUnexpectedEOF, "write to kv: the database cannot be reached", io.ErrUnexpectedEOF},
 		{io.ErrUnexpectedEOF, "write to kv: the database cannot be reached", store.ErrUnavailable},
