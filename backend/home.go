@@ -231,10 +231,8 @@ func (s *Service) openDatabase(ctx context.Context, cfg Config) error {
 	}
 	s.store, s.database = db, db.Home.Store
 	if err := s.compose(ctx, cfg); err != nil {
-		kept := s.objects
-		s.objects = nil
-		err = errors.Join(err, s.closeAll())
-		s.outside, s.objects, s.spool, s.store, s.database = nil, kept, "", nil, nil
+		err = errors.Join(err, s.closeHome()) // the objects stay: probes ask for them meanwhile
+		s.outside, s.spool, s.store, s.database = nil, "", nil, nil
 		if errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil {
 			return notOpen(err, store.Reason(err))
 		}

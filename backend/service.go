@@ -396,11 +396,17 @@ func (s *Service) sweep(ctx context.Context) {
 // closeAll closes what holds files or connections.
 func (s *Service) closeAll() error {
 	var err error
+	if s.objects != nil {
+		err = s.objects.Close()
+	}
+	return errors.Join(err, s.closeHome())
+}
+
+// closeHome is closeAll but for the objects.
+func (s *Service) closeHome() error {
+	var err error
 	if s.outside != nil {
 		err = s.outside.Close()
-	}
-	if s.objects != nil {
-		err = errors.Join(err, s.objects.Close())
 	}
 	if s.replica() && s.spool != "" {
 		err = errors.Join(err, os.RemoveAll(s.spool))
