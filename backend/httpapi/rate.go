@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
@@ -99,7 +98,7 @@ func (s *server) rate(ctx context.Context, w http.ResponseWriter, who auth.Princ
 	}
 	ok, left, reset, err := s.Limiter.Allow(ctx, string(host)+" "+who.ID, limit, window)
 	if err != nil {
-		return fmt.Errorf("count a request: %w", err)
+		return err
 	}
 	seconds := int((reset + time.Second - 1) / time.Second)
 	h := w.Header()

@@ -133,7 +133,7 @@ func (p *Pipeline) readObject(ctx context.Context, u ops.Upload) (result *ingest
 	}
 	object, err := p.Objects.Open(ctx, u.ObjectKey)
 	if err != nil {
-		return nil, fmt.Errorf("open object %s: %w", u.ObjectKey, err)
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, object.Close()) }()
 	return readWhole(object, options)

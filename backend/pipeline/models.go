@@ -155,7 +155,7 @@ func (p *Pipeline) locations(keys ops.ArtefactKeys) api.ArtifactLocations {
 func (p *Pipeline) readObjectBytes(ctx context.Context, key string) (b []byte, err error) {
 	r, err := p.Objects.Open(ctx, key)
 	if err != nil {
-		return nil, fmt.Errorf("open object %s: %w", key, err)
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	b, err = io.ReadAll(io.LimitReader(r, maxArtefact+1))
