@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,17 +18,22 @@ import (
 	"app.sunloop/backend/store/s3test"
 )
 
+// replicaKills is the variable for how often a replica is killed; where it is
+// set, also the long parts are run.
+const replicaKills = "SUNLOOP_TEST_REPLICA_KILLS"
+
 // Three replicas over one database and one bucket are one service: to those
 // who call it, also while some of them are killed, stopped, restarted, and
 // parted from database and bucket.
 func TestReplicas(t *testing.T) {
-	kills := fromEnv(t, "SUNLOOP_TEST_REPLICA_KILLS", 4)
+	kills := fromEnv(t, replicaKills, 4)
 	for _, part := range []struct {
 		name   string
 		pooled bool
+		long   bool // waits for leases and polls: for make replicas alone
 		run    func(c *cluster, w *crowd, keys []string)
 	}{
-		{"killed", false, func(c *cluster, w *crowd, keys []string) {
+		{"killed", false, false, func(c *cluster, w *crowd, keys []string) {
 			c.part("shared rate", c.sharedRate)
 			c.part("revoked key", c.revokedKey)
 			c.part("one-time code", c.oneTimeCode)
@@ -35,14 +41,17 @@ func TestReplicas(t *testing.T) {
 			c.part("rolling restart", func(t *testing.T) { c.rollingRestart(t, keys) })
 			c.part("kills", func(t *testing.T) { c.killed(t, w, keys, kills) })
 		}},
-		{"parted", false, func(c *cluster, w *crowd, keys []string) {
+		{"parted", false, true, func(c *cluster, w *crowd, keys []string) {
 			c.part("console", func(t *testing.T) { c.polled(t, kills/4) })
 			c.part("stopped for a while", func(t *testing.T) { c.stopped(t, kills/4) })
 			c.part("bucket away and full", func(t *testing.T) { c.bucketAway(t, w, keys) })
 		}},
-		{"failover, several hosts", false, (*cluster).failover},
-		{"failover, pgbouncer", true, (*cluster).failover},
+		{"failover, several hosts", false, true, (*cluster).failover},
+		{"failover, pgbouncer", true, false, (*cluster).failover},
 	} {
+		if part.long && os.Getenv(replicaKills) == "" {
+			continue
+		}
 		bucket := s3test.Start(t) // with the environment for all parts
 		uri := bucket.Bucket(t)
 		t.Run(part.name, func(t *testing.T) {
