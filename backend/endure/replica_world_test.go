@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oklog/ulid/v2"
+
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
 	"app.sunloop/backend/store/pgtest"
@@ -230,6 +232,16 @@ func (b *byTurns) RoundTrip(q *http.Request) (*http.Response, error) {
 	return b.RoundTripper.RoundTrip(q)
 }
 
+// issuedAt is the time that a forecast's id is of.
+func issuedAt(t *testing.T, id string) time.Time {
+	t.Helper()
+	u, err := ulid.ParseStrict(strings.TrimPrefix(id, "fc_"))
+	if err != nil {
+		t.Fatalf("the id of a forecast, %s: %v", id, err)
+	}
+	return ulid.Time(u.Time())
+}
+
 // fromEnv is a number that a make target sets, n without it.
 func fromEnv(t *testing.T, name string, n int) int {
 	text := os.Getenv(name)
@@ -366,7 +378,9 @@ func (c *cluster) effects(w *crowd, v visitor) {
 			t.Fatal(err)
 		}
 		for _, f := range list.ForecastResults {
-			issue := f.SiteID + " " + f.GeneratedAt.String()
+			// By the millisecond in the id: a training and the hourly job may both
+			// issue within a second.
+			issue := f.SiteID + " " + f.GeneratedAt.String() + " " + issuedAt(t, f.ForecastID).String()
 			if issues[issue] {
 				t.Errorf("the forecast of %s is there twice", issue)
 			}
