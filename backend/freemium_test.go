@@ -20,18 +20,7 @@ func TestFreemiumThroughTheOutbox(t *testing.T) {
 	if _, err := h.FreemiumVerify(t.Context(), "ana@example.org"); err != nil {
 		t.Fatal(err)
 	}
-	letters, err := filepath.Glob(filepath.Join(dir, "outbox", "*.eml"))
-	if err != nil || len(letters) != 1 {
-		t.Fatalf("%v, %v", letters, err)
-	}
-	b, err := os.ReadFile(letters[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	code := regexp.MustCompile(`(?m)^ +([0-9]{6})\r?$`).FindSubmatch(b)
-	if code == nil || !strings.Contains(string(b), "ana@example.org") {
-		t.Fatalf("no code in %s", b)
-	}
+	code := codeFor(t, dir, "ana@example.org")
 	var file strings.Builder
 	file.WriteString("timestamp,power_kw\n")
 	for at := time.Now().UTC().Truncate(time.Hour).AddDate(0, 0, -4); at.Before(time.Now()); at = at.Add(time.Hour) {
@@ -41,7 +30,7 @@ func TestFreemiumThroughTheOutbox(t *testing.T) {
 		}
 		file.WriteString(at.Format(time.RFC3339) + "," + power + "\n")
 	}
-	req := api.FreemiumRequest{Email: "ana@example.org", VerificationCode: string(code[1]), SiteName: "Roof", Location: "Durban", CapacityKW: 50, TOUAccepted: true}
+	req := api.FreemiumRequest{Email: "ana@example.org", VerificationCode: code, SiteName: "Roof", Location: "Durban", CapacityKW: 50, TOUAccepted: true}
 	f, err := h.FreemiumForecast(t.Context(), req, strings.NewReader(file.String()), nil)
 	if err != nil || len(f.Forecasts) != api.FreemiumHours || f.Summary.TotalKWh24h <= 0 {
 		t.Fatalf("%+v, %v", f, err)
@@ -50,4 +39,23 @@ func TestFreemiumThroughTheOutbox(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Email != "ana@example.org" {
 		t.Errorf("%+v, %v", list, err)
 	}
+}
+
+// codeFor is the code in the one letter of a data folder's outbox, which is to an
+// address.
+func codeFor(t *testing.T, dir, address string) string {
+	t.Helper()
+	letters, err := filepath.Glob(filepath.Join(dir, "outbox", "*.eml"))
+	if err != nil || len(letters) != 1 {
+		t.Fatalf("%v, %v", letters, err)
+	}
+	b, err := os.ReadFile(letters[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := regexp.MustCompile(`(?m)^ +([0-9]{6})\r?$`).FindSubmatch(b)
+	if code == nil || !strings.Contains(string(b), address) {
+		t.Fatalf("no code in %s", b)
+	}
+	return string(code[1])
 }

@@ -2,9 +2,7 @@ package backend
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -21,17 +19,7 @@ import (
 // objects: a service over these answers what one over the folder does, and its
 // key and its person come in. Over half a house there is none.
 func TestMovedHouse(t *testing.T) {
-	dir := t.TempDir()
-	unpack(t, filepath.Join("testdata", "schema-1.tar.gz"), dir)
-	b, err := os.ReadFile(filepath.Join(dir, keptAnswers))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var was kept
-	if err := json.Unmarshal(b, &was); err != nil {
-		t.Fatal(err)
-	}
-	data := filepath.Join(dir, "data")
+	data, was := unpackFolder(t, 1)
 	cfg := lookConfig(t.TempDir())
 	cfg.Store, cfg.Objects = pgtest.Database(t), filepath.Join(t.TempDir(), "objects")
 	cfg.KeyFile = filepath.Join(data, "sunloop.key")

@@ -348,21 +348,13 @@ func TestReplicasRedeemOnce(t *testing.T) {
 	if err := two[0].service.Freemium().SendCode(t.Context(), "ana@example.org", "192.0.2.1"); err != nil {
 		t.Fatal(err)
 	}
-	letters, err := filepath.Glob(filepath.Join(two[0].cfg.DataDir, outboxFolder, "*.eml"))
-	if err != nil || len(letters) != 1 {
-		t.Fatalf("%v, %v", letters, err)
-	}
-	b, err := os.ReadFile(letters[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	code := regexp.MustCompile(`(?m)^ +([0-9]{6})\r?$`).FindSubmatch(b)
+	code := codeFor(t, two[0].cfg.DataDir, "ana@example.org")
 	var file strings.Builder
 	file.WriteString("timestamp,power_kw\n")
 	for at := time.Now().UTC().Truncate(time.Hour).AddDate(0, 0, -4); at.Before(time.Now()); at = at.Add(time.Hour) {
 		fmt.Fprintf(&file, "%s,%d\n", at.Format(time.RFC3339), 40*max(0, 6-max(at.Hour()-11, 11-at.Hour())))
 	}
-	req := api.FreemiumRequest{Email: "ana@example.org", VerificationCode: string(code[1]), SiteName: "Roof", Location: "Durban", CapacityKW: 250, TOUAccepted: true}
+	req := api.FreemiumRequest{Email: "ana@example.org", VerificationCode: code, SiteName: "Roof", Location: "Durban", CapacityKW: 250, TOUAccepted: true}
 	got := atOnce(two, 100, func(h *house, _ int) string {
 		_, err := h.service.Freemium().Forecast(t.Context(), req, strings.NewReader(file.String()))
 		return fmt.Sprint(err)

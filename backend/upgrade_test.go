@@ -158,6 +158,22 @@ type kept struct {
 
 const keptAnswers = "answers.json" // in the archive, beside the folder "data"
 
+// unpackFolder is a copy of the data folder of a schema version, and what a
+// service over it answered.
+func unpackFolder(t *testing.T, version int) (data string, was kept) {
+	t.Helper()
+	dir := t.TempDir()
+	unpack(t, filepath.Join("testdata", fmt.Sprintf("schema-%d.tar.gz", version)), dir)
+	b, err := os.ReadFile(filepath.Join(dir, keptAnswers))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, &was); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "data"), was
+}
+
 // TestUpgrade opens a copy of the data folder of each schema version that there
 // has been: it checks clean before and after, what it answered it still
 // answers, and its key and its person still come in. With
@@ -168,17 +184,7 @@ func TestUpgrade(t *testing.T) {
 	}
 	for version := 1; version <= bolt.SchemaVersion; version++ {
 		t.Run(fmt.Sprintf("schema %d", version), func(t *testing.T) {
-			dir := t.TempDir()
-			unpack(t, filepath.Join("testdata", fmt.Sprintf("schema-%d.tar.gz", version)), dir)
-			b, err := os.ReadFile(filepath.Join(dir, keptAnswers))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var was kept
-			if err := json.Unmarshal(b, &was); err != nil {
-				t.Fatal(err)
-			}
-			data := filepath.Join(dir, "data")
+			data, was := unpackFolder(t, version)
 			wellKept := func() {
 				t.Helper()
 				c, err := Check(t.Context(), data)

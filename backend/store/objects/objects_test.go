@@ -22,6 +22,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(s3test.Main(m)) }
 func openTest(t *testing.T, dir string) *Store {
 	t.Helper()
 	s, err := OpenFolder(dir, nil)
+	return untilEnd(t, s, err)
+}
+
+// untilEnd is a store that was opened, until the end of the test.
+func untilEnd(t testing.TB, s *Store, err error) *Store {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,15 +62,7 @@ func TestConformance(t *testing.T) {
 func openURI(t testing.TB, uri string) *Store {
 	t.Helper()
 	s, err := OpenBucket(t.Context(), uri, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
+	return untilEnd(t, s, err)
 }
 
 // in names a folder of a bucket.
