@@ -145,6 +145,35 @@ func (s *Service) Refresh(ctx context.Context, token string) (api.RefreshRespons
 	return api.RefreshResponse{Success: true, Token: fresh, ExpiresIn: int(s.lifetime / time.Second)}, nil
 }
 
+// EndReused ends the session of a token that a renewal has replaced: either the
+// token or its replacement is stolen. The token may have expired since. userID
+// is that of the session that ended, empty if the token is not such a token.
+func (s *Service) EndReused(ctx context.Context, token string) (userID string, err error) {
+	c, err := s.parse(ctx, token, s.now())
+	if err != nil && !errors.Is(err, api.ErrTokenExpired) {
+		if refusal := (*api.Error)(nil); errors.As(err, &refusal) {
+			err = nil
+		}
+		return "", err
+	}
+	err = s.records.Update(ctx, func(tx store.Tx) error {
+		userID = ""
+		e, err := sessions.Get(tx, store.Key(c.SessionID))
+		if errors.Is(err, store.ErrNotFound) || err == nil && (e.UserID != c.UserID || e.TokenID == c.ID) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		userID = e.UserID
+		return sessions.Delete(tx, sessions.Key(e))
+	})
+	if userID != "" {
+		s.known.forget()
+	}
+	return userID, err
+}
+
 // Logout revokes the token and its session.
 func (s *Service) Logout(ctx context.Context, token string) error {
 	c, err := s.parse(ctx, token, s.now())

@@ -43,6 +43,10 @@ type Options struct {
 	Now func() time.Time
 	// OnToken is told of each renewed token, so that it may be kept.
 	OnToken func(token string)
+	// Kept returns the token that is kept where OnToken keeps it; optional. Another
+	// process may have renewed it: a second renewal of the same token would end
+	// the session of both.
+	Kept func() string
 }
 
 // Client is safe for concurrent use.
@@ -50,6 +54,7 @@ type Client struct {
 	http    *resty.Client
 	now     func() time.Time
 	onToken func(string)
+	kept    func() string
 	answers answers
 
 	patience time.Duration
@@ -89,7 +94,7 @@ func New(o Options) *Client {
 	if wait == nil {
 		wait = Sleep
 	}
-	return &Client{http: h, now: o.Now, onToken: o.OnToken, credential: o.Credential, patience: o.Patience, wait: wait}
+	return &Client{http: h, now: o.Now, onToken: o.OnToken, kept: o.Kept, credential: o.Credential, patience: o.Patience, wait: wait}
 }
 
 // Sleep waits, unless ctx ends before: then it answers why.

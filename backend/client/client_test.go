@@ -503,6 +503,42 @@ func TestTokenIsRenewed(t *testing.T) {
 	}
 }
 
+// TestRenewalLooksAtTheKeptToken: another process that shares the session file
+// may have renewed the token, and a second renewal of it would end the session.
+func TestRenewalLooksAtTheKeptToken(t *testing.T) {
+	start := time.Date(2025, 10, 1, 0, 0, 0, 0, time.UTC)
+	of := func(session string, issued time.Time) string {
+		payload, _ := json.Marshal(map[string]any{"iat": issued.Unix(), "exp": issued.Add(24 * time.Hour).Unix(), "sid": session})
+		return "h." + base64.RawURLEncoding.EncodeToString(payload) + ".s"
+	}
+	own, later, other := of("ses_1", start), of("ses_1", start.Add(19*time.Hour)), of("ses_2", start.Add(19*time.Hour))
+	for _, c := range []struct {
+		name, kept, used string
+		refreshed        bool
+	}{
+		{"renewed elsewhere", later, later, false},
+		{"not renewed", own, "fresh", true},
+		{"none is kept", "", "fresh", true},
+		{"another session is kept", other, "fresh", true},
+		{"no token is kept", "nonsense", "fresh", true},
+	} {
+		refreshed, used := false, ""
+		h := handler(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == api.PathRefresh {
+				refreshed = true
+				writeJSON(w, 200, api.RefreshResponse{Success: true, Token: "fresh"})
+				return
+			}
+			used = strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+			writeJSON(w, 200, api.DataPeriod{})
+		})
+		cl := client.New(client.Options{Transport: client.InProcess(h), Credential: own, Now: func() time.Time { return start.Add(20 * time.Hour) }, Kept: func() string { return c.kept }})
+		if _, err := cl.DataPeriod(t.Context(), "s", ""); err != nil || refreshed != c.refreshed || used != c.used {
+			t.Errorf("%s: refreshed %v, used %q, %v", c.name, refreshed, used, err)
+		}
+	}
+}
+
 func TestSignInKeepsTheToken(t *testing.T) {
 	h := handler(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" && r.URL.Path != api.PathLogout {

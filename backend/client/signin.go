@@ -104,8 +104,29 @@ func (c *Client) renew(ctx context.Context) {
 	}
 	c.renewing.Lock()
 	defer c.renewing.Unlock()
+	c.adoptKept()
 	if renewalDue(c.Credential(), c.now()) {
 		_, _ = c.Refresh(ctx)
+	}
+}
+
+// adoptKept replaces the token in use by the kept one, if that is a later token
+// of the same session.
+func (c *Client) adoptKept() {
+	if c.kept == nil {
+		return
+	}
+	inUse, kept := c.Credential(), c.kept()
+	old, oldOK := claimsOf(inUse)
+	fresh, freshOK := claimsOf(kept)
+	if !oldOK || !freshOK || fresh.Session == "" || fresh.Session != old.Session || fresh.Iat <= old.Iat {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// The same person: remembered answers stay good.
+	if c.credential == inUse {
+		c.credential = kept
 	}
 }
 
@@ -119,17 +140,29 @@ func renewalDue(credential string, now time.Time) bool {
 // TokenSpan is the life of a user's token as it says itself; ok is false for
 // an API key or what is no token.
 func TokenSpan(token string) (issued, expires time.Time, ok bool) {
+	c, ok := claimsOf(token)
+	if !ok {
+		return
+	}
+	return time.Unix(c.Iat, 0).UTC(), time.Unix(c.Exp, 0).UTC(), true
+}
+
+// tokenClaims are the claims of a user's token that the client reads.
+type tokenClaims struct {
+	Iat, Exp int64
+	Session  string `json:"sid"`
+}
+
+// claimsOf reads a token without checking its signature; ok is false for an API
+// key or what is no token.
+func claimsOf(token string) (c tokenClaims, ok bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		return
+		return c, false
 	}
 	b, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return
+	if err != nil || json.Unmarshal(b, &c) != nil || c.Exp == 0 {
+		return tokenClaims{}, false
 	}
-	var claims struct{ Iat, Exp int64 }
-	if json.Unmarshal(b, &claims) != nil || claims.Exp == 0 {
-		return
-	}
-	return time.Unix(claims.Iat, 0).UTC(), time.Unix(claims.Exp, 0).UTC(), true
+	return c, true
 }

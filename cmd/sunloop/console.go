@@ -173,6 +173,7 @@ func (c *ConsoleFlags) options(g *Globals, std streams, log *slog.Logger, lines 
 				o.Credential = store.token(service)
 			}
 			options.KeepSession = func(token string) error { return store.keep(service, token) }
+			o.Kept = func() string { return store.token(service) }
 			o.OnToken = func(token string) {
 				if err := store.keep(service, token); err != nil {
 					log.Warn("keep the renewed session", "error", err)
