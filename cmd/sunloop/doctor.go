@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 
 	"app.sunloop/backend"
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/terminal"
@@ -306,5 +308,24 @@ func (c *DoctorCmd) service(ctx context.Context, r *report) {
 	}
 	if c.Token == "" {
 		r.line("token", "none is given: the console asks for a password")
+		return
+	}
+	c.token(ctx, r, o)
+}
+
+// token asks the service whether it accepts the API key or token, by a list of
+// one site, which every role may read.
+func (c *DoctorCmd) token(ctx context.Context, r *report, o client.Options) {
+	cl := client.New(o)
+	defer cl.Close()
+	_, err := cl.Sites(ctx, api.ListQuery{Page: api.Page{Limit: 1}})
+	refusal := (*api.Error)(nil)
+	switch {
+	case err == nil, errors.As(err, &refusal) && refusal.Status == http.StatusTooManyRequests:
+		r.line("token", "accepted")
+	case refusal != nil && (refusal.Status == http.StatusUnauthorized || refusal.Status == http.StatusForbidden):
+		r.bad("token", "the service refuses it: %v", inWords(err))
+	default:
+		r.bad("token", "it cannot be checked: %v", inWords(err))
 	}
 }

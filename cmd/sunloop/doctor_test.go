@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"app.sunloop/backend"
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
 )
 
 // doctor runs the command and answers what it printed.
@@ -76,5 +78,45 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	gone.Close()
 	if text, _ := doctor(t, "--data", data, "--remote", gone.URL); !strings.Contains(text, "WRONG: no answer from "+gone.URL) {
 		t.Errorf("a service that is gone:\n%s", text)
+	}
+}
+
+// TestDoctorTriesTheToken at a real service: a key and a user's token that the
+// service accepts, and what it refuses.
+func TestDoctorTriesTheToken(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", home)
+	service, err := backend.New(backend.Config{DataDir: t.TempDir(), Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer service.Close()
+	key, id, err := service.Auth().CreateKey(t.Context(), auth.NewKey{Name: "doctor", Customers: []string{"nobody-yet"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, revoked, err := service.Auth().CreateKey(t.Context(), auth.NewKey{Name: "revoked", Customers: []string{"nobody-yet"}})
+	if err == nil {
+		_, _, err = service.Auth().As(api.Unlimited("")).RevokeKey(t.Context(), revoked.ID)
+	}
+	if err != nil {
+		t.Fatal(id, err)
+	}
+	server := httptest.NewServer(service.Handler())
+	defer server.Close()
+	for _, c := range []struct {
+		token, want string
+		status      int
+	}{
+		{key, "token          accepted", 0},
+		{"", "none is given", 0},
+		{"nonsense", "WRONG: the service refuses it: Unauthorized", 1},
+		{"a.b.c", "WRONG: the service refuses it: Invalid token", 1},
+		{gone, "WRONG: the service refuses it", 1},
+	} {
+		text, status := doctor(t, "--data", filepath.Join(home, "data"), "--remote", server.URL, "--token", c.token)
+		if !strings.Contains(text, c.want) || status != c.status {
+			t.Errorf("token %q: status %d, want %q:\n%s", c.token, status, c.want, text)
+		}
 	}
 }
