@@ -12,6 +12,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/backend/servetest"
 )
 
 // tenant is the customer of the crash test, and plants the sites it has.
@@ -348,14 +349,14 @@ func (w *crowd) jobs() []func(context.Context, visitor) error {
 
 // work lets all clients work at a time, each as the holder of a key of its own,
 // until ctx ends. A client stops at its first error: the service is gone.
-func (w *crowd) work(ctx context.Context, p *process, keys []string, dice *rand.Rand) {
+func (w *crowd) work(ctx context.Context, p *servetest.Process, keys []string, dice *rand.Rand) {
 	var all sync.WaitGroup
 	for i, job := range w.jobs() {
 		if pause := dice.IntN(4); i >= 7 && pause != 0 { // what wants much computing
 			continue
 		}
 		all.Go(func() {
-			c := visitorAt(p.url, keys[i])
+			c := visitorAt(p.URL, keys[i])
 			defer c.Close()
 			for ctx.Err() == nil && job(ctx, c) == nil {
 			}

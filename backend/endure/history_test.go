@@ -14,6 +14,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/backend/servetest"
 )
 
 // asked is one operation on an order: a move that demands a version (0: any),
@@ -205,9 +206,9 @@ func (r *recorder) check(t *testing.T) {
 func TestOrdersAreLinearizable(t *testing.T) {
 	dir, seed := t.TempDir(), uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	root := rootKey(t, dir)
-	p := start(t, dir, killFlags...)
-	c := visitorAt(p.url, root)
+	root := servetest.RootKey(t, dir)
+	p := servetest.Start(t, dir, killFlags...)
+	c := visitorAt(p.URL, root)
 	newSite(t, c.Client, tenant, plants[0], plants[0]+"-1")
 	keys := make([]string, 8)
 	for i := range keys {
@@ -216,18 +217,18 @@ func TestOrdersAreLinearizable(t *testing.T) {
 	r := record(t, c, 3)
 	for life := range 3 {
 		if life > 0 {
-			p = start(t, dir, killFlags...)
+			p = servetest.Start(t, dir, killFlags...)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), readyWithin)
+		ctx, cancel := context.WithTimeout(t.Context(), servetest.ReadyWithin)
 		var clients sync.WaitGroup
 		for i, key := range keys {
 			clients.Go(func() {
-				c := visitorAt(p.url, key)
+				c := visitorAt(p.URL, key)
 				defer c.Close()
 				dice := rand.New(rand.NewPCG(seed, uint64(100*life+i)))
 				r.ask(ctx, c.Client, i, dice, func(n int, a answered) bool {
 					if i == 0 && n == 7+dice.IntN(4) && life < 2 {
-						p.kill() // the others are at work
+						p.Kill() // the others are at work
 					}
 					return a.lost || n == 14
 				})
@@ -235,7 +236,7 @@ func TestOrdersAreLinearizable(t *testing.T) {
 		}
 		clients.Wait()
 		cancel()
-		p.kill()
+		p.Kill()
 	}
 	r.check(t)
 }

@@ -22,7 +22,7 @@ func (v *victim) getsIn(t *testing.T, times int) {
 	t.Helper()
 	c := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	for i := range times {
-		resp, err := c.Get(v.url + api.PathHealth)
+		resp, err := c.Get(v.URL + api.PathHealth)
 		if err != nil {
 			t.Errorf("a good client, time %d: %v", i+1, err)
 			return
@@ -67,17 +67,17 @@ func TestConnectionsThatRest(t *testing.T) {
 		most, n = 4096, 10_000
 	}
 	v := newVictim(t, 1, "--max-connections", strconv.Itoa(most))
-	rest, _ := v.usage()
+	rest, _ := v.Usage()
 	closeAll := v.many(t, n, "GET "+api.PathHealth+" HTTP/1.1\r\nHost: x\r\n\r\n", true)
 	defer closeAll()
 	v.getsIn(t, 20)
-	if u, ok := v.usage(); ok && u.files > most+rest.files+1 {
-		t.Errorf("%d files for %d connections", u.files, most)
+	if u, ok := v.Usage(); ok && u.Files > most+rest.Files+1 {
+		t.Errorf("%d files for %d connections", u.Files, most)
 	}
 	v.serves(t)
-	t.Logf("%d connections that rest: resident %.0f MiB at most", n, v.peakMiB())
+	t.Logf("%d connections that rest: resident %.0f MiB at most", n, v.PeakMiB())
 	closeAll()
-	v.rests(t, rest)
+	rests(t, v.Process, rest)
 }
 
 // TestConnectionsThatBegin hold half a header, or nothing, in every slot.
@@ -88,7 +88,7 @@ func TestConnectionsThatBegin(t *testing.T) {
 		most, n = 1000, 2000
 	}
 	v := newVictim(t, 1, "--max-connections", strconv.Itoa(most))
-	rest, _ := v.usage()
+	rest, _ := v.Usage()
 	closeHalf := v.many(t, n/2, "GET / HTTP/1.1\r\nHost: ", false)
 	defer closeHalf()
 	closeSilent := v.many(t, n/2, "", false)
@@ -97,7 +97,7 @@ func TestConnectionsThatBegin(t *testing.T) {
 	closeHalf()
 	closeSilent()
 	v.serves(t)
-	v.rests(t, rest)
+	rests(t, v.Process, rest)
 }
 
 // Frames of HTTP/2 and what they are made of, RFC 9113 and 7541.
@@ -166,7 +166,7 @@ func TestHTTP2WithoutMeasure(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("%d streams that are reset at once: frames %v, resident %.0f MiB at most", resets, kinds, v.peakMiB())
+	t.Logf("%d streams that are reset at once: frames %v, resident %.0f MiB at most", resets, kinds, v.PeakMiB())
 	if kinds[frameHeaders] > resets/2 {
 		t.Errorf("%d of %d were answered although nobody wanted to know", kinds[frameHeaders], resets)
 	}
@@ -185,7 +185,7 @@ func TestHTTP2WithoutMeasure(t *testing.T) {
 	}
 	t.Logf("%d streams that stay open: frames %v", streams, kinds)
 	v.getsIn(t, 3)
-	if most := v.peakMiB(); most > hostileBound {
+	if most := v.PeakMiB(); most > hostileBound {
 		t.Errorf("%.0f MiB resident, more than %d", most, hostileBound)
 	}
 }

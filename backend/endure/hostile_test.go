@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/servetest"
 )
 
 // hostileBound is what the service may take while clients do it harm: the
@@ -27,18 +28,18 @@ const hostileBound = 300 // MiB
 // victim is a service that strangers do harm to, and a client that wishes it
 // well.
 type victim struct {
-	*process
+	*servetest.Process
 	f    *fleet
 	next atomic.Int64 // key of the good client
 }
 
 func newVictim(t *testing.T, days int, flags ...string) *victim {
 	f := makeFleet(t, 1, 1, days, 20)
-	return &victim{process: start(t, f.dir, append(flags, "--no-mfa")...), f: f}
+	return &victim{Process: servetest.Start(t, f.dir, append(flags, "--no-mfa")...), f: f}
 }
 
 func (v *victim) address() string {
-	_, address, _ := strings.Cut(v.url, "://")
+	_, address, _ := strings.Cut(v.URL, "://")
 	return address
 }
 
@@ -48,13 +49,13 @@ func (v *victim) key() string { return v.f.keys[int(v.next.Add(1))%len(v.f.keys)
 // serves asserts that a good client is served and that memory is bounded.
 func (v *victim) serves(t *testing.T) {
 	t.Helper()
-	c := v.client(v.key())
+	c := v.Client(v.key())
 	defer c.Close()
 	r, err := c.Latest(t.Context(), fleetSite(0))
 	if err != nil || len(r.Records) != 1 || r.Records[0].Power != powerKW(0, v.f.steps()-1) {
 		t.Errorf("a good client: %+v, %v", r, err)
 	}
-	if most := v.peakMiB(); most > hostileBound {
+	if most := v.PeakMiB(); most > hostileBound {
 		t.Errorf("%.0f MiB resident, more than %d", most, hostileBound)
 	}
 }
@@ -62,7 +63,7 @@ func (v *victim) serves(t *testing.T) {
 // post sends a body to a path and answers status and body.
 func (v *victim) post(t *testing.T, path, contentType string, body io.Reader, headers ...string) (int, string) {
 	t.Helper()
-	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, v.url+path, body)
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, v.URL+path, body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestJSONWithoutMeasure(t *testing.T) {
 	if tried < 30 {
 		t.Errorf("%d routes", tried)
 	}
-	t.Logf("%d routes; resident %.0f MiB at most", tried, v.peakMiB())
+	t.Logf("%d routes; resident %.0f MiB at most", tried, v.PeakMiB())
 	v.serves(t)
 }
 
@@ -288,7 +289,7 @@ func TestRequestsBehindARequest(t *testing.T) {
 func TestSlowReaders(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	v := newVictim(t, 365)
-	rest, _ := v.usage()
+	rest, _ := v.Usage()
 	const readers = 100
 	var open []net.Conn
 	for range readers {
@@ -315,6 +316,6 @@ func TestSlowReaders(t *testing.T) {
 	for _, c := range open {
 		_ = c.Close()
 	}
-	v.rests(t, rest)
-	t.Logf("%d readers: resident %.0f MiB at most", readers, v.peakMiB())
+	rests(t, v.Process, rest)
+	t.Logf("%d readers: resident %.0f MiB at most", readers, v.PeakMiB())
 }

@@ -15,6 +15,7 @@ import (
 	"app.sunloop/backend"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/backend/servetest"
 )
 
 // visitor is a client that can also call as another, from the same place.
@@ -82,17 +83,17 @@ func TestKilledAnywhereLosesNothing(t *testing.T) {
 	place := newReceiver()
 	defer place.Close()
 	w := &crowd{book: newBook(), place: place, dirs: []string{dir}, counts: map[string]int{}}
-	root := rootKey(t, dir)
+	root := servetest.RootKey(t, dir)
 	keys, readers := w.open(t, root)
 	begun := time.Now()
 	for round := range rounds {
 		p := launchToKill(t, dir, round, dice)
 		clients := make([]visitor, len(readers))
 		for i, key := range readers {
-			clients[i] = visitorAt(p.url, key)
+			clients[i] = visitorAt(p.URL, key)
 		}
 		if err := w.book.check(t.Context(), clients, dice, false); err != nil {
-			t.Fatalf("round %d: %v\nthe service says:\n%s", round, err, p.log())
+			t.Fatalf("round %d: %v\nthe service says:\n%s", round, err, p.Log())
 		}
 		for _, c := range clients {
 			c.Close()
@@ -107,16 +108,16 @@ func TestKilledAnywhereLosesNothing(t *testing.T) {
 		}
 		time.Sleep(span)
 		if round%5 == 3 { // while it ends in good order
-			if err := p.term(); err != nil {
+			if err := p.Term(); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Duration(dice.IntN(60)) * time.Millisecond)
 		}
-		p.kill()
+		p.Kill()
 		cancel()
 		<-worked
-		if strings.Contains(p.log(), "panic") {
-			t.Fatalf("round %d: it panicked:\n%s", round, p.log())
+		if strings.Contains(p.Log(), "panic") {
+			t.Fatalf("round %d: it panicked:\n%s", round, p.Log())
 		}
 		if round%50 == 49 {
 			checkFolder(t, dir)
@@ -147,29 +148,29 @@ func (w *crowd) report(t *testing.T, what string) {
 
 // launchToKill starts a service. In some rounds it is killed while it starts,
 // once or twice, and started anew.
-func launchToKill(t *testing.T, dir string, round int, dice *rand.Rand) *process {
+func launchToKill(t *testing.T, dir string, round int, dice *rand.Rand) *servetest.Process {
 	t.Helper()
 	early := 0
 	if round%4 == 1 {
 		early = 1 + round%8/4
 	}
 	for range early {
-		p, err := launch(dir, killFlags...)
+		p, err := servetest.Launch(dir, killFlags...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Duration(dice.IntN(250)) * time.Millisecond)
-		p.kill()
+		p.Kill()
 	}
-	return start(t, dir, killFlags...)
+	return servetest.Start(t, dir, killFlags...)
 }
 
 // open fills a folder that nobody serves.
 func (w *crowd) open(t *testing.T, root string) (keys, readers []string) {
 	t.Helper()
-	p := start(t, w.dirs[0], killFlags...)
-	defer p.kill()
-	return w.fill(t, p.url, root, 39)
+	p := servetest.Start(t, w.dirs[0], killFlags...)
+	defer p.Kill()
+	return w.fill(t, p.URL, root, 39)
 }
 
 // fill makes the sites with some telemetry, and keys of administrators: nine for
@@ -215,7 +216,7 @@ func (w *crowd) fill(t *testing.T, url, root string, n int) (keys, readers []str
 	if err != nil {
 		t.Fatal(err)
 	}
-	for tries, late := 0, time.Now().Add(2*readyWithin); ; tries++ {
+	for tries, late := 0, time.Now().Add(2*servetest.ReadyWithin); ; tries++ {
 		u, err := visitorAt(url, readers[tries%len(readers)]).Upload(t.Context(), ack.UploadID)
 		if err != nil {
 			t.Fatal(err)
@@ -363,7 +364,7 @@ func (w *crowd) drain(t *testing.T, c visitor) {
 // checkFolder looks through a folder that nobody serves.
 func checkFolder(t *testing.T, dir string) {
 	t.Helper()
-	if out, err := command(dir, "admin", "check").CombinedOutput(); err != nil {
+	if out, err := servetest.Command(dir, "admin", "check").CombinedOutput(); err != nil {
 		t.Errorf("sunloop admin check: %v\n%s", err, out)
 	}
 }

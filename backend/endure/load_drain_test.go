@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/servetest"
 )
 
 // goer asks without pause over connections that are kept until the door is
@@ -66,7 +67,7 @@ func TestEndUnderLoad(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	const goers, every = 20, 100 * time.Millisecond
 	f := makeFleet(t, 1, 10, 3, 2*goers+1)
-	p := start(t, f.dir, "--no-mfa", "--end-delay", "1s")
+	p := servetest.Start(t, f.dir, "--no-mfa", "--end-delay", "1s")
 	root := rootOf(f)
 	var answered, uploads, overKept atomic.Int64
 	var ids sync.Map
@@ -75,7 +76,7 @@ func TestEndUnderLoad(t *testing.T) {
 	defer cancel()
 	for n := range goers {
 		wait.Go(func() {
-			g := &goer{url: p.url, key: f.keys[n], http: http.Client{Transport: &http.Transport{}}}
+			g := &goer{url: p.URL, key: f.keys[n], http: http.Client{Transport: &http.Transport{}}}
 			defer g.http.CloseIdleConnections()
 			for i := n; ; i++ {
 				g.key = f.keys[n*2+i/40%2] // sixty a minute are taken of each
@@ -87,7 +88,7 @@ func TestEndUnderLoad(t *testing.T) {
 				switch {
 				case errors.Is(err, syscall.ECONNREFUSED):
 					return // the door is closed
-				case err != nil && !reused && p.cmd.ProcessState == nil && closedDoor(p.url):
+				case err != nil && !reused && p.Cmd.ProcessState == nil && closedDoor(p.URL):
 					return // it stood in the queue, and nobody took it any more
 				case err != nil || status != http.StatusOK:
 					t.Errorf("request %d of %d (reused connection: %t): %d %s, %v", i, n, reused, status, answer, err)
@@ -112,7 +113,7 @@ func TestEndUnderLoad(t *testing.T) {
 	slow := make(chan error, 1)
 	form := uploadForm("slow")
 	go func() {
-		g := &goer{url: p.url, key: root, http: http.Client{Transport: &http.Transport{}}}
+		g := &goer{url: p.URL, key: root, http: http.Client{Transport: &http.Transport{}}}
 		status, answer, _, err := g.ask(ctx, http.MethodPost, api.PathUploadTrain, formType, half)
 		if err == nil && status != http.StatusOK {
 			err = fmt.Errorf("%d %s", status, answer)
@@ -125,10 +126,10 @@ func TestEndUnderLoad(t *testing.T) {
 	for answered.Load() < 100 && !t.Failed() {
 		time.Sleep(time.Millisecond)
 	}
-	if err := p.term(); err != nil {
+	if err := p.Term(); err != nil {
 		t.Fatal(err)
 	}
-	g := &goer{url: p.url, key: root, http: http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
+	g := &goer{url: p.URL, key: root, http: http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 	for {
 		status, _, _, err := g.ask(ctx, http.MethodGet, api.PathReady, "", nil)
 		if err != nil {
@@ -150,17 +151,17 @@ func TestEndUnderLoad(t *testing.T) {
 	if err := <-slow; err != nil {
 		t.Errorf("the upload that was half way: %v", err)
 	}
-	<-p.ended
-	if status := p.cmd.ProcessState.ExitCode(); status != 0 {
-		t.Errorf("exit status %d:\n%s", status, p.log())
+	<-p.Ended
+	if status := p.Cmd.ProcessState.ExitCode(); status != 0 {
+		t.Errorf("exit status %d:\n%s", status, p.Log())
 	}
 	t.Logf("%d answers, %d of them to uploads, %d over connections that were kept", answered.Load(), uploads.Load(), overKept.Load())
 	if uploads.Load() == 0 || overKept.Load() == 0 {
 		t.Error("no upload, or no connection that was kept")
 	}
 
-	next := start(t, f.dir, "--no-mfa")
-	c := next.client(root)
+	next := servetest.Start(t, f.dir, "--no-mfa")
+	c := next.Client(root)
 	defer c.Close()
 	waitFor := time.Now().Add(time.Minute)
 	for id := range ids.Range {
@@ -202,8 +203,8 @@ func closedDoor(url string) bool {
 func TestASecondWordEndsAtOnce(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	f := makeFleet(t, 1, 1, 1, 1)
-	p := start(t, f.dir, "--no-mfa")
-	c, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+	p := servetest.Start(t, f.dir, "--no-mfa")
+	c, err := net.Dial("tcp", strings.TrimPrefix(p.URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,25 +213,25 @@ func TestASecondWordEndsAtOnce(t *testing.T) {
 	if _, err := io.ReadFull(c, make([]byte, len("HTTP/1.1 100"))); err != nil {
 		t.Fatal(err) // the service has begun to read
 	}
-	if err := p.term(); err != nil {
+	if err := p.Term(); err != nil {
 		t.Fatal(err)
 	}
-	for !closedDoor(p.url) {
+	for !closedDoor(p.URL) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	select {
-	case <-p.ended:
-		t.Fatalf("it did not wait for the request: %v", p.err)
+	case <-p.Ended:
+		t.Fatalf("it did not wait for the request: %v", p.Err)
 	default:
 	}
-	if err := p.term(); err != nil {
+	if err := p.Term(); err != nil {
 		t.Fatal(err)
 	}
-	<-p.ended
+	<-p.Ended
 	var status syscall.WaitStatus
-	status, _ = p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	status, _ = p.Cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if !status.Signaled() || status.Signal() != syscall.SIGTERM {
-		t.Errorf("it ended by %v", p.err)
+		t.Errorf("it ended by %v", p.Err)
 	}
-	start(t, f.dir, "--no-mfa") // the folder is good
+	servetest.Start(t, f.dir, "--no-mfa") // the folder is good
 }

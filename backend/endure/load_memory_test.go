@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/servetest"
 )
 
 // uploadBound is what the service may take while the largest files come in at
@@ -26,12 +27,12 @@ func TestLargestUploadsAtOnce(t *testing.T) {
 		uploads = 100
 	}
 	f := makeFleet(t, 1, 1, 1, 1)
-	p := start(t, f.dir, "--no-mfa")
+	p := servetest.Start(t, f.dir, "--no-mfa")
 	csv := largestCSV(f.first)
 	var wait sync.WaitGroup
 	for n := range uploads {
 		wait.Go(func() {
-			c := p.client(f.keys[0])
+			c := p.Client(f.keys[0])
 			defer c.Close()
 			for { // 60 a minute are taken
 				r, err := c.UploadTrain(t.Context(), api.UploadRequest{CustomerID: fleetCustomer, SiteID: fmt.Sprint("large-", n), Region: "eu", Location: "Vienna", Filename: "a.csv"}, strings.NewReader(csv), nil)
@@ -48,8 +49,8 @@ func TestLargestUploadsAtOnce(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	t.Logf("%d uploads of %d bytes: resident %.0f MiB at most", uploads, len(csv), p.peakMiB())
-	if most := p.peakMiB(); most > uploadBound {
+	t.Logf("%d uploads of %d bytes: resident %.0f MiB at most", uploads, len(csv), p.PeakMiB())
+	if most := p.PeakMiB(); most > uploadBound {
 		t.Errorf("%.0f MiB resident, more than %d", most, uploadBound)
 	}
 }
@@ -79,8 +80,8 @@ func TestMemoryOfAFleet(t *testing.T) {
 		t.Skip("make load measures it")
 	}
 	f := makeFleet(t, 10, 100, 30, 1)
-	p := start(t, f.dir, "--no-mfa")
-	c := p.client(f.keys[0])
+	p := servetest.Start(t, f.dir, "--no-mfa")
+	c := p.Client(f.keys[0])
 	defer c.Close()
 	for i := range f.sites {
 		if _, err := c.Assets(t.Context(), api.ListQuery{SiteID: fleetSite(i), Page: api.Page{Limit: api.MaxLimit}}); err != nil {
@@ -94,6 +95,6 @@ func TestMemoryOfAFleet(t *testing.T) {
 		}
 	}
 	time.Sleep(10 * time.Second)
-	u, _ := p.usage()
-	t.Logf("%d units: resident %d MiB", f.sites*f.units, u.rssBytes>>20)
+	u, _ := p.Usage()
+	t.Logf("%d units: resident %d MiB", f.sites*f.units, u.RSSBytes>>20)
 }

@@ -17,6 +17,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/backend/servetest"
 	"app.sunloop/tui/state"
 )
 
@@ -335,8 +336,8 @@ func TestLoad(t *testing.T) {
 		keys, consoles, days, pace = 200, 50, 365, 1
 	}
 	f := makeFleet(t, 1, 100, days, keys+consoles)
-	p := start(t, f.dir, "--no-mfa")
-	before, _ := p.usage()
+	p := servetest.Start(t, f.dir, "--no-mfa")
+	before, _ := p.Usage()
 
 	ctx, stop := context.WithTimeout(t.Context(), time.Duration(seconds)*time.Second)
 	defer stop()
@@ -344,7 +345,7 @@ func TestLoad(t *testing.T) {
 	var wait sync.WaitGroup
 	callers := make([]*caller, keys+consoles)
 	for n := range callers {
-		c := &caller{Client: client.New(client.Options{BaseURL: p.url, Credential: f.keys[n]}), f: f, n: n}
+		c := &caller{Client: client.New(client.Options{BaseURL: p.URL, Credential: f.keys[n]}), f: f, n: n}
 		callers[n] = c
 		wait.Go(func() {
 			defer c.Close()
@@ -370,7 +371,7 @@ func TestLoad(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	most := p.peakMiB()
+	most := p.PeakMiB()
 	l.report(t)
 	t.Logf("%d requests in %d s, %.0f requests/s, %d not modified; resident %.0f MiB at most", l.all(), seconds, float64(l.all())/float64(seconds), l.kept, most)
 	for i, w := range l.wrong {
@@ -388,7 +389,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("%.0f MiB resident, more than %d", most, residentBound)
 	}
 	f.uploadsArrive(t, callers[:keys])
-	p.rests(t, before)
+	rests(t, p, before)
 }
 
 // uploadsArrive waits until each acknowledged upload is worked off.
@@ -430,25 +431,19 @@ func (f *fleet) uploadsArrive(t *testing.T, callers []*caller) {
 	}
 }
 
-// peakMiB is the most memory that the process had; 0 where nobody says.
-func (p *process) peakMiB() float64 {
-	u, _ := p.usage()
-	return float64(u.peakRSSBytes) / (1 << 20)
-}
-
 // rests waits until the process holds no more files and threads than before,
 // but for those that a service opens a moment after it is ready: the operator's
 // socket, and the client of a job.
-func (p *process) rests(t *testing.T, before usage) {
+func rests(t *testing.T, p *servetest.Process, before servetest.Usage) {
 	t.Helper()
 	const files, threads = 2, 8 // threads that the runtime may have made for what waits in the system
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		u, _ := p.usage()
-		if u.files <= before.files+files && u.threads <= before.threads+threads {
+		u, _ := p.Usage()
+		if u.Files <= before.Files+files && u.Threads <= before.Threads+threads {
 			return
 		}
 		if time.Now().After(end) {
-			t.Errorf("it rests with %d files and %d threads, %d and %d before", u.files, u.threads, before.files, before.threads)
+			t.Errorf("it rests with %d files and %d threads, %d and %d before", u.Files, u.Threads, before.Files, before.Threads)
 			return
 		}
 	}
@@ -464,14 +459,14 @@ func TestSixtyAMinuteOverTheWire(t *testing.T) {
 		keys = 100
 	}
 	f := makeFleet(t, 1, 1, 1, keys)
-	p := start(t, f.dir, "--no-mfa")
+	p := servetest.Start(t, f.dir, "--no-mfa")
 	var wait sync.WaitGroup
 	for n, key := range f.keys {
 		wait.Go(func() {
 			c := &http.Client{Transport: &http.Transport{}}
 			defer c.CloseIdleConnections()
 			ask := func() (status int, retry string) {
-				q, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+api.PathDataPeriod+"?site_id="+fleetSite(0), nil)
+				q, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, p.URL+api.PathDataPeriod+"?site_id="+fleetSite(0), nil)
 				q.Header.Set("Authorization", "Bearer "+key)
 				resp, err := c.Do(q)
 				if err != nil {

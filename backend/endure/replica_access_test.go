@@ -27,7 +27,7 @@ func (c *cluster) sharedRate(t *testing.T) {
 		begun := time.Now()
 		for i := range 12 {
 			all.Go(func() {
-				v := visitorAt(c.replica(i%replicas).url, key)
+				v := visitorAt(c.replica(i%replicas).URL, key)
 				defer v.Close()
 				for range 10 {
 					_, err := v.Sites(t.Context(), api.ListQuery{CustomerID: tenant})
@@ -57,7 +57,7 @@ func (c *cluster) sharedRate(t *testing.T) {
 // revokedKey: a key that was used at each replica opens none a minute after it
 // was revoked at one.
 func (c *cluster) revokedKey(t *testing.T) {
-	root := at(c.replica(0).url, c.askers...)
+	root := at(c.replica(0).URL, c.askers...)
 	defer root.Close()
 	made, err := root.CreateKey(t.Context(), api.KeysRequest{Name: "to be revoked", RoleID: api.RoleAnalyst, CustomerIDs: []string{tenant}})
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *cluster) revokedKey(t *testing.T) {
 	}
 	var holders []visitor
 	for i := range replicas {
-		v := visitorAt(c.replica(i).url, made.APIKey)
+		v := visitorAt(c.replica(i).URL, made.APIKey)
 		defer v.Close()
 		if _, err := v.Sites(t.Context(), api.ListQuery{CustomerID: tenant}); err != nil {
 			t.Fatal(err)
@@ -104,7 +104,7 @@ func (c *cluster) oneTimeCode(t *testing.T) {
 	defer root.Close()
 	const name = "heidi"
 	newUser(t, root.Client, tenant, api.RoleAnalyst, name, goodPassword)
-	person := visitorAt(c.replica(0).url, "")
+	person := visitorAt(c.replica(0).URL, "")
 	defer person.Close()
 	challenge, err := person.Login(t.Context(), name, goodPassword)
 	if err != nil {
@@ -132,7 +132,7 @@ func (c *cluster) oneTimeCode(t *testing.T) {
 		ready.Add(replicas)
 		for i := range replicas {
 			all.Go(func() {
-				v := visitorAt(c.replica(i).url, "")
+				v := visitorAt(c.replica(i).URL, "")
 				defer v.Close()
 				challenge, err := v.Login(t.Context(), name, goodPassword)
 				ready.Done()

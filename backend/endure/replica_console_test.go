@@ -16,6 +16,7 @@ import (
 	"github.com/creack/pty"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/servetest"
 )
 
 // glass is a terminal with a program in it.
@@ -30,7 +31,7 @@ func console(t *testing.T, url, key string) *glass {
 	t.Helper()
 	const columns, rows = 120, 36
 	dir := t.TempDir()
-	cmd := command(dir, "console", "--remote", url)
+	cmd := servetest.Command(dir, "console", "--remote", url)
 	cmd.Env = append(cmd.Env, "SUNLOOP_TOKEN="+key, "TERM=xterm-256color", "LANG=C.UTF-8")
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: columns, Rows: rows})
 	if err != nil {
@@ -78,7 +79,7 @@ func (g *glass) shows(t *testing.T, always []string, words ...string) time.Durat
 		if !slices.ContainsFunc(words, lacks(screen)) {
 			return time.Since(begun)
 		}
-		if time.Since(begun) > 2*readyWithin {
+		if time.Since(begun) > 2*servetest.ReadyWithin {
 			t.Fatalf("%q never came:\n%s", words, screen)
 		}
 		time.Sleep(20 * time.Millisecond)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/servetest"
 	"app.sunloop/backend/store/s3test"
 )
 
@@ -85,9 +86,9 @@ func (c *cluster) settle(w *crowd) {
 // time, and answers how long that took.
 func (c *cluster) goesOn(w *crowd, after time.Time, kinds ...string) time.Duration {
 	c.t.Helper()
-	for late := time.Now().Add(2 * readyWithin); !w.book.since(after, kinds...); time.Sleep(10 * time.Millisecond) {
+	for late := time.Now().Add(2 * servetest.ReadyWithin); !w.book.since(after, kinds...); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(late) {
-			c.t.Fatalf("no write %v was acknowledged for %s:\n%s", kinds, 2*readyWithin, c.logs())
+			c.t.Fatalf("no write %v was acknowledged for %s:\n%s", kinds, 2*servetest.ReadyWithin, c.logs())
 		}
 	}
 	return time.Since(after)
@@ -116,12 +117,12 @@ func (c *cluster) killed(t *testing.T, w *crowd, keys []string, kills int) {
 		longest = max(longest, c.goesOn(w, at))
 		for _, i := range victims {
 			if dice.IntN(3) == 0 { // while it starts
-				p, err := launch(c.dirs[i], append(c.shared, killFlags...)...)
+				p, err := servetest.Launch(c.dirs[i], append(c.shared, killFlags...)...)
 				if err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Duration(dice.IntN(400)) * time.Millisecond)
-				p.kill()
+				p.Kill()
 				n++
 			}
 			c.start(i)
@@ -147,7 +148,7 @@ func (c *cluster) linearizable(t *testing.T) {
 	for i := range keys {
 		keys[i] = newKey(t, root.Client, tenant, api.RoleOperator)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*readyWithin)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*servetest.ReadyWithin)
 	defer cancel()
 	var asked atomic.Int64
 	var clients sync.WaitGroup
@@ -217,8 +218,8 @@ func (c *cluster) rollingRestart(t *testing.T, keys []string) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		p := c.replica(i)
-		if status, err := p.stop(); status != 0 || err != nil {
-			t.Errorf("replica %d ended with %d, %v:\n%s", i, status, err, p.log())
+		if status, err := p.Stop(); status != 0 || err != nil {
+			t.Errorf("replica %d ended with %d, %v:\n%s", i, status, err, p.Log())
 		}
 		c.gone(p)
 		c.start(i)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/servetest"
 	"app.sunloop/backend/store/s3test"
 )
 
@@ -47,8 +48,8 @@ func (c *cluster) failover(w *crowd, keys []string) {
 func (c *cluster) notReady() {
 	c.t.Helper()
 	for i := range replicas {
-		g := &goer{url: c.replica(i).url, http: http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
-		for late := time.Now().Add(readyWithin); ; time.Sleep(20 * time.Millisecond) {
+		g := &goer{url: c.replica(i).URL, http: http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
+		for late := time.Now().Add(servetest.ReadyWithin); ; time.Sleep(20 * time.Millisecond) {
 			status, answer, _, err := g.ask(c.t.Context(), http.MethodGet, api.PathReady, "", nil)
 			if err != nil {
 				c.t.Fatalf("replica %d: %v\n%s", i, err, c.logs())
@@ -93,7 +94,7 @@ func (c *cluster) bucketAway(t *testing.T, w *crowd, keys []string) {
 		var all sync.WaitGroup
 		for i := range replicas {
 			all.Go(func() {
-				v := visitorAt(c.replica(i).url, keys[i])
+				v := visitorAt(c.replica(i).URL, keys[i])
 				defer v.Close()
 				_, _, _, csv := file(0)
 				_, err := v.UploadNowcast(t.Context(), api.UploadRequest{CustomerID: "refused", SiteID: "refused", Region: "eu", Location: "48.2,16.4", Timezone: "UTC", CapacityKW: 100}, strings.NewReader(csv), nil)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/servetest"
 )
 
 // lookEvery is how often the balancer asks each replica whether it is ready,
@@ -227,7 +228,7 @@ func TestBalancer(t *testing.T) {
 	}
 	until := func(n int) {
 		t.Helper()
-		for late := time.Now().Add(readyWithin); b.readyDoors() != n; time.Sleep(10 * time.Millisecond) {
+		for late := time.Now().Add(servetest.ReadyWithin); b.readyDoors() != n; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(late) {
 				t.Fatalf("%d of %d are ready", b.readyDoors(), n)
 			}

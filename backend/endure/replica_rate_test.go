@@ -19,6 +19,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/client"
+	"app.sunloop/backend/servetest"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/pgtest"
@@ -45,7 +46,7 @@ const idleFor = 10 * time.Second
 // rated is a service of equal processes, over a database and a bucket or, as
 // one process, over the file.
 type rated struct {
-	processes []*process
+	processes []*servetest.Process
 	server    *pgtest.Server // nil: the file
 	keys      []string
 	next      atomic.Int64 // key to be used, as each has its rate
@@ -115,7 +116,7 @@ func openRated(b *testing.B, n, keys int) *rated {
 		if n > 0 {
 			dir = filepath.Join(b.TempDir(), fmt.Sprint("replica-", i))
 		}
-		r.processes = append(r.processes, start(b, dir, flags...))
+		r.processes = append(r.processes, servetest.Start(b, dir, flags...))
 	}
 	return r
 }
@@ -144,7 +145,7 @@ func (r *rated) key() string { return r.keys[int(r.next.Add(1))%len(r.keys)] }
 // database's server since used was made.
 func (r *rated) spent(b *testing.B, used func() time.Duration) (processes, server time.Duration) {
 	for _, p := range r.processes {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Cmd.Process.Pid))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -169,7 +170,7 @@ type cost struct {
 }
 
 // measure does something n times, so many at once, the i-th at process i.
-func (r *rated) measure(b *testing.B, n, atOnce int, do func(p *process) error) cost {
+func (r *rated) measure(b *testing.B, n, atOnce int, do func(p *servetest.Process) error) cost {
 	used := func() time.Duration { return 0 }
 	if r.server != nil {
 		used = r.server.CPU()
@@ -199,10 +200,10 @@ func (r *rated) measure(b *testing.B, n, atOnce int, do func(p *process) error) 
 }
 
 // get asks for a path until all of its answer is there.
-func (r *rated) get(path string, q string) func(p *process) error {
+func (r *rated) get(path string, q string) func(p *servetest.Process) error {
 	caller := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: ratedAtOnce}}
-	return func(p *process) error {
-		request, err := http.NewRequest(http.MethodGet, p.url+path+"?"+q, nil)
+	return func(p *servetest.Process) error {
+		request, err := http.NewRequest(http.MethodGet, p.URL+path+"?"+q, nil)
 		if err != nil {
 			return err
 		}
@@ -221,10 +222,10 @@ func (r *rated) get(path string, q string) func(p *process) error {
 }
 
 // upload sends the next hour of a site and waits until it is stored.
-func (r *rated) upload(b *testing.B, n int) func(p *process) error {
+func (r *rated) upload(b *testing.B, n int) func(p *servetest.Process) error {
 	var next atomic.Int64
 	next.Store(int64(n))
-	return func(p *process) error {
+	return func(p *servetest.Process) error {
 		ctx, cancel := context.WithTimeout(b.Context(), storedWithin)
 		defer cancel()
 		i := int(next.Add(1)) - 1
@@ -236,12 +237,12 @@ func (r *rated) upload(b *testing.B, n int) func(p *process) error {
 				fmt.Fprintf(&csv, "%s,%s,%.1f\n", from.Add(time.Duration(s)*5*time.Minute).Format(time.RFC3339), ratedUnit(site, u), powerKW(u, s))
 			}
 		}
-		c := p.client(r.key())
+		c := p.Client(r.key())
 		defer c.Close()
 		ack, err := c.UploadNowcast(ctx, api.UploadRequest{CustomerID: fleetCustomer, SiteID: fleetSite(site), Region: "eu", Location: "48.2,16.4", Timezone: "UTC"}, strings.NewReader(csv.String()), nil)
 		for err == nil {
 			var u *api.Upload
-			looking := p.client(r.key())
+			looking := p.Client(r.key())
 			u, err = looking.Upload(ctx, ack.UploadID)
 			looking.Close()
 			if err == nil && u.Ended() {
@@ -282,7 +283,7 @@ func BenchmarkReplicas(b *testing.B) {
 			r := openRated(b, n, 200)
 			day := "asset_id=" + ratedUnit(3, 4) + "&site_id=" + fleetSite(3) + "&start=" + r.end.AddDate(0, 0, -9).Format(time.RFC3339) + "&end=" + r.end.AddDate(0, 0, -8).Format(time.RFC3339)
 			newest, unit := r.get(api.PathLatest, "site_id="+fleetSite(2)), r.get(api.PathInverter, day)
-			for _, warm := range []func(*process) error{newest, unit} {
+			for _, warm := range []func(*servetest.Process) error{newest, unit} {
 				r.measure(b, 200, 4, warm)
 			}
 			sent := 0
@@ -295,7 +296,7 @@ func BenchmarkReplicas(b *testing.B) {
 				sent += uploads
 				c.report(b, "upload")
 				b.ReportMetric(float64(uploads*ratedRows)/c.wall.Seconds(), "rows/s")
-				c = r.measure(b, 1, 1, func(*process) error { return client.Sleep(b.Context(), idleFor) })
+				c = r.measure(b, 1, 1, func(*servetest.Process) error { return client.Sleep(b.Context(), idleFor) })
 				b.ReportMetric(1000*(c.processes+c.serverTime).Seconds()/c.wall.Seconds(), "idle-cpu-ms/s")
 				b.ReportMetric(1000*c.serverTime.Seconds()/c.wall.Seconds(), "idle-server-ms/s")
 			}

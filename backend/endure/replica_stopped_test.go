@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/servetest"
 )
 
 // long is a history of a site's one inverter that takes a moment to learn from.
@@ -54,14 +55,14 @@ func (c *cluster) stopped(t *testing.T, times int) {
 		}
 		c.await(1)
 		sole := c.replica(0)
-		root, asker := at(sole.url, c.askers...), at(sole.url, c.askers...)
+		root, asker := at(sole.URL, c.askers...), at(sole.URL, c.askers...)
 		newSite(t, root.Client, tenant, site, site+"-1")
 		ack, err := root.UploadTrain(t.Context(), api.UploadRequest{CustomerID: tenant, SiteID: site, Region: "eu", Location: "48.2,16.4", Timezone: "UTC", CapacityKW: 100}, strings.NewReader(long(site+"-1", seed)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		missed := false
-		for late := time.Now().Add(2 * readyWithin); ; time.Sleep(time.Millisecond) {
+		for late := time.Now().Add(2 * servetest.ReadyWithin); ; time.Sleep(time.Millisecond) {
 			u, err := asker.Upload(t.Context(), ack.UploadID)
 			if missed = err == nil && u.Ended() && stage == "detecting"; missed {
 				break // it takes some milliseconds
@@ -80,7 +81,7 @@ func (c *cluster) stopped(t *testing.T, times int) {
 			}
 			continue
 		}
-		if err := sole.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		if err := sole.Cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
 		still := time.Now()
@@ -90,7 +91,7 @@ func (c *cluster) stopped(t *testing.T, times int) {
 			c.start(i)
 		}
 		c.await(replicas - 1)
-		other := at(c.replica(1).url, c.askers...)
+		other := at(c.replica(1).URL, c.askers...)
 		defer other.Close()
 		for late := time.Now().Add(5 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 			u, err := other.Upload(t.Context(), ack.UploadID)
@@ -105,15 +106,15 @@ func (c *cluster) stopped(t *testing.T, times int) {
 			}
 		}
 		t.Logf("%s was taken over and done %s after its replica had stopped", stage, time.Since(still).Round(time.Second))
-		if err := sole.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		if err := sole.Cmd.Process.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
 		c.await(replicas)
 		// It goes on with what it had begun, and finds at the end, or before, that
 		// this is another's. Nothing tells when.
 		time.Sleep(15 * time.Second)
-		if status, err := sole.stop(); status != 0 || err != nil {
-			t.Errorf("the replica that had stopped ended with %d, %v:\n%s", status, err, sole.log())
+		if status, err := sole.Stop(); status != 0 || err != nil {
+			t.Errorf("the replica that had stopped ended with %d, %v:\n%s", status, err, sole.Log())
 		}
 		c.gone(sole)
 		c.start(0)

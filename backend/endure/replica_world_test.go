@@ -22,6 +22,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/backend/servetest"
 	"app.sunloop/backend/store/pgtest"
 	"app.sunloop/backend/store/s3test"
 )
@@ -46,16 +47,16 @@ type cluster struct {
 	front  *balancer
 
 	mu   sync.Mutex
-	dirs []string   // the replicas' own folders
-	live []*process // by replica
-	all  []*process // that were ever started
+	dirs []string             // the replicas' own folders
+	live []*servetest.Process // by replica
+	all  []*servetest.Process // that were ever started
 }
 
 // openCluster starts the servers and the replicas, over a bucket that is there.
 // By way of a pooler the replicas do not know where the database is.
 func openCluster(t *testing.T, bucket *s3test.Server, uri string, pooled bool) *cluster {
 	t.Helper()
-	c := &cluster{t: t, primary: pgtest.Start(t, pgtest.Options{}), bucket: bucket, line: s3test.NewProxy(t, uri), front: newBalancer(t), live: make([]*process, replicas)}
+	c := &cluster{t: t, primary: pgtest.Start(t, pgtest.Options{}), bucket: bucket, line: s3test.NewProxy(t, uri), front: newBalancer(t), live: make([]*servetest.Process, replicas)}
 	c.standby = c.primary.Standby(t)
 	u, err := url.Parse(c.primary.Database(t))
 	if err != nil {
@@ -76,11 +77,11 @@ func openCluster(t *testing.T, bucket *s3test.Server, uri string, pooled bool) *
 	for i := range replicas {
 		c.dirs = append(c.dirs, filepath.Join(t.TempDir(), fmt.Sprint("replica-", i)))
 	}
-	c.root, _, _ = strings.Cut(admin(t, c.dirs[0], "", slices.Concat([]string{"key", "create", "root", "--role", "role_admin", "--customers", "*"}, c.shared)...), "\n")
+	c.root, _, _ = strings.Cut(servetest.Admin(t, c.dirs[0], "", slices.Concat([]string{"key", "create", "root", "--role", "role_admin", "--customers", "*"}, c.shared)...), "\n")
 	t.Cleanup(func() {
 		for _, p := range c.live {
 			if p != nil {
-				p.kill()
+				p.Kill()
 			}
 		}
 	})
@@ -109,23 +110,23 @@ func (c *cluster) part(name string, f func(t *testing.T)) {
 // start starts a replica on its folder and waits until it is ready.
 func (c *cluster) start(i int, flags ...string) {
 	c.t.Helper()
-	p, err := launch(c.dirs[i], slices.Concat(c.shared, killFlags, flags)...)
+	p, err := servetest.Launch(c.dirs[i], slices.Concat(c.shared, killFlags, flags)...)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	c.mu.Lock()
 	c.live[i], c.all = p, append(c.all, p)
 	c.mu.Unlock()
-	if err := p.wait(); err != nil {
+	if err := p.Wait(); err != nil {
 		c.t.Fatal(err)
 	}
-	if err := c.front.add(p.url); err != nil {
+	if err := c.front.add(p.URL); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
 // replica is the process that serves, or did.
-func (c *cluster) replica(i int) *process {
+func (c *cluster) replica(i int) *servetest.Process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.live[i]
@@ -135,23 +136,23 @@ func (c *cluster) replica(i int) *process {
 func (c *cluster) kill(i int) {
 	c.t.Helper()
 	p := c.replica(i)
-	p.kill()
+	p.Kill()
 	c.gone(p)
 }
 
 // gone forgets a replica whose process has ended.
-func (c *cluster) gone(p *process) {
+func (c *cluster) gone(p *servetest.Process) {
 	c.t.Helper()
-	c.front.remove(p.url)
-	if strings.Contains(p.log(), "panic") {
-		c.t.Errorf("a replica panicked:\n%s", p.log())
+	c.front.remove(p.URL)
+	if strings.Contains(p.Log(), "panic") {
+		c.t.Errorf("a replica panicked:\n%s", p.Log())
 	}
 }
 
 // await waits until the balancer sends requests to n replicas.
 func (c *cluster) await(n int) {
 	c.t.Helper()
-	for late := time.Now().Add(2 * readyWithin); c.front.readyDoors() != n; time.Sleep(20 * time.Millisecond) {
+	for late := time.Now().Add(2 * servetest.ReadyWithin); c.front.readyDoors() != n; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(late) {
 			c.t.Fatalf("%d replicas of %d are ready:\n%s", c.front.readyDoors(), n, c.logs())
 		}
@@ -162,7 +163,7 @@ func (c *cluster) await(n int) {
 func (c *cluster) logs() string {
 	var b strings.Builder
 	for i := range replicas {
-		lines := strings.Split(c.replica(i).log(), "\n")
+		lines := strings.Split(c.replica(i).Log(), "\n")
 		fmt.Fprintf(&b, "replica %d:\n%s\n", i, strings.Join(lines[max(0, len(lines)-20):], "\n"))
 	}
 	return b.String()
@@ -174,8 +175,8 @@ func (c *cluster) stillRun() {
 	for i := range replicas {
 		p := c.replica(i)
 		select {
-		case <-p.ended:
-			c.t.Errorf("replica %d ended (%s):\n%s", i, p.cmd.ProcessState, p.log())
+		case <-p.Ended:
+			c.t.Errorf("replica %d ended (%s):\n%s", i, p.Cmd.ProcessState, p.Log())
 		default:
 		}
 	}
@@ -186,8 +187,8 @@ func (c *cluster) stillRun() {
 func (c *cluster) logged(requestID string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.ContainsFunc(c.all, func(p *process) bool {
-		for line := range strings.Lines(p.log()) {
+	return slices.ContainsFunc(c.all, func(p *servetest.Process) bool {
+		for line := range strings.Lines(p.Log()) {
 			if strings.Contains(line, "append to the audit trail") && strings.Contains(line, requestID) {
 				return true
 			}
@@ -202,7 +203,7 @@ func (c *cluster) check() {
 	for i := range replicas {
 		c.kill(i)
 	}
-	if out, err := command(c.dirs[0], slices.Concat([]string{"admin", "check"}, c.shared)...).CombinedOutput(); err != nil {
+	if out, err := servetest.Command(c.dirs[0], slices.Concat([]string{"admin", "check"}, c.shared)...).CombinedOutput(); err != nil {
 		c.t.Errorf("sunloop admin check: %v\n%s", err, out)
 	}
 }
@@ -274,7 +275,7 @@ func (w *crowd) press(ctx context.Context, url string, keys []string) (stopped c
 				if _, ok := clients[key]; !ok {
 					clients[key] = visitorAt(url, key)
 				}
-				one, cancel := context.WithTimeout(ctx, readyWithin)
+				one, cancel := context.WithTimeout(ctx, servetest.ReadyWithin)
 				if err := job(one, clients[key]); err != nil {
 					pause = 100 * time.Millisecond
 				}
@@ -306,7 +307,7 @@ func (c *cluster) readBack(w *crowd) {
 	for i := range replicas {
 		var clients []visitor
 		for some := range slices.Chunk(c.askers, 5) {
-			v := at(c.replica(i).url, some...)
+			v := at(c.replica(i).URL, some...)
 			defer v.Close()
 			clients = append(clients, v)
 		}

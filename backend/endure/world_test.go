@@ -5,6 +5,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/backend/servetest"
 )
 
 // newSite makes a site of a customer with inverters of 50 kW each.
@@ -45,15 +46,15 @@ func newUser(t testing.TB, root *client.Client, customer, role, name, password s
 // A service starts, serves, and ends in good order when it is asked to.
 func TestStartAndStop(t *testing.T) {
 	dir := t.TempDir()
-	key := rootKey(t, dir)
-	p := start(t, dir, "--no-mfa")
-	root := p.client(key)
+	key := servetest.RootKey(t, dir)
+	p := servetest.Start(t, dir, "--no-mfa")
+	root := p.Client(key)
 	defer root.Close()
 	newSite(t, root, "acme", "South", "INV-1")
-	operator := p.client(newKey(t, root, "acme", api.RoleOperator))
+	operator := p.Client(newKey(t, root, "acme", api.RoleOperator))
 	defer operator.Close()
 	newUser(t, root, "acme", api.RoleOperator, "grace", "correct horse battery staple")
-	signed := p.client("")
+	signed := p.Client("")
 	defer signed.Close()
 	if _, err := signed.Login(t.Context(), "grace", "correct horse battery staple"); err != nil {
 		t.Error(err)
@@ -63,10 +64,10 @@ func TestStartAndStop(t *testing.T) {
 			t.Errorf("assets %+v, %v", list, err)
 		}
 	}
-	if u, ok := p.usage(); ok && (u.rssBytes == 0 || u.threads == 0 || u.files == 0) {
+	if u, ok := p.Usage(); ok && (u.RSSBytes == 0 || u.Threads == 0 || u.Files == 0) {
 		t.Errorf("it takes %+v", u)
 	}
-	if status, err := p.stop(); status != 0 || err != nil {
-		t.Errorf("it ended with %d, %v:\n%s", status, err, p.log())
+	if status, err := p.Stop(); status != 0 || err != nil {
+		t.Errorf("it ended with %d, %v:\n%s", status, err, p.Log())
 	}
 }

@@ -35,7 +35,9 @@ var floors = []struct {
 	{"app.sunloop/backend/openapi/...", []string{"backend/api"}},
 	{"app.sunloop/backend/compat", nil}, // tests alone
 	{"app.sunloop/backend/endure", nil}, // tests alone
-	{"app.sunloop/deploy", nil},         // tests alone
+	{"app.sunloop/backend/attack", nil}, // tests alone
+	{"app.sunloop/backend/servetest", []string{"backend/api", "backend/client"}},
+	{"app.sunloop/deploy", nil}, // tests alone
 	{"app.sunloop/backend/feed", []string{"backend/api", "backend/client", "engine/series", "engine/simulate", "engine/solar"}},
 	{"app.sunloop/backend/listen", []string{"backend/api"}},
 	{"app.sunloop/backend/mail", nil},
