@@ -21,20 +21,20 @@ const FieldSSHKeys = "ssh_public_keys"
 
 // UsersRequest is the body of POST /terminal/users.
 type UsersRequest struct {
-	Action      string   `json:"action,omitempty"`
-	CustomerID  string   `json:"customer_id,omitempty"` // of a list: those who may see it
-	UserID      string   `json:"user_id,omitempty"`
-	Username    string   `json:"username,omitempty"` // in place of user_id too
-	Password    string   `json:"password,omitempty"`
-	RoleID      string   `json:"role_id,omitempty"`
-	CustomerIDs []string `json:"customer_ids,omitempty"` // whose data the user sees; * is all
-	SiteIDs     []string `json:"site_ids,omitempty"`     // of these customers; without it, or *, all
-	Active      *bool    `json:"active,omitempty"`       // false keeps the user out and ends all sessions
-	GroupID     *string  `json:"group_id,omitempty"`     // of the user in the caller's own systems; in tokens from the next one; empty takes it away
-	SkinID      *string  `json:"skin_id,omitempty"`      // likewise: how they look to the user
+	Action      string   `json:"action,omitempty" limit:"word"`
+	CustomerID  string   `json:"customer_id,omitempty" limit:"id"` // of a list: those who may see it
+	UserID      string   `json:"user_id,omitempty" limit:"id"`
+	Username    string   `json:"username,omitempty" limit:"name"` // in place of user_id too
+	Password    string   `json:"password,omitempty" limit:"token"`
+	RoleID      string   `json:"role_id,omitempty" limit:"id"`
+	CustomerIDs []string `json:"customer_ids,omitempty" limit:"1000 id"` // whose data the user sees; * is all
+	SiteIDs     []string `json:"site_ids,omitempty" limit:"1000 id"`     // of these customers; without it, or *, all
+	Active      *bool    `json:"active,omitempty"`                       // false keeps the user out and ends all sessions
+	GroupID     *string  `json:"group_id,omitempty" limit:"id"`          // of the user in the caller's own systems; in tokens from the next one; empty takes it away
+	SkinID      *string  `json:"skin_id,omitempty" limit:"id"`           // likewise: how they look to the user
 	// SSHPublicKeys are the user's for the console over SSH, each a line as in a
 	// .pub file, in place of the former; [] takes all away.
-	SSHPublicKeys []string `json:"ssh_public_keys,omitzero"`
+	SSHPublicKeys []string `json:"ssh_public_keys,omitzero" limit:"20 token"`
 	Page
 }
 
@@ -51,35 +51,35 @@ type UsersResponse struct {
 
 // UserRecord is a user as administrators see one.
 type UserRecord struct {
-	UserID        string   `json:"user_id"`
-	Username      string   `json:"username"`
-	RoleID        string   `json:"role_id"`
-	RoleName      string   `json:"role_name"`
-	CustomerIDs   []string `json:"customer_ids"`
-	SiteIDs       []string `json:"site_ids"`
-	GroupID       string   `json:"group_id,omitempty"`
-	SkinID        string   `json:"skin_id,omitempty"`
+	UserID        string   `json:"user_id" limit:"id"`
+	Username      string   `json:"username" limit:"name"`
+	RoleID        string   `json:"role_id" limit:"id"`
+	RoleName      string   `json:"role_name" limit:"word"`
+	CustomerIDs   []string `json:"customer_ids" limit:"1000 id"`
+	SiteIDs       []string `json:"site_ids" limit:"1000 id"`
+	GroupID       string   `json:"group_id,omitempty" limit:"id"`
+	SkinID        string   `json:"skin_id,omitempty" limit:"id"`
 	Active        bool     `json:"active"`
-	MFAEnrolled   bool     `json:"mfa_enrolled"`              // has an authenticator
-	RecoveryCodes int      `json:"recovery_codes_left"`       // of the authenticator
-	SSHPublicKeys []string `json:"ssh_public_keys,omitempty"` // for the console over SSH
-	Issuer        string   `json:"issuer,omitempty"`          // of the identity provider by which the user signs in
-	CreatedAt     Time     `json:"created_at"`                //
-	LastLoginAt   Time     `json:"last_login_at,omitzero"`    // absent: never
-	LockedUntil   Time     `json:"locked_until,omitzero"`     // no code is taken before, as too many were wrong; may be past
+	MFAEnrolled   bool     `json:"mfa_enrolled"`                               // has an authenticator
+	RecoveryCodes int      `json:"recovery_codes_left"`                        // of the authenticator
+	SSHPublicKeys []string `json:"ssh_public_keys,omitempty" limit:"20 token"` // for the console over SSH
+	Issuer        string   `json:"issuer,omitempty" limit:"url"`               // of the identity provider by which the user signs in
+	CreatedAt     Time     `json:"created_at"`                                 //
+	LastLoginAt   Time     `json:"last_login_at,omitzero"`                     // absent: never
+	LockedUntil   Time     `json:"locked_until,omitzero"`                      // no code is taken before, as too many were wrong; may be past
 }
 
 // KeysRequest is the body of POST /terminal/keys.
 type KeysRequest struct {
-	Action           string   `json:"action,omitempty"`
-	CustomerID       string   `json:"customer_id,omitempty"` // of a list: those that open it
-	APIKeyID         string   `json:"api_key_id,omitempty"`
-	Name             string   `json:"name,omitempty"`               // what the key is for
-	RoleID           string   `json:"role_id,omitempty"`            // role_operator when left out
-	PermittedSiteIDs []string `json:"permitted_site_ids,omitempty"` // without it: all of the customers
-	CustomerIDs      []string `json:"customer_ids,omitempty"`       // without it: the administrator's own
-	ExpiresAt        Time     `json:"expires_at,omitzero"`          // without it: no end; of a rotation: as long as the former was to live
-	OverlapHours     *int     `json:"overlap_hours,omitempty"`      // of a rotation: for which the former key opens yet; 24 when left out
+	Action           string   `json:"action,omitempty" limit:"word"`
+	CustomerID       string   `json:"customer_id,omitempty" limit:"id"` // of a list: those that open it
+	APIKeyID         string   `json:"api_key_id,omitempty" limit:"id"`
+	Name             string   `json:"name,omitempty" limit:"name"`                  // what the key is for
+	RoleID           string   `json:"role_id,omitempty" limit:"id"`                 // role_operator when left out
+	PermittedSiteIDs []string `json:"permitted_site_ids,omitempty" limit:"1000 id"` // without it: all of the customers
+	CustomerIDs      []string `json:"customer_ids,omitempty" limit:"1000 id"`       // without it: the administrator's own
+	ExpiresAt        Time     `json:"expires_at,omitzero"`                          // without it: no end; of a rotation: as long as the former was to live
+	OverlapHours     *int     `json:"overlap_hours,omitempty"`                      // of a rotation: for which the former key opens yet; 24 when left out
 	Page
 }
 
@@ -97,17 +97,17 @@ type KeysResponse struct {
 
 // KeyRecord is an API key without the key.
 type KeyRecord struct {
-	APIKeyID         string   `json:"api_key_id"`
-	Name             string   `json:"name"`
-	RoleID           string   `json:"role_id"`
-	PermittedSiteIDs []string `json:"permitted_site_ids"`
-	CustomerIDs      []string `json:"customer_ids"`
-	State            string   `json:"state"`
+	APIKeyID         string   `json:"api_key_id" limit:"id"`
+	Name             string   `json:"name" limit:"name"`
+	RoleID           string   `json:"role_id" limit:"id"`
+	PermittedSiteIDs []string `json:"permitted_site_ids" limit:"1000 id"`
+	CustomerIDs      []string `json:"customer_ids" limit:"1000 id"`
+	State            string   `json:"state" limit:"word"`
 	CreatedAt        Time     `json:"created_at"`
-	CreatedBy        string   `json:"created_by,omitempty"`
+	CreatedBy        string   `json:"created_by,omitempty" limit:"id"`
 	ExpiresAt        Time     `json:"expires_at,omitzero"` // absent: never
 	RevokedAt        Time     `json:"revoked_at,omitzero"`
-	Replaces         string   `json:"replaces,omitempty"` // the key in whose place it was made
+	Replaces         string   `json:"replaces,omitempty" limit:"id"` // the key in whose place it was made
 }
 
 // States of an API key.

@@ -53,35 +53,35 @@ var (
 // Alert tells of one fault at a terminal device, which watches units of a
 // site. The fields after Cursor are extensions.
 type Alert struct {
-	TerminalDeviceID string         `json:"terminal_device_id"`
-	SiteID           string         `json:"site_id"`
-	Timestamp        Time           `json:"timestamp"`  // when the fault began
-	AlertType        string         `json:"alert_type"` // the fault's family
-	AlertSeverity    string         `json:"alert_severity"`
-	Message          string         `json:"message"`
-	SourceSystem     string         `json:"source_system"`
+	TerminalDeviceID string         `json:"terminal_device_id" limit:"id"`
+	SiteID           string         `json:"site_id" limit:"id"`
+	Timestamp        Time           `json:"timestamp"`                   // when the fault began
+	AlertType        string         `json:"alert_type" limit:"word cut"` // the fault's family
+	AlertSeverity    string         `json:"alert_severity" limit:"word"`
+	Message          string         `json:"message" limit:"line cut"`
+	SourceSystem     string         `json:"source_system" limit:"name"`
 	Resolved         bool           `json:"resolved"` // the fault is gone
 	Metadata         *AlertMetadata `json:"metadata,omitempty"`
-	Cursor           string         `json:"cursor,omitempty"`
+	Cursor           string         `json:"cursor,omitempty" limit:"token"`
 
-	AlertID        string      `json:"alert_id"`
-	AssetID        string      `json:"asset_id,omitempty"`
-	State          string      `json:"state"`
-	AcknowledgedBy string      `json:"acknowledged_by,omitempty"`
+	AlertID        string      `json:"alert_id" limit:"id"`
+	AssetID        string      `json:"asset_id,omitempty" limit:"id"`
+	State          string      `json:"state" limit:"word"`
+	AcknowledgedBy string      `json:"acknowledged_by,omitempty" limit:"name cut"`
 	AcknowledgedAt Time        `json:"acknowledged_at,omitzero"`
 	ShelvedUntil   Time        `json:"shelved_until,omitzero"`
 	SuppressedTo   Time        `json:"suppressed_until,omitzero"` // absent: until somebody ends it
 	EnergyAtRiskKW float64     `json:"energy_at_risk_kw"`
 	ResolvedAt     Time        `json:"resolved_at,omitzero"`
-	Occurrences    int         `json:"occurrences"` // times that it fired
-	History        []AlertMove `json:"history"`     // oldest first
+	Occurrences    int         `json:"occurrences"`               // times that it fired
+	History        []AlertMove `json:"history" limit:"1000 last"` // oldest first
 }
 
 // AlertMetadata is what is known of the fault.
 type AlertMetadata struct {
-	SummaryID    string   `json:"summary_id"`          // of the OODA summary
-	AssetIDs     []string `json:"asset_ids,omitempty"` // all units, where there are several
-	RootCause    string   `json:"root_cause,omitempty"`
+	SummaryID    string   `json:"summary_id" limit:"id"`                    // of the OODA summary
+	AssetIDs     []string `json:"asset_ids,omitempty" limit:"10000 id cut"` // all units, where there are several
+	RootCause    string   `json:"root_cause,omitempty" limit:"line cut"`
 	Confidence   float64  `json:"confidence"`
 	LossFraction float64  `json:"loss_fraction"`
 	LostKWh      float64  `json:"lost_kwh"`
@@ -89,11 +89,11 @@ type AlertMetadata struct {
 
 // AlertMove is a change of an alert's state.
 type AlertMove struct {
-	From   string `json:"from,omitempty"` // absent: it was raised
-	To     string `json:"to"`
+	From   string `json:"from,omitempty" limit:"word"` // absent: it was raised
+	To     string `json:"to" limit:"word"`
 	At     Time   `json:"at"`
-	Actor  string `json:"actor"`
-	Reason string `json:"reason,omitempty"`
+	Actor  string `json:"actor" limit:"name cut"`
+	Reason string `json:"reason,omitempty" limit:"text cut"`
 	Until  Time   `json:"until,omitzero"` // of shelving and suppression
 }
 
@@ -129,15 +129,15 @@ type AlertPeriod struct {
 // AlertsRequest is the body of POST /terminal/alerts (extension): action list,
 // get, acknowledge, shelve, unshelve, suppress, unsuppress or health.
 type AlertsRequest struct {
-	Action     string `json:"action"`
-	CustomerID string `json:"customer_id,omitempty"`
-	SiteID     string `json:"site_id,omitempty"`
-	AssetID    string `json:"asset_id,omitempty"` // list
-	State      string `json:"state,omitempty"`    // list: one of AlertStates; empty: all but cleared ones
-	AlertID    string `json:"alert_id,omitempty"` // all but list and health
-	Reason     string `json:"reason,omitempty"`   // shelve, suppress; elsewhere a note
-	Minutes    int    `json:"minutes,omitempty"`  // shelve: 15 to 720
-	Until      Time   `json:"until,omitzero"`     // suppress: when it ends by itself
+	Action     string `json:"action" limit:"word"`
+	CustomerID string `json:"customer_id,omitempty" limit:"id"`
+	SiteID     string `json:"site_id,omitempty" limit:"id"`
+	AssetID    string `json:"asset_id,omitempty" limit:"id"` // list
+	State      string `json:"state,omitempty" limit:"word"`  // list: one of AlertStates; empty: all but cleared ones
+	AlertID    string `json:"alert_id,omitempty" limit:"id"` // all but list and health
+	Reason     string `json:"reason,omitempty" limit:"text"` // shelve, suppress; elsewhere a note
+	Minutes    int    `json:"minutes,omitempty"`             // shelve: 15 to 720
+	Until      Time   `json:"until,omitzero"`                // suppress: when it ends by itself
 	Page
 }
 

@@ -10,14 +10,14 @@ const (
 
 // AuditRequest is the body of POST /terminal/audit.
 type AuditRequest struct {
-	Action     string `json:"action,omitempty"`
-	CustomerID string `json:"customer_id,omitempty"`
-	SiteID     string `json:"site_id,omitempty"`
-	Actor      string `json:"actor,omitempty"`     // a username, the name of an API key, or the id of either
-	Route      string `json:"route,omitempty"`     // as in the records, maybe with the action behind it: "keys revoke"
-	TargetID   string `json:"target_id,omitempty"` // one of the ids of what was done something to
-	From       Time   `json:"from,omitzero"`       // the first instant
-	To         Time   `json:"to,omitzero"`         // the end, which is not in it
+	Action     string `json:"action,omitempty" limit:"word"`
+	CustomerID string `json:"customer_id,omitempty" limit:"id"`
+	SiteID     string `json:"site_id,omitempty" limit:"id"`
+	Actor      string `json:"actor,omitempty" limit:"id"`     // a username, the name of an API key, or the id of either
+	Route      string `json:"route,omitempty" limit:"name"`   // as in the records, maybe with the action behind it: "keys revoke"
+	TargetID   string `json:"target_id,omitempty" limit:"id"` // one of the ids of what was done something to
+	From       Time   `json:"from,omitzero"`                  // the first instant
+	To         Time   `json:"to,omitzero"`                    // the end, which is not in it
 	Page
 }
 
@@ -38,21 +38,21 @@ type AuditResponse struct {
 
 // AuditRecord is who did what, and what came of it.
 type AuditRecord struct {
-	AuditID     string            `json:"audit_id"`
+	AuditID     string            `json:"audit_id" limit:"id"`
 	Timestamp   Time              `json:"timestamp"`
-	Actor       string            `json:"actor,omitempty"`    // the username, or the name of the API key; absent: somebody unknown
-	ActorID     string            `json:"actor_id,omitempty"` // user_id or api_key_id
-	Address     string            `json:"address,omitempty"`  // where the request came from
-	Route       string            `json:"route"`
-	Action      string            `json:"action,omitempty"`
-	CustomerIDs []string          `json:"customer_ids,omitempty"` // whose data it was about
-	SiteID      string            `json:"site_id,omitempty"`
-	TargetIDs   map[string]string `json:"target_ids,omitempty"` // what it was about, by the name of the id
-	Status      int               `json:"status"`               // of the answer; HTTP
-	Error       string            `json:"error,omitempty"`      // the message of a refusal
-	RequestID   string            `json:"request_id,omitempty"`
-	Replayed    bool              `json:"replayed,omitempty"` // the answer of a former request with the same Idempotency-Key
-	Before      any               `json:"before,omitempty"`   // of administration: how it was
-	After       any               `json:"after,omitempty"`    // and is
-	Omitted     int               `json:"omitted,omitempty"`  // refusals of the same actor before this one that were too many to keep
+	Actor       string            `json:"actor,omitempty" limit:"name cut"`   // the username, or the name of the API key; absent: somebody unknown
+	ActorID     string            `json:"actor_id,omitempty" limit:"id cut"`  // user_id or api_key_id
+	Address     string            `json:"address,omitempty" limit:"name cut"` // where the request came from
+	Route       string            `json:"route" limit:"name cut"`
+	Action      string            `json:"action,omitempty" limit:"word cut"`
+	CustomerIDs []string          `json:"customer_ids,omitempty" limit:"1000 id cut"` // whose data it was about
+	SiteID      string            `json:"site_id,omitempty" limit:"id cut"`
+	TargetIDs   map[string]string `json:"target_ids,omitempty" limit:"50 word id cut"` // what it was about, by the name of the id
+	Status      int               `json:"status"`                                      // of the answer; HTTP
+	Error       string            `json:"error,omitempty" limit:"line cut"`            // the message of a refusal
+	RequestID   string            `json:"request_id,omitempty" limit:"id"`
+	Replayed    bool              `json:"replayed,omitempty"`                  // the answer of a former request with the same Idempotency-Key
+	Before      any               `json:"before,omitempty" limit:"128KiB cut"` // of administration: how it was
+	After       any               `json:"after,omitempty" limit:"128KiB cut"`  // and is
+	Omitted     int               `json:"omitted,omitempty"`                   // refusals of the same actor before this one that were too many to keep
 }

@@ -2,8 +2,8 @@ package api
 
 // LoginRequest is the body of POST /api/auth/login.
 type LoginRequest struct {
-	Username string `json:"username"`
-	Password string `json:"password"`
+	Username string `json:"username" limit:"name"`
+	Password string `json:"password" limit:"token"`
 }
 
 // LoginResponse carries either Token and User, or a challenge: MFARequired
@@ -47,15 +47,15 @@ type User struct {
 // VerifyMFARequest is the body of POST /api/auth/verify-mfa; TOTPCode may hold
 // a recovery code.
 type VerifyMFARequest struct {
-	MFAToken string `json:"mfa_token"`
-	TOTPCode string `json:"totp_code"`
+	MFAToken string `json:"mfa_token" limit:"token"`
+	TOTPCode string `json:"totp_code" limit:"token"`
 }
 
 // ExchangeRequest is the body of POST /api/auth/exchange.
 type ExchangeRequest struct {
-	ExternalToken string `json:"external_token"`  // an ID token of the provider, for this service's client id
-	Provider      string `json:"provider"`        // as the configuration of the service names it
-	Nonce         string `json:"nonce,omitempty"` // if given, the token must have it
+	ExternalToken string `json:"external_token" limit:"token"` // an ID token of the provider, for this service's client id
+	Provider      string `json:"provider" limit:"id"`          // as the configuration of the service names it
+	Nonce         string `json:"nonce,omitempty" limit:"text"` // if given, the token must have it
 }
 
 // RefreshResponse is the answer of POST /api/auth/refresh.
@@ -68,8 +68,8 @@ type RefreshResponse struct {
 // SetupRequest is the body of POST /api/auth/setup (extension): it makes the
 // first administrator and is refused once any user exists.
 type SetupRequest struct {
-	Username string `json:"username"`
-	Password string `json:"password"`
+	Username string `json:"username" limit:"name"`
+	Password string `json:"password" limit:"token"`
 }
 
 // SetupStatus is the answer of GET /api/auth/setup (extension).
@@ -80,7 +80,7 @@ type SetupStatus struct {
 
 // APIKeyInfoRequest is the body of POST /api/auth/api-key-info.
 type APIKeyInfoRequest struct {
-	APIKey string `json:"api_key"`
+	APIKey string `json:"api_key" limit:"token"`
 }
 
 // APIKeyInfo describes a key without the key.
@@ -94,8 +94,8 @@ type APIKeyInfo struct {
 
 // ValidateAPIKeyRequest is the body of POST /api/auth/validate-api-key.
 type ValidateAPIKeyRequest struct {
-	APIKey string `json:"api_key"`
-	SiteID string `json:"site_id"`
+	APIKey string `json:"api_key" limit:"token"`
+	SiteID string `json:"site_id" limit:"id"`
 }
 
 // ValidateAPIKeyResponse says whether the key opens the site.

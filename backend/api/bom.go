@@ -51,14 +51,14 @@ type BOM struct {
 // BOMRequest is the body of POST /terminal/bom: action generate (also called
 // build), list or get.
 type BOMRequest struct {
-	Action          string `json:"action"`
-	AssetID         string `json:"asset_id,omitempty"`
-	SiteID          string `json:"site_id,omitempty"`
-	CustomerID      string `json:"customer_id,omitempty"`
-	MaintenanceType string `json:"maintenance_type,omitempty"` // with customer_id, empty: the schedule's, else corrective
-	ScheduleID      string `json:"schedule_id,omitempty"`
-	FaultFamily     string `json:"fault_family,omitempty"` // empty: of the worst finding of the asset that is active
-	BOMID           string `json:"bom_id,omitempty"`       // get
+	Action          string `json:"action" limit:"word"`
+	AssetID         string `json:"asset_id,omitempty" limit:"id"`
+	SiteID          string `json:"site_id,omitempty" limit:"id"`
+	CustomerID      string `json:"customer_id,omitempty" limit:"id"`
+	MaintenanceType string `json:"maintenance_type,omitempty" limit:"word"` // with customer_id, empty: the schedule's, else corrective
+	ScheduleID      string `json:"schedule_id,omitempty" limit:"id"`
+	FaultFamily     string `json:"fault_family,omitempty" limit:"word"` // empty: of the worst finding of the asset that is active
+	BOMID           string `json:"bom_id,omitempty" limit:"id"`         // get
 	Page
 }
 
@@ -101,15 +101,15 @@ type Part struct {
 // PartsRequest is the body of POST /terminal/parts (extension): action list or
 // adjust. The stock is a customer's: of customer_id, or of the site's.
 type PartsRequest struct {
-	Action     string `json:"action"`
-	CustomerID string `json:"customer_id,omitempty"`
-	SiteID     string `json:"site_id,omitempty"`
-	Below      bool   `json:"below_minimum,omitempty"` // list: only what must be bought
-	PartNumber string `json:"part_number,omitempty"`   // adjust
-	OnHand     *int   `json:"on_hand,omitempty"`       // adjust: what was counted
-	Change     *int   `json:"change,omitempty"`        // adjust: what came or went, instead of on_hand
-	Minimum    *int   `json:"minimum,omitempty"`       // adjust
-	Reason     string `json:"reason,omitempty"`        // adjust
+	Action     string `json:"action" limit:"word"`
+	CustomerID string `json:"customer_id,omitempty" limit:"id"`
+	SiteID     string `json:"site_id,omitempty" limit:"id"`
+	Below      bool   `json:"below_minimum,omitempty"`          // list: only what must be bought
+	PartNumber string `json:"part_number,omitempty" limit:"id"` // adjust
+	OnHand     *int   `json:"on_hand,omitempty"`                // adjust: what was counted
+	Change     *int   `json:"change,omitempty"`                 // adjust: what came or went, instead of on_hand
+	Minimum    *int   `json:"minimum,omitempty"`                // adjust
+	Reason     string `json:"reason,omitempty" limit:"text"`    // adjust
 	Page
 }
 

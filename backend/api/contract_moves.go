@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"app.sunloop/backend/limit"
 )
 
 // The operations that the specification does not name: moves of the state
@@ -39,7 +41,7 @@ func userMove(action string, more []Param, fields []string, wrongs ...Wrong) Pro
 }
 
 var (
-	tooLong    = strings.Repeat("a", MaxTextRunes+1)
+	tooLong    = strings.Repeat("a", limit.Text+1)
 	userFields = prefixed("user.", "user_id username role_id role_name customer_ids site_ids active mfa_enrolled")
 	keyFields  = prefixed("key.", "api_key_id name role_id permitted_site_ids customer_ids state created_at")
 )

@@ -2,11 +2,11 @@ package api
 
 // DiagnoseRequest is the body of POST /terminal/diagnose: action run or list.
 type DiagnoseRequest struct {
-	Action        string `json:"action"`
-	AssetID       string `json:"asset_id,omitempty"`
-	SiteID        string `json:"site_id,omitempty"` // extension
-	CustomerID    string `json:"customer_id,omitempty"`
-	DetectionID   string `json:"detection_id,omitempty"` // empty: of a new run of the detector
+	Action        string `json:"action" limit:"word"`
+	AssetID       string `json:"asset_id,omitempty" limit:"id"`
+	SiteID        string `json:"site_id,omitempty" limit:"id"` // extension
+	CustomerID    string `json:"customer_id,omitempty" limit:"id"`
+	DetectionID   string `json:"detection_id,omitempty" limit:"id"` // empty: of a new run of the detector
 	LookbackHours int    `json:"lookback_hours,omitempty"`
 	Page
 }
@@ -19,28 +19,28 @@ func (r DiagnoseRequest) Ref() AssetRef {
 // Diagnostic is a stored diagnosis of one asset. The fields after Status are
 // extensions.
 type Diagnostic struct {
-	DiagnosticID string  `json:"diagnostic_id"`
-	AssetID      string  `json:"asset_id"`
+	DiagnosticID string  `json:"diagnostic_id" limit:"id"`
+	AssetID      string  `json:"asset_id" limit:"id"`
 	DiagnosedAt  Time    `json:"diagnosed_at"`
-	RootCause    string  `json:"root_cause"` // "none" when nothing is wrong
-	Confidence   float64 `json:"confidence"` // 0..1
-	Severity     string  `json:"severity"`
-	Status       string  `json:"status"` // "completed"
+	RootCause    string  `json:"root_cause" limit:"line cut"` // "none" when nothing is wrong
+	Confidence   float64 `json:"confidence"`                  // 0..1
+	Severity     string  `json:"severity" limit:"word"`
+	Status       string  `json:"status" limit:"word"` // "completed"
 
-	DetectionID string    `json:"detection_id,omitempty"`
-	SummaryID   string    `json:"summary_id,omitempty"` // of the finding it explains
+	DetectionID string    `json:"detection_id,omitempty" limit:"id"`
+	SummaryID   string    `json:"summary_id,omitempty" limit:"id"` // of the finding it explains
 	Analysis    Diagnosis `json:"analysis"`
 }
 
 // Diagnosis is what a diagnosis says.
 type Diagnosis struct {
-	RootCause          string     `json:"root_cause"`
-	Category           string     `json:"category"` // the fault's family, "none"
+	RootCause          string     `json:"root_cause" limit:"line cut"`
+	Category           string     `json:"category" limit:"word"` // the fault's family, "none"
 	Confidence         float64    `json:"confidence"`
-	Summary            string     `json:"summary"`
-	RecommendedActions []Action   `json:"recommended_actions"`
-	Evidence           []Evidence `json:"evidence"`
-	Alternatives       []Cause    `json:"alternatives"`
+	Summary            string     `json:"summary" limit:"line cut"`
+	RecommendedActions []Action   `json:"recommended_actions" limit:"50 cut"`
+	Evidence           []Evidence `json:"evidence" limit:"200 cut"`
+	Alternatives       []Cause    `json:"alternatives" limit:"50 cut"`
 }
 
 // DiagnoseResponse answers /terminal/diagnose.

@@ -2,50 +2,50 @@ package api
 
 // DetectRequest is the body of POST /terminal/detect: action run or list.
 type DetectRequest struct {
-	Action        string `json:"action"`
-	AssetID       string `json:"asset_id,omitempty"`
-	SiteID        string `json:"site_id,omitempty"` // extension
-	CustomerID    string `json:"customer_id,omitempty"`
+	Action        string `json:"action" limit:"word"`
+	AssetID       string `json:"asset_id,omitempty" limit:"id"`
+	SiteID        string `json:"site_id,omitempty" limit:"id"` // extension
+	CustomerID    string `json:"customer_id,omitempty" limit:"id"`
 	LookbackHours int    `json:"lookback_hours,omitempty"`
 	Page
 }
 
 // Detection is a stored run of the detector over one asset.
 type Detection struct {
-	DetectionID       string    `json:"detection_id"`
-	AssetID           string    `json:"asset_id"`
+	DetectionID       string    `json:"detection_id" limit:"id"`
+	AssetID           string    `json:"asset_id" limit:"id"`
 	DetectedAt        Time      `json:"detected_at"`
 	AnomaliesDetected int       `json:"anomalies_detected"`
-	Severity          string    `json:"severity"`
-	Status            string    `json:"status"` // "completed"
+	Severity          string    `json:"severity" limit:"word"`
+	Status            string    `json:"status" limit:"word"` // "completed"
 	Analysis          *Analysis `json:"analysis,omitempty"`
 }
 
 // Analysis is what a run of the detector saw.
 type Analysis struct {
-	SeverityLabel   string          `json:"severity_label"`
+	SeverityLabel   string          `json:"severity_label" limit:"word"`
 	SeverityScore   float64         `json:"severity_score"` // 0..1
-	Status          string          `json:"status"`
-	FaultType       string          `json:"fault_type"` // family, "none"
-	Summary         string          `json:"summary"`
-	Anomalies       []Anomaly       `json:"anomalies"`
+	Status          string          `json:"status" limit:"word cut"`
+	FaultType       string          `json:"fault_type" limit:"word"` // family, "none"
+	Summary         string          `json:"summary" limit:"line cut"`
+	Anomalies       []Anomaly       `json:"anomalies" limit:"1000 cut"`
 	Metrics         AnalysisMetrics `json:"metrics"`
 	EnergyAtRiskKW  float64         `json:"energy_at_risk_kw"`
 	LastObservation Time            `json:"last_observation,omitzero"`
-	NotJudged       []string        `json:"not_judged,omitempty"` // what could not be judged, and why
+	NotJudged       []string        `json:"not_judged,omitempty" limit:"200 line cut"` // what could not be judged, and why
 }
 
 // Anomaly is one event of an analysis.
 type Anomaly struct {
-	FaultFamily   string  `json:"fault_family"`
-	SeverityLabel string  `json:"severity_label"`
+	FaultFamily   string  `json:"fault_family" limit:"word"`
+	SeverityLabel string  `json:"severity_label" limit:"word"`
 	StartedAt     Time    `json:"started_at"`
 	LastSeenAt    Time    `json:"last_seen_at"`
 	EndedAt       Time    `json:"ended_at,omitzero"`
 	LossFraction  float64 `json:"loss_fraction"`
 	LostKWh       float64 `json:"lost_kwh"`
 	Confidence    float64 `json:"confidence"`
-	Summary       string  `json:"summary"`
+	Summary       string  `json:"summary" limit:"line cut"`
 }
 
 // AnalysisMetrics are the latest values behind an analysis; absent when not measured.
@@ -74,50 +74,50 @@ type DetectResponse struct {
 
 // Action is a recommendation.
 type Action struct {
-	Priority string `json:"priority"` // high, medium, low
-	Action   string `json:"action"`
+	Priority string `json:"priority" limit:"word"` // high, medium, low
+	Action   string `json:"action" limit:"line cut"`
 }
 
 // Cause is a possible root cause with its confidence 0..1.
 type Cause struct {
-	Cause      string  `json:"cause"`
+	Cause      string  `json:"cause" limit:"line cut"`
 	Confidence float64 `json:"confidence"`
 }
 
 // Evidence is a sentence made from data, for or against the finding.
 type Evidence struct {
 	For  bool   `json:"for"`
-	Text string `json:"text"`
+	Text string `json:"text" limit:"line cut"`
 }
 
 // Finding is an OODA summary: one fault of one asset (or of a whole site) from
 // first sight to its end. The fields after Detections are extensions.
 type Finding struct {
-	SummaryID          string   `json:"summary_id"`
-	AssetID            string   `json:"asset_id"`
+	SummaryID          string   `json:"summary_id" limit:"id"`
+	AssetID            string   `json:"asset_id" limit:"id"`
 	CreatedAt          Time     `json:"created_at"`
 	LastDetectionAt    Time     `json:"last_detection_at"`
-	ModelVersion       string   `json:"model_version"`
-	FaultFamily        string   `json:"fault_family"`
-	SeverityLabel      string   `json:"severity_label"`
+	ModelVersion       string   `json:"model_version" limit:"id"`
+	FaultFamily        string   `json:"fault_family" limit:"word"`
+	SeverityLabel      string   `json:"severity_label" limit:"word"`
 	Confidence         float64  `json:"confidence"`
 	EnergyAtRiskKW     float64  `json:"energy_at_risk_kw"`
-	RootCause          string   `json:"root_cause"`
-	RecommendedActions []Action `json:"recommended_actions"`
-	Detections         []string `json:"detections"`
+	RootCause          string   `json:"root_cause" limit:"line cut"`
+	RecommendedActions []Action `json:"recommended_actions" limit:"50 cut"`
+	Detections         []string `json:"detections" limit:"1000 id last"`
 
-	SiteID        string     `json:"site_id"`
-	AssetIDs      []string   `json:"asset_ids,omitempty"` // all units of a grouped finding
+	SiteID        string     `json:"site_id" limit:"id"`
+	AssetIDs      []string   `json:"asset_ids,omitempty" limit:"10000 id cut"` // all units of a grouped finding
 	Active        bool       `json:"active"`
 	StartedAt     Time       `json:"started_at"`
 	EndedAt       Time       `json:"ended_at,omitzero"`
 	LossFraction  float64    `json:"loss_fraction"`
 	LostKWh       float64    `json:"lost_kwh"`
 	RevenueAtRisk float64    `json:"revenue_at_risk,omitempty"` // a day's, in Currency
-	Currency      string     `json:"currency,omitempty"`
-	Summary       string     `json:"summary"`
-	Causes        []Cause    `json:"causes,omitempty"`
-	Evidence      []Evidence `json:"evidence,omitempty"`
+	Currency      string     `json:"currency,omitempty" limit:"word"`
+	Summary       string     `json:"summary" limit:"line cut"`
+	Causes        []Cause    `json:"causes,omitempty" limit:"50 cut"`
+	Evidence      []Evidence `json:"evidence,omitempty" limit:"200 cut"`
 }
 
 // FindingsResponse answers /terminal/ooda: active first, most energy at risk first.

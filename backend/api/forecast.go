@@ -102,11 +102,11 @@ type StoredForecast struct {
 // /terminal/forecast, /terminal/interpolation, /terminal/ooda. SiteID narrows
 // (extension).
 type CustomerRequest struct {
-	Action     string `json:"action,omitempty"`
-	CustomerID string `json:"customer_id,omitempty"`
-	SiteID     string `json:"site_id,omitempty"`
-	Days       int    `json:"days,omitempty"`      // of the action accuracy
-	ResultID   string `json:"result_id,omitempty"` // of the action gaps; empty: the newest run
+	Action     string `json:"action,omitempty" limit:"word"`
+	CustomerID string `json:"customer_id,omitempty" limit:"id"`
+	SiteID     string `json:"site_id,omitempty" limit:"id"`
+	Days       int    `json:"days,omitempty"`                 // of the action accuracy
+	ResultID   string `json:"result_id,omitempty" limit:"id"` // of the action gaps; empty: the newest run
 	Page
 }
 

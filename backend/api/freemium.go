@@ -23,7 +23,7 @@ const FreemiumCodeSent = "Verification code sent"
 
 // FreemiumVerifyRequest asks for a one-time code by e-mail.
 type FreemiumVerifyRequest struct {
-	Email string `json:"email"`
+	Email string `json:"email" limit:"320"`
 }
 
 // FreemiumVerifyResponse is the same for every address.
@@ -34,14 +34,14 @@ type FreemiumVerifyResponse struct {
 
 // FreemiumRequest are the fields of the form beside its file.
 type FreemiumRequest struct {
-	Email            string
-	VerificationCode string
-	SiteName         string
-	Location         string // a town or "lat,lon"
+	Email            string `json:"email" limit:"320"`
+	VerificationCode string `json:"verification_code" limit:"word"`
+	SiteName         string `json:"site_name" limit:"name"`
+	Location         string `json:"location" limit:"name"` // a town or "lat,lon"
 	CapacityKW       float64
 	TOUAccepted      bool
 	MarketingOptIn   bool
-	Filename         string
+	Filename         string `json:"-" limit:"255"`
 }
 
 // FreemiumResponse answers the forecast step.

@@ -30,8 +30,8 @@ type WeatherFeatures struct {
 // method that fills it, by what is known of the sky during the gap.
 type GapLengthMetrics struct {
 	GapMinutes float64 `json:"gap_minutes"`
-	KnownFrom  string  `json:"known_from"` // nothing, weather, sibling units
-	Method     string  `json:"method"`
+	KnownFrom  string  `json:"known_from" limit:"word cut"` // nothing, weather, sibling units
+	Method     string  `json:"method" limit:"word cut"`
 	HiddenGaps int     `json:"hidden_gaps"` // that were measured, hidden and filled
 	PerformanceMetrics
 }
@@ -39,21 +39,21 @@ type GapLengthMetrics struct {
 // InterpolationResult is what filling a site's gaps gave. Method is the one
 // that filled most of the missing daylight.
 type InterpolationResult struct {
-	ResultID           string             `json:"result_id"`
-	SiteID             string             `json:"site_id"`
+	ResultID           string             `json:"result_id" limit:"id"`
+	SiteID             string             `json:"site_id" limit:"id"`
 	ProcessedAt        Time               `json:"processed_at"`
-	Method             string             `json:"method"`
-	AssetIDs           []string           `json:"asset_ids"`
+	Method             string             `json:"method" limit:"word"`
+	AssetIDs           []string           `json:"asset_ids" limit:"10000 id cut"`
 	DataWindow         Window             `json:"data_window"`
 	GapStatistics      GapStatistics      `json:"gap_statistics"`
 	PerformanceMetrics PerformanceMetrics `json:"performance_metrics"`
 	WeatherFeatures    WeatherFeatures    `json:"weather_features"`
 
 	// Extensions.
-	Methods      map[string]int     `json:"methods"` // method → gaps it filled
-	ByGapLength  []GapLengthMetrics `json:"by_gap_length"`
-	FilledValues string             `json:"filled_values,omitempty"` // object URI of a CSV: timestamp, asset, P10, P50, P90 in kW, method
-	Notes        []string           `json:"notes,omitempty"`
+	Methods      map[string]int     `json:"methods" limit:"50 word cut"` // method → gaps it filled
+	ByGapLength  []GapLengthMetrics `json:"by_gap_length" limit:"200 cut"`
+	FilledValues string             `json:"filled_values,omitempty" limit:"name"` // object URI of a CSV: timestamp, asset, P10, P50, P90 in kW, method
+	Notes        []string           `json:"notes,omitempty" limit:"200 line cut"`
 }
 
 // InterpolationsResponse answers /terminal/interpolation, newest first.

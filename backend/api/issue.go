@@ -21,46 +21,46 @@ var ErrIssueNotFound = refuse(http.StatusNotFound, "Issue not found")
 // IssuesRequest is the body of POST /terminal/issues: action list, create,
 // acknowledge or resolve.
 type IssuesRequest struct {
-	Action      string `json:"action"`
-	CustomerID  string `json:"customer_id,omitempty"`
-	SiteID      string `json:"site_id,omitempty"`
-	AssetID     string `json:"asset_id,omitempty"`   // list
-	IssueID     string `json:"issue_id,omitempty"`   // acknowledge, resolve
-	Reason      string `json:"reason,omitempty"`     // resolve; acknowledge: a note
-	Site        string `json:"site,omitempty"`       // create: the site's id
-	Component   string `json:"component,omitempty"`  // create: a unit's id, or what else is ill
-	IssueType   string `json:"issue_type,omitempty"` // create
-	Description string `json:"description,omitempty"`
-	Priority    string `json:"priority,omitempty"` // create: high, medium (when empty), low
+	Action      string `json:"action" limit:"word"`
+	CustomerID  string `json:"customer_id,omitempty" limit:"id"`
+	SiteID      string `json:"site_id,omitempty" limit:"id"`
+	AssetID     string `json:"asset_id,omitempty" limit:"id"`     // list
+	IssueID     string `json:"issue_id,omitempty" limit:"id"`     // acknowledge, resolve
+	Reason      string `json:"reason,omitempty" limit:"text"`     // resolve; acknowledge: a note
+	Site        string `json:"site,omitempty" limit:"id"`         // create: the site's id
+	Component   string `json:"component,omitempty" limit:"name"`  // create: a unit's id, or what else is ill
+	IssueType   string `json:"issue_type,omitempty" limit:"name"` // create
+	Description string `json:"description,omitempty" limit:"text"`
+	Priority    string `json:"priority,omitempty" limit:"word"` // create: high, medium (when empty), low
 	Page
 }
 
 // Issue is something that somebody must see to.
 type Issue struct {
-	IssueID         string      `json:"issue_id"`
-	AssetID         string      `json:"asset_id,omitempty"`
-	SiteID          string      `json:"site_id"`
-	Component       string      `json:"component"`
-	IssueType       string      `json:"issue_type"` // the fault's family, when the service made it
-	Status          string      `json:"status"`
-	Priority        string      `json:"priority"`
+	IssueID         string      `json:"issue_id" limit:"id"`
+	AssetID         string      `json:"asset_id,omitempty" limit:"id"`
+	SiteID          string      `json:"site_id" limit:"id"`
+	Component       string      `json:"component" limit:"name cut"`
+	IssueType       string      `json:"issue_type" limit:"name cut"` // the fault's family, when the service made it
+	Status          string      `json:"status" limit:"word"`
+	Priority        string      `json:"priority" limit:"word"`
 	EnergyAtRiskKW  float64     `json:"energy_at_risk_kw"`
 	FinancialImpact float64     `json:"financial_impact"` // a day's revenue at risk, in the site's currency
 	CreatedAt       Time        `json:"created_at"`
 	UpdatedAt       Time        `json:"updated_at"`
-	Description     string      `json:"description"`
-	History         []IssueMove `json:"history"` // oldest first
-	SummaryID       string      `json:"summary_id,omitempty"`
+	Description     string      `json:"description" limit:"line cut"`
+	History         []IssueMove `json:"history" limit:"1000 last"` // oldest first
+	SummaryID       string      `json:"summary_id,omitempty" limit:"id"`
 	Reopened        int         `json:"reopened,omitempty"` // times
 }
 
 // IssueMove is a change of an issue's status.
 type IssueMove struct {
-	From  string `json:"from,omitempty"` // absent: it was made
-	To    string `json:"to"`
+	From  string `json:"from,omitempty" limit:"word"` // absent: it was made
+	To    string `json:"to" limit:"word"`
 	At    Time   `json:"at"`
-	Actor string `json:"actor"`
-	Note  string `json:"note,omitempty"`
+	Actor string `json:"actor" limit:"name cut"`
+	Note  string `json:"note,omitempty" limit:"text cut"`
 }
 
 // IssuesResponse answers /terminal/issues.

@@ -1,6 +1,11 @@
 package api
 
-import "time"
+import (
+	"errors"
+	"time"
+
+	"app.sunloop/backend/limit"
+)
 
 // The limits of the contract.
 const (
@@ -14,7 +19,6 @@ const (
 	DefaultLimit          = 100
 	MaxLimit              = 1000
 	TrainingDays          = 180  // days of data before training starts
-	MaxTextRunes          = 2000 // of a reason, a note, a description
 	MaxOrderHours         = 2000 // of a work order: a year of one person
 	MaxSSHKeys            = 20   // public keys of a user
 
@@ -45,3 +49,18 @@ const (
 	RoleTechnician = "role_technician"
 	RoleAnalyst    = "role_analyst"
 )
+
+// CheckLimits returns [InvalidField] for the first field of a request that is
+// above the limit that it declares, or nil.
+func CheckLimits(request any) error { return checkLimits(request, InvalidField) }
+
+// CheckFormLimits is CheckLimits for the fields of a form.
+func CheckFormLimits(request any) error { return checkLimits(request, InvalidParameter) }
+
+func checkLimits(request any, invalid func(name, why string) *Error) error {
+	var e *limit.Error
+	if errors.As(limit.Check(request), &e) {
+		return invalid(e.Path, e.Reason())
+	}
+	return nil
+}

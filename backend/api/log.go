@@ -22,8 +22,8 @@ func LogLevels() []string { return []string{LogDebug, LogInfo, LogWarn, LogError
 
 // LogRequest is the body of POST /terminal/log (extension).
 type LogRequest struct {
-	Action string `json:"action,omitempty"`
-	Level  string `json:"level,omitempty"` // the least; empty: all that is kept
+	Action string `json:"action,omitempty" limit:"word"`
+	Level  string `json:"level,omitempty" limit:"word"` // the least; empty: all that is kept
 	Page
 }
 

@@ -8,10 +8,10 @@ type Window struct {
 
 // Hyperparameters of a registered model.
 type Hyperparameters struct {
-	Layers       []int   `json:"layers"`
+	Layers       []int   `json:"layers" limit:"100"`
 	LearningRate float64 `json:"learning_rate"`
 	Dropout      float64 `json:"dropout"`
-	Optimizer    string  `json:"optimizer"`
+	Optimizer    string  `json:"optimizer" limit:"name cut"`
 }
 
 // TrainingMetrics of a registered model.
@@ -22,7 +22,7 @@ type TrainingMetrics struct {
 	EarlyStopEpoch int     `json:"early_stop_epoch"`
 	// Curve (extension) are the losses of each epoch, from the first; absent of
 	// models that were trained before it was kept.
-	Curve []EpochLoss `json:"curve,omitempty"`
+	Curve []EpochLoss `json:"curve,omitempty" limit:"10000 cut"`
 }
 
 // EpochLoss is one epoch of a training: the mean loss while it learned, and on
@@ -34,9 +34,9 @@ type EpochLoss struct {
 
 // ArtifactLocations are object URIs of a model's three parts.
 type ArtifactLocations struct {
-	Model    string `json:"model"`
-	Encoders string `json:"encoders"`
-	Config   string `json:"config"`
+	Model    string `json:"model" limit:"id"`
+	Encoders string `json:"encoders" limit:"url"`
+	Config   string `json:"config" limit:"url"`
 }
 
 // Model types.
@@ -55,22 +55,22 @@ const (
 
 // Model is a record of the registry.
 type Model struct {
-	ModelName          string             `json:"model_name"`
-	ModelVersion       string             `json:"model_version"`
-	ModelType          string             `json:"model_type"` // forecasting, interpolation, diagnostics
-	Status             string             `json:"status"`
+	ModelName          string             `json:"model_name" limit:"id"`
+	ModelVersion       string             `json:"model_version" limit:"id"`
+	ModelType          string             `json:"model_type" limit:"word"` // forecasting, interpolation, diagnostics
+	Status             string             `json:"status" limit:"word"`
 	LastTrainedAt      Time               `json:"last_trained_at"`
 	TrainingDataWindow Window             `json:"training_data_window"`
 	Hyperparameters    Hyperparameters    `json:"hyperparameters"`
 	TrainingMetrics    TrainingMetrics    `json:"training_metrics"`
 	ArtifactLocations  ArtifactLocations  `json:"artifact_locations"`
-	CustomerID         string             `json:"customer_id,omitempty"`    // extension
-	SiteID             string             `json:"site_id,omitempty"`        // extension
-	Members            map[string]float64 `json:"members,omitempty"`        // extension: member → weight in the blend; of interpolation, method → share of the kinds of gaps it fills
-	ModelAccuracy      float64            `json:"model_accuracy,omitempty"` // extension: 1 − nMAE of the backtest, or on hidden samples
-	Coverage80         float64            `json:"coverage80,omitempty"`     // extension: share of actuals between P10 and P90
-	SkillPercent       float64            `json:"skill_percent,omitempty"`  // extension: against smart persistence
-	Evaluation         *ModelEvaluation   `json:"evaluation,omitempty"`     // extension: against the production model of its time
+	CustomerID         string             `json:"customer_id,omitempty" limit:"id"`   // extension
+	SiteID             string             `json:"site_id,omitempty" limit:"id"`       // extension
+	Members            map[string]float64 `json:"members,omitempty" limit:"100 word"` // extension: member → weight in the blend; of interpolation, method → share of the kinds of gaps it fills
+	ModelAccuracy      float64            `json:"model_accuracy,omitempty"`           // extension: 1 − nMAE of the backtest, or on hidden samples
+	Coverage80         float64            `json:"coverage80,omitempty"`               // extension: share of actuals between P10 and P90
+	SkillPercent       float64            `json:"skill_percent,omitempty"`            // extension: against smart persistence
+	Evaluation         *ModelEvaluation   `json:"evaluation,omitempty"`               // extension: against the production model of its time
 }
 
 // Ways a challenger is evaluated.
@@ -84,13 +84,13 @@ const (
 
 // ModelEvaluation holds a challenger against a production model.
 type ModelEvaluation struct {
-	Eligible    bool        `json:"eligible"`          // it may be promoted without force
-	Verdict     string      `json:"verdict"`           // why, in words
-	Method      string      `json:"method"`            // held_out, rolling_origin, own_backtest, hidden_samples, first
-	Against     string      `json:"against,omitempty"` // version of the production model
-	GainPercent float64     `json:"gain_percent"`      // by which the challenger's loss is lower
-	Samples     int         `json:"samples,omitempty"` // hours of daylight that both forecast
-	Window      *Window     `json:"window,omitempty"`  // of the data that neither model had seen
+	Eligible    bool        `json:"eligible"`                     // it may be promoted without force
+	Verdict     string      `json:"verdict" limit:"line cut"`     // why, in words
+	Method      string      `json:"method" limit:"word cut"`      // held_out, rolling_origin, own_backtest, hidden_samples, first
+	Against     string      `json:"against,omitempty" limit:"id"` // version of the production model
+	GainPercent float64     `json:"gain_percent"`                 // by which the challenger's loss is lower
+	Samples     int         `json:"samples,omitempty"`            // hours of daylight that both forecast
+	Window      *Window     `json:"window,omitempty"`             // of the data that neither model had seen
 	Production  *ModelScore `json:"production,omitempty"`
 	Challenger  *ModelScore `json:"challenger,omitempty"`
 	EvaluatedAt Time        `json:"evaluated_at,omitzero"`
@@ -114,13 +114,13 @@ const MinReasonLength = 10
 // site, type and version; without a version evaluate and promote mean the
 // newest challenger, and rollback the model that was in production last.
 type ModelsRequest struct {
-	Action       string `json:"action,omitempty"`
-	CustomerID   string `json:"customer_id,omitempty"`
-	SiteID       string `json:"site_id,omitempty"`
-	ModelType    string `json:"model_type,omitempty"` // default forecasting
-	ModelVersion string `json:"model_version,omitempty"`
-	Reason       string `json:"reason,omitempty"` // of promote and rollback
-	Force        bool   `json:"force,omitempty"`  // promote whatever the verdict
+	Action       string `json:"action,omitempty" limit:"word"`
+	CustomerID   string `json:"customer_id,omitempty" limit:"id"`
+	SiteID       string `json:"site_id,omitempty" limit:"id"`
+	ModelType    string `json:"model_type,omitempty" limit:"word"` // default forecasting
+	ModelVersion string `json:"model_version,omitempty" limit:"id"`
+	Reason       string `json:"reason,omitempty" limit:"text"` // of promote and rollback
+	Force        bool   `json:"force,omitempty"`               // promote whatever the verdict
 	Page
 }
 

@@ -14,11 +14,11 @@ func NowcastRanges() []string { return []string{Range1h, Range6h, Range24h, Rang
 
 // NowcastRequest is the body of POST /terminal/nowcastUI: action list.
 type NowcastRequest struct {
-	Action      string   `json:"action,omitempty"`
-	CustomerID  string   `json:"customer_id,omitempty"`
-	SiteID      string   `json:"site_id,omitempty"`      // extension: of one site alone
-	TimeRange   string   `json:"time_range,omitempty"`   // one of NowcastRanges; empty: 24h
-	AssetFilter []string `json:"asset_filter,omitempty"` // units; empty: all
+	Action      string   `json:"action,omitempty" limit:"word"`
+	CustomerID  string   `json:"customer_id,omitempty" limit:"id"`
+	SiteID      string   `json:"site_id,omitempty" limit:"id"`           // extension: of one site alone
+	TimeRange   string   `json:"time_range,omitempty" limit:"word"`      // one of NowcastRanges; empty: 24h
+	AssetFilter []string `json:"asset_filter,omitempty" limit:"5000 id"` // units; empty: all
 }
 
 // NowcastResponse answers /terminal/nowcastUI.

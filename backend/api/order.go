@@ -67,39 +67,39 @@ var ErrOrderNotFound = refuse(http.StatusNotFound, "Order not found")
 // Order is a work order: maintenance of an asset that somebody is to do. The
 // fields after Priority are extensions.
 type Order struct {
-	OrderID                string  `json:"order_id"`
-	AssetID                string  `json:"asset_id"`
-	Status                 string  `json:"status"`
+	OrderID                string  `json:"order_id" limit:"id"`
+	AssetID                string  `json:"asset_id" limit:"id"`
+	Status                 string  `json:"status" limit:"word"`
 	CreatedAt              Time    `json:"created_at"`
 	EstimatedCompletion    Time    `json:"estimated_completion"`
-	ScheduleID             string  `json:"schedule_id,omitempty"`
-	BOMID                  string  `json:"bom_id"`
-	AssignedTechnician     string  `json:"assigned_technician"` // TechnicianUnassigned: nobody
+	ScheduleID             string  `json:"schedule_id,omitempty" limit:"id"`
+	BOMID                  string  `json:"bom_id" limit:"id"`
+	AssignedTechnician     string  `json:"assigned_technician" limit:"name"` // TechnicianUnassigned: nobody
 	EstimatedDurationHours float64 `json:"estimated_duration_hours"`
-	Priority               string  `json:"priority"`
+	Priority               string  `json:"priority" limit:"word"`
 
-	SiteID          string        `json:"site_id"`
-	MaintenanceType string        `json:"maintenance_type"`
-	FaultFamily     string        `json:"fault_family,omitempty"`
-	SummaryID       string        `json:"summary_id,omitempty"` // the finding that it is about
-	IssueID         string        `json:"issue_id,omitempty"`   // the issue that it mends
+	SiteID          string        `json:"site_id" limit:"id"`
+	MaintenanceType string        `json:"maintenance_type" limit:"word"`
+	FaultFamily     string        `json:"fault_family,omitempty" limit:"word"`
+	SummaryID       string        `json:"summary_id,omitempty" limit:"id"` // the finding that it is about
+	IssueID         string        `json:"issue_id,omitempty" limit:"id"`   // the issue that it mends
 	PlannedStart    Time          `json:"planned_start"`
 	Isolating       bool          `json:"isolating"` // the unit stands still meanwhile
-	HoldReason      string        `json:"hold_reason,omitempty"`
-	CompletionNotes string        `json:"completion_notes,omitempty"`
+	HoldReason      string        `json:"hold_reason,omitempty" limit:"word"`
+	CompletionNotes string        `json:"completion_notes,omitempty" limit:"text"`
 	CompletedAt     Time          `json:"completed_at,omitzero"`
 	ActualHours     float64       `json:"actual_hours,omitempty"`
 	UpdatedAt       Time          `json:"updated_at"`
-	CreatedBy       string        `json:"created_by,omitempty"`
+	CreatedBy       string        `json:"created_by,omitempty" limit:"name cut"`
 	Version         int           `json:"version"` // 1 when it is made; each change adds one
 	Clocks          OrderClocks   `json:"clocks"`
-	Parts           []OrderPart   `json:"parts,omitzero"`         // not in lists
-	Downtime        []Downtime    `json:"downtime,omitempty"`     // of the unit, by isolating work; not in lists
-	Verification    *Verification `json:"verification,omitempty"` // after the repair of a fault
-	Proposals       []Proposal    `json:"proposals,omitempty"`
+	Parts           []OrderPart   `json:"parts,omitzero" limit:"500 cut"`  // not in lists
+	Downtime        []Downtime    `json:"downtime,omitempty" limit:"1000"` // of the unit, by isolating work; not in lists
+	Verification    *Verification `json:"verification,omitempty"`          // after the repair of a fault
+	Proposals       []Proposal    `json:"proposals,omitempty" limit:"100 last"`
 	PartsShort      int           `json:"parts_short,omitempty"` // pieces that an open order lacks
-	Warnings        []string      `json:"warnings,omitempty"`
-	History         []WorkMove    `json:"history,omitzero"` // oldest first; not in lists
+	Warnings        []string      `json:"warnings,omitempty" limit:"100 line cut"`
+	History         []WorkMove    `json:"history,omitzero" limit:"1000"` // oldest first; not in lists
 }
 
 // OrderClocks are when an order should be acknowledged, started and restored,
@@ -113,14 +113,14 @@ type OrderClocks struct {
 	StartedAt      Time     `json:"started_at,omitzero"`
 	RestoredAt     Time     `json:"restored_at,omitzero"`
 	PausedMinutes  int      `json:"paused_minutes"`
-	Paused         bool     `json:"paused"`             // now
-	Breached       []string `json:"breached,omitempty"` // of acknowledge, start, restore: those that were or are late
+	Paused         bool     `json:"paused"`                             // now
+	Breached       []string `json:"breached,omitempty" limit:"10 word"` // of acknowledge, start, restore: those that were or are late
 }
 
 // OrderPart is what an order takes of a part.
 type OrderPart struct {
-	PartNumber  string `json:"part_number"`
-	Description string `json:"description"`
+	PartNumber  string `json:"part_number" limit:"id"`
+	Description string `json:"description" limit:"text cut"`
 	Quantity    int    `json:"quantity"`       // as planned; 0 for one that was used beyond the plan
 	Reserved    int    `json:"reserved"`       // in stock, for this order
 	Short       int    `json:"short"`          // of a part that is not at hand
@@ -130,7 +130,7 @@ type OrderPart struct {
 
 // PartCount is how many of a part were used.
 type PartCount struct {
-	PartNumber string `json:"part_number"`
+	PartNumber string `json:"part_number" limit:"id"`
 	Quantity   int    `json:"quantity"`
 }
 
@@ -150,10 +150,10 @@ const (
 
 // Verification is what the detector says of a repair.
 type Verification struct {
-	State string  `json:"state"`
+	State string  `json:"state" limit:"word"`
 	At    Time    `json:"at"`
-	Day   string  `json:"day,omitempty"`   // the clear day that told, by the site's calendar
-	Ratio float64 `json:"ratio,omitempty"` // of what was made to what was expected on it
+	Day   string  `json:"day,omitempty" limit:"word"` // the clear day that told, by the site's calendar
+	Ratio float64 `json:"ratio,omitempty"`            // of what was made to what was expected on it
 }
 
 // Kinds of proposal.
@@ -164,40 +164,40 @@ const (
 
 // Proposal is what the service thinks a person should do next.
 type Proposal struct {
-	Kind    string `json:"kind"`
-	IssueID string `json:"issue_id,omitempty"`
-	Text    string `json:"text"`
+	Kind    string `json:"kind" limit:"word"`
+	IssueID string `json:"issue_id,omitempty" limit:"id"`
+	Text    string `json:"text" limit:"line cut"`
 	At      Time   `json:"at"`
 }
 
 // OrderRequest is the body of POST /terminal/order: action create, list, get,
 // assign, start, hold, resume, complete, cancel or reopen.
 type OrderRequest struct {
-	Action                 string  `json:"action"`
-	AssetID                string  `json:"asset_id,omitempty"`
-	SiteID                 string  `json:"site_id,omitempty"`
-	CustomerID             string  `json:"customer_id,omitempty"`
-	ScheduleID             string  `json:"schedule_id,omitempty"`
-	BOMID                  string  `json:"bom_id,omitempty"`
-	AssignedTechnician     string  `json:"assigned_technician,omitempty"` // create, assign, start
+	Action                 string  `json:"action" limit:"word"`
+	AssetID                string  `json:"asset_id,omitempty" limit:"id"`
+	SiteID                 string  `json:"site_id,omitempty" limit:"id"`
+	CustomerID             string  `json:"customer_id,omitempty" limit:"id"`
+	ScheduleID             string  `json:"schedule_id,omitempty" limit:"id"`
+	BOMID                  string  `json:"bom_id,omitempty" limit:"id"`
+	AssignedTechnician     string  `json:"assigned_technician,omitempty" limit:"name"` // create, assign, start
 	EstimatedDurationHours float64 `json:"estimated_duration_hours,omitempty"`
-	Priority               string  `json:"priority,omitempty"`
+	Priority               string  `json:"priority,omitempty" limit:"word"`
 
-	IssueID         string      `json:"issue_id,omitempty"`     // create; empty: the open one of the fault
-	Additional      bool        `json:"additional,omitempty"`   // create: although another open order is about the same finding
-	PlannedStart    Time        `json:"planned_start,omitzero"` // create; absent: the schedule's date. With it and without a schedule, the order makes its own
-	OrderID         string      `json:"order_id,omitempty"`     // all but create and list
-	Version         int         `json:"version,omitempty"`      // a move: refused with 409 unless it is still this one
-	Note            string      `json:"note,omitempty"`         // of a move; needed with force
-	Force           bool        `json:"force,omitempty"`        // start: although essential parts are short
-	HoldReason      string      `json:"hold_reason,omitempty"`  // hold: one of HoldReasons
-	Reason          string      `json:"reason,omitempty"`       // cancel, reopen
-	CompletionNotes string      `json:"completion_notes,omitempty"`
-	ActualHours     float64     `json:"actual_hours,omitempty"` // complete; 0: the time since it was started, without holds
-	PartsUsed       []PartCount `json:"parts_used,omitzero"`    // complete; absent: what was reserved
-	Status          string      `json:"status,omitempty"`       // list
-	OpenOnly        bool        `json:"open_only,omitempty"`    // list
-	Technician      string      `json:"technician,omitempty"`   // list
+	IssueID         string      `json:"issue_id,omitempty" limit:"id"`      // create; empty: the open one of the fault
+	Additional      bool        `json:"additional,omitempty"`               // create: although another open order is about the same finding
+	PlannedStart    Time        `json:"planned_start,omitzero"`             // create; absent: the schedule's date. With it and without a schedule, the order makes its own
+	OrderID         string      `json:"order_id,omitempty" limit:"id"`      // all but create and list
+	Version         int         `json:"version,omitempty"`                  // a move: refused with 409 unless it is still this one
+	Note            string      `json:"note,omitempty" limit:"text"`        // of a move; needed with force
+	Force           bool        `json:"force,omitempty"`                    // start: although essential parts are short
+	HoldReason      string      `json:"hold_reason,omitempty" limit:"word"` // hold: one of HoldReasons
+	Reason          string      `json:"reason,omitempty" limit:"text"`      // cancel, reopen
+	CompletionNotes string      `json:"completion_notes,omitempty" limit:"text"`
+	ActualHours     float64     `json:"actual_hours,omitempty"`            // complete; 0: the time since it was started, without holds
+	PartsUsed       []PartCount `json:"parts_used,omitzero" limit:"500"`   // complete; absent: what was reserved
+	Status          string      `json:"status,omitempty" limit:"word"`     // list
+	OpenOnly        bool        `json:"open_only,omitempty"`               // list
+	Technician      string      `json:"technician,omitempty" limit:"name"` // list
 	Page
 }
 

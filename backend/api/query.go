@@ -19,21 +19,21 @@ type ListQuery struct {
 
 // UploadRequest are the fields of an upload, in its form or its JSON body.
 type UploadRequest struct {
-	CustomerID   string `json:"customer_id"`
-	SiteID       string `json:"site_id"`
-	Region       string `json:"region"`
-	Location     string `json:"location"`
-	Manufacturer string `json:"manufacturer,omitempty"`
-	S3Path       string `json:"s3_path,omitempty"`   // JSON form: an object that is stored already
-	DataType     string `json:"data_type,omitempty"` // of /v1/data-ingestion: training or nowcast
+	CustomerID   string `json:"customer_id" limit:"id"`
+	SiteID       string `json:"site_id" limit:"id"`
+	Region       string `json:"region" limit:"name"`
+	Location     string `json:"location" limit:"name"`
+	Manufacturer string `json:"manufacturer,omitempty" limit:"name"`
+	S3Path       string `json:"s3_path,omitempty" limit:"url"`    // JSON form: an object that is stored already
+	DataType     string `json:"data_type,omitempty" limit:"word"` // of /v1/data-ingestion: training or nowcast
 
 	// Extensions; each may be empty.
-	Timezone   string  `json:"timezone,omitempty"`    // IANA name, of naive times
-	CapacityKW float64 `json:"capacity_kw,omitempty"` // of the site
-	AssetID    string  `json:"asset_id,omitempty"`    // of a file that names no unit
+	Timezone   string  `json:"timezone,omitempty" limit:"word"` // IANA name, of naive times
+	CapacityKW float64 `json:"capacity_kw,omitempty"`           // of the site
+	AssetID    string  `json:"asset_id,omitempty" limit:"id"`   // of a file that names no unit
 
-	Kind     string `json:"-"` // UploadTrain or UploadNowcast, from the path
-	Filename string `json:"-"`
+	Kind     string `json:"-" limit:"word"` // UploadTrain or UploadNowcast, from the path
+	Filename string `json:"-" limit:"255"`
 	Bytes    int64  `json:"-"` // of the file
 }
 
@@ -48,9 +48,9 @@ type ForecastQuery struct {
 // EnergyForecastRequest is the body of POST /forecast: customer_id, site_id,
 // or site_id with device_id.
 type EnergyForecastRequest struct {
-	CustomerID             string `json:"customer_id,omitempty"`
-	SiteID                 string `json:"site_id,omitempty"`
-	DeviceID               string `json:"device_id,omitempty"`
+	CustomerID             string `json:"customer_id,omitempty" limit:"id"`
+	SiteID                 string `json:"site_id,omitempty" limit:"id"`
+	DeviceID               string `json:"device_id,omitempty" limit:"id"`
 	ForecastHours          int    `json:"forecast_hours,omitempty"` // default 24
 	IncludeDeviceBreakdown bool   `json:"include_device_breakdown,omitempty"`
 }
@@ -103,9 +103,9 @@ type RecordsQuery struct {
 
 // ActivitiesRequest is the body of POST /terminal/activities.
 type ActivitiesRequest struct {
-	Action     string `json:"action,omitempty"`
-	CustomerID string `json:"customer_id,omitempty"`
-	SiteID     string `json:"site_id,omitempty"`
+	Action     string `json:"action,omitempty" limit:"word"`
+	CustomerID string `json:"customer_id,omitempty" limit:"id"`
+	SiteID     string `json:"site_id,omitempty" limit:"id"`
 	Page              // its limit; without one, the newest thousand
 }
 

@@ -58,36 +58,36 @@ var ErrScheduleNotFound = refuse(http.StatusNotFound, "Schedule not found")
 // Schedule is a planned piece of maintenance of one asset. The fields after
 // Status are extensions.
 type Schedule struct {
-	ScheduleID      string `json:"schedule_id"`
-	AssetID         string `json:"asset_id"`
-	MaintenanceType string `json:"maintenance_type"`
+	ScheduleID      string `json:"schedule_id" limit:"id"`
+	AssetID         string `json:"asset_id" limit:"id"`
+	MaintenanceType string `json:"maintenance_type" limit:"word"`
 	ScheduledDate   Time   `json:"scheduled_date"`
-	Priority        string `json:"priority"`
-	Status          string `json:"status"`
+	Priority        string `json:"priority" limit:"word"`
+	Status          string `json:"status" limit:"word"`
 
-	SiteID      string     `json:"site_id"`
-	Reason      string     `json:"reason"`
+	SiteID      string     `json:"site_id" limit:"id"`
+	Reason      string     `json:"reason" limit:"text"`
 	Overdue     bool       `json:"overdue"` // its day is past and it is not done
-	OrderID     string     `json:"order_id,omitempty"`
-	Task        string     `json:"task,omitempty"`         // of recurring work: what names the series beside the asset
-	EveryDays   int        `json:"every_days,omitempty"`   // the next is so many days after this one was completed
-	EveryMonths int        `json:"every_months,omitempty"` // the same in months
-	NextID      string     `json:"next_schedule_id,omitempty"`
+	OrderID     string     `json:"order_id,omitempty" limit:"id"`
+	Task        string     `json:"task,omitempty" limit:"text"` // of recurring work: what names the series beside the asset
+	EveryDays   int        `json:"every_days,omitempty"`        // the next is so many days after this one was completed
+	EveryMonths int        `json:"every_months,omitempty"`      // the same in months
+	NextID      string     `json:"next_schedule_id,omitempty" limit:"id"`
 	CreatedAt   Time       `json:"created_at"`
-	CreatedBy   string     `json:"created_by,omitempty"`
+	CreatedBy   string     `json:"created_by,omitempty" limit:"name cut"`
 	UpdatedAt   Time       `json:"updated_at"`
 	CompletedAt Time       `json:"completed_at,omitzero"`
-	Version     int        `json:"version"`          // 1 when it is made; each change adds one
-	History     []WorkMove `json:"history,omitzero"` // oldest first; not in lists
+	Version     int        `json:"version"`                       // 1 when it is made; each change adds one
+	History     []WorkMove `json:"history,omitzero" limit:"1000"` // oldest first; not in lists
 }
 
 // WorkMove is a change of the status of a schedule or an order.
 type WorkMove struct {
-	From  string `json:"from,omitempty"` // absent: it was made
-	To    string `json:"to"`
+	From  string `json:"from,omitempty" limit:"word"` // absent: it was made
+	To    string `json:"to" limit:"word"`
 	At    Time   `json:"at"`
-	Actor string `json:"actor"`
-	Note  string `json:"note,omitempty"`
+	Actor string `json:"actor" limit:"name cut"`
+	Note  string `json:"note,omitempty" limit:"text cut"`
 }
 
 // Kinds of work by what they want of the sun.
@@ -160,23 +160,23 @@ type ProposeResponse struct {
 // ScheduleRequest is the body of POST /terminal/schedule: action create, list,
 // get, confirm, complete, cancel or propose.
 type ScheduleRequest struct {
-	Action                 string  `json:"action"`
-	AssetID                string  `json:"asset_id,omitempty"`
-	SiteID                 string  `json:"site_id,omitempty"`
-	CustomerID             string  `json:"customer_id,omitempty"`
-	ScheduleID             string  `json:"schedule_id,omitempty"` // get, confirm, complete, cancel
-	MaintenanceType        string  `json:"maintenance_type,omitempty"`
+	Action                 string  `json:"action" limit:"word"`
+	AssetID                string  `json:"asset_id,omitempty" limit:"id"`
+	SiteID                 string  `json:"site_id,omitempty" limit:"id"`
+	CustomerID             string  `json:"customer_id,omitempty" limit:"id"`
+	ScheduleID             string  `json:"schedule_id,omitempty" limit:"id"` // get, confirm, complete, cancel
+	MaintenanceType        string  `json:"maintenance_type,omitempty" limit:"word"`
 	ScheduledDate          Time    `json:"scheduled_date,omitzero"`
-	Priority               string  `json:"priority,omitempty"`
-	Reason                 string  `json:"reason,omitempty"` // create, cancel; confirm and complete: a note
-	Task                   string  `json:"task,omitempty"`   // create: of recurring work; empty: its reason
+	Priority               string  `json:"priority,omitempty" limit:"word"`
+	Reason                 string  `json:"reason,omitempty" limit:"text"` // create, cancel; confirm and complete: a note
+	Task                   string  `json:"task,omitempty" limit:"text"`   // create: of recurring work; empty: its reason
 	EveryDays              int     `json:"every_days,omitempty"`
 	EveryMonths            int     `json:"every_months,omitempty"`
 	EndSeries              bool    `json:"end_series,omitempty"`               // cancel: no next date is made
 	CompletedAt            Time    `json:"completed_at,omitzero"`              // complete: when it was done; absent: now
 	Version                int     `json:"version,omitempty"`                  // a move: refused with 409 unless it is still this one
-	Status                 string  `json:"status,omitempty"`                   // list
-	Kind                   string  `json:"kind,omitempty"`                     // propose: WorkIsolating (when empty) or WorkMeasuring
+	Status                 string  `json:"status,omitempty" limit:"word"`      // list
+	Kind                   string  `json:"kind,omitempty" limit:"word"`        // propose: WorkIsolating (when empty) or WorkMeasuring
 	EstimatedDurationHours float64 `json:"estimated_duration_hours,omitempty"` // propose
 	Indoors                bool    `json:"indoors,omitempty"`                  // propose: wind and rain do not matter
 	Overdue                bool    `json:"overdue_only,omitempty"`             // list

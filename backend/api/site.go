@@ -3,19 +3,19 @@ package api
 // Site is a plant: a place with assets, a zone and money. Extension of the
 // specification, which knows sites only by id.
 type Site struct {
-	SiteID           string   `json:"site_id"`
-	CustomerID       string   `json:"customer_id"`
-	Name             string   `json:"name"`
-	Location         string   `json:"location,omitempty"`
+	SiteID           string   `json:"site_id" limit:"id"`
+	CustomerID       string   `json:"customer_id" limit:"id"`
+	Name             string   `json:"name" limit:"name"`
+	Location         string   `json:"location,omitempty" limit:"name"`
 	Latitude         *float64 `json:"latitude,omitempty"`
 	Longitude        *float64 `json:"longitude,omitempty"`
-	Timezone         string   `json:"timezone"` // IANA name
+	Timezone         string   `json:"timezone" limit:"word"` // IANA name
 	CapacityKW       float64  `json:"capacity_kw,omitempty"`
 	TiltDeg          *float64 `json:"tilt_deg,omitempty"`
-	AzimuthDeg       *float64 `json:"azimuth_deg,omitempty"` // from north, clockwise
-	Currency         string   `json:"currency,omitempty"`    // ISO 4217
+	AzimuthDeg       *float64 `json:"azimuth_deg,omitempty"`           // from north, clockwise
+	Currency         string   `json:"currency,omitempty" limit:"word"` // ISO 4217
 	TariffPerKWh     float64  `json:"tariff_per_kwh,omitempty"`
-	TerminalDeviceID string   `json:"terminal_device_id,omitempty"`
+	TerminalDeviceID string   `json:"terminal_device_id,omitempty" limit:"id"`
 	AssetCount       int      `json:"asset_count"`
 	CreatedAt        Time     `json:"created_at,omitzero"`
 }
@@ -23,9 +23,9 @@ type Site struct {
 // SitesRequest is the body of POST /terminal/sites (extension): action list,
 // get or set. set creates a site or changes the fields that are given.
 type SitesRequest struct {
-	Action     string `json:"action"`
-	CustomerID string `json:"customer_id,omitempty"`
-	SiteID     string `json:"site_id,omitempty"`
+	Action     string `json:"action" limit:"word"`
+	CustomerID string `json:"customer_id,omitempty" limit:"id"`
+	SiteID     string `json:"site_id,omitempty" limit:"id"`
 	Site       *Site  `json:"site,omitempty"`
 	Page
 }
@@ -43,42 +43,42 @@ type SitesResponse struct {
 // Page asks for a part of a list.
 type Page struct {
 	Limit  int    `json:"limit,omitempty"` // 1..1000, default 100
-	Cursor string `json:"cursor,omitempty"`
+	Cursor string `json:"cursor,omitempty" limit:"token"`
 }
 
 // Component is a part of an asset, or the machine itself. Kind and dates are
 // extensions; dates are days of the site, as 2026-11-28.
 type Component struct {
-	OEM           string `json:"oem"`
-	Model         string `json:"model"`
-	Serial        string `json:"serial"`
-	Kind          string `json:"kind,omitempty"` // as inverter, string box, fan
-	InstalledDate string `json:"installed_date,omitempty"`
-	RemovedDate   string `json:"removed_date,omitempty"` // of a former one
+	OEM           string `json:"oem" limit:"id"`
+	Model         string `json:"model" limit:"id"`
+	Serial        string `json:"serial" limit:"id"`
+	Kind          string `json:"kind,omitempty" limit:"name"` // as inverter, string box, fan
+	InstalledDate string `json:"installed_date,omitempty" limit:"word"`
+	RemovedDate   string `json:"removed_date,omitempty" limit:"word"` // of a former one
 }
 
 // Asset is a unit of a site, for example an inverter.
 type Asset struct {
-	AssetID            string      `json:"asset_id"`
-	Name               string      `json:"name"`
-	Type               string      `json:"type"`
+	AssetID            string      `json:"asset_id" limit:"id"`
+	Name               string      `json:"name" limit:"name"`
+	Type               string      `json:"type" limit:"name"`
 	CapacityKW         float64     `json:"capacity_kw"`
-	Location           string      `json:"location"`
-	Components         []Component `json:"components,omitempty"`
+	Location           string      `json:"location" limit:"name"`
+	Components         []Component `json:"components,omitempty" limit:"200"`
 	CreatedAt          Time        `json:"created_at,omitzero"`
-	SiteID             string      `json:"site_id,omitempty"`
-	CustomerID         string      `json:"customer_id,omitempty"`
-	Timezone           string      `json:"timezone,omitempty"`
+	SiteID             string      `json:"site_id,omitempty" limit:"id"`
+	CustomerID         string      `json:"customer_id,omitempty" limit:"id"`
+	Timezone           string      `json:"timezone,omitempty" limit:"word"`
 	Latitude           *float64    `json:"latitude,omitempty"`
 	Longitude          *float64    `json:"longitude,omitempty"`
 	RatedPowerKW       float64     `json:"rated_power_kw,omitempty"`
 	TiltDeg            *float64    `json:"tilt_deg,omitempty"`
 	AzimuthDeg         *float64    `json:"azimuth_deg,omitempty"`
-	WarrantyExpiryDate string      `json:"warranty_expiry_date,omitempty"`
-	TerminalDeviceID   string      `json:"terminal_device_id,omitempty"` // that watches it; when empty the site's
-	StringCount        int         `json:"string_count,omitempty"`       // strings of modules at it
-	FormerComponents   []Component `json:"former_components,omitempty"`  // that were taken out, newest first
-	Version            int         `json:"version,omitempty"`            // rises with each change
+	WarrantyExpiryDate string      `json:"warranty_expiry_date,omitempty" limit:"word"`
+	TerminalDeviceID   string      `json:"terminal_device_id,omitempty" limit:"id"` // that watches it; when empty the site's
+	StringCount        int         `json:"string_count,omitempty"`                  // strings of modules at it
+	FormerComponents   []Component `json:"former_components,omitempty" limit:"200"` // that were taken out, newest first
+	Version            int         `json:"version,omitempty"`                       // rises with each change
 }
 
 // AssetsRequest is the body of POST /terminal/assets: action add, list or get,
@@ -86,10 +86,10 @@ type Asset struct {
 // the top level of the body. A change with a version is refused when the asset
 // has another by now.
 type AssetsRequest struct {
-	Action string `json:"action"`
+	Action string `json:"action" limit:"word"`
 	Asset
-	Component    *Component `json:"component,omitempty"`     // install
-	FormerSerial string     `json:"former_serial,omitempty"` // remove; install: of the component in whose place
+	Component    *Component `json:"component,omitempty"`                // install
+	FormerSerial string     `json:"former_serial,omitempty" limit:"id"` // remove; install: of the component in whose place
 	Page
 }
 

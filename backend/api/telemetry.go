@@ -61,9 +61,9 @@ type DataPeriod struct {
 // SiteSummaryRequest is the body of POST /terminal/telemetry: action
 // site-summary of a site, or fleet of all sites in reach.
 type SiteSummaryRequest struct {
-	Action     string `json:"action"`
-	SiteID     string `json:"site_id,omitempty"`     // site-summary
-	CustomerID string `json:"customer_id,omitempty"` // fleet
+	Action     string `json:"action" limit:"word"`
+	SiteID     string `json:"site_id,omitempty" limit:"id"`     // site-summary
+	CustomerID string `json:"customer_id,omitempty" limit:"id"` // fleet
 	Page              // fleet
 }
 

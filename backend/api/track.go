@@ -38,17 +38,17 @@ var (
 // Subscription asks for the changes of an order's status to be posted to a
 // URL. The fields after CreatedAt are extensions.
 type Subscription struct {
-	SubscriptionID string `json:"subscription_id"`
-	OrderID        string `json:"order_id"`
-	CallbackURL    string `json:"callback_url"`
-	Status         string `json:"status"`
+	SubscriptionID string `json:"subscription_id" limit:"id"`
+	OrderID        string `json:"order_id" limit:"id"`
+	CallbackURL    string `json:"callback_url" limit:"url"`
+	Status         string `json:"status" limit:"word"`
 	CreatedAt      Time   `json:"created_at"`
 
-	SiteID        string `json:"site_id"`
-	CreatedBy     string `json:"created_by,omitempty"`
+	SiteID        string `json:"site_id" limit:"id"`
+	CreatedBy     string `json:"created_by,omitempty" limit:"name cut"`
 	LastSuccessAt Time   `json:"last_success_at,omitzero"`
 	FailingSince  Time   `json:"failing_since,omitzero"`
-	StatusReason  string `json:"status_reason,omitempty"`
+	StatusReason  string `json:"status_reason,omitempty" limit:"line cut"`
 
 	FormerSecretUntil Time `json:"former_secret_until,omitzero"` // after a rotation: until then the former secret signs too
 }
@@ -56,39 +56,39 @@ type Subscription struct {
 // OrderEvent is what is posted when the status of an order changes. Its fields
 // are those of the specification and no others.
 type OrderEvent struct {
-	OrderID         string `json:"order_id"`
-	Status          string `json:"status"`
+	OrderID         string `json:"order_id" limit:"id"`
+	Status          string `json:"status" limit:"word"`
 	UpdatedAt       Time   `json:"updated_at"`
-	CompletionNotes string `json:"completion_notes"`
+	CompletionNotes string `json:"completion_notes" limit:"text"`
 }
 
 // Delivery is an event on its way to a subscription.
 type Delivery struct {
-	DeliveryID     string     `json:"delivery_id"` // the webhook-id: the same in each attempt
-	SubscriptionID string     `json:"subscription_id"`
-	OrderID        string     `json:"order_id"`
-	Status         string     `json:"status"`
+	DeliveryID     string     `json:"delivery_id" limit:"id"` // the webhook-id: the same in each attempt
+	SubscriptionID string     `json:"subscription_id" limit:"id"`
+	OrderID        string     `json:"order_id" limit:"id"`
+	Status         string     `json:"status" limit:"word"`
 	Event          OrderEvent `json:"event"`
 	CreatedAt      Time       `json:"created_at"`
 	Attempts       int        `json:"attempts"`
 	LastAttemptAt  Time       `json:"last_attempt_at,omitzero"`
 	NextAttemptAt  Time       `json:"next_attempt_at,omitzero"`
 	DeliveredAt    Time       `json:"delivered_at,omitzero"`
-	AnswerStatus   int        `json:"answer_status,omitempty"` // the HTTP status of the last answer
-	Failure        string     `json:"failure,omitempty"`       // of the last attempt, in words
+	AnswerStatus   int        `json:"answer_status,omitempty"`            // the HTTP status of the last answer
+	Failure        string     `json:"failure,omitempty" limit:"line cut"` // of the last attempt, in words
 }
 
 // TrackRequest is the body of POST /terminal/track: action subscribe, list,
 // unsubscribe, pause, resume, rotate, deliveries or replay.
 type TrackRequest struct {
-	Action         string `json:"action"`
-	OrderID        string `json:"order_id,omitempty"`
-	JobID          string `json:"job_id,omitempty"` // the same as order_id
-	CallbackURL    string `json:"callback_url,omitempty"`
-	CustomerID     string `json:"customer_id,omitempty"`
-	SiteID         string `json:"site_id,omitempty"`
-	SubscriptionID string `json:"subscription_id,omitempty"` // all but subscribe and list
-	DeliveryID     string `json:"delivery_id,omitempty"`     // replay; empty: all of the subscription's that were not delivered
+	Action         string `json:"action" limit:"word"`
+	OrderID        string `json:"order_id,omitempty" limit:"id"`
+	JobID          string `json:"job_id,omitempty" limit:"id"` // the same as order_id
+	CallbackURL    string `json:"callback_url,omitempty" limit:"url"`
+	CustomerID     string `json:"customer_id,omitempty" limit:"id"`
+	SiteID         string `json:"site_id,omitempty" limit:"id"`
+	SubscriptionID string `json:"subscription_id,omitempty" limit:"id"` // all but subscribe and list
+	DeliveryID     string `json:"delivery_id,omitempty" limit:"id"`     // replay; empty: all of the subscription's that were not delivered
 	Page
 }
 

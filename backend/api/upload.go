@@ -38,35 +38,35 @@ type UploadValidation struct {
 
 // Upload is what became of a file: GET /uploads/{id} (extension).
 type Upload struct {
-	UploadID         string         `json:"upload_id"`
-	Kind             string         `json:"kind"` // historical or nowcast
-	CustomerID       string         `json:"customer_id"`
-	SiteID           string         `json:"site_id"`
-	Filename         string         `json:"filename,omitempty"`
-	Region           string         `json:"region,omitempty"`
-	Location         string         `json:"location,omitempty"`
-	S3Path           string         `json:"s3_path"`
+	UploadID         string         `json:"upload_id" limit:"id"`
+	Kind             string         `json:"kind" limit:"word"` // historical or nowcast
+	CustomerID       string         `json:"customer_id" limit:"id"`
+	SiteID           string         `json:"site_id" limit:"id"`
+	Filename         string         `json:"filename,omitempty" limit:"255"`
+	Region           string         `json:"region,omitempty" limit:"name"`
+	Location         string         `json:"location,omitempty" limit:"name"`
+	S3Path           string         `json:"s3_path" limit:"url"`
 	Bytes            int64          `json:"bytes"`
-	ProcessingStatus string         `json:"processing_status"`
-	Stage            string         `json:"stage,omitempty"` // validating, storing, training, forecasting, detecting
-	Progress         float64        `json:"progress"`        // 0..1 over all stages
-	Error            string         `json:"error,omitempty"` // one sentence
-	ErrorKind        string         `json:"error_kind,omitempty"`
+	ProcessingStatus string         `json:"processing_status" limit:"word"`
+	Stage            string         `json:"stage,omitempty" limit:"word cut"` // validating, storing, training, forecasting, detecting
+	Progress         float64        `json:"progress"`                         // 0..1 over all stages
+	Error            string         `json:"error,omitempty" limit:"line cut"` // one sentence
+	ErrorKind        string         `json:"error_kind,omitempty" limit:"word cut"`
 	ErrorLine        int            `json:"error_line,omitempty"`
 	RowsRead         int            `json:"rows_read"`
 	RowsStored       int            `json:"rows_stored"`
 	RowsMissing      int            `json:"rows_missing"`
-	RowsSkipped      map[string]int `json:"rows_skipped,omitempty"` // reason → count
-	Manufacturer     string         `json:"manufacturer,omitempty"`
-	Unit             string         `json:"unit,omitempty"`
-	ValueKind        string         `json:"value_kind,omitempty"`
+	RowsSkipped      map[string]int `json:"rows_skipped,omitempty" limit:"200 line cut"` // reason → count
+	Manufacturer     string         `json:"manufacturer,omitempty" limit:"name cut"`
+	Unit             string         `json:"unit,omitempty" limit:"name cut"`
+	ValueKind        string         `json:"value_kind,omitempty" limit:"word cut"`
 	IntervalMinutes  float64        `json:"interval_minutes,omitempty"`
-	Timezone         string         `json:"timezone,omitempty"`
-	AssetIDs         []string       `json:"asset_ids,omitempty"`
+	Timezone         string         `json:"timezone,omitempty" limit:"word"`
+	AssetIDs         []string       `json:"asset_ids,omitempty" limit:"10000 id cut"`
 	FirstRecord      Time           `json:"first_record,omitzero"`
 	LastRecord       Time           `json:"last_record,omitzero"`
-	Decisions        []string       `json:"decisions,omitempty"`
-	Warnings         []string       `json:"warnings,omitempty"`
+	Decisions        []string       `json:"decisions,omitempty" limit:"500 line cut"`
+	Warnings         []string       `json:"warnings,omitempty" limit:"500 line cut"`
 	CreatedAt        Time           `json:"created_at"`
 	UpdatedAt        Time           `json:"updated_at"`
 }
@@ -83,7 +83,7 @@ func (u Upload) Ended() bool {
 // UploadMoveRequest is the body of POST /uploads/{id} (extension): cancel ends
 // an import that has stored nothing yet, or the training that it waits for.
 type UploadMoveRequest struct {
-	Action string `json:"action"`
+	Action string `json:"action" limit:"word"`
 }
 
 // UploadResponse answers GET and POST /uploads/{id}.

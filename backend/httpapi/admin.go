@@ -116,9 +116,6 @@ func (s *server) keys(in *input) (*call, error) {
 	if err := in.json(&b); err != nil {
 		return nil, err
 	}
-	if err := brief("name", b.Name); err != nil {
-		return nil, err
-	}
 	c := &call{action: b.Action, target: target{customerID: b.CustomerID}, fingerprint: in.digest()}
 	one := func(message, plain string, k auth.APIKey, err error) (any, error) {
 		r := k.Record()

@@ -116,7 +116,7 @@ func TestAlertMoves(t *testing.T) {
 		scenario{name: "shelved without a reason", body: `{"action":"shelve","alert_id":"ID","minutes":60}`, status: 400, contains: []string{"Missing required field: reason"}},
 		scenario{name: "shelved without an end", body: `{"action":"shelve","alert_id":"ID","reason":"r"}`, status: 400, contains: []string{"Missing required field: minutes"}},
 		scenario{name: "shelved with a blank reason", body: `{"action":"shelve","alert_id":"ID","reason":" ","minutes":60}`, status: 400, contains: []string{"Missing required field: reason"}},
-		scenario{name: "shelved with a novel", body: `{"action":"shelve","alert_id":"ID","minutes":60,"reason":"` + strings.Repeat("é", 2001) + `"}`, status: 400, contains: []string{"Invalid field: reason", "longer than 2000 characters"}},
+		scenario{name: "shelved with a novel", body: `{"action":"shelve","alert_id":"ID","minutes":60,"reason":"` + strings.Repeat("é", 2001) + `"}`, status: 400, contains: []string{"Invalid field: reason", "at most 2000 characters"}},
 		scenario{name: "shelved for a day", body: `{"action":"shelve","alert_id":"ID","reason":"r","minutes":1440}`, status: 400, contains: []string{"Invalid field: minutes", "from 15 to 720"}},
 		scenario{name: "taken off no shelf", body: `{"action":"unshelve","alert_id":"ID"}`, status: 409, contains: []string{"is unack: it cannot be changed by unshelve", `"allowed":["acknowledge","shelve","suppress"]`}},
 		scenario{name: "shelved", body: `{"action":"shelve","alert_id":"ID","reason":"waiting for the fuse","minutes":60}`, status: 200,

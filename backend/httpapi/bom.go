@@ -25,9 +25,6 @@ func (s *server) bom(in *input) (*call, error) {
 	if err := in.json(&b); err != nil {
 		return nil, err
 	}
-	if err := brief("fault_family", b.FaultFamily); err != nil {
-		return nil, err
-	}
 	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, fingerprint: in.digest()}
 	one := func(message string, v api.BOM, err error) (any, error) {
 		return api.BOMResponse{Success: true, Message: message, BOMID: v.BOMID, AssetID: v.AssetID, Items: v.Items, TotalCost: &v.TotalCost,
@@ -127,5 +124,5 @@ func checkAdjustment(b api.PartsRequest) error {
 			return api.InvalidField(n.name, fmt.Sprintf("a whole number from %d to %d", n.least, api.MaxStock))
 		}
 	}
-	return brief("reason", b.Reason)
+	return nil
 }

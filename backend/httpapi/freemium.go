@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	"app.sunloop/backend/api"
@@ -21,9 +20,6 @@ func (s *server) freemiumVerify(in *input) (*call, error) {
 		return api.FreemiumVerifyResponse{Status: api.StatusSuccess, Message: api.FreemiumCodeSent}, s.Freemium.SendCode(ctx, b.Email, remote)
 	}}, nil
 }
-
-// maxFreemiumText is the longest name and place of a site that is answered.
-const maxFreemiumText = 200
 
 func (s *server) freemiumForecast(in *input) (*call, error) {
 	if !in.isForm() {
@@ -71,10 +67,8 @@ func freemiumRequest(f *form) (api.FreemiumRequest, error) {
 	if len(absent) > 0 {
 		return req, api.MissingFields(absent...)
 	}
-	for name, v := range map[string]string{"site_name": req.SiteName, "location": req.Location} {
-		if len(v) > maxFreemiumText {
-			return req, api.InvalidParameter(name, "at most "+strconv.Itoa(maxFreemiumText)+" bytes")
-		}
+	if err := api.CheckFormLimits(&req); err != nil {
+		return req, err
 	}
 	var ok bool
 	if req.TOUAccepted, ok = truth(f.fields["tou_accepted"]); !ok || !req.TOUAccepted {

@@ -146,7 +146,7 @@ func TestFreemiumRefusals(t *testing.T) {
 		{"capacity", map[string]string{"capacity_kw": "-3"}, 400, "Invalid parameter: capacity_kw", map[string]any{"field": "capacity_kw", "reason": "a number of kW more than 0"}},
 		{"capacity in words", map[string]string{"capacity_kw": "NaN"}, 400, "Invalid parameter: capacity_kw", map[string]any{"field": "capacity_kw", "reason": "a number of kW more than 0"}},
 		{"opt-in", map[string]string{"marketing_opt_in": "perhaps"}, 400, "Invalid parameter: marketing_opt_in", map[string]any{"field": "marketing_opt_in", "reason": "true or false"}},
-		{"a long name", map[string]string{"site_name": strings.Repeat("x", 201)}, 400, "Invalid parameter: site_name", map[string]any{"field": "site_name", "reason": "at most 200 bytes"}},
+		{"a long name", map[string]string{"site_name": strings.Repeat("x", 201)}, 400, "Invalid parameter: site_name", map[string]any{"field": "site_name", "reason": "at most 200 characters"}},
 		{"code", map[string]string{"verification_code": "wrong"}, 400, "Invalid or expired verification code", nil},
 		{"file", map[string]string{"file": "timestamp,colour\n2025-01-01T00:00:00Z,red\n2025-01-01T01:00:00Z,blue\n"}, 400, "Invalid CSV Format", map[string]any{"line": 1.0}},
 		{"large file", map[string]string{"file": strings.Repeat("x", api.MaxUploadBytes+1)}, 413, api.ErrFileTooLarge.Message, nil},

@@ -114,7 +114,8 @@ func pageOf(p api.Page) (api.Page, error) {
 	return p, nil
 }
 
-// json reads the body into v. An empty body is {}; unknown fields are left.
+// json reads the body into v. An empty body is {}; unknown fields are left. A
+// field above the limit that it declares is a 400.
 func (in *input) json(v any) error {
 	b, err := io.ReadAll(http.MaxBytesReader(in.w, in.Body, api.MaxJSONBytes))
 	if err != nil {
@@ -143,7 +144,7 @@ func (in *input) json(v any) error {
 	case err != nil || b[0] != '{':
 		return invalidBody("not a JSON object")
 	}
-	return nil
+	return api.CheckLimits(v)
 }
 
 // refused is the first field of the body that a value like v cannot be read
@@ -182,17 +183,6 @@ func (in *input) digest() []byte {
 
 // blank says whether what a person writes says nothing.
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
-
-// brief refuses the first of names and values in turn that is longer than a
-// person writes: it would be kept for good.
-func brief(namesAndValues ...string) error {
-	for i := 0; i+1 < len(namesAndValues); i += 2 {
-		if utf8.RuneCountInString(namesAndValues[i+1]) > api.MaxTextRunes {
-			return api.InvalidField(namesAndValues[i], fmt.Sprintf("longer than %d characters", api.MaxTextRunes))
-		}
-	}
-	return nil
-}
 
 func invalidBody(why string) error {
 	e := &api.Error{Status: http.StatusBadRequest, Message: "Invalid JSON body"}

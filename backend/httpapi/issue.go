@@ -25,9 +25,6 @@ func (s *server) issues(in *input) (*call, error) {
 	if err := in.json(&b); err != nil {
 		return nil, err
 	}
-	if err := brief("reason", b.Reason, "description", b.Description, "component", b.Component, "issue_type", b.IssueType); err != nil {
-		return nil, err
-	}
 	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, fingerprint: in.digest()}
 	one := func(message string, i api.Issue, err error) (any, error) {
 		return api.IssuesResponse{Success: true, Message: message, IssueID: i.IssueID, Issue: &i, Count: 1}, err

@@ -33,9 +33,6 @@ func (s *server) order(in *input) (*call, error) {
 	if err := in.json(&b); err != nil {
 		return nil, err
 	}
-	if err := brief("assigned_technician", b.AssignedTechnician, "note", b.Note, "reason", b.Reason, "completion_notes", b.CompletionNotes); err != nil {
-		return nil, err
-	}
 	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, fingerprint: in.digest()}
 	one := func(message string, o api.Order, err error) (any, error) {
 		return api.OrderResponse{Success: true, Message: message, OrderID: o.OrderID, AssetID: o.AssetID, Status: o.Status,

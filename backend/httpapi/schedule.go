@@ -35,9 +35,6 @@ func (s *server) schedule(in *input) (*call, error) {
 	if err := in.json(&b); err != nil {
 		return nil, err
 	}
-	if err := brief("reason", b.Reason, "task", b.Task); err != nil {
-		return nil, err
-	}
 	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, fingerprint: in.digest()}
 	one := func(message string, v api.Schedule, err error) (any, error) {
 		return api.ScheduleResponse{Success: true, Message: message, ScheduleID: v.ScheduleID, AssetID: v.AssetID, ScheduledDate: v.ScheduledDate, Schedule: &v, Count: 1}, err

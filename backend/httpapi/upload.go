@@ -82,6 +82,9 @@ func (s *server) uploadCall(kind string, f *form, v1 bool) (*call, error) {
 	if v1 {
 		required = []string{"site_id", req.SiteID}
 	}
+	if err := api.CheckFormLimits(&req); err != nil {
+		return nil, err
+	}
 	if err := missing(api.MissingParameter, required...); err != nil {
 		if f.refusal != nil && f.refusal.Status == http.StatusRequestEntityTooLarge {
 			return nil, f.refusal // the fields may be in what was not read any more

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/limit"
 )
 
 // Schema is a JSON Schema of the draft 2020-12, as far as it is needed.
@@ -25,6 +26,9 @@ type Schema struct {
 	Default              any              `json:"default,omitempty"`
 	Minimum              *float64         `json:"minimum,omitempty"`
 	Maximum              *float64         `json:"maximum,omitempty"`
+	MaxLength            int              `json:"maxLength,omitempty"`
+	MaxItems             int              `json:"maxItems,omitempty"`
+	MaxProperties        int              `json:"maxProperties,omitempty"`
 	Items                *Schema          `json:"items,omitempty"`
 	Properties           Ordered[*Schema] `json:"properties,omitempty"`
 	AdditionalProperties *Schema          `json:"additionalProperties,omitempty"`
@@ -195,6 +199,9 @@ func (s *schemas) fields(t reflect.Type, o *Schema) {
 			p.Description = c
 		}
 		p.Enum = slices.Clone(values[t.Name()+"."+name])
+		if p.Enum == nil && p.Format == "" {
+			p.limit(f.Type, limit.Of(f))
+		}
 		optional := strings.Contains(options, "omit")
 		if !optional {
 			o.Required = append(o.Required, name)
@@ -203,5 +210,27 @@ func (s *schemas) fields(t reflect.Type, o *Schema) {
 			p.Type = []string{kind, "null"}
 		}
 		o.Properties = append(o.Properties, Member[*Schema]{name, p})
+	}
+}
+
+// limit adds the limits that a field of the type declares, see package limit.
+func (p *Schema) limit(t reflect.Type, levels []int) {
+	if p == nil || len(levels) == 0 {
+		return
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		p.limit(t.Elem(), levels)
+	case reflect.String:
+		p.MaxLength = levels[0]
+	case reflect.Slice:
+		p.MaxItems = levels[0]
+		p.Items.limit(t.Elem(), levels[1:])
+	case reflect.Map:
+		p.MaxProperties = levels[0]
+		if t.Key().Kind() == reflect.String {
+			levels = levels[1:]
+		}
+		p.AdditionalProperties.limit(t.Elem(), levels[1:])
 	}
 }
