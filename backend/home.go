@@ -59,6 +59,15 @@ func (h fileHome) Ready(ctx context.Context) error {
 	return err
 }
 
+// Update reports a committed change to [store.Changes].
+func (h fileHome) Update(ctx context.Context, fn func(tx store.Tx) error) error {
+	err := h.Store.Update(ctx, fn)
+	if err == nil {
+		store.NoteChange(ctx)
+	}
+	return err
+}
+
 func (h fileHome) facts(ctx context.Context, f *metrics.Facts) error {
 	t, err := h.Stats(ctx)
 	if err != nil {
@@ -106,8 +115,21 @@ func (h databaseHome) told(ctx context.Context, kind string, run func() error) e
 
 // connect opens the database of a configuration, and its queue.
 func connect(ctx context.Context, cfg Config, ended func(bolt.Transaction)) (databaseHome, error) {
-	h, err := riverjobs.Open(ctx, cfg.Store, postgres.Options{Now: cfg.Wall})
+	url, err := databaseURL(cfg)
+	if err != nil {
+		return databaseHome{}, err
+	}
+	h, err := riverjobs.Open(ctx, url, postgres.Options{Now: cfg.Wall, URLFile: cfg.StoreFile, Limit: cfg.DatabaseLimit, Log: cfg.Logger})
 	return databaseHome{h, cfg.Wall, ended}, err
+}
+
+// databaseURL returns the URL of the database of a configuration. A file that
+// holds it is read again.
+func databaseURL(cfg Config) (string, error) {
+	if cfg.StoreFile == "" {
+		return cfg.Store, nil
+	}
+	return postgres.ReadURL(cfg.StoreFile)
 }
 
 func (h databaseHome) facts(ctx context.Context, f *metrics.Facts) error {

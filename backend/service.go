@@ -57,6 +57,9 @@ type Config struct {
 	// postgres://user@host/sunloop; empty: a file in the data folder, for this
 	// process alone.
 	Store string
+	// StoreFile is a file that holds the URL in the place of Store, which New then
+	// fills in. User and password in it are read again for each new connection.
+	StoreFile string
 	// Await lets New succeed although the database cannot be opened yet: the
 	// service answers that it is not ready, and opens it by itself in
 	// [Service.Run]. See [Service.Waiting].
@@ -103,8 +106,14 @@ type Config struct {
 	// TrustedProxies are the networks of proxies whose X-Forwarded-For and
 	// X-Forwarded-Proto are believed.
 	TrustedProxies []netip.Prefix
-	KeyRate        int // accepted requests a minute, key and API; the contract's 60
-	UserRate       int // the same of a signed-in person; the contract's 600
+	// Wait is how long a request may wait for database and bucket in all; 0 means
+	// [httpapi.DefaultWait].
+	Wait time.Duration
+	// DatabaseLimit is how long the database may take for one answer to other work;
+	// 0 means 30 s.
+	DatabaseLimit time.Duration
+	KeyRate       int // accepted requests a minute, key and API; the contract's 60
+	UserRate      int // the same of a signed-in person; the contract's 600
 
 	Metrics     bool            // count, for [Service.Metrics]
 	Tracer      *tracing.Tracer // nil: nothing is traced; the caller closes it
@@ -165,6 +174,12 @@ func New(cfg Config) (*Service, error) {
 	}
 	if cfg.Wall == nil {
 		cfg.Wall = cfg.Now
+	}
+	if cfg.StoreFile != "" {
+		var err error
+		if cfg.Store, err = postgres.ReadURL(cfg.StoreFile); err != nil {
+			return nil, err
+		}
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -245,7 +260,7 @@ func (s *Service) compose(ctx context.Context, cfg Config) error {
 	s.served = httpapi.New(httpapi.Deps{
 		Auth: s.auth, Sites: s.ops, Assets: s.ops, Uploads: s.pipeline, Forecasts: s.pipeline, Findings: s.ops, Detector: s.pipeline, Diagnoser: s.pipeline, Issues: s.ops, Alerts: s.ops,
 		Models: s.pipeline, Interpolations: s.pipeline, Summaries: s.ops, KPIs: s.ops, Nowcasts: s.ops, Snapshots: snapshots, Freemium: s.freemium, Telemetry: s.store, Audit: s.trail, Journal: s.journal, Records: s.store, Now: cfg.Wall, Ready: s.ready, Disk: s.disk, Log: cfg.Logger, Observe: s.observer.http(),
-		SpoolDir: s.spool, CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate,
+		SpoolDir: s.spool, CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate, Wait: cfg.Wait,
 		Schedules: s.work, BOMs: s.work, Orders: s.work, Tracking: s.work, Limiter: s.limiter(), Shared: s.replica(),
 	})
 	return nil

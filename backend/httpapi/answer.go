@@ -247,10 +247,10 @@ func (s *server) refuse(w http.ResponseWriter, q *http.Request, err error) {
 			refusal = Unavailable(store.Reason(err))
 			s.Log.Error("request failed", "request_id", requestID(w), "method", q.Method, "path", q.URL.Path, "error", err.Error())
 		case errors.Is(err, context.DeadlineExceeded):
-			refusal = api.ErrUnavailable
+			refusal = Unavailable("the service did not finish in time")
 			fallthrough
 		case errors.Is(err, store.ErrDiskFailed), store.NoRoom(err):
-			if refusal != api.ErrUnavailable {
+			if refusal.Status != http.StatusServiceUnavailable {
 				refusal = diskRefusal(err)
 			}
 			s.noteDisk(err)
@@ -260,6 +260,7 @@ func (s *server) refuse(w http.ResponseWriter, q *http.Request, err error) {
 		}
 	}
 	if b, ok := w.(*begunWriter); ok {
+		refusal = b.withOutcome(refusal, err)
 		b.refusal = refusal
 	}
 	told(q.Context(), func(x *Exchange) { x.Refusal = refusal })

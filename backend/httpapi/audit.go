@@ -32,6 +32,8 @@ type note struct {
 	before    any
 	after     any
 	customers []string // whose data it was about, beside the target's
+
+	idempotent bool // the request has an Idempotency-Key that counts
 }
 
 // change tells how something was and is, nil where it was or is not there, and
@@ -53,6 +55,7 @@ func (s *server) noted(w http.ResponseWriter, q *http.Request, rt api.Route) *no
 	if slices.ContainsFunc(rt.Operations, rt.Writes) {
 		b := w.(*begunWriter)
 		b.before = func(status int) { s.keep(b, q, n, status) }
+		b.note = n
 	}
 	return n
 }

@@ -20,6 +20,7 @@ type remembered struct {
 	Body    []byte    `json:"body"` // keyed digest of the body, which may hold a password
 	Begun   time.Time `json:"begun"`
 	Changed bool      `json:"changed,omitempty"` // written in the transaction of the change
+	Lost    bool      `json:"lost,omitempty"`    // the request has ended without an answer
 	Sealed  []byte    `json:"sealed,omitempty"`  // the answer, which may hold an API key
 	Expires time.Time `json:"expires"`
 }
@@ -168,7 +169,7 @@ func (s *server) claim(q *http.Request, mine remembered) (former []byte, err err
 		case r.Sealed != nil:
 			former, err = s.Auth.Unseal(r.Sealed, sealedAnswers)
 			return err
-		case r.Changed && !s.Shared: // no other process is about to answer
+		case r.Changed && (!s.Shared || r.Lost): // no other process is about to answer
 			return errAnswerLost
 		case now.Before(r.Begun.Add(lease)):
 			return errKeyInUse
@@ -224,8 +225,13 @@ func (s *server) runOnce(q *http.Request, mine remembered, c *call, g granted) (
 		// Refused, failed or panicked: the key is free again, unless the change
 		// was made.
 		err := s.Records.Update(keep, func(tx store.Tx) error {
-			if r, err := mine.held(tx); err != nil || r.Changed {
+			r, err := mine.held(tx)
+			switch {
+			case err != nil:
 				return err
+			case r.Changed: // the answer to the COMMIT was lost
+				r.Lost = true
+				return rememberedAnswers.Put(tx, r)
 			}
 			return rememberedAnswers.Delete(tx, rememberedAnswers.Key(mine))
 		})
@@ -258,5 +264,8 @@ func (s *server) runOnce(q *http.Request, mine remembered, c *call, g granted) (
 	})
 	// The work is done: a caller who left must find its answer, not a free key.
 	answered = true
+	if err != nil {
+		err = uncertain{err}
+	}
 	return buf.Bytes(), err
 }

@@ -63,8 +63,12 @@ type Deps struct {
 	// TrustedProxies are the networks of proxies whose X-Forwarded-For and
 	// X-Forwarded-Proto are believed; none: nobody's.
 	TrustedProxies []netip.Prefix
-	KeyRate        int // accepted requests a minute, key and API; 0: the contract's
-	UserRate       int // the same of a person; 0: the contract's
+	// Wait is how long a request may wait for database and bucket in all, and how
+	// much longer to record its failure; 0 means [DefaultWait]. See
+	// [store.WithBudget].
+	Wait     time.Duration
+	KeyRate  int // accepted requests a minute, key and API; 0: the contract's
+	UserRate int // the same of a person; 0: the contract's
 }
 
 // server is the handler behind [New].
@@ -123,6 +127,9 @@ func New(d Deps) http.Handler {
 	}
 	if s.Limiter == nil {
 		s.Limiter = &rates{now: s.Now}
+	}
+	if s.Wait == 0 {
+		s.Wait = DefaultWait
 	}
 	if s.KeyRate == 0 {
 		s.KeyRate = api.RequestsPerMinute
@@ -235,6 +242,7 @@ func (s *server) readers() map[string]reader {
 // dispatch runs the checks in the contract's order: credential present, route,
 // parameters, credential valid, scope, rate, work.
 func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[string]route) {
+	q = q.WithContext(store.WithBudget(q.Context(), s.Wait, s.Wait/waitReserve))
 	method := q.Method
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -298,8 +306,12 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 	}
 	run := c.run
 	c.run = func(ctx context.Context, g granted) (any, error) {
+		ctx, changes := store.WithChanges(ctx)
 		result, err := run(ctx, g)
 		n.result, n.err = result, err
+		if err != nil && changes.Possible() {
+			err = uncertain{err}
+		}
 		if a, signIn := result.(api.LoginResponse); signIn && err == nil {
 			told(ctx, func(x *Exchange) { x.Challenge = a.Token == "" })
 		}
@@ -327,6 +339,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 		return
 	}
 	if key := q.Header.Get(api.HeaderIdempotencyKey); key != "" && op.Creates {
+		n.idempotent = true
 		s.once(w, q, rt, c, g, key)
 		return
 	}

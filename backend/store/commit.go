@@ -13,8 +13,11 @@ func InCommit(ctx context.Context, fn func(tx Tx) error) context.Context {
 }
 
 // Aside is ctx for Updates that are not the change itself but what is noted on
-// the way to it: they do not run what [InCommit] asks for.
-func Aside(ctx context.Context) context.Context { return InCommit(ctx, nil) }
+// the way to it: they do not run what [InCommit] asks for, and do not count for
+// [Changes].
+func Aside(ctx context.Context) context.Context {
+	return context.WithValue(InCommit(ctx, nil), changesKey{}, (*Changes)(nil))
+}
 
 // Joined is fn and what [InCommit] asks of the Updates of ctx. A home runs it in
 // place of fn.

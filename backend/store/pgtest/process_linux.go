@@ -9,7 +9,9 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
+	"testing"
 )
 
 // supported: on Linux a server can be made to end with the process that
@@ -126,6 +128,38 @@ func (s *Server) Kill() {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
 		}
 	}
+}
+
+// Freeze stops the server and the processes that serve its connections where
+// they are, as a host that swaps or a hypervisor that pauses does: connections
+// stay open and nothing answers. The returned function lets them continue; it
+// is called at the end of the test too.
+func (s *Server) Freeze(t testing.TB) (thaw func()) {
+	t.Helper()
+	pid := s.process.cmd.Process.Pid
+	var pids []int
+	stop := func(pid int) {
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	stop(pid) // first, so that it starts no other
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		t.Error(err)
+	}
+	for _, child := range strings.Fields(string(children)) {
+		if pid, err := strconv.Atoi(child); err == nil {
+			stop(pid)
+		}
+	}
+	thaw = sync.OnceFunc(func() {
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGCONT) // it may have ended
+		}
+	})
+	t.Cleanup(thaw)
+	return thaw
 }
 
 func (s *Server) end(how syscall.Signal) { s.process.end(how) }

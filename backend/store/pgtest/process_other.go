@@ -5,6 +5,7 @@ package pgtest
 import (
 	"errors"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -29,6 +30,9 @@ func (s *Server) Stop() {}
 
 // Kill ends the server as a crash does.
 func (s *Server) Kill() {}
+
+// Freeze does nothing here.
+func (s *Server) Freeze(testing.TB) (thaw func()) { return func() {} }
 
 // CPU counts nothing here.
 func (s *Server) CPU() (used func() time.Duration) {

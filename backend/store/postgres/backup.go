@@ -42,6 +42,7 @@ var errBackup = errors.New("the backup is damaged")
 // Backup writes records and telemetry, all as of one moment, to w and answers
 // the size in bytes. Writers go on.
 func (s *Store) Backup(ctx context.Context, w io.Writer) (int64, error) {
+	ctx = long(ctx)
 	schema, err := s.Schema(ctx)
 	if err != nil {
 		return 0, err
@@ -111,6 +112,7 @@ func (c chunks) Write(b []byte) (int, error) {
 // store must be empty: store.ErrExists if it is not, store.ErrNewer for the
 // backup of a newer version of Sunloop.
 func (s *Store) Restore(ctx context.Context, r io.Reader) error {
+	ctx = long(ctx)
 	if err := s.restore(ctx, r); err != nil {
 		return fmt.Errorf("restore data: %w", err)
 	}

@@ -41,6 +41,7 @@ func (s *Store) Check(ctx context.Context) []error {
 
 // checkIndexes holds each index against its table, one at a time.
 func (s *Store) checkIndexes(ctx context.Context, report func(error)) error {
+	ctx = long(ctx)
 	rows, err := s.pool.Query(ctx, `SELECT quote_ident(x.nspname) || '.bt_index_check', i.indexrelid::regclass::text
 		FROM pg_extension e JOIN pg_namespace x ON x.oid = e.extnamespace
 		CROSS JOIN pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace

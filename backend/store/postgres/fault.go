@@ -19,6 +19,7 @@ import (
 const (
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
+	completionUnknown    = "40003"
 	readOnlyTransaction  = "25006"
 	noSuchDatabase       = "3D000"
 	noPrivilege          = "42501"
@@ -60,8 +61,11 @@ func (e *databaseError) Is(target error) bool {
 // unavailable says that an error is of the database as a whole, and of no
 // question that it was asked.
 func unavailable(err error) bool {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.Canceled) {
 		return false
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return true
 	}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
@@ -75,8 +79,8 @@ func unavailable(err error) bool {
 	return false
 }
 
-// fault wraps an error of pgx with what was being done; nil for nil. The ends of
-// contexts stay what they are.
+// fault wraps an error of pgx with what was being done; nil for nil. A deadline
+// that passed is a database that does not answer in time.
 func fault(what string, err error) error {
 	if err == nil {
 		return nil
@@ -92,12 +96,16 @@ func fault(what string, err error) error {
 // user or password; nil for nil. It is for the queue that shares the database.
 func Fault(what string, err error) error { return fault(what, err) }
 
+// silent is the reason of a deadline that passed.
+const silent = "the database does not answer in time"
+
 // plain says what went wrong without saying where.
 func plain(err error) string {
-	for _, ended := range []error{context.Canceled, context.DeadlineExceeded} {
-		if errors.Is(err, ended) {
-			return ended.Error()
-		}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return context.Canceled.Error()
+	case errors.Is(err, context.DeadlineExceeded):
+		return silent
 	}
 	if errors.Is(err, pgx.ErrTxCommitRollback) {
 		return "the transaction had failed before"

@@ -38,7 +38,9 @@ func TestFault(t *testing.T) {
 		{said("42P01"), `write to kv: the database answers "said of user \"sunloop\"" (42P01)`, nil},
 		{io.ErrUnexpectedEOF, "write to kv: the database cannot be reached", io.ErrUnexpectedEOF},
 		{io.ErrUnexpectedEOF, "write to kv: the database cannot be reached", store.ErrUnavailable},
-		{fmt.Errorf("wait: %w", context.DeadlineExceeded), "write to kv: context deadline exceeded", context.DeadlineExceeded},
+		{fmt.Errorf("wait: %w", context.DeadlineExceeded), "write to kv: the database does not answer in time", context.DeadlineExceeded},
+		{fmt.Errorf("wait: %w", context.DeadlineExceeded), "write to kv: the database does not answer in time", store.ErrUnavailable},
+		{fmt.Errorf("wait: %w", context.Canceled), "write to kv: context canceled", context.Canceled},
 		{errors.New("number of field descriptions must equal number of values"), "write to kv: the database's answer cannot be read, or the question not be asked", nil},
 	} {
 		err := fault("write to kv", c.err)
@@ -55,7 +57,7 @@ func TestFault(t *testing.T) {
 		if errors.Is(err, store.ErrUnavailable) {
 			why, _ = strings.CutPrefix(c.want, "write to kv: ")
 		}
-		if gone := c.is == store.ErrUnavailable || c.is == io.ErrUnexpectedEOF; store.Reason(err) != why || (why != "") != gone { //nolint:errorlint // of the table
+		if gone := c.is == store.ErrUnavailable || c.is == io.ErrUnexpectedEOF || c.is == context.DeadlineExceeded; store.Reason(err) != why || (why != "") != gone { //nolint:errorlint // of the table
 			t.Errorf("%v: the database is not available because %q", err, store.Reason(err))
 		}
 	}

@@ -1,11 +1,13 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"strings"
 	"time"
@@ -32,7 +34,7 @@ const migrationLock = 0x73756e6c6f6f70
 
 // Limits of connections, unless the URL says otherwise.
 const (
-	connectTimeout = 10 * time.Second
+	connectTimeout = 5 * time.Second
 	maxConnections = 16
 )
 
@@ -47,7 +49,7 @@ var (
 // one and brings older ones up to date. The error is store.ErrNewer when a newer
 // version of Sunloop made them. It names the database, and never the password.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
-	pool, what, err := dial(ctx, url)
+	pool, what, err := dial(ctx, url, o)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +67,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 }
 
 // dial opens a pool of connections, and says what that is for sentences.
-func dial(ctx context.Context, url string) (pool *pgxpool.Pool, what string, err error) {
+func dial(ctx context.Context, url string, o Options) (pool *pgxpool.Pool, what string, err error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, "", errURL
@@ -83,6 +85,18 @@ func dial(ctx context.Context, url string) (pool *pgxpool.Pool, what string, err
 		cfg.ConnConfig.RuntimeParams["application_name"] = "sunloop"
 	}
 	cfg.AfterConnect = keepPlans
+	cfg.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		readCredentials(c, url, o.URLFile)
+		return nil
+	}
+	l := &limiter{limit: cmp.Or(o.Limit, defaultLimit), log: o.Log}
+	if o.Moving {
+		l.limit = longLimit
+	}
+	if l.log == nil {
+		l.log = slog.New(slog.DiscardHandler)
+	}
+	cfg.ConnConfig.Tracer = l
 	c := cfg.ConnConfig
 	what = fmt.Sprintf("open database %s at %s", c.Database, net.JoinHostPort(c.Host, fmt.Sprint(c.Port)))
 	if pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
@@ -135,13 +149,18 @@ func opening(err error) error {
 // process does. The lock is that of a transaction, which ends with its
 // connection: a pooler cannot hand it on, and a killed process leaves none.
 func migrate(ctx context.Context, pool *pgxpool.Pool, files fs.FS, queue func(context.Context, *pgxpool.Pool) error) error {
-	tx, err := pool.Begin(ctx)
+	short := ctx
+	ctx = long(ctx)
+	tx, err := pool.Begin(short)
+	if refusesCredentials(err) && pause(ctx) {
+		tx, err = pool.Begin(short)
+	}
 	if err != nil {
 		return fault("connect", err)
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // it wrote nothing
 	var readOnly bool
-	if err := tx.QueryRow(ctx, `SELECT `+isReadOnly+` OR `+mayNotWrite).Scan(&readOnly); err != nil {
+	if err := tx.QueryRow(short, `SELECT `+isReadOnly+` OR `+mayNotWrite).Scan(&readOnly); err != nil {
 		return fault("look at the database", err)
 	}
 	if readOnly {

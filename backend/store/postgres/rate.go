@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Allow counts a request of key if fewer than limit were counted in the window
@@ -23,14 +25,20 @@ func (s *Store) allow(ctx context.Context, key string, limit int, window time.Du
 	const now = `coalesce($2::bigint, (extract(epoch FROM clock_timestamp()) * 1000000000)::bigint)`
 	var count int
 	var oldest, asked int64
-	err = s.pool.QueryRow(ctx, `INSERT INTO sunloop.rate AS r (key, stamps, taken) VALUES ($1::text, ARRAY[`+now+`], true)
+	row := func() pgx.Row {
+		return s.pool.QueryRow(ctx, `INSERT INTO sunloop.rate AS r (key, stamps, taken) VALUES ($1::text, ARRAY[`+now+`], true)
 		ON CONFLICT (key) DO UPDATE SET (stamps, taken) = (
 			SELECT CASE WHEN n < $4::bigint THEN kept || t ELSE kept END, n < $4::bigint
 			FROM (SELECT t, coalesce(array_agg(s ORDER BY s) FILTER (WHERE s > t - $3::bigint AND s <= t), '{}') AS kept,
 					count(*) FILTER (WHERE s > t - $3::bigint AND s <= t) AS n
 				FROM (SELECT `+now+` AS t) AS c LEFT JOIN unnest(r.stamps) AS s ON true GROUP BY t) AS k)
 		RETURNING taken, cardinality(stamps), (SELECT min(s) FROM unnest(stamps) AS s), `+now,
-		key, at, window.Nanoseconds(), int64(limit)).Scan(&ok, &count, &oldest, &asked)
+			key, at, window.Nanoseconds(), int64(limit))
+	}
+	err = row().Scan(&ok, &count, &oldest, &asked)
+	if refusesCredentials(err) && pause(ctx) {
+		err = row().Scan(&ok, &count, &oldest, &asked)
+	}
 	if err != nil {
 		return false, 0, 0, fault("count a request", err)
 	}

@@ -43,6 +43,7 @@ func rawKindOf(kind string) (rawKind, error) {
 // RowSets are those of which there is a row. Of jobs there are those that a
 // migration has brought and no queue has taken.
 func (s *Store) RowSets(ctx context.Context) ([]store.RowSet, error) {
+	ctx = long(ctx)
 	var sets []store.RowSet
 	for _, k := range rawKinds {
 		if there, err := k.there(ctx, s.pool); err != nil {
@@ -104,7 +105,7 @@ func (s *Store) Rows(ctx context.Context, set store.RowSet) iter.Seq2[store.Entr
 		if !there {
 			return
 		}
-		rows, err := s.pool.Query(ctx, k.sql(), set.Name)
+		rows, err := s.pool.Query(long(ctx), k.sql(), set.Name)
 		if err != nil {
 			yield(store.Entry{}, fault("read "+k.table, err))
 			return

@@ -28,8 +28,6 @@ func (s *Store) Ready(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil && errors.Is(err, context.DeadlineExceeded):
-		return &databaseError{"ask the database", "the database does not answer in time", store.ErrUnavailable}
 	case err != nil:
 		return fault("ask the database", err)
 	case readOnly:
@@ -66,7 +64,7 @@ var errNothing = errors.New("it holds nothing of Sunloop: a replica that starts 
 // OpenAsItIs is Open for one who only looks: a database without Sunloop's tables,
 // or with older ones, is an error and stays as it is.
 func OpenAsItIs(ctx context.Context, url string, o Options) (*Store, error) {
-	pool, what, err := dial(ctx, url)
+	pool, what, err := dial(ctx, url, o)
 	if err != nil {
 		return nil, err
 	}

@@ -10,12 +10,16 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"app.sunloop/backend/store"
@@ -39,6 +43,15 @@ type Options struct {
 	// Moving opens a database too into which a migration is under way: for the
 	// migration itself.
 	Moving bool
+	// URLFile is a file that holds the URL; empty: there is none. Its user,
+	// password and certificates are read again for each new connection, as are
+	// those of a password file (PGPASSFILE): a rotation needs no restart.
+	URLFile string
+	// Limit is how long the database may take for one answer; 0 means 30 s.
+	// Migrations, backups and checks may take longer.
+	Limit time.Duration
+	// Log receives changes of the state of the connection; nil means none.
+	Log *slog.Logger
 }
 
 // Store is the home of all data but objects and jobs in a database. It is safe
@@ -127,14 +140,14 @@ func (s *Store) transact(ctx context.Context, o pgx.TxOptions, fn func(tx pgx.Tx
 			case s.turn <- struct{}{}:
 				defer func() { <-s.turn }()
 			case <-ctx.Done():
-				return ctx.Err()
+				return fault("wait for other transactions", ctx.Err())
 			}
 		}
 		pause := min(maxPause, time.Millisecond<<min(attempt, 10))
 		select {
 		case <-time.After(rand.N(pause)):
 		case <-ctx.Done():
-			return ctx.Err()
+			return fault("wait for other transactions", ctx.Err())
 		}
 	}
 }
@@ -143,9 +156,12 @@ func (s *Store) transact(ctx context.Context, o pgx.TxOptions, fn func(tx pgx.Tx
 // rolls back.
 func (s *Store) once(ctx context.Context, o pgx.TxOptions, fn func(tx pgx.Tx) error) error {
 	if err := ctx.Err(); err != nil {
-		return err
+		return fault("begin a transaction", err)
 	}
 	tx, err := s.pool.BeginTx(ctx, o)
+	if refusesCredentials(err) && pause(ctx) {
+		tx, err = s.pool.BeginTx(ctx, o)
+	}
 	if err != nil {
 		return fault("begin a transaction", err)
 	}
@@ -168,5 +184,26 @@ func (s *Store) once(ctx context.Context, o pgx.TxOptions, fn func(tx pgx.Tx) er
 		}
 	}
 	committed = true // or ended: Commit closes it whatever comes
-	return fault("commit", tx.Commit(ctx))
+	err = tx.Commit(ctx)
+	if o.AccessMode != pgx.ReadOnly && mayBeCommitted(err) {
+		store.NoteChange(ctx)
+	}
+	return fault("commit", err)
+}
+
+// mayBeCommitted reports, from the result of a COMMIT, whether the transaction
+// was or may have been committed: it was not if the database says so, or if
+// nothing was sent to it. A database that ends the session may have committed
+// before.
+func mayBeCommitted(err error) bool {
+	var pg *pgconn.PgError
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, pgx.ErrTxCommitRollback), errors.Is(err, pgx.ErrTxClosed):
+		return false
+	case errors.As(err, &pg):
+		return strings.HasPrefix(pg.Code, shutdown) || strings.HasPrefix(pg.Code, connection) || pg.Code == completionUnknown
+	}
+	return !pgconn.SafeToRetry(err)
 }
