@@ -7,24 +7,39 @@ import (
 )
 
 // The slow-down of sign-in: the first tries are free, then each failure
-// doubles the wait up to a minute. It is kept per account and address, so a
-// stranger slows only the stranger, and per address over all accounts.
+// doubles the wait up to a minute. Failures are counted for an account from one
+// address, for an address over all accounts, and for an account over all
+// addresses. The last two do not slow a caller from a network that the account
+// has signed in from before: others cannot lock its owner out.
 const (
 	freeTries        = 5
 	freeAddressTries = 50
+	freeAccountTries = 20
 	maxWait          = time.Minute
 	forgetAfter      = 15 * time.Minute
 	maxWatched       = 16384
 )
 
+// everywhere is the address of the count of an account over all addresses.
+const everywhere = "*"
+
+// attemptOf is a try to sign in.
+type attemptOf struct {
+	account string // its name, folded
+	address string // see callerOf
+	known   bool   // the account has signed in from this network before
+}
+
 // slowdown counts failures, in memory or for all replicas.
 type slowdown interface {
+	// wait is how long the caller of a try must wait; zero or less: not.
+	wait(ctx context.Context, t attemptOf, now time.Time) (time.Duration, error)
 	// begin counts a try as failed until succeed takes it back, so that tries in
 	// parallel are counted too. A positive wait means: not now.
-	begin(ctx context.Context, account, address string, now time.Time) (wait time.Duration, err error)
+	begin(ctx context.Context, t attemptOf, now time.Time) (wait time.Duration, err error)
 	// succeed forgives the account from the address, and this one try of the
-	// address.
-	succeed(ctx context.Context, account, address string) error
+	// address and of the account.
+	succeed(ctx context.Context, t attemptOf) error
 	// forgive forgets all failures of an account, from every address.
 	forgive(ctx context.Context, account string) error
 	// sweep forgets what is old.
@@ -46,29 +61,67 @@ type attempt struct {
 	last     time.Time
 }
 
-func (a *attempts) begin(_ context.Context, account, address string, now time.Time) (wait time.Duration, err error) {
+func (a *attempts) wait(_ context.Context, t attemptOf, now time.Time) (time.Duration, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return try(a.entry(attemptKey{account, address}, now), a.entry(attemptKey{"", address}, now), now), nil
+	return a.counts(t, now).wait(t, now), nil
 }
 
-// try counts a try of an account from an address, and of the address over all
-// accounts, unless one of them has to wait.
-func try(one, all *attempt, now time.Time) (wait time.Duration) {
-	if wait = max(one.next.Sub(now), all.next.Sub(now)); wait > 0 {
+func (a *attempts) begin(_ context.Context, t attemptOf, now time.Time) (wait time.Duration, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.counts(t, now).try(t, now), nil
+}
+
+// counts are those of a try.
+func (a *attempts) counts(t attemptOf, now time.Time) counts {
+	return counts{
+		one:     a.entry(attemptKey{t.account, t.address}, now),
+		address: a.entry(attemptKey{"", t.address}, now),
+		account: a.entry(attemptKey{t.account, everywhere}, now),
+	}
+}
+
+// counts are those that a try is part of.
+type counts struct {
+	one     *attempt // of the account from the address
+	address *attempt // of the address over all accounts
+	account *attempt // of the account over all addresses that are not known to it
+}
+
+func (c counts) wait(t attemptOf, now time.Time) time.Duration {
+	wait := c.one.next.Sub(now)
+	if !t.known {
+		wait = max(wait, c.address.next.Sub(now), c.account.next.Sub(now))
+	}
+	return wait
+}
+
+// try counts a try, unless it has to wait.
+func (c counts) try(t attemptOf, now time.Time) (wait time.Duration) {
+	if wait = c.wait(t, now); wait > 0 {
 		return wait
 	}
-	one.fail(now, freeTries)
-	all.fail(now, freeAddressTries)
+	c.one.fail(now, freeTries)
+	c.address.fail(now, freeAddressTries)
+	if !t.known {
+		c.account.fail(now, freeAccountTries)
+	}
 	return 0
 }
 
-func (a *attempts) succeed(_ context.Context, account, address string) error {
+func (a *attempts) succeed(_ context.Context, t attemptOf) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.at, attemptKey{account, address})
-	if all := a.at[attemptKey{"", address}]; all != nil && all.failures > 0 {
-		all.failures--
+	delete(a.at, attemptKey{t.account, t.address})
+	keys := []attemptKey{{"", t.address}}
+	if !t.known {
+		keys = append(keys, attemptKey{t.account, everywhere})
+	}
+	for _, k := range keys {
+		if e := a.at[k]; e != nil && e.failures > 0 {
+			e.failures--
+		}
 	}
 	return nil
 }

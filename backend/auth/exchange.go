@@ -19,8 +19,9 @@ type external struct {
 // Exchange signs in whom a provider's token names. The provider's sign-in
 // stands for password and second factor. Refusals: what is wrong with the
 // token; [api.ErrUserInactive]; [api.ErrForbidden] with a reason for somebody
-// who is no user here. [ErrProvider] when the token cannot be checked.
-func (s *Service) Exchange(ctx context.Context, r api.ExchangeRequest) (api.LoginResponse, error) {
+// who is no user here. [ErrProvider] when the token cannot be checked. address
+// is where the caller is.
+func (s *Service) Exchange(ctx context.Context, r api.ExchangeRequest, address string) (api.LoginResponse, error) {
 	at := slices.IndexFunc(s.issuers, func(i *issuer) bool { return i.Name == r.Provider })
 	if at < 0 {
 		return api.LoginResponse{}, api.InvalidField("provider", "no identity provider of this service")
@@ -42,6 +43,7 @@ func (s *Service) Exchange(ctx context.Context, r api.ExchangeRequest) (api.Logi
 		if a.Inactive {
 			return about(a.ID, api.ErrUserInactive)
 		}
+		a.signedInFrom(s.networkHash(a.ID, networkOf(address)), now)
 		e, err = s.startSession(tx, a, now)
 		return err
 	})

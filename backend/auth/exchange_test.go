@@ -105,6 +105,9 @@ func TestExchangeRefusesForgedTokens(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			answer, err := w.exchange("company", c.token)
+			if c.want == nil && !w.knowsNetwork(w.account("ana"), "192.0.2.9") {
+				t.Error("the network of the sign-in is not known")
+			}
 			if !errors.Is(err, c.want) || (err == nil) != (answer.Token != "") {
 				t.Errorf("%v, want %v", err, c.want)
 			}
@@ -271,7 +274,7 @@ func TestNonce(t *testing.T) {
 		token, nonce string
 		want         error
 	}{{with, "n-1", nil}, {with, "", nil}, {without, "", nil}, {with, "n-2", api.ErrInvalidToken}, {without, "n-1", api.ErrInvalidToken}} {
-		if _, err := w.Exchange(context.Background(), api.ExchangeRequest{Provider: "company", ExternalToken: c.token, Nonce: c.nonce}); !errors.Is(err, c.want) {
+		if _, err := w.Exchange(context.Background(), api.ExchangeRequest{Provider: "company", ExternalToken: c.token, Nonce: c.nonce}, "192.0.2.1"); !errors.Is(err, c.want) {
 			t.Errorf("nonce %q: %v, want %v", c.nonce, err, c.want)
 		}
 	}

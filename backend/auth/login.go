@@ -28,6 +28,7 @@ type challenge struct {
 	Expires time.Time `json:"expires"`
 	Tries   int       `json:"tries"`
 	Pending []byte    `json:"pending,omitempty"` // sealed secret of an enrolment
+	Network []byte    `json:"network,omitempty"` // hash of that of the password
 }
 
 var challenges = store.Table[challenge]{
@@ -48,15 +49,8 @@ func (s *Service) Login(ctx context.Context, username, password, address string)
 	if len(username) > 4*MaxUsernameRunes || len(password) > MaxPasswordBytes {
 		return none, api.ErrInvalidCredential
 	}
-	wait, err := s.attempts.begin(ctx, folded(username), address, s.now())
-	if err != nil {
-		return none, err
-	}
-	if wait > 0 {
-		return none, tooMany(wait)
-	}
 	var a account
-	err = s.records.View(ctx, func(tx store.Tx) (err error) {
+	err := s.records.View(ctx, func(tx store.Tx) (err error) {
 		a, err = byName(tx, username)
 		if errors.Is(err, store.ErrNotFound) {
 			a, err = account{}, nil
@@ -66,14 +60,15 @@ func (s *Service) Login(ctx context.Context, username, password, address string)
 	if err != nil {
 		return none, err
 	}
-	ok, weak, err := s.passwords.check(ctx, password, a.Hash)
+	try := attemptOf{account: folded(username), address: callerOf(address), known: s.knowsNetwork(a, address)}
+	ok, weak, err := s.checkPassword(ctx, try, networkOf(address), password, a.Hash)
 	if err != nil {
-		return none, err
+		return none, about(a.ID, err)
 	}
 	if !ok {
 		return none, about(a.ID, api.ErrInvalidCredential)
 	}
-	if err := s.attempts.succeed(ctx, folded(username), address); err != nil {
+	if err := s.attempts.succeed(ctx, try); err != nil {
 		return none, err
 	}
 	if a.Inactive {
@@ -87,18 +82,43 @@ func (s *Service) Login(ctx context.Context, username, password, address string)
 	}
 	now := s.now()
 	if a.TOTP == nil && !s.requireMFA {
-		return s.admit(ctx, a.ID, a.Hash, fresh, now)
+		return s.admit(ctx, a, fresh, address, now)
 	}
-	return s.challenge(ctx, a, fresh, now)
+	return s.challenge(ctx, a, fresh, address, now)
+}
+
+// checkPassword compares a password when the turn of the caller has come. A try
+// that must wait, or finds the queue full, is not counted.
+func (s *Service) checkPassword(ctx context.Context, t attemptOf, network, password, hash string) (ok, weak bool, err error) {
+	wait, err := s.attempts.wait(ctx, t, s.now())
+	if err != nil {
+		return false, false, err
+	}
+	if wait > 0 {
+		return false, false, tooMany(wait)
+	}
+	leave, err := s.passwords.queue.enter(ctx, network, t.known)
+	if err != nil {
+		return false, false, err
+	}
+	defer leave()
+	// Others may have failed while this one waited.
+	if wait, err = s.attempts.begin(ctx, t, s.now()); err != nil {
+		return false, false, err
+	}
+	if wait > 0 {
+		return false, false, tooMany(wait)
+	}
+	return s.passwords.check(password, hash)
 }
 
 // admit signs in with the password alone. The account is read again, as it
 // may have changed while the password was checked.
-func (s *Service) admit(ctx context.Context, userID, hash, fresh string, now time.Time) (api.LoginResponse, error) {
+func (s *Service) admit(ctx context.Context, was account, fresh, address string, now time.Time) (api.LoginResponse, error) {
 	var a account
 	var e session
 	err := s.records.Update(ctx, func(tx store.Tx) (err error) {
-		a, err = unchanged(tx, userID, hash)
+		a, err = unchanged(tx, was.ID, was.Hash)
 		if err != nil {
 			return err
 		}
@@ -108,6 +128,7 @@ func (s *Service) admit(ctx context.Context, userID, hash, fresh string, now tim
 		if fresh != "" {
 			a.Hash = fresh
 		}
+		a.signedInFrom(s.networkHash(a.ID, networkOf(address)), now)
 		e, err = s.startSession(tx, a, now)
 		return err
 	})
@@ -117,13 +138,13 @@ func (s *Service) admit(ctx context.Context, userID, hash, fresh string, now tim
 	return s.signedIn(ctx, a, e, now)
 }
 
-func (s *Service) challenge(ctx context.Context, a account, fresh string, now time.Time) (api.LoginResponse, error) {
+func (s *Service) challenge(ctx context.Context, a account, fresh, address string, now time.Time) (api.LoginResponse, error) {
 	raw := make([]byte, 32)
 	if _, err := rand.Read(raw); err != nil {
 		return api.LoginResponse{}, err
 	}
 	token := base64.RawURLEncoding.EncodeToString(raw)
-	c := challenge{ID: challengeID(token), UserID: a.ID, Expires: now.UTC().Add(api.ChallengeLifetime)}
+	c := challenge{ID: challengeID(token), UserID: a.ID, Expires: now.UTC().Add(api.ChallengeLifetime), Network: s.networkHash(a.ID, networkOf(address))}
 	answer := api.LoginResponse{Success: true, MFARequired: true, MFAToken: token, Account: a.wire()}
 	if a.TOTP == nil {
 		secret, err := newTOTPSecret()
@@ -221,6 +242,7 @@ func (s *Service) VerifyMFA(ctx context.Context, mfaToken, code string) (api.Log
 				return err
 			}
 			a.Failures = nil
+			a.signedInFrom(c.Network, now)
 			e, err = s.startSession(tx, a, now)
 			return err
 		}

@@ -378,7 +378,7 @@ func TestAddressCannotTryManyAccounts(t *testing.T) {
 	var a attempts
 	now := time.Unix(0, 0)
 	begin := func(account, address string) time.Duration {
-		wait, err := a.begin(t.Context(), account, address, now)
+		wait, err := a.begin(t.Context(), attemptOf{account: account, address: address}, now)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,13 +27,16 @@ func DefaultParams() argon2id.Params {
 	return argon2id.Params{Memory: 64 << 10, Iterations: 3, Parallelism: 2, SaltLength: 16, KeyLength: 32}
 }
 
-// passwords hashes a bounded number at once: a hash costs memory that
-// strangers could ask for.
+// passwords hashes through a queue: a hash costs memory that everyone can ask
+// for.
 type passwords struct {
 	params argon2id.Params
-	slots  chan struct{}
+	queue  hashQueue
 	dummy  string       // the hash of nobody's password
 	worked atomic.Int64 // hashes made or compared
+
+	// compare is that of Argon2id; tests replace it.
+	compare func(password, hash string) (ok bool, used *argon2id.Params, err error)
 }
 
 func newPasswords(params argon2id.Params) (*passwords, error) {
@@ -44,42 +47,34 @@ func newPasswords(params argon2id.Params) (*passwords, error) {
 	b64 := base64.RawStdEncoding.EncodeToString
 	return &passwords{
 		params: params,
-		slots:  make(chan struct{}, 2),
+		queue:  hashQueue{slots: hashSlots},
 		dummy: fmt.Sprintf("$argon2id$v=19$m=%d,t=%d,p=%d$%s$%s", params.Memory, params.Iterations, params.Parallelism,
 			b64(filler[:params.SaltLength]), b64(filler[params.SaltLength:])),
+		compare: argon2id.CheckHash,
 	}, nil
 }
 
-func (p *passwords) take(ctx context.Context) error {
-	select {
-	case p.slots <- struct{}{}:
-		p.worked.Add(1)
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
+// hash makes the hash of a new password, for a caller who is signed in.
 func (p *passwords) hash(ctx context.Context, password string) (string, error) {
-	if err := p.take(ctx); err != nil {
+	leave, err := p.queue.enter(ctx, "", true)
+	if err != nil {
 		return "", err
 	}
-	defer func() { <-p.slots }()
+	defer leave()
+	p.worked.Add(1)
 	return argon2id.CreateHash(norm.NFC.String(password), &p.params)
 }
 
-// check compares; weak says that the hash was made with other parameters
-// than today's. An empty hash costs the same and never matches.
-func (p *passwords) check(ctx context.Context, password, hash string) (ok, weak bool, err error) {
-	if err := p.take(ctx); err != nil {
-		return false, false, err
-	}
-	defer func() { <-p.slots }()
+// check compares, within a turn of the queue. weak is true if the hash was made
+// with other parameters than today's. An empty hash costs the same and never
+// matches.
+func (p *passwords) check(password, hash string) (ok, weak bool, err error) {
 	known := hash != ""
 	if !known {
 		hash = p.dummy
 	}
-	ok, used, err := argon2id.CheckHash(norm.NFC.String(password), hash)
+	p.worked.Add(1)
+	ok, used, err := p.compare(norm.NFC.String(password), hash)
 	if err != nil {
 		return false, false, fmt.Errorf("check a password: %w", err)
 	}

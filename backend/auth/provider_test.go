@@ -147,7 +147,7 @@ func (w *world) join(r *realm, edit func(*Provider)) {
 }
 
 func (w *world) exchange(provider, token string) (api.LoginResponse, error) {
-	return w.Exchange(context.Background(), api.ExchangeRequest{Provider: provider, ExternalToken: token})
+	return w.Exchange(context.Background(), api.ExchangeRequest{Provider: provider, ExternalToken: token}, "192.0.2.1")
 }
 
 func set(name string, v any) func(map[string]any, jwt.MapClaims) {

@@ -61,40 +61,78 @@ func keep(tx store.Tx, k keptAttempt, e *attempt) error {
 	return keptAttempts.Put(tx, k)
 }
 
-func (a *sharedAttempts) begin(ctx context.Context, account, address string, now time.Time) (wait time.Duration, err error) {
-	account, address = a.account(account), a.address(address)
-	err = a.records.Update(ctx, func(tx store.Tx) error {
-		one, oneNow, err := entry(tx, account, address, now)
-		if err != nil {
-			return err
+// keptCounts are the counts of a try with their records.
+type keptCounts struct {
+	counts
+	kept [3]keptAttempt // of one, address and account
+}
+
+func (a *sharedAttempts) counts(tx store.Tx, t attemptOf, now time.Time) (c keptCounts, err error) {
+	account, address := a.account(t.account), a.address(t.address)
+	for i, key := range [...]struct {
+		account, address string
+		into             **attempt
+	}{{account, address, &c.one}, {"", address, &c.address}, {account, a.address(everywhere), &c.counts.account}} {
+		if c.kept[i], *key.into, err = entry(tx, key.account, key.address, now); err != nil {
+			return c, err
 		}
-		all, allNow, err := entry(tx, "", address, now)
-		if err != nil {
-			return err
+	}
+	return c, nil
+}
+
+func (a *sharedAttempts) wait(ctx context.Context, t attemptOf, now time.Time) (wait time.Duration, err error) {
+	err = a.records.View(ctx, func(tx store.Tx) error {
+		c, err := a.counts(tx, t, now)
+		if err == nil {
+			wait = c.wait(t, now)
 		}
-		if wait = try(oneNow, allNow, now); wait > 0 {
-			return nil
-		}
-		return errors.Join(keep(tx, one, oneNow), keep(tx, all, allNow))
+		return err
 	})
 	return wait, err
 }
 
-func (a *sharedAttempts) succeed(ctx context.Context, account, address string) error {
-	account, address = a.account(account), a.address(address)
+func (a *sharedAttempts) begin(ctx context.Context, t attemptOf, now time.Time) (wait time.Duration, err error) {
+	err = a.records.Update(ctx, func(tx store.Tx) error {
+		c, err := a.counts(tx, t, now)
+		if err != nil {
+			return err
+		}
+		if wait = c.try(t, now); wait > 0 {
+			return nil
+		}
+		err = errors.Join(keep(tx, c.kept[0], c.one), keep(tx, c.kept[1], c.address))
+		if !t.known {
+			err = errors.Join(err, keep(tx, c.kept[2], c.counts.account))
+		}
+		return err
+	})
+	return wait, err
+}
+
+func (a *sharedAttempts) succeed(ctx context.Context, t attemptOf) error {
+	account, address := a.account(t.account), a.address(t.address)
+	keys := [][]byte{store.Key("", address)}
+	if !t.known {
+		keys = append(keys, store.Key(account, a.address(everywhere)))
+	}
 	return a.records.Update(ctx, func(tx store.Tx) error {
 		if err := keptAttempts.Delete(tx, store.Key(account, address)); err != nil {
 			return err
 		}
-		all, err := keptAttempts.Get(tx, store.Key("", address))
-		if errors.Is(err, store.ErrNotFound) || err == nil && all.Failures == 0 {
-			return nil
+		for _, key := range keys {
+			k, err := keptAttempts.Get(tx, key)
+			if errors.Is(err, store.ErrNotFound) || err == nil && k.Failures == 0 {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			k.Failures--
+			if err := keptAttempts.Put(tx, k); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
-		all.Failures--
-		return keptAttempts.Put(tx, all)
+		return nil
 	})
 }
 

@@ -34,22 +34,30 @@ func TestSharedAttemptsAreTheSame(t *testing.T) {
 		if err := all.sweep(ctx, now.Add(24*time.Hour)); err != nil {
 			rt.Fatal(err)
 		}
-		account, address := rapid.SampledFrom([]string{"ana", "ben"}), rapid.SampledFrom([]string{"192.0.2.1", "192.0.2.2"})
-		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+		account, address := rapid.SampledFrom([]string{"ana", "ben"}), rapid.SampledFrom([]string{"192.0.2.1", "192.0.2.2", "198.51.100.3", "203.0.113.4", "203.0.113.5"})
+		known := rapid.SampledFrom([]bool{false, false, false, true})
+		for range rapid.IntRange(1, 80).Draw(rt, "steps") {
 			now = now.Add(time.Duration(rapid.SampledFrom([]int{0, 0, 0, 1, 2, 30, 3000}).Draw(rt, "seconds")) * time.Second)
 			who, from := account.Draw(rt, "account"), address.Draw(rt, "address")
 			switch rapid.SampledFrom([]string{"try", "try", "try", "try", "succeed", "forgive", "sweep"}).Draw(rt, "what") {
 			case "try":
-				a, _ := one.begin(ctx, who, from, now)
-				b, err := all.begin(ctx, who, from, now)
+				try := attemptOf{who, from, known.Draw(rt, "known")}
+				a, _ := one.wait(ctx, try, now)
+				b, err := all.wait(ctx, try, now)
+				if a != b || err != nil {
+					rt.Fatalf("one process would wait %v, replicas %v, %v", a, b, err)
+				}
+				a, _ = one.begin(ctx, try, now)
+				b, err = all.begin(ctx, try, now)
 				if a != b || err != nil {
 					rt.Fatalf("one process waits %v, replicas %v, %v", a, b, err)
 				}
 			case "succeed":
-				if err := all.succeed(ctx, who, from); err != nil {
+				try := attemptOf{who, from, known.Draw(rt, "known")}
+				if err := all.succeed(ctx, try); err != nil {
 					rt.Fatal(err)
 				}
-				_ = one.succeed(ctx, who, from)
+				_ = one.succeed(ctx, try)
 			case "forgive":
 				if err := all.forgive(ctx, who); err != nil {
 					rt.Fatal(err)

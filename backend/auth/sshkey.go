@@ -123,17 +123,17 @@ func (s *Service) HasSSHKey(ctx context.Context, username string, key []byte) (b
 
 // LoginByKey signs in the holder of a public key of the user, in SSH's wire
 // format. The caller has checked a signature by it. The key stands for the
-// password alone: the answer is that of Login.
-func (s *Service) LoginByKey(ctx context.Context, username string, key []byte) (api.LoginResponse, error) {
+// password alone: the answer is that of Login. address is where the caller is.
+func (s *Service) LoginByKey(ctx context.Context, username string, key []byte, address string) (api.LoginResponse, error) {
 	a, err := s.keyHolder(ctx, username, key)
 	if err != nil {
 		return api.LoginResponse{}, about(a.ID, err)
 	}
 	now := s.now()
 	if a.TOTP == nil && !s.requireMFA {
-		return s.admit(ctx, a.ID, a.Hash, "", now)
+		return s.admit(ctx, a, "", address, now)
 	}
-	return s.challenge(ctx, a, "", now)
+	return s.challenge(ctx, a, "", address, now)
 }
 
 // keyHolder is the account that has the key.

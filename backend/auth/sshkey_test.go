@@ -172,22 +172,25 @@ func TestLoginByKey(t *testing.T) {
 		if err := w.change("ana", UserChange{SSHKeys: []string{line}}); err != nil {
 			t.Fatal(err)
 		}
-		r, err := w.LoginByKey(ctx, "Ana", wire)
+		r, err := w.LoginByKey(ctx, "Ana", wire, "192.0.2.1")
 		if err != nil || r.MFARequired || r.User.Username != "ana" {
 			t.Fatalf("sign-in by a key: %+v %v", r, err)
+		}
+		if !w.knowsNetwork(w.account("ana"), "192.0.2.9") || w.knowsNetwork(w.account("ana"), "198.51.100.9") {
+			t.Error("the network of the sign-in is not known")
 		}
 		if p, err := w.Authenticate(ctx, r.Token); err != nil || p.Name != "ana" {
 			t.Errorf("the token is %+v's: %v", p, err)
 		}
 		for name, key := range map[string][]byte{"ana": other, "ben": wire, "nobody": wire, strings.Repeat("n", 9999): wire} {
-			if _, err := w.LoginByKey(ctx, name, key); !errors.Is(err, api.ErrInvalidCredential) {
+			if _, err := w.LoginByKey(ctx, name, key, "192.0.2.1"); !errors.Is(err, api.ErrInvalidCredential) {
 				t.Errorf("%.20s: %v", name, err)
 			}
 		}
 		if err := w.change("ana", UserChange{Active: new(false)}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.LoginByKey(ctx, "ana", wire); !errors.Is(err, api.ErrUserInactive) || SubjectOf(err) != r.User.UserID {
+		if _, err := w.LoginByKey(ctx, "ana", wire, "192.0.2.1"); !errors.Is(err, api.ErrUserInactive) || SubjectOf(err) != r.User.UserID {
 			t.Errorf("kept out: %v about %q", err, SubjectOf(err))
 		}
 		if ok, err := w.HasSSHKey(ctx, "ana", wire); ok || err != nil {
@@ -200,12 +203,12 @@ func TestLoginByKey(t *testing.T) {
 		if err := w.change("ana", UserChange{SSHKeys: []string{line}}); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := w.LoginByKey(ctx, "ana", wire); err != nil || r.Token != "" || !r.MFAEnrollment {
+		if r, err := w.LoginByKey(ctx, "ana", wire, "192.0.2.1"); err != nil || r.Token != "" || !r.MFAEnrollment {
 			t.Fatalf("before the authenticator is set up: %+v %v", r, err)
 		}
 		secret, _ := w.enrolled("ana")
 		w.clock.add(api.ChallengeLifetime)
-		r, err := w.LoginByKey(ctx, "ana", wire)
+		r, err := w.LoginByKey(ctx, "ana", wire, "192.0.2.1")
 		if err != nil || r.Token != "" || !r.MFARequired || r.MFAEnrollment {
 			t.Fatalf("the key alone: %+v %v", r, err)
 		}

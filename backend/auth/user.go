@@ -17,21 +17,22 @@ import (
 
 // account is a user as stored.
 type account struct {
-	ID          string         `json:"id"`
-	Username    string         `json:"username"`
-	Role        string         `json:"role"`
-	Customers   []string       `json:"customers"`
-	Sites       []string       `json:"sites,omitempty"` // ids; none: every one of the customers
-	GroupID     string         `json:"group_id,omitempty"`
-	SkinID      string         `json:"skin_id,omitempty"`
-	Hash        string         `json:"hash"`
-	Inactive    bool           `json:"inactive,omitempty"`
-	CreatedAt   time.Time      `json:"created_at"`
-	LastLoginAt time.Time      `json:"last_login_at,omitzero"`
-	TOTP        *authenticator `json:"totp,omitempty"`
-	Failures    []time.Time    `json:"failures,omitempty"` // of codes, over all challenges
-	External    *external      `json:"external,omitempty"` // signs in by a provider
-	SSHKeys     []string       `json:"ssh_keys,omitempty"` // public ones, as in a .pub file
+	ID          string          `json:"id"`
+	Username    string          `json:"username"`
+	Role        string          `json:"role"`
+	Customers   []string        `json:"customers"`
+	Sites       []string        `json:"sites,omitempty"` // ids; none: every one of the customers
+	GroupID     string          `json:"group_id,omitempty"`
+	SkinID      string          `json:"skin_id,omitempty"`
+	Hash        string          `json:"hash"`
+	Inactive    bool            `json:"inactive,omitempty"`
+	CreatedAt   time.Time       `json:"created_at"`
+	LastLoginAt time.Time       `json:"last_login_at,omitzero"`
+	TOTP        *authenticator  `json:"totp,omitempty"`
+	Failures    []time.Time     `json:"failures,omitempty"` // of codes, over all challenges
+	External    *external       `json:"external,omitempty"` // signs in by a provider
+	SSHKeys     []string        `json:"ssh_keys,omitempty"` // public ones, as in a .pub file
+	Networks    []signInNetwork `json:"networks,omitempty"` // latest first
 }
 
 // authenticator is an enrolled one.

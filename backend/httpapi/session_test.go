@@ -2,11 +2,16 @@ package httpapi_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"testing"
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
+	"app.sunloop/backend/httpapi"
 )
 
 // renew asks for a new token over the handler.
@@ -68,5 +73,37 @@ func TestReusedTokenEndsTheSession(t *testing.T) {
 				t.Errorf("after the reuse the renewed token gets HTTP %d", got)
 			}
 		})
+	}
+}
+
+// TestGuessesFromManyNetworks over the handler, behind a trusted proxy: guesses
+// on one account are slowed for the account as a whole, and its owner still
+// signs in from a network where it did before.
+func TestGuessesFromManyNetworks(t *testing.T) {
+	w := newWorld(t, func(d *httpapi.Deps) { d.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")} })
+	if _, err := w.auth.CreateUser(t.Context(), auth.NewUser{Username: "owner", Password: password, Role: api.RoleAdmin}); err != nil {
+		t.Fatal(err)
+	}
+	login := func(password, from string) *httptest.ResponseRecorder {
+		return w.ask(http.MethodPost, api.PathLogin, `{"username":"owner","password":"`+password+`"}`, "X-Forwarded-For", from)
+	}
+	if r := login(password, "203.0.113.5"); r.Code != http.StatusOK {
+		t.Fatalf("the first sign-in: HTTP %d %s", r.Code, r.Body)
+	}
+	statuses := map[int]int{}
+	for i := range 150 {
+		r := login("wrong", fmt.Sprintf("198.18.%d.9", i))
+		if statuses[r.Code]++; r.Code == http.StatusTooManyRequests && r.Header().Get("Retry-After") == "" {
+			t.Error("a refusal without Retry-After")
+		}
+	}
+	if statuses[http.StatusUnauthorized] != 20 || statuses[http.StatusTooManyRequests] != 130 {
+		t.Errorf("150 guesses from 150 networks: %v", statuses)
+	}
+	if r := login(password, "203.0.113.250"); r.Code != http.StatusOK {
+		t.Errorf("the owner from a known network: HTTP %d %s", r.Code, r.Body)
+	}
+	if r := login(password, "198.51.100.1"); r.Code != http.StatusTooManyRequests {
+		t.Errorf("the owner from a new network: HTTP %d %s", r.Code, r.Body)
 	}
 }

@@ -44,8 +44,9 @@ func (s *server) exchange(in *input) (*call, error) {
 	if err := missing(api.MissingField, "external_token", b.ExternalToken, "provider", b.Provider); err != nil {
 		return nil, err
 	}
+	address := s.remote(in.Request)
 	return &call{run: func(ctx context.Context, _ granted) (any, error) {
-		r, err := s.Auth.Exchange(ctx, b)
+		r, err := s.Auth.Exchange(ctx, b, address)
 		if errors.Is(err, auth.ErrProvider) {
 			s.Log.Error("sign-in by a provider", "error", err.Error())
 			err = api.ErrUnavailable.With("reason", auth.ErrProvider.Error())

@@ -215,6 +215,6 @@ func (k keysOfUsers) Login(ctx context.Context, username string, key []byte, add
 	if err := k.service.Waiting(); err != nil {
 		return api.LoginResponse{}, err
 	}
-	r, err := k.service.Auth().LoginByKey(ctx, username, key)
+	r, err := k.service.Auth().LoginByKey(ctx, username, key, hostOf(address))
 	return r, k.service.NoteSignIn(ctx, api.ActionSSHKey, hostOf(address), r, err)
 }

@@ -3,6 +3,8 @@
 package sshd_test
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -139,6 +141,36 @@ func TestSetUpOfTheSecondFactor(t *testing.T) {
 			t.Errorf("%s: the console reads", name)
 		}
 		_ = c.Close()
+	}
+}
+
+// TestNetworkOfASignInIsKnown: after a sign-in over SSH, by a key or by a
+// password, guesses from elsewhere do not slow the user at this address.
+func TestNetworkOfASignInIsKnown(t *testing.T) {
+	for _, byKey := range []bool{true, false} {
+		w := open(t, false, sshd.Limits{})
+		key := newKey(t)
+		w.user("ana", key)
+		method := gossh.Password(password)
+		if byKey {
+			method = gossh.PublicKeys(key)
+		}
+		for _, try := range []string{"before", "after"} {
+			c, err := w.dial("ana", nil, method)
+			if err != nil {
+				t.Fatalf("by key %v, %s the guesses: %v", byKey, try, err)
+			}
+			_ = c.Close()
+			slowed := false
+			for i := range 30 {
+				_, err := w.service.Auth().Login(t.Context(), "ana", "wrong", fmt.Sprintf("198.18.%d.1", i))
+				slowed = slowed || errors.Is(err, api.ErrTooManyRequests)
+			}
+			if !slowed {
+				t.Error("30 guesses from 30 networks are not slowed")
+			}
+			method = gossh.Password(password)
+		}
 	}
 }
 

@@ -180,7 +180,11 @@ func (k keys) Has(ctx context.Context, username string, key []byte) (bool, error
 }
 
 func (k keys) Login(ctx context.Context, username string, key []byte, address string) (api.LoginResponse, error) {
-	r, err := k.service.Auth().LoginByKey(ctx, username, key)
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return api.LoginResponse{}, err
+	}
+	r, err := k.service.Auth().LoginByKey(ctx, username, key, host)
 	return r, k.service.NoteSignIn(ctx, api.ActionSSHKey, address, r, err)
 }
 
