@@ -112,16 +112,13 @@ func TestKnownNetworksDoNotWaitForOthers(t *testing.T) {
 		if got := c.hashes.order(); got != "k0" {
 			t.Errorf("of the known runs %q", got)
 		}
-		c.come(ctx, "k", true, 1, 7)
-		c.next(9)
+		c.come(ctx, "k", true, 1, 20)
+		c.next(10)
 		// The comparison that ends may be either one; what begins is counted.
 		got := strings.Fields(c.hashes.order())
 		known := slices.DeleteFunc(slices.Clone(got), func(name string) bool { return name[0] != 'k' })
-		if len(known) != 7 || !slices.IsSorted(known) {
-			t.Errorf("the known callers had turns %v of %v", known, got)
-		}
-		if len(got)-len(known) == 0 {
-			t.Errorf("strangers had no turn beside the known: %v", got)
+		if others := len(got) - len(known); others == 0 || others > 10/knownTurns {
+			t.Errorf("of 10 turns strangers had %d beside the known: %v", others, got)
 		}
 		if len(c.refused) != 0 {
 			t.Errorf("%v are refused", c.refused)
