@@ -60,10 +60,10 @@ type Component struct {
 // Asset is a unit of a site, for example an inverter.
 type Asset struct {
 	AssetID            string      `json:"asset_id" limit:"id"`
-	Name               string      `json:"name" limit:"name"`
+	Name               string      `json:"name" limit:"name cut"`
 	Type               string      `json:"type" limit:"name"`
 	CapacityKW         float64     `json:"capacity_kw"`
-	Location           string      `json:"location" limit:"name"`
+	Location           string      `json:"location" limit:"name cut"`
 	Components         []Component `json:"components,omitempty" limit:"200"`
 	CreatedAt          Time        `json:"created_at,omitzero"`
 	SiteID             string      `json:"site_id,omitempty" limit:"id"`

@@ -30,17 +30,17 @@ const (
 
 // apiKey is a key as stored: its digest, never itself.
 type apiKey struct {
-	ID        string    `json:"id"`
-	Name      string    `json:"name"`
-	Digest    []byte    `json:"digest"` // SHA-256: the secret has 256 random bits
-	Role      string    `json:"role"`
-	Customers []string  `json:"customers"`
-	Sites     []string  `json:"sites"`
+	ID        string    `json:"id" limit:"id"`
+	Name      string    `json:"name" limit:"name"`
+	Digest    []byte    `json:"digest" limit:"64"` // SHA-256: the secret has 256 random bits
+	Role      string    `json:"role" limit:"word"`
+	Customers []string  `json:"customers" limit:"1000 id"`
+	Sites     []string  `json:"sites" limit:"1000 id"`
 	CreatedAt time.Time `json:"created_at"`
-	CreatedBy string    `json:"created_by,omitempty"`
+	CreatedBy string    `json:"created_by,omitempty" limit:"name cut"`
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 	RevokedAt time.Time `json:"revoked_at,omitzero"`
-	Replaces  string    `json:"replaces,omitempty"` // id of the key that was rotated
+	Replaces  string    `json:"replaces,omitempty" limit:"id"` // id of the key that was rotated
 }
 
 var apiKeys = store.Table[apiKey]{

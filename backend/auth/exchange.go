@@ -12,8 +12,8 @@ import (
 
 // external is who a user is at a provider.
 type external struct {
-	Issuer  string `json:"issuer"`
-	Subject string `json:"subject"`
+	Issuer  string `json:"issuer" limit:"url"`
+	Subject string `json:"subject" limit:"1024"`
 }
 
 // Exchange signs in whom a provider's token names. The provider's sign-in

@@ -18,8 +18,8 @@ import (
 
 // signingKey is a key as stored; the private half is sealed.
 type signingKey struct {
-	ID        string    `json:"id"`
-	Sealed    []byte    `json:"sealed"`
+	ID        string    `json:"id" limit:"id"`
+	Sealed    []byte    `json:"sealed" limit:"4096"`
 	CreatedAt time.Time `json:"created_at"`
 	RetiresAt time.Time `json:"retires_at,omitzero"` // zero: it signs
 }

@@ -23,12 +23,12 @@ const (
 // challenge waits for a code. Its id is the hash of the token that the
 // person holds.
 type challenge struct {
-	ID      []byte    `json:"id"`
-	UserID  string    `json:"user_id"`
+	ID      []byte    `json:"id" limit:"64"`
+	UserID  string    `json:"user_id" limit:"id"`
 	Expires time.Time `json:"expires"`
 	Tries   int       `json:"tries"`
-	Pending []byte    `json:"pending,omitempty"` // sealed secret of an enrolment
-	Network []byte    `json:"network,omitempty"` // hash of that of the password
+	Pending []byte    `json:"pending,omitempty" limit:"4096"` // sealed secret of an enrolment
+	Network []byte    `json:"network,omitempty" limit:"1024"` // hash of that of the password
 }
 
 var challenges = store.Table[challenge]{

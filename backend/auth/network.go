@@ -18,7 +18,7 @@ const networkHashBytes = 16
 // signInNetwork is a network that an account has signed in from. The network
 // is stored as a keyed hash: the records alone do not tell where a person is.
 type signInNetwork struct {
-	Hash []byte    `json:"hash"`
+	Hash []byte    `json:"hash" limit:"1024"`
 	Last time.Time `json:"last"`
 }
 

@@ -13,9 +13,9 @@ import (
 // session is a sign-in and what came of it by renewal: exactly one token of
 // it is good at a time. A token whose session is gone is revoked.
 type session struct {
-	ID        string    `json:"id"`
-	UserID    string    `json:"user_id"`
-	TokenID   string    `json:"token_id"` // jti of the good one
+	ID        string    `json:"id" limit:"id"`
+	UserID    string    `json:"user_id" limit:"id"`
+	TokenID   string    `json:"token_id" limit:"id"` // jti of the good one
 	CreatedAt time.Time `json:"created_at"`
 	Expires   time.Time `json:"expires"`
 }

@@ -19,8 +19,8 @@ type sharedAttempts struct {
 
 // keptAttempt is an attempt as stored.
 type keptAttempt struct {
-	Account  string    `json:"account,omitempty"` // none: of the address over all accounts
-	Address  string    `json:"address"`
+	Account  string    `json:"account,omitempty" limit:"1024"` // none: of the address over all accounts
+	Address  string    `json:"address" limit:"1024"`
 	Failures int       `json:"failures"`
 	Next     time.Time `json:"next,omitzero"`
 	Last     time.Time `json:"last"`

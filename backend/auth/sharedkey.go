@@ -14,8 +14,8 @@ import (
 // sharedMark is what the replicas of a service know of their key: enough to tell
 // another one from it, and nothing of the key itself.
 type sharedMark struct {
-	Name        string `json:"name"`
-	Fingerprint []byte `json:"fingerprint"`
+	Name        string `json:"name" limit:"name"`
+	Fingerprint []byte `json:"fingerprint" limit:"1024"`
 }
 
 var sharedMarks = store.Table[sharedMark]{

@@ -17,29 +17,29 @@ import (
 
 // account is a user as stored.
 type account struct {
-	ID          string          `json:"id"`
-	Username    string          `json:"username"`
-	Role        string          `json:"role"`
-	Customers   []string        `json:"customers"`
-	Sites       []string        `json:"sites,omitempty"` // ids; none: every one of the customers
-	GroupID     string          `json:"group_id,omitempty"`
-	SkinID      string          `json:"skin_id,omitempty"`
-	Hash        string          `json:"hash"`
+	ID          string          `json:"id" limit:"id"`
+	Username    string          `json:"username" limit:"name"`
+	Role        string          `json:"role" limit:"word"`
+	Customers   []string        `json:"customers" limit:"1000 id"`
+	Sites       []string        `json:"sites,omitempty" limit:"1000 id"` // ids; none: every one of the customers
+	GroupID     string          `json:"group_id,omitempty" limit:"id"`
+	SkinID      string          `json:"skin_id,omitempty" limit:"id"`
+	Hash        string          `json:"hash" limit:"1024"`
 	Inactive    bool            `json:"inactive,omitempty"`
 	CreatedAt   time.Time       `json:"created_at"`
 	LastLoginAt time.Time       `json:"last_login_at,omitzero"`
 	TOTP        *authenticator  `json:"totp,omitempty"`
-	Failures    []time.Time     `json:"failures,omitempty"` // of codes, over all challenges
-	External    *external       `json:"external,omitempty"` // signs in by a provider
-	SSHKeys     []string        `json:"ssh_keys,omitempty"` // public ones, as in a .pub file
-	Networks    []signInNetwork `json:"networks,omitempty"` // latest first
+	Failures    []time.Time     `json:"failures,omitempty" limit:"1000 last"` // of codes, over all challenges
+	External    *external       `json:"external,omitempty"`                   // signs in by a provider
+	SSHKeys     []string        `json:"ssh_keys,omitempty" limit:"20 token"`  // public ones, as in a .pub file
+	Networks    []signInNetwork `json:"networks,omitempty" limit:"16"`        // latest first
 }
 
 // authenticator is an enrolled one.
 type authenticator struct {
-	Sealed   []byte   `json:"sealed"`
-	LastStep int64    `json:"last_step"` // no code of it or before is taken again
-	Recovery [][]byte `json:"recovery"`  // keyed hashes of the codes that are left
+	Sealed   []byte   `json:"sealed" limit:"4096"`
+	LastStep int64    `json:"last_step"`                 // no code of it or before is taken again
+	Recovery [][]byte `json:"recovery" limit:"100 1024"` // keyed hashes of the codes that are left
 }
 
 var accounts = store.Table[account]{

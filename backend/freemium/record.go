@@ -18,8 +18,8 @@ import (
 // code is a one-time code that waits. Whose it is and what it is are kept as
 // keyed hashes: the data folder alone gives neither.
 type code struct {
-	Subject string    `json:"subject"`
-	Hash    string    `json:"hash"`
+	Subject string    `json:"subject" limit:"1024"`
+	Hash    string    `json:"hash" limit:"1024"`
 	Expires time.Time `json:"expires"`
 	Tries   int       `json:"tries"`
 	Used    bool      `json:"used"`
@@ -30,16 +30,16 @@ var codes = store.Table[code]{Bucket: "freemium-codes", Key: func(c code) []byte
 // sendings are the times at which codes went out to an address or were asked
 // for from a network, of the last hour.
 type sendings struct {
-	Subject string      `json:"subject"`
-	At      []time.Time `json:"at"`
+	Subject string      `json:"subject" limit:"1024"`
+	At      []time.Time `json:"at" limit:"1000 last"`
 }
 
 var sent = store.Table[sendings]{Bucket: "freemium-sendings", Key: func(s sendings) []byte { return store.Key(s.Subject) }}
 
 // Customer is who had a forecast.
 type Customer struct {
-	CustomerID     string    `json:"customer_id"`
-	Email          string    `json:"email"`
+	CustomerID     string    `json:"customer_id" limit:"id"`
+	Email          string    `json:"email" limit:"320"`
 	TermsAccepted  time.Time `json:"terms_accepted"` // the last time
 	MarketingOptIn bool      `json:"marketing_opt_in"`
 	FirstForecast  time.Time `json:"first_forecast"`

@@ -14,6 +14,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/limit"
 	"app.sunloop/backend/store"
 )
 
@@ -230,17 +231,29 @@ func (s *server) noteDisk(err error) {
 	}
 }
 
+// aboveLimit refuses what would take a record above a limit of its fields: a text
+// with 400, a list that is full with 409.
+func aboveLimit(e *limit.Error) *api.Error {
+	if e.Unit == limit.Items {
+		return api.Conflict("%s is full: %s", e.Path, e.Reason()).With("field", e.Path)
+	}
+	return api.InvalidField(e.Path, e.Reason())
+}
+
 // refuse writes an error in the contract's one shape. It is the only place
 // where an error becomes a status.
 func (s *server) refuse(w http.ResponseWriter, q *http.Request, err error) {
 	var refusal *api.Error
 	if !errors.As(err, &refusal) {
 		refusal = api.ErrInternal
+		var over *limit.Error
 		var f failure
 		if errors.As(err, &f) {
 			refusal = f.words
 		}
 		switch {
+		case errors.As(err, &over):
+			refusal = aboveLimit(over)
 		case errors.Is(err, context.Canceled) && canceled(q.Context()):
 			refusal = api.ErrUnavailable // nobody reads it
 		case errors.Is(err, store.ErrUnavailable):

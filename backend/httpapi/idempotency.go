@@ -16,12 +16,12 @@ import (
 // remembered is what a creating request with an Idempotency-Key answered, or
 // that it is under way.
 type remembered struct {
-	Key     []byte    `json:"key"`  // digest of caller, method, path and key
-	Body    []byte    `json:"body"` // keyed digest of the body, which may hold a password
+	Key     []byte    `json:"key" limit:"64"`    // digest of caller, method, path and key
+	Body    []byte    `json:"body" limit:"1024"` // keyed digest of the body, which may hold a password
 	Begun   time.Time `json:"begun"`
-	Changed bool      `json:"changed,omitempty"` // written in the transaction of the change
-	Lost    bool      `json:"lost,omitempty"`    // the request has ended without an answer
-	Sealed  []byte    `json:"sealed,omitempty"`  // the answer, which may hold an API key
+	Changed bool      `json:"changed,omitempty"`              // written in the transaction of the change
+	Lost    bool      `json:"lost,omitempty"`                 // the request has ended without an answer
+	Sealed  []byte    `json:"sealed,omitempty" limit:"16MiB"` // the answer, which may hold an API key
 	Expires time.Time `json:"expires"`
 }
 

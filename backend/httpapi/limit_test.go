@@ -1,13 +1,16 @@
 package httpapi_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
 )
 
 // TestTooLongIsRefused refuses texts and lists above their limits, by the name of
@@ -66,5 +69,76 @@ func TestLongFieldOfAForm(t *testing.T) {
 		if a.Code != http.StatusBadRequest || !strings.Contains(a.Body.String(), "Invalid parameter: "+field) || !strings.Contains(a.Body.String(), "at most 200 characters") {
 			t.Errorf("%s: HTTP %d %s", field, a.Code, a.Body)
 		}
+	}
+}
+
+// edit changes a stored record as an older version, which had no limits, may have
+// left it.
+func (w *world) edit(bucket string, key []byte, change func(record map[string]any)) {
+	w.t.Helper()
+	err := w.store.Update(context.Background(), func(tx store.Tx) error {
+		b, err := tx.Get(bucket, key)
+		if err != nil {
+			return err
+		}
+		var record map[string]any
+		if err := json.Unmarshal(b, &record); err != nil {
+			return err
+		}
+		change(record)
+		if b, err = json.Marshal(record); err != nil {
+			return err
+		}
+		return tx.Put(bucket, key, b)
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestLongRecordsOfOlderVersions lists a record that was stored before there were
+// limits, changes its other fields, and refuses to make it longer.
+func TestLongRecordsOfOlderVersions(t *testing.T) {
+	w := newWorld(t, nil)
+	name := strings.Repeat("n", 1<<20)
+	w.edit("sites", store.Key(ownSite), func(site map[string]any) { site["name"] = name })
+	set := func(fields string) *httptest.ResponseRecorder {
+		return w.as("customer", http.MethodPost, "/terminal/sites", fmt.Sprintf(`{"action":"set","site":{"site_id":%q,%s}}`, ownSite, fields))
+	}
+	if a := set(`"tariff_per_kwh":0.25,"currency":"EUR"`); a.Code != http.StatusOK {
+		t.Errorf("a change of the tariff: HTTP %d %.300s", a.Code, a.Body)
+	}
+	if a := set(`"name":"` + strings.Repeat("n", 201) + `"`); a.Code != http.StatusBadRequest {
+		t.Errorf("another long name: HTTP %d %.300s", a.Code, a.Body)
+	}
+	list := w.as("customer", http.MethodPost, "/terminal/sites", `{"action":"list"}`).Body.String()
+	if !strings.Contains(list, name) || !strings.Contains(list, `"tariff_per_kwh":0.25`) {
+		t.Errorf("the list has lost the record: %.300s", list)
+	}
+	if a := set(`"name":"short"`); a.Code != http.StatusOK {
+		t.Errorf("a short name: HTTP %d %.300s", a.Code, a.Body)
+	}
+}
+
+// TestFullListOfARecord refuses with 409 what would lengthen a list of a record
+// that is full, and changes nothing.
+func TestFullListOfARecord(t *testing.T) {
+	w := newWorld(t, nil)
+	body, _, _ := w.planned()
+	id := told[api.OrderResponse](w, api.PathOrder, body).OrderID
+	w.edit("orders", store.Key(ownSite, id), func(order map[string]any) {
+		moves := order["history"].([]any)
+		for len(moves) < 1000 {
+			moves = append(moves, moves[0])
+		}
+		order["history"] = moves
+	})
+	a := w.as("customer", http.MethodPost, "/terminal/order", fmt.Sprintf(`{"action":"hold","order_id":%q,"hold_reason":"weather"}`, id))
+	if a.Code != http.StatusConflict || !strings.Contains(a.Body.String(), "history is full: at most 1000 items") {
+		t.Errorf("HTTP %d %s", a.Code, a.Body)
+	}
+	a = w.as("customer", http.MethodPost, "/terminal/order", fmt.Sprintf(`{"action":"get","order_id":%q}`, id))
+	if !strings.Contains(a.Body.String(), `"status":"pending"`) {
+		t.Errorf("the order was changed: %.300s", a.Body)
 	}
 }

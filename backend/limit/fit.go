@@ -9,36 +9,46 @@ import (
 )
 
 // Fit returns v with the fields that the service fills itself cut to their
-// limits, and an [*Error] if another field is above its limit and has grown since
-// former, the value that v replaces; former is nil if there is none. v itself is
-// not changed.
+// limits, or an [*Error] if another field is above its limit. If v replaces a
+// former value, which may be nil, a field that is not larger than there stays: a
+// record that was stored before its limit was introduced can be changed in its
+// other fields. v itself is not changed.
 func Fit[T any](v T, former *T) (T, error) {
-	cut, refused := false, false
-	w := walker{report: func(e *Error) bool {
-		cut, refused = cut || e.cut, refused || !e.cut
-		return true
-	}}
-	w.value(reflect.ValueOf(&v), nil, keepNone)
-	if cut {
-		// The parts of v may be shared with the caller.
-		b, err := json.Marshal(v)
-		if err != nil {
-			return v, fmt.Errorf("copy a record: %w", err)
-		}
-		var c T
-		if err := json.Unmarshal(b, &c); err != nil {
-			return v, fmt.Errorf("copy a record: %w", err)
-		}
-		v = c
-		shorten(reflect.ValueOf(&v), nil, keepNone)
-	}
-	if !refused {
+	grown := overgrown(&v, former)
+	if len(grown) == 0 {
 		return v, nil
 	}
-	if former == nil {
-		return v, Check(&v)
+	for _, e := range grown {
+		if !e.cut {
+			return v, e
+		}
 	}
-	return v, Growth(former, &v)
+	// The parts of v may be shared with the caller.
+	b, err := json.Marshal(v)
+	if err != nil {
+		return v, fmt.Errorf("copy a record: %w", err)
+	}
+	var c T
+	if err := json.Unmarshal(b, &c); err != nil {
+		return v, fmt.Errorf("copy a record: %w", err)
+	}
+	shorten(reflect.ValueOf(&c), nil, keepNone)
+	return c, nil
+}
+
+// overgrown are the fields of v that are above their limit and larger than in the
+// former value.
+func overgrown[T any](v, former *T) (grown []*Error) {
+	var over []*Error
+	w := walker{report: func(e *Error) bool { over = append(over, e); return true }}
+	w.value(reflect.ValueOf(v), nil, keepNone)
+	if len(over) == 0 || former == nil {
+		return over
+	}
+	was := map[string]int{}
+	w = walker{report: func(e *Error) bool { was[e.field] = max(was[e.field], e.size); return true }}
+	w.value(reflect.ValueOf(former), nil, keepNone)
+	return slices.DeleteFunc(over, func(e *Error) bool { return e.size <= was[e.field] })
 }
 
 // shorten cuts v, which can be set, and what it holds.

@@ -66,27 +66,6 @@ func Check(v any) error {
 	return nil
 }
 
-// Growth returns an [*Error] for the first field of v that is above its limit and
-// larger than in former, the value that v replaces. A record that was stored
-// before its limit was introduced can so be changed in its other fields.
-func Growth(former, v any) error {
-	was := map[string]int{}
-	w := walker{report: func(e *Error) bool { was[e.field] = max(was[e.field], e.size); return true }}
-	w.value(reflect.ValueOf(former), nil, keepNone)
-	var grown *Error
-	w = walker{report: func(e *Error) bool {
-		if e.size > was[e.field] {
-			grown = e
-		}
-		return grown == nil
-	}}
-	w.value(reflect.ValueOf(v), nil, keepNone)
-	if grown != nil {
-		return grown
-	}
-	return nil
-}
-
 // keep is what Fit does with a field above its limit.
 type keep int
 

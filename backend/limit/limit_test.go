@@ -69,8 +69,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestGrowth lets a record that was too long before keep its length, and no more.
-func TestGrowth(t *testing.T) {
+// TestFitReplaces lets a record that was too long before keep its length, and no more.
+func TestFitReplaces(t *testing.T) {
 	former := record{Name: "123456789", Parts: make([]part, 4)}
 	same := former
 	same.Next = &record{}
@@ -81,6 +81,12 @@ func TestGrowth(t *testing.T) {
 	longer.Name += "x"
 	if _, err := Fit(longer, &former); err == nil {
 		t.Error("a name above its limit may grow")
+	}
+	former.Notes = []string{"123456"}
+	kept := former
+	kept.Next = &record{}
+	if got, err := Fit(kept, &former); err != nil || got.Notes[0] != "123456" {
+		t.Errorf("a long note that has not grown is %q, %v", got.Notes, err)
 	}
 	more := former
 	more.Parts = make([]part, 5)

@@ -132,11 +132,11 @@ func TestFieldsOfTypes(t *testing.T) {
 	if change := all["SiteChange"]; change == nil || len(change.Required) > 0 || len(change.Properties) != len(all["Site"].Properties) {
 		t.Errorf("a change of a site is %+v", change)
 	}
-	components, _ := all["Asset"].Properties.Find("components")
-	keys, _ := all["KeyRecord"].Properties.Find("permitted_site_ids")
-	name, _ := all["Component"].Properties.Find("serial")
-	if components.MaxItems != 200 || keys.MaxItems != 1000 || keys.Items.MaxLength != 200 || name.MaxLength != 200 {
-		t.Errorf("limits: components %+v, permitted_site_ids %+v of %+v, serial %+v", components, keys, keys.Items, name)
+	serial, _ := all["ComponentInput"].Properties.Find("serial")
+	name, _ := all["SiteChange"].Properties.Find("name")
+	answered, _ := all["Site"].Properties.Find("name")
+	if serial.MaxLength != 200 || name.MaxLength != 200 || answered.MaxLength != 0 {
+		t.Errorf("limits: serial %+v, name %+v, name of an answer %+v", serial, name, answered)
 	}
 	if sites, _ := all["GeneratedForecast"].Properties.Find("sites"); sites.Items.Ref != "#/components/schemas/GeneratedForecast" {
 		t.Errorf("a type that holds itself: %+v", sites)

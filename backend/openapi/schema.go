@@ -151,12 +151,18 @@ func (s *schemas) of(t reflect.Type) *Schema {
 	panic("openapi: no schema for " + t.String())
 }
 
-// component is the name under which a struct stands among the components. A
-// site that is sent may have any part of its fields, so it has one of its own.
+// component is the name under which a struct stands among the components. What
+// is sent has a component of its own, which shows the limits: an answer may hold
+// longer values that were stored before there were limits. A site that is sent may
+// have any part of its fields.
 func (s *schemas) component(t reflect.Type) string {
 	name := t.Name()
-	if s.request && t == reflect.TypeFor[api.Site]() {
+	switch {
+	case !s.request || strings.HasSuffix(name, "Request"):
+	case t == reflect.TypeFor[api.Site]():
 		name = "SiteChange"
+	default:
+		name += "Input"
 	}
 	if _, ok := s.components[name]; !ok {
 		s.components[name] = nil // a type that holds itself ends here
@@ -199,7 +205,7 @@ func (s *schemas) fields(t reflect.Type, o *Schema) {
 			p.Description = c
 		}
 		p.Enum = slices.Clone(values[t.Name()+"."+name])
-		if p.Enum == nil && p.Format == "" {
+		if s.request && p.Enum == nil && p.Format == "" {
 			p.limit(f.Type, limit.Of(f))
 		}
 		optional := strings.Contains(options, "omit")

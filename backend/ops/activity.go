@@ -12,14 +12,14 @@ import (
 
 // Note is an activity as it is kept: what the service or a person did.
 type Note struct {
-	ID          string    `json:"id"`
-	CustomerID  string    `json:"customer_id"`
-	SiteID      string    `json:"site_id"`
-	AssetID     string    `json:"asset_id,omitempty"`
-	Phase       string    `json:"phase"`
-	Title       string    `json:"title"`
-	Description string    `json:"description"`
-	Actor       string    `json:"actor,omitempty"`
+	ID          string    `json:"id" limit:"id"`
+	CustomerID  string    `json:"customer_id" limit:"id"`
+	SiteID      string    `json:"site_id" limit:"id"`
+	AssetID     string    `json:"asset_id,omitempty" limit:"id"`
+	Phase       string    `json:"phase" limit:"word"`
+	Title       string    `json:"title" limit:"name cut"`
+	Description string    `json:"description" limit:"line cut"`
+	Actor       string    `json:"actor,omitempty" limit:"name cut"`
 	At          time.Time `json:"at"`
 }
 

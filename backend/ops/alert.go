@@ -15,8 +15,8 @@ import (
 // Alert is the record of an alert.
 type Alert struct {
 	api.Alert
-	CustomerID string `json:"customer_id"`
-	SummaryID  string `json:"summary_id"` // of the finding that it tells of
+	CustomerID string `json:"customer_id" limit:"id"`
+	SummaryID  string `json:"summary_id" limit:"id"` // of the finding that it tells of
 }
 
 var alerts = store.Table[Alert]{

@@ -15,9 +15,9 @@ import (
 // Detection is the record of a run over one asset.
 type Detection struct {
 	api.Detection
-	CustomerID string `json:"customer_id"`
-	SiteID     string `json:"site_id"`
-	Signature  string `json:"signature"` // of what was found, to tell news from repetition
+	CustomerID string `json:"customer_id" limit:"id"`
+	SiteID     string `json:"site_id" limit:"id"`
+	Signature  string `json:"signature" limit:"4000 cut"` // of what was found, to tell news from repetition
 }
 
 var detections = store.Table[Detection]{

@@ -14,8 +14,8 @@ import (
 // Diagnostic is the record of a diagnosis.
 type Diagnostic struct {
 	api.Diagnostic
-	CustomerID string `json:"customer_id"`
-	SiteID     string `json:"site_id"`
+	CustomerID string `json:"customer_id" limit:"id"`
+	SiteID     string `json:"site_id" limit:"id"`
 }
 
 var diagnostics = store.Table[Diagnostic]{

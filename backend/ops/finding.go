@@ -14,11 +14,11 @@ import (
 // Finding is the record of an OODA summary.
 type Finding struct {
 	api.Finding
-	CustomerID string `json:"customer_id"`
+	CustomerID string `json:"customer_id" limit:"id"`
 	// Subject is the unit, or empty for a finding that groups several.
-	Subject    string    `json:"subject"`
-	SeverityAt time.Time `json:"severity_at"` // when the label was last deserved
-	Grade      string    `json:"grade"`       // the severity on the finer scale of the detector
+	Subject    string    `json:"subject" limit:"name"`
+	SeverityAt time.Time `json:"severity_at"`            // when the label was last deserved
+	Grade      string    `json:"grade" limit:"word cut"` // the severity on the finer scale of the detector
 }
 
 var findings = store.Table[Finding]{

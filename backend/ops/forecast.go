@@ -13,25 +13,25 @@ import (
 
 // Forecast is a forecast as it was issued: even intervals from Start.
 type Forecast struct {
-	ForecastID   string              `json:"forecast_id"`
-	CustomerID   string              `json:"customer_id"`
-	SiteID       string              `json:"site_id"`
+	ForecastID   string              `json:"forecast_id" limit:"id"`
+	CustomerID   string              `json:"customer_id" limit:"id"`
+	SiteID       string              `json:"site_id" limit:"id"`
 	IssuedAt     time.Time           `json:"issued_at"`
-	ModelName    string              `json:"model_name"`
-	ModelVersion string              `json:"model_version"`
+	ModelName    string              `json:"model_name" limit:"id"`
+	ModelVersion string              `json:"model_version" limit:"id"`
 	HorizonHours int                 `json:"horizon_hours"` // as answered; what is stored reaches further
 	Start        time.Time           `json:"start"`
 	StepMinutes  int                 `json:"step_minutes"`
-	P10KW        Numbers             `json:"p10_kw"`
-	P50KW        Numbers             `json:"p50_kw"`
-	P90KW        Numbers             `json:"p90_kw"`
-	ClearSkyKW   Numbers             `json:"clear_sky_kw"`
-	TemperatureC Numbers             `json:"temperature_c"`
-	GHIWM2       Numbers             `json:"ghi_wm2"`
-	WindMS       Numbers             `json:"wind_ms"`
+	P10KW        Numbers             `json:"p10_kw" limit:"20000"`
+	P50KW        Numbers             `json:"p50_kw" limit:"20000"`
+	P90KW        Numbers             `json:"p90_kw" limit:"20000"`
+	ClearSkyKW   Numbers             `json:"clear_sky_kw" limit:"20000"`
+	TemperatureC Numbers             `json:"temperature_c" limit:"20000"`
+	GHIWM2       Numbers             `json:"ghi_wm2" limit:"20000"`
+	WindMS       Numbers             `json:"wind_ms" limit:"20000"`
 	Metrics      api.ForecastMetrics `json:"metrics"`
-	Source       string              `json:"source"`               // of the weather
-	WeatherID    string              `json:"weather_id,omitempty"` // of the [Weather] that it was made from
+	Source       string              `json:"source" limit:"name"`             // of the weather
+	WeatherID    string              `json:"weather_id,omitempty" limit:"id"` // of the [Weather] that it was made from
 
 	// Weather is what a source outside issued for it, to be kept with it.
 	Weather *Weather `json:"-"`
@@ -217,14 +217,14 @@ func (s *Service) Stored(ctx context.Context, scope api.Scope, q api.ListQuery) 
 // the newest value issued before the interval began, so that a past hour never
 // knows what came after it.
 type ForecastDay struct {
-	SiteID      string    `json:"site_id"`
-	Day         string    `json:"day"` // 2006-01-02, the site's
+	SiteID      string    `json:"site_id" limit:"id"`
+	Day         string    `json:"day" limit:"word"` // 2006-01-02, the site's
 	Start       time.Time `json:"start"`
 	StepMinutes int       `json:"step_minutes"`
-	P10KW       Numbers   `json:"p10_kw"`
-	P50KW       Numbers   `json:"p50_kw"`
-	P90KW       Numbers   `json:"p90_kw"`
-	ClearSkyKW  Numbers   `json:"clear_sky_kw"`
+	P10KW       Numbers   `json:"p10_kw" limit:"20000"`
+	P50KW       Numbers   `json:"p50_kw" limit:"20000"`
+	P90KW       Numbers   `json:"p90_kw" limit:"20000"`
+	ClearSkyKW  Numbers   `json:"clear_sky_kw" limit:"20000"`
 	// FirstP50KWh is the whole day's P50 of the first forecast that reached
 	// over all of it, issued at FirstIssuedAt.
 	FirstP50KWh   float64   `json:"first_p50_kwh"`

@@ -11,7 +11,7 @@ import (
 // Interpolation is a stored result with whose it is.
 type Interpolation struct {
 	api.InterpolationResult
-	CustomerID string `json:"customer_id"`
+	CustomerID string `json:"customer_id" limit:"id"`
 }
 
 var interpolations = store.Table[Interpolation]{

@@ -14,8 +14,8 @@ import (
 // Issue is the record of an issue.
 type Issue struct {
 	api.Issue
-	CustomerID string `json:"customer_id"`
-	Subject    string `json:"subject"` // the unit or component; empty for a group of units
+	CustomerID string `json:"customer_id" limit:"id"`
+	Subject    string `json:"subject" limit:"name"` // the unit or component; empty for a group of units
 }
 
 var issues = store.Table[Issue]{

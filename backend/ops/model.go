@@ -16,19 +16,19 @@ import (
 // loading need.
 type Model struct {
 	api.Model
-	Sequence  int          `json:"sequence"` // 1 is a site's first of its type
-	Hash      string       `json:"hash"`     // of the artefact, hex
+	Sequence  int          `json:"sequence"`          // 1 is a site's first of its type
+	Hash      string       `json:"hash" limit:"name"` // of the artefact, hex
 	Artefacts ArtefactKeys `json:"artefacts"`
-	Origins   []Origin     `json:"origins,omitempty"` // rolling-origin backtest, ascending
+	Origins   []Origin     `json:"origins,omitempty" limit:"10000 cut"` // rolling-origin backtest, ascending
 	Metrics   api.ForecastMetrics
-	Points    int       `json:"points"`          // training rows
-	DataAsOf  uint64    `json:"data_as_of"`      // the site's data version that it learned from
-	Step      string    `json:"step"`            // Go duration of its intervals
-	Young     bool      `json:"young,omitempty"` // its fleet taught it: its own history was too short
-	History   []Move    `json:"history"`         // every change of status
-	Refused   string    `json:"refused"`         // why its artefact could not be read, if so
-	Trained   time.Time `json:"trained_at"`      // as LastTrainedAt, exact
-	Decisions []string  `json:"decisions"`       // what training decided, in words
+	Points    int       `json:"points"`                         // training rows
+	DataAsOf  uint64    `json:"data_as_of"`                     // the site's data version that it learned from
+	Step      string    `json:"step" limit:"word"`              // Go duration of its intervals
+	Young     bool      `json:"young,omitempty"`                // its fleet taught it: its own history was too short
+	History   []Move    `json:"history" limit:"1000 last"`      // every change of status
+	Refused   string    `json:"refused" limit:"line cut"`       // why its artefact could not be read, if so
+	Trained   time.Time `json:"trained_at"`                     // as LastTrainedAt, exact
+	Decisions []string  `json:"decisions" limit:"500 line cut"` // what training decided, in words
 	Place     *Place    `json:"place,omitempty"`
 	// Score is of the backtest, or of a gap filler on the samples that were
 	// hidden from it.
@@ -43,9 +43,9 @@ type Place struct {
 
 // ArtefactKeys are the object keys of a model's three parts.
 type ArtefactKeys struct {
-	Model    string `json:"model"`
-	Encoders string `json:"encoders"`
-	Config   string `json:"config"`
+	Model    string `json:"model" limit:"id"`
+	Encoders string `json:"encoders" limit:"url"`
+	Config   string `json:"config" limit:"url"`
 }
 
 // All are the three in the order in which the model's hash takes them.
@@ -60,11 +60,11 @@ type Origin struct {
 
 // Move is a change of a record's status.
 type Move struct {
-	From   string    `json:"from,omitempty"`
-	To     string    `json:"to"`
+	From   string    `json:"from,omitempty" limit:"word"`
+	To     string    `json:"to" limit:"word"`
 	At     time.Time `json:"at"`
-	Actor  string    `json:"actor"`
-	Reason string    `json:"reason"`
+	Actor  string    `json:"actor" limit:"id"`
+	Reason string    `json:"reason" limit:"text"`
 	Forced bool      `json:"forced,omitempty"` // against the verdict
 }
 

@@ -65,10 +65,10 @@ func (t Tally) Score() api.ModelScore {
 
 // ScoreDay is how all forecasts issued for one day of a site did, by lead.
 type ScoreDay struct {
-	SiteID     string  `json:"site_id"`
-	CustomerID string  `json:"customer_id"`
-	Day        string  `json:"day"`     // 2006-01-02, the site's
-	Classes    []Tally `json:"classes"` // by [Leads]
+	SiteID     string  `json:"site_id" limit:"id"`
+	CustomerID string  `json:"customer_id" limit:"id"`
+	Day        string  `json:"day" limit:"word"`    // 2006-01-02, the site's
+	Classes    []Tally `json:"classes" limit:"100"` // by [Leads]
 }
 
 var scoreDays = store.Table[ScoreDay]{

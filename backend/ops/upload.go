@@ -16,9 +16,9 @@ import (
 // needs to work on it.
 type Upload struct {
 	api.Upload
-	Hash      string            `json:"hash"`       // SHA-256 of the bytes, hex
-	ObjectKey string            `json:"object_key"` // in the object store
-	Actor     string            `json:"actor"`
+	Hash      string            `json:"hash" limit:"name"`      // SHA-256 of the bytes, hex
+	ObjectKey string            `json:"object_key" limit:"url"` // in the object store
+	Actor     string            `json:"actor" limit:"id"`
 	Request   api.UploadRequest `json:"request"` // what came with the file
 	Version   uint64            `json:"version"` // of the site's data once these are in
 	// Accepted is when the file came, by the real clock; zero in records of

@@ -13,19 +13,19 @@ import (
 // Weather is a weather forecast as its source issued it, that forecasts of a
 // site were made from: what a later backtest may know of the weather.
 type Weather struct {
-	WeatherID    string    `json:"weather_id"`
-	SiteID       string    `json:"site_id"`
+	WeatherID    string    `json:"weather_id" limit:"id"`
+	SiteID       string    `json:"site_id" limit:"id"`
 	IssuedAt     time.Time `json:"issued_at"` // by its source
-	Source       string    `json:"source"`
+	Source       string    `json:"source" limit:"name"`
 	Start        time.Time `json:"start"`
 	StepMinutes  int       `json:"step_minutes"`
-	GHIWM2       Numbers   `json:"ghi_wm2"`
-	DNIWM2       Numbers   `json:"dni_wm2"`
-	DHIWM2       Numbers   `json:"dhi_wm2"`
-	TemperatureC Numbers   `json:"temperature_c"`
-	WindMS       Numbers   `json:"wind_ms"`
-	CloudCover   Numbers   `json:"cloud_cover"`         // share of the sky, 0..1
-	RainMMH      Numbers   `json:"rain_mm_h,omitempty"` // rain and snow as water, mm an hour; none where the source has none
+	GHIWM2       Numbers   `json:"ghi_wm2" limit:"20000"`
+	DNIWM2       Numbers   `json:"dni_wm2" limit:"20000"`
+	DHIWM2       Numbers   `json:"dhi_wm2" limit:"20000"`
+	TemperatureC Numbers   `json:"temperature_c" limit:"20000"`
+	WindMS       Numbers   `json:"wind_ms" limit:"20000"`
+	CloudCover   Numbers   `json:"cloud_cover" limit:"20000"`         // share of the sky, 0..1
+	RainMMH      Numbers   `json:"rain_mm_h,omitempty" limit:"20000"` // rain and snow as water, mm an hour; none where the source has none
 }
 
 var weathers = store.Table[Weather]{

@@ -13,8 +13,8 @@ import (
 // mark says that the planned work of a site has changed since its schedule was
 // made. A later change has another token.
 type mark struct {
-	SiteID string `json:"site_id"`
-	Token  string `json:"token"`
+	SiteID string `json:"site_id" limit:"id"`
+	Token  string `json:"token" limit:"id"`
 }
 
 var marks = store.Table[mark]{

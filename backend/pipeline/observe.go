@@ -16,10 +16,10 @@ import (
 // calibration is what a model learned of the width of its bands since its
 // training, beside its artefact.
 type calibration struct {
-	SiteID string    `json:"site_id"`
-	Hash   string    `json:"hash"` // of the artefact
-	To     time.Time `json:"to"`   // the site's midnight up to which actuals were seen
-	State  []byte    `json:"state"`
+	SiteID string    `json:"site_id" limit:"id"`
+	Hash   string    `json:"hash" limit:"name"` // of the artefact
+	To     time.Time `json:"to"`                // the site's midnight up to which actuals were seen
+	State  []byte    `json:"state" limit:"16MiB"`
 }
 
 var calibrations = store.Table[calibration]{

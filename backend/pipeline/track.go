@@ -15,14 +15,14 @@ import (
 
 // Track is how far the work on a site has come.
 type Track struct {
-	SiteID     string `json:"site_id"`
-	CustomerID string `json:"customer_id"`
+	SiteID     string `json:"site_id" limit:"id"`
+	CustomerID string `json:"customer_id" limit:"id"`
 
 	Data     uint64    `json:"data"`      // counts the imports
 	LastData time.Time `json:"last_data"` // newest stamp
 	Live     bool      `json:"live"`      // nowcasts come in
 
-	EnergyKind string `json:"energy_kind,omitempty"` // that files of days have held, of [ingest.Result.ValueKind]
+	EnergyKind string `json:"energy_kind,omitempty" limit:"word"` // that files of days have held, of [ingest.Result.ValueKind]
 
 	Trained    uint64    `json:"trained"`     // of Data, at the last training
 	TrainedEnd time.Time `json:"trained_end"` // end of the data that the production model learned from

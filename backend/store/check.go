@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 )
 
@@ -16,6 +17,8 @@ type Checked interface {
 	// Check reads all of it, reports what is wrong, and answers how many records
 	// there are.
 	Check(tx Tx, report func(error)) (records int)
+	// Record is the type of the records; nil for entries without a form.
+	Record() reflect.Type
 }
 
 // Plain claims a bucket of entries that have no form to check.
@@ -35,6 +38,12 @@ func (p Plain) Check(tx Tx, report func(error)) (records int) {
 	}
 	return records
 }
+
+// Record is nil.
+func (p Plain) Record() reflect.Type { return nil }
+
+// Record is T.
+func (t Table[T]) Record() reflect.Type { return reflect.TypeFor[T]() }
 
 // Buckets are the table's own and those of its indexes.
 func (t Table[T]) Buckets() []string {

@@ -6,8 +6,8 @@ import "context"
 // transaction into the jobs that are enqueued in it, and from a job's context
 // into those that follow from it.
 type Origin struct {
-	RequestID string `json:"request_id,omitempty"`
-	Trace     string `json:"trace,omitempty"` // traceparent of W3C; empty: it is not traced
+	RequestID string `json:"request_id,omitempty" limit:"id cut"`
+	Trace     string `json:"trace,omitempty" limit:"name cut"` // traceparent of W3C; empty: it is not traced
 }
 
 type originKey struct{}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"app.sunloop/backend/limit"
 )
 
 // Table keeps records of type T in a bucket as JSON, with secondary indexes
@@ -37,17 +39,26 @@ func (t Table[T]) Get(tx Tx, key []byte) (T, error) {
 	return v, nil
 }
 
-// Put stores v in place of a former record with its key.
+// Put stores v in place of a former record with its key. Fields that the service
+// fills itself are cut to the limits that they declare. Another field above its
+// limit is a [limit.Error], unless the former record had it as long.
 func (t Table[T]) Put(tx Tx, v T) error {
 	key := t.Key(v)
 	old, err := t.Get(tx, key)
+	var former *T
 	switch {
 	case err == nil:
+		former = &old
+	case !errors.Is(err, ErrNotFound):
+		return err
+	}
+	if v, err = limit.Fit(v, former); err != nil {
+		return fmt.Errorf("write a record of %s: %w", t.Bucket, err)
+	}
+	if former != nil {
 		if err := t.unindex(tx, old, key); err != nil {
 			return err
 		}
-	case !errors.Is(err, ErrNotFound):
-		return err
 	}
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -15,36 +15,36 @@ import (
 // bom is the record of a bill of materials. Costs are what the catalogue said
 // when it was made.
 type bom struct {
-	BOMID           string   `json:"bom_id"`
-	CustomerID      string   `json:"customer_id"`
-	SiteID          string   `json:"site_id"`
-	AssetID         string   `json:"asset_id"`
+	BOMID           string   `json:"bom_id" limit:"id"`
+	CustomerID      string   `json:"customer_id" limit:"id"`
+	SiteID          string   `json:"site_id" limit:"id"`
+	AssetID         string   `json:"asset_id" limit:"id"`
 	GeneratedAt     api.Time `json:"generated_at"`
-	MaintenanceType string   `json:"maintenance_type"`
-	ScheduleID      string   `json:"schedule_id,omitempty"`
-	FaultFamily     string   `json:"fault_family,omitempty"`
-	SummaryID       string   `json:"summary_id,omitempty"`
-	Priority        string   `json:"priority,omitempty"` // that the finding deserves
+	MaintenanceType string   `json:"maintenance_type" limit:"word"`
+	ScheduleID      string   `json:"schedule_id,omitempty" limit:"id"`
+	FaultFamily     string   `json:"fault_family,omitempty" limit:"word"`
+	SummaryID       string   `json:"summary_id,omitempty" limit:"id"`
+	Priority        string   `json:"priority,omitempty" limit:"word"` // that the finding deserves
 	Hours           float64  `json:"hours"`
 	Isolating       bool     `json:"isolating"`
 	Measuring       bool     `json:"measuring"`
-	Currency        string   `json:"currency"`
-	SiteCurrency    string   `json:"site_currency,omitempty"`
-	PriceCurrency   string   `json:"price_currency,omitempty"` // of the catalogue; empty: Currency
-	Rate            float64  `json:"rate,omitempty"`           // one unit of PriceCurrency in Currency
-	Items           []item   `json:"items"`
-	OrderID         string   `json:"order_id,omitempty"` // the order that takes it, until that is cancelled
+	Currency        string   `json:"currency" limit:"word"`
+	SiteCurrency    string   `json:"site_currency,omitempty" limit:"word"`
+	PriceCurrency   string   `json:"price_currency,omitempty" limit:"word"` // of the catalogue; empty: Currency
+	Rate            float64  `json:"rate,omitempty"`                        // one unit of PriceCurrency in Currency
+	Items           []item   `json:"items" limit:"500 cut"`
+	OrderID         string   `json:"order_id,omitempty" limit:"id"` // the order that takes it, until that is cancelled
 }
 
 // item is a line of a bill of materials.
 type item struct {
-	PartNumber  string          `json:"part_number"`
-	Description string          `json:"description"`
+	PartNumber  string          `json:"part_number" limit:"id"`
+	Description string          `json:"description" limit:"text cut"`
 	Quantity    int             `json:"quantity"`
 	UnitCost    Cents           `json:"unit_cost"`
 	Price       Cents           `json:"price,omitempty"` // in the bill's PriceCurrency, if it has one
 	Essential   bool            `json:"essential"`
-	Components  []api.Component `json:"components,omitempty"`
+	Components  []api.Component `json:"components,omitempty" limit:"200 cut"`
 }
 
 func (i item) total() Cents { return Cents(i.Quantity) * i.UnitCost }

@@ -16,13 +16,13 @@ import (
 // answer are derived from it.
 type order struct {
 	api.Order
-	CustomerID     string   `json:"customer_id"`
+	CustomerID     string   `json:"customer_id" limit:"id"`
 	AcknowledgedAt api.Time `json:"acknowledged_at,omitzero"`
 	StartedAt      api.Time `json:"started_at,omitzero"`
-	ExpiredAt      api.Time `json:"expired_at,omitzero"` // its reservation; until parts are reserved again
-	HeldFrom       string   `json:"held_from,omitempty"` // the status before a hold
-	Holds          []span   `json:"holds,omitempty"`
-	Pauses         []span   `json:"pauses,omitempty"` // the holds for which the clocks stand still
+	ExpiredAt      api.Time `json:"expired_at,omitzero"`              // its reservation; until parts are reserved again
+	HeldFrom       string   `json:"held_from,omitempty" limit:"word"` // the status before a hold
+	Holds          []span   `json:"holds,omitempty" limit:"1000"`
+	Pauses         []span   `json:"pauses,omitempty" limit:"1000"` // the holds for which the clocks stand still
 }
 
 func (o order) owner() (customer, site string) { return o.CustomerID, o.SiteID }

@@ -19,8 +19,8 @@ import (
 // made.
 type delivery struct {
 	api.Delivery
-	CustomerID string    `json:"customer_id"`
-	SiteID     string    `json:"site_id"`
+	CustomerID string    `json:"customer_id" limit:"id"`
+	SiteID     string    `json:"site_id" limit:"id"`
 	Version    int       `json:"version"`        // of the order: events of one order sort by it
 	Due        time.Time `json:"due,omitzero"`   // by the real clock, while it waits
 	Since      time.Time `json:"since,omitzero"` // when Due was set, by the same

@@ -15,8 +15,8 @@ import (
 // schedule is the record of a maintenance schedule.
 type schedule struct {
 	api.Schedule
-	CustomerID string `json:"customer_id"`
-	Zone       string `json:"zone"`               // of the site, whose days the dates of recurring work are
+	CustomerID string `json:"customer_id" limit:"id"`
+	Zone       string `json:"zone" limit:"name"`  // of the site, whose days the dates of recurring work are
 	OfOrder    bool   `json:"of_order,omitempty"` // its order made it, and takes it along when it is cancelled
 }
 

@@ -13,8 +13,8 @@ import (
 
 // stock is what a customer has of a part.
 type stock struct {
-	CustomerID string   `json:"customer_id"`
-	PartNumber string   `json:"part_number"`
+	CustomerID string   `json:"customer_id" limit:"id"`
+	PartNumber string   `json:"part_number" limit:"id"`
 	OnHand     int      `json:"on_hand"`
 	Reserved   int      `json:"reserved"`
 	Counted    bool     `json:"counted"` // what nobody has counted is not said to be short

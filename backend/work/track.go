@@ -22,10 +22,10 @@ type Sealer interface {
 // subscription is the record of a subscription.
 type subscription struct {
 	api.Subscription
-	CustomerID string `json:"customer_id"`
-	AssetID    string `json:"asset_id"`
-	Sealed     []byte `json:"sealed"`           // the secret
-	Former     []byte `json:"former,omitempty"` // the one before, which signs until FormerSecretUntil
+	CustomerID string `json:"customer_id" limit:"id"`
+	AssetID    string `json:"asset_id" limit:"id"`
+	Sealed     []byte `json:"sealed" limit:"4096"`           // the secret
+	Former     []byte `json:"former,omitempty" limit:"4096"` // the one before, which signs until FormerSecretUntil
 }
 
 func (v subscription) owner() (customer, site string) { return v.CustomerID, v.SiteID }
