@@ -44,23 +44,19 @@ func (c *BackupCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		_, err := c.write(ctx, g, below(std.out), passphrase)
 		return err
 	}
-	if _, err := os.Lstat(c.File); !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(fmt.Errorf("%s is there already: remove it, or name another file", c.File), err)
+	// Without a name until it is whole and on the disk.
+	f, err := createFile(c.File)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is there already: remove it, or name another file", c.File)
 	}
-	// Under another name until it is whole and on the disk.
-	f, err := os.CreateTemp(filepath.Dir(c.File), ".sunloop-backup-*") // 0600
 	if err != nil {
 		return fmt.Errorf("make the backup: %w", err)
 	}
-	defer os.Remove(f.Name())
 	done, err := c.write(ctx, g, f, passphrase)
-	if err == nil {
-		err = f.Sync()
+	if err != nil {
+		return errors.Join(err, f.discard())
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), c.File); err != nil {
+	if err := f.commit(); err != nil {
 		return fmt.Errorf("name the backup: %w", err)
 	}
 	info, err := os.Stat(c.File)
