@@ -190,19 +190,18 @@ func TestHTTP2WithoutMeasure(t *testing.T) {
 	}
 }
 
-// TestSlowBodies hold every connection with a body that comes too slowly; they
-// are let be until its time is over, and a client on a kept connection is
-// served beside them.
+// TestSlowBodies hold every connection with an authenticated body that comes too
+// slowly; they stay until their time is over, and a client on an authenticated
+// connection is served beside them.
 func TestSlowBodies(t *testing.T) {
 	const most = 40
 	v := newVictim(t, 1, "--max-connections", strconv.Itoa(most))
-	kept := v.dial(t)
+	kept, key := v.dial(t), v.key()
 	defer kept.Close()
-	closeAll := v.many(t, most-1, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 1000\r\n\r\n{", api.PathDetect, v.key()), false)
-	defer closeAll()
 	in := bufio.NewReader(kept)
-	for range 10 {
-		if _, err := io.WriteString(kept, "GET "+api.PathHealth+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+	ask := func() {
+		t.Helper()
+		if _, err := fmt.Fprintf(kept, "GET %s?site_id=%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", api.PathLatest, fleetSite(0), key); err != nil {
 			t.Fatal(err)
 		}
 		resp, err := http.ReadResponse(in, nil)
@@ -212,6 +211,12 @@ func TestSlowBodies(t *testing.T) {
 		if b, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(b), "true") {
 			t.Errorf("%s, %v", b, err)
 		}
+	}
+	ask()
+	closeAll := v.many(t, most-1, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 1000\r\n\r\n{", api.PathDetect, v.key()), false)
+	defer closeAll()
+	for range 10 {
+		ask()
 	}
 	closeAll()
 	v.serves(t)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"app.sunloop/backend/admission"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/listen"
 )
@@ -18,18 +19,22 @@ func TestTheDocumentNamesTheLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := listen.Limits{}.Defaults()
+	places := admission.Limits{Connections: l.Connections}.Defaults()
 	for what, limit := range map[string]string{
-		"requests of an API key":                           fmt.Sprintf("%d accepted in any 60 s", api.RequestsPerMinute),
-		"requests of a signed-in person":                   fmt.Sprintf("%d in any 60 s", api.UserRequestsPerMinute),
-		"connections open at a time, all listeners":        fmt.Sprintf("%d (`--max-connections`)", l.Connections),
-		"header, TLS handshake included":                   fmt.Sprintf("%.0f s |", l.Header.Seconds()),
-		"header's size, query included":                    fmt.Sprintf("%d KiB |", l.HeaderBytes>>10),
-		"a body's stall":                                   fmt.Sprintf("%.0f s, or below %d KiB/s", l.BodyGrace.Seconds(), l.BodyBytesPerSecond>>10),
-		"an answer, until it is read":                      fmt.Sprintf("%d min |", l.Write/time.Minute),
-		"time between two requests":                        fmt.Sprintf("%d min |", l.Idle/time.Minute),
-		"file of an upload":                                fmt.Sprintf("%d MiB", api.MaxUploadBytes>>20),
-		"JSON of a request":                                fmt.Sprintf("%d MiB |", api.MaxJSONBytes>>20),
-		"time of requests under way when the service ends": fmt.Sprintf("%.0f s |", l.Drain.Seconds()),
+		"requests of an API key":                                    fmt.Sprintf("%d accepted in any 60 s", api.RequestsPerMinute),
+		"requests of a signed-in person":                            fmt.Sprintf("%d in any 60 s", api.UserRequestsPerMinute),
+		"connections open at a time, all listeners":                 fmt.Sprintf("%d (`--max-connections`)", l.Connections),
+		"of these, unauthenticated ones that wait for their client": fmt.Sprintf("%d, a quarter |", places.Unauthenticated),
+		"of these, from one network (/24, or /64 of IPv6)":          fmt.Sprintf("%d, a sixteenth |", places.Network),
+		"connections beyond these, for health checks":               fmt.Sprintf("%d, a sixteenth, at least 16 |", places.Overflow),
+		"header, TLS handshake included":                            fmt.Sprintf("%.0f s |", l.Header.Seconds()),
+		"header's size, query included":                             fmt.Sprintf("%d KiB |", l.HeaderBytes>>10),
+		"a body's stall":                                            fmt.Sprintf("%.0f s, or below %d KiB/s", l.BodyGrace.Seconds(), l.BodyBytesPerSecond>>10),
+		"an answer, until it is read":                               fmt.Sprintf("%d min |", l.Write/time.Minute),
+		"time between two requests":                                 fmt.Sprintf("%d min |", l.Idle/time.Minute),
+		"file of an upload":                                         fmt.Sprintf("%d MiB", api.MaxUploadBytes>>20),
+		"JSON of a request":                                         fmt.Sprintf("%d MiB |", api.MaxJSONBytes>>20),
+		"time of requests under way when the service ends":          fmt.Sprintf("%.0f s |", l.Drain.Seconds()),
 	} {
 		if row := "| " + what + " | " + limit; !strings.Contains(string(text), row) {
 			t.Errorf("docs/trust.md has no row that begins %q", row)

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"app.sunloop/backend/admission"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/store"
@@ -286,6 +287,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 		g.scope = g.Scope()
 		if invalid == nil {
 			n.granted = g
+			admission.Authenticated(ctx)
 			told(ctx, func(x *Exchange) { x.PrincipalID = g.ID })
 		}
 	}
@@ -313,6 +315,9 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 			err = uncertain{err}
 		}
 		if a, signIn := result.(api.LoginResponse); signIn && err == nil {
+			if a.Token != "" {
+				admission.Authenticated(ctx)
+			}
 			told(ctx, func(x *Exchange) { x.Challenge = a.Token == "" })
 		}
 		return result, failed(rt.Name, err)

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"app.sunloop/backend/admission"
 )
 
 // pace bounds how slowly a body may come. A body has a credit of time, grace
@@ -22,7 +24,8 @@ type pace struct {
 func (p pace) wrap(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		if q.Body != nil && q.Body != http.NoBody {
-			b := &pacedBody{ReadCloser: q.Body, pace: p, control: http.NewResponseController(w), credit: p.grace, last: p.now()}
+			b := &pacedBody{ReadCloser: q.Body, pace: p, control: http.NewResponseController(w), credit: p.grace, last: p.now(), conn: admission.From(q.Context())}
+			defer b.received()
 			// Also for what the handler leaves unread: the server reads it
 			// before it takes the connection's next request.
 			b.deadline(b.last)
@@ -39,6 +42,16 @@ type pacedBody struct {
 	credit  time.Duration
 	last    time.Time // up to which credit is spent
 	ended   bool
+	conn    *admission.Conn // nil: none
+	reading func()          // reports that the body is read; nil: it is not being read
+}
+
+// received reports that the server does not wait for the body any more.
+func (b *pacedBody) received() {
+	if b.reading != nil {
+		b.reading()
+		b.reading = nil
+	}
 }
 
 // deadline ends reading when the credit is spent. A writer without deadlines,
@@ -52,6 +65,9 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	if b.ended {
 		return b.ReadCloser.Read(p)
 	}
+	if b.reading == nil && b.conn != nil {
+		b.reading = b.conn.Receive()
+	}
 	// What passed since the last read is the handler's time, not the client's.
 	b.last = b.now()
 	b.deadline(b.last)
@@ -62,6 +78,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	b.last = now
 	if err != nil {
 		b.ended = true
+		b.received()
 		// The answer has its own time: a long upload must not use it up.
 		_ = b.control.SetWriteDeadline(now.Add(b.write))
 		if errors.Is(err, io.EOF) {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"app.sunloop/backend/admission"
 )
 
 // kept is a connection whose request was answered and that stays open.
@@ -55,24 +57,24 @@ func (k kept) gone(t *testing.T, should bool) bool {
 	return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// rests waits until n connections are idle and nothing but the two that work is not.
+// rests waits until n authenticated connections are between two requests.
 func (s *served) rests(n int) {
-	for done := false; !done; time.Sleep(time.Millisecond) {
-		s.open.mu.Lock()
-		done = s.open.idle.Len() == n && s.open.begun.Len() <= 1
-		s.open.mu.Unlock()
+	for s.open.Stats().Idle != n {
+		time.Sleep(time.Millisecond)
 	}
 }
 
-// TestIdleConnectionsMakeRoom fills every slot with connections that rest, one
-// that is being served and one that is in the middle of its next header: newer
-// ones take the place of those that rested longest, and of no other.
+// TestIdleConnectionsMakeRoom fills every place with authenticated connections
+// that are idle, one that is being served and one that is in the middle of its
+// next header: newer ones take the place of those that were idle longest, and of
+// no other.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	for _, protocol := range []string{"plain", "TLS"} {
 		t.Run(protocol, func(t *testing.T) {
 			const most = 10
 			begun, finish := make(chan struct{}), make(chan struct{})
 			cfg := Config{Limits: Limits{Connections: most}, Handler: all(func(w http.ResponseWriter, q *http.Request) {
+				admission.Authenticated(q.Context())
 				if q.URL.Path == "/long" {
 					close(begun)
 					<-finish
@@ -151,7 +153,7 @@ func TestNoRoomIsToldToThoseServed(t *testing.T) {
 	c := s.dial("GET /long HTTP/1.1\r\nHost: x\r\n\r\n")
 	<-begun
 	next := s.dial("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-	for !s.open.crowded() {
+	for !s.open.Crowded() {
 		time.Sleep(time.Millisecond)
 	}
 	close(finish)
@@ -228,36 +230,4 @@ func TestHeadersThatDoNotComeMakeRoom(t *testing.T) {
 	closed(t, first)
 }
 
-func (s *served) opened() int {
-	s.open.mu.Lock()
-	defer s.open.mu.Unlock()
-	return s.open.open
-}
-
-// TestAHeaderHasItsFairTime is of who makes room, and when.
-func TestAHeaderHasItsFairTime(t *testing.T) {
-	clock := time.Now()
-	c := newConnections(Limits{Header: 4 * time.Second}, func() time.Time { return clock })
-	first, second := &bounded{all: c}, &bounded{all: c}
-	c.move(first, &c.begun)
-	clock = clock.Add(time.Second)
-	c.move(second, &c.begun)
-	for _, step := range []struct {
-		after time.Duration
-		want  *bounded
-	}{{0, nil}, {999 * time.Millisecond, nil}, {time.Millisecond, first}} {
-		clock = clock.Add(step.after)
-		if got := c.dispensable(); got != step.want {
-			t.Errorf("after %v more: %p makes room, want %p", step.after, got, step.want)
-		}
-	}
-	c.state(second, http.StateIdle)
-	if got := c.dispensable(); got != second {
-		t.Error("an idle one does not go before one at its header")
-	}
-	c.state(second, http.StateActive)
-	c.state(first, http.StateActive)
-	if got := c.dispensable(); got != nil {
-		t.Error("one that is served would have to go")
-	}
-}
+func (s *served) opened() int { return s.open.Stats().Open }

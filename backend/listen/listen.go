@@ -8,17 +8,21 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"app.sunloop/backend/admission"
 	"app.sunloop/backend/api"
 )
 
 // Limits are what a client may take of the service's time and connections.
 // Zero values take the default that is named.
 type Limits struct {
-	Connections        int           // open at a time, over all listeners; beyond it the longest idle one is closed; 4096
+	Connections        int           // open at a time, over all listeners; 4096
+	Unauthenticated    int           // of these, without an accepted credential; default: see admission.Limits
+	Network            int           // of these, of one network; default: see admission.Limits
 	HeaderBytes        int           // 32 KiB
 	Header             time.Duration // for the handshake of TLS, and for a header; 5 s
 	BodyGrace          time.Duration // how long a body may stall; 30 s
@@ -59,8 +63,13 @@ type Config struct {
 	Handler      func(hosts []api.Host) http.Handler
 	Certificates *Certificates // nil: no TLS
 	Limits       Limits
-	Now          func() time.Time
-	Log          *slog.Logger // nil: silent
+	// TrustedProxies are networks whose connections carry the requests of many
+	// clients: no share of a network applies to them.
+	TrustedProxies []netip.Prefix
+	// HealthPaths are answered also when all connections are in use.
+	HealthPaths []string
+	Now         func() time.Time
+	Log         *slog.Logger // nil: silent
 
 	// Ending is told once that the end begins, before the listeners close by
 	// EndDelay, so that a load balancer which asks for readiness looks elsewhere
@@ -73,7 +82,7 @@ type Config struct {
 type Listeners struct {
 	cfg     Config
 	sockets []net.Listener
-	open    *connections
+	open    *admission.Table
 	ending  atomic.Bool
 }
 
@@ -86,7 +95,9 @@ func Open(ctx context.Context, cfg Config) (*Listeners, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	ls := &Listeners{cfg: cfg, open: newConnections(cfg.Limits, cfg.Now)}
+	ls := &Listeners{cfg: cfg, open: admission.New(admission.Limits{
+		Connections: cfg.Limits.Connections, Unauthenticated: cfg.Limits.Unauthenticated, Network: cfg.Limits.Network,
+	}, cfg.TrustedProxies, cfg.Now)}
 	for _, a := range cfg.Addresses {
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.Address)
 		if err != nil {
@@ -122,7 +133,7 @@ func (ls *Listeners) Serve(ctx context.Context) error {
 	ended := make(chan error, len(ls.sockets))
 	for i, l := range ls.sockets {
 		servers[i] = ls.server(ls.cfg.Addresses[i].Hosts)
-		l = ls.open.bound(l)
+		l = &boundedListener{l, ls.open}
 		go func() {
 			if servers[i].TLSConfig != nil {
 				ended <- servers[i].ServeTLS(l, "", "")
@@ -185,7 +196,9 @@ func (ls *Listeners) lastAnswers(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		// A length beside the chunks is dropped unseen: who stands between and
 		// went by it would take what follows for another request than we do.
-		h.ServeHTTP(&lastAnswer{ResponseWriter: w, ls: ls, last: len(q.TransferEncoding) > 0 && q.ProtoMajor == 1}, q)
+		a := &lastAnswer{ResponseWriter: w, ls: ls, last: len(q.TransferEncoding) > 0 && q.ProtoMajor == 1, conn: admission.From(q.Context())}
+		defer a.end()
+		h.ServeHTTP(a, q)
 	})
 }
 
@@ -195,13 +208,28 @@ type lastAnswer struct {
 	ls      *Listeners
 	last    bool // in any case
 	decided bool
+	conn    *admission.Conn // nil: none
+	sent    func()          // reports that the answer is sent; nil: it has not begun
 }
 
 func (w *lastAnswer) decide() {
-	if !w.decided && (w.last || w.ls.ending.Load() || w.ls.open.crowded()) {
-		w.Header().Set("Connection", "close")
+	if w.decided {
+		return
 	}
 	w.decided = true
+	if w.last || w.ls.ending.Load() || w.ls.open.Crowded() {
+		w.Header().Set("Connection", "close")
+	}
+	if w.conn != nil {
+		w.sent = w.conn.Send()
+	}
+}
+
+// end is called after the handler.
+func (w *lastAnswer) end() {
+	if w.sent != nil {
+		w.sent()
+	}
 }
 
 func (w *lastAnswer) WriteHeader(status int) {
@@ -223,14 +251,28 @@ func (ls *Listeners) server(hosts []api.Host) *http.Server {
 	limits := ls.cfg.Limits
 	bodies := pace{grace: limits.BodyGrace, bytesPerSecond: limits.BodyBytesPerSecond, write: limits.Write, now: ls.cfg.Now}
 	s := &http.Server{
-		Handler:           ls.lastAnswers(bodies.wrap(ls.cfg.Handler(hosts))),
+		Handler:           ls.placed(ls.lastAnswers(bodies.wrap(ls.cfg.Handler(hosts)))),
 		ReadHeaderTimeout: limits.Header, WriteTimeout: limits.Write, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.HeaderBytes,
-		ConnState: ls.open.state,
+		ConnState: connState,
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			if b, _ := boundedOf(conn); b != nil {
+				return b.place.With(ctx)
+			}
+			return ctx
+		},
 		// What strangers do wrong on a socket is no news.
 		ErrorLog: slog.NewLogLogger(ls.cfg.Log.Handler(), slog.LevelDebug),
 	}
 	if c := ls.cfg.Certificates; c != nil {
-		s.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
+		s.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, CipherSuites: cipherSuites, GetCertificate: c.get}
 	}
 	return s
+}
+
+// cipherSuites are those of TLS 1.2: forward secrecy and authenticated
+// encryption, neither CBC nor SHA-1. Those of TLS 1.3 all are such.
+var cipherSuites = []uint16{
+	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+	tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+	tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 }

@@ -58,8 +58,8 @@ var floors = []struct {
 	{"app.sunloop/backend/partner", []string{"backend/api", "backend/limit", "backend/store", "backend/ops", "engine/..."}},
 	{"app.sunloop/backend/pipeline", []string{"backend/api", "backend/limit", "backend/store", "backend/store/objects", "backend/ops", "backend/partner", "engine/..."}},
 	{"app.sunloop/backend/freemium", []string{"backend/api", "backend/limit", "backend/mail", "backend/store", "engine/..."}},
-	{"app.sunloop/backend/httpapi", []string{"backend/api", "backend/limit", "backend/auth", "backend/openapi", "backend/store", "engine/series"}},
-	{"app.sunloop/tui/...", []string{"backend/api", "backend/limit", "backend/client", "themes"}},
+	{"app.sunloop/backend/httpapi", []string{"backend/admission", "backend/api", "backend/limit", "backend/auth", "backend/openapi", "backend/store", "engine/series"}},
+	{"app.sunloop/tui/...", []string{"backend/admission", "backend/api", "backend/limit", "backend/client", "themes"}},
 }
 
 // TestFloors holds the plan of ARCHITECTURE.md against what the packages

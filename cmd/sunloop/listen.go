@@ -27,7 +27,7 @@ type ListenFlags struct {
 	TLSKey         string        `name:"tls-key" placeholder:"FILE" env:"SUNLOOP_TLS_KEY" help:"The certificate's key (PEM)." type:"path"`
 	TLSName        []string      `name:"tls-name" placeholder:"NAME" env:"SUNLOOP_TLS_NAME" help:"Name or address for the certificate of --tls self, beside localhost, this machine's name and the addresses listened on; repeat for more."`
 	TrustedProxy   []string      `placeholder:"CIDR" env:"SUNLOOP_TRUSTED_PROXY" help:"Network of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, as in 10.0.0.0/8; repeat for more."`
-	MaxConnections int           `default:"4096" env:"SUNLOOP_MAX_CONNECTIONS" help:"Connections open at a time."`
+	MaxConnections int           `default:"4096" env:"SUNLOOP_MAX_CONNECTIONS" help:"Connections open at a time. A quarter of them may be without an accepted credential."`
 	EndDelay       time.Duration `default:"0s" env:"SUNLOOP_END_DELAY" help:"How long the service goes on serving after it is told to end, with /readyz at 503, so that a load balancer sees it."`
 }
 
@@ -109,7 +109,13 @@ func (f ListenFlags) serve(ctx context.Context, service *backend.Service, dataDi
 	if err != nil {
 		return err
 	}
+	proxies, err := f.proxies()
+	if err != nil {
+		return err
+	}
+	prefix := strings.TrimSuffix(f.Prefix, "/")
 	listeners, err := listen.Open(ctx, listen.Config{
+		TrustedProxies: proxies, HealthPaths: []string{prefix + api.PathHealth, prefix + api.PathReady, api.PathHealth, api.PathReady},
 		Addresses: addresses, Certificates: certificates, Now: time.Now, Log: log, Limits: listen.Limits{Connections: f.MaxConnections},
 		Handler: func(hosts []api.Host) http.Handler { return service.HandlerAt(f.Prefix, hosts...) },
 		Ending:  service.EndReadiness, EndDelay: f.EndDelay,
@@ -118,7 +124,7 @@ func (f ListenFlags) serve(ctx context.Context, service *backend.Service, dataDi
 		return err
 	}
 	for _, a := range listeners.Addresses() {
-		r := reached{Address: "http://" + a.Address + strings.TrimSuffix(f.Prefix, "/")}
+		r := reached{Address: "http://" + a.Address + prefix}
 		if certificates != nil {
 			r.Address, r.Fingerprint = "https"+strings.TrimPrefix(r.Address, "http"), certificates.Fingerprint()
 		}

@@ -71,7 +71,9 @@ func (f WatchFlags) open(ctx context.Context, log *slog.Logger, endDelay time.Du
 		}
 		l, err := listen.Open(ctx, listen.Config{
 			Addresses: []listen.Address{{Address: address}}, Handler: func([]api.Host) http.Handler { return h() }, Now: time.Now, Log: log,
-			Limits: listen.Limits{Connections: 32, Drain: 2 * time.Second}, EndDelay: endDelay,
+			// No request has a credential here.
+			Limits:      listen.Limits{Connections: watchConnections, Unauthenticated: watchConnections, Network: watchConnections, Drain: 2 * time.Second},
+			HealthPaths: []string{api.PathHealth, api.PathReady}, EndDelay: endDelay,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", flag, err)
@@ -87,6 +89,10 @@ func (f WatchFlags) open(ctx context.Context, log *slog.Logger, endDelay time.Du
 	}
 	return w, nil
 }
+
+// watchConnections is how many connections each socket of metrics and profiles
+// has at a time.
+const watchConnections = 32
 
 // close closes sockets that are not served.
 func (w *watch) close() error {
