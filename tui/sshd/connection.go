@@ -13,6 +13,7 @@ import (
 	gossh "golang.org/x/crypto/ssh"
 	"golang.org/x/text/unicode/norm"
 
+	"app.sunloop/backend/admission"
 	"app.sunloop/backend/client"
 )
 
@@ -27,10 +28,9 @@ func connectionOf(ctx ssh.Context) *connection {
 type connection struct {
 	net.Conn
 	server *Server
-	host   string // without the port
+	place  *admission.Conn
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	waits  bool   // has not signed in; of the server's lock
 	user   string // who has; of the server's lock
 
 	once   sync.Once
@@ -66,6 +66,11 @@ func (c *connection) address() string { return c.RemoteAddr().String() }
 func (c *connection) serve() {
 	defer c.cancel(nil)
 	defer c.server.left(c)
+	if err := c.place.Promote(c.ctx); err != nil {
+		c.server.Log.Debug("SSH connection refused", "address", c.address(), "error", err)
+		_ = c.Close()
+		return
+	}
 	c.mu.Lock()
 	c.bound = time.AfterFunc(c.server.Limits.Handshake, func() { _ = c.Close() })
 	c.mu.Unlock()

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/charmbracelet/wish"
 	gossh "golang.org/x/crypto/ssh"
 
+	"app.sunloop/backend/admission"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
 )
@@ -33,14 +36,14 @@ type Limits struct {
 	Leave        time.Duration // for a console that ends to give the terminal back; 5 s
 
 	Waiting        int // connections that have not signed in; 256
-	AddressWaiting int // of these, from one address; 16
+	NetworkWaiting int // of these, of one network (/24, or /64 of IPv6); a quarter
 }
 
 func (l Limits) filled() Limits {
 	return Limits{
 		UserSessions: cmp.Or(l.UserSessions, 4), Sessions: cmp.Or(l.Sessions, 64), Idle: cmp.Or(l.Idle, 8*time.Hour),
 		Handshake: cmp.Or(l.Handshake, 20*time.Second), SignIn: cmp.Or(l.SignIn, 2*time.Minute), Empty: cmp.Or(l.Empty, time.Minute),
-		Alive: cmp.Or(l.Alive, 30*time.Second), Leave: cmp.Or(l.Leave, 5*time.Second), Waiting: cmp.Or(l.Waiting, 256), AddressWaiting: cmp.Or(l.AddressWaiting, 16),
+		Alive: cmp.Or(l.Alive, 30*time.Second), Leave: cmp.Or(l.Leave, 5*time.Second), Waiting: cmp.Or(l.Waiting, 256), NetworkWaiting: l.NetworkWaiting,
 	}
 }
 
@@ -72,10 +75,9 @@ type Server struct {
 	Config
 	ssh *ssh.Server
 
+	places *admission.Table // of connections
+
 	mu       sync.Mutex
-	waiting  map[string]int // connections that have not signed in, by address
-	allWait  int
-	all      int            // connections
 	people   map[string]int // connections that have signed in, by user
 	sessions map[string]int // consoles by user
 	consoles int
@@ -87,7 +89,10 @@ func New(c Config) (*Server, error) {
 		return nil, errors.New("sshd wants a host key, a client, a console and a log")
 	}
 	c.Limits = c.Limits.filled()
-	s := &Server{Config: c, waiting: map[string]int{}, people: map[string]int{}, sessions: map[string]int{}}
+	s := &Server{Config: c, people: map[string]int{}, sessions: map[string]int{}}
+	s.places = admission.New(admission.Limits{
+		Connections: c.Limits.Sessions + c.Limits.Waiting, Unauthenticated: c.Limits.Waiting, Network: c.Limits.NetworkWaiting, Overflow: doorway,
+	}, nil, time.Now)
 	var err error
 	s.ssh, err = wish.NewServer(
 		wish.WithVersion("Sunloop"),
@@ -157,22 +162,21 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// admit counts a connection in, unless there are too many of them.
+// doorway is how many connections wait for a place.
+const doorway = 16
+
+// admit gives a connection a place, if need be that of an older one that has
+// not signed in, or lets it wait for one.
 func (s *Server) admit(ctx context.Context, raw net.Conn) (*connection, bool) {
-	address, _, err := net.SplitHostPort(raw.RemoteAddr().String())
-	if err != nil {
-		address = raw.RemoteAddr().String()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.allWait >= s.Limits.Waiting || s.waiting[address] >= s.Limits.AddressWaiting || s.all >= s.Limits.Sessions+s.Limits.Waiting {
-		s.Log.Debug("an SSH connection too many", "address", raw.RemoteAddr().String(), "waiting", s.allWait, "all", s.all)
+	place := s.places.Admit(raw.RemoteAddr(), func() {
+		s.Log.Debug("SSH connection closed for a newer one", "address", raw.RemoteAddr().String())
+		_ = raw.Close()
+	})
+	if place == nil {
+		s.Log.Debug("SSH connection refused: too many", "address", raw.RemoteAddr().String())
 		return nil, false
 	}
-	s.waiting[address]++
-	s.allWait++
-	s.all++
-	c := &connection{Conn: raw, server: s, host: address, waits: true}
+	c := &connection{Conn: raw, server: s, place: place}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	return c, true
 }
@@ -186,30 +190,20 @@ const spare = 4
 func (s *Server) signedIn(c *connection, user string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.waited(c)
 	if s.people[user] >= s.Limits.UserSessions+spare {
 		return false
 	}
 	s.people[user]++
 	c.user = user
+	c.place.Authenticate()
 	return true
-}
-
-// waited counts a connection out of those that have not signed in.
-func (s *Server) waited(c *connection) {
-	if c.waits {
-		c.waits = false
-		s.allWait--
-		less(s.waiting, c.host)
-	}
 }
 
 // left counts a connection out.
 func (s *Server) left(c *connection) {
+	c.place.Release()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.waited(c)
-	s.all--
 	if c.user != "" {
 		less(s.people, c.user)
 	}
@@ -242,6 +236,19 @@ func (s *Server) giveBack(user string) {
 	defer s.mu.Unlock()
 	s.consoles--
 	less(s.sessions, user)
+}
+
+// algorithms are those of the library without SHA-1 and CBC.
+func algorithms() gossh.Algorithms {
+	a := gossh.SupportedAlgorithms()
+	weak := func(name string) bool {
+		return strings.Contains(name, "sha1") || strings.Contains(name, "cbc") || strings.HasPrefix(name, "ssh-dss") ||
+			name == gossh.KeyAlgoRSA || name == gossh.CertAlgoRSAv01 // signatures with SHA-1
+	}
+	for _, names := range []*[]string{&a.Ciphers, &a.MACs, &a.KeyExchanges, &a.HostKeys, &a.PublicKeyAuths} {
+		*names = slices.DeleteFunc(*names, weak)
+	}
+	return a
 }
 
 // refuseChannel answers who wants anything but a session.

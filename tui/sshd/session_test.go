@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -296,36 +297,47 @@ func TestIdle(t *testing.T) {
 	w.await("the console ends", shown.ended)
 }
 
-// TestHalfOpenConnections: so many wait at a time from one address, and not for
-// long.
+// TestHalfOpenConnections are closed after a while.
 func TestHalfOpenConnections(t *testing.T) {
-	w := open(t, false, sshd.Limits{Handshake: 300 * time.Millisecond, AddressWaiting: 3})
-	var half []net.Conn
-	for range 3 {
+	w := open(t, false, sshd.Limits{Handshake: 300 * time.Millisecond})
+	for i, text := range []string{"SSH-2.0-half\r\n", ""} {
 		c, err := net.Dial("tcp", w.address)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		half = append(half, c)
-	}
-	for _, c := range half[:2] {
-		if _, err := c.Write([]byte("SSH-2.0-half\r\n")); err != nil {
+		if _, err := io.WriteString(c, text); err != nil {
 			t.Fatal(err)
 		}
-	}
-	w.until("one too many is turned away", func() bool {
-		c, err := net.Dial("tcp", w.address)
-		if err != nil {
-			return false
-		}
-		defer c.Close()
-		b, _ := io.ReadAll(c) // a server that speaks first says its version
-		return len(b) == 0
-	})
-	for i, c := range half {
 		if _, err := io.ReadAll(c); err != nil && !errors.Is(err, io.EOF) && !strings.Contains(err.Error(), "reset") {
 			t.Errorf("half-open connection %d: %v", i, err)
+		}
+	}
+}
+
+// TestNetworkWaiting: so many connections of one network wait at a time; one
+// more takes the place of the oldest.
+func TestNetworkWaiting(t *testing.T) {
+	w := open(t, false, sshd.Limits{NetworkWaiting: 3})
+	half := make([]net.Conn, 4)
+	for i := range half {
+		var err error
+		if half[i], err = net.Dial("tcp", w.address); err != nil {
+			t.Fatal(err)
+		}
+		defer half[i].Close()
+		_ = half[i].SetReadDeadline(time.Now().Add(patience))
+		if _, err := io.ReadFull(half[i], make([]byte, 4)); err != nil { // SSH-: it has a place
+			t.Fatalf("connection %d: %v", i+1, err)
+		}
+	}
+	if _, err := io.Copy(io.Discard, half[0]); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("the oldest is open")
+	}
+	for i, c := range half[1:] {
+		_ = c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+		if _, err := io.Copy(io.Discard, c); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("connection %d is closed: %v", i+2, err)
 		}
 	}
 }

@@ -43,9 +43,12 @@ func whole(r *api.LoginResponse) bool { return !r.MFARequired || r.MFAEnrollment
 // cannot say that a key or a password is half of it.
 func (s *Server) serverConfig(ctx ssh.Context) *gossh.ServerConfig {
 	c := connectionOf(ctx)
+	offered := algorithms()
 	config := &gossh.ServerConfig{
-		PreAuthConnCallback: func(gossh.ServerPreAuthConn) { c.within(s.Limits.SignIn) },
-		PasswordCallback:    c.byPassword,
+		Config:                  gossh.Config{KeyExchanges: offered.KeyExchanges, Ciphers: offered.Ciphers, MACs: offered.MACs},
+		PublicKeyAuthAlgorithms: offered.PublicKeyAuths,
+		PreAuthConnCallback:     func(gossh.ServerPreAuthConn) { c.within(s.Limits.SignIn) },
+		PasswordCallback:        c.byPassword,
 		AuthLogCallback: func(conn gossh.ConnMetadata, method string, err error) {
 			var half *gossh.PartialSuccessError
 			switch {
@@ -70,6 +73,7 @@ var errDenied = errors.New("permission denied")
 func (c *connection) knowsKey(conn gossh.ConnMetadata, key gossh.PublicKey) (*gossh.Permissions, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, askWait)
 	defer cancel()
+	defer c.place.Begin(true)()
 	ok, err := c.server.Keys.Has(ctx, conn.User(), key.Marshal())
 	if err != nil {
 		c.server.Log.Error("look up a public key", "error", err)
@@ -84,6 +88,7 @@ func (c *connection) knowsKey(conn gossh.ConnMetadata, key gossh.PublicKey) (*go
 func (c *connection) byKey(conn gossh.ConnMetadata, key gossh.PublicKey, _ *gossh.Permissions, _ string) (*gossh.Permissions, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, askWait)
 	defer cancel()
+	defer c.place.Begin(true)()
 	r, err := c.server.Keys.Login(ctx, conn.User(), key.Marshal(), c.address())
 	if err != nil {
 		return nil, inBanner(err)
@@ -98,6 +103,7 @@ func (c *connection) byKey(conn gossh.ConnMetadata, key gossh.PublicKey, _ *goss
 func (c *connection) byPassword(conn gossh.ConnMetadata, password []byte) (*gossh.Permissions, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, askWait)
 	defer cancel()
+	defer c.place.Begin(true)()
 	r, err := c.service().Login(ctx, conn.User(), string(password))
 	if err != nil {
 		return nil, inBanner(err)
@@ -130,7 +136,9 @@ func (s *Server) byQuestions(sctx ssh.Context, ask gossh.KeyboardInteractiveChal
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, askWait)
 	defer cancel()
+	done := c.place.Begin(true)
 	r, err := c.service().Login(ctx, sctx.User(), password)
+	done()
 	if err != nil {
 		tell(ask, words(err))
 		return false
@@ -154,7 +162,9 @@ func (c *connection) secondFactor(r *api.LoginResponse, ask gossh.KeyboardIntera
 			return nil, errDenied
 		}
 		ctx, cancel := context.WithTimeout(c.ctx, askWait)
+		end := c.place.Begin(true)
 		done, err := c.service().VerifyMFA(ctx, r.MFAToken, code)
+		end()
 		cancel()
 		refusal := (*api.Error)(nil)
 		switch {
