@@ -40,7 +40,8 @@ var floors = []struct {
 	{"app.sunloop/backend/servetest", []string{"backend/api", "backend/limit", "backend/client"}},
 	{"app.sunloop/deploy", nil}, // tests alone
 	{"app.sunloop/backend/feed", []string{"backend/api", "backend/limit", "backend/client", "engine/series", "engine/simulate", "engine/solar"}},
-	{"app.sunloop/backend/listen", []string{"backend/api", "backend/limit"}},
+	{"app.sunloop/backend/admission", nil},
+	{"app.sunloop/backend/listen", []string{"backend/admission", "backend/api", "backend/limit"}},
 	{"app.sunloop/backend/mail", nil},
 	{"app.sunloop/backend/backup", nil},
 	{"app.sunloop/backend/operator", nil},
