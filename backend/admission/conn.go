@@ -34,8 +34,9 @@ type Conn struct {
 	// Under table.mu.
 	place         place
 	element       *list.Element // in table.lists[place]
-	since         time.Time     // accepted, or the last request began or was answered
+	since         time.Time     // accepted; later, when the last answer or the request after it began
 	counted       bool          // in table.waiting[place]
+	begun         bool          // a request has come
 	answered      bool          // a request was answered
 	authenticated bool          // a credential was accepted
 	requests      int           // under way
@@ -132,13 +133,16 @@ func (c *Conn) Authenticate() {
 func (c *Conn) Begin(many bool) (end func()) {
 	c.change(func() {
 		c.requests++
+		c.begun = true
 		switch {
 		case c.exempt && !many && c.place.ordinary():
 			c.move(pending) // perhaps another client of the proxy
 		case c.place == idle:
 			c.move(busy)
 		}
-		c.renew()
+		if c.answered { // not the first, for which the time counts from the start
+			c.renew()
+		}
 	})
 	return func() { c.change(func() { c.requests-- }) }
 }
@@ -163,7 +167,7 @@ func (c *Conn) Send() (end func()) {
 // Rest reports that c is between two requests.
 func (c *Conn) Rest() {
 	c.change(func() {
-		c.answered = true
+		c.answered = c.begun // HTTP/2 rests before its first request, too
 		if c.authenticated && c.place.ordinary() {
 			c.move(idle)
 		}

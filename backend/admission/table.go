@@ -241,7 +241,7 @@ func (t *Table) victim(in place, network string, atOnce bool) *Conn {
 	if w.by[network] == 0 {
 		networks++
 	}
-	part := max(w.all/networks, 1)
+	part := (w.all + networks - 1) / networks
 	for e := t.lists[in].Front(); e != nil; e = e.Next() {
 		v := e.Value.(*Conn)
 		if v.counted && w.by[v.network] >= part && (atOnce || w.by[v.network] >= w.by[network]+2 || t.hadItsTime(v)) {

@@ -85,7 +85,10 @@ func TestGrace(t *testing.T) {
 
 	h = newHall(t, Limits{Connections: 2, Overflow: -1})
 	answered := h.admit("192.0.2.1")
-	h.admit("192.0.2.2")
+	h.admit("192.0.2.2").Rest()
+	if h.admit("192.0.2.3") != nil {
+		t.Error("a connection that rests before its first request has no grace")
+	}
 	answered.Begin(false)()
 	answered.Rest()
 	if h.admit("192.0.2.3") == nil || !h.ended[answered] {

@@ -1,0 +1,245 @@
+//go:build linux
+
+package attack
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	gossh "golang.org/x/crypto/ssh"
+
+	"app.sunloop/backend/api"
+)
+
+// dialFrom opens a connection from an address of 127.0.0.0/8.
+func dialFrom(t testing.TB, local, address string) net.Conn {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(local)}, Timeout: time.Minute}
+	c, err := d.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	_ = c.SetDeadline(time.Now().Add(5 * time.Minute))
+	return c
+}
+
+// stranger is the address of one of n strangers in so many networks.
+func stranger(i, networks int) string {
+	return fmt.Sprintf("127.1.%d.%d", i%networks, i/networks%250+1)
+}
+
+// stillOpen counts the connections that the service has not closed.
+func stillOpen(all []net.Conn) int {
+	var n atomic.Int64
+	var wait sync.WaitGroup
+	for _, c := range all {
+		wait.Go(func() {
+			_ = c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+			if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
+				n.Add(1)
+			}
+		})
+	}
+	wait.Wait()
+	return int(n.Load())
+}
+
+// askFrom sends a request over a new connection from an address and returns the
+// status, 0 if there is no answer, and how long it took.
+func (v *target) askFrom(t testing.TB, local, path, credential string) (status int, took time.Duration) {
+	t.Helper()
+	begin := time.Now()
+	c := dialFrom(t, local, v.address())
+	defer c.Close()
+	_, _ = fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nConnection: close\r\n\r\n", path, credential)
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Logf("%s from %s: %v", path, local, err)
+		return 0, time.Since(begin)
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode, time.Since(begin)
+}
+
+// beside asks for health from the attackers' networks and from others, and
+// sends authenticated requests, and says how many were answered and the longest
+// time of a health check.
+func (v *target) beside(t testing.TB, key, path string) (answered, asked int, longest time.Duration) {
+	t.Helper()
+	for i := range 10 {
+		for _, q := range []struct{ local, path, credential string }{
+			{fmt.Sprintf("127.9.%d.1", i), api.PathHealth, ""}, {stranger(i, 20), api.PathReady, ""}, {fmt.Sprintf("127.9.%d.2", i), path, key},
+		} {
+			status, took := v.askFrom(t, q.local, q.path, q.credential)
+			asked++
+			if status == http.StatusOK {
+				answered++
+			}
+			if q.credential == "" {
+				longest = max(longest, took)
+			}
+		}
+	}
+	return answered, asked, longest
+}
+
+// plant creates a site and returns a key and a path that it may read.
+func (v *target) plant(t testing.TB) (key, path string) {
+	t.Helper()
+	v.site(t, "acme", "roof")
+	return v.key(t, api.RoleOperator, "acme"), api.PathLatest + "?site_id=roof"
+}
+
+// reportHeld reports an attack on the places of connections.
+func (v *target) reportHeld(t *testing.T, name, tried string, strangers []net.Conn, most int, key, path string) {
+	t.Helper()
+	answered, asked, longest := v.beside(t, key, path)
+	held := stillOpen(strangers)
+	report(t, row{
+		name: name, tried: tried,
+		bound:    fmt.Sprintf("at most %d connections held; every health check and authenticated request answered", most),
+		measured: fmt.Sprintf("%d held; %d of %d answered; health within %d ms", held, answered, asked, longest.Milliseconds()),
+		ok:       held <= most && answered == asked,
+	})
+}
+
+// TestSlowLogins sends login bodies at 2 KiB/s, over more connections than the
+// service has.
+func TestSlowLogins(t *testing.T) {
+	n := size(120, 300)
+	for _, networks := range []int{1, 20, 240} {
+		t.Run(fmt.Sprint(networks), func(t *testing.T) {
+			v := serve(t, "--max-connections", strconv.Itoa(n))
+			key, path := v.plant(t)
+			strangers := make([]net.Conn, n+20)
+			for i := range strangers {
+				strangers[i] = dialFrom(t, stranger(i, networks), v.address())
+			}
+			stop, ended := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(ended)
+				for _, c := range strangers {
+					_, _ = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 16000\r\n\r\n{\"username\":\"", api.PathLogin)
+				}
+				for sent := 0; sent < 15_000; sent += 512 {
+					for _, c := range strangers {
+						_, _ = c.Write([]byte(strings.Repeat("a", 512))) // of one that is closed it fails
+					}
+					select {
+					case <-stop:
+						return
+					case <-time.After(250 * time.Millisecond):
+					}
+				}
+			}()
+			v.reportHeld(t, "slow bodies", fmt.Sprintf("%d login bodies at 2 KiB/s from %d networks, --max-connections %d", len(strangers), networks, n), strangers, n/4, key, path)
+			close(stop)
+			<-ended
+		})
+	}
+}
+
+// TestSilentConnections opens TCP connections that send nothing, from 20
+// addresses.
+func TestSilentConnections(t *testing.T) {
+	n := size(120, 300)
+	v := serve(t, "--max-connections", strconv.Itoa(n))
+	key, path := v.plant(t)
+	strangers := make([]net.Conn, n)
+	for i := range strangers {
+		strangers[i] = dialFrom(t, stranger(i%20, 20), v.address())
+	}
+	// Those beyond their quarter that still have an overflow place.
+	v.reportHeld(t, "silent connections", fmt.Sprintf("%d idle TCP connections from 20 addresses, --max-connections %d", n, n), strangers, n/4+max(n/16, 16), key, path)
+}
+
+// TestAuthenticatedConnectionsStay floods the service with connections of
+// strangers: an authenticated connection that is idle keeps its place.
+func TestAuthenticatedConnectionsStay(t *testing.T) {
+	const n = 80
+	v := serve(t, "--max-connections", strconv.Itoa(n))
+	key, path := v.plant(t)
+	kept := make([]net.Conn, n/2)
+	in := make([]*bufio.Reader, len(kept))
+	ask := func(i int) bool {
+		_, _ = fmt.Fprintf(kept[i], "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", path, key)
+		resp, err := http.ReadResponse(in[i], nil)
+		if err != nil {
+			return false
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		return resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusTooManyRequests
+	}
+	for i := range kept {
+		kept[i] = dialFrom(t, "127.9.0.1", v.address())
+		in[i] = bufio.NewReader(kept[i])
+		if !ask(i) {
+			t.Fatal("an authenticated request is not answered")
+		}
+	}
+	for i := range 5 * n {
+		c := dialFrom(t, stranger(i, 20), v.address())
+		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: ")
+	}
+	stay := 0
+	for i := range kept {
+		if ask(i) {
+			stay++
+		}
+	}
+	report(t, row{
+		name: "authenticated connections", tried: fmt.Sprintf("%d half headers from 20 networks beside %d idle authenticated connections, --max-connections %d", 5*n, len(kept), n),
+		bound: "each authenticated connection stays", measured: fmt.Sprintf("%d of %d stay", stay, len(kept)), ok: stay == len(kept),
+	})
+}
+
+// TestSilentSSHConnections opens TCP connections to the SSH port that send
+// nothing, from 20 addresses and from more networks than there are places.
+func TestSilentSSHConnections(t *testing.T) {
+	const places = 256
+	v := serve(t, "--ssh", "127.0.0.1:0")
+	m := regexp.MustCompile(`serving the console over SSH[^\n]*"address":"([^"]+)"`).FindStringSubmatch(v.Log())
+	if m == nil {
+		t.Fatalf("no address of SSH in %s", v.Log())
+	}
+	for _, networks := range []int{20, 240} {
+		n := size(280, 600)
+		strangers := make([]net.Conn, n)
+		for i := range strangers {
+			strangers[i] = dialFrom(t, stranger(i, networks), m[1])
+		}
+		begin := time.Now()
+		config := &gossh.ClientConfig{User: adminName, Auth: []gossh.AuthMethod{gossh.Password(adminPassword)}, HostKeyCallback: gossh.InsecureIgnoreHostKey()} //nolint:gosec // a service of the test
+		signedIn := "signed in"
+		conn, _, _, err := gossh.NewClientConn(dialFrom(t, "127.9.0.1", m[1]), m[1], config)
+		if err != nil {
+			signedIn = err.Error()
+		} else {
+			defer conn.Close()
+		}
+		took := time.Since(begin)
+		held := stillOpen(strangers)
+		report(t, row{
+			name: "silent SSH connections", tried: fmt.Sprintf("%d idle TCP connections from %d networks, then a sign-in over SSH", n, networks),
+			bound: fmt.Sprintf("at most %d connections held; the sign-in succeeds", places), measured: fmt.Sprintf("%d held; %s in %d ms", held, signedIn, took.Milliseconds()),
+			ok: held <= places+16 && err == nil,
+		})
+		for _, c := range strangers {
+			_ = c.Close()
+		}
+	}
+}
