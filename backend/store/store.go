@@ -31,6 +31,8 @@ var (
 	ErrUnavailable = errors.New("the store is not available")
 	// ErrNewer: the data was written by a newer version of Sunloop.
 	ErrNewer = errors.New("data is of a newer version of Sunloop")
+	// ErrDamaged: stored data is not what was written. Nothing of it is returned.
+	ErrDamaged = errors.New("stored data is damaged")
 )
 
 // Causes of the end of a job's context, beside a stop.

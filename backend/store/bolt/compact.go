@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"go.etcd.io/bbolt"
-
-	"app.sunloop/backend/store"
 )
 
 // compactName is the file that a compaction writes.
@@ -20,11 +17,15 @@ const compactName = fileName + ".compact"
 // compactBatch is how much of it is one transaction, in bytes.
 const compactBatch = 16 << 20
 
+// compactFill is how full its pages are: as long as new rows come between the
+// old ones, full pages would be split soon.
+const compactFill = 0.9
+
 // Compact rewrites the file of a data folder that no process has open without
 // the pages that it has no more use for, and answers its sizes in bytes. The
 // new file takes the old one's name when it is on the disk and holds the same,
 // so that a kill leaves one of the two, whole. The error is store.ErrLocked
-// when a process has the folder.
+// when a process has the folder, store.ErrDamaged when a row is damaged.
 func Compact(ctx context.Context, dir string) (before, after int64, err error) {
 	path, part := filepath.Join(dir, fileName), filepath.Join(dir, compactName)
 	info, err := os.Stat(path)
@@ -37,80 +38,90 @@ func Compact(ctx context.Context, dir string) (before, after int64, err error) {
 	}
 	defer func() { err = errors.Join(err, old.Close()) }()
 	defer os.Remove(part)
-	if err := rewrite(ctx, part, old.db); err != nil {
+	if err := rewrite(ctx, part, old.db, nil); err != nil {
 		return 0, 0, fmt.Errorf("compact the database: %w", err)
 	}
 	made, err := os.Stat(part)
+	if err == nil {
+		err = replace(part, dir, old.db)
+	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("compact the database: %w", err)
-	}
-	if runtime.GOOS == "windows" { // where a file that is open keeps its name
-		if err := old.Close(); err != nil {
-			return 0, 0, err
-		}
-	}
-	if err := errors.Join(os.Rename(part, path), store.SyncFolder(dir)); err != nil {
 		return 0, 0, fmt.Errorf("compact the database: %w", err)
 	}
 	return info.Size(), made.Size(), nil
 }
 
-// rewrite makes a file with what is in a database, and reads it back.
-func rewrite(ctx context.Context, path string, from *bbolt.DB) error {
-	options := bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType, NoSync: true}
-	to, err := bbolt.Open(path, 0o600, &options)
+var errNotSame = errors.New("the new file does not hold what the old one does; the old one stays")
+
+// sameFile verifies a rewritten file, and reads it and the old one side by side.
+func sameFile(ctx context.Context, path string, old *mapped) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	to.AllocSize = growBytes
-	err = bbolt.Compact(to, from, compactBatch)
-	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
+	err = verifyFile(ctx, f, true, func(err error) error { return err })
+	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout, ReadOnly: true})
+	if err != nil {
 		return err
 	}
-	if to, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout, ReadOnly: true}); err != nil {
-		return err
-	}
-	return errors.Join(same(ctx, from, to), to.Close())
-}
-
-var errNotSame = errors.New("the new file does not hold what the old one does; the old one stays")
-
-// same reads both databases whole and side by side.
-func same(ctx context.Context, a, b *bbolt.DB) error {
-	return a.View(func(ta *bbolt.Tx) error {
-		return b.View(func(tb *bbolt.Tx) error {
-			for err := range tb.Check() {
-				return err
-			}
-			return sameBuckets(ctx, ta.Cursor(), tb.Cursor(), ta.Bucket, tb.Bucket)
+	made := &mapped{DB: db, sums: true}
+	err = old.view(func(a root) error {
+		return made.view(func(b root) error {
+			return sameBuckets(ctx, a.tx.Cursor(), b.tx.Cursor(), a.bucket, b.bucket)
 		})
 	})
+	return errors.Join(err, db.Close())
 }
 
-func sameBuckets(ctx context.Context, a, b *bbolt.Cursor, inA, inB func([]byte) *bbolt.Bucket) error {
+func sameBuckets(ctx context.Context, a, b *bbolt.Cursor, inA, inB func([]byte) *bucket) error {
 	keyA, valueA := a.First()
 	keyB, valueB := b.First()
 	for keyA != nil || keyB != nil {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if !bytes.Equal(keyA, keyB) || (valueA == nil) != (valueB == nil) || !bytes.Equal(valueA, valueB) {
+		if !bytes.Equal(keyA, keyB) || valueA != nil || valueB != nil {
 			return errNotSame
 		}
-		if valueA == nil {
-			innerA, innerB := inA(keyA), inB(keyB)
-			if innerA.Sequence() != innerB.Sequence() {
-				return errNotSame
-			}
-			if err := sameBuckets(ctx, innerA.Cursor(), innerB.Cursor(), innerA.Bucket, innerB.Bucket); err != nil {
+		innerA, innerB := inA(keyA), inB(keyB)
+		if innerA == nil || innerB == nil {
+			return errNotSame
+		}
+		if innerA.name != string(metaBucket) {
+			if err := sameRows(ctx, innerA, innerB); err != nil {
 				return err
 			}
 		}
 		keyA, valueA = a.Next()
 		keyB, valueB = b.Next()
+	}
+	return nil
+}
+
+// sameRows compares two buckets and those in them.
+func sameRows(ctx context.Context, a, b *bucket) error {
+	ca, cb := a.in.Cursor(), b.in.Cursor()
+	keyA, storedA := ca.First()
+	keyB, storedB := cb.First()
+	for n := 0; keyA != nil || keyB != nil; n++ {
+		if n%scanCheck == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !bytes.Equal(keyA, keyB) || (storedA == nil) != (storedB == nil) {
+			return errNotSame
+		}
+		if storedA == nil {
+			if err := sameRows(ctx, a.inner(keyA), b.inner(keyB)); err != nil {
+				return err
+			}
+		} else if !bytes.Equal(a.open(keyA, storedA), b.open(keyB, storedB)) {
+			return errNotSame
+		}
+		keyA, storedA = ca.Next()
+		keyB, storedB = cb.Next()
 	}
 	return nil
 }

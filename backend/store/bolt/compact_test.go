@@ -143,7 +143,7 @@ func TestOpenAfterCompact(t *testing.T) {
 		opened <- s
 		failed <- err
 	}()
-	if err := rewrite(t.Context(), filepath.Join(dir, "next"), old.db); err != nil {
+	if err := rewrite(t.Context(), filepath.Join(dir, "next"), old.db, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(os.Rename(filepath.Join(dir, "next"), path), old.Close()); err != nil {

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/series"
 )
@@ -195,15 +193,17 @@ func (a acknowledged) check(t *testing.T, dir string, round int) {
 	// Every job waits or runs, but for those that are done; of these each killed
 	// writer may have kept the word of one to itself.
 	left := map[string]bool{}
-	err = s.view(ctx, func(tx *bbolt.Tx) error {
-		q := queueIn(tx)
-		return q.jobs.ForEach(func(id, _ []byte) error {
+	err = s.view(ctx, func(r root) error {
+		q := queueIn(r)
+		c := q.jobs.Cursor()
+		for id, _ := c.First(); id != nil; id, _ = c.Next() {
 			j, err := q.get(string(id))
-			if err == nil {
-				left[j.Job.Unique] = true
+			if err != nil {
+				return err
 			}
-			return err
-		})
+			left[j.Job.Unique] = true
+		}
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -21,38 +21,66 @@ const lockTimeout = time.Second
 // the file is all that a small site keeps.
 const growBytes = 1 << 20
 
+// errNoSchema: nothing was ever stored in the file.
+var errNoSchema = errors.New("it has no schema: no service has opened it yet")
+
 // openFile opens the file in dir, making it where there is none.
-func openFile(dir string) (*bbolt.DB, error) {
+func openFile(dir string) (*mapped, error) {
 	if err := createFile(dir); err != nil {
 		return nil, fmt.Errorf("make data in %s: %w", dir, err)
 	}
-	var file *os.File
-	db, err := bbolt.Open(filepath.Join(dir, fileName), 0o600, &bbolt.Options{
-		Timeout:         lockTimeout,
-		FreelistType:    bbolt.FreelistMapType,
-		InitialMmapSize: mapBytes(),
-		OpenFile: func(name string, flag int, mode fs.FileMode) (f *os.File, err error) {
-			file, err = os.OpenFile(name, flag, mode)
-			return file, err
-		},
-	})
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, lockedError(dir)
-	}
+	m, err := mapFile(dir, bbolt.Options{InitialMmapSize: mapBytes()})
 	if err != nil {
-		return nil, fmt.Errorf("open data in %s: %w", dir, err)
+		return nil, err
 	}
-	if moved, err := renamed(file, dir); err != nil || moved {
-		if err = errors.Join(err, db.Close()); err != nil {
+	if moved, err := renamed(m.file, dir); err != nil || moved {
+		if err = errors.Join(err, m.close()); err != nil {
 			return nil, fmt.Errorf("open data in %s: %w", dir, err)
 		}
 		return openFile(dir)
 	}
-	db.AllocSize = growBytes
-	if err := settle(file, db.Info().PageSize); err != nil {
-		return nil, errors.Join(fmt.Errorf("open data in %s: %w", dir, err), db.Close())
+	m.AllocSize = growBytes
+	if err := settle(m.file, m.Info().PageSize); err != nil {
+		return nil, errors.Join(fmt.Errorf("open data in %s: %w", dir, err), m.close())
 	}
-	return db, nil
+	return m, nil
+}
+
+// mapFile locks the file in dir, verifies its structure and only then maps it:
+// bbolt trusts what it finds in it.
+func mapFile(dir string, o bbolt.Options) (*mapped, error) {
+	m := new(mapped)
+	var schema uint32
+	o.Timeout, o.FreelistType = lockTimeout, bbolt.FreelistMapType
+	o.OpenFile = func(name string, flag int, mode fs.FileMode) (*os.File, error) {
+		f, err := os.OpenFile(name, flag, mode)
+		if err != nil || m.file != nil { // of a backup, which reads by a file of its own
+			return f, err
+		}
+		if err = lockFile(f, !o.ReadOnly, lockTimeout); err == nil {
+			schema, err = verifyStructure(f)
+		}
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		m.file = f
+		return f, nil
+	}
+	err := guarded(func() (err error) {
+		m.DB, err = bbolt.Open(filepath.Join(dir, fileName), 0o600, &o)
+		return err
+	})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return nil, lockedError(dir)
+	}
+	if err == nil && o.ReadOnly && schema == 0 {
+		err = errors.Join(errNoSchema, m.close())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open data in %s: %w", dir, err)
+	}
+	m.schema, m.sums = schema, schema == 0 || schema >= sumSchema
+	return m, nil
 }
 
 // renamed says that the file no longer has its name: while this waited for its
@@ -67,10 +95,11 @@ func renamed(file *os.File, dir string) (bool, error) {
 }
 
 // createFile makes an empty file where there is none, under another name until
-// it is whole: a power loss on the way leaves no file that cannot be opened.
+// it is whole: a power loss on the way leaves no file that cannot be opened. A
+// file without content is therefore a damaged one.
 func createFile(dir string) (err error) {
 	name := filepath.Join(dir, fileName)
-	if info, err := os.Stat(name); err == nil && info.Size() > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	made, err := os.CreateTemp(dir, fileName+".new-*") // 0600
@@ -118,4 +147,19 @@ func mapBytes() int {
 		return 0
 	}
 	return 1 << 30
+}
+
+// openLocked opens the file in dir to be read, under the lock of a reader.
+func openLocked(dir string) (*os.File, error) {
+	f, err := os.Open(filepath.Join(dir, fileName))
+	if err != nil {
+		return nil, fmt.Errorf("open data: %w", err)
+	}
+	if err := lockFile(f, false, lockTimeout); err != nil {
+		if errors.Is(err, bolterrors.ErrTimeout) {
+			err = lockedError(dir)
+		}
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"app.sunloop/backend/store"
@@ -20,7 +19,7 @@ import (
 // writer never waits for company. No goroutine runs: the first of the waiting
 // does the work for the others.
 type group struct {
-	db      *bbolt.DB
+	db      *mapped
 	disk    *store.Disk
 	now     func() time.Time
 	ended   func(Transaction) // nil: nobody is told
@@ -35,7 +34,7 @@ const maxGroup = 256
 // write is one caller's part of a commit.
 type write struct {
 	ctx  context.Context
-	fn   func(*bbolt.Tx) (dirty bool, err error)
+	fn   func(root) (dirty bool, err error)
 	lead chan struct{} // closed when this caller shall lead
 	done chan struct{} // closed when err is final
 	err  error
@@ -52,7 +51,7 @@ func (p panicked) Error() string { return fmt.Sprintf("panic in a transaction: %
 // update runs fn in a transaction that may hold other callers' work as well.
 // fn says whether it wrote anything before it failed. Only an error of fn
 // itself or of the commit comes back.
-func (g *group) update(ctx context.Context, fn func(*bbolt.Tx) (dirty bool, err error)) error {
+func (g *group) update(ctx context.Context, fn func(root) (dirty bool, err error)) error {
 	w := &write{ctx: ctx, fn: fn, lead: make(chan struct{}), done: make(chan struct{})}
 	if g.ended != nil {
 		begin := g.now()
@@ -122,16 +121,16 @@ func (g *group) run(batch []*write) {
 		var spoiler, id int
 		spoiled := false
 		begin := g.now()
-		err := g.db.Update(func(tx *bbolt.Tx) error {
+		err := g.db.update(func(r root) error {
 			for i, w := range batch {
-				dirty, err := w.call(tx)
+				dirty, err := w.call(r)
 				w.err = err
 				if err != nil && dirty {
 					spoiler, spoiled = i, true
 					return err
 				}
 			}
-			id = tx.ID()
+			id = r.tx.ID()
 			return nil
 		})
 		if g.ended != nil && !spoiled {
@@ -160,8 +159,8 @@ func (g *group) run(batch []*write) {
 // disk need not have it, nothing more can be promised.
 func (g *group) judge(err error, id int) error {
 	reached := true
-	_ = g.db.View(func(tx *bbolt.Tx) error {
-		reached = tx.ID() >= id
+	_ = g.db.view(func(r root) error {
+		reached = r.tx.ID() >= id
 		return nil
 	})
 	var path *fs.PathError
@@ -175,14 +174,16 @@ func (g *group) judge(err error, id int) error {
 }
 
 // call runs the closure, unless its caller has given up meanwhile.
-func (w *write) call(tx *bbolt.Tx) (dirty bool, err error) {
+func (w *write) call(r root) (dirty bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			dirty, err = true, panicked{p}
+			if dirty, err = true, damageOf(p); err == nil {
+				err = panicked{p}
+			}
 		}
 	}()
 	if err := w.ctx.Err(); err != nil {
 		return false, err
 	}
-	return w.fn(tx)
+	return w.fn(r)
 }

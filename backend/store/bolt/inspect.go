@@ -2,83 +2,71 @@ package bolt
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/telemetry"
 )
 
 // OpenReadOnly opens the data in dir to be read alone: nothing in the folder
-// changes. The error is store.ErrLocked while a process has it open to write.
+// changes, which may be on a file system that cannot be written to. The error is
+// store.ErrLocked while a process has it open to write, store.ErrDamaged when
+// its structure is damaged.
 func OpenReadOnly(dir string) (*Store, error) {
-	db, err := bbolt.Open(filepath.Join(dir, fileName), 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType})
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, lockedError(dir)
-	}
+	db, err := mapFile(dir, bbolt.Options{ReadOnly: true})
 	if err != nil {
-		return nil, fmt.Errorf("open data in %s: %w", dir, err)
+		return nil, err
 	}
 	s := &Store{db: db, disk: new(store.Disk), writes: &group{db: db}, now: time.Now, notify: make(chan struct{}, 1), holder: filepath.Join(dir, holderName)}
 	s.Archive = telemetry.New(&sites{store: s}, telemetry.Options{Now: s.now, PartBlocks: readBlocks})
-	if err := s.whole(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open data in %s: %w", dir, err), db.Close())
-	}
 	return s, nil
 }
 
-// whole says whether the file is as long as it must be and of this layout. What
-// lies beyond its end cannot be read without a fault of the machine.
-func (s *Store) whole() (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("its pages cannot be read: %v", p)
-		}
-	}()
-	return s.db.View(func(tx *bbolt.Tx) error {
-		info, err := os.Stat(s.db.Path())
-		if err != nil {
-			return err
-		}
-		if info.Size() < tx.Size() {
-			return fmt.Errorf("%s has %d bytes of %d: its end is missing", fileName, info.Size(), tx.Size())
-		}
-		meta := tx.Bucket(metaBucket)
-		if meta == nil {
-			return errors.New("there is no schema in it: it was never opened by a service")
-		}
-		if b := meta.Get(schemaKey); len(b) != 4 || binary.BigEndian.Uint32(b) > SchemaVersion {
-			return fmt.Errorf("%w: its schema is %x, this one knows up to %d", store.ErrNewer, b, SchemaVersion)
-		}
-		for _, name := range [][]byte{telemetryBucket, jobsBucket, dueBucket, runningBucket, uniqueBucket, deadBucket} {
-			if tx.Bucket(name) == nil {
-				return fmt.Errorf("its part %q is missing", name)
-			}
+// VerifyFolder reads all pages of the database in dir, without mapping them, and
+// reports what is wrong with its structure and its rows. It ends whatever is in
+// the file. The error is store.ErrLocked while a process has it open to write.
+func VerifyFolder(ctx context.Context, dir string, report func(error)) error {
+	f, err := openLocked(dir)
+	if err != nil {
+		return err
+	}
+	faults := 0
+	err = verifyFile(ctx, f, true, func(err error) error {
+		report(err)
+		if faults++; faults == maxFaults {
+			return errStop
 		}
 		return nil
 	})
+	if errors.Is(err, errStop) {
+		err = nil
+	}
+	return errors.Join(err, f.Close())
 }
+
+// Checksums reports whether the values in the file carry checksums, which they
+// do from schema 2 on.
+func (s *Store) Checksums() bool { return s.db.sums }
 
 // RecordBuckets are the names of all buckets of records.
 func (s *Store) RecordBuckets(ctx context.Context) ([]string, error) {
 	var names []string
-	err := s.view(ctx, func(tx *bbolt.Tx) error {
-		return tx.ForEach(func(name []byte, _ *bbolt.Bucket) error {
+	err := s.view(ctx, func(r root) error {
+		return r.tx.ForEach(func(name []byte, _ *bbolt.Bucket) error {
 			if own, ok := strings.CutPrefix(string(name), recordPrefix); ok {
 				names = append(names, own)
 			}
 			return nil
 		})
 	})
-	return names, err
+	if err != nil {
+		return nil, fmt.Errorf("list the buckets: %w", err)
+	}
+	return names, nil
 }

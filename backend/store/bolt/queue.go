@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"app.sunloop/backend/store"
 )
 
@@ -53,12 +51,12 @@ func splitTimeKey(k []byte) (t time.Time, id string) {
 
 // queue is the buckets inside a transaction.
 type queue struct {
-	jobs, due, running, unique, dead *bbolt.Bucket
+	jobs, due, running, unique, dead *bucket
 	now                              time.Time // of a writer
 }
 
-func queueIn(tx *bbolt.Tx) queue {
-	return queue{jobs: tx.Bucket(jobsBucket), due: tx.Bucket(dueBucket), running: tx.Bucket(runningBucket), unique: tx.Bucket(uniqueBucket), dead: tx.Bucket(deadBucket)}
+func queueIn(r root) queue {
+	return queue{jobs: r.bucket(jobsBucket), due: r.bucket(dueBucket), running: r.bucket(runningBucket), unique: r.bucket(uniqueBucket), dead: r.bucket(deadBucket)}
 }
 
 // at is the queue for a writer at a time.
@@ -195,7 +193,7 @@ func (r *records) Enqueue(job store.Job) error {
 		job.Origin = store.OriginOf(r.ctx)
 	}
 	r.dirty, r.enqueued = true, true
-	if err := queueIn(r.tx).at(now).add(job); err != nil {
+	if err := queueIn(r.root).at(now).add(job); err != nil {
 		return fmt.Errorf("enqueue %s: %w", job.Kind, err)
 	}
 	return nil
@@ -246,7 +244,7 @@ func (s *Store) Claim(ctx context.Context, now time.Time, lease time.Duration, n
 }
 
 // upTo are the ids of at most n entries whose time is not after now.
-func upTo(b *bbolt.Bucket, now time.Time, n int) []string {
+func upTo(b *bucket, now time.Time, n int) []string {
 	var ids []string
 	c := b.Cursor()
 	for k, _ := c.First(); k != nil && len(ids) < n; k, _ = c.Next() {
@@ -356,7 +354,7 @@ func (s *Store) Rewind(ctx context.Context, now time.Time) error {
 }
 
 // after are the ids of the entries whose time is after t.
-func after(b *bbolt.Bucket, t time.Time) []string {
+func after(b *bucket, t time.Time) []string {
 	var ids []string
 	c := b.Cursor()
 	from := timeKey(t, "\xff")
@@ -381,15 +379,15 @@ func (q queue) leased(id string) (*jobRecord, error) {
 
 // Counts are the numbers of jobs in each state.
 func (s *Store) Counts(ctx context.Context) (waiting, running, dead int, err error) {
-	err = s.view(ctx, func(tx *bbolt.Tx) error {
-		q := queueIn(tx)
+	err = s.view(ctx, func(r root) error {
+		q := queueIn(r)
 		waiting, running, dead = count(q.due), count(q.running), count(q.dead)
 		return nil
 	})
 	return waiting, running, dead, err
 }
 
-func count(b *bbolt.Bucket) int {
+func count(b *bucket) int {
 	n := 0
 	c := b.Cursor()
 	for k, _ := c.First(); k != nil; k, _ = c.Next() {
@@ -410,9 +408,9 @@ func (s *Store) wake() {
 
 // Next is when there will be something to claim.
 func (s *Store) Next(ctx context.Context) (at time.Time, ok bool, err error) {
-	err = s.view(ctx, func(tx *bbolt.Tx) error {
-		q := queueIn(tx)
-		for _, b := range []*bbolt.Bucket{q.due, q.running} {
+	err = s.view(ctx, func(r root) error {
+		q := queueIn(r)
+		for _, b := range []*bucket{q.due, q.running} {
 			if k, _ := b.Cursor().First(); k != nil {
 				if t, _ := splitTimeKey(k); !ok || t.Before(at) {
 					at, ok = t, true
@@ -427,8 +425,8 @@ func (s *Store) Next(ctx context.Context) (at time.Time, ok bool, err error) {
 // Dead are the dead letters, the latest first.
 func (s *Store) Dead(ctx context.Context, limit int) ([]store.DeadJob, error) {
 	var dead []store.DeadJob
-	err := s.view(ctx, func(tx *bbolt.Tx) error {
-		c := tx.Bucket(deadBucket).Cursor()
+	err := s.view(ctx, func(r root) error {
+		c := r.bucket(deadBucket).Cursor()
 		for k, v := c.Last(); k != nil && len(dead) < limit; k, v = c.Prev() {
 			var d store.DeadJob
 			if err := json.Unmarshal(v, &d); err != nil {
@@ -473,8 +471,8 @@ func (s *Store) Revive(ctx context.Context, id string, runAt time.Time) error {
 // queueUpdate runs fn over the queue in a transaction. What fn wrote before an
 // error is undone.
 func (s *Store) queueUpdate(ctx context.Context, what string, fn func(q queue) error) error {
-	err := s.writes.update(ctx, func(tx *bbolt.Tx) (bool, error) {
-		return true, fn(queueIn(tx).at(s.now()))
+	err := s.writes.update(ctx, func(r root) (bool, error) {
+		return true, fn(queueIn(r).at(s.now()))
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)

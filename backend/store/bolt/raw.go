@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"iter"
 
-	"go.etcd.io/bbolt"
-
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/telemetry"
 )
@@ -39,17 +37,17 @@ func (s *Store) RowSets(ctx context.Context) ([]store.RowSet, error) {
 func (s *Store) Rows(ctx context.Context, set store.RowSet) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		ended := false
-		err := s.view(ctx, func(tx *bbolt.Tx) error {
+		err := s.view(ctx, func(r root) error {
 			var rows iter.Seq2[store.Entry, error]
 			switch {
 			case set.Kind == store.RecordRows:
-				rows = (&records{ctx: ctx, tx: tx, store: s}).Scan(set.Name, nil, nil, false)
+				rows = (&records{ctx: ctx, root: r, store: s}).Scan(set.Name, nil, nil, false)
 			case set == store.RowSet{Kind: store.JobRows, Name: store.WaitingJobs}:
-				rows = queueIn(tx).waiting()
+				rows = queueIn(r).waiting()
 			case set == store.RowSet{Kind: store.JobRows, Name: store.DeadJobs}:
-				rows = entries(tx.Bucket(deadBucket))
+				rows = entries(r.bucket(deadBucket))
 			default:
-				rows = telemetry.RowsOf(siteIn(tx, set.Name), set.Name, set.Kind)
+				rows = telemetry.RowsOf(siteIn(r, set.Name), set.Name, set.Kind)
 			}
 			for row, err := range rows {
 				if err == nil {
@@ -98,7 +96,7 @@ func (q queue) waiting() iter.Seq2[store.Entry, error] {
 }
 
 // entries yields a bucket.
-func entries(b *bbolt.Bucket) iter.Seq2[store.Entry, error] {
+func entries(b *bucket) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		c := b.Cursor()
 		for k, v := c.First(); k != nil && yield(store.Entry{Key: k, Value: v}, nil); k, v = c.Next() {

@@ -19,8 +19,8 @@ const scanCheck = 256
 
 // View runs fn over the last committed state.
 func (s *Store) View(ctx context.Context, fn func(tx store.Tx) error) error {
-	return s.view(ctx, func(tx *bbolt.Tx) error {
-		return fn(&records{ctx: ctx, tx: tx, store: s})
+	return s.view(ctx, func(in root) error {
+		return fn(&records{ctx: ctx, root: in, store: s})
 	})
 }
 
@@ -28,8 +28,8 @@ func (s *Store) View(ctx context.Context, fn func(tx store.Tx) error) error {
 func (s *Store) Update(ctx context.Context, fn func(tx store.Tx) error) error {
 	fn = store.Joined(ctx, fn)
 	var enqueued bool
-	err := s.writes.update(ctx, func(tx *bbolt.Tx) (bool, error) {
-		r := &records{ctx: ctx, tx: tx, store: s}
+	err := s.writes.update(ctx, func(in root) (bool, error) {
+		r := &records{ctx: ctx, root: in, store: s}
 		err := fn(r)
 		enqueued = r.enqueued
 		return r.dirty, err
@@ -40,45 +40,46 @@ func (s *Store) Update(ctx context.Context, fn func(tx store.Tx) error) error {
 	return err
 }
 
-func (s *Store) view(ctx context.Context, fn func(tx *bbolt.Tx) error) error {
+func (s *Store) view(ctx context.Context, fn func(r root) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if s.ended == nil {
-		return s.db.View(fn)
+		return s.db.view(fn)
 	}
 	begin := s.now()
-	err := s.db.View(fn)
+	err := s.db.view(fn)
 	s.ended(Transaction{Context: ctx, Kind: Read, Begin: begin, Took: s.now().Sub(begin), Err: err})
 	return err
 }
 
 // records is store.Tx over a bbolt transaction.
 type records struct {
-	ctx      context.Context
-	tx       *bbolt.Tx
+	ctx context.Context
+	root
 	store    *Store
-	buckets  map[string]*bbolt.Bucket
+	buckets  map[string]*bucket
 	dirty    bool // something was written
 	enqueued bool // a job among it
 }
 
-// bucket is the named bucket; nil when it is not there and create is false.
-func (r *records) bucket(name string, create bool) (*bbolt.Bucket, error) {
+// open is the named bucket; nil when it is not there and create is false.
+func (r *records) open(name string, create bool) (*bucket, error) {
 	if b := r.buckets[name]; b != nil {
 		return b, nil
 	}
 	full := []byte(recordPrefix + name)
-	b := r.tx.Bucket(full)
+	b := r.bucket(full)
 	if b == nil && create {
-		var err error
-		if b, err = r.tx.CreateBucket(full); err != nil {
+		made, err := r.tx.CreateBucket(full)
+		if err != nil {
 			return nil, fmt.Errorf("make bucket %s: %w", name, err)
 		}
+		b = r.of(made, 0, full)
 	}
 	if b != nil {
 		if r.buckets == nil {
-			r.buckets = map[string]*bbolt.Bucket{}
+			r.buckets = map[string]*bucket{}
 		}
 		r.buckets[name] = b
 	}
@@ -87,7 +88,7 @@ func (r *records) bucket(name string, create bool) (*bbolt.Bucket, error) {
 
 // Get is the value at key.
 func (r *records) Get(bucket string, key []byte) ([]byte, error) {
-	b, err := r.bucket(bucket, false)
+	b, err := r.open(bucket, false)
 	if err != nil {
 		return nil, err
 	}
@@ -105,10 +106,7 @@ func (r *records) Put(bucket string, key, value []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := b.Put(key, bytes.Clone(value)); err != nil {
-		return fmt.Errorf("put into %s: %w", bucket, err)
-	}
-	return nil
+	return b.Put(key, value)
 }
 
 // Delete removes key.
@@ -117,24 +115,21 @@ func (r *records) Delete(bucket string, key []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := b.Delete(key); err != nil {
-		return fmt.Errorf("delete from %s: %w", bucket, err)
-	}
-	return nil
+	return b.Delete(key)
 }
 
-func (r *records) writable(bucket string) (*bbolt.Bucket, error) {
+func (r *records) writable(name string) (*bucket, error) {
 	if !r.tx.Writable() {
 		return nil, store.ErrReadOnly
 	}
 	r.dirty = true
-	return r.bucket(bucket, true)
+	return r.open(name, true)
 }
 
 // Scan walks a range of keys.
 func (r *records) Scan(bucket string, from, to []byte, reverse bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		b, err := r.bucket(bucket, false)
+		b, err := r.open(bucket, false)
 		if err != nil {
 			yield(store.Entry{}, err)
 			return
@@ -160,16 +155,16 @@ func (r *records) Scan(bucket string, from, to []byte, reverse bool) iter.Seq2[s
 			case !r.tx.Writable():
 				k, v = c.Next()
 			case reverse:
-				k, v = seekBefore(c, k)
+				k, v = c.at(seekBefore(c.in, k))
 			default:
-				k, v = seekAfter(c, k)
+				k, v = c.after(k)
 			}
 		}
 	}
 }
 
 // first is where a scan begins.
-func first(c *bbolt.Cursor, from, to []byte, reverse bool) (k, v []byte) {
+func first(c cursor, from, to []byte, reverse bool) (k, v []byte) {
 	switch {
 	case !reverse && len(from) == 0:
 		return c.First()
@@ -178,17 +173,8 @@ func first(c *bbolt.Cursor, from, to []byte, reverse bool) (k, v []byte) {
 	case to == nil:
 		return c.Last()
 	default:
-		return seekBefore(c, to)
+		return c.before(to)
 	}
-}
-
-// seekAfter is the first entry with a greater key.
-func seekAfter(c *bbolt.Cursor, key []byte) (k, v []byte) {
-	k, v = c.Seek(key)
-	if k != nil && bytes.Equal(k, key) {
-		return c.Next()
-	}
-	return k, v
 }
 
 // seekBefore is the last entry with a smaller key.

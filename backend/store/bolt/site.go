@@ -9,8 +9,6 @@ import (
 	"slices"
 	"sync"
 
-	"go.etcd.io/bbolt"
-
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/telemetry"
 )
@@ -50,8 +48,8 @@ var (
 // Sites are the sites with telemetry.
 func (h *sites) Sites(ctx context.Context) ([]string, error) {
 	var ids []string
-	err := h.store.view(ctx, func(tx *bbolt.Tx) error {
-		return tx.Bucket(telemetryBucket).ForEachBucket(func(k []byte) error {
+	err := h.store.view(ctx, func(r root) error {
+		return r.tx.Bucket(telemetryBucket).ForEachBucket(func(k []byte) error {
 			ids = append(ids, string(k))
 			return nil
 		})
@@ -61,7 +59,7 @@ func (h *sites) Sites(ctx context.Context) ([]string, error) {
 
 // View runs fn with the site as it was committed last.
 func (h *sites) View(ctx context.Context, id string, fn func(r telemetry.Reader) error) error {
-	return h.store.view(ctx, func(tx *bbolt.Tx) error { return fn(siteIn(tx, id)) })
+	return h.store.view(ctx, func(in root) error { return fn(siteIn(in, id)) })
 }
 
 // Change holds the site's lock: for reading where any number of changes may be
@@ -95,8 +93,8 @@ func (c change) View(fn func(r telemetry.Reader) error) error {
 }
 
 func (c change) Update(fn func(w telemetry.Writer) error) error {
-	return c.home.store.writes.update(c.ctx, func(tx *bbolt.Tx) (bool, error) {
-		s := siteIn(tx, c.id)
+	return c.home.store.writes.update(c.ctx, func(in root) (bool, error) {
+		s := siteIn(in, c.id)
 		if err := s.make(); err != nil {
 			return true, err
 		}
@@ -106,26 +104,36 @@ func (c change) Update(fn func(w telemetry.Writer) error) error {
 
 // site is a site's bucket in a transaction; bucket is nil where there is none.
 type site struct {
-	tx     *bbolt.Tx
+	in     root
 	id     string
-	bucket *bbolt.Bucket
+	bucket *bucket
 }
 
-func siteIn(tx *bbolt.Tx, id string) *site {
-	return &site{tx, id, tx.Bucket(telemetryBucket).Bucket([]byte(id))}
+func siteIn(in root, id string) *site {
+	s := &site{in: in, id: id}
+	s.find()
+	return s
+}
+
+// find looks for the site's bucket.
+func (s *site) find() {
+	if s.bucket = s.in.bucket(telemetryBucket).inner([]byte(s.id)); s.bucket != nil {
+		s.bucket.mixed = true
+	}
 }
 
 // make makes the bucket, if need be.
 func (s *site) make() error {
-	var err error
-	if s.bucket, err = s.tx.Bucket(telemetryBucket).CreateBucketIfNotExists([]byte(s.id)); err != nil {
+	made, err := s.in.tx.Bucket(telemetryBucket).CreateBucketIfNotExists([]byte(s.id))
+	if err != nil {
 		return err
 	}
 	for _, name := range siteBuckets {
-		if _, err := s.bucket.CreateBucketIfNotExists(name); err != nil {
+		if _, err := made.CreateBucketIfNotExists(name); err != nil {
 			return err
 		}
 	}
+	s.find()
 	return nil
 }
 
@@ -155,7 +163,7 @@ func (s *site) Assets(ids ...string) ([]telemetry.Asset, error) {
 		return nil, nil
 	}
 	var out []telemetry.Asset
-	refs := s.bucket.Bucket(refsName)
+	refs := s.bucket.need(refsName)
 	if len(ids) == 0 {
 		c := refs.Cursor()
 		for k, v := c.First(); k != nil; k, v = c.Next() {
@@ -180,7 +188,7 @@ func (s *site) Get(p telemetry.Part, at []telemetry.Place) ([][]byte, error) {
 	if s.bucket == nil {
 		return values, nil
 	}
-	b := s.bucket.Bucket(partNames[p])
+	b := s.bucket.need(partNames[p])
 	for i, place := range at {
 		values[i] = b.Get(cellKey(p, place))
 	}
@@ -193,7 +201,7 @@ func (s *site) Overlapping(p telemetry.Part, refs []uint32, from, to int64, limi
 		if s.bucket == nil {
 			return
 		}
-		c := s.bucket.Bucket(partNames[p]).Cursor()
+		c := s.bucket.need(partNames[p]).Cursor()
 		n := 0
 		for _, ref := range refs {
 			k, v := seekOverlap(c, ref, from)
@@ -215,7 +223,7 @@ func (s *site) Overlapping(p telemetry.Part, refs []uint32, from, to int64, limi
 
 // seekOverlap is the asset's last entry that begins at or before from, or else
 // its first.
-func seekOverlap(c *bbolt.Cursor, ref uint32, from int64) (k, v []byte) {
+func seekOverlap(c cursor, ref uint32, from int64) (k, v []byte) {
 	key := blockKey(ref, from)
 	if k, v = c.Seek(key); bytes.Equal(k, key) {
 		return k, v
@@ -237,7 +245,7 @@ func (s *site) All(p telemetry.Part) iter.Seq2[telemetry.Cell, error] {
 		if s.bucket == nil {
 			return
 		}
-		c := s.bucket.Bucket(partNames[p]).Cursor()
+		c := s.bucket.need(partNames[p]).Cursor()
 		for k, v := c.First(); k != nil; k, v = c.Next() {
 			if !yield(telemetry.Cell{Place: splitCellKey(p, k), Value: v}, nil) {
 				return
@@ -252,7 +260,7 @@ func (s *site) Rows(from, to int64) iter.Seq2[telemetry.Cell, error] {
 		if s.bucket == nil {
 			return
 		}
-		c := s.bucket.Bucket(tailName).Cursor()
+		c := s.bucket.need(tailName).Cursor()
 		for k, v := c.Seek(stampKey(from)); k != nil; k, v = c.Next() {
 			at := splitStampKey(k)
 			if at >= to || !yield(telemetry.Cell{Place: telemetry.Place{Start: at}, Value: v}, nil) {
@@ -264,7 +272,7 @@ func (s *site) Rows(from, to int64) iter.Seq2[telemetry.Cell, error] {
 
 // Clear empties the site.
 func (s *site) Clear() error {
-	if err := s.tx.Bucket(telemetryBucket).DeleteBucket([]byte(s.id)); err != nil {
+	if err := s.in.tx.Bucket(telemetryBucket).DeleteBucket([]byte(s.id)); err != nil {
 		return err
 	}
 	return s.make()
@@ -272,7 +280,7 @@ func (s *site) Clear() error {
 
 // PutSite stores what is known of the site as a whole.
 func (s *site) PutSite(layout, roster []byte, joined []telemetry.Asset) error {
-	refs := s.bucket.Bucket(refsName)
+	refs := s.bucket.need(refsName)
 	for _, a := range joined {
 		if err := refs.Put([]byte(a.ID), binary.BigEndian.AppendUint32(nil, a.Ref)); err != nil {
 			return err
@@ -283,8 +291,8 @@ func (s *site) PutSite(layout, roster []byte, joined []telemetry.Asset) error {
 
 // Put stores cells, and removes those without a value.
 func (s *site) Put(p telemetry.Part, cells []telemetry.Cell) error {
-	b := s.bucket.Bucket(partNames[p])
-	b.FillPercent = appendFill
+	b := s.bucket.need(partNames[p])
+	b.in.FillPercent = appendFill
 	for _, c := range cells {
 		var err error
 		if c.Value == nil {
@@ -301,7 +309,7 @@ func (s *site) Put(p telemetry.Part, cells []telemetry.Cell) error {
 
 // DropRows removes the rows before a stamp.
 func (s *site) DropRows(before int64) error {
-	tail := s.bucket.Bucket(tailName)
+	tail := s.bucket.need(tailName)
 	var old [][]byte
 	c := tail.Cursor()
 	for k, _ := c.First(); k != nil && splitStampKey(k) < before; k, _ = c.Next() {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"app.sunloop/backend/store"
 )
 
@@ -47,8 +45,8 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	if err := ctx.Err(); err != nil {
 		return out, err
 	}
-	err := s.db.View(func(tx *bbolt.Tx) error {
-		out.SizeBytes = tx.Size()
+	err := s.db.view(func(r root) error {
+		out.SizeBytes = r.tx.Size()
 		return nil
 	})
 	return out, err
@@ -62,7 +60,7 @@ const mostCounted = 20_000
 // those that are due first are counted.
 func (s *Store) JobStats(ctx context.Context, now time.Time) (map[string]store.KindStats, error) {
 	kinds := map[string]store.KindStats{}
-	err := s.view(ctx, func(tx *bbolt.Tx) error { return queueIn(tx).count(ctx, now, kinds) })
+	err := s.view(ctx, func(r root) error { return queueIn(r).count(ctx, now, kinds) })
 	if err != nil {
 		return nil, fmt.Errorf("count the jobs: %w", err)
 	}
@@ -116,7 +114,7 @@ func (q queue) kindOf(id string) (string, error) {
 }
 
 // firstOf sees the entries of a bucket, up to a bound.
-func firstOf(ctx context.Context, b *bbolt.Bucket, see func(key, value []byte) error) error {
+func firstOf(ctx context.Context, b *bucket, see func(key, value []byte) error) error {
 	n := 0
 	c := b.Cursor()
 	for k, v := c.First(); k != nil && n < mostCounted; k, v = c.Next() {

@@ -9,7 +9,6 @@ package bolt
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,8 +19,6 @@ import (
 	"sync"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/lease"
 	"app.sunloop/backend/store/telemetry"
@@ -29,7 +26,7 @@ import (
 
 // SchemaVersion is the layout that this package reads and writes. A file of an
 // older version is brought up to it by Open, a newer one is refused.
-const SchemaVersion = 1
+const SchemaVersion = 2
 
 // Names of the file and of the note about its holder, inside the data folder.
 const (
@@ -41,6 +38,10 @@ var (
 	metaBucket      = []byte("meta")
 	telemetryBucket = []byte("telemetry")
 	schemaKey       = []byte("schema")
+	schemaSumKey    = []byte("schema-sum")
+
+	// ownBuckets are those that every file has.
+	ownBuckets = [][]byte{metaBucket, telemetryBucket, jobsBucket, dueBucket, runningBucket, uniqueBucket, deadBucket}
 )
 
 // Options are what a Store cannot know by itself.
@@ -52,13 +53,16 @@ type Options struct {
 	// Ended is told of each transaction and of each commit, a group's as one;
 	// nil: nobody is.
 	Ended func(Transaction)
+	// Upgrading is called while Open brings a file of an older schema up to this
+	// one, with how much of it is done, in bytes of the file; nil: not called.
+	Upgrading func(done, total int64)
 }
 
 // Store is the embedded home of all data but objects. It is safe for
 // concurrent use.
 type Store struct {
 	*telemetry.Archive
-	db      *bbolt.DB
+	db      *mapped
 	disk    *store.Disk
 	writes  *group
 	ended   func(Transaction)
@@ -94,7 +98,12 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	// What a compaction that was killed left: the lock says that none is under way.
 	if err := os.Remove(filepath.Join(dir, compactName)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, errors.Join(fmt.Errorf("open data in %s: %w", dir, err), db.Close())
+		return nil, errors.Join(fmt.Errorf("open data in %s: %w", dir, err), db.close())
+	}
+	if db.schema != 0 && db.schema < SchemaVersion {
+		if db, err = upgrade(dir, db, o.Upgrading); err != nil {
+			return nil, fmt.Errorf("open data in %s: %w", dir, err)
+		}
 	}
 	s := &Store{
 		db:     db,
@@ -109,29 +118,20 @@ func Open(dir string, o Options) (*Store, error) {
 	s.loop = lease.New(s, o.Now)
 	s.Archive = telemetry.New(&sites{store: s}, telemetry.Options{Now: o.Now, PartBlocks: readBlocks})
 	if err := s.prepare(dir); err != nil {
-		return nil, errors.Join(fmt.Errorf("open data in %s: %w", dir, err), db.Close())
+		return nil, errors.Join(fmt.Errorf("open data in %s: %w", dir, err), db.close())
 	}
 	return s, nil
 }
 
 // prepare brings the schema up to date and leaves word of who holds the file.
 func (s *Store) prepare(dir string) error {
-	err := s.db.Update(func(tx *bbolt.Tx) error {
-		meta, err := tx.CreateBucketIfNotExists(metaBucket)
-		if err != nil {
-			return err
-		}
-		if b := meta.Get(schemaKey); len(b) == 4 {
-			if v := binary.BigEndian.Uint32(b); v > SchemaVersion {
-				return fmt.Errorf("%w: schema %d, this one knows up to %d", store.ErrNewer, v, SchemaVersion)
-			}
-		}
-		for _, name := range [][]byte{telemetryBucket, jobsBucket, dueBucket, runningBucket, uniqueBucket, deadBucket} {
-			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+	err := s.db.update(func(r root) error {
+		for _, name := range ownBuckets {
+			if _, err := r.tx.CreateBucketIfNotExists(name); err != nil {
 				return err
 			}
 		}
-		return meta.Put(schemaKey, binary.BigEndian.AppendUint32(nil, SchemaVersion))
+		return putSchema(r.tx.Bucket(metaBucket))
 	})
 	if err != nil {
 		return err
@@ -155,9 +155,11 @@ func (s *Store) Leader(ctx context.Context, _ string, fn func(ctx context.Contex
 // Schema is the version of the layout on disk.
 func (s *Store) Schema(ctx context.Context) (int, error) {
 	var v int
-	err := s.view(ctx, func(tx *bbolt.Tx) error {
-		v = int(binary.BigEndian.Uint32(tx.Bucket(metaBucket).Get(schemaKey)))
-		return nil
+	err := s.view(ctx, func(r root) error {
+		meta := r.tx.Bucket(metaBucket)
+		schema, err := schemaOf(meta.Get(schemaKey), meta.Get(schemaSumKey))
+		v = int(schema)
+		return err
 	})
 	return v, err
 }
@@ -170,7 +172,7 @@ func (s *Store) Close() error {
 		if rm := os.Remove(s.holder); rm != nil && !errors.Is(rm, os.ErrNotExist) {
 			err = rm
 		}
-		err = errors.Join(err, s.db.Close())
+		err = errors.Join(err, s.db.close())
 	})
 	if err != nil {
 		return fmt.Errorf("close data: %w", err)
@@ -183,8 +185,8 @@ func (s *Store) Close() error {
 // written to, so give it a local file.
 func (s *Store) Backup(ctx context.Context, w io.Writer) (int64, error) {
 	var n int64
-	err := s.view(ctx, func(tx *bbolt.Tx) (err error) {
-		n, err = tx.WriteTo(w)
+	err := s.view(ctx, func(r root) (err error) {
+		n, err = r.tx.WriteTo(w)
 		return err
 	})
 	if err != nil {

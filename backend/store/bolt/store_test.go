@@ -116,7 +116,9 @@ func TestSchema(t *testing.T) {
 		t.Errorf("schema %d, %v", v, err)
 	}
 	err = s.db.Update(func(tx *bbolt.Tx) error {
-		return tx.Bucket(metaBucket).Put(schemaKey, binary.BigEndian.AppendUint32(nil, SchemaVersion+1))
+		version := binary.BigEndian.AppendUint32(nil, SchemaVersion+1)
+		meta := tx.Bucket(metaBucket)
+		return errors.Join(meta.Put(schemaKey, version), meta.Put(schemaSumKey, schemaSum(version)))
 	})
 	if err := errors.Join(err, s.Close(), s.Close()); err != nil {
 		t.Fatal(err)
