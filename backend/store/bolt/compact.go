@@ -90,7 +90,7 @@ func sameBuckets(ctx context.Context, a, b *bbolt.Cursor, inA, inB func([]byte) 
 		if innerA == nil || innerB == nil {
 			return errNotSame
 		}
-		if innerA.name != string(metaBucket) {
+		if !bytes.Equal(innerA.name, metaBucket) {
 			if err := sameRows(ctx, innerA, innerB); err != nil {
 				return err
 			}

@@ -225,7 +225,7 @@ func (s *site) Overlapping(p telemetry.Part, refs []uint32, from, to int64, limi
 // its first.
 func seekOverlap(c cursor, ref uint32, from int64) (k, v []byte) {
 	key := blockKey(ref, from)
-	if k, v = c.Seek(key); bytes.Equal(k, key) {
+	if k, v = c.near(key); bytes.Equal(k, key) {
 		return k, v
 	}
 	if k == nil {
@@ -234,7 +234,7 @@ func seekOverlap(c cursor, ref uint32, from int64) (k, v []byte) {
 		k, v = c.Prev()
 	}
 	if k == nil || !bytes.Equal(k[:4], key[:4]) {
-		return c.Seek(key)
+		return c.near(key)
 	}
 	return k, v
 }

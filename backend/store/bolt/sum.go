@@ -30,12 +30,9 @@ func bucketSeed(outer uint32, name []byte) uint32 {
 	return sumParts(outer, name, nil)
 }
 
-// sumParts is a checksum of a key and a value.
+// sumParts is a checksum of a key, with its length, and a value.
 func sumParts(seed uint32, key, value []byte) uint32 {
-	var size [4]byte
-	binary.LittleEndian.PutUint32(size[:], uint32(len(key)))
-	sum := crc32.Update(seed, castagnoli, size[:])
-	sum = crc32.Update(sum, castagnoli, key)
+	sum := crc32.Update(seed^uint32(len(key))*0x9E3779B1, castagnoli, key)
 	return crc32.Update(sum, castagnoli, value)
 }
 
@@ -97,7 +94,7 @@ func (r root) of(b *bbolt.Bucket, outer uint32, name []byte) *bucket {
 	if b == nil {
 		return nil
 	}
-	return &bucket{in: b, seed: bucketSeed(outer, name), sums: r.sums, name: string(name)}
+	return &bucket{in: b, seed: bucketSeed(outer, name), sums: r.sums, name: name}
 }
 
 // bucket is a bucket whose values carry checksums. A value that does not match
@@ -107,7 +104,7 @@ type bucket struct {
 	seed  uint32
 	sums  bool
 	mixed bool // there are buckets beside the rows, whose names were verified when the file was opened
-	name  string
+	name  []byte
 }
 
 // inner is a bucket within; nil if there is none.
@@ -203,7 +200,7 @@ func (c cursor) after(key []byte) (k, value []byte) {
 // before is the last row with a smaller key. The row behind it is verified too.
 func (c cursor) before(key []byte) (k, value []byte) {
 	if c.of.sums {
-		c.at(c.of.in.Cursor().Seek(key))
+		c.near(key)
 	}
 	return c.at(seekBefore(c.in, key))
 }
@@ -216,11 +213,13 @@ func (c cursor) Prev() (key, value []byte)  { return c.at(c.in.Prev()) }
 // Seek is the first row at or behind a key. The row before it is verified too
 // where the key itself is not there.
 func (c cursor) Seek(key []byte) (k, value []byte) {
-	if k, v := c.in.Seek(key); !c.of.sums || k != nil && bytes.Equal(k, key) {
-		return c.at(k, v)
+	k, v := c.in.Seek(key)
+	if c.of.sums && (k == nil || !bytes.Equal(k, key)) {
+		c.of.open(c.of.before(c.in, k == nil, key))
+		k, v = c.in.Seek(key)
 	}
-	other := c.of.in.Cursor()
-	k, _ = other.Seek(key)
-	c.of.open(c.of.before(other, k == nil, key))
-	return c.at(c.in.Seek(key))
+	return c.at(k, v)
 }
+
+// near is Seek for a caller who looks at the row before by itself.
+func (c cursor) near(key []byte) (k, value []byte) { return c.at(c.in.Seek(key)) }
