@@ -123,11 +123,17 @@ func Look(ctx context.Context, cfg Config) (found Looked) {
 	return found
 }
 
-// Check verifies a data folder that no service holds, and changes nothing in
-// it. The error is store.ErrLocked while one does; a folder that cannot be read
-// is a fault.
+// Check is [CheckFolder] of a folder that has its key in it.
 func Check(ctx context.Context, dir string) (Checked, error) {
+	return CheckFolder(ctx, Config{DataDir: dir})
+}
+
+// CheckFolder verifies the data folder of a configuration that no service holds,
+// and changes nothing in it. The error is store.ErrLocked while one does; a
+// folder that cannot be read is a fault.
+func CheckFolder(ctx context.Context, cfg Config) (Checked, error) {
 	c := Checked{Faults: []string{}, Notes: []string{}}
+	dir := cfg.DataDir
 	if _, err := os.Stat(dir); err != nil {
 		return c, fmt.Errorf("check data: %w", err)
 	}
@@ -135,9 +141,20 @@ func Check(ctx context.Context, dir string) (Checked, error) {
 	if errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrNewer) {
 		return c, err
 	}
+	if errors.Is(err, store.ErrDamaged) {
+		// It is not mapped: its pages are read one by one for all that is wrong.
+		if err := bolt.VerifyFolder(ctx, dir, c.report); err != nil {
+			return c, err
+		}
+	}
 	if err != nil {
-		c.report(err)
+		if len(c.Faults) == 0 {
+			c.report(err)
+		}
 		return c, c.modes(dir)
+	}
+	if !db.Checksums() {
+		c.Notes = append(c.Notes, "the values of the database have no checksums, as it is of schema 1: the next start of the service adds them")
 	}
 	for _, look := range []func() error{
 		func() error {
@@ -146,25 +163,31 @@ func Check(ctx context.Context, dir string) (Checked, error) {
 			}
 			return ctx.Err()
 		},
+		func() error {
+			if err := auth.CheckKey(ctx, db, keyFileOf(cfg)); err != nil {
+				c.report(err)
+			}
+			return ctx.Err()
+		},
 		func() error { return c.records(ctx, db) },
 		func() error { return c.objects(ctx, db, folderOf(filepath.Join(dir, "objects"))) },
 		func() error { return c.modes(dir) },
 	} {
-		if err := c.guard(look); err != nil {
+		if err := look(); errors.Is(err, store.ErrDamaged) {
+			c.unread(err)
+		} else if err != nil {
 			return c, errors.Join(err, db.Close())
 		}
 	}
 	return c, db.Close()
 }
 
-// guard makes a fault of a panic: pages that are damaged are met by surprise.
-func (c *Checked) guard(look func() error) error {
-	defer func() {
-		if p := recover(); p != nil {
-			c.fault("the file of records is damaged: %v", p)
-		}
-	}()
-	return look()
+// unread reports what could not be looked at because of damage, unless a fault
+// says as much.
+func (c *Checked) unread(err error) {
+	if len(c.Faults) == 0 {
+		c.report(err)
+	}
 }
 
 // checkedRecords are records that a check reads.
@@ -178,17 +201,25 @@ func (c *Checked) records(ctx context.Context, db checkedRecords) error {
 	if err != nil {
 		return err
 	}
-	return db.View(ctx, func(tx store.Tx) error {
-		for _, t := range tables() {
-			c.Tables++
-			c.Records += t.Check(tx, c.report)
-			unclaimed = slices.DeleteFunc(unclaimed, func(name string) bool { return slices.Contains(t.Buckets(), name) })
+	for _, t := range tables() {
+		c.Tables++
+		unclaimed = slices.DeleteFunc(unclaimed, func(name string) bool { return slices.Contains(t.Buckets(), name) })
+		n := 0
+		err := db.View(ctx, func(tx store.Tx) error {
+			n = t.Check(tx, c.report)
+			return ctx.Err()
+		})
+		if errors.Is(err, store.ErrDamaged) { // the other tables may be whole
+			c.unread(err)
+		} else if err != nil {
+			return err
 		}
-		for _, name := range unclaimed {
-			c.fault("records of %s belong to no table of this version", name)
-		}
-		return ctx.Err()
-	})
+		c.Records += n
+	}
+	for _, name := range unclaimed {
+		c.fault("records of %s belong to no table of this version", name)
+	}
+	return nil
 }
 
 // checkedObjects is a place of objects that a check reads.

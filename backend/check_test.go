@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -93,6 +94,26 @@ func TestCheckNamesDamage(t *testing.T) {
 	if state(t, whole) != before {
 		t.Error("the check changed the folder")
 	}
+	entries := func(tx store.Tx, bucket string) (all []store.Entry) {
+		for e, err := range tx.Scan(bucket, nil, nil, false) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, store.Entry{Key: bytes.Clone(e.Key), Value: bytes.Clone(e.Value)})
+		}
+		return all
+	}
+	stored := func(do func(tx store.Tx) error) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			db, err := bolt.Open(dir, bolt.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(db.Update(t.Context(), do), db.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	records := func(do func(tx *bbolt.Tx) error) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {
 			db, err := bbolt.Open(filepath.Join(dir, "sunloop.db"), 0o600, nil)
@@ -125,29 +146,45 @@ func TestCheckNamesDamage(t *testing.T) {
 		damage func(t *testing.T, dir string)
 		says   string
 	}{
-		{"record", records(func(tx *bbolt.Tx) error {
-			b := tx.Bucket([]byte("r/orders"))
-			k, _ := b.Cursor().First()
-			return b.Put(k, []byte("{"))
+		{"record", stored(func(tx store.Tx) error {
+			return tx.Put("orders", entries(tx, "orders")[0].Key, []byte("{"))
 		}), "of orders cannot be read"},
-		{"no longer indexed", records(func(tx *bbolt.Tx) error {
-			b := tx.Bucket([]byte("r/uploads/id"))
-			k, _ := b.Cursor().First()
-			return b.Delete(k)
+		{"no longer indexed", stored(func(tx store.Tx) error {
+			return tx.Delete("uploads/id", entries(tx, "uploads/id")[0].Key)
 		}), "of uploads is not in its index id"},
-		{"index to nothing", records(func(tx *bbolt.Tx) error {
-			return tx.Bucket([]byte("r/uploads/id")).Put([]byte("x"), []byte("nobody"))
+		{"index to nothing", stored(func(tx store.Tx) error {
+			return tx.Put("uploads/id", []byte("x"), []byte("nobody"))
 		}), "index id of uploads names the record \"nobody\", which is not there"},
-		{"index in the wrong place", records(func(tx *bbolt.Tx) error {
-			b := tx.Bucket([]byte("r/uploads/id"))
-			_, v := b.Cursor().First()
-			return b.Put([]byte("x"), append([]byte(nil), v...))
+		{"index in the wrong place", stored(func(tx store.Tx) error {
+			return tx.Put("uploads/id", []byte("x"), entries(tx, "uploads/id")[0].Value)
 		}), "where it does not belong"},
+		{"altered value", records(func(tx *bbolt.Tx) error {
+			b := tx.Bucket([]byte("r/uploads"))
+			k, v := b.Cursor().First()
+			bad := append([]byte(nil), v...)
+			bad[len(bad)/2] ^= 1
+			return b.Put(k, bad)
+		}), "of bucket \"r/uploads\" does not match its checksum"},
+		{"key missing", func(t *testing.T, dir string) {
+			if err := os.Remove(filepath.Join(dir, "sunloop.key")); err != nil {
+				t.Fatal(err)
+			}
+		}, "sunloop.key is missing"},
+		{"key altered", func(t *testing.T, dir string) {
+			if err := os.WriteFile(filepath.Join(dir, "sunloop.key"), make([]byte, 32), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "does not open the signing key"},
+		{"file of no bytes", func(t *testing.T, dir string) {
+			if err := os.Truncate(filepath.Join(dir, "sunloop.db"), 0); err != nil {
+				t.Fatal(err)
+			}
+		}, "the file is empty"},
 		{"unclaimed bucket", records(func(tx *bbolt.Tx) error {
 			_, err := tx.CreateBucket([]byte("r/strange"))
 			return err
 		}), "records of strange belong to no table"},
-		{"job", records(func(tx *bbolt.Tx) error { return tx.Bucket([]byte("due")).Put([]byte("12345678nobody"), nil) }), "job nobody: not found"},
+		{"job", records(func(tx *bbolt.Tx) error { return tx.Bucket([]byte("due")).Put([]byte("12345678nobody"), nil) }), "row \"12345678nobody\" of bucket \"due\" does not match its checksum"},
 		{"block", records(func(tx *bbolt.Tx) error {
 			telemetry := tx.Bucket([]byte("telemetry"))
 			return telemetry.ForEachBucket(func(id []byte) error {
@@ -158,7 +195,7 @@ func TestCheckNamesDamage(t *testing.T) {
 					return b.Put(append([]byte(nil), k...), bad)
 				})
 			})
-		}), "asset "},
+		}), "blocks of the telemetry of site"},
 		{"object changed", object(func(path string) error {
 			b, err := os.ReadFile(path)
 			if err != nil {

@@ -350,7 +350,7 @@ func keyFileOf(cfg Config) string { return cmp.Or(cfg.KeyFile, filepath.Join(cfg
 // keyOf is the key of the service, which all replicas have.
 func (s *Service) keyOf(ctx context.Context) (auth.Key, error) {
 	if !s.replica() {
-		return auth.LoadKey(s.keyFile)
+		return auth.FolderKey(ctx, s.store, s.keyFile)
 	}
 	return auth.SharedKey(ctx, s.store, s.keyFile)
 }

@@ -86,6 +86,55 @@ func CheckSharedKey(ctx context.Context, records store.Records, path string) err
 	})
 }
 
+// FolderKey reads the key file of a data folder, and makes it in a new one. The
+// error is a [KeyError] for a file that is missing although secrets in the
+// records are sealed: a new key would open none of them.
+func FolderKey(ctx context.Context, records store.Records, path string) (Key, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		known, err := knownFingerprint(ctx, records)
+		if err != nil {
+			return Key{}, err
+		}
+		if known {
+			return Key{}, missingKey(path)
+		}
+	}
+	return LoadKey(path)
+}
+
+func missingKey(path string) *KeyError {
+	return &KeyError{fmt.Sprintf("the key file %s is missing, and secrets in the data are sealed with it: restore it from a backup", path)}
+}
+
+// CheckKey reports whether the key file is there and opens every signing key in
+// the records. It changes nothing.
+func CheckKey(ctx context.Context, records store.Records, path string) error {
+	var keys []signingKey
+	err := records.View(ctx, func(tx store.Tx) (err error) {
+		keys, _, err = signingKeys.List(tx, store.Query{})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("read the signing keys: %w", err)
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if len(keys) == 0 {
+			return nil // no service has worked with the folder yet
+		}
+		return missingKey(path)
+	}
+	k, err := LoadKey(path)
+	if err != nil {
+		return err
+	}
+	for _, s := range keys {
+		if _, err := k.Open(s.Sealed, "signing/"+s.ID); err != nil {
+			return &KeyError{fmt.Sprintf("the key file %s does not open the signing key %s: it is damaged or another one; restore it from a backup", path, s.ID)}
+		}
+	}
+	return nil
+}
+
 // knownFingerprint says whether the records know a key, by its mark or by what
 // was sealed before there were marks.
 func knownFingerprint(ctx context.Context, records store.Records) (known bool, err error) {
