@@ -128,4 +128,4 @@ const (
 
 // ErrUserNotFound is the refusal of an unknown user, or of one whom the caller
 // may not see.
-var ErrUserNotFound = refuse(404, "User not found")
+var ErrUserNotFound = UnknownID("User not found")

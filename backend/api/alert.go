@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net/http"
 	"time"
 )
 
@@ -46,8 +45,8 @@ const AlertSource = "sunloop"
 
 // Refusals of alerts.
 var (
-	ErrAlertNotFound    = refuse(http.StatusNotFound, "Alert not found")
-	ErrTerminalNotFound = refuse(http.StatusNotFound, "Terminal device not found")
+	ErrAlertNotFound    = UnknownID("Alert not found")
+	ErrTerminalNotFound = UnknownID("Terminal device not found")
 )
 
 // Alert tells of one fault at a terminal device, which watches units of a

@@ -4,7 +4,7 @@ import "net/http"
 
 // Refusals of bills of materials and parts.
 var (
-	ErrBOMNotFound  = refuse(http.StatusNotFound, "BOM not found")
+	ErrBOMNotFound  = UnknownID("BOM not found")
 	ErrPartNotFound = refuse(http.StatusNotFound, "Part not found")
 )
 

@@ -81,6 +81,8 @@ const (
 	ShowsGood    = "good"
 	ShowsNothing = "none"
 	ShowsWrong   = "wrong"
+
+	ShowsUnlimited = "unlimited" // a good one for all customers and sites
 )
 
 // Name of a rule: the operation and the case.
@@ -168,6 +170,11 @@ func (p Promise) rules(route Route) (rows []Rule, good Rule) {
 	for _, w := range p.Wrongs {
 		r := row(w.Why, with(w.With), w.Err)
 		r.State = w.State
+		if IsUnknownID(w.Err) {
+			limited := row(w.Why+", with a limited credential", with(w.With), ErrForbidden)
+			rows = append(rows, limited)
+			r.Credential = ShowsUnlimited
+		}
 		rows = append(rows, r)
 	}
 	return rows, good

@@ -15,7 +15,7 @@ import (
 var clash = refuse(http.StatusConflict, "")
 
 // unknownKey is told of an id, where ErrAPIKeyNotFound is told of a key.
-var unknownKey = refuse(http.StatusNotFound, "API key not found")
+var unknownKey = UnknownID("API key not found")
 
 // move is an operation on a record that is found by its id.
 func move(route, action, id, good, none string, missing *Error, more []Param, fields []string, wrongs ...Wrong) Promise {
@@ -104,7 +104,7 @@ var movePromises = []Promise{
 
 	{Route: "interpolations", Action: ActionGaps, As: InJSON, Params: []Param{must("customer_id", goodCustomer, 7), may("result_id", "", 7), may("limit", 5, -1, 1001)},
 		Fields: append(words("success result_id site_id count total_gaps"), prefixed("gaps[].", "asset_id start end minutes method energy_kwh step_minutes p10_kw p50_kw p90_kw")...),
-		Wrongs: []Wrong{is("result_id", "int-none", ErrNoInterpolation)}},
+		Wrongs: []Wrong{is("result_id", "int-none", ErrResultNotFound)}},
 	{Route: "stored-forecasts", Action: ActionAccuracy, As: InJSON, Params: []Param{must("customer_id", goodCustomer, 7), may("days", 7, -1, "all")}, Fields: words("success")},
 	{Route: "ml-models", Action: ActionHistory, As: InJSON, Params: []Param{must("site_id", goodSite, 7)}, Fields: append(words("success count"), prefixed("history[].", "model_name model_version to at")...), Wrongs: []Wrong{foreign}},
 	{Route: "ml-models", Action: ActionEvaluate, As: InJSON, Params: []Param{must("site_id", goodSite, 7), may("model_version", "1.0.0", 7)}, Elsewhere: "the tests of the registry, with a challenger",
@@ -114,7 +114,7 @@ var movePromises = []Promise{
 	{Route: "ml-models", Action: ActionRollback, As: InJSON, Params: []Param{must("site_id", goodSite, 7), may("model_version", "1.0.0", 7), must("reason", "the new one errs more", 7, "worse")}, Elsewhere: "the tests of the registry, with an archived model",
 		Wrongs: []Wrong{is("model_version", "99.0.0", ErrModelNotFound), {Why: "a model that is not archived", Err: clash}, foreign}},
 	{Route: "upload-move", Action: ActionCancel, As: InJSON, Params: []Param{must("id", "{upload_id}")}, Elsewhere: "the tests of the pipeline, with an import under way",
-		Wrongs: []Wrong{is("id", "upl_none", ErrNotFound)}},
+		Wrongs: []Wrong{is("id", "upl_none", ErrUploadNotFound)}},
 
 	{Route: "nowcast", Action: ActionList, As: InJSON, Params: []Param{must("customer_id", goodCustomer, 7), may("time_range", "6h", "2h", 7), may("asset_filter", []any{goodAsset}, goodAsset)},
 		Fields: append(prefixed("data.latest_metrics.", "total_power_kw avg_capacity_factor active_inverters total_inverters last_updated"), prefixed("data.time_series[].", "timestamp total_power_kw active_inverters")...)},

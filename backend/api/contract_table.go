@@ -72,12 +72,12 @@ var (
 		lacks("file", ErrCSVRequired),
 		is("file", "<html>no data</html>", ErrInvalidCSV),
 		{Why: "the store fails", Err: ErrUploadFailed, State: Broken},
-		{Why: "a foreign site", With: map[string]any{"site_id": "{foreign_site}"}, Err: ErrSiteNotPermitted},
+		{Why: "a foreign site", With: map[string]any{"site_id": "{foreign_site}"}, Err: ErrForbidden},
 	}
 )
 
 // foreign is a site of another customer, asked for with a limited key.
-var foreign = Wrong{Why: "a foreign site", With: map[string]any{"site_id": "{foreign_site}"}, Err: ErrSiteNotPermitted}
+var foreign = Wrong{Why: "a foreign site", With: map[string]any{"site_id": "{foreign_site}"}, Err: ErrForbidden}
 
 // promises are the operations of the specification and of the decisions beside
 // it, in no particular order.
@@ -112,7 +112,7 @@ var uploadPromises = []Promise{
 	{Route: "uploads", As: InQuery, Params: []Param{may("customer_id", goodCustomer), may("site_id", goodSite), may("limit", 5, 0, 1001)},
 		Fields: append(words("success count"), prefixed("uploads[].", "upload_id processing_status site_id")...), Wrongs: []Wrong{foreign}},
 	{Route: "upload", As: InQuery, Params: []Param{must("id", "{upload_id}")}, Fields: words("success upload upload.upload_id upload.processing_status"),
-		Wrongs: []Wrong{is("id", "upl_none", ErrNotFound)}},
+		Wrongs: []Wrong{is("id", "upl_none", ErrUploadNotFound)}},
 }
 
 // parameters are fields of a JSON body whose absence is told as a parameter's,

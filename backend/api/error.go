@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 )
@@ -23,6 +24,8 @@ type Error struct {
 	Details    map[string]any
 	RequestID  string // set by the client
 	RetryAfter int    // whole seconds, 0 when the answer carries none
+
+	unknownID bool
 }
 
 // Error is the message with its status.
@@ -46,6 +49,19 @@ func (e *Error) With(key string, value any) *Error {
 }
 
 func refuse(status int, message string) *Error { return &Error{Status: status, Message: message} }
+
+// UnknownID is the 404 for an id of a request that names no record. A caller
+// whose scope is limited gets [ErrForbidden] instead, see [IsUnknownID].
+func UnknownID(message string) *Error {
+	return &Error{Status: http.StatusNotFound, Message: message, unknownID: true}
+}
+
+// IsUnknownID reports whether err says that an id of the request names no
+// record, as opposed to a list or a document that is still empty.
+func IsUnknownID(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e != nil && e.unknownID
+}
 
 // The refusals of the contract.
 var (
@@ -73,16 +89,19 @@ var (
 	ErrInvalidCSV        = refuse(http.StatusBadRequest, "Invalid CSV format")
 	ErrUploadFailed      = refuse(http.StatusInternalServerError, "Upload failed")
 	ErrNoModel           = refuse(http.StatusNotFound, "No model found for customer")
-	ErrSiteNotFound      = refuse(http.StatusNotFound, "Site not found")
+	ErrSiteNotFound      = UnknownID("Site not found")
 	ErrForecastFailed    = refuse(http.StatusInternalServerError, "Forecast generation failed")
 	ErrInvalidAction     = refuse(http.StatusBadRequest, "Invalid action")
-	ErrAssetNotFound     = refuse(http.StatusNotFound, "Asset not found")
+	ErrAssetNotFound     = UnknownID("Asset not found")
 	ErrComponentNotFound = refuse(http.StatusNotFound, "Component not found")
 	ErrNoForecastResult  = refuse(http.StatusNotFound, "No forecast results found")
 	ErrNoInterpolation   = refuse(http.StatusNotFound, "No interpolation results found")
+	ErrResultNotFound    = UnknownID(ErrNoInterpolation.Message) // no result has the result_id
+	ErrUploadNotFound    = UnknownID(ErrNotFound.Message)
+	ErrNoChallenger      = refuse(http.StatusNotFound, "Model not found") // the site has no model in that state
 	ErrNoSummaries       = refuse(http.StatusNotFound, "No OODA summaries found")
-	ErrDetectionNotFound = refuse(http.StatusNotFound, "Detection not found")
-	ErrModelNotFound     = refuse(http.StatusNotFound, "Model not found")
+	ErrDetectionNotFound = UnknownID("Detection not found")
+	ErrModelNotFound     = UnknownID("Model not found")
 	ErrModelRegistry     = refuse(http.StatusInternalServerError, "Failed to retrieve model registry")
 )
 

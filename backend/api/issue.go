@@ -1,7 +1,5 @@
 package api
 
-import "net/http"
-
 // Statuses of an issue.
 const (
 	IssueNew        = "New"
@@ -16,7 +14,7 @@ const (
 )
 
 // ErrIssueNotFound refuses an issue_id that is not there.
-var ErrIssueNotFound = refuse(http.StatusNotFound, "Issue not found")
+var ErrIssueNotFound = UnknownID("Issue not found")
 
 // IssuesRequest is the body of POST /terminal/issues: action list, create,
 // acknowledge or resolve.

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net/http"
 	"time"
 )
 
@@ -62,7 +61,7 @@ const ReopenWithin = 7 * 24 * time.Hour
 const ReservationLasts = 14 * 24 * time.Hour
 
 // ErrOrderNotFound refuses an order_id that is not there.
-var ErrOrderNotFound = refuse(http.StatusNotFound, "Order not found")
+var ErrOrderNotFound = UnknownID("Order not found")
 
 // Order is a work order: maintenance of an asset that somebody is to do. The
 // fields after Priority are extensions.

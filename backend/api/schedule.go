@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net/http"
 	"time"
 )
 
@@ -53,7 +52,7 @@ const (
 )
 
 // ErrScheduleNotFound refuses a schedule_id that is not there.
-var ErrScheduleNotFound = refuse(http.StatusNotFound, "Schedule not found")
+var ErrScheduleNotFound = UnknownID("Schedule not found")
 
 // Schedule is a planned piece of maintenance of one asset. The fields after
 // Status are extensions.

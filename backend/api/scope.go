@@ -34,10 +34,17 @@ func (s Scope) CanCustomer(id string) bool { return listed(s.Customers, id) }
 // allowed too.
 func (s Scope) CanSite(id string) bool { return listed(s.Sites, id) }
 
-// Check is Allows as an error: nil or [ErrSiteNotPermitted].
+// Unlimited reports whether the scope covers all customers and all of their
+// sites. Only such a caller learns that an id does not exist: to every other,
+// an unknown id and another customer's are one error, [ErrForbidden].
+func (s Scope) Unlimited() bool {
+	return slices.Contains(s.Customers, Every) && slices.Contains(s.Sites, Every)
+}
+
+// Check is Allows as an error: nil or [ErrForbidden].
 func (s Scope) Check(customerID, siteID string) error {
 	if !s.Allows(customerID, siteID) {
-		return ErrSiteNotPermitted
+		return ErrForbidden
 	}
 	return nil
 }

@@ -31,8 +31,8 @@ const SecretOverlap = 24 * time.Hour
 // Refusals of job tracking.
 var (
 	ErrInvalidCallback      = refuse(http.StatusBadRequest, "Invalid callback URL")
-	ErrSubscriptionNotFound = refuse(http.StatusNotFound, "Subscription not found")
-	ErrDeliveryNotFound     = refuse(http.StatusNotFound, "Delivery not found")
+	ErrSubscriptionNotFound = UnknownID("Subscription not found")
+	ErrDeliveryNotFound     = UnknownID("Delivery not found")
 )
 
 // Subscription asks for the changes of an order's status to be posted to a

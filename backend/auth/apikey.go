@@ -148,7 +148,7 @@ func (m Administrator) CreateKey(ctx context.Context, n NewKey) (plain string, k
 
 var (
 	errPastEnd = api.InvalidField("expires_at", "lies in the past")
-	errNoKey   = &api.Error{Status: 404, Message: api.ErrAPIKeyNotFound.Message}
+	errNoKey   = api.UnknownID(api.ErrAPIKeyNotFound.Message)
 )
 
 func everyIfNone(ids []string) []string {

@@ -252,7 +252,7 @@ func (c *contract) credential(rule api.Rule) string {
 			c.t.Fatal(err)
 		}
 		return r.Token
-	case rule.State == api.Empty:
+	case rule.State == api.Empty, rule.Credential == api.ShowsUnlimited:
 		return shared.key
 	}
 	return c.key

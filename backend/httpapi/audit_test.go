@@ -124,7 +124,7 @@ func TestRefusedWritesLeaveOneRecord(t *testing.T) {
 		{"parameters", "admin", `{"action":"set"}`, api.AuditRecord{Actor: "admin", Status: 400, Error: "Missing required field: site"}},
 		{"credential", "", set, api.AuditRecord{Status: 401, Error: "Unauthorized", SiteID: ownSite, CustomerIDs: []string{ownCustomer}}},
 		{"permission", "reader", set, api.AuditRecord{Actor: "reader", Status: 403, Error: "Access denied", SiteID: ownSite, CustomerIDs: []string{ownCustomer}}},
-		{"scope", "own", strings.Replace(set, "Sibaya", "Elsewhere", 1), api.AuditRecord{Actor: "own", Status: 403, Error: "Site not permitted", SiteID: foreignSite, CustomerIDs: []string{ownCustomer}}},
+		{"scope", "own", strings.Replace(set, "Sibaya", "Elsewhere", 1), api.AuditRecord{Actor: "own", Status: 403, Error: "Access denied", SiteID: foreignSite, CustomerIDs: []string{ownCustomer}}},
 		{"accepted", "own", set, api.AuditRecord{Actor: "own", Status: 200, SiteID: ownSite, CustomerIDs: []string{ownCustomer}}},
 		{"rate", "own", set, api.AuditRecord{Actor: "own", Status: 429, Error: "Too many requests", SiteID: ownSite, CustomerIDs: []string{ownCustomer}}},
 	} {

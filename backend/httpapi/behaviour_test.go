@@ -168,7 +168,7 @@ func TestUploadForms(t *testing.T) {
 		{"no region", api.PathUploadTrain, []string{"customer_id", ownCustomer, "site_id", ownSite, "location", "l", "file", csv}, 400, "Missing required parameter: region"},
 		{"a wild capacity", api.PathUploadTrain, append(all, "capacity_kw", "NaN", "file", csv), 400, "Invalid parameter: capacity_kw"},
 		{"a field too long", api.PathUploadTrain, append(all, "location", strings.Repeat("x", 5000), "file", csv), 400, "Invalid parameter: location"},
-		{"a foreign site", api.PathUploadTrain, []string{"customer_id", ownCustomer, "site_id", foreignSite, "region", "r", "location", "l", "file", csv}, 403, "Site not permitted"},
+		{"a foreign site", api.PathUploadTrain, []string{"customer_id", ownCustomer, "site_id", foreignSite, "region", "r", "location", "l", "file", csv}, 403, "Access denied"},
 		{"the largest file", api.PathUploadTrain, append(all, "file", big[:api.MaxUploadBytes]), 200, `"queued"`},
 		{"a byte more", api.PathUploadTrain, append(all, "file", big[:api.MaxUploadBytes+1]), 413, `"error":"File too large: the limit is 10 MB"`},
 		{"a byte more, with its record", api.PathV1UploadTrain, append([]string{"site_id", ownSite}, "file", big[:api.MaxUploadBytes+1]), 413, `"upload_id":"upl_r4"`},

@@ -19,8 +19,8 @@ func TestBOMs(t *testing.T) {
 		{name: "no asset", body: `{"action":"generate"}`, status: 400, contains: []string{"Missing required field: asset_id"}},
 		{name: "no type", body: `{"action":"generate",` + asset + `}`, status: 400, contains: []string{`"error":"Missing required field: maintenance_type"`}},
 		{name: "wild type", body: strings.Replace(kit, "corrective", "magic", 1), status: 400, contains: []string{"Invalid field: maintenance_type"}},
-		{name: "unknown asset", body: strings.Replace(kit, ownAsset, "INV-0", 1), status: 404, contains: []string{`"error":"Asset not found"`}},
-		{name: "another's asset", body: strings.Replace(kit, ownAsset, foreignAsset, 1), status: 403, contains: []string{"Site not permitted"}},
+		{name: "unknown asset", body: strings.Replace(kit, ownAsset, "INV-0", 1), status: 403, contains: []string{"Access denied"}},
+		{name: "another's asset", body: strings.Replace(kit, ownAsset, foreignAsset, 1), status: 403, contains: []string{"Access denied"}},
 		{name: "nothing is wrong", body: kit, status: 200, contains: []string{
 			`"items":[{"part_number":"CONN-MC4","description":"DC connector pair","quantity":2,"unit_cost":5.4,"total_cost":10.8,"essential":false},`,
 			`"total_cost":86.8,"total_cost_usd":86.8`, `"item_count":4`, `"currency":"USD"`, `"estimated_hours":3`}, without: []string{"fault_family"}},
@@ -28,11 +28,11 @@ func TestBOMs(t *testing.T) {
 			contains: []string{`"maintenance_type":"emergency"`, "SW-DC-1500", `"schedule_id":"` + plan.ScheduleID + `"`}},
 		{name: "else it is corrective", body: `{"action":"build","customer_id":"customer123",` + asset + `}`, status: 200, contains: []string{`"maintenance_type":"corrective"`}},
 		{name: "another's schedule", body: `{"action":"build","customer_id":"customer123","asset_id":"INV-2","schedule_id":"` + plan.ScheduleID + `"}`, key: "customer", status: 400, contains: []string{"Invalid field: schedule_id"}},
-		{name: "unknown schedule", body: strings.Replace(kit, "}", `,"schedule_id":"sch_0"}`, 1), status: 404, contains: []string{"Schedule not found"}},
+		{name: "unknown schedule", body: strings.Replace(kit, "}", `,"schedule_id":"sch_0"}`, 1), status: 403, contains: []string{"Access denied"}},
 		{name: "a family by hand", body: strings.Replace(kit, "}", `,"fault_family":"string_outage"}`, 1), status: 200, contains: []string{`"fault_family":"string_outage"`, "MOD-450W"}},
 		{name: "list of nothing", body: `{"action":"list"}`, status: 400, contains: []string{"Missing required field: asset_id"}},
 		{name: "list", body: `{"action":"list",` + asset + `}`, status: 200, contains: []string{`"count":4`, `"total_cost":86.8`, `"item_count":4`}, without: []string{`"items"`}},
-		{name: "unknown id", body: `{"action":"get","bom_id":"bom_0"}`, status: 404, contains: []string{"BOM not found"}},
+		{name: "unknown id", body: `{"action":"get","bom_id":"bom_0"}`, status: 403, contains: []string{"Access denied"}},
 	})
 	w.judge(true) // the unit makes no power
 	made := told[api.BOMResponse](w, api.PathBOM, kit)
@@ -91,7 +91,7 @@ func TestParts(t *testing.T) {
 		{name: "no action", body: `{}`, status: 400, contains: []string{"Invalid action"}},
 		{name: "whose", body: `{"action":"list"}`, status: 400, contains: []string{"Missing required field: customer_id"}},
 		{name: "another's, by customer", key: "foreign", body: `{"action":"list","customer_id":"customer123"}`, status: 403, contains: []string{"Access denied"}},
-		{name: "another's, by site", key: "foreign", body: `{"action":"list","site_id":"Sibaya"}`, status: 403, contains: []string{"Site not permitted"}},
+		{name: "another's, by site", key: "foreign", body: `{"action":"list","site_id":"Sibaya"}`, status: 403, contains: []string{"Access denied"}},
 		{name: "one's own, by customer", body: `{"action":"list","customer_id":"customer123","limit":1}`, status: 200, contains: []string{`"count":1`, `"counted":false`, `"on_hand":0`}},
 		{name: "no part", body: `{"action":"adjust","site_id":"Sibaya","on_hand":3,"reason":"r"}`, status: 400, contains: []string{"Missing required field: part_number"}},
 		{name: "unknown part", body: `{"action":"adjust","site_id":"Sibaya","part_number":"FAN","on_hand":3,"reason":"r"}`, status: 404, contains: []string{"Part not found"}},

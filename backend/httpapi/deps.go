@@ -9,7 +9,7 @@ import (
 
 // What the handlers need of the domain. Every method takes the caller's scope
 // and holds to it: what is looked up by id answers the not-found refusal of
-// the contract, or [api.ErrSiteNotPermitted] when it is there but outside the
+// the contract, or [api.ErrForbidden] when it is there but outside the
 // scope; lists leave out what is outside. Refusals are *[api.Error]; any other
 // error becomes 500. Lists answer the records and the cursor of the next part,
 // empty at the end; a Page comes with its limit filled in.

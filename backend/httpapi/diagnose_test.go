@@ -50,9 +50,9 @@ func TestDiagnose(t *testing.T) {
 		{name: "no asset", body: `{"action":"run"}`, status: 400, contains: []string{"Missing required field: asset_id"}},
 		{name: "no such action", body: `{"action":"guess"}`, status: 400, contains: []string{"Invalid action"}},
 		{name: "negative hours", body: run + `,"lookback_hours":-1}`, status: 400, contains: []string{"Invalid field: lookback_hours"}},
-		{name: "unknown asset", body: `{"action":"run","asset_id":"INV-0"}`, status: 404, contains: []string{"Asset not found"}},
-		{name: "another's asset", body: `{"action":"run","asset_id":"` + foreignAsset + `"}`, status: 403, contains: []string{"Site not permitted"}},
-		{name: "unknown detection", body: run + `,"detection_id":"det_0"}`, status: 404, contains: []string{"Detection not found"}},
+		{name: "unknown asset", body: `{"action":"run","asset_id":"INV-0"}`, status: 403, contains: []string{"Access denied"}},
+		{name: "another's asset", body: `{"action":"run","asset_id":"` + foreignAsset + `"}`, status: 403, contains: []string{"Access denied"}},
+		{name: "unknown detection", body: run + `,"detection_id":"det_0"}`, status: 403, contains: []string{"Access denied"}},
 		{name: "an outage", body: run + `}`, status: 200, contains: []string{`"message":"Diagnosis completed"`, `"root_cause":"Blown fuse"`, `"confidence":0.6`,
 			`"category":"inverter_outage"`, `"summary":"The unit makes no power."`, `"recommended_actions":[{"priority":"high","action":"Check the fuses"}]`,
 			`"evidence":[{"for":true,"text":"Its peers make 40 kW."}]`, `"alternatives":[{"cause":"Tripped breaker","confidence":0.3}]`,
@@ -67,7 +67,7 @@ func TestDiagnose(t *testing.T) {
 	}
 	for _, s := range []scenario{
 		{name: "diagnostics", body: `{}`, key: "own", status: 200, contains: []string{`"count":2`}},
-		{name: "another's diagnostics", body: `{"site_id":"Elsewhere"}`, key: "own", status: 403, contains: []string{"Site not permitted"}},
+		{name: "another's diagnostics", body: `{"site_id":"Elsewhere"}`, key: "own", status: 403, contains: []string{"Access denied"}},
 	} {
 		s.method, s.url = http.MethodPost, api.PathDiagnostics
 		t.Run(s.name, func(t *testing.T) { s.run(t, w) })

@@ -32,7 +32,7 @@ func TestMovesOfModels(t *testing.T) {
 		{name: "a short reason", body: `{"action":"promote","site_id":"Sibaya","reason":"better"}`, status: 400, contains: []string{"Invalid field: reason", "at least 10 characters"}},
 		{name: "no such action", body: `{"action":"delete","site_id":"Sibaya"}`, status: 400, contains: []string{"Invalid action"}},
 		{name: "no such type", body: `{"action":"evaluate","site_id":"Sibaya","model_type":"diagnostics"}`, status: 400, contains: []string{"Invalid field: model_type"}},
-		{name: "no such version", body: `{"action":"evaluate","site_id":"Sibaya","model_version":"9.0.0"}`, status: 404, contains: []string{"Model not found"}},
+		{name: "no such version", body: `{"action":"evaluate","site_id":"Sibaya","model_version":"9.0.0"}`, status: 403, contains: []string{"Access denied"}},
 		{name: "not evaluated", body: promote, status: 409, contains: []string{"not eligible: it was not evaluated"}},
 		{name: "evaluate", body: `{"action":"evaluate","site_id":"Sibaya"}`, status: 200, contains: []string{`"eligible":false`, `"verdict":"its loss is higher"`, `"against":"1.0.0"`, `"model_version":"2.0.0"`}},
 		{name: "not eligible", body: promote, status: 409, contains: []string{"not eligible: its loss is higher", `"allowed":["evaluate","force"]`}},

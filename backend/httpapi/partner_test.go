@@ -75,9 +75,9 @@ func TestSnapshotsRefuse(t *testing.T) {
 		"/maintenance-signals?site_id=Sibaya&since=soon":             {400, "Invalid parameter: since"},
 		"/maintenance-signals?site_id=Sibaya&severity=bad":           {400, "Invalid parameter: severity"},
 		"/snapshot?site_id=Sibaya&kind=maintenance-signals&since=no": {400, "Invalid parameter: since"},
-		"/kpi-rollup?site_id=Elsewhere":                              {403, "Site not permitted"},
-		"/kpi-rollup?site_id=Second+Site":                            {403, "Site not permitted"}, // the key is for Sibaya alone
-		"/snapshot?kind=maintenance-signals&site_id=Second+Site":     {403, "Site not permitted"},
+		"/kpi-rollup?site_id=Elsewhere":                              {403, "Access denied"},
+		"/kpi-rollup?site_id=Second+Site":                            {403, "Access denied"}, // the key is for Sibaya alone
+		"/snapshot?kind=maintenance-signals&site_id=Second+Site":     {403, "Access denied"},
 		"/maintenance-schedule?site_id=Sibaya":                       {404, "Not found"},
 	} {
 		if r := w.as("own", http.MethodGet, path, ""); r.Code != want.status || !strings.Contains(r.Body.String(), want.words) {

@@ -76,7 +76,7 @@ func TestScenarios(t *testing.T) {
 		{name: "parameters before the credential's worth", method: get, url: "/forecast", headers: []string{"x-api-key", "bad"}, status: 400, contains: []string{"Missing required parameter: customer_id"}},
 		{name: "bad credential", method: get, url: "/forecast?customer_id=customer123", headers: []string{"x-api-key", "bad"}, status: 401, contains: []string{api.ErrUnauthorized.Message}},
 		{name: "bad token", method: get, url: "/forecast?customer_id=customer123", headers: []string{"Authorization", "Bearer a.b.c"}, status: 401, contains: []string{`"Invalid token"`}},
-		{name: "scope", method: get, url: "/forecast?customer_id=customer123&site_id=Elsewhere", key: "own", status: 403, contains: []string{`"Site not permitted"`}, without: []string{"Secret"}},
+		{name: "scope", method: get, url: "/forecast?customer_id=customer123&site_id=Elsewhere", key: "own", status: 403, contains: []string{`"Access denied"`}, without: []string{"Secret"}},
 
 		// Either header carries either credential.
 		{name: "x-api-key on the main host", method: get, url: "/forecast?customer_id=customer123", headers: []string{"x-api-key", w.keys["own"]}, status: 200},
@@ -88,19 +88,19 @@ func TestScenarios(t *testing.T) {
 		{name: "forecast horizon too long", method: get, url: "/forecast?customer_id=customer123&horizon_hours=721", key: "own", status: 400, contains: []string{"Invalid parameter: horizon_hours", `"field":"horizon_hours"`}},
 		{name: "forecast horizon no number", method: get, url: "/forecast?customer_id=customer123&horizon_hours=2d", key: "own", status: 400},
 		{name: "forecast without a model", method: get, url: "/forecast?customer_id=customer123&site_id=Second+Site", key: "customer", status: 404, contains: []string{"No model found for customer"}},
-		{name: "forecast of an unknown site", method: get, url: "/forecast?customer_id=customer123&site_id=Nowhere", key: "customer", status: 404, contains: []string{`"Site not found"`}},
+		{name: "forecast of an unknown site", method: get, url: "/forecast?customer_id=customer123&site_id=Nowhere", key: "customer", status: 403, contains: []string{"Access denied"}},
 		{name: "forecast of another customer's site", method: get, url: "/forecast?customer_id=customer123&site_id=Elsewhere", key: "admin", status: 404, contains: []string{`"Site not found"`}},
 		{name: "energy forecast", method: post, url: "/forecast", body: `{"site_id":"Sibaya"}`, key: "own", status: 200, contains: []string{`"hour_ahead":24`}},
 		{name: "energy forecast of nothing", method: post, url: "/forecast", body: `{}`, key: "own", status: 400, contains: []string{"Missing required field: customer_id"}},
 		{name: "energy forecast too long", method: post, url: "/forecast", body: `{"site_id":"Sibaya","forecast_hours":721}`, key: "own", status: 400},
-		{name: "energy forecast of an unknown device", method: post, url: "/forecast", body: `{"site_id":"Sibaya","device_id":"INV-0"}`, key: "own", status: 404, contains: []string{"Asset not found"}},
+		{name: "energy forecast of an unknown device", method: post, url: "/forecast", body: `{"site_id":"Sibaya","device_id":"INV-0"}`, key: "own", status: 403, contains: []string{"Access denied"}},
 
 		// Telemetry.
 		{name: "period", method: get, url: "/telemetry/data-period?site_id=Sibaya", key: "own", status: 200, contains: []string{`"first_record":"2025-09-30T22:00:00Z"`, `"last_record":"2025-10-01T21:55:00Z"`}, without: []string{"asset_id"}},
 		{name: "period of a unit", method: get, url: "/telemetry/data-period?site_id=Sibaya&asset_id=" + ownAsset, key: "own", status: 200, contains: []string{`"asset_id":"INV-1000000054495190"`}},
 		{name: "period of a site without data", method: get, url: "/telemetry/data-period?site_id=Second+Site", key: "customer", status: 200, contains: []string{`"first_record":null,"last_record":null`}},
 		{name: "period without a site", method: get, url: "/telemetry/data-period", key: "own", status: 400, contains: []string{"Missing required parameter: site_id"}},
-		{name: "period of an unknown unit", method: get, url: "/telemetry/data-period?site_id=Sibaya&asset_id=INV-0", key: "own", status: 404, contains: []string{"Asset not found"}},
+		{name: "period of an unknown unit", method: get, url: "/telemetry/data-period?site_id=Sibaya&asset_id=INV-0", key: "own", status: 403, contains: []string{"Access denied"}},
 		{name: "records", method: get, url: inverter + day, key: "own", status: 200, contains: []string{
 			`{"records":[{"asset_id":"INV-1000000054495190","site_id":"Sibaya","timestamp":"2025-09-30T22:00:00Z","power":0,"kWh":0,"inverter_state":2,"run_state":0,"temperature":20,"error_code":0,"error_type":"normal"},`}},
 		{name: "no records in the range", method: get, url: inverter + "start=2024-01-01&end=2024-01-02", key: "own", status: 200, contains: []string{`{"records":[]}`}},
@@ -116,7 +116,7 @@ func TestScenarios(t *testing.T) {
 		{name: "wild resolution", method: get, url: inverter + day + "&resolution=1s", key: "own", status: 400, contains: []string{"Invalid parameter: resolution"}},
 		{name: "wild cursor", method: get, url: inverter + day + "&cursor=zzz", key: "own", status: 400, contains: []string{"Invalid parameter: cursor"}},
 		{name: "limit zero", method: get, url: inverter + day + "&limit=0", key: "own", status: 400, contains: []string{"Invalid parameter: limit"}},
-		{name: "a unit of another site", method: get, url: "/telemetry/inverter?asset_id=INV-9&site_id=Sibaya&" + day, key: "own", status: 404, contains: []string{"Asset not found"}},
+		{name: "a unit of another site", method: get, url: "/telemetry/inverter?asset_id=INV-9&site_id=Sibaya&" + day, key: "own", status: 403, contains: []string{"Access denied"}},
 		{name: "site records", method: get, url: "/telemetry/site?site_id=Sibaya&limit=2&" + day, key: "own", status: 200, contains: []string{`{"records":{"INV-1000000054495190":[{`}},
 		{name: "latest", method: get, url: "/telemetry/latest?site_id=Sibaya", key: "own", status: 200, contains: []string{`{"site_id":"Sibaya","records":[{"asset_id":"INV-1000000054495190","site_id":"Sibaya","timestamp":"2025-10-01T21:55:00Z"`}},
 
@@ -126,7 +126,7 @@ func TestScenarios(t *testing.T) {
 		{name: "assets of nobody", method: post, url: "/terminal/assets", body: `{"action":"list","customer_id":"nobody"}`, key: "admin", status: 200, contains: []string{`"assets":[]`, `"count":0`}},
 		{name: "asset", method: post, url: "/terminal/assets", body: `{"action":"get","asset_id":"INV-1000000054495190"}`, key: "own", status: 200, contains: []string{`"asset":{"asset_id":"INV-1000000054495190"`}},
 		{name: "asset without id", method: post, url: "/terminal/assets", body: `{"action":"get"}`, key: "own", status: 400, contains: []string{"Missing required field: asset_id"}},
-		{name: "unknown asset", method: post, url: "/terminal/assets", body: `{"action":"get","asset_id":"INV-0"}`, key: "own", status: 404, contains: []string{"Asset not found"}},
+		{name: "unknown asset", method: post, url: "/terminal/assets", body: `{"action":"get","asset_id":"INV-0"}`, key: "own", status: 403, contains: []string{"Access denied"}},
 		{name: "foreign asset", method: post, url: "/terminal/assets", body: `{"action":"get","asset_id":"INV-9"}`, key: "own", status: 403, without: []string{"Secret"}},
 		{name: "no action", method: post, url: "/terminal/assets", body: `{}`, key: "own", status: 400, contains: []string{"Invalid action"}},
 		{name: "wild action", method: post, url: "/terminal/assets", body: `{"action":"drop"}`, key: "own", status: 400, contains: []string{"Invalid action"}},
@@ -154,7 +154,7 @@ func TestScenarios(t *testing.T) {
 		// Detection.
 		{name: "detect", method: post, url: "/terminal/detect", body: `{"action":"run","asset_id":"INV-1000000054495190"}`, key: "own", status: 200, contains: []string{`"anomalies_detected":0`, `"status":"completed"`, `"detection_id":"det_1"`}, without: []string{`"detections"`}},
 		{name: "detect without an asset", method: post, url: "/terminal/detect", body: `{"action":"run"}`, key: "own", status: 400, contains: []string{"Missing required field: asset_id"}},
-		{name: "detect an unknown asset", method: post, url: "/terminal/detect", body: `{"action":"run","asset_id":"INV-0"}`, key: "own", status: 404, contains: []string{"Asset not found"}},
+		{name: "detect an unknown asset", method: post, url: "/terminal/detect", body: `{"action":"run","asset_id":"INV-0"}`, key: "own", status: 403, contains: []string{"Access denied"}},
 		{name: "detect list", method: post, url: "/terminal/detect", body: `{"action":"list"}`, key: "own", status: 200, contains: []string{`"detections":[]`, `"count":0`}},
 		{name: "detections", method: post, url: "/terminal/detections", body: `{"customer_id":"customer123"}`, key: "own", status: 200, contains: []string{`"detections":[]`}},
 		{name: "detect, wild action", method: post, url: "/terminal/detect", body: `{"action":"stop"}`, key: "own", status: 400, contains: []string{"Invalid action"}},
@@ -194,9 +194,9 @@ func TestScenarios(t *testing.T) {
 		{name: "forecast snapshot of no site", method: get, url: "/forecast-snapshot", key: "own", status: 400, contains: []string{"Missing required parameter: site_id"}},
 		{name: "forecast snapshot of no hours", method: get, url: "/forecast-snapshot?site_id=Sibaya&horizon=2d", key: "own", status: 400, contains: []string{"Invalid parameter: horizon"}},
 		{name: "uploads, none", method: get, url: "/uploads", key: "own", status: 200, contains: []string{`"uploads":[]`}},
-		{name: "cancel of an unknown upload", method: post, url: "/uploads/upl_0", body: `{"action":"cancel"}`, key: "own", status: 404, contains: []string{`"Not found"`}},
+		{name: "cancel of an unknown upload", method: post, url: "/uploads/upl_0", body: `{"action":"cancel"}`, key: "own", status: 403, contains: []string{"Access denied"}},
 		{name: "no move of an upload", method: post, url: "/uploads/upl_0", body: `{"action":"delete"}`, key: "own", status: 400, contains: []string{`"Invalid action"`}},
-		{name: "unknown upload", method: get, url: "/uploads/upl_0", key: "own", status: 404, contains: []string{`"Not found"`}},
+		{name: "unknown upload", method: get, url: "/uploads/upl_0", key: "own", status: 403, contains: []string{"Access denied"}},
 		{name: "import without a path", method: post, url: "/upload_train", body: `{"customer_id":"customer123","site_id":"Sibaya","region":"af-south-1","location":"Durban"}`, key: "own", status: 400, contains: []string{"Missing required parameter: s3_path"}},
 		{name: "import", method: post, url: "/upload_nowcast", body: `{"customer_id":"customer123","site_id":"Sibaya","region":"af-south-1","location":"Durban","s3_path":"file:///x"}`, key: "own", status: 200, contains: []string{`"processing_status":"queued"`}},
 

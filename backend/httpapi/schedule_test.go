@@ -25,8 +25,8 @@ func TestSchedules(t *testing.T) {
 		{name: "wild type", body: strings.Replace(create, "Corrective", "magic", 1), status: 400, contains: []string{"Invalid field: maintenance_type", "preventive, corrective, emergency"}},
 		{name: "wild date", body: strings.Replace(create, "2025-10-05T08:00:00+02:00", "soon", 1), status: 400, contains: []string{"Invalid field: scheduled_date"}},
 		{name: "long reason", body: strings.Replace(create, "Fan is loud", strings.Repeat("x", 2001), 1), status: 400, contains: []string{"Invalid field: reason"}},
-		{name: "unknown asset", body: strings.Replace(create, ownAsset, "INV-0", 1), status: 404, contains: []string{`"error":"Asset not found"`}},
-		{name: "another's asset", body: strings.Replace(create, ownAsset, foreignAsset, 1), status: 403, contains: []string{"Site not permitted"}},
+		{name: "unknown asset", body: strings.Replace(create, ownAsset, "INV-0", 1), status: 403, contains: []string{"Access denied"}},
+		{name: "another's asset", body: strings.Replace(create, ownAsset, foreignAsset, 1), status: 403, contains: []string{"Access denied"}},
 		{name: "in the past", body: strings.Replace(create, "2025-10-05T08:00:00+02:00", "2025-10-02T09:59:00Z", 1), status: 400, contains: []string{"Invalid field: scheduled_date", "in the past"}},
 		{name: "an emergency in the past", body: strings.NewReplacer("2025-10-05T08:00:00+02:00", "2025-10-01T09:59:00Z", "Corrective", "emergency").Replace(create), status: 200},
 		{name: "today", body: strings.Replace(create, "2025-10-05T08:00:00+02:00", "2025-10-02", 1), status: 200, contains: []string{`"scheduled_date":"2025-10-02T00:00:00Z"`, `"overdue":false`}},
@@ -35,19 +35,19 @@ func TestSchedules(t *testing.T) {
 		{name: "list of nothing", body: `{"action":"list"}`, status: 400, contains: []string{"Missing required field: asset_id"}},
 		{name: "list", body: `{"action":"list","asset_id":"` + ownAsset + `"}`, status: 200, contains: []string{`"count":3`}, without: []string{"history"}},
 		{name: "list of a customer", body: `{"action":"list","customer_id":"customer123"}`, status: 200, contains: []string{`"count":3`}},
-		{name: "list of an unknown asset", body: `{"action":"list","asset_id":"INV-0"}`, status: 404, contains: []string{"Asset not found"}},
+		{name: "list of an unknown asset", body: `{"action":"list","asset_id":"INV-0"}`, status: 403, contains: []string{"Access denied"}},
 		{name: "overdue ones", body: `{"action":"list","customer_id":"customer123","overdue_only":true}`, status: 200, contains: []string{`"count":1`, `"maintenance_type":"emergency"`, `"overdue":true`, `"status":"pending"`}},
 		{name: "wild status", body: `{"action":"list","customer_id":"customer123","status":"late"}`, status: 400, contains: []string{"Invalid field: status"}},
 		{name: "wild cursor", body: `{"action":"list","customer_id":"customer123","cursor":"!"}`, status: 400, contains: []string{"Invalid parameter: cursor"}},
 		{name: "no id", body: `{"action":"get"}`, status: 400, contains: []string{"Missing required field: schedule_id"}},
-		{name: "unknown id", body: `{"action":"get","schedule_id":"sch_0"}`, status: 404, contains: []string{"Schedule not found"}},
+		{name: "unknown id", body: `{"action":"get","schedule_id":"sch_0"}`, status: 403, contains: []string{"Access denied"}},
 	})
 
 	made := told[api.ScheduleResponse](w, api.PathSchedule, create)
 	id := `"schedule_id":"` + made.ScheduleID + `"`
 	w.key("foreign", authKey(foreignSite))
 	posted(t, w, api.PathSchedule, []scenario{
-		{name: "another's", key: "foreign", body: `{"action":"get",` + id + `}`, status: 403, contains: []string{"Site not permitted"}},
+		{name: "another's", key: "foreign", body: `{"action":"get",` + id + `}`, status: 403, contains: []string{"Access denied"}},
 		{name: "completed too early", body: `{"action":"complete",` + id + `}`, status: 409, contains: []string{"is pending: it cannot become completed", `"allowed":["confirmed","cancelled"]`}},
 		{name: "cancelled without a reason", body: `{"action":"cancel",` + id + `}`, status: 400, contains: []string{"Missing required field: reason"}},
 		{name: "cancelled with a blank reason", body: `{"action":"cancel",` + id + `,"reason":"  "}`, status: 400, contains: []string{"Missing required field: reason"}},

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -229,6 +230,9 @@ func TestScopeMatrix(t *testing.T) {
 						case r.own != 0:
 							want = r.own
 						}
+						if want == 404 && (whose == "absent" || absentIDs.MatchString(r.body)) {
+							want = 403 // a limited caller learns nothing of ids outside of its scope
+						}
 						status, body := w.send(route, r, id, uploadIDs[whose], credential, n)
 						if status != want {
 							t.Errorf("%s, %s as %s, %s ids: status %d, want %d: %s", name, role, caller, whose, status, want, body)
@@ -245,6 +249,38 @@ func TestScopeMatrix(t *testing.T) {
 		if !seen[name] {
 			t.Errorf("row %q of the matrix is of no route", name)
 		}
+	}
+}
+
+// TestUnlimitedCallersGet404 sends every operation with ids that do not exist
+// as an administrator of all customers and sites, who gets the specification's
+// messages.
+func TestUnlimitedCallersGet404(t *testing.T) {
+	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1_000_000 })
+	n, unknown := 0, 0
+	for _, route := range api.Routes() {
+		for _, op := range route.Operations {
+			name := route.Name
+			if len(route.Operations) > 1 || op.Action != "" {
+				name += " " + op.Action
+			}
+			r, ok := requests[name]
+			if !ok || r.absent != http.StatusNotFound {
+				continue
+			}
+			n++
+			got := w.sent(route, r, ids{ownCustomer, "Nowhere", "INV-0"}, "upl_0", w.keys["admin"], n)
+			var e api.ErrorBody
+			if err := json.Unmarshal(got.Body.Bytes(), &e); err != nil || got.Code != http.StatusNotFound || !strings.HasSuffix(strings.ToLower(e.Error), "not found") && !strings.HasPrefix(e.Error, "No ") {
+				t.Errorf("%s: HTTP %d %s", name, got.Code, got.Body)
+			}
+			if strings.HasSuffix(e.Error, " not found") {
+				unknown++
+			}
+		}
+	}
+	if n < 60 || unknown < 50 {
+		t.Errorf("%d operations, of which %d name an unknown id: the table of routes has more", n, unknown)
 	}
 }
 

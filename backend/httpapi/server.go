@@ -310,6 +310,9 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 	c.run = func(ctx context.Context, g granted) (any, error) {
 		ctx, changes := store.WithChanges(ctx)
 		result, err := run(ctx, g)
+		if err = concealed(g.scope, err); err != nil {
+			result = nil // it may be another customer's record
+		}
 		n.result, n.err = result, err
 		if err != nil && changes.Possible() {
 			err = uncertain{err}
@@ -401,6 +404,16 @@ func credentialOf(q *http.Request) string {
 	return credential
 }
 
+// concealed is err as a caller of the scope may know it: unless the scope is
+// unlimited, an id that names no record gets the answer of an id outside the
+// scope, so that no caller learns which ids other customers have.
+func concealed(scope api.Scope, err error) error {
+	if !scope.Unlimited() && api.IsUnknownID(err) {
+		return api.ErrForbidden
+	}
+	return err
+}
+
 // permit checks permission and scope. What is not there is told apart, as it
 // counts as a request and is answered after the rate.
 func (s *server) permit(ctx context.Context, g *granted, op api.Operation, t target) (absent, refused error) {
@@ -410,15 +423,22 @@ func (s *server) permit(ctx context.Context, g *granted, op api.Operation, t tar
 	if t.customerID != "" && !g.CanCustomer(t.customerID) {
 		return nil, api.ErrForbidden
 	}
+	defer func() {
+		// An id that is unknown to a limited caller is refused like another
+		// customer's: before the rate is counted.
+		if err := concealed(g.scope, absent); errors.Is(err, api.ErrForbidden) {
+			absent, refused = nil, err
+		}
+	}()
 	if t.siteID != "" {
 		if !g.CanSite(t.siteID) {
-			return nil, api.ErrSiteNotPermitted
+			return nil, api.ErrForbidden
 		}
 		var err error
 		g.site, err = s.siteOf(ctx, g.scope, t)
 		switch {
 		case err == nil && !g.scope.Allows(g.site.CustomerID, g.site.SiteID):
-			return nil, api.ErrSiteNotPermitted
+			return nil, api.ErrForbidden
 		case err == nil && t.customerID != "" && t.customerID != g.site.CustomerID && !t.newSite:
 			return api.ErrSiteNotFound, nil
 		case errors.Is(err, api.ErrSiteNotFound):
@@ -434,7 +454,7 @@ func (s *server) permit(ctx context.Context, g *granted, op api.Operation, t tar
 		g.asset, err = s.assetOf(ctx, g.scope, t)
 		switch {
 		case err == nil && !g.scope.Allows(g.asset.CustomerID, g.asset.SiteID):
-			return nil, api.ErrSiteNotPermitted
+			return nil, api.ErrForbidden
 		case errors.Is(err, api.ErrAssetNotFound):
 			return err, nil
 		case err != nil:

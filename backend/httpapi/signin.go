@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
@@ -105,7 +106,7 @@ func (s *server) validateAPIKey(in *input) (*call, error) {
 			return nil, err
 		}
 		switch _, err := s.Sites.Site(ctx, p.Scope(), b.SiteID); {
-		case errors.Is(err, api.ErrSiteNotPermitted):
+		case errors.Is(err, api.ErrForbidden), errors.Is(err, api.ErrSiteNotFound) && !slices.Contains(p.Customers, api.Every):
 			r.Valid = false
 		case err != nil && !errors.Is(err, api.ErrSiteNotFound):
 			return nil, err

@@ -305,7 +305,7 @@ func (u *uploads) Find(_ context.Context, scope api.Scope, id string) (api.Uploa
 			return up, scope.Check(up.CustomerID, up.SiteID)
 		}
 	}
-	return api.Upload{}, api.ErrNotFound
+	return api.Upload{}, api.ErrUploadNotFound
 }
 
 func (u *uploads) Cancel(ctx context.Context, scope api.Scope, id string) (api.Upload, error) {

@@ -108,9 +108,9 @@ var (
 	}
 
 	badUpload   = []*api.Error{api.ErrCSVRequired, api.ErrInvalidCSV, api.MissingParameter("customer_id"), api.ErrUploadFailed}
-	badReads    = []*api.Error{api.MissingParameter("site_id"), api.InvalidParameter("start", "not an ISO 8601 time"), api.ErrSiteNotPermitted, api.ErrSiteNotFound}
+	badReads    = []*api.Error{api.MissingParameter("site_id"), api.InvalidParameter("start", "not an ISO 8601 time"), api.ErrForbidden, api.ErrSiteNotFound}
 	badList     = []*api.Error{api.MissingField("customer_id"), api.ErrInvalidAction, api.ErrSiteNotFound}
-	badSnapshot = []*api.Error{api.MissingParameter("site_id"), api.ErrSiteNotPermitted, api.ErrNotFound}
+	badSnapshot = []*api.Error{api.MissingParameter("site_id"), api.ErrForbidden, api.ErrNotFound}
 	badAsset    = []*api.Error{api.ErrInvalidAction, api.MissingField("asset_id"), api.ErrAssetNotFound}
 )
 
@@ -433,7 +433,7 @@ var entries = map[string]entry{
 		parameters: []*Parameter{inPath("site_id", "The site.", exampleSite),
 			query("from", "The first instant, ISO 8601; without an offset in the zone of the site. Without it the last 30 whole days.", exampleStart),
 			query("to", "The end of the window, which is not in it.", exampleEnd)},
-		refusals: []*api.Error{api.InvalidParameter("from", "not an ISO 8601 time"), api.ErrSiteNotPermitted, api.ErrSiteNotFound},
+		refusals: []*api.Error{api.InvalidParameter("from", "not an ISO 8601 time"), api.ErrForbidden, api.ErrSiteNotFound},
 	},
 
 	"kpi-rollup": {
@@ -458,7 +458,7 @@ var entries = map[string]entry{
 	"forecast-snapshot": {
 		summary: "Read the newest forecast of a site by the hour, with what it is worth", about: "Made beforehand; may be kept for 60 seconds.", answer: api.ForecastSnapshot{},
 		parameters: []*Parameter{theSite, query("horizon", "Hours, with or without an h: 1h to 720h. Without it 24h.", "24h")},
-		refusals:   []*api.Error{api.MissingParameter("site_id"), api.ErrSiteNotPermitted, api.ErrNotFound},
+		refusals:   []*api.Error{api.MissingParameter("site_id"), api.ErrForbidden, api.ErrNotFound},
 	},
 
 	"health":  {summary: "Ask whether the service lives", about: "Says nothing of what it depends on.", answer: api.Done{}},

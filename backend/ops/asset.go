@@ -42,7 +42,7 @@ func countAssets(tx store.Tx, siteID string) (int, error) {
 }
 
 // Asset is an asset within the scope; [api.ErrAssetNotFound] when there is
-// none of that id, [api.ErrSiteNotPermitted] when all are others'.
+// none of that id, [api.ErrForbidden] when all are others'.
 func (s *Service) Asset(ctx context.Context, scope api.Scope, ref api.AssetRef) (api.Asset, error) {
 	var asset api.Asset
 	err := s.records.View(ctx, func(tx store.Tx) error {
@@ -57,9 +57,9 @@ func (s *Service) Asset(ctx context.Context, scope api.Scope, ref api.AssetRef) 
 			asset = list[0]
 			return nil
 		case there && ref.CustomerID == "" && ref.SiteID == "":
-			return api.ErrSiteNotPermitted
+			return api.ErrForbidden
 		case ref.SiteID != "" && !scope.CanSite(ref.SiteID):
-			return api.ErrSiteNotPermitted
+			return api.ErrForbidden
 		default:
 			return api.ErrAssetNotFound
 		}

@@ -182,7 +182,7 @@ func (s *Service) MoveIssue(ctx context.Context, scope api.Scope, r api.IssuesRe
 
 // IssueIn is an issue by its id, inside the transaction: [api.ErrIssueNotFound]
 // when there is none, or none of the site if that is given;
-// [api.ErrSiteNotPermitted] when it is another's.
+// [api.ErrForbidden] when it is another's.
 func (s *Service) IssueIn(tx store.Tx, scope api.Scope, siteID, issueID string) (Issue, error) {
 	list, _, err := issues.List(tx, store.Query{Index: "id", Prefix: store.Key(issueID), Limit: 1})
 	if err != nil {

@@ -89,7 +89,7 @@ func TestSites(t *testing.T) {
 		t.Errorf("changed to %+v", changed)
 	}
 	_, err = d.Site(ctx, acme, "Other")
-	wantRefusal(t, err, 403, "Site not permitted")
+	wantRefusal(t, err, 403, "Access denied")
 	_, err = d.Site(ctx, acme, "Nowhere")
 	wantRefusal(t, err, 404, "Site not found")
 	_, err = d.SetSite(ctx, acme, api.Site{SiteID: "Other", Name: "mine"})
@@ -156,7 +156,7 @@ func TestAssets(t *testing.T) {
 	_, err = d.Asset(ctx, acme, api.AssetRef{AssetID: "INV-9"})
 	wantRefusal(t, err, 404, "Asset not found")
 	_, err = d.Asset(ctx, api.Scope{Customers: []string{"third"}, Sites: []string{api.Every}}, api.AssetRef{AssetID: "INV-1"})
-	wantRefusal(t, err, 403, "Site not permitted")
+	wantRefusal(t, err, 403, "Access denied")
 	part, next, err := d.Assets(ctx, acme, api.ListQuery{Page: api.Page{Limit: 1}})
 	if err != nil || len(part) != 1 || part[0].AssetID != "INV-1" || next == "" {
 		t.Fatalf("first page %v %q %v", part, next, err)

@@ -250,7 +250,7 @@ func (s *Service) RollbackModel(tx store.Tx, siteID, modelType, version, actor, 
 	}
 	former, err := production(tx, siteID, modelType)
 	if err != nil {
-		return Promotion{}, found(err, api.ErrModelNotFound, "the model in production")
+		return Promotion{}, found(err, api.ErrNoChallenger, "the model in production")
 	}
 	restored, err = promote(tx, restored, &former, by)
 	return Promotion{restored, &former, true}, err
@@ -302,7 +302,10 @@ func (s *Service) FindModel(ctx context.Context, scope api.Scope, siteID, modelT
 		}
 		return m.ModelVersion == version
 	})
-	if i < 0 {
+	switch {
+	case i < 0 && version == "":
+		return Model{}, api.ErrNoChallenger
+	case i < 0:
 		return Model{}, api.ErrModelNotFound
 	}
 	return all[i], nil

@@ -52,7 +52,7 @@ func TelemetryKey(site api.Site) store.SiteKey {
 }
 
 // Site is a site within the scope. It answers [api.ErrSiteNotFound] for an
-// unknown id and [api.ErrSiteNotPermitted] for another's.
+// unknown id and [api.ErrForbidden] for another's.
 func (s *Service) Site(ctx context.Context, scope api.Scope, siteID string) (api.Site, error) {
 	var site api.Site
 	err := s.records.View(ctx, func(tx store.Tx) error {

@@ -195,12 +195,12 @@ func (s *Service) OpenUploads(tx store.Tx, siteID string) ([]Upload, error) {
 	return list, nil
 }
 
-// Find is an upload within the scope; [api.ErrNotFound] for an unknown id.
+// Find is an upload within the scope; [api.ErrUploadNotFound] for an unknown id.
 func (s *Service) Find(ctx context.Context, scope api.Scope, uploadID string) (api.Upload, error) {
 	u, err := s.UploadRecord(ctx, uploadID)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return api.Upload{}, api.ErrNotFound
+		return api.Upload{}, api.ErrUploadNotFound
 	case err != nil:
 		return api.Upload{}, err
 	}

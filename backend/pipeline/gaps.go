@@ -81,8 +81,10 @@ func (p *Pipeline) filling(ctx context.Context, scope api.Scope, resultID string
 		switch {
 		case i >= 0:
 			return runs[i], nil
-		case next == "":
+		case next == "" && resultID == "":
 			return api.InterpolationResult{}, api.ErrNoInterpolation
+		case next == "":
+			return api.InterpolationResult{}, api.ErrResultNotFound
 		}
 		q.Cursor = next
 	}

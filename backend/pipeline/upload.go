@@ -150,7 +150,7 @@ func (p *Pipeline) checkRequest(ctx context.Context, scope api.Scope, req *api.U
 	case err != nil:
 		return err
 	case site.CustomerID != req.CustomerID:
-		return api.ErrSiteNotPermitted
+		return api.ErrForbidden
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func (s *Service) note(tx store.Tx, customerID, siteID, assetID, phase, title, d
 }
 
 // byID is the record of a table that has an index "id": the refusal when there
-// is none, [api.ErrSiteNotPermitted] when it is another's.
+// is none, [api.ErrForbidden] when it is another's.
 func byID[T any](tx store.Tx, t store.Table[T], scope api.Scope, id string, refusal *api.Error, owner func(T) (customer, site string)) (T, error) {
 	list, _, err := t.List(tx, store.Query{Index: "id", Prefix: store.Key(id), Limit: 1})
 	var none T
