@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -346,6 +347,21 @@ func (s *Service) waitingFor() string {
 
 // keyFileOf is where the key of a configuration lies.
 func keyFileOf(cfg Config) string { return cmp.Or(cfg.KeyFile, filepath.Join(cfg.DataDir, keyName)) }
+
+// warnOfModes logs which of the service's files users other than its own can
+// reach. Windows has no such modes.
+func (s *Service) warnOfModes() {
+	if runtime.GOOS == "windows" {
+		return
+	}
+	if info, err := os.Stat(s.dir); err == nil && info.Mode().Perm()&0o077 != 0 {
+		s.log.Warn("data folder is open to other users; chmod 700 it", "data", s.dir, "mode", fmt.Sprintf("%04o", info.Mode().Perm()))
+	}
+	// A group is how secrets come into containers.
+	if info, err := os.Stat(s.keyFile); err == nil && info.Mode().Perm()&0o007 != 0 {
+		s.log.Warn("key file is open to all users; chmod 600 it", "file", s.keyFile, "mode", fmt.Sprintf("%04o", info.Mode().Perm()))
+	}
+}
 
 // keyOf is the key of the service, which all replicas have.
 func (s *Service) keyOf(ctx context.Context) (auth.Key, error) {

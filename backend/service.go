@@ -194,6 +194,7 @@ func New(cfg Config) (*Service, error) {
 		if err := s.openReplica(cfg); err != nil {
 			return nil, err
 		}
+		s.warnOfModes()
 		return s, nil
 	}
 	if err := s.openFile(cfg); err != nil {
@@ -208,6 +209,7 @@ func New(cfg Config) (*Service, error) {
 	}
 	s.handler = s.served
 	s.open.Store(true)
+	s.warnOfModes()
 	return s, nil
 }
 
