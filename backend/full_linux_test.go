@@ -134,3 +134,16 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("the folder has %q, %v", found.Faults, err)
 	}
 }
+
+// TestDocumentedDiskSpace compares docs/trust.md with the conditions of
+// readiness.
+func TestDocumentedDiskSpace(t *testing.T) {
+	text, err := os.ReadFile("../docs/trust.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("`/readyz` returns 503 until a file of %d MiB fits again and %d MiB are free; it also does so before the disk is full, while less than %[2]d MiB are free.", roomBytes>>20, leastFree>>20)
+	if !strings.Contains(string(text), want) {
+		t.Errorf("docs/trust.md does not say: %s", want)
+	}
+}
