@@ -230,6 +230,9 @@ func refusal(resp *resty.Response) error {
 		return e
 	}
 	e.Message = http.StatusText(e.Status)
+	if bytes.HasPrefix(resp.Body(), []byte("Client sent an HTTP request to an HTTPS server")) { // as net/http answers it
+		e.Message = "The service speaks https, not http"
+	}
 	if e.Message == "" {
 		e.Message = "Unexpected answer"
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -204,7 +205,7 @@ func (c *DoctorCmd) machine(r *report, g *Globals) {
 	case !info.IsDir():
 		r.bad("data", "%s is no folder", g.Data)
 		return
-	case info.Mode().Perm()&0o077 != 0:
+	case info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows":
 		r.bad("data", "%s may be entered by others (%v): chmod 700 it", g.Data, info.Mode().Perm())
 	default:
 		r.line("data", "%s, yours alone", g.Data)
@@ -291,6 +292,10 @@ func (c *DoctorCmd) service(ctx context.Context, r *report) {
 	defer resp.Body.Close()
 	took := time.Since(from)
 	if resp.StatusCode != http.StatusOK {
+		if body, _ := io.ReadAll(io.LimitReader(resp.Body, maxReadiness)); wantsTLS(resp.StatusCode, body) {
+			r.bad("reach", "%v", errWantsTLS(req.URL))
+			return
+		}
 		r.bad("reach", "it answers %s, which Sunloop does not", resp.Status)
 		return
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,12 +54,19 @@ func (c *HealthCmd) Run(ctx context.Context, std streams) error {
 		_, err := fmt.Fprintln(std.out, "ready")
 		return err
 	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReadiness))
+	if err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	if wantsTLS(resp.StatusCode, body) {
+		return errWantsTLS(req.URL)
+	}
 	var answer struct {
 		Details struct {
 			NotReady map[string]string `json:"not_ready"`
 		} `json:"details"`
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxReadiness)).Decode(&answer); err != nil || len(answer.Details.NotReady) == 0 {
+	if err := json.Unmarshal(body, &answer); err != nil || len(answer.Details.NotReady) == 0 {
 		return fmt.Errorf("it answers %s, and not whether it is ready", resp.Status)
 	}
 	var parts []string
@@ -66,4 +74,15 @@ func (c *HealthCmd) Run(ctx context.Context, std streams) error {
 		parts = append(parts, part+": "+answer.Details.NotReady[part])
 	}
 	return errors.New("not ready: " + strings.Join(parts, "; "))
+}
+
+// wantsTLS reports whether an answer is that of a TLS listener to a request
+// without TLS, as net/http writes it.
+func wantsTLS(status int, body []byte) bool {
+	return status == http.StatusBadRequest && bytes.HasPrefix(body, []byte("Client sent an HTTP request to an HTTPS server"))
+}
+
+// errWantsTLS says how a service is reached that was asked without TLS.
+func errWantsTLS(asked *url.URL) error {
+	return fmt.Errorf("no answer from %s://%s: it speaks https; use https://%s", asked.Scheme, asked.Host, asked.Host)
 }

@@ -104,7 +104,7 @@ func inWords(err error) error {
 			host = u.Scheme + "://" + u.Host
 		}
 		if errors.Is(err, http.ErrSchemeMismatch) {
-			return fmt.Errorf("no answer from %s: it speaks http, not https", host)
+			return fmt.Errorf("no answer from %s: it speaks http; use http://%s", host, u.Host)
 		}
 		return fmt.Errorf("no answer from %s: %w", host, unreached.Err)
 	}
