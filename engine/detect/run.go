@@ -53,6 +53,7 @@ var order = []struct {
 	{"trackers", true, func(s *session) stage { return newTrackers(s) }},
 	{"shade", true, func(s *session) stage { return newShading(s) }},
 	{"strings", true, func(s *session) stage { return newStringOutages(s) }},
+	{"losses against the unit's own past", true, func(s *session) stage { return s.losses }},
 	{"more array", true, func(s *session) stage { return newCapacity(s) }},
 	{"dirt", true, func(s *session) stage { return newSoiling(s) }},
 	{"years", true, func(s *session) stage { return newDegradation(s) }},
@@ -70,6 +71,7 @@ type session struct {
 	points  []point             // the site's yield on light, day by day
 	clipped [][]Span            // by unit and day
 	clock   int64               // seconds that the stamps are late, as far as is known
+	losses  *losses             // the units' models of their own past
 }
 
 // note remembers something that could not be judged of a unit, or with an
@@ -118,6 +120,7 @@ func Run(ctx context.Context, in Input) (Report, error) {
 	s.modules, s.clipped = newModules(s.in), make([][]Span, len(s.in.Units))
 	s.lastOn = make([]int64, len(s.in.Units))
 	quality, sensor := newQuality(len(s.in.Units)), newSensor(s)
+	s.losses = newLosses(s)
 	stages := make([]stage, len(order))
 	for i, row := range order {
 		stages[i] = row.begin(s)
@@ -135,6 +138,7 @@ func Run(ctx context.Context, in Input) (Report, error) {
 		sensor.look(v, s)
 		expect(v, s.memory, s.in.Units, in.Forecast)
 		judgeSky(v, s)
+		s.losses.prepare(v, s)
 		s.modules.learn(v, s)
 		for i, st := range stages {
 			if !v.partial || !order[i].whole {

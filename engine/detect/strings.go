@@ -213,6 +213,12 @@ func (s *session) wholeStrings(r *record) (k, n int, ok bool) {
 
 func (s *session) stringEvidence(r *record) []Evidence {
 	f := &r.seen
+	if len(r.observed) > 0 {
+		if k, n, ok := s.wholeStrings(r); ok {
+			return append(r.observed, shows("whole_strings", 0.7, float64(k), float64(n), "strings", "That is %d of %d strings.", k, n))
+		}
+		return r.observed
+	}
 	out := []Evidence{
 		shows("relative_yield", 2, 100*(1-r.fraction), 100, "%", "On %d days the unit made %.1f %% of what its peers let expect; a day usually strays by %.1f %%.",
 			f.days, 100*(1-r.fraction), 100*f.spread),

@@ -1,0 +1,311 @@
+package detect
+
+import (
+	"math"
+	"slices"
+)
+
+// indexDay is what a unit made on the clear moments of a day against its
+// model: 1 is healthy.
+type indexDay struct {
+	day   int64
+	value float64
+	parts [dayParts]float64 // bright, weak, before and after solar noon; NaN where too few moments
+	hours float64           // of clear moments, by their weight
+}
+
+// The parts of a day's index.
+const (
+	brightPart = iota
+	weakPart
+	morningPart
+	afternoonPart
+	dayParts
+)
+
+// Figures of the index.
+const (
+	indexModel  = 0.03 // of the rating, least that the model must expect
+	indexHours  = 0.75 // of clear moments in a usable day
+	indexWeight = 0.5  // the same by their weight
+	indexBright = 0.6  // of the day's highest model: bright above, weak below
+	indexLow    = 0.2  // an index beyond these is no measure of the unit
+	indexHigh   = 2.5
+	indexKept   = 60 // usable days
+)
+
+// measure makes the day's index; ok is false on days with too few clear moments.
+func (b *baseline) measure(m *moments, rating float64, day int64) (d indexDay, ok bool) {
+	var at []int
+	top := 0.0
+	for j := range m.n {
+		if b.weight[j] > 0 && b.model[j] > indexModel*rating {
+			at = append(at, j)
+			top = max(top, b.model[j])
+		}
+	}
+	if float64(len(at))*m.hours < indexHours {
+		return d, false
+	}
+	of := func(want func(j int) bool) float64 {
+		some := make([]weighted, 0, len(at))
+		for _, j := range at {
+			if want(j) {
+				some = append(some, weighted{b.power[j] / b.model[j], b.weight[j] * b.model[j]})
+			}
+		}
+		if len(some) < 2 {
+			return math.NaN()
+		}
+		return weightedMedian(some)
+	}
+	d = indexDay{day: day, value: of(func(int) bool { return true })}
+	d.parts[brightPart] = of(func(j int) bool { return b.model[j] > indexBright*top })
+	d.parts[weakPart] = of(func(j int) bool { return b.model[j] <= indexBright*top })
+	d.parts[morningPart] = of(func(j int) bool { return m.turn[j] < 0 })
+	d.parts[afternoonPart] = of(func(j int) bool { return m.turn[j] >= 0 })
+	for _, j := range at {
+		d.hours += b.weight[j] * m.hours
+	}
+	return d, d.hours > indexWeight && d.value > indexLow && d.value < indexHigh
+}
+
+// weighted is a value with a weight.
+type weighted struct{ value, weight float64 }
+
+// weightedMedian reorders the values, of which there is one at least.
+func weightedMedian(values []weighted) float64 {
+	slices.SortFunc(values, func(a, b weighted) int {
+		switch {
+		case a.value < b.value:
+			return -1
+		case a.value > b.value:
+			return 1
+		}
+		return 0
+	})
+	total, sum := 0.0, 0.0
+	for _, v := range values {
+		total += v.weight
+	}
+	for _, v := range values {
+		if sum += v.weight; 2*sum >= total {
+			return v.value
+		}
+	}
+	return values[len(values)-1].value
+}
+
+// noise is how the logarithm of a healthy unit's index strays: a part of each
+// day's own and a wander that is forgotten over days (an Ornstein-Uhlenbeck
+// process): haze, dust and rain, the season, the sensor.
+type noise struct {
+	day    float64 // standard deviation of a day's own part
+	wander float64
+	days   float64 // after which the wander is forgotten
+}
+
+// The grid on which noise is fitted: lags in days, and what is assumed before
+// there are days that tell (worth eight pairs a lag).
+var (
+	noiseLags  = [...][2]float64{{0, 2.5}, {2.5, 6.5}, {6.5, 14.5}, {14.5, 30.5}}
+	noiseAt    = [...]float64{1.3, 4.5, 10, 22}
+	noiseTimes = [...]float64{2, 5, 12, 30, 80}
+	noiseTable = makeNoiseTable()
+)
+
+const (
+	noiseSteps    = 22
+	noisePrior    = 8
+	noiseMost     = 60
+	noiseLeastDay = 0.004
+	noiseMostDay  = 0.15
+	noiseMostRoam = 0.2
+)
+
+type noiseRow struct {
+	noise
+	logs [len(noiseAt)]float64 // logarithm of the expected squared difference at each lag
+}
+
+func makeNoiseTable() []noiseRow {
+	var out []noiseRow
+	step := func(i int, least, most float64) float64 {
+		return least * math.Pow(most/least, float64(i)/(noiseSteps-1))
+	}
+	for i := range noiseSteps {
+		for j := range noiseSteps {
+			for _, tau := range noiseTimes {
+				r := noiseRow{noise: noise{step(i, noiseLeastDay, noiseMostDay), step(j, noiseLeastDay, noiseMostRoam), tau}}
+				for l, lag := range noiseAt {
+					r.logs[l] = math.Log(r.squared(lag))
+				}
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// squared is the expected squared difference of two days so many days apart.
+func (n noise) squared(lag float64) float64 {
+	return 2*n.day*n.day + 2*n.wander*n.wander*(1-math.Exp(-lag/n.days))
+}
+
+// usualNoise is what is assumed of a unit before its own days tell.
+func usualNoise(ref reference) noise {
+	if ref == byPeers {
+		return noise{0.006, 0.006, 15}
+	}
+	return noise{0.015, 0.015, 15}
+}
+
+// learnNoise fits the noise to a robust variogram of the logarithms x of the
+// index at the days t.
+func learnNoise(t, x []float64, before noise, scratch []float64) noise {
+	var logs [2 * len(noiseAt)]float64
+	var weights [2 * len(noiseAt)]float64
+	for l, lag := range noiseAt {
+		logs[len(noiseAt)+l], weights[len(noiseAt)+l] = math.Log(before.squared(lag)), noisePrior
+		scratch = scratch[:0]
+		for i := range x {
+			for j := i + 1; j < len(x); j++ {
+				if d := t[j] - t[i]; d > noiseLags[l][1] {
+					break
+				} else if d > noiseLags[l][0] {
+					scratch = append(scratch, math.Abs(x[j]-x[i]))
+				}
+			}
+		}
+		if len(scratch) >= 4 {
+			n := len(scratch)
+			spread := 1.4826 * median(scratch)
+			logs[l], weights[l] = math.Log(max(spread*spread, 1e-9)), float64(min(n, noiseMost))
+		}
+	}
+	best, least := before, math.Inf(1)
+	for i := range noiseTable {
+		row := &noiseTable[i]
+		sum := 0.0
+		for l := range noiseAt {
+			a, b := row.logs[l]-logs[l], row.logs[l]-logs[len(noiseAt)+l]
+			sum += weights[l]*a*a + weights[len(noiseAt)+l]*b*b
+		}
+		if sum < least {
+			least, best = sum, row.noise
+		}
+	}
+	return best
+}
+
+// shift is a step that the last days of an index let believe.
+type shift struct {
+	at    int     // first day after it, of the days that were looked at
+	size  float64 // in the logarithm
+	sigma float64 // standard error of the size
+	level float64 // median of the logarithms before
+}
+
+// z is how many standard errors the step is away from none.
+func (s shift) z() float64 { return s.size / s.sigma }
+
+// Figures of the search for a step.
+const (
+	shiftDays   = 45 // usable days that are looked at
+	shiftWithin = 14 // of the last of them in which a step may lie
+	shiftSpan   = 35 // days in which these must lie
+	shiftBefore = 5  // usable days before a step at the least
+	shiftAfter  = 3  // and after it
+)
+
+// findShift is the most significant step down, by generalised least squares
+// under the noise: level and step for every day on which it may have come. A day
+// that strays far from its neighbours counts less. ok is false without any.
+func findShift(t, x, hours []float64, n noise) (s shift, ok bool) {
+	off := max(len(x)-shiftDays, 0)
+	t, x, hours = t[off:], x[off:], hours[off:]
+	size := len(x)
+	first := max(shiftBefore, size-shiftWithin)
+	for first <= size-shiftAfter && t[size-1]-t[first] > shiftSpan {
+		first++
+	}
+	if first > size-shiftAfter {
+		return s, false
+	}
+	var c [shiftDays][shiftDays]float64
+	for i := range size {
+		for j := range i {
+			c[i][j] = n.wander * n.wander * math.Exp(-(t[i]-t[j])/n.days)
+		}
+		own := n.day * n.day * math.Sqrt(max(1, 1/max(hours[i], 0.2)))
+		var near [5]float64
+		m := median(append(near[:0], x[max(i-2, 0):min(i+3, size)]...))
+		e := (x[i] - m) / math.Sqrt(3*own) / 1.7
+		c[i][i] = n.wander*n.wander + own*max(1, e*e*e*e)
+	}
+	// Cholesky, and the columns x, 1 and the candidate steps made white.
+	for i := range size {
+		for j := 0; j <= i; j++ {
+			sum := c[i][j]
+			for k := range j {
+				sum -= c[i][k] * c[j][k]
+			}
+			if i == j {
+				c[i][i] = math.Sqrt(max(sum, 1e-12))
+			} else {
+				c[i][j] = sum / c[j][j]
+			}
+		}
+	}
+	white := func(of func(i int) float64) (y [shiftDays]float64) {
+		for i := range size {
+			sum := of(i)
+			for k := range i {
+				sum -= c[i][k] * y[k]
+			}
+			y[i] = sum / c[i][i]
+		}
+		return y
+	}
+	dot := func(a, b *[shiftDays]float64) (sum float64) {
+		for i := range size {
+			sum += a[i] * b[i]
+		}
+		return sum
+	}
+	one := white(func(int) float64 { return 1 })
+	norm := math.Sqrt(dot(&one, &one))
+	for i := range size {
+		one[i] /= norm
+	}
+	value := white(func(i int) float64 { return x[i] })
+	level := dot(&value, &one)
+	for i := range size {
+		value[i] -= level * one[i]
+	}
+	best := 0.0
+	for at := first; at <= size-shiftAfter; at++ {
+		step := white(func(i int) float64 {
+			if i >= at {
+				return 1
+			}
+			return 0
+		})
+		part := dot(&step, &one)
+		for i := range size {
+			step[i] -= part * one[i]
+		}
+		power := dot(&step, &step)
+		a, sigma := dot(&step, &value)/max(power, 1e-12), 1/math.Sqrt(max(power, 1e-12))
+		if z := a / sigma; z < best {
+			best = z
+			s = shift{at: at + off, size: a, sigma: sigma}
+		}
+	}
+	if best >= 0 {
+		return s, false
+	}
+	before := x[max(s.at-off-12, 0) : s.at-off]
+	s.level = median(append([]float64(nil), before...))
+	return s, true
+}

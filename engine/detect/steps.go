@@ -1,0 +1,433 @@
+package detect
+
+import (
+	"math"
+	"slices"
+)
+
+// losses follows what each unit makes against the model of its own past, and
+// finds steps down that stay: strings, combiners, one of several plants behind a
+// meter.
+type losses struct {
+	units []unitLosses
+	sun   moments
+	peers [][]float64 // by unit and cell: 1000 × the median of the others' power over rating
+}
+
+// unitLosses is the state of one unit.
+type unitLosses struct {
+	models []*baseline // in order of preference
+	rival  *baseline   // the same irradiance in the other plane, until one is chosen
+	errors [2]float64  // of both, so far
+	steps  []*step
+	energy []dayEnergy // of the last days
+}
+
+// step is a loss that came at once and stays.
+type step struct {
+	from, to int64 // days; to is 0 while it goes on
+	seen     int64 // day on which it was announced
+	size     float64
+	levels   map[*baseline]float64 // healthy logarithm of the index
+	record   *record
+}
+
+type dayEnergy struct {
+	day int64
+	kWh float64
+}
+
+// Figures of the rule, by reference. Limits of z were chosen on measured plants
+// without injected faults: see docs/faults.md.
+const (
+	stepLimit      = 4.5
+	stepLimitSky   = 5.0
+	stepLeast      = 0.035 // in the logarithm
+	stepLeastPeers = 0.02
+	stepAsk        = 2.5  // standard errors from which the model stops learning
+	stepAskSize    = 0.03 // and the size
+	stepShown      = 0.75 // share of the days since that must lie below half of the step
+	stepQuantile   = 0.15
+	stepBelow      = 0.4 // of the step, by which the days since lie below that quantile
+	stepRecent     = 4   // usable days in the 40 days before
+	stepPart       = 0.4 // of the step, that each part of the day must show
+	stepPartMost   = 1.5
+	stepPartOver   = 0.04
+	stepEnd        = 0.45 // of the way back
+	stepEndDays    = 3
+	stepNext       = 10 // usable days after which a further step is looked for
+	staleDays      = 10 // without a usable day of a better reference, the next one announces
+)
+
+func newLosses(s *session) *losses {
+	l := &losses{units: make([]unitLosses, len(s.in.Units)), peers: make([][]float64, len(s.in.Units))}
+	return l
+}
+
+// prepare lays the models of the day before the stages look at it.
+func (l *losses) prepare(v *view, s *session) {
+	l.sun.lay(v, s.in.Site.Location)
+	if l.sun.noSun || v.cells == 0 {
+		return
+	}
+	day := dayNumber(v)
+	lit := false
+	for i := range v.cells {
+		if v.light[i] > 50 {
+			lit = true
+			break
+		}
+	}
+	for k := range l.units {
+		u := &l.units[k]
+		if !l.judges(s, k) {
+			continue
+		}
+		if len(u.models) == 0 {
+			u.models = append(u.models, newBaseline(bySky))
+			if len(l.units) >= 3 {
+				u.models = append([]*baseline{newBaseline(byPeers)}, u.models...)
+			}
+		}
+		if lit && u.rival == nil && len(l.units) < 3 && !slices.ContainsFunc(u.models, func(b *baseline) bool { return b.ref == byLight }) {
+			flat, plane := newBaseline(byLight), newBaseline(byLight)
+			plane.inPlane = true
+			u.models = slices.Insert(u.models, len(u.models)-1, flat)
+			u.rival = plane
+		}
+		for _, b := range u.all() {
+			if b.ref != byPeers { // the peers' power is known once the stages have explained what they can
+				b.refit(day, u.factor)
+				b.prepare(&l.sun, v, func(i int) float64 { return v.light[i] }, v.tempC)
+			}
+		}
+	}
+}
+
+// judges says whether the unit's own model is followed.
+func (l *losses) judges(s *session, k int) bool {
+	return s.rating(k) > 0 && (!s.memory.units[k].alike || len(l.units[k].models) > 0)
+}
+
+// all is the unit's models, the rival among them.
+func (u *unitLosses) all() []*baseline {
+	if u.rival == nil {
+		return u.models
+	}
+	return append(append([]*baseline(nil), u.models...), u.rival)
+}
+
+// factor is what is left of the unit's power on a day, by the steps known.
+func (u *unitLosses) factor(day int64) float64 {
+	size := 0.0
+	for _, s := range u.steps {
+		if day >= s.from && (s.to == 0 || day < s.to) {
+			size += s.size
+		}
+	}
+	return math.Exp(size)
+}
+
+func dayNumber(v *view) int64 { return (v.date.Unix() + 43200) / 86400 }
+
+func (l *losses) look(v *view, s *session) {
+	if l.sun.noSun || v.cells == 0 {
+		return
+	}
+	l.shine(v, s)
+	day := dayNumber(v)
+	for k := range l.units {
+		u := &l.units[k]
+		if len(u.models) == 0 {
+			continue
+		}
+		u.made(v, k, day)
+		for _, b := range u.all() {
+			if b.ref == byPeers {
+				b.refit(day, u.factor)
+				b.prepare(&l.sun, v, func(i int) float64 { return l.peers[k][i] }, v.tempC)
+			}
+			b.observe(&l.sun, v, &v.units[k], s.rating(k), day)
+			b.keep(&l.sun, day)
+			if !b.ready {
+				continue
+			}
+			if d, ok := b.measure(&l.sun, s.rating(k), day); ok {
+				b.index = append(b.index, d)
+				if len(b.index) > indexKept {
+					b.index = slices.Delete(b.index, 0, 1)
+				}
+			}
+		}
+		u.choose(day)
+		for i, b := range u.models {
+			if n := len(b.index); n > 0 && b.index[n-1].day == day {
+				u.judge(v, s, k, b, u.models[:i], day)
+			}
+		}
+		u.count(v, s)
+	}
+}
+
+// shine fills what the other units make of the light, for units with peers.
+func (l *losses) shine(v *view, s *session) {
+	if len(l.units) < 3 {
+		return
+	}
+	day := dayNumber(v)
+	some := make([]float64, 0, len(l.units))
+	for k := range l.units {
+		fit(&l.peers[k], v.cells)
+	}
+	norm := make([]float64, len(l.units))
+	factors := make([]float64, len(l.units))
+	for k := range l.units {
+		factors[k] = l.units[k].factor(day)
+	}
+	for i := range v.cells {
+		some = some[:0]
+		for k := range l.units {
+			norm[k] = math.NaN()
+			if r, p := s.rating(k), v.units[k].power[i]; r > 0 && p >= 0 && v.units[k].claimed[i] == "" {
+				norm[k] = 1000 * p / r / factors[k]
+				some = append(some, norm[k])
+			}
+		}
+		c := centreOf(some)
+		for k := range l.units {
+			l.peers[k][i] = math.NaN()
+			if c.others(norm[k]) >= min(len(l.units)-1, 3) {
+				l.peers[k][i] = c.without(norm[k])
+			}
+		}
+	}
+}
+
+// choose decides how the light lies once both ways were fitted for long enough.
+func (u *unitLosses) choose(day int64) {
+	if u.rival == nil {
+		return
+	}
+	const decide = 30
+	i := slices.IndexFunc(u.models, func(b *baseline) bool { return b.ref == byLight })
+	flat := u.models[i]
+	if !flat.ready || !u.rival.ready {
+		return
+	}
+	for n, b := range []*baseline{flat, u.rival} {
+		if m := len(b.index); m > 0 && b.index[m-1].day == day {
+			u.errors[n] += b.scale
+		}
+	}
+	if flat.fits >= decide {
+		if u.errors[1] < u.errors[0] {
+			u.models[i] = u.rival
+		}
+		u.rival = nil
+	}
+}
+
+// made remembers what the unit made on the day.
+func (u *unitLosses) made(v *view, k int, day int64) {
+	sum := 0.0
+	for i := range v.cells {
+		if p := v.units[k].power[i]; p > 0 && v.units[k].claimed[i] == "" {
+			sum += p * v.hours()
+		}
+	}
+	u.energy = append(u.energy, dayEnergy{day, sum})
+	if len(u.energy) > 60 {
+		u.energy = slices.Delete(u.energy, 0, 1)
+	}
+}
+
+// count adds what the open steps cost on the day.
+func (u *unitLosses) count(v *view, s *session) {
+	today := u.energy[len(u.energy)-1]
+	for _, st := range u.steps {
+		if st.to == 0 && st.seen < today.day {
+			st.record.lost += today.kWh * (math.Exp(-st.size) - 1)
+			st.record.lastSeen = v.end()
+		}
+	}
+}
+
+// judge looks at the index of a reference after a usable day. It announces
+// only where the better references have had nothing to say of late.
+func (u *unitLosses) judge(v *view, s *session, k int, b *baseline, better []*baseline, day int64) {
+	silent := false
+	for _, o := range better {
+		if n := len(o.index); n > 0 && day-o.index[n-1].day < staleDays {
+			silent = true
+		}
+	}
+	n := len(b.index)
+	t, x, hours := make([]float64, n), make([]float64, n), make([]float64, n)
+	for i, d := range b.index {
+		t[i], x[i], hours[i] = float64(d.day), math.Log(d.value/u.factor(d.day)), d.hours
+	}
+	if n < 10 {
+		return
+	}
+	for u.back(v, b, day) {
+	}
+	if last := u.last(); last != nil {
+		after := 0
+		for _, d := range b.index {
+			if d.day > last.seen {
+				after++
+			}
+		}
+		if after < stepNext {
+			return
+		}
+		for i, d := range b.index {
+			x[i] = math.Log(d.value / u.factor(d.day))
+		}
+	}
+	b.noise = learnNoise(t, x, usualNoise(b.ref), b.scratch)
+	found, ok := findShift(t, x, hours, b.noise)
+	if !ok {
+		return
+	}
+	z, a := found.z(), found.size
+	asked := a < -stepAskSize && z < -stepAsk
+	switch {
+	case asked && x[n-1]-found.level < 0.4*a:
+		b.hold = b.index[found.at].day
+	case !asked:
+		b.hold = 0
+	}
+	limit, least := stepLimit, stepLeast
+	switch b.ref {
+	case bySky:
+		limit = stepLimitSky
+	case byPeers:
+		least = stepLeastPeers
+	}
+	if silent || a > -least || z > -limit || !u.lasting(b, x, found) {
+		return
+	}
+	u.announce(v, s, k, b, found, day)
+}
+
+func (u *unitLosses) last() *step {
+	for i := len(u.steps) - 1; i >= 0; i-- {
+		if u.steps[i].to == 0 {
+			return u.steps[i]
+		}
+	}
+	return nil
+}
+
+// lasting says that the step stays, that it lies below what the unit usually
+// falls to, and that it shows in all parts of the day.
+func (u *unitLosses) lasting(b *baseline, x []float64, f shift) bool {
+	n, a := len(x), f.size
+	below := 0
+	for _, y := range x[f.at:] {
+		if y-f.level < 0.5*a {
+			below++
+		}
+	}
+	if float64(below) < stepShown*float64(n-f.at) || x[n-1]-f.level > 0.5*a || x[n-2]-f.level > 0.5*a {
+		return false
+	}
+	usual := append([]float64(nil), x[max(f.at-30, 0):f.at]...)
+	after := append([]float64(nil), x[f.at:]...)
+	if median(after) > quantile(usual, stepQuantile)+stepBelow*a {
+		return false
+	}
+	recent := 0
+	for _, d := range b.index[:f.at] {
+		if b.index[f.at].day-d.day <= 40 {
+			recent++
+		}
+	}
+	if recent < stepRecent {
+		return false
+	}
+	for part := range dayParts {
+		before, since := u.part(b, part, max(f.at-12, 0), f.at), u.part(b, part, f.at, n)
+		if len(since) < 2 || len(before) < 3 {
+			continue
+		}
+		moved := math.Log(max(median(since), 0.01) / median(before))
+		if moved > stepPart*a || b.ref == bySky && moved < stepPartMost*a-stepPartOver {
+			return false
+		}
+	}
+	return true
+}
+
+func (u *unitLosses) part(b *baseline, part, from, to int) []float64 {
+	var out []float64
+	for _, d := range b.index[from:to] {
+		if p := d.parts[part]; !math.IsNaN(p) {
+			out = append(out, p/u.factor(d.day))
+		}
+	}
+	return out
+}
+
+// announce opens a step's event.
+func (u *unitLosses) announce(v *view, s *session, k int, b *baseline, f shift, day int64) {
+	st := &step{from: b.index[f.at].day, seen: day, size: f.size, levels: map[*baseline]float64{}}
+	for _, o := range u.models {
+		var before []float64
+		for _, d := range o.index {
+			if d.day < st.from {
+				before = append(before, math.Log(d.value/u.factor(d.day)))
+			}
+		}
+		if n := len(before); n >= 5 {
+			st.levels[o] = median(before[max(n-12, 0):])
+		}
+	}
+	st.levels[b] = f.level
+	lost, share := 0.0, 1-math.Exp(f.size)
+	for _, d := range u.energy {
+		if d.day >= st.from {
+			lost += d.kWh * share / (1 - share)
+		}
+	}
+	facts := newFacts()
+	facts.days, facts.spread, facts.rating = len(b.index)-f.at, math.Hypot(b.noise.day, b.noise.wander), s.rating(k)
+	start := v.first - (day-st.from)*86400
+	st.record = s.open(&record{family: StringOutage, units: []int{k}, start: start, detected: v.end(), lastSeen: v.end(), lost: lost, fraction: share, seen: facts})
+	low, high := 1-math.Exp(f.size+1.96*f.sigma), 1-math.Exp(f.size-1.96*f.sigma)
+	st.record.observed = []Evidence{
+		shows("relative_yield", min(1+0.3*(-f.z()-stepLimit), 3), 100*(1-share), 100, "%",
+			"On %d clear days it made %.1f %% less than %s lets expect of it (%.1f to %.1f %%), after it had made its usual part; a day usually strays by %.1f %%.",
+			facts.days, 100*share, referenceWords[b.ref], 100*max(low, 0), 100*high, 100*facts.spread),
+		shows("all_day", 0.8, 100*share, 0, "%", "The loss shows before and after noon, in weak light as in strong."),
+	}
+	u.steps = append(u.steps, st)
+	for _, o := range u.models {
+		o.hold = 0
+	}
+}
+
+// back ends the last step once three usable days lie on the way back to the
+// healthy level; true says that it has.
+func (u *unitLosses) back(v *view, b *baseline, day int64) bool {
+	st := u.last()
+	n := len(b.index)
+	if st == nil || n < stepEndDays {
+		return false
+	}
+	level, ok := st.levels[b]
+	if !ok || b.index[n-stepEndDays].day < st.seen {
+		return false
+	}
+	for _, d := range b.index[n-stepEndDays:] {
+		others := math.Log(u.factor(d.day)) - st.size
+		if math.Log(d.value)-others < level+stepEnd*st.size {
+			return false
+		}
+	}
+	st.to = b.index[n-stepEndDays].day
+	st.record.end = max(v.first-(day-st.to)*86400, st.record.start+1)
+	st.record.lastSeen = min(st.record.lastSeen, st.record.end)
+	return true
+}
