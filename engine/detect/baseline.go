@@ -62,6 +62,8 @@ type baseline struct {
 	spare [][]moment
 
 	coef  [mostTerms]float64
+	root  [mostTerms][mostTerms]float64 // Cholesky factor of the fit's normal matrix, of terms over rms
+	rms   [mostTerms]float64
 	ready bool
 	since int // days since the last fit
 
@@ -401,7 +403,7 @@ func (b *baseline) refit(day int64, factor func(day int64) float64) {
 	if days < leastFitDays || len(rows) < leastFit {
 		return
 	}
-	if coef, scale, ok := regress(rows, b.size(), b.ref == bySky); ok {
+	if coef, scale, ok := b.regress(rows, b.size(), b.ref == bySky); ok {
 		b.coef, b.scale, b.ready, b.since = coef, scale, true, 0
 		b.fits++
 	}
@@ -424,7 +426,7 @@ const (
 // regress is a weighted robust regression of y on the first k terms; scale is
 // the residuals' robust standard deviation. An envelope is drawn to the upper
 // side: clouds and haze only take.
-func regress(rows []workRow, k int, envelope bool) (coef [mostTerms]float64, scale float64, ok bool) {
+func (b *baseline) regress(rows []workRow, k int, envelope bool) (coef [mostTerms]float64, scale float64, ok bool) {
 	var rms [mostTerms]float64
 	total := 0.0
 	for i := range rows {
@@ -491,8 +493,28 @@ func regress(rows []workRow, k int, envelope bool) (coef [mostTerms]float64, sca
 			off[i] = math.Abs(e)
 		}
 		scale = 1.4826*median(off) + 1e-12
+		if turn == fitTurns-1 {
+			b.root, b.rms = normal, rms
+		}
 	}
 	return coef, scale, true
+}
+
+// leverage is how far terms lie from those that the model was fitted to: one on
+// average within them, more where the model reaches beyond what it has seen.
+func (b *baseline) leverage(x *[mostTerms]float64, light float64) float64 {
+	k := b.size()
+	var y [mostTerms]float64
+	sum := 0.0
+	for i := range k {
+		y[i] = x[i] / light / b.rms[i]
+		for c := range i {
+			y[i] -= b.root[i][c] * y[c]
+		}
+		y[i] /= b.root[i][i]
+		sum += y[i] * y[i]
+	}
+	return sum / float64(k)
 }
 
 // solve solves the first k rows of a symmetric positive system, whose lower

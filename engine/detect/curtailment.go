@@ -212,6 +212,9 @@ func (c *curtailment) announce(v *view, s *session, i int) {
 
 func curtailmentEvidence(r *record) []Evidence {
 	f := &r.seen
+	if len(r.observed) > 0 {
+		return r.observed
+	}
 	out := []Evidence{shows("common_plateau", 2.5, 100*f.level, 100, "%", "None of %d units went above %.1f %% of its rating, and most stood there within %.1f %%, in at least %d samples.",
 		f.heard, 100*f.level, 100*plateauWidth, f.samples)}
 	if round := math.Round(20*f.level) / 20; math.Abs(f.level-round) < roundLevel {

@@ -12,6 +12,7 @@ type indexDay struct {
 	value float64
 	parts [dayParts]float64 // bright, weak, before and after solar noon; NaN where too few moments
 	hours float64           // of clear moments, by their weight
+	reach float64           // leverage of the model on them: above one it extrapolates
 }
 
 // The parts of a day's index.
@@ -31,6 +32,7 @@ const (
 	indexBright = 0.6  // of the day's highest model: bright above, weak below
 	indexLow    = 0.2  // an index beyond these is no measure of the unit
 	indexHigh   = 2.5
+	indexReach  = 12 // leverage from which the model extrapolates too far
 	indexKept   = 60 // usable days
 )
 
@@ -64,10 +66,14 @@ func (b *baseline) measure(m *moments, rating float64, day int64) (d indexDay, o
 	d.parts[weakPart] = of(func(j int) bool { return b.model[j] <= indexBright*top })
 	d.parts[morningPart] = of(func(j int) bool { return m.turn[j] < 0 })
 	d.parts[afternoonPart] = of(func(j int) bool { return m.turn[j] >= 0 })
+	weights := 0.0
 	for _, j := range at {
 		d.hours += b.weight[j] * m.hours
+		d.reach += b.weight[j] * b.leverage(&b.terms[j], max(b.light[j], 100))
+		weights += b.weight[j]
 	}
-	return d, d.hours > indexWeight && d.value > indexLow && d.value < indexHigh
+	d.reach /= weights
+	return d, d.hours > indexWeight && d.value > indexLow && d.value < indexHigh && d.reach < indexReach
 }
 
 // weighted is a value with a weight.

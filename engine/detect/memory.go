@@ -47,6 +47,7 @@ type unitMemory struct {
 	seen        [48]int         // days behind it
 	awake       float64         // share of night cells that were heard, mean over days
 	nights      int             // behind awake, at most 30
+	made        ring            // daily energy of the last producing days, kWh
 }
 
 func newMemory(units []Unit) *memory {
@@ -110,6 +111,13 @@ func (u *unitMemory) rating() float64 {
 
 // size is a unit's weight against its rating, by its peers.
 func (u *unitMemory) size() float64 { return min(max(u.scale.quantile(0.5, 3, 1), 0.2), 2) }
+
+// matters is the share of a unit's usual day that a loss must reach to be
+// announced.
+const matters = 0.005
+
+// usualDay is the energy of a usual day, kWh; 0 while it is not known.
+func (u *unitMemory) usualDay() float64 { return u.made.quantile(0.5, 7, 0) }
 
 // arming is the expected share of the rating above which making nothing is
 // strange. Some units start late in weak light on every dull day; what they
@@ -179,6 +187,7 @@ func (m *memory) learnUnit(v *view, k int, rating float64) {
 	d.clear()
 	nights, heard := 0, 0
 	peak, produced, asleep, idle := mem.peakKW, false, 0.0, 0.0
+	made := 0.0
 	for i := range v.cells {
 		if v.clear[i] == 0 && uv.claimed[i] == "" && math.Abs(uv.power[i]) < offShare*rating {
 			d.dark = append(d.dark, uv.power[i])
@@ -203,6 +212,7 @@ func (m *memory) learnUnit(v *view, k int, rating float64) {
 			continue
 		}
 		produced = produced || p >= armedShare*rating
+		made += max(p, 0) * v.hours()
 		peak = max(peak, p)
 		if rating <= 0 {
 			continue
@@ -221,6 +231,9 @@ func (m *memory) learnUnit(v *view, k int, rating float64) {
 	mem.idleKW = mem.idle.quantile(0.5, 1, 0)
 	if idle < weakLight {
 		asleep = max(asleep, idle)
+	}
+	if produced && !v.partial {
+		mem.made.remember(made, usualDays)
 	}
 	if produced {
 		mem.asleep.remember(asleep, sizeDays)

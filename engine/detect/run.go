@@ -48,6 +48,7 @@ var order = []struct {
 	{"short stops", false, func(s *session) stage { return newTrips(s) }},
 	{"clipping", true, func(s *session) stage { return newClipping(s) }},
 	{"curtailment", false, func(s *session) stage { return newCurtailment(s) }},
+	{"limits and standing readings of single units", false, func(s *session) stage { return newPlateaus(s) }},
 	{"heat", true, func(s *session) stage { return newDerating(s) }},
 	{"the day of each unit against its peers", true, func(*session) stage { return relate{} }},
 	{"trackers", true, func(s *session) stage { return newTrackers(s) }},

@@ -24,6 +24,7 @@ const (
 	sensorDark   = 10   // W/m² that say night
 	sensorPower  = 0.05 // share of the rating that says day
 	sensorHours  = 2
+	sensorDay    = 0.15 // of a clear sky's 1 kW/m², least that is day
 	sensorStep   = 0.13 // missing share that is strange
 	sensorDays   = 3
 	gainDays     = 60
@@ -86,7 +87,7 @@ func (o *sensor) day(v *view, s *session) {
 func (o *sensor) blind(v *view, s *session) (hours float64, first int64) {
 	shares := make([]float64, 0, len(v.units))
 	for i := range v.cells {
-		if !(v.light[i] < sensorDark) {
+		if !(v.light[i] < sensorDark) || v.clear[i] < sensorDay { // false of NaN: without a place day is not known
 			continue
 		}
 		shares = shares[:0]

@@ -28,6 +28,7 @@ type step struct {
 	from, to int64 // days; to is 0 while it goes on
 	seen     int64 // day on which it was announced
 	size     float64
+	by       *baseline             // whose index showed it
 	levels   map[*baseline]float64 // healthy logarithm of the index
 	record   *record
 }
@@ -291,6 +292,7 @@ func (u *unitLosses) judge(v *view, s *session, k int, b *baseline, better []*ba
 		return
 	}
 	z, a := found.z(), found.size
+	debugJudge(v, b, x, found, ok)
 	asked := a < -stepAskSize && z < -stepAsk
 	switch {
 	case asked && x[n-1]-found.level < 0.4*a:
@@ -372,7 +374,7 @@ func (u *unitLosses) part(b *baseline, part, from, to int) []float64 {
 
 // announce opens a step's event.
 func (u *unitLosses) announce(v *view, s *session, k int, b *baseline, f shift, day int64) {
-	st := &step{from: b.index[f.at].day, seen: day, size: f.size, levels: map[*baseline]float64{}}
+	st := &step{from: b.index[f.at].day, seen: day, size: f.size, by: b, levels: map[*baseline]float64{}}
 	for _, o := range u.models {
 		var before []float64
 		for _, d := range o.index {
@@ -417,6 +419,9 @@ func (u *unitLosses) back(v *view, b *baseline, day int64) bool {
 		return false
 	}
 	level, ok := st.levels[b]
+	if b != st.by && len(st.by.index) > 0 && day-st.by.index[len(st.by.index)-1].day < staleDays {
+		return false // what announced it goes on judging it
+	}
 	if !ok || b.index[n-stepEndDays].day < st.seen {
 		return false
 	}
@@ -430,4 +435,29 @@ func (u *unitLosses) back(v *view, b *baseline, day int64) bool {
 	st.record.end = max(v.first-(day-st.to)*86400, st.record.start+1)
 	st.record.lastSeen = min(st.record.lastSeen, st.record.end)
 	return true
+}
+
+// expects is what unit k should make in cell i by its peers, or by the model on
+// the irradiance; NaN where neither is known.
+func (l *losses) expects(v *view, k, i int) float64 {
+	u := &v.units[k]
+	if u.tier[i] == tierPeers && u.peers[i] >= 2 {
+		return u.expected[i]
+	}
+	if l.sun.noSun {
+		return math.NaN()
+	}
+	for _, b := range l.units[k].models {
+		if b.ref != byLight || !b.ready {
+			continue
+		}
+		j := i / l.sun.per
+		if e, g := b.model[j], b.light[j]; !math.IsNaN(e) && !math.IsNaN(v.light[i]) {
+			if l.sun.per > 1 && g > 0 {
+				e *= v.light[i] / g
+			}
+			return e * l.units[k].factor(dayNumber(v))
+		}
+	}
+	return math.NaN()
 }

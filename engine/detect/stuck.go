@@ -1,6 +1,10 @@
 package detect
 
-import "math"
+import (
+	"math"
+
+	"app.sunloop/engine/series"
+)
 
 // stuck finds power readings that stand still by day while the unit cannot:
 // six equal samples while what is expected
@@ -34,6 +38,9 @@ func newStuck(s *session) *stuck { return &stuck{make([]still, len(s.in.Units))}
 
 func (st *stuck) look(v *view, s *session) {
 	for k := range st.units {
+		if s.in.Site.Location != nil && len(st.units) < 3 && !present(s.in.Units[k].Frame.Values(series.EnergyCounterKWh)) {
+			continue // without peers or a counter a limit looks the same at first: see plateaus
+		}
 		for i := range v.cells {
 			st.at(v, s, k, i)
 		}
@@ -127,6 +134,9 @@ func held(v *view, s *session, k, i int) bool {
 
 func stuckEvidence(r *record) []Evidence {
 	f := &r.seen
+	if len(r.observed) > 0 {
+		return r.observed
+	}
 	out := []Evidence{shows("equal_readings", 2.5, float64(f.samples), stuckSamples, "samples", "The reading was %.3f kW in %d samples in a row.", f.maxKW, f.samples),
 		shows("expected_moved", 1.5, f.expectedKWh, stuckMoves*f.rating, "kW", "Meanwhile what was to be expected moved by %.1f kW.", f.expectedKWh)}
 	if gained := f.counterTo - f.counterFrom; gained > 0 {
