@@ -116,9 +116,14 @@ func light(v *view, m *memory, units []Unit, k int) {
 		}
 		uv.expected[i] = min(rating*gain*lightYield(max(g, 0), v.tempC[i]), rating)
 		uv.lit[i], uv.tier[i] = uv.expected[i], tierLight
-		uv.sun[i] = uv.expected[i] >= arming*rating
+		uv.sun[i] = uv.expected[i] >= arming*rating && !(v.clear[i] < lowLight)
 	}
 }
+
+// lowLight is a clear sky's light over 1 kW/m², below which no outage is judged
+// by irradiance: about 7 degrees of elevation. There sensors, shadows of the
+// horizon and the inverter's start say more than the sky does.
+const lowLight = 0.08
 
 // fallback is tierForecast and tierUsual, where there is no light reading.
 // Neither knows the clouds of the hour, so they arm the outage rule only where

@@ -168,6 +168,9 @@ func (g *gaps) end(v *view, s *session, ended []int, t int64, i int) {
 			}
 		}
 		r.end = t
+		if n := len(r.spans); n > 0 {
+			r.spans[n-1].To = time.Unix(t, 0).UTC()
+		}
 		g.classify(v, s, r, back, i)
 		for _, k := range back {
 			g.units[k].record, g.units[k].since, g.units[k].counted = nil, 0, 0

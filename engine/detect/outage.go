@@ -302,6 +302,9 @@ func (o *unitOutages) announce(v *view, s *session, k, i int) {
 		// The counter goes on: the power reading is at fault, not the unit.
 		return
 	}
+	if usual := s.memory.units[k].usualDay(); sp.lost < matters*usual || u.tier[i] != tierPeers && sp.seen.dark && !missedSunrise(u.tier[i], sp, usual) {
+		return // it costs too little to matter, or nothing yet tells a late start from a dark morning
+	}
 	if u.tier[i] == tierPeers && sp.seen.dark && sp.seen.brightest < duskShare*s.rating(k) && sp.covered < time.Hour.Hours() {
 		return // weak light at dusk and dawn: wait for more
 	}
@@ -333,6 +336,18 @@ func (o *unitOutages) announce(v *view, s *session, k, i int) {
 	for j := max(int((sp.since-v.first)/v.step), 0); j <= i; j++ {
 		u.claimed[j] = sp.record.family
 	}
+}
+
+// missedSunrise says that a unit which has not run since the dark should have
+// begun: by irradiance after an hour and a half, by the sun alone after three
+// hours, and once that cost a good part of its usual day.
+func missedSunrise(t tier, sp *spell, usualDay float64) bool {
+	const missed, lit, alone = 0.15, 1.5, 3.0
+	hours := alone
+	if t == tierLight {
+		hours = lit
+	}
+	return sp.lost >= missed*usualDay && sp.covered >= hours
 }
 
 // duskShare of the rating must have been expected once of a unit that has not

@@ -123,6 +123,11 @@ func (s *session) lately(r *record) *record {
 	if longer, ok := returnsWithin[r.family]; ok {
 		within = int64(longer.Seconds())
 	}
+	if r.family == CommunicationGap {
+		if old := s.flaky(r); old != nil {
+			return old
+		}
+	}
 	for i := len(s.records) - 1; i >= 0; i-- {
 		old := s.records[i]
 		if old.family != r.family || old.class != r.class || old.end == 0 || !slices.Equal(old.units, r.units) {
@@ -138,6 +143,42 @@ func (s *session) lately(r *record) *record {
 		return nil
 	}
 	return nil
+}
+
+// A logger that fails again and again is one finding with its occasions: from
+// the third gap within so many seconds on.
+const (
+	flakyGaps   = 3
+	flakyWithin = 7 * 86400
+)
+
+// flaky is the gap of the same units that r goes on with because they fall
+// silent all the time, or nil.
+func (s *session) flaky(r *record) *record {
+	gaps, from := 0, r.start-flakyWithin
+	var last *record
+	for i := len(s.records) - 1; i >= 0; i-- {
+		old := s.records[i]
+		if old.family != CommunicationGap || old.end == 0 || !slices.Equal(old.units, r.units) {
+			continue
+		}
+		if last == nil {
+			last = old
+		}
+		if old.end < from {
+			break
+		}
+		gaps += max(len(old.spans), 1)
+	}
+	if last == nil || gaps < flakyGaps || last.end < from {
+		return nil
+	}
+	if len(last.spans) == 0 {
+		last.spans = []Span{stretch{last.start, last.end}.span()}
+	}
+	last.spans = append(last.spans, stretch{r.start, r.start}.span())
+	last.class = Unknown
+	return last
 }
 
 // returnsWithin is how soon a fault that comes and goes by its nature is the

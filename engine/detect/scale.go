@@ -6,18 +6,26 @@ import "math"
 // that no unit can give: registers without a reading, for example.
 type scales struct{ units []misread }
 
+// A reading beyond what the unit can give is announced when another follows
+// within a day: so many of them, within so many seconds.
+const (
+	wildLeast  = 2
+	wildWithin = 86400
+)
+
 // misread is the state of one unit.
 type misread struct {
-	factor   float64 // that the last samples show; 0 for none
-	samples  int
-	since    int64
-	strong   int     // of the samples, those that would be beyond what the unit can give
-	fair     int     // samples in a row that are as expected
-	last     float64 // reading
-	idle     int     // samples in a row that are as by night
-	record   *record
-	wild     *record // of values beyond belief
-	wildRows int
+	factor    float64 // that the last samples show; 0 for none
+	samples   int
+	since     int64
+	strong    int     // of the samples, those that would be beyond what the unit can give
+	fair      int     // samples in a row that are as expected
+	last      float64 // reading
+	idle      int     // samples in a row that are as by night
+	record    *record
+	wild      *record // of values beyond belief
+	wildRows  int
+	wildSince int64
 }
 
 // wrongFactors are the factors of readings in another unit: watts, hours and
@@ -149,9 +157,16 @@ func (m *misread) follow(v *view, s *session, k, i int) {
 // beyond books a value that no unit can give.
 func (m *misread) beyond(v *view, s *session, k, i int) {
 	u, t := &v.units[k], v.first+int64(i)*v.step
+	u.claimed[i] = DataQuality
 	if m.wild == nil {
-		m.wildRows = 0
-		m.wild = s.open(&record{family: DataQuality, class: Sentinel, units: []int{k}, start: t, detected: t + v.step, lastSeen: t + v.step, seen: newFacts()})
+		if m.wildRows == 0 || t-m.wildSince > wildWithin {
+			m.wildRows, m.wildSince = 0, t
+		}
+		if m.wildRows+1 < wildLeast {
+			m.wildRows++
+			return // a single one is left out of everything, which is all that it asks for
+		}
+		m.wild = s.open(&record{family: DataQuality, class: Sentinel, units: []int{k}, start: m.wildSince, detected: t + v.step, lastSeen: t + v.step, seen: newFacts()})
 	}
 	m.wildRows++
 	u.claimed[i] = DataQuality

@@ -21,7 +21,9 @@ const (
 	snowCold    = 2.0 // °C
 	snowCovered = 0.5 // of what the light gives
 	snowGone    = 0.8
-	snowUnits   = 0.8 // share of the units
+	snowUnits   = 0.8  // share of the units
+	snowAlone   = 1.5  // hours, on a site of one or two units
+	snowWorth   = 0.05 // of their usual day
 )
 
 func newSnow(*session) *snow { return &snow{} }
@@ -36,31 +38,44 @@ func (o *snow) look(v *view, s *session) {
 			}
 			continue
 		}
-		covered, free, missing, said := o.count(v, s, i)
+		covered, free, heard, missing, said := o.count(v, s, i)
 		switch {
 		case o.record != nil:
-			o.goOn(v, i, t, covered, free, missing)
+			o.goOn(v, i, t, covered, free, heard, missing)
 		case free > covered || said:
 			o.woken = o.woken || free > 0
 			o.since, o.samples, o.lost = 0, 0, 0
-		case o.woken || covered == 0 || !(v.tempC[i] < snowCold):
+		case o.woken || covered == 0 || !(v.tempC[i] < snowCold) || v.clear[i] < lowLight:
 		default:
 			if o.since == 0 {
 				o.since = t
 			}
 			o.samples++
 			o.lost += missing
-			if established(o.samples, float64(o.samples)*v.hours()) {
+			if o.matters(v, s) {
 				o.announce(v, s, i)
 			}
 		}
 	}
 }
 
+// matters says that the snow has lasted and cost enough to be announced; where
+// no other unit tells that it is not this one's own, that takes longer.
+func (o *snow) matters(v *view, s *session) bool {
+	hours := float64(o.samples) * v.hours()
+	usual := 0.0
+	for k := range s.in.Units {
+		usual += s.memory.units[k].usualDay()
+	}
+	if len(s.in.Units) < 3 {
+		return hours >= snowAlone && o.lost >= snowWorth*usual
+	}
+	return established(o.samples, hours) && o.lost >= matters*usual
+}
+
 // count is how many units are covered and how many free at cell i, the energy
 // that the covered ones miss, and whether any says that it is off or in fault.
-func (o *snow) count(v *view, s *session, i int) (covered, free int, missing float64, said bool) {
-	heard := 0
+func (o *snow) count(v *view, s *session, i int) (covered, free, heard int, missing float64, said bool) {
 	for k := range v.units {
 		u, rating := &v.units[k], s.rating(k)
 		p, lit := u.power[i], u.lit[i]
@@ -80,7 +95,7 @@ func (o *snow) count(v *view, s *session, i int) (covered, free int, missing flo
 	if float64(covered) < snowUnits*float64(heard) {
 		covered = 0
 	}
-	return covered, free, missing, said
+	return covered, free, heard, missing, said
 }
 
 func (o *snow) announce(v *view, s *session, i int) {
@@ -109,8 +124,8 @@ func (o *snow) claim(v *view, from int64, i int) {
 
 // goOn follows the snow until half of the units make what the light gives for
 // an hour.
-func (o *snow) goOn(v *view, i int, t int64, covered, free int, missing float64) {
-	if free > covered {
+func (o *snow) goOn(v *view, i int, t int64, covered, free, heard int, missing float64) {
+	if heard > 0 && covered == 0 || free > covered {
 		if o.clear == 0 {
 			o.clearAt = t
 		}

@@ -102,6 +102,27 @@ func (l *losses) prepare(v *view, s *session) {
 				b.prepare(&l.sun, v, func(i int) float64 { return v.light[i] }, v.tempC)
 			}
 		}
+		l.lend(v, s, k)
+	}
+}
+
+// lend makes the model on the irradiance the day's expectation of a unit that
+// has no peers: it knows the plane, the heat and the weak light, which a gain
+// does not.
+func (l *losses) lend(v *view, s *session, k int) {
+	if len(l.units) >= 3 {
+		return
+	}
+	u, mem, rating := &v.units[k], &s.memory.units[k], s.rating(k)
+	for i := range v.cells {
+		if u.tier[i] != tierLight {
+			continue
+		}
+		if e := l.expects(v, k, i); !math.IsNaN(e) {
+			u.expected[i] = min(e, rating)
+			u.lit[i] = u.expected[i]
+			u.sun[i] = u.expected[i] >= mem.arming()*rating && !(v.clear[i] < lowLight)
+		}
 	}
 }
 

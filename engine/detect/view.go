@@ -236,7 +236,7 @@ func (s *source) lay(v *view, u *unitView) {
 		rows := [2]int{from, s.next}
 		u.raw[i] = s.scale * mean(s.power, rows)
 		u.power[i] = between(u.raw[i], -1e9, 1e9)
-		u.light[i], u.temp[i] = between(mean(s.light, rows), -100, 2000), between(mean(s.tm, rows), -60, 80)
+		u.light[i], u.temp[i] = between(mean(s.light, rows), -100, 2000), between(mean(s.tm, rows), coldest, 80)
 		u.counter[i] = between(firstOf(s.counter, rows), 0, 1e12)
 		u.state[i] = state(lastOf(s.state, rows), lastOf(s.run, rows))
 		u.code[i] = code(s.code, rows)
@@ -257,6 +257,10 @@ func (s *source) lay(v *view, u *unitView) {
 		}
 	}
 }
+
+// coldest is the ambient temperature, °C, below which a reading is a sensor's
+// way of saying that it has none.
+const coldest = -48
 
 // between is x if it is within what can be, else missing: sentinels and
 // infinities are no readings.
