@@ -32,7 +32,8 @@ const (
 	indexBright = 0.6  // of the day's highest model: bright above, weak below
 	indexLow    = 0.2  // an index beyond these is no measure of the unit
 	indexHigh   = 2.5
-	indexReach  = 12 // leverage from which the model extrapolates too far
+	indexReach  = 6  // leverage from which the model extrapolates too far
+	skyReach    = 12 // the same by a clear sky's light, of which there are fewer days
 	indexKept   = 60 // usable days
 )
 
@@ -73,7 +74,14 @@ func (b *baseline) measure(m *moments, rating float64, day int64) (d indexDay, o
 		weights += b.weight[j]
 	}
 	d.reach /= weights
-	return d, d.hours > indexWeight && d.value > indexLow && d.value < indexHigh && d.reach < indexReach
+	return d, d.hours > indexWeight && d.value > indexLow && d.value < indexHigh && d.reach < b.farthest()
+}
+
+func (b *baseline) farthest() float64 {
+	if b.ref == bySky {
+		return skyReach
+	}
+	return indexReach
 }
 
 // weighted is a value with a weight.
@@ -224,10 +232,19 @@ const (
 	shiftAfter  = 3  // and after it
 )
 
+// slowWander is a standard error that no number of days takes away: seasons and
+// sensors wander over months, which the last weeks do not show.
+func slowWander(ref reference) float64 {
+	if ref == byPeers {
+		return 0.002
+	}
+	return 0.006
+}
+
 // findShift is the most significant step down, by generalised least squares
 // under the noise: level and step for every day on which it may have come. A day
 // that strays far from its neighbours counts less. ok is false without any.
-func findShift(t, x, hours []float64, n noise) (s shift, ok bool) {
+func findShift(t, x, hours []float64, n noise, slow float64) (s shift, ok bool) {
 	off := max(len(x)-shiftDays, 0)
 	t, x, hours = t[off:], x[off:], hours[off:]
 	size := len(x)
@@ -305,7 +322,7 @@ func findShift(t, x, hours []float64, n noise) (s shift, ok bool) {
 		a, sigma := dot(&step, &value)/max(power, 1e-12), 1/math.Sqrt(max(power, 1e-12))
 		if z := a / sigma; z < best {
 			best = z
-			s = shift{at: at + off, size: a, sigma: sigma}
+			s = shift{at: at + off, size: a, sigma: math.Hypot(sigma, slow)}
 		}
 	}
 	if best >= 0 {

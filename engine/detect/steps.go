@@ -308,7 +308,7 @@ func (u *unitLosses) judge(v *view, s *session, k int, b *baseline, better []*ba
 		}
 	}
 	b.noise = learnNoise(t, x, usualNoise(b.ref), b.scratch)
-	found, ok := findShift(t, x, hours, b.noise)
+	found, ok := findShift(t, x, hours, b.noise, slowWander(b.ref))
 	if !ok {
 		return
 	}
