@@ -78,7 +78,8 @@ type baseline struct {
 
 	// The day at hand, by moment.
 	power, light, temp []float64
-	usable             []bool
+	usable, explained  []bool
+	lightRough         []float64 // roughness of the reference's light
 	rough              []float64
 	terms              [][mostTerms]float64
 	model              []float64 // kW expected by the healthy unit; NaN without a model
@@ -124,6 +125,8 @@ func (b *baseline) prepare(m *moments, v *view, light func(i int) float64, tempC
 		fit(c, m.n)
 	}
 	fit(&b.usable, m.n)
+	fit(&b.explained, m.n)
+	fit(&b.lightRough, m.n)
 	fit(&b.terms, m.n)
 	k := b.size()
 	for j := range m.n {
@@ -195,7 +198,7 @@ func (b *baseline) observe(m *moments, v *view, u *unitView, rating float64, day
 				n++
 			}
 		}
-		b.power[j] = p / float64(n)
+		b.power[j], b.explained[j] = p/float64(n), explained
 		b.usable[j] = !explained && n > 0 && m.elevation[j] > lowestSun && b.light[j] > 100 && b.power[j] > 0.015*rating && b.power[j] < 1.3*rating
 	}
 	fit(&b.shine, m.n)
@@ -214,14 +217,13 @@ func (b *baseline) observe(m *moments, v *view, u *unitView, rating float64, day
 	if b.ref != bySky {
 		for j := range m.n {
 			b.shine[j] = math.NaN()
-			if b.usable[j] {
+			if m.elevation[j] > lowestSun && b.light[j] > 100 {
 				b.shine[j] = b.light[j] / max(m.clear[j], 50)
 			}
 		}
-		fit(&b.scratch, m.n)
-		roughness(b.shine, b.ratio, m.hours, b.scratch)
+		roughness(b.shine, b.ratio, m.hours, b.lightRough)
 		for j := range m.n {
-			b.rough[j] = larger(b.rough[j], b.scratch[j])
+			b.rough[j] = larger(b.rough[j], b.lightRough[j])
 		}
 	}
 	limit := b.clearBelow(m.hours)
@@ -536,6 +538,12 @@ func solve(a *[mostTerms][mostTerms]float64, b *[mostTerms]float64, k int) bool 
 			}
 		}
 	}
+	forward(a, b, k)
+	return true
+}
+
+// forward solves the first k rows of a system by its Cholesky factor, in place.
+func forward(a *[mostTerms][mostTerms]float64, b *[mostTerms]float64, k int) {
 	for i := range k {
 		for c := range i {
 			b[i] -= a[i][c] * b[c]
@@ -548,5 +556,39 @@ func solve(a *[mostTerms][mostTerms]float64, b *[mostTerms]float64, k int) bool 
 		}
 		b[i] /= a[i][i]
 	}
-	return true
+}
+
+// normalOf is the Cholesky factor of the weighted normal matrix of the rows'
+// first k terms over their rms, and the sum of the weights.
+func normalOf(rows []workRow, k int) (root [mostTerms][mostTerms]float64, rms [mostTerms]float64, total float64) {
+	for i := range rows {
+		r := &rows[i]
+		total += r.w
+		for a := range k {
+			rms[a] += r.w * r.x[a] * r.x[a]
+		}
+	}
+	for a := range k {
+		rms[a] = math.Sqrt(rms[a]/total) + 1e-12
+	}
+	for i := range rows {
+		r := &rows[i]
+		for a := range k {
+			wx := r.w * r.x[a]
+			for c := 0; c <= a; c++ {
+				root[a][c] += wx * r.x[c]
+			}
+		}
+	}
+	for a := range k {
+		for c := 0; c <= a; c++ {
+			root[a][c] /= rms[a] * rms[c] * total
+		}
+		root[a][a] += fitRidge
+	}
+	var none [mostTerms]float64
+	if !solve(&root, &none, k) {
+		return root, rms, 0
+	}
+	return root, rms, total
 }

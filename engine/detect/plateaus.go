@@ -58,7 +58,11 @@ const (
 	quantumMost      = 400   // different values
 )
 
-func newPlateaus(s *session) *plateaus { return &plateaus{make([]holding, len(s.in.Units))} }
+func newPlateaus(s *session) *plateaus {
+	o := &plateaus{make([]holding, len(s.in.Units))}
+	s.holdings = o.units
+	return o
+}
 
 func (o *plateaus) look(v *view, s *session) {
 	for k := range o.units {
@@ -82,7 +86,7 @@ func (p *holding) day(v *view, s *session, k int) {
 	u, rating := &v.units[k], s.rating(k)
 	first := len(p.t)
 	for i := range v.cells {
-		if math.IsNaN(u.power[i]) || u.claimed[i] != "" && u.claimed[i] != StuckSensor && u.claimed[i] != Curtailment {
+		if math.IsNaN(u.power[i]) || u.claimed[i] != "" {
 			continue
 		}
 		model := s.losses.expects(v, k, i)
@@ -93,7 +97,7 @@ func (p *holding) day(v *view, s *session, k int) {
 	p.learnQuantum(v)
 	if p.days >= 10 {
 		p.runs(v, s, k, rating)
-		if !v.partial {
+		if !v.partial && len(s.in.Units) < 3 {
 			p.flat(v, s, k, first, rating)
 		}
 	}
@@ -190,10 +194,21 @@ func (p *holding) runs(v *view, s *session, k int, rating float64) {
 		if hours < max(plateauHours, plateauNatural*p.natural(value, 1e-4, step)) {
 			continue
 		}
+		if p.shared(v, s, k, from, to) {
+			continue
+		}
 		seen := min(end+beside, v.end())
 		family, why, lost := p.name(from, to, step, rating)
-		if value > plateauTop*top && why != "light" {
+		if value > plateauTop*top && (why != "light" || len(s.in.Units) >= 3) {
 			continue // at its own limit
+		}
+		if len(s.in.Units) >= 3 {
+			// Peers tell what stands still as it happens: see stuck. What is left
+			// is a limit of the unit alone.
+			if family == Curtailment && p.modelled(from, to) {
+				p.hold(v, s, k, from, to, seen, lost, why)
+			}
+			continue
 		}
 		if family == Curtailment {
 			p.hold(v, s, k, from, to, seen, lost, why)
@@ -201,6 +216,17 @@ func (p *holding) runs(v *view, s *session, k int, rating float64) {
 			p.stand(v, s, k, from, to, seen, why)
 		}
 	}
+}
+
+// shared says that another unit stood at the same share of its rating: that is
+// for the site's limits.
+func (p *holding) shared(v *view, s *session, k, from, to int) bool {
+	for i := from; i < to; i++ {
+		if c := int((p.t[i] - v.first) / v.step); p.t[i] >= v.first && c < v.cells && held(v, s, k, c) {
+			return true
+		}
+	}
+	return false
 }
 
 // dark says from when on power has held through the night.
@@ -216,16 +242,32 @@ func (p *holding) dark(from, to int, step int64) (at int64, ok bool) {
 	return 0, false
 }
 
-// name says what a run of equal readings is, and what a limit cost.
-func (p *holding) name(from, to int, step, rating float64) (family Family, why string, lost float64) {
-	value := p.power[from]
+// modelled says that peers or light tell what should have been made.
+func (p *holding) modelled(from, to int) bool {
 	known := 0
-	for i := from; i < to; i++ {
-		if !math.IsNaN(p.model[i]) {
+	for _, x := range p.model[from:to] {
+		if !math.IsNaN(x) {
 			known++
 		}
 	}
-	modelled := 2*known > to-from
+	return 2*known > to-from
+}
+
+// comesBack says that the unit held a value in the days before as well.
+func (p *holding) comesBack(value float64) bool {
+	n := 0
+	for _, x := range p.power {
+		if math.Abs(x-value) <= plateauEqual*value {
+			n++
+		}
+	}
+	return n >= 3 && !(p.quantum > plateauCoarse*value)
+}
+
+// name says what a run of equal readings is, and what a limit cost.
+func (p *holding) name(from, to int, step, rating float64) (family Family, why string, lost float64) {
+	value := p.power[from]
+	modelled := p.modelled(from, to)
 	expected := p.sky
 	if modelled {
 		expected = p.model
@@ -377,6 +419,7 @@ func (p *holding) hold(v *view, s *session, k, from, to int, seen int64, lost fl
 	hours := float64(end-start) / 3600
 	r := &record{family: Curtailment, units: []int{k}, start: start, detected: seen, lastSeen: end, end: end, lost: lost, seen: newFacts()}
 	r.fraction = lost / (lost + p.power[from]*hours)
+	r.seen.level = p.power[from] / s.rating(k)
 	r.observed = []Evidence{
 		shows("plateau", 2, 100*p.power[from]/s.rating(k), 100, "%", "The power was held at %.4g kW, %.0f %% of the rating, for %s.", p.power[from], 100*p.power[from]/s.rating(k), MinutesInWords(60*hours)),
 		shows("held_"+why, 1.5, hours, 0, "h", "%s", holdWords[why]),

@@ -63,16 +63,17 @@ var order = []struct {
 
 // session is one run: the question, what was learned, what was found.
 type session struct {
-	in      Input
-	memory  *memory
-	records []*record
-	lastOn  []int64             // end of the last cell in which each unit produced
-	notes   map[string][]string // sentence to the units it is true of
-	modules modules             // how the site's modules lie
-	points  []point             // the site's yield on light, day by day
-	clipped [][]Span            // by unit and day
-	clock   int64               // seconds that the stamps are late, as far as is known
-	losses  *losses             // the units' models of their own past
+	in       Input
+	memory   *memory
+	records  []*record
+	lastOn   []int64             // end of the last cell in which each unit produced
+	notes    map[string][]string // sentence to the units it is true of
+	modules  modules             // how the site's modules lie
+	points   []point             // the site's yield on light, day by day
+	clipped  [][]Span            // by unit and day
+	clock    int64               // seconds that the stamps are late, as far as is known
+	holdings []holding           // what each unit held of late
+	losses   *losses             // the units' models of their own past
 }
 
 // note remembers something that could not be judged of a unit, or with an

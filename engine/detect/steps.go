@@ -21,6 +21,9 @@ type unitLosses struct {
 	errors [2]float64  // of both, so far
 	steps  []*step
 	energy []dayEnergy // of the last days
+	shade  ownShade
+	heat   ownHeat
+	soil   ownSoil
 }
 
 // step is a loss that came at once and stays.
@@ -126,9 +129,12 @@ func (l *losses) lend(v *view, s *session, k int) {
 	}
 }
 
-// judges says whether the unit's own model is followed.
+// judges says whether the unit's own model is followed: not that of units which
+// are known to look the same way as others and are held against these, unless it
+// has found something that goes on.
 func (l *losses) judges(s *session, k int) bool {
-	return s.rating(k) > 0 && (!s.memory.units[k].alike || len(l.units[k].models) > 0)
+	u := &l.units[k]
+	return s.rating(k) > 0 && (!s.memory.units[k].alike || u.last() != nil || u.shade.record != nil || u.soil.record != nil)
 }
 
 // all is the unit's models, the rival among them.
@@ -160,7 +166,7 @@ func (l *losses) look(v *view, s *session) {
 	day := dayNumber(v)
 	for k := range l.units {
 		u := &l.units[k]
-		if len(u.models) == 0 {
+		if len(u.models) == 0 || !l.judges(s, k) {
 			continue
 		}
 		u.made(v, k, day)
@@ -170,6 +176,16 @@ func (l *losses) look(v *view, s *session) {
 				b.prepare(&l.sun, v, func(i int) float64 { return l.peers[k][i] }, v.tempC)
 			}
 			b.observe(&l.sun, v, &v.units[k], s.rating(k), day)
+		}
+		primary := u.primary(day)
+		if primary != nil && primary.ready {
+			f := u.factor(day)
+			u.shade.look(v, s, k, primary, u.all(), &l.sun, f, day)
+			if len(l.units) < 3 {
+				u.heat.look(v, s, k, primary, &l.sun, f, day)
+			}
+		}
+		for _, b := range u.all() {
 			b.keep(&l.sun, day)
 			if !b.ready {
 				continue
@@ -187,8 +203,23 @@ func (l *losses) look(v *view, s *session) {
 				u.judge(v, s, k, b, u.models[:i], day)
 			}
 		}
+		if primary != nil && primary.ready {
+			u.soil.look(v, s, k, u, primary, day)
+		}
 		u.count(v, s)
 	}
+}
+
+// primary is the unit's best model that sees the clouds and is alive, or nil.
+func (u *unitLosses) primary(day int64) *baseline {
+	for _, b := range u.models {
+		if b.ref != bySky && b.ready {
+			if n := len(b.index); n == 0 || day-b.index[n-1].day < staleDays*2 {
+				return b
+			}
+		}
+	}
+	return nil
 }
 
 // shine fills what the other units make of the light, for units with peers.
@@ -258,7 +289,7 @@ func (u *unitLosses) made(v *view, k int, day int64) {
 		}
 	}
 	u.energy = append(u.energy, dayEnergy{day, sum})
-	if len(u.energy) > 60 {
+	if len(u.energy) > 100 {
 		u.energy = slices.Delete(u.energy, 0, 1)
 	}
 }

@@ -23,6 +23,7 @@ type still struct {
 	low, high float64 // of what was expected meanwhile, kW
 	from, to  float64 // counter
 	expected  float64 // kWh
+	before    float64 // power of the sample before
 	record    *record
 }
 
@@ -31,6 +32,8 @@ const (
 	stuckSamples = 6
 	stuckMoves   = 0.05
 	stuckTrue    = 0.015 // of the energy that the reading says
+	stuckLimit   = 0.97  // of the reading, that is expected all the while under a limit
+	stuckDrop    = 1.03  // times the reading, from which a limit came down
 	stuckWithin  = 2e-5  // of the rating: a limit that follows the heat moves more than that
 )
 
@@ -57,7 +60,7 @@ func (st *stuck) at(v *view, s *session, k, i int) {
 		if run.record != nil {
 			run.record.end = t
 		}
-		*run = still{power: p, since: t, samples: 1, low: math.Inf(1), high: math.Inf(-1), from: u.counter[i]}
+		*run = still{power: p, since: t, samples: 1, low: math.Inf(1), high: math.Inf(-1), from: u.counter[i], before: run.power}
 		return
 	}
 	if p < offShare*rating && !u.sun[i] {
@@ -79,6 +82,9 @@ func (st *stuck) at(v *view, s *session, k, i int) {
 		return
 	}
 	runs := run.to-run.from > 0.3*run.expected && run.expected > 0
+	if math.IsNaN(u.counter[i]) && run.low >= stuckLimit*p && (run.before > stuckDrop*p || s.holdings[k].comesBack(p)) {
+		return // a limit: the light was above it all the while, and it came down onto it or held it before
+	}
 	if run.samples < stuckSamples || run.high-run.low < stuckMoves*rating || p < offShare*rating && !runs || run.isTrue(t) || held(v, s, k, i) || math.IsNaN(u.counter[i]) && setPoint(p/rating) {
 		return
 	}
