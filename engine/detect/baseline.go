@@ -28,10 +28,11 @@ const (
 	jittery        = 0.02 // roughness of the smoothest tenth from which hourly means are judged
 	roughDays      = 60   // days from which that is learned
 	windowDays     = 60   // days that the model is fitted to
-	keptDays       = 125  // days of moments that are kept
+	keptDays       = 150  // days of moments that are kept
 	fitEvery       = 2    // days between fits
 	leastFitDays   = 8
-	leastFit       = 60 // moments
+	leastFit       = 60   // moments
+	fairlyClear    = 0.08 // roughness of moments that are kept for what sinks over weeks
 	mostTerms      = 8
 )
 
@@ -40,7 +41,8 @@ const (
 type moment struct {
 	x [mostTerms]float32
 	y float32 // kW for each W/m²
-	w float32
+	w float32 // 0 of one that is not clear enough to fit the model to
+	v float32 // for what sinks over weeks, which can use rougher ones
 }
 
 // baseDay is what a day has to teach.
@@ -347,11 +349,11 @@ func (b *baseline) keep(m *moments, day int64) {
 	}
 	k := b.size()
 	for j := range m.n {
-		if b.weight[j] <= 0 {
+		if !b.usable[j] || b.weight[j] <= 0 && b.rough[j] > fairlyClear {
 			continue
 		}
-		g := max(b.light[j], 100)
-		one := moment{y: float32(b.power[j] / g), w: float32(b.weight[j])}
+		g, r := max(b.light[j], 100), b.rough[j]/0.03
+		one := moment{y: float32(b.power[j] / g), w: float32(b.weight[j]), v: float32(m.clear[j] / 700 / (1 + r*r))}
 		for i := range k {
 			one.x[i] = float32(b.terms[j][i] / g)
 		}
@@ -391,14 +393,20 @@ func (b *baseline) refit(day int64, factor func(day int64) float64) {
 		if d.day < from || len(d.moments) == 0 {
 			continue
 		}
-		days++
-		f := factor(d.day)
+		f, some := factor(d.day), false
 		for _, one := range d.moments {
+			if one.w == 0 {
+				continue
+			}
+			some = true
 			row := workRow{y: float64(one.y) / f, w: float64(one.w)}
 			for i, x := range one.x {
 				row.x[i] = float64(x)
 			}
 			rows = append(rows, row)
+		}
+		if some {
+			days++
 		}
 	}
 	b.work = rows

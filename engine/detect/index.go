@@ -218,18 +218,30 @@ type shift struct {
 	size  float64 // in the logarithm
 	sigma float64 // standard error of the size
 	level float64 // median of the logarithms before
+	ramp  float64 // significance of a decline instead of the step, as z of it; 0 of none
+	slope float64 // of that decline, in the logarithm for each day
+	begun int     // first day of the decline
 }
 
 // z is how many standard errors the step is away from none.
 func (s shift) z() float64 { return s.size / s.sigma }
 
+// sinks says that a decline over weeks explains the days better than a step.
+func (s shift) sinks() bool {
+	return s.ramp < s.z()-rampClearer && -s.slope > rampFlat && -s.slope < rampSteep
+}
+
 // Figures of the search for a step.
 const (
-	shiftDays   = 45 // usable days that are looked at
-	shiftWithin = 14 // of the last of them in which a step may lie
-	shiftSpan   = 35 // days in which these must lie
-	shiftBefore = 5  // usable days before a step at the least
-	shiftAfter  = 3  // and after it
+	shiftDays    = 45  // usable days that are looked at
+	shiftWithin  = 14  // of the last of them in which a step may lie
+	shiftSpan    = 35  // days in which these must lie
+	shiftBefore  = 5   // usable days before a step at the least
+	shiftAfter   = 3   // and after it
+	rampShortest = 12  // days of a decline
+	rampClearer  = 0.2 // standard errors by which a decline must explain it better than a step
+	rampFlat     = 5e-4
+	rampSteep    = 6e-3
 )
 
 // slowWander is a standard error that no number of days takes away: seasons and
@@ -327,6 +339,21 @@ func findShift(t, x, hours []float64, n noise, slow float64) (s shift, ok bool) 
 	}
 	if best >= 0 {
 		return s, false
+	}
+	for at := shiftBefore; at < size-shiftBefore; at++ {
+		if t[size-1]-t[at] < rampShortest {
+			break
+		}
+		line := white(func(i int) float64 { return max(0, t[i]-t[at]) })
+		part := dot(&line, &one)
+		for i := range size {
+			line[i] -= part * one[i]
+		}
+		power := dot(&line, &line)
+		a := dot(&line, &value) / max(power, 1e-12)
+		if z := a * math.Sqrt(power); z < s.ramp {
+			s.ramp, s.slope, s.begun = z, a, at+off
+		}
 	}
 	before := x[max(s.at-off-12, 0) : s.at-off]
 	s.level = median(append([]float64(nil), before...))

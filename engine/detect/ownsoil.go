@@ -18,7 +18,7 @@ type ownSoil struct {
 // Figures of the rule.
 const (
 	ownSoilEvery  = 3   // days between looks
-	ownSoilWindow = 120 // days of the regression
+	ownSoilWindow = 150 // days of the regression
 	ownSoilFirst  = 14  // days ago that a decline must have begun
 	ownSoilLast   = 90
 	ownSoilStep   = 4
@@ -37,7 +37,7 @@ func ownSoilLimits(ref reference) (z, drop float64) {
 	if ref == byPeers {
 		return 6, 0.03
 	}
-	return 8, 0.05
+	return 10, 0.05
 }
 
 func (o *ownSoil) look(v *view, s *session, k int, u *unitLosses, b *baseline, day int64) {
@@ -50,7 +50,7 @@ func (o *ownSoil) look(v *view, s *session, k int, u *unitLosses, b *baseline, d
 		return
 	}
 	o.next = day + ownSoilEvery
-	from, slope, z, ok := o.ramp(b, u, day)
+	from, slope, z, ok := o.ramp(b, u, max(v.hours(), momentLength/3600.0), day)
 	limit, least := ownSoilLimits(b.ref)
 	drop := slope * float64(day-from)
 	hit := ok && z > limit && drop > least && slope > ownSoilSlope && slope < ownSoilSteep
@@ -86,7 +86,7 @@ func (o *ownSoil) open(v *view, s *session, k int, b *baseline, u *unitLosses, f
 }
 
 // ramp is the decline that explains the last months best.
-func (o *ownSoil) ramp(b *baseline, u *unitLosses, day int64) (from int64, slope, z float64, ok bool) {
+func (o *ownSoil) ramp(b *baseline, u *unitLosses, hours float64, day int64) (from int64, slope, z float64, ok bool) {
 	if !b.ready {
 		return 0, 0, 0, false
 	}
@@ -100,14 +100,14 @@ func (o *ownSoil) ramp(b *baseline, u *unitLosses, day int64) (from int64, slope
 		f := u.factor(d.day)
 		weight := 0.0
 		for _, one := range d.moments {
-			row := workRow{y: float64(one.y) / f, w: float64(one.w)}
+			row := workRow{y: float64(one.y) / f, w: float64(one.v)}
 			for i := range k {
 				row.x[i] = float64(one.x[i])
 			}
 			o.rows, o.days = append(o.rows, row), append(o.days, d.day)
 			weight += row.w
 		}
-		usable[d.day] = weight > 1.6
+		usable[d.day] = weight*hours > 0.4
 	}
 	n := len(o.rows)
 	if n < ownSoilRows {

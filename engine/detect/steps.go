@@ -344,7 +344,6 @@ func (u *unitLosses) judge(v *view, s *session, k int, b *baseline, better []*ba
 		return
 	}
 	z, a := found.z(), found.size
-	debugJudge(v, b, x, found, ok)
 	asked := a < -stepAskSize && z < -stepAsk
 	switch {
 	case asked && x[n-1]-found.level < 0.4*a:
@@ -448,7 +447,7 @@ func (u *unitLosses) announce(v *view, s *session, k int, b *baseline, f shift, 
 	facts := newFacts()
 	facts.days, facts.spread, facts.rating = len(b.index)-f.at, math.Hypot(b.noise.day, b.noise.wander), s.rating(k)
 	start := v.first - (day-st.from)*86400
-	st.record = s.open(&record{family: StringOutage, units: []int{k}, start: start, detected: v.end(), lastSeen: v.end(), lost: lost, fraction: share, seen: facts})
+	st.record = &record{family: StringOutage, units: []int{k}, start: start, detected: v.end(), lastSeen: v.end(), lost: lost, fraction: share, seen: facts}
 	low, high := 1-math.Exp(f.size+1.96*f.sigma), 1-math.Exp(f.size-1.96*f.sigma)
 	st.record.observed = []Evidence{
 		shows("relative_yield", min(1+0.3*(-f.z()-stepLimit), 3), 100*(1-share), 100, "%",
@@ -456,6 +455,13 @@ func (u *unitLosses) announce(v *view, s *session, k int, b *baseline, f shift, 
 			facts.days, 100*share, referenceWords[b.ref], 100*max(low, 0), 100*high, 100*facts.spread),
 		shows("all_day", 0.8, 100*share, 0, "%", "The loss shows before and after noon, in weak light as in strong."),
 	}
+	if f.sinks() {
+		st.record.family, st.record.fraction = Soiling, share
+		st.record.seen.level, st.record.seen.spread, st.record.seen.source = f.slope, f.slope*(1-1.96/-f.ramp), referenceWords[b.ref]
+		st.record.start = v.first - (day-b.index[f.begun].day)*86400
+		st.record.observed = nil
+	}
+	st.record = s.open(st.record)
 	u.steps = append(u.steps, st)
 	for _, o := range u.models {
 		o.hold = 0
