@@ -23,6 +23,8 @@ import (
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/s3blob"
 	"golang.org/x/sync/singleflight"
+
+	"app.sunloop/backend/store"
 )
 
 // limits are what parts of the work with a bucket may take, tries included.
@@ -33,9 +35,10 @@ type limits struct {
 	ready time.Duration // of a look at the bucket for [Store.Ready]
 	tries int           // of a request, the first among them
 	count int           // of objects that [Store.Usage] looks at; a request for each thousand
+	probe time.Duration // first pause before a bucket that is down is looked at again; 0: never
 }
 
-var usual = limits{call: 30 * time.Second, part: 2 * time.Minute, idle: 30 * time.Second, ready: 10 * time.Second, tries: 4, count: 20_000}
+var usual = limits{call: 30 * time.Second, part: 2 * time.Minute, idle: 30 * time.Second, ready: 10 * time.Second, tries: 4, count: 20_000, probe: time.Second}
 
 // longestWait is how long a further try waits for its turn.
 const longestWait = 5 * time.Second
@@ -61,6 +64,8 @@ type remote struct {
 	trial     string // key of what a look has written and not removed; of one look at a time
 	ailing    string // why the last look found no bucket; likewise
 	uncounted atomic.Bool
+	down      atomic.Pointer[error] // why the bucket is known not to work; nil while it does
+	probing   bool                  // guarded by mu
 
 	life context.Context // of the sweep and of looks, which are nobody's request
 	end  context.CancelFunc
@@ -101,7 +106,7 @@ func openBucket(ctx context.Context, uri string, log *slog.Logger, l limits) (*S
 		folder += "/"
 	}
 	var transport *http.Transport
-	bucket, client, options, err := dial(ctx, u.Host, u.RawQuery, func(o *s3.Options) {
+	bucket, client, options, err := dial(ctx, u.Host, u.RawQuery, log, func(o *s3.Options) {
 		base, ok := o.HTTPClient.(*awshttp.BuildableClient)
 		if !ok {
 			base = awshttp.NewBuildableClient()
@@ -140,7 +145,7 @@ func openBucket(ctx context.Context, uri string, log *slog.Logger, l limits) (*S
 
 // dial opens a bucket by a URI's parameters, which s3blob reads, with further
 // options of its client. Nothing is sent.
-func dial(ctx context.Context, bucket, params string, tune ...func(*s3.Options)) (*blob.Bucket, *s3.Client, s3blob.Options, error) {
+func dial(ctx context.Context, bucket, params string, log *slog.Logger, tune ...func(*s3.Options)) (*blob.Bucket, *s3.Client, s3blob.Options, error) {
 	opener := new(s3blob.URLOpener)
 	plain, err := opener.OpenBucketURL(ctx, &url.URL{Scheme: s3blob.Scheme, Host: bucket, RawQuery: params})
 	if err != nil {
@@ -152,13 +157,18 @@ func dial(ctx context.Context, bucket, params string, tune ...func(*s3.Options))
 	}
 	client = s3.New(client.Options(), append(tune, func(o *s3.Options) {
 		o.Logger, o.DisableLogOutputChecksumValidationSkipped = logging.Nop{}, true // it writes to standard error
+		renewCredentials(o, log, func(ctx context.Context) (aws.CredentialsProvider, error) {
+			return credentialsOf(ctx, bucket, params)
+		})
 	})...)
 	opened, err := s3blob.OpenBucket(ctx, client, bucket, &opener.Options)
 	return opened, client, opener.Options, err
 }
 
 func (b *remote) close() {
-	b.end()
+	b.mu.Lock()
+	b.end() // under the lock: no probe begins after it
+	b.mu.Unlock()
 	b.work.Wait()
 	b.transport.CloseIdleConnections()
 }
@@ -168,8 +178,8 @@ func (b *remote) at(key string) *string { return aws.String(b.folder + key) }
 
 // delete removes an object, without asking whether there is one.
 func (b *remote) delete(ctx context.Context, key string) error {
-	within, cancel := context.WithTimeout(ctx, b.limits.call)
-	defer cancel()
+	within, done := store.Bound(ctx, store.Bucket, b.limits.call)
+	defer done()
 	_, err := b.client.DeleteObject(within, &s3.DeleteObjectInput{Bucket: &b.bucket, Key: b.at(key)})
 	return b.fault(ctx, deleting, key, err)
 }
@@ -178,10 +188,8 @@ func (b *remote) delete(ctx context.Context, key string) error {
 func (b *remote) open(ctx context.Context, bucket *blob.Bucket, key string) (io.ReadCloser, error) {
 	within, cancel := context.WithCancelCause(ctx)
 	s := &stream{b: b, ctx: ctx, key: key, cancel: cancel}
-	s.timer = time.AfterFunc(b.limits.call, func() { cancel(context.DeadlineExceeded) })
 	var err error
-	s.r, err = bucket.NewReader(within, key, nil)
-	s.timer.Stop()
+	s.bounded(b.limits.call, func() { s.r, err = bucket.NewReader(within, key, nil) })
 	if err != nil {
 		err = s.judge(within, err)
 		cancel(nil)
@@ -198,14 +206,23 @@ type stream struct {
 	key         string
 	r           io.ReadCloser
 	cancel      context.CancelCauseFunc
-	timer       *time.Timer
+}
+
+// bounded runs a step of the reading. If it takes longer than limit, or than the
+// request may still wait, the reading ends.
+func (s *stream) bounded(limit time.Duration, step func()) {
+	bound, done := store.Bound(s.ctx, store.Bucket, limit)
+	stop := context.AfterFunc(bound, func() { s.cancel(context.Cause(bound)) })
+	step()
+	stop()
+	done()
 }
 
 // Read reads on; its errors are the bucket's in words for strangers.
 func (s *stream) Read(p []byte) (int, error) {
-	s.timer.Reset(s.b.limits.idle)
-	n, err := s.r.Read(p)
-	s.timer.Stop()
+	var n int
+	var err error
+	s.bounded(s.b.limits.idle, func() { n, err = s.r.Read(p) })
 	if err != nil && err != io.EOF { //nolint:errorlint // a line that breaks may be an error that wraps it
 		err = s.judge(s.within, err)
 	}
@@ -221,7 +238,6 @@ func (s *stream) judge(within context.Context, err error) error {
 
 // Close ends the reading.
 func (s *stream) Close() error {
-	s.timer.Stop()
 	err := s.r.Close()
 	s.cancel(nil)
 	return s.b.fault(s.ctx, reading, s.key, err)
@@ -233,8 +249,8 @@ const mark = "sunloop-put"
 // markOf is the mark of an object; [app.sunloop/backend/store.ErrNotFound] if
 // there is none.
 func (b *remote) markOf(ctx context.Context, key string) (string, error) {
-	within, cancel := context.WithTimeout(ctx, b.limits.call)
-	defer cancel()
+	within, done := store.Bound(ctx, store.Bucket, b.limits.call)
+	defer done()
 	head, err := b.client.HeadObject(within, &s3.HeadObjectInput{Bucket: &b.bucket, Key: b.at(key)})
 	if err != nil {
 		return "", b.fault(ctx, reading, key, err)

@@ -137,8 +137,8 @@ func (e *Elsewhere) Fetch(ctx context.Context, uri, customerID string, limit int
 	if at < 0 {
 		return nil, ErrNotAllowed
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.timeout)
-	defer cancel()
+	ctx, done := store.Bound(ctx, store.Bucket, e.timeout)
+	defer done()
 	data, err := e.places[at].read(ctx, key, limit)
 	if err != nil {
 		return nil, fmt.Errorf("fetch %s: %w", uri, err)
@@ -185,7 +185,7 @@ func (p *place) open(ctx context.Context) (*blob.Bucket, error) {
 	if p.scheme == "file" {
 		p.bucket, err = fileblob.OpenBucket(p.root, nil)
 	} else {
-		p.bucket, _, _, err = dial(ctx, p.root, p.params)
+		p.bucket, _, _, err = dial(ctx, p.root, p.params, nil)
 	}
 	if err != nil {
 		p.bucket = nil

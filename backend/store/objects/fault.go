@@ -29,6 +29,7 @@ var (
 type bucketError struct {
 	text string
 	full bool
+	down bool // no request at all would do better: the bucket is unreachable, absent or refuses the credentials
 	err  error
 }
 
@@ -64,7 +65,11 @@ func (b *remote) fault(ctx context.Context, what doing, key string, err error) e
 		return store.ErrNotFound
 	}
 	b.log.WarnContext(ctx, "the bucket of the objects failed", "doing", what.verb, "key", key, "error", err)
-	return judge(what, err)
+	failure := judge(what, err)
+	if down(failure) {
+		b.noteState(failure)
+	}
+	return failure
 }
 
 // answer is the code and the status of S3's answer; nothing, if there was none.
@@ -94,38 +99,46 @@ func taken(err error) bool {
 var sentences = []struct {
 	codes []string
 	text  string
+	down  bool
 }{
-	{[]string{"NoSuchBucket"}, "does not exist"},
-	{[]string{"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "UnrecognizedClientException", "XAdminUserNotFound"},
-		"refuses the credentials: they are wrong or have ended"},
-	{[]string{"RequestTimeTooSkewed", "RequestExpired"}, "refuses the request: its clock and this machine's differ"},
+	{[]string{"NoSuchBucket"}, "does not exist", true},
+	{refusedCredentials, "refuses the credentials: they are wrong or have ended", true},
+	{[]string{"RequestTimeTooSkewed", "RequestExpired"}, "refuses the request: its clock and this machine's differ", true},
 	{[]string{"PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "MovedPermanently"},
-		"is in another region than the URI says"},
+		"is in another region than the URI says", true},
 	{[]string{"SlowDown", "Throttling", "ThrottlingException", "TooManyRequests", "RequestLimitExceeded", "BandwidthLimitExceeded", codeConflict},
-		"takes no more requests for now"},
-	{[]string{"NotImplemented"}, "does not know how to keep a key from being written twice (If-None-Match)"},
+		"takes no more requests for now", false},
+	{[]string{"NotImplemented"}, "does not know how to keep a key from being written twice (If-None-Match)", false},
 }
+
+// refusedCredentials are the codes of credentials that are wrong or have ended.
+var refusedCredentials = []string{"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "UnrecognizedClientException", "XAdminUserNotFound"}
 
 // full are the codes of want of room. QuotaExceeded comes with the status of a
 // missing right.
 var full = []string{"InsufficientStorage", "InsufficientCapacity", "QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "NoSpaceLeftOnDevice", "DiskFull"}
 
+// noIdentity is in the SDK's error of credentials that are not there, before
+// anything is sent; it has no type.
+const noIdentity = "get identity"
+
 func judge(what doing, err error) error {
 	code, status := answer(err)
 	if slices.Contains(full, code) || status == http.StatusInsufficientStorage {
-		return &bucketError{"is full", true, err}
+		return &bucketError{"is full", true, false, err}
 	}
 	text := ""
+	down := status == 0 || errors.Is(err, context.DeadlineExceeded)
 	for _, s := range sentences {
 		if slices.Contains(s.codes, code) {
-			text = s.text
+			text, down = s.text, s.down
 		}
 	}
 	switch {
 	case text != "":
 	case errors.Is(err, context.DeadlineExceeded):
 		text = "does not answer in time"
-	case status == 0 && strings.Contains(err.Error(), "get identity"): // before anything is sent; the SDK has no type for it
+	case status == 0 && strings.Contains(err.Error(), noIdentity):
 		text = "cannot be asked: no credentials are found, or they cannot be renewed"
 	case status == 0:
 		text = "cannot be reached"
@@ -140,5 +153,5 @@ func judge(what doing, err error) error {
 	default:
 		text = "gives an answer that is not understood"
 	}
-	return &bucketError{text, false, err}
+	return &bucketError{text, false, down, err}
 }

@@ -36,21 +36,7 @@ func (s *Store) Ready(ctx context.Context) error {
 	if s.remote == nil {
 		return nil
 	}
-	b := s.remote
-	if b.life.Err() != nil {
-		return errClosed
-	}
-	look := b.looks.DoChan("", func() (any, error) {
-		b.work.Add(1)
-		defer b.work.Done()
-		return nil, b.look()
-	})
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case answer := <-look:
-		return answer.Err
-	}
+	return s.remote.ready(ctx)
 }
 
 func (b *remote) look() error {
@@ -69,8 +55,9 @@ func (b *remote) look() error {
 	case b.life.Err() != nil:
 		return errClosed
 	case within.Err() != nil && err != nil:
-		return judge(reading, within.Err())
+		err = judge(reading, within.Err())
 	}
+	b.noteState(err)
 	return err
 }
 
@@ -216,7 +203,7 @@ func (b *remote) sweepTrials(ctx context.Context, age time.Duration) error {
 
 // within runs a request with a bound in time.
 func within[T any](ctx context.Context, limit time.Duration, f func(context.Context) (T, error)) (T, error) {
-	bound, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
+	bound, done := store.Bound(ctx, store.Bucket, limit)
+	defer done()
 	return f(bound)
 }

@@ -102,8 +102,8 @@ func fill(part *bytes.Buffer, r io.Reader) error {
 }
 
 func (b *remote) sendWhole(ctx context.Context, key, own string, body io.ReadSeeker) error {
-	within, cancel := context.WithTimeout(ctx, b.limits.part)
-	defer cancel()
+	within, done := store.Bound(ctx, store.Bucket, b.limits.part)
+	defer done()
 	_, err := b.client.PutObject(within, &s3.PutObjectInput{
 		Bucket: &b.bucket, Key: b.at(key), Body: body, IfNoneMatch: aws.String(absent),
 		Metadata: map[string]string{mark: own}, ContentType: aws.String(contentType),
@@ -115,8 +115,8 @@ func (b *remote) sendWhole(ctx context.Context, key, own string, body io.ReadSee
 // sendParts sends what does not fit into one part. Its parts are one object at
 // the end, or nothing.
 func (b *remote) sendParts(ctx context.Context, key, own string, part *bytes.Buffer, r io.Reader) (err error) {
-	within, cancel := context.WithTimeout(ctx, b.limits.part)
-	defer cancel()
+	within, done := store.Bound(ctx, store.Bucket, b.limits.part)
+	defer done()
 	upload, err := b.client.CreateMultipartUpload(within, &s3.CreateMultipartUploadInput{
 		Bucket: &b.bucket, Key: b.at(key),
 		Metadata: map[string]string{mark: own}, ContentType: aws.String(contentType),
@@ -147,8 +147,8 @@ func (b *remote) sendParts(ctx context.Context, key, own string, part *bytes.Buf
 			return err
 		}
 	}
-	completing, cancel := context.WithTimeout(ctx, b.limits.part)
-	defer cancel()
+	completing, done := store.Bound(ctx, store.Bucket, b.limits.part)
+	defer done()
 	_, err = b.client.CompleteMultipartUpload(completing, &s3.CompleteMultipartUploadInput{
 		Bucket: &b.bucket, Key: b.at(key), UploadId: upload.UploadId, IfNoneMatch: aws.String(absent),
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
@@ -157,8 +157,8 @@ func (b *remote) sendParts(ctx context.Context, key, own string, part *bytes.Buf
 }
 
 func (b *remote) sendPart(ctx context.Context, key string, upload *string, number int32, data []byte) (types.CompletedPart, error) {
-	within, cancel := context.WithTimeout(ctx, b.limits.part)
-	defer cancel()
+	within, done := store.Bound(ctx, store.Bucket, b.limits.part)
+	defer done()
 	sent, err := b.client.UploadPart(within, &s3.UploadPartInput{
 		Bucket: &b.bucket, Key: b.at(key), UploadId: upload, PartNumber: &number, Body: bytes.NewReader(data), ChecksumAlgorithm: b.checksum(),
 	})
@@ -170,8 +170,8 @@ func (b *remote) sendPart(ctx context.Context, key string, upload *string, numbe
 
 // abort removes the parts of an upload. at is its key in the bucket.
 func (b *remote) abort(ctx context.Context, at string, upload *string) error {
-	within, cancel := context.WithTimeout(ctx, b.limits.call)
-	defer cancel()
+	within, done := store.Bound(ctx, store.Bucket, b.limits.call)
+	defer done()
 	_, err := b.client.AbortMultipartUpload(within, &s3.AbortMultipartUploadInput{Bucket: &b.bucket, Key: &at, UploadId: upload})
 	return err
 }

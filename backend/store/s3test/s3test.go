@@ -280,6 +280,43 @@ func KeepVersions(t testing.TB, uri string) {
 	})
 }
 
+// CredentialsFile puts the name of a file of credentials, which [WriteCredentials]
+// has filled, and nothing else that SDKs for S3 read, into the environment until
+// the test ends.
+func CredentialsFile(t testing.TB, file string) {
+	t.Helper()
+	Credentials(t, "", "")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", file)
+}
+
+// WriteCredentials writes a file of credentials as AWS's tools do, in the place
+// of a former one.
+func WriteCredentials(t testing.TB, file, access, secret string) {
+	t.Helper()
+	text := fmt.Sprintf("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n", access, secret)
+	if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Account makes an account that may do all, or gives one that is there another
+// secret.
+func (s *Server) Account(t testing.TB, user, secret string) {
+	t.Helper()
+	admin := func(args ...string) ([]byte, error) {
+		all := append([]string{"admin", "--access", AccessKey, "--secret", SecretKey, "--region", region, "--endpoint-url", s.Endpoint()}, args...)
+		return exec.CommandContext(t.Context(), program(), all...).CombinedOutput()
+	}
+	if out, err := admin("update-user", "--access", user, "--secret", secret, "--role", "admin"); err == nil {
+		return
+	} else if out, err = admin("create-user", "--access", user, "--secret", secret, "--role", "admin"); err != nil {
+		t.Fatalf("make an account: %v: %s", err, out)
+	}
+}
+
 // Grant makes an account that may do the actions, such as s3:GetObject, in the
 // bucket and nothing else, and puts its credentials into the environment until
 // the test ends. A second grant on the bucket ends the first.
