@@ -46,7 +46,8 @@ var ErrProvider = errors.New("the identity provider does not answer as it should
 
 // Bounds of what a provider is asked for.
 const (
-	fetchTimeout  = 10 * time.Second
+	fetchTimeout  = 5 * time.Second // of one request
+	askTimeout    = 8 * time.Second // of all requests together
 	maxFetchBytes = 1 << 20
 	refetchAfter  = time.Minute // at the earliest, whatever tokens ask for
 	refetchAtAge  = time.Hour   // so that a key that was withdrawn is not honoured for ever
@@ -159,7 +160,15 @@ func (i *issuer) identify(ctx context.Context, token string) (identity, error) {
 	for n, a := range signatures {
 		algorithms[n] = string(a)
 	}
-	checked, err := oidc.NewVerifier(i.Issuer, keys, &oidc.Config{ClientID: i.ClientID, SupportedSigningAlgs: algorithms, Now: i.now}).Verify(ctx, token)
+	config := &oidc.Config{ClientID: i.ClientID, SupportedSigningAlgs: algorithms, Now: i.now}
+	checked, err := oidc.NewVerifier(i.Issuer, keys, config).Verify(ctx, token)
+	if err != nil && strings.Contains(err.Error(), wrongSignature) && i.fetch(ctx) == nil {
+		// The provider may have another key under the same id by now.
+		if keys, err = i.keysOf(ctx, header.KeyID, header.Algorithm); err != nil {
+			return identity{}, err
+		}
+		checked, err = oidc.NewVerifier(i.Issuer, keys, config).Verify(ctx, token)
+	}
 	var expired *oidc.TokenExpiredError
 	switch {
 	case errors.As(err, &expired):
@@ -180,6 +189,10 @@ func (i *issuer) identify(ctx context.Context, token string) (identity, error) {
 	}
 	return who, nil
 }
+
+// wrongSignature is in the verifier's error of a signature by another key; it
+// has no type.
+const wrongSignature = "failed to verify signature"
 
 // verified reads email_verified, which some providers write as a string.
 func verified(claim any) bool { return claim == true || claim == "true" }
@@ -228,7 +241,9 @@ func (i *issuer) fetch(ctx context.Context) error {
 	if tried.IsZero() || now.Sub(tried) >= refetchAfter {
 		// The next callers want them too, though this one may leave.
 		var keys []jose.JSONWebKey
-		keys, failure = i.ask(context.WithoutCancel(ctx))
+		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+		keys, failure = i.ask(asking)
+		cancel()
 		i.mu.Lock()
 		i.tried, i.failure = now, failure
 		if failure == nil {
@@ -242,8 +257,19 @@ func (i *issuer) fetch(ctx context.Context) error {
 	return nil
 }
 
-// ask reads where the keys are, the first time, and then the keys.
+// ask reads the keys. Where they are it reads the first time, and again if they
+// are not there any more.
 func (i *issuer) ask(ctx context.Context) ([]jose.JSONWebKey, error) {
+	known := i.keyURL != ""
+	keys, err := i.askOnce(ctx)
+	if err != nil && known && ctx.Err() == nil {
+		i.keyURL = ""
+		return i.askOnce(ctx)
+	}
+	return keys, err
+}
+
+func (i *issuer) askOnce(ctx context.Context) ([]jose.JSONWebKey, error) {
 	if i.keyURL == "" {
 		found, err := oidc.NewProvider(oidc.ClientContext(ctx, i.client), i.Issuer)
 		if err != nil {

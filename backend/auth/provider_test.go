@@ -319,3 +319,37 @@ func TestProvidersAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestProviderRotates: a provider that has another key under the same id, or its
+// keys at another address, is found out without a restart.
+func TestProviderRotates(t *testing.T) {
+	c := &clock{t: time.Now()}
+	r := newRealm(t, c)
+	r.document = fmt.Sprintf(`{"issuer":%q,"jwks_uri":%q}`, r.URL, r.URL+"/former")
+	i, err := newIssuer(Provider{Name: "corp", Issuer: r.URL, ClientID: clientID}, c.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := i.identify(t.Context(), r.token(nil)); !errors.Is(err, ErrProvider) {
+		t.Errorf("without keys: %v", err)
+	}
+	r.mu.Lock()
+	r.document = ""
+	r.mu.Unlock()
+	c.add(refetchAfter)
+	if _, err := i.identify(t.Context(), r.token(nil)); err != nil {
+		t.Errorf("with keys at another address: %v", err)
+	}
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.add("one", key)
+	if _, err := i.identify(t.Context(), r.token(nil)); !errors.Is(err, api.ErrInvalidToken) {
+		t.Errorf("within the minute: %v", err)
+	}
+	c.add(refetchAfter)
+	if _, err := i.identify(t.Context(), r.token(nil)); err != nil {
+		t.Errorf("with another key under the same id: %v", err)
+	}
+}

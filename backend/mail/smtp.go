@@ -6,8 +6,12 @@ import (
 	"errors"
 	"fmt"
 	netmail "net/mail"
+	"net/textproto"
 	"net/url"
+	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
@@ -32,6 +36,7 @@ type Server struct {
 	Port           int // 0: the policy's
 	TLS            Policy
 	User, Password string // empty: without sign-in
+	PasswordFile   string // read for each connection, in the place of Password; empty: there is none
 	From           string // the sender's address, a name before it if wished
 	TLSConfig      *tls.Config
 }
@@ -74,8 +79,9 @@ const timeout = 20 * time.Second
 
 // SMTP hands letters to a server, one connection a letter.
 type SMTP struct {
-	client *gomail.Client
-	from   string
+	host    string
+	options []gomail.Option // but for the password
+	server  Server
 }
 
 // NewSMTP checks the configuration; it does not connect.
@@ -110,29 +116,82 @@ func NewSMTP(s Server) (*SMTP, error) {
 	}
 	if s.User != "" {
 		// Only ways to sign in that the connection is safe enough for.
-		options = append(options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(s.User), gomail.WithPassword(s.Password))
+		options = append(options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(s.User))
 	}
-	client, err := gomail.NewClient(s.Host, options...)
-	if err != nil {
+	smtp := &SMTP{host: s.Host, options: options, server: s}
+	if _, err := smtp.password(); err != nil {
+		return nil, err
+	}
+	if _, err := smtp.client(""); err != nil {
 		return nil, fmt.Errorf("SMTP server %s: %w", s.Host, err)
 	}
-	return &SMTP{client: client, from: s.From}, nil
+	return smtp, nil
+}
+
+// maxPasswordFile is the size of the largest file of a password, in bytes.
+const maxPasswordFile = 4096
+
+// password returns the password as it is now, without a line break at its end.
+func (s *SMTP) password() (string, error) {
+	file := s.server.PasswordFile
+	if file == "" {
+		return s.server.Password, nil
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return "", fmt.Errorf("read the mail server's password: %w", err)
+	}
+	if info.Size() > maxPasswordFile {
+		return "", fmt.Errorf("read the mail server's password: %s has more than %d bytes", file, maxPasswordFile)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("read the mail server's password: %w", err)
+	}
+	return strings.TrimRight(string(b), "\r\n"), nil
+}
+
+// client makes the client of one connection.
+func (s *SMTP) client(password string) (*gomail.Client, error) {
+	options := s.options
+	if s.server.User != "" {
+		options = append(slices.Clone(options), gomail.WithPassword(password))
+	}
+	return gomail.NewClient(s.host, options...)
 }
 
 // ErrRefused is wrapped where the server will never take this letter: an
 // address that it does not know, for example.
 var ErrRefused = errors.New("the mail server refused the letter")
 
+// ErrCredentials is wrapped where the server refuses the user or the password.
+var ErrCredentials = errors.New("the mail server refuses the user or the password")
+
+// refusedCredentials is SMTP's code of a user or password that is refused.
+const refusedCredentials = 535
+
+// refusedPause is the time between the two tries of a sign-in that was refused: a
+// rotation changes server and file one after the other.
+var refusedPause = time.Second
+
 // Send hands the letter in. An error that does not wrap [ErrRefused] may pass
-// with time.
+// with time. Where the server refuses the password, a password file is read
+// again and the sign-in tried once more.
 func (s *SMTP) Send(ctx context.Context, m Message) error {
-	msg, err := compose(s.from, m)
+	msg, err := compose(s.server.From, m)
 	if err != nil {
 		return fmt.Errorf("write a letter: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err = s.client.DialAndSendWithContext(ctx, msg)
+	err = s.send(ctx, msg)
+	if errors.Is(err, ErrCredentials) && s.server.PasswordFile != "" {
+		select {
+		case <-time.After(refusedPause):
+			err = s.send(ctx, msg)
+		case <-ctx.Done():
+		}
+	}
 	var refused *gomail.SendError
 	if errors.As(err, &refused) && refused.ErrorCode() >= 500 {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
@@ -141,4 +200,22 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 		return fmt.Errorf("send a letter: %w", err)
 	}
 	return nil
+}
+
+// send hands the letter in by one connection.
+func (s *SMTP) send(ctx context.Context, msg *gomail.Msg) error {
+	password, err := s.password()
+	if err != nil {
+		return err
+	}
+	client, err := s.client(password)
+	if err != nil {
+		return err
+	}
+	err = client.DialAndSendWithContext(ctx, msg)
+	var answer *textproto.Error
+	if errors.As(err, &answer) && answer.Code == refusedCredentials {
+		return fmt.Errorf("%w: %w", ErrCredentials, err)
+	}
+	return err
 }

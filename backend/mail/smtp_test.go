@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -31,8 +33,26 @@ type received struct {
 
 // peer is a mail server that keeps what it gets.
 type peer struct {
-	mu      sync.Mutex
-	letters []received
+	mu       sync.Mutex
+	letters  []received
+	password string // empty: secret
+	refused  func() // is called when a sign-in is refused; nil: nothing is
+}
+
+func (p *peer) accepts(user, password string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	want := p.password
+	if want == "" {
+		want = "secret"
+	}
+	if user == "sunloop" && password == want {
+		return true
+	}
+	if p.refused != nil {
+		p.refused()
+	}
+	return false
 }
 
 func (p *peer) NewSession(c *smtp.Conn) (smtp.Session, error) { return &session{peer: p, conn: c}, nil }
@@ -79,7 +99,7 @@ func (s *session) AuthMechanisms() []string { return []string{sasl.Plain} }
 
 func (s *session) Auth(string) (sasl.Server, error) {
 	return sasl.NewPlainServer(func(_, user, password string) error {
-		if user != "sunloop" || password != "secret" {
+		if !s.peer.accepts(user, password) {
 			return smtp.ErrAuthFailed
 		}
 		s.one.User = user
@@ -206,6 +226,48 @@ func TestSMTPRefuses(t *testing.T) {
 				t.Errorf("a letter went out: %+v", p.letters)
 			}
 		})
+	}
+}
+
+// TestSMTPPasswordRotates: the server's password changes, and then the file of it.
+// A sign-in that is refused reads the file again; where it has not changed, the
+// error says what is refused.
+func TestSMTPPasswordRotates(t *testing.T) {
+	p, server := serve(t, true, false)
+	file := filepath.Join(t.TempDir(), "password")
+	write := func(password string) {
+		if err := os.WriteFile(file, []byte(password+"\n"), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	write("secret")
+	server.TLS, server.User, server.PasswordFile = mail.StartTLS, "sunloop", file
+	s, err := mail.NewSMTP(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Send(t.Context(), letter); err != nil {
+		t.Fatal(err)
+	}
+	p.mu.Lock()
+	p.password = "rotated"
+	p.refused = func() { write("rotated") }
+	p.mu.Unlock()
+	if err := s.Send(t.Context(), letter); err != nil {
+		t.Errorf("after the rotation: %v", err)
+	}
+	p.mu.Lock()
+	p.password, p.refused = "again", nil
+	p.mu.Unlock()
+	if err := s.Send(t.Context(), letter); !errors.Is(err, mail.ErrCredentials) || errors.Is(err, mail.ErrRefused) {
+		t.Errorf("with a file that has not changed: %v", err)
+	}
+	if len(p.letters) != 2 {
+		t.Errorf("%d letters went out", len(p.letters))
+	}
+	server.PasswordFile = file + "-missing"
+	if _, err := mail.NewSMTP(server); err == nil || !strings.Contains(err.Error(), "read the mail server's password") {
+		t.Errorf("without the file: %v", err)
 	}
 }
 

@@ -115,6 +115,10 @@ func run(ctx context.Context, args []string, std streams) int {
 		}
 		return 2
 	}
+	if err := c.readStoreFile(); err != nil {
+		fmt.Fprintln(std.err, "sunloop:", err)
+		return 2
+	}
 	k.Bind(&c.Globals)
 	if err := k.Run(&c.Globals); err != nil {
 		var s exitStatus

@@ -30,9 +30,10 @@ type ServiceFlags struct {
 	WeatherArchive string `placeholder:"URL" env:"SUNLOOP_WEATHER_ARCHIVE" help:"The same for its archive."`
 	WeatherKey     string `placeholder:"KEY" env:"SUNLOOP_WEATHER_KEY" help:"Key of a commercial server."`
 
-	SMTP         string `name:"smtp" placeholder:"URL" env:"SUNLOOP_SMTP" help:"Mail server for verification codes: smtp://user@host:587 demands STARTTLS, smtps:// is TLS from the first byte; ?tls=opportunistic or plain ask less. Without one, letters are files in the data folder's outbox."`
-	SMTPPassword string `name:"smtp-password" placeholder:"PASSWORD" env:"SUNLOOP_SMTP_PASSWORD" help:"Password for the mail server."`
-	MailFrom     string `placeholder:"ADDRESS" env:"SUNLOOP_MAIL_FROM" help:"Sender of letters, as in \"Sunloop <forecasts@example.org>\"; needed with --smtp."`
+	SMTP             string `name:"smtp" placeholder:"URL" env:"SUNLOOP_SMTP" help:"Mail server for verification codes: smtp://user@host:587 demands STARTTLS, smtps:// is TLS from the first byte; ?tls=opportunistic or plain ask less. Without one, letters are files in the data folder's outbox."`
+	SMTPPassword     string `name:"smtp-password" placeholder:"PASSWORD" env:"SUNLOOP_SMTP_PASSWORD" help:"Password for the mail server."`
+	SMTPPasswordFile string `name:"smtp-password-file" placeholder:"FILE" env:"SUNLOOP_SMTP_PASSWORD_FILE" help:"File of the password for the mail server, which is read for each message, so that a rotation needs no restart." type:"path"`
+	MailFrom         string `placeholder:"ADDRESS" env:"SUNLOOP_MAIL_FROM" help:"Sender of letters, as in \"Sunloop <forecasts@example.org>\"; needed with --smtp."`
 
 	WorkFlags
 	Parts string `placeholder:"FILE" env:"SUNLOOP_PARTS" help:"Parts catalogue of one's own, in TOML, instead of the program's." type:"path"`
@@ -67,10 +68,14 @@ func (f ServiceFlags) config(g *Globals, log *slog.Logger, now func() time.Time)
 		cfg.Weather = client
 	}
 	if f.SMTP != "" {
+		if f.SMTPPassword != "" && f.SMTPPasswordFile != "" {
+			return cfg, errors.New("--smtp-password-file: the password is also given by --smtp-password; give one of them")
+		}
 		server, err := mail.ParseServer(f.SMTP, f.SMTPPassword, f.MailFrom)
 		if err != nil {
 			return cfg, err
 		}
+		server.PasswordFile = f.SMTPPasswordFile
 		cfg.SMTP = &server
 	}
 	return cfg, nil

@@ -9,20 +9,35 @@ import (
 	"github.com/alecthomas/kong"
 
 	"app.sunloop/backend"
+	"app.sunloop/backend/store/postgres"
 )
 
 // StoreFlags say where the embedded service keeps its data, if not in its data
 // folder alone.
 type StoreFlags struct {
-	Store   string `placeholder:"URL" env:"SUNLOOP_STORE" help:"Database for the embedded service's records, telemetry and jobs, which replicas share, as in postgres://sunloop@db.example.org/sunloop; without one, a file in the data folder. Its password belongs into PGPASSWORD, a password file (PGPASSFILE) or this variable, as others see a command line."`
-	Objects string `placeholder:"URL" env:"SUNLOOP_OBJECTS" help:"Where uploads and models are kept, which replicas share, as in s3://bucket/prefix; without one, a folder of the data folder."`
-	KeyFile string `placeholder:"FILE" env:"SUNLOOP_KEY_FILE" help:"File of the key that seals secrets, the same on all replicas (sunloop.key in the data folder)." type:"path"`
+	Store     string `placeholder:"URL" env:"SUNLOOP_STORE" help:"Database for the embedded service's records, telemetry and jobs, which replicas share, as in postgres://sunloop@db.example.org/sunloop; without one, a file in the data folder. Its password belongs into PGPASSWORD, a password file (PGPASSFILE) or this variable, as others see a command line."`
+	StoreFile string `placeholder:"FILE" env:"SUNLOOP_STORE_FILE" help:"File that holds the URL of the database, instead of --store. User and password in it are read again for each new connection, so that a rotation needs no restart." type:"path"`
+	Objects   string `placeholder:"URL" env:"SUNLOOP_OBJECTS" help:"Where uploads and models are kept, which replicas share, as in s3://bucket/prefix; without one, a folder of the data folder."`
+	KeyFile   string `placeholder:"FILE" env:"SUNLOOP_KEY_FILE" help:"File of the key that seals secrets, the same on all replicas (sunloop.key in the data folder)." type:"path"`
 }
 
 // embedded is the configuration of a service over the data folder, or the
 // database in its place.
 func (g *Globals) embedded() backend.Config {
-	return backend.Config{DataDir: g.Data, Store: g.Store, Objects: g.Objects, KeyFile: g.KeyFile, Now: time.Now, Wall: time.Now, Version: version}
+	return backend.Config{DataDir: g.Data, Store: g.Store, StoreFile: g.StoreFile, Objects: g.Objects, KeyFile: g.KeyFile, Now: time.Now, Wall: time.Now, Version: version}
+}
+
+// readStoreFile takes the URL of the database from --store-file.
+func (f *StoreFlags) readStoreFile() error {
+	switch {
+	case f.StoreFile == "":
+		return nil
+	case f.Store != "":
+		return errors.New("--store-file: the database is also named by --store or SUNLOOP_STORE; give one of them")
+	}
+	var err error
+	f.Store, err = postgres.ReadURL(f.StoreFile)
+	return err
 }
 
 // warnOfReplica says what is not fit for more than one replica.
@@ -54,12 +69,12 @@ func withoutPassword(text string) string {
 }
 
 // errDemoStore refuses a database for the demo.
-var errDemoStore = errors.New("the demo keeps its data in a folder of its own; --store, --objects and --key-file are for the other commands")
+var errDemoStore = errors.New("the demo keeps its data in a folder of its own; --store, --store-file, --objects and --key-file are for the other commands")
 
 // namesStore says whether the command line itself names a store.
 func namesStore(k *kong.Context) bool {
 	for _, p := range k.Path {
-		if p.Flag != nil && (p.Flag.Name == "store" || p.Flag.Name == "objects" || p.Flag.Name == "key-file") {
+		if p.Flag != nil && (p.Flag.Name == "store" || p.Flag.Name == "store-file" || p.Flag.Name == "objects" || p.Flag.Name == "key-file") {
 			return true
 		}
 	}
