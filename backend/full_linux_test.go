@@ -78,7 +78,9 @@ func TestFullChild(t *testing.T) {
 		want(503, "a site without room", site("North"))
 		want(503, "a large upload without room", upload(large))
 		want(503, "a small upload without room", upload(large[:1000*23]))
-		want(503, "ready without room", c.Ready(ctx))
+		want(200, "ready to read without room", c.Ready(ctx))
+		_, err := c.Readiness(ctx, api.CapabilityWrites)
+		want(503, "ready to write without room", err)
 		list, err := c.Sites(ctx, api.ListQuery{})
 		want(200, "reading without room", err)
 		if err == nil && len(list.Sites) != 1 {
@@ -89,11 +91,12 @@ func TestFullChild(t *testing.T) {
 		}
 	}
 	var unready *api.Error
-	if err := c.Ready(ctx); !errors.As(err, &unready) || !strings.Contains(fmt.Sprint(unready.Details), "the disk is full") {
+	if _, err := c.Readiness(ctx, api.CapabilityWrites); !errors.As(err, &unready) || !strings.Contains(fmt.Sprint(unready.Details), "the disk is full") {
 		fmt.Println("odd: not ready for another reason", err)
 	}
 	mark(makesRoom)
-	want(200, "ready again", c.Ready(ctx))
+	_, err = c.Readiness(ctx, api.CapabilityWrites)
+	want(200, "ready again", err)
 	want(200, "a site again", site("North"))
 	want(200, "a large upload again", upload(large))
 	if err := errors.Join(s.Close(), <-ended); err != nil {
@@ -102,8 +105,8 @@ func TestFullChild(t *testing.T) {
 }
 
 // TestFullDisk has every write of the folder find no room for a while: the
-// service reads on, refuses writes with 503 and says that it is not ready, and
-// is whole again once there is room.
+// service reads on and is ready for it, refuses writes with 503 and is not ready
+// for them, and is whole again once there is room.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o700); err != nil {
@@ -122,7 +125,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		return faultfile.Verdict{}
 	})
-	if err != nil || strings.Contains(said, "odd") || strings.Count(said, "as due") != 15 || refused < 6 {
+	if err != nil || strings.Contains(said, "odd") || strings.Count(said, "as due") != 17 || refused < 6 {
 		t.Errorf("%d writes refused, %v; it said\n%s", refused, err, said)
 	}
 	for _, name := range []string{fillsDisk, makesRoom} {

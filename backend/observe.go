@@ -34,6 +34,8 @@ type observer struct {
 	wall     func() time.Time
 	progress atomic.Int64 // Unix nanoseconds by the wall at which a job last began or ended
 	consoles atomic.Int64 // open over SSH
+
+	mailFailure atomic.Pointer[string] // why the mail server took no message last; nil: it did
 }
 
 // originOf are the attributes that a context gives to events of the log.
@@ -180,6 +182,25 @@ func (o *observer) post(ctx context.Context, one webhook.Delivery) (context.Cont
 	}
 }
 
+// noteMail records for readiness whether the mail server takes messages. One
+// that refuses a single message does.
+func (o *observer) noteMail(err error) {
+	switch {
+	case err == nil, errors.Is(err, mail.ErrRefused):
+		o.mailFailure.Store(nil)
+	case errors.Is(err, mail.ErrCredentials):
+		o.mailFailure.Store(&mailRefuses)
+	case !errors.Is(err, context.Canceled):
+		o.mailFailure.Store(&mailSilent)
+	}
+}
+
+// Reasons of a mail server that takes no messages.
+var (
+	mailRefuses = "the mail server refuses the user or the password"
+	mailSilent  = "the mail server cannot be reached or takes no messages"
+)
+
 // letters counts letters.
 type letters struct {
 	freemium.Sender
@@ -189,6 +210,7 @@ type letters struct {
 // Send hands a letter in.
 func (l letters) Send(ctx context.Context, m mail.Message) error {
 	err := l.Sender.Send(ctx, m)
+	l.of.noteMail(err)
 	l.of.metrics.Letter(err != nil)
 	return err
 }

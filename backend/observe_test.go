@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -345,22 +346,17 @@ func TestReadinessNamesItsParts(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	ask := func() (int, map[string]string, string) {
+	ask := func(capability string) (int, api.Readiness, string) {
 		t.Helper()
-		w := httptest.NewRecorder()
-		s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, api.PathReady, nil))
-		var body struct {
-			Details struct {
-				NotReady map[string]string `json:"not_ready"`
-			}
-		}
-		if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
-			t.Fatal(err)
-		}
-		return w.Code, body.Details.NotReady, w.Body.String()
+		return askReady(t, s, capability)
 	}
-	if code, parts, _ := ask(); code != http.StatusOK || parts != nil {
-		t.Fatalf("at the start HTTP %d, %v", code, parts)
+	for _, capability := range append(api.CapabilityNames(), "") {
+		if code, r, text := ask(capability); code != http.StatusOK || r.NotReady != nil {
+			t.Fatalf("%s at the start HTTP %d, %s", capability, code, text)
+		}
+	}
+	if code, _, text := ask("coffee"); code != http.StatusBadRequest || !strings.Contains(text, "reads, writes, uploads, jobs, mail") {
+		t.Errorf("an unknown capability: HTTP %d %s", code, text)
 	}
 	s.space = func() (uint64, uint64, error) { return leastFree - 1, 1 << 40, nil }
 	if err := os.Remove(filepath.Join(dir, keyName)); err != nil {
@@ -372,9 +368,32 @@ func TestReadinessNamesItsParts(t *testing.T) {
 	mu.Lock()
 	wall = wall.Add(stuckAfter + time.Minute)
 	mu.Unlock()
+	began := now()
+	for want, capabilities := range map[int][]string{
+		http.StatusOK:                 {"", api.CapabilityReads, api.CapabilityMail},
+		http.StatusServiceUnavailable: {api.CapabilityWrites, api.CapabilityUploads, api.CapabilityJobs},
+	} {
+		for _, capability := range capabilities {
+			code, r, text := ask(capability)
+			writes := r.Capabilities[api.CapabilityWrites]
+			if code != want || len(r.NotReady) != 3 || r.Capabilities[api.CapabilityReads].Status != api.CapabilityOK {
+				t.Errorf("%q without room: HTTP %d %s", capability, code, text)
+			}
+			if writes.Status != api.CapabilityUnavailable || writes.Reason != r.NotReady[partDisk] || writes.Since == nil || !writes.Since.Equal(api.At(began).Time) {
+				t.Errorf("%q: writes are %+v since %v", capability, writes, writes.Since)
+			}
+		}
+	}
+	mu.Lock()
+	wall = wall.Add(time.Minute)
+	mu.Unlock()
+	if _, r, _ := ask(""); !r.Capabilities[api.CapabilityWrites].Since.Equal(api.At(began).Time) {
+		t.Error("a capability that stays unavailable has another beginning")
+	}
 	s.EndReadiness()
 	for range 3 {
-		code, parts, text := ask()
+		code, r, text := ask("")
+		parts := r.NotReady
 		if code != http.StatusServiceUnavailable || len(parts) != 4 || parts[partDisk] == "" || parts[partKey] == "" || parts[partQueue] == "" || parts[partService] == "" {
 			t.Fatalf("HTTP %d, %v", code, parts)
 		}
@@ -382,7 +401,7 @@ func TestReadinessNamesItsParts(t *testing.T) {
 			t.Errorf("a stranger reads %s", text)
 		}
 	}
-	if n := len(logged.of(t, "not ready")); n != 1 {
+	if n := len(logged.of(t, "not ready")); n != 2 {
 		t.Errorf("it was logged %d times:\n%s", n, logged.text())
 	}
 	if m := scraped(t, s); amount(t, m, `sunloop_ready{part="disk"}`) != 0 || amount(t, m, `sunloop_ready{part="store"}`) != 1 {
@@ -392,6 +411,52 @@ func TestReadinessNamesItsParts(t *testing.T) {
 	s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, api.PathHealth, nil))
 	if w.Code != http.StatusOK {
 		t.Errorf("it lives, and says HTTP %d", w.Code)
+	}
+}
+
+// askReady asks for readiness, and returns the state, which is the details of a
+// 503.
+func askReady(t *testing.T, s *Service, capability string) (int, api.Readiness, string) {
+	t.Helper()
+	path := api.PathReady
+	if capability != "" {
+		path += "?capability=" + capability
+	}
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	var body struct {
+		api.Readiness
+		Details api.Readiness `json:"details"`
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
+		t.Fatal(err)
+	}
+	if w.Code != http.StatusOK {
+		return w.Code, body.Details, w.Body.String()
+	}
+	return w.Code, body.Readiness, w.Body.String()
+}
+
+// A mail server that takes no messages is a capability that is unavailable, and
+// takes away nothing else.
+func TestReadinessOfMail(t *testing.T) {
+	s, err := New(Config{DataDir: t.TempDir(), Now: time.Now, SMTP: &mail.Server{Host: "mail.example.org", TLS: mail.StartTLS, From: "a@example.org"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, c := range []struct {
+		answer error
+		want   string
+	}{
+		{fmt.Errorf("send: %w", mail.ErrCredentials), mailRefuses}, {errors.New("it is down"), mailSilent}, {nil, ""},
+		{errors.New("it is down"), mailSilent}, {fmt.Errorf("send: %w", mail.ErrRefused), ""},
+	} {
+		_ = letters{sender{c.answer}, s.observer}.Send(t.Context(), mail.Message{})
+		code, r, text := askReady(t, s, "")
+		if got := r.Capabilities[api.CapabilityMail]; code != http.StatusOK || got.Reason != c.want || r.NotReady[partMail] != c.want {
+			t.Errorf("after %v: HTTP %d %s", c.answer, code, text)
+		}
 	}
 }
 

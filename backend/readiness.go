@@ -1,10 +1,13 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,10 +24,15 @@ const (
 	partKey     = "key"
 	partQueue   = "queue"
 	partObjects = "objects" // where they are in a bucket; those in a folder are the disk's
+	partMail    = "mail"    // where there is a mail server
 )
 
 // readyParts are in the order of the log.
-var readyParts = []string{partService, partStore, partDisk, partKey, partQueue, partObjects}
+var readyParts = []string{partService, partStore, partDisk, partKey, partQueue, partObjects, partMail}
+
+// readyTime is how long a part may take to report whether it is ready: a probe
+// of a balancer waits a few seconds.
+const readyTime = 3 * time.Second
 
 const (
 	// leastFree is the room on the disk below which the service is not ready:
@@ -43,12 +51,16 @@ func (s *Service) readiness(ctx context.Context) map[string]string {
 	for _, part := range readyParts {
 		parts[part] = ""
 	}
-	if s.InBucket() {
-		if err := s.objects.Ready(ctx); err != nil {
-			parts[partObjects] = err.Error() // in words for strangers
-		}
+	bucket := make(chan string, 1)
+	if s.InBucket() { // while the store is asked
+		go func() { bucket <- s.bucketReady(ctx) }()
 	} else {
 		delete(parts, partObjects)
+	}
+	if s.cfg.SMTP == nil {
+		delete(parts, partMail)
+	} else if why := s.observer.mailFailure.Load(); why != nil {
+		parts[partMail] = *why
 	}
 	if s.ending.Load() {
 		parts[partService] = "the service is ending"
@@ -78,6 +90,9 @@ func (s *Service) readiness(ctx context.Context) map[string]string {
 	if info, err := os.Stat(s.keyFile); s.open.Load() && (err != nil || !info.Mode().IsRegular()) {
 		parts[partKey] = "the key file is gone: restore it before the next start"
 	}
+	if s.InBucket() {
+		parts[partObjects] = <-bucket
+	}
 	now := s.observer.wall()
 	if waits && now.Sub(next) > stuckAfter && now.Sub(time.Unix(0, s.observer.progress.Load())) > stuckAfter {
 		parts[partQueue] = "jobs are due and none begins"
@@ -88,6 +103,23 @@ func (s *Service) readiness(ctx context.Context) map[string]string {
 // unreadable is a store that cannot be read for reasons of which strangers are
 // told no more.
 const unreadable = "the store cannot be read"
+
+// bucketReady returns why the bucket is not ready; empty: it is.
+func (s *Service) bucketReady(ctx context.Context) string {
+	if err := s.objects.Down(); err != nil { // it is looked at until it works
+		return err.Error()
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	err := s.objects.Ready(ctx)
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, context.DeadlineExceeded):
+		return "the bucket of the objects does not answer in time"
+	}
+	return err.Error() // in words for strangers
+}
 
 // storeReady is why the home is not ready; empty: it is.
 func (s *Service) storeReady(ctx context.Context) string {
@@ -101,9 +133,60 @@ func (s *Service) storeReady(ctx context.Context) string {
 	return unreadable
 }
 
-// ready answers nil, or a refusal that names the parts which are not ready. A
-// change is logged once.
-func (s *Service) ready(ctx context.Context) error {
+// needs are the parts that each capability needs.
+func (s *Service) needs() map[string][]string {
+	needs := map[string][]string{
+		api.CapabilityReads:   {partService, partStore},
+		api.CapabilityWrites:  {partService, partStore, partDisk},
+		api.CapabilityUploads: {partService, partStore, partDisk, partObjects},
+		api.CapabilityJobs:    {partService, partStore, partDisk, partObjects, partQueue},
+		api.CapabilityMail:    {partService, partStore, partMail},
+	}
+	if s.replica() { // the disk is that of the files that come in
+		needs[api.CapabilityWrites] = []string{partService, partStore}
+		needs[api.CapabilityJobs] = []string{partService, partStore, partObjects, partQueue}
+	}
+	return needs
+}
+
+// capabilities returns the state of each capability, by what is bad of the
+// parts. A capability is unavailable since the first time that this was found.
+func (s *Service) capabilities(bad map[string]string) map[string]api.Capability {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[string]api.Capability{}
+	for name, parts := range s.needs() {
+		why := ""
+		for _, part := range parts {
+			why = cmp.Or(why, bad[part])
+		}
+		if why == "" {
+			delete(s.unavailable, name)
+			all[name] = api.Capability{Status: api.CapabilityOK}
+			continue
+		}
+		since, known := s.unavailable[name]
+		if !known {
+			since = api.At(s.wall())
+			if s.unavailable == nil {
+				s.unavailable = map[string]api.Time{}
+			}
+			s.unavailable[name] = since
+		}
+		all[name] = api.Capability{Status: api.CapabilityUnavailable, Reason: why, Since: &since}
+	}
+	return all
+}
+
+// ready returns what the service can do now. If the capability that is asked
+// for is unavailable, the error is a 503 that names the parts which are not
+// ready; without a name that is [api.CapabilityReads], which most requests need.
+// A change of the parts is logged once.
+func (s *Service) ready(ctx context.Context, capability string) (api.Readiness, error) {
+	capability = cmp.Or(capability, api.CapabilityReads)
+	if !slices.Contains(api.CapabilityNames(), capability) {
+		return api.Readiness{}, api.InvalidParameter("capability", "it is one of "+strings.Join(api.CapabilityNames(), ", "))
+	}
 	bad := map[string]string{}
 	for part, why := range s.readiness(ctx) {
 		if why != "" {
@@ -111,7 +194,7 @@ func (s *Service) ready(ctx context.Context) error {
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return err
+		return api.Readiness{}, err
 	}
 	words := partsOf(bad)
 	s.mu.Lock()
@@ -124,11 +207,16 @@ func (s *Service) ready(ctx context.Context) error {
 	case changed:
 		s.log.InfoContext(ctx, "ready again")
 	}
-	if words == "" {
-		return nil
+	all := s.capabilities(bad)
+	if all[capability].Status != api.CapabilityOK {
+		return api.Readiness{}, api.ErrUnavailable.With("not_ready", bad).With("capabilities", all)
 	}
-	return api.ErrUnavailable.With("not_ready", bad)
+	return api.Readiness{Success: true, Capabilities: all, NotReady: bad}, nil
 }
+
+// uploadable returns why no file can be taken, as far as is known without
+// asking; nil if one can.
+func (s *Service) uploadable() error { return s.objects.Down() }
 
 // roomBytes is what must fit on a disk that was full before the service is
 // ready again: the file of records grows by as much.

@@ -127,33 +127,34 @@ type Config struct {
 // Service is the whole backend over one data folder, or one replica of it over a
 // database.
 type Service struct {
-	cfg      Config
-	store    home
-	file     *bolt.Store     // the home, where it is a file
-	database *postgres.Store // the home, where it is a database
-	disk     *store.Disk
-	spool    string // the folder of files that come in
-	keyFile  string
-	objects  *objects.Store
-	outside  *objects.Elsewhere
-	auth     *auth.Service
-	trail    *audit.Trail
-	ops      *ops.Service
-	work     *work.Service
-	webhooks *webhook.Deliverer
-	pipeline *pipeline.Pipeline
-	freemium *freemium.Service
-	handler  http.Handler // what is served: an answer that it is not yet, and then the next
-	served   http.Handler
-	log      *slog.Logger
-	journal  *journal.Journal
-	dir      string // of the data
-	version  string
-	wall     func() time.Time
-	backing  sync.Mutex // held while a backup is made
-	observer *observer
-	space    func() (free, size uint64, err error) // of the disk
-	unready  string                                // in the words of the log, when readiness was last asked for; guarded by mu
+	cfg         Config
+	store       home
+	file        *bolt.Store     // the home, where it is a file
+	database    *postgres.Store // the home, where it is a database
+	disk        *store.Disk
+	spool       string // the folder of files that come in
+	keyFile     string
+	objects     *objects.Store
+	outside     *objects.Elsewhere
+	auth        *auth.Service
+	trail       *audit.Trail
+	ops         *ops.Service
+	work        *work.Service
+	webhooks    *webhook.Deliverer
+	pipeline    *pipeline.Pipeline
+	freemium    *freemium.Service
+	handler     http.Handler // what is served: an answer that it is not yet, and then the next
+	served      http.Handler
+	log         *slog.Logger
+	journal     *journal.Journal
+	dir         string // of the data
+	version     string
+	wall        func() time.Time
+	backing     sync.Mutex // held while a backup is made
+	observer    *observer
+	space       func() (free, size uint64, err error) // of the disk
+	unavailable map[string]api.Time                   // when each unavailable capability was found so; guarded by mu
+	unready     string                                // in the words of the log, when readiness was last asked for; guarded by mu
 
 	stop    context.Context // ends with Close
 	cancel  context.CancelFunc
@@ -261,7 +262,7 @@ func (s *Service) compose(ctx context.Context, cfg Config) error {
 	}
 	s.served = httpapi.New(httpapi.Deps{
 		Auth: s.auth, Sites: s.ops, Assets: s.ops, Uploads: s.pipeline, Forecasts: s.pipeline, Findings: s.ops, Detector: s.pipeline, Diagnoser: s.pipeline, Issues: s.ops, Alerts: s.ops,
-		Models: s.pipeline, Interpolations: s.pipeline, Summaries: s.ops, KPIs: s.ops, Nowcasts: s.ops, Snapshots: snapshots, Freemium: s.freemium, Telemetry: s.store, Audit: s.trail, Journal: s.journal, Records: s.store, Now: cfg.Wall, Ready: s.ready, Disk: s.disk, Log: cfg.Logger, Observe: s.observer.http(),
+		Models: s.pipeline, Interpolations: s.pipeline, Summaries: s.ops, KPIs: s.ops, Nowcasts: s.ops, Snapshots: snapshots, Freemium: s.freemium, Telemetry: s.store, Audit: s.trail, Journal: s.journal, Records: s.store, Now: cfg.Wall, Ready: s.ready, Uploadable: s.uploadable, Disk: s.disk, Log: cfg.Logger, Observe: s.observer.http(),
 		SpoolDir: s.spool, CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate, Wait: cfg.Wait,
 		Schedules: s.work, BOMs: s.work, Orders: s.work, Tracking: s.work, Limiter: s.limiter(), Shared: s.replica(),
 	})

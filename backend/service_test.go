@@ -18,12 +18,13 @@ import (
 	"app.sunloop/backend/client"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/pgtest"
+	"app.sunloop/backend/store/s3test"
 	"app.sunloop/engine/realdata"
 	"app.sunloop/engine/simulate"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(pgtest.Main(m))
+	goleak.VerifyTestMain(s3test.Main(pgtest.Main(m)))
 }
 
 // house is a running Service with a client of it.

@@ -201,10 +201,21 @@ func (c *Client) Health(ctx context.Context) error {
 	return err
 }
 
-// Ready asks whether the service can work.
+// Ready asks whether the service can do what most requests need.
 func (c *Client) Ready(ctx context.Context) error {
-	_, err := call[api.Done](ctx, c, request{method: "GET", path: api.PathReady, bare: true})
+	_, err := c.Readiness(ctx, "")
 	return err
+}
+
+// Readiness asks what the service can do. If the capability, such as
+// [api.CapabilityUploads], is unavailable, the error is a 503 whose details say
+// why.
+func (c *Client) Readiness(ctx context.Context, capability string) (*api.Readiness, error) {
+	var query url.Values
+	if capability != "" {
+		query = url.Values{"capability": {capability}}
+	}
+	return call[api.Readiness](ctx, c, request{method: "GET", path: api.PathReady, query: query, bare: true})
 }
 
 func customerRequest(q api.ListQuery) api.CustomerRequest {

@@ -12,10 +12,13 @@ func (s *server) health(*input) (*call, error) {
 	return &call{run: func(context.Context, granted) (any, error) { return api.Done{Success: true}, nil }}, nil
 }
 
-func (s *server) ready(*input) (*call, error) {
+func (s *server) ready(in *input) (*call, error) {
+	capability := in.URL.Query().Get("capability")
 	return &call{run: func(ctx context.Context, _ granted) (any, error) {
+		r := api.Readiness{Success: true, Capabilities: map[string]api.Capability{}}
 		if s.Ready != nil {
-			if err := s.Ready(ctx); err != nil {
+			var err error
+			if r, err = s.Ready(ctx, capability); err != nil {
 				var named *api.Error
 				if errors.As(err, &named) {
 					return nil, named
@@ -27,6 +30,6 @@ func (s *server) ready(*input) (*call, error) {
 				return nil, api.ErrUnavailable
 			}
 		}
-		return api.Done{Success: true}, nil
+		return r, nil
 	}}, nil
 }

@@ -55,12 +55,17 @@ type Deps struct {
 	// then the health paths alone answer, and what they do not need may be nil.
 	Closed func() error
 
-	Disk        *store.Disk                 // optional: what is known of the data folder's disk
-	Ready       func(context.Context) error // optional: nil is ready
-	Log         *slog.Logger                // optional: nil is silent
-	Observe     Observe                     // optional
-	SpoolDir    string                      // of uploads under way; empty: the system's
-	CORSOrigins []string                    // exact origins, or * ; none: no CORS
+	Disk *store.Disk // optional: what is known of the data folder's disk
+	// Ready returns what the service can do now, or why it cannot do what is asked
+	// for; see [api.Readiness]. Optional: nil is ready.
+	Ready func(ctx context.Context, capability string) (api.Readiness, error)
+	// Uploadable returns why no file can be taken now, so that an upload is
+	// refused before it is read; nil if one can. Optional.
+	Uploadable  func() error
+	Log         *slog.Logger // optional: nil is silent
+	Observe     Observe      // optional
+	SpoolDir    string       // of uploads under way; empty: the system's
+	CORSOrigins []string     // exact origins, or * ; none: no CORS
 	// TrustedProxies are the networks of proxies whose X-Forwarded-For and
 	// X-Forwarded-Proto are believed; none: nobody's.
 	TrustedProxies []netip.Prefix
@@ -289,6 +294,12 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 			n.granted = g
 			admission.Authenticated(ctx)
 			told(ctx, func(x *Exchange) { x.PrincipalID = g.ID })
+		}
+	}
+	if invalid == nil && s.Uploadable != nil && uploadRoutes[rt.Name] {
+		if err := s.Uploadable(); err != nil {
+			s.refuse(w, q, failed(rt.Name, err))
+			return
 		}
 	}
 	in := &input{Request: q, w: w, stranger: invalid != nil, spoolDir: s.SpoolDir}

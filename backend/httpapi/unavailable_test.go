@@ -48,7 +48,7 @@ func TestStoreAway(t *testing.T) {
 // TestClosed: a service without a home answers its health paths alone.
 func TestClosed(t *testing.T) {
 	open := false
-	h := httpapi.New(httpapi.Deps{Now: time.Now, Ready: func(context.Context) error { return api.ErrUnavailable }, Closed: func() error {
+	h := httpapi.New(httpapi.Deps{Now: time.Now, Ready: func(context.Context, string) (api.Readiness, error) { return api.Readiness{}, api.ErrUnavailable }, Closed: func() error {
 		if open {
 			return nil
 		}

@@ -461,8 +461,9 @@ var entries = map[string]entry{
 		refusals:   []*api.Error{api.MissingParameter("site_id"), api.ErrForbidden, api.ErrNotFound},
 	},
 
-	"health":  {summary: "Ask whether the service lives", about: "Says nothing of what it depends on.", answer: api.Done{}},
-	"ready":   {summary: "Ask whether the service can work", about: "503 while it cannot.", answer: api.Done{}},
+	"health": {summary: "Ask whether the service lives", about: "Says nothing of what it depends on.", answer: api.Done{}},
+	"ready": {summary: "Ask what the service can do", about: "200 while most requests can be served, with the state of each capability; 503 while they cannot, or while the capability that is asked for is unavailable.",
+		parameters: []*Parameter{query("capability", "reads, writes, uploads, jobs or mail", api.CapabilityUploads)}, answer: api.Readiness{}},
 	"openapi": {summary: "Read this document", about: "OpenAPI 3.1, made from the code of the service.", document: true},
 	"docs":    {summary: "Read this document as a page", about: "HTML without scripts; it needs nothing from elsewhere.", html: true},
 }

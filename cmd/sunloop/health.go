@@ -19,15 +19,16 @@ import (
 
 // HealthCmd asks a service whether it can work.
 type HealthCmd struct {
-	URL     string        `arg:"" optional:"" default:"http://127.0.0.1:8080" help:"The service, with its --prefix, or its listener of --metrics (${default})."`
-	Timeout time.Duration `default:"5s" placeholder:"DURATION" help:"For which an answer is waited (${default})."`
+	URL        string        `arg:"" optional:"" default:"http://127.0.0.1:8080" help:"The service, with its --prefix, or its listener of --metrics (${default})."`
+	Capability string        `placeholder:"NAME" help:"What must work: reads, writes, uploads, jobs or mail (reads)."`
+	Timeout    time.Duration `default:"5s" placeholder:"DURATION" help:"For which an answer is waited (${default})."`
 	TrustFlags
 }
 
 // maxReadiness bounds the answer that is read, in bytes.
 const maxReadiness = 64 << 10
 
-// Run prints "ready", or fails with the parts that are not.
+// Run prints "ready" and the parts that are not, or fails with these.
 func (c *HealthCmd) Run(ctx context.Context, std streams) error {
 	if u, err := url.Parse(c.URL); err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
 		return fmt.Errorf("health wants a URL such as http://127.0.0.1:8080, not %q", c.URL)
@@ -38,7 +39,11 @@ func (c *HealthCmd) Run(ctx context.Context, std streams) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(c.URL, "/")+api.PathReady, nil)
+	address := strings.TrimRight(c.URL, "/") + api.PathReady
+	if c.Capability != "" {
+		address += "?" + url.Values{"capability": {c.Capability}}.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err
 	}
@@ -50,10 +55,6 @@ func (c *HealthCmd) Run(ctx context.Context, std streams) error {
 		return inWords(err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusOK {
-		_, err := fmt.Fprintln(std.out, "ready")
-		return err
-	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReadiness))
 	if err != nil {
 		return fmt.Errorf("read the answer: %w", err)
@@ -62,18 +63,35 @@ func (c *HealthCmd) Run(ctx context.Context, std streams) error {
 		return errWantsTLS(req.URL)
 	}
 	var answer struct {
+		api.Readiness
 		Details struct {
 			NotReady map[string]string `json:"not_ready"`
+			Reason   string            `json:"reason"`
 		} `json:"details"`
 	}
-	if err := json.Unmarshal(body, &answer); err != nil || len(answer.Details.NotReady) == 0 {
-		return fmt.Errorf("it answers %s, and not whether it is ready", resp.Status)
+	err = json.Unmarshal(body, &answer)
+	switch {
+	case err == nil && resp.StatusCode == http.StatusOK:
+		fmt.Fprintln(std.out, "ready")
+		if len(answer.NotReady) > 0 {
+			fmt.Fprintln(std.out, "unavailable: "+partsNotReady(answer.NotReady))
+		}
+		return nil
+	case err == nil && len(answer.Details.NotReady) > 0:
+		return errors.New("not ready: " + partsNotReady(answer.Details.NotReady))
+	case err == nil && resp.StatusCode == http.StatusBadRequest && c.Capability != "":
+		return fmt.Errorf("--capability: invalid value %q: %s", c.Capability, answer.Details.Reason)
 	}
-	var parts []string
-	for _, part := range slices.Sorted(maps.Keys(answer.Details.NotReady)) {
-		parts = append(parts, part+": "+answer.Details.NotReady[part])
+	return fmt.Errorf("it answers %s, and not whether it is ready", resp.Status)
+}
+
+// partsNotReady are the parts with their reasons, in one line.
+func partsNotReady(parts map[string]string) string {
+	var all []string
+	for _, part := range slices.Sorted(maps.Keys(parts)) {
+		all = append(all, part+": "+parts[part])
 	}
-	return errors.New("not ready: " + strings.Join(parts, "; "))
+	return strings.Join(all, "; ")
 }
 
 // wantsTLS reports whether an answer is that of a TLS listener to a request

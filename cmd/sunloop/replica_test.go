@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"app.sunloop/backend/api"
 	"app.sunloop/backend/store/pgtest"
 	"app.sunloop/backend/store/postgres"
 	"app.sunloop/backend/store/s3test"
@@ -117,14 +119,13 @@ func (r *replica) answer(method, path string) (int, http.Header, string) {
 func (r *replica) part(name string) string {
 	_, _, body := r.answer(http.MethodGet, "/readyz")
 	var answer struct {
-		Details struct {
-			NotReady map[string]string `json:"not_ready"`
-		} `json:"details"`
+		api.Readiness
+		Details api.Readiness `json:"details"`
 	}
 	if err := json.Unmarshal([]byte(body), &answer); err != nil {
 		r.t.Fatalf("%v: %s", err, body)
 	}
-	return answer.Details.NotReady[name]
+	return cmp.Or(answer.NotReady[name], answer.Details.NotReady[name])
 }
 
 func (r *replica) ready() bool {
@@ -304,8 +305,8 @@ func copyKey(t *testing.T, from *replica, home string) {
 	}
 }
 
-// TestReplicaBucket: a bucket that is missing or full makes a replica not ready,
-// until it is mended.
+// TestReplicaBucket: a bucket that is missing or full makes a replica not ready
+// for uploads, and for nothing else, until that is over.
 func TestReplicaBucket(t *testing.T) {
 	bucket := s3test.Bucket(t)
 	missing := edited(t, bucket, func(u *url.URL) { u.Host += "-absent" })
@@ -323,9 +324,14 @@ func TestReplicaBucket(t *testing.T) {
 		if why := r.part("objects"); why != want {
 			t.Errorf("not ready: %q, want %q", why, want)
 		}
+		for path, want := range map[string]int{"/readyz": 200, "/readyz?capability=writes": 200, "/readyz?capability=uploads": 503} {
+			if status, _, body := r.answer(http.MethodGet, path); status != want {
+				t.Errorf("%s: HTTP %d %s", path, status, body)
+			}
+		}
 		if place == full.URI {
 			full.Choose(nil)
-			r.until("there is room", r.ready)
+			r.until("there is room", func() bool { return r.part("objects") == "" })
 		}
 	}
 }

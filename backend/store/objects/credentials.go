@@ -35,8 +35,8 @@ type credentials struct {
 	mu      sync.Mutex
 	current aws.CredentialsProvider
 	signer  s3.HTTPSignerV4 // which keeps keys by the credentials' id alone
-	read    time.Time // when the source was read again
-	changed time.Time // when that gave other credentials
+	read    time.Time       // when the source was read again
+	changed time.Time       // when that gave other credentials
 }
 
 // renewCredentials makes a client read its credentials again, by load, when the
