@@ -96,6 +96,23 @@ func TestGrace(t *testing.T) {
 	}
 }
 
+// TestShareHoldsForBodies: connections whose requests were being served count
+// again when the server waits for their bodies.
+func TestShareHoldsForBodies(t *testing.T) {
+	h := newHall(t, Limits{Connections: 10, Unauthenticated: 10, Network: 2, Overflow: -1})
+	first, second := h.admit("192.0.2.1"), h.admit("192.0.2.2")
+	first.Begin(false)
+	second.Begin(false)
+	if h.admit("192.0.2.3") == nil || h.admit("192.0.2.4") == nil {
+		t.Fatal("served connections count for their network")
+	}
+	second.Receive()
+	first.Receive()
+	if n := h.Stats().Unauthenticated; n != 2 || !h.ended[first] || !h.ended[second] {
+		t.Errorf("%d connections of a network wait for their client; the oldest are evicted: %t, %t", n, h.ended[first], h.ended[second])
+	}
+}
+
 // TestEvictionOrder: unauthenticated connections that had their time go first,
 // then the authenticated one that was idle longest; one that is served never
 // does.
@@ -178,7 +195,7 @@ func TestPromote(t *testing.T) {
 func TestBoundsHold(t *testing.T) {
 	const seed = 7
 	random := rand.New(rand.NewPCG(seed, 0))
-	l := Limits{Connections: 40, Unauthenticated: 12, Network: 5, Overflow: 4, Wait: time.Nanosecond}
+	l := Limits{Connections: 40, Unauthenticated: 12, Network: 3, Overflow: 4, Wait: time.Nanosecond}
 	h := newHall(t, l, netip.MustParsePrefix("10.0.0.0/8"))
 	type client struct {
 		*Conn
