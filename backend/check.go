@@ -348,6 +348,9 @@ func (c *Checked) compare(ctx context.Context, db checkedRecords, place checkedO
 	return faults, notes, nil
 }
 
+// notThere ends the fault of an object that is missing.
+const notThere = "which is not there"
+
 // differs reads the objects that one record names, and says how they are not what
 // it knows of them.
 func differs(ctx context.Context, place checkedObjects, n ops.Named) (fault string) {
@@ -355,7 +358,7 @@ func differs(ctx context.Context, place checkedObjects, n ops.Named) (fault stri
 	for _, key := range n.Keys {
 		f, err := place.open(ctx, key)
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Sprintf("%s names the object %s, which is not there", n.By, key)
+			return fmt.Sprintf("%s names the object %s, %s", n.By, key, notThere)
 		}
 		if err == nil {
 			var read int64

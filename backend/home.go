@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/auth"
+	"app.sunloop/backend/backup"
 	"app.sunloop/backend/httpapi"
 	"app.sunloop/backend/metrics"
 	"app.sunloop/backend/store"
@@ -163,12 +165,80 @@ var (
 
 // openFile opens the file of records in the data folder.
 func (s *Service) openFile(cfg Config) error {
-	db, err := bolt.Open(cfg.DataDir, bolt.Options{Now: cfg.Wall, Disk: s.disk, Ended: s.observer.transactions(s.replica())})
+	if !cfg.New {
+		if err := refuseRemains(cfg.DataDir); err != nil {
+			return err
+		}
+	}
+	db, err := bolt.Open(cfg.DataDir, bolt.Options{Now: cfg.Wall, Disk: s.disk, Ended: s.observer.transactions(s.replica()), Upgrading: s.upgrading()})
 	if err != nil {
 		return err
 	}
 	s.store, s.file = fileHome{db}, db
 	return nil
+}
+
+// upgrading logs how far an upgrade of the data folder is, at each tenth.
+func (s *Service) upgrading() func(done, total int64) {
+	next := int64(0)
+	return func(done, total int64) {
+		if done < next {
+			return
+		}
+		next = done + total/10
+		s.log.Info("upgrading the data folder", "schema", bolt.SchemaVersion, "done_bytes", done, "total_bytes", total)
+	}
+}
+
+// ErrRemains: a data folder without its database has files of a service. An
+// empty service in it would offer the setup to whoever comes first.
+var ErrRemains = errors.New("the data folder has files of a service, but no database")
+
+// refuseRemains returns an error for a folder in which the database is missing
+// beside other files of a service.
+func refuseRemains(dir string) error {
+	if _, err := os.Lstat(filepath.Join(dir, backup.Database)); !errors.Is(err, fs.ErrNotExist) {
+		return nil // opening it says more
+	}
+	var found []string
+	for _, name := range []string{backup.Key, "objects", outboxFolder} {
+		path := filepath.Join(dir, name)
+		info, err := os.Lstat(path)
+		if err != nil {
+			continue
+		}
+		if info.IsDir() && !hasFile(path) {
+			continue
+		}
+		found = append(found, name)
+	}
+	copies, err := filepath.Glob(filepath.Join(dir, backup.Database+"*"))
+	if err != nil {
+		return fmt.Errorf("look into the data folder: %w", err)
+	}
+	for _, path := range copies {
+		if name := filepath.Base(path); !strings.HasPrefix(name, backup.Database+".new-") { // of a first start that was cut off
+			found = append(found, name)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return fmt.Errorf("open data in %s: %w: it has %s, and no %s; restore a backup into a new folder, or start an empty service here with --new",
+		dir, ErrRemains, strings.Join(found, ", "), backup.Database)
+}
+
+// hasFile reports whether a folder has a file, at any depth.
+func hasFile(dir string) bool {
+	found := false
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			found = true
+			return fs.SkipAll
+		}
+		return err
+	})
+	return found || err != nil
 }
 
 // errNotOpen wraps why the database cannot be opened, which may change without

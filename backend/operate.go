@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
 	"app.sunloop/backend/backup"
 	"app.sunloop/backend/operator"
 	"app.sunloop/backend/store"
@@ -122,8 +123,50 @@ func (s *Service) backup(ctx context.Context, w io.Writer) (m backup.Manifest, e
 	for _, key := range keys {
 		sources = append(sources, backup.Source{Name: "objects/" + key, Open: func() (io.ReadCloser, error) { return hold.Open(key) }})
 	}
+	if err := s.verifyCopy(ctx, staging, hold); err != nil {
+		return m, err
+	}
 	m.Version, m.MadeAt = s.version, s.wall()
 	return backup.Write(ctx, w, m, sources)
+}
+
+// verifyCopy verifies what a backup is made of: all pages and rows of the copied
+// database, that the key opens its secrets, and each object that its records
+// name. A backup of damaged data would take the place of a good one.
+func (s *Service) verifyCopy(ctx context.Context, staging string, hold *objects.Hold) (err error) {
+	var records checkedRecords = s.store
+	if !s.replica() {
+		db, opening := bolt.OpenReadOnly(staging)
+		if opening != nil {
+			return fmt.Errorf("verify the copy of the database: %w", opening)
+		}
+		defer func() { err = errors.Join(err, db.Close()) }()
+		if faults := db.Check(ctx); len(faults) > 0 {
+			return fmt.Errorf("verify the copy of the database: %w; sunloop admin check lists what is wrong", errors.Join(faults[:min(len(faults), 3)]...))
+		}
+		records = db
+	}
+	key := filepath.Join(staging, backup.Key)
+	if _, absent := os.Stat(key); absent != nil {
+		key = s.keyFile
+	}
+	if err := auth.CheckKey(ctx, records, key); err != nil {
+		return fmt.Errorf("verify the key: %w", err)
+	}
+	if hold == nil {
+		return nil
+	}
+	faults, _, err := new(Checked).compare(ctx, records, checkedObjects{open: func(_ context.Context, key string) (io.ReadCloser, error) { return hold.Open(key) }}, nil)
+	if err != nil {
+		return fmt.Errorf("verify the objects: %w", err)
+	}
+	if s.replica() { // its records went on changing since they were copied
+		faults = slices.DeleteFunc(faults, func(f string) bool { return strings.HasSuffix(f, notThere) })
+	}
+	if len(faults) > 0 {
+		return fmt.Errorf("verify the objects: %w: %s; sunloop admin check lists all", store.ErrDamaged, faults[0])
+	}
+	return nil
 }
 
 // InBucket says that objects are in a bucket, of which a backup has none: it has

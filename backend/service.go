@@ -68,6 +68,9 @@ type Config struct {
 	// s3://bucket/prefix, or a folder, which is one process's; empty: a folder of
 	// the data folder.
 	Objects string
+	// New allows an empty service in a data folder that has files of a former one,
+	// but no database; see [ErrRemains].
+	New bool
 	// KeyFile is what seals secrets, equal on all replicas; empty: sunloop.key in
 	// the data folder.
 	KeyFile string

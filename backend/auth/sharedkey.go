@@ -108,7 +108,10 @@ func missingKey(path string) *KeyError {
 
 // CheckKey reports whether the key file is there and opens every signing key in
 // the records. It changes nothing.
-func CheckKey(ctx context.Context, records store.Records, path string) error {
+func CheckKey(ctx context.Context, records interface {
+	View(ctx context.Context, fn func(tx store.Tx) error) error
+}, path string,
+) error {
 	var keys []signingKey
 	err := records.View(ctx, func(tx store.Tx) (err error) {
 		keys, _, err = signingKeys.List(tx, store.Query{})

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"math"
 	"os"
 	"path"
 
@@ -26,7 +27,7 @@ var (
 	ageMagic  = []byte("age-encryption.org/")
 )
 
-// unpack reads a whole backup into an empty folder.
+// unpack reads a whole backup into an empty folder; dir "" only verifies it.
 func unpack(ctx context.Context, r io.Reader, dir string, o Restoring) (Manifest, error) {
 	in := bufio.NewReaderSize(&Reader{ctx, r}, chunk+trailerSize)
 	switch head, err := in.Peek(len(ageMagic)); {
@@ -45,11 +46,14 @@ func unpack(ctx context.Context, r io.Reader, dir string, o Restoring) (Manifest
 	case o.Encrypted:
 		return Manifest{}, refuse("the backup is not encrypted, though a passphrase for it is given")
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return Manifest{}, fmt.Errorf("unpack the backup: %w", err)
+	var root *os.Root
+	if dir != "" {
+		var err error
+		if root, err = os.OpenRoot(dir); err != nil {
+			return Manifest{}, fmt.Errorf("unpack the backup: %w", err)
+		}
+		defer func() { _ = root.Close() }() // of the folder; its files are closed one by one
 	}
-	defer func() { _ = root.Close() }() // of the folder; its files are closed one by one
 	body := &trailed{r: in, sum: sha256.New()}
 	m, err := unpackInto(body, root, o)
 	var local *fileError
@@ -114,7 +118,11 @@ func unpackInto(r io.Reader, root *os.Root, o Restoring) (m Manifest, err error)
 	if m, err = parseManifest(list); err != nil {
 		return m, err
 	}
-	if err := m.check(o.Schema, o.records()); err != nil {
+	records := o.records()
+	if root == nil && m.has(Tables) {
+		records = Tables
+	}
+	if err := m.check(o.Schema, records); err != nil {
 		return m, err
 	}
 	for _, part := range m.Parts {
@@ -160,8 +168,16 @@ func next(t *tar.Reader) (*tar.Header, error) {
 	return head, nil
 }
 
-// unpackPart writes one file, durable but for its name.
+// unpackPart writes one file, durable but for its name. Without a root it only
+// verifies the part.
 func unpackPart(r io.Reader, root *os.Root, part Part) error {
+	if root == nil {
+		sum := sha256.New()
+		if _, err := io.CopyN(sum, r, part.Size); err != nil {
+			return err
+		}
+		return part.verify(sum)
+	}
 	if folder := path.Dir(part.Name); folder != "." {
 		if err := root.MkdirAll(folder, 0o700); err != nil {
 			return &fileError{err}
@@ -185,13 +201,27 @@ func unpackPart(r io.Reader, root *os.Root, part Part) error {
 		}
 		left -= int64(n)
 	}
-	if hex.EncodeToString(sum.Sum(nil)) != part.SHA256 {
-		return refuse("the backup's %s is not what its manifest says: the checksum differs", part.Name)
+	if err := part.verify(sum); err != nil {
+		return err
 	}
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return &fileError{err}
 	}
 	return nil
+}
+
+func (p Part) verify(sum hash.Hash) error {
+	if hex.EncodeToString(sum.Sum(nil)) != p.SHA256 {
+		return refuse("the backup's %s is not what its manifest says: the checksum differs", p.Name)
+	}
+	return nil
+}
+
+// Verify reads a whole backup, decrypts and unpacks it into nothing, and holds
+// each part and the whole against their checksums. passphrase is asked for that
+// of an encrypted file.
+func Verify(ctx context.Context, r io.Reader, passphrase func() (string, error)) (Manifest, error) {
+	return unpack(ctx, r, "", Restoring{Schema: math.MaxInt, Passphrase: passphrase, Encrypted: passphrase != nil})
 }
 
 // trailed reads all but the trailer.

@@ -53,6 +53,9 @@ func (c *BackupCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		return fmt.Errorf("make the backup: %w", err)
 	}
 	done, err := c.write(ctx, g, f, passphrase)
+	if err == nil {
+		err = verifyBackup(ctx, f, passphrase)
+	}
 	if err != nil {
 		return errors.Join(err, f.discard())
 	}
@@ -66,6 +69,22 @@ func (c *BackupCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	fmt.Fprintf(std.out, "%s holds %d files of %s in %s\n", c.File, done.Files, megabytes(done.Bytes), megabytes(info.Size()))
 	if strings.HasPrefix(g.Objects, "s3://") {
 		fmt.Fprintln(std.out, "The objects are not in it: their bucket keeps versions or copies of its own.")
+	}
+	return nil
+}
+
+// verifyBackup reads a backup that was written, from its first byte to its last.
+func verifyBackup(ctx context.Context, f *newFile, passphrase string) error {
+	size, err := f.Seek(0, io.SeekEnd)
+	if err = errors.Join(err, f.Sync()); err != nil {
+		return fmt.Errorf("write the backup: %w", err)
+	}
+	var words func() (string, error)
+	if passphrase != "" {
+		words = func() (string, error) { return passphrase, nil }
+	}
+	if _, err := backup.Verify(ctx, io.NewSectionReader(f, 0, size), words); err != nil {
+		return fmt.Errorf("verify the backup that was written: %w", err)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ func check(ctx context.Context, g *Globals) (backend.Checked, error) {
 	if g.Store != "" {
 		return backend.CheckReplica(ctx, g.embedded())
 	}
-	return backend.Check(ctx, g.Data)
+	return backend.CheckFolder(ctx, g.embedded())
 }
 
 // CheckCmd verifies a data folder, or a database.
