@@ -62,6 +62,9 @@ fuzz: ## each fuzz target for FUZZTIME (10m: some eight hours for all); failures
 faults: ## a write or sync that fails, or the power that goes, at each place of a run: nothing acknowledged may be lost
 	SUNLOOP_TEST_FAULTS=all $(GO) test -count=1 -timeout 60m -run 'PowerLoss|Faults|FailedSync|FullDisk' -v ./backend/store/bolt ./backend
 
+damage: ## DAMAGES (1000) copies of a data folder, damaged by chance: no crash, no hang, no wrong answer, no damaged backup (minutes)
+	SUNLOOP_TEST_DAMAGE=$(or $(DAMAGES),1000) $(GO) test -count=1 -timeout 60m -run '^TestDamage$$' -v ./backend/store/bolt ./backend
+
 moves: ## a migration into a database, killed MOVES (20) times at any moment and gone on with: the target must hold the same (a minute)
 	SUNLOOP_TEST_MOVES=$(or $(MOVES),20) $(GO) test -count=1 -timeout 30m -run KilledMigration -v ./cmd/sunloop
 

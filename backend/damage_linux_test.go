@@ -418,3 +418,68 @@ func TestNoEmptyServiceBesideRemains(t *testing.T) {
 		}
 	}
 }
+
+// TestBackupRefusesDamage: no backup is made of a copy that is not whole, nor of
+// objects that are not what their records say, nor with a key that opens nothing.
+func TestBackupRefusesDamage(t *testing.T) {
+	flip := func(path string, at int) error {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		b[at%len(b)] ^= 1
+		return os.WriteFile(path, b, 0o600)
+	}
+	anObject := func(data string, do func(path string) error) error {
+		return filepath.WalkDir(filepath.Join(data, "objects", "historical"), func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				return errors.Join(do(path), fs.SkipAll)
+			}
+			return err
+		})
+	}
+	for name, damage := range map[string]func(data string) error{
+		"row": func(data string) error {
+			b, err := os.ReadFile(filepath.Join(data, "sunloop.db"))
+			if err != nil {
+				return err
+			}
+			return flip(filepath.Join(data, "sunloop.db"), bytes.Index(b, []byte(`"upload_id":"`))+14)
+		},
+		"object":      func(data string) error { return anObject(data, func(path string) error { return flip(path, 50) }) },
+		"object gone": func(data string) error { return anObject(data, os.Remove) },
+		"key":         func(data string) error { return flip(filepath.Join(data, "sunloop.key"), 5) },
+		"no key":      func(data string) error { return os.Remove(filepath.Join(data, "sunloop.key")) },
+	} {
+		data, _ := unpackFolder(t, bolt.SchemaVersion)
+		s, err := New(lookConfig(data)) // a service that runs while it happens
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := damage(data); err != nil && !errors.Is(err, fs.SkipAll) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var b bytes.Buffer
+		if _, err := s.Backup(t.Context(), &b); err == nil || b.Len() > 0 {
+			t.Errorf("%s: %d bytes of a backup, %v", name, b.Len(), err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestMissingKeyIsNotReplaced: a new key would open none of the secrets.
+func TestMissingKeyIsNotReplaced(t *testing.T) {
+	data, _ := unpackFolder(t, bolt.SchemaVersion)
+	key := filepath.Join(data, "sunloop.key")
+	if err := os.Remove(key); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(lookConfig(data)); err == nil || !strings.Contains(err.Error(), "sunloop.key is missing") {
+		t.Errorf("without its key: %v", err)
+	}
+	if _, err := os.Stat(key); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a key was made: %v", err)
+	}
+}

@@ -140,6 +140,9 @@ func TestRestore(t *testing.T) {
 // them, and cuts the file off at as many: each is refused as damaged.
 func TestDamage(t *testing.T) {
 	file := made(t)
+	if _, err := Verify(t.Context(), bytes.NewReader(file), nil); err != nil {
+		t.Errorf("a whole backup: %v", err)
+	}
 	offsets := []int{0, 1, 3, 4, 5, 6, 7, 8, 9, len(file) - 1, len(file) - trailerSize, len(file) - trailerSize - 1}
 	for range 150 {
 		offsets = append(offsets, rand.IntN(len(file)))
@@ -152,6 +155,11 @@ func TestDamage(t *testing.T) {
 		}
 		if err := refused(t, file[:at], Restoring{}); at > 3 && !errors.Is(err, ErrDamaged) {
 			t.Errorf("cut off at %d: %v", at, err)
+		}
+		for _, bad := range [][]byte{changed, file[:at]} {
+			if _, err := Verify(t.Context(), bytes.NewReader(bad), nil); err == nil {
+				t.Errorf("damaged at %d, and verified", at)
+			}
 		}
 	}
 	for _, more := range [][]byte{{0}, file, make([]byte, 1000)} {

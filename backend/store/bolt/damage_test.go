@@ -431,3 +431,93 @@ func withoutSums(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 }
+
+// alter changes the stored row of a bucket: its key, its value, or both.
+func alter(t *testing.T, dir, bucket string, change func(key, stored []byte) (newKey, newStored []byte)) {
+	t.Helper()
+	db, err := bbolt.Open(filepath.Join(dir, fileName), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		b := tx.Bucket([]byte(recordPrefix + bucket))
+		k, v := b.Cursor().Seek([]byte("k2"))
+		k, v = slices.Clone(k), slices.Clone(v)
+		newKey, newStored := change(slices.Clone(k), slices.Clone(v))
+		return errors.Join(b.Delete(k), b.Put(newKey, newStored))
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDamagedRow: an altered value is not returned, and a row whose key was
+// altered is neither found elsewhere nor said to be absent, in reads and writes.
+func TestDamagedRow(t *testing.T) {
+	for what, change := range map[string]func(key, stored []byte) (newKey, newStored []byte){
+		"value": func(k, v []byte) ([]byte, []byte) { v[0] ^= 1; return k, v },
+		"key":   func(k, v []byte) ([]byte, []byte) { return append(k, '!'), v },
+		"bound": func(k, v []byte) ([]byte, []byte) { return append(k, v[0]), v[1:] },
+	} {
+		dir := t.TempDir()
+		s, err := Open(dir, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.Update(t.Context(), func(tx store.Tx) error {
+			for i := range 5 {
+				if err := tx.Put("b", fmt.Appendf(nil, "k%d", i), []byte("value")); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err := errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		alter(t, dir, "b", change)
+		if s, err = Open(dir, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		scan := func(from, to string, reverse bool) func(tx store.Tx) error {
+			return func(tx store.Tx) error {
+				for _, err := range tx.Scan("b", []byte(from), []byte(to), reverse) {
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+		}
+		for name, read := range map[string]func(tx store.Tx) error{
+			"get":             func(tx store.Tx) error { _, err := tx.Get("b", []byte("k2")); return err },
+			"scan":            scan("k0", "k9", false),
+			"scan back":       scan("k0", "k9", true),
+			"scan of it":      scan("k2", "k2\x00", false),
+			"scan of it back": scan("k2", "k2\x00", true),
+		} {
+			if err := s.View(t.Context(), read); !errors.Is(err, store.ErrDamaged) {
+				t.Errorf("%s altered: %s: %v", what, name, err)
+			}
+			if err := s.Update(t.Context(), read); !errors.Is(err, store.ErrDamaged) {
+				t.Errorf("%s altered: %s of a writer: %v", what, name, err)
+			}
+		}
+		err = s.View(t.Context(), func(tx store.Tx) error {
+			v, err := tx.Get("b", []byte("k0"))
+			if string(v) != "value" {
+				t.Errorf("the row before it is %q", v)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		if len(s.Check(t.Context())) != 1 {
+			t.Errorf("%s altered: the check finds %v", what, s.Check(t.Context()))
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
