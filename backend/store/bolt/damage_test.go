@@ -317,6 +317,32 @@ func TestFaultsOfTheMap(t *testing.T) {
 	}
 }
 
+// TestFaultOfAValue: a value whose page goes missing while a closure reads it is
+// an error of the transaction.
+func TestFaultOfAValue(t *testing.T) {
+	dir := damageable(t)
+	s, err := Open(dir, Options{Now: fixed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var copied []byte
+	err = s.View(t.Context(), func(tx store.Tx) error {
+		v, err := tx.Get("things", store.Key("thing-39-05"))
+		if err != nil {
+			return err
+		}
+		if err := os.Truncate(filepath.Join(dir, fileName), 2*4096); err != nil {
+			return err
+		}
+		copied = slices.Clone(v)
+		return nil
+	})
+	if !errors.Is(err, store.ErrDamaged) || copied != nil {
+		t.Errorf("%d bytes, %v", len(copied), err)
+	}
+}
+
 type discard struct{}
 
 func (*discard) Write(p []byte) (int, error) { return len(p), nil }
@@ -457,6 +483,7 @@ func TestDamagedRow(t *testing.T) {
 	for what, change := range map[string]func(key, stored []byte) (newKey, newStored []byte){
 		"value": func(k, v []byte) ([]byte, []byte) { v[0] ^= 1; return k, v },
 		"key":   func(k, v []byte) ([]byte, []byte) { return append(k, '!'), v },
+		"order": func(_, v []byte) ([]byte, []byte) { return []byte("k1z"), v },
 		"bound": func(k, v []byte) ([]byte, []byte) { return append(k, v[0]), v[1:] },
 	} {
 		dir := t.TempDir()
