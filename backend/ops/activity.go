@@ -56,7 +56,7 @@ func (s *Service) Activities(ctx context.Context, scope api.Scope, q api.ListQue
 			return err
 		}
 		for _, prefix := range prefixes {
-			list, _, err := notes.List(tx, store.Query{Index: index, Prefix: prefix, Reverse: true, Limit: maxActivities})
+			list, _, err := notes.List(tx, store.Query{Index: index, Prefix: prefix, Reverse: true, Limit: maxActivities, Bytes: maxPageBytes})
 			if err != nil {
 				return fmt.Errorf("list activities: %w", err)
 			}

@@ -93,7 +93,7 @@ func (s *Service) TerminalDevices(ctx context.Context, scope api.Scope, siteID s
 			return err
 		}
 		devices = []string{terminalOf(site)}
-		units, err := s.AssetsInTx(tx, siteID)
+		units, err := withoutComponents(tx, store.Query{Prefix: store.Key(siteID)})
 		if err != nil {
 			return err
 		}

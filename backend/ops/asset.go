@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -69,24 +68,32 @@ func (s *Service) Asset(ctx context.Context, scope api.Scope, ref api.AssetRef) 
 
 // Assets lists the assets within the scope by id.
 func (s *Service) Assets(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Asset, string, error) {
-	all, err := every(ctx, s, assets, q)
-	if err != nil {
-		return nil, "", fmt.Errorf("list assets: %w", err)
-	}
-	all = allowed(all, scope, q, assetOwner)
-	slices.SortStableFunc(all, func(a, b api.Asset) int {
-		return cmp.Or(strings.Compare(a.AssetID, b.AssetID), strings.Compare(a.SiteID, b.SiteID))
-	})
-	return page(all, q)
+	list, next, err := sorted(ctx, s, assets, narrowest(q), q.Page,
+		func(a *api.Asset) bool { return asked(scope, q)(assetOwner(*a)) },
+		func(a api.Asset) api.Asset { return api.Asset{AssetID: a.AssetID, SiteID: a.SiteID} },
+		func(a, b api.Asset) int {
+			return cmp.Or(strings.Compare(a.AssetID, b.AssetID), strings.Compare(a.SiteID, b.SiteID))
+		})
+	return list, next, wrap(err, "list assets")
 }
 
-// SiteAssets are all assets of a site by id, for the service itself.
+// SiteAssets are all assets of a site by id, for the service itself, without
+// their components.
 func (s *Service) SiteAssets(ctx context.Context, siteID string) ([]api.Asset, error) {
 	var list []api.Asset
-	err := s.records.View(ctx, func(tx store.Tx) error {
-		var err error
-		list, err = s.AssetsInTx(tx, siteID)
+	err := s.records.View(ctx, func(tx store.Tx) (err error) {
+		list, err = withoutComponents(tx, store.Query{Prefix: store.Key(siteID)})
 		return err
+	})
+	return list, wrap(err, "list the assets of site "+siteID)
+}
+
+// withoutComponents are the assets of a query, of which there may be thousands.
+func withoutComponents(tx store.Tx, q store.Query) (list []api.Asset, err error) {
+	err = assets.Each(tx, q, func(a api.Asset) error {
+		a.Components, a.FormerComponents = nil, nil
+		list = append(list, a)
+		return nil
 	})
 	return list, err
 }

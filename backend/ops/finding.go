@@ -250,28 +250,29 @@ func (s *Service) ActiveFindings(tx store.Tx, siteID string) ([]api.Finding, err
 // Findings lists the summaries within the scope: active first, most energy at
 // risk first, then the newest; [api.ErrNoSummaries] when there is none.
 func (s *Service) Findings(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Finding, string, error) {
-	all, err := every(ctx, s, findings, q)
-	if err != nil {
-		return nil, "", fmt.Errorf("list findings: %w", err)
-	}
-	all = allowed(all, scope, api.ListQuery{CustomerID: q.CustomerID, SiteID: q.SiteID},
-		func(f Finding) (string, string, string) { return f.CustomerID, f.SiteID, "" })
-	if q.AssetID != "" {
-		all = slices.DeleteFunc(all, func(f Finding) bool { return f.AssetID != q.AssetID && !slices.Contains(f.AssetIDs, q.AssetID) })
-	}
-	if len(all) == 0 {
-		return nil, "", api.ErrNoSummaries
-	}
-	slices.SortStableFunc(all, func(a, b Finding) int {
+	ids := api.ListQuery{CustomerID: q.CustomerID, SiteID: q.SiteID}
+	some := false
+	part, next, err := sorted(ctx, s, findings, narrowest(q), q.Page, func(f *Finding) bool {
+		is := asked(scope, ids)(f.CustomerID, f.SiteID, "") && (q.AssetID == "" || f.AssetID == q.AssetID || slices.Contains(f.AssetIDs, q.AssetID))
+		some = some || is
+		return is
+	}, func(f Finding) Finding {
+		return Finding{Finding: api.Finding{Active: f.Active, EnergyAtRiskKW: f.EnergyAtRiskKW, SeverityLabel: f.SeverityLabel, LastDetectionAt: f.LastDetectionAt}}
+	}, func(a, b Finding) int {
 		return cmp.Or(-compareBool(a.Active, b.Active), -cmp.Compare(a.EnergyAtRiskKW, b.EnergyAtRiskKW),
 			-cmp.Compare(rank(a.SeverityLabel), rank(b.SeverityLabel)), b.LastDetectionAt.Compare(a.LastDetectionAt.Time))
 	})
-	part, next, err := page(all, q)
+	switch {
+	case err != nil:
+		return nil, "", wrap(err, "list findings")
+	case !some:
+		return nil, "", api.ErrNoSummaries
+	}
 	out := make([]api.Finding, len(part))
 	for i, f := range part {
 		out[i] = f.Finding
 	}
-	return out, next, err
+	return out, next, nil
 }
 
 func compareBool(a, b bool) int {

@@ -222,18 +222,15 @@ func (s *Service) ForceIssue(tx store.Tx, i Issue, to, actor, note string) (Issu
 
 // Issues lists those within the scope: open first, then the last changed.
 func (s *Service) Issues(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Issue, string, error) {
-	all, err := every(ctx, s, issues, q)
-	if err != nil {
-		return nil, "", fmt.Errorf("list issues: %w", err)
-	}
-	all = allowed(all, scope, q, func(i Issue) (string, string, string) { return i.CustomerID, i.SiteID, i.AssetID })
-	slices.SortStableFunc(all, func(a, b Issue) int {
-		return cmp.Or(compareBool(a.Status == api.IssueResolved, b.Status == api.IssueResolved), b.UpdatedAt.Compare(a.UpdatedAt.Time))
-	})
-	part, next, err := page(all, q)
+	part, next, err := sorted(ctx, s, issues, narrowest(q), q.Page,
+		func(i *Issue) bool { return asked(scope, q)(i.CustomerID, i.SiteID, i.AssetID) },
+		func(i Issue) Issue { return Issue{Issue: api.Issue{Status: i.Status, UpdatedAt: i.UpdatedAt}} },
+		func(a, b Issue) int {
+			return cmp.Or(compareBool(a.Status == api.IssueResolved, b.Status == api.IssueResolved), b.UpdatedAt.Compare(a.UpdatedAt.Time))
+		})
 	out := make([]api.Issue, len(part))
 	for n, i := range part {
 		out[n] = i.Issue
 	}
-	return out, next, err
+	return out, next, wrap(err, "list issues")
 }

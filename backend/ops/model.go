@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -127,19 +126,16 @@ func (s *Service) NextModel(ctx context.Context, siteID, modelType string) (int,
 
 // Models lists the registry within the scope by site, newest version first.
 func (s *Service) Models(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Model, string, error) {
-	all, err := every(ctx, s, models, q)
-	if err != nil {
-		return nil, "", fmt.Errorf("list models: %w", err)
-	}
-	all = allowed(all, scope, api.ListQuery{CustomerID: q.CustomerID, SiteID: q.SiteID},
-		func(m Model) (string, string, string) { return m.CustomerID, m.SiteID, "" })
-	slices.SortStableFunc(all, func(a, b Model) int {
-		return cmp.Or(strings.Compare(a.SiteID, b.SiteID), strings.Compare(a.ModelType, b.ModelType), b.Sequence-a.Sequence)
-	})
-	part, next, err := page(all, q)
+	ids := api.ListQuery{CustomerID: q.CustomerID, SiteID: q.SiteID}
+	part, next, err := sorted(ctx, s, models, narrowest(q), q.Page,
+		func(m *Model) bool { return asked(scope, ids)(m.CustomerID, m.SiteID, "") },
+		func(m Model) Model { return Model{Model: api.Model{SiteID: m.SiteID, ModelType: m.ModelType}, Sequence: m.Sequence} },
+		func(a, b Model) int {
+			return cmp.Or(strings.Compare(a.SiteID, b.SiteID), strings.Compare(a.ModelType, b.ModelType), b.Sequence-a.Sequence)
+		})
 	out := make([]api.Model, len(part))
 	for i, m := range part {
 		out[i] = m.Model
 	}
-	return out, next, err
+	return out, next, wrap(err, "list models")
 }

@@ -36,7 +36,11 @@ func (s *Service) Nowcast(ctx context.Context, scope api.Scope, r api.NowcastReq
 		r.TimeRange = api.Range24h
 	}
 	q := api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID}
-	all, err := every(ctx, s, assets, q)
+	var all []api.Asset
+	err := s.records.View(ctx, func(tx store.Tx) (err error) {
+		all, err = withoutComponents(tx, narrowest(q))
+		return err
+	})
 	if err != nil {
 		return api.Nowcast{}, fmt.Errorf("list assets: %w", err)
 	}

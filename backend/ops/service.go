@@ -12,6 +12,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"app.sunloop/backend/api"
+	limits "app.sunloop/backend/limit"
 	"app.sunloop/backend/store"
 )
 
@@ -71,8 +72,11 @@ func list[T any](ctx context.Context, s *Service, t store.Table[T], sq store.Que
 	return List(ctx, s.records, t, sq, q.Page, func(v T) bool { return asked(scope, q)(owner(v)) })
 }
 
+// maxPageBytes bounds the records of one part of a list, as they are stored.
+const maxPageBytes = 4 << 20
+
 // List reads a table page by page until the page that was asked for is full
-// of records that keep takes. The prefix of sq narrows beforehand, as far as
+// of records that keep takes, by their number or by their bytes. The prefix of sq narrows beforehand, as far as
 // the ids of the request do. A cursor of another list is a 400.
 func List[T any](ctx context.Context, home store.Records, t store.Table[T], sq store.Query, page api.Page, keep func(T) bool) (records []T, next string, err error) {
 	limit := page.Limit
@@ -82,10 +86,11 @@ func List[T any](ctx context.Context, home store.Records, t store.Table[T], sq s
 	sq.Cursor = page.Cursor
 	err = home.View(ctx, func(tx store.Tx) error {
 		records, next = nil, ""
+		size := 0
 		for at := sq; ; at.Cursor = next {
 			// One record more than is missing is never read, so that the
 			// cursor stands behind the last record that is handed out.
-			at.Limit = limit - len(records)
+			at.Limit, at.Bytes = limit-len(records), maxPageBytes-size
 			part, cursor, err := t.List(tx, at)
 			if err != nil {
 				if page.Cursor != "" {
@@ -95,11 +100,17 @@ func List[T any](ctx context.Context, home store.Records, t store.Table[T], sq s
 			}
 			next = cursor
 			for _, v := range part {
-				if keep(v) {
-					records = append(records, v)
+				if !keep(v) {
+					continue
 				}
+				n := limits.Size(&v)
+				if err := limits.Take(ctx, n); err != nil {
+					return err
+				}
+				size += n
+				records = append(records, v)
 			}
-			if next == "" || len(records) >= limit {
+			if next == "" || len(records) >= limit || size >= maxPageBytes {
 				return nil
 			}
 		}
@@ -107,10 +118,19 @@ func List[T any](ctx context.Context, home store.Records, t store.Table[T], sq s
 	return records, next, err
 }
 
-// every is all records of the query's site, of its customer, or of the table,
-// for lists that are sorted in memory. The table leads with the site and has
-// an index by customer; what is within a scope is for [allowed] to say.
+// every is all records of the query's site, of its customer, or of the table. What
+// is within a scope is for [allowed] to say.
 func every[T any](ctx context.Context, s *Service, t store.Table[T], q api.ListQuery) (all []T, err error) {
+	err = s.records.View(ctx, func(tx store.Tx) error {
+		all, _, err = t.List(tx, narrowest(q))
+		return err
+	})
+	return all, err
+}
+
+// narrowest is the query for all records of the site, of the customer, or of the
+// table: one that leads with the site and has an index by customer.
+func narrowest(q api.ListQuery) store.Query {
 	sq := store.Query{}
 	switch {
 	case q.SiteID != "":
@@ -118,32 +138,88 @@ func every[T any](ctx context.Context, s *Service, t store.Table[T], q api.ListQ
 	case q.CustomerID != "":
 		sq.Index, sq.Prefix = "customer", store.Key(q.CustomerID)
 	}
+	return sq
+}
+
+// sorted is a part of a list in an order that no index of the table has: of the
+// records of the query's site, customer or of the table that keep takes. Only what
+// brief leaves of the records is held while they are sorted by compare.
+// A cursor is a count, as in [Page].
+func sorted[T any](ctx context.Context, s *Service, t store.Table[T], sq store.Query, p api.Page, keep func(*T) bool, brief func(T) T, compare func(a, b T) int) (records []T, next string, err error) {
+	type row struct {
+		brief T
+		key   []byte
+	}
+	from, limit, err := at(p)
+	if err != nil {
+		return nil, "", err
+	}
 	err = s.records.View(ctx, func(tx store.Tx) error {
-		all, _, err = t.List(tx, sq)
-		return err
+		records, next = nil, ""
+		var rows []row
+		err := t.Each(tx, sq, func(v T) error {
+			if keep(&v) {
+				rows = append(rows, row{brief(v), t.Key(v)})
+			}
+			return ctx.Err()
+		})
+		if err != nil {
+			return err
+		}
+		slices.SortStableFunc(rows, func(a, b row) int { return compare(a.brief, b.brief) })
+		size := 0
+		for i := min(from, len(rows)); i < len(rows); i++ {
+			v, err := t.Get(tx, rows[i].key)
+			if err != nil {
+				return err
+			}
+			n := limits.Size(&v)
+			if full := len(records) > 0 && size+n > maxPageBytes; full || len(records) == limit {
+				next = strconv.Itoa(i)
+				return nil
+			}
+			if err := limits.Take(ctx, n); err != nil {
+				return err
+			}
+			size += n
+			keep(&v) // which may bring it up to date
+			records = append(records, v)
+		}
+		return nil
 	})
-	return all, err
+	return records, next, err
+}
+
+// at is the place in a sorted list at which a page begins, and its limit.
+func at(p api.Page) (from, limit int, err error) {
+	if p.Cursor != "" {
+		if from, err = strconv.Atoi(p.Cursor); err != nil || from < 0 {
+			return 0, 0, api.InvalidParameter("cursor", "it is not of this list")
+		}
+	}
+	if limit = p.Limit; limit <= 0 {
+		limit = api.DefaultLimit
+	}
+	return from, limit, nil
 }
 
 // page is [Page] of a query.
 func page[T any](list []T, q api.ListQuery) ([]T, string, error) { return Page(list, q.Page) }
 
-// Page cuts a list that was sorted in memory; its cursor is a count. A cursor
-// of another list is a 400.
+// Page cuts a list that was sorted in memory, by its number of items and by their
+// bytes; its cursor is a count. A cursor of another list is a 400.
 func Page[T any](list []T, p api.Page) ([]T, string, error) {
-	from := 0
-	if p.Cursor != "" {
-		n, err := strconv.Atoi(p.Cursor)
-		if err != nil || n < 0 {
-			return nil, "", api.InvalidParameter("cursor", "it is not of this list")
+	from, limit, err := at(p)
+	if err != nil {
+		return nil, "", err
+	}
+	from = min(from, len(list))
+	to, size := from, 0
+	for ; to < len(list) && to < from+limit; to++ {
+		if size += limits.Size(&list[to]); size > maxPageBytes && to > from {
+			break
 		}
-		from = min(n, len(list))
 	}
-	limit := p.Limit
-	if limit <= 0 {
-		limit = api.DefaultLimit
-	}
-	to := min(from+limit, len(list))
 	next := ""
 	if to < len(list) {
 		next = strconv.Itoa(to)
@@ -161,4 +237,12 @@ func found(err error, refusal *api.Error, what string) error {
 	default:
 		return fmt.Errorf("read %s: %w", what, err)
 	}
+}
+
+// wrap names what failed, and is nil for nil.
+func wrap(err error, what string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
 }

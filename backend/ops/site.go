@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -76,24 +75,26 @@ func (s *Service) site(tx store.Tx, scope api.Scope, siteID string) (api.Site, e
 
 // Sites lists the sites within the scope by name.
 func (s *Service) Sites(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Site, string, error) {
-	var all []api.Site
-	err := s.records.View(ctx, func(tx store.Tx) error {
-		var err error
-		if all, err = s.sites(tx, scope, q); err != nil {
-			return err
-		}
-		for i := range all {
-			if all[i].AssetCount, err = countAssets(tx, all[i].SiteID); err != nil {
+	sq := store.Query{}
+	if q.CustomerID != "" {
+		sq = store.Query{Index: "customer", Prefix: store.Key(q.CustomerID)}
+	}
+	list, next, err := sorted(ctx, s, sites, sq, q.Page,
+		func(v *api.Site) bool { return asked(scope, q)(siteOwner(*v)) },
+		func(v api.Site) api.Site { return api.Site{Name: v.Name[:min(len(v.Name), 1000)]} },
+		func(a, b api.Site) int { return strings.Compare(a.Name, b.Name) })
+	if err != nil {
+		return nil, "", wrap(err, "list sites")
+	}
+	err = s.records.View(ctx, func(tx store.Tx) (err error) {
+		for i := range list {
+			if list[i].AssetCount, err = countAssets(tx, list[i].SiteID); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, "", err
-	}
-	slices.SortStableFunc(all, func(a, b api.Site) int { return strings.Compare(a.Name, b.Name) })
-	return page(all, q)
+	return list, next, err
 }
 
 func (s *Service) sites(tx store.Tx, scope api.Scope, q api.ListQuery) ([]api.Site, error) {

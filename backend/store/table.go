@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"app.sunloop/backend/limit"
@@ -120,7 +121,8 @@ type Query struct {
 	Index   string // empty: by the record's own key
 	Prefix  []byte // of the key in that order
 	Reverse bool
-	Limit   int    // 0: no limit
+	Limit   int    // of records; 0: no limit
+	Bytes   int    // of records as they are stored, beyond which no further one is read; 0: no limit
 	Cursor  string // from a former List of the same query
 }
 
@@ -131,48 +133,92 @@ func cursorOf(bucket string, key []byte) []byte {
 }
 
 // List is what the query selects, and the cursor for the next part, empty at
-// the end.
+// the end. A part has at least one record, however large.
 func (t Table[T]) List(tx Tx, q Query) (records []T, next string, err error) {
-	bucket := t.Bucket
-	if q.Index != "" {
-		bucket += "/" + q.Index
-	}
-	from, to := q.Prefix, After(q.Prefix)
-	if len(q.Prefix) == 0 {
-		to = nil
-	}
-	if q.Cursor != "" {
-		at, err := base64.RawURLEncoding.DecodeString(q.Cursor)
-		at, own := bytes.CutPrefix(at, cursorOf(bucket, nil))
-		if err != nil || !own || !bytes.HasPrefix(at, q.Prefix) {
-			return nil, "", fmt.Errorf("cursor %q is not of this list", q.Cursor)
-		}
-		if q.Reverse {
-			to = at
-		} else {
-			from = append(at, 0)
-		}
-	}
 	var last []byte
-	for e, err := range tx.Scan(bucket, from, to, q.Reverse) {
+	size := 0
+	for e, err := range t.entries(tx, q) {
 		if err != nil {
 			return nil, "", err
 		}
-		if q.Limit > 0 && len(records) == q.Limit {
-			return records, base64.RawURLEncoding.EncodeToString(cursorOf(bucket, last)), nil
+		if full := len(records) > 0 && q.Bytes > 0 && size+len(e.Value) > q.Bytes; full || q.Limit > 0 && len(records) == q.Limit {
+			return records, base64.RawURLEncoding.EncodeToString(cursorOf(t.bucketOf(q), last)), nil
 		}
 		last = bytes.Clone(e.Key)
-		value := e.Value
-		if q.Index != "" {
-			if value, err = tx.Get(t.Bucket, e.Value); err != nil {
-				return nil, "", fmt.Errorf("index %s names a record that is not there: %w", bucket, err)
-			}
-		}
-		var v T
-		if err := json.Unmarshal(value, &v); err != nil {
-			return nil, "", fmt.Errorf("read a record of %s: %w", t.Bucket, err)
+		size += len(e.Value)
+		v, err := t.decode(e.Value)
+		if err != nil {
+			return nil, "", err
 		}
 		records = append(records, v)
 	}
 	return records, "", nil
+}
+
+// Each calls do with each record that the query selects, in its order, until do
+// returns an error. Its Limit and Bytes are not looked at.
+func (t Table[T]) Each(tx Tx, q Query, do func(v T) error) error {
+	for e, err := range t.entries(tx, q) {
+		if err != nil {
+			return err
+		}
+		v, err := t.decode(e.Value)
+		if err != nil {
+			return err
+		}
+		if err := do(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t Table[T]) decode(b []byte) (v T, err error) {
+	if err := json.Unmarshal(b, &v); err != nil {
+		return v, fmt.Errorf("read a record of %s: %w", t.Bucket, err)
+	}
+	return v, nil
+}
+
+// bucketOf is the bucket in whose order a query reads.
+func (t Table[T]) bucketOf(q Query) string {
+	if q.Index != "" {
+		return t.Bucket + "/" + q.Index
+	}
+	return t.Bucket
+}
+
+// entries are the records of a query as they are stored, with their keys in its
+// order.
+func (t Table[T]) entries(tx Tx, q Query) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		bucket := t.bucketOf(q)
+		from, to := q.Prefix, After(q.Prefix)
+		if len(q.Prefix) == 0 {
+			to = nil
+		}
+		if q.Cursor != "" {
+			at, err := base64.RawURLEncoding.DecodeString(q.Cursor)
+			at, own := bytes.CutPrefix(at, cursorOf(bucket, nil))
+			if err != nil || !own || !bytes.HasPrefix(at, q.Prefix) {
+				yield(Entry{}, fmt.Errorf("cursor %q is not of this list", q.Cursor))
+				return
+			}
+			if q.Reverse {
+				to = at
+			} else {
+				from = append(at, 0)
+			}
+		}
+		for e, err := range tx.Scan(bucket, from, to, q.Reverse) {
+			if err == nil && q.Index != "" {
+				if e.Value, err = tx.Get(t.Bucket, e.Value); err != nil {
+					err = fmt.Errorf("index %s names a record that is not there: %w", bucket, err)
+				}
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
 }
