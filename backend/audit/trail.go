@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	limits "app.sunloop/backend/limit"
 	"app.sunloop/backend/store"
 	"github.com/oklog/ulid/v2"
 )
@@ -95,6 +96,9 @@ func (t *Trail) Append(ctx context.Context, r api.AuditRecord) error {
 // short, or empty, and has a cursor all the same.
 const maxExamined = 20_000
 
+// maxListBytes is about how large a part of a list may be.
+const maxListBytes = 4 << 20
+
 // List are the records that the scope may see, newest first, and the cursor of
 // the next part, empty at the end. All of an administrator who is not limited;
 // else those of the own customers and sites, and the own.
@@ -124,12 +128,12 @@ func (t *Trail) List(ctx context.Context, scope api.Scope, q api.AuditQuery) (li
 	}
 	err = t.records.View(ctx, func(tx store.Tx) error {
 		list, next = nil, ""
-		examined, last := 0, ""
+		examined, size, last := 0, 0, ""
 		for e, err := range tx.Scan(bucket, from, to, true) {
 			if err != nil {
 				return err
 			}
-			if len(list) == q.Limit || examined == maxExamined {
+			if len(list) == q.Limit || examined == maxExamined || size >= maxListBytes {
 				next = base64.RawURLEncoding.EncodeToString([]byte(last))
 				return nil
 			}
@@ -142,6 +146,11 @@ func (t *Trail) List(ctx context.Context, scope api.Scope, q api.AuditQuery) (li
 				return err
 			}
 			if examined++; visible(r, scope) && matches(r, q) {
+				n := limits.Size(&r)
+				if err := limits.Take(ctx, n); err != nil {
+					return err
+				}
+				size += n
 				list = append(list, r)
 			}
 			last = r.AuditID

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/limit"
 )
 
 // Administrator manages users and keys as one who may see and make no more
@@ -76,7 +77,11 @@ func checkLabel(field string, label *string) error {
 // cursorTag says whose a cursor is.
 func cursorTag[T any]() string { return fmt.Sprintf("%T:", *new(T)) }
 
-// part is a page of a list that is in the order of its keys.
+// maxPartBytes bounds the records of a page.
+const maxPartBytes = 4 << 20
+
+// part is a page of a list that is in the order of its keys, cut by the number of
+// records and by their bytes.
 func part[T any](list []T, key func(T) string, p api.Page) (records []T, next string, err error) {
 	if p.Cursor != "" {
 		text, err := base64.RawURLEncoding.DecodeString(p.Cursor)
@@ -86,9 +91,15 @@ func part[T any](list []T, key func(T) string, p api.Page) (records []T, next st
 		}
 		list = slices.DeleteFunc(list, func(v T) bool { return key(v) <= after })
 	}
-	if p.Limit > 0 && len(list) > p.Limit {
-		list = list[:p.Limit]
-		next = base64.RawURLEncoding.EncodeToString([]byte(cursorTag[T]() + key(list[p.Limit-1])))
+	n, size := 0, 0
+	for ; n < len(list) && (p.Limit <= 0 || n < p.Limit); n++ {
+		if size += limit.Size(&list[n]); size > maxPartBytes && n > 0 {
+			break
+		}
+	}
+	if n < len(list) {
+		list = list[:n]
+		next = base64.RawURLEncoding.EncodeToString([]byte(cursorTag[T]() + key(list[n-1])))
 	}
 	return list, next, nil
 }

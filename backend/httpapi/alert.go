@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/limit"
 )
 
 // Alerts tell of faults at terminal devices.
@@ -135,7 +136,7 @@ func (s *server) alertRecords(ctx context.Context, q api.AlertsQuery, after aler
 		last := &list[q.Limit-1]
 		last.Cursor = alertCursor{last.TerminalDeviceID, last.Timestamp.String(), last.AlertID}.String()
 	}
-	return there(list), nil
+	return there(list), limit.Take(ctx, limit.Size(list))
 }
 
 // alertCursor is a cursor of alerts in plain.

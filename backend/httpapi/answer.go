@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
-	"sync/atomic"
 
 	"github.com/zeebo/xxh3"
 
@@ -22,13 +21,17 @@ import (
 type streamed func(b *body) error
 
 // wholeBytes is the size up to which a streamed body is held, so that it has
-// a tag and a length; beyond it goes out as it is made, by flowBytes. All held
-// ones together have heldBytes: what comes when they are used up flows at once,
-// so that clients which read slowly cannot take the memory.
+// a tag and a length; beyond it goes out as it is made, by flowBytes. All answers
+// in flight have answersBytes together, counted as values and as JSON. A streamed
+// body flows at once when heldBytes are used up, so that clients which read slowly
+// cannot take the memory; another answer is then refused with 503 when
+// answersBytes are used up, unless it has no more than smallBytes.
 const (
-	wholeBytes = 4 << 20
-	flowBytes  = 64 << 10
-	heldBytes  = 32 << 20
+	wholeBytes   = 4 << 20
+	flowBytes    = 64 << 10
+	heldBytes    = 32 << 20
+	answersBytes = 96 << 20
+	smallBytes   = 64 << 10
 )
 
 // body takes the bytes of an answer.
@@ -36,7 +39,7 @@ type body struct {
 	w       http.ResponseWriter
 	buf     []byte
 	flowing bool
-	held    *atomic.Int64 // by all bodies
+	held    *limit.Budget // by all answers
 	own     int64         // of it
 }
 
@@ -61,8 +64,7 @@ func (b *body) pass() error {
 // hold counts the memory of the body; false when there is no room for it.
 func (b *body) hold() bool {
 	more := int64(cap(b.buf)) - b.own
-	if b.held.Add(more) > heldBytes {
-		b.held.Add(-more)
+	if !b.held.Take(more, heldBytes) {
 		return false
 	}
 	b.own += more
@@ -71,7 +73,7 @@ func (b *body) hold() bool {
 
 // let gives back what was held.
 func (b *body) let() {
-	b.held.Add(-b.own)
+	b.held.Take(-b.own, 0)
 	b.own = 0
 }
 
@@ -109,7 +111,7 @@ func (s *server) answer(w http.ResponseWriter, q *http.Request, op api.Operation
 	buf := buffers.Get().(*bytes.Buffer)
 	defer func() { release(buf) }()
 	if write, ok := result.(streamed); ok {
-		b := &body{w: w, buf: buf.AvailableBuffer(), held: &s.held}
+		b := &body{w: w, buf: buf.AvailableBuffer(), held: &s.answers}
 		defer b.let()
 		err := write(b)
 		switch {
@@ -128,6 +130,13 @@ func (s *server) answer(w http.ResponseWriter, q *http.Request, op api.Operation
 		}
 		buf = bytes.NewBuffer(b.buf)
 	} else {
+		if share := limit.ShareOf(q.Context()); share != nil {
+			// What was changed is answered, whatever it takes.
+			if err := share.Cover(2 * limit.Size(result)); err != nil && (op.Reads || op.Looks) {
+				s.refuse(w, q, err)
+				return
+			}
+		}
 		if err := encode(buf, result); err != nil {
 			s.refuse(w, q, err)
 			return
@@ -252,6 +261,8 @@ func (s *server) refuse(w http.ResponseWriter, q *http.Request, err error) {
 			refusal = f.words
 		}
 		switch {
+		case errors.Is(err, limit.ErrBudget):
+			refusal = Unavailable("the answers under way take the memory that is set aside for them: ask again, or for a shorter list")
 		case errors.As(err, &over):
 			refusal = aboveLimit(over)
 		case errors.Is(err, context.Canceled) && canceled(q.Context()):

@@ -8,12 +8,12 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"app.sunloop/backend/admission"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
+	"app.sunloop/backend/limit"
 	"app.sunloop/backend/store"
 	"github.com/klauspost/compress/gzhttp"
 )
@@ -80,7 +80,7 @@ type Deps struct {
 // server is the handler behind [New].
 type server struct {
 	Deps
-	held        atomic.Int64 // bytes of streamed answers, see wholeBytes
+	answers     limit.Budget // bytes of answers in flight, see answersBytes
 	places      places
 	idempotency idempotency
 	methods     map[string]map[string]route // path → method → route
@@ -127,7 +127,7 @@ type granted struct {
 // New makes the handler of all routes of [api.Routes]. It panics when a row
 // has no code or code no row: such a program is wrong.
 func New(d Deps) http.Handler {
-	s := &server{Deps: d, methods: map[string]map[string]route{}, mux: http.NewServeMux()}
+	s := &server{Deps: d, answers: limit.Budget{Max: answersBytes, Free: smallBytes}, methods: map[string]map[string]route{}, mux: http.NewServeMux()}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
@@ -271,7 +271,9 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 		s.refuse(w, q, api.ErrMethodNotAllowed)
 		return
 	}
-	ctx := q.Context()
+	ctx, share := limit.WithShare(q.Context(), &s.answers)
+	defer share.Release()
+	q = q.WithContext(ctx)
 	told(ctx, func(x *Exchange) { x.Route = rt.Name })
 	if s.Closed != nil && rt.Name != "health" && rt.Name != "ready" {
 		if err := s.Closed(); err != nil {

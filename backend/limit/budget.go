@@ -3,6 +3,7 @@ package limit
 import (
 	"context"
 	"errors"
+	"math"
 	"sync/atomic"
 )
 
@@ -10,10 +11,11 @@ import (
 // [Budget]: the same request succeeds later.
 var ErrBudget = errors.New("the answers in flight take all memory that is set aside for them")
 
-// Budget is a number of bytes that all requests in flight share.
+// Budget is a number of bytes that all requests in flight share. A request that
+// takes no more than Free is never refused.
 type Budget struct {
-	Max  int64
-	used atomic.Int64
+	Max, Free int64
+	used      atomic.Int64
 }
 
 // Used is the number of bytes that are taken.
@@ -36,17 +38,24 @@ type Share struct {
 	taken  int64
 }
 
-// Take takes n bytes. A request that has taken nothing yet is not refused for its
-// own size alone. The error is [ErrBudget].
+// Take takes n bytes. The error is [ErrBudget].
 func (s *Share) Take(n int) error {
 	most := s.budget.Max
-	if s.taken == s.budget.Used() {
-		most = max(most, s.taken+int64(n)) // nobody else waits
+	if s.taken+int64(n) <= s.budget.Free {
+		most = math.MaxInt64
 	}
 	if !s.budget.Take(int64(n), most) {
 		return ErrBudget
 	}
 	s.taken += int64(n)
+	return nil
+}
+
+// Cover takes what is missing to n bytes.
+func (s *Share) Cover(n int) error {
+	if more := int64(n) - s.taken; more > 0 {
+		return s.Take(int(more))
+	}
 	return nil
 }
 
@@ -65,10 +74,16 @@ func WithShare(ctx context.Context, b *Budget) (context.Context, *Share) {
 	return context.WithValue(ctx, shareKey{}, s), s
 }
 
+// ShareOf is the share of the context's request, nil if it has none.
+func ShareOf(ctx context.Context) *Share {
+	s, _ := ctx.Value(shareKey{}).(*Share)
+	return s
+}
+
 // Take takes n bytes of the share of the context's request. It returns
 // [ErrBudget], and nil in a context without a share.
 func Take(ctx context.Context, n int) error {
-	if s, ok := ctx.Value(shareKey{}).(*Share); ok {
+	if s := ShareOf(ctx); s != nil {
 		return s.Take(n)
 	}
 	return nil
