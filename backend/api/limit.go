@@ -22,6 +22,16 @@ const (
 	MaxOrderHours         = 2000 // of a work order: a year of one person
 	MaxSSHKeys            = 20   // public keys of a user
 
+	// Most records of a kind: one more is a 409.
+	MaxUnits         = 10_000 // of a site
+	MaxSites         = 20_000 // of a customer
+	MaxOpenIssues    = 10_000 // of a site, as persons open them
+	MaxOpenSchedules = 1000   // of a unit
+	MaxOpenOrders    = 1000   // of a unit
+	MaxBOMs          = 10_000 // of a unit
+	MaxUsers         = 10_000 // of a customer
+	MaxKeys          = 1000   // of a customer, also expired and revoked ones
+
 	TokenLifetime     = 24 * time.Hour
 	ChallengeLifetime = 5 * time.Minute
 	ChallengeTries    = 5
@@ -63,4 +73,10 @@ func checkLimits(request any, invalid func(name, why string) *Error) error {
 		return invalid(e.Path, e.Reason())
 	}
 	return nil
+}
+
+// TooMany refuses a record beyond the most that there may be: "Site Sibaya has
+// 10000 units, which is the most".
+func TooMany(of string, most int, what string) *Error {
+	return Conflict("%s has %d %s, which is the most", of, most, what)
 }

@@ -9,6 +9,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/limit"
+	"app.sunloop/backend/store"
 )
 
 // Administrator manages users and keys as one who may see and make no more
@@ -102,4 +103,25 @@ func part[T any](list []T, key func(T) string, p api.Page) (records []T, next st
 		next = base64.RawURLEncoding.EncodeToString([]byte(cursorTag[T]() + key(list[n-1])))
 	}
 	return list, next, nil
+}
+
+// roomFor refuses one more record of the customers, each of which may have so
+// many.
+func roomFor[T any](tx store.Tx, t store.Table[T], customers []string, most int, what string, of func(T) []string) error {
+	count := map[string]int{}
+	err := t.Each(tx, store.Query{}, func(v T) error {
+		for _, id := range of(v) {
+			count[id]++
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("count the %s: %w", what, err)
+	}
+	for _, id := range customers {
+		if count[id] >= most {
+			return api.TooMany("Customer "+id, most, what)
+		}
+	}
+	return nil
 }

@@ -139,7 +139,13 @@ func (m Administrator) CreateKey(ctx context.Context, n NewKey) (plain string, k
 	if k.ID, plain, k.Digest, err = m.newPlainKey(); err != nil {
 		return "", key, err
 	}
-	err = m.records.Update(ctx, func(tx store.Tx) error { return apiKeys.Insert(tx, k) })
+	err = m.records.Update(ctx, func(tx store.Tx) error {
+		err := roomFor(tx, apiKeys, k.Customers, api.MaxKeys, "API keys", func(other apiKey) []string { return other.Customers })
+		if err != nil {
+			return err
+		}
+		return apiKeys.Insert(tx, k)
+	})
 	if err != nil {
 		return "", key, fmt.Errorf("store an API key: %w", err)
 	}

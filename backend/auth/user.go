@@ -225,6 +225,9 @@ func (s *Service) create(ctx context.Context, n NewUser, allowed func(store.Tx) 
 		} else if !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
+		if err := roomFor(tx, accounts, a.Customers, api.MaxUsers, "users", func(other account) []string { return other.Customers }); err != nil {
+			return err
+		}
 		return accounts.Insert(tx, a)
 	})
 	return a.user(), err

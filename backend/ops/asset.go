@@ -28,6 +28,15 @@ func assetKey(a api.Asset) []byte { return store.Key(a.SiteID, a.AssetID) }
 
 func assetOwner(a api.Asset) (customer, site, asset string) { return a.CustomerID, a.SiteID, a.AssetID }
 
+// roomForUnit refuses a unit of a site that has as many as there may be.
+func roomForUnit(tx store.Tx, siteID string) error {
+	full, err := assets.Full(tx, store.Query{Prefix: store.Key(siteID)}, api.MaxUnits)
+	if full {
+		return api.TooMany("Site "+siteID, api.MaxUnits, "units")
+	}
+	return err
+}
+
 func countAssets(tx store.Tx, siteID string) (int, error) {
 	n := 0
 	prefix := store.Key(siteID)
@@ -120,6 +129,9 @@ func (s *Service) AddAsset(ctx context.Context, scope api.Scope, asset api.Asset
 		if len(same) > 0 {
 			return api.Conflict("Asset %s exists already", asset.AssetID).With("site_id", same[0].SiteID)
 		}
+		if err := roomForUnit(tx, site.SiteID); err != nil {
+			return err
+		}
 		if asset.Timezone == "" {
 			asset.Timezone = site.Timezone
 		}
@@ -211,6 +223,9 @@ func (s *Service) EnsureAsset(tx store.Tx, asset api.Asset) (api.Asset, bool, er
 	}
 	if !errors.Is(err, store.ErrNotFound) {
 		return asset, false, fmt.Errorf("read asset %s: %w", asset.AssetID, err)
+	}
+	if err := roomForUnit(tx, asset.SiteID); err != nil {
+		return asset, false, err
 	}
 	asset.CreatedAt, asset.Version = api.At(s.now()), 1
 	return asset, true, assets.Put(tx, asset)

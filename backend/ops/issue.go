@@ -153,9 +153,35 @@ func (s *Service) CreateIssue(ctx context.Context, scope api.Scope, r api.Issues
 		if former != nil && former.Status != api.IssueResolved {
 			return api.Conflict("Issue %s of %s is open for this already", former.IssueID, i.Component).With("issue_id", former.IssueID)
 		}
+		if err := roomForIssue(tx, i.SiteID); err != nil {
+			return err
+		}
 		return s.putIssue(tx, i, "Issue opened", scope.Actor)
 	})
 	return i.Issue, err
+}
+
+// roomForIssue refuses an issue of a site that has as many open ones as there may
+// be.
+func roomForIssue(tx store.Tx, siteID string) error {
+	ofSite := store.Query{Prefix: store.Key(siteID)}
+	if full, err := issues.Full(tx, ofSite, api.MaxOpenIssues); err != nil || !full {
+		return err
+	}
+	open := 0
+	err := issues.Each(tx, ofSite, func(i Issue) error {
+		if i.Status != api.IssueResolved {
+			open++
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("count the issues of site %s: %w", siteID, err)
+	case open >= api.MaxOpenIssues:
+		return api.TooMany("Site "+siteID, api.MaxOpenIssues, "open issues")
+	}
+	return nil
 }
 
 // MoveIssue acknowledges (to [api.IssueInProgress]) or resolves an issue; 409

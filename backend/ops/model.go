@@ -129,7 +129,9 @@ func (s *Service) Models(ctx context.Context, scope api.Scope, q api.ListQuery) 
 	ids := api.ListQuery{CustomerID: q.CustomerID, SiteID: q.SiteID}
 	part, next, err := sorted(ctx, s, models, narrowest(q), q.Page,
 		func(m *Model) bool { return asked(scope, ids)(m.CustomerID, m.SiteID, "") },
-		func(m Model) Model { return Model{Model: api.Model{SiteID: m.SiteID, ModelType: m.ModelType}, Sequence: m.Sequence} },
+		func(m Model) Model {
+			return Model{Model: api.Model{SiteID: m.SiteID, ModelType: m.ModelType}, Sequence: m.Sequence}
+		},
 		func(a, b Model) int {
 			return cmp.Or(strings.Compare(a.SiteID, b.SiteID), strings.Compare(a.ModelType, b.ModelType), b.Sequence-a.Sequence)
 		})

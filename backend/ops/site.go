@@ -163,6 +163,13 @@ func (s *Service) newSite(tx store.Tx, scope api.Scope, site api.Site) (api.Site
 	if err := scope.Check(site.CustomerID, site.SiteID); err != nil {
 		return site, err
 	}
+	full, err := sites.Full(tx, store.Query{Index: "customer", Prefix: store.Key(site.CustomerID)}, api.MaxSites)
+	switch {
+	case err != nil:
+		return site, err
+	case full:
+		return site, api.TooMany("Customer "+site.CustomerID, api.MaxSites, "sites")
+	}
 	if site.Name == "" {
 		site.Name = site.SiteID
 	}

@@ -173,6 +173,25 @@ func (t Table[T]) Each(tx Tx, q Query, do func(v T) error) error {
 	return nil
 }
 
+// Full reports whether the query selects at least most records. It reads no
+// record, and the cursor, Limit and Bytes of the query are not looked at.
+func (t Table[T]) Full(tx Tx, q Query, most int) (bool, error) {
+	to := After(q.Prefix)
+	if len(q.Prefix) == 0 {
+		to = nil
+	}
+	n := 0
+	for _, err := range tx.Scan(t.bucketOf(q), q.Prefix, to, false) {
+		if err != nil {
+			return false, fmt.Errorf("count the records of %s: %w", t.Bucket, err)
+		}
+		if n++; n >= most {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 func (t Table[T]) decode(b []byte) (v T, err error) {
 	if err := json.Unmarshal(b, &v); err != nil {
 		return v, fmt.Errorf("read a record of %s: %w", t.Bucket, err)

@@ -141,6 +141,9 @@ func (s *Service) GenerateBOM(ctx context.Context, scope api.Scope, r api.BOMReq
 	b.inMoneyOf(site, s.Rates)
 	b.BOMID, b.GeneratedAt = s.id("bom"), api.At(s.Now())
 	err = s.Records.Update(ctx, func(tx store.Tx) error {
+		if err := room(tx, boms, b.SiteID, b.AssetID, api.MaxBOMs, "bills of materials"); err != nil {
+			return err
+		}
 		if err := boms.Insert(tx, b); err != nil {
 			return fmt.Errorf("store bill of materials %s: %w", b.BOMID, err)
 		}

@@ -114,6 +114,9 @@ func (s *Service) CreateOrder(ctx context.Context, scope api.Scope, r api.OrderR
 	err = s.Records.Update(ctx, func(tx store.Tx) error {
 		o = order{CustomerID: asset.CustomerID}
 		o.SiteID, o.AssetID = asset.SiteID, asset.AssetID
+		if err := room(tx, orders, o.SiteID, o.AssetID, api.MaxOpenOrders, "open orders", rankOpen); err != nil {
+			return err
+		}
 		bill, err := s.billFor(tx, scope, r.BOMID, o)
 		if err != nil {
 			return err

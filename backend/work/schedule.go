@@ -114,6 +114,9 @@ func (s *Service) CreateSchedule(ctx context.Context, scope api.Scope, r api.Sch
 	}
 	var kept schedule
 	err = s.Records.Update(ctx, func(tx store.Tx) error {
+		if err := room(tx, schedules, want.SiteID, want.AssetID, api.MaxOpenSchedules, "open schedules", rankOpen); err != nil {
+			return err
+		}
 		kept, made, err = s.plan(tx, want, scope.Actor, r.Reason)
 		return err
 	})

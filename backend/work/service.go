@@ -150,6 +150,17 @@ func listed[T any](ids func(T) (customer, site, asset string), rank func(T) []st
 	}
 }
 
+// room refuses one more record of a unit, which has an index [listed], where there
+// are as many as there may be; of one rank, if it is given.
+func room[T any](tx store.Tx, t store.Table[T], siteID, assetID string, most int, what string, rank ...string) error {
+	q := store.Query{Index: "asset", Prefix: store.Key(append([]string{siteID, assetID}, rank...)...)}
+	full, err := t.Full(tx, q, most)
+	if full {
+		return api.TooMany("Asset "+assetID, most, what)
+	}
+	return err
+}
+
 // Digits of a time that sort as it does, and the other way round.
 func earlier(t time.Time) string { return fmt.Sprintf("%012d", t.Unix()) }
 func later(t time.Time) string   { return fmt.Sprintf("%012d", 999_999_999_999-t.Unix()) }
