@@ -17,10 +17,12 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
 	"app.sunloop/backend/servetest"
+	"app.sunloop/backend/store/pgtest"
+	"app.sunloop/backend/store/s3test"
 )
 
 func TestMain(m *testing.M) {
-	status := servetest.Main(m.Run)
+	status := servetest.Main(s3test.Main(pgtest.Main(m)).Run)
 	table.print(os.Stdout)
 	os.Exit(status)
 }

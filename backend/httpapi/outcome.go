@@ -12,7 +12,7 @@ import (
 
 // DefaultWait is how long a request may wait for database and bucket in all.
 // With what it takes to record the failure, the request ends within 10 s.
-const DefaultWait = 8 * time.Second
+const DefaultWait = 7 * time.Second
 
 // waitReserve is the share of the wait, as a divisor, that remains to record a
 // failure when the wait is used up.
