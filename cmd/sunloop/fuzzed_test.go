@@ -23,7 +23,10 @@ var decoders = []string{
 // target of another package reaches their decoding, or why none is needed.
 var fuzzedBy = map[string]string{
 	"backend/ops":             "by backend/httpapi FuzzBody",
+	"backend/admission":       "reads the addresses that the kernel gives connections",
 	"backend/audit":           "by backend/httpapi FuzzCredential", // addresses of callers
+	"backend/limit":           "reads records that it wrote itself, to cut what is beyond a limit",
+	"backend/servetest":       "for tests alone",
 	"backend/openapi":         "reads comments that are embedded",
 	"backend/operator":        "reads one line of the process that holds the folder, whose user is checked",
 	"backend/tracing":         "reads the URL that the operator configured",
