@@ -103,6 +103,11 @@ type Config struct {
 	// folder "outbox" in the data folder.
 	SMTP *mail.Server
 
+	// SetupToken is called by Run with the one-time token that makes the first
+	// administrator over HTTP, and the file that holds it, if there is no user;
+	// nil: there is neither token nor file.
+	SetupToken func(token, file string)
+
 	RequireMFA  bool
 	Argon       *argon2id.Params // nil: auth's default; tests take cheap ones
 	CORSOrigins []string
@@ -135,7 +140,8 @@ type Service struct {
 	file        *bolt.Store     // the home, where it is a file
 	database    *postgres.Store // the home, where it is a database
 	disk        *store.Disk
-	spool       string // the folder of files that come in
+	userMade    chan struct{} // a user was created
+	spool       string        // the folder of files that come in
 	keyFile     string
 	objects     *objects.Store
 	outside     *objects.Elsewhere
@@ -191,7 +197,7 @@ func New(cfg Config) (*Service, error) {
 	plain := journal.Carry(cfg.Logger.Handler(), originOf)
 	kept := journal.New(cfg.Logger.Handler(), slog.LevelInfo)
 	cfg.Logger = slog.New(journal.Carry(kept, originOf))
-	s := &Service{cfg: cfg, disk: new(store.Disk), dir: cfg.DataDir, keyFile: keyFileOf(cfg), log: cfg.Logger, journal: kept, version: cfg.Version, wall: cfg.Wall, space: func() (free, size uint64, err error) { return diskSpace(cfg.DataDir) }}
+	s := &Service{cfg: cfg, userMade: make(chan struct{}, 1), disk: new(store.Disk), dir: cfg.DataDir, keyFile: keyFileOf(cfg), log: cfg.Logger, journal: kept, version: cfg.Version, wall: cfg.Wall, space: func() (free, size uint64, err error) { return diskSpace(cfg.DataDir) }}
 	s.observer = s.newObserver(cfg, plain)
 	s.stop, s.cancel = context.WithCancel(context.Background())
 	if cfg.Store != "" {
@@ -228,7 +234,13 @@ func (s *Service) compose(ctx context.Context, cfg Config) error {
 		return err
 	}
 	s.auth, err = auth.New(ctx, auth.Options{Records: s.store, Key: key, Now: cfg.Wall, RequireMFA: cfg.RequireMFA,
-		TokenLifetime: cfg.TokenLifetime, SigningKeyAge: cfg.SigningKeyAge, Providers: cfg.Providers, Argon: cfg.Argon, Shared: s.replica()})
+		TokenLifetime: cfg.TokenLifetime, SigningKeyAge: cfg.SigningKeyAge, Providers: cfg.Providers, Argon: cfg.Argon, Shared: s.replica(),
+		OnUser: func() {
+			select {
+			case s.userMade <- struct{}{}:
+			default:
+			}
+		}})
 	if err != nil {
 		return fmt.Errorf("open the accounts: %w", err)
 	}
@@ -370,6 +382,9 @@ func (s *Service) Run(ctx context.Context) error {
 	defer sweeping.Wait()
 	sweeping.Go(func() { s.sweep(ctx) })
 	sweeping.Go(func() { s.webhooks.Run(ctx) })
+	if s.cfg.SetupToken != nil {
+		sweeping.Go(func() { s.offerSetup(ctx) })
+	}
 	if !s.replica() { // a database is copied beside its replicas, not by one of them
 		sweeping.Go(func() { s.operate(ctx) })
 	}

@@ -166,6 +166,7 @@ type (
 	}
 	setupMsg struct {
 		needed bool
+		token  bool // the setup token is required
 		err    error
 	}
 	uploadMsg struct {
@@ -235,7 +236,7 @@ func New(ctx context.Context, o Options, out *terminal.Output, in *terminal.Inpu
 func (m *Model) Init() tea.Cmd {
 	m.store.Planner.Touch(m.o.Now())
 	if m.o.Challenge != nil {
-		m.askSignIn("", false)
+		m.askSignIn("")
 		m.signIn.Answer(m.o.Challenge, nil)
 		return tea.Batch(m.clock(), m.ask())
 	}
@@ -245,7 +246,7 @@ func (m *Model) Init() tea.Cmd {
 			if err != nil {
 				return setupMsg{err: err}
 			}
-			return setupMsg{needed: s.NeedsAdmin}
+			return setupMsg{needed: s.NeedsAdmin, token: s.NeedsToken}
 		}))
 	}
 	return tea.Batch(m.clock(), m.ask(), m.poll())

@@ -142,7 +142,7 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 	case signedOut != nil:
 		m.o.Client.SetCredential("")
 		m.store.Renew()
-		m.askSignIn(state.Sentence(signedOut), false)
+		m.askSignIn(state.Sentence(signedOut))
 		m.grace.begin(now)
 		return nil
 	case m.store.Link.Down && !wasDown:

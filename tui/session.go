@@ -58,12 +58,15 @@ func may(u *api.User, p api.Permission) bool {
 }
 
 // askSignIn brings the sign-in over the screen; what is under it stays.
-func (m *Model) askSignIn(reason string, needsAdmin bool) {
+func (m *Model) askSignIn(reason string) { m.show(screen.NewSignIn(m.o.Source, reason)) }
+
+// show brings a sign-in over the screen, unless one is there.
+func (m *Model) show(d *screen.SignInDialog) {
 	if m.signIn != nil {
 		return
 	}
 	m.pending = "" // what was typed ahead belongs to the former screen
-	m.signIn = screen.NewSignIn(m.o.Source, reason, needsAdmin)
+	m.signIn = d
 	m.dirty = true
 }
 
@@ -71,7 +74,11 @@ func (m *Model) askSignIn(reason string, needsAdmin bool) {
 func (m *Model) session(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case setupMsg:
-		m.askSignIn("", msg.needed)
+		if msg.needed {
+			m.show(screen.NewSetup(m.o.Source, msg.token))
+		} else {
+			m.askSignIn("")
+		}
 		if msg.err != nil {
 			m.signIn.Answer(nil, msg.err)
 		}
@@ -121,7 +128,7 @@ func (m *Model) keepSession() {
 
 // signOut ends the session, here and at the service.
 func (m *Model) signOut() tea.Cmd {
-	m.askSignIn("You signed out.", false)
+	m.askSignIn("You signed out.")
 	cmd := m.run(func(ctx context.Context) tea.Msg {
 		if err := m.o.Client.Logout(ctx); err != nil {
 			return noticeMsg{"The service did not confirm the sign-out: " + state.Sentence(err), themes.Warning}
@@ -210,11 +217,11 @@ func (m *Model) request(do any) tea.Cmd {
 		return m.openScreen(do)
 	case screen.SignIn:
 		return m.run(func(ctx context.Context) tea.Msg {
-			send := m.o.Client.Login
 			if do.Setup {
-				send = m.o.Client.Setup
+				r, err := m.o.Client.Setup(ctx, do.Username, do.Password, do.Token)
+				return signedMsg{r, err}
 			}
-			r, err := send(ctx, do.Username, do.Password)
+			r, err := m.o.Client.Login(ctx, do.Username, do.Password)
 			return signedMsg{r, err}
 		})
 	case screen.Verify:

@@ -70,12 +70,16 @@ type RefreshResponse struct {
 type SetupRequest struct {
 	Username string `json:"username" limit:"name"`
 	Password string `json:"password" limit:"token"`
+	// SetupToken is the one-time token that the service writes to the file
+	// setup-token of its data folder and to its log when it starts.
+	SetupToken string `json:"setup_token,omitempty" limit:"token"`
 }
 
 // SetupStatus is the answer of GET /api/auth/setup (extension).
 type SetupStatus struct {
 	Success    bool `json:"success"`
 	NeedsAdmin bool `json:"needs_admin"`
+	NeedsToken bool `json:"needs_token"` // setup_token is required
 }
 
 // APIKeyInfoRequest is the body of POST /api/auth/api-key-info.

@@ -145,7 +145,7 @@ var adminPromises = []Promise{
 		Fields: words("success records count")},
 	{Route: "log", Action: ActionList, As: InJSON, Params: append([]Param{may("level", LogWarn, "LOUD", 7)}, pages...), Fields: words("success lines count"), Elsewhere: "the tests of httpapi: it is for administrators of all customers"},
 	{Route: "key-set", As: InQuery, Fields: prefixed("keys[].", "kty crv x kid use alg")},
-	{Route: "setup-status", As: InQuery, Fields: words("success needs_admin")},
+	{Route: "setup-status", As: InQuery, Fields: words("success needs_admin needs_token")},
 	{Route: "setup", As: InJSON, Params: []Param{must("username", "root", 7), must("password", "correct horse battery staple", 7)}, Elsewhere: "the tests of a fresh service"},
 	{Route: "site-kpis", As: InQuery, Params: []Param{must("site_id", goodSite), may("from", goodStart, "yesterday"), may("to", goodEnd, "later")}, Fields: words("site_id"),
 		Wrongs: []Wrong{foreign, is("site_id", "Nowhere", ErrSiteNotFound)}},

@@ -30,6 +30,10 @@ type Options struct {
 
 	Providers []Provider // whose tokens Exchange takes
 
+	// OnUser is called when a user was created; optional. The setup token is
+	// worthless then.
+	OnUser func()
+
 	Issuer        string           // of tokens, and the name in authenticators; default Sunloop
 	TokenLifetime time.Duration    // default api.TokenLifetime
 	SigningKeyAge time.Duration    // at which Sweep rotates the key; default DefaultSigningKeyAge, negative: never
@@ -52,6 +56,7 @@ type Service struct {
 	keyring   keyring
 	known     known
 	issuers   []*issuer
+	onUser    func()
 }
 
 // maxSession is how long a session may be renewed before its user signs in
@@ -64,7 +69,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Records == nil || o.Now == nil {
 		return nil, errors.New("auth wants records and a clock")
 	}
-	s := &Service{records: o.Records, now: o.Now, requireMFA: o.RequireMFA, issuer: o.Issuer, lifetime: o.TokenLifetime, keyAge: cmp.Or(o.SigningKeyAge, DefaultSigningKeyAge), shared: o.Shared}
+	s := &Service{records: o.Records, now: o.Now, requireMFA: o.RequireMFA, issuer: o.Issuer, lifetime: o.TokenLifetime, keyAge: cmp.Or(o.SigningKeyAge, DefaultSigningKeyAge), shared: o.Shared, onUser: o.OnUser}
 	if s.issuer == "" {
 		s.issuer = "Sunloop"
 	}

@@ -12,5 +12,6 @@ func Tables() []store.Checked {
 		challenges,
 		sharedMarks,
 		keptAttempts,
+		setupNonces,
 	}
 }

@@ -129,6 +129,8 @@ type NewUser struct {
 	GroupID   string   // of systems outside; may be empty
 	SkinID    string   // likewise
 	SSHKeys   []string // public ones, each as in a .pub file
+
+	address string // of the person, whose network the account knows; may be empty
 }
 
 // NeedsAdmin says whether there is no user yet.
@@ -142,8 +144,10 @@ func (s *Service) NeedsAdmin(ctx context.Context) (bool, error) {
 	return empty, err
 }
 
-// CreateFirstAdmin makes an administrator; a conflict once any user exists.
-func (s *Service) CreateFirstAdmin(ctx context.Context, username, password string) (User, error) {
+// CreateFirstAdmin makes an administrator; a conflict once any user exists. The
+// caller has checked the setup token, or asks for the operator. address is where
+// the person is, which the account then knows; it may be empty.
+func (s *Service) CreateFirstAdmin(ctx context.Context, username, password, address string) (User, error) {
 	empty, err := s.NeedsAdmin(ctx)
 	if err != nil {
 		return User{}, err
@@ -151,7 +155,7 @@ func (s *Service) CreateFirstAdmin(ctx context.Context, username, password strin
 	if !empty {
 		return User{}, errHasUsers()
 	}
-	return s.create(ctx, NewUser{Username: username, Password: password, Role: api.RoleAdmin}, func(tx store.Tx) error {
+	return s.create(ctx, NewUser{Username: username, Password: password, Role: api.RoleAdmin, address: address}, func(tx store.Tx) error {
 		users, _, err := accounts.List(tx, store.Query{Limit: 1})
 		if err == nil && len(users) > 0 {
 			err = errHasUsers()
@@ -216,6 +220,9 @@ func (s *Service) create(ctx context.Context, n NewUser, allowed func(store.Tx) 
 	if a.Customers == nil {
 		a.Customers = []string{}
 	}
+	if n.address != "" {
+		a.signedInFrom(s.networkHash(a.ID, networkOf(n.address)), a.CreatedAt)
+	}
 	err = s.records.Update(ctx, func(tx store.Tx) error {
 		if err := allowed(tx); err != nil {
 			return err
@@ -228,8 +235,11 @@ func (s *Service) create(ctx context.Context, n NewUser, allowed func(store.Tx) 
 		if err := roomFor(tx, accounts, a.Customers, api.MaxUsers, "users", func(other account) []string { return other.Customers }); err != nil {
 			return err
 		}
-		return accounts.Insert(tx, a)
+		return errors.Join(accounts.Insert(tx, a), endSetup(tx))
 	})
+	if err == nil && s.onUser != nil {
+		s.onUser()
+	}
 	return a.user(), err
 }
 

@@ -86,7 +86,7 @@ func TestFirstAdmin(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			if _, err := w.CreateFirstAdmin(ctx, "admin"+string(rune('a'+i)), goodPassword); err == nil {
+			if _, err := w.CreateFirstAdmin(ctx, "admin"+string(rune('a'+i)), goodPassword, "192.0.2.1"); err == nil {
 				made.Add(1)
 			}
 		})
@@ -339,5 +339,45 @@ func TestGroupAndSkin(t *testing.T) {
 		if _, err := by.AddUser(t.Context(), NewUser{Username: "eve", Password: goodPassword, Role: api.RoleAnalyst, GroupID: wrong}); !errors.As(err, &refusal) || refusal.Details["field"] != "group_id" {
 			t.Errorf("%q: %v", wrong, err)
 		}
+	}
+}
+
+// TestReplicasHaveOneSetupToken: every service over the same records and key
+// makes the same token, which the records do not tell and the first user ends.
+func TestReplicasHaveOneSetupToken(t *testing.T) {
+	shared := func(o *Options) { o.Shared = true }
+	w := newWorld(t, shared)
+	other := w.open(shared)
+	ctx := context.Background()
+	token, err := w.SetupToken(ctx)
+	if err != nil || len(token) != 27 {
+		t.Fatalf("setup token %q, %v", token, err)
+	}
+	if same, err := other.SetupToken(ctx); same != token || err != nil {
+		t.Errorf("another replica has the token %q, %v", same, err)
+	}
+	if err := other.CheckSetupToken(ctx, token, "127.0.0.1"); err != nil {
+		t.Errorf("the token of one replica at another: %v", err)
+	}
+	foreign, err := newSealer(Key{9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = w.store.View(ctx, func(tx store.Tx) error {
+		n, err := setupNonces.Get(tx, setupNonces.Key(setupNonce{}))
+		if (&Service{sealer: foreign}).setupToken(n) == token {
+			t.Error("the records make the token without the key")
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.user("first", api.RoleAnalyst)
+	if err := other.CheckSetupToken(ctx, token, "127.0.0.1"); !errors.Is(err, errHasUsers()) && !strings.Contains(err.Error(), "exists already") {
+		t.Errorf("the token after a user was made: %v", err)
+	}
+	if n := w.count(setupNonces.Bucket); n != 0 {
+		t.Errorf("%d setup tokens are left", n)
 	}
 }

@@ -38,9 +38,10 @@ func (c *Client) SetupStatus(ctx context.Context) (*api.SetupStatus, error) {
 	return call[api.SetupStatus](ctx, c, request{method: "GET", path: api.PathSetup, bare: true})
 }
 
-// Setup makes the first administrator and signs in as Login does.
-func (c *Client) Setup(ctx context.Context, username, password string) (*api.LoginResponse, error) {
-	return c.signIn(ctx, api.PathSetup, api.SetupRequest{Username: username, Password: password})
+// Setup makes the first administrator and signs in as Login does. The token is
+// the one-time setup token; it may be empty in the process of the service.
+func (c *Client) Setup(ctx context.Context, username, password, token string) (*api.LoginResponse, error) {
+	return c.signIn(ctx, api.PathSetup, api.SetupRequest{Username: username, Password: password, SetupToken: token})
 }
 
 func (c *Client) signIn(ctx context.Context, path string, body any) (*api.LoginResponse, error) {

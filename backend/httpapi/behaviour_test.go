@@ -333,8 +333,15 @@ func TestFiftyEqualCreatesMakeOne(t *testing.T) {
 
 func TestSetupAtTheMachine(t *testing.T) {
 	w := newWorld(t, nil)
-	body := `{"username":"first","password":"` + password + `"}`
-	post := func(remote string, headers ...string) *httptest.ResponseRecorder {
+	token, err := w.auth.SetupToken(t.Context())
+	if err != nil || token == "" {
+		t.Fatalf("setup token %q, %v", token, err)
+	}
+	if again, err := w.auth.SetupToken(t.Context()); err != nil || again != token {
+		t.Errorf("another setup token %q, %v", again, err)
+	}
+	with := func(token, remote string, headers ...string) *httptest.ResponseRecorder {
+		body := `{"username":"first","password":"` + password + `","setup_token":"` + token + `"}`
 		q := httptest.NewRequest(http.MethodPost, api.PathSetup, strings.NewReader(body))
 		q.RemoteAddr = remote
 		for i := 0; i+1 < len(headers); i += 2 {
@@ -343,6 +350,22 @@ func TestSetupAtTheMachine(t *testing.T) {
 		r := httptest.NewRecorder()
 		w.handler.ServeHTTP(r, q)
 		return r
+	}
+	post := func(remote string, headers ...string) *httptest.ResponseRecorder {
+		return with(token, remote, headers...)
+	}
+	// A proxy that adds no header: every caller looks like one at the machine.
+	for i, wrong := range []string{"", "nonsense", token[1:], strings.Repeat("a", len(token)), "x", "y"} {
+		r, want := with(wrong, "127.0.0.1:4711"), http.StatusForbidden
+		if i >= 5 {
+			want = http.StatusTooManyRequests
+		}
+		if r.Code != want || want == http.StatusForbidden && !strings.Contains(r.Body.String(), "the setup token is missing or wrong") {
+			t.Errorf("setup token %q: HTTP %d %s", wrong, r.Code, r.Body)
+		}
+	}
+	if r := w.ask(http.MethodGet, api.PathSetup, ""); !strings.Contains(r.Body.String(), `"needs_admin":true,"needs_token":true`) {
+		t.Errorf("status %s", r.Body)
 	}
 	for name, r := range map[string]*httptest.ResponseRecorder{
 		"from elsewhere":    post("192.0.2.1:4711"),
@@ -354,16 +377,40 @@ func TestSetupAtTheMachine(t *testing.T) {
 			t.Errorf("%s: %d", name, r.Code)
 		}
 	}
-	r := post("[::1]:4711")
+	// The right token is not slowed by wrong ones; it may be typed in any case.
+	r := with(strings.ToUpper(strings.ReplaceAll(token, "-", " ")), "127.0.0.1:4711")
 	var a api.LoginResponse
 	if err := json.Unmarshal(r.Body.Bytes(), &a); err != nil || r.Code != 200 || a.Token == "" || a.User.RoleID != api.RoleAdmin {
 		t.Fatalf("%d %s", r.Code, r.Body)
 	}
-	if r := post("127.0.0.1:4711"); r.Code != 409 {
-		t.Errorf("a second one: %d", r.Code)
+	for _, token := range []string{token, "", "nonsense"} {
+		if r := with(token, "127.0.0.1:4711"); r.Code != 409 {
+			t.Errorf("a second one with the token %q: %d", token, r.Code)
+		}
+	}
+	if left, err := w.auth.SetupToken(t.Context()); left != "" || err != nil {
+		t.Errorf("a setup token after the setup: %q, %v", left, err)
 	}
 	if r := w.ask(http.MethodGet, api.PathSetup, ""); !strings.Contains(r.Body.String(), `"needs_admin":false`) {
 		t.Errorf("status %s", r.Body)
+	}
+}
+
+// TestSetupInTheProcess: the embedded console needs no setup token.
+func TestSetupInTheProcess(t *testing.T) {
+	w := newWorld(t, nil)
+	ask := func(method, body string) *httptest.ResponseRecorder {
+		q := httptest.NewRequest(method, api.PathSetup, strings.NewReader(body))
+		q.RemoteAddr = api.InProcess
+		r := httptest.NewRecorder()
+		w.handler.ServeHTTP(r, q)
+		return r
+	}
+	if r := ask(http.MethodGet, ""); !strings.Contains(r.Body.String(), `"needs_admin":true,"needs_token":false`) {
+		t.Errorf("status %s", r.Body)
+	}
+	if r := ask(http.MethodPost, `{"username":"first","password":"`+password+`"}`); r.Code != http.StatusOK {
+		t.Errorf("setup: HTTP %d %s", r.Code, r.Body)
 	}
 }
 

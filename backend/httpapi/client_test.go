@@ -56,7 +56,9 @@ func drive(t *testing.T, w *world, c *client.Client) {
 	if !status.NeedsAdmin {
 		t.Error("a fresh service needs no administrator")
 	}
-	challenge, err := c.Setup(ctx, "admin", password)
+	token, err := w.auth.SetupToken(ctx)
+	must(err)
+	challenge, err := c.Setup(ctx, "admin", password, token)
 	must(err)
 	key, err := otp.NewKeyFromURL(challenge.ProvisioningURI)
 	must(err)

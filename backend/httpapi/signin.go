@@ -115,15 +115,17 @@ func (s *server) validateAPIKey(in *input) (*call, error) {
 	}}, nil
 }
 
-func (s *server) setupStatus(*input) (*call, error) {
+func (s *server) setupStatus(in *input) (*call, error) {
+	needsToken := in.RemoteAddr != api.InProcess
 	return &call{run: func(ctx context.Context, _ granted) (any, error) {
 		needs, err := s.Auth.NeedsAdmin(ctx)
-		return api.SetupStatus{Success: true, NeedsAdmin: needs}, err
+		return api.SetupStatus{Success: true, NeedsAdmin: needs, NeedsToken: needs && needsToken}, err
 	}}, nil
 }
 
-// setup makes the first administrator, for somebody at the machine alone: the
-// first stranger to find a fresh service must not own it.
+// setup makes the first administrator, for a caller at the machine who has the
+// setup token. A proxy on the machine that adds no header makes every caller
+// look like one at the machine. The console of this process needs no token.
 func (s *server) setup(in *input) (*call, error) {
 	var b api.SetupRequest
 	if err := in.json(&b); err != nil {
@@ -138,7 +140,12 @@ func (s *server) setup(in *input) (*call, error) {
 		if !local {
 			return nil, api.ErrForbidden
 		}
-		if _, err := s.Auth.CreateFirstAdmin(ctx, b.Username, b.Password); err != nil {
+		if in.RemoteAddr != api.InProcess {
+			if err := s.Auth.CheckSetupToken(ctx, b.SetupToken, address); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := s.Auth.CreateFirstAdmin(ctx, b.Username, b.Password, address); err != nil {
 			return nil, err
 		}
 		return s.Auth.Login(ctx, b.Username, b.Password, address)

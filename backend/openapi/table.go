@@ -176,7 +176,7 @@ var entries = map[string]entry{
 	},
 	"setup-status": {summary: "Ask whether there is an administrator", about: "A fresh service has none.", answer: api.SetupStatus{}},
 	"setup": {
-		summary: "Make the first administrator", about: "Only from the machine itself, and only while there is no user.",
+		summary: "Make the first administrator", about: "Only from the machine itself, with the one-time token that the service writes to the file setup-token of its data folder and to its log, and only while there is no user.",
 		body: api.SetupRequest{}, needs: map[string]string{"": "username password"}, answer: api.LoginResponse{},
 		refusals: []*api.Error{api.MissingField("username"), api.ErrForbidden, api.Conflict("The first administrator exists already")},
 	},

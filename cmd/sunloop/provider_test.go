@@ -70,7 +70,7 @@ func TestLivesOfTokensAndKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := service.Auth().CreateFirstAdmin(t.Context(), "boss", "correct horse battery"); err != nil {
+		if _, err := service.Auth().CreateFirstAdmin(t.Context(), "boss", "correct horse battery", ""); err != nil {
 			t.Error(err)
 		}
 		if r, err := service.Auth().Login(t.Context(), "boss", "correct horse battery", ""); err != nil || r.ExpiresIn != 7200 {

@@ -121,6 +121,10 @@ func (c *ServeCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		return err
 	}
 	cfg.CORSOrigins, cfg.Await = c.CORS, true
+	// To the process's log alone: administrators read the journal of the service.
+	cfg.SetupToken = func(token, file string) {
+		log.Warn("no user exists; the first administrator needs the setup token", "setup_token", token, "file", file)
+	}
 	g.warnOfReplica(log, c.SMTP)
 	if cfg.TrustedProxies, err = c.proxies(); err != nil {
 		return err

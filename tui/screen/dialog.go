@@ -55,6 +55,7 @@ type (
 	SignIn struct {
 		Username, Password string
 		Setup              bool
+		Token              string // of Setup; may be empty
 	}
 	// Verify answers a second-factor challenge.
 	Verify struct{ MFAToken, Code string }

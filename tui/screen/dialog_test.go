@@ -28,7 +28,7 @@ func choices() []Choice {
 
 func dialogs() map[string]Dialog {
 	return map[string]Dialog{
-		"signin": NewSignIn("ops.example.com", "Token expired.", false), "admin": NewSignIn("embedded", "", true),
+		"signin": NewSignIn("ops.example.com", "Token expired."), "admin": NewSetup("embedded", false), "admin-token": NewSetup("ops.example.com", true),
 		"palette":        NewChooser("Palette", "type what you want to do or find", choices(), nil),
 		"help":           NewHelp("Observe", keymap.InObserve, [][2]string{{"enter", "go on"}}, keymap.Default()),
 		"upload":         NewUpload(plant.New().Site()),

@@ -32,6 +32,7 @@ const (
 type SignInDialog struct {
 	source string // what is signed in to
 	reason string // why it came up again
+	token  bool   // the first administrator needs the setup token
 	step   step
 	form   form
 	busy   bool
@@ -42,14 +43,22 @@ type SignInDialog struct {
 	codes     []string
 }
 
-// NewSignIn asks for name and password, or for the first administrator.
-func NewSignIn(source, reason string, needsAdmin bool) *SignInDialog {
+// NewSetup asks for the first administrator, and for the setup token where the
+// service requires it.
+func NewSetup(source string, needsToken bool) *SignInDialog {
+	d := NewSignIn(source, "")
+	d.step, d.token = askFirstAdmin, needsToken
+	d.form.fields = append(d.form.fields, NewSecret("Password again"))
+	if needsToken {
+		d.form.fields = append(d.form.fields, NewField("Setup token", "", ""))
+	}
+	return d
+}
+
+// NewSignIn asks for name and password.
+func NewSignIn(source, reason string) *SignInDialog {
 	d := &SignInDialog{source: source, reason: reason}
 	d.form.fields = []Field{NewField("User", "", ""), NewSecret("Password")}
-	if needsAdmin {
-		d.step = askFirstAdmin
-		d.form.fields = append(d.form.fields, NewSecret("Password again"))
-	}
 	return d
 }
 
@@ -123,6 +132,8 @@ func (d *SignInDialog) Draw(r terminal.Region, v pane.View) {
 
 func (d *SignInDialog) lead() string {
 	switch {
+	case d.step == askFirstAdmin && d.token:
+		return "This service has no users yet. Choose a name and a password of at least 8 characters. The setup token is in the file setup-token of the service's data folder, and in its log."
 	case d.step == askFirstAdmin:
 		return "This data folder has no users yet. Choose a name and a password of at least 8 characters. More users are made with sunloop admin user add."
 	case d.step == askCode:
@@ -200,7 +211,7 @@ func (d *SignInDialog) Key(k tea.KeyMsg, keys keymap.Map) Result {
 		return d.accept()
 	case action == keymap.Dismiss:
 		if d.step == askCode || d.step == askEnrolment {
-			*d = *NewSignIn(d.source, d.reason, false)
+			*d = *NewSignIn(d.source, d.reason)
 		}
 	case d.form.edit(action, k):
 		d.wrong = ""
@@ -229,7 +240,11 @@ func (d *SignInDialog) accept() Result {
 		code := strings.ReplaceAll(f[0].Value(), " ", "")
 		return Result{Do: Verify{MFAToken: d.challenge.MFAToken, Code: code}}
 	}
-	return Result{Do: SignIn{Username: f[0].Value(), Password: f[1].Value(), Setup: d.step == askFirstAdmin}}
+	do := SignIn{Username: f[0].Value(), Password: f[1].Value(), Setup: d.step == askFirstAdmin}
+	if d.step == askFirstAdmin && d.token {
+		do.Token = f[3].Value()
+	}
+	return Result{Do: do}
 }
 
 // Answer takes the service's answer in: done says that a session began.
@@ -264,12 +279,12 @@ func (d *SignInDialog) fail(err error) {
 	var refusal *api.Error
 	switch refused := errors.As(err, &refusal); {
 	case errors.Is(err, api.ErrMFATokenExpired):
-		*d = *NewSignIn(d.source, d.reason, false)
+		*d = *NewSignIn(d.source, d.reason)
 		words += " Sign in again."
-	case refused && d.step == askFirstAdmin && refusal.Status == http.StatusForbidden:
+	case refused && d.step == askFirstAdmin && refusal.Status == http.StatusForbidden && refusal.Details["reason"] == nil:
 		words += " The first administrator is made on the service's own machine."
 	case refused && d.step == askFirstAdmin && refusal.Status == http.StatusConflict: // somebody was faster
-		*d = *NewSignIn(d.source, d.reason, false)
+		*d = *NewSignIn(d.source, d.reason)
 	}
 	d.wrong = words
 	for i := len(d.form.fields) - 1; i >= 0; i-- {

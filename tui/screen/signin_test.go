@@ -33,6 +33,7 @@ func TestSignInFlows(t *testing.T) {
 	typed := []string{"anna", "tab", "secret word", "enter"}
 	for name, tt := range map[string]struct {
 		admin bool
+		token bool // the setup token is required
 		steps []step
 	}{
 		"password alone": {steps: []step{{keys: typed, do: signIn, answer: token, done: true}}},
@@ -77,6 +78,12 @@ func TestSignInFlows(t *testing.T) {
 			{keys: []string{"anna", "tab", "secret word", "tab", "secret wort", "enter"}, shows: "The two passwords differ."},
 			{keys: []string{"secret word", "tab", "secret word", "enter"}, do: SignIn{Username: "anna", Password: "secret word", Setup: true}, answer: token, done: true},
 		}},
+		"first administrator with the setup token": {admin: true, token: true, steps: []step{
+			{keys: []string{"anna", "tab", "secret word", "tab", "secret word", "enter"}, shows: "setup-token of the service's data folder"},
+			{keys: []string{"abc-def", "enter"}, do: SignIn{Username: "anna", Password: "secret word", Setup: true, Token: "abc-def"},
+				err: api.ErrForbidden.With("reason", "the setup token is missing or wrong"), shows: "Access denied: the setup token is missing or wrong.", absent: "service's own machine"},
+			{keys: []string{"secret word", "tab", "secret word", "enter"}, do: SignIn{Username: "anna", Password: "secret word", Setup: true, Token: "abc-def"}, answer: token, done: true},
+		}},
 		"first administrator from elsewhere": {admin: true, steps: []step{
 			{keys: []string{"anna", "tab", "secret word", "tab", "secret word", "enter"}, do: SignIn{Username: "anna", Password: "secret word", Setup: true}, err: api.ErrForbidden, shows: "service's own machine"},
 		}},
@@ -87,7 +94,10 @@ func TestSignInFlows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := view(t, false)
-			d := NewSignIn("ops.example.com", "", tt.admin)
+			d := NewSignIn("ops.example.com", "")
+			if tt.admin {
+				d = NewSetup("ops.example.com", tt.token)
+			}
 			for i, s := range tt.steps {
 				got := press(d, s.keys...).Do
 				if diff := cmp.Diff(s.do, got); diff != "" {
@@ -117,7 +127,7 @@ func TestSignInFlows(t *testing.T) {
 // a smaller window says so and shows the secret.
 func TestEnrolmentFits(t *testing.T) {
 	v := view(t, false)
-	d := NewSignIn("embedded", "", false)
+	d := NewSignIn("embedded", "")
 	d.Answer(&api.LoginResponse{MFARequired: true, MFAEnrollment: true, MFAToken: "m", ProvisioningURI: uri}, nil)
 	for _, size := range []struct {
 		name string

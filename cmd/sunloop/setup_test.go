@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+)
+
+// TestSetupTokenOfAProcess: sunloop serve writes the setup token to a file of
+// its own and to its log; a setup over HTTP requires it, and ends it.
+func TestSetupTokenOfAProcess(t *testing.T) {
+	home := t.TempDir()
+	data := filepath.Join(home, "data")
+	file := filepath.Join(data, "setup-token")
+	for _, start := range []string{"first", "second"} {
+		serve := program(t, home, "serve", "--listen", "127.0.0.1:0", "--no-mfa", "--data", data)
+		said, err := serve.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := serve.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var line struct {
+			Msg, Address string
+			Token        string `json:"setup_token"`
+		}
+		address, token := "", ""
+		all := ""
+		for lines := bufio.NewScanner(said); (address == "" || token == "") && lines.Scan(); {
+			all += lines.Text() + "\n"
+			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "serving" {
+				address = line.Address
+			}
+			if line.Token != "" {
+				token = line.Token
+			}
+		}
+		b, err := os.ReadFile(file)
+		if err != nil || strings.TrimSpace(string(b)) != token || token == "" {
+			t.Fatalf("%s start: the file holds %q, the log %q, %v\n%s", start, b, token, err, all)
+		}
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("the file: %v, %v", info.Mode(), err)
+		}
+		if start == "second" {
+			c := client.New(client.Options{BaseURL: address})
+			defer c.Close()
+			refusal := (*api.Error)(nil)
+			if _, err := c.Setup(t.Context(), "ada", "correct horse battery", ""); !errors.As(err, &refusal) || refusal.Status != http.StatusForbidden {
+				t.Errorf("a setup without the token: %v", err)
+			}
+			if s, err := c.SetupStatus(t.Context()); err != nil || !s.NeedsAdmin || !s.NeedsToken {
+				t.Errorf("status %+v, %v", s, err)
+			}
+			if r, err := c.Setup(t.Context(), "ada", "correct horse battery", token); err != nil || r.User.Username != "ada" {
+				t.Errorf("a setup with the token: %v", err)
+			}
+			for gone := false; !gone; time.Sleep(10 * time.Millisecond) { // until the test's own deadline
+				_, err := os.Stat(file)
+				gone = errors.Is(err, fs.ErrNotExist)
+			}
+			if _, err := c.Setup(t.Context(), "eve", "correct horse battery", token); !errors.As(err, &refusal) || refusal.Status != http.StatusConflict {
+				t.Errorf("a second setup with the token: %v", err)
+			}
+		}
+		_ = serve.Process.Kill()
+		_ = serve.Wait()
+	}
+}
