@@ -91,6 +91,9 @@ func (s *Service) externalAccount(tx store.Tx, p Provider, who identity) (a, was
 
 // provisioned is the account of somebody new. It has no password.
 func (s *Service) provisioned(p Provision, who identity) (account, error) {
+	if checkLookalike("username", who.username) != nil {
+		return account{}, denied("the username looks like another one")
+	}
 	a := account{ID: s.newID("usr"), Username: who.username, Role: p.Role, Customers: slices.Clone(p.Customers), CreatedAt: s.now().UTC()}
 	if p.RoleClaim != "" {
 		named := texts(who.claims[p.RoleClaim])

@@ -193,6 +193,9 @@ func (s *Service) create(ctx context.Context, n NewUser, allowed func(store.Tx) 
 	if err != nil {
 		return User{}, err
 	}
+	if err := checkLookalike("username", name); err != nil {
+		return User{}, err
+	}
 	if err := checkPassword(n.Password); err != nil {
 		return User{}, err
 	}
