@@ -16,7 +16,7 @@ import (
 // made: each replica that has records and key makes the same token, and the
 // records alone do not tell it. It is deleted with the first user.
 type setupNonce struct {
-	Nonce []byte `json:"nonce"`
+	Nonce []byte `json:"nonce" limit:"1024"`
 }
 
 var setupNonces = store.Table[setupNonce]{
