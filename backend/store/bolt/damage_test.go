@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -340,6 +341,80 @@ func TestFaultOfAValue(t *testing.T) {
 	})
 	if !errors.Is(err, store.ErrDamaged) || copied != nil {
 		t.Errorf("%d bytes, %v", len(copied), err)
+	}
+}
+
+// TestStructure: half a file is not mapped, and a page that counts fewer entries
+// than it has is not taken for one from which some were removed.
+func TestStructure(t *testing.T) {
+	whole := damageable(t)
+	original, err := os.ReadFile(filepath.Join(whole, fileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := func(b []byte) error {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, fileName), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(dir, Options{})
+		if err == nil {
+			err = s.Close()
+		}
+		return err
+	}
+	if err := opened(original[:len(original)/2]); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "its end is missing") {
+		t.Errorf("half a file: %v", err)
+	}
+	f, err := os.Open(filepath.Join(whole, fileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	m, err := readMetas(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &verify{ctx: t.Context(), file: f, meta: m, report: func(err error) error { return err }}
+	if err := v.tree(); err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for id, used := range v.used {
+		at := int64(id) * m.pageSize
+		if head := readHead(original[at:]); used && head.id == uint64(id) && (head.flags == leafPage || head.flags == branchPage) && head.count > 1 {
+			if tried++; tried%17 != 1 {
+				continue
+			}
+			fewer := slices.Clone(original)
+			native.PutUint16(fewer[at+10:], uint16(head.count-1))
+			if err := opened(fewer); !errors.Is(err, store.ErrDamaged) {
+				t.Errorf("page %d with %d of %d entries: %v", id, head.count-1, head.count, err)
+			}
+		}
+	}
+	if tried < 20 {
+		t.Errorf("%d pages tried", tried)
+	}
+}
+
+// TestReadOnlyLeavesTheNote: what only reads removes nothing from the folder, which
+// may be on a file system that cannot be written to.
+func TestReadOnlyLeavesTheNote(t *testing.T) {
+	dir := damageable(t)
+	note := filepath.Join(dir, holderName)
+	if err := os.WriteFile(note, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := OpenReadOnly(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(note); err != nil {
+		t.Error(err)
 	}
 }
 

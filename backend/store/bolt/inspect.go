@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -23,7 +22,7 @@ func OpenReadOnly(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, disk: new(store.Disk), writes: &group{db: db}, now: time.Now, notify: make(chan struct{}, 1), holder: filepath.Join(dir, holderName)}
+	s := &Store{db: db, disk: new(store.Disk), writes: &group{db: db}, now: time.Now, notify: make(chan struct{}, 1)}
 	s.Archive = telemetry.New(&sites{store: s}, telemetry.Options{Now: s.now, PartBlocks: readBlocks})
 	return s, nil
 }

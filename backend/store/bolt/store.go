@@ -70,7 +70,7 @@ type Store struct {
 	ids     *idSource
 	notify  chan struct{}
 	loop    *lease.Loop
-	holder  string
+	holder  string // path of the note of who holds the file; empty: it is open to be read
 	closing sync.Once
 }
 
@@ -169,8 +169,10 @@ func (s *Store) Close() error {
 	var err error
 	s.closing.Do(func() {
 		// The note goes first: after Close it could be the next holder's.
-		if rm := os.Remove(s.holder); rm != nil && !errors.Is(rm, os.ErrNotExist) {
-			err = rm
+		if s.holder != "" {
+			if rm := os.Remove(s.holder); rm != nil && !errors.Is(rm, os.ErrNotExist) {
+				err = rm
+			}
 		}
 		err = errors.Join(err, s.db.close())
 	})
