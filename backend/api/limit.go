@@ -30,7 +30,7 @@ const (
 	MaxOpenOrders    = 1000   // of a unit
 	MaxBOMs          = 10_000 // of a unit
 	MaxUsers         = 10_000 // of a customer
-	MaxKeys          = 1000   // of a customer, also expired and revoked ones
+	MaxKeys          = 10_000 // of a customer, also expired and revoked ones
 
 	TokenLifetime     = 24 * time.Hour
 	ChallengeLifetime = 5 * time.Minute

@@ -57,7 +57,7 @@ func TestTooManyRecords(t *testing.T) {
 	}{
 		{"schedules/asset", api.MaxOpenSchedules, number(ownSite, ownAsset, "open"), "", "customer", api.PathSchedule, plan(ownSite, ownAsset), plan(secondSite, secondAsset), "Asset " + ownAsset + " has 1000 open schedules, which is the most"},
 		{"boms/asset", api.MaxBOMs, number(ownSite, ownAsset, "x"), "", "customer", api.PathBOM, bill(ownSite, ownAsset), bill(secondSite, secondAsset), "Asset " + ownAsset + " has 10000 bills of materials, which is the most"},
-		{"auth/keys", api.MaxKeys, number(), `{"id":"k","customers":["` + ownCustomer + `"]}`, "admin", api.PathKeys, key(ownCustomer), key(foreignCustomer), "Customer " + ownCustomer + " has 1000 API keys, which is the most"},
+		{"auth/keys", api.MaxKeys, number(), `{"id":"k","customers":["` + ownCustomer + `"]}`, "admin", api.PathKeys, key(ownCustomer), key(foreignCustomer), "Customer " + ownCustomer + " has 10000 API keys, which is the most"},
 		{"assets", api.MaxUnits, number(ownSite), `{}`, "customer", "/terminal/assets", unit(ownSite, "INV-LAST"), unit(secondSite, "INV-FIRST"), "Site " + ownSite + " has 10000 units, which is the most"},
 		{"sites/customer", api.MaxSites, number(ownCustomer), "", "admin", "/terminal/sites",
 			`{"action":"set","site":{"site_id":"new","customer_id":"` + ownCustomer + `"}}`, `{"action":"set","site":{"site_id":"new","customer_id":"` + foreignCustomer + `"}}`, "Customer " + ownCustomer + " has 20000 sites, which is the most"},
