@@ -5,7 +5,7 @@ BINARY  ?= bin/sunloop
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED = 0
 
-.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score calibrate contract faults kills moves replicas load lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help soak mutants scale replicas-bench
+.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score calibrate contract faults kills moves replicas load lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help soak mutants scale replicas-bench attack damage
 
 all: build
 
@@ -61,6 +61,10 @@ fuzz: ## each fuzz target for FUZZTIME (10m: some eight hours for all); failures
 
 faults: ## a write or sync that fails, or the power that goes, at each place of a run: nothing acknowledged may be lost
 	SUNLOOP_TEST_FAULTS=all $(GO) test -count=1 -timeout 60m -run 'PowerLoss|Faults|FailedSync|FullDisk' -v ./backend/store/bolt ./backend
+
+attack: ## attacks by strangers, tenants, slow clients, silent dependencies and damaged files, with a table: what was tried, bound, measured (a quarter of an hour)
+	SUNLOOP_TEST_ATTACK=full $(GO) test -count=1 -timeout 30m -v ./backend/attack
+	$(MAKE) -s damage
 
 damage: ## DAMAGES (1000) copies of a data folder, damaged by chance: no crash, no hang, no wrong answer, no damaged backup (minutes)
 	SUNLOOP_TEST_DAMAGE=$(or $(DAMAGES),1000) $(GO) test -count=1 -timeout 60m -run '^TestDamage$$' -v ./backend/store/bolt ./backend
