@@ -105,6 +105,11 @@ var (
 	ErrModelRegistry     = refuse(http.StatusInternalServerError, "Failed to retrieve model registry")
 )
 
+// BodyTooLarge is the refusal of a JSON body of more than a number of bytes.
+func BodyTooLarge(most int64) *Error {
+	return refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("Request body too large: the limit is %d KiB", most>>10))
+}
+
 // MissingField is the refusal of a JSON body without a required field.
 func MissingField(name string) *Error {
 	return refuse(http.StatusBadRequest, "Missing required field: "+name).With("field", name)

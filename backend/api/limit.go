@@ -12,7 +12,12 @@ const (
 	RequestsPerMinute     = 60  // accepted requests in any 60 s, per key and API
 	UserRequestsPerMinute = 600 // the same for a signed-in person
 	MaxUploadBytes        = 10 << 20
-	MaxJSONBytes          = 10 << 20
+	MaxFormBytes          = MaxUploadBytes + 1<<20 // an upload with the fields beside its file
+	MaxJSONBytes          = 256 << 10              // a JSON body of a route that needs a credential
+	MaxPublicJSONBytes    = 16 << 10               // of one that needs none: sign-in, codes, checks of a key
+	MaxJSONDepth          = 16                     // lists and objects within each other in a JSON body
+	MaxJSONList           = 5000                   // elements of one list in a JSON body; the lists of most fields may have fewer
+	MaxJSONValues         = 10_000                 // values in a JSON body: texts, numbers, lists, objects, names of fields
 	DefaultHorizonHours   = 48
 	MaxHorizonHours       = 720
 	MaxPastDays           = 60 // of what was forecast for former days

@@ -186,7 +186,26 @@ type Route struct {
 	Host       Host
 	Credential CredentialKind
 	Operations []Operation
+	Body       Body
 }
+
+// Body is what a route reads of a request's body, in bytes. A body that is
+// larger is refused with 413; what a route does not read is discarded.
+type Body struct {
+	JSON int64 // most bytes of a JSON body; 0: the route reads none
+	Form int64 // most bytes of a multipart form with a file; 0: the route reads none
+}
+
+// The bodies of the routes. One that needs more declares it here, with the
+// reason.
+var (
+	bodyNone   = Body{}
+	bodyPublic = Body{JSON: MaxPublicJSONBytes}
+	bodyJSON   = Body{JSON: MaxJSONBytes}
+	// A file of MaxUploadBytes and its fields; in JSON the name of an object.
+	bodyUpload = Body{JSON: MaxJSONBytes, Form: MaxFormBytes}
+	bodyFile   = Body{Form: MaxFormBytes}
+)
 
 // Operation is the one that the action selects.
 func (r Route) Operation(action string) (Operation, bool) {
@@ -214,38 +233,38 @@ func Routes() []Route {
 	list := []Operation{{Permission: PermissionRead, Reads: true}, {Action: ActionList, Permission: PermissionRead, Reads: true}}
 	const get, post = http.MethodGet, http.MethodPost
 	return []Route{
-		{"login", post, PathLogin, HostAuth, CredentialNone, public},
-		{"verify-mfa", post, PathVerifyMFA, HostAuth, CredentialNone, public},
-		{"exchange", post, PathExchange, HostAuth, CredentialNone, public},
-		{"refresh", post, PathRefresh, HostAuth, CredentialUser, public},
-		{"logout", post, PathLogout, HostAuth, CredentialUser, public},
-		{"api-key-info", post, PathAPIKeyInfo, HostAuth, CredentialNone, looks},
-		{"validate-api-key", post, PathValidateAPIKey, HostAuth, CredentialNone, looks},
-		{"setup-status", get, PathSetup, HostAuth, CredentialNone, public},
-		{"setup", post, PathSetup, HostAuth, CredentialNone, public},
-		{"key-set", get, PathKeySet, HostAuth, CredentialNone, []Operation{{Reads: true}}},
+		{"login", post, PathLogin, HostAuth, CredentialNone, public, bodyPublic},
+		{"verify-mfa", post, PathVerifyMFA, HostAuth, CredentialNone, public, bodyPublic},
+		{"exchange", post, PathExchange, HostAuth, CredentialNone, public, bodyPublic},
+		{"refresh", post, PathRefresh, HostAuth, CredentialUser, public, bodyNone},
+		{"logout", post, PathLogout, HostAuth, CredentialUser, public, bodyNone},
+		{"api-key-info", post, PathAPIKeyInfo, HostAuth, CredentialNone, looks, bodyPublic},
+		{"validate-api-key", post, PathValidateAPIKey, HostAuth, CredentialNone, looks, bodyPublic},
+		{"setup-status", get, PathSetup, HostAuth, CredentialNone, public, bodyNone},
+		{"setup", post, PathSetup, HostAuth, CredentialNone, public, bodyPublic},
+		{"key-set", get, PathKeySet, HostAuth, CredentialNone, []Operation{{Reads: true}}, bodyNone},
 
-		{"freemium-verify", post, PathFreemiumVerify, HostFreemium, CredentialNone, public},
-		{"freemium-forecast", post, PathFreemiumForecast, HostFreemium, CredentialNone, public},
+		{"freemium-verify", post, PathFreemiumVerify, HostFreemium, CredentialNone, public, bodyPublic},
+		{"freemium-forecast", post, PathFreemiumForecast, HostFreemium, CredentialNone, public, bodyFile},
 
-		{"upload-train", post, PathUploadTrain, HostMain, CredentialAny, upload},
-		{"upload-nowcast", post, PathUploadNowcast, HostMain, CredentialAny, upload},
-		{"v1-upload-train", post, PathV1UploadTrain, HostMain, CredentialAny, upload},
-		{"v1-upload-nowcast", post, PathV1UploadNowcast, HostMain, CredentialAny, upload},
-		{"uploads", get, PathUploads, HostMain, CredentialAny, read},
-		{"upload", get, PathUpload, HostMain, CredentialAny, read},
-		{"upload-move", post, PathUpload, HostMain, CredentialAny, []Operation{{Action: ActionCancel, Permission: PermissionUpload}}},
-		{"forecast", get, PathForecast, HostMain, CredentialAny, read},
-		{"energy-forecast", post, PathForecast, HostMain, CredentialAny, read},
+		{"upload-train", post, PathUploadTrain, HostMain, CredentialAny, upload, bodyUpload},
+		{"upload-nowcast", post, PathUploadNowcast, HostMain, CredentialAny, upload, bodyUpload},
+		{"v1-upload-train", post, PathV1UploadTrain, HostMain, CredentialAny, upload, bodyFile},
+		{"v1-upload-nowcast", post, PathV1UploadNowcast, HostMain, CredentialAny, upload, bodyFile},
+		{"uploads", get, PathUploads, HostMain, CredentialAny, read, bodyNone},
+		{"upload", get, PathUpload, HostMain, CredentialAny, read, bodyNone},
+		{"upload-move", post, PathUpload, HostMain, CredentialAny, []Operation{{Action: ActionCancel, Permission: PermissionUpload}}, bodyJSON},
+		{"forecast", get, PathForecast, HostMain, CredentialAny, read, bodyNone},
+		{"energy-forecast", post, PathForecast, HostMain, CredentialAny, read, bodyJSON},
 
-		{"data-period", get, PathDataPeriod, HostTelemetry, CredentialAny, read},
-		{"inverter", get, PathInverter, HostTelemetry, CredentialAny, read},
-		{"site-data", get, PathSiteData, HostTelemetry, CredentialAny, read},
-		{"latest", get, PathLatest, HostTelemetry, CredentialAny, read},
+		{"data-period", get, PathDataPeriod, HostTelemetry, CredentialAny, read, bodyNone},
+		{"inverter", get, PathInverter, HostTelemetry, CredentialAny, read, bodyNone},
+		{"site-data", get, PathSiteData, HostTelemetry, CredentialAny, read, bodyNone},
+		{"latest", get, PathLatest, HostTelemetry, CredentialAny, read, bodyNone},
 
-		{"alert-period", get, PathAlertPeriod, HostAlerts, CredentialAny, read},
-		{"terminal-alerts", get, PathTerminalAlerts, HostAlerts, CredentialAny, read},
-		{"site-alerts", get, PathSiteAlerts, HostAlerts, CredentialAny, read},
+		{"alert-period", get, PathAlertPeriod, HostAlerts, CredentialAny, read, bodyNone},
+		{"terminal-alerts", get, PathTerminalAlerts, HostAlerts, CredentialAny, read, bodyNone},
+		{"site-alerts", get, PathSiteAlerts, HostAlerts, CredentialAny, read, bodyNone},
 		{"alerts", post, PathAlerts, HostMain, CredentialAny, append(slices.Clone(list),
 			Operation{Action: ActionGet, Permission: PermissionRead, Reads: true},
 			Operation{Action: ActionAcknowledge, Permission: PermissionDetect},
@@ -253,7 +272,7 @@ func Routes() []Route {
 			Operation{Action: ActionUnshelve, Permission: PermissionDetect},
 			Operation{Action: ActionSuppress, Permission: PermissionDetect},
 			Operation{Action: ActionUnsuppress, Permission: PermissionDetect},
-			Operation{Action: ActionHealth, Permission: PermissionRead, Reads: true})},
+			Operation{Action: ActionHealth, Permission: PermissionRead, Reads: true}), bodyJSON},
 
 		{"assets", post, PathAssets, HostMain, CredentialAny, []Operation{
 			{Action: ActionAdd, Permission: PermissionAssets, Creates: true},
@@ -261,33 +280,33 @@ func Routes() []Route {
 			{Action: ActionInstall, Permission: PermissionAssets},
 			{Action: ActionRemove, Permission: PermissionAssets},
 			{Action: ActionList, Permission: PermissionRead, Reads: true},
-			{Action: ActionGet, Permission: PermissionRead, Reads: true}}},
+			{Action: ActionGet, Permission: PermissionRead, Reads: true}}, bodyJSON},
 		{"sites", post, PathSites, HostMain, CredentialAny, []Operation{
 			{Action: ActionSet, Permission: PermissionSites, Creates: true},
 			{Action: ActionList, Permission: PermissionRead, Reads: true},
-			{Action: ActionGet, Permission: PermissionRead, Reads: true}}},
+			{Action: ActionGet, Permission: PermissionRead, Reads: true}}, bodyJSON},
 		{"stored-forecasts", post, PathTerminalForecast, HostMain, CredentialAny, append(slices.Clone(list),
-			Operation{Action: ActionAccuracy, Permission: PermissionRead, Reads: true})},
+			Operation{Action: ActionAccuracy, Permission: PermissionRead, Reads: true}), bodyJSON},
 		{"interpolations", post, PathInterpolation, HostMain, CredentialAny, append(slices.Clone(list),
-			Operation{Action: ActionGaps, Permission: PermissionRead, Reads: true})},
-		{"ooda", post, PathOODA, HostMain, CredentialAny, list},
+			Operation{Action: ActionGaps, Permission: PermissionRead, Reads: true}), bodyJSON},
+		{"ooda", post, PathOODA, HostMain, CredentialAny, list, bodyJSON},
 		{"ml-models", post, PathModels, HostMain, CredentialAny, append(slices.Clone(list),
 			Operation{Action: ActionHistory, Permission: PermissionRead, Reads: true},
 			Operation{Action: ActionEvaluate, Permission: PermissionModels},
 			Operation{Action: ActionPromote, Permission: PermissionModels, Creates: true},
-			Operation{Action: ActionRollback, Permission: PermissionModels, Creates: true})},
+			Operation{Action: ActionRollback, Permission: PermissionModels, Creates: true}), bodyJSON},
 		{"detect", post, PathDetect, HostMain, CredentialAny, []Operation{
 			{Action: ActionRun, Permission: PermissionDetect, Creates: true},
-			{Action: ActionList, Permission: PermissionRead, Reads: true}}},
-		{"detections", post, PathDetections, HostMain, CredentialAny, list},
+			{Action: ActionList, Permission: PermissionRead, Reads: true}}, bodyJSON},
+		{"detections", post, PathDetections, HostMain, CredentialAny, list, bodyJSON},
 		{"diagnose", post, PathDiagnose, HostMain, CredentialAny, []Operation{
 			{Action: ActionRun, Permission: PermissionDetect, Creates: true},
-			{Action: ActionList, Permission: PermissionRead, Reads: true}}},
-		{"diagnostics", post, PathDiagnostics, HostMain, CredentialAny, list},
+			{Action: ActionList, Permission: PermissionRead, Reads: true}}, bodyJSON},
+		{"diagnostics", post, PathDiagnostics, HostMain, CredentialAny, list, bodyJSON},
 		{"issues", post, PathIssues, HostMain, CredentialAny, append(slices.Clone(list),
 			Operation{Action: ActionCreate, Permission: PermissionOrders, Creates: true},
 			Operation{Action: ActionAcknowledge, Permission: PermissionOrders},
-			Operation{Action: ActionResolve, Permission: PermissionOrders})},
+			Operation{Action: ActionResolve, Permission: PermissionOrders}), bodyJSON},
 		{"schedule", post, PathSchedule, HostMain, CredentialAny, []Operation{
 			{Action: ActionCreate, Permission: PermissionOrders, Creates: true},
 			{Action: ActionList, Permission: PermissionRead, Reads: true},
@@ -295,15 +314,15 @@ func Routes() []Route {
 			{Action: ActionPropose, Permission: PermissionRead, Reads: true},
 			{Action: ActionConfirm, Permission: PermissionOrders},
 			{Action: ActionComplete, Permission: PermissionOrders},
-			{Action: ActionCancel, Permission: PermissionOrders}}},
+			{Action: ActionCancel, Permission: PermissionOrders}}, bodyJSON},
 		{"bom", post, PathBOM, HostMain, CredentialAny, []Operation{
 			{Action: ActionGenerate, Permission: PermissionOrders, Creates: true},
 			{Action: ActionBuild, Permission: PermissionOrders, Creates: true},
 			{Action: ActionList, Permission: PermissionRead, Reads: true},
-			{Action: ActionGet, Permission: PermissionRead, Reads: true}}},
+			{Action: ActionGet, Permission: PermissionRead, Reads: true}}, bodyJSON},
 		{"parts", post, PathParts, HostMain, CredentialAny, []Operation{
 			{Action: ActionList, Permission: PermissionRead, Reads: true},
-			{Action: ActionAdjust, Permission: PermissionOrders, Creates: true}}},
+			{Action: ActionAdjust, Permission: PermissionOrders, Creates: true}}, bodyJSON},
 		{"order", post, PathOrder, HostMain, CredentialAny, []Operation{
 			{Action: ActionCreate, Permission: PermissionOrders, Creates: true},
 			{Action: ActionList, Permission: PermissionRead, Reads: true},
@@ -314,7 +333,7 @@ func Routes() []Route {
 			{Action: ActionResume, Permission: PermissionOrders},
 			{Action: ActionComplete, Permission: PermissionOrders},
 			{Action: ActionCancel, Permission: PermissionOrders},
-			{Action: ActionReopen, Permission: PermissionOrders}}},
+			{Action: ActionReopen, Permission: PermissionOrders}}, bodyJSON},
 		// To subscribe twice gives one subscription, and its secret is shown and
 		// kept nowhere else: no answer is remembered for an Idempotency-Key.
 		{"track", post, PathTrack, HostMain, CredentialAny, []Operation{
@@ -325,11 +344,11 @@ func Routes() []Route {
 			{Action: ActionResume, Permission: PermissionOrders},
 			{Action: ActionRotate, Permission: PermissionOrders},
 			{Action: ActionDeliveries, Permission: PermissionRead, Reads: true},
-			{Action: ActionReplay, Permission: PermissionOrders}}},
+			{Action: ActionReplay, Permission: PermissionOrders}}, bodyJSON},
 		{"site-summary", post, PathTerminalTelemetry, HostMain, CredentialAny, []Operation{
 			{Action: ActionSiteSummary, Permission: PermissionRead, Reads: true},
-			{Action: ActionFleet, Permission: PermissionRead, Reads: true}}},
-		{"activities", post, PathActivities, HostMain, CredentialAny, list},
+			{Action: ActionFleet, Permission: PermissionRead, Reads: true}}, bodyJSON},
+		{"activities", post, PathActivities, HostMain, CredentialAny, list, bodyJSON},
 		{"users", post, PathUsers, HostMain, CredentialAny, []Operation{
 			{Permission: PermissionUsers, Reads: true},
 			{Action: ActionList, Permission: PermissionUsers, Reads: true},
@@ -340,31 +359,31 @@ func Routes() []Route {
 			{Action: ActionResetMFA, Permission: PermissionUsers},
 			{Action: ActionUnlink, Permission: PermissionUsers},
 			{Action: ActionUnlock, Permission: PermissionUsers},
-			{Action: ActionDelete, Permission: PermissionUsers}}},
+			{Action: ActionDelete, Permission: PermissionUsers}}, bodyJSON},
 		{"keys", post, PathKeys, HostMain, CredentialAny, []Operation{
 			{Permission: PermissionUsers, Reads: true},
 			{Action: ActionList, Permission: PermissionUsers, Reads: true},
 			{Action: ActionGet, Permission: PermissionUsers, Reads: true},
 			{Action: ActionCreate, Permission: PermissionUsers, Creates: true},
 			{Action: ActionRotate, Permission: PermissionUsers, Creates: true},
-			{Action: ActionRevoke, Permission: PermissionUsers}}},
+			{Action: ActionRevoke, Permission: PermissionUsers}}, bodyJSON},
 		{"audit", post, PathAudit, HostMain, CredentialAny, []Operation{
-			{Permission: PermissionAudit, Reads: true}, {Action: ActionList, Permission: PermissionAudit, Reads: true}}},
+			{Permission: PermissionAudit, Reads: true}, {Action: ActionList, Permission: PermissionAudit, Reads: true}}, bodyJSON},
 		{"log", post, PathLog, HostMain, CredentialAny, []Operation{
-			{Permission: PermissionLog, Reads: true}, {Action: ActionList, Permission: PermissionLog, Reads: true}}},
-		{"nowcast", post, PathNowcast, HostMain, CredentialAny, list},
+			{Permission: PermissionLog, Reads: true}, {Action: ActionList, Permission: PermissionLog, Reads: true}}, bodyJSON},
+		{"nowcast", post, PathNowcast, HostMain, CredentialAny, list, bodyJSON},
 
-		{"site-kpis", get, PathSiteKPIs, HostMain, CredentialAny, read},
+		{"site-kpis", get, PathSiteKPIs, HostMain, CredentialAny, read, bodyNone},
 
-		{"kpi-rollup", get, PathKPIRollup, HostPartner, CredentialAny, snapshot},
-		{"maintenance-signals", get, PathMaintenanceSignals, HostPartner, CredentialAny, snapshot},
-		{"forecast-snapshot", get, PathForecastSnapshot, HostPartner, CredentialAny, snapshot},
-		{"maintenance-schedule", get, PathMaintenanceSchedule, HostPartner, CredentialAny, snapshot},
-		{"snapshot", get, PathSnapshot, HostPartner, CredentialAny, snapshot},
+		{"kpi-rollup", get, PathKPIRollup, HostPartner, CredentialAny, snapshot, bodyNone},
+		{"maintenance-signals", get, PathMaintenanceSignals, HostPartner, CredentialAny, snapshot, bodyNone},
+		{"forecast-snapshot", get, PathForecastSnapshot, HostPartner, CredentialAny, snapshot, bodyNone},
+		{"maintenance-schedule", get, PathMaintenanceSchedule, HostPartner, CredentialAny, snapshot, bodyNone},
+		{"snapshot", get, PathSnapshot, HostPartner, CredentialAny, snapshot, bodyNone},
 
-		{"health", get, PathHealth, HostMain, CredentialNone, public},
-		{"ready", get, PathReady, HostMain, CredentialNone, public},
-		{"openapi", get, PathOpenAPI, HostMain, CredentialNone, []Operation{{Reads: true}}},
-		{"docs", get, PathDocs, HostMain, CredentialNone, []Operation{{Reads: true}}},
+		{"health", get, PathHealth, HostMain, CredentialNone, public, bodyNone},
+		{"ready", get, PathReady, HostMain, CredentialNone, public, bodyNone},
+		{"openapi", get, PathOpenAPI, HostMain, CredentialNone, []Operation{{Reads: true}}, bodyNone},
+		{"docs", get, PathDocs, HostMain, CredentialNone, []Operation{{Reads: true}}, bodyNone},
 	}
 }

@@ -33,7 +33,9 @@ func TestTheDocumentNamesTheLimits(t *testing.T) {
 		"an answer, until it is read":                               fmt.Sprintf("%d min |", l.Write/time.Minute),
 		"time between two requests":                                 fmt.Sprintf("%d min |", l.Idle/time.Minute),
 		"file of an upload":                                         fmt.Sprintf("%d MiB", api.MaxUploadBytes>>20),
-		"JSON of a request":                                         fmt.Sprintf("%d MiB |", api.MaxJSONBytes>>20),
+		"JSON of a request":                                         fmt.Sprintf("%d KiB |", api.MaxJSONBytes>>10),
+		"JSON of a request that needs no credential":                fmt.Sprintf("%d KiB |", api.MaxPublicJSONBytes>>10),
+		"levels, items of a list, values of a JSON body":            fmt.Sprintf("%d, %d (fewer where the field says so), %d |", api.MaxJSONDepth, api.MaxJSONList, api.MaxJSONValues),
 		"time of requests under way when the service ends":          fmt.Sprintf("%.0f s |", l.Drain.Seconds()),
 	} {
 		if row := "| " + what + " | " + limit; !strings.Contains(string(text), row) {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -162,18 +163,26 @@ func namesID(name string) bool {
 	return strings.HasSuffix(name, "_id") && !slices.Contains(properties, name) || name == "model_version"
 }
 
-// idsInBody adds the ids at the top of a JSON body.
+// idsInBody adds the ids at the top of a JSON body, which may be one that was
+// refused for what it would take decoded.
 func idsInBody(body []byte, into map[string]string) {
-	var fields map[string]any
-	if json.Unmarshal(body, &fields) != nil {
+	if !json.Valid(body) {
 		return
 	}
-	for name, v := range fields {
-		id, ok := v.(string)
-		if ok && id != "" && namesID(name) && len(name) <= maxNotedBytes && into[name] == "" && len(into) < maxNotedIDs {
-			into[name] = brieflyID(id)
+	found := map[string]string{}
+	topTexts(body, func(quotedName, quotedText []byte) {
+		if len(quotedName) > maxNotedBytes {
+			return
 		}
-	}
+		var name, id string
+		if json.Unmarshal(quotedName, &name) != nil || !namesID(name) || into[name] != "" || json.Unmarshal(quotedText, &id) != nil || id == "" {
+			return
+		}
+		if _, again := found[name]; again || len(into)+len(found) < maxNotedIDs {
+			found[name] = brieflyID(id) // the last of a name, as the decoder has it
+		}
+	})
+	maps.Copy(into, found)
 }
 
 // idsIn adds the ids among the fields of a struct, and with deeper those of

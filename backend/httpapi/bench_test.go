@@ -1,11 +1,14 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"app.sunloop/backend/api"
 )
 
 // sink is a ResponseWriter that keeps nothing but the status.
@@ -45,17 +48,23 @@ const (
 // BenchmarkHandler is the cost of the handlers alone.
 func BenchmarkHandler(b *testing.B) {
 	w := benchWorld(b)
-	for _, c := range []struct{ name, url string }{{"period", periodRead}, {"latest", smallRead}, {"kpi_rollup", rollupRead}, {"day_of_288", dayRead}, {"refused_401", ""}} {
+	for _, c := range []struct{ name, url string }{{"period", periodRead}, {"latest", smallRead}, {"kpi_rollup", rollupRead}, {"day_of_288", dayRead}, {"refused_401", ""}, {"assets_list", api.PathAssets}} {
 		b.Run(c.name, func(b *testing.B) {
-			url, key := c.url, w.keys["own"]
+			url, key, method, body := c.url, w.keys["own"], http.MethodGet, []byte(nil)
+			if url == api.PathAssets {
+				method, body = http.MethodPost, []byte(`{"action":"list","customer_id":"`+ownCustomer+`","site_id":"`+ownSite+`","limit":10}`)
+			}
 			if url == "" {
 				url, key = periodRead, "bad"
 			}
 			b.ReportAllocs()
 			n := 0
-			q := httptest.NewRequest(http.MethodGet, url, nil)
+			q := httptest.NewRequest(method, url, nil)
 			q.Header.Set("Authorization", "Bearer "+key)
 			for b.Loop() {
+				if body != nil {
+					q.Body = io.NopCloser(bytes.NewReader(body))
+				}
 				if n++; n%1000 == 0 {
 					w.clock.add(time.Second)
 				}

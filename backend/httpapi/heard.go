@@ -3,16 +3,44 @@ package httpapi
 import (
 	"io"
 	"net/http"
+	"time"
+
+	"app.sunloop/backend/api"
 )
 
-// heard reads what next leaves unread of a body, up to maxFormBytes in all.
+// strangerBody is how long the body of a request may take whose caller has not
+// shown a valid credential.
+const strangerBody = 30 * time.Second
+
+// timed gives each body strangerBody in all, which dispatch lifts for the holder
+// of a valid credential: see [server.trust].
+func (s *server) timed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.Body != nil && q.Body != http.NoBody {
+			// The clock of sockets, not the service's. A writer without deadlines, as
+			// in one process, has no slow line either.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.StrangerBody))
+		}
+		next.ServeHTTP(w, q)
+	})
+}
+
+// trust lifts the limit of time of a body whose sender is known; what bounds how
+// slowly it may come stays.
+func trust(w http.ResponseWriter, q *http.Request) {
+	if q.Body != nil && q.Body != http.NoBody {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	}
+}
+
+// heard reads what next leaves unread of a body, up to api.MaxFormBytes in all.
 // Closed while the client still sends, its connection would be reset and the
 // answer lost on the way. A body that says it is longer is not waited for, nor
 // one that its client holds back until it is asked to go on. HTTP/2 ends a
 // request without that.
 func heard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		if q.Body == nil || q.Body == http.NoBody || q.ContentLength > maxFormBytes || q.ProtoMajor > 1 {
+		if q.Body == nil || q.Body == http.NoBody || q.ContentLength > api.MaxFormBytes || q.ProtoMajor > 1 {
 			next.ServeHTTP(w, q)
 			return
 		}
@@ -22,6 +50,6 @@ func heard(next http.Handler) http.Handler {
 		if *b.n == 0 && q.Header.Get("Expect") != "" {
 			return
 		}
-		_, _ = io.CopyN(io.Discard, b, maxFormBytes-*b.n) // a client that breaks off wants no answer
+		_, _ = io.CopyN(io.Discard, b, api.MaxFormBytes-*b.n) // a client that breaks off wants no answer
 	})
 }

@@ -26,7 +26,8 @@ import (
 type input struct {
 	*http.Request
 	w         http.ResponseWriter
-	stranger  bool // the credential is not good: keep nothing
+	most      api.Body // that the route reads
+	claim     claim
 	spoolDir  string
 	query     url.Values
 	malformed error // of the query, once it is read
@@ -34,10 +35,12 @@ type input struct {
 	onClose   []func()
 }
 
+// close ends what the request has taken.
 func (in *input) close() {
 	for _, f := range in.onClose {
 		f()
 	}
+	in.claim.release()
 }
 
 // parameter is a query parameter, empty when it is not there.
@@ -117,9 +120,9 @@ func pageOf(p api.Page) (api.Page, error) {
 // json reads the body into v. An empty body is {}; unknown fields are left. A
 // field above the limit that it declares is a 400.
 func (in *input) json(v any) error {
-	b, err := io.ReadAll(http.MaxBytesReader(in.w, in.Body, api.MaxJSONBytes))
+	b, err := in.readBody()
 	if err != nil {
-		return readFailure(err)
+		return err
 	}
 	in.body = b
 	b = bytes.TrimSpace(b)
@@ -129,6 +132,14 @@ func (in *input) json(v any) error {
 	if !utf8.Valid(b) {
 		// The decoder would put U+FFFD in its place, and two ids might become one.
 		return invalidBody("not UTF-8")
+	}
+	values, err := shapeOf(b, reflect.TypeOf(v))
+	if err != nil {
+		return err
+	}
+	// Its texts, in the struct and once more for the audit trail, and its values.
+	if err := in.claim.grow(2*int64(len(b)) + valueMemory*int64(values)); err != nil {
+		return err
 	}
 	err = json.Unmarshal(b, v)
 	var kind *json.UnmarshalTypeError
@@ -145,6 +156,38 @@ func (in *input) json(v any) error {
 		return invalidBody("not a JSON object")
 	}
 	return api.CheckLimits(v)
+}
+
+// firstRead is how much room a body without a length has at first, in bytes.
+const firstRead = 512
+
+// readBody reads the JSON body within the limit of the route. Room is taken from
+// the account as the bytes come, so that a body that does not come takes none.
+func (in *input) readBody() ([]byte, error) {
+	most := in.most.JSON
+	if in.ContentLength > most {
+		return nil, api.BodyTooLarge(most)
+	}
+	var b []byte
+	for {
+		if len(b) == cap(b) {
+			room := min(max(firstRead, 2*int64(cap(b))), most+1)
+			if err := in.claim.grow(room - int64(cap(b))); err != nil {
+				return nil, err
+			}
+			b = append(make([]byte, 0, room), b...)
+		}
+		n, err := in.Body.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case int64(len(b)) > most:
+			return nil, api.BodyTooLarge(most)
+		case errors.Is(err, io.EOF):
+			return b, nil
+		case err != nil:
+			return nil, readFailure(err)
+		}
+	}
 }
 
 // refused is the first field of the body that a value like v cannot be read

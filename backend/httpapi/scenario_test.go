@@ -174,7 +174,7 @@ func TestScenarios(t *testing.T) {
 		{name: "activities below nothing", method: post, url: "/terminal/activities", body: `{"limit":-1}`, key: "own", status: 400, contains: []string{"Invalid field: limit"}},
 		{name: "a limit too large", method: post, url: "/terminal/assets", body: `{"action":"list","limit":1001}`, key: "own", status: 400, contains: []string{"Invalid field: limit"}},
 		{name: "a compressed body", method: post, url: "/terminal/assets", body: `{}`, headers: []string{"Content-Encoding", "gzip"}, key: "own", status: 415},
-		{name: "a body too large", method: post, url: "/terminal/assets", body: `{"action":"` + strings.Repeat("a", api.MaxJSONBytes) + `"}`, key: "own", status: 413, contains: []string{"File too large: the limit is 10 MB"}},
+		{name: "a body too large", method: post, url: "/terminal/assets", body: `{"action":"` + strings.Repeat("a", api.MaxJSONBytes) + `"}`, key: "own", status: 413, contains: []string{"Request body too large: the limit is 256 KiB"}},
 
 		{name: "a body that is not UTF-8", method: post, url: "/terminal/assets", body: "{\"action\":\"get\",\"asset_id\":\"a\xff\"}", key: "own", status: 400, contains: []string{"Invalid JSON body", "not UTF-8"}},
 		{name: "a time that is a number", method: post, url: "/terminal/alerts", body: `{"action":"shelve","alert_id":"a","until":5}`, key: "own", status: 400, contains: []string{`"Invalid field: until"`}},

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,19 +73,28 @@ type Deps struct {
 	// Wait is how long a request may wait for database and bucket in all, and how
 	// much longer to record its failure; 0 means [DefaultWait]. See
 	// [store.WithBudget].
-	Wait     time.Duration
-	KeyRate  int // accepted requests a minute, key and API; 0: the contract's
-	UserRate int // the same of a person; 0: the contract's
+	Wait time.Duration
+	// BodyMemory and PublicBodyMemory are how many bytes the bodies of requests and
+	// the values decoded from them may take at a time, of routes that need a
+	// credential and of those that need none; 0: 64 MiB and 16 MiB.
+	BodyMemory, PublicBodyMemory int64
+	// StrangerBody is how long the body of a request may take whose caller has
+	// not shown a valid credential; 0: 30 s.
+	StrangerBody time.Duration
+	KeyRate      int // accepted requests a minute, key and API; 0: the contract's
+	UserRate     int // the same of a person; 0: the contract's
 }
 
 // server is the handler behind [New].
 type server struct {
 	Deps
-	answers     limit.Budget // bytes of answers in flight, see answersBytes
-	places      places
-	idempotency idempotency
-	methods     map[string]map[string]route // path → method → route
-	mux         *http.ServeMux
+	answers      limit.Budget // bytes of answers in flight, see answersBytes
+	bodies       memory       // of requests with a credential
+	publicBodies memory       // of requests of routes without one
+	places       places
+	idempotency  idempotency
+	methods      map[string]map[string]route // path → method → route
+	mux          *http.ServeMux
 }
 
 // route is a row of the table with its code.
@@ -137,6 +147,10 @@ func New(d Deps) http.Handler {
 	if s.Wait == 0 {
 		s.Wait = DefaultWait
 	}
+	s.bodies.most, s.publicBodies.most = cmp.Or(s.BodyMemory, bodyMemory), cmp.Or(s.PublicBodyMemory, publicBodyMemory)
+	if s.StrangerBody == 0 {
+		s.StrangerBody = strangerBody
+	}
 	if s.KeyRate == 0 {
 		s.KeyRate = api.RequestsPerMinute
 	}
@@ -165,7 +179,7 @@ func New(d Deps) http.Handler {
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	return s.outermost(heard(compress(http.HandlerFunc(s.guarded))))
+	return s.outermost(s.timed(heard(compress(http.HandlerFunc(s.guarded)))))
 }
 
 // readers are the code of the routes by name.
@@ -246,7 +260,8 @@ func (s *server) readers() map[string]reader {
 }
 
 // dispatch runs the checks in the contract's order: credential present, route,
-// parameters, credential valid, scope, rate, work.
+// parameters, credential valid, scope, rate, work. Where parameters come in a
+// body, the credential is checked before it is read.
 func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[string]route) {
 	q = q.WithContext(store.WithBudget(q.Context(), s.Wait, s.Wait/waitReserve))
 	method := q.Method
@@ -281,22 +296,25 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 			return
 		}
 	}
-	n := s.noted(w, q, rt.Route)
-	g := granted{credential: credential, note: n}
+	g := granted{credential: credential}
 	var invalid error
 	if rt.Credential != api.CredentialNone {
-		// Looked at here, so that nothing is kept of a stranger's upload; told
-		// only after the parameters.
 		g.Principal, invalid = s.Auth.Authenticate(ctx, credential)
 		if invalid == nil && rt.Credential == api.CredentialUser && g.Kind != auth.KindUser {
 			invalid = api.ErrInvalidToken
 		}
 		g.scope = g.Scope()
-		if invalid == nil {
-			n.granted = g
-			admission.Authenticated(ctx)
-			told(ctx, func(x *Exchange) { x.PrincipalID = g.ID })
+		if invalid != nil && method == http.MethodPost {
+			s.refuse(w, q, failed(rt.Name, s.refused(w, q, rt.Route, credential, invalid)))
+			return
 		}
+	}
+	n := s.noted(w, q, rt.Route)
+	if g.note = n; rt.Credential != api.CredentialNone && invalid == nil {
+		n.granted = g
+		admission.Authenticated(ctx)
+		told(ctx, func(x *Exchange) { x.PrincipalID = g.ID })
+		trust(w, q)
 	}
 	if invalid == nil && s.Uploadable != nil && uploadRoutes[rt.Name] {
 		if err := s.Uploadable(); err != nil {
@@ -304,7 +322,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 			return
 		}
 	}
-	in := &input{Request: q, w: w, stranger: invalid != nil, spoolDir: s.SpoolDir}
+	in := &input{Request: q, w: w, most: rt.Body, claim: s.claimOf(q, rt.Route, g), spoolDir: s.SpoolDir}
 	defer in.close()
 	n.in = in
 	c, err := rt.read(in)
@@ -370,6 +388,22 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 		return
 	}
 	s.answer(w, q, op, result)
+}
+
+// refused is why a request with an invalid credential is refused, before its body
+// is read.
+func (s *server) refused(w http.ResponseWriter, q *http.Request, rt api.Route, credential string, invalid error) error {
+	if rt.Name != "refresh" {
+		return invalid
+	}
+	// A token that was renewed before ends its session.
+	switch userID, err := s.Auth.EndReused(q.Context(), credential); {
+	case err != nil:
+		return err
+	case userID != "":
+		s.Log.Warn("session ended: renewed token used again", "user_id", userID, "address", s.remote(q), "request_id", requestID(w))
+	}
+	return invalid
 }
 
 // public says that a request needs no credential: its route needs none, or it

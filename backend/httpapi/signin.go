@@ -56,17 +56,7 @@ func (s *server) exchange(in *input) (*call, error) {
 	}}, nil
 }
 
-func (s *server) refresh(in *input) (*call, error) {
-	if in.stranger {
-		// The credential is refused after the parameters. A token that was renewed
-		// before ends its session first.
-		switch userID, err := s.Auth.EndReused(in.Context(), credentialOf(in.Request)); {
-		case err != nil:
-			return nil, err
-		case userID != "":
-			s.Log.Warn("session ended: renewed token used again", "user_id", userID, "address", s.remote(in.Request), "request_id", requestID(in.w))
-		}
-	}
+func (s *server) refresh(*input) (*call, error) {
 	return &call{run: func(ctx context.Context, g granted) (any, error) { return s.Auth.Refresh(ctx, g.credential) }}, nil
 }
 

@@ -19,7 +19,6 @@ import (
 
 // Bounds of an upload's form beside the file.
 const (
-	maxFormBytes  = api.MaxUploadBytes + 1<<20
 	maxFieldBytes = 4096
 	maxParts      = 64
 )
@@ -187,21 +186,31 @@ var errInvalidForm = &api.Error{Status: http.StatusBadRequest, Message: "Invalid
 // form reads the whole form; the file goes to the spool, so that memory does
 // not grow with uploads under way.
 func (in *input) form() (*form, error) {
-	in.Body = http.MaxBytesReader(in.w, in.Body, maxFormBytes)
+	if err := in.claim.grow(formMemory); err != nil {
+		return nil, err
+	}
+	in.Body = http.MaxBytesReader(in.w, in.Body, in.most.Form)
 	return in.parts()
 }
 
 // parts reads the parts of the form, up to the first that is refused.
 func (in *input) parts() (*form, error) {
+	headers := &headerLimit{ReadCloser: in.Body}
+	in.Body = headers
 	parts, err := in.MultipartReader()
 	if err != nil {
 		return nil, errInvalidForm.With("reason", err.Error())
 	}
 	f := &form{fields: map[string]string{}}
 	for n := 0; ; n++ {
+		headers.begin()
 		part, err := parts.NextPart()
+		headers.end()
 		if errors.Is(err, io.EOF) {
 			return f, nil
+		}
+		if errors.Is(err, errPartHeader) {
+			return nil, errInvalidForm.With("reason", fmt.Sprintf("the header of a field is longer than %d bytes", maxPartHeader))
 		}
 		var header textproto.ProtocolError
 		if errors.As(err, &header) {
@@ -214,7 +223,11 @@ func (in *input) parts() (*form, error) {
 			return nil, &api.Error{Status: http.StatusBadRequest, Message: "Too many form fields"}
 		}
 		if part.FormName() == "" {
-			continue // nothing of ours
+			// Not one of the service's. NextPart would read it as if it were a header.
+			if _, err := io.Copy(io.Discard, part); err != nil {
+				return nil, readFailure(err)
+			}
+			continue
 		}
 		if len(part.FormName()) > maxFieldBytes { // the answer names fields
 			return nil, errInvalidForm.With("reason", fmt.Sprintf("a field's name is longer than %d bytes", maxFieldBytes))
@@ -226,7 +239,7 @@ func (in *input) parts() (*form, error) {
 			f.filename = part.FileName()
 			f.spool, err = in.keep(part)
 			switch {
-			case in.stranger || !errors.As(err, &f.refusal):
+			case !errors.As(err, &f.refusal):
 			case f.refusal.Status == http.StatusRequestEntityTooLarge:
 				return f, nil // the rest of it is not read
 			default:
@@ -244,11 +257,43 @@ func (in *input) parts() (*form, error) {
 		case len(value) > maxFieldBytes:
 			return nil, api.InvalidParameter(part.FormName(), fmt.Sprintf("at most %d bytes", maxFieldBytes))
 		}
+		if err := in.claim.grow(int64(len(part.FormName()) + len(value))); err != nil {
+			return nil, err
+		}
 		f.fields[part.FormName()] = string(value)
 		if err := f.set(part.FormName(), string(value)); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// maxPartHeader is the longest header of a part of a form, in bytes. The reader
+// of forms would hold up to 10 MB of it in memory.
+const maxPartHeader = 32 << 10
+
+var errPartHeader = errors.New("the header of a part is too long")
+
+// headerLimit is a body that gives no more than maxPartHeader bytes between begin
+// and end, while the reader of a form reads the header of a part.
+type headerLimit struct {
+	io.ReadCloser
+	limited bool
+	left    int
+}
+
+func (h *headerLimit) begin() { h.limited, h.left = true, maxPartHeader }
+func (h *headerLimit) end()   { h.limited = false }
+
+func (h *headerLimit) Read(p []byte) (int, error) {
+	if !h.limited {
+		return h.ReadCloser.Read(p)
+	}
+	if h.left == 0 {
+		return 0, errPartHeader
+	}
+	n, err := h.ReadCloser.Read(p[:min(len(p), h.left)])
+	h.left -= n
+	return n, err
 }
 
 func (f *form) set(name, value string) error {
@@ -288,7 +333,7 @@ const spoolMemory = 64 << 10
 // spool is a file of at most api.MaxUploadBytes that was read whole.
 type spool struct {
 	memory bytes.Buffer
-	disk   *os.File // nil while memory is enough, and for strangers
+	disk   *os.File // nil while memory is enough
 	named  bool     // the file on disk has a name still
 	size   int64
 	lines  int // lines that are not empty
@@ -310,10 +355,8 @@ func (in *input) keep(r io.Reader) (*spool, error) {
 		}
 		s.count(buf[:n])
 		s.digest.Write(buf[:n])
-		if !in.stranger {
-			if err := s.write(buf[:n], in.spoolDir); err != nil {
-				return nil, fmt.Errorf("spool an upload: %w", err)
-			}
+		if err := s.write(buf[:n], in.spoolDir); err != nil {
+			return nil, fmt.Errorf("spool an upload: %w", err)
 		}
 		if errors.Is(err, io.EOF) {
 			break
@@ -362,6 +405,7 @@ func (s *spool) write(b []byte, dir string) error {
 		if _, err := f.Write(s.memory.Bytes()); err != nil {
 			return err
 		}
+		s.memory = bytes.Buffer{}
 	}
 	_, err := s.disk.Write(b)
 	return err

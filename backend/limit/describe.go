@@ -79,3 +79,36 @@ func levelsOf(t reflect.Type) int {
 	}
 	return 0
 }
+
+// ItemsAt returns the limit of the list at a path of field names in JSON, in a value
+// of a type; lists on the way are passed through. ok is false if there is no such
+// list.
+func ItemsAt(t reflect.Type, path []string) (items int, ok bool) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || opaque(t) || len(path) == 0 {
+		return 0, false
+	}
+	for _, f := range fieldsOf(t) {
+		inner := t.Field(f.index).Type
+		switch {
+		case f.embedded:
+			if items, ok = ItemsAt(inner, path); ok {
+				return items, true
+			}
+		case !strings.EqualFold(f.name, path[0]): // as the decoder compares
+		case len(path) > 1:
+			return ItemsAt(inner, path[1:])
+		default:
+			for inner.Kind() == reflect.Pointer {
+				inner = inner.Elem()
+			}
+			if inner.Kind() == reflect.Slice && len(f.levels) > 0 {
+				return f.levels[0], true
+			}
+			return 0, false
+		}
+	}
+	return 0, false
+}

@@ -30,6 +30,7 @@ func (p pace) wrap(h http.Handler) http.Handler {
 			// before it takes the connection's next request.
 			b.deadline(b.last)
 			q.Body = b
+			w = &pacedWriter{ResponseWriter: w, body: b}
 		}
 		h.ServeHTTP(w, q)
 	})
@@ -41,6 +42,7 @@ type pacedBody struct {
 	control *http.ResponseController
 	credit  time.Duration
 	last    time.Time // up to which credit is spent
+	until   time.Time // the handler's own limit; zero: none
 	ended   bool
 	conn    *admission.Conn // nil: none
 	reading func()          // reports that the body is read; nil: it is not being read
@@ -54,11 +56,38 @@ func (b *pacedBody) received() {
 	}
 }
 
-// deadline ends reading when the credit is spent. A writer without deadlines,
-// as in one process, has no slow line either.
+// deadline ends reading when the credit is spent, or earlier if the handler has
+// set a limit. A writer without deadlines, as in one process, has no slow line
+// either.
 func (b *pacedBody) deadline(now time.Time) {
-	_ = b.control.SetReadDeadline(now.Add(b.credit))
+	d := now.Add(b.credit)
+	if !b.until.IsZero() && b.until.Before(d) {
+		d = b.until
+	}
+	_ = b.control.SetReadDeadline(d)
 }
+
+// pacedWriter is the writer of a request with a paced body. A handler that sets a
+// deadline for reading limits the time of the body in all: the pace goes on
+// within it.
+type pacedWriter struct {
+	http.ResponseWriter
+	body *pacedBody
+}
+
+// SetReadDeadline limits how long the body may take in all; the zero time lifts
+// that limit. It is called by the goroutine that reads the body. After the end of
+// the body it does nothing.
+func (w *pacedWriter) SetReadDeadline(t time.Time) error {
+	if !w.body.ended {
+		w.body.until = t
+		w.body.deadline(w.body.now())
+	}
+	return nil
+}
+
+// Unwrap lets http.ResponseController through.
+func (w *pacedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Read reads within the credit.
 func (b *pacedBody) Read(p []byte) (int, error) {

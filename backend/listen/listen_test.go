@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -255,6 +256,57 @@ func TestASteadyBodyMayTakeLong(t *testing.T) {
 	}
 	if sent := closed(t, c); !strings.HasPrefix(sent, "HTTP/1.1 200 ") || !strings.HasSuffix(sent, "60000 bytes") {
 		t.Errorf("answer %q", sent)
+	}
+}
+
+// TestHandlerLimitsABody is of a handler that gives a body a time in all: it ends
+// a body that comes steadily, unless the limit is lifted, and does not end the
+// work after the body.
+func TestHandlerLimitsABody(t *testing.T) {
+	limits := quick
+	limits.BodyGrace = 20 * time.Second
+	for _, c := range []struct {
+		name   string
+		lifted bool
+		parts  int
+		answer string
+	}{{"too long", false, 20, "408 Request Timeout"}, {"in time", false, 1, "200 OK"}, {"lifted", true, 20, "200 OK"}} {
+		t.Run(c.name, func(t *testing.T) {
+			s := serve(t, Config{Limits: limits, Handler: all(func(w http.ResponseWriter, q *http.Request) {
+				control := http.NewResponseController(w)
+				if err := control.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
+					t.Error(err)
+				}
+				if c.lifted {
+					if err := control.SetReadDeadline(time.Time{}); err != nil {
+						t.Error(err)
+					}
+				}
+				answer := httptest.NewRecorder()
+				reader(answer, q)
+				if answer.Code == http.StatusOK {
+					select {
+					case <-q.Context().Done():
+						return
+					case <-time.After(1500 * time.Millisecond):
+					}
+				}
+				w.WriteHeader(answer.Code)
+			})})
+			conn := s.dial(fmt.Sprintf("POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n", 100*c.parts))
+			go func() {
+				for range c.parts {
+					if _, err := io.WriteString(conn, strings.Repeat("x", 100)); err != nil {
+						return
+					}
+					time.Sleep(100 * time.Millisecond)
+				}
+			}()
+			answer, _, _ := strings.Cut(closed(t, conn), "\r\n")
+			if !strings.Contains(answer, c.answer) {
+				t.Errorf("answer %q", answer)
+			}
+		})
 	}
 }
 
