@@ -41,6 +41,11 @@ func (s Scope) Unlimited() bool {
 	return slices.Contains(s.Customers, Every) && slices.Contains(s.Sites, Every)
 }
 
+// CanWholeCustomer reports whether the scope covers all sites of the customer.
+// What belongs to the customer and not to one site, such as stock, is changed
+// by such a caller only.
+func (s Scope) CanWholeCustomer(id string) bool { return s.CanCustomer(id) && s.CanSite(Every) }
+
 // Check is Allows as an error: nil or [ErrForbidden].
 func (s Scope) Check(customerID, siteID string) error {
 	if !s.Allows(customerID, siteID) {

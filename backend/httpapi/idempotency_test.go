@@ -104,7 +104,7 @@ func TestSlowRequestLosesItsKey(t *testing.T) {
 	first, second := httpapi.New(deps), w.handler
 	post := func(h http.Handler) *httptest.ResponseRecorder {
 		w.handler = h
-		return w.as("own", http.MethodPost, api.PathParts, body, "Idempotency-Key", "k")
+		return w.as("customer", http.MethodPost, api.PathParts, body, "Idempotency-Key", "k")
 	}
 	var other *httptest.ResponseRecorder
 	slow.before = func() {

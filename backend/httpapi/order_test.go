@@ -130,7 +130,9 @@ func TestOrderLife(t *testing.T) {
 		{name: "completed without notes", body: `{"action":"complete",` + order + `}`, status: 400, contains: []string{"Missing required field: completion_notes"}},
 		{name: "completed with blank notes", body: `{"action":"complete",` + order + `,"completion_notes":"\n"}`, status: 400, contains: []string{"Missing required field: completion_notes"}},
 		{name: "unknown part", body: `{"action":"complete",` + order + `,"completion_notes":"n","parts_used":[{"part_number":"GLUE","quantity":1}]}`, status: 400, contains: []string{"parts_used[0].part_number"}},
-		{name: "more than there is", body: `{"action":"complete",` + order + `,"completion_notes":"n","parts_used":[{"part_number":"FUSE-GPV-15A","quantity":4}]}`, status: 409, contains: []string{"Part FUSE-GPV-15A: 4 were used, 3 are at hand"}},
+		{name: "a part that the order does not plan, by a key of one site", body: `{"action":"complete",` + order + `,"completion_notes":"n","parts_used":[{"part_number":"PASTE-TH","quantity":1}]}`, status: 403, contains: []string{"the stock is the customer's"}},
+		{name: "more than the order plans, by a key of one site", body: `{"action":"complete",` + order + `,"completion_notes":"n","parts_used":[{"part_number":"FUSE-GPV-15A","quantity":10000}]}`, status: 403, contains: []string{"the stock is the customer's"}},
+		{name: "more than there is", key: "customer", body: `{"action":"complete",` + order + `,"completion_notes":"n","parts_used":[{"part_number":"FUSE-GPV-15A","quantity":4}]}`, status: 409, contains: []string{"Part FUSE-GPV-15A: 4 were used, 3 are at hand"}},
 	})
 	w.clock.add(90 * time.Minute)
 	w.move("hold", id, `,"hold_reason":"parts"`)

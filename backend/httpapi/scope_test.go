@@ -37,6 +37,7 @@ type request struct {
 	own         int  // status for own ids; 0: 200
 	absent      int  // status for absent ids
 	byCustomer  bool // names a customer alone, and a key for some sites may name any
+	whole       bool // changes what is the customer's, which a key for some sites may not
 }
 
 // requests has a row for each operation with a permission: a route without
@@ -108,7 +109,7 @@ var requests = map[string]request{
 	"bom list":                  {body: `{"action":"list","asset_id":"{asset}"}`, absent: 404},
 	"bom get":                   {body: `{"action":"get","site_id":"{site}","bom_id":"bom_0"}`, own: 404, absent: 404},
 	"parts list":                {body: `{"action":"list","site_id":"{site}"}`, absent: 404},
-	"parts adjust":              {body: `{"action":"adjust","site_id":"{site}","part_number":"FAN-AX-24V","change":1,"reason":"bought"}`, absent: 404},
+	"parts adjust":              {body: `{"action":"adjust","site_id":"{site}","part_number":"FAN-AX-24V","change":1,"reason":"bought"}`, absent: 404, whole: true},
 	"order create":              {body: `{"action":"create","asset_id":"{asset}","schedule_id":"sch_0","bom_id":"bom_0","assigned_technician":"t","estimated_duration_hours":1,"priority":"low"}`, own: 404, absent: 404},
 	"order list":                {body: `{"action":"list","asset_id":"{asset}"}`, absent: 404},
 	"order get":                 {body: `{"action":"get","site_id":"{site}","order_id":"ord_0"}`, own: 404, absent: 404},
@@ -218,6 +219,8 @@ func TestScopeMatrix(t *testing.T) {
 						want := 200
 						switch {
 						case !auth.May(role, op.Permission):
+							want = 403
+						case r.whole && caller == "site":
 							want = 403
 						case r.byCustomer && caller == "site":
 							want = max(want, r.own) // what is permitted alone is looked at

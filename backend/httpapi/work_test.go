@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/netip"
+	"strings"
 	"testing"
 
+	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/webhook"
 	"app.sunloop/backend/work"
@@ -49,7 +51,11 @@ func posted(t *testing.T, w *world, path string, list []scenario) {
 // told posts a body that must succeed, and reads the answer.
 func told[T any](w *world, path, body string) T {
 	w.t.Helper()
-	r := w.as("own", http.MethodPost, path, body)
+	key := "own"
+	if path == api.PathParts || strings.Contains(body, "parts_used") {
+		key = "customer" // stock is the customer's
+	}
+	r := w.as(key, http.MethodPost, path, body)
 	var v T
 	if err := json.Unmarshal(r.Body.Bytes(), &v); err != nil || r.Code != http.StatusOK {
 		w.t.Fatalf("%s %s: HTTP %d %s %v", path, body, r.Code, r.Body, err)

@@ -191,8 +191,8 @@ func recent(s *Service, _ store.Tx, o *order, _ api.Scope, _ api.OrderRequest) e
 }
 
 // workDone books what was used.
-func workDone(s *Service, tx store.Tx, o *order, _ api.Scope, r api.OrderRequest) error {
-	return s.consume(tx, o, r.PartsUsed)
+func workDone(s *Service, tx store.Tx, o *order, scope api.Scope, r api.OrderRequest) error {
+	return s.consume(tx, scope, o, r.PartsUsed)
 }
 
 // follow does what follows on a move that was made.

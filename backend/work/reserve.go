@@ -118,8 +118,9 @@ func shortages(short []api.OrderPart) string {
 }
 
 // consume takes what was used out of the stock and releases the rest. Without
-// a list it is what was reserved. More than that comes from what is at hand.
-func (s *Service) consume(tx store.Tx, o *order, list []api.PartCount) error {
+// a list it is what was reserved. More than that comes from what is at hand;
+// more than the order plans needs a scope over all sites of the customer.
+func (s *Service) consume(tx store.Tx, scope api.Scope, o *order, list []api.PartCount) error {
 	used := map[string]int{}
 	for i, c := range list {
 		if o.part(c.PartNumber) == nil {
@@ -136,6 +137,9 @@ func (s *Service) consume(tx store.Tx, o *order, list []api.PartCount) error {
 		n := used[p.PartNumber]
 		if list == nil {
 			n = p.Reserved
+		}
+		if n > p.Quantity-p.Used && !scope.CanWholeCustomer(o.CustomerID) {
+			return errWholeCustomer.With("part_number", p.PartNumber)
 		}
 		v, err := s.stockOf(tx, o.CustomerID, p.PartNumber)
 		if err != nil {

@@ -123,12 +123,19 @@ func (s *Service) Parts(ctx context.Context, scope api.Scope, r api.PartsRequest
 	return out, next, err
 }
 
+// errWholeCustomer refuses a change of a customer's stock to a caller who has
+// some of the customer's sites only.
+var errWholeCustomer = api.ErrForbidden.With("reason", "the stock is the customer's: it needs a credential for all of the customer's sites")
+
 // AdjustStock counts a part, or books what came or went. Stock never falls
-// below 0: that is a 409.
+// below 0: that is a 409. The scope must cover all sites of the customer.
 func (s *Service) AdjustStock(ctx context.Context, scope api.Scope, r api.PartsRequest) (api.Part, error) {
 	customer, err := s.storeroom(ctx, scope, r.CustomerID, r.SiteID)
 	if err != nil {
 		return api.Part{}, err
+	}
+	if !scope.CanWholeCustomer(customer) {
+		return api.Part{}, errWholeCustomer
 	}
 	p := s.Catalogue.byNumber[r.PartNumber]
 	if p == nil {
