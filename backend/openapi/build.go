@@ -123,7 +123,7 @@ func describe(r api.Route, e entry) string {
 			says = append(says, "needs the permission "+string(o.Permission))
 		}
 		if fields := strings.Fields(e.needs[o.Action]); len(fields) > 0 && len(r.Operations) > 1 {
-			says = append(says, "takes "+strings.Join(fields, ", "))
+			says = append(says, "takes "+strings.ReplaceAll(strings.Join(fields, ", "), "|", " or "))
 		}
 		name := "Action " + o.Action
 		if o.Action == "" {
@@ -192,7 +192,7 @@ func bodySchema(r api.Route, e entry, bodies *schemas) *Schema {
 		if _, optional := r.Operation(""); optional && o.Action == api.ActionList {
 			continue // the same as without an action
 		}
-		one := &Schema{Required: words(e.needs[o.Action])}
+		one := needs(words(e.needs[o.Action]))
 		switch {
 		case o.Action != "":
 			one.Properties = Ordered[*Schema]{{"action", &Schema{Const: o.Action}}}
@@ -204,6 +204,22 @@ func bodySchema(r api.Route, e entry, bodies *schemas) *Schema {
 	}
 	if len(s.OneOf) == 1 {
 		s.Required, s.OneOf = s.OneOf[0].Required, nil
+	}
+	return s
+}
+
+// needs is a schema that requires fields. A word such as order_id|job_id requires
+// at least one of several; there is one such word at most.
+func needs(fields []string) *Schema {
+	s := &Schema{}
+	for _, field := range fields {
+		if !strings.Contains(field, "|") {
+			s.Required = append(s.Required, field)
+			continue
+		}
+		for name := range strings.SplitSeq(field, "|") {
+			s.AnyOf = append(s.AnyOf, &Schema{Required: []string{name}})
+		}
 	}
 	return s
 }

@@ -143,6 +143,44 @@ func TestFieldsOfTypes(t *testing.T) {
 	}
 }
 
+// TestSubscribeNeedsAnOrder requires in the document what the handler asks for: the
+// order by either name, and the callback.
+func TestSubscribeNeedsAnOrder(t *testing.T) {
+	type schema struct {
+		Required   []string
+		AnyOf      []schema
+		OneOf      []schema
+		Properties map[string]struct{ Const string }
+	}
+	var d struct {
+		Paths map[string]map[string]struct {
+			RequestBody struct {
+				Content map[string]struct{ Schema schema }
+			}
+		}
+	}
+	if err := json.Unmarshal(openapi.JSON(), &d); err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, one := range d.Paths[api.PathTrack]["post"].RequestBody.Content["application/json"].Schema.OneOf {
+		if one.Properties["action"].Const != api.ActionSubscribe {
+			continue
+		}
+		found = true
+		var either []string
+		for _, s := range one.AnyOf {
+			either = append(either, s.Required...)
+		}
+		if !slices.Contains(one.Required, "callback_url") || !slices.Equal(either, []string{"order_id", "job_id"}) {
+			t.Errorf("subscribe requires %v and one of %v", one.Required, either)
+		}
+	}
+	if !found {
+		t.Error("the document has no action subscribe")
+	}
+}
+
 // TestOrdered keeps the order of members, and writes what JSON needs escaped.
 func TestOrdered(t *testing.T) {
 	b, err := json.Marshal(openapi.Ordered[int]{{"z", 1}, {`a"`, 2}})

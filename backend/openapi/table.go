@@ -14,7 +14,7 @@ type entry struct {
 	parameters []*Parameter
 	body       any // a value of the type of the JSON body; nil: none
 	form       []formField
-	needs      map[string]string // action → fields that the JSON body must have
+	needs      map[string]string // action → fields that the JSON body must have; a|b: at least one of them
 	answer     any               // a value of the type of the answer
 	answers    map[string]any    // the same of actions whose answer is another
 	html       bool              // the answer is a page
@@ -378,7 +378,7 @@ var entries = map[string]entry{
 	"track": {
 		summary: "Be told of the changes of a work order", about: "Each change of its status is posted to the callback URL with the fields order_id, status, updated_at and completion_notes, signed after Standard Webhooks with the secret that is shown once. Only a 2xx receives it; it is tried 10 times over three days. While a subscription is paused its events are kept; resumed, they go, the oldest first. rotate shows a new secret; for 24 hours the former one signs too. job_id stands for order_id.",
 		body: api.TrackRequest{}, answer: api.TrackResponse{},
-		needs:    map[string]string{api.ActionSubscribe: "callback_url", api.ActionList: "", api.ActionUnsubscribe: "subscription_id", api.ActionPause: "subscription_id", api.ActionResume: "subscription_id", api.ActionRotate: "subscription_id", api.ActionDeliveries: "", api.ActionReplay: ""},
+		needs:    map[string]string{api.ActionSubscribe: "order_id|job_id callback_url", api.ActionList: "order_id|job_id|customer_id|site_id", api.ActionUnsubscribe: "subscription_id", api.ActionPause: "subscription_id", api.ActionResume: "subscription_id", api.ActionRotate: "subscription_id", api.ActionDeliveries: "subscription_id|order_id|job_id", api.ActionReplay: "subscription_id|delivery_id"},
 		example:  api.TrackRequest{Action: api.ActionDeliveries, OrderID: "ord_01J9Z0"},
 		refusals: []*api.Error{api.ErrInvalidAction, api.MissingField("order_id"), api.ErrInvalidCallback, api.ErrOrderNotFound, api.ErrSubscriptionNotFound, api.ErrDeliveryNotFound, api.Conflict("Subscription sub_01J9Z0 is disabled: it cannot become paused")},
 	},
