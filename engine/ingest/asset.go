@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -14,10 +15,11 @@ type assetData struct {
 	group   *group
 	columns []*column // its own and those that belong to all assets
 
-	main   *column // the column that power is derived from
-	kind   string  // KindPower …
-	source []float64
-	scale  float64 // source·scale is kW or kWh
+	main    *column // the column that power is derived from
+	kind    string  // KindPower …
+	source  []float64
+	scale   float64 // source·scale is kW or kWh
+	quantum float64 // by which source values differ at least
 
 	powerKW, energyKWh, counterKWh []float64
 	notes                          counterNotes
@@ -60,7 +62,10 @@ func (t *table) assetsOf(groups []*group) []*assetData {
 // told is what kind of energy former files of the source have held.
 func (a *assetData) choose(step time.Duration, told string, rep *report) bool {
 	seconds := int64(step / time.Second)
-	power := a.best(rolePower)
+	power := a.sumOfPhases(rep)
+	if power == nil {
+		power = a.best(rolePower)
+	}
 	var interval, counter, daily *column
 	var doubtful *column // a counter that may be something else
 	whys := map[*column]string{}
@@ -167,6 +172,32 @@ func (a *assetData) best(r role) *column {
 		}
 	}
 	return best
+}
+
+// sumOfPhases is the column of power that is the sum of all others of the asset, as that of an inverter is the sum of its phases; nil if there is none.
+func (a *assetData) sumOfPhases(rep *report) *column {
+	var columns []*column
+	for _, c := range a.columns {
+		if c.means.role == rolePower && a.has(c) {
+			columns = append(columns, c)
+		}
+	}
+	if len(columns) != 3 && len(columns) != 4 {
+		return nil
+	}
+	var phases []*assetData
+	for _, c := range columns {
+		p := &assetData{main: c, kind: KindPower, group: a.group, source: a.group.gather(c)}
+		p.quantum = quantumOf(p.source)
+		phases = append(phases, p)
+	}
+	sum := slices.MaxFunc(phases, func(a, b *assetData) int { return cmp.Compare(a.amount(), b.amount()) })
+	phases = slices.DeleteFunc(phases, func(p *assetData) bool { return p == sum })
+	if !sum.isSumOf(phases) {
+		return nil
+	}
+	rep.decideOnce("columns", "%s is the sum of %s, so that it is the power of the unit and they are parts of it", sum.shown(), shownAll(phases))
+	return sum.main
 }
 
 // has says that a column holds a value of this asset.

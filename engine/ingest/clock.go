@@ -9,14 +9,22 @@ func (c *cursor) clock(s *stamp) bool {
 	switch {
 	case n == 4 && (len(c.b) == 0 || c.peek() != ':'):
 		h, m = v/100, v%100
-	case n == 6 && len(c.b) == 0:
+	case n == 6 && c.peek() != ':':
 		h, m, sec = v/10000, v/100%100, v%100
+		if c.take(".") || c.take(",") {
+			c.number() // fractions of a second do not matter
+		}
 	case n == 1 || n == 2:
-		if c.take(":") || c.take(".") || c.take("h") || c.take("H") || c.take("：") {
+		if c.hourMark() {
 			if m, n = c.number(); n > 2 {
 				return false
 			}
-			if c.take(":") || c.take(".") {
+			if c.take("分") || c.take("분") {
+				c.skipBlanks()
+				if sec, n = c.number(); n > 0 && !c.take("秒") && !c.take("초") {
+					return false
+				}
+			} else if c.take(":") || c.take(".") {
 				if sec, n = c.number(); n == 0 || n > 2 {
 					return false
 				}
@@ -39,6 +47,19 @@ func (c *cursor) clock(s *stamp) bool {
 	}
 	s.sec, s.hasClock = h*hour+m*minute+sec, true
 	return m < 60 && sec < 61 && s.sec <= day
+}
+
+// hourMark takes what stands between hours and minutes.
+func (c *cursor) hourMark() bool {
+	for _, mark := range []string{":", ".", "h", "H", "：", "時", "时", "시"} {
+		if c.take(mark) {
+			if mark == "시" {
+				c.skipBlanks()
+			}
+			return true
+		}
+	}
+	return false
 }
 
 // plainClock reads "09:30" and "09:30:15" with nothing else, which most times
@@ -94,7 +115,7 @@ func parseClock(cell []byte) (sec int, zone zoneMark, ok bool) {
 	c := cursor{cell}
 	c.skipBlanks()
 	c.take("T")
-	if !digit(c.peek()) || bytes.IndexByte(cell, ':') < 0 && !bytes.ContainsAny(cell, "hH.apAP") {
+	if !digit(c.peek()) || bytes.IndexByte(cell, ':') < 0 && !bytes.ContainsAny(cell, "hH.apAP時时시") {
 		return 0, zone, false
 	}
 	var s stamp

@@ -2,12 +2,13 @@ package ingest
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // splitDevices gives the columns of a wide file their assets.
 func (p *plan) splitDevices() {
-	if p.id >= 0 || p.measure >= 0 || len(p.hours) > 0 {
+	if p.keys.asset >= 0 || p.keys.measure >= 0 || len(p.hours) > 0 {
 		for _, col := range p.columns {
 			col.device = ""
 		}
@@ -22,15 +23,30 @@ func (p *plan) splitDevices() {
 	if len(stacked) > 0 {
 		return // serial numbers or devices stand above the columns
 	}
-	for _, r := range []role{rolePower, roleEnergy, roleCounter, roleDaily} {
-		if names := p.devicesOf(r); len(names) > 1 {
-			for _, col := range p.columns {
-				if rest := residue(col.name); names[rest] {
-					col.device = deviceName(col, rest)
+	p.numberedTotals()
+	for _, r := range []role{rolePower, roleEnergy, roleCounter, roleDaily, roleUnknown} {
+		names := p.devicesOf(r)
+		if len(names) < 2 {
+			continue
+		}
+		for col, name := range names {
+			col.device = name
+		}
+		// A column of the same kind with a name of another form is a unit until it is compared with the others: it may be their sum.
+		for _, col := range p.columns {
+			if col.means.role == r && names[col] == "" && col.device == "" && col.title != "" {
+				col.device, col.means.total = col.name, true
+			}
+		}
+		// Columns of other quantities belong to the unit that their name begins or ends with.
+		for _, col := range p.columns {
+			for _, name := range names {
+				if col.device == "" && !col.means.total && holdsName(col.name, name) {
+					col.device = name
 				}
 			}
-			return
 		}
+		return
 	}
 	for _, col := range p.columns {
 		if rest := residue(col.name); col.means.role >= rolePower && col.means.role <= roleDaily && inverterName.MatchString(rest) {
@@ -39,46 +55,188 @@ func (p *plan) splitDevices() {
 	}
 }
 
+// numberedTotals corrects columns that a word makes a total, though their names differ in a number or a letter only, as "Plant 1" and "Plant 2".
+func (p *plan) numberedTotals() {
+	families := map[string][]*column{}
+	for _, col := range p.columns {
+		if mainRole(col.means.role) && col.means.total {
+			rest, lettered := withoutLetter(col.name)
+			if numberless := strings.TrimRight(col.name, "0123456789 -_"); numberless != col.name || lettered {
+				families[strings.TrimRight(rest, "0123456789 -_")] = append(families[strings.TrimRight(rest, "0123456789 -_")], col)
+			}
+		}
+	}
+	for _, like := range families {
+		if len(like) > 1 {
+			for _, col := range like {
+				col.means.total = false
+			}
+		}
+	}
+}
+
+// holdsName reports whether a column's name has a unit's name as a whole word.
+func holdsName(column, name string) bool {
+	i := strings.Index(column, name)
+	if i < 0 {
+		return false
+	}
+	end := i + len(name)
+	return (end == len(column) || !alphanumeric(rune(column[end]))) && (i == 0 || !alphanumeric(rune(column[i-1])))
+}
+
 // inverterName is a device's name that cannot mean anything else.
 var inverterName = regexp.MustCompile(`(?i)^(inv|inverter|wr|wechselrichter|device)[ _-]?\d+$`)
 
-// devicesOf are the names of devices among the columns of one role: names that
-// differ in a number only, or columns called by nothing but the device.
-func (p *plan) devicesOf(r role) map[string]bool {
-	patterns, names := map[string][]string{}, map[string]bool{}
+// devicesOf are the names of the units that the columns of one role belong to. They are what the columns' names do not share: names that differ in a
+// number or a letter only, or that are called by nothing but the unit. Words that say what is measured are left out where they are known.
+func (p *plan) devicesOf(r role) map[*column]string {
+	families := map[string][]*column{}
 	for _, col := range p.columns {
-		if col.means.role != r || col.means.total {
+		if col.means.role != r || col.means.total || col.title == "" {
 			continue
 		}
-		rest := residue(col.name)
-		if rest == "" {
-			continue
-		}
-		pattern := digits.ReplaceAllString(rest, "#")
-		if conceptsOf(col.name)&(cPower|cEnergy|cProduction) == 0 && col.unit.dim != dimNone {
-			pattern = "" // "North roof (kW)"
-		}
-		patterns[pattern] = append(patterns[pattern], rest)
+		families[p.family(col)] = append(families[p.family(col)], col)
 	}
-	for _, like := range patterns {
-		if len(like) > 1 {
-			for _, rest := range like {
-				names[rest] = true
+	names := map[*column]string{}
+	if p.oneFamily(families) {
+		var all []*column
+		for _, col := range p.columns {
+			if col.means.role == r && !col.means.total && col.title != "" {
+				all = append(all, col)
 			}
+		}
+		families = map[string][]*column{"": all}
+	}
+	for _, like := range families {
+		if len(like) < 2 {
+			continue
+		}
+		own := ownNames(like)
+		if own == nil {
+			continue
+		}
+		for i, col := range like {
+			names[col] = own[i]
 		}
 	}
 	return names
 }
 
-var digits = regexp.MustCompile(`\d+`)
-
-// deviceName is the name of the asset of a wide column: a bare number says too
-// little.
-func deviceName(col *column, rest string) string {
-	if strings.Trim(rest, "0123456789") == "" {
-		return col.name
+// oneFamily reports whether columns that differ in more than numbers and letters are still those of several units: they share words that say what is
+// measured, one unit of measure, and differ only in words that say nothing of it.
+func (p *plan) oneFamily(families map[string][]*column) bool {
+	const names = cDevice | cCabinet | cSite | cSerial | cCount | cUnit | cTotal | cModule
+	var all []*column
+	for _, like := range families {
+		if len(like) > 1 {
+			return false
+		}
+		all = append(all, like...)
 	}
-	return rest
+	if len(all) < 2 {
+		return false
+	}
+	own := ownNames(all)
+	if own == nil {
+		return false
+	}
+	for i, col := range all {
+		if col.unit.dim == dimNone || col.unit.name != all[0].unit.name || own[i] == col.name || conceptsOf(own[i])&^names != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// family is what columns of several units have in common: the name without its numbers and single letters. Columns called by their unit alone are one
+// family where a unit of measure says what they hold.
+func (p *plan) family(col *column) string {
+	if conceptsOf(col.name)&(cPower|cEnergy|cProduction|cLifetime|cDaily) == 0 && col.unit.dim != dimNone {
+		return ""
+	}
+	var family []string
+	for _, t := range nameTokens(col.name) {
+		letters := strings.TrimFunc(t.text, func(r rune) bool { return r >= '0' && r <= '9' })
+		switch {
+		case letters == "" || len([]rune(letters)) == 1:
+			family = append(family, "#")
+		case letters != t.text && len(t.text) >= 6: // a serial number
+			family = append(family, "#")
+		default:
+			family = append(family, strings.ToLower(letters))
+		}
+	}
+	return strings.Join(family, " ")
+}
+
+// firstUncased begins the scripts of East Asia, which put no blank between words.
+const firstUncased = 0x2e80
+
+// nameTokens splits a name like rawTokens, and between letters of another script and Latin letters or digits: "인버터A".
+func nameTokens(name string) []token {
+	var out []token
+	for _, t := range rawTokens(name) {
+		start, last := 0, rune(0)
+		for i, r := range t.text {
+			if i > start && (r >= firstUncased) != (last >= firstUncased) {
+				out = append(out, token{t.text[start:i], t.at + start})
+				start = i
+			}
+			last = r
+		}
+		out = append(out, token{t.text[start:], t.at + start})
+	}
+	return out
+}
+
+// ownNames are the names of units in the names of columns of one family; nil if the names do not tell the columns apart.
+func ownNames(columns []*column) []string {
+	tokens := make([][]token, len(columns))
+	for i, col := range columns {
+		tokens[i] = nameTokens(col.name)
+	}
+	shared := func(text string) bool {
+		for _, ts := range tokens {
+			if !slices.ContainsFunc(ts, func(t token) bool { return t.text == text }) {
+				return false
+			}
+		}
+		return true
+	}
+	names := make([]string, len(columns))
+	seen := map[string]bool{}
+	for i, col := range columns {
+		from, to := -1, -1
+		for k, t := range tokens[i] {
+			if shared(t.text) {
+				continue
+			}
+			if from < 0 {
+				from = k
+			}
+			to = k
+		}
+		if from < 0 {
+			return nil
+		}
+		own := col.name[tokens[i][from].at : tokens[i][to].at+len(tokens[i][to].text)]
+		switch rest := residue(col.name); {
+		case len([]rune(own)) <= 3 && from > 0:
+			// A bare number or letter says too little: the word before it is part of the name.
+			own = col.name[tokens[i][from-1].at : tokens[i][to].at+len(tokens[i][to].text)]
+		case strings.Contains(rest, own) && len(rest) > len(own):
+			own = rest
+		case len([]rune(own)) <= 3 && to+1 < len(tokens[i]):
+			own = col.name[tokens[i][from].at:]
+		}
+		if seen[own] {
+			return nil
+		}
+		seen[own] = true
+		names[i] = own
+	}
+	return names
 }
 
 // residue is what is left of a column's name without the words that say what
@@ -86,10 +244,10 @@ func deviceName(col *column, rest string) string {
 func residue(name string) string {
 	words := rawTokens(name)
 	from, to := -1, 0
-	for _, w := range words {
+	for i, w := range words {
 		c := conceptsOf(w.text)
-		measured := c&^(cDevice|cCabinet|cSite|cSerial|cCount|cModule) != 0
-		if measured && !codeName.MatchString(w.text) {
+		measured := c&^(cDevice|cCabinet|cSite|cSerial|cCount|cModule|cUnit|cTotal) != 0 && c&(cDevice|cSite) == 0
+		if measured && !codeName.MatchString(w.text) && !(from >= 0 && len([]rune(w.text)) == 1 && i == len(words)-1) {
 			continue
 		}
 		if from < 0 {

@@ -64,7 +64,7 @@ func (t *table) groups(utc []int64, reversed bool) []*group {
 				g.starts = append(g.starts, int32(k))
 			}
 		}
-		if extra := len(g.rows) - len(g.times); extra > 0 && t.plan.measure < 0 {
+		if extra := len(g.rows) - len(g.times); extra > 0 && t.plan.keys.measure < 0 {
 			t.skipped[SkipDuplicate] += extra
 		}
 	}

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,8 +55,14 @@ func (s sampled) filled() int {
 	return n
 }
 
-// remark says that the line is a comment and no header that starts with "#".
+// annotations begin the lines that an annotated CSV of InfluxDB has above its header.
+var annotations = []string{"#group", "#datatype", "#default", "#constant"}
+
+// remark reports whether the line is a comment and no header that starts with "#".
 func (s sampled) remark() bool {
+	if len(s.cells) > 0 && slices.Contains(annotations, s.cells[0]) {
+		return true
+	}
 	return s.filled() == 1 && (strings.HasPrefix(s.cells[0], "#") || strings.HasPrefix(s.cells[0], "//"))
 }
 
@@ -124,7 +131,7 @@ func timeNameRank(name string) int {
 	if rank > 1 && h.any(cStatus|cCabinet|cCount) && !h.any(cStart) {
 		rank = 1 // "inverter startup time"
 	}
-	if rank == 4 && zoneInWords(name) != nil {
+	if rank == 4 && (zoneInWords(name) != nil || contains(h.tokens, "utc")) {
 		rank = 5 // of "Time (UTC)" and "Time (local)" the one that says more
 	}
 	return rank
@@ -150,6 +157,7 @@ type timeCandidate struct {
 	column, first, count int
 	form                 timeForm
 	rank                 int
+	moves                bool // not all of its times are the same
 }
 
 // locate finds the time column, the first data record and the header above.
@@ -237,18 +245,50 @@ func candidate(sample []sampled, forms []timeForm, c int, form timeForm) (timeCa
 			continue
 		}
 		cand := timeCandidate{column: c, first: i, count: total, form: form, rank: 2}
+		for j := i + 1; j < len(sample) && !cand.moves; j++ {
+			cand.moves = forms[j] == form && sample[j].cell(c) != sample[i].cell(c)
+		}
 		if above := lineAbove(sample, i); above != nil {
 			cand.rank = timeNameRank(above.cell(c))
 		}
 		switch {
 		case form == formCalendar || form == formCompact && c == 0:
 			return cand, true
-		case form == formEpoch && c == 0, cand.rank >= 3: // plain numbers need a name
+		case form == formEpoch && c == 0, cand.rank >= 3, risesEvenly(sample[i:], c): // plain numbers need a name, or rise evenly
 			return cand, true
 		}
 		return cand, false
 	}
 	return timeCandidate{}, false
+}
+
+// risesEvenly reports whether the numbers of column c grow by one step from record to record, or stay for the records of one time, as times do.
+func risesEvenly(sample []sampled, c int) bool {
+	const tolerance, share, fewest = 0.001, 0.8, 4
+	var steps []float64
+	last := math.NaN()
+	for _, s := range sample {
+		v, _, ok := parseNumber([]byte(s.cell(c)), plainStyle)
+		if !ok {
+			continue
+		}
+		if d := v - last; d != 0 && !math.IsNaN(d) {
+			steps = append(steps, d)
+		}
+		last = v
+	}
+	if len(steps) < fewest {
+		return false
+	}
+	sorted := slices.Sorted(slices.Values(steps))
+	middle := sorted[len(sorted)/2]
+	even := 0
+	for _, d := range steps {
+		if math.Abs(d-middle) <= tolerance*math.Abs(middle)+1e-7 {
+			even++
+		}
+	}
+	return float64(even) >= share*float64(len(steps))
 }
 
 func lineAbove(sample []sampled, i int) *sampled {
@@ -270,6 +310,8 @@ func better(a, b timeCandidate) bool {
 		return false
 	case b.count*2 < a.count:
 		return true
+	case a.moves != b.moves: // the bounds of a query are the same in all rows
+		return a.moves
 	case (a.form == formCalendar) != (b.form == formCalendar):
 		return a.form == formCalendar
 	}
@@ -283,7 +325,10 @@ var dateParts = [3]map[string]bool{
 	{"day": true, "tag": true, "jour": true, "giorno": true, "dia": true, "dag": true, "dd": true, "日": true},
 }
 
-// partColumns are the columns of year, month and day in a header line.
+// dayOfYear names columns that hold the number of the day in its year.
+var dayOfYear = regexp.MustCompile(`^(doy|day ?of ?(the )?year|dayofyear|julian( ?day)?|jday|yday|tag des jahres|jour de l'annee|jour julien|dia del ano|giorno dell'anno|dag van het jaar|年积日|通日)$`)
+
+// partColumns are the columns of year, month and day in a header line, or of year and day of the year, where the month is -1.
 func partColumns(cells []string) (parts [3]int, ok bool) {
 	for p, names := range dateParts {
 		parts[p] = -1
@@ -293,11 +338,16 @@ func partColumns(cells []string) (parts [3]int, ok bool) {
 				break
 			}
 		}
-		if parts[p] < 0 {
-			return parts, false
+	}
+	if parts[0] >= 0 && parts[1] < 0 {
+		for c, cell := range cells {
+			if dayOfYear.MatchString(strings.ReplaceAll(fold(strings.TrimSpace(cell)), "_", " ")) {
+				parts[2] = c
+				return parts, true
+			}
 		}
 	}
-	return parts, true
+	return parts, parts[0] >= 0 && parts[1] >= 0 && parts[2] >= 0
 }
 
 func partsCandidate(sample []sampled) (timeCandidate, bool) {
@@ -380,7 +430,7 @@ func (h *head) climb() {
 	top := i + 1
 	for ; i >= 0 && top-i <= tallest; i-- {
 		s := h.sample[i]
-		if s.filled() == 0 || len(s.cells) < 2 || !hasLetters(s) && s.cell(h.column) != "" {
+		if s.filled() == 0 || s.remark() || len(s.cells) < 2 || !hasLetters(s) && s.cell(h.column) != "" {
 			break
 		}
 		name := s.cell(h.column)

@@ -20,12 +20,30 @@ type energyShape struct {
 // fallen: some subtract what the inverter itself uses.
 const slip = 1e-4
 
+// returns reports whether a fall is a glitch: the next few readings bring the level back.
+func returns(next []float64, level float64) bool {
+	const few = 3
+	n := 0
+	for _, v := range next {
+		switch {
+		case math.IsNaN(v):
+		case v >= level && v <= 1.5*level:
+			return true
+		default:
+			if n++; n == few {
+				return false
+			}
+		}
+	}
+	return false
+}
+
 func shapeOf(times []int64, values []float64) energyShape {
 	var s energyShape
 	s.first = math.NaN()
 	last, lastDay := math.NaN(), int64(math.MinInt64)
 	for i, v := range values {
-		if math.IsNaN(v) {
+		if math.IsNaN(v) || v < last/10 && returns(values[i+1:], last) {
 			continue
 		}
 		if d := times[i] / day; d != lastDay {
@@ -82,6 +100,8 @@ func kindByValues(promise role, s energyShape, interval int64) (kind, why string
 	// interval produces does neither.
 	counting := s.steps > 0 && (s.level > 0 || s.first > 3*s.rise)
 	switch {
+	case promise == roleDaily && !daily && s.days > fewDays && s.falls == 0 && s.first > 3*s.rise:
+		return KindCounter, "the values never start from zero, though the name speaks of a day"
 	case promise == roleDaily && daily:
 		return KindIntervalEnergy, "one total for each day"
 	case promise == roleDaily && (s.steps < 2 || s.toZero == s.falls || s.falls <= 2*s.days):

@@ -1,5 +1,7 @@
 package ingest
 
+import "strconv"
+
 // read puts the time of a record into p.now; false where there is none.
 func (p *timePlan) read(cells [][]byte) bool {
 	if p.form == formParts {
@@ -21,6 +23,9 @@ func (p *timePlan) read(cells [][]byte) bool {
 	if !ok {
 		return false
 	}
+	if p.offset >= 0 {
+		p.readOffset(cells)
+	}
 	switch {
 	case p.clock >= 0:
 		sec, zone, ok := parseClock(cellAt(cells, p.clock))
@@ -39,6 +44,42 @@ func (p *timePlan) read(cells [][]byte) bool {
 		p.now.sec, p.now.hasClock = h*hour, true
 	}
 	return true
+}
+
+// readOffset takes the offset from UTC out of a column that holds it.
+func (p *timePlan) readOffset(cells [][]byte) {
+	cell := cellAt(cells, p.offset)
+	if isHourOffset(string(cell)) {
+		h, _ := strconv.Atoi(string(cell))
+		p.now.zone = zoneMark{known: true, offset: h * hour}
+		return
+	}
+	c := cursor{cell}
+	if zone := c.zone(); zone.known || zone.abbr != "" {
+		p.now.zone = zone
+	}
+}
+
+// isHourOffset reports whether a cell is an offset from UTC in hours, "-5".
+func isHourOffset(cell string) bool {
+	h, err := strconv.Atoi(cell)
+	return err == nil && h >= -12 && h <= 14
+}
+
+// isOffset reports whether a cell holds an offset from UTC: a sign with hours and minutes, or the letters of a zone.
+func isOffset(cell string) bool {
+	c := cursor{[]byte(cell)}
+	if name := c.word(); name != "" {
+		if _, known := zoneOffsets[name]; !known {
+			return false
+		}
+		if len(c.b) == 0 {
+			return true
+		}
+	}
+	digits := len(c.b)
+	_, ok := c.offset()
+	return ok && len(c.b) == 0 && digits >= len("+0100")
 }
 
 // calendar reads a date with or without a time of day. The rows of one day
@@ -82,12 +123,29 @@ func (s *stamp) clock(text []byte) bool {
 
 func (p *timePlan) readParts(cells [][]byte) bool {
 	y, ok1 := smallNumber(cellAt(cells, p.parts[0]))
-	m, ok2 := smallNumber(cellAt(cells, p.parts[1]))
-	d, ok3 := smallNumber(cellAt(cells, p.parts[2]))
-	if !ok1 || !ok2 || !ok3 || y < 1900 || y > 2200 {
+	d, ok2 := smallNumber(cellAt(cells, p.parts[2]))
+	if !ok1 || !ok2 || y < 1900 || y > 2200 {
 		return false
 	}
-	s := stamp{date: date{year: y, a: d, b: m, sure: true}}
+	var s stamp
+	if p.parts[1] < 0 {
+		if !s.setDayOfYear(y, d) {
+			return false
+		}
+	} else {
+		m, ok := smallNumber(cellAt(cells, p.parts[1]))
+		if !ok {
+			return false
+		}
+		s.date = date{year: y, a: d, b: m, sure: true}
+	}
+	if p.clock >= 0 {
+		v, ok := smallNumber(cellAt(cells, p.clock)) // hhmm
+		if !ok || v%100 > 59 || v > 2400 {
+			return false
+		}
+		s.sec, s.hasClock = v/100*hour+v%100*minute, true
+	}
 	if p.hour >= 0 {
 		h, ok := smallNumber(cellAt(cells, p.hour))
 		if !ok || h > 24 {

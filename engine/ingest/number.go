@@ -252,6 +252,12 @@ func (e *numberEvidence) add(o numberEvidence) {
 	e.large += o.large
 }
 
+// ambiguous reports whether a mark before three digits may be a decimal mark as well as one between thousands, so that all values may be a thousand
+// times larger or smaller.
+func (e numberEvidence) ambiguous() bool {
+	return e.commaThree+e.dotThree > 0 && e.commaLast+e.dotLast+e.commaOnly+e.dotOnly+e.commaMany+e.dotMany+e.small == 0
+}
+
 // style decides. sure is false where the evidence fits two readings; the
 // other columns of the file may know better.
 func (e numberEvidence) style(delim byte) (style numberStyle, sure bool) {
@@ -263,13 +269,15 @@ func (e numberEvidence) style(delim byte) (style numberStyle, sure bool) {
 		return comma, true
 	case dotIsDecimal > 0:
 		return dot, true
-	case e.commaThree > 0 && delim != ',': // a lone comma is the decimal mark there
-		return comma, true
+	case e.commaThree > 0 && e.small > 0 && e.large == 0: // 726 beside 1,099 and never 1099: the comma groups thousands
+		return dot, true
+	case e.commaThree > 0 && delim != ',': // a lone comma is mostly the decimal mark there
+		return comma, false
 	case e.commaThree > 0: // quoted, as in "1,234"
 		return dot, false
-	case e.dotThree > 0 && e.small > 0 && e.large == 0 && delim != ',':
+	case e.dotThree > 0 && e.small > 0 && e.large == 0 && e.dotOnly == 0:
 		// 726 beside 1.099 and never 1099: the dot groups thousands.
-		return comma, false
+		return comma, true
 	}
 	return dot, false
 }

@@ -3,6 +3,7 @@ package ingest
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,11 +19,14 @@ type column struct {
 	device string // the asset it belongs to in a wide file; "" all of them
 	slot   int    // start of the hour in seconds, in a file with a column for each hour
 
-	style     numberStyle
-	values    []float64 // one for each row, in base units
-	units     []string  // units written in the cells, in order of appearance
-	count     int       // usable values
-	sentinels int
+	style      numberStyle
+	values     []float64 // one for each row, in base units
+	units      []string  // units written in the cells, in order of appearance
+	count      int       // usable values
+	sentinels  int
+	mark       byte // before three digits, of eitherMark
+	readings   bool // its name says that it holds the readings of a meter, though not of what
+	eitherMark bool // its mark before three digits may be a decimal mark or one between thousands
 }
 
 // plan says how the records below the header are to be read.
@@ -31,9 +35,8 @@ type plan struct {
 	timed   []sampled // sampled records below the header that have a time
 	columns []*column
 	time    timePlan
-	id      int // column that names the row's asset, -1 none
-	measure int // column that names the row's quantity, -1 none
-	unitAt  int // column that names the row's unit, -1 none
+	keys    keys
+	given   bool // keys were found by their values
 	hours   []*column
 
 	maker    string
@@ -54,16 +57,20 @@ type timePlan struct {
 	hour   int    // number of the hour, -1 none
 	parts  [3]int // year, month, day of formParts
 	minute int    // of formParts, -1 none
+	offset int    // column that holds the offset from UTC, -1 none
 
 	now     stamp  // of the record last read
 	dayText string // the date last read, and what it means
 	day     stamp
 }
 
-// makePlan gives every column its meaning.
-func makePlan(h head, maker string) (*plan, error) {
-	p := &plan{head: h, id: -1, measure: -1, unitAt: -1, maker: maker}
-	p.time = timePlan{form: h.form, column: h.column, clock: -1, hour: -1, minute: -1}
+// makePlan gives every column its meaning. The keys are found by the names of their columns unless given is set.
+func makePlan(h head, maker string, given *keys) (*plan, error) {
+	p := &plan{head: h, keys: noKeys, maker: maker}
+	if given != nil {
+		p.keys, p.given = *given, true
+	}
+	p.time = timePlan{form: h.form, column: h.column, clock: -1, hour: -1, minute: -1, offset: -1}
 	for _, s := range h.stack {
 		p.cells = max(p.cells, len(s.cells))
 	}
@@ -71,6 +78,7 @@ func makePlan(h head, maker string) (*plan, error) {
 	p.readTimeHeader()
 	taken := map[int]bool{h.column: true}
 	p.findClock(taken)
+	p.findOffset(taken)
 	p.findHours(taken)
 	for c := range p.cells {
 		if !taken[c] && !p.readsAsTime(c) {
@@ -80,8 +88,44 @@ func makePlan(h head, maker string) (*plan, error) {
 		}
 	}
 	p.findKeys()
+	if p.keys.measure >= 0 {
+		p.findValue()
+	}
+	if p.keys.measure >= 0 || p.find(rolePower, roleEnergy, roleCounter, roleDaily) != nil {
+		p.columns = slices.DeleteFunc(p.columns, func(col *column) bool { return col.means.role == roleUnknown })
+	}
 	p.splitDevices()
 	return p, nil
+}
+
+// findValue makes sure that a long file has a column of values: if no name says which it is, the one with the most numbers.
+func (p *plan) findValue() {
+	if p.find(roleValue, rolePower, roleEnergy) != nil {
+		return
+	}
+	best, most := -1, 0.5
+	for c := range p.cells {
+		if slices.Contains(p.timeColumns(), c) || slices.Contains([]int{p.keys.asset, p.keys.second, p.keys.measure, p.keys.unit}, c) || p.readsAsTime(c) {
+			continue
+		}
+		if share := p.share(c, isNumber); share > most {
+			best, most = c, share
+		}
+	}
+	if best >= 0 {
+		p.columns = slices.DeleteFunc(p.columns, func(col *column) bool { return col.index == best })
+		p.columns = append(p.columns, &column{index: best, title: p.title(best), name: p.title(best), means: meaning{role: roleValue}, style: plainStyle})
+	}
+}
+
+// isNumber reports whether a cell holds a number, whatever marks it uses.
+func isNumber(cell string) bool {
+	for _, style := range []numberStyle{{'.', ','}, {',', '.'}} {
+		if _, rest, ok := parseNumber([]byte(cell), style); ok && len(rest) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // readPreamble takes unit, quantity, zone and identity from above the header.
@@ -90,7 +134,8 @@ func (p *plan) readPreamble() {
 		key, value := takeApart(kv.key), takeApart(kv.value)
 		switch {
 		case kv.key == "":
-			if p.context.name == "" && (meaningOf(value).role != roleNone) {
+			// The title nearest to the header says most, unless only another one names a unit.
+			if meaningOf(value).role != roleNone && (p.context.unit.dim == dimNone || value.unit.dim != dimNone) {
 				p.context = value
 			}
 		case key.any(cUnit):
@@ -211,6 +256,43 @@ func (p *plan) findClock(taken map[int]bool) {
 	}
 }
 
+// findOffset finds a column with the offset from UTC of times that carry none.
+func (p *plan) findOffset(taken map[int]bool) {
+	if p.time.form != formCalendar && p.time.form != formCompact || p.zone == time.UTC {
+		return
+	}
+	zoned := p.share(p.time.column, func(cell string) bool {
+		s, ok := parseStamp([]byte(cell))
+		return ok && (s.zone.known || s.zone.abbr != "")
+	})
+	if zoned > 0.5 {
+		return
+	}
+	for c := range p.cells {
+		named := strings.Contains(fold(p.title(c)), "offset")
+		if !taken[c] && p.share(c, func(cell string) bool { return isOffset(cell) || named && isHourOffset(cell) }) > 0.95 {
+			p.time.offset, taken[c] = c, true
+			return
+		}
+	}
+}
+
+// isHoursMinutes reports whether a cell is a time of day as one number, "1430" and "5" for 14:30 and 0:05.
+func isHoursMinutes(cell string) bool {
+	n, err := strconv.Atoi(cell)
+	return err == nil && n >= 0 && n <= 2400 && n%100 < 60
+}
+
+// reaches reports whether a cell of column c holds at least a number.
+func (p *plan) reaches(c, least int) bool {
+	found := false
+	p.data(c, func(cell string) {
+		n, err := strconv.Atoi(cell)
+		found = found || err == nil && n >= least
+	})
+	return found
+}
+
 func isHour(cell string) bool {
 	n, err := strconv.Atoi(cell)
 	return err == nil && n >= 0 && n <= 25
@@ -218,9 +300,21 @@ func isHour(cell string) bool {
 
 func (p *plan) findParts(taken map[int]bool) {
 	line := p.head.stack[len(p.head.stack)-1]
-	p.time.parts, _ = partColumns(line.cells)
+	for _, s := range p.head.stack {
+		if parts, ok := partColumns(s.cells); ok {
+			line, p.time.parts = s, parts
+		}
+	}
 	for _, c := range p.time.parts {
 		taken[c] = true
+	}
+	for c := range line.cells {
+		if p.time.clock < 0 && !taken[c] && p.share(c, isHoursMinutes) > 0.95 && p.reaches(c, 100) {
+			p.time.clock, taken[c] = c, true
+		}
+	}
+	if p.time.clock >= 0 {
+		return
 	}
 	for c, cell := range line.cells {
 		switch fold(cell) {
@@ -269,11 +363,12 @@ func (p *plan) findHours(taken map[int]bool) {
 	p.hours = found
 	values := &column{index: -1, title: p.context.name, name: p.context.name, unit: p.context.unit, means: meaningOf(p.context), style: plainStyle}
 	if values.means.role == roleNone || values.means.role == roleValue {
-		values.means = meaning{role: roleEnergy} // meters' tables hold energy
+		values.means = meaning{role: roleEnergy, bare: values.unit.dim == dimNone} // meters' tables hold energy
 		if values.unit.dim == dimPower {
 			values.means.role = rolePower
 		}
 	}
+	values.means.bare = values.means.bare || p.vague()
 	p.columns = append(p.columns, values)
 }
 
@@ -281,6 +376,7 @@ func (p *plan) findHours(taken map[int]bool) {
 // it has none that is of use.
 func (p *plan) describe(c int) *column {
 	col := &column{index: c, style: plainStyle}
+	unitLine, letters := false, false
 	for _, s := range p.head.stack {
 		text := s.cell(c)
 		if text == "" {
@@ -288,16 +384,22 @@ func (p *plan) describe(c int) *column {
 		}
 		if u, ok := parseUnit(text); ok && (col.title != "" || len(p.head.stack) > 1) {
 			col.unit = u
+			unitLine = col.title != "" || col.device != ""
 			continue
 		}
 		h := takeApart(text)
+		if p.lettered(s, c) {
+			h, letters = takeApartLettered(text), true
+		}
 		serial, isSerial := strings.CutPrefix(text, "SN: ")
 		switch {
 		case isSerial:
 			col.device = serial
-		case identifier.MatchString(text):
+		case identifier.MatchString(text) && h.unit.dim == dimNone:
 			col.device = text
-		case len(p.head.stack) > 1 && h.has&^(cDevice|cCabinet|cSite|cCount|cTotal|cLifetime) == 0 && h.unit.dim == dimNone && !h.any(cLifetime) && meaningOf(h).role == roleNone && !h.names():
+		case identifier.MatchString(h.name):
+			col.device, col.unit = h.name, h.unit
+		case len(p.head.stack) > 1 && h.has&^(cDevice|cCabinet|cSite|cCount) == 0 && h.unit.dim == dimNone && !h.any(cLifetime) && meaningOf(h).role == roleNone && !h.names():
 			if col.device == "" && col.title == "" { // "Analog", "Mean" below a name is none
 				col.device = text
 			}
@@ -315,10 +417,25 @@ func (p *plan) describe(c int) *column {
 		col.title, col.device = name, device
 	}
 	h := takeApart(col.title)
+	if letters {
+		h = takeApartLettered(col.title)
+	}
 	if h.unit.dim == dimNone {
 		h.unit = col.unit
 	}
-	col.name, col.unit, col.means = h.name, h.unit, meaningOf(h)
+	if unitLine {
+		h.name, h.unit = col.title, col.unit // "Array W" above "kWh" holds no watts
+	}
+	var known bool
+	col.name, col.unit = h.name, h.unit
+	col.means, known = ruled(h)
+	if !known && p.measures(c) {
+		// The name says nothing: a title may, or the values.
+		col.means = meaning{role: roleUnknown}
+		col.readings = h.any(cLifetime)
+		p.borrowContext(col)
+		return col
+	}
 	if col.means.role == roleValue || col.title == "" && len(p.head.stack) > 0 && h.unit.dim != dimNone {
 		p.borrowContext(col)
 	}
@@ -328,10 +445,58 @@ func (p *plan) describe(c int) *column {
 	return col
 }
 
+// lettered reports whether cell c of a header line ends with a single letter and another cell of the line differs from it in that letter only, so that
+// the letter tells units apart and is no unit of measure: "Roof V", "Roof W".
+func (p *plan) lettered(s sampled, c int) bool {
+	name, ok := withoutLetter(s.cell(c))
+	if !ok {
+		return false
+	}
+	for i := range s.cells {
+		if other, ok := withoutLetter(s.cell(i)); ok && i != c && other == name && s.cell(i) != s.cell(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutLetter is a name without the single letter that it ends with.
+func withoutLetter(name string) (rest string, ok bool) {
+	n := len(name) - 1
+	if n < 2 || name[n] < 'A' || name[n] > 'Z' || !strings.ContainsRune(" -_", rune(name[n-1])) {
+		return name, false
+	}
+	return name[:n-1], true
+}
+
+// takeApartLettered takes a name apart whose last letter is neither a unit nor a word.
+func takeApartLettered(name string) header {
+	rest, _ := withoutLetter(name)
+	h := takeApart(rest)
+	h.name, h.unit, h.tokens = name, unit{}, tokensOf(name)
+	return h
+}
+
 // names says that the header is of a column of names, "Device" or "Serial no.",
 // and no name itself, as "Inverter 2" is.
 func (h header) names() bool {
 	return h.unknown == 0 && h.any(cSerial|cDevice|cSite) && !strings.ContainsAny(h.name, "0123456789")
+}
+
+// measures reports whether the cells of column c look like measurements: numbers that differ, and have decimals or four digits or many values.
+func (p *plan) measures(c int) bool {
+	seen, n, long := map[string]bool{}, 0, 0
+	p.data(c, func(cell string) {
+		if cell == "" {
+			return
+		}
+		n++
+		seen[cell] = true
+		if strings.ContainsAny(cell, ".,") || len(cell) > 3 {
+			long++
+		}
+	})
+	return len(seen) > 1 && p.share(c, isNumber) > 0.6 && (long*2 > n || len(seen)*5 > n)
 }
 
 // borrowContext completes a column that is only called "Value".
@@ -341,18 +506,33 @@ func (p *plan) borrowContext(col *column) {
 	}
 	h := header{name: p.context.name, unit: col.unit, has: p.context.has, tokens: p.context.tokens}
 	if m := meaningOf(h); m.role != roleNone && m.role != roleValue {
+		m.bare = p.vague()
 		col.means = m
 	}
 }
 
+// vague reports whether the title above the header names production without a unit, as "Production report" does, so that the values may be power or energy.
+func (p *plan) vague() bool {
+	return p.context.unit.dim == dimNone && p.context.any(cProduction) && !p.context.any(cLifetime|cDaily)
+}
+
 // findKeys picks the columns that name a row's asset, quantity and unit.
 func (p *plan) findKeys() {
+	if p.given {
+		p.columns = slices.DeleteFunc(p.columns, func(col *column) bool {
+			return col.means.role == roleNone && col.index >= 0 || slices.Contains([]int{p.keys.asset, p.keys.second, p.keys.measure, p.keys.unit}, col.index)
+		})
+		if p.keys.measure < 0 {
+			p.columns = named(p.columns)
+		}
+		return
+	}
 	var keep []*column
 	best := -1
 	for _, col := range p.columns {
 		h := takeApart(col.title)
-		if col.means.role == roleValue && h.any(cMeasure) && p.names(col.index) {
-			p.measure = col.index
+		if col.means.role == roleValue && p.keys.measure < 0 && p.share(col.index, isNumber) < 0.2 && p.names(col.index) {
+			p.keys.measure = col.index
 			continue
 		}
 		if col.means.role != roleNone || col.index < 0 {
@@ -363,19 +543,39 @@ func (p *plan) findKeys() {
 			continue
 		}
 		switch {
-		case h.any(cMeasure) && p.measure < 0 && !h.any(cSerial|cDevice) && p.names(col.index):
-			p.measure = col.index
+		case h.any(cMeasure) && p.keys.measure < 0 && !h.any(cSerial|cDevice) && p.names(col.index):
+			p.keys.measure = col.index
 		case h.any(cUnit) && p.share(col.index, isUnit) > 0.8:
-			p.unitAt = col.index
+			p.keys.unit = col.index
 		case h.any(cSerial | cDevice | cSite):
 			if rank := p.keyRank(col.index, h); best < rank {
-				best, p.id = rank, col.index
+				best, p.keys.asset = rank, col.index
 			}
 		}
 	}
 	p.columns = keep
-	if p.measure < 0 {
+	p.findMeasure()
+	if p.keys.measure < 0 {
 		p.columns = named(p.columns)
+	}
+}
+
+// findMeasure finds the column that names each row's quantity by its cells, where the values themselves have no name.
+func (p *plan) findMeasure() {
+	if p.keys.measure >= 0 || p.find(rolePower, roleEnergy, roleCounter, roleDaily, roleFeedIn) != nil {
+		return
+	}
+	quantity := func(cell string) bool {
+		h := takeApart(cell)
+		return h.unit.dim != dimNone && h.name != "" || len(cell) > 2 && mainRole(meaningOf(h).role)
+	}
+	for c := range p.cells {
+		if c == p.keys.asset || c == p.keys.unit || slices.Contains(p.timeColumns(), c) || p.share(c, isNumber) > 0.2 || p.share(c, quantity) < 0.3 {
+			continue
+		}
+		p.keys.measure = c
+		p.columns = slices.DeleteFunc(p.columns, func(col *column) bool { return col.index == c })
+		return
 	}
 }
 
@@ -423,7 +623,7 @@ func named(columns []*column) []*column {
 			if any {
 				continue
 			}
-			col.means.role = rolePower
+			col.means.role, col.means.bare = rolePower, col.unit.dim == dimNone
 			if col.unit.dim == dimEnergy {
 				col.means.role = roleEnergy
 			}

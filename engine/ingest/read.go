@@ -3,6 +3,7 @@ package ingest
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -33,31 +34,60 @@ func Read(r io.Reader, o Options) (*Result, error) {
 	if err := bounded(text); err != nil {
 		return nil, err
 	}
-	rep := &report{}
 	text, quoted := unquoteLines(text)
 	d := sniff(text)
 	if d.delim == 0 {
 		d.delim = ','
 	}
+	text, turned := transposed(text, d)
 	h, err := locate(takeSample(text, d))
 	if err != nil {
 		return nil, err
 	}
 	headEnd := h.sample[min(h.first+1, len(h.sample)-1)].end
 	maker, mark := makerOf(string(text[:min(headEnd, headBytes)]))
-	p, err := makePlan(h, maker)
-	if err != nil {
-		return nil, err
-	}
 	if quoted {
 		encoding += ", each line in quotes as a whole"
 	}
-	p.tell(encoding, d, mark, o, rep)
-	t, err := p.fill(text, d)
-	if err != nil {
-		return nil, err
+	if turned {
+		encoding += "; times stand as columns, so rows and columns are exchanged"
 	}
-	return t.result(o, rep)
+	attempt := func(given *keys) (*plan, *Result, error) {
+		p, err := makePlan(h, maker, given)
+		if err != nil {
+			return nil, nil, err
+		}
+		rep := &report{}
+		p.tell(encoding, d, mark, o, rep)
+		t, err := p.fill(text, d)
+		if err != nil {
+			return p, nil, err
+		}
+		res, err := t.result(o, rep)
+		return p, res, err
+	}
+	p, res, err := attempt(nil)
+	if p == nil || err == nil || !mayHaveOtherKeys(err) {
+		return res, err
+	}
+	// Rows contradict each other: the columns that tell them apart have other names than those that are known.
+	scan := p.scanKeys(text, d)
+	byValues, ok := p.searchKeys(scan)
+	if ok && byValues != p.keys {
+		if _, res, again := attempt(&byValues); again == nil || !mayHaveOtherKeys(again) {
+			return res, again
+		}
+	}
+	if n, lines := scan.conflicts(scan.indexes(p.keys)...); n*100 > len(scan.times) {
+		return nil, refuse(ConflictingRows, lines[1], "%d of %d rows contradict another row of the same unit and time, such as lines %d and %d; no column tells the units apart", n, len(scan.times), lines[0], lines[1])
+	}
+	return nil, err
+}
+
+// mayHaveOtherKeys reports whether a reading failed in a way that other keys may avoid.
+func mayHaveOtherKeys(err error) bool {
+	var r *Refusal
+	return errors.As(err, &r) && (r.Kind == ConflictingRows || r.Kind == NoPowerOrEnergy || r.Kind == NoDataRows)
 }
 
 // readAll reads r up to a limit. Readers of memory and of objects know their
@@ -122,6 +152,9 @@ func (p *plan) timeWords() string {
 func (t *table) result(o Options, rep *report) (*Result, error) {
 	p := t.plan
 	t.level()
+	t.chooseOrder(p.zone, rep)
+	t.assignUnknown(o.CapacityKW, rep)
+	t.dropLoads(rep)
 	if !slices.ContainsFunc(t.columns, func(c *column) bool { return mainRole(c.means.role) || c.means.role == roleFeedIn }) {
 		return nil, refuse(NoPowerOrEnergy, p.head.stack[len(p.head.stack)-1].line, "no column holds power or energy of production")
 	}
@@ -133,11 +166,13 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 			rep.decide("values", "%d readings of %s are the limits of a register that is not set; they count as missing", c.sentinels, c.label())
 		}
 	}
-	t.chooseOrder(p.zone, rep)
 	utc, reversed := t.times(p.zone, o.Now, rep)
 	groups := t.groups(utc, reversed)
 	if len(groups) == 0 {
 		return nil, refuse(NoDataRows, t.firstLine, "no row below the header has a time that can be")
+	}
+	if n := t.conflicts(groups); n > fewConflicts && float64(n) > maxConflicts*float64(len(t.walls)) {
+		return nil, refuse(ConflictingRows, t.firstLine, "%d of %d rows contradict another row of the same unit and time", n, len(t.walls))
 	}
 	step := interval(groups)
 	var assets []*assetData
@@ -157,7 +192,12 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 	if len(assets) == 0 {
 		return nil, refuse(NoDataRows, t.firstLine, "no row below the header has a value of power or energy")
 	}
+	for _, a := range assets {
+		a.quantum = quantumOf(a.source)
+	}
+	assets = dropTotals(assets, rep)
 	unit := settleUnits(assets, step, o, p, rep)
+	settleMarks(assets, step, o, rep)
 	res := &Result{ValueKind: assets[0].kind, UnitSource: unit, Manufacturer: p.maker, Interval: step}
 	t.finish(res, assets, step, o, rep)
 	return res, nil
@@ -186,6 +226,7 @@ func settleUnits(assets []*assetData, step time.Duration, o Options, p *plan, re
 		}
 	}
 	if len(open) > 0 {
+		settleKind(open, step, o.CapacityKW, rep)
 		l := load{capacityKW: o.CapacityKW, energy: open[0].kind != KindPower, maker: p.maker, whole: true}
 		for _, a := range open {
 			a.derive(step, o.Zone, 0)
@@ -206,6 +247,68 @@ func settleUnits(assets []*assetData, step time.Duration, o Options, p *plan, re
 		rep.decide("unit", "%s, as written", strings.Join(written, "|"))
 	}
 	return strings.Join(written, "|")
+}
+
+// settleKind decides by the capacity whether values are power or the energy of each interval, where neither a name nor a unit says it.
+func settleKind(open []*assetData, step time.Duration, capacityKW float64, rep *report) {
+	if capacityKW <= 0 {
+		return
+	}
+	total := 0.0
+	for _, a := range open {
+		if !a.main.means.bare || a.kind != KindPower && a.kind != KindIntervalEnergy {
+			return
+		}
+		total += peak(a.source)
+	}
+	kind, other := KindPower, KindIntervalEnergy
+	if energyFits(total, capacityKW, step) {
+		kind, other = other, kind
+	}
+	for _, a := range open {
+		a.kind = kind
+	}
+	rep.decide("values", "taken for %s, which fits the capacity better than %s; neither a name nor a unit says which", kindWords[kind], kindWords[other])
+}
+
+// settleMarks decides whether the one mark in numbers like 1,234 is a decimal mark or one between thousands, where nothing in the file tells: by the
+// capacity, else with a warning.
+func settleMarks(assets []*assetData, step time.Duration, o Options, rep *report) {
+	const least, most = 0.02, mostOfCapacity
+	var open []*assetData
+	for _, a := range assets {
+		if a.main.eitherMark && !a.needsUnit() {
+			open = append(open, a)
+		}
+	}
+	if len(open) == 0 {
+		return
+	}
+	share, other := 0.0, 1000.0
+	for _, a := range open {
+		if a.main.style.decimal == a.main.mark {
+			other = 1000
+		} else {
+			other = 1e-3
+		}
+		a.derive(step, o.Zone, 0)
+		share += peak(a.powerKW)
+	}
+	if o.CapacityKW > 0 {
+		share /= o.CapacityKW
+		fits, otherFits := share >= least && share <= most, share*other >= least && share*other <= most
+		switch {
+		case fits && !otherFits:
+			return
+		case otherFits && !fits:
+			for _, a := range open {
+				a.scale *= other
+			}
+			rep.decide("numbers", "the mark in numbers such as 1%c234 is taken so that the values fit the capacity", open[0].main.mark)
+			return
+		}
+	}
+	rep.warn("numbers", "the mark in numbers such as 1%c234 may be a decimal mark or stand between thousands; if it is the other, all values are %g times as large", open[0].main.mark, other)
 }
 
 // peak is the highest power without the last thousandth, which may be faults.

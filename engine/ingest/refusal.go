@@ -14,6 +14,7 @@ const (
 	NoPowerOrEnergy     Kind = "no_power_or_energy_column"
 	NoDataRows          Kind = "no_data_rows"
 	InconsistentColumns Kind = "inconsistent_columns"
+	ConflictingRows     Kind = "conflicting_rows"
 	TooLarge            Kind = "too_large"
 )
 

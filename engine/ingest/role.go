@@ -21,6 +21,7 @@ const (
 	roleValue         // a value without a name of its own
 	roleQuantity      // one of series' further quantities
 	roleState         // operating state in words
+	roleUnknown       // numbers under a name that says nothing; the values may show what they are
 )
 
 // meaning is a role with what it needs.
@@ -29,6 +30,7 @@ type meaning struct {
 	quantity series.Quantity // of roleQuantity
 	rank     int             // the higher of two columns of one role is taken
 	total    bool            // a sum over assets where there are several
+	bare     bool            // neither name nor unit says whether it is power or energy
 	energy   bool            // of roleFeedIn: energy, not power
 	sunSpec  bool            // of roleState: numbers are SunSpec's states
 }
@@ -103,7 +105,15 @@ func (h header) oneOfThree() bool {
 		return true
 	}
 	n := len(h.tokens)
-	return n > 1 && len(h.tokens[n-1]) == 1 && strings.Contains("rstuvwabc", h.tokens[n-1])
+	if n > 1 && h.tokens[n-2] == "l" && len(h.tokens[n-1]) == 1 && strings.Contains("123", h.tokens[n-1]) {
+		return true
+	}
+	const measured = cPower | cEnergy | cProduction | cVoltage | cCurrent | cAC | cApparent | cReactive
+	if n < 2 || len(h.tokens[n-1]) != 1 || !strings.Contains("rstuvwabc", h.tokens[n-1]) {
+		return false
+	}
+	return (tokenConcepts(h.tokens[n-2])|conceptsOf(strings.Join(h.tokens[max(0, n-3):n-1], " ")))&measured != 0 &&
+		(tokenConcepts(h.tokens[n-2]) != 0 || n > 2 && words().pairs[h.tokens[n-3]+h.tokens[n-2]] != 0)
 }
 
 // rules say what a column means, the first that holds. They start with what
@@ -143,10 +153,10 @@ var rules = []struct {
 	// SunSpec's. A vendor's numbers under another name could mean anything.
 	{"operating state", func(h header) bool { return strings.Join(h.tokens, " ") == "inverter state" }, just(meaning{role: roleState, sunSpec: true})},
 	{"run state", func(h header) bool { return strings.Join(h.tokens, " ") == "run state" }, quantity(series.RunState)},
-	{"status", func(h header) bool { return h.any(cStatus) && h.dim(dimNone) }, just(meaning{role: roleState})},
+	{"status", func(h header) bool { return h.any(cStatus) && !h.any(cLifetime) && h.dim(dimNone) }, just(meaning{role: roleState})},
 	{"battery or consumption", func(h header) bool { return h.any(cBattery | cConsumption) }, nothing},
-	{"fed into the grid", func(h header) bool { return h.any(cFeedIn) }, feedIn},
-	{"grid", func(h header) bool { return h.any(cGrid) }, nothing},
+	{"fed into the grid", func(h header) bool { return h.any(cFeedIn) && !h.any(cDevice) }, feedIn},
+	{"grid", func(h header) bool { return h.any(cGrid) && !(h.any(cFeedIn) && h.any(cDevice)) }, nothing},
 	{"rating, another period or DC", func(h header) bool { return h.any(cRating | cOtherPeriod | cDC | cForecast) }, nothing},
 	{"power", func(h header) bool {
 		return h.dim(dimPower) || h.dim(dimNone) && h.any(cPower)
@@ -158,18 +168,24 @@ var rules = []struct {
 
 // meaningOf is what a column with that header means.
 func meaningOf(h header) meaning {
+	m, _ := ruled(h)
+	return m
+}
+
+// ruled is what a column with that header means; known is false if no rule applies, so that the name says nothing.
+func ruled(h header) (m meaning, known bool) {
 	if len(h.tokens) <= 3 && h.dim(dimNone, dimPower, dimEnergy, dimTemperature) {
 		letters := strings.Join(h.tokens, "")
 		if m, ok := codes[strings.TrimRight(letters, "0123456789")]; ok && len(letters) <= 5 {
-			return m
+			return m, true
 		}
 	}
 	for _, r := range rules {
 		if r.when(h) {
-			return r.mean(h)
+			return r.mean(h), true
 		}
 	}
-	return meaning{}
+	return meaning{}, false
 }
 
 func contains(tokens []string, w string) bool {
@@ -306,9 +322,10 @@ func energy(h header) meaning {
 	if h.any(cProduction | cAC) {
 		m.rank = 1
 	}
-	switch {
-	case h.oneOfThree():
+	if h.oneOfThree() {
 		m.rank = -1
+	}
+	switch {
 	case h.any(cDaily):
 		m.role, m.total = roleDaily, false
 	case h.any(cLifetime), h.any(cTotal) && h.any(cEnergy):

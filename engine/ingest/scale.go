@@ -1,6 +1,9 @@
 package ingest
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // load is what is known of the values whose unit is not written.
 type load struct {
@@ -21,6 +24,9 @@ type unitGuess struct {
 
 // Plausible share of the capacity that a plant's peak reaches.
 const mostOfCapacity = 1.5
+
+// leastForMega is the capacity in kW from which values may be in MW or MWh.
+const leastForMega = 500
 
 // inferUnit settles a unit that is not written: by the capacity where it is
 // known, else by the size of the values.
@@ -47,7 +53,7 @@ func inferUnit(l load) unitGuess {
 	}
 	best := unitGuess{plain, 1e-3, "as anything larger the values would go beyond the capacity", ""}
 	for _, g := range []unitGuess{{kilo, 1, "the values fit the capacity", ""}, {mega, 1e3, "the values fit the capacity", ""}} {
-		tooSmallForMega := g.name == mega && l.capacityKW < 500
+		tooSmallForMega := g.name == mega && l.capacityKW < leastForMega
 		if l.peakKW*g.scale <= mostOfCapacity*l.capacityKW && !tooSmallForMega && l.peakKW > 0 {
 			best = g
 		}
@@ -59,6 +65,30 @@ func inferUnit(l load) unitGuess {
 		best.doubt = "the values reach less than 2 % of the capacity"
 	}
 	return best
+}
+
+// energyFits reports whether values whose name and unit do not say whether they are power or the energy of an interval are the latter: of the readings
+// that the capacity allows, the one whose highest value is nearest to what plants reach. peak is the highest of all assets together, as written.
+func energyFits(peak, capacityKW float64, step time.Duration) bool {
+	const usual, most, penalty = 0.6, 1.2, 0.3
+	if capacityKW <= 0 || step <= 0 || peak <= 0 {
+		return false
+	}
+	best, energy := math.Inf(1), false
+	for _, scale := range []float64{1e-3, 1, 1e3} {
+		if scale > 1 && capacityKW < leastForMega {
+			continue
+		}
+		asPower := peak * scale / capacityKW
+		asEnergy := asPower / step.Hours()
+		if far := math.Abs(math.Log(asPower / usual)); asPower <= most && far < best {
+			best, energy = far, false
+		}
+		if far := math.Abs(math.Log(asEnergy/usual)) + penalty; asEnergy <= most && far < best {
+			best, energy = far, true
+		}
+	}
+	return energy
 }
 
 // grain looks at the decimals of values.

@@ -169,7 +169,7 @@ func (c *cursor) dateMark() (mark byte, ok bool) {
 	case m < 0x80:
 		return 0, false
 	}
-	for _, m := range []string{"年", "月", "日"} {
+	for _, m := range []string{"年", "月", "日", "년", "월", "일"} {
 		if c.take(m) {
 			return 'c', true
 		}
@@ -198,7 +198,7 @@ func parseStamp(cell []byte) (s stamp, ok bool) {
 	case 'T', 't', ',', ':', '_', ' ', '\t', '-':
 		c.b = c.b[1:]
 	default:
-		if !digit(c.peek()) || !bytes.Contains(cell, []byte("日")) { // 2024年5月6日09:00
+		if !digit(c.peek()) || !bytes.Contains(cell, []byte("日")) && !bytes.Contains(cell, []byte("일")) { // 2024年5月6日09:00
 			return s, false
 		}
 	}
@@ -251,6 +251,9 @@ func (c *cursor) numericDate(s *stamp) bool {
 		return c.yearFirst(s, v)
 	case 8, 12, 14:
 		return c.compactDate(s, v, n)
+	case 6: // 260615 with a time of day behind it
+		s.year, s.b, s.a, s.sure = 2000+v/10000, v/100%100, v%100, true
+		return (c.peek() == ' ' || c.peek() == '_' || c.peek() == 'T') && s.b >= 1 && s.b <= 12 && s.a >= 1 && s.a <= 31
 	case 1, 2:
 		return c.dayOrMonthFirst(s, v)
 	}
@@ -259,12 +262,21 @@ func (c *cursor) numericDate(s *stamp) bool {
 
 func (c *cursor) yearFirst(s *stamp, year int) bool {
 	s.year, s.sure = year, true
+	if c.peek() == 'W' {
+		return c.weekDate(s, year, false)
+	}
 	mark, ok := c.dateMark()
 	if !ok || year < 1900 || year > 2200 {
 		return false
 	}
+	if mark == '-' && c.peek() == 'W' {
+		return c.weekDate(s, year, true)
+	}
 	if digit(c.peek()) {
-		s.b, _ = c.number()
+		var n int
+		if s.b, n = c.number(); mark == '-' && n == 3 { // 2026-166, an ordinal date
+			return s.setDayOfYear(year, s.b)
+		}
 	} else {
 		s.b = monthNamed(c.word())
 	}
@@ -273,8 +285,48 @@ func (c *cursor) yearFirst(s *stamp, year int) bool {
 	}
 	var n int
 	s.a, n = c.number()
-	c.take("日")
+	if !c.take("日") && !c.take("일") && mark == '.' {
+		c.take(".") // "2026. 06. 15."
+	}
 	return n > 0 && n <= 2 && s.b >= 1 && s.b <= 12 && s.a >= 1 && s.a <= 31
+}
+
+// setDayOfYear sets the date to day n of a year; false where there is no such day.
+func (s *stamp) setDayOfYear(year, n int) bool {
+	if n < 1 || n > 366 || n == 366 && daysIn(year, 2) == 28 {
+		return false
+	}
+	month := 1
+	for n > daysIn(year, month) {
+		n -= daysIn(year, month)
+		month++
+	}
+	s.year, s.a, s.b, s.sure = year, n, month, true
+	return true
+}
+
+// weekDate reads the rest of an ISO 8601 week date behind its year: "W25-1", or "W251" where it is not extended.
+func (c *cursor) weekDate(s *stamp, year int, extended bool) bool {
+	c.take("W")
+	if len(c.b) < 2 || !digit(c.b[0]) || !digit(c.b[1]) {
+		return false
+	}
+	week, _ := twoDigits(c.b[0], c.b[1])
+	c.b = c.b[2:]
+	if extended && !c.take("-") || !digit(c.peek()) {
+		return false
+	}
+	weekday := int(c.b[0] - '0')
+	c.b = c.b[1:]
+	if week < 1 || week > 53 || weekday < 1 || weekday > 7 || digit(c.peek()) {
+		return false
+	}
+	// The 4th of January is in week 1.
+	fourth := time.Date(year, 1, 4, 0, 0, 0, 0, time.UTC)
+	monday := fourth.AddDate(0, 0, -(int(fourth.Weekday())+6)%7)
+	t := monday.AddDate(0, 0, (week-1)*7+weekday-1)
+	s.year, s.a, s.b, s.sure = t.Year(), t.Day(), int(t.Month()), true
+	return true
 }
 
 // compactDate splits 20240615, 202406150930 and 20240615093000.
@@ -320,8 +372,12 @@ func (c *cursor) dayOrMonthFirst(s *stamp, first int) bool {
 // finish reads the zone, and accepts a second time of a range.
 func (c *cursor) finish(s *stamp) bool {
 	c.skipBlanks()
+	bracket := c.take("(")
 	s.zone = c.zone()
 	c.skipBlanks()
+	if bracket && !c.take(")") {
+		return false
+	}
 	if len(c.b) == 0 {
 		return true
 	}

@@ -3,6 +3,7 @@ package ingest
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -34,6 +35,7 @@ type table struct {
 	known    map[string]int32   // assets by name
 	lastName []byte             // of the last row, and its index
 	lastID   int32              //
+	joined   []byte             // the last name of two columns
 	measures map[string]*column // columns of a long file by quantity
 }
 
@@ -111,7 +113,7 @@ func (t *table) reserve(size int) {
 	t.walls = make([]int64, 0, n)
 	for _, col := range t.columns {
 		col.values, col.units = nil, nil
-		if t.plan.measure < 0 && len(t.plan.hours) == 0 {
+		if t.plan.keys.measure < 0 && len(t.plan.hours) == 0 {
 			col.values = make([]float64, 0, n)
 		}
 	}
@@ -126,7 +128,7 @@ func (p *plan) styleOf(text []byte, d dialect) (known bool) {
 		style = numberStyle{',', '.'}
 	case d.decimal == '.':
 		style = numberStyle{'.', ','}
-	case d.delim == ',' && bytes.IndexByte(text[p.head.sample[p.head.first].offset:], '"') < 0:
+	case d.delim == ',' && bytes.IndexByte(text[p.head.sample[p.head.first].offset:], '"') < 0 && !p.dotsGroup():
 		style = plainStyle
 	default:
 		return false
@@ -135,6 +137,21 @@ func (p *plan) styleOf(text []byte, d dialect) (known bool) {
 		col.style = style
 	}
 	return true
+}
+
+// dotsGroup reports whether the dots of a sampled column group thousands, as in 1.234.567, or may do so, as in 1.234 with no other number of decimals.
+func (p *plan) dotsGroup() bool {
+	for _, col := range p.columns {
+		if col.index < 0 {
+			continue
+		}
+		var e numberEvidence
+		p.data(col.index, func(cell string) { e.look([]byte(cell)) })
+		if e.dotMany > 0 || e.dotThree > 0 && e.dotOnly == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // look adds the cells of a record to the evidence of each column.
@@ -163,6 +180,10 @@ func (p *plan) chooseStyles(evidence []numberEvidence, delim byte) (changed bool
 		style, sure := evidence[i].style(delim)
 		if !sure && commonSure {
 			style = common
+		}
+		col.eitherMark, col.mark = evidence[i].ambiguous() && !commonSure, '.'
+		if evidence[i].commaThree > 0 {
+			col.mark = ','
 		}
 		changed = changed || style != col.style
 		col.style = style
@@ -200,9 +221,9 @@ func (t *table) record(r *records) {
 	s := &p.time.now
 	t.dotted = t.dotted || s.dotted
 	asset := int32(0)
-	if p.id >= 0 {
+	if p.keys.asset >= 0 {
 		var ok bool
-		if asset, ok = t.asset(cellAt(r.cells, p.id)); !ok {
+		if asset, ok = t.asset(t.assetName(r.cells)); !ok {
 			t.skip(SkipNoAsset)
 			return
 		}
@@ -210,7 +231,7 @@ func (t *table) record(r *records) {
 	switch {
 	case len(p.hours) > 0:
 		t.hourRows(s, r.cells)
-	case p.measure >= 0:
+	case p.keys.measure >= 0:
 		t.measureRow(s, asset, r.cells)
 	default:
 		t.stamp(s, asset)
@@ -343,7 +364,7 @@ func (t *table) stamp(s *stamp, asset int32) {
 	if t.offsets != nil {
 		t.offsets = append(t.offsets, offset)
 	}
-	if t.plan.id >= 0 {
+	if t.plan.keys.asset >= 0 {
 		t.assets = append(t.assets, asset)
 	}
 }
@@ -366,10 +387,10 @@ func (t *table) hourRows(s *stamp, cells [][]byte) {
 // quantity.
 func (t *table) measureRow(s *stamp, asset int32, cells [][]byte) {
 	p := t.plan
-	name := cellAt(cells, p.measure)
+	name := cellAt(cells, p.keys.measure)
 	var written unit
-	if p.unitAt >= 0 {
-		written, _ = parseUnit(string(cellAt(cells, p.unitAt)))
+	if p.keys.unit >= 0 {
+		written, _ = parseUnit(string(cellAt(cells, p.keys.unit)))
 	}
 	col, ok := t.measures[string(name)]
 	if !ok {
@@ -378,8 +399,11 @@ func (t *table) measureRow(s *stamp, asset int32, cells [][]byte) {
 			h.unit = written
 		}
 		col = &column{title: h.name, name: h.name, unit: h.unit, means: meaningOf(h), index: p.valueAt(), style: plainStyle}
-		if value := p.find(roleValue); value != nil {
-			col.style = value.style
+		if i := slices.IndexFunc(p.columns, func(c *column) bool { return c.index == col.index }); i >= 0 {
+			col.style, col.eitherMark, col.mark = p.columns[i].style, p.columns[i].eitherMark, p.columns[i].mark
+		}
+		if m, known := ruled(h); (!known || m.role == roleValue || m.role == roleNone && h.any(cLifetime) && !h.any(noKey)) && h.dim(dimNone) && len(h.tokens) > 0 {
+			col.means, col.readings = meaning{role: roleUnknown}, h.any(cLifetime)
 		}
 		t.measures[string(name)] = col
 		if col.means.role != roleNone {
@@ -412,7 +436,7 @@ func (p *plan) valueAt() int {
 // level makes all columns as long as there are rows, and drops those that only
 // said where the values stand.
 func (t *table) level() {
-	if t.plan.measure >= 0 {
+	if t.plan.keys.measure >= 0 {
 		var own []*column
 		for _, col := range t.columns {
 			if col.means.role != roleValue {

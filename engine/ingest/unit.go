@@ -163,6 +163,16 @@ func splitUnit(name string) (rest string, u unit, ok bool) {
 	if u, ok := parseUnit(name); ok {
 		return "", u, true
 	}
+	for i, r := range name { // "Light W/m²"
+		if r != ' ' && r != '_' && r != ',' && r != '/' {
+			continue
+		}
+		if last := name[i+1:]; strings.ContainsAny(last, "/²°") {
+			if u, ok := parseUnit(last); ok {
+				return strings.TrimSuffix(strings.TrimRight(name[:i], " _-:/,"), " in"), u, true
+			}
+		}
+	}
 	words := rawTokens(name)
 	for i := len(words) - 1; i >= 0; i-- {
 		w := words[i]
@@ -170,7 +180,11 @@ func splitUnit(name string) (rest string, u unit, ok bool) {
 		if !ok || !unitStandsAlone(strings.ToLower(w.text), name[:w.at], i == len(words)-1) {
 			continue
 		}
-		return strings.Trim(name[:w.at]+name[w.at+len(w.text):], " _-:/,"), u, true
+		before := strings.TrimRight(name[:w.at], " _-:/,")
+		if in := len(before) - len(" in"); in > 0 && strings.HasSuffix(before, " in") {
+			before = before[:in]
+		}
+		return strings.Trim(before+" "+name[w.at+len(w.text):], " _-:/,"), u, true
 	}
 	return rest, unit{}, false
 }
@@ -185,6 +199,9 @@ func unitStandsAlone(word, before string, last bool) bool {
 	needs, short := shortUnits[word]
 	if !short {
 		return last
+	}
+	if word == "w" && last && (strings.HasSuffix(before, ", ") || strings.HasSuffix(before, "/") || strings.HasSuffix(before, "_") || strings.HasSuffix(before, " in ")) {
+		return true
 	}
 	return (last || word == "w") && conceptsOf(before)&needs != 0 || last && word == "w" && numbered(before)
 }

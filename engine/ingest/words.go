@@ -61,8 +61,8 @@ const (
 	cPartial // bus bars, insulation and the like: no voltage of an input
 )
 
-// dictionary: words by meaning, in English, German, Dutch, French, Spanish,
-// Italian, Portuguese and Chinese, without accents. A plain word is matched as
+// dictionary: words by meaning, in some thirty languages. They only add to what
+// values show, and are compared without accents. A plain word is matched as
 // a whole; with a star in front, behind or both, as an end, a beginning or a
 // part of one, which is how German, Dutch and Chinese compound.
 //
@@ -81,8 +81,8 @@ var dictionary = []struct {
 	{cGrid, "grid *netz netz* *bezug* import imports imported purchased purchase bought afname prelievo prelevata soutirage compra comprada rete red rede reseau absorbed " +
 		"gridms *购电* *电网*"},
 	{cGrid | cFeedIn, "feed feedin export exports exported *einspeisung* eingespeist *teruglevering* injection injectee immessa immissione vertida vertido excedente excedentes surplus sold *上网* *馈网*"},
-	{cBattery, "battery batteries batterie bateria batteria accu akku storage speicher charge charging charged discharge discharging discharged *ladung bat bt *电池* *充电* *放电* *储能*"},
-	{cAC, "output active real aktiv* wirk* attiva activa actif active effective effektiv* ac pac uac iac vac eac *交流*"},
+	{cBattery, "battery batteries batterie bateria batteria accu akku storage speicher charge charging charged discharge discharging discharged *ladung bat *电池* *充电* *放电* *储能*"},
+	{cAC, "output active real ca aktiv* wirk* attiva activa actif active effective effektiv* ac pac uac iac vac eac *交流*"},
 	{cDC, "dc pdc udc idc vdc ppv vpv ipv epv upv input inputs mppt mpp string *直流* *输入*"},
 	{cVoltage | cDC, "udc vdc vpv upv"},
 	{cCurrent | cDC, "idc ipv"},
@@ -95,7 +95,7 @@ var dictionary = []struct {
 		"poa gti ghi poai radsol pyranometer *辐照* *辐射*"},
 	{cIrradiance | cBeam, "dni dhi gni bhi"},
 	{cBeam, "direct directirrad diffuse diffuseirrad direkt diffus clear clearsky beam horizontalbeam extraterrestrial rear"},
-	{cForecast, "nwp forecast forecasted predicted prediction *prognose* previsione prevision previsto previsao expected erwartet *预测* *预报*"},
+	{cForecast, "nwp forecast forecasted predicted prediction *prognose* previsione prevision previsto previsao expected erwartet* *预测* *预报*"},
 	{cTemperature, "temp temps temperature temperatures *temperatur *temperatuur temperatura *温度*"},
 	{cModule, "module modules modul modulo panel panels panneau cell zelle zell* modul* back pannello *组件*"},
 	{cAmbient, "ambient air outside outdoor aussen* buiten* ambiente ambiant ambiante umgebung* exterieure esterna exterior drybulb dry *环境*"},
@@ -119,7 +119,7 @@ var dictionary = []struct {
 	{cMoney, "revenue revenues income price tariff cost costs savings saved erlos* erlose ertragswert *ersparnis co2 coal trees money *收益*"},
 	{cDuration, "hours duration runtime laufzeit *stunden betriebs* uptime minutes timetotal pas step pasminutes"},
 	{cEfficiency, "efficiency wirkungsgrad efficienza efficacite eficiencia *效率* frequency freq frequenz fac *频率*"},
-	{cPhase, "phase l1 l2 l3 pha phb phc line fase phasa rs st tr rst *相*"},
+	{cPhase, "phase l1 l2 l3 pha phb phc fase phasa rs st tr rst *相*"},
 	{cValue, "value values valeur valeurs wert werte valore valor waarde messwert measurement reading readings val meas *值*"},
 	{cSerial, "serial sn serialnumber serialno seriennummer serien* matricola serie *序列号* *编号*"},
 	{cDevice, "device devices devicename inverter inverters invertername inv wr wechselrichter onduleur omvormer inversor gerat geraet manageobject sensor channel unit asset assetid deviceid logger apparaat dispositivo " +
@@ -134,11 +134,53 @@ var dictionary = []struct {
 	{cEnd, "end ending to bis tot fin fine hasta ate einde au ende enddate endtime until *结束*"},
 	{cCount, "flag mask label quality qc count number no nr method metodo source uncert valid isagain outlier shift"},
 	{cPartial, "bus iso pid str istr vstr gfci dci rcd ground earth insulation residual leakage svg apf neg"},
+	// Further languages: Polish, Czech, Slovak, Hungarian, Romanian, Bulgarian, Greek, Turkish, Russian, Ukrainian, Croatian, Slovene, Swedish, Danish, Norwegian,
+	// Finnish, Estonian, Latvian, Lithuanian, Japanese, Korean, Vietnamese, Thai, Indonesian, Hindi, Arabic, Hebrew, Persian.
+	{cPower, "moc moci vykon* prikon teljesitmeny* putere puterea puterii мощност* моќност потужн* *ισχυς *ισχυος guc gucu snaga snage snagu moc delovna effekt* *effekt *effekten *teho tehon voimsus* *voimsus jauda jaudas galia galios " +
+		"*電力 *出力* *전력* *출력* *유효전력* cong+suat daya กำลัง* शक्ति القدرة قدرة *הספק* توان"},
+	{cEnergy, "energii energija energije energiju energie energien energiaa energiat energy *енерг* *энерг* *ενεργει* enerji enerjisi *電力量* *전력량* dien+nang nang+luong พลังงาน* ऊर्जा الطاقة طاقة אנרגיה* انرژی energi *energi"},
+	{cEnergy | cProduction, "produkcja produkcji uzysk* wytworz* vyroba vyroby vyrobena vyrobene vyroben* termeles* termelt productie producti* producere произв* выработ* виробіт* виробництв* генерац* *παραγωγ* παραγομεν* uretim* uretilen proizvodnja proizvodnje " +
+		"proizved* proizvodnj* produktion* producerad produceret produsert produksjon* *produktion tuotanto* *tuotanto* tuotettu tood* *toodang razosan* razots gamyba gamybos pagamint* *発電* *발전* san+luong produksi dihasilkan ผลผลิต* ผลิต* उत्पादन الإنتاج إنتاج المنتجة ייצור* מיוצרת תולید"},
+	{cProduction, "slonecz* fotowolt* solarni fotovoltaick* napelem* solar* фотоволт* соняч* солнеч* φωτοβολτ* gunes* solceller solcelle* aurinko* paike* saules 太陽光* 태양광* mat+troi surya แสงอาทิตย์"},
+	{cConsumption, "zuzycie zuzycia pobor poboru spotreba spotreby odber odberu fogyasztas* consum consumul sarcina потреб* споживан* консум* нагруз* навантаж* *καταναλω* tuketim* yuk potrosnja potrosnje poraba forbrukning* *forbrukning forbrug* *forbrug forbruk* *forbruk " +
+		"kulutus* *kulutus tarbimi* paterin* suvartoj* vartojim* 消費* *消費* *負荷* 소비* *소비* *부하* tieu+thu phu+tai konsumsi beban การใช้* โหลด खपत الاستهلاك استهلاك الحمل צריכה* עומס مصرف kitchen cuisine kuche keuken cocina cucina utenza"},
+	{cTotal, "suma razem lacznie ogolem celkem celkom soucet sucet osszes* osszesen osszeg suma totalul общо всего итого сумма усього разом всього сума *συνολ* αθροισμα toplam genel ukupno zbroj skupaj vsota totalt summa sammanlagt ialt alt sum yhteensa summa kokonais* kokku kopa summa viso " +
+		"合計 総計 合算 합계 총계 전체 tong+cong jumlah keseluruhan รวม* ทั้งหมด कुल योग المجموع الإجمالي مجموع סך סכום הכל کل plant usine centrale central elektrownia elektrarna eromu централа станция станція σταθμος santral anlaggning anlaeg laitos jaam elektrine 発電所 발전소 nha+may pembangkit المحطة תחנה"},
+	{cForecast, "prognoza prognozy prognoz* predpoved* prognoza* elorejelzes* prognoz* прогноз* προβλεψη* tahmin* napoved prognos* *prognos *prognose varsel ennuste* *ennuste prognoos* prognoze 予測* *予測* 예측* *예측* du+bao prakiraan ramalan พยากรณ์* पूर्वानुमान التوقعات توقع* תחזית* پیش+بینی " +
+		"forecasts dayahead pronostico pronosticos previst* prevu prevus prevista vorhersage* voorspel* verwachting* prevues prevue previsions"},
+	{cForecast, "theoretical theoretic theoretisch* theoretischer theorique theoriques teorico teorica teoretico tedrica soll* sollertrag sollleistung modelled modeled simulated clearsky clear+sky ideal attendue attendu esperada esperado attesa atteso verwacht verwachte oczekiwan* teoretyczn* " +
+		"ocekavan* teoretick* varhato elmeleti asteptat* teoretic* очаквана теоретичн* αναμενομεν* θεωρητικ* beklenen teorik ожидаем* расчетн* теоретическ* очікуван* розрахунков* forvantad teoretisk* forventet forventet odotettu teoreettinen oodatav teoreetiline laukiama* teorine " +
+		"ocekivan* teorijsk* 期待* 理論* 理论* 期望* 기대* 이론* ky+vong ly+thuyet harapan teoretis ที่คาดหวัง* *คาดหวัง* ทฤษฎี* المتوقعة النظرية צפוי תאורטי"},
+	{cIrradiance, "naslonecznien* promieniow* natezeni* ozareni* zareni sluneczni ziareni* besugarzas* napsugarzas* iradiant* radiati* облъчен* слънчев* радиаци* опромін* радіаці* ακτινοβολ* isinim* ozracen* zracenj* sevanj* instralning* solinstralning* indstraling* solindstraling* innstraling* " +
+		"sateily* *sateily kiirgus* *kiirgus apsvita spinduliuot* *日射* 일사* *일사* buc+xa iradiasi radiasi ความเข้ม* แสง विकिरण الإشعاع קרינה* قرینة radiance"},
+	{cTemperature, "temperatur* *temperatur temperatury teplota teploty homerseklet* *homerseklet температур* *θερμοκρασ* sicaklik sicakligi temperaturi lampotila* *lampotila 温度* *温度 *気温* 온도* *온도 *기온* nhiet+do suhu อุณหภูมิ* तापमान حرارة درجة טמפרטורה* טמפרטורת دما"},
+	{cModule, "modulu modul* modulhomerseklet panelu panela modulului panoului модул* панел* πλαισι* paneli *panel* paneeli* paneelin moduulin modultemperatur* paneltemperatur* モジュール* *モジュール* パネル* 모듈* *모듈* 패널* *패널* tam+pin โมดูล* แผง* मॉड्यूल اللوح לוח mooduli modulio"},
+	{cAmbient, "otoczenia zewnetrzn* okoli venkovni okolia kulso kulter* levego exterioara ambianta* външн* возду* повітр* наружн* зовнішн* περιβαλλοντ* ortam dis okoline vanjsk* okolice zunanj* ute* utetemperatur* luft* lufttemperatur* ude* udetemperatur* ulko* ulkolampotila ilman valis* ohu* lauko oro " +
+		"外気* 気温* 외기* 기온* moi+truong lingkungan udara แวดล้อม* परिवेश الهواء המ סביבה udetemperatur"},
+	{cStatus, "stan stanu tryb stav rezim allapot* uzemmod* stare mod състоян* состоян* стан режим* κατασταση* durum stanje nacin lage tillstand tilstand driftstilstand tila olek busena 状態* 運転* 상태* 운전* trang+thai keadaan สถานะ* स्थिति الحالة מצב وضعیت situacao etat"},
+	{cLifetime, "licznika licznik stav elektromeru meroallas* meroora index contor* contorului показани* покази електромер* счетчик* лічильник* μετρητη* ενδειξη sayac sayaci brojila brojilo stevec stevca matarstallning* malerstand* maalerstand malarstand mittarilukema* arvesti naidu skaitikl* rodmuo rodmen* " +
+		"積算* 累積* 累計* 누적* *누적* 계량기* chi+so angka+meter สะสม* मीटर العداد קריאת מונה medidor zahlerstand* calkowit* celkov* osszes celkova totala обща суммарн* загальн* συνολικη toplam ukupna samlet kokonaisenergia koguenergia bendra 積算電力量 累積発電量 누적발전량 tong+san kolektif الكلية כוללת"},
+	{cDaily, "dzisiaj dzienny dzienna dnes denni dnesni mai napi azi zilnic* днес дневн* сегодня дневная сьогодні денн* σημερα ημερησι* bugun* gunluk danas dnevn* danes idag dag dags* tanaan paiva* paivan tana paeva* sodien siandien dienos 本日* 日* 금일* *금일* 일발전량 hom+nay hari วันนี้* आज اليوم היום giorno daily"},
+	{cAC, "czynna czynnej cinny cinneho hatasos hatasteljesitmeny activa activ ativa активн* ενεργος aktif aktiiv* djelatna delovna patoteho patoteho aktyvioji 有効* 有功* 유효* tac+dung الفعالة פעיל"},
+	{cStart, "poczatek zacatek kezdet inceput начало початок εναρξη baslangic pocetak start alku algus pradzia 開始* 시작* bat+dau mulai เริ่ม* البداية התחלה"},
+	{cEnd, "koniec konec veg vege sfarsit край конец кінець ληξη bitis kraj slut loppu lopp pabaiga 終了* 종료* ket+thuc akhir สิ้นสุด* النهاية סיום"},
+	{cTime, "czas znacznik cas casova razitko znacka ido idobelyeg* idopont* marcaj moment печат време время метка час мітка χρονοσφραγιδα* χρονος zaman damgasi vrijeme oznaka cas tidsstampel* tidpunkt* tidsstempel* tidspunkt* klocka klokkeslaet aikaleima* ajankohta* kellonaika aeg ajatempel kellaaeg laikas laiko zyma " +
+		"日時* 時刻* *時刻* タイムスタンプ* 計測時刻 時間 일시* 시간* 시각* *시각* thoi+gian thoi+diem gio waktu stempel jam เวลา* วันเวลา* समय الوقت الطابع الزمني זמן* חותמת שעה زمان tempo instant instante istante marca carimbo horodatage* messzeit* meetmoment"},
+	{cDate, "data dzien datum den datum nap datum data zi дата день ден ημερομηνια* ημερα tarih gun datum dan datum dato paivamaara* kuupaev* paev data diena 日付* 年月日* 날짜* 일자* ngay tanggal hari วันที่* दिनांक التاريخ תאריך* تاریخ"},
+	{cDevice, "urzadzenie falownik zrodlo oznaczenie zarizeni stridac zdroj oznaceni zariadenie menic eszkoz keszulek inverter* forras megnevezes echipament sursa invertor denumire устройство инвертор* източник означение источник обозначение пристрій інвертор* джерело позначення συσκευη αντιστροφεας πηγη ετικετα cihaz " +
+		"evirici kaynak etiket uredaj izmjenjivac izvor oznaka enhet vaxelriktare kalla beteckning enhed vekselretter kilde betegnelse laite invertteri lahde tunnus seade allikas tahis irenginys saltinis inverteris zymuo 機器* 装置* パワコン* 名称* 系統* 장비* 인버터* 기기* 구분* thiet+bi nguon bien+tan nhan perangkat sumber " +
+		"อุปกรณ์* อินเวอร์เตอร์* แหล่ง* ชื่อ* उपकरण الجهاز المصدر العاكس الرمز מכשיר מקור ממיר תווית equipment equipo equipement equipamento source fuente fonte quelle bezeichnung kennung libelle etiqueta etichetta series label meter node element machine converter apparato sorgente toestel kenmerk bron 采集点*"},
+	{cMeasure, "wielkosc parametr parametro parametre velicina veliciny mennyiseg jellemzo marime parametru величина параметър параметр μεγεθος παραμετρος buyukluk parametre velicina parametar storhet storrelse suure parametri suurus parameeter dydis parametras 項目* 計測項目 항목* 측정항목 dai+luong thong+so besaran ตัวแปร* राशि الكمية المؤشر גודל " +
+		"פרמטר signal magnitud grossheid grootheid grosse messgrosse 测点* 指标* metrica"},
+	{cValue, "wartosc odczyt hodnota mereni ertek meres valoare masurare стойност отчет значение показание значення показ τιμη μετρηση deger olcum vrijednost ocitanje varde matvarde vaerdi maling arvo mittaus vaartus nait reiksme 値 計測値 값 측정값 gia+tri nilai bacaan ค่า मान القيمة القراءة ערך מדידה lectura leitura mesure misura meting"},
+	{cMoney, "przychod vynos bevetel venit приход доход дохід εσοδα gelir prihod intakt* indtaegt* tuotto tulo 収入* 수익* doanh+thu pendapatan รายได้* الدخل הכנסה income umsatz recette ingresos ricavi receita opbrengsteuro"},
+	{cCount, "uwagi poznamka megjegyzes observatii бележка примечание примітка note notes comment comments remark remarks kommentar huomautus markus pastaba 備考 비고 ghi+chu catatan หมายเหตุ ملاحظة הערה bemerkung bemerkungen commentaire comentario nota opmerking"},
 }
 
 // lexicon is the dictionary by word, and the starred words apart.
 type lexicon struct {
 	whole  map[string]concept
+	pairs  map[string]concept // of two words, written as one
 	starts []starred
 }
 
@@ -149,12 +191,16 @@ type starred struct {
 }
 
 var words = sync.OnceValue(func() lexicon {
-	l := lexicon{whole: map[string]concept{}}
+	l := lexicon{whole: map[string]concept{}, pairs: map[string]concept{}}
 	for _, entry := range dictionary {
 		for w := range strings.FieldsSeq(entry.words) {
-			bare := strings.Trim(w, "*")
+			bare := fold(strings.ReplaceAll(strings.Trim(w, "*"), "+", ""))
+			if strings.Contains(w, "+") {
+				l.pairs[bare] |= entry.means
+				continue
+			}
 			l.whole[bare] |= entry.means
-			if bare != w {
+			if w[0] == '*' || w[len(w)-1] == '*' {
 				l.starts = append(l.starts, starred{bare, w[0] == '*', w[len(w)-1] == '*', entry.means})
 			}
 		}
@@ -182,7 +228,13 @@ func conceptsOf(name string) concept {
 	var c concept
 	tokens := tokensOf(name)
 	for i, w := range tokens {
+		if i > 0 && i == len(tokens)-1 && len(w) == 1 && w != "w" {
+			continue // a letter that numbers something: "Block U" is no voltage
+		}
 		c |= tokenConcepts(w)
+		if i+1 < len(tokens) {
+			c |= words().pairs[w+tokens[i+1]]
+		}
 		if i+1 < len(tokens) { // "feed-in", "E-Day", "cos phi", "measured on"
 			switch pair := w + tokens[i+1]; pair {
 			case "feedin", "eday", "daysum", "soc", "soh", "etoday", "etotal", "cosphi", "measuredon", "totalyield", "totalenergy", "lifetimeenergy", "measname", "powerfactor", "drybulb":
@@ -219,4 +271,4 @@ func tokensOf(name string) []string {
 	return out
 }
 
-func alphanumeric(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+func alphanumeric(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }

@@ -1,0 +1,219 @@
+package ingest
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+)
+
+// A sum of other units is no unit.
+const (
+	totalTolerance = 0.01 // of the sum; beside it half a unit of each part's last digit
+	totalShare     = 0.95 // of the times at which something is produced
+	totalFewest    = 6    // such times
+)
+
+// dropTotals leaves out the assets that are the sum of all others at nearly every time, so that a plant is not counted twice. Where the parts are the
+// phases of one unit, the sum is the unit and they are left out instead.
+func dropTotals(assets []*assetData, rep *report) []*assetData {
+	var parts, sums []*assetData
+	for _, a := range assets {
+		if a.main.means.total {
+			sums = append(sums, a)
+		} else {
+			parts = append(parts, a)
+		}
+	}
+	if len(sums) == 0 && len(assets) > 2 {
+		// Production is not negative, so only the asset with the most can be the sum of the others.
+		a := slices.MaxFunc(assets, func(a, b *assetData) int { return cmp.Compare(a.amount(), b.amount()) })
+		others := slices.DeleteFunc(slices.Clone(assets), func(o *assetData) bool { return o == a })
+		if a.isSumOf(others) {
+			parts, sums = others, []*assetData{a}
+		}
+	}
+	if len(sums) == 0 || len(parts) == 0 {
+		return assets
+	}
+	for _, a := range sums {
+		sum := a.isSumOf(parts)
+		switch {
+		case phases(parts) && (sum || len(sums) == 1):
+			rep.decide("assets", "%s are the phases of %s, which is used", shownAll(parts), a.shown())
+			return []*assetData{a}
+		case !sum && len(sums) == 1 && a.rivals(parts):
+			for _, o := range parts {
+				rep.warn("columns", "%s is left out: %s is called production, and the values of both are alike, as those of a forecast are", o.shown(), a.main.label())
+			}
+			a.name = ""
+			return []*assetData{a}
+		case sum:
+			rep.decide("assets", "%s is the sum of %s and is left out", a.shown(), shownAll(parts))
+		default:
+			rep.decide("assets", "%s is left out: it is named otherwise than the units", a.shown())
+		}
+	}
+	return parts
+}
+
+// rivals reports whether the parts of what may be their sum are each about as large as it, so that they are other statements about the same power,
+// and only its name says that it is production.
+func (a *assetData) rivals(parts []*assetData) bool {
+	const most = 1.7
+	if conceptsOf(a.main.name)&(cPower|cEnergy|cProduction) == 0 {
+		return false
+	}
+	for _, o := range parts {
+		if o.kind != a.kind || o.group != a.group || conceptsOf(o.main.name)&(cPower|cEnergy|cProduction|cDevice|cSite|cTotal) != 0 || strings.ContainsAny(o.main.name, "0123456789") {
+			return false
+		}
+		own, other := 0.0, 0.0
+		for i, v := range a.source {
+			if w := o.source[i]; !math.IsNaN(v) && !math.IsNaN(w) {
+				own += v
+				other += w
+			}
+		}
+		if own <= 0 || other > most*own || own > most*other {
+			return false
+		}
+	}
+	return true
+}
+
+// shown is an asset's name for messages.
+func (a *assetData) shown() string {
+	if a.name == "" {
+		return a.main.label()
+	}
+	return a.name
+}
+
+func shownAll(assets []*assetData) string {
+	const most = 6
+	var names []string
+	for i, a := range assets {
+		if i == most {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, a.shown())
+	}
+	return strings.Join(names, ", ")
+}
+
+// phases reports whether assets are the two or three phases of one unit, by the ends of their names.
+func phases(assets []*assetData) bool {
+	if len(assets) > 3 {
+		return false
+	}
+	for _, a := range assets {
+		if !takeApart(a.main.name).oneOfThree() && !takeApart(a.name).oneOfThree() {
+			return false
+		}
+	}
+	return true
+}
+
+// amount is the sum of an asset's source values, of a counter what it gained.
+func (a *assetData) amount() float64 {
+	sum, first, last := 0.0, math.NaN(), math.NaN()
+	for _, v := range a.source {
+		if math.IsNaN(v) {
+			continue
+		}
+		if math.IsNaN(first) {
+			first = v
+		}
+		last = v
+		sum += v
+	}
+	if a.kind == KindCounter {
+		return last - first
+	}
+	return sum
+}
+
+// isSumOf reports whether an asset's source values are the sum of the others' at nearly all times at which it produces. Counters are compared by
+// what they gained.
+func (a *assetData) isSumOf(others []*assetData) bool {
+	// The kind of the parts counts: a glitch in one of them is small in the sum, which then does not look like a counter.
+	kind := others[0].kind
+	for _, o := range others {
+		if o.kind != kind {
+			return false
+		}
+	}
+	sum := a.sumOf(others)
+	counting := kind == KindCounter
+	equal, n := 0, 0
+	lastOwn, lastSum := math.NaN(), math.NaN()
+	slack := a.quantum * float64(len(others)+1)
+	for i, v := range a.source {
+		s := sum[i]
+		if math.IsNaN(v) || math.IsNaN(s) {
+			continue
+		}
+		own, parts := v, s
+		if counting {
+			own, parts = v-lastOwn, s-lastSum
+			lastOwn, lastSum = v, s
+		}
+		if math.IsNaN(own) || own <= 0 && parts <= 0 {
+			continue
+		}
+		n++
+		if math.Abs(own-parts) <= totalTolerance*math.Abs(parts)+slack {
+			equal++
+		}
+	}
+	return n >= totalFewest && float64(equal) >= totalShare*float64(n)
+}
+
+// sumOf is the sum of the source values of others at each time of an asset, NaN where none of them has a value.
+func (a *assetData) sumOf(others []*assetData) []float64 {
+	sum := make([]float64, len(a.source))
+	for i := range sum {
+		sum[i] = math.NaN()
+	}
+	var at map[int64]int
+	for _, o := range others {
+		if o.group != a.group && at == nil {
+			at = make(map[int64]int, len(a.group.times))
+			for i, t := range a.group.times {
+				at[t] = i
+			}
+		}
+		for k, v := range o.source {
+			i, ok := k, true
+			if o.group != a.group {
+				i, ok = at[o.group.times[k]]
+			}
+			switch {
+			case !ok || math.IsNaN(v):
+			case math.IsNaN(sum[i]):
+				sum[i] = v
+			default:
+				sum[i] += v
+			}
+		}
+	}
+	return sum
+}
+
+// quantumOf is the smallest difference that values are written with, at least as far as their decimals tell.
+func quantumOf(values []float64) float64 {
+	const looked = 500
+	finest := 1.0
+	for i, v := range values {
+		if i == looked {
+			break
+		}
+		for q := finest; q >= 1e-9 && math.Abs(v/q-math.Round(v/q)) > 1e-6*math.Max(1, math.Abs(v/q)); {
+			q /= 10
+			finest = q
+		}
+	}
+	return finest
+}
