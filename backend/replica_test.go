@@ -356,7 +356,7 @@ func TestReplicasRedeemOnce(t *testing.T) {
 	}
 	req := api.FreemiumRequest{Email: "ana@example.org", VerificationCode: code, SiteName: "Roof", Location: "Durban", CapacityKW: 250, TOUAccepted: true}
 	got := atOnce(two, 100, func(h *house, _ int) string {
-		_, err := h.service.Freemium().Forecast(t.Context(), req, strings.NewReader(file.String()))
+		_, err := h.service.Freemium().Forecast(t.Context(), req, "192.0.2.1", strings.NewReader(file.String()))
 		return fmt.Sprint(err)
 	})
 	if want := map[string]int{"<nil>": 1, api.ErrInvalidCode.Error(): 99}; !maps.Equal(got, want) {

@@ -12,7 +12,9 @@ const (
 	FreemiumCodeDigits   = 6
 	FreemiumCodeLifetime = 10 * time.Minute
 	FreemiumCodeTries    = 5 // of one code
-	FreemiumCodesPerHour = 3 // to one address, and into one network
+	FreemiumCodesPerHour = 3 // to one mailbox, and into one network
+
+	FreemiumCodesPerHourInAll = 200 // of the service
 )
 
 // StatusSuccess is the status of bodies that have no success of their own.

@@ -1,6 +1,7 @@
 package freemium
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -23,8 +25,11 @@ var letterText string
 var letter = template.Must(template.New("code").Parse(letterText))
 
 // SendCode sends a new code to an address, on behalf of the network address
-// that asked. It replaces the one before. What the mail server thinks of the
-// address stays between it and us: the answer is the same for every one.
+// remote. It replaces the former code that was asked for from the same network
+// for the address; codes for other networks stay. The answer does not depend on
+// the address: neither a refusal by the mail server nor the limit of the mailbox
+// is visible. It returns 429 above the limit of the asking network, and 503 above
+// the limit of the service or if the mail server is unavailable.
 func (s *Service) SendCode(ctx context.Context, email, remote string) error {
 	email, err := mail.Address(email)
 	if err != nil {
@@ -36,21 +41,31 @@ func (s *Service) SendCode(ctx context.Context, email, remote string) error {
 	}
 	now := s.now()
 	subject := s.hasher.of("address", canonical(email))
-	counted := []string{subject, s.hasher.of("network", networkOf(remote))}
+	c := code{Subject: subject, Network: s.askerOf(subject, remote), Hash: s.hasher.of("code", subject, digits), Expires: now.Add(api.FreemiumCodeLifetime)}
+	network, all, mailbox := s.hasher.of("network", networkOf(remote)), s.hasher.of("all"), s.hasher.of("mailbox", mailboxOf(email))
+	full := false
 	err = s.records.Update(ctx, func(tx store.Tx) error {
-		for _, c := range counted {
-			wait, err := count(tx, c, now)
-			if err != nil {
-				return err
-			}
-			if wait > 0 {
-				return tooMany(wait)
-			}
+		full = false
+		if wait, err := count(tx, network, api.FreemiumCodesPerHour, now); err != nil || wait > 0 {
+			return errors.Join(err, tooMany(wait))
 		}
-		return codes.Put(tx, code{Subject: subject, Hash: s.hasher.of("code", subject, digits), Expires: now.Add(api.FreemiumCodeLifetime)})
+		// Before the mailbox: else a 503 and a 200 tell whether the mailbox is full.
+		if wait, err := room(tx, all, api.FreemiumCodesPerHourInAll, now); err != nil || wait > 0 {
+			return errors.Join(err, busy(wait))
+		}
+		wait, err := count(tx, mailbox, api.FreemiumCodesPerHour, now)
+		if full = wait > 0; err != nil || full {
+			return err
+		}
+		_, err = count(tx, all, api.FreemiumCodesPerHourInAll, now)
+		return errors.Join(err, codes.Put(tx, c))
 	})
 	if err != nil {
 		return err
+	}
+	if full {
+		s.log.Info("code not sent", "reason", "limit of the mailbox")
+		return nil
 	}
 	m, err := compose(email, digits, now)
 	if err == nil {
@@ -62,28 +77,46 @@ func (s *Service) SendCode(ctx context.Context, email, remote string) error {
 		return nil
 	case err != nil:
 		s.log.Error("a code was not sent", "error", err.Error())
-		return errors.Join(s.retract(context.WithoutCancel(ctx), subject, counted, now), errNotSent)
+		return errors.Join(s.retract(context.WithoutCancel(ctx), c, []string{network, all, mailbox}, now), errNotSent)
 	}
 	return nil
 }
 
 var errNotSent = api.ErrUnavailable.With("reason", "the code could not be sent; try again later")
 
+// tooMany is the refusal of a network that has to wait; nil for no wait.
 func tooMany(wait time.Duration) error {
+	if wait <= 0 {
+		return nil
+	}
 	e := api.ErrTooManyRequests.With("reason", fmt.Sprintf("at most %d codes an hour are sent to an address and into a network", api.FreemiumCodesPerHour))
-	e.RetryAfter = int((wait + time.Second - 1) / time.Second)
+	e.RetryAfter = seconds(wait)
 	return e
 }
 
-// retract makes as if a code that could not be sent had not been asked for.
-func (s *Service) retract(ctx context.Context, subject string, counted []string, at time.Time) error {
+// busy is the refusal of a service that has sent as many codes as it may; nil for
+// no wait.
+func busy(wait time.Duration) error {
+	if wait <= 0 {
+		return nil
+	}
+	e := api.ErrUnavailable.With("reason", fmt.Sprintf("the service sends at most %d codes an hour", api.FreemiumCodesPerHourInAll))
+	e.RetryAfter = seconds(wait)
+	return e
+}
+
+// seconds are the whole seconds of a wait, rounded up.
+func seconds(wait time.Duration) int { return int((wait + time.Second - 1) / time.Second) }
+
+// retract removes a code that could not be sent, and its counts.
+func (s *Service) retract(ctx context.Context, c code, counted []string, at time.Time) error {
 	return s.records.Update(ctx, func(tx store.Tx) error {
-		for _, c := range counted {
-			if err := uncount(tx, c, at); err != nil {
+		for _, subject := range counted {
+			if err := uncount(tx, subject, at); err != nil {
 				return err
 			}
 		}
-		return codes.Delete(tx, store.Key(subject))
+		return codes.Delete(tx, codes.Key(c))
 	})
 }
 
@@ -101,37 +134,51 @@ func compose(email, digits string, now time.Time) (mail.Message, error) {
 	return mail.Message{To: email, Subject: "Your Sunloop verification code", Text: text.String(), At: now}, err
 }
 
-// redeem uses a code up. Of any number of callers with the right code one
-// succeeds, and every try counts, before anything is compared. giveBack makes
-// the code good again for what tries are left: for a caller whose file is at
-// fault.
-func (s *Service) redeem(ctx context.Context, email, digits string) (giveBack func(context.Context) error, err error) {
+// redeem uses a code of an address up, for a caller at the network address
+// remote. Of any number of callers with the right code one succeeds. Every try is
+// counted before the code is compared: those of the network that asked for the
+// code apart from those of all other networks, so that a stranger cannot use up
+// the tries of the person who asked. giveBack makes the code valid again for the
+// tries that are left; it is for a caller whose file is at fault.
+func (s *Service) redeem(ctx context.Context, email, digits, remote string) (giveBack func(context.Context) error, err error) {
 	subject := s.hasher.of("address", canonical(email))
+	network := s.askerOf(subject, remote)
 	given := s.hasher.of("code", subject, strings.TrimSpace(digits))
-	good := false
+	var key []byte
 	err = s.records.Update(ctx, func(tx store.Tx) error {
-		good = false
-		c, err := codes.Get(tx, store.Key(subject))
-		if errors.Is(err, store.ErrNotFound) {
-			return nil
-		}
-		if err != nil || c.Used || c.Tries >= api.FreemiumCodeTries || !s.now().Before(c.Expires) {
+		key = nil
+		waiting, _, err := codes.List(tx, store.Query{Prefix: store.Key(subject)})
+		if err != nil {
 			return err
 		}
-		c.Tries++
-		good = hmac.Equal([]byte(given), []byte(c.Hash))
-		c.Used = good
-		return codes.Put(tx, c)
+		// The code of the caller's own network first: the right one costs the others no try.
+		slices.SortStableFunc(waiting, func(a, b code) int { return cmp.Compare(a.foreign(network), b.foreign(network)) })
+		for _, c := range waiting {
+			tries := c.triesFrom(network)
+			if c.Used || *tries >= api.FreemiumCodeTries || !s.now().Before(c.Expires) {
+				continue
+			}
+			*tries++
+			c.Used = hmac.Equal([]byte(given), []byte(c.Hash))
+			if err := codes.Put(tx, c); err != nil {
+				return err
+			}
+			if c.Used {
+				key = codes.Key(c)
+				return nil
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("redeem a code: %w", err)
 	}
-	if !good {
+	if key == nil {
 		return nil, api.ErrInvalidCode
 	}
 	return func(ctx context.Context) error {
 		return s.records.Update(ctx, func(tx store.Tx) error {
-			c, err := codes.Get(tx, store.Key(subject))
+			c, err := codes.Get(tx, key)
 			if errors.Is(err, store.ErrNotFound) || err == nil && c.Hash != given {
 				return nil // another was sent since
 			}

@@ -26,13 +26,13 @@ func TestCode(t *testing.T) {
 	if m.To != "Ana@example.org" || !m.At.Equal(now) || !strings.Contains(m.Text, "good for 10 minutes") || strings.Contains(m.Subject, digits) {
 		t.Errorf("letter %+v", m)
 	}
-	if _, err := w.redeem(t.Context(), "ben@example.org", digits); !errors.Is(err, api.ErrInvalidCode) {
+	if _, err := w.redeem(t.Context(), "ben@example.org", digits, remote(1)); !errors.Is(err, api.ErrInvalidCode) {
 		t.Errorf("another's address: %v", err)
 	}
-	if _, err := w.redeem(t.Context(), "ANA@example.org", " "+digits+" "); err != nil {
+	if _, err := w.redeem(t.Context(), "ANA@example.org", " "+digits+" ", remote(1)); err != nil {
 		t.Errorf("the right code: %v", err)
 	}
-	if _, err := w.redeem(t.Context(), ana, digits); !errors.Is(err, api.ErrInvalidCode) {
+	if _, err := w.redeem(t.Context(), ana, digits, remote(1)); !errors.Is(err, api.ErrInvalidCode) {
 		t.Errorf("a second time: %v", err)
 	}
 }
@@ -42,7 +42,7 @@ func TestCodeExpires(t *testing.T) {
 		w := newWorld(t)
 		digits := w.code(t, ana, remote(1))
 		w.pass(after)
-		if _, err := w.redeem(t.Context(), ana, digits); !errors.Is(err, want) {
+		if _, err := w.redeem(t.Context(), ana, digits, remote(1)); !errors.Is(err, want) {
 			t.Errorf("after %v: %v", after, err)
 		}
 	}
@@ -55,10 +55,10 @@ func TestCodeIsReplaced(t *testing.T) {
 	if first == second {
 		t.Skip("once in a million the codes are the same")
 	}
-	if _, err := w.redeem(t.Context(), ana, first); !errors.Is(err, api.ErrInvalidCode) {
+	if _, err := w.redeem(t.Context(), ana, first, remote(1)); !errors.Is(err, api.ErrInvalidCode) {
 		t.Errorf("the first: %v", err)
 	}
-	if _, err := w.redeem(t.Context(), ana, second); err != nil {
+	if _, err := w.redeem(t.Context(), ana, second, remote(1)); err != nil {
 		t.Errorf("the second: %v", err)
 	}
 }
@@ -76,11 +76,11 @@ func TestTries(t *testing.T) {
 		w := newWorld(t)
 		digits := w.code(t, ana, remote(1))
 		for range tries {
-			if _, err := w.redeem(t.Context(), ana, wrong(digits)); !errors.Is(err, api.ErrInvalidCode) {
+			if _, err := w.redeem(t.Context(), ana, wrong(digits), remote(1)); !errors.Is(err, api.ErrInvalidCode) {
 				t.Fatalf("a wrong code: %v", err)
 			}
 		}
-		if _, err := w.redeem(t.Context(), ana, digits); !errors.Is(err, want) {
+		if _, err := w.redeem(t.Context(), ana, digits, remote(1)); !errors.Is(err, want) {
 			t.Errorf("after %d wrong tries: %v", tries, err)
 		}
 	}
@@ -95,7 +95,7 @@ func TestOneOfManyRedeems(t *testing.T) {
 	won := 0
 	for range 100 {
 		wg.Go(func() {
-			if _, err := w.redeem(t.Context(), ana, digits); err == nil {
+			if _, err := w.redeem(t.Context(), ana, digits, remote(1)); err == nil {
 				mu.Lock()
 				won++
 				mu.Unlock()
@@ -114,7 +114,7 @@ func TestGiveBack(t *testing.T) {
 	w := newWorld(t)
 	digits := w.code(t, ana, remote(1))
 	for range api.FreemiumCodeTries {
-		back, err := w.redeem(t.Context(), ana, digits)
+		back, err := w.redeem(t.Context(), ana, digits, remote(1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,22 +122,22 @@ func TestGiveBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := w.redeem(t.Context(), ana, digits); !errors.Is(err, api.ErrInvalidCode) {
+	if _, err := w.redeem(t.Context(), ana, digits, remote(1)); !errors.Is(err, api.ErrInvalidCode) {
 		t.Errorf("a try more than there are: %v", err)
 	}
 	digits = w.code(t, ana, remote(1))
-	back, err := w.redeem(t.Context(), ana, digits)
+	back, err := w.redeem(t.Context(), ana, digits, remote(1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	newer := w.code(t, ana, remote(1))
-	if _, err := w.redeem(t.Context(), ana, newer); err != nil {
+	if _, err := w.redeem(t.Context(), ana, newer, remote(1)); err != nil {
 		t.Fatal(err)
 	}
 	if err := back(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.redeem(t.Context(), ana, newer); !errors.Is(err, api.ErrInvalidCode) {
+	if _, err := w.redeem(t.Context(), ana, newer, remote(1)); !errors.Is(err, api.ErrInvalidCode) {
 		t.Errorf("an older one's return gave the newer back: %v", err)
 	}
 }
@@ -147,7 +147,6 @@ func TestCodesAnHour(t *testing.T) {
 		name          string
 		email, remote func(n int) string
 	}{
-		{"to an address", func(int) string { return "Ana@example.org" }, remote},
 		{"into a network", func(n int) string { return fmt.Sprintf("%d@example.org", n) }, func(n int) string { return fmt.Sprintf("203.0.113.%d", n) }},
 		{"into a network of IPv6", func(n int) string { return fmt.Sprintf("%d@example.org", n) }, func(n int) string { return fmt.Sprintf("2001:db8:1:%x::%x", n, n) }},
 	}
@@ -179,6 +178,119 @@ func TestCodesAnHour(t *testing.T) {
 		if err := w.SendCode(t.Context(), fmt.Sprintf("%d@example.org", n), remote(n)); err != nil {
 			t.Errorf("others are counted apart: %v", err)
 		}
+	}
+}
+
+// TestMailbox sends no more than three e-mails an hour to a mailbox, however its
+// address is written and from wherever they are asked for. The answer is the same
+// above the limit, and also when the service has sent all that it may.
+func TestMailbox(t *testing.T) {
+	for name, address := range map[string]func(n int) string{
+		"one address": func(int) string { return "Ana@example.org" },
+		"tags":        func(n int) string { return fmt.Sprintf("ana+%d@example.org", n) },
+		"Gmail": func(n int) string {
+			return []string{"ana.lima@gmail.com", "analima@googlemail.com", "a.n.a.lima+x@gmail.com"}[n%3]
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			for n := range 10 {
+				if err := w.SendCode(t.Context(), address(n), remote(n)); err != nil {
+					t.Errorf("request %d: %v", n, err)
+				}
+			}
+			if len(w.letters) != api.FreemiumCodesPerHour {
+				t.Errorf("%d e-mails", len(w.letters))
+			}
+			w.pass(time.Hour)
+			if w.code(t, address(0), remote(11)); len(w.letters) != api.FreemiumCodesPerHour+1 {
+				t.Errorf("an hour later: %d e-mails", len(w.letters))
+			}
+		})
+	}
+	for a, b := range map[string]string{"a.b@example.org": "ab@example.org", "+a@example.org": "+b@example.org", "a+x@example.org": "a@example.com"} {
+		if mailboxOf(a) == mailboxOf(b) {
+			t.Errorf("%s and %s are one mailbox", a, b)
+		}
+	}
+}
+
+// TestCodesInAll refuses every address alike when the service has sent as many
+// codes in an hour as it may.
+func TestCodesInAll(t *testing.T) {
+	w := newWorld(t)
+	for n := range api.FreemiumCodesPerHourInAll {
+		if err := w.SendCode(t.Context(), fmt.Sprintf("%d@example.org", n/api.FreemiumCodesPerHour), fmt.Sprintf("10.%d.%d.1", n/250, n%250)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.pass(time.Hour / 2)
+	for _, email := range []string{"0@example.org", "new@example.org"} {
+		var refusal *api.Error
+		if err := w.SendCode(t.Context(), email, remote(1)); !errors.As(err, &refusal) || !errors.Is(err, api.ErrUnavailable) || refusal.RetryAfter != 30*60 {
+			t.Errorf("%s: %v, %+v", email, err, refusal)
+		}
+	}
+	if len(w.letters) != api.FreemiumCodesPerHourInAll {
+		t.Errorf("%d e-mails", len(w.letters))
+	}
+	w.pass(time.Hour / 2)
+	w.code(t, ana, remote(1))
+}
+
+// TestStrangersAndACode leaves the code of one network valid, whatever is asked
+// for and tried from others; from others it is open to five tries in all.
+func TestStrangersAndACode(t *testing.T) {
+	w := newWorld(t)
+	digits := w.code(t, ana, remote(1))
+	theirs := w.code(t, ana, remote(2))
+	for n := range 4 * api.FreemiumCodeTries {
+		if _, err := w.redeem(t.Context(), ana, wrong(digits), remote(2+n)); !errors.Is(err, api.ErrInvalidCode) && digits != theirs {
+			t.Fatalf("a wrong code: %v", err)
+		}
+	}
+	if _, err := w.redeem(t.Context(), ana, digits, remote(30)); !errors.Is(err, api.ErrInvalidCode) {
+		t.Errorf("a guess beyond the tries of other networks: %v", err)
+	}
+	if _, err := w.redeem(t.Context(), ana, digits, remote(1)); err != nil {
+		t.Errorf("the person who asked: %v", err)
+	}
+	// A person may change the network between the two steps, also within a /64.
+	digits = w.code(t, "ben@example.org", "2001:db8:1:2::1")
+	if _, err := w.redeem(t.Context(), "ben@example.org", digits, remote(3)); err != nil {
+		t.Errorf("from another network: %v", err)
+	}
+	w.code(t, "eve@example.org", "2001:db8:2:2::1")
+	second := w.code(t, "eve@example.org", "2001:db8:2:2::9")
+	err := w.store.View(t.Context(), func(tx store.Tx) error {
+		list, _, err := codes.List(tx, store.Query{Prefix: store.Key(w.hasher.of("address", "eve@example.org"))})
+		if len(list) != 1 || list[0].Hash != w.hasher.of("code", list[0].Subject, second) {
+			t.Errorf("codes of one /64: %+v", list)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCodeOfAnEarlierVersion redeems a code whose record names no network.
+func TestCodeOfAnEarlierVersion(t *testing.T) {
+	w := newWorld(t)
+	subject := w.hasher.of("address", ana)
+	err := w.store.Update(t.Context(), func(tx store.Tx) error {
+		return codes.Put(tx, code{Subject: subject, Hash: w.hasher.of("code", subject, "123456"), Expires: now.Add(time.Minute)})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range api.FreemiumCodeTries - 1 {
+		if _, err := w.redeem(t.Context(), ana, "123457", remote(2)); !errors.Is(err, api.ErrInvalidCode) {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.redeem(t.Context(), ana, "123456", remote(1)); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -227,7 +339,7 @@ func TestSweep(t *testing.T) {
 	if err := w.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.redeem(t.Context(), "ben@example.org", late); err != nil {
+	if _, err := w.redeem(t.Context(), "ben@example.org", late, remote(1)); err != nil {
 		t.Errorf("the sweep took a good code: %v", err)
 	}
 	w.pass(time.Hour)

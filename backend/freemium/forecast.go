@@ -35,8 +35,9 @@ const (
 )
 
 // Forecast redeems the code and forecasts the next 24 whole hours from the
-// file. The code stays good when the file or the place is at fault.
-func (s *Service) Forecast(ctx context.Context, req api.FreemiumRequest, file io.Reader) (api.FreemiumForecast, error) {
+// file, for a caller at the network address remote. The code stays valid when the
+// file or the place is at fault.
+func (s *Service) Forecast(ctx context.Context, req api.FreemiumRequest, remote string, file io.Reader) (api.FreemiumForecast, error) {
 	email, err := mail.Address(req.Email)
 	switch {
 	case err != nil:
@@ -45,7 +46,7 @@ func (s *Service) Forecast(ctx context.Context, req api.FreemiumRequest, file io
 		return api.FreemiumForecast{}, api.ErrTermsNotAccepted
 	}
 	req.Email = email
-	giveBack, err := s.redeem(ctx, email, req.VerificationCode)
+	giveBack, err := s.redeem(ctx, email, req.VerificationCode, remote)
 	if err != nil {
 		return api.FreemiumForecast{}, err
 	}

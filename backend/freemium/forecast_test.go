@@ -66,7 +66,7 @@ func TestForecast(t *testing.T) {
 			w := newWorld(t)
 			r := request(w.code(t, ana, remote(1)))
 			r.Location = test.location
-			f, err := w.Forecast(t.Context(), r, strings.NewReader(test.file))
+			f, err := w.Forecast(t.Context(), r, remote(1), strings.NewReader(test.file))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +78,7 @@ func TestForecast(t *testing.T) {
 			if !strings.Contains(strings.Join(f.Notes, "\n"), test.notes) || f.WeatherSource != weather.SourceClimatology || f.Manufacturer != "unknown" || f.SiteName != "Roof" || f.Location != test.location {
 				t.Errorf("%+v", f)
 			}
-			if _, err := w.Forecast(t.Context(), r, strings.NewReader(test.file)); !errors.Is(err, api.ErrInvalidCode) {
+			if _, err := w.Forecast(t.Context(), r, remote(1), strings.NewReader(test.file)); !errors.Is(err, api.ErrInvalidCode) {
 				t.Errorf("the code a second time: %v", err)
 			}
 		})
@@ -158,7 +158,7 @@ func TestRefusals(t *testing.T) {
 			if test.change != nil {
 				test.change(&r)
 			}
-			_, err := w.Forecast(t.Context(), r, strings.NewReader(test.file))
+			_, err := w.Forecast(t.Context(), r, remote(1), strings.NewReader(test.file))
 			var refusal *api.Error
 			if !errors.Is(err, test.want) || !errors.As(err, &refusal) {
 				t.Fatalf("%v", err)
@@ -171,7 +171,7 @@ func TestRefusals(t *testing.T) {
 			}
 			// The code is good still.
 			r = request(w.code(t, ana, remote(1)))
-			if _, err := w.Forecast(t.Context(), r, strings.NewReader(good)); err != nil {
+			if _, err := w.Forecast(t.Context(), r, remote(1), strings.NewReader(good)); err != nil {
 				t.Errorf("then a good one: %v", err)
 			}
 		})
@@ -234,7 +234,7 @@ func TestNothingIsKept(t *testing.T) {
 	r := request(w.code(t, ana, remote(1)))
 	r.SiteName, r.Location, r.Filename, r.MarketingOptIn = "Very secret roof", "-29.861234, 31.021234", "secret.csv", true
 	file := csvOf(now, 5)
-	if _, err := w.Forecast(t.Context(), r, strings.NewReader(file)); err != nil {
+	if _, err := w.Forecast(t.Context(), r, remote(1), strings.NewReader(file)); err != nil {
 		t.Fatal(err)
 	}
 	var copied bytes.Buffer
@@ -249,7 +249,7 @@ func TestNothingIsKept(t *testing.T) {
 	}
 	w.pass(time.Hour)
 	r.VerificationCode, r.MarketingOptIn = w.code(t, "ANA@example.org", remote(2)), false
-	if _, err := w.Forecast(t.Context(), r, strings.NewReader(file)); err != nil {
+	if _, err := w.Forecast(t.Context(), r, remote(1), strings.NewReader(file)); err != nil {
 		t.Fatal(err)
 	}
 	list, err := w.Customers(t.Context())

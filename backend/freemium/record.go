@@ -11,24 +11,46 @@ import (
 	"strings"
 	"time"
 
-	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
 )
 
-// code is a one-time code that waits. Whose it is and what it is are kept as
-// keyed hashes: the data folder alone gives neither.
+// code is a one-time code that waits. Address, asking network and digits are
+// stored as keyed hashes: the data folder alone gives none of them.
 type code struct {
-	Subject string    `json:"subject" limit:"1024"`
-	Hash    string    `json:"hash" limit:"1024"`
-	Expires time.Time `json:"expires"`
-	Tries   int       `json:"tries"`
-	Used    bool      `json:"used"`
+	Subject      string    `json:"subject" limit:"1024"`           // the address
+	Network      string    `json:"network,omitempty" limit:"1024"` // that asked; empty in records of earlier versions
+	Hash         string    `json:"hash" limit:"1024"`
+	Expires      time.Time `json:"expires"`
+	Tries        int       `json:"tries"`                   // from the network that asked
+	ForeignTries int       `json:"foreign_tries,omitempty"` // from all other networks
+	Used         bool      `json:"used"`
 }
 
-var codes = store.Table[code]{Bucket: "freemium-codes", Key: func(c code) []byte { return store.Key(c.Subject) }}
+var codes = store.Table[code]{Bucket: "freemium-codes", Key: func(c code) []byte {
+	if c.Network == "" {
+		return store.Key(c.Subject)
+	}
+	return store.Key(c.Subject, c.Network)
+}}
 
-// sendings are the times at which codes went out to an address or were asked
-// for from a network, of the last hour.
+// foreign is 1 if another network than this one asked for the code, else 0.
+func (c *code) foreign(network string) int {
+	if c.Network == "" || c.Network == network {
+		return 0
+	}
+	return 1
+}
+
+// triesFrom is the count of tries that one from the network belongs to.
+func (c *code) triesFrom(network string) *int {
+	if c.foreign(network) > 0 {
+		return &c.ForeignTries
+	}
+	return &c.Tries
+}
+
+// sendings are the times of the last hour at which codes were sent to a mailbox,
+// were asked for from a network, or were sent by the service in all.
 type sendings struct {
 	Subject string      `json:"subject" limit:"1024"`
 	At      []time.Time `json:"at" limit:"1000 last"`
@@ -53,6 +75,26 @@ var customers = store.Table[Customer]{Bucket: "freemium-customers", Key: func(c 
 // upper from lower case.
 func canonical(email string) string { return strings.ToLower(email) }
 
+// mailboxOf is the mailbox of an address as far as its form shows it: without a
+// tag after a plus sign, and for Gmail without dots and with one name of the
+// domain. It is for counts only; a code proves the address that it was sent to.
+func mailboxOf(email string) string {
+	local, domain, _ := strings.Cut(canonical(email), "@")
+	if untagged, _, tagged := strings.Cut(local, "+"); tagged && untagged != "" {
+		local = untagged
+	}
+	if domain == "gmail.com" || domain == "googlemail.com" {
+		local, domain = strings.ReplaceAll(local, ".", ""), "gmail.com"
+	}
+	return local + "@" + domain
+}
+
+// askerOf is the hash of the network of an address that asks for a code, or tries
+// one, for a subject: the /24 of an IPv4 address, the /64 of an IPv6 address.
+func (s *Service) askerOf(subject, remote string) string {
+	return s.hasher.of("asker", subject, networkWithin(remote, 64))
+}
+
 // hasher makes keyed hashes; what they are of is part of them.
 type hasher []byte
 
@@ -64,12 +106,15 @@ func (h hasher) of(kind string, parts ...string) string {
 
 // networkOf is what shares a count: the /24 of an IPv4 address, the /48 of an
 // IPv6 address, which is what one customer of a provider has at most.
-func networkOf(address string) string {
+func networkOf(address string) string { return networkWithin(address, 48) }
+
+// networkWithin is the /24 of an IPv4 address, the network of so many bits of an
+// IPv6 address, else the address itself.
+func networkWithin(address string, bits int) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {
 		return address
 	}
-	bits := 48
 	if ip = ip.Unmap().WithZone(""); ip.Is4() {
 		bits = 24
 	}
@@ -79,19 +124,33 @@ func networkOf(address string) string {
 // hour is the span in which codes are counted.
 const hour = time.Hour
 
-// count adds a sending; where there were as many as are allowed it answers how
-// long until one is less.
-func count(tx store.Tx, subject string, now time.Time) (wait time.Duration, err error) {
-	s, err := sent.Get(tx, store.Key(subject))
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return 0, err
-	}
-	s.Subject, s.At = subject, recent(s.At, now)
-	if len(s.At) >= api.FreemiumCodesPerHour {
-		return s.At[0].Add(hour).Sub(now), nil
+// count adds a sending, unless the subject has most of them in the last hour:
+// then it returns how long until there is one less.
+func count(tx store.Tx, subject string, most int, now time.Time) (wait time.Duration, err error) {
+	s, wait, err := sendingsOf(tx, subject, most, now)
+	if err != nil || wait > 0 {
+		return wait, err
 	}
 	s.At = append(s.At, now)
 	return 0, sent.Put(tx, s)
+}
+
+// room is the wait that count would return; it adds nothing.
+func room(tx store.Tx, subject string, most int, now time.Time) (wait time.Duration, err error) {
+	_, wait, err = sendingsOf(tx, subject, most, now)
+	return wait, err
+}
+
+func sendingsOf(tx store.Tx, subject string, most int, now time.Time) (s sendings, wait time.Duration, err error) {
+	s, err = sent.Get(tx, store.Key(subject))
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return s, 0, err
+	}
+	s.Subject, s.At = subject, recent(s.At, now)
+	if len(s.At) >= most {
+		wait = s.At[0].Add(hour).Sub(now)
+	}
+	return s, wait, nil
 }
 
 // uncount takes a sending back that came to nothing.

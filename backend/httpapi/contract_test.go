@@ -40,7 +40,7 @@ func (brokenModels) Models(context.Context, api.Scope, api.ListQuery) ([]api.Mod
 	return nil, "", errBroken
 }
 
-func (brokenFreemium) Forecast(context.Context, api.FreemiumRequest, io.Reader) (api.FreemiumForecast, error) {
+func (brokenFreemium) Forecast(context.Context, api.FreemiumRequest, string, io.Reader) (api.FreemiumForecast, error) {
 	return api.FreemiumForecast{}, errBroken
 }
 

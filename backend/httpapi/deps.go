@@ -138,8 +138,9 @@ type Journal interface {
 // Freemium forecasts without an account.
 type Freemium interface {
 	// SendCode sends a code to an address, asked for from the network address
-	// remote; api.ErrInvalidEmail, or 429 for too many of them.
+	// remote; api.ErrInvalidEmail, 429 for too many of a network, 503 for too many in all.
 	SendCode(ctx context.Context, email, remote string) error
-	// Forecast redeems the code of req, whose required fields are there.
-	Forecast(ctx context.Context, req api.FreemiumRequest, file io.Reader) (api.FreemiumForecast, error)
+	// Forecast redeems the code of req, whose required fields are there, for a
+	// caller at the network address remote.
+	Forecast(ctx context.Context, req api.FreemiumRequest, remote string, file io.Reader) (api.FreemiumForecast, error)
 }

@@ -38,12 +38,13 @@ func (s *server) freemiumForecast(in *input) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
+	remote := s.remote(in.Request)
 	return &call{run: func(ctx context.Context, _ granted) (any, error) {
 		file, err := f.spool.reader()
 		if err != nil {
 			return nil, err
 		}
-		forecast, err := s.Freemium.Forecast(ctx, req, file)
+		forecast, err := s.Freemium.Forecast(ctx, req, remote, file)
 		return api.FreemiumResponse{Status: api.StatusSuccess, Forecast: forecast}, err
 	}}, nil
 }

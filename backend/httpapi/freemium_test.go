@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -26,12 +28,14 @@ import (
 type letterBox struct {
 	mu   sync.Mutex
 	last mail.Message
+	sent int
 }
 
 func (b *letterBox) Send(_ context.Context, m mail.Message) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.last = m
+	b.sent++
 	return nil
 }
 
@@ -200,10 +204,56 @@ func TestFreemiumRefusals(t *testing.T) {
 	}
 }
 
+// TestFreemiumStrangers over the handler: whatever strangers ask for and try, the
+// code of a person stays valid, and no more than three e-mails reach a mailbox.
+func TestFreemiumStrangers(t *testing.T) {
+	w := newWorld(t, func(d *httpapi.Deps) { d.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} })
+	verify := func(email, from string) *httptest.ResponseRecorder {
+		return w.ask("POST", api.PathFreemiumVerify, `{"email": "`+email+`"}`, "X-Forwarded-For", from)
+	}
+	forecast := func(code, from string) *httptest.ResponseRecorder {
+		body, contentType := formOf("email", "ana@example.org", "verification_code", code, "site_name", "Roof", "location", "Durban", "capacity_kw", "100", "tou_accepted", "true", "file", production(w.clock.now()))
+		return w.ask("POST", api.PathFreemiumForecast, body, "Content-Type", contentType, "X-Forwarded-For", from)
+	}
+	want := verify("ana@example.org", "203.0.113.5")
+	if want.Code != http.StatusOK {
+		t.Fatalf("%d %s", want.Code, want.Body)
+	}
+	code := w.box.code()
+	for n := range 8 {
+		from := fmt.Sprintf("198.18.%d.9", n)
+		if r := verify(fmt.Sprintf("ana%s@example.org", strings.Repeat("+x", n%3)), from); r.Code != want.Code || r.Body.String() != want.Body.String() {
+			t.Errorf("a stranger's request %d: %d %s", n, r.Code, r.Body)
+		}
+		if r := forecast(map[bool]string{true: "000001", false: "000000"}[code == "000000"], from); r.Code != http.StatusBadRequest {
+			t.Errorf("a stranger's guess: %d %s", r.Code, r.Body)
+		}
+	}
+	if w.box.sent != api.FreemiumCodesPerHour {
+		t.Errorf("%d e-mails to one mailbox", w.box.sent)
+	}
+	if r := forecast(code, "198.18.9.9"); r.Code != http.StatusBadRequest || !strings.Contains(r.Body.String(), "Invalid or expired verification code") {
+		t.Errorf("a stranger beyond the tries: %d %s", r.Code, r.Body)
+	}
+	if r := forecast(code, "203.0.113.77"); r.Code != http.StatusOK {
+		t.Errorf("the person who asked: %d %s", r.Code, r.Body)
+	}
+	for n := w.box.sent; n < api.FreemiumCodesPerHourInAll; n++ {
+		if r := verify(fmt.Sprintf("%d@example.org", n), fmt.Sprintf("10.0.%d.1", n)); r.Code != http.StatusOK {
+			t.Fatalf("%d %s", r.Code, r.Body)
+		}
+	}
+	for _, email := range []string{"ana@example.org", "new@example.org"} {
+		if r := verify(email, "10.1.1.1"); r.Code != http.StatusServiceUnavailable || r.Header().Get("Retry-After") == "" {
+			t.Errorf("%s beyond the limit of the service: %d %s", email, r.Code, r.Body)
+		}
+	}
+}
+
 // failing fails as no refusal does.
 type failing struct{ httpapi.Freemium }
 
-func (failing) Forecast(context.Context, api.FreemiumRequest, io.Reader) (api.FreemiumForecast, error) {
+func (failing) Forecast(context.Context, api.FreemiumRequest, string, io.Reader) (api.FreemiumForecast, error) {
 	return api.FreemiumForecast{}, errors.New("the sun went out")
 }
 

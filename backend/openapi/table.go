@@ -185,7 +185,7 @@ var entries = map[string]entry{
 	},
 
 	"freemium-verify": {
-		summary: "Ask for a verification code", about: "A code of six digits is sent by e-mail. It lives for 10 minutes and 5 tries; the answer is the same for every address.",
+		summary: "Ask for a verification code", about: "A code of six digits is sent by e-mail. It lives for 10 minutes and 5 tries from the network that asked for it; tries from other networks are counted apart. At most 3 codes an hour are sent to a mailbox and into a network, and 200 in all. The answer is the same for every address.",
 		body: api.FreemiumVerifyRequest{}, needs: map[string]string{"": "email"}, answer: api.FreemiumVerifyResponse{},
 		example:  api.FreemiumVerifyRequest{Email: "ada@example.org"},
 		reply:    api.FreemiumVerifyResponse{Status: api.StatusSuccess, Message: api.FreemiumCodeSent},
