@@ -14,6 +14,8 @@ const (
 	bySky                    // a clear sky's light alone: only its clear moments count
 )
 
+var referenceNames = [...]string{byPeers: "peers", byLight: "irradiance", bySky: "clear sky"}
+
 var referenceWords = [...]string{byPeers: "its peers", byLight: "the irradiance", bySky: "the light of a clear sky"}
 
 // Figures of the model. A moment is clear when power, and light if there is
@@ -30,6 +32,7 @@ const (
 	windowDays     = 60   // days that the model is fitted to
 	keptDays       = 150  // days of moments that are kept
 	fitEvery       = 2    // days between fits
+	fitEveryPeers  = 4    // the same on peers, whose light hardly changes with the season
 	leastFitDays   = 8
 	leastFit       = 60   // moments
 	fairlyClear    = 0.08 // roughness of moments that are kept for what sinks over weeks
@@ -377,7 +380,11 @@ type workRow struct {
 // refit fits the model to the days before day, those in which the unit had
 // lost a part divided by what was left.
 func (b *baseline) refit(day int64, factor func(day int64) float64) {
-	if b.since++; b.ready && b.since < fitEvery {
+	every := fitEvery
+	if b.ref == byPeers {
+		every = fitEveryPeers
+	}
+	if b.since++; b.ready && b.since < every {
 		return
 	}
 	end := len(b.days)

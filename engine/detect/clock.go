@@ -8,6 +8,7 @@ import "math"
 // they are clear. A found shift is taken out of the days that follow, so that
 // nothing else is judged by a wrong clock.
 type clocks struct {
+	centres ring    // minutes between the middles of the day's energy and of a clear sky's, by a right clock
 	past    ring    // minutes between the middles of the site's day and of the sun's, of days by a right clock
 	strays  [2]ring // how far days strayed from the middle of those: clear ones, others
 	last    []middle
@@ -21,6 +22,7 @@ type middle struct {
 	start, end int64
 	minutes    float64 // off the usual, as the stamps have it
 	stray      float64 // how far such a day strays, minutes
+	centre     float64 // how far the middle of the day's energy is off the usual, minutes; NaN unknown
 }
 
 // Figures of the rule.
@@ -32,6 +34,7 @@ const (
 	clockGain    = 24   // by so much better a shift must explain them, in squared deviations
 	clockRival   = 8    // and than any other shift
 	clockWild    = 6    // that a single day counts at most
+	clockAgree   = 0.4  // of a shift, by which the middle of the energy must have moved too
 	clockClear   = 1.5  // minutes that a clear day strays at the least
 	clockDull    = 6.0  // and any other
 	clockMost    = 90
@@ -51,8 +54,10 @@ func (c *clocks) look(v *view, s *session) {
 	}
 	c.lastDay = v.first
 	off += c.shift // as the stamps have it
+	centre := offCentre(v) + c.shift
 	if len(c.past.values) < clockHistory {
 		c.past.remember(off, usualDays)
+		c.centres.remember(centre, usualDays)
 		return
 	}
 	sky, least := 1, clockDull
@@ -61,9 +66,9 @@ func (c *clocks) look(v *view, s *session) {
 	}
 	minutes := off - c.past.quantile(0.5, 1, 0)
 	wrong := minutes - c.shift
-	c.last = append(c.last, middle{v.first, v.end(), minutes, max(1.48*c.strays[sky].quantile(0.5, 5, clockDull), least)})
+	c.last = append(c.last, middle{v.first, v.end(), minutes, max(1.48*c.strays[sky].quantile(0.5, 5, clockDull), least), centre - c.centres.quantile(0.5, 1, math.NaN())})
 	c.last = c.last[max(len(c.last)-clockWindow, 0):]
-	if c.judge(s) {
+	if c.judge(s, float64(v.step)/60) {
 		return
 	}
 	if math.Abs(wrong) < clockGrid {
@@ -73,12 +78,13 @@ func (c *clocks) look(v *view, s *session) {
 		c.record.lastSeen = v.end()
 	} else if math.Abs(wrong) < clockGrid {
 		c.past.remember(off, usualDays)
+		c.centres.remember(centre, usualDays)
 	}
 }
 
 // judge looks for a shift that explains the last days better than the one in
 // force; true says that one was found.
-func (c *clocks) judge(s *session) bool {
+func (c *clocks) judge(s *session, step float64) bool {
 	for n := clockLeast; n <= len(c.last); n++ {
 		days := c.last[len(c.last)-n:]
 		best, least, next := c.shift, math.Inf(1), math.Inf(1)
@@ -90,12 +96,40 @@ func (c *clocks) judge(s *session) bool {
 				next = sum
 			}
 		}
-		if best != c.shift && strayed(days, c.shift)-least >= clockGain && next-least >= clockRival && nearer(days, best, c.shift) >= clockLeast {
+		if best != c.shift && strayed(days, c.shift)-least >= clockGain && next-least >= clockRival && nearer(days, best, c.shift) >= clockLeast && math.Abs(best-c.shift) > step/2 && c.agrees(days, best) {
 			c.set(s, best)
 			return true
 		}
 	}
 	return false
+}
+
+// agrees says that the middle of the days' energy has moved as well: the ends of
+// a day also move by snow, a horizon or a late start, and readings are not
+// changed on one sign alone.
+func (c *clocks) agrees(days []middle, shift float64) bool {
+	var moved []float64
+	for _, d := range days {
+		if !math.IsNaN(d.centre) {
+			moved = append(moved, d.centre-c.shift)
+		}
+	}
+	return len(moved) >= clockLeast && median(moved)/(shift-c.shift) > clockAgree
+}
+
+// offCentre is how many minutes the middle of the day's energy comes after that
+// of a clear sky's; NaN where the day is not known.
+func offCentre(v *view) float64 {
+	var made, at, clear, noon float64
+	for i := range v.cells {
+		if p := v.share[i]; p > 0 {
+			made, at = made+p, at+p*float64(i)
+		}
+		if c := v.clear[i]; c > 0 {
+			clear, noon = clear+c, noon+c*float64(i)
+		}
+	}
+	return (at/made - noon/clear) * float64(v.step) / 60 // 0/0 is NaN
 }
 
 // strayed is the sum of the squared deviations of days from a shift, each in

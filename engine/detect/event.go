@@ -51,6 +51,10 @@ type Event struct {
 	LastSeen   time.Time  // end of the last sample that showed it
 	End        *time.Time // nil while it goes on
 
+	// Basis is what a unit was held against where the event rests on a model of
+	// its own past: peers, irradiance or clear sky; empty for other events.
+	Basis string
+
 	LossFraction float64 // share of the units' production that is lost while it shows, 0 to 1
 	LostKWh      float64 // so far: the sum of what was expected and not made
 	Evidence     []Evidence

@@ -49,6 +49,9 @@ type Report struct {
 	Events    []Event            // in order of start; open ones have no End
 	NotJudged []string           // what could not be judged, and why, in sentences
 	RatingKW  map[string]float64 // of each unit that could be judged: its capacity, or the highest power it has shown
+	// Sights say of each unit that is held against a model of its own past how
+	// small a lasting loss can be seen, by asset id.
+	Sights map[string]Sight
 	// Clipped is when each unit stood at its limit, a span for each day on
 	// which it did, by asset id. That is normal where the array is larger than
 	// the inverter; the event of the family says so once for the site.

@@ -60,7 +60,7 @@ func (o *ownShade) look(v *view, s *session, k int, b *baseline, models []*basel
 			o.days = slices.Delete(o.days, 0, 1)
 		}
 		if o.record == nil {
-			o.judge(v, s, k)
+			o.judge(v, s, k, b)
 		} else {
 			o.goOn(&one, v)
 		}
@@ -152,7 +152,7 @@ func (o *ownShade) before(d int, from int) (out []float64) {
 
 // judge looks for a direction, or two side by side, that the unit has come to
 // lack.
-func (o *ownShade) judge(v *view, s *session, k int) {
+func (o *ownShade) judge(v *view, s *session, k int, b *baseline) {
 	for d := range ownShadeBins - 1 {
 		one, two := o.recent(d), o.recent(d+1)
 		if len(one) < ownShadeDays || one[len(one)-1] != len(o.days)-1 {
@@ -202,7 +202,7 @@ func (o *ownShade) judge(v *view, s *session, k int) {
 				break
 			}
 		}
-		o.open(v, s, k, d, start, kWh, 1-math.Exp(medianOf(now)))
+		o.open(v, s, k, d, start, kWh, 1-math.Exp(medianOf(now)), referenceNames[b.ref])
 		return
 	}
 }
@@ -217,15 +217,18 @@ func (o *ownShade) lacks(days []int, d int, below float64) (n int) {
 	return n
 }
 
-func (o *ownShade) open(v *view, s *session, k, d int, start int64, kWh, loss float64) {
+func (o *ownShade) open(v *view, s *session, k, d int, start int64, kWh, loss float64, basis string) {
 	day := dayNumber(v)
 	o.bin, o.seen, o.first, o.losses = d, day, start, ring{}
 	f := newFacts()
 	f.rating = s.rating(k)
-	r := &record{family: PartialShading, units: []int{k}, start: v.first - (day-start)*86400, detected: v.end(), lastSeen: v.end(), lost: kWh, fraction: loss, seen: f}
-	from, to := float64(ownShadeFrom+d*ownShadeWidth), float64(ownShadeFrom+(d+2)*ownShadeWidth)
+	r := &record{family: PartialShading, units: []int{k}, start: v.first - (day-start)*86400, detected: v.end(), lastSeen: v.end(), lost: kWh, fraction: loss, seen: f, basis: basis}
+	from, to := float64(ownShadeFrom+d*ownShadeWidth)+180, float64(ownShadeFrom+(d+2)*ownShadeWidth)+180
+	if s.in.Site.Location.LatitudeDeg < 0 { // there the sun passes north, against the clock
+		from, to = math.Mod(540-to, 360), math.Mod(540-from, 360)
+	}
 	r.observed = []Evidence{
-		shows("sun_window", 2, from, to, "°", "On %d of the last %d days with sun it made %.0f %% less than usual while the sun stood between %.0f° and %.0f° of its noon.",
+		shows("sun_window", 2, from, to, "°", "On %d of the last %d days with sun it made %.0f %% less than usual while the sun stood between %.0f° and %.0f° from north.",
 			ownShadeOf, ownShadeDays, 100*loss, from, to),
 		shows("sound_outside", 1.5, 100*(1-ownShadeSound), 100, "%", "At the other hours of these days it made its usual part."),
 	}

@@ -18,17 +18,18 @@ type ownSoil struct {
 // Figures of the rule.
 const (
 	ownSoilEvery  = 3   // days between looks
+	ownSoilPeers  = 6   // the same against peers
 	ownSoilWindow = 150 // days of the regression
 	ownSoilFirst  = 14  // days ago that a decline must have begun
 	ownSoilLast   = 90
-	ownSoilStep   = 4
+	ownSoilStep   = 6  // days between the days that are tried
 	ownSoilBefore = 25 // days of history before it
 	ownSoilLeast  = 8  // usable days on each side
 	ownSoilBlock  = 6  // days that count as one for the standard error
 	ownSoilSlope  = 6e-4
 	ownSoilSteep  = 5e-3
 	ownSoilHits   = 2
-	ownSoilStale  = 9 // days without a hit
+	ownSoilStale  = 12 // days without a hit
 	ownSoilRows   = 200
 )
 
@@ -50,6 +51,9 @@ func (o *ownSoil) look(v *view, s *session, k int, u *unitLosses, b *baseline, d
 		return
 	}
 	o.next = day + ownSoilEvery
+	if b.ref == byPeers {
+		o.next = day + ownSoilPeers
+	}
 	from, slope, z, ok := o.ramp(b, u, max(v.hours(), momentLength/3600.0), day)
 	limit, least := ownSoilLimits(b.ref)
 	drop := slope * float64(day-from)
@@ -81,7 +85,7 @@ func (o *ownSoil) open(v *view, s *session, k int, b *baseline, u *unitLosses, f
 			lost += d.kWh * share / (1 - share)
 		}
 	}
-	o.record = s.open(&record{family: Soiling, units: []int{k}, start: v.first - (day-from)*86400, detected: v.end(), lastSeen: v.end(), lost: lost, fraction: drop, seen: f})
+	o.record = s.open(&record{family: Soiling, units: []int{k}, start: v.first - (day-from)*86400, detected: v.end(), lastSeen: v.end(), lost: lost, fraction: drop, seen: f, basis: referenceNames[b.ref]})
 	o.seen = day
 }
 

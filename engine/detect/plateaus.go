@@ -421,7 +421,7 @@ func (p *holding) hold(v *view, s *session, k, from, to int, seen int64, lost fl
 	r.fraction = lost / (lost + p.power[from]*hours)
 	r.seen.level = p.power[from] / s.rating(k)
 	r.observed = []Evidence{
-		shows("plateau", 2, 100*p.power[from]/s.rating(k), 100, "%", "The power was held at %.4g kW, %.0f %% of the rating, for %s.", p.power[from], 100*p.power[from]/s.rating(k), MinutesInWords(60*hours)),
+		shows("own_plateau", 2, 100*p.power[from]/s.rating(k), 100, "%", "The power was held at %.4g kW, %.0f %% of the rating, for %s.", p.power[from], 100*p.power[from]/s.rating(k), MinutesInWords(60*hours)),
 		shows("held_"+why, 1.5, hours, 0, "h", "%s", holdWords[why]),
 		shows("headroom", 1, lost, 0, "kWh", "Without it about %s more would have been made.", KWhInWords(lost)),
 	}

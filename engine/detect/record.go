@@ -20,6 +20,7 @@ type record struct {
 	seen     facts
 	observed []Evidence // of families whose stage words it
 	spans    []Span     // occasions
+	basis    string     // see Event.Basis
 }
 
 // facts are the observations behind an event's evidence. NaN is not observed.

@@ -20,7 +20,7 @@ func (s *session) events() []Event {
 
 func (s *session) event(r *record) Event {
 	e := Event{
-		Family: r.family, Class: r.class, LossFraction: r.fraction, LostKWh: r.lost,
+		Family: r.family, Class: r.class, Basis: r.basis, LossFraction: r.fraction, LostKWh: r.lost,
 		Start: time.Unix(r.start, 0).UTC(), DetectedAt: time.Unix(r.detected, 0).UTC(), LastSeen: time.Unix(r.lastSeen, 0).UTC(),
 		Evidence: s.evidence(r), Occasions: r.spans,
 	}

@@ -65,9 +65,9 @@ func TestClockAmongClouds(t *testing.T) {
 	for trial := range 50 {
 		c, s := &clocks{}, &session{}
 		day := func(n int, shift float64) bool {
-			c.last = append(c.last, middle{int64(n) * 86400, int64(n+1) * 86400, shift + 6*r.NormFloat64(), 8})
+			c.last = append(c.last, middle{int64(n) * 86400, int64(n+1) * 86400, shift + 6*r.NormFloat64(), 8, shift + 6*r.NormFloat64()})
 			c.last = c.last[max(len(c.last)-clockWindow, 0):]
-			return c.judge(s)
+			return c.judge(s, 15)
 		}
 		for n := range 60 {
 			if day(n, 0) {

@@ -151,7 +151,8 @@ func Run(ctx context.Context, in Input) (Report, error) {
 		g.setClock(s.clock)
 		s.memory.learn(v, s.in.Units)
 	}
-	s.limits()
+	report.Sights = s.sights()
+	s.limits(report.Sights)
 	report.Events = s.events()
 	report.RatingKW, report.Clipped = s.ratings(), s.clippedSpans()
 	report.NotJudged = s.sentences()
@@ -210,7 +211,7 @@ func nominal(times []int64) time.Duration {
 }
 
 // limits says what the data as a whole left open.
-func (s *session) limits() {
+func (s *session) limits(sights map[string]Sight) {
 	if len(s.in.Units) == 1 {
 		s.note(s.in.Units[0].AssetID, "it is the only unit that can be judged, so an outage of the unit and one of the site look the same")
 	}
@@ -238,8 +239,14 @@ func (s *session) limits() {
 		if s.rating(k) <= 0 {
 			s.note(u.AssetID, "it has never produced, and no capacity is given")
 		}
-		if !s.memory.units[k].alike || len(s.in.Units) < 3 {
-			s.note(u.AssetID, "it is not known to look the same way as two other units, so losses of strings and shade are not judged")
+		alone := !s.memory.units[k].alike || len(s.in.Units) < 3
+		switch sight, ok := sights[u.AssetID]; {
+		case ok:
+			s.note(u.AssetID, "%s", sight.Words())
+		case alone && s.in.Site.Location == nil:
+			s.note(u.AssetID, "it is not known to look the same way as two other units, and without coordinates there is no model of its own past, so losses of strings and shade are not judged")
+		case alone:
+			s.note(u.AssetID, "too few clear days are known to hold it against its own past, so losses of strings and shade are not judged yet")
 		}
 		if !present(u.Frame.Values(series.EnergyCounterKWh)) {
 			s.note(u.AssetID, "no lifetime counter, so a gap in its data cannot be told from an outage")

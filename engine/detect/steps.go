@@ -11,6 +11,7 @@ import (
 type losses struct {
 	units []unitLosses
 	sun   moments
+	day   int64 // last that was looked at
 	peers [][]float64 // by unit and cell: 1000 × the median of the others' power over rating
 }
 
@@ -88,10 +89,11 @@ func (l *losses) prepare(v *view, s *session) {
 			continue
 		}
 		if len(u.models) == 0 {
-			u.models = append(u.models, newBaseline(bySky))
+			ref := bySky
 			if len(l.units) >= 3 {
-				u.models = append([]*baseline{newBaseline(byPeers)}, u.models...)
+				ref = byPeers
 			}
+			u.models = append(u.models, newBaseline(ref))
 		}
 		if lit && u.rival == nil && len(l.units) < 3 && !slices.ContainsFunc(u.models, func(b *baseline) bool { return b.ref == byLight }) {
 			flat, plane := newBaseline(byLight), newBaseline(byLight)
@@ -164,6 +166,7 @@ func (l *losses) look(v *view, s *session) {
 	}
 	l.shine(v, s)
 	day := dayNumber(v)
+	l.day = day
 	for k := range l.units {
 		u := &l.units[k]
 		if len(u.models) == 0 || !l.judges(s, k) {
@@ -322,7 +325,7 @@ func (u *unitLosses) judge(v *view, s *session, k int, b *baseline, better []*ba
 	if n < 10 {
 		return
 	}
-	for u.back(v, b, day) {
+	for u.back(v, s, b, day) {
 	}
 	if last := u.last(); last != nil {
 		after := 0
@@ -447,7 +450,7 @@ func (u *unitLosses) announce(v *view, s *session, k int, b *baseline, f shift, 
 	facts := newFacts()
 	facts.days, facts.spread, facts.rating = len(b.index)-f.at, math.Hypot(b.noise.day, b.noise.wander), s.rating(k)
 	start := v.first - (day-st.from)*86400
-	st.record = &record{family: StringOutage, units: []int{k}, start: start, detected: v.end(), lastSeen: v.end(), lost: lost, fraction: share, seen: facts}
+	st.record = &record{family: StringOutage, units: []int{k}, start: start, detected: v.end(), lastSeen: v.end(), lost: lost, fraction: share, seen: facts, basis: referenceNames[b.ref]}
 	low, high := 1-math.Exp(f.size+1.96*f.sigma), 1-math.Exp(f.size-1.96*f.sigma)
 	st.record.observed = []Evidence{
 		shows("relative_yield", min(1+0.3*(-f.z()-stepLimit), 3), 100*(1-share), 100, "%",
@@ -461,16 +464,59 @@ func (u *unitLosses) announce(v *view, s *session, k int, b *baseline, f shift, 
 		st.record.start = v.first - (day-b.index[f.begun].day)*86400
 		st.record.observed = nil
 	}
-	st.record = s.open(st.record)
+	if r := s.losses.together(st, k); r != nil {
+		r.units, r.lost, r.lastSeen = append(r.units, k), r.lost+st.record.lost, st.record.lastSeen
+		slices.Sort(r.units)
+		r.observed = slices.DeleteFunc(slices.Clone(r.observed), func(e Evidence) bool { return e.Kind == "same_day" })
+		r.observed = append(r.observed, shows("same_day", 0.5, float64(len(r.units)), 1, "units", "%d units lost about the same part within %d days: one cause.", len(r.units), togetherDays))
+		st.record = r
+	} else {
+		st.record = s.open(st.record)
+	}
 	u.steps = append(u.steps, st)
 	for _, o := range u.models {
 		o.hold = 0
 	}
 }
 
+// Units that lose about the same part at the same time have one cause.
+const (
+	togetherDays  = 2  // between the days on which they lost it
+	togetherSeen  = 20 // days between the announcements
+	togetherRatio = 1.6
+)
+
+// together is the open event of another unit that st belongs to, or nil.
+func (l *losses) together(st *step, k int) *record {
+	for other := range l.units {
+		if other == k {
+			continue
+		}
+		for _, o := range l.units[other].steps {
+			ratio := st.size / o.size
+			if o.to == 0 && o.record.family == st.record.family && max(st.from-o.from, o.from-st.from) <= togetherDays && st.seen-o.seen <= togetherSeen && ratio < togetherRatio && ratio > 1/togetherRatio {
+				return o.record
+			}
+		}
+	}
+	return nil
+}
+
+// goesOn says that another unit's step of the same event is not over.
+func (l *losses) goesOn(st *step) bool {
+	for k := range l.units {
+		for _, o := range l.units[k].steps {
+			if o != st && o.record == st.record && o.to == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // back ends the last step once three usable days lie on the way back to the
 // healthy level; true says that it has.
-func (u *unitLosses) back(v *view, b *baseline, day int64) bool {
+func (u *unitLosses) back(v *view, s *session, b *baseline, day int64) bool {
 	st := u.last()
 	n := len(b.index)
 	if st == nil || n < stepEndDays {
@@ -490,6 +536,9 @@ func (u *unitLosses) back(v *view, b *baseline, day int64) bool {
 		}
 	}
 	st.to = b.index[n-stepEndDays].day
+	if s.losses.goesOn(st) {
+		return true
+	}
 	st.record.end = max(v.first-(day-st.to)*86400, st.record.start+1)
 	st.record.lastSeen = min(st.record.lastSeen, st.record.end)
 	return true

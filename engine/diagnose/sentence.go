@@ -54,7 +54,7 @@ func (c *context) summary(e detect.Event) string {
 	case detect.Clipping:
 		return fmt.Sprintf("%s reached the rating on %d days %s: by design, no fault.", who, len(e.Occasions), since)
 	case detect.Curtailment:
-		return fmt.Sprintf("%s %s held at %.0f %% of the rating %s; %s not made.", who, was, value("common_plateau"), since, lost)
+		return fmt.Sprintf("%s %s held at %.0f %% of the rating %s; %s not made.", who, was, value("common_plateau")+value("own_plateau"), since, lost)
 	case detect.ThermalDerating:
 		return fmt.Sprintf("%s gives way at about %.0f %% of its rating when it is hot %s; %s lost.", who, value("low_plateau"), since, lost)
 	case detect.SnowCover:
@@ -62,12 +62,15 @@ func (c *context) summary(e detect.Event) string {
 	case detect.TrackerFault:
 		return fmt.Sprintf("The tracker of %s does not follow the sun %s; %s lost.", who, since, lost)
 	case detect.StringOutage:
-		return fmt.Sprintf("%s makes %.1f %% less than its peers %s%s; %s lost.", who, 100*e.LossFraction, since, wholeStrings(e), lost)
+		return fmt.Sprintf("%s makes %.1f %% less than %s %s%s; %s lost.", who, 100*e.LossFraction, basis(e), since, wholeStrings(e), lost)
 	case detect.CapacityChange:
 		return fmt.Sprintf("%s makes %.1f %% more than before %s.", who, value("relative_yield")-100, since)
 	case detect.PartialShading:
 		return fmt.Sprintf("%s is in shade while the sun stands at %s %s; %s lost.", who, window(e), since, lost)
 	case detect.Soiling:
+		if e.Basis != "" {
+			return fmt.Sprintf("Dirt takes about %.1f %% of what %s makes %s; %s lost.", 100*e.LossFraction, who, since, lost)
+		}
 		return fmt.Sprintf("Dirt takes about %.1f %% of the site's production %s; %s lost.", 100*e.LossFraction, since, lost)
 	case detect.Degradation:
 		return fmt.Sprintf("%s loses %.1f %% of its yield a year.", who, -value("yearly_change"))
@@ -85,6 +88,17 @@ func lateOrEarly(minutes float64) string {
 		return "early"
 	}
 	return "late"
+}
+
+// basis is what a unit is held against.
+func basis(e detect.Event) string {
+	switch e.Basis {
+	case "irradiance":
+		return "the irradiance lets expect"
+	case "clear sky":
+		return "a clear sky lets expect"
+	}
+	return "its peers"
 }
 
 // wholeStrings is the loss in whole strings, where it is one.

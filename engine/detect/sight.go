@@ -1,0 +1,122 @@
+package detect
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Sight is how small a lasting loss of a unit can be seen.
+type Sight struct {
+	Basis      string  // peers, irradiance or clear sky
+	Noise      float64 // standard deviation of a day's figure, as a share
+	Detectable float64 // loss that is found five times in six, as a share; NaN while too few days are known
+	ClearDays  int     // usable days that it takes
+	Usable     float64 // share of the days of the last two months that were usable
+}
+
+// sightDays is after how many usable days a loss that can be seen is found:
+// hardly any is found later, as the wander of weeks outweighs what more days say.
+const sightDays = 6
+
+// found is how many standard errors more than the limit a loss must have to be
+// found five times in six.
+const sightPower = 1.22
+
+// sights are what can be seen of each unit that is held against a model of its
+// own past, by asset id.
+func (s *session) sights() map[string]Sight {
+	out := map[string]Sight{}
+	for k := range s.losses.units {
+		u := &s.losses.units[k]
+		b := u.watching(s.losses.day)
+		if b == nil {
+			continue
+		}
+		first := b.index[0].day
+		days := s.losses.day - max(first, s.losses.day-60) + 1
+		usable := 0
+		for _, d := range b.index {
+			if d.day > s.losses.day-60 {
+				usable++
+			}
+		}
+		rate := min(max(float64(usable)/float64(max(days, 1)), 0.05), 1)
+		limit := stepLimit
+		if b.ref == bySky {
+			limit = stepLimitSky
+		}
+		sight := Sight{Basis: referenceNames[b.ref], Noise: math.Hypot(b.noise.day, b.noise.wander), Detectable: math.NaN(), ClearDays: sightDays, Usable: rate}
+		if len(b.index) >= leastSight {
+			sigma := math.Hypot(stepError(b.noise, 1/rate, 24, sightDays), slowWander(b.ref))
+			sight.Detectable = 1 - math.Exp(-sightPower*limit*sigma)
+		}
+		out[s.in.Units[k].AssetID] = sight
+	}
+	return out
+}
+
+// leastSight is how many usable days tell the noise.
+const leastSight = 10
+
+// watching is the model that a loss of the unit would be announced by, or nil.
+func (u *unitLosses) watching(day int64) *baseline {
+	i := slices.IndexFunc(u.models, func(b *baseline) bool {
+		n := len(b.index)
+		return n > 0 && day-b.index[n-1].day < 4*staleDays
+	})
+	if i < 0 {
+		return nil
+	}
+	return u.models[i]
+}
+
+// Words say what can be seen, for people.
+func (s Sight) Words() string {
+	against := map[string]string{"peers": "its peers", "irradiance": "the irradiance", "clear sky": "the light of a clear sky"}[s.Basis]
+	if math.IsNaN(s.Detectable) {
+		return fmt.Sprintf("it is held against %s; too few clear days are known yet to say which losses that shows", against)
+	}
+	return fmt.Sprintf("it is held against %s, on which a day strays by %.1f %%: a lasting loss of %.0f %% is seen within %d clear days",
+		against, 100*s.Noise, math.Ceil(100*s.Detectable), s.ClearDays)
+}
+
+// stepError is the standard error of a step after so many usable days, with so
+// many before, a number of days apart.
+func stepError(n noise, apart float64, before, after int) float64 {
+	size := min(before+after, shiftDays)
+	var c [shiftDays][shiftDays]float64
+	for i := range size {
+		for j := 0; j <= i; j++ {
+			sum := n.wander * n.wander * math.Exp(-float64(i-j)*apart/n.days)
+			if i == j {
+				sum += n.day * n.day
+			}
+			for k := range j {
+				sum -= c[i][k] * c[j][k]
+			}
+			if i == j {
+				c[i][i] = math.Sqrt(max(sum, 1e-12))
+			} else {
+				c[i][j] = sum / c[j][j]
+			}
+		}
+	}
+	var one, step [shiftDays]float64
+	for i := range size {
+		a, b := 1.0, 0.0
+		if i >= before {
+			b = 1
+		}
+		for k := range i {
+			a -= c[i][k] * one[k]
+			b -= c[i][k] * step[k]
+		}
+		one[i], step[i] = a/c[i][i], b/c[i][i]
+	}
+	var oo, os, ss float64
+	for i := range size {
+		oo, os, ss = oo+one[i]*one[i], os+one[i]*step[i], ss+step[i]*step[i]
+	}
+	return 1 / math.Sqrt(ss-os*os/oo)
+}
