@@ -5,7 +5,7 @@ BINARY  ?= bin/sunloop
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED = 0
 
-.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score calibrate contract faults kills moves replicas load lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help soak mutants scale replicas-bench attack damage
+.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score measured calibrate contract faults kills moves replicas load lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help soak mutants scale replicas-bench attack damage
 
 all: build
 
@@ -52,6 +52,14 @@ thin-line: ## what the console costs a thin line and a small machine, beside its
 
 score: build ## how good fault detection is, on seeds it was never tuned on (SEEDS)
 	bin/sunloop score --seeds $(or $(SEEDS),1000-1049)
+
+# SEEDS of losses that are injected into the measured plants beside the repository; without irradiance a second time, as a portal that shows power alone has them.
+MEASURED_TOOL = ../shared/tools/real-faults
+measured: build ## what is found of losses injected into measured plants, by kind, size and tier (SEEDS; an hour)
+	rm -rf bin/measured && mkdir -p bin/measured
+	$(MEASURED_TOOL) bin/measured/light --seeds $(or $(SEEDS),20-29) && bin/sunloop score --dir bin/measured/light --measured >bin/measured/light.txt
+	$(MEASURED_TOOL) bin/measured/power --no-light --seeds $(or $(SEEDS),20-29) && bin/sunloop score --dir bin/measured/power --measured >bin/measured/power.txt
+	cat bin/measured/light.txt bin/measured/power.txt
 
 calibrate: build ## fit the confidences of diagnosis on the seeds detection was tuned on
 	bin/sunloop score --seeds 0-49 --calibrate engine/diagnose/calibration.json

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -19,6 +20,7 @@ type ScoreCmd struct {
 	Jobs      int    `default:"0" placeholder:"N" help:"Replays at a time (one a processor)."`
 	JSON      bool   `name:"json" help:"As JSON."`
 	Mistakes  bool   `help:"Also list what was missed and what was false."`
+	Measured  bool   `help:"Of a folder of measured plants with injected losses: what was found by kind, size and tier, and what is announced on the plants as they are."`
 	Calibrate string `placeholder:"FILE" hidden:"" type:"path" help:"Fit the confidences on these seeds and write engine/diagnose/calibration.json."`
 }
 
@@ -26,6 +28,9 @@ type ScoreCmd struct {
 func (c *ScoreCmd) Run(ctx context.Context, std streams) error {
 	if c.Jobs <= 0 {
 		c.Jobs = runtime.GOMAXPROCS(0)
+	}
+	if c.Measured {
+		return c.measured(ctx, std)
 	}
 	report, err := c.replay(ctx)
 	if err != nil {
@@ -53,6 +58,21 @@ func (c *ScoreCmd) Run(ctx context.Context, std streams) error {
 		}
 	}
 	return nil
+}
+
+func (c *ScoreCmd) measured(ctx context.Context, std streams) error {
+	if c.Dir == "" {
+		return errors.New("--measured needs --dir, a folder of measured plants with injected losses")
+	}
+	cases, err := score.FromDir(c.Dir)
+	if err != nil {
+		return err
+	}
+	m, err := score.MeasuredCases(ctx, cases, c.Jobs)
+	if err != nil {
+		return err
+	}
+	return m.Write(std.out)
 }
 
 func (c *ScoreCmd) replay(ctx context.Context) (*score.Report, error) {

@@ -1,0 +1,186 @@
+package detect_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"app.sunloop/engine/detect"
+	"app.sunloop/engine/series"
+	"app.sunloop/engine/solar"
+)
+
+// roof is one unit with a horizontal irradiance sensor, quarter hours of half a
+// year: clear, hazy and cloudy days. spoil changes power and irradiance.
+func roof(light bool, spoil func(day, minute int, power, light float64) (float64, float64)) detect.Input {
+	loc := solar.Location{LatitudeDeg: 48, LongitudeDeg: 11, AltitudeM: 500}
+	plane := solar.Plane{TiltDeg: 30, AzimuthDeg: 200}
+	begin := time.Date(2025, 3, 1, 0, 0, 0, 0, time.UTC)
+	r := rand.New(rand.NewPCG(7, 11))
+	var f series.Frame
+	var power, shine, temp []float64
+	const days = 170
+	for d := range days {
+		kind, haze := r.Float64(), 0.97+0.03*r.NormFloat64()
+		cloud := 1.0
+		for q := range 96 {
+			t := begin.AddDate(0, 0, d).Add(time.Duration(q) * 15 * time.Minute)
+			p := solar.At(t.Add(450*time.Second), loc)
+			g, kw := 0.0, 0.0
+			if p.ApparentZenithDeg < 90 {
+				if kind > 0.55 {
+					cloud = min(max(0.7*cloud+0.3*(0.45+0.4*r.NormFloat64()), 0.1), 1)
+				} else {
+					cloud = 1
+				}
+				irr := solar.ClearSky(t, p, loc, 3)
+				irr.GHI, irr.DHI = irr.GHI*haze*cloud, irr.DHI*haze*max(cloud, 0.3)
+				irr.DNI *= haze * max(2*cloud-1, 0)
+				g = irr.GHI * (1 + 0.01*r.NormFloat64())
+				kw = 10 * plane.Isotropic(p, irr, 0.2).Global() / 1000 * 0.85 * (1 + 0.01*r.NormFloat64())
+				if g < 15 {
+					kw = 0
+				}
+			}
+			if spoil != nil {
+				kw, g = spoil(d, q*15, kw, g)
+			}
+			f.Times = append(f.Times, t.Unix())
+			power, shine, temp = append(power, kw), append(shine, g), append(temp, 12+8*math.Sin(float64(q)/96*2*math.Pi-2))
+		}
+	}
+	f.Set(series.PowerKW, power)
+	if light {
+		f.Set(series.IrradianceWM2, shine)
+		f.Set(series.TemperatureC, temp)
+	}
+	return detect.Input{
+		Site: detect.Site{ID: "roof", Location: &loc, Zone: time.UTC}, Now: begin.AddDate(0, 0, days),
+		Units: []detect.Unit{{AssetID: "A", CapacityKW: 10, Frame: f}},
+	}
+}
+
+// judged are the events of a roof by family, without gaps and clipping.
+func judged(t *testing.T, in detect.Input) (detect.Report, map[detect.Family][]detect.Event) {
+	t.Helper()
+	r, err := detect.Run(context.Background(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[detect.Family][]detect.Event{}
+	for _, e := range r.Events {
+		if e.Family != detect.Clipping {
+			out[e.Family] = append(out[e.Family], e)
+		}
+	}
+	return r, out
+}
+
+func dayOf(in detect.Input, t time.Time) int {
+	return int(t.Sub(time.Unix(in.Units[0].Frame.Times[0], 0)).Hours() / 24)
+}
+
+// A single unit without a fault gives no event, and what can be seen is said.
+func TestOneCleanUnit(t *testing.T) {
+	for _, light := range []bool{true, false} {
+		r, events := judged(t, roof(light, nil))
+		if len(events) > 0 {
+			t.Errorf("light %v: %v", light, events)
+		}
+		sight, ok := r.Sights["A"]
+		want := map[bool]string{true: "irradiance", false: "clear sky"}[light]
+		if !ok || sight.Basis != want || !(sight.Detectable > 0.005 && sight.Detectable < 0.5) {
+			t.Errorf("light %v: it is said that %+v can be seen", light, sight)
+		}
+	}
+}
+
+// A part of a single unit's power that is lost for good is found by irradiance,
+// by power alone, and by power after the sensor has died.
+func TestLossOfOneUnit(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		light bool
+		size  float64
+		basis string
+		dead  int // day from which the sensor reads nothing
+	}{
+		{"irradiance", true, 0.15, "irradiance", 1000},
+		{"power alone", false, 0.3, "clear sky", 1000},
+		{"dead sensor", true, 0.3, "clear sky", 85},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in := roof(c.light, func(day, _ int, power, light float64) (float64, float64) {
+				if day >= 110 && day < 145 {
+					power *= 1 - c.size
+				}
+				if day >= c.dead {
+					light = min(light, 2)
+				}
+				return power, light
+			})
+			_, events := judged(t, in)
+			steps := events[detect.StringOutage]
+			if len(steps) != 1 {
+				t.Fatalf("found %v", events)
+			}
+			e := steps[0]
+			if from := dayOf(in, e.Start); from < 105 || from > 114 || e.Basis != c.basis || math.Abs(e.LossFraction-c.size) > 0.4*c.size {
+				t.Errorf("from day %d, on %s, loss %.3f, want day 110, %s, %.2f", from, e.Basis, e.LossFraction, c.basis, c.size)
+			}
+			if e.End == nil || dayOf(in, *e.End) < 140 || dayOf(in, *e.End) > 160 {
+				t.Errorf("it ends at %v, want day 145", e.End)
+			}
+			if c.dead < 1000 && len(events[detect.IrradianceSensor]) == 0 {
+				t.Error("the dead sensor is not named")
+			}
+			if len(events[detect.Soiling])+len(events[detect.PartialShading]) > 0 {
+				t.Errorf("one cause has several names: %v", events)
+			}
+		})
+	}
+}
+
+// A limit and a reading that stands still are both constant, and are told apart.
+func TestLimitOrStandingReading(t *testing.T) {
+	for _, light := range []bool{true, false} {
+		_, events := judged(t, roof(light, func(day, _ int, power, light float64) (float64, float64) {
+			if day >= 100 && day < 103 {
+				power = min(power, 3.5)
+			}
+			return power, light
+		}))
+		if len(events[detect.Curtailment]) != 1 || len(events[detect.StuckSensor]) > 0 {
+			t.Errorf("light %v: a limit is called %v", light, events)
+		}
+		held := 0.0
+		_, events = judged(t, roof(light, func(day, minute int, power, light float64) (float64, float64) {
+			if day == 100 && minute > 9*60 {
+				if held == 0 {
+					held = power
+				}
+				power = held
+			}
+			return power, light
+		}))
+		if len(events[detect.StuckSensor]) != 1 || len(events[detect.Curtailment]) > 0 {
+			t.Errorf("light %v: a reading that stands still is called %v", light, events)
+		}
+	}
+}
+
+// That a unit begins late for weeks, as behind a building site, moves the ends
+// of its day but not the middle of its energy: no clock is changed for it.
+func TestClockNeedsTwoSigns(t *testing.T) {
+	_, events := judged(t, roof(true, func(day, minute int, power, light float64) (float64, float64) {
+		if day >= 90 && minute < 7*60 {
+			power = 0
+		}
+		return power, light
+	}))
+	if n := len(events[detect.TimeShift]); n > 0 {
+		t.Errorf("%d shifts of the clock are announced", n)
+	}
+}

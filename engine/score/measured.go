@@ -1,0 +1,300 @@
+package score
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"app.sunloop/engine/detect"
+	"app.sunloop/engine/diagnose"
+	"app.sunloop/engine/series"
+	"app.sunloop/engine/simulate"
+)
+
+// Measured is how injected losses were found in measured plants, by kind, size
+// and tier, and what was announced on the plants as they are.
+type Measured struct {
+	Rows          []MeasuredRow
+	Announcements []Announcement
+	UnitYears     map[string]float64 // of untouched telemetry, by tier and plant, such as "peers upm"
+	Sights        map[string]detect.Sight
+	sure          []belief
+}
+
+// MeasuredRow is a line of the table.
+type MeasuredRow struct {
+	Tier, Kind   string
+	Cases        int
+	Found        int // announced on the unit while it lasted, under its name or a look-alike's
+	Named        int // under its own
+	EnergyRecall float64
+	DelayDays    float64           // median of those found, in days
+	Plants       map[string][2]int // found and cases by plant
+	lost, caught float64
+	delays       []float64
+}
+
+// Announcement is a finding on a plant as it is.
+type Announcement struct {
+	Tier, Plant string
+	Finding     diagnose.Finding
+}
+
+// The tiers of a case, by what it has.
+const (
+	tierOfPeers = "peers"
+	tierOfLight = "irradiance"
+	tierOfPower = "power alone"
+)
+
+// tier is what a case lets units be held against.
+func (c Case) tier() string {
+	if len(c.Input.Units) >= 3 {
+		return tierOfPeers
+	}
+	for _, u := range c.Input.Units {
+		for _, g := range u.Frame.Values(series.IrradianceWM2) {
+			if g > 50 {
+				return tierOfLight
+			}
+		}
+	}
+	return tierOfPower
+}
+
+// plant is the first part of a case's name.
+func (c Case) plant() string {
+	name, _, _ := strings.Cut(c.Name, "/")
+	return name
+}
+
+// MeasuredCases replays cases with one injected loss each, and untouched ones.
+func MeasuredCases(ctx context.Context, cases []Case, jobs int) (*Measured, error) {
+	m := &Measured{UnitYears: map[string]float64{}, Sights: map[string]detect.Sight{}}
+	rows := map[[2]string]*MeasuredRow{}
+	var mu sync.Mutex
+	var first error
+	todo := make(chan Case)
+	var wait sync.WaitGroup
+	for range max(jobs, 1) {
+		wait.Go(func() {
+			for c := range todo {
+				findings, report, err := c.Findings(ctx)
+				mu.Lock()
+				if err != nil {
+					first = cmp.Or(first, err)
+				} else {
+					m.take(c, findings, report, rows)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for _, c := range cases {
+		todo <- c
+	}
+	close(todo)
+	wait.Wait()
+	if first != nil {
+		return nil, fmt.Errorf("replay measured plants: %w", first)
+	}
+	for _, r := range rows {
+		r.EnergyRecall, r.DelayDays = share(r.caught, r.lost), quantile(r.delays, 0.5)
+		m.Rows = append(m.Rows, *r)
+	}
+	slices.SortFunc(m.Rows, func(a, b MeasuredRow) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Tier, b.Tier)) })
+	slices.SortFunc(m.Announcements, func(a, b Announcement) int {
+		return cmp.Or(cmp.Compare(a.Tier, b.Tier), cmp.Compare(a.Plant, b.Plant), a.Finding.Start.Compare(b.Finding.Start))
+	})
+	return m, nil
+}
+
+// take books a replayed case.
+func (m *Measured) take(c Case, findings []diagnose.Finding, report detect.Report, rows map[[2]string]*MeasuredRow) {
+	tier, plant := c.tier(), c.plant()
+	if c.Clean {
+		m.UnitYears[tier+" "+plant] += c.inverterYears()
+		for _, f := range findings {
+			if f.Family != detect.Clipping {
+				m.Announcements = append(m.Announcements, Announcement{tier, plant, f})
+				m.sure = append(m.sure, belief{f.Confidence, false})
+			}
+		}
+		for id, s := range report.Sights {
+			m.Sights[tier+" "+plant+" "+id] = s
+		}
+		return
+	}
+	for t := range c.Truth {
+		truth := &c.Truth[t]
+		if truth.Cause != "injected" {
+			continue
+		}
+		key := [2]string{tier, measuredKind(truth)}
+		r := rows[key]
+		if r == nil {
+			r = &MeasuredRow{Tier: tier, Kind: key[1], Plants: map[string][2]int{}}
+			rows[key] = r
+		}
+		one := cover(truth, findings, c.Input.Now)
+		at := r.Plants[plant]
+		at[1]++
+		r.Cases++
+		weight := truth.LossFraction * until(truth, c.Input.Now).Sub(truth.From).Hours()
+		if truth.Family == string(detect.StuckSensor) {
+			weight = 1
+		}
+		r.lost, r.caught = r.lost+weight, r.caught+weight*one.share
+		if one.found {
+			r.Found++
+			at[0]++
+			r.delays = append(r.delays, one.delay.Hours()/24)
+			m.sure = append(m.sure, belief{one.confidence, one.named})
+		}
+		if one.named {
+			r.Named++
+		}
+		r.Plants[plant] = at
+	}
+}
+
+// measuredKind is the kind of an injected loss with its class of size.
+func measuredKind(t *simulate.Truth) string {
+	size := t.Severity
+	days := until(t, t.To).Sub(t.From).Hours() / 24
+	least := func(name string, small bool, limit string) string {
+		if small {
+			return name + ", below " + limit
+		}
+		return name + ", " + limit + " and more"
+	}
+	switch detect.Family(t.Family) {
+	case detect.StringOutage:
+		switch {
+		case size > 0.24:
+			return "string 25-30 %"
+		case size > 0.16:
+			return "string 16.7-20 %"
+		case size > 0.09:
+			return "string 10-12.5 %"
+		}
+		return fmt.Sprintf("string %.0f %%", 100*size)
+	case detect.PartialShading:
+		return least("shade", t.LossFraction < 0.02, "2 % of the energy")
+	case detect.ThermalDerating:
+		return least("derating", t.LossFraction < 0.04, "4 % of the energy")
+	case detect.Soiling:
+		return least("soiling", size*days < 0.07, "7 % in all")
+	}
+	return t.Family
+}
+
+// covered is how a loss was found.
+type covered struct {
+	share        float64 // of its lost energy, inside findings of its family or a look-alike
+	found, named bool
+	delay        time.Duration
+	confidence   float64
+}
+
+// cover holds a loss against the findings on its unit that began with it: one
+// that was open long before is not found by it.
+func cover(t *simulate.Truth, findings []diagnose.Finding, now time.Time) (out covered) {
+	to := until(t, now)
+	slack := max(24*time.Hour, to.Sub(t.From)/4)
+	for i := range findings {
+		f := &findings[i]
+		if !slices.ContainsFunc(f.Units, t.Concerns) || coarse[f.Family] == "" || coarse[f.Family] != coarse[detect.Family(t.Family)] && string(f.Family) != t.Family {
+			continue
+		}
+		if f.Start.Before(t.From.Add(-slack)) || !f.Start.Before(to) || !ended(f, now).After(t.From) || f.DetectedAt.Before(t.From) {
+			continue
+		}
+		inside := overlapShare(t, f, now)
+		if math.IsNaN(inside) { // a loss that cost nothing
+			inside = 1
+		}
+		out.share = min(out.share+inside, 1)
+		if d := f.DetectedAt.Sub(t.From); !out.found || d < out.delay {
+			out.found, out.delay, out.confidence = true, d, f.Confidence
+		}
+		out.named = out.named || string(f.Family) == t.Family
+	}
+	return out
+}
+
+// CalibrationError is how far confidences are from the share that was right, of
+// findings on injected losses and on untouched plants together.
+func (m *Measured) CalibrationError() float64 {
+	_, e := trust(m.sure)
+	return e
+}
+
+// Write prints the tables for people.
+func (m *Measured) Write(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 2, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "loss\ttier\tcases\tfound\tnamed right\tenergy recall\tmedian delay, days\tby plant")
+	for _, r := range m.Rows {
+		var plants []string
+		for name, n := range r.Plants {
+			plants = append(plants, fmt.Sprintf("%s %d/%d", name, n[0], n[1]))
+		}
+		slices.Sort(plants)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", r.Kind, r.Tier, r.Cases, number(share(float64(r.Found), float64(r.Cases)), 2),
+			number(share(float64(r.Named), float64(r.Cases)), 2), number(r.EnergyRecall, 2), number(r.DelayDays, 1), strings.Join(plants, ", "))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "\nAnnounced on the plants as they are, a unit-year")
+	t = tabwriter.NewWriter(w, 2, 0, 2, ' ', 0)
+	for _, tier := range []string{tierOfLight, tierOfPeers, tierOfPower} {
+		years, count := 0.0, map[string]int{}
+		for name, y := range m.UnitYears {
+			if strings.HasPrefix(name, tier+" ") {
+				years += y
+			}
+		}
+		if years == 0 {
+			continue
+		}
+		for _, a := range m.Announcements {
+			if a.Tier == tier {
+				count[string(a.Finding.Family)]++
+			}
+		}
+		var names []string
+		for name := range count {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			fmt.Fprintf(t, "%s\t%.1f unit-years\t%s\t%d\t%.2f\n", tier, years, name, count[name], float64(count[name])/years)
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "\nEach of them")
+	for _, a := range m.Announcements {
+		fmt.Fprintf(w, "%s, %s: %s\n", a.Tier, a.Plant, a.Finding.Summary)
+	}
+	fmt.Fprintln(w, "\nWhat can be seen")
+	var names []string
+	for name := range m.Sights {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		fmt.Fprintf(w, "%s: %s.\n", name, m.Sights[name].Words())
+	}
+	_, err := fmt.Fprintf(w, "\nCalibration error %s\n", number(m.CalibrationError(), 2))
+	return err
+}
