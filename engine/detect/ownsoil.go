@@ -36,7 +36,7 @@ const (
 // limits of significance and size by reference.
 func ownSoilLimits(ref reference) (z, drop float64) {
 	if ref == byPeers {
-		return 6, 0.03
+		return 9, 0.05 // units that lie otherwise go through other seasons
 	}
 	return 10, 0.05
 }

@@ -72,7 +72,7 @@ func (o *sensor) day(v *view, s *session) {
 		}
 	case dark >= sensorHours:
 		o.announce(s, first, end, 1, "sensor_dark", dark)
-	case ok && missing > sensorStep:
+	case ok && missing > sensorStep && len(s.in.Units) >= 3: // of one or two units a season or a clean-up looks the same
 		o.low = append(o.low, dim{v.first, missing})
 		if len(o.low) >= sensorDays {
 			o.announce(s, o.low[0].start, end, missing, "light_low", float64(len(o.low)))

@@ -43,8 +43,11 @@ func (s *session) sights() map[string]Sight {
 		}
 		rate := min(max(float64(usable)/float64(max(days, 1)), 0.05), 1)
 		limit := stepLimit
-		if b.ref == bySky {
+		switch b.ref {
+		case bySky:
 			limit = stepLimitSky
+		case byPeers:
+			limit = stepLimitPeers
 		}
 		sight := Sight{Basis: referenceNames[b.ref], Noise: math.Hypot(b.noise.day, b.noise.wander), Detectable: math.NaN(), ClearDays: sightDays, Usable: rate}
 		if len(b.index) >= leastSight {

@@ -11,7 +11,7 @@ import (
 type losses struct {
 	units []unitLosses
 	sun   moments
-	day   int64 // last that was looked at
+	day   int64       // last that was looked at
 	peers [][]float64 // by unit and cell: 1000 × the median of the others' power over rating
 }
 
@@ -45,8 +45,9 @@ type dayEnergy struct {
 // Figures of the rule, by reference. Limits of z were chosen on measured plants
 // without injected faults: see docs/faults.md.
 const (
-	stepLimit      = 4.5
-	stepLimitSky   = 5.0
+	stepLimit      = 4.8
+	stepLimitPeers = 4.5
+	stepLimitSky   = 5.5
 	stepLeast      = 0.035 // in the logarithm
 	stepLeastPeers = 0.02
 	stepAsk        = 2.5  // standard errors from which the model stops learning
@@ -359,7 +360,7 @@ func (u *unitLosses) judge(v *view, s *session, k int, b *baseline, better []*ba
 	case bySky:
 		limit = stepLimitSky
 	case byPeers:
-		least = stepLeastPeers
+		limit, least = stepLimitPeers, stepLeastPeers
 	}
 	if silent || a > -least || z > -limit || !u.lasting(b, x, found) {
 		return
@@ -453,7 +454,7 @@ func (u *unitLosses) announce(v *view, s *session, k int, b *baseline, f shift, 
 	st.record = &record{family: StringOutage, units: []int{k}, start: start, detected: v.end(), lastSeen: v.end(), lost: lost, fraction: share, seen: facts, basis: referenceNames[b.ref]}
 	low, high := 1-math.Exp(f.size+1.96*f.sigma), 1-math.Exp(f.size-1.96*f.sigma)
 	st.record.observed = []Evidence{
-		shows("relative_yield", min(1+0.3*(-f.z()-stepLimit), 3), 100*(1-share), 100, "%",
+		shows("relative_yield", min(1+0.3*(-f.z()-stepLimitPeers), 3), 100*(1-share), 100, "%",
 			"On %d clear days it made %.1f %% less than %s lets expect of it (%.1f to %.1f %%), after it had made its usual part; a day usually strays by %.1f %%.",
 			facts.days, 100*share, referenceWords[b.ref], 100*max(low, 0), 100*high, 100*facts.spread),
 		shows("all_day", 0.8, 100*share, 0, "%", "The loss shows before and after noon, in weak light as in strong."),
