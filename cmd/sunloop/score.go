@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"app.sunloop/engine/diagnose"
 	"app.sunloop/engine/score"
 )
 
@@ -71,6 +72,9 @@ func (c *ScoreCmd) measured(ctx context.Context, std streams) error {
 	m, err := score.MeasuredCases(ctx, cases, c.Jobs)
 	if err != nil {
 		return err
+	}
+	if c.Calibrate != "" {
+		return os.WriteFile(c.Calibrate, m.Calibration(diagnose.Calibrated()), 0o644)
 	}
 	return m.Write(std.out)
 }

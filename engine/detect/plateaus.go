@@ -253,6 +253,17 @@ func (p *holding) modelled(from, to int) bool {
 	return 2*known > to-from
 }
 
+// basis is what a run was held against, see Event.Basis.
+func (p *holding) basis(s *session, from, to int) string {
+	switch {
+	case !p.modelled(from, to):
+		return referenceNames[bySky]
+	case len(s.in.Units) >= 3:
+		return referenceNames[byPeers]
+	}
+	return referenceNames[byLight]
+}
+
 // comesBack says that the unit held a value in the days before as well.
 func (p *holding) comesBack(value float64) bool {
 	n := 0
@@ -392,7 +403,7 @@ func (p *holding) stand(v *view, s *session, k, from, to int, seen int64, why st
 		}
 		return
 	}
-	r := &record{family: StuckSensor, units: []int{k}, start: start, detected: seen, lastSeen: max(end, start), seen: newFacts()}
+	r := &record{family: StuckSensor, units: []int{k}, start: start, detected: seen, lastSeen: max(end, start), seen: newFacts(), basis: p.basis(s, from, to)}
 	r.observed = []Evidence{
 		shows("equal_readings", 2.5, hours, plateauHours, "h", "The reading was %.4g kW for %s, to the last digit.", p.power[from], MinutesInWords(60*hours)),
 		shows("stands_"+why, 1.5, hours, 0, "h", "%s", standWords[why]),
@@ -417,7 +428,7 @@ func (p *holding) hold(v *view, s *session, k, from, to int, seen int64, lost fl
 		return
 	}
 	hours := float64(end-start) / 3600
-	r := &record{family: Curtailment, units: []int{k}, start: start, detected: seen, lastSeen: end, end: end, lost: lost, seen: newFacts()}
+	r := &record{family: Curtailment, units: []int{k}, start: start, detected: seen, lastSeen: end, end: end, lost: lost, seen: newFacts(), basis: p.basis(s, from, to)}
 	r.fraction = lost / (lost + p.power[from]*hours)
 	r.seen.level = p.power[from] / s.rating(k)
 	r.observed = []Evidence{

@@ -15,7 +15,11 @@ var calibrationJSON []byte
 // family the line a + b·sum of the log odds that an event is what it is called,
 // and how often it was something else.
 type Calibration struct {
-	Families map[detect.Family]Line                      `json:"families"`
+	Families map[detect.Family]Line `json:"families"`
+	// Tiers are the same for events that rest on a model of the unit's own past, by
+	// family and basis as [TierKey] makes it: there the noise of the plant decides,
+	// which fleets of alike units do not have.
+	Tiers    map[string]Line                             `json:"tiers,omitempty"`
 	Mistaken map[detect.Family]map[detect.Family]float64 `json:"mistaken"` // detected: what it was, share of the events that matched anything
 }
 
@@ -25,6 +29,15 @@ type Line struct {
 	B float64 `json:"b"`
 	N int     `json:"n"` // events behind it
 }
+
+// TierKey is the key of a family and a basis in [Calibration.Tiers].
+func TierKey(family detect.Family, basis string) string { return string(family) + " on " + basis }
+
+// Calibrated is the calibration in use.
+func Calibrated() Calibration { return calibration }
+
+// CalibratedTiers are the lines in use for events with a basis.
+func CalibratedTiers() map[string]Line { return calibration.Tiers }
 
 var calibration = func() Calibration {
 	var c Calibration
@@ -57,7 +70,9 @@ const (
 // long something lasts is no second piece of evidence.
 func confidence(e detect.Event) float64 {
 	line, ok := calibration.Families[e.Family]
-	if !ok {
+	if tier, known := calibration.Tiers[TierKey(e.Family, e.Basis)]; known {
+		line = tier
+	} else if !ok {
 		line = Line{A: priorLogOdds, B: 1}
 	}
 	limit, favour := withoutCode, 0

@@ -15,7 +15,11 @@ import (
 func (r *Report) Calibration() []byte {
 	c := diagnose.Calibration{Families: map[detect.Family]diagnose.Line{}, Mistaken: map[detect.Family]map[detect.Family]float64{}}
 	by := map[detect.Family][]sample{}
+	c.Tiers = diagnose.CalibratedTiers() // fitted on measured plants: see Measured.Calibration
 	for _, s := range r.samples {
+		if s.basis != "" {
+			continue
+		}
 		by[s.family] = append(by[s.family], s)
 	}
 	for family, samples := range by {
@@ -38,6 +42,22 @@ func (r *Report) Calibration() []byte {
 		}
 	}
 	out, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		panic("score: calibration: " + err.Error()) // maps of numbers: cannot fail
+	}
+	return append(out, '\n')
+}
+
+// Calibration is the calibration in use with new lines for events that rest on a
+// model of the unit's own past: by family and basis the share that was right,
+// with half an event right and half an event wrong added.
+func (m *Measured) Calibration(now diagnose.Calibration) []byte {
+	now.Tiers = map[string]diagnose.Line{}
+	for key, n := range m.right {
+		odds := (float64(n[0]) + 0.5) / (float64(n[1]-n[0]) + 0.5)
+		now.Tiers[key] = diagnose.Line{A: math.Round(1e4*math.Log(odds)) / 1e4, N: n[1]}
+	}
+	out, err := json.MarshalIndent(now, "", "  ")
 	if err != nil {
 		panic("score: calibration: " + err.Error()) // maps of numbers: cannot fail
 	}

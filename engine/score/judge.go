@@ -35,6 +35,7 @@ type verdict struct {
 // sample is a finding for calibration.
 type sample struct {
 	family detect.Family
+	basis  string  // see detect.Event
 	sum    float64 // of its evidence
 	right  bool
 	was    string // family of the fault it matched, if any
@@ -201,7 +202,7 @@ func (v *verdict) finding(c Case, findings []diagnose.Finding, m matching, k int
 			}
 		}
 	}
-	v.samples = append(v.samples, sample{e.Family, diagnose.EvidenceSum(e.Event), was == string(e.Family), was})
+	v.samples = append(v.samples, sample{e.Family, e.Basis, diagnose.EvidenceSum(e.Event), was == string(e.Family), was})
 }
 
 // clipping is judged by days and units: at the rating for an hour or more, or

@@ -26,6 +26,7 @@ type Measured struct {
 	UnitYears     map[string]float64 // of untouched telemetry, by tier and plant, such as "peers upm"
 	Sights        map[string]detect.Sight
 	sure          []belief
+	right         map[string][2]int // right and all, by family and basis
 }
 
 // MeasuredRow is a line of the table.
@@ -77,7 +78,7 @@ func (c Case) plant() string {
 
 // MeasuredCases replays cases with one injected loss each, and untouched ones.
 func MeasuredCases(ctx context.Context, cases []Case, jobs int) (*Measured, error) {
-	m := &Measured{UnitYears: map[string]float64{}, Sights: map[string]detect.Sight{}}
+	m := &Measured{UnitYears: map[string]float64{}, Sights: map[string]detect.Sight{}, right: map[string][2]int{}}
 	rows := map[[2]string]*MeasuredRow{}
 	var mu sync.Mutex
 	var first error
@@ -125,6 +126,7 @@ func (m *Measured) take(c Case, findings []diagnose.Finding, report detect.Repor
 			if f.Family != detect.Clipping {
 				m.Announcements = append(m.Announcements, Announcement{tier, plant, f})
 				m.sure = append(m.sure, belief{f.Confidence, false})
+				m.count(&f, false)
 			}
 		}
 		for id, s := range report.Sights {
@@ -144,6 +146,12 @@ func (m *Measured) take(c Case, findings []diagnose.Finding, report detect.Repor
 			rows[key] = r
 		}
 		one := cover(truth, findings, c.Input.Now)
+		for i := range findings {
+			f := &findings[i]
+			if slices.ContainsFunc(f.Units, truth.Concerns) && began(truth, f, c.Input.Now) {
+				m.count(f, string(f.Family) == truth.Family)
+			}
+		}
 		at := r.Plants[plant]
 		at[1]++
 		r.Cases++
@@ -207,14 +215,12 @@ type covered struct {
 // cover holds a loss against the findings on its unit that began with it: one
 // that was open long before is not found by it.
 func cover(t *simulate.Truth, findings []diagnose.Finding, now time.Time) (out covered) {
-	to := until(t, now)
-	slack := max(24*time.Hour, to.Sub(t.From)/4)
 	for i := range findings {
 		f := &findings[i]
 		if !slices.ContainsFunc(f.Units, t.Concerns) || coarse[f.Family] == "" || coarse[f.Family] != coarse[detect.Family(t.Family)] && string(f.Family) != t.Family {
 			continue
 		}
-		if f.Start.Before(t.From.Add(-slack)) || !f.Start.Before(to) || !ended(f, now).After(t.From) || f.DetectedAt.Before(t.From) {
+		if !began(t, f, now) {
 			continue
 		}
 		inside := overlapShare(t, f, now)
@@ -228,6 +234,27 @@ func cover(t *simulate.Truth, findings []diagnose.Finding, now time.Time) (out c
 		out.named = out.named || string(f.Family) == t.Family
 	}
 	return out
+}
+
+// began says that a finding began with a loss and was announced after it.
+func began(t *simulate.Truth, f *diagnose.Finding, now time.Time) bool {
+	to := until(t, now)
+	slack := max(24*time.Hour, to.Sub(t.From)/4)
+	return !f.Start.Before(t.From.Add(-slack)) && f.Start.Before(to) && ended(f, now).After(t.From) && !f.DetectedAt.Before(t.From)
+}
+
+// count books a finding with a basis for the calibration.
+func (m *Measured) count(f *diagnose.Finding, right bool) {
+	if f.Basis == "" {
+		return
+	}
+	key := diagnose.TierKey(f.Family, f.Basis)
+	n := m.right[key]
+	n[1]++
+	if right {
+		n[0]++
+	}
+	m.right[key] = n
 }
 
 // CalibrationError is how far confidences are from the share that was right, of
