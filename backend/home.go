@@ -190,8 +190,8 @@ func (s *Service) upgrading() func(done, total int64) {
 	}
 }
 
-// ErrRemains: a data folder without its database has files of a service. An
-// empty service in it would offer the setup to whoever comes first.
+// ErrRemains is the error of a data folder that has files of a service but no
+// database. An empty service in it would offer the setup to the first caller.
 var ErrRemains = errors.New("the data folder has files of a service, but no database")
 
 // refuseRemains returns an error for a folder in which the database is missing

@@ -45,7 +45,7 @@ func (h *house) sendFile(csv string, headers ...string) (*httptest.ResponseRecor
 		h.t.Fatal(err)
 	}
 	body := &counted{Reader: &form}
-	q := httptest.NewRequest("POST", api.PathUploadNowcast, body)
+	q := httptest.NewRequest(http.MethodPost, api.PathUploadNowcast, body)
 	q.Header.Set("Authorization", "Bearer "+h.key)
 	q.Header.Set("Content-Type", w.FormDataContentType())
 	for i := 0; i+1 < len(headers); i += 2 {

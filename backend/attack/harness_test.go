@@ -118,16 +118,6 @@ func (v *target) owner(t testing.TB) *client.Client {
 	return c
 }
 
-// user creates a user of the customers.
-func (v *target) user(t testing.TB, name, password, role string, customers ...string) (userID string) {
-	t.Helper()
-	made, err := v.owner(t).AddUser(t.Context(), api.UsersRequest{Username: name, Password: password, RoleID: role, CustomerIDs: customers})
-	if err != nil {
-		t.Fatalf("create user %s: %v", name, err)
-	}
-	return made.UserID
-}
-
 // key creates an API key of the customers.
 func (v *target) key(t testing.TB, role string, customers ...string) string {
 	t.Helper()

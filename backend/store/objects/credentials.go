@@ -63,7 +63,7 @@ func credentialsOf(ctx context.Context, bucket, params string) (aws.CredentialsP
 	if err != nil {
 		return nil, err
 	}
-	defer opened.Close()
+	defer func() { _ = opened.Close() }() // nothing was written
 	var client *s3.Client
 	if !opened.As(&client) {
 		return nil, errors.New("the bucket has no client of S3")

@@ -310,9 +310,10 @@ func (s *Server) Account(t testing.TB, user, secret string) {
 		all := append([]string{"admin", "--access", AccessKey, "--secret", SecretKey, "--region", region, "--endpoint-url", s.Endpoint()}, args...)
 		return exec.CommandContext(t.Context(), program(), all...).CombinedOutput()
 	}
-	if out, err := admin("update-user", "--access", user, "--secret", secret, "--role", "admin"); err == nil {
+	if _, err := admin("update-user", "--access", user, "--secret", secret, "--role", "admin"); err == nil {
 		return
-	} else if out, err = admin("create-user", "--access", user, "--secret", secret, "--role", "admin"); err != nil {
+	}
+	if out, err := admin("create-user", "--access", user, "--secret", secret, "--role", "admin"); err != nil {
 		t.Fatalf("make an account: %v: %s", err, out)
 	}
 }
