@@ -234,6 +234,15 @@ func TestHugeBodyIsRefusedEarly(t *testing.T) {
 			t.Errorf("%d after %d bytes", r.Code, e.read)
 		}
 	}
+	// A part that is passed over counts too.
+	e := &endless{left: 64 << 20}
+	q := httptest.NewRequest(http.MethodPost, api.PathUploadTrain, io.MultiReader(strings.NewReader("--b\r\nX: y\r\n\r\n"), e))
+	q.Header.Set("Content-Type", "multipart/form-data; boundary=b")
+	q.Header.Set("Authorization", "Bearer "+w.keys["own"])
+	r := httptest.NewRecorder()
+	if w.handler.ServeHTTP(r, q); r.Code != 413 || e.read > 11<<20 {
+		t.Errorf("a part without a name: %d after %d bytes", r.Code, e.read)
+	}
 	for path, credential := range map[string]string{api.PathLogin: "", "/terminal/assets": w.keys["own"], api.PathExchange: ""} {
 		e := &endless{left: 64 << 20}
 		q := httptest.NewRequest(http.MethodPost, path, io.MultiReader(strings.NewReader(`{"username":"`), e))
