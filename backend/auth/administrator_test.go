@@ -128,7 +128,7 @@ func TestNobodyIsRaisedAbove(t *testing.T) {
 				}
 			}
 		}
-		if u, err := m.AddUser(ctx, NewUser{Username: name, Password: goodPassword, Role: role, Customers: customers, Sites: at}); err == nil {
+		if u, err := m.AddUser(ctx, NewUser{Username: rapid.SampledFrom([]string{name, name + "@acme"}).Draw(r, "name"), Password: goodPassword, Role: role, Customers: customers, Sites: at}); err == nil {
 			within(u.Role, u.Customers, u.Sites)
 		}
 		if _, k, err := m.CreateKey(ctx, NewKey{Name: "k", Role: role, Customers: customers, Sites: at}); err == nil {
@@ -156,7 +156,7 @@ func TestLimitedAdministratorsDefaults(t *testing.T) {
 	w := newWorld(t, noMFA)
 	by := acme
 	by.Sites = []string{"roof"}
-	u, err := w.As(by).AddUser(ctx, NewUser{Username: "ana", Password: goodPassword, Role: api.RoleAdmin})
+	u, err := w.As(by).AddUser(ctx, NewUser{Username: "ana@acme", Password: goodPassword, Role: api.RoleAdmin})
 	if err != nil || !cmp.Equal(u.Customers, by.Customers) || !cmp.Equal(u.Sites, by.Sites) {
 		t.Errorf("user %+v, %v", u, err)
 	}
@@ -178,7 +178,7 @@ func TestLimitedAdministratorsDefaults(t *testing.T) {
 		}
 	}
 	// What the user may see is what the token opens.
-	p, err := w.Authenticate(ctx, w.login("ana").Token)
+	p, err := w.Authenticate(ctx, w.login("ana@acme").Token)
 	if err != nil || p.CanSite("field") || !p.CanSite("roof") || p.CanCustomer("borealis") {
 		t.Errorf("principal %+v, %v", p, err)
 	}

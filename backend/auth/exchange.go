@@ -74,7 +74,7 @@ func (s *Service) externalAccount(tx store.Tx, p Provider, who identity) (a, was
 	a, err = byName(tx, who.username)
 	switch {
 	case errors.Is(err, store.ErrNotFound) && p.Provision != nil:
-		a, err = s.provisioned(*p.Provision, who)
+		a, err = s.provisioned(tx, *p.Provision, who)
 	case errors.Is(err, store.ErrNotFound):
 		err = denied("there is no user of this name")
 	case err != nil:
@@ -90,7 +90,7 @@ func (s *Service) externalAccount(tx store.Tx, p Provider, who identity) (a, was
 }
 
 // provisioned is the account of somebody new. It has no password.
-func (s *Service) provisioned(p Provision, who identity) (account, error) {
+func (s *Service) provisioned(tx store.Tx, p Provision, who identity) (account, error) {
 	if checkLookalike("username", who.username) != nil {
 		return account{}, denied("the username looks like another one")
 	}
@@ -114,6 +114,12 @@ func (s *Service) provisioned(p Provision, who identity) (account, error) {
 	}
 	if len(a.Customers) == 0 {
 		return account{}, denied("the claim " + p.CustomersClaim + " names no customer")
+	}
+	switch err := checkReservedName(tx, a.Username, a.Customers); {
+	case errors.Is(err, api.InvalidField("username", "")):
+		return account{}, denied("the username ends in @ and the id of a customer that the user does not belong to")
+	case err != nil:
+		return account{}, err
 	}
 	return a, nil
 }

@@ -5,11 +5,13 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/limit"
 	"github.com/alexedwards/argon2id"
 	"golang.org/x/text/unicode/norm"
 )
@@ -92,13 +94,18 @@ func checkPassword(password string) error {
 	return nil
 }
 
-// cleanUsername is the name as it is stored and shown, or a refusal.
-func cleanUsername(name string) (string, error) {
+// cleanUsername is the name as it is stored and shown, or a refusal. The id of a
+// customer of the user at its end may hold any character that can be printed.
+func cleanUsername(name string, customers []string) (string, error) {
 	name = norm.NFC.String(name)
-	if n := utf8.RuneCountInString(name); n == 0 || n > MaxUsernameRunes {
+	local := localPart(name, customers)
+	if n := utf8.RuneCountInString(local); n == 0 || n > MaxUsernameRunes || len(name) > 4*MaxUsernameRunes || utf8.RuneCountInString(name) > limit.Kinds["name"] {
 		return "", api.InvalidField("username", fmt.Sprintf("1 to %d characters", MaxUsernameRunes))
 	}
-	for _, r := range name {
+	if strings.ContainsFunc(name[len(local):], func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return "", api.InvalidField("username", "it holds a character that cannot be printed")
+	}
+	for _, r := range local {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && !containsRune("._-@+", r) {
 			return "", api.InvalidField("username", "letters, digits and . _ - @ + only")
 		}

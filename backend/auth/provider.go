@@ -184,7 +184,7 @@ func (i *issuer) identify(ctx context.Context, token string) (identity, error) {
 	if i.UsernameClaim == "email" && !verified(who.claims["email_verified"]) {
 		return who, denied("the provider has not verified the address")
 	}
-	if who.username, err = cleanUsername(who.username); err != nil {
+	if who.username, err = cleanUsername(who.username, nil); err != nil {
 		return who, denied("the claim " + i.UsernameClaim + " holds no username")
 	}
 	return who, nil

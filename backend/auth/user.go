@@ -172,9 +172,10 @@ func (s *Service) CreateUser(ctx context.Context, n NewUser) (User, error) {
 }
 
 // AddUser makes a user; a conflict when the name is taken. A user without
-// customers has those of an administrator who is limited.
+// customers has those of an administrator who is limited, who must give a name
+// that ends in @ and the id of a customer of the user.
 func (m Administrator) AddUser(ctx context.Context, n NewUser) (User, error) {
-	if len(n.Customers) == 0 && !slices.Contains(m.by.Customers, api.Every) {
+	if len(n.Customers) == 0 && m.isLimited() {
 		n.Customers = m.by.Customers
 	}
 	if len(n.Sites) == 0 && !slices.Contains(m.by.Sites, api.Every) {
@@ -184,16 +185,16 @@ func (m Administrator) AddUser(ctx context.Context, n NewUser) (User, error) {
 		if !m.sees(n.Customers, n.Sites, n.Role) {
 			return errBeyond
 		}
-		return nil
+		return m.checkOwnName(n.Username, n.Customers)
 	})
 }
 
 func (s *Service) create(ctx context.Context, n NewUser, allowed func(store.Tx) error) (User, error) {
-	name, err := cleanUsername(n.Username)
+	name, err := cleanUsername(n.Username, n.Customers)
 	if err != nil {
 		return User{}, err
 	}
-	if err := checkLookalike("username", name); err != nil {
+	if err := checkLookalike("username", localPart(name, n.Customers)); err != nil {
 		return User{}, err
 	}
 	if err := checkPassword(n.Password); err != nil {
@@ -228,6 +229,10 @@ func (s *Service) create(ctx context.Context, n NewUser, allowed func(store.Tx) 
 	}
 	err = s.records.Update(ctx, func(tx store.Tx) error {
 		if err := allowed(tx); err != nil {
+			return err
+		}
+		// Before the look for the name: else the answer tells foreign names.
+		if err := checkReservedName(tx, name, a.Customers); err != nil {
 			return err
 		}
 		if _, err := byName(tx, name); err == nil {
@@ -394,6 +399,9 @@ func (m Administrator) ChangeUser(ctx context.Context, ref UserRef, c UserChange
 		}
 		if !m.sees(a.Customers, a.Sites, a.Role) {
 			return errBeyond
+		}
+		if err := keepsReservedName(a.Username, was.Customers, a.Customers); err != nil {
+			return err
 		}
 		after = a.user()
 		if err := accounts.Put(tx, a); err != nil {

@@ -141,7 +141,7 @@ func TestLimitedAdministratorOverTheWire(t *testing.T) {
 	if refused(err) != 400 { // a space
 		t.Errorf("%+v, %v", foreign, err)
 	}
-	if foreign, err = theirs.AddUser(ctx, api.UsersRequest{Username: "Secret.name", Password: password, RoleID: api.RoleAnalyst}); err != nil || !cmp.Equal(foreign.User.CustomerIDs, []string{foreignCustomer}) {
+	if foreign, err = theirs.AddUser(ctx, api.UsersRequest{Username: "Secret.name@" + foreignCustomer, Password: password, RoleID: api.RoleAnalyst}); err != nil || !cmp.Equal(foreign.User.CustomerIDs, []string{foreignCustomer}) {
 		t.Fatalf("%+v, %v", foreign, err)
 	}
 	key, err := theirs.CreateKey(ctx, api.KeysRequest{Name: "Secret key", CustomerIDs: []string{foreignCustomer}})
@@ -394,5 +394,38 @@ func TestSSHKeysOverTheWire(t *testing.T) {
 	after, _ := last.After.(map[string]any)
 	if !cmp.Equal(before[api.FieldSSHKeys], []any{one + " ana@desk"}) || after[api.FieldSSHKeys] != nil {
 		t.Errorf("the trail has %v and %v", before, after)
+	}
+}
+
+// TestForeignNameIsNotTold: what a limited administrator is answered does not
+// depend on whether a user of another customer has the name.
+func TestForeignNameIsNotTold(t *testing.T) {
+	w := newWorld(t, nil)
+	w.user("secret", api.RoleAnalyst, foreignCustomer)
+	w.user("secret@"+foreignCustomer, api.RoleAnalyst, foreignCustomer)
+	boss := w.signedIn(w.user("boss", api.RoleAdmin))
+	ours := w.signedIn(w.user("ours", api.RoleAdmin, ownCustomer))
+	add := func(c *client.Client, name string, customers ...string) error {
+		_, err := c.AddUser(t.Context(), api.UsersRequest{Username: name, Password: password, RoleID: api.RoleAnalyst, CustomerIDs: customers})
+		return err
+	}
+	for taken, free := range map[string]string{"secret": "unused", "secret@" + foreignCustomer: "unused@" + foreignCustomer} {
+		a, b := add(ours, taken), add(ours, free)
+		var first, second *api.Error
+		if !errors.As(a, &first) || !errors.As(b, &second) || first.Status != 400 || !cmp.Equal(first.Details, second.Details) || first.Message != second.Message || first.Details["field"] != "username" {
+			t.Errorf("a foreign name: %+v; a free one: %+v", a, b)
+		}
+	}
+	if err := add(ours, "secret@"+ownCustomer); err != nil {
+		t.Errorf("a name of the own form: %v", err)
+	}
+	if err := add(ours, "secret@"+ownCustomer); refused(err) != 409 {
+		t.Errorf("the same again: %v", err)
+	}
+	if err := add(boss, "other@"+foreignCustomer, ownCustomer); refused(err) != 400 {
+		t.Errorf("a name of another customer, by an administrator of all: %v", err)
+	}
+	if err := add(boss, "other@example.com", ownCustomer); err != nil {
+		t.Errorf("an e-mail address: %v", err)
 	}
 }

@@ -143,7 +143,7 @@ var requests = map[string]request{
 	"users ":                    {body: `{"customer_id":"{customer}"}`, absent: 200, byCustomer: true},
 	"users list":                {body: `{"action":"list","customer_id":"{customer}"}`, absent: 200, byCustomer: true},
 	"users get":                 {body: `{"action":"get","customer_id":"{customer}","user_id":"usr_0"}`, own: 404, absent: 404, byCustomer: true},
-	"users add":                 {body: `{"action":"add","username":"new{n}","password":"correct horse","role_id":"role_analyst","customer_ids":["{customer}"],"site_ids":["{site}"]}`, absent: 200},
+	"users add":                 {body: `{"action":"add","username":"new{n}@{customer}","password":"correct horse","role_id":"role_analyst","customer_ids":["{customer}"],"site_ids":["{site}"]}`, absent: 200},
 	"users set":                 {body: `{"action":"set","customer_id":"{customer}","user_id":"usr_0","active":false}`, own: 404, absent: 404, byCustomer: true},
 	"users reset-password":      {body: `{"action":"reset-password","customer_id":"{customer}","user_id":"usr_0","password":"correct horse"}`, own: 404, absent: 404, byCustomer: true},
 	"users reset-mfa":           {body: `{"action":"reset-mfa","customer_id":"{customer}","user_id":"usr_0"}`, own: 404, absent: 404, byCustomer: true},

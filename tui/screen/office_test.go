@@ -22,7 +22,7 @@ func officeDialogs() map[string]Dialog {
 		"asset-add": NewAssetForm(plant.New().Site()), "asset-change": NewAssetChange(plant.New().Equipment(noon)[1]),
 		"component-install": NewComponentForm(plant.New().Equipment(noon)[2], nil, "2026-11-28"), "component-replace": NewComponentForm(plant.New().Equipment(noon)[2], &plant.New().Equipment(noon)[2].Components[1], "2026-11-28"),
 		"component-remove": NewComponentRemoval(plant.New().Equipment(noon)[2], plant.New().Equipment(noon)[2].Components[1]),
-		"user-add":         NewUserForm("acme"), "user-change": NewUserChange(userRecords()[0]), "user-disable": NewBlock(userRecords()[0]), "user-password": NewPasswordForm(userRecords()[0]),
+		"user-add":         NewUserForm("acme", false), "user-add-limited": NewUserForm("acme", true), "user-change": NewUserChange(userRecords()[0]), "user-disable": NewBlock(userRecords()[0]), "user-password": NewPasswordForm(userRecords()[0]),
 		"user-factor": NewFactorReset(userRecords()[0]), "user-delete": NewUserDelete(userRecords()[1]), "user-key": NewSSHKeyForm(userRecords()[0]), "user-unlock": NewUnlock(userRecords()[2]),
 		"alarms-shelve": NewShelve(plant.New().Alerts(noon)[:1]),
 	}

@@ -51,14 +51,19 @@ const (
 )
 
 // NewUserForm asks for a new user, with the least to begin with: a role that
-// only reads, for the customer on screen.
-func NewUserForm(customer string) *UserForm {
+// only reads, for the customer on screen. An administrator who is limited to
+// customers gives names that end in @ and the id of one of them.
+func NewUserForm(customer string, limited bool) *UserForm {
+	name := "letters, digits, . - _ @"
+	if limited {
+		name = "ends in @ and the id of a customer"
+	}
 	return &UserForm{
 		title: "Add a user", verb: "add", words: "The user signs in with this password, and sets up a second factor where the service asks for one.",
 		asking: asking{
 			names: []string{"username", "password", "role_id", "customer_ids", "site_ids", api.FieldSSHKeys},
 			form: form{fields: []Field{
-				NewField("Name", "letters, digits, . - _ @", ""), NewSecret("Password"), roleChoice(""),
+				NewField("Name", name, ""), NewSecret("Password"), roleChoice(""),
 				NewField("Customers", customersHint, customer), NewField("Sites", sitesHint, ""),
 				NewField("SSH key", "a line as in a .pub file; may be empty", ""),
 			}},

@@ -45,6 +45,9 @@ func userOf(v pane.View, id string) *api.UserRecord {
 	return &v.Admin.Users.Data[i]
 }
 
+// isLimited reports whether a user sees some customers only.
+func isLimited(u *api.User) bool { return u != nil && !slices.Contains(u.CustomerIDs, api.Every) }
+
 // manageUser opens the dialog of an action on a user.
 func manageUser(a keymap.Action, id string, v pane.View) any {
 	if a == keymap.AddUser {
@@ -52,7 +55,7 @@ func manageUser(a keymap.Action, id string, v pane.View) any {
 		if v.Site != nil {
 			customer = v.Site.CustomerID
 		}
-		return OpenDialog{NewUserForm(customer)}
+		return OpenDialog{NewUserForm(customer, isLimited(v.User))}
 	}
 	u := userOf(v, id)
 	if u == nil {
