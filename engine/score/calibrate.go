@@ -50,11 +50,11 @@ func (r *Report) Calibration() []byte {
 
 // Calibration is the calibration in use with new lines for events that rest on a
 // model of the unit's own past: by family and basis the share that was right,
-// with half an event right and half an event wrong added.
+// with one event right and two wrong added, as few events say little.
 func (m *Measured) Calibration(now diagnose.Calibration) []byte {
 	now.Tiers = map[string]diagnose.Line{}
 	for key, n := range m.right {
-		odds := (float64(n[0]) + 0.5) / (float64(n[1]-n[0]) + 0.5)
+		odds := (float64(n[0]) + 1) / (float64(n[1]-n[0]) + 2)
 		now.Tiers[key] = diagnose.Line{A: math.Round(1e4*math.Log(odds)) / 1e4, N: n[1]}
 	}
 	out, err := json.MarshalIndent(now, "", "  ")
