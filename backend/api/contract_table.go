@@ -72,7 +72,6 @@ var (
 		lacks("file", ErrCSVRequired),
 		is("file", "<html>no data</html>", ErrInvalidCSV),
 		{Why: "the store fails", Err: ErrUploadFailed, State: Broken},
-		{Why: "a foreign site", With: map[string]any{"site_id": "{foreign_site}"}, Err: ErrForbidden},
 	}
 )
 
@@ -110,7 +109,7 @@ var uploadPromises = []Promise{
 	{Route: "v1-upload-nowcast", As: InForm, Params: []Param{must("file", goodCSV), must("site_id", goodSite), may("data_type", "nowcast", "training")},
 		Fields: words("status message s3_path processing_status data_points validation"), Wrongs: []Wrong{lacks("file", ErrCSVRequired), is("file", "\x00\x01", ErrInvalidCSV)}},
 	{Route: "uploads", As: InQuery, Params: []Param{may("customer_id", goodCustomer), may("site_id", goodSite), may("limit", 5, 0, 1001)},
-		Fields: append(words("success count"), prefixed("uploads[].", "upload_id processing_status site_id")...), Wrongs: []Wrong{foreign}},
+		Fields: append(words("success count"), prefixed("uploads[].", "upload_id processing_status site_id")...)},
 	{Route: "upload", As: InQuery, Params: []Param{must("id", "{upload_id}")}, Fields: words("success upload upload.upload_id upload.processing_status"),
 		Wrongs: []Wrong{is("id", "upl_none", ErrUploadNotFound)}},
 }

@@ -30,9 +30,15 @@ func (s Scope) Allows(customerID, siteID string) bool {
 // limited to some of the customer's sites.
 func (s Scope) CanCustomer(id string) bool { return listed(s.Customers, id) }
 
-// CanSite says whether the site id is listed; whose site it is must be
-// allowed too.
-func (s Scope) CanSite(id string) bool { return listed(s.Sites, id) }
+// CanSite reports whether the site key is listed; the site's customer must be
+// allowed too. A scope of one customer may list its sites by their ids, see
+// [SiteKey].
+func (s Scope) CanSite(key string) bool {
+	if listed(s.Sites, key) {
+		return true
+	}
+	return len(s.Customers) == 1 && s.Customers[0] != Every && listed(s.Sites, PublicSiteID(key))
+}
 
 // Unlimited reports whether the scope covers all customers and all of their
 // sites. Only such a caller learns that an id does not exist: to every other,

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -53,6 +54,10 @@ func (s *server) users(in *input) (*call, error) {
 			return nil, err
 		}
 		c.run = func(ctx context.Context, g granted) (any, error) {
+			var err error
+			if b.SiteIDs, err = s.siteKeys(ctx, g.scope, b.CustomerIDs, b.SiteIDs); err != nil {
+				return nil, err
+			}
 			u, err := s.Auth.As(g.scope).AddUser(ctx, auth.NewUser{Username: b.Username, Password: b.Password, Role: b.RoleID, Customers: b.CustomerIDs, Sites: b.SiteIDs, GroupID: deref(b.GroupID), SkinID: deref(b.SkinID), SSHKeys: b.SSHPublicKeys})
 			if err == nil {
 				g.note.change(nil, u.Record(), u.Customers...)
@@ -73,6 +78,9 @@ func (s *server) users(in *input) (*call, error) {
 			return nil, err
 		}
 		c.run = func(ctx context.Context, g granted) (any, error) {
+			if change.Sites, err = s.siteKeys(ctx, g.scope, b.CustomerIDs, b.SiteIDs); err != nil {
+				return nil, err
+			}
 			before, after, err := s.Auth.As(g.scope).ChangeUser(ctx, ref, change)
 			if err == nil {
 				g.note.change(before.Record(), after.Record(), append(before.Customers, after.Customers...)...)
@@ -81,6 +89,34 @@ func (s *server) users(in *input) (*call, error) {
 		}
 	}
 	return c, nil
+}
+
+// siteKeys replaces the ids of sites that a key or a user is to have by the
+// sites' keys, so that a site which another customer makes later is not meant.
+// Where one customer is meant, the ids are clear and stay: see [api.Scope].
+func (s *server) siteKeys(ctx context.Context, scope api.Scope, customers, ids []string) ([]string, error) {
+	if len(customers) == 0 {
+		customers = scope.Customers
+	}
+	if len(customers) == 1 && customers[0] != api.Every && slices.Equal(customers, scope.Customers) {
+		return ids, nil
+	}
+	whole := api.Scope{Customers: customers, Sites: []string{api.Every}}
+	out := slices.Clone(ids)
+	for i, id := range ids {
+		all, err := s.Sites.SitesNamed(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		all = slices.DeleteFunc(all, func(v api.Site) bool { return !scope.Allows(v.CustomerID, v.SiteID) })
+		switch site, err := whole.Choose(all, ""); {
+		case err == nil:
+			out[i] = site.SiteID
+		case errors.Is(err, api.ErrAmbiguousSite):
+			return nil, api.MissingField("customer_ids").With("reason", "several customers have a site "+id+": name the customer")
+		}
+	}
+	return out, nil
 }
 
 // deref is the text that was given, or none.
@@ -144,6 +180,10 @@ func (s *server) keys(in *input) (*call, error) {
 			return nil, api.MissingField("name")
 		}
 		c.run = func(ctx context.Context, g granted) (any, error) {
+			var err error
+			if b.PermittedSiteIDs, err = s.siteKeys(ctx, g.scope, b.CustomerIDs, b.PermittedSiteIDs); err != nil {
+				return nil, err
+			}
 			plain, k, err := s.Auth.As(g.scope).CreateKey(ctx, auth.NewKey{Name: b.Name, Role: b.RoleID, Customers: b.CustomerIDs, Sites: b.PermittedSiteIDs, ExpiresAt: b.ExpiresAt.Time, CreatedBy: g.Name})
 			if err == nil {
 				g.note.change(nil, k.Record(), k.Customers...)

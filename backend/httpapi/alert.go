@@ -48,7 +48,7 @@ func (s *server) alertPeriod(in *input) (*call, error) {
 		return nil, err
 	}
 	device := in.parameter("terminal_device_id")
-	return &call{target: target{siteID: site, brief: true}, run: func(ctx context.Context, g granted) (any, error) {
+	return &call{target: target{customerID: in.parameter("customer_id"), siteID: &site, brief: true}, run: func(ctx context.Context, g granted) (any, error) {
 		if device != "" {
 			if err := s.device(ctx, g.scope, site, device); err != nil {
 				return nil, err
@@ -93,7 +93,7 @@ func (s *server) terminalAlerts(in *input) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &call{target: target{siteID: q.SiteID, brief: true}, run: func(ctx context.Context, g granted) (any, error) {
+	return &call{target: target{customerID: in.parameter("customer_id"), siteID: &q.SiteID, brief: true}, run: func(ctx context.Context, g granted) (any, error) {
 		if err := s.device(ctx, g.scope, q.SiteID, q.TerminalDeviceID); err != nil {
 			return nil, err
 		}
@@ -107,7 +107,7 @@ func (s *server) siteAlerts(in *input) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &call{target: target{siteID: q.SiteID, brief: true}, run: func(ctx context.Context, g granted) (any, error) {
+	return &call{target: target{customerID: in.parameter("customer_id"), siteID: &q.SiteID, brief: true}, run: func(ctx context.Context, g granted) (any, error) {
 		devices, err := s.Alerts.TerminalDevices(ctx, g.scope, q.SiteID)
 		if err != nil {
 			return nil, err
@@ -183,7 +183,7 @@ func (s *server) alerts(in *input) (*call, error) {
 	if err := in.json(&b); err != nil {
 		return nil, err
 	}
-	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, fingerprint: in.digest()}
+	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: &b.SiteID}, fingerprint: in.digest()}
 	if b.Action == "" || b.Action == api.ActionList {
 		page, err := pageOf(b.Page)
 		if err != nil {

@@ -52,7 +52,7 @@ func (b *body) pass() error {
 		b.flowing = true
 		b.w.WriteHeader(http.StatusOK)
 	}
-	_, err := b.w.Write(b.buf)
+	_, err := b.w.Write(api.HideSiteKeys(b.buf))
 	b.buf = b.buf[:0]
 	if cap(b.buf) > 4*flowBytes {
 		b.buf = nil
@@ -125,7 +125,7 @@ func (s *server) answer(w http.ResponseWriter, q *http.Request, op api.Operation
 			s.refuse(w, q, err)
 			return
 		case b.flowing:
-			_, _ = w.Write(b.buf)
+			_, _ = w.Write(api.HideSiteKeys(b.buf))
 			return
 		}
 		buf = bytes.NewBuffer(b.buf)
@@ -147,6 +147,7 @@ func (s *server) answer(w http.ResponseWriter, q *http.Request, op api.Operation
 
 // send writes a whole body, or the 304 in its place.
 func (s *server) send(w http.ResponseWriter, q *http.Request, tagged bool, b []byte) {
+	b = api.HideSiteKeys(b)
 	h := w.Header()
 	if tagged {
 		tag := tagOf(b)
@@ -308,5 +309,5 @@ func (s *server) refuse(w http.ResponseWriter, q *http.Request, err error) {
 		b = answerInternal
 	}
 	w.WriteHeader(refusal.Status)
-	_, _ = w.Write(b)
+	_, _ = w.Write(api.HideSiteKeys(b))
 }

@@ -133,7 +133,11 @@ func (s *server) keep(w *begunWriter, q *http.Request, n *note, status int) {
 
 // ids are the target's own.
 func (t target) ids(into map[string]string) {
-	for name, id := range map[string]string{"customer_id": t.customerID, "site_id": t.siteID} {
+	site := ""
+	if t.siteID != nil {
+		site = *t.siteID
+	}
+	for name, id := range map[string]string{"customer_id": t.customerID, "site_id": site} {
 		if id != "" {
 			into[name] = brieflyID(id)
 		}
@@ -232,7 +236,7 @@ func (s *server) audit(in *input) (*call, error) {
 	}
 	q := api.AuditQuery{CustomerID: b.CustomerID, SiteID: b.SiteID, Actor: b.Actor, Route: b.Route, TargetID: b.TargetID, From: b.From, To: b.To, Page: page}
 	// What was refused may have been about a site that is not there.
-	t := target{customerID: b.CustomerID, siteID: b.SiteID, newSite: true}
+	t := target{customerID: b.CustomerID, siteID: &q.SiteID, newSite: true}
 	return &call{action: b.Action, target: t, run: func(ctx context.Context, g granted) (any, error) {
 		list, next, err := s.Audit.List(ctx, g.scope, q)
 		return api.AuditResponse{Success: true, Records: there(list), Count: len(list), NextCursor: next}, err

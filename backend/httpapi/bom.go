@@ -25,7 +25,7 @@ func (s *server) bom(in *input) (*call, error) {
 	if err := in.json(&b); err != nil {
 		return nil, err
 	}
-	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, fingerprint: in.digest()}
+	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: &b.SiteID}, fingerprint: in.digest()}
 	one := func(message string, v api.BOM, err error) (any, error) {
 		return api.BOMResponse{Success: true, Message: message, BOMID: v.BOMID, AssetID: v.AssetID, Items: v.Items, TotalCost: &v.TotalCost,
 			TotalCostUSD: v.TotalCostUSD, Currency: v.Currency, CurrencyNote: v.CurrencyNote, BOM: &v, Count: 1}, err
@@ -75,7 +75,7 @@ func (s *server) parts(in *input) (*call, error) {
 	if err := in.json(&b); err != nil {
 		return nil, err
 	}
-	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, fingerprint: in.digest()}
+	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: &b.SiteID}, fingerprint: in.digest()}
 	if b.Action != api.ActionList && b.Action != api.ActionAdjust {
 		return nil, api.ErrInvalidAction
 	}

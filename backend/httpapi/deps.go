@@ -18,6 +18,10 @@ import (
 type Sites interface {
 	// Site answers api.ErrSiteNotFound for an unknown id.
 	Site(ctx context.Context, scope api.Scope, siteID string) (api.Site, error)
+	// SitesNamed lists the sites of all customers that have the id.
+	SitesNamed(ctx context.Context, siteID string) ([]api.Site, error)
+	// NewSiteKey is the key of a site that the customer does not have yet.
+	NewSiteKey(ctx context.Context, customerID, siteID string) (string, error)
 	// Sites lists by name; q.CustomerID narrows.
 	Sites(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Site, string, error)
 	// SetSite creates a site or changes the fields that are given, and answers

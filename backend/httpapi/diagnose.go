@@ -36,7 +36,7 @@ func (s *server) diagnose(in *input) (*call, error) {
 		return nil, api.InvalidField("lookback_hours", fmt.Sprintf("a whole number from 1 to %d", maxLookbackHours))
 	}
 	ref := b.Ref()
-	t := target{customerID: b.CustomerID, siteID: b.SiteID, asset: &ref}
+	t := target{customerID: b.CustomerID, siteID: &b.SiteID, asset: &ref}
 	return &call{action: b.Action, target: t, fingerprint: in.digest(), run: func(ctx context.Context, g granted) (any, error) {
 		d, err := s.Diagnoser.Diagnose(ctx, g.scope, b)
 		return api.DiagnoseResponse{Success: true, Message: "Diagnosis completed", DiagnosticID: d.DiagnosticID, AssetID: d.AssetID,
@@ -49,7 +49,7 @@ func (s *server) diagnoseList(b api.DiagnoseRequest) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := target{customerID: b.CustomerID, siteID: b.SiteID}
+	t := target{customerID: b.CustomerID, siteID: &b.SiteID}
 	if b.AssetID != "" {
 		ref := b.Ref()
 		t.asset = &ref

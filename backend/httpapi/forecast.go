@@ -22,7 +22,7 @@ func (s *server) forecast(in *input) (*call, error) {
 	if q.PastDays, err = in.integer("past_days", 0, 0, api.MaxPastDays); err != nil {
 		return nil, err
 	}
-	return &call{target: target{customerID: q.CustomerID, siteID: q.SiteID}, run: func(ctx context.Context, g granted) (any, error) {
+	return &call{target: target{customerID: q.CustomerID, siteID: &q.SiteID}, run: func(ctx context.Context, g granted) (any, error) {
 		return s.Forecasts.Generate(ctx, g.scope, q)
 	}}, nil
 }
@@ -42,7 +42,7 @@ func (s *server) energyForecast(in *input) (*call, error) {
 	case b.ForecastHours < 0 || b.ForecastHours > api.MaxHorizonHours:
 		return nil, api.InvalidField("forecast_hours", fmt.Sprintf("a whole number from 1 to %d", api.MaxHorizonHours))
 	}
-	t := target{customerID: b.CustomerID, siteID: b.SiteID}
+	t := target{customerID: b.CustomerID, siteID: &b.SiteID}
 	if b.DeviceID != "" {
 		t.asset = &api.AssetRef{AssetID: b.DeviceID, SiteID: b.SiteID, CustomerID: b.CustomerID}
 	}
@@ -74,7 +74,7 @@ func (s *server) storedForecasts(in *input) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}}
+	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: &b.SiteID}}
 	if b.Action == api.ActionAccuracy {
 		if b.Days < 0 || b.Days > api.MaxAccuracyDays {
 			return nil, api.InvalidField("days", fmt.Sprintf("a whole number from 1 to %d", api.MaxAccuracyDays))
@@ -97,7 +97,7 @@ func (s *server) interpolations(in *input) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}}
+	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: &b.SiteID}}
 	if b.Action == api.ActionGaps {
 		c.run = func(ctx context.Context, g granted) (any, error) {
 			return s.Interpolations.Gaps(ctx, g.scope, b.ResultID, listQuery(b))
@@ -116,7 +116,7 @@ func (s *server) ooda(in *input) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, run: func(ctx context.Context, g granted) (any, error) {
+	return &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: &b.SiteID}, run: func(ctx context.Context, g granted) (any, error) {
 		list, next, err := s.Findings.Findings(ctx, g.scope, listQuery(b))
 		return api.FindingsResponse{Success: true, CustomerID: b.CustomerID, MLEnhancedActivities: there(list), Count: len(list), NextCursor: next}, err
 	}}, nil

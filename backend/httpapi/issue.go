@@ -25,7 +25,7 @@ func (s *server) issues(in *input) (*call, error) {
 	if err := in.json(&b); err != nil {
 		return nil, err
 	}
-	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, fingerprint: in.digest()}
+	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: &b.SiteID}, fingerprint: in.digest()}
 	one := func(message string, i api.Issue, err error) (any, error) {
 		return api.IssuesResponse{Success: true, Message: message, IssueID: i.IssueID, Issue: &i, Count: 1}, err
 	}
@@ -47,7 +47,7 @@ func (s *server) issues(in *input) (*call, error) {
 		if !slices.Contains([]string{"", api.PriorityHigh, api.PriorityMedium, api.PriorityLow}, b.Priority) {
 			return nil, api.InvalidField("priority", "it is high, medium or low")
 		}
-		c.target.siteID = b.Site
+		c.target.siteID = &b.Site
 		c.run = func(ctx context.Context, g granted) (any, error) {
 			i, err := s.Issues.CreateIssue(ctx, g.scope, b)
 			return one("Issue created", i, err)

@@ -36,7 +36,7 @@ func (s *server) siteKPIs(in *input) (*call, error) {
 	if _, err := read(time.UTC); err != nil {
 		return nil, err
 	}
-	return &call{target: target{siteID: site}, run: func(ctx context.Context, g granted) (any, error) {
+	return &call{target: target{customerID: in.parameter("customer_id"), siteID: &site}, run: func(ctx context.Context, g granted) (any, error) {
 		zone, err := zoneOf(g.site)
 		if err != nil {
 			return nil, err

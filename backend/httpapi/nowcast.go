@@ -27,7 +27,7 @@ func (s *server) nowcast(in *input) (*call, error) {
 	if err := word("time_range", &b.TimeRange, api.NowcastRanges()); err != nil {
 		return nil, err
 	}
-	return &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, run: func(ctx context.Context, g granted) (any, error) {
+	return &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: &b.SiteID}, run: func(ctx context.Context, g granted) (any, error) {
 		n, err := s.Nowcasts.Nowcast(ctx, g.scope, b)
 		return api.NowcastResponse{Success: true, Data: n}, err
 	}}, nil

@@ -33,7 +33,7 @@ func (s *server) order(in *input) (*call, error) {
 	if err := in.json(&b); err != nil {
 		return nil, err
 	}
-	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, fingerprint: in.digest()}
+	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: &b.SiteID}, fingerprint: in.digest()}
 	one := func(message string, o api.Order, err error) (any, error) {
 		return api.OrderResponse{Success: true, Message: message, OrderID: o.OrderID, AssetID: o.AssetID, Status: o.Status,
 			EstimatedCompletion: o.EstimatedCompletion, Order: &o, Count: 1}, err

@@ -33,7 +33,7 @@ func (s *server) stored(in *input, kind string) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &call{target: target{siteID: site, brief: true}, run: func(ctx context.Context, _ granted) (any, error) {
+	return &call{target: target{customerID: in.parameter("customer_id"), siteID: &site, brief: true}, run: func(ctx context.Context, _ granted) (any, error) {
 		doc, err := s.Snapshots.Snapshot(ctx, site, kind)
 		return streamed(func(b *body) error {
 			b.buf = append(b.buf, doc...)
@@ -61,7 +61,7 @@ func (s *server) maintenanceSignals(in *input) (*call, error) {
 	if !q.Filtered() {
 		return s.stored(in, api.SnapshotSignals)
 	}
-	return &call{target: target{siteID: site, brief: true}, run: func(ctx context.Context, _ granted) (any, error) {
+	return &call{target: target{customerID: in.parameter("customer_id"), siteID: &q.SiteID, brief: true}, run: func(ctx context.Context, _ granted) (any, error) {
 		return s.Snapshots.Signals(ctx, q)
 	}}, nil
 }
@@ -96,7 +96,7 @@ func (s *server) forecastSnapshot(in *input) (*call, error) {
 		}
 		hours = n
 	}
-	return &call{target: target{siteID: site}, run: func(ctx context.Context, g granted) (any, error) {
+	return &call{target: target{customerID: in.parameter("customer_id"), siteID: &site}, run: func(ctx context.Context, g granted) (any, error) {
 		return s.Forecasts.ForecastSnapshot(ctx, g.scope, site, hours)
 	}}, nil
 }

@@ -19,7 +19,7 @@ const maxPlaces = 4096
 // ready.
 type places struct {
 	mu     sync.Mutex
-	sites  map[string]timed[api.Site]
+	sites  map[string]timed[[]api.Site] // by id, of all customers
 	assets map[api.AssetRef]timed[api.Asset]
 	gen    int
 }
@@ -66,11 +66,22 @@ func look[K comparable, T any](p *places, at func() *map[K]timed[T], key K, now 
 }
 
 func (s *server) siteOf(ctx context.Context, scope api.Scope, t target) (api.Site, error) {
-	lookUp := func() (api.Site, error) { return s.Sites.Site(ctx, scope, t.siteID) }
-	if !t.brief {
-		return lookUp()
+	lookUp := func() ([]api.Site, error) { return s.Sites.SitesNamed(ctx, *t.siteID) }
+	var all []api.Site
+	var err error
+	if t.brief {
+		all, err = look(&s.places, func() *map[string]timed[[]api.Site] { return &s.places.sites }, *t.siteID, s.Now(), lookUp)
+	} else {
+		all, err = lookUp()
 	}
-	return look(&s.places, func() *map[string]timed[api.Site] { return &s.places.sites }, t.siteID, s.Now(), lookUp)
+	if err != nil {
+		return api.Site{}, err
+	}
+	site, err := scope.Choose(all, t.customerID)
+	if err != nil || t.brief {
+		return site, err
+	}
+	return s.Sites.Site(ctx, scope, site.SiteID)
 }
 
 func (s *server) assetOf(ctx context.Context, scope api.Scope, t target) (api.Asset, error) {

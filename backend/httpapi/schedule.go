@@ -35,7 +35,7 @@ func (s *server) schedule(in *input) (*call, error) {
 	if err := in.json(&b); err != nil {
 		return nil, err
 	}
-	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, fingerprint: in.digest()}
+	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: &b.SiteID}, fingerprint: in.digest()}
 	one := func(message string, v api.Schedule, err error) (any, error) {
 		return api.ScheduleResponse{Success: true, Message: message, ScheduleID: v.ScheduleID, AssetID: v.AssetID, ScheduledDate: v.ScheduledDate, Schedule: &v, Count: 1}, err
 	}
@@ -92,6 +92,7 @@ func (s *server) schedule(in *input) (*call, error) {
 }
 
 func (s *server) propose(c *call, b api.ScheduleRequest) (*call, error) {
+	c.target.siteID = &b.SiteID
 	switch {
 	case b.AssetID != "":
 		c.target.asset = &api.AssetRef{AssetID: b.AssetID, SiteID: b.SiteID, CustomerID: b.CustomerID}

@@ -118,7 +118,7 @@ type call struct {
 // target is what a request is about, for the check of its scope.
 type target struct {
 	customerID string
-	siteID     string
+	siteID     *string // id of the request, which permit replaces by the site's key; nil or empty: none
 	asset      *api.AssetRef
 	newSite    bool // the site may not exist yet
 	brief      bool // the records of site and asset may be some seconds old
@@ -363,7 +363,11 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 	}
 	var absent error
 	if rt.Credential != api.CredentialNone {
-		if absent, err = s.permit(ctx, &g, op, c.target); err != nil {
+		absent, err = s.permit(ctx, &g, op, c.target)
+		if rt.Method == http.MethodGet && (errors.Is(err, api.ErrAmbiguousSite) || errors.Is(err, api.ErrAmbiguousAsset)) {
+			err = api.MissingParameter("customer_id").With("reason", "several customers have a site or a unit of this id: name the customer")
+		}
+		if err != nil {
 			s.refuse(w, q, err)
 			return
 		}
@@ -461,6 +465,40 @@ func concealed(scope api.Scope, err error) error {
 	return err
 }
 
+// permitSite looks the target's site up by its id within the scope, and
+// replaces the id by the site's key.
+func (s *server) permitSite(ctx context.Context, g *granted, t target) (absent, refused error) {
+	site, err := s.siteOf(ctx, g.scope, t)
+	switch outside := errors.Is(err, api.ErrForbidden); {
+	case err == nil:
+		g.site, *t.siteID = site, site.SiteID
+		if t.asset != nil && t.asset.SiteID != "" {
+			t.asset.SiteID = site.SiteID
+		}
+		return nil, nil
+	case t.newSite && (outside || errors.Is(err, api.ErrSiteNotFound)):
+		// Another customer's site of the id is none of the caller's.
+		owner := t.customerID
+		if customers := g.scope.Customers; owner == "" && len(customers) == 1 && customers[0] != api.Every {
+			owner = customers[0]
+		}
+		key := *t.siteID
+		if owner != "" {
+			if key, err = s.Sites.NewSiteKey(ctx, owner, key); err != nil {
+				return nil, err
+			}
+		}
+		if !g.CanSite(key) {
+			return nil, api.ErrForbidden
+		}
+		*t.siteID = key
+		return nil, nil
+	case errors.Is(err, api.ErrSiteNotFound):
+		return err, nil
+	}
+	return nil, err
+}
+
 // permit checks permission and scope. What is not there is told apart, as it
 // counts as a request and is answered after the rate.
 func (s *server) permit(ctx context.Context, g *granted, op api.Operation, t target) (absent, refused error) {
@@ -477,23 +515,9 @@ func (s *server) permit(ctx context.Context, g *granted, op api.Operation, t tar
 			absent, refused = nil, err
 		}
 	}()
-	if t.siteID != "" {
-		if !g.CanSite(t.siteID) {
-			return nil, api.ErrForbidden
-		}
-		var err error
-		g.site, err = s.siteOf(ctx, g.scope, t)
-		switch {
-		case err == nil && !g.scope.Allows(g.site.CustomerID, g.site.SiteID):
-			return nil, api.ErrForbidden
-		case err == nil && t.customerID != "" && t.customerID != g.site.CustomerID && !t.newSite:
-			return api.ErrSiteNotFound, nil
-		case errors.Is(err, api.ErrSiteNotFound):
-			if !t.newSite {
-				return err, nil
-			}
-		case err != nil:
-			return nil, err
+	if t.siteID != nil && *t.siteID != "" {
+		if absent, refused = s.permitSite(ctx, g, t); absent != nil || refused != nil {
+			return absent, refused
 		}
 	}
 	if t.asset != nil {

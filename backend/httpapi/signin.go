@@ -87,7 +87,7 @@ func (s *server) validateAPIKey(in *input) (*call, error) {
 	}
 	return &call{run: func(ctx context.Context, _ granted) (any, error) {
 		r, err := s.Auth.ValidateKey(ctx, b.APIKey, b.SiteID)
-		if err != nil || !r.Valid {
+		if err != nil {
 			return r, err
 		}
 		// A key for all sites of some customers is valid for theirs alone.
@@ -95,11 +95,15 @@ func (s *server) validateAPIKey(in *input) (*call, error) {
 		if err != nil {
 			return nil, err
 		}
-		switch _, err := s.Sites.Site(ctx, p.Scope(), b.SiteID); {
-		case errors.Is(err, api.ErrForbidden), errors.Is(err, api.ErrSiteNotFound) && !slices.Contains(p.Customers, api.Every):
-			r.Valid = false
-		case err != nil && !errors.Is(err, api.ErrSiteNotFound):
+		all, err := s.Sites.SitesNamed(ctx, b.SiteID)
+		if err != nil {
 			return nil, err
+		}
+		switch _, err := p.Scope().Choose(all, ""); {
+		case err == nil, errors.Is(err, api.ErrAmbiguousSite):
+			r.Valid = true
+		case errors.Is(err, api.ErrForbidden), !slices.Contains(p.Customers, api.Every):
+			r.Valid = false
 		}
 		return r, nil
 	}}, nil

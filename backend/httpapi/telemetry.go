@@ -33,7 +33,7 @@ func (s *server) dataPeriod(in *input) (*call, error) {
 		return nil, err
 	}
 	asset := in.parameter("asset_id")
-	t := target{siteID: site, brief: true}
+	t := target{customerID: in.parameter("customer_id"), siteID: &site, brief: true}
 	if asset != "" {
 		t.asset = &api.AssetRef{AssetID: asset, SiteID: site}
 	}
@@ -80,7 +80,7 @@ func (s *server) inverter(in *input) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := target{siteID: q.siteID, brief: true, asset: &api.AssetRef{AssetID: q.assetID, SiteID: q.siteID}}
+	t := target{customerID: in.parameter("customer_id"), siteID: &q.siteID, brief: true, asset: &api.AssetRef{AssetID: q.assetID, SiteID: q.siteID}}
 	return &call{target: t, run: func(ctx context.Context, g granted) (any, error) {
 		return streamed(func(b *body) error {
 			b.buf = append(b.buf, `{"records":`...)
@@ -98,7 +98,7 @@ func (s *server) siteData(in *input) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &call{target: target{siteID: q.siteID, brief: true}, run: func(ctx context.Context, g granted) (any, error) {
+	return &call{target: target{customerID: in.parameter("customer_id"), siteID: &q.siteID, brief: true}, run: func(ctx context.Context, g granted) (any, error) {
 		ids, err := s.unitsOf(ctx, g.scope, q.siteID)
 		if err != nil {
 			return nil, err
@@ -146,7 +146,7 @@ func (s *server) latest(in *input) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &call{target: target{siteID: site, brief: true}, run: func(ctx context.Context, _ granted) (any, error) {
+	return &call{target: target{customerID: in.parameter("customer_id"), siteID: &site, brief: true}, run: func(ctx context.Context, _ granted) (any, error) {
 		newest, err := s.Telemetry.Latest(ctx, site)
 		if err != nil {
 			return nil, err

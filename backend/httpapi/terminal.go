@@ -16,7 +16,7 @@ func (s *server) assets(in *input) (*call, error) {
 	if err := in.json(&b); err != nil {
 		return nil, err
 	}
-	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, fingerprint: in.digest()}
+	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: &b.SiteID}, fingerprint: in.digest()}
 	switch b.Action {
 	case api.ActionAdd:
 		if err := checkNewAsset(in, b.Asset); err != nil {
@@ -24,6 +24,9 @@ func (s *server) assets(in *input) (*call, error) {
 		}
 		c.target.newSite = true // the domain decides where the unit belongs
 		c.run = func(ctx context.Context, g granted) (any, error) {
+			if g.site.SiteID != "" {
+				b.Asset.CustomerID = g.site.CustomerID
+			}
 			added, err := s.Assets.AddAsset(ctx, g.scope, b.Asset)
 			s.places.forget()
 			return api.AssetsResponse{Success: true, Message: "Asset added", AssetID: added.AssetID}, err
@@ -133,8 +136,11 @@ func (s *server) sites(in *input) (*call, error) {
 		if site.SiteID == "" {
 			return nil, api.MissingField("site_id")
 		}
-		c.target = target{customerID: site.CustomerID, siteID: site.SiteID, newSite: true}
+		c.target = target{customerID: site.CustomerID, siteID: &site.SiteID, newSite: true}
 		c.run = func(ctx context.Context, g granted) (any, error) {
+			if g.site.SiteID != "" {
+				site.CustomerID = g.site.CustomerID
+			}
 			now, err := s.Sites.SetSite(ctx, g.scope, site)
 			s.places.forget()
 			return api.SitesResponse{Success: true, Message: "Site stored", Site: &now, Count: 1}, err
@@ -143,7 +149,7 @@ func (s *server) sites(in *input) (*call, error) {
 		if b.SiteID == "" {
 			return nil, api.MissingField("site_id")
 		}
-		c.target = target{customerID: b.CustomerID, siteID: b.SiteID}
+		c.target = target{customerID: b.CustomerID, siteID: &b.SiteID}
 		c.run = func(_ context.Context, g granted) (any, error) {
 			return api.SitesResponse{Success: true, Site: &g.site, Count: 1}, nil
 		}
@@ -185,7 +191,7 @@ func (s *server) detectRun(in *input, b api.DetectRequest) (*call, error) {
 		return nil, api.InvalidField("lookback_hours", fmt.Sprintf("a whole number from 1 to %d", maxLookbackHours))
 	}
 	ref := api.AssetRef{AssetID: b.AssetID, SiteID: b.SiteID, CustomerID: b.CustomerID}
-	t := target{customerID: b.CustomerID, siteID: b.SiteID, asset: &ref}
+	t := target{customerID: b.CustomerID, siteID: &b.SiteID, asset: &ref}
 	return &call{action: b.Action, target: t, fingerprint: in.digest(), run: func(ctx context.Context, g granted) (any, error) {
 		d, err := s.Detector.Detect(ctx, g.scope, ref, b.LookbackHours)
 		return api.DetectResponse{Success: true, Message: "Detection completed", DetectionID: d.DetectionID, AssetID: d.AssetID,
@@ -198,7 +204,7 @@ func (s *server) detectList(b api.DetectRequest) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := target{customerID: b.CustomerID, siteID: b.SiteID}
+	t := target{customerID: b.CustomerID, siteID: &b.SiteID}
 	if b.AssetID != "" {
 		t.asset = &api.AssetRef{AssetID: b.AssetID, SiteID: b.SiteID, CustomerID: b.CustomerID}
 	}
@@ -230,7 +236,7 @@ func (s *server) siteSummary(in *input) (*call, error) {
 	case b.SiteID == "":
 		return nil, api.MissingField("site_id")
 	}
-	return &call{action: b.Action, target: target{siteID: b.SiteID}, run: func(ctx context.Context, g granted) (any, error) {
+	return &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: &b.SiteID}, run: func(ctx context.Context, g granted) (any, error) {
 		sum, err := s.Summaries.SiteSummary(ctx, g.scope, b.SiteID)
 		return api.SiteSummaryResponse{Success: true, Summary: sum, SiteSummary: sum}, err
 	}}, nil
@@ -260,7 +266,7 @@ func (s *server) activities(in *input) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, run: func(ctx context.Context, g granted) (any, error) {
+	return &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: &b.SiteID}, run: func(ctx context.Context, g granted) (any, error) {
 		list, err := s.Findings.Activities(ctx, g.scope, api.ListQuery{CustomerID: b.CustomerID, SiteID: b.SiteID, Page: page})
 		return api.ActivitiesResponse{Success: true, Activities: there(list), Count: len(list)}, err
 	}}, nil

@@ -41,7 +41,7 @@ func (s *server) track(in *input) (*call, error) {
 		return nil, err
 	}
 	b.Page = page
-	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: b.SiteID}, fingerprint: in.digest()}
+	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: &b.SiteID}, fingerprint: in.digest()}
 	one := func(message string, v api.Subscription, secret string, err error) (any, error) {
 		return api.TrackResponse{Success: true, Message: message, SubscriptionID: v.SubscriptionID, OrderID: v.OrderID, Status: v.Status, Secret: secret, Subscription: &v, Count: 1}, err
 	}

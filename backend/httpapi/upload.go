@@ -49,7 +49,7 @@ func (s *server) uploadReader(kind string) reader {
 			return nil, err
 		}
 		req.Kind = kind
-		t := target{customerID: req.CustomerID, siteID: req.SiteID, newSite: true}
+		t := target{customerID: req.CustomerID, siteID: &req.SiteID, newSite: true}
 		return &call{target: t, fingerprint: in.digest(), run: func(ctx context.Context, g granted) (any, error) {
 			return s.Uploads.Import(ctx, g.scope, req)
 		}}, nil
@@ -94,7 +94,7 @@ func (s *server) uploadCall(kind string, f *form, v1 bool) (*call, error) {
 		return nil, err
 	}
 	// A site of /v1 names its customer, so it must be there unless one is given.
-	t := target{customerID: req.CustomerID, siteID: req.SiteID, newSite: req.CustomerID != ""}
+	t := target{customerID: req.CustomerID, siteID: &req.SiteID, newSite: req.CustomerID != ""}
 	return &call{target: t, fingerprint: f.fingerprint(), run: func(ctx context.Context, g granted) (any, error) {
 		if req.CustomerID == "" {
 			req.CustomerID = g.site.CustomerID
@@ -152,7 +152,7 @@ func (s *server) uploads(in *input) (*call, error) {
 		return nil, api.InvalidParameter("kind", "it goes with site_id")
 	}
 	// The first upload of a site comes before the site.
-	t := target{customerID: q.CustomerID, siteID: q.SiteID, newSite: true}
+	t := target{customerID: q.CustomerID, siteID: &q.SiteID, newSite: true}
 	return &call{target: t, run: func(ctx context.Context, g granted) (any, error) {
 		list, next, err := s.Uploads.Uploads(ctx, g.scope, q)
 		return api.UploadsResponse{Success: true, Uploads: there(list), Count: len(list), NextCursor: next}, err

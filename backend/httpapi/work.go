@@ -33,7 +33,7 @@ func optionalWord(name string, value *string, words []string) error {
 // worklist checks what a list of work is about, and its page: an asset, a
 // site or a customer must be named.
 func worklist(assetID, siteID, customerID string, p api.Page) (target, api.ListQuery, error) {
-	t := target{customerID: customerID, siteID: siteID}
+	t := target{customerID: customerID, siteID: &siteID}
 	page, err := pageOf(p)
 	if err != nil {
 		return t, api.ListQuery{}, err
@@ -49,8 +49,11 @@ func worklist(assetID, siteID, customerID string, p api.Page) (target, api.ListQ
 
 // about narrows a list of one asset to the site that it stands on.
 func (g granted) about(q api.ListQuery) api.ListQuery {
-	if q.AssetID != "" {
+	switch {
+	case q.AssetID != "":
 		q.SiteID = g.asset.SiteID
+	case g.site.SiteID != "":
+		q.SiteID = g.site.SiteID
 	}
 	return q
 }

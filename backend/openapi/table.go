@@ -78,6 +78,7 @@ var (
 	customerID = query("customer_id", "The customer.", exampleCustomer)
 	siteID     = query("site_id", "The site.", exampleSite)
 	theSite    = required(query("site_id", "The site.", exampleSite))
+	ofCustomer = query("customer_id", "The site's customer. It is required if the credential covers several customers that have a site of this id.", exampleCustomer)
 	start      = required(query("start", "The first instant of the span, ISO 8601; without an offset it is UTC.", exampleStart))
 	end        = required(query("end", "The end of the span, which is not in it; ISO 8601, without an offset UTC.", exampleEnd))
 	resolution = oneOf(query("resolution", "The step of the records; without it they are as they were measured.", nil),
@@ -245,32 +246,32 @@ var entries = map[string]entry{
 
 	"data-period": {
 		summary: "Ask from when to when there is telemetry", about: "Both records are null when there is none.", answer: api.DataPeriod{},
-		parameters: []*Parameter{theSite, query("asset_id", "The unit.", exampleAsset)}, refusals: badReads,
+		parameters: []*Parameter{theSite, ofCustomer, query("asset_id", "The unit.", exampleAsset)}, refusals: badReads,
 	},
 	"inverter": {
 		summary: "Read the records of a unit", about: "Ascending in time. An empty span is an empty list.", answer: api.RecordsResponse{}, reply: recordsExample,
-		parameters: []*Parameter{required(query("asset_id", "The unit.", exampleAsset)), theSite, start, end, resolution, records, cursor},
+		parameters: []*Parameter{required(query("asset_id", "The unit.", exampleAsset)), theSite, ofCustomer, start, end, resolution, records, cursor},
 		refusals:   append(badReads[:4:4], api.ErrAssetNotFound),
 	},
 	"site-data": {
 		summary: "Read the records of all units of a site", about: "By unit, ascending in time.", answer: api.SiteRecordsResponse{},
-		parameters: []*Parameter{theSite, start, end, resolution, records}, refusals: badReads,
+		parameters: []*Parameter{theSite, ofCustomer, start, end, resolution, records}, refusals: badReads,
 	},
-	"latest": {summary: "Read the newest record of each unit", about: "Of one site, by unit.", answer: api.LatestResponse{}, parameters: []*Parameter{theSite}, refusals: badReads},
+	"latest": {summary: "Read the newest record of each unit", about: "Of one site, by unit.", answer: api.LatestResponse{}, parameters: []*Parameter{theSite, ofCustomer}, refusals: badReads},
 
 	"alert-period": {
 		summary: "Ask from when to when there are alerts", about: "Both records are null when there is none.", answer: api.AlertPeriod{},
-		parameters: []*Parameter{theSite, query("terminal_device_id", "The terminal device.", exampleDevice)}, refusals: append(badReads[:4:4], api.ErrTerminalNotFound),
+		parameters: []*Parameter{theSite, ofCustomer, query("terminal_device_id", "The terminal device.", exampleDevice)}, refusals: append(badReads[:4:4], api.ErrTerminalNotFound),
 	},
 	"terminal-alerts": {
 		summary: "Read the alerts of a terminal device", about: "Ascending in time.", answer: api.AlertRecordsResponse{},
-		parameters: []*Parameter{required(query("terminal_device_id", "The terminal device.", exampleDevice)), theSite, start, end,
+		parameters: []*Parameter{required(query("terminal_device_id", "The terminal device.", exampleDevice)), theSite, ofCustomer, start, end,
 			whole("limit", "The most alerts; without it all of the span.", nil, 0), cursor},
 		refusals: append(badReads[:4:4], api.ErrTerminalNotFound),
 	},
 	"site-alerts": {
 		summary: "Read the alerts of all terminal devices of a site", about: "By device, ascending in time.", answer: api.SiteAlertsResponse{},
-		parameters: []*Parameter{theSite, start, end, whole("limit", "The most alerts of each device; without it all of the span.", nil, 0)}, refusals: badReads,
+		parameters: []*Parameter{theSite, ofCustomer, start, end, whole("limit", "The most alerts of each device; without it all of the span.", nil, 0)}, refusals: badReads,
 	},
 	"alerts": {
 		summary: "List alerts and move them", about: "A list has first what wants doing first.", body: api.AlertsRequest{}, answer: api.AlertsResponse{},
@@ -430,7 +431,7 @@ var entries = map[string]entry{
 
 	"site-kpis": {
 		summary: "Read the key figures of a site", about: "Each with its unit, window and the source of its formula.", answer: api.KPIs{},
-		parameters: []*Parameter{inPath("site_id", "The site.", exampleSite),
+		parameters: []*Parameter{inPath("site_id", "The site.", exampleSite), ofCustomer,
 			query("from", "The first instant, ISO 8601; without an offset in the zone of the site. Without it the last 30 whole days.", exampleStart),
 			query("to", "The end of the window, which is not in it.", exampleEnd)},
 		refusals: []*api.Error{api.InvalidParameter("from", "not an ISO 8601 time"), api.ErrForbidden, api.ErrSiteNotFound},
@@ -438,26 +439,26 @@ var entries = map[string]entry{
 
 	"kpi-rollup": {
 		summary: "Read the key figures of the last 30 whole days of a site", about: "Made beforehand; may be kept for 60 seconds. Fewer days where the data began later, none for a site without a whole day. Numbers that the data do not tell are 0 and named in not_known.",
-		answer: api.KPIRollup{}, parameters: []*Parameter{theSite}, refusals: badSnapshot,
+		answer: api.KPIRollup{}, parameters: []*Parameter{theSite, ofCustomer}, refusals: badSnapshot,
 	},
 	"maintenance-signals": {
 		summary: "Read the faults of a site", about: "Made beforehand; may be kept for 60 seconds. Those that last or ended within 30 days, newest signal first. Ask again with the cursor as since for what is new or has become worse.",
 		answer: api.MaintenanceSignals{}, refusals: append(badSnapshot[:3:3], api.InvalidParameter("severity", "it is one of Critical, High, Medium, Low")),
-		parameters: []*Parameter{theSite, query("since", "A time or a cursor: signals with a later timestamp.", exampleStart), query("severity", "Critical, High, Medium or Low, in any case.", api.PartnerHigh)},
+		parameters: []*Parameter{theSite, ofCustomer, query("since", "A time or a cursor: signals with a later timestamp.", exampleStart), query("severity", "Critical, High, Medium or Low, in any case.", api.PartnerHigh)},
 	},
 	"maintenance-schedule": {
 		summary: "Read what is to be done at a site in the next 90 days", about: "Made beforehand; may be kept for 60 seconds. Planned maintenance, and what lasting faults call for; the earliest first.",
-		answer: api.MaintenanceSchedule{}, parameters: []*Parameter{theSite}, refusals: badSnapshot,
+		answer: api.MaintenanceSchedule{}, parameters: []*Parameter{theSite, ofCustomer}, refusals: badSnapshot,
 	},
 	"snapshot": {
 		summary: "Read any of these snapshots by its kind", about: "Answers what the path of the kind answers, and takes its parameters.", answer: map[string]any{},
-		parameters: []*Parameter{theSite, required(query("kind", "kpi-rollup, maintenance-signals, maintenance-schedule or forecast.", api.SnapshotKPIs)),
+		parameters: []*Parameter{theSite, ofCustomer, required(query("kind", "kpi-rollup, maintenance-signals, maintenance-schedule or forecast.", api.SnapshotKPIs)),
 			query("since", "Of maintenance-signals.", exampleStart), query("severity", "Of maintenance-signals.", api.PartnerHigh), query("horizon", "Of forecast.", "24h")},
 		refusals: append(badSnapshot[:3:3], api.MissingParameter("kind"), api.InvalidParameter("kind", "it is one of kpi-rollup, maintenance-signals, maintenance-schedule, forecast")),
 	},
 	"forecast-snapshot": {
 		summary: "Read the newest forecast of a site by the hour, with what it is worth", about: "Made beforehand; may be kept for 60 seconds.", answer: api.ForecastSnapshot{},
-		parameters: []*Parameter{theSite, query("horizon", "Hours, with or without an h: 1h to 720h. Without it 24h.", "24h")},
+		parameters: []*Parameter{theSite, ofCustomer, query("horizon", "Hours, with or without an h: 1h to 720h. Without it 24h.", "24h")},
 		refusals:   []*api.Error{api.MissingParameter("site_id"), api.ErrForbidden, api.ErrNotFound},
 	},
 

@@ -60,7 +60,9 @@ func needsAction(severity string) bool { return urgency(severity) <= urgency(api
 
 // terminalOf is the device that watches a site's units, but for those that
 // have their own.
-func terminalOf(site api.Site) string { return cmp.Or(site.TerminalDeviceID, "TERM-"+site.SiteID) }
+func terminalOf(site api.Site) string {
+	return cmp.Or(site.TerminalDeviceID, "TERM-"+api.PublicSiteID(site.SiteID))
+}
 
 func (a *Alert) move(to string, m api.AlertMove) {
 	m.From, m.To = a.State, to

@@ -61,6 +61,8 @@ func (s *Service) Asset(ctx context.Context, scope api.Scope, ref api.AssetRef) 
 		there := len(list) > 0
 		list = allowed(list, scope, api.ListQuery{CustomerID: ref.CustomerID, SiteID: ref.SiteID}, assetOwner)
 		switch {
+		case slices.ContainsFunc(list, func(a api.Asset) bool { return a.CustomerID != list[0].CustomerID }):
+			return api.ErrAmbiguousAsset
 		case len(list) > 0:
 			asset = list[0]
 			return nil
@@ -165,15 +167,9 @@ func (s *Service) home(tx store.Tx, scope api.Scope, asset api.Asset) (api.Site,
 		}
 		siteID = customer + " " + asset.Location
 	}
-	site, err := sites.Get(tx, store.Key(siteID))
-	if err == nil {
-		if asset.CustomerID != "" && asset.CustomerID != site.CustomerID {
-			return site, api.Conflict("Site %s belongs to another customer", siteID)
-		}
-		return site, scope.Check(site.CustomerID, siteID)
-	}
-	if !errors.Is(err, store.ErrNotFound) {
-		return site, fmt.Errorf("read site %s: %w", siteID, err)
+	site, err := s.findSite(tx, scope, customer, siteID)
+	if err == nil || !errors.Is(err, api.ErrSiteNotFound) && !errors.Is(err, api.ErrForbidden) {
+		return site, err
 	}
 	site = api.Site{SiteID: siteID, CustomerID: customer, Location: asset.Location, Timezone: asset.Timezone,
 		Latitude: asset.Latitude, Longitude: asset.Longitude}

@@ -16,8 +16,8 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// sites are keyed by id alone: a site id is unique over all customers, since
-// keys, telemetry and partner paths name sites by it.
+// sites are kept by their keys, see [api.SiteKey]: SiteID holds the key in all
+// records. A customer has one site of an id.
 var sites = store.Table[api.Site]{
 	Bucket: "sites",
 	Key:    func(s api.Site) []byte { return store.Key(s.SiteID) },
@@ -73,6 +73,117 @@ func (s *Service) site(tx store.Tx, scope api.Scope, siteID string) (api.Site, e
 	return site, scope.Check(site.CustomerID, siteID)
 }
 
+// siteClaim keeps the key that equals a site id for a customer whose first
+// file of the site is accepted, but not yet imported.
+type siteClaim struct {
+	SiteID     string `json:"site_id" limit:"id"`
+	CustomerID string `json:"customer_id" limit:"id"`
+}
+
+var siteClaims = store.Table[siteClaim]{
+	Bucket: "site_claims",
+	Key:    func(c siteClaim) []byte { return store.Key(c.SiteID) },
+}
+
+// SitesNamed lists the sites of all customers that have the id.
+func (s *Service) SitesNamed(ctx context.Context, siteID string) (all []api.Site, err error) {
+	err = s.records.View(ctx, func(tx store.Tx) error {
+		all, err = sitesNamed(tx, siteID)
+		return err
+	})
+	return all, err
+}
+
+func sitesNamed(tx store.Tx, siteID string) (all []api.Site, err error) {
+	if siteID != api.PublicSiteID(siteID) {
+		return nil, nil // no id holds the mark of a key
+	}
+	first, err := sites.Get(tx, store.Key(siteID))
+	switch {
+	case err == nil:
+		all = append(all, first)
+	case !errors.Is(err, store.ErrNotFound):
+		return nil, fmt.Errorf("read site %s: %w", siteID, err)
+	}
+	prefix := store.Key(api.SiteKeyPrefix(siteID))
+	marked, _, err := sites.List(tx, store.Query{Prefix: prefix[:len(prefix)-2]}) // without the end of the part
+	if err != nil {
+		return nil, fmt.Errorf("list the sites of the id %s: %w", siteID, err)
+	}
+	return append(all, marked...), nil
+}
+
+// NewSiteKey returns the key that a site of the customer gets which does not
+// exist yet: its id, unless another customer has or claims that.
+func (s *Service) NewSiteKey(ctx context.Context, customerID, siteID string) (key string, err error) {
+	err = s.records.View(ctx, func(tx store.Tx) error {
+		key, _, err = newSiteKey(tx, customerID, siteID)
+		return err
+	})
+	return key, err
+}
+
+func newSiteKey(tx store.Tx, customerID, siteID string) (key string, claimed bool, err error) {
+	if siteID != api.PublicSiteID(siteID) {
+		return siteID, true, nil
+	}
+	first, err := sites.Get(tx, store.Key(siteID))
+	if err == nil {
+		if first.CustomerID == customerID {
+			return siteID, true, nil
+		}
+		return api.SiteKey(customerID, siteID), true, nil
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return "", false, fmt.Errorf("read site %s: %w", siteID, err)
+	}
+	claim, err := siteClaims.Get(tx, store.Key(siteID))
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return siteID, false, nil
+	case err != nil:
+		return "", false, fmt.Errorf("read the claim of site %s: %w", siteID, err)
+	case claim.CustomerID == customerID:
+		return siteID, true, nil
+	}
+	return api.SiteKey(customerID, siteID), true, nil
+}
+
+// ReserveSite returns the key of the customer's site with the id (or key),
+// which need not exist: the key then stays the customer's.
+func (s *Service) ReserveSite(ctx context.Context, customerID, siteID string) (key string, err error) {
+	claimed := false
+	err = s.records.View(ctx, func(tx store.Tx) error {
+		key, claimed, err = newSiteKey(tx, customerID, siteID)
+		return err
+	})
+	if err != nil || claimed {
+		return key, err
+	}
+	err = s.records.Update(ctx, func(tx store.Tx) error {
+		if key, claimed, err = newSiteKey(tx, customerID, siteID); err != nil || claimed {
+			return err
+		}
+		if err := siteClaims.Put(tx, siteClaim{SiteID: siteID, CustomerID: customerID}); err != nil {
+			return fmt.Errorf("claim site %s: %w", siteID, err)
+		}
+		return nil
+	})
+	return key, err
+}
+
+// findSite is the site that an id or a key names within the scope.
+func (s *Service) findSite(tx store.Tx, scope api.Scope, customerID, siteID string) (api.Site, error) {
+	if siteID != api.PublicSiteID(siteID) {
+		return s.site(tx, scope, siteID)
+	}
+	all, err := sitesNamed(tx, siteID)
+	if err != nil {
+		return api.Site{}, err
+	}
+	return scope.Choose(all, customerID)
+}
+
 // Sites lists the sites within the scope by name.
 func (s *Service) Sites(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Site, string, error) {
 	sq := store.Query{}
@@ -114,27 +225,38 @@ func (s *Service) SetSite(ctx context.Context, scope api.Scope, change api.Site)
 	if err := checkSite(change); err != nil {
 		return api.Site{}, err
 	}
-	// Asked outside the transaction: the telemetry is another home.
-	_, _, hasData, err := s.telemetry.Period(ctx, change.SiteID, "")
+	if change.CustomerID == "" {
+		change.CustomerID = soleCustomer(scope)
+	}
+	find := func(tx store.Tx) (site api.Site, there bool, err error) {
+		site, err = s.findSite(tx, scope, change.CustomerID, change.SiteID)
+		if errors.Is(err, api.ErrSiteNotFound) || errors.Is(err, api.ErrForbidden) {
+			return site, false, nil // at most another customer's
+		}
+		return site, err == nil, err
+	}
+	// Read outside the transaction: the telemetry is another store.
+	hasData := false
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		site, there, err := find(tx)
+		if err == nil && there {
+			_, _, hasData, err = s.telemetry.Period(ctx, site.SiteID, "")
+		}
+		return err
+	})
 	if err != nil {
 		return api.Site{}, fmt.Errorf("read the period of site %s: %w", change.SiteID, err)
 	}
 	var site api.Site
 	err = s.records.Update(ctx, func(tx store.Tx) error {
 		var err error
-		site, err = sites.Get(tx, store.Key(change.SiteID))
-		switch {
-		case errors.Is(err, store.ErrNotFound):
+		var there bool
+		if site, there, err = find(tx); err != nil {
+			return err
+		}
+		if !there {
 			site, err = s.newSite(tx, scope, change)
 			return err
-		case err != nil:
-			return fmt.Errorf("read site %s: %w", change.SiteID, err)
-		}
-		if err := scope.Check(site.CustomerID, site.SiteID); err != nil {
-			return err
-		}
-		if change.CustomerID != "" && change.CustomerID != site.CustomerID {
-			return api.Conflict("Site %s belongs to another customer", site.SiteID)
 		}
 		if hasData && change.Timezone != "" && change.Timezone != site.Timezone {
 			return api.Conflict("Site %s has telemetry, which is kept by the days of %s: its time zone cannot change", site.SiteID, site.Timezone)
@@ -152,13 +274,29 @@ func (s *Service) SetSite(ctx context.Context, scope api.Scope, change api.Site)
 	return site, err
 }
 
-// newSite stores a site that was not there, within the transaction.
+// soleCustomer is the only customer of the scope, or empty.
+func soleCustomer(scope api.Scope) string {
+	if len(scope.Customers) == 1 && scope.Customers[0] != api.Every {
+		return scope.Customers[0]
+	}
+	return ""
+}
+
+// newSite stores a site that the customer does not have, within the
+// transaction, under the key that it gets.
 func (s *Service) newSite(tx store.Tx, scope api.Scope, site api.Site) (api.Site, error) {
 	if site.CustomerID == "" {
-		if len(scope.Customers) != 1 || scope.Customers[0] == api.Every {
+		if site.CustomerID = soleCustomer(scope); site.CustomerID == "" {
 			return site, api.MissingField("customer_id")
 		}
-		site.CustomerID = scope.Customers[0]
+	}
+	id := api.PublicSiteID(site.SiteID)
+	if len(id) > api.MaxNewSiteID {
+		return site, api.InvalidField("site_id", fmt.Sprintf("at most %d bytes", api.MaxNewSiteID))
+	}
+	var err error
+	if site.SiteID, _, err = newSiteKey(tx, site.CustomerID, site.SiteID); err != nil {
+		return site, err
 	}
 	if err := scope.Check(site.CustomerID, site.SiteID); err != nil {
 		return site, err
@@ -171,7 +309,7 @@ func (s *Service) newSite(tx store.Tx, scope api.Scope, site api.Site) (api.Site
 		return site, api.TooMany("Customer "+site.CustomerID, api.MaxSites, "sites")
 	}
 	if site.Name == "" {
-		site.Name = site.SiteID
+		site.Name = id
 	}
 	if site.Timezone == "" {
 		site.Timezone = "UTC"
@@ -236,7 +374,7 @@ func within(v, low, high float64) bool { return v >= low && v <= high } // false
 func CheckNames(s api.Site) error { return checkSite(s) }
 
 func checkSite(s api.Site) error {
-	if err := checkID("site_id", s.SiteID); err != nil {
+	if err := checkID("site_id", api.PublicSiteID(s.SiteID)); err != nil {
 		return err
 	}
 	if s.CustomerID != "" {

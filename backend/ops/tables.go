@@ -13,6 +13,7 @@ import (
 func Tables() []store.Checked {
 	return []store.Checked{
 		sites,
+		siteClaims,
 		scoreDays,
 		notes,
 		interpolations,

@@ -92,7 +92,7 @@ func (p *Pipeline) readOptions(ctx context.Context, req api.UploadRequest) (inge
 		o.Asset = units[0].AssetID
 	}
 	if o.Asset == "" {
-		o.Asset = req.SiteID + "-1"
+		o.Asset = api.PublicSiteID(req.SiteID) + "-1"
 	}
 	if o.CapacityKW == 0 {
 		o.CapacityKW, err = p.firmCapacity(ctx, site, units, req.AssetID)

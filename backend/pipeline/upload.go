@@ -126,8 +126,8 @@ func (p *Pipeline) keep(ctx context.Context, scope api.Scope, u ops.Upload, data
 	return p.accept(ctx, u, true)
 }
 
-// checkRequest checks names and whose they are, and that the site, where there
-// is one, is the customer's.
+// checkRequest checks the names and the scope, and replaces the site's id by the key of
+// the customer's site.
 func (p *Pipeline) checkRequest(ctx context.Context, scope api.Scope, req *api.UploadRequest) error {
 	if req.Kind == "" {
 		req.Kind = api.UploadTrain
@@ -143,16 +143,11 @@ func (p *Pipeline) checkRequest(ctx context.Context, scope api.Scope, req *api.U
 	if err := ops.CheckNames(api.Site{SiteID: req.SiteID, CustomerID: req.CustomerID, Timezone: req.Timezone, CapacityKW: req.CapacityKW}); err != nil {
 		return err
 	}
-	site, err := p.Ops.Site(ctx, scope, req.SiteID)
-	switch {
-	case errors.Is(err, api.ErrSiteNotFound):
-		return nil // the import makes it
-	case err != nil:
+	var err error
+	if req.SiteID, err = p.Ops.ReserveSite(ctx, req.CustomerID, req.SiteID); err != nil {
 		return err
-	case site.CustomerID != req.CustomerID:
-		return api.ErrForbidden
 	}
-	return nil
+	return scope.Check(req.CustomerID, req.SiteID) // the import makes the site if it does not exist
 }
 
 // checkFile reads a small file through, and only the look of a large one.
