@@ -476,6 +476,9 @@ func (s *server) permitSite(ctx context.Context, g *granted, t target) (absent, 
 			t.asset.SiteID = site.SiteID
 		}
 		return nil, nil
+	case t.newSite && *t.siteID != api.PublicSiteID(*t.siteID):
+		// A caller that wrote keys could take the one of another customer.
+		return nil, api.InvalidField("site_id", "without control characters")
 	case t.newSite && (outside || errors.Is(err, api.ErrSiteNotFound)):
 		// Another customer's site of the id is none of the caller's.
 		owner := t.customerID
