@@ -132,10 +132,13 @@ func newSiteKey(tx store.Tx, customerID, siteID string) (key string, claimed boo
 		if first.CustomerID == customerID {
 			return siteID, true, nil
 		}
-		return api.SiteKey(customerID, siteID), true, nil
+		return api.SiteKey(customerID, siteID), true, checkNewSiteID(siteID)
 	}
 	if !errors.Is(err, store.ErrNotFound) {
 		return "", false, fmt.Errorf("read site %s: %w", siteID, err)
+	}
+	if err := checkNewSiteID(siteID); err != nil {
+		return "", false, err
 	}
 	claim, err := siteClaims.Get(tx, store.Key(siteID))
 	switch {
@@ -149,6 +152,13 @@ func newSiteKey(tx store.Tx, customerID, siteID string) (key string, claimed boo
 	return api.SiteKey(customerID, siteID), true, nil
 }
 
+func checkNewSiteID(id string) error {
+	if len(id) > api.MaxNewSiteID {
+		return api.InvalidField("site_id", fmt.Sprintf("at most %d bytes", api.MaxNewSiteID))
+	}
+	return nil
+}
+
 // ReserveSite returns the key of the customer's site with the id (or key),
 // which need not exist: the key then stays the customer's.
 func (s *Service) ReserveSite(ctx context.Context, customerID, siteID string) (key string, err error) {
@@ -160,7 +170,7 @@ func (s *Service) ReserveSite(ctx context.Context, customerID, siteID string) (k
 	if err != nil || claimed {
 		return key, err
 	}
-	err = s.records.Update(ctx, func(tx store.Tx) error {
+	err = s.records.Update(store.Aside(ctx), func(tx store.Tx) error {
 		if key, claimed, err = newSiteKey(tx, customerID, siteID); err != nil || claimed {
 			return err
 		}
@@ -291,9 +301,6 @@ func (s *Service) newSite(tx store.Tx, scope api.Scope, site api.Site) (api.Site
 		}
 	}
 	id := api.PublicSiteID(site.SiteID)
-	if len(id) > api.MaxNewSiteID {
-		return site, api.InvalidField("site_id", fmt.Sprintf("at most %d bytes", api.MaxNewSiteID))
-	}
 	var err error
 	if site.SiteID, _, err = newSiteKey(tx, site.CustomerID, site.SiteID); err != nil {
 		return site, err
