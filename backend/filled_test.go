@@ -159,7 +159,9 @@ func fill(t *testing.T, dir string) (keys filled) {
 	}))
 	// What replicas leave in the records that they share.
 	must(db.Update(ctx, func(tx store.Tx) error {
-		return tx.Put("progress", store.Key(filledSite), []byte(`{"stage":"training","share":0.5}`))
+		// A setup that a second process began while the first one ended it.
+		return errors.Join(tx.Put("progress", store.Key(filledSite), []byte(`{"stage":"training","share":0.5}`)),
+			tx.Put("auth/setup", store.Key("nonce"), []byte(`{"nonce":"AAECAwQFBgcICQoLDA0ODw=="}`)))
 	}))
 	key, err := auth.SharedKey(ctx, db, filepath.Join(dir, backup.Key))
 	must(err)

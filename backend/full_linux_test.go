@@ -145,7 +145,7 @@ func TestDocumentedDiskSpace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("`/readyz` returns 503 until a file of %d MiB fits again and %d MiB are free; it also does so before the disk is full, while less than %[2]d MiB are free.", roomBytes>>20, leastFree>>20)
+	want := fmt.Sprintf("`/readyz?capability=writes` and `=uploads` return 503 until a file of %d MiB fits again and %d MiB are free; they also do so before the disk is full, while less than %[2]d MiB are free.", roomBytes>>20, leastFree>>20)
 	if !strings.Contains(string(text), want) {
 		t.Errorf("docs/trust.md does not say: %s", want)
 	}
