@@ -165,3 +165,25 @@ func TestAmbiguousSiteAsksForTheCustomer(t *testing.T) {
 		t.Errorf("their key reads HTTP %d %s", r.Code, r.Body)
 	}
 }
+
+// TestSiteKeysAreRefused: no caller makes a site or a unit under a key that
+// another customer would get.
+func TestSiteKeysAreRefused(t *testing.T) {
+	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1_000_000 })
+	w.key("theirs", auth.NewKey{Role: api.RoleAdmin, Customers: []string{foreignCustomer}})
+	key, err := json.Marshal(api.SiteKey(ownCustomer, "Roof"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ path, body string }{
+		{api.PathSites, `{"action":"set","site":{"site_id":` + string(key) + `,"name":"Roof"}}`},
+		{api.PathAssets, `{"action":"add","asset_id":"I","name":"I","type":"inverter","capacity_kw":70,"location":"l","site_id":` + string(key) + `}`},
+	} {
+		if r := w.as("theirs", http.MethodPost, c.path, c.body); r.Code != http.StatusBadRequest || !strings.Contains(r.Body.String(), "site_id") {
+			t.Errorf("%s: HTTP %d %s", c.path, r.Code, r.Body)
+		}
+	}
+	if all, _, err := w.ops.Sites(context.Background(), api.Unlimited("test"), api.ListQuery{}); err != nil || slices.ContainsFunc(all, func(s api.Site) bool { return strings.HasPrefix(s.SiteID, "Roof") }) {
+		t.Errorf("the sites are %v, %v", all, err)
+	}
+}
