@@ -117,6 +117,7 @@ func (a *assetData) choose(step time.Duration, told string, rep *report) bool {
 	if a.main == nil {
 		return a.chooseFeedIn(seconds, rep)
 	}
+	a.warnOthers(rep)
 	if why := whys[a.main]; why != "" {
 		rep.decideOnce("values", "%s is %s: %s", a.main.label(), kindWords[a.kind], why)
 	}
@@ -174,6 +175,16 @@ func (a *assetData) best(r role) *column {
 	return best
 }
 
+// warnOthers warns of columns that may be production as much as the one that is used.
+func (a *assetData) warnOthers(rep *report) {
+	for _, c := range a.columns {
+		if c != a.main && c.means.role == a.main.means.role && c.means.total == a.main.means.total && c.means.rank == a.main.means.rank && a.has(c) && !a.main.parts {
+			rep.warn("columns", "%s is used; others, such as %s, may be production as well, of another unit or another statement of the same", a.main.label(), c.label())
+			return
+		}
+	}
+}
+
 // sumOfPhases is the column of power that is the sum of all others of the asset, as that of an inverter is the sum of its phases; nil if there is none.
 func (a *assetData) sumOfPhases(rep *report) *column {
 	var columns []*column
@@ -196,6 +207,7 @@ func (a *assetData) sumOfPhases(rep *report) *column {
 	if !sum.isSumOf(phases) {
 		return nil
 	}
+	sum.main.parts = true
 	rep.decideOnce("columns", "%s is the sum of %s, so that it is the power of the unit and they are parts of it", sum.shown(), shownAll(phases))
 	return sum.main
 }

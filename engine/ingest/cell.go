@@ -40,7 +40,7 @@ func (c *column) readAs(u unit, cell []byte) float64 {
 	if !ok {
 		return math.NaN()
 	}
-	if len(rest) > 0 {
+	if rest = withoutFlag(rest); len(rest) > 0 {
 		written, ok := parseUnit(string(rest))
 		if !ok || u.dim != dimNone && written.dim != u.dim {
 			return math.NaN()

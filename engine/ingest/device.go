@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,8 +21,9 @@ func (p *plan) splitDevices() {
 			stacked[col.device] = true
 		}
 	}
-	if len(stacked) > 0 {
-		return // serial numbers or devices stand above the columns
+	if len(stacked) > 0 { // serial numbers or devices stand above the columns
+		p.nameOthers(stacked)
+		return
 	}
 	p.numberedTotals()
 	for _, r := range []role{rolePower, roleEnergy, roleCounter, roleDaily, roleUnknown} {
@@ -52,6 +54,34 @@ func (p *plan) splitDevices() {
 		if rest := residue(col.name); col.means.role >= rolePower && col.means.role <= roleDaily && inverterName.MatchString(rest) {
 			col.device = rest
 		}
+	}
+}
+
+// nameOthers makes the names of columns of production their units, where a line of units of measure below makes the unknown names of others theirs.
+func (p *plan) nameOthers(stacked map[string]bool) {
+	var others []*column
+	named := 0
+	for _, col := range p.columns {
+		if !mainRole(col.means.role) {
+			continue
+		}
+		switch {
+		case col.device != "":
+			if identifier.MatchString(col.device) || col.title != "" {
+				return
+			}
+			named++
+		case col.title == "" || stacked[col.title]:
+			return
+		default:
+			others = append(others, col)
+		}
+	}
+	if named != len(stacked) {
+		return
+	}
+	for _, col := range others {
+		col.device = col.name
 	}
 }
 
@@ -113,6 +143,12 @@ func (p *plan) devicesOf(r role) map[*column]string {
 			continue
 		}
 		own := ownNames(like)
+		if own == nil {
+			// The name that all others begin with may be their sum: "Plant 1", "Plant 2", "Plant".
+			if like = withoutStem(like); len(like) > 1 {
+				own = ownNames(like)
+			}
+		}
 		if own == nil {
 			continue
 		}
@@ -190,14 +226,40 @@ func nameTokens(name string) []token {
 	return out
 }
 
+// withoutStem leaves out the column whose name is the beginning of all other names.
+func withoutStem(columns []*column) []*column {
+	shortest := slices.MinFunc(columns, func(a, b *column) int { return cmp.Compare(len(a.name), len(b.name)) })
+	var out []*column
+	for _, col := range columns {
+		if col == shortest {
+			continue
+		}
+		if !strings.HasPrefix(col.name, shortest.name) {
+			return columns
+		}
+		out = append(out, col)
+	}
+	return out
+}
+
 // ownNames are the names of units in the names of columns of one family; nil if the names do not tell the columns apart.
 func ownNames(columns []*column) []string {
 	tokens := make([][]token, len(columns))
 	for i, col := range columns {
 		tokens[i] = nameTokens(col.name)
 	}
-	shared := func(text string) bool {
+	aligned := true // all names have as many words
+	for _, ts := range tokens {
+		aligned = aligned && len(ts) == len(tokens[0])
+	}
+	shared := func(text string, k int) bool {
 		for _, ts := range tokens {
+			if aligned {
+				if ts[k].text != text {
+					return false
+				}
+				continue
+			}
 			if !slices.ContainsFunc(ts, func(t token) bool { return t.text == text }) {
 				return false
 			}
@@ -209,7 +271,7 @@ func ownNames(columns []*column) []string {
 	for i, col := range columns {
 		from, to := -1, -1
 		for k, t := range tokens[i] {
-			if shared(t.text) {
+			if shared(t.text, k) {
 				continue
 			}
 			if from < 0 {
@@ -223,8 +285,12 @@ func ownNames(columns []*column) []string {
 		own := col.name[tokens[i][from].at : tokens[i][to].at+len(tokens[i][to].text)]
 		switch rest := residue(col.name); {
 		case len([]rune(own)) <= 3 && from > 0:
-			// A bare number or letter says too little: the word before it is part of the name.
-			own = col.name[tokens[i][from-1].at : tokens[i][to].at+len(tokens[i][to].text)]
+			// A bare number or letter says too little: the word before it is part of the name, or the two words.
+			first := from - 1
+			if first > 0 && words().pairs[fold(tokens[i][first-1].text)+fold(tokens[i][first].text)]&(cDevice|cSite) != 0 {
+				first--
+			}
+			own = col.name[tokens[i][first].at : tokens[i][to].at+len(tokens[i][to].text)]
 		case strings.Contains(rest, own) && len(rest) > len(own):
 			own = rest
 		case len([]rune(own)) <= 3 && to+1 < len(tokens[i]):

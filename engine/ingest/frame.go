@@ -11,11 +11,12 @@ import (
 
 // group are the rows of one asset in time order.
 type group struct {
-	name   string
-	rows   []int32 // by time, then by line; nil where direct
-	starts []int32 // index into rows of the first row of each time
-	times  []int64
-	direct bool // the rows are the whole table as it stands
+	name     string
+	rows     []int32 // by time, then by line; nil where direct
+	starts   []int32 // index into rows of the first row of each time
+	times    []int64
+	repeated int  // rows of a quantity that another row of the same time has as well, in a file with a row for each quantity
+	direct   bool // the rows are the whole table as it stands
 
 	measured map[*column][]float64 // what further returned
 }

@@ -94,16 +94,11 @@ func (p *plan) scanKeys(text []byte, d dialect) *keyScan {
 
 // timeColumns are the columns that the time is read from.
 func (p *plan) timeColumns() []int {
-	out := []int{p.time.column}
+	columns := []int{p.time.column, p.time.clock, p.time.hour, p.time.minute, p.time.offset}
 	if p.time.form == formParts {
-		out = p.time.parts[:]
+		columns = append(columns[1:], p.time.parts[:]...)
 	}
-	for _, c := range []int{p.time.clock, p.time.hour, p.time.minute, p.time.offset} {
-		if c >= 0 {
-			out = append(out, c)
-		}
-	}
-	return out
+	return slices.DeleteFunc(columns, func(c int) bool { return c < 0 })
 }
 
 // conflicts is the number of rows that share time and keys with another row that differs from them, and the lines of two such rows.
@@ -289,8 +284,26 @@ func (t *table) conflicts(groups []*group) int {
 			}
 			if rows := g.rows[g.starts[k]:end]; len(rows) > 1 {
 				n += t.contradictions(rows)
+				if t.plan.keys.measure >= 0 {
+					g.repeated += t.repeated(rows)
+				}
 			}
 		}
+	}
+	return n
+}
+
+// repeated is how many of the rows of one asset and time, in a file with a row for each quantity, have a quantity that a row before has.
+func (t *table) repeated(rows []int32) int {
+	n := 0
+	for _, c := range t.columns {
+		here := 0
+		for _, i := range rows {
+			if !math.IsNaN(c.values[i]) {
+				here++
+			}
+		}
+		n += max(0, here-1)
 	}
 	return n
 }

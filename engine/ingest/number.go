@@ -114,7 +114,7 @@ func groups(b []byte, group byte) bool {
 }
 
 // groupMarkLen is the length of a thousands mark at the start of b: dot,
-// comma, blank, apostrophe, no-break or narrow blank.
+// comma, blank, apostrophe (straight or curved), no-break, thin, figure or narrow blank.
 func groupMarkLen(b []byte) int {
 	switch {
 	case len(b) == 0:
@@ -123,7 +123,7 @@ func groupMarkLen(b []byte) int {
 		return 1
 	case len(b) >= 2 && b[0] == 0xc2 && b[1] == 0xa0:
 		return 2
-	case len(b) >= 3 && b[0] == 0xe2 && b[1] == 0x80 && (b[2] == 0x89 || b[2] == 0xaf || b[2] == 0x99):
+	case len(b) >= 3 && b[0] == 0xe2 && b[1] == 0x80 && (b[2] == 0x87 || b[2] == 0x88 || b[2] == 0x89 || b[2] == 0xaf || b[2] == 0x98 || b[2] == 0x99):
 		return 3
 	}
 	return 0

@@ -26,6 +26,7 @@ type column struct {
 	sentinels  int
 	mark       byte // before three digits, of eitherMark
 	readings   bool // its name says that it holds the readings of a meter, though not of what
+	parts      bool // it is the sum of other columns of its unit
 	eitherMark bool // its mark before three digits may be a decimal mark or one between thousands
 }
 
@@ -121,7 +122,7 @@ func (p *plan) findValue() {
 // isNumber reports whether a cell holds a number, whatever marks it uses.
 func isNumber(cell string) bool {
 	for _, style := range []numberStyle{{'.', ','}, {',', '.'}} {
-		if _, rest, ok := parseNumber([]byte(cell), style); ok && len(rest) == 0 {
+		if _, rest, ok := parseNumber([]byte(cell), style); ok && len(withoutFlag(rest)) == 0 {
 			return true
 		}
 	}
@@ -382,7 +383,7 @@ func (p *plan) describe(c int) *column {
 		if text == "" {
 			continue
 		}
-		if u, ok := parseUnit(text); ok && (col.title != "" || len(p.head.stack) > 1) {
+		if u, ok := parseUnit(text); ok && !p.lettered(s, c) && (col.title != "" || len(p.head.stack) > 1) {
 			col.unit = u
 			unitLine = col.title != "" || col.device != ""
 			continue
@@ -429,7 +430,7 @@ func (p *plan) describe(c int) *column {
 	var known bool
 	col.name, col.unit = h.name, h.unit
 	col.means, known = ruled(h)
-	if !known && p.measures(c) {
+	if !known && !h.any(cTime|cDate|cStart|cEnd|cCount) && !(h.any(cSerial|cSite) && h.names()) && p.measures(c) {
 		// The name says nothing: a title may, or the values.
 		col.means = meaning{role: roleUnknown}
 		col.readings = h.any(cLifetime)
@@ -445,8 +446,8 @@ func (p *plan) describe(c int) *column {
 	return col
 }
 
-// lettered reports whether cell c of a header line ends with a single letter and another cell of the line differs from it in that letter only, so that
-// the letter tells units apart and is no unit of measure: "Roof V", "Roof W".
+// lettered reports whether cell c of a header line has a single letter and another cell of the line differs from it in that letter only, so that the
+// letter tells units apart and is no unit of measure: "Roof V", "Roof W".
 func (p *plan) lettered(s sampled, c int) bool {
 	name, ok := withoutLetter(s.cell(c))
 	if !ok {
@@ -460,20 +461,27 @@ func (p *plan) lettered(s sampled, c int) bool {
 	return false
 }
 
-// withoutLetter is a name without the single letter that it ends with.
+// withoutLetter is a name without the last single letter that is a word of it.
 func withoutLetter(name string) (rest string, ok bool) {
-	n := len(name) - 1
-	if n < 2 || name[n] < 'A' || name[n] > 'Z' || !strings.ContainsRune(" -_", rune(name[n-1])) {
-		return name, false
+	words := rawTokens(name)
+	for i := len(words) - 1; i > 0; i-- {
+		w := words[i]
+		if len(w.text) == 1 && w.text[0] >= 'A' && w.text[0] <= 'Z' && !strings.ContainsRune("([{", rune(name[w.at-1])) {
+			return strings.TrimRight(name[:w.at], " -_") + name[w.at+1:], true
+		}
 	}
-	return name[:n-1], true
+	return name, false
 }
 
-// takeApartLettered takes a name apart whose last letter is neither a unit nor a word.
+// takeApartLettered takes a name apart of which one letter is neither a unit nor a word.
 func takeApartLettered(name string) header {
 	rest, _ := withoutLetter(name)
 	h := takeApart(rest)
-	h.name, h.unit, h.tokens = name, unit{}, tokensOf(name)
+	h.name = name
+	if h.unit.dim != dimNone {
+		h.name, _, _ = splitUnit(name)
+	}
+	h.tokens = tokensOf(h.name)
 	return h
 }
 
@@ -496,6 +504,9 @@ func (p *plan) measures(c int) bool {
 			long++
 		}
 	})
+	if mainRole(meaningOf(p.context).role) && p.share(c, isNumber) > 0.6 {
+		return true // a night has zeros only
+	}
 	return len(seen) > 1 && p.share(c, isNumber) > 0.6 && (long*2 > n || len(seen)*5 > n)
 }
 
@@ -507,6 +518,7 @@ func (p *plan) borrowContext(col *column) {
 	h := header{name: p.context.name, unit: col.unit, has: p.context.has, tokens: p.context.tokens}
 	if m := meaningOf(h); m.role != roleNone && m.role != roleValue {
 		m.bare = p.vague()
+		m.rank -= len(rules) // a column whose own name says what it holds is the better one
 		col.means = m
 	}
 }
@@ -565,8 +577,12 @@ func (p *plan) findMeasure() {
 	if p.keys.measure >= 0 || p.find(rolePower, roleEnergy, roleCounter, roleDaily, roleFeedIn) != nil {
 		return
 	}
+	repeats := p.repeatsTimes()
 	quantity := func(cell string) bool {
 		h := takeApart(cell)
+		if !repeats { // there is one quantity only, or the words are those of a state
+			return h.unit.dim != dimNone && mainRole(meaningOf(h).role)
+		}
 		return h.unit.dim != dimNone && h.name != "" || len(cell) > 2 && mainRole(meaningOf(h).role)
 	}
 	for c := range p.cells {
@@ -577,6 +593,24 @@ func (p *plan) findMeasure() {
 		p.columns = slices.DeleteFunc(p.columns, func(col *column) bool { return col.index == c })
 		return
 	}
+}
+
+// repeatsTimes reports whether several rows have the same time, as those of a long file do.
+func (p *plan) repeatsTimes() bool {
+	const share = 0.8
+	seen, n := map[string]bool{}, 0
+	columns := p.timeColumns()
+	p.data(p.time.column, func(string) {})
+	for _, s := range p.timed {
+		var key strings.Builder
+		for _, c := range columns {
+			key.WriteString(s.cell(c))
+			key.WriteByte(0)
+		}
+		seen[key.String()] = true
+		n++
+	}
+	return float64(len(seen)) < share*float64(n)
 }
 
 // noKey are words of columns that measure something and so name nothing.

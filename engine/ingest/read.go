@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -31,6 +32,7 @@ func Read(r io.Reader, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	text = plainDigits(text)
 	if err := bounded(text); err != nil {
 		return nil, err
 	}
@@ -199,7 +201,10 @@ func (t *table) result(o Options, rep *report) (*Result, error) {
 	unit := settleUnits(assets, step, o, p, rep)
 	settleMarks(assets, step, o, rep)
 	res := &Result{ValueKind: assets[0].kind, UnitSource: unit, Manufacturer: p.maker, Interval: step}
-	t.finish(res, assets, step, o, rep)
+	t.finish(res, groups, assets, step, o, rep)
+	if !usable(res) {
+		return nil, refuse(NoDataRows, t.firstLine, "no value of power or energy is usable: %d of %d are missing or far beyond the capacity", res.Rows.Missing, res.Rows.Missing+res.Rows.Stored)
+	}
 	return res, nil
 }
 
@@ -335,7 +340,7 @@ func peak(power []float64) float64 {
 }
 
 // finish derives power, makes the frames and counts.
-func (t *table) finish(res *Result, assets []*assetData, step time.Duration, o Options, rep *report) {
+func (t *table) finish(res *Result, groups []*group, assets []*assetData, step time.Duration, o Options, rep *report) {
 	columns := map[string][]string{}
 	var kinds []string
 	for _, a := range assets {
@@ -361,7 +366,7 @@ func (t *table) finish(res *Result, assets []*assetData, step time.Duration, o O
 		if name == "" && len(assets) == 1 {
 			name = o.Asset
 		}
-		asset := Asset{Name: clean(name), Frame: a.assemble()}
+		asset := Asset{Name: clean(name), Frame: a.assemble(), Times: a.count()}
 		res.Assets = append(res.Assets, asset)
 		res.Rows.Missing += a.missing
 		res.countPower(a)
@@ -371,11 +376,53 @@ func (t *table) finish(res *Result, assets []*assetData, step time.Duration, o O
 	}
 	t.tellLeftOut(assets, rep)
 	t.tellLost(rep)
+	t.countRecords(res, groups, assets)
+	if t.cutLine > 0 {
+		rep.warn("rows", "line %d, the last one, is cut and left out; the rest of the file may be missing", t.cutLine)
+	}
 	if res.Rows.Stored == 0 {
 		rep.warn("values", "not one power could be derived; a counter needs two readings")
 	}
-	res.Rows.Read, res.Rows.Skipped = t.read, t.skipped
 	res.Decisions, res.Warnings = rep.decisions, rep.warnings
+}
+
+// usable reports whether a result holds a power, or a reading of a counter from which the next file gives one.
+func usable(res *Result) bool {
+	return slices.ContainsFunc(res.Assets, func(a Asset) bool { return a.Times.Stored+a.Times.Underived > 0 })
+}
+
+// count is what became of the times of an asset.
+func (a *assetData) count() Times {
+	n := Times{Missing: a.missing}
+	for _, v := range a.powerKW {
+		if !math.IsNaN(v) {
+			n.Stored++
+		}
+	}
+	n.Underived = len(a.powerKW) - n.Stored - n.Missing
+	return n
+}
+
+// countRecords counts the records that the frames are made of, and those of units that are left out.
+func (t *table) countRecords(res *Result, groups []*group, assets []*assetData) {
+	res.Rows.Read, res.Rows.Skipped = t.read, t.skipped
+	if len(t.plan.hours) > 0 {
+		res.Rows.Used = t.kept
+		return
+	}
+	for _, g := range groups {
+		used := len(g.times)
+		if t.plan.keys.measure >= 0 && !g.direct {
+			used = len(g.rows) - g.repeated
+			t.skipped[SkipDuplicate] += g.repeated
+		}
+		if slices.ContainsFunc(assets, func(a *assetData) bool { return a.group == g }) {
+			res.Rows.Used += used
+		} else {
+			t.skipped[SkipLeftOut] += used
+		}
+	}
+	maps.DeleteFunc(t.skipped, func(_ string, n int) bool { return n == 0 })
 }
 
 // countPower counts usable power and widens First and Last.

@@ -59,6 +59,11 @@ func (r *records) cell() (cell []byte, end bool) {
 			return cell, end
 		}
 	}
+	if i+1 < len(r.text) && r.text[i] == '=' && r.text[i+1] == '"' && i >= r.noCloseBefore {
+		if cell, end, ok := r.quoted(i + 2); ok {
+			return cell, end
+		}
+	}
 	text, ends := r.text, &r.ends
 	for i = r.at; i < len(text) && !ends[text[i]]; {
 		i++
@@ -96,7 +101,7 @@ func (r *records) quoted(i int) (cell []byte, end, ok bool) {
 		if doubled {
 			cell = bytes.ReplaceAll(cell, []byte(`""`), []byte(`"`))
 		}
-		return trim(cell), r.pass(k), true
+		return withoutFormula(trim(cell)), r.pass(k), true
 	}
 	r.noCloseBefore = limit
 	return nil, false, false

@@ -46,15 +46,24 @@ type Result struct {
 type Asset struct {
 	Name  string // serial number, else device or column name, else Options.Asset
 	Frame series.Frame
+	Times Times
 }
 
-// Rows counts what became of the file's records. Stored and Missing count
+// Times counts what became of the times at which a file has a row for a unit: they are Stored, Missing and Underived together.
+type Times struct {
+	Stored    int // with a usable power
+	Missing   int // without a usable value
+	Underived int // with the reading of a counter that gives no power, as the first one does
+}
+
+// Rows counts what became of the file's records: those Read are Used and Skipped together. Stored and Missing count
 // stamps of assets, so that a record of a wide file counts once for each.
 type Rows struct {
 	Read    int            `json:"read"`    // records below the header
+	Used    int            `json:"used"`    // records that the frames are made of
 	Stored  int            `json:"stored"`  // stamps with a usable power
 	Missing int            `json:"missing"` // stamps without a usable value
-	Skipped map[string]int `json:"skipped"` // records that are not data, by reason
+	Skipped map[string]int `json:"skipped"` // records that are not used, by reason
 }
 
 // Reasons for which a record is skipped, the keys of [Rows.Skipped].
@@ -68,6 +77,9 @@ const (
 	SkipTooManyCells   = "more cells than the header"
 	SkipNoAsset        = "no asset name"
 	SkipDuplicate      = "duplicate time"
+	SkipOtherQuantity  = "quantity that is not used"
+	SkipLeftOut        = "unit that is left out"
+	SkipCutLine        = "last line is cut"
 )
 
 // Decision is one inference about the file, or one doubt, in words.

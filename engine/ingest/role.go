@@ -38,6 +38,9 @@ type meaning struct {
 // sensorID is the numeric tail that some data services add to column names.
 var sensorID = regexp.MustCompile(`_{1,2}\d{3,5}$`)
 
+// serialNumber is a device's number with the letters before it, which are no words.
+var serialNumber = regexp.MustCompile(`[A-Za-z]{0,4}\d{5,}[A-Za-z]?`)
+
 // codes are bare letters that loggers use as names: "P1", "G_M2", "T_U0".
 var codes = map[string]meaning{
 	"p":  {role: rolePower},
@@ -65,7 +68,7 @@ func takeApart(name string) header {
 	// The unit may stand before the sensor number or behind it.
 	h := header{}
 	h.name, h.unit, _ = splitUnit(sensorID.ReplaceAllString(name, ""))
-	h.has, h.tokens = conceptsOf(h.name), tokensOf(h.name)
+	h.has, h.tokens = conceptsOf(serialNumber.ReplaceAllString(h.name, "#")), tokensOf(h.name)
 	for _, t := range h.tokens {
 		if !digit(t[0]) && tokenConcepts(t) == 0 {
 			h.unknown++

@@ -26,7 +26,10 @@ func (t *table) shapeOfDay(c *column) dayShape {
 	var s dayShape
 	var sums [24]float64
 	var counts [24]int
-	lasts := map[int32]float64{} // by asset
+	lasts := make([]float64, max(1, len(t.names))) // by asset
+	for i := range lasts {
+		lasts[i] = math.NaN()
+	}
 	for i, v := range c.values {
 		if math.IsNaN(v) || t.walls[i] == noWall {
 			continue
@@ -35,11 +38,8 @@ func (t *table) shapeOfDay(c *column) dayShape {
 		if t.assets != nil {
 			asset = t.assets[i]
 		}
-		last, ok := lasts[asset]
+		last := lasts[asset]
 		lasts[asset] = v
-		if !ok {
-			last = v
-		}
 		h := (t.walls[i]%day + day) % day / hour
 		sums[h] += v
 		counts[h]++
@@ -50,7 +50,7 @@ func (t *table) shapeOfDay(c *column) dayShape {
 			s.rises++
 		case v < last:
 			s.falls++
-		case ok && v > 0:
+		case v == last && v > 0:
 			s.rests++
 		}
 	}
@@ -176,6 +176,9 @@ func (t *table) dropLoads(rep *report) {
 		used     = 0.2 // mean of the darkest hours over that of the brightest
 		wholeDay = 20  // hours of the day that have values
 	)
+	if !t.mayHoldLoads() {
+		return
+	}
 	var dark, bright []*column
 	for _, c := range t.columns {
 		if c.means.role != rolePower && c.means.role != roleEnergy {
@@ -207,6 +210,22 @@ func (t *table) dropLoads(rep *report) {
 		rep.decide("columns", "%s is not dark at night, as others are: it holds no production and is ignored", c.label())
 	}
 	t.columns = slices.DeleteFunc(t.columns, func(c *column) bool { return slices.Contains(bright, c) })
+}
+
+// mayHoldLoads reports whether one of several columns of power or energy has a name that does not clearly say production. Most files have none, and
+// need no look at all values.
+func (t *table) mayHoldLoads() bool {
+	n, unclear := 0, false
+	for _, c := range t.columns {
+		if !mainRole(c.means.role) {
+			continue
+		}
+		n++
+		h := takeApart(c.name)
+		_, code := codes[strings.TrimRight(strings.Join(h.tokens, ""), "0123456789")]
+		unclear = unclear || h.unknown > 0 && !code && !h.any(cProduction|cAC)
+	}
+	return n > 1 && unclear
 }
 
 // weather reports whether a column holds light, so that others that are dark at night may be light as well.

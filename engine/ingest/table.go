@@ -22,6 +22,8 @@ type table struct {
 	skipped     map[string]int
 	surplus     int // records with more cells than the header
 	surplusLine int
+	kept        int // records that gave rows
+	cutLine     int // the last line, where it is cut
 	lost        int // records that should have a time but have none that can be read
 	lostLine    int
 	lostText    string
@@ -90,7 +92,15 @@ func (p *plan) tabulate(text []byte, d dialect, wanted bool) *table {
 		t.evidence = make([]numberEvidence, len(p.columns))
 	}
 	r := newRecords(text, d.delim, first.offset, first.line)
+	before := 0 // cells of the last record
 	for r.next() {
+		if r.at == len(text) && len(text) > 0 && text[len(text)-1] != '\n' && text[len(text)-1] != '\r' && len(r.cells) > 1 && len(r.cells) < before && p.time.read(r.cells) {
+			t.read++
+			t.skip(SkipCutLine)
+			t.cutLine = r.line
+			break
+		}
+		before = len(r.cells)
 		if wanted {
 			p.look(r.cells, t.evidence)
 		}
@@ -230,9 +240,16 @@ func (t *table) record(r *records) {
 	}
 	switch {
 	case len(p.hours) > 0:
+		if _, ok := t.dayFirst.wall(s); !ok && s.sure {
+			t.skip(SkipImpossibleDate)
+			return
+		}
 		t.hourRows(s, r.cells)
 	case p.keys.measure >= 0:
-		t.measureRow(s, asset, r.cells)
+		if !t.measureRow(s, asset, r.cells) {
+			t.skip(SkipOtherQuantity)
+			return
+		}
 	default:
 		t.stamp(s, asset)
 		for _, col := range t.columns {
@@ -245,6 +262,7 @@ func (t *table) record(r *records) {
 			col.values = append(col.values, v)
 		}
 	}
+	t.kept++
 }
 
 func cellAt(cells [][]byte, c int) []byte {
@@ -255,6 +273,13 @@ func cellAt(cells [][]byte, c int) []byte {
 }
 
 func (t *table) skip(why string) { t.skipped[why]++ }
+
+// skipRow counts a row that is not used. A record with a column for each hour gives several rows and is not counted by them.
+func (t *table) skipRow(why string) {
+	if len(t.plan.hours) == 0 {
+		t.skip(why)
+	}
+}
 
 // whyNoTime names a record that has no time.
 func (t *table) whyNoTime(cells [][]byte) string {
@@ -384,8 +409,8 @@ func (t *table) hourRows(s *stamp, cells [][]byte) {
 }
 
 // measureRow puts the value of a long file's row into the column of its
-// quantity.
-func (t *table) measureRow(s *stamp, asset int32, cells [][]byte) {
+// quantity. It returns false for a quantity that is of no use.
+func (t *table) measureRow(s *stamp, asset int32, cells [][]byte) bool {
 	p := t.plan
 	name := cellAt(cells, p.keys.measure)
 	var written unit
@@ -411,7 +436,7 @@ func (t *table) measureRow(s *stamp, asset int32, cells [][]byte) {
 		}
 	}
 	if col.means.role == roleNone {
-		return
+		return false
 	}
 	t.stamp(s, asset)
 	for len(col.values) < len(t.walls)-1 {
@@ -423,6 +448,7 @@ func (t *table) measureRow(s *stamp, asset int32, cells [][]byte) {
 		col.note(unit.name)
 	}
 	col.values = append(col.values, col.readAs(unit, cellAt(cells, col.index)))
+	return true
 }
 
 // valueAt is the column that holds the values of a long file.

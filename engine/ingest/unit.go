@@ -40,6 +40,9 @@ func (u *unit) base(v float64) float64 {
 	return v*u.scale + u.offset
 }
 
+// kWhOfBTU is a British thermal unit (of the International Table) in kWh.
+const kWhOfBTU = 1055.05585262 / 3.6e6
+
 // units by their spelling without blanks. Spellings are tried as written, then
 // in lower case.
 var units = map[string]unit{
@@ -49,6 +52,8 @@ var units = map[string]unit{
 	"wh": {"Wh", dimEnergy, 1e-3, 0}, "kwh": {"kWh", dimEnergy, 1, 0}, "kw.h": {"kWh", dimEnergy, 1, 0}, "kw·h": {"kWh", dimEnergy, 1, 0},
 	"kw-h": {"kWh", dimEnergy, 1, 0}, "度": {"kWh", dimEnergy, 1, 0}, "千瓦时": {"kWh", dimEnergy, 1, 0},
 	"mwh": {"MWh", dimEnergy, 1e3, 0}, "gwh": {"GWh", dimEnergy, 1e6, 0},
+	"kj": {"kJ", dimEnergy, 1. / 3600, 0}, "mj": {"MJ", dimEnergy, 1 / 3.6, 0}, "gj": {"GJ", dimEnergy, 1e3 / 3.6, 0},
+	"btu": {"BTU", dimEnergy, kWhOfBTU, 0}, "kbtu": {"kBTU", dimEnergy, 1e3 * kWhOfBTU, 0}, "mbtu": {"kBTU", dimEnergy, 1e3 * kWhOfBTU, 0}, "mmbtu": {"MMBTU", dimEnergy, 1e6 * kWhOfBTU, 0},
 	"va": {"VA", dimApparent, 1e-3, 0}, "kva": {"kVA", dimApparent, 1, 0}, "mva": {"MVA", dimApparent, 1e3, 0},
 	"var": {"var", dimReactive, 1e-3, 0}, "kvar": {"kvar", dimReactive, 1, 0}, "mvar": {"Mvar", dimReactive, 1e3, 0},
 	"varh": {"varh", dimReactiveEnergy, 1e-3, 0}, "kvarh": {"kvarh", dimReactiveEnergy, 1, 0}, "mvarh": {"Mvarh", dimReactiveEnergy, 1e3, 0},
@@ -92,7 +97,7 @@ func parseUnit(s string) (unit, bool) {
 	}
 	low := strings.ToLower(s)
 	for _, lead := range []string{"en ", "in ", "unit:", "unit ", "einheit:", "unite:", "unité:"} {
-		if strings.HasPrefix(low, lead) {
+		if strings.HasPrefix(low, lead) && (len(s) > len(lead)+1 || lead != "unit ") { // "Unit T" is a name
 			s = s[len(lead):]
 			break
 		}
@@ -134,7 +139,7 @@ func multiple(s string) (factor float64, rest string, ok bool) {
 }
 
 // energyOrPower are the spellings that are units wherever they stand in a name.
-var energyOrPower = map[string]bool{"kw": true, "mw": true, "wh": true, "kwh": true, "mwh": true, "kva": true, "kvar": true, "kvarh": true}
+var energyOrPower = map[string]bool{"kw": true, "mw": true, "wh": true, "kwh": true, "mwh": true, "kva": true, "kvar": true, "kvarh": true, "kj": true, "mj": true, "gj": true, "btu": true, "kbtu": true, "mmbtu": true}
 
 // shortUnits need a word beside them that says what they measure.
 var shortUnits = map[string]concept{
@@ -206,15 +211,10 @@ func unitStandsAlone(word, before string, last bool) bool {
 	return (last || word == "w") && conceptsOf(before)&needs != 0 || last && word == "w" && numbered(before)
 }
 
-// numbered says that a name is of a device, as in "P1", "WR 2" and "INV12":
-// a W behind it is no west.
+// numbered reports whether a name ends with a number, as in "P1", "WR 2" and "Roof 12": a W behind it is no west.
 func numbered(name string) bool {
 	tokens := tokensOf(name)
-	if len(tokens) != 2 || !digit(tokens[1][0]) {
-		return false
-	}
-	_, code := codes[tokens[0]]
-	return code || tokenConcepts(tokens[0])&cDevice != 0
+	return len(tokens) > 1 && digit(tokens[len(tokens)-1][0])
 }
 
 type token struct {

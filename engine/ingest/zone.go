@@ -183,7 +183,7 @@ func (t *table) times(zone *time.Location, now time.Time, rep *report) ([]int64,
 	if res.leading > 0 {
 		rep.decide("zone", "%d times at the beginning come twice when %s puts the clock back; taken as the second hour, on which the next ones follow", res.leading, zone)
 	}
-	if res.inGap > 0 {
+	if res.inGap > 0 && len(t.plan.hours) == 0 {
 		t.skipped[SkipNoSuchTime] += res.inGap
 	}
 	t.dropImpossible(res.utc, now)
@@ -231,11 +231,11 @@ func (t *table) dropImpossible(utc []int64, now time.Time) {
 	for i, u := range utc {
 		switch {
 		case t.walls[i] == noWall:
-			t.skip(SkipImpossibleDate)
+			t.skipRow(SkipImpossibleDate)
 		case u == noWall:
 		case u < earliest || u > latest:
 			utc[i] = noWall
-			t.skip(SkipImpossibleDate)
+			t.skipRow(SkipImpossibleDate)
 		}
 	}
 }
