@@ -185,7 +185,7 @@ func (t *table) dropLoads(rep *report) {
 			continue
 		}
 		switch s := t.shapeOfDay(c); {
-		case s.likeProduction():
+		case s.likeProduction(), counts(s): // a counter is no load that varies
 			dark = append(dark, c)
 		case s.night > used && s.hours >= wholeDay && !counts(s):
 			bright = append(bright, c)

@@ -50,6 +50,9 @@ func dropTotals(assets []*assetData, rep *report) []*assetData {
 			return []*assetData{a}
 		case sum:
 			rep.decide("assets", "%s is the sum of %s and is left out", a.shown(), shownAll(parts))
+			if lastLetters(parts) == "abc" {
+				rep.warn("assets", "%s may be the phases of one unit, whose power is %s", shownAll(parts), a.shown())
+			}
 		default:
 			rep.decide("assets", "%s is left out: it is named otherwise than the units", a.shown())
 		}
@@ -103,17 +106,32 @@ func shownAll(assets []*assetData) string {
 	return strings.Join(names, ", ")
 }
 
-// phases reports whether assets are the two or three phases of one unit, by the ends of their names.
+// phases reports whether assets are the phases of one unit, by the ends of their names: three of them, or two that are called so.
 func phases(assets []*assetData) bool {
-	if len(assets) > 3 {
-		return false
+	if len(assets) == 3 && lastLetters(assets) == "rst" {
+		return true
 	}
 	for _, a := range assets {
-		if !takeApart(a.main.name).oneOfThree() && !takeApart(a.name).oneOfThree() {
+		main, own := takeApart(a.main.name), takeApart(a.name)
+		if len(assets) != 3 && !(len(assets) == 2 && (main.any(cPhase) || own.any(cPhase))) || !main.oneOfThree() && !own.oneOfThree() {
 			return false
 		}
 	}
 	return true
+}
+
+// lastLetters are the single letters that the names of assets end with, in order; "" if one has none.
+func lastLetters(assets []*assetData) string {
+	var letters []string
+	for _, a := range assets {
+		tokens := tokensOf(a.main.name)
+		if len(tokens) == 0 || len(tokens[len(tokens)-1]) != 1 {
+			return ""
+		}
+		letters = append(letters, tokens[len(tokens)-1])
+	}
+	slices.Sort(letters)
+	return strings.Join(letters, "")
 }
 
 // amount is the sum of an asset's source values, of a counter what it gained.
