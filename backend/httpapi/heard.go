@@ -33,6 +33,10 @@ func trust(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
+// excess is by how much a body of a known length may be larger than the largest
+// form and is still read to its end, so that its client can read the refusal.
+const excess = 1 << 20
+
 // heard reads what next leaves unread of a body, up to api.MaxFormBytes in all.
 // Closed while the client still sends, its connection would be reset and the
 // answer lost on the way. A body that says it is longer is not waited for, nor
@@ -40,7 +44,7 @@ func trust(w http.ResponseWriter, q *http.Request) {
 // request without that.
 func heard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		if q.Body == nil || q.Body == http.NoBody || q.ContentLength > api.MaxFormBytes || q.ProtoMajor > 1 {
+		if q.Body == nil || q.Body == http.NoBody || q.ContentLength > api.MaxFormBytes+excess || q.ProtoMajor > 1 {
 			next.ServeHTTP(w, q)
 			return
 		}
@@ -50,6 +54,6 @@ func heard(next http.Handler) http.Handler {
 		if *b.n == 0 && q.Header.Get("Expect") != "" {
 			return
 		}
-		_, _ = io.CopyN(io.Discard, b, api.MaxFormBytes-*b.n) // a client that breaks off wants no answer
+		_, _ = io.CopyN(io.Discard, b, max(api.MaxFormBytes, q.ContentLength)-*b.n) // a client that breaks off wants no answer
 	})
 }
