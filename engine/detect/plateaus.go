@@ -14,22 +14,20 @@ type plateaus struct{ units []holding }
 
 // holding is what is remembered of one unit, by cell of the last days.
 type holding struct {
-	t        []int64
-	power    []float64
-	model    []float64 // expected by peers or light; NaN where neither is known
-	sky      []float64 // what a clear sky gives, in the unit's usual scale
-	clear    []float64 // clear sky over 1 kW/m²
-	sun      []float64 // elevation, degrees
-	judged   int64     // runs that ended before are done
-	peaks    ring      // highest power of each day
-	scales   ring      // daily power over the clear sky, upper tenth
-	values   []float64 // first readings, for the quantum
-	quantum  float64
-	days     int
-	limit    *record
-	still    *record
-	opened   int64 // start of a run that was announced while it went on
-	recorded *record
+	t       []int64
+	power   []float64
+	model   []float64 // expected by peers or light; NaN where neither is known
+	sky     []float64 // what a clear sky gives, in the unit's usual scale
+	clear   []float64 // clear sky over 1 kW/m²
+	sun     []float64 // elevation, degrees
+	judged  int64     // runs that ended before are done
+	peaks   ring      // highest power of each day
+	scales  ring      // daily power over the clear sky, upper tenth
+	values  []float64 // first readings, for the quantum
+	quantum float64
+	days    int
+	limit   *record
+	still   *record
 }
 
 // Figures of the rule.
