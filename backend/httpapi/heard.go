@@ -8,8 +8,8 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// strangerBody is how long the body of a request may take whose caller has not
-// shown a valid credential.
+// strangerBody is the time limit of the body of a request without a valid
+// credential.
 const strangerBody = 30 * time.Second
 
 // timed gives each body strangerBody in all, which dispatch lifts for the holder

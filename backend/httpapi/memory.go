@@ -10,7 +10,7 @@ import (
 
 // Memory that bodies of requests and the values decoded from them may take at a
 // time, in bytes. Requests of routes without a credential have an account of
-// their own, so that strangers cannot take the room of users.
+// their own, so that unauthenticated clients cannot use up the memory of users.
 const (
 	bodyMemory       = 64 << 20
 	publicBodyMemory = 16 << 20
@@ -20,7 +20,7 @@ const (
 // credential, or without one a network.
 const bodyShare = 4
 
-// Estimates of what a body takes beside its own bytes.
+// Estimates of the memory that a body takes in addition to its own bytes.
 const (
 	valueMemory = 256       // of a value in JSON, decoded: the largest structs in lists take less
 	formMemory  = 192 << 10 // of a form: the buffers of its reader and the part of the file that is in memory
