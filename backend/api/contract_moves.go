@@ -126,7 +126,7 @@ var sshKeys = may(FieldSSHKeys, []any{"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABA
 var adminPromises = []Promise{
 	list("users", ActionList, nil, append(words("success count"), prefixed("users[].", "user_id username role_id role_name customer_ids active")...)),
 	userMove(ActionGet, nil, userFields),
-	{Route: "users", Action: ActionAdd, As: InJSON, Params: []Param{must("username", "{new}", 7), must("password", "correct horse battery staple", 7), must("role_id", RoleAnalyst, "role_king", 7), may("customer_ids", []any{goodCustomer}, goodCustomer), sshKeys},
+	{Route: "users", Action: ActionAdd, As: InJSON, Params: []Param{must("username", "{new_user}", 7), must("password", "correct horse battery staple", 7), must("role_id", RoleAnalyst, "role_king", 7), may("customer_ids", []any{goodCustomer}, goodCustomer), sshKeys},
 		Fields: append(words("success message user_id"), userFields...), Wrongs: badAction(Wrong{Why: "a customer of others", With: map[string]any{"customer_ids": []any{"{foreign_customer}"}}, Err: ErrForbidden})},
 	userMove(ActionSet, []Param{must("role_id", RoleOperator, "role_king", 7)}, userFields, lacks("role_id", MissingField("role_id, customer_ids, site_ids, group_id, skin_id, active or ssh_public_keys"))),
 	userMove(ActionResetPassword, []Param{must("password", "a longer horse battery", 7)}, words("success message")),

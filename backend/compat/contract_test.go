@@ -266,6 +266,8 @@ func (c *contract) fill(name string, rule api.Rule) string {
 	switch name {
 	case "{new}":
 		return fmt.Sprintf("INV-contract-%d", c.serial)
+	case "{new_user}":
+		return fmt.Sprintf("contract-%d@%s", c.serial, customer)
 	case "{foreign_site}":
 		return c.foreign.SiteID
 	case "{foreign_customer}":
@@ -312,7 +314,7 @@ func (c *contract) fill(name string, rule api.Rule) string {
 		return made.Issue.IssueID
 	case "{user_id}":
 		var made api.UsersResponse
-		c.ask(api.PathUsers, map[string]any{"action": api.ActionAdd, "username": fmt.Sprintf("managed-%d", c.serial), "password": password, "role_id": api.RoleAnalyst, "customer_ids": []string{customer}}, api.InJSON, &made)
+		c.ask(api.PathUsers, map[string]any{"action": api.ActionAdd, "username": fmt.Sprintf("managed-%d@%s", c.serial, customer), "password": password, "role_id": api.RoleAnalyst, "customer_ids": []string{customer}}, api.InJSON, &made)
 		return made.UserID
 	case "{api_key_id}":
 		var made api.KeysResponse
