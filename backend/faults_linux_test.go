@@ -20,7 +20,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/client"
-	"app.sunloop/backend/store/faultfile"
+	"app.sunloop/backend/store/faultfs"
 )
 
 // faultDir tells a copy of the test program where to work under watch.
@@ -39,7 +39,7 @@ func TestFaultChild(t *testing.T) {
 	if dir == "" {
 		t.Skip("it runs for TestFaults")
 	}
-	if _, err := faultfile.Enter(); err != nil {
+	if _, err := faultfs.Enter(); err != nil {
 		t.Fatal(err)
 	}
 	s, err := New(faultConfig(dir))
@@ -151,14 +151,14 @@ func TestFaults(t *testing.T) {
 			if err := os.Chmod(dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			said, err := watched(t, "TestFaultChild", faultDir, dir, func(e faultfile.Event) faultfile.Verdict {
-				if (e.Op == faultfile.Sync) != f.syncs {
-					return faultfile.Verdict{}
+			said, err := watched(t, "TestFaultChild", faultDir, dir, func(e faultfs.Event) faultfs.Verdict {
+				if (e.Op == faultfs.Sync) != f.syncs {
+					return faultfs.Verdict{}
 				}
 				if n++; n-1 == at {
-					return faultfile.Verdict{Err: f.errno}
+					return faultfs.Verdict{Err: f.errno}
 				}
-				return faultfile.Verdict{}
+				return faultfs.Verdict{}
 			})
 			if err != nil {
 				t.Fatalf("%s %d: %v", name, at, err)
@@ -183,14 +183,14 @@ func TestFaults(t *testing.T) {
 // watched runs a test of this binary as a program that works in dir, each of
 // whose calls that change a file there is judged first; skips where calls cannot
 // be watched. What it answers is what the program said; a panic is an error.
-func watched(t *testing.T, test, variable, dir string, judge func(faultfile.Event) faultfile.Verdict) (said string, err error) {
+func watched(t *testing.T, test, variable, dir string, judge func(faultfs.Event) faultfs.Verdict) (said string, err error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+test+"$")
 	cmd.Env = append(os.Environ(), variable+"="+dir)
 	var trouble bytes.Buffer
 	cmd.Stderr = &trouble
-	w, err := faultfile.Start(cmd, dir, judge)
-	if errors.Is(err, faultfile.ErrUnsupported) {
+	w, err := faultfs.Start(cmd, dir, judge)
+	if errors.Is(err, faultfs.ErrUnsupported) {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -202,7 +202,7 @@ func watched(t *testing.T, test, variable, dir string, judge func(faultfile.Even
 	}
 	var words strings.Builder
 	for _, e := range events {
-		if e.Op == faultfile.Said {
+		if e.Op == faultfs.Said {
 			words.Write(e.Data)
 		}
 	}

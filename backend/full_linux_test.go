@@ -14,7 +14,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/client"
-	"app.sunloop/backend/store/faultfile"
+	"app.sunloop/backend/store/faultfs"
 )
 
 // fullDir tells a copy of the test program where to work until it is full.
@@ -30,7 +30,7 @@ func TestFullChild(t *testing.T) {
 	if dir == "" {
 		t.Skip("it runs for TestFullDisk")
 	}
-	if _, err := faultfile.Enter(); err != nil {
+	if _, err := faultfs.Enter(); err != nil {
 		t.Fatal(err)
 	}
 	s, err := New(faultConfig(dir))
@@ -113,17 +113,17 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	full, refused := false, 0
-	said, err := watched(t, "TestFullChild", fullDir, dir, func(e faultfile.Event) faultfile.Verdict {
+	said, err := watched(t, "TestFullChild", fullDir, dir, func(e faultfs.Event) faultfs.Verdict {
 		switch {
 		case e.Path == fillsDisk:
 			full = true
 		case e.Path == makesRoom:
 			full = false
-		case full && e.Op == faultfile.Write:
+		case full && e.Op == faultfs.Write:
 			refused++
-			return faultfile.Verdict{Err: syscall.ENOSPC}
+			return faultfs.Verdict{Err: syscall.ENOSPC}
 		}
-		return faultfile.Verdict{}
+		return faultfs.Verdict{}
 	})
 	if err != nil || strings.Contains(said, "odd") || strings.Count(said, "as due") != 17 || refused < 6 {
 		t.Errorf("%d writes refused, %v; it said\n%s", refused, err, said)

@@ -89,17 +89,17 @@ func (h fileHome) facts(ctx context.Context, f *metrics.Facts) error {
 type databaseHome struct {
 	*riverjobs.Home
 	now   func() time.Time
-	ended func(bolt.Transaction) // nil: nobody is told
+	ended func(store.TransactionEvent) // optional
 }
 
 // View tells of the transaction when it has ended.
 func (h databaseHome) View(ctx context.Context, fn func(tx store.Tx) error) error {
-	return h.told(ctx, bolt.Read, func() error { return h.Home.View(ctx, fn) })
+	return h.told(ctx, store.TransactionRead, func() error { return h.Home.View(ctx, fn) })
 }
 
 // Update tells of the transaction when it has ended, with all its tries.
 func (h databaseHome) Update(ctx context.Context, fn func(tx store.Tx) error) error {
-	return h.told(ctx, bolt.Write, func() error { return h.Home.Update(ctx, fn) })
+	return h.told(ctx, store.TransactionWrite, func() error { return h.Home.Update(ctx, fn) })
 }
 
 func (h databaseHome) told(ctx context.Context, kind string, run func() error) error {
@@ -108,7 +108,7 @@ func (h databaseHome) told(ctx context.Context, kind string, run func() error) e
 	}
 	begin := h.now()
 	err := run()
-	t := bolt.Transaction{Context: ctx, Kind: kind, Begin: begin, Took: h.now().Sub(begin)}
+	t := store.TransactionEvent{Context: ctx, Kind: kind, Begin: begin, Took: h.now().Sub(begin)}
 	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrDiskFull) {
 		t.Err = err // what a closure refuses is no failure of the store
 	}
@@ -117,7 +117,7 @@ func (h databaseHome) told(ctx context.Context, kind string, run func() error) e
 }
 
 // connect opens the database of a configuration, and its queue.
-func connect(ctx context.Context, cfg Config, ended func(bolt.Transaction)) (databaseHome, error) {
+func connect(ctx context.Context, cfg Config, ended func(store.TransactionEvent)) (databaseHome, error) {
 	url, err := databaseURL(cfg)
 	if err != nil {
 		return databaseHome{}, err

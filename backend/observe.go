@@ -17,7 +17,6 @@ import (
 	"app.sunloop/backend/metrics"
 	"app.sunloop/backend/pipeline"
 	"app.sunloop/backend/store"
-	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/objects"
 	"app.sunloop/backend/tracing"
 	"app.sunloop/backend/webhook"
@@ -144,13 +143,13 @@ func (o *observer) job(ctx context.Context, job store.Claimed) (context.Context,
 
 // transactions is the hook of the store, a file's or a database's; nil when nobody
 // wants to know.
-func (o *observer) transactions(database bool) func(bolt.Transaction) {
+func (o *observer) transactions(database bool) func(store.TransactionEvent) {
 	if o.metrics == nil && o.tracer == nil {
 		return nil
 	}
-	return func(t bolt.Transaction) {
+	return func(t store.TransactionEvent) {
 		// What a closure refuses is no failure of the store.
-		failed := (t.Kind == bolt.Commit || database) && t.Err != nil
+		failed := (t.Kind == store.TransactionCommit || database) && t.Err != nil
 		o.metrics.Transaction(t.Kind, t.Took, failed)
 		o.tracer.Transaction(t.Context, t.Kind, t.Begin, t.Took, failed)
 	}

@@ -109,3 +109,41 @@ type DeadJob struct {
 	Cause    string
 	DiedAt   time.Time
 }
+
+// KindStats are the jobs of one kind.
+type KindStats struct {
+	Waiting, Running, Dead int
+	// Oldest is when the waiting job that is due longest was due; zero: none is
+	// due by now.
+	Oldest time.Time
+}
+
+// Origin is the request that caused work. It goes with the context of a
+// transaction into the jobs that are enqueued in it, and from a job's context
+// into those that follow from it.
+type Origin struct {
+	RequestID string `json:"request_id,omitempty" limit:"id cut"`
+	Trace     string `json:"trace,omitempty" limit:"name cut"` // traceparent of W3C; empty: it is not traced
+}
+
+type originKey struct{}
+
+// WithOrigin is ctx for work that o caused.
+func WithOrigin(ctx context.Context, o Origin) context.Context {
+	return context.WithValue(ctx, originKey{}, o)
+}
+
+// OriginOf is what caused the work of ctx; zero when no request did.
+func OriginOf(ctx context.Context) Origin {
+	o, _ := ctx.Value(originKey{}).(Origin)
+	return o
+}
+
+// Cluster is what the replicas of a service that share a home agree on.
+type Cluster interface {
+	// Leader waits until this caller is the only leader of the name among all
+	// replicas and runs fn, whose context ends when leadership may be lost;
+	// Leader then waits for its next turn. It returns what fn answers of its own
+	// accord, or when ctx has ended. A home with one owner runs fn at once.
+	Leader(ctx context.Context, name string, fn func(ctx context.Context) error) error
+}

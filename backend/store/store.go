@@ -77,3 +77,16 @@ type Tx interface {
 
 // Entry is a key and its value inside a Scan.
 type Entry struct{ Key, Value []byte }
+
+// Reason is why a home is not available, in words that may reach strangers;
+// empty for an error that does not wrap [ErrUnavailable].
+func Reason(err error) string {
+	if !errors.Is(err, ErrUnavailable) {
+		return ""
+	}
+	var told interface{ Reason() string }
+	if errors.As(err, &told) {
+		return told.Reason()
+	}
+	return ErrUnavailable.Error()
+}

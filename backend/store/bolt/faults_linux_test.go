@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"app.sunloop/backend/store/faultfile"
+	"app.sunloop/backend/store/faultfs"
 )
 
 // allFaults says whether every place is tried, as `make faults` does, or a
@@ -20,7 +20,7 @@ import (
 func allFaults() bool { return os.Getenv("SUNLOOP_TEST_FAULTS") != "" }
 
 // watch runs the watched writer over dir and answers all that it did.
-func watch(t *testing.T, dir string, round int, decide func(faultfile.Event) faultfile.Verdict) []faultfile.Event {
+func watch(t *testing.T, dir string, round int, decide func(faultfs.Event) faultfs.Verdict) []faultfs.Event {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -29,8 +29,8 @@ func watch(t *testing.T, dir string, round int, decide func(faultfile.Event) fau
 	cmd := exec.CommandContext(t.Context(), exe)
 	cmd.Env = append(os.Environ(), watchedDir+"="+dir, fmt.Sprintf("%s_ROUND=%d", watchedDir, round))
 	cmd.Stderr = os.Stderr
-	w, err := faultfile.Start(cmd, dir, decide)
-	if errors.Is(err, faultfile.ErrUnsupported) {
+	w, err := faultfs.Start(cmd, dir, decide)
+	if errors.Is(err, faultfs.ErrUnsupported) {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -84,10 +84,10 @@ func TestPowerLoss(t *testing.T) {
 	if allFaults() {
 		every = 1
 	}
-	disk, ack := faultfile.NewDisk(), newAcknowledged()
+	disk, ack := faultfs.NewDisk(), newAcknowledged()
 	images := 0
 	for i, e := range events {
-		if e.Op == faultfile.Said {
+		if e.Op == faultfs.Said {
 			ack.said(t, e.Data)
 			continue
 		}
@@ -105,7 +105,7 @@ func TestPowerLoss(t *testing.T) {
 
 // checkLeft holds what was acknowledged against all that a power loss may
 // leave; silent is of how many jobs the end may not have been told.
-func (a acknowledged) checkLeft(t *testing.T, disk *faultfile.Disk, seed uint64, silent int, kept []string, where string) {
+func (a acknowledged) checkLeft(t *testing.T, disk *faultfs.Disk, seed uint64, silent int, kept []string, where string) {
 	t.Helper()
 	for _, name := range kept {
 		keep := keepers(seed)[name]
@@ -134,9 +134,9 @@ func TestReopenedAfterFailedSync(t *testing.T) {
 	for at := 6; ; at += every {
 		n := 0
 		dir := t.TempDir()
-		first := watch(t, dir, 0, func(e faultfile.Event) faultfile.Verdict {
+		first := watch(t, dir, 0, func(e faultfs.Event) faultfs.Verdict {
 			if !syncs(e) {
-				return faultfile.Verdict{}
+				return faultfs.Verdict{}
 			}
 			n++
 			return once(syscall.EIO)(n-1, at, e)
@@ -146,10 +146,10 @@ func TestReopenedAfterFailedSync(t *testing.T) {
 		}
 		second := watch(t, dir, 1, nil)
 		for _, name := range kept {
-			disk, ack := faultfile.NewDisk(), newAcknowledged()
+			disk, ack := faultfs.NewDisk(), newAcknowledged()
 			disk.Reached = keepers(uint64(at))[name]
 			for i, e := range slices.Concat(first, second) {
-				if e.Op == faultfile.Said {
+				if e.Op == faultfs.Said {
 					ack.said(t, e.Data)
 					continue
 				}
@@ -167,56 +167,56 @@ func TestReopenedAfterFailedSync(t *testing.T) {
 // change the file of records.
 type fault struct {
 	name    string
-	applies func(faultfile.Event) bool
-	verdict func(n, at int, e faultfile.Event) faultfile.Verdict
+	applies func(faultfs.Event) bool
+	verdict func(n, at int, e faultfs.Event) faultfs.Verdict
 	refusal string // of what follows, where all do
 }
 
-func writes(e faultfile.Event) bool {
-	return (e.Op == faultfile.Write || e.Op == faultfile.Truncate) && strings.HasPrefix(e.Path, fileName)
+func writes(e faultfs.Event) bool {
+	return (e.Op == faultfs.Write || e.Op == faultfs.Truncate) && strings.HasPrefix(e.Path, fileName)
 }
 
-func syncs(e faultfile.Event) bool {
-	return e.Op == faultfile.Sync && (strings.HasPrefix(e.Path, fileName) || e.Path == ".")
+func syncs(e faultfs.Event) bool {
+	return e.Op == faultfs.Sync && (strings.HasPrefix(e.Path, fileName) || e.Path == ".")
 }
 
-func once(no syscall.Errno) func(n, at int, e faultfile.Event) faultfile.Verdict {
-	return func(n, at int, _ faultfile.Event) faultfile.Verdict {
+func once(no syscall.Errno) func(n, at int, e faultfs.Event) faultfs.Verdict {
+	return func(n, at int, _ faultfs.Event) faultfs.Verdict {
 		if n == at {
-			return faultfile.Verdict{Err: no}
+			return faultfs.Verdict{Err: no}
 		}
-		return faultfile.Verdict{}
+		return faultfs.Verdict{}
 	}
 }
 
 var faults = []fault{
 	{"a write fails", writes, once(syscall.EIO), "failed"},
 	{"a write has no room", writes, once(syscall.ENOSPC), ""},
-	{"a write is short, its rest has no room", writes, func(n, at int, e faultfile.Event) faultfile.Verdict {
+	{"a write is short, its rest has no room", writes, func(n, at int, e faultfs.Event) faultfs.Verdict {
 		switch n {
 		case at:
-			if e.Op == faultfile.Write && len(e.Data) > 512 {
-				return faultfile.Verdict{Short: 512}
+			if e.Op == faultfs.Write && len(e.Data) > 512 {
+				return faultfs.Verdict{Short: 512}
 			}
-			return faultfile.Verdict{Err: syscall.ENOSPC}
+			return faultfs.Verdict{Err: syscall.ENOSPC}
 		case at + 1:
-			return faultfile.Verdict{Err: syscall.ENOSPC}
+			return faultfs.Verdict{Err: syscall.ENOSPC}
 		}
-		return faultfile.Verdict{}
+		return faultfs.Verdict{}
 	}, ""},
-	{"no room from here on", writes, func(n, at int, _ faultfile.Event) faultfile.Verdict {
+	{"no room from here on", writes, func(n, at int, _ faultfs.Event) faultfs.Verdict {
 		if n >= at {
-			return faultfile.Verdict{Err: syscall.ENOSPC}
+			return faultfs.Verdict{Err: syscall.ENOSPC}
 		}
-		return faultfile.Verdict{}
+		return faultfs.Verdict{}
 	}, "full"},
 	{"a sync fails once", syncs, once(syscall.EIO), "failed"},
 	{"a sync has no room", syncs, once(syscall.ENOSPC), "failed"},
-	{"no sync succeeds from here on", syncs, func(n, at int, _ faultfile.Event) faultfile.Verdict {
+	{"no sync succeeds from here on", syncs, func(n, at int, _ faultfs.Event) faultfs.Verdict {
 		if n >= at {
-			return faultfile.Verdict{Err: syscall.EIO}
+			return faultfs.Verdict{Err: syscall.EIO}
 		}
-		return faultfile.Verdict{}
+		return faultfs.Verdict{}
 	}, "failed"},
 }
 
@@ -235,9 +235,9 @@ func TestFaults(t *testing.T) {
 			for at := first; ; at += every {
 				n := 0
 				dir := t.TempDir()
-				events := watch(t, dir, 0, func(e faultfile.Event) faultfile.Verdict {
+				events := watch(t, dir, 0, func(e faultfs.Event) faultfs.Verdict {
 					if !f.applies(e) {
-						return faultfile.Verdict{}
+						return faultfs.Verdict{}
 					}
 					n++
 					return f.verdict(n-1, at, e)
@@ -258,13 +258,13 @@ func TestFaults(t *testing.T) {
 }
 
 // judge holds what a run said against what it left.
-func (f fault) judge(t *testing.T, events []faultfile.Event, dir string, seed uint64, where string) {
+func (f fault) judge(t *testing.T, events []faultfs.Event, dir string, seed uint64, where string) {
 	t.Helper()
-	disk, ack := faultfile.NewDisk(), newAcknowledged()
+	disk, ack := faultfs.NewDisk(), newAcknowledged()
 	var refusals []string
 	for _, e := range events {
 		switch {
-		case e.Op != faultfile.Said:
+		case e.Op != faultfs.Said:
 			disk.Apply(e)
 		case strings.TrimSpace(string(e.Data)) == "unopened":
 			refusals = nil

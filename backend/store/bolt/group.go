@@ -22,7 +22,7 @@ type group struct {
 	db      *mapped
 	disk    *store.Disk
 	now     func() time.Time
-	ended   func(Transaction) // nil: nobody is told
+	ended   func(store.TransactionEvent) // optional
 	mu      sync.Mutex
 	waiting []*write
 	busy    bool
@@ -56,7 +56,7 @@ func (g *group) update(ctx context.Context, fn func(root) (dirty bool, err error
 	if g.ended != nil {
 		begin := g.now()
 		defer func() {
-			g.ended(Transaction{Context: ctx, Kind: Write, Begin: begin, Took: g.now().Sub(begin), Err: w.err})
+			g.ended(store.TransactionEvent{Context: ctx, Kind: store.TransactionWrite, Begin: begin, Took: g.now().Sub(begin), Err: w.err})
 		}()
 	}
 	g.mu.Lock()
@@ -134,7 +134,7 @@ func (g *group) run(batch []*write) {
 			return nil
 		})
 		if g.ended != nil && !spoiled {
-			g.ended(Transaction{Context: context.Background(), Kind: Commit, Begin: begin, Took: g.now().Sub(begin), Err: err})
+			g.ended(store.TransactionEvent{Context: context.Background(), Kind: store.TransactionCommit, Begin: begin, Took: g.now().Sub(begin), Err: err})
 		}
 		switch {
 		case spoiled:

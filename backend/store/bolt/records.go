@@ -49,7 +49,7 @@ func (s *Store) view(ctx context.Context, fn func(r root) error) error {
 	}
 	begin := s.now()
 	err := s.db.view(fn)
-	s.ended(Transaction{Context: ctx, Kind: Read, Begin: begin, Took: s.now().Sub(begin), Err: err})
+	s.ended(store.TransactionEvent{Context: ctx, Kind: store.TransactionRead, Begin: begin, Took: s.now().Sub(begin), Err: err})
 	return err
 }
 

@@ -9,22 +9,6 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// Kinds of transactions that [Options.Ended] is told of.
-const (
-	Read   = "read"
-	Write  = "write"  // of one caller, its wait for the commit included
-	Commit = "commit" // of a group of callers: their closures, and the disk
-)
-
-// Transaction is one that has ended.
-type Transaction struct {
-	Context context.Context // of who asked for it; of a commit, none
-	Kind    string
-	Begin   time.Time
-	Took    time.Duration
-	Err     error // of the closure, or of the commit
-}
-
 // Stats are figures of the file since it was opened.
 type Stats struct {
 	SizeBytes     int64

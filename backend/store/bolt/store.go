@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/store"
-	"app.sunloop/backend/store/lease"
+	"app.sunloop/backend/store/localjobs"
 	"app.sunloop/backend/store/telemetry"
 )
 
@@ -52,7 +52,7 @@ type Options struct {
 	Disk *store.Disk
 	// Ended is told of each transaction and of each commit, a group's as one;
 	// nil: nobody is.
-	Ended func(Transaction)
+	Ended func(store.TransactionEvent)
 	// Upgrading is called while Open brings a file of an older schema up to this
 	// one, with how much of it is done, in bytes of the file; nil: not called.
 	Upgrading func(done, total int64)
@@ -65,11 +65,11 @@ type Store struct {
 	db      *mapped
 	disk    *store.Disk
 	writes  *group
-	ended   func(Transaction)
+	ended   func(store.TransactionEvent)
 	now     func() time.Time
 	ids     *idSource
 	notify  chan struct{}
-	loop    *lease.Loop
+	loop    *localjobs.Loop
 	holder  string // path of the note of who holds the file; empty: it is open to be read
 	closing sync.Once
 }
@@ -115,7 +115,7 @@ func Open(dir string, o Options) (*Store, error) {
 		notify: make(chan struct{}, 1),
 		holder: filepath.Join(dir, holderName),
 	}
-	s.loop = lease.New(s, o.Now)
+	s.loop = localjobs.New(s, o.Now)
 	s.Archive = telemetry.New(&sites{store: s}, telemetry.Options{Now: o.Now, PartBlocks: readBlocks})
 	if err := s.prepare(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("open data in %s: %w", dir, err), db.close())

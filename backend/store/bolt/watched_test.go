@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/store"
-	"app.sunloop/backend/store/faultfile"
+	"app.sunloop/backend/store/faultfs"
 )
 
 // watchedDir is the variable that makes a process of this test binary a writer
@@ -23,7 +23,7 @@ const watchedSteps = 24
 // and finishes jobs. It says what was acknowledged as crashWriter does, of what
 // was refused why, and whether it can still read.
 func watchedWriter(dir string) {
-	if ok, err := faultfile.Enter(); err != nil || !ok {
+	if ok, err := faultfs.Enter(); err != nil || !ok {
 		fmt.Fprintln(os.Stderr, "not watched:", err)
 		os.Exit(1)
 	}

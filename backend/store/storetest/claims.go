@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"app.sunloop/backend/store"
-	"app.sunloop/backend/store/lease"
+	"app.sunloop/backend/store/localjobs"
 )
 
 const leased = time.Minute
@@ -20,10 +20,10 @@ const leased = time.Minute
 // ClaimsHome is a home whose jobs are handed out by leases.
 type ClaimsHome interface {
 	QueueHome
-	lease.Jobs
+	localjobs.Jobs
 }
 
-// Claims asserts what lease.Jobs promises.
+// Claims asserts what localjobs.Jobs promises.
 func Claims(t *testing.T, open func(t *testing.T, now func() time.Time) ClaimsHome) {
 	for _, c := range []struct {
 		name string

@@ -1,4 +1,4 @@
-// Package faultfile watches what a process does to the files of one folder, for
+// Package faultfs watches what a process does to the files of one folder, for
 // tests: each write, sync and change of a name may be given an error in place
 // of its effect, and from the record of all of them [Disk] makes the folders
 // that a power loss at any moment could leave. The program under test is the
@@ -6,7 +6,7 @@
 //
 // Watching needs Linux (a seccomp filter with a listener, kernel 5.19); no
 // privilege is needed.
-package faultfile
+package faultfs
 
 import (
 	"errors"

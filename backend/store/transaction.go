@@ -1,6 +1,26 @@
 package store
 
-import "context"
+import (
+	"context"
+	"time"
+)
+
+// Kinds of a [TransactionEvent].
+const (
+	TransactionRead   = "read"
+	TransactionWrite  = "write"  // of one caller, including its wait for the commit
+	TransactionCommit = "commit" // of a group of callers: their closures and the disk
+)
+
+// TransactionEvent describes a transaction that has ended, in a data folder or in
+// a database.
+type TransactionEvent struct {
+	Context context.Context // of the caller; of a commit, the background context
+	Kind    string
+	Begin   time.Time
+	Took    time.Duration
+	Err     error // of the closure, or of the commit
+}
 
 type commitKey struct{}
 

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package faultfile
+package faultfs
 
 // Enter answers ErrUnsupported: only Linux lets a process be watched.
 func Enter() (bool, error) { return false, ErrUnsupported }

@@ -1,4 +1,4 @@
-package faultfile
+package faultfs
 
 import (
 	"bytes"

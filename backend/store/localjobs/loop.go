@@ -1,7 +1,7 @@
-// Package lease runs the jobs of a queue that hands them out by leases, as the
+// Package localjobs runs the jobs of a queue that hands them out by leases, as the
 // embedded one does: a loop claims what is due, renews the leases of what runs,
 // and settles what has ended.
-package lease
+package localjobs
 
 import (
 	"context"
