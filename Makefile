@@ -81,16 +81,16 @@ moves: ## a migration into a database, killed MOVES (20) times at any moment and
 	SUNLOOP_TEST_MOVES=$(or $(MOVES),20) $(GO) test -count=1 -timeout 30m -run KilledMigration -v ./cmd/sunloop
 
 kills: ## the service, killed 500 times at work: nothing that it acknowledged may be lost (minutes)
-	SUNLOOP_TEST_KILLS=$(or $(KILLS),500) $(GO) test -count=1 -timeout 60m -run KilledAnywhere -v ./backend/endure
+	SUNLOOP_TEST_KILLS=$(or $(KILLS),500) $(GO) test -count=1 -timeout 60m -run KilledAnywhere -v ./backend/resilience
 
 replicas: ## three replicas over PostgreSQL and S3, killed KILLS (60) times, stopped and restarted; database and bucket taken away (minutes)
-	SUNLOOP_TEST_REPLICA_KILLS=$(or $(KILLS),60) $(GO) test -count=1 -timeout 60m -run '^TestReplicas' -parallel 1 -v ./backend/endure
+	SUNLOOP_TEST_REPLICA_KILLS=$(or $(KILLS),60) $(GO) test -count=1 -timeout 60m -run '^TestReplicas' -parallel 1 -v ./backend/resilience
 
 soak: ## the demo and its console for DAYS (30) of its plants, over a change of the clocks: nothing may grow (a quarter of an hour)
 	SUNLOOP_TEST_SOAK_DAYS=$(or $(DAYS),30) $(GO) test -count=1 -timeout 60m -run '^TestSoak$$' -v ./cmd/sunloop
 
 load: ## 60 s of load on a service by 200 keys and 50 consoles, uploads at once, 10,000 connections that rest; its memory (SECONDS)
-	SUNLOOP_TEST_LOAD_SECONDS=$(or $(SECONDS),60) $(GO) test -count=1 -timeout 30m -run '^Test(Load|SixtyAMinute|LargestUploads|MemoryOfAFleet|EndUnderLoad|ConnectionsThat)' -v ./backend/endure
+	SUNLOOP_TEST_LOAD_SECONDS=$(or $(SECONDS),60) $(GO) test -count=1 -timeout 30m -run '^Test(Load|SixtyAMinute|LargestUploads|MemoryOfAFleet|EndUnderLoad|ConnectionsThat)' -v ./backend/resilience
 
 # SIZES are numbers of units, such as 10,100,1000, and HOMES file, postgres or both, such as file,postgres.
 scale: ## how costs grow with units and sites, in the file and in PostgreSQL (SIZES, HOMES; half an hour)
@@ -98,7 +98,7 @@ scale: ## how costs grow with units and sites, in the file and in PostgreSQL (SI
 	  ./backend/store/bolt ./backend/store/postgres ./backend/pipeline
 
 replicas-bench: ## what a request costs one, two and three replicas, beside a service over the file (some minutes)
-	$(GO) test -run '^$$' -bench '^BenchmarkReplicas$$' -benchtime 1x -timeout 60m ./backend/endure
+	$(GO) test -run '^$$' -bench '^BenchmarkReplicas$$' -benchtime 1x -timeout 60m ./backend/resilience
 
 mutants: ## each guard of SECURITY.md taken away in turn: its tests must fail (half an hour; WORD: only rows that have it)
 	@.ci/mutants $(WORD)

@@ -224,7 +224,7 @@ func TestARequestIsSeenFromOutside(t *testing.T) {
 	}) {
 		t.Errorf("no line of the import with its request: %v", jobs)
 	}
-	for _, e := range h.service.journal.Entries("", 0, 1000) {
+	for _, e := range h.service.logs.Entries("", 0, 1000) {
 		if e.Message == "request" || e.Message == "job" {
 			t.Errorf("%+v fills what /terminal/log keeps", e)
 		}

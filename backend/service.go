@@ -20,7 +20,7 @@ import (
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/freemium"
 	"app.sunloop/backend/httpapi"
-	"app.sunloop/backend/journal"
+	"app.sunloop/backend/logbuffer"
 	"app.sunloop/backend/mail"
 	"app.sunloop/backend/ops"
 	"app.sunloop/backend/partner"
@@ -155,7 +155,7 @@ type Service struct {
 	handler     http.Handler // what is served: an answer that it is not yet, and then the next
 	served      http.Handler
 	log         *slog.Logger
-	journal     *journal.Journal
+	logs        *logbuffer.Buffer
 	dir         string // of the data
 	version     string
 	wall        func() time.Time
@@ -194,10 +194,10 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	plain := journal.Carry(cfg.Logger.Handler(), originOf)
-	kept := journal.New(cfg.Logger.Handler(), slog.LevelInfo)
-	cfg.Logger = slog.New(journal.Carry(kept, originOf))
-	s := &Service{cfg: cfg, userMade: make(chan struct{}, 1), disk: new(store.Disk), dir: cfg.DataDir, keyFile: keyFileOf(cfg), log: cfg.Logger, journal: kept, version: cfg.Version, wall: cfg.Wall, space: func() (free, size uint64, err error) { return diskSpace(cfg.DataDir) }}
+	plain := logbuffer.Carry(cfg.Logger.Handler(), originOf)
+	kept := logbuffer.New(cfg.Logger.Handler(), slog.LevelInfo)
+	cfg.Logger = slog.New(logbuffer.Carry(kept, originOf))
+	s := &Service{cfg: cfg, userMade: make(chan struct{}, 1), disk: new(store.Disk), dir: cfg.DataDir, keyFile: keyFileOf(cfg), log: cfg.Logger, logs: kept, version: cfg.Version, wall: cfg.Wall, space: func() (free, size uint64, err error) { return diskSpace(cfg.DataDir) }}
 	s.observer = s.newObserver(cfg, plain)
 	s.stop, s.cancel = context.WithCancel(context.Background())
 	if cfg.Store != "" {
@@ -277,7 +277,7 @@ func (s *Service) compose(ctx context.Context, cfg Config) error {
 	}
 	s.served = httpapi.New(httpapi.Deps{
 		Auth: s.auth, Sites: s.ops, Assets: s.ops, Uploads: s.pipeline, Forecasts: s.pipeline, Findings: s.ops, Detector: s.pipeline, Diagnoser: s.pipeline, Issues: s.ops, Alerts: s.ops,
-		Models: s.pipeline, Interpolations: s.pipeline, Summaries: s.ops, KPIs: s.ops, Nowcasts: s.ops, Snapshots: snapshots, Freemium: s.freemium, Telemetry: s.store, Audit: s.trail, Journal: s.journal, Records: s.store, Now: cfg.Wall, Ready: s.ready, Uploadable: s.uploadable, Disk: s.disk, Log: cfg.Logger, Observe: s.observer.http(),
+		Models: s.pipeline, Interpolations: s.pipeline, Summaries: s.ops, KPIs: s.ops, Nowcasts: s.ops, Snapshots: snapshots, Freemium: s.freemium, Telemetry: s.store, Audit: s.trail, Journal: s.logs, Records: s.store, Now: cfg.Wall, Ready: s.ready, Uploadable: s.uploadable, Disk: s.disk, Log: cfg.Logger, Observe: s.observer.http(),
 		SpoolDir: s.spool, CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate, Wait: cfg.Wait,
 		Schedules: s.work, BOMs: s.work, Orders: s.work, Tracking: s.work, Limiter: s.limiter(), Shared: s.replica(),
 	})

@@ -21,7 +21,7 @@ import (
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/client"
 	"app.sunloop/backend/feed"
-	"app.sunloop/backend/listen"
+	"app.sunloop/backend/listener"
 	"app.sunloop/engine/simulate"
 )
 
@@ -121,21 +121,21 @@ func withWorld(f func(*world) int) (status int, err error) {
 }
 
 // open listens with TLS: once for all hosts, and once for each.
-func (w *world) open(ctx context.Context, log *slog.Logger) (*listen.Listeners, error) {
+func (w *world) open(ctx context.Context, log *slog.Logger) (*listener.Listeners, error) {
 	texts := []string{"127.0.0.1:0"}
 	for _, h := range api.Hosts() {
 		texts = append(texts, string(h)+"=127.0.0.1:0")
 	}
-	addresses, err := listen.ParseAddresses(texts...)
+	addresses, err := listener.ParseAddresses(texts...)
 	if err != nil {
 		return nil, err
 	}
-	certificates, err := listen.SelfSigned(filepath.Join(w.dir, "tls"), "", addresses, nil, time.Now, log)
+	certificates, err := listener.SelfSigned(filepath.Join(w.dir, "tls"), "", addresses, nil, time.Now, log)
 	if err != nil {
 		return nil, err
 	}
-	listeners, err := listen.Open(ctx, listen.Config{
-		Addresses: addresses, Certificates: certificates, Now: time.Now, Log: log, Limits: listen.Limits{BodyGrace: bodyGrace},
+	listeners, err := listener.Open(ctx, listener.Config{
+		Addresses: addresses, Certificates: certificates, Now: time.Now, Log: log, Limits: listener.Limits{BodyGrace: bodyGrace},
 		Handler: func(hosts []api.Host) http.Handler { return w.service.HandlerAt("", hosts...) },
 	})
 	if err != nil {

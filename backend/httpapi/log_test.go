@@ -9,13 +9,13 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
-	"app.sunloop/backend/journal"
+	"app.sunloop/backend/logbuffer"
 )
 
 // The log is read newest first, part by part, by administrators of everything
 // alone.
 func TestLog(t *testing.T) {
-	kept := journal.New(nil, slog.LevelInfo)
+	kept := logbuffer.New(nil, slog.LevelInfo)
 	w := newWorld(t, func(d *httpapiDeps) { d.Journal = kept })
 	log := slog.New(kept)
 	for i := range 5 {

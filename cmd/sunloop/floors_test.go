@@ -34,18 +34,18 @@ var floors = []struct {
 	{"app.sunloop/backend/api", []string{"backend/limit"}},
 	{"app.sunloop/backend/client", []string{"backend/api", "backend/limit"}},
 	{"app.sunloop/backend/openapi/...", []string{"backend/api", "backend/limit"}},
-	{"app.sunloop/backend/compat", nil}, // tests alone
-	{"app.sunloop/backend/endure", nil}, // tests alone
-	{"app.sunloop/backend/attack", nil}, // tests alone
+	{"app.sunloop/backend/compat", nil},     // tests alone
+	{"app.sunloop/backend/resilience", nil}, // tests alone
+	{"app.sunloop/backend/attack", nil},     // tests alone
 	{"app.sunloop/backend/servetest", []string{"backend/api", "backend/limit", "backend/client"}},
 	{"app.sunloop/deploy", nil}, // tests alone
 	{"app.sunloop/backend/feed", []string{"backend/api", "backend/limit", "backend/client", "engine/series", "engine/simulate", "engine/solar"}},
 	{"app.sunloop/backend/admission", nil},
-	{"app.sunloop/backend/listen", []string{"backend/admission", "backend/api", "backend/limit"}},
+	{"app.sunloop/backend/listener", []string{"backend/admission", "backend/api", "backend/limit"}},
 	{"app.sunloop/backend/mail", nil},
 	{"app.sunloop/backend/backup", nil},
 	{"app.sunloop/backend/operator", nil},
-	{"app.sunloop/backend/journal", []string{"backend/api", "backend/limit"}},
+	{"app.sunloop/backend/logbuffer", []string{"backend/api", "backend/limit"}},
 	{"app.sunloop/backend/store/...", []string{"backend/limit", "engine/series"}},
 	{"app.sunloop/backend/migrate", []string{"backend/limit", "backend/store/...", "engine/series"}},
 	{"app.sunloop/backend/openmeteo", []string{"engine/series", "engine/solar", "engine/weather"}},

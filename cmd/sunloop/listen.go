@@ -15,7 +15,7 @@ import (
 
 	"app.sunloop/backend"
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/listen"
+	"app.sunloop/backend/listener"
 )
 
 // ListenFlags are where and how the service is reached.
@@ -49,8 +49,8 @@ func (f ListenFlags) proxies() ([]netip.Prefix, error) {
 }
 
 // check finds what is wrong with the flags before anything is opened.
-func (f ListenFlags) check() ([]listen.Address, error) {
-	addresses, err := listen.ParseAddresses(f.Listen...)
+func (f ListenFlags) check() ([]listener.Address, error) {
+	addresses, err := listener.ParseAddresses(f.Listen...)
 	if err != nil {
 		return nil, fmt.Errorf("--listen: %w", err)
 	}
@@ -74,16 +74,16 @@ func (f ListenFlags) check() ([]listen.Address, error) {
 }
 
 // certificates are those of --tls; nil: none.
-func (f ListenFlags) certificates(dataDir string, addresses []listen.Address, log *slog.Logger) (*listen.Certificates, error) {
+func (f ListenFlags) certificates(dataDir string, addresses []listener.Address, log *slog.Logger) (*listener.Certificates, error) {
 	switch {
 	case f.TLS == "self":
 		hostname, err := os.Hostname()
 		if err != nil {
 			hostname = "" // the certificate names one thing less
 		}
-		return listen.SelfSigned(tlsFolder(dataDir), hostname, addresses, f.TLSName, time.Now, log)
+		return listener.SelfSigned(tlsFolder(dataDir), hostname, addresses, f.TLSName, time.Now, log)
 	case f.TLSCert != "":
-		return listen.Files(f.TLSCert, f.TLSKey, log)
+		return listener.Files(f.TLSCert, f.TLSKey, log)
 	}
 	return nil, nil
 }
@@ -114,9 +114,9 @@ func (f ListenFlags) serve(ctx context.Context, service *backend.Service, dataDi
 		return err
 	}
 	prefix := strings.TrimSuffix(f.Prefix, "/")
-	listeners, err := listen.Open(ctx, listen.Config{
+	listeners, err := listener.Open(ctx, listener.Config{
 		TrustedProxies: proxies, HealthPaths: []string{prefix + api.PathHealth, prefix + api.PathReady, api.PathHealth, api.PathReady},
-		Addresses: addresses, Certificates: certificates, Now: time.Now, Log: log, Limits: listen.Limits{Connections: f.MaxConnections},
+		Addresses: addresses, Certificates: certificates, Now: time.Now, Log: log, Limits: listener.Limits{Connections: f.MaxConnections},
 		Handler: func(hosts []api.Host) http.Handler { return service.HandlerAt(f.Prefix, hosts...) },
 		Ending:  service.EndReadiness, EndDelay: f.EndDelay,
 	})
@@ -141,7 +141,7 @@ type TLSCmd struct{}
 
 // Run prints how clients know the certificate.
 func (TLSCmd) Run(g *Globals, std streams) error {
-	kept, err := listen.KeptIn(tlsFolder(g.Data))
+	kept, err := listener.KeptIn(tlsFolder(g.Data))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no certificate in %s; sunloop serve --tls self makes one", tlsFolder(g.Data))
 	}

@@ -14,7 +14,7 @@ import (
 
 	"app.sunloop/backend"
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/listen"
+	"app.sunloop/backend/listener"
 	"app.sunloop/backend/tracing"
 )
 
@@ -28,7 +28,7 @@ type WatchFlags struct {
 
 // watch are the sockets of metrics and profiles; nil where there is none.
 type watch struct {
-	metrics, profile *listen.Listeners
+	metrics, profile *listener.Listeners
 	handler          http.Handler // of metrics; set before it is served
 }
 
@@ -65,14 +65,14 @@ func (f WatchFlags) open(ctx context.Context, log *slog.Logger, endDelay time.Du
 		return nil, err
 	}
 	w := new(watch)
-	socket := func(flag, address string, h func() http.Handler) (*listen.Listeners, error) {
+	socket := func(flag, address string, h func() http.Handler) (*listener.Listeners, error) {
 		if address == "" {
 			return nil, nil
 		}
-		l, err := listen.Open(ctx, listen.Config{
-			Addresses: []listen.Address{{Address: address}}, Handler: func([]api.Host) http.Handler { return h() }, Now: time.Now, Log: log,
+		l, err := listener.Open(ctx, listener.Config{
+			Addresses: []listener.Address{{Address: address}}, Handler: func([]api.Host) http.Handler { return h() }, Now: time.Now, Log: log,
 			// No request has a credential here.
-			Limits:      listen.Limits{Connections: watchConnections, Unauthenticated: watchConnections, Network: watchConnections, Drain: 2 * time.Second},
+			Limits:      listener.Limits{Connections: watchConnections, Unauthenticated: watchConnections, Network: watchConnections, Drain: 2 * time.Second},
 			HealthPaths: []string{api.PathHealth, api.PathReady}, EndDelay: endDelay,
 		})
 		if err != nil {
@@ -97,7 +97,7 @@ const watchConnections = 32
 // close closes sockets that are not served.
 func (w *watch) close() error {
 	var err error
-	for _, l := range []*listen.Listeners{w.metrics, w.profile} {
+	for _, l := range []*listener.Listeners{w.metrics, w.profile} {
 		if l != nil {
 			err = errors.Join(err, l.Close())
 		}
@@ -137,7 +137,7 @@ func (w *watch) beside(ctx context.Context, service *backend.Service, log *slog.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
-	for what, l := range map[string]*listen.Listeners{"metrics": w.metrics, "profiles": w.profile} {
+	for what, l := range map[string]*listener.Listeners{"metrics": w.metrics, "profiles": w.profile} {
 		if l == nil {
 			continue
 		}
