@@ -1,0 +1,186 @@
+package backend
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+var updateStored = flag.Bool("update-stored", false, "rewrite testdata/stored.json: only for a deliberate change of the stored format")
+
+// storedFormat describes how a table stores its records.
+type storedFormat struct {
+	Buckets []string          `json:"buckets"` // the table and its indexes
+	Limits  map[string]string `json:"limits"`  // limit tag by path of JSON names
+	Zero    json.RawMessage   `json:"zero"`    // the record without values
+	Full    json.RawMessage   `json:"full"`    // the record with all values
+}
+
+// TestStoredFormat compares the stored format of each table with the golden file.
+// Records are filled by the paths of their JSON names, so that the file depends on
+// names, order, types and options of the fields, but not on how the Go types are
+// composed. A change means that a folder of an earlier version needs a migration.
+func TestStoredFormat(t *testing.T) {
+	got := map[string]storedFormat{}
+	for _, table := range tables() {
+		buckets := table.Buckets()
+		f := storedFormat{Buckets: buckets}
+		if record := table.Record(); record != nil {
+			f.Limits = map[string]string{}
+			limitsOf(f.Limits, record, "", nil)
+			zero, full := reflect.New(record), reflect.New(record)
+			f.Zero = marshal(t, zero.Interface())
+			fillRecord(full.Elem(), buckets[0])
+			f.Full = marshal(t, full.Interface())
+			again := reflect.New(record)
+			if err := json.Unmarshal(f.Full, again.Interface()); err != nil {
+				t.Errorf("read a record of %s: %v", buckets[0], err)
+			}
+			if b := marshal(t, again.Interface()); !bytes.Equal(b, f.Full) {
+				t.Errorf("a record of %s reads back as\n%s\nwant\n%s", buckets[0], b, f.Full)
+			}
+		}
+		got[buckets[0]] = f
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "\t")
+	if err := enc.Encode(got); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join("testdata", "stored.json")
+	if *updateStored {
+		if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(golden, b.Bytes()) {
+		return
+	}
+	is, want := strings.Split(b.String(), "\n"), strings.Split(string(golden), "\n")
+	for i := range min(len(is), len(want)) {
+		if is[i] != want[i] {
+			t.Fatalf("%s:%d: the stored format is\n%s\nwant\n%s", file, i+1, strings.Join(is[max(i-3, 0):min(i+3, len(is))], "\n"), strings.Join(want[max(i-3, 0):min(i+3, len(want))], "\n"))
+		}
+	}
+	t.Fatalf("%s has %d lines, want %d", file, len(is), len(want))
+}
+
+func marshal(t *testing.T, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// fillRecord sets each value that v holds to one made of its path.
+func fillRecord(v reflect.Value, path string) {
+	h := fnv.New32a()
+	fmt.Fprint(h, path)
+	n := int64(h.Sum32()%100 + 1)
+	switch v.Type() {
+	case reflect.TypeFor[time.Time]():
+		v.Set(reflect.ValueOf(time.Date(2026, 5, 4, 3, 2, int(n)%60, 5e8, time.UTC)))
+		return
+	case reflect.TypeFor[json.RawMessage]():
+		v.SetBytes(fmt.Appendf(nil, "{%q:%d}", path[strings.LastIndex(path, ".")+1:], n))
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(path)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		v.SetInt(n)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint(uint64(n))
+	case reflect.Float32, reflect.Float64:
+		v.SetFloat(float64(n) / 4)
+	case reflect.Interface:
+		v.Set(reflect.ValueOf(path))
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fillRecord(v.Elem(), path)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range v.Len() {
+			fillRecord(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			fillRecord(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fillRecord(key, "key")
+		fillRecord(value, path+".key")
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if name, ok := jsonName(v.Type().Field(i)); ok {
+				fillRecord(v.Field(i), path+name)
+			}
+		}
+	default:
+		panic(fmt.Sprintf("a record holds %s at %s", v.Type(), path))
+	}
+}
+
+// jsonName returns a dot and the name of a field in JSON, nothing for an embedded
+// struct, whose fields JSON takes as the outer one's; ok is false for a field that
+// JSON leaves out.
+func jsonName(f reflect.StructField) (name string, ok bool) {
+	name, _, _ = strings.Cut(f.Tag.Get("json"), ",")
+	switch {
+	case name == "-" || !f.IsExported() && !f.Anonymous:
+		return "", false
+	case name == "" && f.Anonymous:
+		return "", true
+	case name == "":
+		name = f.Name
+	}
+	return "." + name, true
+}
+
+// limitsOf writes the limit tags of a type's fields by their paths.
+func limitsOf(limits map[string]string, t reflect.Type, path string, within []reflect.Type) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map || t.Kind() == reflect.Array {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || t == reflect.TypeFor[time.Time]() {
+		return
+	}
+	for _, outer := range within {
+		if outer == t {
+			return
+		}
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, ok := jsonName(f)
+		if !ok {
+			continue
+		}
+		if tag := f.Tag.Get("limit"); tag != "" {
+			limits[path+name] = tag
+		}
+		limitsOf(limits, f.Type, path+name, append(within, t))
+	}
+}
