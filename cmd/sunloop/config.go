@@ -239,11 +239,15 @@ func defaultDataDir() string {
 
 // ConfigCmd shows the configuration.
 type ConfigCmd struct {
-	Explain bool `help:"Say for each setting where it comes from."`
+	Explain bool   `help:"Say for each setting where it comes from."`
+	Into    string `hidden:"" placeholder:"FILE" type:"path" help:"Rewrite the tables of settings in a document, between their marks."`
 }
 
 // Run lists the settings of all commands and their values.
 func (c ConfigCmd) Run(k *kong.Kong, g *Globals, std streams) error {
+	if c.Into != "" {
+		return writeSettings(c.Into)
+	}
 	fmt.Fprintf(std.out, "# configuration file: %s", g.configFile())
 	if g.file.path == "" {
 		fmt.Fprint(std.out, " (not there)")

@@ -10,8 +10,8 @@ import (
 
 // KeysCmd lists the console's keys.
 type KeysCmd struct {
-	Markdown bool   `help:"As the table of the README."`
-	Into     string `placeholder:"FILE" help:"Put the table into FILE, between its two marks." type:"path"`
+	Markdown bool   `help:"Print the tables of docs/keys.md."`
+	Into     string `placeholder:"FILE" hidden:"" help:"Rewrite the tables in FILE, between their marks." type:"path"`
 }
 
 // The marks between which the table stands.

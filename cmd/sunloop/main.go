@@ -20,8 +20,15 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// version is set by the linker.
-var version = "dev"
+// Set by the linker: the version, and the commit with its date (YYYY-MM-DD)
+// where they are known.
+var (
+	version      = "dev"
+	commit, date string
+)
+
+// description is what the program is, for its help and its manual page.
+const description = "Operations console for solar plants: what is wrong, what it costs, what to do."
 
 // cli is the whole command line.
 type cli struct {
@@ -51,7 +58,9 @@ type cli struct {
 	Config      ConfigCmd      `cmd:"" help:"What is configured, and where it comes from."`
 	Doctor      DoctorCmd      `cmd:"" help:"What this terminal can do, what is configured, and whether data and service are in reach."`
 	Health      HealthCmd      `cmd:"" help:"Whether a service can work, by its exit status: for supervisors of containers."`
-	Version     VersionCmd     `cmd:"" help:"The version."`
+	Completion  CompletionCmd  `cmd:"" help:"Print the completion script for a shell."`
+	Man         ManCmd         `cmd:"" help:"Print the manual page of a command."`
+	Version     VersionCmd     `cmd:"" help:"Print version, commit and platform."`
 
 	Screenshot ScreenshotCmd `cmd:"" hidden:"" help:"Draw the demo's screen into an SVG file."`
 }
@@ -78,7 +87,7 @@ func run(ctx context.Context, args []string, std streams) int {
 	std.out, std.err = &visible{w: std.out}, &visible{w: std.err}
 	parser, err := kong.New(&c,
 		kong.Name("sunloop"),
-		kong.Description("Operations console for solar plants: what is wrong, what it costs, what to do."),
+		kong.Description(description),
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(code int) { exit = code }),
 		kong.UsageOnError(),
@@ -159,12 +168,3 @@ func commandPath(k *kong.Context) string {
 type exitStatus int
 
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
-
-// VersionCmd prints the version.
-type VersionCmd struct{}
-
-// Run prints the version.
-func (VersionCmd) Run(std streams) error {
-	_, err := fmt.Fprintln(std.out, "sunloop", version)
-	return err
-}

@@ -1,5 +1,5 @@
 // Package keymap is every key of the console, with its words. Help, palette,
-// footer and the table in the README are made from it; a user's own bindings
+// footer and docs/keys.md are made from it; a user's own bindings
 // replace those of an action, and a clash is an error that names both sides.
 package keymap
 
@@ -252,7 +252,7 @@ func (m Map) Check() error {
 	return nil
 }
 
-// Markdown is the table of the README.
+// Markdown returns the tables of docs/keys.md.
 func (m Map) Markdown() string {
 	var b strings.Builder
 	for _, s := range Scopes() {
