@@ -22,7 +22,7 @@ func TestCrewWorksOnFindings(t *testing.T) {
 	if err := player.Register(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	site, err := h.Site(t.Context(), fleet.Sites[0].ID)
+	site, err := h.Site(t.Context(), api.SiteRef{SiteID: fleet.Sites[0].ID})
 	if err != nil {
 		t.Fatal(err)
 	}

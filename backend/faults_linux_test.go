@@ -231,7 +231,7 @@ func acknowledgedIsThere(t *testing.T, dir, said string) {
 			c = client.New(client.Options{Transport: client.InProcess(s.Handler()), Credential: id, Now: time.Now})
 			defer c.Close()
 		case "site":
-			_, err = c.SiteSummary(ctx, id)
+			_, err = c.SiteSummary(ctx, api.SiteRef{SiteID: id})
 		case "user":
 			list, failed := c.Users(ctx, api.ListQuery{})
 			if err = failed; err == nil && (len(list.Users) != 1 || list.Users[0].Username != id) {

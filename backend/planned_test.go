@@ -23,7 +23,7 @@ func TestPlannedWorkShowsAtOnce(t *testing.T) {
 	}
 	shown := func(step string, want ...api.MaintenanceTask) {
 		t.Helper()
-		doc, err := h.MaintenanceSchedule(ctx, "South")
+		doc, err := h.MaintenanceSchedule(ctx, api.SiteRef{SiteID: "South"})
 		if err != nil {
 			t.Fatalf("%s: %v", step, err)
 		}
@@ -37,12 +37,12 @@ func TestPlannedWorkShowsAtOnce(t *testing.T) {
 			}
 		}
 		var same api.MaintenanceSchedule
-		body, err := h.Snapshot(ctx, "South", api.SnapshotSchedule)
+		body, err := h.Snapshot(ctx, api.SiteRef{SiteID: "South"}, api.SnapshotSchedule)
 		if err != nil || json.Unmarshal(body, &same) != nil || same.Summary.TotalTasks != len(want) || !same.GeneratedAt.Equal(doc.GeneratedAt.Time) {
 			t.Errorf("%s: /snapshot says %s, %v", step, body, err)
 		}
 	}
-	if _, err := h.MaintenanceSchedule(ctx, "South"); !errors.Is(err, api.ErrNotFound) {
+	if _, err := h.MaintenanceSchedule(ctx, api.SiteRef{SiteID: "South"}); !errors.Is(err, api.ErrNotFound) {
 		t.Fatalf("before anything is planned: %v", err)
 	}
 	plan, err := h.CreateSchedule(ctx, api.ScheduleRequest{AssetID: "INV-1", SiteID: "South", MaintenanceType: api.MaintenanceCorrective, Priority: api.PriorityHigh,

@@ -160,7 +160,7 @@ func TestFromFileToForecastOverTheWire(t *testing.T) {
 	if day < 100 || day > 1000 {
 		t.Errorf("%v kWh in two days of April", day)
 	}
-	period, err := h.DataPeriod(t.Context(), "Graz", "")
+	period, err := h.DataPeriod(t.Context(), api.SiteRef{SiteID: "Graz"}, "")
 	if err != nil || period.FirstRecord == nil || period.FirstRecord.Year() != 2021 {
 		t.Errorf("period %+v, %v", period, err)
 	}
@@ -176,7 +176,7 @@ func TestFromFileToForecastOverTheWire(t *testing.T) {
 	if err != nil || models.Count != 1 || models.ModelMetrics[0].Status != api.ModelProduction || models.ModelMetrics[0].ArtifactLocations.Model == "" {
 		t.Errorf("models %+v, %v", models, err)
 	}
-	summary, err := h.SiteSummary(t.Context(), "Graz")
+	summary, err := h.SiteSummary(t.Context(), api.SiteRef{SiteID: "Graz"})
 	if err != nil || summary.ExpectedKWhToday == nil || summary.TotalInverters != 1 {
 		t.Errorf("summary %+v, %v", summary, err)
 	}
@@ -219,7 +219,7 @@ func TestLiveSamplesAndFindingsOverTheWire(t *testing.T) {
 	if err != nil || list.Count == 0 {
 		t.Errorf("detections %+v, %v", list, err)
 	}
-	latest, err := h.Latest(t.Context(), s.ID)
+	latest, err := h.Latest(t.Context(), api.SiteRef{SiteID: s.ID})
 	if err != nil || len(latest.Records) != 3 {
 		t.Errorf("latest %+v, %v", latest, err)
 	}

@@ -60,8 +60,8 @@ func reads(ctx context.Context, h *house) map[string]func() (any, error) {
 		"users":    func() (any, error) { return h.Users(ctx, api.ListQuery{}) },
 		"audit":    func() (any, error) { return h.Audit(ctx, api.AuditRequest{Page: page}) },
 		"key":      func() (any, error) { return h.APIKeyInfo(ctx, h.key) },
-		"snapshot": func() (any, error) { return h.KPIRollup(ctx, "Berlin") },
-		"period":   func() (any, error) { return h.DataPeriod(ctx, "Berlin", "") },
+		"snapshot": func() (any, error) { return h.KPIRollup(ctx, api.SiteRef{SiteID: "Berlin"}) },
+		"period":   func() (any, error) { return h.DataPeriod(ctx, api.SiteRef{SiteID: "Berlin"}, "") },
 		"sealed days": func() (any, error) {
 			return h.Inverter(ctx, api.RecordsQuery{SiteID: "Berlin", AssetID: unit, Start: api.At(filledAt.AddDate(0, 0, -40)), End: api.At(filledAt.AddDate(0, 0, -38))})
 		},

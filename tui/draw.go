@@ -323,7 +323,7 @@ func (m *Model) crumbs(v pane.View) []span {
 	narrow := m.size.Columns < 100 && m.hand.AssetID != "" // the status line has the site
 	var out []span
 	if !narrow {
-		out = append(out, span{terminal.Truncate(v.Site.SiteID, 24, m.o.ASCII), themes.Dim})
+		out = append(out, span{terminal.Truncate(state.SiteLabel(v.Sites, v.Site.Ref()), 24, m.o.ASCII), themes.Dim})
 	}
 	if m.hand.AssetID != "" {
 		if !narrow {

@@ -14,6 +14,7 @@ import (
 	"app.sunloop/tui/layout"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/screen"
+	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 )
 
@@ -344,6 +345,10 @@ func (m *Model) siteRecord() api.Site {
 	return m.store.Site.Site
 }
 
+// siteLabel names a site on screen: by its id, or with its customer where
+// another site in reach has the same id.
+func (m *Model) siteLabel(s api.Site) string { return state.SiteLabel(m.store.Sites.Data, s.Ref()) }
+
 // helpDialog shows the keys that count where the person is, and then the rest.
 func (m *Model) helpDialog() screen.Dialog {
 	if s := m.screen(); s != nil {
@@ -372,10 +377,10 @@ func (m *Model) themeDialog() screen.Dialog {
 func (m *Model) siteDialog() screen.Dialog {
 	var choices []screen.Choice
 	for _, s := range m.store.Sites.Data {
-		choices = append(choices, screen.Choice{Text: s.SiteID, Detail: fmt.Sprintf("%s, %s, %d units", s.Name, pane.Power(s.CapacityKW), s.AssetCount), Do: screen.OpenSite{SiteID: s.SiteID}})
+		choices = append(choices, screen.Choice{Text: m.siteLabel(s), Detail: fmt.Sprintf("%s, %s, %d units", s.Name, pane.Power(s.CapacityKW), s.AssetCount), Do: screen.OpenSite{Site: s.Ref()}})
 	}
 	d := screen.NewChooser("Site", "", choices, nil)
-	d.Mark(m.siteRecord().SiteID)
+	d.Mark(m.siteLabel(m.siteRecord()))
 	return d
 }
 

@@ -50,7 +50,7 @@ type Options struct {
 	Mouse        bool
 	FPS          int                      // frames a second; 0: 20, over SSH 10
 	Exports      string                   // folder for exported files
-	Site         string                   // to open first
+	Site         api.SiteRef              // to open first; without a customer, the first of that id
 	User         *api.User                // who is signed in already; nil when not known
 	KeepSession  func(token string) error // nil: the session is not kept
 	Bell         bool
@@ -138,7 +138,7 @@ type Model struct {
 	mouse   bool
 	notice  notice
 	trail   []layout.Pane     // panes left by going on with enter, for esc
-	wanted  string            // site of a file that was sent, to be opened once it is there
+	wanted  api.SiteRef       // site of a file that was sent, to be opened once it is there
 	watched map[string]bool   // uploads of this console whose end is told
 	paths   map[string]string // of files that were sent, by name
 	memo    pane.Memo
@@ -171,7 +171,7 @@ type (
 	}
 	uploadMsg struct {
 		file string
-		site string
+		site api.SiteRef
 		form *screen.UploadDialog // that sent it
 		ack  *api.UploadAck
 		err  error

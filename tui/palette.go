@@ -28,7 +28,7 @@ func (m *Model) paletteDialog() screen.Dialog {
 		})
 	}
 	for _, s := range m.store.Sites.Data {
-		add("site "+s.SiteID, screen.Choice{Text: "site " + s.SiteID, Detail: s.Name, Do: screen.OpenSite{SiteID: s.SiteID}})
+		add("site "+m.siteLabel(s), screen.Choice{Text: "site " + m.siteLabel(s), Detail: s.Name, Do: screen.OpenSite{Site: s.Ref()}})
 	}
 	m.paletteThings(add)
 	for _, s := range settings.All() {

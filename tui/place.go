@@ -20,14 +20,18 @@ import (
 
 // Place is where a person was: it is kept, and given back at the next start.
 type Place struct {
-	Site    string                 `json:"site,omitempty"`
-	Panes   string                 `json:"panes,omitempty"` // as a preset is written
-	Asset   string                 `json:"asset,omitempty"`
-	Finding string                 `json:"finding,omitempty"`
-	Order   string                 `json:"order,omitempty"`
-	Lists   map[string]pane.Memory `json:"lists,omitempty"` // by pane or screen, and list
-	Recent  []string               `json:"recent,omitempty"`
+	Site     string                 `json:"site,omitempty"`
+	Customer string                 `json:"customer,omitempty"` // of Site; empty in files of former versions
+	Panes    string                 `json:"panes,omitempty"`    // as a preset is written
+	Asset    string                 `json:"asset,omitempty"`
+	Finding  string                 `json:"finding,omitempty"`
+	Order    string                 `json:"order,omitempty"`
+	Lists    map[string]pane.Memory `json:"lists,omitempty"` // by pane or screen, and list
+	Recent   []string               `json:"recent,omitempty"`
 }
+
+// SiteRef names the site of the place.
+func (p Place) SiteRef() api.SiteRef { return api.SiteRef{CustomerID: p.Customer, SiteID: p.Site} }
 
 // Places keeps the places of people, by user id. What cannot be read is no
 // place; the zero Place forgets one.
@@ -53,7 +57,7 @@ func (p Place) Bounded() Place {
 		}
 		return s
 	}
-	p.Site, p.Panes, p.Asset, p.Finding, p.Order = clean(p.Site), clean(p.Panes), clean(p.Asset), clean(p.Finding), clean(p.Order)
+	p.Site, p.Customer, p.Panes, p.Asset, p.Finding, p.Order = clean(p.Site), clean(p.Customer), clean(p.Panes), clean(p.Asset), clean(p.Finding), clean(p.Order)
 	p.Recent = slices.DeleteFunc(slices.Clone(p.Recent), func(s string) bool { return !short(s) })
 	p.Recent = p.Recent[:min(len(p.Recent), maxRecent)]
 	lists := map[string]pane.Memory{}
@@ -149,7 +153,7 @@ func (m *Model) here() Place {
 		m.memorize(s.Title(), s)
 	}
 	return Place{
-		Site: m.siteRecord().SiteID, Panes: m.arranged().String(), Asset: m.hand.AssetID, Finding: m.hand.FindingID, Order: m.hand.OrderID,
+		Site: m.siteRecord().SiteID, Customer: m.siteRecord().CustomerID, Panes: m.arranged().String(), Asset: m.hand.AssetID, Finding: m.hand.FindingID, Order: m.hand.OrderID,
 		Lists: maps.Clone(m.memories), Recent: slices.Clone(m.recent),
 	}.Bounded()
 }
@@ -180,7 +184,7 @@ func (m *Model) forgetPlace() tea.Cmd {
 
 // takeUpHand takes in hand what was in hand on the site that is opened.
 func (m *Model) takeUpHand(s api.Site) {
-	if m.place.Site == s.SiteID && m.place.Asset != "" {
+	if at := m.place.SiteRef(); at.SiteID == s.SiteID && (at.CustomerID == "" || at.CustomerID == s.CustomerID) && m.place.Asset != "" {
 		m.hand = pane.Hand{AssetID: m.place.Asset, FindingID: m.place.Finding, OrderID: m.place.Order}
 	}
 	m.place.Site = "" // this once

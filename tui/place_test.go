@@ -62,7 +62,7 @@ func TestPlaceIsRemembered(t *testing.T) {
 	if bob.place() != "Observe" || bob.m.siteRecord().SiteID != "Sibaya" {
 		t.Errorf("bob is at %q", bob.place())
 	}
-	named := start(t, 160, 45, func(o *Options, s *plant.Service) { with(o, s); o.Site = "Sibaya" }, plant.New(), other)
+	named := start(t, 160, 45, func(o *Options, s *plant.Service) { with(o, s); o.Site = api.SiteRef{SiteID: "Sibaya"} }, plant.New(), other)
 	if named.m.siteRecord().SiteID != "Sibaya" || named.m.hand.AssetID != "" {
 		t.Errorf("--site opens %s with %q in hand", named.m.siteRecord().SiteID, named.m.hand.AssetID)
 	}

@@ -189,16 +189,16 @@ func (m *Model) openFiles() int {
 // first.
 func (m *Model) chooseFirstSite() tea.Cmd {
 	sites := m.store.Sites.Data
-	if i := slices.IndexFunc(sites, func(s api.Site) bool { return s.SiteID == m.wanted }); m.wanted != "" && i >= 0 {
-		m.wanted = ""
-		if m.store.Site == nil || m.store.Site.SiteID != sites[i].SiteID {
+	if i := slices.IndexFunc(sites, func(s api.Site) bool { return s.Ref() == m.wanted }); i >= 0 {
+		m.wanted = api.SiteRef{}
+		if m.store.Site == nil || m.store.Site.Ref() != sites[i].Ref() {
 			m.openSite(sites[i])
 			return m.poll()
 		}
 	}
 	if m.store.Site != nil {
 		for _, s := range sites { // its particulars may have changed
-			if s.SiteID == m.store.Site.SiteID && s.CustomerID == m.store.Site.CustomerID && s.Timezone == m.store.Site.Timezone {
+			if s.Ref() == m.store.Site.Ref() && s.Timezone == m.store.Site.Timezone {
 				m.store.Site.Site = s
 			}
 		}
@@ -207,11 +207,13 @@ func (m *Model) chooseFirstSite() tea.Cmd {
 	if len(sites) == 0 {
 		return nil
 	}
-	wanted := cmp.Or(m.o.Site, m.place.Site)
-	i := slices.IndexFunc(sites, func(s api.Site) bool { return s.SiteID == wanted })
+	wanted := cmp.Or(m.o.Site, m.place.SiteRef())
+	i := slices.IndexFunc(sites, func(s api.Site) bool {
+		return s.SiteID == wanted.SiteID && (wanted.CustomerID == "" || s.CustomerID == wanted.CustomerID)
+	})
 	if i < 0 {
-		if m.o.Site != "" {
-			m.say(fmt.Sprintf("There is no site %q in reach; this is %s.", m.o.Site, sites[0].SiteID), themes.Warning)
+		if m.o.Site != (api.SiteRef{}) {
+			m.say(fmt.Sprintf("There is no site %q in reach; this is %s.", strings.TrimPrefix(m.o.Site.CustomerID+"/"+m.o.Site.SiteID, "/"), m.siteLabel(sites[0])), themes.Warning)
 		}
 		i = 0
 	}

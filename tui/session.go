@@ -186,7 +186,7 @@ func (m *Model) request(do any) tea.Cmd {
 		m.say(do.Words, themes.Dim)
 	case screen.OpenSite:
 		for _, s := range m.store.Sites.Data {
-			if s.SiteID == do.SiteID {
+			if s.Ref() == do.Site {
 				m.openSite(s)
 				return m.poll()
 			}
@@ -292,7 +292,7 @@ func (m *Model) upload(do screen.StartUpload) tea.Cmd {
 			}
 		}
 		ack, err := m.o.Client.UploadTrain(ctx, req, f, told)
-		return uploadMsg{file: filepath.Base(do.Path), site: req.SiteID, form: form, ack: ack, err: err}
+		return uploadMsg{file: filepath.Base(do.Path), site: api.SiteRef{CustomerID: req.CustomerID, SiteID: req.SiteID}, form: form, ack: ack, err: err}
 	})
 }
 

@@ -78,7 +78,7 @@ func (m *Model) drawStatus(r terminal.Region, v pane.View) {
 	}
 	name := "no site"
 	if v.Site != nil {
-		name = v.Site.SiteID
+		name = state.SiteLabel(v.Sites, v.Site.Ref())
 	}
 	site := []span{{terminal.Truncate(name, max(w/4, 8), m.o.ASCII), themes.Title}}
 	if !m.o.ASCII {

@@ -101,6 +101,7 @@ type AlertMove struct {
 type AlertsQuery struct {
 	TerminalDeviceID string
 	SiteID           string
+	CustomerID       string // of the site; empty: the only one in reach that has it
 	Start, End       Time
 	Limit            int    // 0: all
 	Cursor           string // of the last record of a former part; of one device

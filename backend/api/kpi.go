@@ -9,8 +9,9 @@ const (
 // KPIQuery asks for a site's key figures: GET /sites/{site_id}/kpis
 // (extension). On the wire a time without an offset is in the site's zone.
 type KPIQuery struct {
-	SiteID   string
-	From, To Time // From <= t < To; zero: the last 30 whole days
+	SiteID     string
+	CustomerID string // of the site; empty: the only one in reach that has it
+	From, To   Time   // From <= t < To; zero: the last 30 whole days
 }
 
 // KPIs are a site's key figures over a window.

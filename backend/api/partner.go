@@ -231,9 +231,10 @@ func (m MaintenanceSignals) Counted() MaintenanceSignals {
 
 // SignalsQuery asks for GET /maintenance-signals.
 type SignalsQuery struct {
-	SiteID   string
-	Since    Time   // signals with a later timestamp; zero: all
-	Severity string // one of PartnerSeverities; empty: all
+	SiteID     string
+	CustomerID string // of the site; empty: the only one in reach that has it
+	Since      Time   // signals with a later timestamp; zero: all
+	Severity   string // one of PartnerSeverities; empty: all
 }
 
 // Filtered reports whether q asks for less than all.

@@ -8,6 +8,16 @@ type AssetRef struct {
 	CustomerID string
 }
 
+// SiteRef names a site. CustomerID may be empty where the credential covers only
+// one site of the id; for several, the service answers [ErrAmbiguousSite].
+type SiteRef struct{ CustomerID, SiteID string }
+
+// Ref returns what names the site.
+func (s Site) Ref() SiteRef { return SiteRef{CustomerID: s.CustomerID, SiteID: s.SiteID} }
+
+// Ref returns what names the site.
+func (f FleetSite) Ref() SiteRef { return SiteRef{CustomerID: f.CustomerID, SiteID: f.SiteID} }
+
 // ListQuery selects a part of a list, narrowed by the ids that are not empty.
 type ListQuery struct {
 	CustomerID string
@@ -95,6 +105,7 @@ type EnergyForecast struct {
 type RecordsQuery struct {
 	AssetID    string
 	SiteID     string
+	CustomerID string // of the site; empty: the only one in reach that has it
 	Start, End Time
 	Resolution string // empty: as it was measured
 	Limit      int    // 0: all

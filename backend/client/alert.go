@@ -10,12 +10,8 @@ import (
 
 // AlertPeriod is the span of a site's alerts, or of one of its terminal
 // devices'.
-func (c *Client) AlertPeriod(ctx context.Context, siteID, terminalDeviceID string) (*api.AlertPeriod, error) {
-	q := url.Values{"site_id": {siteID}}
-	if terminalDeviceID != "" {
-		q.Set("terminal_device_id", terminalDeviceID)
-	}
-	return get[api.AlertPeriod](ctx, c, api.PathAlertPeriod, q)
+func (c *Client) AlertPeriod(ctx context.Context, site api.SiteRef, terminalDeviceID string) (*api.AlertPeriod, error) {
+	return get[api.AlertPeriod](ctx, c, api.PathAlertPeriod, append(siteValues(site), "terminal_device_id", terminalDeviceID).query())
 }
 
 // TerminalAlerts reads the alerts of q.TerminalDeviceID, ascending in time.
@@ -33,7 +29,7 @@ func (c *Client) SiteAlerts(ctx context.Context, q api.AlertsQuery) (*api.SiteAl
 
 func alertValues(q api.AlertsQuery) url.Values {
 	v := url.Values{"site_id": {q.SiteID}, "start": {q.Start.String()}, "end": {q.End.String()}}
-	for name, value := range map[string]string{"terminal_device_id": q.TerminalDeviceID, "cursor": q.Cursor} {
+	for name, value := range map[string]string{"customer_id": q.CustomerID, "terminal_device_id": q.TerminalDeviceID, "cursor": q.Cursor} {
 		if value != "" {
 			v.Set(name, value)
 		}

@@ -51,6 +51,7 @@ func both(t *testing.T, h http.Handler, f func(t *testing.T, c *client.Client)) 
 func TestCalls(t *testing.T) {
 	ctx := context.Background()
 	at := api.At(time.Date(2025, 10, 1, 0, 0, 0, 0, time.UTC))
+	theirs := api.SiteRef{CustomerID: "c", SiteID: "s"}
 	for _, c := range []struct {
 		name string
 		call func(*client.Client) error
@@ -69,8 +70,11 @@ func TestCalls(t *testing.T) {
 			return err
 		}, `POST /upload_nowcast {"customer_id":"c","site_id":"s","region":"r","location":"l","s3_path":"s3://b/k.csv"}`},
 		{"cancel an upload", func(c *client.Client) error { _, err := c.CancelUpload(ctx, "upl_1"); return err }, `POST /uploads/upl_1 {"action":"cancel"}`},
-		{"forecast snapshot", func(c *client.Client) error { _, err := c.ForecastSnapshot(ctx, "s 1", 48); return err }, "GET /forecast-snapshot?horizon=48h&site_id=s+1 "},
-		{"KPI rollup", func(c *client.Client) error { _, err := c.KPIRollup(ctx, "s 1"); return err }, "GET /kpi-rollup?site_id=s+1 "},
+		{"forecast snapshot", func(c *client.Client) error {
+			_, err := c.ForecastSnapshot(ctx, api.SiteRef{SiteID: "s 1"}, 48)
+			return err
+		}, "GET /forecast-snapshot?horizon=48h&site_id=s+1 "},
+		{"KPI rollup", func(c *client.Client) error { _, err := c.KPIRollup(ctx, api.SiteRef{SiteID: "s 1"}); return err }, "GET /kpi-rollup?site_id=s+1 "},
 		{"signals", func(c *client.Client) error {
 			_, err := c.MaintenanceSignals(ctx, api.SignalsQuery{SiteID: "s", Since: at, Severity: api.PartnerHigh})
 			return err
@@ -79,8 +83,39 @@ func TestCalls(t *testing.T) {
 			_, err := c.MaintenanceSignals(ctx, api.SignalsQuery{SiteID: "s"})
 			return err
 		}, "GET /maintenance-signals?site_id=s "},
-		{"maintenance schedule", func(c *client.Client) error { _, err := c.MaintenanceSchedule(ctx, "s"); return err }, "GET /maintenance-schedule?site_id=s "},
-		{"snapshot", func(c *client.Client) error { _, err := c.Snapshot(ctx, "s", api.SnapshotKPIs); return err }, "GET /snapshot?kind=kpi-rollup&site_id=s "},
+		{"maintenance schedule", func(c *client.Client) error {
+			_, err := c.MaintenanceSchedule(ctx, api.SiteRef{SiteID: "s"})
+			return err
+		}, "GET /maintenance-schedule?site_id=s "},
+		{"snapshot", func(c *client.Client) error {
+			_, err := c.Snapshot(ctx, api.SiteRef{SiteID: "s"}, api.SnapshotKPIs)
+			return err
+		}, "GET /snapshot?kind=kpi-rollup&site_id=s "},
+		{"site of a customer", func(c *client.Client) error { _, err := c.Site(ctx, theirs); return err }, `POST /terminal/sites {"action":"get","customer_id":"c","site_id":"s"}`},
+		{"summary of a customer's site", func(c *client.Client) error { _, err := c.SiteSummary(ctx, theirs); return err }, `POST /terminal/telemetry {"action":"site-summary","customer_id":"c","site_id":"s"}`},
+		{"latest of a customer's site", func(c *client.Client) error { _, err := c.Latest(ctx, theirs); return err }, "GET /telemetry/latest?customer_id=c&site_id=s "},
+		{"data period of a customer's site", func(c *client.Client) error { _, err := c.DataPeriod(ctx, theirs, "a"); return err }, "GET /telemetry/data-period?asset_id=a&customer_id=c&site_id=s "},
+		{"alert period of a customer's site", func(c *client.Client) error { _, err := c.AlertPeriod(ctx, theirs, "T"); return err }, "GET /ooda/alert-period?customer_id=c&site_id=s&terminal_device_id=T "},
+		{"rollup of a customer's site", func(c *client.Client) error { _, err := c.KPIRollup(ctx, theirs); return err }, "GET /kpi-rollup?customer_id=c&site_id=s "},
+		{"schedule of a customer's site", func(c *client.Client) error { _, err := c.MaintenanceSchedule(ctx, theirs); return err }, "GET /maintenance-schedule?customer_id=c&site_id=s "},
+		{"snapshot of a customer's site", func(c *client.Client) error { _, err := c.Snapshot(ctx, theirs, api.SnapshotKPIs); return err }, "GET /snapshot?customer_id=c&kind=kpi-rollup&site_id=s "},
+		{"forecast snapshot of a customer's site", func(c *client.Client) error { _, err := c.ForecastSnapshot(ctx, theirs, 48); return err }, "GET /forecast-snapshot?customer_id=c&horizon=48h&site_id=s "},
+		{"signals of a customer's site", func(c *client.Client) error {
+			_, err := c.MaintenanceSignals(ctx, api.SignalsQuery{CustomerID: "c", SiteID: "s"})
+			return err
+		}, "GET /maintenance-signals?customer_id=c&site_id=s "},
+		{"figures of a customer's site", func(c *client.Client) error {
+			_, err := c.KPIs(ctx, api.KPIQuery{CustomerID: "c", SiteID: "s"})
+			return err
+		}, "GET /sites/s/kpis?customer_id=c "},
+		{"records of a customer's site", func(c *client.Client) error {
+			_, err := c.SiteRecords(ctx, api.RecordsQuery{CustomerID: "c", SiteID: "s", Start: at, End: at})
+			return err
+		}, "GET /telemetry/site?customer_id=c&end=2025-10-01T00%3A00%3A00Z&site_id=s&start=2025-10-01T00%3A00%3A00Z "},
+		{"alerts of a customer's site", func(c *client.Client) error {
+			_, err := c.SiteAlerts(ctx, api.AlertsQuery{CustomerID: "c", SiteID: "s", Start: at, End: at})
+			return err
+		}, "GET /ooda/site?customer_id=c&end=2025-10-01T00%3A00%3A00Z&site_id=s&start=2025-10-01T00%3A00%3A00Z "},
 		{"nowcast", func(c *client.Client) error {
 			_, err := c.Nowcast(ctx, api.NowcastRequest{CustomerID: "c", TimeRange: api.Range6h, AssetFilter: []string{"a"}})
 			return err
@@ -113,7 +148,7 @@ func TestCalls(t *testing.T) {
 			_, err := c.ModelHistory(ctx, api.ModelsRequest{SiteID: "s", Page: api.Page{Limit: 5}})
 			return err
 		}, `POST /terminal/ml-models {"action":"history","site_id":"s","limit":5}`},
-		{"data period", func(c *client.Client) error { _, err := c.DataPeriod(ctx, "s", ""); return err }, "GET /telemetry/data-period?site_id=s "},
+		{"data period", func(c *client.Client) error { _, err := c.DataPeriod(ctx, api.SiteRef{SiteID: "s"}, ""); return err }, "GET /telemetry/data-period?site_id=s "},
 		{"inverter", func(c *client.Client) error {
 			_, err := c.Inverter(ctx, api.RecordsQuery{AssetID: "a", SiteID: "s", Start: at, End: at, Resolution: "daily", Limit: 5, Cursor: "x"})
 			return err
@@ -122,9 +157,9 @@ func TestCalls(t *testing.T) {
 			_, err := c.SiteRecords(ctx, api.RecordsQuery{AssetID: "ignored", SiteID: "s", Start: at, End: at})
 			return err
 		}, "GET /telemetry/site?end=2025-10-01T00%3A00%3A00Z&site_id=s&start=2025-10-01T00%3A00%3A00Z "},
-		{"latest", func(c *client.Client) error { _, err := c.Latest(ctx, "s"); return err }, "GET /telemetry/latest?site_id=s "},
+		{"latest", func(c *client.Client) error { _, err := c.Latest(ctx, api.SiteRef{SiteID: "s"}); return err }, "GET /telemetry/latest?site_id=s "},
 		{"sites", func(c *client.Client) error { _, err := c.Sites(ctx, api.ListQuery{CustomerID: "c"}); return err }, `POST /terminal/sites {"action":"list","customer_id":"c"}`},
-		{"site", func(c *client.Client) error { _, err := c.Site(ctx, "s"); return err }, `POST /terminal/sites {"action":"get","site_id":"s"}`},
+		{"site", func(c *client.Client) error { _, err := c.Site(ctx, api.SiteRef{SiteID: "s"}); return err }, `POST /terminal/sites {"action":"get","site_id":"s"}`},
 		{"assets", func(c *client.Client) error {
 			_, err := c.Assets(ctx, api.ListQuery{SiteID: "s", Page: api.Page{Limit: 7}})
 			return err
@@ -152,7 +187,7 @@ func TestCalls(t *testing.T) {
 		}, `POST /terminal/issues {"action":"create","site":"s","component":"roof"}`},
 		{"acknowledge issue", func(c *client.Client) error { _, err := c.AcknowledgeIssue(ctx, "i", ""); return err }, `POST /terminal/issues {"action":"acknowledge","issue_id":"i"}`},
 		{"resolve issue", func(c *client.Client) error { _, err := c.ResolveIssue(ctx, "i", "done"); return err }, `POST /terminal/issues {"action":"resolve","issue_id":"i","reason":"done"}`},
-		{"site summary", func(c *client.Client) error { _, err := c.SiteSummary(ctx, "s"); return err }, `POST /terminal/telemetry {"action":"site-summary","site_id":"s"}`},
+		{"site summary", func(c *client.Client) error { _, err := c.SiteSummary(ctx, api.SiteRef{SiteID: "s"}); return err }, `POST /terminal/telemetry {"action":"site-summary","site_id":"s"}`},
 		{"activities", func(c *client.Client) error {
 			_, err := c.Activities(ctx, api.ListQuery{SiteID: "s"})
 			return err
@@ -237,20 +272,20 @@ func TestRefusals(t *testing.T) {
 	}), func(t *testing.T, c *client.Client) {
 		ctx := context.Background()
 		var refused *api.Error
-		_, err := c.DataPeriod(ctx, "rate", "")
+		_, err := c.DataPeriod(ctx, api.SiteRef{SiteID: "rate"}, "")
 		if !errors.As(err, &refused) || !errors.Is(err, api.ErrTooManyRequests) || refused.RetryAfter != 17 || refused.RequestID != "req_1" {
 			t.Errorf("429: %#v", err)
 		}
-		_, err = c.DataPeriod(ctx, "proxy", "")
+		_, err = c.DataPeriod(ctx, api.SiteRef{SiteID: "proxy"}, "")
 		if !errors.As(err, &refused) || refused.Status != 502 || refused.Message != "Bad Gateway" {
 			t.Errorf("502: %v", err)
 		}
-		_, err = c.DataPeriod(ctx, "moved", "")
+		_, err = c.DataPeriod(ctx, api.SiteRef{SiteID: "moved"}, "")
 		if !errors.As(err, &refused) || refused.Status != 302 {
 			t.Errorf("a redirect was followed: %v", err)
 		}
 		for _, site := range []string{"garbage", "large"} {
-			if _, err = c.DataPeriod(ctx, site, ""); err == nil || errors.As(err, &refused) {
+			if _, err = c.DataPeriod(ctx, api.SiteRef{SiteID: site}, ""); err == nil || errors.As(err, &refused) {
 				t.Errorf("%s: %v", site, err)
 			}
 		}
@@ -274,23 +309,23 @@ func TestConditionalReads(t *testing.T) {
 		full.Store(0)
 		var reply client.Reply
 		ctx := client.Observe(context.Background(), &reply)
-		first, err := c.SiteSummary(ctx, "s")
+		first, err := c.SiteSummary(ctx, api.SiteRef{SiteID: "s"})
 		if err != nil || reply.NotModified || reply.Status != 200 || reply.Remaining != 41 {
 			t.Fatalf("%+v, %v", reply, err)
 		}
-		again, err := c.SiteSummary(ctx, "s")
+		again, err := c.SiteSummary(ctx, api.SiteRef{SiteID: "s"})
 		if err != nil || again != first || !reply.NotModified {
 			t.Errorf("unchanged: another value %v, %+v, %v", again != first, reply, err)
 		}
-		if other, err := c.SiteSummary(ctx, "other"); err != nil || other == first || reply.NotModified {
+		if other, err := c.SiteSummary(ctx, api.SiteRef{SiteID: "other"}); err != nil || other == first || reply.NotModified {
 			t.Errorf("another site shares the value, %v", err)
 		}
 		version.Add(1)
-		if changed, err := c.SiteSummary(ctx, "s"); err != nil || changed == first || changed.ActiveInverters != int(version.Load()) {
+		if changed, err := c.SiteSummary(ctx, api.SiteRef{SiteID: "s"}); err != nil || changed == first || changed.ActiveInverters != int(version.Load()) {
 			t.Errorf("changed: %+v, %v", changed, err)
 		}
 		c.SetCredential("another")
-		if fresh, err := c.SiteSummary(ctx, "s"); err != nil || fresh == first || reply.NotModified {
+		if fresh, err := c.SiteSummary(ctx, api.SiteRef{SiteID: "s"}); err != nil || fresh == first || reply.NotModified {
 			t.Errorf("another caller got a remembered value, %v", err)
 		}
 		if full.Load() != 4 {
@@ -311,14 +346,14 @@ func TestManyQueriesAreForgotten(t *testing.T) {
 	var reply client.Reply
 	ctx := client.Observe(context.Background(), &reply)
 	for i := range 1000 {
-		if p, err := c.DataPeriod(ctx, fmt.Sprint(i), ""); err != nil || p.SiteID != fmt.Sprint(i) {
+		if p, err := c.DataPeriod(ctx, api.SiteRef{SiteID: fmt.Sprint(i)}, ""); err != nil || p.SiteID != fmt.Sprint(i) {
 			t.Fatal(p, err)
 		}
 	}
-	if _, err := c.DataPeriod(ctx, "0", ""); err != nil || reply.NotModified {
+	if _, err := c.DataPeriod(ctx, api.SiteRef{SiteID: "0"}, ""); err != nil || reply.NotModified {
 		t.Error("the oldest of a thousand answers is still remembered")
 	}
-	if _, err := c.DataPeriod(ctx, "999", ""); err != nil || !reply.NotModified {
+	if _, err := c.DataPeriod(ctx, api.SiteRef{SiteID: "999"}, ""); err != nil || !reply.NotModified {
 		t.Error("the newest answer is not remembered")
 	}
 }
@@ -395,7 +430,7 @@ func TestCancelEndsTheHandler(t *testing.T) {
 			}))})
 			ctx, cancel := context.WithCancel(context.Background())
 			go func() { <-entered; cancel() }()
-			if _, err := cl.Latest(ctx, "s"); !errors.Is(err, context.Canceled) {
+			if _, err := cl.Latest(ctx, api.SiteRef{SiteID: "s"}); !errors.Is(err, context.Canceled) {
 				t.Errorf("error %v", err)
 			}
 			<-ended
@@ -483,7 +518,7 @@ func TestTokenIsRenewed(t *testing.T) {
 	})
 	c := client.New(client.Options{Transport: client.InProcess(h), Credential: good, Now: clock, OnToken: func(t string) { kept = t }})
 	ctx := context.Background()
-	if _, err := c.DataPeriod(ctx, "s", ""); err != nil || refreshes != 0 {
+	if _, err := c.DataPeriod(ctx, api.SiteRef{SiteID: "s"}, ""); err != nil || refreshes != 0 {
 		t.Fatalf("%d refreshes of a fresh token, %v", refreshes, err)
 	}
 	mu.Lock()
@@ -492,7 +527,7 @@ func TestTokenIsRenewed(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			if _, err := c.DataPeriod(ctx, "s", ""); err != nil {
+			if _, err := c.DataPeriod(ctx, api.SiteRef{SiteID: "s"}, ""); err != nil {
 				t.Errorf("during the renewal: %v", err)
 			}
 		})
@@ -533,7 +568,7 @@ func TestRenewalLooksAtTheKeptToken(t *testing.T) {
 			writeJSON(w, 200, api.DataPeriod{})
 		})
 		cl := client.New(client.Options{Transport: client.InProcess(h), Credential: own, Now: func() time.Time { return start.Add(20 * time.Hour) }, Kept: func() string { return c.kept }})
-		if _, err := cl.DataPeriod(t.Context(), "s", ""); err != nil || refreshed != c.refreshed || used != c.used {
+		if _, err := cl.DataPeriod(t.Context(), api.SiteRef{SiteID: "s"}, ""); err != nil || refreshed != c.refreshed || used != c.used {
 			t.Errorf("%s: refreshed %v, used %q, %v", c.name, refreshed, used, err)
 		}
 	}
@@ -576,7 +611,7 @@ func TestIdempotencyKeyOnCreatesAlone(t *testing.T) {
 	if _, err := c.Detect(ctx, api.AssetRef{AssetID: "a"}, 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Latest(ctx, "s"); err != nil {
+	if _, err := c.Latest(ctx, api.SiteRef{SiteID: "s"}); err != nil {
 		t.Fatal(err)
 	}
 	if got[api.PathDetect] != "k" || got[api.PathLatest] != "" {

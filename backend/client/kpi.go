@@ -11,7 +11,7 @@ import (
 // source; zero times of q are the last 30 whole days. An unknown site is
 // [api.ErrSiteNotFound], a window that is empty or too large a 400.
 func (c *Client) KPIs(ctx context.Context, q api.KPIQuery) (*api.KPIs, error) {
-	window := values{}
+	window := values{"customer_id", q.CustomerID}
 	if !q.From.IsZero() {
 		window = append(window, "from", q.From.String())
 	}

@@ -16,12 +16,12 @@ func (c *Client) Forecast(ctx context.Context, q api.ForecastQuery) (*api.Genera
 
 // ForecastSnapshot is a site's newest forecast by the hour, with its worth; 0
 // hours are a day.
-func (c *Client) ForecastSnapshot(ctx context.Context, siteID string, hours int) (*api.ForecastSnapshot, error) {
+func (c *Client) ForecastSnapshot(ctx context.Context, site api.SiteRef, hours int) (*api.ForecastSnapshot, error) {
 	horizon := number(hours)
 	if horizon != "" {
 		horizon += "h"
 	}
-	return get[api.ForecastSnapshot](ctx, c, api.PathForecastSnapshot, values{"site_id", siteID, "horizon", horizon}.query())
+	return get[api.ForecastSnapshot](ctx, c, api.PathForecastSnapshot, append(siteValues(site), "horizon", horizon).query())
 }
 
 // EnergyForecast is the hourly energy to come.
@@ -30,8 +30,8 @@ func (c *Client) EnergyForecast(ctx context.Context, req api.EnergyForecastReque
 }
 
 // DataPeriod is the span of data of a site, or of one unit.
-func (c *Client) DataPeriod(ctx context.Context, siteID, assetID string) (*api.DataPeriod, error) {
-	return get[api.DataPeriod](ctx, c, api.PathDataPeriod, values{"site_id", siteID, "asset_id", assetID}.query())
+func (c *Client) DataPeriod(ctx context.Context, site api.SiteRef, assetID string) (*api.DataPeriod, error) {
+	return get[api.DataPeriod](ctx, c, api.PathDataPeriod, append(siteValues(site), "asset_id", assetID).query())
 }
 
 // Inverter reads the records of one unit.
@@ -46,8 +46,8 @@ func (c *Client) SiteRecords(ctx context.Context, q api.RecordsQuery) (*api.Site
 }
 
 // Latest reads the newest record of each unit of a site.
-func (c *Client) Latest(ctx context.Context, siteID string) (*api.LatestResponse, error) {
-	return get[api.LatestResponse](ctx, c, api.PathLatest, values{"site_id", siteID}.query())
+func (c *Client) Latest(ctx context.Context, site api.SiteRef) (*api.LatestResponse, error) {
+	return get[api.LatestResponse](ctx, c, api.PathLatest, siteValues(site).query())
 }
 
 // Sites lists the sites in reach; q.CustomerID narrows.
@@ -56,8 +56,8 @@ func (c *Client) Sites(ctx context.Context, q api.ListQuery) (*api.SitesResponse
 }
 
 // Site is one site.
-func (c *Client) Site(ctx context.Context, siteID string) (*api.Site, error) {
-	r, err := read[api.SitesResponse](ctx, c, api.PathSites, api.SitesRequest{Action: api.ActionGet, SiteID: siteID})
+func (c *Client) Site(ctx context.Context, site api.SiteRef) (*api.Site, error) {
+	r, err := read[api.SitesResponse](ctx, c, api.PathSites, api.SitesRequest{Action: api.ActionGet, CustomerID: site.CustomerID, SiteID: site.SiteID})
 	if err != nil {
 		return nil, err
 	}
@@ -181,8 +181,8 @@ func (c *Client) Detections(ctx context.Context, q api.ListQuery) (*api.DetectRe
 }
 
 // SiteSummary is a site's day so far.
-func (c *Client) SiteSummary(ctx context.Context, siteID string) (*api.SiteSummaryResponse, error) {
-	return read[api.SiteSummaryResponse](ctx, c, api.PathTerminalTelemetry, api.SiteSummaryRequest{Action: api.ActionSiteSummary, SiteID: siteID})
+func (c *Client) SiteSummary(ctx context.Context, site api.SiteRef) (*api.SiteSummaryResponse, error) {
+	return read[api.SiteSummaryResponse](ctx, c, api.PathTerminalTelemetry, api.SiteSummaryRequest{Action: api.ActionSiteSummary, CustomerID: site.CustomerID, SiteID: site.SiteID})
 }
 
 // Fleet is the day so far of all sites in reach, by name; q.CustomerID narrows.
@@ -224,9 +224,14 @@ func customerRequest(q api.ListQuery) api.CustomerRequest {
 
 func recordsQuery(q api.RecordsQuery) url.Values {
 	return values{
-		"asset_id", q.AssetID, "site_id", q.SiteID, "start", q.Start.String(), "end", q.End.String(),
+		"asset_id", q.AssetID, "customer_id", q.CustomerID, "site_id", q.SiteID, "start", q.Start.String(), "end", q.End.String(),
 		"resolution", q.Resolution, "limit", number(q.Limit), "cursor", q.Cursor,
 	}.query()
+}
+
+// siteValues are the parameters that name a site.
+func siteValues(site api.SiteRef) values {
+	return values{"customer_id", site.CustomerID, "site_id", site.SiteID}
 }
 
 // values are names and values in turn; empty values are left out.

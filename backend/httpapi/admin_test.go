@@ -204,7 +204,10 @@ func TestKeysOverTheWire(t *testing.T) {
 	if err != nil || made.Key.State != api.KeyGood || made.Key.CreatedBy != "boss" {
 		t.Fatalf("%+v, %v", made, err)
 	}
-	opens := func(key, site string) int { _, err := w.signedIn(key).DataPeriod(ctx, site, ""); return refused(err) }
+	opens := func(key, site string) int {
+		_, err := w.signedIn(key).DataPeriod(ctx, api.SiteRef{SiteID: site}, "")
+		return refused(err)
+	}
 	if a, b := opens(made.APIKey, ownSite), opens(made.APIKey, secondSite); a != 0 || b != 403 {
 		t.Errorf("HTTP %d and %d", a, b)
 	}

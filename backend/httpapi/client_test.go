@@ -111,7 +111,7 @@ func drive(t *testing.T, w *world, c *client.Client) {
 	}
 	one, err := c.Alert(ctx, open.Alerts[0].AlertID)
 	must(err)
-	span, err := c.AlertPeriod(ctx, ownSite, "TERM-Sibaya")
+	span, err := c.AlertPeriod(ctx, api.SiteRef{SiteID: ownSite}, "TERM-Sibaya")
 	must(err)
 	aq := api.AlertsQuery{TerminalDeviceID: "TERM-Sibaya", SiteID: ownSite, Start: *span.FirstRecord, End: api.At(w.clock.now()), Limit: 1}
 	told, err := c.TerminalAlerts(ctx, aq)
@@ -129,13 +129,13 @@ func drive(t *testing.T, w *world, c *client.Client) {
 	}
 	old := c.Credential()
 	w.clock.add(20 * time.Hour)
-	_, err = c.SiteSummary(ctx, ownSite)
+	_, err = c.SiteSummary(ctx, api.SiteRef{SiteID: ownSite})
 	must(err)
 	if c.Credential() == old {
 		t.Error("the token was not renewed in its last quarter")
 	}
 	must(c.Logout(ctx))
-	if _, err := c.Latest(ctx, ownSite); !errors.Is(err, api.ErrUnauthorized) {
+	if _, err := c.Latest(ctx, api.SiteRef{SiteID: ownSite}); !errors.Is(err, api.ErrUnauthorized) {
 		t.Errorf("after logout: %v", err)
 	}
 }

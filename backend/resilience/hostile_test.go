@@ -51,7 +51,7 @@ func (v *victim) serves(t *testing.T) {
 	t.Helper()
 	c := v.Client(v.key())
 	defer c.Close()
-	r, err := c.Latest(t.Context(), fleetSite(0))
+	r, err := c.Latest(t.Context(), api.SiteRef{SiteID: fleetSite(0)})
 	if err != nil || len(r.Records) != 1 || r.Records[0].Power != powerKW(0, v.f.steps()-1) {
 		t.Errorf("a good client: %+v, %v", r, err)
 	}

@@ -87,10 +87,10 @@ func TestMemoryOfAFleet(t *testing.T) {
 		if _, err := c.Assets(t.Context(), api.ListQuery{SiteID: fleetSite(i), Page: api.Page{Limit: api.MaxLimit}}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.SiteSummary(t.Context(), fleetSite(i)); err != nil {
+		if _, err := c.SiteSummary(t.Context(), api.SiteRef{SiteID: fleetSite(i)}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Latest(t.Context(), fleetSite(i)); err != nil {
+		if _, err := c.Latest(t.Context(), api.SiteRef{SiteID: fleetSite(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}

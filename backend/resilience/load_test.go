@@ -115,7 +115,7 @@ func (c *caller) turn(ctx context.Context, i int) (kind string, err error) {
 }
 
 func (c *caller) latest(ctx context.Context) error {
-	r, err := c.Latest(ctx, fleetSite(0))
+	r, err := c.Latest(ctx, api.SiteRef{SiteID: fleetSite(0)})
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (c *caller) daily(ctx context.Context) error {
 }
 
 func (c *caller) period(ctx context.Context, unit int) error {
-	r, err := c.DataPeriod(ctx, fleetSite(0), fleetUnit(unit))
+	r, err := c.DataPeriod(ctx, api.SiteRef{SiteID: fleetSite(0)}, fleetUnit(unit))
 	if err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func (c *caller) console(ctx context.Context, l *ledger, pace float64) {
 	site := api.ListQuery{CustomerID: fleetCustomer, SiteID: fleetSite(0), Page: api.Page{Limit: api.MaxLimit}}
 	ask := map[state.Query]func(context.Context) error{
 		"summary": func(ctx context.Context) error {
-			r, err := c.SiteSummary(ctx, fleetSite(0))
+			r, err := c.SiteSummary(ctx, api.SiteRef{SiteID: fleetSite(0)})
 			if err == nil && r.TotalInverters != c.f.units {
 				err = fmt.Errorf("%d units", r.TotalInverters)
 			}

@@ -28,25 +28,28 @@ func (c *AlertsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		if err != nil {
 			return false, untold(err)
 		}
-		return list[api.Alert]{
+		return list[plain.Sited[api.Alert]]{
 			all: all,
-			wanted: func(a api.Alert) bool {
+			wanted: func(v plain.Sited[api.Alert]) bool {
+				a := v.Fact
 				var units []string
 				if a.Metadata != nil {
 					units = a.Metadata.AssetIDs
 				}
 				return c.wants(a.AlertType, a.AssetID, units) && (c.Severity == "" || a.AlertSeverity == c.Severity)
 			},
-			critical: func(a api.Alert) bool { return a.AlertSeverity == api.AlertCritical && plain.AlertOpen(a) },
-			table:    plain.Alerts,
-			sum: func(wanted []api.Alert) string {
+			critical: func(v plain.Sited[api.Alert]) bool {
+				return v.Fact.AlertSeverity == api.AlertCritical && plain.AlertOpen(v.Fact)
+			},
+			table: plain.Alerts,
+			sum: func(wanted []plain.Sited[api.Alert]) string {
 				if c.Family+c.Unit+c.Severity+c.State == "" {
 					return alertSum(counts)
 				}
 				return count(len(wanted), "alert", "alerts") + " of these; of all, " + alertSum(counts)
 			},
-			json: func(listed []api.Alert) any {
-				return api.AlertsResponse{Success: true, Alerts: listed, Counts: &counts, Count: len(listed)}
+			json: func(listed []plain.Sited[api.Alert]) any {
+				return api.AlertsResponse{Success: true, Alerts: plain.Facts(listed), Counts: &counts, Count: len(listed)}
 			},
 		}.print(f, c.Limit)
 	})

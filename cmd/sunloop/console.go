@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"app.sunloop/backend"
+	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
 	"app.sunloop/themes"
 	"app.sunloop/tui"
@@ -43,6 +44,7 @@ type LookFlags struct {
 	StripsFrom string `default:"100x30" help:"Columns and rows from which the other panes stand as strips."`
 	Split      string `default:"50x50" help:"Percent of the width and the height at which the four panes divide."`
 	Site       string `help:"Site to open first."`
+	Customer   string `help:"Customer of --site, where several customers have a site of that id."`
 }
 
 // ConsoleFlags are those of a console on this machine's terminal.
@@ -199,7 +201,7 @@ func needTerminal(std streams) (*os.File, error) {
 func (c LookFlags) look(g *Globals, getenv func(string) string, isTerminal bool) (tui.Options, error) {
 	o := tui.Options{
 		Now: time.Now, ASCII: c.ASCII, Themes: themes.Builtin(),
-		Mouse: c.Mouse, FPS: c.FPS, Bell: c.Bell, Site: c.Site,
+		Mouse: c.Mouse, FPS: c.FPS, Bell: c.Bell, Site: api.SiteRef{CustomerID: c.Customer, SiteID: c.Site},
 	}
 	var err error
 	if o.Settings, err = c.sources(g, getenv); err != nil {

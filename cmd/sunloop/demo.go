@@ -228,11 +228,11 @@ func (c *DemoCmd) console(ctx context.Context, d *demo) error {
 	if err != nil {
 		return err
 	}
-	if options.Site == "" {
-		options.Site = d.fleet.Sites[0].ID // where it is day when the demo begins
+	if options.Site.SiteID == "" {
+		options.Site.SiteID = d.fleet.Sites[0].ID // where it is day when the demo begins
 		if c.kept {
 			options.Places = placesOf("demo " + d.globals.Data)
-			options.Site = cmp.Or(options.Places.Place(d.login.User.UserID).Site, options.Site)
+			options.Site = cmp.Or(options.Places.Place(d.login.User.UserID).SiteRef(), options.Site)
 		}
 	}
 	options.Source, options.User, options.Guide = c.source(), d.login.User, !c.kept

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
 	"app.sunloop/themes"
 	"app.sunloop/tui"
@@ -35,7 +36,7 @@ func BenchmarkDemo(b *testing.B) {
 			if err != nil {
 				return err
 			}
-			o.Client, o.User, o.Site = client.New(d.client), d.login.User, d.fleet.Sites[0].ID
+			o.Client, o.User, o.Site = client.New(d.client), d.login.User, api.SiteRef{SiteID: d.fleet.Sites[0].ID}
 			o.Log, o.LogLines = slog.New(slog.DiscardHandler), func() []string { return nil }
 			var picture strings.Builder
 			if err := tui.Snapshot(ctx, o, layout.Size{Columns: 120, Rows: 36}, nil, func() {}, &picture); err != nil {

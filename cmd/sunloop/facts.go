@@ -28,7 +28,7 @@ const (
 // FactFlags are what the commands that tell facts have in common.
 type FactFlags struct {
 	Site     string `help:"Only this site."`
-	Customer string `help:"Only this customer's sites."`
+	Customer string `help:"Only this customer's sites; required with --site where several customers have a site of that id."`
 	JSON     bool   `name:"json" help:"As JSON, in the shape of the API."`
 	RemoteFlags
 }
@@ -108,7 +108,8 @@ func wrong(format string, args ...any) error {
 // or does not know is the command line's.
 func untold(err error) error {
 	var nowhere *plain.NoSite
-	if errors.As(err, &nowhere) {
+	var several *plain.AmbiguousSite
+	if errors.As(err, &nowhere) || errors.As(err, &several) {
 		return &failure{statusUsage, err}
 	}
 	var refusal *api.Error
@@ -139,12 +140,12 @@ func each[T any](ctx context.Context, f *facts, ask func(context.Context, api.Si
 		v, err := ask(ctx, site)
 		if errors.Is(err, api.ErrNoModel) && !f.Named {
 			if !f.json {
-				fmt.Fprintf(f.out, "%s: no forecast yet, as no model is trained\n", site.SiteID)
+				fmt.Fprintf(f.out, "%s: no forecast yet, as no model is trained\n", f.Zones.Label(site.Ref()))
 			}
 			continue
 		}
 		if err != nil {
-			return ofSite(site, untold(err))
+			return f.ofSite(site, untold(err))
 		}
 		if all = append(all, v); f.json {
 			continue
@@ -166,12 +167,12 @@ func each[T any](ctx context.Context, f *facts, ask func(context.Context, api.Si
 
 // ofSite puts a site before what went wrong with it, which keeps its exit
 // status.
-func ofSite(site api.Site, err error) error {
+func (f *facts) ofSite(site api.Site, err error) error {
 	var known *failure
 	if errors.As(err, &known) {
-		return &failure{known.status, fmt.Errorf("site %s: %w", site.SiteID, known.error)}
+		return &failure{known.status, fmt.Errorf("site %s: %w", f.Zones.Label(site.Ref()), known.error)}
 	}
-	return fmt.Errorf("site %s: %w", site.SiteID, err)
+	return fmt.Errorf("site %s: %w", f.Zones.Label(site.Ref()), err)
 }
 
 // ListFlags narrow the commands that list things.

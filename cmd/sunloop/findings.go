@@ -27,17 +27,18 @@ func (c *FindingsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		if err != nil {
 			return false, untold(err)
 		}
-		return list[api.Finding]{
+		return list[plain.Sited[api.Finding]]{
 			all: all,
-			wanted: func(v api.Finding) bool {
+			wanted: func(sited plain.Sited[api.Finding]) bool {
+				v := sited.Fact
 				return c.wants(v.FaultFamily, v.AssetID, v.AssetIDs) && (c.Severity == "" || v.SeverityLabel == c.Severity) && (c.State != "ended" || !v.Active)
 			},
 			critical: criticalFinding,
 			table:    plain.Findings,
-			sum: func(wanted []api.Finding) string {
+			sum: func(wanted []plain.Sited[api.Finding]) string {
 				active, critical := 0, 0
 				for _, v := range wanted {
-					if v.Active {
+					if v.Fact.Active {
 						active++
 					}
 					if criticalFinding(v) {
@@ -46,18 +47,20 @@ func (c *FindingsCmd) Run(ctx context.Context, g *Globals, std streams) error {
 				}
 				return fmt.Sprintf("%s, %d active, %d of them critical", count(len(wanted), "finding", "findings"), active, critical)
 			},
-			json: func(listed []api.Finding) any {
+			json: func(listed []plain.Sited[api.Finding]) any {
 				customer := "" // of several
 				if ids := f.Customers(); len(ids) == 1 {
 					customer = ids[0]
 				}
-				return api.FindingsResponse{Success: true, CustomerID: customer, MLEnhancedActivities: listed, Count: len(listed)}
+				return api.FindingsResponse{Success: true, CustomerID: customer, MLEnhancedActivities: plain.Facts(listed), Count: len(listed)}
 			},
 		}.print(f, c.Limit)
 	})
 }
 
-func criticalFinding(f api.Finding) bool { return f.Active && f.SeverityLabel == api.SeverityCritical }
+func criticalFinding(f plain.Sited[api.Finding]) bool {
+	return f.Fact.Active && f.Fact.SeverityLabel == api.SeverityCritical
+}
 
 // critical says whether a critical finding is active at the sites that are
 // asked about.

@@ -35,7 +35,7 @@ func (c *ForecastCmd) Run(ctx context.Context, g *Globals, std streams) error {
 
 // print prints a site's forecast: days, intervals, charts.
 func (c *ForecastCmd) print(f *facts, site api.Site, v *api.GeneratedForecast) error {
-	fmt.Fprintf(f.out, "%s: forecast of %s, model %s", site.SiteID, plain.When(v.GeneratedAt, f.Zones.Of(site.SiteID)), v.Metadata.ModelVersion)
+	fmt.Fprintf(f.out, "%s: forecast of %s, model %s", f.Zones.Label(site.Ref()), plain.When(v.GeneratedAt, f.Zones.Of(site.Ref())), v.Metadata.ModelVersion)
 	if v.Metadata.WeatherSource != "" {
 		fmt.Fprintf(f.out, ", weather: %s", v.Metadata.WeatherSource)
 	}
@@ -56,10 +56,10 @@ func (c *ForecastCmd) print(f *facts, site api.Site, v *api.GeneratedForecast) e
 		median.At, median.Value = append(median.At, at), append(median.Value, p.PredictedPowerKW)
 		clear.At, clear.Value = append(clear.At, at), append(clear.Value, p.ClearSkyKW)
 	}
-	zone := f.Zones.Of(site.SiteID)
+	zone := f.Zones.Of(site.Ref())
 	last := v.Forecasts[len(v.Forecasts)-1].Timestamp.In(zone)
 	for day := midnight(v.Forecasts[0].Timestamp.In(zone)); !day.After(last); day = day.AddDate(0, 0, 1) {
-		if err := c.day(f.out, site, day, fmt.Sprintf("%s, forecast of %s: line P50, dots clear sky", site.SiteID, day.Format(time.DateOnly)), clear, median); err != nil {
+		if err := c.day(f.out, site, day, fmt.Sprintf("%s, forecast of %s: line P50, dots clear sky", f.Zones.Label(site.Ref()), day.Format(time.DateOnly)), clear, median); err != nil {
 			return err
 		}
 	}

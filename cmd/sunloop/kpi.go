@@ -21,20 +21,20 @@ type KPICmd struct {
 
 // Run prints the key figures; exit status 1 as that of status.
 func (c *KPICmd) Run(ctx context.Context, g *Globals, std streams) error {
-	if _, err := c.window("", time.Now(), time.UTC); err != nil {
+	if _, err := c.window(api.SiteRef{}, time.Now(), time.UTC); err != nil {
 		return err
 	}
 	return c.tell(ctx, g, std, func(ctx context.Context, f *facts) (bool, error) {
 		err := each(ctx, f, func(ctx context.Context, site api.Site) (*api.KPIs, error) {
 			var now time.Time
 			if c.Period != "" { // of the plant's clock, which a simulation runs fast
-				s, err := f.Client.SiteSummary(ctx, site.SiteID)
+				s, err := f.Client.SiteSummary(ctx, site.Ref())
 				if err != nil {
 					return nil, err
 				}
 				now = s.Summary.ServiceTime.Time
 			}
-			q, err := c.window(site.SiteID, now, f.Zones.Of(site.SiteID))
+			q, err := c.window(site.Ref(), now, f.Zones.Of(site.Ref()))
 			if err != nil {
 				return nil, err
 			}
@@ -49,8 +49,8 @@ func (c *KPICmd) Run(ctx context.Context, g *Globals, std streams) error {
 
 // window is what is asked about a site. It is called without one to check the
 // command line.
-func (c *KPICmd) window(siteID string, now time.Time, zone *time.Location) (api.KPIQuery, error) {
-	q := api.KPIQuery{SiteID: siteID}
+func (c *KPICmd) window(site api.SiteRef, now time.Time, zone *time.Location) (api.KPIQuery, error) {
+	q := api.KPIQuery{CustomerID: site.CustomerID, SiteID: site.SiteID}
 	if c.Period != "" {
 		if c.From != "" || c.To != "" {
 			return q, wrong("--period stands instead of --from and --to, not beside them")
@@ -106,12 +106,12 @@ func period(word string, now time.Time, zone *time.Location) (from, to time.Time
 
 // printKPIs prints a site's figures and where its useful time went.
 func printKPIs(f *facts, site api.Site, k api.KPIs) error {
-	zone := f.Zones.Of(site.SiteID)
+	zone := f.Zones.Of(site.Ref())
 	arrived := "of the data nothing was due"
 	if k.DataAvailability != nil {
 		arrived = plain.Maybe(k.DataAvailability, 100) + " % of the data arrived"
 	}
-	fmt.Fprintf(f.out, "%s: %s to %s, %s rated %s kW, %s\n", site.SiteID, plain.When(k.From, zone), plain.When(k.To, zone),
+	fmt.Fprintf(f.out, "%s: %s to %s, %s rated %s kW, %s\n", f.Zones.Label(site.Ref()), plain.When(k.From, zone), plain.When(k.To, zone),
 		count(k.Units, "unit", "units"), plain.Number(k.RatedKW), arrived)
 	if err := plain.Figures(k).Write(f.out, "  "); err != nil {
 		return err

@@ -37,27 +37,28 @@ func (c *OrdersCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		if err != nil {
 			return false, untold(err)
 		}
-		return list[api.Order]{
+		return list[plain.Sited[api.Order]]{
 			all: all,
-			wanted: func(o api.Order) bool {
+			wanted: func(v plain.Sited[api.Order]) bool {
+				o := v.Fact
 				return c.wants(o.FaultFamily, o.AssetID, nil) && (c.Priority == "" || o.Priority == c.Priority) && (!c.Late || plain.OrderLate(o))
 			},
-			critical: plain.OrderLate,
+			critical: func(v plain.Sited[api.Order]) bool { return plain.OrderLate(v.Fact) },
 			table:    plain.Orders,
-			sum: func(wanted []api.Order) string {
+			sum: func(wanted []plain.Sited[api.Order]) string {
 				open, late := 0, 0
 				for _, o := range wanted {
-					if plain.OrderOpen(o) {
+					if plain.OrderOpen(o.Fact) {
 						open++
 					}
-					if plain.OrderLate(o) {
+					if plain.OrderLate(o.Fact) {
 						late++
 					}
 				}
 				return fmt.Sprintf("%s, %d open, %d of them late", count(len(wanted), "order", "orders"), open, late)
 			},
-			json: func(listed []api.Order) any {
-				return api.OrderResponse{Success: true, Orders: listed, Count: len(listed)}
+			json: func(listed []plain.Sited[api.Order]) any {
+				return api.OrderResponse{Success: true, Orders: plain.Facts(listed), Count: len(listed)}
 			},
 		}.print(f, c.Limit)
 	})

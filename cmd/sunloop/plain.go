@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"app.sunloop/backend"
+	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
 	"app.sunloop/tui/plain"
 )
@@ -20,7 +21,7 @@ const plainLook = 10 * time.Second
 
 // lines is the console in lines of text, over a client that is signed in.
 func (c *ConsoleFlags) lines(ctx context.Context, std streams, cl *client.Client, source string) error {
-	err := plain.Watch(ctx, plain.Options{Client: cl, Site: c.Site, Source: source, Out: std.out, Look: plainLook, Power: c.PlainPower, Now: time.Now})
+	err := plain.Watch(ctx, plain.Options{Client: cl, Site: api.SiteRef{CustomerID: c.Customer, SiteID: c.Site}, Source: source, Out: std.out, Look: plainLook, Power: c.PlainPower, Now: time.Now})
 	if err != nil {
 		return untold(err)
 	}

@@ -77,7 +77,7 @@ func (c *ScreenshotCmd) Run(ctx context.Context, g *Globals, std streams) error 
 				return fmt.Errorf("there is no theme %q", s.theme)
 			}
 			o.Theme, o.Profile, o.AutoTheme = theme, themes.TrueColor, false
-			o.Client, o.User, o.Source, o.Site = client.New(demo.client), demo.login.User, d.source(), site
+			o.Client, o.User, o.Source, o.Site = client.New(demo.client), demo.login.User, d.source(), api.SiteRef{SiteID: site}
 			o.Log, o.LogLines = slog.New(slog.DiscardHandler), func() []string { return nil }
 			if err := c.draw(ctx, o, s); err != nil {
 				return err
@@ -109,7 +109,7 @@ func awaitForecast(ctx context.Context, cl *client.Client, site string) error {
 		if err != nil {
 			return err
 		}
-		_, noForecast := cl.ForecastSnapshot(ctx, site, 48)
+		_, noForecast := cl.ForecastSnapshot(ctx, api.SiteRef{SiteID: site}, 48)
 		open := false
 		for _, u := range uploads.Uploads {
 			open = open || u.Kind == api.UploadTrain && !u.Ended()

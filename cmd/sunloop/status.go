@@ -40,14 +40,14 @@ func (c *StatusCmd) print(ctx context.Context, f *facts) (bool, error) {
 	all := []siteStatus{}
 	for _, site := range f.Sites {
 		s := siteStatus{Site: site, Findings: []api.Finding{}}
-		summary, err := f.Client.SiteSummary(ctx, site.SiteID)
+		summary, err := f.Client.SiteSummary(ctx, site.Ref())
 		if err != nil {
-			return critical, ofSite(site, untold(err))
+			return critical, f.ofSite(site, untold(err))
 		}
 		s.Summary = summary.Summary
 		for _, v := range findings {
-			if v.SiteID == site.SiteID {
-				s.Findings = append(s.Findings, v)
+			if v.Site == site.Ref() {
+				s.Findings = append(s.Findings, v.Fact)
 			}
 		}
 		if all = append(all, s); f.json {
@@ -73,8 +73,8 @@ func (c *StatusCmd) print(ctx context.Context, f *facts) (bool, error) {
 
 // printStatus prints a site in a few lines that read well aloud.
 func printStatus(out io.Writer, s siteStatus, zones plain.Zones) error {
-	zone := zones.Of(s.Site.SiteID)
-	fmt.Fprintf(out, "%s: %s", s.Site.SiteID, plain.Vitals(s.Summary))
+	zone := zones.Of(s.Site.Ref())
+	fmt.Fprintf(out, "%s: %s", zones.Label(s.Site.Ref()), plain.Vitals(s.Summary))
 	if !s.Summary.LastUpdated.IsZero() {
 		fmt.Fprintf(out, ", data of %s", plain.When(s.Summary.LastUpdated, zone))
 	}
@@ -92,11 +92,11 @@ func printStatus(out io.Writer, s siteStatus, zones plain.Zones) error {
 // printDay charts the site's day.
 func (c *StatusCmd) printDay(ctx context.Context, f *facts, site api.Site, now time.Time) error {
 	const step = 15 * time.Minute
-	start := midnight(now.In(f.Zones.Of(site.SiteID)))
+	start := midnight(now.In(f.Zones.Of(site.Ref())))
 	end := start.AddDate(0, 0, 1)
-	records, err := f.Client.SiteRecords(ctx, api.RecordsQuery{SiteID: site.SiteID, Start: api.At(start), End: api.At(end), Resolution: api.Resolution15Min})
+	records, err := f.Client.SiteRecords(ctx, api.RecordsQuery{CustomerID: site.CustomerID, SiteID: site.SiteID, Start: api.At(start), End: api.At(end), Resolution: api.Resolution15Min})
 	if err != nil {
-		return ofSite(site, untold(err))
+		return f.ofSite(site, untold(err))
 	}
 	total := map[int64]float64{}
 	for _, list := range records.Records {
@@ -110,5 +110,5 @@ func (c *StatusCmd) printDay(ctx context.Context, f *facts, site api.Site, now t
 			points.At, points.Value = append(points.At, t.Unix()), append(points.Value, v)
 		}
 	}
-	return c.day(f.out, site, start, site.SiteID, points)
+	return c.day(f.out, site, start, f.Zones.Label(site.Ref()), points)
 }

@@ -8,37 +8,37 @@ import (
 )
 
 // Alerts has a line for each alert.
-func Alerts(list []api.Alert, z Zones) *Table {
+func Alerts(list []Sited[api.Alert], z Zones) *Table {
 	t := NewTable("severity", "site", "unit", "fault", "since (site time)", "#at risk kW", "state", "id")
-	for _, a := range list {
-		zone := z.Of(a.SiteID)
-		t.Add(a.AlertSeverity, a.SiteID, Unit(a.AssetID, alertUnits(a)), pane.Family(a.AlertType), When(a.Timestamp, zone), Number(a.EnergyAtRiskKW), alertState(a, zone), a.AlertID)
+	for _, v := range list {
+		a, zone := v.Fact, z.Of(v.Site)
+		t.Add(a.AlertSeverity, z.Label(v.Site), Unit(a.AssetID, alertUnits(a)), pane.Family(a.AlertType), When(a.Timestamp, zone), Number(a.EnergyAtRiskKW), alertState(a, zone), a.AlertID)
 	}
 	return t
 }
 
 // Findings has a line for each finding.
-func Findings(list []api.Finding, z Zones) *Table {
+func Findings(list []Sited[api.Finding], z Zones) *Table {
 	t := NewTable("severity", "site", "unit", "fault", "since (site time)", "until (site time)", "#at risk kW", "#lost kWh", "#sure %", "likely cause", "id")
-	for _, f := range list {
-		zone := z.Of(f.SiteID)
+	for _, v := range list {
+		f, zone := v.Fact, z.Of(v.Site)
 		until := "now"
 		if !f.Active {
 			until = When(f.EndedAt, zone)
 		}
-		t.Add(f.SeverityLabel, f.SiteID, Unit(f.AssetID, f.AssetIDs), pane.Family(f.FaultFamily), When(f.StartedAt, zone), until,
+		t.Add(f.SeverityLabel, z.Label(v.Site), Unit(f.AssetID, f.AssetIDs), pane.Family(f.FaultFamily), When(f.StartedAt, zone), until,
 			Number(f.EnergyAtRiskKW), Number(f.LostKWh), Number(100*f.Confidence), Words(f.RootCause), f.SummaryID)
 	}
 	return t
 }
 
 // Orders has a line for each work order.
-func Orders(list []api.Order, z Zones) *Table {
+func Orders(list []Sited[api.Order], z Zones) *Table {
 	t := NewTable("priority", "site", "unit", "work", "status", "technician", "planned (site time)", "next", "due (site time)", "late", "id")
-	for _, o := range list {
-		zone := z.Of(o.SiteID)
+	for _, v := range list {
+		o, zone := v.Fact, z.Of(v.Site)
 		do, by, late := next(o)
-		t.Add(o.Priority, o.SiteID, Unit(o.AssetID, nil), orderWork(o), orderStatus(o), o.AssignedTechnician, When(o.PlannedStart, zone), do, When(by, zone), yes(late), o.OrderID)
+		t.Add(o.Priority, z.Label(v.Site), Unit(o.AssetID, nil), orderWork(o), orderStatus(o), o.AssignedTechnician, When(o.PlannedStart, zone), do, When(by, zone), yes(late), o.OrderID)
 	}
 	return t
 }
@@ -53,8 +53,9 @@ func yes(v bool) string {
 // Forecast has a line for each interval of a site's forecast.
 func Forecast(f api.GeneratedForecast, z Zones) *Table {
 	t := NewTable("from (site time)", "#P50 kW", "#P10 kW", "#P90 kW", "#clear sky kW")
+	zone := z.Of(api.SiteRef{CustomerID: f.CustomerID, SiteID: f.SiteID})
 	for _, v := range f.Forecasts {
-		t.Add(When(v.Timestamp, z.Of(f.SiteID)), Number(v.PredictedPowerKW), Number(v.ConfidenceInterval.Lower), Number(v.ConfidenceInterval.Upper), Number(v.ClearSkyKW))
+		t.Add(When(v.Timestamp, zone), Number(v.PredictedPowerKW), Number(v.ConfidenceInterval.Lower), Number(v.ConfidenceInterval.Upper), Number(v.ClearSkyKW))
 	}
 	return t
 }
@@ -64,7 +65,8 @@ func Forecast(f api.GeneratedForecast, z Zones) *Table {
 func ForecastDays(f api.GeneratedForecast, z Zones) *Table {
 	t := NewTable("day", "#hours forecast", "#P50 kWh")
 	hours := float64(f.StepMinutes) / 60
-	date := func(i int) string { return f.Forecasts[i].Timestamp.In(z.Of(f.SiteID)).Format(time.DateOnly) }
+	zone := z.Of(api.SiteRef{CustomerID: f.CustomerID, SiteID: f.SiteID})
+	date := func(i int) string { return f.Forecasts[i].Timestamp.In(zone).Format(time.DateOnly) }
 	for i := 0; i < len(f.Forecasts); {
 		day, n, kwh := date(i), 0, 0.0
 		for ; i < len(f.Forecasts) && date(i) == day; i++ {

@@ -70,7 +70,7 @@ func TestNumber(t *testing.T) {
 func TestWhen(t *testing.T) {
 	at := api.At(noon)
 	for site, want := range map[string]string{"Sibaya": "2026-11-28 11:30 +02:00", "Nowhere": "2026-11-28 09:30 +00:00", "other": "2026-11-28 09:30 +00:00"} {
-		if got := When(at, zones.Of(site)); got != want {
+		if got := When(at, zones.Of(api.SiteRef{SiteID: site})); got != want {
 			t.Errorf("%s: %s, want %s", site, got, want)
 		}
 	}
@@ -79,14 +79,21 @@ func TestWhen(t *testing.T) {
 	}
 }
 
+func ofSibaya(list []api.Alert) (all []Sited[api.Alert]) {
+	for _, a := range list {
+		all = append(all, Sited[api.Alert]{api.SiteRef{SiteID: "Sibaya"}, a})
+	}
+	return all
+}
+
 func TestAlerts(t *testing.T) {
 	until := api.At(noon.Add(time.Hour))
-	got := text(t, Alerts([]api.Alert{
+	got := text(t, Alerts(ofSibaya([]api.Alert{
 		{AlertSeverity: api.AlertCritical, SiteID: "Sibaya", AssetID: "INV-03", AlertType: "inverter_outage", Timestamp: api.At(noon), EnergyAtRiskKW: 24.66, State: api.AlertUnacknowledged, AlertID: "a1"},
 		{AlertSeverity: api.AlertMinor, SiteID: "Sibaya", AlertType: "site_outage_grid", Timestamp: api.At(noon), State: api.AlertShelved, ShelvedUntil: until, AlertID: "a2",
 			Metadata: &api.AlertMetadata{AssetIDs: []string{"a", "b"}}},
 		{AlertSeverity: api.AlertMinor, SiteID: "Sibaya", AlertType: "soiling", Timestamp: api.At(noon), State: api.AlertAcknowledged, AcknowledgedBy: "anna", AlertID: "a3"},
-	}, zones))
+	}), zones))
 	want := `severity  site    unit        fault            since (site time)        at risk kW  state                                  id
 critical  Sibaya  INV-03      inverter outage  2026-11-28 11:30 +02:00       24.7   not acknowledged                       a1
 minor     Sibaya  2 units     site outage      2026-11-28 11:30 +02:00        0.00  shelved until 2026-11-28 12:30 +02:00  a2

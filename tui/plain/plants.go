@@ -34,14 +34,26 @@ func (e *NoSite) Error() string {
 	return words
 }
 
+// AmbiguousSite is the error for a site id that several customers use.
+type AmbiguousSite struct{ SiteID string }
+
+// Error says what to do.
+func (e *AmbiguousSite) Error() string {
+	return fmt.Sprintf("several customers have a site %q; name one with --customer", e.SiteID)
+}
+
 // Find finds a site, or with an empty id all of a customer, or with two empty
-// ids all that the client may see. What is named and not there is a [NoSite].
+// ids all that the client may see. What is named and not there is a [NoSite], a
+// site id of several customers without a customer an [AmbiguousSite].
 func Find(ctx context.Context, c *client.Client, siteID, customerID string) (*Plants, error) {
 	p := &Plants{Client: c, Named: siteID != ""}
 	if p.Named {
-		site, err := c.Site(ctx, siteID)
-		if errors.Is(err, api.ErrSiteNotFound) || err == nil && customerID != "" && site.CustomerID != customerID {
+		site, err := c.Site(ctx, api.SiteRef{CustomerID: customerID, SiteID: siteID})
+		if errors.Is(err, api.ErrSiteNotFound) {
 			return nil, &NoSite{siteID, customerID}
+		}
+		if refusal := (*api.Error)(nil); errors.As(err, &refusal) && refusal.Message == api.ErrAmbiguousSite.Message {
+			return nil, &AmbiguousSite{siteID}
 		}
 		if err != nil {
 			return nil, err
@@ -66,6 +78,21 @@ func Find(ctx context.Context, c *client.Client, siteID, customerID string) (*Pl
 	return p, nil
 }
 
+// Sited is something of a site, such as an alert.
+type Sited[T any] struct {
+	Site api.SiteRef
+	Fact T
+}
+
+// Facts returns the facts without their sites.
+func Facts[T any](list []Sited[T]) []T {
+	out := make([]T, len(list))
+	for i, v := range list {
+		out[i] = v.Fact
+	}
+	return out
+}
+
 // gather asks for page after page of a list, to its end or to the first item
 // that is done; nil: to its end.
 func gather[T any](ask func(api.Page) (part []T, next string, err error), done func(T) bool) ([]T, error) {
@@ -87,9 +114,10 @@ func gather[T any](ask func(api.Page) (part []T, next string, err error), done f
 	}
 }
 
-// ofCustomers gathers a list that is asked for by customer.
-func ofCustomers[T any](p *Plants, ask func(api.ListQuery) (part []T, next string, err error), done func(T) bool) ([]T, error) {
-	all := []T{}
+// ofCustomers gathers a list that is asked for by customer; siteID returns the
+// site of an item.
+func ofCustomers[T any](p *Plants, siteID func(T) string, ask func(api.ListQuery) (part []T, next string, err error), done func(T) bool) ([]Sited[T], error) {
+	all := []Sited[T]{}
 	for _, customer := range p.Customers() {
 		q := api.ListQuery{CustomerID: customer}
 		if p.Named {
@@ -102,7 +130,9 @@ func ofCustomers[T any](p *Plants, ask func(api.ListQuery) (part []T, next strin
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, part...)
+		for _, v := range part {
+			all = append(all, Sited[T]{api.SiteRef{CustomerID: customer, SiteID: siteID(v)}, v})
+		}
 	}
 	return all, nil
 }
@@ -120,9 +150,9 @@ func (p *Plants) Customers() (ids []string) {
 // Alerts are those in a state, empty for all but cleared ones, by customer what
 // wants doing
 // first, and how many there are in all.
-func (p *Plants) Alerts(ctx context.Context, state string) ([]api.Alert, api.AlertCounts, error) {
+func (p *Plants) Alerts(ctx context.Context, state string) ([]Sited[api.Alert], api.AlertCounts, error) {
 	counts := api.AlertCounts{Unacknowledged: map[string]int{}}
-	all, err := ofCustomers(p, func(q api.ListQuery) ([]api.Alert, string, error) {
+	all, err := ofCustomers(p, func(a api.Alert) string { return a.SiteID }, func(q api.ListQuery) ([]api.Alert, string, error) {
 		r, err := p.Client.Alerts(ctx, q, state)
 		if err != nil {
 			return nil, "", err
@@ -142,12 +172,12 @@ func (p *Plants) Alerts(ctx context.Context, state string) ([]api.Alert, api.Ale
 
 // Findings are active ones first, each the most power at risk first; active
 // ones alone if told so.
-func (p *Plants) Findings(ctx context.Context, active bool) ([]api.Finding, error) {
+func (p *Plants) Findings(ctx context.Context, active bool) ([]Sited[api.Finding], error) {
 	var done func(api.Finding) bool
 	if active { // they stand first
 		done = func(v api.Finding) bool { return !v.Active }
 	}
-	all, err := ofCustomers(p, func(q api.ListQuery) ([]api.Finding, string, error) {
+	all, err := ofCustomers(p, func(f api.Finding) string { return f.SiteID }, func(q api.ListQuery) ([]api.Finding, string, error) {
 		r, err := p.Client.Findings(ctx, q)
 		if errors.Is(err, api.ErrNoSummaries) {
 			return nil, "", nil
@@ -157,21 +187,21 @@ func (p *Plants) Findings(ctx context.Context, active bool) ([]api.Finding, erro
 		}
 		return r.MLEnhancedActivities, r.NextCursor, nil
 	}, done)
-	slices.SortStableFunc(all, func(a, b api.Finding) int {
-		if a.Active != b.Active {
-			if a.Active {
+	slices.SortStableFunc(all, func(a, b Sited[api.Finding]) int {
+		if a.Fact.Active != b.Fact.Active {
+			if a.Fact.Active {
 				return -1
 			}
 			return 1
 		}
-		return cmp.Compare(b.EnergyAtRiskKW, a.EnergyAtRiskKW)
+		return cmp.Compare(b.Fact.EnergyAtRiskKW, a.Fact.EnergyAtRiskKW)
 	})
 	return all, err
 }
 
 // Orders are those that narrow asks for, open ones first.
-func (p *Plants) Orders(ctx context.Context, narrow api.OrderRequest) ([]api.Order, error) {
-	return ofCustomers(p, func(q api.ListQuery) ([]api.Order, string, error) {
+func (p *Plants) Orders(ctx context.Context, narrow api.OrderRequest) ([]Sited[api.Order], error) {
+	return ofCustomers(p, func(o api.Order) string { return o.SiteID }, func(q api.ListQuery) ([]api.Order, string, error) {
 		r, err := p.Client.Orders(ctx, q, narrow)
 		if err != nil {
 			return nil, "", err

@@ -19,8 +19,8 @@ import (
 // Options of [Watch].
 type Options struct {
 	Client *client.Client
-	Site   string // empty: all that the client may see
-	Source string // whose plants these are, for the first line
+	Site   api.SiteRef // without ids: all that the client may see
+	Source string      // whose plants these are, for the first line
 	Out    io.Writer
 
 	// Look is the time from one look to the next at least, by the wall; it is
@@ -48,9 +48,9 @@ type watcher struct {
 	now      time.Time // the plants'
 	date     string    // of the last line
 	told     time.Time // when the power was, by the plants' clock
-	alerts   map[string]api.Alert
-	findings map[string]api.Finding
-	orders   map[string]api.Order
+	alerts   map[string]Sited[api.Alert]
+	findings map[string]Sited[api.Finding]
+	orders   map[string]Sited[api.Order]
 	gone     time.Time // since when the service does not answer, by the wall; zero: it does
 	failures int
 	written  error // what kept a line from being printed
@@ -69,6 +69,7 @@ func Watch(ctx context.Context, o Options) error {
 		err := w.look(ctx)
 		pause := max(w.Look, time.Duration(w.asked)*lookCosts)
 		var nowhere *NoSite
+		var several *AmbiguousSite
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -76,7 +77,7 @@ func Watch(ctx context.Context, o Options) error {
 			return fmt.Errorf("print: %w", w.written)
 		case err == nil:
 			w.answers()
-		case refused(err), errors.As(err, &nowhere):
+		case refused(err), errors.As(err, &nowhere), errors.As(err, &several):
 			return err
 		default:
 			pause = w.silent(err, pause)
@@ -121,7 +122,7 @@ func (w *watcher) answers() {
 // look asks for everything and then tells what is new, so that what fails
 // half-way tells nothing twice.
 func (w *watcher) look(ctx context.Context) error {
-	plants, err := Find(ctx, w.Client, w.Site, "")
+	plants, err := Find(ctx, w.Client, w.Site.SiteID, w.Site.CustomerID)
 	if err != nil {
 		return err
 	}
@@ -172,18 +173,18 @@ func (w *watcher) begin() {
 
 // vitals are the sites' when they are due, else those of the first alone, for
 // the plants' clock.
-func (w *watcher) vitals(ctx context.Context, p *Plants) (map[string]api.SiteSummary, time.Time, error) {
-	vitals, now := map[string]api.SiteSummary{}, w.Now()
+func (w *watcher) vitals(ctx context.Context, p *Plants) (map[api.SiteRef]api.SiteSummary, time.Time, error) {
+	vitals, now := map[api.SiteRef]api.SiteSummary{}, w.Now()
 	for i, s := range p.Sites {
 		if i > 0 && !w.due(now) {
 			break
 		}
 		w.asked++
-		r, err := p.Client.SiteSummary(ctx, s.SiteID)
+		r, err := p.Client.SiteSummary(ctx, s.Ref())
 		if err != nil {
 			return nil, now, err
 		}
-		vitals[s.SiteID] = r.Summary
+		vitals[s.Ref()] = r.Summary
 		if i == 0 {
 			now = r.Summary.ServiceTime.Time
 		}
@@ -196,13 +197,13 @@ func (w *watcher) due(now time.Time) bool {
 	return w.Power > 0 && (w.told.IsZero() || now.Sub(w.told) >= w.Power)
 }
 
-func (w *watcher) tellPower(vitals map[string]api.SiteSummary) {
+func (w *watcher) tellPower(vitals map[api.SiteRef]api.SiteSummary) {
 	if !w.due(w.now) {
 		return
 	}
 	for _, s := range w.plants.Sites {
-		if v, ok := vitals[s.SiteID]; ok {
-			w.at(s.SiteID, "%s", Vitals(v))
+		if v, ok := vitals[s.Ref()]; ok {
+			w.at(s.Ref(), "%s", Vitals(v))
 		}
 	}
 	w.told = w.now
@@ -210,15 +211,15 @@ func (w *watcher) tellPower(vitals map[string]api.SiteSummary) {
 
 // endedOrders are the orders that were open and are not any more, as they are
 // now.
-func (w *watcher) endedOrders(ctx context.Context, open []api.Order) ([]api.Order, error) {
+func (w *watcher) endedOrders(ctx context.Context, open []Sited[api.Order]) ([]Sited[api.Order], error) {
 	gone := map[string]bool{}
 	for id := range w.orders {
 		gone[id] = true
 	}
 	for _, o := range open {
-		delete(gone, o.OrderID)
+		delete(gone, o.Fact.OrderID)
 	}
-	var ended []api.Order
+	var ended []Sited[api.Order]
 	for _, id := range slices.Sorted(maps.Keys(gone)) {
 		w.asked++
 		o, err := w.Client.Order(ctx, id)
@@ -228,7 +229,7 @@ func (w *watcher) endedOrders(ctx context.Context, open []api.Order) ([]api.Orde
 		if err != nil {
 			return nil, err
 		}
-		ended = append(ended, *o)
+		ended = append(ended, Sited[api.Order]{w.orders[id].Site, *o})
 	}
 	return ended, nil
 }
@@ -242,18 +243,18 @@ func (w *watcher) line(format string, args ...any) {
 
 // at prints a line about a site, which begins with its time; with the date
 // where that is another than in the line before.
-func (w *watcher) at(siteID, format string, args ...any) {
-	here := w.now.In(w.plants.Zones.Of(siteID))
+func (w *watcher) at(site api.SiteRef, format string, args ...any) {
+	here := w.now.In(w.plants.Zones.Of(site))
 	stamp := here.Format("15:04")
 	if date := here.Format(time.DateOnly); date != w.date {
 		stamp, w.date = date+" "+stamp, date
 	}
-	w.line("%s %s: %s", stamp, siteID, fmt.Sprintf(format, args...))
+	w.line("%s %s: %s", stamp, w.plants.Zones.Label(site), fmt.Sprintf(format, args...))
 }
 
 // when is a time at a site, without the date if it is today's.
-func (w *watcher) when(siteID string, t api.Time) string {
-	zone := w.plants.Zones.Of(siteID)
+func (w *watcher) when(site api.SiteRef, t api.Time) string {
+	zone := w.plants.Zones.Of(site)
 	if here := t.In(zone); here.Format(time.DateOnly) == w.now.In(zone).Format(time.DateOnly) {
 		return here.Format("15:04")
 	}

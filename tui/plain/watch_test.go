@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,14 +43,18 @@ func (f *fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == api.PathSites && q.Action == api.ActionGet:
 		refusal = api.ErrSiteNotFound
 		for _, s := range f.sites {
-			if s.SiteID == q.SiteID {
+			if s.SiteID == q.SiteID && answer != nil {
+				answer, refusal = nil, api.ErrAmbiguousSite
+				break
+			}
+			if s.SiteID == q.SiteID && (q.CustomerID == "" || q.CustomerID == s.CustomerID) {
 				answer, refusal = api.SitesResponse{Site: &s}, nil
 			}
 		}
 	case r.URL.Path == api.PathSites:
 		answer = api.SitesResponse{Sites: f.sites}
 	case r.URL.Path == api.PathAlerts:
-		answer = api.AlertsResponse{Alerts: of(f.alerts, q.SiteID, func(a api.Alert) string { return a.SiteID })}
+		answer = api.AlertsResponse{Alerts: of(f.ofCustomer(q.CustomerID), q.SiteID, func(a api.Alert) string { return a.SiteID })}
 	case r.URL.Path == api.PathOODA:
 		answer = api.FindingsResponse{MLEnhancedActivities: of(f.findings, q.SiteID, func(v api.Finding) string { return v.SiteID })}
 	case r.URL.Path == api.PathOrder && q.Action == api.ActionGet:
@@ -82,6 +87,15 @@ func (f *fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// ofCustomer are the alerts of a customer: their ids begin with it where there
+// are several customers.
+func (f *fleet) ofCustomer(id string) []api.Alert {
+	if len(f.sites) < 2 || f.sites[0].CustomerID == f.sites[1].CustomerID {
+		return f.alerts
+	}
+	return slices.DeleteFunc(slices.Clone(f.alerts), func(a api.Alert) bool { return !strings.HasPrefix(a.AlertID, id+"-") })
+}
+
 // of are the items of a site; an empty one is all.
 func of[T any](list []T, siteID string, site func(T) string) []T {
 	out := []T{}
@@ -104,7 +118,7 @@ func watched(t *testing.T, f *fleet, site string, steps ...func()) (string, erro
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	err := Watch(ctx, Options{
-		Client: c, Site: site, Source: "ops.example.com", Out: &out, Look: 10 * time.Second, Power: 15 * time.Minute,
+		Client: c, Site: api.SiteRef{SiteID: site}, Source: "ops.example.com", Out: &out, Look: 10 * time.Second, Power: 15 * time.Minute,
 		Now: func() time.Time { return wall },
 		Wait: func(_ context.Context, d time.Duration) error {
 			wall, f.now = wall.Add(d), f.now.Add(d)
@@ -128,6 +142,35 @@ func diff(t *testing.T, got, want string) {
 	t.Helper()
 	if got != want {
 		t.Errorf("printed:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// TestWatchOfOneID watches two customers' sites of one id: each line names the
+// customer and has the time of its own site.
+func TestWatchOfOneID(t *testing.T) {
+	alert := func(customer string) api.Alert {
+		return api.Alert{AlertID: customer + "-1", SiteID: "Sibaya", AssetID: "of " + customer, AlertType: "inverter_outage", AlertSeverity: api.AlertCritical, State: api.AlertUnacknowledged, Timestamp: api.At(noon)}
+	}
+	f := sibaya()
+	f.sites = append(f.sites, api.Site{SiteID: "Sibaya", CustomerID: "n", Timezone: "Europe/Berlin"})
+	f.alerts = []api.Alert{alert("c"), alert("n")}
+	got, err := watched(t, f, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"11:30 c/Sibaya: critical alarm, not acknowledged: of c inverter outage since 11:30", "10:30 n/Sibaya: critical alarm, not acknowledged: of n inverter outage since 10:30"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in:\n%s", want, got)
+		}
+	}
+	if _, err := watched(t, f, "Sibaya"); err == nil || !strings.Contains(err.Error(), "--customer") {
+		t.Errorf("an ambiguous site: %v", err)
+	}
+	c := client.New(client.Options{Transport: client.InProcess(f), Credential: "key"})
+	defer c.Close()
+	p, err := Find(t.Context(), c, "Sibaya", "n")
+	if err != nil || len(p.Sites) != 1 || p.Sites[0].CustomerID != "n" {
+		t.Errorf("the site of n: %+v, %v", p, err)
 	}
 }
 

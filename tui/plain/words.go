@@ -9,6 +9,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/tui/pane"
+	"app.sunloop/tui/state"
 )
 
 // Unknown stands for a value that is not there.
@@ -42,29 +43,36 @@ func When(t api.Time, zone *time.Location) string {
 	return t.In(zone).Format("2006-01-02 15:04 -07:00")
 }
 
-// Zones are the zones of sites.
-type Zones map[string]*time.Location
+// Zones knows the time zones and the labels of sites.
+type Zones struct {
+	sites []api.Site
+	zones map[api.SiteRef]*time.Location
+}
 
 // ZonesOf reads the sites' zones. One that is not known here is UTC.
 func ZonesOf(sites []api.Site) Zones {
-	z := Zones{}
+	z := Zones{sites, map[api.SiteRef]*time.Location{}}
 	for _, s := range sites {
 		zone, err := time.LoadLocation(s.Timezone)
 		if err != nil {
 			zone = time.UTC
 		}
-		z[s.SiteID] = zone
+		z.zones[s.Ref()] = zone
 	}
 	return z
 }
 
-// Of is a site's zone, UTC for one that is not known.
-func (z Zones) Of(siteID string) *time.Location {
-	if zone := z[siteID]; zone != nil {
+// Of returns a site's zone, UTC if it is not known.
+func (z Zones) Of(site api.SiteRef) *time.Location {
+	if zone := z.zones[site]; zone != nil {
 		return zone
 	}
 	return time.UTC
 }
+
+// Label returns the site's id, with its customer's id before it where another of
+// the sites has the same id.
+func (z Zones) Label(site api.SiteRef) string { return state.SiteLabel(z.sites, site) }
 
 // Vitals are a site's vital signs in a line.
 func Vitals(d api.SiteSummary) string {

@@ -67,7 +67,7 @@ func (s *Audit) ask(q state.AuditQuestion) {
 		s.period = 30 * keysPeriod
 	}
 	s.title = "Audit trail"
-	for _, part := range []struct{ words, value string }{{" of ", q.Actor}, {" at ", q.SiteID}, {": ", q.Route}, {" of ", q.TargetID}} {
+	for _, part := range []struct{ words, value string }{{" of ", q.Actor}, {" at ", siteText(q)}, {": ", q.Route}, {" of ", q.TargetID}} {
 		if part.value != "" {
 			s.title += part.words + part.value
 		}
@@ -126,7 +126,7 @@ func (s *Audit) do(a keymap.Action, id string, v pane.View) any {
 	switch a {
 	case keymap.AskTrail:
 		s.where = zone(v)
-		return OpenDialog{NewAuditForm(s.question, zone(v), s.ask)}
+		return OpenDialog{NewAuditForm(s.question, v.Sites, zone(v), s.ask)}
 	case keymap.FurtherBack:
 		q := s.question
 		q.Parts++
@@ -141,18 +141,27 @@ func (s *Audit) do(a keymap.Action, id string, v pane.View) any {
 	return nil
 }
 
-// NewAuditForm asks for a question to the trail; ask is given it.
-func NewAuditForm(q state.AuditQuestion, zone *time.Location, ask func(state.AuditQuestion)) *AuditForm {
+// siteText returns the site of a question as [AuditForm] takes it.
+func siteText(q state.AuditQuestion) string {
+	if q.Customer != "" {
+		return q.Customer + "/" + q.SiteID
+	}
+	return q.SiteID
+}
+
+// NewAuditForm asks for a question to the trail; ask is given it. A site whose
+// id other sites have is named by [state.SiteLabel].
+func NewAuditForm(q state.AuditQuestion, sites []api.Site, zone *time.Location, ask func(state.AuditQuestion)) *AuditForm {
 	day := func(t api.Time) string {
 		if t.IsZero() {
 			return ""
 		}
 		return t.In(zone).Format("2006-01-02 15:04")
 	}
-	return &AuditForm{ask: ask, asking: asking{zone: zone,
+	return &AuditForm{ask: ask, sites: sites, asking: asking{zone: zone,
 		names: []string{"actor", "site_id", "route", "target_id", "from", "to"},
 		form: form{fields: []Field{
-			NewField("Who", "a user, the name of an API key, or the id of either", q.Actor), NewField("Site", "its id", q.SiteID), NewField("What", "as keys, or keys revoke", q.Route),
+			NewField("Who", "a user, the name of an API key, or the id of either", q.Actor), NewField("Site", "its id", siteText(q)), NewField("What", "as keys, or keys revoke", q.Route),
 			NewField("Of", "the id of an order, unit, key or user", q.TargetID), NewField("From", "a date or time, as 2026-11-01", day(q.From)), NewField("To", "the end, which is not in it", day(q.To)),
 		}},
 	}}
@@ -161,7 +170,8 @@ func NewAuditForm(q state.AuditQuestion, zone *time.Location, ask func(state.Aud
 // AuditForm asks for a question to the audit trail.
 type AuditForm struct {
 	asking
-	ask func(state.AuditQuestion)
+	ask   func(state.AuditQuestion)
+	sites []api.Site // in reach
 }
 
 // Title names the form.
@@ -183,6 +193,12 @@ func (d *AuditForm) Key(k tea.KeyMsg, keys keymap.Map) Result { return d.key(k, 
 
 func (d *AuditForm) accept() Result {
 	q := state.AuditQuestion{Actor: d.value("actor"), SiteID: d.value("site_id"), Route: d.value("route"), TargetID: d.value("target_id")}
+	for _, s := range d.sites {
+		if label := state.SiteLabel(d.sites, s.Ref()); label == q.SiteID && label != s.SiteID {
+			q.SiteID, q.Customer = s.SiteID, s.CustomerID
+			break
+		}
+	}
 	for _, f := range []struct {
 		name string
 		to   *api.Time

@@ -7,6 +7,7 @@ package screen
 import (
 	tea "github.com/charmbracelet/bubbletea"
 
+	"app.sunloop/backend/api"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/pane"
@@ -39,7 +40,7 @@ type (
 		Keep bool
 	}
 	// OpenSite puts a site on screen.
-	OpenSite struct{ SiteID string }
+	OpenSite struct{ Site api.SiteRef }
 	// TakeInHand turns all panes to a thing, and goes on in the pane of a name
 	// unless that is empty.
 	TakeInHand struct {

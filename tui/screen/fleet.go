@@ -31,11 +31,14 @@ func NewFleet() *Sheet {
 			{Title: "data", Width: 6, Right: true, Rank: 1}, {Title: "the day, 00 to 24", Min: 24, Rank: 6},
 		},
 		rows: fleetRows, detail: fleetDetail, wide: true, leaves: true,
-		act: func(a keymap.Action, id string, _ pane.View) any {
+		act: func(a keymap.Action, id string, v pane.View) any {
 			if a != keymap.Open || id == "" {
 				return nil
 			}
-			return OpenSite{SiteID: id}
+			if i := slices.IndexFunc(fleetOf(v), func(f api.FleetSite) bool { return fleetID(f) == id }); i >= 0 {
+				return OpenSite{Site: fleetOf(v)[i].Ref()}
+			}
+			return nil
 		},
 		export: fleetExport,
 		status: func(v pane.View) status {
@@ -46,6 +49,9 @@ func NewFleet() *Sheet {
 		},
 	}
 }
+
+// fleetID identifies the row of a site. No id has a tab.
+func fleetID(f api.FleetSite) string { return f.CustomerID + "\t" + f.SiteID }
 
 // fleetOf are the sites, the most at risk first.
 func fleetOf(v pane.View) []api.FleetSite {
@@ -120,9 +126,9 @@ func fleetRows(v pane.View) []pane.Row {
 		pr, prSort := percentOf(s.FleetPRPct)
 		available, availableSort := percentOf(s.FleetAvailabilityPct)
 		rows = append(rows, pane.Row{
-			ID: f.SiteID, Sort: []any{strings.ToLower(f.SiteID), s.TotalPowerKW, ofSort, lost(s), alarmRank(f), prSort, availableSort, s.TotalKWhToday, -s.LastUpdated.Sub(s.ServiceTime.Time).Seconds(), nil},
+			ID: fleetID(f), Sort: []any{strings.ToLower(f.SiteID), s.TotalPowerKW, ofSort, lost(s), alarmRank(f), prSort, availableSort, s.TotalKWhToday, -s.LastUpdated.Sub(s.ServiceTime.Time).Seconds(), nil},
 			Cells: []pane.Cell{
-				{Text: f.SiteID, Role: themes.Text}, {Text: pane.Power(s.TotalPowerKW), Role: valueRole}, {Text: pane.Percent(of), Role: ofRole}, {Text: pane.Power(lost(s)), Role: valueRole},
+				{Text: state.SiteLabel(sites, f.Ref()), Role: themes.Text}, {Text: pane.Power(s.TotalPowerKW), Role: valueRole}, {Text: pane.Percent(of), Role: ofRole}, {Text: pane.Power(lost(s)), Role: valueRole},
 				{Text: alarmWords(f), Draw: func(r terminal.Region) { drawAlarms(r, f, v) }}, {Text: pr, Role: valueRole}, {Text: available, Role: valueRole}, {Text: pane.Energy(s.TotalKWhToday), Role: valueRole},
 				{Text: age, Role: ageRole}, {Draw: func(r terminal.Region) { drawHours(r, f.Hours, v) }},
 			},
@@ -198,7 +204,7 @@ func drawHours(r terminal.Region, hours []*float64, v pane.View) {
 
 func fleetDetail(v pane.View, id string) []Detail {
 	sites := fleetOf(v)
-	i := slices.IndexFunc(sites, func(f api.FleetSite) bool { return f.SiteID == id })
+	i := slices.IndexFunc(sites, func(f api.FleetSite) bool { return fleetID(f) == id })
 	if i < 0 {
 		return nil
 	}

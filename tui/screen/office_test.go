@@ -17,7 +17,7 @@ import (
 // officeDialogs are the forms of units, users, files and the audit trail.
 func officeDialogs() map[string]Dialog {
 	return map[string]Dialog{
-		"audit-ask": NewAuditForm(state.AuditQuestion{Actor: "anna", From: api.At(noon.AddDate(0, 0, -7))}, time.UTC, nil),
+		"audit-ask": NewAuditForm(state.AuditQuestion{Actor: "anna", From: api.At(noon.AddDate(0, 0, -7))}, nil, time.UTC, nil),
 		"picker":    shownFolder(), "upload-cancel": NewUploadCancel(plant.New().Uploads(noon)[1]),
 		"asset-add": NewAssetForm(plant.New().Site()), "asset-change": NewAssetChange(plant.New().Equipment(noon)[1]),
 		"component-install": NewComponentForm(plant.New().Equipment(noon)[2], nil, "2026-11-28"), "component-replace": NewComponentForm(plant.New().Equipment(noon)[2], &plant.New().Equipment(noon)[2].Components[1], "2026-11-28"),

@@ -37,6 +37,7 @@ type Trail struct {
 type AuditQuestion struct {
 	Actor    string   `json:"actor,omitempty"`
 	SiteID   string   `json:"site_id,omitempty"`
+	Customer string   `json:"customer_id,omitempty"` // of SiteID, where several customers have a site of it
 	Route    string   `json:"route,omitempty"`
 	TargetID string   `json:"target_id,omitempty"`
 	From     api.Time `json:"from,omitzero"`
@@ -64,7 +65,7 @@ func trail(ctx context.Context, c *client.Client, of string) (t Trail, err error
 	if err := json.Unmarshal([]byte(of), &q); err != nil {
 		return t, err
 	}
-	r := api.AuditRequest{Actor: q.Actor, SiteID: q.SiteID, Route: q.Route, TargetID: q.TargetID, From: q.From, To: q.To, Page: api.Page{Limit: auditPart}}
+	r := api.AuditRequest{Actor: q.Actor, CustomerID: q.Customer, SiteID: q.SiteID, Route: q.Route, TargetID: q.TargetID, From: q.From, To: q.To, Page: api.Page{Limit: auditPart}}
 	for range q.Parts {
 		v, err := c.Audit(ctx, r)
 		if err != nil {

@@ -82,7 +82,7 @@ var reportSources = map[Query]source{
 		if err != nil {
 			return nil, err
 		}
-		v, err := c.SiteRecords(ctx, api.RecordsQuery{SiteID: r.site.SiteID, Start: api.At(span.From), End: api.At(span.To), Resolution: span.Resolution})
+		v, err := c.SiteRecords(ctx, api.RecordsQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Start: api.At(span.From), End: api.At(span.To), Resolution: span.Resolution})
 		return field(v, err, func() map[string][]api.Record { return v.Records })
 	}),
 	QueryModelHistory: of(func(s *Site) *Value[[]api.ModelMove] { return &s.ModelHistory }, func(ctx context.Context, c *client.Client, r Request) ([]api.ModelMove, error) {
@@ -105,7 +105,7 @@ var reportSources = map[Query]source{
 		if err != nil {
 			return api.KPIs{}, err
 		}
-		v, err := c.KPIs(ctx, api.KPIQuery{SiteID: r.site.SiteID, From: api.At(from), To: api.At(to)})
+		v, err := c.KPIs(ctx, api.KPIQuery{CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, From: api.At(from), To: api.At(to)})
 		return field(v, err, func() api.KPIs { return *v })
 	}),
 	QueryIssues: of(func(s *Site) *Value[[]api.Issue] { return &s.Issues }, func(ctx context.Context, c *client.Client, r Request) ([]api.Issue, error) {

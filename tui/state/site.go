@@ -104,6 +104,17 @@ type Answer struct {
 	Took    time.Duration
 }
 
+// SiteLabel returns what names a site for a person: its id, with its customer's
+// id before it where another site of all has the same id.
+func SiteLabel[T interface{ Ref() api.SiteRef }](all []T, site api.SiteRef) string {
+	for _, other := range all {
+		if ref := other.Ref(); ref.SiteID == site.SiteID && ref != site {
+			return site.CustomerID + "/" + site.SiteID
+		}
+	}
+	return site.SiteID
+}
+
 // Open puts a site on screen and forgets the data of the former one.
 func (s *Store) Open(site api.Site) {
 	zone, err := time.LoadLocation(site.Timezone)
@@ -224,7 +235,7 @@ var siteSources = map[Query]source{
 	QueryDay:  day(func(s *Site) *Value[Day] { return &s.Day }, prepareToday, joinToday),
 	QueryPast: day(func(s *Site) *Value[Day] { return &s.Past }, preparePast, joinPast),
 	QuerySummary: summary(of(func(s *Site) *Value[api.SiteSummary] { return &s.Summary }, func(ctx context.Context, c *client.Client, r Request) (api.SiteSummary, error) {
-		v, err := c.SiteSummary(ctx, r.site.SiteID)
+		v, err := c.SiteSummary(ctx, r.site.Ref())
 		return field(v, err, func() api.SiteSummary { return v.Summary })
 	})),
 	QueryForecast: of(func(s *Site) *Value[api.GeneratedForecast] { return &s.Forecast }, func(ctx context.Context, c *client.Client, r Request) (api.GeneratedForecast, error) {
@@ -288,7 +299,7 @@ func day(slot func(*Site) *Value[Day], prepare func(s *Store, r *Request, now ti
 	src.prepare = prepare
 	src.ask = func(ctx context.Context, c *client.Client, r Request) (any, error) {
 		v, err := c.SiteRecords(ctx, api.RecordsQuery{
-			SiteID: r.site.SiteID, Start: api.At(r.from), End: api.At(nextMidnight(r.now, r.zone)),
+			CustomerID: r.site.CustomerID, SiteID: r.site.SiteID, Start: api.At(r.from), End: api.At(nextMidnight(r.now, r.zone)),
 			Resolution: api.Resolution5Min, // bounds a day, however often a unit is read
 		})
 		switch {

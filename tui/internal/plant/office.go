@@ -23,9 +23,18 @@ func (p *Plant) Fleet(now time.Time) []api.FleetSite {
 	return []api.FleetSite{
 		{SiteID: "Havelland", CustomerID: "north", Name: "Havelland", Timezone: "Europe/Berlin", CapacityKW: 4200, Summary: sound, Findings: map[string]int{api.SeverityNormal: 1}, Hours: hours(func(int) float64 { return 1 })},
 		{SiteID: "Kalahari Solar Park", CustomerID: "acme", Name: "Kalahari Solar Park", Timezone: p.Zone.String(), CapacityKW: 12500, Summary: old, Findings: map[string]int{}, Hours: hours(func(h int) float64 { return 0.2 * float64(h-6) })},
-		{SiteID: p.SiteID, CustomerID: "acme", Name: "Sibaya Solar", Timezone: p.Zone.String(), CapacityKW: float64(p.Units) * UnitKW, Summary: p.Summary(now), EnergyAtRiskKW: 54.6, Unacknowledged: 2,
-			Findings: map[string]int{api.SeverityCritical: 1, api.SeverityWarning: 1}, Hours: hours(func(h int) float64 { return 1 - 0.05*float64(h-7) })},
+		p.inFleet(now),
 	}
+}
+
+// inFleet is the plant's own day in a fleet.
+func (p *Plant) inFleet(now time.Time) api.FleetSite {
+	out := make([]*float64, 24)
+	for h := 7; h < min(now.In(p.Zone).Hour(), 18); h++ {
+		out[h] = new(1 - 0.05*float64(h-7))
+	}
+	return api.FleetSite{SiteID: p.SiteID, CustomerID: p.customer(), Name: "Sibaya Solar", Timezone: p.Zone.String(), CapacityKW: float64(p.Units) * UnitKW, Summary: p.Summary(now), EnergyAtRiskKW: 54.6, Unacknowledged: 2,
+		Findings: map[string]int{api.SeverityCritical: 1, api.SeverityWarning: 1}, Hours: out}
 }
 
 // Equipment are the units with their particulars: one is as bare as a file

@@ -3,6 +3,7 @@
 package plant
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -13,11 +14,12 @@ import (
 // Plant is a site of equal units with one that stands still since seven and
 // one that makes a fifth too little.
 type Plant struct {
-	SiteID string
-	Units  int
-	Zone   *time.Location
-	Step   time.Duration
-	Name   func(i int) string // of unit i; nil names them INV-01 and so on
+	Customer string // empty: acme
+	SiteID   string
+	Units    int
+	Zone     *time.Location
+	Step     time.Duration
+	Name     func(i int) string // of unit i; nil names them INV-01 and so on
 }
 
 // New is a plant of eight units in Johannesburg, sampled each five minutes.
@@ -46,10 +48,13 @@ func (p *Plant) UnitID(i int) string {
 	return fmt.Sprintf("INV-%02d", i+1)
 }
 
+// customer is the id of the plant's customer.
+func (p *Plant) customer() string { return cmp.Or(p.Customer, "acme") }
+
 // Site is the plant's record.
 func (p *Plant) Site() api.Site {
 	return api.Site{
-		SiteID: p.SiteID, CustomerID: "acme", Name: "Sibaya Solar", Timezone: p.Zone.String(), Location: "ZA",
+		SiteID: p.SiteID, CustomerID: p.customer(), Name: "Sibaya Solar", Timezone: p.Zone.String(), Location: "ZA",
 		CapacityKW: float64(p.Units * UnitKW), Currency: "ZAR", TariffPerKWh: 1.5, AssetCount: p.Units,
 	}
 }
@@ -58,7 +63,7 @@ func (p *Plant) Site() api.Site {
 func (p *Plant) Assets() []api.Asset {
 	out := make([]api.Asset, p.Units)
 	for i := range out {
-		out[i] = api.Asset{AssetID: p.UnitID(i), Name: fmt.Sprintf("Inverter %d", i+1), Type: "inverter", CapacityKW: UnitKW, SiteID: p.SiteID, CustomerID: "acme"}
+		out[i] = api.Asset{AssetID: p.UnitID(i), Name: fmt.Sprintf("Inverter %d", i+1), Type: "inverter", CapacityKW: UnitKW, SiteID: p.SiteID, CustomerID: p.customer()}
 	}
 	return out
 }
@@ -170,7 +175,7 @@ func (p *Plant) value(t time.Time) api.ForecastValue {
 func (p *Plant) Forecast(now time.Time) api.GeneratedForecast {
 	hour := now.Truncate(time.Hour)
 	f := api.GeneratedForecast{
-		ForecastID: "fc-1", CustomerID: "acme", SiteID: p.SiteID, GeneratedAt: api.At(hour), HorizonHours: 168, StepMinutes: 60,
+		ForecastID: "fc-1", CustomerID: p.customer(), SiteID: p.SiteID, GeneratedAt: api.At(hour), HorizonHours: 168, StepMinutes: 60,
 		Metadata: api.ForecastMetadata{ModelType: "sunloop-blend", ModelVersion: "1.0.0", ModelAccuracy: 0.93, WeatherSource: weatherSource},
 	}
 	for h := range 168 {

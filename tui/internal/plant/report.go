@@ -33,7 +33,7 @@ func (p *Plant) Issued(now time.Time) []api.StoredForecast {
 // Accuracy is how the forecasts did, worse with each lead.
 func (p *Plant) Accuracy(now time.Time) api.Accuracy {
 	day := func(back int) string { return p.Midnight(now).AddDate(0, 0, -back).Format(time.DateOnly) }
-	a := api.Accuracy{CustomerID: "acme", SiteID: p.SiteID, Days: 90, From: day(90), To: day(1),
+	a := api.Accuracy{CustomerID: p.customer(), SiteID: p.SiteID, Days: 90, From: day(90), To: day(1),
 		Overall:  api.ModelScore{Samples: 43120, PinballPercent: 2.1, NMAEPercent: 5.9, BiasPercent: 0.8, Coverage80: 0.79, WidthPercent: 19},
 		Promised: &api.ModelScore{Samples: 4000, PinballPercent: 1.9, NMAEPercent: 5.2, BiasPercent: 0.1, Coverage80: 0.8, WidthPercent: 18},
 	}
@@ -155,11 +155,11 @@ func (p *Plant) report(r *http.Request, now time.Time, q question) (answer any, 
 	case r.URL.Path == api.PathTerminalForecast && q.Action == api.ActionAccuracy:
 		return api.AccuracyResponse{Success: true, Accuracy: p.Accuracy(now)}, true
 	case r.URL.Path == api.PathTerminalForecast:
-		return api.StoredForecastsResponse{Success: true, CustomerID: "acme", ForecastResults: p.Issued(now)}, true
+		return api.StoredForecastsResponse{Success: true, CustomerID: p.customer(), ForecastResults: p.Issued(now)}, true
 	case r.URL.Path == api.PathInterpolation && q.Action == api.ActionGaps:
 		return p.Gaps(now), true
 	case r.URL.Path == api.PathInterpolation:
-		return api.InterpolationsResponse{Success: true, CustomerID: "acme", InterpolationResults: p.Fills(now)}, true
+		return api.InterpolationsResponse{Success: true, CustomerID: p.customer(), InterpolationResults: p.Fills(now)}, true
 	case r.URL.Path == api.PathIssues:
 		return api.IssuesResponse{Success: true, Issues: p.Issues(now)}, true
 	case r.URL.Path == strings.Replace(api.PathSiteKPIs, "{site_id}", p.SiteID, 1):

@@ -124,6 +124,7 @@ func (s *Service) fail(w http.ResponseWriter, e *api.Error) {
 type question struct {
 	Action   string `json:"action"`
 	SiteID   string `json:"site_id"`
+	Customer string `json:"customer_id"`
 	AssetID  string `json:"asset_id"`
 	Username string `json:"username"`
 	Password string `json:"password"`
@@ -143,6 +144,9 @@ func (s *Service) answer(r *http.Request, body []byte) (any, *api.Error) {
 	if id := r.URL.Query().Get("site_id"); id != "" {
 		q.SiteID = id
 	}
+	if id := r.URL.Query().Get("customer_id"); id != "" {
+		q.Customer = id
+	}
 	if id, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, api.PathSites+"/"), "/kpis"); ok {
 		q.SiteID = id
 	}
@@ -157,6 +161,11 @@ func (s *Service) answer(r *http.Request, body []byte) (any, *api.Error) {
 	case api.PathTerminalTelemetry:
 		if q.Action == api.ActionFleet && len(s.Plants) > 0 {
 			fleet := s.Plants[0].Fleet(now)
+			for _, p := range s.Plants[1:] {
+				if p.SiteID == s.Plants[0].SiteID {
+					fleet = append(fleet, p.inFleet(now))
+				}
+			}
 			return api.FleetResponse{Success: true, Sites: fleet, Count: len(fleet)}, nil
 		}
 	case api.PathLogin:
@@ -174,7 +183,21 @@ func (s *Service) answer(r *http.Request, body []byte) (any, *api.Error) {
 		s.uploads++
 		return api.UploadAck{Status: "success", ProcessingStatus: api.UploadQueued, UploadID: "upl-way"}, nil
 	}
+	if q.Customer == "" && q.SiteID != "" {
+		named := 0
+		for _, p := range s.Plants {
+			if p.SiteID == q.SiteID {
+				named++
+			}
+		}
+		if named > 1 {
+			return nil, api.ErrAmbiguousSite
+		}
+	}
 	for _, p := range s.Plants {
+		if q.Customer != "" && p.customer() != q.Customer {
+			continue
+		}
 		if q.SiteID == "" && q.OrderID+q.AlertID+q.ScheduleID+q.BOMID+q.SubscriptionID != "" || p.SiteID == q.SiteID {
 			return p.answer(r, now, q)
 		}
