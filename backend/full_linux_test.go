@@ -138,15 +138,15 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestDocumentedDiskSpace compares docs/trust.md with the conditions of
+// TestDocumentedDiskSpace compares docs/guarantees.md with the conditions of
 // readiness.
 func TestDocumentedDiskSpace(t *testing.T) {
-	text, err := os.ReadFile("../docs/trust.md")
+	text, err := os.ReadFile("../docs/guarantees.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := fmt.Sprintf("`/readyz?capability=writes` and `=uploads` return 503 until a file of %d MiB fits again and %d MiB are free; they also do so before the disk is full, while less than %[2]d MiB are free.", roomBytes>>20, leastFree>>20)
 	if !strings.Contains(string(text), want) {
-		t.Errorf("docs/trust.md does not say: %s", want)
+		t.Errorf("docs/guarantees.md does not say: %s", want)
 	}
 }

@@ -1,6 +1,9 @@
 package deploy
 
 import (
+	"os"
+	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,7 +12,7 @@ import (
 
 var (
 	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
-	link    = regexp.MustCompile(`\]\(([a-z./-]*)#([a-z0-9-]+)\)`)
+	link    = regexp.MustCompile(`\]\(([a-zA-Z./-]*)(?:#([a-z0-9-]+))?\)`)
 	unsaid  = regexp.MustCompile(`[^a-z0-9 -]`)
 )
 
@@ -38,16 +41,16 @@ func TestAlertsHaveSections(t *testing.T) {
 		} `json:"groups"`
 	}
 	strict(t, "alerts.yml", read(t, "docs/alerts.yml"), &rules)
-	_, text, _ := strings.Cut(read(t, "docs/operations.md"), "\n## Alerts\n")
+	_, text, _ := strings.Cut(read(t, "docs/runbook.md"), "\n## Alerts\n")
 	text, _, found := strings.Cut(text, "\n## ")
 	if !found {
-		t.Fatal("docs/operations.md has no part about alerts")
+		t.Fatal("docs/runbook.md has no section Alerts")
 	}
 	var names []string
 	for _, g := range rules.Groups {
 		for _, r := range g.Rules {
 			names = append(names, strings.ToLower(r.Alert))
-			if want := "docs/operations.md#" + strings.ToLower(r.Alert); r.Annotations["runbook"] != want {
+			if want := "docs/runbook.md#" + strings.ToLower(r.Alert); r.Annotations["runbook"] != want {
 				t.Errorf("%s: its runbook is %q, not %q", r.Alert, r.Annotations["runbook"], want)
 			}
 			if s := r.Labels["severity"]; s != "page" && s != "ticket" {
@@ -60,20 +63,34 @@ func TestAlertsHaveSections(t *testing.T) {
 	}
 }
 
-// TestLinksOfOperations finds what the document's links into documents name.
-func TestLinksOfOperations(t *testing.T) {
-	text := read(t, "docs/operations.md")
-	links := link.FindAllStringSubmatch(text, -1)
-	for _, m := range links {
-		in := text
-		if m[1] != "" {
-			in = read(t, "docs/"+m[1])
-		}
-		if !slices.Contains(anchors(in), m[2]) {
-			t.Errorf("there is no %s#%s", m[1], m[2])
+// TestLinksOfDocuments looks for the target of each link from one document into
+// another, or to a heading of its own.
+func TestLinksOfDocuments(t *testing.T) {
+	files, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	for _, f := range files {
+		name := "docs/" + filepath.Base(f)
+		text := read(t, name)
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			links++
+			in, target := name, text
+			if m[1] != "" {
+				in = path.Join("docs", m[1])
+				if _, err := os.Stat(filepath.Join("..", in)); err != nil {
+					t.Errorf("%s links to %s, which does not exist", name, in)
+					continue
+				}
+				target = read(t, in)
+			}
+			if m[2] != "" && !slices.Contains(anchors(target), m[2]) {
+				t.Errorf("%s: there is no %s#%s", name, in, m[2])
+			}
 		}
 	}
-	if len(links) < 10 {
-		t.Errorf("only %d links were found", len(links))
+	if links < 60 {
+		t.Errorf("only %d links were found", links)
 	}
 }

@@ -55,10 +55,10 @@ func TestReplicasOfCompose(t *testing.T) {
 	if trusted := *replicas[0].Environment["SUNLOOP_TRUSTED_PROXY"]; p.Networks["proxied"].Ipam.Config[0].Subnet != trusted {
 		t.Errorf("%s is believed, which is not where the proxy is", trusted)
 	}
-	operations := read(t, "docs/operations.md")
+	page := read(t, "docs/replicas.md")
 	for name := range p.Secrets {
-		if !strings.Contains(operations, name) {
-			t.Errorf("docs/operations.md does not say what the secret %s is", name)
+		if !strings.Contains(page, name) {
+			t.Errorf("docs/replicas.md does not say what the secret %s is", name)
 		}
 	}
 	proxied(t, replicas)
@@ -111,8 +111,8 @@ func TestReplicaOfSystemd(t *testing.T) {
 		if !strings.Contains(conf, "LoadCredential="+name+":/etc/sunloop/"+name+"\n") || !strings.Contains(conf, "_FILE=%d/"+name) && !strings.Contains(conf, "PGPASSFILE=%d/"+name) {
 			t.Errorf("the credential %s is not given or not named", name)
 		}
-		if !strings.Contains(read(t, "docs/operations.md"), "/etc/sunloop/"+name) {
-			t.Errorf("docs/operations.md does not say how %s is made", name)
+		if !strings.Contains(read(t, "docs/replicas.md"), "/etc/sunloop/"+name) {
+			t.Errorf("docs/replicas.md does not say how %s is made", name)
 		}
 	}
 	for _, name := range []string{`SUNLOOP_STORE="postgres://`, `SUNLOOP_OBJECTS="s3://`} {

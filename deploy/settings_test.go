@@ -61,7 +61,7 @@ func TestSettingsExist(t *testing.T) {
 	vars, found := known(t), 0
 	// Variables of the compose file itself.
 	vars["SUNLOOP_VERSION"], vars["SUNLOOP_SECRETS"], vars["SUNLOOP_SECRETS_DIR"] = true, true, true
-	for _, pattern := range []string{"systemd/*", "compose/*", "kubernetes/*.yaml", "kubernetes/replicas/*", "../docs/operations.md"} {
+	for _, pattern := range []string{"systemd/*", "compose/*", "kubernetes/*.yaml", "kubernetes/replicas/*", "../docs/deployment.md", "../docs/operations.md", "../docs/replicas.md", "../docs/runbook.md", "../docs/configuration.md"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -12,9 +12,9 @@ import (
 	"app.sunloop/backend/listener"
 )
 
-// TestTheDocumentNamesTheLimits holds docs/trust.md against the constants.
+// TestTheDocumentNamesTheLimits holds docs/guarantees.md against the constants.
 func TestTheDocumentNamesTheLimits(t *testing.T) {
-	text, err := os.ReadFile("../../docs/trust.md")
+	text, err := os.ReadFile("../../docs/guarantees.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestTheDocumentNamesTheLimits(t *testing.T) {
 		"time of requests under way when the service ends":          fmt.Sprintf("%.0f s |", l.Drain.Seconds()),
 	} {
 		if row := "| " + what + " | " + limit; !strings.Contains(string(text), row) {
-			t.Errorf("docs/trust.md has no row that begins %q", row)
+			t.Errorf("docs/guarantees.md has no row that begins %q", row)
 		}
 	}
 }

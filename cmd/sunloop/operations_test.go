@@ -17,17 +17,21 @@ var (
 	systemPath = regexp.MustCompile(`(^|[\s=:'">])/(etc|usr|var)/`)
 )
 
-// Places in docs/operations.md.
+// operated are the documents with commands for operators, in the order in which
+// one machine could run them.
+var operated = []string{"deployment.md", "operations.md", "replicas.md", "runbook.md"}
+
+// The database and the bucket of the examples.
 const (
 	exampleDatabase = "postgres://sunloop@db.example.org/sunloop"
-	exampleBucket   = "s3://sunloop-example/house?region=eu-central-1"
+	exampleBucket   = "s3://sunloop-example/production?region=eu-central-1"
 )
 
-// operations FILE writes the commands of docs/operations.md into FILE, in their
+// operations FILE writes the commands of the documents into FILE, in their
 // order, and the units that they install into deploy: with $WORK/root as the
-// machine's root, ports that are free, and the database and the bucket of DB and
-// BUCKET, without which the blocks with these are left out. Once it is enabled,
-// the service runs before each block.
+// machine's root, free ports, and the database and the bucket of DB and BUCKET.
+// Without these it omits the blocks that name them. Once it is enabled, the
+// service runs before each block.
 func operations(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: operations FILE")
@@ -55,15 +59,17 @@ func operations(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		ts.Check(os.WriteFile(ts.MkAbs(filepath.Join("deploy/systemd", filepath.Base(f))), []byte(here(string(b))), 0o644))
 	}
-	doc, err := os.ReadFile(filepath.Join(ts.Getenv("DEPLOY"), "../docs/operations.md"))
-	ts.Check(err)
 	script := "set -eu\n"
-	for _, at := range shBlock.FindAllSubmatchIndex(doc, -1) {
-		if block := doc[at[2]:at[3]]; bytes.Contains(block, []byte(exampleDatabase)) && ts.Getenv("DB") == "" {
-			continue
+	for _, name := range operated {
+		doc, err := os.ReadFile(filepath.Join(ts.Getenv("DEPLOY"), "../docs", name))
+		ts.Check(err)
+		for _, at := range shBlock.FindAllSubmatchIndex(doc, -1) {
+			if block := doc[at[2]:at[3]]; bytes.Contains(block, []byte(exampleDatabase)) && ts.Getenv("DB") == "" {
+				continue
+			}
+			line := 1 + strings.Count(string(doc[:at[0]]), "\n")
+			script += fmt.Sprintf("echo '== docs/%s:%d'\n[ ! -e $WORK/enabled ] || systemctl start sunloop\n%s", name, line, here(string(doc[at[2]:at[3]])))
 		}
-		line := 1 + strings.Count(string(doc[:at[0]]), "\n")
-		script += fmt.Sprintf("echo '== docs/operations.md:%d'\n[ ! -e $WORK/enabled ] || systemctl start sunloop\n%s", line, here(string(doc[at[2]:at[3]])))
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(script+"systemctl stop sunloop\n"), 0o600))
 }

@@ -95,11 +95,11 @@ func TestReady(t *testing.T) {
 // TestNamedRightsSuffice: an account with the rights that the documents name does
 // all that there is to do, and the log hears of no failure.
 func TestNamedRightsSuffice(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/operations.md")
+	page, err := os.ReadFile("../../../docs/replicas.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, part, _ := strings.Cut(string(page), "\n## Objects in a bucket\n")
+	_, part, _ := strings.Cut(string(page), "\n## The bucket\n")
 	part, _, _ = strings.Cut(part, "\n## ")
 	rights := regexp.MustCompile(`s3:[A-Z]\w+`).FindAllString(part, -1)
 	if len(rights) != 6 {
