@@ -92,10 +92,10 @@ func TestCalls(t *testing.T) {
 			return err
 		}, "GET /snapshot?kind=kpi-rollup&site_id=s "},
 		{"site of a customer", func(c *client.Client) error { _, err := c.Site(ctx, theirs); return err }, `POST /terminal/sites {"action":"get","customer_id":"c","site_id":"s"}`},
-		{"summary of a customer's site", func(c *client.Client) error { _, err := c.SiteSummary(ctx, theirs); return err }, `POST /terminal/telemetry {"action":"site-summary","customer_id":"c","site_id":"s"}`},
+		{"summary of a customer's site", func(c *client.Client) error { _, err := c.SiteSummary(ctx, theirs); return err }, `POST /terminal/telemetry {"action":"site-summary","site_id":"s","customer_id":"c"}`},
 		{"latest of a customer's site", func(c *client.Client) error { _, err := c.Latest(ctx, theirs); return err }, "GET /telemetry/latest?customer_id=c&site_id=s "},
 		{"data period of a customer's site", func(c *client.Client) error { _, err := c.DataPeriod(ctx, theirs, "a"); return err }, "GET /telemetry/data-period?asset_id=a&customer_id=c&site_id=s "},
-		{"alert period of a customer's site", func(c *client.Client) error { _, err := c.AlertPeriod(ctx, theirs, "T"); return err }, "GET /ooda/alert-period?customer_id=c&site_id=s&terminal_device_id=T "},
+		{"alert period of a customer's site", func(c *client.Client) error { _, err := c.AlertPeriod(ctx, theirs, "T"); return err }, "GET /ooda/data-period?customer_id=c&site_id=s&terminal_device_id=T "},
 		{"rollup of a customer's site", func(c *client.Client) error { _, err := c.KPIRollup(ctx, theirs); return err }, "GET /kpi-rollup?customer_id=c&site_id=s "},
 		{"schedule of a customer's site", func(c *client.Client) error { _, err := c.MaintenanceSchedule(ctx, theirs); return err }, "GET /maintenance-schedule?customer_id=c&site_id=s "},
 		{"snapshot of a customer's site", func(c *client.Client) error { _, err := c.Snapshot(ctx, theirs, api.SnapshotKPIs); return err }, "GET /snapshot?customer_id=c&kind=kpi-rollup&site_id=s "},
