@@ -235,6 +235,7 @@ func (s *Service) compose(ctx context.Context, cfg Config) error {
 	}
 	s.auth, err = auth.New(ctx, auth.Options{Records: s.store, Key: key, Now: cfg.Wall, RequireMFA: cfg.RequireMFA,
 		TokenLifetime: cfg.TokenLifetime, SigningKeyAge: cfg.SigningKeyAge, Providers: cfg.Providers, Argon: cfg.Argon, Shared: s.replica(),
+		HasSites: ops.HasSites,
 		OnUser: func() {
 			select {
 			case s.userMade <- struct{}{}:

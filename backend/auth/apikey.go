@@ -140,6 +140,9 @@ func (m Administrator) CreateKey(ctx context.Context, n NewKey) (plain string, k
 		return "", key, err
 	}
 	err = m.records.Update(ctx, func(tx store.Tx) error {
+		if err := m.checkNewCustomers(tx, k.Customers); err != nil {
+			return err
+		}
 		err := roomFor(tx, apiKeys, k.Customers, api.MaxKeys, "API keys", func(other apiKey) []string { return other.Customers })
 		if err != nil {
 			return err

@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
+	"net/http"
 	"slices"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/names"
 	"app.sunloop/backend/store"
 )
 
@@ -91,8 +93,8 @@ func (s *Service) externalAccount(tx store.Tx, p Provider, who identity) (a, was
 
 // provisioned is the account of somebody new. It has no password.
 func (s *Service) provisioned(tx store.Tx, p Provision, who identity) (account, error) {
-	if checkLookalike("username", who.username) != nil {
-		return account{}, denied("the username looks like another one")
+	if reason := names.CheckUser(who.username); reason != "" {
+		return account{}, denied("the username is not accepted: " + reason)
 	}
 	a := account{ID: s.newID("usr"), Username: who.username, Role: p.Role, Customers: slices.Clone(p.Customers), CreatedAt: s.now().UTC()}
 	if p.RoleClaim != "" {
@@ -118,6 +120,15 @@ func (s *Service) provisioned(tx store.Tx, p Provision, who identity) (account, 
 	switch err := checkReservedName(tx, a.Username, a.Customers); {
 	case errors.Is(err, api.InvalidField("username", "")):
 		return account{}, denied("the username ends in @ and the id of a customer that the user does not belong to")
+	case err != nil:
+		return account{}, err
+	}
+	refusal := (*api.Error)(nil)
+	switch err := errors.Join(checkUniqueName(tx, a.Username, everyAccount), s.checkNewCustomers(tx, a.Customers)); {
+	case errors.As(err, &refusal) && refusal.Status == http.StatusConflict:
+		return account{}, denied("the username looks like another one")
+	case errors.As(err, &refusal) && refusal.Status == http.StatusBadRequest:
+		return account{}, denied("the claim " + p.CustomersClaim + " names a customer whose id looks like another one")
 	case err != nil:
 		return account{}, err
 	}

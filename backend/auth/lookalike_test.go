@@ -1,34 +1,74 @@
 package auth
 
 import (
+	"context"
 	"errors"
 	"testing"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
 )
 
-func TestLookalikeNames(t *testing.T) {
-	for name, good := range map[string]bool{
-		"root": true, "ana.lima@example.org": true, "Åsa-Öström": true, "жанна": true, "Ольга.Петрова": true, "γιώργος": true, "田中さくら": true, "김민준": true,
-		"محمد": true, "अनिता": true, "tanaka田中": true, "1234": true, "ılker": true, "нина2": true,
-		"r\u043e\u043et":                   false, // Cyrillic о
-		"\u0440\u043e\u043et":              false, // Cyrillic ро
-		"\u0440\u0430\u0443\u0440\u0430":   false, // Cyrillic alone, reads paypa
-		"\u03bfv\u03bf":                    false, // Greek ο
-		"\uff52\uff4f\uff4f\uff54":         false, // full width
-		"\u0251na":                         false, // phonetic
-		"ana\u0661":                        false, // Arabic digit
-		"\u0430\u0434\u043c\u0456\u043din": false,
-		"\ufb01nn":                         false, // ligature
-	} {
-		err := checkLookalike("username", name)
-		if (err == nil) != good {
-			t.Errorf("%q (%+q): %v", name, name, err)
+// TestExistingNamesRemain: users and customers of earlier versions keep names and
+// ids that are not accepted for new ones.
+func TestExistingNamesRemain(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t, noMFA)
+	w.hasSites = func(_ store.Tx, id string) (bool, error) { return id == "\u0421ity", nil }
+	const mixed, customer = "r\u043e\u043et", "\u0421ustomer"
+	err := w.store.Update(ctx, func(tx store.Tx) error {
+		for _, name := range []string{mixed, "..", "root"} {
+			hash, err := w.passwords.hash(ctx, goodPassword)
+			if err != nil {
+				return err
+			}
+			a := account{ID: w.newID("usr"), Username: name, Role: api.RoleAnalyst, Customers: []string{customer}, Hash: hash, CreatedAt: w.now()}
+			if err := accounts.Insert(tx, a); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.user("boss", api.RoleAdmin)
+	for _, name := range []string{mixed, "..", "root"} {
+		w.login(name)
+		if err := w.change(name, UserChange{Customers: []string{customer, "\u0421ity"}}); err != nil {
+			t.Errorf("change %+q: %v", name, err)
 		}
 	}
-	w := newWorld(t, nil)
-	_, err := w.CreateUser(t.Context(), NewUser{Username: "\u0440\u043e\u043et", Password: goodPassword, Role: api.RoleAdmin})
-	if refusal := (*api.Error)(nil); !errors.As(err, &refusal) || refusal.Status != 400 || refusal.Details["field"] != "username" {
-		t.Errorf("a user: %v", err)
+	if err := w.change("root", UserChange{Customers: []string{"\u0421oast"}}); status(err) != 400 {
+		t.Errorf("a new customer: %v", err)
+	}
+	if _, _, err := w.CreateKey(ctx, NewKey{Name: "k", Customers: []string{customer}}); err != nil {
+		t.Errorf("a key of an existing customer: %v", err)
+	}
+	if _, err := w.CreateUser(ctx, NewUser{Username: "r00t", Password: goodPassword, Role: api.RoleAnalyst}); status(err) != 409 {
+		t.Errorf("a name that looks like an existing one: %v", err)
+	}
+}
+
+// TestProvisionedLookalikes: a provider adds no user whose name looks like an
+// existing one, and no customer whose id mixes scripts.
+func TestProvisionedLookalikes(t *testing.T) {
+	w, r := federated(t, func(p *Provider) {
+		p.Provision = &Provision{Role: api.RoleAnalyst, Customers: []string{"acme"}, CustomersClaim: "customers"}
+	})
+	w.user("alice", api.RoleAnalyst, "acme")
+	for _, name := range []string{"aIice", "a1ice", "\u0430lice", "..", "a\u0336lice"} {
+		if _, err := w.exchange("company", r.token(set("preferred_username", name))); !errors.Is(err, api.ErrForbidden) {
+			t.Errorf("%+q: %v", name, err)
+		}
+	}
+	if _, err := w.exchange("company", r.token(set("customers", "\u0430cme"))); !errors.Is(err, api.ErrForbidden) {
+		t.Errorf("a customer that looks like an existing one: %v", err)
+	}
+	if users, err := w.users(); err != nil || len(users) != 1 {
+		t.Errorf("%d users, %v", len(users), err)
+	}
+	if _, err := w.exchange("company", r.token(set("preferred_username", "Михаил"))); err != nil {
+		t.Errorf("a name of one script: %v", err)
 	}
 }

@@ -5,22 +5,18 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
-	"strings"
 	"sync/atomic"
-	"unicode"
 	"unicode/utf8"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/limit"
 	"github.com/alexedwards/argon2id"
 	"golang.org/x/text/unicode/norm"
 )
 
-// Bounds of passwords and names.
+// Limits of passwords.
 const (
 	MinPasswordRunes = 8
 	MaxPasswordBytes = 1024
-	MaxUsernameRunes = 64
 )
 
 // DefaultParams are those of RFC 9106 section 4 for machines with less
@@ -92,32 +88,4 @@ func checkPassword(password string) error {
 		return api.InvalidField("password", fmt.Sprintf("at most %d bytes", MaxPasswordBytes))
 	}
 	return nil
-}
-
-// cleanUsername is the name as it is stored and shown, or a refusal. The id of a
-// customer of the user at its end may hold any character that can be printed.
-func cleanUsername(name string, customers []string) (string, error) {
-	name = norm.NFC.String(name)
-	local := localPart(name, customers)
-	if n := utf8.RuneCountInString(local); n == 0 || n > MaxUsernameRunes || len(name) > 4*MaxUsernameRunes || utf8.RuneCountInString(name) > limit.Kinds["name"] {
-		return "", api.InvalidField("username", fmt.Sprintf("1 to %d characters", MaxUsernameRunes))
-	}
-	if strings.ContainsFunc(name[len(local):], func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return "", api.InvalidField("username", "it holds a character that cannot be printed")
-	}
-	for _, r := range local {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && !containsRune("._-@+", r) {
-			return "", api.InvalidField("username", "letters, digits and . _ - @ + only")
-		}
-	}
-	return name, nil
-}
-
-func containsRune(set string, r rune) bool {
-	for _, s := range set {
-		if s == r {
-			return true
-		}
-	}
-	return false
 }

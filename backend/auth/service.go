@@ -34,6 +34,10 @@ type Options struct {
 	// worthless then.
 	OnUser func()
 
+	// HasSites reports whether a customer has a site; optional. The id of such a
+	// customer is accepted whatever it looks like.
+	HasSites func(tx store.Tx, customerID string) (bool, error)
+
 	Issuer        string           // of tokens, and the name in authenticators; default Sunloop
 	TokenLifetime time.Duration    // default api.TokenLifetime
 	SigningKeyAge time.Duration    // at which Sweep rotates the key; default DefaultSigningKeyAge, negative: never
@@ -57,6 +61,7 @@ type Service struct {
 	known     known
 	issuers   []*issuer
 	onUser    func()
+	hasSites  func(tx store.Tx, customerID string) (bool, error) // may be nil
 }
 
 // maxSession is how long a session may be renewed before its user signs in
@@ -69,7 +74,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Records == nil || o.Now == nil {
 		return nil, errors.New("auth wants records and a clock")
 	}
-	s := &Service{records: o.Records, now: o.Now, requireMFA: o.RequireMFA, issuer: o.Issuer, lifetime: o.TokenLifetime, keyAge: cmp.Or(o.SigningKeyAge, DefaultSigningKeyAge), shared: o.Shared, onUser: o.OnUser}
+	s := &Service{records: o.Records, now: o.Now, requireMFA: o.RequireMFA, issuer: o.Issuer, lifetime: o.TokenLifetime, keyAge: cmp.Or(o.SigningKeyAge, DefaultSigningKeyAge), shared: o.Shared, onUser: o.OnUser, hasSites: o.HasSites}
 	if s.issuer == "" {
 		s.issuer = "Sunloop"
 	}

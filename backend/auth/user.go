@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/names"
 	"app.sunloop/backend/store"
 	"github.com/oklog/ulid/v2"
-	"golang.org/x/text/unicode/norm"
 )
 
 // account is a user as stored.
@@ -55,9 +55,6 @@ var accounts = store.Table[account]{
 		}},
 	},
 }
-
-// folded is a username as it is compared.
-func folded(name string) string { return strings.ToLower(norm.NFC.String(name)) }
 
 // User is an account without its secrets.
 type User struct {
@@ -155,7 +152,7 @@ func (s *Service) CreateFirstAdmin(ctx context.Context, username, password, addr
 	if !empty {
 		return User{}, errHasUsers()
 	}
-	return s.create(ctx, NewUser{Username: username, Password: password, Role: api.RoleAdmin, address: address}, func(tx store.Tx) error {
+	return s.create(ctx, NewUser{Username: username, Password: password, Role: api.RoleAdmin, address: address}, everyAccount, func(tx store.Tx) error {
 		users, _, err := accounts.List(tx, store.Query{Limit: 1})
 		if err == nil && len(users) > 0 {
 			err = errHasUsers()
@@ -163,6 +160,9 @@ func (s *Service) CreateFirstAdmin(ctx context.Context, username, password, addr
 		return err
 	})
 }
+
+// everyAccount is a condition that all accounts meet.
+func everyAccount(account) bool { return true }
 
 func errHasUsers() error { return api.Conflict("The first administrator exists already") }
 
@@ -181,7 +181,7 @@ func (m Administrator) AddUser(ctx context.Context, n NewUser) (User, error) {
 	if len(n.Sites) == 0 && !slices.Contains(m.by.Sites, api.Every) {
 		n.Sites = m.by.Sites
 	}
-	return m.create(ctx, n, func(store.Tx) error {
+	return m.create(ctx, n, m.canCompare(n.Customers), func(store.Tx) error {
 		if !m.sees(n.Customers, n.Sites, n.Role) {
 			return errBeyond
 		}
@@ -189,13 +189,15 @@ func (m Administrator) AddUser(ctx context.Context, n NewUser) (User, error) {
 	})
 }
 
-func (s *Service) create(ctx context.Context, n NewUser, allowed func(store.Tx) error) (User, error) {
+// create stores a new user if allowed returns no error and the name is unique
+// among the accounts for which canCompare returns true.
+func (s *Service) create(ctx context.Context, n NewUser, canCompare func(account) bool, allowed func(store.Tx) error) (User, error) {
 	name, err := cleanUsername(n.Username, n.Customers)
 	if err != nil {
 		return User{}, err
 	}
-	if err := checkLookalike("username", localPart(name, n.Customers)); err != nil {
-		return User{}, err
+	if reason := names.CheckUser(localPart(name, n.Customers)); reason != "" {
+		return User{}, api.InvalidField("username", reason)
 	}
 	if err := checkPassword(n.Password); err != nil {
 		return User{}, err
@@ -231,13 +233,14 @@ func (s *Service) create(ctx context.Context, n NewUser, allowed func(store.Tx) 
 		if err := allowed(tx); err != nil {
 			return err
 		}
-		// Before the look for the name: else the answer tells foreign names.
+		if err := s.checkNewCustomers(tx, a.Customers); err != nil {
+			return err
+		}
+		// This check precedes the conflict, which would reveal foreign names.
 		if err := checkReservedName(tx, name, a.Customers); err != nil {
 			return err
 		}
-		if _, err := byName(tx, name); err == nil {
-			return api.Conflict("The username %s is taken", name)
-		} else if !errors.Is(err, store.ErrNotFound) {
+		if err := checkUniqueName(tx, name, canCompare); err != nil {
 			return err
 		}
 		if err := roomFor(tx, accounts, a.Customers, api.MaxUsers, "users", func(other account) []string { return other.Customers }); err != nil {
@@ -399,6 +402,9 @@ func (m Administrator) ChangeUser(ctx context.Context, ref UserRef, c UserChange
 		}
 		if !m.sees(a.Customers, a.Sites, a.Role) {
 			return errBeyond
+		}
+		if err := m.checkNewCustomers(tx, c.Customers); err != nil {
+			return err
 		}
 		if err := keepsReservedName(a.Username, was.Customers, a.Customers); err != nil {
 			return err

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"strings"
 	"testing"
 	"time"
 
@@ -106,19 +105,5 @@ func TestGuessesFromManyNetworks(t *testing.T) {
 	}
 	if r := login(password, "198.51.100.1"); r.Code != http.StatusTooManyRequests {
 		t.Errorf("the owner from a new network: HTTP %d %s", r.Code, r.Body)
-	}
-}
-
-// TestLookalikeUser over the handler: a name that mixes scripts is refused.
-func TestLookalikeUser(t *testing.T) {
-	w := newWorld(t, nil)
-	body := func(name string) string {
-		return `{"action":"add","username":"` + name + `","password":"` + password + `","role_id":"` + api.RoleAnalyst + `"}`
-	}
-	if r := w.as("admin", http.MethodPost, api.PathUsers, body("r\u043e\u043et")); r.Code != http.StatusBadRequest || !strings.Contains(r.Body.String(), "several scripts") {
-		t.Errorf("Cyrillic letters among Latin ones: HTTP %d %s", r.Code, r.Body)
-	}
-	if r := w.as("admin", http.MethodPost, api.PathUsers, body("root")); r.Code != http.StatusOK {
-		t.Errorf("the name itself: HTTP %d %s", r.Code, r.Body)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/names"
 	"app.sunloop/backend/store"
 )
 
@@ -132,7 +133,7 @@ func newSiteKey(tx store.Tx, customerID, siteID string) (key string, claimed boo
 		if first.CustomerID == customerID {
 			return siteID, true, nil
 		}
-		return api.SiteKey(customerID, siteID), true, checkNewSiteID(siteID)
+		return api.SiteKey(customerID, siteID), true, errors.Join(checkNewSiteID(siteID), checkNewIDs(tx, customerID, siteID))
 	}
 	if !errors.Is(err, store.ErrNotFound) {
 		return "", false, fmt.Errorf("read site %s: %w", siteID, err)
@@ -143,13 +144,13 @@ func newSiteKey(tx store.Tx, customerID, siteID string) (key string, claimed boo
 	claim, err := siteClaims.Get(tx, store.Key(siteID))
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return siteID, false, nil
+		return siteID, false, checkNewIDs(tx, customerID, siteID)
 	case err != nil:
 		return "", false, fmt.Errorf("read the claim of site %s: %w", siteID, err)
 	case claim.CustomerID == customerID:
 		return siteID, true, nil
 	}
-	return api.SiteKey(customerID, siteID), true, nil
+	return api.SiteKey(customerID, siteID), true, checkNewIDs(tx, customerID, siteID)
 }
 
 func checkNewSiteID(id string) error {
@@ -157,6 +158,32 @@ func checkNewSiteID(id string) error {
 		return api.InvalidField("site_id", fmt.Sprintf("at most %d bytes", api.MaxNewSiteID))
 	}
 	return nil
+}
+
+// checkNewIDs returns a refusal of a new site whose id looks like another one, or
+// whose customer has no site yet and has such an id.
+func checkNewIDs(tx store.Tx, customerID, siteID string) error {
+	if reason := names.CheckID(siteID); reason != "" {
+		return api.InvalidField("site_id", reason)
+	}
+	reason := names.CheckID(customerID)
+	if reason == "" {
+		return nil
+	}
+	exists, err := HasSites(tx, customerID)
+	if err == nil && !exists {
+		err = api.InvalidField("customer_id", reason)
+	}
+	return err
+}
+
+// HasSites reports whether the customer has a site.
+func HasSites(tx store.Tx, customerID string) (bool, error) {
+	first, _, err := sites.List(tx, store.Query{Index: "customer", Prefix: store.Key(customerID), Limit: 1})
+	if err != nil {
+		return false, fmt.Errorf("list the sites of customer %s: %w", customerID, err)
+	}
+	return len(first) > 0, nil
 }
 
 // ReserveSite returns the key of the customer's site with the id (or key),
