@@ -21,7 +21,7 @@ import (
 	"app.sunloop/backend/httpapi"
 	"app.sunloop/backend/ops"
 	"app.sunloop/backend/partner"
-	"app.sunloop/backend/pipeline"
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/objects"
@@ -31,7 +31,7 @@ import (
 
 // tables is all that the packages keep in records.
 func tables() []store.Checked {
-	return slices.Concat(ops.Tables(), auth.Tables(), pipeline.Tables(), audit.Tables(), work.Tables(), partner.Tables(), freemium.Tables(), httpapi.Tables())
+	return slices.Concat(ops.Tables(), auth.Tables(), sitedata.Tables(), audit.Tables(), work.Tables(), partner.Tables(), freemium.Tables(), httpapi.Tables())
 }
 
 // Checked is what a check of a data folder looked at, and what it found.
@@ -315,7 +315,7 @@ func (c *Checked) compare(ctx context.Context, db checkedRecords, place checkedO
 		if named, err = ops.NamedObjects(tx); err != nil {
 			return err
 		}
-		return pipeline.Announced(tx, func(key string) { announced[key] = true })
+		return sitedata.Announced(tx, func(key string) { announced[key] = true })
 	})
 	if err != nil {
 		return nil, nil, err

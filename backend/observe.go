@@ -16,6 +16,7 @@ import (
 	"app.sunloop/backend/mail"
 	"app.sunloop/backend/metrics"
 	"app.sunloop/backend/pipeline"
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/objects"
 	"app.sunloop/backend/tracing"
@@ -117,8 +118,8 @@ func (o *observer) logRequest(ctx context.Context, x httpapi.Exchange) {
 func brieflyMethod(method string) string { return method[:min(len(method), 16)] }
 
 // jobs are the hooks of jobs.
-func (o *observer) jobs() pipeline.Observe {
-	return pipeline.Observe{
+func (o *observer) jobs() sitedata.Hooks {
+	return sitedata.Hooks{
 		Job: o.job, Upload: o.metrics.Upload, Forecast: o.metrics.ForecastIssued, Detect: o.metrics.Detected, Train: o.metrics.Trained,
 	}
 }
@@ -292,7 +293,7 @@ func (s *Service) newObserver(cfg Config, plain slog.Handler) *observer {
 		for _, r := range api.Routes() {
 			routes = append(routes, r.Name)
 		}
-		o.metrics = metrics.New(metrics.Config{Version: cfg.Version, Schema: schemaOf(cfg), Routes: routes, Kinds: pipeline.JobKinds(), Now: cfg.Wall, Sources: s.sources(cfg)})
+		o.metrics = metrics.New(metrics.Config{Version: cfg.Version, Schema: schemaOf(cfg), Routes: routes, Kinds: sitedata.JobKinds(), Now: cfg.Wall, Sources: s.sources(cfg)})
 	}
 	return o
 }
@@ -313,7 +314,7 @@ func (s *Service) sources(cfg Config) []metrics.Source {
 			if err != nil {
 				return err
 			}
-			for _, kind := range pipeline.JobKinds() {
+			for _, kind := range sitedata.JobKinds() {
 				k := kinds[kind]
 				f.SetOf(metrics.JobsWaiting, kind, float64(k.Waiting))
 				f.SetOf(metrics.JobsRunning, kind, float64(k.Running))
@@ -347,7 +348,7 @@ func (s *Service) sources(cfg Config) []metrics.Source {
 			return nil
 		}},
 		{Part: "sites", Ask: func(ctx context.Context, f *metrics.Facts) error {
-			st, err := s.pipeline.Standing(ctx)
+			st, err := s.pipeline.Status(ctx)
 			if err != nil {
 				return err
 			}

@@ -218,7 +218,7 @@ func TestNoSecretIsTold(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "apikey=…") {
 		t.Errorf("the weather service's reason: %v", err)
 	}
-	log.Warn("the weather is the climate's", "error", err)
+	log.Warn("weather unavailable, using climatology", "error", err)
 
 	// Letters: into the outbox, and to a server that does not answer.
 	_, err = dial("").FreemiumVerify(ctx, "ana@example.org")

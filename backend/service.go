@@ -25,6 +25,8 @@ import (
 	"app.sunloop/backend/ops"
 	"app.sunloop/backend/partner"
 	"app.sunloop/backend/pipeline"
+	"app.sunloop/backend/pipeline/forecasting"
+	"app.sunloop/backend/pipeline/snapshot"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/objects"
@@ -256,7 +258,7 @@ func (s *Service) compose(ctx context.Context, cfg Config) error {
 	}
 	snapshots.Schedules = s.work // each needs the other
 	s.pipeline, err = pipeline.New(pipeline.Config{
-		Records: s.store, Telemetry: s.store, Queue: s.store, Cluster: s.store, Objects: s.objects, Elsewhere: s.outside, Ops: s.ops, Partner: snapshots, Weather: s.observer.sky(cfg.Weather), Observe: s.observer.jobs(), Repairs: s.work,
+		Records: s.store, Telemetry: s.store, Queue: s.store, Cluster: s.store, Objects: s.objects, Elsewhere: s.outside, Ops: s.ops, Partner: snapshots, Weather: s.observer.sky(cfg.Weather), Hooks: s.observer.jobs(), Repairs: s.work,
 		Now: cfg.Now, Wall: cfg.Wall, Logger: cfg.Logger, Workers: cfg.Workers, TrainingDays: cfg.TrainingDays, HorizonHours: cfg.HorizonHours,
 		ForecastEvery: cfg.ForecastEvery, DetectEvery: cfg.DetectEvery, Settle: cfg.Settle, Tick: cfg.Tick, Lease: cfg.Lease,
 		Exclusive: !s.replica(), // a file has one owner at a time
@@ -277,12 +279,18 @@ func (s *Service) compose(ctx context.Context, cfg Config) error {
 		return err
 	}
 	s.served = httpapi.New(httpapi.Deps{
-		Auth: s.auth, Sites: s.ops, Assets: s.ops, Uploads: s.pipeline, Forecasts: s.pipeline, Findings: s.ops, Detector: s.pipeline, Diagnoser: s.pipeline, Issues: s.ops, Alerts: s.ops,
-		Models: s.pipeline, Interpolations: s.pipeline, Summaries: s.ops, KPIs: s.ops, Nowcasts: s.ops, Snapshots: snapshots, Freemium: s.freemium, Telemetry: s.store, Audit: s.trail, Journal: s.logs, Records: s.store, Now: cfg.Wall, Ready: s.ready, Uploadable: s.uploadable, Disk: s.disk, Log: cfg.Logger, Observe: s.observer.http(),
+		Auth: s.auth, Sites: s.ops, Assets: s.ops, Uploads: s.pipeline.Imports, Forecasts: forecastRequests{s.pipeline.Forecasts, s.pipeline.Snapshots}, Findings: s.ops, Detector: s.pipeline.Detections, Diagnoser: s.pipeline.Detections, Issues: s.ops, Alerts: s.ops,
+		Models: s.pipeline.Training, Interpolations: s.pipeline.Gaps, Summaries: s.ops, KPIs: s.ops, Nowcasts: s.ops, Snapshots: snapshots, Freemium: s.freemium, Telemetry: s.store, Audit: s.trail, Journal: s.logs, Records: s.store, Now: cfg.Wall, Ready: s.ready, Uploadable: s.uploadable, Disk: s.disk, Log: cfg.Logger, Observe: s.observer.http(),
 		SpoolDir: s.spool, CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate, Wait: cfg.Wait,
 		Schedules: s.work, BOMs: s.work, Orders: s.work, Tracking: s.work, Limiter: s.limiter(), Shared: s.replica(),
 	})
 	return nil
+}
+
+// forecastRequests answers all requests for forecasts.
+type forecastRequests struct {
+	*forecasting.Forecaster
+	*snapshot.Builder
 }
 
 // workOf is work management over the open store, with what delivers its

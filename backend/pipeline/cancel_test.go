@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 )
 
@@ -45,7 +46,7 @@ func TestCancelOfATraining(t *testing.T) {
 		if err != nil || u.Ended() {
 			t.Fatalf("%+v, %v", u, err)
 		}
-		return u.Stage == stageTraining && u.Progress > stageSpan[stageTraining][0]
+		return u.Stage == sitedata.StageTraining && u.Progress > sitedata.StageStart(sitedata.StageTraining)
 	})
 	u, err := p.Cancel(t.Context(), admin, id)
 	if err != nil || u.ProcessingStatus != api.UploadWithWarnings || !strings.Contains(strings.Join(u.Warnings, " "), "training: cancelled by test; the data are stored") {

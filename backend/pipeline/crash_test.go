@@ -15,6 +15,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/ops"
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/objects"
@@ -83,13 +84,13 @@ func TestCrashChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ack, err := p.Upload(ctx, admin, request(api.UploadTrain), file)
+	ack, err := p.Imports.Upload(ctx, admin, request(api.UploadTrain), file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	fmt.Println("ack", ack.UploadID)
 	for {
-		u, err := p.Find(ctx, admin, ack.UploadID)
+		u, err := p.Imports.Find(ctx, admin, ack.UploadID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,7 +285,7 @@ func (p *plant) unnamed() (keys, announced []string) {
 			}
 		}
 		announced = nil
-		return errors.Join(err, Announced(tx, func(key string) { announced = append(announced, key) }))
+		return errors.Join(err, sitedata.Announced(tx, func(key string) { announced = append(announced, key) }))
 	})
 	if err != nil {
 		p.t.Fatal(err)

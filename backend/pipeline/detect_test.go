@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/engine/simulate"
 )
 
 // standing is how far the work on site South has come.
-func (p *plant) standing() Track {
+func (p *plant) standing() sitedata.State {
 	p.t.Helper()
-	track, err := p.track(p.t.Context(), "South")
+	track, err := p.State(p.t.Context(), "South")
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func TestDetectionRunsByItself(t *testing.T) {
 	})
 	data := p.standing().Data
 
-	p.pass(p.DetectEvery)
+	p.pass(p.config.DetectEvery)
 	p.await("detection by its timer", func() bool { return p.standing().DetectAt.Equal(p.now()) })
 	if track := p.standing(); track.Data != data {
 		t.Errorf("something came: %+v", track)
@@ -55,7 +56,7 @@ func TestDetectionRunsByItself(t *testing.T) {
 	if err != nil || !p.standing().DetectAt.Equal(p.now()) {
 		t.Fatalf("on demand: %+v, %v", d, err)
 	}
-	list, _, err := p.Detections(t.Context(), admin, api.ListQuery{SiteID: "South", AssetID: s.Units[0].AssetID})
+	list, _, err := p.Detector.Detections(t.Context(), admin, api.ListQuery{SiteID: "South", AssetID: s.Units[0].AssetID})
 	if err != nil || len(list) == 0 || list[0].DetectionID != d.DetectionID {
 		t.Errorf("stored are %+v, %v", list, err)
 	}
@@ -91,7 +92,7 @@ func TestIssueOfALiveSite(t *testing.T) {
 	later := func(until time.Time) {
 		p.report(s, reported, until)
 		reported = until
-		p.pass(p.DetectEvery)
+		p.pass(p.config.DetectEvery)
 	}
 	// newest is the unit's newest issue of the kind, and how many there are.
 	newest := func() (i api.Issue, n int) {

@@ -1,18 +1,19 @@
-// Package pipeline does the service's work: a file becomes telemetry, telemetry
-// a trained model, the model forecasts, and all of it findings.
+// Package pipeline runs the jobs of the service: a file becomes telemetry,
+// telemetry a trained model, and the model forecasts and findings.
 //
-// Work is jobs in the store's queue, run at least once: each handler may be
-// killed at any point and run again with the same result. What an upload
-// acknowledges is one unit: the object is on stable storage first, then one
-// transaction holds its record and its job.
+// Jobs are in the store's queue and run at least once. Each may be killed at any
+// point and run again with the same result. Each kind has a package of its own
+// below this one, all over package sitedata:
 //
-//	ingest    object → engine/ingest → site, assets, telemetry, record
-//	train     site → model → registry → forecast → detection → its uploads end
-//	forecast  site → forecast issued and stored
-//	detect    site → detections and findings
-//	maintain  old forecasts, activities and nowcast files are dropped
+//	ingest       importer     object → engine/ingest → site, assets, telemetry, record
+//	train        training     site → model → registry → forecast → detection → end of its uploads
+//	forecast     forecasting  site → forecast issued and stored, former ones scored
+//	detect       detection    site → detections and findings
+//	snapshot     snapshot     site → documents for partner systems
+//	interpolate  gapfill      site → gaps in its power filled
+//	maintain     (here)       retention: old forecasts, activities and nowcast files are deleted
 //
-// A planner looks at every site's [Track] at each tick and enqueues what is
-// due. Two clocks come in: the plant's (Now, what telemetry is compared with;
-// a simulation may run it fast) and the wall (Wall, for leases and retries).
+// This package has what is about all kinds: the worker that runs them and
+// decides about retries, the planner that derives from each site's
+// [sitedata.State] which jobs are due, and retention.
 package pipeline

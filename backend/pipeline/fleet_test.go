@@ -30,27 +30,27 @@ func TestANewSiteLearnsFromItsFleet(t *testing.T) {
 	}
 	feed("acme", "East", "47.2,15.8", 2, 100, 100)
 	feed("acme", "New", "47,15", 4, 20, 20)
-	if _, err := p.model(t.Context(), "New"); !errors.Is(err, store.ErrNotFound) {
+	if _, err := p.Model(t.Context(), "New"); !errors.Is(err, store.ErrNotFound) {
 		t.Fatalf("one trained site of the fleet made a model: %v", err)
 	}
 	feed("other", "Theirs", "47.1,15.1", 3, 100, 100)
 	feed("acme", "New", "47,15", 4, 20, 20)
-	if _, err := p.model(t.Context(), "New"); !errors.Is(err, store.ErrNotFound) {
+	if _, err := p.Model(t.Context(), "New"); !errors.Is(err, store.ErrNotFound) {
 		t.Fatalf("another customer's site taught it: %v", err)
 	}
 	feed("acme", "West", "46.8,14.1", 5, 100, 100)
 	p.pass(8 * day) // of new data, after which it is tried again
 	feed("acme", "New", "47,15", 4, 0, 8)
-	m, err := p.model(t.Context(), "New")
+	m, err := p.Model(t.Context(), "New")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := m.model.Report()
-	if !m.record.Young || !slices.Equal(r.Siblings, []string{"East", "West"}) || r.FleetShare != 1 {
-		t.Errorf("young %v, taught by %v with a share of %g", m.record.Young, r.Siblings, r.FleetShare)
+	r := m.Model.Report()
+	if !m.Record.Young || !slices.Equal(r.Siblings, []string{"East", "West"}) || r.FleetShare != 1 {
+		t.Errorf("young %v, taught by %v with a share of %g", m.Record.Young, r.Siblings, r.FleetShare)
 	}
-	if !slices.ContainsFunc(m.record.Decisions, func(s string) bool { return strings.HasPrefix(s, "fleet: 2 other sites teach it") }) {
-		t.Errorf("decided %q", m.record.Decisions)
+	if !slices.ContainsFunc(m.Record.Decisions, func(s string) bool { return strings.HasPrefix(s, "fleet: 2 other sites teach it") }) {
+		t.Errorf("decided %q", m.Record.Decisions)
 	}
 	f, err := p.Generate(t.Context(), admin, api.ForecastQuery{CustomerID: "acme", SiteID: "New", HorizonHours: 24})
 	if err != nil || len(f.Forecasts) != 24 {
@@ -58,10 +58,10 @@ func TestANewSiteLearnsFromItsFleet(t *testing.T) {
 	}
 	p.pass(50 * day)
 	feed("acme", "New", "47,15", 4, -8, 50)
-	if m, err = p.model(t.Context(), "New"); err != nil {
+	if m, err = p.Model(t.Context(), "New"); err != nil {
 		t.Fatal(err)
 	}
-	if r = m.model.Report(); m.record.Young || r.Days < 70 || !(r.FleetShare > 0.5 && r.FleetShare < 1) {
-		t.Errorf("of age: young %v, %d days, a share of %g", m.record.Young, r.Days, r.FleetShare)
+	if r = m.Model.Report(); m.Record.Young || r.Days < 70 || !(r.FleetShare > 0.5 && r.FleetShare < 1) {
+		t.Errorf("of age: young %v, %d days, a share of %g", m.Record.Young, r.Days, r.FleetShare)
 	}
 }

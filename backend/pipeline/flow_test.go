@@ -16,6 +16,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/ops"
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/realdata"
 	"app.sunloop/engine/simulate"
@@ -70,7 +71,7 @@ func TestRealFileBecomesAForecast(t *testing.T) {
 	if len(far.Sites) != 1 {
 		t.Errorf("%d sites", len(far.Sites))
 	}
-	m, err := p.Ops.ProductionModel(t.Context(), "South", modelType)
+	m, err := p.Ops.ProductionModel(t.Context(), "South", sitedata.ModelType)
 	if err != nil || m.Place == nil {
 		t.Fatalf("model %+v, %v", m, err)
 	}
@@ -230,7 +231,7 @@ func TestLiveOutageIsFoundAndEnds(t *testing.T) {
 	if err != nil || len(all) != 1 || all[0].SummaryID != f.SummaryID || all[0].EndedAt.IsZero() {
 		t.Errorf("afterwards %+v, %v", all, err)
 	}
-	if list, _, err := p.Detections(t.Context(), admin, api.ListQuery{AssetID: victim, SiteID: "South"}); err != nil || len(list) < 2 {
+	if list, _, err := p.Detector.Detections(t.Context(), admin, api.ListQuery{AssetID: victim, SiteID: "South"}); err != nil || len(list) < 2 {
 		t.Errorf("%d detections, %v", len(list), err)
 	}
 }
@@ -247,7 +248,7 @@ func TestDamagedModelIsRefusedAndTrainedAgain(t *testing.T) {
 	p.start()
 	s := fleet(70, 1)
 	p.ended1(p.upload(request(api.UploadTrain), csvOf(t, s, day0.AddDate(0, 0, -70), day0, time.Hour)))
-	m, err := p.Ops.ProductionModel(t.Context(), "South", modelType)
+	m, err := p.Ops.ProductionModel(t.Context(), "South", sitedata.ModelType)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,13 +263,14 @@ func TestDamagedModelIsRefusedAndTrainedAgain(t *testing.T) {
 	if _, err := p.Generate(t.Context(), admin, api.ForecastQuery{CustomerID: "acme"}); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("while the objects are away: %v", err)
 	}
-	if err := p.readable(t.Context(), m); !errors.Is(err, store.ErrUnavailable) {
+	promote := func() error {
+		_, _, err := p.PromoteModel(t.Context(), admin, api.ModelsRequest{SiteID: "South", ModelVersion: m.ModelVersion, Reason: "it is the best"})
+		return err
+	}
+	if err := promote(); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("a model that is to be promoted: %v", err)
 	}
-	if err := (&filler{p: p.Pipeline}).goBack(t.Context(), m); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("a former model that is to fill: %v", err)
-	}
-	if err := p.putPart(t.Context(), m.Artefacts.Model, []byte("another")); !errors.Is(err, store.ErrUnavailable) {
+	if err := p.PutPart(t.Context(), m.Artefacts.Model, []byte("another")); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("a part that may be whole: %v", err)
 	}
 	files.away.Store(false)
@@ -291,7 +293,7 @@ func TestDamagedModelIsRefusedAndTrainedAgain(t *testing.T) {
 	p.start()
 	var again ops.Model
 	p.await("another model", func() bool {
-		again, err = p.Ops.ProductionModel(t.Context(), "South", modelType)
+		again, err = p.Ops.ProductionModel(t.Context(), "South", sitedata.ModelType)
 		return err == nil
 	})
 	p.reopen()

@@ -14,6 +14,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/ops"
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/pgtest"
 	"app.sunloop/backend/store/postgres"
@@ -67,7 +68,7 @@ func newHouse(b *testing.B, sites, units int, tune func(*Config)) *house {
 				}
 				all = append(all, store.AssetFrame{AssetID: asset.AssetID, Frame: smaller(frames[of.AssetID], 1-float64(i+k)/20_000)})
 			}
-			_, err = advance(tx, id, func(t *Track) { t.Data, t.LastData = 1, day0.Add(-5*time.Minute) })
+			_, err = sitedata.UpdateState(tx, id, func(t *sitedata.State) { t.Data, t.LastData = 1, day0.Add(-5*time.Minute) })
 			return err
 		})
 		if err == nil {
@@ -103,14 +104,14 @@ func (h *house) each(b *testing.B, do func(ctx context.Context, site api.Site) e
 // learnAgain lets a site learn from what it has, whether it has learned before
 // or not.
 func (h *house) learnAgain(ctx context.Context, site api.Site) error {
-	track, err := h.track(ctx, site.SiteID)
+	track, err := h.State(ctx, site.SiteID)
 	if err != nil {
 		return err
 	}
-	if _, err := h.learn(ctx, site, track); err != nil {
+	if _, err := h.TrainSite(ctx, site, track); err != nil {
 		return err
 	}
-	m, err := h.Ops.ProductionModel(ctx, site.SiteID, modelType)
+	m, err := h.Ops.ProductionModel(ctx, site.SiteID, sitedata.ModelType)
 	if err == nil && m.Young {
 		err = errors.New("its model is of other sites")
 	}
@@ -119,22 +120,36 @@ func (h *house) learnAgain(ctx context.Context, site api.Site) error {
 
 // modelled gives all sites the model of the first, which is quick.
 func (h *house) modelled(b *testing.B) {
-	first, err := h.learner(b.Context(), h.sites[0])
+	if err := h.learnAgain(b.Context(), h.sites[0]); err != nil {
+		b.Fatal(err)
+	}
+	first, err := h.Ops.ProductionModel(b.Context(), h.sites[0].SiteID, sitedata.ModelType)
 	if err != nil {
 		b.Fatal(err)
 	}
-	model, err := h.compete(b.Context(), first.Site, first.history)
+	parts, err := h.ReadArtefact(b.Context(), first.Artefacts)
 	if err != nil {
 		b.Fatal(err)
 	}
-	h.each(b, func(ctx context.Context, site api.Site) error {
-		track, err := h.track(ctx, site.SiteID)
-		if err != nil {
-			return err
+	for _, site := range h.sites[1:] {
+		m := first
+		m.SiteID = site.SiteID
+		if m.Artefacts, err = h.WriteArtefact(b.Context(), site, m.Hash, parts); err != nil {
+			b.Fatal(err)
 		}
-		_, err = h.register(ctx, site, track, model, first)
-		return err
-	})
+		err = h.Records.Update(b.Context(), func(tx store.Tx) error {
+			if _, err := h.Ops.RegisterModel(tx, m, nil); err != nil {
+				return err
+			}
+			_, err := sitedata.UpdateState(tx, site.SiteID, func(s *sitedata.State) {
+				s.Trained, s.HasModel, s.TrainedEnd, s.TriedEnd = s.Data, true, m.TrainingDataWindow.End.UTC(), s.LastData
+			})
+			return errors.Join(err, h.ConfirmObjects(tx, m.Artefacts.All()...))
+		})
+		if err != nil {
+			b.Fatal(site.SiteID, err)
+		}
+	}
 }
 
 // BenchmarkGrowth is how the costs of what runs for sites grow: with the units
@@ -198,8 +213,8 @@ func grow(b *testing.B, g storetest.Growth, shape string, houses []*house) {
 			b.Fatal(err)
 		}
 	})
-	measure("detect", site(func(h *house, ctx context.Context, id string) error { return h.judge(ctx, id) }))
-	measure("forecast", site(func(h *house, ctx context.Context, id string) error { return h.issue(ctx, id) }))
+	measure("detect", site(func(h *house, ctx context.Context, id string) error { return h.DetectSite(ctx, id) }))
+	measure("forecast", site(func(h *house, ctx context.Context, id string) error { return h.Issue(ctx, id) }))
 	measure("snapshots", site(func(h *house, ctx context.Context, id string) error { return h.Partner.Make(ctx, id, day0) }))
 	measure("fleet list", func(b *testing.B, h *house) {
 		list, next, err := h.Ops.Fleet(b.Context(), admin, api.ListQuery{CustomerID: "acme", Page: api.Page{Limit: api.MaxLimit}})
@@ -208,7 +223,7 @@ func grow(b *testing.B, g storetest.Growth, shape string, houses []*house) {
 		}
 	})
 	measure("a look of the planner", func(b *testing.B, h *house) {
-		all, _, err := h.standings(b.Context())
+		all, _, err := h.siteStates(b.Context())
 		if err != nil || len(all) != len(h.sites) {
 			b.Fatal(len(all), err)
 		}

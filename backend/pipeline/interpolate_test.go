@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/interpolate"
-	"app.sunloop/engine/series"
 )
 
 // TestRealGapsAreFilled imports a year with holes and looks at what filled
@@ -51,7 +51,7 @@ func TestRealGapsAreFilled(t *testing.T) {
 	if !ok {
 		t.Fatalf("filled values at %q", r.FilledValues)
 	}
-	table, err := p.readObjectBytes(t.Context(), key)
+	table, err := p.ReadObject(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestRealGapsAreFilled(t *testing.T) {
 	if k.Epochs < 1 || k.EarlyStopEpoch < 1 || k.EarlyStopEpoch > k.Epochs || len(k.Curve) != k.Epochs || math.Abs(k.Curve[k.EarlyStopEpoch-1].ValidationLoss/k.ValidationLoss-1) > 1e-3 || !(k.TrainLoss > 0) || !(k.ValidationLoss > 0) || !(m.ModelAccuracy > 0.8 && m.ModelAccuracy < 1) {
 		t.Errorf("registered as %+v", m.Model)
 	}
-	artefact, err := p.readArtefact(t.Context(), m.Artefacts)
+	artefact, err := p.ReadArtefact(t.Context(), m.Artefacts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestRealGapsAreFilled(t *testing.T) {
 		t.Errorf("methods %v", m.Members)
 	}
 	// The same data again: the same model, no other one.
-	if err := p.interpolate(t.Context(), store.Claimed{Job: p.job(jobInterpolate, payload{SiteID: req.SiteID})}); err != nil {
+	if err := p.Filler.RunJob(t.Context(), store.Claimed{Job: p.NewJob(sitedata.JobInterpolate, sitedata.Payload{SiteID: req.SiteID})}); err != nil {
 		t.Fatal(err)
 	}
 	list, _, err := p.Ops.Models(t.Context(), admin, api.ListQuery{SiteID: req.SiteID})
@@ -152,7 +152,7 @@ func silence(t *testing.T, units int, irradiance bool) (r api.InterpolationResul
 	})
 	r = got[0]
 	key, _ := p.Objects.Key(r.FilledValues)
-	table, err := p.readObjectBytes(t.Context(), key)
+	table, err := p.ReadObject(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func (p *plant) gapsAreThose(customer string, r api.InterpolationResult, values 
 	p.t.Helper()
 	ask := func(id string, limit int) api.GapsResponse {
 		p.t.Helper()
-		g, err := p.Gaps(p.t.Context(), api.Unlimited("test"), id, api.ListQuery{CustomerID: customer, Page: api.Page{Limit: limit}})
+		g, err := p.Filler.Gaps(p.t.Context(), api.Unlimited("test"), id, api.ListQuery{CustomerID: customer, Page: api.Page{Limit: limit}})
 		if err != nil {
 			p.t.Fatal(err)
 		}
@@ -218,7 +218,7 @@ func (p *plant) gapsAreThose(customer string, r api.InterpolationResult, values 
 	if diff := cmp.Diff(all.Gaps[:3], some.Gaps); diff != "" || some.TotalGaps != all.TotalGaps {
 		p.t.Errorf("the longest three: %s", diff)
 	}
-	if _, err := p.Gaps(p.t.Context(), api.Unlimited("test"), "int-none", api.ListQuery{CustomerID: customer, Page: api.Page{Limit: 3}}); !errors.Is(err, api.ErrNoInterpolation) {
+	if _, err := p.Filler.Gaps(p.t.Context(), api.Unlimited("test"), "int-none", api.ListQuery{CustomerID: customer, Page: api.Page{Limit: 3}}); !errors.Is(err, api.ErrNoInterpolation) {
 		p.t.Errorf("no such run: %v", err)
 	}
 }
@@ -252,25 +252,5 @@ func TestIrradianceFillsAUnit(t *testing.T) {
 	}
 	if !known["weather"] || r.WeatherFeatures.MeanIrradianceWM2 == nil || !(wrong < 0.15*sum) {
 		t.Errorf("by %s knowing %v, error of %.0f %%", r.Method, known, 100*wrong/sum)
-	}
-}
-
-// The others' mean is the same whether one is taken off the sum or never was
-// in it.
-func TestSumWithoutOne(t *testing.T) {
-	nan := math.NaN()
-	start := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
-	of := func(late int, v ...float64) series.Series {
-		return series.Series{Start: start.Add(time.Duration(late) * time.Hour), Step: time.Hour, Values: v}
-	}
-	one, sum := of(1, 6, nan, 9), newSum(5)
-	sum.add(one, start, 30)
-	sum.add(of(0, 1, 2, 3, 4), start, 10)
-	sum.add(of(0, 4, 8, nan, nan, 5), start, 20)
-	got := sum.without(one, start, 30, 60, 0.5)
-	for k, want := range []float64{5. / 30, 10. / 30, nan, nan, 5. / 20} {
-		if !(math.Abs(got[k]-want) < 1e-12) && !(math.IsNaN(want) && math.IsNaN(got[k])) {
-			t.Errorf("hour %d: %g, not %g", k, got[k], want)
-		}
 	}
 }

@@ -18,7 +18,7 @@ func BenchmarkLiveHour(b *testing.B) {
 		from := p.now()
 		p.pass(time.Hour)
 		p.importNow(request(api.UploadNowcast), csvOf(b, s, from, p.now(), 15*time.Minute))
-		if err := p.issue(b.Context(), "South"); err != nil {
+		if err := p.Issue(b.Context(), "South"); err != nil {
 			b.Fatal(err)
 		}
 	}

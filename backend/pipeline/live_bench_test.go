@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 )
 
@@ -43,7 +44,7 @@ func (p *plant) ingestNow(b *testing.B, body []byte) error {
 		return err
 	}
 	for _, j := range jobs {
-		if err := p.Pipeline.ingest(b.Context(), j); err != nil {
+		if err := p.Pipeline.Imports.RunJob(b.Context(), j); err != nil {
 			return err
 		}
 		if err := p.db.Settle(b.Context(), j.ID, store.Verdict{}); err != nil {
@@ -72,8 +73,8 @@ func BenchmarkSite(b *testing.B) {
 			return err
 		},
 		"summary": func() error { _, err := p.Ops.SiteSummary(ctx, admin, "South"); return err },
-		"issue":   func() error { return p.issue(ctx, "South") },
-		"judge":   func() error { return p.judge(ctx, "South") },
+		"issue":   func() error { return p.Issue(ctx, "South") },
+		"judge":   func() error { return p.DetectSite(ctx, "South") },
 		"findings": func() error {
 			_, _, err := p.Ops.Findings(ctx, admin, api.ListQuery{CustomerID: "acme"})
 			if err == nil || isRefusal(err, 404) {
@@ -82,7 +83,7 @@ func BenchmarkSite(b *testing.B) {
 			return err
 		},
 		"track": func() error {
-			return p.Records.View(ctx, func(tx store.Tx) error { _, _, err := tracks.List(tx, store.Query{}); return err })
+			return p.Records.View(ctx, func(tx store.Tx) error { _, err := sitedata.States(tx); return err })
 		},
 	} {
 		b.Run(name, func(b *testing.B) {

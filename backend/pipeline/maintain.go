@@ -8,25 +8,26 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/ops"
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 )
 
-// maintainEvery is how often old records are dropped, by the wall clock.
+// maintainEvery is the interval of maintenance, by the wall clock.
 const maintainEvery = time.Hour
 
-// sealer is what a telemetry store may offer: closing days and merging
-// finished months.
+// sealer is implemented by telemetry stores that close days and merge finished
+// months.
 type sealer interface {
 	Seal(ctx context.Context) (int, error)
 }
 
-// maintain is the job that drops what is past its time, in small transactions,
-// and lets the telemetry store tidy up.
+// maintain is the job that deletes what is past its retention, in small
+// transactions, and lets the telemetry store seal.
 func (p *Pipeline) maintain(ctx context.Context, _ store.Claimed) error {
-	now := p.Now()
-	keep := ops.Limits{Forecasts: now.Add(-p.Keep.Forecasts), Activities: now.Add(-p.Keep.Activities), Detections: now.Add(-p.Keep.Detections)}
+	now, keep := p.Now(), p.config.Keep
+	limits := ops.Limits{Forecasts: now.Add(-keep.Forecasts), Activities: now.Add(-keep.Activities), Detections: now.Add(-keep.Detections)}
 	for {
-		n, err := p.Ops.Prune(ctx, keep)
+		n, err := p.Ops.Prune(ctx, limits)
 		if err != nil {
 			return err
 		}
@@ -35,14 +36,14 @@ func (p *Pipeline) maintain(ctx context.Context, _ store.Claimed) error {
 		}
 	}
 	nowcast := func(u ops.Upload) bool { return u.Kind == api.UploadNowcast }
-	if err := p.dropUploads(ctx, nowcast, now.Add(-p.Keep.Nowcasts)); err != nil {
+	if err := p.dropUploads(ctx, nowcast, now.Add(-keep.Nowcasts)); err != nil {
 		return err
 	}
-	refused := func(u ops.Upload) bool { return u.ProcessingStatus == api.UploadRejected }
-	if err := p.dropUploads(ctx, refused, now.Add(-p.Keep.Refused)); err != nil {
+	rejected := func(u ops.Upload) bool { return u.ProcessingStatus == api.UploadRejected }
+	if err := p.dropUploads(ctx, rejected, now.Add(-keep.Refused)); err != nil {
 		return err
 	}
-	if err := p.sweepIntents(ctx, false); err != nil {
+	if err := p.SweepObjects(ctx, false); err != nil {
 		return err
 	}
 	// A job that died with its worker may have left its upload open.
@@ -57,7 +58,7 @@ func (p *Pipeline) maintain(ctx context.Context, _ store.Claimed) error {
 	return nil
 }
 
-// dropUploads forgets old uploads and the files that no other has; their
+// dropUploads deletes old uploads and the files that no other upload has; their
 // telemetry stays.
 func (p *Pipeline) dropUploads(ctx context.Context, drop func(ops.Upload) bool, before time.Time) error {
 	for {
@@ -72,11 +73,46 @@ func (p *Pipeline) dropUploads(ctx context.Context, drop func(ops.Upload) bool, 
 			}
 		}
 		err = p.Records.Update(ctx, func(tx store.Tx) error {
-			return errors.Join(p.Ops.DropUploads(tx, old), p.dropping(tx, "", keys...))
+			return errors.Join(p.Ops.DropUploads(tx, old), p.MarkForDeletion(tx, "", keys...))
 		})
 		if err != nil {
 			return err
 		}
-		p.takeBack(ctx, "", keys...)
+		p.DeleteMarked(ctx, "", keys...)
 	}
+}
+
+// recover resumes what an earlier process may have left: every open upload gets a
+// job, and objects without a record are deleted, unless another process is about
+// to name them.
+func (p *Pipeline) recover(ctx context.Context) error {
+	if err := p.SweepObjects(ctx, true); err != nil {
+		return err
+	}
+	return p.requeue(ctx)
+}
+
+// requeue enqueues the job of every open upload, unless it is queued.
+func (p *Pipeline) requeue(ctx context.Context) error {
+	err := p.Records.Update(ctx, func(tx store.Tx) error {
+		open, err := p.Ops.AllOpenUploads(tx)
+		if err != nil {
+			return err
+		}
+		for _, u := range open {
+			job := p.NewJob(sitedata.JobIngest, sitedata.Payload{UploadID: u.UploadID})
+			if u.ProcessingStatus == api.UploadProcessing && u.Version > 0 { // its telemetry is stored
+				job = p.NewJob(sitedata.JobTrain, sitedata.Payload{SiteID: u.SiteID})
+			}
+			job.Spare = true
+			if err := tx.Enqueue(job); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("requeue open uploads: %w", err)
+	}
+	return nil
 }

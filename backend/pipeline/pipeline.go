@@ -2,9 +2,10 @@ package pipeline
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"runtime"
 	"sync"
 	"time"
@@ -12,65 +13,64 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/ops"
 	"app.sunloop/backend/partner"
+	"app.sunloop/backend/pipeline/detection"
+	"app.sunloop/backend/pipeline/forecasting"
+	"app.sunloop/backend/pipeline/gapfill"
+	"app.sunloop/backend/pipeline/importer"
+	"app.sunloop/backend/pipeline/sitedata"
+	"app.sunloop/backend/pipeline/snapshot"
+	"app.sunloop/backend/pipeline/training"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/objects"
 	"app.sunloop/engine/weather"
 )
 
-// Config is what a Pipeline works with. The stores, Ops, Now and Wall must be
-// there; a zero value of the rest takes its default.
+const day = 24 * time.Hour
+
+// Config configures a Pipeline. Stores, Ops, Now and Wall are required; a zero
+// value of the other fields takes its default.
 type Config struct {
 	Records   store.Records
 	Telemetry store.Telemetry
 	Queue     store.Queue
 	Cluster   store.Cluster // nil: there are no other replicas
 	Objects   store.Objects
-	Elsewhere *objects.Elsewhere // what s3_path may name beside Objects; nil: nothing
+	Elsewhere *objects.Elsewhere // sources that s3_path may name besides Objects; nil: none
 	Ops       *ops.Service
-	Partner   *partner.Service // nil: one that knows of no planned work and no exchange rate
-	Weather   weather.Provider // nil: the climate alone
-	Repairs   Repairs          // nil: none wait
-	Now       func() time.Time // the plant's clock
-	Wall      func() time.Time // the real clock: leases, retries
-	Logger    *slog.Logger     // nil: nothing is logged
-	Observe   Observe
+	Partner   *partner.Service         // nil: one without planned work and exchange rates
+	Weather   weather.Provider         // nil: climatology only
+	Repairs   detection.RepairVerifier // nil: no repair is verified
+	Now       func() time.Time         // the plant's clock
+	Wall      func() time.Time         // the real clock: leases, retries
+	Logger    *slog.Logger             // nil: nothing is logged
+	Hooks     sitedata.Hooks
 
-	Workers      int // jobs at a time; 2
+	Workers      int // concurrent jobs; 2
 	TrainWorkers int // cores that one training takes; all
 	TrainingDays int // days of data before training starts; api.TrainingDays
 	HorizonHours int // of stored forecasts; api.DefaultHorizonHours
 
-	ForecastEvery time.Duration // of the plant's clock, also without new data; 1 h
-	DetectEvery   time.Duration // of the plant's clock; 15 min
+	ForecastEvery time.Duration // by the plant's clock, also without new data; 1 h
+	DetectEvery   time.Duration // by the plant's clock; 15 min
 	RetrainEvery  time.Duration // of new data since the model's; 30 days
-	Settle        time.Duration // of the wall, between two jobs of one kind and site; 5 s
-	Quiet         time.Duration // of the wall: training waits until a site had no upload for so long; 1 s
-	Tick          time.Duration // of the wall: how often the planner looks; 1 s
-	Lease         time.Duration // of the wall: after a crash, another worker takes over; 30 s
-	// Exclusive says that no other process works on this queue: leases found
-	// at the start are of a dead process and are taken over at once.
+	Settle        time.Duration // by the wall clock, between two jobs of one kind and site; 5 s
+	Quiet         time.Duration // by the wall clock: training waits until a site had no upload for so long; 1 s
+	Tick          time.Duration // by the wall clock: interval of the planner; 1 s
+	Lease         time.Duration // by the wall clock: another worker takes over this long after a crash; 30 s
+	// Exclusive says that no other process works on this queue: leases found at
+	// the start belong to a dead process and are taken over at once.
 	Exclusive bool
-	Keep      Keep
+	Keep      Retention
 }
 
-// Repairs wait for the detector to see their units well again.
-type Repairs interface {
-	// RepairsWait says whether any of the site's do.
-	RepairsWait(ctx context.Context, siteID string) (bool, error)
-	// Verify holds them against a run, within the transaction that records it.
-	Verify(tx store.Tx, run ops.Run) error
-}
-
-// Keep says how long things are kept; zero values take the defaults.
-type Keep struct {
-	Forecasts  time.Duration // every issued one; then the first of each day stays; 14 days
+// Retention is how long records are kept; zero values take the defaults.
+type Retention struct {
+	Forecasts  time.Duration // every issued one; after that the first of each day; 14 days
 	Activities time.Duration // 7 days
 	Detections time.Duration // 90 days
-	Nowcasts   time.Duration // files and records of nowcast uploads; their telemetry stays; 7 days
-	Refused    time.Duration // records of files that were refused; 90 days
+	Nowcasts   time.Duration // files and records of nowcast uploads, without their telemetry; 7 days
+	Refused    time.Duration // records of rejected files; 90 days
 }
-
-const day = 24 * time.Hour
 
 func (c *Config) defaults() {
 	set := func(v *time.Duration, d time.Duration) {
@@ -104,22 +104,32 @@ func (c *Config) defaults() {
 	}
 }
 
-// Pipeline takes uploads in, runs the jobs and answers with forecasts and
-// detections. Its methods are safe for concurrent use.
+// Pipeline runs the jobs of all kinds. Its fields answer the requests of the API.
+// All methods are safe for concurrent use.
 type Pipeline struct {
-	Config
+	*sitedata.Data
+	Imports    *importer.Importer
+	Forecasts  *forecasting.Forecaster
+	Detections *detection.Detector
+	Training   *training.Trainer
+	Snapshots  *snapshot.Builder
+	Gaps       *gapfill.Filler
+
+	config   Config
 	handlers map[string]handler
-	models   cache
-	progress progress
-	stamps   stamps
-	held     chan struct{} // a place for each large file in memory
-	life     string        // of this process, to tell its uploads under way from a former one's
 
 	asked   sync.Mutex
-	lastRun map[string]time.Time // job kind and site → wall time it was last asked for
+	lastRun map[string]time.Time // job kind and site → wall time at which it was last enqueued
 }
 
-// New makes a Pipeline; [Pipeline.Run] lets it work.
+// handler runs the jobs of a kind. failed is called when the last attempt has
+// failed; nil: there is nothing to record.
+type handler struct {
+	run    func(ctx context.Context, job store.Claimed) error
+	failed func(ctx context.Context, job store.Claimed, cause error) error
+}
+
+// New returns a Pipeline, which works while [Pipeline.Run] runs.
 func New(c Config) (*Pipeline, error) {
 	if c.Records == nil || c.Telemetry == nil || c.Queue == nil || c.Objects == nil || c.Ops == nil || c.Now == nil || c.Wall == nil {
 		return nil, errors.New("pipeline: a store, ops or a clock is missing")
@@ -131,40 +141,26 @@ func New(c Config) (*Pipeline, error) {
 			return nil, err
 		}
 	}
-	p := &Pipeline{Config: c, life: rand.Text(), held: make(chan struct{}, filesInMemory), lastRun: map[string]time.Time{}}
+	data := sitedata.New(sitedata.Config{Records: c.Records, Telemetry: c.Telemetry, Objects: c.Objects, Ops: c.Ops, Weather: c.Weather,
+		Now: c.Now, Wall: c.Wall, Logger: c.Logger, Exclusive: c.Exclusive, Hooks: c.Hooks})
+	p := &Pipeline{Data: data, config: c, lastRun: map[string]time.Time{}}
+	p.Imports = importer.New(data, c.Queue, c.Elsewhere)
+	p.Forecasts = &forecasting.Forecaster{Data: data, HorizonHours: c.HorizonHours, KeepForecasts: c.Keep.Forecasts}
+	p.Detections = &detection.Detector{Data: data, Repairs: c.Repairs}
+	p.Training = &training.Trainer{Data: data, Imports: p.Imports, Forecasts: p.Forecasts, Detections: p.Detections,
+		Workers: c.TrainWorkers, TrainingDays: c.TrainingDays, Quiet: c.Quiet}
+	p.Snapshots = &snapshot.Builder{Data: data, Forecasts: p.Forecasts, Partner: c.Partner}
+	p.Gaps = &gapfill.Filler{Data: data}
 	p.handlers = map[string]handler{
-		jobIngest:   {p.ingest, p.ingestFailed},
-		jobTrain:    {p.train, p.trainFailed},
-		jobForecast: {p.forecast, p.skipForecast},
-		jobDetect:   {p.detect, p.skipDetect},
-		jobMaintain: {p.maintain, nil},
-
-		jobInterpolate: {p.interpolate, nil},
-		jobSnapshot:    {p.snapshot, p.skipSnapshot},
+		sitedata.JobIngest:      {p.Imports.RunJob, p.Imports.JobFailed},
+		sitedata.JobTrain:       {p.Training.RunJob, p.Training.JobFailed},
+		sitedata.JobForecast:    {p.Forecasts.RunJob, p.Forecasts.JobFailed},
+		sitedata.JobDetect:      {p.Detections.RunJob, p.Detections.JobFailed},
+		sitedata.JobSnapshot:    {p.Snapshots.RunJob, p.Snapshots.JobFailed},
+		sitedata.JobInterpolate: {p.Gaps.RunJob, nil},
+		sitedata.JobMaintain:    {p.maintain, nil},
 	}
 	return p, nil
-}
-
-// Kinds of jobs.
-const (
-	jobIngest   = "ingest"
-	jobTrain    = "train"
-	jobForecast = "forecast"
-	jobDetect   = "detect"
-	jobMaintain = "maintain"
-
-	jobInterpolate = "interpolate"
-	jobSnapshot    = "snapshot"
-)
-
-// pipelineActor is who does what no person asked for.
-const pipelineActor = "pipeline"
-
-// handler is what a kind of job runs, and what happens when its last attempt
-// has failed.
-type handler struct {
-	run    func(ctx context.Context, job store.Claimed) error
-	failed func(ctx context.Context, job store.Claimed, cause error) error
 }
 
 // Run works until ctx ends, then waits for all that it started. The error is
@@ -177,10 +173,83 @@ func (p *Pipeline) Run(ctx context.Context) error {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	var planning sync.WaitGroup
-	planning.Go(func() { p.lead(ctx) })
-	planning.Go(func() { p.tellProgress(ctx) })
-	defer planning.Wait()
+	var running sync.WaitGroup
+	running.Go(func() { p.runAsLeader(ctx) })
+	running.Go(func() { p.saveProgress(ctx) })
+	defer running.Wait()
 	defer stop()
 	return p.work(ctx)
+}
+
+// saveProgressEvery is the interval at which a replica stores the progress of its
+// jobs for the others.
+const saveProgressEvery = 2 * time.Second
+
+// saveProgress stores the progress of this process's jobs until ctx ends, unless
+// there are no other replicas.
+func (p *Pipeline) saveProgress(ctx context.Context) {
+	if p.Exclusive {
+		return
+	}
+	saved := map[string]sitedata.Mark{}
+	tick := time.NewTicker(saveProgressEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+		now := p.Progress.Marks()
+		if maps.Equal(now, saved) {
+			continue
+		}
+		// Also at a stop: another replica takes the jobs over.
+		if err := p.WriteProgress(context.WithoutCancel(ctx), saved, now); err != nil {
+			p.Logger.WarnContext(ctx, "save progress of jobs", "error", err)
+			continue
+		}
+		saved = now
+	}
+}
+
+// Status summarises the states of all sites.
+type Status struct {
+	Sites          int       // with data
+	Trained        int       // of these, with a model
+	OldestModel    time.Time // end of the data of the model with the oldest data; zero: there is no model
+	OldestForecast time.Time // issue time of the newest forecast of the site whose forecast is oldest; zero: there is none
+}
+
+// Status reads the states of all sites.
+func (p *Pipeline) Status(ctx context.Context) (out Status, err error) {
+	err = p.Records.View(ctx, func(tx store.Tx) error {
+		out = Status{}
+		all, err := sitedata.States(tx)
+		for _, s := range all {
+			out.Sites++
+			if !s.HasModel {
+				continue
+			}
+			out.Trained++
+			if !s.TrainedEnd.IsZero() {
+				out.OldestModel = earlier(out.OldestModel, s.TrainedEnd)
+			}
+			if !s.ForecastAt.IsZero() {
+				out.OldestForecast = earlier(out.OldestForecast, s.ForecastAt)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return out, fmt.Errorf("read states of sites: %w", err)
+	}
+	return out, nil
+}
+
+// earlier returns the earlier of two times; a zero a counts as unknown.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
 }

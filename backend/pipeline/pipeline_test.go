@@ -15,6 +15,13 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/ops"
+	"app.sunloop/backend/pipeline/detection"
+	"app.sunloop/backend/pipeline/forecasting"
+	"app.sunloop/backend/pipeline/gapfill"
+	"app.sunloop/backend/pipeline/importer"
+	"app.sunloop/backend/pipeline/sitedata"
+	"app.sunloop/backend/pipeline/snapshot"
+	"app.sunloop/backend/pipeline/training"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/objects"
@@ -26,7 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(pgtest.Main(m)) }
 
 // plant is a Pipeline over a data folder that can be closed and opened again.
 type plant struct {
-	*Pipeline
+	parts
 	t     testing.TB
 	dir   string
 	db    *bolt.Store
@@ -37,6 +44,22 @@ type plant struct {
 	stop  context.CancelFunc
 	ended chan struct{}
 	tune  func(*Config)
+}
+
+// parts are a Pipeline and what it consists of, so that tests call all by one name.
+type parts struct {
+	*Pipeline
+	*sitedata.Data
+	*importer.Importer
+	*forecasting.Forecaster
+	*detection.Detector
+	*training.Trainer
+	*snapshot.Builder
+	*gapfill.Filler
+}
+
+func partsOf(p *Pipeline) parts {
+	return parts{p, p.Data, p.Imports, p.Forecasts, p.Detections, p.Training, p.Snapshots, p.Gaps}
 }
 
 var admin = api.Unlimited("test")
@@ -78,9 +101,11 @@ func (p *plant) open() {
 	if p.tune != nil {
 		p.tune(&c)
 	}
-	if p.Pipeline, err = New(c); err != nil {
+	made, err := New(c)
+	if err != nil {
 		p.t.Fatal(err)
 	}
+	p.parts = partsOf(made)
 }
 
 // logTo sends warnings to the test's log; the lines before the test ends only.
@@ -162,9 +187,9 @@ func (p *plant) importNow(req api.UploadRequest, body []byte) {
 	p.t.Helper()
 	p.Quiet = time.Nanosecond
 	id := p.upload(req, body)
-	err := p.ingest(p.t.Context(), store.Claimed{Job: p.job(jobIngest, payload{UploadID: id})})
+	err := p.Importer.RunJob(p.t.Context(), store.Claimed{Job: p.NewJob(sitedata.JobIngest, sitedata.Payload{UploadID: id})})
 	if err == nil && req.Kind == api.UploadTrain {
-		err = p.train(p.t.Context(), store.Claimed{Job: p.job(jobTrain, payload{SiteID: req.SiteID})})
+		err = p.Trainer.RunJob(p.t.Context(), store.Claimed{Job: p.NewJob(sitedata.JobTrain, sitedata.Payload{SiteID: req.SiteID})})
 	}
 	if err != nil {
 		p.t.Fatal(err)

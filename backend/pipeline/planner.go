@@ -6,31 +6,31 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 )
 
-// lead plans for as long as no other replica does.
-func (p *Pipeline) lead(ctx context.Context) {
-	if p.Cluster == nil {
-		p.plan(ctx)
+// runAsLeader runs the planner while no other replica does.
+func (p *Pipeline) runAsLeader(ctx context.Context) {
+	if p.config.Cluster == nil {
+		p.scheduleDue(ctx)
 		return
 	}
-	err := p.Cluster.Leader(ctx, "planner", func(ctx context.Context) error {
-		p.plan(ctx)
+	err := p.config.Cluster.Leader(ctx, "planner", func(ctx context.Context) error {
+		p.scheduleDue(ctx)
 		return ctx.Err()
 	})
 	if err != nil && ctx.Err() == nil {
-		p.Logger.Error("lead the planning", "error", err)
+		p.Logger.Error("run planner", "error", err)
 	}
 }
 
-// plan looks at every tick for what is due, and less often where there are so
-// many sites that a look takes long.
-func (p *Pipeline) plan(ctx context.Context) {
-	tick := time.NewTimer(p.Tick)
+// scheduleDue enqueues the jobs that are due at each tick, and less often if there
+// are so many sites that reading their states takes long.
+func (p *Pipeline) scheduleDue(ctx context.Context) {
+	tick := time.NewTimer(p.config.Tick)
 	defer tick.Stop()
-	var planning, showing spell
+	var enqueuing, refreshing errorStreak
 	for {
 		select {
 		case <-ctx.Done():
@@ -38,101 +38,95 @@ func (p *Pipeline) plan(ctx context.Context) {
 		case <-tick.C:
 		}
 		began := p.Wall()
-		planning.note(ctx, p.Logger, "plan", p.enqueueDue(ctx))
-		// What a process left behind that died after a change of planned work.
-		showing.note(ctx, p.Logger, "show planned work", p.Partner.Refresh(ctx))
-		tick.Reset(rest(p.Tick, p.Wall().Sub(began)))
+		enqueuing.report(ctx, p.Logger, "enqueue due jobs", p.enqueueDue(ctx))
+		// Marks of a process that died after a change of planned work.
+		refreshing.report(ctx, p.Logger, "refresh schedules for partners", p.config.Partner.Refresh(ctx))
+		tick.Reset(pauseAfter(p.config.Tick, p.Wall().Sub(began)))
 	}
 }
 
-// spell is a time in which something keeps failing: its first error is told, and
-// its end. A store that is away would fill the log otherwise.
-type spell struct{ failing bool }
+// errorStreak logs the first of consecutive errors, and their end: an unavailable
+// store would fill the log otherwise.
+type errorStreak struct{ failing bool }
 
-func (s *spell) note(ctx context.Context, log *slog.Logger, what string, err error) {
+func (s *errorStreak) report(ctx context.Context, log *slog.Logger, what string, err error) {
 	switch {
 	case ctx.Err() != nil:
 		return
 	case err != nil && !s.failing:
 		log.Error(what, "error", err)
 	case err == nil && s.failing:
-		log.Info("it goes on", "what", what)
+		log.Info("recovered", "from", what)
 	}
 	s.failing = err != nil
 }
 
-// mostRest is the longest rest between two looks. It also bounds what a clock
-// that jumped during a look may do.
-const mostRest = 30 * time.Second
+// maxPause is the longest pause between two ticks. It also bounds the effect of a
+// clock that jumped during a tick.
+const maxPause = 30 * time.Second
 
-// rest is how long to wait after a look that took so long: it reads all sites,
-// so it may take a tenth of the time at most.
-func rest(tick, took time.Duration) time.Duration { return max(tick, min(9*took, mostRest)) }
+// pauseAfter returns the pause after a tick that took so long: reading all sites
+// may take a tenth of the time at most.
+func pauseAfter(tick, took time.Duration) time.Duration { return max(tick, min(9*took, maxPause)) }
 
-// rule says when a kind of job is due for a site.
-type rule struct {
+// schedule decides whether a kind of job is due for a site.
+type schedule struct {
 	kind string
-	due  func(p *Pipeline, t Track, now time.Time) bool
+	due  func(c Config, s sitedata.State, now time.Time) bool
 }
 
-var rules = []rule{
-	{jobForecast, func(p *Pipeline, t Track, now time.Time) bool {
-		if !t.HasModel {
+var schedules = []schedule{
+	{sitedata.JobForecast, func(c Config, s sitedata.State, now time.Time) bool {
+		if !s.HasModel {
 			return false
 		}
-		// On the whole hour (or whatever ForecastEvery is), and sooner, but
-		// not for every sample, when there is news.
-		return t.ForecastAt.Truncate(p.ForecastEvery).Before(now.Truncate(p.ForecastEvery)) ||
-			t.Data > t.ForecastData && now.Sub(t.ForecastAt) >= p.ForecastEvery/4
+		// At each whole hour (or ForecastEvery); with new data sooner, but not
+		// for every sample.
+		return s.ForecastAt.Truncate(c.ForecastEvery).Before(now.Truncate(c.ForecastEvery)) ||
+			s.Data > s.ForecastData && now.Sub(s.ForecastAt) >= c.ForecastEvery/4
 	}},
-	{jobDetect, func(p *Pipeline, t Track, now time.Time) bool {
-		// A live site is judged also when nothing comes: that is a finding.
-		return (t.Data > t.DetectData || t.live(now)) && now.Sub(t.DetectAt) >= p.DetectEvery
+	{sitedata.JobDetect, func(c Config, s sitedata.State, now time.Time) bool {
+		// Also for a reporting site without new data: missing data are a finding.
+		return (s.Data > s.DetectData || s.IsReporting(now)) && now.Sub(s.DetectAt) >= c.DetectEvery
 	}},
-	{jobSnapshot, func(_ *Pipeline, t Track, now time.Time) bool {
-		return !t.DetectAt.IsZero() && !t.Snapshots.stands(t, now)
+	{sitedata.JobSnapshot, func(_ Config, s sitedata.State, now time.Time) bool {
+		return !s.DetectAt.IsZero() && !s.SnapshotsCurrent(now)
 	}},
-	{jobTrain, func(p *Pipeline, t Track, _ time.Time) bool {
-		last, every := t.TrainedEnd, p.RetrainEvery
-		if t.TriedEnd.After(last) {
-			last = t.TriedEnd
+	{sitedata.JobTrain, func(c Config, s sitedata.State, _ time.Time) bool {
+		last, every := s.TrainedEnd, c.RetrainEvery
+		if s.TriedEnd.After(last) {
+			last = s.TriedEnd
 		}
-		if !t.HasModel || t.Young {
-			every = firstTrainEvery
+		if !s.HasModel || s.ColdStart {
+			every = earlyRetrainEvery
 		}
-		return t.LastData.Sub(last) >= every
+		return s.LastData.Sub(last) >= every
 	}},
 }
 
-// firstTrainEvery is how much new data a site without a model, or a young one,
-// gathers between trainings.
-const firstTrainEvery = 7 * day
-
-// liveFor is how long after its newest stamp a site counts as live: then what
-// is missing up to now is missing. Later it is a file without a feed.
-const liveFor = 7 * day
-
-func (t Track) live(now time.Time) bool { return t.Live && now.Sub(t.LastData) < liveFor }
+// earlyRetrainEvery is the amount of new data after which a site without a model
+// of its own history is trained again.
+const earlyRetrainEvery = 7 * day
 
 func (p *Pipeline) enqueueDue(ctx context.Context) error {
-	all, loading, err := p.standings(ctx)
+	all, loading, err := p.siteStates(ctx)
 	if err != nil {
 		return err
 	}
 	var jobs []store.Job
 	now := p.Now()
-	for _, t := range all {
-		if loading[t.SiteID] {
-			continue // half a history would show faults that are none
+	for _, s := range all {
+		if loading[s.SiteID] {
+			continue // an incomplete history would show false faults
 		}
-		for _, r := range rules {
-			if r.due(p, t, now) && p.ask(r.kind, t.SiteID, p.Settle) {
-				jobs = append(jobs, p.job(r.kind, payload{SiteID: t.SiteID}))
+		for _, r := range schedules {
+			if r.due(p.config, s, now) && p.mayEnqueue(r.kind, s.SiteID, p.config.Settle) {
+				jobs = append(jobs, p.NewJob(r.kind, sitedata.Payload{SiteID: s.SiteID}))
 			}
 		}
 	}
-	if p.ask(jobMaintain, "", maintainEvery) {
-		jobs = append(jobs, p.job(jobMaintain, payload{}))
+	if p.mayEnqueue(sitedata.JobMaintain, "", maintainEvery) {
+		jobs = append(jobs, p.NewJob(sitedata.JobMaintain, sitedata.Payload{}))
 	}
 	if len(jobs) == 0 {
 		return nil
@@ -147,12 +141,12 @@ func (p *Pipeline) enqueueDue(ctx context.Context) error {
 	})
 }
 
-// standings are all sites' tracks, and the sites whose history is being loaded:
-// the training at its end forecasts and detects.
-func (p *Pipeline) standings(ctx context.Context) (all []Track, loading map[string]bool, err error) {
+// siteStates returns the states of all sites, and the sites whose history is
+// being imported: the training at the end of the import forecasts and detects.
+func (p *Pipeline) siteStates(ctx context.Context) (all []sitedata.State, loading map[string]bool, err error) {
 	loading = map[string]bool{}
 	err = p.Records.View(ctx, func(tx store.Tx) error {
-		if all, _, err = tracks.List(tx, store.Query{}); err != nil {
+		if all, err = sitedata.States(tx); err != nil {
 			return err
 		}
 		open, err := p.Ops.AllOpenUploads(tx)
@@ -166,30 +160,16 @@ func (p *Pipeline) standings(ctx context.Context) (all []Track, loading map[stri
 	return all, loading, err
 }
 
-// ask says whether a kind of job may be enqueued for a site now: not within
-// gap of the wall clock after the last time.
-func (p *Pipeline) ask(kind, siteID string, gap time.Duration) bool {
+// mayEnqueue reports whether a kind of job may be enqueued for a site now, and
+// then counts it as enqueued: not within gap after the last time, by the wall
+// clock.
+func (p *Pipeline) mayEnqueue(kind, siteID string, gap time.Duration) bool {
 	p.asked.Lock()
 	defer p.asked.Unlock()
 	key, wall := kind+" "+siteID, p.Wall()
-	if last, ok := p.lastRun[key]; ok && wall.Sub(last) < gap && !wall.Before(last) { // unless the clock was put back
+	if last, ok := p.lastRun[key]; ok && wall.Sub(last) < gap && !wall.Before(last) { // unless the clock was set back
 		return false
 	}
 	p.lastRun[key] = wall
 	return true
-}
-
-// quietAt is when a site with such open uploads will have been quiet for long
-// enough to train; a time that has passed when it has been.
-func (p *Pipeline) quietAt(open []ops.Upload) time.Time {
-	var last time.Time
-	for _, u := range open {
-		if u.Kind == api.UploadTrain && u.Accepted.After(last) {
-			last = u.Accepted
-		}
-	}
-	if now := p.Wall(); now.Before(last) { // the clock was put back, or another replica's goes before
-		last = now
-	}
-	return last.Add(p.Quiet)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 )
 
@@ -28,7 +29,7 @@ func TestPoisonChild(t *testing.T) {
 	}
 	p := &plant{t: t, dir: dir, clock: day0}
 	p.open()
-	p.handlers[jobIngest] = handler{run: func(context.Context, store.Claimed) error { os.Exit(exitPoisoned); return nil }, failed: p.ingestFailed}
+	p.handlers[sitedata.JobIngest] = handler{run: func(context.Context, store.Claimed) error { os.Exit(exitPoisoned); return nil }, failed: p.Importer.JobFailed}
 	p.start()
 	p.await("the end of all uploads", func() bool {
 		list, _, err := p.Uploads(t.Context(), admin, api.ListQuery{})
@@ -55,19 +56,19 @@ func TestOneFileCannotKeepTheServiceDown(t *testing.T) {
 		if err == nil {
 			break
 		}
-		if !errors.As(err, &exit) || exit.ExitCode() != exitPoisoned || crashes > maxLapses {
+		if !errors.As(err, &exit) || exit.ExitCode() != exitPoisoned || crashes > maxLostAttempts {
 			t.Fatalf("start %d: %v\n%s", crashes, err, out)
 		}
 	}
-	if crashes != maxLapses {
-		t.Errorf("given up after %d crashes, not %d", crashes, maxLapses)
+	if crashes != maxLostAttempts {
+		t.Errorf("given up after %d crashes, not %d", crashes, maxLostAttempts)
 	}
 	p.open()
 	u, err := p.Find(t.Context(), admin, id)
 	if err != nil || u.ProcessingStatus != api.UploadFailed || !strings.Contains(u.Error, "the service ended 10 times while it worked on this") {
 		t.Errorf("ended as %+v, %v", u, err)
 	}
-	if _, loading, err := p.standings(t.Context()); err != nil || len(loading) != 0 {
+	if _, loading, err := p.siteStates(t.Context()); err != nil || len(loading) != 0 {
 		t.Errorf("loading: %v, %v", loading, err)
 	}
 }

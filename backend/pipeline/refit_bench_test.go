@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/series"
 )
@@ -47,7 +48,7 @@ func BenchmarkFleetRefit(b *testing.B) {
 				b.Fatal(err)
 			}
 			err := p.Records.Update(b.Context(), func(tx store.Tx) error {
-				_, err := advance(tx, id(i), func(t *Track) { t.Data, t.LastData = t.Data+1, time.Unix(f.Times[f.Len()-1], 0).UTC() })
+				_, err := sitedata.UpdateState(tx, id(i), func(t *sitedata.State) { t.Data, t.LastData = t.Data+1, time.Unix(f.Times[f.Len()-1], 0).UTC() })
 				return err
 			})
 			if err != nil {
@@ -76,7 +77,7 @@ func BenchmarkFleetRefit(b *testing.B) {
 		}
 		p.refit(b, n, id, "again")
 		for i := range n {
-			if m, err := p.Ops.FindModel(b.Context(), admin, id(i), modelType, "2.0.0"); err != nil || m.Evaluation == nil || m.Evaluation.Method != api.EvaluatedHeldOut {
+			if m, err := p.Ops.FindModel(b.Context(), admin, id(i), sitedata.ModelType, "2.0.0"); err != nil || m.Evaluation == nil || m.Evaluation.Method != api.EvaluatedHeldOut {
 				b.Fatalf("%s: %+v, %v", id(i), m.Evaluation, err)
 			}
 		}
@@ -100,7 +101,7 @@ func (p *plant) refit(b *testing.B, n int, id func(int) string, pass string) {
 		for range 2 {
 			workers.Go(func() {
 				for site := range sites {
-					if err := p.train(b.Context(), store.Claimed{Job: p.job(jobTrain, payload{SiteID: site})}); err != nil {
+					if err := p.Trainer.RunJob(b.Context(), store.Claimed{Job: p.NewJob(sitedata.JobTrain, sitedata.Payload{SiteID: site})}); err != nil {
 						b.Error(err)
 					}
 				}
@@ -120,7 +121,7 @@ func (p *plant) refit(b *testing.B, n int, id func(int) string, pass string) {
 	b.ReportMetric((tenth + time.Since(start)).Seconds(), pass+"-s")
 	b.ReportMetric(before, pass+"-MiB-at-10")
 	b.ReportMetric(heap(), pass+"-MiB-at-end")
-	if m, err := p.Ops.ProductionModel(b.Context(), id(n-1), modelType); err != nil || m.Status != api.ModelProduction {
+	if m, err := p.Ops.ProductionModel(b.Context(), id(n-1), sitedata.ModelType); err != nil || m.Status != api.ModelProduction {
 		b.Fatalf("%s: %+v, %v", id(n-1), m, err)
 	}
 }

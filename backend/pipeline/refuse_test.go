@@ -68,9 +68,9 @@ func TestBadFileIsRefusedAtOnce(t *testing.T) {
 		{"words", "hello world, this is no table\n", "no_timestamp_column", 1, invalid},
 		{"no power", "timestamp,humidity\n2026-01-01T00:00:00Z,40\n2026-01-01T01:00:00Z,41\n", "no_power_or_energy_column", 1, invalid},
 		{"spreadsheet", "PK\x03\x04\x00\x00\x00\x00", "not_text", 1, invalid},
-		{"large spreadsheet", "PK\x03\x04\n" + strings.Repeat("\x00", checkedAtOnce), "not_csv", 0, invalid},
+		{"large spreadsheet", "PK\x03\x04\n" + strings.Repeat("\x00", 256<<10), "not_csv", 0, invalid},
 		{"header only", "timestamp,power_kw\n", "no_data_rows", 1, invalid},
-		{"many units", manyUnits(maxUnits + 1), "too_large", 0, invalid},
+		{"many units", manyUnits(5000 + 1), "too_large", 0, invalid},
 		{"empty", "", "empty_file", 0, api.ErrCSVRequired},
 		{"large", strings.Repeat("x", api.MaxUploadBytes+1), "too_large", 0, api.ErrFileTooLarge},
 	} {
@@ -142,7 +142,7 @@ func TestLargeBadFileIsRejected(t *testing.T) {
 	p.start()
 	var b strings.Builder
 	b.WriteString("timestamp,humidity\n")
-	for at := day0.AddDate(0, 0, -200); b.Len() < 2*checkedAtOnce; at = at.Add(time.Minute) {
+	for at := day0.AddDate(0, 0, -200); b.Len() < 512<<10; at = at.Add(time.Minute) {
 		b.WriteString(at.Format(time.RFC3339) + ",40\n")
 	}
 	u := p.ended1(p.upload(request(api.UploadTrain), []byte(b.String())))
@@ -208,7 +208,7 @@ func TestUploadKeepsToItsScope(t *testing.T) {
 	for _, uri := range []string{ack.S3Path, "s3://elsewhere/x.csv", strings.Replace(ack.S3Path, "historical", "models", 1), ack.S3Path + "/../../x"} {
 		req.S3Path = uri
 		_, err := p.Import(t.Context(), admin, req)
-		if u := p.refusedRecord(err); !isRefusal(err, 400) || u.ErrorKind != kindPath || u.SiteID != "Third" {
+		if u := p.refusedRecord(err); !isRefusal(err, 400) || u.ErrorKind != "s3_path" || u.SiteID != "Third" {
 			t.Errorf("%s: %v, recorded as %+v", uri, err, u)
 		}
 	}

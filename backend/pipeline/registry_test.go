@@ -9,6 +9,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/ops"
+	"app.sunloop/backend/pipeline/sitedata"
 )
 
 // grown is a plant whose model learned from 70 days and that has 31 more.
@@ -21,7 +22,7 @@ func grown(t *testing.T) (*plant, func(string) []ops.Model) {
 	return p, func(status string) (list []ops.Model) {
 		t.Helper()
 		for n := 1; ; n++ {
-			m, err := p.Ops.FindModel(t.Context(), admin, "South", modelType, version(n))
+			m, err := p.Ops.FindModel(t.Context(), admin, "South", sitedata.ModelType, version(n))
 			if err != nil {
 				return list
 			}
@@ -94,7 +95,7 @@ func (p *plant) moved(t *testing.T, models func(string) []ops.Model) {
 	if err != nil || m.ModelVersion != out.ModelVersion || former != in.ModelVersion {
 		t.Fatalf("moved %+v over %s, %v", m, former, err)
 	}
-	track, err := p.track(t.Context(), "South")
+	track, err := p.State(t.Context(), "South")
 	if err != nil || !track.TrainedEnd.Equal(out.TrainingDataWindow.End.Time) {
 		t.Errorf("track %+v, %v", track, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/ops"
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store/pgtest"
 	"app.sunloop/backend/store/postgres"
 	"app.sunloop/backend/store/riverjobs"
@@ -63,7 +64,7 @@ func TestReplicas(t *testing.T) {
 	var ids []string
 	for i, from := range []int{-70, -40, -10} {
 		to := min(from+30, 0)
-		ids = append(ids, (&plant{Pipeline: all[i%2], t: t}).upload(request(api.UploadTrain), csvOf(t, s, day0.AddDate(0, 0, from), day0.AddDate(0, 0, to), time.Hour)))
+		ids = append(ids, (&plant{parts: partsOf(all[i%2]), t: t}).upload(request(api.UploadTrain), csvOf(t, s, day0.AddDate(0, 0, from), day0.AddDate(0, 0, to), time.Hour)))
 	}
 	runAll(t, all)
 	progress := map[string]float64{}
@@ -71,7 +72,7 @@ func TestReplicas(t *testing.T) {
 		ended := 0
 		for _, id := range ids {
 			for _, r := range all {
-				u, err := r.Find(t.Context(), admin, id)
+				u, err := r.Imports.Find(t.Context(), admin, id)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -94,7 +95,7 @@ func TestReplicas(t *testing.T) {
 		t.Errorf("%d models, %v", len(models), err)
 	}
 	for _, r := range all {
-		if m, err := r.model(t.Context(), "South"); err != nil || m.model == nil {
+		if m, err := r.Model(t.Context(), "South"); err != nil || m.Model == nil {
 			t.Errorf("the model of a replica: %v", err)
 		}
 	}
@@ -104,73 +105,31 @@ func TestReplicas(t *testing.T) {
 // removed when it is over.
 func TestProgressOfAnother(t *testing.T) {
 	all := replicas(t, newPlant(t, day0, nil), 2)
-	id := (&plant{Pipeline: all[0], t: t}).upload(request(api.UploadTrain), csvOf(t, fleet(3, 1), day0.AddDate(0, 0, -3), day0, time.Hour))
-	told := map[string]mark{}
+	id := (&plant{parts: partsOf(all[0]), t: t}).upload(request(api.UploadTrain), csvOf(t, fleet(3, 1), day0.AddDate(0, 0, -3), day0, time.Hour))
+	told := map[string]sitedata.Mark{}
 	for _, step := range []struct {
-		do   func(g *progress)
+		do   func(g *sitedata.Progress)
 		want float64
 	}{
-		{func(g *progress) { g.upload(id, stageValidating, 0.5) }, 0.075},
-		{func(g *progress) { g.upload(id, stageStoring, 0.5) }, 0.25},
-		{func(g *progress) { g.forget(id) }, 0},
+		{func(g *sitedata.Progress) { g.SetUpload(id, sitedata.StageValidating, 0.5) }, 0.075},
+		{func(g *sitedata.Progress) { g.SetUpload(id, sitedata.StageStoring, 0.5) }, 0.25},
+		{func(g *sitedata.Progress) { g.Forget(id) }, 0},
 	} {
-		step.do(&all[0].progress)
-		now := all[0].progress.marks()
-		if err := all[0].tell(t.Context(), told, now); err != nil {
+		step.do(&all[0].Progress)
+		now := all[0].Progress.Marks()
+		if err := all[0].WriteProgress(t.Context(), told, now); err != nil {
 			t.Fatal(err)
 		}
 		told = now
 		for i, r := range all {
-			u, err := r.Find(t.Context(), admin, id)
+			u, err := r.Imports.Find(t.Context(), admin, id)
 			if err != nil || u.Progress != step.want {
 				t.Errorf("replica %d: %v of %v, %v", i, u.Progress, step.want, err)
 			}
-			list, _, err := r.Uploads(t.Context(), admin, api.ListQuery{})
+			list, _, err := r.Imports.Uploads(t.Context(), admin, api.ListQuery{})
 			if err != nil || len(list) != 1 || list[0].Progress != step.want {
 				t.Errorf("replica %d lists %+v, %v", i, list, err)
 			}
-		}
-	}
-}
-
-// TestModelLearnedElsewhere: a model that another replica has let learn is not
-// used as it was before.
-func TestModelLearnedElsewhere(t *testing.T) {
-	var c cache
-	at := day0
-	c.put("South", loaded{record: ops.Model{Hash: "h"}, learned: at})
-	for _, step := range []struct {
-		hash    string
-		learned time.Time
-		want    bool
-	}{{"h", at, true}, {"h", at.AddDate(0, 0, 1), false}, {"h", time.Time{}, false}, {"other", at, false}} {
-		if _, ok := c.get("South", step.hash, step.learned); ok != step.want {
-			t.Errorf("%s, learned to %v: %v", step.hash, step.learned, ok)
-		}
-	}
-}
-
-// TestQuiet: a site is quiet some time after the last of its files came, on
-// whichever replica, and a clock that goes before does not hold it up.
-func TestQuiet(t *testing.T) {
-	now := day0
-	p := &Pipeline{Config: Config{Wall: func() time.Time { return now }, Quiet: time.Minute}}
-	upload := func(kind string, at time.Time) (u ops.Upload) {
-		u.Kind, u.Accepted = kind, at
-		return u
-	}
-	train := func(at time.Time) ops.Upload { return upload(api.UploadTrain, at) }
-	for name, c := range map[string]struct {
-		open []ops.Upload
-		want time.Time
-	}{
-		"the last counts":        {[]ops.Upload{train(now.Add(-time.Hour)), train(now.Add(-10 * time.Second)), train(now.Add(-time.Minute))}, now.Add(50 * time.Second)},
-		"a nowcast does not":     {[]ops.Upload{upload(api.UploadNowcast, now), train(now.Add(-time.Hour))}, now.Add(-59 * time.Minute)},
-		"a clock that is before": {[]ops.Upload{train(now.Add(time.Hour))}, now.Add(time.Minute)},
-		"none":                   {nil, time.Time{}.Add(time.Minute)},
-	} {
-		if at := p.quietAt(c.open); !at.Equal(c.want) {
-			t.Errorf("%s: %v, want %v", name, at, c.want)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func TestForeignThingsAreAsIfAbsent(t *testing.T) {
 				return len(list), err
 			},
 			"detections": func(x things) (int, error) {
-				list, _, err := p.Detections(ctx, scope, api.ListQuery{AssetID: x.asset, Page: api.Page{Limit: 10}})
+				list, _, err := p.Detector.Detections(ctx, scope, api.ListQuery{AssetID: x.asset, Page: api.Page{Limit: 10}})
 				return len(list), err
 			},
 			"diagnostics": func(x things) (int, error) {

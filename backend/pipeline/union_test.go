@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/objects"
 	"app.sunloop/engine/series"
@@ -101,7 +102,7 @@ func TestPiecesAreTheWhole(t *testing.T) {
 				errors.As(err, &refusal)
 				t.Fatalf("rows %v: %v", piece, refusal.Details)
 			}
-			if err := p.ingest(p.t.Context(), store.Claimed{Job: p.job(jobIngest, payload{UploadID: ack.UploadID})}); err != nil {
+			if err := p.Importer.RunJob(p.t.Context(), store.Claimed{Job: p.NewJob(sitedata.JobIngest, sitedata.Payload{UploadID: ack.UploadID})}); err != nil {
 				t.Fatalf("rows %v: %v", piece, err)
 			}
 		}

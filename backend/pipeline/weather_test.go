@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
 	"app.sunloop/engine/weather"
@@ -46,41 +47,41 @@ func TestWeatherFor(t *testing.T) {
 	issue := time.Date(2026, 6, 1, 10, 0, 0, 0, time.UTC)
 	loc := solar.Location{LatitudeDeg: 40, LongitudeDeg: -4}
 	cloudy := weather.Conditions{GHI: 200, DNI: 0, DHI: 200, TemperatureC: 9, WindSpeedMS: 5, CloudCover: 1}
-	own := history{weather: []weather.Column{
+	own := sitedata.History{Weather: []weather.Column{
 		{Name: series.PredictedGHIWM2.String(), Quantity: weather.GHI, Series: series.Series{Start: issue, Step: time.Hour, Values: []float64{math.NaN(), 333}}},
 		{Name: series.IrradianceWM2.String(), Quantity: weather.POA, Measured: true, Series: series.Series{Start: issue.Add(-time.Hour), Step: time.Hour, Values: []float64{500, 600}}},
 	}}
 	for _, tt := range []struct {
 		name     string
 		provider weather.Provider
-		h        history
+		h        sitedata.History
 		source   string
 		check    func(f weather.Forecast) bool
 	}{
-		{"no provider", nil, history{}, weather.SourceClimatology,
+		{"no provider", nil, sitedata.History{}, weather.SourceClimatology,
 			func(f weather.Forecast) bool {
 				return f.Conditions[2].GHI > 700 && math.IsNaN(f.Conditions[2].CloudCover)
 			}},
-		{"a provider", told{hour: cloudy, hours: 99}, history{}, "a provider",
+		{"a provider", told{hour: cloudy, hours: 99}, sitedata.History{}, "a provider",
 			func(f weather.Forecast) bool { return f.Conditions[2] == cloudy }},
 		{"the customer's own forecast goes before", told{hour: cloudy, hours: 99}, own, "the customer's own forecast for 1 of",
 			func(f weather.Forecast) bool {
 				measured := f.Columns[1].Series // before the issue alone
 				return f.Conditions[0] == cloudy && f.Conditions[1].GHI == 333 && len(f.Columns) == 2 && measured.Len() == 1 && measured.Values[0] == 500
 			}},
-		{"beyond the provider's last hour the temperature is the climate's and the sky unknown", told{hour: cloudy, hours: 3}, history{}, "a provider",
+		{"beyond the provider's last hour the temperature is the climate's and the sky unknown", told{hour: cloudy, hours: 3}, sitedata.History{}, "a provider",
 			func(f weather.Forecast) bool {
 				c := f.Conditions[5]
 				return math.IsNaN(c.GHI) && math.IsNaN(c.CloudCover) && c.TemperatureC > 10
 			}},
-		{"a provider that has none", told{err: fmt.Errorf("%w: it is down", weather.ErrUnavailable)}, history{}, weather.SourceClimatology,
+		{"a provider that has none", told{err: fmt.Errorf("%w: it is down", weather.ErrUnavailable)}, sitedata.History{}, weather.SourceClimatology,
 			func(f weather.Forecast) bool {
 				return f.Conditions[2].GHI > 700 && strings.HasSuffix(f.Source, "it is down")
 			}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := newPlant(t, issue, func(c *Config) { c.Weather = tt.provider })
-			f, issued, err := p.weatherFor(t.Context(), loc, tt.h, issue, 24*time.Hour)
+			f, issued, err := p.WeatherFor(t.Context(), loc, tt.h, issue, 24*time.Hour)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -148,22 +149,22 @@ func TestArchive(t *testing.T) {
 		name     string
 		provider weather.Provider
 		loc      solar.Location
-		h        history
+		h        sitedata.History
 		asked    int
 		words    string
 		columns  int
 	}{
-		{"asked for the span of the power", keeper{asked: &asked}, loc, history{power: power}, 1, "come from the provider's archive", 1},
-		{"down", keeper{told{err: weather.ErrUnavailable}, &asked}, loc, history{power: power}, 1, "goes without", 0},
-		{"the files have irradiance", keeper{asked: &asked}, loc, history{power: power, weather: lit}, 0, "", 0},
-		{"no place", keeper{asked: &asked}, solar.Location{}, history{power: power}, 0, "", 0},
-		{"a provider without archive", told{}, loc, history{power: power}, 0, "", 0},
-		{"no provider", nil, loc, history{power: power}, 0, "", 0},
+		{"asked for the span of the power", keeper{asked: &asked}, loc, sitedata.History{Power: power}, 1, "come from the provider's archive", 1},
+		{"down", keeper{told{err: weather.ErrUnavailable}, &asked}, loc, sitedata.History{Power: power}, 1, "goes without", 0},
+		{"the files have irradiance", keeper{asked: &asked}, loc, sitedata.History{Power: power, Weather: lit}, 0, "", 0},
+		{"no place", keeper{asked: &asked}, solar.Location{}, sitedata.History{Power: power}, 0, "", 0},
+		{"a provider without archive", told{}, loc, sitedata.History{Power: power}, 0, "", 0},
+		{"no provider", nil, loc, sitedata.History{Power: power}, 0, "", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			asked = 0
 			p := newPlant(t, from, func(c *Config) { c.Weather = tt.provider })
-			words, columns := p.archive(t.Context(), tt.loc, tt.h)
+			words, columns := p.ArchivedWeather(t.Context(), tt.loc, tt.h)
 			if asked != tt.asked || !strings.Contains(words, tt.words) || (words == "") != (tt.words == "") || len(columns) != tt.columns {
 				t.Fatalf("asked %d times: %q, %d columns", asked, words, len(columns))
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 )
 
@@ -47,7 +48,7 @@ func TestJobsFailAndAreToldOf(t *testing.T) {
 		failed: func(context.Context, store.Claimed, error) error { told.Add(1); return nil },
 	}
 	p.handlers["hopeless"] = handler{
-		run:    func(context.Context, store.Claimed) error { return permanent{errors.New("no use")} },
+		run:    func(context.Context, store.Claimed) error { return sitedata.NewPermanent(errors.New("no use")) },
 		failed: func(context.Context, store.Claimed, error) error { told.Add(1); return nil },
 	}
 	p.start()
@@ -83,19 +84,19 @@ func TestUntoldIsToldLater(t *testing.T) {
 	untold := errors.New("the store is away")
 	p.handlers["hopeless"] = handler{failed: func(context.Context, store.Claimed, error) error { return untold }}
 	job := store.Claimed{Job: store.Job{Kind: "hopeless", MaxAttempts: 3}, Attempt: 2}
-	final := permanent{errors.New("no use")}
-	if v, outcome := p.conclude(t.Context(), job, final); v.Outcome != store.Failed || !v.RunAt.After(p.Wall()) || outcome != JobRetried {
+	final := sitedata.NewPermanent(errors.New("no use"))
+	if v, outcome := p.finish(t.Context(), job, final); v.Outcome != store.Failed || !v.RunAt.After(p.Wall()) || outcome != JobRetried {
 		t.Errorf("untold: %+v, %s", v, outcome)
 	}
-	if v, _ := p.conclude(t.Context(), job, fmt.Errorf("store: %w", store.ErrLost)); v.Outcome != store.Stopped {
+	if v, _ := p.finish(t.Context(), job, fmt.Errorf("store: %w", store.ErrLost)); v.Outcome != store.Stopped {
 		t.Errorf("lost: %+v", v)
 	}
 	job.Attempt = 3
-	if v, outcome := p.conclude(t.Context(), job, final); v.Outcome != store.Dead || v.Cause != "no use" || outcome != JobFailed {
+	if v, outcome := p.finish(t.Context(), job, final); v.Outcome != store.Dead || v.Cause != "no use" || outcome != JobFailed {
 		t.Errorf("untold at last: %+v, %s", v, outcome)
 	}
 	untold, job.Attempt = nil, 2
-	if v, outcome := p.conclude(t.Context(), job, final); v.Outcome != store.Done || outcome != JobFailed {
+	if v, outcome := p.finish(t.Context(), job, final); v.Outcome != store.Done || outcome != JobFailed {
 		t.Errorf("told: %+v, %s", v, outcome)
 	}
 }
@@ -116,7 +117,7 @@ func failsNoJob(t *testing.T, cause error) {
 	told := 0
 	p.handlers["storing"] = handler{failed: func(context.Context, store.Claimed, error) error { told++; return nil }}
 	err := p.Records.Update(t.Context(), func(tx store.Tx) error {
-		return tx.Enqueue(store.Job{Kind: "storing", RunAt: p.Wall(), MaxAttempts: attempts[jobIngest]})
+		return tx.Enqueue(store.Job{Kind: "storing", RunAt: p.Wall(), MaxAttempts: p.NewJob(sitedata.JobIngest, sitedata.Payload{}).MaxAttempts})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +127,7 @@ func failsNoJob(t *testing.T, cause error) {
 		if err != nil || len(jobs) != 1 {
 			t.Fatalf("claimed %v, %v", jobs, err)
 		}
-		verdict, outcome := p.mishap(t.Context(), jobs[0], cause)
+		verdict, outcome := p.failJob(t.Context(), jobs[0], cause)
 		if outcome != JobRetried {
 			t.Fatal(outcome)
 		}
@@ -165,7 +166,7 @@ func TestSpentJobIsToldOf(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	last := store.Claimed{Job: store.Job{ID: "job_none", Kind: "cut off", MaxAttempts: 1}, Attempt: 1}
-	if v, outcome := p.conclude(ctx, last, context.Canceled); outcome != JobStopped || v.Outcome != store.Stopped || len(told) != 0 {
+	if v, outcome := p.finish(ctx, last, context.Canceled); outcome != JobStopped || v.Outcome != store.Stopped || len(told) != 0 {
 		t.Errorf("stopped in its last attempt: %s, %+v, told %d times", outcome, v, len(told))
 	}
 }

@@ -1,0 +1,382 @@
+// Package detection runs fault detection and diagnosis on sites and records what
+// they find.
+package detection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+
+	"app.sunloop/backend/pipeline/sitedata"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/detect"
+	"app.sunloop/engine/diagnose"
+	"app.sunloop/engine/series"
+)
+
+// Detector runs fault detection on sites and records what it finds.
+type Detector struct {
+	*sitedata.Data
+	Repairs RepairVerifier // nil: no repair is verified
+}
+
+const day = 24 * time.Hour
+
+// Spans of a run of the detector.
+const (
+	// judgeSpan is what every run looks at: what is new, and before it what
+	// the detector learns a site by.
+	shortSpan = 60 * day
+	// A site's first run, and one a day, look further back, for what comes and
+	// goes in months: over so many samples, but at least and at most so long.
+	longRunEvery, longRunSamples = day, 10_000_000
+	minLongSpan, maxLongSpan     = 400 * day, 1100 * day
+	// learnSpan is how far into its window a run cannot tell what began there
+	// from what a unit is like.
+	learnSpan = 30 * day
+)
+
+// detectorVersion is the model version in findings.
+const detectorVersion = "rules-1"
+
+// RunJob runs the detector on a site.
+func (de *Detector) RunJob(ctx context.Context, job store.Claimed) error {
+	body, err := sitedata.ReadPayload(job)
+	if err != nil {
+		return err
+	}
+	return de.DetectSite(ctx, body.SiteID)
+}
+
+// JobFailed lets the planner enqueue the next detection at its usual time.
+func (de *Detector) JobFailed(ctx context.Context, job store.Claimed, _ error) error {
+	return de.SkipJob(ctx, job, func(t *sitedata.State) { t.DetectAt = de.Now() })
+}
+
+// DetectSite runs the detector on a site and records its results; a site that does
+// not exist is skipped.
+func (de *Detector) DetectSite(ctx context.Context, siteID string) error {
+	_, err := de.detectAssets(ctx, siteID, nil)
+	if errors.Is(err, api.ErrSiteNotFound) {
+		return nil
+	}
+	return err
+}
+
+// detectAssets runs the detector on a site and records its results. The detections
+// of the assets in asked are stored in any case.
+func (de *Detector) detectAssets(ctx context.Context, siteID string, asked []string) (ops.Outcome, error) {
+	site, err := de.Ops.Site(ctx, api.Unlimited(sitedata.Actor), siteID)
+	if err != nil {
+		return ops.Outcome{}, err
+	}
+	began := de.Now() // what comes later this run has not seen
+	state, err := de.State(ctx, siteID)
+	if err != nil {
+		return ops.Outcome{}, err
+	}
+	units, err := de.Ops.SiteAssets(ctx, siteID)
+	if err != nil {
+		return ops.Outcome{}, err
+	}
+	deep := de.isLongRun(state)
+	in, err := de.detectorInput(ctx, site, units, state, deep)
+	if err != nil {
+		return ops.Outcome{}, err
+	}
+	verify := false
+	if de.Repairs != nil {
+		if verify, err = de.Repairs.RepairsWait(ctx, siteID); err != nil {
+			return ops.Outcome{}, err
+		}
+	}
+	if verify {
+		in.Keep = max(in.Keep, yieldSpan)
+	}
+	report, err := detect.Run(ctx, in)
+	if err != nil {
+		return ops.Outcome{}, err
+	}
+	run := de.runRecord(site, units, in, report, deep)
+	run.Asked = asked
+	if verify {
+		run.Yields = map[string][]ops.DayYield{}
+		for _, u := range in.Units {
+			run.Yields[u.AssetID] = yields(u, report.Expected[u.AssetID], in.Site.Zone, in.Now)
+		}
+	}
+	var out ops.Outcome
+	err = de.Records.Update(ctx, func(tx store.Tx) error {
+		var err error
+		if out, err = de.Ops.RecordRun(tx, run); err != nil {
+			return err
+		}
+		if verify {
+			if err := de.Repairs.Verify(tx, run); err != nil {
+				return err
+			}
+		}
+		_, err = sitedata.UpdateState(tx, siteID, func(t *sitedata.State) {
+			if !began.Before(t.DetectAt) || t.DetectAt.After(de.Now()) { // unless another run has overtaken this one; clocks may be set back
+				t.DetectAt, t.DetectData = began, state.Data
+				if deep {
+					t.LongRunAt = began
+				}
+			}
+		})
+		return err
+	})
+	if err == nil {
+		de.Hooks.Detect()
+	}
+	return out, err
+}
+
+// isLongRun reports whether a run evaluates months.
+func (de *Detector) isLongRun(state sitedata.State) bool {
+	return state.DetectData == 0 || de.Now().Sub(state.LongRunAt) >= longRunEvery || state.LongRunAt.After(de.Now())
+}
+
+// slowFamilies are detected by an asset's behaviour over weeks: a short run does
+// not end such an event that began before its window could show it.
+var slowFamilies = []detect.Family{detect.StringOutage, detect.PartialShading, detect.CapacityChange, detect.TrackerFault, detect.Underperformance, detect.IrradianceSensor, detect.TimeShift}
+
+// longRunFamilies are only evaluated by long runs.
+var longRunFamilies = []detect.Family{detect.Soiling, detect.Degradation}
+
+// detectorInput reads what the detector evaluates.
+func (de *Detector) detectorInput(ctx context.Context, site api.Site, units []api.Asset, state sitedata.State, deep bool) (detect.Input, error) {
+	now, span := de.Now(), shortSpan
+	if !state.IsReporting(now) || state.LastData.After(now) {
+		// A file without a feed ends where it ends.
+		now = state.LastData.Add(time.Second)
+	}
+	if deep {
+		span = min(max(longRunSamples*5*time.Minute/time.Duration(max(len(units), 1)), minLongSpan), maxLongSpan)
+	}
+	in := detect.Input{Site: detect.Site{ID: site.SiteID, Zone: ops.Zone(site)}, From: now.Add(-span), Now: now, Keep: 2 * time.Hour}
+	var place *ops.Place
+	if m, err := de.Ops.ProductionModel(ctx, site.SiteID, sitedata.ModelType); err == nil {
+		place = m.Place
+	} else if !errors.Is(err, store.ErrNotFound) {
+		return in, err
+	}
+	if loc, ok := sitedata.LocationOf(site, place); ok {
+		in.Site.Location = &loc
+	}
+	for f, err := range de.Telemetry.ReadUnits(ctx, site.SiteID, ops.IDs(units), in.From, in.Now) {
+		if err != nil {
+			return in, err
+		}
+		u := units[len(in.Units)]
+		unit := detect.Unit{AssetID: u.AssetID, CapacityKW: u.CapacityKW, Frame: f.Frame}
+		if u.TiltDeg != nil && u.AzimuthDeg != nil {
+			unit.Plane = sitedata.PlaneOf(api.Site{TiltDeg: u.TiltDeg, AzimuthDeg: u.AzimuthDeg})
+		}
+		in.Units = append(in.Units, unit)
+	}
+	f, err := de.Ops.LatestForecast(ctx, site.SiteID)
+	if err == nil {
+		in.Forecast = series.Series{Start: f.Start, Step: f.Step(), Values: f.P50KW}
+	} else if !errors.Is(err, store.ErrNotFound) {
+		return in, err
+	}
+	return in, nil
+}
+
+// runRecord converts a report into the record of the run.
+func (de *Detector) runRecord(site api.Site, units []api.Asset, in detect.Input, r detect.Report, deep bool) ops.Run {
+	run := ops.Run{Site: site, ModelVersion: detectorVersion, From: in.From, Now: in.Now, Analyses: map[string]api.Analysis{}}
+	capacity := ops.CapacityKW(site, units)
+	run.DayKWh = func(of []string) float64 {
+		share := 0.0
+		for _, u := range units {
+			if slices.Contains(of, u.AssetID) && capacity > 0 {
+				share += u.CapacityKW / capacity
+			}
+		}
+		return share * in.Forecast.Slice(in.Now, in.Now.Add(day)).EnergyKWh()
+	}
+	if !deep {
+		run.Learned = in.From.Add(learnSpan)
+		for _, f := range slowFamilies {
+			run.Slow = append(run.Slow, string(f))
+		}
+		for _, f := range longRunFamilies {
+			run.NotJudged = append(run.NotJudged, string(f))
+		}
+	}
+	for _, f := range diagnose.Explain(in, r) {
+		// Clipping is by design, on every sunny day: nothing to find.
+		if f.Family != detect.Clipping && !slices.Contains(run.NotJudged, string(f.Family)) {
+			run.Events = append(run.Events, eventOf(f))
+		}
+	}
+	for _, u := range in.Units {
+		run.Units = append(run.Units, u.AssetID)
+		run.Analyses[u.AssetID] = analysis(u, run.Events, in, r)
+	}
+	return run
+}
+
+func eventOf(e diagnose.Finding) ops.Event {
+	out := ops.Event{Family: string(e.Family), Units: e.Units, Start: e.Start, LastSeen: e.LastSeen, LossFraction: known(e.LossFraction),
+		LostKWh: known(e.LostKWh), EnergyAtRiskKW: known(e.EnergyAtRiskKW), Confidence: known(e.Confidence), Severity: e.Severity.Label, Grade: e.Severity.Partner, Summary: e.Summary}
+	if e.End != nil {
+		out.End = *e.End
+	}
+	for _, c := range e.Causes {
+		out.Causes = append(out.Causes, api.Cause{Cause: c.Text, Confidence: known(c.Confidence)})
+	}
+	for _, a := range e.Actions {
+		out.Actions = append(out.Actions, api.Action{Priority: a.Priority, Action: a.Text})
+	}
+	for _, v := range e.Evidence {
+		out.Evidence = append(out.Evidence, api.Evidence{For: v.Supports(), Text: v.Text})
+	}
+	return out
+}
+
+// known rounds a value for JSON; NaN and infinities become 0.
+func known(v float64) float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0
+	}
+	return sitedata.Round(v)
+}
+
+// recentEvents is how long an ended event is part of an analysis.
+const recentEvents = day
+
+// analysis returns the results of a run for one asset.
+func analysis(u detect.Unit, events []ops.Event, in detect.Input, r detect.Report) api.Analysis {
+	a := api.Analysis{SeverityLabel: api.SeverityNormal, Status: "completed", FaultType: "none", Anomalies: []api.Anomaly{}, NotJudged: r.NotJudged,
+		Metrics: latestMetrics(u.Frame, r.Expected[u.AssetID])}
+	if n := u.Frame.Len(); n > 0 {
+		a.LastObservation = api.Unix(u.Frame.Times[n-1])
+	}
+	for _, e := range events {
+		if !slices.Contains(e.Units, u.AssetID) || !e.End.IsZero() && e.End.Before(in.Now.Add(-recentEvents)) {
+			continue
+		}
+		n := api.Anomaly{FaultFamily: e.Family, SeverityLabel: e.Severity, StartedAt: api.At(e.Start), LastSeenAt: api.At(e.LastSeen),
+			LossFraction: e.LossFraction, LostKWh: e.LostKWh, Confidence: e.Confidence, Summary: e.Summary}
+		if !e.End.IsZero() {
+			n.EndedAt = api.At(e.End)
+		}
+		a.Anomalies = append(a.Anomalies, n)
+		if score := severityScore[e.Severity]; score > a.SeverityScore {
+			a.SeverityScore, a.SeverityLabel = score, e.Severity
+			a.FaultType, a.Summary = e.Family, e.Summary
+		}
+		if e.End.IsZero() {
+			a.EnergyAtRiskKW = max(a.EnergyAtRiskKW, e.EnergyAtRiskKW/float64(len(e.Units)))
+		}
+	}
+	if a.Summary == "" {
+		a.Summary = "Nothing out of the ordinary was found."
+	}
+	return a
+}
+
+// severityScore maps severities to the range from 0 to 1.
+var severityScore = map[string]float64{api.SeverityNormal: 0.2, api.SeverityWarning: 0.6, api.SeverityCritical: 1}
+
+// latestMetrics returns the newest value of each quantity, and the power that was
+// expected when power was last measured.
+func latestMetrics(f series.Frame, expected series.Series) api.AnalysisMetrics {
+	newest := func(q series.Quantity) (float64, int64, bool) {
+		v := f.Values(q)
+		for i := len(v) - 1; i >= 0; i-- {
+			if !math.IsNaN(v[i]) {
+				return v[i], f.Times[i], true
+			}
+		}
+		return 0, 0, false
+	}
+	number := func(q series.Quantity) *float64 {
+		if v, _, ok := newest(q); ok {
+			v = sitedata.Round(v)
+			return &v
+		}
+		return nil
+	}
+	state := func(q series.Quantity) *int {
+		if v, _, ok := newest(q); ok {
+			n := int(v)
+			return &n
+		}
+		return nil
+	}
+	m := api.AnalysisMetrics{LatestPowerKW: number(series.PowerKW), LatestIrradianceWM2: number(series.IrradianceWM2),
+		LatestTemperatureC: number(series.TemperatureC), LatestInverterState: state(series.InverterState), LatestRunState: state(series.RunState)}
+	if _, at, ok := newest(series.PowerKW); ok {
+		if v := expected.At(time.Unix(at, 0)); !math.IsNaN(v) {
+			v = sitedata.Round(v)
+			m.BaselinePowerKW = &v
+		}
+	}
+	return m
+}
+
+// Detect runs the detector on the asset's site and returns the asset's detection.
+// A fault is recognised by peers and by history, so that a run always evaluates
+// both; lookbackHours limits the anomalies in the response.
+func (de *Detector) Detect(ctx context.Context, scope api.Scope, ref api.AssetRef, lookbackHours int) (api.Detection, error) {
+	asset, err := de.Ops.Asset(ctx, scope, ref)
+	if err != nil {
+		return api.Detection{}, err
+	}
+	out, err := de.detectAssets(ctx, asset.SiteID, []string{asset.AssetID})
+	if err != nil {
+		return api.Detection{}, fmt.Errorf("detect on asset %s: %w", asset.AssetID, err)
+	}
+	d, ok := out.Detections[asset.AssetID]
+	if !ok {
+		return d, fmt.Errorf("detect on asset %s: the run does not speak of it", asset.AssetID)
+	}
+	if lookbackHours > 0 && d.Analysis != nil {
+		a := *d.Analysis
+		since := d.DetectedAt.Add(-time.Duration(lookbackHours) * time.Hour)
+		a.Anomalies = slices.DeleteFunc(slices.Clone(a.Anomalies), func(n api.Anomaly) bool { return n.LastSeenAt.Before(since) })
+		d.Analysis, d.AnomaliesDetected = &a, len(a.Anomalies)
+	}
+	return d, nil
+}
+
+// Detections lists the stored runs within the scope, newest first.
+func (de *Detector) Detections(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Detection, string, error) {
+	return de.Ops.Detections(ctx, scope, q)
+}
+
+// RepairVerifier verifies repairs by the detector's runs.
+type RepairVerifier interface {
+	// RepairsWait says whether any of the site's do.
+	RepairsWait(ctx context.Context, siteID string) (bool, error)
+	// Verify holds them against a run, within the transaction that records it.
+	Verify(tx store.Tx, run ops.Run) error
+}
+
+// Diagnose returns the diagnosis of an asset. Without a detection it runs the
+// detector first.
+func (de *Detector) Diagnose(ctx context.Context, scope api.Scope, r api.DiagnoseRequest) (api.Diagnostic, error) {
+	if r.DetectionID == "" {
+		d, err := de.Detect(store.Aside(ctx), scope, r.Ref(), r.LookbackHours)
+		if err != nil {
+			return api.Diagnostic{}, err
+		}
+		r.DetectionID = d.DetectionID
+	}
+	return de.Ops.Diagnose(ctx, scope, r)
+}
+
+// Diagnostics lists the stored diagnoses within the scope, newest first.
+func (de *Detector) Diagnostics(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Diagnostic, string, error) {
+	return de.Ops.Diagnostics(ctx, scope, q)
+}

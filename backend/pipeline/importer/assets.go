@@ -1,0 +1,177 @@
+package importer
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/pipeline/sitedata"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/ingest"
+	"app.sunloop/engine/series"
+)
+
+// resolveAssets finds the site and the assets of a file and creates missing ones;
+// words are the decisions. The assets are in the order of the result's.
+func (im *Importer) resolveAssets(ctx context.Context, u ops.Upload, r *ingest.Result) (site api.Site, units []api.Asset, words []string, err error) {
+	err = im.Records.Update(ctx, func(tx store.Tx) error {
+		units, words = nil, nil
+		var made bool
+		site, made, err = im.Ops.EnsureSite(tx, api.Site{SiteID: u.SiteID, CustomerID: u.CustomerID, Location: u.Location,
+			Timezone: u.Request.Timezone, CapacityKW: u.Request.CapacityKW}, u.Actor)
+		if err != nil {
+			return err
+		}
+		if made {
+			words = append(words, fmt.Sprintf("site: %s was not known and is now, in the time zone %s", site.SiteID, site.Timezone))
+		}
+		if kW := u.Request.CapacityKW; !made && kW != 0 && kW != site.CapacityKW {
+			words = append(words, fmt.Sprintf("site: %s keeps its capacity of %.4g kW; %.4g kW came with the file", site.SiteID, site.CapacityKW, kW))
+		}
+		if zone := u.Request.Timezone; !made && zone != "" && zone != site.Timezone {
+			words = append(words, fmt.Sprintf("site: the days of %s stay those of %s", site.SiteID, site.Timezone))
+		}
+		known, err := im.Ops.AssetsInTx(tx, site.SiteID)
+		if err != nil {
+			return err
+		}
+		whole := len(known) == 0 // the file shows all units that the site has
+		for _, a := range r.Assets {
+			if there := findAsset(known, a.Name); there != nil {
+				asset, raised, err := im.Ops.RaiseCapacity(tx, *there, roundTo(ratedFromPeak(a.Frame), 3))
+				if err != nil {
+					return err
+				}
+				if raised {
+					words = append(words, fmt.Sprintf("unit: the capacity of %s is now taken as %.4g kW, the highest power seen", asset.AssetID, asset.CapacityKW))
+				}
+				units = append(units, asset)
+				continue
+			}
+			capacity, why, estimated := capacityOf(a, r.Assets, site, whole)
+			asset, made, err := im.Ops.EnsureAsset(tx, api.Asset{AssetID: assetID(a.Name), Name: a.Name, Type: "Solar Inverter", CapacityKW: capacity,
+				Location: site.Location, SiteID: site.SiteID, CustomerID: site.CustomerID, Timezone: site.Timezone})
+			if err != nil {
+				return err
+			}
+			if made && estimated {
+				if err := im.Ops.MarkEstimated(tx, asset); err != nil {
+					return err
+				}
+			}
+			if made {
+				words = append(words, fmt.Sprintf("unit: %s was not known and is now, with %.4g kW, %s", asset.AssetID, asset.CapacityKW, why))
+			}
+			known = append(known, asset)
+			units = append(units, asset)
+		}
+		if u.Kind == api.UploadNowcast {
+			return nil // a live step is over before anyone could look, and saves a commit
+		}
+		_, err = im.Ops.MoveUpload(tx, u.UploadID, api.UploadProcessing, func(u *ops.Upload) { u.Stage = sitedata.StageStoring })
+		return err
+	})
+	if err != nil {
+		return site, nil, nil, fmt.Errorf("settle the units of upload %s: %w", u.UploadID, err)
+	}
+	return site, units, words, nil
+}
+
+// maxAssets bounds the assets of one file: the strings of a large plant. A file
+// with more was misread, and would delay all other imports.
+const maxAssets = 5000
+
+// checkAssetCount rejects a file of more than maxAssets.
+func checkAssetCount(r *ingest.Result) error {
+	if len(r.Assets) <= maxAssets {
+		return nil
+	}
+	return &ingest.Refusal{Kind: ingest.TooLarge, Message: fmt.Sprintf("the file speaks of %d units; %d are the most", len(r.Assets), maxAssets)}
+}
+
+// findAsset returns the asset with a name: its id, its name, or the serial number
+// of one of its components.
+func findAsset(known []api.Asset, name string) *api.Asset {
+	id := assetID(name)
+	for _, is := range []func(a api.Asset) bool{
+		func(a api.Asset) bool { return a.AssetID == name || a.AssetID == id },
+		func(a api.Asset) bool { return strings.EqualFold(a.Name, name) },
+		func(a api.Asset) bool {
+			return slices.ContainsFunc(a.Components, func(c api.Component) bool { return c.Serial == name })
+		},
+	} {
+		if i := slices.IndexFunc(known, is); i >= 0 {
+			return &known[i]
+		}
+	}
+	return nil
+}
+
+// assetID turns the name in a file into an id: printable, trimmed, at most 64
+// runes.
+func assetID(name string) string {
+	name = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, name))
+	if r := []rune(name); len(r) > 64 {
+		name = strings.TrimSpace(string(r[:64]))
+	}
+	if name == "" || name == api.Every {
+		return "unit"
+	}
+	return name
+}
+
+// capacityOf returns the rated power of a new asset: its share of the site's by
+// the power seen, if the file has all assets of the site; else the highest power
+// seen.
+func capacityOf(a ingest.Asset, all []ingest.Asset, site api.Site, whole bool) (kW float64, why string, estimated bool) {
+	seen := ratedFromPeak(a.Frame)
+	if whole && site.CapacityKW > 0 {
+		if len(all) == 1 {
+			return site.CapacityKW, "the site's capacity", false
+		}
+		sum := 0.0
+		for _, b := range all {
+			sum += ratedFromPeak(b.Frame)
+		}
+		if sum > 0 && seen > 0 {
+			return roundTo(site.CapacityKW*seen/sum, 3), "its share of the site's capacity by the power it has shown", false
+		}
+		return roundTo(site.CapacityKW/float64(len(all)), 3), "an equal share of the site's capacity", false
+	}
+	return roundTo(seen, 3), "the highest power in the file", true
+}
+
+// ratedFromPeak returns the power that one reading in a thousand exceeds, so that
+// a single spike does not count.
+func ratedFromPeak(f series.Frame) float64 {
+	var v []float64
+	for _, p := range f.Values(series.PowerKW) {
+		if p > 0 && !math.IsInf(p, 0) {
+			v = append(v, p)
+		}
+	}
+	if len(v) == 0 {
+		return 0
+	}
+	slices.Sort(v)
+	return v[len(v)-1-len(v)/1000]
+}
+
+// roundTo rounds to n significant digits.
+func roundTo(v float64, n int) float64 {
+	if !(v > 0) {
+		return 0
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(v))-float64(n-1))
+	return math.Round(v/unit) * unit
+}

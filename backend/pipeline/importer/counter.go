@@ -1,0 +1,141 @@
+package importer
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/ingest"
+	"app.sunloop/engine/series"
+)
+
+// maxCounterGap is the greatest time between two readings of a counter from which
+// the mean power between them is computed.
+const maxCounterGap = day
+
+// maxPowerFactor times the capacity is the greatest plausible mean power.
+const maxPowerFactor = 3
+
+// joinCounters computes the power that a file of counter readings cannot contain:
+// between its first reading and the one before it, and between its last and the
+// one after it, which are in other files. So a history in pieces equals one file,
+// in whatever order the pieces are imported.
+func (im *Importer) joinCounters(ctx context.Context, site api.Site, r *ingest.Result, units []api.Asset) error {
+	if r.ValueKind != ingest.KindCounter {
+		return nil
+	}
+	var mended []store.AssetFrame
+	for i, a := range r.Assets {
+		f, err := im.boundarySamples(ctx, site, units[i], a.Frame)
+		if err != nil {
+			return err
+		}
+		if f.Len() > 0 {
+			mended = append(mended, store.AssetFrame{AssetID: units[i].AssetID, Frame: f})
+		}
+	}
+	if len(mended) == 0 {
+		return nil
+	}
+	if err := im.Telemetry.Append(ctx, ops.TelemetryKey(site), mended); err != nil {
+		return fmt.Errorf("store telemetry of site %s: %w", site.SiteID, err)
+	}
+	return nil
+}
+
+// boundarySamples returns the samples of one asset at the ends of a stored frame
+// whose power changes.
+func (im *Importer) boundarySamples(ctx context.Context, site api.Site, unit api.Asset, f series.Frame) (out series.Frame, err error) {
+	counter := f.Values(series.EnergyCounterKWh)
+	first, last := firstKnown(counter), lastKnown(counter)
+	if first < 0 {
+		return out, nil
+	}
+	from, to := time.Unix(f.Times[first], 0), time.Unix(f.Times[last], 0)
+	before, err := im.readings(ctx, site.SiteID, unit.AssetID, from.Add(-maxCounterGap), from.Add(time.Second))
+	if err != nil {
+		return out, err
+	}
+	after, err := im.readings(ctx, site.SiteID, unit.AssetID, to, to.Add(maxCounterGap+time.Second))
+	if err != nil {
+		return out, err
+	}
+	most := math.Inf(1)
+	if unit.CapacityKW > 0 {
+		most = maxPowerFactor * unit.CapacityKW
+	}
+	var power []float64
+	set := func(at int64, kW float64) {
+		if kW >= 0 && kW <= most {
+			out.Times, power = append(out.Times, at), append(power, kW)
+		}
+	}
+	former := -1 // reading before the file's first
+	if n := before.Len(); n > 1 {
+		former = n - 2
+		if math.IsNaN(before.At(series.PowerKW, n-1)) {
+			set(f.Times[first], meanPower(before, former, before, n-1))
+		}
+	}
+	if after.Len() > 1 {
+		// What is there may be of the longer gap that the file has filled.
+		now := after.At(series.PowerKW, 1)
+		stale := former >= 0 && math.Abs(now-meanPower(before, former, after, 1)) < 1e-6
+		if math.IsNaN(now) || stale {
+			set(after.Times[1], meanPower(after, 0, after, 1))
+		}
+	}
+	out.Set(series.PowerKW, power)
+	return out, nil
+}
+
+// readings returns the stored samples in a span that have a counter.
+func (im *Importer) readings(ctx context.Context, siteID, assetID string, from, to time.Time) (series.Frame, error) {
+	all, err := store.Collect(im.Telemetry.Read(ctx, siteID, assetID, from, to, series.PowerKW, series.EnergyCounterKWh))
+	if err != nil {
+		return all, fmt.Errorf("read the telemetry of asset %s: %w", assetID, err)
+	}
+	var out series.Frame
+	var power, counter []float64
+	for i, at := range all.Times {
+		if v := all.At(series.EnergyCounterKWh, i); !math.IsNaN(v) {
+			out.Times, power, counter = append(out.Times, at), append(power, all.At(series.PowerKW, i)), append(counter, v)
+		}
+	}
+	out.Set(series.PowerKW, power)
+	out.Set(series.EnergyCounterKWh, counter)
+	return out, nil
+}
+
+// meanPower returns the mean power between two readings in kW; NaN if the counter
+// fell.
+func meanPower(a series.Frame, i int, b series.Frame, j int) float64 {
+	kWh := b.At(series.EnergyCounterKWh, j) - a.At(series.EnergyCounterKWh, i)
+	hours := float64(b.Times[j]-a.Times[i]) / 3600
+	if kWh < 0 || hours <= 0 {
+		return math.NaN()
+	}
+	return kWh / hours
+}
+
+func firstKnown(values []float64) int {
+	for i, v := range values {
+		if !math.IsNaN(v) {
+			return i
+		}
+	}
+	return -1
+}
+
+func lastKnown(values []float64) int {
+	for i := len(values) - 1; i >= 0; i-- {
+		if !math.IsNaN(values[i]) {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,368 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/pipeline/sitedata"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/ingest"
+	"app.sunloop/engine/series"
+)
+
+// RunJob turns an upload's object into telemetry. What was stored before a crash
+// is stored again, unchanged.
+func (im *Importer) RunJob(ctx context.Context, job store.Claimed) error {
+	body, err := sitedata.ReadPayload(job)
+	if err != nil {
+		return err
+	}
+	u, err := im.Ops.UploadRecord(ctx, body.UploadID)
+	if errors.Is(err, store.ErrNotFound) {
+		return sitedata.NewPermanent(err)
+	}
+	if err != nil || u.Ended() || u.Version > 0 {
+		return err
+	}
+	defer im.Progress.Forget(u.UploadID)
+	im.Progress.SetUpload(u.UploadID, sitedata.StageValidating, 0)
+	result, err := im.readObject(ctx, u)
+	var refusal *ingest.Refusal
+	if errors.As(err, &refusal) {
+		im.Hooks.Upload(u.Kind, UploadFailed)
+		return im.rejectImport(ctx, u, refusal)
+	}
+	if err != nil {
+		return err
+	}
+	im.Progress.SetUpload(u.UploadID, sitedata.StageStoring, 0)
+	site, units, words, err := im.resolveAssets(ctx, u, result)
+	if err != nil {
+		return err
+	}
+	if err := im.storeFrames(ctx, u.UploadID, site, result.Assets, units); err != nil {
+		return err
+	}
+	if err := im.joinCounters(ctx, site, result, units); err != nil {
+		return err
+	}
+	if err = im.recordImport(ctx, u, site, units, result, words); err == nil {
+		im.Hooks.Upload(u.Kind, UploadImported)
+	}
+	return err
+}
+
+const day = 24 * time.Hour
+
+// minKindSpan is the span of a file whose values decide which kind of energy the
+// site's shorter files contain.
+const minKindSpan = 3 * day
+
+// readOptions returns what is known of a file before it is read.
+func (im *Importer) readOptions(ctx context.Context, req api.UploadRequest) (ingest.Options, error) {
+	o := ingest.Options{CapacityKW: req.CapacityKW, Now: im.Now(), MaxBytes: api.MaxUploadBytes, Asset: req.AssetID}
+	if req.Timezone != "" {
+		zone, err := time.LoadLocation(req.Timezone)
+		if err != nil {
+			return o, api.InvalidParameter("timezone", "it is not an IANA time zone")
+		}
+		o.Zone, o.ZoneFrom = zone, "the zone given with the file"
+	}
+	site, err := im.Ops.Site(ctx, api.Unlimited(sitedata.Actor), req.SiteID)
+	if err != nil && !errors.Is(err, api.ErrSiteNotFound) {
+		return o, err
+	}
+	units, err := im.Ops.SiteAssets(ctx, req.SiteID)
+	if err != nil {
+		return o, err
+	}
+	state, err := im.State(ctx, req.SiteID)
+	if err != nil {
+		return o, err
+	}
+	o.EnergyKind = state.EnergyKind
+	if site.Timezone != "" && req.Timezone == "" {
+		o.Zone, o.ZoneFrom = ops.Zone(site), "the site's zone"
+	}
+	if o.Asset == "" && len(units) == 1 {
+		o.Asset = units[0].AssetID
+	}
+	if o.Asset == "" {
+		o.Asset = api.PublicSiteID(req.SiteID) + "-1"
+	}
+	if o.CapacityKW == 0 {
+		o.CapacityKW, err = im.firmCapacity(ctx, site, units, req.AssetID)
+	}
+	return o, err
+}
+
+// firmCapacity returns the capacity that a file's values are checked against: that
+// of the asset it is said to be of, else the site's. It is 0 if that is only an
+// estimate from the power seen so far, which a sunnier file may exceed.
+func (im *Importer) firmCapacity(ctx context.Context, site api.Site, units []api.Asset, assetID string) (kW float64, err error) {
+	err = im.Records.View(ctx, func(tx store.Tx) error {
+		sum, firm := 0.0, true
+		for _, unit := range units {
+			estimated, err := im.Ops.Estimated(tx, unit)
+			if err != nil {
+				return err
+			}
+			if unit.AssetID == assetID && !estimated {
+				kW = unit.CapacityKW
+				return nil
+			}
+			sum, firm = sum+unit.CapacityKW, firm && !estimated
+		}
+		kW = site.CapacityKW
+		if kW == 0 && firm {
+			kW = sum
+		}
+		return nil
+	})
+	return kW, err
+}
+
+func (im *Importer) readObject(ctx context.Context, u ops.Upload) (result *ingest.Result, err error) {
+	options, err := im.readOptions(ctx, u.Request)
+	if err != nil {
+		return nil, err
+	}
+	object, err := im.Objects.Open(ctx, u.ObjectKey)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, object.Close()) }()
+	return readWhole(object, options)
+}
+
+// readWhole reads a file that may be imported. The error is a [*ingest.Refusal],
+// or the reader's.
+func readWhole(r io.Reader, o ingest.Options) (*ingest.Result, error) {
+	result, err := ingest.Read(r, o)
+	if err != nil {
+		return nil, err
+	}
+	dropImplausible(result)
+	return result, checkAssetCount(result)
+}
+
+// Greatest plausible values: 100 GW, and a thousand times the world's yearly
+// energy. Greater values are no measurements of a plant, and would spoil sums.
+const (
+	maxPowerKW = 1e8
+	maxValue   = 1e16
+)
+
+// dropImplausible replaces values that no plant can have by missing ones.
+func dropImplausible(r *ingest.Result) {
+	dropped := 0
+	for i := range r.Assets {
+		f := &r.Assets[i].Frame
+		for k, c := range f.Columns {
+			most := maxValue
+			if c.Quantity == series.PowerKW {
+				most = maxPowerKW
+			}
+			if !slices.ContainsFunc(c.Values, func(v float64) bool { return math.Abs(v) > most }) {
+				continue
+			}
+			// Frames of one file may share memory.
+			values := slices.Clone(c.Values)
+			for j, v := range values {
+				if math.Abs(v) > most {
+					values[j] = math.NaN()
+					dropped++
+				}
+			}
+			f.Columns = slices.Clone(f.Columns)
+			f.Columns[k].Values = values
+		}
+	}
+	if dropped > 0 {
+		r.Warnings = append(r.Warnings, ingest.Decision{Topic: "values", Text: fmt.Sprintf("%d are larger than any measurement of a plant and taken as missing", dropped)})
+	}
+}
+
+// JobFailed ends an upload whose import failed in its last attempt.
+func (im *Importer) JobFailed(ctx context.Context, job store.Claimed, cause error) error {
+	body, err := sitedata.ReadPayload(job)
+	if err != nil {
+		return err
+	}
+	kind := api.UploadTrain
+	defer func() { im.Hooks.Upload(kind, UploadFailed) }()
+	return im.Records.Update(ctx, func(tx store.Tx) error {
+		u, err := im.Ops.MoveUpload(tx, body.UploadID, api.UploadFailed, func(u *ops.Upload) {
+			u.Error, u.Stage = "The import failed: "+sitedata.FirstLine(cause), ""
+		})
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		kind = u.Kind
+		if err := im.Ops.Note(tx, ops.Note{CustomerID: u.CustomerID, SiteID: u.SiteID, Phase: api.PhaseObserve, Title: "Import failed",
+			Description: name(u) + ": " + sitedata.FirstLine(cause), Actor: u.Actor}); err != nil {
+			return err
+		}
+		return im.releaseWaiting(tx, u)
+	})
+}
+
+// releaseWaiting enqueues the training of the site's uploads that waited for the
+// last import.
+func (im *Importer) releaseWaiting(tx store.Tx, u ops.Upload) error {
+	open, err := im.Ops.OpenUploads(tx, u.SiteID)
+	if err != nil {
+		return err
+	}
+	for _, o := range open {
+		if o.Version > 0 {
+			return tx.Enqueue(im.NewJob(sitedata.JobTrain, sitedata.Payload{SiteID: u.SiteID}))
+		}
+	}
+	return nil
+}
+
+func name(u ops.Upload) string {
+	if u.Filename != "" {
+		return u.Filename
+	}
+	return u.UploadID
+}
+
+// chunkStamps is about the number of time stamps that are stored in one
+// transaction: enough that commits cost little, few enough that other writers wait
+// only briefly.
+const chunkStamps = 50_000
+
+// storeFrames stores the frames, asset by asset.
+func (im *Importer) storeFrames(ctx context.Context, uploadID string, site api.Site, assets []ingest.Asset, units []api.Asset) error {
+	total, done := 0, 0
+	for _, a := range assets {
+		total += a.Frame.Len()
+	}
+	var chunk []store.AssetFrame
+	size := 0
+	flush := func() error {
+		if len(chunk) == 0 {
+			return nil
+		}
+		if err := im.Telemetry.Append(ctx, ops.TelemetryKey(site), chunk); err != nil {
+			return fmt.Errorf("store telemetry of site %s: %w", site.SiteID, err)
+		}
+		done += size
+		im.Progress.SetUpload(uploadID, sitedata.StageStoring, float64(done)/float64(total))
+		chunk, size = nil, 0
+		return nil
+	}
+	for i, a := range assets {
+		for from := 0; from < a.Frame.Len(); {
+			to := min(from+chunkStamps-size, a.Frame.Len())
+			part := a.Frame
+			if from > 0 || to < a.Frame.Len() {
+				part = a.Frame.Slice(a.Frame.Times[from], a.Frame.Times[to-1]+1)
+			}
+			chunk, size = append(chunk, store.AssetFrame{AssetID: units[i].AssetID, Frame: part}), size+part.Len()
+			from = to
+			if size >= chunkStamps {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return flush()
+}
+
+// recordImport stores the upload's record and the site's state, and enqueues what
+// follows, in one transaction.
+func (im *Importer) recordImport(ctx context.Context, u ops.Upload, site api.Site, units []api.Asset, r *ingest.Result, words []string) error {
+	train := u.Kind == api.UploadTrain
+	return im.Records.Update(ctx, func(tx store.Tx) error {
+		t, err := sitedata.UpdateState(tx, site.SiteID, func(t *sitedata.State) {
+			t.CustomerID = site.CustomerID
+			t.Data++
+			t.Live = t.Live || !train
+			if r.ValueKind != ingest.KindPower && r.Last.Sub(r.First) >= minKindSpan {
+				t.EnergyKind = r.ValueKind
+			}
+			if r.Last.After(t.LastData) {
+				t.LastData = r.Last
+			}
+		})
+		if err != nil {
+			return err
+		}
+		fill := func(u *ops.Upload) {
+			fillRecord(u, site, units, r, words)
+			u.Version = t.Data
+			u.Stage, u.Progress = sitedata.StageTraining, sitedata.StageStart(sitedata.StageTraining)
+		}
+		if _, err := im.Ops.MoveUpload(tx, u.UploadID, api.UploadProcessing, fill); err != nil {
+			return err
+		}
+		if train {
+			return tx.Enqueue(im.NewJob(sitedata.JobTrain, sitedata.Payload{SiteID: site.SiteID}))
+		}
+		return im.FinishUpload(tx, u.UploadID)
+	})
+}
+
+// fillRecord sets in an upload's record what became of the file.
+func fillRecord(u *ops.Upload, site api.Site, units []api.Asset, r *ingest.Result, words []string) {
+	u.RowsRead, u.RowsStored, u.RowsMissing, u.RowsSkipped = r.Rows.Read, r.Rows.Stored, r.Rows.Missing, r.Rows.Skipped
+	u.Manufacturer = r.Manufacturer
+	if u.Manufacturer == "" {
+		u.Manufacturer = u.Request.Manufacturer
+	}
+	u.Unit, u.ValueKind, u.IntervalMinutes, u.Timezone = r.UnitSource, r.ValueKind, r.Interval.Minutes(), site.Timezone
+	u.FirstRecord, u.LastRecord = wireTime(r.First), wireTime(r.Last)
+	u.AssetIDs, u.Decisions, u.Warnings = nil, nil, nil
+	for _, unit := range units {
+		u.AssetIDs = append(u.AssetIDs, unit.AssetID)
+	}
+	for _, d := range r.Decisions {
+		u.Decisions = append(u.Decisions, d.String())
+	}
+	u.Decisions = append(u.Decisions, words...)
+	for _, w := range r.Warnings {
+		u.Warnings = append(u.Warnings, w.String())
+	}
+}
+
+func wireTime(t time.Time) api.Time {
+	if t.IsZero() {
+		return api.Time{}
+	}
+	return api.At(t)
+}
+
+// FinishUpload ends an upload successfully and appends to its decisions.
+func (im *Importer) FinishUpload(tx store.Tx, id string, words ...string) error {
+	u, err := im.Ops.UploadInTx(tx, id)
+	if err != nil || u.Ended() { // it was cancelled on the way
+		return err
+	}
+	end := api.UploadCompleted
+	if len(u.Warnings) > 0 {
+		end = api.UploadWithWarnings
+	}
+	u, err = im.Ops.MoveUpload(tx, id, end, func(u *ops.Upload) {
+		u.Decisions = append(u.Decisions, words...)
+		u.Stage, u.Progress = "", 1
+	})
+	if err != nil || u.Kind == api.UploadNowcast {
+		return err // a live feed would drown all else
+	}
+	return im.Ops.Note(tx, ops.Note{CustomerID: u.CustomerID, SiteID: u.SiteID, Phase: api.PhaseObserve, Title: "File imported",
+		Description: fmt.Sprintf("%s: %d readings of %d units", name(u), u.RowsStored, len(u.AssetIDs)), Actor: u.Actor})
+}

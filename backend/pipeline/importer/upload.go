@@ -1,0 +1,280 @@
+// Package importer takes files in and turns them into telemetry: an object and its
+// record, the import job, sites and assets, rejections and cancellation.
+package importer
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/pipeline/sitedata"
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/objects"
+	"app.sunloop/engine/ingest"
+)
+
+// Importer takes files in and turns them into telemetry.
+type Importer struct {
+	*sitedata.Data
+	Queue     store.Queue
+	Elsewhere *objects.Elsewhere // sources that s3_path may name besides the service's own objects; nil: none
+
+	stamps     uniqueSeconds
+	largeFiles chan struct{} // one element for each large file in memory
+}
+
+// New returns an Importer.
+func New(d *sitedata.Data, queue store.Queue, elsewhere *objects.Elsewhere) *Importer {
+	return &Importer{Data: d, Queue: queue, Elsewhere: elsewhere, largeFiles: make(chan struct{}, maxLargeFiles)}
+}
+
+// Outcomes of an upload, for [sitedata.Hooks].
+const (
+	UploadAccepted = "accepted"
+	UploadRepeated = "repeated" // the same file was uploaded before
+	UploadRefused  = "refused"
+	UploadImported = "imported"
+	UploadFailed   = "failed" // accepted, and could not be imported
+)
+
+// acknowledged reports an accepted or repeated file to the hook.
+func (im *Importer) acknowledged(kind string, ack api.UploadAck) {
+	if ack.Message == ackRepeated {
+		im.Hooks.Upload(kind, UploadRepeated)
+		return
+	}
+	im.Hooks.Upload(kind, UploadAccepted)
+}
+
+// ackMessages are the messages of an acknowledgement, by kind of upload.
+var ackMessages = map[string]string{
+	api.UploadTrain:   "File uploaded. Standardising, training and forecasting follow.",
+	api.UploadNowcast: "File uploaded. Forecast and fault detection follow.",
+}
+
+const ackRepeated = "This file was uploaded before. Nothing is done again."
+
+// maxImmediateCheck is the size in bytes up to which a file is read before it is
+// acknowledged, so that the response rejects an invalid one. A larger file is
+// rejected by its job.
+const maxImmediateCheck = 256 << 10
+
+// Upload stores a file durably and enqueues its import in one step. A file that
+// the site has had already returns the former upload. A rejected file leaves a
+// record with the reason, and nothing else.
+func (im *Importer) Upload(ctx context.Context, scope api.Scope, req api.UploadRequest, file io.Reader) (api.UploadAck, error) {
+	if err := im.checkRequest(ctx, scope, &req); err != nil {
+		return api.UploadAck{}, err
+	}
+	u := im.newUpload(scope, req)
+	if req.Bytes == 0 || req.Bytes > maxImmediateCheck {
+		leave, err := im.holdLargeFile(ctx)
+		if err != nil {
+			return api.UploadAck{}, err
+		}
+		defer leave()
+	}
+	data := bytes.NewBuffer(make([]byte, 0, min(max(req.Bytes, 0), api.MaxUploadBytes)+bytes.MinRead))
+	if _, err := data.ReadFrom(io.LimitReader(file, api.MaxUploadBytes+1)); err != nil {
+		return api.UploadAck{}, fmt.Errorf("receive the file: %w", err)
+	}
+	u.Bytes = int64(data.Len())
+	ack, err := im.storeFile(ctx, scope, u, data.Bytes())
+	if err == nil {
+		im.acknowledged(req.Kind, ack)
+	}
+	return ack, im.reject(ctx, u, err)
+}
+
+// holdLargeFile waits until another large file may be in memory; leave ends that.
+func (im *Importer) holdLargeFile(ctx context.Context) (leave func(), err error) {
+	select {
+	case im.largeFiles <- struct{}{}:
+		return func() { <-im.largeFiles }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait to store the file: %w", ctx.Err())
+	}
+}
+
+// Import enqueues a file that req.S3Path names: an object of this service, or one
+// of an external source that the operator allows, which is copied.
+func (im *Importer) Import(ctx context.Context, scope api.Scope, req api.UploadRequest) (api.UploadAck, error) {
+	if req.S3Path == "" {
+		return api.UploadAck{}, api.MissingParameter("s3_path")
+	}
+	if err := im.checkRequest(ctx, scope, &req); err != nil {
+		return api.UploadAck{}, err
+	}
+	u := im.newUpload(scope, req)
+	var ack api.UploadAck
+	var err error
+	if strings.HasPrefix(req.S3Path, im.Objects.URI("")) {
+		ack, err = im.importObject(ctx, scope, u)
+	} else {
+		ack, err = im.importExternal(ctx, scope, u)
+	}
+	if err == nil {
+		im.acknowledged(req.Kind, ack)
+	}
+	return ack, im.reject(ctx, u, err)
+}
+
+// Refuse records a file that was rejected before it was read whole, and returns
+// the error with its upload_id.
+func (im *Importer) Refuse(ctx context.Context, scope api.Scope, req api.UploadRequest, refusal *api.Error) error {
+	if err := im.checkRequest(ctx, scope, &req); err != nil {
+		return err
+	}
+	return im.reject(ctx, im.newUpload(scope, req), refusal)
+}
+
+// storeFile stores a file that was received whole and enqueues its import.
+func (im *Importer) storeFile(ctx context.Context, scope api.Scope, u ops.Upload, data []byte) (api.UploadAck, error) {
+	switch {
+	case len(data) > api.MaxUploadBytes:
+		return api.UploadAck{}, api.ErrFileTooLarge
+	case len(data) == 0:
+		return api.UploadAck{}, api.ErrCSVRequired
+	}
+	sum := sha256.Sum256(data)
+	u.Hash, u.Bytes = hex.EncodeToString(sum[:]), int64(len(data))
+	if former, ok, err := im.Ops.FormerUpload(ctx, u); err != nil || ok {
+		return im.ack(former, ackRepeated), err
+	}
+	if err := im.checkFile(ctx, u.Request, data); err != nil {
+		return api.UploadAck{}, err
+	}
+	var err error
+	if u.ObjectKey, err = im.putObject(ctx, scope, u.Request, data); err != nil {
+		return api.UploadAck{}, err
+	}
+	return im.accept(ctx, u, true)
+}
+
+// checkRequest checks names and scope, and replaces the site's id by the key of
+// the customer's site.
+func (im *Importer) checkRequest(ctx context.Context, scope api.Scope, req *api.UploadRequest) error {
+	if req.Kind == "" {
+		req.Kind = api.UploadTrain
+	}
+	for _, f := range []struct{ name, value string }{{"customer_id", req.CustomerID}, {"site_id", req.SiteID}} {
+		if f.value == "" {
+			return api.MissingParameter(f.name)
+		}
+	}
+	if err := scope.Check(req.CustomerID, req.SiteID); err != nil {
+		return err
+	}
+	if err := ops.CheckNames(api.Site{SiteID: req.SiteID, CustomerID: req.CustomerID, Timezone: req.Timezone, CapacityKW: req.CapacityKW}); err != nil {
+		return err
+	}
+	var err error
+	if req.SiteID, err = im.Ops.ReserveSite(ctx, req.CustomerID, req.SiteID); err != nil {
+		return err
+	}
+	return scope.Check(req.CustomerID, req.SiteID) // the import makes the site if it does not exist
+}
+
+// checkFile reads a small file completely, and only the beginning of a large one.
+func (im *Importer) checkFile(ctx context.Context, req api.UploadRequest, data []byte) error {
+	if len(data) > maxImmediateCheck {
+		data = data[:maxImmediateCheck]
+		if bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 {
+			return api.ErrInvalidCSV.With("reason", fmt.Sprintf("no line ends in the first %d KB", maxImmediateCheck>>10))
+		}
+		if bytes.HasPrefix(data, []byte("PK\x03\x04")) {
+			return api.ErrInvalidCSV.With("reason", "the file is a spreadsheet or an archive, not a CSV")
+		}
+		return nil
+	}
+	options, err := im.readOptions(ctx, req)
+	if err != nil {
+		return err
+	}
+	_, err = readWhole(bytes.NewReader(data), options)
+	var refusal *ingest.Refusal
+	if errors.As(err, &refusal) {
+		return rejectionError(refusal)
+	}
+	return err
+}
+
+func (im *Importer) newUpload(scope api.Scope, req api.UploadRequest) ops.Upload {
+	u := ops.Upload{Actor: scope.Actor, Request: req}
+	u.UploadID = ops.NewID("upl", im.Now())
+	u.Kind, u.CustomerID, u.SiteID = req.Kind, req.CustomerID, req.SiteID
+	u.Region, u.Location, u.Filename, u.Bytes = req.Region, req.Location, req.Filename, req.Bytes
+	return u
+}
+
+func (im *Importer) ack(u ops.Upload, message string) api.UploadAck {
+	return api.UploadAck{Status: "success", Message: message, S3Path: u.S3Path, ProcessingStatus: u.ProcessingStatus, UploadID: u.UploadID}
+}
+
+// accept stores the record and its job in one transaction, which acknowledges the
+// upload. ours says that the object was put for this upload only.
+func (im *Importer) accept(ctx context.Context, u ops.Upload, ours bool) (api.UploadAck, error) {
+	u.S3Path = im.Objects.URI(u.ObjectKey)
+	u.Stage, u.Accepted = sitedata.StageValidating, im.Wall().UTC()
+	var stored ops.Upload
+	var fresh bool
+	err := im.Records.Update(ctx, func(tx store.Tx) error {
+		var err error
+		if stored, fresh, err = im.Ops.AddUpload(tx, u, im.NewJob(sitedata.JobIngest, sitedata.Payload{UploadID: u.UploadID})); err != nil {
+			return err
+		}
+		switch {
+		case !fresh:
+			return nil
+		case ours:
+			return im.ConfirmObjects(tx, u.ObjectKey)
+		}
+		deleted, err := sitedata.IsAnnounced(tx, u.ObjectKey)
+		if deleted {
+			return api.InvalidParameter("s3_path", noSuchObject)
+		}
+		return err
+	})
+	if ours && (err != nil || !fresh) {
+		im.DropObjects(ctx, "", u.ObjectKey)
+	}
+	if err != nil {
+		return api.UploadAck{}, fmt.Errorf("store upload %s: %w", u.UploadID, err)
+	}
+	if !fresh {
+		return im.ack(stored, ackRepeated), nil
+	}
+	return im.ack(stored, ackMessages[u.Kind]), nil
+}
+
+// Find returns an upload within the scope, with its current progress.
+func (im *Importer) Find(ctx context.Context, scope api.Scope, uploadID string) (api.Upload, error) {
+	u, err := im.Ops.Find(ctx, scope, uploadID)
+	if err != nil {
+		return u, err
+	}
+	list := []api.Upload{u}
+	err = im.WithProgress(ctx, list...)
+	return list[0], err
+}
+
+// Uploads lists the uploads within the scope, newest first, with their current
+// progress.
+func (im *Importer) Uploads(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Upload, string, error) {
+	list, next, err := im.Ops.Uploads(ctx, scope, q)
+	if err != nil {
+		return list, next, err
+	}
+	return list, next, im.WithProgress(ctx, list...)
+}
+
+// maxLargeFiles is the number of large files in memory at a time. Others wait on
+// disk.
+const maxLargeFiles = 4

@@ -1,0 +1,73 @@
+package sitedata
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// day0 is the time of these tests.
+var day0 = time.Date(2026, 6, 15, 10, 0, 0, 0, time.UTC)
+
+// TestJobsAsStored fixes the kinds, keys, payloads and attempts of jobs: a queue
+// that a former version filled must be worked on.
+func TestJobsAsStored(t *testing.T) {
+	p := &Data{Config: Config{Wall: func() time.Time { return day0 }}}
+	site, upload := Payload{SiteID: "South"}, Payload{UploadID: "upl_1"}
+	for _, want := range []struct {
+		kind     string
+		body     Payload
+		unique   string
+		payload  string
+		attempts int
+	}{
+		{"ingest", upload, "upl_1", `{"upload_id":"upl_1"}`, 50},
+		{"train", site, "South", `{"site_id":"South"}`, 30},
+		{"forecast", site, "South", `{"site_id":"South"}`, 5},
+		{"detect", site, "South", `{"site_id":"South"}`, 5},
+		{"maintain", Payload{}, "all", `{}`, 5},
+		{"interpolate", site, "South", `{"site_id":"South"}`, 30},
+		{"snapshot", site, "South", `{"site_id":"South"}`, 5},
+	} {
+		j := p.NewJob(want.kind, want.body)
+		if j.Kind != want.kind || j.Unique != want.unique || string(j.Payload) != want.payload || j.MaxAttempts != want.attempts || !j.RunAt.Equal(day0) || j.Spare {
+			t.Errorf("%s: %+v", want.kind, j)
+		}
+	}
+	if kinds := strings.Join(JobKinds(), " "); kinds != "ingest train forecast detect maintain interpolate snapshot" {
+		t.Errorf("kinds: %s", kinds)
+	}
+}
+
+// TestRecordsAsStored fixes the buckets and fields of this package's records.
+func TestRecordsAsStored(t *testing.T) {
+	var buckets []string
+	for _, table := range Tables() {
+		buckets = append(buckets, table.Buckets()...)
+	}
+	if got := strings.Join(buckets, " "); got != "calibrations tracks object-intents progress" {
+		t.Errorf("buckets: %s", got)
+	}
+	at := func(n int) time.Time { return day0.AddDate(0, 0, n) }
+	for _, want := range []struct {
+		record any
+		stored string
+	}{
+		{&State{"South", "acme", 1, at(1), true, "energy", 2, at(2), at(3), true, true, at(4), 3, at(5), at(6), 4, at(7), SnapshotInputs{at(8), at(9), at(10)}},
+			`{"site_id":"South","customer_id":"acme","data":1,"last_data":"2026-06-16T10:00:00Z","live":true,"energy_kind":"energy","trained":2,"trained_end":"2026-06-17T10:00:00Z","tried_end":"2026-06-18T10:00:00Z","has_model":true,"young":true,"forecast_at":"2026-06-19T10:00:00Z","forecast_data":3,"scored_to":"2026-06-20T10:00:00Z","detect_at":"2026-06-21T10:00:00Z","detect_data":4,"deep_at":"2026-06-22T10:00:00Z","snapshots":{"at":"2026-06-23T10:00:00Z","detect_at":"2026-06-24T10:00:00Z","forecast_at":"2026-06-25T10:00:00Z"}}`},
+		{&Calibration{"South", "h", at(1), []byte("s")}, `{"site_id":"South","hash":"h","to":"2026-06-16T10:00:00Z","state":"cw=="}`},
+		{&intent{"South", "life", at(1), true}, `{"site":"South","life":"life","at":"2026-06-16T10:00:00Z","dropping":true}`},
+		{&Mark{"storing", 0.5}, `{"stage":"storing","share":0.5}`},
+	} {
+		b, err := json.Marshal(want.record)
+		if err != nil || string(b) != want.stored {
+			t.Errorf("%T: %s, %v", want.record, b, err)
+		}
+		back := reflect.New(reflect.TypeOf(want.record).Elem()).Interface()
+		if err := json.Unmarshal(b, back); err != nil || !reflect.DeepEqual(back, want.record) {
+			t.Errorf("%T: %+v, %v", want.record, back, err)
+		}
+	}
+}
