@@ -122,7 +122,7 @@ var errUnknownPlace = api.InvalidParameter("location", `no town of that name is 
 // learn makes the best model that the data and the time allow.
 func learn(ctx context.Context, site forecast.Site, power series.Series) (*forecast.Model, forecast.Report, string, error) {
 	h, o := forecast.History{Power: power}, forecast.Options{Workers: 2, Resolution: step}
-	model, report, err := forecast.Young(site, h, o)
+	model, report, err := forecast.ColdStart(site, h, o)
 	if err != nil || report.Days < yearDays {
 		return model, report, modelAnalog, err
 	}

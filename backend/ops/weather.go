@@ -36,7 +36,7 @@ var weathers = store.Table[Weather]{
 // WeatherOf is the record of a forecast of a site's weather.
 func WeatherOf(siteID string, f weather.Forecast) Weather {
 	w := Weather{WeatherID: NewID("wx", f.IssuedAt), SiteID: siteID, IssuedAt: f.IssuedAt.UTC(), Source: f.Source, Start: f.Start.UTC(), StepMinutes: int(f.Step / time.Minute)}
-	rain, wet := f.Said(weather.Precipitation)
+	rain, wet := f.Forecasted(weather.Precipitation)
 	for i, c := range f.Conditions {
 		if wet {
 			w.RainMMH = append(w.RainMMH, rain.At(f.Time(i))/rain.Step.Hours())

@@ -39,7 +39,7 @@ func peers(v *view, m *memory, units []Unit) {
 	some := make([]float64, 0, n)
 	sizes, ratings, arming := make([]float64, n), make([]float64, n), make([]float64, n)
 	for k := range units {
-		ratings[k], sizes[k], arming[k] = m.units[k].rating(), m.units[k].size(), m.units[k].arming()
+		ratings[k], sizes[k], arming[k] = m.units[k].rating(), m.units[k].size(), m.units[k].minExpectedShare()
 	}
 	groups := make([]centre, len(m.groups))
 	shapes := make([]float64, n)
@@ -106,7 +106,7 @@ func (u *unitView) set(i int, even, shape, rating, arming float64, peers int) {
 // that reads night while the unit makes power is not believed.
 func light(v *view, m *memory, units []Unit, k int) {
 	uv, rating := &v.units[k], m.units[k].rating()
-	arming := m.units[k].arming()
+	arming := m.units[k].minExpectedShare()
 	gain := m.units[k].gain.quantile(0.5, 3, 1)
 	for i := range v.cells {
 		uv.expected[i], uv.even[i], uv.lit[i], uv.tier[i], uv.sun[i], uv.peers[i] = math.NaN(), math.NaN(), math.NaN(), tierNone, false, 0

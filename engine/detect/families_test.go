@@ -63,7 +63,7 @@ func TestEachFamily(t *testing.T) {
 			s.SetFaults([]simulate.Fault{f})
 			now := f.To.Add(5 * day)
 			report := look(t, s, s.Start, now, 15*time.Minute)
-			truth := s.Account(s.Start, now)[0]
+			truth := s.TruthBetween(s.Start, now)[0]
 			i := slices.IndexFunc(report.Events, func(e detect.Event) bool {
 				return e.Family == c.family && slices.ContainsFunc(e.Units, truth.Concerns) && (c.family == detect.Clipping || f.Overlaps(e.Start, e.LastSeen))
 			})

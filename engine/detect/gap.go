@@ -9,11 +9,11 @@ import (
 // by the lifetime counter afterwards whether the plant ran meanwhile. Units
 // that fall silent together, most of the site, are one event.
 type gaps struct {
-	units []silence
+	units []missingRun
 }
 
-// silence is the state of one unit.
-type silence struct {
+// missingRun is the state of one unit.
+type missingRun struct {
 	known   bool  // it has been heard before
 	since   int64 // start of the first cell without a word; 0 while heard
 	counted int   // cells of those that count: by day, or when the unit should be awake
@@ -29,7 +29,7 @@ type silence struct {
 }
 
 func newGaps(s *session) *gaps {
-	g := &gaps{make([]silence, len(s.in.Units))}
+	g := &gaps{make([]missingRun, len(s.in.Units))}
 	for k := range g.units {
 		g.units[k].counter = math.NaN()
 	}
@@ -303,7 +303,7 @@ func (s *session) covered(units []int, start, end int64) bool {
 
 // count keeps the unit's counter at the end of the last cell that had one, and
 // what was expected since.
-func (sl *silence) count(u *unitView, i int, hours float64) {
+func (sl *missingRun) count(u *unitView, i int, hours float64) {
 	if c := u.counter[i]; !math.IsNaN(c) && u.heard[i] {
 		// What the cell itself makes is known from its power: only what comes
 		// after it is in question.
@@ -329,7 +329,7 @@ func (sl *silence) count(u *unitView, i int, hours float64) {
 }
 
 // learn remembers how well the day's expectation met the counter.
-func (sl *silence) learn(m *unitMemory, rating float64) {
+func (sl *missingRun) learn(m *unitMemory, rating float64) {
 	if gained := sl.dayCounter - sl.dayFrom; sl.dayKWh > 0.5*rating && gained >= 0 {
 		m.counted.remember(min(gained/sl.dayKWh, 2), sizeDays)
 	}
@@ -340,4 +340,30 @@ func zeroIfMissing(x float64) float64 {
 		return 0
 	}
 	return x
+}
+
+func gapEvidence(r *record) []Evidence {
+	f := &r.seen
+	end := r.lastSeen
+	if r.end != 0 {
+		end = r.end
+	}
+	hours := float64(end-r.start) / 3600
+	out := []Evidence{shows("rows_missing", 3, hours, 0, "h", "Nothing new arrived for %s.", MinutesInWords(hours*60))}
+	if others := f.heard - len(r.units); others > 0 {
+		out = append(out, shows("others_heard", 0.3, float64(others), float64(f.heard), "units", "%d of the site's %d units were heard meanwhile.", others, f.heard))
+	} else if f.heard > 1 {
+		out = append(out, shows("all_silent", 0.5, float64(len(r.units)), float64(f.heard), "units", "All %d units fell silent together.", f.heard))
+	}
+	gained := f.counterTo - f.counterFrom
+	switch share := 100 * gained / f.counterKWh; {
+	case math.IsNaN(gained):
+	case r.class == Comms:
+		out = append(out, shows("counter_continues", 1.5, gained, f.counterKWh, "kWh", "Over the gap the counter gained %s, %.0f %% of the %s expected: the plant ran.",
+			KWhInWords(gained), share, KWhInWords(f.counterKWh)))
+	case r.class == Real:
+		out = append(out, shows("counter_short", -1, gained, f.counterKWh, "kWh", "Over the gap the counter gained only %s, %.0f %% of the %s expected; %.0f %% would still be usual.",
+			KWhInWords(gained), share, KWhInWords(f.counterKWh), 100*f.band))
+	}
+	return out
 }

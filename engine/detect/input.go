@@ -45,10 +45,10 @@ type Input struct {
 
 // Report is the answer.
 type Report struct {
-	Step      time.Duration      // grid of the analysis
-	Events    []Event            // in order of start; open ones have no End
-	NotJudged []string           // what could not be judged, and why, in sentences
-	RatingKW  map[string]float64 // of each unit that could be judged: its capacity, or the highest power it has shown
+	Step         time.Duration      // grid of the analysis
+	Events       []Event            // in order of start; open ones have no End
+	NotEvaluated []string           // what could not be judged, and why, in sentences
+	RatingKW     map[string]float64 // of each unit that could be judged: its capacity, or the highest power it has shown
 	// Sights say of each unit that is held against a model of its own past how
 	// small a lasting loss can be seen, by asset id.
 	Sights map[string]Sight

@@ -19,13 +19,13 @@ type memory struct {
 	groups [][]int                   // units that look the same way, where not all do
 	usual  [usualDays][slots]float32 // site power over rating, by day and quarter hour; NaN unknown
 	days   int                       // how many days are in usual, ever
-	stats  [slots]usual
+	stats  [slots]typicalDay
 	daily  daily
 	stray  ring // ratio of a day's energy to the usual one: how far one day may stray
 }
 
-// usual is what the site has made in a quarter of an hour on the days before.
-type usual struct{ low, mean, high float64 }
+// typicalDay is what the site has made in a quarter of an hour on the days before.
+type typicalDay struct{ low, mean, high float64 }
 
 // unitMemory is what has been learned about one unit.
 type unitMemory struct {
@@ -64,7 +64,7 @@ func newMemory(units []Unit) *memory {
 		}
 	}
 	for s := range m.stats {
-		m.stats[s] = usual{math.NaN(), math.NaN(), math.NaN()}
+		m.stats[s] = typicalDay{math.NaN(), math.NaN(), math.NaN()}
 	}
 	groupByPlane(m, units)
 	return m
@@ -119,10 +119,10 @@ const matters = 0.005
 // usualDay is the energy of a usual day, kWh; 0 while it is not known.
 func (u *unitMemory) usualDay() float64 { return u.made.quantile(0.5, 7, 0) }
 
-// arming is the expected share of the rating above which making nothing is
+// minExpectedShare is the expected share of the rating above which making nothing is
 // strange. Some units start late in weak light on every dull day; what they
 // have done on most of the last days, with a margin, is not strange for them.
-func (u *unitMemory) arming() float64 {
+func (u *unitMemory) minExpectedShare() float64 {
 	return max(armedShare, 1.25*u.asleep.quantile(0.9, 1, 0))
 }
 
@@ -134,8 +134,8 @@ func (u *unitMemory) hold(f Family, yes bool) {
 	u.held[f] = yes
 }
 
-// frozen says whether any family does.
-func (u *unitMemory) frozen() bool {
+// learningSuspended says whether any family does.
+func (u *unitMemory) learningSuspended() bool {
 	for _, yes := range u.held {
 		if yes {
 			return true
@@ -264,7 +264,7 @@ func (u *unitMemory) learnSize(v *view, uv *unitView, d *daily) {
 	} else if u.alike && u.steadyDays >= 5 || float64(len(d.peers))*v.hours() < 2 {
 		return
 	}
-	if u.frozen() {
+	if u.learningSuspended() {
 		return
 	}
 	level := median(d.peers)
@@ -357,7 +357,7 @@ func (m *memory) summarise(step int64) {
 				low, high, sum, n = min(low, y), max(high, y), sum+y, n+1
 			}
 		}
-		m.stats[s] = usual{math.NaN(), math.NaN(), math.NaN()}
+		m.stats[s] = typicalDay{math.NaN(), math.NaN(), math.NaN()}
 		if n >= 3 {
 			m.stats[s].mean, m.stats[s].high = sum/float64(n), high
 		}

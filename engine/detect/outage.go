@@ -20,9 +20,9 @@ func verdict(v *view, s *session, k, i int) (off, on bool) {
 	return false, !(p < 0.1*u.expected[i])
 }
 
-// spell is a run of samples that show an outage, before and after it is
+// outageRun is a run of samples that show an outage, before and after it is
 // announced.
-type spell struct {
+type outageRun struct {
 	since   int64 // start of the first sample; 0 without a run
 	samples int
 	covered float64 // hours of them
@@ -62,7 +62,7 @@ func miss(v *view, k, i int) float64 {
 // all of them stopped within one sample of each other. Peers are silent then;
 // light, a forecast or the site's past says that there is sun.
 type siteOutages struct {
-	spell
+	outageRun
 	members []int
 	offAt   []int64 // start of each unit's own run without power; 0 while on
 	times   []int64 // scratch
@@ -71,7 +71,7 @@ type siteOutages struct {
 
 func newSiteOutages(s *session) *siteOutages {
 	n := len(s.in.Units)
-	return &siteOutages{offAt: make([]int64, n), onToday: make([]bool, n), spell: spell{seen: newFacts()}}
+	return &siteOutages{offAt: make([]int64, n), onToday: make([]bool, n), outageRun: outageRun{seen: newFacts()}}
 }
 
 func (o *siteOutages) look(v *view, s *session) {
@@ -110,7 +110,7 @@ func (o *siteOutages) look(v *view, s *session) {
 		}
 		if on > 0 || off < 2 || 2*off < heard {
 			if on > 0 {
-				o.spell = spell{seen: newFacts()}
+				o.outageRun = outageRun{seen: newFacts()}
 			}
 			continue
 		}
@@ -199,7 +199,7 @@ func (o *siteOutages) goOn(v *view, s *session, i, on int) {
 		o.backHours += v.hours()
 		if established(o.back, o.backHours) {
 			o.record.end = o.backSince
-			o.spell = spell{seen: newFacts()}
+			o.outageRun = outageRun{seen: newFacts()}
 		}
 		return
 	}
@@ -221,12 +221,12 @@ func (o *siteOutages) goOn(v *view, s *session, i, on int) {
 }
 
 // unitOutages finds single units that make nothing while there is sun.
-type unitOutages struct{ units []spell }
+type unitOutages struct{ units []outageRun }
 
 func newUnitOutages(s *session) *unitOutages {
-	o := &unitOutages{make([]spell, len(s.in.Units))}
+	o := &unitOutages{make([]outageRun, len(s.in.Units))}
 	for k := range o.units {
-		o.units[k] = spell{seen: newFacts()}
+		o.units[k] = outageRun{seen: newFacts()}
 	}
 	return o
 }
@@ -244,7 +244,7 @@ func (o *unitOutages) at(v *view, s *session, k, i int) {
 	t := v.first + int64(i)*v.step
 	if u.claimed[i] != "" {
 		if sp.record == nil {
-			*sp = spell{seen: newFacts()}
+			*sp = outageRun{seen: newFacts()}
 		}
 		return
 	}
@@ -280,16 +280,16 @@ func (o *unitOutages) at(v *view, s *session, k, i int) {
 
 // begin starts over after a cell with production: the counter stands where the
 // cell's power leaves it.
-func (sp *spell) begin(v *view, u *unitView, i int) {
+func (sp *outageRun) begin(v *view, u *unitView, i int) {
 	if sp.since != 0 {
-		*sp = spell{seen: newFacts()}
+		*sp = outageRun{seen: newFacts()}
 	}
 	c := u.counter[i] + max(u.power[i], 0)*v.hours()
 	sp.seen.counterFrom, sp.seen.counterTo = c, c
 }
 
 // count follows the counter and what should have been added to it.
-func (sp *spell) count(u *unitView, i int, v *view) {
+func (sp *outageRun) count(u *unitView, i int, v *view) {
 	sp.seen.count(u.counter[i])
 	if e := u.expected[i] * v.hours(); e > 0 && sp.since != 0 {
 		sp.seen.counterKWh += e
@@ -341,7 +341,7 @@ func (o *unitOutages) announce(v *view, s *session, k, i int) {
 // missedSunrise says that a unit which has not run since the dark should have
 // begun: by irradiance after an hour and a half, by the sun alone after three
 // hours, and once that cost a good part of its usual day.
-func missedSunrise(t tier, sp *spell, usualDay float64) bool {
+func missedSunrise(t tier, sp *outageRun, usualDay float64) bool {
 	const missed, lit, alone = 0.15, 1.5, 3.0
 	hours := alone
 	if t == tierLight {

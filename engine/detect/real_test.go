@@ -71,7 +71,7 @@ func summarise(t *testing.T, r detect.Report) map[detect.Family]int {
 		count[e.Family]++
 		t.Logf("%s %v from %v to %v, %.1f kWh", e.Family, e.Units, e.Start, e.End, e.LostKWh)
 	}
-	for _, n := range r.NotJudged {
+	for _, n := range r.NotEvaluated {
 		t.Log(n)
 	}
 	return count

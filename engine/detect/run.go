@@ -106,7 +106,7 @@ func Run(ctx context.Context, in Input) (Report, error) {
 	step, first := s.choose()
 	report.Step = time.Duration(step) * time.Second
 	if len(s.in.Units) == 0 {
-		report.NotJudged = s.sentences()
+		report.NotEvaluated = s.sentences()
 		return report, nil
 	}
 
@@ -155,7 +155,7 @@ func Run(ctx context.Context, in Input) (Report, error) {
 	s.limits(report.Sights)
 	report.Events = s.events()
 	report.RatingKW, report.Clipped = s.ratings(), s.clippedSpans()
-	report.NotJudged = s.sentences()
+	report.NotEvaluated = s.sentences()
 	report.Expected = keep.series
 	return report, nil
 }

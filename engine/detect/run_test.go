@@ -255,8 +255,8 @@ func TestScarceInputIsSaidNotGuessed(t *testing.T) {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 			for _, n := range c.notes {
-				if !strings.Contains(strings.Join(r.NotJudged, "\n"), n) {
-					t.Errorf("nothing is said of %q in %q", n, r.NotJudged)
+				if !strings.Contains(strings.Join(r.NotEvaluated, "\n"), n) {
+					t.Errorf("nothing is said of %q in %q", n, r.NotEvaluated)
 				}
 			}
 		})

@@ -2,9 +2,9 @@ package detect
 
 import "math"
 
-// scales finds power readings in another unit than the unit's own, and values
+// scaleErrors finds power readings in another unit than the unit's own, and values
 // that no unit can give: registers without a reading, for example.
-type scales struct{ units []misread }
+type scaleErrors struct{ units []scaleState }
 
 // A reading beyond what the unit can give is announced when another follows
 // within a day: so many of them, within so many seconds.
@@ -13,8 +13,8 @@ const (
 	wildWithin = 86400
 )
 
-// misread is the state of one unit.
-type misread struct {
+// scaleState is the state of one unit.
+type scaleState struct {
 	factor    float64 // that the last samples show; 0 for none
 	samples   int
 	since     int64
@@ -49,9 +49,9 @@ const (
 	fairLight     = 0.15 // of the rating, to be taken for sound again
 )
 
-func newScales(s *session) *scales { return &scales{make([]misread, len(s.in.Units))} }
+func newScales(s *session) *scaleErrors { return &scaleErrors{make([]scaleState, len(s.in.Units))} }
 
-func (o *scales) look(v *view, s *session) {
+func (o *scaleErrors) look(v *view, s *session) {
 	for k := range o.units {
 		for i := range v.cells {
 			o.units[k].at(v, s, k, i)
@@ -59,7 +59,7 @@ func (o *scales) look(v *view, s *session) {
 	}
 }
 
-func (m *misread) at(v *view, s *session, k, i int) {
+func (m *scaleState) at(v *view, s *session, k, i int) {
 	u, rating, t := &v.units[k], s.rating(k), v.first+int64(i)*v.step
 	raw, e := u.raw[i], u.expected[i]
 	if math.IsNaN(raw) || rating <= 0 {
@@ -115,7 +115,7 @@ func (m *misread) at(v *view, s *session, k, i int) {
 		return
 	}
 	if beyondCredible(raw, rating) {
-		m.beyond(v, s, k, i)
+		m.recordOutOfRange(v, s, k, i)
 	}
 }
 
@@ -136,7 +136,7 @@ func wrongFactor(ratio float64) float64 {
 	return 0
 }
 
-func (m *misread) follow(v *view, s *session, k, i int) {
+func (m *scaleState) follow(v *view, s *session, k, i int) {
 	t := v.first + int64(i+1)*v.step
 	if m.record == nil && m.wild != nil { // the same fault, by night
 		m.record, m.wild = m.wild, nil
@@ -154,8 +154,8 @@ func (m *misread) follow(v *view, s *session, k, i int) {
 	}
 }
 
-// beyond books a value that no unit can give.
-func (m *misread) beyond(v *view, s *session, k, i int) {
+// recordOutOfRange books a value that no unit can give.
+func (m *scaleState) recordOutOfRange(v *view, s *session, k, i int) {
 	u, t := &v.units[k], v.first+int64(i)*v.step
 	u.claimed[i] = DataQuality
 	if m.wild == nil {

@@ -8,13 +8,13 @@ import "math"
 type sensor struct {
 	gains  ring // daily power of the site on its light, of the last months
 	record *record
-	low    []dim // days in a row on which the sensor missed light
+	low    []lowSensorDay // days in a row on which the sensor missed light
 	fair   int
 	since  int64
 }
 
-// dim is a day on which the sensor missed light.
-type dim struct {
+// lowSensorDay is a day on which the sensor missed light.
+type lowSensorDay struct {
 	start   int64
 	missing float64 // share of the light
 }
@@ -73,7 +73,7 @@ func (o *sensor) day(v *view, s *session) {
 	case dark >= sensorHours:
 		o.announce(s, first, end, 1, "sensor_dark", dark)
 	case ok && missing > sensorStep && len(s.in.Units) >= 3: // of one or two units a season or a clean-up looks the same
-		o.low = append(o.low, dim{v.first, missing})
+		o.low = append(o.low, lowSensorDay{v.first, missing})
 		if len(o.low) >= sensorDays {
 			o.announce(s, o.low[0].start, end, missing, "light_low", float64(len(o.low)))
 		}

@@ -13,7 +13,7 @@ import (
 // it and the others are sound. It needs coordinates.
 type shading struct {
 	location *solar.Location
-	units    []shadow
+	units    []shadingState
 	bin      []int       // of each cell's sun: direction over shadeBin, -1 without beam
 	level    [][]float64 // of each group of units and cell: middle of power over rating and size
 	stray    [][]float64 // how far its units stray from that, as a share of it; NaN where too few show it
@@ -21,8 +21,8 @@ type shading struct {
 	some     []float64 // scratch
 }
 
-// shadow is the state of one unit.
-type shadow struct {
+// shadingState is the state of one unit.
+type shadingState struct {
 	bins   [360 / shadeBin]direction
 	record *record
 	window [2]int // directions of an event: [from, to]
@@ -62,7 +62,7 @@ const (
 func newShading(s *session) *shading {
 	n := len(s.memory.groups) + 1
 	return &shading{
-		location: s.in.Site.Location, units: make([]shadow, len(s.in.Units)), sizes: make([]float64, len(s.in.Units)),
+		location: s.in.Site.Location, units: make([]shadingState, len(s.in.Units)), sizes: make([]float64, len(s.in.Units)),
 		level: make([][]float64, n), stray: make([][]float64, n),
 	}
 }
@@ -124,18 +124,18 @@ func usable(u *unitView, rating float64, i int) bool {
 	return u.claimed[i] == "" && u.power[i] > offShare*rating
 }
 
-// glimpse is what a unit and its peers make at a cell.
-type glimpse struct{ powerKW, peersKW, stray float64 }
+// peerSample is what a unit and its peers make at a cell.
+type peerSample struct{ powerKW, peersKW, stray float64 }
 
 // glimpse is of cell i, the peers' power in the unit's size: what the unit has
 // learned of its own day is left out, or it would learn the shadow. ok is false
 // of cells that are weak, or passed by clouds one unit after the other.
-func (o *shading) glimpse(v *view, s *session, k, i int) (c glimpse, ok bool) {
+func (o *shading) glimpse(v *view, s *session, k, i int) (c peerSample, ok bool) {
 	u, rating, g := &v.units[k], s.rating(k), s.memory.units[k].group+1
 	if o.bin[i] < 0 || !(o.stray[g][i] < shadeStray) || !usable(u, rating, i) {
-		return glimpse{}, false
+		return peerSample{}, false
 	}
-	c = glimpse{u.power[i], o.level[g][i] * o.sizes[k], o.stray[g][i]}
+	c = peerSample{u.power[i], o.level[g][i] * o.sizes[k], o.stray[g][i]}
 	return c, c.peersKW >= 0.1*rating
 }
 
@@ -162,7 +162,7 @@ func (o *shading) evenly(v *view, s *session, k int) (level float64, ok bool) {
 	return level, level > 0.5 && quantile(o.some, 0.85)-quantile(o.some, 0.5) < 2*shadeSound
 }
 
-func (m *shadow) day(v *view, s *session, k int, o *shading) {
+func (m *shadingState) day(v *view, s *session, k int, o *shading) {
 	level, ok := o.evenly(v, s, k)
 	if !ok {
 		return
@@ -216,7 +216,7 @@ func (d *direction) take(start int64, lack, stray, kWh float64) {
 func (d *direction) sure() bool { return d.sum >= shadeSure && d.days >= shadeDays }
 
 // judge opens an event when directions side by side are sure of a shadow.
-func (m *shadow) judge(v *view, s *session, k int, o *shading) {
+func (m *shadingState) judge(v *view, s *session, k int, o *shading) {
 	for from := 0; from < len(m.bins); from++ {
 		if !m.bins[from].sure() {
 			continue
@@ -245,7 +245,7 @@ func (m *shadow) judge(v *view, s *session, k int, o *shading) {
 
 // loss is what the window's directions have lacked in the middle of the last
 // days in question.
-func (m *shadow) loss() float64 {
+func (m *shadingState) loss() float64 {
 	var usual []float64
 	for b := m.window[0]; b <= m.window[1]; b++ {
 		usual = append(usual, m.bins[b].losses.quantile(0.5, 1, 0))
@@ -254,10 +254,10 @@ func (m *shadow) loss() float64 {
 }
 
 // inWindow says whether a direction is in the window or beside it.
-func (m *shadow) inWindow(b int) bool { return b >= m.window[0]-1 && b <= m.window[1]+1 }
+func (m *shadingState) inWindow(b int) bool { return b >= m.window[0]-1 && b <= m.window[1]+1 }
 
 // book claims the samples of the window, and counts what they lack.
-func (m *shadow) book(v *view, s *session, k int, o *shading, count bool) {
+func (m *shadingState) book(v *view, s *session, k int, o *shading, count bool) {
 	u, r := &v.units[k], m.record
 	first, last := -1, -1
 	for i, b := range o.bin {
@@ -288,7 +288,7 @@ func (m *shadow) book(v *view, s *session, k int, o *shading, count bool) {
 }
 
 // goOn follows an event until none of its directions shows it any more.
-func (m *shadow) goOn(v *view, s *session, k int, o *shading, shown bool) {
+func (m *shadingState) goOn(v *view, s *session, k int, o *shading, shown bool) {
 	gone := true
 	for b := m.window[0]; b <= m.window[1]; b++ {
 		gone = gone && m.bins[b].sum == 0

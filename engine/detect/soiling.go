@@ -103,9 +103,9 @@ func (o *soiling) look(v *view, s *session) {
 	s.points = append(s.points, now)
 	if n := len(o.points); n >= 3 {
 		before := medianYield(o.points[n-3:])
-		jump := max(soilingJump, soilingStrays*strays(s.points))
+		jump := max(soilingJump, soilingStrays*residualSpread(s.points))
 		if o.source == clearLight {
-			jump = max(soilingJump, soilingHazy*strays(s.points))
+			jump = max(soilingJump, soilingHazy*residualSpread(s.points))
 		}
 		if o.record != nil {
 			jump = max(soilingReturn, jump/2, 0.5*(o.clean-before))
@@ -176,7 +176,7 @@ func (o *soiling) judge(v *view, s *session, end int64) {
 			continue
 		}
 		last := medianYield(window[len(window)-3:])
-		begun, clean := breakOf(o.points)
+		begun, clean := changePoint(o.points)
 		if o.clean = clean; clean <= last {
 			begun, o.clean = from, last-slope*span
 		}
@@ -199,9 +199,9 @@ func (o *soiling) judge(v *view, s *session, end int64) {
 	}
 }
 
-// strays is how far a day's figure usually strays: by the differences of
+// residualSpread is how far a day's figure usually strays: by the differences of
 // neighbouring days of the last weeks, which dirt hardly moves.
-func strays(points []point) float64 {
+func residualSpread(points []point) float64 {
 	points = points[max(len(points)-31, 0):]
 	var steps []float64
 	for i := 1; i < len(points); i++ {
@@ -210,10 +210,10 @@ func strays(points []point) float64 {
 	return 1.48 / math.Sqrt2 * zeroIfMissing(median(steps))
 }
 
-// breakOf finds where a decline began: the point up to which a level and from
+// changePoint finds where a decline began: the point up to which a level and from
 // which on a line that starts on it fit the points best. It is that point and
 // the level.
-func breakOf(points []point) (at int, level float64) {
+func changePoint(points []point) (at int, level float64) {
 	least := math.Inf(1)
 	for b := range len(points) - 4 {
 		var mean float64

@@ -127,7 +127,7 @@ func (l *losses) lend(v *view, s *session, k int) {
 		if e := l.expects(v, k, i); !math.IsNaN(e) {
 			u.expected[i] = min(e, rating)
 			u.lit[i] = u.expected[i]
-			u.sun[i] = u.expected[i] >= mem.arming()*rating && !(v.clear[i] < lowLight)
+			u.sun[i] = u.expected[i] >= mem.minExpectedShare()*rating && !(v.clear[i] < lowLight)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func (c *chart) take(v *view, s *session, k int, day relative) {
 		return
 	case (c.sum < chartLimit || len(c.low) < 2) && c.lowRow < 3, step < leastStep, down < 0.6*step:
 		return
-	case medianOf(c.low[:min(len(c.low), 4)]) < sharpness*step, c.creeps(step, spread):
+	case medianOf(c.low[:min(len(c.low), 4)]) < sharpness*step, c.isDrifting(step, spread):
 		// It came on slowly: the season, which tilts of another kind feel
 		// otherwise, or dirt. Strings break at once.
 		if len(c.low) >= 8 {
@@ -143,9 +143,9 @@ func (c *chart) take(v *view, s *session, k int, day relative) {
 	c.record = s.open(&record{family: StringOutage, units: []int{k}, start: c.since, detected: end, lastSeen: end, lost: c.lost, fraction: step, seen: f})
 }
 
-// creeps says that the excursion still grows: its second half is lower than
+// isDrifting says that the excursion still grows: its second half is lower than
 // its first by a good part of the step, and by more than chance.
-func (c *chart) creeps(step, spread float64) bool {
+func (c *chart) isDrifting(step, spread float64) bool {
 	low := c.low[max(len(c.low)-8, 0):]
 	if len(low) == len(c.low) {
 		low = low[1:] // the first day may have begun whole

@@ -13,10 +13,10 @@ import (
 // same share of the rating is left alone; without a counter, also one at a round
 // share, which is a set-point. A reading that stands at zero needs
 // the counter to say that the unit runs.
-type stuck struct{ units []still }
+type stuck struct{ units []frozenRun }
 
-// still is a run of equal readings of one unit.
-type still struct {
+// frozenRun is a run of equal readings of one unit.
+type frozenRun struct {
 	power     float64
 	since     int64
 	samples   int
@@ -37,7 +37,7 @@ const (
 	stuckWithin  = 2e-5  // of the rating: a limit that follows the heat moves more than that
 )
 
-func newStuck(s *session) *stuck { return &stuck{make([]still, len(s.in.Units))} }
+func newStuck(s *session) *stuck { return &stuck{make([]frozenRun, len(s.in.Units))} }
 
 func (st *stuck) look(v *view, s *session) {
 	for k := range st.units {
@@ -60,12 +60,12 @@ func (st *stuck) at(v *view, s *session, k, i int) {
 		if run.record != nil {
 			run.record.end = t
 		}
-		*run = still{power: p, since: t, samples: 1, low: math.Inf(1), high: math.Inf(-1), from: u.counter[i], before: run.power}
+		*run = frozenRun{power: p, since: t, samples: 1, low: math.Inf(1), high: math.Inf(-1), from: u.counter[i], before: run.power}
 		return
 	}
 	if p < offShare*rating && !u.sun[i] {
 		if run.record == nil { // nothing made without sun is no reading that stands still
-			*run = still{power: p, since: t + v.step, low: math.Inf(1), high: math.Inf(-1), from: u.counter[i]}
+			*run = frozenRun{power: p, since: t + v.step, low: math.Inf(1), high: math.Inf(-1), from: u.counter[i]}
 		}
 		return
 	}
@@ -99,7 +99,7 @@ func (st *stuck) at(v *view, s *session, k, i int) {
 
 // isTrue says that the counter gained what the reading says, to 1.5 %: a limit
 // holds the unit, and the reading is right.
-func (run *still) isTrue(t int64) bool {
+func (run *frozenRun) isTrue(t int64) bool {
 	gained, read := run.to-run.from, run.power*float64(t-run.since)/3600
 	return math.Abs(gained-read) <= stuckTrue*read+0.02
 }

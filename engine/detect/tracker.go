@@ -5,19 +5,19 @@ import "math"
 // trackers finds modules on trackers that do not follow the sun: part of the
 // day is as it should be and another part lacks a good share of the light, on
 // clear days.
-type trackers struct{ units []standing }
+type trackers struct{ units []trackerState }
 
-// standing is the state of one unit.
-type standing struct {
-	days   []lean // clear days in a row that show it
+// trackerState is the state of one unit.
+type trackerState struct {
+	days   []stuckDay // clear days in a row that show it
 	record *record
 	ratios []float64
 	right  int
 	at     int64
 }
 
-// lean is a day that shows it.
-type lean struct {
+// stuckDay is a day that shows it.
+type stuckDay struct {
 	start, end int64
 	parts      [3]float64
 	lost       float64
@@ -33,7 +33,7 @@ const (
 	trackerLearned = 8 // days against peers
 )
 
-func newTrackers(s *session) *trackers { return &trackers{make([]standing, len(s.in.Units))} }
+func newTrackers(s *session) *trackers { return &trackers{make([]trackerState, len(s.in.Units))} }
 
 func (o *trackers) look(v *view, s *session) {
 	for k := range o.units {
@@ -43,7 +43,7 @@ func (o *trackers) look(v *view, s *session) {
 	}
 }
 
-func (m *standing) day(v *view, s *session, k int) {
+func (m *trackerState) day(v *view, s *session, k int) {
 	u := &v.units[k]
 	parts, ok := partsOfDay(v, k, s.rating(k))
 	if ok = ok && v.sky.bright && !s.memory.units[k].held[ThermalDerating] && s.memory.units[k].steadyDays >= trackerLearned; !ok {
@@ -61,7 +61,7 @@ func (m *standing) day(v *view, s *session, k int) {
 		}
 		if m.right++; m.right >= 2 {
 			m.record.end = max(m.at, m.record.lastSeen)
-			*m = standing{}
+			*m = trackerState{}
 		}
 	case shows:
 		m.right = 0
@@ -115,9 +115,9 @@ func partsOfDay(v *view, k int, rating float64) (parts [3]float64, ok bool) {
 	return parts, true
 }
 
-func (m *standing) take(v *view, s *session, k int, parts [3]float64) {
+func (m *trackerState) take(v *view, s *session, k int, parts [3]float64) {
 	u := &v.units[k]
-	day := lean{start: v.first, parts: parts}
+	day := stuckDay{start: v.first, parts: parts}
 	var ratios []float64
 	for i := range v.cells {
 		if u.claimed[i] != "" || u.tier[i] != tierPeers || math.IsNaN(u.power[i]) || !(u.expected[i] > 0.02*s.rating(k)) {

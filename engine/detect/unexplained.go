@@ -4,10 +4,10 @@ import "math"
 
 // unexplained finds units that make less than they did, day after day, without
 // any of the other families' signs: something crept in.
-type unexplained struct{ units []lag }
+type unexplained struct{ units []deficitState }
 
-// lag is the state of one unit.
-type lag struct {
+// deficitState is the state of one unit.
+type deficitState struct {
 	days   []float64 // in a row below the best, as shares of it
 	since  int64
 	lost   float64
@@ -24,7 +24,9 @@ const (
 	lagBack  = 0.96
 )
 
-func newUnexplained(s *session) *unexplained { return &unexplained{make([]lag, len(s.in.Units))} }
+func newUnexplained(s *session) *unexplained {
+	return &unexplained{make([]deficitState, len(s.in.Units))}
+}
 
 func (o *unexplained) look(v *view, s *session) {
 	for k := range o.units {
@@ -34,7 +36,7 @@ func (o *unexplained) look(v *view, s *session) {
 		} else if o.units[k].record == nil && (mem.held[PartialShading] || mem.held[TrackerFault]) {
 			o.units[k].days = o.units[k].days[:0]
 		}
-		if m := &o.units[k]; u.charted && m.record == nil && len(m.days) == 0 && !mem.frozen() {
+		if m := &o.units[k]; u.charted && m.record == nil && len(m.days) == 0 && !mem.learningSuspended() {
 			mem.long.remember(u.relative.ratio*mem.size(), longDays)
 		}
 	}
@@ -43,7 +45,7 @@ func (o *unexplained) look(v *view, s *session) {
 // longDays is how long a unit's best yield among its peers is remembered.
 const longDays = 60
 
-func (m *lag) day(v *view, s *session, k int) {
+func (m *deficitState) day(v *view, s *session, k int) {
 	mem, u := &s.memory.units[k], &v.units[k]
 	best := mem.long.quantile(0.6, 20, math.NaN())
 	share := u.relative.ratio * mem.size() / best
@@ -62,7 +64,7 @@ func (m *lag) day(v *view, s *session, k int) {
 		}
 		if m.back++; m.back >= 3 {
 			m.record.end = max(m.backAt, m.record.lastSeen)
-			*m = lag{}
+			*m = deficitState{}
 		}
 	case m.record != nil:
 		m.back = 0
@@ -88,7 +90,7 @@ func (m *lag) day(v *view, s *session, k int) {
 	}
 }
 
-func (m *lag) word() {
+func (m *deficitState) word() {
 	r := m.record
 	r.observed = []Evidence{
 		shows("relative_yield", 1.2, 100*(1-r.fraction), 100, "%", "On %d days it made about %.1f %% of what it used to make against its peers.", len(m.shares), 100*(1-r.fraction)),

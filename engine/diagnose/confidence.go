@@ -15,16 +15,16 @@ var calibrationJSON []byte
 // family the line a + b·sum of the log odds that an event is what it is called,
 // and how often it was something else.
 type Calibration struct {
-	Families map[detect.Family]Line `json:"families"`
+	Families map[detect.Family]LogOdds `json:"families"`
 	// Tiers are the same for events that rest on a model of the unit's own past, by
 	// family and basis as [TierKey] makes it: there the noise of the plant decides,
 	// which fleets of alike units do not have.
-	Tiers    map[string]Line                             `json:"tiers,omitempty"`
+	Tiers    map[string]LogOdds                          `json:"tiers,omitempty"`
 	Mistaken map[detect.Family]map[detect.Family]float64 `json:"mistaken"` // detected: what it was, share of the events that matched anything
 }
 
-// Line is a straight line of log odds over the sum of evidence.
-type Line struct {
+// LogOdds is a straight line of log odds over the sum of evidence.
+type LogOdds struct {
 	A float64 `json:"a"`
 	B float64 `json:"b"`
 	N int     `json:"n"` // events behind it
@@ -37,7 +37,7 @@ func TierKey(family detect.Family, basis string) string { return string(family) 
 func Calibrated() Calibration { return calibration }
 
 // CalibratedTiers are the lines in use for events with a basis.
-func CalibratedTiers() map[string]Line { return calibration.Tiers }
+func CalibratedTiers() map[string]LogOdds { return calibration.Tiers }
 
 var calibration = func() Calibration {
 	var c Calibration
@@ -73,7 +73,7 @@ func confidence(e detect.Event) float64 {
 	if tier, known := calibration.Tiers[TierKey(e.Family, e.Basis)]; known {
 		line = tier
 	} else if !ok {
-		line = Line{A: priorLogOdds, B: 1}
+		line = LogOdds{A: priorLogOdds, B: 1}
 	}
 	limit, favour := withoutCode, 0
 	for _, v := range e.Evidence {

@@ -167,21 +167,21 @@ func TestSeverity(t *testing.T) {
 	hour := time.Hour
 	for _, c := range []struct {
 		name  string
-		stake diagnose.Stake
+		stake diagnose.Exposure
 		want  string
 	}{
-		{"ground fault, whatever the energy", diagnose.Stake{Family: detect.GroundFault, RatingKW: 10, SiteKW: 1000, SiteUnits: 12, Lasted: hour}, "Critical"},
-		{"site outage", diagnose.Stake{Family: detect.SiteOutage, LossFraction: 1, RatingKW: 500, SiteKW: 500, SiteUnits: 8, Lasted: hour}, "Critical"},
-		{"a third of the site", diagnose.Stake{Family: detect.InverterOutage, LossFraction: 1, RatingKW: 40, SiteKW: 100, SiteUnits: 4, Lasted: hour, Confidence: 0.9}, "Critical"},
-		{"one unit for two days", diagnose.Stake{Family: detect.InverterOutage, LossFraction: 1, RatingKW: 10, SiteKW: 100, SiteUnits: 8, Lasted: 48 * hour, Confidence: 0.9}, "Critical"},
-		{"one unit for an hour", diagnose.Stake{Family: detect.InverterOutage, LossFraction: 1, RatingKW: 10, SiteKW: 100, SiteUnits: 8, Lasted: hour, Confidence: 0.9}, "High"},
-		{"perhaps one unit", diagnose.Stake{Family: detect.InverterOutage, LossFraction: 1, RatingKW: 10, SiteKW: 100, SiteUnits: 8, Lasted: hour, Confidence: 0.5}, "Medium"},
-		{"a string for a week", diagnose.Stake{Family: detect.StringOutage, LossFraction: 0.1, RatingKW: 10, SiteKW: 100, SiteUnits: 8, Lasted: 168 * hour}, "Medium"},
-		{"a string since yesterday", diagnose.Stake{Family: detect.StringOutage, LossFraction: 0.1, RatingKW: 10, SiteKW: 100, SiteUnits: 8, Lasted: 24 * hour}, "Low"},
-		{"a silent day", diagnose.Stake{Family: detect.CommunicationGap, RatingKW: 10, SiteKW: 100, SiteUnits: 8, Lasted: 30 * hour}, "Medium"},
-		{"snow on all", diagnose.Stake{Family: detect.SnowCover, LossFraction: 1, RatingKW: 100, SiteKW: 100, SiteUnits: 8, EnergyAtRiskKW: 45, Lasted: 30 * hour}, "Low"},
-		{"curtailed", diagnose.Stake{Family: detect.Curtailment, LossFraction: 0.5, RatingKW: 100, SiteKW: 100, SiteUnits: 8, EnergyAtRiskKW: 20, Lasted: 3 * hour}, "Low"},
-		{"a site of one unit out for an hour", diagnose.Stake{Family: detect.InverterOutage, LossFraction: 1, RatingKW: 10, SiteKW: 10, SiteUnits: 1, Lasted: hour, Confidence: 0.9}, "High"},
+		{"ground fault, whatever the energy", diagnose.Exposure{Family: detect.GroundFault, RatingKW: 10, SiteKW: 1000, SiteUnits: 12, Lasted: hour}, "Critical"},
+		{"site outage", diagnose.Exposure{Family: detect.SiteOutage, LossFraction: 1, RatingKW: 500, SiteKW: 500, SiteUnits: 8, Lasted: hour}, "Critical"},
+		{"a third of the site", diagnose.Exposure{Family: detect.InverterOutage, LossFraction: 1, RatingKW: 40, SiteKW: 100, SiteUnits: 4, Lasted: hour, Confidence: 0.9}, "Critical"},
+		{"one unit for two days", diagnose.Exposure{Family: detect.InverterOutage, LossFraction: 1, RatingKW: 10, SiteKW: 100, SiteUnits: 8, Lasted: 48 * hour, Confidence: 0.9}, "Critical"},
+		{"one unit for an hour", diagnose.Exposure{Family: detect.InverterOutage, LossFraction: 1, RatingKW: 10, SiteKW: 100, SiteUnits: 8, Lasted: hour, Confidence: 0.9}, "High"},
+		{"perhaps one unit", diagnose.Exposure{Family: detect.InverterOutage, LossFraction: 1, RatingKW: 10, SiteKW: 100, SiteUnits: 8, Lasted: hour, Confidence: 0.5}, "Medium"},
+		{"a string for a week", diagnose.Exposure{Family: detect.StringOutage, LossFraction: 0.1, RatingKW: 10, SiteKW: 100, SiteUnits: 8, Lasted: 168 * hour}, "Medium"},
+		{"a string since yesterday", diagnose.Exposure{Family: detect.StringOutage, LossFraction: 0.1, RatingKW: 10, SiteKW: 100, SiteUnits: 8, Lasted: 24 * hour}, "Low"},
+		{"a silent day", diagnose.Exposure{Family: detect.CommunicationGap, RatingKW: 10, SiteKW: 100, SiteUnits: 8, Lasted: 30 * hour}, "Medium"},
+		{"snow on all", diagnose.Exposure{Family: detect.SnowCover, LossFraction: 1, RatingKW: 100, SiteKW: 100, SiteUnits: 8, EnergyAtRiskKW: 45, Lasted: 30 * hour}, "Low"},
+		{"curtailed", diagnose.Exposure{Family: detect.Curtailment, LossFraction: 0.5, RatingKW: 100, SiteKW: 100, SiteUnits: 8, EnergyAtRiskKW: 20, Lasted: 3 * hour}, "Low"},
+		{"a site of one unit out for an hour", diagnose.Exposure{Family: detect.InverterOutage, LossFraction: 1, RatingKW: 10, SiteKW: 10, SiteUnits: 1, Lasted: hour, Confidence: 0.9}, "High"},
 	} {
 		if got := diagnose.SeverityOf(c.stake).Partner; got != c.want {
 			t.Errorf("%s is %s, want %s", c.name, got, c.want)

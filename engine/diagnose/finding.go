@@ -67,7 +67,7 @@ func (c *context) explain(e detect.Event) Finding {
 	f.Causes = c.causes(e, f.Confidence)
 	rating := c.ratingOf(e.Units)
 	f.EnergyAtRiskKW = EnergyAtRiskKW(e.Family, e.LossFraction, rating, c.DaylightMeanKW(rating))
-	f.Severity = SeverityOf(Stake{
+	f.Severity = SeverityOf(Exposure{
 		Family: e.Family, LossFraction: e.LossFraction, RatingKW: rating, SiteKW: c.site, SiteUnits: len(c.rating),
 		EnergyAtRiskKW: f.EnergyAtRiskKW, Lasted: lasted(e), Confidence: f.Confidence,
 	})

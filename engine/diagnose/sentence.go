@@ -42,7 +42,7 @@ func (c *context) summary(e detect.Event) string {
 		}
 		return fmt.Sprintf("The power reading of %s holds values that no unit can give %s.", who, since)
 	case detect.TimeShift:
-		return fmt.Sprintf("The stamps of %s are %.0f min %s %s; the readings are corrected.", who, math.Abs(value("noon_moved")), lateOrEarly(value("noon_moved")), since)
+		return fmt.Sprintf("The stamps of %s are %.0f min %s %s; the readings are corrected.", who, math.Abs(value("noon_moved")), clockOffset(value("noon_moved")), since)
 	case detect.StuckSensor:
 		return fmt.Sprintf("The power reading of %s stands still %s.", who, since)
 	case detect.IrradianceSensor:
@@ -83,7 +83,7 @@ func (c *context) summary(e detect.Event) string {
 	return fmt.Sprintf("%s made no power %s; %s lost.", who, since, lost)
 }
 
-func lateOrEarly(minutes float64) string {
+func clockOffset(minutes float64) string {
 	if minutes < 0 {
 		return "early"
 	}

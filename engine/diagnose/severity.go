@@ -51,8 +51,8 @@ type Severity struct {
 	Response string // what is expected of whom
 }
 
-// Stake is what severity is judged by.
-type Stake struct {
+// Exposure is what severity is judged by.
+type Exposure struct {
 	Family         detect.Family
 	LossFraction   float64 // of the units
 	RatingKW       float64 // of the units
@@ -74,32 +74,34 @@ var (
 
 // severityRules is the table: the first rule that is met judges.
 var severityRules = []struct {
-	met func(Stake) bool
+	met func(Exposure) bool
 	Severity
 }{
-	{func(s Stake) bool { return s.Family == detect.GroundFault || s.Family == detect.SiteOutage }, emergency},
-	{func(s Stake) bool {
+	{func(s Exposure) bool { return s.Family == detect.GroundFault || s.Family == detect.SiteOutage }, emergency},
+	{func(s Exposure) bool {
 		return s.ofEnergy() && s.SiteUnits > 1 && s.LossFraction*s.RatingKW >= 0.3*s.SiteKW
 	}, emergency},
-	{func(s Stake) bool { return s.Family == detect.InverterOutage && s.Lasted > 24*time.Hour }, emergency},
-	{func(s Stake) bool {
+	{func(s Exposure) bool { return s.Family == detect.InverterOutage && s.Lasted > 24*time.Hour }, emergency},
+	{func(s Exposure) bool {
 		return s.ofEnergy() && s.SiteUnits > 1 && s.EnergyAtRiskKW >= 0.3*TypicalShare*s.SiteKW
 	}, emergency},
-	{func(s Stake) bool { return s.Family == detect.InverterOutage && s.Confidence >= 0.8 }, urgent},
-	{func(s Stake) bool { return s.Family == detect.InverterOutage }, observed},
-	{func(s Stake) bool { return s.slow() && s.LossFraction >= 0.03 && s.Lasted >= 72*time.Hour }, planned},
-	{func(s Stake) bool { return s.Family == detect.CommunicationGap && s.Lasted > 24*time.Hour }, planned},
-	{func(s Stake) bool { return s.Family == detect.IntermittentTrip || s.Family == detect.ThermalDerating }, planned},
-	{func(s Stake) bool { return s.Family == detect.IrradianceSensor || s.Family == detect.Degradation }, planned},
+	{func(s Exposure) bool { return s.Family == detect.InverterOutage && s.Confidence >= 0.8 }, urgent},
+	{func(s Exposure) bool { return s.Family == detect.InverterOutage }, observed},
+	{func(s Exposure) bool { return s.slow() && s.LossFraction >= 0.03 && s.Lasted >= 72*time.Hour }, planned},
+	{func(s Exposure) bool { return s.Family == detect.CommunicationGap && s.Lasted > 24*time.Hour }, planned},
+	{func(s Exposure) bool {
+		return s.Family == detect.IntermittentTrip || s.Family == detect.ThermalDerating
+	}, planned},
+	{func(s Exposure) bool { return s.Family == detect.IrradianceSensor || s.Family == detect.Degradation }, planned},
 }
 
 // ofEnergy says whether the family is a fault of the plant that costs energy:
 // not of the data, and not somebody else's doing or the sky's.
-func (s Stake) ofEnergy() bool {
+func (s Exposure) ofEnergy() bool {
 	return !ofData[s.Family] && s.Family != detect.Curtailment && s.Family != detect.SnowCover
 }
 
-func (s Stake) slow() bool {
+func (s Exposure) slow() bool {
 	switch s.Family {
 	case detect.StringOutage, detect.Soiling, detect.PartialShading, detect.TrackerFault, detect.Underperformance:
 		return true
@@ -108,7 +110,7 @@ func (s Stake) slow() bool {
 }
 
 // SeverityOf judges by the table of rules.
-func SeverityOf(s Stake) Severity {
+func SeverityOf(s Exposure) Severity {
 	for _, r := range severityRules {
 		if r.met(s) {
 			return r.Severity

@@ -33,7 +33,7 @@ type analogs struct {
 // findAnalogs weighs the days before issue (an hour) for targets lead days
 // ahead: day n is as like as the index before issue-24n is to that before
 // issue. The further the lead, the less likeness says.
-func (p *past) findAnalogs(issue int64, lead int) analogs {
+func (p *history) findAnalogs(issue int64, lead int) analogs {
 	a := analogs{issue: issue}
 	widen := 1 + 0.75*float32(min(lead, analogHorizonDays))
 	follows := float32(dayFollows)
@@ -49,10 +49,10 @@ func (p *past) findAnalogs(issue int64, lead int) analogs {
 		}
 		at := issue - int64(24*n)
 		then := p.index(at-24, at)
-		if w *= likeness(one, then, likeDay*widen); w < negligible*most {
+		if w *= similarity(one, then, likeDay*widen); w < negligible*most {
 			continue
 		}
-		if w *= likeness(two, p.index(at-48, at-24), likeEve*widen); w < negligible*most || w == 0 {
+		if w *= similarity(two, p.index(at-48, at-24), likeEve*widen); w < negligible*most || w == 0 {
 			continue
 		}
 		most = max(most, w)
@@ -78,9 +78,9 @@ var nearness = func() (w [3660]float32) {
 	return w
 }()
 
-// likeness is 1 for equal indices, less the further they are apart; where one
+// similarity is 1 for equal indices, less the further they are apart; where one
 // is not known it is that of a distance of one width.
-func likeness(a, b, width float32) float32 {
+func similarity(a, b, width float32) float32 {
 	if a != a || b != b {
 		return 0.6
 	}
@@ -119,7 +119,7 @@ var prior = func() (h [indexBins]float32) {
 }()
 
 // quantiles writes the quantiles of the clear-sky index at hour h into out.
-func (a analogs) quantiles(p *past, h int64, quantiles []float64, out []float32) {
+func (a analogs) quantiles(p *history, h int64, quantiles []float64, out []float32) {
 	bins := prior
 	total := float32(priorDays)
 	for i := range bins {

@@ -7,8 +7,8 @@ import (
 )
 
 // steady is a past of days under one index, with others on its last days.
-func steady(days int, index float32, last ...float32) *past {
-	p := &past{power: make([]float32, days*hours), clear: make([]float32, days*hours)}
+func steady(days int, index float32, last ...float32) *history {
+	p := &history{power: make([]float32, days*hours), clear: make([]float32, days*hours)}
 	for i := range p.power {
 		if h := i % hours; h < 8 || h > 16 {
 			continue

@@ -247,7 +247,7 @@ func (s set) sameFeatures(o set) bool {
 }
 
 func (m *Model) decodeEncoders(c *artifact.Container) error {
-	m.env, m.memory = &envelope{}, &past{}
+	m.env, m.memory = &envelope{}, &history{}
 	return errors.Join(
 		c.Section(sectionEnvelope, 0, func(d *artifact.Decoder) {
 			for _, level := range []*[weeks * hours]float32{&m.env.ratios, &m.env.dim} {

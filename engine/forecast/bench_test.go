@@ -54,7 +54,7 @@ func BenchmarkTrainInFleet(b *testing.B) {
 			}
 			train := Train
 			if days < MinimumDays {
-				train = Join
+				train = TrainPooled
 			}
 			b.Run(fmt.Sprintf("%d_days_weather_%v", days, wx), func(b *testing.B) {
 				for b.Loop() {

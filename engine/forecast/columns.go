@@ -78,7 +78,7 @@ func resolve(specs []columnSpec, wx weather.Forecast) []weather.Column {
 		}
 		values := series.Series{Start: wx.Start, Step: wx.Step, Values: make([]float64, len(wx.Conditions))}
 		for k, c := range wx.Conditions {
-			values.Values[k] = c.Of(s.Quantity)
+			values.Values[k] = c.Value(s.Quantity)
 		}
 		out[i].Series = values
 	}

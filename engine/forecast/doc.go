@@ -1,5 +1,5 @@
 // Package forecast learns one site's production from its history and forecasts
-// it with bands: [Train] for sites with months of data, [Young] for the first
+// it with bands: [Train] for sites with months of data, [ColdStart] for the first
 // days, [Model.Forecast] for both.
 //
 // Everything inside is in shares of the site's peak and relative to a learned

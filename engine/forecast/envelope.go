@@ -57,7 +57,7 @@ func yearTick(t int64) int64 {
 }
 
 // learnEnvelope takes the hourly past before hour end.
-func learnEnvelope(s *sky, p *past, end int64) *envelope {
+func learnEnvelope(s *sky, p *history, end int64) *envelope {
 	e := &envelope{}
 	var bright, dark [hours][]seenShare
 	var all []float32

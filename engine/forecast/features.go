@@ -43,20 +43,20 @@ var analogQuantiles = []float64{0.1, 0.5, 0.9}
 // maximumLeadH: later leads are as hard as this one.
 const maximumLeadH = 96
 
-// world is what is known around a site at some moment.
-type world struct {
+// siteContext is what is known around a site at some moment.
+type siteContext struct {
 	longitudeDeg float64
 	sky          sky
 	env          *envelope
-	past         *past
+	past         *history
 	wx           *outlook // nil without weather
 	// blindfold hides the latest power from half of the issues, so that
 	// learners know what to do when none has come.
 	blindfold bool
 }
 
-// view is what an issue hour knows: everything before it.
-type view struct {
+// issueView is what an issue hour knows: everything before it.
+type issueView struct {
 	issue   int64 // hours since 1970
 	day     [3]float32
 	week    float32
@@ -66,9 +66,9 @@ type view struct {
 	analogs [analogHorizonDays + 1]*analogs
 }
 
-func (w *world) view(issue int64) *view {
+func (w *siteContext) view(issue int64) *issueView {
 	p := w.past
-	v := &view{issue: issue}
+	v := &issueView{issue: issue}
 	for d := range v.day {
 		v.day[d] = p.index(issue-24*int64(d+1), issue-24*int64(d))
 	}
@@ -95,13 +95,13 @@ func (w *world) view(issue int64) *view {
 }
 
 // lead is how many whole days a target hour lies after the issue.
-func (v *view) lead(h int64) int {
+func (v *issueView) lead(h int64) int {
 	return int(min(max(h-v.issue, 0)/24, analogHorizonDays))
 }
 
 // similar is the analogs for the lead of target hour h. Leads beyond the last
 // use the last one's: then the days back must reach before the issue.
-func (v *view) similar(p *past, h int64) analogs {
+func (v *issueView) similar(p *history, h int64) analogs {
 	l := v.lead(h)
 	if v.analogs[l] == nil {
 		a := p.findAnalogs(v.issue, l)
@@ -112,7 +112,7 @@ func (v *view) similar(p *past, h int64) analogs {
 
 // seen moves a target hour back by whole days until it and its neighbour lie
 // before the issue, at the same hour of the day.
-func (v *view) seen(h int64) int64 {
+func (v *issueView) seen(h int64) int64 {
 	if h+1 < v.issue {
 		return h
 	}
@@ -120,7 +120,7 @@ func (v *view) seen(h int64) int64 {
 }
 
 // around is the index of an hour and its neighbours, the middle counting most.
-func (p *past) around(h int64) float32 {
+func (p *history) around(h int64) float32 {
 	var sum, weight float32
 	for d, share := range [3]float32{neighbourWeight, 1, neighbourWeight} {
 		if k := p.at(h + int64(d) - 1); k == k {
@@ -135,7 +135,7 @@ func (p *past) around(h int64) float32 {
 
 // scale is what a set of learners' targets and answers are relative to, from
 // the first two of a row's features: the clear-sky power and the base.
-func (w *world) scale(s spec, clear, base float32) float32 {
+func (w *siteContext) scale(s spec, clear, base float32) float32 {
 	if s.Weather {
 		// Half of each: the learned envelope knows the shadows, the plain one
 		// the seasons that were not seen yet.
@@ -146,7 +146,7 @@ func (w *world) scale(s spec, clear, base float32) float32 {
 
 // row appends the features of the target of n ticks at tick t, seen by v, and
 // answers the scale too.
-func (w *world) row(dst []float32, s spec, v *view, t int64, n int) (row []float32, scale float32) {
+func (w *siteContext) row(dst []float32, s spec, v *issueView, t int64, n int) (row []float32, scale float32) {
 	clear, base := w.env.over(&w.sky, t, n), w.sky.mean(w.sky.base, t, n)
 	middle := float64(t) + float64(n)/2
 	solarHour := math.Mod(middle/ticksPerHour+w.longitudeDeg/15, hours)
@@ -167,7 +167,7 @@ func (w *world) row(dst []float32, s spec, v *view, t int64, n int) (row []float
 
 // lately appends the little of the past that says more than the weather: how
 // the site does of late, and this morning.
-func (w *world) lately(dst []float32, v *view, h int64) []float32 {
+func (w *siteContext) lately(dst []float32, v *issueView, h int64) []float32 {
 	if w.blindfold && scramble(uint64(v.issue))%2 == 0 {
 		return append(dst, nan32(), nan32(), nan32(), nan32())
 	}
@@ -175,7 +175,7 @@ func (w *world) lately(dst []float32, v *view, h int64) []float32 {
 }
 
 // pastFeatures appends what v knows of the site's past for target hour h.
-func (w *world) pastFeatures(dst []float32, v *view, h int64) []float32 {
+func (w *siteContext) pastFeatures(dst []float32, v *issueView, h int64) []float32 {
 	before := v.seen(h)
 	dst = append(dst, v.day[0], v.day[1], v.day[2], v.week, v.month,
 		w.past.around(before), w.past.around(before-24), v.last, v.spread, w.hourMonth(before))
@@ -186,7 +186,7 @@ func (w *world) pastFeatures(dst []float32, v *view, h int64) []float32 {
 
 // target is the hour the analogs' shifts are counted from: h itself, or with a
 // long lead the same hour of the last day whose analogs were sought.
-func (v *view) target(h int64) int64 {
+func (v *issueView) target(h int64) int64 {
 	if far := (h - v.issue) / 24; far > analogHorizonDays {
 		return h - 24*(far-analogHorizonDays)
 	}
@@ -194,7 +194,7 @@ func (v *view) target(h int64) int64 {
 }
 
 // hourMonth is the mean index at one hour of the day over the 30 days to h.
-func (w *world) hourMonth(h int64) float32 {
+func (w *siteContext) hourMonth(h int64) float32 {
 	var sum, n float32
 	for d := int64(0); d < 30; d++ {
 		if k := w.past.at(h - 24*d); k == k {

@@ -31,7 +31,7 @@ type effort struct {
 	rows     int // samples a fit sees at most
 	rounds   int
 	rate     float64
-	forest   woods
+	forest   forestConfig
 	hidden   []int
 	batch    int
 	epochs   int
@@ -39,9 +39,9 @@ type effort struct {
 	networks int
 }
 
-// woods is the shape of a forest. Its leaves hold few samples: all trees
+// forestConfig is the shape of a forest. Its leaves hold few samples: all trees
 // together make a distribution of them.
-type woods struct {
+type forestConfig struct {
 	trees, leaves int
 	part          int // a leaf holds at least one in so many of the samples
 }
@@ -187,9 +187,9 @@ func fitNetwork(ctx context.Context, table *frame.Frame, quantiles []float64, e 
 	return n, rep, nil
 }
 
-// say writes every member's forecasts of the rows: memberCount slices, each
+// predict writes every member's forecasts of the rows: memberCount slices, each
 // row-major in shares of the peak, ascending and not negative.
-func (l *learners) say(rows, scale, analog []float32) [][]float32 {
+func (l *learners) predict(rows, scale, analog []float32) [][]float32 {
 	n, q := len(scale), len(l.quantiles)
 	out := make([][]float32, memberCount)
 	for m := range out {
@@ -243,7 +243,7 @@ func (l *learners) say(rows, scale, analog []float32) [][]float32 {
 
 // forecast is the blend of all members, the fleet's included.
 func (l *learners) forecast(rows, scale, analog []float32) []float32 {
-	said := blend(l.weights, l.say(rows, scale, analog))
+	said := blend(l.weights, l.predict(rows, scale, analog))
 	if l.fleet != nil {
 		for i, v := range l.fleet.forecast(rows, scale, analog) {
 			said[i] += l.fleetShare * (v - said[i])

@@ -20,7 +20,7 @@ type Model struct {
 	peakKW    float64
 	quantiles []float64
 	env       *envelope
-	memory    *past // the history it was trained on, by the hour
+	memory    *history // the history it was trained on, by the hour
 	later     afterwards
 
 	plain       *learners // in a young model without fitted members
@@ -113,8 +113,8 @@ func (m *Model) kw(share float32) float64 {
 	return min(max(float64(share)*m.peakKW, 0), m.site.CapacityKW)
 }
 
-// foresight is a forecast in the making, shares of the peak.
-type foresight struct {
+// forecastState is a forecast in the making, shares of the peak.
+type forecastState struct {
 	start      int64 // tick
 	n, count   int
 	clear      []float32
@@ -130,7 +130,7 @@ type foresight struct {
 // unless the site has shown some at that hour.
 const nightSine = -0.01745
 
-func (m *Model) foresee(issue time.Time, recent series.Series, wx weather.Forecast, horizon time.Duration) (*foresight, error) {
+func (m *Model) foresee(issue time.Time, recent series.Series, wx weather.Forecast, horizon time.Duration) (*forecastState, error) {
 	switch {
 	case horizon <= 0 || horizon > MaximumHorizon:
 		return nil, fmt.Errorf("forecast: a horizon of %v is not within 0 and %v", horizon, MaximumHorizon)
@@ -140,7 +140,7 @@ func (m *Model) foresee(issue time.Time, recent series.Series, wx weather.Foreca
 		return nil, errors.New("forecast: no issue time")
 	}
 	n := int(m.step / tick)
-	f := &foresight{n: n, start: -floorDiv(-tickCeil(issue), int64(n)) * int64(n)}
+	f := &forecastState{n: n, start: -floorDiv(-tickCeil(issue), int64(n)) * int64(n)}
 	f.count = int((horizon + m.step - 1) / m.step)
 	k := len(m.quantiles)
 	f.clear, f.said, f.raw, f.by = make([]float32, f.count), make([]float32, f.count*k), make([]float32, f.count*k), make([]*learners, f.count)
@@ -167,7 +167,7 @@ func (m *Model) foresee(issue time.Time, recent series.Series, wx weather.Foreca
 	if len(cloudy) > 0 {
 		m.answer(f, w, v, m.withWeather, cloudy)
 	} else if f.cloudy {
-		m.pull(f, w, plain)
+		m.shrinkToClearSky(f, w, plain)
 	}
 	for i := range f.count {
 		limit(f.said[i*k:i*k+k], w.top(f.by[i], f.clear[i], f.start+int64(i*n), n, m.capacity()))
@@ -179,7 +179,7 @@ func known(v float32) bool { return v == v }
 
 // answer lets one set of learners say the given points. In the dusk, which no
 // learner was trained on, only the analogs speak.
-func (m *Model) answer(f *foresight, w *world, v *view, l *learners, at []int) {
+func (m *Model) answer(f *forecastState, w *siteContext, v *issueView, l *learners, at []int) {
 	if len(at) == 0 {
 		return
 	}
@@ -195,7 +195,7 @@ func (m *Model) answer(f *foresight, w *world, v *view, l *learners, at []int) {
 	}
 	said := l.forecast(rows, scale, analog)
 	if l.spec.Perfect {
-		m.doubt(f, w, v, at, said)
+		m.blendNoWeather(f, w, v, at, said)
 	}
 	shifts := l.calibrator.Shifts()
 	for j, i := range at {
@@ -220,14 +220,14 @@ const (
 	doubtIntervals = 600
 )
 
-// doubt mixes what the learners without weather say into said.
-func (m *Model) doubt(f *foresight, w *world, v *view, at []int, said []float32) {
+// blendNoWeather mixes what the learners without weather say into said.
+func (m *Model) blendNoWeather(f *forecastState, w *siteContext, v *issueView, at []int, said []float32) {
 	share := float32(doubtAtFirst * max(0, 1-float64(m.withWeather.seen)/doubtIntervals))
 	if share == 0 {
 		return
 	}
 	k := len(m.quantiles)
-	own := &foresight{start: f.start, n: f.n, clear: f.clear, raw: make([]float32, len(f.raw)), said: make([]float32, len(f.said)), by: make([]*learners, len(f.by))}
+	own := &forecastState{start: f.start, n: f.n, clear: f.clear, raw: make([]float32, len(f.raw)), said: make([]float32, len(f.said)), by: make([]*learners, len(f.by))}
 	m.answer(own, w, v, m.plain, at)
 	for j, i := range at {
 		for q := range k {
@@ -246,10 +246,10 @@ const physicsWeight = 0.65
 // alone); at 0.35, what the pull itself leaves of it, two in five.
 const pulledWidth = 0.85
 
-// pull moves the quantiles towards the clear-sky power times the forecast's
+// shrinkToClearSky moves the quantiles towards the clear-sky power times the forecast's
 // clear-sky index: the best guess while nothing of the site's own answer to
 // weather is known.
-func (m *Model) pull(f *foresight, w *world, at []int) {
+func (m *Model) shrinkToClearSky(f *forecastState, w *siteContext, at []int) {
 	k := len(m.quantiles)
 	for _, i := range at {
 		index := w.wx.at(w.wx.index, f.start+int64(i*f.n))
@@ -271,7 +271,7 @@ const contextHours = 5
 
 // outlook is wx as the learners of weather see it; where there are none, as
 // physics does.
-func (m *Model) outlook(wx weather.Forecast, w *world, f *foresight) *outlook {
+func (m *Model) outlook(wx weather.Forecast, w *siteContext, f *forecastState) *outlook {
 	var specs []columnSpec
 	if m.withWeather != nil {
 		specs = m.withWeather.spec.Columns
@@ -289,7 +289,7 @@ func (m *Model) outlook(wx weather.Forecast, w *world, f *foresight) *outlook {
 }
 
 // see takes what wx says of the points.
-func (f *foresight) see(m *Model, wx weather.Forecast) {
+func (f *forecastState) see(m *Model, wx weather.Forecast) {
 	if wx.Step <= 0 || len(wx.Conditions) == 0 {
 		return
 	}
@@ -309,10 +309,10 @@ func (f *foresight) see(m *Model, wx weather.Forecast) {
 
 // world is what the model knows at issue: what it remembers with recent put
 // over it, and the sky from there to the end of the horizon.
-func (m *Model) world(issue time.Time, recent series.Series, start, end int64) *world {
+func (m *Model) world(issue time.Time, recent series.Series, start, end int64) *siteContext {
 	cut := floorDiv(issue.Unix(), 3600)
-	p := m.recall(recent, cut)
-	w := &world{longitudeDeg: m.site.Location.LongitudeDeg, env: m.env, past: p}
+	p := m.recentHistory(recent, cut)
+	w := &siteContext{longitudeDeg: m.site.Location.LongitudeDeg, env: m.env, past: p}
 	// The sky is needed for the horizon and the hours that neighbours lie in.
 	w.sky = lookUp(m.site.Location, m.geometry, start-contextHours*ticksPerHour, end+contextHours*ticksPerHour, 1)
 	return w

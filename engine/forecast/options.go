@@ -56,10 +56,10 @@ func quantileAt(quantiles []float64, q float64) int {
 // is to learn from, so that more samples a day, more rounds or a wider network
 // bring nothing; with weather they do.
 var (
-	fullEffort            = effort{rows: 10000, rounds: 100, rate: 0.08, forest: woods{60, 100, 400}, hidden: []int{32, 32}, batch: 64, epochs: 20, perEpoch: 4000, networks: 1}
-	weatherEffort         = effort{rows: 36000, rounds: 150, rate: 0.08, forest: woods{50, 500, 1600}, hidden: []int{64, 64}, batch: 64, epochs: 30, perEpoch: 8000, networks: 2}
-	backtestEffort        = effort{rows: 5000, rounds: 60, rate: 0.13, forest: woods{20, 100, 400}, hidden: []int{32, 32}, batch: 64, epochs: 12, perEpoch: 3000, networks: 1}
-	weatherBacktestEffort = effort{rows: 8000, rounds: 80, rate: 0.12, forest: woods{15, 400, 1600}, hidden: []int{64, 64}, batch: 64, epochs: 14, perEpoch: 5000, networks: 1}
+	fullEffort            = effort{rows: 10000, rounds: 100, rate: 0.08, forest: forestConfig{60, 100, 400}, hidden: []int{32, 32}, batch: 64, epochs: 20, perEpoch: 4000, networks: 1}
+	weatherEffort         = effort{rows: 36000, rounds: 150, rate: 0.08, forest: forestConfig{50, 500, 1600}, hidden: []int{64, 64}, batch: 64, epochs: 30, perEpoch: 8000, networks: 2}
+	backtestEffort        = effort{rows: 5000, rounds: 60, rate: 0.13, forest: forestConfig{20, 100, 400}, hidden: []int{32, 32}, batch: 64, epochs: 12, perEpoch: 3000, networks: 1}
+	weatherBacktestEffort = effort{rows: 8000, rounds: 80, rate: 0.12, forest: forestConfig{15, 400, 1600}, hidden: []int{64, 64}, batch: 64, epochs: 14, perEpoch: 5000, networks: 1}
 )
 
 func (s spec) effort() effort {

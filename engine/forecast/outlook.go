@@ -46,7 +46,7 @@ func look(loc solar.Location, g geometry, s *sky, columns []weather.Column, star
 			if c.Quantity == weather.POA && math.IsNaN(poa) {
 				poa = v
 			}
-			known.Take(c.Quantity, v)
+			known.SetIfUnknown(c.Quantity, v)
 		}
 		o.derive(loc, g, s, i, known, poa)
 	}

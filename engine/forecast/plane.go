@@ -15,7 +15,7 @@ import (
 // the power is stamped. Learning it keeps the envelope's shape right in seasons
 // that were never seen; the ratios on top of it (see [envelope]) take up what
 // one plane cannot say.
-func fitGeometry(site Site, p *past, share series.Series) geometry {
+func fitGeometry(site Site, p *history, share series.Series) geometry {
 	g := geometry{late: lateness(site.Location, share)}
 	switch edge := upperEdge(p); {
 	case site.Plane != nil:
@@ -160,7 +160,7 @@ type edgePoint struct {
 }
 
 // upperEdge is the 90th percentile of power by span of 28 days and hour.
-func upperEdge(p *past) []edgePoint {
+func upperEdge(p *history) []edgePoint {
 	const span = 28 * 24
 	var out []edgePoint
 	for from := 0; from < len(p.power); from += span {

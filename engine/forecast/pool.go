@@ -33,11 +33,11 @@ type pool struct {
 	lights []sky
 }
 
-// Join is the model of a young site of a fleet: the site's own level and plane
-// as [Young] finds them, with learners of the siblings' histories and the few
+// TrainPooled is the model of a young site of a fleet: the site's own level and plane
+// as [ColdStart] finds them, with learners of the siblings' histories and the few
 // days of the site. With fewer than [MinimumSiblings], or less than a week of
 // the site's own, it refuses with [ErrUnfit]. It takes about as long as Train.
-func Join(ctx context.Context, site Site, h History, o Options) (*Model, Report, error) {
+func TrainPooled(ctx context.Context, site Site, h History, o Options) (*Model, Report, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, Report{}, err
@@ -52,7 +52,7 @@ func Join(ctx context.Context, site Site, h History, o Options) (*Model, Report,
 }
 
 func join(ctx context.Context, site Site, h History, o Options) (*Model, Report, error) {
-	y, err := prepareYoung(site, h, o)
+	y, err := prepareColdStart(site, h, o)
 	if err != nil {
 		return nil, Report{}, err
 	}
@@ -101,7 +101,7 @@ func join(ctx context.Context, site Site, h History, o Options) (*Model, Report,
 
 // judge lets learners of what lies before the second half of the site's days
 // forecast it: that gives the weights, the calibration and the score.
-func (y *young) judge(ctx context.Context, p *pool, l *learners, rep *Report) error {
+func (y *coldStart) judge(ctx context.Context, p *pool, l *learners, rep *Report) error {
 	days := rep.Days / 2
 	light, _, err := p.fit(ctx, y.training, l.spec, y.before(y.half(), days), y.half(), l.spec.backtestEffort())
 	if err != nil {
@@ -130,8 +130,8 @@ func (t *training) siblings(ctx context.Context, h History, rep *Report) (*pool,
 	return p, nil
 }
 
-// teach gives a site's learners those of the fleet beside them.
-func (p *pool) teach(ctx context.Context, t *training, w *world, l *learners, days int) error {
+// addPooledLearners gives a site's learners those of the fleet beside them.
+func (p *pool) addPooledLearners(ctx context.Context, t *training, w *siteContext, l *learners, days int) error {
 	var err error
 	if l.fleet, _, err = p.fit(ctx, t, l.spec, w, t.to, l.spec.effort()); err != nil {
 		return err
@@ -188,10 +188,10 @@ func (p *pool) season() bool {
 // fit trains all members on what lies before tick end, on as many samples of
 // each sibling and of the site itself, in the order of time: a day is one day
 // for all of them.
-func (p *pool) fit(ctx context.Context, t *training, s spec, own *world, end int64, e effort) (*learners, fitReport, error) {
+func (p *pool) fit(ctx context.Context, t *training, s spec, own *siteContext, end int64, e effort) (*learners, fitReport, error) {
 	var all frame.Frame
 	rows := e.rows / len(p.sites)
-	add := func(t *training, w *world) error {
+	add := func(t *training, w *siteContext) error {
 		a, err := t.learn(ctx, s, w, min(end, t.to), rows)
 		if err == nil {
 			all.Names = a.Names
@@ -225,7 +225,7 @@ func fleetWeights(s spec) []float64 {
 		w[m] = 1 / float64(memberCount)
 	}
 	if s.Weather {
-		leaveOut(w, memberAnalog)
+		redistribute(w, memberAnalog)
 	}
 	return w
 }
@@ -234,7 +234,7 @@ func fleetWeights(s spec) []float64 {
 func shrink(own []float64, s spec, days int) []float64 {
 	w := fleetWeights(s)
 	if s.Weather {
-		leaveOut(own, memberAnalog)
+		redistribute(own, memberAnalog)
 	}
 	trust := float64(days) / float64(days+trustDays)
 	for m := range w {

@@ -88,11 +88,11 @@ func TestJoinLearnsFromTheFleet(t *testing.T) {
 		better  float64 // at most this share of the loss without a fleet
 	}{{false, 1.05}, {true, 0.9}} {
 		past, all, end := youngTest(c.columns)
-		alone, _, err := Young(testSite, past, Options{})
+		alone, _, err := ColdStart(testSite, past, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		joined, rep, err := Join(context.Background(), testSite, past, Options{Workers: 2})
+		joined, rep, err := TrainPooled(context.Background(), testSite, past, Options{Workers: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,13 +124,13 @@ func TestJoinRefuses(t *testing.T) {
 		"a sibling's capacity wrong":  {Power: past.Power, Weather: past.Weather, Siblings: wrong[:2]},
 		"five days of the site's own": {Power: all.Power.Slice(testStart, testStart.AddDate(0, 0, 5)), Weather: past.Weather, Siblings: past.Siblings},
 	} {
-		if _, _, err := Join(context.Background(), testSite, h, Options{}); !errors.Is(err, ErrUnfit) {
+		if _, _, err := TrainPooled(context.Background(), testSite, h, Options{}); !errors.Is(err, ErrUnfit) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, _, err := Join(ctx, testSite, past, Options{}); !errors.Is(err, context.Canceled) {
+	if _, _, err := TrainPooled(ctx, testSite, past, Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

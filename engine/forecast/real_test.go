@@ -15,7 +15,7 @@ import (
 
 // dayAhead scores a model on every step-th day of [from, to) by what came true:
 // issued at the site's midnight, 24 hours, with all power before it.
-func dayAhead(t testing.TB, j *judge, m *Model, actual series.Series, from, to time.Time, step int) {
+func dayAhead(t testing.TB, j *scorer, m *Model, actual series.Series, from, to time.Time, step int) {
 	k := len(m.quantiles)
 	for d := from; d.Before(to); d = d.AddDate(0, 0, step) {
 		w := m.world(d, actual, tickOf(d), tickOf(d)+ticksPerDay)
@@ -68,7 +68,7 @@ func TestRealSitesBeatTheReferences(t *testing.T) {
 		{graz, energy, []time.Time{date(2021, 10), date(2022, 1)}, date(2022, 4), 1, 0.04, 0.09},
 	} {
 		hourly := resample(c.power, time.Hour)
-		var j judge
+		var j scorer
 		var peak float64
 		for i, at := range c.refits {
 			end := c.end

@@ -6,7 +6,7 @@ package forecast
 // smartPersistence is the clear-sky index of the same hour on the last known
 // day times the envelope; the day's index where the hour is unknown, half of
 // the clear sky where nothing is. Shares of the peak.
-func (w *world) smartPersistence(v *view, t int64, clear float32) float32 {
+func (w *siteContext) smartPersistence(v *issueView, t int64, clear float32) float32 {
 	k := v.day[0]
 	if k != k {
 		k = v.day[0]
@@ -20,7 +20,7 @@ func (w *world) smartPersistence(v *view, t int64, clear float32) float32 {
 // completeHistory is the complete-history persistence ensemble (Yang 2019):
 // quantiles of the clear-sky index at this hour on all days before the issue,
 // times the envelope. Shares of the peak.
-func (w *world) completeHistory(v *view, t int64, clear float32, quantiles []float64, out []float32) {
+func (w *siteContext) completeHistory(v *issueView, t int64, clear float32, quantiles []float64, out []float32) {
 	var bins [indexBins]float32
 	total := float32(0)
 	for h := v.seen(floorDiv(t, ticksPerHour)); h >= w.past.start; h -= hours {

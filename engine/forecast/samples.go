@@ -32,7 +32,7 @@ type samples struct {
 // target is seen from; of the targets the share keep is taken, by a fixed
 // scramble. The parts of the work are days in order, so that the number of workers changes
 // nothing.
-func (w *world) gather(ctx context.Context, s spec, quantiles []float64, share series.Series, n int, from, to int64, workers int, keep float64, plan func(t int64) []int64) (*samples, error) {
+func (w *siteContext) gather(ctx context.Context, s spec, quantiles []float64, share series.Series, n int, from, to int64, workers int, keep float64, plan func(t int64) []int64) (*samples, error) {
 	first := tickOf(share.Start)
 	from = first + (max(from, first)-first+int64(n)-1)/int64(n)*int64(n)
 	to = min(to, first+int64(share.Len()*n), w.sky.start+int64(len(w.sky.sine)))
@@ -68,8 +68,8 @@ func (a *samples) join(b *samples) {
 	a.analog = append(a.analog, b.analog...)
 }
 
-func (w *world) gatherPart(out *samples, s spec, quantiles []float64, share series.Series, n int, from, to int64, keep float64, plan func(t int64) []int64) {
-	views := map[int64]*view{}
+func (w *siteContext) gatherPart(out *samples, s spec, quantiles []float64, share series.Series, n int, from, to int64, keep float64, plan func(t int64) []int64) {
+	views := map[int64]*issueView{}
 	q := make([]float32, len(quantiles))
 	first := tickOf(share.Start)
 	for t := from; t < to; t += int64(n) {
@@ -109,7 +109,7 @@ func (w *world) gatherPart(out *samples, s spec, quantiles []float64, share seri
 }
 
 // analog is the analogs' forecast in shares of the peak.
-func (w *world) analog(v *view, t int64, clear float32, quantiles []float64, out []float32) {
+func (w *siteContext) analog(v *issueView, t int64, clear float32, quantiles []float64, out []float32) {
 	h := floorDiv(t, ticksPerHour)
 	v.similar(w.past, h).quantiles(w.past, v.target(h), quantiles, out)
 	for i := range out {
@@ -118,20 +118,20 @@ func (w *world) analog(v *view, t int64, clear float32, quantiles []float64, out
 }
 
 // midnight is the hour the site's day of tick t begins by the sun.
-func (w *world) midnight(t int64) int64 {
+func (w *siteContext) midnight(t int64) int64 {
 	offset := int64(math.Round(w.longitudeDeg / 15))
 	h := floorDiv(t, ticksPerHour)
 	return floorDiv(h+offset, hours)*hours - offset
 }
 
 // dayAhead is the plan the engine is scored on: seen from midnight.
-func (w *world) dayAhead(t int64) []int64 { return []int64{w.midnight(t)} }
+func (w *siteContext) dayAhead(t int64) []int64 { return []int64{w.midnight(t)} }
 
 // mixed is the plan the engine learns from: every target from midnight or,
 // where perTarget is 2, from midnight and once more: from the same day's hours
 // before it, from the day before, or from days before. The choice is a fixed
 // scramble of the time.
-func (w *world) mixed(n, perTarget int) func(t int64) []int64 {
+func (w *siteContext) mixed(n, perTarget int) func(t int64) []int64 {
 	return func(t int64) []int64 {
 		day := w.midnight(t)
 		h := floorDiv(t, ticksPerHour)

@@ -14,7 +14,7 @@ import (
 	"app.sunloop/engine/weather"
 )
 
-// MinimumDays with power are what [Train] asks for; [Young] serves before.
+// MinimumDays with power are what [Train] asks for; [ColdStart] serves before.
 const MinimumDays = 60
 
 // training is the prepared data of one Train.
@@ -25,7 +25,7 @@ type training struct {
 	fine    series.Series // the same on its own step, 15 minutes at the finest
 	n       int           // ticks a step
 	peakKW  float64
-	hourly  *past // without clear-sky power: that depends on the envelope
+	hourly  *history // without clear-sky power: that depends on the envelope
 	weather []weather.Column
 	perfect bool     // it was measured, not forecast
 	outlook *outlook // of the whole span
@@ -88,7 +88,7 @@ func Train(ctx context.Context, site Site, h History, o Options) (*Model, Report
 		l.weights, l.calibrator = b.weights, b.calibrator
 		if p != nil && !s.Spare {
 			stage("learning from the fleet", 0.8)
-			if err := p.teach(ctx, t, w, l, rep.Days); err != nil {
+			if err := p.addPooledLearners(ctx, t, w, l, rep.Days); err != nil {
 				return nil, rep, fmt.Errorf("train site %s: %w", site.ID, err)
 			}
 			rep.FleetShare = float64(l.fleetShare)
@@ -135,7 +135,7 @@ func prepare(site Site, h History, o Options) (*training, Report, error) {
 // daysWithPower counts UTC days with at least four measured hours above 2 %
 // of the peak, or eight of any: a dull winter's day counts, a dead logger's
 // does not.
-func daysWithPower(p *past) int {
+func daysWithPower(p *history) int {
 	days := 0
 	for from := int64(0); from < int64(len(p.power)); {
 		to := min(from+hours-floorMod(p.start+from, hours), int64(len(p.power)))
@@ -208,9 +208,9 @@ func (t *training) look(light *sky, g geometry) {
 //
 // The geometry under it is fitted to the whole history even in a backtest: it is
 // something a site's owner could have told.
-func (t *training) world(light *sky, hourly *past, end int64) *world {
-	p := &past{start: hourly.start, power: hourly.power}
-	w := &world{longitudeDeg: t.site.Location.LongitudeDeg, sky: *light, past: p}
+func (t *training) world(light *sky, hourly *history, end int64) *siteContext {
+	p := &history{start: hourly.start, power: hourly.power}
+	w := &siteContext{longitudeDeg: t.site.Location.LongitudeDeg, sky: *light, past: p}
 	w.env = learnEnvelope(light, p, floorDiv(end, ticksPerHour))
 	p.light(w.env, light)
 	w.wx = t.outlook
@@ -219,7 +219,7 @@ func (t *training) world(light *sky, hourly *past, end int64) *world {
 
 // learn gathers what learners learn from out of the ticks before end, about as
 // many samples as a fit will take: two of an interval where intervals are few.
-func (t *training) learn(ctx context.Context, s spec, w *world, end int64, rows int) (*samples, error) {
+func (t *training) learn(ctx context.Context, s spec, w *siteContext, end int64, rows int) (*samples, error) {
 	from := t.from + warmUpDays*ticksPerDay
 	perTarget, targets := 1, max(t.targets(from, end), 1)
 	// With weather a target seen twice differs by little.
@@ -244,7 +244,7 @@ func (t *training) targets(from, to int64) int {
 	return n
 }
 
-func (t *training) final(ctx context.Context, s spec, w *world) (*learners, fitReport, *samples, error) {
+func (t *training) final(ctx context.Context, s spec, w *siteContext) (*learners, fitReport, *samples, error) {
 	a, err := t.learn(ctx, s, w, t.to, s.effort().rows)
 	if err != nil {
 		return nil, fitReport{}, nil, err
@@ -258,7 +258,7 @@ func (t *training) final(ctx context.Context, s spec, w *world) (*learners, fitR
 
 // fill completes the report. With weather it is the learners with weather that
 // are reported: they are the ones that are used.
-func (t *training) fill(rep *Report, s spec, l *learners, fitted fitReport, a *samples, b *tested) {
+func (t *training) fill(rep *Report, s spec, l *learners, fitted fitReport, a *samples, b *backtestResult) {
 	rep.learned(s, l, fitted)
 	rep.Backtest, rep.Score, rep.References = b.table, b.score, b.references
 	rep.TrainRMSEKW = t.trainRMSE(l, a)
@@ -312,7 +312,7 @@ func limit(q []float32, top float32) {
 // season that was not seen yet the learned envelope is that of another; what the
 // sun alone would give counts there. Learners of weather know the light better
 // than the envelope: to cut their bands there left rising seasons uncovered.
-func (w *world) top(by *learners, clear float32, t int64, n int, capacity float32) float32 {
+func (w *siteContext) top(by *learners, clear float32, t int64, n int, capacity float32) float32 {
 	if by != nil && by.spec.Weather {
 		return capacity
 	}

@@ -76,7 +76,7 @@ func (a *assetData) choose(step time.Duration, told string, rep *report) bool {
 		}
 		shape := shapeOf(a.group.times, a.group.gather(c))
 		kind, why := kindByValues(r, shape, seconds)
-		if kindTold(told, r, shape) {
+		if kindHint(told, r, shape) {
 			kind, why = told, "as in former files of the site"
 		}
 		whys[c] = why

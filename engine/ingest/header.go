@@ -195,8 +195,8 @@ func locate(sample []sampled) (head, error) {
 		return h, noTimes(sample)
 	}
 	h.first, h.column, h.form = best.first, best.column, best.form
-	h.climb()
-	if line := h.foreign(); line > 0 {
+	h.headerRows()
+	if line := h.foreignRows(); line > 0 {
 		return h, refuse(InconsistentColumns, line, "rows of data stand above the header of line %d: two files were joined", h.stack[0].line)
 	}
 	if len(h.stack) == 0 {
@@ -418,10 +418,10 @@ func hasLetters(s sampled) bool {
 	return false
 }
 
-// climb collects the header lines above the first data record. A line that
+// headerRows collects the header lines above the first data record. A line that
 // names the time is the topmost one, unless those above leave its cell empty;
 // below it stand lines of units, above it lines of devices and serial numbers.
-func (h *head) climb() {
+func (h *head) headerRows() {
 	const tallest, blanks = 8, 2
 	i := h.first - 1
 	for skipped := 0; i >= 0 && (h.sample[i].filled() == 0 && skipped < blanks || h.sample[i].remark()); skipped++ {
@@ -451,9 +451,9 @@ func (h *head) climb() {
 	}
 }
 
-// foreign is the first of several lines above the header that begin with a date
+// foreignRows is the first of several lines above the header that begin with a date
 // and hold a number: data of another file; 0 where there are none.
-func (h *head) foreign() (line int) {
+func (h *head) foreignRows() (line int) {
 	const several = 3
 	n := 0
 	for _, s := range h.preamble {

@@ -77,9 +77,9 @@ func shapeOf(times []int64, values []float64) energyShape {
 // morning may count, or may be what each interval made.
 const fewDays = 2
 
-// kindTold is what other files of the source have shown, for a short file whose
+// kindHint is what other files of the source have shown, for a short file whose
 // names and values do not decide.
-func kindTold(told string, promise role, s energyShape) bool {
+func kindHint(told string, promise role, s energyShape) bool {
 	switch {
 	case told == "" || promise != roleEnergy || s.days > fewDays:
 		return false

@@ -375,7 +375,7 @@ func (t *table) finish(res *Result, groups []*group, assets []*assetData, step t
 		rep.decide("columns", "%s from %s", kindWords[kind], strings.Join(columns[kind], ", "))
 	}
 	t.tellLeftOut(assets, rep)
-	t.tellLost(rep)
+	t.reportDropped(rep)
 	t.countRecords(res, groups, assets)
 	if t.cutLine > 0 {
 		rep.warn("rows", "line %d, the last one, is cut and left out; the rest of the file may be missing", t.cutLine)
@@ -471,8 +471,8 @@ func (t *table) tellLeftOut(assets []*assetData, rep *report) {
 	}
 }
 
-// tellLost says where rows lack a time: a footer may, others should not.
-func (t *table) tellLost(rep *report) {
+// reportDropped says where rows lack a time: a footer may, others should not.
+func (t *table) reportDropped(rep *report) {
 	switch {
 	case t.lost > fewLost:
 		rep.warn("rows", "%d of %d data rows have no time that can be read and are left out, the first in line %d: %q", t.lost, t.read, t.lostLine, t.lostText)

@@ -96,7 +96,7 @@ func Decode(a Artifact) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{site: forecast.Site{ID: c.SiteID, Location: solar.Location{LatitudeDeg: c.LatitudeDeg, LongitudeDeg: c.LongitudeDeg, AltitudeM: c.AltitudeM}, CapacityKW: c.CapacityKW},
-		step: time.Duration(c.StepSeconds) * time.Second, peakKW: c.PeakKW, fade: fade{c.FadeHours}, weather: c.Weather, siblings: c.Siblings, report: c.Report}
+		step: time.Duration(c.StepSeconds) * time.Second, peakKW: c.PeakKW, fade: edgeBlend{c.FadeHours}, weather: c.Weather, siblings: c.Siblings, report: c.Report}
 	if zone, err := time.LoadLocation(c.Zone); err == nil && c.Zone != "" {
 		m.site.Zone = zone // an unknown zone is nil: nothing that is filled depends on it
 	}

@@ -30,13 +30,13 @@ func bandOf(filled, clear, left, right float32) (near, level int) {
 	return near, level
 }
 
-// slip is one error of a filled step.
-type slip struct {
+// fillError is one error of a filled step.
+type fillError struct {
 	near, level int
 	error       float32
 }
 
-func measureBands(slips []slip) bands {
+func measureBands(slips []fillError) bands {
 	var b bands
 	// From all to the finest part that has enough.
 	pick := func(near, level int) (v []float32) {

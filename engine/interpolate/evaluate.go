@@ -34,7 +34,7 @@ func (m *Model) Evaluate(ctx context.Context, power series.Series, wx Weather, e
 	return scores, overall, nil
 }
 
-func (g *stage) evaluate(ctx context.Context, e Evaluation) ([]*trial, []time.Duration, error) {
+func (g *fillState) evaluate(ctx context.Context, e Evaluation) ([]*trial, []time.Duration, error) {
 	s := g.fine
 	from, to := s.start, s.time(len(s.power))
 	if !e.From.IsZero() && e.From.After(from) {
@@ -56,7 +56,7 @@ func (g *stage) evaluate(ctx context.Context, e Evaluation) ([]*trial, []time.Du
 }
 
 // open makes the scene of a series the model is to fill in.
-func (m *Model) open(power series.Series, wx Weather, workers int) (*stage, error) {
+func (m *Model) open(power series.Series, wx Weather, workers int) (*fillState, error) {
 	if power.Step != m.step {
 		return nil, unfit("power in steps of %v for a model of steps of %v", power.Step, m.step)
 	}

@@ -12,7 +12,7 @@ var featureNames = []string{
 
 // rows appends the features of daylight steps of the hole, those that pick
 // names (all where it is nil), with the weather shown or hidden.
-func (v *view) rows(dst []float32, h hole, pick []int, weather bool) []float32 {
+func (v *view) rows(dst []float32, h gapSteps, pick []int, weather bool) []float32 {
 	s, m := v.s, v.s.edgeSteps()
 	nan := nan32()
 	end := [6]float32{nan, nan, nan, nan, nan, nan}
@@ -71,7 +71,7 @@ const longest = 72
 // likeness is the index about the same time of day, and of that whole day, on
 // the nearest day in direction d that was measured then and lies outside the
 // hole; NaN where five days have none.
-func (s *scene) likeness(i, d int, h hole) (around, all float32) {
+func (s *siteSeries) likeness(i, d int, h gapSteps) (around, all float32) {
 	perDay := int(24 * s.perHour())
 	half := int(s.perHour() / 2)
 	for n := 1; n <= 5; n++ {
@@ -100,7 +100,7 @@ func (s *scene) likeness(i, d int, h hole) (around, all float32) {
 }
 
 // indexOf is the index of steps [from, to), NaN where nothing was measured.
-func (s *scene) indexOf(from, to int) float32 {
+func (s *siteSeries) indexOf(from, to int) float32 {
 	a, b := s.place[from], s.place[to]
 	clear := s.sumClear[b] - s.sumClear[a]
 	if !(clear > 1e-6) {
@@ -135,7 +135,7 @@ func bend(hours float32) float32 { return hours / (hours + 8) }
 
 // inputs writes what the network is told of n steps of the view from k on, with
 // the hole h in it.
-func (v *view) inputs(x []float32, h hole, k, n int, weather bool) {
+func (v *view) inputs(x []float32, h gapSteps, k, n int, weather bool) {
 	s := v.s
 	weather = weather && s.cloud != nil
 	clear(x[:n*inputCount])

@@ -14,8 +14,8 @@ type Filled struct {
 	Gap      series.Gap
 	Method   Method // that filled it, whatever was meant to
 	Class    Class
-	Sight    Sight // what is known of the sky then
-	Daylight int   // steps in daylight
+	Sight    SkyInfo // what is known of the sky then
+	Daylight int     // steps in daylight
 	// One value a step of the gap, kW: between nothing and the capacity, zero
 	// at night. The truth is expected within P10..P90 four times out of five.
 	KW, P10KW, P90KW []float64
@@ -45,7 +45,7 @@ func (m *Model) Fill(power series.Series, gap series.Gap, wx Weather) (Filled, e
 	if err != nil {
 		return Filled{}, fmt.Errorf("fill a gap of %s: %w", m.site.ID, err)
 	}
-	h := hole{g.fine.stepFrom(gap.From), g.fine.stepFrom(gap.To)}
+	h := gapSteps{g.fine.stepFrom(gap.From), g.fine.stepFrom(gap.To)}
 	if h.from >= h.to || gap.From.Before(power.Start) || gap.To.After(power.End()) {
 		return Filled{}, fmt.Errorf("fill a gap of %s: %w", m.site.ID, unfit("no gap from %s to %s within power from %s to %s",
 			gap.From.UTC().Format(time.RFC3339), gap.To.UTC().Format(time.RFC3339), power.Start.UTC().Format(time.RFC3339), power.End().UTC().Format(time.RFC3339)))
@@ -54,7 +54,7 @@ func (m *Model) Fill(power series.Series, gap series.Gap, wx Weather) (Filled, e
 }
 
 // fill fills a hole by the method of its class.
-func (g *stage) fill(h hole) Filled {
+func (g *fillState) fill(h gapSteps) Filled {
 	m, s := g.m, g.fine
 	class := classOf(g.span(h))
 	sight := g.sight(h)
@@ -88,7 +88,7 @@ func (g *stage) fill(h hole) Filled {
 
 // dusk is the index of a step between day and night: that of the nearest in
 // daylight, k of the hole's lit steps lying before it.
-func (g *stage) dusk(a *answers, values []float32, k int) float32 {
+func (g *fillState) dusk(a *candidates, values []float32, k int) float32 {
 	at := a.v.a + max(k-1, 0)
 	if len(values) == 0 {
 		at = a.v.a - 1

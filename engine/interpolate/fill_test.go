@@ -85,8 +85,8 @@ func TestFillSaysWhatFilled(t *testing.T) {
 		from, to int
 		class    Class
 	}{
-		{"an hour", noon, noon + 1, TwoHours},
-		{"an afternoon", noon, noon + 5, HalfDay},
+		{"an hour", noon, noon + 1, UpTo2h},
+		{"an afternoon", noon, noon + 5, UpTo12h},
 		{"two days", noon, noon + 48, Longer},
 		{"at the beginning", 0, 24*2 + 11, Longer},
 		{"at the end", f.power.Len() - 30, f.power.Len(), Longer},
@@ -98,7 +98,7 @@ func TestFillSaysWhatFilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		possible(t, f.model, got)
-		choice := f.model.choices[1][classOf(map[Class]time.Duration{TwoHours: time.Hour, HalfDay: 5 * time.Hour, Longer: 99 * time.Hour}[c.class])]
+		choice := f.model.choices[1][classOf(map[Class]time.Duration{UpTo2h: time.Hour, UpTo12h: 5 * time.Hour, Longer: 99 * time.Hour}[c.class])]
 		if got.Class != c.class || got.Method != methods[choice.method] || len(got.KW) != c.to-c.from {
 			t.Errorf("%s: %s by %s, chosen is %s", c.name, got.Class, got.Method, methods[choice.method])
 		}

@@ -8,7 +8,7 @@ const splineKnots = 6
 // knots are up to splineKnots known samples on either side of h, on the
 // scene's own steps, night included; x in steps. Samples more than two days
 // away say nothing. n counts those on the left.
-func (s *scene) knots(h hole) (x, y []float64, n int) {
+func (s *siteSeries) knots(h gapSteps) (x, y []float64, n int) {
 	limit := int(48 * s.perHour())
 	for i := h.from - 1; i >= max(0, h.from-limit) && len(x) < splineKnots; i-- {
 		if p := s.power[i]; p == p {
@@ -29,7 +29,7 @@ func (s *scene) knots(h hole) (x, y []float64, n int) {
 
 // lines writes the linear and the spline filling of the hole's daylight steps,
 // shares of the peak; false where a side has no sample.
-func (v *view) lines(h hole, linear, spline []float32) bool {
+func (v *view) lines(h gapSteps, linear, spline []float32) bool {
 	x, y, n := v.s.knots(h)
 	if n == 0 || n == len(x) {
 		return false

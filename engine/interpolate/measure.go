@@ -40,14 +40,14 @@ type trial struct {
 	class  int
 	sight  int  // what the methods were told of the sky
 	best   bool // and no more is known
-	*answers
+	*candidates
 	clear []float32
 	truth []float32 // NaN where it was not measured
 }
 
 // try hides holes of every length in the blocks of a role and asks all
 // methods, once for each thing that is known of the sky.
-func (g *stage) try(ctx context.Context, p *plan, r role, lengths []time.Duration, most int, seed uint64, workers int) ([]*trial, error) {
+func (g *fillState) try(ctx context.Context, p *plan, r role, lengths []time.Duration, most int, seed uint64, workers int) ([]*trial, error) {
 	rng := rand.New(rand.NewPCG(seed, 0x747279<<8|uint64(r)))
 	var trials []*trial
 	for k, d := range lengths {
@@ -59,19 +59,19 @@ func (g *stage) try(ctx context.Context, p *plan, r role, lengths []time.Duratio
 			best := g.sight(h)
 			for sight := range best + 1 {
 				if sight == blind || sight == best || g.m.weather && g.cloudKnown(h) {
-					trials = append(trials, &trial{length: k, sight: sight, best: sight == best, answers: &answers{h: h}})
+					trials = append(trials, &trial{length: k, sight: sight, best: sight == best, candidates: &candidates{h: h}})
 				}
 			}
 		}
 	}
 	err := each(ctx, len(trials), workers, func(k int) {
 		t := trials[k]
-		t.answers = g.ask(t.h, t.sight, methodCount)
+		t.candidates = g.ask(t.h, t.sight, methodCount)
 		t.class = classOf(g.span(t.h))
 		n := t.v.b - t.v.a
 		t.clear, t.truth = make([]float32, n), make([]float32, n)
 		for i := range n {
-			t.clear[i] = g.clear(t.answers, i)
+			t.clear[i] = g.clear(t.candidates, i)
 			t.truth[i] = g.fine.power[t.v.step(t.v.a+i)]
 		}
 	})
@@ -79,7 +79,7 @@ func (g *stage) try(ctx context.Context, p *plan, r role, lengths []time.Duratio
 }
 
 // span is the time between the hole's first and last daylight.
-func (g *stage) span(h hole) time.Duration {
+func (g *fillState) span(h gapSteps) time.Duration {
 	a, b := g.fine.place[h.from], g.fine.place[h.to]
 	if a == b {
 		return 0
@@ -88,12 +88,12 @@ func (g *stage) span(h hole) time.Duration {
 }
 
 // cloudKnown says whether the weather covers most of the hole's daylight.
-func (g *stage) cloudKnown(h hole) bool {
+func (g *fillState) cloudKnown(h gapSteps) bool {
 	return g.m.weather && g.fine.covered(g.fine.cloud, h) >= 0.75
 }
 
 // sight is the most that is known of the sky over the hole.
-func (g *stage) sight(h hole) int {
+func (g *fillState) sight(h gapSteps) int {
 	switch {
 	case g.m.siblings && g.fine.covered(g.fine.beside, h) >= 0.5:
 		return bySiblings
@@ -104,7 +104,7 @@ func (g *stage) sight(h hole) int {
 }
 
 // covered is the share of the hole's daylight at which values are known.
-func (s *scene) covered(values []float32, h hole) float64 {
+func (s *siteSeries) covered(values []float32, h gapSteps) float64 {
 	lit := s.lit[s.place[h.from]:s.place[h.to]]
 	if values == nil || len(lit) == 0 {
 		return 0
@@ -138,14 +138,14 @@ func each(ctx context.Context, n, workers int, f func(k int)) error {
 	return group.Wait()
 }
 
-// tally sums errors, shares of the peak.
-type tally struct {
+// errorSum sums errors, shares of the peak.
+type errorSum struct {
 	n, in               int
 	sum, squares        float64
 	truth, truthSquares float64
 }
 
-func (t *tally) add(filled, truth, low, high float32) {
+func (t *errorSum) add(filled, truth, low, high float32) {
 	e := float64(filled - truth)
 	t.n++
 	t.sum += math.Abs(e)
@@ -157,16 +157,16 @@ func (t *tally) add(filled, truth, low, high float32) {
 	}
 }
 
-func (t *tally) join(o tally) {
+func (t *errorSum) join(o errorSum) {
 	t.n, t.in = t.n+o.n, t.in+o.in
 	t.sum, t.squares = t.sum+o.sum, t.squares+o.squares
 	t.truth, t.truthSquares = t.truth+o.truth, t.truthSquares+o.truthSquares
 }
 
-func (t *tally) mae() float64 { return t.sum / float64(max(t.n, 1)) }
+func (t *errorSum) mae() float64 { return t.sum / float64(max(t.n, 1)) }
 
 // score is t in kW; coverage is wanted where there were bands.
-func (t *tally) score(peakKW, capacityKW float64, banded bool) Score {
+func (t *errorSum) score(peakKW, capacityKW float64, banded bool) Score {
 	if t.n == 0 {
 		return Score{}
 	}
@@ -230,8 +230,8 @@ func (m *Model) choose(trials []*trial, lengths, sight int) {
 
 // contest is how the methods compare in one class.
 type contest struct {
-	methods int                // that take part
-	all     [methodCount]tally // over all lengths
+	methods int                   // that take part
+	all     [methodCount]errorSum // over all lengths
 	error   [methodCount]float64
 	share   float32           // of the network in the best mean with the trees
 	behind  [methodCount]bool // not better than the spline at every length
@@ -247,10 +247,10 @@ func (m *Model) compare(trials []*trial, lengths int) contest {
 		c.methods = isTrees
 	}
 	var blended [len(lstmShares)]float64
-	var blends [len(lstmShares)]tally
+	var blends [len(lstmShares)]errorSum
 	for length := range lengths {
-		var by [methodCount]tally
-		var of [len(lstmShares)]tally
+		var by [methodCount]errorSum
+		var of [len(lstmShares)]errorSum
 		gaps := 0.0
 		for _, t := range trials {
 			if t.length == length {
@@ -302,7 +302,7 @@ func (c *contest) winner(short bool) choice {
 }
 
 // compare adds a trial to the tallies of methods and of means.
-func (t *trial) compare(by *[methodCount]tally, of *[len(lstmShares)]tally) {
+func (t *trial) compare(by *[methodCount]errorSum, of *[len(lstmShares)]errorSum) {
 	for k, y := range t.truth {
 		if y != y {
 			continue
@@ -330,14 +330,14 @@ func defaultChoice(sight, class int) choice {
 }
 
 // slips are the errors of what fills by choice c.
-func (m *Model) slips(trials []*trial, c choice) []slip {
-	var out []slip
+func (m *Model) slips(trials []*trial, c choice) []fillError {
+	var out []fillError
 	for _, t := range trials {
 		filled := make([]float32, len(t.truth))
 		t.decide(c, filled)
 		for k, y := range t.truth {
 			if y == y {
-				s := slip{error: (y - filled[k]) / (t.clear[k] + bandFloor)}
+				s := fillError{error: (y - filled[k]) / (t.clear[k] + bandFloor)}
 				s.near, s.level = bandOf(filled[k], t.clear[k], t.v.left[t.v.a+k], t.v.right[t.v.a+k])
 				out = append(out, s)
 			}
@@ -348,11 +348,11 @@ func (m *Model) slips(trials []*trial, c choice) []slip {
 
 // scores measures every length, with what was chosen.
 func (m *Model) scores(trials []*trial, lengths []time.Duration) (out []LengthScore, overall Score) {
-	var all tally
+	var all errorSum
 	for sight := range sights {
 		for k, d := range lengths {
-			var filled tally
-			var by [methodCount]tally
+			var filled errorSum
+			var by [methodCount]errorSum
 			gaps := 0
 			for _, t := range trials {
 				if t.length != k || t.sight != sight || len(t.truth) == 0 {
@@ -381,7 +381,7 @@ func (m *Model) scores(trials []*trial, lengths []time.Duration) (out []LengthSc
 }
 
 // score adds one trial to what fills and, if wanted, to all methods.
-func (m *Model) score(t *trial, filled *tally, by *[methodCount]tally) {
+func (m *Model) score(t *trial, filled *errorSum, by *[methodCount]errorSum) {
 	c := &m.choices[t.sight][t.class]
 	out := make([]float32, len(t.truth))
 	t.decide(*c, out)

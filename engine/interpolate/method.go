@@ -39,14 +39,14 @@ const (
 	methodCount
 )
 
-// Sight is what is known of the sky during a gap.
-type Sight string
+// SkyInfo is what is known of the sky during a gap.
+type SkyInfo string
 
 // From nothing to the best witness there is.
 const (
-	Blind      Sight = "nothing"
-	ByWeather  Sight = "weather"
-	BySiblings Sight = "sibling units"
+	SkyUnknown   SkyInfo = "nothing"
+	ByWeather    SkyInfo = "weather"
+	SkyFromPeers SkyInfo = "sibling units"
 )
 
 const (
@@ -56,18 +56,18 @@ const (
 	sightCount
 )
 
-var sights = [sightCount]Sight{Blind, ByWeather, BySiblings}
+var sights = [sightCount]SkyInfo{SkyUnknown, ByWeather, SkyFromPeers}
 
 // Class is a span of gap lengths for which one method is chosen.
 type Class string
 
 // The classes by the time between a gap's first and last daylight.
 const (
-	Moments  Class = "up to 15 min"
-	Minutes  Class = "up to 45 min"
-	TwoHours Class = "up to 2 h"
-	HalfDay  Class = "up to 12 h"
-	Longer   Class = "longer than 12 h"
+	UpTo15Min Class = "up to 15 min"
+	UpTo45Min Class = "up to 45 min"
+	UpTo2h    Class = "up to 2 h"
+	UpTo12h   Class = "up to 12 h"
+	Longer    Class = "longer than 12 h"
 )
 
 const (
@@ -79,10 +79,10 @@ var classes = [classCount]struct {
 	name Class
 	upTo time.Duration
 }{
-	{Moments, 15 * time.Minute},
-	{Minutes, 45 * time.Minute},
-	{TwoHours, 2 * time.Hour},
-	{HalfDay, 12 * time.Hour},
+	{UpTo15Min, 15 * time.Minute},
+	{UpTo45Min, 45 * time.Minute},
+	{UpTo2h, 2 * time.Hour},
+	{UpTo12h, 12 * time.Hour},
 	{Longer, 1 << 62},
 }
 

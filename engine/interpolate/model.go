@@ -15,7 +15,7 @@ type Model struct {
 	step     time.Duration
 	peakKW   float64
 	sky      *forecast.ClearSky
-	fade     fade
+	fade     edgeBlend
 	network  *neural.BiLSTM // nil in a model of a short history
 	trees    *tree.Ensemble // the same
 	weather  bool           // the learners know what to make of weather
@@ -63,21 +63,21 @@ func (m *Model) kw(share float32) float64 {
 	return min(max(float64(share)*m.peakKW, 0), m.site.CapacityKW)
 }
 
-// stage is a scene a model fills in: on its own steps and by the hour.
-type stage struct {
+// fillState is a scene a model fills in: on its own steps and by the hour.
+type fillState struct {
 	m            *Model
-	fine, coarse *scene
+	fine, coarse *siteSeries
 	plain        bool // the plain kernels
 }
 
-func (m *Model) stage(fine *scene) *stage {
-	return &stage{m: m, fine: fine, coarse: fine.coarse(m.site.Location.LongitudeDeg)}
+func (m *Model) stage(fine *siteSeries) *fillState {
+	return &fillState{m: m, fine: fine, coarse: fine.coarse(m.site.Location.LongitudeDeg)}
 }
 
-// answers are what the methods say of a hole's daylight steps, in shares of the
+// candidates are what the methods say of a hole's daylight steps, in shares of the
 // peak, by place from the hole's first on.
-type answers struct {
-	h        hole
+type candidates struct {
+	h        gapSteps
 	v        *view
 	said     [methodCount][]float32
 	lines    bool // the lines have samples on both sides
@@ -87,9 +87,9 @@ type answers struct {
 
 // ask lets methods up to the last one wanted say what they think. A method that
 // cannot answer repeats a simpler one.
-func (g *stage) ask(h hole, sight, want int) *answers {
+func (g *fillState) ask(h gapSteps, sight, want int) *candidates {
 	weather := sight != blind && g.cloudKnown(h)
-	a := &answers{h: h, v: g.fine.look(h, g.m.fade)}
+	a := &candidates{h: h, v: g.fine.look(h, g.m.fade)}
 	n := a.v.b - a.v.a
 	for k := range a.said {
 		a.said[k] = make([]float32, n)
@@ -102,7 +102,7 @@ func (g *stage) ask(h hole, sight, want int) *answers {
 		copy(a.said[k], bridge)
 	}
 	if want != isBridge && n > 0 {
-		short := classes[classOf(g.span(h))].name == Moments
+		short := classes[classOf(g.span(h))].name == UpTo15Min
 		if want < isBridge || want == methodCount || short {
 			a.lines = a.v.lines(h, a.said[isLinear], a.said[isSpline])
 		}
@@ -140,10 +140,10 @@ func (g *stage) ask(h hole, sight, want int) *answers {
 }
 
 // clear is the clear sky over the hole's k-th daylight step.
-func (g *stage) clear(a *answers, k int) float32 { return g.fine.clear[a.v.step(a.v.a+k)] }
+func (g *fillState) clear(a *candidates, k int) float32 { return g.fine.clear[a.v.step(a.v.a+k)] }
 
 // decide is what fills the hole by choice c, and the method that really does.
-func (a *answers) decide(c choice, out []float32) (method int) {
+func (a *candidates) decide(c choice, out []float32) (method int) {
 	method = c.method
 	if method == isLSTM && !a.network {
 		method = c.plain
@@ -163,7 +163,7 @@ func (a *answers) decide(c choice, out []float32) (method int) {
 
 // mixed is the network's answer averaged with the trees', theirs alone where
 // it has none.
-func (a *answers) mixed(share float32, k int) float32 {
+func (a *candidates) mixed(share float32, k int) float32 {
 	v := a.said[isTrees][k]
 	if a.network {
 		v = float32(share*a.said[isLSTM][k]) + float32((1-share)*v)
@@ -182,7 +182,7 @@ const longContext = 16
 // daylight steps of v. It thinks in hours: on shorter steps its correction runs
 // straight between their middles, and is zero in hours that are known. False
 // where no hour is missing.
-func (g *stage) correct(h hole, weather bool, v *view, out []float32) bool {
+func (g *fillState) correct(h gapSteps, weather bool, v *view, out []float32) bool {
 	c := g.coarse
 	hours := h
 	if c != g.fine {
@@ -221,16 +221,16 @@ func (g *stage) correct(h hole, weather bool, v *view, out []float32) bool {
 }
 
 // hours is the hole on the clock's hours.
-func (g *stage) hours(h hole) hole {
+func (g *fillState) hours(h gapSteps) gapSteps {
 	at := func(i int) int {
 		return int(g.fine.time(i).Add(g.fine.step/2).Sub(g.coarse.start) / g.coarse.step)
 	}
-	return hole{at(h.from), min(at(h.to-1)+1, len(g.coarse.power))}
+	return gapSteps{at(h.from), min(at(h.to-1)+1, len(g.coarse.power))}
 }
 
 // partly finds out which of a window's hidden hours are known for the better
 // part after all, and whether any is missing.
-func (g *stage) partly(w *view, h hole) (missing bool) {
+func (g *fillState) partly(w *view, h gapSteps) (missing bool) {
 	for k := w.a; k < w.b; k++ {
 		if g.coarse != g.fine {
 			i, j := g.fine.within(g.coarse, w.step(k))

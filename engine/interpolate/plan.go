@@ -67,10 +67,10 @@ func (p *plan) longestHole() time.Duration {
 
 // draw is a hole of n steps of s within one block of the role, at least half
 // of whose daylight was measured; ok is false where a hundred tries find none.
-func (p *plan) draw(rng *rand.Rand, s *scene, n int, r role) (h hole, ok bool) {
+func (p *plan) draw(rng *rand.Rand, s *siteSeries, n int, r role) (h gapSteps, ok bool) {
 	blocks := p.by[r]
 	if len(blocks) == 0 {
-		return hole{}, false
+		return gapSteps{}, false
 	}
 	for range 100 {
 		from := p.origin.Add(time.Duration(blocks[rng.IntN(len(blocks))]) * p.block)
@@ -79,7 +79,7 @@ func (p *plan) draw(rng *rand.Rand, s *scene, n int, r role) (h hole, ok bool) {
 		if last < first {
 			continue
 		}
-		h = hole{first + rng.IntN(last-first+1), 0}
+		h = gapSteps{first + rng.IntN(last-first+1), 0}
 		h.to = h.from + n
 		var lit, known int
 		for _, i := range s.lit[s.place[h.from]:s.place[h.to]] {
@@ -92,11 +92,11 @@ func (p *plan) draw(rng *rand.Rand, s *scene, n int, r role) (h hole, ok bool) {
 			return h, true
 		}
 	}
-	return hole{}, false
+	return gapSteps{}, false
 }
 
 // stepFrom is the first step that begins at or after t, within the scene.
-func (s *scene) stepFrom(t time.Time) int {
+func (s *siteSeries) stepFrom(t time.Time) int {
 	d := t.Sub(s.start)
 	k := int(d / s.step)
 	if d > 0 && d%s.step != 0 {

@@ -16,7 +16,7 @@ import (
 
 // naturalCubic is what the natural cubic spline says of a trial's hole: a
 // reference only.
-func (g *stage) naturalCubic(a *answers) []float32 {
+func (g *fillState) naturalCubic(a *candidates) []float32 {
 	x, y, n := g.fine.knots(a.h)
 	out := make([]float32, a.v.b-a.v.a)
 	var cubic interp.NaturalCubic
@@ -32,7 +32,7 @@ func (g *stage) naturalCubic(a *answers) []float32 {
 
 // fair says that the three days of daylight on either side of the hole were
 // bright.
-func (g *stage) fair(h hole) bool {
+func (g *fillState) fair(h gapSteps) bool {
 	s := g.fine
 	margin := int(36 * s.perHour())
 	a, b := int(s.place[h.from]), int(s.place[h.to])
@@ -44,7 +44,7 @@ func (g *stage) fair(h hole) bool {
 
 // whole says that nothing is missing in the hole and in 32 hours of daylight on
 // either side of it.
-func (g *stage) whole(h hole) bool {
+func (g *fillState) whole(h gapSteps) bool {
 	s := g.fine
 	margin := int(32 * s.perHour())
 	a, b := int(s.place[h.from])-margin, int(s.place[h.to])+margin
@@ -139,8 +139,8 @@ func (m *Model) measured(t *testing.T, name string, power series.Series, wx Weat
 	r := real{model: m, overall: overall}
 	for _, x := range []struct {
 		to *table
-		in func(hole) bool
-	}{{&r.all, func(hole) bool { return true }}, {&r.fair, g.fair}, {&r.whole, g.whole}} {
+		in func(gapSteps) bool
+	}{{&r.all, func(gapSteps) bool { return true }}, {&r.fair, g.fair}, {&r.whole, g.whole}} {
 		*x.to = table{lengths, make([][isFilled + 1]float64, len(lengths)), make([]int, len(lengths)), make([]float64, len(lengths))}
 		for _, y := range trials {
 			if y.best && x.in(y.h) {
@@ -170,7 +170,7 @@ func (m *Model) measured(t *testing.T, name string, power series.Series, wx Weat
 	return r
 }
 
-func (m *table) add(g *stage, x *trial) {
+func (m *table) add(g *fillState, x *trial) {
 	c := g.m.choices[x.sight][x.class]
 	said := append([][]float32{}, x.said[:]...)
 	mixed, filled := make([]float32, len(x.truth)), make([]float32, len(x.truth))
@@ -179,7 +179,7 @@ func (m *table) add(g *stage, x *trial) {
 	}
 	x.decide(c, filled)
 	said[isLSTM] = mixed
-	said = append(said, g.naturalCubic(x.answers), filled)
+	said = append(said, g.naturalCubic(x.candidates), filled)
 	for k, y := range x.truth {
 		if y != y {
 			continue

@@ -34,7 +34,7 @@ type Report struct {
 // it was chosen by.
 type Choice struct {
 	Class     Class
-	Sight     Sight
+	Sight     SkyInfo
 	Method    Method
 	LSTMShare float64       // of the network in the mean with the trees; 0 where it does not fill
 	Gaps      int           // hidden
@@ -61,7 +61,7 @@ type Score struct {
 // LengthScore is the errors on gaps of one length.
 type LengthScore struct {
 	Length  time.Duration
-	Sight   Sight
+	Sight   SkyInfo
 	Gaps    int
 	Filled  Score         // of what fills gaps of this length
 	Methods []MethodScore // of each method, had it filled them all

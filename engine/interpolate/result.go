@@ -48,8 +48,8 @@ func (m *Model) Complete(ctx context.Context, power series.Series, wx Weather, w
 	}
 	gaps := power.Gaps()
 	filled := make([]Filled, len(gaps))
-	at := func(k int) hole {
-		return hole{int(gaps[k].From.Sub(power.Start) / power.Step), int(gaps[k].To.Sub(power.Start) / power.Step)}
+	at := func(k int) gapSteps {
+		return gapSteps{int(gaps[k].From.Sub(power.Start) / power.Step), int(gaps[k].To.Sub(power.Start) / power.Step)}
 	}
 	if err := each(ctx, len(gaps), workers, func(k int) { filled[k] = g.fill(at(k)) }); err != nil {
 		return Result{}, fmt.Errorf("fill gaps of %s: %w", m.site.ID, err)
@@ -93,7 +93,7 @@ func (m *Model) Complete(ctx context.Context, power series.Series, wx Weather, w
 }
 
 // meanDuring is the mean of s over the daylight of filled gaps.
-func (g *stage) meanDuring(filled []Filled, s series.Series) float64 {
+func (g *fillState) meanDuring(filled []Filled, s series.Series) float64 {
 	var sum, n float64
 	for _, f := range filled {
 		from := g.fine.stepFrom(f.Gap.From)
@@ -142,7 +142,7 @@ func (m *Model) expect(filled []Filled, step time.Duration) Score {
 }
 
 // scoreOf is the hold-out's score of the gap length nearest to d by ratio.
-func (m *Model) scoreOf(d time.Duration, sight Sight) (best Score, ok bool) {
+func (m *Model) scoreOf(d time.Duration, sight SkyInfo) (best Score, ok bool) {
 	nearest := math.Inf(1)
 	for _, l := range m.report.Lengths {
 		a, b := max(d, l.Length), min(d, l.Length)

@@ -15,9 +15,9 @@ const daylight = 0.02
 // topIndex is the most a clear-sky index is taken for.
 const topIndex = 1.4
 
-// scene is a site's power on even steps with the clear sky over it, in shares
+// siteSeries is a site's power on even steps with the clear sky over it, in shares
 // of the site's peak.
-type scene struct {
+type siteSeries struct {
 	start  time.Time
 	step   time.Duration
 	power  []float32 // NaN missing; zero where nothing was said at night
@@ -35,14 +35,14 @@ type scene struct {
 	middle             float32   // the mean index
 }
 
-func (s *scene) perHour() float32 { return float32(time.Hour) / float32(s.step) }
+func (s *siteSeries) perHour() float32 { return float32(time.Hour) / float32(s.step) }
 
-func (s *scene) time(i int) time.Time { return s.start.Add(time.Duration(i) * s.step) }
+func (s *siteSeries) time(i int) time.Time { return s.start.Add(time.Duration(i) * s.step) }
 
 // newScene puts a clear sky over plausible power in shares of the peak.
-func newScene(c *forecast.ClearSky, share series.Series, wx Weather, workers int) *scene {
+func newScene(c *forecast.ClearSky, share series.Series, wx Weather, workers int) *siteSeries {
 	n := share.Len()
-	s := &scene{start: share.Start, step: share.Step, power: make([]float32, n), clear: make([]float32, n)}
+	s := &siteSeries{start: share.Start, step: share.Step, power: make([]float32, n), clear: make([]float32, n)}
 	light := c.Over(share.Start, share.Step, n, workers)
 	for i, v := range share.Values {
 		s.power[i] = float32(v)
@@ -65,7 +65,7 @@ func newScene(c *forecast.ClearSky, share series.Series, wx Weather, workers int
 }
 
 // note fills what follows from power and clear.
-func (s *scene) note(longitudeDeg float64) {
+func (s *siteSeries) note(longitudeDeg float64) {
 	n := len(s.power)
 	s.turn, s.index, s.place = make([]float32, n), make([]float32, n), make([]int32, n+1)
 	s.lit, s.first = nil, nil
@@ -99,13 +99,13 @@ func (s *scene) note(longitudeDeg float64) {
 }
 
 // coarse is s by the hour of the clock; s itself where it is hourly already.
-func (s *scene) coarse(longitudeDeg float64) *scene {
+func (s *siteSeries) coarse(longitudeDeg float64) *siteSeries {
 	if s.step >= time.Hour {
 		return s
 	}
 	from := s.start.Truncate(time.Hour)
 	n := int((s.time(len(s.power)).Sub(from) + time.Hour - 1) / time.Hour)
-	c := &scene{start: from, step: time.Hour, power: make([]float32, n), clear: make([]float32, n)}
+	c := &siteSeries{start: from, step: time.Hour, power: make([]float32, n), clear: make([]float32, n)}
 	if s.cloud != nil {
 		c.cloud = make([]float32, n)
 	}
@@ -131,7 +131,7 @@ func (s *scene) coarse(longitudeDeg float64) *scene {
 }
 
 // within are the steps of s whose middle lies in step h of c.
-func (s *scene) within(c *scene, h int) (i, j int) {
+func (s *siteSeries) within(c *siteSeries, h int) (i, j int) {
 	at := func(t time.Time) int {
 		// The first step whose middle is not before t.
 		d := t.Sub(s.start) - s.step/2
@@ -147,7 +147,7 @@ func (s *scene) within(c *scene, h int) (i, j int) {
 // meanIndex is the clear-sky index of steps [i, j) as if [hideFrom, hideTo)
 // were not known; known is false where less than half of the light was
 // measured.
-func (s *scene) meanIndex(i, j, hideFrom, hideTo int) (index float32, known bool) {
+func (s *siteSeries) meanIndex(i, j, hideFrom, hideTo int) (index float32, known bool) {
 	var power, clear, all float32
 	for k := i; k < j; k++ {
 		all += s.clear[k]

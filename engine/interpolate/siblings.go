@@ -107,7 +107,7 @@ const (
 type pair struct{ own, theirs float64 }
 
 // compare sums up over places what the siblings say beside what was measured.
-func (s *scene) compare() {
+func (s *siteSeries) compare() {
 	s.pairs = make([]pair, 1, len(s.lit)+1)
 	for k, i := range s.lit {
 		p := s.pairs[k]
@@ -119,7 +119,7 @@ func (s *scene) compare() {
 }
 
 // pairOf is the pair of the places [a, b).
-func (s *scene) pairOf(a, b int) pair {
+func (s *siteSeries) pairOf(a, b int) pair {
 	a, b = max(a, 0), min(b, len(s.lit))
 	if a >= b {
 		return pair{}
@@ -129,7 +129,7 @@ func (s *scene) pairOf(a, b int) pair {
 
 // daily is the pair about the time of day of step i, on the nearest days on
 // either side of the hole.
-func (s *scene) daily(i int, h hole) (sum pair) {
+func (s *siteSeries) daily(i int, h gapSteps) (sum pair) {
 	perDay, half := int(24*s.perHour()), int(s.perHour())
 	for _, d := range [2]int{-perDay, perDay} {
 		j := i + d
@@ -150,7 +150,7 @@ func (s *scene) daily(i int, h hole) (sum pair) {
 // likeSiblings is what a unit's index would be by its siblings', around one hole.
 type likeSiblings struct {
 	v           *view
-	h           hole
+	h           gapSteps
 	left, right float32 // the unit's index over the siblings', on either side
 }
 
@@ -183,7 +183,7 @@ func (l likeSiblings) off(k int, w float32) float32 {
 // is different about the unit; what it is off at an edge fades as an edge of the
 // bridge does. Where they are silent the index is bridged. False where nothing is
 // known of them there or beside it.
-func (v *view) asSiblings(h hole, f fade, out []float32) bool {
+func (v *view) asSiblings(h gapSteps, f edgeBlend, out []float32) bool {
 	s := v.s
 	if s.beside == nil {
 		return false

@@ -55,7 +55,7 @@ func TestSiblingsFill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Method != Siblings || got.Sight != BySiblings || wrong(got) > 0.06 {
+	if got.Method != Siblings || got.Sight != SkyFromPeers || wrong(got) > 0.06 {
 		t.Errorf("by %s knowing %s: error of %.1f %%", got.Method, got.Sight, 100*wrong(got))
 	}
 	possible(t, m, got)
@@ -63,17 +63,17 @@ func TestSiblingsFill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if alone.Method == Siblings || alone.Sight != Blind || wrong(alone) < 2*wrong(got) {
+	if alone.Method == Siblings || alone.Sight != SkyUnknown || wrong(alone) < 2*wrong(got) {
 		t.Errorf("without siblings by %s knowing %s: error of %.1f %%", alone.Method, alone.Sight, 100*wrong(alone))
 	}
-	scored := map[Sight]float64{}
+	scored := map[SkyInfo]float64{}
 	for _, l := range rep.Lengths {
 		if l.Length == 24*time.Hour {
 			scored[l.Sight] = l.Filled.MAEKW
 		}
 	}
-	if !rep.Siblings || !(scored[BySiblings] > 0 && scored[BySiblings] < scored[Blind]/3) {
-		t.Errorf("a day's gap: %.3g kW with siblings, %.3g kW without", scored[BySiblings], scored[Blind])
+	if !rep.Siblings || !(scored[SkyFromPeers] > 0 && scored[SkyFromPeers] < scored[SkyUnknown]/3) {
+		t.Errorf("a day's gap: %.3g kW with siblings, %.3g kW without", scored[SkyFromPeers], scored[SkyUnknown])
 	}
 }
 
@@ -98,7 +98,7 @@ func TestSilentSiblings(t *testing.T) {
 			t.Errorf("%s: %.1f kW, was %.1f", f.power.Time(at), v, f.power.Values[at])
 		}
 	}
-	if x := silent(24*30, 24*33); x.Method == Siblings || x.Sight != Blind {
+	if x := silent(24*30, 24*33); x.Method == Siblings || x.Sight != SkyUnknown {
 		t.Errorf("siblings silent for three days of four fill, %s by %s", x.Sight, x.Method)
 	}
 }

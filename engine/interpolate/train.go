@@ -62,7 +62,7 @@ func Train(ctx context.Context, site forecast.Site, power series.Series, wx Weat
 
 // training is the state of one Train.
 type training struct {
-	*stage
+	*fillState
 	o    Options
 	plan *plan
 }
@@ -109,10 +109,10 @@ func prepare(site forecast.Site, power series.Series, wx Weather, o Options) (*M
 	}
 	o.Progress("preparing", 0)
 	m := &Model{site: site, step: power.Step, peakKW: peak, sky: forecast.LearnClearSky(site, share, o.Workers)}
-	m.fade = fade{hours: 1.5}
+	m.fade = edgeBlend{hours: 1.5}
 	s := newScene(m.sky, share, wx, o.Workers)
 	m.report = Report{From: power.Start.UTC(), To: power.End().UTC(), Step: power.Step, Days: s.days(), PeakKW: peak, CapacityKW: site.CapacityKW, Notes: append(notes, seen...), Seed: o.Seed}
-	all := hole{0, len(s.power)}
+	all := gapSteps{0, len(s.power)}
 	m.weather, m.siblings = s.covered(s.cloud, all) >= enoughSeen, s.covered(s.beside, all) >= enoughSeen
 	m.report.Weather, m.report.Siblings = m.weather, m.siblings
 	if !m.weather {
@@ -123,11 +123,11 @@ func prepare(site forecast.Site, power series.Series, wx Weather, o Options) (*M
 	}
 	g := m.stage(s)
 	g.plain = o.plain
-	return m, &training{stage: g, o: o}, nil
+	return m, &training{fillState: g, o: o}, nil
 }
 
 // days counts days with at least four hours of daylight measured.
-func (s *scene) days() int {
+func (s *siteSeries) days() int {
 	days, hours := 0, float32(0)
 	for k, i := range s.lit {
 		if s.first[k] {
@@ -172,7 +172,7 @@ func (t *training) learn(ctx context.Context) error {
 		}
 	}
 	t.o.Progress("measuring", 0.8)
-	return m.measure(ctx, []*stage{t.stage}, t.plan, t.o)
+	return m.measure(ctx, []*fillState{t.fillState}, t.plan, t.o)
 }
 
 // defaults are the choices where nothing could be measured.
@@ -198,7 +198,7 @@ func (m *Model) roles() []role {
 
 // measure chooses methods and scores them, by holes that are spread evenly over
 // the stages.
-func (m *Model) measure(ctx context.Context, stages []*stage, p *plan, o Options) error {
+func (m *Model) measure(ctx context.Context, stages []*fillState, p *plan, o Options) error {
 	lengths := measuredLengths(m.step, p.longestHole())
 	try := func(r role, most int) (all []*trial, err error) {
 		for k, g := range stages {
@@ -243,7 +243,7 @@ func (t *training) fitFade(r role) {
 		}
 		v := s.look(h, t.m.fade)
 		for k, minutes := range fadeMinutes {
-			v.bridge(fade{minutes / 60})
+			v.bridge(edgeBlend{minutes / 60})
 			var sum float64
 			for i := v.a; i < v.b; i++ {
 				if y := s.power[v.step(i)]; y == y {
@@ -290,7 +290,7 @@ func (t *training) fitTrees(ctx context.Context) error {
 	rng := rand.New(rand.NewPCG(t.o.Seed, 0x74726565))
 	l := newLengths(s.step, t.plan.longestHole())
 	type sample struct {
-		h       hole
+		h       gapSteps
 		weather bool
 		pick    []uint32 // random numbers: which steps are taken
 	}
@@ -391,7 +391,7 @@ func (t *training) sequence(rng *rand.Rand, x *neural.Sequence, l lengths, r rol
 	s := t.coarse
 	clear(x.Weight)
 	const context = 4
-	var h hole
+	var h gapSteps
 	var a, b int
 	for try := 0; ; try++ {
 		var ok bool

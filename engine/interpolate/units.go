@@ -26,7 +26,7 @@ func (m *Model) ForUnits(ctx context.Context, units []Unit, o Options) (*Model, 
 	own.report.Choices, own.report.Lengths, own.report.Overall = nil, nil, Score{}
 	own.report.Notes = slices.Clone(m.report.Notes)
 	own.siblings = true
-	var stages []*stage
+	var stages []*fillState
 	for _, u := range units {
 		g, err := own.open(u.Power, u.Weather, o.Workers)
 		if err != nil {
@@ -34,8 +34,8 @@ func (m *Model) ForUnits(ctx context.Context, units []Unit, o Options) (*Model, 
 		}
 		stages = append(stages, g)
 	}
-	own.siblings = slices.ContainsFunc(stages, func(g *stage) bool {
-		return g.fine.covered(g.fine.beside, hole{0, len(g.fine.power)}) >= enoughSeen
+	own.siblings = slices.ContainsFunc(stages, func(g *fillState) bool {
+		return g.fine.covered(g.fine.beside, gapSteps{0, len(g.fine.power)}) >= enoughSeen
 	})
 	own.report.Siblings = own.siblings
 	own.defaults()

@@ -6,14 +6,14 @@ import (
 	"app.sunloop/engine/learn/portable"
 )
 
-// hole is a gap in a scene: its steps [from, to) are not known, or are taken
+// gapSteps is a gap in a scene: its steps [from, to) are not known, or are taken
 // as not known.
-type hole struct{ from, to int }
+type gapSteps struct{ from, to int }
 
 // view is a stretch of daylight steps of a scene with a hole in it. All slices
 // are by place less start.
 type view struct {
-	s           *scene
+	s           *siteSeries
 	start       int       // place of the first
 	a, b        int       // the hole's daylight steps are [a, b) here
 	index       []float32 // where known
@@ -25,8 +25,8 @@ type view struct {
 // far is the distance, in hours, of an edge that is not there.
 const far = 1e6
 
-// fade is how the bridge is built: what an edge says.
-type fade struct {
+// edgeBlend is how the bridge is built: what an edge says.
+type edgeBlend struct {
 	hours float32 // in which an edge's last value fades into its mean
 }
 
@@ -36,10 +36,10 @@ const (
 	searchFor = 40  // days at most to look for a known step
 )
 
-func (s *scene) edgeSteps() int { return max(2, int(edgeHours*s.perHour())) }
+func (s *siteSeries) edgeSteps() int { return max(2, int(edgeHours*s.perHour())) }
 
 // look makes the view around a hole, wide enough for both edges.
-func (s *scene) look(h hole, f fade) *view {
+func (s *siteSeries) look(h gapSteps, f edgeBlend) *view {
 	a, b := int(s.place[h.from]), int(s.place[h.to])
 	margin := max(6*s.edgeSteps(), int(viewHours*s.perHour()))
 	limit := int(searchFor*12*s.perHour()) + margin
@@ -61,7 +61,7 @@ func (s *scene) look(h hole, f fade) *view {
 }
 
 // open takes the places [from, to) with a hole hidden.
-func (s *scene) open(from, to int, h hole) *view {
+func (s *siteSeries) open(from, to int, h gapSteps) *view {
 	n := to - from
 	v := &view{s: s, start: from, a: int(s.place[h.from]) - from, b: int(s.place[h.to]) - from,
 		index: make([]float32, n), known: make([]bool, n), base: make([]float32, n), left: make([]float32, n), right: make([]float32, n)}
@@ -79,7 +79,7 @@ func (v *view) step(k int) int { return int(v.s.lit[v.start+k]) }
 
 // bridge leads the index across everything that is not known. Edges that are
 // not there are replaced by what the other says, or by the site's mean.
-func (v *view) bridge(f fade) {
+func (v *view) bridge(f edgeBlend) {
 	for k := 0; k < len(v.known); {
 		if v.known[k] {
 			v.base[k] = v.index[k]
@@ -95,7 +95,7 @@ func (v *view) bridge(f fade) {
 	}
 }
 
-func (v *view) span(a, b int, f fade) {
+func (v *view) span(a, b int, f edgeBlend) {
 	hours := func(k int) float32 { return float32(v.step(k)) / v.s.perHour() }
 	hasLeft, hasRight := a > 0, b < len(v.known)
 	var left, right, leftLast, rightLast, tl, tr float32

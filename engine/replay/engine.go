@@ -21,8 +21,8 @@ type engine struct {
 	seen   time.Time // the model was fitted on what lies before
 }
 
-// spoken is the forecast of one interval, shares of the capacity.
-type spoken struct {
+// quantileForecast is the forecast of one interval, shares of the capacity.
+type quantileForecast struct {
 	at    time.Time
 	power metric.Distribution
 }
@@ -40,10 +40,10 @@ func fit(ctx context.Context, s *Replay, at time.Time, workers int) (engine, err
 	e.model, e.report, err = forecast.Train(ctx, s.Site, history, o)
 	if errors.Is(err, forecast.ErrUnfit) {
 		e.young = err
-		e.model, e.report, err = forecast.Join(ctx, s.Site, history, o)
+		e.model, e.report, err = forecast.TrainPooled(ctx, s.Site, history, o)
 	}
 	if errors.Is(err, forecast.ErrUnfit) {
-		e.model, e.report, err = forecast.Young(s.Site, history, o)
+		e.model, e.report, err = forecast.ColdStart(s.Site, history, o)
 	}
 	return e, err
 }
@@ -89,18 +89,18 @@ func (s *Replay) outlook(at time.Time) weather.Forecast {
 }
 
 // forecast is the engine's forecast at a time.
-func (e *engine) forecast(s *Replay, at time.Time) ([]spoken, error) {
+func (e *engine) forecast(s *Replay, at time.Time) ([]quantileForecast, error) {
 	times, rows, err := e.model.ForecastQuantiles(at, s.recent(e, at), s.outlook(at), s.Protocol.Horizon)
 	if err != nil {
 		return nil, fmt.Errorf("forecast of %s: %w", at.Format(time.RFC3339), err)
 	}
 	levels := e.model.Quantiles()
-	out := make([]spoken, len(times))
+	out := make([]quantileForecast, len(times))
 	for i, t := range times {
 		for j := range rows[i] {
 			rows[i][j] /= s.Site.CapacityKW
 		}
-		out[i] = spoken{t, metric.Spread(levels, rows[i])}
+		out[i] = quantileForecast{t, metric.Spread(levels, rows[i])}
 	}
 	return out, nil
 }

@@ -8,9 +8,9 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// known is what the references know of a site: its clear-sky power, learned
+// siteHistory is what the references know of a site: its clear-sky power, learned
 // from all power before a time, and the past beside it. Shares of the capacity.
-type known struct {
+type siteHistory struct {
 	power  series.Series // NaN is missing
 	clear  []float64     // of each interval of power
 	bright []bool
@@ -27,14 +27,14 @@ const (
 
 // learnKnown learns the clear sky from power before at, and lays it over the
 // whole of power, which is in steps of the resolution.
-func learnKnown(site forecast.Site, fine, power series.Series, at time.Time, workers int) (*known, error) {
+func learnKnown(site forecast.Site, fine, power series.Series, at time.Time, workers int) (*siteHistory, error) {
 	share, peak, _, err := forecast.Plausible(site, fine.Slice(fine.Start, at))
 	if err != nil {
 		return nil, err
 	}
 	sky := forecast.LearnClearSky(site, share, workers)
 	light := sky.Over(power.Start, power.Step, power.Len(), workers)
-	k := &known{power: power, clear: make([]float64, power.Len()), bright: make([]bool, power.Len()), slots: int(24 * time.Hour / power.Step)}
+	k := &siteHistory{power: power, clear: make([]float64, power.Len()), bright: make([]bool, power.Len()), slots: int(24 * time.Hour / power.Step)}
 	k.power.Values = make([]float64, power.Len())
 	for i, v := range power.Values {
 		k.power.Values[i] = v / site.CapacityKW
@@ -53,7 +53,7 @@ const topIndex = 1.3
 
 // index is power over clear-sky power of interval i, NaN where it was not
 // measured or the sun is low.
-func (k *known) index(i int) float64 {
+func (k *siteHistory) index(i int) float64 {
 	if i < 0 || i >= len(k.clear) || k.clear[i] <= brightShare {
 		return math.NaN()
 	}
@@ -62,7 +62,7 @@ func (k *known) index(i int) float64 {
 
 // dayIndex is the clear-sky index of the day before interval end: all power
 // over all clear-sky power, NaN where less than half of the light was measured.
-func (k *known) dayIndex(end int) float64 {
+func (k *siteHistory) dayIndex(end int) float64 {
 	var power, clear, light float64
 	for i := max(0, end-k.slots); i < min(end, len(k.clear)); i++ {
 		if k.clear[i] <= brightShare {

@@ -31,7 +31,7 @@ const (
 	peerWarmUp = 8   // days before the first sample, for the lags
 )
 
-func fitPeer(ctx context.Context, s *Replay, k *known, at time.Time, workers int) (*peer, error) {
+func fitPeer(ctx context.Context, s *Replay, k *siteHistory, at time.Time, workers int) (*peer, error) {
 	p := &peer{levels: s.Protocol.Levels, ensembles: make([]*tree.Ensemble, len(s.Protocol.Levels)), features: s.features(k)}
 	f := p.features.frame(k, index(k.power, s.from(at)), index(k.power, at))
 	binner, err := frame.FitBinner(f, peerBins)
@@ -58,7 +58,7 @@ func fitPeer(ctx context.Context, s *Replay, k *known, at time.Time, workers int
 
 // forecast is what the trees say of intervals at an issue before which end is
 // known.
-func (p *peer) forecast(k *known, end int, intervals []int) []metric.Distribution {
+func (p *peer) forecast(k *siteHistory, end int, intervals []int) []metric.Distribution {
 	var rows []float32
 	for _, i := range intervals {
 		rows = p.features.row(rows, k, i, end)
@@ -91,7 +91,7 @@ type features struct {
 	fixed [][]float32
 }
 
-func (s *Replay) features(k *known) features {
+func (s *Replay) features(k *siteHistory) features {
 	n := k.power.Len()
 	f := features{sine: make([]float64, n)}
 	column := func(name string) []float32 {
@@ -146,7 +146,7 @@ func onto(s series.Series, grid series.Series) []float64 {
 
 // frame are the samples of the intervals [from, to) with the sun up, each as
 // seen at the issue of its day; an issue is a whole number of days before to.
-func (f *features) frame(k *known, from, to int) *frame.Frame {
+func (f *features) frame(k *siteHistory, from, to int) *frame.Frame {
 	out := &frame.Frame{Names: f.names}
 	for i := from + peerWarmUp*k.slots; i < to; i++ {
 		if v := k.power.Values[i]; !math.IsNaN(v) && f.sine[i] > 0 {
@@ -160,7 +160,7 @@ func (f *features) frame(k *known, from, to int) *frame.Frame {
 
 // row appends the features of interval i as seen at an issue before which end
 // is known.
-func (f *features) row(rows []float32, k *known, i, end int) []float32 {
+func (f *features) row(rows []float32, k *siteHistory, i, end int) []float32 {
 	for _, c := range f.fixed {
 		rows = append(rows, c[i])
 	}

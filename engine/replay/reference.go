@@ -24,18 +24,18 @@ func References() []string {
 // lookBackDays is how far a reference looks for a day that is known.
 const lookBackDays = 30
 
-// outlook is what the references say at one issue. They know what is measured
+// referenceForecast is what the references say at one issue. They know what is measured
 // before interval end.
-type outlook struct {
-	k    *known
+type referenceForecast struct {
+	k    *siteHistory
 	end  int
 	last float64 // index of the last known day
 	pull float64 // how much of it stays: the correlation of one day with the next
 }
 
 // look is the outlook from interval end on.
-func (k *known) look(end int, pull float64) *outlook {
-	o := &outlook{k: k, end: end, pull: pull, last: math.NaN()}
+func (k *siteHistory) look(end int, pull float64) *referenceForecast {
+	o := &referenceForecast{k: k, end: end, pull: pull, last: math.NaN()}
 	for d := 0; d < lookBackDays && math.IsNaN(o.last); d++ {
 		o.last = k.dayIndex(end - d*k.slots)
 	}
@@ -47,7 +47,7 @@ func (k *known) look(end int, pull float64) *outlook {
 
 // persistence is the power at the time of interval i on the last day of which
 // it is known.
-func (o *outlook) persistence(i int) float64 {
+func (o *referenceForecast) persistence(i int) float64 {
 	back := (i - o.end + o.k.slots) / o.k.slots // whole days back to before end
 	for d := range lookBackDays {
 		if j := i - (back+d)*o.k.slots; j >= 0 && j < o.end && !math.IsNaN(o.k.power.Values[j]) {
@@ -58,13 +58,13 @@ func (o *outlook) persistence(i int) float64 {
 }
 
 // smart is smart persistence.
-func (o *outlook) smart(i int) float64 { return min(o.last*o.k.clear[i], 1) }
+func (o *referenceForecast) smart(i int) float64 { return min(o.last*o.k.clear[i], 1) }
 
 // mix is the convex mix of climatology and persistence in the clear-sky index
 // that errs least in the square (Yang 2019, "Making reference solar forecasts
 // with climatology, persistence, and their optimal convex combination", Solar
 // Energy 193): the weight of persistence is its correlation with what follows.
-func (o *outlook) mix(i int, indices []float64) float64 {
+func (o *referenceForecast) mix(i int, indices []float64) float64 {
 	return min((o.pull*o.last+(1-o.pull)*mean(indices))*o.k.clear[i], 1)
 }
 
@@ -72,7 +72,7 @@ func (o *outlook) mix(i int, indices []float64) float64 {
 // benchmarking method for probabilistic solar irradiance forecasting", Solar
 // Energy 184): the distribution of all indices there were at this time of day,
 // times the clear sky. The indices are ascending.
-func (o *outlook) ensemble(i int, indices []float64) (d metric.Distribution) {
+func (o *referenceForecast) ensemble(i int, indices []float64) (d metric.Distribution) {
 	for l := range d {
 		d[l] = min(sortedQuantile(indices, metric.Level(l))*o.k.clear[i], 1)
 	}
@@ -83,7 +83,7 @@ func (o *outlook) ensemble(i int, indices []float64) (d metric.Distribution) {
 type climate [][]float64
 
 // climateBefore gathers the indices before interval end.
-func (k *known) climateBefore(end int) climate {
+func (k *siteHistory) climateBefore(end int) climate {
 	c := make(climate, k.slots)
 	for i := range min(end, len(k.clear)) {
 		c.add(k, i)
@@ -94,7 +94,7 @@ func (k *known) climateBefore(end int) climate {
 	return c
 }
 
-func (c climate) add(k *known, i int) {
+func (c climate) add(k *siteHistory, i int) {
 	if v := k.index(i); !math.IsNaN(v) {
 		s := k.slot(i)
 		c[s] = append(c[s], v)
@@ -102,7 +102,7 @@ func (c climate) add(k *known, i int) {
 }
 
 // extend puts the indices of intervals [from, to) in.
-func (c climate) extend(k *known, from, to int) {
+func (c climate) extend(k *siteHistory, from, to int) {
 	for i := from; i < min(to, len(k.clear)); i++ {
 		if v := k.index(i); !math.IsNaN(v) {
 			s := k.slot(i)
@@ -114,7 +114,7 @@ func (c climate) extend(k *known, from, to int) {
 
 // at are the indices for interval i: those of the nearest time of day that has
 // any.
-func (c climate) at(k *known, i int) []float64 {
+func (c climate) at(k *siteHistory, i int) []float64 {
 	s := k.slot(i)
 	for d := range len(c) {
 		for _, near := range [...]int{s + d, s - d + len(c)} {
@@ -127,13 +127,13 @@ func (c climate) at(k *known, i int) []float64 {
 }
 
 // slot is the time of day of interval i, in intervals.
-func (k *known) slot(i int) int {
+func (k *siteHistory) slot(i int) int {
 	return int(k.power.Time(i).Unix()/int64(k.power.Step.Seconds())) % k.slots
 }
 
 // dayCorrelation is the correlation of the clear-sky index of one day with that
 // of the next, over the days before interval end, within 0 and 1.
-func (k *known) dayCorrelation(end int) float64 {
+func (k *siteHistory) dayCorrelation(end int) float64 {
 	var a, b []float64
 	before := math.NaN()
 	for e := end % k.slots; e <= end; e += k.slots {

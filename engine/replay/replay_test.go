@@ -94,7 +94,7 @@ func TestNothingIsSeenBeforeItsTime(t *testing.T) {
 		{"before the refit", "first_test = \"2024-05-10\"\nactuals = \"refit\"\n", 70 * 24, 75},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var said [2][]spoken
+			var said [2][]quantileForecast
 			var references [2][]float64
 			for n, changed := range []int{1e9, c.changed} {
 				s := sunnyReplay(t, c.table, sunny(80, changed))
@@ -136,7 +136,7 @@ func TestNothingIsSeenBeforeItsTime(t *testing.T) {
 					references[n] = append(references[n], o.persistence(i), o.smart(i), o.mix(i, past.at(k, i)), d.Mean())
 				}
 			}
-			if diff := cmp.Diff(said[0], said[1], cmp.AllowUnexported(spoken{})); diff != "" {
+			if diff := cmp.Diff(said[0], said[1], cmp.AllowUnexported(quantileForecast{})); diff != "" {
 				t.Errorf("the engine saw what came later: %s", diff)
 			}
 			if diff := cmp.Diff(references[0], references[1]); diff != "" {
@@ -156,7 +156,7 @@ func TestNothingIsSeenBeforeItsTime(t *testing.T) {
 // References by hand: two days of three intervals each, the sun up in two.
 func TestReferencesByHand(t *testing.T) {
 	nan := math.NaN()
-	k := &known{slots: 3, clear: []float64{0, 0.5, 0.4, 0, 0.5, 0.4, 0, 0.6, 0.4, 0, 0.5, 0.4},
+	k := &siteHistory{slots: 3, clear: []float64{0, 0.5, 0.4, 0, 0.5, 0.4, 0, 0.6, 0.4, 0, 0.5, 0.4},
 		power: series.Series{Start: time.Unix(0, 0), Step: 8 * time.Hour, Values: []float64{0, 0.25, 0.2, 0, 0.4, nan, 0, nan, nan, 0, nan, nan}}}
 	o := k.look(6, 0.25)
 	past := k.climateBefore(6)
@@ -199,7 +199,7 @@ func TestDayCorrelation(t *testing.T) {
 		{"too few", []float64{0.2, 0.9}, 0.5, 0.5},
 		{"the same", []float64{0.7, 0.7, 0.7, 0.7, 0.7, 0.7}, 0.5, 0.5},
 	} {
-		k := &known{slots: 1, power: series.Series{Step: 24 * time.Hour, Values: c.days}}
+		k := &siteHistory{slots: 1, power: series.Series{Step: 24 * time.Hour, Values: c.days}}
 		for range c.days {
 			k.clear = append(k.clear, 1)
 		}

@@ -194,7 +194,7 @@ func index(s series.Series, t time.Time) int {
 }
 
 // score files one issue's forecasts.
-func (p *part) score(s *Replay, k *known, at time.Time, said []spoken, o *outlook, indices climate, trees *peer) {
+func (p *part) score(s *Replay, k *siteHistory, at time.Time, said []quantileForecast, o *referenceForecast, indices climate, trees *peer) {
 	var rows []int
 	for _, f := range said {
 		i, ok := k.power.Index(f.at)

@@ -13,7 +13,7 @@ import (
 // they were something else. It is the content of engine/diagnose's
 // calibration.json.
 func (r *Report) Calibration() []byte {
-	c := diagnose.Calibration{Families: map[detect.Family]diagnose.Line{}, Mistaken: map[detect.Family]map[detect.Family]float64{}}
+	c := diagnose.Calibration{Families: map[detect.Family]diagnose.LogOdds{}, Mistaken: map[detect.Family]map[detect.Family]float64{}}
 	by := map[detect.Family][]sample{}
 	c.Tiers = diagnose.CalibratedTiers() // fitted on measured plants: see Measured.Calibration
 	for _, s := range r.samples {
@@ -52,10 +52,10 @@ func (r *Report) Calibration() []byte {
 // model of the unit's own past: by family and basis the share that was right,
 // with one event right and two wrong added, as few events say little.
 func (m *Measured) Calibration(now diagnose.Calibration) []byte {
-	now.Tiers = map[string]diagnose.Line{}
+	now.Tiers = map[string]diagnose.LogOdds{}
 	for key, n := range m.right {
 		odds := (float64(n[0]) + 1) / (float64(n[1]-n[0]) + 2)
-		now.Tiers[key] = diagnose.Line{A: math.Round(1e4*math.Log(odds)) / 1e4, N: n[1]}
+		now.Tiers[key] = diagnose.LogOdds{A: math.Round(1e4*math.Log(odds)) / 1e4, N: n[1]}
 	}
 	out, err := json.MarshalIndent(now, "", "  ")
 	if err != nil {
@@ -68,7 +68,7 @@ func (m *Measured) Calibration(now diagnose.Calibration) []byte {
 // mean, drawn towards a flat line where few events say little of the slope. Half
 // an event right and half an event wrong at the mean keep a family that was
 // always right from certainty.
-func fit(samples []sample) diagnose.Line {
+func fit(samples []sample) diagnose.LogOdds {
 	type point struct{ x, y, w float64 }
 	mean := 0.0
 	for _, s := range samples {
@@ -103,5 +103,5 @@ func fit(samples []sample) diagnose.Line {
 		}
 		a, b = math.Log(right/(float64(len(samples))+1-right)), 0
 	}
-	return diagnose.Line{A: math.Round(1e4*(a-b*mean)) / 1e4, B: math.Round(1e4*b) / 1e4, N: len(samples)}
+	return diagnose.LogOdds{A: math.Round(1e4*(a-b*mean)) / 1e4, B: math.Round(1e4*b) / 1e4, N: len(samples)}
 }

@@ -38,7 +38,7 @@ func newCase(name string, c simulate.Case) Case {
 	one := Case{
 		Name: name, Clean: c.Clean, Sunny: s.Sunny,
 		Input: detect.Input{Site: detect.Site{ID: s.ID, Location: &s.Location, Zone: s.Zone}, Now: c.Until},
-		Truth: s.Account(s.Start, c.Until), Clipped: s.ClippedHours(s.Start, c.Until),
+		Truth: s.TruthBetween(s.Start, c.Until), Clipped: s.ClippedHours(s.Start, c.Until),
 	}
 	for k := range one.Truth {
 		// Six equal readings are the least that a standing one shows, and three

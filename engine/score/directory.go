@@ -136,7 +136,7 @@ func (c Case) stake(t *simulate.Truth) (riskKW float64, s diagnose.Severity) {
 	family := detect.Family(t.Family)
 	some, site := c.rating(t.Units)
 	riskKW = diagnose.EnergyAtRiskKW(family, t.LossFraction, some, diagnose.TypicalShare*some)
-	return riskKW, diagnose.SeverityOf(diagnose.Stake{
+	return riskKW, diagnose.SeverityOf(diagnose.Exposure{
 		Family: family, LossFraction: t.LossFraction, RatingKW: some, SiteKW: site, SiteUnits: len(c.Input.Units),
 		EnergyAtRiskKW: riskKW, Lasted: until(t, c.Input.Now).Sub(t.From), Confidence: 1,
 	})

@@ -49,7 +49,7 @@ type Mistake struct {
 
 // judge holds the findings of a case, and when units are said to have stood at
 // their limit, against its truth.
-func judge(c Case, findings []diagnose.Finding, clipped map[string][]detect.Span) verdict {
+func evaluate(c Case, findings []diagnose.Finding, clipped map[string][]detect.Span) verdict {
 	v := verdict{families: map[string]*tally{}}
 	now := c.Input.Now
 	m := match(c.Truth, findings, now)

@@ -57,7 +57,7 @@ func replay(ctx context.Context, n, jobs int, cases func(i int) ([]Case, error))
 				if err != nil {
 					return fmt.Errorf("replay %s: %w", c.Name, err)
 				}
-				verdicts[i] = append(verdicts[i], judge(c, findings, report.Clipped))
+				verdicts[i] = append(verdicts[i], evaluate(c, findings, report.Clipped))
 			}
 			return nil
 		})

@@ -60,7 +60,7 @@ func TestJudge(t *testing.T) {
 	c := Case{Name: "by hand", Input: detect.Input{Now: noon.AddDate(0, 0, 30), Units: []detect.Unit{{AssetID: "A", CapacityKW: 50}, {AssetID: "B", CapacityKW: 50}}},
 		Truth: []simulate.Truth{fault(simulate.UnitOutage, 0, 4, "A"), fault(simulate.UnitOutage, 48, 4, "A"), fault(simulate.SiteOutage, 96, 4, "A", "B")}}
 	findings := []diagnose.Finding{finding(detect.InverterOutage, 0, 4, "A"), finding(detect.SiteOutage, 96, 4, "A", "B"), finding(detect.InverterOutage, 200, 1, "B")}
-	v := judge(c, findings, nil)
+	v := evaluate(c, findings, nil)
 	f := v.overall.figures(0)
 	for _, x := range []struct {
 		name      string
@@ -98,7 +98,7 @@ func TestKappa(t *testing.T) {
 // The report has the keys that scripts read, for all and for each family.
 func TestReportKeys(t *testing.T) {
 	c := Case{Name: "by hand", Clean: true, Input: detect.Input{Now: noon, Units: []detect.Unit{{AssetID: "A", CapacityKW: 50}}}}
-	v := judge(c, []diagnose.Finding{finding(detect.InverterOutage, -5, 1, "A")}, nil)
+	v := evaluate(c, []diagnose.Finding{finding(detect.InverterOutage, -5, 1, "A")}, nil)
 	body, err := json.Marshal(Report{Overall: v.overall.figures(1), Families: map[string]Figures{"inverter_outage": v.overall.figures(1)}})
 	if err != nil {
 		t.Fatal(err)

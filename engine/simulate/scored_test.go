@@ -16,7 +16,7 @@ func TestScoredSeed(t *testing.T) {
 			if len(frames) != len(c.Site.Units) {
 				t.Fatalf("%s: %d frames", c.Site.ID, len(frames))
 			}
-			truth := c.Site.Account(c.Site.Start, c.Until)
+			truth := c.Site.TruthBetween(c.Site.Start, c.Until)
 			if c.Clean && len(truth) > 0 {
 				t.Errorf("%s is clean and has %d faults", c.Site.ID, len(truth))
 			}
@@ -48,7 +48,7 @@ func TestScoredSeed(t *testing.T) {
 // The ledger's loss is that of a run without the fault.
 func TestLedgerIsTheDifference(t *testing.T) {
 	c := Scored(0, time.Date(2025, 10, 1, 0, 0, 0, 0, time.UTC))[1]
-	truth := c.Site.Account(c.Site.Start, c.Until)
+	truth := c.Site.TruthBetween(c.Site.Start, c.Until)
 	checked := 0
 	for _, f := range truth {
 		if f.LostKWh == 0 || f.To.Sub(f.From) > 8*24*time.Hour || checked > 4 {
@@ -69,7 +69,7 @@ func BenchmarkScoredSeed(b *testing.B) {
 	for b.Loop() {
 		for _, c := range Scored(1, time.Date(2025, 10, 1, 0, 0, 0, 0, time.UTC)) {
 			c.Site.Frames(c.Site.Start, c.Until, c.Step)
-			c.Site.Account(c.Site.Start, c.Until)
+			c.Site.TruthBetween(c.Site.Start, c.Until)
 		}
 	}
 }

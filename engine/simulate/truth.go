@@ -52,9 +52,9 @@ type Truth struct {
 	Visible      bool      // it cost, or falsified, more than the onset and lasted long enough to be told from chance
 }
 
-// Account is the truth of [from, to), in order of time. The days in it are
+// TruthBetween is the truth of [from, to), in order of time. The days in it are
 // generated if they have not been before.
-func (s *Site) Account(from, to time.Time) []Truth {
+func (s *Site) TruthBetween(from, to time.Time) []Truth {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first, last := s.dayIndex(from), s.dayIndex(to.Add(-time.Second))

@@ -77,15 +77,15 @@ func FromColumns(issuedAt time.Time, source string, start time.Time, step time.D
 		}
 		values := onGrid(c.Series, step)
 		for i := range f.Conditions {
-			f.Conditions[i].Take(c.Quantity, values.At(f.Time(i)))
+			f.Conditions[i].SetIfUnknown(c.Quantity, values.At(f.Time(i)))
 		}
 	}
 	return f
 }
 
-// Said is the first column of a quantity that was forecast, not measured; ok
+// Forecasted is the first column of a quantity that was forecast, not measured; ok
 // is false where there is none.
-func (f Forecast) Said(q Quantity) (s series.Series, ok bool) {
+func (f Forecast) Forecasted(q Quantity) (s series.Series, ok bool) {
 	for _, c := range f.Columns {
 		if c.Quantity == q && !c.Measured {
 			return c.Series, true
@@ -121,16 +121,16 @@ func (c *Conditions) field(q Quantity) *float64 {
 	return nil
 }
 
-// Take sets the quantity to v where it is one of theirs and yet unknown.
-func (c *Conditions) Take(q Quantity, v float64) {
+// SetIfUnknown sets the quantity to v where it is one of theirs and yet unknown.
+func (c *Conditions) SetIfUnknown(q Quantity, v float64) {
 	if at := c.field(q); at != nil && math.IsNaN(*at) {
 		*at = v
 	}
 }
 
-// Of is the quantity in these conditions; NaN where it is unknown or none of
+// Value is the quantity in these conditions; NaN where it is unknown or none of
 // theirs.
-func (c Conditions) Of(q Quantity) float64 {
+func (c Conditions) Value(q Quantity) float64 {
 	if at := c.field(q); at != nil {
 		return *at
 	}

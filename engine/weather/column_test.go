@@ -58,10 +58,10 @@ func TestFromColumns(t *testing.T) {
 			t.Errorf("column %s from %v to %v", c.Name, c.Series.Start, c.Series.End())
 		}
 	}
-	if got := f.Conditions[0].Of(weather.AirTemperature); got != 48 {
+	if got := f.Conditions[0].Value(weather.AirTemperature); got != 48 {
 		t.Errorf("temperature %g", got)
 	}
-	if got := f.Conditions[0].Of(weather.Pressure); !math.IsNaN(got) {
+	if got := f.Conditions[0].Value(weather.Pressure); !math.IsNaN(got) {
 		t.Errorf("pressure %g of conditions that have none", got)
 	}
 }

@@ -256,7 +256,7 @@ const recentEvents = day
 
 // analysis returns the results of a run for one asset.
 func analysis(u detect.Unit, events []ops.Event, in detect.Input, r detect.Report) api.Analysis {
-	a := api.Analysis{SeverityLabel: api.SeverityNormal, Status: "completed", FaultType: "none", Anomalies: []api.Anomaly{}, NotJudged: r.NotJudged,
+	a := api.Analysis{SeverityLabel: api.SeverityNormal, Status: "completed", FaultType: "none", Anomalies: []api.Anomaly{}, NotJudged: r.NotEvaluated,
 		Metrics: latestMetrics(u.Frame, r.Expected[u.AssetID])}
 	if n := u.Frame.Len(); n > 0 {
 		a.LastObservation = api.Unix(u.Frame.Times[n-1])

@@ -87,7 +87,7 @@ func (tr *Trainer) trainChallenger(ctx context.Context, site forecast.Site, h si
 func (tr *Trainer) fit(ctx context.Context, site forecast.Site, h sitedata.History, from, to float64) (trained, error) {
 	train := forecast.Train
 	if h.ColdStart {
-		train = forecast.Join
+		train = forecast.TrainPooled
 	}
 	model, report, err := train(ctx, site, forecast.History{Power: h.Trimmed(), Weather: h.Weather, Siblings: h.Peers}, forecast.Options{
 		Seed: sitedata.Seed(site.ID), Workers: tr.Workers, Resolution: sitedata.ModelStep,

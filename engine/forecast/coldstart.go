@@ -20,20 +20,20 @@ const (
 	youngTestDays = 5
 )
 
-// young is the prepared data of a site with a short history.
-type young struct {
+// coldStart is the prepared data of a site with a short history.
+type coldStart struct {
 	*training
 	geometry geometry
 	light    sky
-	world    *world
+	world    *siteContext
 	report   Report
 }
 
-// Young is the model of a site whose history is too short to train on, down to
+// ColdStart is the model of a site whose history is too short to train on, down to
 // none: the sun, the modules' plane (typical where unknown) and, from the first
 // days on, the site's own level and days like the last. It takes milliseconds.
 // Its report's score is 0 with fewer than ten days.
-func Young(site Site, h History, o Options) (*Model, Report, error) {
+func ColdStart(site Site, h History, o Options) (*Model, Report, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, Report{}, err
@@ -42,7 +42,7 @@ func Young(site Site, h History, o Options) (*Model, Report, error) {
 		// Nothing was measured: a day without values keeps the rest the same.
 		h.Power = series.Series{Start: tickTime(0), Step: stepFor(0, o.Resolution), Values: []float64{math.NaN()}}
 	}
-	y, err := prepareYoung(site, h, o)
+	y, err := prepareColdStart(site, h, o)
 	if err != nil {
 		return nil, Report{}, fmt.Errorf("young model of site %s: %w", site.ID, err)
 	}
@@ -63,13 +63,13 @@ func Young(site Site, h History, o Options) (*Model, Report, error) {
 	return m, rep, nil
 }
 
-func prepareYoung(site Site, h History, o Options) (*young, error) {
+func prepareColdStart(site Site, h History, o Options) (*coldStart, error) {
 	t, rep, err := prepare(site, h, o)
 	if err != nil {
 		return nil, err
 	}
 	t.ofCapacity() // a few days' peak says little
-	y := &young{training: t, geometry: fitGeometry(site, t.hourly, t.fine), report: rep}
+	y := &coldStart{training: t, geometry: fitGeometry(site, t.hourly, t.fine), report: rep}
 	y.light = lookUp(site.Location, y.geometry, t.from-ticksPerDay, t.to+ticksPerDay, o.Workers)
 	y.world = y.before(t.to, rep.Days)
 	return y, nil
@@ -87,19 +87,19 @@ func (t *training) ofCapacity() {
 }
 
 // before is what is known at tick end, after so many days with power.
-func (y *young) before(end int64, days int) *world {
+func (y *coldStart) before(end int64, days int) *siteContext {
 	w := y.training.world(&y.light, y.hourly.until(end), end)
-	w.env.temper(days)
+	w.env.shrinkRatio(days)
 	w.past.light(w.env, &y.light)
 	return w
 }
 
-func (y *young) model(plain *learners) *Model {
+func (y *coldStart) model(plain *learners) *Model {
 	return &Model{site: y.site, geometry: y.geometry, step: y.report.Step, peakKW: y.peakKW, quantiles: y.o.Quantiles, env: y.world.env, memory: y.world.past, plain: plain}
 }
 
 // calibrator is one that moves slowly: a few days tell little of the tails.
-func (y *young) calibrator() *quantile.Calibrator {
+func (y *coldStart) calibrator() *quantile.Calibrator {
 	c := quantile.NewCalibrator(y.o.Quantiles, 0.01, 12*ticksPerHour/y.n)
 	c.Gamma /= 3
 	return c
@@ -115,8 +115,8 @@ func points(s series.Series) int {
 	return n
 }
 
-// temper draws the ratios of a few days to what is typical.
-func (e *envelope) temper(days int) {
+// shrinkRatio draws the ratios of a few days to what is typical.
+func (e *envelope) shrinkRatio(days int) {
 	own := float32(days) / float32(days+ratioDays)
 	for i, r := range e.ratios {
 		e.ratios[i] = own*r + (1-own)*typicalRatio
@@ -124,15 +124,15 @@ func (e *envelope) temper(days int) {
 }
 
 // half is where the second half of the days begins, which tests are made on.
-func (y *young) half() int64 { return y.from + (y.to-y.from)/2 }
+func (y *coldStart) half() int64 { return y.from + (y.to-y.from)/2 }
 
 // try lets learners forecast the second half of the days.
-func (y *young) try(ctx context.Context, l *learners) (*trial, error) {
-	all := &trial{members: make([][]float32, memberCount)}
+func (y *coldStart) try(ctx context.Context, l *learners) (*fold, error) {
+	all := &fold{members: make([][]float32, memberCount)}
 	for from := y.half(); from < y.to; from += youngTestDays * ticksPerDay {
 		end := min(from+youngTestDays*ticksPerDay, y.to)
-		x := &trial{}
-		if err := y.examine(ctx, x, l, &y.light, from, end, func(e *envelope) { e.temper(y.report.Days / 2) }); err != nil {
+		x := &fold{}
+		if err := y.examine(ctx, x, l, &y.light, from, end, func(e *envelope) { e.shrinkRatio(y.report.Days / 2) }); err != nil {
 			return nil, err
 		}
 		all.join(x)
@@ -141,7 +141,7 @@ func (y *young) try(ctx context.Context, l *learners) (*trial, error) {
 }
 
 // table is what the first so many members lost in the trial.
-func (y *young) table(x *trial, members int) backtest.Table {
+func (y *coldStart) table(x *fold, members int) backtest.Table {
 	row := backtest.Row{N: len(x.actual), Origin: backtest.Origin{TrainTo: tickTime(y.half()), TestFrom: tickTime(y.half()), TestTo: tickTime(y.to)}}
 	for _, said := range x.members[:members] {
 		row.Losses = append(row.Losses, backtest.Loss(y.o.Quantiles, x.actual, said))
@@ -151,11 +151,11 @@ func (y *young) table(x *trial, members int) backtest.Table {
 
 // conclude scores the learners on the trial, from which their calibration
 // learns, and reports it.
-func (y *young) conclude(rep *Report, l *learners, x *trial, members int) {
+func (y *coldStart) conclude(rep *Report, l *learners, x *fold, members int) {
 	if len(x.actual) == 0 {
 		return
 	}
-	var j judge
+	var j scorer
 	y.live(&j, l.calibrator, x, blend(l.weights, x.members))
 	rep.Score, rep.References = j.conclude(y.site.CapacityKW, y.peakKW)
 	rep.Backtest = y.table(x, members)

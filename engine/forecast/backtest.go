@@ -10,8 +10,8 @@ import (
 	"app.sunloop/engine/learn/quantile"
 )
 
-// tested is what a backtest found.
-type tested struct {
+// backtestResult is what a backtest found.
+type backtestResult struct {
 	table      backtest.Table
 	weights    []float64
 	calibrator *quantile.Calibrator
@@ -19,8 +19,8 @@ type tested struct {
 	references []Reference
 }
 
-// trial is the test part of one origin: everything needed to score it.
-type trial struct {
+// fold is the test part of one origin: everything needed to score it.
+type fold struct {
 	actual, top         []float32
 	persistence, ensemb []float32 // the references, shares of the peak; ensemb row-major
 	members             [][]float32
@@ -29,12 +29,12 @@ type trial struct {
 
 // backtest fits light members at each origin on what lies before it and tests
 // them, day-ahead from each midnight, on what follows.
-func (t *training) backtest(ctx context.Context, s spec, light *sky, stage func(string, float64)) (*tested, error) {
+func (t *training) backtest(ctx context.Context, s spec, light *sky, stage func(string, float64)) (*backtestResult, error) {
 	q := t.o.Quantiles
-	out := &tested{table: backtest.Table{Members: memberNames}}
+	out := &backtestResult{table: backtest.Table{Members: memberNames}}
 	perDay := 12 * ticksPerHour / t.n
 	out.calibrator = quantile.NewCalibrator(q, float32(0.01*t.capacity()), perDay)
-	var trials []*trial
+	var trials []*fold
 	if count := s.origins(t.o.Origins); count > 0 {
 		origins := backtest.Origins(tickTime(t.from), tickTime(t.to), 0.45, count)
 		var err error
@@ -55,10 +55,10 @@ func (t *training) backtest(ctx context.Context, s spec, light *sky, stage func(
 	}
 	out.weights = backtest.Weights(out.table)
 	if s.Weather {
-		leaveOut(out.weights, memberAnalog) // days like the last know less than the forecast
-		evenOut(out.weights, memberAnalog)
+		redistribute(out.weights, memberAnalog) // days like the last know less than the forecast
+		shrinkWeights(out.weights, memberAnalog)
 	} else {
-		trustAnalogs(out.weights, t.days())
+		upweightAnalogs(out.weights, t.days())
 	}
 	for r := range out.table.Rows {
 		for m := range out.table.Rows[r].Losses {
@@ -69,8 +69,8 @@ func (t *training) backtest(ctx context.Context, s spec, light *sky, stage func(
 	return out, nil
 }
 
-// leaveOut gives a member's weight to the others.
-func leaveOut(weights []float64, member int) {
+// redistribute gives a member's weight to the others.
+func redistribute(weights []float64, member int) {
 	rest := 1 - weights[member]
 	weights[member] = 0
 	for m := range weights {
@@ -78,9 +78,9 @@ func leaveOut(weights []float64, member int) {
 	}
 }
 
-// evenOut draws the weights of all but one member halfway to equal ones: the
+// shrinkWeights draws the weights of all but one member halfway to equal ones: the
 // members of a backtest are lighter than the final ones, the network most.
-func evenOut(weights []float64, but int) {
+func shrinkWeights(weights []float64, but int) {
 	for m := range weights {
 		if m != but {
 			weights[m] = (weights[m] + 1/float64(len(weights)-1)) / 2
@@ -88,9 +88,9 @@ func evenOut(weights []float64, but int) {
 	}
 }
 
-// trustAnalogs shifts weight to the analogs while there is less than a year:
+// upweightAnalogs shifts weight to the analogs while there is less than a year:
 // the others have not seen every season, and the backtest cannot know.
-func trustAnalogs(weights []float64, days int) {
+func upweightAnalogs(weights []float64, days int) {
 	trust := min(1, float64(days)/365)
 	sum := 0.0
 	for m := range weights {
@@ -107,7 +107,7 @@ func trustAnalogs(weights []float64, days int) {
 func (t *training) days() int { return int(t.to-t.from) / ticksPerDay }
 
 // trial is nil where the origin has too little before or after it.
-func (t *training) trial(ctx context.Context, s spec, light *sky, o backtest.Origin) (*trial, error) {
+func (t *training) trial(ctx context.Context, s spec, light *sky, o backtest.Origin) (*fold, error) {
 	origin, from, to := tickOf(o.TrainTo), tickOf(o.TestFrom), tickOf(o.TestTo)
 	known := t.hourly.until(origin)
 	if len(known.power) < 30*hours {
@@ -125,18 +125,18 @@ func (t *training) trial(ctx context.Context, s spec, light *sky, o backtest.Ori
 	if err != nil {
 		return nil, err
 	}
-	var parts []*trial
+	var parts []*fold
 	var g errgroup.Group
 	g.SetLimit(t.o.Workers)
 	for a := from; a < to; a += blockDays * ticksPerDay {
-		out := &trial{}
+		out := &fold{}
 		parts = append(parts, out)
 		g.Go(func() error { return t.examine(ctx, out, l, light, a, min(a+blockDays*ticksPerDay, to), nil) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	all := &trial{members: make([][]float32, memberCount)}
+	all := &fold{members: make([][]float32, memberCount)}
 	for _, p := range parts {
 		all.join(p)
 	}
@@ -149,7 +149,7 @@ func (t *training) trial(ctx context.Context, s spec, light *sky, o backtest.Ori
 // testedTicks thins the test of steps below half an hour: neighbours err alike.
 const testedTicks = 2
 
-func (x *trial) join(p *trial) {
+func (x *fold) join(p *fold) {
 	x.actual, x.top, x.day = append(x.actual, p.actual...), append(x.top, p.top...), append(x.day, p.day...)
 	x.persistence, x.ensemb = append(x.persistence, p.persistence...), append(x.ensemb, p.ensemb...)
 	for m := range x.members {
@@ -160,7 +160,7 @@ func (x *trial) join(p *trial) {
 // examine lets the learners and the references forecast the span [from, to),
 // with the envelope as it would have been learned at its beginning, changed by
 // temper where one is given.
-func (t *training) examine(ctx context.Context, out *trial, l *learners, light *sky, from, to int64, temper func(*envelope)) error {
+func (t *training) examine(ctx context.Context, out *fold, l *learners, light *sky, from, to int64, temper func(*envelope)) error {
 	q := t.o.Quantiles
 	w := t.world(light, t.hourly, from)
 	if temper != nil {
@@ -183,9 +183,9 @@ func (t *training) examine(ctx context.Context, out *trial, l *learners, light *
 		analog = append(analog, a.analog[int(i)*len(q):(int(i)+1)*len(q)]...)
 	}
 	out.actual, out.day = f.Target, f.Group
-	out.members = l.say(f.Rows, f.Scale, analog)
+	out.members = l.predict(f.Rows, f.Scale, analog)
 	out.ensemb = make([]float32, len(keep)*len(q))
-	var v *view
+	var v *issueView
 	for i, at := range f.Time {
 		tk := at / tickSeconds
 		if issue := w.midnight(tk); v == nil || v.issue != issue {
@@ -206,11 +206,11 @@ func (t *training) examine(ctx context.Context, out *trial, l *learners, light *
 // conclude calibrates along the trials as it would have gone: each day's band
 // from the days before it. The first trial only starts the calibration, where
 // there are others to score.
-func (t *training) conclude(out *tested, trials []*trial) {
+func (t *training) conclude(out *backtestResult, trials []*fold) {
 	q := t.o.Quantiles
 	k := len(q)
 	var all, actual []float32
-	var judged judge
+	var judged scorer
 	for i, x := range trials {
 		said := blend(out.weights, x.members)
 		if i == 0 && len(trials) > 1 {
@@ -231,7 +231,7 @@ func (t *training) conclude(out *tested, trials []*trial) {
 }
 
 // live scores one trial day by day.
-func (t *training) live(j *judge, c *quantile.Calibrator, x *trial, said []float32) {
+func (t *training) live(j *scorer, c *quantile.Calibrator, x *fold, said []float32) {
 	q := t.o.Quantiles
 	k := len(q)
 	for from := 0; from < len(x.actual); {
@@ -254,8 +254,8 @@ func (t *training) live(j *judge, c *quantile.Calibrator, x *trial, said []float
 	}
 }
 
-// judge sums what scores need, in shares of the peak.
-type judge struct {
+// scorer sums what scores need, in shares of the peak.
+type scorer struct {
 	n                                        float64
 	abs, squared, bias, pinball, in, width   float64
 	persistAbs, persistSquared               float64
@@ -265,7 +265,7 @@ type judge struct {
 
 type judged struct{ actual, median float32 }
 
-func (j *judge) add(quantiles []float64, q []float32, actual, persistence float32, history []float32) {
+func (j *scorer) add(quantiles []float64, q []float32, actual, persistence float32, history []float32) {
 	y := float64(actual)
 	median, mean := float64(q[len(q)/2]), float64(meanOf(quantiles, q))
 	low, high := float64(q[quantileAt(quantiles, 0.1)]), float64(q[quantileAt(quantiles, 0.9)])
@@ -288,7 +288,7 @@ func (j *judge) add(quantiles []float64, q []float32, actual, persistence float3
 	j.rows = append(j.rows, judged{actual, q[len(q)/2]})
 }
 
-func (j *judge) conclude(capacityKW, peakKW float64) (Score, []Reference) {
+func (j *scorer) conclude(capacityKW, peakKW float64) (Score, []Reference) {
 	if j.n == 0 {
 		return Score{}, nil
 	}
