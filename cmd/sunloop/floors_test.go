@@ -15,6 +15,7 @@ var floors = []struct {
 	may  []string
 }{
 	{"app.sunloop/themes", nil},
+	{"app.sunloop/internal/style", nil},
 	{"app.sunloop/engine/series", nil},
 	{"app.sunloop/engine/solar", nil},
 	{"app.sunloop/engine/realdata", nil},
