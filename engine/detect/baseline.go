@@ -18,8 +18,9 @@ var referenceNames = [...]string{byPeers: "peers", byLight: "irradiance", bySky:
 
 var referenceWords = [...]string{byPeers: "its peers", byLight: "the irradiance", bySky: "the light of a clear sky"}
 
-// Figures of the model. A moment is clear when power, and light if there is
-// one, run smoothly: a cloud over the sensor is not yet one over the modules.
+// Parameters of the model. A moment counts as clear if the power, and the
+// irradiance where it is measured, vary smoothly: a cloud over the sensor is
+// not yet a cloud over the modules.
 const (
 	lowestSun      = 8.0  // degrees of elevation, below which no moment is used
 	clearWithLight = 0.05 // highest roughness of a clear moment
@@ -48,7 +49,7 @@ type moment struct {
 	v float32 // for what sinks over weeks, which can use rougher ones
 }
 
-// baseDay is what a day has to teach.
+// baseDay holds what the model learns from one day.
 type baseDay struct {
 	day     int64
 	moments []moment
@@ -430,9 +431,9 @@ func (b *baseline) refit(day int64, factor func(day int64) float64) {
 // learning.
 const longestHold = 35
 
-// Figures of the regression: iterations, ridge on terms of unit rms, residuals
-// beyond which a moment has no weight, and what a moment below the envelope of
-// a clear sky weighs.
+// Parameters of the regression: number of iterations, ridge penalty on terms of
+// unit rms, residuals above which a moment gets no weight, and the weight of a
+// moment below the clear-sky envelope.
 const (
 	fitTurns   = 6
 	fitRidge   = 1e-4

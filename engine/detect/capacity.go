@@ -65,7 +65,7 @@ func (m *grown) day(v *view, s *session, k int) {
 	mem.long = ring{}
 }
 
-// evenly says whether a gain shows in all parts of the day.
+// evenly reports whether a gain appears in all parts of the day.
 func (d relative) evenly(gain float64) bool {
 	for _, p := range d.parts {
 		if p-d.ratio < -0.5*gain || p-d.ratio > gain {

@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// clipping notes that units stand at their rating: the array is larger than
-// the inverter by design. It is normal, one event for the site, and booked so
-// that nobody takes it for a limit of another kind. It claims nothing: the
-// other stages know that a unit at its rating hides what its array does.
+// clipping records that units run at their rating because the array is larger
+// than the inverter. This is normal operation: one event for the site, recorded
+// so that no other stage reports it as a limit of another kind. It claims no
+// samples: the other stages know that the array cannot be evaluated while its
+// unit is at the rating.
 type clipping struct {
 	record *record
 	quiet  int64 // when the last clipped sample ended
@@ -71,8 +72,8 @@ func (c *clipping) look(v *view, s *session) {
 	}
 }
 
-// clippedDay is the stretch of the day in which unit k stands at its top, and
-// that top in kW; the zero stretch where it does so for less than 20 minutes.
+// clippedDay returns the part of the day in which unit k runs at its maximum,
+// and that maximum in kW. The span is zero if it is shorter than 20 minutes.
 func clippedDay(v *view, s *session, k int) (day stretch, top float64) {
 	u, rating := &v.units[k], s.rating(k)
 	if rating <= 0 {
@@ -107,9 +108,9 @@ func clippedDay(v *view, s *session, k int) (day stretch, top float64) {
 	return day, top
 }
 
-// Clipped says of each sample whether the power stands flat at least at a
-// level: it and its neighbours, or it and two on one side, are within 0.2 % of
-// their mean.
+// Clipped reports for each sample whether the power is flat at or above a
+// level: the sample and its neighbours, or the sample and two on one side, are
+// within 0.2 % of their mean.
 func Clipped(power []float64, level float64) []bool {
 	out := make([]bool, len(power))
 	for i := range power {
@@ -130,5 +131,6 @@ type stretch struct{ from, to int64 }
 
 func (s stretch) span() Span { return Span{time.Unix(s.from, 0).UTC(), time.Unix(s.to, 0).UTC()} }
 
-// clips says that a unit is so near its limit that its array may be hidden.
+// clips reports whether a unit is so close to its limit that a loss of its
+// array may be hidden.
 func clips(p, rating float64) bool { return math.IsNaN(p) || p >= 0.97*rating }

@@ -2,11 +2,11 @@ package detect
 
 import "math"
 
-// clocks finds a logger whose stamps are late or early: the day of the site, from
-// the first power to the last, no longer lies about the sun's noon as it did.
-// Clouds move the ends of a day by minutes, so some days must agree, fewer where
-// they are clear. A found shift is taken out of the days that follow, so that
-// nothing else is judged by a wrong clock.
+// clocks finds a logger whose time stamps are late or early: the site's day,
+// from the first power to the last, has moved relative to solar noon. Clouds
+// move the ends of a day by minutes, so several days must agree, fewer if they
+// are clear. A shift that was found is removed from the following days, so that
+// no other stage evaluates data with a wrong clock.
 type clocks struct {
 	centres ring    // minutes between the middles of the day's energy and of a clear sky's, by a right clock
 	past    ring    // minutes between the middles of the site's day and of the sun's, of days by a right clock
@@ -82,8 +82,8 @@ func (c *clocks) look(v *view, s *session) {
 	}
 }
 
-// judge looks for a shift that explains the last days better than the one in
-// force; true says that one was found.
+// judge looks for a shift that explains the last days better than the current
+// one. It reports whether it found one.
 func (c *clocks) judge(s *session, step float64) bool {
 	for n := clockLeast; n <= len(c.last); n++ {
 		days := c.last[len(c.last)-n:]
@@ -104,9 +104,9 @@ func (c *clocks) judge(s *session, step float64) bool {
 	return false
 }
 
-// agrees says that the middle of the days' energy has moved as well: the ends of
-// a day also move by snow, a horizon or a late start, and readings are not
-// changed on one sign alone.
+// agrees reports whether the centre of the days' energy has moved as well.
+// Snow, the horizon or a late start also move the ends of a day, and time
+// stamps are not corrected on one indication only.
 func (c *clocks) agrees(days []middle, shift float64) bool {
 	var moved []float64
 	for _, d := range days {
@@ -117,8 +117,8 @@ func (c *clocks) agrees(days []middle, shift float64) bool {
 	return len(moved) >= clockLeast && median(moved)/(shift-c.shift) > clockAgree
 }
 
-// offCentre is how many minutes the middle of the day's energy comes after that
-// of a clear sky's; NaN where the day is not known.
+// offCentre returns by how many minutes the centre of the day's energy is later
+// than that of a clear sky, NaN if the day is not known.
 func offCentre(v *view) float64 {
 	var made, at, clear, noon float64
 	for i := range v.cells {

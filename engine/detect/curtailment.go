@@ -6,8 +6,8 @@ import (
 )
 
 // curtailment finds times in which all units stop at the same share of their
-// rating, below it, while the light would give more. It is a
-// flag of the site and no fault: its energy is somebody else's doing.
+// rating, below it, although the irradiance would give more. It is a state of
+// the site and not a fault: the energy is lost by an external limit.
 type curtailment struct {
 	since   int64
 	samples int
@@ -21,9 +21,9 @@ type curtailment struct {
 	last    int64 // when it was, before it is announced
 }
 
-// A plateau is a ceiling: so many units are so close to the upper ones, nobody
-// is above, and it moves so little from sample to sample. Units that a cloud
-// keeps below the ceiling do not speak against it.
+// A plateau is a ceiling: enough units are close enough to the highest ones, no
+// unit is above them, and the level changes little enough from sample to
+// sample. Units that a cloud keeps below the ceiling do not count against it.
 const (
 	plateauUnits   = 0.6
 	plateauWidth   = 0.006
@@ -96,7 +96,8 @@ func (c *curtailment) look(v *view, s *session) {
 	}
 }
 
-// exceeded says that some unit makes more than a ceiling of a share of its rating.
+// exceeded reports whether a unit produces more than the given share of its
+// rating.
 func exceeded(v *view, s *session, i int, level float64) bool {
 	for k := range v.units {
 		if v.units[k].power[i] > (level+plateauWidth)*s.rating(k) {
@@ -118,9 +119,9 @@ func (c *curtailment) claim(v *view, i int) {
 	r.fraction = r.lost / max(r.lost+r.seen.expectedKWh, 1e-9)
 }
 
-// plateau is the common share of the rating at cell i; tight says that units agree
-// on it, at a round set-point, as only a command makes them: four in five nearly,
-// or fewer to the last digit.
+// plateau returns the common share of the rating at cell i. tight reports that
+// the units agree on a round set point, as only a command achieves: nearly four
+// in five of them, or fewer if they agree to the last digit.
 func plateau(v *view, s *session, i int, shares []float64) (level float64, tight, ok bool) {
 	shares = shares[:0]
 	for k := range v.units {
@@ -153,9 +154,10 @@ func plateau(v *view, s *session, i int, shares []float64) (level float64, tight
 	return level, tight, level > 0.05 && level < 0.97 && near >= 2 && float64(near) >= plateauUnits*float64(len(shares))
 }
 
-// pinned is the round set-point on which the highest of ascending shares stand,
-// three of them and a quarter of all: what follows a command stands on it to the
-// last digit, while clouds keep others below.
+// pinned returns the round set point at which the highest of ascending shares
+// are, if at least three units and a quarter of all are there: units that
+// follow a command are at the set point to the last digit, while clouds keep
+// the others below it.
 func pinned(shares []float64) (level float64, ok bool) {
 	n := len(shares)
 	level = math.Round(20*shares[n-1]) / 20
@@ -166,9 +168,10 @@ func pinned(shares []float64) (level float64, ok bool) {
 	return level, on >= 3 && 4*on >= n && level > 0.05 && level < 0.97
 }
 
-// headroom is the energy that the light would have given above the plateau in
-// the cell, whether there is a light reading, and whether most units say that
-// they are throttled. Less than 4 % above is no headroom.
+// headroom returns the energy that the irradiance would have given above the
+// plateau in the cell, whether irradiance was measured, and whether most units
+// report that they are throttled. Less than 4 % above the plateau counts as no
+// headroom.
 func (c *curtailment) headroom(v *view, s *session, i int, level float64) (more float64, lit, throttled bool) {
 	said := 0
 	for k := range v.units {

@@ -2,7 +2,7 @@ package detect
 
 import "math"
 
-// daySky is what the site's power says of the day's sky.
+// daySky holds the sky condition of the day as derived from the site's power.
 type daySky struct {
 	smooth   bool // the power goes over the day without breaks: few clouds, or an even cover
 	bright   bool // smooth, and a good part of the best that was made at these hours
@@ -15,7 +15,8 @@ const (
 	skyBright = 0.6
 )
 
-// judgeSky fills v.sky and v.share from the median of the units' power over their ratings.
+// judgeSky fills v.sky and v.share from the median of the units' power over
+// their ratings.
 func judgeSky(v *view, s *session) {
 	var sumP, rough, best float64
 	shares := make([]float64, 0, len(v.units))

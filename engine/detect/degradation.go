@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// degradation finds a site whose yield on its light falls from year to year:
-// the median of the changes between days a year apart, with the band that 95 %
-// of medians of such changes lie in. It asks for two years.
+// degradation finds a site whose yield per irradiation falls from year to year:
+// the median of the changes between days one year apart, with the interval that
+// contains 95 % of the medians of such changes. It requires two years of data.
 type degradation struct {
 	record *record
 	asked  int64 // when it was last judged
@@ -56,7 +56,7 @@ func (d *degradation) look(v *view, s *session) {
 	}
 }
 
-// made is the site's mean energy of a day, kWh, from its usual power.
+// made returns the site's mean energy of a day in kWh, from its typical power.
 func (d *degradation) made(v *view, s *session) float64 {
 	var sum float64
 	for slot := range s.memory.stats {

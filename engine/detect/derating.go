@@ -68,9 +68,9 @@ func (d *derating) look(v *view, s *session) {
 	}
 }
 
-// plateauDay looks for a plateau of unit k on the day, or an hour in which the
-// unit says that it is held back; judged says that there was light enough to see
-// one.
+// plateauDay looks for a plateau of unit k on the day, or for an hour in which
+// the unit reports that it is limited. judged reports that there was enough
+// irradiance to see one.
 func plateauDay(v *view, s *session, k int) (day *hotDay, judged bool) {
 	u, rating := &v.units[k], s.rating(k)
 	usable := func(i int) bool {
@@ -126,8 +126,8 @@ func plateauDay(v *view, s *session, k int) (day *hotDay, judged bool) {
 	return day, true
 }
 
-// flows says that power goes on evenly from sample to sample where it is held
-// back.
+// flows reports whether power continues smoothly from sample to sample while it
+// is limited.
 func (u *unitView) flows(cells []int, usable func(int) bool, level, rating float64) bool {
 	rough, n := 0.0, 0
 	for _, i := range cells {

@@ -1,16 +1,17 @@
-// Package detect finds faults in the telemetry of one site and says what they
-// cost and what speaks for each. What is behind them, how severe they are and
-// what to do is engine/diagnose's to say.
+// Package detect finds faults in the telemetry of one site, estimates the
+// energy they cost and lists the evidence for each. Causes, severity and
+// recommended actions are the subject of engine/diagnose.
 //
-// It walks the site's days in time order. On each day the readings are laid on
-// an even grid (the view), each unit gets an expected power from the best
-// source there is (peers, irradiance, a forecast, or what the site has done
-// before at that hour under that sun), and one stage for each fault family
-// looks at what remains: data first, then outages, then plateaus, then slow
-// losses. A stage claims the samples it has explained and later stages leave
-// them alone. What is learned on a day serves from the next day on, and an
-// event that is announced at a time uses nothing measured after it: a run over
-// a longer stretch announces the same events at the same times.
+// The package walks the site's days in time order. On each day the readings are
+// put on an even grid (the view), each unit gets an expected power from the
+// best available source (peers, irradiance, a forecast, or the site's own past
+// at that hour and sun position), and one stage for each fault family examines
+// the remaining difference: data quality first, then outages, then plateaus,
+// then slow losses. A stage claims the samples that it explains, and later
+// stages ignore these.
 //
-// The package reads no clock, and imports engine/series and engine/solar only.
+// What is learned on a day is used from the next day on, and an event announced
+// at some time uses no data measured after it: a run over a longer period
+// announces the same events at the same times. The package reads no clock, and
+// imports engine/series and engine/solar only.
 package detect

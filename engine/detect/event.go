@@ -29,7 +29,7 @@ const (
 	Underperformance Family = "underperformance"
 )
 
-// Class says more closely what an event of some families is.
+// Class subdivides the events of some families.
 type Class string
 
 // The classes of a communication gap and of wrong readings.
@@ -51,15 +51,16 @@ type Event struct {
 	LastSeen   time.Time  // end of the last sample that showed it
 	End        *time.Time // nil while it goes on
 
-	// Basis is what a unit was held against where the event rests on a model of
-	// its own past: peers, irradiance or clear sky; empty for other events.
+	// Basis is the reference of the model on which the event rests, if it
+	// is a model of the unit's own past: peers, irradiance or clear sky. It
+	// is empty for other events.
 	Basis string
 
 	LossFraction float64 // share of the units' production that is lost while it shows, 0 to 1
 	LostKWh      float64 // so far: the sum of what was expected and not made
 	Evidence     []Evidence
-	// Occasions are the times in which a fault that comes and goes showed, in
-	// order; empty for one that goes on from Start to LastSeen.
+	// Occasions are the times at which an intermittent fault was visible,
+	// in order. It is empty for a fault that lasts from Start to LastSeen.
 	Occasions []Span
 }
 
@@ -86,5 +87,5 @@ type Evidence struct {
 	Text      string // the same as a sentence
 }
 
-// Supports says whether the evidence speaks for the event.
+// Supports reports whether the evidence supports the event.
 func (e Evidence) Supports() bool { return e.Weight > 0 }

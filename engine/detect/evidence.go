@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// shows is an observation as numbers and as a sentence. Its weight is an
-// estimate of what it is worth; how sure an event is follows from their sum by
-// a calibration on labelled fleets (engine/diagnose).
+// shows returns an observation as numbers and as a sentence. The weight is an
+// estimate of its strength; the confidence in an event follows from the sum of
+// the weights by a calibration on labelled fleets (engine/diagnose).
 func shows(kind string, weight, value, reference float64, unit, sentence string, args ...any) Evidence {
 	return Evidence{Kind: kind, Weight: weight, Value: value, Reference: reference, Unit: unit, Text: fmt.Sprintf(sentence, args...)}
 }
 
-// evidence lists what speaks for a record and what against it.
+// evidence lists the evidence for and against a record.
 func (s *session) evidence(r *record) []Evidence {
 	switch r.family {
 	case CommunicationGap:
@@ -38,7 +38,7 @@ var eventBits = [16]string{
 	"OVER_FREQUENCY", "UNDER_FREQUENCY", "AC_OVER_VOLT", "AC_UNDER_VOLT", "BLOWN_STRING_FUSE", "UNDER_TEMP", "MEMORY_LOSS", "HW_TEST_FAILURE",
 }
 
-// hasBit says whether an event code holds a bit of SunSpec's Evt1.
+// hasBit reports whether an event code has a bit of SunSpec's Evt1 set.
 func hasBit(code float64, bit int) bool {
 	return code >= 0 && code < 1<<16 && code == math.Trunc(code) && uint64(code)&(1<<bit) != 0
 }

@@ -6,13 +6,12 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// expect fills the view's expected power from the best tier that each cell
-// has: the median of producing peers; light; a forecast; what is usual.
-//
-// Peers that make nothing are left out of the median, or a fault of half the
-// site would hide itself; that all are without sun is for the other tiers to
-// see. The median, not the best peer: a unit that reads too high must not
-// raise alarms for all others.
+// expect fills the view's expected power from the best source that each cell
+// has: the median of producing peers, irradiance, a forecast, or the typical
+// day. Peers that produce nothing are excluded from the median, because a fault
+// of half the site would otherwise hide itself; whether all peers lack sun is
+// left to the other sources. The median is used and not the best peer, because
+// a unit that reads too high must not raise alarms for all others.
 func expect(v *view, m *memory, units []Unit, forecast series.Series) {
 	var site float64
 	for k := range units {
@@ -65,7 +64,7 @@ func peers(v *view, m *memory, units []Unit) {
 				some = append(some, norm[k])
 			}
 		}
-		// One unit that alone claims to see the sun is no reference for many.
+		// A single unit that reports sun is no reference for many.
 		if len(some) == 0 || 4*len(some) < heard {
 			continue
 		}
@@ -103,7 +102,7 @@ func (u *unitView) set(i int, even, shape, rating, arming float64, peers int) {
 }
 
 // light is tierLight: the unit's own gain on the site's irradiance. A sensor
-// that reads night while the unit makes power is not believed.
+// that reads night while the unit produces power is ignored.
 func light(v *view, m *memory, units []Unit, k int) {
 	uv, rating := &v.units[k], m.units[k].rating()
 	arming := m.units[k].minExpectedShare()
@@ -120,14 +119,15 @@ func light(v *view, m *memory, units []Unit, k int) {
 	}
 }
 
-// lowLight is a clear sky's light over 1 kW/m², below which no outage is judged
-// by irradiance: about 7 degrees of elevation. There sensors, shadows of the
-// horizon and the inverter's start say more than the sky does.
+// lowLight is the clear-sky irradiance in units of 1 kW/m² below which
+// irradiance does not decide an outage: about 7 degrees of elevation. Below it,
+// sensor error, horizon shading and the inverter's start dominate.
 const lowLight = 0.08
 
-// fallback is tierForecast and tierUsual, where there is no light reading.
-// Neither knows the clouds of the hour, so they arm the outage rule only where
-// even the darkest of the last days, or a tenth of the forecast, would show.
+// fallback is tierForecast and tierUsual, used where irradiance is not
+// measured. Neither knows the clouds of the hour, so they enable the outage
+// rule only where even the darkest of the last days, or a tenth of the
+// forecast, would be visible.
 func fallback(v *view, m *memory, k int, rating, site float64, forecast series.Series) {
 	uv := &v.units[k]
 	if rating <= 0 {
@@ -140,7 +140,7 @@ func fallback(v *view, m *memory, k int, rating, site float64, forecast series.S
 		usual := m.stats[v.slot(i)]
 		dark := usual.low // darkest known for the hour
 		if !math.IsNaN(v.clear[i]) {
-			// Thick cloud leaves about a twelfth of a clear sky's light.
+			// Thick cloud leaves about a twelfth of clear-sky irradiance.
 			dark = max(0.08*v.clear[i], min(dark, 0.5*v.clear[i]))
 			if math.IsNaN(usual.low) {
 				dark = 0.08 * v.clear[i]
@@ -155,8 +155,7 @@ func fallback(v *view, m *memory, k int, rating, site float64, forecast series.S
 		case !math.IsNaN(usual.mean):
 			uv.expected[i], uv.tier[i] = usual.mean*rating, tierUsual
 		case !math.IsNaN(v.clear[i]):
-			// A site without a past: two thirds of a clear sky, the mean of
-			// most climates.
+			// A site without history: two thirds of clear sky, the mean of most climates.
 			uv.expected[i], uv.tier[i] = 0.65*v.clear[i]*rating, tierUsual
 		}
 	}

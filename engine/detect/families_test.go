@@ -10,8 +10,8 @@ import (
 	"app.sunloop/engine/simulate"
 )
 
-// Each family on a site with that fault alone: it is found by its name on its
-// units, begins near where the fault does, and says how much is lost.
+// Each family on a site with only that fault: it is found under its name on its
+// units, begins near the fault's start, and its loss is estimated.
 func TestEachFamily(t *testing.T) {
 	const berlin, phoenix, chennai = 0, 1, 2
 	day := 24 * time.Hour
@@ -98,8 +98,8 @@ func familiesOf(r detect.Report) map[detect.Family]int {
 	return out
 }
 
-// A site that ages by two percent a year is told after two years, one that
-// ages by half of a percent is not.
+// A site that ages by two percent a year is found after two years; one that
+// ages by half a percent is not.
 func TestDegradation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three years")

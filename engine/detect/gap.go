@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// gaps finds times by day in which nothing new arrives from a unit, and tells
-// by the lifetime counter afterwards whether the plant ran meanwhile. Units
-// that fall silent together, most of the site, are one event.
+// gaps finds times by day in which no new data arrive from a unit, and uses the
+// lifetime counter afterwards to decide whether the plant ran meanwhile. Units
+// that stop reporting together, if they are most of the site, are one event.
 type gaps struct {
 	units []missingRun
 }
@@ -97,8 +97,9 @@ func claimOr(had, now Family) Family {
 	return now
 }
 
-// awake says whether a word from the unit is due: by day; from loggers that
-// sleep with their inverter only when the inverter is sure to be awake.
+// awake reports whether data from the unit are expected: by day, and for
+// loggers that switch off with their inverter only when the inverter certainly
+// runs.
 func (g *gaps) awake(v *view, s *session, k, i int) bool {
 	if !v.day[i] {
 		return false
@@ -151,9 +152,9 @@ func (g *gaps) start(s *session, units []int, now int64) {
 	}
 }
 
-// end closes the gaps of units that are heard again at cell i, and says what
-// they were. A gap of several units ends with the first of them; those that
-// stay silent go on as gaps of their own.
+// end closes the gaps of units that report again at cell i and classifies them.
+// A gap of several units ends with the first of them; units that still do not
+// report continue as gaps of their own.
 func (g *gaps) end(v *view, s *session, ended []int, t int64, i int) {
 	for len(ended) > 0 {
 		r := g.units[ended[0]].record
@@ -194,7 +195,7 @@ func (g *gaps) end(v *view, s *session, ended []int, t int64, i int) {
 	}
 }
 
-// classify compares what the counters gained over the gap with what was to be
+// classify compares what the counters gained over the gap with what was
 // expected, and opens an outage for what is missing.
 func (g *gaps) classify(v *view, s *session, r *record, back []int, i int) {
 	var gained, expected, sure float64
@@ -243,11 +244,11 @@ func (g *gaps) classify(v *view, s *session, r *record, back []int, i int) {
 // still, that a clock set forward leaves.
 const clockJump = time.Hour
 
-// band is the least share of the expected energy that is still normal: the 2 %
-// quantile of what counters have gained against expectation on the days
-// before, with a fifth of reserve, and with more the fewer the hours of daylight
-// in the gap: one cloud can take half an hour's energy. What is expected from
-// the site's habits alone strays far more than what peers say.
+// band returns the lowest share of the expected energy that is still normal:
+// the 2 % quantile of what counters have gained relative to the expectation on
+// earlier days, with a fifth of margin, and more the fewer hours of daylight
+// the gap has, since one cloud can take half an hour's energy. An expectation
+// from the site's typical days varies far more than one from peers.
 func (g *gaps) band(s *session, units []int, sure, hours float64) float64 {
 	if sure < 0.5 {
 		return min(max(0.5*s.memory.stray.quantile(0.02, 5, 0.2), 0.04), 0.12)
@@ -259,7 +260,8 @@ func (g *gaps) band(s *session, units []int, sure, hours float64) float64 {
 	return max(lowest-0.6/math.Sqrt(1+hours), 0.2)
 }
 
-// hiddenOutage records that units made nothing while their data were missing.
+// hiddenOutage records that units produced nothing while their data were
+// missing.
 func (s *session) hiddenOutage(gap *record, units []int, lost float64, end int64) {
 	family := InverterOutage
 	groups := [][]int{}
@@ -283,8 +285,8 @@ func (s *session) hiddenOutage(gap *record, units []int, lost float64, end int64
 	}
 }
 
-// covered says whether an outage of the units is known already around a gap:
-// then that one also explains it, from the gap's start on.
+// covered reports whether an outage of the units around a gap is known already;
+// that outage then also explains the gap from its start.
 func (s *session) covered(units []int, start, end int64) bool {
 	for i := len(s.records) - 1; i >= 0; i-- {
 		r := s.records[i]
@@ -305,8 +307,8 @@ func (s *session) covered(units []int, start, end int64) bool {
 // what was expected since.
 func (sl *missingRun) count(u *unitView, i int, hours float64) {
 	if c := u.counter[i]; !math.IsNaN(c) && u.heard[i] {
-		// What the cell itself makes is known from its power: only what comes
-		// after it is in question.
+		// What the cell itself produces is known from its power; only
+		// the energy after it is unknown.
 		sl.counter, sl.expected, sl.byPeers = c+max(zeroIfMissing(u.power[i]), 0)*hours, 0, 0
 		if math.IsNaN(sl.dayFrom) {
 			sl.dayFrom, sl.dayKWh = c, 0

@@ -9,7 +9,8 @@ import (
 	"app.sunloop/engine/simulate"
 )
 
-// powerOf leaves nothing but power: the unit does not say that it is throttled.
+// powerOf removes all quantities except power: the unit does not report that it
+// is throttled.
 func powerOf(f series.Frame) series.Frame {
 	out := series.Frame{Times: f.Times}
 	out.Set(series.PowerKW, f.Values(series.PowerKW))
@@ -17,7 +18,7 @@ func powerOf(f series.Frame) series.Frame {
 }
 
 // TestCurtailedUnitsAreNotStuck replays the demo fleet's curtailed days: the
-// readings stand still because a limit holds them.
+// readings are constant because a limit holds them.
 func TestCurtailedUnitsAreNotStuck(t *testing.T) {
 	now := time.Date(2026, 11, 28, 8, 0, 0, 0, time.UTC)
 	for _, site := range simulate.Demo(1, now.AddDate(-1, 0, 0), now).Sites[:1] { // the one that is curtailed

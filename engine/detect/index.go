@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// indexDay is what a unit made on the clear moments of a day against its
-// model: 1 is healthy.
+// indexDay is a unit's production in the clear moments of a day relative to its
+// model; 1 is healthy.
 type indexDay struct {
 	day   int64
 	value float64
@@ -37,7 +37,8 @@ const (
 	indexKept   = 60 // usable days
 )
 
-// measure makes the day's index; ok is false on days with too few clear moments.
+// measure computes the day's index. ok is false on days with too few clear
+// moments.
 func (b *baseline) measure(m *moments, rating float64, day int64) (d indexDay, ok bool) {
 	var at []int
 	top := 0.0
@@ -119,8 +120,8 @@ type noise struct {
 	days   float64 // after which the wander is forgotten
 }
 
-// The grid on which noise is fitted: lags in days, and what is assumed before
-// there are days that tell (worth eight pairs a lag).
+// The grid on which noise is fitted: lags in days, and the prior used until
+// there are enough days (weighted as eight pairs a lag).
 var (
 	noiseLags  = [...][2]float64{{0, 2.5}, {2.5, 6.5}, {6.5, 14.5}, {14.5, 30.5}}
 	noiseAt    = [...]float64{1.3, 4.5, 10, 22}
@@ -166,7 +167,8 @@ func (n noise) squared(lag float64) float64 {
 	return 2*n.day*n.day + 2*n.wander*n.wander*(1-math.Exp(-lag/n.days))
 }
 
-// usualNoise is what is assumed of a unit before its own days tell.
+// usualNoise returns the prior noise of a unit, used until its own days
+// determine it.
 func usualNoise(ref reference) noise {
 	if ref == byPeers {
 		return noise{0.006, 0.006, 15}
@@ -226,7 +228,8 @@ type shift struct {
 // z is how many standard errors the step is away from none.
 func (s shift) z() float64 { return s.size / s.sigma }
 
-// sinks says that a decline over weeks explains the days better than a step.
+// sinks reports whether a decline over weeks explains the days better than a
+// step.
 func (s shift) sinks() bool {
 	return s.ramp < s.z()-rampClearer && -s.slope > rampFlat && -s.slope < rampSteep
 }
@@ -278,7 +281,8 @@ func findShift(t, x, hours []float64, n noise, slow float64) (s shift, ok bool) 
 		e := (x[i] - m) / math.Sqrt(3*own) / 1.7
 		c[i][i] = n.wander*n.wander + own*max(1, e*e*e*e)
 	}
-	// Cholesky, and the columns x, 1 and the candidate steps made white.
+	// Cholesky factor, and the columns x, 1 and the candidate steps
+	// whitened by it.
 	for i := range size {
 		for j := 0; j <= i; j++ {
 			sum := c[i][j]

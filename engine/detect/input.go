@@ -7,8 +7,8 @@ import (
 	"app.sunloop/engine/solar"
 )
 
-// Site is what detection may know about a site. Everything is optional; what
-// is missing is said in [Report.NotJudged] where it matters.
+// Site describes the site. Every field is optional; what is missing is reported
+// in [Report.NotEvaluated] where it matters.
 type Site struct {
 	ID       string
 	Location *solar.Location
@@ -29,11 +29,12 @@ type Unit struct {
 type Input struct {
 	Site  Site
 	Units []Unit
-	// From and Now bound the analysis: [From, Now). A zero From means the first
-	// stamp. What is normal is learned inside it, so a run over what is new
-	// should reach back 60 days or more before it. For a file without a live feed behind it, Now is the end of the
-	// data; for a live site it is the time up to which rows would have arrived:
-	// what is missing until then counts as missing.
+	// From and Now bound the analysis: [From, Now). A zero From means the
+	// first time stamp. The normal state is learned inside the interval, so
+	// a run over new data should begin at least 60 days before them. For a
+	// file without a live source, Now is the end of the data; for a live
+	// site it is the time up to which rows would have arrived: rows missing
+	// before it count as missing.
 	From, Now time.Time
 	// Forecast is the site's P50 power in kW, over whatever stretch there is.
 	// The next 24 h from Now give the energy at risk; the past serves where
@@ -49,15 +50,16 @@ type Report struct {
 	Events       []Event            // in order of start; open ones have no End
 	NotEvaluated []string           // what could not be judged, and why, in sentences
 	RatingKW     map[string]float64 // of each unit that could be judged: its capacity, or the highest power it has shown
-	// Sights say of each unit that is held against a model of its own past how
-	// small a lasting loss can be seen, by asset id.
+	// Sights states how small a lasting loss can be detected for each unit
+	// that has a model of its own past, by asset id.
 	Sights map[string]Sight
-	// Clipped is when each unit stood at its limit, a span for each day on
-	// which it did, by asset id. That is normal where the array is larger than
-	// the inverter; the event of the family says so once for the site.
+	// Clipped holds the times at which each unit was at its limit, a span
+	// for each day on which it was, by asset id. That is normal where the
+	// array is larger than the inverter; the event of the family states it
+	// once for the site.
 	Clipped map[string][]Span
-	// Expected is what each unit should have made, kW, over the last Keep
-	// before Now, by asset id; empty if Keep is zero.
+	// Expected is the expected power of each unit in kW over the last Keep
+	// before Now, by asset id. It is empty if Keep is zero.
 	Expected map[string]series.Series
 }
 

@@ -24,7 +24,8 @@ type memory struct {
 	stray  ring // ratio of a day's energy to the usual one: how far one day may stray
 }
 
-// typicalDay is what the site has made in a quarter of an hour on the days before.
+// typicalDay summarises the site's power in a quarter of an hour over earlier
+// days.
 type typicalDay struct{ low, mean, high float64 }
 
 // unitMemory is what has been learned about one unit.
@@ -70,9 +71,9 @@ func newMemory(units []Unit) *memory {
 	return m
 }
 
-// groupByPlane puts units together that look the same way, to 15°. Groups of
-// fewer than three have no peers worth the name: they are held against all,
-// through their own profile of the day.
+// groupByPlane groups units whose modules have the same orientation, to 15°.
+// Groups of fewer than three have too few peers: their units are compared with
+// all units, corrected by their own daily profile.
 func groupByPlane(m *memory, units []Unit) {
 	type key struct{ tilt, azimuth int }
 	groups := map[key][]int{}
@@ -126,7 +127,7 @@ func (u *unitMemory) minExpectedShare() float64 {
 	return max(armedShare, 1.25*u.asleep.quantile(0.9, 1, 0))
 }
 
-// hold says whether a family questions what the unit makes.
+// hold marks whether a family suspects the unit's production.
 func (u *unitMemory) hold(f Family, yes bool) {
 	if u.held == nil {
 		u.held = map[Family]bool{}
@@ -134,7 +135,7 @@ func (u *unitMemory) hold(f Family, yes bool) {
 	u.held[f] = yes
 }
 
-// learningSuspended says whether any family does.
+// learningSuspended reports whether any family suspects the unit.
 func (u *unitMemory) learningSuspended() bool {
 	for _, yes := range u.held {
 		if yes {
@@ -156,8 +157,8 @@ func (u *unitMemory) shape(halfHour int) float64 {
 	return u.profile[halfHour]
 }
 
-// learn takes a finished day into memory. Samples that a stage has claimed say
-// nothing about the normal.
+// learn adds a finished day to the learned state. Samples that a stage has
+// claimed are excluded.
 func (m *memory) learn(v *view, units []Unit) {
 	m.learnUsual(v, units)
 	for k := range units {
@@ -165,7 +166,7 @@ func (m *memory) learn(v *view, units []Unit) {
 	}
 }
 
-// daily is scratch for what a unit's day has to teach.
+// daily is scratch space for what is learned from a unit's day.
 type daily struct {
 	peers, gains, dark []float64
 	bins               [48][]float64
@@ -281,9 +282,9 @@ func (u *unitMemory) learnSize(v *view, uv *unitView, d *daily) {
 	u.alike = u.alike || u.flat()
 }
 
-// flat says that the unit's profile among its peers has proved to be even: it
-// looks the same way as they do. Clouds make single half hours stray, so thirds
-// of the day are compared.
+// flat reports whether the unit's profile relative to its peers is even, so
+// that it has their orientation. Clouds disturb single half hours, so thirds of
+// the day are compared.
 func (u *unitMemory) flat() bool {
 	const known, enough, even, wild = 12, 9, 0.035, 0.25 // days, half hours, share, share
 	dawn := 0
@@ -311,7 +312,7 @@ func (u *unitMemory) flat() bool {
 	return max(morning, noon, evening)-min(morning, noon, evening) < even*noon
 }
 
-// learnUsual takes the day into what the site makes at an hour.
+// learnUsual adds the day to the site's typical day.
 func (m *memory) learnUsual(v *view, units []Unit) {
 	var sum, count [slots]float64
 	for i := range v.cells {
@@ -344,8 +345,8 @@ func (m *memory) learnUsual(v *view, units []Unit) {
 	m.summarise(v.step)
 }
 
-// summarise makes the figures of each quarter hour. Where the step is longer
-// than a quarter hour, a reading stands for all it covers.
+// summarise computes the figures of each quarter hour. If the step is longer
+// than a quarter hour, a reading applies to all quarter hours it covers.
 func (m *memory) summarise(step int64) {
 	days := min(m.days, usualDays)
 	wide := max(int(step/(86400/slots)), 1)
@@ -367,8 +368,8 @@ func (m *memory) summarise(step int64) {
 	}
 }
 
-// siteYield is the site's power over its rating at a cell, of the units that
-// are heard and unexplained; NaN of none.
+// siteYield returns the site's power over its rating at a cell, of the units
+// that report and are unexplained, NaN if there are none.
 func (m *memory) siteYield(v *view, units []Unit, i int) float64 {
 	var power, rating float64
 	for k := range units {

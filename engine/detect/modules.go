@@ -74,8 +74,8 @@ func (m *modules) at(p solar.Position) solar.Plane {
 	return solar.Plane{TiltDeg: angle, AzimuthDeg: 270}
 }
 
-// learn takes a day: the clear sky on the modules, and whether a sensor lies as
-// they do, by its shape on clear days.
+// learn adds a day: the clear sky on the modules, and whether a sensor has the
+// modules' orientation, by its profile on clear days.
 func (m *modules) learn(v *view, s *session) {
 	if m.location == nil {
 		return
@@ -101,7 +101,8 @@ func (m *modules) learn(v *view, s *session) {
 		m.clear[i] = m.at(p).Isotropic(p, irr, 0.2).Global()
 		g, share := v.light[i], v.share[i]
 		m.sensed = m.sensed || g > 50
-		// Under cloud a plane and the ground see nearly the same: only the sun tells.
+		// Under cloud, tilted and horizontal sensors read nearly the
+		// same; only direct sun distinguishes them.
 		if v.clear[i] < 0.12 || !(g > sunlit*min(m.clear[i], irr.GHI)) || !(share > 0.05 && share < 0.85) {
 			continue
 		}
@@ -121,8 +122,8 @@ func (m *modules) learn(v *view, s *session) {
 	}
 }
 
-// How a sensor lies is told by sunny days: the units' power is even on the
-// light that their modules see.
+// The orientation of a sensor is determined on sunny days: the units' power is
+// proportional to the irradiance on their modules.
 const (
 	sunlit      = 0.6 // of a clear sky's light
 	tellingRise = 0.1 // spread over the day of the light in the plane against that on the ground
@@ -184,7 +185,7 @@ var candidates = [...]struct {
 // fittingDays is how many clear days a fit needs.
 const fittingDays = 8
 
-// learn takes a clear day; ok says that the fit is made.
+// learn adds a clear day. ok reports that the fit is complete.
 func (f *fitting) learn(v *view, s *session) (best modules, ok bool) {
 	if !v.sky.bright || !v.sky.complete {
 		return best, false

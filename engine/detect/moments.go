@@ -62,9 +62,9 @@ func (m *moments) lay(v *view, loc *solar.Location) {
 	}
 }
 
-// clearHorizontal is the horizontal irradiance of a clear sky by the sine of
-// the sun's elevation (Haurwitz 1945), W/m². It knows no haze, which changes
-// with the month; what differs is learned from the unit's own past.
+// clearHorizontal returns the horizontal irradiance of a clear sky in W/m² by
+// the sine of the sun's elevation (Haurwitz 1945). It ignores haze, which
+// changes with the month; the difference is learned from the unit's own past.
 func clearHorizontal(sinEl float64) float64 {
 	if sinEl <= 0 {
 		return 0

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// off says that the unit makes nothing although the sun is known to be up for
-// it; on that it makes power. Both false: nothing can be said.
+// verdict classifies a cell. off means that the unit produces nothing although
+// there is sun for it; on means that it produces power. If both are false, the
+// cell is undecided.
 func verdict(v *view, s *session, k, i int) (off, on bool) {
 	u, rating := &v.units[k], s.rating(k)
 	p := u.power[i]
@@ -35,12 +36,13 @@ type outageRun struct {
 	backHours float64
 }
 
-// blind is how long an outage must last to be announced where nothing tells
-// how bright it is: a storm can take nearly all light for two hours. That all
-// units of a site stop together makes half of it enough.
+// blind is how long an outage must last before it is announced if nothing
+// measures the irradiance: a storm can take nearly all of it for two hours. If
+// all units of a site stop together, half of it is enough.
 const blind = 150 * time.Minute
 
-// established says whether so many samples over so many hours are enough.
+// established reports whether this number of samples over this number of hours
+// is enough.
 func established(samples int, hours float64) bool {
 	return samples >= 2 && hours >= persistence.Hours()-1e-9
 }
@@ -58,9 +60,9 @@ func miss(v *view, k, i int) float64 {
 	return 0
 }
 
-// siteOutages finds times in which every unit that has sun makes nothing and
-// all of them stopped within one sample of each other. Peers are silent then;
-// light, a forecast or the site's past says that there is sun.
+// siteOutages finds times in which every unit that has sun produces nothing and
+// all of them stopped within one sample of each other. Peers are then no
+// reference; irradiance, a forecast or the site's past shows that there is sun.
 type siteOutages struct {
 	outageRun
 	members []int
@@ -278,8 +280,8 @@ func (o *unitOutages) at(v *view, s *session, k, i int) {
 	}
 }
 
-// begin starts over after a cell with production: the counter stands where the
-// cell's power leaves it.
+// begin starts again after a cell with production: the counter has the value
+// after the cell's energy.
 func (sp *outageRun) begin(v *view, u *unitView, i int) {
 	if sp.since != 0 {
 		*sp = outageRun{seen: newFacts()}
@@ -299,7 +301,8 @@ func (sp *outageRun) count(u *unitView, i int, v *view) {
 func (o *unitOutages) announce(v *view, s *session, k, i int) {
 	sp, u := &o.units[k], &v.units[k]
 	if sp.seen.counts() {
-		// The counter goes on: the power reading is at fault, not the unit.
+		// The counter still increases: the power reading is wrong, not
+		// the unit.
 		return
 	}
 	if usual := s.memory.units[k].usualDay(); sp.lost < matters*usual || u.tier[i] != tierPeers && sp.seen.dark && !missedSunrise(u.tier[i], sp, usual) {
@@ -338,9 +341,9 @@ func (o *unitOutages) announce(v *view, s *session, k, i int) {
 	}
 }
 
-// missedSunrise says that a unit which has not run since the dark should have
-// begun: by irradiance after an hour and a half, by the sun alone after three
-// hours, and once that cost a good part of its usual day.
+// missedSunrise reports whether a unit that has not run since night should have
+// started: by irradiance after an hour and a half, by the sun's position after
+// three hours, and only if that cost a substantial part of its typical day.
 func missedSunrise(t tier, sp *outageRun, usualDay float64) bool {
 	const missed, lit, alone = 0.15, 1.5, 3.0
 	hours := alone
@@ -384,8 +387,8 @@ func (s *session) lateStarts(r *record) int {
 	return n
 }
 
-// othersIdle says whether another unit makes nothing either, without an outage
-// of its own.
+// othersIdle reports whether another unit produces nothing either, without an
+// outage of its own.
 func (o *unitOutages) othersIdle(v *view, s *session, k, i int) bool {
 	for other := range o.units {
 		if p := v.units[other].power[i]; other != k && o.units[other].record == nil && p < offShare*s.rating(other) {
@@ -395,7 +398,8 @@ func (o *unitOutages) othersIdle(v *view, s *session, k, i int) bool {
 	return false
 }
 
-// counts says whether the counter has gained a good part of what was expected.
+// counts reports whether the counter has gained a substantial part of the
+// expectation.
 func (f *facts) counts() bool {
 	gained := f.counterTo - f.counterFrom
 	return f.counterKWh > 0 && gained > 0.3*f.counterKWh

@@ -54,8 +54,8 @@ func outageEvidence(r *record) []Evidence {
 	return out
 }
 
-// durationKind tells what lasted from what came back the same day, by itself
-// or by a hand.
+// durationKind distinguishes an outage that lasted from one that ended the same
+// day, automatically or by an operator.
 func durationKind(r *record) string {
 	switch hours := float64(r.lastSeen-r.start) / 3600; {
 	case hours > 24:
@@ -66,7 +66,8 @@ func durationKind(r *record) string {
 	return "duration"
 }
 
-// powerEvidence is the heart of an outage: nothing made, something expected.
+// powerEvidence is the main evidence of an outage: no production although
+// production was expected.
 func powerEvidence(f *facts) Evidence {
 	expected := f.expectedKWh / f.armedHours
 	source, weight := "what the site has made under that sun before", 0.7
@@ -101,7 +102,8 @@ func stateEvidence(f *facts) (Evidence, bool) {
 	return Evidence{}, false
 }
 
-// arrayEvidence tells the array's side from the inverter's by the DC voltage.
+// arrayEvidence distinguishes the array side from the inverter by the DC
+// voltage.
 func arrayEvidence(f *facts) (Evidence, bool) {
 	switch {
 	case f.dcHours == 0:

@@ -62,7 +62,7 @@ func roof(light bool, spoil func(day, minute int, power, light float64) (float64
 	}
 }
 
-// judged are the events of a roof by family, without gaps and clipping.
+// judged returns the events of a roof by family, without gaps and clipping.
 func judged(t *testing.T, in detect.Input) (detect.Report, map[detect.Family][]detect.Event) {
 	t.Helper()
 	r, err := detect.Run(context.Background(), in)
@@ -82,7 +82,8 @@ func dayOf(in detect.Input, t time.Time) int {
 	return int(t.Sub(time.Unix(in.Units[0].Frame.Times[0], 0)).Hours() / 24)
 }
 
-// A single unit without a fault gives no event, and what can be seen is said.
+// A single unit without a fault gives no event, and the detectable loss is
+// reported.
 func TestOneCleanUnit(t *testing.T) {
 	for _, light := range []bool{true, false} {
 		r, events := judged(t, roof(light, nil))
@@ -97,8 +98,8 @@ func TestOneCleanUnit(t *testing.T) {
 	}
 }
 
-// A part of a single unit's power that is lost for good is found by irradiance,
-// by power alone, and by power after the sensor has died.
+// A permanent loss of part of a single unit's power is found by irradiance, by
+// power only, and by power after the sensor has failed.
 func TestLossOfOneUnit(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -143,7 +144,7 @@ func TestLossOfOneUnit(t *testing.T) {
 	}
 }
 
-// A limit and a reading that stands still are both constant, and are told apart.
+// A limit and a stuck reading are both constant, and are distinguished.
 func TestLimitOrStandingReading(t *testing.T) {
 	for _, light := range []bool{true, false} {
 		_, events := judged(t, roof(light, func(day, _ int, power, light float64) (float64, float64) {

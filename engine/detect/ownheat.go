@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// ownHeat finds a unit that gives way in heat, against the model of its own past
-// on the irradiance: it stays flat in strong light and is sound in weaker.
+// ownHeat finds a unit that derates in heat, relative to the model of its own
+// past on irradiance: its power is flat at high irradiance and normal at low
+// irradiance.
 type ownHeat struct {
 	tops   ring
 	days   []heatDay // of the last weeks

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// ownShade finds a unit that lacks light while the sun stands in one part of the
-// sky, against the model of its own past. It needs a reference that sees the
-// clouds: by a clear sky alone haze and horizons look the same.
+// ownShade finds a unit that lacks irradiance while the sun is in one part of
+// the sky, relative to the model of its own past. It needs a reference that
+// sees clouds: relative to a clear sky, haze and horizon look the same.
 type ownShade struct {
 	days   []shadowDay
 	tops   ring // highest expectation of each day
@@ -50,7 +50,7 @@ const (
 	ownShadeKept   = 60
 )
 
-// look takes a day, and leaves the shaded moments out of the unit's models.
+// look adds a day, and excludes the shaded moments from the unit's models.
 func (o *ownShade) look(v *view, s *session, k int, b *baseline, models []*baseline, m *moments, factor float64, day int64) {
 	rating := s.rating(k)
 	one, ok := o.chart(m, b, rating, factor, day)
@@ -85,7 +85,7 @@ func (o *ownShade) direction(m *moments, j int) int {
 	return int(math.Floor((m.turn[j] - ownShadeFrom) / ownShadeWidth))
 }
 
-// chart makes the day's figures by direction.
+// chart computes the day's figures by sun direction.
 func (o *ownShade) chart(m *moments, b *baseline, rating, factor float64, day int64) (out shadowDay, ok bool) {
 	out.day = day
 	var ratios [ownShadeBins][]float64
@@ -150,8 +150,8 @@ func (o *ownShade) before(d int, from int) (out []float64) {
 	return out
 }
 
-// judge looks for a direction, or two side by side, that the unit has come to
-// lack.
+// judge looks for a direction, or two adjacent ones, in which the unit has
+// begun to lack power.
 func (o *ownShade) judge(v *view, s *session, k int, b *baseline) {
 	for d := range ownShadeBins - 1 {
 		one, two := o.recent(d), o.recent(d+1)

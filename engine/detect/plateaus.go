@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// plateaus finds power that holds still by day where no other unit tells what
-// should have been made: a limit of one unit or plant, or a reading that stands
-// still. Both are constant. A limit begins and ends on the curve of the day and
-// the light is above it all the while; what stands still does so wherever it
-// was, also where the light falls below it, and by night.
+// plateaus finds constant power by day where no other unit shows the expected
+// power: a limit of one unit or plant, or a stuck reading. Both are constant. A
+// limit begins and ends on the curve of the day, and the available power is
+// above it throughout; a stuck reading stays at any level, also when the
+// available power falls below it, and at night.
 type plateaus struct{ units []holding }
 
-// holding is what is remembered of one unit, by cell of the last days.
+// holding is the recent state of one unit, by cell of the last days.
 type holding struct {
 	t       []int64
 	power   []float64
@@ -201,8 +201,8 @@ func (p *holding) runs(v *view, s *session, k int, rating float64) {
 			continue // at its own limit
 		}
 		if len(s.in.Units) >= 3 {
-			// Peers tell what stands still as it happens: see stuck. What is left
-			// is a limit of the unit alone.
+			// With peers, stuck readings are found as they occur (see stuck). What remains is a limit
+			// of one unit.
 			if family == Curtailment && p.modelled(from, to) {
 				p.hold(v, s, k, from, to, seen, lost, why)
 			}
@@ -216,8 +216,8 @@ func (p *holding) runs(v *view, s *session, k int, rating float64) {
 	}
 }
 
-// shared says that another unit stood at the same share of its rating: that is
-// for the site's limits.
+// shared reports whether another unit was at the same share of its rating,
+// which indicates a limit of the site.
 func (p *holding) shared(v *view, s *session, k, from, to int) bool {
 	for i := from; i < to; i++ {
 		if c := int((p.t[i] - v.first) / v.step); p.t[i] >= v.first && c < v.cells && held(v, s, k, c) {
@@ -227,7 +227,7 @@ func (p *holding) shared(v *view, s *session, k, from, to int) bool {
 	return false
 }
 
-// dark says from when on power has held through the night.
+// dark reports from when power has stayed constant through the night.
 func (p *holding) dark(from, to int, step int64) (at int64, ok bool) {
 	hours := 0.0
 	for i := from; i < to; i++ {
@@ -240,7 +240,7 @@ func (p *holding) dark(from, to int, step int64) (at int64, ok bool) {
 	return 0, false
 }
 
-// modelled says that peers or light tell what should have been made.
+// modelled reports whether peers or irradiance give an expected power.
 func (p *holding) modelled(from, to int) bool {
 	known := 0
 	for _, x := range p.model[from:to] {
@@ -251,7 +251,7 @@ func (p *holding) modelled(from, to int) bool {
 	return 2*known > to-from
 }
 
-// basis is what a run was held against, see Event.Basis.
+// basis returns the reference of a run, see Event.Basis.
 func (p *holding) basis(s *session, from, to int) string {
 	switch {
 	case !p.modelled(from, to):
@@ -262,7 +262,7 @@ func (p *holding) basis(s *session, from, to int) string {
 	return referenceNames[byLight]
 }
 
-// comesBack says that the unit held a value in the days before as well.
+// comesBack reports whether the unit held the value on earlier days as well.
 func (p *holding) comesBack(value float64) bool {
 	n := 0
 	for _, x := range p.power {
@@ -273,7 +273,7 @@ func (p *holding) comesBack(value float64) bool {
 	return n >= 3 && !(p.quantum > plateauCoarse*value)
 }
 
-// name says what a run of equal readings is, and what a limit cost.
+// name classifies a run of equal readings and computes the loss of a limit.
 func (p *holding) name(from, to int, step, rating float64) (family Family, why string, lost float64) {
 	value := p.power[from]
 	modelled := p.modelled(from, to)
@@ -355,7 +355,8 @@ func (p *holding) name(from, to int, step, rating float64) (family Family, why s
 	return Curtailment, "curve", lost
 }
 
-// stormy says that clouds passed on both sides of a run, in which power held.
+// stormy reports whether clouds passed before and after a run in which power
+// was constant.
 func (p *holding) stormy(from, to, w int) bool {
 	rough := func(a, b int) float64 {
 		var turns, level []float64
@@ -388,7 +389,7 @@ var holdWords = map[string]string{
 	"flat":   "The day's power comes back to the same ceiling and never exceeds it.",
 }
 
-// stand books a reading that stands still.
+// stand records a stuck reading.
 func (p *holding) stand(v *view, s *session, k, from, to int, seen int64, why string) {
 	p.claim(v, k, from, to, StuckSensor)
 	start, end := p.t[from], p.t[to-1]+v.step

@@ -2,9 +2,10 @@ package detect
 
 import "math"
 
-// quality takes out of the view what is not a reading: values beyond what a
-// unit can give, and rows in which a logger repeats its last word. It comes
-// before everything else, so that neither peers nor lessons rest on them.
+// quality removes from the view what is not a reading: values above what a unit
+// can produce, and rows in which a logger repeats its last values. It comes
+// before all other stages, so that neither peers nor learned values depend on
+// such rows.
 type quality struct {
 	units []repetition
 	moves []int // of each cell: units whose power differs from the cell before
@@ -28,7 +29,8 @@ const (
 	highestShare = 1.5
 )
 
-// beyondCredible says that a unit of a rating, 0 for unknown, cannot give p.
+// beyondCredible reports whether a unit of a rating (0 if unknown) cannot
+// produce p.
 func beyondCredible(p, rating float64) bool {
 	if rating <= 0 {
 		return math.Abs(p) > 1e9
@@ -54,7 +56,8 @@ func (q *quality) look(v *view, s *session) {
 	}
 }
 
-// moves says that the power of cell i differs from the one before.
+// moves reports whether the power of cell i differs from that of the previous
+// cell.
 func (u *unitView) moves(i int) bool { return math.Abs(u.power[i]-u.power[i-1]) > 0 }
 
 // wild takes out values beyond what a unit can give.
@@ -74,11 +77,12 @@ func (q *quality) wild(v *view, s *session) {
 	}
 }
 
-// follow marks rows as unheard in which a logger only repeats itself. Three
-// things cannot be: that power holds and the counter does not move, once the
-// power would have made three counts' worth of energy (a counter may only count
-// whole kWh); that power holds by night; and that everything, the irradiance
-// with it, holds by day, by the sun's height or by the other units' light.
+// follow marks rows as not received in which a logger only repeats itself.
+// Three conditions are impossible: constant power and an unchanged counter,
+// once the power would have produced three counts' worth of energy (a counter
+// may count whole kWh only); constant power at night; and constant values of
+// all quantities including irradiance by day, as shown by the sun's height or
+// the other units' power.
 func (r *repetition) follow(v *view, k int, rating float64, moves []int) {
 	u := &v.units[k]
 	for i := range v.cells {

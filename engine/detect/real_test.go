@@ -126,7 +126,7 @@ func TestMadrid(t *testing.T) {
 }
 
 // Single plants with and without irradiance, with and without coordinates: what
-// is known to have happened is found, and little else is announced.
+// is known to have happened is found, and few other events are announced.
 func TestSinglePlants(t *testing.T) {
 	hebei := func(lat, lon float64) *solar.Location { return &solar.Location{LatitudeDeg: lat, LongitudeDeg: lon} }
 	for _, c := range []struct {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// record is an event in the making: what was observed, not yet put in words.
+// record is an event under construction: what was observed, before it is put
+// into words.
 type record struct {
 	family   Family
 	class    Class
@@ -118,7 +119,7 @@ func (s *session) open(r *record) *record {
 	return r
 }
 
-// lately is the record that r goes on with, or nil.
+// lately returns the record that r continues, or nil.
 func (s *session) lately(r *record) *record {
 	within := int64(mergeWithin.Seconds())
 	if longer, ok := returnsWithin[r.family]; ok {
@@ -153,8 +154,8 @@ const (
 	flakyWithin = 7 * 86400
 )
 
-// flaky is the gap of the same units that r goes on with because they fall
-// silent all the time, or nil.
+// flaky returns the gap of the same units that r continues because they stop
+// reporting repeatedly, or nil.
 func (s *session) flaky(r *record) *record {
 	gaps, from := 0, r.start-flakyWithin
 	var last *record

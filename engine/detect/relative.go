@@ -2,7 +2,7 @@ package detect
 
 import "math"
 
-// relate makes the day of each unit against its peers, which the stages for
+// relate computes each unit's day relative to its peers, which the stages for
 // slow losses share.
 type relate struct{}
 
@@ -25,10 +25,11 @@ type relative struct {
 	code   float64
 }
 
-// relativeDay is false for days with less than two hours of good samples: in
-// good light, of peers and unit below their limits, unexplained by anything
-// else, and steady against their neighbours, since clouds pass units one by
-// one. At its limit a unit hides what its array has lost.
+// relativeDay returns false for days with less than two hours of good samples:
+// at sufficient irradiance, with peers and unit below their limits, not
+// explained by another stage, and steady relative to the neighbouring samples,
+// since clouds pass one unit after the other. At its limit a unit hides what
+// its array has lost.
 func relativeDay(v *view, k int, rating float64) (relative, bool) {
 	u := &v.units[k]
 	steady := func(i, j int) bool {
@@ -81,8 +82,9 @@ func relativeDay(v *view, k int, rating float64) (relative, bool) {
 	return day, true
 }
 
-// everywhere says whether the loss f shows in all parts of the day and in weak
-// light: a shadow keeps to hours, heat to strong light.
+// everywhere reports whether the loss f appears in all parts of the day and at
+// low irradiance: a shadow affects some hours only, heat affects high
+// irradiance only.
 func (d relative) everywhere(f float64) bool {
 	if 1-d.weak < 0.5*f {
 		return false

@@ -34,7 +34,8 @@ func (s *session) event(r *record) Event {
 	return e
 }
 
-// ratings are what each unit was judged by, kW, by asset id.
+// ratings returns the rating in kW with which each unit was evaluated, by asset
+// id.
 func (s *session) ratings() map[string]float64 {
 	out := make(map[string]float64, len(s.in.Units))
 	for k, u := range s.in.Units {

@@ -58,8 +58,9 @@ func TestShadowOfADirection(t *testing.T) {
 	}
 }
 
-// A shift of half an hour is found among days that stray by eight minutes, to
-// the minute and within twelve days; straying alone is none.
+// A shift of half an hour is found among days that vary by eight minutes, to
+// the minute and within twelve days; the variation without a shift gives no
+// event.
 func TestClockAmongClouds(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for trial := range 50 {
@@ -86,8 +87,8 @@ func TestClockAmongClouds(t *testing.T) {
 	}
 }
 
-// How a sensor lies is asked only of days that tell; until then it is no
-// source, then the one that the days speak for.
+// The orientation of a sensor is determined on suitable days only: until then
+// the sensor is no source, then the orientation that the days support is used.
 func TestSourceOfLight(t *testing.T) {
 	for _, c := range []struct {
 		inPlane, flat float64

@@ -20,19 +20,18 @@ const (
 	stateStandby   = 8
 )
 
-// stage looks for one family of fault in a day. Stages see the days in order,
-// each exactly once, and keep what is going on from one day to the next. A
-// stage claims the samples it explains; it must not use the cells after the
-// one it decides at.
+// stage looks for one fault family in a day. Stages see the days in order, each
+// exactly once, and keep their state from one day to the next. A stage claims
+// the samples it explains; it must not use cells after the one on which it
+// decides.
 type stage interface {
 	look(v *view, s *session)
 }
 
-// order is the stages in the order they look at a day: what is wrong with the
-// data first, then what stands still, then what is held back, then what is
-// lost slowly. Each leaves alone what the ones before it have explained. The
-// first two of all, credible values and a credible sensor, come before there is
-// an expectation (see [Run]).
+// order returns the stages in the order in which they examine a day: data
+// quality first, then constant readings, then limits, then slow losses. Each
+// ignores what earlier stages have explained. The first two of all, credible
+// values and a credible sensor, run before there is an expectation (see [Run]).
 var order = []struct {
 	finds string
 	whole bool // judges days as a whole: a day that has not ended is left to a later run
@@ -76,8 +75,8 @@ type session struct {
 	losses   *losses             // the units' models of their own past
 }
 
-// note remembers something that could not be judged of a unit, or with an
-// empty asset id of the site.
+// note records what could not be evaluated for a unit, or for the site if the
+// asset id is empty.
 func (s *session) note(assetID, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if !slices.Contains(s.notes[text], assetID) {
@@ -95,8 +94,8 @@ func (s *session) siteRating() float64 {
 	return sum
 }
 
-// Run looks for faults in [in.From, in.Now). What is missing from the input
-// narrows what can be judged, never fails; the error is ctx's alone.
+// Run looks for faults in [in.From, in.Now). Missing input reduces what can be
+// evaluated and is never an error; the only error is that of ctx.
 func Run(ctx context.Context, in Input) (Report, error) {
 	if in.Site.Zone == nil {
 		in.Site.Zone = time.UTC
@@ -160,7 +159,8 @@ func Run(ctx context.Context, in Input) (Report, error) {
 	return report, nil
 }
 
-// choose finds the grid and drops units that cannot be judged, saying so.
+// choose determines the grid and drops units that cannot be evaluated, with a
+// note.
 func (s *session) choose() (step, first int64) {
 	units := s.in.Units
 	s.in.Units = nil
@@ -210,7 +210,7 @@ func nominal(times []int64) time.Duration {
 	return max(head, tail)
 }
 
-// limits says what the data as a whole left open.
+// limits notes what could not be evaluated because of the data as a whole.
 func (s *session) limits(sights map[string]Sight) {
 	if len(s.in.Units) == 1 {
 		s.note(s.in.Units[0].AssetID, "it is the only unit that can be judged, so an outage of the unit and one of the site look the same")
@@ -254,8 +254,8 @@ func (s *session) limits(sights map[string]Sight) {
 	}
 }
 
-// enoughDays is how many days it takes until the stages for what is lost slowly
-// know what is usual.
+// enoughDays is the number of days after which the stages for slow losses know
+// the normal state.
 const enoughDays = max(enoughHistory, clockHistory, shadeLearned)
 
 // sentences are the notes, each with the units it concerns.

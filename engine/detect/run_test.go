@@ -16,7 +16,7 @@ import (
 
 var start = time.Date(2025, 10, 1, 0, 0, 0, 0, time.UTC)
 
-// look runs detection on a simulated site as a service would know it.
+// look runs detection on a simulated site as a service would configure it.
 func look(t testing.TB, s *simulate.Site, from, now time.Time, step time.Duration) detect.Report {
 	t.Helper()
 	report, err := detect.Run(context.Background(), input(s, s.Frames(from, now, step), now))
@@ -278,9 +278,9 @@ func TestEventsMerge(t *testing.T) {
 	if !e.Start.Equal(from) || e.End == nil || !e.End.Equal(to) || !e.DetectedAt.Equal(from.Add(30*time.Minute)) {
 		t.Errorf("from %v, announced %v, to %v", e.Start, e.DetectedAt, e.End)
 	}
-	// 45 kW·sin over 6..18 h makes 343.8 kWh a day; lost are the first day from
-	// ten on (257.8 kWh), the second whole but for the failed restart, the third
-	// to eleven (127.4 kWh).
+	// 45 kW·sin over 6..18 h gives 343.8 kWh a day. Lost are the first day
+	// from ten on (257.8 kWh), the second completely except for the failed
+	// restart, the third until eleven (127.4 kWh).
 	if want := 257.8 + 343.8 + 127.4 - 5; math.Abs(e.LostKWh-want) > 0.02*want {
 		t.Errorf("lost %.1f kWh, want %.1f", e.LostKWh, want)
 	}
@@ -310,7 +310,7 @@ func TestSiteBeforeUnit(t *testing.T) {
 	}
 }
 
-// A power register that sticks at zero while the counter goes on is a stuck
+// A power register that is stuck at zero while the counter increases is a stuck
 // reading and no outage.
 func TestCounterOverrulesZero(t *testing.T) {
 	in := plantOf(3, 4, 15*time.Minute)

@@ -37,8 +37,9 @@ const (
 	factorWithin  = 0.2  // natural logarithm
 	factorFaint   = 0.45 // of readings so small that nothing else makes them
 	factorSamples = 6
-	// Where the light is low, a unit that looks another way makes four times
-	// what is expected and more: a small factor must show beyond the rating.
+	// At low irradiance, a unit of another orientation produces four times
+	// the expectation and more: a small factor must also show above the
+	// rating.
 	smallFactor   = 20
 	strongShare   = 1.2 // of the rating
 	strongSamples = 2

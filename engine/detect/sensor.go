@@ -2,9 +2,9 @@ package detect
 
 import "math"
 
-// sensor finds an irradiance sensor that does not see the light by which the
-// plant makes its power. While it is not believed its readings are left out.
-// It looks at a day before there is an expectation.
+// sensor finds an irradiance sensor that does not follow the plant's power.
+// While the sensor is suspect, its readings are excluded. The stage examines a
+// day before there is an expectation.
 type sensor struct {
 	gains  ring // daily power of the site on its light, of the last months
 	record *record
@@ -83,7 +83,8 @@ func (o *sensor) day(v *view, s *session) {
 	}
 }
 
-// blind counts the hours in which the sensor says night and the plant day.
+// blind counts the hours in which the sensor reads night while the plant
+// produces.
 func (o *sensor) blind(v *view, s *session) (hours float64, first int64) {
 	shares := make([]float64, 0, len(v.units))
 	for i := range v.cells {

@@ -6,11 +6,11 @@ import (
 	"app.sunloop/engine/solar"
 )
 
-// shading finds units that lack light only while the sun stands in one part of
-// the sky. Each direction of the sun keeps account of how much likelier its
-// samples are with a shadow than without, over all days on which the beam is
-// there for an hour; a shadow is found when directions side by side are sure of
-// it and the others are sound. It needs coordinates.
+// shading finds units that lack irradiance only while the sun is in one part of
+// the sky. For each direction of the sun the log likelihood ratio of its
+// samples with and without a shadow is accumulated over all days that have an
+// hour of beam irradiance there. A shadow is found when adjacent directions are
+// certain of it and the others are normal. The stage needs coordinates.
 type shading struct {
 	location *solar.Location
 	units    []shadingState
@@ -29,7 +29,7 @@ type shadingState struct {
 	days   int
 }
 
-// direction is what a unit shows while the sun stands in one.
+// direction is the state of a unit for one direction of the sun.
 type direction struct {
 	sum    float64 // log odds of a shadow, from zero up
 	since  int64   // start of the day on which it began to rise
@@ -79,8 +79,8 @@ func (o *shading) look(v *view, s *session) {
 	}
 }
 
-// aim finds the direction of the sun at each cell with beam, and what the units
-// that look the same way make there.
+// aim finds the direction of the sun at each cell with beam irradiance, and the
+// power there of the units of the same orientation.
 func (o *shading) aim(v *view, s *session) {
 	fit(&o.bin, v.cells)
 	for k := range o.sizes {
@@ -119,7 +119,7 @@ func (o *shading) aim(v *view, s *session) {
 	}
 }
 
-// usable says that a unit's power at a cell is unexplained and not nothing.
+// usable reports whether a unit's power at a cell is unexplained and not zero.
 func usable(u *unitView, rating float64, i int) bool {
 	return u.claimed[i] == "" && u.power[i] > offShare*rating
 }
@@ -127,9 +127,10 @@ func usable(u *unitView, rating float64, i int) bool {
 // peerSample is what a unit and its peers make at a cell.
 type peerSample struct{ powerKW, peersKW, stray float64 }
 
-// glimpse is of cell i, the peers' power in the unit's size: what the unit has
-// learned of its own day is left out, or it would learn the shadow. ok is false
-// of cells that are weak, or passed by clouds one unit after the other.
+// glimpse returns the sample of cell i with the peers' power scaled to the
+// unit. The unit's learned daily profile is not applied, because it would learn
+// the shadow. ok is false for cells with little power, and for cells passed by
+// clouds one unit after the other.
 func (o *shading) glimpse(v *view, s *session, k, i int) (c peerSample, ok bool) {
 	u, rating, g := &v.units[k], s.rating(k), s.memory.units[k].group+1
 	if o.bin[i] < 0 || !(o.stray[g][i] < shadeStray) || !usable(u, rating, i) {
@@ -215,7 +216,7 @@ func (d *direction) take(start int64, lack, stray, kWh float64) {
 
 func (d *direction) sure() bool { return d.sum >= shadeSure && d.days >= shadeDays }
 
-// judge opens an event when directions side by side are sure of a shadow.
+// judge opens an event when adjacent directions are certain of a shadow.
 func (m *shadingState) judge(v *view, s *session, k int, o *shading) {
 	for from := 0; from < len(m.bins); from++ {
 		if !m.bins[from].sure() {
@@ -253,7 +254,7 @@ func (m *shadingState) loss() float64 {
 	return max(median(usual), 0)
 }
 
-// inWindow says whether a direction is in the window or beside it.
+// inWindow reports whether a direction is in the window or adjacent to it.
 func (m *shadingState) inWindow(b int) bool { return b >= m.window[0]-1 && b <= m.window[1]+1 }
 
 // book claims the samples of the window, and counts what they lack.

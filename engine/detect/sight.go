@@ -15,16 +15,17 @@ type Sight struct {
 	Usable     float64 // share of the days of the last two months that were usable
 }
 
-// sightDays is after how many usable days a loss that can be seen is found:
-// hardly any is found later, as the wander of weeks outweighs what more days say.
+// sightDays is the number of usable days after which a detectable loss is
+// found. Few are found later, because the drift over weeks outweighs the
+// information of more days.
 const sightDays = 6
 
 // found is how many standard errors more than the limit a loss must have to be
 // found five times in six.
 const sightPower = 1.22
 
-// sights are what can be seen of each unit that is held against a model of its
-// own past, by asset id.
+// sights returns the detectable loss of each unit that has a model of its own
+// past, by asset id.
 func (s *session) sights() map[string]Sight {
 	out := map[string]Sight{}
 	for k := range s.losses.units {
@@ -59,7 +60,7 @@ func (s *session) sights() map[string]Sight {
 	return out
 }
 
-// leastSight is how many usable days tell the noise.
+// leastSight is the number of usable days required to estimate the noise.
 const leastSight = 10
 
 // watching is the model that a loss of the unit would be announced by, or nil.
@@ -74,7 +75,7 @@ func (u *unitLosses) watching(day int64) *baseline {
 	return u.models[i]
 }
 
-// Words say what can be seen, for people.
+// Words describes the detectable loss for people.
 func (s Sight) Words() string {
 	against := map[string]string{"peers": "its peers", "irradiance": "the irradiance", "clear sky": "the light of a clear sky"}[s.Basis]
 	if math.IsNaN(s.Detectable) {

@@ -2,10 +2,11 @@ package detect
 
 import "math"
 
-// snow finds days on which snow keeps the light from the modules of the whole
-// site: it is cold, the sensor sees light, no unit has made its power since the
-// night, and none says that it is off or in fault. Without a temperature and an
-// irradiance it is not judged, and an outage of the site is what is seen.
+// snow finds days on which snow covers the modules of the whole site: it is
+// cold, the sensor measures irradiance, no unit has reached its expected power
+// since the night, and no unit reports that it is off or in fault. Without
+// temperature and irradiance it is not evaluated, and the event is an outage of
+// the site.
 type snow struct {
 	record  *record
 	since   int64
@@ -59,8 +60,9 @@ func (o *snow) look(v *view, s *session) {
 	}
 }
 
-// matters says that the snow has lasted and cost enough to be announced; where
-// no other unit tells that it is not this one's own, that takes longer.
+// matters reports whether the snow has lasted long enough and cost enough to be
+// announced. That takes longer if no other unit shows that the cause is common
+// to all.
 func (o *snow) matters(v *view, s *session) bool {
 	hours := float64(o.samples) * v.hours()
 	usual := 0.0
@@ -73,8 +75,9 @@ func (o *snow) matters(v *view, s *session) bool {
 	return established(o.samples, hours) && o.lost >= matters*usual
 }
 
-// count is how many units are covered and how many free at cell i, the energy
-// that the covered ones miss, and whether any says that it is off or in fault.
+// count returns the number of covered and of free units at cell i, the energy
+// that the covered ones lack, and whether any unit reports that it is off or in
+// fault.
 func (o *snow) count(v *view, s *session, i int) (covered, free, heard int, missing float64, said bool) {
 	for k := range v.units {
 		u, rating := &v.units[k], s.rating(k)

@@ -8,12 +8,13 @@ import (
 	"app.sunloop/engine/solar"
 )
 
-// soiling finds a site whose yield on the light sinks day by day: dirt on the
-// modules. The figure of a day is the median over the units of power on light
-// against each unit's own first weeks; a robust slope over weeks finds the
-// decline, a jump up ends it: rain or a wash. The light is that of a sensor in
-// the plane of the modules; without one, a clear sky's on that plane on the
-// clearest hours, for the season bends everything else.
+// soiling finds a site whose yield per irradiation falls day by day because of
+// dirt on the modules. The figure of a day is the median over the units of
+// power per irradiance relative to each unit's own first weeks. A robust slope
+// over weeks finds the decline; a rise ends it (rain or cleaning). The
+// irradiance is that of a sensor in the plane of the modules; without one, that
+// of a clear sky on that plane in the clearest hours, because other data are
+// distorted by the season.
 type soiling struct {
 	reference []float64 // yield of each unit in its first weeks; NaN until known
 	early     []ring
@@ -265,8 +266,9 @@ func medianYield(points []point) float64 {
 	return median(values)
 }
 
-// figure is the site's yield of the day on light against its first weeks and
-// the standard error of that; ok is false on days that say too little.
+// figure returns the site's yield per irradiation of the day relative to its
+// first weeks, and its standard error. ok is false on days with too few
+// samples.
 func (o *soiling) figure(v *view, s *session) (yield, err float64, ok bool) {
 	source := s.modules.source()
 	if source == noLight || source == clearLight && !v.sky.bright {
@@ -299,7 +301,7 @@ func (o *soiling) figure(v *view, s *session) (yield, err float64, ok bool) {
 	}
 	yield = median(cells)
 	if source == clearLight {
-		// Clouds only take: the clearest hours tell.
+		// Clouds only reduce power: use the clearest hours.
 		best := quantile(cells, 0.8)
 		return best, 0, best-yield <= 0.08*best
 	}
@@ -311,9 +313,9 @@ func (o *soiling) figure(v *view, s *session) (yield, err float64, ok bool) {
 	return yield, err, err < soilingError
 }
 
-// onLight is what unit k makes of its light at cell i, for each kW of rating and
-// kW/m²; ok is false where the light is weak, or so strong that the unit may
-// stand at its limit.
+// onLight returns the power of unit k at cell i per kW of rating and kW/m². ok
+// is false if the irradiance is low, or so high that the unit may be at its
+// limit.
 func (o *soiling) onLight(v *view, s *session, k, i int, source lightSource) (yield float64, ok bool) {
 	u, rating := &v.units[k], s.rating(k)
 	g := s.modules.light(v, i, source)
@@ -329,10 +331,11 @@ func (o *soiling) onLight(v *view, s *session, k, i int, source lightSource) (yi
 	return u.power[i] / rating / light, o.gains[k]*light < nearLimit
 }
 
-// seasonC is the ambient temperature that a season lets expect by day, °C, where
-// none is told: about 20 in the middle of the year, half the yearly swing growing
-// by a fifth of a kelvin with each degree of latitude, warmest a month after
-// the sun is highest. Rough, but a spring that is not taken out looks like dirt.
+// seasonC returns the ambient temperature by day in °C that is expected from
+// the season, used where it is not measured: about 20 in the middle of the
+// year, with half the yearly range growing by a fifth of a kelvin per degree of
+// latitude, warmest a month after the solstice. It is rough, but without it the
+// warming of spring looks like dirt.
 func seasonC(date time.Time, loc *solar.Location) float64 {
 	if loc == nil {
 		return 20

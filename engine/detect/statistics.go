@@ -58,8 +58,8 @@ func bring(values []float64, i int) {
 
 func median3(a, b, c float64) float64 { return max(min(a, b), min(max(a, b), c)) }
 
-// centre is what the median of some values, and of all but one of them, is made
-// of: those about the middle.
+// centre returns the central values of which the median of some values, and of
+// all but one of them, is formed.
 type centre struct {
 	n                 int
 	below, at, beyond float64 // the values at (n-1)/2-1, (n-1)/2 and (n-1)/2+1 in order
@@ -136,8 +136,8 @@ func (r *ring) remember(v float64, size int) {
 	}
 }
 
-// quantile of what is remembered, or otherwise where there are fewer than
-// enough values.
+// quantile returns a quantile of the stored values, or otherwise if there are
+// fewer than enough.
 func (r *ring) quantile(q float64, enough int, otherwise float64) float64 {
 	if len(r.values) < enough {
 		return otherwise

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// losses follows what each unit makes against the model of its own past, and
-// finds steps down that stay: strings, combiners, one of several plants behind a
-// meter.
+// losses follows each unit's production relative to the model of its own past,
+// and finds lasting steps down: strings, combiners, one of several plants
+// behind a meter.
 type losses struct {
 	units []unitLosses
 	sun   moments
@@ -70,7 +70,7 @@ func newLosses(s *session) *losses {
 	return l
 }
 
-// prepare lays the models of the day before the stages look at it.
+// prepare applies the models to the day before the stages examine it.
 func (l *losses) prepare(v *view, s *session) {
 	l.sun.lay(v, s.in.Site.Location)
 	if l.sun.noSun || v.cells == 0 {
@@ -112,9 +112,9 @@ func (l *losses) prepare(v *view, s *session) {
 	}
 }
 
-// lend makes the model on the irradiance the day's expectation of a unit that
-// has no peers: it knows the plane, the heat and the weak light, which a gain
-// does not.
+// lend makes the model on irradiance the day's expectation of a unit without
+// peers: it includes orientation, temperature and low irradiance, which a
+// constant gain does not.
 func (l *losses) lend(v *view, s *session, k int) {
 	if len(l.units) >= 3 {
 		return
@@ -132,9 +132,9 @@ func (l *losses) lend(v *view, s *session, k int) {
 	}
 }
 
-// judges says whether the unit's own model is followed: not that of units which
-// are known to look the same way as others and are held against these, unless it
-// has found something that goes on.
+// judges reports whether the unit's own model is used. It is not used for units
+// that have the orientation of others and are compared with these, unless it
+// has found a loss that is still active.
 func (l *losses) judges(s *session, k int) bool {
 	u := &l.units[k]
 	return s.rating(k) > 0 && (!s.memory.units[k].alike || u.last() != nil || u.shade.record != nil || u.soil.record != nil)
@@ -148,7 +148,8 @@ func (u *unitLosses) all() []*baseline {
 	return append(append([]*baseline(nil), u.models...), u.rival)
 }
 
-// factor is what is left of the unit's power on a day, by the steps known.
+// factor returns the remaining share of the unit's power on a day after the
+// known steps.
 func (u *unitLosses) factor(day int64) float64 {
 	size := 0.0
 	for _, s := range u.steps {
@@ -284,7 +285,7 @@ func (u *unitLosses) choose(day int64) {
 	}
 }
 
-// made remembers what the unit made on the day.
+// made stores the unit's production of the day.
 func (u *unitLosses) made(v *view, k int, day int64) {
 	sum := 0.0
 	for i := range v.cells {
@@ -309,8 +310,8 @@ func (u *unitLosses) count(v *view, s *session) {
 	}
 }
 
-// judge looks at the index of a reference after a usable day. It announces
-// only where the better references have had nothing to say of late.
+// judge evaluates the index of a reference after a usable day. It announces an
+// event only if the better references had no data recently.
 func (u *unitLosses) judge(v *view, s *session, k int, b *baseline, better []*baseline, day int64) {
 	silent := false
 	for _, o := range better {
@@ -377,8 +378,8 @@ func (u *unitLosses) last() *step {
 	return nil
 }
 
-// lasting says that the step stays, that it lies below what the unit usually
-// falls to, and that it shows in all parts of the day.
+// lasting reports whether the step persists, is below the unit's usual minima,
+// and appears in all parts of the day.
 func (u *unitLosses) lasting(b *baseline, x []float64, f shift) bool {
 	n, a := len(x), f.size
 	below := 0
@@ -503,7 +504,7 @@ func (l *losses) together(st *step, k int) *record {
 	return nil
 }
 
-// goesOn says that another unit's step of the same event is not over.
+// goesOn reports whether another unit's step of the same event is still active.
 func (l *losses) goesOn(st *step) bool {
 	for k := range l.units {
 		for _, o := range l.units[k].steps {
@@ -515,8 +516,8 @@ func (l *losses) goesOn(st *step) bool {
 	return false
 }
 
-// back ends the last step once three usable days lie on the way back to the
-// healthy level; true says that it has.
+// back ends the last step once three usable days lie more than halfway back to
+// the healthy level. It reports whether it did.
 func (u *unitLosses) back(v *view, s *session, b *baseline, day int64) bool {
 	st := u.last()
 	n := len(b.index)

@@ -26,8 +26,8 @@ type chart struct {
 	shifted []float64 // scratch
 }
 
-// Figures of the chart: slack and limit in usual deviations of a day, the
-// least deviation believed, the least loss worth an event.
+// Parameters of the chart: slack and limit in typical deviations of a day, the
+// smallest deviation assumed, and the smallest loss that gives an event.
 const (
 	chartSlack    = 0.5
 	chartLimit    = 6
@@ -95,8 +95,8 @@ func (c *chart) take(v *view, s *session, k int, day relative) {
 	}
 	middle := c.normal.quantile(0.5, 3, 1)
 	down := middle - day.ratio
-	// A day's own scatter says how far it may stray; how far such days did
-	// stray before corrects that.
+	// A day's own scatter predicts its deviation; the observed deviations
+	// of such days correct the prediction.
 	own := math.Hypot(leastSpread, day.error)
 	spread := own * max(c.scores.quantile(0.7, 5, 1), 1)
 	c.sum = max(0, c.sum+min(down/spread, 5)-chartSlack)
@@ -143,8 +143,9 @@ func (c *chart) take(v *view, s *session, k int, day relative) {
 	c.record = s.open(&record{family: StringOutage, units: []int{k}, start: c.since, detected: end, lastSeen: end, lost: c.lost, fraction: step, seen: f})
 }
 
-// isDrifting says that the excursion still grows: its second half is lower than
-// its first by a good part of the step, and by more than chance.
+// isDrifting reports whether the excursion still grows: its second half is
+// lower than its first by a substantial part of the step, and by more than
+// chance.
 func (c *chart) isDrifting(step, spread float64) bool {
 	low := c.low[max(len(c.low)-8, 0):]
 	if len(low) == len(c.low) {
@@ -169,7 +170,7 @@ func (c *chart) absorb() {
 
 func medianOf(values []float64) float64 { return median(append([]float64(nil), values...)) }
 
-// learn takes a quiet day into what is normal.
+// learn adds a day without a finding to the normal state.
 func (c *chart) learn(day relative) {
 	off := math.Abs(day.ratio - c.normal.quantile(0.5, 3, 1))
 	c.scores.remember(off/math.Hypot(leastSpread, day.error), chartDays)

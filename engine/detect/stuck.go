@@ -6,13 +6,12 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// stuck finds power readings that stand still by day while the unit cannot:
-// six equal samples while what is expected
-// moves by a twentieth of the rating. Plateaus are no sign of it: a unit at its
-// rating, at the highest it ever gave, throttled, or held with another at the
-// same share of the rating is left alone; without a counter, also one at a round
-// share, which is a set-point. A reading that stands at zero needs
-// the counter to say that the unit runs.
+// stuck finds power readings that are constant by day while the unit's power
+// cannot be: six equal samples while the expectation changes by a twentieth of
+// the rating. Plateaus are excluded: a unit at its rating, at its highest power
+// so far, throttled, or at the same share of the rating as another is ignored;
+// without a counter also a unit at a round share, which is a set point. A
+// reading stuck at zero requires a counter that shows that the unit runs.
 type stuck struct{ units []frozenRun }
 
 // frozenRun is a run of equal readings of one unit.
@@ -97,25 +96,26 @@ func (st *stuck) at(v *view, s *session, k, i int) {
 	}
 }
 
-// isTrue says that the counter gained what the reading says, to 1.5 %: a limit
-// holds the unit, and the reading is right.
+// isTrue reports whether the counter gained what the reading implies, to 1.5 %:
+// the unit is limited and the reading is right.
 func (run *frozenRun) isTrue(t int64) bool {
 	gained, read := run.to-run.from, run.power*float64(t-run.since)/3600
 	return math.Abs(gained-read) <= stuckTrue*read+0.02
 }
 
-// atLimit says that the unit stands at its limit and its peers would have it
-// there: such a reading may stand still.
+// atLimit reports whether the unit is at its limit and its peers confirm that
+// it would be: such a reading may be constant.
 func atLimit(u *unitView, i int, limit float64) bool {
 	return u.power[i] > 0.97*limit && !(u.expected[i] < 0.6*limit && u.tier[i] == tierPeers)
 }
 
-// setPoint says that a share of the rating is a whole twentieth, as limits are
-// set; a reading that froze is so by chance once in a hundred times.
+// setPoint reports whether a share of the rating is a multiple of a twentieth,
+// as limits are set. A stuck reading has such a value by chance once in a
+// hundred times.
 func setPoint(share float64) bool { return math.Abs(share-math.Round(20*share)/20) < 2e-4 }
 
-// held says that another unit has stood still as long at the same share of its
-// rating: a limit holds them both, and their readings are true.
+// held reports whether another unit has been constant for as long at the same
+// share of its rating: a limit holds both, and their readings are true.
 func held(v *view, s *session, k, i int) bool {
 	share := v.units[k].power[i] / s.rating(k)
 	if share < offShare {

@@ -54,12 +54,13 @@ func (o *trips) look(v *view, s *session) {
 	}
 }
 
-// tripRule is what a stop looks like at a step: where few minutes are averaged
-// none of the power is there, else a part of it, which only steady sun tells
-// from a cloud.
+// tripRule describes a stop at a time step: with few minutes per sample no
+// power remains, otherwise part of it, which only steady sun distinguishes from
+// a cloud.
 type tripRule struct{ low, before, after, armed, steady float64 }
 
-// at follows the unit through a cell; lit says that a stop could have been seen.
+// at follows the unit through a cell. lit reports that a stop would have been
+// visible.
 func (m *tripping) at(v *view, s *session, k, i int, rule tripRule) (lit bool) {
 	u, rating, t := &v.units[k], s.rating(k), v.first+int64(i)*v.step
 	e, p := u.expected[i], u.power[i]

@@ -131,7 +131,7 @@ func newSource(f series.Frame, step int64) (source, bool) {
 	return s, present(s.power)
 }
 
-// present says whether a column has any value.
+// present reports whether a column has any value.
 func present(values []float64) bool {
 	for _, v := range values {
 		if !math.IsNaN(v) {
@@ -189,8 +189,8 @@ func (v *view) weather() {
 	}
 }
 
-// sky fills what the sun would give through a clear sky: global irradiance
-// over 1 kW/m², of the middle of each cell.
+// sky fills the clear-sky global irradiance in units of 1 kW/m² at the middle
+// of each cell.
 func (g *grid) sky(v *view) {
 	if g.site.Location == nil {
 		for i := range v.cells {
@@ -271,7 +271,8 @@ func between(x, low, high float64) float64 {
 	return math.NaN()
 }
 
-// state is the operating state; without one, whether the unit says it runs.
+// state returns the operating state, or without one whether the unit reports
+// that it runs.
 func state(operating, run float64) float64 {
 	if !math.IsNaN(operating) {
 		return operating
@@ -326,8 +327,8 @@ func lastOf(values []float64, rows [2]int) float64 {
 	return out
 }
 
-// code is the last event code that says something. Registers that a device
-// does not have read 0x8000 or 0xFFFF (and wider all-ones); they say nothing.
+// code returns the last meaningful event code. Registers that a device does not
+// implement read 0x8000 or 0xFFFF (and wider all-ones) and are ignored.
 func code(values []float64, rows [2]int) float64 {
 	out := math.NaN()
 	if values == nil {
