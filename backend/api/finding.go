@@ -153,4 +153,5 @@ type ActivitiesResponse struct {
 	Success    bool       `json:"success"`
 	Activities []Activity `json:"activities"`
 	Count      int        `json:"count"`
+	NextCursor string     `json:"next_cursor,omitempty"`
 }

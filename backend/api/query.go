@@ -117,7 +117,7 @@ type ActivitiesRequest struct {
 	Action     string `json:"action,omitempty" limit:"word"`
 	CustomerID string `json:"customer_id,omitempty" limit:"id"`
 	SiteID     string `json:"site_id,omitempty" limit:"id"`
-	Page              // its limit; without one, the newest thousand
+	Page              // without a limit: the newest thousand
 }
 
 // InProcess is the remote address of a request that never left the process:

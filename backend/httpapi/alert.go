@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -17,8 +18,11 @@ import (
 type Alerts interface {
 	// TerminalDevices are those of a site, sorted.
 	TerminalDevices(ctx context.Context, scope api.Scope, siteID string) ([]string, error)
-	// AlertRecords are a device's with from <= timestamp < to, ascending.
-	AlertRecords(ctx context.Context, siteID, device string, from, to time.Time) ([]api.Alert, error)
+	// AlertRecords returns the next alerts of a device with Start <= timestamp < End,
+	// ascending, behind the time and id of an alert if a time is given. more reports
+	// that there may be further ones: it limits their bytes, and their number to
+	// q.Limit if that is above 0.
+	AlertRecords(ctx context.Context, q api.AlertsQuery, afterTime, afterID string) (list []api.Alert, more bool, err error)
 	// AlertPeriod is their span; of all of the site's for an empty device.
 	AlertPeriod(ctx context.Context, siteID, device string) (first, last time.Time, ok bool, err error)
 	// Alerts lists what wants doing first, with counts of all; an empty state
@@ -97,8 +101,14 @@ func (s *server) terminalAlerts(in *input) (*call, error) {
 		if err := s.device(ctx, g.scope, q.SiteID, q.TerminalDeviceID); err != nil {
 			return nil, err
 		}
-		list, err := s.alertRecords(ctx, q, after)
-		return api.AlertRecordsResponse{Records: list}, err
+		return streamed(func(b *body) error {
+			b.buf = append(b.buf, `{"records":`...)
+			if err := s.writeAlerts(ctx, b, q, after); err != nil {
+				return err
+			}
+			b.buf = append(b.buf, "}\n"...)
+			return nil
+		}), nil
 	}}, nil
 }
 
@@ -112,31 +122,75 @@ func (s *server) siteAlerts(in *input) (*call, error) {
 		if err != nil {
 			return nil, err
 		}
-		out := api.SiteAlertsResponse{Records: map[string][]api.Alert{}}
-		for _, d := range devices {
-			q.TerminalDeviceID = d
-			if out.Records[d], err = s.alertRecords(ctx, q, alertCursor{}); err != nil {
-				return nil, err
+		return streamed(func(b *body) error {
+			b.buf = append(b.buf, `{"records":{`...)
+			for i, d := range devices {
+				if i > 0 {
+					b.buf = append(b.buf, ',')
+				}
+				if b.buf, err = appendJSON(b.buf, d); err != nil {
+					return err
+				}
+				b.buf = append(b.buf, ':')
+				q.TerminalDeviceID = d
+				if err := s.writeAlerts(ctx, b, q, alertCursor{}); err != nil {
+					return err
+				}
 			}
-		}
-		return out, nil
+			b.buf = append(b.buf, "}}\n"...)
+			return nil
+		}), nil
 	}}, nil
 }
 
-// alertRecords are a device's alerts behind the cursor. The last of a part
-// that was limited carries the cursor to go on from.
-func (s *server) alertRecords(ctx context.Context, q api.AlertsQuery, after alertCursor) ([]api.Alert, error) {
-	list, err := s.Alerts.AlertRecords(ctx, q.SiteID, q.TerminalDeviceID, q.Start.Time, q.End.Time)
-	if err != nil {
-		return nil, err
+// writeAlerts writes the array of a device's alerts behind the cursor, which it
+// reads part by part. The last alert of an array that was limited has the cursor of
+// the next one.
+func (s *server) writeAlerts(ctx context.Context, b *body, q api.AlertsQuery, after alertCursor) error {
+	b.buf = append(b.buf, '[')
+	most := q.Limit
+	for n, more := 0, true; more; {
+		if most > 0 {
+			q.Limit = most - n
+		}
+		list, further, err := s.Alerts.AlertRecords(ctx, q, after.Timestamp, after.AlertID)
+		if err != nil {
+			return err
+		}
+		if share := limit.ShareOf(ctx); share != nil {
+			// An answer that is on its way is not broken off.
+			if err := share.Cover(limit.Size(list)); err != nil && !b.flowing {
+				return err
+			}
+		}
+		for _, a := range list {
+			after = alertCursor{a.TerminalDeviceID, a.Timestamp.String(), a.AlertID}
+			if n > 0 {
+				b.buf = append(b.buf, ',')
+			}
+			if n++; n == most {
+				a.Cursor = after.String()
+			}
+			if b.buf, err = appendJSON(b.buf, a); err != nil {
+				return err
+			}
+			if err := b.pass(); err != nil {
+				return err
+			}
+		}
+		more = further && n != most
 	}
-	list = slices.DeleteFunc(list, func(a api.Alert) bool { return !after.before(a) })
-	if q.Limit > 0 && len(list) >= q.Limit {
-		list = list[:q.Limit]
-		last := &list[q.Limit-1]
-		last.Cursor = alertCursor{last.TerminalDeviceID, last.Timestamp.String(), last.AlertID}.String()
+	b.buf = append(b.buf, ']')
+	return nil
+}
+
+// appendJSON appends a value as an answer has it, without a line end.
+func appendJSON(b []byte, v any) ([]byte, error) {
+	buf := bytes.NewBuffer(b)
+	if err := encode(buf, v); err != nil {
+		return b, err
 	}
-	return there(list), limit.Take(ctx, limit.Size(list))
+	return buf.Bytes()[:buf.Len()-1], nil
 }
 
 // alertCursor is a cursor of alerts in plain.
@@ -153,12 +207,6 @@ func (c alertCursor) String() string {
 		panic(fmt.Sprintf("httpapi: a cursor of three strings: %v", err))
 	}
 	return base64.RawURLEncoding.EncodeToString(b)
-}
-
-// before says whether the alert stands behind the cursor.
-func (c alertCursor) before(a api.Alert) bool {
-	at := a.Timestamp.String()
-	return at > c.Timestamp || at == c.Timestamp && a.AlertID > c.AlertID
 }
 
 func readAlertCursor(text, device string) (c alertCursor, err error) {

@@ -89,7 +89,7 @@ type Findings interface {
 	// api.ErrNoSummaries when there is none.
 	Findings(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Finding, string, error)
 	// Activities are of the last 24 hours, newest first.
-	Activities(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Activity, error)
+	Activities(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Activity, string, error)
 }
 
 // Detector looks for faults.

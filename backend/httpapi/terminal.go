@@ -267,7 +267,7 @@ func (s *server) activities(in *input) (*call, error) {
 		return nil, err
 	}
 	return &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: &b.SiteID}, run: func(ctx context.Context, g granted) (any, error) {
-		list, err := s.Findings.Activities(ctx, g.scope, api.ListQuery{CustomerID: b.CustomerID, SiteID: b.SiteID, Page: page})
-		return api.ActivitiesResponse{Success: true, Activities: there(list), Count: len(list)}, err
+		list, next, err := s.Findings.Activities(ctx, g.scope, api.ListQuery{CustomerID: b.CustomerID, SiteID: b.SiteID, Page: page})
+		return api.ActivitiesResponse{Success: true, Activities: there(list), Count: len(list), NextCursor: next}, err
 	}}, nil
 }

@@ -2,8 +2,8 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -41,46 +41,71 @@ func (s *Service) Note(tx store.Tx, n Note) error {
 	return nil
 }
 
-// maxActivities bounds an answer: a busy day of a large fleet.
-const maxActivities = 1000
-
-// Activities are those of the last 24 hours within the scope, newest first,
-// the newest thousand at most, or q.Limit of them.
-func (s *Service) Activities(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Activity, error) {
+// Activities lists the activities of the last 24 hours within the scope, newest
+// first. Of each site or customer it reads the newest ones until a page is full.
+func (s *Service) Activities(ctx context.Context, scope api.Scope, q api.ListQuery) (list []api.Activity, next string, err error) {
 	since := s.now().Add(-24 * time.Hour)
-	var all []Note
-	err := s.records.View(ctx, func(tx store.Tx) error {
-		all = nil
+	c, err := newChoice(notes.Bucket, q.Page)
+	if err != nil {
+		return nil, "", err
+	}
+	list = []api.Activity{}
+	err = s.records.View(ctx, func(tx store.Tx) error {
+		c.rows = nil
 		prefixes, index, err := s.activityLists(tx, scope, q)
 		if err != nil {
 			return err
 		}
 		for _, prefix := range prefixes {
-			list, _, err := notes.List(tx, store.Query{Index: index, Prefix: prefix, Reverse: true, Limit: maxActivities, Bytes: maxPageBytes})
-			if err != nil {
+			if err := chooseActivities(ctx, tx, c, store.Query{Index: index, Prefix: prefix, Reverse: true}, since, func(n *Note) bool {
+				return asked(scope, q)(n.CustomerID, n.SiteID, n.AssetID)
+			}); err != nil {
 				return fmt.Errorf("list activities: %w", err)
 			}
-			all = append(all, list...)
+		}
+		list = list[:0]
+		var page []Note
+		if page, next, err = chosen(ctx, tx, notes, c); err != nil {
+			return err
+		}
+		for _, n := range page {
+			list = append(list, api.Activity{Phase: n.Phase, Title: n.Title, Description: n.Description, Timestamp: api.At(n.At),
+				SiteID: n.SiteID, AssetID: n.AssetID, Actor: n.Actor})
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	all = allowed(all, scope, q, func(n Note) (string, string, string) { return n.CustomerID, n.SiteID, n.AssetID })
-	slices.SortStableFunc(all, func(a, b Note) int { return b.At.Compare(a.At) })
-	out, most := []api.Activity{}, maxActivities
-	if q.Limit > 0 {
-		most = min(most, q.Limit)
-	}
-	for _, n := range all {
-		if n.At.Before(since) || len(out) == most {
-			break
+	return list, next, err
+}
+
+// errEnough ends the reading of records of which no further one is required.
+var errEnough = errors.New("no further record is required")
+
+// chooseActivities adds the activities of a query, newest first, that keep accepts
+// and that are not before since. It ends when the choice has a page of newer ones.
+func chooseActivities(ctx context.Context, tx store.Tx, c *choice, q store.Query, since time.Time, keep func(*Note) bool) error {
+	// Keys sort by milliseconds, and times are finer.
+	until := since.Add(-time.Millisecond)
+	chosen := 0
+	err := notes.Each(tx, q, func(n Note) error {
+		if n.At.Before(until) {
+			return errEnough
 		}
-		out = append(out, api.Activity{Phase: n.Phase, Title: n.Title, Description: n.Description, Timestamp: api.At(n.At),
-			SiteID: n.SiteID, AssetID: n.AssetID, Actor: n.Actor})
+		if n.At.Before(since) || !keep(&n) {
+			return ctx.Err()
+		}
+		r := row{sortKey{}.newestFirst(n.At), notes.Key(n)}
+		if c.after == nil || r.compare(*c.after) > 0 {
+			if chosen++; chosen == c.limit+1 {
+				until = n.At.Add(-time.Millisecond)
+			}
+		}
+		c.add(r)
+		return ctx.Err()
+	})
+	if errors.Is(err, errEnough) {
+		return nil
 	}
-	return out, nil
+	return err
 }
 
 // activityLists are the prefixes to read: the site's, the customer's, or those

@@ -114,16 +114,18 @@ func (s *Service) raiseAlerts(tx store.Tx, run Run, out Outcome, active []Findin
 
 // lastAlert is the newest alert of a finding; nil when there is none.
 func lastAlert(tx store.Tx, f Finding) (*Alert, error) {
-	list, _, err := alerts.List(tx, store.Query{Index: "finding", Prefix: store.Key(f.SiteID, f.SummaryID)})
+	var newest *Alert
+	err := alerts.Each(tx, store.Query{Index: "finding", Prefix: store.Key(f.SiteID, f.SummaryID)}, func(a Alert) error {
+		// By id, which sorts by when it was raised: devices and starts may differ.
+		if newest == nil || a.AlertID > newest.AlertID {
+			newest = &a
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("look up the alerts of finding %s: %w", f.SummaryID, err)
 	}
-	if len(list) == 0 {
-		return nil, nil
-	}
-	// By id, which sorts by when it was raised: devices and starts may differ.
-	newest := slices.MaxFunc(list, func(a, b Alert) int { return cmp.Compare(a.AlertID, b.AlertID) })
-	return &newest, nil
+	return newest, nil
 }
 
 func (s *Service) newAlert(tx store.Tx, run Run, f Finding) (*Alert, error) {

@@ -2,22 +2,40 @@ package ops
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
 )
 
 // AlertHealth are the figures of the alarm system over windows until now, of
 // the alerts that the ids of q select.
 func (s *Service) AlertHealth(ctx context.Context, scope api.Scope, q api.ListQuery, windows ...time.Duration) ([]api.AlertHealth, error) {
-	all, err := s.alertsOf(ctx, scope, q, "")
+	now := s.now()
+	var figures []*alertFigures
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		figures = nil
+		for _, window := range windows {
+			figures = append(figures, newAlertFigures(now, window))
+		}
+		return alerts.Each(tx, alertQuery(q, ""), func(a Alert) error {
+			if selects(scope, q, &a) {
+				a.settled(now)
+				for _, f := range figures {
+					f.add(&a)
+				}
+			}
+			return ctx.Err()
+		})
+	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the alerts of the last %v: %w", windows, err)
 	}
 	out := make([]api.AlertHealth, 0, len(windows))
-	for _, window := range windows {
-		out = append(out, alertHealth(all, s.now(), window))
+	for _, f := range figures {
+		out = append(out, f.health())
 	}
 	return out, nil
 }
@@ -25,38 +43,50 @@ func (s *Service) AlertHealth(ctx context.Context, scope api.Scope, q api.ListQu
 // kindOfAlarm is what comes again: a family at a unit.
 type kindOfAlarm struct{ family, asset string }
 
-// alertHealth counts what the alerts asked of people in the window.
-func alertHealth(all []Alert, now time.Time, window time.Duration) api.AlertHealth {
-	h := api.AlertHealth{WindowHours: int(window / time.Hour), Priorities: map[string]int{}}
-	from := now.Add(-window)
-	var calls []time.Time
-	kinds := map[kindOfAlarm]int{}
-	for _, a := range all {
-		for _, at := range a.calls() {
-			if at.Before(from) || at.After(now) {
-				continue
-			}
-			calls = append(calls, at)
-			kinds[kindOfAlarm{a.AlertType, a.AssetID}]++
-			h.Priorities[a.AlertSeverity]++
+// alertFigures counts what alerts asked of people in a window of time.
+type alertFigures struct {
+	from, now time.Time
+	calls     []time.Time
+	kinds     map[kindOfAlarm]int
+	counts    api.AlertHealth
+}
+
+func newAlertFigures(now time.Time, window time.Duration) *alertFigures {
+	return &alertFigures{from: now.Add(-window), now: now, kinds: map[kindOfAlarm]int{},
+		counts: api.AlertHealth{WindowHours: int(window / time.Hour), Priorities: map[string]int{}}}
+}
+
+// add counts an alert.
+func (f *alertFigures) add(a *Alert) {
+	for _, at := range a.calls() {
+		if at.Before(f.from) || at.After(f.now) {
+			continue
 		}
-		if a.chatters(from, now) {
-			h.Chattering++
-		}
-		if standing := a.State == api.AlertUnacknowledged || a.State == api.AlertAcknowledged; standing && needsAction(a.AlertSeverity) && now.Sub(a.Timestamp.Time) > api.StaleAfter {
-			h.Stale++
-		}
+		f.calls = append(f.calls, at)
+		f.kinds[kindOfAlarm{a.AlertType, a.AssetID}]++
+		f.counts.Priorities[a.AlertSeverity]++
 	}
-	slices.SortFunc(calls, time.Time.Compare)
-	h.Alarms, h.PerDay, h.Peak10Min = len(calls), float64(len(calls))/(window.Hours()/24), peak(calls)
-	h.Floods, h.FloodPercent = floods(calls, from, window)
-	counts := make([]int, 0, len(kinds))
-	for _, n := range kinds {
+	if a.chatters(f.from, f.now) {
+		f.counts.Chattering++
+	}
+	if open := a.State == api.AlertUnacknowledged || a.State == api.AlertAcknowledged; open && needsAction(a.AlertSeverity) && f.now.Sub(a.Timestamp.Time) > api.StaleAfter {
+		f.counts.Stale++
+	}
+}
+
+// health returns the figures of the alerts that were added.
+func (f *alertFigures) health() api.AlertHealth {
+	h, window := f.counts, f.now.Sub(f.from)
+	slices.SortFunc(f.calls, time.Time.Compare)
+	h.Alarms, h.PerDay, h.Peak10Min = len(f.calls), float64(len(f.calls))/(window.Hours()/24), peak(f.calls)
+	h.Floods, h.FloodPercent = floods(f.calls, f.from, window)
+	counts := make([]int, 0, len(f.kinds))
+	for _, n := range f.kinds {
 		counts = append(counts, n)
 	}
 	slices.Sort(counts)
 	for _, n := range counts[max(len(counts)-api.MostFrequent, 0):] {
-		h.TopTenPercent += 100 * float64(n) / float64(len(calls))
+		h.TopTenPercent += 100 * float64(n) / float64(len(f.calls))
 	}
 	return h
 }

@@ -10,6 +10,15 @@ import (
 	"app.sunloop/backend/api"
 )
 
+// alertHealth returns the figures of alerts over a window.
+func alertHealth(all []Alert, now time.Time, window time.Duration) api.AlertHealth {
+	f := newAlertFigures(now, window)
+	for i := range all {
+		f.add(&all[i])
+	}
+	return f.health()
+}
+
 // raised is an alert of a unit that asked for a person at each of the times.
 func raised(unit, severity string, at ...time.Time) Alert {
 	a := Alert{Alert: api.Alert{AlertType: "inverter_outage", AssetID: unit, AlertSeverity: severity, State: api.AlertUnacknowledged, Timestamp: api.At(at[0])}}

@@ -1,12 +1,10 @@
 package ops
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -80,12 +78,11 @@ func (s *Service) Asset(ctx context.Context, scope api.Scope, ref api.AssetRef) 
 
 // Assets lists the assets within the scope by id.
 func (s *Service) Assets(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Asset, string, error) {
-	list, next, err := sorted(ctx, s, assets, narrowest(q), q.Page,
-		func(a *api.Asset) bool { return asked(scope, q)(assetOwner(*a)) },
-		func(a api.Asset) api.Asset { return api.Asset{AssetID: a.AssetID, SiteID: a.SiteID} },
-		func(a, b api.Asset) int {
-			return cmp.Or(strings.Compare(a.AssetID, b.AssetID), strings.Compare(a.SiteID, b.SiteID))
-		})
+	list, next, err := sortedList[api.Asset]{
+		table: assets, query: narrowest(q),
+		keep:  func(a *api.Asset) bool { return asked(scope, q)(assetOwner(*a)) },
+		order: func(a *api.Asset) sortKey { return sortKey{}.text(a.AssetID) },
+	}.page(ctx, s, q.Page)
 	return list, next, wrap(err, "list assets")
 }
 

@@ -45,7 +45,7 @@ func TestSetAsset(t *testing.T) {
 	other := api.Scope{Customers: []string{"else"}, Sites: []string{api.Every}}
 	_, _, err = d.SetAsset(t.Context(), other, api.AssetRef{AssetID: "INV-1"}, api.Asset{Name: "x"})
 	wantRefusal(t, err, 403, "")
-	notes, err := d.Activities(t.Context(), acme, api.ListQuery{SiteID: "South", Page: api.Page{Limit: 10}})
+	notes, _, err := d.Activities(t.Context(), acme, api.ListQuery{SiteID: "South", Page: api.Page{Limit: 10}})
 	if err != nil || !slices.ContainsFunc(notes, func(a api.Activity) bool {
 		return a.Title == "Asset changed" && a.AssetID == "INV-1" && a.Actor == "ada"
 	}) {

@@ -42,17 +42,17 @@ func (s *Service) Diagnose(ctx context.Context, scope api.Scope, r api.DiagnoseR
 		if err != nil {
 			return err
 		}
-		all, _, err := findings.List(tx, store.Query{Prefix: store.Key(asset.SiteID)})
-		if err != nil {
-			return fmt.Errorf("list the findings of site %s: %w", asset.SiteID, err)
-		}
 		back := calm
 		if r.LookbackHours > 0 {
 			back = time.Duration(r.LookbackHours) * time.Hour
 		}
+		worst, err := worstFinding(tx, asset, at.DetectedAt.Time, back)
+		if err != nil {
+			return fmt.Errorf("list the findings of site %s: %w", asset.SiteID, err)
+		}
 		d = Diagnostic{CustomerID: asset.CustomerID, SiteID: asset.SiteID}
 		d.DiagnosticID, d.AssetID, d.DiagnosedAt, d.DetectionID = s.id("dia"), asset.AssetID, api.At(s.now()), at.DetectionID
-		d.explain(worst(all, asset.AssetID, at.DetectedAt.Time, back))
+		d.explain(worst)
 		if err := diagnostics.Put(tx, d); err != nil {
 			return fmt.Errorf("store diagnosis %s: %w", d.DiagnosticID, err)
 		}
@@ -81,21 +81,22 @@ func (s *Service) detectionOf(tx store.Tx, asset api.Asset, id string) (Detectio
 	return none, nil
 }
 
-// worst is the finding of the asset that a diagnosis is about: of those that
-// were there in the time before at, one that lasts, then the most severe, then
-// the surest; nil when there is none.
-func worst(all []Finding, assetID string, at time.Time, back time.Duration) *Finding {
-	all = slices.DeleteFunc(all, func(f Finding) bool {
-		return f.AssetID != assetID && !slices.Contains(f.AssetIDs, assetID) ||
-			f.StartedAt.After(at) || !f.Active && f.EndedAt.Before(at.Add(-back))
-	})
-	if len(all) == 0 {
+// worstFinding returns the finding of the asset that a diagnosis is about: of those
+// that were there in the time before at, an active one, then the most severe, then
+// the one with the highest confidence; nil if there is none.
+func worstFinding(tx store.Tx, asset api.Asset, at time.Time, back time.Duration) (worst *Finding, err error) {
+	err = findings.Each(tx, store.Query{Prefix: store.Key(asset.SiteID)}, func(f Finding) error {
+		if f.AssetID != asset.AssetID && !slices.Contains(f.AssetIDs, asset.AssetID) ||
+			f.StartedAt.After(at) || !f.Active && f.EndedAt.Before(at.Add(-back)) {
+			return nil
+		}
+		if worst == nil || cmp.Or(-compareBool(f.Active, worst.Active), -cmp.Compare(rank(f.SeverityLabel), rank(worst.SeverityLabel)),
+			-cmp.Compare(f.Confidence, worst.Confidence)) < 0 {
+			worst = &f
+		}
 		return nil
-	}
-	f := slices.MinFunc(all, func(a, b Finding) int {
-		return cmp.Or(-compareBool(a.Active, b.Active), -cmp.Compare(rank(a.SeverityLabel), rank(b.SeverityLabel)), -cmp.Compare(a.Confidence, b.Confidence))
 	})
-	return &f
+	return worst, err
 }
 
 // explain puts the finding's causes into the diagnosis.

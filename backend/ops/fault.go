@@ -49,13 +49,9 @@ func (s *Service) Faults(ctx context.Context, siteID string, since time.Time) ([
 	var out []Fault
 	err := s.records.View(ctx, func(tx store.Tx) error {
 		out = nil
-		list, _, err := findings.List(tx, store.Query{Prefix: store.Key(siteID)})
-		if err != nil {
-			return fmt.Errorf("list the findings of site %s: %w", siteID, err)
-		}
-		for _, f := range list {
+		err := findings.Each(tx, store.Query{Prefix: store.Key(siteID)}, func(f Finding) (err error) {
 			if !f.Active && f.EndedAt.Before(since) {
-				continue
+				return nil
 			}
 			one := Fault{Finding: f}
 			if one.Alert, err = lastAlert(tx, f); err != nil {
@@ -68,8 +64,9 @@ func (s *Service) Faults(ctx context.Context, siteID string, since time.Time) ([
 				return err
 			}
 			out = append(out, one)
-		}
-		return nil
+			return nil
+		})
+		return wrap(err, "list the findings of site "+siteID)
 	})
 	slices.SortStableFunc(out, func(a, b Fault) int { return a.StartedAt.Compare(b.StartedAt.Time) })
 	return out, err

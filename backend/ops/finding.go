@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -252,16 +251,17 @@ func (s *Service) ActiveFindings(tx store.Tx, siteID string) ([]api.Finding, err
 func (s *Service) Findings(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Finding, string, error) {
 	ids := api.ListQuery{CustomerID: q.CustomerID, SiteID: q.SiteID}
 	some := false
-	part, next, err := sorted(ctx, s, findings, narrowest(q), q.Page, func(f *Finding) bool {
-		is := asked(scope, ids)(f.CustomerID, f.SiteID, "") && (q.AssetID == "" || f.AssetID == q.AssetID || slices.Contains(f.AssetIDs, q.AssetID))
-		some = some || is
-		return is
-	}, func(f Finding) Finding {
-		return Finding{Finding: api.Finding{Active: f.Active, EnergyAtRiskKW: f.EnergyAtRiskKW, SeverityLabel: f.SeverityLabel, LastDetectionAt: f.LastDetectionAt}}
-	}, func(a, b Finding) int {
-		return cmp.Or(-compareBool(a.Active, b.Active), -cmp.Compare(a.EnergyAtRiskKW, b.EnergyAtRiskKW),
-			-cmp.Compare(rank(a.SeverityLabel), rank(b.SeverityLabel)), b.LastDetectionAt.Compare(a.LastDetectionAt.Time))
-	})
+	part, next, err := sortedList[Finding]{
+		table: findings, query: narrowest(q),
+		keep: func(f *Finding) bool {
+			is := asked(scope, ids)(f.CustomerID, f.SiteID, "") && (q.AssetID == "" || f.AssetID == q.AssetID || slices.Contains(f.AssetIDs, q.AssetID))
+			some = some || is
+			return is
+		},
+		order: func(f *Finding) sortKey {
+			return sortKey{}.first(f.Active).descending(f.EnergyAtRiskKW).number(-int64(rank(f.SeverityLabel))).newestFirst(f.LastDetectionAt.Time)
+		},
+	}.page(ctx, s, q.Page)
 	switch {
 	case err != nil:
 		return nil, "", wrap(err, "list findings")
@@ -290,11 +290,10 @@ func (s *Service) OpenFindings(ctx context.Context) (map[string]int, error) {
 	open := map[string]int{}
 	err := s.records.View(ctx, func(tx store.Tx) error {
 		clear(open)
-		list, _, err := findings.List(tx, store.Query{Index: "active"})
-		for _, f := range list {
+		return findings.Each(tx, store.Query{Index: "active"}, func(f Finding) error {
 			open[f.Severity()]++
-		}
-		return err
+			return nil
+		})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("count the open findings: %w", err)

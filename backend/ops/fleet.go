@@ -35,27 +35,27 @@ func (s *Service) Fleet(ctx context.Context, scope api.Scope, q api.ListQuery) (
 
 // wrong fills in what lasts at a site, and what of it asks for a person.
 func (s *Service) wrong(ctx context.Context, f *api.FleetSite) error {
-	var lasting []Finding
-	var open []Alert
-	err := s.records.View(ctx, func(tx store.Tx) (err error) {
-		if lasting, _, err = findings.List(tx, store.Query{Index: "active", Prefix: store.Key(f.SiteID)}); err != nil {
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		clear(f.Findings)
+		f.EnergyAtRiskKW, f.Unacknowledged = 0, 0
+		err := findings.Each(tx, store.Query{Index: "active", Prefix: store.Key(f.SiteID)}, func(l Finding) error {
+			f.Findings[l.SeverityLabel]++
+			f.EnergyAtRiskKW += l.EnergyAtRiskKW
+			return nil
+		})
+		if err != nil {
 			return err
 		}
-		open, _, err = alerts.List(tx, store.Query{Index: "open", Prefix: store.Key(f.SiteID)})
-		return err
+		return alerts.Each(tx, store.Query{Index: "open", Prefix: store.Key(f.SiteID)}, func(a Alert) error {
+			a.settled(s.now())
+			if a.State == api.AlertUnacknowledged || a.State == api.AlertReturned {
+				f.Unacknowledged++
+			}
+			return nil
+		})
 	})
 	if err != nil {
-		return fmt.Errorf("list what is wrong at site %s: %w", f.SiteID, err)
-	}
-	for _, l := range lasting {
-		f.Findings[l.SeverityLabel]++
-		f.EnergyAtRiskKW += l.EnergyAtRiskKW
-	}
-	for i := range open {
-		open[i].settled(s.now())
-		if open[i].State == api.AlertUnacknowledged || open[i].State == api.AlertReturned {
-			f.Unacknowledged++
-		}
+		return fmt.Errorf("count the findings and alerts of site %s: %w", f.SiteID, err)
 	}
 	return nil
 }

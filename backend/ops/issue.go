@@ -248,12 +248,13 @@ func (s *Service) ForceIssue(tx store.Tx, i Issue, to, actor, note string) (Issu
 
 // Issues lists those within the scope: open first, then the last changed.
 func (s *Service) Issues(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Issue, string, error) {
-	part, next, err := sorted(ctx, s, issues, narrowest(q), q.Page,
-		func(i *Issue) bool { return asked(scope, q)(i.CustomerID, i.SiteID, i.AssetID) },
-		func(i Issue) Issue { return Issue{Issue: api.Issue{Status: i.Status, UpdatedAt: i.UpdatedAt}} },
-		func(a, b Issue) int {
-			return cmp.Or(compareBool(a.Status == api.IssueResolved, b.Status == api.IssueResolved), b.UpdatedAt.Compare(a.UpdatedAt.Time))
-		})
+	part, next, err := sortedList[Issue]{
+		table: issues, query: narrowest(q),
+		keep: func(i *Issue) bool { return asked(scope, q)(i.CustomerID, i.SiteID, i.AssetID) },
+		order: func(i *Issue) sortKey {
+			return sortKey{}.first(i.Status != api.IssueResolved).newestFirst(i.UpdatedAt.Time)
+		},
+	}.page(ctx, s, q.Page)
 	out := make([]api.Issue, len(part))
 	for n, i := range part {
 		out[n] = i.Issue

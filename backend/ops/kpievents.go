@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
 	"app.sunloop/engine/detect"
 	"app.sunloop/engine/kpi"
 	"app.sunloop/engine/series"
@@ -26,26 +27,34 @@ var (
 	soilingFamilies = []string{string(detect.Soiling)}
 )
 
-// kpiEvents reads the site's findings, and its issues for when they were
-// acknowledged.
-func (s *Service) kpiEvents(ctx context.Context, siteID string) (kpiEvents, error) {
-	e := kpiEvents{acknowledged: map[string]time.Time{}}
-	var err error
-	if e.findings, err = every(ctx, s, findings, api.ListQuery{SiteID: siteID}); err != nil {
-		return e, fmt.Errorf("list the findings of site %s: %w", siteID, err)
-	}
-	raised, err := every(ctx, s, issues, api.ListQuery{SiteID: siteID})
-	if err != nil {
-		return e, fmt.Errorf("list the issues of site %s: %w", siteID, err)
-	}
-	for _, i := range raised {
-		for _, m := range i.History {
-			if m.From == api.IssueNew && m.To == api.IssueInProgress {
-				e.acknowledged[i.SummaryID] = m.At.Time
-			}
+// kpiEvents reads the site's findings, without the texts and lists that no figure
+// needs, and when their issues were acknowledged.
+func (s *Service) kpiEvents(ctx context.Context, siteID string) (e kpiEvents, err error) {
+	ofSite := store.Query{Prefix: store.Key(siteID)}
+	err = s.records.View(ctx, func(tx store.Tx) error {
+		e = kpiEvents{acknowledged: map[string]time.Time{}}
+		err := findings.Each(tx, ofSite, func(f Finding) error {
+			f.RecommendedActions, f.Detections, f.Causes, f.Evidence, f.Summary, f.RootCause = nil, nil, nil, nil, "", ""
+			e.findings = append(e.findings, f)
+			return ctx.Err()
+		})
+		if err != nil {
+			return fmt.Errorf("list the findings of site %s: %w", siteID, err)
 		}
-	}
-	return e, nil
+		err = issues.Each(tx, ofSite, func(i Issue) error {
+			for _, m := range i.History {
+				if m.From == api.IssueNew && m.To == api.IssueInProgress {
+					e.acknowledged[i.SummaryID] = m.At.Time
+				}
+			}
+			return ctx.Err()
+		})
+		if err != nil {
+			return fmt.Errorf("list the issues of site %s: %w", siteID, err)
+		}
+		return nil
+	})
+	return e, err
 }
 
 // until is when a finding's loss ended, or was last seen.

@@ -1,10 +1,8 @@
 package ops
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -127,14 +125,11 @@ func (s *Service) NextModel(ctx context.Context, siteID, modelType string) (int,
 // Models lists the registry within the scope by site, newest version first.
 func (s *Service) Models(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Model, string, error) {
 	ids := api.ListQuery{CustomerID: q.CustomerID, SiteID: q.SiteID}
-	part, next, err := sorted(ctx, s, models, narrowest(q), q.Page,
-		func(m *Model) bool { return asked(scope, ids)(m.CustomerID, m.SiteID, "") },
-		func(m Model) Model {
-			return Model{Model: api.Model{SiteID: m.SiteID, ModelType: m.ModelType}, Sequence: m.Sequence}
-		},
-		func(a, b Model) int {
-			return cmp.Or(strings.Compare(a.SiteID, b.SiteID), strings.Compare(a.ModelType, b.ModelType), b.Sequence-a.Sequence)
-		})
+	part, next, err := sortedList[Model]{
+		table: models, query: narrowest(q),
+		keep:  func(m *Model) bool { return asked(scope, ids)(m.CustomerID, m.SiteID, "") },
+		order: func(m *Model) sortKey { return sortKey{}.text(m.SiteID).text(m.ModelType).number(-int64(m.Sequence)) },
+	}.page(ctx, s, q.Page)
 	out := make([]api.Model, len(part))
 	for i, m := range part {
 		out[i] = m.Model

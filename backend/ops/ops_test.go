@@ -263,12 +263,12 @@ func TestActivitiesAreOfTheDay(t *testing.T) {
 	d.site("South", "acme")
 	d.clock = d.clock.Add(23 * time.Hour)
 	d.asset("INV-1", "South")
-	list, err := d.Activities(t.Context(), acme, api.ListQuery{CustomerID: "acme"})
+	list, _, err := d.Activities(t.Context(), acme, api.ListQuery{CustomerID: "acme"})
 	if err != nil || len(list) != 2 || list[0].Title != "Asset added" || list[0].Phase != api.PhaseAct {
 		t.Errorf("activities %v, %v", list, err)
 	}
 	d.clock = d.clock.Add(2 * time.Hour)
-	if list, err = d.Activities(t.Context(), acme, api.ListQuery{SiteID: "South"}); err != nil || len(list) != 1 {
+	if list, _, err = d.Activities(t.Context(), acme, api.ListQuery{SiteID: "South"}); err != nil || len(list) != 1 {
 		t.Errorf("a day later %v, %v", list, err)
 	}
 }

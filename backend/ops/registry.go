@@ -320,23 +320,22 @@ func (s *Service) ModelHistory(ctx context.Context, scope api.Scope, siteID, mod
 	var moves []api.ModelMove
 	err := s.records.View(ctx, func(tx store.Tx) error {
 		moves = nil
-		all, err := modelsOf(tx, siteID, modelType)
-		for _, m := range all {
+		return models.Each(tx, store.Query{Prefix: store.Key(siteID, modelType), Reverse: true}, func(m Model) error {
 			if version != "" && m.ModelVersion != version {
-				continue
+				return nil
 			}
 			for _, h := range slices.Backward(m.History) {
 				moves = append(moves, api.ModelMove{ModelName: m.ModelName, ModelVersion: m.ModelVersion, From: h.From, To: h.To, At: api.At(h.At),
 					Actor: h.Actor, Reason: h.Reason, Forced: h.Forced})
 			}
-		}
-		return err
+			return nil
+		})
 	})
 	if err != nil {
-		return nil, "", err
+		return nil, "", fmt.Errorf("list the models of site %s: %w", siteID, err)
 	}
 	slices.SortStableFunc(moves, func(a, b api.ModelMove) int { return b.At.Compare(a.At.Time) })
-	return page(moves, api.ListQuery{Page: p})
+	return Page(moves, p)
 }
 
 // modelsOf are a site's models of a type, newest version first.

@@ -118,16 +118,6 @@ func List[T any](ctx context.Context, home store.Records, t store.Table[T], sq s
 	return records, next, err
 }
 
-// every is all records of the query's site, of its customer, or of the table. What
-// is within a scope is for [allowed] to say.
-func every[T any](ctx context.Context, s *Service, t store.Table[T], q api.ListQuery) (all []T, err error) {
-	err = s.records.View(ctx, func(tx store.Tx) error {
-		all, _, err = t.List(tx, narrowest(q))
-		return err
-	})
-	return all, err
-}
-
 // narrowest is the query for all records of the site, of the customer, or of the
 // table: one that leads with the site and has an index by customer.
 func narrowest(q api.ListQuery) store.Query {
@@ -139,55 +129,6 @@ func narrowest(q api.ListQuery) store.Query {
 		sq.Index, sq.Prefix = "customer", store.Key(q.CustomerID)
 	}
 	return sq
-}
-
-// sorted is a part of a list in an order that no index of the table has: of the
-// records of the query's site, customer or of the table that keep takes. Only what
-// brief leaves of the records is held while they are sorted by compare.
-// A cursor is a count, as in [Page].
-func sorted[T any](ctx context.Context, s *Service, t store.Table[T], sq store.Query, p api.Page, keep func(*T) bool, brief func(T) T, compare func(a, b T) int) (records []T, next string, err error) {
-	type row struct {
-		brief T
-		key   []byte
-	}
-	from, limit, err := at(p)
-	if err != nil {
-		return nil, "", err
-	}
-	err = s.records.View(ctx, func(tx store.Tx) error {
-		records, next = nil, ""
-		var rows []row
-		err := t.Each(tx, sq, func(v T) error {
-			if keep(&v) {
-				rows = append(rows, row{brief(v), t.Key(v)})
-			}
-			return ctx.Err()
-		})
-		if err != nil {
-			return err
-		}
-		slices.SortStableFunc(rows, func(a, b row) int { return compare(a.brief, b.brief) })
-		size := 0
-		for i := min(from, len(rows)); i < len(rows); i++ {
-			v, err := t.Get(tx, rows[i].key)
-			if err != nil {
-				return err
-			}
-			n := limits.Size(&v)
-			if full := len(records) > 0 && size+n > maxPageBytes; full || len(records) == limit {
-				next = strconv.Itoa(i)
-				return nil
-			}
-			if err := limits.Take(ctx, n); err != nil {
-				return err
-			}
-			size += n
-			keep(&v) // which may bring it up to date
-			records = append(records, v)
-		}
-		return nil
-	})
-	return records, next, err
 }
 
 // at is the place in a sorted list at which a page begins, and its limit.
@@ -202,9 +143,6 @@ func at(p api.Page) (from, limit int, err error) {
 	}
 	return from, limit, nil
 }
-
-// page is [Page] of a query.
-func page[T any](list []T, q api.ListQuery) ([]T, string, error) { return Page(list, q.Page) }
 
 // Page cuts a list that was sorted in memory, by its number of items and by their
 // bytes; its cursor is a count. A cursor of another list is a 400.

@@ -227,10 +227,11 @@ func (s *Service) Sites(ctx context.Context, scope api.Scope, q api.ListQuery) (
 	if q.CustomerID != "" {
 		sq = store.Query{Index: "customer", Prefix: store.Key(q.CustomerID)}
 	}
-	list, next, err := sorted(ctx, s, sites, sq, q.Page,
-		func(v *api.Site) bool { return asked(scope, q)(siteOwner(*v)) },
-		func(v api.Site) api.Site { return api.Site{Name: v.Name[:min(len(v.Name), 1000)]} },
-		func(a, b api.Site) int { return strings.Compare(a.Name, b.Name) })
+	list, next, err := sortedList[api.Site]{
+		table: sites, query: sq,
+		keep:  func(v *api.Site) bool { return asked(scope, q)(siteOwner(*v)) },
+		order: func(v *api.Site) sortKey { return sortKey{}.text(v.Name[:min(len(v.Name), 1000)]) },
+	}.page(ctx, s, q.Page)
 	if err != nil {
 		return nil, "", wrap(err, "list sites")
 	}

@@ -75,20 +75,23 @@ func (s *Service) NamesObject(tx store.Tx, siteID, key, uri string) (bool, error
 	if siteID == "" {
 		return false, nil
 	}
-	ofSite, _, err := models.List(tx, store.Query{Prefix: store.Key(siteID)})
+	named := false
+	ofSite := store.Query{Prefix: store.Key(siteID)}
+	err := models.Each(tx, ofSite, func(m Model) error {
+		named = named || slices.Contains(m.Artefacts.All(), key)
+		return nil
+	})
 	if err != nil {
 		return false, fmt.Errorf("read the models of site %s: %w", siteID, err)
 	}
-	for _, m := range ofSite {
-		if slices.Contains(m.Artefacts.All(), key) {
-			return true, nil
-		}
-	}
-	results, _, err := interpolations.List(tx, store.Query{Prefix: store.Key(siteID)})
+	err = interpolations.Each(tx, ofSite, func(i Interpolation) error {
+		named = named || i.FilledValues == uri
+		return nil
+	})
 	if err != nil {
 		return false, fmt.Errorf("read the interpolations of site %s: %w", siteID, err)
 	}
-	return slices.ContainsFunc(results, func(i Interpolation) bool { return i.FilledValues == uri }), nil
+	return named, nil
 }
 
 func readable[T any](tx store.Tx, bucket string, do func(T)) error {

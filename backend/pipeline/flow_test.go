@@ -159,7 +159,7 @@ func TestFilesInARowTrainOnce(t *testing.T) {
 	if got, _, err := p.Stored(t.Context(), admin, api.ListQuery{CustomerID: "acme"}); err != nil || len(got) == 0 || len(got[0].ForecastPoints) != 48 {
 		t.Errorf("stored forecasts %d, %v", len(got), err)
 	}
-	act, err := p.Ops.Activities(t.Context(), admin, api.ListQuery{SiteID: "South"})
+	act, _, err := p.Ops.Activities(t.Context(), admin, api.ListQuery{SiteID: "South"})
 	phases := map[string]bool{}
 	for _, a := range act {
 		phases[a.Phase] = true
