@@ -104,8 +104,13 @@ type target struct {
 func serve(t testing.TB, flags ...string) *target {
 	t.Helper()
 	dir := t.TempDir()
-	// Beside the service: to hash a password takes 64 MiB.
 	servetest.Admin(t, dir, adminPassword+"\n", "user", "add", adminName, "--role", api.RoleAdmin, "--customers", "*")
+	return serveFolder(t, dir, flags...)
+}
+
+// serveFolder starts a service as serve does on a folder with an administrator.
+func serveFolder(t testing.TB, dir string, flags ...string) *target {
+	t.Helper()
 	v := &target{root: servetest.RootKey(t, dir)}
 	v.Process = servetest.Start(t, dir, append([]string{"--no-mfa"}, flags...)...)
 	return v

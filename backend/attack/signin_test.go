@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,10 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
+	"app.sunloop/backend/servetest"
+	"app.sunloop/backend/store/bolt"
+	"github.com/alexedwards/argon2id"
 )
 
 // from returns a client whose connections have the source address. The whole
@@ -119,6 +124,96 @@ func TestSignInDuringAFlood(t *testing.T) {
 	report(t, row{"sign-in during a flood", fmt.Sprintf("passwords guessed from %d networks (HTTP status: requests): %v", networks, statuses),
 		fmt.Sprintf("a user of a known network signs in, p99 within %v", bound),
 		fmt.Sprintf("%d of %d signed in, median %v, p99 %v", n-refused, n, took[n/2].Round(time.Millisecond), p99.Round(time.Millisecond)), refused == 0 && (!full() || p99 <= bound)})
+}
+
+// TestMemoryDuringAFloodOfSignIns: well-formed sign-ins with names of users and other
+// names from many networks cost little memory, also if the hashes of the users have
+// the parameters of earlier versions.
+func TestMemoryDuringAFloodOfSignIns(t *testing.T) {
+	const networks, users = 64, 8
+	earlier := argon2id.Params{Memory: 64 << 10, Iterations: 3, Parallelism: 2, SaltLength: 16, KeyLength: 32}
+	for _, c := range []struct {
+		name    string
+		params  argon2id.Params
+		boundMB int
+	}{
+		{"memory during sign-ins", auth.DefaultParams(), 120},
+		{"memory during sign-ins, earlier hashes", earlier, 140},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			addUsers(t, dir, c.params, users)
+			v := serveFolder(t, dir)
+			ctx := t.Context()
+			const owner = "127.200.0.9"
+			home := from(t, owner)
+			if status, _ := v.signIn(ctx, home, adminName, adminPassword); status != http.StatusOK {
+				t.Fatalf("the first sign-in: HTTP %d", status)
+			}
+			var mu sync.Mutex
+			statuses := map[int]int{}
+			var wg sync.WaitGroup
+			for i := range networks {
+				client := from(t, fmt.Sprintf("127.%d.%d.1", 1+i/100, i%100))
+				wg.Go(func() {
+					for n := range size(2, 30) {
+						name := fmt.Sprintf("user-%d", (i+n)%users)
+						if n%2 > 0 {
+							name = fmt.Sprintf("unknown-%d-%d", i, n)
+						}
+						status, _ := v.signIn(ctx, client, name, "not the password")
+						mu.Lock()
+						statuses[status]++
+						mu.Unlock()
+					}
+				})
+			}
+			// At the same time the administrator signs in from a known network.
+			for range size(3, 20) {
+				if status, _ := v.signIn(ctx, home, adminName, adminPassword); status != http.StatusOK {
+					t.Errorf("the administrator: HTTP %d", status)
+				}
+			}
+			wg.Wait()
+			if statuses[0] > 0 || statuses[http.StatusUnauthorized] < networks {
+				t.Errorf("statuses %v", statuses)
+			}
+			v.peak(t, c.name, fmt.Sprintf("sign-ins of %d users and of unknown names from %d networks (HTTP status: requests): %v", users, networks, statuses), c.boundMB)
+		})
+	}
+}
+
+// addUsers adds the administrator and users user-0, user-1, … to a new data folder,
+// with password hashes of the parameters.
+func addUsers(t testing.TB, dir string, params argon2id.Params, n int) {
+	t.Helper()
+	servetest.RootKey(t, dir) // creates the folder
+	key, err := auth.LoadKey(filepath.Join(dir, "sunloop.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := bolt.Open(dir, bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	s, err := auth.New(t.Context(), auth.Options{Records: db, Key: key, Now: time.Now, Argon: &params})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n + 1 {
+		u := auth.NewUser{Username: fmt.Sprintf("user-%d", i), Password: adminPassword, Role: api.RoleAnalyst, Customers: []string{"acme"}}
+		if i == n {
+			u = auth.NewUser{Username: adminName, Password: adminPassword, Role: api.RoleAdmin}
+		}
+		if _, err := s.CreateUser(t.Context(), u); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestGuessesOnOneAccount: of guesses from many networks at once only a few are

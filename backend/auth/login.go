@@ -61,7 +61,7 @@ func (s *Service) Login(ctx context.Context, username, password, address string)
 		return none, err
 	}
 	try := attemptOf{account: folded(username), address: callerOf(address), known: s.knowsNetwork(a, address)}
-	ok, weak, err := s.checkPassword(ctx, try, networkOf(address), password, a.Hash)
+	ok, outdated, err := s.checkPassword(ctx, try, networkOf(address), password, a.Hash)
 	if err != nil {
 		return none, about(a.ID, err)
 	}
@@ -75,7 +75,7 @@ func (s *Service) Login(ctx context.Context, username, password, address string)
 		return none, about(a.ID, api.ErrUserInactive)
 	}
 	fresh := ""
-	if weak {
+	if outdated {
 		if fresh, err = s.passwords.hash(ctx, password); err != nil {
 			return none, err
 		}
@@ -89,7 +89,7 @@ func (s *Service) Login(ctx context.Context, username, password, address string)
 
 // checkPassword compares a password when the turn of the caller has come. A try
 // that must wait, or finds the queue full, is not counted.
-func (s *Service) checkPassword(ctx context.Context, t attemptOf, network, password, hash string) (ok, weak bool, err error) {
+func (s *Service) checkPassword(ctx context.Context, t attemptOf, network, password, hash string) (ok, outdated bool, err error) {
 	wait, err := s.attempts.wait(ctx, t, s.now())
 	if err != nil {
 		return false, false, err
@@ -97,7 +97,7 @@ func (s *Service) checkPassword(ctx context.Context, t attemptOf, network, passw
 	if wait > 0 {
 		return false, false, tooMany(wait)
 	}
-	leave, err := s.passwords.queue.enter(ctx, network, t.known)
+	leave, err := s.passwords.queue.enter(ctx, network, t.known, s.passwords.isLarge(hash))
 	if err != nil {
 		return false, false, err
 	}

@@ -3,7 +3,9 @@ package auth
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"github.com/alexedwards/argon2id"
 	"github.com/google/go-cmp/cmp"
 	"github.com/pquerna/otp"
 )
@@ -401,16 +404,36 @@ func TestAddressCannotTryManyAccounts(t *testing.T) {
 	}
 }
 
+// TestHashRisesWithParameters: the first sign-in after a change of the parameters
+// replaces the hash, whether it took less or more memory; one that takes more runs
+// alone. An unknown name costs a hash of the current parameters.
 func TestHashRisesWithParameters(t *testing.T) {
+	ctx := context.Background()
 	w := newWorld(t, noMFA)
 	w.user("old", api.RoleAdmin)
-	stronger := cheap
-	stronger.Iterations = 2
-	s := w.open(func(o *Options) { o.RequireMFA, o.Argon = false, &stronger })
-	if _, err := s.Login(context.Background(), "old", goodPassword, "a"); err != nil {
-		t.Fatal(err)
-	}
-	if got := w.account("old").Hash; !strings.Contains(got, "t=2") {
-		t.Errorf("hash %s is not made anew", got)
+	more, less := cheap, cheap
+	more.Iterations, more.Memory = 2, 2*cheap.Memory
+	less.Iterations = 3
+	for _, params := range []argon2id.Params{more, less} {
+		s := w.open(func(o *Options) { o.RequireMFA, o.Argon = false, &params })
+		var alone []bool
+		s.passwords.compare = func(password, hash string) (bool, *argon2id.Params, error) {
+			alone = append(alone, s.passwords.queue.used == s.passwords.queue.slots)
+			return argon2id.CheckHash(password, hash)
+		}
+		for _, name := range []string{"old", "old", "unknown"} {
+			if _, err := s.Login(ctx, name, goodPassword, "a"); (err == nil) != (name == "old") {
+				t.Fatal(err)
+			}
+		}
+		if got := w.account("old").Hash; !strings.Contains(got, fmt.Sprintf("m=%d,t=%d", params.Memory, params.Iterations)) {
+			t.Errorf("the hash %s is not replaced", got)
+		}
+		if want := []bool{params == less, false, false}; !slices.Equal(alone, want) {
+			t.Errorf("parameters %+v: hashes ran alone: %v, want %v", params, alone, want)
+		}
+		if used, _, _, err := argon2id.DecodeHash(s.passwords.dummy); err != nil || *used != params {
+			t.Errorf("an unknown name costs %+v, %v", used, err)
+		}
 	}
 }

@@ -10,64 +10,76 @@ import (
 
 // Limits of the queue of password hashes.
 const (
-	hashSlots       = 2  // hashes that run at once
-	maxWaiting      = 32 // callers that wait, for each of the two lanes
-	knownTurns      = 4  // turns in a row of the lane of known networks while others wait
-	busyRetrySecond = 5
+	hashSlots        = 2  // hashes of the current parameters that run at the same time
+	maxWaiting       = 32 // callers that wait, for each of the two lanes
+	knownTurns       = 4  // consecutive turns of the lane of known networks while the other lane has callers
+	busyRetrySeconds = 5
 )
 
-// errBusy is the refusal of a sign-in that finds the queue full.
+// errBusy returns the error of a sign-in for which the queue has no place.
 func errBusy() error {
 	e := api.ErrUnavailable.With("reason", "too many people sign in at this moment; try again in some seconds")
-	e.RetryAfter = busyRetrySecond
+	e.RetryAfter = busyRetrySeconds
 	return e
 }
 
-// hashQueue bounds the password hashes that run and wait. A hash takes 64 MiB
-// and a core for a tenth of a second, and everyone may ask for one.
+// hashQueue limits the password hashes that run and wait, because each takes
+// memory and a core, and a caller needs no credential to request one.
 //
-// There are two lanes. In the first one wait callers from networks that the
-// account has signed in from before, and the service itself. In the second one
-// wait all others: they have one slot less, so that a known caller starts at
-// once while others flood. Within a lane networks take turns. A full lane makes
-// room for a network that waits for less than the network that waits for most,
-// of which the latest caller is refused.
+// The queue has two lanes. Callers from networks that the account has signed in
+// from before wait in the first lane, as does the service itself. All other
+// callers wait in the second lane, which can use all slots but one: a caller from a
+// known network starts immediately during a flood. Within a lane networks take
+// turns. If a lane is full, a caller of a network with fewer waiting callers
+// replaces the latest caller of the network with the most.
+//
+// A large hash, of parameters that need more memory than the current ones, takes
+// all slots: it runs alone.
 type hashQueue struct {
-	mu      sync.Mutex
-	slots   int
-	running int
-	others  int // of the running ones, those of the second lane
-	inRow   int // turns of the first lane since the second one had its last
-	known   lane
-	unknown lane
+	mu          sync.Mutex
+	slots       int
+	used        int // slots of the running hashes
+	usedUnknown int // of these, slots of the second lane
+	inRow       int // turns of the first lane since the last turn of the second one
+	known       lane
+	unknown     lane
 }
 
-// lane holds the callers that wait, by network, in the order of their turns.
+// lane holds the waiting callers by network, in the order of their turns.
 type lane struct {
-	shares  []*share
-	waiting int
+	networks []*networkShare
+	waiting  int
 }
 
-type share struct {
+// networkShare is the waiting callers of one network, first come first.
+type networkShare struct {
 	network string
 	callers []*caller
 }
 
+// caller is a goroutine that waits for its turn.
 type caller struct {
-	ready  chan struct{} // closed once its turn has come, or it is refused
-	refuse error
-	done   bool // ready is closed
+	slots int
+	ready chan struct{} // closed when the turn of the caller begins, or with err
+	err   error
+	done  bool // ready is closed
 }
 
-// enter waits for the caller's turn; leave ends it. The error is errBusy or
-// that of ctx.
-func (q *hashQueue) enter(ctx context.Context, network string, known bool) (leave func(), err error) {
+// enter waits for the turn of a caller. The caller calls leave when its hash is
+// computed. The error is errBusy or that of ctx.
+func (q *hashQueue) enter(ctx context.Context, network string, known, large bool) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	q.mu.Lock()
-	l := q.lane(known)
-	c := &caller{ready: make(chan struct{})}
+	l := &q.unknown
+	if known {
+		l = &q.known
+	}
+	c := &caller{slots: 1, ready: make(chan struct{})}
+	if large {
+		c.slots = q.slots
+	}
 	if l.waiting >= maxWaiting && !l.makeRoom(network) {
 		q.mu.Unlock()
 		return nil, errBusy()
@@ -81,100 +93,106 @@ func (q *hashQueue) enter(ctx context.Context, network string, known bool) (leav
 		q.mu.Lock()
 		if !c.done {
 			l.remove(network, c)
+			q.start() // a large hash may have waited for free slots
 			q.mu.Unlock()
 			return nil, ctx.Err()
 		}
 		q.mu.Unlock()
 	}
-	if c.refuse != nil {
-		return nil, c.refuse
+	if c.err != nil {
+		return nil, c.err
 	}
-	return sync.OnceFunc(func() { q.leave(known) }), nil
+	return sync.OnceFunc(func() { q.leave(c.slots, known) }), nil
 }
 
-func (q *hashQueue) leave(known bool) {
+// leave frees the slots of a caller.
+func (q *hashQueue) leave(slots int, known bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.running--
+	q.used -= slots
 	if !known {
-		q.others--
+		q.usedUnknown -= slots
 	}
 	q.start()
 }
 
-func (q *hashQueue) lane(known bool) *lane {
-	if known {
-		return &q.known
-	}
-	return &q.unknown
-}
-
-// start gives free slots to those whose turn it is.
+// start begins the turns of callers as long as slots are free. The first caller in
+// order waits for as many slots as it needs; no other caller overtakes it then.
 func (q *hashQueue) start() {
-	for q.running < q.slots {
-		mayOthers := q.unknown.waiting > 0 && q.others < max(1, q.slots-1)
-		switch {
-		case q.known.waiting > 0 && (q.inRow < knownTurns || !mayOthers):
-			q.known.next()
-			if mayOthers {
-				q.inRow++
+	for q.used < q.slots {
+		unknownMayRun := q.unknown.waiting > 0 && q.usedUnknown < max(1, q.slots-1)
+		isKnown := q.known.waiting > 0 && (q.inRow < knownTurns || !unknownMayRun)
+		l := &q.known
+		if !isKnown {
+			if !unknownMayRun {
+				return
 			}
-		case mayOthers:
-			q.unknown.next()
-			q.others++
-			q.inRow = 0
-		default:
+			l = &q.unknown
+		}
+		slots := l.first().slots
+		if q.used+slots > q.slots {
 			return
 		}
-		q.running++
+		l.next()
+		q.used += slots
+		switch {
+		case !isKnown:
+			q.usedUnknown += slots
+			q.inRow = 0
+		case unknownMayRun:
+			q.inRow++
+		}
 	}
 }
 
 func (l *lane) find(network string) int {
-	return slices.IndexFunc(l.shares, func(s *share) bool { return s.network == network })
+	return slices.IndexFunc(l.networks, func(s *networkShare) bool { return s.network == network })
 }
 
 func (l *lane) add(network string, c *caller) {
 	i := l.find(network)
 	if i < 0 {
-		i = len(l.shares)
-		l.shares = append(l.shares, &share{network: network})
+		i = len(l.networks)
+		l.networks = append(l.networks, &networkShare{network: network})
 	}
-	l.shares[i].callers = append(l.shares[i].callers, c)
+	l.networks[i].callers = append(l.networks[i].callers, c)
 	l.waiting++
 }
 
-// next gives the turn to the first caller of the first network, which then is
-// the last one.
+// first returns the caller whose turn is next.
+func (l *lane) first() *caller { return l.networks[0].callers[0] }
+
+// next begins the turn of the first caller of the first network and moves the
+// network to the end.
 func (l *lane) next() {
-	s := l.shares[0]
+	s := l.networks[0]
 	s.callers[0].end(nil)
 	s.callers = s.callers[1:]
-	l.shares = l.shares[1:]
+	l.networks = l.networks[1:]
 	if len(s.callers) > 0 {
-		l.shares = append(l.shares, s)
+		l.networks = append(l.networks, s)
 	}
 	l.waiting--
 }
 
 func (l *lane) remove(network string, c *caller) {
 	i := l.find(network)
-	s := l.shares[i]
+	s := l.networks[i]
 	s.callers = slices.DeleteFunc(s.callers, func(other *caller) bool { return other == c })
 	if len(s.callers) == 0 {
-		l.shares = slices.Delete(l.shares, i, i+1)
+		l.networks = slices.Delete(l.networks, i, i+1)
 	}
 	l.waiting--
 }
 
-// makeRoom refuses the latest caller of the network that waits for most, if
-// network waits for less even with one more.
+// makeRoom removes the latest caller of the network with the most waiting callers
+// if network would still have fewer with one more. It reports whether it did.
 func (l *lane) makeRoom(network string) bool {
 	own := 0
 	if i := l.find(network); i >= 0 {
-		own = len(l.shares[i].callers)
+		own = len(l.networks[i].callers)
 	}
-	most := slices.MaxFunc(l.shares, func(a, b *share) int { return len(a.callers) - len(b.callers) })
+	most := slices.MaxFunc(l.networks, func(a, b *networkShare) int { return len(a.callers) - len(b.callers) })
 	if len(most.callers) <= own+1 {
 		return false
 	}
@@ -184,7 +202,7 @@ func (l *lane) makeRoom(network string) bool {
 	return true
 }
 
-func (c *caller) end(refuse error) {
-	c.refuse, c.done = refuse, true
+func (c *caller) end(err error) {
+	c.err, c.done = err, true
 	close(c.ready)
 }

@@ -62,23 +62,31 @@ func newCrowd(t *testing.T) *crowd {
 // network and its number as password.
 func (c *crowd) come(ctx context.Context, network string, known bool, from, n int) {
 	for i := from; i < from+n; i++ {
-		name := fmt.Sprintf("%s%d", network, i)
-		c.wg.Go(func() {
-			leave, err := c.queue.enter(ctx, network, known)
-			if err != nil {
-				c.mu.Lock()
-				c.refused = append(c.refused, name)
-				c.mu.Unlock()
-				if !errors.Is(err, context.Canceled) && !errors.Is(err, api.ErrUnavailable) {
-					panic(err)
-				}
-				return
-			}
-			defer leave()
-			_, _, _ = c.check(name, "")
-		})
-		synctest.Wait()
+		c.enter(ctx, fmt.Sprintf("%s%d", network, i), network, known, false)
 	}
+}
+
+// comeLarge adds a caller whose hash needs more memory.
+func (c *crowd) comeLarge(ctx context.Context, network string, known bool) {
+	c.enter(ctx, network+"-large", network, known, true)
+}
+
+func (c *crowd) enter(ctx context.Context, name, network string, known, large bool) {
+	c.wg.Go(func() {
+		leave, err := c.queue.enter(ctx, network, known, large)
+		if err != nil {
+			c.mu.Lock()
+			c.refused = append(c.refused, name)
+			c.mu.Unlock()
+			if !errors.Is(err, context.Canceled) && !errors.Is(err, api.ErrUnavailable) {
+				panic(err)
+			}
+			return
+		}
+		defer leave()
+		_, _, _ = c.check(name, "")
+	})
+	synctest.Wait()
 }
 
 // next ends n comparisons, one after the other.
@@ -158,7 +166,7 @@ func TestFullQueueMakesRoomForNetworksWithLess(t *testing.T) {
 			t.Errorf("%d wait, bound %d", n, maxWaiting)
 		}
 		of := func(network string) (n int) {
-			for _, s := range c.queue.unknown.shares {
+			for _, s := range c.queue.unknown.networks {
 				if s.network == network {
 					n = len(s.callers)
 				}
@@ -179,6 +187,40 @@ func TestFullQueueMakesRoomForNetworksWithLess(t *testing.T) {
 	})
 }
 
+// TestLargeHashesRunAlone: a hash of parameters that need more memory runs while no
+// other one does, in either lane, and callers behind it do not overtake it forever.
+func TestLargeHashesRunAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t)
+		defer c.end()
+		ctx := t.Context()
+		c.come(ctx, "a", false, 0, 1)
+		c.comeLarge(ctx, "b", false)
+		if got := c.hashes.order(); got != "a0" {
+			t.Errorf("next to a hash of an unknown network %q runs", got)
+		}
+		c.next(1)
+		c.come(ctx, "k", true, 0, 1)
+		c.comeLarge(ctx, "l", true)
+		if got := c.hashes.order(); got != "b-large" {
+			t.Errorf("next to a large hash %q runs", got)
+		}
+		c.come(ctx, "c", false, 0, 1)
+		c.next(1)
+		if got := c.hashes.order(); got != "k0" {
+			t.Errorf("before the large hash of a known network %q runs", got)
+		}
+		c.next(1)
+		if got := c.hashes.order(); got != "l-large" {
+			t.Errorf("alone runs %q", got)
+		}
+		c.next(1)
+		if got := c.hashes.order(); got != "c0" {
+			t.Errorf("then runs %q", got)
+		}
+	})
+}
+
 // TestWhoLeavesTheQueueFreesItsPlace.
 func TestWhoLeavesTheQueueFreesItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -189,8 +231,8 @@ func TestWhoLeavesTheQueueFreesItsPlace(t *testing.T) {
 		c.come(ctx, "b", false, 0, 3)
 		cancel()
 		synctest.Wait()
-		if n := c.queue.unknown.waiting; n != 0 || len(c.queue.unknown.shares) != 0 || len(c.refused) != 3 {
-			t.Errorf("%d wait in %d shares, refused %v", n, len(c.queue.unknown.shares), c.refused)
+		if n := c.queue.unknown.waiting; n != 0 || len(c.queue.unknown.networks) != 0 || len(c.refused) != 3 {
+			t.Errorf("%d wait in %d shares, refused %v", n, len(c.queue.unknown.networks), c.refused)
 		}
 		c.come(t.Context(), "c", false, 0, 1)
 		c.next(1)
@@ -209,7 +251,7 @@ func TestRefusedByTheQueueIsNotCounted(t *testing.T) {
 		worked := w.passwords.worked.Load()
 		if full {
 			w.passwords.queue.unknown.waiting = maxWaiting
-			w.passwords.queue.unknown.shares = []*share{{network: "198.51.100.0/24", callers: []*caller{{}}}}
+			w.passwords.queue.unknown.networks = []*networkShare{{network: "198.51.100.0/24", callers: []*caller{{}}}}
 		} else {
 			w.passwords.queue.unknown = lane{}
 		}
