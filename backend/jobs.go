@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"net/http"
 
+	"app.sunloop/backend/admin/socket"
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/operator"
 	"app.sunloop/backend/store"
 )
 
@@ -15,15 +15,15 @@ import (
 const jobRoute = "job"
 
 // Jobs are the queue's counts and its dead letters.
-func (s *Service) Jobs(ctx context.Context) (operator.Jobs, error) {
-	jobs := operator.Jobs{Letters: []operator.DeadJob{}}
+func (s *Service) Jobs(ctx context.Context) (socket.Jobs, error) {
+	jobs := socket.Jobs{DeadJobs: []socket.DeadJob{}}
 	var err error
 	if jobs.Waiting, jobs.Running, jobs.Dead, err = s.store.Counts(ctx); err != nil {
 		return jobs, err
 	}
-	dead, err := s.store.Dead(ctx, operator.MaxLetters)
+	dead, err := s.store.Dead(ctx, socket.MaxDeadJobs)
 	for _, d := range dead {
-		jobs.Letters = append(jobs.Letters, operator.DeadJob{ID: d.ID, Kind: d.Kind, About: d.Unique, Attempts: d.Attempts, Cause: d.Cause, DiedAt: d.DiedAt})
+		jobs.DeadJobs = append(jobs.DeadJobs, socket.DeadJob{ID: d.ID, Kind: d.Kind, About: d.Unique, Attempts: d.Attempts, Cause: d.Cause, DiedAt: d.DiedAt})
 	}
 	return jobs, err
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"app.sunloop/backend/admin/socket"
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/operator"
 	"app.sunloop/backend/store"
 )
 
@@ -20,28 +20,28 @@ func TestReviveJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dead := func(after time.Time) operator.DeadJob {
+	dead := func(after time.Time) socket.DeadJob {
 		t.Helper()
 		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-			jobs, err := operator.JobsOf(t.Context(), h.cfg.DataDir)
-			if err == nil && jobs.Dead == 1 && len(jobs.Letters) == 1 && jobs.Letters[0].DiedAt.After(after) {
-				return jobs.Letters[0]
+			jobs, err := socket.JobsOf(t.Context(), h.cfg.DataDir)
+			if err == nil && jobs.Dead == 1 && len(jobs.DeadJobs) == 1 && jobs.DeadJobs[0].DiedAt.After(after) {
+				return jobs.DeadJobs[0]
 			}
 		}
 		t.Fatal("the job does not die")
-		return operator.DeadJob{}
+		return socket.DeadJob{}
 	}
 	first := dead(time.Time{})
 	if first.Kind != "unheard" || first.About != "roof" || first.Attempts != 1 || !strings.Contains(first.Cause, `no handler for jobs of kind "unheard"`) {
 		t.Errorf("dead: %+v", first)
 	}
-	if err := operator.Revive(t.Context(), h.cfg.DataDir, first.ID); err != nil {
+	if err := socket.Revive(t.Context(), h.cfg.DataDir, first.ID); err != nil {
 		t.Fatal(err)
 	}
 	if again := dead(first.DiedAt); again.ID != first.ID {
 		t.Errorf("revived as %s, not as %s", again.ID, first.ID)
 	}
-	if err := operator.Revive(t.Context(), h.cfg.DataDir, "job_none"); err == nil || !strings.Contains(err.Error(), `no dead job has the id "job_none"`) {
+	if err := socket.Revive(t.Context(), h.cfg.DataDir, "job_none"); err == nil || !strings.Contains(err.Error(), `no dead job has the id "job_none"`) {
 		t.Errorf("an unknown job: %v", err)
 	}
 	list, _, err := h.service.Trail().List(t.Context(), api.Unlimited("test"), api.AuditQuery{Actor: operatorName, Page: api.Page{Limit: 10}})

@@ -16,10 +16,10 @@ import (
 	"strings"
 	"time"
 
+	"app.sunloop/backend/admin/socket"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/backup"
-	"app.sunloop/backend/operator"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/objects"
@@ -35,7 +35,7 @@ const spoolFolder = "spool"
 
 // operate answers the operator of the machine until ctx ends.
 func (s *Service) operate(ctx context.Context) {
-	l, err := operator.Listen(s.dir)
+	l, err := socket.Listen(s.dir)
 	if err == nil {
 		err = l.Serve(ctx, s, s.wall)
 	}
@@ -75,13 +75,13 @@ func (s *Service) lastBackup(ctx context.Context) (time.Time, error) {
 
 // Backup writes a backup of the data folder to w while the service goes on,
 // and leaves its record in the audit trail. See package backup.
-func (s *Service) Backup(ctx context.Context, w io.Writer) (operator.Backup, error) {
+func (s *Service) Backup(ctx context.Context, w io.Writer) (socket.Backup, error) {
 	if !s.backing.TryLock() {
-		return operator.Backup{}, errBackingUp
+		return socket.Backup{}, errBackingUp
 	}
 	defer s.backing.Unlock()
 	m, err := s.backup(ctx, w)
-	done := operator.Backup{Files: len(m.Parts), Bytes: m.Size()}
+	done := socket.Backup{Files: len(m.Parts), Bytes: m.Size()}
 	r := api.AuditRecord{Actor: operatorName, ActorID: operatorName, Route: backupRoute, Action: api.ActionCreate, Status: http.StatusOK, After: done}
 	if err != nil {
 		r.Status, r.Error, r.After = http.StatusInternalServerError, err.Error(), nil

@@ -21,9 +21,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
+	"app.sunloop/backend/admin/socket"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/backup"
-	"app.sunloop/backend/operator"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/simulate"
 )
@@ -195,7 +195,7 @@ func TestBackupWhileWriting(t *testing.T) {
 		}
 		least, moved := put.Load(), h.version(order)
 		var file bytes.Buffer
-		done, err := operator.Fetch(ctx, h.cfg.DataDir, &file)
+		done, err := socket.Fetch(ctx, h.cfg.DataDir, &file)
 		if err != nil {
 			t.Fatal(err)
 		}

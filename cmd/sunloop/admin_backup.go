@@ -15,8 +15,8 @@ import (
 	"golang.org/x/term"
 
 	"app.sunloop/backend"
+	"app.sunloop/backend/admin/socket"
 	"app.sunloop/backend/backup"
-	"app.sunloop/backend/operator"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 )
@@ -90,7 +90,7 @@ func verifyBackup(ctx context.Context, f *newFile, passphrase string) error {
 }
 
 // write writes the backup, encrypted where there is a passphrase.
-func (c *BackupCmd) write(ctx context.Context, g *Globals, w io.Writer, passphrase string) (done operator.Backup, err error) {
+func (c *BackupCmd) write(ctx context.Context, g *Globals, w io.Writer, passphrase string) (done socket.Backup, err error) {
 	if passphrase == "" {
 		return backupTo(ctx, g, w)
 	}
@@ -108,9 +108,9 @@ func (c *BackupCmd) write(ctx context.Context, g *Globals, w io.Writer, passphra
 const takeOver = 3 * time.Second
 
 // backupTo asks the process that holds the data folder, or opens it.
-func backupTo(ctx context.Context, g *Globals, w io.Writer) (operator.Backup, error) {
+func backupTo(ctx context.Context, g *Globals, w io.Writer) (socket.Backup, error) {
 	if g.Store != "" {
-		var done operator.Backup
+		var done socket.Backup
 		err := beside(g, func(s *backend.Service) (err error) {
 			done, err = s.Backup(ctx, w)
 			return err
@@ -118,11 +118,11 @@ func backupTo(ctx context.Context, g *Globals, w io.Writer) (operator.Backup, er
 		return done, err
 	}
 	if _, err := os.Stat(filepath.Join(g.Data, backup.Database)); err != nil {
-		return operator.Backup{}, fmt.Errorf("there is no data folder to back up: %w", err)
+		return socket.Backup{}, fmt.Errorf("there is no data folder to back up: %w", err)
 	}
 	for waited := time.Duration(0); ; waited += takeOver / 30 {
-		done, err := operator.Fetch(ctx, g.Data, w)
-		if !errors.Is(err, operator.ErrNobody) {
+		done, err := socket.Fetch(ctx, g.Data, w)
+		if !errors.Is(err, socket.ErrNoProcess) {
 			return done, err
 		}
 		err = beside(g, func(s *backend.Service) (err error) {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"app.sunloop/backend"
-	"app.sunloop/backend/operator"
+	"app.sunloop/backend/admin/socket"
 )
 
 // JobListCmd lists the jobs that were given up.
@@ -18,11 +18,11 @@ type JobListCmd struct {
 
 // Run says how the queue stands, and which jobs are dead.
 func (c *JobListCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	jobs, err := operator.Jobs{}, operator.ErrNobody
+	jobs, err := socket.Jobs{}, socket.ErrNoProcess
 	if g.Store == "" {
-		jobs, err = operator.JobsOf(ctx, g.Data)
+		jobs, err = socket.JobsOf(ctx, g.Data)
 	}
-	if errors.Is(err, operator.ErrNobody) {
+	if errors.Is(err, socket.ErrNoProcess) {
 		err = beside(g, func(s *backend.Service) (err error) {
 			jobs, err = s.Jobs(ctx)
 			return err
@@ -34,7 +34,7 @@ func (c *JobListCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if c.JSON {
 		return json.NewEncoder(std.out).Encode(jobs)
 	}
-	for _, d := range jobs.Letters {
+	for _, d := range jobs.DeadJobs {
 		fmt.Fprintf(std.out, "%s  %-11s %s  died %s after %s: %s\n", d.ID, d.Kind, d.About, d.DiedAt.UTC().Format(time.RFC3339), counted(d.Attempts, "attempt"), d.Cause)
 	}
 	fmt.Fprintf(std.out, "%s wait, %d run, %d dead\n", counted(jobs.Waiting, "job"), jobs.Running, jobs.Dead)
@@ -56,11 +56,11 @@ type JobReviveCmd struct {
 
 // Run revives the job.
 func (c *JobReviveCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	err := operator.ErrNobody // of a database each asks for itself
+	err := socket.ErrNoProcess // of a database each asks for itself
 	if g.Store == "" {
-		err = operator.Revive(ctx, g.Data, c.ID)
+		err = socket.Revive(ctx, g.Data, c.ID)
 	}
-	if errors.Is(err, operator.ErrNobody) {
+	if errors.Is(err, socket.ErrNoProcess) {
 		err = beside(g, func(s *backend.Service) error { return s.Revive(ctx, c.ID) })
 	}
 	if err != nil {

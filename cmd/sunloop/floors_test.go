@@ -46,7 +46,7 @@ var floors = []struct {
 	{"app.sunloop/backend/listener", []string{"backend/admission", "backend/api", "backend/limit"}},
 	{"app.sunloop/backend/mail", nil},
 	{"app.sunloop/backend/backup", nil},
-	{"app.sunloop/backend/operator", nil},
+	{"app.sunloop/backend/admin/socket", nil},
 	{"app.sunloop/backend/logbuffer", []string{"backend/api", "backend/limit"}},
 	{"app.sunloop/backend/store/...", []string{"backend/limit", "engine/series"}},
 	{"app.sunloop/backend/migrate", []string{"backend/limit", "backend/store/...", "engine/series"}},

@@ -22,25 +22,26 @@ var decoders = []string{
 // fuzzedBy says for packages that decode and have no target of their own which
 // target of another package reaches their decoding, or why none is needed.
 var fuzzedBy = map[string]string{
-	"backend/ops":             "by backend/httpapi FuzzBody",
-	"backend/admission":       "reads the addresses that the kernel gives connections",
-	"backend/audit":           "by backend/httpapi FuzzCredential", // addresses of callers
-	"backend/limit":           "reads records that it wrote itself, to cut what is beyond a limit",
-	"backend/servetest":       "for tests alone",
-	"backend/openapi":         "reads comments that are embedded",
-	"backend/operator":        "reads one line of the process that holds the folder, whose user is checked",
-	"backend/tracing":         "reads the URL that the operator configured",
-	"backend/partner":         "reads documents that it wrote itself",
-	"backend/pipeline":        "reads payloads that the service wrote, and files by engine/ingest",
-	"backend/store/postgres":  "reads jobs that a migration wrote",
-	"backend/store/riverjobs": "reads what it wrote itself",
-	"backend/store/s3test":    "for tests alone",
-	"backend/store/storetest": "for tests alone",
-	"engine/diagnose":         "reads its calibration, which is embedded",
-	"engine/realdata":         "for tests alone",
-	"tui/internal/plant":      "for tests alone",
-	"tui/screen":              "reads dates that the person at the console types",
-	"tui/state":               "reads names of queries that it wrote itself",
+	"backend/ops":               "by backend/httpapi FuzzBody",
+	"backend/admission":         "reads the addresses that the kernel gives connections",
+	"backend/audit":             "by backend/httpapi FuzzCredential", // addresses of callers
+	"backend/limit":             "reads records that it wrote itself, to cut what is beyond a limit",
+	"backend/servetest":         "for tests alone",
+	"backend/openapi":           "reads comments that are embedded",
+	"backend/admin/socket":      "reads one line of the process that holds the folder, whose user is checked",
+	"backend/tracing":           "reads the URL that the operator configured",
+	"backend/partner":           "reads documents that it wrote itself",
+	"backend/pipeline/sitedata": "reads payloads and records that the service wrote",
+	"backend/pipeline/gapfill":  "reads tables of filled values that the service wrote",
+	"backend/store/postgres":    "reads jobs that a migration wrote",
+	"backend/store/riverjobs":   "reads what it wrote itself",
+	"backend/store/s3test":      "for tests alone",
+	"backend/store/storetest":   "for tests alone",
+	"engine/diagnose":           "reads its calibration, which is embedded",
+	"engine/realdata":           "for tests alone",
+	"tui/internal/plant":        "for tests alone",
+	"tui/screen":                "reads dates that the person at the console types",
+	"tui/state":                 "reads names of queries that it wrote itself",
 }
 
 // TestDecodersAreFuzzed asserts that each package which decodes bytes from

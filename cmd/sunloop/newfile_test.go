@@ -12,24 +12,24 @@ import (
 	"testing"
 	"time"
 
-	"app.sunloop/backend/operator"
+	"app.sunloop/backend/admin/socket"
 )
 
 // halfBackup is a service whose backup begins and does not end.
 type halfBackup struct {
-	operator.Service
+	socket.Service
 	begun chan struct{}
 }
 
-func (h halfBackup) Backup(ctx context.Context, w io.Writer) (operator.Backup, error) {
+func (h halfBackup) Backup(ctx context.Context, w io.Writer) (socket.Backup, error) {
 	for range 100 {
 		if _, err := w.Write(make([]byte, 64<<10)); err != nil {
-			return operator.Backup{}, err
+			return socket.Backup{}, err
 		}
 	}
 	h.begun <- struct{}{}
 	<-ctx.Done()
-	return operator.Backup{}, ctx.Err()
+	return socket.Backup{}, ctx.Err()
 }
 
 // TestKilledBackupLeavesNoFile kills the command in the middle of a backup, by
@@ -43,7 +43,7 @@ func TestKilledBackupLeavesNoFile(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(data, "sunloop.db"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l, err := operator.Listen(data)
+	l, err := socket.Listen(data)
 	if err != nil {
 		t.Fatal(err)
 	}

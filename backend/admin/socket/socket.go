@@ -1,8 +1,7 @@
-// Package operator is the way in for whoever runs the service on its own
-// machine: a Unix socket in the data folder, on which the process that holds
-// the folder answers its own operating-system user and nobody else. What is
-// served there is on no other listener.
-package operator
+// Package socket is the Unix socket in the data folder on which the process that
+// holds the folder serves administrative requests to its own operating-system
+// user. These requests are served on no other listener.
+package socket
 
 import (
 	"context"
@@ -23,36 +22,36 @@ import (
 	"time"
 )
 
-// socketName is the socket's in the data folder.
+// socketName is the name of the socket in the data folder.
 const socketName = "sunloop.sock"
 
-// maxPath is the longest path of a socket that all systems take, in bytes.
+// maxPath is the longest path of a socket that all systems accept, in bytes.
 const maxPath = 100
 
-// ErrNobody is the answer of a folder in which no process listens.
-var ErrNobody = errors.New("no process answers in the data folder")
+// ErrNoProcess is the error if no process listens in the folder.
+var ErrNoProcess = errors.New("no process listens in the data folder")
 
-// Service is what may be asked for.
+// Service carries out the requests.
 type Service interface {
-	// Backup writes a backup of the data folder to w, and says what it wrote.
+	// Backup writes a backup of the data folder to w and returns what it wrote.
 	Backup(ctx context.Context, w io.Writer) (Backup, error)
-	// Jobs are the queue's counts and its dead letters.
+	// Jobs returns the counts of the queue and its dead jobs.
 	Jobs(ctx context.Context) (Jobs, error)
-	// Revive puts a dead job back to run at once with all its attempts. The
-	// error is a sentence for whoever asked.
+	// Revive returns a dead job to the queue, to run at once with all its
+	// attempts. The error is for the client.
 	Revive(ctx context.Context, id string) error
 }
 
-// Jobs says how the queue stands.
+// Jobs is the state of the queue.
 type Jobs struct {
-	Waiting int       `json:"waiting"`
-	Running int       `json:"running"`
-	Dead    int       `json:"dead"`
-	Letters []DeadJob `json:"dead_jobs"` // the latest first, at most [MaxLetters]
+	Waiting  int       `json:"waiting"`
+	Running  int       `json:"running"`
+	Dead     int       `json:"dead"`
+	DeadJobs []DeadJob `json:"dead_jobs"` // the latest first, at most [MaxDeadJobs]
 }
 
-// MaxLetters is how many dead jobs are told of.
-const MaxLetters = 1000
+// MaxDeadJobs is the number of dead jobs that are listed.
+const MaxDeadJobs = 1000
 
 // DeadJob is a job that failed in its last attempt.
 type DeadJob struct {
@@ -64,7 +63,7 @@ type DeadJob struct {
 	DiedAt   time.Time `json:"died_at"`
 }
 
-// Backup says what was backed up.
+// Backup is the content of a backup.
 type Backup struct {
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"` // of the files, before compression
@@ -74,19 +73,19 @@ type Backup struct {
 type Listener struct {
 	net.Listener
 	path    string         // by which the socket is removed
-	user    int            // who may ask
+	user    int            // whose requests are served
 	running sync.WaitGroup // requests
 }
 
-// Listen opens the socket in dir, which the caller must hold: a socket that is
-// there already is of a process that was killed.
+// Listen opens the socket in dir, which the caller must hold: an existing socket
+// belongs to a process that was killed.
 func Listen(dir string) (*Listener, error) {
 	path := filepath.Join(dir, socketName)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("remove the socket of a former process: %w", err)
+		return nil, fmt.Errorf("remove socket of a former process: %w", err)
 	}
 	var l net.Listener
-	err := reach(dir, func(short string) error {
+	err := withShortPath(dir, func(short string) error {
 		var err error
 		l, err = new(net.ListenConfig).Listen(context.Background(), "unix", short)
 		return err
@@ -97,14 +96,14 @@ func Listen(dir string) (*Listener, error) {
 	// Go would remove it by the path it listened on, which may be another.
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
 	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("close the socket to others: %w", err), l.Close(), os.Remove(path))
+		return nil, errors.Join(fmt.Errorf("restrict mode of socket: %w", err), l.Close(), os.Remove(path))
 	}
 	return &Listener{Listener: l, path: path, user: os.Getuid()}, nil
 }
 
-// reach calls do with a path of the socket that is short enough for one: that
+// withShortPath calls do with a path of the socket that is short enough for one: that
 // in dir, or one by a link to dir that is there while do runs.
-func reach(dir string, do func(path string) error) error {
+func withShortPath(dir string, do func(path string) error) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -141,11 +140,11 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// patience is how long a client may take nothing of what is sent to it.
-const patience = 10 * time.Minute
+// clientTimeout is how long a client may read nothing of a response.
+const clientTimeout = 10 * time.Minute
 
-// resultTrailer says after a body how it went: a client that does not see it
-// has not got all.
+// resultTrailer carries the result after a body. A client that does not receive
+// it has an incomplete body.
 const resultTrailer = "Sunloop-Result"
 
 type result struct {
@@ -153,8 +152,8 @@ type result struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Serve answers until ctx ends, then cuts off what is under way and waits for
-// its end. Now is the wall's clock.
+// Serve serves requests until ctx ends, then aborts running requests and waits
+// for them. now is the wall clock.
 func (l *Listener) Serve(ctx context.Context, s Service, now func() time.Time) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -165,13 +164,13 @@ func (l *Listener) Serve(ctx context.Context, s Service, now func() time.Time) e
 		MaxHeaderBytes:    32 << 10,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, peerKey{}, askedBy(c))
+			return context.WithValue(ctx, peerKey{}, peerOfConn(c))
 		},
 	}
 	ended := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
-		// What waits for the client to read ends by its connection, the rest by its context.
+		// Requests that wait for the client end with their connection, others with their context.
 		ended <- errors.Join(server.Close(), l.Close())
 	}()
 	err := server.Serve(l.Listener)
@@ -185,29 +184,30 @@ func (l *Listener) Serve(ctx context.Context, s Service, now func() time.Time) e
 
 type peerKey struct{}
 
-// peer is who is at the other end of a connection.
+// peer is the user at the other end of a connection.
 type peer struct {
 	user int // ignored unless known
-	// known is false where the system does not tell; the socket's mode is the guard then.
+	// known is false where the system does not report the user; then the mode of
+	// the socket is the only guard.
 	known bool
 	err   error
 }
 
-func askedBy(c net.Conn) peer {
+func peerOfConn(c net.Conn) peer {
 	u, ok := c.(*net.UnixConn)
 	if !ok {
-		return peer{err: errors.New("not a connection of this machine")}
+		return peer{err: errors.New("not a Unix socket")}
 	}
 	return peerOf(u)
 }
 
-// handler serves the routes to the user who may ask.
+// handler serves the routes to the listener's user only.
 func (l *Listener) handler(s Service, now func() time.Time) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /backup", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Trailer", resultTrailer)
 		w.Header().Set("Content-Type", "application/octet-stream")
-		done, err := s.Backup(r.Context(), &patient{w, http.NewResponseController(w), now})
+		done, err := s.Backup(r.Context(), &deadlineWriter{w, http.NewResponseController(w), now})
 		answer := result{Backup: done}
 		if err != nil {
 			answer.Error = err.Error()
@@ -242,37 +242,37 @@ func (l *Listener) handler(s Service, now func() time.Time) http.Handler {
 		p, ok := r.Context().Value(peerKey{}).(peer)
 		switch {
 		case !ok || p.err != nil:
-			http.Error(w, "who asks is not known", http.StatusForbidden)
+			http.Error(w, "user of the client is unknown", http.StatusForbidden)
 		case p.known && p.user != l.user:
-			http.Error(w, fmt.Sprintf("the service is of user %d and answers nobody else; ask as that one, not as user %d", l.user, p.user), http.StatusForbidden)
+			http.Error(w, fmt.Sprintf("the service serves user %d only, not user %d; run the command as that user", l.user, p.user), http.StatusForbidden)
 		default:
 			mux.ServeHTTP(w, r)
 		}
 	})
 }
 
-// patient is a writer to a client that must go on reading.
-type patient struct {
+// deadlineWriter writes to a client that must continue to read.
+type deadlineWriter struct {
 	io.Writer
 	control *http.ResponseController
 	now     func() time.Time
 }
 
-func (p *patient) Write(b []byte) (int, error) {
-	if err := p.control.SetWriteDeadline(p.now().Add(patience)); err != nil {
+func (p *deadlineWriter) Write(b []byte) (int, error) {
+	if err := p.control.SetWriteDeadline(p.now().Add(clientTimeout)); err != nil {
 		return 0, err
 	}
 	return p.Writer.Write(b)
 }
 
-// ask sends a request to the process that holds dir. The error is [ErrNobody]
-// when there is no such process, and what it said where it refused.
-func ask(ctx context.Context, dir, method, path string) (*http.Response, error) {
+// request sends a request to the process that holds dir. The error is
+// [ErrNoProcess] if there is no such process, or the text of its response.
+func request(ctx context.Context, dir, method, path string) (*http.Response, error) {
 	client := &http.Client{Transport: &http.Transport{
 		DisableCompression: true,
 		DisableKeepAlives:  true,
 		DialContext: func(ctx context.Context, _, _ string) (c net.Conn, err error) {
-			err = reach(dir, func(path string) error {
+			err = withShortPath(dir, func(path string) error {
 				c, err = new(net.Dialer).DialContext(ctx, "unix", path)
 				return err
 			})
@@ -285,10 +285,10 @@ func ask(ctx context.Context, dir, method, path string) (*http.Response, error) 
 	}
 	answer, err := client.Do(request)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		return nil, ErrNobody
+		return nil, ErrNoProcess
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask the process that holds %s: %w", dir, err)
+		return nil, fmt.Errorf("request to the process that holds %s: %w", dir, err)
 	}
 	if answer.StatusCode/100 == 2 {
 		return answer, nil
@@ -297,15 +297,15 @@ func ask(ctx context.Context, dir, method, path string) (*http.Response, error) 
 	err = errors.Join(err, answer.Body.Close())
 	refusal := strings.TrimSpace(string(words))
 	if answer.StatusCode != http.StatusConflict {
-		refusal = fmt.Sprintf("the process that holds %s refuses: %s", dir, refusal)
+		refusal = fmt.Sprintf("the process that holds %s rejected the request: %s", dir, refusal)
 	}
 	return nil, errors.Join(errors.New(refusal), err)
 }
 
-// Fetch asks the process that holds dir for a backup, and writes it to w. The
-// error is [ErrNobody] when there is no such process.
+// Fetch requests a backup of the process that holds dir and writes it to w. The
+// error is [ErrNoProcess] if there is no such process.
 func Fetch(ctx context.Context, dir string, w io.Writer) (Backup, error) {
-	answer, err := ask(ctx, dir, http.MethodPost, "/backup")
+	answer, err := request(ctx, dir, http.MethodPost, "/backup")
 	if err != nil {
 		return Backup{}, err
 	}
@@ -315,7 +315,7 @@ func Fetch(ctx context.Context, dir string, w io.Writer) (Backup, error) {
 	}
 	var r result
 	if err := json.Unmarshal([]byte(answer.Trailer.Get(resultTrailer)), &r); err != nil {
-		return Backup{}, errors.New("receive the backup: the process that sends it has ended")
+		return Backup{}, errors.New("receive the backup: the sending process ended")
 	}
 	if r.Error != "" {
 		return Backup{}, errors.New(r.Error)
@@ -323,10 +323,10 @@ func Fetch(ctx context.Context, dir string, w io.Writer) (Backup, error) {
 	return r.Backup, nil
 }
 
-// JobsOf asks the process that holds dir how its queue stands. The error is
-// [ErrNobody] when there is no such process.
+// JobsOf requests the state of the queue of the process that holds dir. The error
+// is [ErrNoProcess] if there is no such process.
 func JobsOf(ctx context.Context, dir string) (Jobs, error) {
-	answer, err := ask(ctx, dir, http.MethodGet, "/jobs")
+	answer, err := request(ctx, dir, http.MethodGet, "/jobs")
 	if err != nil {
 		return Jobs{}, err
 	}
@@ -338,10 +338,10 @@ func JobsOf(ctx context.Context, dir string) (Jobs, error) {
 	return jobs, nil
 }
 
-// Revive asks the process that holds dir to put a dead job back to run. The
-// error is [ErrNobody] when there is no such process.
+// Revive requests that the process that holds dir returns a dead job to the
+// queue. The error is [ErrNoProcess] if there is no such process.
 func Revive(ctx context.Context, dir, id string) error {
-	answer, err := ask(ctx, dir, http.MethodPost, "/jobs/"+url.PathEscape(id)+"/revive")
+	answer, err := request(ctx, dir, http.MethodPost, "/jobs/"+url.PathEscape(id)+"/revive")
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 //go:build !linux && !darwin && !freebsd
 
-package operator
+package socket
 
 import "net"
 

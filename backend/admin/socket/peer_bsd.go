@@ -1,6 +1,6 @@
 //go:build darwin || freebsd
 
-package operator
+package socket
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package operator
+package socket
 
 import (
 	"bytes"
@@ -25,20 +25,20 @@ func (a answers) Backup(ctx context.Context, w io.Writer) (Backup, error) { retu
 func (answers) Jobs(context.Context) (Jobs, error) { return queued, nil }
 
 func (answers) Revive(_ context.Context, id string) error {
-	if id != queued.Letters[0].ID {
+	if id != queued.DeadJobs[0].ID {
 		return errors.New("no dead job " + id)
 	}
 	return nil
 }
 
-var queued = Jobs{Waiting: 2, Running: 1, Dead: 1, Letters: []DeadJob{{ID: "job_1/é", Kind: "train", About: "roof", Attempts: 3, Cause: "no \"room\"", DiedAt: time.Unix(1e9, 0).UTC()}}}
+var queued = Jobs{Waiting: 2, Running: 1, Dead: 1, DeadJobs: []DeadJob{{ID: "job_1/é", Kind: "train", About: "roof", Attempts: 3, Cause: "no \"room\"", DiedAt: time.Unix(1e9, 0).UTC()}}}
 
 func TestJobs(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := JobsOf(t.Context(), dir); !errors.Is(err, ErrNobody) {
+	if _, err := JobsOf(t.Context(), dir); !errors.Is(err, ErrNoProcess) {
 		t.Errorf("before anybody listens: %v", err)
 	}
-	if err := Revive(t.Context(), dir, "job_1"); !errors.Is(err, ErrNobody) {
+	if err := Revive(t.Context(), dir, "job_1"); !errors.Is(err, ErrNoProcess) {
 		t.Errorf("before anybody listens: %v", err)
 	}
 	serve(t, dir, os.Getuid(), whole)
@@ -46,7 +46,7 @@ func TestJobs(t *testing.T) {
 	if diff := cmp.Diff(queued, got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
-	if err := Revive(t.Context(), dir, queued.Letters[0].ID); err != nil {
+	if err := Revive(t.Context(), dir, queued.DeadJobs[0].ID); err != nil {
 		t.Error(err)
 	}
 	if err := Revive(t.Context(), dir, "job_2"); err == nil || err.Error() != "no dead job job_2" {
@@ -90,7 +90,7 @@ func TestFetch(t *testing.T) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Fetch(t.Context(), dir, io.Discard); !errors.Is(err, ErrNobody) {
+		if _, err := Fetch(t.Context(), dir, io.Discard); !errors.Is(err, ErrNoProcess) {
 			t.Errorf("before anybody listens: %v", err)
 		}
 		end := serve(t, dir, os.Getuid(), whole)
@@ -129,7 +129,7 @@ func TestStale(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, socketName)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Fetch(t.Context(), dir, io.Discard); !errors.Is(err, ErrNobody) {
+	if _, err := Fetch(t.Context(), dir, io.Discard); !errors.Is(err, ErrNoProcess) {
 		t.Errorf("nobody listens any more: %v", err)
 	}
 	serve(t, dir, os.Getuid(), whole)
@@ -140,7 +140,7 @@ func TestStale(t *testing.T) {
 
 // TestStranger asks as a user who is not the service's.
 func TestStranger(t *testing.T) {
-	if p := askedBy(pair(t)); !p.known {
+	if p := peerOfConn(pair(t)); !p.known {
 		t.Skip("this system does not tell who asks; the modes of socket and folder are the guard")
 	}
 	dir := t.TempDir()
@@ -151,10 +151,10 @@ func TestStranger(t *testing.T) {
 	})
 	var b bytes.Buffer
 	_, err := Fetch(t.Context(), dir, &b)
-	if err == nil || !strings.Contains(err.Error(), "answers nobody else") || b.Len() > 0 || asked {
+	if err == nil || !strings.Contains(err.Error(), "serves user") || b.Len() > 0 || asked {
 		t.Errorf("%v, %d bytes, asked %t", err, b.Len(), asked)
 	}
-	if _, err := JobsOf(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "answers nobody else") {
+	if _, err := JobsOf(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "serves user") {
 		t.Errorf("the jobs: %v", err)
 	}
 }
