@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
 )
 
 // KPIs are a site's key figures.
@@ -37,7 +38,7 @@ func (s *server) siteKPIs(in *input) (*call, error) {
 		return nil, err
 	}
 	return &call{target: target{customerID: in.parameter("customer_id"), siteID: &site}, run: func(ctx context.Context, g granted) (any, error) {
-		zone, err := zoneOf(g.site)
+		zone, err := store.Zone(g.site.Timezone)
 		if err != nil {
 			return nil, err
 		}

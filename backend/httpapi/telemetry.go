@@ -5,7 +5,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -248,7 +247,7 @@ func (s *server) writeRecords(ctx context.Context, b *body, q recordsQuery, site
 // days emits a unit's stored days: the energy, and as power its mean over the
 // whole day.
 func (s *server) days(ctx context.Context, q recordsQuery, site api.Site, emit func(*sample) bool) error {
-	zone, err := zoneOf(site)
+	zone, err := store.Zone(site.Timezone)
 	if err != nil {
 		return err
 	}
@@ -269,17 +268,4 @@ func (s *server) days(ctx context.Context, q recordsQuery, site api.Site, emit f
 		}
 	}
 	return nil
-}
-
-var zones sync.Map // name → *time.Location; there are some 600 names
-
-func zoneOf(site api.Site) (*time.Location, error) {
-	if z, ok := zones.Load(site.Timezone); ok {
-		return z.(*time.Location), nil
-	}
-	z, err := time.LoadLocation(site.Timezone)
-	if err == nil {
-		zones.Store(site.Timezone, z)
-	}
-	return z, err
 }

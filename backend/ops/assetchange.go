@@ -97,7 +97,7 @@ func taken(a api.Asset, serial, day string) (at int, c api.Component, err error)
 }
 
 func (s *Service) dayOf(a api.Asset) string {
-	return s.now().In(Zone(api.Site{Timezone: a.Timezone})).Format(time.DateOnly)
+	return s.now().In(Zone(a.Timezone)).Format(time.DateOnly)
 }
 
 func (s *Service) checkComponent(a api.Asset, c api.Component) error {

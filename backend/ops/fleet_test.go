@@ -21,7 +21,7 @@ func TestFleet(t *testing.T) {
 	d.asset("INV-1", "South")
 	var power series.Frame
 	var kW []float64
-	midnight := series.Midnight(d.clock, Zone(south))
+	midnight := series.Midnight(d.clock, Zone(south.Timezone))
 	for at := midnight.Add(8 * time.Hour); !at.After(d.clock); at = at.Add(5 * time.Minute) {
 		power.Times = append(power.Times, at.Unix())
 		v := 50.0
@@ -31,10 +31,12 @@ func TestFleet(t *testing.T) {
 		kW = append(kW, v)
 	}
 	power.Set(series.PowerKW, kW)
-	if err := d.store.Append(t.Context(), TelemetryKey(south), []store.AssetFrame{{AssetID: "INV-1", Frame: power}}); err != nil {
+	if err := d.store.Append(t.Context(), store.SiteKey{ID: south.SiteID, Zone: Zone(south.Timezone)}, []store.AssetFrame{{AssetID: "INV-1", Frame: power}}); err != nil {
 		t.Fatal(err)
 	}
-	d.update(func(tx store.Tx) error { return d.AddForecast(tx, hours(midnight, midnight, 48, 100), Zone(south)) })
+	d.update(func(tx store.Tx) error {
+		return d.AddForecast(tx, hours(midnight, midnight, 48, 100), Zone(south.Timezone))
+	})
 	d.update(func(tx store.Tx) error {
 		for _, f := range []Finding{
 			{CustomerID: "acme", Finding: api.Finding{SummaryID: "f1", SiteID: "South", Active: true, SeverityLabel: api.SeverityCritical, EnergyAtRiskKW: 20}},

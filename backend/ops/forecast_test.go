@@ -23,7 +23,7 @@ func hours(issued, start time.Time, n int, kW float64) Forecast {
 func TestPastHoursStayAsIssued(t *testing.T) {
 	d := newDesk(t)
 	site := d.site("South", "acme") // Vienna: UTC+2
-	zone := Zone(site)
+	zone := Zone(site.Timezone)
 	midnight := time.Date(2026, 6, 14, 22, 0, 0, 0, time.UTC)
 	issue := func(f Forecast) {
 		t.Helper()
@@ -62,7 +62,7 @@ func TestStoredForecast(t *testing.T) {
 	start := d.clock.Add(-3 * time.Hour)
 	for i := range 3 {
 		f := hours(d.clock.Add(time.Duration(i)*time.Hour-30*time.Minute), start, 60, float64(i+1))
-		d.update(func(tx store.Tx) error { return d.AddForecast(tx, f, Zone(site)) })
+		d.update(func(tx store.Tx) error { return d.AddForecast(tx, f, Zone(site.Timezone)) })
 	}
 	list, next, err := d.Stored(t.Context(), acme, api.ListQuery{CustomerID: "acme", Page: api.Page{Limit: 2}})
 	if err != nil || len(list) != 2 || next == "" {
@@ -108,7 +108,7 @@ func TestPruneKeepsTheFirstOfADay(t *testing.T) {
 	site := d.site("South", "acme")
 	for i := range 6 { // 10:00, 14:00, 18:00, 22:00, 2:00, 6:00 UTC
 		at := d.clock.Add(time.Duration(4*i) * time.Hour)
-		d.update(func(tx store.Tx) error { return d.AddForecast(tx, hours(at, at, 2, 1), Zone(site)) })
+		d.update(func(tx store.Tx) error { return d.AddForecast(tx, hours(at, at, 2, 1), Zone(site.Timezone)) })
 	}
 	limits := Limits{Forecasts: d.clock.Add(18 * time.Hour), Activities: d.clock.Add(time.Hour)}
 	n, err := d.Prune(t.Context(), limits)

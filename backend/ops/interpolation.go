@@ -2,7 +2,9 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
@@ -64,4 +66,39 @@ func (s *Service) Interpolations(ctx context.Context, scope api.Scope, q api.Lis
 		out[k] = i.InterpolationResult
 	}
 	return out, next, nil
+}
+
+// modelObjects returns the objects that models and interpolations refer to.
+func modelObjects(tx store.Tx) (refs []Named, err error) {
+	err = readable(tx, models.Bucket, func(m Model) {
+		if a := m.Artefacts; a.Model != "" {
+			refs = append(refs, Named{By: "model " + m.ModelVersion + " of site " + m.SiteID, Keys: a.All(), SHA256: m.Hash})
+		}
+	})
+	return refs, errors.Join(err, readable(tx, interpolations.Bucket, func(i Interpolation) {
+		if i.FilledValues != "" {
+			refs = append(refs, Named{By: "interpolation " + i.ResultID, URI: i.FilledValues})
+		}
+	}))
+}
+
+// modelRefers reports whether a model of the site refers to the object of a key, or
+// an interpolation to its URI.
+func modelRefers(tx store.Tx, siteID, key, uri string) (refers bool, err error) {
+	ofSite := store.Query{Prefix: store.Key(siteID)}
+	err = models.Each(tx, ofSite, func(m Model) error {
+		refers = refers || slices.Contains(m.Artefacts.All(), key)
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("read the models of site %s: %w", siteID, err)
+	}
+	err = interpolations.Each(tx, ofSite, func(i Interpolation) error {
+		refers = refers || i.FilledValues == uri
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("read the interpolations of site %s: %w", siteID, err)
+	}
+	return refers, nil
 }

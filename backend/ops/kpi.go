@@ -24,7 +24,7 @@ func (s *Service) KPIs(ctx context.Context, scope api.Scope, siteID string, from
 	if err != nil {
 		return api.KPIs{}, err
 	}
-	from, to, err = s.kpiWindow(Zone(site), from, to, len(units))
+	from, to, err = s.kpiWindow(Zone(site.Timezone), from, to, len(units))
 	if err != nil {
 		return api.KPIs{}, err
 	}

@@ -40,7 +40,7 @@ func BenchmarkKPIs(b *testing.B) {
 		if _, err := s.AddAsset(b.Context(), acme, api.Asset{AssetID: id, Name: id, Type: "Solar Inverter", CapacityKW: 50, Location: "roof", SiteID: "South"}); err != nil {
 			b.Fatal(err)
 		}
-		if err := db.Append(b.Context(), TelemetryKey(site), []store.AssetFrame{{AssetID: id, Frame: f}}); err != nil {
+		if err := db.Append(b.Context(), store.SiteKey{ID: site.SiteID, Zone: Zone(site.Timezone)}, []store.AssetFrame{{AssetID: id, Frame: f}}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -68,9 +68,9 @@ func twoUnits(t *testing.T, second func(hour float64) float64) (d *desk, site ap
 	}
 	d.asset("INV-1", "South")
 	d.asset("INV-2", "South")
-	day = series.Midnight(d.clock.Add(-24*time.Hour), Zone(site)) // 22:00 UTC
+	day = series.Midnight(d.clock.Add(-24*time.Hour), Zone(site.Timezone)) // 22:00 UTC
 	utc := day.Add(2 * time.Hour)
-	err := d.store.Append(t.Context(), TelemetryKey(site), []store.AssetFrame{{AssetID: "INV-1", Frame: sunny(utc, steady(20))}, {AssetID: "INV-2", Frame: sunny(utc, second)}})
+	err := d.store.Append(t.Context(), store.SiteKey{ID: site.SiteID, Zone: Zone(site.Timezone)}, []store.AssetFrame{{AssetID: "INV-1", Frame: sunny(utc, steady(20))}, {AssetID: "INV-2", Frame: sunny(utc, second)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestKPIsOfTooLittleData(t *testing.T) {
 func TestKPIsOfSilentDays(t *testing.T) {
 	d, site, day := twoUnits(t, steady(20))
 	before := sunny(day.AddDate(0, 0, -3).Add(2*time.Hour), steady(20))
-	if err := d.store.Append(t.Context(), TelemetryKey(site), []store.AssetFrame{{AssetID: "INV-1", Frame: before}, {AssetID: "INV-2", Frame: before}}); err != nil {
+	if err := d.store.Append(t.Context(), store.SiteKey{ID: site.SiteID, Zone: Zone(site.Timezone)}, []store.AssetFrame{{AssetID: "INV-1", Frame: before}, {AssetID: "INV-2", Frame: before}}); err != nil {
 		t.Fatal(err)
 	}
 	k, got := d.kpis(day.AddDate(0, 0, -3), day.Add(24*time.Hour))
@@ -198,7 +198,7 @@ func TestKPIsWithoutIrradiance(t *testing.T) {
 	var only series.Frame
 	only.Times = f.Times
 	only.Set(series.PowerKW, f.Values(series.PowerKW))
-	if err := d.store.Append(t.Context(), TelemetryKey(north), []store.AssetFrame{{AssetID: "N-1", Frame: only}}); err != nil {
+	if err := d.store.Append(t.Context(), store.SiteKey{ID: north.SiteID, Zone: Zone(north.Timezone)}, []store.AssetFrame{{AssetID: "N-1", Frame: only}}); err != nil {
 		t.Fatal(err)
 	}
 	k, err := d.KPIs(t.Context(), acme, "North", day, day.Add(24*time.Hour))
@@ -207,7 +207,7 @@ func TestKPIsWithoutIrradiance(t *testing.T) {
 	}
 	forecast := hours(day.Add(8*time.Hour), day.Add(8*time.Hour), 10, 25)
 	forecast.SiteID = "North"
-	d.update(func(tx store.Tx) error { return d.AddForecast(tx, forecast, Zone(north)) })
+	d.update(func(tx store.Tx) error { return d.AddForecast(tx, forecast, Zone(north.Timezone)) })
 	if k, err = d.KPIs(t.Context(), acme, "North", day, day.Add(24*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func TestKPIsPerformanceLoss(t *testing.T) {
 		kW := 20 * math.Pow(0.99, day.Sub(begin).Hours()/24/365)
 		all = series.Merge(all, sunny(day, steady(kW)))
 	}
-	if err := d.store.Append(t.Context(), TelemetryKey(site), []store.AssetFrame{{AssetID: "INV-1", Frame: all}}); err != nil {
+	if err := d.store.Append(t.Context(), store.SiteKey{ID: site.SiteID, Zone: Zone(site.Timezone)}, []store.AssetFrame{{AssetID: "INV-1", Frame: all}}); err != nil {
 		t.Fatal(err)
 	}
 	_, got := d.kpis(end.AddDate(0, 0, -30), end)

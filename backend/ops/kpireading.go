@@ -68,7 +68,7 @@ const longWindow = 31 * 24 * time.Hour
 
 // readKPIs keeps of each unit its power on the grid.
 func (s *Service) readKPIs(ctx context.Context, site api.Site, units []api.Asset, from, to time.Time) (*kpiReading, error) {
-	r := &kpiReading{siteID: site.SiteID, zone: Zone(site), from: from, to: to, step: ratioStep}
+	r := &kpiReading{siteID: site.SiteID, zone: Zone(site.Timezone), from: from, to: to, step: ratioStep}
 	if to.Sub(from) > longWindow {
 		r.step = time.Hour
 	}

@@ -185,7 +185,7 @@ func (s *Service) nowcastSite(ctx context.Context, site api.Site, units []api.As
 // from..to, as a share of its capacity, by what was issued for the days; NaN
 // where nothing was.
 func (s *Service) expectedSun(ctx context.Context, site api.Site, capacityKW float64, from, to time.Time) (func(time.Time) float64, error) {
-	zone := Zone(site)
+	zone := Zone(site.Timezone)
 	days := map[int64]expectation{} // by the Unix time of midnight
 	for midnight := range series.Days(from, to.Add(time.Second), zone) {
 		d, err := s.Day(ctx, site.SiteID, midnight, zone)

@@ -21,7 +21,7 @@ func (d *desk) reports(site api.Site, asset string, from time.Time, powerKW, tem
 	if temperatureC != nil {
 		f.Set(series.TemperatureC, temperatureC)
 	}
-	if err := d.store.Append(d.t.Context(), TelemetryKey(site), []store.AssetFrame{{AssetID: asset, Frame: f}}); err != nil {
+	if err := d.store.Append(d.t.Context(), store.SiteKey{ID: site.SiteID, Zone: Zone(site.Timezone)}, []store.AssetFrame{{AssetID: asset, Frame: f}}); err != nil {
 		d.t.Fatal(err)
 	}
 }

@@ -117,7 +117,7 @@ func TestZoneStaysOnceThereIsTelemetry(t *testing.T) {
 	s := d.site("South", "acme")
 	f := series.Frame{Times: []int64{d.clock.Unix()}}
 	f.Set(series.PowerKW, []float64{10})
-	if err := d.store.Append(ctx, TelemetryKey(s), []store.AssetFrame{{AssetID: "INV-1", Frame: f}}); err != nil {
+	if err := d.store.Append(ctx, store.SiteKey{ID: s.SiteID, Zone: Zone(s.Timezone)}, []store.AssetFrame{{AssetID: "INV-1", Frame: f}}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := d.SetSite(ctx, acme, api.Site{SiteID: "South", Timezone: "Asia/Tokyo"})

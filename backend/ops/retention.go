@@ -22,14 +22,16 @@ type Limits struct {
 // pruneAtOnce bounds a transaction, so that others wait only briefly.
 const pruneAtOnce = 500
 
-// Prune drops some of what is older than the limits, and answers how many
-// records went: 0 when nothing is left to drop.
-func (s *Service) Prune(ctx context.Context, limits Limits) (int, error) {
-	n := 0
-	err := s.records.Update(ctx, func(tx store.Tx) error {
+// Prune deletes some of the records that are older than the limits, and returns how
+// many it deleted: 0 when none is left to delete.
+func (s *Service) Prune(ctx context.Context, limits Limits) (n int, err error) {
+	err = s.records.Update(ctx, func(tx store.Tx) error {
 		n = 0
-		for _, drop := range []func(store.Tx, Limits) (int, error){pruneForecasts, pruneWeather, pruneNotes, pruneDetections, pruneDiagnostics} {
-			k, err := drop(tx, limits)
+		for _, one := range []struct {
+			drop   func(store.Tx, time.Time) (int, error)
+			before time.Time
+		}{{pruneForecasts, limits.Forecasts}, {pruneWeather, limits.Forecasts}, {pruneNotes, limits.Activities}, {pruneDetections, limits.Detections}, {pruneDiagnostics, limits.Detections}} {
+			k, err := one.drop(tx, one.before)
 			if err != nil {
 				return err
 			}
@@ -38,7 +40,7 @@ func (s *Service) Prune(ctx context.Context, limits Limits) (int, error) {
 		return nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("drop old records: %w", err)
+		return 0, fmt.Errorf("delete old records: %w", err)
 	}
 	return n, nil
 }
@@ -77,16 +79,19 @@ func madeAt(parts []string) (time.Time, bool) {
 	return id.Timestamp().UTC(), ok && err == nil
 }
 
-func pruneForecasts(tx store.Tx, limits Limits) (int, error) {
-	return prune(tx, forecasts, allButFirstOfDay(limits.Forecasts))
+// pruneForecasts deletes forecasts from before a time, except the first of each
+// site's day.
+func pruneForecasts(tx store.Tx, before time.Time) (int, error) {
+	return prune(tx, forecasts, allButFirstOfDay(before))
 }
 
-func pruneWeather(tx store.Tx, limits Limits) (int, error) {
-	return prune(tx, weathers, allButFirstOfDay(limits.Forecasts))
+// pruneWeather deletes the weather of such forecasts.
+func pruneWeather(tx store.Tx, before time.Time) (int, error) {
+	return prune(tx, weathers, allButFirstOfDay(before))
 }
 
-// allButFirstOfDay says of records in their order whether they are due: all
-// from before a limit but the first of each site's day.
+// allButFirstOfDay reports of records in their order whether they are due: all from
+// before a limit except the first of each site's day.
 func allButFirstOfDay(limit time.Time) func(siteID string, made time.Time) bool {
 	former := ""
 	return func(siteID string, made time.Time) bool {
@@ -97,16 +102,19 @@ func allButFirstOfDay(limit time.Time) func(siteID string, made time.Time) bool 
 	}
 }
 
-func pruneNotes(tx store.Tx, limits Limits) (int, error) {
-	return prune(tx, notes, func(_ string, made time.Time) bool { return made.Before(limits.Activities) })
+// pruneNotes deletes activities from before a time.
+func pruneNotes(tx store.Tx, before time.Time) (int, error) {
+	return prune(tx, notes, func(_ string, made time.Time) bool { return made.Before(before) })
 }
 
-func pruneDetections(tx store.Tx, limits Limits) (int, error) {
-	return prune(tx, detections, func(_ string, made time.Time) bool { return made.Before(limits.Detections) })
+// pruneDetections deletes detections from before a time.
+func pruneDetections(tx store.Tx, before time.Time) (int, error) {
+	return prune(tx, detections, func(_ string, made time.Time) bool { return made.Before(before) })
 }
 
-func pruneDiagnostics(tx store.Tx, limits Limits) (int, error) {
-	return prune(tx, diagnostics, func(_ string, made time.Time) bool { return made.Before(limits.Detections) })
+// pruneDiagnostics deletes diagnostics from before a time.
+func pruneDiagnostics(tx store.Tx, before time.Time) (int, error) {
+	return prune(tx, diagnostics, func(_ string, made time.Time) bool { return made.Before(before) })
 }
 
 // OldUploads are up to limit ended uploads from before a time that are to be

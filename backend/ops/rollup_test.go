@@ -33,7 +33,7 @@ func TestRollup(t *testing.T) {
 		low[i] = 60
 	}
 	other.Set(series.StateOfCharge, low)
-	if err := d.store.Append(t.Context(), TelemetryKey(site), []store.AssetFrame{{AssetID: "INV-1", Frame: more}, {AssetID: "INV-2", Frame: other}}); err != nil {
+	if err := d.store.Append(t.Context(), store.SiteKey{ID: site.SiteID, Zone: Zone(site.Timezone)}, []store.AssetFrame{{AssetID: "INV-1", Frame: more}, {AssetID: "INV-2", Frame: other}}); err != nil {
 		t.Fatal(err)
 	}
 	units, err := d.SiteAssets(t.Context(), site.SiteID)

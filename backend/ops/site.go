@@ -7,7 +7,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -29,26 +28,14 @@ var sites = store.Table[api.Site]{
 
 func siteOwner(s api.Site) (customer, site, asset string) { return s.CustomerID, s.SiteID, "" }
 
-// Zone is the site's time zone; a site's was checked when it was set.
-func Zone(site api.Site) *time.Location {
-	if zone, ok := zones.Load(site.Timezone); ok {
-		return zone.(*time.Location)
-	}
-	zone, err := time.LoadLocation(site.Timezone)
+// Zone returns the time zone of a name that was checked when it was stored, and
+// UTC for another.
+func Zone(name string) *time.Location {
+	zone, err := store.Zone(name)
 	if err != nil {
 		return time.UTC
 	}
-	zones.Store(site.Timezone, zone)
 	return zone
-}
-
-// zones keeps what was loaded, as the library reads the zone's file each time.
-// Names were checked when they were set, so they are few.
-var zones sync.Map
-
-// TelemetryKey names the site to the telemetry store.
-func TelemetryKey(site api.Site) store.SiteKey {
-	return store.SiteKey{ID: site.SiteID, Zone: Zone(site)}
 }
 
 // Site is a site within the scope. It answers [api.ErrSiteNotFound] for an

@@ -30,7 +30,7 @@ func (s *Service) SiteSummary(ctx context.Context, scope api.Scope, siteID strin
 // today is a site's day so far, and its power over the expected by the hour.
 func (s *Service) today(ctx context.Context, site api.Site, units []api.Asset) (api.SiteSummary, []*float64, error) {
 	siteID := site.SiteID
-	now, zone := s.now(), Zone(site)
+	now, zone := s.now(), Zone(site.Timezone)
 	midnight := series.Midnight(now, zone)
 	out := api.SiteSummary{TotalInverters: len(units), ServiceTime: api.At(now)}
 	sums, err := s.telemetry.Daily(ctx, siteID, midnight, series.NextMidnight(now, zone))

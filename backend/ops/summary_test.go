@@ -37,11 +37,13 @@ func TestSiteSummary(t *testing.T) {
 	one.Set(series.PowerKW, power(20, 0))
 	one.Set(series.IrradianceWM2, light)
 	two.Set(series.PowerKW, power(20, 8)) // down for two of the four hours
-	if err := d.store.Append(t.Context(), TelemetryKey(site), []store.AssetFrame{{AssetID: "INV-1", Frame: one}, {AssetID: "INV-2", Frame: two}}); err != nil {
+	if err := d.store.Append(t.Context(), store.SiteKey{ID: site.SiteID, Zone: Zone(site.Timezone)}, []store.AssetFrame{{AssetID: "INV-1", Frame: one}, {AssetID: "INV-2", Frame: two}}); err != nil {
 		t.Fatal(err)
 	}
-	midnight := series.Midnight(d.clock, Zone(site))
-	d.update(func(tx store.Tx) error { return d.AddForecast(tx, hours(midnight, midnight, 48, 50), Zone(site)) })
+	midnight := series.Midnight(d.clock, Zone(site.Timezone))
+	d.update(func(tx store.Tx) error {
+		return d.AddForecast(tx, hours(midnight, midnight, 48, 50), Zone(site.Timezone))
+	})
 
 	got, err := d.SiteSummary(t.Context(), acme, "South")
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"app.sunloop/backend/store"
 )
@@ -32,68 +31,34 @@ func Tables() []store.Checked {
 	}
 }
 
-// Named is objects that a record names, and what it knows of them.
+// Named is a record's reference to objects, with what the record knows of them.
 type Named struct {
 	By     string   // the record, for people
-	Keys   []string // of objects, in the order in which Hash takes them
-	URI    string   // in the place of keys
+	Keys   []string // of the objects, in the order in which SHA256 takes them
+	URI    string   // instead of keys
 	Bytes  int64    // of all together; 0: not known
 	SHA256 string   // hex, of all together; empty: not known
 }
 
-// NamedObjects are all objects that records name. Records that cannot be read
-// are left out: the check of their table tells of them.
+// NamedObjects returns all objects that records refer to. Records that cannot be
+// read are left out: the check of their table reports them.
 func NamedObjects(tx store.Tx) ([]Named, error) {
-	var named []Named
-	add := func(by string, n Named) { n.By = by; named = append(named, n) }
-	err := errors.Join(
-		readable(tx, uploads.Bucket, func(u Upload) {
-			if u.ObjectKey != "" {
-				add("upload "+u.UploadID, Named{Keys: []string{u.ObjectKey}, Bytes: u.Bytes, SHA256: u.Hash})
-			}
-		}),
-		readable(tx, models.Bucket, func(m Model) {
-			if a := m.Artefacts; a.Model != "" {
-				add("model "+m.ModelVersion+" of site "+m.SiteID, Named{Keys: a.All(), SHA256: m.Hash})
-			}
-		}),
-		readable(tx, interpolations.Bucket, func(i Interpolation) {
-			if i.FilledValues != "" {
-				add("interpolation "+i.ResultID, Named{URI: i.FilledValues})
-			}
-		}))
-	return named, err
+	ofUploads, err := uploadObjects(tx)
+	ofModels, err2 := modelObjects(tx)
+	return append(ofUploads, ofModels...), errors.Join(err, err2)
 }
 
-// NamesObject says whether an upload names an object, by its key, or a model or
-// a result of the site, by key or URI; siteID is empty for what only uploads
-// name.
+// NamesObject reports whether an upload refers to an object by its key, or a model or
+// a result of the site by its key or URI; siteID is empty for what only uploads refer
+// to.
 func (s *Service) NamesObject(tx store.Tx, siteID, key, uri string) (bool, error) {
-	if list, _, err := uploads.List(tx, store.Query{Index: "object", Prefix: store.Key(key), Limit: 1}); err != nil || len(list) > 0 {
-		return err == nil, err
+	if is, err := uploadRefers(tx, key); err != nil || is || siteID == "" {
+		return is, err
 	}
-	if siteID == "" {
-		return false, nil
-	}
-	named := false
-	ofSite := store.Query{Prefix: store.Key(siteID)}
-	err := models.Each(tx, ofSite, func(m Model) error {
-		named = named || slices.Contains(m.Artefacts.All(), key)
-		return nil
-	})
-	if err != nil {
-		return false, fmt.Errorf("read the models of site %s: %w", siteID, err)
-	}
-	err = interpolations.Each(tx, ofSite, func(i Interpolation) error {
-		named = named || i.FilledValues == uri
-		return nil
-	})
-	if err != nil {
-		return false, fmt.Errorf("read the interpolations of site %s: %w", siteID, err)
-	}
-	return named, nil
+	return modelRefers(tx, siteID, key, uri)
 }
 
+// readable calls do with the records of a bucket that can be read.
 func readable[T any](tx store.Tx, bucket string, do func(T)) error {
 	for e, err := range tx.Scan(bucket, nil, nil, false) {
 		if err != nil {

@@ -255,3 +255,19 @@ func (s *Service) ObjectUploads(ctx context.Context, key string) ([]Upload, erro
 	}
 	return list, nil
 }
+
+// uploadObjects returns the objects that uploads refer to.
+func uploadObjects(tx store.Tx) (refs []Named, err error) {
+	err = readable(tx, uploads.Bucket, func(u Upload) {
+		if u.ObjectKey != "" {
+			refs = append(refs, Named{By: "upload " + u.UploadID, Keys: []string{u.ObjectKey}, Bytes: u.Bytes, SHA256: u.Hash})
+		}
+	})
+	return refs, err
+}
+
+// uploadRefers reports whether an upload refers to the object of a key.
+func uploadRefers(tx store.Tx, key string) (bool, error) {
+	list, _, err := uploads.List(tx, store.Query{Index: "object", Prefix: store.Key(key), Limit: 1})
+	return len(list) > 0, err
+}

@@ -85,7 +85,7 @@ func TestWeatherIsKeptAsIssued(t *testing.T) {
 		w := WeatherOf("South", f)
 		fc := hours(at, at, 2, 1)
 		fc.Weather = &w
-		d.update(func(tx store.Tx) error { return d.AddForecast(tx, fc, Zone(site)) })
+		d.update(func(tx store.Tx) error { return d.AddForecast(tx, fc, Zone(site.Timezone)) })
 		last, err := d.LatestForecast(t.Context(), "South")
 		if err != nil || last.WeatherID == "" {
 			t.Fatalf("%+v, %v", last, err)

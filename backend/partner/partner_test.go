@@ -102,7 +102,7 @@ func (p *plans) Order(_ context.Context, _ api.Scope, id string) (api.Order, err
 
 // yesterday is the site's day before now.
 func (p *plant) yesterday() time.Time {
-	return series.Midnight(p.clock.Add(-24*time.Hour), ops.Zone(p.site))
+	return series.Midnight(p.clock.Add(-24*time.Hour), ops.Zone(p.site.Timezone))
 }
 
 // sunny stores quarter hours from 06:00 to 16:00 of a day under 500 W/m²: the
@@ -122,7 +122,7 @@ func (p *plant) sunny(unit string, day time.Time, still, again float64) {
 	f.Set(series.PowerKW, power)
 	f.Set(series.IrradianceWM2, light)
 	f.Set(series.InverterState, state)
-	if err := p.store.Append(p.t.Context(), ops.TelemetryKey(p.site), []store.AssetFrame{{AssetID: unit, Frame: f}}); err != nil {
+	if err := p.store.Append(p.t.Context(), store.SiteKey{ID: p.site.SiteID, Zone: ops.Zone(p.site.Timezone)}, []store.AssetFrame{{AssetID: unit, Frame: f}}); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -249,7 +249,7 @@ func TestRollup(t *testing.T) {
 // has no rollup, but signals and a schedule.
 func TestRollupOfLittle(t *testing.T) {
 	p := newPlant(t, api.Site{})
-	today := series.Midnight(p.clock, ops.Zone(p.site))
+	today := series.Midnight(p.clock, ops.Zone(p.site.Timezone))
 	p.sunny("INV-1", today, 0, 0)
 	if err := p.Make(t.Context(), south, p.clock); err != nil {
 		t.Fatal(err)
@@ -270,7 +270,7 @@ func TestRollupOfLittle(t *testing.T) {
 	power := make([]float64, 24)
 	power[12] = 30
 	f.Set(series.PowerKW, power)
-	if err := p.store.Append(t.Context(), ops.TelemetryKey(p.site), []store.AssetFrame{{AssetID: "INV-1", Frame: f}}); err != nil {
+	if err := p.store.Append(t.Context(), store.SiteKey{ID: p.site.SiteID, Zone: ops.Zone(p.site.Timezone)}, []store.AssetFrame{{AssetID: "INV-1", Frame: f}}); err != nil {
 		t.Fatal(err)
 	}
 	r := made[api.KPIRollup](p, api.SnapshotKPIs)
@@ -381,7 +381,7 @@ func TestSchedule(t *testing.T) {
 	p := newPlant(t, api.Site{})
 	plan := func(asset, kind, date, priority, status, order string) {
 		t.Helper()
-		at, err := api.ParseTime(date, ops.Zone(p.site))
+		at, err := api.ParseTime(date, ops.Zone(p.site.Timezone))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ const (
 // rollup is of the last whole days before end; the former one while it still
 // stands, nil for a site without a whole day of data.
 func (s *Service) rollup(ctx context.Context, site api.Site, units []api.Asset, end time.Time, former *api.KPIRollup) (*api.KPIRollup, error) {
-	zone, now := ops.Zone(site), s.Now()
+	zone, now := ops.Zone(site.Timezone), s.Now()
 	first, _, ok, err := s.Ops.DataPeriod(ctx, site.SiteID)
 	if err != nil || !ok {
 		return nil, err

@@ -45,7 +45,7 @@ const urgentWorkingDays = 2
 // schedule is what is planned and what lasting faults call for, within the
 // horizon. A fault of a unit whose repair is planned calls for nothing more.
 func (s *Service) schedule(ctx context.Context, site api.Site, units []api.Asset, faults []ops.Fault) (api.MaintenanceSchedule, error) {
-	zone, now := ops.Zone(site), s.Now()
+	zone, now := ops.Zone(site.Timezone), s.Now()
 	out := api.MaintenanceSchedule{SiteID: site.SiteID, GeneratedAt: api.At(now), Tasks: []api.MaintenanceTask{},
 		Horizon: api.ScheduleHorizon{Start: api.DateOf(now, zone), End: api.DateOf(now.In(zone).AddDate(0, 0, api.ScheduleHorizonDays), zone)}}
 	add := func(t api.MaintenanceTask) {

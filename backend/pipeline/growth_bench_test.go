@@ -72,7 +72,7 @@ func newHouse(b *testing.B, sites, units int, tune func(*Config)) *house {
 			return err
 		})
 		if err == nil {
-			err = h.Telemetry.Append(b.Context(), ops.TelemetryKey(h.sites[i]), all)
+			err = h.Telemetry.Append(b.Context(), store.SiteKey{ID: h.sites[i].SiteID, Zone: ops.Zone(h.sites[i].Timezone)}, all)
 		}
 		if err != nil {
 			b.Fatal(err)

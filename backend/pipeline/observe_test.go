@@ -68,7 +68,7 @@ func TestCalibrationOutlivesARestart(t *testing.T) {
 	if a.To.IsZero() || !a.To.Equal(b.To) || !bytes.Equal(a.State, b.State) {
 		t.Fatalf("calibrated up to %v and %v, alike: %v", a.To, b.To, bytes.Equal(a.State, b.State))
 	}
-	if zone := ops.Zone(api.Site{}); !a.To.Equal(series.Midnight(until, zone)) {
+	if zone := ops.Zone(""); !a.To.Equal(series.Midnight(until, zone)) {
 		t.Errorf("up to %v, want the midnight before %v", a.To, until)
 	}
 	q := api.ForecastQuery{SiteID: "South", HorizonHours: 72}

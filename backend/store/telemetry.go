@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"sync"
 	"time"
 
 	"app.sunloop/engine/series"
@@ -98,4 +100,25 @@ func padded(values, more []float64, n int) []float64 {
 		values = append(values, series.Missing())
 	}
 	return values
+}
+
+// zones are the time zones that were loaded, by name: the library reads a zone's
+// file each time. There are some 600 names.
+var zones sync.Map
+
+// Zone returns the time zone of an IANA name. It refuses "" and "Local", which mean
+// another zone on another machine.
+func Zone(name string) (*time.Location, error) {
+	if zone, ok := zones.Load(name); ok {
+		return zone.(*time.Location), nil
+	}
+	if name == "" || name == "Local" {
+		return nil, fmt.Errorf("zone %q is not an IANA time zone", name)
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("zone %q: %w", name, err)
+	}
+	zones.Store(name, zone)
+	return zone, nil
 }

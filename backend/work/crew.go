@@ -17,7 +17,7 @@ const mostAskew = 4 * time.Hour
 // clock is what crews at a site go by on the day of t: the clock of its zone
 // or, where that cannot be true, mean solar time at its longitude.
 func clock(site api.Site, t time.Time) *time.Location {
-	zone := ops.Zone(site)
+	zone := ops.Zone(site.Timezone)
 	if site.Longitude == nil {
 		return zone
 	}

@@ -261,7 +261,7 @@ func (s *Service) draft(o *order, r api.OrderRequest, bill bom, plan schedule, s
 // begun refuses an order that is planned for a day that is over; earlier today
 // means now. Only emergency work may have begun.
 func (s *Service) begun(r api.OrderRequest, o order, site api.Site) error {
-	zone := ops.Zone(site)
+	zone := ops.Zone(site.Timezone)
 	y, m, d := s.Now().In(zone).Date()
 	if r.PlannedStart.IsZero() || o.MaintenanceType == api.MaintenanceEmergency || !r.PlannedStart.Before(time.Date(y, m, d, 0, 0, 0, 0, zone)) {
 		return nil

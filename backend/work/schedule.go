@@ -50,7 +50,7 @@ func (r schedule) recurs() bool { return r.EveryDays > 0 || r.EveryMonths > 0 }
 
 // day is the site's date of the schedule.
 func (r schedule) day() string {
-	return r.ScheduledDate.In(ops.Zone(api.Site{Timezone: r.Zone})).Format(time.DateOnly)
+	return r.ScheduledDate.In(ops.Zone(r.Zone)).Format(time.DateOnly)
 }
 
 // scheduleMoves are the moves of a schedule: from, to. What an open order does
@@ -151,7 +151,7 @@ func (s *Service) plan(tx store.Tx, r schedule, actor, note string) (_ schedule,
 // next is the schedule that follows on recurring work which ended on a day:
 // the same hour so many days or months later, by the site's calendar.
 func (r schedule) next(ended time.Time) schedule {
-	zone := ops.Zone(api.Site{Timezone: r.Zone})
+	zone := ops.Zone(r.Zone)
 	hour := r.ScheduledDate.In(zone)
 	y, m, d := ended.In(zone).Date()
 	date := time.Date(y, m+time.Month(r.EveryMonths), d+r.EveryDays, hour.Hour(), hour.Minute(), hour.Second(), 0, zone)

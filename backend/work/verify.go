@@ -68,7 +68,7 @@ func (s *Service) verify(tx store.Tx, o order, run ops.Run) error {
 		v.State = api.VerificationExpired
 		return s.verified(tx, o, v, "Repair not verified")
 	}
-	v.Day, v.Ratio = told.From.In(ops.Zone(run.Site)).Format("2006-01-02"), math.Round(told.Ratio*1000)/1000
+	v.Day, v.Ratio = told.From.In(ops.Zone(run.Site.Timezone)).Format("2006-01-02"), math.Round(told.Ratio*1000)/1000
 	active, err := s.Ops.ActiveFindings(tx, o.SiteID)
 	if err != nil {
 		return err

@@ -160,7 +160,7 @@ func (de *Detector) detectorInput(ctx context.Context, site api.Site, units []ap
 	if deep {
 		span = min(max(longRunSamples*5*time.Minute/time.Duration(max(len(units), 1)), minLongSpan), maxLongSpan)
 	}
-	in := detect.Input{Site: detect.Site{ID: site.SiteID, Zone: ops.Zone(site)}, From: now.Add(-span), Now: now, Keep: 2 * time.Hour}
+	in := detect.Input{Site: detect.Site{ID: site.SiteID, Zone: ops.Zone(site.Timezone)}, From: now.Add(-span), Now: now, Keep: 2 * time.Hour}
 	var place *ops.Place
 	if m, err := de.Ops.ProductionModel(ctx, site.SiteID, sitedata.ModelType); err == nil {
 		place = m.Place

@@ -116,7 +116,7 @@ func (fc *Forecaster) subject(ctx context.Context, siteID string) (subject, erro
 	if s.site, err = fc.Ops.Site(ctx, api.Unlimited(sitedata.Actor), siteID); err != nil {
 		return s, err
 	}
-	s.zone = ops.Zone(s.site)
+	s.zone = ops.Zone(s.site.Timezone)
 	if s.units, err = fc.Ops.SiteAssets(ctx, siteID); err != nil {
 		return s, err
 	}

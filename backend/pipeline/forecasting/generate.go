@@ -114,7 +114,7 @@ func (fc *Forecaster) generateSite(ctx context.Context, site api.Site, q api.For
 		HorizonHours: hours, StepMinutes: 60, Forecasts: f.Values(ops.NextHour(fc.Now()), hours),
 		Metadata: api.ForecastMetadata{ModelVersion: m.ModelVersion, TrainingDataPoints: m.Points, ModelAccuracy: m.ModelAccuracy,
 			ModelType: m.ModelName, WeatherSource: f.Source}}
-	d, err := fc.Ops.Day(ctx, site.SiteID, fc.Now(), ops.Zone(site))
+	d, err := fc.Ops.Day(ctx, site.SiteID, fc.Now(), ops.Zone(site.Timezone))
 	if err == nil {
 		out.Today = d.Values()
 		if !d.FirstIssuedAt.IsZero() {
@@ -131,7 +131,7 @@ func (fc *Forecaster) generateSite(ctx context.Context, site api.Site, q api.For
 // without a forecast are left out.
 func (fc *Forecaster) pastForecast(ctx context.Context, site api.Site, days int) ([]api.ForecastValue, error) {
 	var out []api.ForecastValue
-	zone := ops.Zone(site)
+	zone := ops.Zone(site.Timezone)
 	y, m, today := fc.Now().In(zone).Date()
 	for back := days; back > 0; back-- {
 		noon := time.Date(y, m, today-back, 12, 0, 0, 0, zone) // which clocks never skip

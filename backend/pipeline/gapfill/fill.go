@@ -136,7 +136,7 @@ func (f *siteFiller) learn(ctx context.Context) error {
 	if err := f.findStep(ctx); err != nil {
 		return err
 	}
-	h, err := f.g.ReadHistory(ctx, f.site.SiteID, f.units, f.first, f.last.Add(f.step), f.step, ops.Zone(f.site))
+	h, err := f.g.ReadHistory(ctx, f.site.SiteID, f.units, f.first, f.last.Add(f.step), f.step, ops.Zone(f.site.Timezone))
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (f *siteFiller) learn(ctx context.Context) error {
 	loc, _, notes := f.g.SiteLocation(f.site, power)
 	f.capacityKW = ops.CapacityKW(f.site, f.units)
 	f.history = h
-	subject := forecast.Site{ID: f.site.SiteID, Location: loc, Zone: ops.Zone(f.site), CapacityKW: f.capacityKW, Plane: sitedata.PlaneOf(f.site)}
+	subject := forecast.Site{ID: f.site.SiteID, Location: loc, Zone: ops.Zone(f.site.Timezone), CapacityKW: f.capacityKW, Plane: sitedata.PlaneOf(f.site)}
 	model, report, err := interpolate.Train(ctx, subject, power, f.weather(), interpolate.Options{Seed: sitedata.Seed(f.site.SiteID), Workers: 1})
 	if err != nil {
 		return err

@@ -89,7 +89,7 @@ func (im *Importer) readOptions(ctx context.Context, req api.UploadRequest) (ing
 	}
 	o.EnergyKind = state.EnergyKind
 	if site.Timezone != "" && req.Timezone == "" {
-		o.Zone, o.ZoneFrom = ops.Zone(site), "the site's zone"
+		o.Zone, o.ZoneFrom = ops.Zone(site.Timezone), "the site's zone"
 	}
 	if o.Asset == "" && len(units) == 1 {
 		o.Asset = units[0].AssetID
@@ -256,7 +256,7 @@ func (im *Importer) storeFrames(ctx context.Context, uploadID string, site api.S
 		if len(chunk) == 0 {
 			return nil
 		}
-		if err := im.Telemetry.Append(ctx, ops.TelemetryKey(site), chunk); err != nil {
+		if err := im.Telemetry.Append(ctx, store.SiteKey{ID: site.SiteID, Zone: ops.Zone(site.Timezone)}, chunk); err != nil {
 			return fmt.Errorf("store telemetry of site %s: %w", site.SiteID, err)
 		}
 		done += size

@@ -46,10 +46,10 @@ func (tr *Trainer) loadSite(ctx context.Context, site api.Site) (trainingSite, e
 		first = last.Add(-trainSpan)
 	}
 	s := trainingSite{ok: true}
-	if s.history, err = tr.ReadHistory(ctx, site.SiteID, units, first, last.Add(sitedata.ModelStep), sitedata.ModelStep, ops.Zone(site)); err != nil {
+	if s.history, err = tr.ReadHistory(ctx, site.SiteID, units, first, last.Add(sitedata.ModelStep), sitedata.ModelStep, ops.Zone(site.Timezone)); err != nil {
 		return s, err
 	}
-	s.Site = forecast.Site{ID: site.SiteID, Zone: ops.Zone(site), CapacityKW: ops.CapacityKW(site, units), Plane: sitedata.PlaneOf(site)}
+	s.Site = forecast.Site{ID: site.SiteID, Zone: ops.Zone(site.Timezone), CapacityKW: ops.CapacityKW(site, units), Plane: sitedata.PlaneOf(site)}
 	s.Location, s.place, s.decisions = tr.SiteLocation(site, s.history.Trimmed())
 	return s, nil
 }

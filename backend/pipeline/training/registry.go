@@ -99,7 +99,7 @@ func (tr *Trainer) evaluateOn(ctx context.Context, former, m ops.Model, from, to
 	if err != nil {
 		return api.ModelEvaluation{}, err
 	}
-	h, err := tr.ReadHistory(ctx, m.SiteID, units, from.Add(-sitedata.RecentSpan), to, sitedata.ModelStep, ops.Zone(site))
+	h, err := tr.ReadHistory(ctx, m.SiteID, units, from.Add(-sitedata.RecentSpan), to, sitedata.ModelStep, ops.Zone(site.Timezone))
 	if err != nil {
 		return api.ModelEvaluation{}, err
 	}
@@ -112,7 +112,7 @@ func (tr *Trainer) evaluateOn(ctx context.Context, former, m ops.Model, from, to
 		both = append(both, decoded)
 	}
 	loc, _ := sitedata.LocationOf(site, former.Place)
-	subject := forecast.Site{ID: site.SiteID, Location: loc, Zone: ops.Zone(site), CapacityKW: ops.CapacityKW(site, units)}
+	subject := forecast.Site{ID: site.SiteID, Location: loc, Zone: ops.Zone(site.Timezone), CapacityKW: ops.CapacityKW(site, units)}
 	scores, err := tr.compareModels(ctx, subject, h, from, to, both...)
 	if err != nil {
 		return api.ModelEvaluation{}, err

@@ -37,7 +37,7 @@ func (a *Archive) append(ctx context.Context, key store.SiteKey, frames []store.
 	if err := checkFrames(key, frames); err != nil {
 		return err
 	}
-	zone, err := a.zone(key.Zone.String())
+	zone, err := store.Zone(key.Zone.String())
 	if err != nil {
 		return err
 	}

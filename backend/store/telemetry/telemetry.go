@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"sync"
 	"time"
 
 	"app.sunloop/backend/store"
@@ -114,7 +113,6 @@ type Archive struct {
 	home       Home
 	now        func() time.Time
 	partBlocks int
-	zones      sync.Map // zone name → *time.Location
 }
 
 var _ store.Telemetry = (*Archive)(nil)
@@ -186,26 +184,9 @@ func (a *Archive) viewSite(ctx context.Context, siteID string, fn func(s *site) 
 	return nil
 }
 
-// zone is the named zone, which must be one of the zone database: it is found
-// again after a restart.
-func (a *Archive) zone(name string) (*time.Location, error) {
-	if z, ok := a.zones.Load(name); ok {
-		return z.(*time.Location), nil
-	}
-	if name == "" || name == "Local" {
-		return nil, fmt.Errorf("zone %q is not a place's", name)
-	}
-	z, err := time.LoadLocation(name)
-	if err != nil {
-		return nil, fmt.Errorf("zone %q: %w", name, err)
-	}
-	a.zones.Store(name, z)
-	return z, nil
-}
-
 // siteZone is the zone of a stored site.
 func (a *Archive) siteZone(s *site) (*time.Location, error) {
-	z, err := a.zone(s.layout.zone)
+	z, err := store.Zone(s.layout.zone)
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", s.id, err)
 	}
