@@ -17,6 +17,7 @@ import (
 
 	"app.sunloop/backend/audit"
 	"app.sunloop/backend/auth"
+	"app.sunloop/backend/domain/maintenance"
 	"app.sunloop/backend/freemium"
 	"app.sunloop/backend/httpapi"
 	"app.sunloop/backend/ops"
@@ -26,12 +27,11 @@ import (
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/objects"
 	"app.sunloop/backend/store/postgres"
-	"app.sunloop/backend/work"
 )
 
 // tables is all that the packages keep in records.
 func tables() []store.Checked {
-	return slices.Concat(ops.Tables(), auth.Tables(), sitedata.Tables(), audit.Tables(), work.Tables(), partner.Tables(), freemium.Tables(), httpapi.Tables())
+	return slices.Concat(ops.Tables(), auth.Tables(), sitedata.Tables(), audit.Tables(), maintenance.Tables(), partner.Tables(), freemium.Tables(), httpapi.Tables())
 }
 
 // Checked is what a check of a data folder looked at, and what it found.

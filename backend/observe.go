@@ -370,7 +370,7 @@ func (s *Service) sources(cfg Config) []metrics.Source {
 			return nil
 		}},
 		{Part: "webhooks", Ask: func(ctx context.Context, f *metrics.Facts) error {
-			st, err := s.work.Standing(ctx)
+			st, err := s.maintenance.Standing(ctx)
 			if err != nil {
 				return err
 			}

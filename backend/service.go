@@ -18,6 +18,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/audit"
 	"app.sunloop/backend/auth"
+	"app.sunloop/backend/domain/maintenance"
 	"app.sunloop/backend/freemium"
 	"app.sunloop/backend/httpapi"
 	"app.sunloop/backend/logbuffer"
@@ -33,7 +34,6 @@ import (
 	"app.sunloop/backend/store/postgres"
 	"app.sunloop/backend/tracing"
 	"app.sunloop/backend/webhook"
-	"app.sunloop/backend/work"
 	"app.sunloop/engine/weather"
 )
 
@@ -83,11 +83,11 @@ type Config struct {
 
 	// PartsFile is a parts catalogue of one's own; empty: the program's.
 	PartsFile string
-	// CrewHours are those in which work is planned; zero: [work.DefaultHours].
-	CrewHours work.Hours
+	// CrewHours are those in which work is planned; zero: [maintenance.DefaultHours].
+	CrewHours maintenance.Hours
 	// OrderLimits are how long orders may take, by priority or for emergencies,
-	// in place of [work.DefaultLimits].
-	OrderLimits map[string]work.Limits
+	// in place of [maintenance.DefaultLimits].
+	OrderLimits map[string]maintenance.Limits
 	// WebhookAllow are hosts, addresses and networks that webhooks may be sent
 	// to although they are private or without encryption.
 	WebhookAllow []string
@@ -150,7 +150,7 @@ type Service struct {
 	auth        *auth.Service
 	trail       *audit.Trail
 	ops         *ops.Service
-	work        *work.Service
+	maintenance *maintenance.Service
 	webhooks    *webhook.Deliverer
 	pipeline    *pipeline.Pipeline
 	freemium    *freemium.Service
@@ -253,12 +253,12 @@ func (s *Service) compose(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	if err := s.workOf(cfg, key, snapshots); err != nil {
+	if err := s.newMaintenance(cfg, key, snapshots); err != nil {
 		return err
 	}
-	snapshots.Schedules = s.work // each needs the other
+	snapshots.Schedules = s.maintenance // each needs the other
 	s.pipeline, err = pipeline.New(pipeline.Config{
-		Records: s.store, Telemetry: s.store, Queue: s.store, Cluster: s.store, Objects: s.objects, Elsewhere: s.outside, Ops: s.ops, Partner: snapshots, Weather: s.observer.sky(cfg.Weather), Hooks: s.observer.jobs(), Repairs: s.work,
+		Records: s.store, Telemetry: s.store, Queue: s.store, Cluster: s.store, Objects: s.objects, Elsewhere: s.outside, Ops: s.ops, Partner: snapshots, Weather: s.observer.sky(cfg.Weather), Hooks: s.observer.jobs(), Repairs: s.maintenance,
 		Now: cfg.Now, Wall: cfg.Wall, Logger: cfg.Logger, Workers: cfg.Workers, TrainingDays: cfg.TrainingDays, HorizonHours: cfg.HorizonHours,
 		ForecastEvery: cfg.ForecastEvery, DetectEvery: cfg.DetectEvery, Settle: cfg.Settle, Tick: cfg.Tick, Lease: cfg.Lease,
 		Exclusive: !s.replica(), // a file has one owner at a time
@@ -282,7 +282,7 @@ func (s *Service) compose(ctx context.Context, cfg Config) error {
 		Auth: s.auth, Sites: s.ops, Assets: s.ops, Uploads: s.pipeline.Imports, Forecasts: forecastRequests{s.pipeline.Forecasts, s.pipeline.Snapshots}, Findings: s.ops, Detector: s.pipeline.Detections, Diagnoser: s.pipeline.Detections, Issues: s.ops, Alerts: s.ops,
 		Models: s.pipeline.Training, Interpolations: s.pipeline.Gaps, Summaries: s.ops, KPIs: s.ops, Nowcasts: s.ops, Snapshots: snapshots, Freemium: s.freemium, Telemetry: s.store, Audit: s.trail, Journal: s.logs, Records: s.store, Now: cfg.Wall, Ready: s.ready, Uploadable: s.uploadable, Disk: s.disk, Log: cfg.Logger, Observe: s.observer.http(),
 		SpoolDir: s.spool, CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate, Wait: cfg.Wait,
-		Schedules: s.work, BOMs: s.work, Orders: s.work, Tracking: s.work, Limiter: s.limiter(), Shared: s.replica(),
+		Schedules: s.maintenance, BOMs: s.maintenance, Orders: s.maintenance, Tracking: s.maintenance, Limiter: s.limiter(), Shared: s.replica(),
 	})
 	return nil
 }
@@ -293,10 +293,10 @@ type forecastRequests struct {
 	*snapshot.Builder
 }
 
-// workOf is work management over the open store, with what delivers its
+// newMaintenance opens maintenance over the open store, with what delivers its
 // webhooks.
-func (s *Service) workOf(cfg Config, key auth.Key, plans work.Plans) error {
-	catalogue, err := work.LoadCatalogue(cfg.PartsFile)
+func (s *Service) newMaintenance(cfg Config, key auth.Key, plans maintenance.Plans) error {
+	catalogue, err := maintenance.LoadCatalogue(cfg.PartsFile)
 	if err != nil {
 		return err
 	}
@@ -304,10 +304,10 @@ func (s *Service) workOf(cfg Config, key auth.Key, plans work.Plans) error {
 	if err != nil {
 		return fmt.Errorf("places that webhooks may be sent to: %w", err)
 	}
-	s.work, err = work.New(work.Config{Records: s.store, Ops: s.ops, Now: cfg.Now, Wall: cfg.Wall, Plans: plans, Catalogue: catalogue, Rates: cfg.Rates, Crew: cfg.CrewHours, Limits: cfg.OrderLimits, Guard: guard, Sealer: key})
+	s.maintenance, err = maintenance.New(maintenance.Config{Records: s.store, Ops: s.ops, Now: cfg.Now, Wall: cfg.Wall, Plans: plans, Catalogue: catalogue, Rates: cfg.Rates, Crew: cfg.CrewHours, Limits: cfg.OrderLimits, Guard: guard, Sealer: key})
 	poster := webhook.NewPoster(guard, cfg.Wall)
 	poster.Wrap(s.observer.tracer.Transport)
-	s.webhooks = &webhook.Deliverer{Outbox: s.work, Poster: poster, Now: cfg.Wall, Log: cfg.Logger, Around: s.observer.post}
+	s.webhooks = &webhook.Deliverer{Outbox: s.maintenance, Poster: poster, Now: cfg.Wall, Log: cfg.Logger, Around: s.observer.post}
 	return err
 }
 
@@ -418,7 +418,7 @@ func (s *Service) sweep(ctx context.Context) {
 		tick := time.NewTicker(sweepEvery)
 		defer tick.Stop()
 		for {
-			err := errors.Join(s.auth.Sweep(ctx), s.trail.Sweep(ctx), s.freemium.Sweep(ctx), s.work.Sweep(ctx))
+			err := errors.Join(s.auth.Sweep(ctx), s.trail.Sweep(ctx), s.freemium.Sweep(ctx), s.maintenance.Sweep(ctx))
 			if s.database != nil {
 				_, forgot := s.database.ForgetRates(ctx, httpapi.RateWindow)
 				err = errors.Join(err, forgot)

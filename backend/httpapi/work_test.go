@@ -10,8 +10,8 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
+	"app.sunloop/backend/domain/maintenance"
 	"app.sunloop/backend/webhook"
-	"app.sunloop/backend/work"
 )
 
 // workDeps gives the world the domain of work.
@@ -27,7 +27,7 @@ func (w *world) workDeps() {
 		}
 		return []netip.Addr{netip.MustParseAddr("93.184.215.14")}, nil
 	}
-	service, err := work.New(work.Config{Records: w.store, Ops: w.ops, Now: w.clock.now, Wall: w.clock.now, Guard: guard, Sealer: auth.Key{2}})
+	service, err := maintenance.New(maintenance.Config{Records: w.store, Ops: w.ops, Now: w.clock.now, Wall: w.clock.now, Guard: guard, Sealer: auth.Key{2}})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -18,12 +18,12 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/audit"
 	"app.sunloop/backend/auth"
+	"app.sunloop/backend/domain/maintenance"
 	"app.sunloop/backend/httpapi"
 	"app.sunloop/backend/ops"
 	"app.sunloop/backend/partner"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
-	"app.sunloop/backend/work"
 	"app.sunloop/engine/series"
 	"github.com/alexedwards/argon2id"
 )
@@ -61,7 +61,7 @@ type world struct {
 	auth    *auth.Service
 	ops     *ops.Service
 	partner *partner.Service
-	work    *work.Service
+	work    *maintenance.Service
 	uploads *uploads
 	detects *detector
 	box     *letterBox // of the forecasts without an account

@@ -13,7 +13,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
-	"app.sunloop/backend/work"
+	"app.sunloop/backend/domain/maintenance"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/plain"
 )
@@ -43,7 +43,7 @@ type facts struct {
 // tell lets a command print its facts. Whatever keeps it from telling has an
 // exit status of its own, as scripts take 1 for an alarm.
 func (c FactFlags) tell(ctx context.Context, g *Globals, std streams, print func(context.Context, *facts) (critical bool, err error)) error {
-	return c.tellBy(ctx, g, std, WorkFlags{CrewHours: work.DefaultHours()}, print)
+	return c.tellBy(ctx, g, std, WorkFlags{CrewHours: maintenance.DefaultHours()}, print)
 }
 
 // tellBy is tell with the times of maintenance that a data folder's work is

@@ -57,7 +57,7 @@ var floors = []struct {
 	{"app.sunloop/backend/webhook", nil},
 	{"app.sunloop/backend/metrics", nil},
 	{"app.sunloop/backend/tracing", nil},
-	{"app.sunloop/backend/work", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/ops", "backend/webhook", "engine/..."}},
+	{"app.sunloop/backend/domain/maintenance", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/ops", "backend/webhook", "engine/..."}},
 	{"app.sunloop/backend/partner", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/ops", "engine/..."}},
 	{"app.sunloop/backend/pipeline/sitedata", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/store/objects", "backend/ops", "engine/..."}},
 	{"app.sunloop/backend/pipeline/importer", []string{"backend/api", "backend/limit", "backend/names", "backend/store", "backend/store/objects", "backend/ops", "backend/pipeline/sitedata", "engine/..."}},

@@ -1,0 +1,366 @@
+package maintenance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/webhook"
+)
+
+// delivery is an event in the outbox. It is written in the transaction that
+// changes the order, so that none is lost and none is of a change that was not
+// made.
+type delivery struct {
+	api.Delivery
+	CustomerID string    `json:"customer_id" limit:"id"`
+	SiteID     string    `json:"site_id" limit:"id"`
+	Version    int       `json:"version"`        // of the order: events of one order sort by it
+	Due        time.Time `json:"due,omitzero"`   // by the real clock, while it waits
+	Since      time.Time `json:"since,omitzero"` // when Due was set, by the same
+
+	Origin store.Origin `json:"origin,omitzero"` // the request that moved the order
+}
+
+func (d delivery) owner() (customer, site string) { return d.CustomerID, d.SiteID }
+
+// due sets, now, when it is sent.
+func (d *delivery) due(now, at time.Time) {
+	d.Since, d.Due, d.NextAttemptAt = now.UTC(), at.UTC(), api.At(at)
+}
+
+// over ends it.
+func (d *delivery) over(status string) {
+	d.Status, d.Since, d.Due, d.NextAttemptAt = status, time.Time{}, time.Time{}, api.Time{}
+}
+
+var deliveries = store.Table[delivery]{
+	Bucket: "deliveries",
+	Key:    func(d delivery) []byte { return store.Key(d.SiteID, d.DeliveryID) },
+	Indexes: []store.Index[delivery]{
+		{Name: "id", Key: func(d delivery) []byte { return store.Key(d.DeliveryID) }},
+		{Name: "order", Key: func(d delivery) []byte { return store.Key(d.OrderID, d.DeliveryID) }},
+		{Name: "subscription", Key: func(d delivery) []byte { return store.Key(d.SubscriptionID, d.DeliveryID) }},
+		{Name: "held", Key: func(d delivery) []byte {
+			if d.Status != api.DeliveryHeld {
+				return nil
+			}
+			return store.Key(d.SubscriptionID, fmt.Sprintf("%09d", d.Version))
+		}},
+		{Name: "due", Key: func(d delivery) []byte {
+			if d.Status != api.DeliveryPending {
+				return nil
+			}
+			return store.Key(fmt.Sprintf("%015d", d.Due.UnixMilli()))
+		}},
+	},
+}
+
+func putDelivery(tx store.Tx, d delivery) error {
+	if err := deliveries.Put(tx, d); err != nil {
+		return fmt.Errorf("store delivery %s: %w", d.DeliveryID, err)
+	}
+	return nil
+}
+
+// announce writes the order's status into the outbox for each of its
+// subscriptions, within the transaction that changes it by the request by.
+func (s *Service) announce(tx store.Tx, o order, by store.Origin) error {
+	all, err := subscriptionsOf(tx, o.OrderID)
+	if err != nil {
+		return err
+	}
+	for _, v := range all {
+		if !v.live() && v.Status != api.SubscriptionPaused {
+			continue
+		}
+		before, err := held(tx, v.SubscriptionID, 1)
+		if err != nil {
+			return err
+		}
+		if v.Status == api.SubscriptionCompleted { // the order goes on
+			v.Status = api.SubscriptionActive
+			if err := putSubscription(tx, v); err != nil {
+				return err
+			}
+		}
+		now := s.Wall()
+		d := delivery{CustomerID: o.CustomerID, SiteID: o.SiteID, Version: o.Version, Origin: by}
+		d.DeliveryID, d.SubscriptionID, d.OrderID, d.Status, d.CreatedAt = ops.NewID("whd", now), v.SubscriptionID, o.OrderID, api.DeliveryPending, api.At(now)
+		d.Event = api.OrderEvent{OrderID: o.OrderID, Status: o.Status, UpdatedAt: o.UpdatedAt, CompletionNotes: o.CompletionNotes}
+		if d.due(now, now); v.Status == api.SubscriptionPaused || len(before) > 0 {
+			d.over(api.DeliveryHeld)
+		}
+		if err := putDelivery(tx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// added tells the deliverer that something waits.
+func (s *Service) added() {
+	select {
+	case s.waiting <- struct{}{}:
+	default:
+	}
+}
+
+// Added receives after deliveries were added; see [webhook.Outbox].
+func (s *Service) Added() <-chan struct{} { return s.waiting }
+
+// NextDelivery is when the next delivery is due; ok is false when none waits.
+func (s *Service) NextDelivery(ctx context.Context) (at time.Time, ok bool, err error) {
+	err = s.Records.View(ctx, func(tx store.Tx) error {
+		list, _, err := deliveries.List(tx, store.Query{Index: "due", Limit: 1})
+		if err == nil && len(list) > 0 {
+			at, ok = list[0].Due, true
+		}
+		return err
+	})
+	if err != nil {
+		return at, false, fmt.Errorf("look for the next webhook: %w", err)
+	}
+	return at, ok, nil
+}
+
+// Claim takes up to n deliveries that are due and keeps them from others until
+// now+lease. Those whose subscription has ended are dropped.
+func (s *Service) Claim(ctx context.Context, now time.Time, lease time.Duration, n int) (claimed []webhook.Delivery, err error) {
+	if err := s.followClock(ctx); err != nil {
+		return nil, err
+	}
+	// A look first: most calls find nothing, and a write costs a sync.
+	if at, ok, err := s.NextDelivery(ctx); err != nil || !ok || at.After(now) {
+		return nil, err
+	}
+	err = s.Records.Update(ctx, func(tx store.Tx) error {
+		claimed = nil
+		list, _, err := deliveries.List(tx, store.Query{Index: "due", Limit: n})
+		if err != nil {
+			return fmt.Errorf("list the webhooks that are due: %w", err)
+		}
+		for _, d := range list {
+			if d.Due.After(now) {
+				break
+			}
+			one, live, err := s.outgoing(tx, d)
+			if err != nil {
+				return err
+			}
+			if live {
+				d.due(now, now.Add(lease))
+				claimed = append(claimed, one)
+			} else {
+				d.over(api.DeliveryDropped)
+			}
+			if err := putDelivery(tx, d); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return claimed, err
+}
+
+// followClock moves what waits with a clock that was put back since the last
+// look, or while the service was down: each begins its wait anew.
+func (s *Service) followClock(ctx context.Context) error {
+	s.looking.Lock()
+	defer s.looking.Unlock()
+	now := s.Wall().Round(0) // without its monotonic part, which no jump shows
+	if !s.looked.IsZero() && !now.Before(s.looked) {
+		s.looked = now
+		return nil
+	}
+	err := s.Records.Update(ctx, func(tx store.Tx) error {
+		list, _, err := deliveries.List(tx, store.Query{Index: "due"})
+		if err != nil {
+			return fmt.Errorf("list the webhooks that wait: %w", err)
+		}
+		for _, d := range list {
+			by := d.Since.Sub(now)
+			if by <= 0 {
+				continue
+			}
+			d.due(now, d.Due.Add(-by))
+			if err := putDelivery(tx, d); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		s.looked = now
+	}
+	return err
+}
+
+// outgoing is a delivery as it is posted; live is false when its subscription
+// has ended.
+func (s *Service) outgoing(tx store.Tx, d delivery) (out webhook.Delivery, live bool, err error) {
+	v, err := subscriptions.Get(tx, store.Key(d.SiteID, d.SubscriptionID))
+	if errors.Is(err, store.ErrNotFound) || err == nil && !v.live() {
+		return out, false, nil
+	}
+	if err != nil {
+		return out, false, fmt.Errorf("read subscription %s: %w", d.SubscriptionID, err)
+	}
+	secrets, err := s.secrets(v)
+	if err != nil {
+		return out, false, err
+	}
+	body, err := json.Marshal(d.Event)
+	if err != nil {
+		return out, false, fmt.Errorf("write the event of delivery %s: %w", d.DeliveryID, err)
+	}
+	return webhook.Delivery{ID: d.DeliveryID, URL: v.CallbackURL, Secrets: secrets, Body: body, Attempt: d.Attempts + 1, RequestID: d.Origin.RequestID, Trace: d.Origin.Trace}, true, nil
+}
+
+// Delivered keeps what became of an attempt, and what that says of the
+// subscription.
+func (s *Service) Delivered(ctx context.Context, id string, out webhook.Outcome) error {
+	released := false
+	err := s.Records.Update(ctx, func(tx store.Tx) error {
+		d, err := byID(tx, deliveries, api.Unlimited("webhook"), id, api.ErrDeliveryNotFound, delivery.owner)
+		if err != nil {
+			return err
+		}
+		v, err := subscriptions.Get(tx, store.Key(d.SiteID, d.SubscriptionID))
+		if err != nil {
+			return fmt.Errorf("read subscription %s: %w", d.SubscriptionID, err)
+		}
+		d.Attempts++
+		d.LastAttemptAt, d.AnswerStatus, d.Failure = api.At(out.At), out.Status, out.Failure
+		switch {
+		case out.Failure == "":
+			d.DeliveredAt = api.At(out.At)
+			d.over(api.DeliveryDelivered)
+		case out.Next.IsZero():
+			d.over(api.DeliveryFailed)
+		default:
+			d.due(out.At, out.Next)
+		}
+		paused := v.Status == api.SubscriptionPaused // while it was on its way
+		switch {
+		case v.live():
+			v.judge(out)
+		case paused && out.Failure == "":
+			v.LastSuccessAt = api.At(out.At)
+		}
+		switch {
+		case d.Status != api.DeliveryPending:
+		case paused:
+			d.over(api.DeliveryHeld)
+		case !v.live():
+			d.over(api.DeliveryFailed)
+		}
+		if err := putDelivery(tx, d); err != nil {
+			return err
+		}
+		if released, err = s.settle(tx, &v); err != nil {
+			return err
+		}
+		if !s.Wall().Before(v.FormerSecretUntil.Time) {
+			v.Former, v.FormerSecretUntil = nil, api.Time{}
+		}
+		return putSubscription(tx, v)
+	})
+	if released {
+		s.added()
+	}
+	return err
+}
+
+// judge is what an attempt says of the subscription.
+func (v *subscription) judge(out webhook.Outcome) {
+	at := api.At(out.At)
+	if out.Failure == "" {
+		v.Status, v.StatusReason, v.LastSuccessAt, v.FailingSince = api.SubscriptionActive, "", at, api.Time{}
+		return
+	}
+	if v.FailingSince.IsZero() {
+		v.FailingSince = at
+	}
+	switch {
+	case out.Gone:
+		v.Status, v.StatusReason = api.SubscriptionDisabled, "it answered 410"
+	case at.Sub(v.FailingSince.Time) >= silentFor:
+		v.Status, v.StatusReason = api.SubscriptionDisabled, fmt.Sprintf("it has received nothing for %d days", int(silentFor/day))
+	case out.Next.IsZero():
+		v.Status, v.StatusReason = api.SubscriptionFailing, "a delivery was given up: "+out.Failure
+	}
+}
+
+// settle lets the next of what was kept back go, and completes an active
+// subscription whose order has ended and that has received all. What one that
+// was disabled keeps back is dropped.
+func (s *Service) settle(tx store.Tx, v *subscription) (released bool, err error) {
+	switch {
+	case v.Status == api.SubscriptionDisabled:
+		return false, dropHeld(tx, v.SubscriptionID)
+	case !v.live():
+		return false, nil
+	}
+	if left, released, err := s.letGo(tx, v.SubscriptionID); err != nil || left || v.Status != api.SubscriptionActive {
+		return released, err
+	}
+	o, err := byID(tx, orders, api.Unlimited("webhook"), v.OrderID, api.ErrOrderNotFound, order.owner)
+	if err != nil || o.open() {
+		return false, err
+	}
+	list, err := deliveriesOf(tx, v.SubscriptionID)
+	if err == nil && !slices.ContainsFunc(list, func(d delivery) bool { return d.Status == api.DeliveryPending }) {
+		v.Status = api.SubscriptionCompleted
+	}
+	return false, err
+}
+
+// keepDeliveries is how long what is over stays to be looked at and replayed.
+const keepDeliveries = 30 * 24 * time.Hour
+
+// Sweep drops what has expired: old deliveries, and reservations of orders that
+// should have begun long ago.
+func (s *Service) Sweep(ctx context.Context) error {
+	return errors.Join(s.sweepDeliveries(ctx), s.expireReservations(ctx))
+}
+
+// sweepDeliveries drops those that have long been over.
+func (s *Service) sweepDeliveries(ctx context.Context) error {
+	before := api.At(s.Wall().Add(-keepDeliveries))
+	for cursor, more := "", true; more; {
+		err := s.Records.Update(ctx, func(tx store.Tx) error {
+			more = false
+			// Ids sort by the time they were made.
+			list, next, err := deliveries.List(tx, store.Query{Index: "id", Limit: api.MaxLimit, Cursor: cursor})
+			if err != nil {
+				return fmt.Errorf("list old deliveries: %w", err)
+			}
+			for _, d := range list {
+				if !d.CreatedAt.Before(before.Time) {
+					return nil
+				}
+				if d.Status == api.DeliveryPending || d.Status == api.DeliveryHeld {
+					continue
+				}
+				if err := deliveries.Delete(tx, deliveries.Key(d)); err != nil {
+					return fmt.Errorf("drop delivery %s: %w", d.DeliveryID, err)
+				}
+			}
+			cursor, more = next, next != ""
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var _ webhook.Outbox = (*Service)(nil)

@@ -1,0 +1,231 @@
+package maintenance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/solar"
+)
+
+// grid is how far apart windows begin.
+const grid = 30 * time.Minute
+
+// albedo of ordinary ground.
+const albedo = 0.2
+
+// Propose says when work should be done: isolating work where the forecast has
+// the least energy to lose, measuring work where it has the strongest sun, both
+// within the crew's hours and daylight. An emergency begins now.
+// [api.ErrNoForecastResult] where there is no forecast.
+func (s *Service) Propose(ctx context.Context, scope api.Scope, r api.ScheduleRequest) (api.ProposeResponse, error) {
+	out := api.ProposeResponse{Success: true, AssetID: r.AssetID, Kind: cmp.Or(r.Kind, api.WorkIsolating), Windows: []api.WorkWindow{}, Bundle: []api.WorkNearby{}}
+	var asset api.Asset
+	if r.AssetID != "" {
+		var err error
+		if asset, err = s.Ops.Asset(ctx, scope, api.AssetRef{AssetID: r.AssetID, SiteID: r.SiteID, CustomerID: r.CustomerID}); err != nil {
+			return out, err
+		}
+		r.SiteID = asset.SiteID
+	}
+	site, err := s.Ops.Site(ctx, scope, r.SiteID)
+	if err != nil {
+		return out, err
+	}
+	f, err := s.Ops.LatestForecast(ctx, site.SiteID)
+	if errors.Is(err, store.ErrNotFound) {
+		return out, api.ErrNoForecastResult
+	} else if err != nil {
+		return out, err
+	}
+	share := 1.0
+	if r.AssetID != "" {
+		units, err := s.Ops.SiteAssets(ctx, site.SiteID)
+		if err != nil {
+			return out, err
+		}
+		if all := ops.CapacityKW(site, units); all > 0 {
+			share = min(asset.CapacityKW/all, 1)
+		}
+	}
+	sky, err := s.Ops.WeatherBehind(ctx, f)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return out, err
+	}
+	out.SiteID, out.ForecastID, out.IssuedAt, out.Currency = site.SiteID, f.ForecastID, api.At(f.IssuedAt), site.Currency
+	windows := outlook{Forecast: f, site: site, crew: s.Crew, sky: sky, share: share}.windows(s.Now(), time.Duration(r.EstimatedDurationHours*float64(time.Hour)), out.Kind, r)
+	if out.Windows, out.NextCursor, err = ops.Page(windows, r.Page); err != nil {
+		return out, err
+	}
+	out.Count = len(out.Windows)
+	if len(windows) == 0 {
+		out.Message = fmt.Sprintf("No %g hours fit into the crew's hours, daylight and the forecast, which ends at %s", r.EstimatedDurationHours, api.At(f.End()))
+		return out, nil
+	}
+	if out.Bundle, err = s.nearby(ctx, site, windows[0].Start.Time); err != nil {
+		return out, err
+	}
+	out.Message = fmt.Sprintf("%d windows", len(windows))
+	if !windows[0].WeatherKnown {
+		out.Message += "; wind and rain are not known"
+	}
+	if n := len(out.Bundle); n > 0 {
+		out.Message += fmt.Sprintf("; %d other pieces of work at the site could be done on the same journey", n)
+	}
+	return out, nil
+}
+
+// outlook is what a forecast says of a site, or of a share of it.
+type outlook struct {
+	ops.Forecast
+	site  api.Site
+	crew  Hours
+	sky   ops.Weather // that a source issued; the zero value: none did
+	share float64
+}
+
+// windows are the times at which work of a length may be done, the best first.
+func (f outlook) windows(now time.Time, length time.Duration, kind string, r api.ScheduleRequest) []api.WorkWindow {
+	list := []api.WorkWindow{}
+	add := func(from time.Time) {
+		if w, ok := f.window(from, from.Add(length)); ok {
+			list = append(list, w)
+		}
+	}
+	if r.MaintenanceType == api.MaintenanceEmergency {
+		add(now)
+	}
+	for date := now; r.MaintenanceType != api.MaintenanceEmergency && date.Before(f.End().Add(day)); date = nextDay(f.site, date) {
+		from, to, ok := f.crew.shift(f.site, date)
+		if !ok {
+			continue
+		}
+		if from.Before(now) {
+			from = now
+		}
+		// Steps of the site's own clock, whose offset may not be whole hours.
+		for at := onDay(f.site, date, 0, f.crew.From); !at.Add(length).After(to); at = at.Add(grid) {
+			if !at.Before(from) {
+				add(at)
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b api.WorkWindow) int {
+		rough := cmp.Compare(truth(a.Windy || a.Rainy), truth(b.Windy || b.Rainy))
+		if r.Indoors {
+			rough = 0
+		}
+		if kind == api.WorkMeasuring {
+			return cmp.Or(rough, cmp.Compare(b.IrradianceWM2, a.IrradianceWM2), cmp.Compare(b.EnergyKWh, a.EnergyKWh), a.Start.Compare(b.Start.Time))
+		}
+		return cmp.Or(rough, cmp.Compare(a.EnergyKWh, b.EnergyKWh), a.Start.Compare(b.Start.Time))
+	})
+	for i := range list {
+		list[i].ExtraKWh = rounded(list[i].EnergyKWh - list[0].EnergyKWh)
+		list[i].ExtraCost = rounded(list[i].Cost - list[0].Cost)
+	}
+	return list
+}
+
+// window is what the forecast says of a span; ok is false where it does not
+// speak of all of it.
+func (f outlook) window(from, to time.Time) (w api.WorkWindow, ok bool) {
+	w = api.WorkWindow{Start: api.At(from), End: api.At(to), SunSuffices: true}
+	if from.Before(f.Start) || to.After(f.End()) {
+		return w, false
+	}
+	var energy, light, hours float64
+	for i := int(from.Sub(f.Start) / f.Step()); f.Time(i).Before(to); i++ {
+		begin, end := f.Time(i), f.Time(i+1)
+		if begin.Before(from) {
+			begin = from
+		}
+		if end.After(to) {
+			end = to
+		}
+		h := end.Sub(begin).Hours()
+		kW := f.P50KW.At(i)
+		if math.IsNaN(kW) {
+			return w, false
+		}
+		sun := f.irradiance(i)
+		energy, hours, light = energy+kW*h*f.share, hours+h, light+sun*h
+		w.SunSuffices = w.SunSuffices && sun >= api.SunForMeasuring
+		if wind := f.WindMS.At(i); wind > w.WindMS { // false for NaN
+			w.WindMS = rounded(wind)
+		}
+	}
+	if wind, rain, sum, known := f.sky.Over(from, to); known {
+		w.WindMS, w.RainMM, w.Rainy, w.WeatherKnown = rounded(wind), rounded(sum), rain > api.RainForWork, true
+	}
+	w.Windy = w.WindMS > api.WindForWork
+	w.EnergyKWh, w.Cost, w.IrradianceWM2 = rounded(energy), rounded(energy*f.site.TariffPerKWh), rounded(light/hours)
+	return w, true
+}
+
+// irradiance of an interval in the plane of the modules, or horizontal where
+// plane or place are not known, W/m²; 0 where the forecast has none.
+func (f outlook) irradiance(i int) float64 {
+	ghi := f.GHIWM2.At(i)
+	if math.IsNaN(ghi) {
+		return 0
+	}
+	if f.site.Latitude == nil || f.site.Longitude == nil || f.site.TiltDeg == nil || f.site.AzimuthDeg == nil {
+		return ghi
+	}
+	at := f.Time(i).Add(f.Step() / 2)
+	pos := solar.At(at, solar.Location{LatitudeDeg: *f.site.Latitude, LongitudeDeg: *f.site.Longitude})
+	outside := solar.Extraterrestrial(at)
+	irr, _ := solar.Erbs(ghi, pos.ZenithDeg, outside)
+	return solar.Plane{TiltDeg: *f.site.TiltDeg, AzimuthDeg: *f.site.AzimuthDeg}.HayDavies(pos, irr, outside, albedo).Global()
+}
+
+// nearby is other open work at the site that lies near a date: orders, and
+// schedules that no order does.
+func (s *Service) nearby(ctx context.Context, site api.Site, date time.Time) (list []api.WorkNearby, err error) {
+	near := func(at api.Time) bool { return at.Sub(date).Abs() <= api.BundleWithin }
+	err = s.Records.View(ctx, func(tx store.Tx) error {
+		list = []api.WorkNearby{}
+		open, _, err := orders.List(tx, store.Query{Index: "site", Prefix: store.Key(site.SiteID, rankOpen), Limit: api.MaxLimit})
+		if err != nil {
+			return fmt.Errorf("list the open orders of site %s: %w", site.SiteID, err)
+		}
+		for _, o := range open {
+			if near(o.PlannedStart) {
+				list = append(list, api.WorkNearby{OrderID: o.OrderID, ScheduleID: o.ScheduleID, AssetID: o.AssetID, Date: o.PlannedStart, Priority: o.Priority})
+			}
+		}
+		planned, _, err := schedules.List(tx, store.Query{Index: "site", Prefix: store.Key(site.SiteID, rankOpen), Limit: api.MaxLimit})
+		if err != nil {
+			return fmt.Errorf("list the open schedules of site %s: %w", site.SiteID, err)
+		}
+		for _, p := range planned {
+			if p.OrderID == "" && near(p.ScheduledDate) {
+				list = append(list, api.WorkNearby{ScheduleID: p.ScheduleID, AssetID: p.AssetID, Date: p.ScheduledDate, Priority: p.Priority})
+			}
+		}
+		return nil
+	})
+	slices.SortStableFunc(list, func(a, b api.WorkNearby) int { return a.Date.Compare(b.Date.Time) })
+	return list[:min(len(list), mostNearby)], err
+}
+
+// mostNearby bounds the hint.
+const mostNearby = 50
+
+func truth(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// rounded keeps three decimals, never -0.
+func rounded(v float64) float64 { return math.Round(v*1e3)/1e3 + 0 }

@@ -1,0 +1,235 @@
+package maintenance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/webhook"
+)
+
+// Sealer encrypts the secrets of subscriptions, bound to their place.
+type Sealer interface {
+	Seal(secret []byte, place string) ([]byte, error)
+	Open(sealed []byte, place string) ([]byte, error)
+}
+
+// subscription is the record of a subscription.
+type subscription struct {
+	api.Subscription
+	CustomerID string `json:"customer_id" limit:"id"`
+	AssetID    string `json:"asset_id" limit:"id"`
+	Sealed     []byte `json:"sealed" limit:"4096"`           // the secret
+	Former     []byte `json:"former,omitempty" limit:"4096"` // the one before, which signs until FormerSecretUntil
+}
+
+func (v subscription) owner() (customer, site string) { return v.CustomerID, v.SiteID }
+
+// live says whether events are sent to it.
+func (v subscription) live() bool {
+	return slices.Contains([]string{api.SubscriptionActive, api.SubscriptionFailing, api.SubscriptionCompleted}, v.Status)
+}
+
+func (v subscription) place() string { return "subscription/" + v.SubscriptionID }
+
+var subscriptions = store.Table[subscription]{
+	Bucket: "subscriptions",
+	Key:    func(v subscription) []byte { return store.Key(v.SiteID, v.SubscriptionID) },
+	Indexes: append(listed(
+		func(v subscription) (customer, site, asset string) { return v.CustomerID, v.SiteID, v.AssetID },
+		func(v subscription) []string { return []string{v.SubscriptionID} }),
+		store.Index[subscription]{Name: "id", Key: func(v subscription) []byte { return store.Key(v.SubscriptionID) }},
+		store.Index[subscription]{Name: "order", Key: func(v subscription) []byte { return store.Key(v.OrderID) }}),
+}
+
+// maxSubscriptions of one order.
+const maxSubscriptions = 50
+
+// Subscribe asks for the changes of an order's status. The same order and URL
+// have one subscription, which is answered without its secret; one that ended
+// is taken up again. The place is refused with [api.ErrInvalidCallback] when
+// the guard does not let it be called.
+func (s *Service) Subscribe(ctx context.Context, scope api.Scope, r api.TrackRequest) (_ api.Subscription, secret string, err error) {
+	if err := s.Guard.Check(ctx, r.CallbackURL); err != nil {
+		var refused *webhook.Refused
+		if !errors.As(err, &refused) {
+			return api.Subscription{}, "", err
+		}
+		return api.Subscription{}, "", api.ErrInvalidCallback.With("field", "callback_url").With("reason", refused.Why)
+	}
+	var v subscription
+	fresh := webhook.NewSecret()
+	err = s.Records.Update(ctx, func(tx store.Tx) error {
+		secret = ""
+		o, err := byID(tx, orders, scope, r.OrderID, api.ErrOrderNotFound, order.owner)
+		if err != nil {
+			return err
+		}
+		all, err := subscriptionsOf(tx, o.OrderID)
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(all, func(v subscription) bool {
+			return v.CallbackURL == r.CallbackURL && v.Status != api.SubscriptionDeleted
+		})
+		if at >= 0 {
+			v = all[at]
+			if v.Status == api.SubscriptionDisabled || v.Status == api.SubscriptionCompleted {
+				v.Status, v.StatusReason, v.FailingSince = api.SubscriptionActive, "", api.Time{}
+				return putSubscription(tx, v)
+			}
+			return nil
+		}
+		if len(all) >= maxSubscriptions {
+			return api.Conflict("Order %s has %d subscriptions: that is the most", o.OrderID, maxSubscriptions)
+		}
+		v = subscription{CustomerID: o.CustomerID, AssetID: o.AssetID}
+		v.SubscriptionID, v.OrderID, v.CallbackURL, v.SiteID = s.id("sub"), o.OrderID, r.CallbackURL, o.SiteID
+		v.Status, v.CreatedAt, v.CreatedBy = api.SubscriptionActive, api.At(s.Now()), scope.Actor
+		if v.Sealed, err = s.Sealer.Seal([]byte(fresh), v.place()); err != nil {
+			return fmt.Errorf("seal the secret of a subscription: %w", err)
+		}
+		secret = fresh
+		if err := putSubscription(tx, v); err != nil {
+			return err
+		}
+		return s.note(tx, v.CustomerID, v.SiteID, v.AssetID, api.PhaseAct, "Job tracking subscribed", "order "+v.OrderID, scope.Actor)
+	})
+	return v.Subscription, secret, err
+}
+
+func subscriptionsOf(tx store.Tx, orderID string) ([]subscription, error) {
+	all, _, err := subscriptions.List(tx, store.Query{Index: "order", Prefix: store.Key(orderID)})
+	if err != nil {
+		return nil, fmt.Errorf("list the subscriptions of order %s: %w", orderID, err)
+	}
+	return all, nil
+}
+
+func putSubscription(tx store.Tx, v subscription) error {
+	if err := subscriptions.Put(tx, v); err != nil {
+		return fmt.Errorf("store subscription %s: %w", v.SubscriptionID, err)
+	}
+	return nil
+}
+
+// Subscriptions lists those of an order, or of what q names, in the order in
+// which they were made.
+func (s *Service) Subscriptions(ctx context.Context, scope api.Scope, q api.ListQuery, orderID string) ([]api.Subscription, string, error) {
+	sq := listing(q)
+	if orderID != "" {
+		if _, err := s.Order(ctx, scope, orderID); err != nil {
+			return nil, "", err
+		}
+		sq = store.Query{Index: "order", Prefix: store.Key(orderID)}
+	}
+	list, next, err := ops.List(ctx, s.Records, subscriptions, sq, q.Page, func(v subscription) bool {
+		return within(scope, q, v.CustomerID, v.SiteID, v.AssetID) && v.Status != api.SubscriptionDeleted
+	})
+	out := make([]api.Subscription, len(list))
+	for i, v := range list {
+		out[i] = v.Subscription
+	}
+	return out, next, err
+}
+
+// Unsubscribe ends a subscription; what was not delivered is dropped. To end
+// one again changes nothing.
+func (s *Service) Unsubscribe(ctx context.Context, scope api.Scope, subscriptionID string) (api.Subscription, error) {
+	var v subscription
+	err := s.Records.Update(ctx, func(tx store.Tx) (err error) {
+		if v, err = byID(tx, subscriptions, scope, subscriptionID, api.ErrSubscriptionNotFound, subscription.owner); err != nil || v.Status == api.SubscriptionDeleted {
+			return err
+		}
+		v.Status, v.Sealed, v.Former, v.FormerSecretUntil = api.SubscriptionDeleted, nil, nil, api.Time{}
+		if err := putSubscription(tx, v); err != nil {
+			return err
+		}
+		if err := dropHeld(tx, v.SubscriptionID); err != nil {
+			return err
+		}
+		return s.note(tx, v.CustomerID, v.SiteID, v.AssetID, api.PhaseAct, "Job tracking ended", "order "+v.OrderID, scope.Actor)
+	})
+	return v.Subscription, err
+}
+
+// Deliveries lists those of an order or of a subscription, the newest first.
+func (s *Service) Deliveries(ctx context.Context, scope api.Scope, r api.TrackRequest) ([]api.Delivery, string, error) {
+	sq := store.Query{Index: "order", Prefix: store.Key(r.OrderID), Reverse: true}
+	err := s.Records.View(ctx, func(tx store.Tx) error {
+		if r.SubscriptionID != "" {
+			sq = store.Query{Index: "subscription", Prefix: store.Key(r.SubscriptionID), Reverse: true}
+			_, err := byID(tx, subscriptions, scope, r.SubscriptionID, api.ErrSubscriptionNotFound, subscription.owner)
+			return err
+		}
+		_, err := byID(tx, orders, scope, r.OrderID, api.ErrOrderNotFound, order.owner)
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	list, next, err := ops.List(ctx, s.Records, deliveries, sq, r.Page, func(d delivery) bool { return scope.Allows(d.CustomerID, d.SiteID) })
+	out := make([]api.Delivery, len(list))
+	for i, d := range list {
+		out[i] = d.Delivery
+	}
+	return out, next, err
+}
+
+// Replay sends a delivery again from its first attempt, or all of a
+// subscription that were given up; it answers those.
+func (s *Service) Replay(ctx context.Context, scope api.Scope, r api.TrackRequest) (again []api.Delivery, err error) {
+	err = s.Records.Update(ctx, func(tx store.Tx) error {
+		again = []api.Delivery{}
+		list, err := s.toReplay(tx, scope, r)
+		if err != nil {
+			return err
+		}
+		for _, d := range list {
+			v, err := byID(tx, subscriptions, scope, d.SubscriptionID, api.ErrSubscriptionNotFound, subscription.owner)
+			switch {
+			case err != nil:
+				return err
+			case v.Status == api.SubscriptionPaused:
+				return api.Conflict("Subscription %s is paused: resume it first", v.SubscriptionID).With("subscription_id", v.SubscriptionID)
+			case !v.live():
+				return api.Conflict("Subscription %s is %s: subscribe again first", v.SubscriptionID, v.Status).With("subscription_id", v.SubscriptionID)
+			}
+			d.Status, d.Attempts, d.Failure, d.AnswerStatus = api.DeliveryPending, 0, "", 0
+			now := s.Wall()
+			d.due(now, now)
+			if err := putDelivery(tx, d); err != nil {
+				return err
+			}
+			again = append(again, d.Delivery)
+		}
+		return nil
+	})
+	s.added()
+	return again, err
+}
+
+func (s *Service) toReplay(tx store.Tx, scope api.Scope, r api.TrackRequest) ([]delivery, error) {
+	if r.DeliveryID != "" {
+		d, err := byID(tx, deliveries, scope, r.DeliveryID, api.ErrDeliveryNotFound, delivery.owner)
+		return []delivery{d}, err
+	}
+	if _, err := byID(tx, subscriptions, scope, r.SubscriptionID, api.ErrSubscriptionNotFound, subscription.owner); err != nil {
+		return nil, err
+	}
+	list, _, err := deliveries.List(tx, store.Query{Index: "subscription", Prefix: store.Key(r.SubscriptionID), Limit: api.MaxLimit, Reverse: true})
+	if err != nil {
+		return nil, fmt.Errorf("list the deliveries of subscription %s: %w", r.SubscriptionID, err)
+	}
+	list = slices.DeleteFunc(list, func(d delivery) bool { return d.Status != api.DeliveryFailed && d.Status != api.DeliveryDropped })
+	slices.Reverse(list) // the oldest first
+	return list, nil
+}
+
+// silentFor is how long a place may receive nothing before it is disabled.
+const silentFor = 5 * 24 * time.Hour

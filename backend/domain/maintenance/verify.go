@@ -1,0 +1,113 @@
+package maintenance
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+)
+
+// A repair is good when on a clear day the unit made at least wellShare of
+// what was expected; below illShare it is not. Between the two, and on days
+// that are not clear, nothing is said.
+const (
+	wellShare = 0.97
+	illShare  = 0.90
+)
+
+// verifyWithin is how long a repair waits for a clear day.
+const verifyWithin = 31 * day
+
+// RepairsWait says whether a repair at the site waits to be verified.
+func (s *Service) RepairsWait(ctx context.Context, siteID string) (wait bool, err error) {
+	err = s.Records.View(ctx, func(tx store.Tx) error {
+		list, _, err := orders.List(tx, store.Query{Index: "waiting", Prefix: store.Key(siteID), Limit: 1})
+		wait = len(list) > 0
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("look for repairs of site %s: %w", siteID, err)
+	}
+	return wait, nil
+}
+
+// Verify holds the repairs of a site against a run of the detector. With the
+// first clear day after a repair that is known whole, the issue is resolved if
+// the unit makes what it should and no finding of the fault is active; if one
+// is, or the unit makes clearly too little, it is proposed to open the order
+// again.
+func (s *Service) Verify(tx store.Tx, run ops.Run) error {
+	list, _, err := orders.List(tx, store.Query{Index: "waiting", Prefix: store.Key(run.Site.SiteID)})
+	if err != nil {
+		return fmt.Errorf("look for repairs of site %s: %w", run.Site.SiteID, err)
+	}
+	for _, o := range list {
+		if err := s.verify(tx, o, run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) verify(tx store.Tx, o order, run ops.Run) error {
+	var told *ops.DayYield
+	for i, y := range run.Yields[o.AssetID] {
+		if y.Clear && y.Known && !y.From.Before(o.CompletedAt.Time) {
+			told = &run.Yields[o.AssetID][i]
+		}
+	}
+	v := api.Verification{At: api.At(s.Now())}
+	if told == nil {
+		if s.Now().Sub(o.CompletedAt.Time) <= verifyWithin {
+			return nil
+		}
+		v.State = api.VerificationExpired
+		return s.verified(tx, o, v, "Repair not verified")
+	}
+	v.Day, v.Ratio = told.From.In(ops.Zone(run.Site.Timezone)).Format("2006-01-02"), math.Round(told.Ratio*1000)/1000
+	active, err := s.Ops.ActiveFindings(tx, o.SiteID)
+	if err != nil {
+		return err
+	}
+	ill := slices.ContainsFunc(active, func(f api.Finding) bool {
+		return f.FaultFamily == o.FaultFamily && (f.AssetID == o.AssetID || slices.Contains(f.AssetIDs, o.AssetID))
+	})
+	switch {
+	case ill || told.Ratio < illShare:
+		v.State = api.VerificationFailed
+		text := fmt.Sprintf("On %s, a clear day, the unit made %.0f %% of what was expected", v.Day, 100*told.Ratio)
+		if ill {
+			text += ", and the fault is still seen"
+		}
+		o.Proposals = []api.Proposal{{Kind: api.ProposeReopen, IssueID: o.IssueID, Text: text + ": open the order again.", At: v.At}}
+		return s.verified(tx, o, v, "Repair is not clean")
+	case told.Ratio < wellShare:
+		return nil // neither well nor ill: another day will tell
+	}
+	v.State, o.Proposals = api.VerificationVerified, nil
+	if o.IssueID != "" {
+		i, err := s.Ops.IssueIn(tx, api.Unlimited("detector"), o.SiteID, o.IssueID)
+		if err != nil {
+			return err
+		}
+		if _, err := s.Ops.ForceIssue(tx, i, api.IssueResolved, "detector", fmt.Sprintf("order %s: on %s the unit made %.0f %% of what was expected", o.OrderID, v.Day, 100*told.Ratio)); err != nil {
+			return err
+		}
+	}
+	return s.verified(tx, o, v, "Repair verified")
+}
+
+// verified keeps what was found out.
+func (s *Service) verified(tx store.Tx, o order, v api.Verification, title string) error {
+	o.Verification = &v
+	o.UpdatedAt = v.At
+	o.Version++
+	if err := orders.Put(tx, o); err != nil {
+		return fmt.Errorf("store order %s: %w", o.OrderID, err)
+	}
+	return s.note(tx, o.CustomerID, o.SiteID, o.AssetID, api.PhaseObserve, title, "order "+o.OrderID, "detector")
+}

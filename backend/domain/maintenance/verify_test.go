@@ -1,0 +1,143 @@
+package maintenance
+
+import (
+	"testing"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/store"
+)
+
+// judge records a run of the detector over the first unit, which makes no
+// power if ill, and verifies what waits.
+func (d *desk) judge(ill bool, yields ...ops.DayYield) {
+	d.t.Helper()
+	site, err := d.Ops.Site(d.t.Context(), boss, south)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	run := ops.Run{Site: site, Now: d.clock, From: d.clock.Add(-60 * day), Units: []string{inv, "INV-2"}, Yields: map[string][]ops.DayYield{inv: yields}}
+	if ill {
+		run.Events = []ops.Event{{Family: "inverter_outage", Units: []string{inv}, Start: d.clock.Add(-time.Hour), LastSeen: d.clock, Severity: api.SeverityCritical, Summary: "It makes no power."}}
+	}
+	if err := d.store.Update(d.t.Context(), func(tx store.Tx) error {
+		if _, err := d.Ops.RecordRun(tx, run); err != nil {
+			return err
+		}
+		return d.Verify(tx, run)
+	}); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// yield of the whole day before now.
+func (d *desk) yield(ratio float64, bright, known bool) ops.DayYield {
+	to := d.clock.Truncate(day)
+	return ops.DayYield{From: to.Add(-day), To: to, Expected: 100, Ratio: ratio, Clear: bright, Known: known}
+}
+
+// repaired is the order of an outage that was repaired, and its issue.
+func (d *desk) repaired() (api.Order, string) {
+	d.t.Helper()
+	d.judge(true)
+	o := d.order()
+	if o.IssueID == "" || o.FaultFamily != "inverter_outage" {
+		d.t.Fatalf("the order of the outage is %+v", o)
+	}
+	d.move(api.OrderRequest{Action: api.ActionStart, OrderID: o.OrderID})
+	d.clock = d.clock.Add(4 * time.Hour)
+	o = d.move(api.OrderRequest{Action: api.ActionComplete, OrderID: o.OrderID, CompletionNotes: "unit swapped"})
+	if len(o.Proposals) != 1 || o.Proposals[0].Kind != api.ProposeResolve || o.Proposals[0].IssueID != o.IssueID {
+		d.t.Errorf("completed, it proposes %+v", o.Proposals)
+	}
+	return o, o.IssueID
+}
+
+func (d *desk) seenOf(orderID string) (api.Order, api.Issue) {
+	d.t.Helper()
+	o, err := d.Order(d.t.Context(), boss, orderID)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	list, _, err := d.Ops.Issues(d.t.Context(), boss, api.ListQuery{SiteID: south})
+	if err != nil || len(list) != 1 {
+		d.t.Fatalf("the issues: %v, %v", list, err)
+	}
+	return o, list[0]
+}
+
+func TestRepairIsVerifiedOnAClearDay(t *testing.T) {
+	d := newDesk(t, nil)
+	repaired, issue := d.repaired()
+	for _, step := range []struct {
+		why   string
+		after time.Duration
+		yield func() ops.DayYield
+	}{
+		{"the day of the repair is not whole", 0, func() ops.DayYield {
+			return ops.DayYield{From: d.clock.Truncate(day), Ratio: 1, Clear: true, Known: true}
+		}},
+		{"a dull day", 2 * day, func() ops.DayYield { return d.yield(1, false, true) }},
+		{"a day with gaps", day, func() ops.DayYield { return d.yield(1, true, false) }},
+	} {
+		d.clock = d.clock.Add(step.after)
+		d.judge(true, step.yield())
+		if o, _ := d.seenOf(repaired.OrderID); o.Verification.State != api.VerificationWaiting {
+			t.Errorf("%s: %+v", step.why, o.Verification)
+		}
+	}
+	d.clock = d.clock.Add(day)
+	d.judge(true, d.yield(0.95, true, true))
+	// The fault is still seen: 95 % or not, that is not clean.
+	o, i := d.seenOf(repaired.OrderID)
+	if o.Verification.State != api.VerificationFailed || len(o.Proposals) != 1 || o.Proposals[0].Kind != api.ProposeReopen || i.Status != api.IssueInProgress {
+		t.Fatalf("with the fault still there: %+v, issue %s", o.Verification, i.Status)
+	}
+	d.move(api.OrderRequest{Action: api.ActionReopen, OrderID: o.OrderID, Reason: "as proposed"})
+	d.clock = d.clock.Add(time.Hour)
+	d.move(api.OrderRequest{Action: api.ActionComplete, OrderID: o.OrderID, CompletionNotes: "fuse too"})
+	d.clock = d.clock.Add(2 * day)
+	d.judge(false, d.yield(0.95, true, true))
+	if o, _ := d.seenOf(repaired.OrderID); o.Verification.State != api.VerificationWaiting {
+		t.Errorf("95 %% without the fault: %+v", o.Verification)
+	}
+	d.clock = d.clock.Add(day)
+	d.judge(false, d.yield(0.985, true, true))
+	o, i = d.seenOf(repaired.OrderID)
+	if o.Verification.State != api.VerificationVerified || o.Verification.Ratio != 0.985 || o.Verification.Day != "2026-06-21" || len(o.Proposals) != 0 || i.Status != api.IssueResolved || i.IssueID != issue {
+		t.Errorf("after a clear day: %+v, issue %+v", o.Verification, i)
+	}
+	version := o.Version
+	d.judge(false, d.yield(0.2, true, true))
+	if o, _ = d.seenOf(repaired.OrderID); o.Version != version {
+		t.Errorf("it is verified for good, but became %+v", o)
+	}
+}
+
+func TestRepairWithoutAClearDay(t *testing.T) {
+	d := newDesk(t, nil)
+	o, _ := d.repaired()
+	if wait, err := d.RepairsWait(t.Context(), south); err != nil || !wait {
+		t.Errorf("waits: %v, %v", wait, err)
+	}
+	d.clock = d.clock.Add(verifyWithin + time.Hour)
+	d.judge(false, d.yield(1, false, true))
+	if o, _ = d.seenOf(o.OrderID); o.Verification.State != api.VerificationExpired {
+		t.Errorf("after a month of clouds: %+v", o.Verification)
+	}
+	if wait, err := d.RepairsWait(t.Context(), south); err != nil || wait {
+		t.Errorf("still waits: %v, %v", wait, err)
+	}
+}
+
+// Less than nine tenths on a clear day is not clean, whatever is found.
+func TestRepairThatDidNotHelp(t *testing.T) {
+	d := newDesk(t, nil)
+	o, _ := d.repaired()
+	d.clock = d.clock.Add(2 * day)
+	d.judge(false, d.yield(0.8, true, true))
+	if o, _ = d.seenOf(o.OrderID); o.Verification.State != api.VerificationFailed || o.Proposals[0].Kind != api.ProposeReopen {
+		t.Errorf("at 80 %%: %+v", o)
+	}
+}
