@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Color is a colour as a terminal can be told it: nothing (the zero value), the terminal's own default, one of the 256
-// indexed colours, or 24-bit RGB. It is a small comparable value: the kind in the top byte, the value below.
+// Color is a terminal colour: unset (the zero value), the terminal's default,
+// one of the 256 indexed colours, or 24-bit RGB. It is a small comparable
+// value: the kind in the top byte, the value below.
 type Color uint32
 
 const (
@@ -17,7 +18,7 @@ const (
 	kindIndexed Color = 0x02000000
 	kindRGB     Color = 0x03000000
 
-	// Unset says that no colour was chosen: what is there already stays.
+	// Unset means that no colour was chosen: the existing one is kept.
 	Unset Color = 0
 	// Default is the terminal's own foreground or background.
 	Default = kindDefault
@@ -38,8 +39,9 @@ func (c Color) IsRGB() bool { return c&kindMask == kindRGB }
 // IsDefault reports whether the colour is the terminal's own default.
 func (c Color) IsDefault() bool { return c == Default }
 
-// Values returns red, green and blue. Indexed colours give the values of xterm's palette; ok is false for Unset and Default,
-// whose values only the terminal knows.
+// Values returns red, green and blue. Indexed colours give the values of
+// xterm's palette. ok is false for Unset and Default, whose values only the
+// terminal knows.
 func (c Color) Values() (r, g, b uint8, ok bool) {
 	switch c & kindMask {
 	case kindRGB:
@@ -141,8 +143,9 @@ func nearest(c Color, from, to int) uint8 {
 	return uint8(best)
 }
 
-// distance compares two colours in Oklab, where equal steps look equal (B. Ottosson, "A perceptual color space for image
-// processing", 2020): in RGB dark greys would turn blue and green.
+// distance compares two colours in Oklab, which is perceptually uniform (B.
+// Ottosson, "A perceptual color space for image processing", 2020): in RGB dark
+// greys would become blue or green.
 func distance(a, b Color) float64 {
 	l1, a1, b1 := a.oklab()
 	l2, a2, b2 := b.oklab()

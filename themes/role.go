@@ -14,10 +14,10 @@ const (
 	Bar
 	// Field is a text field's inside.
 	Field
-	// Selection is the row or item in hand.
+	// Selection is the selected row or item.
 	Selection
 
-	// Text is what is read first.
+	// Text is the primary text.
 	Text
 	// Dim is labels and units.
 	Dim
@@ -27,7 +27,7 @@ const (
 	Title
 	// Key is a key to press.
 	Key
-	// Accent is the one quiet hue: links, focus, the thing in hand.
+	// Accent is the accent colour: links, focus, the selected object.
 	Accent
 	// Critical, Warning and Notice are the three alarm priorities and are used for nothing else.
 	Critical
@@ -84,7 +84,7 @@ const (
 	Roles
 )
 
-// Kind says how a role's colour is used.
+// Kind classifies the use of a role's colour.
 type Kind uint8
 
 // The kinds of roles. Reading is text, held to 4.5:1 on every ground; Drawing is lines, held to 3:1 on the grounds charts are
@@ -147,7 +147,7 @@ func (r Role) String() string {
 	return roles[r].key
 }
 
-// Kind says how the role's colour is used.
+// Kind returns the use of the role's colour.
 func (r Role) Kind() Kind { return roles[r].kind }
 
 // roleOf finds a role by its key.

@@ -21,7 +21,7 @@ var attrNames = []struct {
 	attr Attr
 }{{"bold", Bold}, {"dim", Dimmed}, {"underline", Underline}, {"reverse", Reverse}}
 
-// Token is a role's look: its colour and its attributes.
+// Token is a role's style: its colour and its attributes.
 type Token struct {
 	Color Color
 	Attr  Attr
@@ -62,13 +62,13 @@ next:
 	return t, nil
 }
 
-// Theme is one complete look of the console.
+// Theme is one complete style of the console.
 type Theme struct {
 	// Name is the file's name without its ending, Title what people read.
 	Name, Title string
-	// Dark says that the theme is made for a dark surrounding.
+	// Dark reports whether the theme is made for dark surroundings.
 	Dark bool
-	// Tokens is the look in full colour, by role.
+	// Tokens are the styles in full colour, by role.
 	Tokens [Roles]Token
 	// Sixteen replaces the nearest of the sixteen system colours where the nearest is not good enough; Unset where it is.
 	Sixteen [Roles]Token
@@ -85,7 +85,8 @@ const (
 	TrueColor
 )
 
-// At returns a role's look on a terminal with that many colours. With none, a colour is dropped and only attributes stay.
+// At returns a role's style on a terminal with that many colours. With no
+// colours, only attributes remain.
 func (t *Theme) At(r Role, d Depth) Token {
 	tok := t.Tokens[r]
 	switch d {

@@ -31,7 +31,8 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// A theme that reads badly says where: at every depth, also where only the conversion makes it so.
+// A theme that is hard to read reports where, at every depth, also where only
+// the conversion causes it.
 func TestWeak(t *testing.T) {
 	th, _ := Find(Builtin(), ControlRoom)
 	th.Tokens[Text].Color = RGB(0x60, 0x60, 0x60)
@@ -48,7 +49,8 @@ func TestWeak(t *testing.T) {
 	}
 }
 
-// A heat map's neighbours must be told apart: each step differs from the one before it, at every depth.
+// Neighbouring steps of a heat map must be distinguishable: each step differs
+// from the one before it, at every depth.
 func TestHeatSteps(t *testing.T) {
 	for _, th := range Builtin() {
 		if th.Name == Mono {

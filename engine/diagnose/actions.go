@@ -88,6 +88,6 @@ var actions = map[detect.Family][]Action{
 	},
 }
 
-// Actions are what a fault of the family calls for, what is done first before
-// the rest; none for a family that is not known.
+// Actions returns the recommended actions for a fault of the family, in order,
+// or none for an unknown family.
 func Actions(f detect.Family) []Action { return slices.Clone(actions[f]) }

@@ -8,9 +8,9 @@ import (
 	"app.sunloop/engine/detect"
 )
 
-// resembles lists for each family what looks most like it, likeliest first,
-// with a share before any evidence. What labelled fleets have shown
-// (Calibration.Mistaken) adds to it.
+// resembles lists for each family the families that it is most easily confused
+// with, likeliest first, with a prior share. Confusions observed on labelled
+// fleets (Calibration.Mistaken) are added.
 var resembles = map[detect.Family][]Alternative{
 	detect.InverterOutage:   {{detect.SiteOutage, 0.04}, {detect.CommunicationGap, 0.04}, {detect.GroundFault, 0.03}, {detect.IntermittentTrip, 0.03}, {detect.DataQuality, 0.02}},
 	detect.SiteOutage:       {{detect.SnowCover, 0.06}, {detect.CommunicationGap, 0.06}, {detect.InverterOutage, 0.04}},
@@ -52,9 +52,9 @@ var familyFactors = map[string]map[detect.Family]float64{
 	"dc_voltage_present": {detect.CommunicationGap: 0.2},
 }
 
-// alternatives ranks the families that would explain an event: itself by its
-// confidence, the others by how much they look alike in the light of the
-// evidence. Those below 1 % are left out.
+// alternatives ranks the families that could explain an event: its own by its
+// confidence, the others by similarity given the evidence. Those below 1 % are
+// omitted.
 func alternatives(e detect.Event, sure float64) []Alternative {
 	out := []Alternative{{e.Family, round(sure)}}
 	weights := map[detect.Family]float64{}

@@ -11,14 +11,15 @@ import (
 //go:embed calibration.json
 var calibrationJSON []byte
 
-// Calibration is what labelled fleets say of the sums of evidence: for each
-// family the line a + b·sum of the log odds that an event is what it is called,
-// and how often it was something else.
+// Calibration maps sums of evidence to confidence, as fitted on labelled
+// fleets: for each family the line a + b·sum of the log odds that an event is
+// of its named family, and how often it was of another.
 type Calibration struct {
 	Families map[detect.Family]LogOdds `json:"families"`
-	// Tiers are the same for events that rest on a model of the unit's own past, by
-	// family and basis as [TierKey] makes it: there the noise of the plant decides,
-	// which fleets of alike units do not have.
+	// Tiers are the same for events that rest on a model of the unit's own
+	// past, by family and basis as returned by [TierKey]: there the noise
+	// of the plant determines the confidence, which fleets of similar units
+	// do not have.
 	Tiers    map[string]LogOdds                          `json:"tiers,omitempty"`
 	Mistaken map[detect.Family]map[detect.Family]float64 `json:"mistaken"` // detected: what it was, share of the events that matched anything
 }

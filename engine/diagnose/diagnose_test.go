@@ -15,7 +15,7 @@ import (
 
 var start = time.Date(2025, 10, 1, 0, 0, 0, 0, time.UTC)
 
-// labelled is a fleet's site with its findings.
+// labelled returns a fleet's site with its findings.
 func labelled(t *testing.T, seed uint64, days int, kinds ...simulate.Kind) (detect.Input, []diagnose.Finding) {
 	t.Helper()
 	s := simulate.Labelled(seed, start, 6, days, kinds...).Sites[1]
@@ -141,8 +141,8 @@ func TestEnergyAtRisk(t *testing.T) {
 	}
 }
 
-// A forecast of the next day sets what is at risk: 120 kW on average by day for
-// a site of 200 kW is 30 kW for a unit of 50.
+// A forecast of the next day determines the energy at risk: 120 kW on average
+// by day for a site of 200 kW is 30 kW for a unit of 50.
 func TestForecastSetsEnergyAtRisk(t *testing.T) {
 	p50 := series.Series{Start: start, Step: time.Hour, Values: make([]float64, 24)}
 	for h := 8; h < 16; h++ {

@@ -1,13 +1,12 @@
-// Package diagnose says what is behind the events that engine/detect finds, how
-// sure that is, what is at stake and what to do.
+// Package diagnose explains the events that engine/detect finds: likely causes
+// with confidence, severity, energy at risk and recommended actions. It reads
+// the evidence of an event, never the telemetry: each piece of evidence
+// multiplies the odds of some causes, and of some other families, by a factor
+// from a table, starting from priors derived from maintenance tickets (a
+// product of experts).
 //
-// It reads the evidence of an event, never the telemetry: each piece makes
-// some causes, and some other families, likelier or less likely by a factor
-// from a table, on top of priors from what tickets name (a product of experts).
-// The confidence that an event is what it is called is the sum of the weights
-// of its evidence, put through a calibration that was fitted on labelled fleets
-// (calibration.json, made by `sunloop score --calibrate`). "Unknown" is a cause
-// like any other.
-//
-// Severity, energy at risk and revenue have their one definition here.
+// The confidence in an event is the sum of the weights of its evidence, mapped
+// by a calibration that was fitted on labelled fleets (calibration.json,
+// written by `sunloop score --calibrate`). "Unknown" is a cause like any other.
+// Severity, energy at risk and revenue are defined here only.
 package diagnose

@@ -43,7 +43,7 @@ func Explain(in detect.Input, report detect.Report) []Finding {
 	return out
 }
 
-// context is what diagnosis knows of the site.
+// context holds what diagnosis uses of the site.
 type context struct {
 	in     detect.Input
 	rating map[string]float64 // kW, by asset id, of the units that could be judged
@@ -96,8 +96,9 @@ func (c *context) DaylightMeanKW(rating float64) float64 {
 	return TypicalShare * rating
 }
 
-// daylightMean is the mean of a P50 forecast over what of the next 24 h is
-// above 1 % of the site's rating; ok is false where there is none.
+// daylightMean returns the mean of a P50 forecast over the part of the next 24
+// h that is above 1 % of the site's rating. ok is false if there is no
+// forecast.
 func daylightMean(p50 series.Series, now time.Time, siteKW float64) (kw float64, ok bool) {
 	var sum, n float64
 	if p50.Len() > 0 {

@@ -74,9 +74,9 @@ func factors(v detect.Evidence) map[string]float64 {
 	return out
 }
 
-// causes ranks what may be behind an event: the prior of each cause times how
-// much likelier each piece of evidence is under it, times the confidence that
-// there is such a fault at all. Causes below 2 % are left out.
+// causes ranks the possible causes of an event: the prior of each cause times
+// the likelihood of each piece of evidence under it, times the confidence in
+// the event. Causes below 2 % are omitted.
 func (c *context) causes(e detect.Event, sure float64) []Cause {
 	table := priors[e.Family]
 	weights := make([]float64, len(table))

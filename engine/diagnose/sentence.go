@@ -8,7 +8,7 @@ import (
 	"app.sunloop/engine/detect"
 )
 
-// summary is the event in one sentence, made from its evidence.
+// summary returns the event in one sentence, made from its evidence.
 func (c *context) summary(e detect.Event) string {
 	who, was, has := "Nothing", "was", "has"
 	switch {
@@ -90,7 +90,7 @@ func clockOffset(minutes float64) string {
 	return "late"
 }
 
-// basis is what a unit is held against.
+// basis names the reference with which a unit is compared.
 func basis(e detect.Event) string {
 	switch e.Basis {
 	case "irradiance":
@@ -110,7 +110,7 @@ func wholeStrings(e detect.Event) string {
 	return fmt.Sprintf(", about %.0f of its %.0f strings", v.Value, v.Reference)
 }
 
-// window is the part of the sky that the evidence of a shade names.
+// window names the part of the sky in the evidence of shading.
 func window(e detect.Event) string {
 	v, ok := e.Find("sun_window")
 	if !ok {

@@ -8,8 +8,8 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// TypicalShare of the rating is made on average while the sun is up, where no
-// forecast says it better.
+// TypicalShare is the average share of the rating produced while the sun is up,
+// used without a forecast.
 const TypicalShare = 0.45
 
 // ofData are the families that cost no energy.
@@ -18,10 +18,10 @@ var ofData = map[detect.Family]bool{
 	detect.IrradianceSensor: true, detect.Clipping: true, detect.CapacityChange: true,
 }
 
-// EnergyAtRiskKW is the mean power that is missing while the sun is up: the
-// loss fraction times the mean power that a sound plant would make then, never
-// above the rating; zero for faults of the data alone; all of it for a ground
-// fault, which will be switched off.
+// EnergyAtRiskKW returns the mean power lost while the sun is up: the loss
+// fraction times the mean power of a healthy plant, at most the rating. It is
+// zero for data faults, and the full power for a ground fault, because the unit
+// will be switched off.
 func EnergyAtRiskKW(family detect.Family, lossFraction, ratingKW, daylightMeanKW float64) float64 {
 	switch {
 	case ofData[family] || math.IsNaN(lossFraction):
@@ -32,8 +32,9 @@ func EnergyAtRiskKW(family detect.Family, lossFraction, ratingKW, daylightMeanKW
 	return min(lossFraction*daylightMeanKW, ratingKW)
 }
 
-// LostForwardKWh is what will not be made from now until a repair: the loss
-// fraction times the energy of the P50 forecast of the units, kW, until then.
+// LostForwardKWh returns the energy that will be lost from now until a repair:
+// the loss fraction times the energy of the units' P50 forecast (kW) until
+// then.
 func LostForwardKWh(lossFraction float64, p50 series.Series, now, repair time.Time) float64 {
 	return lossFraction * p50.Slice(now, repair).EnergyKWh()
 }
@@ -51,7 +52,7 @@ type Severity struct {
 	Response string // what is expected of whom
 }
 
-// Exposure is what severity is judged by.
+// Exposure holds the inputs of severity.
 type Exposure struct {
 	Family         detect.Family
 	LossFraction   float64 // of the units
@@ -95,8 +96,8 @@ var severityRules = []struct {
 	{func(s Exposure) bool { return s.Family == detect.IrradianceSensor || s.Family == detect.Degradation }, planned},
 }
 
-// ofEnergy says whether the family is a fault of the plant that costs energy:
-// not of the data, and not somebody else's doing or the sky's.
+// ofEnergy reports whether the family is a plant fault that costs energy, in
+// contrast to data faults, external limits and weather.
 func (s Exposure) ofEnergy() bool {
 	return !ofData[s.Family] && s.Family != detect.Curtailment && s.Family != detect.SnowCover
 }

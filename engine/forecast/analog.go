@@ -4,11 +4,12 @@ import (
 	"app.sunloop/engine/learn/portable"
 )
 
-// The analog forecast has nothing to fit: it takes the clear-sky index that
-// followed days like the last two, the recent and the seasonal ones before the
-// rest. What is left of the difference between the last day and a past day's
-// eve moves the index that followed, as in a regression on the nearest: few
-// past days are as dull or as clear as the last.
+// The analog forecast fits nothing: it takes the clear-sky index of the days
+// that followed days similar to the last two, with priority for recent days and
+// the same season. The remaining difference between the last day and the day
+// before a past day shifts the index that followed, as in a regression on the
+// nearest neighbours, because few past days are as overcast or as clear as the
+// last.
 const (
 	likeDay, likeEve  = 0.25, 1.0 // width of the likeness of the last day and the one before
 	dayFollows        = 0.4       // how much of a difference in index is still there a day later
@@ -22,7 +23,7 @@ const (
 	analogHorizonDays = 4     // leads from here on are alike
 )
 
-// analogs are the weighted past days for one issue hour and lead.
+// analogs holds the weighted past days for one issue hour and lead.
 type analogs struct {
 	issue  int64   // no hour from it on is looked at
 	shift  []int64 // hours back
@@ -30,9 +31,10 @@ type analogs struct {
 	move   []float32 // of the index that followed
 }
 
-// findAnalogs weighs the days before issue (an hour) for targets lead days
-// ahead: day n is as like as the index before issue-24n is to that before
-// issue. The further the lead, the less likeness says.
+// findAnalogs weights the days before issue (an hour) for targets lead days
+// ahead: the weight of day n follows from the similarity of the index before
+// issue-24n to that before issue. The longer the lead, the less the similarity
+// counts.
 func (p *history) findAnalogs(issue int64, lead int) analogs {
 	a := analogs{issue: issue}
 	widen := 1 + 0.75*float32(min(lead, analogHorizonDays))
@@ -106,8 +108,8 @@ var bell = func() (w [4 * bellSteps]float32) {
 	return w
 }()
 
-// prior is the distribution of the clear-sky index where nothing is known:
-// three in ten dull, three in ten broken, four in ten clear.
+// prior is the distribution of the clear-sky index used without data: three in
+// ten overcast, three in ten broken, four in ten clear.
 var prior = func() (h [indexBins]float32) {
 	for _, part := range []struct{ from, to, share float32 }{{0.05, 0.4, 0.3}, {0.4, 0.85, 0.3}, {0.85, 1.05, 0.4}} {
 		a, b := int(part.from*binsPerIndex), int(part.to*binsPerIndex)
@@ -118,7 +120,7 @@ var prior = func() (h [indexBins]float32) {
 	return h
 }()
 
-// quantiles writes the quantiles of the clear-sky index at hour h into out.
+// quantiles writes the quantiles of the clear-sky index at hour h to out.
 func (a analogs) quantiles(p *history, h int64, quantiles []float64, out []float32) {
 	bins := prior
 	total := float32(priorDays)

@@ -23,8 +23,8 @@ func steady(days int, index float32, last ...float32) *history {
 	return p
 }
 
-// The days that followed are moved by what is left of the difference of the
-// last day from theirs: four tenths after a day, a sixth after two.
+// The days that followed are shifted by the remaining part of the last day's
+// difference from theirs: four tenths after a day, a sixth after two.
 func TestAnalogsFollowTheLastDay(t *testing.T) {
 	const days, bin = 40, 1 / binsPerIndex
 	quantiles := []float64{0.1, 0.5, 0.9}

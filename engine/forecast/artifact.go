@@ -69,8 +69,8 @@ type set struct {
 	Trees    int          `json:"tree_ensembles"` // of each of the two kinds
 	Networks int          `json:"networks"`
 
-	// Fleet marks the learners of the siblings that stand beside the set before
-	// them; FleetShare, of that set, is what they weigh.
+	// Fleet marks the pooled learners of the peer sites, which belong to
+	// the set before them. FleetShare, stored in that set, is their weight.
 	Fleet      bool    `json:"fleet,omitempty"`
 	FleetShare float32 `json:"fleet_share,omitempty"`
 }
@@ -121,8 +121,8 @@ func Encode(m *Model) (Artifact, error) {
 	return a, nil
 }
 
-// withFleets are the sets, each followed by the fleet's learners beside it,
-// which have no calibrator of their own.
+// withFleets returns the sets, each followed by its pooled learners, which have
+// no calibrator of their own.
 func (m *Model) withFleets() []*learners {
 	var out []*learners
 	for _, l := range m.sets() {
@@ -141,13 +141,13 @@ func (m *Model) sets() []*learners {
 	return []*learners{m.plain, m.withWeather}
 }
 
-// maximumMemory is ten years of hours: recomputing the clear sky of more would
+// maximumMemory is ten years of hours: recomputing the clear sky for more would
 // let a small object cost much time.
 const maximumMemory = 10 * 8784
 
-// Decode reads what [Encode] wrote. It trusts nothing: sizes, checksums,
-// shapes and references are checked, and every error says what is wrong and
-// wraps artifact.ErrMalformed.
+// Decode reads the output of [Encode]. It validates sizes, checksums, shapes
+// and references. Every error names what is invalid and wraps
+// artifact.ErrMalformed.
 func Decode(a Artifact) (*Model, error) {
 	c, err := decodeConfig(a)
 	if err != nil {
@@ -241,7 +241,7 @@ func decodeConfig(a Artifact) (config, error) {
 	return c, nil
 }
 
-// sameFeatures says whether two sets see the same.
+// sameFeatures reports whether two sets have the same features.
 func (s set) sameFeatures(o set) bool {
 	return s.Weather == o.Weather && s.Season == o.Season && s.Perfect == o.Perfect && slices.Equal(s.Columns, o.Columns)
 }

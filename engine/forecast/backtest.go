@@ -221,7 +221,7 @@ func (t *training) conclude(out *backtestResult, trials []*fold) {
 		all, actual = append(all, said...), append(actual, x.actual...)
 	}
 	out.score, out.references = judged.conclude(t.site.CapacityKW, t.peakKW)
-	// What the model goes on with: the scores of all trials.
+	// The model continues with the scores of all folds.
 	fresh := quantile.NewCalibrator(q, out.calibrator.Floor, 12*ticksPerHour/t.n)
 	fresh.Gamma = out.calibrator.Gamma
 	if len(all) >= 100*k {

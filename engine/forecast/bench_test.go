@@ -32,8 +32,8 @@ func BenchmarkTrain2YearHourly(b *testing.B)        { benchmarkTrain(b, 730, tim
 func BenchmarkTrain1Year15Min(b *testing.B)         { benchmarkTrain(b, 365, 15*time.Minute, false) }
 func BenchmarkTrain2YearHourlyWeather(b *testing.B) { benchmarkTrain(b, 730, time.Hour, true) }
 
-// BenchmarkTrainInFleet is a site that six others of two years teach: young, with
-// 30 days of its own, and with a year.
+// BenchmarkTrainInFleet trains a site with six peer sites of two years: with 30
+// days of its own, and with a year.
 func BenchmarkTrainInFleet(b *testing.B) {
 	for _, wx := range []bool{false, true} {
 		end := benchStart.AddDate(2, 0, 0)

@@ -8,8 +8,9 @@ import (
 	"app.sunloop/engine/learn/quantile"
 )
 
-// Calibration is all that [Model.Observe] changes, as bytes: kept beside the
-// artefact, it lets a model that is read again go on where it was.
+// Calibration returns all state that [Model.Observe] changes, as bytes. Stored
+// next to the artefact, it lets a model that is loaded again continue from the
+// same state.
 func (m *Model) Calibration() []byte {
 	var w artifact.Writer
 	for _, l := range m.sets() {

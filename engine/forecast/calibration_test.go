@@ -12,8 +12,8 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// TestCalibrationGoesOn: a model that is read again and given its calibration
-// says what the one that learned it says.
+// TestCalibrationGoesOn: a model that is loaded again with its calibration
+// gives the same forecasts as the model that learned it.
 func TestCalibrationGoesOn(t *testing.T) {
 	_, a := encoded(t)
 	read := func() *Model {

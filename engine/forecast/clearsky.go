@@ -9,10 +9,10 @@ import (
 	"app.sunloop/engine/solar"
 )
 
-// ClearSky is what a site gives without clouds, as it can be learned from
-// power alone: how its modules face the sun, and by week of the year and
-// hour of the day how its power compares with the light in their plane. It is
-// the model's own envelope for those who need no forecast. Plain data.
+// ClearSky is the clear-sky power of a site as learned from power only: the
+// orientation of its modules, and by week of the year and hour of the day the
+// ratio of its power to the irradiance in their plane. It is the model's
+// envelope for callers that need no forecast. It is plain data.
 type ClearSky struct {
 	Location  solar.Location
 	Plane     solar.Plane
@@ -42,7 +42,8 @@ func LearnClearSky(site Site, share series.Series, workers int) *ClearSky {
 	return &ClearSky{Location: site.Location, Plane: g.plane, LateTicks: g.late, Ratios: e.ratios[:], Dim: e.dim[:]}
 }
 
-// Check says why c cannot be used: it makes one from outside bytes safe.
+// Check returns an error if c cannot be used. It makes a ClearSky decoded from
+// untrusted bytes safe.
 func (c *ClearSky) Check() error {
 	switch {
 	case !(math.Abs(c.Location.LatitudeDeg) <= 90) || !(math.Abs(c.Location.LongitudeDeg) <= 180) || !(math.Abs(c.Location.AltitudeM) <= 10000):
@@ -63,9 +64,9 @@ func (c *ClearSky) Check() error {
 }
 
 // Light is the clear sky over the intervals of a series: GHI in W/m² by the
-// true clock; Base, the light in the modules' plane as a share of 1000 W/m²,
-// and Share, the site's clear-sky power as a share of its peak, by the clock
-// of its power.
+// true clock; Base, the plane-of-array irradiance as a share of 1000 W/m², and
+// Share, the site's clear-sky power as a share of its peak, both by the clock
+// of the site's power.
 type Light struct{ GHI, Base, Share []float32 }
 
 // Over is the light over n intervals of step from start on. Intervals longer

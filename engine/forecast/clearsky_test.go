@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// The clear sky that is learned alone is the one a model forecasts with.
+// The clear sky that is learned separately equals the one with which a model
+// forecasts.
 func TestLearnedClearSkyIsTheModels(t *testing.T) {
 	learned := trainedOnce(t)
 	share, peak, _, err := Plausible(testSite, learned.history.Power)

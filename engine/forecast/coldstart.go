@@ -16,7 +16,8 @@ const (
 	typicalRatio = 0.9
 	// ratioDays of the site's own data weigh as much as the typical ratio.
 	ratioDays = 4
-	// youngTestDays are tested by a young model once it has twice as many.
+	// youngTestDays are the test days of a cold-start model, once it has
+	// twice as many.
 	youngTestDays = 5
 )
 
@@ -75,7 +76,7 @@ func prepareColdStart(site Site, h History, o Options) (*coldStart, error) {
 	return y, nil
 }
 
-// ofCapacity makes shares of the capacity out of those of the peak.
+// ofCapacity converts shares of the peak to shares of the capacity.
 func (t *training) ofCapacity() {
 	for i := range t.hourly.power {
 		t.hourly.power[i] *= float32(t.peakKW / t.site.CapacityKW)
@@ -86,7 +87,8 @@ func (t *training) ofCapacity() {
 	t.peakKW = t.site.CapacityKW
 }
 
-// before is what is known at tick end, after so many days with power.
+// before returns what is known at tick end, after the given number of days with
+// power.
 func (y *coldStart) before(end int64, days int) *siteContext {
 	w := y.training.world(&y.light, y.hourly.until(end), end)
 	w.env.shrinkRatio(days)
@@ -98,7 +100,8 @@ func (y *coldStart) model(plain *learners) *Model {
 	return &Model{site: y.site, geometry: y.geometry, step: y.report.Step, peakKW: y.peakKW, quantiles: y.o.Quantiles, env: y.world.env, memory: y.world.past, plain: plain}
 }
 
-// calibrator is one that moves slowly: a few days tell little of the tails.
+// calibrator returns a calibrator that adapts slowly, since a few days carry
+// little information about the tails.
 func (y *coldStart) calibrator() *quantile.Calibrator {
 	c := quantile.NewCalibrator(y.o.Quantiles, 0.01, 12*ticksPerHour/y.n)
 	c.Gamma /= 3
@@ -115,7 +118,7 @@ func points(s series.Series) int {
 	return n
 }
 
-// shrinkRatio draws the ratios of a few days to what is typical.
+// shrinkRatio shrinks the ratios of a few days towards typical ones.
 func (e *envelope) shrinkRatio(days int) {
 	own := float32(days) / float32(days+ratioDays)
 	for i, r := range e.ratios {
@@ -123,7 +126,8 @@ func (e *envelope) shrinkRatio(days int) {
 	}
 }
 
-// half is where the second half of the days begins, which tests are made on.
+// half returns the start of the second half of the days, on which tests are
+// made.
 func (y *coldStart) half() int64 { return y.from + (y.to-y.from)/2 }
 
 // try lets learners forecast the second half of the days.

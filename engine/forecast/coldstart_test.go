@@ -49,8 +49,8 @@ func TestYoungSites(t *testing.T) {
 	}
 }
 
-// Production stamped two hours late is seen for what it is, and night stays
-// where the sun says.
+// Production stamped two hours late is recognised, and night stays where the
+// sun's position puts it.
 func TestLateClock(t *testing.T) {
 	h := synthetic(testSite, testStart, 100, 15*time.Minute, 19).Power
 	for _, ticks := range []int{-5, 0, 6} {

@@ -23,16 +23,17 @@ const (
 	maximumColumns = 32
 )
 
-// bright are the quantities that tell how much light there is.
+// bright lists the quantities that carry information about irradiance.
 var bright = []weather.Quantity{weather.GHI, weather.DNI, weather.POA, weather.CloudCover}
 
-// fromProviders are the quantities any provider of forecasts has: what was
-// measured of them can stand for a forecast in training.
+// fromProviders lists the quantities that any forecast provider has: their
+// measurements can replace a forecast in training.
 var fromProviders = []weather.Quantity{weather.GHI, weather.POA, weather.AirTemperature, weather.WindSpeed, weather.CloudCover}
 
-// choose is what a model learns weather from: all that was forecast where that
-// tells of light; otherwise what was measured of quantities that a provider
-// will forecast. It is empty where neither tells of light.
+// choose returns the weather from which a model learns: all forecast columns if
+// any of them carries information about irradiance, otherwise the measured
+// columns of quantities that a provider will forecast. It is empty if neither
+// carries such information.
 func choose(columns []weather.Column, from, to time.Time) (chosen []weather.Column, measured bool) {
 	for _, measured := range []bool{false, true} {
 		var some []weather.Column

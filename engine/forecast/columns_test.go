@@ -125,7 +125,7 @@ func TestMeasuredWeatherIsNotAForecast(t *testing.T) {
 	if doubtful < 1.2*sure {
 		t.Errorf("bands of %.0f kWh at first, %.0f later", doubtful, sure)
 	}
-	// Measured values beyond the issue say nothing.
+	// Measured values after the issue time are not used.
 	wx = weather.FromColumns(issue, "test", issue, time.Hour, 24, h.Weather)
 	with, err := m.Forecast(issue, power, wx, 24*time.Hour)
 	if err != nil {

@@ -143,7 +143,7 @@ func TestDamagedHistories(t *testing.T) {
 	}
 }
 
-// named says which case failed.
+// named is a test case with its name.
 type named struct {
 	t    *testing.T
 	name string

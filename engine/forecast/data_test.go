@@ -97,7 +97,7 @@ func austria(t testing.TB) (Site, series.Series) {
 	return site, series.Resample(times, power, 15*time.Minute, 0)
 }
 
-// nightZero says zero where the logger says nothing at night.
+// nightZero sets values that the logger leaves out at night to zero.
 func nightZero(site Site, s series.Series) series.Series {
 	for i, v := range s.Values {
 		if math.IsNaN(v) && sineElevation(solar.At(s.Time(i), site.Location)) < -0.05 {

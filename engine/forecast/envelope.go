@@ -15,11 +15,11 @@ func sineElevation(pos solar.Position) float64 {
 	return math.Cos(pos.ApparentZenithDeg * math.Pi / 180)
 }
 
-// envelope is what the site gives under a clear sky: the clear sky in the
-// modules' plane times a ratio learned for each week of the year and hour of
-// the day, which holds shading, clipping, temperature and what else returns.
-// Where the sun is too low for ratios, or under the horizon of coordinates
-// that are off, it is the power that was seen there.
+// envelope is the site's power under a clear sky: the clear-sky irradiance in
+// the modules' plane times a ratio learned for each week of the year and hour
+// of the day, which covers shading, clipping, temperature and other recurring
+// effects. Where the sun is too low for a ratio, or below the horizon because
+// the coordinates are wrong, it is the power observed there.
 type envelope struct {
 	ratios  [weeks * hours]float32 // share of peak over base
 	dim     [weeks * hours]float32 // share of peak while the base is below minimumBase
@@ -31,17 +31,17 @@ const (
 	weeks, hours = 53, 24
 	weekTicks    = 7 * ticksPerDay
 
-	// The 88th percentile over about three weeks to either side is the
-	// clear-sky level: higher ones follow cloud edges, lower ones sink in dull
-	// months.
+	// The 88th percentile over about three weeks on either side is the
+	// clear-sky level: higher percentiles follow cloud edges, lower ones
+	// drop in overcast months.
 	clearPercentile = 0.88
 	minimumBase     = 0.03 // below it ratios are noise
 	topRatio        = 3
 )
 
-// weekWeight is how much a day counts for a week by its distance from the
-// week's middle: a bell of 13 days, and a long tail that only matters where the
-// season was not seen yet.
+// weekWeight is the weight of a day for a week by its distance from the week's
+// middle: a bell of 13 days, and a long tail that only matters for seasons
+// without data.
 var weekWeight = func() (w [184]int64) {
 	for d := range w {
 		bell := portable.Exp(-0.5 * float64(d*d) / (13 * 13))
@@ -83,7 +83,7 @@ func learnEnvelope(s *sky, p *history, end int64) *envelope {
 	e.overall = overall
 	for slot := range hours {
 		clearLevels(bright[slot], 1, overall, e.ratios[:], slot)
-		// In the dark only the season itself can tell.
+		// Below the horizon only the season itself carries information.
 		clearLevels(dark[slot], darkEvidence, 0, e.dim[:], slot)
 	}
 	e.note()
@@ -109,8 +109,8 @@ type seenShare struct {
 // darkEvidence is the weight of five days of the week itself.
 const darkEvidence = 5e6
 
-// clearLevels writes the clear-sky level of one hour of the day for all weeks;
-// otherwise where the samples weigh less than least.
+// clearLevels writes the clear-sky level of one hour of the day for all weeks,
+// or otherwise where the weight of the samples is below least.
 func clearLevels(samples []seenShare, least int64, otherwise float32, out []float32, slot int) {
 	slices.SortFunc(samples, func(a, b seenShare) int {
 		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.day, b.day))
@@ -170,8 +170,9 @@ func (s *sky) hourlyBase(h int64) float32 {
 	return sum / ticksPerHour
 }
 
-// share is the clear-sky power at tick t under base, in shares of the peak:
-// levels are linear between the middles of weeks and of hours.
+// share returns the clear-sky power at tick t for the irradiance base, in
+// shares of the peak. Levels are interpolated linearly between the middles of
+// weeks and of hours.
 func (e *envelope) share(t int64, base float32) float32 {
 	if base <= 0 && !e.lit[floorMod(t, ticksPerDay)/ticksPerHour] {
 		return 0
@@ -203,14 +204,15 @@ func (e *envelope) share(t int64, base float32) float32 {
 	return min(share, topShare)
 }
 
-// plain is the clear-sky power by the sun alone, one ratio for all hours and
-// seasons: what it says of a season is as right before it was seen as after.
+// plain returns the clear-sky power from the sun's position only, with one
+// ratio for all hours and seasons, so that it is equally right for seasons
+// without data.
 func (e *envelope) plain(base float32) float32 { return min(e.overall*base, topShare) }
 
 // topShare bounds the envelope in shares of the peak.
 const topShare = 1.1
 
-// over is the mean clear-sky share over n ticks from t on.
+// over returns the mean clear-sky share of n ticks from t.
 func (e *envelope) over(s *sky, t int64, n int) float32 {
 	var sum float32
 	for k := t; k < t+int64(n); k++ {

@@ -40,10 +40,10 @@ func (s spec) names() []string {
 
 var analogQuantiles = []float64{0.1, 0.5, 0.9}
 
-// maximumLeadH: later leads are as hard as this one.
+// maximumLeadH is the lead time above which forecasts do not become harder.
 const maximumLeadH = 96
 
-// siteContext is what is known around a site at some moment.
+// siteContext holds what is known of a site at some time.
 type siteContext struct {
 	longitudeDeg float64
 	sky          sky
@@ -55,7 +55,7 @@ type siteContext struct {
 	blindfold bool
 }
 
-// issueView is what an issue hour knows: everything before it.
+// issueView holds what is known at an issue hour: everything before it.
 type issueView struct {
 	issue   int64 // hours since 1970
 	day     [3]float32
@@ -94,13 +94,13 @@ func (w *siteContext) view(issue int64) *issueView {
 	return v
 }
 
-// lead is how many whole days a target hour lies after the issue.
+// lead returns the number of whole days between the issue and a target hour.
 func (v *issueView) lead(h int64) int {
 	return int(min(max(h-v.issue, 0)/24, analogHorizonDays))
 }
 
-// similar is the analogs for the lead of target hour h. Leads beyond the last
-// use the last one's: then the days back must reach before the issue.
+// similar returns the analogs for the lead of target hour h. Leads beyond the
+// last use the last one's; the days back must then reach before the issue.
 func (v *issueView) similar(p *history, h int64) analogs {
 	l := v.lead(h)
 	if v.analogs[l] == nil {
@@ -133,12 +133,12 @@ func (p *history) around(h int64) float32 {
 	return sum / weight
 }
 
-// scale is what a set of learners' targets and answers are relative to, from
-// the first two of a row's features: the clear-sky power and the base.
+// scale returns the scale of a set of learners' targets and predictions, from
+// the first two features of a row: the clear-sky power and the base.
 func (w *siteContext) scale(s spec, clear, base float32) float32 {
 	if s.Weather {
-		// Half of each: the learned envelope knows the shadows, the plain one
-		// the seasons that were not seen yet.
+		// Half of each: the learned envelope includes shading, the
+		// plain one covers seasons without data.
 		return (clear+w.env.plain(base))/2 + scaleFloor
 	}
 	return clear + scaleFloor
@@ -165,8 +165,8 @@ func (w *siteContext) row(dst []float32, s spec, v *issueView, t int64, n int) (
 	return dst, w.scale(s, clear, base)
 }
 
-// lately appends the little of the past that says more than the weather: how
-// the site does of late, and this morning.
+// lately appends the recent past that adds information to the weather: the
+// site's index of the last days and of this morning.
 func (w *siteContext) lately(dst []float32, v *issueView, h int64) []float32 {
 	if w.blindfold && scramble(uint64(v.issue))%2 == 0 {
 		return append(dst, nan32(), nan32(), nan32(), nan32())
@@ -174,7 +174,7 @@ func (w *siteContext) lately(dst []float32, v *issueView, h int64) []float32 {
 	return append(dst, v.day[0], v.week, w.past.around(v.seen(h)), v.last)
 }
 
-// pastFeatures appends what v knows of the site's past for target hour h.
+// pastFeatures appends the features of the site's past at v for target hour h.
 func (w *siteContext) pastFeatures(dst []float32, v *issueView, h int64) []float32 {
 	before := v.seen(h)
 	dst = append(dst, v.day[0], v.day[1], v.day[2], v.week, v.month,
@@ -184,8 +184,8 @@ func (w *siteContext) pastFeatures(dst []float32, v *issueView, h int64) []float
 	return append(dst, q[:]...)
 }
 
-// target is the hour the analogs' shifts are counted from: h itself, or with a
-// long lead the same hour of the last day whose analogs were sought.
+// target returns the hour from which the shifts of the analogs are counted: h
+// itself, or with a long lead the same hour of the last day with analogs.
 func (v *issueView) target(h int64) int64 {
 	if far := (h - v.issue) / 24; far > analogHorizonDays {
 		return h - 24*(far-analogHorizonDays)

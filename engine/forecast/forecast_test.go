@@ -46,7 +46,7 @@ func trainedOnce(t testing.TB) trained {
 	return x
 }
 
-// cloudy is a weather forecast of what the synthetic sky will do.
+// cloudy returns a weather forecast of the synthetic sky.
 func cloudy(h History, from time.Time, horizon time.Duration) weather.Forecast {
 	f := weather.Forecast{IssuedAt: from, Start: from.Truncate(time.Hour), Step: time.Hour, Source: "test"}
 	for t := f.Start; t.Before(from.Add(horizon)); t = t.Add(time.Hour) {
@@ -150,8 +150,8 @@ func TestNothingAfterTheIssueFlowsIn(t *testing.T) {
 	}
 }
 
-// A forecast at noon knows the morning: after a dark one it is lower than after
-// a bright one.
+// A forecast at noon uses the morning: it is lower after an overcast morning
+// than after a clear one.
 func TestNoonKnowsTheMorning(t *testing.T) {
 	x := trainedOnce(t)
 	issue := testStart.AddDate(0, 0, testDays-1).Add(11 * time.Hour)
@@ -174,7 +174,7 @@ func TestNoonKnowsTheMorning(t *testing.T) {
 	}
 }
 
-// In the synthetic site the forecast of the clouds is worth a lot.
+// On the synthetic site a cloud forecast improves the result much.
 func TestWeatherIsUsed(t *testing.T) {
 	x := trainedOnce(t)
 	longer := synthetic(testSite, testStart, testDays+20, time.Hour, 7)

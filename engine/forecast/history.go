@@ -8,9 +8,9 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// history is what the site did, hour by hour from start (hours since 1970): mean
-// power and clear-sky power in shares of the peak. Sums over both give the
-// clear-sky index of any span at once.
+// history is the site's past by the hour from start (hours since 1970): mean
+// power and clear-sky power in shares of the peak. Cumulative sums of both give
+// the clear-sky index of any span.
 type history struct {
 	start    int64
 	power    []float32 // NaN is missing
@@ -21,7 +21,8 @@ type history struct {
 	sumLight []float64 // of clear in all hours with the sun up
 }
 
-// daylight is the clear-sky share of the peak above which an hour counts.
+// daylight is the clear-sky share of the peak above which an hour counts as
+// daylight.
 const daylight = 0.02
 
 func nan32() float32 { return float32(math.NaN()) }
@@ -68,8 +69,8 @@ func (p *history) sum() {
 // Indices are kept within what clouds can do.
 const topIndex = 1.3
 
-// index is the clear-sky index of hours [a, b), NaN where less than half of
-// the light was measured or there is hardly any.
+// index returns the clear-sky index of hours [a, b), NaN if less than half of
+// the clear-sky energy was measured or there is hardly any.
 func (p *history) index(a, b int64) float32 {
 	i, j := min(max(a-p.start, 0), int64(len(p.power))), min(max(b-p.start, 0), int64(len(p.power)))
 	if i >= j {
@@ -82,7 +83,8 @@ func (p *history) index(a, b int64) float32 {
 	return float32(min((p.sumPower[j]-p.sumPower[i])/clear, topIndex))
 }
 
-// at is the clear-sky index of one hour, NaN at night and where not measured.
+// at returns the clear-sky index of one hour, NaN at night and where power was
+// not measured.
 func (p *history) at(h int64) float32 {
 	if i := h - p.start; i >= 0 && i < int64(len(p.indices)) {
 		return p.indices[i]
@@ -90,13 +92,13 @@ func (p *history) at(h int64) float32 {
 	return nan32()
 }
 
-// until is what lies before tick end, without the clear sky's share of it.
+// until returns the part before tick end, without its clear-sky power.
 func (p *history) until(end int64) *history {
 	return &history{start: p.start, power: p.power[:max(0, min(int64(len(p.power)), floorDiv(end, ticksPerHour)-p.start))]}
 }
 
-// afterwards is the clear-sky power of the hours since the memory's end. It is
-// looked up once, not with every forecast of a model that has grown old.
+// afterwards caches the clear-sky power of the hours after the end of the
+// stored history, so that an old model does not compute it for each forecast.
 type afterwards struct {
 	sync.Mutex
 	clear []float32
@@ -143,7 +145,8 @@ func (m *Model) recentHistory(recent series.Series, cut int64) *history {
 	return p
 }
 
-// since is the clear-sky power of n hours from the memory's end on.
+// since returns the clear-sky power of n hours from the end of the stored
+// history.
 func (m *Model) since(n int) []float32 {
 	m.later.Lock()
 	defer m.later.Unlock()

@@ -150,7 +150,7 @@ func fit(ctx context.Context, a *samples, s spec, quantiles []float64, e effort,
 	return l, rep, nil
 }
 
-// indexTarget is the target over its scale, weighted by what it stands for.
+// indexTarget returns the target over its scale, weighted by the scale.
 func indexTarget(f *frame.Frame) ([]float32, []uint8) {
 	target, weight := make([]float32, f.Len()), make([]uint8, f.Len())
 	for i, y := range f.Target {
@@ -241,7 +241,7 @@ func (l *learners) predict(rows, scale, analog []float32) [][]float32 {
 	return out
 }
 
-// forecast is the blend of all members, the fleet's included.
+// forecast returns the blend of all members including the pooled ones.
 func (l *learners) forecast(rows, scale, analog []float32) []float32 {
 	said := blend(l.weights, l.predict(rows, scale, analog))
 	if l.fleet != nil {

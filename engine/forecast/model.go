@@ -11,8 +11,8 @@ import (
 	"app.sunloop/engine/weather"
 )
 
-// Model is a trained site. It may be used by many goroutines, except that
-// [Model.Observe] must be alone.
+// Model is a trained site. Its methods may be called concurrently, except
+// [Model.Observe], which needs exclusive access.
 type Model struct {
 	site      Site
 	geometry  geometry
@@ -43,17 +43,13 @@ func (m *Model) Report() Report { return m.report }
 // Quantiles are the probabilities it was trained for.
 func (m *Model) Quantiles() []float64 { return append([]float64(nil), m.quantiles...) }
 
-// Forecast is what is to be expected from issue on, in the model's steps
-// aligned to UTC; the first interval is the first that begins at or after
-// issue.
-//
-// recent is the power measured before issue, kW, any step up to an hour; what
-// it holds is taken before what the model remembers, and what lies at or after
-// issue is not looked at. It may be empty. wx is the weather forecast; with one
-// that says nothing of clouds (weather.Offline, or none) the model forecasts
-// from the sun and the past.
-//
-// No point is ever NaN, negative or above the capacity, and night is zero.
+// Forecast returns the expected power from issue, in the model's steps aligned
+// to UTC. The first interval is the first that begins at or after issue. recent
+// is the power measured before issue in kW, at any step up to an hour; it has
+// priority over the stored history, and values at or after issue are ignored.
+// It may be empty. wx is the weather forecast; if it has no cloud information
+// (weather.Offline, or none) the model uses the sun's position and the past. No
+// point is NaN, negative or above the capacity, and power at night is zero.
 func (m *Model) Forecast(issue time.Time, recent series.Series, wx weather.Forecast, horizon time.Duration) ([]Point, error) {
 	f, err := m.foresee(issue, recent, wx, horizon)
 	if err != nil {
@@ -69,7 +65,7 @@ func (m *Model) Forecast(issue time.Time, recent series.Series, wx weather.Forec
 		if len(f.conditions) > 0 {
 			p.Weather = f.conditions[i]
 			if !f.cloudy && p.ClearSkyKW > 0 {
-				// The climate's clear sky, brought down to what is expected.
+				// The clear sky of the climate, reduced to the expected power.
 				ghi := p.Weather.GHI * min(1, p.P50KW/p.ClearSkyKW)
 				p.Weather.GHI, p.Weather.DNI, p.Weather.DHI = ghi, math.NaN(), math.NaN()
 				p.Weather = p.Weather.Complete(p.Time.Add(m.step/2), m.site.Location)
@@ -98,7 +94,7 @@ func (m *Model) ForecastQuantiles(issue time.Time, recent series.Series, wx weat
 	return times, rows, nil
 }
 
-// ClearSkyKW is the power under a clear sky at t, by the learned envelope.
+// ClearSkyKW returns the clear-sky power at t, by the learned envelope.
 func (m *Model) ClearSkyKW(t time.Time) float64 {
 	at := tickOf(t)
 	s := lookUp(m.site.Location, m.geometry, at, at+1, 1)
@@ -177,8 +173,8 @@ func (m *Model) foresee(issue time.Time, recent series.Series, wx weather.Foreca
 
 func known(v float32) bool { return v == v }
 
-// answer lets one set of learners say the given points. In the dusk, which no
-// learner was trained on, only the analogs speak.
+// answer predicts the given points with one set of learners. At dusk, on which
+// no learner was trained, only the analogs are used.
 func (m *Model) answer(f *forecastState, w *siteContext, v *issueView, l *learners, at []int) {
 	if len(at) == 0 {
 		return
@@ -220,7 +216,8 @@ const (
 	doubtIntervals = 600
 )
 
-// blendNoWeather mixes what the learners without weather say into said.
+// blendNoWeather blends the predictions of the learners without weather into
+// said.
 func (m *Model) blendNoWeather(f *forecastState, w *siteContext, v *issueView, at []int, said []float32) {
 	share := float32(doubtAtFirst * max(0, 1-float64(m.withWeather.seen)/doubtIntervals))
 	if share == 0 {
@@ -240,15 +237,16 @@ func (m *Model) blendNoWeather(f *forecastState, w *siteContext, v *issueView, a
 // one in training.
 const physicsWeight = 0.65
 
-// pulledWidth is how wide the band of such a model stays: a forecast of clouds
-// errs too. So wide, three in four actuals lie within P10 and P90 on plants with
-// a numerical forecast, at the least loss (docs/forecasting.md, a young site
-// alone); at 0.35, what the pull itself leaves of it, two in five.
+// pulledWidth is the remaining width of the band of such a model, since a cloud
+// forecast errs too. With it, three in four actuals lie within P10 and P90 on
+// plants with a numerical forecast, at the lowest loss (docs/forecasting.md,
+// site without peers and with short history). With 0.35, the width that the
+// shift itself leaves, two in five do.
 const pulledWidth = 0.85
 
-// shrinkToClearSky moves the quantiles towards the clear-sky power times the forecast's
-// clear-sky index: the best guess while nothing of the site's own answer to
-// weather is known.
+// shrinkToClearSky shifts the quantiles towards the clear-sky power times the
+// forecast's clear-sky index, the best estimate while the site's response to
+// weather is unknown.
 func (m *Model) shrinkToClearSky(f *forecastState, w *siteContext, at []int) {
 	k := len(m.quantiles)
 	for _, i := range at {
@@ -278,7 +276,8 @@ func (m *Model) outlook(wx weather.Forecast, w *siteContext, f *forecastState) *
 	}
 	lead := int64(contextHours * ticksPerHour)
 	o := look(m.site.Location, m.geometry, &w.sky, resolve(specs, wx), f.start-lead, f.n, f.count+int(2*lead)/f.n)
-	// What the columns do not tell of light the conditions may.
+	// Irradiance that the columns do not contain may follow from the
+	// conditions.
 	for i, c := range f.conditions {
 		at := i + int(lead)/f.n
 		if !known(o.ghi[at]) && !math.IsNaN(c.GHI) {
@@ -288,7 +287,7 @@ func (m *Model) outlook(wx weather.Forecast, w *siteContext, f *forecastState) *
 	return o
 }
 
-// see takes what wx says of the points.
+// see reads the weather of the points from wx.
 func (f *forecastState) see(m *Model, wx weather.Forecast) {
 	if wx.Step <= 0 || len(wx.Conditions) == 0 {
 		return
@@ -307,13 +306,14 @@ func (f *forecastState) see(m *Model, wx weather.Forecast) {
 	}
 }
 
-// world is what the model knows at issue: what it remembers with recent put
-// over it, and the sky from there to the end of the horizon.
+// world returns what the model knows at issue: its stored history overlaid with
+// recent, and the sun's position from there to the end of the horizon.
 func (m *Model) world(issue time.Time, recent series.Series, start, end int64) *siteContext {
 	cut := floorDiv(issue.Unix(), 3600)
 	p := m.recentHistory(recent, cut)
 	w := &siteContext{longitudeDeg: m.site.Location.LongitudeDeg, env: m.env, past: p}
-	// The sky is needed for the horizon and the hours that neighbours lie in.
+	// The sun's position is needed for the horizon and for the neighbouring
+	// hours.
 	w.sky = lookUp(m.site.Location, m.geometry, start-contextHours*ticksPerHour, end+contextHours*ticksPerHour, 1)
 	return w
 }

@@ -7,9 +7,9 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// TestEachSetLearnsFromItsOwn: of a forecast whose weather ends before it does,
-// the learners of weather are taught the intervals that they answered, and the
-// others theirs.
+// TestEachSetLearnsFromItsOwn: if the weather forecast is shorter than the
+// power forecast, the learners with weather are updated with the intervals that
+// they predicted, and the others with theirs.
 func TestEachSetLearnsFromItsOwn(t *testing.T) {
 	_, a := encoded(t)
 	m, err := Decode(a)

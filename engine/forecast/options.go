@@ -13,8 +13,8 @@ type Options struct {
 	Resolution time.Duration // the finest step to learn and forecast in; 0 is 15 minutes
 	Quantiles  []float64     // ascending, with 0.1, 0.5 and 0.9; nil is those three. An odd number with 0.5 in the middle
 	Origins    int           // of the rolling-origin backtest; 0 is 3, negative is none (then members weigh the same)
-	// Progress, if there is one, is told the stage and the share of the work
-	// done, 0..1, from the goroutine that called Train.
+	// Progress, if not nil, is called with the stage and the share of the
+	// work done, 0..1, from the goroutine that called Train.
 	Progress func(stage string, fraction float64)
 
 	plain bool // the plain kernels, for comparing

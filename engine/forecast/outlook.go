@@ -21,10 +21,11 @@ type outlook struct {
 	power   []float32   // of the physical chain: plane, less the heat's toll
 }
 
-// faintGHI is the clear-sky irradiance, W/m², under which an index says nothing.
+// faintGHI is the clear-sky irradiance in W/m² below which an index is not
+// meaningful.
 const faintGHI = 10
 
-// look lays columns on count intervals of n ticks from start.
+// look resamples columns to count intervals of n ticks from start.
 func look(loc solar.Location, g geometry, s *sky, columns []weather.Column, start int64, n, count int) *outlook {
 	step := time.Duration(n) * tick
 	o := &outlook{start: start, n: n, columns: make([][]float32, len(columns))}
@@ -75,7 +76,8 @@ func (o *outlook) derive(loc solar.Location, g geometry, s *sky, i int, known we
 	pos := solar.At(middle, loc)
 	sky, extra := solar.ClearSky(middle, pos, loc, 0), solar.Extraterrestrial(middle)
 	if math.IsNaN(known.GHI) && !math.IsNaN(poa) {
-		// The plane's light against the clear sky's in it says the same.
+		// The plane-of-array irradiance relative to that of a clear sky
+		// gives the same index.
 		if all := g.plane.HayDavies(pos, sky, extra, groundAlbedo).Global(); all > faintGHI {
 			known.GHI = clear * min(max(poa/all, 0), topIndex)
 		}
@@ -118,7 +120,8 @@ func (o *outlook) at(v []float32, t int64) float32 {
 	return nan32()
 }
 
-// mean is of what is known from tick a to tick b, both included.
+// mean returns the mean of the known values from tick a to tick b, both
+// included.
 func (o *outlook) mean(v []float32, a, b int64) float32 {
 	var sum, n float32
 	for i := max(0, floorDiv(a-o.start, int64(o.n))); i <= min(int64(len(v))-1, floorDiv(b-o.start, int64(o.n))); i++ {

@@ -9,12 +9,12 @@ import (
 	"app.sunloop/engine/solar"
 )
 
-// fitGeometry guesses how the modules lie from the upper edge of the power
-// (for each month and hour of the day a high percentile, and the plane whose
-// clear sky, scaled, comes closest; a plane that is known stays), and how late
-// the power is stamped. Learning it keeps the envelope's shape right in seasons
-// that were never seen; the ratios on top of it (see [envelope]) take up what
-// one plane cannot say.
+// fitGeometry estimates the orientation of the modules from the upper edge of
+// the power (a high percentile for each month and hour of the day, and the
+// plane whose scaled clear sky is closest; a known plane is kept), and the
+// delay of the power's time stamps. It keeps the envelope's shape right in
+// seasons without data; the ratios on top of it (see [envelope]) absorb what
+// one plane cannot describe.
 func fitGeometry(site Site, p *history, share series.Series) geometry {
 	g := geometry{late: lateness(site.Location, share)}
 	switch edge := upperEdge(p); {
@@ -62,7 +62,7 @@ func lateness(loc solar.Location, share series.Series) int {
 			up[k] = sineAt(loc, from+int64(k-maximumLate)) > lateDark
 		}
 		for l := range dark {
-			// A lateness of l-maximumLate looks that much earlier at the sun.
+			// For a delay of l-maximumLate, the sun's position is taken that much earlier.
 			at := 2*maximumLate - l
 			if !slices.Contains(up[at:at+n], true) {
 				dark[l]++

@@ -8,11 +8,10 @@ import (
 )
 
 // Point is the forecast of one interval, labelled at its start: the power that
-// is exceeded with 90, 50 and 10 % probability, and what a clear sky would
-// give. 0 <= P10KW <= P50KW <= P90KW <= capacity, and all are zero at night.
-//
-// Weather is what the forecast assumes: the given forecast's, or, where that is
-// only the climate, the irradiance that the forecast power stands for.
+// is exceeded with 90, 50 and 10 % probability, and the clear-sky power. 0 <=
+// P10KW <= P50KW <= P90KW <= capacity, and all are zero at night. Weather is
+// the assumed weather: that of the given forecast or, if that is only the
+// climate, the irradiance that corresponds to the forecast power.
 type Point struct {
 	Time                time.Time
 	Step                time.Duration
@@ -58,7 +57,7 @@ func Hourly(points []Point) []Point {
 	return out
 }
 
-// mean averages conditions field by field over what is known.
+// mean averages conditions field by field over the known values.
 type mean struct {
 	sum [6]float64
 	n   [6]int

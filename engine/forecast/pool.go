@@ -12,31 +12,35 @@ import (
 	"app.sunloop/engine/weather"
 )
 
-// A pool: learners out of the histories of a fleet. What they learn is in
-// shares of each site's own clear sky, so that sites of any size, place and
-// plane teach one another.
+// A pool holds learners trained on the histories of a fleet. Their targets are
+// in shares of each site's own clear sky, so that sites of any size, location
+// and orientation can be combined.
 
 const (
 	// MinimumSiblings with enough history are needed to learn from.
 	MinimumSiblings = 2
-	// joinDays of its own a site must have: its level is in them.
+	// joinDays is the number of days that a site must have: its level is
+	// estimated from them.
 	joinDays = 7
-	// trustDays of its own weigh as much in the blend as what fleets teach.
+	// trustDays of the site's own have the same weight in the blend as the
+	// weights found on the fleet.
 	trustDays = 60
-	// fleetDays of its own weigh as much as the fleet's learners do.
+	// fleetDays of the site's own have the same weight as the pooled
+	// learners.
 	fleetDays = 240
 )
 
-// pool is what the siblings have to teach.
+// pool holds the training data of the peer sites.
 type pool struct {
 	sites  []*training
 	lights []sky
 }
 
-// TrainPooled is the model of a young site of a fleet: the site's own level and plane
-// as [ColdStart] finds them, with learners of the siblings' histories and the few
-// days of the site. With fewer than [MinimumSiblings], or less than a week of
-// the site's own, it refuses with [ErrUnfit]. It takes about as long as Train.
+// TrainPooled trains the model of a site with short history on its peer sites:
+// the site's own level and plane as found by [ColdStart], with learners trained
+// on the peers' histories and the few days of the site. With fewer than
+// [MinimumSiblings] peers, or less than a week of the site's own data, it
+// returns [ErrUnfit]. It takes about as long as Train.
 func TrainPooled(ctx context.Context, site Site, h History, o Options) (*Model, Report, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -99,8 +103,8 @@ func join(ctx context.Context, site Site, h History, o Options) (*Model, Report,
 	return m, rep, nil
 }
 
-// judge lets learners of what lies before the second half of the site's days
-// forecast it: that gives the weights, the calibration and the score.
+// judge forecasts the second half of the site's days with learners trained on
+// earlier data, and derives the weights, the calibration and the score.
 func (y *coldStart) judge(ctx context.Context, p *pool, l *learners, rep *Report) error {
 	days := rep.Days / 2
 	light, _, err := p.fit(ctx, y.training, l.spec, y.before(y.half(), days), y.half(), l.spec.backtestEffort())
@@ -130,7 +134,7 @@ func (t *training) siblings(ctx context.Context, h History, rep *Report) (*pool,
 	return p, nil
 }
 
-// addPooledLearners gives a site's learners those of the fleet beside them.
+// addPooledLearners adds the pooled learners to those of a site.
 func (p *pool) addPooledLearners(ctx context.Context, t *training, w *siteContext, l *learners, days int) error {
 	var err error
 	if l.fleet, _, err = p.fit(ctx, t, l.spec, w, t.to, l.spec.effort()); err != nil {
@@ -164,8 +168,8 @@ func gatherPool(ctx context.Context, of *training, siblings []Sibling) (*pool, e
 	return p, nil
 }
 
-// sameWeather says whether two sites have weather of the same kind, so that
-// what one says of it holds for the other.
+// sameWeather reports whether two sites have weather of the same kind, so that
+// learners of one can use that of the other.
 func sameWeather(a, b *training) bool {
 	return a.perfect == b.perfect && slices.EqualFunc(a.weather, b.weather, func(x, y weather.Column) bool {
 		return x.Name == y.Name && x.Quantity == y.Quantity
@@ -180,7 +184,7 @@ func (p *pool) names() []string {
 	return out
 }
 
-// season says whether every sibling has seen its seasons often enough.
+// season reports whether every peer has data of its seasons often enough.
 func (p *pool) season() bool {
 	return !slices.ContainsFunc(p.sites, func(t *training) bool { return daysWithPower(t.hourly) < SeasonDays })
 }
@@ -230,7 +234,7 @@ func fleetWeights(s spec) []float64 {
 	return w
 }
 
-// shrink draws weights found on a few days to what fleets teach.
+// shrink shrinks weights found on a few days towards those found on fleets.
 func shrink(own []float64, s spec, days int) []float64 {
 	w := fleetWeights(s)
 	if s.Weather {

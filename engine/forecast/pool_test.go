@@ -16,8 +16,8 @@ import (
 	"app.sunloop/engine/weather"
 )
 
-// fleet are three other sites within 150 km of the test site, of other sizes,
-// with a sky of their own, up to end.
+// fleet returns three other sites within 150 km of the test site, of other
+// sizes, with a sky of their own, up to end.
 func fleet(end time.Time, days int, columns bool) []Sibling {
 	var out []Sibling
 	for i, s := range []Site{
@@ -78,10 +78,10 @@ func score(t *testing.T, m *Model, all History, from time.Time, columns bool) (l
 	return backtest.Loss(defaultQuantiles, actual, said), float64(in) / float64(len(actual))
 }
 
-// What a fleet knows of the weather's effect makes a young site's forecasts
-// better. The synthetic skies' days are all alike in how they follow one
-// another, so that without weather there is nothing to learn from others: then
-// it must not cost much either.
+// The fleet's response to weather improves the forecasts of a site with short
+// history. The days of the synthetic skies all follow one another alike, so
+// that without weather there is nothing to learn from peers; in that case
+// pooling must not cost much.
 func TestJoinLearnsFromTheFleet(t *testing.T) {
 	for _, c := range []struct {
 		columns bool
@@ -135,9 +135,9 @@ func TestJoinRefuses(t *testing.T) {
 	}
 }
 
-// A site that trains on its own blends the fleet's learners in until it has seen
-// each season twice; the model survives its artefact, and does not depend on
-// the number of workers.
+// A site that trains on its own data blends in the pooled learners until it has
+// data of each season twice. The model survives encoding, and does not depend
+// on the number of workers.
 func TestTrainBlendsTheFleetIn(t *testing.T) {
 	end := testStart.AddDate(0, 0, 75)
 	h := synthetic(testSite, testStart, 75, time.Hour, 5)

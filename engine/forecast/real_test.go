@@ -131,7 +131,7 @@ func gefcom(t testing.TB) (Site, History) {
 	return site, History{Power: power, Weather: []weather.Column{{Name: "ghi", Quantity: weather.GHI, Series: ghi}, {Name: "temperature", Quantity: weather.AirTemperature, Series: temperature}}}
 }
 
-// A weather forecast is worth a quarter of the pinball loss on a real site.
+// A weather forecast reduces the pinball loss on a real site by a quarter.
 func TestRealWeather(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains on 15 months with weather")

@@ -3,9 +3,9 @@ package forecast
 // The references a forecast must beat. They see what the engine sees: the
 // same envelope, the same past, the same issue.
 
-// smartPersistence is the clear-sky index of the same hour on the last known
-// day times the envelope; the day's index where the hour is unknown, half of
-// the clear sky where nothing is. Shares of the peak.
+// smartPersistence returns the clear-sky index of the same hour on the last
+// known day times the envelope; the day's index if the hour is unknown, half of
+// the clear sky without any data. Shares of the peak.
 func (w *siteContext) smartPersistence(v *issueView, t int64, clear float32) float32 {
 	k := v.day[0]
 	if k != k {

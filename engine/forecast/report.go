@@ -7,7 +7,8 @@ import (
 	"app.sunloop/engine/learn/neural"
 )
 
-// Report is what training measured: everything a registry says of a model.
+// Report holds what training measured: everything that a registry states about
+// a model.
 type Report struct {
 	From, To       time.Time     // the window of the data
 	Days           int           // with power, in that window
@@ -39,9 +40,9 @@ type Report struct {
 // calls model_accuracy.
 func (r Report) Accuracy() float64 { return min(max(1-r.Score.NMAE, 0), 1) }
 
-// Score is how forecasts did against what came true. Only daylight counts:
-// intervals whose clear-sky power is above 2 % of the peak and that were
-// measured. Shares are of the AC capacity unless said otherwise.
+// Score compares forecasts with measured power. Only daylight counts: measured
+// intervals whose clear-sky power is above 2 % of the peak. Shares are of the
+// AC capacity unless stated otherwise.
 type Score struct {
 	N          int
 	NMAE       float64 // mean absolute error of P50

@@ -11,16 +11,17 @@ import (
 )
 
 const (
-	// Intervals below this clear-sky share are dusk: no sample is made of them.
+	// Intervals below this clear-sky share are dusk and give no samples.
 	dusk = 0.01
-	// scaleFloor is added to the clear-sky power where an index is made of it.
+	// scaleFloor is added to the clear-sky power when an index is computed
+	// from it.
 	scaleFloor = 0.05
 	// warmUpDays pass before the first sample, so that there is a past to see.
 	warmUpDays = 7
 )
 
-// samples are rows for learners, in time order, with the analogs' own forecast
-// beside the features: without weather it is a member of its own.
+// samples holds rows for learners, in time order, with the analogs' forecast
+// next to the features: without weather it is a separate member.
 type samples struct {
 	frame.Frame
 	clear  []float32 // what the site gives under a clear sky, shares of the peak
@@ -28,10 +29,10 @@ type samples struct {
 }
 
 // gather makes samples of the targets in ticks [from, to) of the power, given
-// in shares of the peak in steps of n ticks. plan answers the issue hours a
-// target is seen from; of the targets the share keep is taken, by a fixed
-// scramble. The parts of the work are days in order, so that the number of workers changes
-// nothing.
+// in shares of the peak in steps of n ticks. plan returns the issue hours for a
+// target. Of the targets the share keep is taken, chosen by a fixed
+// permutation. The parts of the work are days in order, so that the number of
+// workers does not change the result.
 func (w *siteContext) gather(ctx context.Context, s spec, quantiles []float64, share series.Series, n int, from, to int64, workers int, keep float64, plan func(t int64) []int64) (*samples, error) {
 	first := tickOf(share.Start)
 	from = first + (max(from, first)-first+int64(n)-1)/int64(n)*int64(n)

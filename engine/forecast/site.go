@@ -12,7 +12,7 @@ import (
 	"app.sunloop/engine/weather"
 )
 
-// Site is what is known of a site beside its measurements.
+// Site describes a site apart from its measurements.
 type Site struct {
 	ID         string
 	Location   solar.Location
@@ -21,14 +21,13 @@ type Site struct {
 	Plane      *solar.Plane   // nil is unknown: it is fitted
 }
 
-// History is what a model learns from. Power is the mean AC power of the
-// site, kW, in steps of at most an hour; NaN is missing. Weather is what was
-// forecast, or what was measured, over the same span; it may be empty. A model
-// that was given irradiance uses the weather it is given with each forecast.
-//
-// Siblings are other sites of the fleet: while a site has not seen each season
-// twice, they teach its model too. Those that [Train] would refuse, or whose
-// weather is of another kind, are left out.
+// History is the training data of a model. Power is the mean AC power of the
+// site in kW, in steps of at most an hour; NaN is missing. Weather is forecast
+// or measured weather of the same span; it may be empty. A model that was
+// trained with irradiance uses the weather that is passed with each forecast.
+// Siblings are other sites of the fleet: until a site has data of each season
+// twice, they are used in training too. Siblings that [Train] would reject, or
+// whose weather is of another kind, are ignored.
 type History struct {
 	Power    series.Series
 	Weather  []weather.Column
@@ -41,7 +40,8 @@ type Sibling struct {
 	History History
 }
 
-// ErrUnfit is wrapped by every refusal of a history: the words say why.
+// ErrUnfit is wrapped by every error that rejects a history; the text states
+// the reason.
 var ErrUnfit = errors.New("history cannot be learned from")
 
 func unfit(format string, a ...any) error {

@@ -8,7 +8,7 @@ import (
 	"app.sunloop/engine/solar"
 )
 
-// tick is the finest grid the engine thinks in; all steps are multiples.
+// tick is the finest time step of the engine; all steps are multiples of it.
 const (
 	tick         = 15 * time.Minute
 	tickSeconds  = int64(tick / time.Second)
@@ -34,17 +34,17 @@ type geometry struct {
 	late  int
 }
 
-// sky is the cloudless sky over the site, one value a tick from start: sine of
-// the sun's elevation, global irradiance (W/m²) and the effective irradiance in
-// the modules' plane as a share of 1000 W/m². Sine and base are by the clock of
-// the site's power, the irradiance by the true one.
+// sky is the clear sky over the site, one value a tick from start: sine of the
+// sun's elevation, global irradiance (W/m²) and the effective irradiance in the
+// modules' plane as a share of 1000 W/m². Sine and base are by the clock of the
+// site's power, the irradiance by the true clock.
 type sky struct {
 	start           int64
 	sine, ghi, base []float32
 }
 
-// lookUp computes the sky from tick a to tick b, by parts on several workers:
-// every tick stands alone, so their number changes nothing.
+// lookUp computes the sky from tick a to tick b in parts on several workers.
+// Each tick is independent, so their number does not change the result.
 func lookUp(loc solar.Location, g geometry, a, b int64, workers int) sky {
 	b = max(a, b)
 	from, to := min(a, a-int64(g.late)), max(b, b-int64(g.late))

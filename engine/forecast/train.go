@@ -14,7 +14,8 @@ import (
 	"app.sunloop/engine/weather"
 )
 
-// MinimumDays with power are what [Train] asks for; [ColdStart] serves before.
+// MinimumDays is the number of days with power that [Train] requires;
+// [ColdStart] is used before.
 const MinimumDays = 60
 
 // training is the prepared data of one Train.
@@ -156,10 +157,10 @@ func daysWithPower(p *history) int {
 	return days
 }
 
-// withoutNight takes out, and counts, the UTC days of which 20 hours or more
-// are known and the least power is more than half of the most: no sun does
-// that, whatever the clock of the history says, and readings that stand still
-// for weeks would be taken for a plant in another place.
+// withoutNight removes and counts the UTC days of which at least 20 hours are
+// known and the lowest power is more than half of the highest. No solar plant
+// produces that, whatever the clock of the history, and stuck readings of
+// several weeks would be taken for a plant at another location.
 func withoutNight(s series.Series) int {
 	aDay := int(24 * time.Hour / s.Step)
 	out := 0
@@ -176,7 +177,8 @@ func withoutNight(s series.Series) int {
 		if known*24 < 20*aDay || least <= 0.5*most {
 			continue
 		}
-		// What stands still into such a day, or out of it, goes along.
+		// Constant values before or after such a day are removed as
+		// well.
 		still := func(i int, edge float64) bool { return math.Abs(s.Values[i]-edge) <= 1e-9*edge }
 		a, b := from-len(day), from
 		for first := day[0]; a > 0 && still(a-1, first); a-- {
@@ -199,15 +201,14 @@ func (t *training) weatherSpec(season bool) spec {
 	return s
 }
 
-// look lays the weather on the model's grid.
+// look resamples the weather to the model's grid.
 func (t *training) look(light *sky, g geometry) {
 	t.outlook = look(t.site.Location, g, light, t.weather, t.from, t.n, t.share.Len())
 }
 
-// world is what is known with the envelope learned before tick end.
-//
-// The geometry under it is fitted to the whole history even in a backtest: it is
-// something a site's owner could have told.
+// world returns what is known with the envelope learned before tick end. The
+// geometry is fitted to the whole history even in a backtest: it is information
+// that a site's owner could have given.
 func (t *training) world(light *sky, hourly *history, end int64) *siteContext {
 	p := &history{start: hourly.start, power: hourly.power}
 	w := &siteContext{longitudeDeg: t.site.Location.LongitudeDeg, sky: *light, past: p}
@@ -264,7 +265,7 @@ func (t *training) fill(rep *Report, s spec, l *learners, fitted fitReport, a *s
 	rep.TrainRMSEKW = t.trainRMSE(l, a)
 }
 
-// learned tells how the members were fitted.
+// learned records how the members were fitted.
 func (r *Report) learned(s spec, l *learners, fitted fitReport) {
 	r.Features, r.Members, r.Weights = s.names(), memberNames, l.weights
 	r.TrainingPoints = fitted.rows
@@ -307,11 +308,12 @@ func limit(q []float32, top float32) {
 	}
 }
 
-// top is the most that n ticks from t on can give: the capacity and, of learners
-// that know nothing of the weather, what a clear sky with cloud edges can. In a
-// season that was not seen yet the learned envelope is that of another; what the
-// sun alone would give counts there. Learners of weather know the light better
-// than the envelope: to cut their bands there left rising seasons uncovered.
+// top returns the highest possible power of n ticks from t: the capacity and,
+// for learners without weather, the clear sky with cloud edges. In a season
+// without data the learned envelope is that of another season, so the power
+// from the sun's position is used there. Learners with weather know the
+// irradiance better than the envelope: limiting their quantiles reduced
+// coverage in spring.
 func (w *siteContext) top(by *learners, clear float32, t int64, n int, capacity float32) float32 {
 	if by != nil && by.spec.Weather {
 		return capacity
@@ -320,7 +322,8 @@ func (w *siteContext) top(by *learners, clear float32, t int64, n int, capacity 
 	return min(capacity, float32(cloudEdge*clear)+0.02)
 }
 
-// cloudEdge is how far power rises above the clear sky's at the edge of clouds.
+// cloudEdge is the ratio to which power rises above the clear sky at the edge
+// of clouds.
 const cloudEdge = 1.2
 
 func (t *training) capacity() float32 { return float32(t.site.CapacityKW / t.peakKW) }

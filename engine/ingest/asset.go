@@ -57,9 +57,9 @@ func (t *table) assetsOf(groups []*group) []*assetData {
 	return out
 }
 
-// choose picks the column that says most about production: AC power, else
-// energy of each interval, else a counter, else what was fed into the grid.
-// told is what kind of energy former files of the source have held.
+// choose selects the column that best describes production: AC power, otherwise
+// interval energy, otherwise a counter, otherwise energy fed into the grid.
+// told is the kind of energy in earlier files of the source.
 func (a *assetData) choose(step time.Duration, told string, rep *report) bool {
 	seconds := int64(step / time.Second)
 	power := a.sumOfPhases(rep)
@@ -132,7 +132,8 @@ var kindWords = map[string]string{
 	KindPower: "power", KindIntervalEnergy: "the energy of each interval", KindCounter: "a lifetime counter", KindDailyCounter: "a counter of the day so far",
 }
 
-// keepEnergy keeps the energy columns beside power, where their unit is known.
+// keepEnergy keeps the energy columns in addition to power if their unit is
+// known.
 func (a *assetData) keepEnergy(interval, counter *column) {
 	if counter != nil && counter != a.main && counter.unit.dim == dimEnergy {
 		a.counterKWh = a.group.gather(counter)
@@ -185,7 +186,9 @@ func (a *assetData) warnOthers(rep *report) {
 	}
 }
 
-// sumOfPhases is the column of power that is the sum of all others of the asset, as that of an inverter is the sum of its phases; nil if there is none.
+// sumOfPhases returns the column of power that is the sum of all other power
+// columns of the asset, as the power of an inverter is the sum of its phases,
+// or nil.
 func (a *assetData) sumOfPhases(rep *report) *column {
 	var columns []*column
 	for _, c := range a.columns {
@@ -212,7 +215,7 @@ func (a *assetData) sumOfPhases(rep *report) *column {
 	return sum.main
 }
 
-// has says that a column holds a value of this asset.
+// has reports whether a column holds a value of this asset.
 func (a *assetData) has(c *column) bool {
 	if c.count == 0 || a.group.direct {
 		return c.count > 0
@@ -225,7 +228,7 @@ func (a *assetData) has(c *column) bool {
 	return false
 }
 
-// flat says that a column never moves from zero.
+// flat reports whether a column is always zero.
 func flat(c *column) bool {
 	for _, v := range c.values {
 		if v != 0 && !math.IsNaN(v) {
@@ -235,7 +238,7 @@ func flat(c *column) bool {
 	return true
 }
 
-// needsUnit says that neither header nor cells give the unit of the main
+// needsUnit reports whether neither header nor cells give the unit of the main
 // column.
 func (a *assetData) needsUnit() bool {
 	return a.main.unit.dim == dimNone && len(a.main.units) == 0
@@ -288,7 +291,8 @@ func (a *assetData) dropOutside(capacityKW float64, step time.Duration) {
 	}
 }
 
-// mostlyOutside says that so much was blanked that it cannot be faults.
+// mostlyOutside reports whether too many values were removed for faults to be
+// the reason.
 func (a *assetData) mostlyOutside() bool {
 	kept := 0
 	for _, v := range a.powerKW {
@@ -299,7 +303,7 @@ func (a *assetData) mostlyOutside() bool {
 	return a.notes.outside > kept/4 && a.notes.outside > 2
 }
 
-// within is values, or a copy of them without what is beyond most.
+// within returns values, or a copy without the values above most.
 func within(values []float64, most float64) (out []float64, dropped int) {
 	for i, v := range values {
 		if math.Abs(v) <= most || math.IsNaN(v) {
@@ -317,7 +321,7 @@ func within(values []float64, most float64) (out []float64, dropped int) {
 // holdFactor times the capacity is the most that a mean power can be.
 const holdFactor = 3
 
-// decideOnce says the same about several assets only once.
+// decideOnce reports the same decision about several assets only once.
 func (r *report) decideOnce(topic, format string, args ...any) {
 	d := Decision{topic, fmt.Sprintf(format, args...)}
 	if !slices.Contains(r.decisions, d) {
@@ -325,7 +329,7 @@ func (r *report) decideOnce(topic, format string, args ...any) {
 	}
 }
 
-// say puts what happened to counters and values into words.
+// say reports what was done with counters and values.
 func (n counterNotes) say(name string, rep *report) {
 	of := ""
 	if name != "" {

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestBombs: files as large as an upload may be and made to cost more are
-// refused in words, or read, within some times the memory of any file.
+// TestBombs: files of the largest upload size that are built to cost more are
+// rejected with a reason, or read, within a small multiple of the memory of any
+// file.
 func TestBombs(t *testing.T) {
 	const size = 10 << 20
 	fill := func(head, piece string) string { return head + strings.Repeat(piece, (size-len(head))/len(piece)) }

@@ -94,7 +94,7 @@ var ambiguousOffsets = map[string]int{
 	"EST": -5 * hour, "CST": -6 * hour, "BST": hour, "IST": 5*hour + 30*minute, "AST": -4 * hour,
 }
 
-// abbreviationOffset looks an abbreviation up in the zone itself, as in force
+// abbreviationOffset looks up an abbreviation in the zone itself, as in force
 // within the half year around t, then in the table.
 func abbreviationOffset(abbr string, t int64, site *time.Location) (int, bool) {
 	for _, at := range []int64{t, t - 182*day, t + 182*day} {

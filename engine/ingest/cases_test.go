@@ -16,7 +16,7 @@ import (
 	"app.sunloop/engine/realdata"
 )
 
-// now stands for the day of the upload in all tests.
+// now is the day of the upload in all tests.
 var now = time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC)
 
 // sidecar is what a correct import of a case gives.
@@ -36,7 +36,7 @@ type sidecar struct {
 	Manufacturer    *string  `json:"manufacturer"`
 }
 
-// answer is the part of a summary that a sidecar speaks of.
+// answer is the part of a summary that a sidecar file describes.
 type answer struct {
 	Accept          bool
 	ErrorKind       Kind

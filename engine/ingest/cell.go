@@ -9,7 +9,7 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// read is the value of a cell in the base unit, NaN for anything that is no
+// read returns the value of a cell in the base unit, NaN if the cell is not a
 // number.
 func (c *column) read(cell []byte) float64 {
 	if len(cell) == 0 {

@@ -49,7 +49,7 @@ func (c *cursor) clock(s *stamp) bool {
 	return m < 60 && sec < 61 && s.sec <= day
 }
 
-// hourMark takes what stands between hours and minutes.
+// hourMark consumes the separator between hours and minutes.
 func (c *cursor) hourMark() bool {
 	for _, mark := range []string{":", ".", "h", "H", "：", "時", "时", "시"} {
 		if c.take(mark) {
@@ -107,7 +107,8 @@ func (c *cursor) halfOfDay() byte {
 	return 0
 }
 
-// parseClock reads a cell that holds a time of day alone, of a range the start.
+// parseClock reads a cell that holds only a time of day; of a range it returns
+// the start.
 func parseClock(cell []byte) (sec int, zone zoneMark, ok bool) {
 	if sec, ok := plainClock(cell); ok {
 		return sec, zone, true

@@ -9,7 +9,7 @@ import (
 	"app.sunloop/engine/ingest"
 )
 
-// conserved says in which way the counts of a result do not add up, "" if they do.
+// conserved describes how the counts of a result do not add up, "" if they do.
 func conserved(res *ingest.Result) string {
 	sum := res.Rows.Used
 	for why, n := range res.Rows.Skipped {

@@ -62,9 +62,9 @@ func rollover(a, b, mostKWh float64) float64 {
 	return 0
 }
 
-// dropGlitches blanks readings that a lifetime counter cannot have had: a run
-// near zero after which the old level is back, and a single reading above the
-// next ones, which go on from the level before it.
+// dropGlitches removes readings that are impossible for a lifetime counter: a
+// run near zero after which the old level returns, and a single reading above
+// the next ones, which continue from the level before it.
 func dropGlitches(kWh []float64) (dropped int) {
 	const nearZero, sameLevel = 0.01, 0.999
 	var at []int // readings in use

@@ -39,7 +39,7 @@ func unpacked(t testing.TB, path string) []byte {
 	return raw
 }
 
-// known is what is known of a real file from counting it by other means.
+// known holds facts about a real file, counted by other means.
 type known struct {
 	Kind, Unit, Maker string
 	Minutes           int
@@ -61,7 +61,8 @@ var realFiles = []struct {
 	{"gefcom2014-solar/zone1_201204-201312.csv.gz", "UTC", 1560, known{KindPower, "fraction", "", 60, "1", 15360, "2012-04-01T01:00:00Z", "2014-01-01T00:00:00Z", 1429.2, 1560 * 2664.544936}},
 	{"gefcom2014-solar/zone2_201204-201312.csv.gz", "UTC", 0, known{KindPower, "kW", "", 60, "2", 15360, "2012-04-01T01:00:00Z", "2014-01-01T00:00:00Z", 0.977753, 2953.1835}},
 	{"gefcom2014-solar/zone3_201204-201312.csv.gz", "UTC", 4000, known{KindPower, "fraction", "", 60, "3", 15360, "2012-04-01T01:00:00Z", "2014-01-01T00:00:00Z", 4000 * 1.00355, 4000 * 3060.1929}},
-	// The sun says that the clock is put forward, though every day has 48 rows.
+	// The sun's position shows that the clock is put forward, although
+	// every day has 48 rows.
 	{"household-30min/ausgrid_customer12_2011-2012.csv.gz", "Australia/Sydney", 0, known{KindIntervalEnergy, "kWh", "", 30, "", 17566, "2011-06-30T14:00:00Z", "2012-06-30T13:30:00Z", 1.8, 5185.616}},
 	{"portal-exports/danfoss-weblogger/summary_2019-07_2019-10.txt", "Europe/Rome", 0, known{KindPower, "W", "", 10, "", 3232, "2019-07-01T10:10:00Z", "2019-10-05T10:20:00Z", 138.884, 163748.438}},
 	{"portal-exports/enphase-enlighten/9999999_custom_report.csv", "Europe/Amsterdam", 0, known{KindIntervalEnergy, "Wh", "Enphase", 60, "", 5591, "2023-12-31T23:00:00Z", "2024-08-20T21:00:00Z", 3.366, 2000.524}},

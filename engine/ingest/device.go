@@ -57,7 +57,8 @@ func (p *plan) splitDevices() {
 	}
 }
 
-// nameOthers makes the names of columns of production their units, where a line of units of measure below makes the unknown names of others theirs.
+// nameOthers uses the names of production columns as their units if a line of
+// units of measure below assigns the columns with unknown names to them.
 func (p *plan) nameOthers(stacked map[string]bool) {
 	var others []*column
 	named := 0
@@ -85,7 +86,9 @@ func (p *plan) nameOthers(stacked map[string]bool) {
 	}
 }
 
-// numberedTotals corrects columns that a word makes a total, though their names differ in a number or a letter only, as "Plant 1" and "Plant 2".
+// numberedTotals corrects columns that a word of their name marks as totals
+// although the names differ in a number or a letter only, as "Plant 1" and
+// "Plant 2".
 func (p *plan) numberedTotals() {
 	families := map[string][]*column{}
 	for _, col := range p.columns {
@@ -115,11 +118,13 @@ func holdsName(column, name string) bool {
 	return (end == len(column) || !alphanumeric(rune(column[end]))) && (i == 0 || !alphanumeric(rune(column[i-1])))
 }
 
-// inverterName is a device's name that cannot mean anything else.
+// inverterName matches a device name that is unambiguous.
 var inverterName = regexp.MustCompile(`(?i)^(inv|inverter|wr|wechselrichter|device)[ _-]?\d+$`)
 
-// devicesOf are the names of the units that the columns of one role belong to. They are what the columns' names do not share: names that differ in a
-// number or a letter only, or that are called by nothing but the unit. Words that say what is measured are left out where they are known.
+// devicesOf returns the names of the units to which the columns of one role
+// belong: the parts in which the columns' names differ, if they differ in a
+// number or a letter only, or consist of the unit's name only. Known words for
+// the measured quantity are removed.
 func (p *plan) devicesOf(r role) map[*column]string {
 	families := map[string][]*column{}
 	for _, col := range p.columns {
@@ -159,8 +164,10 @@ func (p *plan) devicesOf(r role) map[*column]string {
 	return names
 }
 
-// oneFamily reports whether columns that differ in more than numbers and letters are still those of several units: they share words that say what is
-// measured, one unit of measure, and differ only in words that say nothing of it.
+// oneFamily reports whether columns whose names differ in more than numbers and
+// letters still belong to several units: they share words for the measured
+// quantity, have one unit of measure, and differ only in words without a known
+// meaning.
 func (p *plan) oneFamily(families map[string][]*column) bool {
 	const names = cDevice | cCabinet | cSite | cSerial | cCount | cUnit | cTotal | cModule
 	var all []*column
@@ -185,8 +192,9 @@ func (p *plan) oneFamily(families map[string][]*column) bool {
 	return true
 }
 
-// family is what columns of several units have in common: the name without its numbers and single letters. Columns called by their unit alone are one
-// family where a unit of measure says what they hold.
+// family returns the common part of the names of several units' columns: the
+// name without its numbers and single letters. Columns named by their unit only
+// are one family if a unit of measure states what they hold.
 func (p *plan) family(col *column) string {
 	if conceptsOf(col.name)&(cPower|cEnergy|cProduction|cLifetime|cDaily) == 0 && col.unit.dim != dimNone {
 		return ""
@@ -242,7 +250,8 @@ func withoutStem(columns []*column) []*column {
 	return out
 }
 
-// ownNames are the names of units in the names of columns of one family; nil if the names do not tell the columns apart.
+// ownNames returns the names of units in the names of columns of one family, or
+// nil if the names do not distinguish the columns.
 func ownNames(columns []*column) []string {
 	tokens := make([][]token, len(columns))
 	for i, col := range columns {
@@ -285,7 +294,7 @@ func ownNames(columns []*column) []string {
 		own := col.name[tokens[i][from].at : tokens[i][to].at+len(tokens[i][to].text)]
 		switch rest := residue(col.name); {
 		case len([]rune(own)) <= 3 && from > 0:
-			// A bare number or letter says too little: the word before it is part of the name, or the two words.
+			// A number or letter is not a name: include the word before it, or two words.
 			first := from - 1
 			if first > 0 && words().pairs[fold(tokens[i][first-1].text)+fold(tokens[i][first].text)]&(cDevice|cSite) != 0 {
 				first--
@@ -305,8 +314,8 @@ func ownNames(columns []*column) []string {
 	return names
 }
 
-// residue is what is left of a column's name without the words that say what
-// it measures: "INV-01", "Inverter 2", "P7".
+// residue returns a column's name without the words for the measured quantity:
+// "INV-01", "Inverter 2", "P7".
 func residue(name string) string {
 	words := rawTokens(name)
 	from, to := -1, 0

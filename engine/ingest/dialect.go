@@ -19,7 +19,8 @@ var delimiters = []byte{';', '\t', '|', ','}
 
 var delimiterNames = map[byte]string{';': "semicolon", '\t': "tab", '|': "pipe", ',': "comma"}
 
-// sampleRecords is how many records the questions about the shape look at.
+// sampleRecords is the number of records that are examined to determine the
+// layout.
 const sampleRecords = 400
 
 // sniff finds the delimiter: the file's own word first, else the one that

@@ -274,8 +274,8 @@ func TestAnyDialect(t *testing.T) {
 	})
 }
 
-// TestAnyOrder asserts that the order of rows does not matter where each time
-// stands for itself.
+// TestAnyOrder asserts that the order of rows does not matter if each time is
+// unambiguous.
 func TestAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWriting(t)
@@ -312,9 +312,9 @@ func compare(t *rapid.T, w writing, p plant, res *Result) {
 	}
 }
 
-// usable is the power that a file of the kind tells of a device: a counter says
-// nothing of the time before its first reading, and of what a missing one hides
-// only the mean.
+// usable returns the power that a file of the kind determines for a device: a
+// counter determines nothing before its first reading, and only the mean over a
+// missing one.
 func (p plant) usable(kind string, device int) map[int64]float64 {
 	out := map[int64]float64{}
 	sum, n, first := 0.0, 0.0, true

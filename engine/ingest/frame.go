@@ -21,8 +21,8 @@ type group struct {
 	measured map[*column][]float64 // what further returned
 }
 
-// groups sorts the rows by asset and time. Assets come in the order in which
-// they first appear as time goes on.
+// groups sorts the rows by asset and time. Assets are in the order of their
+// first row by time.
 func (t *table) groups(utc []int64, reversed bool) []*group {
 	if len(t.names) <= 1 && !reversed && rising(utc) {
 		return []*group{{name: strings.Join(t.names, ""), times: utc, direct: true}}
@@ -72,7 +72,7 @@ func (t *table) groups(utc []int64, reversed bool) []*group {
 	return out
 }
 
-// rising says that every row has a time later than the row before.
+// rising reports whether every row is later than the previous one.
 func rising(utc []int64) bool {
 	last := int64(noWall)
 	for _, at := range utc {
@@ -118,8 +118,8 @@ func (g *group) gather(c *column) []float64 {
 	return out
 }
 
-// further is a column beside production in the group's order, without what its
-// quantity cannot be. The assets of a wide file share it.
+// further returns a column other than production in the group's order, without
+// values that its quantity cannot have. The assets of a wide file share it.
 func (g *group) further(q series.Quantity, c *column) []float64 {
 	if values, ok := g.measured[c]; ok {
 		return values
@@ -208,8 +208,7 @@ func inLimits(q series.Quantity, values []float64) []float64 {
 	return values
 }
 
-// assemble makes the frame of one asset from its power and all else that its
-// columns hold.
+// assemble builds the frame of one asset from its power and its other columns.
 func (a *assetData) assemble() series.Frame {
 	f := series.Frame{Times: a.group.times}
 	f.Set(series.PowerKW, a.powerKW)

@@ -66,7 +66,7 @@ func (s sampled) remark() bool {
 	return s.filled() == 1 && (strings.HasPrefix(s.cells[0], "#") || strings.HasPrefix(s.cells[0], "//"))
 }
 
-// head is where the header is and what stands above it.
+// head is the position of the header and the text above it.
 type head struct {
 	sample   []sampled
 	first    int       // index in sample of the first data record
@@ -105,8 +105,9 @@ func formOf(cell string) timeForm {
 	return formNone
 }
 
-// timeNameRank says how much a column's name promises to be the time: a start
-// beats a time, a time a date, a nameless column an end. -1: it names no time.
+// timeNameRank ranks how likely a column's name denotes the time: a start
+// before a time, a time before a date, a column without name before an end. -1:
+// it does not denote a time.
 func timeNameRank(name string) int {
 	if datePattern.MatchString(name) {
 		return 4
@@ -140,7 +141,7 @@ func timeNameRank(name string) int {
 // datePattern is a date's pattern as some portals write it above the column.
 var datePattern = regexp.MustCompile(`(?i)\b(d{1,2}[./ -]m{1,3}[./ -](y{2,4}|j{2,4}|a{2,4})|m{1,2}[./ -]d{1,2}[./ -]y{2,4}|y{2,4}[./ -]?m{1,2}[./ -]?d{1,2})\b`)
 
-// patternOrder is the order that a date pattern in a header asks for.
+// patternOrder returns the order that a date pattern in a header specifies.
 func patternOrder(text string) (dateOrder, bool) {
 	m := strings.ToLower(datePattern.FindString(text))
 	switch {
@@ -215,8 +216,8 @@ func firstFilled(sample []sampled) sampled {
 }
 
 // candidate looks for the record from which column c, whose cells have the
-// given forms, reads as times of one form: it does, and so do most of the next
-// ones.
+// given forms, reads as times of one form: this record does, and most of the
+// next ones do.
 func candidate(sample []sampled, forms []timeForm, c int, form timeForm) (timeCandidate, bool) {
 	const ahead = 20
 	total := 0
@@ -365,7 +366,7 @@ func partsCandidate(sample []sampled) (timeCandidate, bool) {
 	return timeCandidate{}, false
 }
 
-// noTimes says why a file without a time column is refused.
+// noTimes returns the error for a file without a time column.
 func noTimes(sample []sampled) error {
 	for i, s := range sample {
 		timed, measured := false, false
@@ -402,7 +403,7 @@ func hasNumber(s sampled) bool {
 	return false
 }
 
-// digitsOnly says that a cell holds digits, of any script, and no letter.
+// digitsOnly reports whether a cell holds digits of any script and no letter.
 func digitsOnly(cell string) bool {
 	return strings.ContainsFunc(cell, unicode.IsDigit) && !strings.ContainsFunc(cell, unicode.IsLetter)
 }
@@ -420,7 +421,8 @@ func hasLetters(s sampled) bool {
 
 // headerRows collects the header lines above the first data record. A line that
 // names the time is the topmost one, unless those above leave its cell empty;
-// below it stand lines of units, above it lines of devices and serial numbers.
+// lines of units follow below it, lines of devices and serial numbers precede
+// it.
 func (h *head) headerRows() {
 	const tallest, blanks = 8, 2
 	i := h.first - 1
@@ -473,8 +475,9 @@ func (h *head) foreignRows() (line int) {
 	return line
 }
 
-// above says that a line belongs to the header line below it: it leaves the
-// time's cell empty, or it tells columns apart that the line below calls alike.
+// above reports whether a line belongs to the header line below it: its time
+// cell is empty, or it distinguishes columns that have the same name in the
+// line below.
 func (s sampled) above(below sampled, timeColumn int) bool {
 	if s.filled() < 2 {
 		return false
@@ -492,7 +495,7 @@ func (s sampled) above(below sampled, timeColumn int) bool {
 	return false
 }
 
-// unitsOnly says that the line holds nothing but units beside the time.
+// unitsOnly reports whether the line holds only units, apart from the time.
 func unitsOnly(s sampled, timeColumn int) bool {
 	n := 0
 	for c, cell := range s.cells {
@@ -507,11 +510,11 @@ func unitsOnly(s sampled, timeColumn int) bool {
 	return n > 0
 }
 
-// pair is what the preamble says: "Unite" is "W".
+// pair is an entry of the preamble: "Unite" is "W".
 type pair struct{ key, value string }
 
-// pairs reads the preamble: titles alone, "key;value" lines, and tables of one
-// line of keys above one of values.
+// pairs reads the preamble: titles, "key;value" lines, and tables of one line
+// of keys above one of values.
 func (h *head) pairs() []pair {
 	var out []pair
 	for i, s := range h.preamble {

@@ -34,9 +34,9 @@ func semicolonYear() []byte {
 }
 
 // BenchmarkRead imports on one core. ratio-to-encoding/csv is the time that
-// encoding/csv alone needs for the same bytes, without looking at a cell, over
-// the time of Read; both take turns, so that a busy machine slows both.
-// peak-heap-MiB is all that the process holds, the given bytes included.
+// encoding/csv needs for the same bytes, without examining a cell, over the
+// time of Read; both alternate, so that a busy machine slows both.
+// peak-heap-MiB is the heap of the process, including the given bytes.
 func BenchmarkRead(b *testing.B) {
 	for _, f := range []struct {
 		name, zone string

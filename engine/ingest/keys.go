@@ -11,7 +11,8 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// keys are the columns that tell the rows of one time apart, -1 where there is none.
+// keys are the columns that distinguish the rows of one time, -1 if there is
+// none.
 type keys struct {
 	asset   int // names the row's asset
 	second  int // completes the asset's name, as a plant does an inverter's number
@@ -130,8 +131,9 @@ func (s *keyScan) conflicts(columns ...int) (n int, lines [2]int) {
 	return n, lines
 }
 
-// searchKeys is the choice of keys under which rows of one asset and time do not contradict each other; ok is false if there is none.
-// Of several choices it prefers one column to two, then the better name, then the fewer assets.
+// searchKeys returns the key columns with which rows of one asset and time do
+// not contradict each other. ok is false if there are none. It prefers one
+// column to two, then the better name, then fewer assets.
 func (p *plan) searchKeys(s *keyScan) (k keys, ok bool) {
 	k = noKeys
 	most := int(maxConflicts * float64(len(s.times)))
@@ -173,7 +175,8 @@ func (p *plan) searchKeys(s *keyScan) (k keys, ok bool) {
 	names := func(i int) bool { return takeApart(p.title(s.columns[i])).any(cSerial | cDevice) }
 	for i := range s.columns {
 		for j := range i {
-			// A number of each series tells rows apart as well, but only a name and a quantity say what they are.
+			// A number per series distinguishes rows as well, but only a name and a quantity describe
+			// them.
 			if !single || names(i) && p.namesQuantity(s, j, k.unit) || names(j) && p.namesQuantity(s, i, k.unit) {
 				consider(j, i)
 			}

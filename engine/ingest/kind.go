@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// energyShape is what the values of an energy column look like in time order.
+// energyShape describes the values of an energy column in time order.
 type energyShape struct {
 	steps     int     // between successive readings
 	falls     int     // to a lower value
@@ -73,8 +73,9 @@ func shapeOf(times []int64, values []float64) energyShape {
 	return s
 }
 
-// fewDays are too few to tell an energy's kind by its values: what rises all
-// morning may count, or may be what each interval made.
+// fewDays is the number of days below which values do not determine the kind of
+// energy: values that rise all morning may be those of a counter or of
+// intervals.
 const fewDays = 2
 
 // kindHint is what other files of the source have shown, for a short file whose
@@ -91,8 +92,9 @@ func kindHint(told string, promise role, s energyShape) bool {
 	return told == KindIntervalEnergy
 }
 
-// kindByValues tells interval energy, lifetime counter and counter of the day
-// apart. The name's promise stands unless the values break it.
+// kindByValues distinguishes interval energy, lifetime counter and daily
+// counter. The kind that the name suggests is used unless the values contradict
+// it.
 func kindByValues(promise role, s energyShape, interval int64) (kind, why string) {
 	daily := interval >= 20*hour
 	neverFalls := s.falls-s.toZero <= s.steps/200 && s.toZero <= 2+s.steps/500
@@ -118,8 +120,8 @@ func kindByValues(promise role, s energyShape, interval int64) (kind, why string
 	return KindIntervalEnergy, "the values rise and fall"
 }
 
-// mayBeDaily says that what was taken for a lifetime counter may be the energy
-// of each day of a spring: few values, one a day, and none far above one step.
+// mayBeDaily reports whether the values taken for a lifetime counter may be
+// daily energies in spring: few values, one a day, and none far above one step.
 func (s energyShape) mayBeDaily(interval int64) bool {
 	const season, far = 90, 100
 	return interval >= 20*hour && s.level == 0 && s.steps < season && s.first < far*s.rise
@@ -139,15 +141,16 @@ func sorted(values ...float64) []float64 {
 	return values
 }
 
-// limitFinder tells register limits from other values of a unit. The next
-// value mostly lies between the same two limits as the last, so it remembers
-// them.
+// limitFinder distinguishes register limits from other values of a unit. The
+// next value mostly lies between the same two limits as the last, so it
+// remembers them.
 type limitFinder struct {
 	unit     *unit
 	from, to float64 // values in between are no limits
 }
 
-// isLimit says that a value in base units was written as a register limit.
+// isLimit reports whether a value in base units was written as a register
+// limit.
 func (f *limitFinder) isLimit(v float64) bool {
 	if v > f.from && v < f.to {
 		return false
@@ -178,9 +181,9 @@ func (f *limitFinder) isLimit(v float64) bool {
 	return false
 }
 
-// dropSentinels blanks register limits that stand far outside of everything
-// else the column holds, or of the capacity where it is known, and power that
-// is a hundred times what the column else holds.
+// dropSentinels removes register limits that are far outside of all other
+// values of the column, or of the capacity if it is known, and power that is a
+// hundred times the column's other values.
 func (c *column) dropSentinels(capacityKW float64) {
 	const absurd = 100
 	mean, largest, low, limits := c.survey()
@@ -220,8 +223,8 @@ func (c *column) dropSentinels(capacityKW float64) {
 	}
 }
 
-// survey looks at a column once: mean and largest size of its values, the
-// lowest value that is no register limit (0 at most), and how many are limits.
+// survey examines a column once: mean and largest size of its values, the
+// lowest value that is no register limit (0 at most), and the number of limits.
 func (c *column) survey() (mean, largest, low float64, limits int) {
 	finder := limitFinder{unit: &c.unit}
 	n := 0

@@ -2,7 +2,7 @@ package ingest
 
 import "strconv"
 
-// read puts the time of a record into p.now; false where there is none.
+// read stores the time of a record in p.now. It returns false if there is none.
 func (p *timePlan) read(cells [][]byte) bool {
 	if p.form == formParts {
 		return p.readParts(cells)
@@ -107,8 +107,8 @@ func (p *timePlan) calendar(cell []byte) bool {
 	return true
 }
 
-// dateEnds says that the date of a cell may end before byte n, with a time of
-// day after it.
+// dateEnds reports whether the date of a cell may end before byte n, followed
+// by a time of day.
 func dateEnds(cell []byte, n int) bool { return cell[n] == ' ' || cell[n] == 'T' }
 
 // clock reads the time of day that follows a date.

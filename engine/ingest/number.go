@@ -49,9 +49,9 @@ func plainNumber(cell []byte, decimal byte) (v float64, ok bool) {
 	return v, true
 }
 
-// parseNumber reads a number; rest is the text after it, such as a unit. ok is
-// false for anything that does not start with a number, for words such as
-// "NaN", and for numbers no float64 holds.
+// parseNumber reads a number. rest is the text after it, such as a unit. ok is
+// false for text that does not start with a number, for words such as "NaN",
+// and for numbers outside of float64.
 func parseNumber(cell []byte, style numberStyle) (v float64, rest []byte, ok bool) {
 	i, negative := 0, false
 	if len(cell) > 0 && (cell[0] == '-' || cell[0] == '+') {
@@ -103,7 +103,7 @@ loop:
 	return v, trim(cell[i:]), true
 }
 
-// groups says that b starts with a mark between groups of three digits.
+// groups reports whether b starts with a separator of groups of three digits.
 func groups(b []byte, group byte) bool {
 	n := groupMarkLen(b)
 	if n == 0 || (b[0] == '.' || b[0] == ',') && b[0] != group {
@@ -276,7 +276,8 @@ func (e numberEvidence) style(delim byte) (style numberStyle, sure bool) {
 	case e.commaThree > 0: // quoted, as in "1,234"
 		return dot, false
 	case e.dotThree > 0 && e.small > 0 && e.large == 0 && e.dotOnly == 0:
-		// 726 beside 1.099 and never 1099: the dot groups thousands.
+		// 726 next to 1.099 and never 1099: the dot separates
+		// thousands.
 		return comma, true
 	}
 	return dot, false

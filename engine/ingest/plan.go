@@ -30,7 +30,7 @@ type column struct {
 	eitherMark bool // its mark before three digits may be a decimal mark or one between thousands
 }
 
-// plan says how the records below the header are to be read.
+// plan describes how the records below the header are read.
 type plan struct {
 	head    head
 	timed   []sampled // sampled records below the header that have a time
@@ -50,7 +50,7 @@ type plan struct {
 	cells    int  // cells of the header
 }
 
-// timePlan says in which columns the time is.
+// timePlan states in which columns the time is.
 type timePlan struct {
 	form   timeForm
 	column int
@@ -99,7 +99,8 @@ func makePlan(h head, maker string, given *keys) (*plan, error) {
 	return p, nil
 }
 
-// findValue makes sure that a long file has a column of values: if no name says which it is, the one with the most numbers.
+// findValue ensures that a long file has a column of values: if no name denotes
+// it, the one with the most numbers.
 func (p *plan) findValue() {
 	if p.find(roleValue, rolePower, roleEnergy) != nil {
 		return
@@ -135,7 +136,7 @@ func (p *plan) readPreamble() {
 		key, value := takeApart(kv.key), takeApart(kv.value)
 		switch {
 		case kv.key == "":
-			// The title nearest to the header says most, unless only another one names a unit.
+			// The title nearest to the header has priority, unless only another one names a unit.
 			if meaningOf(value).role != roleNone && (p.context.unit.dim == dimNone || value.unit.dim != dimNone) {
 				p.context = value
 			}
@@ -221,7 +222,7 @@ func (p *plan) title(c int) string {
 	return ""
 }
 
-// findClock finds the time of day that stands beside a date.
+// findClock finds the column of the time of day that belongs to a date column.
 func (p *plan) findClock(taken map[int]bool) {
 	if p.time.form == formParts {
 		p.findParts(taken)
@@ -431,7 +432,8 @@ func (p *plan) describe(c int) *column {
 	col.name, col.unit = h.name, h.unit
 	col.means, known = ruled(h)
 	if !known && !h.any(cTime|cDate|cStart|cEnd|cCount) && !(h.any(cSerial|cSite) && h.names()) && p.measures(c) {
-		// The name says nothing: a title may, or the values.
+		// The name is unknown: a title may give the meaning, or the
+		// values.
 		col.means = meaning{role: roleUnknown}
 		col.readings = h.any(cLifetime)
 		p.borrowContext(col)
@@ -446,8 +448,9 @@ func (p *plan) describe(c int) *column {
 	return col
 }
 
-// lettered reports whether cell c of a header line has a single letter and another cell of the line differs from it in that letter only, so that the
-// letter tells units apart and is no unit of measure: "Roof V", "Roof W".
+// lettered reports whether cell c of a header line has a single letter and
+// another cell of the line differs from it in that letter only, so that the
+// letter identifies units and is no unit of measure: "Roof V", "Roof W".
 func (p *plan) lettered(s sampled, c int) bool {
 	name, ok := withoutLetter(s.cell(c))
 	if !ok {
@@ -485,13 +488,14 @@ func takeApartLettered(name string) header {
 	return h
 }
 
-// names says that the header is of a column of names, "Device" or "Serial no.",
-// and no name itself, as "Inverter 2" is.
+// names reports whether the header is that of a column of names, "Device" or
+// "Serial no.", and not itself a name, as "Inverter 2" is.
 func (h header) names() bool {
 	return h.unknown == 0 && h.any(cSerial|cDevice|cSite) && !strings.ContainsAny(h.name, "0123456789")
 }
 
-// measures reports whether the cells of column c look like measurements: numbers that differ, and have decimals or four digits or many values.
+// measures reports whether the cells of column c look like measurements:
+// numbers that differ, and have decimals or four digits or many values.
 func (p *plan) measures(c int) bool {
 	seen, n, long := map[string]bool{}, 0, 0
 	p.data(c, func(cell string) {
@@ -617,15 +621,15 @@ func (p *plan) repeatsTimes() bool {
 const noKey = cPower | cEnergy | cConsumption | cGrid | cBattery | cAC | cDC | cVoltage | cCurrent | cTemperature | cIrradiance | cWind | cDirection |
 	cEfficiency | cStatus | cError | cRating | cDuration | cSpecific | cMoney | cPartial
 
-// names says that the cells of column c name quantities.
+// names reports whether the cells of column c name quantities.
 func (p *plan) names(c int) bool {
 	return p.share(c, func(cell string) bool { return meaningOf(takeApart(cell)).role != roleNone }) > 0.2
 }
 
 func isUnit(cell string) bool { _, ok := parseUnit(cell); return ok }
 
-// keyRank ranks a key column: one that tells several assets apart beats one
-// that does not, then a serial number a device, a device a site.
+// keyRank ranks a key column: one that distinguishes several assets before one
+// that does not, then a serial number before a device, a device before a site.
 func (p *plan) keyRank(c int, h header) int {
 	seen := map[string]bool{}
 	p.data(c, func(cell string) { seen[cell] = true })
@@ -644,8 +648,8 @@ func (p *plan) keyRank(c int, h header) int {
 	return rank
 }
 
-// named drops columns that are only called "value" where another column says
-// what it is.
+// named drops columns named only "value" if another column has a meaningful
+// name.
 func named(columns []*column) []*column {
 	any := false
 	for _, col := range columns {

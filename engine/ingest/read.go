@@ -72,7 +72,8 @@ func Read(r io.Reader, o Options) (*Result, error) {
 	if p == nil || err == nil || !mayHaveOtherKeys(err) {
 		return res, err
 	}
-	// Rows contradict each other: the columns that tell them apart have other names than those that are known.
+	// Rows contradict each other: the columns that distinguish them have
+	// unknown names.
 	scan := p.scanKeys(text, d)
 	byValues, ok := p.searchKeys(scan)
 	if ok && byValues != p.keys {
@@ -109,8 +110,8 @@ func readAll(r io.Reader, limit int64) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// tell puts what was found out so far into words, and lets the caller's zone
-// stand in where the file names none.
+// tell reports the decisions so far, and applies the caller's zone if the file
+// names none.
 func (p *plan) tell(encoding string, d dialect, mark string, o Options, rep *report) {
 	rep.decide("encoding", "%s", encoding)
 	rep.decide("delimiter", "%s: %s", delimiterNames[d.delim], d.why)
@@ -254,7 +255,8 @@ func settleUnits(assets []*assetData, step time.Duration, o Options, p *plan, re
 	return strings.Join(written, "|")
 }
 
-// settleKind decides by the capacity whether values are power or the energy of each interval, where neither a name nor a unit says it.
+// settleKind decides by the capacity whether values are power or interval
+// energy, if neither a name nor a unit states it.
 func settleKind(open []*assetData, step time.Duration, capacityKW float64, rep *report) {
 	if capacityKW <= 0 {
 		return
@@ -276,8 +278,9 @@ func settleKind(open []*assetData, step time.Duration, capacityKW float64, rep *
 	rep.decide("values", "taken for %s, which fits the capacity better than %s; neither a name nor a unit says which", kindWords[kind], kindWords[other])
 }
 
-// settleMarks decides whether the one mark in numbers like 1,234 is a decimal mark or one between thousands, where nothing in the file tells: by the
-// capacity, else with a warning.
+// settleMarks decides whether the separator in numbers like 1,234 is a decimal
+// or a thousands separator, if nothing in the file determines it: by the
+// capacity, otherwise with a warning.
 func settleMarks(assets []*assetData, step time.Duration, o Options, rep *report) {
 	const least, most = 0.02, mostOfCapacity
 	var open []*assetData
@@ -339,7 +342,7 @@ func peak(power []float64) float64 {
 	return top[0]
 }
 
-// finish derives power, makes the frames and counts.
+// finish derives power, builds the frames and counts records.
 func (t *table) finish(res *Result, groups []*group, assets []*assetData, step time.Duration, o Options, rep *report) {
 	columns := map[string][]string{}
 	var kinds []string
@@ -403,7 +406,8 @@ func (a *assetData) count() Times {
 	return n
 }
 
-// countRecords counts the records that the frames are made of, and those of units that are left out.
+// countRecords counts the records from which the frames are built, and those of
+// excluded units.
 func (t *table) countRecords(res *Result, groups []*group, assets []*assetData) {
 	res.Rows.Read, res.Rows.Skipped = t.read, t.skipped
 	if len(t.plan.hours) > 0 {
@@ -471,7 +475,8 @@ func (t *table) tellLeftOut(assets []*assetData, rep *report) {
 	}
 }
 
-// reportDropped says where rows lack a time: a footer may, others should not.
+// reportDropped reports where rows lack a time: that is normal for a footer
+// only.
 func (t *table) reportDropped(rep *report) {
 	switch {
 	case t.lost > fewLost:

@@ -219,7 +219,8 @@ Summe;2
 	}
 }
 
-// TestDoubts asserts that a second reading that fits as well is told.
+// TestDoubts asserts that a second interpretation that fits as well is
+// reported.
 func TestDoubts(t *testing.T) {
 	for topic, text := range map[string]string{
 		"unit": "Time,Power\n2024-06-01 10:00,1.5\n2024-06-01 11:00,2\n",

@@ -48,7 +48,8 @@ func (r *records) next() bool {
 	return true
 }
 
-// cell reads one cell and its delimiter; end says that the record ends too.
+// cell reads one cell and its delimiter. end reports that the record ends as
+// well.
 func (r *records) cell() (cell []byte, end bool) {
 	i := r.at
 	for i < len(r.text) && r.text[i] == ' ' {
@@ -110,8 +111,8 @@ func (r *records) quoted(i int) (cell []byte, end, ok bool) {
 // pass steps over the delimiter or line end at i.
 func (r *records) pass(i int) (end bool) {
 	if i < len(r.text) && r.text[i] == r.delim {
-		// A delimiter as the very last byte is followed by one more empty cell,
-		// which nobody misses.
+		// A delimiter as the last byte would be followed by an empty
+		// cell, which is ignored.
 		r.at = i + 1
 		return r.at >= len(r.text)
 	}
@@ -142,12 +143,13 @@ func trim(b []byte) []byte {
 	return b
 }
 
-// edge says that a byte at the end of a cell may be one to cut, or part of one.
+// edge reports whether a byte at the end of a cell may be one to trim, or part
+// of one.
 func edge(c byte) bool { return c <= ' ' || c >= 0x80 }
 
 func blank(c byte) bool { return c == ' ' || c == '\t' || c == 0 || c == '\r' || c == '\n' }
 
-// empty says that a record holds no text.
+// empty reports whether a record holds no text.
 func empty(cells [][]byte) bool {
 	for _, c := range cells {
 		if len(c) > 0 {

@@ -9,7 +9,7 @@ import (
 // DefaultMaxBytes is the size limit of a file when [Options] names none.
 const DefaultMaxBytes = 256 << 20
 
-// Options is what the caller knows beside the file.
+// Options holds what the caller knows in addition to the file.
 type Options struct {
 	Zone       *time.Location // zone of times that carry none and whose file names none; nil is UTC
 	ZoneFrom   string         // whose Zone is, in words, as "the site's zone"; empty: "the given zone"

@@ -65,7 +65,7 @@ type header struct {
 }
 
 func takeApart(name string) header {
-	// The unit may stand before the sensor number or behind it.
+	// The unit may precede the sensor number or follow it.
 	h := header{}
 	h.name, h.unit, _ = splitUnit(sensorID.ReplaceAllString(name, ""))
 	h.has, h.tokens = conceptsOf(serialNumber.ReplaceAllString(h.name, "#")), tokensOf(h.name)
@@ -77,7 +77,7 @@ func takeApart(name string) header {
 	return h
 }
 
-// any says that one of the concepts is in the name.
+// any reports whether one of the concepts is in the name.
 func (h header) any(c concept) bool { return h.has&c != 0 }
 
 func (h header) dim(dims ...dimension) bool {
@@ -102,7 +102,8 @@ func (h header) input() int {
 	return 1
 }
 
-// oneOfThree says that the name is of one phase: "Phase A …", "L2 …", "PacR".
+// oneOfThree reports whether the name is that of one phase: "Phase A …", "L2
+// …", "PacR".
 func (h header) oneOfThree() bool {
 	if h.any(cPhase) {
 		return true
@@ -119,8 +120,9 @@ func (h header) oneOfThree() bool {
 		(tokenConcepts(h.tokens[n-2]) != 0 || n > 2 && words().pairs[h.tokens[n-3]+h.tokens[n-2]] != 0)
 }
 
-// rules say what a column means, the first that holds. They start with what
-// is never production, so that the rules for power and energy can be wide.
+// rules determine the meaning of a column; the first that matches applies. They
+// start with what is never production, so that the rules for power and energy
+// can be wide.
 var rules = []struct {
 	why  string
 	when func(header) bool
@@ -152,8 +154,8 @@ var rules = []struct {
 	{"state of health", func(h header) bool { return h.any(cStateOfHealth) && h.dim(dimNone, dimPercent) }, quantity(series.StateOfHealth)},
 	{"percent", func(h header) bool { return h.dim(dimPercent) || h.any(cEfficiency|cDuration) && h.dim(dimNone) }, nothing},
 	{"error code", func(h header) bool { return h.any(cError) && h.dim(dimNone) }, quantity(series.ErrorCode)},
-	// The two names that this service's own records carry: their numbers are
-	// SunSpec's. A vendor's numbers under another name could mean anything.
+	// The two names that this service's own records use, with SunSpec's
+	// numbers. A vendor's numbers under another name are unknown codes.
 	{"operating state", func(h header) bool { return strings.Join(h.tokens, " ") == "inverter state" }, just(meaning{role: roleState, sunSpec: true})},
 	{"run state", func(h header) bool { return strings.Join(h.tokens, " ") == "run state" }, quantity(series.RunState)},
 	{"status", func(h header) bool { return h.any(cStatus) && !h.any(cLifetime) && h.dim(dimNone) }, just(meaning{role: roleState})},
@@ -175,7 +177,8 @@ func meaningOf(h header) meaning {
 	return m
 }
 
-// ruled is what a column with that header means; known is false if no rule applies, so that the name says nothing.
+// ruled returns the meaning of a column with that header. known is false if no
+// rule applies.
 func ruled(h header) (m meaning, known bool) {
 	if len(h.tokens) <= 3 && h.dim(dimNone, dimPower, dimEnergy, dimTemperature) {
 		letters := strings.Join(h.tokens, "")
@@ -258,7 +261,7 @@ func temperature(h header) meaning {
 // maxInputs is the highest DC input that series can name.
 const maxInputs = 31
 
-// dcInput says that the name is of a DC input and of which.
+// dcInput reports whether the name is that of a DC input, and of which.
 func (h header) dcInput() (n int, ok bool) {
 	n = h.input()
 	return n, (h.any(cDC) || h.any(cProduction)) && n >= 1 && n <= maxInputs

@@ -39,7 +39,7 @@ func TestMeanings(t *testing.T) {
 	}
 }
 
-// TestQuantityNames asserts the quantity of columns beside production.
+// TestQuantityNames asserts the quantity of columns other than production.
 func TestQuantityNames(t *testing.T) {
 	for name, want := range map[string]series.Quantity{
 		"kVArh": series.ReactiveKVArh, "PF": series.PowerFactor, "Power factor": series.PowerFactor, "kVA": series.ApparentKVA,

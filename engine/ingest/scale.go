@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// load is what is known of the values whose unit is not written.
+// load describes values without a written unit.
 type load struct {
 	peakKW     float64 // of all assets together, as if the values were kW or kWh
 	capacityKW float64 // 0 unknown
@@ -67,8 +67,10 @@ func inferUnit(l load) unitGuess {
 	return best
 }
 
-// energyFits reports whether values whose name and unit do not say whether they are power or the energy of an interval are the latter: of the readings
-// that the capacity allows, the one whose highest value is nearest to what plants reach. peak is the highest of all assets together, as written.
+// energyFits reports whether values whose name and unit do not state power or
+// interval energy are the latter: of the interpretations that the capacity
+// allows, the one whose highest value is nearest to what plants reach. peak is
+// the highest value of all assets together, as written.
 func energyFits(peak, capacityKW float64, step time.Duration) bool {
 	const usual, most, penalty = 0.6, 1.2, 0.3
 	if capacityKW <= 0 || step <= 0 || peak <= 0 {
@@ -91,7 +93,7 @@ func energyFits(peak, capacityKW float64, step time.Duration) bool {
 	return energy
 }
 
-// grain looks at the decimals of values.
+// grain examines the decimals of values.
 func grain(values []float64) (whole, fine bool) {
 	n, fractions, fines := 0, 0, 0
 	for _, v := range values {

@@ -21,7 +21,8 @@ type dayShape struct {
 	rests    int // successive values that are equal and not zero
 }
 
-// shapeOfDay looks at a column by the hours of the file's wall clock. The darkest hours are found, not assumed, so that a wrong zone changes nothing.
+// shapeOfDay examines a column by the hours of the file's wall clock. The
+// darkest hours are found, not assumed, so that a wrong zone changes nothing.
 func (t *table) shapeOfDay(c *column) dayShape {
 	var s dayShape
 	var sums [24]float64
@@ -89,16 +90,19 @@ const (
 	mostNegative = 0.05 // share of values below zero
 )
 
-// likeProduction reports whether values are dark for some hours of each day, and are not negative but for what a plant uses itself.
+// likeProduction reports whether values are zero for some hours of each day,
+// and not negative except for self-consumption.
 func (s dayShape) likeProduction() bool {
 	return s.values > 0 && s.highest > 0 && s.night <= mostAtNight && float64(s.negative) <= mostNegative*float64(s.values)
 }
 
-// counts reports whether values hardly ever fall: a counter's, but for glitches and a start from zero each day.
+// counts reports whether values hardly ever fall, as those of a counter do
+// except for glitches and daily resets.
 func counts(s dayShape) bool { return s.rises > 0 && s.falls <= max(3, s.rises/8) && s.falls < s.rises }
 
-// assignUnknown gives columns whose names say nothing the role that their values show, where no other column holds production. Columns that look like
-// no production are dropped.
+// assignUnknown gives columns with unknown names the role that their values
+// indicate, if no other column holds production. Columns that do not look like
+// production are dropped.
 func (t *table) assignUnknown(capacityKW float64, rep *report) {
 	var keep, unknown []*column
 	for _, c := range t.columns {
@@ -170,7 +174,8 @@ func (t *table) likeLight(c *column, known []*column) bool {
 	return false
 }
 
-// dropLoads leaves out columns of power and of interval energy that are not dark at night, where others are: they hold what is used, not what is made.
+// dropLoads drops columns of power and interval energy that are not zero at
+// night, if others are: they hold consumption, not production.
 func (t *table) dropLoads(rep *report) {
 	const (
 		used     = 0.2 // mean of the darkest hours over that of the brightest
@@ -192,7 +197,9 @@ func (t *table) dropLoads(rep *report) {
 		}
 	}
 	if len(dark) == 0 {
-		// A counter of production shows as much, but for names that say production or AC power: a hybrid inverter delivers at night as well.
+		// A counter of production has priority, except over names that
+		// denote production or AC power: a hybrid inverter delivers at
+		// night as well.
 		bright = slices.DeleteFunc(bright, func(c *column) bool {
 			h := takeApart(c.name)
 			return h.unknown == 0 || h.any(cProduction|cAC|cPower)
@@ -212,8 +219,9 @@ func (t *table) dropLoads(rep *report) {
 	t.columns = slices.DeleteFunc(t.columns, func(c *column) bool { return slices.Contains(bright, c) })
 }
 
-// mayHoldLoads reports whether one of several columns of power or energy has a name that does not clearly say production. Most files have none, and
-// need no look at all values.
+// mayHoldLoads reports whether one of several columns of power or energy has a
+// name that does not clearly denote production. Most files have none, and their
+// values need not be examined.
 func (t *table) mayHoldLoads() bool {
 	n, unclear := 0, false
 	for _, c := range t.columns {

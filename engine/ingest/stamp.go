@@ -37,7 +37,7 @@ type date struct {
 	sure bool // a is the day and b the month whatever the order
 }
 
-// zoneMark is what a time says about its zone.
+// zoneMark is the zone information in a time.
 type zoneMark struct {
 	known  bool
 	offset int    // seconds east of UTC, when known
@@ -156,8 +156,8 @@ func (c *cursor) take(prefix string) bool {
 	return true
 }
 
-// dateMark takes what stands between the parts of a date; 'c' for the Chinese
-// words.
+// dateMark consumes the separator between the parts of a date; 'c' for the
+// Chinese words.
 func (c *cursor) dateMark() (mark byte, ok bool) {
 	switch m := c.peek(); {
 	case m == '-' || m == '/' || m == '.' || m == ' ':
@@ -212,7 +212,7 @@ func parseStamp(cell []byte) (s stamp, ok bool) {
 	return s, c.finish(&s)
 }
 
-// summaryWords stand before the date of a row that sums up: "Total 2024-06-14".
+// summaryWords precede the date of a summary row: "Total 2024-06-14".
 var summaryWords = map[string]bool{
 	"total": true, "totals": true, "totale": true, "totaal": true, "gesamt": true, "sum": true, "summe": true, "somme": true, "somma": true, "suma": true, "soma": true, "subtotal": true,
 	"average": true, "avg": true, "mean": true, "mittelwert": true, "moyenne": true, "media": true, "max": true, "maximum": true, "min": true, "minimum": true, "peak": true, "daily": true,

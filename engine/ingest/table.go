@@ -81,8 +81,8 @@ func (p *plan) fill(text []byte, d dialect) (*table, error) {
 // fewLost are rows that may lack a time in any file, footers above all.
 const fewLost = 5
 
-// tabulate makes the table of all records, with evidence of the styles of
-// their numbers where it is wanted.
+// tabulate builds the table of all records, with evidence of the number styles
+// if wanted.
 func (p *plan) tabulate(text []byte, d dialect, wanted bool) *table {
 	first := p.head.sample[p.head.first]
 	t := &table{plan: p, columns: p.columns, skipped: map[string]int{}, known: map[string]int32{}, measures: map[string]*column{}, firstLine: first.line,
@@ -113,7 +113,7 @@ func (p *plan) tabulate(text []byte, d dialect, wanted bool) *table {
 	return t
 }
 
-// reserve makes room for the rows that size bytes may hold, going by the mean
+// reserve allocates space for the rows that size bytes may hold, by the mean
 // length of the first records.
 func (t *table) reserve(size int) {
 	sample := t.plan.head.sample[t.plan.head.first:]
@@ -129,8 +129,8 @@ func (t *table) reserve(size int) {
 	}
 }
 
-// styleOf sets how numbers are written where the file says so, or where it
-// cannot be otherwise: a comma file without quotes has no comma in a cell.
+// styleOf sets the number style if the file states it, or if it follows: a
+// comma file without quotes has no comma in a cell.
 func (p *plan) styleOf(text []byte, d dialect) (known bool) {
 	var style numberStyle
 	switch {
@@ -178,8 +178,8 @@ func (p *plan) look(cells [][]byte, evidence []numberEvidence) {
 	}
 }
 
-// chooseStyles decides for each column how it writes numbers; changed says
-// that one of them did so otherwise before.
+// chooseStyles decides the number style of each column. changed reports that a
+// column had another style before.
 func (p *plan) chooseStyles(evidence []numberEvidence, delim byte) (changed bool) {
 	var whole numberEvidence
 	for _, e := range evidence {
@@ -305,8 +305,8 @@ func (t *table) whyNoTime(cells [][]byte) string {
 	return SkipNoTime
 }
 
-// otherHeader says that a record names a time and a quantity, but not as the
-// header does.
+// otherHeader reports whether a record names a time and a quantity, but differs
+// from the header.
 func (t *table) otherHeader(cells [][]byte) bool {
 	p := t.plan
 	for _, s := range p.head.stack {
@@ -394,7 +394,7 @@ func (t *table) stamp(s *stamp, asset int32) {
 	}
 }
 
-// hourRows makes a row of each hour's column.
+// hourRows makes a row for each hour's column.
 func (t *table) hourRows(s *stamp, cells [][]byte) {
 	values := t.columns[len(t.columns)-1]
 	for _, h := range t.plan.hours {
@@ -459,8 +459,8 @@ func (p *plan) valueAt() int {
 	return p.cells - 1
 }
 
-// level makes all columns as long as there are rows, and drops those that only
-// said where the values stand.
+// level extends all columns to the number of rows, and drops those that only
+// marked the position of values.
 func (t *table) level() {
 	if t.plan.keys.measure >= 0 {
 		var own []*column

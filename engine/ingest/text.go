@@ -34,11 +34,12 @@ var magics = []struct {
 	{"<", NotCSV, "HTML or XML"},
 }
 
-// headBytes is how much of a file the questions about its bytes look at.
+// headBytes is the length of the start of a file that is examined to determine
+// its encoding.
 const headBytes = 64 << 10
 
-// decodeText turns the bytes of a file into UTF-8 without a byte order mark.
-// The encoding is named in words. It refuses what is no delimited text at all.
+// decodeText converts the bytes of a file to UTF-8 without a byte order mark,
+// and names the encoding. It rejects content that is not delimited text.
 func decodeText(raw []byte) (text []byte, name string, err error) {
 	lead := bytes.TrimLeft(bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf")), " \t\r\n")
 	for _, m := range magics {
@@ -155,8 +156,9 @@ func controlShare(raw []byte) float64 {
 	return float64(n) / float64(len(head))
 }
 
-// pairedHighBytes tells Chinese from Western text: GBK characters are pairs of
-// high bytes, while accents of Windows-1252 stand alone between ASCII letters.
+// pairedHighBytes distinguishes Chinese from Western text: GBK characters are
+// pairs of high bytes, while accents of Windows-1252 are single bytes between
+// ASCII letters.
 func pairedHighBytes(raw []byte) bool {
 	high, paired := 0, 0
 	for i := 0; i < len(raw) && i < headBytes; {

@@ -60,8 +60,9 @@ func dropTotals(assets []*assetData, rep *report) []*assetData {
 	return parts
 }
 
-// rivals reports whether the parts of what may be their sum are each about as large as it, so that they are other statements about the same power,
-// and only its name says that it is production.
+// rivals reports whether the parts of a possible sum are each about as large as
+// it, so that they are other measurements of the same power, and only the sum's
+// name denotes production.
 func (a *assetData) rivals(parts []*assetData) bool {
 	const most = 1.7
 	if conceptsOf(a.main.name)&(cPower|cEnergy|cProduction) == 0 {
@@ -156,7 +157,8 @@ func (a *assetData) amount() float64 {
 // isSumOf reports whether an asset's source values are the sum of the others' at nearly all times at which it produces. Counters are compared by
 // what they gained.
 func (a *assetData) isSumOf(others []*assetData) bool {
-	// The kind of the parts counts: a glitch in one of them is small in the sum, which then does not look like a counter.
+	// The kind of the parts counts: a glitch in one of them is small in the
+	// sum, which then does not look like a counter.
 	kind := others[0].kind
 	for _, o := range others {
 		if o.kind != kind {
@@ -220,7 +222,8 @@ func (a *assetData) sumOf(others []*assetData) []float64 {
 	return sum
 }
 
-// quantumOf is the smallest difference that values are written with, at least as far as their decimals tell.
+// quantumOf returns the smallest difference between written values, at least as
+// far as their decimals show.
 func quantumOf(values []float64) float64 {
 	const looked = 500
 	finest := 1.0

@@ -138,10 +138,10 @@ func multiple(s string) (factor float64, rest string, ok bool) {
 	return factor, rest, marked && err == nil && factor > 0 && factor <= 1e6
 }
 
-// energyOrPower are the spellings that are units wherever they stand in a name.
+// energyOrPower are the spellings that are units at any position in a name.
 var energyOrPower = map[string]bool{"kw": true, "mw": true, "wh": true, "kwh": true, "mwh": true, "kva": true, "kvar": true, "kvarh": true, "kj": true, "mj": true, "gj": true, "btu": true, "kbtu": true, "mmbtu": true}
 
-// shortUnits need a word beside them that says what they measure.
+// shortUnits are units only next to a word for the quantity that they measure.
 var shortUnits = map[string]concept{
 	"c": cTemperature, "k": cTemperature, "a": cCurrent, "v": cVoltage, "w": cPower | cProduction | cAC, "h": cDuration, "s": cDuration,
 	"t": 0, "ms": cWind, "va": cApparent | cPower, "var": cReactive | cPower, "deg": cDirection, "min": cDuration, "mm": 0, "kg": 0, "ct": 0, "pa": 0, "bar": 0,
@@ -194,9 +194,9 @@ func splitUnit(name string) (rest string, u unit, ok bool) {
 	return rest, unit{}, false
 }
 
-// unitStandsAlone says that a word of a name is a unit though no bracket says
-// so: kW and the like anywhere, others as the last word, and short ones only
-// behind a word for what they measure ("Phase A" holds no ampere).
+// unitStandsAlone reports whether a word of a name is a unit without brackets:
+// kW and the like at any position, others as the last word, and short ones only
+// after a word for the quantity ("Phase A" holds no ampere).
 func unitStandsAlone(word, before string, last bool) bool {
 	if energyOrPower[word] {
 		return true

@@ -125,7 +125,8 @@ func (g *generator) simulate() {
 	g.file.step = g.step
 	days := 2 + g.IntN(6)
 	for {
-		// From the 13th on day and month cannot be confused; a change of the clocks is a case of its own elsewhere.
+		// From the 13th on day and month cannot be confused; changes to
+		// and from summer time are covered elsewhere.
 		start := time.Date(2019+g.IntN(8), time.Month(1+g.IntN(10)), 13+g.IntN(10), 0, 0, 0, 0, zone)
 		_, a := start.Zone()
 		_, b := start.AddDate(0, 0, days+1).Zone()
@@ -197,7 +198,8 @@ func (g *generator) chooseUnit() {
 	}
 }
 
-// numberStyle draws the decimal mark, the decimals and what stands for missing values.
+// numberStyle draws the decimal separator, the decimals and the mark of missing
+// values.
 func (g *generator) numberStyle() {
 	g.decimal = '.'
 	if g.lang.decimal == ',' && g.chance(0.7) {
@@ -336,7 +338,7 @@ func (g *generator) write() {
 	g.assemble(t, layout)
 }
 
-// blank makes some values of a unit missing, in the file and in the truth.
+// blank removes some values of a unit, from the file and from the truth.
 func (g *generator) blank(written []float64, unit *exportUnit) {
 	if g.missing == "" && g.chance(0.6) || g.chance(0.5) || !g.file.exact {
 		return
@@ -379,13 +381,13 @@ func (g *generator) mainUnit() string {
 	return g.unit
 }
 
-// extra is a column beside production.
+// extra is a column other than production.
 type extra struct {
 	name  string
 	cells func(i int) string
 }
 
-// extras draws columns beside production.
+// extras draws columns other than production.
 func (g *generator) extras() []extra {
 	var out []extra
 	add := func(p float64, what, name string, cells func(int) string) {
@@ -539,7 +541,8 @@ func (g *generator) wide(t *table, clock timeStyle) {
 	}
 }
 
-// faultyCounter puts a fault into a counter that a reader can tell from production.
+// faultyCounter puts a fault into a counter that a reader can distinguish from
+// production.
 func (g *generator) faultyCounter(written []float64, unit *exportUnit) {
 	if g.kind != ingest.KindCounter || !g.chance(0.15) {
 		return

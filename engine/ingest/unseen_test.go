@@ -17,15 +17,17 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// The generator's seeds: those below reportFrom are for development; the rest are drawn for reports alone.
+// The generator's seeds: those below reportFrom are for development; the others
+// are drawn for reports only.
 const (
 	shortDraws = 400
 	reportFrom = 1_000_000
 )
 
-// TestUnseenExports draws exports from a grammar that knows nothing of the importer's words and compares each import
-// with the truth. SUNLOOP_TEST_EXPORTS=N draws N, SUNLOOP_TEST_EXPORTS_FROM=SEED begins elsewhere,
-// SUNLOOP_TEST_EXPORTS_DIR=DIR keeps the files that were read wrong.
+// TestUnseenExports draws exports from a grammar that is independent of the
+// importer's words and compares each import with the truth.
+// SUNLOOP_TEST_EXPORTS=N draws N, SUNLOOP_TEST_EXPORTS_FROM=SEED sets the first
+// seed, SUNLOOP_TEST_EXPORTS_DIR=DIR keeps the files that were read wrong.
 func TestUnseenExports(t *testing.T) {
 	draws, from := number("SUNLOOP_TEST_EXPORTS", shortDraws), number("SUNLOOP_TEST_EXPORTS_FROM", reportFrom)
 	var right, refused, warned, silent int
@@ -89,7 +91,7 @@ func number(name string, otherwise int) int {
 	return otherwise
 }
 
-// difference says in words what an import got wrong, "" for nothing.
+// difference describes what an import got wrong, "" if nothing.
 func (e *export) difference(res *ingest.Result) string {
 	if len(res.Assets) != len(e.units) {
 		names := make([]string, len(res.Assets))

@@ -1,9 +1,8 @@
 package ingest_test
 
-// language is the vocabulary that one generated export is written in. Several
-// spellings of a word are separated by "|". The words are written for the
-// generator alone: they are not taken from the importer's dictionary, and many
-// of them are not in it.
+// language is the vocabulary of a generated export. Several spellings of a word
+// are separated by "|". The words were written for the generator: they are not
+// taken from the importer's dictionary, and many of them are not in it.
 type language struct {
 	code     string
 	decimal  byte // the usual decimal mark

@@ -64,7 +64,7 @@ func (c *civilClock) standard(instant int64) int64 {
 	return min(c.offsetAt(instant), c.offsetAt(instant+182*day))
 }
 
-// newestFirst says that most steps of the file go back in time.
+// newestFirst reports whether most steps of the file go back in time.
 func newestFirst(walls []int64) bool {
 	back, on := 0, 0
 	for i := 1; i < len(walls); i++ {
@@ -97,10 +97,10 @@ type resolution struct {
 	folds    map[int64]bool // days with rows in a doubled hour
 }
 
-// resolve turns every row's wall time into UTC: its own offset first, then the
-// zone. Times that come twice are told apart by the order of the rows; where an
-// asset begins with such times and they come once, the rows after them follow
-// on the second hour.
+// resolve converts every row's wall time to UTC: by its own offset first, then
+// by the zone. Times that occur twice are distinguished by the order of the
+// rows; if an asset begins with such times and they occur once, they are in the
+// second hour, which the next rows follow.
 func (t *table) resolve(zone *time.Location, reversed bool) resolution {
 	clock := civilClock{zone: zone}
 	n := len(t.walls)
@@ -157,7 +157,7 @@ func (t *table) resolve(zone *time.Location, reversed bool) resolution {
 	return out
 }
 
-// usable says that a row has a value of power or energy.
+// usable reports whether a row has a value of power or energy.
 func (t *table) usable(row int) bool {
 	for _, col := range t.columns {
 		if col.means.role >= rolePower && col.means.role <= roleFeedIn && !math.IsNaN(col.values[row]) {
@@ -190,10 +190,10 @@ func (t *table) times(zone *time.Location, now time.Time, rep *report) ([]int64,
 	return res.utc, reversed
 }
 
-// settleSummerTime is for files with values in the hour that spring skips.
-// Either the logger's clock knows no summer time, or the portal fills the hour
-// for the sake of 24 hours a day. The sun decides: a clock that is put forward
-// sees production an hour later.
+// settleSummerTime handles files with values in the hour that is skipped in
+// spring. Either the logger's clock has no summer time, or the portal fills the
+// hour so that a day has 24 hours. The sun's position decides: a clock that is
+// put forward sees production an hour later.
 func (t *table) settleSummerTime(res resolution, zone *time.Location, reversed bool, rep *report) resolution {
 	moved, known := t.clockMoves(zone)
 	switch {

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// A file that begins within the hour that comes twice, and has it once, begins
-// in the second: its next row follows on that. With both hours the order tells.
+// A file that begins within the hour that occurs twice, and has it once, begins
+// in the second, because its next row follows that. With both hours the order
+// decides.
 func TestBeginsInTheHourThatComesTwice(t *testing.T) {
 	zone, err := time.LoadLocation("Australia/Sydney")
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"app.sunloop/engine/solar"
 )
 
-// Artifact is a model as three objects: the learners, what turns data into
-// their inputs (clear sky, choices and bands), and a JSON description that
-// holds the training's report and the checksums of the other two.
+// Artifact is a model as three objects: the learners, the data needed to
+// compute their inputs (clear sky, choices and bands), and a JSON description
+// with the training report and the checksums of the other two.
 type Artifact = artifact.Parts
 
 // The sections of the binary objects; numbers are never used again.
@@ -87,8 +87,8 @@ func malformed(format string, a ...any) error {
 	return fmt.Errorf("decode gap filling: %w: %s", artifact.ErrMalformed, fmt.Sprintf(format, a...))
 }
 
-// Decode reads what [Encode] wrote. It trusts nothing: sizes, checksums, shapes
-// and references are checked, and every error says what is wrong and wraps
+// Decode reads the output of [Encode]. It validates sizes, checksums, shapes
+// and references. Every error names what is invalid and wraps
 // artifact.ErrMalformed.
 func Decode(a Artifact) (*Model, error) {
 	c, err := decodeConfig(a)

@@ -2,10 +2,10 @@ package interpolate
 
 import "app.sunloop/engine/learn/quantile"
 
-// bands are how far the truth lies from what is filled, as the 10th and 90th
-// percentile of the error in clear-sky indices: by whether the nearest edge is
-// near, and by how bright it was said to be. What is said to be clear errs
-// downwards, what is said to be dull upwards.
+// bands hold the distance of the truth from filled values, as the 10th and 90th
+// percentile of the error in clear-sky indices, by whether the nearest edge is
+// near and by the level of the filled index. Filled clear steps err downwards,
+// filled overcast ones upwards.
 type bands [2][bandLevels][2]float32
 
 const (

@@ -28,7 +28,8 @@ func BenchmarkTrainFiveMinutes(b *testing.B) {
 	}
 }
 
-// A unit of the same with its siblings: methods chosen and measured anew.
+// A unit of the same site with its siblings: methods are chosen and measured on
+// its own samples.
 func BenchmarkForUnits(b *testing.B) {
 	f := trainedOnce(b)
 	wx := Weather{Siblings: beside(f.power)}
@@ -39,7 +40,8 @@ func BenchmarkForUnits(b *testing.B) {
 	}
 }
 
-// One gap of a day, clear sky and levels of the weeks around included.
+// One gap of a day, including the clear sky and the levels of the weeks around
+// it.
 func BenchmarkFillDay(b *testing.B) {
 	f := trainedOnce(b)
 	gap := series.Gap{From: f.power.Time(24 * 40), To: f.power.Time(24 * 41)}

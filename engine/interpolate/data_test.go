@@ -49,8 +49,8 @@ func rows(t testing.TB, name string, reader func(head []string) func(row []strin
 	}
 }
 
-// madrid is the inverter P13 of a test field, three years by the given step. Its
-// logger says nothing at night.
+// madrid is the inverter P13 of a test field, three years by the given step.
+// Its logger reports nothing at night.
 func madrid(t testing.TB, step time.Duration) (forecast.Site, series.Series) {
 	z, err := time.LoadLocation("Europe/Madrid")
 	if err != nil {
@@ -82,8 +82,8 @@ func madridColumn(t testing.TB, z *time.Location, name string, step time.Duratio
 	return series.Resample(times, values, step, 5*time.Minute)
 }
 
-// besideMadrid is what the field's twelve other inverters made, those that
-// reported, as a share of their capacity.
+// besideMadrid is the power of the field's twelve other inverters, of those
+// that reported, as a share of their capacity.
 func besideMadrid(t testing.TB, step time.Duration) series.Series {
 	z, err := time.LoadLocation("Europe/Madrid")
 	if err != nil {

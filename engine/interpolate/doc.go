@@ -1,14 +1,15 @@
-// Package interpolate fills gaps in a site's measured power and says how, and
-// how well, it did.
+// Package interpolate fills gaps in a site's measured power, and reports the
+// method and its accuracy.
 //
-// Every gap is bridged on the clear-sky index: the power seen on either side,
-// over what the site gives without clouds, is led across. Two learners trained on the
-// site's own history, a small bidirectional LSTM and boosted trees, correct
-// the bridge. Where the site's other units reported meanwhile, what they made
-// of the sky is the best witness. Which method fills a gap is decided by its
-// length and by what is known of the sky, from errors on samples that were
-// measured, hidden and filled again; what a result claims is what filled it.
+// The base method is clear-sky-index interpolation: the ratio of power to
+// clear-sky power on either side is interpolated across the gap. Two learners
+// trained on the site's own history, a small bidirectional LSTM and boosted
+// trees, correct it. If the site's other units reported during the gap, their
+// power is the best information about the sky. The method for a gap is chosen
+// by its length and by the information about the sky, from errors on samples
+// that were measured, hidden and filled. A result names the method that was
+// actually used.
 //
-// Power that was measured is never changed. What is filled lies between
-// nothing and the capacity and is zero at night.
+// Measured power is never changed. Filled power is between zero and the
+// capacity, and zero at night.
 package interpolate

@@ -17,10 +17,10 @@ type Evaluation struct {
 	Workers  int
 }
 
-// Evaluate hides samples of power that were measured, fills them and scores
-// what came of it, by gap length and over all. What lies outside From..To is
-// seen but never hidden. The model should not have been trained on what is
-// hidden: [Report] has the figures of a training's own hold-out.
+// Evaluate hides measured samples of power, fills them and returns the errors,
+// by gap length and overall. Samples outside From..To are used but never
+// hidden. The model should not have been trained on the hidden samples:
+// [Report] has the figures of a training's own hold-out.
 func (m *Model) Evaluate(ctx context.Context, power series.Series, wx Weather, e Evaluation) ([]LengthScore, Score, error) {
 	g, err := m.open(power, wx, e.Workers)
 	if err != nil {
@@ -55,7 +55,7 @@ func (g *fillState) evaluate(ctx context.Context, e Evaluation) ([]*trial, []tim
 	return trials, lengths, err
 }
 
-// open makes the scene of a series the model is to fill in.
+// open prepares the series in which the model fills gaps.
 func (m *Model) open(power series.Series, wx Weather, workers int) (*fillState, error) {
 	if power.Step != m.step {
 		return nil, unfit("power in steps of %v for a model of steps of %v", power.Step, m.step)
@@ -76,7 +76,8 @@ func (m *Model) open(power series.Series, wx Weather, workers int) (*fillState, 
 	return m.stage(newScene(m.sky, share, wx, workers)), nil
 }
 
-// share is power in shares of the peak; what is no plausible power is missing.
+// share returns power in shares of the peak, or NaN if the power is not
+// plausible.
 func (m *Model) share(kw float64) float64 {
 	v := max(kw, 0) / m.peakKW // NaN stays
 	if !(v <= 1.3*max(1, float64(m.capacity()))) {

@@ -1,7 +1,7 @@
 package interpolate
 
 // featureNames of the trees. Distances are in hours, indices are clear-sky
-// indices, NaN where nothing is known.
+// indices, NaN if unknown.
 var featureNames = []string{
 	"bridge", "bridge_power", "clear_sky", "sun_turn",
 	"left_last", "left_mean", "left_long", "right_last", "right_mean", "right_long",
@@ -64,8 +64,8 @@ func (v *view) rows(dst []float32, h gapSteps, pick []int, weather bool) []float
 	return dst
 }
 
-// longest is the gap, in hours, beyond which distances say no more: learners
-// have seen none longer.
+// longest is the gap in hours above which distances are capped: training has no
+// longer gaps.
 const longest = 72
 
 // likeness is the index about the same time of day, and of that whole day, on
@@ -109,7 +109,7 @@ func (s *siteSeries) indexOf(from, to int) float32 {
 	return min(float32((s.sumPower[b]-s.sumPower[a])/clear), topIndex)
 }
 
-// What the network is told of a step.
+// The network's inputs for a step.
 const (
 	inIndex       = iota // where known, less a typical one
 	inKnown              // 1 or 0
@@ -133,8 +133,8 @@ const typicalIndex = 0.7
 // bend turns hours into 0..1.
 func bend(hours float32) float32 { return hours / (hours + 8) }
 
-// inputs writes what the network is told of n steps of the view from k on, with
-// the hole h in it.
+// inputs writes the network's inputs for n steps of the view from k, with the
+// gap h in it.
 func (v *view) inputs(x []float32, h gapSteps, k, n int, weather bool) {
 	s := v.s
 	weather = weather && s.cloud != nil

@@ -21,8 +21,8 @@ type Filled struct {
 	KW, P10KW, P90KW []float64
 }
 
-// fillContext is how much is looked at on either side of a gap: the clear-sky
-// level takes three weeks on either side of the days next to it.
+// fillContext is the data used on either side of a gap: the clear-sky level of
+// the adjacent days needs three weeks on either side.
 const fillContext = 32 * day
 
 // weatherContext is how much of the weather is.
@@ -102,10 +102,9 @@ func (g *fillState) dusk(a *candidates, values []float32, k int) float32 {
 	return g.fine.middle
 }
 
-// Simple fills a gap without a model: by a straight line between the
-// samples beside it, by the last one where there is one on one side only, never
-// below nothing. It knows neither night nor capacity. A series without any
-// sample is refused with [ErrUnfit].
+// Simple fills a gap without a model: by a straight line between the adjacent
+// samples, or by the last one if only one side has a sample, never below zero.
+// It ignores night and capacity. A series without any sample gives [ErrUnfit].
 func Simple(power series.Series, gap series.Gap) (Filled, error) {
 	from, ok := power.Index(gap.From)
 	to := from

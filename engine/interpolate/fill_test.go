@@ -26,8 +26,8 @@ func possible(t interface{ Fatalf(string, ...any) }, m *Model, f Filled) {
 	}
 }
 
-// Whatever is missing, what is filled is possible, night is zero, samples that
-// were measured stay what they were to the bit, and doing it twice is the same.
+// Whatever is missing, filled power is possible, night is zero, measured
+// samples keep their bits, and a second run gives the same result.
 func TestCompleteProperties(t *testing.T) {
 	f := trainedOnce(t)
 	light := f.model.sky.Over(f.power.Start, f.power.Step, f.power.Len(), 1)
@@ -119,8 +119,8 @@ func TestFillSaysWhatFilled(t *testing.T) {
 	}
 }
 
-// The network never says anything of a gap in which no hour is missing, and is
-// not claimed there.
+// The network is not used for a gap in which no whole hour is missing, and is
+// not named as its method.
 func TestShortGapsAreNotTheNetworks(t *testing.T) {
 	power, wx := synthetic(60, 15*time.Minute)
 	m, _, err := Train(context.Background(), testSite, power, wx, Options{Workers: 2, updates: 4})

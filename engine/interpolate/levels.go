@@ -8,8 +8,8 @@ import (
 )
 
 // The clear-sky level of a time of day is the 88th percentile of power over
-// light in the weeks around. The days next to it are left out: a gap must not
-// look different from a day that was measured.
+// irradiance in the surrounding weeks. The adjacent days are excluded, so that
+// a gap does not differ from a measured day.
 const (
 	clearPercentile = 0.88
 	levelDays       = 23 // to either side
@@ -91,9 +91,9 @@ func (g *levelGrid) place(t time.Time) (day, slot int) {
 	return int(d - g.first), int((s - d*86400) / int64(g.slot/time.Second))
 }
 
-// clear is the clear-sky power at the middle of a step. share is what the
-// season says of it. Steps shorter than a slot lie on the line between the
-// levels of two.
+// clear returns the clear-sky power at the middle of a step. share is the
+// seasonal level. Steps shorter than a slot are interpolated linearly between
+// the levels of two slots.
 func (g *levelGrid) clear(middle time.Time, step time.Duration, base, share float32) float32 {
 	if base <= levelLight {
 		return share

@@ -5,9 +5,9 @@ import "gonum.org/v1/gonum/interp"
 // splineKnots is how many samples on either side a spline goes through.
 const splineKnots = 6
 
-// knots are up to splineKnots known samples on either side of h, on the
-// scene's own steps, night included; x in steps. Samples more than two days
-// away say nothing. n counts those on the left.
+// knots returns up to splineKnots known samples on either side of h, on the
+// steps of s, night included; x is in steps. Samples more than two days away
+// are ignored. n is the number of those on the left.
 func (s *siteSeries) knots(h gapSteps) (x, y []float64, n int) {
 	limit := int(48 * s.perHour())
 	for i := h.from - 1; i >= max(0, h.from-limit) && len(x) < splineKnots; i-- {

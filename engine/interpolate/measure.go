@@ -34,7 +34,8 @@ func gapsFor(d time.Duration, most int) int {
 	}
 }
 
-// trial is one hidden hole with what every method said and what was there.
+// trial is one hidden gap with the predictions of every method and the measured
+// power.
 type trial struct {
 	length int // position among the measured lengths
 	class  int
@@ -45,8 +46,8 @@ type trial struct {
 	truth []float32 // NaN where it was not measured
 }
 
-// try hides holes of every length in the blocks of a role and asks all
-// methods, once for each thing that is known of the sky.
+// try hides gaps of every length in the blocks of a role and runs all methods,
+// once for each kind of information about the sky.
 func (g *fillState) try(ctx context.Context, p *plan, r role, lengths []time.Duration, most int, seed uint64, workers int) ([]*trial, error) {
 	rng := rand.New(rand.NewPCG(seed, 0x747279<<8|uint64(r)))
 	var trials []*trial
@@ -87,12 +88,13 @@ func (g *fillState) span(h gapSteps) time.Duration {
 	return time.Duration(g.fine.lit[b-1]-g.fine.lit[a]+1) * g.fine.step
 }
 
-// cloudKnown says whether the weather covers most of the hole's daylight.
+// cloudKnown reports whether the weather covers most of the gap's daylight.
 func (g *fillState) cloudKnown(h gapSteps) bool {
 	return g.m.weather && g.fine.covered(g.fine.cloud, h) >= 0.75
 }
 
-// sight is the most that is known of the sky over the hole.
+// sight returns the best information about the sky that is available in the
+// gap.
 func (g *fillState) sight(h gapSteps) int {
 	switch {
 	case g.m.siblings && g.fine.covered(g.fine.beside, h) >= 0.5:
@@ -193,8 +195,9 @@ const safelyBetter = 0.96
 // clearlyBetter is what a less simple method must bring to be chosen.
 const clearlyBetter = 0.99
 
-// choose takes for each class, by what is known of the sky, the method with the least error, the simpler of
-// those that are about equal, and measures its bands.
+// choose selects for each class, by the information about the sky, the method
+// with the lowest error, or the simplest of those that are about equal, and
+// measures its bands.
 func (m *Model) choose(trials []*trial, lengths, sight int) {
 	for class := range classCount {
 		c := defaultChoice(sight, class)
@@ -283,8 +286,8 @@ func (m *Model) compare(trials []*trial, lengths int) contest {
 	return c
 }
 
-// winner is the method to fill with, and the best where the network has
-// nothing to say.
+// winner returns the method to use, and the best one where the network has no
+// prediction.
 func (c *contest) winner(short bool) choice {
 	out := choice{share: c.share}
 	for k := range c.methods {

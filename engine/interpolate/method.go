@@ -7,22 +7,23 @@ type Method string
 
 // The methods, simpler ones first.
 const (
-	// Linear draws a straight line between the samples beside the gap.
+	// Linear draws a straight line between the samples next to the gap.
 	Linear Method = "linear"
 	// Spline is a monotone cubic through six samples on either side: it does not
 	// overshoot (Fritsch and Butland 1984).
 	Spline Method = "spline"
-	// ClearSkyIndex leads the clear-sky index from one edge to the other. What
-	// an edge's last sample says fades into its mean over an hour and a half.
+	// ClearSkyIndex interpolates the clear-sky index from one edge to the
+	// other. The last sample at an edge decays to the edge's mean over an
+	// hour and a half.
 	ClearSkyIndex Method = "clear_sky_index"
-	// Siblings takes the clear-sky index of the site's other units, times what
-	// the unit made of it beside the gap; for moments, the mean of that and the
-	// spline.
+	// Siblings takes the clear-sky index of the site's other units, times
+	// the ratio of the unit's index to theirs next to the gap; for gaps up
+	// to 15 min, the mean of that and the spline.
 	Siblings Method = "sibling_units"
 	// Trees correct the bridge by boosted trees.
 	Trees Method = "gradient_boosting"
-	// AdaptiveLSTM corrects the bridge by a recurrent network, alone or
-	// averaged with the trees.
+	// AdaptiveLSTM corrects the clear-sky-index interpolation by a
+	// recurrent network, alone or averaged with the trees.
 	AdaptiveLSTM Method = "adaptive_lstm"
 )
 
@@ -39,10 +40,10 @@ const (
 	methodCount
 )
 
-// SkyInfo is what is known of the sky during a gap.
+// SkyInfo is the information about the sky that is available during a gap.
 type SkyInfo string
 
-// From nothing to the best witness there is.
+// From none to the best.
 const (
 	SkyUnknown   SkyInfo = "nothing"
 	ByWeather    SkyInfo = "weather"

@@ -24,8 +24,8 @@ type Model struct {
 	report   Report
 }
 
-// choice is how gaps of one class are filled. The first index of
-// Model.choices is what is known of the sky.
+// choice is the method for gaps of one class. The first index of Model.choices
+// is the information about the sky.
 type choice struct {
 	method int
 	share  float32 // of the network in AdaptiveLSTM, the rest is the trees'
@@ -45,7 +45,8 @@ func (m *Model) Report() Report { return m.report }
 
 func (m *Model) capacity() float32 { return float32(m.site.CapacityKW / m.peakKW) }
 
-// cloudEdge is how far power rises above a clear sky's at the edge of clouds.
+// cloudEdge is the ratio to which power rises above the clear sky at the edge
+// of clouds.
 const cloudEdge = 1.25
 
 // limit is a filled value within what can be: nothing at night, no more than
@@ -74,8 +75,8 @@ func (m *Model) stage(fine *siteSeries) *fillState {
 	return &fillState{m: m, fine: fine, coarse: fine.coarse(m.site.Location.LongitudeDeg)}
 }
 
-// candidates are what the methods say of a hole's daylight steps, in shares of the
-// peak, by place from the hole's first on.
+// candidates holds the predictions of the methods for a gap's daylight steps,
+// in shares of the peak, from the gap's first step.
 type candidates struct {
 	h        gapSteps
 	v        *view
@@ -85,8 +86,8 @@ type candidates struct {
 	siblings bool // the siblings have
 }
 
-// ask lets methods up to the last one wanted say what they think. A method that
-// cannot answer repeats a simpler one.
+// ask runs the methods up to the last one wanted. The prediction of a method
+// that cannot be used is that of a simpler one.
 func (g *fillState) ask(h gapSteps, sight, want int) *candidates {
 	weather := sight != blind && g.cloudKnown(h)
 	a := &candidates{h: h, v: g.fine.look(h, g.m.fade)}
@@ -139,7 +140,7 @@ func (g *fillState) ask(h gapSteps, sight, want int) *candidates {
 	return a
 }
 
-// clear is the clear sky over the hole's k-th daylight step.
+// clear returns the clear sky at the gap's k-th daylight step.
 func (g *fillState) clear(a *candidates, k int) float32 { return g.fine.clear[a.v.step(a.v.a+k)] }
 
 // decide is what fills the hole by choice c, and the method that really does.
@@ -161,8 +162,8 @@ func (a *candidates) decide(c choice, out []float32) (method int) {
 	return method
 }
 
-// mixed is the network's answer averaged with the trees', theirs alone where
-// it has none.
+// mixed returns the average of the network's and the trees' predictions, or
+// that of the trees if the network has none.
 func (a *candidates) mixed(share float32, k int) float32 {
 	v := a.said[isTrees][k]
 	if a.network {
@@ -178,10 +179,10 @@ const windowSteps = 64
 // is longer than that.
 const longContext = 16
 
-// correct writes what the network adds to the bridge's index on the hole's
-// daylight steps of v. It thinks in hours: on shorter steps its correction runs
-// straight between their middles, and is zero in hours that are known. False
-// where no hour is missing.
+// correct writes the network's correction of the interpolated index for the
+// gap's daylight steps of v. The network works on hours: on shorter steps its
+// correction is interpolated linearly between the middles of hours, and is zero
+// in hours that are known. It returns false if no hour is missing.
 func (g *fillState) correct(h gapSteps, weather bool, v *view, out []float32) bool {
 	c := g.coarse
 	hours := h

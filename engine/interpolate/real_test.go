@@ -14,8 +14,8 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// naturalCubic is what the natural cubic spline says of a trial's hole: a
-// reference only.
+// naturalCubic returns the natural cubic spline in a trial's gap, used only as
+// a reference.
 func (g *fillState) naturalCubic(a *candidates) []float32 {
 	x, y, n := g.fine.knots(a.h)
 	out := make([]float32, a.v.b-a.v.a)
@@ -30,8 +30,8 @@ func (g *fillState) naturalCubic(a *candidates) []float32 {
 	return out
 }
 
-// fair says that the three days of daylight on either side of the hole were
-// bright.
+// fair reports whether the three days of daylight on either side of the gap
+// were bright.
 func (g *fillState) fair(h gapSteps) bool {
 	s := g.fine
 	margin := int(36 * s.perHour())
@@ -42,8 +42,8 @@ func (g *fillState) fair(h gapSteps) bool {
 	return power > 0.88*clear
 }
 
-// whole says that nothing is missing in the hole and in 32 hours of daylight on
-// either side of it.
+// whole reports whether no sample is missing in the gap and in 32 hours of
+// daylight on either side of it.
 func (g *fillState) whole(h gapSteps) bool {
 	s := g.fine
 	margin := int(32 * s.perHour())
@@ -59,7 +59,7 @@ func (g *fillState) whole(h gapSteps) bool {
 	return true
 }
 
-// Columns of the table beside the methods.
+// Columns of the table next to the methods.
 const (
 	isCubic  = methodCount
 	isFilled = methodCount + 1

@@ -30,8 +30,8 @@ type Report struct {
 	Trees  TreesReport
 }
 
-// Choice is the method of one class of gaps, by what is known of the sky, and why: the errors on the blocks
-// it was chosen by.
+// Choice is the method of one class of gaps, by the information about the sky,
+// with the errors on the blocks by which it was chosen.
 type Choice struct {
 	Class     Class
 	Sight     SkyInfo
@@ -47,7 +47,7 @@ type MethodScore struct {
 	Score
 }
 
-// Score is errors on samples that were measured, hidden and filled: those in
+// Score holds errors on samples that were measured, hidden and filled: those in
 // daylight (clear-sky power above 2 % of the peak).
 type Score struct {
 	Samples      int

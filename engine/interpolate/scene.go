@@ -8,15 +8,15 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// daylight is the clear-sky share of the peak above which a step counts: below
-// it an index is noise.
+// daylight is the clear-sky share of the peak above which a step counts as
+// daylight: below it an index is noise.
 const daylight = 0.02
 
-// topIndex is the most a clear-sky index is taken for.
+// topIndex is the upper bound of a clear-sky index.
 const topIndex = 1.4
 
-// siteSeries is a site's power on even steps with the clear sky over it, in shares
-// of the site's peak.
+// siteSeries is a site's power on even steps with its clear-sky power, in
+// shares of the site's peak.
 type siteSeries struct {
 	start  time.Time
 	step   time.Duration
@@ -39,7 +39,7 @@ func (s *siteSeries) perHour() float32 { return float32(time.Hour) / float32(s.s
 
 func (s *siteSeries) time(i int) time.Time { return s.start.Add(time.Duration(i) * s.step) }
 
-// newScene puts a clear sky over plausible power in shares of the peak.
+// newScene adds the clear sky to plausible power in shares of the peak.
 func newScene(c *forecast.ClearSky, share series.Series, wx Weather, workers int) *siteSeries {
 	n := share.Len()
 	s := &siteSeries{start: share.Start, step: share.Step, power: make([]float32, n), clear: make([]float32, n)}
@@ -144,9 +144,9 @@ func (s *siteSeries) within(c *siteSeries, h int) (i, j int) {
 	return at(c.time(h)), at(c.time(h + 1))
 }
 
-// meanIndex is the clear-sky index of steps [i, j) as if [hideFrom, hideTo)
-// were not known; known is false where less than half of the light was
-// measured.
+// meanIndex returns the clear-sky index of steps [i, j) as if [hideFrom,
+// hideTo) were missing. known is false if less than half of the clear-sky
+// energy was measured.
 func (s *siteSeries) meanIndex(i, j, hideFrom, hideTo int) (index float32, known bool) {
 	var power, clear, all float32
 	for k := i; k < j; k++ {
@@ -174,12 +174,12 @@ func mean(v []float32) float32 {
 	return sum / n
 }
 
-// faintGHI is the clear-sky irradiance, W/m², under which the weather's index
-// says nothing.
+// faintGHI is the clear-sky irradiance in W/m² below which the weather's index
+// is not meaningful.
 const faintGHI = 20
 
-// cloudIndex is measured or forecast irradiance over that of a clear sky, at
-// the middles of n steps; NaN where the weather is not known.
+// cloudIndex returns measured or forecast irradiance over that of a clear sky,
+// at the middles of n steps; NaN where the weather is unknown.
 func cloudIndex(c *forecast.ClearSky, ghi series.Series, start time.Time, step time.Duration, n, workers int) []float32 {
 	ghi = notFiner(ghi, step)
 	light := c.Over(ghi.Start, ghi.Step, ghi.Len(), workers)

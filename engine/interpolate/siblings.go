@@ -10,9 +10,9 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// Together is the power of several units, all on steps of the same length and
-// alignment, as [Weather] wants that of siblings: the mean over those that
-// reported, each as a share of the highest it ever made.
+// Together returns the combined power of several units, all on steps of the
+// same length and alignment, in the form [Weather] requires for siblings: the
+// mean over the units that reported, each as a share of its highest power.
 func Together(units ...series.Series) series.Series {
 	var out series.Series
 	var from, to time.Time
@@ -58,12 +58,12 @@ func Together(units ...series.Series) series.Series {
 	return out
 }
 
-// siblingPeak is the percentile of the siblings' power that stands for their
+// siblingPeak is the percentile of the siblings' power that is used as their
 // peak.
 const siblingPeak = 0.99
 
-// siblingIndex is the clear-sky index of what the siblings made, over their
-// own clear-sky level, at the middles of n steps; NaN where it is not known.
+// siblingIndex returns the clear-sky index of the siblings' power, over their
+// own clear-sky level, at the middles of n steps; NaN where it is unknown.
 func siblingIndex(c *forecast.ClearSky, power series.Series, start time.Time, step time.Duration, n, workers int) []float32 {
 	power = notFiner(power, step)
 	var lit []float32
@@ -106,7 +106,8 @@ const (
 // both were measured: in shares of the peak, times steps.
 type pair struct{ own, theirs float64 }
 
-// compare sums up over places what the siblings say beside what was measured.
+// compare accumulates over daylight steps the siblings' index and the unit's
+// own.
 func (s *siteSeries) compare() {
 	s.pairs = make([]pair, 1, len(s.lit)+1)
 	for k, i := range s.lit {
@@ -154,8 +155,9 @@ type likeSiblings struct {
 	left, right float32 // the unit's index over the siblings', on either side
 }
 
-// ratio leads the unit's index over its siblings' from one side to the other, w
-// of the way, drawn to what it is about the time of day of step i.
+// ratio interpolates the ratio of the unit's index to its siblings' from one
+// side to the other, at fraction w of the way, shrunk towards the ratio around
+// the time of day of step i.
 func (l likeSiblings) ratio(i int, w float32) float32 {
 	prior := ratioPrior * float64(l.v.s.perHour())
 	side := l.left + float32(w*(l.right-l.left))
@@ -163,8 +165,9 @@ func (l likeSiblings) ratio(i int, w float32) float32 {
 	return float32((p.own + float64(prior*float64(side))) / (p.theirs + prior))
 }
 
-// off is how much more the unit's index is than its siblings say at the k-th of
-// the view, beside the hole; 0 where either is not known.
+// off returns the difference between the unit's index and the siblings'
+// estimate at the k-th step of the view, next to the gap; 0 if either is
+// unknown.
 func (l likeSiblings) off(k int, w float32) float32 {
 	if k < 0 || k >= len(l.v.known) || !l.v.known[k] {
 		return 0
@@ -177,12 +180,12 @@ func (l likeSiblings) off(k int, w float32) float32 {
 	return l.v.index[k] - float32(q*l.ratio(i, w))
 }
 
-// asSiblings writes the power that the siblings' index suggests for the hole's
-// daylight, a share of the peak. The unit's own index over theirs, as it is on
-// either side of the hole and about that time of day, makes up for what
-// is different about the unit; what it is off at an edge fades as an edge of the
-// bridge does. Where they are silent the index is bridged. False where nothing is
-// known of them there or beside it.
+// asSiblings writes the power that the siblings' index implies for the gap's
+// daylight, as a share of the peak. The ratio of the unit's own index to
+// theirs, on either side of the gap and around that time of day, corrects for
+// differences of the unit; its deviation at an edge decays as in the
+// interpolation. Where the siblings did not report, the index is interpolated.
+// It returns false if nothing is known of them in the gap or next to it.
 func (v *view) asSiblings(h gapSteps, f edgeBlend, out []float32) bool {
 	s := v.s
 	if s.beside == nil {

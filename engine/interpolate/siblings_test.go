@@ -12,8 +12,8 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// beside is what siblings of the synthetic site make: their sky is its sky,
-// their size another, and they see a tenth less of the morning.
+// beside returns the power of siblings of the synthetic site: same sky, other
+// size, and a tenth less in the morning.
 func beside(power series.Series) series.Series {
 	s := hidden(power, 0, 0)
 	for i := range s.Values {
@@ -37,8 +37,9 @@ func unit(t *testing.T, workers int) (*Model, Report, fixture, Weather) {
 	return m, rep, f, wx
 }
 
-// Siblings under the same sky give a gap of two cloudy days back almost as it
-// was, whatever their size, and the report measured that on hidden samples.
+// Siblings under the same sky reproduce a gap of two cloudy days almost
+// exactly, whatever their size, and the report has measured that on hidden
+// samples.
 func TestSiblingsFill(t *testing.T) {
 	m, rep, f, wx := unit(t, 2)
 	from, to := 24*30+11, 24*32+11
@@ -103,8 +104,8 @@ func TestSilentSiblings(t *testing.T) {
 	}
 }
 
-// ForUnits is the same for any number of workers and leaves the model alone;
-// its artefact keeps what it chose.
+// ForUnits gives the same result for any number of workers and does not change
+// the model; the artefact keeps its choices.
 func TestForUnits(t *testing.T) {
 	m, rep, f, _ := unit(t, 1)
 	again, rep2, _, _ := unit(t, 3)

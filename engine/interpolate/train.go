@@ -21,8 +21,8 @@ import (
 // history gives a model of the simpler methods.
 const LearningDays = 45
 
-// enoughSeen is the share of the daylight over which the weather, or the
-// siblings, must be known to be made use of.
+// enoughSeen is the share of the daylight for which the weather, or the
+// siblings, must be known to be used.
 const enoughSeen = 0.5
 
 // choosingDays are what choosing between simpler methods needs.
@@ -43,10 +43,10 @@ const (
 	scoringGaps    = 120
 )
 
-// Train learns how to fill the gaps of a site's power, kW, in even steps of
-// a minute to an hour; NaN is missing. The capacity of the site bounds what is
-// filled; 0 is unknown. A history from which nothing can be learned is refused
-// with [ErrUnfit] and the reason.
+// Train learns to fill the gaps of a site's power in kW, in even steps of a
+// minute to an hour; NaN is missing. The capacity of the site bounds filled
+// power; 0 is unknown. A history from which nothing can be learned gives
+// [ErrUnfit] with the reason.
 func Train(ctx context.Context, site forecast.Site, power series.Series, wx Weather, o Options) (*Model, Report, error) {
 	o = o.withDefaults()
 	m, t, err := prepare(site, power, wx, o)

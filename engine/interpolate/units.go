@@ -8,18 +8,18 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// Unit is one unit of a site: its power, kW, taken up to the site's capacity,
-// and what is known of the weather and of its siblings.
+// Unit is one unit of a site: its power in kW, capped at the site's capacity,
+// and the weather and siblings known for it.
 type Unit struct {
 	Power   series.Series
 	Weather Weather
 }
 
-// ForUnits is the model for single units of the site it was trained for:
-// it corrects as that learned to, but which method fills is chosen, and the
-// report's errors are measured, on samples of these units that were
-// hidden, on days that nothing was learned from. So it is known what siblings
-// are worth. A few units stand for all of a site.
+// ForUnits returns the model for single units of the site that it was trained
+// for. The corrections are those of the site's model, but methods are chosen,
+// and the report's errors are measured, on hidden samples of these units on
+// days that were not used in training. This also measures the value of
+// siblings. A few units represent all of a site.
 func (m *Model) ForUnits(ctx context.Context, units []Unit, o Options) (*Model, Report, error) {
 	o = o.withDefaults()
 	own := *m

@@ -25,7 +25,7 @@ type view struct {
 // far is the distance, in hours, of an edge that is not there.
 const far = 1e6
 
-// edgeBlend is how the bridge is built: what an edge says.
+// edgeBlend holds the parameters of the interpolation at an edge.
 type edgeBlend struct {
 	hours float32 // in which an edge's last value fades into its mean
 }
@@ -38,7 +38,7 @@ const (
 
 func (s *siteSeries) edgeSteps() int { return max(2, int(edgeHours*s.perHour())) }
 
-// look makes the view around a hole, wide enough for both edges.
+// look returns the view around a gap, wide enough for both edges.
 func (s *siteSeries) look(h gapSteps, f edgeBlend) *view {
 	a, b := int(s.place[h.from]), int(s.place[h.to])
 	margin := max(6*s.edgeSteps(), int(viewHours*s.perHour()))
@@ -77,8 +77,8 @@ func (s *siteSeries) open(from, to int, h gapSteps) *view {
 // step is the scene's step of the k-th of the view.
 func (v *view) step(k int) int { return int(v.s.lit[v.start+k]) }
 
-// bridge leads the index across everything that is not known. Edges that are
-// not there are replaced by what the other says, or by the site's mean.
+// bridge interpolates the index across all unknown steps. A missing edge is
+// replaced by the other edge, or by the site's mean.
 func (v *view) bridge(f edgeBlend) {
 	for k := 0; k < len(v.known); {
 		if v.known[k] {

@@ -8,9 +8,9 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// EnergyAvailability is A = 1 − lost / (lost + actual) (after RdTools'
-// AvailabilityAnalysis): the share of what could have been made that was made.
-// NaN of nothing.
+// EnergyAvailability returns A = 1 − lost / (lost + actual) (after RdTools'
+// AvailabilityAnalysis): the produced share of the energy that could have been
+// produced. It is NaN if both are zero.
 func EnergyAvailability(actualKWh, lostKWh float64) float64 {
 	if actualKWh+lostKWh <= 0 {
 		return math.NaN()
@@ -98,8 +98,9 @@ func TimeAvailability(hours map[Category]float64) (raw, contractual float64) {
 	return ratio(served+hours[Curtailed], all+hours[Curtailed]), ratio(served, served+hours[Forced])
 }
 
-// DataAvailability is the share of the useful intervals in which a reading
-// arrived; useful says which are, by day for example. NaN of none.
+// DataAvailability returns the share of the useful intervals in which a reading
+// arrived; useful selects intervals, for example those by day. It is NaN if
+// there are none.
 func DataAvailability(power series.Series, useful func(i int) bool) float64 {
 	received, due := 0, 0
 	for i, p := range power.Values {

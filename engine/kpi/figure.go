@@ -18,7 +18,7 @@ type Figure struct {
 	Note             string  // why it is not reportable, in a sentence; empty if it is
 }
 
-// Reportable says whether the figure may be shown as one.
+// Reportable reports whether the figure may be shown as a value.
 func (f Figure) Reportable() bool { return f.Note == "" }
 
 // LeastData is the data availability below which no figure is reportable.
@@ -49,10 +49,10 @@ var definitions = map[string]definition{
 	"data_availability":           {"1", "samples received over samples due, by day"},
 }
 
-// NewFigure names a value by its definition. Below [LeastData] of the data, or
-// where the value could not be computed, the figure is not reportable and says
-// why; the data availability itself always is. It panics on a name that has no
-// definition.
+// NewFigure returns a value with its definition. Below [LeastData] of the data,
+// or if the value could not be computed, the figure is not reportable and
+// states the reason; data availability itself is always reportable. It panics
+// if the name has no definition.
 func NewFigure(name string, value float64, from, to time.Time, dataAvailability float64) Figure {
 	d, ok := definitions[name]
 	if !ok {

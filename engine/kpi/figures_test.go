@@ -66,7 +66,7 @@ func TestSplitAndAvailability(t *testing.T) {
 	if raw, contractual = TimeAvailability(nil); !math.IsNaN(raw) || !math.IsNaN(contractual) {
 		t.Errorf("of no hours: %v, %v", raw, contractual)
 	}
-	// Planned work goes before what it looks like.
+	// Planned work has priority over the outage that it looks like.
 	planned := Split(units[:1], []State{{Forced, []int{0}, at(1), at(2)}, {Scheduled, []int{0}, at(1), at(2)}}, func(int, Unit) float64 { return 0.8 })
 	near(t, "planned", planned[Scheduled], 1)
 	near(t, "forced", planned[Forced], 0)

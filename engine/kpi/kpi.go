@@ -1,6 +1,5 @@
-// Package kpi holds the key figures of a plant's performance as pure
-// functions over even series. What cannot be said from the data is NaN, never
-// a guess.
+// Package kpi computes KPIs of a plant's performance as pure functions of even
+// series. A figure that the data do not support is NaN, never a guess.
 package kpi
 
 import (
@@ -43,7 +42,7 @@ func PerformanceRatio(power, irradiance series.Series, ratedKW float64) float64 
 	return energy / ratedKW / insolation
 }
 
-// Unit is what one inverter's availability is judged by.
+// Unit holds the inputs of one inverter's availability.
 type Unit struct {
 	CapacityKW float64
 	PowerKW    series.Series
@@ -56,13 +55,13 @@ const (
 	downShare   = 0.01
 )
 
-// Availability is availability by time, A = Σ w (t_useful − t_down) / Σ w
-// t_useful with capacity as weight. An interval is useful while the expected
-// power is above 5 % of capacity; a unit is down in it below 1 % of its own.
-// expected is the share of capacity, 0 to 1, that a sound plant would make at
-// the interval's start: NaN or less than 5 % is not useful. Intervals without
-// a reading say nothing about the unit and are left out: missing data is not
-// downtime. NaN when no interval was useful.
+// Availability returns time-based availability, A = Σ w (t_useful − t_down) / Σ
+// w t_useful with capacity as weight. An interval is useful while the expected
+// power is above 5 % of capacity; a unit is down in it below 1 % of its own
+// capacity. expected returns the share of capacity, 0 to 1, that a healthy
+// plant would produce at the interval's start; NaN or less than 5 % is not
+// useful. Intervals without a reading are excluded: missing data are not
+// downtime. The result is NaN if no interval was useful.
 func Availability(units []Unit, expected func(i int, u Unit) float64) float64 {
 	var useful, down float64
 	for _, u := range units {

@@ -101,12 +101,12 @@ func median(values []float64) float64 {
 	return (s[(n-1)/2] + s[n/2]) / 2
 }
 
-// Failure is a failure of a unit that was mended: not a loss of data, of the
-// grid or a limit from outside. Times that are not known are zero.
+// Failure is a repaired failure of a unit, excluding data loss, grid failures
+// and external limits. Unknown times are zero.
 type Failure struct{ Detected, Acknowledged, Restored time.Time }
 
-// Repair is how long failures last: means are dominated by a few long ones, so
-// the medians stand beside them. NaN where no failure tells.
+// Repair summarises how long failures last. A few long ones dominate the means,
+// so medians are given as well. Values are NaN without failures.
 type Repair struct {
 	MeanToRepairH, MedianToRepairH           float64 // restored − detected
 	MeanToAcknowledgeH, MedianToAcknowledgeH float64 // acknowledged − detected

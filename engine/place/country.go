@@ -1,6 +1,6 @@
 package place
 
-// otherCountries are names of countries beside those that the gazetteer has,
+// otherCountries are names of countries in addition to those in the gazetteer,
 // folded.
 var otherCountries = map[string]string{
 	"usa": "US", "u s a": "US", "united states of america": "US", "america": "US", "uk": "GB", "great britain": "GB", "england": "GB",

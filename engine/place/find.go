@@ -35,7 +35,7 @@ func Find(text string) (found Found, ok bool) {
 	}
 	g := towns()
 	parts := strings.Split(text, ",")
-	// A street or a quarter may stand before the town.
+	// A street or a quarter may precede the town.
 	for i := range parts {
 		if key := Fold(parts[i]); i > 0 && (g.country(key) != "" || states[key] != "") {
 			continue // what a town lies in, though some town may be called so too
@@ -52,8 +52,8 @@ func Find(text string) (found Found, ok bool) {
 	return Found{}, false
 }
 
-// largest is the largest town of a country or a state, which must be spelled
-// out: two letters may be anything.
+// largest returns the largest town of a country or a state. The name must be
+// spelled out, because two letters are ambiguous.
 func (g *gazetteer) largest(part string) (Found, bool) {
 	key := Fold(part)
 	country, state := g.country(key), states[key]
@@ -89,8 +89,8 @@ func (g *gazetteer) search(name string, further []string) []int32 {
 	})
 }
 
-// lies says whether what stands behind a town's name may be said of it. A
-// region that is no country's and no state's name is not known here.
+// lies reports whether the text after a town's name is consistent with it. A
+// region that is neither a country nor a state is unknown.
 func (g *gazetteer) lies(town Place, part string) bool {
 	key := Fold(part)
 	country, state := g.country(key), states[key]

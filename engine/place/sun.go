@@ -16,11 +16,11 @@ const (
 	maxOffLongitude = 12
 )
 
-// Of is where a plant is by what people say of its place ([Find]), unless the
-// sun in its power ([FromSun]) shows otherwise, and as the sun shows where
-// nothing else is known. Where they differ the sun is right for a forecast: it
-// goes by the clock that the power is stamped with. ok is false, and Words say
-// so, where neither tells.
+// Of determines a plant's location from the text that describes it ([Find]),
+// unless the sun's position in its power ([FromSun]) contradicts it, and from
+// the power if nothing else is known. If they differ, the power is right for a
+// forecast, because it uses the clock of the power's time stamps. If neither
+// gives a location, ok is false and Words states it.
 func Of(text string, power series.Series) (found Found, ok bool) {
 	latitude, longitude, shone := FromSun(power)
 	found, named := Find(text)
@@ -45,11 +45,11 @@ func Of(text string, power series.Series) (found Found, ok bool) {
 		Words: fmt.Sprintf("%s about %.0f° latitude and %.0f° longitude", words, latitude, longitude)}, true
 }
 
-// FromSun finds a site's place from its power alone: the longitude from
-// when the day's energy is centred (true solar noon, but for a plane that
-// faces east or west), the latitude from how long the days are through the
-// year. Half a year of data gives it within a few degrees, which is what the
-// clear-sky envelope needs of it. ok is false with under 60 usable days.
+// FromSun estimates a site's location from its power only: the longitude from
+// the centre of the day's energy (true solar noon, except for a plane that
+// faces east or west), the latitude from the length of the days through the
+// year. Half a year of data gives it within a few degrees, enough for the
+// clear-sky envelope. ok is false with under 60 usable days.
 func FromSun(power series.Series) (latDeg, lonDeg float64, ok bool) {
 	days := sunDays(power)
 	if len(days) < 60 {
@@ -82,15 +82,15 @@ func FromSun(power series.Series) (latDeg, lonDeg float64, ok bool) {
 	return latDeg, median(lons), !math.IsInf(least, 1)
 }
 
-// sunDay is what one day's power says of the sun.
+// sunDay holds what one day's power shows of the sun's position.
 type sunDay struct {
 	noon   time.Time // middle of the day's energy
 	hours  float64   // from the first to the last power
 	number float64   // day of the year
 }
 
-// sunDays cuts power into the days between its nights: around the UTC hour in
-// which the site makes least.
+// sunDays splits power into the days between its nights, at the UTC hour of the
+// lowest power.
 func sunDays(power series.Series) []sunDay {
 	if power.Step <= 0 {
 		return nil
@@ -129,7 +129,7 @@ func slot(s series.Series, i, perDay int) int {
 	return int(s.Time(i).Unix()/int64(s.Step/time.Second)) % perDay
 }
 
-// sunDayOf reads one day; a day with gaps or hardly any sun says nothing.
+// sunDayOf evaluates one day. A day with gaps or hardly any sun is not usable.
 func sunDayOf(power series.Series, from, to int, peak float64) (sunDay, bool) {
 	first, last, known := -1, -1, 0
 	var energy, moment float64

@@ -2,7 +2,7 @@ package place
 
 import "testing"
 
-// BenchmarkUnpack is what the first look-up pays.
+// BenchmarkUnpack measures the cost of the first look-up.
 func BenchmarkUnpack(b *testing.B) {
 	for b.Loop() {
 		if _, err := unpack(packed); err != nil {

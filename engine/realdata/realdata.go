@@ -1,6 +1,6 @@
-// Package realdata finds the measured data sets that stand beside the
-// repository, for tests. A test that needs one is skipped where there is none.
-// Only tests import it.
+// Package realdata locates the measured data sets next to the repository, for
+// tests. A test that needs a data set is skipped if it is absent. Only tests
+// import the package.
 package realdata
 
 import (
@@ -69,7 +69,7 @@ func Rows(t testing.TB, name string) [][]string {
 	return rows
 }
 
-// Number is a cell's number, NaN for anything else.
+// Number returns a cell's number, NaN if it is not a number.
 func Number(cell string) float64 {
 	v, err := strconv.ParseFloat(cell, 64)
 	if err != nil {

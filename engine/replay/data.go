@@ -147,7 +147,8 @@ func (d *Data) setPower(p *Plan, c column) error {
 	return nil
 }
 
-// dark puts zero where a logger says nothing and the sun is well down.
+// dark sets power to zero where it is missing and the sun is well below the
+// horizon.
 func dark(power series.Series, site forecast.Site) {
 	for i, v := range power.Values {
 		if math.IsNaN(v) && elevationSine(power.Time(i).Add(power.Step/2), site.Location) < downSine {

@@ -109,8 +109,8 @@ func TestReadRefuses(t *testing.T) {
 func TestAccumulated(t *testing.T) {
 	s := source{sheet: sheet{zone: time.UTC}, convert: irradiance["J/m2"], accumulated: true}
 	day := time.Date(2024, 5, 1, 22, 0, 0, 0, time.UTC).Unix()
-	// Labels of starts: 22:00 and 23:00 end the day's count, 00:00 begins anew;
-	// 03:00 follows a hole.
+	// Labels of interval starts: 22:00 and 23:00 end the day's count, 00:00
+	// starts a new one; 03:00 follows a missing value.
 	c := s.take(table{times: []int64{day, day + 3600, day + 7200, day + 10800, day + 18000}, step: time.Hour,
 		values: [][]float64{{720000, 1080000, 360000, 1080000, 3600000}}}, 0)
 	if diff := cmp.Diff([]float64{200, 100, 100, 200, math.NaN()}, c.values, cmpopts.EquateNaNs(), cmpopts.EquateApprox(0, 1e-9)); diff != "" {

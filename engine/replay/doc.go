@@ -1,15 +1,15 @@
-// Package replay asks how good the engine's forecasts would have been: it
+// Package replay measures how good the engine's forecasts would have been: it
 // reads a site's measured history from files, lets [forecast] forecast each day
-// of a test span from what was known before it, and scores that and simple
-// references against what came true.
+// of a test period from what was known before it, and scores the forecasts and
+// simple references against the measured power.
 //
-// A [File] says what the data are and how to test: the text of a site file is
-// TOML, [Parse] reads it. [Load] reads the data. [Run] replays them.
+// A [File] describes the data and the test: [Parse] reads it from TOML. [Load]
+// reads the data. [Run] replays them.
 //
-// What a forecast may see is the whole point. A model is fitted on power from
-// before its refit; a forecast also sees power from before its issue, unless
-// the file says actuals = "refit". Weather columns of kind "forecast" are seen
-// for the horizon as the file has them: they were forecasts. Measured weather
-// is seen up to the issue and never after it. The references see the same
-// power, and all of the history before it. No clock is read but the given one.
+// What a forecast may use is strictly bounded. A model is fitted on power
+// before its refit; a forecast also uses power before its issue, unless the
+// file says actuals = "refit". Weather columns of kind "forecast" are used for
+// the horizon as they are in the file. Measured weather is used up to the issue
+// and never after it. The references use the same power, and all of the history
+// before it. The package reads no clock except the given one.
 package replay

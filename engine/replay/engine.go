@@ -13,7 +13,7 @@ import (
 	"app.sunloop/engine/weather"
 )
 
-// engine is a fitted model with what the replay asks of it.
+// engine is a fitted model with the inputs of its forecasts.
 type engine struct {
 	model  *forecast.Model
 	report forecast.Report
@@ -27,8 +27,8 @@ type quantileForecast struct {
 	power metric.Distribution
 }
 
-// fit trains a model on what lies before at; where that is too short to train
-// on it is a young site's model, as the service has it.
+// fit trains a model on data before at; if these are too few it uses the
+// cold-start model, as the service does.
 func fit(ctx context.Context, s *Replay, at time.Time, workers int) (engine, error) {
 	history := s.history(s.from(at), at)
 	for _, f := range s.Fleet {
@@ -48,7 +48,7 @@ func fit(ctx context.Context, s *Replay, at time.Time, workers int) (engine, err
 	return e, err
 }
 
-// history is what is known of the site from one time to another.
+// history returns what is known of the site in the interval.
 func (s *Replay) history(from, at time.Time) forecast.History {
 	h := forecast.History{Power: s.Power.Slice(from, at)}
 	for _, c := range s.Weather {

@@ -24,7 +24,7 @@ type File struct {
 	Backtest BacktestTable           `toml:"backtest"`
 }
 
-// SiteTable is what is known of the site.
+// SiteTable describes the site.
 type SiteTable struct {
 	Name       string   `toml:"name"`
 	Latitude   *float64 `toml:"latitude"`  // degrees, north positive
@@ -75,12 +75,13 @@ type BacktestTable struct {
 	Score             string `toml:"score"`
 	Actuals           string `toml:"actuals"`
 
-	// Fleet are site files of the same owner's sites, beside this one: all of
-	// their history teaches the site while its own is too short to train on.
+	// Fleet names site files, in the same directory, of the same owner's
+	// sites: their whole history is used to train the site while its own is
+	// too short.
 	Fleet []string `toml:"fleet"`
 }
 
-// What stands for a key that is left out.
+// Defaults for keys that are omitted.
 var defaults = File{
 	Site:     SiteTable{Timezone: "UTC"},
 	Data:     DataTable{TimeZone: "UTC", Label: "start", Unit: "kW"},

@@ -8,8 +8,9 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// siteHistory is what the references know of a site: its clear-sky power, learned
-// from all power before a time, and the past beside it. Shares of the capacity.
+// siteHistory is the data available to the references: the site's clear-sky
+// power, learned from all power before a time, and its past. Shares of the
+// capacity.
 type siteHistory struct {
 	power  series.Series // NaN is missing
 	clear  []float64     // of each interval of power
@@ -17,16 +18,16 @@ type siteHistory struct {
 	slots  int // intervals a day
 }
 
-// bright is when an interval of an hour counts as daylight: its clear-sky
-// power is above this share of the capacity. Shorter ones count while the sun's
-// middle stands above 3°.
+// bright is the share of the capacity above which the clear-sky power of an
+// hour counts as daylight. Shorter intervals count while the sun is above 3° in
+// their middle.
 const (
 	brightShare = 0.02
 	brightSine  = 0.0523
 )
 
-// learnKnown learns the clear sky from power before at, and lays it over the
-// whole of power, which is in steps of the resolution.
+// learnKnown learns the clear sky from power before at, and applies it to all
+// of power, which is in steps of the resolution.
 func learnKnown(site forecast.Site, fine, power series.Series, at time.Time, workers int) (*siteHistory, error) {
 	share, peak, _, err := forecast.Plausible(site, fine.Slice(fine.Start, at))
 	if err != nil {
@@ -48,10 +49,10 @@ func learnKnown(site forecast.Site, fine, power series.Series, at time.Time, wor
 	return k, nil
 }
 
-// topIndex bounds the clear-sky index: cloud edges give no more for long.
+// topIndex bounds the clear-sky index: cloud edges do not exceed it for long.
 const topIndex = 1.3
 
-// index is power over clear-sky power of interval i, NaN where it was not
+// index returns power over clear-sky power of interval i, NaN if it was not
 // measured or the sun is low.
 func (k *siteHistory) index(i int) float64 {
 	if i < 0 || i >= len(k.clear) || k.clear[i] <= brightShare {
@@ -60,8 +61,9 @@ func (k *siteHistory) index(i int) float64 {
 	return min(k.power.Values[i]/k.clear[i], topIndex)
 }
 
-// dayIndex is the clear-sky index of the day before interval end: all power
-// over all clear-sky power, NaN where less than half of the light was measured.
+// dayIndex returns the clear-sky index of the day before interval end: all
+// power over all clear-sky power, NaN if less than half of the clear-sky energy
+// was measured.
 func (k *siteHistory) dayIndex(end int) float64 {
 	var power, clear, light float64
 	for i := max(0, end-k.slots); i < min(end, len(k.clear)); i++ {

@@ -16,9 +16,9 @@ import (
 	"app.sunloop/engine/weather"
 )
 
-// peer are plain quantile trees of the power, the way a good engineer would
+// peer is a baseline of plain quantile trees of the power, as an engineer would
 // fit them with any library: one boosted ensemble a quantile, no clear-sky
-// target, no blend, no calibration. The engine must be worth more than that.
+// target, no blend, no calibration. The engine must be better.
 type peer struct {
 	levels    []float64
 	ensembles []*tree.Ensemble
@@ -56,8 +56,7 @@ func fitPeer(ctx context.Context, s *Replay, k *siteHistory, at time.Time, worke
 	return p, g.Wait()
 }
 
-// forecast is what the trees say of intervals at an issue before which end is
-// known.
+// forecast predicts intervals at an issue before interval end.
 func (p *peer) forecast(k *siteHistory, end int, intervals []int) []metric.Distribution {
 	var rows []float32
 	for _, i := range intervals {
@@ -84,7 +83,7 @@ func (p *peer) forecast(k *siteHistory, end int, intervals []int) []metric.Distr
 	return out
 }
 
-// features are laid out once for all intervals, but for the lags.
+// features are computed once for all intervals, except for the lags.
 type features struct {
 	names []string
 	sine  []float64 // of the sun's elevation

@@ -21,11 +21,11 @@ func References() []string {
 	return []string{persistence, smartPersistence, climatologyMix, completeHistory, quantileTrees}
 }
 
-// lookBackDays is how far a reference looks for a day that is known.
+// lookBackDays is how far back a reference searches for a day with data.
 const lookBackDays = 30
 
-// referenceForecast is what the references say at one issue. They know what is measured
-// before interval end.
+// referenceForecast is the forecast of the references at one issue. They use
+// measurements before interval end.
 type referenceForecast struct {
 	k    *siteHistory
 	end  int
@@ -33,7 +33,7 @@ type referenceForecast struct {
 	pull float64 // how much of it stays: the correlation of one day with the next
 }
 
-// look is the outlook from interval end on.
+// look returns the reference forecast from interval end.
 func (k *siteHistory) look(end int, pull float64) *referenceForecast {
 	o := &referenceForecast{k: k, end: end, pull: pull, last: math.NaN()}
 	for d := 0; d < lookBackDays && math.IsNaN(o.last); d++ {
@@ -60,18 +60,19 @@ func (o *referenceForecast) persistence(i int) float64 {
 // smart is smart persistence.
 func (o *referenceForecast) smart(i int) float64 { return min(o.last*o.k.clear[i], 1) }
 
-// mix is the convex mix of climatology and persistence in the clear-sky index
-// that errs least in the square (Yang 2019, "Making reference solar forecasts
-// with climatology, persistence, and their optimal convex combination", Solar
-// Energy 193): the weight of persistence is its correlation with what follows.
+// mix is the convex combination of climatology and persistence in the clear-sky
+// index with the lowest squared error (Yang 2019, "Making reference solar
+// forecasts with climatology, persistence, and their optimal convex
+// combination", Solar Energy 193): the weight of persistence is its correlation
+// with the following value.
 func (o *referenceForecast) mix(i int, indices []float64) float64 {
 	return min((o.pull*o.last+(1-o.pull)*mean(indices))*o.k.clear[i], 1)
 }
 
-// ensemble is the complete-history persistence ensemble (Yang 2019, "A universal
-// benchmarking method for probabilistic solar irradiance forecasting", Solar
-// Energy 184): the distribution of all indices there were at this time of day,
-// times the clear sky. The indices are ascending.
+// ensemble is the complete-history persistence ensemble (Yang 2019, "A
+// universal benchmarking method for probabilistic solar irradiance
+// forecasting", Solar Energy 184): the distribution of all past indices at this
+// time of day, times the clear sky. The indices are ascending.
 func (o *referenceForecast) ensemble(i int, indices []float64) (d metric.Distribution) {
 	for l := range d {
 		d[l] = min(sortedQuantile(indices, metric.Level(l))*o.k.clear[i], 1)
@@ -131,8 +132,8 @@ func (k *siteHistory) slot(i int) int {
 	return int(k.power.Time(i).Unix()/int64(k.power.Step.Seconds())) % k.slots
 }
 
-// dayCorrelation is the correlation of the clear-sky index of one day with that
-// of the next, over the days before interval end, within 0 and 1.
+// dayCorrelation returns the correlation of the clear-sky index of one day with
+// that of the next, over the days before interval end, within 0 and 1.
 func (k *siteHistory) dayCorrelation(end int) float64 {
 	var a, b []float64
 	before := math.NaN()

@@ -19,12 +19,12 @@ import (
 
 var regexpPower = regexp.MustCompile(`(?m)^([^,]*),[^,]*,`)
 
-// still is a clock that stands.
+// still is a clock that does not move.
 func still() time.Time { return time.Unix(0, 0) }
 
 // sunny writes hourly power of days under skies that change by the day, with a
-// weather forecast that knows half of it; from hour changed on everything is
-// another.
+// weather forecast that contains half of the information; from hour changed all
+// values are different.
 func sunny(days, changed int) string {
 	var b strings.Builder
 	b.WriteString("time,kw,cloud,sensor\n")
@@ -209,7 +209,7 @@ func TestDayCorrelation(t *testing.T) {
 	}
 }
 
-// The parts of a test: months where models are fitted anew, one otherwise.
+// The parts of a test: months if models are refitted, one part otherwise.
 func TestParts(t *testing.T) {
 	for _, c := range []struct {
 		table string
@@ -265,8 +265,8 @@ func TestIssuesFollowTheClock(t *testing.T) {
 	}
 }
 
-// A young site, replayed: the result does not depend on the number of
-// goroutines, the figures hang together, and JSON has no null.
+// A site with short history, replayed: the result does not depend on the number
+// of goroutines, the figures are consistent, and JSON has no null.
 func TestRun(t *testing.T) {
 	s := sunnyReplay(t, "first_test = \"2024-03-25\"\nlast_test = \"2024-04-03\"\nrefit = \"daily\"\nhistory_days = 20\n", sunny(40, 1e9))
 	var all [2][]*Result
@@ -336,7 +336,8 @@ func TestNothingToScore(t *testing.T) {
 	}
 }
 
-// The peer's trees see the weather forecast, which knows the sky of each day.
+// The peer's trees use the weather forecast, which contains the sky of each
+// day.
 func TestPeerLearns(t *testing.T) {
 	s := sunnyReplay(t, "first_test = \"2024-05-20\"\n", sunny(90, 1e9))
 	k, err := learnKnown(s.Site, s.Power, s.Power, s.Protocol.First, 1)

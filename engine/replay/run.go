@@ -22,15 +22,15 @@ type Replay struct {
 	Fleet []Replay // of [Plan.Fleet]
 }
 
-// Options are how sites are replayed. The figures do not depend on them, but
-// for the times.
+// Options configure a replay. The figures do not depend on them, except for the
+// times.
 type Options struct {
 	Jobs  int              // goroutines at most; 0 is 1
 	Peers bool             // plain quantile trees are a reference too
 	Now   func() time.Time // for fit_seconds and predict_ms, which are zero without
 
-	// Done, if there is one, is told how many parts of the work are done, from
-	// any goroutine.
+	// Done, if not nil, is called with the number of finished parts of the
+	// work, from any goroutine.
 	Done func(part, parts int)
 }
 
@@ -97,13 +97,13 @@ type part struct {
 	saying  time.Duration
 }
 
-// issue is one forecast to be made.
+// issue is one forecast to make.
 type issue struct {
 	at    time.Time
 	refit bool // a new model is fitted before it
 }
 
-// parts splits the test into months where models are fitted anew in each.
+// parts splits the test into months if models are refitted in each.
 func (s *Replay) parts(site int) ([]*part, error) {
 	p := s.Protocol
 	end := s.Power.End()
@@ -222,7 +222,7 @@ func (p *part) score(s *Replay, k *siteHistory, at time.Time, said []quantileFor
 	}
 }
 
-// note takes what is to be told of a model.
+// note records the report of a model.
 func (p *part) note(e *engine) {
 	p.fits++
 	for i, name := range e.report.Members {

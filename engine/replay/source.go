@@ -22,7 +22,8 @@ type sheet struct {
 	where    map[string]string
 }
 
-// source is a column of a sheet, with what makes its cells the wanted unit.
+// source is a column of a sheet, with the conversion of its cells to the wanted
+// unit.
 type source struct {
 	sheet
 	column string
@@ -165,7 +166,7 @@ func sheetOf(key string, files []string, timeColumn, format, zone, label string,
 	return s, nil
 }
 
-// same says whether two sheets can be read in one go.
+// same reports whether two sheets can be read in one pass.
 func (s sheet) same(o sheet) bool {
 	return slices.Equal(s.files, o.files) && s.time == o.time && s.layout == o.layout && s.zone.String() == o.zone.String() &&
 		s.endLabel == o.endLabel && maps.Equal(s.where, o.where)

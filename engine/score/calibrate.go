@@ -48,9 +48,10 @@ func (r *Report) Calibration() []byte {
 	return append(out, '\n')
 }
 
-// Calibration is the calibration in use with new lines for events that rest on a
-// model of the unit's own past: by family and basis the share that was right,
-// with one event right and two wrong added, as few events say little.
+// Calibration returns the current calibration with new lines for events that
+// rest on a model of the unit's own past: by family and basis the share that
+// was right, with one right and two wrong events added, because a few events
+// are weak evidence.
 func (m *Measured) Calibration(now diagnose.Calibration) []byte {
 	now.Tiers = map[string]diagnose.LogOdds{}
 	for key, n := range m.right {
@@ -64,10 +65,10 @@ func (m *Measured) Calibration(now diagnose.Calibration) []byte {
 	return append(out, '\n')
 }
 
-// fit is the line of log odds by Newton's method over the sums against their
-// mean, drawn towards a flat line where few events say little of the slope. Half
-// an event right and half an event wrong at the mean keep a family that was
-// always right from certainty.
+// fit returns the line of log odds by Newton's method over the sums relative to
+// their mean, shrunk towards a flat line if few events determine the slope.
+// Half a right and half a wrong event at the mean prevent certainty for a
+// family that was always right.
 func fit(samples []sample) diagnose.LogOdds {
 	type point struct{ x, y, w float64 }
 	mean := 0.0

@@ -62,7 +62,7 @@ func newCase(name string, c simulate.Case) Case {
 	return one
 }
 
-// Findings is what detection and diagnosis say of the case.
+// Findings runs detection and diagnosis on the case.
 func (c Case) Findings(ctx context.Context) ([]diagnose.Finding, detect.Report, error) {
 	report, err := detect.Run(ctx, c.Input)
 	if err != nil {

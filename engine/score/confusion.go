@@ -40,8 +40,8 @@ func (c *Confusion) add(o Confusion) {
 	}
 }
 
-// confuse counts the answers of a case. A gap of the data alone must not be
-// called real, nor an outage one of the data.
+// confuse counts the results of a case. A data gap must not be reported as an
+// outage, nor an outage as a data gap.
 func confuse(truth []simulate.Truth, findings []diagnose.Finding, m matching) Confusion {
 	var c Confusion
 	for t := range truth {

@@ -75,8 +75,8 @@ type eventFile struct {
 	Visible        bool       `json:"visible"`
 }
 
-// WriteDir writes cases into a directory that [FromDir] reads; it is made if
-// need be.
+// WriteDir writes cases to a directory that [FromDir] reads. It creates the
+// directory if needed.
 func WriteDir(dir string, cases []Case) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("write labelled fleets: %w", err)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Figures are the scores of a family, or of all of them. A figure that cannot
-// be said is NaN, and null in JSON.
+// Figures are the scores of a family, or of all of them. An undefined figure is
+// NaN, and null in JSON.
 type Figures struct {
 	Truths                              int
 	Events                              int     // announced
@@ -50,7 +50,7 @@ func (f Figures) rows() []row {
 	}
 }
 
-// MarshalJSON writes the figures by their keys, null for what cannot be said.
+// MarshalJSON writes the figures by their keys, null for undefined ones.
 func (f Figures) MarshalJSON() ([]byte, error) {
 	out := map[string]any{}
 	for _, r := range f.rows() {
@@ -63,7 +63,7 @@ func (f Figures) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// tally collects what figures are made of.
+// tally accumulates the inputs of figures.
 type tally struct {
 	truths, found           int // visible faults, and those with a finding
 	events, right           int // findings that count, and those with a fault
@@ -182,6 +182,6 @@ func kappa(m [3][3]float64) float64 {
 	return 1 - share(seen, chance)
 }
 
-// minutes of a duration, never below zero: what is announced before it has
-// cost anything comes with no delay.
+// minutes returns a duration in minutes, never below zero: an event announced
+// before it has cost anything has no delay.
 func minutes(d time.Duration) float64 { return max(d.Minutes(), 0) }

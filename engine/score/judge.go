@@ -9,14 +9,14 @@ import (
 	"app.sunloop/engine/simulate"
 )
 
-// Extra groups of the report beside families.
+// Additional groups of the report.
 const (
 	strongStrings = "string_outage_8" // losses of 8 % or more
 	fineOutages   = "inverter_outage_5min"
 )
 
-// Cost of what is lost until it is found and of a visit for every alarm, USD:
-// estimates of the trade.
+// Cost of lost energy until detection and of a visit for every alarm, USD:
+// industry estimates.
 const (
 	tariffUSD    = 0.08
 	truckRollUSD = 150
@@ -47,8 +47,8 @@ type Mistake struct {
 	Missed             bool
 }
 
-// judge holds the findings of a case, and when units are said to have stood at
-// their limit, against its truth.
+// evaluate compares the findings of a case, and the times at which units were
+// at their limit, with its truth.
 func evaluate(c Case, findings []diagnose.Finding, clipped map[string][]detect.Span) verdict {
 	v := verdict{families: map[string]*tally{}}
 	now := c.Input.Now
@@ -88,7 +88,7 @@ func (v *verdict) each(c Case, t *simulate.Truth, f func(*tally)) {
 	}
 }
 
-// fine says whether the case has five-minute data.
+// fine reports whether the case has five-minute data.
 func fine(c Case) bool {
 	times := c.Input.Units[0].Frame.Times
 	return len(times) > 1 && times[1]-times[0] <= 300
@@ -205,9 +205,8 @@ func (v *verdict) finding(c Case, findings []diagnose.Finding, m matching, k int
 	v.samples = append(v.samples, sample{e.Family, e.Basis, diagnose.EvidenceSum(e.Event), was == string(e.Family), was})
 }
 
-// clipping is judged by days and units: at the rating for an hour or more, or
-// not at all; what lies between is left out, and days on which readings were
-// wrong.
+// clipping is evaluated by days and units: at the rating for an hour or more,
+// or not at all. Days in between, and days with wrong readings, are excluded.
 func (v *verdict) clipping(c Case, clipped map[string][]detect.Span) {
 	if c.Clipped == nil {
 		return
@@ -245,7 +244,7 @@ func (v *verdict) clipping(c Case, clipped map[string][]detect.Span) {
 	}
 }
 
-// disturbed says whether a fault concerned the unit on a date.
+// disturbed reports whether a fault affected the unit on a date.
 func disturbed(truth []simulate.Truth, assetID, date string, zone *time.Location) bool {
 	day, err := time.ParseInLocation(time.DateOnly, date, zone)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"app.sunloop/engine/simulate"
 )
 
-// coarse puts families together that look alike: an event of a neighbour still
-// finds the fault, if under another name.
+// coarse groups families that look alike: an event of a similar family finds
+// the fault too, under another name.
 var coarse = map[detect.Family]string{
 	detect.StuckSensor: "readings", detect.DataQuality: "readings",
 	detect.InverterOutage: "stops", detect.SiteOutage: "stops", detect.IntermittentTrip: "stops", detect.GroundFault: "stops", detect.SnowCover: "stops",
@@ -114,9 +114,9 @@ func maxTime(a, b time.Time) time.Time {
 	return b
 }
 
-// excused says whether a finding without a fault of its own is right all the
-// same: an outage that silences the logger is also a gap, as long as it is not
-// called one of the data alone; and a clock that is set forward leaves a gap.
+// excused reports whether a finding without a fault of its own is right
+// nevertheless: an outage that stops the logger is also a gap, unless it is
+// reported as a data gap only; and a clock that is set forward leaves a gap.
 func excused(e *diagnose.Finding, truth []simulate.Truth) bool {
 	if e.Family != detect.CommunicationGap {
 		return false

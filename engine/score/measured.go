@@ -55,7 +55,7 @@ const (
 	tierOfPower = "power alone"
 )
 
-// tier is what a case lets units be held against.
+// tier names the best reference that the case provides for its units.
 func (c Case) tier() string {
 	if len(c.Input.Units) >= 3 {
 		return tierOfPeers
@@ -236,7 +236,7 @@ func cover(t *simulate.Truth, findings []diagnose.Finding, now time.Time) (out c
 	return out
 }
 
-// began says that a finding began with a loss and was announced after it.
+// began reports whether a finding began with a loss and was announced after it.
 func began(t *simulate.Truth, f *diagnose.Finding, now time.Time) bool {
 	to := until(t, now)
 	slack := max(24*time.Hour, to.Sub(t.From)/4)

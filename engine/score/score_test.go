@@ -34,8 +34,8 @@ func finding(family detect.Family, from, hours float64, units ...string) diagnos
 		Families: []diagnose.Alternative{{Family: family, Confidence: 0.9}}}
 }
 
-// Faults and findings pair one to one, the same family first, a look-alike
-// else, never another unit.
+// Faults and findings are paired one to one, preferring the same family,
+// otherwise a similar one, never another unit.
 func TestMatch(t *testing.T) {
 	truth := []simulate.Truth{
 		fault(simulate.UnitOutage, 0, 4, "A"),
@@ -187,7 +187,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The table names every family that was judged.
+// The table names every family that was evaluated.
 func TestTable(t *testing.T) {
 	r := &Report{Overall: (&tally{}).figures(0), Families: map[string]Figures{"soiling": (&tally{truths: 3, found: 2}).figures(0)}}
 	var out bytes.Buffer
@@ -199,8 +199,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Calibration says of a family that is right nine times in ten, whatever its
-// evidence, that it is right nine times in ten.
+// For a family that is right nine times in ten regardless of its evidence,
+// calibration gives nine in ten.
 func TestCalibration(t *testing.T) {
 	r := &Report{}
 	for i := range 1000 {
@@ -262,7 +262,7 @@ func TestReplayStopsWithItsContext(t *testing.T) {
 	}
 }
 
-// What the demo shows: what is wrong at now is found, at any season.
+// On the demo: faults present at the current time are found in any season.
 func TestDemo(t *testing.T) {
 	kinds := []simulate.Kind{simulate.UnitOutage, simulate.SiteOutage, simulate.CommunicationGap, simulate.StringLoss, simulate.Curtailment, simulate.StuckSensor, simulate.Soiling}
 	for seed, now := range []time.Time{

@@ -29,9 +29,9 @@ func NextMidnight(t time.Time, site *time.Location) time.Time {
 	}
 }
 
-// dayStart is the earliest instant at which the site's calendar shows the date
-// or a later one. time.Date alone does not do: it may answer with either side
-// of a midnight that does not exist, and with either pass of one that exists
+// dayStart returns the earliest instant at which the site's calendar shows the
+// date or a later one. time.Date is not sufficient: it may return either side
+// of a midnight that does not exist, and either occurrence of one that exists
 // twice.
 func dayStart(y int, m time.Month, d int, site *time.Location) time.Time {
 	midnight := time.Date(y, m, d, 0, 0, 0, 0, time.UTC) // as if the site's clock showed UTC

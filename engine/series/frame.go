@@ -40,9 +40,9 @@ func (f Frame) At(q Quantity, i int) float64 {
 	return Missing()
 }
 
-// Set puts values in as the column of q, in place of a former one; a copy of
-// the frame made before keeps its columns. It panics if values are not as many
-// as the stamps.
+// Set adds values as the column of q, or replaces the column; a copy of the
+// frame made before keeps its columns. It panics if the number of values
+// differs from that of the time stamps.
 func (f *Frame) Set(q Quantity, values []float64) {
 	if len(values) != len(f.Times) {
 		panic(fmt.Sprintf("series: %d values of %s for %d stamps", len(values), q, len(f.Times)))
@@ -81,8 +81,8 @@ func (f Frame) Clone() Frame {
 	return out
 }
 
-// Check says what is wrong with f: times out of order, columns out of order or
-// of another length.
+// Check returns an error if times are out of order, or columns are out of order
+// or of another length.
 func (f Frame) Check() error {
 	for i := 1; i < len(f.Times); i++ {
 		if f.Times[i] <= f.Times[i-1] {

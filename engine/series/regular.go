@@ -93,13 +93,13 @@ func (s Series) Resample(step time.Duration) Series {
 	return Resample(times, s.Values, step, s.Step)
 }
 
-// Resample turns the power (or any other mean quantity) of an irregular series
-// with ascending times into means over even intervals of step (whole seconds),
-// labelled at their start and aligned to whole multiples of step since 1970 in
-// UTC. Each sample stands for the time from its stamp until the next one, at
-// most hold; where more than half of an interval has no value the result is
-// NaN. hold <= 0 means 1.5 times the series' own [Interval]. The last sample
-// stands for one Interval, and the result ends with it.
+// Resample converts the power (or any other mean quantity) of an irregular
+// series with ascending times to means over even intervals of step (whole
+// seconds), labelled at their start and aligned to whole multiples of step
+// since 1970 in UTC. Each sample is valid from its time stamp until the next
+// one, at most for hold. If more than half of an interval has no value the
+// result is NaN. hold <= 0 means 1.5 times the series' own [Interval]. The last
+// sample is valid for one Interval, and the result ends with it.
 func Resample(times []int64, values []float64, step, hold time.Duration) Series {
 	stepS := int64(step / time.Second)
 	if len(times) == 0 || stepS <= 0 {

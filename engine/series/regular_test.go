@@ -113,8 +113,8 @@ func TestResample(t *testing.T) {
 	}
 }
 
-// TestResampleKeepsEnergy: where every stamp has a value and the new step
-// divides or is a multiple of the old, no energy is lost or made.
+// TestResampleKeepsEnergy: if every time stamp has a value and the new step
+// divides or is a multiple of the old, energy is preserved.
 func TestResampleKeepsEnergy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		step := rapid.SampledFrom([]int64{60, 300, 900, 1800, 3600}).Draw(t, "step")

@@ -70,7 +70,7 @@ func (s *Site) dayStart(index int) time.Time {
 	return series.Midnight(time.Date(y, m, d, 12, 0, 0, 0, s.Zone), s.Zone)
 }
 
-// at is the day, from the cache or made. The caller holds mu.
+// at returns the day from the cache, or generates it. The caller holds mu.
 func (s *Site) at(index int) *day {
 	if d := s.days[index]; d != nil {
 		return d

@@ -9,13 +9,13 @@ import (
 	"app.sunloop/engine/solar"
 )
 
-// Demo is the fleet of the demonstration: three sites in different climates
-// with 24 inverters, telemetry from start on, and a year of trouble placed
-// relative to now. At now an inverter is down, another has lost strings three
-// weeks ago, one site is soiled, one unit has not been heard for hours or was
-// silent within the last day, and a site has been curtailed on recent days;
-// older faults are over. Faults go on happening for 60 days after now. To
-// continue a fleet later, ask for it with the same seed, start and now.
+// Demo returns the fleet of the demonstration: three sites in different
+// climates with 24 inverters, telemetry from start, and a year of faults placed
+// relative to now. At now an inverter is down, another lost strings three weeks
+// ago, one site is soiled, one unit has not reported for hours or was silent
+// within the last day, and a site has been curtailed on recent days; older
+// faults are over. New faults occur for 60 days after now. To continue a fleet
+// later, call Demo with the same seed, start and now.
 func Demo(seed uint64, start, now time.Time) *Fleet {
 	fleet := &Fleet{Seed: seed, Start: start}
 	for _, s := range []*Site{sibaya(), havelland(), gilaBend()} {
@@ -53,7 +53,7 @@ func havelland() *Site {
 		Climate: Climate{MeanC: 9.8, SeasonC: 9.5, DayC: 5, WarmestDay: 200, WettestDay: 345,
 			Dry: Mix{22, 28, 24, 14, 12}, Wet: Mix{6, 10, 22, 38, 24}},
 		Units: units("INV-", 2000000031407700, "SMA STP", 10, []float64{50, 50, 25, 60, 60, 100, 10, 75},
-			// A roof: the last three look east and west.
+			// A roof: the last three face east and west.
 			[]solar.Plane{{TiltDeg: 30, AzimuthDeg: 180}, {TiltDeg: 30, AzimuthDeg: 180}, {TiltDeg: 30, AzimuthDeg: 180}, {TiltDeg: 30, AzimuthDeg: 180},
 				{TiltDeg: 30, AzimuthDeg: 180}, {TiltDeg: 12, AzimuthDeg: 95}, {TiltDeg: 12, AzimuthDeg: 95}, {TiltDeg: 12, AzimuthDeg: 275}}),
 	}
@@ -139,7 +139,7 @@ func clock(s *Site, t time.Time, hour int) time.Time {
 	return at
 }
 
-// sunny are the last n days before t on which the sky was clear or fair, as
+// sunny returns the last n days before t on which the sky was clear or fair, as
 // their instants of hour:00; none earlier than 40 days before t.
 func sunny(s *Site, t time.Time, hour, n int) []time.Time {
 	var out []time.Time
@@ -152,12 +152,12 @@ func sunny(s *Site, t time.Time, hour, n int) []time.Time {
 	return out
 }
 
-// present places what is wrong at now.
+// present places the faults that are active at now.
 func (p *plan) present() {
 	sib, hav, gil := p.fleet.Sites[0], p.fleet.Sites[1], p.fleet.Sites[2]
 
-	// The outage is where the sun stands highest, begun three hours ago; where
-	// it is night everywhere, at the last noon.
+	// The outage is at the site with the highest sun, and began three hours
+	// ago; if it is night at all sites, at the last noon.
 	site, best := sib, -90.0
 	for _, s := range p.fleet.Sites {
 		if e := elevation(s, p.now); e > best {
@@ -181,7 +181,7 @@ func (p *plan) present() {
 	}
 }
 
-// past places what was wrong and is mended.
+// past places the faults that were repaired.
 func (p *plan) past() {
 	sib, hav, gil := p.fleet.Sites[0], p.fleet.Sites[1], p.fleet.Sites[2]
 	ago := func(s *Site, days, hour int) time.Time { return clock(s, p.now.AddDate(0, 0, -days), hour) }

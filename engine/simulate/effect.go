@@ -39,7 +39,7 @@ type action struct {
 	stuck    aim
 }
 
-// dataOnly are the kinds that change what is told and not what is made.
+// dataOnly are the kinds that change the reported data and not the production.
 var dataOnly = map[Kind]bool{CommunicationGap: true, StuckSensor: true, TimeShift: true, ScaleError: true, Spikes: true, IrradianceSensor: true}
 
 // acting are the faults that change what the unit produces on a day.
@@ -84,8 +84,8 @@ func (s *Site) acting(faults []Fault, u Unit, index int, sun *clearDay, start, e
 // creepDays is how long an underperformance takes to grow to its severity.
 const creepDays = 15
 
-// wetMorning says whether dew or rain lies on the modules: after a day of rain
-// or under one, and on every fourth morning else.
+// wetMorning reports whether dew or rain is on the modules: after a day of rain
+// or during one, and on every fourth other morning.
 func (s *Site) wetMorning(index int) bool {
 	return s.skyOf(index) == rain || s.skyOf(index-1) == rain || s.chance(index, "dew") < 0.25
 }

@@ -52,8 +52,8 @@ const (
 	RowsHeld               // the last reading again and again
 )
 
-// Fault is one thing that happens to a plant, and thereby the truth that a
-// detection is held against.
+// Fault is one event that affects a plant, and thus the truth with which
+// detection is compared.
 type Fault struct {
 	ID, SiteID string
 	Kind       Kind
@@ -68,23 +68,24 @@ type Fault struct {
 	Cause      string  // why, in words
 }
 
-// Open says whether the fault has no end yet at t.
+// Open reports whether the fault has not ended at t.
 func (f Fault) Open(t time.Time) bool {
 	return !t.Before(f.From) && (f.To.IsZero() || t.Before(f.To))
 }
 
-// Overlaps says whether the fault acts anywhere in [from, to).
+// Overlaps reports whether the fault is active anywhere in [from, to).
 func (f Fault) Overlaps(from, to time.Time) bool {
 	return f.From.Before(to) && (f.To.IsZero() || f.To.After(from))
 }
 
-// Concerns says whether the asset is one of the fault's.
+// Concerns reports whether the fault affects the asset.
 func (f Fault) Concerns(assetID string) bool { return slices.Contains(f.Units, assetID) }
 
-// outage says whether the unit makes no power at all.
+// outage reports whether the unit produces no power.
 func (f Fault) outage() bool { return f.Kind == UnitOutage || f.Kind == SiteOutage }
 
-// hidesRows says whether what arrives is not what the plant does.
+// hidesRows reports whether the fault changes the reported data and not the
+// plant.
 func (f Fault) hidesRows() bool { return f.Kind == CommunicationGap || f.outage() && f.RowsAbsent }
 
 func sortFaults(fs []Fault) {

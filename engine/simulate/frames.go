@@ -16,7 +16,7 @@ const (
 	stateStandby   = 8
 )
 
-// reading is what a unit's logger would say at a stamp.
+// reading is a unit's logger record at a time stamp.
 type reading struct {
 	powerKW, counterKWh, irradiance, tempC float64
 	state, run, code                       float64
@@ -24,13 +24,13 @@ type reading struct {
 	dcVoltage, dcCurrent                   [dcInputs]float64
 }
 
-// Frames is the telemetry of the site's units, by asset id, at every multiple
-// of step with from <= t < to that is not before the site's Start. Step is
-// from a second to a day. What a frame holds is the site's Portal's to say:
-// power (kW, mean until the next stamp), and by default lifetime counter (kWh),
-// irradiance of the site's sensor (W/m², in the plane of the first unit),
-// ambient temperature (°C), SunSpec operating state, run state and event code.
-// Rows that a fault keeps back are not there.
+// Frames returns the telemetry of the site's units, by asset id, at every
+// multiple of step with from <= t < to that is not before the site's Start.
+// Step is from a second to a day. The site's Portal determines the columns:
+// power (kW, mean until the next time stamp), and by default lifetime counter
+// (kWh), irradiance of the site's sensor (W/m², in the plane of the first
+// unit), ambient temperature (°C), SunSpec operating state, run state and event
+// code. Rows that a fault suppresses are missing.
 func (s *Site) Frames(from, to time.Time, step time.Duration) map[string]series.Frame {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,8 +61,9 @@ func (s *Site) Frames(from, to time.Time, step time.Duration) map[string]series.
 	return out
 }
 
-// Sample is the live stream: what every unit that is heard reports at the
-// multiple of step at or before t. It is the row that [Site.Frames] has there.
+// Sample is the live stream: the reports of all communicating units at the
+// multiple of step at or before t. It equals the row of [Site.Frames] at that
+// time.
 func (s *Site) Sample(t time.Time, step time.Duration) map[string]series.Frame {
 	stamp := time.Unix(t.Unix()/int64(step/time.Second)*int64(step/time.Second), 0)
 	out := s.Frames(stamp, stamp.Add(time.Second), step)

@@ -7,7 +7,7 @@ import (
 	"app.sunloop/engine/solar"
 )
 
-// generate makes a day from the given faults alone.
+// generate makes a day from the given faults only.
 func (s *Site) generate(index int, faults []Fault) *day {
 	start, end := s.dayStart(index), s.dayStart(index+1)
 	n := int(end.Sub(start) / cell)
@@ -92,7 +92,7 @@ func (s *Site) generate(index int, faults []Fault) *day {
 	return d
 }
 
-// clearDay is the sun and the clear sky over the nodes of a day.
+// clearDay holds the sun's position and the clear sky at the nodes of a day.
 func (s *Site) clearDay(start time.Time, n int) *clearDay {
 	buf := make([]float64, 4*(n+1))
 	take := func() []float64 {

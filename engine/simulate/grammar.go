@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// slow says whether faults of the kind last for weeks.
+// slow reports whether faults of the kind last for weeks.
 func slow(k Kind) bool {
 	switch k {
 	case StringLoss, Soiling, Derating, PartialShade, Degradation, TimeShift, IrradianceSensor, CapacityChange, Underperformance, TrackerFault, GroundFault:
@@ -14,7 +14,7 @@ func slow(k Kind) bool {
 	return false
 }
 
-// siteWide says whether faults of the kind befall all units of a site.
+// siteWide reports whether faults of the kind affect all units of a site.
 func siteWide(k Kind) bool {
 	switch k {
 	case SiteOutage, Curtailment, Soiling, TimeShift, Snow, IrradianceSensor, Degradation:
@@ -23,9 +23,9 @@ func siteWide(k Kind) bool {
 	return false
 }
 
-// inject draws one fault that begins on the given day, after the grammar of
-// injected faults: lengths from an hour to a month, begins at any hour for what
-// lasts, in the light for what is short.
+// inject draws one fault that begins on the given day, by the grammar of
+// injected faults: durations from an hour to a month; long faults begin at any
+// hour, short ones by day.
 func inject(r *rand.Rand, s *Site, kind Kind, day time.Time) (Fault, time.Duration) {
 	pick := func(ds ...time.Duration) time.Duration { return ds[r.IntN(len(ds))] }
 	share := func(ss ...float64) float64 { return ss[r.IntN(len(ss))] }

@@ -11,14 +11,14 @@ import (
 	"app.sunloop/engine/solar"
 )
 
-// Inject puts faults into telemetry that was measured: it returns frames in
-// which they show, and the truth of what they did. The site says where and what
-// the units are (Location, Zone, Units with their capacity); its Faults are what
-// is injected, or if there are none the grammar draws some from the seed. A
-// frame's power is changed as the fault would change it at the meter, and its
-// lifetime counter with it; frames that are given are not. What the history
-// holds by itself is not on the list. Trackers that stand still cannot be put
-// into measured power: such a fault is refused.
+// Inject adds faults to measured telemetry: it returns frames that show them,
+// and the truth of their effects. The site describes where and what the units
+// are (Location, Zone, Units with their capacity). Its Faults are injected; if
+// there are none, the grammar draws some from the seed. A frame's power is
+// changed as the fault would change it at the meter, and its lifetime counter
+// accordingly; the given frames are not modified. Faults already in the history
+// are not on the list. Stuck trackers cannot be injected into measured power:
+// such a fault is an error.
 func Inject(seed uint64, s *Site, frames map[string]series.Frame) (map[string]series.Frame, []Truth, error) {
 	first, last := int64(math.MaxInt64), int64(0)
 	for _, f := range frames {
@@ -71,7 +71,7 @@ func (s *Site) ratingOf(units []string) float64 {
 	return sum
 }
 
-// portalOf is the portal that frames look like: bare without a counter.
+// portalOf returns the portal that frames look like: bare without a counter.
 func portalOf(frames map[string]series.Frame) Portal {
 	for _, f := range frames {
 		if f.Values(series.EnergyCounterKWh) != nil {

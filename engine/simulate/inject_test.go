@@ -25,8 +25,8 @@ func energy(f series.Frame) float64 {
 	return sum
 }
 
-// What is missing after an injection is what the truth says, by power and by
-// the counter, and the frames that were given are as they were.
+// After an injection the missing energy equals the truth, by power and by the
+// counter, and the given frames are unchanged.
 func TestInjectedLossIsTheTruth(t *testing.T) {
 	s, frames := measured(t, 40)
 	a, b := s.Units[0].AssetID, s.Units[1].AssetID

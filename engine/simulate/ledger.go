@@ -70,7 +70,8 @@ func (b *book) lost(fault int, rating float64, cell int, without, with float64) 
 	e.show(b.startS, b.full[fault], cell, math.Abs(d))
 }
 
-// hidden books what a unit made while its data told something else.
+// hidden accounts for the production of a unit while its data showed something
+// else.
 func (b *book) hidden(u *Unit, c curve, startS int64) {
 	for _, k := range b.today {
 		f := &b.faults[k]

@@ -24,12 +24,13 @@ func (w *window) report(k int, t, stepS int64) (r reading, ok bool) {
 	return w.at(k, t, stepS)
 }
 
-// within says whether the fault acts at a Unix time.
+// within reports whether the fault is active at a Unix time.
 func (f *Fault) within(t int64) bool {
 	return t >= f.From.Unix() && (f.To.IsZero() || t < f.To.Unix())
 }
 
-// at is what the unit tells of a time, which may lie on the day before or after.
+// at returns the unit's record of a time, which may be on the previous or the
+// next day.
 func (w *window) at(k int, t, stepS int64) (r reading, ok bool) {
 	if t < w.day.startS || t >= w.endS {
 		other := window{site: w.site}
@@ -91,7 +92,8 @@ func (w *window) earlier(k int, t, stepS int64) reading {
 	return before.reading(k, t, stepS)
 }
 
-// reading is what unit k does at stamp t, before anything is hidden.
+// reading returns the state of unit k at time stamp t, before data faults are
+// applied.
 func (w *window) reading(k int, t, stepS int64) reading {
 	d := w.day
 	hours := float64(stepS) / 3600
@@ -118,7 +120,7 @@ func (w *window) reading(k int, t, stepS int64) reading {
 	return r
 }
 
-// operation sets what the unit says of itself.
+// operation sets the states that the unit reports.
 func (w *window) operation(k int, t int64, r *reading) {
 	u := &w.site.Units[k]
 	if r.powerKW > 0 {
@@ -164,9 +166,9 @@ func (f *Fault) limitKW(u *Unit, ambientC float64) float64 {
 // dcInputs is how many DC inputs a unit has.
 const dcInputs = 2
 
-// details are the readings of a rich portal. Strings are lost from the first
-// input on; a unit that is off shows the open-circuit voltage of its array by
-// day, unless the DC disconnect is what is open.
+// details sets the readings of a rich portal. Strings are lost from the first
+// input; a unit that is off shows the open-circuit voltage of its array by day,
+// unless the DC disconnect is open.
 func (w *window) details(k int, t int64, r *reading) {
 	u := &w.site.Units[k]
 	load := max(r.powerKW, 0) / u.CapacityKW

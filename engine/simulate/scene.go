@@ -6,7 +6,7 @@ import (
 	"app.sunloop/engine/solar"
 )
 
-// scene is the light of one day on one plane, at nodes: what a clear sky gives.
+// scene is the clear-sky irradiance of one day on one plane, at nodes.
 type scene struct {
 	beam    []float64 // direct light in the plane for a clear sky, W/m²
 	skyView []float64 // share of the diffuse light that the plane sees
@@ -26,7 +26,7 @@ func (u Unit) aim() aim {
 	return aim{plane: u.Plane}
 }
 
-// stuckAt is a tracker that stands at an angle, east negative.
+// stuckAt returns the aim of a tracker stuck at an angle, east negative.
 func stuckAt(angleDeg float64) aim { return aim{plane: trackerPlane(angleDeg)} }
 
 // trackerReachDeg is how far a tracker turns from flat to either side.
@@ -53,8 +53,8 @@ func trackerAngle(p solar.Position) float64 {
 // albedo of the ground before the modules.
 const albedo = 0.2
 
-// look is how modules see the day: the beam by the angle of incidence, the
-// rest isotropic.
+// look returns the irradiance on modules for a day: the beam by the angle of
+// incidence, the rest isotropic.
 func look(a aim, positions []solar.Position, dni []float64) scene {
 	n := len(dni)
 	all := make([]float64, 3*n)
@@ -90,9 +90,9 @@ func (c *clearDay) scene(a aim) scene {
 	return sc
 }
 
-// light is what reaches a plane at node i when so large a share of the clear
-// sky's light comes through: the beam goes first, diffuse light grows under
-// cloud.
+// light returns the irradiance on a plane at node i for a given share of the
+// clear-sky irradiance: the beam is reduced first, diffuse irradiance grows
+// under cloud.
 func (c *clearDay) light(sc scene, share float64, i int) (beam, rest float64) {
 	direct := min(max((share-0.25)/0.72, 0), 1)
 	global := share * c.ghi[i]

@@ -25,13 +25,14 @@ const (
 	longYears   = 3
 )
 
-// Scored is what one seed holds: Berlin (fixed, facing south), Phoenix
+// Scored returns the cases of one seed: Berlin (fixed, facing south), Phoenix
 // (single-axis trackers) and Chennai (flat) with twelve inverters each over 400
 // days, one of them clean, one with five-minute data and the others with
 // quarter hours, and a fourth site of four inverters over three years of hourly
-// data, which may degrade. Which is clean, which is fine and what the portals
-// tell goes round with the seed, so that nine seeds hold every combination; a
-// site whose portal tells power alone is also known by capacity alone.
+// data, which may degrade. Which site is clean, which has fine data and what
+// the portals report rotates with the seed, so that nine seeds contain every
+// combination; for a site whose portal reports power only, only the capacity is
+// known.
 func Scored(seed uint64, start time.Time) []Case {
 	fleet := Clean(seed, start, scoredUnits)
 	var out []Case
@@ -135,9 +136,9 @@ func schedule(r *rand.Rand, s *Site, days int) []Fault {
 	return out
 }
 
-// possible says whether the kind can happen at the site on a day: snow needs
-// cold, shade from a thing beside the array and heat need no tracker, a sensor
-// must be there to fail.
+// possible reports whether the kind can occur at the site on a day: snow needs
+// cold, shading by an object and heat derating need fixed modules, and a sensor
+// must exist to fail.
 func possible(s *Site, kind Kind, d int) bool {
 	tracker := s.Units[0].Tracker
 	switch kind {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A seed holds what it says, and its truth is consistent.
+// A seed contains the described cases, and its truth is consistent.
 func TestScoredSeed(t *testing.T) {
 	var kinds = map[Kind]int{}
 	visible := map[Kind]int{}

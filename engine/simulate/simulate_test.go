@@ -43,7 +43,7 @@ func TestTelemetryDoesNotDependOnTheQuestion(t *testing.T) {
 	})
 }
 
-// same is a comparison that does not look at types: the frames are long.
+// same compares frames without reflection, because they are long.
 func same(a, b series.Frame) bool {
 	if a.Len() == 0 && b.Len() == 0 {
 		return true
@@ -134,8 +134,8 @@ func TestDemoHoldsWhatTheContractNames(t *testing.T) {
 	}
 }
 
-// At any hour of any season the demo has an outage that goes on, an old string
-// loss, soiling, a gap within the day, and curtailment that bites.
+// At any hour of any season the demo has an active outage, an old string loss,
+// soiling, a gap within the day, and curtailment that costs energy.
 func TestDemoFaultsAreThereAtNow(t *testing.T) {
 	for hours := 0; hours < 366*24; hours += 24*29 + 5 {
 		now := now.Add(time.Duration(hours) * time.Hour)
@@ -256,7 +256,7 @@ func TestWriteCSV(t *testing.T) {
 	}
 }
 
-// Neighbouring inverters see nearly the same sky.
+// Neighbouring inverters have nearly the same sky.
 func TestUnitsShareTheSky(t *testing.T) {
 	s := Clean(2, start, 4).Site("Berlin")
 	frames := s.Frames(start, start.AddDate(0, 0, 60), 15*time.Minute)

@@ -16,8 +16,8 @@ type Fleet struct {
 	Sites []*Site
 }
 
-// Site is one simulated plant. [NewSite] makes it ready; from then on its
-// exported fields are only read. Many may ask for its telemetry at once.
+// Site is one simulated plant. [NewSite] prepares it; from then on its exported
+// fields are only read. Its methods are safe for concurrent use.
 type Site struct {
 	ID, Name     string
 	CustomerIDs  []string

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// sky is the kind of weather a day has.
+// sky is the kind of weather of a day.
 type sky int
 
 const (
@@ -17,10 +17,11 @@ const (
 	rain
 )
 
-// transmission is how a kind of sky turns the standard normal cloud state z
-// into a share of the clear-sky irradiance: low + (high-low)·σ((z-edge)/width).
-// Figures chosen so that daily clearness spreads as measured ones do: near 1
-// on clear days, two-peaked on broken ones, 0.1 to 0.4 under rain.
+// transmission maps the standard normal cloud state z of a kind of sky to a
+// share of the clear-sky irradiance: low + (high-low)·σ((z-edge)/width). The
+// figures were chosen so that the distribution of daily clearness is like
+// measured ones: near 1 on clear days, bimodal on broken ones, 0.1 to 0.4 in
+// rain.
 var transmission = [...]struct{ low, high, edge, width float64 }{
 	clear:    {0.60, 1.00, -2.9, 0.25},
 	fair:     {0.35, 1.03, -1.0, 0.30},
@@ -29,11 +30,12 @@ var transmission = [...]struct{ low, high, edge, width float64 }{
 	rain:     {0.05, 0.50, 1.6, 0.90},
 }
 
-// persistence is the chance that a day's sky is that of the day before.
+// persistence is the probability that a day's sky is that of the day before.
 const persistence = 0.45
 
-// skyOf is the sky of a day. Whether a day repeats the former one is drawn for
-// each day by itself, so the answer needs no history beyond the last new draw.
+// skyOf returns the sky of a day. Whether a day repeats the previous one is
+// drawn for each day independently, so no history beyond the last new draw is
+// needed.
 func (s *Site) skyOf(dayIndex int) sky {
 	for ; s.chance(dayIndex, "persist") < persistence; dayIndex-- {
 	}
@@ -53,7 +55,7 @@ func (s *Site) skyOf(dayIndex int) sky {
 	return clear
 }
 
-// Sunny says whether the site's day that holds t has a clear or fair sky.
+// Sunny reports whether the site's day that contains t has a clear or fair sky.
 func (s *Site) Sunny(t time.Time) bool { return s.skyOf(s.dayIndex(t)) <= fair }
 
 // wetness goes from 0 in the driest season to 1 in the wettest.
@@ -83,7 +85,8 @@ func (s *Site) anomaly(dayIndex int) float64 {
 	return a
 }
 
-// swing is the share of the clear day's temperature range that a sky leaves.
+// swing returns the share of the clear day's temperature range that remains
+// under a sky.
 func (s *Site) swing(dayIndex int) float64 {
 	return [...]float64{clear: 1, fair: 0.95, broken: 0.75, overcast: 0.45, rain: 0.3}[s.skyOf(dayIndex)]
 }
@@ -120,7 +123,8 @@ func dayOfYear(dayIndex int) float64 {
 	return float64(time.Unix(int64(dayIndex)*86400, 0).UTC().YearDay())
 }
 
-// random is a generator that depends on the site, a day and a purpose alone.
+// random returns a generator that depends on the site, a day and a purpose
+// only.
 func (s *Site) random(dayIndex int, purpose string) *rand.Rand {
 	return rand.New(rand.NewPCG(mix(s.seed, hashString(purpose)), uint64(int64(dayIndex))))
 }

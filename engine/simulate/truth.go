@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// LostKWh is the energy that a fault on the site's list kept from being made
-// in [from, to): zero for faults of the data alone.
+// LostKWh returns the energy that a fault on the site's list prevented in
+// [from, to): zero for data faults.
 func (s *Site) LostKWh(fault Fault, from, to time.Time) float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,8 +143,8 @@ func (s *Site) onset(fault, first, last int) time.Time {
 	return time.Time{}
 }
 
-// leastShown is how many hours of daylight a fault must show to be told from
-// chance by anybody: an hour for what stops at once, days for small losses.
+// leastShown returns how many hours of daylight a fault must be visible to be
+// distinguishable from chance: an hour for sudden stops, days for small losses.
 func leastShown(k Kind) float64 {
 	switch k {
 	case StringLoss, CapacityChange, Underperformance, TrackerFault:
@@ -196,7 +196,7 @@ func (s *Site) ClippedHours(from, to time.Time) map[string]map[string]float64 {
 	return out
 }
 
-// atLimit counts the cells in which a unit stands at its rating.
+// atLimit counts the cells in which a unit is at its rating.
 func (u *Unit) atLimit(c curve) int {
 	n := 0
 	for i, l := range c.left {

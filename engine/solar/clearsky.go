@@ -22,12 +22,12 @@ func Extraterrestrial(t time.Time) float64 {
 	return solarConstant * (1.00011 + 0.034221*cos + 0.00128*sin + 0.000719*cos2 + 0.000077*sin2)
 }
 
-// ClearSky is the cloudless irradiance at loc with the sun at p, after
+// ClearSky returns the clear-sky irradiance at loc with the sun at p, after
 // Ineichen and Perez ([Ineichen]) with the airmass of Kasten and Young and the
-// pressure of loc's altitude. linke is the Linke turbidity at airmass 2;
-// linke <= 0 means [LinkeTurbidity] of the place and month. The model was made
-// for usual air: where it would give more than falls in from outside (above
-// 4 km under the clearest sky), that is the limit.
+// pressure at loc's altitude. linke is the Linke turbidity at airmass 2; linke
+// <= 0 means [LinkeTurbidity] of the place and month. Where the model would
+// exceed the extraterrestrial irradiance (above 4 km under the clearest sky),
+// the result is limited to it.
 func ClearSky(t time.Time, p Position, loc Location, linke float64) Irradiance {
 	if p.ApparentZenithDeg >= 90 {
 		return Irradiance{}
@@ -45,10 +45,10 @@ func ClearSky(t time.Time, p Position, loc Location, linke float64) Irradiance {
 	return irr
 }
 
-// Ineichen is the clear-sky model of Ineichen and Perez, "A new airmass
-// independent formulation for the Linke turbidity coefficient", Solar Energy
-// 73 (2002), with the limit of direct irradiance that keeps the diffuse part
-// from vanishing. extraterrestrial is normal to the rays, W/m².
+// Ineichen returns the clear-sky irradiance by Ineichen and Perez, "A new
+// airmass independent formulation for the Linke turbidity coefficient", Solar
+// Energy 73 (2002), with the limit of direct irradiance that keeps the diffuse
+// part positive. extraterrestrial is normal to the rays, W/m².
 func Ineichen(apparentZenithDeg, absoluteAirmass, linke, altitudeM, extraterrestrial float64) Irradiance {
 	cosZ := cosD(apparentZenithDeg)
 	if cosZ <= 0 {
@@ -65,9 +65,9 @@ func Ineichen(apparentZenithDeg, absoluteAirmass, linke, altitudeM, extraterrest
 	return Irradiance{GHI: ghi, DNI: dni, DHI: ghi - dni*cosZ}
 }
 
-// Haurwitz is the clear-sky global irradiance of Haurwitz, "Insolation in
-// relation to cloudiness and cloud density", Journal of Meteorology 2 (1945),
-// which asks for nothing but the sun's height. W/m².
+// Haurwitz returns the clear-sky global irradiance in W/m² by Haurwitz,
+// "Insolation in relation to cloudiness and cloud density", Journal of
+// Meteorology 2 (1945), which needs the sun's height only.
 func Haurwitz(apparentZenithDeg float64) float64 {
 	cosZ := cosD(apparentZenithDeg)
 	if cosZ <= 0 {

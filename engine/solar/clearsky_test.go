@@ -123,8 +123,8 @@ func TestClearSkyProperties(t *testing.T) {
 	})
 }
 
-// Above 4 km under the clearest sky the model alone would give more light than
-// there is.
+// Above 4 km under the clearest sky the unlimited model would exceed the
+// extraterrestrial irradiance.
 func TestClearSkyIsBelowWhatFallsIn(t *testing.T) {
 	loc := Location{LatitudeDeg: 1, LongitudeDeg: 180, AltitudeM: 4500}
 	at := time.Unix(0, 0)

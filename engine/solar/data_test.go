@@ -9,15 +9,15 @@ import (
 	"app.sunloop/engine/realdata"
 )
 
-// TestAgainstNRELStation compares with five days of an NREL station: the sun
-// and the clear-sky columns that came with the data, and, on its cloudless
-// morning, what its instruments measured.
+// TestAgainstNRELStation compares with five days of an NREL station: sun
+// position and clear-sky columns of the data, and, on its cloudless morning,
+// the measured irradiance.
 func TestAgainstNRELStation(t *testing.T) {
 	rows := realdata.Rows(t, "data/pvanalytics-quality/irradiance_RMIS_NREL.csv.gz")[1:]
 	mst := time.FixedZone("MST", -7*3600)
 	place := Location{39.742, -105.18, 1829}
-	// The clear-sky columns were computed for the sea level, with the
-	// turbidity of February, 2.6.
+	// The clear-sky columns were computed for sea level, with the turbidity
+	// of February, 2.6.
 	seaLevel := Location{place.LatitudeDeg, place.LongitudeDeg, 0}
 	const linke = 2.62
 
@@ -53,7 +53,7 @@ func TestAgainstNRELStation(t *testing.T) {
 }
 
 // TestClearSkyBoundsTypicalYears: over two typical years the default clear sky
-// is what the brightest tenth of the hours reach.
+// is reached by the brightest tenth of the hours.
 func TestClearSkyBoundsTypicalYears(t *testing.T) {
 	for _, c := range []struct {
 		file string

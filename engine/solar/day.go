@@ -75,8 +75,8 @@ func horizonCrossing(transit time.Time, loc Location, side float64) (at time.Tim
 
 func sunAt(t time.Time) ephemeris { return ephemerisAt(julianDay(t), DeltaT(t)) }
 
-// toHourAngle is how long until (negative: since) the sun's hour angle at loc
-// is want, the shorter way round.
+// toHourAngle returns the time until (negative: since) the sun's hour angle at
+// loc is want, by the shorter way.
 func toHourAngle(want float64, e ephemeris, loc Location) time.Duration {
 	d := wrap360(want - (e.nu + loc.LongitudeDeg - e.alpha))
 	if d > 180 {

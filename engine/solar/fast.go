@@ -24,7 +24,8 @@ func At(t time.Time, loc Location) Position {
 	return Position{zenith, zenith - refraction(elevation, StandardAtmosphere(loc)), azimuth}
 }
 
-// fastEphemeris is where the sun stands over the Earth, for all observers.
+// fastEphemeris is the sun's position relative to the Earth, independent of the
+// observer.
 type fastEphemeris struct {
 	greenwichHourAngle float64 // degrees
 	sinDelta, cosDelta float64

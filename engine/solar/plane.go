@@ -27,10 +27,10 @@ type PlaneOfArray struct {
 // Global is the sum of its parts.
 func (p PlaneOfArray) Global() float64 { return p.Beam + p.Sky + p.Ground }
 
-// HayDavies is the irradiance on the plane by the model of Hay and Davies,
-// "Calculations of the solar radiation incident on an inclined surface"
-// (1980): the share DNI/extraterrestrial of the diffuse light comes from the
-// sun's direction, the rest evenly from the sky. albedo of the ground is 0..1.
+// HayDavies returns the irradiance on the plane by the model of Hay and Davies,
+// "Calculations of the solar radiation incident on an inclined surface" (1980):
+// the share DNI/extraterrestrial of the diffuse irradiance is circumsolar, the
+// rest isotropic. albedo of the ground is 0..1.
 func (p Plane) HayDavies(pos Position, irr Irradiance, extraterrestrial, albedo float64) PlaneOfArray {
 	cosine := p.CosIncidence(pos)
 	anisotropy := clamp(irr.DNI/extraterrestrial, 0, 1)
@@ -44,8 +44,8 @@ func (p Plane) HayDavies(pos Position, irr Irradiance, extraterrestrial, albedo 
 	}
 }
 
-// Isotropic is the irradiance on the plane with the same diffuse light from
-// all of the sky (Liu and Jordan 1963).
+// Isotropic returns the irradiance on the plane with isotropic diffuse
+// irradiance (Liu and Jordan 1963).
 func (p Plane) Isotropic(pos Position, irr Irradiance, albedo float64) PlaneOfArray {
 	cosine := p.CosIncidence(pos)
 	return PlaneOfArray{
@@ -56,7 +56,7 @@ func (p Plane) Isotropic(pos Position, irr Irradiance, albedo float64) PlaneOfAr
 	}
 }
 
-// skyView is the share of the sky's dome that a tilted plane sees.
+// skyView returns the view factor of a tilted plane to the sky.
 func (p Plane) skyView() float64 { return (1 + cosD(p.TiltDeg)) / 2 }
 
 func (p Plane) ground(ghi, albedo float64) float64 {
@@ -73,6 +73,6 @@ func IncidenceModifier(cosine float64) float64 {
 	return clamp(1-0.05*(1/cosine-1), 0, 1)
 }
 
-// diffuseModifier is [IncidenceModifier] at 58°, the angle that stands for an
-// even sky over plain glass (Brandemuehl and Beckman 1980).
+// diffuseModifier is [IncidenceModifier] at 58°, the effective angle of an
+// isotropic sky on plain glass (Brandemuehl and Beckman 1980).
 var diffuseModifier = IncidenceModifier(math.Cos(58 * math.Pi / 180))

@@ -12,7 +12,7 @@ type Location struct {
 	AltitudeM    float64 // above sea level, m
 }
 
-// Position is where the sun's centre stands for an observer.
+// Position is the position of the sun's centre for an observer.
 type Position struct {
 	ZenithDeg         float64 // angle from straight up, without refraction
 	ApparentZenithDeg float64 // the same as seen through the air

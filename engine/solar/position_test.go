@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// near fails unless got is within tol of want.
+// near fails the test unless got is within tol of want.
 func near(t interface {
 	Helper()
 	Errorf(string, ...any)
@@ -69,7 +69,7 @@ func TestSPANextDay(t *testing.T) {
 	near(t, "elevation", 90-pos.ZenithDeg, 39.505196, 1e-4)
 }
 
-// separation is the angle between two directions in the sky, degrees.
+// separation returns the angle between two directions in the sky, degrees.
 func separation(a, b Position) float64 {
 	vec := func(p Position) [3]float64 {
 		sz, cz := sincosD(p.ZenithDeg)

@@ -4,7 +4,7 @@ package solar
 // selection of VSOP87 (Bretagnon and Francou 1988) and of the IAU 1980 theory
 // of nutation.
 
-// periodicTerm stands for a·cos(b + c·millennia) in 1e-8 rad or 1e-8 AU.
+// periodicTerm is a·cos(b + c·millennia) in 1e-8 rad or 1e-8 AU.
 type periodicTerm struct{ a, b, c float64 }
 
 // longitudeTerms of the Earth's heliocentric longitude, one slice a power of time.

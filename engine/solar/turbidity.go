@@ -29,14 +29,14 @@ var turbidityTable = []struct {
 	{90, [12]float64{2.0, 2.0, 2.1, 2.3, 2.3, 2.2, 2.2, 2.2, 2.1, 2.0, 2.0, 2.0}},
 }
 
-// turbidityScaleM is the height over which the part of the turbidity above
-// that of clean air falls to 1/e. Haze itself thins faster; the clear-sky
-// model takes off the rest with its own altitude factors.
+// turbidityScaleM is the height over which the turbidity in excess of clean air
+// falls to 1/e. Haze itself falls faster; the clear-sky model accounts for the
+// rest by its own altitude factors.
 const turbidityScaleM = 8000
 
-// LinkeTurbidity is a typical Linke turbidity (at airmass 2) of a place in a
-// month, from a table by latitude, less with altitude. It is a default, good
-// to about ±0.7; clear-sky GHI moves by about 4 % for that.
+// LinkeTurbidity returns a typical Linke turbidity (at airmass 2) of a place in
+// a month, from a table by latitude, decreasing with altitude. It is a default,
+// accurate to about ±0.7, which changes clear-sky GHI by about 4 %.
 func LinkeTurbidity(loc Location, month time.Month) float64 {
 	i := int(month-1) % 12
 	lat := clamp(loc.LatitudeDeg, -90, 90)
@@ -52,8 +52,8 @@ func LinkeTurbidity(loc Location, month time.Month) float64 {
 	return 1 + (sea-1)*math.Exp(-max(loc.AltitudeM, 0)/turbidityScaleM)
 }
 
-// linkeAt goes over smoothly from the middle of one month to the next, so that
-// a clear-sky curve has no step at midnight of the first.
+// linkeAt interpolates between the middles of months, so that a clear-sky curve
+// has no step at the turn of the month.
 func linkeAt(t time.Time, loc Location) float64 {
 	t = t.UTC()
 	y, m, d := t.Date()

@@ -7,12 +7,12 @@ import (
 	"app.sunloop/engine/solar"
 )
 
-// Align is the forecast over n intervals of step from start. Irradiance keeps
-// its energy: inside an interval that is split it follows the clear sky's
-// course at loc, and intervals that are joined are averaged by time.
-// Temperature, wind and cloud go linearly from middle to middle. What the
-// forecast does not cover for more than half of an interval is unknown.
-// Columns stay as they are. Steps are whole seconds.
+// Align resamples the forecast to n intervals of step from start. Irradiance
+// keeps its energy: a split interval follows the course of the clear sky at
+// loc, and joined intervals are averaged by time. Temperature, wind and cloud
+// are interpolated linearly between middles. Where the forecast covers at most
+// half of an interval, values are unknown. Columns are unchanged. Steps are
+// whole seconds.
 func (f Forecast) Align(loc solar.Location, start time.Time, step time.Duration, n int) Forecast {
 	out := Forecast{IssuedAt: f.IssuedAt, Start: start, Step: step, Source: f.Source, Columns: f.Columns, Conditions: make([]Conditions, max(n, 0))}
 	if f.Step == step && start.Sub(f.Start)%step == 0 { // the same grid
@@ -64,9 +64,9 @@ func blend(a, b, w float64) float64 {
 	return a + w*(b-a)
 }
 
-// alignIrradiance works on cells, the largest grid that both step lengths
-// share: the source's energy is spread over its cells as the clear sky would,
-// then each target interval averages its cells.
+// alignIrradiance works on cells, the largest grid common to both steps: the
+// source's energy is distributed over its cells like the clear sky's, then each
+// target interval averages its cells.
 func (f Forecast) alignIrradiance(loc solar.Location, out Forecast) {
 	if f.Step < time.Second || out.Step < time.Second {
 		return
@@ -94,8 +94,8 @@ func (f Forecast) alignIrradiance(loc solar.Location, out Forecast) {
 	}
 }
 
-// spreader gives the irradiance of single cells, holding the clear sky of the
-// source interval it is in.
+// spreader returns the irradiance of single cells, caching the clear sky of the
+// current source interval.
 type spreader struct {
 	forecast Forecast
 	loc      solar.Location
@@ -105,8 +105,8 @@ type spreader struct {
 	mean     solar.Irradiance
 }
 
-// dimWM2 is the clear-sky irradiance under which an interval's light is
-// spread evenly: a ratio to almost nothing says nothing.
+// dimWM2 is the clear-sky irradiance below which an interval's irradiance is
+// distributed evenly, because a ratio to almost zero is meaningless.
 const dimWM2 = 1
 
 func (s *spreader) at(t time.Time) (solar.Irradiance, bool) {

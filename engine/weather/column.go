@@ -52,14 +52,14 @@ type Column struct {
 	Series   series.Series
 }
 
-// contextBefore is how much of what was forecast for the time before its start
-// a [Forecast] keeps: learners look at the hours around an hour.
+// contextBefore is how much of the time before its start a [Forecast] keeps:
+// learners use the hours around an hour.
 const contextBefore = 24 * time.Hour
 
-// FromColumns is a forecast made of columns: n intervals of step from start,
-// whose Conditions are the first column of each quantity that covers them. The
-// columns go along by name, from a day before start to the end; of measured
-// ones only what lies before issuedAt, and nothing of them is in Conditions.
+// FromColumns returns a forecast made of columns: n intervals of step from
+// start, whose Conditions are the first column of each quantity that covers
+// them. The columns are kept by name, from a day before start to the end; of
+// measured ones only the part before issuedAt, which is not used in Conditions.
 func FromColumns(issuedAt time.Time, source string, start time.Time, step time.Duration, n int, columns []Column) Forecast {
 	f := Forecast{IssuedAt: issuedAt, Start: start, Step: step, Source: source, Conditions: make([]Conditions, max(n, 0))}
 	for i := range f.Conditions {
@@ -83,8 +83,8 @@ func FromColumns(issuedAt time.Time, source string, start time.Time, step time.D
 	return f
 }
 
-// Forecasted is the first column of a quantity that was forecast, not measured; ok
-// is false where there is none.
+// Forecasted returns the first forecast (not measured) column of a quantity. ok
+// is false if there is none.
 func (f Forecast) Forecasted(q Quantity) (s series.Series, ok bool) {
 	for _, c := range f.Columns {
 		if c.Quantity == q && !c.Measured {
@@ -121,7 +121,7 @@ func (c *Conditions) field(q Quantity) *float64 {
 	return nil
 }
 
-// SetIfUnknown sets the quantity to v where it is one of theirs and yet unknown.
+// SetIfUnknown sets the quantity to v if Conditions has it and it is unknown.
 func (c *Conditions) SetIfUnknown(q Quantity, v float64) {
 	if at := c.field(q); at != nil && math.IsNaN(*at) {
 		*at = v

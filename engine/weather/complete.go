@@ -7,11 +7,11 @@ import (
 	"app.sunloop/engine/solar"
 )
 
-// Complete fills what follows from what is known for an instant in the middle
-// of the interval: GHI from cloud cover over the clear sky (Kasten and
-// Czeplak, "Solar and terrestrial radiation dependent on the amount and type
-// of cloud", Solar Energy 24, 1980) and the direct and diffuse part from GHI
-// ([solar.Erbs]). Known values stay.
+// Complete derives unknown values for an instant in the middle of the interval:
+// GHI from cloud cover and the clear sky (Kasten and Czeplak, "Solar and
+// terrestrial radiation dependent on the amount and type of cloud", Solar
+// Energy 24, 1980) and the direct and diffuse parts from GHI ([solar.Erbs]).
+// Known values are unchanged.
 func (c Conditions) Complete(mid time.Time, loc solar.Location) Conditions {
 	pos := solar.At(mid, loc)
 	if math.IsNaN(c.GHI) && !math.IsNaN(c.DNI) && !math.IsNaN(c.DHI) {

@@ -40,9 +40,9 @@ type Forecast struct {
 	Columns    []Column
 }
 
-// Provider issues forecasts. The answer's intervals cover issue to
-// issue+horizon in steps of step; the first holds issue. Nothing later than
-// issue may flow into it, so that a backtest can ask for the past.
+// Provider issues forecasts. The intervals of a forecast cover issue to
+// issue+horizon in steps of step; the first contains issue. No data later than
+// issue may be used, so that a backtest can request past forecasts.
 type Provider interface {
 	Forecast(ctx context.Context, loc solar.Location, issue time.Time, horizon, step time.Duration) (Forecast, error)
 }

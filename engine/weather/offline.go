@@ -8,16 +8,16 @@ import (
 	"app.sunloop/engine/solar"
 )
 
-// What [Offline] says of itself.
+// Descriptions of [Offline].
 const (
 	SourceClimatology    = "built-in climatology (not measured weather)"
 	sourceOwnTemperature = SourceClimatology + ", temperature from the site's own history"
 )
 
 // Offline is the weather without a network: the clear sky, the temperature of
-// the latitude or of the site's own history, and a light wind. How cloudy it
-// will be it does not know: CloudCover is NaN and the irradiance is that of a
-// cloudless sky, from which a learner takes its share. The zero value is ready.
+// the latitude or of the site's own history, and a light wind. Cloud is
+// unknown: CloudCover is NaN and the irradiance is that of a clear sky, of
+// which a learner takes a share. The zero value is ready to use.
 type Offline struct {
 	// Temperature, if there is one, replaces the table of the latitude.
 	Temperature *Temperature
@@ -25,7 +25,7 @@ type Offline struct {
 
 var _ Provider = Offline{}
 
-// maximumIntervals bounds what one call may ask for: a year of five minutes.
+// maximumIntervals bounds one call: a year of five-minute intervals.
 const maximumIntervals = 110_000
 
 // Forecast implements [Provider]. The intervals are aligned to whole multiples
@@ -66,7 +66,7 @@ func (o Offline) Forecast(ctx context.Context, loc solar.Location, issue time.Ti
 	return f, nil
 }
 
-// clearSkySample is how finely the clear sky of an interval is averaged.
+// clearSkySample is the step at which the clear sky of an interval is averaged.
 const clearSkySample = 15 * time.Minute
 
 func meanClearSky(from time.Time, step time.Duration, loc solar.Location) solar.Irradiance {

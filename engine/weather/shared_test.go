@@ -11,7 +11,7 @@ import (
 	"app.sunloop/engine/solar"
 )
 
-// near fails unless got is within tol of want.
+// near fails the test unless got is within tol of want.
 func near(t interface {
 	Helper()
 	Errorf(string, ...any)

@@ -100,7 +100,7 @@ func TestTypicalTemperatureIsPlausible(t *testing.T) {
 	}
 }
 
-// made is a history that the fit's own terms describe exactly.
+// made returns a history that the fit's own terms describe exactly.
 func made(days int, step time.Duration) series.Series {
 	s := series.Series{Start: time.Date(2022, 3, 1, 0, 0, 0, 0, time.UTC), Step: step}
 	for i := range int(time.Duration(days) * 24 * time.Hour / step) {

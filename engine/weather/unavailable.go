@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// ErrUnavailable is wrapped by a provider that has no forecast for an issue,
-// for reasons that lie outside: its service is down, or had said nothing yet.
+// ErrUnavailable is wrapped by a provider that has no forecast for an issue for
+// external reasons: its service is unreachable, or had issued no forecast then.
 var ErrUnavailable = errors.New("no weather forecast")
 
-// Complement fills temperature and wind where f knows none from another
-// forecast over the same intervals. Irradiance and cloud stay unknown: a
-// cloudless sky is no guess at them.
+// Complement fills unknown temperature and wind of f from another forecast over
+// the same intervals. Irradiance and cloud stay unknown: a clear sky is no
+// estimate of them.
 func (f Forecast) Complement(other Forecast) {
 	for i := range f.Conditions {
 		o, ok := other.At(f.Time(i))

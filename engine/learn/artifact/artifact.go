@@ -1,9 +1,9 @@
-// Package artifact writes learned things as flat, checksummed bytes and reads
-// them back without trusting them: sizes are capped before anything is
-// allocated, every section has its checksum, and each decoded part is checked
-// before it is used.
+// Package artifact encodes learned models as flat, checksummed bytes and
+// decodes untrusted bytes safely: sizes are capped before anything is
+// allocated, every section has its checksum, and each decoded part is validated
+// before use.
 //
-// The form: "SLPA", a format version, a section count, then for each section
+// The format: "SLPA", a format version, a section count, then for each section
 // its id, length and CRC-32C, then the sections. All numbers are little-endian
 // and of fixed width.
 package artifact
@@ -187,8 +187,8 @@ func (e *Encoder) Raw(v []byte) { e.b = append(e.b, v...) }
 // Uint16 appends v.
 func (e *Encoder) Uint16(v uint16) { e.b = binary.LittleEndian.AppendUint16(e.b, v) }
 
-// Decoder takes numbers from a section. After the first failure every answer
-// is zero; ask [Decoder.Err] once at the end.
+// Decoder reads numbers from a section. After the first error every result is
+// zero; check [Decoder.Err] once at the end.
 type Decoder struct {
 	b   []byte
 	err error
@@ -232,8 +232,9 @@ func (d *Decoder) Float64() float64 { return math.Float64frombits(uint64(d.Int64
 // Float32 takes one.
 func (d *Decoder) Float32() float32 { return math.Float32frombits(d.Uint32()) }
 
-// Length takes a count of items of at least size bytes each: one that the rest
-// of the section cannot hold fails, before anything is allocated for it.
+// Length reads a count of items of at least size bytes each. A count that
+// exceeds the rest of the section is an error, before anything is allocated for
+// it.
 func (d *Decoder) Length(size int) int {
 	n := int(d.Uint32())
 	if n*size > len(d.b) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// description is what a package keeps beside the seal.
+// description is the data of a package stored next to the seal.
 type description struct {
 	Seal
 	Site string `json:"site"`

@@ -50,8 +50,8 @@ func Rolling(first, to time.Time, test time.Duration) []Origin {
 	return out
 }
 
-// Outcome is what the members said about one origin's test: row-major
-// quantiles for each member, and what came true.
+// Outcome holds the members' forecasts of one origin's test, as row-major
+// quantiles for each member, and the actual values.
 type Outcome struct {
 	Actual    []float32
 	Forecasts [][]float32
@@ -162,9 +162,9 @@ func Weights(t Table) []float64 {
 	return out
 }
 
-// Better says whether the challenger beats the champion: a loss lower by at
-// least 1 % over three or more origins and on most of them. Both are given as
-// losses of the same origins.
+// Better reports whether the challenger beats the champion: a loss lower by at
+// least 1 % over three or more origins and on most of them. Both are losses of
+// the same origins.
 func Better(challenger, champion []Row) bool {
 	if len(challenger) < 3 || len(challenger) != len(champion) {
 		return false

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// MaxBins is the most bins a feature can have beside the one for missing.
+// MaxBins is the highest number of bins of a feature, not counting the one for
+// missing values.
 const MaxBins = 255
 
 // Missing is the bin of a missing value.

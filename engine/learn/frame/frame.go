@@ -1,7 +1,6 @@
-// Package frame holds the table a learner learns from: named float32 features
-// with a target, weights and groups, and its form in bins for the trees.
-//
-// It knows nothing of what the features mean.
+// Package frame holds the training table of a learner: named float32 features
+// with a target, weights and groups, and its binned form for the trees. It is
+// independent of the meaning of the features.
 package frame
 
 import (
@@ -33,7 +32,7 @@ func (f *Frame) Row(i int) []float32 {
 	return f.Rows[i*w : i*w+w : i*w+w]
 }
 
-// Check says what is wrong with the shape of f.
+// Check returns an error if the shape of f is invalid.
 func (f *Frame) Check() error {
 	n := f.Len()
 	if f.Width() == 0 || len(f.Rows) != n*f.Width() {

@@ -8,13 +8,13 @@ import (
 
 // BiLSTM maps a sequence to one number a step: two LSTM cells (Hochreiter and
 // Schmidhuber 1997, with forget gates after Gers and others 2000) read it from
-// both ends, a linear head adds what they say. Plain data, safe for many
-// goroutines.
+// both ends, and a linear head adds their outputs. It is plain data, safe for
+// concurrent use.
 //
 // Input holds the weights of a step's inputs, Recurrent those of the cell's own
-// state, by direction: forward, backward. Their columns are the gates in
-// the order input, forget, output, candidate, each Hidden wide. Recurrent has
-// no bias. Head is 2*Hidden x 1, forward states first.
+// state, by direction: forward, backward. Their columns are the gates in the
+// order input, forget, output, candidate, each Hidden wide. Recurrent has no
+// bias. Head is 2*Hidden x 1, forward states first.
 type BiLSTM struct {
 	Hidden    int
 	Input     [2]Layer
@@ -34,8 +34,8 @@ func (n *BiLSTM) Predict(x, out []float32) {
 	copy(out, w.out)
 }
 
-// Check says why n cannot be used: it makes a network from outside bytes safe
-// for [BiLSTM.Predict].
+// Check returns an error if n cannot be used. It makes a network decoded from
+// untrusted bytes safe for [BiLSTM.Predict].
 func (n *BiLSTM) Check() error {
 	h := n.Hidden
 	if h < lanes || h > 1024 || h%lanes != 0 {

@@ -10,8 +10,8 @@ import (
 )
 
 // Sequence is one sample of a sequence task, all slices of SequenceConfig.Steps
-// steps: a step's forecast is Offset + Scale·(the network's answer), Weight
-// says how much its error counts, zero for not at all.
+// steps: a step's forecast is Offset + Scale·(the network's output), Weight is
+// the weight of its error, zero to ignore it.
 type Sequence struct {
 	X                             []float32 // steps x inputs, row-major
 	Offset, Scale, Target, Weight []float32
@@ -64,12 +64,10 @@ func (c SequenceConfig) check(validation []*Sequence) error {
 // added in order, so that the number of goroutines changes no bit.
 const sequenceShards = 4
 
-// FitBiLSTM trains a network on sequences that draw makes and keeps the weights
-// of the epoch with the least validation loss. Losses in the report are mean
-// Huber losses by weight.
-//
-// draw is called from several goroutines; what it makes must depend on rng
-// alone.
+// FitBiLSTM trains a network on the sequences that draw generates and keeps the
+// weights of the epoch with the lowest validation loss. Losses in the report
+// are weighted mean Huber losses. draw is called from several goroutines; its
+// output must depend on rng only.
 func FitBiLSTM(ctx context.Context, c SequenceConfig, draw func(rng *rand.Rand, s *Sequence), validation []*Sequence) (*BiLSTM, Report, error) {
 	if err := c.check(validation); err != nil {
 		return nil, Report{}, err

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// echo asks for the mean of the nearest marked values on either side: a task
-// that needs both directions and memory.
+// echo is the task to output the mean of the nearest marked values on either
+// side, which needs both directions and memory.
 func echo(rng *rand.Rand, s *Sequence) {
 	steps := len(s.Weight)
 	marked := make([]int, 0, steps)

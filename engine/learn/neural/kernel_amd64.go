@@ -4,7 +4,7 @@ package neural
 
 import "golang.org/x/sys/cpu"
 
-// hasAssembly says whether this machine can run the assembly kernel.
+// hasAssembly reports whether this machine can run the assembly kernel.
 var hasAssembly = cpu.X86.HasAVX
 
 //go:noescape

@@ -1,7 +1,7 @@
 // Package neural is a small float32 network (multi-layer perceptron) that
-// forecasts several quantiles at once. Its head never lets quantiles cross,
-// and its answer is multiplied by a scale the caller gives (clear-sky power),
-// so that it is zero where the scale is and extrapolates into unseen seasons.
+// forecasts several quantiles at once. Its head never lets quantiles cross, and
+// its output is multiplied by a scale given by the caller (clear-sky power), so
+// that it is zero where the scale is and extrapolates to seasons without data.
 //
 // Training gives the same bits on every machine and with every kernel.
 package neural
@@ -78,7 +78,8 @@ func (n *Network) predict(mul kernel, rows, scale, out []float32) {
 	}
 }
 
-// stepScale makes the first steps between quantiles of the size of a csi's.
+// stepScale makes the initial steps between quantiles of the size of those of a
+// clear-sky index.
 const stepScale = 0.25
 
 // head turns raw outputs into ordered quantiles: the middle is free, the
@@ -110,8 +111,8 @@ func headBack(raw, dq, draw []float32) {
 	draw[c] = up + down + dq[c]
 }
 
-// Check says why n cannot be used: it makes a network from outside bytes safe
-// for [Network.Predict].
+// Check returns an error if n cannot be used. It makes a network decoded from
+// untrusted bytes safe for [Network.Predict].
 func (n *Network) Check() error {
 	q := len(n.Quantiles)
 	if q == 0 || q%2 == 0 || !slices.IsSorted(n.Quantiles) {

@@ -201,8 +201,8 @@ func BenchmarkPredict48(b *testing.B) {
 	}
 }
 
-// keeps says whether a report's curve has each epoch, and that of the least
-// validation loss is the one that was kept.
+// keeps reports whether a report's curve has each epoch, and whether the epoch
+// with the lowest validation loss was kept.
 func keeps(rep Report) bool {
 	if len(rep.Curve) != rep.Epochs {
 		return false

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// Calibrator shifts the outer quantiles of forecasts so that they are missed
-// as often as they should be: conformal prediction, one-sided for each
-// quantile and normalised by the interval's width, with levels that follow the
-// misses as actuals arrive (Romano, Patterson and Candès 2019; Gibbs and Candès
-// 2021). How fast they should follow nobody can know before: levels of several
-// rates run side by side, each by its own misses, and a quantile moves by the
-// mean of what they say. The median is never touched.
+// Calibrator shifts the outer quantiles of forecasts so that they are exceeded
+// as often as they should be: conformal prediction, one-sided for each quantile
+// and normalised by the interval's width, with levels that follow the misses as
+// actuals arrive (Romano, Patterson and Candès 2019; Gibbs and Candès 2021).
+// The best adaptation rate is not known beforehand: levels of several rates run
+// in parallel, each by its own misses, and a quantile moves by their mean. The
+// median is never changed.
 //
 // It is plain data: its exported fields are its whole state. A Calibrator must
-// not be used by several goroutines while one of them observes.
+// not be used concurrently with Observe.
 type Calibrator struct {
 	Quantiles []float64   // ascending
 	Low, High int         // the quantiles whose distance is the width
@@ -56,10 +56,10 @@ func NewCalibrator(quantiles []float64, floor float32, perDay int) *Calibrator {
 	return c
 }
 
-// Start takes out-of-sample forecasts in time order, row-major, with what came
-// true, as the first scores. They are of lighter learners and of another time:
-// shifts count in part until observations came. The levels stay: what they would have learned of that time
-// says more of it than of what comes.
+// Start takes out-of-sample forecasts in time order, row-major, with the actual
+// values, as the first scores. They come from smaller learners and from another
+// time, so shifts count in part until observations arrive. The levels are kept:
+// what they would learn describes that time more than the future.
 func (c *Calibrator) Start(forecasts, actual []float32) {
 	k := len(c.Quantiles)
 	for i, y := range actual {
@@ -82,8 +82,8 @@ func thin(v []float32, limit int) []float32 {
 	return out
 }
 
-// Observe learns from what came true: forecast as the learners said it, by the
-// shifts it was issued with.
+// Observe learns from an actual value and its forecast, as the learners gave
+// it, under the shifts with which it was issued.
 func (c *Calibrator) Observe(s Shifts, forecast []float32, actual float32) {
 	width, n := s.width(forecast), len(c.Quantiles)
 	for i, by := range s.each {
@@ -114,7 +114,7 @@ func (c *Calibrator) score(forecast []float32, actual float32) {
 
 func isMedian(q float64) bool { return q > 0.5-1e-9 && q < 0.5+1e-9 }
 
-// Shifts is the state of a calibrator made ready to adjust many forecasts.
+// Shifts is the state of a calibrator prepared to adjust many forecasts.
 type Shifts struct {
 	low, high int
 	floor     float32
@@ -154,8 +154,8 @@ func (s *Shifts) Adjust(q []float32) {
 	Rearrange(q)
 }
 
-// Check says why the state cannot be used: it makes a calibrator from outside
-// bytes safe.
+// Check returns an error if the state cannot be used. It makes a calibrator
+// decoded from untrusted bytes safe.
 func (c *Calibrator) Check() error {
 	n := len(c.Quantiles)
 	if n == 0 || len(c.Levels) != n*len(rates) || len(c.Pools) != n || c.Low < 0 || c.Low > c.High || c.High >= n {

@@ -72,8 +72,8 @@ func (e *Ensemble) Splits() []int {
 	return out
 }
 
-// Check says why e cannot be used: it makes an ensemble from outside bytes
-// safe for [Ensemble.Predict].
+// Check returns an error if e cannot be used. It makes an ensemble decoded from
+// untrusted bytes safe for [Ensemble.Predict].
 func (e *Ensemble) Check() error {
 	if e.Features <= 0 || !finite(e.Base) {
 		return fmt.Errorf("tree: %d features, base %g", e.Features, e.Base)

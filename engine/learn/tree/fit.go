@@ -53,9 +53,9 @@ type Report struct {
 	TrainLoss, ValidationLoss float64
 }
 
-// Fit boosts an ensemble for c.Quantile. Leaves are the exact quantile of
-// their residuals: gradients alone measured 13-18 % worse. validation may be
-// nil; with one and patience the ensemble is cut after its best round.
+// Fit boosts an ensemble for c.Quantile. Leaves are the exact quantile of their
+// residuals; gradients only were 13-18 % worse. validation may be nil; with it
+// and patience the ensemble is cut after its best round.
 func Fit(ctx context.Context, d, validation *frame.Binned, c Config) (*Ensemble, Report, error) {
 	if err := c.check(d); err != nil {
 		return nil, Report{}, err

@@ -12,8 +12,8 @@ import (
 	"app.sunloop/engine/learn/quantile"
 )
 
-// LeafValues is how many equally likely values stand for what a leaf of a
-// forest holds.
+// LeafValues is the number of equally likely values that represent the samples
+// in a leaf of a forest.
 const LeafValues = 8
 
 // forestSteps is how finely values are kept: a byte each.
@@ -80,7 +80,7 @@ func FitForest(ctx context.Context, d *frame.Binned, c Config) (*Forest, error) 
 	return f, nil
 }
 
-// sketch appends the values that stand for held: its quantiles in the middles
+// sketch appends the values that represent held: its quantiles in the middles
 // of equal parts.
 func (f *Forest) sketch(values []uint8, held []quantile.Weighted) []uint8 {
 	slices.SortFunc(held, func(a, b quantile.Weighted) int { return cmp.Compare(a.Value, b.Value) })
@@ -156,7 +156,7 @@ func leafOf(nodes []Node, row []float32) int {
 	return int(^k)
 }
 
-// Check says whether a forest that was read is one that can be walked.
+// Check returns an error if a decoded forest is invalid.
 func (f *Forest) Check() error {
 	if f.Features <= 0 || !finite(f.Low) || !(f.Step > 0) || !finite(f.Step) || len(f.Trees) == 0 {
 		return fmt.Errorf("forest: %d features, %d trees, values from %g in steps of %g", f.Features, len(f.Trees), f.Low, f.Step)

@@ -157,8 +157,8 @@ func (t *trainer) draw(rng *rand.Rand) {
 	t.drawn = t.features[:k]
 }
 
-// grow makes one tree, always splitting the leaf with the most to gain. The
-// leaves' values are left for the caller to set.
+// grow makes one tree, always splitting the leaf with the highest gain. The
+// caller sets the leaves' values.
 func (t *trainer) grow() (Tree, []leaf) {
 	var tree Tree
 	root := leaf{to: len(t.rows), outTo: len(t.out), hist: t.histogram(), parent: -1}
@@ -221,7 +221,7 @@ func (t *trainer) grow() (Tree, []leaf) {
 	return tree, leaves
 }
 
-// point makes the parent of l lead to child.
+// point links the parent of l to child.
 func (t *Tree) point(l *leaf, child int16) {
 	switch {
 	case l.parent < 0:

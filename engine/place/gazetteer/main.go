@@ -1,5 +1,5 @@
 // Command gazetteer makes the embedded towns of engine/place from a table of
-// GeoNames (its README names the columns): towns of at least 15 000
+// GeoNames (its README describes the columns): towns of at least 15 000
 // inhabitants, one a line, by country and name, compressed.
 package main
 
@@ -50,8 +50,8 @@ const (
 	columns          = 19
 )
 
-// sections are parts of towns that the table holds too, and what is no more:
-// a part's name must not hide another town.
+// sections are the feature codes of parts of towns and of former places, which
+// the table also contains: a part's name must not hide another town.
 var sections = []string{"PPLX", "PPLH", "PPLQ", "PPLW"}
 
 // otherNamesFrom is the population from which names in other scripts are kept.
@@ -134,8 +134,8 @@ func degrees(text string) (string, error) {
 	return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64), err
 }
 
-// others are the names beside the first that a look-up could be for: those in
-// Latin script, of large towns all, each spelling once.
+// others returns the names, apart from the first, by which a town may be looked
+// up: those in Latin script, for large towns all, each spelling once.
 func others(name, list string, population int) string {
 	seen := map[string]bool{place.Fold(name): true}
 	var out []string

@@ -22,10 +22,10 @@ func Sure(value float64) (d Distribution) {
 	return d
 }
 
-// Spread is the distribution through the given quantiles at ascending
-// probabilities: straight between them, flat beyond the outermost, which makes
-// no claim that was not forecast. There must be at least one of them, as many
-// as there are probabilities.
+// Spread returns the distribution through the given quantiles at ascending
+// probabilities: linear between them and constant outside, so that it claims
+// nothing that was not forecast. There must be at least one quantile, and as
+// many as probabilities.
 func Spread(probabilities, quantiles []float64) (d Distribution) {
 	k, last := 0, len(quantiles)-1
 	for i := range d {
@@ -47,8 +47,8 @@ func Spread(probabilities, quantiles []float64) (d Distribution) {
 	return d
 }
 
-// Mean is the expected value: what squared errors and energy want, as the
-// median is what absolute errors want.
+// Mean returns the expected value, which minimises squared errors, as the
+// median minimises absolute ones.
 func (d *Distribution) Mean() float64 {
 	sum := 0.0
 	for _, v := range d {
@@ -60,9 +60,8 @@ func (d *Distribution) Mean() float64 {
 // Median is P50.
 func (d *Distribution) Median() float64 { return d[middle] }
 
-// Pinball is the mean pinball loss over all [Levels], and over the deciles
-// 0.1 … 0.9 alone: p·e where the actual lies e above quantile p, (1-p)·|e|
-// below.
+// Pinball returns the mean pinball loss over all [Levels], and over the deciles
+// 0.1 … 0.9: p·e if the actual is e above quantile p, (1-p)·|e| if below.
 func (d *Distribution) Pinball(actual float64) (all, deciles float64) {
 	for i, q := range d {
 		p, e := Level(i), actual-q

@@ -1,12 +1,12 @@
 package metric
 
-// Scores say how good forecasts were. All but N, Skill, Coverage80 and
-// DailyEnergyError are shares of the AC capacity.
+// Scores measure the quality of forecasts. All fields except N, Skill,
+// Coverage80 and DailyEnergyError are shares of the AC capacity.
 type Scores struct {
 	N int `json:"n"` // intervals scored
 
 	// Pinball is the mean pinball loss over the probabilities 0.01 … 0.99,
-	// PinballDeciles over 0.1 … 0.9 alone.
+	// PinballDeciles that over 0.1 … 0.9.
 	Pinball        float64 `json:"pinball"`
 	PinballDeciles float64 `json:"pinball_deciles"`
 	// CRPS is the continuous ranked probability score: the integral of twice
