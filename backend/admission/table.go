@@ -136,11 +136,7 @@ func (t *Table) network(a net.Addr) (network string, exempt bool) {
 			return text, true
 		}
 	}
-	bits := 24
-	if ip.Is6() {
-		bits = 64
-	}
-	return netip.PrefixFrom(ip, bits).Masked().String(), false
+	return networkOf(ip, 64), false
 }
 
 // Admit decides on a new connection from an address and returns nil if it is

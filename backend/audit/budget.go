@@ -1,8 +1,9 @@
 package audit
 
 import (
-	"net/netip"
 	"time"
+
+	"app.sunloop/backend/admission"
 )
 
 // limit is how many bounded records there may be: some at once, then one each
@@ -45,7 +46,7 @@ func (b *budgets) take(actor, address string, bounded bool, now time.Time) (ok b
 	if actor != "" {
 		return b.of(actor, limitOfActor, now).take()
 	}
-	own, all := b.of("@"+network(address), limitOfNetwork, now), b.of("", limitOfStrangers, now)
+	own, all := b.of("@"+admission.Host(address), limitOfNetwork, now), b.of("", limitOfStrangers, now)
 	if all.left == 0 && own.left > 0 {
 		return all.take()
 	}
@@ -110,18 +111,4 @@ func (b *budgets) prune(now time.Time) {
 			(*b)[""] = strangers
 		}
 	}
-}
-
-// network is what one caller has: an address, of IPv6 the 64 bits that a site
-// is given.
-func network(address string) string {
-	ip, err := netip.ParseAddr(address)
-	if err != nil || ip.Unmap().Is4() {
-		return address
-	}
-	p, err := ip.WithZone("").Prefix(64)
-	if err != nil {
-		return address
-	}
-	return p.String()
 }

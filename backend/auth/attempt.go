@@ -6,48 +6,51 @@ import (
 	"time"
 )
 
-// The slow-down of sign-in: the first tries are free, then each failure
-// doubles the wait up to a minute. Failures are counted for an account from one
-// address, for an address over all accounts, and for an account over all
-// addresses. The last two do not slow a caller from a network that the account
-// has signed in from before: others cannot lock its owner out.
+// Failed attempts to sign in delay further ones: the first are free, then each
+// failure doubles the delay up to maxWait. Failures are counted for an account and
+// an address, for an address over all accounts, and for an account over all
+// addresses. The last two counts do not delay a caller from a network that the
+// account has signed in from before: other callers cannot lock the owner out.
 const (
 	freeTries        = 5
 	freeAddressTries = 50
 	freeAccountTries = 20
 	maxWait          = time.Minute
 	forgetAfter      = 15 * time.Minute
-	maxWatched       = 16384
+	maxCounts        = 16384
 )
 
-// everywhere is the address of the count of an account over all addresses.
+// everywhere takes the place of the address in the count of an account over all
+// addresses.
 const everywhere = "*"
 
-// attemptOf is a try to sign in.
-type attemptOf struct {
-	account string // its name, folded
-	address string // see callerOf
+// signInAttempt is an attempt to sign in to an account.
+type signInAttempt struct {
+	account string // user name, folded
+	address string // see [admission.Host]
 	known   bool   // the account has signed in from this network before
 }
 
-// slowdown counts failures, in memory or for all replicas.
+// slowdown counts failures, in memory or in records that replicas share.
 type slowdown interface {
-	// wait is how long the caller of a try must wait; zero or less: not.
-	wait(ctx context.Context, t attemptOf, now time.Time) (time.Duration, error)
-	// begin counts a try as failed until succeed takes it back, so that tries in
-	// parallel are counted too. A positive wait means: not now.
-	begin(ctx context.Context, t attemptOf, now time.Time) (wait time.Duration, err error)
-	// succeed forgives the account from the address, and this one try of the
-	// address and of the account.
-	succeed(ctx context.Context, t attemptOf) error
-	// forgive forgets all failures of an account, from every address.
-	forgive(ctx context.Context, account string) error
-	// sweep forgets what is old.
+	// wait returns how long the caller must wait before the attempt; zero or less
+	// means that the attempt is allowed.
+	wait(ctx context.Context, t signInAttempt, now time.Time) (time.Duration, error)
+	// begin counts an attempt as failed until succeed is called, so that parallel
+	// attempts are counted too. If wait is positive, the attempt is not allowed and
+	// not counted.
+	begin(ctx context.Context, t signInAttempt, now time.Time) (wait time.Duration, err error)
+	// succeed resets the count of the account and the address, and subtracts this
+	// attempt from the other two counts.
+	succeed(ctx context.Context, t signInAttempt) error
+	// resetFailures deletes the counts of an account, from all addresses.
+	resetFailures(ctx context.Context, account string) error
+	// sweep deletes counts older than forgetAfter.
 	sweep(ctx context.Context, now time.Time) error
 }
 
-// attempts counts failures in memory, of a process that has no replicas: a
-// restart forgives, a flood of names cannot grow it without bound.
+// attempts counts failures in memory, for a process without replicas. A restart
+// resets the counts. There are at most maxCounts of them.
 type attempts struct {
 	mu sync.Mutex
 	at map[attemptKey]*attempt
@@ -57,24 +60,24 @@ type attemptKey struct{ account, address string }
 
 type attempt struct {
 	failures int
-	next     time.Time // no try before
-	last     time.Time
+	next     time.Time // of the next attempt that is allowed
+	last     time.Time // of the last failure
 }
 
-func (a *attempts) wait(_ context.Context, t attemptOf, now time.Time) (time.Duration, error) {
+func (a *attempts) wait(_ context.Context, t signInAttempt, now time.Time) (time.Duration, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.counts(t, now).wait(t, now), nil
 }
 
-func (a *attempts) begin(_ context.Context, t attemptOf, now time.Time) (wait time.Duration, err error) {
+func (a *attempts) begin(_ context.Context, t signInAttempt, now time.Time) (wait time.Duration, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.counts(t, now).try(t, now), nil
+	return a.counts(t, now).recordAttempt(t, now), nil
 }
 
-// counts are those of a try.
-func (a *attempts) counts(t attemptOf, now time.Time) counts {
+// counts returns the counts of an attempt.
+func (a *attempts) counts(t signInAttempt, now time.Time) counts {
 	return counts{
 		one:     a.entry(attemptKey{t.account, t.address}, now),
 		address: a.entry(attemptKey{"", t.address}, now),
@@ -82,14 +85,14 @@ func (a *attempts) counts(t attemptOf, now time.Time) counts {
 	}
 }
 
-// counts are those that a try is part of.
+// counts are the three counts that include an attempt.
 type counts struct {
 	one     *attempt // of the account from the address
 	address *attempt // of the address over all accounts
 	account *attempt // of the account over all addresses that are not known to it
 }
 
-func (c counts) wait(t attemptOf, now time.Time) time.Duration {
+func (c counts) wait(t signInAttempt, now time.Time) time.Duration {
 	wait := c.one.next.Sub(now)
 	if !t.known {
 		wait = max(wait, c.address.next.Sub(now), c.account.next.Sub(now))
@@ -97,8 +100,8 @@ func (c counts) wait(t attemptOf, now time.Time) time.Duration {
 	return wait
 }
 
-// try counts a try, unless it has to wait.
-func (c counts) try(t attemptOf, now time.Time) (wait time.Duration) {
+// recordAttempt counts an attempt as failed, unless it must wait.
+func (c counts) recordAttempt(t signInAttempt, now time.Time) (wait time.Duration) {
 	if wait = c.wait(t, now); wait > 0 {
 		return wait
 	}
@@ -110,7 +113,7 @@ func (c counts) try(t attemptOf, now time.Time) (wait time.Duration) {
 	return 0
 }
 
-func (a *attempts) succeed(_ context.Context, t attemptOf) error {
+func (a *attempts) succeed(_ context.Context, t signInAttempt) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.at, attemptKey{t.account, t.address})
@@ -126,7 +129,7 @@ func (a *attempts) succeed(_ context.Context, t attemptOf) error {
 	return nil
 }
 
-func (a *attempts) forgive(_ context.Context, account string) error {
+func (a *attempts) resetFailures(_ context.Context, account string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for k := range a.at {
@@ -137,7 +140,7 @@ func (a *attempts) forgive(_ context.Context, account string) error {
 	return nil
 }
 
-// sweep is for the flood that may come: see prune.
+// sweep does nothing: entry limits the number of counts.
 func (a *attempts) sweep(context.Context, time.Time) error { return nil }
 
 func (a *attempts) entry(k attemptKey, now time.Time) *attempt {
@@ -146,10 +149,10 @@ func (a *attempts) entry(k attemptKey, now time.Time) *attempt {
 	}
 	e := a.at[k]
 	if e != nil {
-		e.follow(now)
+		e.limitToClock(now)
 	}
 	if e == nil || now.Sub(e.last) > forgetAfter {
-		if len(a.at) >= maxWatched {
+		if len(a.at) >= maxCounts {
 			a.prune(now)
 		}
 		e = &attempt{last: now}
@@ -158,8 +161,8 @@ func (a *attempts) entry(k attemptKey, now time.Time) *attempt {
 	return e
 }
 
-// prune forgets what is old; when too much is young, any of it down to three
-// quarters, so that a flood does not make every try pay for a pass.
+// prune deletes old counts, then any counts until three quarters of maxCounts are
+// left, so that it does not run for each attempt of a flood.
 func (a *attempts) prune(now time.Time) {
 	for k, e := range a.at {
 		if now.Sub(e.last) > forgetAfter {
@@ -167,15 +170,15 @@ func (a *attempts) prune(now time.Time) {
 		}
 	}
 	for k := range a.at {
-		if len(a.at) <= maxWatched*3/4 {
+		if len(a.at) <= maxCounts*3/4 {
 			return
 		}
 		delete(a.at, k)
 	}
 }
 
-// follow lets the wait be no longer than it was where the clock was put back.
-func (e *attempt) follow(now time.Time) {
+// limitToClock keeps the delay that was left if the clock was set back.
+func (e *attempt) limitToClock(now time.Time) {
 	if now.Before(e.last) {
 		e.next = now.Add(min(maxWait, max(0, e.next.Sub(e.last))))
 		e.last = now

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"app.sunloop/backend/admission"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/names"
 	"app.sunloop/backend/store"
@@ -45,7 +46,7 @@ func (s *Service) Exchange(ctx context.Context, r api.ExchangeRequest, address s
 		if a.Inactive {
 			return about(a.ID, api.ErrUserInactive)
 		}
-		a.signedInFrom(s.networkHash(a.ID, networkOf(address)), now)
+		a.addNetwork(s.networkHash(a.ID, admission.Network(address)), now)
 		e, err = s.startSession(tx, a, now)
 		return err
 	})

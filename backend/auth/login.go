@@ -10,6 +10,7 @@ import (
 	"errors"
 	"time"
 
+	"app.sunloop/backend/admission"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
 )
@@ -60,8 +61,8 @@ func (s *Service) Login(ctx context.Context, username, password, address string)
 	if err != nil {
 		return none, err
 	}
-	try := attemptOf{account: folded(username), address: callerOf(address), known: s.knowsNetwork(a, address)}
-	ok, outdated, err := s.checkPassword(ctx, try, networkOf(address), password, a.Hash)
+	try := signInAttempt{account: folded(username), address: admission.Host(address), known: s.knowsNetwork(a, address)}
+	ok, outdated, err := s.checkPassword(ctx, try, admission.Network(address), password, a.Hash)
 	if err != nil {
 		return none, about(a.ID, err)
 	}
@@ -89,7 +90,7 @@ func (s *Service) Login(ctx context.Context, username, password, address string)
 
 // checkPassword compares a password when the turn of the caller has come. A try
 // that must wait, or finds the queue full, is not counted.
-func (s *Service) checkPassword(ctx context.Context, t attemptOf, network, password, hash string) (ok, outdated bool, err error) {
+func (s *Service) checkPassword(ctx context.Context, t signInAttempt, network, password, hash string) (ok, outdated bool, err error) {
 	wait, err := s.attempts.wait(ctx, t, s.now())
 	if err != nil {
 		return false, false, err
@@ -128,7 +129,7 @@ func (s *Service) admit(ctx context.Context, was account, fresh, address string,
 		if fresh != "" {
 			a.Hash = fresh
 		}
-		a.signedInFrom(s.networkHash(a.ID, networkOf(address)), now)
+		a.addNetwork(s.networkHash(a.ID, admission.Network(address)), now)
 		e, err = s.startSession(tx, a, now)
 		return err
 	})
@@ -144,7 +145,7 @@ func (s *Service) challenge(ctx context.Context, a account, fresh, address strin
 		return api.LoginResponse{}, err
 	}
 	token := base64.RawURLEncoding.EncodeToString(raw)
-	c := challenge{ID: challengeID(token), UserID: a.ID, Expires: now.UTC().Add(api.ChallengeLifetime), Network: s.networkHash(a.ID, networkOf(address))}
+	c := challenge{ID: challengeID(token), UserID: a.ID, Expires: now.UTC().Add(api.ChallengeLifetime), Network: s.networkHash(a.ID, admission.Network(address))}
 	answer := api.LoginResponse{Success: true, MFARequired: true, MFAToken: token, Account: a.wire()}
 	if a.TOTP == nil {
 		secret, err := newTOTPSecret()
@@ -242,7 +243,7 @@ func (s *Service) VerifyMFA(ctx context.Context, mfaToken, code string) (api.Log
 				return err
 			}
 			a.Failures = nil
-			a.signedInFrom(c.Network, now)
+			a.addNetwork(c.Network, now)
 			e, err = s.startSession(tx, a, now)
 			return err
 		}

@@ -381,7 +381,7 @@ func TestAddressCannotTryManyAccounts(t *testing.T) {
 	var a attempts
 	now := time.Unix(0, 0)
 	begin := func(account, address string) time.Duration {
-		wait, err := a.begin(t.Context(), attemptOf{account: account, address: address}, now)
+		wait, err := a.begin(t.Context(), signInAttempt{account: account, address: address}, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -396,11 +396,11 @@ func TestAddressCannotTryManyAccounts(t *testing.T) {
 	if tries != freeAddressTries {
 		t.Errorf("%d accounts tried at once from one address", tries)
 	}
-	for i := range 2 * maxWatched {
+	for i := range 2 * maxCounts {
 		begin("x", string(rune(i)))
 	}
-	if len(a.at) > maxWatched {
-		t.Errorf("%d watched, bound %d", len(a.at), maxWatched)
+	if len(a.at) > maxCounts {
+		t.Errorf("%d watched, bound %d", len(a.at), maxCounts)
 	}
 }
 

@@ -12,21 +12,6 @@ import (
 	"app.sunloop/backend/api"
 )
 
-func TestNetworkOf(t *testing.T) {
-	for _, c := range [][3]string{
-		{"192.0.2.77", "192.0.2.0/24", "192.0.2.77"},
-		{"::ffff:192.0.2.77", "192.0.2.0/24", "192.0.2.77"},
-		{"2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64", "2001:db8:1:2::/64"},
-		{"fe80::1%eth0", "fe80::/64", "fe80::/64"},
-		{api.InProcess, api.InProcess, api.InProcess},
-		{"", "", ""},
-	} {
-		if network, caller := networkOf(c[0]), callerOf(c[0]); network != c[1] || caller != c[2] {
-			t.Errorf("%q: network %q, caller %q, want %q, %q", c[0], network, caller, c[1], c[2])
-		}
-	}
-}
-
 // guess tries a wrong password.
 func (w *world) guess(s *Service, name, from string) (status int) {
 	w.t.Helper()
@@ -116,8 +101,8 @@ func TestNetworksOfAnAccount(t *testing.T) {
 	}
 	a := ana()
 	for i := range maxNetworks {
-		a.signedInFrom(w.networkHash(a.ID, fmt.Sprintf("10.0.%d.0/24", i)), w.clock.now().Add(time.Duration(i)))
-		a.signedInFrom(w.networkHash(a.ID, "10.0.0.0/24"), w.clock.now())
+		a.addNetwork(w.networkHash(a.ID, fmt.Sprintf("10.0.%d.0/24", i)), w.clock.now().Add(time.Duration(i)))
+		a.addNetwork(w.networkHash(a.ID, "10.0.0.0/24"), w.clock.now())
 	}
 	if len(a.Networks) != maxNetworks || w.knowsNetwork(a, "192.0.2.1") || !w.knowsNetwork(a, "10.0.0.1") || !w.knowsNetwork(a, fmt.Sprintf("10.0.%d.1", maxNetworks-1)) {
 		t.Errorf("%d networks are kept", len(a.Networks))

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"strings"
 
+	"app.sunloop/backend/admission"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
 )
@@ -102,7 +103,7 @@ func (s *Service) CheckSetupToken(ctx context.Context, token, address string) er
 	if right != "" && subtle.ConstantTimeCompare([]byte(plainSetupToken(token)), []byte(plainSetupToken(right))) == 1 {
 		return nil
 	}
-	wait, err := s.attempts.begin(ctx, attemptOf{account: setupAccount, address: callerOf(address)}, s.now())
+	wait, err := s.attempts.begin(ctx, signInAttempt{account: setupAccount, address: admission.Host(address)}, s.now())
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func entry(tx store.Tx, account, address string, now time.Time) (keptAttempt, *a
 	}
 	e := &attempt{k.Failures, k.Next, k.Last}
 	if e.last.Sub(now) > clockSlack {
-		e.follow(now)
+		e.limitToClock(now)
 	}
 	return k, e, err
 }
@@ -67,7 +67,7 @@ type keptCounts struct {
 	kept [3]keptAttempt // of one, address and account
 }
 
-func (a *sharedAttempts) counts(tx store.Tx, t attemptOf, now time.Time) (c keptCounts, err error) {
+func (a *sharedAttempts) counts(tx store.Tx, t signInAttempt, now time.Time) (c keptCounts, err error) {
 	account, address := a.account(t.account), a.address(t.address)
 	for i, key := range [...]struct {
 		account, address string
@@ -80,7 +80,7 @@ func (a *sharedAttempts) counts(tx store.Tx, t attemptOf, now time.Time) (c kept
 	return c, nil
 }
 
-func (a *sharedAttempts) wait(ctx context.Context, t attemptOf, now time.Time) (wait time.Duration, err error) {
+func (a *sharedAttempts) wait(ctx context.Context, t signInAttempt, now time.Time) (wait time.Duration, err error) {
 	err = a.records.View(ctx, func(tx store.Tx) error {
 		c, err := a.counts(tx, t, now)
 		if err == nil {
@@ -91,13 +91,13 @@ func (a *sharedAttempts) wait(ctx context.Context, t attemptOf, now time.Time) (
 	return wait, err
 }
 
-func (a *sharedAttempts) begin(ctx context.Context, t attemptOf, now time.Time) (wait time.Duration, err error) {
+func (a *sharedAttempts) begin(ctx context.Context, t signInAttempt, now time.Time) (wait time.Duration, err error) {
 	err = a.records.Update(ctx, func(tx store.Tx) error {
 		c, err := a.counts(tx, t, now)
 		if err != nil {
 			return err
 		}
-		if wait = c.try(t, now); wait > 0 {
+		if wait = c.recordAttempt(t, now); wait > 0 {
 			return nil
 		}
 		err = errors.Join(keep(tx, c.kept[0], c.one), keep(tx, c.kept[1], c.address))
@@ -109,7 +109,7 @@ func (a *sharedAttempts) begin(ctx context.Context, t attemptOf, now time.Time) 
 	return wait, err
 }
 
-func (a *sharedAttempts) succeed(ctx context.Context, t attemptOf) error {
+func (a *sharedAttempts) succeed(ctx context.Context, t signInAttempt) error {
 	account, address := a.account(t.account), a.address(t.address)
 	keys := [][]byte{store.Key("", address)}
 	if !t.known {
@@ -136,7 +136,7 @@ func (a *sharedAttempts) succeed(ctx context.Context, t attemptOf) error {
 	})
 }
 
-func (a *sharedAttempts) forgive(ctx context.Context, account string) error {
+func (a *sharedAttempts) resetFailures(ctx context.Context, account string) error {
 	return a.drop(ctx, store.Query{Prefix: store.Key(a.account(account))}, func(keptAttempt) bool { return true })
 }
 

@@ -41,7 +41,7 @@ func TestSharedAttemptsAreTheSame(t *testing.T) {
 			who, from := account.Draw(rt, "account"), address.Draw(rt, "address")
 			switch rapid.SampledFrom([]string{"try", "try", "try", "try", "succeed", "forgive", "sweep"}).Draw(rt, "what") {
 			case "try":
-				try := attemptOf{who, from, known.Draw(rt, "known")}
+				try := signInAttempt{who, from, known.Draw(rt, "known")}
 				a, _ := one.wait(ctx, try, now)
 				b, err := all.wait(ctx, try, now)
 				if a != b || err != nil {
@@ -53,16 +53,16 @@ func TestSharedAttemptsAreTheSame(t *testing.T) {
 					rt.Fatalf("one process waits %v, replicas %v, %v", a, b, err)
 				}
 			case "succeed":
-				try := attemptOf{who, from, known.Draw(rt, "known")}
+				try := signInAttempt{who, from, known.Draw(rt, "known")}
 				if err := all.succeed(ctx, try); err != nil {
 					rt.Fatal(err)
 				}
 				_ = one.succeed(ctx, try)
 			case "forgive":
-				if err := all.forgive(ctx, who); err != nil {
+				if err := all.resetFailures(ctx, who); err != nil {
 					rt.Fatal(err)
 				}
-				_ = one.forgive(ctx, who)
+				_ = one.resetFailures(ctx, who)
 			case "sweep":
 				if err := all.sweep(ctx, now); err != nil {
 					rt.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"app.sunloop/backend/admission"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/names"
 	"app.sunloop/backend/store"
@@ -227,7 +228,7 @@ func (s *Service) create(ctx context.Context, n NewUser, canCompare func(account
 		a.Customers = []string{}
 	}
 	if n.address != "" {
-		a.signedInFrom(s.networkHash(a.ID, networkOf(n.address)), a.CreatedAt)
+		a.addNetwork(s.networkHash(a.ID, admission.Network(n.address)), a.CreatedAt)
 	}
 	err = s.records.Update(ctx, func(tx store.Tx) error {
 		if err := allowed(tx); err != nil {
@@ -419,7 +420,7 @@ func (m Administrator) ChangeUser(ctx context.Context, ref UserRef, c UserChange
 		return endSessions(tx, a.ID)
 	})
 	if err == nil && c.Unlock {
-		err = m.attempts.forgive(ctx, folded(after.Username))
+		err = m.attempts.resetFailures(ctx, folded(after.Username))
 	}
 	return before, after, err
 }

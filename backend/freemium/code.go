@@ -14,6 +14,7 @@ import (
 	"text/template"
 	"time"
 
+	"app.sunloop/backend/admission"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/mail"
 	"app.sunloop/backend/store"
@@ -42,7 +43,8 @@ func (s *Service) SendCode(ctx context.Context, email, remote string) error {
 	now := s.now()
 	subject := s.hasher.of("address", canonical(email))
 	c := code{Subject: subject, Network: s.askerOf(subject, remote), Hash: s.hasher.of("code", subject, digits), Expires: now.Add(api.FreemiumCodeLifetime)}
-	network, all, mailbox := s.hasher.of("network", networkOf(remote)), s.hasher.of("all"), s.hasher.of("mailbox", mailboxOf(email))
+	// A customer of a provider has at most a /48 of IPv6.
+	network, all, mailbox := s.hasher.of("network", admission.NetworkWithin(remote, 48)), s.hasher.of("all"), s.hasher.of("mailbox", mailboxOf(email))
 	full := false
 	err = s.records.Update(ctx, func(tx store.Tx) error {
 		full = false

@@ -7,10 +7,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/netip"
 	"strings"
 	"time"
 
+	"app.sunloop/backend/admission"
 	"app.sunloop/backend/store"
 )
 
@@ -92,7 +92,7 @@ func mailboxOf(email string) string {
 // askerOf is the hash of the network of an address that asks for a code, or tries
 // one, for a subject: the /24 of an IPv4 address, the /64 of an IPv6 address.
 func (s *Service) askerOf(subject, remote string) string {
-	return s.hasher.of("asker", subject, networkWithin(remote, 64))
+	return s.hasher.of("asker", subject, admission.Network(remote))
 }
 
 // hasher makes keyed hashes; what they are of is part of them.
@@ -102,23 +102,6 @@ func (h hasher) of(kind string, parts ...string) string {
 	m := hmac.New(sha256.New, h)
 	m.Write(store.Key(append([]string{"freemium", kind}, parts...)...)) // never fails
 	return hex.EncodeToString(m.Sum(nil))
-}
-
-// networkOf is what shares a count: the /24 of an IPv4 address, the /48 of an
-// IPv6 address, which is what one customer of a provider has at most.
-func networkOf(address string) string { return networkWithin(address, 48) }
-
-// networkWithin is the /24 of an IPv4 address, the network of so many bits of an
-// IPv6 address, else the address itself.
-func networkWithin(address string, bits int) string {
-	ip, err := netip.ParseAddr(address)
-	if err != nil {
-		return address
-	}
-	if ip = ip.Unmap().WithZone(""); ip.Is4() {
-		bits = 24
-	}
-	return netip.PrefixFrom(ip, bits).Masked().String()
 }
 
 // hour is the span in which codes are counted.

@@ -2,9 +2,9 @@ package httpapi
 
 import (
 	"net/http"
-	"net/netip"
 	"sync"
 
+	"app.sunloop/backend/admission"
 	"app.sunloop/backend/api"
 )
 
@@ -97,25 +97,7 @@ func busyBodies() *api.Error {
 // checked before.
 func (s *server) claimOf(q *http.Request, rt api.Route, g granted) claim {
 	if rt.Credential == api.CredentialNone {
-		return claim{of: &s.publicBodies, caller: network(s.remote(q))}
+		return claim{of: &s.publicBodies, caller: admission.Network(s.remote(q))}
 	}
 	return claim{of: &s.bodies, caller: g.ID}
-}
-
-// network is the /24 of an IPv4 address or the /64 of an IPv6 address, or the
-// text itself if it is no address.
-func network(address string) string {
-	a, err := netip.ParseAddr(address)
-	if err != nil {
-		return address
-	}
-	bits := 64
-	if a = a.Unmap(); a.Is4() {
-		bits = 24
-	}
-	p, err := a.WithZone("").Prefix(bits)
-	if err != nil {
-		return address
-	}
-	return p.String()
 }
