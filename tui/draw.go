@@ -13,6 +13,7 @@ import (
 	"app.sunloop/tui/screen"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // View hands the drawn grid to the output and answers its token. Bubble Tea
@@ -35,11 +36,11 @@ func (m *Model) View() string {
 func (m *Model) draw() {
 	m.grid.Reset(m.size.Columns, m.size.Rows)
 	all := m.grid.All()
-	v := m.view()
+	v := m.context()
 	all.Clear(m.palette.Style(themes.Background))
 	m.layout = layout.Compute(m.size, m.focus, m.zoom, m.arrange)
 	if m.layout.Mode == layout.TooSmall {
-		m.grid.Region(m.layout.Message).Put(0, 0, pane.Words(m.layout.Words(), m.o.ASCII), m.palette.Style(themes.Text))
+		m.grid.Region(m.layout.Message).Put(0, 0, view.Words(m.layout.Words(), m.o.ASCII), m.palette.Style(themes.Text))
 		return
 	}
 	m.drawStatus(m.grid.Region(m.layout.Status), v)
@@ -65,7 +66,7 @@ func (m *Model) draw() {
 }
 
 // drawPane draws a pane's frame and inside.
-func (m *Model) drawPane(i layout.Pane, p pane.Pane, v pane.View) {
+func (m *Model) drawPane(i layout.Pane, p view.Pane, v view.Context) {
 	at := m.layout.Panes[i]
 	if at.Empty() {
 		return
@@ -77,8 +78,7 @@ func (m *Model) drawPane(i layout.Pane, p pane.Pane, v pane.View) {
 		m.edge(r, v.Focused)
 		w, _ := r.Size()
 		x := m.title(r, 1, i)
-		list := filterOf(p)
-		m.drawFilter(r.Region(terminal.Rect{X: x + 1, W: w - x - 3, H: 1}), list, v)
+		m.drawFilter(r.Region(terminal.Rect{X: x + 1, W: w - x - 3, H: 1}), p.Lists().Active, v)
 	}
 	inside := m.grid.Region(m.layout.Inside(at))
 	if v.Site == nil {
@@ -95,7 +95,7 @@ func (m *Model) title(r terminal.Region, x int, i layout.Pane) int {
 }
 
 // drawFilter draws the filter line while it is typed, and what it is after.
-func (m *Model) drawFilter(r terminal.Region, list filtered, v pane.View) {
+func (m *Model) drawFilter(r terminal.Region, list view.List, v view.Context) {
 	w, _ := r.Size()
 	if w < 8 {
 		return
@@ -120,7 +120,7 @@ func (m *Model) edge(r terminal.Region, focused bool) {
 }
 
 // drawScreen draws a further screen in the place of the panes.
-func (m *Model) drawScreen(s screen.Screen, v pane.View) {
+func (m *Model) drawScreen(s view.View, v view.Context) {
 	v.Focused = m.bare()
 	r := m.grid.Region(m.layout.Body)
 	r.Clear(m.palette.Style(themes.Panel))
@@ -134,7 +134,7 @@ func (m *Model) drawScreen(s screen.Screen, v pane.View) {
 }
 
 // drawStrip draws a pane's summary below a line with its name.
-func (m *Model) drawStrip(i layout.Pane, p pane.Pane, v pane.View) {
+func (m *Model) drawStrip(i layout.Pane, p view.Pane, v view.Context) {
 	at := m.layout.Strips[i]
 	if at.Empty() {
 		return
@@ -152,7 +152,7 @@ func (m *Model) drawStrip(i layout.Pane, p pane.Pane, v pane.View) {
 
 // drawNoSite says why there is no site on screen and what to do; the other
 // panes say what will stand there.
-func (m *Model) drawNoSite(r terminal.Region, i layout.Pane, v pane.View) {
+func (m *Model) drawNoSite(r terminal.Region, i layout.Pane, v view.Context) {
 	sites := m.store.Sites
 	if i != m.focus {
 		v.Paragraph(r, 0, 0, [layout.Panes]string{
@@ -177,7 +177,7 @@ func (m *Model) drawNoSite(r terminal.Region, i layout.Pane, v pane.View) {
 }
 
 // drawTabs draws the tab bar of small screens, and the filter beside it.
-func (m *Model) drawTabs(r terminal.Region, v pane.View) {
+func (m *Model) drawTabs(r terminal.Region, v view.Context) {
 	r.Clear(m.palette.Style(themes.Bar))
 	x := 1
 	if s := m.screen(); s != nil {
@@ -213,7 +213,7 @@ func (m *Model) tabAt(at int) layout.Pane {
 
 // drawBreadcrumb draws the way to the thing in hand, or a notice, and the keys
 // that matter here.
-func (m *Model) drawBreadcrumb(r terminal.Region, v pane.View) {
+func (m *Model) drawBreadcrumb(r terminal.Region, v view.Context) {
 	r.Clear(m.palette.Style(themes.Bar))
 	var left []span
 	switch {
@@ -246,13 +246,13 @@ func (m *Model) footer() [][2]string {
 	words := map[keymap.Action]string{}
 	if m.store.Site != nil {
 		words[keymap.Open] = [layout.Panes]string{"look at", "decide", "compare", "details"}[m.focus]
-		words[keymap.NextStep] = string(pane.WayOf(m.view()).Next)
+		words[keymap.NextStep] = string(pane.WayOf(m.context()).Next)
 	}
 	var out [][2]string
 	for _, a := range []keymap.Action{keymap.NextStep, keymap.Open, keymap.Help, keymap.Palette, keymap.Zoom, keymap.Sites, keymap.Upload, keymap.Quit} {
 		e, ok := m.o.Keys.Entry(a)
 		switch {
-		case !ok, m.never(e), a == keymap.NextStep && (words[a] == "" || m.hand.AssetID != "" && m.view().WriteWhy != ""), m.store.Site == nil && (a == keymap.Open || a == keymap.NextStep), a == keymap.Sites && len(m.store.Sites.Data) < 2, a == keymap.Zoom && m.layout.Mode == layout.Single:
+		case !ok, m.never(e), a == keymap.NextStep && (words[a] == "" || m.hand.AssetID != "" && m.context().ReadOnly != ""), m.store.Site == nil && (a == keymap.Open || a == keymap.NextStep), a == keymap.Sites && len(m.store.Sites.Data) < 2, a == keymap.Zoom && m.layout.Mode == layout.Single:
 			continue
 		}
 		name := e.Footer
@@ -271,7 +271,7 @@ func (m *Model) footer() [][2]string {
 func (m *Model) paneFooter() [][2]string {
 	var out [][2]string
 	for _, e := range m.o.Keys.Entries() {
-		if m.store.Site != nil && e.Scope == paneScopes[m.focus] && e.Footer != "" && m.why(e) == "" {
+		if m.store.Site != nil && e.Scope == m.panes[m.focus].Scope() && e.Footer != "" && m.disabled(e) == "" {
 			out = append(out, [2]string{strings.Fields(e.Binding.Help().Key)[0], e.Footer})
 		}
 	}
@@ -280,18 +280,16 @@ func (m *Model) paneFooter() [][2]string {
 
 // screenFooter are the further screen's own keys that count now, and those of
 // lists.
-func (m *Model) screenFooter(s screen.Screen) [][2]string {
+func (m *Model) screenFooter(s view.View) [][2]string {
 	var out [][2]string
 	add := func(e keymap.Entry, words string) {
 		out = append(out, [2]string{strings.Fields(e.Binding.Help().Key)[0], words})
 	}
-	if o, ok := s.(interface{ Opens() string }); ok && o.Opens() != "" {
-		if e, ok := m.o.Keys.Entry(keymap.Open); ok {
-			add(e, o.Opens())
-		}
+	if e, ok := m.o.Keys.Entry(keymap.Open); ok && s.Opens() != "" {
+		add(e, s.Opens())
 	}
 	for _, e := range m.o.Keys.Entries() {
-		if s.Scope() != "" && e.Scope == s.Scope() && e.Footer != "" && m.why(e) == "" {
+		if s.Scope() != "" && e.Scope == s.Scope() && e.Footer != "" && m.disabled(e) == "" {
 			add(e, e.Footer)
 		}
 	}
@@ -312,7 +310,7 @@ func (m *Model) taken(a keymap.Action, scope keymap.Scope) bool {
 }
 
 // crumbs are site › unit › finding.
-func (m *Model) crumbs(v pane.View) []span {
+func (m *Model) crumbs(v view.Context) []span {
 	arrow := " › "
 	if m.o.ASCII {
 		arrow = " > "
@@ -361,7 +359,7 @@ func (m *Model) crumbs(v pane.View) []span {
 }
 
 // progress is how far the files on their way are, empty when there is none.
-func (m *Model) progress(v pane.View) []span {
+func (m *Model) progress(v view.Context) []span {
 	if v.Site == nil {
 		return nil
 	}
@@ -388,6 +386,14 @@ func (m *Model) progress(v pane.View) []span {
 	}
 	return []span{
 		{"  " + strings.Repeat(full, n), themes.Accent}, {strings.Repeat(empty, cells-n), themes.Muted},
-		{fmt.Sprintf(" %.0f %% %s, %d %s on the way", done*100, stage, len(files), plural(len(files), "file", "files")), themes.Dim},
+		{fmt.Sprintf(" %.0f %% %s, %s on the way", done*100, stage, counted(len(files), "file", "files")), themes.Dim},
 	}
+}
+
+// counted is a number with its noun.
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

@@ -13,11 +13,9 @@ import (
 	"strings"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
-
 	"app.sunloop/themes"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/plain"
+	"app.sunloop/tui/view"
 )
 
 // shown is what a pane or a screen shows, as a table.
@@ -39,18 +37,16 @@ var (
 	asJSON = format{"json", shown.json}
 )
 
-// shownNow is what the focused pane, or the further screen, shows; ok is false
+// currentTable is what the focused pane, or the further screen, shows; ok is false
 // when that is nothing.
-func (m *Model) shownNow() (t shown, ok bool) {
+func (m *Model) currentTable() (t shown, ok bool) {
 	var rows [][]string
 	t.what, t.site, t.at, t.zone = m.focus.String(), m.siteRecord().SiteID, m.siteNow(), "local time"
 	if m.store.Site != nil {
 		t.zone = m.store.Site.Zone.String()
 	}
-	if s := m.screen(); s != nil {
-		rows, t.what = s.Export(m.focusedView()), s.Title()
-	} else if m.store.Site != nil {
-		rows = m.panes[m.focus].Export(m.focusedView())
+	if m.screen() != nil || m.store.Site != nil {
+		rows, t.what = m.top().Export(m.focusedContext()), m.top().Title()
 	}
 	if len(rows) < 2 {
 		return t, false
@@ -162,24 +158,23 @@ func (t shown) json() ([]byte, error) {
 }
 
 // export writes what is shown into a file.
-func (m *Model) export(f format) tea.Cmd {
-	t, ok := m.shownNow()
+func (m *Model) export(f format) {
+	t, ok := m.currentTable()
 	if !ok {
 		m.say("There is nothing to export here yet.", themes.Dim)
-		return nil
+		return
 	}
 	b, err := f.write(t)
 	if err != nil {
 		m.say("Not written: "+err.Error(), themes.Warning)
-		return nil
+		return
 	}
 	path, err := m.writeExport(t.what, t.site, f.ending, b)
 	if err != nil {
 		m.say("Not written: "+err.Error(), themes.Warning)
-		return nil
+		return
 	}
 	m.say(fmt.Sprintf("%d rows are in %s", len(t.rows), path), themes.Accent)
-	return nil
 }
 
 // writeExport writes a new file that only its owner may read, named by what,
@@ -224,49 +219,48 @@ func fileName(what, site, stamp string) string {
 }
 
 // copyHand puts the thing in hand on the clipboard.
-func (m *Model) copyHand() tea.Cmd {
+func (m *Model) copyHand() {
 	text := m.handText()
 	if text == "" {
 		m.say("There is nothing in hand to copy; Y copies all that is shown.", themes.Dim)
-		return nil
+		return
 	}
-	return m.copyText(text, "Copied: "+text, "in-hand")
+	m.copyText(text, "Copied: "+text, "in-hand")
 }
 
 // copyShown puts all that is shown on the clipboard, as a spreadsheet takes it.
-func (m *Model) copyShown() tea.Cmd {
-	t, ok := m.shownNow()
+func (m *Model) copyShown() {
+	t, ok := m.currentTable()
 	if !ok {
 		m.say("There is nothing to copy here yet.", themes.Dim)
-		return nil
+		return
 	}
 	b, err := t.csv()
 	if err != nil {
 		m.say("Not copied: "+err.Error(), themes.Warning)
-		return nil
+		return
 	}
-	return m.copyText(string(b), fmt.Sprintf("%d rows are given to the terminal's clipboard; where it takes none, e writes them to a file.", len(t.rows)), t.what)
+	m.copyText(string(b), fmt.Sprintf("%d rows are given to the terminal's clipboard; where it takes none, e writes them to a file.", len(t.rows)), t.what)
 }
 
 // copyText puts text on the clipboard. What the terminal cannot take is
 // written to a file named by what it is; where that is empty, it is not.
-func (m *Model) copyText(text, said, what string) tea.Cmd {
+func (m *Model) copyText(text, said, what string) {
 	err := m.out.Copy(text)
 	if err == nil {
 		m.say(said, themes.Dim)
-		return nil
+		return
 	}
 	if what == "" {
 		m.say("Not copied: "+err.Error(), themes.Warning)
-		return nil
+		return
 	}
 	path, fileErr := m.writeExport(what, m.siteRecord().SiteID, "txt", []byte(text))
 	if fileErr != nil {
 		m.say("Not copied: "+err.Error()+"; and not written to a file: "+fileErr.Error(), themes.Warning)
-		return nil
+		return
 	}
 	m.say("Not copied: "+err.Error()+". Written to file "+path, themes.Warning)
-	return nil
 }
 
 // handText is the thing in hand in a line.
@@ -281,16 +275,12 @@ func (m *Model) handText() string {
 	return m.hand.AssetID
 }
 
-// lists are those of the pane or the screen that has the keys.
-func (m *Model) lists() pane.Lists {
-	var of any = m.panes[m.focus]
-	if s := m.screen(); s != nil {
-		of = s
-	} else if m.store.Site == nil {
-		return pane.Lists{}
+// saveText writes a text into a file.
+func (m *Model) saveText(r view.Save) {
+	path, err := m.writeExport(r.Title, "", "log", []byte(r.Text))
+	if err != nil {
+		m.say("Not written: "+err.Error(), themes.Warning)
+		return
 	}
-	if l, ok := of.(interface{ Lists() pane.Lists }); ok {
-		return l.Lists()
-	}
-	return pane.Lists{}
+	m.say(fmt.Sprintf("%d lines are in %s", strings.Count(r.Text, "\n"), path), themes.Accent)
 }

@@ -24,6 +24,7 @@ import (
 	"app.sunloop/tui/settings"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // Options of a console.
@@ -100,12 +101,13 @@ type Model struct {
 	in  *terminal.Input // nil in tests
 
 	store   state.Store
-	panes   [layout.Panes]pane.Pane
+	panes   [layout.Panes]view.Pane
 	focus   layout.Pane
 	zoom    bool
-	hand    pane.Hand
-	screens []screen.Screen // in the place of the panes; the last one is seen
-	dialogs []screen.Dialog
+	hand    view.Selection
+	decide  *pane.Decide // of the panes
+	screens []view.View  // in the place of the panes; the last one is seen
+	dialogs []view.Dialog
 	signIn  *screen.SignInDialog // over everything else
 	filter  *screen.Field        // of the list that has the keys
 
@@ -115,7 +117,7 @@ type Model struct {
 	writes    []func() error         // choices to be kept; the first is under way
 	place     Place                  // to return to
 	keptPlace Place                  // written down last
-	memories  map[string]pane.Memory // of lists, by pane or screen
+	memories  map[string]view.Memory // of lists, by pane or screen
 	recent    []string               // choices of the palette, newest first
 	light     bool                   // the terminal said that its background is
 
@@ -141,7 +143,7 @@ type Model struct {
 	wanted  api.SiteRef       // site of a file that was sent, to be opened once it is there
 	watched map[string]bool   // uploads of this console whose end is told
 	paths   map[string]string // of files that were sent, by name
-	memo    pane.Memo
+	memo    view.Memo
 	alarmed map[string]bool // findings that have been announced
 	bell    bell
 	grace   grace
@@ -172,14 +174,9 @@ type (
 	uploadMsg struct {
 		file string
 		site api.SiteRef
-		form *screen.UploadDialog // that sent it
+		from view.Uploader // the form that sent it
 		ack  *api.UploadAck
 		err  error
-	}
-	detectMsg struct {
-		asset string
-		found int
-		err   error
 	}
 	noticeMsg struct {
 		text string
@@ -227,7 +224,8 @@ func New(ctx context.Context, o Options, out *terminal.Output, in *terminal.Inpu
 	m.arm = m.after
 	observe := pane.NewObserve()
 	observe.Request = screen.AlarmRequest
-	m.panes = [layout.Panes]pane.Pane{layout.Observe: observe, layout.Orient: pane.NewOrient(), layout.Decide: pane.NewDecide(), layout.Act: pane.NewAct()}
+	m.decide = pane.NewDecide()
+	m.panes = [layout.Panes]view.Pane{layout.Observe: observe, layout.Orient: pane.NewOrient(), layout.Decide: m.decide, layout.Act: pane.NewAct()}
 	m.returnToPlace()
 	return m
 }
@@ -337,13 +335,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.asked--
 		m.uploaded(msg)
 		return m, m.poll()
-	case sentMsg:
+	case resultMsg:
 		m.asked--
-		m.sent(msg)
-		return m, m.poll()
-	case detectMsg:
-		m.asked--
-		m.detected(msg)
+		m.finish(msg)
 		return m, m.poll()
 	case noticeMsg:
 		m.asked--
@@ -387,14 +381,21 @@ func (m *Model) siteNow() time.Time {
 	return t
 }
 
-// view is what panes and dialogs draw from.
-func (m *Model) view() pane.View {
-	v := pane.View{
-		Site: m.store.Site, Admin: &m.store.Admin, Sites: m.store.Sites.Data, User: m.user, Now: m.o.Now(), SiteNow: m.siteNow(), Hand: m.hand,
+// focusedContext is the context of the view that has the keys.
+func (m *Model) focusedContext() view.Context {
+	v := m.context()
+	v.Focused = true
+	return v
+}
+
+// context is what views draw from.
+func (m *Model) context() view.Context {
+	v := view.Context{
+		Site: m.store.Site, Admin: &m.store.Admin, Sites: m.store.Sites.Data, User: m.user, Now: m.o.Now(), SiteNow: m.siteNow(), Selection: m.hand,
 		Palette: m.palette, ASCII: m.o.ASCII, Pen: m.o.Pen, Keys: m.o.Keys, Memo: &m.memo,
 	}
 	if m.user != nil && m.user.RoleID == api.RoleAnalyst {
-		v.WriteWhy = "your role only reads"
+		v.ReadOnly = "your role only reads"
 	}
 	return v
 }

@@ -6,6 +6,7 @@ import (
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/layout"
+	"app.sunloop/tui/view"
 )
 
 func (m *Model) toggleMouse() tea.Cmd {
@@ -32,12 +33,12 @@ func (m *Model) click(e tea.MouseMsg) tea.Cmd {
 	switch {
 	case wheel != 0 && hit == layout.OnPane && m.store.Site != nil:
 		at := m.layout.Inside(m.layout.Panes[p])
-		return m.intend(m.panes[p].Wheel(e.X-at.X, e.Y-at.Y, wheel, m.focusedView()))
+		return m.perform(m.panes[p].Wheel(e.X-at.X, e.Y-at.Y, wheel, m.focusedContext()))
 	case !press:
 	case hit == layout.OnStatus && e.X < m.siteEnd:
-		return m.act(keymap.Sites)
+		return m.perform(view.Run{Action: keymap.Sites})
 	case hit == layout.OnTabs:
-		m.focus, m.trail, m.screens = m.tabAt(e.X), nil, nil
+		m.goTo(m.tabAt(e.X))
 	case hit == layout.OnStrip:
 		m.focus, m.trail = p, nil
 	case hit == layout.OnPane:
@@ -46,23 +47,27 @@ func (m *Model) click(e tea.MouseMsg) tea.Cmd {
 		}
 		if m.store.Site != nil {
 			at := m.layout.Inside(m.layout.Panes[p])
-			return m.intend(m.panes[p].Click(e.X-at.X, e.Y-at.Y, m.focusedView()))
+			return m.perform(m.panes[p].Click(e.X-at.X, e.Y-at.Y, m.focusedContext()))
 		}
 	}
 	return nil
 }
 
-// clickScreen gives a further screen the mouse.
+// clickScreen gives the screen the mouse.
 func (m *Model) clickScreen(e tea.MouseMsg) tea.Cmd {
-	at := m.layout.Further()
+	at, s, v := m.layout.Further(), m.screen(), m.focusedContext()
 	x, y := e.X-at.X, e.Y-at.Y
+	var r view.Request
 	switch {
 	case e.Button == tea.MouseButtonWheelUp:
-		return m.answerScreen(m.screen().Wheel(x, y, -1, m.focusedView()))
+		r = s.Wheel(x, y, -1, v)
 	case e.Button == tea.MouseButtonWheelDown:
-		return m.answerScreen(m.screen().Wheel(x, y, 1, m.focusedView()))
+		r = s.Wheel(x, y, 1, v)
 	case e.Button == tea.MouseButtonLeft && e.Action == tea.MouseActionPress:
-		return m.answerScreen(m.screen().Click(x, y, m.focusedView()))
+		r = s.Click(x, y, v)
+	default:
+		return nil
 	}
-	return nil
+	next, cmd := m.answered(r)
+	return tea.Batch(cmd, m.perform(next))
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,36 +11,37 @@ import (
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/screen"
 	"app.sunloop/tui/settings"
+	"app.sunloop/tui/view"
 )
 
 // paletteDialog lists every action, site, unit, alarm, finding, order, plan,
 // setting, arrangement and theme; what was chosen lately stands first.
-func (m *Model) paletteDialog() screen.Dialog {
+func (m *Model) paletteDialog() view.Dialog {
 	var choices []screen.Choice
 	add := func(id string, c screen.Choice) {
-		c.Do = screen.Chosen{ID: id, Do: c.Do}
+		c.Do = view.Batch{view.Remember{ID: id}, c.Do}
 		c.Recent = slices.Contains(m.recent, id)
 		c.Order = slices.Index(m.recent, id)
 		choices = append(choices, c)
 	}
 	for _, e := range m.paletteActions() {
 		add("do "+string(e.Action), screen.Choice{
-			Text: e.Binding.Help().Desc, Key: e.Binding.Help().Key, Words: strings.ReplaceAll(string(e.Action), "-", " "), Why: m.why(e), Quiet: m.never(e), Do: screen.RunAction{Action: e.Action},
+			Text: e.Binding.Help().Desc, Key: e.Binding.Help().Key, Words: strings.ReplaceAll(string(e.Action), "-", " "), Why: m.disabled(e), Quiet: m.never(e), Do: view.Run{Action: e.Action},
 		})
 	}
 	for _, s := range m.store.Sites.Data {
-		add("site "+m.siteLabel(s), screen.Choice{Text: "site " + m.siteLabel(s), Detail: s.Name, Do: screen.OpenSite{Site: s.Ref()}})
+		add("site "+m.siteLabel(s), screen.Choice{Text: "site " + m.siteLabel(s), Detail: s.Name, Do: view.OpenSite{Site: s.Ref()}})
 	}
 	m.paletteThings(add)
 	for _, s := range settings.All() {
-		add("set "+s.Name, screen.Choice{Text: "setting " + s.Words, Detail: m.setting(s.Name), Words: s.Group + " " + s.Name, Do: screen.OpenSetting{Name: s.Name}})
+		add("set "+s.Name, screen.Choice{Text: "setting " + s.Words, Detail: m.setting(s.Name), Words: s.Group + " " + s.Name, Do: m.openSetting(s.Name)})
 	}
 	for _, name := range m.presetNames() {
 		a, _ := m.preset(name)
-		add("panes "+name, screen.Choice{Text: "arrangement " + name, Detail: a.String(), Do: screen.UsePreset{Name: name}})
+		add("panes "+name, screen.Choice{Text: "arrangement " + name, Detail: a.String(), Do: view.Preview{Name: settings.Preset, Value: a.String()}})
 	}
 	for _, t := range m.o.Themes {
-		add("theme "+t.Name, screen.Choice{Text: "theme " + t.Name, Detail: t.Title, Do: screen.ShowTheme{Name: t.Name, Keep: true}})
+		add("theme "+t.Name, screen.Choice{Text: "theme " + t.Name, Detail: t.Title, Do: view.Set{Name: settings.Theme, Value: t.Name}})
 	}
 	slices.SortStableFunc(choices, func(a, b screen.Choice) int {
 		switch {
@@ -73,7 +75,7 @@ func (m *Model) paletteActions() []keymap.Entry {
 // never says that a person's role never does an action: it is found when it is
 // looked for, with the reason, and in no list otherwise.
 func (m *Model) never(e keymap.Entry) bool {
-	return e.Needs&keymap.NeedsWrite != 0 && m.view().WriteWhy != "" ||
+	return e.Needs&keymap.NeedsWrite != 0 && m.context().ReadOnly != "" ||
 		e.Needs&keymap.NeedsUsers != 0 && !may(m.user, api.PermissionUsers) || e.Needs&keymap.NeedsAudit != 0 && !may(m.user, api.PermissionAudit)
 }
 
@@ -84,41 +86,70 @@ func (m *Model) paletteThings(add func(id string, c screen.Choice)) {
 		return
 	}
 	for _, a := range site.Assets.Data {
-		add("unit "+a.AssetID, screen.Choice{Text: "unit " + a.AssetID, Detail: a.Name, Do: screen.TakeInHand{Hand: pane.Hand{AssetID: a.AssetID}}})
+		add("unit "+a.AssetID, screen.Choice{Text: "unit " + a.AssetID, Detail: a.Name, Do: view.Select{Selection: view.Selection{AssetID: a.AssetID}}})
 	}
 	for _, a := range site.Alerts.Data.Alerts {
 		if a.AssetID == "" {
 			continue
 		}
-		hand := pane.Hand{AssetID: a.AssetID}
+		hand := view.Selection{AssetID: a.AssetID}
 		if a.Metadata != nil {
 			hand.FindingID = a.Metadata.SummaryID
 		}
-		add("alarm "+a.AlertID, screen.Choice{Text: "alarm " + pane.Family(a.AlertType) + " " + a.AssetID, Detail: a.State, Words: a.AlertSeverity + " " + a.Message, Do: screen.TakeInHand{Hand: hand, Focus: "Observe"}})
+		add("alarm "+a.AlertID, screen.Choice{Text: "alarm " + pane.Family(a.AlertType) + " " + a.AssetID, Detail: a.State, Words: a.AlertSeverity + " " + a.Message, Do: view.Select{Selection: hand, Focus: view.Observe}})
 	}
 	for _, f := range site.Findings.Data {
 		add("finding "+f.SummaryID, screen.Choice{
 			Text: "finding " + pane.Family(f.FaultFamily) + " " + f.AssetID, Detail: findingDetail(f), Words: f.SummaryID,
-			Do: screen.TakeInHand{Hand: pane.Hand{AssetID: f.AssetID, FindingID: f.SummaryID}},
+			Do: view.Select{Selection: view.Selection{AssetID: f.AssetID, FindingID: f.SummaryID}},
 		})
 	}
 	for _, o := range site.Orders.Data {
 		add("order "+o.OrderID, screen.Choice{
 			Text: "order " + o.AssetID + " " + o.MaintenanceType, Detail: pane.OrderStatus(o.Status), Words: o.OrderID + " " + o.AssignedTechnician + " " + o.FaultFamily,
-			Do: screen.TakeInHand{Hand: pane.Hand{AssetID: o.AssetID, FindingID: o.SummaryID, OrderID: o.OrderID}, Focus: "Act"},
+			Do: view.Select{Selection: view.Selection{AssetID: o.AssetID, FindingID: o.SummaryID, OrderID: o.OrderID}, Focus: view.Act},
 		})
 	}
 	for _, s := range site.Schedules.Data {
 		add("plan "+s.ScheduleID, screen.Choice{
 			Text: "plan " + s.AssetID + " " + s.MaintenanceType, Detail: pane.When(s.ScheduledDate.Time, m.siteNow(), site.Zone), Words: s.ScheduleID + " " + s.Status + " " + s.Reason,
-			Do: screen.TakeInHand{Hand: pane.Hand{AssetID: s.AssetID, OrderID: s.OrderID}, Focus: "Decide"},
+			Do: view.Select{Selection: view.Selection{AssetID: s.AssetID, OrderID: s.OrderID}, Focus: view.Decide},
 		})
 	}
 }
 
 // openSetting goes to a setting on its screen.
-func (m *Model) openSetting(name string) screen.OpenScreen {
+func (m *Model) openSetting(name string) view.Request {
 	s := screen.NewSettings(m.configured)
-	s.Select(screen.SettingID(name))
-	return screen.OpenScreen{Screen: s}
+	s.SelectRow(screen.SettingID(name))
+	return view.OpenScreen{Screen: s}
+}
+
+func findingDetail(f api.Finding) string {
+	if !f.Active {
+		return "over"
+	}
+	return f.SeverityLabel
+}
+
+func (m *Model) themeDialog() view.Dialog {
+	var choices []screen.Choice
+	for _, t := range m.o.Themes {
+		choices = append(choices, screen.Choice{
+			Text: t.Name, Detail: t.Title, Do: view.Set{Name: settings.Theme, Value: t.Name}, Seen: view.Preview{Name: settings.Theme, Value: t.Name},
+		})
+	}
+	d := screen.NewChooser("Theme", "", choices, view.Preview{Name: settings.Theme, Value: m.theme.Name})
+	d.Mark(m.theme.Name)
+	return d
+}
+
+func (m *Model) siteDialog() view.Dialog {
+	var choices []screen.Choice
+	for _, s := range m.store.Sites.Data {
+		choices = append(choices, screen.Choice{Text: m.siteLabel(s), Detail: fmt.Sprintf("%s, %s, %d units", s.Name, pane.Power(s.CapacityKW), s.AssetCount), Do: view.OpenSite{Site: s.Ref()}})
+	}
+	d := screen.NewChooser("Site", "", choices, nil)
+	d.Mark(m.siteLabel(m.siteRecord()))
+	return d
 }

@@ -12,10 +12,8 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
-	"app.sunloop/tui/layout"
-	"app.sunloop/tui/pane"
-	"app.sunloop/tui/screen"
 	"app.sunloop/tui/settings"
+	"app.sunloop/tui/view"
 )
 
 // Place is where a person was: it is kept, and given back at the next start.
@@ -26,7 +24,7 @@ type Place struct {
 	Asset    string                 `json:"asset,omitempty"`
 	Finding  string                 `json:"finding,omitempty"`
 	Order    string                 `json:"order,omitempty"`
-	Lists    map[string]pane.Memory `json:"lists,omitempty"` // by pane or screen, and list
+	Lists    map[string]view.Memory `json:"lists,omitempty"` // by pane or screen, and list
 	Recent   []string               `json:"recent,omitempty"`
 }
 
@@ -60,12 +58,12 @@ func (p Place) Bounded() Place {
 	p.Site, p.Customer, p.Panes, p.Asset, p.Finding, p.Order = clean(p.Site), clean(p.Customer), clean(p.Panes), clean(p.Asset), clean(p.Finding), clean(p.Order)
 	p.Recent = slices.DeleteFunc(slices.Clone(p.Recent), func(s string) bool { return !short(s) })
 	p.Recent = p.Recent[:min(len(p.Recent), maxRecent)]
-	lists := map[string]pane.Memory{}
+	lists := map[string]view.Memory{}
 	for _, name := range slices.Sorted(maps.Keys(p.Lists)) {
 		l := p.Lists[name]
 		l.Filter, l.Selected, l.Sort = clean(l.Filter), clean(l.Selected), clean(l.Sort)
 		long := slices.ContainsFunc(l.Shown, func(s string) bool { return !short(s) }) || len(l.Shown) > maxLists
-		if !short(name) || long || len(lists) >= maxLists || reflect.DeepEqual(l, pane.Memory{}) {
+		if !short(name) || long || len(lists) >= maxLists || reflect.DeepEqual(l, view.Memory{}) {
 			continue
 		}
 		lists[name] = l
@@ -83,7 +81,7 @@ func (m *Model) remembers() bool {
 // begins.
 func (m *Model) returnToPlace() {
 	m.startPreset()
-	m.place, m.memories = Place{}, map[string]pane.Memory{}
+	m.place, m.memories = Place{}, map[string]view.Memory{}
 	if !m.remembers() {
 		return
 	}
@@ -94,8 +92,8 @@ func (m *Model) returnToPlace() {
 	if a, err := parseArrangement(m.place.Panes); err == nil && m.place.Panes != "" && m.setting(settings.Preset) == presetAuto {
 		m.put(a)
 	}
-	for i, p := range m.panes {
-		m.recall(layout.Pane(i).String(), p)
+	for _, p := range m.panes {
+		m.recall(p)
 	}
 }
 
@@ -120,37 +118,29 @@ func (m *Model) guide() {
 // guideFor is how long the first words stand, unless a key is pressed.
 const guideFor = time.Minute
 
-// recall gives the lists of a pane or a screen back as they stood.
-func (m *Model) recall(name string, of any) {
-	l, ok := of.(interface{ Lists() pane.Lists })
-	if !ok {
-		return
-	}
-	for list, to := range l.Lists().All {
-		if memory, ok := m.memories[name+"/"+list]; ok {
-			to.Restore(memory)
+// recall restores the lists of a view.
+func (m *Model) recall(of view.View) {
+	for name, list := range of.Lists().All {
+		if memory, ok := m.memories[of.Title()+"/"+name]; ok {
+			list.Restore(memory)
 		}
 	}
 }
 
-// memorize takes note of the lists of a pane or a screen.
-func (m *Model) memorize(name string, of any) {
-	l, ok := of.(interface{ Lists() pane.Lists })
-	if !ok {
-		return
-	}
-	for list, from := range l.Lists().All {
-		m.memories[name+"/"+list] = from.Memory()
+// memorize keeps the state of the lists of a view.
+func (m *Model) memorize(of view.View) {
+	for name, list := range of.Lists().All {
+		m.memories[of.Title()+"/"+name] = list.Memory()
 	}
 }
 
 // here is where the person is now.
 func (m *Model) here() Place {
-	for i, p := range m.panes {
-		m.memorize(layout.Pane(i).String(), p)
+	for _, p := range m.panes {
+		m.memorize(p)
 	}
 	for _, s := range m.screens {
-		m.memorize(s.Title(), s)
+		m.memorize(s)
 	}
 	return Place{
 		Site: m.siteRecord().SiteID, Customer: m.siteRecord().CustomerID, Panes: m.arranged().String(), Asset: m.hand.AssetID, Finding: m.hand.FindingID, Order: m.hand.OrderID,
@@ -185,7 +175,7 @@ func (m *Model) forgetPlace() tea.Cmd {
 // takeUpHand takes in hand what was in hand on the site that is opened.
 func (m *Model) takeUpHand(s api.Site) {
 	if at := m.place.SiteRef(); at.SiteID == s.SiteID && (at.CustomerID == "" || at.CustomerID == s.CustomerID) && m.place.Asset != "" {
-		m.hand = pane.Hand{AssetID: m.place.Asset, FindingID: m.place.Finding, OrderID: m.place.Order}
+		m.hand = view.Selection{AssetID: m.place.Asset, FindingID: m.place.Finding, OrderID: m.place.Order}
 	}
 	m.place.Site = "" // this once
 }
@@ -194,7 +184,7 @@ func (m *Model) takeUpHand(s api.Site) {
 func (m *Model) checkHand() {
 	known := func(a api.Asset) bool { return a.AssetID == m.hand.AssetID }
 	if m.hand.AssetID != "" && len(m.store.Site.Assets.Data) > 0 && m.hand.OrderID == "" && m.hand.FindingID == "" && !slices.ContainsFunc(m.store.Site.Assets.Data, known) {
-		m.hand = pane.Hand{}
+		m.hand = view.Selection{}
 	}
 }
 
@@ -207,10 +197,4 @@ func (m *Model) remember(id string) {
 		}
 	}
 	m.recent = recent
-}
-
-// chosen does what was chosen in the palette, and remembers it.
-func (m *Model) chosen(c screen.Chosen) tea.Cmd {
-	m.remember(c.ID)
-	return m.request(c.Do)
 }

@@ -12,6 +12,7 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/settings"
+	"app.sunloop/tui/view"
 )
 
 // shelf keeps places in memory.
@@ -54,7 +55,7 @@ func TestPlaceIsRemembered(t *testing.T) {
 		t.Errorf("left at:\n%s\nback at:\n%s", before, after)
 	}
 	again.press("z", "g", "m")
-	if l := again.m.lists().Active; l.SortBy != 0 {
+	if l := again.m.list().(*pane.List); l.SortBy != 0 {
 		t.Errorf("the models are sorted by %d", l.SortBy)
 	}
 	// Another person has nothing of it, and a site on the command line wins.
@@ -91,7 +92,7 @@ func TestGuide(t *testing.T) {
 // What is not there any more is let go of, and nothing is kept once that is
 // switched off.
 func TestPlaceThatIsGone(t *testing.T) {
-	kept := shelf{"u1": {Site: "Sibaya", Panes: "Nowhere 1x1", Asset: "INV-99", Lists: map[string]pane.Memory{"Orient/findings": {Sort: "no such column", Filter: strings.Repeat("x", 300)}}}}
+	kept := shelf{"u1": {Site: "Sibaya", Panes: "Nowhere 1x1", Asset: "INV-99", Lists: map[string]view.Memory{"Orient/findings": {Sort: "no such column", Filter: strings.Repeat("x", 300)}}}}
 	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Places = kept })
 	if d.place() != "Observe" {
 		t.Errorf("at %q", d.place())
@@ -120,12 +121,12 @@ func TestPlaceOverSignOut(t *testing.T) {
 		t.Fatalf("kept %+v", kept)
 	}
 	d.press("bob", "tab", "x", "enter")
-	if l := d.m.panes[1].(interface{ Lists() pane.Lists }).Lists().Active; d.place() != "Observe" || l.Filter != "" {
-		t.Errorf("bob finds %q and /%s", d.place(), l.Filter)
+	if l := d.m.panes[1].Lists().Active; d.place() != "Observe" || l.Filter() != "" {
+		t.Errorf("bob finds %q and /%s", d.place(), l.Filter())
 	}
 	d.press("g", "o", "anna", "tab", "x", "enter")
-	if l := d.m.lists().Active; d.place() != "Orient" || l.Filter != "INV" {
-		t.Errorf("anna finds %q and /%s", d.place(), l.Filter)
+	if l := d.m.list(); d.place() != "Orient" || l.Filter() != "INV" {
+		t.Errorf("anna finds %q and /%s", d.place(), l.Filter())
 	}
 }
 

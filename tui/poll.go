@@ -14,9 +14,8 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
 	"app.sunloop/tui/layout"
-	"app.sunloop/tui/pane"
-	"app.sunloop/tui/screen"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/view"
 )
 
 // requestTimeout is the deadline of one request.
@@ -47,7 +46,7 @@ func (m *Model) needs() []state.Need {
 	var needs []state.Need
 	further := m.screen()
 	if further != nil {
-		needs = further.Needs(m.view())
+		needs = further.Queries(m.context())
 	}
 	if m.store.Site == nil { // the first site may appear at any moment
 		return append(needs, state.Need{Query: state.QuerySites, Period: 2 * time.Second, Focused: true})
@@ -61,7 +60,7 @@ func (m *Model) needs() []state.Need {
 		needs = append(needs, state.Need{Query: state.QueryPast, Period: 10 * time.Minute, Focused: true})
 	}
 	for i, p := range m.panes {
-		for _, n := range p.Needs(m.view()) {
+		for _, n := range p.Queries(m.context()) {
 			n.Focused = layout.Pane(i) == m.focus && len(m.dialogs) == 0 && further == nil
 			// Behind a further screen the alarms are watched on.
 			n.Hidden = m.layout.Mode == layout.TooSmall || further != nil && n.Query != state.QueryFindings && n.Query != state.QueryAlerts
@@ -75,13 +74,29 @@ func (m *Model) needs() []state.Need {
 	return strongest(needs)
 }
 
-// screen is the further screen that is seen, maybe behind a dialog; nil while
-// the panes are.
-func (m *Model) screen() screen.Screen {
+// screen is the screen that is seen, maybe behind a dialog; nil while the panes
+// are.
+func (m *Model) screen() view.View {
 	if n := len(m.screens); n > 0 {
 		return m.screens[n-1]
 	}
 	return nil
+}
+
+// top is the screen that is seen, else the focused pane.
+func (m *Model) top() view.View {
+	if s := m.screen(); s != nil {
+		return s
+	}
+	return m.panes[m.focus]
+}
+
+// list is the list that has the keys, nil without one.
+func (m *Model) list() view.List {
+	if m.screen() == nil && m.store.Site == nil {
+		return nil
+	}
+	return m.top().Lists().Active
 }
 
 // strongest keeps, of several wishes for one query, the most frequent.
@@ -222,10 +237,32 @@ func (m *Model) chooseFirstSite() tea.Cmd {
 	return m.poll()
 }
 
+// openSiteNamed shows a site, if it is in reach.
+func (m *Model) openSiteNamed(site api.SiteRef) {
+	for _, s := range m.store.Sites.Data {
+		if s.Ref() == site {
+			m.openSite(s)
+			return
+		}
+	}
+}
+
+// siteRecord is the record of the site on screen, zero without one.
+func (m *Model) siteRecord() api.Site {
+	if m.store.Site == nil {
+		return api.Site{}
+	}
+	return m.store.Site.Site
+}
+
+// siteLabel names a site on screen: by its id, or with its customer where
+// another site in reach has the same id.
+func (m *Model) siteLabel(s api.Site) string { return state.SiteLabel(m.store.Sites.Data, s.Ref()) }
+
 // openSite puts a site on screen.
 func (m *Model) openSite(s api.Site) {
 	m.store.Open(s)
-	m.hand, m.trail = pane.Hand{}, nil
+	m.hand, m.trail = view.Selection{}, nil
 	m.takeUpHand(s)
 	m.alarmed = map[string]bool{}
 	m.dirty = true

@@ -13,6 +13,7 @@ import (
 	"app.sunloop/tui/layout"
 	"app.sunloop/tui/screen"
 	"app.sunloop/tui/settings"
+	"app.sunloop/tui/view"
 )
 
 // presetAuto is the arrangement of one's role.
@@ -108,13 +109,10 @@ func (m *Model) preset(name string) (arrangement, bool) {
 }
 
 // usePreset arranges the panes.
-func (m *Model) usePreset(name string) tea.Cmd {
-	a, ok := m.preset(name)
-	if !ok {
-		return nil
+func (m *Model) usePreset(name string) {
+	if a, ok := m.preset(name); ok {
+		m.put(a)
 	}
-	m.put(a)
-	return m.poll()
 }
 
 func (m *Model) put(a arrangement) {
@@ -149,7 +147,7 @@ func (m *Model) startPreset() {
 }
 
 // presetDialog offers the arrangements, and to keep or forget one.
-func (m *Model) presetDialog() screen.Dialog {
+func (m *Model) presetDialog() view.Dialog {
 	now := m.arranged()
 	var choices []screen.Choice
 	for _, name := range m.presetNames() {
@@ -160,27 +158,17 @@ func (m *Model) presetDialog() screen.Dialog {
 				words = p.words
 			}
 		}
-		choices = append(choices, screen.Choice{Text: name, Detail: words, Do: screen.UsePreset{Name: name}, Seen: screen.SeePreset{Value: a.String()}})
+		choices = append(choices, screen.Choice{Text: name, Detail: words, Do: view.Preview{Name: settings.Preset, Value: a.String()}, Seen: view.Preview{Name: settings.Preset, Value: a.String()}})
 	}
-	choices = append(choices, screen.Choice{Text: "keep this one as", Detail: now.String(), Do: screen.OpenDialog{Dialog: screen.NewNameForm("Keep the arrangement", "Name", "a short word", func(name string) any { return screen.KeepPreset{Name: name, Value: now.String()} })}, Seen: screen.SeePreset{Value: now.String()}})
+	choices = append(choices, screen.Choice{Text: "keep this one as", Detail: now.String(), Do: view.OpenDialog{Dialog: screen.NewNameForm("Keep the arrangement", "Name", "a short word", func(name string) view.Request { return view.SaveLayout{Name: name, Value: now.String()} })}, Seen: view.Preview{Name: settings.Preset, Value: now.String()}})
 	for _, name := range slices.Sorted(maps.Keys(m.o.Presets)) {
-		choices = append(choices, screen.Choice{Text: "forget " + name, Detail: "your own", Do: screen.KeepPreset{Name: name}, Seen: screen.SeePreset{Value: now.String()}})
+		choices = append(choices, screen.Choice{Text: "forget " + name, Detail: "your own", Do: view.SaveLayout{Name: name}, Seen: view.Preview{Name: settings.Preset, Value: now.String()}})
 	}
-	return screen.NewChooser("Arrangement", "", choices, screen.SeePreset{Value: now.String()})
+	return screen.NewChooser("Arrangement", "", choices, view.Preview{Name: settings.Preset, Value: now.String()})
 }
 
-// seePreset shows an arrangement without choosing it.
-func (m *Model) seePreset(text string) tea.Cmd {
-	a, err := parseArrangement(text)
-	if err != nil {
-		return nil
-	}
-	m.put(a)
-	return m.poll()
-}
-
-// keepPreset keeps an arrangement under a name, or forgets it without a value.
-func (m *Model) keepPreset(k screen.KeepPreset) tea.Cmd {
+// saveLayout keeps an arrangement under a name, or forgets it without a value.
+func (m *Model) saveLayout(k view.SaveLayout) tea.Cmd {
 	m.o.Presets = maps.Clone(m.o.Presets)
 	if k.Value == "" {
 		delete(m.o.Presets, k.Name)

@@ -9,6 +9,7 @@ import (
 	"app.sunloop/backend/client"
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/pane"
+	"app.sunloop/tui/view"
 )
 
 // onService is a console on a service of its own, with a unit in hand.
@@ -16,7 +17,7 @@ func onService(t *testing.T, keys ...string) (*world, *client.Client) {
 	t.Helper()
 	c := realService(t)
 	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Client = c })
-	d.m.hand = pane.Hand{AssetID: "INV-1"}
+	d.m.hand = view.Selection{AssetID: "INV-1"}
 	d.press(keys...)
 	return d, c
 }

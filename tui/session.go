@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -9,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -20,9 +20,9 @@ import (
 	"app.sunloop/tui/layout"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/screen"
-	"app.sunloop/tui/settings"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // userOf is whom a kept token was made for, as it says itself: for the status
@@ -93,14 +93,14 @@ func (m *Model) session(msg tea.Msg) tea.Cmd {
 			}
 		}
 		if m.signIn.Answer(msg.answer, msg.err) {
-			return m.signedIn()
+			m.signedIn()
 		}
 	}
-	return nil
+	return m.poll()
 }
 
 // signedIn gives the work back, to the person whose work it was.
-func (m *Model) signedIn() tea.Cmd {
+func (m *Model) signedIn() {
 	m.signIn = nil
 	m.store.Renew()
 	if m.user != nil && m.owner != "" && m.owner != m.user.UserID {
@@ -113,7 +113,6 @@ func (m *Model) signedIn() tea.Cmd {
 	if m.user != nil {
 		m.say("Signed in as "+m.user.Username+", "+m.user.RoleName+".", themes.Accent)
 	}
-	return m.poll()
 }
 
 func (m *Model) keepSession() {
@@ -149,194 +148,100 @@ func (m *Model) signOut() tea.Cmd {
 // forget drops everything that was somebody's: data, place and dialogs.
 func (m *Model) forget() {
 	m.store.Close()
-	m.hand, m.trail, m.dialogs, m.screens, m.filter, m.zoom, m.focus = pane.Hand{}, nil, nil, nil, nil, false, layout.Observe
+	m.hand, m.trail, m.dialogs, m.screens, m.filter, m.zoom, m.focus = view.Selection{}, nil, nil, nil, nil, false, layout.Observe
 	m.alarmed, m.watched = map[string]bool{}, map[string]bool{}
-	m.place, m.memories, m.recent = Place{}, map[string]pane.Memory{}, nil
+	m.place, m.memories, m.recent = Place{}, map[string]view.Memory{}, nil
 	for _, p := range m.panes {
-		if l, ok := p.(interface{ Lists() pane.Lists }); ok {
-			for _, list := range l.Lists().All {
-				list.Restore(pane.Memory{})
-			}
+		for _, list := range p.Lists().All {
+			list.Restore(view.Memory{})
 		}
 	}
 }
 
-// request does what a dialog asked for.
-func (m *Model) request(do any) tea.Cmd {
-	switch do := do.(type) {
-	case screen.RunAction:
-		return m.act(do.Action)
-	case screen.ShowTheme:
-		return m.showTheme(do.Name, do.Keep)
-	case screen.Chosen:
-		return m.chosen(do)
-	case screen.OpenSetting:
-		return m.openScreen(m.openSetting(do.Name))
-	case screen.SetSetting:
-		return m.set(do)
-	case screen.BindKeys:
-		return m.bind(do)
-	case screen.UsePreset:
-		return m.usePreset(do.Name)
-	case screen.SeePreset:
-		return m.seePreset(do.Value)
-	case screen.KeepPreset:
-		return m.keepPreset(do)
-	case screen.Say:
-		m.say(do.Words, themes.Dim)
-	case screen.OpenSite:
-		for _, s := range m.store.Sites.Data {
-			if s.Ref() == do.Site {
-				m.openSite(s)
-				return m.poll()
-			}
+// sendSignIn sends a name and a password.
+func (m *Model) sendSignIn(r view.SignIn) tea.Cmd {
+	return m.run(func(ctx context.Context) tea.Msg {
+		if r.Setup {
+			answer, err := m.o.Client.Setup(ctx, r.Username, r.Password, r.SetupToken)
+			return signedMsg{answer, err}
 		}
-	case screen.TakeInHand:
-		return m.intend(pane.Intent{Hand: &do.Hand, Focus: do.Focus})
-	case screen.StartUpload:
-		return m.upload(do)
-	case screen.Send:
-		return m.send(do)
-	case screen.SaveText:
-		path, err := m.writeExport(do.What, "", "log", []byte(do.Text))
-		if err != nil {
-			m.say("Not written: "+err.Error(), themes.Warning)
-		} else {
-			m.say(fmt.Sprintf("%d lines are in %s", strings.Count(do.Text, "\n"), path), themes.Accent)
-		}
-	case screen.OpenDialog:
-		m.dialogs = append(m.dialogs, do.Dialog)
-		if d, ok := do.Dialog.(interface{ Start() screen.Send }); ok {
-			return m.send(d.Start())
-		}
-		return m.poll()
-	case screen.Opening:
-		m.dialogs = append(m.dialogs, do.Dialog)
-		return m.send(do.Defaults)
-	case screen.OpenScreen:
-		return m.openScreen(do)
-	case screen.SignIn:
-		return m.run(func(ctx context.Context) tea.Msg {
-			if do.Setup {
-				r, err := m.o.Client.Setup(ctx, do.Username, do.Password, do.Token)
-				return signedMsg{r, err}
-			}
-			r, err := m.o.Client.Login(ctx, do.Username, do.Password)
-			return signedMsg{r, err}
-		})
-	case screen.Verify:
-		return m.run(func(ctx context.Context) tea.Msg {
-			r, err := m.o.Client.VerifyMFA(ctx, do.MFAToken, do.Code)
-			return signedMsg{r, err}
-		})
-	case screen.SignedIn:
-		return m.signedIn()
-	case screen.CopyText:
-		return m.copyText(do.Text, "Copied.", "") // a secret maybe: never into a file
-	}
-	return nil
+		answer, err := m.o.Client.Login(ctx, r.Username, r.Password)
+		return signedMsg{answer, err}
+	})
 }
 
-// openScreen puts a further screen in the place of the panes.
-func (m *Model) openScreen(o screen.OpenScreen) tea.Cmd {
-	if !o.Over {
-		m.screens = nil
-	}
-	for _, s := range m.screens {
-		m.memorize(s.Title(), s)
-	}
-	m.recall(o.Screen.Title(), o.Screen)
-	m.screens, m.filter = append(m.screens, o.Screen), nil
-	return m.poll()
+// verifyCode answers a second-factor challenge.
+func (m *Model) verifyCode(r view.VerifyCode) tea.Cmd {
+	return m.run(func(ctx context.Context) tea.Msg {
+		answer, err := m.o.Client.VerifyMFA(ctx, r.MFAToken, r.Code)
+		return signedMsg{answer, err}
+	})
 }
 
 // upload sends a file; the uploads list shows what becomes of it.
-func (m *Model) upload(do screen.StartUpload) tea.Cmd {
-	customer := do.CustomerID
+func (m *Model) upload(u view.Upload) tea.Cmd {
+	req := u.Metadata
+	customer := req.CustomerID
 	if customer == "" && m.user != nil && len(m.user.CustomerIDs) > 0 && m.user.CustomerIDs[0] != api.Every {
 		customer = m.user.CustomerIDs[0]
 	}
 	if customer == "" {
 		customer = "default"
 	}
-	location := do.Location
-	if location == "" {
-		location = "unknown"
-	}
-	req := api.UploadRequest{
-		CustomerID: customer, SiteID: do.SiteID, Region: "local", Location: location, Manufacturer: do.Manufacturer,
-		Timezone: do.Timezone, CapacityKW: do.CapacityKW, AssetID: do.AssetID, Filename: filepath.Base(do.Path),
-	}
+	req.CustomerID, req.Region, req.Location, req.Filename = customer, "local", cmp.Or(req.Location, "unknown"), filepath.Base(u.Path)
 	if m.o.Away { // whose path it is, is known; whose file, is not
 		m.say("Not sent: "+awayFiles+".", themes.Warning)
 		return nil
 	}
-	m.paths[req.Filename] = do.Path
-	var form *screen.UploadDialog
-	if n := len(m.dialogs); n > 0 {
-		form, _ = m.dialogs[n-1].(*screen.UploadDialog)
-	}
+	m.paths[req.Filename] = u.Path
 	return m.runFor(5*requestTimeout, func(ctx context.Context) tea.Msg {
-		f, err := os.Open(do.Path)
+		f, err := os.Open(u.Path)
 		if err != nil {
-			return uploadMsg{file: do.Path, form: form, err: err}
+			return uploadMsg{file: u.Path, from: u.From, err: err}
 		}
 		defer f.Close()
 		info, err := f.Stat()
 		if err != nil || !info.Mode().IsRegular() {
-			return uploadMsg{file: do.Path, form: form, err: errNoFile}
+			return uploadMsg{file: u.Path, from: u.From, err: errNoFile}
 		}
-		told := func(sent int64) {
-			if form != nil {
-				form.Told(sent, info.Size())
-			}
-		}
-		ack, err := m.o.Client.UploadTrain(ctx, req, f, told)
-		return uploadMsg{file: filepath.Base(do.Path), site: api.SiteRef{CustomerID: req.CustomerID, SiteID: req.SiteID}, form: form, ack: ack, err: err}
+		ack, err := m.o.Client.UploadTrain(ctx, req, f, func(sent int64) { u.From.Sent(sent, info.Size()) })
+		return uploadMsg{file: req.Filename, site: api.SiteRef{CustomerID: req.CustomerID, SiteID: req.SiteID}, from: u.From, ack: ack, err: err}
 	})
 }
 
-// drop opens the form of an import with a path that was pasted or dropped on
+// dropped opens the form of an import with a path that was pasted or dropped on
 // the terminal.
-func (m *Model) drop(text string) tea.Cmd {
+func (m *Model) dropped(text string) view.Request {
 	if !screen.IsPath(text) {
-		m.say("What was pasted is no path of a file.", themes.Dim)
-		return nil
+		return view.Notify{Text: "What was pasted is no path of a file.", Role: themes.Dim}
 	}
-	before := len(m.dialogs)
-	cmd := m.act(keymap.Upload)
-	if len(m.dialogs) > before {
-		if d, ok := m.dialogs[before].(*screen.UploadDialog); ok {
-			d.SetFile(text)
-		}
+	if e, ok := m.o.Keys.Entry(keymap.Upload); ok && m.disabled(e) != "" {
+		return view.Run{Action: keymap.Upload} // which says why not
 	}
-	return cmd
+	d := screen.NewUpload(m.siteRecord())
+	d.SetFile(text)
+	return view.OpenDialog{Dialog: d}
 }
 
 // errNoFile says that a path names something that cannot be imported.
 var errNoFile = errors.New("it is no file, but a folder or a device")
 
-// uploaded tells how the sending went: in the form that sent it, while it is
-// there, else in the last line.
+// uploaded shows how the sending ended: in the form that sent the file, while it
+// is open, else in the last line.
 func (m *Model) uploaded(msg uploadMsg) {
-	m.dirty = true
-	wrong := ""
+	var err error
 	if msg.err != nil {
-		wrong = msg.file + ": " + state.Reason(msg.err) + "."
+		err = errors.New(msg.file + ": " + state.Reason(msg.err) + ".")
 	}
-	at := slices.IndexFunc(m.dialogs, func(d screen.Dialog) bool { return d == screen.Dialog(msg.form) })
-	if msg.form != nil && at >= 0 && msg.form.Answer(wrong) {
-		m.dialogs = slices.Delete(m.dialogs, at, at+1)
-		at = -1
-	}
+	open := m.deliver(msg.from, err)
 	switch {
-	case wrong == "":
+	case err == nil:
 		m.watched[msg.ack.UploadID] = true
 		m.wanted = msg.site
 		m.say(msg.file+" is taken; Act (4) and g u show how far it is.", themes.Accent)
 		m.store.Planner.Forget(state.QueryUploads, state.QuerySites)
-	case at < 0:
-		m.say(wrong, themes.Warning)
+	case !open:
+		m.say(err.Error(), themes.Warning)
 	}
 }
 
@@ -354,36 +259,4 @@ func (m *Model) tellUploads() {
 			m.say(fmt.Sprintf("%s is imported: %d rows. g u shows what was inferred.", pane.FileName(u), u.RowsStored), themes.Accent)
 		}
 	}
-}
-
-// detected tells what a run of the detector found.
-func (m *Model) detected(msg detectMsg) {
-	switch {
-	case msg.err != nil:
-		m.say(msg.asset+": "+state.Sentence(msg.err), themes.Warning)
-	case msg.found == 0:
-		m.say(msg.asset+": detection found nothing abnormal.", themes.Dim)
-	default:
-		m.say(msg.asset+": detection found "+strconv.Itoa(msg.found)+plural(msg.found, " anomaly", " anomalies")+".", themes.Accent)
-	}
-	m.store.Planner.Forget(state.QueryFindings, state.QueryActivities)
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
-// showTheme draws with the theme of that name, and keeps it if asked.
-func (m *Model) showTheme(name string, keep bool) tea.Cmd {
-	if keep && !m.sources.Of(settings.Theme).Fixed {
-		return m.set(screen.SetSetting{Name: settings.Theme, Value: name})
-	}
-	m.applyTheme(name)
-	if keep {
-		m.say("This theme counts until you leave: "+m.sources.Of(settings.Theme).From+" sets another.", themes.Dim)
-	}
-	return nil
 }

@@ -16,23 +16,8 @@ import (
 	"app.sunloop/tui/screen"
 	"app.sunloop/tui/settings"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
-
-// generalActs are the actions on the console itself and on what it shows.
-func (m *Model) generalActs() map[keymap.Action]func() tea.Cmd {
-	quiet := func(f func()) func() tea.Cmd { return func() tea.Cmd { f(); return nil } }
-	return map[keymap.Action]func() tea.Cmd{
-		keymap.Settings: func() tea.Cmd {
-			return m.openScreen(screen.OpenScreen{Screen: screen.NewSettings(m.configured)})
-		},
-		keymap.Presets:    quiet(func() { m.dialogs = append(m.dialogs, m.presetDialog()) }),
-		keymap.Silence:    quiet(m.silence),
-		keymap.Columns:    quiet(m.chooseColumns),
-		keymap.CopyShown:  m.copyShown,
-		keymap.Export:     func() tea.Cmd { return m.export(asCSV) },
-		keymap.ExportJSON: func() tea.Cmd { return m.export(asJSON) },
-	}
-}
 
 // configured is how what can be set stands now.
 func (m *Model) configured() screen.Configured {
@@ -50,9 +35,16 @@ func (m *Model) setting(name string) string { return m.sources.Of(name).Value }
 
 // set gives a setting a value, at once, and keeps it; an empty value puts it
 // back to its default.
-func (m *Model) set(s screen.SetSetting) tea.Cmd {
+func (m *Model) set(s view.Set) tea.Cmd {
 	known, ok := settings.Find(s.Name)
-	if !ok || m.sources.Of(s.Name).Fixed {
+	switch source := m.sources.Of(s.Name); {
+	case !ok:
+		return nil
+	case source.Fixed && s.Name == settings.Theme:
+		m.applyTheme(s.Value)
+		m.say("This theme counts until you leave: "+source.From+" sets another.", themes.Dim)
+		return nil
+	case source.Fixed:
 		return nil
 	}
 	value := s.Value
@@ -163,10 +155,14 @@ func (m *Model) apply(name, value string) tea.Cmd {
 		}
 	case settings.Preset:
 		if value != presetAuto {
-			return m.usePreset(value)
+			m.usePreset(value)
 		}
 	}
 	return nil
+}
+
+func (m *Model) useTheme(t themes.Theme) {
+	m.theme, m.palette, m.dirty = t, terminal.NewPalette(&t, m.o.Profile), true
 }
 
 // applyTheme draws with a theme by name; auto is what suits the terminal.
@@ -212,7 +208,7 @@ func (m *Model) rebound(a keymap.Action, keys []string) (keymap.Map, map[string]
 }
 
 // bind gives an action keys, at once, and keeps them.
-func (m *Model) bind(b screen.BindKeys) tea.Cmd {
+func (m *Model) bind(b view.BindKeys) tea.Cmd {
 	keys, bound, err := m.rebound(b.Action, b.Keys)
 	if err != nil {
 		m.say("Not changed: "+strings.TrimPrefix(err.Error(), "keys: ")+".", themes.Warning)
@@ -222,4 +218,47 @@ func (m *Model) bind(b screen.BindKeys) tea.Cmd {
 	e, _ := keys.Entry(b.Action)
 	m.say(e.Binding.Help().Key+" is now for: "+e.Binding.Help().Desc+".", themes.Dim)
 	return m.keep(func() error { return m.o.KeepKeys(string(b.Action), b.Keys) }, m.o.KeepKeys != nil)
+}
+
+// preview applies the value of a setting without storing it.
+func (m *Model) preview(p view.Preview) {
+	switch p.Name {
+	case settings.Theme:
+		m.applyTheme(p.Value)
+	case settings.Preset:
+		if a, err := parseArrangement(p.Value); err == nil {
+			m.put(a)
+		}
+	}
+}
+
+// themesEvery is how many ticks of the clock pass between two looks at the
+// person's own theme files.
+const themesEvery = 2
+
+// watchThemes looks for changed theme files now and then.
+func (m *Model) watchThemes() tea.Cmd {
+	if m.o.ReloadThemes == nil || m.tick%themesEvery != 0 {
+		return nil
+	}
+	return m.run(func(context.Context) tea.Msg {
+		all, changed, err := m.o.ReloadThemes()
+		return themesMsg{all, changed, err}
+	})
+}
+
+// takeThemes lists changed themes, and draws with the one in use as it is now.
+func (m *Model) takeThemes(msg themesMsg) {
+	if !msg.changed {
+		return
+	}
+	m.o.Themes = msg.all
+	if msg.err != nil { // a file that cannot be used is left out; the look stays
+		m.say("A theme file is not used: "+msg.err.Error(), themes.Warning)
+		return
+	}
+	if t, ok := themes.Find(msg.all, m.theme.Name); ok && t != m.theme {
+		m.useTheme(t)
+		m.say("The theme "+t.Name+" is shown as its file is now.", themes.Dim)
+	}
 }

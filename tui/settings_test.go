@@ -34,9 +34,9 @@ func TestSettings(t *testing.T) {
 		kept string
 		does func(m *Model) bool
 	}{
-		{"graph symbols", []string{"enter", "block", "enter"}, "graph=block", func(m *Model) bool { return m.view().Pen == chart.Block }},
-		{"ASCII", []string{"enter"}, "ascii=true", func(m *Model) bool { return m.view().ASCII && m.view().Pen == chart.ASCII }},
-		{"ASCII", []string{"enter", "enter"}, "ascii=false", func(m *Model) bool { return !m.view().ASCII && m.view().Pen == chart.Braille }},
+		{"graph symbols", []string{"enter", "block", "enter"}, "graph=block", func(m *Model) bool { return m.context().Pen == chart.Block }},
+		{"ASCII", []string{"enter"}, "ascii=true", func(m *Model) bool { return m.context().ASCII && m.context().Pen == chart.ASCII }},
+		{"ASCII", []string{"enter", "enter"}, "ascii=false", func(m *Model) bool { return !m.context().ASCII && m.context().Pen == chart.Braille }},
 		{"terminal colours", []string{"enter", "none", "enter"}, "color=none", func(m *Model) bool { return m.palette.Profile == themes.NoColor }},
 		{"often", []string{"enter", "slow", "enter"}, "polling=slow", func(m *Model) bool { return m.store.Planner.Pace == 2 }},
 		{"split", []string{"enter", "ctrl+u", "60x40", "enter"}, "split=60x40", func(m *Model) bool { return m.arrange.SidePercent == 60 && m.arrange.TopPercent == 40 }},
@@ -212,8 +212,8 @@ func TestColumnsAreChosen(t *testing.T) {
 	d.press("2", "|")
 	d.shows("[x] unit", "[x] what")
 	d.press(" ", "enter") // without the unit
-	if list := d.m.lists().Active; len(list.Shown) == 0 || list.Shown[0] != "what" {
-		t.Fatalf("columns are %v", list.Shown)
+	if shown := d.m.list().Shown(); len(shown) == 0 || shown[0] != "what" {
+		t.Fatalf("columns are %v", shown)
 	}
 	d.press("|", " ", "down", " ", "enter") // nothing of what was, and the next
 	d.press("esc")

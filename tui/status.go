@@ -9,6 +9,7 @@ import (
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // span is text in a role.
@@ -63,13 +64,13 @@ func drawSpans(r terminal.Region, x int, spans []span, m *Model) int {
 		if x >= w-1 {
 			break
 		}
-		x = r.PutIn(x, 0, w-1-x, pane.Words(s.text, m.o.ASCII), m.palette.Style(s.role), m.o.ASCII)
+		x = r.PutIn(x, 0, w-1-x, view.Words(s.text, m.o.ASCII), m.palette.Style(s.role), m.o.ASCII)
 	}
 	return x
 }
 
 // drawStatus draws where, when, how the link is, alarms and who.
-func (m *Model) drawStatus(r terminal.Region, v pane.View) {
+func (m *Model) drawStatus(r terminal.Region, v view.Context) {
 	r.Clear(m.palette.Style(themes.Bar))
 	w, _ := r.Size()
 	right := append(m.bellParts(v.Now), m.alarmParts(v)...)
@@ -113,7 +114,7 @@ func (m *Model) drawStatus(r terminal.Region, v pane.View) {
 const dataLate = 30 * time.Minute
 
 // linkParts say how the line to the service is, when there is something to say.
-func (m *Model) linkParts(v pane.View) []part {
+func (m *Model) linkParts(v view.Context) []part {
 	link := &m.store.Link
 	switch {
 	case link.Down:
@@ -129,7 +130,7 @@ func (m *Model) linkParts(v pane.View) []part {
 // alarmParts count the alarms that stand by priority, each with shape and
 // colour, then those that nobody has acknowledged and those on the shelf; a
 // priority without any is quiet.
-func (m *Model) alarmParts(v pane.View) []part {
+func (m *Model) alarmParts(v view.Context) []part {
 	if v.Site == nil || v.Site.Alerts.At.IsZero() {
 		return nil
 	}
@@ -170,7 +171,7 @@ func (m *Model) alarmParts(v pane.View) []part {
 
 // drawVitals draws power, energy, performance ratio and availability, each
 // against its expectation.
-func (m *Model) drawVitals(r terminal.Region, v pane.View) {
+func (m *Model) drawVitals(r terminal.Region, v view.Context) {
 	r.Clear(m.palette.Style(themes.Bar))
 	if v.Site == nil {
 		return

@@ -11,7 +11,7 @@ import (
 	"app.sunloop/backend"
 	"app.sunloop/backend/api"
 	"app.sunloop/tui/internal/plant"
-	"app.sunloop/tui/pane"
+	"app.sunloop/tui/view"
 )
 
 // Stock by keys, against the service itself: counted, received, issued,
@@ -181,7 +181,7 @@ func TestSubscriptionsByKeys(t *testing.T) {
 func TestForeignCustomer(t *testing.T) {
 	c := realService(t)
 	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Client = c })
-	d.m.hand = pane.Hand{AssetID: "INV-1"}
+	d.m.hand = view.Selection{AssetID: "INV-1"}
 	d.press("3")
 	d.m.store.Site.CustomerID = "somebody else" // as if the site had changed hands
 	d.press("R", "filters", "enter")

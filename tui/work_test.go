@@ -15,6 +15,7 @@ import (
 	"app.sunloop/backend/client"
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/pane"
+	"app.sunloop/tui/view"
 )
 
 // realService is a service in a folder of its own that has a month of two
@@ -221,7 +222,7 @@ func schedules(t *testing.T, c *client.Client) []api.Schedule {
 func TestNextStep(t *testing.T) {
 	c := realService(t)
 	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Client = c })
-	d.m.hand = pane.Hand{AssetID: "INV-2"} // a unit, without its finding
+	d.m.hand = view.Selection{AssetID: "INV-2"} // a unit, without its finding
 	d.shows("n plan")
 	keys := 0
 	press := func(k ...string) {
@@ -281,7 +282,7 @@ func TestNextStep(t *testing.T) {
 func TestNextStepDetects(t *testing.T) {
 	c := realService(t)
 	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Client = c })
-	d.m.hand = pane.Hand{AssetID: "INV-1"}
+	d.m.hand = view.Selection{AssetID: "INV-1"}
 	d.shows("n detect")
 	d.press("n")
 	d.shows("INV-1: detection found nothing abnormal.")

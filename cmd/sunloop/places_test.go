@@ -10,13 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"app.sunloop/tui"
-	"app.sunloop/tui/pane"
+	"app.sunloop/tui/view"
 )
 
 func TestPlaces(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sunloop", "places.json")
 	here, there := places{path, "https://ops.example.com"}, places{path, "embedded /data"}
-	anna := tui.Place{Site: "Sibaya", Panes: "Orient 38x60", Lists: map[string]pane.Memory{"Orient/findings": {Sort: "lost", Reverse: true, Shown: []string{"unit", "lost"}}}, Recent: []string{"do zoom"}}
+	anna := tui.Place{Site: "Sibaya", Panes: "Orient 38x60", Lists: map[string]view.Memory{"Orient/findings": {Sort: "lost", Reverse: true, Shown: []string{"unit", "lost"}}}, Recent: []string{"do zoom"}}
 	if err := here.Keep("u1", anna); err != nil {
 		t.Fatal(err)
 	}

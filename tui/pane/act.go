@@ -11,12 +11,14 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // Act shows the work orders, what is late first, and the details of the one in
 // hand; beside them, or below where there is room, the files on their way and
 // the trail of what was done.
 type Act struct {
+	view.Base
 	orders  List
 	page    Page
 	trail   trail
@@ -28,8 +30,14 @@ type Act struct {
 // NewAct shows the orders by urgency and the trail newest first.
 func NewAct() *Act { return &Act{orders: List{SortBy: -1}, trail: trail{list: List{SortBy: -1}}} }
 
-// Needs are what the pane shows.
-func (a *Act) Needs(v View) []state.Need {
+// Title names the pane.
+func (a *Act) Title() string { return view.Act }
+
+// Scope is that of the pane's own keys.
+func (a *Act) Scope() keymap.Scope { return keymap.InAct }
+
+// Queries are what the pane shows.
+func (a *Act) Queries(v view.Context) []state.Need {
 	return []state.Need{
 		{Query: state.QueryActivities, Period: 10 * time.Second}, {Query: state.QueryUploads, Period: 20 * time.Second},
 		{Query: state.QueryOrders, Period: 15 * time.Second}, {Query: state.QueryOrder, Of: CurrentOrder(v).OrderID, Period: 20 * time.Second},
@@ -37,31 +45,14 @@ func (a *Act) Needs(v View) []state.Need {
 	}
 }
 
-// Filter is the filter of the list that is shown.
-func (a *Act) Filter() string {
-	if a.onTrail {
-		return a.trail.list.Filter
-	}
-	return a.orders.Filter
-}
-
-// SetFilter narrows the list that is shown.
-func (a *Act) SetFilter(s string) {
-	if a.onTrail {
-		a.trail.list.Filter = s
-	} else {
-		a.orders.Filter = s
-	}
-}
-
 // showsTrail says that the trail has the whole pane.
-func (a *Act) showsTrail(v View) bool { return a.onTrail || len(v.Site.Orders.Data) == 0 }
+func (a *Act) showsTrail(v view.Context) bool { return a.onTrail || len(v.Site.Orders.Data) == 0 }
 
 // ordersStale is when the list of orders counts as old.
 const ordersStale = 5 * time.Minute
 
 // Draw draws the board with the details of an order, or the trail.
-func (a *Act) Draw(r terminal.Region, v View) {
+func (a *Act) Draw(r terminal.Region, v view.Context) {
 	a.ordersAt, a.pageAt, a.trailAt = terminal.Rect{}, terminal.Rect{}, terminal.Rect{}
 	w, h := r.Size()
 	if a.showsTrail(v) {
@@ -81,7 +72,7 @@ func (a *Act) Draw(r terminal.Region, v View) {
 
 // drawNone says that there is no order, or why none is known, and answers the
 // rows it took.
-func (a *Act) drawNone(r terminal.Region, v View) int {
+func (a *Act) drawNone(r terminal.Region, v view.Context) int {
 	orders := v.Site.Orders
 	words, role := "No work order yet. With a finding in hand, o makes one.", themes.Dim
 	switch {
@@ -94,9 +85,9 @@ func (a *Act) drawNone(r terminal.Region, v View) int {
 }
 
 // drawOrders draws the list, and beside or below it the details.
-func (a *Act) drawOrders(r terminal.Region, v View) {
+func (a *Act) drawOrders(r terminal.Region, v view.Context) {
 	if v.Site.Orders.Face(v.Now, ordersStale, false) == state.Stale {
-		r = v.aged(r, "These orders are", v.Site.Orders.At, v.Site.Orders.Err)
+		r = drawAge(v, r, "These orders are", v.Site.Orders.At, v.Site.Orders.Err)
 	}
 	w, h := r.Size()
 	rows := orderRows(v)
@@ -107,22 +98,22 @@ func (a *Act) drawOrders(r terminal.Region, v View) {
 		a.ordersAt = terminal.Rect{Y: 1, W: w * 52 / 100, H: h - 1}
 		a.pageAt = terminal.Rect{X: a.ordersAt.W + 2, Y: 1, W: w - a.ordersAt.W - 2, H: h - 1}
 	} else if a.pageAt.H > 0 {
-		r.HLine(0, list+1, w, terminal.LinesFor(v.ASCII), v.style(themes.Border))
+		r.HLine(0, list+1, w, terminal.LinesFor(v.ASCII), v.Style(themes.Border))
 	}
 	a.orders.Selected = ""
 	o := CurrentOrder(v)
-	if o.OrderID == v.Hand.OrderID || v.Hand.AssetID != "" && o.AssetID == v.Hand.AssetID {
+	if o.OrderID == v.Selection.OrderID || v.Selection.AssetID != "" && o.AssetID == v.Selection.AssetID {
 		a.orders.Selected = o.OrderID
 	}
 	a.orders.Draw(r.Region(a.ordersAt), v, orderColumns(v), rows)
-	v.heading(r, 0, "Work orders", orderNotes(v), a.orders.Range(), Words("→ trail", v.ASCII))
+	v.Heading(r, 0, "Work orders", orderNotes(v), a.orders.Range(), view.Words("→ trail", v.ASCII))
 	if a.pageAt.H > 0 {
 		a.page.Draw(r.Region(a.pageAt), v, o.OrderID, func(r terminal.Region) int { return DrawOrder(r, v, o) })
 	}
 }
 
 // orderNotes are how many orders are in each state, and how many are late.
-func orderNotes(v View) string {
+func orderNotes(v view.Context) string {
 	late := 0
 	count := map[string]int{}
 	for _, o := range v.Site.Orders.Data {
@@ -143,7 +134,7 @@ func orderNotes(v View) string {
 	return strings.Join(words, ", ")
 }
 
-func orderColumns(v View) []Column {
+func orderColumns(v view.Context) []Column {
 	unit, what, when := 6, 8, 5
 	for _, o := range v.Site.Orders.Data {
 		unit, what = max(unit, terminal.Width(o.AssetID)), max(what, terminal.Width(orderWords(o)))
@@ -155,7 +146,7 @@ func orderColumns(v View) []Column {
 	}
 }
 
-func orderRows(v View) []Row {
+func orderRows(v view.Context) []Row {
 	rows := make([]Row, 0, len(v.Site.Orders.Data))
 	for _, o := range byUrgency(v) {
 		text, dim := themes.Text, themes.Dim
@@ -187,7 +178,7 @@ func partsCell(o api.Order, dim themes.Role) Cell {
 }
 
 // Strip shows the open orders, most urgent first, then what was done last.
-func (a *Act) Strip(r terminal.Region, v View) {
+func (a *Act) Strip(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	y := 0
 	for _, o := range byUrgency(v) {
@@ -199,9 +190,9 @@ func (a *Act) Strip(r terminal.Region, v View) {
 		if due.late(v.SiteNow) {
 			role = themes.Warning
 		}
-		x := v.putIn(r, 0, y, w, v.asset(o.AssetID, max(w/3, 10))+" ", themes.Text)
-		x = v.putIn(r, x, y, w-x, due.words(v.SiteNow), role)
-		v.putIn(r, x, y, w-x, v.separator()+orderWords(o)+v.separator()+OrderStatus(o.Status)+v.separator()+o.AssignedTechnician, themes.Dim)
+		x := v.PutIn(r, 0, y, w, v.ShortID(o.AssetID, max(w/3, 10))+" ", themes.Text)
+		x = v.PutIn(r, x, y, w-x, due.words(v.SiteNow), role)
+		v.PutIn(r, x, y, w-x, v.Separator()+orderWords(o)+v.Separator()+OrderStatus(o.Status)+v.Separator()+o.AssignedTechnician, themes.Dim)
 		y++
 	}
 	a.trail.strip(r, v, y)
@@ -209,33 +200,33 @@ func (a *Act) Strip(r terminal.Region, v View) {
 
 // Do moves through the orders, which takes them in hand, or through the trail;
 // left and right go from one to the other.
-func (a *Act) Do(k keymap.Action, v View) Intent {
+func (a *Act) Do(k keymap.Action, v view.Context) view.Request {
 	switch {
 	case k == keymap.Left || k == keymap.Right:
 		a.onTrail = !a.onTrail && len(v.Site.Orders.Data) > 0
 	case a.showsTrail(v):
 		return a.trail.do(k, v)
 	case k == keymap.Open:
-		return Intent{Hand: handOfOrder(v, CurrentOrder(v).OrderID), Action: keymap.OrderWhole}
+		return view.Batch{selectOrder(v, CurrentOrder(v).OrderID), view.Run{Action: keymap.OrderWhole}}
 	case a.page.Do(k):
 	case a.orders.Do(k, len(orderColumns(v))) && moves(k):
-		return Intent{Hand: handOfOrder(v, a.orders.Current())}
+		return selectOrder(v, a.orders.Current())
 	}
-	return Intent{}
+	return nil
 }
 
-// handOfOrder takes an order in hand with its unit and its finding.
-func handOfOrder(v View, orderID string) *Hand {
+// selectOrder selects an order with its unit and its finding.
+func selectOrder(v view.Context, orderID string) view.Request {
 	for _, o := range v.Site.Orders.Data {
 		if o.OrderID == orderID {
-			return &Hand{AssetID: o.AssetID, FindingID: o.SummaryID, OrderID: orderID}
+			return view.Select{Selection: view.Selection{AssetID: o.AssetID, FindingID: o.SummaryID, OrderID: orderID}}
 		}
 	}
 	return nil
 }
 
-// Why is why a key of the pane does nothing now.
-func (a *Act) Why(k keymap.Action, v View) string {
+// Disabled returns why a key of the pane does nothing now.
+func (a *Act) Disabled(k keymap.Action, v view.Context) string {
 	o := KnownOrder(v, CurrentOrder(v))
 	switch {
 	case k != keymap.OrderWhole && k != keymap.ResolveIssue:
@@ -251,23 +242,23 @@ func (a *Act) Why(k keymap.Action, v View) string {
 }
 
 // Click marks an order or an entry.
-func (a *Act) Click(x, y int, v View) Intent {
+func (a *Act) Click(x, y int, v view.Context) view.Request {
 	switch {
 	case a.ordersAt.Contains(x, y) && a.orders.Click(y-a.ordersAt.Y):
-		return Intent{Hand: handOfOrder(v, a.orders.Selected)}
+		return selectOrder(v, a.orders.Selected)
 	case a.trailAt.Contains(x, y):
 		if y -= a.trailAt.Y; a.trail.listAt.Contains(x, y) {
 			a.trail.list.Click(y - a.trail.listAt.Y)
 		}
 	}
-	return Intent{}
+	return nil
 }
 
 // Wheel scrolls the details, or moves in the list.
-func (a *Act) Wheel(x, y, by int, v View) Intent {
+func (a *Act) Wheel(x, y, by int, v view.Context) view.Request {
 	if a.pageAt.Contains(x, y) {
 		a.page.Move(2 * by)
-		return Intent{}
+		return nil
 	}
 	if by > 0 {
 		return a.Do(keymap.Down, v)
@@ -286,7 +277,7 @@ func (a *Act) Help() [][2]string {
 }
 
 // Export is what is shown: the orders or the trail.
-func (a *Act) Export(v View) [][]string {
+func (a *Act) Export(v view.Context) [][]string {
 	if a.showsTrail(v) {
 		return a.trail.export(v)
 	}
@@ -296,4 +287,13 @@ func (a *Act) Export(v View) [][]string {
 			o.PlannedStart.String(), o.Clocks.StartDue.String(), o.Clocks.RestoreDue.String(), fmt.Sprint(dueOf(o).late(v.SiteNow))})
 	}
 	return rows
+}
+
+// Lists are the orders and the trail.
+func (a *Act) Lists() view.Lists {
+	active := &a.orders
+	if a.onTrail {
+		active = &a.trail.list
+	}
+	return view.Lists{All: map[string]view.List{"orders": &a.orders, "trail": &a.trail.list}, Active: active}
 }

@@ -6,6 +6,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/view"
 )
 
 // horizonDays is how far the days ahead reach.
@@ -24,11 +25,11 @@ type dayAhead struct {
 
 // ahead are the days from today on: what the forecast says of each, its best
 // window for the work in hand, and what is planned on it.
-func ahead(v View) []dayAhead {
+func ahead(v view.Context) []dayAhead {
 	zone := v.Site.Zone
 	days := make([]dayAhead, horizonDays)
 	at := make(map[int]int, horizonDays)
-	today := midnightOf(v.SiteNow.In(zone))
+	today := view.MidnightOf(v.SiteNow.In(zone))
 	for i := range days {
 		days[i].day = today.AddDate(0, 0, i)
 		at[dateKey(days[i].day)] = i
@@ -85,15 +86,15 @@ func sumForecast(f api.GeneratedForecast, find func(time.Time) *dayAhead) {
 
 // windowsInHand are the windows for work at the unit in hand, or at the whole
 // site, the best first; none until they are known.
-func windowsInHand(v View) []api.WorkWindow {
-	if v.Site.Wanted(state.QueryWindows) != windowsFor(v.Hand) {
+func windowsInHand(v view.Context) []api.WorkWindow {
+	if v.Site.Wanted(state.QueryWindows) != windowsFor(v.Selection) {
 		return nil
 	}
 	return v.Site.Windows.Data.Windows
 }
 
 // windowsFor names what windows are asked for.
-func windowsFor(h Hand) string {
+func windowsFor(h view.Selection) string {
 	if h.AssetID == "" {
 		return state.WholeSite
 	}

@@ -8,6 +8,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/view"
 )
 
 // even is a forecast of 10 kW in steps, with P10 at 8 and P90 at 12.
@@ -23,7 +24,7 @@ func even(from time.Time, n int, step time.Duration) api.GeneratedForecast {
 func aheadOf(f api.GeneratedForecast, now time.Time) []dayAhead {
 	s := &state.Site{Zone: now.Location()}
 	s.Forecast.Good(f, now)
-	return ahead(View{Site: s, SiteNow: now})
+	return ahead(view.Context{Site: s, SiteNow: now})
 }
 
 func TestDaysAhead(t *testing.T) {
@@ -89,7 +90,7 @@ func TestDaysAhead(t *testing.T) {
 func TestWindowsOfDays(t *testing.T) {
 	p := plant.New()
 	v := viewOf(t, siteOf(p, noon))
-	v.Hand = Hand{AssetID: p.UnitID(plant.DeadUnit)}
+	v.Selection = view.Selection{AssetID: p.UnitID(plant.DeadUnit)}
 	start := p.Midnight(noon).AddDate(0, 0, 2)
 	worse := api.WorkWindow{Start: api.At(start.Add(9 * time.Hour)), End: api.At(start.Add(12 * time.Hour)), EnergyKWh: 90}
 	v.Site.Windows.Data.Windows = append(v.Site.Windows.Data.Windows, worse)
@@ -106,7 +107,7 @@ func TestWindowsOfDays(t *testing.T) {
 	if bestDay(days) != 1 {
 		t.Errorf("the best day is %d", bestDay(days))
 	}
-	v.Hand = Hand{AssetID: p.UnitID(0)} // its windows are not known yet
+	v.Selection = view.Selection{AssetID: p.UnitID(0)} // its windows are not known yet
 	if d := ahead(v); d[1].window != nil {
 		t.Error("windows of another unit are shown")
 	}
@@ -162,7 +163,7 @@ func TestPlansOfDays(t *testing.T) {
 func TestChoices(t *testing.T) {
 	p := plant.New()
 	v := viewOf(t, siteOf(p, noon))
-	v.Hand = Hand{AssetID: p.UnitID(plant.DeadUnit), FindingID: "f-dead"}
+	v.Selection = view.Selection{AssetID: p.UnitID(plant.DeadUnit), FindingID: "f-dead"}
 	chosen := p.Midnight(noon).AddDate(0, 0, 2)
 	choices := Choices(v, chosen)
 	if len(choices) < 3 || choices[0].Name != "chosen day" || choices[1].Name != "least energy" {
@@ -201,7 +202,7 @@ func TestChoices(t *testing.T) {
 func TestChosenDay(t *testing.T) {
 	p := plant.New()
 	v := viewOf(t, siteOf(p, noon))
-	v.Hand = Hand{AssetID: "INV-03", FindingID: "f-dead"}
+	v.Selection = view.Selection{AssetID: "INV-03", FindingID: "f-dead"}
 	d := NewDecide()
 	if got := d.ChosenDay(v); !got.IsZero() {
 		t.Errorf("chosen from the start: %s", got)
@@ -214,7 +215,7 @@ func TestChosenDay(t *testing.T) {
 			t.Errorf("after %d days: %s, want %s", later, got, want)
 		}
 	}
-	v.Hand = Hand{AssetID: "INV-05"}
+	v.Selection = view.Selection{AssetID: "INV-05"}
 	if got := d.ChosenDay(v); !got.IsZero() {
 		t.Errorf("for another unit: %s", got)
 	}

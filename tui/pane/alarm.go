@@ -9,6 +9,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // priorities are how an alert's severity is shown: shape, letter and word say what the colour says.
@@ -40,9 +41,9 @@ func IsUnseen(a api.Alert) bool {
 // annunciated says whether an alert is shown as something to do: what is shelved, suppressed or cleared is not.
 func annunciated(a api.Alert) bool { return IsUnseen(a) || a.State == api.AlertAcknowledged }
 
-// priority draws an alert's priority: inverse while it waits to be acknowledged, and without its colour while it is nothing to
+// drawPriority draws an alert's priority: inverse while it waits to be acknowledged, and without its colour while it is nothing to
 // do.
-func (v View) priority(r terminal.Region, severity, state string) {
+func drawPriority(v view.Context, r terminal.Region, severity, state string) {
 	p, ok := priorities[severity]
 	if !ok {
 		p = priorities[api.AlertNormal]
@@ -51,12 +52,12 @@ func (v View) priority(r terminal.Region, severity, state string) {
 	if v.ASCII {
 		shape = p.ascii
 	}
-	style := v.style(p.role)
+	style := v.Style(p.role)
 	switch state {
 	case api.AlertShelved, api.AlertSuppressed, api.AlertCleared:
-		style = v.style(themes.Muted)
+		style = v.Style(themes.Muted)
 	case api.AlertUnacknowledged, api.AlertReturned:
-		style = style.On(v.style(themes.Panel)).Inverse()
+		style = style.On(v.Style(themes.Panel)).Inverse()
 	}
 	w, _ := r.Size()
 	r.PutRune(0, 0, shape, style)
@@ -246,7 +247,7 @@ func (g AlarmGroup) risk() float64 {
 }
 
 // AlarmNote says who did what with an alarm, or when it ends.
-func AlarmNote(v View, a api.Alert) string {
+func AlarmNote(v view.Context, a api.Alert) string {
 	when := func(t api.Time) string { return When(t.Time, v.SiteNow, v.Site.Zone) }
 	by := ""
 	reason := ""

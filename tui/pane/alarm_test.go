@@ -13,6 +13,7 @@ import (
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/view"
 )
 
 func TestGroupAlarms(t *testing.T) {
@@ -110,10 +111,10 @@ func TestChosenAlarms(t *testing.T) {
 		if tt.flood {
 			v.Site.Alerts.Good(state.AlertList{Alerts: p.Flood(noon)}, noon)
 		}
-		v.Hand.AssetID = tt.hand
+		v.Selection.AssetID = tt.hand
 		var got []string
 		o := NewObserve()
-		o.Request = func(_ keymap.Action, alerts []api.Alert, _ View) any {
+		o.Request = func(_ keymap.Action, alerts []api.Alert) view.Request {
 			for _, a := range alerts {
 				got = append(got, a.AlertID)
 			}
@@ -121,12 +122,12 @@ func TestChosenAlarms(t *testing.T) {
 		}
 		for _, a := range tt.keys {
 			drawn(v, 118, 40, o.Draw)
-			if i := o.Do(a, v); i.Hand != nil {
-				v.Hand = *i.Hand
+			if i, ok := o.Do(a, v).(view.Select); ok {
+				v.Selection = i.Selection
 			}
 		}
 		drawn(v, 118, 40, o.Draw)
-		if why := o.Why(tt.do, v); (why == "") != (tt.want != "") {
+		if why := o.Disabled(tt.do, v); (why == "") != (tt.want != "") {
 			t.Errorf("%s: why not %q", tt.name, why)
 		}
 		o.Do(tt.do, v)

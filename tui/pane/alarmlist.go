@@ -8,6 +8,7 @@ import (
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // AlarmList is a list of alarms in which those of one cause share a line that opens. The zero AlarmList is ready to use.
@@ -28,7 +29,7 @@ type AlarmList struct {
 func NewAlarmList() AlarmList { return AlarmList{List: List{SortBy: -1}} }
 
 // DrawAlarms draws alarms in groups.
-func (l *AlarmList) DrawAlarms(r terminal.Region, v View, alerts []api.Alert) {
+func (l *AlarmList) DrawAlarms(r terminal.Region, v view.Context, alerts []api.Alert) {
 	rows := l.rows(v, alerts)
 	if l.Stale {
 		for _, row := range rows {
@@ -37,7 +38,7 @@ func (l *AlarmList) DrawAlarms(r terminal.Region, v View, alerts []api.Alert) {
 			}
 		}
 	}
-	l.choose(v.Hand.FindingID, rows)
+	l.choose(v.Selection.FindingID, rows)
 	if l.Chooses && len(rows) > 0 && !slices.ContainsFunc(rows, func(row Row) bool { return row.ID == l.Selected }) {
 		l.Selected = rows[0].ID
 	}
@@ -84,7 +85,7 @@ func (l *AlarmList) columns(rows []Row) []Column {
 	}
 }
 
-func (l *AlarmList) rows(v View, alerts []api.Alert) []Row {
+func (l *AlarmList) rows(v view.Context, alerts []api.Alert) []Row {
 	var rows []Row
 	if l.lines == nil {
 		l.lines = map[string][]api.Alert{}
@@ -112,7 +113,7 @@ func (l *AlarmList) rows(v View, alerts []api.Alert) []Row {
 }
 
 // row is one alarm; mark stands before its unit.
-func (l *AlarmList) row(v View, a api.Alert, mark string) Row {
+func (l *AlarmList) row(v view.Context, a api.Alert, mark string) Row {
 	l.lines[a.AlertID] = []api.Alert{a}
 	what := Family(a.AlertType)
 	if mark == "1 " {
@@ -122,7 +123,7 @@ func (l *AlarmList) row(v View, a api.Alert, mark string) Row {
 }
 
 // groupRow is a line for all that one cause brought.
-func (l *AlarmList) groupRow(v View, g AlarmGroup) Row {
+func (l *AlarmList) groupRow(v view.Context, g AlarmGroup) Row {
 	mark := "+"
 	if l.open[g.ID] {
 		mark = "-"
@@ -138,13 +139,13 @@ func (l *AlarmList) groupRow(v View, g AlarmGroup) Row {
 }
 
 // alarmRow is a line; looks is the state whose look it has, state the words.
-func alarmRow(v View, id, severity, state, looks, unit, what string, a api.Alert, risk float64, note string) Row {
+func alarmRow(v view.Context, id, severity, state, looks, unit, what string, a api.Alert, risk float64, note string) Row {
 	role := themes.Text
 	if looks != api.AlertUnacknowledged && looks != api.AlertReturned {
 		role = themes.Dim
 	}
 	return Row{ID: id, Cells: []Cell{
-		{Text: severity, Draw: func(r terminal.Region) { v.priority(r, severity, looks) }},
+		{Text: severity, Draw: func(r terminal.Region) { drawPriority(v, r, severity, looks) }},
 		{Text: state, Role: role}, {Text: unit, Role: role}, {Text: what, Role: role},
 		{Text: When(a.Timestamp.Time, v.SiteNow, v.Site.Zone), Role: themes.Dim}, {Text: Power(risk), Role: role}, {Text: note, Role: themes.Dim},
 	}, Sort: []any{float64(urgency(severity)), state, unit, what, a.Timestamp.String(), risk, note}}

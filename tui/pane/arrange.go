@@ -4,21 +4,12 @@ import (
 	"slices"
 
 	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/view"
 )
 
-// Memory is how a list stands, to be given back at another time: titles stand
-// for columns, so that a list with other columns takes what it still has.
-type Memory struct {
-	Sort     string   `json:"sort,omitempty"` // title of the column
-	Reverse  bool     `json:"reverse,omitempty"`
-	Filter   string   `json:"filter,omitempty"`
-	Selected string   `json:"selected,omitempty"`
-	Shown    []string `json:"shown,omitempty"`
-}
-
 // Memory is how the list stands.
-func (l *List) Memory() Memory {
-	m := Memory{Reverse: l.Reverse, Filter: l.Filter, Selected: l.Selected, Shown: slices.Clone(l.Shown), Sort: l.wanted}
+func (l *List) Memory() view.Memory {
+	m := view.Memory{Reverse: l.Reverse, Filter: l.filter, Selected: l.Selected, Shown: slices.Clone(l.shown), Sort: l.wanted}
 	if l.SortBy >= 0 && l.SortBy < len(l.titles) {
 		m.Sort = l.titles[l.SortBy]
 	}
@@ -29,8 +20,8 @@ func (l *List) Memory() Memory {
 }
 
 // Restore puts the list as it stood.
-func (l *List) Restore(m Memory) {
-	l.SortBy, l.wanted, l.Reverse, l.Filter, l.Selected, l.Shown = -1, m.Sort, m.Reverse, m.Filter, m.Selected, slices.Clone(m.Shown)
+func (l *List) Restore(m view.Memory) {
+	l.SortBy, l.wanted, l.Reverse, l.filter, l.Selected, l.shown = -1, m.Sort, m.Reverse, m.Filter, m.Selected, slices.Clone(m.Shown)
 }
 
 // Titles are those of the columns last drawn, without the untitled.
@@ -41,9 +32,9 @@ func (l *List) Titles() []string {
 // Arrange chooses the columns by title, in their order; all of them as they
 // come is no choice.
 func (l *List) Arrange(titles []string) {
-	l.Shown, l.shift = slices.Clone(titles), 0
+	l.shown, l.shift = slices.Clone(titles), 0
 	if slices.Equal(titles, l.Titles()) {
-		l.Shown = nil
+		l.shown = nil
 	}
 }
 
@@ -60,18 +51,18 @@ func (l *List) know(columns []Column) {
 
 // hides says that a column was not chosen.
 func (l *List) hides(column int) bool {
-	return len(l.Shown) > 0 && column < len(l.titles) && l.titles[column] != "" && !slices.Contains(l.Shown, l.titles[column])
+	return len(l.shown) > 0 && column < len(l.titles) && l.titles[column] != "" && !slices.Contains(l.shown, l.titles[column])
 }
 
 // order is which columns are drawn, as they are arranged.
 func (l *List) order(columns []Column) []int {
 	var all []int
 	for i, c := range columns {
-		if c.Title == "" || len(l.Shown) == 0 {
+		if c.Title == "" || len(l.shown) == 0 {
 			all = append(all, i)
 		}
 	}
-	for _, title := range l.Shown {
+	for _, title := range l.shown {
 		if i := slices.IndexFunc(columns, func(c Column) bool { return c.Title == title }); i >= 0 && title != "" {
 			all = append(all, i)
 		}
@@ -84,7 +75,7 @@ func (l *List) order(columns []Column) []int {
 // no room stands to the right.
 func (l *List) fit(columns []Column, width int) (chosen, widths []int) {
 	order := l.order(columns)
-	if len(l.Shown) == 0 && l.shift == 0 {
+	if len(l.shown) == 0 && l.shift == 0 {
 		chosen, widths = fit(columns, width)
 		cells := len(widths) - 1
 		for _, w := range widths {
@@ -114,34 +105,16 @@ func (l *List) fit(columns []Column, width int) (chosen, widths []int) {
 	return chosen, widths
 }
 
-// Lists are a pane's or a screen's lists by name, and which has the keys.
-type Lists struct {
-	All    map[string]*List
-	Active *List
-}
-
-// Lists are the pane's lists.
-func (o *Observe) Lists() Lists {
-	active := &o.units
-	if o.onAlarms {
-		active = &o.alarms.List
-	}
-	return Lists{map[string]*List{"units": &o.units, "alarms": &o.alarms.List}, active}
-}
-
-// Lists are the pane's lists.
-func (o *Orient) Lists() Lists { return Lists{map[string]*List{"findings": &o.list}, &o.list} }
-
-// Lists are the pane's lists.
-func (a *Act) Lists() Lists {
-	active := &a.orders
-	if a.onTrail {
-		active = &a.trail.list
-	}
-	return Lists{map[string]*List{"orders": &a.orders, "trail": &a.trail.list}, active}
-}
-
 // moves says whether an action moves the selection of a list.
 func moves(a keymap.Action) bool {
 	return slices.Contains([]keymap.Action{keymap.Up, keymap.Down, keymap.PageUp, keymap.PageDown, keymap.Top, keymap.Bottom}, a)
 }
+
+// Filter is the text that the list is narrowed by.
+func (l *List) Filter() string { return l.filter }
+
+// SetFilter narrows the list.
+func (l *List) SetFilter(text string) { l.filter = text }
+
+// Shown are the titles of the chosen columns, empty for all.
+func (l *List) Shown() []string { return l.shown }

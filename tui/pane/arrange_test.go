@@ -11,6 +11,7 @@ import (
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 var wide = []Column{{Width: 1}, {Title: "unit", Width: 6}, {Title: "state", Width: 8}, {Title: "power", Width: 8}, {Title: "lost", Width: 8}, {Title: "since", Width: 8}}
@@ -20,7 +21,7 @@ func header(t *testing.T, l *List, w int) string {
 	t.Helper()
 	v := viewOf(t, siteOf(plant.New(), noon))
 	row := Row{ID: "1", Cells: []Cell{{Text: "!"}, {Text: "INV-1"}, {Text: "idle"}, {Text: "3 kW"}, {Text: "4 kWh"}, {Text: "11:30"}}, Sort: []any{nil, "INV-1", "idle", 3.0, 4.0, "11:30"}}
-	g := drawn(v, w, 4, func(r terminal.Region, v View) { l.Draw(r, v, wide, []Row{row}) })
+	g := drawn(v, w, 4, func(r terminal.Region, v view.Context) { l.Draw(r, v, wide, []Row{row}) })
 	first, _, _ := strings.Cut(picture.Text(g), "\n")
 	return strings.Join(strings.Fields(first), " ")
 }
@@ -70,10 +71,10 @@ func TestListIsArranged(t *testing.T) {
 		t.Errorf("given back as %s by %d", got, again.SortBy)
 	}
 	l.Arrange(l.Titles())
-	if len(l.Shown) > 0 {
+	if len(l.shown) > 0 {
 		t.Error("all as they come is a choice")
 	}
-	l.Restore(Memory{Sort: "gone", Reverse: true, Shown: []string{"gone", "unit"}})
+	l.Restore(view.Memory{Sort: "gone", Reverse: true, Shown: []string{"gone", "unit"}})
 	if got := header(t, l, 60); got != "unit" || l.SortBy != -1 {
 		t.Errorf("of columns that are gone %s is left, sorted by %d", got, l.SortBy)
 	}

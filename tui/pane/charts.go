@@ -10,6 +10,7 @@ import (
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // siteChart is the site's day, or a window of time: what was measured over
@@ -19,10 +20,10 @@ type siteChart struct{ chart chart.Day }
 // draw draws power of all units together, of today and the days ahead the
 // forecast's band and median, today's as they were issued before each hour,
 // and the clear-sky envelope.
-func (c *siteChart) draw(r terminal.Region, v View, day *dayData, margin int, look window) {
+func (c *siteChart) draw(r terminal.Region, v view.Context, day *view.DayTable, margin int, look window) {
 	c.chart.Lines, c.chart.Band = c.chart.Lines[:0], nil
 	top := v.Site.CapacityKW
-	from, to := look.span(day.start)
+	from, to := look.span(day.Start)
 	// The axis must not jump while one looks around: all that is known bounds it.
 	if all := foreseen(v); len(all) > 0 {
 		if look.zoomed() { // lines go on to the hours beside the window
@@ -43,17 +44,17 @@ func (c *siteChart) draw(r terminal.Region, v View, day *dayData, margin int, lo
 	if !v.Site.PastDate.IsZero() && c.chart.Band == nil {
 		top = 0
 	}
-	c.chart.Lines = append(c.chart.Lines, chart.Line{Name: "actual", Points: points(settled(day.total, v.Site.CapacityKW), day.start, day.step), Role: themes.Actual})
+	c.chart.Lines = append(c.chart.Lines, chart.Line{Name: "actual", Points: points(Settled(day.Total, v.Site.CapacityKW), day.Start, day.Step), Role: themes.Actual})
 	c.chart.Margin = margin
 	c.chart.Stale = isStale(v)
 	c.chart.From, c.chart.To, c.chart.Cursor, c.chart.Format = look.from, look.to, look.cursor, Significant
 	c.chart.Empty = look.empty
-	drawOn(&c.chart, r, v, day.start, 1, top)
+	drawOn(&c.chart, r, v, day.Start, 1, top)
 }
 
 // foreseen is what was forecast for the former days that were asked for, for
 // today and for the days ahead, ascending.
-func foreseen(v View) []api.ForecastValue {
+func foreseen(v view.Context) []api.ForecastValue {
 	var out []api.ForecastValue
 	for _, part := range [][]api.ForecastValue{v.Site.Foreseen.Data, v.Site.Forecast.Data.Today, v.Site.Forecast.Data.Forecasts} {
 		for _, f := range part {
@@ -72,16 +73,16 @@ func within(values []api.ForecastValue, from, to time.Time) []api.ForecastValue 
 	})
 }
 
-func bandName(v View) string {
+func bandName(v view.Context) string {
 	if v.ASCII {
 		return "P10-P90"
 	}
 	return "P10–P90"
 }
 
-// settled draws the few watts that units take at night on the axis: they are
+// Settled draws the few watts that units take at night on the axis: they are
 // real, but an axis below zero for their sake would flatten the day.
-func settled(values []float64, capacity float64) []float64 {
+func Settled(values []float64, capacity float64) []float64 {
 	out := make([]float64, len(values))
 	for i, kw := range values {
 		if kw < 0 && kw > -0.02*capacity {
@@ -93,7 +94,7 @@ func settled(values []float64, capacity float64) []float64 {
 }
 
 // drawOn fills in what every day chart has in common, and draws.
-func drawOn(c *chart.Day, r terminal.Region, v View, start time.Time, days int, top float64) {
+func drawOn(c *chart.Day, r terminal.Region, v view.Context, start time.Time, days int, top float64) {
 	c.Pen, c.Palette, c.Location = v.Pen, v.Palette, v.Site.Zone
 	c.Start, c.Days, c.Now, c.Unit, c.Top = start, days, v.SiteNow, "kW", top
 	_, h := r.Size()
@@ -102,7 +103,7 @@ func drawOn(c *chart.Day, r terminal.Region, v View, start time.Time, days int, 
 }
 
 // isStale says that the values of today are older than they should be.
-func isStale(v View) bool {
+func isStale(v view.Context) bool {
 	return v.Site.PastDate.IsZero() && v.Site.Day.Face(v.Now, staleAfter, false) == state.Stale
 }
 
@@ -142,19 +143,19 @@ type unitChart struct {
 
 // draw draws the unit's power over the median of its peers, scaled to the
 // unit's capacity; ok is false when the unit reported nothing on that day.
-func (c *unitChart) draw(r terminal.Region, v View, assetID string) (ok bool) {
-	day := v.day()
+func (c *unitChart) draw(r terminal.Region, v view.Context, assetID string) (ok bool) {
+	day := v.Day()
 	own := -1
-	for i, a := range day.units {
-		if a.AssetID == assetID && len(day.slots[i]) > 0 {
+	for i, a := range day.Units {
+		if a.AssetID == assetID && len(day.Slots[i]) > 0 {
 			own = i
 		}
 	}
-	if own < 0 || day.units[own].CapacityKW <= 0 {
+	if own < 0 || day.Units[own].CapacityKW <= 0 {
 		return false
 	}
 	w, _ := r.Size()
-	top := day.units[own].CapacityKW
+	top := day.Units[own].CapacityKW
 	c.chart.Lines = c.chart.Lines[:0]
 	if c.forecast && v.Site.PastDate.IsZero() && v.Site.CapacityKW > 0 {
 		f := forecastPoints(v.Site.Forecast.Data.Today, time.Hour)
@@ -164,17 +165,17 @@ func (c *unitChart) draw(r terminal.Region, v View, assetID string) (ok bool) {
 		c.chart.Lines = append(c.chart.Lines, chart.Line{Name: "share of P50", Points: f.p50, Role: themes.ClearSky, Pattern: chart.Dotted})
 	}
 	c.chart.Lines = append(c.chart.Lines,
-		chart.Line{Name: "median of peers", Points: points(day.peersOf(own), day.start, day.step), Role: themes.P50, Pattern: chart.Dashed},
-		chart.Line{Name: v.asset(assetID, max(w/3, 8)), Points: points(settled(day.slots[own], top), day.start, day.step), Role: themes.Actual})
+		chart.Line{Name: "median of peers", Points: points(day.PeersOf(own), day.Start, day.Step), Role: themes.P50, Pattern: chart.Dashed},
+		chart.Line{Name: v.ShortID(assetID, max(w/3, 8)), Points: points(Settled(day.Slots[own], top), day.Start, day.Step), Role: themes.Actual})
 	c.chart.Stale = isStale(v)
-	drawOn(&c.chart, r, v, day.start, 1, top)
+	drawOn(&c.chart, r, v, day.Start, 1, top)
 	return true
 }
 
 // aheadChart is the forecast of the days ahead.
 type aheadChart struct{ chart chart.Day }
 
-func (c *aheadChart) draw(r terminal.Region, v View, f api.GeneratedForecast, days int) {
+func (c *aheadChart) draw(r terminal.Region, v view.Context, f api.GeneratedForecast, days int) {
 	lines := forecastPoints(f.Forecasts, time.Duration(max(f.StepMinutes, 1))*time.Minute)
 	lines.band.Name = bandName(v)
 	c.chart.Band = &lines.band
@@ -189,30 +190,30 @@ func (c *aheadChart) draw(r terminal.Region, v View, f api.GeneratedForecast, da
 type heatMap struct{ heat chart.Heat }
 
 // margin is the room that the map wants left of it for the names.
-func (m *heatMap) margin(w int, day *dayData) int {
+func (m *heatMap) margin(w int, day *view.DayTable) int {
 	n := 0
-	for _, a := range day.units {
+	for _, a := range day.Units {
 		n = max(n, terminal.Width(a.AssetID))
 	}
 	return min(n, w/5) + 2
 }
 
 // draw draws the map below a chart of the same margin, whose hours it shares.
-func (m *heatMap) draw(r terminal.Region, v View, day *dayData, margin int, look window) {
+func (m *heatMap) draw(r terminal.Region, v view.Context, day *view.DayTable, margin int, look window) {
 	h := &m.heat
 	h.From, h.To, h.Cursor = look.from, look.to, look.cursor
-	h.Pen, h.Palette, h.Start, h.Location = v.Pen, v.Palette, day.start, v.Site.Zone
+	h.Pen, h.Palette, h.Start, h.Location = v.Pen, v.Palette, day.Start, v.Site.Zone
 	h.Rows, h.Selected, h.First, h.Margin, h.Bare = h.Rows[:0], -1, 0, margin, true
-	names := make([]string, len(day.units))
-	for i, a := range day.units {
+	names := make([]string, len(day.Units))
+	for i, a := range day.Units {
 		names[i] = a.AssetID
 	}
 	names = shorten(names, margin-2, v.ASCII)
-	for i, a := range day.units {
-		if a.AssetID == v.Hand.AssetID {
+	for i, a := range day.Units {
+		if a.AssetID == v.Selection.AssetID {
 			h.Selected = i
 		}
-		h.Rows = append(h.Rows, chart.HeatRow{Name: names[i], Ratio: points(day.ratios[i], day.start, day.step)})
+		h.Rows = append(h.Rows, chart.HeatRow{Name: names[i], Ratio: points(day.Ratios[i], day.Start, day.Step)})
 	}
 	_, height := r.Size()
 	if seen := h.Visible(height); h.Selected >= seen {
@@ -221,8 +222,8 @@ func (m *heatMap) draw(r terminal.Region, v View, day *dayData, margin int, look
 	h.Draw(r)
 }
 
-// drawBar draws a share (0..1) as a filled bar.
-func drawBar(r terminal.Region, v View, share float64) {
+// DrawBar draws a share (0..1) as a filled bar.
+func DrawBar(r terminal.Region, v view.Context, share float64) {
 	w, _ := r.Size()
 	full, empty := '█', '░'
 	if v.ASCII {
@@ -231,16 +232,16 @@ func drawBar(r terminal.Region, v View, share float64) {
 	n := int(math.Round(min(max(share, 0), 1) * float64(w)))
 	for x := range w {
 		if x < n {
-			r.PutRune(x, 0, full, v.style(themes.Accent))
+			r.PutRune(x, 0, full, v.Style(themes.Accent))
 		} else {
-			r.PutRune(x, 0, empty, v.style(themes.Muted))
+			r.PutRune(x, 0, empty, v.Style(themes.Muted))
 		}
 	}
 }
 
-// drawRange draws a day's energy on a scale up to top: double to P10, which is
+// DrawRange draws a day's energy on a scale up to top: double to P10, which is
 // nearly certain, single to P90, with a mark at the median.
-func drawRange(r terminal.Region, v View, p10, p50, p90, top float64) {
+func DrawRange(r terminal.Region, v view.Context, p10, p50, p90, top float64) {
 	w, _ := r.Size()
 	if top <= 0 || w < 3 {
 		return
@@ -250,15 +251,15 @@ func drawRange(r terminal.Region, v View, p10, p50, p90, top float64) {
 	if v.ASCII {
 		sure, likely, mid = '=', '-', '|'
 	}
-	band := v.style(themes.Band)
+	band := v.Style(themes.Band)
 	for x := range cell(p90) + 1 {
 		switch {
 		case x == cell(p50):
-			r.PutRune(x, 0, mid, v.style(themes.P50).With(themes.Bold).On(band))
+			r.PutRune(x, 0, mid, v.Style(themes.P50).With(themes.Bold).On(band))
 		case x < cell(p10):
-			r.PutRune(x, 0, sure, v.style(themes.P50))
+			r.PutRune(x, 0, sure, v.Style(themes.P50))
 		default:
-			r.PutRune(x, 0, likely, v.style(themes.P50).On(band))
+			r.PutRune(x, 0, likely, v.Style(themes.P50).On(band))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // burden is what a finding costs as long as it is not mended.
@@ -18,7 +19,7 @@ type burden struct {
 
 // burdenOf is energy at risk x price, a day. Where the money is not known, the
 // energy is the share that is lost of what the forecast expects of the units.
-func burdenOf(v View, f api.Finding, days []dayAhead) burden {
+func burdenOf(v view.Context, f api.Finding, days []dayAhead) burden {
 	b := burden{moneyDay: f.RevenueAtRisk, currency: f.Currency}
 	tariff := v.Site.TariffPerKWh
 	if tariff > 0 && f.RevenueAtRisk > 0 && f.Currency == v.Site.Currency {
@@ -93,7 +94,7 @@ func (c Choice) Total() (total float64, ok bool) {
 
 // Choices are ways to deal with the thing in hand, side by side: the best
 // window, the first one that there is, the chosen day's, and to let it wait.
-func Choices(v View, chosen time.Time) []Choice {
+func Choices(v view.Context, chosen time.Time) []Choice {
 	days := ahead(v)
 	f := handFinding(v)
 	var b burden
@@ -144,9 +145,9 @@ func Choices(v View, chosen time.Time) []Choice {
 }
 
 // drawCosts draws what waiting costs against what doing does.
-func drawCosts(r terminal.Region, v View, y int, f api.Finding, days []dayAhead, chosen time.Time) int {
+func drawCosts(r terminal.Region, v view.Context, y int, f api.Finding, days []dayAhead, chosen time.Time) int {
 	b := burdenOf(v, f, days)
-	v.heading(r, y, "Cost of waiting and of doing", amount(b.moneyDay, b.kWhDay, b.currency)+" a day")
+	v.Heading(r, y, "Cost of waiting and of doing", amount(b.moneyDay, b.kWhDay, b.currency)+" a day")
 	y++
 	columns := []Column{{Title: "", Width: 12}, {Title: "begin", Width: 12}, {Title: "waiting", Width: 10, Min: 9, Right: true}, {Title: "parts", Width: 9, Right: true, Rank: 1}, {Title: "window", Width: 9, Right: true}, {Title: "in all", Width: 10, Min: 9, Right: true}}
 	var rows []Row
@@ -176,7 +177,7 @@ func drawCosts(r terminal.Region, v View, y int, f api.Finding, days []dayAhead,
 }
 
 // drawTable draws a table that nobody moves in, and answers the y after it.
-func drawTable(r terminal.Region, v View, y int, columns []Column, rows []Row) int {
+func drawTable(r terminal.Region, v view.Context, y int, columns []Column, rows []Row) int {
 	w, _ := r.Size()
 	l := List{SortBy: -1}
 	l.Draw(r.Region(terminal.Rect{Y: y, W: w, H: len(rows) + 1}), v, columns, rows)

@@ -12,6 +12,7 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // Decide shows the 90 days ahead: the energy that each is expected to bring,
@@ -19,6 +20,7 @@ import (
 // planned; for the finding in hand, what waiting costs against doing, and what
 // the repair takes.
 type Decide struct {
+	view.Base
 	time   timeline
 	timeAt terminal.Rect
 	chosen int // days from the day on which it was chosen, -1 for none
@@ -32,12 +34,18 @@ type Decide struct {
 // NewDecide shows the best window's day.
 func NewDecide() *Decide { return &Decide{chosen: -1} }
 
-// Needs are what the pane shows.
-func (d *Decide) Needs(v View) []state.Need {
+// Title names the pane.
+func (d *Decide) Title() string { return view.Decide }
+
+// Scope is that of the pane's own keys.
+func (d *Decide) Scope() keymap.Scope { return keymap.InDecide }
+
+// Queries are what the pane shows.
+func (d *Decide) Queries(v view.Context) []state.Need {
 	needs := []state.Need{
 		{Query: state.QueryForecast, Period: 15 * time.Second}, {Query: state.QueryFindings, Period: 30 * time.Second},
 		{Query: state.QuerySchedules, Period: 30 * time.Second}, {Query: state.QueryBOMs, Period: time.Minute},
-		{Query: state.QueryWindows, Of: windowsFor(v.Hand), Period: 2 * time.Minute}, {Query: state.QueryParts, Period: 5 * time.Minute},
+		{Query: state.QueryWindows, Of: windowsFor(v.Selection), Period: 2 * time.Minute}, {Query: state.QueryParts, Period: 5 * time.Minute},
 	}
 	bill := ""
 	if way := WayOf(v); way.Bill != nil {
@@ -48,19 +56,19 @@ func (d *Decide) Needs(v View) []state.Need {
 
 // ChosenDay is the day that the person has chosen, the zero time without one.
 // It is forgotten when another unit is taken in hand.
-func (d *Decide) ChosenDay(v View) time.Time {
+func (d *Decide) ChosenDay(v view.Context) time.Time {
 	if v.Site == nil || d.index(v) < 0 {
 		return time.Time{}
 	}
-	return midnightOf(v.SiteNow.In(v.Site.Zone)).AddDate(0, 0, d.index(v))
+	return view.MidnightOf(v.SiteNow.In(v.Site.Zone)).AddDate(0, 0, d.index(v))
 }
 
 // index is the chosen day among those ahead, -1 without one.
-func (d *Decide) index(v View) int {
-	if d.chosen < 0 || d.of != v.Hand.AssetID {
+func (d *Decide) index(v view.Context) int {
+	if d.chosen < 0 || d.of != v.Selection.AssetID {
 		return -1
 	}
-	today := midnightOf(v.SiteNow.In(v.Site.Zone))
+	today := view.MidnightOf(v.SiteNow.In(v.Site.Zone))
 	i := d.chosen - int(today.Sub(d.since).Round(24*time.Hour).Hours()/24)
 	if i < 0 || i >= horizonDays {
 		return -1
@@ -69,14 +77,14 @@ func (d *Decide) index(v View) int {
 }
 
 // choose chooses a day among those ahead; -1 lets go of it.
-func (d *Decide) choose(v View, i int) {
-	d.of, d.since = v.Hand.AssetID, midnightOf(v.SiteNow.In(v.Site.Zone))
+func (d *Decide) choose(v view.Context, i int) {
+	d.of, d.since = v.Selection.AssetID, view.MidnightOf(v.SiteNow.In(v.Site.Zone))
 	d.chosen = min(max(i, -1), horizonDays-1)
 }
 
 // shown is the day whose facts are shown: the chosen one, else the best
 // window's.
-func (d *Decide) shown(v View, days []dayAhead) int {
+func (d *Decide) shown(v view.Context, days []dayAhead) int {
 	if i := d.index(v); i >= 0 {
 		return i
 	}
@@ -87,7 +95,7 @@ func (d *Decide) shown(v View, days []dayAhead) int {
 const forecastStale = 30 * time.Minute
 
 // Draw draws the thing in hand, the days ahead, and what the work costs.
-func (d *Decide) Draw(r terminal.Region, v View) {
+func (d *Decide) Draw(r terminal.Region, v view.Context) {
 	d.timeAt, d.pageAt = terminal.Rect{}, terminal.Rect{}
 	forecast := v.Site.Forecast
 	face := forecast.Face(v.Now, forecastStale, len(forecast.Data.Forecasts) == 0)
@@ -98,10 +106,10 @@ func (d *Decide) Draw(r terminal.Region, v View) {
 	case state.Empty:
 		y += d.drawNone(below, v)
 	case state.Stale:
-		r = v.aged(r, "This forecast is", forecast.At, forecast.Err)
+		r = drawAge(v, r, "This forecast is", forecast.At, forecast.Err)
 		h--
 	default:
-		if v.face(below, face, forecast.Err, forecast.FailedSince, forecast.NextTry, "the forecast", "") {
+		if drawPlaceholder(v, below, face, forecast.Err, forecast.FailedSince, forecast.NextTry, "the forecast", "") {
 			return
 		}
 	}
@@ -112,7 +120,7 @@ func (d *Decide) Draw(r terminal.Region, v View) {
 	}
 	d.timeAt = terminal.Rect{Y: y + 1, W: w, H: bars + timelineRows}
 	d.time.draw(r.Region(d.timeAt), v, days, d.index(v))
-	v.heading(r, y, "Days ahead", planNotes(v), d.timeNote(v, w, days))
+	v.Heading(r, y, "Days ahead", planNotes(v), d.timeNote(v, w, days))
 	y += 1 + d.timeAt.H
 	y = d.drawDay(r, v, y, days)
 	if h-y >= 34 && face != state.Empty {
@@ -124,7 +132,7 @@ func (d *Decide) Draw(r terminal.Region, v View) {
 
 // timeNote are the days that are shown, and what the marks mean where there is
 // room.
-func (d *Decide) timeNote(v View, w int, days []dayAhead) string {
+func (d *Decide) timeNote(v view.Context, w int, days []dayAhead) string {
 	first, last := d.time.span(days)
 	note := first.Format("02 Jan") + " to " + last.Format("02 Jan")
 	if w >= 110 {
@@ -135,7 +143,7 @@ func (d *Decide) timeNote(v View, w int, days []dayAhead) string {
 
 // drawNone says why there is no forecast, and how far the way to one is; it
 // answers the rows it took.
-func (d *Decide) drawNone(r terminal.Region, v View) int {
+func (d *Decide) drawNone(r terminal.Region, v view.Context) int {
 	w, h := r.Size()
 	words := fmt.Sprintf("There is no forecast yet. It comes by itself when %d days of data are imported and the model is trained.", api.TrainingDays)
 	y := v.Paragraph(r, 0, 0, words, themes.Dim)
@@ -146,9 +154,9 @@ func (d *Decide) drawNone(r terminal.Region, v View) int {
 }
 
 // handFinding is the finding in hand; nil without one.
-func handFinding(v View) *api.Finding {
+func handFinding(v view.Context) *api.Finding {
 	for i, f := range v.Site.Findings.Data {
-		if f.SummaryID == v.Hand.FindingID {
+		if f.SummaryID == v.Selection.FindingID {
 			return &v.Site.Findings.Data[i]
 		}
 	}
@@ -157,16 +165,16 @@ func handFinding(v View) *api.Finding {
 
 // drawInHand draws the thing in hand and what waiting costs, and answers the
 // rows it took.
-func (d *Decide) drawInHand(r terminal.Region, v View) int {
+func (d *Decide) drawInHand(r terminal.Region, v view.Context) int {
 	w, h := r.Size()
 	f := handFinding(v)
 	if f == nil {
 		return 0
 	}
-	x := v.severity(r, 0, 0, f.SeverityLabel) + 1
+	x := DrawSeverity(v, r, 0, 0, f.SeverityLabel) + 1
 	what := "  " + findingWords(*f)
-	x = v.putIn(r, x, 0, w-x, v.asset(unitName(*f), max(w-x-terminal.Width(what), 10)), themes.Title)
-	v.putIn(r, x, 0, w-x, what, themes.Title)
+	x = v.PutIn(r, x, 0, w-x, v.ShortID(unitName(*f), max(w-x-terminal.Width(what), 10)), themes.Title)
+	v.PutIn(r, x, 0, w-x, what, themes.Title)
 	return min(v.Paragraph(r, 0, 1, waitingWords(*f), themes.Text), h)
 }
 
@@ -184,7 +192,7 @@ func waitingWords(f api.Finding) string {
 }
 
 // drawDay draws the facts of the chosen day, and answers the y after them.
-func (d *Decide) drawDay(r terminal.Region, v View, y int, days []dayAhead) int {
+func (d *Decide) drawDay(r terminal.Region, v view.Context, y int, days []dayAhead) int {
 	i := d.shown(v, days)
 	day := days[i]
 	name, note := "Best day: ", "left right: another day"
@@ -193,7 +201,7 @@ func (d *Decide) drawDay(r terminal.Region, v View, y int, days []dayAhead) int 
 	} else if day.window == nil {
 		name = "Today: "
 	}
-	v.heading(r, y, name+day.day.Format("Mon 02 Jan"), note)
+	v.Heading(r, y, name+day.day.Format("Mon 02 Jan"), note)
 	y = v.Paragraph(r, 0, y+1, energyWords(day)+" "+windowWords(v, day, days), themes.Text)
 	if f := handFinding(v); f != nil && f.Active {
 		y = v.Paragraph(r, 0, y, d.costWords(v, days, i), themes.Text)
@@ -214,12 +222,12 @@ func energyWords(d dayAhead) string {
 }
 
 // windowWords are the day's best window, and what it costs against the best.
-func windowWords(v View, d dayAhead, days []dayAhead) string {
+func windowWords(v view.Context, d dayAhead, days []dayAhead) string {
 	if d.window == nil {
 		return "No window for the work is known."
 	}
 	w, currency := d.window, v.Site.Windows.Data.Currency
-	words := "Window " + w.Start.In(v.Site.Zone).Format("15:04") + Words("–", v.ASCII) + w.End.In(v.Site.Zone).Format("15:04") + " loses " + Energy(w.EnergyKWh)
+	words := "Window " + w.Start.In(v.Site.Zone).Format("15:04") + view.Words("–", v.ASCII) + w.End.In(v.Site.Zone).Format("15:04") + " loses " + Energy(w.EnergyKWh)
 	if w.Cost > 0 && currency != "" {
 		words += ", " + Money(w.Cost, currency)
 	}
@@ -237,7 +245,7 @@ func windowWords(v View, d dayAhead, days []dayAhead) string {
 }
 
 // costWords are what waiting until a day costs, and doing it then.
-func (d *Decide) costWords(v View, days []dayAhead, i int) string {
+func (d *Decide) costWords(v view.Context, days []dayAhead, i int) string {
 	for _, c := range Choices(v, days[i].day) {
 		if c.Name != "chosen day" {
 			continue
@@ -256,7 +264,7 @@ func (d *Decide) costWords(v View, days []dayAhead, i int) string {
 
 // drawWork draws costs, windows, parts and constraints: in two columns where
 // there is room, else one below the other, to be scrolled.
-func (d *Decide) drawWork(r terminal.Region, v View, y int, days []dayAhead) {
+func (d *Decide) drawWork(r terminal.Region, v view.Context, y int, days []dayAhead) {
 	w, h := r.Size()
 	y++
 	if h-y < 2 {
@@ -274,13 +282,13 @@ func (d *Decide) drawWork(r terminal.Region, v View, y int, days []dayAhead) {
 	right := func(r terminal.Region, y int) int {
 		y = drawBill(r, v, y)
 		if f != nil && len(f.RecommendedActions) > 0 {
-			v.heading(r, y, "Recommended")
+			v.Heading(r, y, "Recommended")
 			y = drawActions(r, v, y+1, f.RecommendedActions)
 		}
 		return y
 	}
 	d.pageAt = terminal.Rect{Y: y, W: w, H: h - y}
-	of := v.Hand.AssetID + v.Hand.FindingID
+	of := v.Selection.AssetID + v.Selection.FindingID
 	if w >= 110 && f != nil {
 		d.pageAt.W = w * 56 / 100
 		right(r.Region(terminal.Rect{X: d.pageAt.W + 2, Y: y, W: w - d.pageAt.W - 2, H: h - y}), 0)
@@ -291,12 +299,12 @@ func (d *Decide) drawWork(r terminal.Region, v View, y int, days []dayAhead) {
 }
 
 // Strip shows the next days, one a line.
-func (d *Decide) Strip(r terminal.Region, v View) {
+func (d *Decide) Strip(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	days := slices.DeleteFunc(ahead(v), func(d dayAhead) bool { return !d.known })
 	if len(days) == 0 {
 		if n := drawOnTheWay(r, v, h); n == 0 {
-			v.putIn(r, 0, 0, w, "no forecast yet", themes.Dim)
+			v.PutIn(r, 0, 0, w, "no forecast yet", themes.Dim)
 		}
 		return
 	}
@@ -306,29 +314,29 @@ func (d *Decide) Strip(r terminal.Region, v View) {
 	}
 	for y := 0; y < h && y < len(days); y++ {
 		day := days[y]
-		x := v.putIn(r, 0, y, w, day.day.Format("Mon 02")+"  ", themes.Text)
-		x = v.putIn(r, x, y, w-x, fmt.Sprintf("%8s", Energy(day.p50)), themes.Text)
+		x := v.PutIn(r, 0, y, w, day.day.Format("Mon 02")+"  ", themes.Text)
+		x = v.PutIn(r, x, y, w-x, fmt.Sprintf("%8s", Energy(day.p50)), themes.Text)
 		visit := ""
 		if day.window != nil {
 			visit = "  window " + day.window.Start.In(v.Site.Zone).Format("15:04") + ", loses " + Energy(day.window.EnergyKWh)
 		}
 		if len(day.plans) > 0 {
-			visit += "  " + v.asset(day.plans[0].assetID, 12)
+			visit += "  " + v.ShortID(day.plans[0].assetID, 12)
 		}
 		if bar := w - x - 2 - terminal.Width(visit); bar >= 10 {
-			drawRange(r.Region(terminal.Rect{X: x + 2, Y: y, W: bar, H: 1}), v, day.p10, day.p50, day.p90, top)
+			DrawRange(r.Region(terminal.Rect{X: x + 2, Y: y, W: bar, H: 1}), v, day.p10, day.p50, day.p90, top)
 			x += 2 + bar
 		}
-		v.putIn(r, x, y, w-x, visit, themes.Dim)
+		v.PutIn(r, x, y, w-x, visit, themes.Dim)
 	}
 }
 
 // Do chooses a day, or scrolls what is below it.
-func (d *Decide) Do(a keymap.Action, v View) Intent {
+func (d *Decide) Do(a keymap.Action, v view.Context) view.Request {
 	move := func(by int) { d.choose(v, max(d.shown(v, ahead(v))+by, 0)) }
 	switch a {
 	case keymap.Open:
-		return Intent{Action: keymap.PlanChoices}
+		return view.Run{Action: keymap.PlanChoices}
 	case keymap.Left:
 		move(-1)
 	case keymap.Right:
@@ -344,13 +352,13 @@ func (d *Decide) Do(a keymap.Action, v View) Intent {
 	default:
 		d.page.Do(a)
 	}
-	return Intent{}
+	return nil
 }
 
 // PlanInHand is the schedule that the keys of plans move: one of the day that
 // is shown, that of the unit in hand before others; else the next one of the
 // unit in hand. Nil without one.
-func (d *Decide) PlanInHand(v View) *api.Schedule {
+func (d *Decide) PlanInHand(v view.Context) *api.Schedule {
 	if v.Site == nil {
 		return nil
 	}
@@ -358,7 +366,7 @@ func (d *Decide) PlanInHand(v View) *api.Schedule {
 	var found *api.Schedule
 	for _, p := range days[d.shown(v, days)].plans {
 		s := scheduleOf(v, p.scheduleID)
-		if s != nil && !p.again && (found == nil || found.AssetID != v.Hand.AssetID && s.AssetID == v.Hand.AssetID) {
+		if s != nil && !p.again && (found == nil || found.AssetID != v.Selection.AssetID && s.AssetID == v.Selection.AssetID) {
 			found = s
 		}
 	}
@@ -366,15 +374,15 @@ func (d *Decide) PlanInHand(v View) *api.Schedule {
 		return found
 	}
 	for i, s := range v.Site.Schedules.Data {
-		if openPlan(s) && s.AssetID == v.Hand.AssetID {
+		if openPlan(s) && s.AssetID == v.Selection.AssetID {
 			return &v.Site.Schedules.Data[i]
 		}
 	}
 	return found
 }
 
-// Why is why a key of plans does nothing now.
-func (d *Decide) Why(a keymap.Action, v View) string {
+// Disabled returns why a key of plans does nothing now.
+func (d *Decide) Disabled(a keymap.Action, v view.Context) string {
 	move, ok := planMoves[a]
 	if !ok {
 		return ""
@@ -407,17 +415,17 @@ func PlanMoveWhy(p api.Schedule, action string) string {
 }
 
 // Click chooses a day.
-func (d *Decide) Click(x, y int, v View) Intent {
+func (d *Decide) Click(x, y int, v view.Context) view.Request {
 	if d.timeAt.Contains(x, y) {
 		if i, ok := d.time.dayAt(x-d.timeAt.X, y-d.timeAt.Y); ok {
 			d.choose(v, i)
 		}
 	}
-	return Intent{}
+	return nil
 }
 
 // Wheel goes through the days, or scrolls what is below them.
-func (d *Decide) Wheel(x, y, by int, v View) Intent {
+func (d *Decide) Wheel(x, y, by int, v view.Context) view.Request {
 	switch {
 	case d.pageAt.Contains(x, y):
 		d.page.Move(2 * by)
@@ -426,7 +434,7 @@ func (d *Decide) Wheel(x, y, by int, v View) Intent {
 	default:
 		return d.Do(keymap.Left, v)
 	}
-	return Intent{}
+	return nil
 }
 
 // Help are the pane's own keys.
@@ -443,7 +451,7 @@ func (d *Decide) Help() [][2]string {
 }
 
 // Export is a row a day: energy, its window, and what is planned.
-func (d *Decide) Export(v View) [][]string {
+func (d *Decide) Export(v view.Context) [][]string {
 	rows := [][]string{{"day (site)", "p10 (kWh)", "p50 (kWh)", "p90 (kWh)", "window_start (UTC)", "window_end (UTC)", "window_energy (kWh)", "window_extra (kWh)", "planned"}}
 	for _, day := range ahead(v) {
 		row := []string{day.day.Format(time.DateOnly), "", "", "", "", "", "", "", ""}

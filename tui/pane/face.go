@@ -8,11 +8,12 @@ import (
 	"app.sunloop/themes"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
-// face draws the faces in which there is nothing to show, and says whether it
+// drawPlaceholder draws the faces in which there is nothing to show, and says whether it
 // did: loading, empty and failed. A live or stale value is the caller's.
-func (v View) face(r terminal.Region, f state.Face, err error, since, next time.Time, what, empty string) bool {
+func drawPlaceholder(v view.Context, r terminal.Region, f state.Face, err error, since, next time.Time, what, empty string) bool {
 	switch f {
 	case state.Loading:
 		v.Paragraph(r, 0, 0, "Asking for "+what+" …", themes.Dim)
@@ -27,16 +28,16 @@ func (v View) face(r terminal.Region, f state.Face, err error, since, next time.
 	return true
 }
 
-// aged says in the last row how old what is shown is and why, and answers the
+// drawAge says in the last row how old what is shown is and why, and answers the
 // region above it.
-func (v View) aged(r terminal.Region, what string, at time.Time, err error) terminal.Region {
+func drawAge(v view.Context, r terminal.Region, what string, at time.Time, err error) terminal.Region {
 	w, h := r.Size()
-	v.putIn(r, 0, h-1, w, fmt.Sprintf("%s %s old: %s.", what, state.Age(v.Now.Sub(at)), state.Reason(err)), themes.Warning)
+	v.PutIn(r, 0, h-1, w, fmt.Sprintf("%s %s old: %s.", what, state.Age(v.Now.Sub(at)), state.Reason(err)), themes.Warning)
 	return r.Region(terminal.Rect{W: w, H: h - 1})
 }
 
 // OnTheWay are the files that are being imported, trained or forecast.
-func OnTheWay(v View) []api.Upload {
+func OnTheWay(v view.Context) []api.Upload {
 	var out []api.Upload
 	for _, u := range v.Site.Uploads.Data {
 		if u.Kind == api.UploadTrain && !u.Ended() {
@@ -47,15 +48,15 @@ func OnTheWay(v View) []api.Upload {
 }
 
 // drawOnTheWay draws how far those files are, and answers the rows it took.
-func drawOnTheWay(r terminal.Region, v View, most int) int {
+func drawOnTheWay(r terminal.Region, v view.Context, most int) int {
 	w, _ := r.Size()
 	y := 0
 	for _, u := range OnTheWay(v) {
 		if y >= most {
 			break
 		}
-		drawBar(r.Region(terminal.Rect{Y: y, W: 12, H: 1}), v, u.Progress)
-		v.putIn(r, 13, y, w-13, fmt.Sprintf("%3.0f %%  %s  %s", u.Progress*100, UploadState(u), FileName(u)), themes.Text)
+		DrawBar(r.Region(terminal.Rect{Y: y, W: 12, H: 1}), v, u.Progress)
+		v.PutIn(r, 13, y, w-13, fmt.Sprintf("%3.0f %%  %s  %s", u.Progress*100, UploadState(u), FileName(u)), themes.Text)
 		y++
 	}
 	return y

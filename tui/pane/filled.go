@@ -7,12 +7,13 @@ import (
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // DrawFilled draws a unit's power as it was measured, with the hole that a gap
 // left, and in the hole what fills it: P50 within P10 to P90. The records are
 // of steps of that length; top is the least upper end of the axis, in kW.
-func DrawFilled(c *chart.Day, r terminal.Region, v View, gap api.FilledGap, records []api.Record, step time.Duration, from, to time.Time, top float64) {
+func DrawFilled(c *chart.Day, r terminal.Region, v view.Context, gap api.FilledGap, records []api.Record, step time.Duration, from, to time.Time, top float64) {
 	measured := chart.Points{Step: step}
 	for _, rec := range records {
 		measured.At, measured.Value = append(measured.At, rec.Timestamp.Unix()), append(measured.Value, rec.Power)

@@ -15,6 +15,7 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // The insides of panes at 80×24, in strips mode at 120×36, and zoomed at 200×60.
@@ -22,7 +23,7 @@ func TestPanes(t *testing.T) {
 	for name, p := range panes() {
 		for _, size := range []struct{ w, h int }{{78, 20}, {118, 19}, {198, 55}} {
 			v := viewOf(t, siteOf(plant.New(), noon))
-			v.Hand = Hand{AssetID: "INV-03", FindingID: "f-dead"}
+			v.Selection = view.Selection{AssetID: "INV-03", FindingID: "f-dead"}
 			g := drawn(v, size.w, size.h, p.Draw)
 			picture.Golden(t, fmt.Sprintf("%s-%dx%d", name, size.w, size.h), picture.Text(g))
 		}
@@ -32,24 +33,24 @@ func TestPanes(t *testing.T) {
 func TestPanesInOtherHands(t *testing.T) {
 	for name, tt := range map[string]struct {
 		pane string
-		view func(*View)
+		view func(*view.Context)
 	}{
-		"observe-ascii": {"observe", func(v *View) { v.ASCII, v.Pen = true, chart.ASCII }},
-		"observe-block": {"observe", func(v *View) { v.Pen = chart.Block }},
-		"orient-ascii":  {"orient", func(v *View) { v.ASCII, v.Pen = true, chart.ASCII }},
-		"orient-unit":   {"orient", func(v *View) { v.Hand = Hand{AssetID: "INV-01"} }},
-		"orient-over":   {"orient", func(v *View) { v.Hand = Hand{AssetID: "INV-01", FindingID: "f-over"} }},
-		"decide-ascii":  {"decide", func(v *View) { v.ASCII, v.Pen = true, chart.ASCII }},
-		"decide-free":   {"decide", func(v *View) { v.Hand = Hand{} }},
-		"act-ascii":     {"act", func(v *View) { v.ASCII, v.Pen = true, chart.ASCII }},
-		"observe-past": {"observe", func(v *View) {
+		"observe-ascii": {"observe", func(v *view.Context) { v.ASCII, v.Pen = true, chart.ASCII }},
+		"observe-block": {"observe", func(v *view.Context) { v.Pen = chart.Block }},
+		"orient-ascii":  {"orient", func(v *view.Context) { v.ASCII, v.Pen = true, chart.ASCII }},
+		"orient-unit":   {"orient", func(v *view.Context) { v.Selection = view.Selection{AssetID: "INV-01"} }},
+		"orient-over":   {"orient", func(v *view.Context) { v.Selection = view.Selection{AssetID: "INV-01", FindingID: "f-over"} }},
+		"decide-ascii":  {"decide", func(v *view.Context) { v.ASCII, v.Pen = true, chart.ASCII }},
+		"decide-free":   {"decide", func(v *view.Context) { v.Selection = view.Selection{} }},
+		"act-ascii":     {"act", func(v *view.Context) { v.ASCII, v.Pen = true, chart.ASCII }},
+		"observe-past": {"observe", func(v *view.Context) {
 			p := plant.New()
 			v.Site.PastDate = p.Midnight(noon).AddDate(0, 0, -1)
 			v.Site.Past.Good(state.Day{Start: v.Site.PastDate, End: p.Midnight(noon)}.With(p.Records(v.Site.PastDate, p.Midnight(noon), noon)), noon)
 		}},
 	} {
 		v := viewOf(t, siteOf(plant.New(), noon))
-		v.Hand = Hand{AssetID: "INV-03", FindingID: "f-dead"}
+		v.Selection = view.Selection{AssetID: "INV-03", FindingID: "f-dead"}
 		tt.view(&v)
 		g := drawn(v, 98, 27, panes()[tt.pane].Draw)
 		text := picture.Text(g)
@@ -114,7 +115,7 @@ func TestFaces(t *testing.T) {
 		for _, pane := range []string{"observe", "orient", "decide", "act"} {
 			v := viewOf(t, site())
 			v.ASCII, v.Pen = true, chart.ASCII
-			for _, draw := range []func(terminal.Region, View){panes()[pane].Draw, panes()[pane].Strip} {
+			for _, draw := range []func(terminal.Region, view.Context){panes()[pane].Draw, panes()[pane].Strip} {
 				text := picture.Text(drawn(v, 78, 18, draw))
 				if i := strings.IndexFunc(text, func(r rune) bool { return r > 0x7e }); i >= 0 {
 					t.Errorf("%s, %s: not ASCII: %.30q", name, pane, text[i:])
@@ -140,7 +141,7 @@ func TestAttributes(t *testing.T) {
 		for id, p := range panes() {
 			v := viewOf(t, siteOf(plant.New(), noon))
 			v.Palette = paletteOf(t, tt.theme, tt.profile)
-			v.Hand = Hand{AssetID: "INV-05", FindingID: "f-weak"}
+			v.Selection = view.Selection{AssetID: "INV-05", FindingID: "f-weak"}
 			g := drawn(v, 118, 30, p.Draw)
 			text := picture.Text(g)
 			critical, selected := 0, 0
@@ -177,9 +178,9 @@ func TestInHandShowsFocus(t *testing.T) {
 	for _, profile := range []themes.Depth{themes.NoColor, themes.Colors256, themes.TrueColor} {
 		v := viewOf(t, siteOf(plant.New(), noon))
 		v.Palette = paletteOf(t, themes.ControlRoom, profile)
-		focused := v.inHand()
+		focused := v.SelectionStyle()
 		v.Focused = false
-		if v.inHand() == focused {
+		if v.SelectionStyle() == focused {
 			t.Errorf("depth %d: focus does not show", profile)
 		}
 	}
@@ -188,7 +189,7 @@ func TestInHandShowsFocus(t *testing.T) {
 func TestPageScrolls(t *testing.T) {
 	o := NewOrient()
 	v := viewOf(t, siteOf(plant.New(), noon))
-	v.Hand = Hand{AssetID: "INV-03", FindingID: "f-dead"}
+	v.Selection = view.Selection{AssetID: "INV-03", FindingID: "f-dead"}
 	first := picture.Text(drawn(v, 78, 20, o.Draw))
 	if !strings.Contains(first, "pgdn") || strings.Contains(first, "pgup") {
 		t.Errorf("the first page does not say that more follows:\n%s", first)
@@ -201,7 +202,7 @@ func TestPageScrolls(t *testing.T) {
 	if !strings.Contains(seen, "said by rules-1") || strings.Contains(seen, "pgdn") || !strings.Contains(seen, "pgup") {
 		t.Errorf("the last page:\n%s", seen)
 	}
-	v.Hand = Hand{AssetID: "INV-05", FindingID: "f-weak"}
+	v.Selection = view.Selection{AssetID: "INV-05", FindingID: "f-weak"}
 	if other := picture.Text(drawn(v, 78, 20, o.Draw)); strings.Contains(other, "pgup") {
 		t.Errorf("another finding does not start at its top:\n%s", other)
 	}

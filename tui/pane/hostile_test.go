@@ -8,6 +8,7 @@ import (
 	"app.sunloop/themes"
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // hostile are pieces that names are made of when somebody means harm, or is
@@ -61,10 +62,10 @@ func TestNothingBreaksAFrame(t *testing.T) {
 			}
 		}
 		v.Site = site
-		v.Hand = Hand{AssetID: p.UnitID(plant.DeadUnit), FindingID: "f-dead"}
+		v.Selection = view.Selection{AssetID: p.UnitID(plant.DeadUnit), FindingID: "f-dead"}
 		w, h := rapid.IntRange(1, 130).Draw(t, "w"), rapid.IntRange(1, 40).Draw(t, "h")
 		for id, pane := range panes() {
-			for part, draw := range map[string]func(terminal.Region, View){"pane": pane.Draw, "strip": pane.Strip, "unit": NewUnitView(p.UnitID(plant.WeakUnit)).Draw} {
+			for part, draw := range map[string]func(terminal.Region, view.Context){"pane": pane.Draw, "strip": pane.Strip, "unit": NewUnitView(p.UnitID(plant.WeakUnit)).Draw} {
 				if part == "unit" && id != "observe" {
 					continue // it belongs to Observe
 				}

@@ -8,6 +8,7 @@ import (
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // Cell is one place of a list: text in a role, or a drawing.
@@ -31,10 +32,10 @@ type List struct {
 	Selected string // ID
 	SortBy   int    // column, -1 for the order given
 	Reverse  bool
-	Filter   string
-	// Shown are the titles of the columns that are drawn, in their order; empty
+	filter   string
+	// shown are the titles of the columns that are drawn, in their order; empty
 	// for all as they come. A column without a title is always drawn, in front.
-	Shown []string
+	shown []string
 
 	offset  int
 	shift   int      // columns behind the first that are scrolled away
@@ -48,7 +49,7 @@ type List struct {
 
 // Draw draws the header, if there is room for two rows, and the rows that fit.
 // What does not fit is for the caller to say, by [List.Range].
-func (l *List) Draw(r terminal.Region, v View, columns []Column, rows []Row) {
+func (l *List) Draw(r terminal.Region, v view.Context, columns []Column, rows []Row) {
 	all := len(rows)
 	l.know(columns)
 	rows = l.arrange(columns, rows)
@@ -68,7 +69,7 @@ func (l *List) Draw(r terminal.Region, v View, columns []Column, rows []Row) {
 		l.header(r, v, columns, cols, widths)
 	}
 	if len(rows) == 0 && all > 0 {
-		v.putIn(r, 0, y, w, "Nothing matches /"+l.Filter+"; esc shows all.", themes.Muted)
+		v.PutIn(r, 0, y, w, "Nothing matches /"+l.filter+"; esc shows all.", themes.Muted)
 	}
 	names := shortNames(columns, cols, widths, rows, v.ASCII)
 	for i := l.offset; i < len(rows) && i < l.offset+l.visible; i++ {
@@ -82,32 +83,20 @@ func (l *List) Draw(r terminal.Region, v View, columns []Column, rows []Row) {
 			case cell.Draw != nil:
 				cell.Draw(r.Region(terminal.Rect{X: x, Y: y, W: widths[k], H: 1}))
 			case columns[c].IDs:
-				place(r, x, y, widths[k], names[i], columns[c].Right, v.style(cell.Role), v.ASCII)
+				place(r, x, y, widths[k], names[i], columns[c].Right, v.Style(cell.Role), v.ASCII)
 			default:
-				place(r, x, y, widths[k], cell.Text, columns[c].Right, v.style(cell.Role), v.ASCII)
+				place(r, x, y, widths[k], cell.Text, columns[c].Right, v.Style(cell.Role), v.ASCII)
 			}
 			x += widths[k] + 1
 		}
 		if rows[i].ID == l.Selected {
-			r.Shade(terminal.Rect{Y: y, W: w, H: 1}, v.inHand())
+			r.Shade(terminal.Rect{Y: y, W: w, H: 1}, v.SelectionStyle())
 		}
 		y++
 	}
 }
 
-// inHand is the look of the row in hand: plain to see in the pane that has the
-// keys, quieter in the others.
-func (v View) inHand() terminal.Style {
-	switch {
-	case v.Focused:
-		return v.style(themes.Selection)
-	case v.Palette.Colorless():
-		return terminal.Style{Attr: themes.Underline}
-	}
-	return terminal.Style{BG: v.Palette.Color(themes.Selection)}
-}
-
-func (l *List) header(r terminal.Region, v View, columns []Column, cols, widths []int) {
+func (l *List) header(r terminal.Region, v view.Context, columns []Column, cols, widths []int) {
 	x := 0
 	for i, c := range cols {
 		title := columns[c].Title
@@ -117,7 +106,7 @@ func (l *List) header(r terminal.Region, v View, columns []Column, cols, widths 
 		if part := l.part(v.ASCII); columns[c].IDs && part != "" && terminal.Width(title)+1+len(part) <= widths[i]+1 {
 			title += " " + part
 		}
-		place(r, x, 0, widths[i], title, columns[c].Right, v.style(themes.Dim), v.ASCII)
+		place(r, x, 0, widths[i], title, columns[c].Right, v.Style(themes.Dim), v.ASCII)
 		x += widths[i] + 1
 	}
 }
@@ -238,8 +227,8 @@ func (l *List) Current() string {
 
 // arrange filters and sorts.
 func (l *List) arrange(columns []Column, rows []Row) []Row {
-	if l.Filter != "" {
-		f := parseFilter(l.Filter, columns)
+	if l.filter != "" {
+		f := parseFilter(l.filter, columns)
 		rows = slices.DeleteFunc(slices.Clone(rows), func(row Row) bool { return !f.matches(row) })
 	}
 	if l.SortBy < 0 {
@@ -300,7 +289,7 @@ func (l *List) keepInView() {
 
 // place draws text in a column of the given width.
 func place(r terminal.Region, x, y, width int, text string, right bool, s terminal.Style, ascii bool) {
-	text = Words(text, ascii)
+	text = view.Words(text, ascii)
 	if right {
 		if w := terminal.Width(text); w < width {
 			x, width = x+width-w, w

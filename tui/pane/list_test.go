@@ -14,6 +14,7 @@ import (
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 var fruit = []Column{{Title: "name", IDs: true}, {Title: "kW", Width: 6, Right: true}}
@@ -31,8 +32,8 @@ func rowsOf(names string) []Row {
 	return rows
 }
 
-func shown(l *List, v View, names string, h int) []string {
-	g := drawn(v, 20, h, func(r terminal.Region, v View) { l.Draw(r, v, fruit, rowsOf(names)) })
+func shown(l *List, v view.Context, names string, h int) []string {
+	g := drawn(v, 20, h, func(r terminal.Region, v view.Context) { l.Draw(r, v, fruit, rowsOf(names)) })
 	var out []string
 	for i, line := range strings.Split(picture.Text(g), "\n") {
 		if f := strings.Fields(line); i > 0 && len(f) > 0 {
@@ -54,9 +55,9 @@ func TestListSortsAndFilters(t *testing.T) {
 		{"by name, falling", List{SortBy: 0, Reverse: true}, "x pear fig apple"},
 		{"by number, missing last", List{SortBy: 1}, "pear apple fig x"},
 		{"by number, falling, missing last", List{SortBy: 1, Reverse: true}, "fig apple pear x"},
-		{"filtered", List{SortBy: -1, Filter: "P"}, "pear apple"},
-		{"by two words", List{SortBy: -1, Filter: "p 20"}, "apple"},
-		{"nothing matches", List{SortBy: -1, Filter: "zz"}, "Nothing"},
+		{"filtered", List{SortBy: -1, filter: "P"}, "pear apple"},
+		{"by two words", List{SortBy: -1, filter: "p 20"}, "apple"},
+		{"nothing matches", List{SortBy: -1, filter: "zz"}, "Nothing"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if d := cmp.Diff(strings.Fields(tt.want), shown(&tt.list, v, "pear apple x fig", 8)); d != "" {
@@ -196,7 +197,7 @@ func TestWrap(t *testing.T) {
 		{"日本", 1, []string{"日", "本"}},
 		{"x", 0, nil},
 	} {
-		if d := cmp.Diff(tt.want, wrap(tt.text, tt.width)); d != "" {
+		if d := cmp.Diff(tt.want, view.Wrap(tt.text, tt.width)); d != "" {
 			t.Errorf("%q in %d: %s", tt.text, tt.width, d)
 		}
 	}
@@ -206,7 +207,7 @@ func TestWrapLosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := terminal.Printable(rapid.String().Draw(t, "text"))
 		width := rapid.IntRange(2, 40).Draw(t, "width")
-		lines := wrap(text, width)
+		lines := view.Wrap(text, width)
 		for _, line := range lines {
 			if terminal.Width(line) > width {
 				t.Fatalf("%q takes %d of %d cells", line, terminal.Width(line), width)

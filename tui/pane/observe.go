@@ -12,14 +12,16 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // Observe shows the site's day: power against forecast and clear sky, the heat
 // map of the units, the units and the alarms.
 type Observe struct {
+	view.Base
 	// Request makes the request of package screen for an action on alarms; nil
 	// makes none.
-	Request func(a keymap.Action, alerts []api.Alert, v View) any
+	Request func(a keymap.Action, alerts []api.Alert) view.Request
 
 	units    List
 	alarms   AlarmList
@@ -42,8 +44,14 @@ func NewObserve() *Observe {
 	return &Observe{units: List{SortBy: -1}, alarms: NewAlarmList()}
 }
 
-// Needs are what the pane shows.
-func (o *Observe) Needs(v View) []state.Need {
+// Title names the pane.
+func (o *Observe) Title() string { return view.Observe }
+
+// Scope is that of the pane's own keys.
+func (o *Observe) Scope() keymap.Scope { return keymap.InObserve }
+
+// Queries are what the pane shows.
+func (o *Observe) Queries(v view.Context) []state.Need {
 	needs := []state.Need{
 		{Query: state.QueryDay, Period: 5 * time.Second},
 		{Query: state.QueryForecast, Period: 15 * time.Second},
@@ -61,22 +69,9 @@ func (o *Observe) Needs(v View) []state.Need {
 	return needs
 }
 
-// Filter is the filter of the list that has the keys.
-func (o *Observe) Filter() string { return o.list().Filter }
-
-// SetFilter narrows the list that has the keys.
-func (o *Observe) SetFilter(s string) { o.list().Filter = s }
-
-func (o *Observe) list() *List {
-	if o.onAlarms {
-		return &o.alarms.List
-	}
-	return &o.units
-}
-
 // follow forgets what was about another site, and keeps which alerts are
 // something to do.
-func (o *Observe) follow(v View) {
+func (o *Observe) follow(v view.Context) {
 	if o.site != v.Site {
 		o.site, o.window, o.onAlarms, o.shownAt = v.Site, window{}, false, time.Time{}
 	}
@@ -95,7 +90,7 @@ func (o *Observe) follow(v View) {
 const staleAfter = 2 * time.Minute
 
 // Draw draws chart, heat map, units and alarms in what room there is.
-func (o *Observe) Draw(r terminal.Region, v View) {
+func (o *Observe) Draw(r terminal.Region, v view.Context) {
 	o.unitsAt, o.alarmsAt, o.heatAt, o.chartAt = terminal.Rect{}, terminal.Rect{}, terminal.Rect{}, terminal.Rect{}
 	o.follow(v)
 	if v.Site.PastDate.IsZero() {
@@ -104,34 +99,34 @@ func (o *Observe) Draw(r terminal.Region, v View) {
 	}
 	w, h := r.Size()
 	past := v.Site.Past
-	v.putIn(r, 0, 0, w, v.Site.PastDate.Format("Mon 02 Jan 2006")+v.separator()+"← → another day, esc today", themes.Accent)
+	v.PutIn(r, 0, 0, w, v.Site.PastDate.Format("Mon 02 Jan 2006")+v.Separator()+"← → another day, esc today", themes.Accent)
 	r = r.Region(terminal.Rect{Y: 1, W: w, H: h - 1})
 	face := past.Face(v.Now, 24*time.Hour, len(past.Data.Units) == 0)
-	if !v.face(r, face, past.Err, past.FailedSince, past.NextTry, "that day's telemetry", "Nothing was reported on that day. "+o.lastData(v)) {
+	if !drawPlaceholder(v, r, face, past.Err, past.FailedSince, past.NextTry, "that day's telemetry", "Nothing was reported on that day. "+o.lastData(v)) {
 		o.drawDay(r, v, 1)
 	}
 }
 
-func (o *Observe) drawToday(r terminal.Region, v View) {
+func (o *Observe) drawToday(r terminal.Region, v view.Context) {
 	day := v.Site.Day
 	face := day.Face(v.Now, staleAfter, len(day.Data.Units) == 0)
 	if face == state.Empty {
 		o.drawExpected(r, v)
 		return
 	}
-	if v.face(r, face, day.Err, day.FailedSince, day.NextTry, "the day's telemetry", "") {
+	if drawPlaceholder(v, r, face, day.Err, day.FailedSince, day.NextTry, "the day's telemetry", "") {
 		o.drawAlarmsBelow(r, v, 4)
 		return
 	}
 	if face == state.Stale {
-		r = v.aged(r, "These values are", day.At, day.Err)
+		r = drawAge(v, r, "These values are", day.At, day.Err)
 	}
 	o.drawDay(r, v, 0)
 }
 
 // drawExpected is today without telemetry: what the forecast expects of it, and
 // the way to the newest data.
-func (o *Observe) drawExpected(r terminal.Region, v View) {
+func (o *Observe) drawExpected(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	words := "Nothing was reported today. " + o.lastData(v)
 	if v.Site.Summary.Data.LastUpdated.IsZero() {
@@ -146,20 +141,20 @@ func (o *Observe) drawExpected(r terminal.Region, v View) {
 	}
 	if len(v.Site.Forecast.Data.Today) > 0 && h-y > 6 {
 		o.chart.chart.Events = nil
-		o.chart.draw(r.Region(terminal.Rect{Y: y + 1, W: w, H: min(h-y-1, max(h/2, 10))}), v, v.day(), 0, window{})
+		o.chart.draw(r.Region(terminal.Rect{Y: y + 1, W: w, H: min(h-y-1, max(h/2, 10))}), v, v.Day(), 0, window{})
 	}
 }
 
 // drawDay draws a day with telemetry. above is how many rows of the pane stand
 // above r.
-func (o *Observe) drawDay(r terminal.Region, v View, above int) {
+func (o *Observe) drawDay(r terminal.Region, v view.Context, above int) {
 	w, h := r.Size()
 	if words := o.lookWords(v); words != "" && h > 8 {
-		v.putIn(r, 0, 0, w, words, themes.Accent)
+		v.PutIn(r, 0, 0, w, words, themes.Accent)
 		r = r.Region(terminal.Rect{Y: 1, W: w, H: h - 1})
 		h, above = h-1, above+1
 	}
-	day, data := v.day(), o.data(v)
+	day, data := v.Day(), o.data(v)
 	p := o.plan(w, h, v, day)
 	margin := 0
 	if p.heat > 0 {
@@ -172,7 +167,7 @@ func (o *Observe) drawDay(r terminal.Region, v View, above int) {
 	area := terminal.Rect{W: w, H: p.chart}
 	o.chartAt = at(area)
 	look := o.lookAt(v, data)
-	from, to := look.span(day.start)
+	from, to := look.span(day.Start)
 	o.chart.chart.Events = o.events(v, from, to)
 	o.chart.draw(r.Region(area), v, data, margin, look)
 	y := p.chart
@@ -204,16 +199,16 @@ func (o *Observe) drawDay(r terminal.Region, v View, above int) {
 }
 
 // lookAt is the time on screen, with what to say where nothing is known of it.
-func (o *Observe) lookAt(v View, data *dayData) window {
+func (o *Observe) lookAt(v view.Context, data *view.DayTable) window {
 	look := o.window
-	if data == v.day() || len(data.total) > 0 {
+	if data == v.Day() || len(data.Total) > 0 {
 		return look
 	}
 	switch span := v.Site.Span; {
 	case span.Err != nil:
-		look.empty = "no answer about these days: " + Words(state.Reason(span.Err), v.ASCII)
+		look.empty = "no answer about these days: " + view.Words(state.Reason(span.Err), v.ASCII)
 	case span.At.IsZero():
-		look.empty = Words("asking for these days …", v.ASCII)
+		look.empty = view.Words("asking for these days …", v.ASCII)
 	default:
 		look.empty = "no data for these days"
 	}
@@ -222,17 +217,17 @@ func (o *Observe) lookAt(v View, data *dayData) window {
 
 // drawLegend says what the colours of the map and the marks on the time axis
 // mean.
-func (o *Observe) drawLegend(r terminal.Region, v View, margin, heat int) {
+func (o *Observe) drawLegend(r terminal.Region, v view.Context, margin, heat int) {
 	w, _ := r.Size()
 	x := margin
 	if heat > 0 {
 		m := &o.heat.heat
 		if seen := m.Visible(heat); seen < len(m.Rows) {
-			v.putIn(r, 0, 0, max(margin-1, 0), fmt.Sprintf("%d of %d", seen, len(m.Rows)), themes.Muted)
+			v.PutIn(r, 0, 0, max(margin-1, 0), fmt.Sprintf("%d of %d", seen, len(m.Rows)), themes.Muted)
 		}
 		x = chart.HeatLegend(r, x, 0, chart.NormalRatio, v.Pen, v.Palette) + 2
 	}
-	v.putPairs(x, w, func(x int, text string, role themes.Role) int { return v.put(r, x, 0, text, role) }, eventWords(v))
+	putPairs(x, w, func(x int, text string, role themes.Role) int { return v.Put(r, x, 0, text, role) }, eventWords(v))
 }
 
 // observePlan shares the rows out.
@@ -241,8 +236,8 @@ type observePlan struct {
 	beside                      bool // units and alarms side by side
 }
 
-func (o *Observe) plan(w, h int, v View, day *dayData) observePlan {
-	active, units := o.alarms.Lines(o.shown), len(day.units)
+func (o *Observe) plan(w, h int, v view.Context, day *view.DayTable) observePlan {
+	active, units := o.alarms.Lines(o.shown), len(day.Units)
 	p := observePlan{beside: w >= 150}
 	var lists int
 	if p.beside {
@@ -275,15 +270,15 @@ func (o *Observe) plan(w, h int, v View, day *dayData) observePlan {
 
 // Strip shows power against its expectation, the day's curve and the worst
 // alarm.
-func (o *Observe) Strip(r terminal.Region, v View) {
+func (o *Observe) Strip(r terminal.Region, v view.Context) {
 	o.follow(v)
 	w, h := r.Size()
 	words := r
 	if h >= 3 && w >= 70 {
-		o.strip.draw(r.Region(terminal.Rect{W: w * 55 / 100, H: h}), v, v.day(), 0, window{})
+		o.strip.draw(r.Region(terminal.Rect{W: w * 55 / 100, H: h}), v, v.Day(), 0, window{})
 		words = r.Region(terminal.Rect{X: w*55/100 + 2, W: w - w*55/100 - 2, H: h})
 	} else if h >= 6 {
-		o.strip.draw(r.Region(terminal.Rect{Y: 3, W: w, H: h - 3}), v, v.day(), 0, window{})
+		o.strip.draw(r.Region(terminal.Rect{Y: 3, W: w, H: h - 3}), v, v.Day(), 0, window{})
 	}
 	w, _ = words.Size()
 	s := v.Site.Summary.Data
@@ -291,25 +286,25 @@ func (o *Observe) Strip(r terminal.Region, v View) {
 	if s.ExpectedPowerKW != nil {
 		line += " of " + Power(*s.ExpectedPowerKW) + " expected"
 	}
-	v.putIn(words, 0, 0, w, line, themes.Text)
-	v.putIn(words, 0, 1, w, fmt.Sprintf("%d of %d units feed in", s.ActiveInverters, s.TotalInverters), themes.Dim)
+	v.PutIn(words, 0, 0, w, line, themes.Text)
+	v.PutIn(words, 0, 1, w, fmt.Sprintf("%d of %d units feed in", s.ActiveInverters, s.TotalInverters), themes.Dim)
 	if len(o.shown) == 0 {
-		v.putIn(words, 0, 2, w, "no alarms", themes.Dim)
+		v.PutIn(words, 0, 2, w, "no alarms", themes.Dim)
 		return
 	}
 	groups := o.alarms.group(o.shown)
 	worst := groups[0].worst()
-	v.priority(words.Region(terminal.Rect{Y: 2, W: min(w, 11), H: 1}), worst.AlertSeverity, worst.State)
+	drawPriority(v, words.Region(terminal.Rect{Y: 2, W: min(w, 11), H: 1}), worst.AlertSeverity, worst.State)
 	more := ""
 	if n := len(groups) - 1; n > 0 {
 		more = fmt.Sprintf(" +%d", n)
 	}
 	what := " " + Family(worst.AlertType) + more
-	v.putIn(words, 12, 2, w-12, v.asset(AlertUnit(worst), max(w-12-terminal.Width(what), 8))+what, themes.Text)
+	v.PutIn(words, 12, 2, w-12, v.ShortID(AlertUnit(worst), max(w-12-terminal.Width(what), 8))+what, themes.Text)
 }
 
 // lastData says when the site's last data came.
-func (o *Observe) lastData(v View) string {
+func (o *Observe) lastData(v view.Context) string {
 	if at := v.Site.Summary.Data.LastUpdated; !at.IsZero() {
 		return "The newest data are of " + When(at.Time, v.SiteNow, v.Site.Zone) + "."
 	}
@@ -318,79 +313,74 @@ func (o *Observe) lastData(v View) string {
 
 // Do moves in the list, takes what it names in hand, acts on alarms, or
 // changes the time on screen.
-func (o *Observe) Do(a keymap.Action, v View) Intent {
+func (o *Observe) Do(a keymap.Action, v view.Context) view.Request {
 	o.follow(v)
 	if o.look(a, v) {
-		return Intent{}
+		return nil
 	}
 	switch a {
 	case keymap.Left, keymap.Right:
 		if !o.window.cursor.IsZero() {
 			o.moveCursor(a == keymap.Right, v)
-			return Intent{}
+			return nil
 		}
 		return o.turn(a == keymap.Right, v)
 	case keymap.OtherList:
 		o.onAlarms = !o.onAlarms
 		if o.onAlarms {
-			return takeAlarm(o.alarms.Chosen())
+			return selectAlarm(o.alarms.Chosen(), "")
 		}
-		return Intent{}
+		return nil
 	case keymap.Acknowledge, keymap.Shelve, keymap.Unshelve:
 		if o.Request == nil {
-			return Intent{}
+			return nil
 		}
-		return Intent{Do: o.Request(a, o.chosen(a, v), v)}
+		return o.Request(a, o.chosen(a, v))
 	case keymap.Open:
 		return o.enter(v)
 	}
 	if o.onAlarms {
 		if o.alarms.DoAlarms(a) && a != keymap.Sort {
-			return takeAlarm(o.alarms.Chosen())
+			return selectAlarm(o.alarms.Chosen(), "")
 		}
-		return Intent{}
+		return nil
 	}
 	if o.units.Do(a, len(unitColumns)) && moves(a) {
-		return takeUnit(v, o.units.Current())
+		return selectUnit(v, o.units.Current())
 	}
-	return Intent{}
+	return nil
 }
 
 // enter opens a group of alarms, goes on to Orient with one, or looks at a
 // unit closely.
-func (o *Observe) enter(v View) Intent {
+func (o *Observe) enter(v view.Context) view.Request {
 	if o.onAlarms {
 		if o.alarms.DoAlarms(keymap.Open) {
-			return Intent{}
+			return nil
 		}
-		i := takeAlarm(o.alarms.Chosen())
-		if i.Hand != nil {
-			i.Focus = "Orient"
-		}
-		return i
+		return selectAlarm(o.alarms.Chosen(), view.Orient)
 	}
-	i := takeUnit(v, o.units.Current())
-	if i.Hand != nil {
-		i.Action = keymap.OpenUnit
+	if unit := selectUnit(v, o.units.Current()); unit != nil {
+		return view.Batch{unit, view.Run{Action: keymap.OpenUnit}}
 	}
-	return i
+	return nil
 }
 
-func takeUnit(v View, id string) Intent {
+func selectUnit(v view.Context, id string) view.Request {
 	if id == "" {
-		return Intent{}
+		return nil
 	}
-	return Intent{Hand: &Hand{AssetID: id, FindingID: findingOf(v, id)}}
+	return view.Select{Selection: view.Selection{AssetID: id, FindingID: findingOf(v, id)}}
 }
 
 // turn goes a day on or back. From a today without data it goes back to the
 // newest ones.
-func (o *Observe) turn(on bool, v View) Intent {
+func (o *Observe) turn(on bool, v view.Context) view.Request {
 	o.window.from, o.window.to = time.Time{}, time.Time{}
 	past, today := v.Site.PastDate, v.SiteNow.In(v.Site.Zone)
 	switch last := v.Site.Summary.Data.LastUpdated; {
 	case on && past.IsZero():
-		return Intent{Say: "This is today; Decide (3) has the days ahead."}
+		return view.Notify{Text: "This is today; Decide (3) has the days ahead.", Role: themes.Dim}
 	case on:
 		past = past.AddDate(0, 0, 1)
 	case past.IsZero() && len(v.Site.Day.Data.Units) == 0 && !last.IsZero():
@@ -400,26 +390,21 @@ func (o *Observe) turn(on bool, v View) Intent {
 	default:
 		past = past.AddDate(0, 0, -1)
 	}
-	if y, m, d := past.Date(); !time.Date(y, m, d, 0, 0, 0, 0, v.Site.Zone).Before(midnightOf(today)) {
+	if y, m, d := past.Date(); !time.Date(y, m, d, 0, 0, 0, 0, v.Site.Zone).Before(view.MidnightOf(today)) {
 		past = time.Time{}
 	}
-	return Intent{Day: &past}
-}
-
-func midnightOf(t time.Time) time.Time {
-	y, m, d := t.Date()
-	return time.Date(y, m, d, 0, 0, 0, 0, t.Location())
+	return view.ShowDay{Day: past}
 }
 
 // Click takes what is clicked in hand: a unit, an alarm, or a time.
-func (o *Observe) Click(x, y int, v View) Intent {
+func (o *Observe) Click(x, y int, v view.Context) view.Request {
 	switch {
 	case o.unitsAt.Contains(x, y) && o.units.Click(y-o.unitsAt.Y):
 		o.onAlarms = false
-		return takeUnit(v, o.units.Current())
+		return selectUnit(v, o.units.Current())
 	case o.heatAt.Contains(x, y):
 		if i := o.heat.heat.RowAt(y-o.heatAt.Y, o.heatAt.H); i >= 0 {
-			return takeUnit(v, v.day().units[i].AssetID)
+			return selectUnit(v, v.Day().Units[i].AssetID)
 		}
 	case o.chartAt.Contains(x, y):
 		if at, ok := o.chart.chart.TimeAt(x - o.chartAt.X); ok {
@@ -427,18 +412,18 @@ func (o *Observe) Click(x, y int, v View) Intent {
 		}
 	case o.alarmsAt.Contains(x, y) && o.alarms.Click(y-o.alarmsAt.Y-1):
 		o.onAlarms = true
-		return takeAlarm(o.alarms.Chosen())
+		return selectAlarm(o.alarms.Chosen(), "")
 	}
-	return Intent{}
+	return nil
 }
 
 // Wheel moves in the list under it, or changes the time on screen around it.
-func (o *Observe) Wheel(x, y, by int, v View) Intent {
+func (o *Observe) Wheel(x, y, by int, v view.Context) view.Request {
 	if o.chartAt.Contains(x, y) || o.heatAt.Contains(x, y) {
 		if at, ok := o.chart.chart.TimeAt(x - o.chartAt.X); ok {
-			o.window.zoom(by, dayOf(v), at, midnightOf(v.SiteNow).AddDate(0, 0, aheadDays))
+			o.window.zoom(by, dayOf(v), at, view.MidnightOf(v.SiteNow).AddDate(0, 0, aheadDays))
 		}
-		return Intent{}
+		return nil
 	}
 	o.onAlarms = o.alarmsAt.Contains(x, y)
 	if by > 0 {
@@ -457,9 +442,9 @@ func (o *Observe) Help() [][2]string {
 }
 
 // Export is the units' day on screen, one row a record.
-func (o *Observe) Export(v View) [][]string {
+func (o *Observe) Export(v view.Context) [][]string {
 	rows := [][]string{{"timestamp (UTC)", "asset_id", "power (kW)", "energy (kWh)", "inverter_state"}}
-	for _, u := range shownDay(v).Units {
+	for _, u := range view.ShownDay(v).Units {
 		for _, r := range u.Records {
 			rows = append(rows, []string{r.Timestamp.String(), u.AssetID, number(r.Power), number(r.KWh), strconv.Itoa(r.InverterState)})
 		}
@@ -472,4 +457,13 @@ func number(v float64) string {
 		return ""
 	}
 	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
+// Lists are the units and the alarms.
+func (o *Observe) Lists() view.Lists {
+	active := &o.units
+	if o.onAlarms {
+		active = &o.alarms.List
+	}
+	return view.Lists{All: map[string]view.List{"units": &o.units, "alarms": &o.alarms.List}, Active: active}
 }

@@ -9,18 +9,19 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // chosen are the alarms that an action is about: those of the chosen line, or
 // of the unit in hand, which the action may change.
-func (o *Observe) chosen(a keymap.Action, v View) []api.Alert {
+func (o *Observe) chosen(a keymap.Action, v view.Context) []api.Alert {
 	var out []api.Alert
 	of := v.Site.Alerts.Data.Alerts
 	if o.onAlarms && a != keymap.Unshelve {
 		of = o.alarms.Chosen()
 	}
 	for _, alert := range of {
-		about := o.onAlarms && a != keymap.Unshelve || v.Hand.AssetID != "" && slices.Contains(unitsOfAlert(alert), v.Hand.AssetID)
+		about := o.onAlarms && a != keymap.Unshelve || v.Selection.AssetID != "" && slices.Contains(unitsOfAlert(alert), v.Selection.AssetID)
 		if about && MayMove(a, alert) {
 			out = append(out, alert)
 		}
@@ -41,8 +42,8 @@ func MayMove(a keymap.Action, alert api.Alert) bool {
 	return false
 }
 
-// Why is why an action on alarms is not possible.
-func (o *Observe) Why(a keymap.Action, v View) string {
+// Disabled returns why an action on alarms is not possible.
+func (o *Observe) Disabled(a keymap.Action, v view.Context) string {
 	o.follow(v)
 	switch a {
 	case keymap.Acknowledge, keymap.Shelve, keymap.Unshelve:
@@ -66,22 +67,23 @@ func WhyNoMove(a keymap.Action) string {
 	return "nothing chosen here is shelved"
 }
 
-// takeAlarm takes the first of the alarms of a line in hand.
-func takeAlarm(alerts []api.Alert) Intent {
+// selectAlarm selects the first of the alarms of a line, and goes to a pane
+// unless focus is empty.
+func selectAlarm(alerts []api.Alert, focus string) view.Request {
 	if len(alerts) == 0 {
-		return Intent{}
+		return nil
 	}
 	a := alerts[0]
-	hand := Hand{AssetID: a.AssetID, FindingID: summaryOf(a)}
+	hand := view.Selection{AssetID: a.AssetID, FindingID: summaryOf(a)}
 	if units := unitsOfAlert(a); hand.AssetID == "" && len(units) > 0 {
 		hand.AssetID = units[0]
 	}
-	return Intent{Hand: &hand}
+	return view.Select{Selection: hand, Focus: focus}
 }
 
 // drawAlarmsBelow lists the alarms at the bottom of a pane that has no day to
 // show, below y: they are known whether or not telemetry comes.
-func (o *Observe) drawAlarmsBelow(r terminal.Region, v View, y int) bool {
+func (o *Observe) drawAlarmsBelow(r terminal.Region, v view.Context, y int) bool {
 	w, h := r.Size()
 	rows := min(o.alarms.Lines(o.shown)+2, h/2)
 	if len(o.shown) == 0 || rows < 3 || h-rows < y+1 {
@@ -94,7 +96,7 @@ func (o *Observe) drawAlarmsBelow(r terminal.Region, v View, y int) bool {
 
 // drawAlarms lists the alarms that are something to do, those of one cause in
 // one line, and says how many are out of sight.
-func (o *Observe) drawAlarms(r terminal.Region, v View) {
+func (o *Observe) drawAlarms(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	alerts := v.Site.Alerts
 	counts := alerts.Data.Counts
@@ -108,7 +110,7 @@ func (o *Observe) drawAlarms(r terminal.Region, v View) {
 		}
 	}
 	if len(o.shown) == 0 {
-		v.heading(r, 0, "Alarms", hidden...)
+		v.Heading(r, 0, "Alarms", hidden...)
 		text := "None: nothing abnormal is known of this site."
 		switch {
 		case alerts.At.IsZero() && alerts.Err != nil:
@@ -116,7 +118,7 @@ func (o *Observe) drawAlarms(r terminal.Region, v View) {
 		case alerts.At.IsZero():
 			text = "Asking for alarms …"
 		}
-		v.putIn(r, 0, 1, w, text, themes.Dim)
+		v.PutIn(r, 0, 1, w, text, themes.Dim)
 		return
 	}
 	risk := 0.0
@@ -131,5 +133,5 @@ func (o *Observe) drawAlarms(r terminal.Region, v View) {
 	if alerts.Err != nil {
 		notes = append(notes, state.Age(v.Now.Sub(alerts.At))+" old")
 	}
-	v.heading(r, 0, "Alarms", append(notes, o.alarms.Range())...)
+	v.Heading(r, 0, "Alarms", append(notes, o.alarms.Range())...)
 }

@@ -15,6 +15,7 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // faces are a site in each of the five, as Observe and what stands beside it
@@ -57,7 +58,7 @@ func TestObserveLooks(t *testing.T) {
 			picture.Looks(t, fmt.Sprintf("observe/%s-%dx%d", face, size.w, size.h), func(p *terminal.Palette) *terminal.Grid {
 				v := viewOf(t, site())
 				v.Palette = p
-				v.Hand = Hand{AssetID: "INV-03", FindingID: "f-dead"}
+				v.Selection = view.Selection{AssetID: "INV-03", FindingID: "f-dead"}
 				return drawn(v, size.w, size.h, NewObserve().Draw)
 			})
 		}
@@ -66,7 +67,7 @@ func TestObserveLooks(t *testing.T) {
 
 // What a person sees while they look at a time, and during a flood.
 func TestObserveInUse(t *testing.T) {
-	past := state.Day{Start: midnightOf(noon.In(plant.New().Zone)).AddDate(0, 0, -1)}
+	past := state.Day{Start: view.MidnightOf(noon.In(plant.New().Zone)).AddDate(0, 0, -1)}
 	for name, tt := range map[string]struct {
 		keys         []keymap.Action
 		flood, quiet bool
@@ -104,8 +105,8 @@ func TestObserveInUse(t *testing.T) {
 				o := NewObserve()
 				drawn(v, size.w, size.h, o.Draw)
 				for _, a := range tt.keys {
-					if i := o.Do(a, v); i.Hand != nil {
-						v.Hand = *i.Hand
+					if i, ok := o.Do(a, v).(view.Select); ok {
+						v.Selection = i.Selection
 					}
 				}
 				return drawn(v, size.w, size.h, o.Draw)

@@ -11,6 +11,7 @@ import (
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // orderKeys are the keys of the moves of an order, by the service's actions.
@@ -120,7 +121,7 @@ var board = []string{api.OrderInProgress, api.OrderOnHold, api.OrderPending}
 // byUrgency are the orders as they stand on the board: what is late first, the
 // longest at the top; then by state, each by what is due first; then those that
 // ended, as the service lists them.
-func byUrgency(v View) []api.Order {
+func byUrgency(v view.Context) []api.Order {
 	out := slices.Clone(v.Site.Orders.Data)
 	slices.SortStableFunc(out, func(a, b api.Order) int {
 		x, y := openOrder(a), openOrder(b)
@@ -145,17 +146,17 @@ func byUrgency(v View) []api.Order {
 
 // CurrentOrder is the order in hand, else an open one of the finding or the
 // unit in hand, else the most urgent one; the zero order when there is none.
-func CurrentOrder(v View) api.Order {
+func CurrentOrder(v view.Context) api.Order {
 	if v.Site == nil || len(v.Site.Orders.Data) == 0 {
 		return api.Order{}
 	}
 	orders := byUrgency(v)
 	for _, is := range []func(api.Order) bool{
-		func(o api.Order) bool { return o.OrderID == v.Hand.OrderID },
+		func(o api.Order) bool { return o.OrderID == v.Selection.OrderID },
 		func(o api.Order) bool {
-			return v.Hand.FindingID != "" && o.SummaryID == v.Hand.FindingID && openOrder(o)
+			return v.Selection.FindingID != "" && o.SummaryID == v.Selection.FindingID && openOrder(o)
 		},
-		func(o api.Order) bool { return o.AssetID == v.Hand.AssetID && openOrder(o) },
+		func(o api.Order) bool { return o.AssetID == v.Selection.AssetID && openOrder(o) },
 	} {
 		if i := slices.IndexFunc(orders, is); i >= 0 {
 			return orders[i]
@@ -166,7 +167,7 @@ func CurrentOrder(v View) api.Order {
 
 // KnownOrder is an order as it is known best: parts and history come a moment
 // after it was chosen.
-func KnownOrder(v View, o api.Order) api.Order {
+func KnownOrder(v view.Context, o api.Order) api.Order {
 	if v.Site == nil {
 		return o
 	}
@@ -178,12 +179,12 @@ func KnownOrder(v View, o api.Order) api.Order {
 
 // DrawOrder draws an order whole and answers the rows it took. Parts and
 // history come with the details, a moment after the order was chosen.
-func DrawOrder(r terminal.Region, v View, o api.Order) int {
+func DrawOrder(r terminal.Region, v view.Context, o api.Order) int {
 	o = KnownOrder(v, o)
 	w, _ := r.Size()
-	what := "  " + orderWords(o) + v.separator() + OrderStatus(o.Status) + v.separator() + o.Priority
-	x := v.putIn(r, 0, 0, w, v.asset(o.AssetID, max(w-terminal.Width(what), 10)), themes.Title)
-	v.putIn(r, x, 0, w-x, what, themes.Title)
+	what := "  " + orderWords(o) + v.Separator() + OrderStatus(o.Status) + v.Separator() + o.Priority
+	x := v.PutIn(r, 0, 0, w, v.ShortID(o.AssetID, max(w-terminal.Width(what), 10)), themes.Title)
+	v.PutIn(r, x, 0, w-x, what, themes.Title)
 	y := 1 + drawMoves(r, v, 1, o)
 	y = v.Paragraph(r, 0, y, orderFacts(v, o), themes.Text)
 	for _, line := range o.Warnings {
@@ -193,7 +194,7 @@ func DrawOrder(r terminal.Region, v View, o api.Order) int {
 	y = drawClocks(r, v, y, o)
 	y = drawPauses(r, v, y, o)
 	if len(o.Parts) > 0 {
-		v.heading(r, y, "Parts")
+		v.Heading(r, y, "Parts")
 		y = drawParts(r, v, y+1, o)
 	}
 	y = drawWayOf(r, v, y, o)
@@ -201,7 +202,7 @@ func DrawOrder(r terminal.Region, v View, o api.Order) int {
 		y = v.Paragraph(r, 0, y, told, themes.Dim)
 	}
 	if len(o.History) > 0 {
-		v.heading(r, y, "History")
+		v.Heading(r, y, "History")
 		y++
 		for _, m := range slices.Backward(o.History) {
 			line := When(m.At.Time, v.SiteNow, v.Site.Zone) + "  " + OrderStatus(m.To) + ", " + m.Actor
@@ -221,8 +222,8 @@ var verification = map[string]string{
 
 // drawMoves draws the keys of the moves that are possible, and answers the
 // rows it took.
-func drawMoves(r terminal.Region, v View, y int, o api.Order) int {
-	if v.WriteWhy != "" {
+func drawMoves(r terminal.Region, v view.Context, y int, o api.Order) int {
+	if v.ReadOnly != "" {
 		return 0
 	}
 	w, _ := r.Size()
@@ -236,8 +237,8 @@ func drawMoves(r terminal.Region, v View, y int, o api.Order) int {
 		if need := terminal.Width(key) + 1 + terminal.Width(e.Footer); x > 0 && x+need > w {
 			x, y = 0, y+1
 		}
-		x = v.putIn(r, x, y, w-x, key, themes.Key)
-		x = v.putIn(r, x, y, w-x, " "+e.Footer, themes.Dim) + 2
+		x = v.PutIn(r, x, y, w-x, key, themes.Key)
+		x = v.PutIn(r, x, y, w-x, " "+e.Footer, themes.Dim) + 2
 	}
 	if x == 0 {
 		return 0
@@ -246,7 +247,7 @@ func drawMoves(r terminal.Region, v View, y int, o api.Order) int {
 }
 
 // orderFacts are who does an order, when and for how long.
-func orderFacts(v View, o api.Order) string {
+func orderFacts(v view.Context, o api.Order) string {
 	who := "assigned to nobody"
 	if o.AssignedTechnician != api.TechnicianUnassigned {
 		who = o.AssignedTechnician
@@ -268,13 +269,13 @@ func orderFacts(v View, o api.Order) string {
 }
 
 // drawClocks draws when an order should come to what, and when it did.
-func drawClocks(r terminal.Region, v View, y int, o api.Order) int {
+func drawClocks(r terminal.Region, v view.Context, y int, o api.Order) int {
 	c := o.Clocks
 	note := ""
 	if c.PausedMinutes > 0 || c.Paused {
 		note = fmt.Sprintf("stopped for %s", coarse(time.Duration(c.PausedMinutes)*time.Minute))
 	}
-	v.heading(r, y, "Clocks", note)
+	v.Heading(r, y, "Clocks", note)
 	for _, row := range []struct {
 		name     string
 		due, was api.Time
@@ -289,15 +290,15 @@ func drawClocks(r terminal.Region, v View, y int, o api.Order) int {
 		case openOrder(o) && v.SiteNow.After(row.due.Time):
 			words, role = words+", late "+coarse(v.SiteNow.Sub(row.due.Time)), themes.Warning
 		}
-		v.put(r, 0, y, row.name, themes.Dim)
+		v.Put(r, 0, y, row.name, themes.Dim)
 		w, _ := r.Size()
-		v.putIn(r, 9, y, w-9, words, role)
+		v.PutIn(r, 9, y, w-9, words, role)
 	}
 	return y + 1
 }
 
 // drawParts draws what an order takes, and what is short of it.
-func drawParts(r terminal.Region, v View, y int, o api.Order) int {
+func drawParts(r terminal.Region, v view.Context, y int, o api.Order) int {
 	w, _ := r.Size()
 	for _, p := range o.Parts {
 		words, role := fmt.Sprintf("%d reserved", p.Reserved), themes.Dim
@@ -310,10 +311,10 @@ func drawParts(r terminal.Region, v View, y int, o api.Order) int {
 		case !openOrder(o):
 			words = fmt.Sprintf("%d used", p.Used)
 		}
-		v.put(r, 0, y, fmt.Sprintf("%3d", p.Quantity), themes.Text)
+		v.Put(r, 0, y, fmt.Sprintf("%3d", p.Quantity), themes.Text)
 		end := w - terminal.Width(words) - 1
-		v.putIn(r, 4, y, end-4, p.Description+"  "+p.PartNumber, themes.Text)
-		v.putIn(r, max(end+1, 4), y, w-max(end+1, 4), words, role)
+		v.PutIn(r, 4, y, end-4, p.Description+"  "+p.PartNumber, themes.Text)
+		v.PutIn(r, max(end+1, 4), y, w-max(end+1, 4), words, role)
 		y++
 	}
 	return y

@@ -10,6 +10,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // waypoint is a station between an alarm and a repair that holds.
@@ -22,7 +23,7 @@ type waypoint struct {
 
 // wayOfOrder are the stations of an order: alarm, finding, plan, order, its
 // end and what the detector said of it, as far as each is known.
-func wayOfOrder(v View, o api.Order) []waypoint {
+func wayOfOrder(v view.Context, o api.Order) []waypoint {
 	var way []waypoint
 	add := func(name string, at api.Time, role themes.Role, format string, args ...any) {
 		way = append(way, waypoint{name, at.Time, fmt.Sprintf(format, args...), role})
@@ -67,12 +68,12 @@ func verifiedWords(ver api.Verification) string {
 }
 
 // drawWayOf draws the stations, a line each.
-func drawWayOf(r terminal.Region, v View, y int, o api.Order) int {
-	v.heading(r, y, "From alarm to proof")
+func drawWayOf(r terminal.Region, v view.Context, y int, o api.Order) int {
+	v.Heading(r, y, "From alarm to proof")
 	y++
 	for _, p := range wayOfOrder(v, o) {
-		v.put(r, 0, y, p.name, themes.Dim)
-		v.put(r, 9, y, When(p.at, v.SiteNow, v.Site.Zone), themes.Dim)
+		v.Put(r, 0, y, p.name, themes.Dim)
+		v.Put(r, 9, y, When(p.at, v.SiteNow, v.Site.Zone), themes.Dim)
 		y = max(v.Paragraph(r, 23, y, p.what, p.role), y+1)
 	}
 	return y
@@ -80,7 +81,7 @@ func drawWayOf(r terminal.Region, v View, y int, o api.Order) int {
 
 // drawOutcome says whether the loss stopped once the work was done, and what is
 // proposed; it draws nothing before.
-func drawOutcome(r terminal.Region, v View, y int, o api.Order) int {
+func drawOutcome(r terminal.Region, v view.Context, y int, o api.Order) int {
 	if o.Status == api.OrderCompleted && o.SummaryID != "" {
 		words, role := "Its finding is not in sight any more: the loss has stopped.", themes.Text
 		switch f := findingByID(v, o.SummaryID); {
@@ -128,7 +129,7 @@ func pausesOf(o api.Order) []pause {
 }
 
 // drawPauses draws the holds below the clocks.
-func drawPauses(r terminal.Region, v View, y int, o api.Order) int {
+func drawPauses(r terminal.Region, v view.Context, y int, o api.Order) int {
 	for _, p := range pausesOf(o) {
 		words := When(p.from, v.SiteNow, v.Site.Zone)
 		switch {
@@ -143,14 +144,14 @@ func drawPauses(r terminal.Region, v View, y int, o api.Order) int {
 		} else {
 			words += "; the clocks run on"
 		}
-		v.put(r, 0, y, "held", themes.Dim)
+		v.Put(r, 0, y, "held", themes.Dim)
 		y = max(v.Paragraph(r, 9, y, words, themes.Dim), y+1)
 	}
 	return y
 }
 
 // toldWords are the subscriptions of an order, and whether they hear of it.
-func toldWords(v View, o api.Order) string {
+func toldWords(v view.Context, o api.Order) string {
 	n, bad := 0, 0
 	for _, s := range v.Site.Subscriptions.Data {
 		if s.OrderID != o.OrderID {
@@ -171,7 +172,7 @@ func toldWords(v View, o api.Order) string {
 }
 
 // alarmOf is the alarm of a finding; nil when it is not known.
-func alarmOf(v View, summaryID string) *api.Alert {
+func alarmOf(v view.Context, summaryID string) *api.Alert {
 	for i, a := range v.Site.Alerts.Data.Alerts {
 		if summaryID != "" && a.Metadata != nil && a.Metadata.SummaryID == summaryID {
 			return &v.Site.Alerts.Data.Alerts[i]
@@ -180,7 +181,7 @@ func alarmOf(v View, summaryID string) *api.Alert {
 	return nil
 }
 
-func findingByID(v View, summaryID string) *api.Finding {
+func findingByID(v view.Context, summaryID string) *api.Finding {
 	for i, f := range v.Site.Findings.Data {
 		if summaryID != "" && f.SummaryID == summaryID {
 			return &v.Site.Findings.Data[i]

@@ -12,11 +12,13 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // Orient shows the findings, and of the one in hand what speaks for and
 // against it, its causes, its cost and what to do.
 type Orient struct {
+	view.Base
 	list           List
 	page           Page
 	listAt, pageAt terminal.Rect
@@ -30,8 +32,14 @@ type Orient struct {
 // energy at risk first.
 func NewOrient() *Orient { return &Orient{list: List{SortBy: -1}} }
 
-// Needs are what the pane shows.
-func (o *Orient) Needs(v View) []state.Need {
+// Title names the pane.
+func (o *Orient) Title() string { return view.Orient }
+
+// Scope is that of the pane's own keys.
+func (o *Orient) Scope() keymap.Scope { return keymap.InOrient }
+
+// Queries are what the pane shows.
+func (o *Orient) Queries(v view.Context) []state.Need {
 	needs := []state.Need{{Query: state.QueryFindings, Period: 10 * time.Second}, {Query: state.QueryIssues, Period: time.Minute}, {Query: state.QueryOrders, Period: time.Minute}}
 	if v.Site == nil {
 		return needs
@@ -47,21 +55,15 @@ func (o *Orient) Needs(v View) []state.Need {
 }
 
 // shown is the finding whose details are seen; nil when a unit's are.
-func (o *Orient) shown(v View) *api.Finding {
-	if f := handFinding(v); f != nil || v.Hand.AssetID != "" || len(v.Site.Findings.Data) == 0 {
+func (o *Orient) shown(v view.Context) *api.Finding {
+	if f := handFinding(v); f != nil || v.Selection.AssetID != "" || len(v.Site.Findings.Data) == 0 {
 		return f
 	}
 	return &v.Site.Findings.Data[0]
 }
 
-// Filter is the filter of the findings.
-func (o *Orient) Filter() string { return o.list.Filter }
-
-// SetFilter narrows the findings.
-func (o *Orient) SetFilter(s string) { o.list.Filter = s }
-
 // Draw draws the list and the details, side by side where there is room.
-func (o *Orient) Draw(r terminal.Region, v View) {
+func (o *Orient) Draw(r terminal.Region, v view.Context) {
 	o.listAt, o.pageAt = terminal.Rect{}, terminal.Rect{}
 	findings := v.Site.Findings
 	if o.losses > 0 && len(findings.Data) == 0 && !findings.At.IsZero() { // there is energy also without a fault
@@ -69,15 +71,15 @@ func (o *Orient) Draw(r terminal.Region, v View) {
 		o.drawLosses(r, v, h)
 		return
 	}
-	if v.face(r, findings.Face(v.Now, staleAfter, len(findings.Data) == 0), findings.Err, findings.FailedSince, findings.NextTry, "findings", nothingFound(v)) {
+	if drawPlaceholder(v, r, findings.Face(v.Now, staleAfter, len(findings.Data) == 0), findings.Err, findings.FailedSince, findings.NextTry, "findings", nothingFound(v)) {
 		return
 	}
 	if findings.Face(v.Now, staleAfter, false) == state.Stale {
-		r = v.aged(r, "These findings are", findings.At, findings.Err)
+		r = drawAge(v, r, "These findings are", findings.At, findings.Err)
 	}
 	// A unit without a finding may be in hand: nothing is marked then, and its
 	// day against its peers is shown.
-	o.list.Selected = v.Hand.FindingID
+	o.list.Selected = v.Selection.FindingID
 	w, h := r.Size()
 	rows := min(len(findings.Data)+1, max(h/3, 3))
 	o.listAt = terminal.Rect{W: w, H: rows}
@@ -88,7 +90,7 @@ func (o *Orient) Draw(r terminal.Region, v View) {
 	}
 	o.list.Draw(r.Region(o.listAt), v, findingColumns(v), findingRows(v))
 	if w < 100 && o.pageAt.H > 0 {
-		r.HLine(0, rows, w, terminal.LinesFor(v.ASCII), v.style(themes.Border))
+		r.HLine(0, rows, w, terminal.LinesFor(v.ASCII), v.Style(themes.Border))
 	}
 	if o.pageAt.H < 2 {
 		return
@@ -98,31 +100,31 @@ func (o *Orient) Draw(r terminal.Region, v View) {
 }
 
 // nothingFound says why there is no finding and what can be done.
-func nothingFound(v View) string {
+func nothingFound(v view.Context) string {
 	words := "Nothing abnormal is known of this site. Detection runs by itself when data come in"
-	if v.Hand.AssetID != "" {
-		return words + "; D runs it now on " + v.Hand.AssetID + "."
+	if v.Selection.AssetID != "" {
+		return words + "; D runs it now on " + v.Selection.AssetID + "."
 	}
 	return words + "; with a unit in hand, D runs it now."
 }
 
 // content is what stands beside the list: the finding in hand, the unit in
 // hand, or the worst finding.
-func (o *Orient) content(v View, seen int) (of string, draw func(terminal.Region) int) {
+func (o *Orient) content(v view.Context, seen int) (of string, draw func(terminal.Region) int) {
 	if o.losses > 0 {
 		return "losses", func(r terminal.Region) int { return o.drawLosses(r, v, seen) }
 	}
 	if f := o.shown(v); f != nil {
 		return f.SummaryID, func(r terminal.Region) int { return o.drawFinding(r, v, *f, seen) }
 	}
-	id := v.Hand.AssetID
+	id := v.Selection.AssetID
 	return id, func(r terminal.Region) int { return o.drawUnit(r, v, id) }
 }
 
 // drawUnit draws a unit that no finding holds.
-func (o *Orient) drawUnit(r terminal.Region, v View, id string) int {
+func (o *Orient) drawUnit(r terminal.Region, v view.Context, id string) int {
 	w, _ := r.Size()
-	v.putIn(r, 0, 0, w, v.asset(id, w), themes.Title)
+	v.PutIn(r, 0, 0, w, v.ShortID(id, w), themes.Title)
 	y := v.Paragraph(r, 0, 1, "No finding holds this unit. D runs detection on it; n takes the next finding in hand.", themes.Dim)
 	if w >= 30 && o.chart.draw(r.Region(terminal.Rect{Y: y + 1, W: w, H: 9}), v, id) {
 		y += 10
@@ -130,7 +132,7 @@ func (o *Orient) drawUnit(r terminal.Region, v View, id string) int {
 	return y
 }
 
-func findingColumns(v View) []Column {
+func findingColumns(v view.Context) []Column {
 	unit, what, since := 6, 8, 5
 	for _, f := range v.Site.Findings.Data {
 		unit = max(unit, terminal.Width(unitName(f)))
@@ -152,10 +154,10 @@ func findingWords(f api.Finding) string {
 	return Family(f.FaultFamily) + ", over"
 }
 
-func findingRows(v View) []Row {
+func findingRows(v view.Context) []Row {
 	rows := make([]Row, 0, len(v.Site.Findings.Data))
 	for _, f := range v.Site.Findings.Data {
-		role, text, dim := severityRole(f.SeverityLabel), themes.Text, themes.Dim
+		role, text, dim := SeverityRole(f.SeverityLabel), themes.Text, themes.Dim
 		risk := Power(f.EnergyAtRiskKW)
 		if !f.Active {
 			role, text, dim, risk = themes.Muted, themes.Muted, themes.Muted, ""
@@ -163,7 +165,7 @@ func findingRows(v View) []Row {
 		rows = append(rows, Row{ID: f.SummaryID, Cells: []Cell{
 			{Draw: func(r terminal.Region) {
 				if f.Active {
-					v.severity(r, 0, 0, f.SeverityLabel)
+					DrawSeverity(v, r, 0, 0, f.SeverityLabel)
 				}
 			}, Text: f.SeverityLabel},
 			{Text: unitName(f), Role: text}, {Text: findingWords(f), Role: role},
@@ -176,12 +178,12 @@ func findingRows(v View) []Row {
 
 // drawFinding draws one finding whole and answers the rows it took; seen is
 // how many of them are seen at once.
-func (o *Orient) drawFinding(r terminal.Region, v View, f api.Finding, seen int) int {
+func (o *Orient) drawFinding(r terminal.Region, v view.Context, f api.Finding, seen int) int {
 	w, _ := r.Size()
-	x := v.severity(r, 0, 0, f.SeverityLabel) + 1
+	x := DrawSeverity(v, r, 0, 0, f.SeverityLabel) + 1
 	what := "  " + findingWords(f) + "  " + Percent(f.Confidence) + " sure"
-	x = v.putIn(r, x, 0, w-x, v.asset(unitName(f), max(w-x-terminal.Width(what), 10)), themes.Title)
-	v.putIn(r, x, 0, w-x, what, themes.Title)
+	x = v.PutIn(r, x, 0, w-x, v.ShortID(unitName(f), max(w-x-terminal.Width(what), 10)), themes.Title)
+	v.PutIn(r, x, 0, w-x, what, themes.Title)
 	y := v.Paragraph(r, 0, 1, f.Summary, themes.Text)
 	y = v.Paragraph(r, 0, y, factLine(v, f), themes.Dim)
 	if words := issueWords(v, f); words != "" {
@@ -202,20 +204,20 @@ func (o *Orient) drawFinding(r terminal.Region, v View, f api.Finding, seen int)
 		chart()
 	}
 	if len(f.Evidence) > 0 {
-		v.heading(r, y, "Evidence")
+		v.Heading(r, y, "Evidence")
 		y = drawEvidence(r, v, y+1, f.Evidence)
 	}
 	if len(f.Causes) > 0 {
-		v.heading(r, y, "Causes")
+		v.Heading(r, y, "Causes")
 		y++
 		for _, c := range f.Causes {
-			drawBar(r.Region(terminal.Rect{Y: y, W: 10, H: 1}), v, c.Confidence)
-			v.putIn(r, 11, y, 6, fmt.Sprintf("%3.0f %%", c.Confidence*100), themes.Text)
+			DrawBar(r.Region(terminal.Rect{Y: y, W: 10, H: 1}), v, c.Confidence)
+			v.PutIn(r, 11, y, 6, fmt.Sprintf("%3.0f %%", c.Confidence*100), themes.Text)
 			y = v.Paragraph(r, 18, y, c.Cause, themes.Text)
 		}
 	}
 	if len(f.RecommendedActions) > 0 {
-		v.heading(r, y, "What to do", "enter: when")
+		v.Heading(r, y, "What to do", "enter: when")
 		y = drawActions(r, v, y+1, f.RecommendedActions)
 	}
 	if !early {
@@ -226,7 +228,7 @@ func (o *Orient) drawFinding(r terminal.Region, v View, f api.Finding, seen int)
 }
 
 // drawEvidence draws what speaks for and against, each with its sign.
-func drawEvidence(r terminal.Region, v View, y int, evidence []api.Evidence) int {
+func drawEvidence(r terminal.Region, v view.Context, y int, evidence []api.Evidence) int {
 	for _, e := range evidence {
 		sign, role := "+", themes.Text
 		if !e.For {
@@ -235,14 +237,14 @@ func drawEvidence(r terminal.Region, v View, y int, evidence []api.Evidence) int
 				sign = "-"
 			}
 		}
-		v.put(r, 0, y, sign, role)
+		v.Put(r, 0, y, sign, role)
 		y = max(v.Paragraph(r, 2, y, e.Text, role), y+1)
 	}
 	return y
 }
 
 // factLine is what a finding costs and since when.
-func factLine(v View, f api.Finding) string {
+func factLine(v view.Context, f api.Finding) string {
 	end := v.SiteNow
 	if !f.EndedAt.IsZero() {
 		end = f.EndedAt.Time
@@ -266,19 +268,19 @@ func factLine(v View, f api.Finding) string {
 }
 
 // drawActions draws recommended actions by priority and answers the y after.
-func drawActions(r terminal.Region, v View, y int, actions []api.Action) int {
+func drawActions(r terminal.Region, v view.Context, y int, actions []api.Action) int {
 	rank := map[string]int{api.PriorityHigh: 0, api.PriorityMedium: 1, api.PriorityLow: 2}
 	actions = slices.Clone(actions)
 	slices.SortStableFunc(actions, func(a, b api.Action) int { return rank[a.Priority] - rank[b.Priority] })
 	for _, a := range actions {
-		v.putIn(r, 0, y, 6, a.Priority, themes.Dim)
+		v.PutIn(r, 0, y, 6, a.Priority, themes.Dim)
 		y = max(v.Paragraph(r, 7, y, a.Action, themes.Text), y+1)
 	}
 	return y
 }
 
 // Strip shows the worst findings, a line each.
-func (o *Orient) Strip(r terminal.Region, v View) {
+func (o *Orient) Strip(r terminal.Region, v view.Context) {
 	active := activeFindings(v)
 	w, h := r.Size()
 	if len(active) == 0 {
@@ -286,69 +288,68 @@ func (o *Orient) Strip(r terminal.Region, v View) {
 		if v.Site.Findings.At.IsZero() {
 			words = "asking for findings …"
 		}
-		v.putIn(r, 0, 0, w, words, themes.Dim)
+		v.PutIn(r, 0, 0, w, words, themes.Dim)
 		return
 	}
 	for y := 0; y < h && y < len(active); y++ {
 		f := active[y]
-		x := v.severity(r, 0, y, f.SeverityLabel) + 1
-		words := " " + Family(f.FaultFamily) + v.separator() + Power(f.EnergyAtRiskKW) + " at risk"
+		x := DrawSeverity(v, r, 0, y, f.SeverityLabel) + 1
+		words := " " + Family(f.FaultFamily) + v.Separator() + Power(f.EnergyAtRiskKW) + " at risk"
 		if w >= 70 {
-			words += v.separator() + Energy(f.LostKWh) + " lost since " + When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)
+			words += v.Separator() + Energy(f.LostKWh) + " lost since " + When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)
 		}
-		x = v.putIn(r, x, y, w-x, v.asset(unitName(f), max(w-x-terminal.Width(words), 10)), themes.Text)
-		v.putIn(r, x, y, w-x, words, themes.Dim)
+		x = v.PutIn(r, x, y, w-x, v.ShortID(unitName(f), max(w-x-terminal.Width(words), 10)), themes.Text)
+		v.PutIn(r, x, y, w-x, words, themes.Dim)
 	}
 }
 
 // Do moves through the findings; the finding moved to is in hand. The details
 // have the page keys where they do not fit.
-func (o *Orient) Do(a keymap.Action, v View) Intent {
+func (o *Orient) Do(a keymap.Action, v view.Context) view.Request {
 	switch {
 	case a == keymap.Open:
-		id := v.Hand.FindingID
+		id := v.Selection.FindingID
 		if id == "" {
 			id = o.list.Current()
 		}
-		if h := handOf(v, id); h != nil {
-			return Intent{Hand: h, Focus: "Decide"}
-		}
-		return Intent{}
+		return selectFinding(v, id, view.Decide)
 	case a == keymap.ShowLosses:
 		o.losses = (o.losses + 1) % (len(LossPeriods) + 1)
-		return Intent{Hand: &v.Hand} // the waterfall has its own questions
+		return view.Select{Selection: v.Selection} // the waterfall has its own queries
 	case a == keymap.ModelCard:
-		return Intent{Action: keymap.Models}
+		return view.Run{Action: keymap.Models}
 	case o.page.Do(a):
-		return Intent{}
+		return nil
 	case o.list.Do(a, len(findingColumns(v))) && moves(a):
-		return Intent{Hand: handOf(v, o.list.Current())}
+		return selectFinding(v, o.list.Current(), "")
 	}
-	return Intent{}
+	return nil
 }
 
-func handOf(v View, id string) *Hand {
+// selectFinding selects a finding with its unit, and goes to a pane unless
+// focus is empty.
+func selectFinding(v view.Context, id, focus string) view.Request {
 	for _, f := range v.Site.Findings.Data {
 		if f.SummaryID == id {
-			return &Hand{AssetID: f.AssetID, FindingID: id}
+			return view.Select{Selection: view.Selection{AssetID: f.AssetID, FindingID: id}, Focus: focus}
 		}
 	}
 	return nil
 }
 
 // Click takes the clicked finding in hand.
-func (o *Orient) Click(x, y int, v View) Intent {
+func (o *Orient) Click(x, y int, v view.Context) view.Request {
 	if o.listAt.Contains(x, y) && o.list.Click(y-o.listAt.Y) {
-		return Intent{Hand: handOf(v, o.list.Selected)}
+		return selectFinding(v, o.list.Selected, "")
 	}
-	return Intent{}
+	return nil
 }
 
 // Wheel scrolls the details, or moves in the list.
-func (o *Orient) Wheel(x, y, by int, v View) Intent {
+func (o *Orient) Wheel(x, y, by int, v view.Context) view.Request {
 	if o.pageAt.Contains(x, y) {
 		o.page.Move(2 * by)
-		return Intent{}
+		return nil
 	}
 	if by > 0 {
 		return o.Do(keymap.Down, v)
@@ -366,7 +367,7 @@ func (o *Orient) Help() [][2]string {
 }
 
 // Export is the findings.
-func (o *Orient) Export(v View) [][]string {
+func (o *Orient) Export(v view.Context) [][]string {
 	rows := [][]string{{"summary_id", "asset_id", "fault_family", "severity", "confidence", "active", "started_at (UTC)", "ended_at (UTC)", "energy_at_risk (kW)", "lost (kWh)", "root_cause", "summary"}}
 	for _, f := range v.Site.Findings.Data {
 		ended := ""
@@ -377,4 +378,9 @@ func (o *Orient) Export(v View) [][]string {
 			number(f.EnergyAtRiskKW), number(f.LostKWh), f.RootCause, f.Summary})
 	}
 	return rows
+}
+
+// Lists are the findings.
+func (o *Orient) Lists() view.Lists {
+	return view.Lists{All: map[string]view.List{"findings": &o.list}, Active: &o.list}
 }

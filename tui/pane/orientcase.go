@@ -13,6 +13,7 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // caseRecords bounds the units times hours of an evidence window.
@@ -20,16 +21,16 @@ const caseRecords = 20_000
 
 // caseWindow is what is looked at for a finding: its time with a day before
 // and after, whole days, the last ones where that is too long.
-func caseWindow(v View, f api.Finding) (from, to time.Time) {
+func caseWindow(v view.Context, f api.Finding) (from, to time.Time) {
 	end := v.SiteNow
 	if !f.EndedAt.IsZero() {
 		end = f.EndedAt.Time
 	}
-	to = midnightOf(end.In(v.Site.Zone)).AddDate(0, 0, 2)
-	if tomorrow := midnightOf(v.SiteNow).AddDate(0, 0, 1); to.After(tomorrow) {
+	to = view.MidnightOf(end.In(v.Site.Zone)).AddDate(0, 0, 2)
+	if tomorrow := view.MidnightOf(v.SiteNow).AddDate(0, 0, 1); to.After(tomorrow) {
 		to = tomorrow
 	}
-	from = midnightOf(f.StartedAt.In(v.Site.Zone)).AddDate(0, 0, -1)
+	from = view.MidnightOf(f.StartedAt.In(v.Site.Zone)).AddDate(0, 0, -1)
 	most := min(31, max(3, caseRecords/24/max(len(v.Site.Assets.Data), 1)))
 	if first := to.AddDate(0, 0, -most); from.Before(first) {
 		from = first
@@ -38,7 +39,7 @@ func caseWindow(v View, f api.Finding) (from, to time.Time) {
 }
 
 // caseNeed is the query of a finding's evidence window.
-func caseNeed(v View, f api.Finding) state.Need {
+func caseNeed(v view.Context, f api.Finding) state.Need {
 	from, to := caseWindow(v, f)
 	return state.Need{Query: state.QueryEvidence, Of: state.SpanOf(from, to, v.Site.Zone), Period: 5 * time.Minute}
 }
@@ -48,24 +49,24 @@ func caseNeed(v View, f api.Finding) state.Need {
 type caseChart struct {
 	chart chart.Day
 	strip chart.Heat
-	memo  memo
+	memo  view.DayMemo
 }
 
 // data are the units over the window; nil until they came.
-func (c *caseChart) data(v View, from, to time.Time) *dayData {
+func (c *caseChart) data(v view.Context, from, to time.Time) *view.DayTable {
 	id := state.SpanOf(from, to, v.Site.Zone)
 	if v.Site.Wanted(state.QueryEvidence) != id || v.Site.Evidence.At.IsZero() {
 		return nil
 	}
-	key := memoKey{site: v.Site, spanAt: v.Site.Evidence.At, assetAt: v.Site.Assets.At, of: id}
-	return c.memo.get(key, func() *dayData {
+	key := view.DayKey{Site: v.Site, SpanAt: v.Site.Evidence.At, AssetAt: v.Site.Assets.At, Of: id}
+	return c.memo.Get(key, func() *view.DayTable {
 		day := state.Day{Start: from, End: to}
 		step, _ := state.SpanStep(to.Sub(from))
 		records := map[string][]api.Record{}
 		for _, u := range v.Site.Evidence.Data.Units {
 			records[u.AssetID] = u.Records
 		}
-		return newDayData(v, day.With(records), step)
+		return view.NewDayData(v, day.With(records), step)
 	})
 }
 
@@ -75,23 +76,23 @@ func caseRows(seen int) int { return min(max(seen*2/5, 8), 14) }
 
 // draw draws the finding's unit and answers the rows it took; 0 when there is
 // nothing to draw, as of a whole site.
-func (c *caseChart) draw(r terminal.Region, v View, f api.Finding) int {
+func (c *caseChart) draw(r terminal.Region, v view.Context, f api.Finding) int {
 	from, to := caseWindow(v, f)
 	d := c.data(v, from, to)
 	w, rows := r.Size()
 	if d == nil || w < 30 {
 		return 0
 	}
-	own := slices.IndexFunc(d.units, func(a api.Asset) bool { return a.AssetID == f.AssetID })
-	if own < 0 || d.units[own].CapacityKW <= 0 || len(d.slots[own]) == 0 {
+	own := slices.IndexFunc(d.Units, func(a api.Asset) bool { return a.AssetID == f.AssetID })
+	if own < 0 || d.Units[own].CapacityKW <= 0 || len(d.Slots[own]) == 0 {
 		return 0
 	}
-	top := d.units[own].CapacityKW
-	expected := d.peersOf(own)
+	top := d.Units[own].CapacityKW
+	expected := d.PeersOf(own)
 	c.chart.Lines = append(c.chart.Lines[:0],
-		chart.Line{Name: "median of peers", Points: points(expected, d.start, d.step), Role: themes.P50, Pattern: chart.Dashed},
-		chart.Line{Name: v.asset(f.AssetID, max(w/3, 8)), Points: points(settled(d.slots[own], top), d.start, d.step), Role: themes.Actual})
-	c.chart.Events = append(c.chart.Events[:0], chart.Event{Kind: chart.Raised, At: f.StartedAt.Time, Role: severityRole(f.SeverityLabel)})
+		chart.Line{Name: "median of peers", Points: points(expected, d.Start, d.Step), Role: themes.P50, Pattern: chart.Dashed},
+		chart.Line{Name: v.ShortID(f.AssetID, max(w/3, 8)), Points: points(Settled(d.Slots[own], top), d.Start, d.Step), Role: themes.Actual})
+	c.chart.Events = append(c.chart.Events[:0], chart.Event{Kind: chart.Raised, At: f.StartedAt.Time, Role: SeverityRole(f.SeverityLabel)})
 	if !f.EndedAt.IsZero() {
 		c.chart.Events = append(c.chart.Events, chart.Event{Kind: chart.Cleared, At: f.EndedAt.Time})
 	}
@@ -110,10 +111,10 @@ func (c *caseChart) draw(r terminal.Region, v View, f api.Finding) int {
 const stripMargin = 10
 
 // drawStrip draws how far the unit stood from what its peers made.
-func (c *caseChart) drawStrip(r terminal.Region, v View, d *dayData, own int, from, to time.Time) {
+func (c *caseChart) drawStrip(r terminal.Region, v view.Context, d *view.DayTable, own int, from, to time.Time) {
 	h := &c.strip
 	h.Pen, h.Palette, h.Location, h.From, h.To, h.Start = v.Pen, v.Palette, v.Site.Zone, from, to, from
-	h.Rows = append(h.Rows[:0], chart.HeatRow{Name: "residual", Ratio: points(d.ratios[own], d.start, d.step)})
+	h.Rows = append(h.Rows[:0], chart.HeatRow{Name: "residual", Ratio: points(d.Ratios[own], d.Start, d.Step)})
 	h.Selected, h.Margin, h.Bare = -1, stripMargin, true
 	h.Draw(r)
 }
@@ -123,7 +124,7 @@ const similarShown = 5
 
 // similar are the findings of the same family, those of the same unit first,
 // newest first.
-func similar(v View, f api.Finding) []api.Finding {
+func similar(v view.Context, f api.Finding) []api.Finding {
 	var out []api.Finding
 	for _, other := range v.Site.Findings.Data {
 		if other.SummaryID != f.SummaryID && other.FaultFamily == f.FaultFamily {
@@ -144,7 +145,7 @@ func similar(v View, f api.Finding) []api.Finding {
 
 // turnedOut says what a finding turned out to be, as far as anybody said: what
 // was done about it, else why its issue was closed.
-func turnedOut(v View, f api.Finding) string {
+func turnedOut(v view.Context, f api.Finding) string {
 	for _, o := range v.Site.Orders.Data {
 		if o.SummaryID == f.SummaryID && o.Status == api.OrderCompleted {
 			words := o.CompletionNotes
@@ -169,7 +170,7 @@ func turnedOut(v View, f api.Finding) string {
 }
 
 // IssueOf is the newest issue of a finding; nil without one.
-func IssueOf(v View, findingID string) *api.Issue {
+func IssueOf(v view.Context, findingID string) *api.Issue {
 	if v.Site == nil || findingID == "" {
 		return nil
 	}
@@ -182,13 +183,13 @@ func IssueOf(v View, findingID string) *api.Issue {
 }
 
 // drawSimilar draws similar findings and answers the y after them.
-func drawSimilar(r terminal.Region, v View, y int, f api.Finding) int {
+func drawSimilar(r terminal.Region, v view.Context, y int, f api.Finding) int {
 	list := similar(v, f)
 	if len(list) == 0 {
 		return y
 	}
 	w, _ := r.Size()
-	v.heading(r, y, "Similar findings")
+	v.Heading(r, y, "Similar findings")
 	y++
 	for _, other := range list {
 		end := v.SiteNow
@@ -196,15 +197,15 @@ func drawSimilar(r terminal.Region, v View, y int, f api.Finding) int {
 			end = other.EndedAt.Time
 		}
 		words := fmt.Sprintf("%s, %s, %s lost", When(other.StartedAt.Time, v.SiteNow, v.Site.Zone), lasting(end.Sub(other.StartedAt.Time)), Energy(other.LostKWh))
-		x := v.putIn(r, 0, y, w, v.asset(unitName(other), max(w/3, 8))+"  ", themes.Text)
-		v.putIn(r, x, y, w-x, words, themes.Dim)
+		x := v.PutIn(r, 0, y, w, v.ShortID(unitName(other), max(w/3, 8))+"  ", themes.Text)
+		v.PutIn(r, x, y, w-x, words, themes.Dim)
 		y = max(v.Paragraph(r, 2, y+1, turnedOut(v, other), themes.Text), y+2)
 	}
 	return y
 }
 
 // issueWords say where the issue of a finding stands.
-func issueWords(v View, f api.Finding) string {
+func issueWords(v view.Context, f api.Finding) string {
 	i := IssueOf(v, f.SummaryID)
 	if i == nil || len(i.History) == 0 {
 		return ""
@@ -221,15 +222,15 @@ func issueWords(v View, f api.Finding) string {
 var LossPeriods = []int{7, 30, 90, 365}
 
 // lossWindow are the whole days of a period, up to the last midnight.
-func lossWindow(v View, days int) (from, to time.Time) {
-	to = midnightOf(v.SiteNow)
+func lossWindow(v view.Context, days int) (from, to time.Time) {
+	to = view.MidnightOf(v.SiteNow)
 	return to.AddDate(0, 0, -days), to
 }
 
 // Losses are what findings lost in from..to, by family, most first. A loss is
 // spread evenly over the time of its finding, as the service's key figures have
 // it.
-func Losses(v View, from, to time.Time) (families []string, lostKWh map[string]float64) {
+func Losses(v view.Context, from, to time.Time) (families []string, lostKWh map[string]float64) {
 	lostKWh = map[string]float64{}
 	for _, f := range v.Site.Findings.Data {
 		a, b := f.StartedAt.Time, f.EndedAt.Time
@@ -267,7 +268,7 @@ func Losses(v View, from, to time.Time) (families []string, lostKWh map[string]f
 
 // DrawLosses draws how the energy that sound units would have made became what
 // was measured: a step for each family of faults.
-func DrawLosses(c *chart.Waterfall, r terminal.Region, v View, from, to time.Time, measuredKWh float64) {
+func DrawLosses(c *chart.Waterfall, r terminal.Region, v view.Context, from, to time.Time, measuredKWh float64) {
 	families, lost := Losses(v, from, to)
 	sum := 0.0
 	for _, family := range families {
@@ -298,11 +299,11 @@ func MeasuredKWh(k api.KPIs) float64 {
 }
 
 // drawLosses draws the site's losses over the period that was chosen.
-func (o *Orient) drawLosses(r terminal.Region, v View, seen int) int {
+func (o *Orient) drawLosses(r terminal.Region, v view.Context, seen int) int {
 	w, _ := r.Size()
 	days := LossPeriods[o.losses-1]
 	from, to := lossWindow(v, days)
-	v.heading(r, 0, "Losses of the site", fmt.Sprintf("last %d whole days", days))
+	v.Heading(r, 0, "Losses of the site", fmt.Sprintf("last %d whole days", days))
 	k := v.Site.KPIs
 	measured := math.NaN()
 	if v.Site.Wanted(state.QueryKPIs) == state.SpanOf(from, to, v.Site.Zone) {
@@ -331,15 +332,15 @@ func (o *Orient) drawLosses(r terminal.Region, v View, seen int) int {
 }
 
 // FindingInHand is the finding in hand; nil without one.
-func FindingInHand(v View) *api.Finding {
+func FindingInHand(v view.Context) *api.Finding {
 	if v.Site == nil {
 		return nil
 	}
 	return handFinding(v)
 }
 
-// Why is why one of the pane's own actions is not possible.
-func (o *Orient) Why(a keymap.Action, v View) string {
+// Disabled returns why one of the pane's own actions is not possible.
+func (o *Orient) Disabled(a keymap.Action, v view.Context) string {
 	if a != keymap.TakeIssue && a != keymap.CloseIssue {
 		return ""
 	}

@@ -14,10 +14,11 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // withEvidence answers what a finding's evidence window asks for.
-func withEvidence(v View, f api.Finding) View {
+func withEvidence(v view.Context, f api.Finding) view.Context {
 	p := plant.New()
 	from, to := caseWindow(v, f)
 	store := state.Store{Site: v.Site}
@@ -43,7 +44,7 @@ func TestOrientCaseGolden(t *testing.T) {
 			}{{themes.ControlRoom, themes.TrueColor}, {themes.Daylight, themes.Colors256}} {
 				v := viewOf(t, siteOf(plant.New(), noon))
 				v.Palette = paletteOf(t, look.theme, look.profile)
-				v.Hand = Hand{AssetID: plant.New().UnitID(unit), FindingID: id}
+				v.Selection = view.Selection{AssetID: plant.New().UnitID(unit), FindingID: id}
 				v = withEvidence(v, *handFinding(v))
 				text := picture.Text(drawn(v, size.w, size.h, NewOrient().Draw))
 				texts[text] = true
@@ -61,7 +62,7 @@ func TestOrientCaseGolden(t *testing.T) {
 			o.Do(keymap.ShowLosses, v)
 		}
 		store := state.Store{Site: v.Site}
-		for _, n := range o.Needs(v) {
+		for _, n := range o.Queries(v) {
 			store.Want(n.Query, n.Of)
 		}
 		v.Site.KPIs.Good(plant.New().KPIs(noon), noon)
@@ -145,9 +146,9 @@ func TestOrientWhy(t *testing.T) {
 		"f-over": {"its issue is resolved already", "its issue is resolved already"},
 	} {
 		v := viewOf(t, siteOf(plant.New(), noon))
-		v.Hand = Hand{AssetID: "INV-01", FindingID: id}
+		v.Selection = view.Selection{AssetID: "INV-01", FindingID: id}
 		o := NewOrient()
-		if got := [2]string{o.Why(keymap.TakeIssue, v), o.Why(keymap.CloseIssue, v)}; got != want {
+		if got := [2]string{o.Disabled(keymap.TakeIssue, v), o.Disabled(keymap.CloseIssue, v)}; got != want {
 			t.Errorf("%s: %q, want %q", id, got, want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // Page is text and drawings that may be taller than their place, and scroll.
@@ -20,7 +21,7 @@ const pageRows = 2000
 
 // Draw draws content, which answers the rows it took, and marks that more
 // stands above or below. Content draws into a region as tall as it likes.
-func (p *Page) Draw(r terminal.Region, v View, of string, content func(r terminal.Region) int) {
+func (p *Page) Draw(r terminal.Region, v view.Context, of string, content func(r terminal.Region) int) {
 	w, h := r.Size()
 	if p.of != of {
 		p.of, p.offset = of, 0
@@ -30,7 +31,7 @@ func (p *Page) Draw(r terminal.Region, v View, of string, content func(r termina
 	draw()
 	if last := max(p.total-h, 0); p.offset > last {
 		p.offset = last
-		r.Clear(v.style(themes.Panel))
+		r.Clear(v.Style(themes.Panel))
 		draw()
 	}
 	if h < 2 || w < 12 {
@@ -40,7 +41,7 @@ func (p *Page) Draw(r terminal.Region, v View, of string, content func(r termina
 	if v.ASCII {
 		up, down = " ^ pgup ", " v pgdn "
 	}
-	key := v.style(themes.Key).On(v.style(themes.Bar))
+	key := v.Style(themes.Key).On(v.Style(themes.Bar))
 	if p.offset > 0 {
 		r.PutRight(w, 0, up, key)
 	}

@@ -8,10 +8,11 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // stockOf is a part with its stock, nil when it is not known.
-func stockOf(v View, number string) *api.Part {
+func stockOf(v view.Context, number string) *api.Part {
 	if i := slices.IndexFunc(v.Site.Parts.Data, func(p api.Part) bool { return p.PartNumber == number }); i >= 0 {
 		return &v.Site.Parts.Data[i]
 	}
@@ -20,20 +21,20 @@ func stockOf(v View, number string) *api.Part {
 
 // drawBill draws a bill of materials with what is in stock of each line, and
 // what is short.
-func drawBill(r terminal.Region, v View, y int) int {
+func drawBill(r terminal.Region, v view.Context, y int) int {
 	way := WayOf(v)
 	if way.Bill == nil {
 		if way.Finding == nil || way.Order != nil {
 			return y
 		}
-		v.heading(r, y, "Bill of materials")
+		v.Heading(r, y, "Bill of materials")
 		return v.Paragraph(r, 0, y+1, "Not made yet; n comes to it, o makes it with the work order.", themes.Dim)
 	}
 	b := *way.Bill
 	if d := v.Site.BOM.Data; d.BOMID == b.BOMID {
 		b = d
 	}
-	v.heading(r, y, "Bill of materials", fmt.Sprintf("%s, %.3g h", Money(b.TotalCost, b.Currency), b.EstimatedHours))
+	v.Heading(r, y, "Bill of materials", fmt.Sprintf("%s, %.3g h", Money(b.TotalCost, b.Currency), b.EstimatedHours))
 	y++
 	if len(b.Items) == 0 {
 		return v.Paragraph(r, 0, y, "Asking for its lines …", themes.Dim)
@@ -51,7 +52,7 @@ func drawBill(r terminal.Region, v View, y int) int {
 		}
 		name := i.Description
 		if i.Essential {
-			name += Words(" · needed to begin", v.ASCII)
+			name += view.Words(" · needed to begin", v.ASCII)
 		}
 		rows = append(rows, Row{ID: i.PartNumber, Cells: []Cell{{Text: i.PartNumber, Role: themes.Dim}, {Text: name, Role: themes.Text}, {Text: fmt.Sprint(i.Quantity), Role: themes.Text},
 			{Text: Significant(i.UnitCost), Role: themes.Dim}, {Text: Significant(i.TotalCost), Role: themes.Text}, {Text: stock, Role: themes.Dim}, {Text: short, Role: role}}})
@@ -61,7 +62,7 @@ func drawBill(r terminal.Region, v View, y int) int {
 
 // lackOf is how many pieces of a line are short: of a bill that an order has
 // taken, what the order says, for its own pieces are not free any more.
-func lackOf(v View, way Way, i api.BOMItem, stock api.Part) int {
+func lackOf(v view.Context, way Way, i api.BOMItem, stock api.Part) int {
 	if way.Order == nil {
 		return i.Quantity - stock.Available
 	}
@@ -75,8 +76,8 @@ func lackOf(v View, way Way, i api.BOMItem, stock api.Part) int {
 
 // drawConstraints draws what bounds the work: the crew, the parts, the weather,
 // and what one journey could do too.
-func drawConstraints(r terminal.Region, v View, y int, d dayAhead) int {
-	v.heading(r, y, "Crew and constraints")
+func drawConstraints(r terminal.Region, v view.Context, y int, d dayAhead) int {
+	v.Heading(r, y, "Crew and constraints")
 	y = v.Paragraph(r, 0, y+1, fmt.Sprintf("Windows lie in the crew's hours and in daylight; wind above %d m/s puts one last.", api.WindForWork), themes.Dim)
 	var busy []string
 	for _, o := range v.Site.Orders.Data {
@@ -101,7 +102,7 @@ func drawConstraints(r terminal.Region, v View, y int, d dayAhead) int {
 }
 
 // shortParts are the essential parts that the bill in hand lacks.
-func shortParts(v View) string {
+func shortParts(v view.Context) string {
 	way := WayOf(v)
 	if way.Bill == nil || v.Site.BOM.Data.BOMID != way.Bill.BOMID {
 		return ""
@@ -121,8 +122,8 @@ func shortParts(v View) string {
 
 // drawWindows draws the best windows of different days, and what each costs
 // against the best.
-func drawWindows(r terminal.Region, v View, y int, days []dayAhead) int {
-	v.heading(r, y, "Best windows", fmt.Sprintf("%.3g h of work", v.Site.WorkHours(v.Hand.AssetID)))
+func drawWindows(r terminal.Region, v view.Context, y int, days []dayAhead) int {
+	v.Heading(r, y, "Best windows", fmt.Sprintf("%.3g h of work", v.Site.WorkHours(v.Selection.AssetID)))
 	y++
 	best := slices.DeleteFunc(slices.Clone(days), func(d dayAhead) bool { return d.window == nil })
 	if len(best) == 0 {
@@ -131,7 +132,7 @@ func drawWindows(r terminal.Region, v View, y int, days []dayAhead) int {
 	slices.SortStableFunc(best, func(a, b dayAhead) int { return a.rank - b.rank })
 	currency := v.Site.Windows.Data.Currency
 	columns := []Column{{Title: "day", Width: 10}, {Title: "hours", Width: 11}, {Title: "it loses", Width: 9, Right: true}, {Title: "cost", Width: 9, Right: true, Rank: 1}, {Title: "over the best", Width: 13, Right: true}, {Title: "sun W/m2", Width: 8, Right: true, Rank: 3}, {Title: "wind m/s", Width: 8, Right: true, Rank: 2}}
-	to := Words("–", v.ASCII)
+	to := view.Words("–", v.ASCII)
 	var rows []Row
 	for _, d := range best[:min(len(best), 5)] {
 		w := d.window

@@ -9,6 +9,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // planned is a piece of work with its day.
@@ -23,9 +24,9 @@ type planned struct {
 
 // plannedWork is the open work of the site: schedules with the dates to come
 // of recurring ones, and orders that no schedule stands for.
-func plannedWork(v View) []planned {
+func plannedWork(v view.Context) []planned {
 	var out []planned
-	last := midnightOf(v.SiteNow.In(v.Site.Zone)).AddDate(0, 0, horizonDays)
+	last := view.MidnightOf(v.SiteNow.In(v.Site.Zone)).AddDate(0, 0, horizonDays)
 	for _, s := range v.Site.Schedules.Data {
 		if !openPlan(s) {
 			continue
@@ -104,7 +105,7 @@ func Recurs(s api.Schedule) string {
 }
 
 // planNotes are how much work is planned, and how much of it is overdue.
-func planNotes(v View) string {
+func planNotes(v view.Context) string {
 	open, overdue := 0, 0
 	for _, s := range v.Site.Schedules.Data {
 		if openPlan(s) {
@@ -124,7 +125,7 @@ func planNotes(v View) string {
 }
 
 // drawPlans draws the work of a day, a line each.
-func drawPlans(r terminal.Region, v View, y int, plans []planned) int {
+func drawPlans(r terminal.Region, v view.Context, y int, plans []planned) int {
 	w, _ := r.Size()
 	for _, p := range plans {
 		role := themes.Text
@@ -134,13 +135,13 @@ func drawPlans(r terminal.Region, v View, y int, plans []planned) int {
 		case p.again:
 			role = themes.Dim
 		}
-		x := v.putIn(r, 0, y, w, planMark(p)+" "+When(p.at, v.SiteNow, v.Site.Zone)+"  ", role)
-		x = v.putIn(r, x, y, w-x, v.asset(p.assetID, 16)+"  ", themes.Text)
+		x := v.PutIn(r, 0, y, w, planMark(p)+" "+When(p.at, v.SiteNow, v.Site.Zone)+"  ", role)
+		x = v.PutIn(r, x, y, w-x, v.ShortID(p.assetID, 16)+"  ", themes.Text)
 		words := p.what
 		if p.again {
 			words += ", if it is done in time until then"
 		}
-		v.putIn(r, x, y, w-x, words, role)
+		v.PutIn(r, x, y, w-x, words, role)
 		y++
 	}
 	return y

@@ -8,6 +8,7 @@ import (
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // timeline draws the days ahead, a column or two each: the energy that the
@@ -27,7 +28,7 @@ const timelineMargin = 9
 const timelineRows = 3
 
 // draw draws the days into r; chosen is the day under the cursor, -1 for none.
-func (t *timeline) draw(r terminal.Region, v View, days []dayAhead, chosen int) {
+func (t *timeline) draw(r terminal.Region, v view.Context, days []dayAhead, chosen int) {
 	w, h := r.Size()
 	bars := h - timelineRows
 	room := w - timelineMargin
@@ -44,10 +45,10 @@ func (t *timeline) draw(r terminal.Region, v View, days []dayAhead, chosen int) 
 		top = max(top, d.p90, d.p50)
 	}
 	if top > 0 {
-		r.PutRight(timelineMargin-1, 0, Energy(top), v.style(themes.Dim))
+		r.PutRight(timelineMargin-1, 0, Energy(top), v.Style(themes.Dim))
 	}
-	v.put(r, 0, bars, "work", themes.Dim)
-	v.put(r, 0, bars+1, "window", themes.Dim)
+	v.Put(r, 0, bars, "work", themes.Dim)
+	v.Put(r, 0, bars+1, "window", themes.Dim)
 	past := -1 // the first day of which the forecast does not speak
 	for i := range t.shown {
 		d := days[t.first+i]
@@ -59,18 +60,18 @@ func (t *timeline) draw(r terminal.Region, v View, days []dayAhead, chosen int) 
 			past = x
 		}
 		if mark, role := dayMark(d); mark != "" {
-			v.put(r, x, bars, mark, role)
+			v.Put(r, x, bars, mark, role)
 		}
 		if mark, role := windowMark(d, v); mark != "" {
-			v.put(r, x, bars+1, mark, role)
+			v.Put(r, x, bars+1, mark, role)
 		}
 	}
 	if words := " no forecast"; past >= 0 && timelineMargin+t.at.W-past > len(words) {
-		v.put(r, past, bars-1, words, themes.Muted)
+		v.Put(r, past, bars-1, words, themes.Muted)
 	}
 	t.axis(r, v, days, bars+2)
 	if i := chosen - t.first; chosen >= 0 && i >= 0 && i < t.shown {
-		r.Shade(terminal.Rect{X: timelineMargin + i*t.cells, W: t.cells, H: h}, v.inHand())
+		r.Shade(terminal.Rect{X: timelineMargin + i*t.cells, W: t.cells, H: h}, v.SelectionStyle())
 	}
 }
 
@@ -79,7 +80,7 @@ var eighths = []rune(" ▁▂▃▄▅▆▇█")
 
 // column draws one day's energy from the bottom up: full up to P10, which is
 // nearly certain, lighter up to the median, and a shade up to P90.
-func (t *timeline) column(r terminal.Region, v View, x, bars int, d dayAhead, top float64) {
+func (t *timeline) column(r terminal.Region, v view.Context, x, bars int, d dayAhead, top float64) {
 	if !d.known || top <= 0 {
 		return
 	}
@@ -92,28 +93,28 @@ func (t *timeline) column(r terminal.Region, v View, x, bars int, d dayAhead, to
 		low := float64(bars - 1 - y) // of this cell, counted from the bottom
 		switch {
 		case height(d.p10) >= low+0.75:
-			r.PutRune(x, y, sure, v.style(themes.P50))
+			r.PutRune(x, y, sure, v.Style(themes.P50))
 		case height(d.p50) >= low+0.875:
-			r.PutRune(x, y, likely, v.style(themes.P50))
+			r.PutRune(x, y, likely, v.Style(themes.P50))
 		case height(d.p50) > low+0.06 && sure == '█':
-			r.PutRune(x, y, eighths[min(max(int(math.Round((height(d.p50)-low)*8)), 1), 7)], v.style(themes.P50))
+			r.PutRune(x, y, eighths[min(max(int(math.Round((height(d.p50)-low)*8)), 1), 7)], v.Style(themes.P50))
 		case height(d.p50) >= low+0.5:
-			r.PutRune(x, y, likely, v.style(themes.P50))
+			r.PutRune(x, y, likely, v.Style(themes.P50))
 		case height(d.p90) >= low+0.5:
-			r.PutRune(x, y, most, v.style(themes.Muted))
+			r.PutRune(x, y, most, v.Style(themes.Muted))
 		}
 	}
 }
 
 // axis draws the dates below the days.
-func (t *timeline) axis(r terminal.Region, v View, days []dayAhead, y int) {
+func (t *timeline) axis(r terminal.Region, v view.Context, days []dayAhead, y int) {
 	every := 14
 	if t.cells > 1 {
 		every = 7
 	}
 	for i := 0; i < t.shown; i += every {
 		if room := (t.shown - i) * t.cells; room >= 6 {
-			v.putIn(r, timelineMargin+i*t.cells, y, room, days[t.first+i].day.Format("02 Jan"), themes.Dim)
+			v.PutIn(r, timelineMargin+i*t.cells, y, room, days[t.first+i].day.Format("02 Jan"), themes.Dim)
 		}
 	}
 }
@@ -159,7 +160,7 @@ func planMark(p planned) string {
 }
 
 // windowMark is how good a day's window is.
-func windowMark(d dayAhead, v View) (string, themes.Role) {
+func windowMark(d dayAhead, v view.Context) (string, themes.Role) {
 	switch {
 	case d.window == nil:
 		return "", themes.Text
@@ -170,7 +171,7 @@ func windowMark(d dayAhead, v View) (string, themes.Role) {
 	case d.window.Windy:
 		return "w", themes.Dim
 	}
-	return Words("·", v.ASCII), themes.Muted
+	return view.Words("·", v.ASCII), themes.Muted
 }
 
 // timelineKey explains the marks.

@@ -10,6 +10,7 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // trail shows files on their way through import, training and forecast, and
@@ -23,42 +24,42 @@ type trail struct {
 const trailStale = 5 * time.Minute
 
 // draw draws the files on their way, then the trail.
-func (a *trail) draw(r terminal.Region, v View) {
+func (a *trail) draw(r terminal.Region, v view.Context) {
 	a.listAt = terminal.Rect{}
 	w, h := r.Size()
 	y := a.drawUploads(r, v)
 	act := v.Site.Activities
 	face := act.Face(v.Now, trailStale, len(act.Data) == 0)
 	rest := r.Region(terminal.Rect{Y: y, W: w, H: h - y})
-	if v.face(rest, face, act.Err, act.FailedSince, act.NextTry, "what was done", "Nothing was done in the last 24 hours. Imports, trainings, forecasts, findings and what people do stand here.") {
+	if drawPlaceholder(v, rest, face, act.Err, act.FailedSince, act.NextTry, "what was done", "Nothing was done in the last 24 hours. Imports, trainings, forecasts, findings and what people do stand here.") {
 		return
 	}
 	if face == state.Stale {
-		v.aged(r, "This trail is", act.At, act.Err)
+		drawAge(v, r, "This trail is", act.At, act.Err)
 		h--
 	}
 	full := a.entry(v)
 	below := 0
 	if full != "" && h-y >= 12 { // what the line has no room for
-		below = min(len(wrap(full, w)), 3) + 1
+		below = min(len(view.Wrap(full, w)), 3) + 1
 	}
 	rows, own := trailRows(v)
 	a.listAt = terminal.Rect{Y: y + 1, W: w, H: h - y - 1 - below}
 	a.list.Draw(r.Region(a.listAt), v, trailColumns(v), rows)
 	notes := ""
-	if v.Hand.AssetID != "" {
-		notes = fmt.Sprintf("%d about %s", own, v.asset(v.Hand.AssetID, 20))
+	if v.Selection.AssetID != "" {
+		notes = fmt.Sprintf("%d about %s", own, v.ShortID(v.Selection.AssetID, 20))
 	}
-	v.heading(r, y, "Trail of 24 hours", notes, a.list.Range())
+	v.Heading(r, y, "Trail of 24 hours", notes, a.list.Range())
 	if below > 0 {
 		bottom := r.Region(terminal.Rect{Y: h - below, W: w, H: below})
-		bottom.HLine(0, 0, w, terminal.LinesFor(v.ASCII), v.style(themes.Border))
+		bottom.HLine(0, 0, w, terminal.LinesFor(v.ASCII), v.Style(themes.Border))
 		v.Paragraph(bottom, 0, 1, full, themes.Dim)
 	}
 }
 
 // entry is the marked entry in full, empty without one.
-func (a *trail) entry(v View) string {
+func (a *trail) entry(v view.Context) string {
 	ids := entryIDs(v.Site.Activities.Data)
 	for i, act := range v.Site.Activities.Data {
 		if ids[i] == a.list.Selected {
@@ -74,7 +75,7 @@ func (a *trail) entry(v View) string {
 
 // drawUploads draws the files under way, those that failed, and where there is
 // room the newest done; it answers the rows it took.
-func (a *trail) drawUploads(r terminal.Region, v View) int {
+func (a *trail) drawUploads(r terminal.Region, v view.Context) int {
 	w, h := r.Size()
 	ups := notable(v.Site.Uploads.Data)
 	if len(ups) == 0 {
@@ -84,7 +85,7 @@ func (a *trail) drawUploads(r terminal.Region, v View) int {
 	if n := len(OnTheWay(v)); n > 0 {
 		note = fmt.Sprintf("%d under way, %s", n, note)
 	}
-	v.heading(r, 0, "Files", note)
+	v.Heading(r, 0, "Files", note)
 	y := 1
 	name := 0
 	for _, u := range ups {
@@ -92,13 +93,13 @@ func (a *trail) drawUploads(r terminal.Region, v View) int {
 	}
 	name = min(name, max(w*2/5, 10))
 	for _, u := range ups[:min(len(ups), max(h/5, 2))] {
-		v.put(r, 0, y, terminal.TruncateMiddle(FileName(u), name/3, name, v.ASCII), themes.Text)
+		v.Put(r, 0, y, terminal.TruncateMiddle(FileName(u), name/3, name, v.ASCII), themes.Text)
 		x := name + 2
 		if !u.Ended() {
-			drawBar(r.Region(terminal.Rect{X: x, Y: y, W: 12, H: 1}), v, u.Progress)
+			DrawBar(r.Region(terminal.Rect{X: x, Y: y, W: 12, H: 1}), v, u.Progress)
 			x += 13
 		}
-		v.putIn(r, x, y, w-x, uploadWords(u), UploadRole(u))
+		v.PutIn(r, x, y, w-x, uploadWords(u), UploadRole(u))
 		y++
 	}
 	return y
@@ -162,7 +163,7 @@ func UploadRole(u api.Upload) themes.Role {
 	return themes.Accent
 }
 
-func trailColumns(v View) []Column {
+func trailColumns(v view.Context) []Column {
 	when, what := 5, 4
 	for _, a := range v.Site.Activities.Data {
 		when = max(when, terminal.Width(When(a.Timestamp.Time, v.SiteNow, v.Site.Zone)))
@@ -188,12 +189,12 @@ func entryIDs(trail []api.Activity) []string {
 
 // trailRows are the entries, and how many of them are about the unit in hand:
 // those stand first.
-func trailRows(v View) (rows []Row, own int) {
+func trailRows(v view.Context) (rows []Row, own int) {
 	ids := entryIDs(v.Site.Activities.Data)
 	for i, a := range v.Site.Activities.Data {
-		mine := v.Hand.AssetID != "" && a.AssetID == v.Hand.AssetID
+		mine := v.Selection.AssetID != "" && a.AssetID == v.Selection.AssetID
 		title, rest := themes.Text, themes.Dim
-		if v.Hand.AssetID != "" && !mine {
+		if v.Selection.AssetID != "" && !mine {
 			title, rest = themes.Dim, themes.Muted
 		}
 		row := Row{ID: ids[i], Cells: []Cell{
@@ -211,25 +212,25 @@ func trailRows(v View) (rows []Row, own int) {
 }
 
 // strip shows what is under way, then what was done last, from y on.
-func (a *trail) strip(r terminal.Region, v View, y int) {
+func (a *trail) strip(r terminal.Region, v view.Context, y int) {
 	w, h := r.Size()
 	y += drawOnTheWay(r.Region(terminal.Rect{Y: y, W: w, H: max(h-y, 0)}), v, h-y)
 	for _, act := range v.Site.Activities.Data {
 		if y >= h {
 			return
 		}
-		x := v.put(r, 0, y, When(act.Timestamp.Time, v.SiteNow, v.Site.Zone)+"  ", themes.Dim)
-		x = v.putIn(r, x, y, w-x, act.Title, themes.Text)
-		v.putIn(r, x+2, y, w-x-2, act.Description, themes.Dim)
+		x := v.Put(r, 0, y, When(act.Timestamp.Time, v.SiteNow, v.Site.Zone)+"  ", themes.Dim)
+		x = v.PutIn(r, x, y, w-x, act.Title, themes.Text)
+		v.PutIn(r, x+2, y, w-x-2, act.Description, themes.Dim)
 		y++
 	}
 	if y == 0 {
-		v.putIn(r, 0, 0, w, "nothing was done in the last 24 hours", themes.Dim)
+		v.PutIn(r, 0, 0, w, "nothing was done in the last 24 hours", themes.Dim)
 	}
 }
 
 // do moves through the trail; enter takes the unit of an entry in hand.
-func (a *trail) do(k keymap.Action, v View) Intent {
+func (a *trail) do(k keymap.Action, v view.Context) view.Request {
 	if k == keymap.Open {
 		ids := entryIDs(v.Site.Activities.Data)
 		for i, act := range v.Site.Activities.Data {
@@ -237,18 +238,18 @@ func (a *trail) do(k keymap.Action, v View) Intent {
 				continue
 			}
 			if act.AssetID == "" {
-				return Intent{Say: "This entry is about the whole site, not about a unit."}
+				return view.Notify{Text: "This entry is about the whole site, not about a unit.", Role: themes.Dim}
 			}
-			return Intent{Hand: &Hand{AssetID: act.AssetID, FindingID: findingOf(v, act.AssetID)}}
+			return view.Select{Selection: view.Selection{AssetID: act.AssetID, FindingID: findingOf(v, act.AssetID)}}
 		}
-		return Intent{}
+		return nil
 	}
 	a.list.Do(k, len(trailColumns(v)))
-	return Intent{}
+	return nil
 }
 
 // export is the trail.
-func (a *trail) export(v View) [][]string {
+func (a *trail) export(v view.Context) [][]string {
 	rows := [][]string{{"timestamp (UTC)", "phase", "title", "description", "asset_id", "actor"}}
 	for _, act := range v.Site.Activities.Data {
 		rows = append(rows, []string{act.Timestamp.String(), act.Phase, act.Title, act.Description, act.AssetID, act.Actor})

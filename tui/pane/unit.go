@@ -13,6 +13,7 @@ import (
 	"app.sunloop/themes"
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // unitColumns are the columns of the list of units; the first is as wide as
@@ -23,8 +24,8 @@ var unitColumns = []Column{
 	{Title: "energy", Width: 8, Right: true, Rank: 6}, {Title: "00–24 h", Min: 14, Rank: 4},
 }
 
-func (o *Observe) drawUnits(r terminal.Region, v View, day *dayData) {
-	o.units.Selected = v.Hand.AssetID
+func (o *Observe) drawUnits(r terminal.Region, v view.Context, day *view.DayTable) {
+	o.units.Selected = v.Selection.AssetID
 	rows := unitRows(v, day)
 	columns := slices.Clone(unitColumns)
 	longest, words := 6, 8
@@ -42,18 +43,18 @@ func (o *Observe) drawUnits(r terminal.Region, v View, day *dayData) {
 	o.units.Draw(r, v, columns, rows)
 }
 
-func unitRows(v View, day *dayData) []Row {
+func unitRows(v view.Context, day *view.DayTable) []Row {
 	value := themes.Text
 	past := !v.Site.PastDate.IsZero()
 	if isStale(v) {
 		value = themes.Muted
 	}
 	held := heldUnits(v)
-	rows := make([]Row, 0, len(day.units))
-	for i, a := range day.units {
+	rows := make([]Row, 0, len(day.Units))
+	for i, a := range day.Units {
 		power, share, lost, expected := math.NaN(), math.NaN(), math.NaN(), math.NaN()
-		if past || v.SiteNow.Sub(day.last[i]) < 2*day.step+15*time.Minute {
-			power, share, lost, expected = day.power[i], day.relative[i], day.lost(i), day.expected[i]
+		if past || v.SiteNow.Sub(day.Last[i]) < 2*day.Step+15*time.Minute {
+			power, share, lost, expected = day.Power[i], day.Relative[i], day.Lost(i), day.Expected[i]
 		}
 		word, role := unitState(v, a, day, i, power, held)
 		scale := Power
@@ -64,9 +65,9 @@ func unitRows(v View, day *dayData) []Row {
 			{Text: a.AssetID, Role: themes.Text}, {Text: word, Role: role},
 			{Text: Power(power), Role: value}, {Text: Percent(share), Role: shareRole(share)},
 			{Text: lostWords(lost, scale), Role: shareRole(share)}, {Text: scale(expected), Role: themes.Dim},
-			{Text: Energy(day.energy[i]), Role: value}, {Draw: func(r terminal.Region) { drawTrend(r, v, day, i) }},
+			{Text: Energy(day.Energy[i]), Role: value}, {Draw: func(r terminal.Region) { drawTrend(r, v, day, i) }},
 		}}
-		row.Sort = []any{a.AssetID, word, power, share, lost, expected, day.energy[i], day.energy[i]}
+		row.Sort = []any{a.AssetID, word, power, share, lost, expected, day.Energy[i], day.Energy[i]}
 		for k, s := range row.Sort {
 			if f, ok := s.(float64); ok && math.IsNaN(f) {
 				row.Sort[k] = nil
@@ -100,7 +101,7 @@ func orZero(v any) any {
 // held are the worst active findings of units.
 type held map[string]api.Finding
 
-func heldUnits(v View) held {
+func heldUnits(v view.Context) held {
 	out := held{}
 	for _, f := range activeFindings(v) {
 		for _, id := range append([]string{f.AssetID}, f.AssetIDs...) {
@@ -121,20 +122,20 @@ func (h held) rank(id string) int {
 
 // unitState is a unit's state in a word: the finding that holds it, else what
 // it reports.
-func unitState(v View, a api.Asset, day *dayData, i int, power float64, held held) (string, themes.Role) {
+func unitState(v view.Context, a api.Asset, day *view.DayTable, i int, power float64, held held) (string, themes.Role) {
 	past := !v.Site.PastDate.IsZero()
 	if f, ok := held[a.AssetID]; ok && !past {
-		return Family(f.FaultFamily), severityRole(f.SeverityLabel)
+		return Family(f.FaultFamily), SeverityRole(f.SeverityLabel)
 	}
 	switch {
 	case isStale(v):
 		return "not known", themes.Muted
-	case past && math.IsNaN(day.energy[i]), !past && math.IsNaN(power):
+	case past && math.IsNaN(day.Energy[i]), !past && math.IsNaN(power):
 		return "no data", themes.Muted
 	case past:
 		return "reported", themes.Dim
 	}
-	if kind := day.errors[i]; kind != "" && kind != "normal" && kind != "unknown" {
+	if kind := day.Errors[i]; kind != "" && kind != "normal" && kind != "unknown" {
 		return strings.ReplaceAll(kind, "_", " "), themes.Dim
 	}
 	if power > 0.001*max(a.CapacityKW, 1) {
@@ -164,14 +165,14 @@ var (
 // drawTrend draws a unit's day from midnight to midnight in one row: the height
 // is its power, the hue is how far it stood from its peers; where that was
 // normal it is grey, on the ground of normal ranges.
-func drawTrend(r terminal.Region, v View, day *dayData, i int) {
+func drawTrend(r terminal.Region, v view.Context, day *view.DayTable, i int) {
 	w, _ := r.Size()
-	values, ratios := day.slots[i], day.ratios[i]
+	values, ratios := day.Slots[i], day.Ratios[i]
 	if len(values) == 0 || w < 1 {
 		return
 	}
 	// All units share the scale, so that they compare; a dark day is not blown up.
-	top := day.units[i].CapacityKW * max(day.highest, 0.1)
+	top := day.Units[i].CapacityKW * max(day.Highest, 0.1)
 	if top <= 0 {
 		for _, kw := range values {
 			if kw > top {
@@ -191,15 +192,15 @@ func drawTrend(r terminal.Region, v View, day *dayData, i int) {
 		}
 		level := min(max(int(kw/top*7), 0), 6) // a full block would join the rows
 		class := chart.NormalRatio.Class(worstRatio(ratios[from:min(to, len(ratios))]))
-		style := v.style(themes.Muted)
+		style := v.Style(themes.Muted)
 		switch normal := class == themes.HeatNone || class == themes.HeatNormal; {
 		case normal && kw < 0.01*top:
 			continue // night
 		case class == themes.HeatNormal:
-			style = style.On(v.style(themes.Range)) // within the normal band
+			style = style.On(v.Style(themes.Range)) // within the normal band
 		case normal:
 		case v.Palette.Colorless():
-			style = v.style(themes.Critical)
+			style = v.Style(themes.Critical)
 		default:
 			style.FG = v.Palette.Color(class)
 		}
@@ -242,7 +243,7 @@ func unitName(f api.Finding) string {
 	return f.SiteID
 }
 
-func activeFindings(v View) []api.Finding {
+func activeFindings(v view.Context) []api.Finding {
 	var out []api.Finding
 	for _, f := range v.Site.Findings.Data {
 		if f.Active {
@@ -253,23 +254,13 @@ func activeFindings(v View) []api.Finding {
 }
 
 // findingOf is the active finding that holds a unit, empty without one.
-func findingOf(v View, assetID string) string {
+func findingOf(v view.Context, assetID string) string {
 	for _, f := range activeFindings(v) {
 		if f.AssetID == assetID || slices.Contains(f.AssetIDs, assetID) {
 			return f.SummaryID
 		}
 	}
 	return ""
-}
-
-// median of values without NaN; they are put in order. NaN without any.
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	slices.Sort(values)
-	n := len(values)
-	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
 // countOf writes a number with its noun.

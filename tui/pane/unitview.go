@@ -13,6 +13,7 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // UnitView is one unit closely: its measures against what was expected of
@@ -28,8 +29,8 @@ type UnitView struct {
 // NewUnitView looks at a unit.
 func NewUnitView(id string) *UnitView { return &UnitView{ID: id, chart: unitChart{forecast: true}} }
 
-// Needs are what the view shows.
-func (u *UnitView) Needs() []state.Need {
+// Queries are what the view shows.
+func (u *UnitView) Queries() []state.Need {
 	return []state.Need{
 		{Query: state.QuerySamples, Of: u.ID, Period: 15 * time.Second, Focused: true},
 		{Query: state.QueryDay, Period: 5 * time.Second, Focused: true},
@@ -40,7 +41,7 @@ func (u *UnitView) Needs() []state.Need {
 }
 
 // Draw draws the view: in two columns where there is room.
-func (u *UnitView) Draw(r terminal.Region, v View) {
+func (u *UnitView) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	if v.Site == nil {
 		return
@@ -75,10 +76,10 @@ func (u *UnitView) Do(a keymap.Action) {
 	}
 }
 
-// asset is the unit's record, and where it stands in the day on screen; -1
+// ShortID is the unit's record, and where it stands in the day on screen; -1
 // where it does not.
-func (u *UnitView) asset(v View) (api.Asset, int) {
-	for i, a := range v.day().units {
+func (u *UnitView) asset(v view.Context) (api.Asset, int) {
+	for i, a := range v.Day().Units {
 		if a.AssetID == u.ID {
 			return a, i
 		}
@@ -92,7 +93,7 @@ func (u *UnitView) asset(v View) (api.Asset, int) {
 }
 
 // newest is the unit's newest record; ok is false without one.
-func (u *UnitView) newest(v View) (r api.Record, ok bool) {
+func (u *UnitView) newest(v view.Context) (r api.Record, ok bool) {
 	records := u.samples(v)
 	if day, there := v.Site.Day.Data.Unit(u.ID); len(records) == 0 && there {
 		records = day.Records
@@ -103,7 +104,7 @@ func (u *UnitView) newest(v View) (r api.Record, ok bool) {
 	return records[len(records)-1], true
 }
 
-func (u *UnitView) samples(v View) []api.Record {
+func (u *UnitView) samples(v view.Context) []api.Record {
 	if v.Site.Wanted(state.QuerySamples) != u.ID {
 		return nil
 	}
@@ -119,19 +120,19 @@ type measure struct {
 
 // drawFacts draws who the unit is, its state in words and its measures, and
 // answers the y after them.
-func (u *UnitView) drawFacts(r terminal.Region, v View) int {
+func (u *UnitView) drawFacts(r terminal.Region, v view.Context) int {
 	w, _ := r.Size()
 	a, i := u.asset(v)
 	title := u.ID
 	for _, words := range []string{a.Name, a.Type} {
 		if words != "" && words != u.ID {
-			title += v.separator() + words
+			title += v.Separator() + words
 		}
 	}
 	if a.CapacityKW > 0 {
-		title += v.separator() + Power(a.CapacityKW)
+		title += v.Separator() + Power(a.CapacityKW)
 	}
-	v.putIn(r, 0, 0, w, title, themes.Title)
+	v.PutIn(r, 0, 0, w, title, themes.Title)
 	newest, ok := u.newest(v)
 	if !ok {
 		face := v.Site.Samples.Face(v.Now, time.Hour, true)
@@ -143,27 +144,27 @@ func (u *UnitView) drawFacts(r terminal.Region, v View) int {
 	}
 	word, role := "", themes.Dim
 	if i >= 0 {
-		word, role = unitState(v, a, v.day(), i, newest.Power, heldUnits(v))
+		word, role = unitState(v, a, v.Day(), i, newest.Power, heldUnits(v))
 	}
 	words := word
 	if newest.ErrorType != "" && newest.ErrorType != "normal" {
-		words += v.separator() + newest.ErrorType
+		words += v.Separator() + newest.ErrorType
 	}
 	if newest.ErrorCode != nil && *newest.ErrorCode != 0 {
-		words += v.separator() + "code " + strconv.Itoa(*newest.ErrorCode)
+		words += v.Separator() + "code " + strconv.Itoa(*newest.ErrorCode)
 	}
-	words += v.separator() + fmt.Sprintf("inverter state %d, run state %d", newest.InverterState, newest.RunState)
-	v.putIn(r, 0, 1, w, words, role)
+	words += v.Separator() + fmt.Sprintf("inverter state %d, run state %d", newest.InverterState, newest.RunState)
+	v.PutIn(r, 0, 1, w, words, role)
 	age := v.SiteNow.Sub(newest.Timestamp.Time)
 	role = themes.Muted
 	if age > staleAfter+15*time.Minute {
 		role = themes.Warning
 	}
-	v.putIn(r, 0, 2, w, "last record "+When(newest.Timestamp.Time, v.SiteNow, v.Site.Zone)+", "+state.Age(age)+" old", role)
+	v.PutIn(r, 0, 2, w, "last record "+When(newest.Timestamp.Time, v.SiteNow, v.Site.Zone)+", "+state.Age(age)+" old", role)
 	y := 3
 	for _, m := range u.measures(v, a, i, newest) {
-		v.put(r, 0, y, m.name, themes.Dim)
-		r.PutRight(23, y, Words(m.text, v.ASCII), v.style(themes.Text))
+		v.Put(r, 0, y, m.name, themes.Dim)
+		r.PutRight(23, y, view.Words(m.text, v.ASCII), v.Style(themes.Text))
 		x := 25
 		if w >= 60 {
 			chart.Bar(r, x, y, 18, m.value, m.low, m.high, m.normal, v.Pen, v.Palette)
@@ -173,7 +174,7 @@ func (u *UnitView) drawFacts(r terminal.Region, v View) int {
 		if !m.normal.Holds(m.value) {
 			role = themes.Warning
 		}
-		v.putIn(r, x, y, w-x, m.note, role)
+		v.PutIn(r, x, y, w-x, m.note, role)
 		y++
 	}
 	return y
@@ -181,33 +182,33 @@ func (u *UnitView) drawFacts(r terminal.Region, v View) int {
 
 // measures are what the unit reports, each with what is normal for it: what
 // its peers have now.
-func (u *UnitView) measures(v View, a api.Asset, i int, newest api.Record) []measure {
-	day := v.day()
+func (u *UnitView) measures(v view.Context, a api.Asset, i int, newest api.Record) []measure {
+	day := v.Day()
 	nan := math.NaN()
 	power := measure{name: "power", text: Power(newest.Power), value: newest.Power, high: max(a.CapacityKW, newest.Power, 1), normal: chart.Anything}
 	var out []measure
-	if i >= 0 && day.expected[i] > 0 && v.Site.PastDate.IsZero() {
-		power.normal = chart.Normal{Low: day.expected[i] * chart.NormalRatio.Low, High: day.expected[i] * chart.NormalRatio.High}
+	if i >= 0 && day.Expected[i] > 0 && v.Site.PastDate.IsZero() {
+		power.normal = chart.Normal{Low: day.Expected[i] * chart.NormalRatio.Low, High: day.Expected[i] * chart.NormalRatio.High}
 		power.high = max(power.high, power.normal.High)
-		power.note = "expected " + Power(day.expected[i]) + " by its peers, " + Percent(newest.Power/day.expected[i])
-		if lost := day.expected[i] - newest.Power; lost > 0.1*day.expected[i] {
+		power.note = "expected " + Power(day.Expected[i]) + " by its peers, " + Percent(newest.Power/day.Expected[i])
+		if lost := day.Expected[i] - newest.Power; lost > 0.1*day.Expected[i] {
 			power.note += ", lost " + Power(lost)
 		}
 	}
 	out = append(out, power)
-	if i >= 0 && !math.IsNaN(day.energy[i]) {
-		kwh := measure{name: "energy", text: Energy(day.energy[i]), value: day.energy[i], normal: chart.Anything}
+	if i >= 0 && !math.IsNaN(day.Energy[i]) {
+		kwh := measure{name: "energy", text: Energy(day.Energy[i]), value: day.Energy[i], normal: chart.Anything}
 		sum := 0.0
-		for t, kw := range day.peersOf(i) {
-			if !math.IsNaN(kw) && !math.IsNaN(day.slots[i][t]) {
-				sum += max(kw, 0) * day.step.Hours()
+		for t, kw := range day.PeersOf(i) {
+			if !math.IsNaN(kw) && !math.IsNaN(day.Slots[i][t]) {
+				sum += max(kw, 0) * day.Step.Hours()
 			}
 		}
 		if sum > 0 {
 			kwh.normal = chart.Normal{Low: sum * chart.NormalRatio.Low, High: sum * chart.NormalRatio.High}
-			kwh.note = "its peers " + Energy(sum) + ", " + Percent(day.energy[i]/sum)
+			kwh.note = "its peers " + Energy(sum) + ", " + Percent(day.Energy[i]/sum)
 		}
-		kwh.high = max(sum*1.25, day.energy[i], 1)
+		kwh.high = max(sum*1.25, day.Energy[i], 1)
 		out = append(out, kwh)
 	}
 	for _, m := range []struct {
@@ -248,7 +249,7 @@ func (u *UnitView) measures(v View, a api.Asset, i int, newest api.Record) []mea
 }
 
 // peersNow is the median of the other units' newest values; NaN without any.
-func peersNow(v View, id string, of func(api.Record) *float64) float64 {
+func peersNow(v view.Context, id string, of func(api.Record) *float64) float64 {
 	var values []float64
 	for _, u := range v.Site.Day.Data.Units {
 		if n := len(u.Records); u.AssetID != id && n > 0 {
@@ -257,11 +258,11 @@ func peersNow(v View, id string, of func(api.Record) *float64) float64 {
 			}
 		}
 	}
-	return median(values)
+	return view.Median(values)
 }
 
 // drawChart draws the unit's day and answers the rows it took.
-func (u *UnitView) drawChart(r terminal.Region, v View) int {
+func (u *UnitView) drawChart(r terminal.Region, v view.Context) int {
 	_, h := r.Size()
 	if h < 4 || !u.chart.draw(r, v, u.ID) {
 		return 0
@@ -271,31 +272,31 @@ func (u *UnitView) drawChart(r terminal.Region, v View) int {
 
 // drawAlarms lists the unit's alarms, those that stand first, with what was
 // done about each, and answers the y after them.
-func (u *UnitView) drawAlarms(r terminal.Region, y int, v View) int {
+func (u *UnitView) drawAlarms(r terminal.Region, y int, v view.Context) int {
 	w, _ := r.Size()
 	alerts := AlertsOf(v, u.ID)
-	v.heading(r.Region(terminal.Rect{Y: y, W: w, H: 1}), 0, "Alarms and their history", fmt.Sprintf("%d days", state.AlertLogDays))
+	v.Heading(r.Region(terminal.Rect{Y: y, W: w, H: 1}), 0, "Alarms and their history", fmt.Sprintf("%d days", state.AlertLogDays))
 	y++
 	if len(alerts) == 0 {
 		words := "None."
 		if v.Site.Alerts.At.IsZero() {
 			words = "Asking for alarms …"
 		}
-		v.putIn(r, 0, y, w, words, themes.Dim)
+		v.PutIn(r, 0, y, w, words, themes.Dim)
 		return y + 1
 	}
 	for _, a := range alerts {
-		v.priority(r.Region(terminal.Rect{Y: y, W: 11, H: 1}), a.AlertSeverity, a.State)
-		v.put(r, 12, y, a.State, themes.Text)
-		v.putIn(r, 23, y, w-23, Family(a.AlertType)+", since "+When(a.Timestamp.Time, v.SiteNow, v.Site.Zone), themes.Text)
-		y = v.DrawMoves(r, 2, y+1, a)
+		drawPriority(v, r.Region(terminal.Rect{Y: y, W: 11, H: 1}), a.AlertSeverity, a.State)
+		v.Put(r, 12, y, a.State, themes.Text)
+		v.PutIn(r, 23, y, w-23, Family(a.AlertType)+", since "+When(a.Timestamp.Time, v.SiteNow, v.Site.Zone), themes.Text)
+		y = DrawMoves(v, r, 2, y+1, a)
 	}
 	return y
 }
 
 // AlertsOf are the alarms of a unit: those that stand, and the cleared ones of
 // the last days.
-func AlertsOf(v View, assetID string) []api.Alert {
+func AlertsOf(v view.Context, assetID string) []api.Alert {
 	var out []api.Alert
 	for _, a := range v.Site.Alerts.Data.Alerts {
 		if slices.Contains(unitsOfAlert(a), assetID) {
@@ -312,7 +313,7 @@ func AlertsOf(v View, assetID string) []api.Alert {
 
 // DrawMoves draws what happened to an alarm, who did it and when, newest
 // first, and answers the y after.
-func (v View) DrawMoves(r terminal.Region, x, y int, a api.Alert) int {
+func DrawMoves(v view.Context, r terminal.Region, x, y int, a api.Alert) int {
 	for _, m := range slices.Backward(a.History) {
 		what := m.To
 		if m.From == "" && m.To == api.AlertUnacknowledged {
@@ -354,7 +355,7 @@ func pointed(p *float64) string {
 
 // drawSamples lists the records as they were measured, the newest first, with
 // their gaps and what the device said of them, and answers the y after.
-func (u *UnitView) drawSamples(r terminal.Region, y int, v View) int {
+func (u *UnitView) drawSamples(r terminal.Region, y int, v view.Context) int {
 	w, _ := r.Size()
 	value := v.Site.Samples
 	records := u.samples(v)
@@ -363,7 +364,7 @@ func (u *UnitView) drawSamples(r terminal.Region, y int, v View) int {
 	if step > 0 {
 		note = "each " + stepWords(step)
 	}
-	v.heading(r.Region(terminal.Rect{Y: y, W: w, H: 1}), 0, "Records as measured", fmt.Sprintf("%d h", state.SampleHours), note)
+	v.Heading(r.Region(terminal.Rect{Y: y, W: w, H: 1}), 0, "Records as measured", fmt.Sprintf("%d h", state.SampleHours), note)
 	y++
 	if len(records) == 0 {
 		words := "Nothing was reported in the last hours."
@@ -373,22 +374,22 @@ func (u *UnitView) drawSamples(r terminal.Region, y int, v View) int {
 		case value.At.IsZero():
 			words = "Asking for the records …"
 		}
-		v.putIn(r, 0, y, w, words, themes.Dim)
+		v.PutIn(r, 0, y, w, words, themes.Dim)
 		return y + 1
 	}
 	columns := slices.DeleteFunc(slices.Clone(sampleColumns), func(c sampleColumn) bool {
 		return !slices.ContainsFunc(records, func(r api.Record) bool { return c.of(r) != "" })
 	})
 	put := func(y int, at, power string, cell func(k int) string, role themes.Role) int {
-		v.put(r, 0, y, at, themes.Dim)
-		r.PutRight(18, y, Words(power, v.ASCII), v.style(role))
+		v.Put(r, 0, y, at, themes.Dim)
+		r.PutRight(18, y, view.Words(power, v.ASCII), v.Style(role))
 		x := 18
 		for k, c := range columns {
 			if x+c.width > w {
 				break
 			}
 			x += c.width
-			r.PutRight(x, y, Words(cell(k), v.ASCII), v.style(role))
+			r.PutRight(x, y, view.Words(cell(k), v.ASCII), v.Style(role))
 		}
 		return x + 1
 	}
@@ -408,7 +409,7 @@ func (u *UnitView) drawSamples(r terminal.Region, y int, v View) int {
 				words, role = words+" gap of "+lasting(gap)+" before", themes.Warning
 			}
 		}
-		v.putIn(r, x, y, w-x, words, role)
+		v.PutIn(r, x, y, w-x, words, role)
 	}
 	return y + 1
 }
@@ -439,7 +440,7 @@ func cadence(records []api.Record, i int) time.Duration {
 }
 
 // Export are the records as measured.
-func (u *UnitView) Export(v View) [][]string {
+func (u *UnitView) Export(v view.Context) [][]string {
 	rows := [][]string{{"timestamp (UTC)", "asset_id", "power (kW)", "energy (kWh)", "voltage (V)", "temperature (degC)", "power factor", "inverter_state", "run_state", "error_type"}}
 	for _, r := range u.samples(v) {
 		rows = append(rows, []string{r.Timestamp.String(), r.AssetID, number(r.Power), number(r.KWh), exact(r.Voltage), exact(r.Temperature), exact(r.PF), strconv.Itoa(r.InverterState), strconv.Itoa(r.RunState), r.ErrorType})

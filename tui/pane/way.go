@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/tui/view"
 )
 
 // Step is what comes next on the way from a sign of trouble to a repair that
@@ -36,11 +37,11 @@ type Way struct {
 }
 
 // WayOf is the way of the thing in hand.
-func WayOf(v View) Way {
+func WayOf(v view.Context) Way {
 	switch {
 	case v.Site == nil:
 		return Way{Why: "no site is open"}
-	case v.Hand.AssetID == "":
+	case v.Selection.AssetID == "":
 		if worst(v, "") == nil {
 			return Way{Why: "no finding is active; take a unit in hand to look at it"}
 		}
@@ -48,7 +49,7 @@ func WayOf(v View) Way {
 	}
 	w := Way{Finding: handFinding(v)}
 	if w.Finding == nil {
-		w.Finding = worst(v, v.Hand.AssetID)
+		w.Finding = worst(v, v.Selection.AssetID)
 	}
 	w.Order = orderOnTheWay(v, w.Finding)
 	if w.Order != nil {
@@ -61,7 +62,7 @@ func WayOf(v View) Way {
 }
 
 // beforeOrder is what is there and what is next as long as nobody is to do it.
-func (w *Way) beforeOrder(v View) {
+func (w *Way) beforeOrder(v view.Context) {
 	f := w.Finding
 	if f == nil {
 		w.Next = StepDetect
@@ -87,7 +88,7 @@ func (w *Way) beforeOrder(v View) {
 }
 
 // afterOrder is what the order wants.
-func (w *Way) afterOrder(v View) {
+func (w *Way) afterOrder(v view.Context) {
 	o := w.Order
 	move := func(action, word string) { w.Move, w.Next = action, Step(word) }
 	switch {
@@ -119,7 +120,7 @@ func proposes(o api.Order, kind string) bool {
 
 // worst is the first active finding, of a unit unless assetID is empty; nil
 // without one.
-func worst(v View, assetID string) *api.Finding {
+func worst(v view.Context, assetID string) *api.Finding {
 	for i, f := range v.Site.Findings.Data {
 		if f.Active && (assetID == "" || f.AssetID == assetID) {
 			return &v.Site.Findings.Data[i]
@@ -129,25 +130,25 @@ func worst(v View, assetID string) *api.Finding {
 }
 
 // Worst is what there is to take in hand first: nothing without a finding.
-func Worst(v View) (h Hand, ok bool) {
+func Worst(v view.Context) (h view.Selection, ok bool) {
 	f := worst(v, "")
 	if f == nil {
 		return h, false
 	}
-	return Hand{AssetID: f.AssetID, FindingID: f.SummaryID}, true
+	return view.Selection{AssetID: f.AssetID, FindingID: f.SummaryID}, true
 }
 
 // orderOnTheWay is the order in hand, else an order about the finding that is
 // not cancelled, else an open one of the unit when there is no finding.
-func orderOnTheWay(v View, f *api.Finding) *api.Order {
+func orderOnTheWay(v view.Context, f *api.Finding) *api.Order {
 	find := func(is func(api.Order) bool) *api.Order {
 		if i := slices.IndexFunc(v.Site.Orders.Data, is); i >= 0 {
 			return &v.Site.Orders.Data[i]
 		}
 		return nil
 	}
-	if v.Hand.OrderID != "" {
-		o := find(func(o api.Order) bool { return o.OrderID == v.Hand.OrderID })
+	if v.Selection.OrderID != "" {
+		o := find(func(o api.Order) bool { return o.OrderID == v.Selection.OrderID })
 		if o != nil && (o.Status != api.OrderCancelled || f == nil || !f.Active) {
 			return o
 		}
@@ -155,11 +156,11 @@ func orderOnTheWay(v View, f *api.Finding) *api.Order {
 	if f != nil {
 		return find(func(o api.Order) bool { return o.SummaryID == f.SummaryID && o.Status != api.OrderCancelled })
 	}
-	return find(func(o api.Order) bool { return o.AssetID == v.Hand.AssetID && openOrder(o) })
+	return find(func(o api.Order) bool { return o.AssetID == v.Selection.AssetID && openOrder(o) })
 }
 
 // scheduleOf is a schedule by its id; nil when it is not known.
-func scheduleOf(v View, id string) *api.Schedule {
+func scheduleOf(v view.Context, id string) *api.Schedule {
 	for i, s := range v.Site.Schedules.Data {
 		if id != "" && s.ScheduleID == id {
 			return &v.Site.Schedules.Data[i]
@@ -168,7 +169,7 @@ func scheduleOf(v View, id string) *api.Schedule {
 	return nil
 }
 
-func billOf(v View, id string) *api.BOM {
+func billOf(v view.Context, id string) *api.BOM {
 	for i, b := range v.Site.BOMs.Data {
 		if id != "" && b.BOMID == id {
 			return &v.Site.BOMs.Data[i]
@@ -179,7 +180,7 @@ func billOf(v View, id string) *api.BOM {
 
 // freePlan is the first open schedule of a repair of the unit that no order
 // does; preventive work mends nothing.
-func freePlan(v View, assetID string) *api.Schedule {
+func freePlan(v view.Context, assetID string) *api.Schedule {
 	for i, s := range v.Site.Schedules.Data {
 		if s.AssetID == assetID && openPlan(s) && s.OrderID == "" && s.MaintenanceType != api.MaintenancePreventive {
 			return &v.Site.Schedules.Data[i]

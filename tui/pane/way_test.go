@@ -6,12 +6,13 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/view"
 )
 
 // The way plans nothing before the orders are known: one may be under way.
 func TestWayPlansOnlyWhenOrdersAreKnown(t *testing.T) {
 	finding := api.Finding{SummaryID: "ooda_1", AssetID: "INV-2", Active: true, RootCause: "breaker"}
-	v := View{Site: &state.Site{}, Hand: Hand{AssetID: "INV-2", FindingID: "ooda_1"}}
+	v := view.Context{Site: &state.Site{}, Selection: view.Selection{AssetID: "INV-2", FindingID: "ooda_1"}}
 	v.Site.Findings.Data = []api.Finding{finding}
 	if way := WayOf(v); way.Next != StepNone || way.Why != "the orders are not known yet" {
 		t.Errorf("before the first answer: %+v", way)

@@ -8,6 +8,7 @@ import (
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/view"
 )
 
 // window is the time that a chart shows: the whole day on screen unless it is
@@ -97,18 +98,18 @@ func (o *Observe) Back() (ok bool) {
 }
 
 // dayOf is the midnight of the day on screen.
-func dayOf(v View) time.Time {
+func dayOf(v view.Context) time.Time {
 	if !v.Site.PastDate.IsZero() {
 		return v.Site.PastDate
 	}
-	return v.day().start
+	return v.Day().Start
 }
 
 // look does an action on the time on screen; ok is false when it is none.
-func (o *Observe) look(a keymap.Action, v View) (ok bool) {
+func (o *Observe) look(a keymap.Action, v view.Context) (ok bool) {
 	day := dayOf(v)
 	from, to := o.window.span(day)
-	last := midnightOf(v.SiteNow).AddDate(0, 0, aheadDays)
+	last := view.MidnightOf(v.SiteNow).AddDate(0, 0, aheadDays)
 	around := o.window.cursor
 	if around.IsZero() {
 		around = v.SiteNow
@@ -152,7 +153,7 @@ func (o *Observe) toggleCursor(from, to, now time.Time) {
 }
 
 // moveCursor moves the column in hand, at least by a sample.
-func (o *Observe) moveCursor(on bool, v View) {
+func (o *Observe) moveCursor(on bool, v view.Context) {
 	o.window.keepCursor(dayOf(v)) // the day may have gone on
 	from, to := o.window.span(dayOf(v))
 	step := 5 * time.Minute
@@ -169,20 +170,20 @@ func (o *Observe) moveCursor(on bool, v View) {
 
 // data are what the chart and the map show: the day on screen, or the days
 // that the window touches.
-func (o *Observe) data(v View) *dayData {
-	day := v.day()
-	if !o.window.zoomed() || !o.window.from.Before(day.start) && !o.window.to.After(day.start.AddDate(0, 0, 1)) {
+func (o *Observe) data(v view.Context) *view.DayTable {
+	day := v.Day()
+	if !o.window.zoomed() || !o.window.from.Before(day.Start) && !o.window.to.After(day.Start.AddDate(0, 0, 1)) {
 		return day
 	}
-	return v.spanOf(o.window.from, o.window.to)
+	return v.Span(o.window.from, o.window.to)
 }
 
 // spanNeed is the query of the former days that the window touches.
-func (o *Observe) spanNeed(v View) (n state.Need, ok bool) {
+func (o *Observe) spanNeed(v view.Context) (n state.Need, ok bool) {
 	if !o.window.zoomed() || v.Site == nil {
 		return n, false
 	}
-	today := midnightOf(v.SiteNow)
+	today := view.MidnightOf(v.SiteNow)
 	from, to := o.window.from, o.window.to
 	if day := dayOf(v); !from.Before(day) && !to.After(day.AddDate(0, 0, 1)) || !from.Before(today) {
 		return n, false
@@ -195,19 +196,19 @@ func (o *Observe) spanNeed(v View) (n state.Need, ok bool) {
 
 // foreseenNeed is the query of what was forecast for the former days on
 // screen.
-func (o *Observe) foreseenNeed(v View) (n state.Need, ok bool) {
+func (o *Observe) foreseenNeed(v view.Context) (n state.Need, ok bool) {
 	if v.Site == nil {
 		return n, false
 	}
 	from, _ := o.window.span(dayOf(v))
-	if !from.Before(midnightOf(v.SiteNow)) {
+	if !from.Before(view.MidnightOf(v.SiteNow)) {
 		return n, false
 	}
 	return state.Need{Query: state.QueryForeseen, Of: from.In(v.Site.Zone).Format(time.DateOnly), Period: 30 * time.Minute}, true
 }
 
 // lookWords say which time is on screen and how to change it.
-func (o *Observe) lookWords(v View) string {
+func (o *Observe) lookWords(v view.Context) string {
 	to := "–"
 	if v.ASCII {
 		to = "-"
@@ -219,7 +220,7 @@ func (o *Observe) lookWords(v View) string {
 		if end.Sub(from) > 24*time.Hour || from.Day() != end.Day() {
 			words += end.Format("Mon 02 Jan ")
 		}
-		words += end.Format("15:04") + v.separator() + o.spanWords(v) + "+ - zoom, [ ] move, 0 whole day"
+		words += end.Format("15:04") + v.Separator() + o.spanWords(v) + "+ - zoom, [ ] move, 0 whole day"
 	}
 	if !o.window.cursor.IsZero() {
 		if words != "" {
@@ -232,21 +233,21 @@ func (o *Observe) lookWords(v View) string {
 
 // spanWords say that the former days on screen are still asked for, empty when
 // they are there.
-func (o *Observe) spanWords(v View) string {
+func (o *Observe) spanWords(v view.Context) string {
 	need, ok := o.spanNeed(v)
 	switch span := v.Site.Span; {
 	case !ok:
 	case span.Err != nil:
-		return "no answer about the days before: " + state.Reason(span.Err) + v.separator()
+		return "no answer about the days before: " + state.Reason(span.Err) + v.Separator()
 	case span.At.IsZero() || v.Site.Wanted(state.QuerySpan) != need.Of:
-		return "asking for the days before …" + v.separator()
+		return "asking for the days before …" + v.Separator()
 	}
 	return ""
 }
 
 // events are what stands on the time axis: alarms that came and went, work
 // that was ordered, and the times in which people work.
-func (o *Observe) events(v View, from, to time.Time) []chart.Event {
+func (o *Observe) events(v view.Context, from, to time.Time) []chart.Event {
 	out := o.marks[:0]
 	add := func(e chart.Event) {
 		end := e.At
@@ -288,7 +289,7 @@ func (o *Observe) events(v View, from, to time.Time) []chart.Event {
 }
 
 // eventWords name the marks on the time axis, in pairs of mark and word.
-func eventWords(v View) [][2]string {
+func eventWords(v view.Context) [][2]string {
 	var out [][2]string
 	for _, k := range []struct {
 		kind chart.EventKind
@@ -301,7 +302,7 @@ func eventWords(v View) [][2]string {
 
 // putPairs draws pairs of mark and word, as many as fit, and answers the x
 // after them.
-func (v View) putPairs(x int, w int, put func(x int, text string, role themes.Role) int, pairs [][2]string) int {
+func putPairs(x int, w int, put func(x int, text string, role themes.Role) int, pairs [][2]string) int {
 	for _, p := range pairs {
 		if x+len(p[1])+4 > w {
 			break

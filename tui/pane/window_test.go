@@ -13,6 +13,7 @@ import (
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/view"
 )
 
 func TestLookAtTime(t *testing.T) {
@@ -48,7 +49,7 @@ func TestLookAtTime(t *testing.T) {
 			t.Errorf("%s: %s to %s, cursor %s; want %s to %s, %s", tt.name, w.from, w.to, w.cursor, tt.from, tt.to, tt.cursor)
 		}
 		of := ""
-		for _, n := range o.Needs(v) {
+		for _, n := range o.Queries(v) {
 			if n.Query == state.QuerySpan {
 				of = n.Of
 			}
@@ -64,7 +65,7 @@ func TestLookAtTime(t *testing.T) {
 func TestLookStaysInReach(t *testing.T) {
 	p := plant.New()
 	v := viewOf(t, siteOf(p, noon))
-	v.Memo = &Memo{}
+	v.Memo = &view.Memo{}
 	last := p.Midnight(noon).AddDate(0, 0, aheadDays)
 	rapid.Check(t, func(t *rapid.T) {
 		o := NewObserve()
@@ -72,7 +73,7 @@ func TestLookStaysInReach(t *testing.T) {
 		for _, a := range rapid.SliceOfN(rapid.SampledFrom([]keymap.Action{keymap.ZoomIn, keymap.ZoomOut, keymap.PanBack, keymap.PanOn, keymap.Cursor, keymap.WholeDay, keymap.Left, keymap.Right}), 0, 30).Draw(t, "keys") {
 			o.Do(a, v)
 			drawn(v, 100, 30, o.Draw)
-			from, to := o.window.span(v.day().start)
+			from, to := o.window.span(v.Day().Start)
 			if d := to.Sub(from); d < time.Hour || d > 7*24*time.Hour || to.After(last) {
 				t.Fatalf("%s to %s", from, to)
 			}
@@ -113,7 +114,7 @@ func TestFormerDaysAndBack(t *testing.T) {
 	v := viewOf(t, siteOf(p, noon))
 	o := NewObserve()
 	asks := func() string {
-		for _, n := range o.Needs(v) {
+		for _, n := range o.Queries(v) {
 			if n.Query == state.QueryForeseen {
 				return n.Of
 			}
@@ -149,21 +150,21 @@ func TestSpanJoinsDays(t *testing.T) {
 	v := viewOf(t, siteOf(p, noon))
 	yesterday := p.Midnight(noon).AddDate(0, 0, -1)
 	v.Site.Span.Good(state.Day{Start: yesterday, End: p.Midnight(noon)}.With(p.Records(yesterday, p.Midnight(noon), noon)), noon)
-	d := v.spanOf(yesterday.Add(10*time.Hour), noon)
-	if !d.start.Equal(yesterday) || d.step != 5*time.Minute || len(d.total) != 2*288 {
-		t.Fatalf("%s, each %s, %d slots", d.start, d.step, len(d.total))
+	d := v.Span(yesterday.Add(10*time.Hour), noon)
+	if !d.Start.Equal(yesterday) || d.Step != 5*time.Minute || len(d.Total) != 2*288 {
+		t.Fatalf("%s, each %s, %d slots", d.Start, d.Step, len(d.Total))
 	}
 	for _, slot := range []int{144, 288 + 132} { // noon of yesterday, eleven of today
 		want := 0.0
 		for i := range p.Units {
 			want += p.PowerKW(i, yesterday.Add(time.Duration(slot)*5*time.Minute))
 		}
-		if got := d.total[slot]; math.Abs(got-want) > 0.01 {
+		if got := d.Total[slot]; math.Abs(got-want) > 0.01 {
 			t.Errorf("slot %d has %g kW, want %g", slot, got, want)
 		}
 	}
-	if !math.IsNaN(d.total[288+200]) {
-		t.Errorf("the afternoon to come has %g kW", d.total[288+200])
+	if !math.IsNaN(d.Total[288+200]) {
+		t.Errorf("the afternoon to come has %g kW", d.Total[288+200])
 	}
 }
 

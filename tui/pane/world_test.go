@@ -11,6 +11,7 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // noon is when all tests of this package happen: 11:30 at the plant.
@@ -53,22 +54,22 @@ func paletteOf(t testing.TB, name string, profile terminal.Profile) *terminal.Pa
 	return terminal.NewPalette(&theme, profile)
 }
 
-func viewOf(t testing.TB, s *state.Site) View {
+func viewOf(t testing.TB, s *state.Site) view.Context {
 	t.Helper()
-	return View{
+	return view.Context{
 		Site: s, Now: noon, SiteNow: noon.In(s.Zone), Focused: true, Palette: paletteOf(t, themes.ControlRoom, themes.TrueColor),
 		Pen: chart.Braille, Keys: keymap.Default(),
 	}
 }
 
 // drawn is what draw puts on a panel of that size.
-func drawn(v View, w, h int, draw func(terminal.Region, View)) *terminal.Grid {
+func drawn(v view.Context, w, h int, draw func(terminal.Region, view.Context)) *terminal.Grid {
 	g := terminal.NewGrid(w, h)
 	g.All().Clear(v.Palette.Style(themes.Panel))
 	draw(g.All(), v)
 	return g
 }
 
-func panes() map[string]Pane {
-	return map[string]Pane{"observe": NewObserve(), "orient": NewOrient(), "decide": NewDecide(), "act": NewAct()}
+func panes() map[string]view.Pane {
+	return map[string]view.Pane{"observe": NewObserve(), "orient": NewOrient(), "decide": NewDecide(), "act": NewAct()}
 }

@@ -15,11 +15,13 @@ import (
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // Alarms is the further screen of all alarms, whatever their state, and of the
 // alarm system's own figures.
 type Alarms struct {
+	view.Base
 	list    pane.AlarmList
 	page    pane.Page
 	only    int  // index into alarmStates; 0: all
@@ -53,14 +55,8 @@ func (s *Alarms) Title() string { return "Alarms" }
 // Scope is that of the list of alarms.
 func (s *Alarms) Scope() keymap.Scope { return keymap.AlarmList }
 
-// Filter is what the list is narrowed by.
-func (s *Alarms) Filter() string { return s.list.Filter }
-
-// SetFilter narrows the list.
-func (s *Alarms) SetFilter(text string) { s.list.Filter = text }
-
-// Needs are the alarms that stand, those of the last days, and the figures.
-func (s *Alarms) Needs(pane.View) []state.Need {
+// Queries are the alarms that stand, those of the last days, and the figures.
+func (s *Alarms) Queries(view.Context) []state.Need {
 	return []state.Need{
 		{Query: state.QueryAlerts, Period: 5 * time.Second, Focused: true},
 		{Query: state.QueryAlertLog, Period: 30 * time.Second, Focused: true},
@@ -70,7 +66,7 @@ func (s *Alarms) Needs(pane.View) []state.Need {
 
 // alerts are those of the chosen states: what stands in the service's order,
 // then the cleared ones, newest first.
-func (s *Alarms) alerts(v pane.View) []api.Alert {
+func (s *Alarms) alerts(v view.Context) []api.Alert {
 	key := alarmKey{v.Site, v.Site.Alerts.At, v.Site.AlertLog.At, s.only}
 	if s.key == key {
 		return s.shown
@@ -90,14 +86,14 @@ func (s *Alarms) alerts(v pane.View) []api.Alert {
 }
 
 // Draw draws the list, and beside or below it the chosen alarm and the figures.
-func (s *Alarms) Draw(r terminal.Region, v pane.View) {
+func (s *Alarms) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	s.listAt = terminal.Rect{}
 	if v.Site == nil {
 		v.Paragraph(r, 0, 0, "There is no site yet.", themes.Dim)
 		return
 	}
-	v.Hand = pane.Hand{} // the list has a choice of its own
+	v.Selection = view.Selection{} // the list has a choice of its own
 	stands := v.Site.Alerts
 	if stands.At.IsZero() {
 		if stands.Err != nil {
@@ -109,7 +105,7 @@ func (s *Alarms) Draw(r terminal.Region, v pane.View) {
 		return
 	}
 	if stands.Err != nil && h > 4 {
-		r.PutIn(0, h-1, w, pane.Words("These are "+state.Age(v.Now.Sub(stands.At))+" old: "+state.Reason(stands.Err)+".", v.ASCII), v.Palette.Style(themes.Warning), v.ASCII)
+		r.PutIn(0, h-1, w, view.Words("These are "+state.Age(v.Now.Sub(stands.At))+" old: "+state.Reason(stands.Err)+".", v.ASCII), v.Palette.Style(themes.Warning), v.ASCII)
 		h--
 	}
 	s.list.Stale = stands.Face(v.Now, keysAge, false) == state.Stale
@@ -148,7 +144,7 @@ func (s *Alarms) none() string {
 }
 
 // drawHead says which states are seen, and counts them all.
-func (s *Alarms) drawHead(r terminal.Region, v pane.View) {
+func (s *Alarms) drawHead(r terminal.Region, v view.Context) {
 	w, _ := r.Size()
 	count := map[string]int{}
 	for _, a := range v.Site.Alerts.Data.Alerts {
@@ -178,7 +174,7 @@ func (s *Alarms) drawHead(r terminal.Region, v pane.View) {
 
 // drawRest draws the chosen alarm and the figures, one of them where there is
 // no room for both.
-func (s *Alarms) drawRest(r terminal.Region, v pane.View) {
+func (s *Alarms) drawRest(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	const rows = 13
 	id := s.list.Current()
@@ -196,7 +192,7 @@ func (s *Alarms) drawRest(r terminal.Region, v pane.View) {
 
 // drawAlarm draws what is known of the chosen alarm, who did what with it and
 // when.
-func (s *Alarms) drawAlarm(r terminal.Region, v pane.View) int {
+func (s *Alarms) drawAlarm(r terminal.Region, v view.Context) int {
 	chosen := s.list.Chosen()
 	if len(chosen) == 0 {
 		return 0
@@ -241,7 +237,7 @@ func (s *Alarms) drawAlarm(r terminal.Region, v pane.View) int {
 	w, _ := r.Size()
 	y += drawDetails(r.Region(terminal.Rect{Y: y, W: w, H: len(lines) * 4}), v, lines)
 	y = v.Paragraph(r, 0, y+1, "What was done", themes.Title)
-	return v.DrawMoves(r, 0, y, a)
+	return pane.DrawMoves(v, r, 0, y, a)
 }
 
 // figure is one measure of the alarm system with its target.
@@ -282,10 +278,10 @@ func shareOf(h api.AlertHealth, severities ...string) string {
 
 // drawFigures draws the alarm system's health beside its targets, and answers
 // the rows it took. A figure off its target has a mark beside its colour.
-func (s *Alarms) drawFigures(r terminal.Region, v pane.View) int {
+func (s *Alarms) drawFigures(r terminal.Region, v view.Context) int {
 	w, _ := r.Size()
 	health := v.Site.AlertHealth
-	r.PutIn(0, 0, w, pane.Words("Health of the alarm system", v.ASCII), v.Palette.Style(themes.Title), v.ASCII)
+	r.PutIn(0, 0, w, view.Words("Health of the alarm system", v.ASCII), v.Palette.Style(themes.Title), v.ASCII)
 	if len(health.Data) == 0 {
 		words := "Asking for the figures …"
 		if health.Err != nil {
@@ -331,8 +327,8 @@ func windowWords(hours int) string {
 	return fmt.Sprintf("%d h", hours)
 }
 
-// Why is why no alarm that is chosen can be changed so.
-func (s *Alarms) Why(a keymap.Action, v pane.View) string {
+// Disabled returns why no alarm that is chosen can be changed so.
+func (s *Alarms) Disabled(a keymap.Action, v view.Context) string {
 	switch a {
 	case keymap.AckAlarm, keymap.ShelveAlarm, keymap.UnshelveOne:
 		if v.Site == nil || len(s.movable(a)) == 0 {
@@ -348,17 +344,17 @@ func (s *Alarms) movable(a keymap.Action) []api.Alert {
 }
 
 // Do moves in the list, opens a group, narrows the list, or changes alarms.
-func (s *Alarms) Do(a keymap.Action, v pane.View) Result {
+func (s *Alarms) Do(a keymap.Action, v view.Context) view.Request {
 	switch a {
 	case keymap.AlarmStates:
 		s.only = (s.only + 1) % len(alarmStates)
 	case keymap.AlarmFigures:
 		s.figures = !s.figures
 	case keymap.AckAlarm, keymap.ShelveAlarm, keymap.UnshelveOne:
-		return Result{Do: AlarmRequest(a, s.movable(a), v)}
+		return AlarmRequest(a, s.movable(a))
 	case keymap.Open:
 		if s.list.DoAlarms(a) {
-			return Result{}
+			return nil
 		}
 		return s.goTo(v)
 	case keymap.PageDown, keymap.PageUp:
@@ -368,17 +364,17 @@ func (s *Alarms) Do(a keymap.Action, v pane.View) Result {
 	default:
 		s.list.DoAlarms(a)
 	}
-	return Result{}
+	return nil
 }
 
 // goTo takes the chosen alarm in hand and goes on to what is known of it.
-func (s *Alarms) goTo(v pane.View) Result {
+func (s *Alarms) goTo(v view.Context) view.Request {
 	chosen := s.list.Chosen()
 	if len(chosen) == 0 || chosen[0].Metadata == nil {
-		return Result{}
+		return nil
 	}
-	hand := pane.Hand{AssetID: cmp.Or(chosen[0].AssetID, first(chosen[0].Metadata.AssetIDs)), FindingID: chosen[0].Metadata.SummaryID}
-	return Result{Close: true, Do: TakeInHand{Hand: hand, Focus: "Orient"}}
+	hand := view.Selection{AssetID: cmp.Or(chosen[0].AssetID, first(chosen[0].Metadata.AssetIDs)), FindingID: chosen[0].Metadata.SummaryID}
+	return view.Batch{view.Close{}, view.Select{Selection: hand, Focus: view.Orient}}
 }
 
 func first(ids []string) string {
@@ -389,15 +385,15 @@ func first(ids []string) string {
 }
 
 // Click chooses the line under it.
-func (s *Alarms) Click(x, y int, _ pane.View) Result {
+func (s *Alarms) Click(x, y int, _ view.Context) view.Request {
 	if s.listAt.Contains(x, y) {
 		s.list.Click(y - s.listAt.Y)
 	}
-	return Result{}
+	return nil
 }
 
 // Wheel moves in the list, or scrolls the details.
-func (s *Alarms) Wheel(x, y, by int, v pane.View) Result {
+func (s *Alarms) Wheel(x, y, by int, v view.Context) view.Request {
 	switch {
 	case !s.listAt.Contains(x, y):
 		s.page.Move(3 * by)
@@ -406,11 +402,11 @@ func (s *Alarms) Wheel(x, y, by int, v pane.View) Result {
 	default:
 		return s.Do(keymap.Up, v)
 	}
-	return Result{}
+	return nil
 }
 
 // Export are the alarms on screen.
-func (s *Alarms) Export(v pane.View) [][]string {
+func (s *Alarms) Export(v view.Context) [][]string {
 	rows := [][]string{{"alert_id", "asset_id", "alert_type", "severity", "state", "since (UTC)", "gone (UTC)", "at risk (kW)", "acknowledged_by", "acknowledged_at (UTC)", "shelved_until (UTC)", "message"}}
 	if v.Site == nil {
 		return rows
@@ -427,15 +423,20 @@ func (s *Alarms) Export(v pane.View) [][]string {
 	return rows
 }
 
+// Lists is the screen's list.
+func (s *Alarms) Lists() view.Lists {
+	return view.Lists{All: map[string]view.List{"alarms": &s.list.List}, Active: &s.list.List}
+}
+
 // AlarmRequest is what an action on alarms asks of the console: to shelve asks
 // first for how long and why.
-func AlarmRequest(a keymap.Action, alerts []api.Alert, v pane.View) any {
+func AlarmRequest(a keymap.Action, alerts []api.Alert) view.Request {
 	if len(alerts) == 0 {
 		return nil
 	}
 	switch a {
 	case keymap.Shelve, keymap.ShelveAlarm:
-		return OpenDialog{NewShelve(alerts)}
+		return view.OpenDialog{Dialog: NewShelve(alerts)}
 	case keymap.Unshelve, keymap.UnshelveOne:
 		return moveAlarms(nil, alerts, api.AlertsRequest{Action: api.ActionUnshelve}, "taken off the shelf")
 	}
@@ -444,7 +445,7 @@ func AlarmRequest(a keymap.Action, alerts []api.Alert, v pane.View) any {
 
 // moveAlarms sends one request for each alarm. What was done stands, even when
 // a later one is refused.
-func moveAlarms(from Waiting, alerts []api.Alert, r api.AlertsRequest, done string) Send {
+func moveAlarms(from view.Caller, alerts []api.Alert, r api.AlertsRequest, done string) view.Call {
 	ids := make([]string, len(alerts))
 	for i, a := range alerts {
 		ids[i] = a.AlertID
@@ -453,16 +454,16 @@ func moveAlarms(from Waiting, alerts []api.Alert, r api.AlertsRequest, done stri
 	if len(ids) > 1 {
 		what = fmt.Sprintf("%d alarms", len(ids))
 	}
-	return Send{From: from, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+	return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 		for i, id := range ids {
 			r.AlertID = id
 			if _, err := c.MoveAlert(ctx, r); err != nil {
 				if i > 0 {
 					err = fmt.Errorf("%d of %d were %s: %w", i, len(ids), done, err)
 				}
-				return Done{}, err
+				return view.Result{}, err
 			}
 		}
-		return Done{Say: Words(what + ": " + done + "."), Forget: []state.Query{state.QueryAlerts, state.QueryAlertLog, state.QueryAlertHealth}}, nil
+		return view.Result{Notice: view.Notice(what + ": " + done + "."), Refresh: []state.Query{state.QueryAlerts, state.QueryAlertLog, state.QueryAlertHealth}}, nil
 	}}
 }

@@ -19,9 +19,9 @@ import (
 	"app.sunloop/tui/internal/picture"
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/keymap"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // hearAlarms gives a site what the service says of its alarms, and of a unit
@@ -72,7 +72,7 @@ func TestAlarmsLooks(t *testing.T) {
 	} {
 		for _, size := range sizes {
 			picture.Looks(t, fmt.Sprintf("alarms/%s-%dx%d", name, size.w, size.h), func(pal *terminal.Palette) *terminal.Grid {
-				v := view(t, false)
+				v := contextOf(t, false)
 				v.Palette, v.Focused = pal, true
 				if tt.site != nil {
 					tt.site(v.Site)
@@ -138,21 +138,21 @@ func TestAlarmMoves(t *testing.T) {
 	} {
 		heard := &service{}
 		c := heard.client()
-		v := view(t, false)
+		v := contextOf(t, false)
 		s := NewAlarms()
 		furtherText(v, s, 120, 36)
 		r := do(s, v, tt.keys...)
-		if form, ok := r.Do.(OpenDialog); ok {
+		if form, ok := r.(view.OpenDialog); ok {
 			r = press(form.Dialog, tt.form...)
 		}
 		says := ""
-		if send, ok := r.Do.(Send); ok {
+		if send, ok := r.(view.Call); ok {
 			done, err := send.Do(t.Context(), c)
 			if err != nil {
 				t.Fatal(err)
 			}
-			says = done.Say(v)
-			if d := cmp.Diff([]state.Query{state.QueryAlerts, state.QueryAlertLog, state.QueryAlertHealth}, done.Forget); d != "" {
+			says = done.Notice(v).Text
+			if d := cmp.Diff([]state.Query{state.QueryAlerts, state.QueryAlertLog, state.QueryAlertHealth}, done.Refresh); d != "" {
 				t.Errorf("%s: asks anew %s", tt.name, d)
 			}
 		}
@@ -175,9 +175,9 @@ func TestAlarmsRefused(t *testing.T) {
 	defer c.Close()
 	form := NewShelve(p.Flood(noon)[:4])
 	r := press(form, "known", "enter")
-	send, ok := r.Do.(Send)
+	send, ok := r.(view.Call)
 	if !ok {
-		t.Fatalf("the form answers %T", r.Do)
+		t.Fatalf("the form answers %T", r)
 	}
 	_, err := send.Do(context.Background(), c)
 	if err == nil || !strings.Contains(err.Error(), "2 of 4 were shelved for 15 min") || len(heard.sent) != 2 {
@@ -186,7 +186,7 @@ func TestAlarmsRefused(t *testing.T) {
 	if form.Answer(err) {
 		t.Error("the form closes")
 	}
-	if text := screenText(view(t, false), form, 80, 24); !strings.Contains(text, "Alert alt_f1 is cleared") || !strings.Contains(text, "known") {
+	if text := screenText(contextOf(t, false), form, 80, 24); !strings.Contains(text, "Alert alt_f1 is cleared") || !strings.Contains(text, "known") {
 		t.Errorf("the form shows\n%s", text)
 	}
 	if !form.Answer(nil) {
@@ -196,7 +196,7 @@ func TestAlarmsRefused(t *testing.T) {
 
 // Why an action on alarms is not possible, and where enter leads.
 func TestAlarmsWhyAndWhere(t *testing.T) {
-	v := view(t, false)
+	v := contextOf(t, false)
 	s := NewAlarms()
 	furtherText(v, s, 120, 36)
 	for _, tt := range []struct {
@@ -209,12 +209,12 @@ func TestAlarmsWhyAndWhere(t *testing.T) {
 		{[]keymap.Action{keymap.Bottom}, keymap.AckAlarm, false}, {nil, keymap.ShelveAlarm, false},
 	} {
 		do(s, v, tt.keys...)
-		if why := s.Why(tt.a, v); (why == "") != tt.ok {
+		if why := s.Disabled(tt.a, v); (why == "") != tt.ok {
 			t.Errorf("%v, %s: %q", tt.keys, tt.a, why)
 		}
 	}
 	r := do(s, v, keymap.Top, keymap.Open)
-	if d := cmp.Diff(Result{Close: true, Do: TakeInHand{Hand: pane.Hand{AssetID: "INV-03", FindingID: "f-dead"}, Focus: "Orient"}}, r); d != "" {
+	if d := cmp.Diff(view.Request(view.Batch{view.Close{}, view.Select{Selection: view.Selection{AssetID: "INV-03", FindingID: "f-dead"}, Focus: view.Orient}}), r); d != "" {
 		t.Errorf("enter (-want +got):\n%s", d)
 	}
 	rows := s.Export(v)
@@ -225,7 +225,7 @@ func TestAlarmsWhyAndWhere(t *testing.T) {
 
 // The states that f goes through show exactly the alarms of each.
 func TestAlarmStates(t *testing.T) {
-	v := view(t, false)
+	v := contextOf(t, false)
 	s := NewAlarms()
 	want := []string{"alt_dead alt_back alt_weak alt_plan alt_shelf alt_past", "alt_dead", "alt_weak", "alt_back", "alt_shelf", "alt_plan", "alt_past"}
 	for _, ids := range want {

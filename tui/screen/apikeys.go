@@ -10,6 +10,7 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/view"
 )
 
 // How often what administrators see is asked for, and how old it may be.
@@ -30,8 +31,8 @@ func NewAPIKeys(now func() time.Time) *Sheet {
 			{Title: "created", Width: 10, Rank: 3}, {Title: "expires", Width: 10, Rank: 2},
 		},
 		rows: keyRows, detail: keyDetail, own: keymap.KeyList,
-		act: func(a keymap.Action, id string, v pane.View) any { return manageKey(a, id, v, now) },
-		status: func(v pane.View) status {
+		act: func(a keymap.Action, id string, v view.Context) view.Request { return manageKey(a, id, v, now) },
+		status: func(v view.Context) status {
 			if v.Admin == nil {
 				return status{}
 			}
@@ -41,27 +42,27 @@ func NewAPIKeys(now func() time.Time) *Sheet {
 }
 
 // manageKey opens the dialog of an action on a key.
-func manageKey(a keymap.Action, id string, v pane.View, now func() time.Time) any {
+func manageKey(a keymap.Action, id string, v view.Context, now func() time.Time) view.Request {
 	if a == keymap.CreateKey {
 		var site api.Site
 		if v.Site != nil {
 			site = v.Site.Site
 		}
-		return OpenDialog{NewKeyForm(site, v.Sites, zone(v), now)}
+		return view.OpenDialog{Dialog: NewKeyForm(site, v.Sites, zone(v), now)}
 	}
 	keys := v.Admin.Keys.Data
 	i := slices.IndexFunc(keys, func(k api.KeyRecord) bool { return k.APIKeyID == id })
 	switch {
 	case i < 0: // no key is chosen
 	case a == keymap.RotateKey:
-		return OpenDialog{NewRotateForm(keys[i], zone(v), now)}
+		return view.OpenDialog{Dialog: NewRotateForm(keys[i], zone(v), now)}
 	case a == keymap.RevokeKey:
-		return OpenDialog{NewRevoke(keys[i])}
+		return view.OpenDialog{Dialog: NewRevoke(keys[i])}
 	}
 	return nil
 }
 
-func keyRows(v pane.View) []pane.Row {
+func keyRows(v view.Context) []pane.Row {
 	if v.Admin == nil {
 		return nil
 	}
@@ -107,7 +108,7 @@ func endText(k api.KeyRecord) any {
 }
 
 // zone is the site's, UTC without a site.
-func zone(v pane.View) *time.Location {
+func zone(v view.Context) *time.Location {
 	if v.Site == nil {
 		return time.UTC
 	}
@@ -122,7 +123,7 @@ func everything(ids []string) string {
 	return strings.Join(ids, ", ")
 }
 
-func keyDetail(v pane.View, id string) []Detail {
+func keyDetail(v view.Context, id string) []Detail {
 	if v.Admin == nil {
 		return nil
 	}

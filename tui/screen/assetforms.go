@@ -12,28 +12,27 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
 	"app.sunloop/themes"
-	"app.sunloop/tui/keymap"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // sendAsset makes a change of a unit for the dialog that asks for it.
-func sendAsset(from Waiting, do func(ctx context.Context, c *client.Client) (*api.AssetsResponse, error)) Result {
-	return Result{Do: Send{From: from, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+func sendAsset(from view.Caller, do func(ctx context.Context, c *client.Client) (*api.AssetsResponse, error)) view.Request {
+	return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 		answer, err := do(ctx, c)
 		if err != nil {
-			return Done{}, err
+			return view.Result{}, err
 		}
-		return Done{Say: Words(answer.Message + ": " + terminal.Printable(answer.AssetID) + "."), Select: answer.AssetID, Forget: []state.Query{state.QueryAssets, state.QueryActivities}}, nil
-	}}}
+		return view.Result{Notice: view.Notice(answer.Message + ": " + terminal.Printable(answer.AssetID) + "."), Row: answer.AssetID, Refresh: []state.Query{state.QueryAssets, state.QueryActivities}}, nil
+	}}
 }
 
 // SheetForm is a form of the service's fields below a few words.
 type SheetForm struct {
 	asking
 	title, words, verb string
-	accept             func() Result
+	accept             func() view.Request
 }
 
 // Title names the form.
@@ -43,7 +42,7 @@ func (d *SheetForm) Title() string { return d.title }
 func (d *SheetForm) Size(w, h int) (int, int) { return min(76, w-4), min(len(d.fields)+9, h-2) }
 
 // Draw draws the form.
-func (d *SheetForm) Draw(r terminal.Region, v pane.View) {
+func (d *SheetForm) Draw(r terminal.Region, v view.Context) {
 	_, h := r.Size()
 	y := 0
 	if h > len(d.fields)+4 {
@@ -54,7 +53,7 @@ func (d *SheetForm) Draw(r terminal.Region, v pane.View) {
 }
 
 // Key edits or sends.
-func (d *SheetForm) Key(k tea.KeyMsg, keys keymap.Map) Result { return d.key(k, keys, d.accept) }
+func (d *SheetForm) Key(k tea.KeyMsg, v view.Context) view.Request { return d.key(k, v, d.accept) }
 
 // number reads the field of that name: nil when it is empty. ok is false for
 // what is no number, which the field then says.
@@ -128,10 +127,10 @@ func NewAssetForm(site api.Site) *SheetForm {
 	names, fields := assetFields(api.Asset{Type: "Solar Inverter", Location: site.Location, TiltDeg: site.TiltDeg, AzimuthDeg: site.AzimuthDeg})
 	d := &SheetForm{title: "Add a unit", verb: "add", words: "A unit that a file brings is there by itself; add one before its data come, or one without data.",
 		asking: asking{names: append([]string{"asset_id"}, names...), form: form{fields: append([]Field{NewField("Id", "as files and loggers name it", "")}, fields...)}}}
-	d.accept = func() Result {
+	d.accept = func() view.Request {
 		a, ok := d.asset()
 		if !ok {
-			return Result{}
+			return nil
 		}
 		a.AssetID, a.SiteID, a.CustomerID = d.value("asset_id"), site.SiteID, site.CustomerID
 		d.busy, d.wrong = true, ""
@@ -146,10 +145,10 @@ func NewAssetChange(was api.Asset) *SheetForm {
 	names, fields := assetFields(was)
 	d := &SheetForm{title: "Change " + was.AssetID, verb: "change", words: "What is left empty stays as it is. Capacity and orientation are what detection and forecast compare with.",
 		asking: asking{names: names, form: form{fields: fields}}}
-	d.accept = func() Result {
+	d.accept = func() view.Request {
 		a, ok := d.asset()
 		if !ok {
-			return Result{}
+			return nil
 		}
 		a.AssetID, a.SiteID, a.CustomerID, a.Version = was.AssetID, was.SiteID, was.CustomerID, was.Version
 		d.busy, d.wrong = true, ""
@@ -177,7 +176,7 @@ func NewComponentForm(unit api.Asset, former *api.Component, today string) *Shee
 	if former != nil {
 		d.at = 3 // mostly the serial alone is another
 	}
-	d.accept = func() Result {
+	d.accept = func() view.Request {
 		r := api.AssetsRequest{Asset: api.Asset{AssetID: unit.AssetID, SiteID: unit.SiteID, CustomerID: unit.CustomerID, Version: unit.Version}, FormerSerial: serial,
 			Component: &api.Component{Kind: d.value("component.kind"), OEM: d.value("component.oem"), Model: d.value("component.model"), Serial: d.value("component.serial"), InstalledDate: d.value("component.installed_date")}}
 		d.busy, d.wrong = true, ""
@@ -193,7 +192,7 @@ func NewComponentRemoval(unit api.Asset, former api.Component) *Confirm {
 	return &Confirm{
 		title: "Remove a component", keep: "Leave it", do: "Remove",
 		question: "Take " + former.OEM + " " + former.Model + ", serial " + former.Serial + ", out of " + unit.AssetID + " today? It is kept among those that were taken out.",
-		send: func(from Waiting) Result {
+		send: func(from view.Caller) view.Request {
 			r := api.AssetsRequest{Asset: api.Asset{AssetID: unit.AssetID, SiteID: unit.SiteID, CustomerID: unit.CustomerID, Version: unit.Version}, FormerSerial: former.Serial}
 			return sendAsset(from, func(ctx context.Context, c *client.Client) (*api.AssetsResponse, error) {
 				return c.RemoveComponent(ctx, r)

@@ -10,6 +10,7 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/view"
 )
 
 // NewAssets lists the units of the site with what they are made of, and what
@@ -24,11 +25,11 @@ func NewAssets() *Sheet {
 			{Title: "tilt", Width: 5, Right: true, Rank: 4}, {Title: "azimuth", Width: 7, Right: true, Rank: 4}, {Title: "strings", Width: 7, Right: true, Rank: 3}, {Title: "finding", Width: 16},
 		},
 		rows: assetRows, detail: assetDetail, own: keymap.AssetList, part: 62, leaves: true, act: manageAsset,
-		why: func(_ keymap.Action, _ string, v pane.View) string { return whyNoAssets(v) },
+		why: func(_ keymap.Action, _ string, v view.Context) string { return whyNoAssets(v) },
 		more: func(id string) []state.Need {
 			return []state.Need{{Query: state.QueryRuns, Of: id, Period: 6 * keysPeriod, Focused: true}, {Query: state.QueryFindings, Period: keysPeriod, Focused: true}}
 		},
-		status: func(v pane.View) status {
+		status: func(v view.Context) status {
 			if v.Site == nil {
 				return status{face: state.Empty}
 			}
@@ -38,7 +39,7 @@ func NewAssets() *Sheet {
 }
 
 // whyNoAssets is why the person may not change units, empty if they may.
-func whyNoAssets(v pane.View) string {
+func whyNoAssets(v view.Context) string {
 	if v.User != nil && v.User.ApplicationPermissions != nil && !slices.Contains(v.User.ApplicationPermissions, string(api.PermissionAssets)) {
 		return "your role does not change units"
 	}
@@ -46,35 +47,35 @@ func whyNoAssets(v pane.View) string {
 }
 
 // assetOf is the unit of that id; nil for none.
-func assetOf(v pane.View, id string) *api.Asset {
+func assetOf(v view.Context, id string) *api.Asset {
 	if v.Site == nil {
 		return nil
 	}
 	return itemOf(v.Site.Assets.Data, func(a api.Asset) bool { return a.AssetID == id })
 }
 
-func manageAsset(a keymap.Action, id string, v pane.View) any {
+func manageAsset(a keymap.Action, id string, v view.Context) view.Request {
 	if v.Site == nil {
 		return nil
 	}
 	if a == keymap.AddAsset {
-		return OpenDialog{NewAssetForm(v.Site.Site)}
+		return view.OpenDialog{Dialog: NewAssetForm(v.Site.Site)}
 	}
 	unit := assetOf(v, id)
 	switch {
 	case unit == nil: // nothing is chosen
 	case a == keymap.Open:
-		return TakeInHand{Hand: pane.Hand{AssetID: id}, Focus: "Observe"}
+		return view.Select{Selection: view.Selection{AssetID: id}, Focus: view.Observe}
 	case a == keymap.EditAsset:
-		return OpenDialog{NewAssetChange(*unit)}
+		return view.OpenDialog{Dialog: NewAssetChange(*unit)}
 	case a == keymap.Components:
-		return OpenScreen{Screen: NewComponents(id), Over: true}
+		return view.OpenScreen{Screen: NewComponents(id), Over: true}
 	}
 	return nil
 }
 
 // worst is the active finding with the most at risk at a unit; nil for none.
-func worst(v pane.View, id string) *api.Finding {
+func worst(v view.Context, id string) *api.Finding {
 	var of *api.Finding
 	for i, f := range v.Site.Findings.Data {
 		if f.Active && (f.AssetID == id || slices.Contains(f.AssetIDs, id)) && (of == nil || f.EnergyAtRiskKW > of.EnergyAtRiskKW) {
@@ -108,7 +109,7 @@ func degrees(v *float64) (string, any) {
 	return fmt.Sprintf("%.0f°", *v), *v
 }
 
-func assetRows(v pane.View) []pane.Row {
+func assetRows(v view.Context) []pane.Row {
 	if v.Site == nil {
 		return nil
 	}
@@ -137,7 +138,7 @@ func assetRows(v pane.View) []pane.Row {
 	return rows
 }
 
-func assetDetail(v pane.View, id string) []Detail {
+func assetDetail(v view.Context, id string) []Detail {
 	a := assetOf(v, id)
 	if a == nil {
 		return nil
@@ -202,7 +203,7 @@ func kindOf(c api.Component) string {
 
 // knownOf is what the detector knows of a unit: what it found, and its last
 // runs.
-func knownOf(v pane.View, id string) []Detail {
+func knownOf(v view.Context, id string) []Detail {
 	lines := []Detail{{Heading: "What the detector knows"}}
 	found := 0
 	for _, f := range v.Site.Findings.Data {

@@ -16,6 +16,7 @@ import (
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // liveRoute is the route of files of a live feed.
@@ -40,16 +41,16 @@ func NewAudit() *Audit {
 			{Title: "when", Width: 12}, {Title: "who", Width: 16, Min: 10}, {Title: "what", Min: 14}, {Title: "site", Width: 10, Min: 6, Rank: 2}, {Title: "outcome", Width: 24, Min: 19, Rank: 1},
 		},
 		own: keymap.AuditList,
-		status: func(v pane.View) status {
+		status: func(v view.Context) status {
 			if v.Admin == nil {
 				return status{}
 			}
 			return statusOf(v.Admin.Audit, v.Now, len(v.Admin.Audit.Data.Records) == 0)
 		},
 	}}
-	a.rows = func(v pane.View) []pane.Row { return auditRows(v, a.records(v)) }
-	a.detail = func(v pane.View, id string) []Detail { return auditDetail(v, a.records(v), id) }
-	a.act, a.why, a.export = a.do, a.whyNot, func(v pane.View) [][]string {
+	a.rows = func(v view.Context) []pane.Row { return auditRows(v, a.records(v)) }
+	a.detail = func(v view.Context, id string) []Detail { return auditDetail(v, a.records(v), id) }
+	a.act, a.why, a.export = a.do, a.whyNot, func(v view.Context) [][]string {
 		return a.list.Export(append(slices.Clone(a.columns), exported...), a.rows(v))
 	}
 	a.ask(state.AuditQuestion{})
@@ -81,7 +82,7 @@ func (s *Audit) ask(q state.AuditQuestion) {
 }
 
 // records are those of the answer, or of the one before while it is awaited.
-func (s *Audit) records(v pane.View) []api.AuditRecord {
+func (s *Audit) records(v view.Context) []api.AuditRecord {
 	if v.Admin == nil {
 		return nil
 	}
@@ -91,7 +92,7 @@ func (s *Audit) records(v pane.View) []api.AuditRecord {
 	return s.known
 }
 
-func (s *Audit) whyNot(a keymap.Action, id string, v pane.View) string {
+func (s *Audit) whyNot(a keymap.Action, id string, v view.Context) string {
 	switch {
 	case a == keymap.FurtherBack && v.Admin != nil && !v.Admin.Audit.At.IsZero() && !v.Admin.Audit.Data.More:
 		return "there are no older records of this"
@@ -105,7 +106,7 @@ func (s *Audit) whyNot(a keymap.Action, id string, v pane.View) string {
 
 // targetOf is the id of what the record was about: its own, rather than that of
 // what it belongs to.
-func (s *Audit) targetOf(id string, v pane.View) string {
+func (s *Audit) targetOf(id string, v view.Context) string {
 	i := slices.IndexFunc(s.records(v), func(a api.AuditRecord) bool { return a.AuditID == id })
 	if i < 0 {
 		return ""
@@ -122,11 +123,11 @@ func (s *Audit) targetOf(id string, v pane.View) string {
 	return ""
 }
 
-func (s *Audit) do(a keymap.Action, id string, v pane.View) any {
+func (s *Audit) do(a keymap.Action, id string, v view.Context) view.Request {
 	switch a {
 	case keymap.AskTrail:
 		s.where = zone(v)
-		return OpenDialog{NewAuditForm(s.question, v.Sites, zone(v), s.ask)}
+		return view.OpenDialog{Dialog: NewAuditForm(s.question, v.Sites, zone(v), s.ask)}
 	case keymap.FurtherBack:
 		q := s.question
 		q.Parts++
@@ -134,7 +135,7 @@ func (s *Audit) do(a keymap.Action, id string, v pane.View) any {
 	case keymap.TrailOf:
 		over := NewAudit()
 		over.ask(state.AuditQuestion{TargetID: s.targetOf(id, v)})
-		return OpenScreen{Screen: over, Over: true}
+		return view.OpenScreen{Screen: over, Over: true}
 	case keymap.WholeTrail:
 		s.ask(state.AuditQuestion{})
 	}
@@ -181,7 +182,7 @@ func (d *AuditForm) Title() string { return "Ask the audit trail" }
 func (d *AuditForm) Size(w, _ int) (int, int) { return min(76, w-4), len(d.fields) + 7 }
 
 // Draw draws the form.
-func (d *AuditForm) Draw(r terminal.Region, v pane.View) {
+func (d *AuditForm) Draw(r terminal.Region, v view.Context) {
 	_, h := r.Size()
 	y := v.Paragraph(r, 0, 0, "What is left empty does not narrow. The service looks through all that it has.", themes.Dim)
 	d.drawForm(r, y+1, v)
@@ -189,9 +190,9 @@ func (d *AuditForm) Draw(r terminal.Region, v pane.View) {
 }
 
 // Key edits or asks.
-func (d *AuditForm) Key(k tea.KeyMsg, keys keymap.Map) Result { return d.key(k, keys, d.accept) }
+func (d *AuditForm) Key(k tea.KeyMsg, v view.Context) view.Request { return d.key(k, v, d.accept) }
 
-func (d *AuditForm) accept() Result {
+func (d *AuditForm) accept() view.Request {
 	q := state.AuditQuestion{Actor: d.value("actor"), SiteID: d.value("site_id"), Route: d.value("route"), TargetID: d.value("target_id")}
 	for _, s := range d.sites {
 		if label := state.SiteLabel(d.sites, s.Ref()); label == q.SiteID && label != s.SiteID {
@@ -210,16 +211,16 @@ func (d *AuditForm) accept() Result {
 		t, err := api.ParseTime(strings.Replace(text, " ", "T", 1), d.zone)
 		if err != nil {
 			d.refuse(slices.Index(d.names, f.name), err.Error()+": give a date or time, as 2026-11-01 or 2026-11-01 08:00.")
-			return Result{}
+			return nil
 		}
 		*f.to = t
 	}
 	if !q.To.IsZero() && !q.To.After(q.From.Time) {
 		d.refuse(slices.Index(d.names, "to"), "The end lies before the beginning.")
-		return Result{}
+		return nil
 	}
 	d.ask(q)
-	return Result{Close: true}
+	return view.Close{}
 }
 
 // statusOf is how a value of administration stands.
@@ -231,7 +232,7 @@ func statusOf[T any](value state.Value[T], now time.Time, empty bool) status {
 // look in them too.
 var exported = []pane.Column{{Title: "time"}, {Title: "actor_id"}, {Title: "address"}, {Title: "customers"}, {Title: "targets"}, {Title: "status"}, {Title: "request_id"}}
 
-func auditRows(v pane.View, records []api.AuditRecord) []pane.Row {
+func auditRows(v view.Context, records []api.AuditRecord) []pane.Row {
 	rows := make([]pane.Row, 0, len(records))
 	for _, a := range records {
 		if a.Route == liveRoute && a.Status < 400 {
@@ -275,7 +276,7 @@ func outcome(a api.AuditRecord) string {
 	return "done"
 }
 
-func auditDetail(v pane.View, records []api.AuditRecord, id string) []Detail {
+func auditDetail(v view.Context, records []api.AuditRecord, id string) []Detail {
 	i := slices.IndexFunc(records, func(a api.AuditRecord) bool { return a.AuditID == id })
 	if i < 0 {
 		return nil

@@ -8,37 +8,39 @@ import (
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // Book is a further screen of several leaves of which one is seen: a drawing,
 // a list below it, and the details of the chosen row where they have room. Left
 // and right turn the leaves.
 type Book struct {
+	view.Base
 	title  string
 	own    keymap.Scope
 	leaves []*leaf
 	at     int
 	// act is the request that one of the book's own keys, or enter, makes; nil:
 	// none. why is why not.
-	act func(l *leaf, a keymap.Action, v pane.View) any
-	why func(l *leaf, a keymap.Action, v pane.View) string
+	act func(l *leaf, a keymap.Action, v view.Context) view.Request
+	why func(l *leaf, a keymap.Action, v view.Context) string
 }
 
 // leaf is one of a book.
 type leaf struct {
 	name  string
-	needs func(v pane.View) []state.Need
+	needs func(v view.Context) []state.Need
 	// status is how the value behind the leaf stands; empty is said when there
 	// is nothing in it.
-	status func(v pane.View) status
+	status func(v view.Context) status
 	empty  string
 	// head draws above the list, in at most the region it gets, and answers the
 	// rows it took; nil: nothing stands there.
-	head    func(r terminal.Region, v pane.View, id string) int
-	columns func(v pane.View) []pane.Column
-	rows    func(v pane.View) []pane.Row
-	detail  func(v pane.View, id string) []Detail // nil: rows have none
-	export  func(v pane.View) [][]string          // nil: the rows as they are drawn
+	head    func(r terminal.Region, v view.Context, id string) int
+	columns func(v view.Context) []pane.Column
+	rows    func(v view.Context) []pane.Row
+	detail  func(v view.Context, id string) []Detail // nil: rows have none
+	export  func(v view.Context) [][]string          // nil: the rows as they are drawn
 
 	list   pane.List
 	page   pane.Page
@@ -56,16 +58,16 @@ func (b *Book) Title() string { return b.title }
 // Scope is that of the book's own keys.
 func (b *Book) Scope() keymap.Scope { return b.own }
 
-// Why is why one of the book's own actions is not possible.
-func (b *Book) Why(a keymap.Action, v pane.View) string {
+// Disabled returns why one of the book's own actions is not possible.
+func (b *Book) Disabled(a keymap.Action, v view.Context) string {
 	if b.why == nil || v.Site == nil {
 		return ""
 	}
 	return b.why(b.leaf(), a, v)
 }
 
-// Needs is what the leaf that is seen shows.
-func (b *Book) Needs(v pane.View) []state.Need {
+// Queries is what the leaf that is seen shows.
+func (b *Book) Queries(v view.Context) []state.Need {
 	if v.Site == nil {
 		return nil
 	}
@@ -76,17 +78,20 @@ func (b *Book) Needs(v pane.View) []state.Need {
 	return needs
 }
 
-// Filter is what the list is narrowed by.
-func (b *Book) Filter() string { return b.leaf().list.Filter }
+// SelectRow selects a row.
+func (b *Book) SelectRow(id string) { b.leaf().list.Selected = id }
 
-// SetFilter narrows the list.
-func (b *Book) SetFilter(text string) { b.leaf().list.Filter = text }
-
-// Select chooses a row.
-func (b *Book) Select(id string) { b.leaf().list.Selected = id }
+// Lists are those of the leaves.
+func (b *Book) Lists() view.Lists {
+	all := map[string]view.List{}
+	for _, l := range b.leaves {
+		all[l.name] = &l.list
+	}
+	return view.Lists{All: all, Active: &b.leaf().list}
+}
 
 // Draw draws the names of the leaves, and the one that is seen.
-func (b *Book) Draw(r terminal.Region, v pane.View) {
+func (b *Book) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	x := 0
 	for i, l := range b.leaves {
@@ -113,7 +118,7 @@ func (b *Book) Draw(r terminal.Region, v pane.View) {
 // detailWidth is the width from which details stand beside a list.
 const detailWidth = 110
 
-func (l *leaf) draw(r terminal.Region, v pane.View) {
+func (l *leaf) draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	l.listAt = terminal.Rect{}
 	now := l.status(v)
@@ -161,13 +166,13 @@ func (l *leaf) draw(r terminal.Region, v pane.View) {
 
 // Do moves in the list, turns the leaves, scrolls the details, or does one of
 // the book's own actions.
-func (b *Book) Do(a keymap.Action, v pane.View) Result {
+func (b *Book) Do(a keymap.Action, v view.Context) view.Request {
 	l := b.leaf()
 	e, _ := v.Keys.Entry(a)
 	switch {
 	case v.Site == nil:
 	case b.act != nil && (a == keymap.Open || b.own != "" && e.Scope == b.own):
-		return Result{Do: b.act(l, a, v)}
+		return b.act(l, a, v)
 	case a == keymap.Left:
 		b.at = (b.at + len(b.leaves) - 1) % len(b.leaves)
 	case a == keymap.Right:
@@ -176,11 +181,11 @@ func (b *Book) Do(a keymap.Action, v pane.View) Result {
 	default:
 		l.list.Do(a, len(l.columns(v)))
 	}
-	return Result{}
+	return nil
 }
 
 // Click chooses the row under it, or turns to the leaf whose name is there.
-func (b *Book) Click(x, y int, _ pane.View) Result {
+func (b *Book) Click(x, y int, _ view.Context) view.Request {
 	if y == 0 {
 		end := 0
 		for i, l := range b.leaves {
@@ -189,16 +194,16 @@ func (b *Book) Click(x, y int, _ pane.View) Result {
 				break
 			}
 		}
-		return Result{}
+		return nil
 	}
 	if l := b.leaf(); l.listAt.Contains(x, y-1) {
 		l.list.Click(y - 1 - l.listAt.Y)
 	}
-	return Result{}
+	return nil
 }
 
 // Wheel moves in the list, or scrolls the details.
-func (b *Book) Wheel(x, y, by int, v pane.View) Result {
+func (b *Book) Wheel(x, y, by int, v view.Context) view.Request {
 	up, down := keymap.Up, keymap.Down
 	if l := b.leaf(); l.detail != nil && !l.listAt.Contains(x, y-1) && l.page.Scrolls() {
 		up, down = keymap.PageUp, keymap.PageDown
@@ -210,7 +215,7 @@ func (b *Book) Wheel(x, y, by int, v pane.View) Result {
 }
 
 // Export is the list as it is narrowed and sorted.
-func (b *Book) Export(v pane.View) [][]string {
+func (b *Book) Export(v view.Context) [][]string {
 	l := b.leaf()
 	switch {
 	case v.Site == nil:
@@ -222,7 +227,8 @@ func (b *Book) Export(v pane.View) [][]string {
 }
 
 // text is a cell of words; quiet is one that matters less.
-func text(words string) pane.Cell  { return pane.Cell{Text: words, Role: themes.Text} }
+func text(words string) pane.Cell { return pane.Cell{Text: words, Role: themes.Text} }
+
 func quiet(words string) pane.Cell { return pane.Cell{Text: words, Role: themes.Dim} }
 
 // dayName writes a day of the site; now is in its zone too.

@@ -14,9 +14,9 @@ import (
 	"app.sunloop/tui/internal/picture"
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/keymap"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // books are the screens that judge.
@@ -25,9 +25,9 @@ func books() map[string]func() *Book {
 }
 
 // bookView is a view with all that the books show.
-func bookView(t testing.TB, ascii bool) pane.View {
+func bookView(t testing.TB, ascii bool) view.Context {
 	t.Helper()
-	v := view(t, ascii)
+	v := contextOf(t, ascii)
 	v.Focused = true
 	if ascii {
 		v.Pen = chart.ASCII
@@ -48,12 +48,12 @@ func bookView(t testing.TB, ascii bool) pane.View {
 }
 
 // turned is a book turned to a leaf, with all that it asks for answered.
-func turned(v pane.View, b *Book, at int) {
+func turned(v view.Context, b *Book, at int) {
 	b.at = at
 	p := plant.New()
 	store := state.Store{Site: v.Site}
 	drawBook(v, b, 78, 20) // a row is chosen
-	for _, n := range b.Needs(v) {
+	for _, n := range b.Queries(v) {
 		if n.Query == state.QueryKPIs || n.Query == state.QueryDaily || n.Query == state.QueryForeseen {
 			store.Want(n.Query, n.Of)
 		}
@@ -115,7 +115,7 @@ func dailyOf(p *plant.Plant, of string) []state.DayEnergy {
 	return out
 }
 
-func drawBook(v pane.View, b *Book, w, h int) *terminal.Grid {
+func drawBook(v view.Context, b *Book, w, h int) *terminal.Grid {
 	g := terminal.NewGrid(w, h)
 	g.All().Clear(v.Palette.Style(themes.Panel))
 	b.Draw(g.All(), v)

@@ -10,11 +10,13 @@ import (
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // PlanChoices shows the ways to deal with the thing in hand side by side, with
 // all that each costs.
 type PlanChoices struct {
+	view.Base
 	day  time.Time // chosen by the person; zero: none
 	at   int       // the way in hand
 	cols []terminal.Rect
@@ -26,15 +28,9 @@ func NewPlanChoices(day time.Time) *PlanChoices { return &PlanChoices{day: day} 
 // Title names the screen.
 func (s *PlanChoices) Title() string { return "Ways to do it" }
 
-// Scope is empty: lists' keys are all it has.
-func (s *PlanChoices) Scope() keymap.Scope { return "" }
-
-// Why is never asked.
-func (s *PlanChoices) Why(keymap.Action, pane.View) string { return "" }
-
 // choiceRows are the lines of a way, with their names.
-func choiceRows(v pane.View, c pane.Choice, best float64) [][2]string {
-	none := pane.Words("–", v.ASCII)
+func choiceRows(v view.Context, c pane.Choice, best float64) [][2]string {
+	none := view.Words("–", v.ASCII)
 	window, price, over, sun, wind := none, none, none, none, none
 	if w := c.Window; w != nil {
 		window = w.Start.In(v.Site.Zone).Format("15:04") + none + w.End.In(v.Site.Zone).Format("15:04")
@@ -75,7 +71,7 @@ func choiceRows(v pane.View, c pane.Choice, best float64) [][2]string {
 }
 
 // Draw draws the ways as columns.
-func (s *PlanChoices) Draw(r terminal.Region, v pane.View) {
+func (s *PlanChoices) Draw(r terminal.Region, v view.Context) {
 	s.cols = s.cols[:0]
 	if v.Site == nil {
 		return
@@ -83,8 +79,8 @@ func (s *PlanChoices) Draw(r terminal.Region, v pane.View) {
 	w, h := r.Size()
 	choices := pane.Choices(v, s.day)
 	title := "Work at the whole site"
-	if v.Hand.AssetID != "" {
-		title = "Work at " + v.Hand.AssetID
+	if v.Selection.AssetID != "" {
+		title = "Work at " + v.Selection.AssetID
 	}
 	y := v.Paragraph(r, 0, 0, title, themes.Title)
 	if len(choices) == 0 {
@@ -145,7 +141,7 @@ func (s *PlanChoices) Draw(r terminal.Region, v pane.View) {
 }
 
 // Do goes through the ways; enter opens the form of the next step on its day.
-func (s *PlanChoices) Do(a keymap.Action, v pane.View) Result {
+func (s *PlanChoices) Do(a keymap.Action, v view.Context) view.Request {
 	switch a {
 	case keymap.Left, keymap.Up:
 		s.at--
@@ -153,42 +149,41 @@ func (s *PlanChoices) Do(a keymap.Action, v pane.View) Result {
 		s.at++
 	case keymap.Open:
 		choices := pane.Choices(v, s.day)
-		if v.WriteWhy != "" || v.Hand.AssetID == "" || s.at >= len(choices) {
-			return Result{}
+		if v.ReadOnly != "" || v.Selection.AssetID == "" || s.at >= len(choices) {
+			return nil
 		}
 		begin := choices[s.at].Begin.In(v.Site.Zone)
 		y, m, d := begin.Date()
 		day := time.Date(y, m, d, 0, 0, 0, 0, v.Site.Zone)
-		form, defaults := NewPlanForm(v, day)
 		if way := pane.WayOf(v); way.Next == pane.StepOrder || way.Next == pane.StepParts {
-			form, defaults = NewOrderForm(v, day)
+			return NewOrderForm(v, day)
 		}
-		return Result{Do: Opening{Dialog: form, Defaults: defaults}}
+		return NewPlanForm(v, day)
 	}
-	return Result{}
+	return nil
 }
 
 // Click takes the way under it.
-func (s *PlanChoices) Click(x, y int, _ pane.View) Result {
+func (s *PlanChoices) Click(x, y int, _ view.Context) view.Request {
 	for i, col := range s.cols {
 		if col.Contains(x, y) {
 			s.at = i
 		}
 	}
-	return Result{}
+	return nil
 }
 
 // Wheel goes through the ways.
-func (s *PlanChoices) Wheel(_, _, by int, _ pane.View) Result {
+func (s *PlanChoices) Wheel(_, _, by int, _ view.Context) view.Request {
 	s.at += by
-	return Result{}
+	return nil
 }
 
-// Needs are what the costs are made of.
-func (s *PlanChoices) Needs(v pane.View) []state.Need { return pane.NewDecide().Needs(v) }
+// Queries are what the costs are made of.
+func (s *PlanChoices) Queries(v view.Context) []state.Need { return pane.NewDecide().Queries(v) }
 
 // Export is a row a way.
-func (s *PlanChoices) Export(v pane.View) [][]string {
+func (s *PlanChoices) Export(v view.Context) [][]string {
 	if v.Site == nil {
 		return nil
 	}

@@ -10,38 +10,39 @@ import (
 
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // Choice is one line of a chooser.
 type Choice struct {
-	Text   string // what is searched
-	Detail string // drawn quietly on the right
-	Key    string // the key that does the same, drawn at the right end
-	Words  string // further words that find it
-	Why    string // why it cannot be chosen now; empty when it can
-	Do     any    // the request it makes
-	Seen   any    // the request made while the line is marked, for previews
-	Quiet  bool   // only there once it is searched for
-	Recent bool   // chosen lately, at place Order of those
+	Text   string       // what is searched
+	Detail string       // drawn quietly on the right
+	Key    string       // the key that does the same, drawn at the right end
+	Words  string       // further words that find it
+	Why    string       // why it cannot be chosen now; empty when it can
+	Do     view.Request // made when it is chosen
+	Seen   view.Request // made while the line is marked, for previews
+	Quiet  bool         // only there once it is searched for
+	Recent bool         // chosen lately, at place Order of those
 	Order  int
 }
 
 // Chooser is a list that narrows as one types: the palette, and the choices of
 // site and theme.
 type Chooser struct {
+	view.Base
 	title   string
 	query   Field
 	choices []Choice
 	loud    []Choice // without the quiet ones
 	shown   []Choice
 	at      int
-	cancel  any // the request made when it is dismissed, to undo a preview
+	cancel  view.Request // made when it is dismissed, to undo a preview; may be nil
 }
 
 // NewChooser makes a chooser; cancel may be nil.
-func NewChooser(title, hint string, choices []Choice, cancel any) *Chooser {
+func NewChooser(title, hint string, choices []Choice, cancel view.Request) *Chooser {
 	loud := slices.DeleteFunc(slices.Clone(choices), func(c Choice) bool { return c.Quiet })
 	return &Chooser{title: title, query: NewField("›", hint, ""), choices: choices, loud: loud, shown: loud, cancel: cancel}
 }
@@ -68,7 +69,7 @@ func (c *Chooser) Size(w, h int) (int, int) {
 }
 
 // Draw draws the query and what it finds.
-func (c *Chooser) Draw(r terminal.Region, v pane.View) {
+func (c *Chooser) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	if v.ASCII {
 		c.query.Label = ">"
@@ -107,15 +108,15 @@ func (c *Chooser) Draw(r terminal.Region, v pane.View) {
 }
 
 // Key narrows, moves or chooses.
-func (c *Chooser) Key(k tea.KeyMsg, keys keymap.Map) Result {
-	switch action, _, _ := keys.Match(k.String(), keymap.Dialog); action {
+func (c *Chooser) Key(k tea.KeyMsg, v view.Context) view.Request {
+	switch action, _, _ := v.Keys.Match(k.String(), keymap.Dialog); action {
 	case keymap.Dismiss:
-		return Result{Close: true, Do: c.cancel}
+		return view.Batch{view.Close{}, c.cancel}
 	case keymap.Accept:
 		if c.at >= len(c.shown) || c.shown[c.at].Why != "" {
-			return Result{}
+			return nil
 		}
-		return Result{Close: true, Do: c.shown[c.at].Do}
+		return view.Batch{view.Close{}, c.shown[c.at].Do}
 	case keymap.NextField:
 		return c.move(1)
 	case keymap.PrevField:
@@ -133,15 +134,15 @@ func (c *Chooser) Key(k tea.KeyMsg, keys keymap.Map) Result {
 		c.search(q)
 		return c.move(0)
 	}
-	return Result{}
+	return nil
 }
 
-func (c *Chooser) move(by int) Result {
+func (c *Chooser) move(by int) view.Request {
 	if len(c.shown) == 0 {
-		return Result{}
+		return nil
 	}
 	c.at = min(max(c.at+by, 0), len(c.shown)-1)
-	return Result{Do: c.shown[c.at].Seen}
+	return c.shown[c.at].Seen
 }
 
 // search keeps the choices that the query matches, best first.
@@ -162,7 +163,7 @@ func (c *Chooser) search(q string) {
 }
 
 // keyLine draws keys and what they do, in pairs.
-func keyLine(r terminal.Region, y int, v pane.View, pairs ...string) {
+func keyLine(r terminal.Region, y int, v view.Context, pairs ...string) {
 	w, _ := r.Size()
 	x := 0
 	for i := 0; i+1 < len(pairs); i += 2 {

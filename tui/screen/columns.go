@@ -7,13 +7,14 @@ import (
 
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // ColumnsDialog chooses which columns a list has, and their order.
 type ColumnsDialog struct {
-	list   *pane.List
+	view.Base
+	list   view.List
 	titles []string
 	shown  map[string]bool
 	at     int
@@ -21,13 +22,13 @@ type ColumnsDialog struct {
 }
 
 // NewColumns starts with the columns as they are.
-func NewColumns(list *pane.List) *ColumnsDialog {
-	d := &ColumnsDialog{list: list, titles: slices.Clone(list.Shown), shown: map[string]bool{}}
+func NewColumns(list view.List) *ColumnsDialog {
+	d := &ColumnsDialog{list: list, titles: slices.Clone(list.Shown()), shown: map[string]bool{}}
 	for _, t := range list.Titles() {
 		if !slices.Contains(d.titles, t) {
 			d.titles = append(d.titles, t)
 		}
-		d.shown[t] = len(list.Shown) == 0 || slices.Contains(list.Shown, t)
+		d.shown[t] = len(list.Shown()) == 0 || slices.Contains(list.Shown(), t)
 	}
 	d.titles = slices.DeleteFunc(d.titles, func(t string) bool { return !slices.Contains(list.Titles(), t) })
 	return d
@@ -40,7 +41,7 @@ func (d *ColumnsDialog) Title() string { return "Columns" }
 func (d *ColumnsDialog) Size(w, h int) (int, int) { return min(58, w-4), min(len(d.titles)+3, h-4) }
 
 // Draw draws the columns, those that are shown marked.
-func (d *ColumnsDialog) Draw(r terminal.Region, v pane.View) {
+func (d *ColumnsDialog) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	rows := max(h-2, 1)
 	top := max(0, d.at-rows+1)
@@ -63,13 +64,13 @@ func (d *ColumnsDialog) Draw(r terminal.Region, v pane.View) {
 }
 
 // Key marks, moves, takes or leaves.
-func (d *ColumnsDialog) Key(k tea.KeyMsg, keys keymap.Map) Result {
+func (d *ColumnsDialog) Key(k tea.KeyMsg, v view.Context) view.Request {
 	d.wrong = ""
-	dialog, _, _ := keys.Match(k.String(), keymap.Dialog)
-	list, _, _ := keys.Match(k.String(), keymap.List)
+	dialog, _, _ := v.Keys.Match(k.String(), keymap.Dialog)
+	list, _, _ := v.Keys.Match(k.String(), keymap.List)
 	switch {
 	case dialog == keymap.Dismiss:
-		return Result{Close: true}
+		return view.Close{}
 	case dialog == keymap.Accept:
 		return d.take()
 	case len(d.titles) == 0:
@@ -84,7 +85,7 @@ func (d *ColumnsDialog) Key(k tea.KeyMsg, keys keymap.Map) Result {
 	case list == keymap.Down, dialog == keymap.NextField:
 		d.at = min(d.at+1, len(d.titles)-1)
 	}
-	return Result{}
+	return nil
 }
 
 // swap moves the marked column before or behind its neighbour.
@@ -97,7 +98,7 @@ func (d *ColumnsDialog) swap(by int) {
 	d.at = to
 }
 
-func (d *ColumnsDialog) take() Result {
+func (d *ColumnsDialog) take() view.Request {
 	var shown []string
 	for _, t := range d.titles {
 		if d.shown[t] {
@@ -106,22 +107,8 @@ func (d *ColumnsDialog) take() Result {
 	}
 	if len(shown) == 0 {
 		d.wrong = "At least one column is wanted."
-		return Result{}
+		return nil
 	}
 	d.list.Arrange(shown)
-	return Result{Close: true}
-}
-
-// Lists is the screen's list.
-func (s *Alarms) Lists() pane.Lists {
-	return pane.Lists{All: map[string]*pane.List{"alarms": &s.list.List}, Active: &s.list.List}
-}
-
-// Lists are those of the leaves.
-func (b *Book) Lists() pane.Lists {
-	all := map[string]*pane.List{}
-	for _, l := range b.leaves {
-		all[l.name] = &l.list
-	}
-	return pane.Lists{All: all, Active: &b.leaf().list}
+	return view.Close{}
 }

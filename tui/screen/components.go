@@ -8,6 +8,7 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/view"
 )
 
 // formerID stands before the serial of a component that was taken out.
@@ -22,8 +23,8 @@ func NewComponents(assetID string) *Sheet {
 		columns: []pane.Column{
 			{Title: "component", Width: 14, Min: 9}, {Title: "make", Width: 14, Min: 8, Rank: 1}, {Title: "model", Min: 10}, {Title: "serial", Width: 18, Min: 10}, {Title: "since", Width: 10, Rank: 2}, {Title: "until", Width: 10, Rank: 3},
 		},
-		rows: func(v pane.View) []pane.Row { return componentRows(v, assetID) },
-		detail: func(v pane.View, id string) []Detail {
+		rows: func(v view.Context) []pane.Row { return componentRows(v, assetID) },
+		detail: func(v view.Context, id string) []Detail {
 			c, former := componentOf(v, assetID, id)
 			if c == nil {
 				return nil
@@ -35,14 +36,16 @@ func NewComponents(assetID string) *Sheet {
 			return componentLines(title, []api.Component{*c})
 		},
 		own: keymap.ComponentList,
-		act: func(a keymap.Action, id string, v pane.View) any { return manageComponent(a, assetID, id, v) },
-		why: func(a keymap.Action, id string, v pane.View) string {
+		act: func(a keymap.Action, id string, v view.Context) view.Request {
+			return manageComponent(a, assetID, id, v)
+		},
+		why: func(a keymap.Action, id string, v view.Context) string {
 			if _, former := componentOf(v, assetID, id); former && a != keymap.InstallComponent {
 				return "it was taken out"
 			}
 			return whyNoAssets(v)
 		},
-		status: func(v pane.View) status {
+		status: func(v view.Context) status {
 			if v.Site == nil {
 				return status{face: state.Empty}
 			}
@@ -52,7 +55,7 @@ func NewComponents(assetID string) *Sheet {
 }
 
 // componentOf is the component of a row; former says that it was taken out.
-func componentOf(v pane.View, assetID, id string) (c *api.Component, former bool) {
+func componentOf(v view.Context, assetID, id string) (c *api.Component, former bool) {
 	unit := assetOf(v, assetID)
 	if unit == nil {
 		return nil, false
@@ -70,7 +73,7 @@ func componentOf(v pane.View, assetID, id string) (c *api.Component, former bool
 	return nil, false
 }
 
-func componentRows(v pane.View, assetID string) []pane.Row {
+func componentRows(v view.Context, assetID string) []pane.Row {
 	unit := assetOf(v, assetID)
 	if unit == nil {
 		return nil
@@ -90,7 +93,7 @@ func componentRows(v pane.View, assetID string) []pane.Row {
 	return rows
 }
 
-func manageComponent(a keymap.Action, assetID, id string, v pane.View) any {
+func manageComponent(a keymap.Action, assetID, id string, v view.Context) view.Request {
 	unit := assetOf(v, assetID)
 	if unit == nil {
 		return nil
@@ -99,12 +102,12 @@ func manageComponent(a keymap.Action, assetID, id string, v pane.View) any {
 	c, _ := componentOf(v, assetID, id)
 	switch {
 	case a == keymap.InstallComponent:
-		return OpenDialog{NewComponentForm(*unit, nil, today)}
+		return view.OpenDialog{Dialog: NewComponentForm(*unit, nil, today)}
 	case c == nil: // nothing is chosen
 	case a == keymap.ReplaceComponent:
-		return OpenDialog{NewComponentForm(*unit, c, today)}
+		return view.OpenDialog{Dialog: NewComponentForm(*unit, c, today)}
 	case a == keymap.RemoveComponent:
-		return OpenDialog{NewComponentRemoval(*unit, *c)}
+		return view.OpenDialog{Dialog: NewComponentRemoval(*unit, *c)}
 	}
 	return nil
 }

@@ -5,8 +5,8 @@ import (
 
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // Confirm asks whether something that cannot be taken back is to be done. The
@@ -16,7 +16,7 @@ type Confirm struct {
 	title, question string
 	keep, do        string // words of the two answers
 	settled         string // why there is nothing to be done; empty when there is
-	send            func(from Waiting) Result
+	send            func(from view.Caller) view.Request
 	marked          bool // the answer that does it
 }
 
@@ -27,7 +27,7 @@ func (d *Confirm) Title() string { return d.title }
 func (d *Confirm) Size(w, _ int) (int, int) { return min(64, w-4), 10 }
 
 // Draw draws the question.
-func (d *Confirm) Draw(r terminal.Region, v pane.View) {
+func (d *Confirm) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	if d.settled != "" {
 		v.Paragraph(r, 0, 0, d.settled, themes.Text)
@@ -55,18 +55,18 @@ func (d *Confirm) Draw(r terminal.Region, v pane.View) {
 }
 
 // Key marks an answer, or takes the marked one.
-func (d *Confirm) Key(k tea.KeyMsg, keys keymap.Map) Result {
-	list, _, _ := keys.Match(k.String(), keymap.List)
-	dialog, _, _ := keys.Match(k.String(), keymap.Dialog)
+func (d *Confirm) Key(k tea.KeyMsg, v view.Context) view.Request {
+	list, _, _ := v.Keys.Match(k.String(), keymap.List)
+	dialog, _, _ := v.Keys.Match(k.String(), keymap.Dialog)
 	switch {
 	case d.busy:
 	case list == keymap.Left, list == keymap.Right, dialog == keymap.NextField, dialog == keymap.PrevField:
 		d.marked = !d.marked
-		return Result{}
+		return nil
 	}
-	return d.key(k, keys, func() Result {
+	return d.key(k, v, func() view.Request {
 		if !d.marked || d.settled != "" {
-			return Result{Close: true}
+			return view.Close{}
 		}
 		d.busy, d.wrong = true, ""
 		return d.send(d)

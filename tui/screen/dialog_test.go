@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -16,18 +17,19 @@ import (
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 func choices() []Choice {
 	return []Choice{
-		{Text: "give the pane the whole screen, or back", Key: "z", Words: "zoom", Do: 1},
-		{Text: "import a file", Key: "U", Why: "your role only reads", Do: 2},
-		{Text: "site Sibaya", Detail: "Sibaya Solar", Do: 3, Seen: "seen 3"},
+		{Text: "give the pane the whole screen, or back", Key: "z", Words: "zoom", Do: view.OpenSite{Site: api.SiteRef{SiteID: "1"}}},
+		{Text: "import a file", Key: "U", Why: "your role only reads", Do: view.OpenSite{Site: api.SiteRef{SiteID: "2"}}},
+		{Text: "site Sibaya", Detail: "Sibaya Solar", Do: view.OpenSite{Site: api.SiteRef{SiteID: "3"}}, Seen: view.OpenSite{Site: api.SiteRef{SiteID: "seen 3"}}},
 	}
 }
 
-func dialogs() map[string]Dialog {
-	return map[string]Dialog{
+func dialogs() map[string]view.Dialog {
+	return map[string]view.Dialog{
 		"signin": NewSignIn("ops.example.com", "Token expired."), "admin": NewSetup("embedded", false), "admin-token": NewSetup("ops.example.com", true),
 		"palette":        NewChooser("Palette", "type what you want to do or find", choices(), nil),
 		"help":           NewHelp("Observe", keymap.InObserve, [][2]string{{"enter", "go on"}}, keymap.Default()),
@@ -38,8 +40,8 @@ func dialogs() map[string]Dialog {
 	}
 }
 
-func screens() map[string]Screen {
-	return map[string]Screen{
+func screens() map[string]view.View {
+	return map[string]view.View{
 		"alarms": NewAlarms(), "unit": NewUnit("INV-03"), "uploads": NewUploads(noPath), "audit": NewAudit(), "apikeys": NewAPIKeys(func() time.Time { return noon }),
 	}
 }
@@ -47,7 +49,7 @@ func screens() map[string]Screen {
 func TestScreens(t *testing.T) {
 	for name, s := range screens() {
 		for _, size := range sizes {
-			picture.Golden(t, fmt.Sprintf("%s-%dx%d", name, size.w, size.h), furtherText(view(t, false), s, size.w, size.h))
+			picture.Golden(t, fmt.Sprintf("%s-%dx%d", name, size.w, size.h), furtherText(contextOf(t, false), s, size.w, size.h))
 		}
 	}
 }
@@ -55,7 +57,7 @@ func TestScreens(t *testing.T) {
 func TestDialogs(t *testing.T) {
 	for name, d := range dialogs() {
 		for _, size := range sizes {
-			picture.Golden(t, fmt.Sprintf("%s-%dx%d", name, size.w, size.h), screenText(view(t, false), d, size.w, size.h))
+			picture.Golden(t, fmt.Sprintf("%s-%dx%d", name, size.w, size.h), screenText(contextOf(t, false), d, size.w, size.h))
 		}
 	}
 }
@@ -63,10 +65,10 @@ func TestDialogs(t *testing.T) {
 func TestScreensInASCII(t *testing.T) {
 	texts := map[string]string{}
 	for name, d := range dialogs() {
-		texts[name] = screenText(view(t, true), d, 100, 40)
+		texts[name] = screenText(contextOf(t, true), d, 100, 40)
 	}
 	for name, s := range screens() {
-		texts[name] = furtherText(view(t, true), s, 100, 40)
+		texts[name] = furtherText(contextOf(t, true), s, 100, 40)
 	}
 	for name, text := range texts {
 		for i, line := range strings.Split(text, "\n") {
@@ -80,21 +82,22 @@ func TestScreensInASCII(t *testing.T) {
 }
 
 func TestChooser(t *testing.T) {
+	undo := view.OpenSite{Site: api.SiteRef{SiteID: "undo"}}
 	for _, tt := range []struct {
 		name string
 		keys []string
-		want Result
+		want view.Request
 	}{
-		{"the first", []string{"enter"}, Result{Close: true, Do: 1}},
-		{"by a word it does not show", []string{"zoom", "enter"}, Result{Close: true, Do: 1}},
-		{"what cannot be now", []string{"import", "enter"}, Result{}},
-		{"moving previews", []string{"down", "down"}, Result{Do: "seen 3"}},
-		{"not beyond the end", []string{"down", "down", "down", "down", "enter"}, Result{Close: true, Do: 3}},
-		{"nothing matches", []string{"qqq", "enter"}, Result{}},
-		{"dismissed", []string{"down", "esc"}, Result{Close: true, Do: "undo"}},
-		{"narrowed and widened", []string{"sib", "backspace", "backspace", "backspace", "enter"}, Result{Close: true, Do: 1}},
+		{"the first", []string{"enter"}, view.Batch{view.Close{}, view.OpenSite{Site: api.SiteRef{SiteID: "1"}}}},
+		{"by a word it does not show", []string{"zoom", "enter"}, view.Batch{view.Close{}, view.OpenSite{Site: api.SiteRef{SiteID: "1"}}}},
+		{"what cannot be now", []string{"import", "enter"}, nil},
+		{"moving previews", []string{"down", "down"}, view.OpenSite{Site: api.SiteRef{SiteID: "seen 3"}}},
+		{"not beyond the end", []string{"down", "down", "down", "down", "enter"}, view.Batch{view.Close{}, view.OpenSite{Site: api.SiteRef{SiteID: "3"}}}},
+		{"nothing matches", []string{"qqq", "enter"}, nil},
+		{"dismissed", []string{"down", "esc"}, view.Batch{view.Close{}, undo}},
+		{"narrowed and widened", []string{"sib", "backspace", "backspace", "backspace", "enter"}, view.Batch{view.Close{}, view.OpenSite{Site: api.SiteRef{SiteID: "1"}}}},
 	} {
-		if d := cmp.Diff(tt.want, press(NewChooser("", "", choices(), "undo"), tt.keys...)); d != "" {
+		if d := cmp.Diff(tt.want, press(NewChooser("", "", choices(), undo), tt.keys...)); d != "" {
 			t.Errorf("%s: %s", tt.name, d)
 		}
 	}
@@ -102,11 +105,11 @@ func TestChooser(t *testing.T) {
 
 func TestUploadForm(t *testing.T) {
 	site := plant.New().Site()
-	full := StartUpload{Path: "/data/a b.csv", SiteID: "Sibaya", CustomerID: "acme", Timezone: "Africa/Johannesburg", Location: "ZA", CapacityKW: 800}
+	full := &view.Upload{Path: "/data/a b.csv", Metadata: api.UploadRequest{SiteID: "Sibaya", CustomerID: "acme", Timezone: "Africa/Johannesburg", Location: "ZA", CapacityKW: 800}}
 	for _, tt := range []struct {
 		name  string
 		keys  []string
-		want  any
+		want  *view.Upload // nil: no request
 		shows string
 	}{
 		{"a file", []string{"/data/a b.csv", "enter"}, full, "Sending a b.csv"},
@@ -119,29 +122,29 @@ func TestUploadForm(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d := NewUpload(site)
 			r := press(d, tt.keys...)
-			if diff := cmp.Diff(tt.want, r.Do); diff != "" {
-				t.Error(diff)
+			if tt.want == nil && r != nil {
+				t.Errorf("the form asks for %v", r)
 			}
-			if r.Close {
-				t.Error("the form went before the service answered")
+			if u, ok := r.(view.Upload); tt.want != nil && (!ok || u.From != d || u.Path != tt.want.Path || cmp.Diff(tt.want.Metadata, u.Metadata) != "") {
+				t.Errorf("the form asks for %+v", r)
 			}
-			if text := screenText(view(t, false), d, 80, 24); !strings.Contains(text, tt.shows) {
+			if text := screenText(contextOf(t, false), d, 80, 24); !strings.Contains(text, tt.shows) {
 				t.Errorf("%q is not shown:\n%s", tt.shows, text)
 			}
 			if tt.want == nil {
 				return
 			}
-			if again := press(d, "enter"); again.Do != nil {
+			if again := press(d, "enter"); again != nil {
 				t.Error("sent twice")
 			}
-			if d.Answer("a b.csv: there is no such file.") {
+			if d.Answer(errors.New("a b.csv: there is no such file.")) {
 				t.Error("the form goes with an error")
 			}
-			if text := screenText(view(t, false), d, 80, 24); !strings.Contains(text, "no such file") || !strings.Contains(text, "a b.csv") && !strings.Contains(text, "a%20b.csv") && !strings.Contains(text, `a\ b.csv`) {
+			if text := screenText(contextOf(t, false), d, 80, 24); !strings.Contains(text, "no such file") || !strings.Contains(text, "a b.csv") && !strings.Contains(text, "a%20b.csv") && !strings.Contains(text, `a\ b.csv`) {
 				t.Errorf("the error or what was typed is gone:\n%s", text)
 			}
 			press(d, "enter")
-			if !d.Answer("") {
+			if !d.Answer(nil) {
 				t.Error("the form stays after success")
 			}
 		})
@@ -149,7 +152,7 @@ func TestUploadForm(t *testing.T) {
 }
 
 func TestSheetsMoveAndScroll(t *testing.T) {
-	v := view(t, false)
+	v := contextOf(t, false)
 	d := NewUploads(noPath)
 	text := furtherText(v, d, 80, 24)
 	if !strings.Contains(text, "live feed: one file") {
@@ -176,7 +179,7 @@ func TestSheetsMoveAndScroll(t *testing.T) {
 // What is pasted into a field cannot steer the terminal, and whatever is typed
 // stays within the field.
 func TestFieldIsSafe(t *testing.T) {
-	v := view(t, false)
+	v := contextOf(t, false)
 	rapid.Check(t, func(t *rapid.T) {
 		f := NewField("Name", "hint", "")
 		f.Secret = rapid.Bool().Draw(t, "secret")
@@ -208,7 +211,7 @@ func TestFieldIsSafe(t *testing.T) {
 
 // A tall or hostile answer leaves the dialog within the screen.
 func TestDialogsStayOnTheScreen(t *testing.T) {
-	v := view(t, false)
+	v := contextOf(t, false)
 	for i := range v.Site.Uploads.Data {
 		v.Site.Uploads.Data[i].Filename = strings.Repeat("日本🙂", 40)
 		v.Site.Uploads.Data[i].Decisions = make([]string, 300)

@@ -10,28 +10,28 @@ import (
 	"app.sunloop/themes"
 	"app.sunloop/tui/internal/picture"
 	"app.sunloop/tui/internal/plant"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // The faces of the office's screens beside the live one: loading, empty, stale
 // and failed.
 func TestOfficeFaces(t *testing.T) {
 	refused, p := errors.New("ask: dial: connection refused"), plant.New()
-	bad := func(v pane.View) {
+	bad := func(v view.Context) {
 		for _, bad := range []func(error, time.Time, time.Time){v.Admin.Users.Bad, v.Admin.Fleet.Bad, v.Admin.Audit.Bad, v.Admin.Log.Bad, v.Site.Assets.Bad, v.Site.Uploads.Bad} {
 			bad(refused, noon, noon.Add(20*time.Second))
 		}
 	}
-	for name, of := range map[string]func() pane.View{
-		"loading": func() pane.View {
-			v := view(t, false)
+	for name, of := range map[string]func() view.Context{
+		"loading": func() view.Context {
+			v := contextOf(t, false)
 			v.Site, v.Admin = &state.Site{Site: p.Site(), Zone: p.Zone}, &state.Admin{}
 			return v
 		},
-		"empty": func() pane.View {
-			v := view(t, false)
+		"empty": func() view.Context {
+			v := contextOf(t, false)
 			v.Site, v.Admin = &state.Site{Site: p.Site(), Zone: p.Zone}, &state.Admin{}
 			v.Site.Assets.Good(nil, noon)
 			v.Site.Uploads.Good(nil, noon)
@@ -41,14 +41,14 @@ func TestOfficeFaces(t *testing.T) {
 			v.Admin.Log.Good(nil, noon)
 			return v
 		},
-		"stale": func() pane.View {
+		"stale": func() view.Context {
 			v := officeView(t, false)
 			v.Now = noon.Add(time.Hour)
 			bad(v)
 			return v
 		},
-		"failed": func() pane.View {
-			v := view(t, false)
+		"failed": func() view.Context {
+			v := contextOf(t, false)
 			v.Site, v.Admin = &state.Site{Site: p.Site(), Zone: p.Zone}, &state.Admin{}
 			bad(v)
 			return v
@@ -58,7 +58,7 @@ func TestOfficeFaces(t *testing.T) {
 			var b strings.Builder
 			for _, s := range []struct {
 				name   string
-				screen Screen
+				screen view.View
 			}{{"users", NewUsers()}, {"fleet", NewFleet()}, {"assets", NewAssets()}, {"uploads", NewUploads(noPath)}, {"audit", NewAudit()}, {"log of the service", logOfService()}} {
 				fmt.Fprintf(&b, "%s\n%s\n", s.name, furtherText(of(), s.screen, size.w, min(size.h, 18)))
 			}

@@ -9,8 +9,8 @@ import (
 
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // Field is one line of text that a person edits. The cursor does not blink:
@@ -90,7 +90,7 @@ func (f *Field) choose(k tea.KeyMsg) {
 }
 
 // drawChoice draws the choice between the signs of the keys that change it.
-func (f *Field) drawChoice(box terminal.Region, v pane.View, focused bool) {
+func (f *Field) drawChoice(box terminal.Region, v view.Context, focused bool) {
 	w, _ := box.Size()
 	text := f.words(f.Value())
 	if focused {
@@ -108,7 +108,7 @@ func (f *Field) drawChoice(box terminal.Region, v pane.View, focused bool) {
 
 // Draw draws the label and the text in width cells on one line, the text from
 // cell labelWidth on.
-func (f *Field) Draw(r terminal.Region, y, labelWidth int, v pane.View, focused bool) {
+func (f *Field) Draw(r terminal.Region, y, labelWidth int, v view.Context, focused bool) {
 	w, _ := r.Size()
 	role := themes.Dim
 	if focused {
@@ -202,7 +202,7 @@ func (f *form) edit(action keymap.Action, k tea.KeyMsg) (typed bool) {
 }
 
 // draw draws the fields from y on and returns the y after them.
-func (f *form) draw(r terminal.Region, y int, v pane.View) int {
+func (f *form) draw(r terminal.Region, y int, v view.Context) int {
 	label := 0
 	for _, field := range f.fields {
 		label = max(label, terminal.Width(field.Label))

@@ -14,6 +14,7 @@ import (
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // fleetPeriod is how often the day of all sites is asked for: one request.
@@ -31,17 +32,17 @@ func NewFleet() *Sheet {
 			{Title: "data", Width: 6, Right: true, Rank: 1}, {Title: "the day, 00 to 24", Min: 24, Rank: 6},
 		},
 		rows: fleetRows, detail: fleetDetail, wide: true, leaves: true,
-		act: func(a keymap.Action, id string, v pane.View) any {
+		act: func(a keymap.Action, id string, v view.Context) view.Request {
 			if a != keymap.Open || id == "" {
 				return nil
 			}
 			if i := slices.IndexFunc(fleetOf(v), func(f api.FleetSite) bool { return fleetID(f) == id }); i >= 0 {
-				return OpenSite{Site: fleetOf(v)[i].Ref()}
+				return view.OpenSite{Site: fleetOf(v)[i].Ref()}
 			}
 			return nil
 		},
 		export: fleetExport,
-		status: func(v pane.View) status {
+		status: func(v view.Context) status {
 			if v.Admin == nil {
 				return status{}
 			}
@@ -54,7 +55,7 @@ func NewFleet() *Sheet {
 func fleetID(f api.FleetSite) string { return f.CustomerID + "\t" + f.SiteID }
 
 // fleetOf are the sites, the most at risk first.
-func fleetOf(v pane.View) []api.FleetSite {
+func fleetOf(v view.Context) []api.FleetSite {
 	if v.Admin == nil {
 		return nil
 	}
@@ -105,7 +106,7 @@ func dataAge(s api.SiteSummary) (string, bool) {
 	return state.Age(age), age > 2*time.Hour
 }
 
-func fleetRows(v pane.View) []pane.Row {
+func fleetRows(v view.Context) []pane.Row {
 	sites := fleetOf(v)
 	rows := make([]pane.Row, 0, len(sites))
 	for _, f := range sites {
@@ -163,7 +164,7 @@ func fresh(age string) string {
 }
 
 // drawAlarms draws the findings by severity, each with its shape and letter.
-func drawAlarms(r terminal.Region, f api.FleetSite, v pane.View) {
+func drawAlarms(r terminal.Region, f api.FleetSite, v view.Context) {
 	w, _ := r.Size()
 	x := 0
 	for _, severity := range []string{api.SeverityCritical, api.SeverityWarning, api.SeverityNormal} {
@@ -171,7 +172,7 @@ func drawAlarms(r terminal.Region, f api.FleetSite, v pane.View) {
 		if f.Findings[severity] == 0 || x+2+len(n) > w {
 			continue
 		}
-		x = v.Severity(r, x, 0, severity)
+		x = pane.DrawSeverity(v, r, x, 0, severity)
 		x = r.Put(x, 0, n, v.Palette.Style(pane.SeverityRole(severity))) + 1
 	}
 	if x == 0 {
@@ -180,7 +181,7 @@ func drawAlarms(r terminal.Region, f api.FleetSite, v pane.View) {
 }
 
 // drawHours draws a strip of the day: grey where a site made what was expected.
-func drawHours(r terminal.Region, hours []*float64, v pane.View) {
+func drawHours(r terminal.Region, hours []*float64, v view.Context) {
 	w, _ := r.Size()
 	pen := v.Pen
 	if v.ASCII {
@@ -202,7 +203,7 @@ func drawHours(r terminal.Region, hours []*float64, v pane.View) {
 	}
 }
 
-func fleetDetail(v pane.View, id string) []Detail {
+func fleetDetail(v view.Context, id string) []Detail {
 	sites := fleetOf(v)
 	i := slices.IndexFunc(sites, func(f api.FleetSite) bool { return fleetID(f) == id })
 	if i < 0 {
@@ -258,7 +259,7 @@ func fleetDetail(v pane.View, id string) []Detail {
 }
 
 // fleetExport is the fleet as plain numbers, with their units in the header.
-func fleetExport(v pane.View) [][]string {
+func fleetExport(v view.Context) [][]string {
 	out := [][]string{strings.Split("site,customer,capacity_kw,power_kw,expected_kw,today_kwh,expected_so_far_kwh,yield_kwh_per_kwp,pr_percent,availability_percent,units_active,units,critical,warning,notice,at_risk_kw,unacknowledged,last_data", ",")}
 	number := func(v float64) string { return fmt.Sprintf("%.6g", v) }
 	maybe := func(v *float64) string {

@@ -10,6 +10,7 @@ import (
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // accuracyDays is how far back forecasts are judged.
@@ -22,11 +23,11 @@ func NewForecast() *Book {
 }
 
 // forecastNeeds are the forecast itself, and what came of today.
-func forecastNeeds(pane.View) []state.Need {
+func forecastNeeds(view.Context) []state.Need {
 	return []state.Need{{Query: state.QueryForecast, Period: 30 * time.Second}, {Query: state.QueryDay, Period: 15 * time.Second}}
 }
 
-func forecastStatus(v pane.View) status {
+func forecastStatus(v view.Context) status {
 	f := v.Site.Forecast
 	return statusOf(f, v.Now, len(f.Data.Forecasts) == 0)
 }
@@ -41,7 +42,7 @@ func forecastStep(f api.GeneratedForecast) time.Duration {
 
 // drawIssue says which forecast it is, what made it and what it knew, and
 // answers the rows it took.
-func drawIssue(r terminal.Region, v pane.View) int {
+func drawIssue(r terminal.Region, v view.Context) int {
 	f := v.Site.Forecast.Data
 	w, _ := r.Size()
 	words := fmt.Sprintf("Issued %s, %s ago%s%d h ahead in steps of %d min%smodel %s, %s accurate in its backtest",
@@ -63,7 +64,7 @@ func modelWords(f api.GeneratedForecast) string {
 }
 
 // drawAhead draws the forecast over its days; at is an instant in hand.
-func drawAhead(c *chart.Day, r terminal.Region, v pane.View, y int, from, to, at time.Time) int {
+func drawAhead(c *chart.Day, r terminal.Region, v view.Context, y int, from, to, at time.Time) int {
 	w, h := r.Size()
 	if h-y < 6 || w < 30 {
 		return y
@@ -97,7 +98,7 @@ func wholeDays(f api.GeneratedForecast) []api.ForecastValue {
 
 // aheadEnds are the beginning of the first and the end of the last day that a
 // place of that width has room for.
-func aheadEnds(v pane.View, w int) (from, to time.Time) {
+func aheadEnds(v view.Context, w int) (from, to time.Time) {
 	values := v.Site.Forecast.Data.Forecasts
 	from = midnight(v.SiteNow)
 	if len(values) == 0 {
@@ -128,7 +129,7 @@ type aheadDay struct {
 }
 
 // aheadDays cuts the forecast into the site's days.
-func aheadDays(v pane.View) []aheadDay {
+func aheadDays(v view.Context) []aheadDay {
 	f := v.Site.Forecast.Data
 	h := forecastStep(f).Hours()
 	var days []aheadDay
@@ -162,7 +163,7 @@ func newDaysAhead() *leaf {
 	l := newLeaf("days")
 	c := &chart.Day{}
 	l.needs, l.status, l.empty = forecastNeeds, forecastStatus, noForecast
-	l.head = func(r terminal.Region, v pane.View, id string) int {
+	l.head = func(r terminal.Region, v view.Context, id string) int {
 		w, _ := r.Size()
 		from, to := aheadEnds(v, w)
 		var at time.Time
@@ -173,14 +174,14 @@ func newDaysAhead() *leaf {
 		}
 		return drawAhead(c, r, v, drawIssue(r, v), from, to, at)
 	}
-	l.columns = func(pane.View) []pane.Column {
+	l.columns = func(view.Context) []pane.Column {
 		return []pane.Column{
 			{Title: "day", Width: 11}, {Title: "P10", Width: 9, Right: true, Rank: 1}, {Title: "P50", Width: 9, Right: true}, {Title: "P90", Width: 9, Right: true, Rank: 1},
 			{Title: "peak", Width: 8, Right: true, Rank: 2}, {Title: "at", Width: 5, Rank: 3}, {Title: "air", Width: 7, Right: true, Rank: 4},
 			{Title: "sun", Width: 12, Right: true, Rank: 4}, {Title: "wind", Width: 8, Right: true, Rank: 5}, {Title: "P10 to P90", Min: 12, Rank: 3},
 		}
 	}
-	l.rows = func(v pane.View) []pane.Row {
+	l.rows = func(v view.Context) []pane.Row {
 		days := aheadDays(v)
 		top := 0.0
 		for _, d := range days {
@@ -210,7 +211,7 @@ func newHoursAhead() *leaf {
 	l := newLeaf("hours")
 	c := &chart.Day{}
 	l.needs, l.status, l.empty = forecastNeeds, forecastStatus, noForecast
-	l.head = func(r terminal.Region, v pane.View, id string) int {
+	l.head = func(r terminal.Region, v view.Context, id string) int {
 		w, _ := r.Size()
 		from, to := aheadEnds(v, w)
 		at, err := time.ParseInLocation(hourID, id, v.Site.Zone)
@@ -219,13 +220,13 @@ func newHoursAhead() *leaf {
 		}
 		return drawAhead(c, r, v, drawIssue(r, v), from, to, at)
 	}
-	l.columns = func(pane.View) []pane.Column {
+	l.columns = func(view.Context) []pane.Column {
 		return []pane.Column{
 			{Title: "hour", Width: 17}, {Title: "P10", Width: 8, Right: true}, {Title: "P50", Width: 8, Right: true}, {Title: "P90", Width: 8, Right: true},
 			{Title: "clear sky", Width: 9, Right: true, Rank: 1}, {Title: "air", Width: 7, Right: true, Rank: 2}, {Title: "sun", Width: 9, Right: true, Rank: 2}, {Title: "wind", Width: 8, Right: true, Rank: 3},
 		}
 	}
-	l.rows = func(v pane.View) []pane.Row {
+	l.rows = func(v view.Context) []pane.Row {
 		values := v.Site.Forecast.Data.Forecasts
 		rows := make([]pane.Row, 0, len(values))
 		for _, x := range values {

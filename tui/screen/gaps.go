@@ -12,6 +12,7 @@ import (
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // NewGaps shows the runs of gap filling, what each did and how well, by what
@@ -22,7 +23,7 @@ func NewGaps() *Book {
 	return &Book{title: "Interpolation", leaves: []*leaf{runs, newGapList(runs), newGapKinds(runs)}}
 }
 
-func gapNeeds(pane.View) []state.Need {
+func gapNeeds(view.Context) []state.Need {
 	return []state.Need{{Query: state.QueryInterpolations, Period: time.Minute}}
 }
 
@@ -30,7 +31,7 @@ func gapNeeds(pane.View) []state.Need {
 const noGaps = "No gaps have been filled yet: that follows each training."
 
 // runOf is the run of an id, else the newest; nil without any.
-func runOf(v pane.View, id string) *api.InterpolationResult {
+func runOf(v view.Context, id string) *api.InterpolationResult {
 	list := v.Site.Interpolations.Data
 	if i := slices.IndexFunc(list, func(r api.InterpolationResult) bool { return r.ResultID == id }); i >= 0 {
 		return &list[i]
@@ -44,16 +45,16 @@ func runOf(v pane.View, id string) *api.InterpolationResult {
 func newRuns() *leaf {
 	l := newLeaf("runs")
 	l.needs, l.empty = gapNeeds, noGaps
-	l.status = func(v pane.View) status {
+	l.status = func(v view.Context) status {
 		return statusOf(v.Site.Interpolations, v.Now, len(v.Site.Interpolations.Data) == 0)
 	}
-	l.columns = func(pane.View) []pane.Column {
+	l.columns = func(view.Context) []pane.Column {
 		return []pane.Column{
 			{Title: "when", Width: 12}, {Title: "gaps", Width: 6, Right: true}, {Title: "mostly by", Min: 12}, {Title: "longest", Width: 10, Right: true, Rank: 2},
 			{Title: "filled", Width: 8, Right: true, Rank: 1}, {Title: "error", Width: 8, Right: true},
 		}
 	}
-	l.rows = func(v pane.View) []pane.Row {
+	l.rows = func(v view.Context) []pane.Row {
 		rows := make([]pane.Row, 0, len(v.Site.Interpolations.Data))
 		for _, r := range v.Site.Interpolations.Data {
 			g, m := r.GapStatistics, r.PerformanceMetrics
@@ -79,7 +80,7 @@ func minutes(m float64) string {
 	return pane.Significant(m/60/24) + " d"
 }
 
-func runDetail(v pane.View, id string) []Detail {
+func runDetail(v view.Context, id string) []Detail {
 	r := runOf(v, id)
 	if r == nil {
 		return nil
@@ -123,7 +124,7 @@ func runDetail(v pane.View, id string) []Detail {
 func newGapList(runs *leaf) *leaf {
 	l := newLeaf("gaps")
 	c := &chart.Day{}
-	l.needs = func(v pane.View) []state.Need {
+	l.needs = func(v view.Context) []state.Need {
 		needs := append(gapNeeds(v), state.Need{Query: state.QueryAssets, Period: 5 * time.Minute})
 		run := runOf(v, runs.list.Selected)
 		if run == nil {
@@ -136,14 +137,14 @@ func newGapList(runs *leaf) *leaf {
 		}
 		return needs
 	}
-	l.status = func(v pane.View) status {
+	l.status = func(v view.Context) status {
 		if runOf(v, runs.list.Selected) == nil { // no run, no gaps to ask for
 			return runs.status(v)
 		}
 		return statusOf(v.Site.Gaps, v.Now, len(v.Site.Gaps.Data.Gaps) == 0)
 	}
 	l.empty = "No gap has been filled: no training has been yet, or the units reported all of their daylight."
-	l.head = func(r terminal.Region, v pane.View, id string) int {
+	l.head = func(r terminal.Region, v view.Context, id string) int {
 		w, h := r.Size()
 		all := v.Site.Gaps.Data
 		y := v.Paragraph(r, 0, 0, fmt.Sprintf("The %d longest of %d gaps of daylight. Telemetry stays as it was measured: what fills it stands beside it.", all.Count, all.TotalGaps), themes.Dim)
@@ -157,12 +158,12 @@ func newGapList(runs *leaf) *leaf {
 		pane.DrawFilled(c, r.Region(terminal.Rect{Y: y, W: w, H: h - y}), v, *g, measuredAround(v, *g), step, from, to, ratingOf(v, g.AssetID))
 		return h
 	}
-	l.columns = func(pane.View) []pane.Column {
+	l.columns = func(view.Context) []pane.Column {
 		return []pane.Column{
 			{Title: "unit", Width: 20, Min: 8, IDs: true}, {Title: "from", Width: 17}, {Title: "length", Width: 9, Right: true}, {Title: "filled by", Min: 12}, {Title: "energy", Width: 9, Right: true, Rank: 1},
 		}
 	}
-	l.rows = func(v pane.View) []pane.Row {
+	l.rows = func(v view.Context) []pane.Row {
 		rows := make([]pane.Row, 0, len(v.Site.Gaps.Data.Gaps))
 		for _, g := range v.Site.Gaps.Data.Gaps {
 			rows = append(rows, pane.Row{ID: gapID(g), Sort: []any{g.AssetID, g.Start.String(), g.Minutes, g.Method, g.EnergyKWh}, Cells: []pane.Cell{
@@ -176,19 +177,19 @@ func newGapList(runs *leaf) *leaf {
 
 func gapID(g api.FilledGap) string { return g.AssetID + " " + g.Start.String() }
 
-func gapOf(v pane.View, id string) *api.FilledGap {
+func gapOf(v view.Context, id string) *api.FilledGap {
 	return itemOf(v.Site.Gaps.Data.Gaps, func(g api.FilledGap) bool { return gapID(g) == id })
 }
 
 // gapDays are the whole days around a gap: those that it touches.
-func gapDays(v pane.View, g api.FilledGap) (from, to time.Time) {
+func gapDays(v view.Context, g api.FilledGap) (from, to time.Time) {
 	from = midnight(g.Start.In(v.Site.Zone))
 	return from, midnight(g.End.Add(-time.Second).In(v.Site.Zone)).AddDate(0, 0, 1)
 }
 
 // measuredAround are the unit's records of the days around a gap; none until
 // they came.
-func measuredAround(v pane.View, g api.FilledGap) []api.Record {
+func measuredAround(v view.Context, g api.FilledGap) []api.Record {
 	from, to := gapDays(v, g)
 	if v.Site.Wanted(state.QueryEvidence) != state.SpanOf(from, to, v.Site.Zone) {
 		return nil
@@ -202,7 +203,7 @@ func measuredAround(v pane.View, g api.FilledGap) []api.Record {
 }
 
 // ratingOf is a unit's rated power in kW, 0 where it is not known.
-func ratingOf(v pane.View, assetID string) float64 {
+func ratingOf(v view.Context, assetID string) float64 {
 	if a := itemOf(v.Site.Assets.Data, func(a api.Asset) bool { return a.AssetID == assetID }); a != nil {
 		return a.CapacityKW
 	}
@@ -213,17 +214,17 @@ func ratingOf(v pane.View, assetID string) float64 {
 func newGapKinds(runs *leaf) *leaf {
 	l := newLeaf("quality")
 	l.needs, l.status, l.empty = gapNeeds, runs.status, noGaps
-	l.head = func(r terminal.Region, v pane.View, _ string) int {
+	l.head = func(r terminal.Region, v view.Context, _ string) int {
 		run := runOf(v, runs.list.Selected)
 		return v.Paragraph(r, 0, 0, "Run of "+pane.When(run.ProcessedAt.Time, v.SiteNow, v.Site.Zone)+": errors on samples that were measured, hidden and filled again, by the length of the gap and what was known of the sky.", themes.Dim)
 	}
-	l.columns = func(pane.View) []pane.Column {
+	l.columns = func(view.Context) []pane.Column {
 		return []pane.Column{
 			{Title: "gap", Width: 9}, {Title: "known from", Width: 14}, {Title: "filled by", Width: 18, Min: 12}, {Title: "hidden", Width: 7, Right: true, Rank: 3}, {Title: "error", Width: 8, Right: true},
 			{Title: "RMSE", Width: 8, Right: true, Rank: 1}, {Title: "R²", Width: 6, Right: true, Rank: 2}, {Title: "of capacity", Min: 10, Rank: 4},
 		}
 	}
-	l.rows = func(v pane.View) []pane.Row {
+	l.rows = func(v view.Context) []pane.Row {
 		run := runOf(v, runs.list.Selected)
 		if run == nil {
 			return nil

@@ -8,13 +8,14 @@ import (
 
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // HelpDialog shows what the keys do, made from the keymap: first those of the
 // place where the person is.
 type HelpDialog struct {
+	view.Base
 	where  string
 	scroll int
 	lines  []helpLine
@@ -83,7 +84,7 @@ func (d *HelpDialog) Size(w, h int) (int, int) {
 }
 
 // Draw draws the part that fits.
-func (d *HelpDialog) Draw(r terminal.Region, v pane.View) {
+func (d *HelpDialog) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	n := d.columns(w)
 	rows := max(h-2, 1)
@@ -117,13 +118,13 @@ func asciiKeys(s string, ascii bool) string {
 }
 
 // Key scrolls or closes.
-func (d *HelpDialog) Key(k tea.KeyMsg, keys keymap.Map) Result {
-	if a, _, _ := keys.Match(k.String(), keymap.Dialog); a == keymap.Dismiss || a == keymap.Accept {
-		return Result{Close: true}
+func (d *HelpDialog) Key(k tea.KeyMsg, v view.Context) view.Request {
+	if a, _, _ := v.Keys.Match(k.String(), keymap.Dialog); a == keymap.Dismiss || a == keymap.Accept {
+		return view.Close{}
 	}
-	switch a, _, _ := keys.Match(k.String(), keymap.List, keymap.Global); a {
+	switch a, _, _ := v.Keys.Match(k.String(), keymap.List, keymap.Global); a {
 	case keymap.Help, keymap.Quit:
-		return Result{Close: true}
+		return view.Close{}
 	case keymap.Down:
 		d.scroll++
 	case keymap.Up:
@@ -137,5 +138,5 @@ func (d *HelpDialog) Key(k tea.KeyMsg, keys keymap.Map) Result {
 	case keymap.Bottom:
 		d.scroll = len(d.lines)
 	}
-	return Result{}
+	return nil
 }

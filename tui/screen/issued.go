@@ -12,6 +12,7 @@ import (
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // newIssued lists the forecasts as they were issued; the chosen one is drawn
@@ -19,16 +20,16 @@ import (
 func newIssued() *leaf {
 	l := newLeaf("issued")
 	c := &chart.Day{}
-	l.needs = func(v pane.View) []state.Need {
+	l.needs = func(v view.Context) []state.Need {
 		needs := []state.Need{{Query: state.QueryIssued, Period: time.Minute}, {Query: state.QueryAssets, Period: 5 * time.Minute}}
 		if f := issuedOf(v, l.list.Selected); f != nil && came(v, *f).To.After(came(v, *f).From) {
 			needs = append(needs, state.Need{Query: state.QueryRecords, Of: came(v, *f).Of(), Period: 5 * time.Minute})
 		}
 		return needs
 	}
-	l.status = func(v pane.View) status { return statusOf(v.Site.Issued, v.Now, len(v.Site.Issued.Data) == 0) }
+	l.status = func(v view.Context) status { return statusOf(v.Site.Issued, v.Now, len(v.Site.Issued.Data) == 0) }
 	l.empty = "No forecast has been issued yet."
-	l.head = func(r terminal.Region, v pane.View, id string) int {
+	l.head = func(r terminal.Region, v view.Context, id string) int {
 		f := issuedOf(v, id)
 		if f == nil {
 			return 0
@@ -50,13 +51,13 @@ func newIssued() *leaf {
 		pane.DrawForecast(c, r.Region(terminal.Rect{Y: y, W: w, H: h - y}), v, values, time.Hour, from, to, actual)
 		return h
 	}
-	l.columns = func(pane.View) []pane.Column {
+	l.columns = func(view.Context) []pane.Column {
 		return []pane.Column{
 			{Title: "issued", Width: 12}, {Title: "model", Min: 12, Rank: 1}, {Title: "ahead", Width: 6, Right: true}, {Title: "air", Width: 7, Right: true, Rank: 2},
 			{Title: "sun", Width: 9, Right: true, Rank: 3}, {Title: "weather from", Width: 14, Rank: 1},
 		}
 	}
-	l.rows = func(v pane.View) []pane.Row {
+	l.rows = func(v view.Context) []pane.Row {
 		rows := make([]pane.Row, 0, len(v.Site.Issued.Data))
 		for _, f := range v.Site.Issued.Data {
 			w := f.WeatherContext
@@ -70,7 +71,7 @@ func newIssued() *leaf {
 	return l
 }
 
-func issuedOf(v pane.View, id string) *api.StoredForecast {
+func issuedOf(v view.Context, id string) *api.StoredForecast {
 	for i, f := range v.Site.Issued.Data {
 		if f.ForecastID == id {
 			return &v.Site.Issued.Data[i]
@@ -89,7 +90,7 @@ func issuedValues(f api.StoredForecast) []api.ForecastValue {
 }
 
 // came is the part of an issued forecast that has come, in whole hours.
-func came(v pane.View, f api.StoredForecast) state.Span {
+func came(v view.Context, f api.StoredForecast) state.Span {
 	from := midnight(f.GeneratedAt.In(v.Site.Zone))
 	to := v.SiteNow.Truncate(time.Hour)
 	if n := len(f.ForecastPoints); n > 0 {
@@ -103,7 +104,7 @@ func came(v pane.View, f api.StoredForecast) state.Span {
 // siteHours is the site's power in the hours of a span; of an hour in which not
 // every unit of a known rating reported, the others stand for those by their
 // rating.
-func siteHours(v pane.View, span state.Span) chart.Points {
+func siteHours(v view.Context, span state.Span) chart.Points {
 	if v.Site.Wanted(state.QueryRecords) != span.Of() {
 		return chart.Points{Step: time.Hour}
 	}
@@ -142,7 +143,7 @@ func siteHours(v pane.View, span state.Span) chart.Points {
 
 // judged says in a sentence how an issued forecast did in the hours of
 // daylight that have come.
-func judged(v pane.View, f api.StoredForecast) string {
+func judged(v view.Context, f api.StoredForecast) string {
 	actual := siteHours(v, came(v, f))
 	byHour := map[int64]float64{}
 	for i, at := range actual.At {
@@ -176,14 +177,14 @@ func judged(v pane.View, f api.StoredForecast) string {
 // newAccuracy shows how forecasts have done by lead, against what was said.
 func newAccuracy() *leaf {
 	l := newLeaf("accuracy")
-	l.needs = func(pane.View) []state.Need {
+	l.needs = func(view.Context) []state.Need {
 		return []state.Need{{Query: state.QueryAccuracy, Of: accuracyDays, Period: 5 * time.Minute}}
 	}
-	l.status = func(v pane.View) status {
+	l.status = func(v view.Context) status {
 		return statusOf(v.Site.Accuracy, v.Now, len(v.Site.Accuracy.Data.Leads) == 0)
 	}
 	l.empty = "No forecast has been scored yet: a day is scored when it is over."
-	l.head = func(r terminal.Region, v pane.View, _ string) int {
+	l.head = func(r terminal.Region, v view.Context, _ string) int {
 		a := v.Site.Accuracy.Data
 		y := v.Paragraph(r, 0, 0, fmt.Sprintf("%s to %s: each hour of daylight counts once for every forecast that spoke of it. In percent of capacity.", a.From, a.To), themes.Dim)
 		y = v.Paragraph(r, 0, y, "So far: "+scoreWords(a.Overall), themes.Text)
@@ -192,13 +193,13 @@ func newAccuracy() *leaf {
 		}
 		return y
 	}
-	l.columns = func(pane.View) []pane.Column {
+	l.columns = func(view.Context) []pane.Column {
 		return []pane.Column{
 			{Title: "lead", Width: 12}, {Title: "hours", Width: 7, Right: true, Rank: 2}, {Title: "error", Width: 8, Right: true}, {Title: "bias", Width: 8, Right: true},
 			{Title: "coverage", Width: 9, Right: true}, {Title: "width", Width: 8, Right: true, Rank: 1}, {Title: "pinball", Width: 8, Right: true, Rank: 3}, {Title: "error, by lead", Min: 10, Rank: 2},
 		}
 	}
-	l.rows = func(v pane.View) []pane.Row {
+	l.rows = func(v view.Context) []pane.Row {
 		a := v.Site.Accuracy.Data
 		top := 0.0
 		for _, lead := range a.Leads {

@@ -14,15 +14,15 @@ import (
 	"app.sunloop/backend/client"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // sendKey sends an action on an API key for the dialog that asks for it. What
 // was made is chosen in the list, and a new key is shown, this once.
-func sendKey(from Waiting, r api.KeysRequest) Result {
-	return Result{Do: Send{From: from, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+func sendKey(from view.Caller, r api.KeysRequest) view.Request {
+	return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 		var answer *api.KeysResponse
 		var err error
 		switch r.Action {
@@ -34,19 +34,20 @@ func sendKey(from Waiting, r api.KeysRequest) Result {
 			answer, err = c.RevokeKey(ctx, r.APIKeyID)
 		}
 		if err != nil {
-			return Done{}, err
+			return view.Result{}, err
 		}
-		done := Done{Select: answer.APIKeyID, Forget: []state.Query{state.QueryKeys}}
+		done := view.Result{Row: answer.APIKeyID, Refresh: []state.Query{state.QueryKeys}}
 		if answer.APIKey != "" && answer.Key != nil {
 			done.Open = NewKeyShown(answer.Key.Name, answer.Message, answer.APIKey)
 		}
 		return done, nil
-	}}}
+	}}
 }
 
 // asking is a form that waits for the service. Its fields are named as the
 // service names them, so that a refusal stands at its field.
 type asking struct {
+	view.Base
 	form
 	names []string // of the fields, in the contract
 	busy  bool
@@ -71,7 +72,7 @@ func (a *asking) Answer(err error) (done bool) {
 }
 
 // drawForm draws the form from y on, and what it waits for.
-func (a *asking) drawForm(r terminal.Region, y int, v pane.View) int {
+func (a *asking) drawForm(r terminal.Region, y int, v view.Context) int {
 	y = a.draw(r, y, v)
 	if a.busy {
 		y = v.Paragraph(r, 0, y+1, "Asking the service …", themes.Dim)
@@ -80,22 +81,22 @@ func (a *asking) drawForm(r terminal.Region, y int, v pane.View) int {
 }
 
 // key edits the form; accept sends it.
-func (a *asking) key(k tea.KeyMsg, keys keymap.Map, accept func() Result) Result {
-	action, _, _ := keys.Match(k.String(), keymap.Dialog)
+func (a *asking) key(k tea.KeyMsg, v view.Context, accept func() view.Request) view.Request {
+	action, _, _ := v.Keys.Match(k.String(), keymap.Dialog)
 	switch {
 	case action == keymap.Dismiss:
-		return Result{Close: true}
+		return view.Close{}
 	case a.busy:
 	case action == keymap.Accept:
 		return accept()
 	default:
 		a.edit(action, k)
 	}
-	return Result{}
+	return nil
 }
 
 // keyWords are the keys of the form; verb is what enter does.
-func (a *asking) keyWords(verb string, v pane.View) []string {
+func (a *asking) keyWords(verb string, v view.Context) []string {
 	keys := []string{"enter", verb, "tab", "next field", "esc", "back"}
 	if a.fields[a.at].choices != nil {
 		keys = append(keys, asciiKeys("← →", v.ASCII), "choose")
@@ -161,7 +162,7 @@ func (d *KeyForm) Title() string { return "Create an API key" }
 func (d *KeyForm) Size(w, _ int) (int, int) { return min(76, w-4), len(d.fields) + 11 }
 
 // Draw draws the form.
-func (d *KeyForm) Draw(r terminal.Region, v pane.View) {
+func (d *KeyForm) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	y := v.Paragraph(r, 0, 0, "A key lets a program in without a password. Give it the least that it needs.", themes.Dim)
 	d.drawForm(r, y+1, v)
@@ -172,12 +173,12 @@ func (d *KeyForm) Draw(r terminal.Region, v pane.View) {
 }
 
 // Key edits or sends.
-func (d *KeyForm) Key(k tea.KeyMsg, keys keymap.Map) Result { return d.key(k, keys, d.accept) }
+func (d *KeyForm) Key(k tea.KeyMsg, v view.Context) view.Request { return d.key(k, v, d.accept) }
 
-func (d *KeyForm) accept() Result {
+func (d *KeyForm) accept() view.Request {
 	expires, ok := d.expiry("expires_at")
 	if !ok {
-		return Result{}
+		return nil
 	}
 	d.busy, d.wrong = true, ""
 	return sendKey(d, api.KeysRequest{
@@ -221,7 +222,7 @@ func (d *RotateForm) Title() string { return "Rotate an API key" }
 func (d *RotateForm) Size(w, _ int) (int, int) { return min(76, w-4), len(d.fields) + 10 }
 
 // Draw draws the form.
-func (d *RotateForm) Draw(r terminal.Region, v pane.View) {
+func (d *RotateForm) Draw(r terminal.Region, v view.Context) {
 	_, h := r.Size()
 	y := v.Paragraph(r, 0, 0, "A new key takes the place of "+d.record.Name+" ("+d.record.APIKeyID+"). The former one opens for the overlap yet; after it, whatever still uses it is refused.", themes.Text)
 	d.drawForm(r, y+1, v)
@@ -229,17 +230,17 @@ func (d *RotateForm) Draw(r terminal.Region, v pane.View) {
 }
 
 // Key edits or sends.
-func (d *RotateForm) Key(k tea.KeyMsg, keys keymap.Map) Result { return d.key(k, keys, d.accept) }
+func (d *RotateForm) Key(k tea.KeyMsg, v view.Context) view.Request { return d.key(k, v, d.accept) }
 
-func (d *RotateForm) accept() Result {
+func (d *RotateForm) accept() view.Request {
 	hours, err := strconv.Atoi(d.value("overlap_hours"))
 	if err != nil {
 		d.refuse(0, "The overlap is a whole number of hours.")
-		return Result{}
+		return nil
 	}
 	expires, ok := d.expiry("expires_at")
 	if !ok {
-		return Result{}
+		return nil
 	}
 	d.busy, d.wrong = true, ""
 	return sendKey(d, api.KeysRequest{Action: api.ActionRotate, APIKeyID: d.record.APIKeyID, OverlapHours: &hours, ExpiresAt: expires})
@@ -250,7 +251,7 @@ func NewRevoke(k api.KeyRecord) *Confirm {
 	d := &Confirm{
 		title: "Revoke an API key", keep: "Keep it", do: "Revoke",
 		question: "Revoke " + k.Name + " (" + k.APIKeyID + ")? Whatever uses it is refused from now on. This cannot be undone.",
-		send: func(from Waiting) Result {
+		send: func(from view.Caller) view.Request {
 			return sendKey(from, api.KeysRequest{Action: api.ActionRevoke, APIKeyID: k.APIKeyID})
 		},
 	}

@@ -5,13 +5,14 @@ import (
 
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // KeyShown shows a new API key, or another secret, this once. It holds the only copy that the
 // console has, and drops it when it closes.
 type KeyShown struct {
+	view.Base
 	title, of        string
 	name, words, key string
 	copied, warned   bool
@@ -39,7 +40,7 @@ func (d *KeyShown) Size(w, _ int) (int, int) {
 }
 
 // Draw draws the key.
-func (d *KeyShown) Draw(r terminal.Region, v pane.View) {
+func (d *KeyShown) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	y := v.Paragraph(r, 0, 0, d.of+" "+d.name+":", themes.Text) + 1
 	y = v.Paragraph(r, 0, y, d.key, themes.Accent)
@@ -58,18 +59,18 @@ func (d *KeyShown) Draw(r terminal.Region, v pane.View) {
 
 // Key copies, or closes: at once when it was copied, else when asked twice, so
 // that a key pressed too often loses nothing.
-func (d *KeyShown) Key(k tea.KeyMsg, keys keymap.Map) Result {
-	if a, _, _ := keys.Match(k.String(), keymap.Global); a == keymap.Copy {
+func (d *KeyShown) Key(k tea.KeyMsg, v view.Context) view.Request {
+	if a, _, _ := v.Keys.Match(k.String(), keymap.Global); a == keymap.Copy {
 		d.copied = true
-		return Result{Do: CopyText{d.key}}
+		return view.Copy{Text: d.key}
 	}
-	if a, _, _ := keys.Match(k.String(), keymap.Dialog); a != keymap.Accept {
-		return Result{}
+	if a, _, _ := v.Keys.Match(k.String(), keymap.Dialog); a != keymap.Accept {
+		return nil
 	}
 	if !d.copied && !d.warned {
 		d.warned = true
-		return Result{}
+		return nil
 	}
 	d.key = ""
-	return Result{Close: true}
+	return view.Close{}
 }

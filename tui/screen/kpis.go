@@ -14,6 +14,7 @@ import (
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // period is the time that the key figures are of: so many whole days.
@@ -23,18 +24,18 @@ type period struct{ at int }
 func (p *period) days() int { return pane.LossPeriods[p.at] }
 
 // ends are the site's midnights around it.
-func (p *period) ends(v pane.View) (from, to time.Time) {
+func (p *period) ends(v view.Context) (from, to time.Time) {
 	to = midnight(v.SiteNow)
 	return to.AddDate(0, 0, -p.days()), to
 }
 
-func (p *period) of(v pane.View) string {
+func (p *period) of(v view.Context) string {
 	from, to := p.ends(v)
 	return state.SpanOf(from, to, v.Site.Zone)
 }
 
 // words say which time that is.
-func (p *period) words(v pane.View) string {
+func (p *period) words(v view.Context) string {
 	from, to := p.ends(v)
 	return fmt.Sprintf("%s to %s, %d whole days; p takes another period.", from.Format("02 Jan 2006"), to.AddDate(0, 0, -1).Format("02 Jan 2006"), p.days())
 }
@@ -45,7 +46,7 @@ func NewKPIs() *Book {
 	p := &period{at: 1}
 	return &Book{title: "Key figures", own: keymap.KPIList,
 		leaves: []*leaf{newFigures(p), newDaily(p), newCalendar(p), newMonthly(p), newLosses(p)},
-		act: func(_ *leaf, a keymap.Action, _ pane.View) any {
+		act: func(_ *leaf, a keymap.Action, _ view.Context) view.Request {
 			if a == keymap.NextPeriod {
 				p.at = (p.at + 1) % len(pane.LossPeriods)
 			}
@@ -54,8 +55,8 @@ func NewKPIs() *Book {
 	}
 }
 
-func kpiNeeds(p *period) func(v pane.View) []state.Need {
-	return func(v pane.View) []state.Need {
+func kpiNeeds(p *period) func(v view.Context) []state.Need {
+	return func(v view.Context) []state.Need {
 		return []state.Need{{Query: state.QueryKPIs, Of: p.of(v), Period: 5 * time.Minute}}
 	}
 }
@@ -91,17 +92,17 @@ func figureValue(f api.KPI, x *float64) string {
 func newFigures(p *period) *leaf {
 	l := newLeaf("figures")
 	l.needs = kpiNeeds(p)
-	l.status = func(v pane.View) status { return statusOf(v.Site.KPIs, v.Now, len(v.Site.KPIs.Data.Figures) == 0) }
+	l.status = func(v view.Context) status { return statusOf(v.Site.KPIs, v.Now, len(v.Site.KPIs.Data.Figures) == 0) }
 	l.empty = "No key figure can be made of this time yet: they need whole days with data."
-	l.head = func(r terminal.Region, v pane.View, _ string) int {
+	l.head = func(r terminal.Region, v view.Context, _ string) int {
 		k := v.Site.KPIs.Data
 		y := v.Paragraph(r, 0, 0, p.words(v), themes.Dim)
 		return v.Paragraph(r, 0, y, fmt.Sprintf("%d units, %s rated; useful light by %s.", k.Units, pane.Power(k.RatedKW), strings.Join(k.UsefulBy, ", ")), themes.Dim)
 	}
-	l.columns = func(pane.View) []pane.Column {
+	l.columns = func(view.Context) []pane.Column {
 		return []pane.Column{{Title: "figure", Width: 28, Min: 20}, {Title: "value", Width: 14, Right: true}, {Title: "why not, or what went into it", Min: 20, Rank: 1}}
 	}
-	l.rows = func(v pane.View) []pane.Row {
+	l.rows = func(v view.Context) []pane.Row {
 		k := v.Site.KPIs.Data
 		rows := make([]pane.Row, 0, len(k.Figures))
 		for _, f := range k.Figures {
@@ -113,7 +114,7 @@ func newFigures(p *period) *leaf {
 		}
 		return rows
 	}
-	l.detail = func(v pane.View, id string) []Detail {
+	l.detail = func(v view.Context, id string) []Detail {
 		k := v.Site.KPIs.Data
 		var lines []Detail
 		for _, f := range k.Figures {
@@ -143,7 +144,7 @@ func newFigures(p *period) *leaf {
 		}
 		return lines
 	}
-	l.export = func(v pane.View) [][]string {
+	l.export = func(v view.Context) [][]string {
 		rows := [][]string{{"figure", "value", "unit", "low", "high", "from (UTC)", "to (UTC)", "data_availability", "source", "note"}}
 		for _, f := range v.Site.KPIs.Data.Figures {
 			rows = append(rows, []string{f.Name, plain(f.Value), f.Unit, plain(f.Low), plain(f.High), f.From.String(), f.To.String(), plain(f.DataAvailability), f.Source, f.Note})
@@ -178,7 +179,7 @@ func (d dayResult) ratio() float64 {
 }
 
 // results are the days of the period.
-func results(v pane.View, p *period) []dayResult {
+func results(v view.Context, p *period) []dayResult {
 	if v.Site.Wanted(state.QueryDaily) != p.of(v) {
 		return nil
 	}
@@ -229,8 +230,8 @@ func months(days []dayResult) []dayResult {
 	return out
 }
 
-func dailyNeeds(p *period) func(v pane.View) []state.Need {
-	return func(v pane.View) []state.Need {
+func dailyNeeds(p *period) func(v view.Context) []state.Need {
+	return func(v view.Context) []state.Need {
 		from, to := p.ends(v)
 		needs := []state.Need{{Query: state.QueryDaily, Of: p.of(v), Period: 30 * time.Minute}}
 		if first := to.AddDate(0, 0, -api.MaxPastDays); from.Before(first) {
@@ -240,13 +241,13 @@ func dailyNeeds(p *period) func(v pane.View) []state.Need {
 	}
 }
 
-func dailyStatus(v pane.View) status {
+func dailyStatus(v view.Context) status {
 	return statusOf(v.Site.Daily, v.Now, len(v.Site.Daily.Data) == 0)
 }
 
 // resultColumns are those of days and months.
-func resultColumns(name string) func(pane.View) []pane.Column {
-	return func(pane.View) []pane.Column {
+func resultColumns(name string) func(view.Context) []pane.Column {
+	return func(view.Context) []pane.Column {
 		return []pane.Column{
 			{Title: name, Width: 12}, {Title: "energy", Width: 9, Right: true}, {Title: "P50", Width: 9, Right: true}, {Title: "of P50", Width: 7, Right: true},
 			{Title: "yield", Width: 12, Right: true, Rank: 1}, {Title: "days", Width: 7, Right: true, Rank: 3}, {Title: "P10", Width: 9, Right: true, Rank: 2}, {Title: "P90", Width: 9, Right: true, Rank: 2},
@@ -254,7 +255,7 @@ func resultColumns(name string) func(pane.View) []pane.Column {
 	}
 }
 
-func resultRows(v pane.View, list []dayResult, name func(time.Time) string) []pane.Row {
+func resultRows(v view.Context, list []dayResult, name func(time.Time) string) []pane.Row {
 	rows := make([]pane.Row, 0, len(list))
 	for i := len(list) - 1; i >= 0; i-- {
 		d := list[i]
@@ -290,7 +291,7 @@ func known(x float64) any {
 }
 
 // resultTrend draws energies with the band that was foreseen.
-func resultTrend(t *chart.Trend, r terminal.Region, v pane.View, list []dayResult, step time.Duration) {
+func resultTrend(t *chart.Trend, r terminal.Region, v view.Context, list []dayResult, step time.Duration) {
 	t.Pen, t.Palette, t.Location, t.Unit, t.Legend, t.Name, t.Stale = v.Pen, v.Palette, v.Site.Zone, "MWh", true, "energy", v.Site.Daily.Err != nil
 	t.From, t.To = list[0].day, list[len(list)-1].day.Add(step)
 	band := &chart.Band{Name: "P10–P90", Step: step}
@@ -315,10 +316,10 @@ func newDaily(p *period) *leaf {
 	trend := &chart.Trend{}
 	l.needs, l.status, l.empty = dailyNeeds(p), dailyStatus, "No whole day of this time has data."
 	l.columns = resultColumns("day")
-	l.rows = func(v pane.View) []pane.Row {
+	l.rows = func(v view.Context) []pane.Row {
 		return resultRows(v, results(v, p), func(t time.Time) string { return dayName(t, v.SiteNow) })
 	}
-	l.head = func(r terminal.Region, v pane.View, _ string) int {
+	l.head = func(r terminal.Region, v view.Context, _ string) int {
 		list := results(v, p)
 		w, h := r.Size()
 		y := v.Paragraph(r, 0, 0, p.words(v), themes.Dim)
@@ -336,7 +337,7 @@ func newCalendar(p *period) *leaf {
 	l := newDaily(p)
 	l.name = "calendar"
 	c := &chart.Calendar{}
-	l.head = func(r terminal.Region, v pane.View, id string) int {
+	l.head = func(r terminal.Region, v view.Context, id string) int {
 		list := results(v, p)
 		w, h := r.Size()
 		y := v.Paragraph(r, 0, 0, p.words(v), themes.Dim)
@@ -352,7 +353,7 @@ func newCalendar(p *period) *leaf {
 
 // drawDays draws days as a calendar: what was made of what was foreseen, where
 // forecasts spoke of the days, else how much was made.
-func drawDays(c *chart.Calendar, r terminal.Region, v pane.View, list []dayResult, id string) {
+func drawDays(c *chart.Calendar, r terminal.Region, v view.Context, list []dayResult, id string) {
 	c.Pen, c.Palette, c.Start, c.Selected, c.Normal, c.Low, c.High, c.Format = v.Pen, v.Palette, list[0].day, -1, chart.Normal{}, 0, 0, pane.Energy
 	c.Values = c.Values[:0]
 	judged := 0
@@ -379,10 +380,10 @@ func newMonthly(p *period) *leaf {
 	c := &chart.Calendar{Months: true}
 	l.needs, l.status, l.empty = dailyNeeds(p), dailyStatus, "No whole day of this time has data."
 	l.columns = resultColumns("month")
-	l.rows = func(v pane.View) []pane.Row {
+	l.rows = func(v view.Context) []pane.Row {
 		return resultRows(v, months(results(v, p)), func(t time.Time) string { return t.Format("Jan 2006") })
 	}
-	l.head = func(r terminal.Region, v pane.View, id string) int {
+	l.head = func(r terminal.Region, v view.Context, id string) int {
 		list := months(results(v, p))
 		w, h := r.Size()
 		y := v.Paragraph(r, 0, 0, p.words(v), themes.Dim)
@@ -407,12 +408,12 @@ func newMonthly(p *period) *leaf {
 func newLosses(p *period) *leaf {
 	l := newLeaf("losses")
 	c := &chart.Waterfall{}
-	l.needs = func(v pane.View) []state.Need {
+	l.needs = func(v view.Context) []state.Need {
 		return append(kpiNeeds(p)(v), state.Need{Query: state.QueryFindings, Period: 30 * time.Second})
 	}
-	l.status = func(v pane.View) status { return statusOf(v.Site.Findings, v.Now, len(v.Site.Findings.Data) == 0) }
+	l.status = func(v view.Context) status { return statusOf(v.Site.Findings, v.Now, len(v.Site.Findings.Data) == 0) }
 	l.empty = "No finding lost energy in this time."
-	l.head = func(r terminal.Region, v pane.View, _ string) int {
+	l.head = func(r terminal.Region, v view.Context, _ string) int {
 		w, h := r.Size()
 		from, to := p.ends(v)
 		y := v.Paragraph(r, 0, 0, p.words(v), themes.Dim)
@@ -428,10 +429,10 @@ func newLosses(p *period) *leaf {
 		pane.DrawLosses(c, r.Region(terminal.Rect{Y: y, W: w, H: rows}), v, from, to, measured)
 		return y + rows
 	}
-	l.columns = func(pane.View) []pane.Column {
+	l.columns = func(view.Context) []pane.Column {
 		return []pane.Column{{Title: "fault", Min: 18}, {Title: "lost", Width: 9, Right: true}, {Title: "worth", Width: 12, Right: true, Rank: 1}}
 	}
-	l.rows = func(v pane.View) []pane.Row {
+	l.rows = func(v view.Context) []pane.Row {
 		from, to := p.ends(v)
 		families, lost := pane.Losses(v, from, to)
 		rows := make([]pane.Row, 0, len(families))

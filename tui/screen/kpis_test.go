@@ -33,10 +33,10 @@ func TestPeriods(t *testing.T) {
 	v, b := bookView(t, false), NewKPIs()
 	seen := map[string]bool{}
 	for range pane.LossPeriods {
-		seen[b.Needs(v)[0].Of] = true
+		seen[b.Queries(v)[0].Of] = true
 		do(b, v, keymap.NextPeriod)
 	}
-	if len(seen) != len(pane.LossPeriods) || b.Needs(v)[0].Of != state.SpanOf(midnight(v.SiteNow).AddDate(0, 0, -30), midnight(v.SiteNow), v.Site.Zone) {
-		t.Errorf("%v, then %s", seen, b.Needs(v)[0].Of)
+	if len(seen) != len(pane.LossPeriods) || b.Queries(v)[0].Of != state.SpanOf(midnight(v.SiteNow).AddDate(0, 0, -30), midnight(v.SiteNow), v.Site.Zone) {
+		t.Errorf("%v, then %s", seen, b.Queries(v)[0].Of)
 	}
 }

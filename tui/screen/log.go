@@ -13,6 +13,7 @@ import (
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // logPeriod is how often the service's log is asked for.
@@ -21,14 +22,15 @@ const logPeriod = 5 * time.Second
 // Log is the further screen of what was logged, oldest on top: by the console
 // itself, or by the service. It follows what comes until somebody scrolls.
 type Log struct {
+	view.Base
 	lines   func() []string // of the console, oldest first
 	service bool            // the service's is shown
 	scrolls bool            // it does not follow
 	anchor  string          // the line on top while it does not
 	level   int             // the least that is shown, of the contract's
 	x       int             // columns to the left of what is seen
-	filter  string
-	shown   []logLine // as last drawn
+	list    pane.List       // holds the filter
+	shown   []logLine       // as last drawn
 	top     int
 	seen    int // lines of the place
 }
@@ -61,30 +63,27 @@ func (l *Log) Title() string {
 // Scope is that of the log's keys.
 func (l *Log) Scope() keymap.Scope { return keymap.InLog }
 
-// Why is why one of the log's actions is not possible.
-func (l *Log) Why(a keymap.Action, v pane.View) string {
+// Disabled returns why one of the log's actions is not possible.
+func (l *Log) Disabled(a keymap.Action, v view.Context) string {
 	if a == keymap.OtherLog && !l.service && v.User != nil && v.User.ApplicationPermissions != nil && !slices.Contains(v.User.ApplicationPermissions, string(api.PermissionLog)) {
 		return "your role does not read the service's log"
 	}
 	return ""
 }
 
-// Needs is the service's log while it is shown.
-func (l *Log) Needs(pane.View) []state.Need {
+// Queries is the service's log while it is shown.
+func (l *Log) Queries(view.Context) []state.Need {
 	if !l.service {
 		return nil
 	}
 	return []state.Need{{Query: state.QueryLog, Period: logPeriod, Focused: true}}
 }
 
-// Filter is what the lines are narrowed by.
-func (l *Log) Filter() string { return l.filter }
-
-// SetFilter narrows the lines.
-func (l *Log) SetFilter(text string) { l.filter = text }
+// Lists is the filter of the lines, as a list without columns.
+func (l *Log) Lists() view.Lists { return view.Lists{Active: &l.list} }
 
 // all are the lines of the log that is shown, oldest first.
-func (l *Log) all(v pane.View) []logLine {
+func (l *Log) all(v view.Context) []logLine {
 	var out []logLine
 	if !l.service {
 		for _, raw := range l.lines() {
@@ -133,8 +132,8 @@ func consoleLine(raw string) logLine {
 
 // narrowed are the lines of the level and above that hold all that the filter
 // says.
-func (l *Log) narrowed(v pane.View) []logLine {
-	words := strings.Fields(strings.ToLower(l.filter))
+func (l *Log) narrowed(v view.Context) []logLine {
+	words := strings.Fields(strings.ToLower(l.list.Filter()))
 	return slices.DeleteFunc(l.all(v), func(line logLine) bool {
 		text := strings.ToLower(line.level + " " + line.text)
 		return max(slices.Index(api.LogLevels(), line.level), 0) < l.level || slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
@@ -143,7 +142,7 @@ func (l *Log) narrowed(v pane.View) []logLine {
 
 // Draw draws the lines that fit, the newest ones while it follows, and how it
 // stands below them.
-func (l *Log) Draw(r terminal.Region, v pane.View) {
+func (l *Log) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	l.shown, l.seen = l.narrowed(v), max(h-1, 1)
 	l.place()
@@ -161,7 +160,7 @@ func (l *Log) Draw(r terminal.Region, v pane.View) {
 			x = r.Put(0, i-l.top, line.at.In(zone(v)).Format("15:04:05 "), v.Palette.Style(themes.Dim))
 		}
 		x = r.Put(x, i-l.top, fmt.Sprintf("%-6s", line.level), v.Palette.Style(role))
-		r.PutIn(x, i-l.top, w-x, skipped(pane.Words(line.text, v.ASCII), l.x), v.Palette.Style(themes.Text), v.ASCII)
+		r.PutIn(x, i-l.top, w-x, skipped(view.Words(line.text, v.ASCII), l.x), v.Palette.Style(themes.Text), v.ASCII)
 	}
 	l.drawFoot(r.Region(terminal.Rect{Y: h - 1, W: w, H: 1}), v)
 }
@@ -189,10 +188,10 @@ func (l *Log) place() {
 	}
 }
 
-func (l *Log) drawEmpty(r terminal.Region, v pane.View) {
+func (l *Log) drawEmpty(r terminal.Region, v view.Context) {
 	words := "Nothing has been logged."
 	switch {
-	case l.filter != "" || l.level > 0 && len(l.all(v)) > 0:
+	case l.list.Filter() != "" || l.level > 0 && len(l.all(v)) > 0:
 		words = "No line of this level holds that."
 	case l.service && v.Admin != nil:
 		now := statusOf(v.Admin.Log, v.Now, true)
@@ -208,7 +207,7 @@ func (l *Log) drawEmpty(r terminal.Region, v pane.View) {
 	v.Paragraph(r, 0, 0, words, themes.Dim)
 }
 
-func (l *Log) drawFoot(r terminal.Region, v pane.View) {
+func (l *Log) drawFoot(r terminal.Region, v view.Context) {
 	w, _ := r.Size()
 	r.Clear(v.Palette.Style(themes.Bar))
 	left := "follows"
@@ -239,7 +238,7 @@ func (l *Log) scroll(by int) {
 }
 
 // Do scrolls, changes what is shown, or saves all of it.
-func (l *Log) Do(a keymap.Action, v pane.View) Result {
+func (l *Log) Do(a keymap.Action, v view.Context) view.Request {
 	switch a {
 	case keymap.Up:
 		l.scroll(-1)
@@ -268,22 +267,19 @@ func (l *Log) Do(a keymap.Action, v pane.View) Result {
 		for _, line := range l.all(v) {
 			text.WriteString(line.raw + "\n")
 		}
-		return Result{Do: SaveText{What: l.Title(), Text: text.String()}}
+		return view.Save{Title: l.Title(), Text: text.String()}
 	}
-	return Result{}
+	return nil
 }
 
-// Click does nothing: there is nothing to choose.
-func (l *Log) Click(int, int, pane.View) Result { return Result{} }
-
 // Wheel scrolls three lines.
-func (l *Log) Wheel(_, _, by int, _ pane.View) Result {
+func (l *Log) Wheel(_, _, by int, _ view.Context) view.Request {
 	l.scroll(3 * by)
-	return Result{}
+	return nil
 }
 
 // Export are the lines that are narrowed, oldest first.
-func (l *Log) Export(v pane.View) [][]string {
+func (l *Log) Export(v view.Context) [][]string {
 	out := [][]string{{"time", "level", "text"}}
 	for _, line := range l.narrowed(v) {
 		at := ""

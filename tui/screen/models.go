@@ -19,6 +19,7 @@ import (
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // NewModels shows the site's registered models, how each was trained and
@@ -26,8 +27,12 @@ import (
 func NewModels() *Book {
 	registry, moves := newRegistry(), newMoves()
 	return &Book{title: "Models", own: keymap.ModelList, leaves: []*leaf{registry, moves},
-		act: func(l *leaf, a keymap.Action, v pane.View) any { return modelAct(a, modelOf(v, chosenModel(l)), v) },
-		why: func(l *leaf, a keymap.Action, v pane.View) string { return modelWhy(a, modelOf(v, chosenModel(l)), v) },
+		act: func(l *leaf, a keymap.Action, v view.Context) view.Request {
+			return modelAct(a, modelOf(v, chosenModel(l)), v)
+		},
+		why: func(l *leaf, a keymap.Action, v view.Context) string {
+			return modelWhy(a, modelOf(v, chosenModel(l)), v)
+		},
 	}
 }
 
@@ -41,7 +46,7 @@ func chosenModel(l *leaf) string {
 
 func modelID(m api.Model) string { return m.ModelName + " " + m.ModelVersion }
 
-func modelOf(v pane.View, id string) *api.Model {
+func modelOf(v view.Context, id string) *api.Model {
 	if i := slices.IndexFunc(v.Site.Models.Data, func(m api.Model) bool { return modelID(m) == id }); i >= 0 {
 		return &v.Site.Models.Data[i]
 	}
@@ -49,7 +54,7 @@ func modelOf(v pane.View, id string) *api.Model {
 }
 
 // modelWhy is why a move of a model is not possible.
-func modelWhy(a keymap.Action, m *api.Model, v pane.View) string {
+func modelWhy(a keymap.Action, m *api.Model, v view.Context) string {
 	switch {
 	case a == keymap.CancelTraining && trainingOf(v) == nil:
 		return "no training is under way"
@@ -66,26 +71,26 @@ func modelWhy(a keymap.Action, m *api.Model, v pane.View) string {
 }
 
 // trainingOf is a file whose training is under way, or waits; nil without one.
-func trainingOf(v pane.View) *api.Upload {
+func trainingOf(v view.Context) *api.Upload {
 	for _, u := range pane.OnTheWay(v) {
 		return &u
 	}
 	return nil
 }
 
-func modelAct(a keymap.Action, m *api.Model, v pane.View) any {
+func modelAct(a keymap.Action, m *api.Model, v view.Context) view.Request {
 	switch {
 	case a == keymap.CancelTraining:
-		return OpenDialog{NewCancelTraining(*trainingOf(v))}
+		return view.OpenDialog{Dialog: NewCancelTraining(*trainingOf(v))}
 	case m == nil:
 		return nil
 	case a == keymap.PromoteModel:
-		return OpenDialog{NewPromotion(*m)}
+		return view.OpenDialog{Dialog: NewPromotion(*m)}
 	case a == keymap.RollbackModel:
-		return OpenDialog{NewRollback(*m)}
+		return view.OpenDialog{Dialog: NewRollback(*m)}
 	case a == keymap.EvaluateModel:
 		r := refOf(*m)
-		return Send{Do: func(ctx context.Context, c *client.Client) (Done, error) {
+		return view.Call{Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 			answer, err := c.EvaluateModel(ctx, r)
 			return moved(answer, err, func() string {
 				words := answer.Message + "."
@@ -114,20 +119,20 @@ func refOf(m api.Model) api.ModelsRequest {
 }
 
 // moved is what comes of a move of the registry.
-func moved(answer *api.ModelMoveResponse, err error, words func() string) (Done, error) {
+func moved(answer *api.ModelMoveResponse, err error, words func() string) (view.Result, error) {
 	if err != nil {
-		return Done{}, err
+		return view.Result{}, err
 	}
-	return Done{Say: Words(words()), Select: modelID(answer.Model), Forget: []state.Query{state.QueryModels, state.QueryModelHistory, state.QueryForecast, state.QueryActivities}}, nil
+	return view.Result{Notice: view.Notice(words()), Row: modelID(answer.Model), Refresh: []state.Query{state.QueryModels, state.QueryModelHistory, state.QueryForecast, state.QueryActivities}}, nil
 }
 
 // modelForm asks for a reason, which the registry keeps.
-func modelForm(title, verb string, words []string, send func(d *WorkForm, reason string) Send) *WorkForm {
-	d := &WorkForm{title: title, verb: verb, words: words, send: func(d *WorkForm) (Send, bool) {
+func modelForm(title, verb string, words []string, send func(d *WorkForm, reason string) view.Call) *WorkForm {
+	d := &WorkForm{title: title, verb: verb, words: words, send: func(d *WorkForm) (view.Call, bool) {
 		reason := d.value("reason")
 		if len([]rune(reason)) < api.MinReasonLength {
 			d.refuse(slices.Index(d.names, "reason"), fmt.Sprintf("Why? At least %d characters are kept with the move.", api.MinReasonLength))
-			return Send{}, false
+			return view.Call{}, false
 		}
 		return send(d, reason), true
 	}}
@@ -145,10 +150,10 @@ func NewPromotion(m api.Model) *WorkForm {
 	}
 	eligible := e != nil && e.Eligible
 	words := []string{modelID(m) + " takes over the forecasts of this site, and the model in production goes into the archive; a rollback takes that back.", verdict}
-	d := modelForm("Promote "+modelID(m), "promote", words, func(d *WorkForm, reason string) Send {
+	d := modelForm("Promote "+modelID(m), "promote", words, func(d *WorkForm, reason string) view.Call {
 		r := refOf(m)
 		r.Reason, r.Force = reason, !eligible && d.value("force") == "yes"
-		return Send{From: d, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+		return view.Call{From: d, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 			answer, err := c.PromoteModel(ctx, r)
 			return moved(answer, err, func() string { return answer.Message + "." })
 		}}
@@ -162,10 +167,10 @@ func NewPromotion(m api.Model) *WorkForm {
 // NewRollback asks for the reason of a rollback.
 func NewRollback(m api.Model) *WorkForm {
 	words := []string{modelID(m) + " takes over the forecasts of this site again, and the model in production goes into the archive."}
-	return modelForm("Go back to "+modelID(m), "go back", words, func(d *WorkForm, reason string) Send {
+	return modelForm("Go back to "+modelID(m), "go back", words, func(d *WorkForm, reason string) view.Call {
 		r := refOf(m)
 		r.Reason = reason
-		return Send{From: d, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+		return view.Call{From: d, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 			answer, err := c.RollbackModel(ctx, r)
 			return moved(answer, err, func() string { return answer.Message + "." })
 		}}
@@ -178,26 +183,26 @@ func NewCancelTraining(u api.Upload) *Confirm {
 	return &Confirm{
 		title: "Cancel a training", keep: "Let it go on", do: "Cancel it",
 		question: "Cancel " + pane.FileName(u) + ", which is " + pane.UploadState(u) + "? Readings that are stored stay; the site is trained again when more come.",
-		send: func(from Waiting) Result {
-			return Result{Do: Send{From: from, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+		send: func(from view.Caller) view.Request {
+			return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 				if _, err := c.CancelUpload(ctx, u.UploadID); err != nil {
-					return Done{}, err
+					return view.Result{}, err
 				}
-				return Done{Say: Words("Cancelled: " + pane.FileName(u) + "."), Forget: []state.Query{state.QueryUploads, state.QueryModels}}, nil
-			}}}
+				return view.Result{Notice: view.Notice("Cancelled: " + pane.FileName(u) + "."), Refresh: []state.Query{state.QueryUploads, state.QueryModels}}, nil
+			}}
 		},
 	}
 }
 
 func newRegistry() *leaf {
 	l := newLeaf("registry")
-	l.needs = func(pane.View) []state.Need {
+	l.needs = func(view.Context) []state.Need {
 		return []state.Need{{Query: state.QueryModels, Period: 15 * time.Second}, {Query: state.QueryUploads, Period: 10 * time.Second}}
 	}
-	l.status = func(v pane.View) status { return statusOf(v.Site.Models, v.Now, len(v.Site.Models.Data) == 0) }
+	l.status = func(v view.Context) status { return statusOf(v.Site.Models, v.Now, len(v.Site.Models.Data) == 0) }
 	l.empty = fmt.Sprintf("No model is trained yet: training starts by itself with %d days of data.", api.TrainingDays)
 	c := &chart.Day{}
-	l.head = func(r terminal.Region, v pane.View, id string) int {
+	l.head = func(r terminal.Region, v view.Context, id string) int {
 		w, h := r.Size()
 		y := 0
 		for _, u := range pane.OnTheWay(v) {
@@ -210,12 +215,12 @@ func newRegistry() *leaf {
 		}
 		return y
 	}
-	l.columns = func(pane.View) []pane.Column {
+	l.columns = func(view.Context) []pane.Column {
 		return []pane.Column{
 			{Title: "model", Min: 16}, {Title: "status", Width: 11}, {Title: "accuracy", Width: 9, Right: true}, {Title: "coverage", Width: 9, Right: true, Rank: 1}, {Title: "skill", Width: 8, Right: true, Rank: 2}, {Title: "trained", Width: 12, Rank: 3},
 		}
 	}
-	l.rows = func(v pane.View) []pane.Row {
+	l.rows = func(v view.Context) []pane.Row {
 		rows := make([]pane.Row, 0, len(v.Site.Models.Data))
 		for _, m := range v.Site.Models.Data {
 			role := themes.Dim
@@ -248,7 +253,7 @@ func share(x float64) string {
 // drawCurve draws the losses of a training by epoch, with the epoch that was
 // kept in hand. A chart's axis is time: an epoch is an hour of it, and its
 // labels give way to the epochs'.
-func drawCurve(c *chart.Day, r terminal.Region, v pane.View, m api.TrainingMetrics) {
+func drawCurve(c *chart.Day, r terminal.Region, v view.Context, m api.TrainingMetrics) {
 	n := len(m.Curve)
 	train, validation := chart.Points{Step: time.Hour}, chart.Points{Step: time.Hour}
 	scale := 0.0
@@ -290,7 +295,7 @@ func lossUnit(top float64) (unit string, times float64) {
 	return fmt.Sprintf("1e-%d", k), math.Pow10(k)
 }
 
-func modelDetail(v pane.View, id string) []Detail {
+func modelDetail(v view.Context, id string) []Detail {
 	m := modelOf(v, id)
 	if m == nil {
 		return nil
@@ -351,17 +356,17 @@ var evaluated = map[string]string{
 
 func newMoves() *leaf {
 	l := newLeaf("history")
-	l.needs = func(pane.View) []state.Need {
+	l.needs = func(view.Context) []state.Need {
 		return []state.Need{{Query: state.QueryModelHistory, Period: time.Minute}}
 	}
-	l.status = func(v pane.View) status {
+	l.status = func(v view.Context) status {
 		return statusOf(v.Site.ModelHistory, v.Now, len(v.Site.ModelHistory.Data) == 0)
 	}
 	l.empty = "No model of this site has been registered or moved yet."
-	l.columns = func(pane.View) []pane.Column {
+	l.columns = func(view.Context) []pane.Column {
 		return []pane.Column{{Title: "when", Width: 12}, {Title: "model", Width: 20, Min: 16}, {Title: "became", Width: 11}, {Title: "by", Width: 12, Min: 8, Rank: 1}, {Title: "why", Min: 14}}
 	}
-	l.rows = func(v pane.View) []pane.Row {
+	l.rows = func(v view.Context) []pane.Row {
 		rows := make([]pane.Row, 0, len(v.Site.ModelHistory.Data))
 		for i, m := range v.Site.ModelHistory.Data {
 			why := m.Reason

@@ -6,6 +6,7 @@ import (
 
 	"app.sunloop/tui/internal/picture"
 	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/view"
 )
 
 // A challenger is evaluated and promoted, an archived model is gone back to,
@@ -18,21 +19,21 @@ func TestModelMovesOffered(t *testing.T) {
 		"sunloop-blend 1.1.0": {keymap.PromoteModel: "is production: only a challenger", keymap.EvaluateModel: "only a challenger", keymap.RollbackModel: "is production"},
 		"sunloop-blend 1.0.0": {keymap.PromoteModel: "is archived: only a challenger", keymap.RollbackModel: "", keymap.CancelTraining: ""},
 	} {
-		b.Select(model)
+		b.SelectRow(model)
 		drawBook(v, b, 118, 32)
 		for a, why := range want {
-			if got := b.Why(a, v); why == "" && got != "" || !strings.Contains(got, why) {
+			if got := b.Disabled(a, v); why == "" && got != "" || !strings.Contains(got, why) {
 				t.Errorf("%s, %s: %q, want %q", model, a, got, why)
 			}
 		}
 	}
 	do(b, v, keymap.Right)
 	drawBook(v, b, 118, 32)
-	if why := b.Why(keymap.PromoteModel, v); why != "choose a model of the registry" {
+	if why := b.Disabled(keymap.PromoteModel, v); why != "choose a model of the registry" {
 		t.Errorf("in the history: %q", why)
 	}
 	v.Site.Uploads.Data = nil
-	if why := b.Why(keymap.CancelTraining, v); why != "no training is under way" {
+	if why := b.Disabled(keymap.CancelTraining, v); why != "no training is under way" {
 		t.Errorf("cancel: %q", why)
 	}
 }
@@ -42,23 +43,23 @@ func TestModelMovesOffered(t *testing.T) {
 func TestPromotionForm(t *testing.T) {
 	v, b := bookView(t, false), NewModels()
 	drawBook(v, b, 118, 32)
-	open, ok := do(b, v, keymap.PromoteModel).Do.(OpenDialog)
+	open, ok := do(b, v, keymap.PromoteModel).(view.OpenDialog)
 	if !ok {
 		t.Fatal("no dialog")
 	}
 	d := open.Dialog.(*WorkForm)
 	picture.Golden(t, "models-promote", screenText(v, d, 80, 24))
-	if r := press(d, "better", "enter"); r.Do != nil || d.wrongAt != 0 || !strings.Contains(d.wrong, "At least 10 characters") {
-		t.Errorf("a short reason led to %v: %q", r.Do, d.wrong)
+	if r := press(d, "better", "enter"); r != nil || d.wrongAt != 0 || !strings.Contains(d.wrong, "At least 10 characters") {
+		t.Errorf("a short reason led to %v: %q", r, d.wrong)
 	}
 	if d.value("force") != "no" {
 		t.Errorf("forced by default")
 	}
-	if r := press(d, " in three weeks", "enter"); r.Do == nil || !d.busy {
+	if r := press(d, " in three weeks", "enter"); r == nil || !d.busy {
 		t.Errorf("a reason of %q was refused: %s", d.value("reason"), d.wrong)
 	}
 	picture.Golden(t, "models-cancel", screenText(v, NewCancelTraining(*trainingOf(v)), 80, 24))
-	if r := press(NewCancelTraining(*trainingOf(v)), "enter"); r.Do != nil || !r.Close {
+	if r := press(NewCancelTraining(*trainingOf(v)), "enter"); r != view.Request(view.Close{}) {
 		t.Error("the marked answer is not the harmless one")
 	}
 }

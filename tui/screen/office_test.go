@@ -9,14 +9,14 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/tui/internal/picture"
 	"app.sunloop/tui/internal/plant"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // officeDialogs are the forms of units, users, files and the audit trail.
-func officeDialogs() map[string]Dialog {
-	return map[string]Dialog{
+func officeDialogs() map[string]view.Dialog {
+	return map[string]view.Dialog{
 		"audit-ask": NewAuditForm(state.AuditQuestion{Actor: "anna", From: api.At(noon.AddDate(0, 0, -7))}, nil, time.UTC, nil),
 		"picker":    shownFolder(), "upload-cancel": NewUploadCancel(plant.New().Uploads(noon)[1]),
 		"asset-add": NewAssetForm(plant.New().Site()), "asset-change": NewAssetChange(plant.New().Equipment(noon)[1]),
@@ -29,8 +29,8 @@ func officeDialogs() map[string]Dialog {
 }
 
 // officeScreens are the screens that belong to no one pane.
-func officeScreens() map[string]Screen {
-	return map[string]Screen{"users": NewUsers(), "fleet": NewFleet(), "assets": NewAssets(), "components": NewComponents("INV-03"), "log": NewLog(logLines), "log-service": logOfService()}
+func officeScreens() map[string]view.View {
+	return map[string]view.View{"users": NewUsers(), "fleet": NewFleet(), "assets": NewAssets(), "components": NewComponents("INV-03"), "log": NewLog(logLines), "log-service": logOfService()}
 }
 
 // logLines are some as slog writes them, and one of another form.
@@ -50,7 +50,7 @@ func logOfService() *Log {
 
 // shownFolder is the choice of a file in a folder that was read.
 func shownFolder() *FilePicker {
-	d := NewFilePicker("", nil)
+	d := PickFile("", nil).(view.Batch)[0].(view.OpenDialog).Dialog.(*FilePicker)
 	d.coming = &listing{folder: "/data/exports", entries: []entry{
 		{name: "2025", folder: true, modified: noon.AddDate(0, -3, 0)},
 		{name: "sibaya-2026-11.csv", size: 812_000, modified: noon.Add(-time.Hour)}, {name: "all-years.csv", size: 44_000_000, modified: noon.AddDate(0, 0, -2)}, {name: "notes.txt", size: 512, modified: noon.AddDate(0, -1, 0)},
@@ -60,8 +60,8 @@ func shownFolder() *FilePicker {
 }
 
 // officeView has what these screens show.
-func officeView(t testing.TB, ascii bool) pane.View {
-	v, p := view(t, ascii), plant.New()
+func officeView(t testing.TB, ascii bool) view.Context {
+	v, p := contextOf(t, ascii), plant.New()
 	v.Site.Assets.Good(p.Equipment(noon), noon)
 	v.Site.Findings.Good(p.Findings(noon), noon)
 	v.Admin.Users.Good(userRecords(), noon)

@@ -8,33 +8,37 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/themes"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // sendOrder asks the service to make or to move a work order.
-func sendOrder(from Waiting, r api.OrderRequest) Send {
-	return Send{From: from, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+func sendOrder(from view.Caller, r api.OrderRequest) view.Call {
+	return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 		answer, err := c.MoveOrder(ctx, r)
 		if err != nil {
-			return Done{}, err
+			return view.Result{}, err
 		}
-		done := Done{Hand: &pane.Hand{AssetID: answer.AssetID, OrderID: answer.OrderID}, Forget: workQueries()}
+		done := view.Result{Selection: &view.Selection{AssetID: answer.AssetID, OrderID: answer.OrderID}, Refresh: workQueries()}
 		if o := answer.Order; o != nil {
-			done.Hand.FindingID = o.SummaryID
-			done.Know = func(s *state.Site) { s.KnowOrder(*o) }
+			done.Selection.FindingID = o.SummaryID
+			done.Apply = func(s *state.Site) { s.KnowOrder(*o) }
 		}
 		if r.Action == api.ActionCreate {
-			done.Focus = "Act"
+			done.Focus = view.Act
 		}
-		done.Say = func(v pane.View) string { return orderWords(r, answer, v) }
+		done.Notice = func(v view.Context) view.Notify {
+			return view.Notify{Text: orderWords(r, answer, v), Role: themes.Accent}
+		}
 		return done, nil
 	}}
 }
 
 // orderWords say what came of a step.
-func orderWords(r api.OrderRequest, answer *api.OrderResponse, v pane.View) string {
+func orderWords(r api.OrderRequest, answer *api.OrderResponse, v view.Context) string {
 	words := answer.Message + ": " + answer.AssetID
 	if o := answer.Order; o != nil && r.Action == api.ActionCreate {
 		words += ", planned " + pane.When(o.PlannedStart.Time, v.SiteNow, zone(v)) + ", " + o.Priority + " priority, " + o.AssignedTechnician
@@ -42,15 +46,15 @@ func orderWords(r api.OrderRequest, answer *api.OrderResponse, v pane.View) stri
 	return words + "."
 }
 
-// NewOrderMove is the dialog that a move of an order needs. Nil when the move
-// needs none: then it is done as it stands.
-func NewOrderMove(o api.Order, action string, v pane.View) (d Dialog, asIs Send) {
+// MoveOrder changes an order's status, after a dialog where the change needs
+// one.
+func MoveOrder(o api.Order, action string, v view.Context) view.Request {
 	base := api.OrderRequest{Action: action, OrderID: o.OrderID, Version: o.Version}
 	form := func(title, verb string, take func(d *WorkForm, r *api.OrderRequest) (ok bool)) *WorkForm {
-		return &WorkForm{title: title + " " + o.AssetID, verb: verb, asking: asking{zone: zone(v)}, send: func(d *WorkForm) (Send, bool) {
+		return &WorkForm{title: title + " " + o.AssetID, verb: verb, asking: asking{zone: zone(v)}, send: func(d *WorkForm) (view.Call, bool) {
 			r := base
 			if !take(d, &r) {
-				return Send{}, false
+				return view.Call{}, false
 			}
 			return sendOrder(d, r), true
 		}}
@@ -68,7 +72,7 @@ func NewOrderMove(o api.Order, action string, v pane.View) (d Dialog, asIs Send)
 	case api.ActionAssign:
 		f := form("Assign", "assign", technician)
 		f.add("assigned_technician", NewField("Technician", "a name, or unassigned", who))
-		return f, Send{}
+		return view.OpenDialog{Dialog: f}
 	case api.ActionStart:
 		short := missing(o)
 		if short == "" && !nobody {
@@ -85,7 +89,7 @@ func NewOrderMove(o api.Order, action string, v pane.View) (d Dialog, asIs Send)
 			f.add("assigned_technician", NewField("Technician", "a name", who))
 			f.add("note", NewField("Note", "why it begins without them", ""))
 		}
-		return f, Send{}
+		return view.OpenDialog{Dialog: f}
 	case api.ActionHold:
 		f := form("Hold", "hold", func(d *WorkForm, r *api.OrderRequest) bool {
 			r.HoldReason, r.Note = d.value("hold_reason"), d.value("note")
@@ -97,9 +101,9 @@ func NewOrderMove(o api.Order, action string, v pane.View) (d Dialog, asIs Send)
 		f.words = []string{"The clocks stand still for weather, utility and access; for other reasons they run on."}
 		f.add("hold_reason", NewChoice("Reason", api.HoldReasons(), asWritten))
 		f.add("note", NewField("Note", "until when, who is waited for", ""))
-		return f, Send{}
+		return view.OpenDialog{Dialog: f}
 	case api.ActionComplete:
-		return newCompletion(o, form), Send{}
+		return view.OpenDialog{Dialog: newCompletion(o, form)}
 	case api.ActionCancel, api.ActionReopen:
 		title, verb := "Cancel", "cancel the order"
 		if action == api.ActionReopen {
@@ -115,9 +119,9 @@ func NewOrderMove(o api.Order, action string, v pane.View) (d Dialog, asIs Send)
 				f.words = append(f.words, p.Text)
 			}
 		}
-		return f, Send{}
+		return view.OpenDialog{Dialog: f}
 	}
-	return nil, sendOrder(nil, base)
+	return sendOrder(nil, base)
 }
 
 // newCompletion asks what was done, in how many hours, and how many of each
@@ -188,14 +192,14 @@ func NewResolve(o api.Order) *WorkForm {
 		d.words = append(d.words, p.Text)
 	}
 	d.add("reason", NewField("Reason", "", reason))
-	d.send = func(d *WorkForm) (Send, bool) {
+	d.send = func(d *WorkForm) (view.Call, bool) {
 		why := d.value("reason")
 		if !d.need("reason", "Why?") {
-			return Send{}, false
+			return view.Call{}, false
 		}
-		return Send{From: d, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+		return view.Call{From: d, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 			_, err := c.ResolveIssue(ctx, o.IssueID, why)
-			return Done{Say: Words("Issue resolved: " + o.AssetID + "."), Forget: append(workQueries(), state.QueryFindings)}, err
+			return view.Result{Notice: view.Notice("Issue resolved: " + o.AssetID + "."), Refresh: append(workQueries(), state.QueryFindings)}, err
 		}}, true
 	}
 	return d

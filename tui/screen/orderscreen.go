@@ -10,12 +10,14 @@ import (
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // OrderScreen shows the order in hand whole: its way from the alarm to the
 // proof, clocks, parts and history, and beside it what was done about its unit
 // and, for those who may read it, the audit trail of the order.
 type OrderScreen struct {
+	view.Base
 	page, trail     pane.Page
 	pageAt, trailAt terminal.Rect
 }
@@ -29,14 +31,14 @@ func (s *OrderScreen) Title() string { return "Work order" }
 // Scope is that of the panes: the keys of the order's moves count here too.
 func (s *OrderScreen) Scope() keymap.Scope { return keymap.Panes }
 
-// Why is why a move of the order is not possible.
-func (s *OrderScreen) Why(a keymap.Action, v pane.View) string {
+// Disabled returns why a move of the order is not possible.
+func (s *OrderScreen) Disabled(a keymap.Action, v view.Context) string {
 	return pane.OrderMoveWhy(pane.KnownOrder(v, pane.CurrentOrder(v)), a)
 }
 
-// Needs are what the screen shows.
-func (s *OrderScreen) Needs(v pane.View) []state.Need {
-	needs := pane.NewAct().Needs(v)
+// Queries are what the screen shows.
+func (s *OrderScreen) Queries(v view.Context) []state.Need {
+	needs := pane.NewAct().Queries(v)
 	for i := range needs {
 		needs[i].Focused = true
 	}
@@ -48,12 +50,12 @@ func (s *OrderScreen) Needs(v pane.View) []state.Need {
 }
 
 // mayAudit says whether the person reads the audit trail.
-func mayAudit(v pane.View) bool {
+func mayAudit(v view.Context) bool {
 	return v.Admin != nil && v.User != nil && (slices.Contains(v.User.ApplicationPermissions, string(api.PermissionAudit)) || v.User.RoleID == api.RoleAdmin)
 }
 
 // Draw draws the order and its trail.
-func (s *OrderScreen) Draw(r terminal.Region, v pane.View) {
+func (s *OrderScreen) Draw(r terminal.Region, v view.Context) {
 	s.pageAt, s.trailAt = terminal.Rect{}, terminal.Rect{}
 	o := pane.CurrentOrder(v)
 	if o.OrderID == "" {
@@ -79,7 +81,7 @@ func (s *OrderScreen) Draw(r terminal.Region, v pane.View) {
 }
 
 // trailOf is what was done about the order's unit, and who touched the order.
-func (s *OrderScreen) trailOf(v pane.View, o api.Order) []Detail {
+func (s *OrderScreen) trailOf(v view.Context, o api.Order) []Detail {
 	lines := []Detail{{Heading: "What was done about " + o.AssetID}}
 	for _, a := range v.Site.Activities.Data {
 		if a.AssetID == o.AssetID {
@@ -96,7 +98,7 @@ func (s *OrderScreen) trailOf(v pane.View, o api.Order) []Detail {
 }
 
 // auditOf are the records of the audit trail that are about any of the ids.
-func auditOf(v pane.View, ids ...string) []Detail {
+func auditOf(v view.Context, ids ...string) []Detail {
 	lines := []Detail{{Heading: "Audit trail"}}
 	for _, a := range v.Admin.Audit.Data.Records {
 		for _, id := range a.TargetIDs {
@@ -117,7 +119,7 @@ func auditOf(v pane.View, ids ...string) []Detail {
 }
 
 // Do scrolls.
-func (s *OrderScreen) Do(a keymap.Action, _ pane.View) Result {
+func (s *OrderScreen) Do(a keymap.Action, _ view.Context) view.Request {
 	switch a {
 	case keymap.Down:
 		s.page.Move(1)
@@ -126,24 +128,21 @@ func (s *OrderScreen) Do(a keymap.Action, _ pane.View) Result {
 	default:
 		s.page.Do(a)
 	}
-	return Result{}
+	return nil
 }
 
-// Click does nothing.
-func (s *OrderScreen) Click(int, int, pane.View) Result { return Result{} }
-
 // Wheel scrolls what is under it.
-func (s *OrderScreen) Wheel(x, y, by int, _ pane.View) Result {
+func (s *OrderScreen) Wheel(x, y, by int, _ view.Context) view.Request {
 	if s.trailAt.Contains(x, y) {
 		s.trail.Move(2 * by)
 	} else {
 		s.page.Move(2 * by)
 	}
-	return Result{}
+	return nil
 }
 
 // Export is the order's history.
-func (s *OrderScreen) Export(v pane.View) [][]string {
+func (s *OrderScreen) Export(v view.Context) [][]string {
 	o := pane.KnownOrder(v, pane.CurrentOrder(v))
 	rows := [][]string{{"order_id", "at (UTC)", "from", "to", "actor", "note"}}
 	for _, m := range o.History {

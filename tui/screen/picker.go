@@ -18,13 +18,14 @@ import (
 	"app.sunloop/backend/client"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // FilePicker chooses a file of this machine: a folder's names with sizes and
 // times, narrowed as one types. Nothing of a file is read before it is chosen.
 type FilePicker struct {
+	view.Base
 	folder string // that is shown; empty until the first answer
 	query  Field
 	all    []entry
@@ -50,22 +51,20 @@ type listing struct {
 	err     error
 }
 
-// NewFilePicker starts in a folder, the working one if that is empty; take is
-// given the path that is chosen.
-func NewFilePicker(folder string, take func(path string)) *FilePicker {
-	return &FilePicker{folder: folder, query: NewField("›", "part of a name", ""), take: take}
+// PickFile opens a [FilePicker] in a folder, the working one if that is empty;
+// take is given the path that is chosen.
+func PickFile(folder string, take func(path string)) view.Request {
+	d := &FilePicker{folder: folder, query: NewField("›", "part of a name", ""), take: take}
+	return view.Batch{view.OpenDialog{Dialog: d}, d.open(folder)}
 }
 
-// Start reads the first folder.
-func (d *FilePicker) Start() Send { return d.open(d.folder) }
-
 // open reads a folder; the wait for a slow disk is elsewhere.
-func (d *FilePicker) open(folder string) Send {
+func (d *FilePicker) open(folder string) view.Call {
 	l := &listing{}
 	d.coming = l
-	return Send{From: d, Do: func(context.Context, *client.Client) (Done, error) {
+	return view.Call{From: d, Do: func(context.Context, *client.Client) (view.Result, error) {
 		l.folder, l.entries, l.err = readFolder(folder)
-		return Done{}, nil
+		return view.Result{}, nil
 	}}
 }
 
@@ -139,7 +138,7 @@ func (d *FilePicker) Title() string { return "Choose a file" }
 func (d *FilePicker) Size(w, h int) (int, int) { return min(90, w-4), min(30, h-4) }
 
 // Draw draws the folder.
-func (d *FilePicker) Draw(r terminal.Region, v pane.View) {
+func (d *FilePicker) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	if v.ASCII {
 		d.query.Label = ">"
@@ -168,7 +167,7 @@ func (d *FilePicker) Draw(r terminal.Region, v pane.View) {
 	}
 }
 
-func (d *FilePicker) drawEntry(r terminal.Region, y int, e entry, v pane.View) {
+func (d *FilePicker) drawEntry(r terminal.Region, y int, e entry, v view.Context) {
 	w, _ := r.Size()
 	name, role := terminal.Printable(e.name), themes.Text
 	size := bytesOf(e.size)
@@ -189,11 +188,11 @@ func (d *FilePicker) drawEntry(r terminal.Region, y int, e entry, v pane.View) {
 }
 
 // Key narrows, moves, goes into a folder or chooses a file.
-func (d *FilePicker) Key(k tea.KeyMsg, keys keymap.Map) Result {
-	action, _, _ := keys.Match(k.String(), keymap.Dialog)
+func (d *FilePicker) Key(k tea.KeyMsg, v view.Context) view.Request {
+	action, _, _ := v.Keys.Match(k.String(), keymap.Dialog)
 	switch {
 	case action == keymap.Dismiss:
-		return Result{Close: true}
+		return view.Close{}
 	case d.coming != nil: // one folder at a time
 	case action == keymap.Accept:
 		return d.choose()
@@ -212,24 +211,24 @@ func (d *FilePicker) Key(k tea.KeyMsg, keys keymap.Map) Result {
 			d.narrow()
 		}
 	}
-	return Result{}
+	return nil
 }
 
 func (d *FilePicker) move(by int) { d.at = min(max(d.at+by, 0), max(len(d.shown)-1, 0)) }
 
-func (d *FilePicker) choose() Result {
+func (d *FilePicker) choose() view.Request {
 	if d.at >= len(d.shown) {
-		return Result{}
+		return nil
 	}
 	e := d.shown[d.at]
 	path := filepath.Join(d.folder, e.name)
 	switch {
 	case e.folder:
-		return Result{Do: d.open(path)}
+		return d.open(path)
 	case e.size > api.MaxUploadBytes:
 		d.wrong = fmt.Sprintf("%s has %s: the limit is %d MB.", terminal.Printable(e.name), bytesOf(e.size), api.MaxUploadBytes>>20)
-		return Result{}
+		return nil
 	}
 	d.take(path)
-	return Result{Close: true}
+	return view.Close{}
 }

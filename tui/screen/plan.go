@@ -11,9 +11,11 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/themes"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // outline is what a form of planned work is filled with: the bill of materials
@@ -23,7 +25,7 @@ type outline struct {
 	zone    *time.Location
 	now     time.Time // the site's
 	me      string
-	hand    pane.Hand
+	hand    view.Selection
 	finding *api.Finding  // in hand; nil for none
 	plan    *api.Schedule // made already; nil for none
 	bill    *api.BOM      // known, or asked for; nil for none
@@ -33,8 +35,8 @@ type outline struct {
 
 // outlineOf copies what a form needs of the view. day is the site's day that
 // the person has chosen, the zero time without one.
-func outlineOf(v pane.View, day time.Time) outline {
-	o := outline{site: v.Site.Site, zone: v.Site.Zone, now: v.SiteNow, me: me(v), hand: v.Hand, day: day}
+func outlineOf(v view.Context, day time.Time) outline {
+	o := outline{site: v.Site.Site, zone: v.Site.Zone, now: v.SiteNow, me: me(v), hand: v.Selection, day: day}
 	way := pane.WayOf(v)
 	if way.Finding != nil {
 		f := *way.Finding
@@ -45,7 +47,7 @@ func outlineOf(v pane.View, day time.Time) outline {
 		o.plan = &p
 	}
 	// Without a finding in hand the fault may be another one by now.
-	if way.Bill != nil && way.Order == nil && v.Hand.FindingID != "" {
+	if way.Bill != nil && way.Order == nil && v.Selection.FindingID != "" {
 		b := *way.Bill
 		o.bill = &b
 	}
@@ -110,19 +112,19 @@ func kindOfWork(b *api.BOM) string {
 
 // filled is a form whose defaults are asked for: it is there at once, and fill
 // completes it when they came.
-func filled(d *WorkForm, o outline, ask func(ctx context.Context, c *client.Client, o *outline) error, fill func(d *WorkForm, o outline)) (*WorkForm, Send) {
+func filled(d *WorkForm, o outline, ask func(ctx context.Context, c *client.Client, o *outline) error, fill func(d *WorkForm, o outline)) view.Request {
 	d.zone = o.zone
-	return d, Send{From: d, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+	return view.Batch{view.OpenDialog{Dialog: d}, view.Call{From: d, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 		if err := ask(ctx, c, &o); err != nil {
-			return Done{}, err
+			return view.Result{}, err
 		}
-		return Done{Know: func(*state.Site) { fill(d, o) }}, nil
-	}}
+		return view.Result{Apply: func(*state.Site) { fill(d, o) }}, nil
+	}}}
 }
 
 // NewOrderForm is the form of a work order for the thing in hand. The bill of
 // materials of the repair is made, unless there is one.
-func NewOrderForm(v pane.View, day time.Time) (*WorkForm, Send) {
+func NewOrderForm(v view.Context, day time.Time) view.Request {
 	o := outlineOf(v, day)
 	d := &WorkForm{title: "Work order for " + o.hand.AssetID, verb: "make the order", waits: "Asking for parts and for the best time …"}
 	return filled(d, o, func(ctx context.Context, c *client.Client, o *outline) error {
@@ -157,7 +159,7 @@ func fillOrder(d *WorkForm, o outline) {
 	d.add("priority", NewField("Priority", "empty: as the finding deserves; high, medium or low", ""))
 	d.add("assigned_technician", NewField("Technician", "empty: nobody yet", o.me))
 	d.add("note", NewField("Note", "", ""))
-	d.send = func(d *WorkForm) (Send, bool) {
+	d.send = func(d *WorkForm) (view.Call, bool) {
 		r := api.OrderRequest{Action: api.ActionCreate, CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: bill.AssetID, BOMID: bill.BOMID,
 			Priority: strings.ToLower(d.value("priority")), AssignedTechnician: d.value("assigned_technician"), Note: d.value("note")}
 		if o.plan != nil {
@@ -165,7 +167,7 @@ func fillOrder(d *WorkForm, o outline) {
 		}
 		var ok bool
 		if r.PlannedStart, ok = d.date("planned_start", "The begin", begin); !ok {
-			return Send{}, false
+			return view.Call{}, false
 		}
 		r.EstimatedDurationHours, ok = d.hours("estimated_duration_hours")
 		return sendOrder(d, r), ok
@@ -173,7 +175,7 @@ func fillOrder(d *WorkForm, o outline) {
 }
 
 // NewPartsForm is the form of the bill of materials of a repair.
-func NewPartsForm(v pane.View) *WorkForm {
+func NewPartsForm(v view.Context) *WorkForm {
 	o := outlineOf(v, time.Time{})
 	kind, family := api.MaintenanceCorrective, ""
 	if o.plan != nil {
@@ -186,20 +188,20 @@ func NewPartsForm(v pane.View) *WorkForm {
 		words: []string{"What the repair takes: parts by the fault, the unit's size and its components, and hours of work."}}
 	d.add("maintenance_type", chosen("Maintenance", api.MaintenanceTypes(), asWritten, kind))
 	d.add("fault_family", NewField("Fault", "empty: the worst finding of the unit", family))
-	d.send = func(d *WorkForm) (Send, bool) {
+	d.send = func(d *WorkForm) (view.Call, bool) {
 		r := api.BOMRequest{CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: o.hand.AssetID,
 			MaintenanceType: d.value("maintenance_type"), FaultFamily: strings.ReplaceAll(d.value("fault_family"), " ", "_")}
 		if o.plan != nil {
 			r.ScheduleID = o.plan.ScheduleID
 		}
-		return Send{From: d, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+		return view.Call{From: d, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 			answer, err := c.GenerateBOM(ctx, r)
 			if err != nil {
-				return Done{}, err
+				return view.Result{}, err
 			}
 			b := *answer.BOM
-			return Done{Forget: workQueries(), Focus: "Decide", Know: func(s *state.Site) { s.KnowBOM(b) },
-				Say: Words(fmt.Sprintf("%s: %d items, %s, %s h of work.", b.AssetID, b.ItemCount, pane.Money(b.TotalCost, b.Currency), number(b.EstimatedHours)))}, nil
+			return view.Result{Refresh: workQueries(), Focus: view.Decide, Apply: func(s *state.Site) { s.KnowBOM(b) },
+				Notice: view.Notice(fmt.Sprintf("%s: %d items, %s, %s h of work.", b.AssetID, b.ItemCount, pane.Money(b.TotalCost, b.Currency), number(b.EstimatedHours)))}, nil
 		}}, true
 	}
 	return d
@@ -207,7 +209,7 @@ func NewPartsForm(v pane.View) *WorkForm {
 
 // NewPlanForm is the form of planned maintenance of the unit in hand: what the
 // finding asks for, at the best window, or at that of the chosen day.
-func NewPlanForm(v pane.View, day time.Time) (*WorkForm, Send) {
+func NewPlanForm(v view.Context, day time.Time) view.Request {
 	o := outlineOf(v, day)
 	o.plan = nil
 	d := &WorkForm{title: "Plan maintenance of " + o.hand.AssetID, verb: "plan it", waits: "Asking for the best time …"}
@@ -232,19 +234,19 @@ func fillPlan(d *WorkForm, o outline) {
 	if reason == "" {
 		d.at = len(d.fields) - 1
 	}
-	d.send = func(d *WorkForm) (Send, bool) {
+	d.send = func(d *WorkForm) (view.Call, bool) {
 		r := api.ScheduleRequest{CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: o.hand.AssetID, MaintenanceType: d.value("maintenance_type"),
 			Priority: d.value("priority"), Reason: d.value("reason")}
 		var ok bool
 		if r.ScheduledDate, ok = d.date("scheduled_date", "The date", begin); !ok {
-			return Send{}, false
+			return view.Call{}, false
 		}
 		return sendSchedule(d, api.ActionCreate, r), d.need("reason", "What is to be done, and why?")
 	}
 }
 
 // NewRecurringForm is the form of preventive work that comes again.
-func NewRecurringForm(v pane.View, day time.Time) *WorkForm {
+func NewRecurringForm(v view.Context, day time.Time) *WorkForm {
 	o := outlineOf(v, day)
 	o.plan = nil
 	first := nextMorning(o.now)
@@ -259,15 +261,15 @@ func NewRecurringForm(v pane.View, day time.Time) *WorkForm {
 	d.add("every", NewField("Every", "a whole number", "6"))
 	d.add("unit", NewChoice("of", []string{months, days}, asWritten))
 	d.add("priority", chosen("Priority", api.Priorities(), asWritten, api.PriorityLow))
-	d.send = func(d *WorkForm) (Send, bool) {
+	d.send = func(d *WorkForm) (view.Call, bool) {
 		r := api.ScheduleRequest{CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: o.hand.AssetID, MaintenanceType: api.MaintenancePreventive,
 			Priority: d.value("priority"), Task: d.value("task"), Reason: d.value("task")}
 		if !d.need("task", "What is to be done each time?") {
-			return Send{}, false
+			return view.Call{}, false
 		}
 		var ok bool
 		if r.ScheduledDate, ok = d.date("scheduled_date", "The first date", first); !ok {
-			return Send{}, false
+			return view.Call{}, false
 		}
 		n, ok := d.count("every", "The number of "+d.value("unit"), 1)
 		if d.value("unit") == days {
@@ -281,28 +283,28 @@ func NewRecurringForm(v pane.View, day time.Time) *WorkForm {
 }
 
 // sendSchedule asks the service to make or to move a schedule.
-func sendSchedule(from Waiting, action string, r api.ScheduleRequest) Send {
+func sendSchedule(from view.Caller, action string, r api.ScheduleRequest) view.Call {
 	r.Action = action
-	return Send{From: from, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+	return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 		answer, err := c.MoveSchedule(ctx, r)
 		if err != nil {
-			return Done{}, err
+			return view.Result{}, err
 		}
-		done := Done{Forget: workQueries(), Select: answer.ScheduleID}
+		done := view.Result{Refresh: workQueries(), Row: answer.ScheduleID}
 		p := *answer.Schedule
-		done.Know = func(s *state.Site) { s.KnowSchedule(p) }
-		done.Say = func(v pane.View) string {
-			return answer.Message + ": " + p.AssetID + ", " + pane.When(p.ScheduledDate.Time, v.SiteNow, zone(v)) + "."
+		done.Apply = func(s *state.Site) { s.KnowSchedule(p) }
+		done.Notice = func(v view.Context) view.Notify {
+			return view.Notify{Text: answer.Message + ": " + p.AssetID + ", " + pane.When(p.ScheduledDate.Time, v.SiteNow, zone(v)) + ".", Role: themes.Accent}
 		}
 		if action == api.ActionCreate {
-			done.Focus = "Decide"
+			done.Focus = view.Decide
 		}
 		return done, nil
 	}}
 }
 
 // NewPlanMove is the dialog of a move of a schedule.
-func NewPlanMove(p api.Schedule, action string, v pane.View) *WorkForm {
+func NewPlanMove(p api.Schedule, action string, v view.Context) *WorkForm {
 	base := api.ScheduleRequest{ScheduleID: p.ScheduleID, Version: p.Version}
 	d := &WorkForm{asking: asking{zone: zone(v)}}
 	facts := p.MaintenanceType + " " + p.AssetID + ", " + pane.When(p.ScheduledDate.Time, v.SiteNow, zone(v))
@@ -310,7 +312,7 @@ func NewPlanMove(p api.Schedule, action string, v pane.View) *WorkForm {
 		facts += ": " + p.Reason
 	}
 	d.words = []string{facts + "."}
-	d.send = func(d *WorkForm) (Send, bool) {
+	d.send = func(d *WorkForm) (view.Call, bool) {
 		r := base
 		r.Reason = d.value("reason")
 		return sendSchedule(d, action, r), true
@@ -326,7 +328,7 @@ func NewPlanMove(p api.Schedule, action string, v pane.View) *WorkForm {
 		if p.EveryDays > 0 || p.EveryMonths > 0 {
 			d.words = append(d.words, "The next date follows: "+pane.Recurs(p)+".")
 		}
-		d.send = func(d *WorkForm) (Send, bool) {
+		d.send = func(d *WorkForm) (view.Call, bool) {
 			r := base
 			r.Reason = d.value("reason")
 			ok := true
@@ -342,7 +344,7 @@ func NewPlanMove(p api.Schedule, action string, v pane.View) *WorkForm {
 		if p.EveryDays > 0 || p.EveryMonths > 0 {
 			d.add("end_series", NewChoice("The series", []string{goesOn, ends}, asWritten))
 		}
-		d.send = func(d *WorkForm) (Send, bool) {
+		d.send = func(d *WorkForm) (view.Call, bool) {
 			r := base
 			r.Reason = d.value("reason")
 			r.EndSeries = slices.Contains(d.names, "end_series") && d.value("end_series") == ends
@@ -353,18 +355,18 @@ func NewPlanMove(p api.Schedule, action string, v pane.View) *WorkForm {
 }
 
 // Diagnose asks what is behind the finding in hand.
-func Diagnose(v pane.View) Send {
-	hand, site := v.Hand, v.Site.Site
-	return Send{Do: func(ctx context.Context, c *client.Client) (Done, error) {
+func Diagnose(v view.Context) view.Call {
+	hand, site := v.Selection, v.Site.Site
+	return view.Call{Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 		r, err := c.Diagnose(ctx, api.DiagnoseRequest{AssetID: hand.AssetID, SiteID: site.SiteID, CustomerID: site.CustomerID})
 		if err != nil {
-			return Done{}, err
+			return view.Result{}, err
 		}
 		words := hand.AssetID + ": " + r.RootCause
 		if r.Confidence != nil && *r.Confidence > 0 {
 			words += ", " + pane.Percent(*r.Confidence)
 		}
-		return Done{Say: Words(words + "."), Focus: "Orient", Forget: []state.Query{state.QueryFindings, state.QueryActivities}, Know: func(s *state.Site) {
+		return view.Result{Notice: view.Notice(words + "."), Focus: view.Orient, Refresh: []state.Query{state.QueryFindings, state.QueryActivities}, Apply: func(s *state.Site) {
 			if s.Diagnosed == nil {
 				s.Diagnosed = map[string]bool{}
 			}

@@ -10,6 +10,7 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/view"
 )
 
 // How often what is planned is asked for on its own screen, and how old it may
@@ -36,10 +37,10 @@ func NewSchedules() *Schedules {
 			{Title: "priority", Width: 8, Rank: 2}, {Title: "again", Width: 15, Rank: 3}, {Title: "reason", Width: 20, Min: 12, Rank: 1},
 		},
 		rows: scheduleRows, detail: scheduleDetail, act: planAct,
-		status: func(v pane.View) status {
+		status: func(v view.Context) status {
 			return siteStatus(v, func(s *state.Site) status { return workStatus(v, s.Schedules, len(s.Schedules.Data) == 0) })
 		},
-		why: func(a keymap.Action, id string, v pane.View) string {
+		why: func(a keymap.Action, id string, v view.Context) string {
 			move, ok := listedPlanMoves[a]
 			if !ok {
 				return ""
@@ -59,50 +60,49 @@ func NewSchedules() *Schedules {
 type Schedules struct{ *Sheet }
 
 // Needs also asks for the chosen plan.
-func (s *Schedules) Needs(v pane.View) []state.Need {
-	return append(s.Sheet.Needs(v), state.Need{Query: state.QuerySchedule, Of: s.list.Current(), Period: 30 * time.Second, Focused: true})
+func (s *Schedules) Queries(v view.Context) []state.Need {
+	return append(s.Sheet.Queries(v), state.Need{Query: state.QuerySchedule, Of: s.list.Current(), Period: 30 * time.Second, Focused: true})
 }
 
 // siteStatus is how a value of the site stands; loading without a site.
-func siteStatus(v pane.View, of func(*state.Site) status) status {
+func siteStatus(v view.Context, of func(*state.Site) status) status {
 	if v.Site == nil {
 		return status{face: state.Loading}
 	}
 	return of(v.Site)
 }
 
-func workStatus[T any](v pane.View, value state.Value[T], empty bool) status {
+func workStatus[T any](v view.Context, value state.Value[T], empty bool) status {
 	return status{face: value.Face(v.Now, workAge, empty), err: value.Err, age: v.Now.Sub(value.At), nextTry: value.NextTry}
 }
 
 // planAct is what a key of the list leads to.
-func planAct(a keymap.Action, id string, v pane.View) any {
+func planAct(a keymap.Action, id string, v view.Context) view.Request {
 	p := scheduleByID(v, id)
 	switch a {
 	case keymap.ListedMakePlan:
-		d, defaults := NewPlanForm(v, time.Time{})
-		return Opening{Dialog: d, Defaults: defaults}
+		return NewPlanForm(v, time.Time{})
 	case keymap.ListedRecurPlan:
-		return OpenDialog{NewRecurringForm(v, time.Time{})}
+		return view.OpenDialog{Dialog: NewRecurringForm(v, time.Time{})}
 	case keymap.Open:
 		if p != nil {
-			return TakeInHand{Hand: pane.Hand{AssetID: p.AssetID, OrderID: p.OrderID}}
+			return view.Select{Selection: view.Selection{AssetID: p.AssetID, OrderID: p.OrderID}}
 		}
 	}
 	if move, ok := listedPlanMoves[a]; ok && p != nil {
-		return OpenDialog{NewPlanMove(*p, move, v)}
+		return view.OpenDialog{Dialog: NewPlanMove(*p, move, v)}
 	}
 	return nil
 }
 
-func scheduleByID(v pane.View, id string) *api.Schedule {
+func scheduleByID(v view.Context, id string) *api.Schedule {
 	if v.Site == nil {
 		return nil
 	}
 	return itemOf(v.Site.Schedules.Data, func(p api.Schedule) bool { return p.ScheduleID == id })
 }
 
-func scheduleRows(v pane.View) []pane.Row {
+func scheduleRows(v view.Context) []pane.Row {
 	if v.Site == nil {
 		return nil
 	}
@@ -126,7 +126,7 @@ func scheduleRows(v pane.View) []pane.Row {
 	return rows
 }
 
-func scheduleDetail(v pane.View, id string) []Detail {
+func scheduleDetail(v view.Context, id string) []Detail {
 	p := scheduleByID(v, id)
 	if p == nil {
 		return nil
@@ -172,7 +172,7 @@ func by(who string) string {
 }
 
 // historyDetail is what happened to a thing, the newest first.
-func historyDetail(v pane.View, moves []api.WorkMove) []Detail {
+func historyDetail(v view.Context, moves []api.WorkMove) []Detail {
 	if len(moves) == 0 {
 		return nil
 	}

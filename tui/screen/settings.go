@@ -12,6 +12,7 @@ import (
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/settings"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // Configured is what can be set, as it stands now.
@@ -25,34 +26,6 @@ type Configured struct {
 	// Rebind says why an action cannot have keys, nil when it can.
 	Rebind func(a keymap.Action, keys []string) error
 }
-
-// Requests of the settings screen.
-type (
-	// SetSetting gives a setting a value; an empty one puts it back to its
-	// default.
-	SetSetting struct{ Name, Value string }
-	// BindKeys gives an action keys; none puts it back to its own.
-	BindKeys struct {
-		Action keymap.Action
-		Keys   []string
-	}
-	// OpenSetting goes to a setting.
-	OpenSetting struct{ Name string }
-	// Chosen is what was chosen in the palette, and what it is remembered by.
-	Chosen struct {
-		ID string
-		Do any
-	}
-	// Say puts words into the last line.
-	Say struct{ Words string }
-	// UsePreset arranges the panes.
-	UsePreset struct{ Name string }
-	// SeePreset arranges them while one chooses.
-	SeePreset struct{ Value string }
-	// KeepPreset keeps an arrangement under a name; without a value it is
-	// forgotten.
-	KeepPreset struct{ Name, Value string }
-)
 
 // The rows of settings and of keys are told apart by how their id begins.
 const (
@@ -68,12 +41,12 @@ func NewSettings(now func() Configured) *Sheet {
 		columns: []pane.Column{
 			{Title: "group", Width: 22, Min: 15, Rank: 1}, {Title: "setting", Min: 28}, {Title: "value", Width: 14, Min: 10}, {Title: "from", Width: 26, Min: 8, Rank: 2},
 		},
-		rows:   func(v pane.View) []pane.Row { return settingRows(v, now()) },
-		detail: func(v pane.View, id string) []Detail { return settingDetail(v, now(), weak, id) },
-		act: func(a keymap.Action, id string, v pane.View) any {
+		rows:   func(v view.Context) []pane.Row { return settingRows(v, now()) },
+		detail: func(v view.Context, id string) []Detail { return settingDetail(v, now(), weak, id) },
+		act: func(a keymap.Action, id string, v view.Context) view.Request {
 			return changeSetting(v, now(), id, a == keymap.ResetSetting)
 		},
-		why: func(_ keymap.Action, id string, _ pane.View) string { return whyFixed(now(), id) },
+		why: func(_ keymap.Action, id string, _ view.Context) string { return whyFixed(now(), id) },
 	}
 }
 
@@ -90,7 +63,7 @@ func whyFixed(c Configured, id string) string {
 	return ""
 }
 
-func settingRows(v pane.View, c Configured) []pane.Row {
+func settingRows(v view.Context, c Configured) []pane.Row {
 	var rows []pane.Row
 	add := func(id, group, words, value, from string, role themes.Role) {
 		rows = append(rows, pane.Row{ID: id, Sort: []any{group, words, value, from}, Cells: []pane.Cell{
@@ -131,7 +104,7 @@ func valueWords(s settings.Setting, value string) string {
 	return value
 }
 
-func settingDetail(v pane.View, c Configured, weak weakThemes, id string) []Detail {
+func settingDetail(v view.Context, c Configured, weak weakThemes, id string) []Detail {
 	if action, ok := strings.CutPrefix(id, keyRow); ok {
 		return bindingDetail(v, c, keymap.Action(action))
 	}
@@ -195,7 +168,7 @@ func keptIn(c Configured, name string) []Detail {
 	return []Detail{{Label: "kept in", Words: c.File + " as " + name, Role: themes.Dim}}
 }
 
-func bindingDetail(v pane.View, c Configured, a keymap.Action) []Detail {
+func bindingDetail(v view.Context, c Configured, a keymap.Action) []Detail {
 	e, ok := v.Keys.Entry(a)
 	if !ok {
 		return nil
@@ -230,13 +203,13 @@ func choicesOf(s settings.Setting, c Configured) []string {
 }
 
 // changeSetting is the request that changes what is chosen, or puts it back.
-func changeSetting(v pane.View, c Configured, id string, reset bool) any {
+func changeSetting(v view.Context, c Configured, id string, reset bool) view.Request {
 	if action, ok := strings.CutPrefix(id, keyRow); ok {
 		if reset {
-			return BindKeys{Action: keymap.Action(action)}
+			return view.BindKeys{Action: keymap.Action(action)}
 		}
 		e, _ := v.Keys.Entry(keymap.Action(action))
-		return OpenDialog{NewKeyCapture(e, c.Rebind)}
+		return view.OpenDialog{Dialog: NewKeyCapture(e, c.Rebind)}
 	}
 	s, ok := settings.Find(strings.TrimPrefix(id, settingRow))
 	value := c.Sources.Of(s.Name).Value
@@ -244,30 +217,30 @@ func changeSetting(v pane.View, c Configured, id string, reset bool) any {
 	case !ok:
 		return nil
 	case whyFixed(c, id) != "":
-		return Say{Words: "Not now: " + whyFixed(c, id) + "."}
+		return view.Notify{Text: "Not now: " + whyFixed(c, id) + ".", Role: themes.Dim}
 	case reset:
-		return SetSetting{Name: s.Name}
+		return view.Set{Name: s.Name}
 	case s.Kind == settings.Switch:
-		return SetSetting{Name: s.Name, Value: map[string]string{settings.On: settings.Off, settings.Off: settings.On}[value]}
+		return view.Set{Name: s.Name, Value: map[string]string{settings.On: settings.Off, settings.Off: settings.On}[value]}
 	case s.Kind == settings.Choice:
-		return OpenDialog{settingChooser(s, c, value)}
+		return view.OpenDialog{Dialog: settingChooser(s, c, value)}
 	}
-	return OpenDialog{NewValueForm(s, value)}
+	return view.OpenDialog{Dialog: NewValueForm(s, value)}
 }
 
 // settingChooser offers the values of a setting; themes are shown as one moves.
 func settingChooser(s settings.Setting, c Configured, value string) *Chooser {
 	var choices []Choice
 	for _, name := range choicesOf(s, c) {
-		choice := Choice{Text: name, Do: SetSetting{Name: s.Name, Value: name}}
+		choice := Choice{Text: name, Do: view.Set{Name: s.Name, Value: name}}
 		if i := slices.IndexFunc(c.Themes, func(t themes.Theme) bool { return t.Name == name }); s.Name == settings.Theme && i >= 0 {
-			choice.Detail, choice.Seen = c.Themes[i].Title, ShowTheme{Name: name}
+			choice.Detail, choice.Seen = c.Themes[i].Title, view.Preview{Name: settings.Theme, Value: name}
 		}
 		choices = append(choices, choice)
 	}
-	var cancel any
+	var cancel view.Request
 	if s.Name == settings.Theme {
-		cancel = ShowTheme{Name: c.Theme}
+		cancel = view.Preview{Name: settings.Theme, Value: c.Theme}
 	}
 	d := NewChooser(strings.ToUpper(s.Words[:1])+s.Words[1:], "", choices, cancel)
 	d.Mark(value)
@@ -276,6 +249,7 @@ func settingChooser(s settings.Setting, c Configured, value string) *Chooser {
 
 // ValueForm asks for the value of a setting that is typed.
 type ValueForm struct {
+	view.Base
 	form
 	setting settings.Setting
 }
@@ -292,7 +266,7 @@ func (d *ValueForm) Title() string { return strings.ToUpper(d.setting.Words[:1])
 func (d *ValueForm) Size(w, _ int) (int, int) { return min(64, w-4), 9 }
 
 // Draw draws the form.
-func (d *ValueForm) Draw(r terminal.Region, v pane.View) {
+func (d *ValueForm) Draw(r terminal.Region, v view.Context) {
 	_, h := r.Size()
 	y := v.Paragraph(r, 0, 0, d.setting.Help, themes.Dim)
 	d.draw(r, y+1, v)
@@ -300,32 +274,33 @@ func (d *ValueForm) Draw(r terminal.Region, v pane.View) {
 }
 
 // Key edits or sets.
-func (d *ValueForm) Key(k tea.KeyMsg, keys keymap.Map) Result {
-	switch a, _, _ := keys.Match(k.String(), keymap.Dialog); a {
+func (d *ValueForm) Key(k tea.KeyMsg, v view.Context) view.Request {
+	switch a, _, _ := v.Keys.Match(k.String(), keymap.Dialog); a {
 	case keymap.Dismiss:
-		return Result{Close: true}
+		return view.Close{}
 	case keymap.Accept:
 		value := strings.ReplaceAll(d.fields[0].Value(), "×", "x")
 		if err := d.setting.Check(value); err != nil {
 			d.refuse(0, err.Error()+".")
-			return Result{}
+			return nil
 		}
-		return Result{Close: true, Do: SetSetting{Name: d.setting.Name, Value: value}}
+		return view.Batch{view.Close{}, view.Set{Name: d.setting.Name, Value: value}}
 	default:
 		d.edit(a, k)
 	}
-	return Result{}
+	return nil
 }
 
 // NameForm asks for a short name.
 type NameForm struct {
+	view.Base
 	form
 	title string
-	then  func(name string) any
+	then  func(name string) view.Request
 }
 
 // NewNameForm asks; then is the request that is made with the name.
-func NewNameForm(title, label, hint string, then func(name string) any) *NameForm {
+func NewNameForm(title, label, hint string, then func(name string) view.Request) *NameForm {
 	return &NameForm{form: form{fields: []Field{NewField(label, hint, "")}}, title: title, then: then}
 }
 
@@ -336,28 +311,28 @@ func (d *NameForm) Title() string { return d.title }
 func (d *NameForm) Size(w, _ int) (int, int) { return min(50, w-4), 5 }
 
 // Draw draws the form.
-func (d *NameForm) Draw(r terminal.Region, v pane.View) {
+func (d *NameForm) Draw(r terminal.Region, v view.Context) {
 	_, h := r.Size()
 	d.draw(r, 0, v)
 	keyLine(r, h-1, v, "enter", "keep", "esc", "back")
 }
 
 // Key edits or gives the name.
-func (d *NameForm) Key(k tea.KeyMsg, keys keymap.Map) Result {
-	switch a, _, _ := keys.Match(k.String(), keymap.Dialog); a {
+func (d *NameForm) Key(k tea.KeyMsg, v view.Context) view.Request {
+	switch a, _, _ := v.Keys.Match(k.String(), keymap.Dialog); a {
 	case keymap.Dismiss:
-		return Result{Close: true}
+		return view.Close{}
 	case keymap.Accept:
 		name := d.fields[0].Value()
 		if !plainName(name) {
 			d.refuse(0, "A name is of 1 to 20 letters, digits and dashes.")
-			return Result{}
+			return nil
 		}
-		return Result{Close: true, Do: d.then(name)}
+		return view.Batch{view.Close{}, d.then(name)}
 	default:
 		d.edit(a, k)
 	}
-	return Result{}
+	return nil
 }
 
 // plainName says whether a name can be a key of a file and stand in a list.
@@ -372,6 +347,7 @@ func plainName(name string) bool {
 
 // KeyCapture takes the key that a person presses for an action.
 type KeyCapture struct {
+	view.Base
 	entry   keymap.Entry
 	rebind  func(a keymap.Action, keys []string) error
 	pressed []string // of the new binding
@@ -400,7 +376,7 @@ func (d *KeyCapture) keys() []string {
 }
 
 // Draw draws what was pressed, and what stands against it.
-func (d *KeyCapture) Draw(r terminal.Region, v pane.View) {
+func (d *KeyCapture) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	y := v.Paragraph(r, 0, 0, d.entry.Binding.Help().Desc, themes.Title)
 	y = v.Paragraph(r, 0, y, "now: "+asciiKeys(strings.Join(d.entry.Binding.Keys(), "  or  "), v.ASCII), themes.Dim) + 1
@@ -420,25 +396,25 @@ func (d *KeyCapture) Draw(r terminal.Region, v pane.View) {
 
 // Key takes the first key whatever it is, but esc, and then what is done with
 // it.
-func (d *KeyCapture) Key(k tea.KeyMsg, _ keymap.Map) Result {
+func (d *KeyCapture) Key(k tea.KeyMsg, v view.Context) view.Request {
 	name := k.String()
 	switch {
 	case name == "esc":
-		return Result{Close: true}
+		return view.Close{}
 	case k.Paste:
-		return Result{}
+		return nil
 	case len(d.pressed) == 0:
 		d.pressed = []string{keyName(name)}
 	case name == "enter":
 		if d.wrong != "" {
-			return Result{}
+			return nil
 		}
-		return Result{Close: true, Do: BindKeys{Action: d.entry.Action, Keys: d.keys()}}
+		return view.Batch{view.Close{}, view.BindKeys{Action: d.entry.Action, Keys: d.keys()}}
 	case name == "tab":
 		d.beside = !d.beside
 	case name == "backspace":
 		d.pressed, d.wrong = nil, ""
-		return Result{}
+		return nil
 	case len(d.pressed) == 1:
 		d.pressed = append(d.pressed, keyName(name))
 	}
@@ -446,7 +422,7 @@ func (d *KeyCapture) Key(k tea.KeyMsg, _ keymap.Map) Result {
 	if err := d.rebind(d.entry.Action, d.keys()); err != nil {
 		d.wrong = strings.TrimPrefix(err.Error(), "keys: ") + "."
 	}
-	return Result{}
+	return nil
 }
 
 // keyName is how the keymap writes a key: the space has a name.

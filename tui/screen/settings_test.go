@@ -12,6 +12,7 @@ import (
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/settings"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // configured is a file with a little in it, and a flag.
@@ -24,13 +25,13 @@ func configured() Configured {
 // settingsOf shows the rows of the groups that begin so.
 func settingsOf(group string) *Sheet {
 	s := NewSettings(configured)
-	s.SetFilter("group:" + group)
+	s.list.SetFilter("group:" + group)
 	return s
 }
 
 func TestSettingsScreen(t *testing.T) {
 	for _, size := range sizes {
-		v := view(t, false)
+		v := contextOf(t, false)
 		picture.Golden(t, fmt.Sprintf("settings-%dx%d", size.w, size.h), furtherText(v, settingsOf("look"), size.w, size.h))
 	}
 }
@@ -43,11 +44,11 @@ func TestSettingsDialogs(t *testing.T) {
 	capture := NewKeyCapture(zoom, clash)
 	press(capture, "q")
 	list := &pane.List{SortBy: -1}
-	v := view(t, true)
+	v := contextOf(t, true)
 	g := terminal.NewGrid(40, 5)
 	list.Draw(g.All(), v, []pane.Column{{Title: "unit"}, {Title: "state", Width: 8}}, nil)
 	var b strings.Builder
-	for _, d := range []Dialog{NewValueForm(split, "50x50"), NewKeyCapture(zoom, clash), capture, NewColumns(list), NewNameForm("Keep the arrangement", "Name", "a short word", nil)} {
+	for _, d := range []view.Dialog{NewValueForm(split, "50x50"), NewKeyCapture(zoom, clash), capture, NewColumns(list), NewNameForm("Keep the arrangement", "Name", "a short word", nil)} {
 		text := screenText(v, d, 80, 16)
 		for _, r := range text {
 			if r > 0x7e {

@@ -11,29 +11,31 @@ import (
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // Sheet is a further screen: a list with the details of the chosen row.
 type Sheet struct {
+	view.Base
 	title   string
 	empty   string
 	columns []pane.Column
-	rows    func(v pane.View) []pane.Row
-	detail  func(v pane.View, id string) []Detail
+	rows    func(v view.Context) []pane.Row
+	detail  func(v view.Context, id string) []Detail
 	query   state.Query
 	of      string        // what the query is about; empty for none
 	period  time.Duration // between two questions; 0: 2 s
 	// status is how the value behind the rows stands; nil: what is there is all.
-	status func(v pane.View) status
-	own    keymap.Scope                                         // of the sheet's own keys; empty for none
-	act    func(a keymap.Action, id string, v pane.View) any    // the request that one of them, or enter, makes; nil: none
-	why    func(a keymap.Action, id string, v pane.View) string // why not; nil: always possible but for Dangerous ones without a row
-	export func(v pane.View) [][]string                         // nil: the rows as they are drawn
-	more   func(id string) []state.Need                         // further queries, about the chosen row
-	wide   bool                                                 // the list has the whole width, however wide the screen
-	part   int                                                  // of the width in percent that the list has beside its details; 0: half
-	leaves bool                                                 // enter leaves the sheet
-	opens  string                                               // what enter does, for the last line; empty: it is not told
+	status func(v view.Context) status
+	own    keymap.Scope                                                  // of the sheet's own keys; empty for none
+	act    func(a keymap.Action, id string, v view.Context) view.Request // the request that one of them, or enter, makes; nil: none
+	why    func(a keymap.Action, id string, v view.Context) string       // why not; nil: always possible but for Dangerous ones without a row
+	export func(v view.Context) [][]string                               // nil: the rows as they are drawn
+	more   func(id string) []state.Need                                  // further queries, about the chosen row
+	wide   bool                                                          // the list has the whole width, however wide the screen
+	part   int                                                           // of the width in percent that the list has beside its details; 0: half
+	leaves bool                                                          // enter leaves the sheet
+	opens  string                                                        // what enter does, for the last line; empty: it is not told
 	list   pane.List
 	page   pane.Page
 	listAt terminal.Rect
@@ -71,7 +73,7 @@ func formatsOf(lines *[]Detail) func(label, format string, args ...any) {
 }
 
 // stampsOf writes times by the site's clock; no time has no words.
-func stampsOf(v pane.View) func(t api.Time) string {
+func stampsOf(v view.Context) func(t api.Time) string {
 	return func(t api.Time) string {
 		if t.IsZero() {
 			return ""
@@ -94,8 +96,8 @@ func (s *Sheet) Title() string { return s.title }
 // Scope is that of the sheet's own keys.
 func (s *Sheet) Scope() keymap.Scope { return s.own }
 
-// Why is why one of the sheet's own actions is not possible.
-func (s *Sheet) Why(a keymap.Action, v pane.View) string {
+// Disabled returns why one of the sheet's own actions is not possible.
+func (s *Sheet) Disabled(a keymap.Action, v view.Context) string {
 	if e, ok := v.Keys.Entry(a); ok && e.Dangerous && s.list.Current() == "" {
 		return "nothing is chosen here"
 	}
@@ -108,8 +110,8 @@ func (s *Sheet) Why(a keymap.Action, v pane.View) string {
 // Opens is what enter does, in a word for the last line.
 func (s *Sheet) Opens() string { return s.opens }
 
-// Needs is what the sheet shows, to be asked for while it is there.
-func (s *Sheet) Needs(pane.View) []state.Need {
+// Queries is what the sheet shows, to be asked for while it is there.
+func (s *Sheet) Queries(view.Context) []state.Need {
 	if s.query == "" {
 		return nil
 	}
@@ -124,22 +126,16 @@ func (s *Sheet) Needs(pane.View) []state.Need {
 	return append(more, state.Need{Query: s.query, Of: s.of, Period: period, Focused: true})
 }
 
-// Filter is what the list is narrowed by.
-func (s *Sheet) Filter() string { return s.list.Filter }
-
-// SetFilter narrows the list.
-func (s *Sheet) SetFilter(text string) { s.list.Filter = text }
-
 // Lists is the sheet's list.
-func (s *Sheet) Lists() pane.Lists {
-	return pane.Lists{All: map[string]*pane.List{"list": &s.list}, Active: &s.list}
+func (s *Sheet) Lists() view.Lists {
+	return view.Lists{All: map[string]view.List{"list": &s.list}, Active: &s.list}
 }
 
-// Select chooses a row.
-func (s *Sheet) Select(id string) { s.list.Selected = id }
+// SelectRow selects a row.
+func (s *Sheet) SelectRow(id string) { s.list.Selected = id }
 
 // Draw draws list and details, side by side where there is room.
-func (s *Sheet) Draw(r terminal.Region, v pane.View) {
+func (s *Sheet) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	rows := s.rows(v)
 	if len(rows) == 0 {
@@ -171,7 +167,7 @@ func (s *Sheet) Draw(r terminal.Region, v pane.View) {
 }
 
 // drawEmpty says why there is no row.
-func (s *Sheet) drawEmpty(r terminal.Region, v pane.View) {
+func (s *Sheet) drawEmpty(r terminal.Region, v view.Context) {
 	now := status{face: state.Empty}
 	if s.status != nil {
 		now = s.status(v)
@@ -180,7 +176,7 @@ func (s *Sheet) drawEmpty(r terminal.Region, v pane.View) {
 }
 
 // drawEmpty says why there is nothing to show; empty is said when there is none.
-func (now status) drawEmpty(r terminal.Region, v pane.View, empty string) {
+func (now status) drawEmpty(r terminal.Region, v view.Context, empty string) {
 	switch now.face {
 	case state.Failed:
 		y := v.Paragraph(r, 0, 0, state.Sentence(now.err), themes.Warning)
@@ -193,12 +189,12 @@ func (now status) drawEmpty(r terminal.Region, v pane.View, empty string) {
 }
 
 // drawNote says that what is shown is old, when it is.
-func (s *Sheet) drawNote(r terminal.Region, v pane.View) bool {
+func (s *Sheet) drawNote(r terminal.Region, v view.Context) bool {
 	return s.status != nil && s.status(v).drawNote(r, v)
 }
 
 // drawNote says that what is shown is old, when it is.
-func (now status) drawNote(r terminal.Region, v pane.View) bool {
+func (now status) drawNote(r terminal.Region, v view.Context) bool {
 	if now.err != nil {
 		v.Paragraph(r, 0, 0, "These are "+state.Age(now.age)+" old: "+state.Reason(now.err)+".", themes.Warning)
 	}
@@ -206,7 +202,7 @@ func (now status) drawNote(r terminal.Region, v pane.View) bool {
 }
 
 // drawDetails draws lines and answers the rows they took.
-func drawDetails(r terminal.Region, v pane.View, details []Detail) int {
+func drawDetails(r terminal.Region, v view.Context, details []Detail) int {
 	label := 0
 	for _, d := range details {
 		label = max(label, terminal.Width(d.Label))
@@ -232,29 +228,32 @@ func drawDetails(r terminal.Region, v pane.View, details []Detail) int {
 
 // Do moves in the list, scrolls the details, or does one of the sheet's own
 // actions.
-func (s *Sheet) Do(a keymap.Action, v pane.View) Result {
+func (s *Sheet) Do(a keymap.Action, v view.Context) view.Request {
 	e, _ := v.Keys.Entry(a)
 	switch {
 	case s.act != nil && (a == keymap.Open || s.own != "" && e.Scope == s.own):
 		do := s.act(a, s.list.Current(), v)
-		return Result{Do: do, Close: s.leaves && a == keymap.Open && do != nil}
+		if s.leaves && a == keymap.Open && do != nil {
+			return view.Batch{view.Close{}, do}
+		}
+		return do
 	case s.page.Do(a):
 	default:
 		s.list.Do(a, len(s.columns))
 	}
-	return Result{}
+	return nil
 }
 
 // Click chooses the row under it.
-func (s *Sheet) Click(x, y int, _ pane.View) Result {
+func (s *Sheet) Click(x, y int, _ view.Context) view.Request {
 	if s.listAt.Contains(x, y) {
 		s.list.Click(y - s.listAt.Y)
 	}
-	return Result{}
+	return nil
 }
 
 // Wheel moves in the list, or scrolls the details.
-func (s *Sheet) Wheel(x, y, by int, v pane.View) Result {
+func (s *Sheet) Wheel(x, y, by int, v view.Context) view.Request {
 	up, down := keymap.Up, keymap.Down
 	if !s.listAt.Contains(x, y) && s.page.Scrolls() {
 		up, down = keymap.PageUp, keymap.PageDown
@@ -266,7 +265,7 @@ func (s *Sheet) Wheel(x, y, by int, v pane.View) Result {
 }
 
 // Export is the list as it is narrowed and sorted.
-func (s *Sheet) Export(v pane.View) [][]string {
+func (s *Sheet) Export(v view.Context) [][]string {
 	if s.export != nil {
 		return s.export(v)
 	}

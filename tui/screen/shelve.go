@@ -9,9 +9,9 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
-	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // Shelve asks for how long alarms are shelved, and why.
@@ -51,7 +51,7 @@ func (d *Shelve) Title() string { return "Shelve" }
 func (d *Shelve) Size(w, _ int) (int, int) { return min(72, w-4), len(d.fields) + 9 }
 
 // Draw draws the form.
-func (d *Shelve) Draw(r terminal.Region, v pane.View) {
+func (d *Shelve) Draw(r terminal.Region, v view.Context) {
 	_, h := r.Size()
 	a := d.alerts[0]
 	what := pane.AlertUnit(a) + ", " + pane.Family(a.AlertType) + ", " + a.AlertSeverity
@@ -68,18 +68,18 @@ func (d *Shelve) Draw(r terminal.Region, v pane.View) {
 }
 
 // Key edits or sends.
-func (d *Shelve) Key(k tea.KeyMsg, keys keymap.Map) Result { return d.key(k, keys, d.accept) }
+func (d *Shelve) Key(k tea.KeyMsg, v view.Context) view.Request { return d.key(k, v, d.accept) }
 
-func (d *Shelve) accept() Result {
+func (d *Shelve) accept() view.Request {
 	if d.value("reason") == "" {
 		d.refuse(1, "A reason is needed: the next shift reads it.")
-		return Result{}
+		return nil
 	}
 	minutes, err := strconv.Atoi(d.value("minutes"))
 	if err != nil {
 		d.refuse(0, "How long?")
-		return Result{}
+		return nil
 	}
 	d.busy, d.wrong = true, ""
-	return Result{Do: moveAlarms(d, d.alerts, api.AlertsRequest{Action: api.ActionShelve, Minutes: minutes, Reason: d.value("reason")}, "shelved for "+minuteWords(d.value("minutes")))}
+	return moveAlarms(d, d.alerts, api.AlertsRequest{Action: api.ActionShelve, Minutes: minutes, Reason: d.value("reason")}, "shelved for "+minuteWords(d.value("minutes")))
 }

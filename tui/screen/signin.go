@@ -10,9 +10,9 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // step is where a sign-in stands.
@@ -30,6 +30,7 @@ const (
 // to a session, and back to the work. It can only be left by signing in or by
 // leaving the console.
 type SignInDialog struct {
+	view.Base
 	source string // what is signed in to
 	reason string // why it came up again
 	token  bool   // the first administrator needs the setup token
@@ -117,7 +118,7 @@ func (d *SignInDialog) code(w, h int) (lines []string, beside bool) {
 }
 
 // Draw draws the step.
-func (d *SignInDialog) Draw(r terminal.Region, v pane.View) {
+func (d *SignInDialog) Draw(r terminal.Region, v view.Context) {
 	switch d.step {
 	case askEnrolment:
 		d.drawEnrolment(r, v)
@@ -145,7 +146,7 @@ func (d *SignInDialog) lead() string {
 }
 
 // drawOutcome draws what went wrong, or what happens, and the keys.
-func (d *SignInDialog) drawOutcome(r terminal.Region, y int, v pane.View) {
+func (d *SignInDialog) drawOutcome(r terminal.Region, y int, v view.Context) {
 	switch {
 	case d.busy:
 		y = v.Paragraph(r, 0, y, "Asking the service …", themes.Dim)
@@ -163,7 +164,7 @@ func (d *SignInDialog) drawOutcome(r terminal.Region, y int, v pane.View) {
 	keyLine(r, max(y, h-1), v, append(keys, "ctrl+c", "leave")...)
 }
 
-func (d *SignInDialog) drawEnrolment(r terminal.Region, v pane.View) {
+func (d *SignInDialog) drawEnrolment(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	qr, beside := d.code(w, h)
 	words, y, lead := r, 0, "Scan the code with an authenticator, or type this secret into it:"
@@ -185,7 +186,7 @@ func (d *SignInDialog) drawEnrolment(r terminal.Region, v pane.View) {
 	d.drawOutcome(words, y+1, v)
 }
 
-func (d *SignInDialog) drawCodes(r terminal.Region, v pane.View) {
+func (d *SignInDialog) drawCodes(r terminal.Region, v view.Context) {
 	y := v.Paragraph(r, 0, 0, "Each of these signs you in once without the authenticator. They are shown only now: write them down.", themes.Text) + 1
 	for i, c := range d.codes {
 		r.Put(2+i%2*26, y+i/2, c, v.Palette.Style(themes.Accent))
@@ -194,18 +195,18 @@ func (d *SignInDialog) drawCodes(r terminal.Region, v pane.View) {
 }
 
 // Key edits, or sends the step.
-func (d *SignInDialog) Key(k tea.KeyMsg, keys keymap.Map) Result {
-	action, _, _ := keys.Match(k.String(), keymap.Dialog)
+func (d *SignInDialog) Key(k tea.KeyMsg, v view.Context) view.Request {
+	action, _, _ := v.Keys.Match(k.String(), keymap.Dialog)
 	if d.busy {
-		return Result{}
+		return nil
 	}
 	switch {
 	case d.step == showCodes:
 		if action == keymap.Accept {
-			return Result{Close: true, Do: SignedIn{}}
+			return view.FinishSignIn{}
 		}
 		if k.String() == "y" {
-			return Result{Do: CopyText{strings.Join(d.codes, "\n")}}
+			return view.Copy{Text: strings.Join(d.codes, "\n")}
 		}
 	case action == keymap.Accept:
 		return d.accept()
@@ -216,15 +217,15 @@ func (d *SignInDialog) Key(k tea.KeyMsg, keys keymap.Map) Result {
 	case d.form.edit(action, k):
 		d.wrong = ""
 	}
-	return Result{}
+	return nil
 }
 
 // accept goes to the next empty field, or sends.
-func (d *SignInDialog) accept() Result {
+func (d *SignInDialog) accept() view.Request {
 	for i := range d.form.fields {
 		if d.form.fields[i].Value() == "" {
 			d.form.at = i
-			return Result{}
+			return nil
 		}
 	}
 	f := d.form.fields
@@ -233,18 +234,18 @@ func (d *SignInDialog) accept() Result {
 		f[1].Set("")
 		f[2].Set("")
 		d.form.at = 1
-		return Result{}
+		return nil
 	}
 	d.busy, d.wrong = true, ""
 	if d.step == askCode || d.step == askEnrolment {
 		code := strings.ReplaceAll(f[0].Value(), " ", "")
-		return Result{Do: Verify{MFAToken: d.challenge.MFAToken, Code: code}}
+		return view.VerifyCode{MFAToken: d.challenge.MFAToken, Code: code}
 	}
-	do := SignIn{Username: f[0].Value(), Password: f[1].Value(), Setup: d.step == askFirstAdmin}
+	do := view.SignIn{Username: f[0].Value(), Password: f[1].Value(), Setup: d.step == askFirstAdmin}
 	if d.step == askFirstAdmin && d.token {
-		do.Token = f[3].Value()
+		do.SetupToken = f[3].Value()
 	}
-	return Result{Do: do}
+	return do
 }
 
 // Answer takes the service's answer in: done says that a session began.

@@ -9,6 +9,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/tui/internal/picture"
+	"app.sunloop/tui/view"
 )
 
 // uri is a provisioning URI as the service writes one: what equals the
@@ -29,7 +30,7 @@ func TestSignInFlows(t *testing.T) {
 		shows  string // on the screen after the answer
 		absent string
 	}
-	signIn := SignIn{Username: "anna", Password: "secret word"}
+	signIn := view.SignIn{Username: "anna", Password: "secret word"}
 	typed := []string{"anna", "tab", "secret word", "enter"}
 	for name, tt := range map[string]struct {
 		admin bool
@@ -51,16 +52,16 @@ func TestSignInFlows(t *testing.T) {
 		"no service": {steps: []step{{keys: typed, do: signIn, err: errors.New("connection refused"), shows: "The service does not answer: connection refused."}}},
 		"second factor, wrong code first": {steps: []step{
 			{keys: typed, do: signIn, answer: code, shows: "six digits"},
-			{keys: []string{"000 000", "enter"}, do: Verify{MFAToken: "mfa", Code: "000000"}, err: api.ErrInvalidTOTP, shows: "Invalid TOTP code."},
-			{keys: []string{"123456", "enter"}, do: Verify{MFAToken: "mfa", Code: "123456"}, answer: token, done: true},
+			{keys: []string{"000 000", "enter"}, do: view.VerifyCode{MFAToken: "mfa", Code: "000000"}, err: api.ErrInvalidTOTP, shows: "Invalid TOTP code."},
+			{keys: []string{"123456", "enter"}, do: view.VerifyCode{MFAToken: "mfa", Code: "123456"}, answer: token, done: true},
 		}},
 		"recovery code": {steps: []step{
 			{keys: typed, do: signIn, answer: code},
-			{keys: []string{"aaaa-bbbb", "enter"}, do: Verify{MFAToken: "mfa", Code: "aaaa-bbbb"}, answer: token, done: true},
+			{keys: []string{"aaaa-bbbb", "enter"}, do: view.VerifyCode{MFAToken: "mfa", Code: "aaaa-bbbb"}, answer: token, done: true},
 		}},
 		"challenge expired": {steps: []step{
 			{keys: typed, do: signIn, answer: code},
-			{keys: []string{"123456", "enter"}, do: Verify{MFAToken: "mfa", Code: "123456"}, err: api.ErrMFATokenExpired, shows: "Sign in again."},
+			{keys: []string{"123456", "enter"}, do: view.VerifyCode{MFAToken: "mfa", Code: "123456"}, err: api.ErrMFATokenExpired, shows: "Sign in again."},
 			{keys: typed, do: signIn, answer: token, done: true},
 		}},
 		"esc starts over": {steps: []step{
@@ -70,41 +71,41 @@ func TestSignInFlows(t *testing.T) {
 		}},
 		"enrolment, then recovery codes": {steps: []step{
 			{keys: typed, do: signIn, answer: enrol, shows: "Scan the code"},
-			{keys: []string{"123456", "enter"}, do: Verify{MFAToken: "mfa", Code: "123456"}, answer: codes, shows: "cccc-dddd"},
-			{keys: []string{"y"}, do: CopyText{"aaaa-bbbb\ncccc-dddd"}, shows: "aaaa-bbbb"},
-			{keys: []string{"enter"}, do: SignedIn{}},
+			{keys: []string{"123456", "enter"}, do: view.VerifyCode{MFAToken: "mfa", Code: "123456"}, answer: codes, shows: "cccc-dddd"},
+			{keys: []string{"y"}, do: view.Copy{Text: "aaaa-bbbb\ncccc-dddd"}, shows: "aaaa-bbbb"},
+			{keys: []string{"enter"}, do: view.FinishSignIn{}},
 		}},
 		"first administrator": {admin: true, steps: []step{
 			{keys: []string{"anna", "tab", "secret word", "tab", "secret wort", "enter"}, shows: "The two passwords differ."},
-			{keys: []string{"secret word", "tab", "secret word", "enter"}, do: SignIn{Username: "anna", Password: "secret word", Setup: true}, answer: token, done: true},
+			{keys: []string{"secret word", "tab", "secret word", "enter"}, do: view.SignIn{Username: "anna", Password: "secret word", Setup: true}, answer: token, done: true},
 		}},
 		"first administrator with the setup token": {admin: true, token: true, steps: []step{
 			{keys: []string{"anna", "tab", "secret word", "tab", "secret word", "enter"}, shows: "setup-token of the service's data folder"},
-			{keys: []string{"abc-def", "enter"}, do: SignIn{Username: "anna", Password: "secret word", Setup: true, Token: "abc-def"},
+			{keys: []string{"abc-def", "enter"}, do: view.SignIn{Username: "anna", Password: "secret word", Setup: true, SetupToken: "abc-def"},
 				err: api.ErrForbidden.With("reason", "the setup token is missing or wrong"), shows: "Access denied: the setup token is missing or wrong.", absent: "service's own machine"},
-			{keys: []string{"secret word", "tab", "secret word", "enter"}, do: SignIn{Username: "anna", Password: "secret word", Setup: true, Token: "abc-def"}, answer: token, done: true},
+			{keys: []string{"secret word", "tab", "secret word", "enter"}, do: view.SignIn{Username: "anna", Password: "secret word", Setup: true, SetupToken: "abc-def"}, answer: token, done: true},
 		}},
 		"first administrator from elsewhere": {admin: true, steps: []step{
-			{keys: []string{"anna", "tab", "secret word", "tab", "secret word", "enter"}, do: SignIn{Username: "anna", Password: "secret word", Setup: true}, err: api.ErrForbidden, shows: "service's own machine"},
+			{keys: []string{"anna", "tab", "secret word", "tab", "secret word", "enter"}, do: view.SignIn{Username: "anna", Password: "secret word", Setup: true}, err: api.ErrForbidden, shows: "service's own machine"},
 		}},
 		"somebody was faster": {admin: true, steps: []step{
-			{keys: []string{"anna", "tab", "secret word", "tab", "secret word", "enter"}, do: SignIn{Username: "anna", Password: "secret word", Setup: true}, err: api.Conflict("there is a user already"), shows: "There is a user already.", absent: "first administrator"},
+			{keys: []string{"anna", "tab", "secret word", "tab", "secret word", "enter"}, do: view.SignIn{Username: "anna", Password: "secret word", Setup: true}, err: api.Conflict("there is a user already"), shows: "There is a user already.", absent: "first administrator"},
 			{keys: typed, do: signIn, answer: token, done: true},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := view(t, false)
+			v := contextOf(t, false)
 			d := NewSignIn("ops.example.com", "")
 			if tt.admin {
 				d = NewSetup("ops.example.com", tt.token)
 			}
 			for i, s := range tt.steps {
-				got := press(d, s.keys...).Do
+				got := press(d, s.keys...)
 				if diff := cmp.Diff(s.do, got); diff != "" {
 					t.Fatalf("step %d asks for (-want +got):\n%s", i, diff)
 				}
 				if s.answer != nil || s.err != nil {
-					if busy := press(d, "enter"); busy.Do != nil {
+					if busy := press(d, "enter"); busy != nil {
 						t.Errorf("step %d: asked twice", i)
 					}
 					if done := d.Answer(s.answer, s.err); done != s.done {
@@ -126,7 +127,7 @@ func TestSignInFlows(t *testing.T) {
 // The code to scan fits 80×24 whole, with the secret and the field beside it;
 // a smaller window says so and shows the secret.
 func TestEnrolmentFits(t *testing.T) {
-	v := view(t, false)
+	v := contextOf(t, false)
 	d := NewSignIn("embedded", "")
 	d.Answer(&api.LoginResponse{MFARequired: true, MFAEnrollment: true, MFAToken: "m", ProvisioningURI: uri}, nil)
 	for _, size := range []struct {

@@ -13,6 +13,7 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/view"
 )
 
 // Stock is the sheet of spare parts; it can show only what must be bought.
@@ -34,10 +35,10 @@ func NewStock() *Stock {
 			{Title: "free", Width: 5, Right: true}, {Title: "minimum", Width: 7, Right: true, Rank: 2}, {Title: "unit price", Width: 12, Right: true, Rank: 3}, {Title: "state", Width: 12},
 		},
 		rows: s.partRows, detail: partDetail, act: s.partAct,
-		status: func(v pane.View) status {
+		status: func(v view.Context) status {
 			return siteStatus(v, func(site *state.Site) status { return workStatus(v, site.Parts, len(site.Parts.Data) == 0) })
 		},
-		why: func(a keymap.Action, id string, v pane.View) string {
+		why: func(a keymap.Action, id string, v view.Context) string {
 			if a != keymap.StockBelow && id == "" {
 				return "nothing is chosen here"
 			}
@@ -60,7 +61,7 @@ func stockState(p api.Part) (words string, role themes.Role, rank int) {
 	return "enough", themes.Dim, 2
 }
 
-func (s *Stock) partRows(v pane.View) []pane.Row {
+func (s *Stock) partRows(v view.Context) []pane.Row {
 	if v.Site == nil {
 		return nil
 	}
@@ -78,7 +79,7 @@ func (s *Stock) partRows(v pane.View) []pane.Row {
 		words, role, _ := stockState(p)
 		text, count := themes.Text, func(n int) string { return strconv.Itoa(n) }
 		if !p.Counted {
-			text, count = themes.Dim, func(int) string { return pane.Words("–", v.ASCII) }
+			text, count = themes.Dim, func(int) string { return view.Words("–", v.ASCII) }
 		}
 		price := pane.Money(p.UnitCost, p.Currency)
 		rows = append(rows, pane.Row{ID: p.PartNumber, Sort: []any{p.PartNumber, p.Description, float64(p.OnHand), float64(p.Reserved), float64(p.Available), float64(p.Minimum), p.UnitCost, words},
@@ -88,14 +89,14 @@ func (s *Stock) partRows(v pane.View) []pane.Row {
 	return rows
 }
 
-func partByNumber(v pane.View, number string) *api.Part {
+func partByNumber(v view.Context, number string) *api.Part {
 	if v.Site == nil {
 		return nil
 	}
 	return itemOf(v.Site.Parts.Data, func(p api.Part) bool { return p.PartNumber == number })
 }
 
-func partDetail(v pane.View, id string) []Detail {
+func partDetail(v view.Context, id string) []Detail {
 	p := partByNumber(v, id)
 	if p == nil {
 		return nil
@@ -132,9 +133,9 @@ func partDetail(v pane.View, id string) []Detail {
 }
 
 // Needs also asks for the audit trail, where it may be read.
-func (s *Stock) Needs(v pane.View) []state.Need { return withAudit(s.Sheet.Needs(v), v) }
+func (s *Stock) Queries(v view.Context) []state.Need { return withAudit(s.Sheet.Queries(v), v) }
 
-func withAudit(needs []state.Need, v pane.View) []state.Need {
+func withAudit(needs []state.Need, v view.Context) []state.Need {
 	if mayAudit(v) {
 		needs = append(needs, state.Need{Query: state.QueryAudit, Period: 3 * workPeriod, Focused: true})
 	}
@@ -142,7 +143,7 @@ func withAudit(needs []state.Need, v pane.View) []state.Need {
 }
 
 // partAct is what a key of the list leads to.
-func (s *Stock) partAct(a keymap.Action, id string, v pane.View) any {
+func (s *Stock) partAct(a keymap.Action, id string, v view.Context) view.Request {
 	if a == keymap.StockBelow {
 		s.below = !s.below
 		return nil
@@ -153,40 +154,40 @@ func (s *Stock) partAct(a keymap.Action, id string, v pane.View) any {
 	}
 	switch a {
 	case keymap.StockReceive:
-		return OpenDialog{NewReceiveForm(*p, v)}
+		return view.OpenDialog{Dialog: NewReceiveForm(*p, v)}
 	case keymap.StockCount:
-		return OpenDialog{NewCountForm(*p, v)}
+		return view.OpenDialog{Dialog: NewCountForm(*p, v)}
 	}
 	return nil
 }
 
 // sendStock books a change of stock.
-func sendStock(from Waiting, r api.PartsRequest) Send {
-	return Send{From: from, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+func sendStock(from view.Caller, r api.PartsRequest) view.Call {
+	return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 		answer, err := c.AdjustStock(ctx, r)
 		if err != nil {
-			return Done{}, err
+			return view.Result{}, err
 		}
 		p := *answer.Part
-		return Done{Select: p.PartNumber, Forget: workQueries(), Say: Words(fmt.Sprintf("%s: %d on hand, %d free.", p.Description, p.OnHand, p.Available))}, nil
+		return view.Result{Row: p.PartNumber, Refresh: workQueries(), Notice: view.Notice(fmt.Sprintf("%s: %d on hand, %d free.", p.Description, p.OnHand, p.Available))}, nil
 	}}
 }
 
-func stockRequest(p api.Part, v pane.View) api.PartsRequest {
+func stockRequest(p api.Part, v view.Context) api.PartsRequest {
 	return api.PartsRequest{CustomerID: v.Site.CustomerID, SiteID: v.Site.SiteID, PartNumber: p.PartNumber}
 }
 
 // NewReceiveForm asks how many of a part came, or went.
-func NewReceiveForm(p api.Part, v pane.View) *WorkForm {
+func NewReceiveForm(p api.Part, v view.Context) *WorkForm {
 	base := stockRequest(p, v)
 	d := &WorkForm{title: "Receive or issue " + p.PartNumber, verb: "book it", words: []string{fmt.Sprintf("%s: %d on hand, %d reserved by work orders. What an order uses is booked when it is finished.", p.Description, p.OnHand, p.Reserved)}}
 	d.add("change", NewField("Came", "as 20; what went, as -3", ""))
 	d.add("reason", NewField("Reason", "delivery note, lent to, broken", ""))
-	d.send = func(d *WorkForm) (Send, bool) {
+	d.send = func(d *WorkForm) (view.Call, bool) {
 		n, err := strconv.Atoi(strings.TrimPrefix(d.value("change"), "+"))
 		if err != nil || n == 0 {
 			d.refuse(0, "It is a whole number, below zero for what went.")
-			return Send{}, false
+			return view.Call{}, false
 		}
 		r := base
 		r.Change, r.Reason = &n, d.value("reason")
@@ -196,16 +197,16 @@ func NewReceiveForm(p api.Part, v pane.View) *WorkForm {
 }
 
 // NewCountForm asks what was counted of a part, and what is to be kept.
-func NewCountForm(p api.Part, v pane.View) *WorkForm {
+func NewCountForm(p api.Part, v view.Context) *WorkForm {
 	base := stockRequest(p, v)
 	d := &WorkForm{title: "Count " + p.PartNumber, verb: "set the stock", words: []string{p.Description + ". What is reserved by work orders lies on hand too: count it."}}
 	d.add("on_hand", NewField("On hand", "as counted", strconv.Itoa(p.OnHand)))
 	d.add("minimum", NewField("Minimum", "to keep free", strconv.Itoa(p.Minimum)))
 	d.add("reason", NewField("Reason", "", "counted"))
-	d.send = func(d *WorkForm) (Send, bool) {
+	d.send = func(d *WorkForm) (view.Call, bool) {
 		onHand, ok := d.count("on_hand", "The stock", 0)
 		if !ok {
-			return Send{}, false
+			return view.Call{}, false
 		}
 		least, ok := d.count("minimum", "The minimum", 0)
 		r := base

@@ -13,6 +13,7 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/view"
 )
 
 // Subscriptions is the sheet of who is told of work orders; the chosen one
@@ -29,22 +30,22 @@ func NewSubscriptions() *Subscriptions {
 			{Title: "address", Min: 20}, {Title: "state", Width: 9}, {Title: "order of", Width: 16, Min: 10, Rank: 1}, {Title: "last received", Width: 13, Rank: 2}, {Title: "made", Width: 12, Rank: 3},
 		},
 		rows: subscriptionRows, detail: subscriptionDetail, act: subscriptionAct,
-		status: func(v pane.View) status {
+		status: func(v view.Context) status {
 			return siteStatus(v, func(s *state.Site) status { return workStatus(v, s.Subscriptions, len(s.Subscriptions.Data) == 0) })
 		},
-		why: func(a keymap.Action, id string, v pane.View) string {
+		why: func(a keymap.Action, id string, v view.Context) string {
 			return subscriptionWhy(a, subscriptionByID(v, id), v)
 		},
 	}}
 }
 
 // Needs also asks for the deliveries of the chosen one.
-func (s *Subscriptions) Needs(v pane.View) []state.Need {
-	return withAudit(append(s.Sheet.Needs(v), state.Need{Query: state.QueryDeliveries, Of: s.list.Current(), Period: workPeriod, Focused: true},
+func (s *Subscriptions) Queries(v view.Context) []state.Need {
+	return withAudit(append(s.Sheet.Queries(v), state.Need{Query: state.QueryDeliveries, Of: s.list.Current(), Period: workPeriod, Focused: true},
 		state.Need{Query: state.QueryOrders, Period: time.Minute, Focused: true}), v)
 }
 
-func subscriptionByID(v pane.View, id string) *api.Subscription {
+func subscriptionByID(v view.Context, id string) *api.Subscription {
 	if v.Site == nil {
 		return nil
 	}
@@ -52,7 +53,7 @@ func subscriptionByID(v pane.View, id string) *api.Subscription {
 }
 
 // subscriptionWhy is why an action on a subscription is not possible.
-func subscriptionWhy(a keymap.Action, s *api.Subscription, v pane.View) string {
+func subscriptionWhy(a keymap.Action, s *api.Subscription, v view.Context) string {
 	switch {
 	case a == keymap.Subscribe && (v.Site == nil || len(v.Site.Orders.Data) == 0):
 		return "there is no work order to subscribe to"
@@ -79,7 +80,7 @@ func subscriptionRole(status string) themes.Role {
 	return themes.Text
 }
 
-func subscriptionRows(v pane.View) []pane.Row {
+func subscriptionRows(v view.Context) []pane.Row {
 	if v.Site == nil {
 		return nil
 	}
@@ -108,7 +109,7 @@ func subscriptionRows(v pane.View) []pane.Row {
 }
 
 // unitOfOrder is the unit of an order, or the order's id when it is not known.
-func unitOfOrder(v pane.View, orderID string) string {
+func unitOfOrder(v view.Context, orderID string) string {
 	for _, o := range v.Site.Orders.Data {
 		if o.OrderID == orderID {
 			return o.AssetID
@@ -117,7 +118,7 @@ func unitOfOrder(v pane.View, orderID string) string {
 	return orderID
 }
 
-func subscriptionDetail(v pane.View, id string) []Detail {
+func subscriptionDetail(v view.Context, id string) []Detail {
 	s := subscriptionByID(v, id)
 	if s == nil {
 		return nil
@@ -165,7 +166,7 @@ func deliveryRole(status string) themes.Role {
 }
 
 // deliveryWords are how a delivery stands.
-func deliveryWords(v pane.View, d api.Delivery) string {
+func deliveryWords(v view.Context, d api.Delivery) string {
 	words := d.Status
 	if d.Attempts > 0 {
 		words += fmt.Sprintf(", %d %s", d.Attempts, map[bool]string{true: "attempt", false: "attempts"}[d.Attempts == 1])
@@ -183,9 +184,9 @@ func deliveryWords(v pane.View, d api.Delivery) string {
 }
 
 // subscriptionAct is what a key of the list leads to.
-func subscriptionAct(a keymap.Action, id string, v pane.View) any {
+func subscriptionAct(a keymap.Action, id string, v view.Context) view.Request {
 	if a == keymap.Subscribe {
-		return OpenDialog{NewSubscribeForm(v)}
+		return view.OpenDialog{Dialog: NewSubscribeForm(v)}
 	}
 	s := subscriptionByID(v, id)
 	if s == nil {
@@ -193,7 +194,7 @@ func subscriptionAct(a keymap.Action, id string, v pane.View) any {
 	}
 	switch a {
 	case keymap.Open:
-		return OpenScreen{Screen: NewDeliveries(*s), Over: true}
+		return view.OpenScreen{Screen: NewDeliveries(*s), Over: true}
 	case keymap.PauseSubscription:
 		return sendTrack(nil, func(ctx context.Context, c *client.Client) (*api.TrackResponse, error) {
 			return c.PauseSubscription(ctx, id)
@@ -203,15 +204,15 @@ func subscriptionAct(a keymap.Action, id string, v pane.View) any {
 			return c.ResumeSubscription(ctx, id)
 		})
 	case keymap.RotateSecret:
-		return OpenDialog{newSure("Rotate the secret", "rotate it", "A new secret signs what is posted to "+s.CallbackURL+fmt.Sprintf("; the former one signs beside it for %d h.", int(api.SecretOverlap.Hours())),
-			func(d *WorkForm) Send {
+		return view.OpenDialog{Dialog: newSure("Rotate the secret", "rotate it", "A new secret signs what is posted to "+s.CallbackURL+fmt.Sprintf("; the former one signs beside it for %d h.", int(api.SecretOverlap.Hours())),
+			func(d *WorkForm) view.Call {
 				return sendTrack(d, func(ctx context.Context, c *client.Client) (*api.TrackResponse, error) {
 					return c.RotateSecret(ctx, id)
 				})
 			})}
 	case keymap.Unsubscribe:
-		return OpenDialog{newSure("Delete the subscription", "delete it", s.CallbackURL+" hears no more of its order. What is under way is dropped.",
-			func(d *WorkForm) Send {
+		return view.OpenDialog{Dialog: newSure("Delete the subscription", "delete it", s.CallbackURL+" hears no more of its order. What is under way is dropped.",
+			func(d *WorkForm) view.Call {
 				return sendTrack(d, func(ctx context.Context, c *client.Client) (*api.TrackResponse, error) { return c.Unsubscribe(ctx, id) })
 			})}
 	}
@@ -219,14 +220,14 @@ func subscriptionAct(a keymap.Action, id string, v pane.View) any {
 }
 
 // newSure asks whether something is meant; the harmless answer comes first.
-func newSure(title, yes, words string, send func(d *WorkForm) Send) *WorkForm {
+func newSure(title, yes, words string, send func(d *WorkForm) view.Call) *WorkForm {
 	const no = "leave it"
 	d := &WorkForm{title: title, verb: "take the answer", words: []string{words}}
 	d.add("answer", NewChoice("Answer", []string{no, yes}, asWritten))
-	d.send = func(d *WorkForm) (Send, bool) {
+	d.send = func(d *WorkForm) (view.Call, bool) {
 		if d.value("answer") == no {
 			d.refuse(0, "Nothing is changed: right chooses to "+yes+", esc leaves.")
-			return Send{}, false
+			return view.Call{}, false
 		}
 		return send(d), true
 	}
@@ -235,13 +236,13 @@ func newSure(title, yes, words string, send func(d *WorkForm) Send) *WorkForm {
 
 // sendTrack asks for a change of a subscription; a secret that was made is
 // shown, this once.
-func sendTrack(from Waiting, ask func(ctx context.Context, c *client.Client) (*api.TrackResponse, error)) Send {
-	return Send{From: from, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+func sendTrack(from view.Caller, ask func(ctx context.Context, c *client.Client) (*api.TrackResponse, error)) view.Call {
+	return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 		answer, err := ask(ctx, c)
 		if err != nil {
-			return Done{}, err
+			return view.Result{}, err
 		}
-		done := Done{Select: answer.SubscriptionID, Say: Words(answer.Message + "."), Forget: []state.Query{state.QuerySubscriptions, state.QueryDeliveries, state.QueryAudit}}
+		done := view.Result{Row: answer.SubscriptionID, Notice: view.Notice(answer.Message + "."), Refresh: []state.Query{state.QuerySubscriptions, state.QueryDeliveries, state.QueryAudit}}
 		if answer.Secret != "" {
 			done.Open = NewSecretShown(answer.SubscriptionID, "It signs what is posted", answer.Secret)
 		}
@@ -250,7 +251,7 @@ func sendTrack(from Waiting, ask func(ctx context.Context, c *client.Client) (*a
 }
 
 // NewSubscribeForm asks where the changes of an order are to be posted.
-func NewSubscribeForm(v pane.View) *WorkForm {
+func NewSubscribeForm(v view.Context) *WorkForm {
 	var ids []string
 	current := pane.CurrentOrder(v).OrderID
 	for _, o := range v.Site.Orders.Data {
@@ -264,7 +265,7 @@ func NewSubscribeForm(v pane.View) *WorkForm {
 	d.add("order_id", chosen("Order", ids, func(id string) string { return units[id] }, current))
 	d.add("callback_url", NewField("Address", "https://…", ""))
 	d.at = 1
-	d.send = func(d *WorkForm) (Send, bool) {
+	d.send = func(d *WorkForm) (view.Call, bool) {
 		order, address := d.value("order_id"), d.value("callback_url")
 		return sendTrack(d, func(ctx context.Context, c *client.Client) (*api.TrackResponse, error) {
 			return c.Subscribe(ctx, order, address)
@@ -289,8 +290,10 @@ func NewDeliveries(s api.Subscription) *Deliveries {
 			{Title: "event", Width: 12}, {Title: "made", Width: 12}, {Title: "state", Min: 9}, {Title: "attempts", Width: 8, Right: true}, {Title: "answer", Width: 6, Right: true}, {Title: "last", Width: 12, Rank: 1}, {Title: "next", Width: 12, Rank: 2},
 		},
 		rows: deliveryRows, detail: deliveryDetail,
-		act: func(a keymap.Action, id string, v pane.View) any { return deliveryAct(a, s.SubscriptionID, id) },
-		status: func(v pane.View) status {
+		act: func(a keymap.Action, id string, v view.Context) view.Request {
+			return deliveryAct(a, s.SubscriptionID, id)
+		},
+		status: func(v view.Context) status {
 			return siteStatus(v, func(site *state.Site) status {
 				if site.Wanted(state.QueryDeliveries) != s.SubscriptionID {
 					return status{face: state.Loading}
@@ -298,7 +301,7 @@ func NewDeliveries(s api.Subscription) *Deliveries {
 				return workStatus(v, site.Deliveries, len(site.Deliveries.Data) == 0)
 			})
 		},
-		why: func(a keymap.Action, id string, _ pane.View) string {
+		why: func(a keymap.Action, id string, _ view.Context) string {
 			if a == keymap.ReplayDelivery && id == "" {
 				return "nothing is chosen here"
 			}
@@ -307,14 +310,14 @@ func NewDeliveries(s api.Subscription) *Deliveries {
 	}}
 }
 
-// Needs are the deliveries of the one subscription.
-func (s *Deliveries) Needs(v pane.View) []state.Need {
-	needs := s.Sheet.Needs(v)
+// Queries are the deliveries of the one subscription.
+func (s *Deliveries) Queries(v view.Context) []state.Need {
+	needs := s.Sheet.Queries(v)
 	needs[0].Of = s.of
 	return needs
 }
 
-func deliveryRows(v pane.View) []pane.Row {
+func deliveryRows(v view.Context) []pane.Row {
 	if v.Site == nil {
 		return nil
 	}
@@ -338,7 +341,7 @@ func deliveryRows(v pane.View) []pane.Row {
 	return rows
 }
 
-func deliveryDetail(v pane.View, id string) []Detail {
+func deliveryDetail(v view.Context, id string) []Detail {
 	i := slices.IndexFunc(v.Site.Deliveries.Data, func(d api.Delivery) bool { return d.DeliveryID == id })
 	if i < 0 {
 		return nil
@@ -376,7 +379,7 @@ func answerWords(d api.Delivery) string {
 }
 
 // deliveryAct posts a delivery again, or all that were not received.
-func deliveryAct(a keymap.Action, subscriptionID, id string) any {
+func deliveryAct(a keymap.Action, subscriptionID, id string) view.Request {
 	r := api.TrackRequest{SubscriptionID: subscriptionID}
 	switch a {
 	case keymap.ReplayDelivery:

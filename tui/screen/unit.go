@@ -5,44 +5,39 @@ import (
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // Unit is the further screen of one unit.
-type Unit struct{ view *pane.UnitView }
-
-// NewUnit looks at a unit closely.
-func NewUnit(assetID string) *Unit { return &Unit{view: pane.NewUnitView(assetID)} }
-
-// Title names the unit.
-func (u *Unit) Title() string { return "Unit " + u.view.ID }
-
-// Scope is empty: the screen has no keys of its own.
-func (u *Unit) Scope() keymap.Scope { return "" }
-
-// Why is empty: there is no action of the screen's own.
-func (u *Unit) Why(keymap.Action, pane.View) string { return "" }
-
-// Draw draws the unit.
-func (u *Unit) Draw(r terminal.Region, v pane.View) { u.view.Draw(r, v) }
-
-// Do scrolls, or goes on to what is known to be wrong with the unit.
-func (u *Unit) Do(a keymap.Action, v pane.View) Result {
-	if a == keymap.Open {
-		hand := v.Hand
-		if hand.AssetID != u.view.ID {
-			hand = pane.Hand{AssetID: u.view.ID}
-		}
-		return Result{Close: true, Do: TakeInHand{Hand: hand, Focus: "Orient"}}
-	}
-	u.view.Do(a)
-	return Result{}
+type Unit struct {
+	view.Base
+	unit *pane.UnitView
 }
 
-// Click does nothing: there is nothing to choose.
-func (u *Unit) Click(int, int, pane.View) Result { return Result{} }
+// NewUnit looks at a unit closely.
+func NewUnit(assetID string) *Unit { return &Unit{unit: pane.NewUnitView(assetID)} }
+
+// Title names the unit.
+func (u *Unit) Title() string { return "Unit " + u.unit.ID }
+
+// Draw draws the unit.
+func (u *Unit) Draw(r terminal.Region, v view.Context) { u.unit.Draw(r, v) }
+
+// Do scrolls, or goes on to what is known to be wrong with the unit.
+func (u *Unit) Do(a keymap.Action, v view.Context) view.Request {
+	if a == keymap.Open {
+		hand := v.Selection
+		if hand.AssetID != u.unit.ID {
+			hand = view.Selection{AssetID: u.unit.ID}
+		}
+		return view.Batch{view.Close{}, view.Select{Selection: hand, Focus: view.Orient}}
+	}
+	u.unit.Do(a)
+	return nil
+}
 
 // Wheel scrolls.
-func (u *Unit) Wheel(_, _, by int, v pane.View) Result {
+func (u *Unit) Wheel(_, _, by int, v view.Context) view.Request {
 	a := keymap.Up
 	if by > 0 {
 		a = keymap.Down
@@ -50,11 +45,11 @@ func (u *Unit) Wheel(_, _, by int, v pane.View) Result {
 	for range 3 {
 		u.Do(a, v)
 	}
-	return Result{}
+	return nil
 }
 
-// Needs are the queries about the unit.
-func (u *Unit) Needs(pane.View) []state.Need { return u.view.Needs() }
+// Queries are the queries about the unit.
+func (u *Unit) Queries(view.Context) []state.Need { return u.unit.Queries() }
 
 // Export are the unit's records as they were measured.
-func (u *Unit) Export(v pane.View) [][]string { return u.view.Export(v) }
+func (u *Unit) Export(v view.Context) [][]string { return u.unit.Export(v) }

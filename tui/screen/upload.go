@@ -14,14 +14,15 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // UploadDialog asks for a file and for what the file may not say: the site,
 // its zone and its capacity. A path pasted or dropped on the terminal lands in
 // the first field.
 type UploadDialog struct {
+	view.Base
 	form     form
 	customer string
 	wrong    string
@@ -64,7 +65,7 @@ func (d *UploadDialog) Title() string { return "Import a file" }
 func (d *UploadDialog) Size(w, _ int) (int, int) { return min(76, w-4), len(d.form.fields) + 8 }
 
 // Draw draws the form.
-func (d *UploadDialog) Draw(r terminal.Region, v pane.View) {
+func (d *UploadDialog) Draw(r terminal.Region, v view.Context) {
 	_, h := r.Size()
 	y := v.Paragraph(r, 0, 0, "Any portal's, logger's or meter's CSV as it was exported. What was inferred is shown with the upload (g u).", themes.Dim)
 	y = d.form.draw(r, y+1, v)
@@ -86,9 +87,8 @@ func (d *UploadDialog) choosing() bool {
 	return d.form.at == fieldFile && d.form.fields[fieldFile].Value() == ""
 }
 
-// Told takes in how much of the file is sent; it may be called on any
-// goroutine.
-func (d *UploadDialog) Told(sent, size int64) {
+// Sent takes how much of the file is sent; it may be called on any goroutine.
+func (d *UploadDialog) Sent(sent, size int64) {
 	d.sent.Store(sent)
 	d.size.Store(size)
 }
@@ -108,39 +108,40 @@ func (d *UploadDialog) SetFile(path string) {
 	d.form.at, d.wrong = fieldFile, ""
 }
 
-// Answer takes the service's answer in: done says that the file was taken and
-// the form may go. Otherwise it says what is wrong, with everything typed kept.
-func (d *UploadDialog) Answer(wrong string) (done bool) {
-	d.sending, d.wrong = "", terminal.Printable(wrong)
-	d.form.at = fieldFile
-	return wrong == ""
+// Answer takes the service's answer: done reports that the file was accepted.
+// Otherwise the form shows the sentence of err and keeps everything typed.
+func (d *UploadDialog) Answer(err error) (done bool) {
+	d.sending, d.wrong, d.form.at = "", "", fieldFile
+	if err != nil {
+		d.wrong = terminal.Printable(err.Error())
+	}
+	return err == nil
 }
 
 // Key edits or sends.
-func (d *UploadDialog) Key(k tea.KeyMsg, keys keymap.Map) Result {
-	action, _, _ := keys.Match(k.String(), keymap.Dialog)
+func (d *UploadDialog) Key(k tea.KeyMsg, v view.Context) view.Request {
+	action, _, _ := v.Keys.Match(k.String(), keymap.Dialog)
 	if d.sending != "" && action != keymap.Dismiss {
-		return Result{}
+		return nil
 	}
 	switch {
 	case action == keymap.Dismiss:
-		return Result{Close: true}
+		return view.Close{}
 	case action == keymap.Accept && d.choosing():
-		p := NewFilePicker("", d.SetFile)
-		return Result{Do: OpenDialog{p}}
+		return PickFile("", d.SetFile)
 	case action == keymap.Accept:
 		return d.accept()
 	case d.form.edit(action, k):
 		d.wrong = ""
 	}
-	return Result{}
+	return nil
 }
 
-func (d *UploadDialog) accept() Result {
+func (d *UploadDialog) accept() view.Request {
 	f := d.form.fields
-	refuse := func(field int, words string) Result {
+	refuse := func(field int, words string) view.Request {
 		d.form.at, d.wrong = field, words
-		return Result{}
+		return nil
 	}
 	path := dropped(f[fieldFile].Value())
 	if path == "" {
@@ -157,9 +158,9 @@ func (d *UploadDialog) accept() Result {
 		}
 	}
 	d.sending = terminal.Printable(filepath.Base(path))
-	d.Told(0, 0)
-	return Result{Do: StartUpload{
-		Path: path, SiteID: f[fieldSite].Value(), CustomerID: d.customer, Timezone: f[fieldZone].Value(),
+	d.Sent(0, 0)
+	return view.Upload{Path: path, From: d, Metadata: api.UploadRequest{
+		SiteID: f[fieldSite].Value(), CustomerID: d.customer, Timezone: f[fieldZone].Value(),
 		CapacityKW: capacity, Location: f[fieldPlace].Value(),
 	}}
 }

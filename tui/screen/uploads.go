@@ -13,6 +13,7 @@ import (
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // liveID is the row that stands for all files of a live feed that went well.
@@ -29,9 +30,9 @@ func NewUploads(pathOf func(name string) string) *Sheet {
 			{Title: "file", Min: 16, IDs: true}, {Title: "state", Width: 20}, {Title: "rows", Width: 8, Right: true, Rank: 1}, {Title: "when", Width: 12, Rank: 2},
 		},
 		rows: uploadRows, detail: uploadDetail, own: keymap.UploadList,
-		act: func(a keymap.Action, id string, v pane.View) any { return manageUpload(a, id, v, pathOf) },
+		act: func(a keymap.Action, id string, v view.Context) view.Request { return manageUpload(a, id, v, pathOf) },
 		why: whyNotUpload,
-		status: func(v pane.View) status {
+		status: func(v view.Context) status {
 			if v.Site == nil {
 				return status{face: state.Empty}
 			}
@@ -41,7 +42,7 @@ func NewUploads(pathOf func(name string) string) *Sheet {
 }
 
 // uploadOf is the upload of that id; nil for none, and for the live feed.
-func uploadOf(v pane.View, id string) *api.Upload {
+func uploadOf(v view.Context, id string) *api.Upload {
 	if v.Site == nil {
 		return nil
 	}
@@ -53,7 +54,7 @@ func again(u api.Upload) bool {
 	return u.ProcessingStatus == api.UploadFailed || u.ProcessingStatus == api.UploadRejected
 }
 
-func whyNotUpload(a keymap.Action, id string, v pane.View) string {
+func whyNotUpload(a keymap.Action, id string, v view.Context) string {
 	u := uploadOf(v, id)
 	switch {
 	case a == keymap.ImportFile:
@@ -70,32 +71,32 @@ func whyNotUpload(a keymap.Action, id string, v pane.View) string {
 
 // manageUpload does an action on an upload. pathOf is where a file of that name
 // was sent from, empty when it is not known.
-func manageUpload(a keymap.Action, id string, v pane.View, pathOf func(name string) string) any {
+func manageUpload(a keymap.Action, id string, v view.Context, pathOf func(name string) string) view.Request {
 	u := uploadOf(v, id)
 	switch {
 	case a == keymap.ImportFile:
-		return RunAction{Action: keymap.Upload}
+		return view.Run{Action: keymap.Upload}
 	case u == nil: // no single file is chosen
 	case a == keymap.CancelUpload:
-		return OpenDialog{NewUploadCancel(*u)}
+		return view.OpenDialog{Dialog: NewUploadCancel(*u)}
 	case a == keymap.RetryUpload && u.S3Path != "":
 		return importAgain(*u)
 	case a == keymap.RetryUpload: // the service has kept nothing of a refused file
 		d := NewUpload(v.Site.Site)
 		d.form.fields[fieldFile].Set(pathOf(u.Filename))
-		return OpenDialog{d}
+		return view.OpenDialog{Dialog: d}
 	}
 	return nil
 }
 
 // importAgain lets the service read a file that it has once more.
-func importAgain(u api.Upload) Send {
-	return Send{Do: func(ctx context.Context, c *client.Client) (Done, error) {
+func importAgain(u api.Upload) view.Call {
+	return view.Call{Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 		ack, err := c.Import(ctx, api.UploadRequest{CustomerID: u.CustomerID, SiteID: u.SiteID, Region: u.Region, Location: u.Location, Manufacturer: u.Manufacturer, S3Path: u.S3Path, Kind: u.Kind})
 		if err != nil {
-			return Done{}, err
+			return view.Result{}, err
 		}
-		return Done{Say: Words(pane.FileName(u) + ": " + terminal.Printable(ack.Message)), Select: ack.UploadID, Forget: []state.Query{state.QueryUploads}}, nil
+		return view.Result{Notice: view.Notice(pane.FileName(u) + ": " + terminal.Printable(ack.Message)), Row: ack.UploadID, Refresh: []state.Query{state.QueryUploads}}, nil
 	}}
 }
 
@@ -104,14 +105,14 @@ func NewUploadCancel(u api.Upload) *Confirm {
 	return &Confirm{
 		title: "Cancel an import", keep: "Let it go on", do: "Cancel it",
 		question: "Cancel the import of " + pane.FileName(u) + "? Before its readings are stored nothing of it is kept; afterwards it is the training that ends, and the readings stay.",
-		send: func(from Waiting) Result {
-			return Result{Do: Send{From: from, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+		send: func(from view.Caller) view.Request {
+			return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 				is, err := c.CancelUpload(ctx, u.UploadID)
 				if err != nil {
-					return Done{}, err
+					return view.Result{}, err
 				}
-				return Done{Say: Words(pane.FileName(u) + ": " + pane.UploadState(*is) + "."), Select: u.UploadID, Forget: []state.Query{state.QueryUploads}}, nil
-			}}}
+				return view.Result{Notice: view.Notice(pane.FileName(u) + ": " + pane.UploadState(*is) + "."), Row: u.UploadID, Refresh: []state.Query{state.QueryUploads}}, nil
+			}}
 		},
 	}
 }
@@ -144,7 +145,7 @@ func stageLines(u api.Upload) []Detail {
 // live are the uploads of a feed that went well: one line stands for them.
 func live(u api.Upload) bool { return u.Kind == api.UploadNowcast && u.Error == "" }
 
-func uploadRows(v pane.View) []pane.Row {
+func uploadRows(v view.Context) []pane.Row {
 	if v.Site == nil {
 		return nil
 	}
@@ -171,14 +172,14 @@ func uploadRows(v pane.View) []pane.Row {
 	return rows
 }
 
-func uploadRow(v pane.View, id, name, words string, stored int, u api.Upload) pane.Row {
+func uploadRow(v view.Context, id, name, words string, stored int, u api.Upload) pane.Row {
 	return pane.Row{ID: id, Sort: []any{name, words, float64(stored), u.CreatedAt.String()}, Cells: []pane.Cell{
 		{Text: name, Role: themes.Text}, {Text: words, Role: pane.UploadRole(u)},
 		{Text: fmt.Sprint(stored), Role: themes.Text}, {Text: pane.When(u.CreatedAt.Time, v.SiteNow, v.Site.Zone), Role: themes.Dim},
 	}}
 }
 
-func uploadDetail(v pane.View, id string) []Detail {
+func uploadDetail(v view.Context, id string) []Detail {
 	i := slices.IndexFunc(v.Site.Uploads.Data, func(u api.Upload) bool { return u.UploadID == id || id == liveID && live(u) })
 	if i < 0 {
 		return nil

@@ -10,21 +10,20 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
 	"app.sunloop/themes"
-	"app.sunloop/tui/keymap"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // sendUser makes a change of a user for the dialog that asks for it.
-func sendUser(from Waiting, do func(ctx context.Context, c *client.Client) (*api.UsersResponse, error)) Result {
-	return Result{Do: Send{From: from, Do: func(ctx context.Context, c *client.Client) (Done, error) {
+func sendUser(from view.Caller, do func(ctx context.Context, c *client.Client) (*api.UsersResponse, error)) view.Request {
+	return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
 		answer, err := do(ctx, c)
 		if err != nil {
-			return Done{}, err
+			return view.Result{}, err
 		}
-		return Done{Say: Words(answer.Message + "."), Select: answer.UserID, Forget: []state.Query{state.QueryUsers}}, nil
-	}}}
+		return view.Result{Notice: view.Notice(answer.Message + "."), Row: answer.UserID, Refresh: []state.Query{state.QueryUsers}}, nil
+	}}
 }
 
 // UserForm asks for a new user, or for what becomes another of one.
@@ -93,7 +92,7 @@ func (d *UserForm) Title() string { return d.title }
 func (d *UserForm) Size(w, _ int) (int, int) { return min(76, w-4), len(d.fields) + 10 }
 
 // Draw draws the form.
-func (d *UserForm) Draw(r terminal.Region, v pane.View) {
+func (d *UserForm) Draw(r terminal.Region, v view.Context) {
 	_, h := r.Size()
 	y := v.Paragraph(r, 0, 0, d.words, themes.Dim)
 	d.drawForm(r, y+1, v)
@@ -101,9 +100,9 @@ func (d *UserForm) Draw(r terminal.Region, v pane.View) {
 }
 
 // Key edits or sends.
-func (d *UserForm) Key(k tea.KeyMsg, keys keymap.Map) Result { return d.key(k, keys, d.accept) }
+func (d *UserForm) Key(k tea.KeyMsg, v view.Context) view.Request { return d.key(k, v, d.accept) }
 
-func (d *UserForm) accept() Result {
+func (d *UserForm) accept() view.Request {
 	d.busy, d.wrong = true, ""
 	req := api.UsersRequest{UserID: d.userID, RoleID: d.value("role_id"), CustomerIDs: listOf(d.value("customer_ids")), SiteIDs: listOf(d.value("site_ids"))}
 	if d.userID != "" {
@@ -120,7 +119,7 @@ func (d *UserForm) accept() Result {
 type LineForm struct {
 	asking
 	title, words, verb string
-	send               func(text string) Result
+	send               func(text string) view.Request
 }
 
 // NewPasswordForm asks for a user's new password.
@@ -129,7 +128,7 @@ func NewPasswordForm(u api.UserRecord) *LineForm {
 		title: "Set the password of " + u.Username, verb: "set", words: "All sessions of the user are ended. Tell the password on another way than by mail.",
 		asking: asking{names: []string{"password"}, form: form{fields: []Field{NewSecret("Password")}}},
 	}
-	d.send = func(text string) Result {
+	d.send = func(text string) view.Request {
 		return sendUser(d, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
 			return c.ResetPassword(ctx, u.UserID, text)
 		})
@@ -144,7 +143,7 @@ func NewSSHKeyForm(u api.UserRecord) *LineForm {
 		words:  "With the key the user opens the console over SSH, without a password. It is added to those that are there; an empty line takes all away.",
 		asking: asking{names: []string{api.FieldSSHKeys}, form: form{fields: []Field{NewField("SSH key", "a line as in a .pub file", "")}}},
 	}
-	d.send = func(text string) Result {
+	d.send = func(text string) view.Request {
 		keys := []string{}
 		if text != "" {
 			keys = append(slices.Clone(u.SSHPublicKeys), text)
@@ -163,7 +162,7 @@ func (d *LineForm) Title() string { return d.title }
 func (d *LineForm) Size(w, _ int) (int, int) { return min(76, w-4), 10 }
 
 // Draw draws the form.
-func (d *LineForm) Draw(r terminal.Region, v pane.View) {
+func (d *LineForm) Draw(r terminal.Region, v view.Context) {
 	_, h := r.Size()
 	y := v.Paragraph(r, 0, 0, d.words, themes.Dim)
 	d.drawForm(r, y+1, v)
@@ -171,8 +170,8 @@ func (d *LineForm) Draw(r terminal.Region, v pane.View) {
 }
 
 // Key edits or sends.
-func (d *LineForm) Key(k tea.KeyMsg, keys keymap.Map) Result {
-	return d.key(k, keys, func() Result {
+func (d *LineForm) Key(k tea.KeyMsg, v view.Context) view.Request {
+	return d.key(k, v, func() view.Request {
 		d.busy, d.wrong = true, ""
 		return d.send(d.fields[0].Value())
 	})
@@ -185,7 +184,7 @@ func NewBlock(u api.UserRecord) *Confirm {
 		d.title, d.do, d.question = "Let a user in", "Let in", "Let "+u.Username+" in again, as "+state.RoleName(u.RoleID)+"?"
 	}
 	active := !u.Active
-	d.send = func(from Waiting) Result {
+	d.send = func(from view.Caller) view.Request {
 		return sendUser(from, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
 			return c.SetUser(ctx, api.UsersRequest{UserID: u.UserID, Active: &active})
 		})
@@ -197,7 +196,7 @@ func NewBlock(u api.UserRecord) *Confirm {
 func NewUnlock(u api.UserRecord) *Confirm {
 	return &Confirm{
 		title: "Unlock a user", keep: "Leave it", do: "Unlock", question: "Forget the wrong passwords and codes of " + u.Username + ", so that the next sign-in need not wait? Do it only if the user has asked for it.",
-		send: func(from Waiting) Result {
+		send: func(from view.Caller) view.Request {
 			return sendUser(from, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
 				return c.UnlockUser(ctx, u.UserID)
 			})
@@ -209,7 +208,7 @@ func NewUnlock(u api.UserRecord) *Confirm {
 func NewFactorReset(u api.UserRecord) *Confirm {
 	d := &Confirm{
 		title: "Reset a second factor", keep: "Leave it", do: "Reset", question: "Forget the authenticator and the recovery codes of " + u.Username + "? All sessions are ended, and the next sign-in sets up a new one. Be sure that it is the user who asks.",
-		send: func(from Waiting) Result {
+		send: func(from view.Caller) view.Request {
 			return sendUser(from, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
 				return c.ResetMFA(ctx, u.UserID)
 			})
@@ -225,7 +224,7 @@ func NewFactorReset(u api.UserRecord) *Confirm {
 func NewUserDelete(u api.UserRecord) *Confirm {
 	return &Confirm{
 		title: "Delete a user", keep: "Keep it", do: "Delete", question: "Delete " + u.Username + " (" + u.UserID + ")? This cannot be undone. What the user did stays in the audit trail. To keep somebody out for a while, disable instead.",
-		send: func(from Waiting) Result {
+		send: func(from view.Caller) view.Request {
 			return sendUser(from, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
 				return c.DeleteUser(ctx, u.UserID)
 			})

@@ -11,6 +11,7 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/view"
 )
 
 // NewUsers lists the users whom an administrator may see, by name.
@@ -24,7 +25,7 @@ func NewUsers() *Sheet {
 			{Title: "2nd factor", Width: 10, Rank: 3}, {Title: "last sign-in", Width: 12, Rank: 2},
 		},
 		rows: userRows, detail: userDetail, own: keymap.UserList, act: manageUser, why: whyNotUser,
-		status: func(v pane.View) status {
+		status: func(v view.Context) status {
 			if v.Admin == nil {
 				return status{}
 			}
@@ -34,7 +35,7 @@ func NewUsers() *Sheet {
 }
 
 // userOf is the user of that id; nil for none.
-func userOf(v pane.View, id string) *api.UserRecord {
+func userOf(v view.Context, id string) *api.UserRecord {
 	if v.Admin == nil {
 		return nil
 	}
@@ -49,13 +50,13 @@ func userOf(v pane.View, id string) *api.UserRecord {
 func isLimited(u *api.User) bool { return u != nil && !slices.Contains(u.CustomerIDs, api.Every) }
 
 // manageUser opens the dialog of an action on a user.
-func manageUser(a keymap.Action, id string, v pane.View) any {
+func manageUser(a keymap.Action, id string, v view.Context) view.Request {
 	if a == keymap.AddUser {
 		customer := ""
 		if v.Site != nil {
 			customer = v.Site.CustomerID
 		}
-		return OpenDialog{NewUserForm(customer, isLimited(v.User))}
+		return view.OpenDialog{Dialog: NewUserForm(customer, isLimited(v.User))}
 	}
 	u := userOf(v, id)
 	if u == nil {
@@ -63,26 +64,26 @@ func manageUser(a keymap.Action, id string, v pane.View) any {
 	}
 	switch a {
 	case keymap.EditUser, keymap.Open:
-		return OpenDialog{NewUserChange(*u)}
+		return view.OpenDialog{Dialog: NewUserChange(*u)}
 	case keymap.BlockUser:
-		return OpenDialog{NewBlock(*u)}
+		return view.OpenDialog{Dialog: NewBlock(*u)}
 	case keymap.UnlockUser:
-		return OpenDialog{NewUnlock(*u)}
+		return view.OpenDialog{Dialog: NewUnlock(*u)}
 	case keymap.ResetFactor:
-		return OpenDialog{NewFactorReset(*u)}
+		return view.OpenDialog{Dialog: NewFactorReset(*u)}
 	case keymap.SetPassword:
-		return OpenDialog{NewPasswordForm(*u)}
+		return view.OpenDialog{Dialog: NewPasswordForm(*u)}
 	case keymap.UserSSHKey:
-		return OpenDialog{NewSSHKeyForm(*u)}
+		return view.OpenDialog{Dialog: NewSSHKeyForm(*u)}
 	case keymap.DeleteUser:
-		return OpenDialog{NewUserDelete(*u)}
+		return view.OpenDialog{Dialog: NewUserDelete(*u)}
 	}
 	return nil
 }
 
 // whyNotUser keeps people from locking themselves out: what ends the own
 // session for good is for another administrator.
-func whyNotUser(a keymap.Action, id string, v pane.View) string {
+func whyNotUser(a keymap.Action, id string, v view.Context) string {
 	u := userOf(v, id)
 	switch {
 	case u == nil || v.User == nil || u.UserID != v.User.UserID:
@@ -117,7 +118,7 @@ func secondFactor(u api.UserRecord) string {
 	return "none"
 }
 
-func userRows(v pane.View) []pane.Row {
+func userRows(v view.Context) []pane.Row {
 	if v.Admin == nil {
 		return nil
 	}
@@ -153,7 +154,7 @@ func timeText(t api.Time) any {
 	return t.String()
 }
 
-func userDetail(v pane.View, id string) []Detail {
+func userDetail(v view.Context, id string) []Detail {
 	u := userOf(v, id)
 	if u == nil {
 		return nil

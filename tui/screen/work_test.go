@@ -12,19 +12,19 @@ import (
 	"app.sunloop/tui/internal/picture"
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/keymap"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // workView is a view of planned work, heard of just now; the unit that stands
 // still is in hand.
-func workView(t testing.TB, ascii bool) pane.View {
+func workView(t testing.TB, ascii bool) view.Context {
 	t.Helper()
-	v := view(t, ascii)
+	v := contextOf(t, ascii)
 	p := plant.New()
 	fillWork(v.Site, p, noon)
-	v.Hand = pane.Hand{AssetID: p.UnitID(plant.DeadUnit), FindingID: "f-dead"}
+	v.Selection = view.Selection{AssetID: p.UnitID(plant.DeadUnit), FindingID: "f-dead"}
 	v.User = &api.User{Username: "anna", RoleID: api.RoleAdmin}
 	return v
 }
@@ -50,11 +50,11 @@ func fillWork(s *state.Site, p *plant.Plant, at time.Time) {
 	s.Order.Good(o, at)
 }
 
-func workScreens() map[string]func() Screen {
-	return map[string]func() Screen{
-		"stock": func() Screen { return NewStock() }, "subscriptions": func() Screen { return NewSubscriptions() }, "schedules": func() Screen { return NewSchedules() },
-		"deliveries": func() Screen { return NewDeliveries(api.Subscription{SubscriptionID: "sub_bad"}) },
-		"choices":    func() Screen { return NewPlanChoices(plant.New().Midnight(noon).AddDate(0, 0, 2)) }, "order": func() Screen { return NewOrderScreen() },
+func workScreens() map[string]func() view.View {
+	return map[string]func() view.View{
+		"stock": func() view.View { return NewStock() }, "subscriptions": func() view.View { return NewSubscriptions() }, "schedules": func() view.View { return NewSchedules() },
+		"deliveries": func() view.View { return NewDeliveries(api.Subscription{SubscriptionID: "sub_bad"}) },
+		"choices":    func() view.View { return NewPlanChoices(plant.New().Midnight(noon).AddDate(0, 0, 2)) }, "order": func() view.View { return NewOrderScreen() },
 	}
 }
 
@@ -63,7 +63,7 @@ func TestWorkScreens(t *testing.T) {
 		for _, size := range sizes {
 			v := workView(t, false)
 			if name == "order" {
-				v.Hand = pane.Hand{AssetID: "INV-05", FindingID: "f-weak", OrderID: "ord_way"}
+				v.Selection = view.Selection{AssetID: "INV-05", FindingID: "f-weak", OrderID: "ord_way"}
 			}
 			picture.Golden(t, fmt.Sprintf("%s-%dx%d", name, size.w, size.h), furtherText(v, s(), size.w, size.h))
 		}
@@ -92,7 +92,7 @@ func TestFacesOfWorkScreens(t *testing.T) {
 	} {
 		var b strings.Builder
 		for _, name := range []string{"stock", "subscriptions", "schedules"} {
-			v := view(t, false)
+			v := contextOf(t, false)
 			v.Site = &state.Site{Site: p.Site(), Zone: p.Zone}
 			fill(v.Site)
 			fmt.Fprintf(&b, "%s\n%s\n", name, furtherText(v, workScreens()[name](), 80, 16))
@@ -136,15 +136,15 @@ func TestWorkForms(t *testing.T) {
 		fill(d, out)
 		return d
 	}
-	waiting, _ := NewOrderForm(v, time.Time{})
-	order, _ := NewOrderForm(v, time.Time{})
-	plan, _ := NewPlanForm(v, time.Time{})
-	move := func(o api.Order, action string) Dialog { d, _ := NewOrderMove(o, action, v); return d }
+	waiting := opened(t, NewOrderForm(v, time.Time{})).(*WorkForm)
+	order := opened(t, NewOrderForm(v, time.Time{})).(*WorkForm)
+	plan := opened(t, NewPlanForm(v, time.Time{})).(*WorkForm)
+	move := func(o api.Order, action string) view.Dialog { return opened(t, MoveOrder(o, action, v)) }
 	schedule := v.Site.Schedules.Data[1]
 	schedule.EveryMonths = 6
 	part := v.Site.Parts.Data[0]
 	var b strings.Builder
-	for _, d := range []Dialog{
+	for _, d := range []view.Dialog{
 		waiting, filledWith(order, fillOrder), filledWith(plan, fillPlan), NewRecurringForm(v, time.Time{}), NewPartsForm(v),
 		move(o, api.ActionAssign), move(late, api.ActionStart), move(o, api.ActionHold), move(o, api.ActionComplete), move(o, api.ActionCancel), move(done, api.ActionReopen), NewResolve(done),
 		NewPlanMove(schedule, api.ActionConfirm, v), NewPlanMove(schedule, api.ActionComplete, v), NewPlanMove(schedule, api.ActionCancel, v),
@@ -158,12 +158,12 @@ func TestWorkForms(t *testing.T) {
 // A question whose answer cannot be taken back changes nothing by enter alone.
 func TestSure(t *testing.T) {
 	asked := 0
-	d := newSure("Delete", "delete it", "It hears no more.", func(*WorkForm) Send { asked++; return Send{} })
-	if r := press(d, "enter"); r.Do != nil || asked != 0 || !strings.Contains(d.wrong, "Nothing is changed") {
+	d := newSure("Delete", "delete it", "It hears no more.", func(*WorkForm) view.Call { asked++; return view.Call{} })
+	if r := press(d, "enter"); r != nil || asked != 0 || !strings.Contains(d.wrong, "Nothing is changed") {
 		t.Errorf("enter alone: %+v, %q", r, d.wrong)
 	}
 	d.fields[0].Set("delete it")
-	if r := press(d, "enter"); r.Do == nil || asked != 1 {
+	if r := press(d, "enter"); r == nil || asked != 1 {
 		t.Errorf("the other answer: %+v", r)
 	}
 }

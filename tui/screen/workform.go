@@ -11,10 +11,9 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
-	"app.sunloop/tui/keymap"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // workQueries are what a step of work changes.
@@ -32,7 +31,7 @@ type WorkForm struct {
 	waits       string   // for its defaults, empty when they are there
 	// send is the step from the fields' values; ok is false when one of them
 	// was refused.
-	send func(d *WorkForm) (s Send, ok bool)
+	send func(d *WorkForm) (s view.Call, ok bool)
 }
 
 // Title names the step.
@@ -48,7 +47,7 @@ func (d *WorkForm) Size(w, h int) (int, int) {
 }
 
 // Draw draws the words and the fields.
-func (d *WorkForm) Draw(r terminal.Region, v pane.View) {
+func (d *WorkForm) Draw(r terminal.Region, v view.Context) {
 	_, h := r.Size()
 	y := 0
 	for _, line := range d.words {
@@ -81,18 +80,18 @@ func (d *WorkForm) Answer(err error) (done bool) {
 }
 
 // Key edits or sends.
-func (d *WorkForm) Key(k tea.KeyMsg, keys keymap.Map) Result {
-	return d.key(k, keys, func() Result {
+func (d *WorkForm) Key(k tea.KeyMsg, v view.Context) view.Request {
+	return d.key(k, v, func() view.Request {
 		if d.waits != "" || d.send == nil {
-			return Result{}
+			return nil
 		}
 		d.wrong = ""
 		s, ok := d.send(d)
 		if !ok {
-			return Result{}
+			return nil
 		}
 		d.busy = true
-		return Result{Do: s}
+		return s
 	})
 }
 
@@ -163,7 +162,7 @@ func chosen(label string, choices []string, words func(string) string, first str
 func asWritten(s string) string { return s }
 
 // me is who is signed in; empty when that is not known.
-func me(v pane.View) string {
+func me(v view.Context) string {
 	if v.User == nil {
 		return ""
 	}

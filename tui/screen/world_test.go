@@ -13,15 +13,15 @@ import (
 	"app.sunloop/tui/internal/picture"
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/keymap"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
 )
 
 // noon is when all tests of this package happen: 11:30 at the plant.
 var noon = time.Date(2026, 11, 28, 9, 30, 0, 0, time.UTC)
 
-func view(t testing.TB, ascii bool) pane.View {
+func contextOf(t testing.TB, ascii bool) view.Context {
 	t.Helper()
 	theme, ok := themes.Find(themes.Builtin(), themes.ControlRoom)
 	if !ok {
@@ -42,7 +42,7 @@ func view(t testing.TB, ascii bool) pane.View {
 		{AuditID: "a2", Timestamp: api.At(noon.AddDate(0, 0, -1)), Actor: "weather station", Route: "upload_train", CustomerIDs: []string{"acme"}, SiteID: "Sibaya", Status: 200},
 		{AuditID: "a1", Timestamp: api.At(noon.AddDate(0, 0, -2)), Address: "192.0.2.9", Route: "login", Status: 401, Error: "Invalid credentials", Omitted: 12},
 	}}, noon)
-	v := pane.View{Site: s, Admin: admin, Now: noon, SiteNow: noon.In(p.Zone), Palette: terminal.NewPalette(&theme, themes.TrueColor), Pen: chart.Braille, Keys: keymap.Default(), ASCII: ascii}
+	v := view.Context{Site: s, Admin: admin, Now: noon, SiteNow: noon.In(p.Zone), Palette: terminal.NewPalette(&theme, themes.TrueColor), Pen: chart.Braille, Keys: keymap.Default(), ASCII: ascii}
 	if ascii {
 		v.Pen = chart.ASCII
 	}
@@ -64,7 +64,7 @@ func keyRecords() []api.KeyRecord {
 }
 
 // screenText is a dialog on a screen of that size.
-func screenText(v pane.View, d Dialog, w, h int) string {
+func screenText(v view.Context, d view.Dialog, w, h int) string {
 	g := terminal.NewGrid(w, h)
 	g.All().Clear(v.Palette.Style(themes.Background))
 	Draw(d, g.All(), v)
@@ -75,7 +75,7 @@ func screenText(v pane.View, d Dialog, w, h int) string {
 var sizes = []struct{ w, h int }{{80, 24}, {120, 36}, {200, 60}}
 
 // furtherText is a further screen's place on a terminal of that size.
-func furtherText(v pane.View, s Screen, w, h int) string {
+func furtherText(v view.Context, s view.View, w, h int) string {
 	g := terminal.NewGrid(w-2, h-4)
 	v.Focused = true
 	g.All().Clear(v.Palette.Style(themes.Panel))
@@ -84,8 +84,8 @@ func furtherText(v pane.View, s Screen, w, h int) string {
 }
 
 // do does actions on a further screen and answers what the last one led to.
-func do(s Screen, v pane.View, actions ...keymap.Action) Result {
-	var r Result
+func do(s view.View, v view.Context, actions ...keymap.Action) view.Request {
+	var r view.Request
 	for _, a := range actions {
 		r = s.Do(a, v)
 	}
@@ -94,19 +94,32 @@ func do(s Screen, v pane.View, actions ...keymap.Action) Result {
 
 // press sends keys by name, or text as it is typed, and answers what the last
 // one led to.
-func press(d Dialog, keys ...string) Result {
-	var r Result
+func press(d view.Dialog, keys ...string) view.Request {
+	var r view.Request
 	for _, k := range keys {
 		if special, ok := map[string]tea.KeyType{
 			"enter": tea.KeyEnter, "tab": tea.KeyTab, "shift+tab": tea.KeyShiftTab, "esc": tea.KeyEsc, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight,
 			"pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp, "backspace": tea.KeyBackspace, "ctrl+u": tea.KeyCtrlU,
 		}[k]; ok {
-			r = d.Key(tea.KeyMsg{Type: special}, keymap.Default())
+			r = d.Key(tea.KeyMsg{Type: special}, view.Context{Keys: keymap.Default()})
 			continue
 		}
 		for _, c := range k {
-			r = d.Key(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{c}}, keymap.Default())
+			r = d.Key(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{c}}, view.Context{Keys: keymap.Default()})
 		}
 	}
 	return r
+}
+
+// opened is the dialog that a request opens.
+func opened(t testing.TB, r view.Request) view.Dialog {
+	t.Helper()
+	if all, ok := r.(view.Batch); ok && len(all) > 0 {
+		r = all[0]
+	}
+	open, ok := r.(view.OpenDialog)
+	if !ok {
+		t.Fatalf("%#v opens no dialog", r)
+	}
+	return open.Dialog
 }

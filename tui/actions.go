@@ -1,0 +1,343 @@
+package tui
+
+import (
+	"context"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/layout"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/screen"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/view"
+)
+
+// action performs an action of the console. It answers with a request, a
+// command, or neither.
+type action func(m *Model) (view.Request, tea.Cmd)
+
+// actions are the console's own actions; all others are the view's that has
+// the keys. As a package variable it cannot refer to what performs actions, so
+// that no action leads to another but by its request.
+var actions = map[keymap.Action]action{
+	keymap.FocusObserve: focus(layout.Observe),
+	keymap.FocusOrient:  focus(layout.Orient),
+	keymap.FocusDecide:  focus(layout.Decide),
+	keymap.FocusAct:     focus(layout.Act),
+	keymap.FocusNext:    do(func(m *Model) { m.goTo(m.focus.Next()) }),
+	keymap.FocusPrev:    do(func(m *Model) { m.goTo(m.focus.Previous()) }),
+	keymap.Zoom:         do(func(m *Model) { m.zoom = !m.zoom }),
+	keymap.Back:         request((*Model).back),
+
+	keymap.Alarms:        open(func(*Model) view.View { return screen.NewAlarms() }),
+	keymap.APIKeys:       open(func(m *Model) view.View { return screen.NewAPIKeys(m.o.Now) }),
+	keymap.Assets:        open(func(*Model) view.View { return screen.NewAssets() }),
+	keymap.Audit:         open(func(*Model) view.View { return screen.NewAudit() }),
+	keymap.Fleet:         open(func(*Model) view.View { return screen.NewFleet() }),
+	keymap.Forecast:      open(func(*Model) view.View { return screen.NewForecast() }),
+	keymap.Gaps:          open(func(*Model) view.View { return screen.NewGaps() }),
+	keymap.KPIs:          open(func(*Model) view.View { return screen.NewKPIs() }),
+	keymap.Log:           open(func(m *Model) view.View { return screen.NewLog(m.o.LogLines) }),
+	keymap.Models:        open(func(*Model) view.View { return screen.NewModels() }),
+	keymap.OpenUnit:      open(func(m *Model) view.View { return screen.NewUnit(m.hand.AssetID) }),
+	keymap.OrderWhole:    open(func(*Model) view.View { return screen.NewOrderScreen() }),
+	keymap.PlanChoices:   open(func(m *Model) view.View { return screen.NewPlanChoices(m.chosenDay()) }),
+	keymap.Schedules:     open(func(*Model) view.View { return screen.NewSchedules() }),
+	keymap.Settings:      open(func(m *Model) view.View { return screen.NewSettings(m.configured) }),
+	keymap.Stock:         open(func(*Model) view.View { return screen.NewStock() }),
+	keymap.Subscriptions: open(func(*Model) view.View { return screen.NewSubscriptions() }),
+	keymap.Uploads: open(func(m *Model) view.View {
+		return screen.NewUploads(func(name string) string { return m.paths[name] })
+	}),
+	keymap.Users: open(func(*Model) view.View { return screen.NewUsers() }),
+
+	keymap.Columns:      request((*Model).chooseColumns),
+	keymap.Help:         dialog((*Model).helpDialog),
+	keymap.Palette:      dialog((*Model).paletteDialog),
+	keymap.Presets:      dialog((*Model).presetDialog),
+	keymap.RecurPlan:    dialog(func(m *Model) view.Dialog { return screen.NewRecurringForm(m.context(), m.chosenDay()) }),
+	keymap.ResolveIssue: dialog(func(m *Model) view.Dialog { return screen.NewResolve(m.orderOnScreen()) }),
+	keymap.Sites:        dialog((*Model).siteDialog),
+	keymap.Themes:       dialog((*Model).themeDialog),
+	keymap.Upload:       dialog(func(m *Model) view.Dialog { return screen.NewUpload(m.siteRecord()) }),
+
+	keymap.AssignOrder:   changeOrder(api.ActionAssign),
+	keymap.StartOrder:    changeOrder(api.ActionStart),
+	keymap.HoldOrder:     changeOrder(api.ActionHold),
+	keymap.ResumeOrder:   changeOrder(api.ActionResume),
+	keymap.CompleteOrder: changeOrder(api.ActionComplete),
+	keymap.CancelOrder:   changeOrder(api.ActionCancel),
+	keymap.ReopenOrder:   changeOrder(api.ActionReopen),
+	keymap.CancelPlan:    changePlan(api.ActionCancel),
+	keymap.CompletePlan:  changePlan(api.ActionComplete),
+	keymap.ConfirmPlan:   changePlan(api.ActionConfirm),
+	keymap.TakeIssue:     changeIssue(screen.NewTakeIssue),
+	keymap.CloseIssue:    changeIssue(screen.NewCloseIssue),
+	keymap.MakeOrder:     request((*Model).makeOrder),
+	keymap.MakePlan:      request((*Model).makePlan),
+	keymap.RunDetection:  request((*Model).detect),
+	keymap.NextInHand:    do((*Model).nextFinding),
+	keymap.NextStep:      request((*Model).nextStep),
+
+	keymap.Copy:       do((*Model).copyHand),
+	keymap.CopyShown:  do((*Model).copyShown),
+	keymap.Export:     do(func(m *Model) { m.export(asCSV) }),
+	keymap.ExportJSON: do(func(m *Model) { m.export(asJSON) }),
+	keymap.Filter:     do((*Model).startFilter),
+	keymap.Refresh:    command((*Model).refresh),
+	keymap.Silence:    do((*Model).silence),
+	keymap.Mouse:      command((*Model).toggleMouse),
+	keymap.SignOut:    command((*Model).signOut),
+	keymap.Suspend:    command(func(*Model) tea.Cmd { return tea.Suspend }),
+	keymap.Quit:       (*Model).quit,
+	keymap.QuitNow:    command((*Model).quitTwice),
+}
+
+// do is an action that changes the console alone.
+func do(f func(m *Model)) action {
+	return func(m *Model) (view.Request, tea.Cmd) { f(m); return nil, nil }
+}
+
+// command is an action that starts a command.
+func command(f func(m *Model) tea.Cmd) action {
+	return func(m *Model) (view.Request, tea.Cmd) { return nil, f(m) }
+}
+
+// request is an action that makes a request; nil for none.
+func request(f func(m *Model) view.Request) action {
+	return func(m *Model) (view.Request, tea.Cmd) { return f(m), nil }
+}
+
+// open is an action that opens a screen.
+func open(f func(m *Model) view.View) action {
+	return request(func(m *Model) view.Request { return view.OpenScreen{Screen: f(m)} })
+}
+
+// dialog is an action that opens a dialog.
+func dialog(f func(m *Model) view.Dialog) action {
+	return request(func(m *Model) view.Request { return view.OpenDialog{Dialog: f(m)} })
+}
+
+// focus is an action that goes to a pane.
+func focus(p layout.Pane) action { return do(func(m *Model) { m.goTo(p) }) }
+
+// changeOrder is an action that changes the status of the order on screen.
+func changeOrder(to string) action {
+	return request(func(m *Model) view.Request { return screen.MoveOrder(m.orderOnScreen(), to, m.context()) })
+}
+
+// changePlan is an action that changes the schedule that Decide shows.
+func changePlan(to string) action {
+	return request(func(m *Model) view.Request {
+		if p := m.decide.PlanInHand(m.context()); p != nil {
+			return view.OpenDialog{Dialog: screen.NewPlanMove(*p, to, m.context())}
+		}
+		return nil
+	})
+}
+
+// changeIssue is an action that opens a form about the issue of the selected
+// finding.
+func changeIssue(form func(api.Issue, api.Finding) *screen.WorkForm) action {
+	return request(func(m *Model) view.Request {
+		v := m.context()
+		if f := pane.FindingInHand(v); f != nil {
+			if i := pane.IssueOf(v, f.SummaryID); i != nil {
+				return view.OpenDialog{Dialog: form(*i, *f)}
+			}
+		}
+		return nil
+	})
+}
+
+// goTo goes to a pane.
+func (m *Model) goTo(p layout.Pane) { m.focus, m.trail, m.screens = p, nil, nil }
+
+// back undoes one step: the filter, the screen, the way that enter went, the
+// day, the zoom, and last the selection.
+func (m *Model) back() view.Request {
+	list := m.list()
+	switch n := len(m.trail); {
+	case list != nil && list.Filter() != "":
+		list.SetFilter("")
+	case m.screen() != nil:
+		return view.Close{}
+	case m.panes[m.focus].Back():
+	case n > 0:
+		m.focus, m.trail = m.trail[n-1], m.trail[:n-1]
+	case m.store.Site != nil && !m.store.Site.PastDate.IsZero():
+		m.store.ShowDay(time.Time{})
+	case m.zoom:
+		m.zoom = false
+	default:
+		m.hand = view.Selection{}
+	}
+	return nil
+}
+
+// refresh asks again for what is on screen.
+func (m *Model) refresh() tea.Cmd {
+	m.store.Planner.Forget(m.visibleQueries()...)
+	return m.poll()
+}
+
+// quit leaves the screen, or the console.
+func (m *Model) quit() (view.Request, tea.Cmd) {
+	if m.screen() != nil {
+		return view.Close{}, nil
+	}
+	return nil, tea.Quit
+}
+
+// quitTwice leaves when pressed twice within two seconds.
+func (m *Model) quitTwice() tea.Cmd {
+	now := m.o.Now()
+	if now.Sub(m.quits) < 2*time.Second {
+		return tea.Quit
+	}
+	m.quits = now
+	m.say("Press ctrl+c again to leave.", themes.Text)
+	return nil
+}
+
+// chooseColumns opens the choice of columns of the list that has the keys.
+func (m *Model) chooseColumns() view.Request {
+	list := m.list()
+	if list == nil || len(list.Titles()) == 0 {
+		return view.Notify{Text: "There is no list with columns here.", Role: themes.Dim}
+	}
+	return view.OpenDialog{Dialog: screen.NewColumns(list)}
+}
+
+// helpDialog shows the keys that count here, and then the rest.
+func (m *Model) helpDialog() view.Dialog {
+	if s := m.screen(); s != nil {
+		return screen.NewHelp(s.Title(), s.Scope(), [][2]string{{"esc", "back to the panes"}}, m.o.Keys)
+	}
+	p := m.panes[m.focus]
+	return screen.NewHelp(p.Title(), p.Scope(), p.Help(), m.o.Keys)
+}
+
+// orderOnScreen is the order whose details Act shows, as it is known best.
+func (m *Model) orderOnScreen() api.Order {
+	return pane.KnownOrder(m.context(), pane.CurrentOrder(m.context()))
+}
+
+// chosenDay is the day that was chosen in Decide; the zero time without one.
+func (m *Model) chosenDay() time.Time { return m.decide.ChosenDay(m.context()) }
+
+// nextFinding selects the active finding after the selected one.
+func (m *Model) nextFinding() {
+	if m.store.Site == nil {
+		return
+	}
+	var active []api.Finding
+	at := -1
+	for _, f := range m.store.Site.Findings.Data {
+		if !f.Active {
+			continue
+		}
+		if f.SummaryID == m.hand.FindingID {
+			at = len(active)
+		}
+		active = append(active, f)
+	}
+	if len(active) == 0 {
+		m.say("There is no active finding on this site.", themes.Dim)
+		return
+	}
+	f := active[(at+1)%len(active)]
+	m.hand = view.Selection{AssetID: f.AssetID, FindingID: f.SummaryID}
+	m.notice = notice{}
+}
+
+// detect runs the detector on the selected unit.
+func (m *Model) detect() view.Request {
+	asset, site := m.hand.AssetID, m.siteRecord()
+	return view.Batch{
+		view.Notify{Text: "Looking at " + asset + " …", Role: themes.Dim},
+		view.Call{Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
+			words, role := asset+": detection found nothing abnormal.", themes.Dim
+			switch r, err := c.Detect(ctx, api.AssetRef{AssetID: asset, SiteID: site.SiteID, CustomerID: site.CustomerID}, 0); {
+			case err != nil:
+				words, role = asset+": "+state.Sentence(err), themes.Warning
+			case r.AnomaliesDetected != nil && *r.AnomaliesDetected > 0:
+				words, role = asset+": detection found "+counted(*r.AnomaliesDetected, "anomaly", "anomalies")+".", themes.Accent
+			}
+			return view.Result{
+				Notice:  func(view.Context) view.Notify { return view.Notify{Text: words, Role: role} },
+				Refresh: []state.Query{state.QueryFindings, state.QueryActivities},
+			}, nil
+		}},
+	}
+}
+
+// makeOrder opens the form of an order for the selected finding or unit. If the
+// finding has an open order, that is selected instead.
+func (m *Model) makeOrder() view.Request {
+	if m.store.Site == nil {
+		return nil
+	}
+	if o := m.store.Site.OpenOrder(m.hand.FindingID); o != nil {
+		m.focus = layout.Act
+		selection := m.hand
+		selection.OrderID = o.OrderID
+		return view.Batch{view.Select{Selection: selection}, view.Notify{Text: "This finding has a work order already; here it is.", Role: themes.Text}}
+	}
+	return screen.NewOrderForm(m.context(), m.chosenDay())
+}
+
+// makePlan opens the form of planned maintenance of the selected unit.
+func (m *Model) makePlan() view.Request {
+	if m.store.Site == nil {
+		return nil
+	}
+	return screen.NewPlanForm(m.context(), m.chosenDay())
+}
+
+// nextStep does what comes next on the way from a sign of trouble to a verified
+// repair, with a form that is filled in.
+func (m *Model) nextStep() view.Request {
+	v := m.context()
+	way := pane.WayOf(v)
+	dim := func(text string) view.Request { return view.Notify{Text: text, Role: themes.Dim} }
+	switch {
+	case way.Next == pane.StepNone:
+		return dim("There is no next step: " + way.Why + ".")
+	case way.Next == pane.StepTake:
+		worst, _ := pane.Worst(v)
+		m.notice = notice{}
+		return view.Select{Selection: worst}
+	case v.ReadOnly != "":
+		return dim("Not now: " + v.ReadOnly + ".")
+	case m.store.Link.Down:
+		return dim("Not now: the service does not answer.")
+	}
+	if way.Finding != nil { // maybe it was a unit alone
+		m.hand.FindingID = way.Finding.SummaryID
+	}
+	if way.Order != nil {
+		m.hand.OrderID = way.Order.OrderID
+	}
+	switch way.Next {
+	case pane.StepDetect:
+		return m.detect()
+	case pane.StepDiagnose:
+		return view.Batch{dim("Looking for what is behind it …"), screen.Diagnose(m.context())}
+	case pane.StepPlan:
+		return m.makePlan()
+	case pane.StepParts:
+		return view.OpenDialog{Dialog: screen.NewPartsForm(m.context())}
+	case pane.StepOrder:
+		return m.makeOrder()
+	case pane.StepResolve:
+		return view.OpenDialog{Dialog: screen.NewResolve(m.orderOnScreen())}
+	}
+	m.focus, m.screens = layout.Act, nil
+	return screen.MoveOrder(m.orderOnScreen(), way.Move, m.context())
+}

@@ -1,0 +1,364 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/layout"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/screen"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/view"
+)
+
+// key takes a key: the view on top has it, else it is an action of the keymap.
+func (m *Model) key(k tea.KeyMsg) tea.Cmd {
+	if k.String() == "ctrl+c" {
+		return m.perform(view.Run{Action: keymap.QuitNow})
+	}
+	if m.grace.drops(m.o.Now()) {
+		return nil
+	}
+	if m.notice.guide {
+		m.notice = notice{}
+	}
+	switch {
+	case m.signIn != nil:
+		return m.perform(m.signIn.Key(k, m.context()))
+	case len(m.dialogs) > 0:
+		return m.perform(m.dialogs[len(m.dialogs)-1].Key(k, m.context()))
+	case m.filter != nil:
+		m.filterKey(k)
+		return nil
+	case k.Paste:
+		return m.perform(m.dropped(string(k.Runes)))
+	}
+	pressed := k.String()
+	if pressed == " " {
+		pressed = "space" // as the keymap writes it
+	}
+	if m.pending != "" {
+		pressed, m.pending = m.pending+" "+pressed, ""
+	}
+	a, ok, pending := m.o.Keys.Match(pressed, m.scopes()...)
+	switch {
+	case ok:
+		return m.perform(view.Run{Action: a})
+	case pending:
+		m.pending = pressed
+	}
+	return nil
+}
+
+// maxRequests bounds what one event may lead to.
+const maxRequests = 50
+
+// perform carries out requests in their order, with what they lead to. If they
+// change what is shown, it asks the service for what that needs. Nothing else
+// carries out requests, and nothing that it calls leads back to it.
+func (m *Model) perform(queue ...view.Request) tea.Cmd {
+	var cmds []tea.Cmd
+	needs := false // something else is shown
+	for n := 0; len(queue) > 0; n++ {
+		r := queue[0]
+		queue = queue[1:]
+		if n == maxRequests {
+			m.o.Log.Error("too many requests of one event", "next", fmt.Sprintf("%T", r))
+			break
+		}
+		var next view.Request
+		var cmd tea.Cmd
+		switch r := r.(type) {
+		case nil:
+		case view.Batch:
+			queue = slices.Concat(r, queue)
+		case view.Run:
+			next, cmd = m.runAction(r.Action)
+		case view.Select:
+			m.selectThing(r)
+			needs = true
+		case view.ShowDay:
+			m.store.ShowDay(r.Day)
+			needs = true
+		case view.OpenSite:
+			m.openSiteNamed(r.Site)
+			needs = true
+		case view.OpenDialog:
+			m.dialogs = append(m.dialogs, r.Dialog)
+			needs = true
+		case view.OpenScreen:
+			m.openScreen(r)
+			needs = true
+		case view.Close:
+			needs = m.closeTop() || needs
+		case view.Notify:
+			m.say(r.Text, r.Role)
+		case view.Copy:
+			m.copyText(r.Text, "Copied.", "") // a secret maybe: never into a file
+		case view.Save:
+			m.saveText(r)
+		case view.Remember:
+			m.remember(r.ID)
+		case view.Call:
+			cmd = m.call(r)
+		case view.Upload:
+			cmd = m.upload(r)
+		case view.SignIn:
+			cmd = m.sendSignIn(r)
+		case view.VerifyCode:
+			cmd = m.verifyCode(r)
+		case view.FinishSignIn:
+			m.signedIn()
+			needs = true
+		case view.Set:
+			cmd = m.set(r)
+			needs = true
+		case view.Preview:
+			m.preview(r)
+			needs = true
+		case view.BindKeys:
+			cmd = m.bind(r)
+		case view.SaveLayout:
+			cmd = m.saveLayout(r)
+		}
+		if next != nil {
+			queue = slices.Insert(queue, 0, next)
+		}
+		cmds = append(cmds, cmd)
+	}
+	if needs {
+		cmds = append(cmds, m.poll())
+	}
+	return tea.Batch(cmds...)
+}
+
+// runAction performs an action of the console or of the view that has the keys,
+// unless it is not available.
+func (m *Model) runAction(a keymap.Action) (view.Request, tea.Cmd) {
+	if e, ok := m.o.Keys.Entry(a); ok {
+		if reason := m.disabled(e); reason != "" {
+			m.say("Not now: "+reason+".", themes.Dim)
+			return nil, nil
+		}
+	}
+	if do := actions[a]; do != nil {
+		return do(m)
+	}
+	if m.screen() == nil && m.store.Site == nil { // the panes have nothing to act on
+		return nil, nil
+	}
+	return m.answered(m.top().Do(a, m.focusedContext()))
+}
+
+// answered is what a view made of an event. On a screen without a request,
+// another row may have other queries.
+func (m *Model) answered(r view.Request) (view.Request, tea.Cmd) {
+	if r == nil && m.screen() != nil {
+		return nil, m.poll()
+	}
+	return r, nil
+}
+
+// scopes are those that count where the keys go now.
+func (m *Model) scopes() []keymap.Scope {
+	if m.screen() != nil {
+		return []keymap.Scope{m.screen().Scope(), keymap.List, keymap.Global}
+	}
+	return []keymap.Scope{m.panes[m.focus].Scope(), keymap.List, keymap.Panes, keymap.Global}
+}
+
+// awayFiles is why no file is read or written for somebody elsewhere.
+const awayFiles = "over SSH, the files here are the server's"
+
+// disabled is the reason why an action is not available now, empty if it is.
+func (m *Model) disabled(e keymap.Entry) string {
+	readOnly := m.context().ReadOnly
+	switch {
+	case e.Needs&keymap.NeedsSelection != 0 && m.hand.AssetID == "":
+		return "take a unit in hand first"
+	case e.Needs&keymap.NeedsService != 0 && m.store.Link.Down:
+		return "the service does not answer"
+	case e.Needs&keymap.NeedsWrite != 0 && readOnly != "":
+		return readOnly
+	case e.Needs&keymap.NeedsFiles != 0 && m.o.Away:
+		return awayFiles
+	case e.Needs&keymap.NeedsShell != 0 && m.o.Away:
+		return "over SSH, the shell here is the server's"
+	case e.Needs&keymap.NeedsUsers != 0 && !may(m.user, api.PermissionUsers):
+		return "your role does not manage users and API keys"
+	case e.Needs&keymap.NeedsAudit != 0 && !may(m.user, api.PermissionAudit):
+		return "your role does not read the audit trail"
+	case e.Scope == m.top().Scope() && (m.screen() != nil || m.store.Site != nil):
+		return m.top().Disabled(e.Action, m.focusedContext())
+	}
+	return pane.OrderMoveWhy(m.orderOnScreen(), e.Action)
+}
+
+// selectThing selects a thing in all panes. The pane that is left for another
+// one is where back returns to.
+func (m *Model) selectThing(r view.Select) {
+	m.hand = r.Selection
+	if p, ok := layout.Named(r.Focus); ok && p != m.focus {
+		m.trail = append(m.trail, m.focus)
+		m.focus = p
+	}
+}
+
+// openScreen opens a screen in place of the panes.
+func (m *Model) openScreen(r view.OpenScreen) {
+	if !r.Over {
+		m.screens = nil
+	}
+	for _, s := range m.screens {
+		m.memorize(s)
+	}
+	m.recall(r.Screen)
+	m.screens, m.filter = append(m.screens, r.Screen), nil
+}
+
+// closeTop closes the dialog on top, else the screen, and reports whether it was
+// the screen.
+func (m *Model) closeTop() (left bool) {
+	switch n := len(m.dialogs); {
+	case n > 0:
+		m.dialogs[n-1] = nil // what it held, a key maybe, goes with it
+		m.dialogs, m.pending = m.dialogs[:n-1], ""
+	case m.screen() != nil:
+		m.leave()
+		return true
+	}
+	return false
+}
+
+// leave returns from the screen that is seen.
+func (m *Model) leave() {
+	n := len(m.screens) - 1
+	m.memorize(m.screens[n])
+	m.screens[n] = nil
+	m.screens = m.screens[:n]
+}
+
+// startFilter opens the filter line of the list that has the keys.
+func (m *Model) startFilter() {
+	list := m.list()
+	if list == nil {
+		m.say("There is no list to filter here.", themes.Dim)
+		return
+	}
+	field := screen.NewField("/", "part of a name or state", list.Filter())
+	m.filter = &field
+}
+
+// filterKey edits the filter: the list narrows as one types.
+func (m *Model) filterKey(k tea.KeyMsg) {
+	list := m.list()
+	switch a, _, _ := m.o.Keys.Match(k.String(), keymap.Dialog); a {
+	case keymap.Accept:
+		m.filter = nil
+	case keymap.Dismiss:
+		list.SetFilter("")
+		m.filter = nil
+	default:
+		m.filter.Key(k)
+		list.SetFilter(m.filter.Value())
+	}
+}
+
+// resultMsg is the service's answer to a call. It may hold a secret that was
+// made: nothing but the dialog that shows it keeps that.
+type resultMsg struct {
+	from   view.Caller // nil for none
+	owner  string      // whose session asked
+	result view.Result
+	err    error
+}
+
+// call asks the service for a change.
+func (m *Model) call(c view.Call) tea.Cmd {
+	owner := m.owner
+	return m.run(func(ctx context.Context) (msg tea.Msg) {
+		answer := resultMsg{from: c.From, owner: owner}
+		defer func() {
+			if p := recover(); p != nil { // what waits must hear of it
+				m.o.Log.Error("a change panicked", "panic", p, "stack", string(debug.Stack()))
+				answer.err = fmt.Errorf("the console failed inside: %v", p)
+			}
+			msg = answer
+		}()
+		answer.result, answer.err = c.Do(ctx, m.o.Client)
+		return answer
+	})
+}
+
+// finish takes the answer to a call: the dialog that waits for it gets it
+// first.
+func (m *Model) finish(msg resultMsg) {
+	open := m.deliver(msg.from, msg.err)
+	if msg.err != nil {
+		m.o.Log.Warn("a change was refused", "error", msg.err)
+		if !open {
+			m.say(state.Refusal(msg.err), themes.Warning)
+		}
+		m.store.Planner.Forget(m.visibleQueries()...) // what was refused may stand otherwise by now
+		return
+	}
+	r := msg.result
+	if r.Apply != nil && m.store.Site != nil {
+		r.Apply(m.store.Site)
+	}
+	m.store.Planner.Forget(r.Refresh...)
+	if msg.owner != m.owner || m.user == nil && msg.owner != "" {
+		if r.Open != nil {
+			m.o.Log.Warn("a change ended after its session: what came of it was seen by nobody", "what", r.Open.Title(), "id", r.Row)
+		}
+		return
+	}
+	if s := m.screen(); s != nil && r.Row != "" {
+		s.SelectRow(r.Row)
+	}
+	if r.Selection != nil {
+		m.hand = *r.Selection
+	}
+	if p, ok := layout.Named(r.Focus); ok {
+		m.focus, m.screens = p, nil
+	}
+	if r.Notice != nil {
+		n := r.Notice(m.context())
+		m.say(n.Text, n.Role)
+	}
+	if r.Open != nil {
+		m.dialogs = append(m.dialogs, r.Open)
+		m.grace.begin(m.o.Now()) // the service took its time, and the person went on
+	}
+}
+
+// deliver gives a dialog that waits its answer, and closes it when it is done.
+// It reports whether the dialog was still on screen.
+func (m *Model) deliver(from view.Caller, err error) (open bool) {
+	m.dirty = true
+	if from == nil {
+		return false
+	}
+	at := slices.IndexFunc(m.dialogs, func(d view.Dialog) bool { return d == view.Dialog(from) })
+	if from.Answer(err) && at >= 0 {
+		m.dialogs[at] = nil
+		m.dialogs = slices.Delete(m.dialogs, at, at+1)
+	}
+	return at >= 0
+}
+
+// visibleQueries are the queries behind what is on screen.
+func (m *Model) visibleQueries() []state.Query {
+	var queries []state.Query
+	for _, n := range m.needs() {
+		queries = append(queries, n.Query)
+	}
+	return queries
+}

@@ -1,0 +1,149 @@
+// Package view is the protocol between the console and what it shows: a [View] draws
+// from a [Context] and answers events with a [Request].
+package view
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/chart"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+)
+
+// Context is all that a view needs to draw itself.
+type Context struct {
+	Site      *state.Site  // nil until a site is open
+	Admin     *state.Admin // what administrators see; nil for none
+	Sites     []api.Site   // in reach
+	User      *api.User    // who is signed in; nil when not known
+	Now       time.Time    // wall clock, for ages
+	SiteNow   time.Time    // the service's time in the site's zone
+	Selection Selection
+	Focused   bool
+	Palette   *terminal.Palette
+	ASCII     bool
+	Pen       chart.Pen
+	Keys      keymap.Map
+	Memo      *Memo // nil: nothing is kept
+	// ReadOnly is why this person may not change things, empty if they may.
+	ReadOnly string
+}
+
+// Selection is what is selected: selecting it in one pane turns the others to it.
+type Selection struct {
+	AssetID   string
+	FindingID string
+	OrderID   string
+}
+
+// Style is a role's look.
+func (v Context) Style(r themes.Role) terminal.Style { return v.Palette.Style(r) }
+
+// Put draws text in a role and answers the x after it.
+func (v Context) Put(r terminal.Region, x, y int, text string, role themes.Role) int {
+	return r.Put(x, y, Words(text, v.ASCII), v.Style(role))
+}
+
+// PutIn draws text within width cells.
+func (v Context) PutIn(r terminal.Region, x, y, width int, text string, role themes.Role) int {
+	return r.PutIn(x, y, width, Words(text, v.ASCII), v.Style(role), v.ASCII)
+}
+
+var plainWords = strings.NewReplacer("…", "...", "–", "-", "−", "-", "·", "|", "×", "x", "←", "left", "→", "right", "↑", "up", "↓", "down", "›", ">", "°", "", "²", "2")
+
+// Words are the console's own words where only ASCII may be drawn.
+func Words(s string, ascii bool) string {
+	if !ascii {
+		return s
+	}
+	return plainWords.Replace(s)
+}
+
+// Heading draws a section's title with a quiet rule behind it, and on the
+// right those of the notes that are not empty.
+func (v Context) Heading(r terminal.Region, y int, title string, notes ...string) {
+	w, _ := r.Size()
+	notes = slices.DeleteFunc(notes, func(s string) bool { return s == "" })
+	right := strings.Join(notes, ", ")
+	x := v.Put(r, 0, y, title+" ", themes.Title)
+	end := w
+	if right != "" {
+		end = r.PutRight(w, y, right, v.Style(themes.Dim)) - 1
+	}
+	if x < end {
+		r.HLine(x, y, end-x, terminal.LinesFor(v.ASCII), v.Style(themes.Border))
+	}
+}
+
+// Paragraph draws text wrapped at words and answers the y after it.
+func (v Context) Paragraph(r terminal.Region, x, y int, text string, role themes.Role) int {
+	w, h := r.Size()
+	for _, line := range Wrap(Words(text, v.ASCII), w-x) {
+		if y >= h {
+			break
+		}
+		v.PutIn(r, x, y, w-x, line, role)
+		y++
+	}
+	return y
+}
+
+// Separator stands between facts in one line.
+func (v Context) Separator() string {
+	if v.ASCII {
+		return " | "
+	}
+	return " · "
+}
+
+// ShortID is a unit's id for a place of that width.
+func (v Context) ShortID(id string, width int) string {
+	return terminal.TruncateMiddle(id, min(4, width/3), width, v.ASCII)
+}
+
+// Wrap cuts text into lines of at most width cells, at spaces; a word longer
+// than a line is cut where the line ends.
+func Wrap(text string, width int) []string {
+	if width < 1 {
+		return nil
+	}
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && terminal.Width(line)+1+terminal.Width(word) <= width {
+			line += " " + word
+			continue
+		}
+		if line != "" {
+			lines = append(lines, line)
+		}
+		for line = word; terminal.Width(line) > width; {
+			head, rest := terminal.Break(line, width)
+			if rest == "" { // one wide cluster in a narrow place
+				break
+			}
+			lines, line = append(lines, head), rest
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// SelectionStyle is the look of the row in hand: plain to see in the pane that has the
+// keys, quieter in the others.
+func (v Context) SelectionStyle() terminal.Style {
+	switch {
+	case v.Focused:
+		return v.Style(themes.Selection)
+	case v.Palette.Colorless():
+		return terminal.Style{Attr: themes.Underline}
+	}
+	return terminal.Style{BG: v.Palette.Color(themes.Selection)}
+}
