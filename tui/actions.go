@@ -29,9 +29,9 @@ var actions = map[keymap.Action]action{
 	keymap.FocusOrient:  focus(layout.Orient),
 	keymap.FocusDecide:  focus(layout.Decide),
 	keymap.FocusAct:     focus(layout.Act),
-	keymap.FocusNext:    do(func(m *Model) { m.goTo(m.focus.Next()) }),
-	keymap.FocusPrev:    do(func(m *Model) { m.goTo(m.focus.Previous()) }),
-	keymap.Zoom:         do(func(m *Model) { m.zoom = !m.zoom }),
+	keymap.FocusNext:    do(func(m *Model) { m.nav.goTo(m.nav.focus.Next()) }),
+	keymap.FocusPrev:    do(func(m *Model) { m.nav.goTo(m.nav.focus.Previous()) }),
+	keymap.Zoom:         do(func(m *Model) { m.nav.zoom = !m.nav.zoom }),
 	keymap.Back:         request((*Model).back),
 
 	keymap.Alarms:        open(func(*Model) view.View { return screen.NewAlarms() }),
@@ -44,7 +44,7 @@ var actions = map[keymap.Action]action{
 	keymap.KPIs:          open(func(*Model) view.View { return screen.NewKPIs() }),
 	keymap.Log:           open(func(m *Model) view.View { return screen.NewLog(m.o.LogLines) }),
 	keymap.Models:        open(func(*Model) view.View { return screen.NewModels() }),
-	keymap.OpenUnit:      open(func(m *Model) view.View { return screen.NewUnit(m.hand.AssetID) }),
+	keymap.OpenUnit:      open(func(m *Model) view.View { return screen.NewUnit(m.nav.selection.AssetID) }),
 	keymap.OrderWhole:    open(func(*Model) view.View { return screen.NewOrderScreen() }),
 	keymap.PlanChoices:   open(func(m *Model) view.View { return screen.NewPlanChoices(m.chosenDay()) }),
 	keymap.Schedules:     open(func(*Model) view.View { return screen.NewSchedules() }),
@@ -52,7 +52,7 @@ var actions = map[keymap.Action]action{
 	keymap.Stock:         open(func(*Model) view.View { return screen.NewStock() }),
 	keymap.Subscriptions: open(func(*Model) view.View { return screen.NewSubscriptions() }),
 	keymap.Uploads: open(func(m *Model) view.View {
-		return screen.NewUploads(func(name string) string { return m.paths[name] })
+		return screen.NewUploads(func(name string) string { return m.data.paths[name] })
 	}),
 	keymap.Users: open(func(*Model) view.View { return screen.NewUsers() }),
 
@@ -64,7 +64,7 @@ var actions = map[keymap.Action]action{
 	keymap.ResolveIssue: dialog(func(m *Model) view.Dialog { return screen.NewResolve(m.orderOnScreen()) }),
 	keymap.Sites:        dialog((*Model).siteDialog),
 	keymap.Themes:       dialog((*Model).themeDialog),
-	keymap.Upload:       dialog(func(m *Model) view.Dialog { return screen.NewUpload(m.siteRecord()) }),
+	keymap.Upload:       dialog(func(m *Model) view.Dialog { return screen.NewUpload(m.data.siteRecord()) }),
 
 	keymap.AssignOrder:   changeOrder(api.ActionAssign),
 	keymap.StartOrder:    changeOrder(api.ActionStart),
@@ -124,7 +124,7 @@ func dialog(f func(m *Model) view.Dialog) action {
 }
 
 // focus is an action that goes to a pane.
-func focus(p layout.Pane) action { return do(func(m *Model) { m.goTo(p) }) }
+func focus(p layout.Pane) action { return do(func(m *Model) { m.nav.goTo(p) }) }
 
 // changeOrder is an action that changes the status of the order on screen.
 func changeOrder(to string) action {
@@ -134,7 +134,7 @@ func changeOrder(to string) action {
 // changePlan is an action that changes the schedule that Decide shows.
 func changePlan(to string) action {
 	return request(func(m *Model) view.Request {
-		if p := m.decide.PlanInHand(m.context()); p != nil {
+		if p := m.nav.decide.PlanInHand(m.context()); p != nil {
 			return view.OpenDialog{Dialog: screen.NewPlanMove(*p, to, m.context())}
 		}
 		return nil
@@ -155,40 +155,37 @@ func changeIssue(form func(api.Issue, api.Finding) *screen.WorkForm) action {
 	})
 }
 
-// goTo goes to a pane.
-func (m *Model) goTo(p layout.Pane) { m.focus, m.trail, m.screens = p, nil, nil }
-
 // back undoes one step: the filter, the screen, the way that enter went, the
 // day, the zoom, and last the selection.
 func (m *Model) back() view.Request {
 	list := m.list()
-	switch n := len(m.trail); {
+	switch n := len(m.nav.trail); {
 	case list != nil && list.Filter() != "":
 		list.SetFilter("")
-	case m.screen() != nil:
+	case m.nav.screen() != nil:
 		return view.Close{}
-	case m.panes[m.focus].Back():
+	case m.nav.panes[m.nav.focus].Back():
 	case n > 0:
-		m.focus, m.trail = m.trail[n-1], m.trail[:n-1]
-	case m.store.Site != nil && !m.store.Site.PastDate.IsZero():
-		m.store.ShowDay(time.Time{})
-	case m.zoom:
-		m.zoom = false
+		m.nav.focus, m.nav.trail = m.nav.trail[n-1], m.nav.trail[:n-1]
+	case m.data.Site != nil && !m.data.Site.PastDate.IsZero():
+		m.data.ShowDay(time.Time{})
+	case m.nav.zoom:
+		m.nav.zoom = false
 	default:
-		m.hand = view.Selection{}
+		m.nav.selection = view.Selection{}
 	}
 	return nil
 }
 
 // refresh asks again for what is on screen.
 func (m *Model) refresh() tea.Cmd {
-	m.store.Planner.Forget(m.visibleQueries()...)
+	m.data.Planner.Forget(m.visibleQueries()...)
 	return m.poll()
 }
 
 // quit leaves the screen, or the console.
 func (m *Model) quit() (view.Request, tea.Cmd) {
-	if m.screen() != nil {
+	if m.nav.screen() != nil {
 		return view.Close{}, nil
 	}
 	return nil, tea.Quit
@@ -201,7 +198,7 @@ func (m *Model) quitTwice() tea.Cmd {
 		return tea.Quit
 	}
 	m.quits = now
-	m.say("Press ctrl+c again to leave.", themes.Text)
+	m.notify("Press ctrl+c again to leave.", themes.Text)
 	return nil
 }
 
@@ -216,10 +213,10 @@ func (m *Model) chooseColumns() view.Request {
 
 // helpDialog shows the keys that count here, and then the rest.
 func (m *Model) helpDialog() view.Dialog {
-	if s := m.screen(); s != nil {
+	if s := m.nav.screen(); s != nil {
 		return screen.NewHelp(s.Title(), s.Scope(), [][2]string{{"esc", "back to the panes"}}, m.o.Keys)
 	}
-	p := m.panes[m.focus]
+	p := m.nav.panes[m.nav.focus]
 	return screen.NewHelp(p.Title(), p.Scope(), p.Help(), m.o.Keys)
 }
 
@@ -229,36 +226,36 @@ func (m *Model) orderOnScreen() api.Order {
 }
 
 // chosenDay is the day that was chosen in Decide; the zero time without one.
-func (m *Model) chosenDay() time.Time { return m.decide.ChosenDay(m.context()) }
+func (m *Model) chosenDay() time.Time { return m.nav.decide.ChosenDay(m.context()) }
 
 // nextFinding selects the active finding after the selected one.
 func (m *Model) nextFinding() {
-	if m.store.Site == nil {
+	if m.data.Site == nil {
 		return
 	}
 	var active []api.Finding
 	at := -1
-	for _, f := range m.store.Site.Findings.Data {
+	for _, f := range m.data.Site.Findings.Data {
 		if !f.Active {
 			continue
 		}
-		if f.SummaryID == m.hand.FindingID {
+		if f.SummaryID == m.nav.selection.FindingID {
 			at = len(active)
 		}
 		active = append(active, f)
 	}
 	if len(active) == 0 {
-		m.say("There is no active finding on this site.", themes.Dim)
+		m.notify("There is no active finding on this site.", themes.Dim)
 		return
 	}
 	f := active[(at+1)%len(active)]
-	m.hand = view.Selection{AssetID: f.AssetID, FindingID: f.SummaryID}
-	m.notice = notice{}
+	m.nav.selection = view.Selection{AssetID: f.AssetID, FindingID: f.SummaryID}
+	m.notes.notice = notice{}
 }
 
 // detect runs the detector on the selected unit.
 func (m *Model) detect() view.Request {
-	asset, site := m.hand.AssetID, m.siteRecord()
+	asset, site := m.nav.selection.AssetID, m.data.siteRecord()
 	return view.Batch{
 		view.Notify{Text: "Looking at " + asset + " …", Role: themes.Dim},
 		view.Call{Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
@@ -280,12 +277,12 @@ func (m *Model) detect() view.Request {
 // makeOrder opens the form of an order for the selected finding or unit. If the
 // finding has an open order, that is selected instead.
 func (m *Model) makeOrder() view.Request {
-	if m.store.Site == nil {
+	if m.data.Site == nil {
 		return nil
 	}
-	if o := m.store.Site.OpenOrder(m.hand.FindingID); o != nil {
-		m.focus = layout.Act
-		selection := m.hand
+	if o := m.data.Site.OpenOrder(m.nav.selection.FindingID); o != nil {
+		m.nav.focus = layout.Act
+		selection := m.nav.selection
 		selection.OrderID = o.OrderID
 		return view.Batch{view.Select{Selection: selection}, view.Notify{Text: "This finding has a work order already; here it is.", Role: themes.Text}}
 	}
@@ -294,7 +291,7 @@ func (m *Model) makeOrder() view.Request {
 
 // makePlan opens the form of planned maintenance of the selected unit.
 func (m *Model) makePlan() view.Request {
-	if m.store.Site == nil {
+	if m.data.Site == nil {
 		return nil
 	}
 	return screen.NewPlanForm(m.context(), m.chosenDay())
@@ -311,18 +308,18 @@ func (m *Model) nextStep() view.Request {
 		return dim("There is no next step: " + way.Why + ".")
 	case way.Next == pane.StepTake:
 		worst, _ := pane.Worst(v)
-		m.notice = notice{}
+		m.notes.notice = notice{}
 		return view.Select{Selection: worst}
 	case v.ReadOnly != "":
 		return dim("Not now: " + v.ReadOnly + ".")
-	case m.store.Link.Down:
+	case m.data.Link.Down:
 		return dim("Not now: the service does not answer.")
 	}
 	if way.Finding != nil { // maybe it was a unit alone
-		m.hand.FindingID = way.Finding.SummaryID
+		m.nav.selection.FindingID = way.Finding.SummaryID
 	}
 	if way.Order != nil {
-		m.hand.OrderID = way.Order.OrderID
+		m.nav.selection.OrderID = way.Order.OrderID
 	}
 	switch way.Next {
 	case pane.StepDetect:
@@ -338,6 +335,6 @@ func (m *Model) nextStep() view.Request {
 	case pane.StepResolve:
 		return view.OpenDialog{Dialog: screen.NewResolve(m.orderOnScreen())}
 	}
-	m.focus, m.screens = layout.Act, nil
+	m.nav.focus, m.nav.screens = layout.Act, nil
 	return screen.MoveOrder(m.orderOnScreen(), way.Move, m.context())
 }

@@ -128,7 +128,7 @@ func TestCreateKey(t *testing.T) {
 	o.pass(2)
 	o.shows("logger 7", "Operator", "Sibaya, Havelland", "good", "2027-02-26", "by anna")
 	secret := key[len("opa_prod_")+26:]
-	if held := fmt.Sprintf("%+v %+v %+v", o.m.store, o.m.dialogs, o.m.dialogs[:cap(o.m.dialogs)]); strings.Contains(held, secret) {
+	if held := fmt.Sprintf("%+v %+v %+v", o.m.data, o.m.dialogs.stack, o.m.dialogs.stack[:cap(o.m.dialogs.stack)]); strings.Contains(held, secret) {
 		t.Error("the console still holds the key")
 	}
 	if strings.Contains(o.text(), secret) {
@@ -207,7 +207,7 @@ func TestKeyOfAFormThatWasLeft(t *testing.T) {
 		sent := o.later
 		o.later, o.hold = nil, false
 		if owner != "" {
-			o.m.owner = owner
+			o.m.session.owner = owner
 		}
 		for _, cmd := range sent {
 			o.run(cmd)
@@ -297,7 +297,7 @@ func TestKeysAreForAdministrators(t *testing.T) {
 		{&api.User{RoleID: api.RoleAdmin, ApplicationPermissions: []string{"read"}}, false},
 		{&api.User{RoleID: "role_of_later", ApplicationPermissions: []string{"read", "users.write"}}, true},
 	} {
-		if got := may(tt.user, api.PermissionUsers); got != tt.want {
+		if got := (&session{user: tt.user}).may(api.PermissionUsers); got != tt.want {
 			t.Errorf("%+v: %v", tt.user, got)
 		}
 	}
@@ -306,7 +306,7 @@ func TestKeysAreForAdministrators(t *testing.T) {
 // Whose credential says nothing of its role reads the service's refusal.
 func TestKeysRefusedByTheService(t *testing.T) {
 	o := startOffice(t, 80, 24, api.RoleOperator, "acme")
-	o.m.user = nil
+	o.m.session.user = nil
 	o.press("g", "k")
 	o.shows("Access denied.", "Next try")
 }

@@ -125,7 +125,7 @@ func TestAssetsOfTechnicians(t *testing.T) {
 	o.plantSite()
 	o.press("g", "e", "E")
 	o.shows("your role does not change units")
-	o.m.user = nil
+	o.m.session.user = nil
 	o.press("E", "ctrl+u", "x", "enter")
 	o.shows("Access denied.")
 }
@@ -145,8 +145,8 @@ func TestFleet(t *testing.T) {
 	o.press("/", "havel", "enter")
 	o.hides("Sibaya  ")
 	o.press("enter")
-	if place := o.place(); place != "Observe" || o.m.siteRecord().SiteID != "Havelland" {
-		t.Errorf("after enter: %s at %s", place, o.m.siteRecord().SiteID)
+	if place := o.place(); place != "Observe" || o.m.data.siteRecord().SiteID != "Havelland" {
+		t.Errorf("after enter: %s at %s", place, o.m.data.siteRecord().SiteID)
 	}
 	if n := strings.Count(strings.Join(o.world.service.Requests(), "\n"), api.PathTerminalTelemetry); n != 0 {
 		t.Errorf("the made-up service was asked %d times", n)

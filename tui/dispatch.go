@@ -13,7 +13,6 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/layout"
 	"app.sunloop/tui/pane"
-	"app.sunloop/tui/screen"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/view"
 )
@@ -23,18 +22,18 @@ func (m *Model) key(k tea.KeyMsg) tea.Cmd {
 	if k.String() == "ctrl+c" {
 		return m.perform(view.Run{Action: keymap.QuitNow})
 	}
-	if m.grace.drops(m.o.Now()) {
+	if m.dialogs.guard.drops(m.o.Now()) {
 		return nil
 	}
-	if m.notice.guide {
-		m.notice = notice{}
+	if m.notes.notice.guide {
+		m.notes.notice = notice{}
 	}
 	switch {
-	case m.signIn != nil:
-		return m.perform(m.signIn.Key(k, m.context()))
-	case len(m.dialogs) > 0:
-		return m.perform(m.dialogs[len(m.dialogs)-1].Key(k, m.context()))
-	case m.filter != nil:
+	case m.session.signIn != nil:
+		return m.perform(m.session.signIn.Key(k, m.context()))
+	case m.dialogs.top() != nil:
+		return m.perform(m.dialogs.top().Key(k, m.context()))
+	case m.nav.filter != nil:
 		m.filterKey(k)
 		return nil
 	case k.Paste:
@@ -44,15 +43,15 @@ func (m *Model) key(k tea.KeyMsg) tea.Cmd {
 	if pressed == " " {
 		pressed = "space" // as the keymap writes it
 	}
-	if m.pending != "" {
-		pressed, m.pending = m.pending+" "+pressed, ""
+	if m.nav.pending != "" {
+		pressed, m.nav.pending = m.nav.pending+" "+pressed, ""
 	}
-	a, ok, pending := m.o.Keys.Match(pressed, m.scopes()...)
+	a, ok, pending := m.o.Keys.Match(pressed, m.nav.scopes()...)
 	switch {
 	case ok:
 		return m.perform(view.Run{Action: a})
 	case pending:
-		m.pending = pressed
+		m.nav.pending = pressed
 	}
 	return nil
 }
@@ -82,16 +81,16 @@ func (m *Model) perform(queue ...view.Request) tea.Cmd {
 		case view.Run:
 			next, cmd = m.runAction(r.Action)
 		case view.Select:
-			m.selectThing(r)
+			m.nav.selectThing(r)
 			needs = true
 		case view.ShowDay:
-			m.store.ShowDay(r.Day)
+			m.data.ShowDay(r.Day)
 			needs = true
 		case view.OpenSite:
 			m.openSiteNamed(r.Site)
 			needs = true
 		case view.OpenDialog:
-			m.dialogs = append(m.dialogs, r.Dialog)
+			m.dialogs.push(r.Dialog)
 			needs = true
 		case view.OpenScreen:
 			m.openScreen(r)
@@ -99,13 +98,13 @@ func (m *Model) perform(queue ...view.Request) tea.Cmd {
 		case view.Close:
 			needs = m.closeTop() || needs
 		case view.Notify:
-			m.say(r.Text, r.Role)
+			m.notify(r.Text, r.Role)
 		case view.Copy:
 			m.copyText(r.Text, "Copied.", "") // a secret maybe: never into a file
 		case view.Save:
 			m.saveText(r)
 		case view.Remember:
-			m.remember(r.ID)
+			m.places.remember(r.ID)
 		case view.Call:
 			cmd = m.call(r)
 		case view.Upload:
@@ -144,34 +143,26 @@ func (m *Model) perform(queue ...view.Request) tea.Cmd {
 func (m *Model) runAction(a keymap.Action) (view.Request, tea.Cmd) {
 	if e, ok := m.o.Keys.Entry(a); ok {
 		if reason := m.disabled(e); reason != "" {
-			m.say("Not now: "+reason+".", themes.Dim)
+			m.notify("Not now: "+reason+".", themes.Dim)
 			return nil, nil
 		}
 	}
 	if do := actions[a]; do != nil {
 		return do(m)
 	}
-	if m.screen() == nil && m.store.Site == nil { // the panes have nothing to act on
+	if m.nav.screen() == nil && m.data.Site == nil { // the panes have nothing to act on
 		return nil, nil
 	}
-	return m.answered(m.top().Do(a, m.focusedContext()))
+	return m.answered(m.nav.top().Do(a, m.focusedContext()))
 }
 
 // answered is what a view made of an event. On a screen without a request,
 // another row may have other queries.
 func (m *Model) answered(r view.Request) (view.Request, tea.Cmd) {
-	if r == nil && m.screen() != nil {
+	if r == nil && m.nav.screen() != nil {
 		return nil, m.poll()
 	}
 	return r, nil
-}
-
-// scopes are those that count where the keys go now.
-func (m *Model) scopes() []keymap.Scope {
-	if m.screen() != nil {
-		return []keymap.Scope{m.screen().Scope(), keymap.List, keymap.Global}
-	}
-	return []keymap.Scope{m.panes[m.focus].Scope(), keymap.List, keymap.Panes, keymap.Global}
 }
 
 // awayFiles is why no file is read or written for somebody elsewhere.
@@ -181,9 +172,9 @@ const awayFiles = "over SSH, the files here are the server's"
 func (m *Model) disabled(e keymap.Entry) string {
 	readOnly := m.context().ReadOnly
 	switch {
-	case e.Needs&keymap.NeedsSelection != 0 && m.hand.AssetID == "":
+	case e.Needs&keymap.NeedsSelection != 0 && m.nav.selection.AssetID == "":
 		return "take a unit in hand first"
-	case e.Needs&keymap.NeedsService != 0 && m.store.Link.Down:
+	case e.Needs&keymap.NeedsService != 0 && m.data.Link.Down:
 		return "the service does not answer"
 	case e.Needs&keymap.NeedsWrite != 0 && readOnly != "":
 		return readOnly
@@ -191,84 +182,14 @@ func (m *Model) disabled(e keymap.Entry) string {
 		return awayFiles
 	case e.Needs&keymap.NeedsShell != 0 && m.o.Away:
 		return "over SSH, the shell here is the server's"
-	case e.Needs&keymap.NeedsUsers != 0 && !may(m.user, api.PermissionUsers):
+	case e.Needs&keymap.NeedsUsers != 0 && !m.session.may(api.PermissionUsers):
 		return "your role does not manage users and API keys"
-	case e.Needs&keymap.NeedsAudit != 0 && !may(m.user, api.PermissionAudit):
+	case e.Needs&keymap.NeedsAudit != 0 && !m.session.may(api.PermissionAudit):
 		return "your role does not read the audit trail"
-	case e.Scope == m.top().Scope() && (m.screen() != nil || m.store.Site != nil):
-		return m.top().Disabled(e.Action, m.focusedContext())
+	case e.Scope == m.nav.top().Scope() && (m.nav.screen() != nil || m.data.Site != nil):
+		return m.nav.top().Disabled(e.Action, m.focusedContext())
 	}
 	return pane.OrderMoveWhy(m.orderOnScreen(), e.Action)
-}
-
-// selectThing selects a thing in all panes. The pane that is left for another
-// one is where back returns to.
-func (m *Model) selectThing(r view.Select) {
-	m.hand = r.Selection
-	if p, ok := layout.Named(r.Focus); ok && p != m.focus {
-		m.trail = append(m.trail, m.focus)
-		m.focus = p
-	}
-}
-
-// openScreen opens a screen in place of the panes.
-func (m *Model) openScreen(r view.OpenScreen) {
-	if !r.Over {
-		m.screens = nil
-	}
-	for _, s := range m.screens {
-		m.memorize(s)
-	}
-	m.recall(r.Screen)
-	m.screens, m.filter = append(m.screens, r.Screen), nil
-}
-
-// closeTop closes the dialog on top, else the screen, and reports whether it was
-// the screen.
-func (m *Model) closeTop() (left bool) {
-	switch n := len(m.dialogs); {
-	case n > 0:
-		m.dialogs[n-1] = nil // what it held, a key maybe, goes with it
-		m.dialogs, m.pending = m.dialogs[:n-1], ""
-	case m.screen() != nil:
-		m.leave()
-		return true
-	}
-	return false
-}
-
-// leave returns from the screen that is seen.
-func (m *Model) leave() {
-	n := len(m.screens) - 1
-	m.memorize(m.screens[n])
-	m.screens[n] = nil
-	m.screens = m.screens[:n]
-}
-
-// startFilter opens the filter line of the list that has the keys.
-func (m *Model) startFilter() {
-	list := m.list()
-	if list == nil {
-		m.say("There is no list to filter here.", themes.Dim)
-		return
-	}
-	field := screen.NewField("/", "part of a name or state", list.Filter())
-	m.filter = &field
-}
-
-// filterKey edits the filter: the list narrows as one types.
-func (m *Model) filterKey(k tea.KeyMsg) {
-	list := m.list()
-	switch a, _, _ := m.o.Keys.Match(k.String(), keymap.Dialog); a {
-	case keymap.Accept:
-		m.filter = nil
-	case keymap.Dismiss:
-		list.SetFilter("")
-		m.filter = nil
-	default:
-		m.filter.Key(k)
-		list.SetFilter(m.filter.Value())
-	}
 }
 
 // resultMsg is the service's answer to a call. It may hold a secret that was
@@ -282,7 +203,7 @@ type resultMsg struct {
 
 // call asks the service for a change.
 func (m *Model) call(c view.Call) tea.Cmd {
-	owner := m.owner
+	owner := m.session.owner
 	return m.run(func(ctx context.Context) (msg tea.Msg) {
 		answer := resultMsg{from: c.From, owner: owner}
 		defer func() {
@@ -300,58 +221,44 @@ func (m *Model) call(c view.Call) tea.Cmd {
 // finish takes the answer to a call: the dialog that waits for it gets it
 // first.
 func (m *Model) finish(msg resultMsg) {
-	open := m.deliver(msg.from, msg.err)
+	m.frame.dirty = true
+	open := m.dialogs.deliver(msg.from, msg.err)
 	if msg.err != nil {
 		m.o.Log.Warn("a change was refused", "error", msg.err)
 		if !open {
-			m.say(state.Refusal(msg.err), themes.Warning)
+			m.notify(state.Refusal(msg.err), themes.Warning)
 		}
-		m.store.Planner.Forget(m.visibleQueries()...) // what was refused may stand otherwise by now
+		m.data.Planner.Forget(m.visibleQueries()...) // what was refused may stand otherwise by now
 		return
 	}
 	r := msg.result
-	if r.Apply != nil && m.store.Site != nil {
-		r.Apply(m.store.Site)
+	if r.Apply != nil && m.data.Site != nil {
+		r.Apply(m.data.Site)
 	}
-	m.store.Planner.Forget(r.Refresh...)
-	if msg.owner != m.owner || m.user == nil && msg.owner != "" {
+	m.data.Planner.Forget(r.Refresh...)
+	if msg.owner != m.session.owner || m.session.user == nil && msg.owner != "" {
 		if r.Open != nil {
 			m.o.Log.Warn("a change ended after its session: what came of it was seen by nobody", "what", r.Open.Title(), "id", r.Row)
 		}
 		return
 	}
-	if s := m.screen(); s != nil && r.Row != "" {
+	if s := m.nav.screen(); s != nil && r.Row != "" {
 		s.SelectRow(r.Row)
 	}
 	if r.Selection != nil {
-		m.hand = *r.Selection
+		m.nav.selection = *r.Selection
 	}
 	if p, ok := layout.Named(r.Focus); ok {
-		m.focus, m.screens = p, nil
+		m.nav.focus, m.nav.screens = p, nil
 	}
 	if r.Notice != nil {
 		n := r.Notice(m.context())
-		m.say(n.Text, n.Role)
+		m.notify(n.Text, n.Role)
 	}
 	if r.Open != nil {
-		m.dialogs = append(m.dialogs, r.Open)
-		m.grace.begin(m.o.Now()) // the service took its time, and the person went on
+		m.dialogs.push(r.Open)
+		m.dialogs.guard.begin(m.o.Now()) // the service took its time, and the person went on
 	}
-}
-
-// deliver gives a dialog that waits its answer, and closes it when it is done.
-// It reports whether the dialog was still on screen.
-func (m *Model) deliver(from view.Caller, err error) (open bool) {
-	m.dirty = true
-	if from == nil {
-		return false
-	}
-	at := slices.IndexFunc(m.dialogs, func(d view.Dialog) bool { return d == view.Dialog(from) })
-	if from.Answer(err) && at >= 0 {
-		m.dialogs[at] = nil
-		m.dialogs = slices.Delete(m.dialogs, at, at+1)
-	}
-	return at >= 0
 }
 
 // visibleQueries are the queries behind what is on screen.

@@ -62,9 +62,9 @@ func TestRequestsOfOneEventAreBounded(t *testing.T) {
 	for range 3 * maxRequests {
 		all = append(all, view.Run{Action: keymap.FocusNext})
 	}
-	before := d.m.focus
+	before := d.m.nav.focus
 	d.m.perform(all)
-	if want := (int(before) + maxRequests - 1) % len(d.m.panes); int(d.m.focus) != want {
-		t.Errorf("pane %d has the keys, want %d", d.m.focus, want)
+	if want := (int(before) + maxRequests - 1) % len(d.m.nav.panes); int(d.m.nav.focus) != want {
+		t.Errorf("pane %d has the keys, want %d", d.m.nav.focus, want)
 	}
 }

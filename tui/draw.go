@@ -16,71 +16,82 @@ import (
 	"app.sunloop/tui/view"
 )
 
+// frame is the drawn screen.
+type frame struct {
+	grid    *terminal.Grid
+	layout  layout.Layout
+	size    layout.Size
+	siteEnd int // where the site's name ends in the status line
+	dirty   bool
+	touched bool   // by a person, who is answered at once
+	drawn   string // what View returned last
+}
+
 // View hands the drawn grid to the output and answers its token. Bubble Tea
 // calls it after every message, so nothing is drawn unless something changed.
 func (m *Model) View() string {
-	if !m.dirty || m.size.Columns == 0 {
-		return m.drawn
+	if !m.frame.dirty || m.frame.size.Columns == 0 {
+		return m.frame.drawn
 	}
-	m.dirty = false
+	m.frame.dirty = false
 	m.draw()
-	m.drawn = m.out.Frame(m.grid)
-	if m.touched {
-		m.touched = false
+	m.frame.drawn = m.out.Frame(m.frame.grid)
+	if m.frame.touched {
+		m.frame.touched = false
 		_ = m.out.Early() // Bubble Tea's tick tries again
 	}
-	return m.drawn
+	return m.frame.drawn
 }
 
 // draw draws the whole screen.
 func (m *Model) draw() {
-	m.grid.Reset(m.size.Columns, m.size.Rows)
-	all := m.grid.All()
+	m.frame.grid.Reset(m.frame.size.Columns, m.frame.size.Rows)
+	all := m.frame.grid.All()
 	v := m.context()
-	all.Clear(m.palette.Style(themes.Background))
-	m.layout = layout.Compute(m.size, m.focus, m.zoom, m.arrange)
-	if m.layout.Mode == layout.TooSmall {
-		m.grid.Region(m.layout.Message).Put(0, 0, view.Words(m.layout.Words(), m.o.ASCII), m.palette.Style(themes.Text))
+	all.Clear(m.prefs.palette.Style(themes.Background))
+	m.frame.layout = layout.Compute(m.frame.size, m.nav.focus, m.nav.zoom, m.prefs.layout)
+	if m.frame.layout.Mode == layout.TooSmall {
+		m.frame.grid.Region(m.frame.layout.Message).Put(0, 0, view.Words(m.frame.layout.Words(), m.o.ASCII), m.prefs.palette.Style(themes.Text))
 		return
 	}
-	m.drawStatus(m.grid.Region(m.layout.Status), v)
-	m.drawVitals(m.grid.Region(m.layout.Vitals), v)
-	if !m.layout.Tabs.Empty() {
-		m.drawTabs(m.grid.Region(m.layout.Tabs), v)
+	m.drawStatus(m.frame.grid.Region(m.frame.layout.Status), v)
+	m.drawVitals(m.frame.grid.Region(m.frame.layout.Vitals), v)
+	if !m.frame.layout.Tabs.Empty() {
+		m.drawTabs(m.frame.grid.Region(m.frame.layout.Tabs), v)
 	}
-	if s := m.screen(); s != nil {
+	if s := m.nav.screen(); s != nil {
 		m.drawScreen(s, v)
 	} else {
-		for i, p := range m.panes {
+		for i, p := range m.nav.panes {
 			m.drawPane(layout.Pane(i), p, v)
 			m.drawStrip(layout.Pane(i), p, v)
 		}
 	}
-	m.drawBreadcrumb(m.grid.Region(m.layout.Breadcrumb), v)
-	for _, d := range m.dialogs {
+	m.drawBreadcrumb(m.frame.grid.Region(m.frame.layout.Breadcrumb), v)
+	for _, d := range m.dialogs.stack {
 		screen.Draw(d, all, v)
 	}
-	if m.signIn != nil {
-		screen.Draw(m.signIn, all, v)
+	if m.session.signIn != nil {
+		screen.Draw(m.session.signIn, all, v)
 	}
 }
 
 // drawPane draws a pane's frame and inside.
 func (m *Model) drawPane(i layout.Pane, p view.Pane, v view.Context) {
-	at := m.layout.Panes[i]
+	at := m.frame.layout.Panes[i]
 	if at.Empty() {
 		return
 	}
-	v.Focused = i == m.focus && m.bare()
-	r := m.grid.Region(at)
-	r.Clear(m.palette.Style(themes.Panel))
-	if m.layout.Mode != layout.Single {
+	v.Focused = i == m.nav.focus && m.bare()
+	r := m.frame.grid.Region(at)
+	r.Clear(m.prefs.palette.Style(themes.Panel))
+	if m.frame.layout.Mode != layout.Single {
 		m.edge(r, v.Focused)
 		w, _ := r.Size()
 		x := m.title(r, 1, i)
 		m.drawFilter(r.Region(terminal.Rect{X: x + 1, W: w - x - 3, H: 1}), p.Lists().Active, v)
 	}
-	inside := m.grid.Region(m.layout.Inside(at))
+	inside := m.frame.grid.Region(m.frame.layout.Inside(at))
 	if v.Site == nil {
 		m.drawNoSite(inside, i, v)
 		return
@@ -90,8 +101,8 @@ func (m *Model) drawPane(i layout.Pane, p view.Pane, v view.Context) {
 
 // title draws a pane's number and name and answers the x after it.
 func (m *Model) title(r terminal.Region, x int, i layout.Pane) int {
-	x = r.Put(x, 0, fmt.Sprintf(" %d ", i+1), m.palette.Style(themes.Key))
-	return r.Put(x, 0, i.String()+" ", m.palette.Style(themes.Title))
+	x = r.Put(x, 0, fmt.Sprintf(" %d ", i+1), m.prefs.palette.Style(themes.Key))
+	return r.Put(x, 0, i.String()+" ", m.prefs.palette.Style(themes.Title))
 }
 
 // drawFilter draws the filter line while it is typed, and what it is after.
@@ -100,15 +111,15 @@ func (m *Model) drawFilter(r terminal.Region, list view.List, v view.Context) {
 	if w < 8 {
 		return
 	}
-	if v.Focused && m.filter != nil {
-		m.filter.Draw(r.Region(terminal.Rect{W: min(w, 40), H: 1}), 0, 2, v, true)
+	if v.Focused && m.nav.filter != nil {
+		m.nav.filter.Draw(r.Region(terminal.Rect{W: min(w, 40), H: 1}), 0, 2, v, true)
 	} else if list != nil && list.Filter() != "" {
-		r.PutIn(0, 0, w, " /"+list.Filter()+" ", m.palette.Style(themes.Accent), m.o.ASCII)
+		r.PutIn(0, 0, w, " /"+list.Filter()+" ", m.prefs.palette.Style(themes.Accent), m.o.ASCII)
 	}
 }
 
 // bare says whether nothing stands over the panes or the further screen.
-func (m *Model) bare() bool { return len(m.dialogs) == 0 && m.signIn == nil }
+func (m *Model) bare() bool { return len(m.dialogs.stack) == 0 && m.session.signIn == nil }
 
 // edge draws the frame of what stands in the body.
 func (m *Model) edge(r terminal.Region, focused bool) {
@@ -116,34 +127,34 @@ func (m *Model) edge(r terminal.Region, focused bool) {
 	if focused {
 		border = themes.BorderFocus
 	}
-	r.Box(terminal.LinesFor(m.o.ASCII), m.palette.Style(border))
+	r.Box(terminal.LinesFor(m.o.ASCII), m.prefs.palette.Style(border))
 }
 
 // drawScreen draws a further screen in the place of the panes.
 func (m *Model) drawScreen(s view.View, v view.Context) {
 	v.Focused = m.bare()
-	r := m.grid.Region(m.layout.Body)
-	r.Clear(m.palette.Style(themes.Panel))
-	if m.layout.Mode != layout.Single {
+	r := m.frame.grid.Region(m.frame.layout.Body)
+	r.Clear(m.prefs.palette.Style(themes.Panel))
+	if m.frame.layout.Mode != layout.Single {
 		m.edge(r, v.Focused)
 		w, _ := r.Size()
-		x := r.Put(1, 0, " "+s.Title()+" ", m.palette.Style(themes.Title))
+		x := r.Put(1, 0, " "+s.Title()+" ", m.prefs.palette.Style(themes.Title))
 		m.drawFilter(r.Region(terminal.Rect{X: x + 1, W: w - x - 3, H: 1}), m.list(), v)
 	}
-	s.Draw(m.grid.Region(m.layout.Further()), v)
+	s.Draw(m.frame.grid.Region(m.frame.layout.Further()), v)
 }
 
 // drawStrip draws a pane's summary below a line with its name.
 func (m *Model) drawStrip(i layout.Pane, p view.Pane, v view.Context) {
-	at := m.layout.Strips[i]
+	at := m.frame.layout.Strips[i]
 	if at.Empty() {
 		return
 	}
 	v.Focused = false
-	r := m.grid.Region(at)
+	r := m.frame.grid.Region(at)
 	w, h := r.Size()
-	r.Clear(m.palette.Style(themes.Panel))
-	r.HLine(0, 0, w, terminal.LinesFor(m.o.ASCII), m.palette.Style(themes.Border))
+	r.Clear(m.prefs.palette.Style(themes.Panel))
+	r.HLine(0, 0, w, terminal.LinesFor(m.o.ASCII), m.prefs.palette.Style(themes.Border))
 	m.title(r, 1, i)
 	if v.Site != nil {
 		p.Strip(r.Region(terminal.Rect{X: 1, Y: 1, W: w - 2, H: h - 1}), v)
@@ -153,15 +164,15 @@ func (m *Model) drawStrip(i layout.Pane, p view.Pane, v view.Context) {
 // drawNoSite says why there is no site on screen and what to do; the other
 // panes say what will stand there.
 func (m *Model) drawNoSite(r terminal.Region, i layout.Pane, v view.Context) {
-	sites := m.store.Sites
-	if i != m.focus {
+	sites := m.data.Sites
+	if i != m.nav.focus {
 		v.Paragraph(r, 0, 0, [layout.Panes]string{
 			"Power against its forecast, units and alarms.", "What is wrong, and what speaks for it.",
 			"The days ahead, and when work costs least.", "What is under way, and what was done.",
 		}[i], themes.Muted)
 		return
 	}
-	if m.signIn != nil && sites.At.IsZero() {
+	if m.session.signIn != nil && sites.At.IsZero() {
 		return
 	}
 	switch sites.Face(v.Now, time.Hour, len(sites.Data) == 0) {
@@ -178,17 +189,17 @@ func (m *Model) drawNoSite(r terminal.Region, i layout.Pane, v view.Context) {
 
 // drawTabs draws the tab bar of small screens, and the filter beside it.
 func (m *Model) drawTabs(r terminal.Region, v view.Context) {
-	r.Clear(m.palette.Style(themes.Bar))
+	r.Clear(m.prefs.palette.Style(themes.Bar))
 	x := 1
-	if s := m.screen(); s != nil {
-		x = r.Put(x, 0, " "+s.Title()+" ", m.palette.Style(themes.Title).With(themes.Reverse))
+	if s := m.nav.screen(); s != nil {
+		x = r.Put(x, 0, " "+s.Title()+" ", m.prefs.palette.Style(themes.Title).With(themes.Reverse))
 	}
-	for p := layout.Observe; p < layout.Panes && m.screen() == nil; p++ {
+	for p := layout.Observe; p < layout.Panes && m.nav.screen() == nil; p++ {
 		name := tabName(p)
-		if p == m.focus {
-			r.Put(x, 0, name, m.palette.Style(themes.Title).With(themes.Reverse))
+		if p == m.nav.focus {
+			r.Put(x, 0, name, m.prefs.palette.Style(themes.Title).With(themes.Reverse))
 		} else {
-			r.Put(x, 0, name, m.palette.Style(themes.Dim))
+			r.Put(x, 0, name, m.prefs.palette.Style(themes.Dim))
 		}
 		x += len(name) + 1
 	}
@@ -208,19 +219,19 @@ func (m *Model) tabAt(at int) layout.Pane {
 			return p
 		}
 	}
-	return m.focus
+	return m.nav.focus
 }
 
 // drawBreadcrumb draws the way to the thing in hand, or a notice, and the keys
 // that matter here.
 func (m *Model) drawBreadcrumb(r terminal.Region, v view.Context) {
-	r.Clear(m.palette.Style(themes.Bar))
+	r.Clear(m.prefs.palette.Style(themes.Bar))
 	var left []span
 	switch {
-	case m.pending != "":
-		left = []span{{m.pending + " …", themes.Key}}
-	case m.notice.text != "":
-		left = []span{{m.notice.text, m.notice.role}}
+	case m.nav.pending != "":
+		left = []span{{m.nav.pending + " …", themes.Key}}
+	case m.notes.notice.text != "":
+		left = []span{{m.notes.notice.text, m.notes.notice.role}}
 	default:
 		left = append(m.crumbs(v), m.progress(v)...)
 	}
@@ -240,19 +251,19 @@ func (m *Model) drawBreadcrumb(r terminal.Region, v view.Context) {
 
 // footer are the keys that matter here, the most needed first.
 func (m *Model) footer() [][2]string {
-	if s := m.screen(); s != nil {
+	if s := m.nav.screen(); s != nil {
 		return m.screenFooter(s)
 	}
 	words := map[keymap.Action]string{}
-	if m.store.Site != nil {
-		words[keymap.Open] = [layout.Panes]string{"look at", "decide", "compare", "details"}[m.focus]
+	if m.data.Site != nil {
+		words[keymap.Open] = [layout.Panes]string{"look at", "decide", "compare", "details"}[m.nav.focus]
 		words[keymap.NextStep] = string(pane.WayOf(m.context()).Next)
 	}
 	var out [][2]string
 	for _, a := range []keymap.Action{keymap.NextStep, keymap.Open, keymap.Help, keymap.Palette, keymap.Zoom, keymap.Sites, keymap.Upload, keymap.Quit} {
 		e, ok := m.o.Keys.Entry(a)
 		switch {
-		case !ok, m.never(e), a == keymap.NextStep && (words[a] == "" || m.hand.AssetID != "" && m.context().ReadOnly != ""), m.store.Site == nil && (a == keymap.Open || a == keymap.NextStep), a == keymap.Sites && len(m.store.Sites.Data) < 2, a == keymap.Zoom && m.layout.Mode == layout.Single:
+		case !ok, m.never(e), a == keymap.NextStep && (words[a] == "" || m.nav.selection.AssetID != "" && m.context().ReadOnly != ""), m.data.Site == nil && (a == keymap.Open || a == keymap.NextStep), a == keymap.Sites && len(m.data.Sites.Data) < 2, a == keymap.Zoom && m.frame.layout.Mode == layout.Single:
 			continue
 		}
 		name := e.Footer
@@ -271,7 +282,7 @@ func (m *Model) footer() [][2]string {
 func (m *Model) paneFooter() [][2]string {
 	var out [][2]string
 	for _, e := range m.o.Keys.Entries() {
-		if m.store.Site != nil && e.Scope == m.panes[m.focus].Scope() && e.Footer != "" && m.disabled(e) == "" {
+		if m.data.Site != nil && e.Scope == m.nav.panes[m.nav.focus].Scope() && e.Footer != "" && m.disabled(e) == "" {
 			out = append(out, [2]string{strings.Fields(e.Binding.Help().Key)[0], e.Footer})
 		}
 	}
@@ -318,23 +329,23 @@ func (m *Model) crumbs(v view.Context) []span {
 	if v.Site == nil {
 		return nil
 	}
-	narrow := m.size.Columns < 100 && m.hand.AssetID != "" // the status line has the site
+	narrow := m.frame.size.Columns < 100 && m.nav.selection.AssetID != "" // the status line has the site
 	var out []span
 	if !narrow {
 		out = append(out, span{terminal.Truncate(state.SiteLabel(v.Sites, v.Site.Ref()), 24, m.o.ASCII), themes.Dim})
 	}
-	if m.hand.AssetID != "" {
+	if m.nav.selection.AssetID != "" {
 		if !narrow {
 			out = append(out, span{arrow, themes.Muted})
 		}
-		out = append(out, span{terminal.TruncateMiddle(m.hand.AssetID, 4, 20, m.o.ASCII), themes.Accent})
+		out = append(out, span{terminal.TruncateMiddle(m.nav.selection.AssetID, 4, 20, m.o.ASCII), themes.Accent})
 	}
 	at, active := 0, 0
 	for _, f := range v.Site.Findings.Data {
 		if f.Active {
 			active++
 		}
-		if f.SummaryID == m.hand.FindingID {
+		if f.SummaryID == m.nav.selection.FindingID {
 			at = active
 			name := pane.Family(f.FaultFamily)
 			if !narrow {
@@ -343,7 +354,7 @@ func (m *Model) crumbs(v view.Context) []span {
 			out = append(out, span{arrow, themes.Muted}, span{name, themes.Accent})
 		}
 	}
-	if m.hand.AssetID != "" {
+	if m.nav.selection.AssetID != "" {
 		steps := pane.WayOf(v).Done(v.Site.Zone)
 		if narrow && len(steps) > 1 {
 			steps = steps[len(steps)-1:] // what comes next must have room
@@ -381,7 +392,7 @@ func (m *Model) progress(v view.Context) []span {
 	}
 	done /= float64(len(files))
 	n := min(max(int(done*cells), 0), cells)
-	if m.size.Columns < 130 && m.hand.AssetID != "" { // the way of the thing in hand needs the room
+	if m.frame.size.Columns < 130 && m.nav.selection.AssetID != "" { // the way of the thing in hand needs the room
 		return []span{{fmt.Sprintf("  %.0f %% %s", done*100, stage), themes.Dim}}
 	}
 	return []span{

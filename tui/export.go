@@ -41,12 +41,12 @@ var (
 // when that is nothing.
 func (m *Model) currentTable() (t shown, ok bool) {
 	var rows [][]string
-	t.what, t.site, t.at, t.zone = m.focus.String(), m.siteRecord().SiteID, m.siteNow(), "local time"
-	if m.store.Site != nil {
-		t.zone = m.store.Site.Zone.String()
+	t.what, t.site, t.at, t.zone = m.nav.focus.String(), m.data.siteRecord().SiteID, m.siteNow(), "local time"
+	if m.data.Site != nil {
+		t.zone = m.data.Site.Zone.String()
 	}
-	if m.screen() != nil || m.store.Site != nil {
-		rows, t.what = m.top().Export(m.focusedContext()), m.top().Title()
+	if m.nav.screen() != nil || m.data.Site != nil {
+		rows, t.what = m.nav.top().Export(m.focusedContext()), m.nav.top().Title()
 	}
 	if len(rows) < 2 {
 		return t, false
@@ -161,20 +161,20 @@ func (t shown) json() ([]byte, error) {
 func (m *Model) export(f format) {
 	t, ok := m.currentTable()
 	if !ok {
-		m.say("There is nothing to export here yet.", themes.Dim)
+		m.notify("There is nothing to export here yet.", themes.Dim)
 		return
 	}
 	b, err := f.write(t)
 	if err != nil {
-		m.say("Not written: "+err.Error(), themes.Warning)
+		m.notify("Not written: "+err.Error(), themes.Warning)
 		return
 	}
 	path, err := m.writeExport(t.what, t.site, f.ending, b)
 	if err != nil {
-		m.say("Not written: "+err.Error(), themes.Warning)
+		m.notify("Not written: "+err.Error(), themes.Warning)
 		return
 	}
-	m.say(fmt.Sprintf("%d rows are in %s", len(t.rows), path), themes.Accent)
+	m.notify(fmt.Sprintf("%d rows are in %s", len(t.rows), path), themes.Accent)
 }
 
 // writeExport writes a new file that only its owner may read, named by what,
@@ -222,7 +222,7 @@ func fileName(what, site, stamp string) string {
 func (m *Model) copyHand() {
 	text := m.handText()
 	if text == "" {
-		m.say("There is nothing in hand to copy; Y copies all that is shown.", themes.Dim)
+		m.notify("There is nothing in hand to copy; Y copies all that is shown.", themes.Dim)
 		return
 	}
 	m.copyText(text, "Copied: "+text, "in-hand")
@@ -232,12 +232,12 @@ func (m *Model) copyHand() {
 func (m *Model) copyShown() {
 	t, ok := m.currentTable()
 	if !ok {
-		m.say("There is nothing to copy here yet.", themes.Dim)
+		m.notify("There is nothing to copy here yet.", themes.Dim)
 		return
 	}
 	b, err := t.csv()
 	if err != nil {
-		m.say("Not copied: "+err.Error(), themes.Warning)
+		m.notify("Not copied: "+err.Error(), themes.Warning)
 		return
 	}
 	m.copyText(string(b), fmt.Sprintf("%d rows are given to the terminal's clipboard; where it takes none, e writes them to a file.", len(t.rows)), t.what)
@@ -248,39 +248,39 @@ func (m *Model) copyShown() {
 func (m *Model) copyText(text, said, what string) {
 	err := m.out.Copy(text)
 	if err == nil {
-		m.say(said, themes.Dim)
+		m.notify(said, themes.Dim)
 		return
 	}
 	if what == "" {
-		m.say("Not copied: "+err.Error(), themes.Warning)
+		m.notify("Not copied: "+err.Error(), themes.Warning)
 		return
 	}
-	path, fileErr := m.writeExport(what, m.siteRecord().SiteID, "txt", []byte(text))
+	path, fileErr := m.writeExport(what, m.data.siteRecord().SiteID, "txt", []byte(text))
 	if fileErr != nil {
-		m.say("Not copied: "+err.Error()+"; and not written to a file: "+fileErr.Error(), themes.Warning)
+		m.notify("Not copied: "+err.Error()+"; and not written to a file: "+fileErr.Error(), themes.Warning)
 		return
 	}
-	m.say("Not copied: "+err.Error()+". Written to file "+path, themes.Warning)
+	m.notify("Not copied: "+err.Error()+". Written to file "+path, themes.Warning)
 }
 
 // handText is the thing in hand in a line.
 func (m *Model) handText() string {
-	if m.store.Site != nil {
-		for _, f := range m.store.Site.Findings.Data {
-			if f.SummaryID == m.hand.FindingID {
+	if m.data.Site != nil {
+		for _, f := range m.data.Site.Findings.Data {
+			if f.SummaryID == m.nav.selection.FindingID {
 				return strings.Join([]string{f.SummaryID, f.AssetID, f.FaultFamily, f.Summary}, " | ")
 			}
 		}
 	}
-	return m.hand.AssetID
+	return m.nav.selection.AssetID
 }
 
 // saveText writes a text into a file.
 func (m *Model) saveText(r view.Save) {
 	path, err := m.writeExport(r.Title, "", "log", []byte(r.Text))
 	if err != nil {
-		m.say("Not written: "+err.Error(), themes.Warning)
+		m.notify("Not written: "+err.Error(), themes.Warning)
 		return
 	}
-	m.say(fmt.Sprintf("%d lines are in %s", strings.Count(r.Text, "\n"), path), themes.Accent)
+	m.notify(fmt.Sprintf("%d lines are in %s", strings.Count(r.Text, "\n"), path), themes.Accent)
 }

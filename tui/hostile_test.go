@@ -128,28 +128,28 @@ func walkFrames(t *testing.T, text string, first, step int, sizes ...layout.Size
 func (d *world) frame() error {
 	d.view()
 	m := d.m
-	w, h := m.grid.Size()
-	if w != m.size.Columns || h != m.size.Rows {
+	w, h := m.frame.grid.Size()
+	if w != m.frame.size.Columns || h != m.frame.size.Rows {
 		return fmt.Errorf("the frame is %d×%d", w, h)
 	}
 	for y := range h {
 		for x := range w {
-			if c := m.grid.Cell(x, y).Text; strings.ContainsFunc(c, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 }) {
+			if c := m.frame.grid.Cell(x, y).Text; strings.ContainsFunc(c, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 }) {
 				return fmt.Errorf("a control in %q at %d,%d", c, x, y)
 			}
 		}
 	}
-	if !m.bare() || m.layout.Mode == layout.Single {
+	if !m.bare() || m.frame.layout.Mode == layout.Single {
 		return nil
 	}
-	boxes := m.layout.Panes[:]
-	if m.screen() != nil {
-		boxes = []terminal.Rect{m.layout.Body}
+	boxes := m.frame.layout.Panes[:]
+	if m.nav.screen() != nil {
+		boxes = []terminal.Rect{m.frame.layout.Body}
 	}
 	for _, b := range boxes {
 		for y := b.Y + 1; y < b.Y+b.H-1; y++ {
 			for _, x := range []int{b.X, b.X + b.W - 1} {
-				if c := m.grid.Cell(x, y).Text; c != "│" {
+				if c := m.frame.grid.Cell(x, y).Text; c != "│" {
 					return fmt.Errorf("%q stands in the edge at %d,%d:\n%s", c, x, y, d.text())
 				}
 			}

@@ -12,11 +12,11 @@ import (
 // is asked for at once, not when its turn comes.
 func TestImportedFileIsAskedFor(t *testing.T) {
 	d := start(t, 120, 36, nil)
-	site := d.m.store.Site
+	site := d.m.data.Site
 	file := api.Upload{UploadID: "upl_1", SiteID: site.SiteID, Kind: api.UploadTrain, ProcessingStatus: api.UploadProcessing}
 	site.Uploads.Good([]api.Upload{file}, d.now)
 	d.now = d.now.Add(time.Second)
-	request, ok := d.m.store.Request(state.QueryUploads, d.now)
+	request, ok := d.m.data.Request(state.QueryUploads, d.now)
 	if !ok {
 		t.Fatal("no request")
 	}

@@ -19,11 +19,11 @@ func TestIssueOfAFinding(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, i := range r.Issues {
-			if i.SummaryID == d.m.hand.FindingID {
+			if i.SummaryID == d.m.nav.selection.FindingID {
 				return i
 			}
 		}
-		t.Fatalf("no issue of %s among %d", d.m.hand.FindingID, len(r.Issues))
+		t.Fatalf("no issue of %s among %d", d.m.nav.selection.FindingID, len(r.Issues))
 		return api.Issue{}
 	}
 	d.press("n", "2")

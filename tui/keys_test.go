@@ -139,7 +139,7 @@ func TestTextIsNoCommand(t *testing.T) {
 	d.press("U")
 	d.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("/data/zq 1.csv"), Paste: true})
 	d.shows("/data/zq 1.csv")
-	if d.quit || d.m.zoom {
+	if d.quit || d.m.nav.zoom {
 		t.Error("text was taken for commands")
 	}
 }
@@ -171,16 +171,16 @@ func TestDetection(t *testing.T) {
 func TestThemes(t *testing.T) {
 	d := start(t, 120, 36, nil)
 	d.press("T", "down")
-	if d.m.theme.Name != "daylight" || d.set["theme"] != "" {
-		t.Errorf("moving shows %s and keeps %q", d.m.theme.Name, d.set["theme"])
+	if d.m.prefs.theme.Name != "daylight" || d.set["theme"] != "" {
+		t.Errorf("moving shows %s and keeps %q", d.m.prefs.theme.Name, d.set["theme"])
 	}
 	d.press("esc")
-	if d.m.theme.Name != "control-room" {
-		t.Errorf("esc leaves %s", d.m.theme.Name)
+	if d.m.prefs.theme.Name != "control-room" {
+		t.Errorf("esc leaves %s", d.m.prefs.theme.Name)
 	}
 	d.press("T", "down", "enter")
-	if d.m.theme.Name != "daylight" || d.set["theme"] != "daylight" {
-		t.Errorf("enter shows %s and keeps %q", d.m.theme.Name, d.set["theme"])
+	if d.m.prefs.theme.Name != "daylight" || d.set["theme"] != "daylight" {
+		t.Errorf("enter shows %s and keeps %q", d.m.prefs.theme.Name, d.set["theme"])
 	}
 }
 
@@ -223,7 +223,7 @@ func TestMouse(t *testing.T) {
 		t.Errorf("a click on a unit: %s", d.place())
 	}
 	d.send(tea.MouseMsg{X: 100, Y: 5, Button: tea.MouseButtonWheelDown})
-	if d.m.hand.FindingID != "f-over" {
+	if d.m.nav.selection.FindingID != "f-over" {
 		t.Errorf("the wheel over the findings: %s", d.place())
 	}
 	click(d, 2, 0)
@@ -251,7 +251,7 @@ func TestFormerDays(t *testing.T) {
 	d.shows("This is today")
 	d.press("left", "esc")
 	d.hides("esc today")
-	if d.m.hand.AssetID != "" || !d.m.store.Site.PastDate.Equal(time.Time{}) {
+	if d.m.nav.selection.AssetID != "" || !d.m.data.Site.PastDate.Equal(time.Time{}) {
 		t.Error("esc did not bring today back")
 	}
 }

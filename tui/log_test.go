@@ -73,7 +73,7 @@ func TestServiceLog(t *testing.T) {
 	o = startOffice(t, 120, 36, api.RoleOperator, "acme")
 	o.press("g", "l", "o")
 	o.shows("your role does not read the service's log")
-	o.m.user = nil
+	o.m.session.user = nil
 	o.press("o")
 	o.shows("Access denied.", "Next try")
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"maps"
 	"os"
 	"time"
 
@@ -19,8 +18,6 @@ import (
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/layout"
-	"app.sunloop/tui/pane"
-	"app.sunloop/tui/screen"
 	"app.sunloop/tui/settings"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
@@ -93,69 +90,27 @@ func (o Options) getenv(name string) string {
 	return o.Getenv(name)
 }
 
-// Model is the console's one Bubble Tea model.
+// Model is the console's one Bubble Tea model: an assembly of parts, each with
+// its own state and methods.
 type Model struct {
 	o   Options
 	ctx context.Context
 	out *terminal.Output
 	in  *terminal.Input // nil in tests
 
-	store   state.Store
-	panes   [layout.Panes]view.Pane
-	focus   layout.Pane
-	zoom    bool
-	hand    view.Selection
-	decide  *pane.Decide // of the panes
-	screens []view.View  // in the place of the panes; the last one is seen
-	dialogs []view.Dialog
-	signIn  *screen.SignInDialog // over everything else
-	filter  *screen.Field        // of the list that has the keys
+	data    data        // what the service answered
+	nav     navigation  // what is on screen
+	dialogs dialogs     // what is over it
+	session session     // who is signed in
+	places  places      // what is restored at the next start
+	prefs   preferences // settings, keys and layout
+	notes   notes       // notices and the bell
+	frame   frame       // the drawn screen
 
-	sources   settings.Sources
-	bound     map[string][]string
-	arrange   layout.Options
-	writes    []func() error         // choices to be kept; the first is under way
-	place     Place                  // to return to
-	keptPlace Place                  // written down last
-	memories  map[string]view.Memory // of lists, by pane or screen
-	recent    []string               // choices of the palette, newest first
-	light     bool                   // the terminal said that its background is
-
-	palette *terminal.Palette
-	theme   themes.Theme
-	grid    *terminal.Grid
-	layout  layout.Layout
-	size    layout.Size
-	siteEnd int // where the site's name ends in the status line
-	dirty   bool
-	touched bool   // by a person, who is answered at once
-	drawn   string // what View returned last
-	tick    int    // id of the running clock
-	arm     func(time.Duration, func(time.Time) tea.Msg) tea.Cmd
-
-	user    *api.User
-	owner   string // id of the person whose work is on screen
-	pending string // first key of a two-key binding
-	quits   time.Time
-	mouse   bool
-	notice  notice
-	trail   []layout.Pane     // panes left by going on with enter, for esc
-	wanted  api.SiteRef       // site of a file that was sent, to be opened once it is there
-	watched map[string]bool   // uploads of this console whose end is told
-	paths   map[string]string // of files that were sent, by name
-	memo    view.Memo
-	alarmed map[string]bool // findings that have been announced
-	bell    bell
-	grace   grace
-	asked   int // commands under way
-}
-
-// notice is a line that stands in the breadcrumb for a while.
-type notice struct {
-	text  string
-	role  themes.Role
-	until time.Time
-	guide bool // goes with the first key
+	tick  int // id of the running clock
+	arm   func(time.Duration, func(time.Time) tea.Msg) tea.Cmd
+	quits time.Time
+	asked int // commands under way
 }
 
 // Messages of the console's own.
@@ -205,37 +160,21 @@ const noticeFor = 8 * time.Second
 // New makes a console. ctx ends all its requests.
 func New(ctx context.Context, o Options, out *terminal.Output, in *terminal.Input) *Model {
 	m := &Model{
-		o: o, ctx: ctx, out: out, in: in, theme: o.Theme, palette: terminal.NewPalette(&o.Theme, o.Profile),
-		grid: terminal.NewGrid(0, 0), mouse: o.Mouse, user: o.User, alarmed: map[string]bool{}, watched: map[string]bool{}, paths: map[string]string{}, dirty: true,
+		o: o, ctx: ctx, out: out, in: in, data: newData(), nav: newNavigation(), notes: newNotes(), prefs: newPreferences(o),
+		session: newSession(o), frame: frame{grid: terminal.NewGrid(0, 0), dirty: true},
 	}
-	if m.user == nil {
-		m.user = userOf(o.Client.Credential())
-	}
-	if m.user != nil {
-		m.owner = m.user.UserID
-	}
-	m.sources, m.bound = maps.Clone(o.Settings), o.Bound
-	if m.sources == nil {
-		m.sources = settings.Sources{}
-	}
-	m.light = o.Light
-	m.store.Planner.Pace = settings.Pace(m.setting(settings.Polling))
-	m.applyLayout()
+	m.data.Planner.Pace = settings.Pace(m.prefs.value(settings.Polling))
 	m.arm = m.after
-	observe := pane.NewObserve()
-	observe.Request = screen.AlarmRequest
-	m.decide = pane.NewDecide()
-	m.panes = [layout.Panes]view.Pane{layout.Observe: observe, layout.Orient: pane.NewOrient(), layout.Decide: m.decide, layout.Act: pane.NewAct()}
 	m.returnToPlace()
 	return m
 }
 
 // Init starts the clock and finds out whether there is a session.
 func (m *Model) Init() tea.Cmd {
-	m.store.Planner.Touch(m.o.Now())
+	m.data.Planner.Touch(m.o.Now())
 	if m.o.Challenge != nil {
 		m.askSignIn("")
-		m.signIn.Answer(m.o.Challenge, nil)
+		m.session.signIn.Answer(m.o.Challenge, nil)
 		return tea.Batch(m.clock(), m.ask())
 	}
 	if m.o.Client.Credential() == "" {
@@ -291,10 +230,10 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	now := m.o.Now()
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
-		m.size, m.dirty = layout.Size{Columns: msg.Width, Rows: msg.Height}, true
+		m.frame.size, m.frame.dirty = layout.Size{Columns: msg.Width, Rows: msg.Height}, true
 	case tea.KeyMsg:
-		m.store.Planner.Touch(now)
-		m.dirty, m.touched = true, true
+		m.data.Planner.Touch(now)
+		m.frame.dirty, m.frame.touched = true, true
 		var cmds []tea.Cmd
 		if m.typing() { // text takes runes as they came
 			return m, m.key(msg)
@@ -304,18 +243,18 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 		return m, tea.Batch(cmds...)
 	case tea.MouseMsg:
-		m.store.Planner.Touch(now)
-		m.dirty, m.touched = true, true
+		m.data.Planner.Touch(now)
+		m.frame.dirty, m.frame.touched = true, true
 		return m, m.click(msg)
 	case clockMsg:
 		if msg.id != m.tick {
 			return m, nil
 		}
-		if m.notice.text != "" && now.After(m.notice.until) {
-			m.notice = notice{}
+		if m.notes.notice.text != "" && now.After(m.notes.notice.until) {
+			m.notes.notice = notice{}
 		}
 		m.ring(now)
-		m.dirty = true // ages; a frame in which no cell changed costs no byte
+		m.frame.dirty = true // ages; a frame in which no cell changed costs no byte
 		cmds := []tea.Cmd{m.clock(), m.poll(), m.watchThemes()}
 		if m.tick%keepEvery == 0 {
 			cmds = append(cmds, m.keepPlace())
@@ -329,8 +268,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.answer(msg.Answer, now)
 	case setupMsg, signedMsg:
 		m.asked--
-		m.dirty = true
-		return m, m.session(msg)
+		m.frame.dirty = true
+		return m, m.signInAnswered(msg)
 	case uploadMsg:
 		m.asked--
 		m.uploaded(msg)
@@ -341,15 +280,15 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.poll()
 	case noticeMsg:
 		m.asked--
-		m.say(msg.text, msg.role)
+		m.notify(msg.text, msg.role)
 	case tea.ResumeMsg:
 		m.out.Repaint() // the shell wrote to the screen
-		m.dirty = true
+		m.frame.dirty = true
 	case terminalMsg:
 		m.asked--
 		m.out.SetSync(msg.Sync)
-		m.dirty, m.light = true, !msg.Dark()
-		if m.light && m.o.AutoTheme {
+		m.frame.dirty, m.prefs.light = true, !msg.Dark()
+		if m.prefs.light && m.o.AutoTheme {
 			m.applyTheme(themes.Daylight)
 		}
 	case keptMsg:
@@ -358,25 +297,16 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case panicMsg:
 		m.asked--
 		m.o.Log.Error("a command of the console panicked", "panic", msg.what, "stack", string(msg.stack))
-		m.say("Something went wrong inside the console; the log (g l) has it.", themes.Critical)
+		m.notify("Something went wrong inside the console; the log (g l) has it.", themes.Critical)
 	}
 	return m, nil
 }
 
-// typing says whether keys are text now.
-func (m *Model) typing() bool { return m.signIn != nil || len(m.dialogs) > 0 || m.filter != nil }
-
-// say puts a notice in the breadcrumb.
-func (m *Model) say(text string, role themes.Role) {
-	m.notice = notice{text: terminal.Printable(text), role: role, until: m.o.Now().Add(noticeFor)}
-	m.dirty = true
-}
-
 // siteNow is the service's time in the site's zone.
 func (m *Model) siteNow() time.Time {
-	t := m.store.ServiceNow(m.o.Now())
-	if m.store.Site != nil {
-		return t.In(m.store.Site.Zone)
+	t := m.data.ServiceNow(m.o.Now())
+	if m.data.Site != nil {
+		return t.In(m.data.Site.Zone)
 	}
 	return t
 }
@@ -391,11 +321,16 @@ func (m *Model) focusedContext() view.Context {
 // context is what views draw from.
 func (m *Model) context() view.Context {
 	v := view.Context{
-		Site: m.store.Site, Admin: &m.store.Admin, Sites: m.store.Sites.Data, User: m.user, Now: m.o.Now(), SiteNow: m.siteNow(), Selection: m.hand,
-		Palette: m.palette, ASCII: m.o.ASCII, Pen: m.o.Pen, Keys: m.o.Keys, Memo: &m.memo,
+		Site: m.data.Site, Admin: &m.data.Admin, Sites: m.data.Sites.Data, User: m.session.user, Now: m.o.Now(), SiteNow: m.siteNow(), Selection: m.nav.selection,
+		Palette: m.prefs.palette, ASCII: m.o.ASCII, Pen: m.o.Pen, Keys: m.o.Keys, Memo: &m.data.memo,
 	}
-	if m.user != nil && m.user.RoleID == api.RoleAnalyst {
+	if m.session.user != nil && m.session.user.RoleID == api.RoleAnalyst {
 		v.ReadOnly = "your role only reads"
 	}
 	return v
+}
+
+// typing says whether keys are text now.
+func (m *Model) typing() bool {
+	return m.session.signIn != nil || m.dialogs.top() != nil || m.nav.filter != nil
 }

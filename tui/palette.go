@@ -20,8 +20,8 @@ func (m *Model) paletteDialog() view.Dialog {
 	var choices []screen.Choice
 	add := func(id string, c screen.Choice) {
 		c.Do = view.Batch{view.Remember{ID: id}, c.Do}
-		c.Recent = slices.Contains(m.recent, id)
-		c.Order = slices.Index(m.recent, id)
+		c.Recent = slices.Contains(m.places.recent, id)
+		c.Order = slices.Index(m.places.recent, id)
 		choices = append(choices, c)
 	}
 	for _, e := range m.paletteActions() {
@@ -29,12 +29,12 @@ func (m *Model) paletteDialog() view.Dialog {
 			Text: e.Binding.Help().Desc, Key: e.Binding.Help().Key, Words: strings.ReplaceAll(string(e.Action), "-", " "), Why: m.disabled(e), Quiet: m.never(e), Do: view.Run{Action: e.Action},
 		})
 	}
-	for _, s := range m.store.Sites.Data {
-		add("site "+m.siteLabel(s), screen.Choice{Text: "site " + m.siteLabel(s), Detail: s.Name, Do: view.OpenSite{Site: s.Ref()}})
+	for _, s := range m.data.Sites.Data {
+		add("site "+m.data.siteLabel(s), screen.Choice{Text: "site " + m.data.siteLabel(s), Detail: s.Name, Do: view.OpenSite{Site: s.Ref()}})
 	}
 	m.paletteThings(add)
 	for _, s := range settings.All() {
-		add("set "+s.Name, screen.Choice{Text: "setting " + s.Words, Detail: m.setting(s.Name), Words: s.Group + " " + s.Name, Do: m.openSetting(s.Name)})
+		add("set "+s.Name, screen.Choice{Text: "setting " + s.Words, Detail: m.prefs.value(s.Name), Words: s.Group + " " + s.Name, Do: m.openSetting(s.Name)})
 	}
 	for _, name := range m.presetNames() {
 		a, _ := m.preset(name)
@@ -60,11 +60,11 @@ func (m *Model) paletteDialog() view.Dialog {
 // paletteActions are the actions that the palette lists: those for the palette,
 // and the own ones of the pane or the screen that has the keys.
 func (m *Model) paletteActions() []keymap.Entry {
-	own := m.scopes()[0]
+	own := m.nav.scopes()[0]
 	var out []keymap.Entry
 	for _, e := range m.o.Keys.Entries() {
 		switch {
-		case m.screen() != nil && e.Scope == keymap.Panes: // not while a further screen has the keys
+		case m.nav.screen() != nil && e.Scope == keymap.Panes: // not while a further screen has the keys
 		case e.Palette || e.Scope == own && own != "":
 			out = append(out, e)
 		}
@@ -76,12 +76,12 @@ func (m *Model) paletteActions() []keymap.Entry {
 // looked for, with the reason, and in no list otherwise.
 func (m *Model) never(e keymap.Entry) bool {
 	return e.Needs&keymap.NeedsWrite != 0 && m.context().ReadOnly != "" ||
-		e.Needs&keymap.NeedsUsers != 0 && !may(m.user, api.PermissionUsers) || e.Needs&keymap.NeedsAudit != 0 && !may(m.user, api.PermissionAudit)
+		e.Needs&keymap.NeedsUsers != 0 && !m.session.may(api.PermissionUsers) || e.Needs&keymap.NeedsAudit != 0 && !m.session.may(api.PermissionAudit)
 }
 
 // paletteThings are what the site on screen has.
 func (m *Model) paletteThings(add func(id string, c screen.Choice)) {
-	site := m.store.Site
+	site := m.data.Site
 	if site == nil {
 		return
 	}
@@ -139,17 +139,17 @@ func (m *Model) themeDialog() view.Dialog {
 			Text: t.Name, Detail: t.Title, Do: view.Set{Name: settings.Theme, Value: t.Name}, Seen: view.Preview{Name: settings.Theme, Value: t.Name},
 		})
 	}
-	d := screen.NewChooser("Theme", "", choices, view.Preview{Name: settings.Theme, Value: m.theme.Name})
-	d.Mark(m.theme.Name)
+	d := screen.NewChooser("Theme", "", choices, view.Preview{Name: settings.Theme, Value: m.prefs.theme.Name})
+	d.Mark(m.prefs.theme.Name)
 	return d
 }
 
 func (m *Model) siteDialog() view.Dialog {
 	var choices []screen.Choice
-	for _, s := range m.store.Sites.Data {
-		choices = append(choices, screen.Choice{Text: m.siteLabel(s), Detail: fmt.Sprintf("%s, %s, %d units", s.Name, pane.Power(s.CapacityKW), s.AssetCount), Do: view.OpenSite{Site: s.Ref()}})
+	for _, s := range m.data.Sites.Data {
+		choices = append(choices, screen.Choice{Text: m.data.siteLabel(s), Detail: fmt.Sprintf("%s, %s, %d units", s.Name, pane.Power(s.CapacityKW), s.AssetCount), Do: view.OpenSite{Site: s.Ref()}})
 	}
 	d := screen.NewChooser("Site", "", choices, nil)
-	d.Mark(m.siteLabel(m.siteRecord()))
+	d.Mark(m.data.siteLabel(m.data.siteRecord()))
 	return d
 }

@@ -46,8 +46,8 @@ func TestPlaceIsRemembered(t *testing.T) {
 		t.Errorf("kept %+v", place)
 	}
 	again := start(t, 160, 45, with, plant.New(), other)
-	if before, after := d.place(), again.place(); before != after || again.m.siteRecord().SiteID != "Havelland" {
-		t.Errorf("back at %q on %s, left at %q", after, again.m.siteRecord().SiteID, before)
+	if before, after := d.place(), again.place(); before != after || again.m.data.siteRecord().SiteID != "Havelland" {
+		t.Errorf("back at %q on %s, left at %q", after, again.m.data.siteRecord().SiteID, before)
 	}
 	again.pass(keepEvery + 1)                   // as long as before
 	_, before, _ := strings.Cut(d.text(), "\n") // the ages of the first line are others
@@ -60,12 +60,12 @@ func TestPlaceIsRemembered(t *testing.T) {
 	}
 	// Another person has nothing of it, and a site on the command line wins.
 	bob := start(t, 160, 45, func(o *Options, s *plant.Service) { with(o, s); o.User = &api.User{UserID: "u2", Username: "bob"} }, plant.New(), other)
-	if bob.place() != "Observe" || bob.m.siteRecord().SiteID != "Sibaya" {
+	if bob.place() != "Observe" || bob.m.data.siteRecord().SiteID != "Sibaya" {
 		t.Errorf("bob is at %q", bob.place())
 	}
 	named := start(t, 160, 45, func(o *Options, s *plant.Service) { with(o, s); o.Site = api.SiteRef{SiteID: "Sibaya"} }, plant.New(), other)
-	if named.m.siteRecord().SiteID != "Sibaya" || named.m.hand.AssetID != "" {
-		t.Errorf("--site opens %s with %q in hand", named.m.siteRecord().SiteID, named.m.hand.AssetID)
+	if named.m.data.siteRecord().SiteID != "Sibaya" || named.m.nav.selection.AssetID != "" {
+		t.Errorf("--site opens %s with %q in hand", named.m.data.siteRecord().SiteID, named.m.nav.selection.AssetID)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestPlaceOverSignOut(t *testing.T) {
 		t.Fatalf("kept %+v", kept)
 	}
 	d.press("bob", "tab", "x", "enter")
-	if l := d.m.panes[1].Lists().Active; d.place() != "Observe" || l.Filter() != "" {
+	if l := d.m.nav.panes[1].Lists().Active; d.place() != "Observe" || l.Filter() != "" {
 		t.Errorf("bob finds %q and /%s", d.place(), l.Filter())
 	}
 	d.press("g", "o", "anna", "tab", "x", "enter")
@@ -143,7 +143,7 @@ func TestPalette(t *testing.T) {
 		d.press("esc")
 	}
 	d.press(":", "order INV-07", "enter")
-	if d.m.hand.OrderID == "" || d.m.focus.String() != "Act" {
+	if d.m.nav.selection.OrderID == "" || d.m.nav.focus.String() != "Act" {
 		t.Errorf("an order leads to %s", d.place())
 	}
 	d.press(":")
@@ -194,7 +194,7 @@ func TestKeysTypedAhead(t *testing.T) {
 	d := start(t, 120, 36, nil)
 	d.service.Token("new")
 	for range 5 {
-		if d.m.signIn == nil {
+		if d.m.session.signIn == nil {
 			d.pass(1)
 		}
 	}
@@ -206,10 +206,10 @@ func TestKeysTypedAhead(t *testing.T) {
 		typed(100*time.Millisecond, "j")
 	}
 	d.hides("jj")
-	typed(graceQuiet, "a")
+	typed(guardQuiet, "a")
 	typed(0, "b")
 	d.shows("ab")
-	d.m.grace.begin(d.now)
+	d.m.dialogs.guard.begin(d.now)
 	for range 10 { // who never stops is heard in the end
 		typed(200*time.Millisecond, "k")
 	}

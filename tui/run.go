@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"runtime/debug"
 	"sync"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -76,4 +78,77 @@ func tellSizes(ctx context.Context, p *tea.Program, sizes <-chan layout.Size) {
 			return
 		}
 	}
+}
+
+// guarded is a model whose panics end the program in good order: the terminal
+// is given back, the log has the stack, and what was open is closed. It is
+// called from one goroutine.
+type guarded struct {
+	*Model
+	quit   func()
+	failed any
+}
+
+// Update takes one message.
+func (g *guarded) Update(msg tea.Msg) (m tea.Model, cmd tea.Cmd) {
+	m = g
+	defer g.caught("message")
+	if g.failed == nil {
+		_, cmd = g.Model.Update(msg)
+	}
+	return m, cmd
+}
+
+// View draws.
+func (g *guarded) View() (frame string) {
+	defer g.caught("frame")
+	if g.failed != nil {
+		return g.frame.drawn
+	}
+	return g.Model.View()
+}
+
+// caught ends the program after a panic.
+func (g *guarded) caught(where string) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	g.failed = p
+	g.o.Log.Error("the console panicked", "at", where, "panic", p, "stack", string(debug.Stack()))
+	go g.quit() // it waits for the loop that called us
+}
+
+// Snapshot runs the console without a terminal at the given size, types keys
+// and writes its screen as SVG. Before the first key and after the last it
+// pauses, for what the console asks the service.
+func Snapshot(ctx context.Context, o Options, size layout.Size, keys []string, pause func(), w io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m := New(ctx, o, terminal.NewOutput(io.Discard, terminal.OutputOptions{}), nil)
+	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(nil), tea.WithOutput(m.out), tea.WithAltScreen(), tea.WithoutSignalHandler())
+	go func() {
+		p.Send(tea.WindowSizeMsg{Width: size.Columns, Height: size.Rows})
+		pause()
+		for _, k := range keys {
+			p.Send(keyMessage(k))
+		}
+		pause()
+		p.Quit()
+	}()
+	if _, err := p.Run(); err != nil && !errors.Is(err, tea.ErrProgramKilled) {
+		return fmt.Errorf("run the console: %w", err)
+	}
+	m.draw()
+	return m.frame.grid.SVG(w, m.prefs.palette)
+}
+
+// keyMessage is a key by its name.
+func keyMessage(name string) tea.KeyMsg {
+	for t := tea.KeyType(-60); t < 130; t++ {
+		if k := (tea.KeyMsg{Type: t}); t != tea.KeyRunes && k.String() == name {
+			return k
+		}
+	}
+	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(name)}
 }

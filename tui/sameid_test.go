@@ -42,12 +42,12 @@ func TestSitesOfOneID(t *testing.T) {
 	d.pass(2)
 	d.shows("north/Sibaya", "WR-C", "UTC+1")
 	d.hides("INV-05")
-	if s := d.m.store.Site; s.CustomerID != "north" || len(s.Assets.Data) != 5 {
+	if s := d.m.data.Site; s.CustomerID != "north" || len(s.Assets.Data) != 5 {
 		t.Errorf("the site on screen is of %s with %d units", s.CustomerID, len(s.Assets.Data))
 	}
 	visit()
 	d.pass(90) // the list of sites is read again
-	if s := d.m.store.Site; s.CustomerID != "north" {
+	if s := d.m.data.Site; s.CustomerID != "north" {
 		t.Errorf("the console went over to the site of %s", s.CustomerID)
 	}
 	// The fleet opens the row that is chosen.
@@ -62,7 +62,7 @@ func TestSitesOfOneID(t *testing.T) {
 		}
 		d.press("enter")
 		d.pass(2)
-		opened[d.m.store.Site.CustomerID] = true
+		opened[d.m.data.Site.CustomerID] = true
 	}
 	if len(opened) != 2 {
 		t.Errorf("the fleet opens the sites of %v", opened)
@@ -85,8 +85,8 @@ func TestPlaceOfOneOfTwoSites(t *testing.T) {
 	} {
 		kept := shelf{"u1": tt.kept}
 		d := start(t, 160, 45, func(o *Options, _ *plant.Service) { o.Places, o.Site = kept, tt.site }, plant.New(), twin(t))
-		if s := d.m.store.Site; s.CustomerID != tt.customer || d.m.hand.AssetID != tt.unit {
-			t.Errorf("%+v and --site %+v: at %s/%s with %q", tt.kept, tt.site, s.CustomerID, s.SiteID, d.m.hand.AssetID)
+		if s := d.m.data.Site; s.CustomerID != tt.customer || d.m.nav.selection.AssetID != tt.unit {
+			t.Errorf("%+v and --site %+v: at %s/%s with %q", tt.kept, tt.site, s.CustomerID, s.SiteID, d.m.nav.selection.AssetID)
 		}
 		d.pass(2 * keepEvery)
 		if got := kept["u1"].SiteRef(); got != (api.SiteRef{CustomerID: tt.customer, SiteID: "Sibaya"}) {

@@ -17,7 +17,7 @@ func onService(t *testing.T, keys ...string) (*world, *client.Client) {
 	t.Helper()
 	c := realService(t)
 	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Client = c })
-	d.m.hand = view.Selection{AssetID: "INV-1"}
+	d.m.nav.selection = view.Selection{AssetID: "INV-1"}
 	d.press(keys...)
 	return d, c
 }

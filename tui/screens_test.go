@@ -50,9 +50,9 @@ func TestPlainScreens(t *testing.T) {
 					}
 				}
 			}
-			w, h := d.m.grid.Size()
+			w, h := d.m.frame.grid.Size()
 			for i := range w * h {
-				if s := d.m.grid.Cell(i%w, i/w).Style; s.FG > themes.Default || s.BG > themes.Default {
+				if s := d.m.frame.grid.Cell(i%w, i/w).Style; s.FG > themes.Default || s.BG > themes.Default {
 					t.Fatalf("%v: cell %d,%d has a colour", keys, i%w, i/w)
 				}
 			}

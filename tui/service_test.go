@@ -31,13 +31,13 @@ func TestAnswersOfAFormerSite(t *testing.T) {
 	asked := d.later
 	d.later, d.hold = nil, false
 	d.press("S", "Havel", "enter")
-	if d.m.store.Site.SiteID != "Havelland" {
-		t.Fatalf("on screen is %s", d.m.store.Site.SiteID)
+	if d.m.data.Site.SiteID != "Havelland" {
+		t.Fatalf("on screen is %s", d.m.data.Site.SiteID)
 	}
 	for _, c := range asked {
 		d.run(c)
 	}
-	if n := len(d.m.store.Site.Assets.Data); n != 3 {
+	if n := len(d.m.data.Site.Assets.Data); n != 3 {
 		t.Errorf("%d units of Havelland's 3 are on screen", n)
 	}
 	d.shows("Havelland", "INV-01")
@@ -209,7 +209,7 @@ func TestLateRefusal(t *testing.T) {
 			d.send(a)
 		}
 	}
-	if d.m.signIn != nil || d.m.o.Client.Credential() != "new" {
+	if d.m.session.signIn != nil || d.m.o.Client.Credential() != "new" {
 		t.Errorf("%d late answers ended the new session: %s", len(answers)-1, d.place())
 	}
 }
@@ -329,7 +329,7 @@ func TestNewCriticalIsTold(t *testing.T) {
 	planned := alarm
 	planned.AlertID, planned.State, planned.Message = "alt_planned", api.AlertSuppressed, "INV-08 is worked on."
 	answer := func() {
-		r, _ := d.m.store.Request(state.QueryAlerts, d.now)
+		r, _ := d.m.data.Request(state.QueryAlerts, d.now)
 		d.send(answerMsg{state.Answer{Request: r, Value: state.AlertList{Alerts: append(d.service.Plants[0].Alerts(d.now), planned, alarm)}}})
 	}
 	answer()

@@ -19,10 +19,54 @@ import (
 	"app.sunloop/tui/view"
 )
 
+// preferences are the settings, keys and layout that count, and how they look.
+type preferences struct {
+	sources settings.Sources
+	bound   map[string][]string // the person's own keys
+	layout  layout.Options
+	writes  []func() error // choices to be stored; the first is under way
+	theme   themes.Theme
+	palette *terminal.Palette
+	light   bool // the terminal said that its background is
+	mouse   bool
+}
+
+func newPreferences(o Options) preferences {
+	p := preferences{sources: maps.Clone(o.Settings), bound: o.Bound, light: o.Light, mouse: o.Mouse}
+	if p.sources == nil {
+		p.sources = settings.Sources{}
+	}
+	p.useTheme(o.Theme, o.Profile)
+	p.applyLayout()
+	return p
+}
+
+// value is the value of a setting.
+func (p *preferences) value(name string) string { return p.sources.Of(name).Value }
+
+// useTheme draws with a theme.
+func (p *preferences) useTheme(t themes.Theme, profile terminal.Profile) {
+	p.theme, p.palette = t, terminal.NewPalette(&t, profile)
+}
+
+// applyLayout reads the sizes at which the arrangement changes, and the split.
+func (p *preferences) applyLayout() {
+	o := layout.Defaults()
+	for name, size := range map[string]*layout.Size{settings.QuadFrom: &o.Quad, settings.StripsFrom: &o.Strips} {
+		if a, b, ok := settings.ParsePair(p.value(name)); ok {
+			*size = layout.Size{Columns: a, Rows: b}
+		}
+	}
+	if a, b, ok := settings.ParsePair(p.value(settings.Split)); ok {
+		o.SidePercent, o.TopPercent = a, b
+	}
+	p.layout = o
+}
+
 // configured is how what can be set stands now.
 func (m *Model) configured() screen.Configured {
 	return screen.Configured{
-		Sources: m.sources, File: m.o.ConfigFile, Theme: m.theme.Name, Themes: m.o.Themes, Presets: m.presetNames(), Bound: m.bound,
+		Sources: m.prefs.sources, File: m.o.ConfigFile, Theme: m.prefs.theme.Name, Themes: m.o.Themes, Presets: m.presetNames(), Bound: m.prefs.bound,
 		Rebind: func(a keymap.Action, keys []string) error {
 			_, _, err := m.rebound(a, keys)
 			return err
@@ -30,19 +74,16 @@ func (m *Model) configured() screen.Configured {
 	}
 }
 
-// setting is the value of a setting.
-func (m *Model) setting(name string) string { return m.sources.Of(name).Value }
-
 // set gives a setting a value, at once, and keeps it; an empty value puts it
 // back to its default.
 func (m *Model) set(s view.Set) tea.Cmd {
 	known, ok := settings.Find(s.Name)
-	switch source := m.sources.Of(s.Name); {
+	switch source := m.prefs.sources.Of(s.Name); {
 	case !ok:
 		return nil
 	case source.Fixed && s.Name == settings.Theme:
 		m.applyTheme(s.Value)
-		m.say("This theme counts until you leave: "+source.From+" sets another.", themes.Dim)
+		m.notify("This theme counts until you leave: "+source.From+" sets another.", themes.Dim)
 		return nil
 	case source.Fixed:
 		return nil
@@ -52,14 +93,14 @@ func (m *Model) set(s view.Set) tea.Cmd {
 		value = known.Default
 	}
 	if err := known.Check(value); err != nil {
-		m.say(err.Error()+".", themes.Warning)
+		m.notify(err.Error()+".", themes.Warning)
 		return nil
 	}
 	source := settings.Source{Value: value, From: settings.FromFile}
 	if s.Value == "" {
 		source.From = ""
 	}
-	m.sources[s.Name] = source
+	m.prefs.sources[s.Name] = source
 	cmd := m.apply(s.Name, value)
 	words := known.Words + " is " + value
 	switch {
@@ -70,7 +111,7 @@ func (m *Model) set(s view.Set) tea.Cmd {
 	case known.Kind == settings.Switch:
 		words = known.Words + " is off"
 	}
-	m.say(strings.ToUpper(words[:1])+words[1:]+".", themes.Dim)
+	m.notify(strings.ToUpper(words[:1])+words[1:]+".", themes.Dim)
 	return tea.Batch(cmd, m.keep(func() error { return m.o.KeepSetting(s.Name, s.Value) }, m.o.KeepSetting != nil))
 }
 
@@ -80,15 +121,15 @@ func (m *Model) keep(write func() error, possible bool) tea.Cmd {
 	if !possible {
 		return nil
 	}
-	m.writes = append(m.writes, write)
-	if len(m.writes) > 1 {
+	m.prefs.writes = append(m.prefs.writes, write)
+	if len(m.prefs.writes) > 1 {
 		return nil
 	}
 	return m.writeFirst()
 }
 
 func (m *Model) writeFirst() tea.Cmd {
-	write := m.writes[0]
+	write := m.prefs.writes[0]
 	return m.run(func(context.Context) tea.Msg { return keptMsg{write()} })
 }
 
@@ -96,10 +137,10 @@ func (m *Model) writeFirst() tea.Cmd {
 func (m *Model) kept(msg keptMsg) tea.Cmd {
 	if msg.err != nil {
 		m.o.Log.Warn("a choice could not be kept", "error", msg.err)
-		m.say("This counts until you leave, but could not be kept: "+msg.err.Error()+".", themes.Warning)
+		m.notify("This counts until you leave, but could not be kept: "+msg.err.Error()+".", themes.Warning)
 	}
-	m.writes = m.writes[1:]
-	if len(m.writes) > 0 {
+	m.prefs.writes = m.prefs.writes[1:]
+	if len(m.prefs.writes) > 0 {
 		return m.writeFirst()
 	}
 	return nil
@@ -109,20 +150,20 @@ func (m *Model) kept(msg keptMsg) tea.Cmd {
 // under way is written once more: nobody waits for it.
 func (m *Model) flush() error {
 	var errs []error
-	if m.remembers() && m.store.Site != nil {
+	if m.remembers() && m.data.Site != nil {
 		here := m.here()
-		m.writes = append(m.writes, func() error { return m.o.Places.Keep(m.owner, here) })
+		m.prefs.writes = append(m.prefs.writes, func() error { return m.o.Places.Keep(m.session.owner, here) })
 	}
-	for _, write := range m.writes {
+	for _, write := range m.prefs.writes {
 		errs = append(errs, write())
 	}
-	m.writes = nil
+	m.prefs.writes = nil
 	return errors.Join(errs...)
 }
 
 // apply makes a value count.
 func (m *Model) apply(name, value string) tea.Cmd {
-	m.dirty = true
+	m.frame.dirty = true
 	on := value == settings.On
 	switch name {
 	case settings.Theme:
@@ -132,23 +173,23 @@ func (m *Model) apply(name, value string) tea.Cmd {
 		if p, given, err := terminal.ParseProfile(value); err == nil && given {
 			m.o.Profile = p
 		}
-		m.useTheme(m.theme)
+		m.useTheme(m.prefs.theme)
 	case settings.Graph, settings.ASCII:
-		m.o.ASCII = m.setting(settings.ASCII) == settings.On
-		m.o.Pen, _ = chart.ParsePen(m.setting(settings.Graph))
+		m.o.ASCII = m.prefs.value(settings.ASCII) == settings.On
+		m.o.Pen, _ = chart.ParsePen(m.prefs.value(settings.Graph))
 		if m.o.ASCII {
 			m.o.Pen = chart.ASCII
 		}
 	case settings.Mouse:
-		if m.mouse != on {
+		if m.prefs.mouse != on {
 			return m.toggleMouse()
 		}
 	case settings.Bell:
 		m.o.Bell = on
 	case settings.Polling:
-		m.store.Planner.Pace = settings.Pace(value)
+		m.data.Planner.Pace = settings.Pace(value)
 	case settings.QuadFrom, settings.StripsFrom, settings.Split:
-		m.applyLayout()
+		m.prefs.applyLayout()
 	case settings.Remember:
 		if !on {
 			return m.forgetPlace()
@@ -162,14 +203,15 @@ func (m *Model) apply(name, value string) tea.Cmd {
 }
 
 func (m *Model) useTheme(t themes.Theme) {
-	m.theme, m.palette, m.dirty = t, terminal.NewPalette(&t, m.o.Profile), true
+	m.prefs.useTheme(t, m.o.Profile)
+	m.frame.dirty = true
 }
 
 // applyTheme draws with a theme by name; auto is what suits the terminal.
 func (m *Model) applyTheme(name string) {
 	if name == "auto" {
 		name = themes.ControlRoom
-		if m.light {
+		if m.prefs.light {
 			name = themes.Daylight
 		}
 	}
@@ -178,24 +220,10 @@ func (m *Model) applyTheme(name string) {
 	}
 }
 
-// applyLayout reads the sizes at which the arrangement changes, and the split.
-func (m *Model) applyLayout() {
-	o := layout.Defaults()
-	for name, size := range map[string]*layout.Size{settings.QuadFrom: &o.Quad, settings.StripsFrom: &o.Strips} {
-		if a, b, ok := settings.ParsePair(m.setting(name)); ok {
-			*size = layout.Size{Columns: a, Rows: b}
-		}
-	}
-	if a, b, ok := settings.ParsePair(m.setting(settings.Split)); ok {
-		o.SidePercent, o.TopPercent = a, b
-	}
-	m.arrange = o
-}
-
 // rebound is the keymap in which an action has other keys; none give it its
 // own back.
 func (m *Model) rebound(a keymap.Action, keys []string) (keymap.Map, map[string][]string, error) {
-	bound := maps.Clone(m.bound)
+	bound := maps.Clone(m.prefs.bound)
 	if bound == nil {
 		bound = map[string][]string{}
 	}
@@ -211,12 +239,12 @@ func (m *Model) rebound(a keymap.Action, keys []string) (keymap.Map, map[string]
 func (m *Model) bind(b view.BindKeys) tea.Cmd {
 	keys, bound, err := m.rebound(b.Action, b.Keys)
 	if err != nil {
-		m.say("Not changed: "+strings.TrimPrefix(err.Error(), "keys: ")+".", themes.Warning)
+		m.notify("Not changed: "+strings.TrimPrefix(err.Error(), "keys: ")+".", themes.Warning)
 		return nil
 	}
-	m.o.Keys, m.bound = keys, bound
+	m.o.Keys, m.prefs.bound = keys, bound
 	e, _ := keys.Entry(b.Action)
-	m.say(e.Binding.Help().Key+" is now for: "+e.Binding.Help().Desc+".", themes.Dim)
+	m.notify(e.Binding.Help().Key+" is now for: "+e.Binding.Help().Desc+".", themes.Dim)
 	return m.keep(func() error { return m.o.KeepKeys(string(b.Action), b.Keys) }, m.o.KeepKeys != nil)
 }
 
@@ -254,11 +282,11 @@ func (m *Model) takeThemes(msg themesMsg) {
 	}
 	m.o.Themes = msg.all
 	if msg.err != nil { // a file that cannot be used is left out; the look stays
-		m.say("A theme file is not used: "+msg.err.Error(), themes.Warning)
+		m.notify("A theme file is not used: "+msg.err.Error(), themes.Warning)
 		return
 	}
-	if t, ok := themes.Find(msg.all, m.theme.Name); ok && t != m.theme {
+	if t, ok := themes.Find(msg.all, m.prefs.theme.Name); ok && t != m.prefs.theme {
 		m.useTheme(t)
-		m.say("The theme "+t.Name+" is shown as its file is now.", themes.Dim)
+		m.notify("The theme "+t.Name+" is shown as its file is now.", themes.Dim)
 	}
 }

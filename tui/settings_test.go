@@ -37,14 +37,14 @@ func TestSettings(t *testing.T) {
 		{"graph symbols", []string{"enter", "block", "enter"}, "graph=block", func(m *Model) bool { return m.context().Pen == chart.Block }},
 		{"ASCII", []string{"enter"}, "ascii=true", func(m *Model) bool { return m.context().ASCII && m.context().Pen == chart.ASCII }},
 		{"ASCII", []string{"enter", "enter"}, "ascii=false", func(m *Model) bool { return !m.context().ASCII && m.context().Pen == chart.Braille }},
-		{"terminal colours", []string{"enter", "none", "enter"}, "color=none", func(m *Model) bool { return m.palette.Profile == themes.NoColor }},
-		{"often", []string{"enter", "slow", "enter"}, "polling=slow", func(m *Model) bool { return m.store.Planner.Pace == 2 }},
-		{"split", []string{"enter", "ctrl+u", "60x40", "enter"}, "split=60x40", func(m *Model) bool { return m.arrange.SidePercent == 60 && m.arrange.TopPercent == 40 }},
-		{"together", []string{"enter", "ctrl+u", "100x30", "enter"}, "quad-from=100x30", func(m *Model) bool { m.draw(); return m.layout.Mode == layout.Quad }},
-		{"theme", []string{"enter", "daylight", "enter"}, "theme=daylight", func(m *Model) bool { return m.theme.Name == themes.Daylight }},
+		{"terminal colours", []string{"enter", "none", "enter"}, "color=none", func(m *Model) bool { return m.prefs.palette.Profile == themes.NoColor }},
+		{"often", []string{"enter", "slow", "enter"}, "polling=slow", func(m *Model) bool { return m.data.Planner.Pace == 2 }},
+		{"split", []string{"enter", "ctrl+u", "60x40", "enter"}, "split=60x40", func(m *Model) bool { return m.prefs.layout.SidePercent == 60 && m.prefs.layout.TopPercent == 40 }},
+		{"together", []string{"enter", "ctrl+u", "100x30", "enter"}, "quad-from=100x30", func(m *Model) bool { m.draw(); return m.frame.layout.Mode == layout.Quad }},
+		{"theme", []string{"enter", "daylight", "enter"}, "theme=daylight", func(m *Model) bool { return m.prefs.theme.Name == themes.Daylight }},
 		{"sound", []string{"enter"}, "bell=false", func(m *Model) bool { return !m.o.Bell }},
-		{"mouse", []string{"enter"}, "mouse=false", func(m *Model) bool { return !m.mouse }},
-		{"rings", []string{"enter", "notice", "enter"}, "bell-from=notice", func(m *Model) bool { return m.setting(settings.BellFrom) == "notice" }},
+		{"mouse", []string{"enter"}, "mouse=false", func(m *Model) bool { return !m.prefs.mouse }},
+		{"rings", []string{"enter", "notice", "enter"}, "bell-from=notice", func(m *Model) bool { return m.prefs.value(settings.BellFrom) == "notice" }},
 	} {
 		t.Run(tt.find, func(t *testing.T) {
 			d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Mouse, o.Bell = true, true })
@@ -58,8 +58,8 @@ func TestSettings(t *testing.T) {
 				t.Errorf("kept %v, want %s; the screen:\n%s", kept, tt.kept, d.text())
 			}
 			d.press("x") // back to the default
-			if name, _, _ := strings.Cut(tt.kept, "="); d.set[name] != "" || d.m.sources.Of(name).From != "" {
-				t.Errorf("after the reset: %q from %q", d.set[name], d.m.sources.Of(name).From)
+			if name, _, _ := strings.Cut(tt.kept, "="); d.set[name] != "" || d.m.prefs.sources.Of(name).From != "" {
+				t.Errorf("after the reset: %q from %q", d.set[name], d.m.prefs.sources.Of(name).From)
 			}
 		})
 	}
@@ -71,8 +71,8 @@ func TestSettingsRefuse(t *testing.T) {
 	d.choose("split")
 	d.press("enter", "ctrl+u", "90x10", "enter")
 	d.shows("each of the two is from 20 to 80")
-	if len(d.set) > 0 || d.m.arrange.SidePercent != 50 {
-		t.Errorf("kept %v, %d %%", d.set, d.m.arrange.SidePercent)
+	if len(d.set) > 0 || d.m.prefs.layout.SidePercent != 50 {
+		t.Errorf("kept %v, %d %%", d.set, d.m.prefs.layout.SidePercent)
 	}
 }
 
@@ -90,8 +90,8 @@ func TestFixedSettings(t *testing.T) {
 	d.shows("Not now: --theme sets it.")
 	d.press("esc", "T", "down", "enter")
 	d.shows("This theme counts until you leave: --theme sets another.")
-	if len(d.set) > 0 || d.m.theme.Name != themes.Daylight {
-		t.Errorf("kept %v, shown %s", d.set, d.m.theme.Name)
+	if len(d.set) > 0 || d.m.prefs.theme.Name != themes.Daylight {
+		t.Errorf("kept %v, shown %s", d.set, d.m.prefs.theme.Name)
 	}
 }
 
@@ -143,18 +143,18 @@ func TestRebindByPressing(t *testing.T) {
 	d.shows("f is now for")
 	d.press("esc", "esc")
 	d.press("f")
-	if !d.m.zoom {
+	if !d.m.nav.zoom {
 		t.Error("f does not zoom")
 	}
 	d.press("z")
-	if !d.m.zoom {
+	if !d.m.nav.zoom {
 		t.Error("z still zooms")
 	}
 	d.choose("give the pane")
 	d.press("enter", "g", "z", "tab", "enter") // beside f
 	d.choose("give the pane")
 	d.press("x", "esc", "esc", "z")
-	if d.m.zoom {
+	if d.m.nav.zoom {
 		t.Error("z does not zoom again")
 	}
 	if got := strings.Join(kept, " "); got != "zoom[f] zoom[f g z] zoom[]" {
@@ -174,7 +174,7 @@ func TestPresets(t *testing.T) {
 		o.KeepPreset = func(name, value string) error { kept[name] = value; return nil }
 	})
 	d.press("P", "diagnose")
-	if d.m.focus != layout.Orient { // shown while one chooses
+	if d.m.nav.focus != layout.Orient { // shown while one chooses
 		t.Errorf("it shows %s", d.m.arranged())
 	}
 	d.press("esc")
@@ -327,9 +327,9 @@ func TestBell(t *testing.T) {
 			place := d.place()
 			d.line.heard.Reset()
 			add := func(id, severity string) {
-				list := d.m.store.Site.Alerts.Data
+				list := d.m.data.Site.Alerts.Data
 				list.Alerts = append(list.Alerts, api.Alert{AlertID: id, AssetID: "INV-09", State: api.AlertUnacknowledged, AlertSeverity: severity, Message: "INV-09 stands still."})
-				d.m.store.Site.Alerts.Good(list, d.now)
+				d.m.data.Site.Alerts.Good(list, d.now)
 				d.m.announce(d.now)
 			}
 			add("a", api.AlertMajor)
@@ -366,7 +366,7 @@ func TestSpaceHasAName(t *testing.T) {
 		o.Keys, _ = keymap.Default().Rebind(map[string][]string{"zoom": {"space"}})
 	})
 	d.send(tea.KeyMsg{Type: tea.KeySpace, Runes: []rune{' '}})
-	if !d.m.zoom {
+	if !d.m.nav.zoom {
 		t.Error("the space does nothing")
 	}
 }

@@ -64,18 +64,18 @@ func drawSpans(r terminal.Region, x int, spans []span, m *Model) int {
 		if x >= w-1 {
 			break
 		}
-		x = r.PutIn(x, 0, w-1-x, view.Words(s.text, m.o.ASCII), m.palette.Style(s.role), m.o.ASCII)
+		x = r.PutIn(x, 0, w-1-x, view.Words(s.text, m.o.ASCII), m.prefs.palette.Style(s.role), m.o.ASCII)
 	}
 	return x
 }
 
 // drawStatus draws where, when, how the link is, alarms and who.
 func (m *Model) drawStatus(r terminal.Region, v view.Context) {
-	r.Clear(m.palette.Style(themes.Bar))
+	r.Clear(m.prefs.palette.Style(themes.Bar))
 	w, _ := r.Size()
 	right := append(m.bellParts(v.Now), m.alarmParts(v)...)
-	if m.user != nil {
-		right = append(right, part{[]span{{"  " + terminal.Truncate(m.user.Username, 20, m.o.ASCII), themes.Text}}, 2}, part{[]span{{" " + m.user.RoleName, themes.Dim}}, 5})
+	if m.session.user != nil {
+		right = append(right, part{[]span{{"  " + terminal.Truncate(m.session.user.Username, 20, m.o.ASCII), themes.Text}}, 2}, part{[]span{{" " + m.session.user.RoleName, themes.Dim}}, 5})
 	}
 	name := "no site"
 	if v.Site != nil {
@@ -85,7 +85,7 @@ func (m *Model) drawStatus(r terminal.Region, v view.Context) {
 	if !m.o.ASCII {
 		site = append(site, span{" ▾", themes.Dim})
 	}
-	m.siteEnd = 1 + width(site)
+	m.frame.siteEnd = 1 + width(site)
 	left := []part{
 		{site, 0}, {[]span{{"  " + v.SiteNow.Format("Mon 02 Jan") + " ", themes.Text}}, 2}, {[]span{{" " + v.SiteNow.Format("15:04"), themes.Text}}, 1},
 		{[]span{{" UTC" + offset(v.SiteNow), themes.Dim}}, 4}, {[]span{{"  " + m.o.Source, themes.Dim}}, 3},
@@ -115,7 +115,7 @@ const dataLate = 30 * time.Minute
 
 // linkParts say how the line to the service is, when there is something to say.
 func (m *Model) linkParts(v view.Context) []part {
-	link := &m.store.Link
+	link := &m.data.Link
 	switch {
 	case link.Down:
 		return []part{{[]span{{"  no answer for " + state.Age(v.Now.Sub(link.Since)), themes.Warning}}, 0}}
@@ -172,7 +172,7 @@ func (m *Model) alarmParts(v view.Context) []part {
 // drawVitals draws power, energy, performance ratio and availability, each
 // against its expectation.
 func (m *Model) drawVitals(r terminal.Region, v view.Context) {
-	r.Clear(m.palette.Style(themes.Bar))
+	r.Clear(m.prefs.palette.Style(themes.Bar))
 	if v.Site == nil {
 		return
 	}

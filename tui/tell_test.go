@@ -181,9 +181,9 @@ func TestSubscriptionsByKeys(t *testing.T) {
 func TestForeignCustomer(t *testing.T) {
 	c := realService(t)
 	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Client = c })
-	d.m.hand = view.Selection{AssetID: "INV-1"}
+	d.m.nav.selection = view.Selection{AssetID: "INV-1"}
 	d.press("3")
-	d.m.store.Site.CustomerID = "somebody else" // as if the site had changed hands
+	d.m.data.Site.CustomerID = "somebody else" // as if the site had changed hands
 	d.press("R", "filters", "enter")
 	d.shows("Access denied", "filters")
 	if n := len(schedules(t, c)); n != 0 {

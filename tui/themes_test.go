@@ -17,11 +17,11 @@ func TestChangedThemeIsShown(t *testing.T) {
 	d := start(t, 120, 36, func(o *Options, _ *plant.Service) {
 		o.ReloadThemes = func() ([]themes.Theme, bool, error) { return answer.all, answer.changed, answer.err }
 	})
-	before := d.m.palette.Color(themes.Background)
+	before := d.m.prefs.palette.Color(themes.Background)
 	for range themesEvery {
 		d.send(clockMsg{d.m.tick})
 	}
-	after := d.m.palette.Color(themes.Background)
+	after := d.m.prefs.palette.Color(themes.Background)
 	if after == before || len(d.m.o.Themes) != 1 {
 		t.Errorf("the screen kept its colours: %v, then %v", before, after)
 	}
@@ -29,7 +29,7 @@ func TestChangedThemeIsShown(t *testing.T) {
 	for range themesEvery {
 		d.send(clockMsg{d.m.tick})
 	}
-	if !strings.Contains(d.m.notice.text, "mine.toml: text is missing") || d.m.palette.Color(themes.Background) != after {
-		t.Errorf("a broken file: notice %q", d.m.notice.text)
+	if !strings.Contains(d.m.notes.notice.text, "mine.toml: text is missing") || d.m.prefs.palette.Color(themes.Background) != after {
+		t.Errorf("a broken file: notice %q", d.m.notes.notice.text)
 	}
 }

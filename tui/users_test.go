@@ -106,7 +106,7 @@ func TestUsersAreForAdministrators(t *testing.T) {
 	o := startOffice(t, 120, 36, api.RoleOperator, "acme")
 	o.press("g", "r")
 	o.shows("your role does not manage users and API keys")
-	o.m.user = nil
+	o.m.session.user = nil
 	o.press("g", "r")
 	o.shows("Access denied.", "Next try")
 }

@@ -178,7 +178,7 @@ func liveWorld(t testing.TB) *world {
 	p.Units = 24
 	d := start(t, 200, 60, nil, p)
 	// The whole day is there: 288 samples of each unit.
-	r, ok := d.m.store.Request(state.QueryDay, d.now)
+	r, ok := d.m.data.Request(state.QueryDay, d.now)
 	if !ok {
 		t.Fatal("no day")
 	}
@@ -197,11 +197,11 @@ func (d *world) sample(i int) {
 		rs[0].Power += float64(i%50) / 10
 	}
 	d.now = d.now.Add(time.Millisecond)
-	d.m.store.Site.Day.Good(d.m.store.Site.Day.Data.With(records), d.now)
-	s := d.m.store.Site.Summary.Data
+	d.m.data.Site.Day.Good(d.m.data.Site.Day.Data.With(records), d.now)
+	s := d.m.data.Site.Summary.Data
 	s.TotalPowerKW += float64(i%50) / 10
-	d.m.store.Site.Summary.Good(s, d.now)
-	d.m.dirty = true
+	d.m.data.Site.Summary.Good(s, d.now)
+	d.m.frame.dirty = true
 }
 
 // BenchmarkView200x60 draws a whole screen with live charts: sample after a new
@@ -213,7 +213,7 @@ func BenchmarkView200x60(b *testing.B) {
 		before func(d *world, i int)
 	}{
 		{"sample", func(d *world, i int) { d.sample(i) }},
-		{"tick", func(d *world, _ int) { d.m.dirty = true }},
+		{"tick", func(d *world, _ int) { d.m.frame.dirty = true }},
 		{"still", func(*world, int) {}},
 	} {
 		b.Run(bb.name, func(b *testing.B) {

@@ -87,7 +87,7 @@ func TestFromFindingToOrder(t *testing.T) {
 		t.Fatalf("%d orders\n%s", len(all), d.text())
 	}
 	o := all[0]
-	finding := d.m.store.Site.Findings.Data[0]
+	finding := d.m.data.Site.Findings.Data[0]
 	if o.AssetID != "INV-2" || o.AssignedTechnician != "anna" || o.Status != api.OrderPending || o.SummaryID != finding.SummaryID || o.FaultFamily != finding.FaultFamily {
 		t.Errorf("the order is %+v, the finding %+v", o, finding)
 	}
@@ -103,7 +103,7 @@ func TestFromFindingToOrder(t *testing.T) {
 
 	d.press("1", "o") // the finding has its order
 	d.shows("has a work order already")
-	if d.m.focus.String() != "Act" || len(orders(t, c)) != 1 {
+	if d.m.nav.focus.String() != "Act" || len(orders(t, c)) != 1 {
 		t.Errorf("a second order was made: %s", d.place())
 	}
 
@@ -222,7 +222,7 @@ func schedules(t *testing.T, c *client.Client) []api.Schedule {
 func TestNextStep(t *testing.T) {
 	c := realService(t)
 	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Client = c })
-	d.m.hand = view.Selection{AssetID: "INV-2"} // a unit, without its finding
+	d.m.nav.selection = view.Selection{AssetID: "INV-2"} // a unit, without its finding
 	d.shows("n plan")
 	keys := 0
 	press := func(k ...string) {
@@ -282,7 +282,7 @@ func TestNextStep(t *testing.T) {
 func TestNextStepDetects(t *testing.T) {
 	c := realService(t)
 	d := start(t, 120, 36, func(o *Options, _ *plant.Service) { o.Client = c })
-	d.m.hand = view.Selection{AssetID: "INV-1"}
+	d.m.nav.selection = view.Selection{AssetID: "INV-1"}
 	d.shows("n detect")
 	d.press("n")
 	d.shows("INV-1: detection found nothing abnormal.")

@@ -120,7 +120,7 @@ func (d *world) run(cmd tea.Cmd) {
 // send gives the console a message and lets it draw.
 func (d *world) send(msg tea.Msg) {
 	_, cmd := d.m.Update(msg)
-	d.m.store.Link.Latency = 0 // how busy this machine is belongs to no picture
+	d.m.data.Link.Latency = 0 // how busy this machine is belongs to no picture
 	if !d.blind {
 		d.view()
 	}
@@ -145,8 +145,8 @@ func (d *world) pass(seconds int) {
 
 // press sends keys by name; other words are typed letter by letter.
 func (d *world) press(keys ...string) {
-	if !d.m.grace.opened.IsZero() {
-		d.now = d.now.Add(graceQuiet) // to look at what opened unasked
+	if !d.m.dialogs.guard.opened.IsZero() {
+		d.now = d.now.Add(guardQuiet) // to look at what opened unasked
 	}
 	for _, k := range keys {
 		if msg := keyMessage(k); msg.Type != tea.KeyRunes || len([]rune(k)) == 1 {
@@ -161,9 +161,9 @@ func (d *world) press(keys ...string) {
 
 // text is the screen.
 func (d *world) text() string {
-	d.m.dirty = true
+	d.m.frame.dirty = true
 	d.view()
-	return picture.Text(d.m.grid)
+	return picture.Text(d.m.frame.grid)
 }
 
 // shows fails unless the screen holds all the words.
@@ -190,26 +190,26 @@ func (d *world) hides(words ...string) {
 
 // place is where the console stands, for tables.
 func (d *world) place() string {
-	words := []string{d.m.focus.String()}
-	if d.m.zoom {
+	words := []string{d.m.nav.focus.String()}
+	if d.m.nav.zoom {
 		words = append(words, "zoomed")
 	}
-	if d.m.hand.AssetID != "" {
-		words = append(words, d.m.hand.AssetID)
+	if d.m.nav.selection.AssetID != "" {
+		words = append(words, d.m.nav.selection.AssetID)
 	}
-	if d.m.hand.FindingID != "" {
-		words = append(words, d.m.hand.FindingID)
+	if d.m.nav.selection.FindingID != "" {
+		words = append(words, d.m.nav.selection.FindingID)
 	}
-	if d.m.filter != nil {
+	if d.m.nav.filter != nil {
 		words = append(words, "filtering")
 	}
-	for _, s := range d.m.screens {
+	for _, s := range d.m.nav.screens {
 		words = append(words, "["+s.Title()+"]")
 	}
-	for _, dialog := range d.m.dialogs {
+	for _, dialog := range d.m.dialogs.stack {
 		words = append(words, "["+dialog.Title()+"]")
 	}
-	if d.m.signIn != nil {
+	if d.m.session.signIn != nil {
 		words = append(words, "[sign-in]")
 	}
 	if d.quit {

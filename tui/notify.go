@@ -10,6 +10,7 @@ import (
 	"app.sunloop/themes"
 	"app.sunloop/tui/settings"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
 )
 
 // The bell's bounds: a flood rings once, and a silence ends by itself.
@@ -17,6 +18,23 @@ const (
 	ringEvery  = 30 * time.Second
 	silenceFor = time.Hour
 )
+
+// notes are what the console tells by itself: notices and new alarms.
+type notes struct {
+	notice    notice
+	bell      bell
+	announced map[string]bool // findings that have been announced
+}
+
+func newNotes() notes { return notes{announced: map[string]bool{}} }
+
+// notice is a line in the breadcrumb that is shown for a while.
+type notice struct {
+	text  string
+	role  themes.Role
+	until time.Time
+	guide bool // goes with the first key
+}
 
 // bell tells new alarms by sound and on the desktop.
 type bell struct {
@@ -65,28 +83,28 @@ func (m *Model) tellNew(all []news, now time.Time) {
 		return slices.Index(api.AlertSeverities(), a.severity) - slices.Index(api.AlertSeverities(), b.severity)
 	})
 	if first := all[0]; priorityOf(first.severity) == criticalPriority {
-		m.say("New "+first.severity+": "+newsWords(all), themes.Critical)
+		m.notify("New "+first.severity+": "+newsWords(all), themes.Critical)
 	}
-	m.bell.waiting = append(m.bell.waiting, all...)
+	m.notes.bell.waiting = append(m.notes.bell.waiting, all...)
 	m.ring(now)
 }
 
 // ring sounds and notes what waits, once the last time is long enough ago.
 func (m *Model) ring(now time.Time) {
-	if len(m.bell.waiting) == 0 || now.Sub(m.bell.rang) < ringEvery {
+	if len(m.notes.bell.waiting) == 0 || now.Sub(m.notes.bell.rang) < ringEvery {
 		return
 	}
-	all := m.bell.waiting
-	m.bell.waiting = nil
-	if !m.o.Bell || now.Before(m.bell.silent) {
+	all := m.notes.bell.waiting
+	m.notes.bell.waiting = nil
+	if !m.o.Bell || now.Before(m.notes.bell.silent) {
 		return
 	}
-	sound := slices.ContainsFunc(all, func(n news) bool { return reaches(n.severity, m.setting(settings.BellFrom)) })
-	noted := slices.DeleteFunc(all, func(n news) bool { return !reaches(n.severity, m.setting(settings.NotifyFrom)) })
+	sound := slices.ContainsFunc(all, func(n news) bool { return reaches(n.severity, m.prefs.value(settings.BellFrom)) })
+	noted := slices.DeleteFunc(all, func(n news) bool { return !reaches(n.severity, m.prefs.value(settings.NotifyFrom)) })
 	if !sound && len(noted) == 0 {
 		return
 	}
-	m.bell.rang = now
+	m.notes.bell.rang = now
 	if err := m.out.Notify(newsWords(noted), sound, len(noted) > 0); err != nil {
 		m.o.Log.Warn("ring the bell", "error", err)
 	}
@@ -108,20 +126,50 @@ func (m *Model) silence() {
 	now := m.o.Now()
 	switch {
 	case !m.o.Bell:
-		m.say("Sound and desktop notes are off in the settings (g s).", themes.Dim)
-	case now.Before(m.bell.silent):
-		m.bell.silent = time.Time{}
-		m.say("New alarms ring again.", themes.Dim)
+		m.notify("Sound and desktop notes are off in the settings (g s).", themes.Dim)
+	case now.Before(m.notes.bell.silent):
+		m.notes.bell.silent = time.Time{}
+		m.notify("New alarms ring again.", themes.Dim)
 	default:
-		m.bell.silent = now.Add(silenceFor)
-		m.say("The bell is silent until "+m.siteNow().Add(silenceFor).Format("15:04")+"; alarms still show.", themes.Dim)
+		m.notes.bell.silent = now.Add(silenceFor)
+		m.notify("The bell is silent until "+m.siteNow().Add(silenceFor).Format("15:04")+"; alarms still show.", themes.Dim)
 	}
 }
 
 // bellParts say that the bell is silent.
 func (m *Model) bellParts(now time.Time) []part {
-	if !m.o.Bell || !now.Before(m.bell.silent) {
+	if !m.o.Bell || !now.Before(m.notes.bell.silent) {
 		return nil
 	}
-	return []part{{[]span{{"  bell silent " + state.Age(m.bell.silent.Sub(now)), themes.Dim}}, 3}}
+	return []part{{[]span{{"  bell silent " + state.Age(m.notes.bell.silent.Sub(now)), themes.Dim}}, 3}}
+}
+
+// announce tells alarms that are new since the site was opened, and those that
+// fired again. What is shelved or suppressed is none.
+func (m *Model) announce(now time.Time) {
+	first := len(m.notes.announced) == 0
+	var all []news
+	for _, a := range m.data.Site.Alerts.Data.Alerts {
+		fired := fmt.Sprint(a.AlertID, " ", a.Occurrences)
+		if a.State != api.AlertUnacknowledged || m.notes.announced[fired] {
+			continue
+		}
+		m.notes.announced[fired] = true
+		if first {
+			continue
+		}
+		text := a.Message
+		if !strings.Contains(text, a.AssetID) {
+			text = a.AssetID + ": " + text
+		}
+		all = append(all, news{a.AlertSeverity, text})
+	}
+	m.notes.announced[""] = true // the first answer has been seen
+	m.tellNew(all, now)
+}
+
+// notify puts a notice in the breadcrumb.
+func (m *Model) notify(text string, role themes.Role) {
+	m.notes.notice = notice{text: terminal.Printable(text), role: role, until: m.o.Now().Add(noticeFor)}
+	m.frame.dirty = true
 }

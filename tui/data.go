@@ -41,14 +41,25 @@ func (m *Model) runFor(limit time.Duration, work func(ctx context.Context) tea.M
 	}
 }
 
+// data is what the service answered, and what is under way to it.
+type data struct {
+	state.Store
+	memo    view.Memo
+	wanted  api.SiteRef       // site of a file that was sent, to be opened once it is there
+	watched map[string]bool   // uploads of this console whose end is told
+	paths   map[string]string // of files that were sent, by name
+}
+
+func newData() data { return data{watched: map[string]bool{}, paths: map[string]string{}} }
+
 // needs are what the screen wants now.
 func (m *Model) needs() []state.Need {
 	var needs []state.Need
-	further := m.screen()
+	further := m.nav.screen()
 	if further != nil {
 		needs = further.Queries(m.context())
 	}
-	if m.store.Site == nil { // the first site may appear at any moment
+	if m.data.Site == nil { // the first site may appear at any moment
 		return append(needs, state.Need{Query: state.QuerySites, Period: 2 * time.Second, Focused: true})
 	}
 	needs = append(needs, state.Need{Query: state.QuerySites, Period: time.Minute})
@@ -56,47 +67,22 @@ func (m *Model) needs() []state.Need {
 		state.Need{Query: state.QuerySummary, Period: 5 * time.Second, Focused: true}, // vital signs are always seen
 		state.Need{Query: state.QueryAssets, Period: 5 * time.Minute, Focused: true},
 	)
-	if !m.store.Site.PastDate.IsZero() {
+	if !m.data.Site.PastDate.IsZero() {
 		needs = append(needs, state.Need{Query: state.QueryPast, Period: 10 * time.Minute, Focused: true})
 	}
-	for i, p := range m.panes {
+	for i, p := range m.nav.panes {
 		for _, n := range p.Queries(m.context()) {
-			n.Focused = layout.Pane(i) == m.focus && len(m.dialogs) == 0 && further == nil
+			n.Focused = layout.Pane(i) == m.nav.focus && len(m.dialogs.stack) == 0 && further == nil
 			// Behind a further screen the alarms are watched on.
-			n.Hidden = m.layout.Mode == layout.TooSmall || further != nil && n.Query != state.QueryFindings && n.Query != state.QueryAlerts
+			n.Hidden = m.frame.layout.Mode == layout.TooSmall || further != nil && n.Query != state.QueryFindings && n.Query != state.QueryAlerts
 			needs = append(needs, n)
 		}
 	}
 	// Work under way is watched closely.
-	if m.openFiles() > 0 {
+	if m.data.openFiles() > 0 {
 		needs = append(needs, state.Need{Query: state.QueryUploads, Period: 2 * time.Second, Focused: true})
 	}
 	return strongest(needs)
-}
-
-// screen is the screen that is seen, maybe behind a dialog; nil while the panes
-// are.
-func (m *Model) screen() view.View {
-	if n := len(m.screens); n > 0 {
-		return m.screens[n-1]
-	}
-	return nil
-}
-
-// top is the screen that is seen, else the focused pane.
-func (m *Model) top() view.View {
-	if s := m.screen(); s != nil {
-		return s
-	}
-	return m.panes[m.focus]
-}
-
-// list is the list that has the keys, nil without one.
-func (m *Model) list() view.List {
-	if m.screen() == nil && m.store.Site == nil {
-		return nil
-	}
-	return m.top().Lists().Active
 }
 
 // strongest keeps, of several wishes for one query, the most frequent.
@@ -117,19 +103,19 @@ func strongest(needs []state.Need) []state.Need {
 
 // poll sends what is due.
 func (m *Model) poll() tea.Cmd {
-	if m.signIn != nil || m.o.Client.Credential() == "" {
+	if m.session.signIn != nil || m.o.Client.Credential() == "" {
 		return nil
 	}
 	now := m.o.Now()
 	needs := m.needs()
 	for _, n := range needs {
-		m.store.Want(n.Query, n.Of)
+		m.data.Want(n.Query, n.Of)
 	}
 	var cmds []tea.Cmd
-	for _, q := range m.store.Planner.Due(now, needs) {
-		r, ok := m.store.Request(q, now)
+	for _, q := range m.data.Planner.Due(now, needs) {
+		r, ok := m.data.Request(q, now)
 		if !ok {
-			m.store.Planner.Succeeded(q)
+			m.data.Planner.Succeeded(q)
 			continue
 		}
 		cmds = append(cmds, m.run(func(ctx context.Context) (msg tea.Msg) {
@@ -147,24 +133,24 @@ func (m *Model) poll() tea.Cmd {
 
 // answer takes an answer of the service in.
 func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
-	wasDown, open := m.store.Link.Down, m.openFiles()
-	changed, signedOut := m.store.Apply(a, now)
+	wasDown, open := m.data.Link.Down, m.data.openFiles()
+	changed, signedOut := m.data.Apply(a, now)
 	if !changed {
 		return nil
 	}
-	m.dirty = true
+	m.frame.dirty = true
 	switch {
 	case signedOut != nil:
 		m.o.Client.SetCredential("")
-		m.store.Renew()
+		m.data.Renew()
 		m.askSignIn(state.Sentence(signedOut))
-		m.grace.begin(now)
+		m.dialogs.guard.begin(now)
 		return nil
-	case m.store.Link.Down && !wasDown:
+	case m.data.Link.Down && !wasDown:
 		m.o.Log.Warn("the service does not answer", "source", m.o.Source, "error", a.Err)
-	case wasDown && !m.store.Link.Down:
+	case wasDown && !m.data.Link.Down:
 		m.o.Log.Info("the service answers again", "source", m.o.Source)
-		m.say("The service answers again.", themes.Accent)
+		m.notify("The service answers again.", themes.Accent)
 	case a.Err != nil:
 		m.o.Log.Warn("a request failed", "query", a.Request.Query, "error", a.Err)
 	}
@@ -179,8 +165,8 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 		m.announce(now)
 	case a.Request.Query == state.QueryUploads:
 		m.tellUploads()
-		if m.openFiles() < open { // what the file brought is there to be asked for
-			m.store.Planner.Forget(state.QueryFindings, state.QueryForecast, state.QueryActivities, state.QueryModels, state.QueryAssets, state.QueryDay)
+		if m.data.openFiles() < open { // what the file brought is there to be asked for
+			m.data.Planner.Forget(state.QueryFindings, state.QueryForecast, state.QueryActivities, state.QueryModels, state.QueryAssets, state.QueryDay)
 			return m.poll()
 		}
 	}
@@ -188,10 +174,10 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 }
 
 // openFiles is how many files of the site are still on their way.
-func (m *Model) openFiles() int {
+func (d *data) openFiles() int {
 	n := 0
-	if m.store.Site != nil {
-		for _, u := range m.store.Site.Uploads.Data {
+	if d.Site != nil {
+		for _, u := range d.Site.Uploads.Data {
 			if !u.Ended() {
 				n++
 			}
@@ -203,18 +189,18 @@ func (m *Model) openFiles() int {
 // chooseFirstSite opens a site when none is open: the one asked for, else the
 // first.
 func (m *Model) chooseFirstSite() tea.Cmd {
-	sites := m.store.Sites.Data
-	if i := slices.IndexFunc(sites, func(s api.Site) bool { return s.Ref() == m.wanted }); i >= 0 {
-		m.wanted = api.SiteRef{}
-		if m.store.Site == nil || m.store.Site.Ref() != sites[i].Ref() {
+	sites := m.data.Sites.Data
+	if i := slices.IndexFunc(sites, func(s api.Site) bool { return s.Ref() == m.data.wanted }); i >= 0 {
+		m.data.wanted = api.SiteRef{}
+		if m.data.Site == nil || m.data.Site.Ref() != sites[i].Ref() {
 			m.openSite(sites[i])
 			return m.poll()
 		}
 	}
-	if m.store.Site != nil {
+	if m.data.Site != nil {
 		for _, s := range sites { // its particulars may have changed
-			if s.Ref() == m.store.Site.Ref() && s.Timezone == m.store.Site.Timezone {
-				m.store.Site.Site = s
+			if s.Ref() == m.data.Site.Ref() && s.Timezone == m.data.Site.Timezone {
+				m.data.Site.Site = s
 			}
 		}
 		return nil
@@ -222,13 +208,13 @@ func (m *Model) chooseFirstSite() tea.Cmd {
 	if len(sites) == 0 {
 		return nil
 	}
-	wanted := cmp.Or(m.o.Site, m.place.SiteRef())
+	wanted := cmp.Or(m.o.Site, m.places.start.SiteRef())
 	i := slices.IndexFunc(sites, func(s api.Site) bool {
 		return s.SiteID == wanted.SiteID && (wanted.CustomerID == "" || s.CustomerID == wanted.CustomerID)
 	})
 	if i < 0 {
 		if m.o.Site != (api.SiteRef{}) {
-			m.say(fmt.Sprintf("There is no site %q in reach; this is %s.", strings.TrimPrefix(m.o.Site.CustomerID+"/"+m.o.Site.SiteID, "/"), m.siteLabel(sites[0])), themes.Warning)
+			m.notify(fmt.Sprintf("There is no site %q in reach; this is %s.", strings.TrimPrefix(m.o.Site.CustomerID+"/"+m.o.Site.SiteID, "/"), m.data.siteLabel(sites[0])), themes.Warning)
 		}
 		i = 0
 	}
@@ -239,7 +225,7 @@ func (m *Model) chooseFirstSite() tea.Cmd {
 
 // openSiteNamed shows a site, if it is in reach.
 func (m *Model) openSiteNamed(site api.SiteRef) {
-	for _, s := range m.store.Sites.Data {
+	for _, s := range m.data.Sites.Data {
 		if s.Ref() == site {
 			m.openSite(s)
 			return
@@ -248,46 +234,22 @@ func (m *Model) openSiteNamed(site api.SiteRef) {
 }
 
 // siteRecord is the record of the site on screen, zero without one.
-func (m *Model) siteRecord() api.Site {
-	if m.store.Site == nil {
+func (d *data) siteRecord() api.Site {
+	if d.Site == nil {
 		return api.Site{}
 	}
-	return m.store.Site.Site
+	return d.Site.Site
 }
 
 // siteLabel names a site on screen: by its id, or with its customer where
 // another site in reach has the same id.
-func (m *Model) siteLabel(s api.Site) string { return state.SiteLabel(m.store.Sites.Data, s.Ref()) }
+func (d *data) siteLabel(s api.Site) string { return state.SiteLabel(d.Sites.Data, s.Ref()) }
 
 // openSite puts a site on screen.
 func (m *Model) openSite(s api.Site) {
-	m.store.Open(s)
-	m.hand, m.trail = view.Selection{}, nil
+	m.data.Open(s)
+	m.nav.selection, m.nav.trail = view.Selection{}, nil
 	m.takeUpHand(s)
-	m.alarmed = map[string]bool{}
-	m.dirty = true
-}
-
-// announce tells alarms that are new since the site was opened, and those that
-// fired again. What is shelved or suppressed is none.
-func (m *Model) announce(now time.Time) {
-	first := len(m.alarmed) == 0
-	var all []news
-	for _, a := range m.store.Site.Alerts.Data.Alerts {
-		fired := fmt.Sprint(a.AlertID, " ", a.Occurrences)
-		if a.State != api.AlertUnacknowledged || m.alarmed[fired] {
-			continue
-		}
-		m.alarmed[fired] = true
-		if first {
-			continue
-		}
-		text := a.Message
-		if !strings.Contains(text, a.AssetID) {
-			text = a.AssetID + ": " + text
-		}
-		all = append(all, news{a.AlertSeverity, text})
-	}
-	m.alarmed[""] = true // the first answer has been seen
-	m.tellNew(all, now)
+	m.notes.announced = map[string]bool{}
+	m.frame.dirty = true
 }

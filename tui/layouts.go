@@ -116,32 +116,32 @@ func (m *Model) usePreset(name string) {
 }
 
 func (m *Model) put(a arrangement) {
-	m.focus, m.zoom, m.trail, m.screens = a.focus, a.zoom, nil, nil
-	m.arrange.SidePercent, m.arrange.TopPercent = a.side, a.down
-	m.dirty = true
+	m.nav.focus, m.nav.zoom, m.nav.trail, m.nav.screens = a.focus, a.zoom, nil, nil
+	m.prefs.layout.SidePercent, m.prefs.layout.TopPercent = a.side, a.down
+	m.frame.dirty = true
 }
 
 // arranged is how the panes stand now.
 func (m *Model) arranged() arrangement {
-	return arrangement{m.focus, m.zoom, m.arrange.SidePercent, m.arrange.TopPercent}
+	return arrangement{m.nav.focus, m.nav.zoom, m.prefs.layout.SidePercent, m.prefs.layout.TopPercent}
 }
 
 // startPreset is where a person begins whose place is not remembered.
 func (m *Model) startPreset() {
-	name := m.setting(settings.Preset)
+	name := m.prefs.value(settings.Preset)
 	if name == presetAuto {
 		name = "balanced"
-		if m.user != nil && rolePresets[m.user.RoleID] != "" {
-			name = rolePresets[m.user.RoleID]
+		if m.session.user != nil && rolePresets[m.session.user.RoleID] != "" {
+			name = rolePresets[m.session.user.RoleID]
 		}
 	}
 	a, ok := m.preset(name)
 	if !ok {
-		m.say(fmt.Sprintf("There is no arrangement %q; the panes stand as ever.", name), themes.Warning)
+		m.notify(fmt.Sprintf("There is no arrangement %q; the panes stand as ever.", name), themes.Warning)
 		return
 	}
-	if m.setting(settings.Preset) == presetAuto { // the split is a setting of its own
-		a.side, a.down = m.arrange.SidePercent, m.arrange.TopPercent
+	if m.prefs.value(settings.Preset) == presetAuto { // the split is a setting of its own
+		a.side, a.down = m.prefs.layout.SidePercent, m.prefs.layout.TopPercent
 	}
 	m.put(a)
 }
@@ -172,13 +172,13 @@ func (m *Model) saveLayout(k view.SaveLayout) tea.Cmd {
 	m.o.Presets = maps.Clone(m.o.Presets)
 	if k.Value == "" {
 		delete(m.o.Presets, k.Name)
-		m.say(k.Name+" is forgotten.", themes.Dim)
+		m.notify(k.Name+" is forgotten.", themes.Dim)
 	} else {
 		if m.o.Presets == nil {
 			m.o.Presets = map[string]string{}
 		}
 		m.o.Presets[k.Name] = k.Value
-		m.say("Kept as "+k.Name+"; P has it.", themes.Dim)
+		m.notify("Kept as "+k.Name+"; P has it.", themes.Dim)
 	}
 	return m.keep(func() error { return m.o.KeepPreset(k.Name, k.Value) }, m.o.KeepPreset != nil)
 }

@@ -72,34 +72,42 @@ func (p Place) Bounded() Place {
 	return p
 }
 
+// places is what is restored when the person comes back.
+type places struct {
+	start  Place                  // to return to
+	stored Place                  // written down last
+	lists  map[string]view.Memory // by view and list
+	recent []string               // choices of the palette, newest first
+}
+
 // remembers says whether places are kept.
 func (m *Model) remembers() bool {
-	return m.o.Places != nil && m.owner != "" && m.setting(settings.Remember) == settings.On
+	return m.o.Places != nil && m.session.owner != "" && m.prefs.value(settings.Remember) == settings.On
 }
 
 // returnToPlace puts the person where they left off, or where their role
 // begins.
 func (m *Model) returnToPlace() {
 	m.startPreset()
-	m.place, m.memories = Place{}, map[string]view.Memory{}
+	m.places.start, m.places.lists = Place{}, map[string]view.Memory{}
 	if !m.remembers() {
 		return
 	}
-	m.place = m.o.Places.Place(m.owner).Bounded()
-	m.keptPlace = m.place
-	maps.Copy(m.memories, m.place.Lists)
-	m.recent = m.place.Recent
-	if a, err := parseArrangement(m.place.Panes); err == nil && m.place.Panes != "" && m.setting(settings.Preset) == presetAuto {
+	m.places.start = m.o.Places.Place(m.session.owner).Bounded()
+	m.places.stored = m.places.start
+	maps.Copy(m.places.lists, m.places.start.Lists)
+	m.places.recent = m.places.start.Recent
+	if a, err := parseArrangement(m.places.start.Panes); err == nil && m.places.start.Panes != "" && m.prefs.value(settings.Preset) == presetAuto {
 		m.put(a)
 	}
-	for _, p := range m.panes {
-		m.recall(p)
+	for _, p := range m.nav.panes {
+		m.places.recall(p)
 	}
 }
 
 // guide says which keys lead to all others, to who was never here before.
 func (m *Model) guide() {
-	if !m.o.Guide && (!m.remembers() || m.keptPlace.Panes != "") {
+	if !m.o.Guide && (!m.remembers() || m.places.stored.Panes != "") {
 		return
 	}
 	var words []string
@@ -111,90 +119,90 @@ func (m *Model) guide() {
 			words = append(words, e.Binding.Keys()[0]+" "+k.words)
 		}
 	}
-	m.say("New here: "+strings.Join(words, ", ")+".", themes.Accent)
-	m.notice.until, m.notice.guide = m.o.Now().Add(guideFor), true
+	m.notify("New here: "+strings.Join(words, ", ")+".", themes.Accent)
+	m.notes.notice.until, m.notes.notice.guide = m.o.Now().Add(guideFor), true
 }
 
 // guideFor is how long the first words stand, unless a key is pressed.
 const guideFor = time.Minute
 
 // recall restores the lists of a view.
-func (m *Model) recall(of view.View) {
+func (p *places) recall(of view.View) {
 	for name, list := range of.Lists().All {
-		if memory, ok := m.memories[of.Title()+"/"+name]; ok {
+		if memory, ok := p.lists[of.Title()+"/"+name]; ok {
 			list.Restore(memory)
 		}
 	}
 }
 
 // memorize keeps the state of the lists of a view.
-func (m *Model) memorize(of view.View) {
+func (p *places) memorize(of view.View) {
 	for name, list := range of.Lists().All {
-		m.memories[of.Title()+"/"+name] = list.Memory()
+		p.lists[of.Title()+"/"+name] = list.Memory()
 	}
 }
 
 // here is where the person is now.
 func (m *Model) here() Place {
-	for _, p := range m.panes {
-		m.memorize(p)
+	for _, p := range m.nav.panes {
+		m.places.memorize(p)
 	}
-	for _, s := range m.screens {
-		m.memorize(s)
+	for _, s := range m.nav.screens {
+		m.places.memorize(s)
 	}
 	return Place{
-		Site: m.siteRecord().SiteID, Customer: m.siteRecord().CustomerID, Panes: m.arranged().String(), Asset: m.hand.AssetID, Finding: m.hand.FindingID, Order: m.hand.OrderID,
-		Lists: maps.Clone(m.memories), Recent: slices.Clone(m.recent),
+		Site: m.data.siteRecord().SiteID, Customer: m.data.siteRecord().CustomerID, Panes: m.arranged().String(), Asset: m.nav.selection.AssetID, Finding: m.nav.selection.FindingID, Order: m.nav.selection.OrderID,
+		Lists: maps.Clone(m.places.lists), Recent: slices.Clone(m.places.recent),
 	}.Bounded()
 }
 
 // keepPlace writes the place down when it is another than the one kept.
 func (m *Model) keepPlace() tea.Cmd {
-	if !m.remembers() || m.store.Site == nil || len(m.writes) > 0 {
+	if !m.remembers() || m.data.Site == nil || len(m.prefs.writes) > 0 {
 		return nil
 	}
 	here := m.here()
-	if reflect.DeepEqual(here, m.keptPlace) {
+	if reflect.DeepEqual(here, m.places.stored) {
 		return nil
 	}
-	m.keptPlace = here
-	places, owner := m.o.Places, m.owner
+	m.places.stored = here
+	places, owner := m.o.Places, m.session.owner
 	return m.keep(func() error { return places.Keep(owner, here) }, true)
 }
 
 // forgetPlace drops the place that is kept: remembering was switched off.
 func (m *Model) forgetPlace() tea.Cmd {
-	if m.o.Places == nil || m.owner == "" {
+	if m.o.Places == nil || m.session.owner == "" {
 		return nil
 	}
-	m.keptPlace = Place{}
-	places, owner := m.o.Places, m.owner
+	m.places.stored = Place{}
+	places, owner := m.o.Places, m.session.owner
 	return m.keep(func() error { return places.Keep(owner, Place{}) }, true)
 }
 
 // takeUpHand takes in hand what was in hand on the site that is opened.
 func (m *Model) takeUpHand(s api.Site) {
-	if at := m.place.SiteRef(); at.SiteID == s.SiteID && (at.CustomerID == "" || at.CustomerID == s.CustomerID) && m.place.Asset != "" {
-		m.hand = view.Selection{AssetID: m.place.Asset, FindingID: m.place.Finding, OrderID: m.place.Order}
+	if at := m.places.start.SiteRef(); at.SiteID == s.SiteID && (at.CustomerID == "" || at.CustomerID == s.CustomerID) && m.places.start.Asset != "" {
+		m.nav.selection = view.Selection{AssetID: m.places.start.Asset, FindingID: m.places.start.Finding, OrderID: m.places.start.Order}
 	}
-	m.place.Site = "" // this once
+	m.places.start.Site = "" // this once
 }
 
 // checkHand lets go of a unit that the site does not have any more.
 func (m *Model) checkHand() {
-	known := func(a api.Asset) bool { return a.AssetID == m.hand.AssetID }
-	if m.hand.AssetID != "" && len(m.store.Site.Assets.Data) > 0 && m.hand.OrderID == "" && m.hand.FindingID == "" && !slices.ContainsFunc(m.store.Site.Assets.Data, known) {
-		m.hand = view.Selection{}
+	known := func(a api.Asset) bool { return a.AssetID == m.nav.selection.AssetID }
+	if m.nav.selection.AssetID != "" && len(m.data.Site.Assets.Data) > 0 && m.nav.selection.OrderID == "" && m.nav.selection.FindingID == "" && !slices.ContainsFunc(m.data.Site.Assets.Data, known) {
+		m.nav.selection = view.Selection{}
 	}
 }
 
 // remember puts a choice of the palette in front of the recent ones.
-func (m *Model) remember(id string) {
+func (p *places) remember(id string) {
 	recent := []string{id}
-	for _, r := range m.recent {
+	for _, r := range p.recent {
 		if r != id && len(recent) < maxRecent {
 			recent = append(recent, r)
 		}
 	}
-	m.recent = recent
+	p.recent = recent
 }

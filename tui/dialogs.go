@@ -1,0 +1,73 @@
+package tui
+
+import (
+	"slices"
+	"time"
+
+	"app.sunloop/tui/view"
+)
+
+// dialogs are the dialogs over the screen, the last one on top.
+type dialogs struct {
+	stack []view.Dialog
+	guard inputGuard
+}
+
+// top is the dialog that has the keys, nil without one.
+func (d *dialogs) top() view.Dialog {
+	if n := len(d.stack); n > 0 {
+		return d.stack[n-1]
+	}
+	return nil
+}
+
+// push opens a dialog.
+func (d *dialogs) push(v view.Dialog) { d.stack = append(d.stack, v) }
+
+// pop closes the dialog on top. What it held, a key maybe, goes with it.
+func (d *dialogs) pop() {
+	n := len(d.stack) - 1
+	d.stack[n] = nil
+	d.stack = d.stack[:n]
+}
+
+// deliver gives a dialog that waits its answer, and closes it when it is done.
+// It reports whether the dialog was still on screen.
+func (d *dialogs) deliver(from view.Caller, err error) (open bool) {
+	if from == nil {
+		return false
+	}
+	at := slices.IndexFunc(d.stack, func(v view.Dialog) bool { return v == view.Dialog(from) })
+	if from.Answer(err) && at >= 0 {
+		d.stack[at] = nil
+		d.stack = slices.Delete(d.stack, at, at+1)
+	}
+	return at >= 0
+}
+
+// What a person types while something opens unasked is not meant for it: keys
+// are dropped until there was a moment of quiet, and no longer than a bound.
+const (
+	guardQuiet = 425 * time.Millisecond
+	guardMost  = 1500 * time.Millisecond
+)
+
+// inputGuard is the time after something opened unasked. The zero value drops
+// nothing.
+type inputGuard struct{ opened, last time.Time }
+
+// begin drops keys from now on.
+func (g *inputGuard) begin(now time.Time) { g.opened, g.last = now, now }
+
+// drops says whether a key pressed now was meant for what was there before.
+func (g *inputGuard) drops(now time.Time) bool {
+	if g.opened.IsZero() {
+		return false
+	}
+	if now.Sub(g.last) >= guardQuiet || now.Sub(g.opened) >= guardMost {
+		*g = inputGuard{}
+		return false
+	}
+	g.last = now
+	return true
+}

@@ -1,0 +1,214 @@
+package tui
+
+import (
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/layout"
+	"app.sunloop/tui/pane"
+	"app.sunloop/tui/screen"
+	"app.sunloop/tui/view"
+)
+
+// navigation is what is on screen, and where in it the person is.
+type navigation struct {
+	panes     [layout.Panes]view.Pane
+	decide    *pane.Decide // of the panes
+	focus     layout.Pane
+	zoom      bool
+	selection view.Selection
+	screens   []view.View   // in place of the panes; the last one is seen
+	trail     []layout.Pane // panes left by going on with enter, for esc
+	filter    *screen.Field // of the list that has the keys; nil while it is not edited
+	pending   string        // first key of a two-key binding
+}
+
+func newNavigation() navigation {
+	observe := pane.NewObserve()
+	observe.Request = screen.AlarmRequest
+	decide := pane.NewDecide()
+	return navigation{
+		decide: decide,
+		panes:  [layout.Panes]view.Pane{layout.Observe: observe, layout.Orient: pane.NewOrient(), layout.Decide: decide, layout.Act: pane.NewAct()},
+	}
+}
+
+// screen is the screen that is seen, maybe behind a dialog; nil while the panes
+// are.
+func (n *navigation) screen() view.View {
+	if last := len(n.screens) - 1; last >= 0 {
+		return n.screens[last]
+	}
+	return nil
+}
+
+// top is the screen that is seen, else the focused pane.
+func (n *navigation) top() view.View {
+	if s := n.screen(); s != nil {
+		return s
+	}
+	return n.panes[n.focus]
+}
+
+// scopes are those that count where the keys go now.
+func (n *navigation) scopes() []keymap.Scope {
+	if n.screen() != nil {
+		return []keymap.Scope{n.screen().Scope(), keymap.List, keymap.Global}
+	}
+	return []keymap.Scope{n.panes[n.focus].Scope(), keymap.List, keymap.Panes, keymap.Global}
+}
+
+// goTo goes to a pane.
+func (n *navigation) goTo(p layout.Pane) { n.focus, n.trail, n.screens = p, nil, nil }
+
+// selectThing selects a thing in all panes. The pane that is left for another
+// one is where back returns to.
+func (n *navigation) selectThing(r view.Select) {
+	n.selection = r.Selection
+	if p, ok := layout.Named(r.Focus); ok && p != n.focus {
+		n.trail = append(n.trail, n.focus)
+		n.focus = p
+	}
+}
+
+// reset goes back to how the console starts.
+func (n *navigation) reset() {
+	*n = navigation{panes: n.panes, decide: n.decide}
+	for _, p := range n.panes {
+		for _, list := range p.Lists().All {
+			list.Restore(view.Memory{})
+		}
+	}
+}
+
+// openScreen opens a screen in place of the panes.
+func (m *Model) openScreen(r view.OpenScreen) {
+	if !r.Over {
+		m.nav.screens = nil
+	}
+	for _, s := range m.nav.screens {
+		m.places.memorize(s)
+	}
+	m.places.recall(r.Screen)
+	m.nav.screens, m.nav.filter = append(m.nav.screens, r.Screen), nil
+}
+
+// closeTop closes the dialog on top, else the screen, and reports whether it was
+// the screen.
+func (m *Model) closeTop() (left bool) {
+	switch {
+	case m.dialogs.top() != nil:
+		m.dialogs.pop()
+		m.nav.pending = ""
+	case m.nav.screen() != nil:
+		m.leave()
+		return true
+	}
+	return false
+}
+
+// leave returns from the screen that is seen.
+func (m *Model) leave() {
+	n := len(m.nav.screens) - 1
+	m.places.memorize(m.nav.screens[n])
+	m.nav.screens[n] = nil
+	m.nav.screens = m.nav.screens[:n]
+}
+
+// list is the list that has the keys, nil without one.
+func (m *Model) list() view.List {
+	if m.nav.screen() == nil && m.data.Site == nil {
+		return nil
+	}
+	return m.nav.top().Lists().Active
+}
+
+// startFilter opens the filter line of the list that has the keys.
+func (m *Model) startFilter() {
+	list := m.list()
+	if list == nil {
+		m.notify("There is no list to filter here.", themes.Dim)
+		return
+	}
+	field := screen.NewField("/", "part of a name or state", list.Filter())
+	m.nav.filter = &field
+}
+
+// filterKey edits the filter: the list narrows as one types.
+func (m *Model) filterKey(k tea.KeyMsg) {
+	list := m.list()
+	switch a, _, _ := m.o.Keys.Match(k.String(), keymap.Dialog); a {
+	case keymap.Accept:
+		m.nav.filter = nil
+	case keymap.Dismiss:
+		list.SetFilter("")
+		m.nav.filter = nil
+	default:
+		m.nav.filter.Key(k)
+		list.SetFilter(m.nav.filter.Value())
+	}
+}
+
+func (m *Model) toggleMouse() tea.Cmd {
+	m.prefs.mouse = !m.prefs.mouse
+	if m.prefs.mouse {
+		m.notify("The console has the mouse; M gives it back.", themes.Dim)
+		return tea.EnableMouseCellMotion
+	}
+	m.notify("The terminal has the mouse, for selecting text; M takes it.", themes.Dim)
+	return tea.DisableMouse
+}
+
+// click answers a mouse event by the layout's own rectangles.
+func (m *Model) click(e tea.MouseMsg) tea.Cmd {
+	if m.typing() {
+		return nil
+	}
+	if m.nav.screen() != nil && m.frame.layout.Body.Contains(e.X, e.Y) {
+		return m.clickScreen(e)
+	}
+	hit, p := m.frame.layout.At(e.X, e.Y)
+	wheel := map[tea.MouseButton]int{tea.MouseButtonWheelUp: -1, tea.MouseButtonWheelDown: 1}[e.Button]
+	press := e.Button == tea.MouseButtonLeft && e.Action == tea.MouseActionPress
+	switch {
+	case wheel != 0 && hit == layout.OnPane && m.data.Site != nil:
+		at := m.frame.layout.Inside(m.frame.layout.Panes[p])
+		return m.perform(m.nav.panes[p].Wheel(e.X-at.X, e.Y-at.Y, wheel, m.focusedContext()))
+	case !press:
+	case hit == layout.OnStatus && e.X < m.frame.siteEnd:
+		return m.perform(view.Run{Action: keymap.Sites})
+	case hit == layout.OnTabs:
+		m.nav.goTo(m.tabAt(e.X))
+	case hit == layout.OnStrip:
+		m.nav.focus, m.nav.trail = p, nil
+	case hit == layout.OnPane:
+		if m.nav.focus != p {
+			m.nav.focus, m.nav.trail = p, nil
+		}
+		if m.data.Site != nil {
+			at := m.frame.layout.Inside(m.frame.layout.Panes[p])
+			return m.perform(m.nav.panes[p].Click(e.X-at.X, e.Y-at.Y, m.focusedContext()))
+		}
+	}
+	return nil
+}
+
+// clickScreen gives the screen the mouse.
+func (m *Model) clickScreen(e tea.MouseMsg) tea.Cmd {
+	at, s, v := m.frame.layout.Further(), m.nav.screen(), m.focusedContext()
+	x, y := e.X-at.X, e.Y-at.Y
+	var r view.Request
+	switch {
+	case e.Button == tea.MouseButtonWheelUp:
+		r = s.Wheel(x, y, -1, v)
+	case e.Button == tea.MouseButtonWheelDown:
+		r = s.Wheel(x, y, 1, v)
+	case e.Button == tea.MouseButtonLeft && e.Action == tea.MouseActionPress:
+		r = s.Click(x, y, v)
+	default:
+		return nil
+	}
+	next, cmd := m.answered(r)
+	return tea.Batch(cmd, m.perform(next))
+}
