@@ -146,7 +146,7 @@ func changePlan(to string) action {
 func changeIssue(form func(api.Issue, api.Finding) *screen.WorkForm) action {
 	return request(func(m *Model) view.Request {
 		v := m.context()
-		if f := pane.FindingInHand(v); f != nil {
+		if f := pane.SelectedFinding(v); f != nil {
 			if i := pane.IssueOf(v, f.SummaryID); i != nil {
 				return view.OpenDialog{Dialog: form(*i, *f)}
 			}
@@ -264,7 +264,7 @@ func (m *Model) detect() view.Request {
 			case err != nil:
 				words, role = asset+": "+state.Sentence(err), themes.Warning
 			case r.AnomaliesDetected != nil && *r.AnomaliesDetected > 0:
-				words, role = asset+": detection found "+counted(*r.AnomaliesDetected, "anomaly", "anomalies")+".", themes.Accent
+				words, role = asset+": detection found "+pane.CountOf(*r.AnomaliesDetected, "anomaly", "anomalies")+".", themes.Accent
 			}
 			return view.Result{
 				Notice:  func(view.Context) view.Notify { return view.Notify{Text: words, Role: role} },

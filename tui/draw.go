@@ -397,14 +397,6 @@ func (m *Model) progress(v view.Context) []span {
 	}
 	return []span{
 		{"  " + strings.Repeat(full, n), themes.Accent}, {strings.Repeat(empty, cells-n), themes.Muted},
-		{fmt.Sprintf(" %.0f %% %s, %s on the way", done*100, stage, counted(len(files), "file", "files")), themes.Dim},
+		{fmt.Sprintf(" %.0f %% %s, %s on the way", done*100, stage, pane.CountOf(len(files), "file", "files")), themes.Dim},
 	}
-}
-
-// counted is a number with its noun.
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

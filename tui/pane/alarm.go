@@ -100,7 +100,7 @@ func AlertUnit(a api.Alert) string {
 	case 1:
 		return units[0]
 	}
-	return countOf(len(units), "unit", "units")
+	return CountOf(len(units), "unit", "units")
 }
 
 // AlarmGroup is one line of alarms: a single one, or all that one cause brought. The first is the one that came first.

@@ -134,7 +134,7 @@ func (l *AlarmList) groupRow(v view.Context, g AlarmGroup) Row {
 		looks = api.AlertUnacknowledged
 	}
 	note := "first " + AlertUnit(first) + " " + When(first.Timestamp.Time, v.SiteNow, v.Site.Zone)
-	return alarmRow(v, g.ID, worst.AlertSeverity, g.state(), looks, mark+" "+countOf(g.units(), "unit", "units"),
+	return alarmRow(v, g.ID, worst.AlertSeverity, g.state(), looks, mark+" "+CountOf(g.units(), "unit", "units"),
 		Family(first.AlertType)+", "+strconv.Itoa(len(g.Alerts))+" alarms", first, g.risk(), note)
 }
 

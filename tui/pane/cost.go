@@ -96,7 +96,7 @@ func (c Choice) Total() (total float64, ok bool) {
 // window, the first one that there is, the chosen day's, and to let it wait.
 func Choices(v view.Context, chosen time.Time) []Choice {
 	days := ahead(v)
-	f := handFinding(v)
+	f := SelectedFinding(v)
 	var b burden
 	if f != nil && f.Active {
 		b = burdenOf(v, *f, days)

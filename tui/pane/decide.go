@@ -153,8 +153,11 @@ func (d *Decide) drawNone(r terminal.Region, v view.Context) int {
 	return v.Paragraph(r, 0, y, "U imports a file, g u shows what became of those that were.", themes.Dim)
 }
 
-// handFinding is the finding in hand; nil without one.
-func handFinding(v view.Context) *api.Finding {
+// SelectedFinding is the selected finding, nil without one.
+func SelectedFinding(v view.Context) *api.Finding {
+	if v.Site == nil {
+		return nil
+	}
 	for i, f := range v.Site.Findings.Data {
 		if f.SummaryID == v.Selection.FindingID {
 			return &v.Site.Findings.Data[i]
@@ -167,7 +170,7 @@ func handFinding(v view.Context) *api.Finding {
 // rows it took.
 func (d *Decide) drawInHand(r terminal.Region, v view.Context) int {
 	w, h := r.Size()
-	f := handFinding(v)
+	f := SelectedFinding(v)
 	if f == nil {
 		return 0
 	}
@@ -203,7 +206,7 @@ func (d *Decide) drawDay(r terminal.Region, v view.Context, y int, days []dayAhe
 	}
 	v.Heading(r, y, name+day.day.Format("Mon 02 Jan"), note)
 	y = v.Paragraph(r, 0, y+1, energyWords(day)+" "+windowWords(v, day, days), themes.Text)
-	if f := handFinding(v); f != nil && f.Active {
+	if f := SelectedFinding(v); f != nil && f.Active {
 		y = v.Paragraph(r, 0, y, d.costWords(v, days, i), themes.Text)
 	}
 	return drawPlans(r, v, y, day.plans[:min(len(day.plans), 4)])
@@ -270,7 +273,7 @@ func (d *Decide) drawWork(r terminal.Region, v view.Context, y int, days []dayAh
 	if h-y < 2 {
 		return
 	}
-	f := handFinding(v)
+	f := SelectedFinding(v)
 	left := func(r terminal.Region) int {
 		y := 0
 		if f != nil && f.Active {
@@ -374,7 +377,7 @@ func (d *Decide) PlanInHand(v view.Context) *api.Schedule {
 		return found
 	}
 	for i, s := range v.Site.Schedules.Data {
-		if openPlan(s) && s.AssetID == v.Selection.AssetID {
+		if OpenPlan(s) && s.AssetID == v.Selection.AssetID {
 			return &v.Site.Schedules.Data[i]
 		}
 	}
@@ -396,17 +399,10 @@ func (d *Decide) Disabled(a keymap.Action, v view.Context) string {
 
 var planMoves = map[keymap.Action]string{keymap.ConfirmPlan: api.ActionConfirm, keymap.CompletePlan: api.ActionComplete, keymap.CancelPlan: api.ActionCancel}
 
-// PlanMove is the service's action behind a key of plans; ok is false for
-// other keys.
-func PlanMove(a keymap.Action) (action string, ok bool) {
-	action, ok = planMoves[a]
-	return action, ok
-}
-
 // PlanMoveWhy is why a move of a schedule is not possible, empty when it is.
 func PlanMoveWhy(p api.Schedule, action string) string {
 	switch {
-	case p.OrderID != "" && openPlan(p):
+	case p.OrderID != "" && OpenPlan(p):
 		return "an order does this plan: move that one"
 	case !slices.Contains(api.ScheduleActions(p.Status), action):
 		return "the plan of " + p.AssetID + " is " + p.Status + "; possible: " + cmp.Or(strings.Join(api.ScheduleActions(p.Status), ", "), "nothing")
@@ -456,10 +452,10 @@ func (d *Decide) Export(v view.Context) [][]string {
 	for _, day := range ahead(v) {
 		row := []string{day.day.Format(time.DateOnly), "", "", "", "", "", "", "", ""}
 		if day.known {
-			row[1], row[2], row[3] = number(day.p10), number(day.p50), number(day.p90)
+			row[1], row[2], row[3] = Number(day.p10), Number(day.p50), Number(day.p90)
 		}
 		if w := day.window; w != nil {
-			row[4], row[5], row[6], row[7] = w.Start.String(), w.End.String(), number(w.EnergyKWh), number(w.ExtraKWh)
+			row[4], row[5], row[6], row[7] = w.Start.String(), w.End.String(), Number(w.EnergyKWh), Number(w.ExtraKWh)
 		}
 		var plans []string
 		for _, p := range day.plans {

@@ -446,13 +446,13 @@ func (o *Observe) Export(v view.Context) [][]string {
 	rows := [][]string{{"timestamp (UTC)", "asset_id", "power (kW)", "energy (kWh)", "inverter_state"}}
 	for _, u := range view.ShownDay(v).Units {
 		for _, r := range u.Records {
-			rows = append(rows, []string{r.Timestamp.String(), u.AssetID, number(r.Power), number(r.KWh), strconv.Itoa(r.InverterState)})
+			rows = append(rows, []string{r.Timestamp.String(), u.AssetID, Number(r.Power), Number(r.KWh), strconv.Itoa(r.InverterState)})
 		}
 	}
 	return rows
 }
 
-func number(v float64) string {
+func Number(v float64) string {
 	if math.IsNaN(v) {
 		return ""
 	}

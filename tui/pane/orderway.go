@@ -166,9 +166,9 @@ func toldWords(v view.Context, o api.Order) string {
 	case n == 0:
 		return ""
 	case bad > 0:
-		return fmt.Sprintf("%s told of it, %d of them in vain; g h shows each delivery.", countOf(n, "place is", "places are"), bad)
+		return fmt.Sprintf("%s told of it, %d of them in vain; g h shows each delivery.", CountOf(n, "place is", "places are"), bad)
 	}
-	return countOf(n, "place is", "places are") + " told of it; g h shows each delivery."
+	return CountOf(n, "place is", "places are") + " told of it; g h shows each delivery."
 }
 
 // alarmOf is the alarm of a finding; nil when it is not known.

@@ -56,7 +56,7 @@ func (o *Orient) Queries(v view.Context) []state.Need {
 
 // shown is the finding whose details are seen; nil when a unit's are.
 func (o *Orient) shown(v view.Context) *api.Finding {
-	if f := handFinding(v); f != nil || v.Selection.AssetID != "" || len(v.Site.Findings.Data) == 0 {
+	if f := SelectedFinding(v); f != nil || v.Selection.AssetID != "" || len(v.Site.Findings.Data) == 0 {
 		return f
 	}
 	return &v.Site.Findings.Data[0]
@@ -374,8 +374,8 @@ func (o *Orient) Export(v view.Context) [][]string {
 		if !f.EndedAt.IsZero() {
 			ended = f.EndedAt.String()
 		}
-		rows = append(rows, []string{f.SummaryID, f.AssetID, f.FaultFamily, f.SeverityLabel, number(f.Confidence), fmt.Sprint(f.Active), f.StartedAt.String(), ended,
-			number(f.EnergyAtRiskKW), number(f.LostKWh), f.RootCause, f.Summary})
+		rows = append(rows, []string{f.SummaryID, f.AssetID, f.FaultFamily, f.SeverityLabel, Number(f.Confidence), fmt.Sprint(f.Active), f.StartedAt.String(), ended,
+			Number(f.EnergyAtRiskKW), Number(f.LostKWh), f.RootCause, f.Summary})
 	}
 	return rows
 }

@@ -331,20 +331,12 @@ func (o *Orient) drawLosses(r terminal.Region, v view.Context, seen int) int {
 	return v.Paragraph(r, 0, rows+2, words+" in this time, each spread evenly over its own.", themes.Dim)
 }
 
-// FindingInHand is the finding in hand; nil without one.
-func FindingInHand(v view.Context) *api.Finding {
-	if v.Site == nil {
-		return nil
-	}
-	return handFinding(v)
-}
-
 // Disabled returns why one of the pane's own actions is not possible.
 func (o *Orient) Disabled(a keymap.Action, v view.Context) string {
 	if a != keymap.TakeIssue && a != keymap.CloseIssue {
 		return ""
 	}
-	f := handFinding(v)
+	f := SelectedFinding(v)
 	if f == nil {
 		return "take a finding in hand first"
 	}

@@ -45,7 +45,7 @@ func TestOrientCaseGolden(t *testing.T) {
 				v := viewOf(t, siteOf(plant.New(), noon))
 				v.Palette = paletteOf(t, look.theme, look.profile)
 				v.Selection = view.Selection{AssetID: plant.New().UnitID(unit), FindingID: id}
-				v = withEvidence(v, *handFinding(v))
+				v = withEvidence(v, *SelectedFinding(v))
 				text := picture.Text(drawn(v, size.w, size.h, NewOrient().Draw))
 				texts[text] = true
 				if look.theme == themes.ControlRoom {

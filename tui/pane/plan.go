@@ -28,7 +28,7 @@ func plannedWork(v view.Context) []planned {
 	var out []planned
 	last := view.MidnightOf(v.SiteNow.In(v.Site.Zone)).AddDate(0, 0, horizonDays)
 	for _, s := range v.Site.Schedules.Data {
-		if !openPlan(s) {
+		if !OpenPlan(s) {
 			continue
 		}
 		p := planned{at: s.ScheduledDate.Time, assetID: s.AssetID, scheduleID: s.ScheduleID, late: s.Overdue, what: planWords(s)}
@@ -76,16 +76,13 @@ func planWords(s api.Schedule) string {
 // PlanState is a schedule's status in a word, with overdue, which is none of
 // the service's.
 func PlanState(s api.Schedule) string {
-	if s.Overdue && openPlan(s) {
+	if s.Overdue && OpenPlan(s) {
 		return "overdue"
 	}
 	return s.Status
 }
 
-// OpenPlan says whether a schedule is still to be done.
-func OpenPlan(s api.Schedule) bool { return openPlan(s) }
-
-func openPlan(s api.Schedule) bool {
+func OpenPlan(s api.Schedule) bool {
 	return s.Status == api.SchedulePending || s.Status == api.ScheduleConfirmed
 }
 
@@ -108,7 +105,7 @@ func Recurs(s api.Schedule) string {
 func planNotes(v view.Context) string {
 	open, overdue := 0, 0
 	for _, s := range v.Site.Schedules.Data {
-		if openPlan(s) {
+		if OpenPlan(s) {
 			open++
 			if s.Overdue {
 				overdue++

@@ -130,7 +130,7 @@ func uploadWords(u api.Upload) string {
 	case u.Error != "":
 		return UploadState(u) + ": " + u.Error
 	case u.Ended():
-		return UploadState(u) + ", " + countOf(u.RowsStored, "row", "rows")
+		return UploadState(u) + ", " + CountOf(u.RowsStored, "row", "rows")
 	}
 	return UploadState(u)
 }

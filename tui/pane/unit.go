@@ -264,7 +264,7 @@ func findingOf(v view.Context, assetID string) string {
 }
 
 // countOf writes a number with its noun.
-func countOf(n int, one, many string) string {
+func CountOf(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

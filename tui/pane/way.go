@@ -47,7 +47,7 @@ func WayOf(v view.Context) Way {
 		}
 		return Way{Next: StepTake}
 	}
-	w := Way{Finding: handFinding(v)}
+	w := Way{Finding: SelectedFinding(v)}
 	if w.Finding == nil {
 		w.Finding = worst(v, v.Selection.AssetID)
 	}
@@ -182,7 +182,7 @@ func billOf(v view.Context, id string) *api.BOM {
 // does; preventive work mends nothing.
 func freePlan(v view.Context, assetID string) *api.Schedule {
 	for i, s := range v.Site.Schedules.Data {
-		if s.AssetID == assetID && openPlan(s) && s.OrderID == "" && s.MaintenanceType != api.MaintenancePreventive {
+		if s.AssetID == assetID && OpenPlan(s) && s.OrderID == "" && s.MaintenanceType != api.MaintenancePreventive {
 			return &v.Site.Schedules.Data[i]
 		}
 	}

@@ -204,7 +204,7 @@ func (s *Alarms) drawAlarm(r terminal.Region, v view.Context) int {
 	a := chosen[0]
 	y = v.Paragraph(r, 0, y, pane.AlertUnit(a)+": "+pane.Family(a.AlertType), themes.Title)
 	y = v.Paragraph(r, 0, y, a.Message, themes.Text)
-	at := func(t api.Time) string { return t.In(zone(v)).Format("2006-01-02 15:04") }
+	at := func(t api.Time) string { return t.In(v.Zone()).Format("2006-01-02 15:04") }
 	lines := []Detail{{Label: "priority", Words: a.AlertSeverity, Role: pane.PriorityRole(a.AlertSeverity)}, {Label: "state", Words: a.State, Role: themes.Text}}
 	add := factsOf(&lines)
 	add("since", at(a.Timestamp))

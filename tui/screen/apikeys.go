@@ -48,14 +48,14 @@ func manageKey(a keymap.Action, id string, v view.Context, now func() time.Time)
 		if v.Site != nil {
 			site = v.Site.Site
 		}
-		return view.OpenDialog{Dialog: NewKeyForm(site, v.Sites, zone(v), now)}
+		return view.OpenDialog{Dialog: NewKeyForm(site, v.Sites, v.Zone(), now)}
 	}
 	keys := v.Admin.Keys.Data
 	i := slices.IndexFunc(keys, func(k api.KeyRecord) bool { return k.APIKeyID == id })
 	switch {
 	case i < 0: // no key is chosen
 	case a == keymap.RotateKey:
-		return view.OpenDialog{Dialog: NewRotateForm(keys[i], zone(v), now)}
+		return view.OpenDialog{Dialog: NewRotateForm(keys[i], v.Zone(), now)}
 	case a == keymap.RevokeKey:
 		return view.OpenDialog{Dialog: NewRevoke(keys[i])}
 	}
@@ -79,13 +79,13 @@ func keyRows(v view.Context) []pane.Row {
 		case k.State == api.KeyRevoked:
 			expires = ""
 		case !k.ExpiresAt.IsZero():
-			expires = k.ExpiresAt.In(zone(v)).Format(time.DateOnly)
+			expires = k.ExpiresAt.In(v.Zone()).Format(time.DateOnly)
 		}
 		rows = append(rows, pane.Row{
 			ID: k.APIKeyID, Sort: []any{k.Name, k.RoleID, everything(k.PermittedSiteIDs), k.State, k.CreatedAt.String(), endText(k)},
 			Cells: []pane.Cell{
 				{Text: k.Name, Role: role}, {Text: state.RoleName(k.RoleID), Role: role}, {Text: everything(k.PermittedSiteIDs), Role: role},
-				{Text: k.State, Role: role}, {Text: k.CreatedAt.In(zone(v)).Format(time.DateOnly), Role: themes.Dim}, {Text: expires, Role: role},
+				{Text: k.State, Role: role}, {Text: k.CreatedAt.In(v.Zone()).Format(time.DateOnly), Role: themes.Dim}, {Text: expires, Role: role},
 			},
 		})
 	}
@@ -105,14 +105,6 @@ func endText(k api.KeyRecord) any {
 		return nil
 	}
 	return k.ExpiresAt.String()
-}
-
-// zone is the site's, UTC without a site.
-func zone(v view.Context) *time.Location {
-	if v.Site == nil {
-		return time.UTC
-	}
-	return v.Site.Zone
 }
 
 // everything writes ids, and the sign for all of them as a word.
@@ -135,7 +127,7 @@ func keyDetail(v view.Context, id string) []Detail {
 	k := keys[i]
 	lines := []Detail{{Heading: k.Name}}
 	add := factsOf(&lines)
-	at := func(t api.Time) string { return t.In(zone(v)).Format("2006-01-02 15:04") }
+	at := func(t api.Time) string { return t.In(v.Zone()).Format("2006-01-02 15:04") }
 	add("state", k.State)
 	add("id", k.APIKeyID)
 	add("role", state.RoleName(k.RoleID))

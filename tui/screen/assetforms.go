@@ -97,8 +97,8 @@ func assetFields(a api.Asset) ([]string, []Field) {
 	}
 }
 
-// asset reads the form; ok is false when a field is no number.
-func (d *SheetForm) asset() (a api.Asset, ok bool) {
+// readAsset reads the form; ok is false when a field is no number.
+func readAsset(d *SheetForm) (a api.Asset, ok bool) {
 	var numbers [5]*float64
 	for i, name := range assetNumbers {
 		if numbers[i], ok = d.number(name); !ok {
@@ -128,7 +128,7 @@ func NewAssetForm(site api.Site) *SheetForm {
 	d := &SheetForm{title: "Add a unit", verb: "add", words: "A unit that a file brings is there by itself; add one before its data come, or one without data.",
 		asking: asking{names: append([]string{"asset_id"}, names...), form: form{fields: append([]Field{NewField("Id", "as files and loggers name it", "")}, fields...)}}}
 	d.accept = func() view.Request {
-		a, ok := d.asset()
+		a, ok := readAsset(d)
 		if !ok {
 			return nil
 		}
@@ -146,7 +146,7 @@ func NewAssetChange(was api.Asset) *SheetForm {
 	d := &SheetForm{title: "Change " + was.AssetID, verb: "change", words: "What is left empty stays as it is. Capacity and orientation are what detection and forecast compare with.",
 		asking: asking{names: names, form: form{fields: fields}}}
 	d.accept = func() view.Request {
-		a, ok := d.asset()
+		a, ok := readAsset(d)
 		if !ok {
 			return nil
 		}

@@ -164,7 +164,7 @@ func assetDetail(v view.Context, id string) []Detail {
 	add("warranty", a.WarrantyExpiryDate)
 	add("device", a.TerminalDeviceID)
 	if !a.CreatedAt.IsZero() {
-		add("added", a.CreatedAt.In(zone(v)).Format("2006-01-02 15:04"))
+		add("added", a.CreatedAt.In(v.Zone()).Format("2006-01-02 15:04"))
 	}
 	if a.Version > 0 {
 		add("version", fmt.Sprint(a.Version))

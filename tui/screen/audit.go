@@ -126,8 +126,8 @@ func (s *Audit) targetOf(id string, v view.Context) string {
 func (s *Audit) do(a keymap.Action, id string, v view.Context) view.Request {
 	switch a {
 	case keymap.AskTrail:
-		s.where = zone(v)
-		return view.OpenDialog{Dialog: NewAuditForm(s.question, v.Sites, zone(v), s.ask)}
+		s.where = v.Zone()
+		return view.OpenDialog{Dialog: NewAuditForm(s.question, v.Sites, v.Zone(), s.ask)}
 	case keymap.FurtherBack:
 		q := s.question
 		q.Parts++
@@ -244,7 +244,7 @@ func auditRows(v view.Context, records []api.AuditRecord) []pane.Row {
 		}
 		what := strings.TrimSpace(a.Route + " " + a.Action)
 		row := pane.Row{ID: a.AuditID, Sort: []any{a.Timestamp.String(), who(a), what, a.SiteID, outcome(a)}, Cells: []pane.Cell{
-			{Text: pane.When(a.Timestamp.Time, v.Now, zone(v)), Role: themes.Dim}, {Text: who(a), Role: themes.Text}, {Text: what, Role: themes.Text},
+			{Text: pane.When(a.Timestamp.Time, v.Now, v.Zone()), Role: themes.Dim}, {Text: who(a), Role: themes.Text}, {Text: what, Role: themes.Text},
 			{Text: a.SiteID, Role: themes.Text}, {Text: outcome(a), Role: role},
 		}}
 		var targets []string
@@ -284,7 +284,7 @@ func auditDetail(v view.Context, records []api.AuditRecord, id string) []Detail 
 	a := records[i]
 	lines := []Detail{{Heading: strings.TrimSpace(a.Route + " " + a.Action)}}
 	add := factsOf(&lines)
-	add("when", a.Timestamp.In(zone(v)).Format("2006-01-02 15:04:05"))
+	add("when", a.Timestamp.In(v.Zone()).Format("2006-01-02 15:04:05"))
 	add("who", who(a))
 	add("id", a.ActorID)
 	add("from", a.Address)

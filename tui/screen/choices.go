@@ -189,9 +189,9 @@ func (s *PlanChoices) Export(v view.Context) [][]string {
 	}
 	rows := [][]string{{"way", "begin (UTC)", "window (kWh)", "window_cost", "waiting (kWh)", "waiting_cost", "parts", "parts_currency", "currency"}}
 	for _, c := range pane.Choices(v, s.day) {
-		row := []string{c.Name, c.Begin.UTC().Format(time.RFC3339), "", "", number(c.WaitKWh), number(c.Wait), number(c.Parts), c.PartsMoney, c.Currency}
+		row := []string{c.Name, c.Begin.UTC().Format(time.RFC3339), "", "", pane.Number(c.WaitKWh), pane.Number(c.Wait), pane.Number(c.Parts), c.PartsMoney, c.Currency}
 		if c.Window != nil {
-			row[2], row[3] = number(c.Window.EnergyKWh), number(c.Window.Cost)
+			row[2], row[3] = pane.Number(c.Window.EnergyKWh), pane.Number(c.Window.Cost)
 		}
 		rows = append(rows, row)
 	}

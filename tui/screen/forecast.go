@@ -100,21 +100,16 @@ func wholeDays(f api.GeneratedForecast) []api.ForecastValue {
 // place of that width has room for.
 func aheadEnds(v view.Context, w int) (from, to time.Time) {
 	values := v.Site.Forecast.Data.Forecasts
-	from = midnight(v.SiteNow)
+	from = view.MidnightOf(v.SiteNow)
 	if len(values) == 0 {
 		return from, from.AddDate(0, 0, 1)
 	}
-	last := midnight(values[len(values)-1].Timestamp.In(v.Site.Zone)).AddDate(0, 0, 1)
+	last := view.MidnightOf(values[len(values)-1].Timestamp.In(v.Site.Zone)).AddDate(0, 0, 1)
 	to = from.AddDate(0, 0, max(w/14, 1))
 	if to.After(last) {
 		to = last
 	}
 	return from, to
-}
-
-func midnight(t time.Time) time.Time {
-	y, m, d := t.Date()
-	return time.Date(y, m, d, 0, 0, 0, 0, t.Location())
 }
 
 // aheadDay is one day of the forecast.
@@ -134,7 +129,7 @@ func aheadDays(v view.Context) []aheadDay {
 	h := forecastStep(f).Hours()
 	var days []aheadDay
 	for _, value := range wholeDays(f) {
-		day := midnight(value.Timestamp.In(v.Site.Zone))
+		day := view.MidnightOf(value.Timestamp.In(v.Site.Zone))
 		if n := len(days); n == 0 || !days[n-1].day.Equal(day) {
 			days = append(days, aheadDay{day: day, peakKW: -1})
 		}

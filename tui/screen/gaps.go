@@ -183,8 +183,8 @@ func gapOf(v view.Context, id string) *api.FilledGap {
 
 // gapDays are the whole days around a gap: those that it touches.
 func gapDays(v view.Context, g api.FilledGap) (from, to time.Time) {
-	from = midnight(g.Start.In(v.Site.Zone))
-	return from, midnight(g.End.Add(-time.Second).In(v.Site.Zone)).AddDate(0, 0, 1)
+	from = view.MidnightOf(g.Start.In(v.Site.Zone))
+	return from, view.MidnightOf(g.End.Add(-time.Second).In(v.Site.Zone)).AddDate(0, 0, 1)
 }
 
 // measuredAround are the unit's records of the days around a gap; none until

@@ -42,10 +42,10 @@ func newIssued() *leaf {
 		values := issuedValues(*f)
 		span := came(v, *f)
 		actual := chart.Line{Name: "actual", Points: siteHours(v, span), Role: themes.Actual}
-		from := midnight(f.GeneratedAt.In(v.Site.Zone))
+		from := view.MidnightOf(f.GeneratedAt.In(v.Site.Zone))
 		to := from.AddDate(0, 0, max(w/14, 1))
 		if n := len(values); n > 0 && to.After(values[n-1].Timestamp.Time) {
-			to = midnight(values[n-1].Timestamp.In(v.Site.Zone)).AddDate(0, 0, 1)
+			to = view.MidnightOf(values[n-1].Timestamp.In(v.Site.Zone)).AddDate(0, 0, 1)
 		}
 		c.Stale = v.Site.Issued.Err != nil
 		pane.DrawForecast(c, r.Region(terminal.Rect{Y: y, W: w, H: h - y}), v, values, time.Hour, from, to, actual)
@@ -91,7 +91,7 @@ func issuedValues(f api.StoredForecast) []api.ForecastValue {
 
 // came is the part of an issued forecast that has come, in whole hours.
 func came(v view.Context, f api.StoredForecast) state.Span {
-	from := midnight(f.GeneratedAt.In(v.Site.Zone))
+	from := view.MidnightOf(f.GeneratedAt.In(v.Site.Zone))
 	to := v.SiteNow.Truncate(time.Hour)
 	if n := len(f.ForecastPoints); n > 0 {
 		if end := f.ForecastPoints[n-1].Timestamp.Add(time.Hour); end.Before(to) {

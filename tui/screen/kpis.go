@@ -25,7 +25,7 @@ func (p *period) days() int { return pane.LossPeriods[p.at] }
 
 // ends are the site's midnights around it.
 func (p *period) ends(v view.Context) (from, to time.Time) {
-	to = midnight(v.SiteNow)
+	to = view.MidnightOf(v.SiteNow)
 	return to.AddDate(0, 0, -p.days()), to
 }
 
@@ -159,7 +159,7 @@ func plain(x *float64) string {
 	if x == nil || math.IsNaN(*x) {
 		return ""
 	}
-	return number(*x)
+	return pane.Number(*x)
 }
 
 // dayResult is a day, or a month, against what was forecast for it.

@@ -8,6 +8,7 @@ import (
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/view"
 )
 
 // Months hold their days' energy and what was foreseen; a day of silence is
@@ -36,7 +37,7 @@ func TestPeriods(t *testing.T) {
 		seen[b.Queries(v)[0].Of] = true
 		do(b, v, keymap.NextPeriod)
 	}
-	if len(seen) != len(pane.LossPeriods) || b.Queries(v)[0].Of != state.SpanOf(midnight(v.SiteNow).AddDate(0, 0, -30), midnight(v.SiteNow), v.Site.Zone) {
+	if len(seen) != len(pane.LossPeriods) || b.Queries(v)[0].Of != state.SpanOf(view.MidnightOf(v.SiteNow).AddDate(0, 0, -30), view.MidnightOf(v.SiteNow), v.Site.Zone) {
 		t.Errorf("%v, then %s", seen, b.Queries(v)[0].Of)
 	}
 }

@@ -157,7 +157,7 @@ func (l *Log) Draw(r terminal.Region, v view.Context) {
 		}
 		x := 0
 		if !line.at.IsZero() {
-			x = r.Put(0, i-l.top, line.at.In(zone(v)).Format("15:04:05 "), v.Palette.Style(themes.Dim))
+			x = r.Put(0, i-l.top, line.at.In(v.Zone()).Format("15:04:05 "), v.Palette.Style(themes.Dim))
 		}
 		x = r.Put(x, i-l.top, fmt.Sprintf("%-6s", line.level), v.Palette.Style(role))
 		r.PutIn(x, i-l.top, w-x, skipped(view.Words(line.text, v.ASCII), l.x), v.Palette.Style(themes.Text), v.ASCII)

@@ -41,7 +41,7 @@ func sendOrder(from view.Caller, r api.OrderRequest) view.Call {
 func orderWords(r api.OrderRequest, answer *api.OrderResponse, v view.Context) string {
 	words := answer.Message + ": " + answer.AssetID
 	if o := answer.Order; o != nil && r.Action == api.ActionCreate {
-		words += ", planned " + pane.When(o.PlannedStart.Time, v.SiteNow, zone(v)) + ", " + o.Priority + " priority, " + o.AssignedTechnician
+		words += ", planned " + pane.When(o.PlannedStart.Time, v.SiteNow, v.Zone()) + ", " + o.Priority + " priority, " + o.AssignedTechnician
 	}
 	return words + "."
 }
@@ -51,7 +51,7 @@ func orderWords(r api.OrderRequest, answer *api.OrderResponse, v view.Context) s
 func MoveOrder(o api.Order, action string, v view.Context) view.Request {
 	base := api.OrderRequest{Action: action, OrderID: o.OrderID, Version: o.Version}
 	form := func(title, verb string, take func(d *WorkForm, r *api.OrderRequest) (ok bool)) *WorkForm {
-		return &WorkForm{title: title + " " + o.AssetID, verb: verb, asking: asking{zone: zone(v)}, send: func(d *WorkForm) (view.Call, bool) {
+		return &WorkForm{title: title + " " + o.AssetID, verb: verb, asking: asking{zone: v.Zone()}, send: func(d *WorkForm) (view.Call, bool) {
 			r := base
 			if !take(d, &r) {
 				return view.Call{}, false
@@ -143,7 +143,7 @@ func newCompletion(o api.Order, form func(title, verb string, take func(*WorkFor
 			}
 			r.PartsUsed = append(r.PartsUsed, api.PartCount{PartNumber: p.PartNumber, Quantity: n})
 		}
-		further, ok := d.parts("parts_used")
+		further, ok := partCounts(d, "parts_used")
 		r.PartsUsed = append(r.PartsUsed, further...)
 		return ok
 	})
@@ -159,8 +159,8 @@ func newCompletion(o api.Order, form func(title, verb string, take func(*WorkFor
 	return f
 }
 
-// parts reads numbers with part numbers between commas.
-func (d *WorkForm) parts(name string) (parts []api.PartCount, ok bool) {
+// partCounts reads numbers with part numbers between commas.
+func partCounts(d *WorkForm, name string) (parts []api.PartCount, ok bool) {
 	for _, text := range listOf(d.value(name)) {
 		p := api.PartCount{}
 		if n, err := fmt.Sscanf(text, "%d %s", &p.Quantity, &p.PartNumber); n != 2 || err != nil || p.Quantity < 1 {

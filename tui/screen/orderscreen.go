@@ -107,7 +107,7 @@ func auditOf(v view.Context, ids ...string) []Detail {
 				if a.Status >= 400 {
 					role = themes.Warning
 				}
-				lines = append(lines, Detail{Label: pane.When(a.Timestamp.Time, v.Now, zone(v)), Words: who(a) + ": " + a.Route + " " + a.Action + ", " + outcome(a), Role: role})
+				lines = append(lines, Detail{Label: pane.When(a.Timestamp.Time, v.Now, v.Zone()), Words: who(a) + ": " + a.Route + " " + a.Action + ", " + outcome(a), Role: role})
 				break
 			}
 		}

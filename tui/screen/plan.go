@@ -155,7 +155,7 @@ func fillOrder(d *WorkForm, o outline) {
 	begin, why := o.begin()
 	d.words = []string{terminal.Printable(parts) + ".", terminal.Printable(why)}
 	d.add("planned_start", NewField("Begin", dateLayout+", by the site's clock", begin.In(o.zone).Format(dateLayout)))
-	d.add("estimated_duration_hours", NewField("Hours", "of work at the unit", number(bill.EstimatedHours)))
+	d.add("estimated_duration_hours", NewField("Hours", "of work at the unit", pane.Number(bill.EstimatedHours)))
 	d.add("priority", NewField("Priority", "empty: as the finding deserves; high, medium or low", ""))
 	d.add("assigned_technician", NewField("Technician", "empty: nobody yet", o.me))
 	d.add("note", NewField("Note", "", ""))
@@ -201,7 +201,7 @@ func NewPartsForm(v view.Context) *WorkForm {
 			}
 			b := *answer.BOM
 			return view.Result{Refresh: workQueries(), Focus: view.Decide, Apply: func(s *state.Site) { s.KnowBOM(b) },
-				Notice: view.Notice(fmt.Sprintf("%s: %d items, %s, %s h of work.", b.AssetID, b.ItemCount, pane.Money(b.TotalCost, b.Currency), number(b.EstimatedHours)))}, nil
+				Notice: view.Notice(fmt.Sprintf("%s: %d items, %s, %s h of work.", b.AssetID, b.ItemCount, pane.Money(b.TotalCost, b.Currency), pane.Number(b.EstimatedHours)))}, nil
 		}}, true
 	}
 	return d
@@ -294,7 +294,7 @@ func sendSchedule(from view.Caller, action string, r api.ScheduleRequest) view.C
 		p := *answer.Schedule
 		done.Apply = func(s *state.Site) { s.KnowSchedule(p) }
 		done.Notice = func(v view.Context) view.Notify {
-			return view.Notify{Text: answer.Message + ": " + p.AssetID + ", " + pane.When(p.ScheduledDate.Time, v.SiteNow, zone(v)) + ".", Role: themes.Accent}
+			return view.Notify{Text: answer.Message + ": " + p.AssetID + ", " + pane.When(p.ScheduledDate.Time, v.SiteNow, v.Zone()) + ".", Role: themes.Accent}
 		}
 		if action == api.ActionCreate {
 			done.Focus = view.Decide
@@ -306,8 +306,8 @@ func sendSchedule(from view.Caller, action string, r api.ScheduleRequest) view.C
 // NewPlanMove is the dialog of a move of a schedule.
 func NewPlanMove(p api.Schedule, action string, v view.Context) *WorkForm {
 	base := api.ScheduleRequest{ScheduleID: p.ScheduleID, Version: p.Version}
-	d := &WorkForm{asking: asking{zone: zone(v)}}
-	facts := p.MaintenanceType + " " + p.AssetID + ", " + pane.When(p.ScheduledDate.Time, v.SiteNow, zone(v))
+	d := &WorkForm{asking: asking{zone: v.Zone()}}
+	facts := p.MaintenanceType + " " + p.AssetID + ", " + pane.When(p.ScheduledDate.Time, v.SiteNow, v.Zone())
 	if p.Reason != "" {
 		facts += ": " + p.Reason
 	}

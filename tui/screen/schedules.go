@@ -118,7 +118,7 @@ func scheduleRows(v view.Context) []pane.Row {
 		rows = append(rows, pane.Row{
 			ID: p.ScheduleID, Sort: []any{p.AssetID, p.ScheduledDate.String(), pane.PlanState(p), p.MaintenanceType, float64(slices.Index(api.Priorities(), p.Priority)), pane.Recurs(p), p.Reason},
 			Cells: []pane.Cell{
-				{Text: p.AssetID, Role: role}, {Text: pane.When(p.ScheduledDate.Time, v.SiteNow, zone(v)), Role: role}, {Text: pane.PlanState(p), Role: mark},
+				{Text: p.AssetID, Role: role}, {Text: pane.When(p.ScheduledDate.Time, v.SiteNow, v.Zone()), Role: role}, {Text: pane.PlanState(p), Role: mark},
 				{Text: p.MaintenanceType, Role: role}, {Text: p.Priority, Role: role}, {Text: pane.Recurs(p), Role: role}, {Text: p.Reason, Role: role},
 			},
 		})
@@ -182,7 +182,7 @@ func historyDetail(v view.Context, moves []api.WorkMove) []Detail {
 		if m.Note != "" {
 			words += ": " + m.Note
 		}
-		lines = append(lines, Detail{Label: pane.When(m.At.Time, v.SiteNow, zone(v)), Words: words, Role: themes.Dim})
+		lines = append(lines, Detail{Label: pane.When(m.At.Time, v.SiteNow, v.Zone()), Words: words, Role: themes.Dim})
 	}
 	return lines
 }

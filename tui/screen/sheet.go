@@ -78,7 +78,7 @@ func stampsOf(v view.Context) func(t api.Time) string {
 		if t.IsZero() {
 			return ""
 		}
-		return t.In(zone(v)).Format(dateLayout)
+		return t.In(v.Zone()).Format(dateLayout)
 	}
 }
 

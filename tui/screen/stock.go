@@ -118,7 +118,7 @@ func partDetail(v view.Context, id string) []Detail {
 		add("essential", "work does not begin while it is short")
 	}
 	if !p.UpdatedAt.IsZero() {
-		add("changed", p.UpdatedAt.In(zone(v)).Format(dateLayout))
+		add("changed", p.UpdatedAt.In(v.Zone()).Format(dateLayout))
 	}
 	if o := v.Site.Order.Data; slices.ContainsFunc(o.Parts, func(op api.OrderPart) bool { return op.PartNumber == id }) {
 		add("in hand", "the order of "+o.AssetID+" takes it")

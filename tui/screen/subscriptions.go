@@ -98,11 +98,11 @@ func subscriptionRows(v view.Context) []pane.Row {
 		}
 		last := "never"
 		if !s.LastSuccessAt.IsZero() {
-			last = pane.When(s.LastSuccessAt.Time, v.SiteNow, zone(v))
+			last = pane.When(s.LastSuccessAt.Time, v.SiteNow, v.Zone())
 		}
 		rows = append(rows, pane.Row{ID: s.SubscriptionID, Sort: []any{s.CallbackURL, s.Status, unitOfOrder(v, s.OrderID), s.LastSuccessAt.String(), s.CreatedAt.String()}, Cells: []pane.Cell{
 			{Text: s.CallbackURL, Role: text}, {Text: s.Status, Role: role}, {Text: unitOfOrder(v, s.OrderID), Role: text}, {Text: last, Role: text},
-			{Text: pane.When(s.CreatedAt.Time, v.SiteNow, zone(v)), Role: themes.Dim},
+			{Text: pane.When(s.CreatedAt.Time, v.SiteNow, v.Zone()), Role: themes.Dim},
 		}})
 	}
 	return rows
@@ -145,7 +145,7 @@ func subscriptionDetail(v view.Context, id string) []Detail {
 		lines = append(lines, Detail{Words: "Nothing was to be told yet.", Role: themes.Dim})
 	default:
 		for _, one := range d.Data {
-			lines = append(lines, Detail{Label: pane.When(one.CreatedAt.Time, v.SiteNow, zone(v)), Words: pane.OrderStatus(one.Event.Status) + ": " + deliveryWords(v, one), Role: deliveryRole(one.Status)})
+			lines = append(lines, Detail{Label: pane.When(one.CreatedAt.Time, v.SiteNow, v.Zone()), Words: pane.OrderStatus(one.Event.Status) + ": " + deliveryWords(v, one), Role: deliveryRole(one.Status)})
 		}
 		lines = append(lines, Detail{Words: "enter: each of them, to be posted again.", Role: themes.Dim})
 	}
@@ -178,7 +178,7 @@ func deliveryWords(v view.Context, d api.Delivery) string {
 		words += ", " + d.Failure
 	}
 	if !d.NextAttemptAt.IsZero() && d.Status == api.DeliveryPending {
-		words += ", next " + pane.When(d.NextAttemptAt.Time, v.SiteNow, zone(v))
+		words += ", next " + pane.When(d.NextAttemptAt.Time, v.SiteNow, v.Zone())
 	}
 	return words
 }
@@ -325,7 +325,7 @@ func deliveryRows(v view.Context) []pane.Row {
 		if t.IsZero() {
 			return ""
 		}
-		return pane.When(t.Time, v.SiteNow, zone(v))
+		return pane.When(t.Time, v.SiteNow, v.Zone())
 	}
 	rows := make([]pane.Row, 0, len(v.Site.Deliveries.Data))
 	for _, d := range v.Site.Deliveries.Data {
@@ -353,7 +353,7 @@ func deliveryDetail(v view.Context, id string) []Detail {
 		if t.IsZero() {
 			return ""
 		}
-		return t.In(zone(v)).Format("2006-01-02 15:04:05")
+		return t.In(v.Zone()).Format("2006-01-02 15:04:05")
 	}
 	add("order", d.OrderID)
 	add("changed", at(d.Event.UpdatedAt))

@@ -133,7 +133,7 @@ func userRows(v view.Context) []pane.Row {
 			mark = themes.Warning
 		}
 		if !u.LastLoginAt.IsZero() {
-			seen = pane.When(u.LastLoginAt.Time, v.Now, zone(v))
+			seen = pane.When(u.LastLoginAt.Time, v.Now, v.Zone())
 		}
 		rows = append(rows, pane.Row{
 			ID: u.UserID, Sort: []any{strings.ToLower(u.Username), state.RoleName(u.RoleID), everything(u.CustomerIDs), standing, secondFactor(u), timeText(u.LastLoginAt)},
@@ -159,7 +159,7 @@ func userDetail(v view.Context, id string) []Detail {
 	if u == nil {
 		return nil
 	}
-	at := func(t api.Time) string { return t.In(zone(v)).Format("2006-01-02 15:04") }
+	at := func(t api.Time) string { return t.In(v.Zone()).Format("2006-01-02 15:04") }
 	lines := []Detail{{Heading: u.Username}}
 	add := factsOf(&lines)
 	switch userState(*u, v.Now) {

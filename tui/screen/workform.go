@@ -146,9 +146,6 @@ func (d *WorkForm) count(name, what string, least int) (n int, ok bool) {
 	return n, true
 }
 
-// number writes a number as short as it can be.
-func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
-
 // chosen is a choice with another first value.
 func chosen(label string, choices []string, words func(string) string, first string) Field {
 	f := NewChoice(label, choices, words)

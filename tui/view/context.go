@@ -147,3 +147,11 @@ func (v Context) SelectionStyle() terminal.Style {
 	}
 	return terminal.Style{BG: v.Palette.Color(themes.Selection)}
 }
+
+// Zone is the time zone of the site, UTC without a site.
+func (v Context) Zone() *time.Location {
+	if v.Site == nil {
+		return time.UTC
+	}
+	return v.Site.Zone
+}
