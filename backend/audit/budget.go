@@ -96,8 +96,9 @@ func (e *budget) fill(now time.Time) {
 	e.filled = e.filled.Add(time.Duration(n) * e.each)
 }
 
-// prune forgets the budgets that are full, and when few are, all but that of
-// all strangers: it alone bounds the disk.
+// prune deletes full budgets, and if only a few are full all budgets except the
+// common one of unauthenticated callers, which bounds the disk space on its
+// own.
 func (b *budgets) prune(now time.Time) {
 	for name, e := range *b {
 		if e.fill(now); e.left == e.burst {

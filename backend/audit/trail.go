@@ -1,6 +1,6 @@
-// Package audit keeps the trail of who changed what: one record for each
-// request that writes, and never changed afterwards. Refusals are bounded, so
-// that nobody can fill the disk with them.
+// Package audit keeps the audit trail: one record for each request that writes,
+// never changed afterwards. Records of denied requests are bounded, so that
+// nobody can fill the disk with them.
 package audit
 
 import (
@@ -45,8 +45,8 @@ func unlessEmpty(id string) []byte {
 	return store.Key(id)
 }
 
-// strangersFor is how long what nobody known did is kept; the rest is kept for
-// good.
+// strangersFor is how long records of unauthenticated callers are kept; other
+// records are kept permanently.
 const strangersFor = 90 * 24 * time.Hour
 
 // Trail is safe for concurrent use.
@@ -54,8 +54,9 @@ type Trail struct {
 	records store.Records
 	now     func() time.Time
 
-	// Each replica names its records and bounds refusals by itself: names are
-	// random beside their time, and so many replicas have so many budgets.
+	// Each replica names its records and bounds denied requests
+	// independently: record names are random in addition to their time, and
+	// each replica has its own budgets.
 	mu      sync.Mutex
 	entropy *ulid.MonotonicEntropy
 	budgets budgets
@@ -66,10 +67,10 @@ func New(records store.Records, now func() time.Time) *Trail {
 	return &Trail{records: records, now: now, entropy: ulid.Monotonic(rand.Reader, 0)}
 }
 
-// Append writes a record with its id and time. A refusal beyond the budget of
-// its actor is only counted, and the next record of the actor tells how many
-// were. Strangers have a budget for all that they do, each network its own and
-// all together one.
+// Append writes a record with its id and time. A denied request beyond the
+// budget of its actor is only counted, and the next record of the actor states
+// the count. Unauthenticated callers have a budget per network and one for all
+// networks.
 func (t *Trail) Append(ctx context.Context, r api.AuditRecord) error {
 	now := t.now().UTC()
 	t.mu.Lock()
@@ -92,8 +93,8 @@ func (t *Trail) Append(ctx context.Context, r api.AuditRecord) error {
 	return nil
 }
 
-// maxExamined bounds the records that a List looks at: a part may then be
-// short, or empty, and has a cursor all the same.
+// maxExamined bounds the records that List examines: a page may then be short,
+// or empty, and still have a cursor.
 const maxExamined = 20_000
 
 // maxListBytes is about how large a part of a list may be.
@@ -177,8 +178,8 @@ func matches(r api.AuditRecord, q api.AuditQuery) bool {
 	return (q.SiteID == "" || r.SiteID == q.SiteID) && (q.CustomerID == "" || slices.Contains(r.CustomerIDs, q.CustomerID))
 }
 
-// visible says whether the record is the caller's own, or of customers and a
-// site that are all the caller's.
+// visible reports whether the record is the caller's own, or of customers and a
+// site that are all in the caller's scope.
 func visible(r api.AuditRecord, scope api.Scope) bool {
 	if scope.ActorID != "" && r.ActorID == scope.ActorID {
 		return true

@@ -117,7 +117,7 @@ func TestListFiltersNewestFirst(t *testing.T) {
 	}
 }
 
-// TestRecordsKeepTheirOrder under parallel writers, each with an id of its own.
+// TestRecordsKeepTheirOrder with parallel writers, each with its own id.
 func TestRecordsKeepTheirOrder(t *testing.T) {
 	w := newWorld(t)
 	var wg sync.WaitGroup
@@ -141,7 +141,7 @@ func TestRecordsKeepTheirOrder(t *testing.T) {
 }
 
 // TestStrangersCannotFillTheDisk: a flood from one network leaves some records,
-// one from everywhere a bounded number; the next tells how many there were.
+// one from all networks a bounded number; the next record states the count.
 func TestStrangersCannotFillTheDisk(t *testing.T) {
 	w := newWorld(t)
 	const flood = 5_000

@@ -169,7 +169,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// entry is a file of an archive made up for a test.
+// entry is a file of an archive made for a test.
 type entry struct {
 	tar.Header
 	data string
@@ -210,8 +210,8 @@ func craft(t *testing.T, manifest any, entries []entry, more string) []byte {
 	return append(b.Bytes(), trailer(sum[:])...)
 }
 
-// TestHostile tries archives that somebody made on purpose: their checksum is
-// right, and each is refused by one sentence.
+// TestHostile tries malicious archives: their checksum is right, and each is
+// rejected with one sentence.
 func TestHostile(t *testing.T) {
 	part := func(name, data string) Part {
 		sum := sha256.Sum256([]byte(data))
@@ -283,8 +283,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestBomb holds unpacking to what the manifest says: a gigabyte that packs to
-// little is not written.
+// TestBomb limits unpacking to the sizes in the manifest: a gigabyte that
+// compresses well is not written.
 func TestBomb(t *testing.T) {
 	sum := strings.Repeat("0", 64)
 	m := Manifest{Format: Format, Schema: schema, Parts: []Part{{Database, 2, sum}, {Key, 3, sum}}}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzManifest asserts that a manifest which passes names parts of a data
-// folder alone, each once, and none that leads out of it.
+// FuzzManifest asserts that a valid manifest names only parts of a data folder,
+// each once, and none outside of it.
 func FuzzManifest(f *testing.F) {
 	const sum = "0000000000000000000000000000000000000000000000000000000000000000"
 	for _, text := range []string{"{}", "null", `{"parts":[{"name":"../etc/passwd","size":1,"sha256":"` + sum + `"}]}`,

@@ -1,9 +1,12 @@
-// Package backup puts a data folder into one file, and a folder out of such a
-// file. The file is a tar under zstd, optionally encrypted by age to a
-// passphrase. Its first entry, manifest.json, names every part with size and
-// SHA-256; its last 40 bytes, which zstd skips, hold the SHA-256 of all before
-// them. So the file can be written and read as a stream, one that is cut off or
-// changed anywhere is refused, and tar and zstd alone can unpack it.
+// Package backup writes a data folder to one file, and restores a folder from
+// such a file.
+//
+// The file is a tar archive compressed by zstd, optionally encrypted by age
+// with a passphrase. Its first entry, manifest.json, names every part with size
+// and SHA-256; its last 40 bytes, which zstd skips, hold the SHA-256 of all
+// bytes before them. The file can therefore be written and read as a stream,
+// truncated or modified files are rejected, and tar and zstd are sufficient to
+// unpack it.
 package backup
 
 import (
@@ -37,7 +40,7 @@ const (
 	maxManifest  = 256 << 20 // bytes: parts by the million
 )
 
-// Manifest says what is in a backup.
+// Manifest describes the contents of a backup.
 type Manifest struct {
 	Format  int       `json:"format"`  // see [Format]
 	Schema  int       `json:"schema"`  // of the database
@@ -61,14 +64,15 @@ func (m Manifest) Size() (bytes int64) {
 	return bytes
 }
 
-// alone and folders are what a data folder keeps: files, and folders of files.
+// alone and folders are the contents of a data folder: files, and folders of
+// files.
 var (
 	alone   = map[string]bool{Database: true, Tables: true, Key: true, "demo.json": true}
 	folders = map[string]bool{"objects": true, "outbox": true, "ssh": true, "tls": true}
 	plain   = regexp.MustCompile(`^[A-Za-z0-9._/-]+$`)
 )
 
-// Kept says whether a path of a data folder, with slashes, belongs into a
+// Kept reports whether a path of a data folder, with slashes, belongs in a
 // backup.
 func Kept(name string) bool {
 	if !plain.MatchString(name) || !fs.ValidPath(name) || !filepath.IsLocal(filepath.FromSlash(name)) {
@@ -88,8 +92,8 @@ func refuse(format string, a ...any) error { return &Refusal{fmt.Sprintf(format,
 // ErrDamaged is the refusal of a file of which a part is missing or changed.
 var ErrDamaged = errors.New("the backup is damaged: it is cut off, or something in it was changed")
 
-// check finds what is wrong with a manifest that was read; records is the part
-// that they are in.
+// check validates a decoded manifest; records is the part that holds the
+// records.
 func (m Manifest) check(schema int, records string) error {
 	switch {
 	case m.Format > Format:

@@ -11,18 +11,18 @@ import (
 	"runtime"
 )
 
-// Restoring is what a restore is told.
+// Restoring holds the options of a restore.
 type Restoring struct {
 	Dir    string // the folder to be; absent or empty
 	Schema int    // the newest that the program knows
-	// Tables says that the folder is only to be read by one who restores a
-	// database: the backup must be of one.
+	// Tables restricts the restore to backups of a database.
 	Tables bool
 	// Passphrase is asked for that of an encrypted file; nil: none is known.
 	Passphrase func() (string, error)
 	// Encrypted demands that the file is.
 	Encrypted bool
-	// Check looks at the unpacked folder before it gets its name; nil: nothing.
+	// Check verifies the unpacked folder before it is renamed; it may be
+	// nil.
 	Check func(ctx context.Context, dir string) error
 }
 
@@ -34,9 +34,9 @@ func (o Restoring) records() string {
 	return Database
 }
 
-// Restore unpacks a backup into a folder beside Dir, checks it and gives it
-// Dir's name. When it fails nothing is left of it; the error is a [Refusal] or
-// [ErrDamaged] when the fault is the file's or the folder's.
+// Restore unpacks a backup to a folder next to Dir, checks it and renames it to
+// Dir. If it fails it leaves no files. The error is a [Refusal] or [ErrDamaged]
+// if the file or the folder is at fault.
 func Restore(ctx context.Context, r io.Reader, o Restoring) (m Manifest, err error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
@@ -105,7 +105,7 @@ func vacant(dir string) error {
 	return nil
 }
 
-// makeFolders makes a folder and those above it, and answers which it made.
+// makeFolders makes a folder and its parents, and returns those that it made.
 func makeFolders(dir string) (made []string, err error) {
 	if _, err := os.Stat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -138,7 +138,8 @@ func moveInto(part, dir string) error {
 	return nil
 }
 
-// syncFolders makes all names in a folder durable.
+// syncFolders syncs all folders below a folder, so that the names in them are
+// durable.
 func syncFolders(dir string) error {
 	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
@@ -148,7 +149,8 @@ func syncFolders(dir string) error {
 	})
 }
 
-// syncFolder makes the names in one folder durable. Windows has no such call.
+// syncFolder syncs one folder, so that the names in it are durable. Windows has
+// no such call.
 func syncFolder(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil

@@ -60,7 +60,7 @@ func unpack(ctx context.Context, r io.Reader, dir string, o Restoring) (Manifest
 	if errors.As(err, &local) || ctx.Err() != nil {
 		return m, errors.Join(err, context.Cause(ctx))
 	}
-	// A file that was changed says that it was, whatever else came of it.
+	// A damaged file is reported as such before any other error.
 	if damage := body.end(); damage != nil {
 		return m, damage
 	}
@@ -168,8 +168,8 @@ func next(t *tar.Reader) (*tar.Header, error) {
 	return head, nil
 }
 
-// unpackPart writes one file, durable but for its name. Without a root it only
-// verifies the part.
+// unpackPart writes one file, durable except for its name. Without a root it
+// only verifies the part.
 func unpackPart(r io.Reader, root *os.Root, part Part) error {
 	if root == nil {
 		sum := sha256.New()
@@ -245,7 +245,7 @@ func (t *trailed) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// end reads what is left and holds all against the trailer.
+// end reads the rest and verifies the trailer.
 func (t *trailed) end() error {
 	if _, err := io.Copy(io.Discard, t); err != nil {
 		return fmt.Errorf("%w (%w)", ErrDamaged, err)

@@ -11,9 +11,9 @@ import (
 	"app.sunloop/engine/simulate"
 )
 
-// Crew does for a fleet what its operator's people do once faults are found,
-// through the API as they would: it counts its store, plans inspections, and
-// makes work orders of the worst findings.
+// Crew acts for a fleet's operators after faults are found, through the API: it
+// takes stock, plans inspections, and creates work orders for the worst
+// findings.
 type Crew struct {
 	Client *client.Client
 	Fleet  *simulate.Fleet
@@ -21,8 +21,8 @@ type Crew struct {
 	Look   time.Duration // by the wall, between two looks for findings
 }
 
-// crewOrders are made of a site's worst findings: the first is begun, the
-// others wait.
+// crewOrders is the number of work orders of a site's worst findings: the first
+// is in progress, the others are pending.
 const crewOrders = 2
 
 // Run works through the sites as their findings come in, then ends. A site
@@ -83,7 +83,7 @@ func (c *Crew) visit(ctx context.Context, s *simulate.Site) (done bool, err erro
 	return true, nil
 }
 
-// inspections plans the yearly look at the first units.
+// inspections plans the yearly inspection of the first units.
 func (c *Crew) inspections(ctx context.Context, s *simulate.Site) error {
 	for i, u := range s.Units[:min(len(s.Units), 3)] {
 		_, err := c.Client.CreateSchedule(ctx, api.ScheduleRequest{AssetID: u.AssetID, SiteID: s.ID, CustomerID: customerOf(s), MaintenanceType: api.MaintenancePreventive,
@@ -95,8 +95,8 @@ func (c *Crew) inspections(ctx context.Context, s *simulate.Site) error {
 	return nil
 }
 
-// repair makes the work order of a finding, with its schedule, its bill and
-// what of that is in store.
+// repair creates the work order of a finding, with its schedule and its bill of
+// materials, and reserves the parts in stock.
 func (c *Crew) repair(ctx context.Context, s *simulate.Site, f api.Finding, begin bool) error {
 	priority := map[string]string{api.SeverityCritical: api.PriorityHigh, api.SeverityWarning: api.PriorityMedium}[f.SeverityLabel]
 	plan, err := c.Client.CreateSchedule(ctx, api.ScheduleRequest{AssetID: f.AssetID, SiteID: s.ID, CustomerID: customerOf(s), MaintenanceType: api.MaintenanceCorrective,

@@ -35,8 +35,8 @@ func (c Clock) Now() time.Time {
 // History is how long a fleet has been reporting when the demo begins.
 const History = 365 * 24 * time.Hour
 
-// FirstDay is when the first site's telemetry begins, however late the demo
-// is played: the examples of clients of the API ask for the days that follow.
+// FirstDay is the start of the first site's telemetry, whenever the demo runs:
+// the examples of API clients request the days after it.
 var FirstDay = time.Date(2025, 10, 1, 0, 0, 0, 0, time.UTC)
 
 // Start is when the fleet of a demo begins to report whose live stream begins
@@ -57,15 +57,15 @@ type Player struct {
 	HistoryStep time.Duration // between two samples of the history
 	Step        time.Duration // between two live samples
 	Log         *slog.Logger
-	// Sent is told of the plants' time up to which all is uploaded.
+	// Sent is called with the plants' time up to which all telemetry is
+	// uploaded.
 	Sent func(until time.Time)
 }
 
 // chunkRows keeps each file of history under the upload limit.
 const chunkRows = 100_000
 
-// Register tells the service of the sites and their units; what it knows
-// already is no error.
+// Register creates the sites and their units; existing ones are no error.
 func (f *Player) Register(ctx context.Context) error {
 	for _, s := range f.Fleet.Sites {
 		if err := f.register(ctx, s); err != nil {
@@ -94,7 +94,7 @@ func (f *Player) Past(ctx context.Context) error {
 // every customer of the fleet has a site that names it first.
 func customerOf(s *simulate.Site) string { return s.CustomerIDs[0] }
 
-// register tells the service of a site and its units.
+// register creates a site and its units.
 func (f *Player) register(ctx context.Context, s *simulate.Site) error {
 	customer := customerOf(s)
 	_, err := f.Client.SetSite(ctx, api.Site{
@@ -155,8 +155,8 @@ func (f *Player) request(s *simulate.Site, name string) api.UploadRequest {
 	}
 }
 
-// liveEvery is the least wall time between two live uploads of a site: the
-// feed's key may ask 60 times a minute, and three sites share it.
+// liveEvery is the shortest wall time between two live uploads of a site: the
+// feed's key may send 60 requests a minute, and three sites share it.
 const liveEvery = 4 * time.Second
 
 // Live uploads the samples that fell due since the last ones, until ctx ends.
@@ -167,8 +167,8 @@ func (f *Player) Live(ctx context.Context) error {
 	tick := time.NewTicker(wait)
 	defer tick.Stop()
 	for {
-		// A sample stands for the time from its stamp on: it is whole, and
-		// reported, when the next one begins.
+		// A sample covers the time from its time stamp: it is complete,
+		// and reported, when the next one begins.
 		due := f.Clock.Now().Truncate(f.Step)
 		if due.After(sent) {
 			for _, s := range f.Fleet.Sites {
@@ -201,7 +201,7 @@ func (f *Player) Live(ctx context.Context) error {
 	}
 }
 
-// patient tries again when the service asks for patience.
+// patient retries when the service asks for a delay.
 func (f *Player) patient(ctx context.Context, send func() error) error {
 	for {
 		err := send()

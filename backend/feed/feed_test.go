@@ -7,8 +7,8 @@ import (
 	"app.sunloop/engine/simulate"
 )
 
-// TestTelemetryFromTheFirstDay holds the demo to what the examples of clients
-// ask for, whenever it is played.
+// TestTelemetryFromTheFirstDay checks the demo against the requests in the
+// examples for clients, whenever it runs.
 func TestTelemetryFromTheFirstDay(t *testing.T) {
 	for _, begin := range []time.Time{
 		time.Date(2025, 10, 2, 8, 0, 0, 0, time.UTC), time.Date(2026, 9, 30, 8, 0, 0, 0, time.UTC),

@@ -51,7 +51,8 @@ func (s *Service) SendCode(ctx context.Context, email, remote string) error {
 		if wait, err := count(tx, network, api.FreemiumCodesPerHour, now); err != nil || wait > 0 {
 			return errors.Join(err, tooMany(wait))
 		}
-		// Before the mailbox: else a 503 and a 200 tell whether the mailbox is full.
+		// Checked before the mailbox: otherwise a 503 or a 200 would
+		// reveal whether the mailbox is full.
 		if wait, err := room(tx, all, api.FreemiumCodesPerHourInAll, now); err != nil || wait > 0 {
 			return errors.Join(err, busy(wait))
 		}
@@ -136,12 +137,13 @@ func compose(email, digits string, now time.Time) (mail.Message, error) {
 	return mail.Message{To: email, Subject: "Your Sunloop verification code", Text: text.String(), At: now}, err
 }
 
-// redeem uses a code of an address up, for a caller at the network address
-// remote. Of any number of callers with the right code one succeeds. Every try is
-// counted before the code is compared: those of the network that asked for the
-// code apart from those of all other networks, so that a stranger cannot use up
-// the tries of the person who asked. giveBack makes the code valid again for the
-// tries that are left; it is for a caller whose file is at fault.
+// redeem uses up a code of an address, for a caller at the network address
+// remote. Of any number of callers with the right code one succeeds. Every
+// attempt is counted before the code is compared: those of the network that
+// asked for the code separately from those of all other networks, so that a
+// third party cannot use up the attempts of the person who asked. giveBack
+// makes the code valid again for the remaining attempts; it is for a caller
+// whose file is at fault.
 func (s *Service) redeem(ctx context.Context, email, digits, remote string) (giveBack func(context.Context) error, err error) {
 	subject := s.hasher.of("address", canonical(email))
 	network := s.askerOf(subject, remote)

@@ -108,8 +108,8 @@ func TestOneOfManyRedeems(t *testing.T) {
 	}
 }
 
-// TestGiveBack asserts that a code is good again, but for no more tries than
-// it had, and not over a newer one.
+// TestGiveBack asserts that a code is valid again, but for no more attempts
+// than it had, and not over a newer one.
 func TestGiveBack(t *testing.T) {
 	w := newWorld(t)
 	digits := w.code(t, ana, remote(1))
@@ -315,7 +315,8 @@ func TestCodeThatIsNotSent(t *testing.T) {
 	}
 }
 
-// TestNothingInPlain looks for what must not be in the data folder.
+// TestNothingInPlain searches the data folder for what must not be stored in
+// plain text.
 func TestNothingInPlain(t *testing.T) {
 	w := newWorld(t)
 	digits := w.code(t, ana, "203.0.113.99")

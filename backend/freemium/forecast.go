@@ -19,10 +19,11 @@ import (
 )
 
 const (
-	// yearDays of data, but for some gaps, and the learners join the analogs.
+	// yearDays is the number of days of data, some gaps allowed, from which
+	// the learners are used in addition to the analogs.
 	yearDays = 350
-	// trainingTime is what training may take of the 3 s of an answer; beyond
-	// it the analogs answer alone.
+	// trainingTime is the share of the 3 s response time available for
+	// training; beyond it only the analogs are used.
 	trainingTime = 2 * time.Second
 	// recentSpan is the newest power that a forecast begins from.
 	recentSpan = 45 * 24 * time.Hour
@@ -92,8 +93,8 @@ func (s *Service) make(ctx context.Context, req api.FreemiumRequest, file io.Rea
 	if err != nil {
 		return out, err
 	}
-	// A model that learned with weather takes longer than a caller waits: the
-	// sun and the plant's own past are what this one knows.
+	// Training a model with weather takes longer than a caller waits: this
+	// one uses the sun's position and the plant's own past.
 	wx, err := weather.Offline{}.Forecast(ctx, site.Location, now, (api.FreemiumHours+2)*step, step)
 	if err != nil {
 		return out, fmt.Errorf("weather: %w", err)
@@ -119,7 +120,7 @@ func (s *Service) make(ctx context.Context, req api.FreemiumRequest, file io.Rea
 
 var errUnknownPlace = api.InvalidParameter("location", `no town of that name is known; give it with its country, or its latitude and longitude, as in "-29.86, 31.03"`)
 
-// learn makes the best model that the data and the time allow.
+// learn trains the best model that the data and the time allow.
 func learn(ctx context.Context, site forecast.Site, power series.Series) (*forecast.Model, forecast.Report, string, error) {
 	h, o := forecast.History{Power: power}, forecast.Options{Workers: 2, Resolution: step}
 	model, report, err := forecast.ColdStart(site, h, o)

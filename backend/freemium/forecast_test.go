@@ -114,8 +114,8 @@ func TestLocalTimes(t *testing.T) {
 	}
 }
 
-// TestAsGoodAsTheSky asserts that a month of days tells the level: what the
-// same plant gives tomorrow under its usual sky.
+// TestAsGoodAsTheSky asserts that a month of days determines the level: the
+// power of the same plant tomorrow under its usual sky.
 func TestAsGoodAsTheSky(t *testing.T) {
 	w := newWorld(t)
 	f, err := w.make(t.Context(), request(""), strings.NewReader(csvOf(now, 30)))
@@ -178,8 +178,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestOddFiles asserts that what is no plant's production is refused with a
-// reason or forecast within bounds.
+// TestOddFiles asserts that data that are no plant's production are rejected
+// with a reason or forecast within bounds.
 func TestOddFiles(t *testing.T) {
 	days := csvOf(now, 30)
 	each := func(of func(i int, value string) string) string {

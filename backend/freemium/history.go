@@ -27,7 +27,8 @@ type upload struct {
 	notes        []string
 }
 
-// read reads a file whose times are of the given zone unless they say more.
+// read reads a file whose times are in the given zone unless they have their
+// own.
 func read(file io.Reader, req api.FreemiumRequest, town place.Found, now time.Time) (upload, error) {
 	o := ingest.Options{CapacityKW: req.CapacityKW, Now: now, MaxBytes: api.MaxUploadBytes, Asset: req.SiteName}
 	if town.Zone != "" {
@@ -55,11 +56,11 @@ func read(file io.Reader, req api.FreemiumRequest, town place.Found, now time.Ti
 }
 
 // reportingShare is the share of the units, by their peaks, that must report
-// for an hour to stand for the plant.
+// for an hour to count.
 const reportingShare = 0.3
 
-// total is the hourly power of all units; where some are silent the others
-// stand for them.
+// total returns the hourly power of all units, scaled up for units that did not
+// report.
 func total(assets []ingest.Asset) series.Series {
 	var parts []series.Series
 	var peaks []float64

@@ -14,8 +14,8 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// code is a one-time code that waits. Address, asking network and digits are
-// stored as keyed hashes: the data folder alone gives none of them.
+// code is a pending one-time code. Address, requesting network and digits are
+// stored as keyed hashes: the data folder without the key reveals none of them.
 type code struct {
 	Subject      string    `json:"subject" limit:"1024"`           // the address
 	Network      string    `json:"network,omitempty" limit:"1024"` // that asked; empty in records of earlier versions
@@ -71,8 +71,8 @@ type Customer struct {
 
 var customers = store.Table[Customer]{Bucket: "freemium-customers", Key: func(c Customer) []byte { return store.Key(canonical(c.Email)) }}
 
-// canonical is an address as it is compared: no mail server of today tells
-// upper from lower case.
+// canonical returns an address in the form in which it is compared: current
+// mail servers ignore case.
 func canonical(email string) string { return strings.ToLower(email) }
 
 // mailboxOf is the mailbox of an address as far as its form shows it: without a
@@ -89,13 +89,14 @@ func mailboxOf(email string) string {
 	return local + "@" + domain
 }
 
-// askerOf is the hash of the network of an address that asks for a code, or tries
-// one, for a subject: the /24 of an IPv4 address, the /64 of an IPv6 address.
+// askerOf returns the hash of the network of an address that requests a code,
+// or tries one, for a subject: the /24 of an IPv4 address, the /64 of an IPv6
+// address.
 func (s *Service) askerOf(subject, remote string) string {
 	return s.hasher.of("asker", subject, admission.Network(remote))
 }
 
-// hasher makes keyed hashes; what they are of is part of them.
+// hasher makes keyed hashes; the kind of the hashed value is part of the input.
 type hasher []byte
 
 func (h hasher) of(kind string, parts ...string) string {

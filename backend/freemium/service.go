@@ -34,11 +34,11 @@ type Service struct {
 	busy    chan struct{} // forecasts under way
 }
 
-// atATime bounds the forecasts under way in this process: each takes both cores
-// for a second. Whose turn it is to be served is the records' to say.
+// atATime bounds the concurrent forecasts of this process: each uses both cores
+// for a second. The order is determined by the records.
 const atATime = 2
 
-// New makes the service.
+// New returns the service.
 func New(o Options) (*Service, error) {
 	if o.Records == nil || o.Mail == nil || o.Now == nil || len(o.Key) == 0 {
 		return nil, errors.New("freemium wants records, mail, a clock and a key")

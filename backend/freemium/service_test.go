@@ -86,7 +86,7 @@ func (w *world) code(t testing.TB, email, remote string) string {
 	return ""
 }
 
-// durban is where the tests' plant stands.
+// durban is the location of the tests' plant.
 var durban = solar.Location{LatitudeDeg: -29.86, LongitudeDeg: 31.03}
 
 // csvOf is hourly power of a plant of 100 kW in Durban under changing skies,
@@ -108,7 +108,7 @@ func csvOf(end time.Time, days int) string {
 	return b.String()
 }
 
-// request is a good one but for the code.
+// request is valid except for the code.
 func request(code string) api.FreemiumRequest {
 	return api.FreemiumRequest{Email: "ana@example.org", VerificationCode: code, SiteName: "Roof", Location: "Durban, ZA", CapacityKW: 100, TOUAccepted: true}
 }

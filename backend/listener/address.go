@@ -15,9 +15,9 @@ type Address struct {
 	Address string     // as net.Listen takes it: host:port, the host may be empty
 }
 
-// ParseAddresses reads addresses as a person writes them: host:port, or
-// telemetry,alerts=host:port for the paths of some hosts alone. A text may hold
-// several, with spaces between.
+// ParseAddresses reads addresses from text: host:port, or
+// telemetry,alerts=host:port for the paths of some hosts only. A text may hold
+// several, separated by spaces.
 func ParseAddresses(texts ...string) ([]Address, error) {
 	var all []Address
 	for _, text := range texts {

@@ -46,8 +46,8 @@ func checked(w http.ResponseWriter, q *http.Request) {
 	reader(w, q)
 }
 
-// good asks with a credential over a connection from the address, which stays
-// open.
+// good sends a request with a credential over a connection from the address,
+// which stays open.
 func (s *served) good(address string) kept {
 	s.t.Helper()
 	c := s.from(address, "GET / HTTP/1.1\r\nHost: x\r\nAuthorization: good\r\n\r\n")
@@ -78,8 +78,8 @@ func isOpen(t *testing.T, c net.Conn, should bool) bool {
 }
 
 // TestOldestUnauthenticatedMakesRoom: slow clients without a credential, each
-// in a network of its own, hold no more than their part, and each beyond it
-// takes the place of the oldest.
+// in its own network, hold no more than their share, and each one beyond it
+// evicts the oldest.
 func TestOldestUnauthenticatedMakesRoom(t *testing.T) {
 	s := serve(t, Config{Handler: all(checked), Limits: Limits{Connections: 80}}) // 20 unauthenticated
 	first := s.good("127.9.0.1")
@@ -295,8 +295,8 @@ func TestHTTP2Unauthenticated(t *testing.T) {
 	}
 }
 
-// TestCipherSuites offers TLS 1.2 with CBC and SHA-1 only, and with what is
-// taken.
+// TestCipherSuites offers TLS 1.2 with CBC and SHA-1 only, and with an accepted
+// suite.
 func TestCipherSuites(t *testing.T) {
 	own, err := SelfSigned(t.TempDir(), "", nil, nil, time.Now, nil)
 	if err != nil {

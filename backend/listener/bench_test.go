@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// BenchmarkAmongHalfOpenHeaders asks as a good client does while so many others
-// hold half a header each, and reports the 99th percentile of what it waits,
-// a new connection with TLS for each request.
+// BenchmarkAmongHalfOpenHeaders sends requests as a normal client while other
+// clients hold incomplete headers, and reports the 99th percentile of the
+// latency, with a new TLS connection for each request.
 func BenchmarkAmongHalfOpenHeaders(b *testing.B) {
 	for _, silent := range []struct {
 		name string

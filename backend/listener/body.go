@@ -67,9 +67,9 @@ func (b *pacedBody) deadline(now time.Time) {
 	_ = b.control.SetReadDeadline(d)
 }
 
-// pacedWriter is the writer of a request with a paced body. A handler that sets a
-// deadline for reading limits the time of the body in all: the pace goes on
-// within it.
+// pacedWriter is the writer of a request with a minimum body rate. A handler
+// that sets a read deadline limits the total time of the body; the rate still
+// applies within it.
 type pacedWriter struct {
 	http.ResponseWriter
 	body *pacedBody

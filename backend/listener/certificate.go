@@ -25,8 +25,8 @@ type Certificates struct {
 	refused string // the files that were last found to be of no use
 }
 
-// Files are certificates in PEM that somebody else writes: the chain, its leaf
-// first, and its key. Log is told of changes.
+// Files are certificates in PEM that are maintained externally: the chain, leaf
+// first, and its key. Changes are logged to log.
 func Files(certificate, key string, log *slog.Logger) (*Certificates, error) {
 	c := &Certificates{certificateFile: certificate, keyFile: key, log: log}
 	if c.log == nil {
@@ -71,7 +71,7 @@ func (c *Certificates) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.current, nil
 }
 
-// stamp tells one state of the files from another.
+// stamp identifies a state of the files.
 func (c *Certificates) stamp() string {
 	s := ""
 	for _, path := range []string{c.certificateFile, c.keyFile} {

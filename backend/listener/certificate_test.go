@@ -39,7 +39,7 @@ func (c *clock) add(d time.Duration) {
 	c.t = c.t.Add(d)
 }
 
-// shake makes one handshake with the service and answers the certificate.
+// shake makes one handshake with the service and returns the certificate.
 func shake(t *testing.T, s *served, cfg *tls.Config) (*x509.Certificate, error) {
 	t.Helper()
 	if cfg == nil {
@@ -91,7 +91,8 @@ func TestACertificateOfOnesOwn(t *testing.T) {
 			t.Errorf("%q: %v, %v", path, info, err)
 		}
 	}
-	// Its file serves as the authority of clients, for its own names alone.
+	// Its file serves clients as certificate authority, for its own names
+	// only.
 	authority, err := os.ReadFile(kept.File)
 	if err != nil {
 		t.Fatal(err)

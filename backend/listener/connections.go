@@ -109,8 +109,8 @@ func (b *bounded) Close() error {
 }
 
 // placed serves requests whose connections have an ordinary place, waits for
-// one if need be, and serves health checks without. It asks clients to close
-// connections in overflow places after the answer.
+// one if necessary, and serves health checks without one. It asks clients to
+// close connections in overflow places after the response.
 func (ls *Listeners) placed(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		c := admission.From(q.Context())

@@ -23,7 +23,7 @@ type kept struct {
 	in *bufio.Reader
 }
 
-// ask sends one request over the connection and reads its answer.
+// ask sends one request over the connection and reads the response.
 func (k kept) ask(t *testing.T, path string) (*http.Response, string) {
 	t.Helper()
 	if _, err := io.WriteString(k, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
@@ -41,8 +41,8 @@ func (k kept) ask(t *testing.T, path string) (*http.Response, string) {
 	return resp, string(b)
 }
 
-// gone says whether the server has closed the connection; it waits for it if
-// it should be.
+// gone reports whether the server has closed the connection. If should is set
+// it waits for that.
 func (k kept) gone(t *testing.T, should bool) bool {
 	t.Helper()
 	wait := 20 * time.Millisecond
@@ -213,9 +213,8 @@ func TestHTTP2ConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestHeadersThatDoNotComeMakeRoom takes every slot with the beginnings of
-// headers: where no connection is idle, the longest of these makes room
-// before its time is over.
+// TestHeadersThatDoNotComeMakeRoom takes every slot with incomplete headers: if
+// no connection is idle, the oldest of these is evicted before its timeout.
 func TestHeadersThatDoNotComeMakeRoom(t *testing.T) {
 	s := serve(t, Config{Handler: all(reader), Limits: Limits{Connections: 3, Header: 2 * time.Second}})
 	first := s.dial("GET / HTTP/1.1\r\nHost: ")

@@ -56,7 +56,7 @@ func (l Limits) Defaults() Limits {
 	return l
 }
 
-// Config is what listeners are made from.
+// Config configures the listeners.
 type Config struct {
 	Addresses []Address
 	// Handler serves the paths of hosts; none are all.
@@ -71,9 +71,9 @@ type Config struct {
 	Now         func() time.Time
 	Log         *slog.Logger // nil: silent
 
-	// Ending is told once that the end begins, before the listeners close by
-	// EndDelay, so that a load balancer which asks for readiness looks elsewhere
-	// while the service still answers. Nil: nobody is told.
+	// Ending is called once when shutdown begins, EndDelay before the
+	// listeners close, so that a load balancer that polls readiness stops
+	// sending requests while the service still responds. It may be nil.
 	Ending   func()
 	EndDelay time.Duration
 }
@@ -160,8 +160,8 @@ func (ls *Listeners) Serve(ctx context.Context) error {
 	return err
 }
 
-// announceEnd tells that the end begins and leaves time to act on it; a
-// service that has failed leaves none.
+// announceEnd announces the shutdown and waits for the delay, except after a
+// failure of the service.
 func (ls *Listeners) announceEnd(failed bool) {
 	ls.ending.Store(true)
 	if ls.cfg.Ending != nil {
@@ -172,7 +172,7 @@ func (ls *Listeners) announceEnd(failed bool) {
 	}
 }
 
-// drain closes the listeners at once and waits for what is under way.
+// drain closes the listeners at once and waits for active requests.
 func (ls *Listeners) drain(ctx context.Context, servers []*http.Server) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ls.cfg.Limits.Drain)
 	defer cancel()
@@ -189,13 +189,14 @@ func (ls *Listeners) drain(ctx context.Context, servers []*http.Server) error {
 	return errors.Join(errs...)
 }
 
-// lastAnswers tells clients to come again on another connection once the end
-// has begun, and while others wait for room: one that is left open would be
-// closed when its next request is on the way. So does a request in chunks.
+// lastAnswers asks clients to use another connection once shutdown has begun,
+// and while others wait for a place, because an open connection would be closed
+// when its next request is on the way. It does the same for a chunked request.
 func (ls *Listeners) lastAnswers(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		// A length beside the chunks is dropped unseen: who stands between and
-		// went by it would take what follows for another request than we do.
+		// A Content-Length next to chunked encoding is dropped before
+		// we see it: a proxy that used it would read the following
+		// bytes as another request than we do.
 		a := &lastAnswer{ResponseWriter: w, ls: ls, last: len(q.TransferEncoding) > 0 && q.ProtoMajor == 1, conn: admission.From(q.Context())}
 		defer a.end()
 		h.ServeHTTP(a, q)

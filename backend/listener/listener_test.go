@@ -93,8 +93,8 @@ func (s *served) end() error {
 	return err
 }
 
-// dial is a raw connection that writes text at once; what is read of it ends
-// by itself after half a minute, so that a test that fails does end.
+// dial opens a raw connection and writes text at once. Reads end after half a
+// minute, so that a failing test ends.
 func (s *served) dial(text string) net.Conn {
 	s.t.Helper()
 	c, err := net.Dial("tcp", s.Addresses()[0].Address)
@@ -111,8 +111,8 @@ func (s *served) dial(text string) net.Conn {
 	return c
 }
 
-// closed says whether the peer has closed the connection; what it sent before
-// comes along.
+// closed reports whether the peer has closed the connection, and returns what
+// it sent before.
 func closed(t *testing.T, c net.Conn) (sent string) {
 	t.Helper()
 	b, err := io.ReadAll(c)
@@ -394,8 +394,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestTheEnd is told of first, then still serves, then lets what is under way
-// finish, and takes nothing more.
+// TestTheEnd: shutdown is announced first, requests are still served, then
+// active requests finish, and no new ones are accepted.
 func TestTheEnd(t *testing.T) {
 	begun, finish, ending := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	s := serve(t, Config{
@@ -437,9 +437,9 @@ func TestTheEnd(t *testing.T) {
 	}
 }
 
-// TestNoRequestIsLostAtTheEnd asks without pause, over connections that are
-// kept, while the service ends: each request that finds an open door is
-// answered.
+// TestNoRequestIsLostAtTheEnd sends requests continuously, over persistent
+// connections, while the service shuts down: each request that was accepted
+// gets a response.
 func TestNoRequestIsLostAtTheEnd(t *testing.T) {
 	ending := make(chan struct{})
 	s := serve(t, Config{

@@ -21,18 +21,18 @@ import (
 	"time"
 )
 
-// The life of a certificate of one's own: long, as each change must be told to
-// all who know it by its fingerprint.
+// The lifetime of a self-signed certificate is long, because each change
+// requires an update of all clients that pin its fingerprint.
 const (
 	selfLifetime  = 2 * 365 * 24 * time.Hour
 	selfRenewal   = 30 * 24 * time.Hour // before its end
 	selfBackdated = time.Hour           // for clients whose clocks are slow
 )
 
-// SelfSigned are certificates of the service's own making, kept in folder and
-// renewed a month before they expire. A new one is made at the start when the
-// kept one lacks a name: localhost, the loopback addresses, hostname, the hosts
-// of addresses, and extra.
+// SelfSigned are self-signed certificates, stored in folder and renewed a month
+// before they expire. A new one is made at start if the stored one lacks a
+// name: localhost, the loopback addresses, hostname, the hosts of addresses,
+// and extra.
 func SelfSigned(folder, hostname string, addresses []Address, extra []string, now func() time.Time, log *slog.Logger) (*Certificates, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -82,8 +82,7 @@ func selfNames(hostname string, addresses []Address, extra []string) []string {
 	return slices.Compact(all)
 }
 
-// unfit says in words why the kept certificate does not serve; empty when it
-// does.
+// unfit states why the stored certificate is not usable, empty if it is.
 func unfit(certificateFile, keyFile string, wanted []string, now time.Time) string {
 	pair, err := tls.LoadX509KeyPair(certificateFile, keyFile)
 	switch {
@@ -154,7 +153,7 @@ func makeSelf(folder string, names []string, now time.Time) error {
 	return writePEM(certificateFile, "CERTIFICATE", der)
 }
 
-// writePEM replaces a file that only its owner may read, whole or not at all.
+// writePEM replaces a file atomically, with read permission for its owner only.
 func writePEM(path, kind string, der []byte) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".sunloop-*") // 0600
 	if err != nil {
@@ -171,7 +170,7 @@ func writePEM(path, kind string, der []byte) error {
 	return nil
 }
 
-// Kept is what is known of a certificate of the service's own making.
+// Kept describes a stored self-signed certificate.
 type Kept struct {
 	File        string
 	Fingerprint string // SHA-256, in hexadecimal digits
@@ -179,8 +178,8 @@ type Kept struct {
 	From, Until time.Time
 }
 
-// KeptIn reads the certificate that [SelfSigned] keeps in folder; the error is
-// fs.ErrNotExist where there is none.
+// KeptIn reads the certificate that [SelfSigned] stores in folder. The error is
+// fs.ErrNotExist if there is none.
 func KeptIn(folder string) (Kept, error) {
 	file, _ := selfFiles(folder)
 	b, err := os.ReadFile(file)

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 )
 
-// carrier adds to each event what its context tells.
+// carrier adds the attributes of the context to each event.
 type carrier struct {
 	slog.Handler
 	of func(context.Context) []slog.Attr

@@ -26,15 +26,15 @@ type Buffer struct {
 	with   []string
 }
 
-// ring are the events of all handlers that were made of one.
+// ring holds the events of all handlers derived from one.
 type ring struct {
 	mu      sync.Mutex
 	entries []api.LogEntry // oldest first
 	last    int64
 }
 
-// New keeps events of a level and above, and hands on what next wants; next
-// may be nil.
+// New returns a handler that keeps events at or above a level, and passes on
+// those that next accepts; next may be nil.
 func New(next slog.Handler, level slog.Leveler) *Buffer {
 	if next == nil {
 		next = slog.DiscardHandler
@@ -42,7 +42,7 @@ func New(next slog.Handler, level slog.Leveler) *Buffer {
 	return &Buffer{next: next, level: level, ring: &ring{}}
 }
 
-// Enabled says whether an event of the level is kept or handed on.
+// Enabled reports whether an event of the level is kept or passed on.
 func (b *Buffer) Enabled(ctx context.Context, l slog.Level) bool {
 	return l >= b.level.Level() || b.next.Enabled(ctx, l)
 }
@@ -112,10 +112,11 @@ func (r *ring) add(e api.LogEntry) {
 	r.entries = append(r.entries, e)
 }
 
-// secret are parts of names whose values are kept by nobody.
+// secret lists parts of names whose values are never kept.
 var secret = []string{"password", "secret", "token", "credential", "authorization", "api_key"}
 
-// attribute adds name=value to details; a group adds each of its own.
+// attribute adds name=value to details, for a group one for each of its
+// attributes.
 func attribute(details []string, prefix string, a slog.Attr) []string {
 	v := a.Value.Resolve()
 	if v.Kind() == slog.KindGroup {
@@ -141,7 +142,7 @@ func attribute(details []string, prefix string, a slog.Attr) []string {
 	return append(details, prefix+a.Key+"="+text)
 }
 
-// brief bounds what is kept of a text.
+// brief truncates a stored text.
 func brief(text string) string {
 	if len(text) <= maxText {
 		return text

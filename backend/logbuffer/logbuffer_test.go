@@ -37,7 +37,7 @@ func TestKeepsAndHandsOn(t *testing.T) {
 	}
 }
 
-// Pages of what is kept join without a gap, however much has come.
+// Pages join without a gap, however many events arrive.
 func TestIsBounded(t *testing.T) {
 	j := New(nil, slog.LevelInfo)
 	log := slog.New(j)

@@ -14,9 +14,9 @@ import (
 	"app.sunloop/backend/mail"
 )
 
-// TestNoTextMakesAHeader: whatever stands in an address, a subject or a text,
-// a letter has the headers that it always has, one recipient, and is not sent
-// at all where an address is none.
+// TestNoTextMakesAHeader: whatever an address, a subject or a text contains, a
+// message has the same headers and one recipient, and is not sent if an address
+// is invalid.
 func TestNoTextMakesAHeader(t *testing.T) {
 	want := []string{"Auto-Submitted", "Content-Transfer-Encoding", "Content-Type", "Date", "From", "Message-Id", "Mime-Version", "Subject", "To", "User-Agent", "X-Mailer"}
 	piece := rapid.SampledFrom([]string{"\r\n", "\n", "\r", "\x00", "\u0085", "\u2028", "Bcc: all@example.org", "\r\n\r\nbody", "=?utf-8?q?=0D=0ABcc:_a@b.c?=", "<a@b.c>", ",", "é", strings.Repeat("x", 200)})

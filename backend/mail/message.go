@@ -20,9 +20,9 @@ type Message struct {
 // maxAddress is the longest path of RFC 5321, 4.5.3.1.3, without its brackets.
 const maxAddress = 254
 
-// Address is the bare address that text is, its domain in lower case. A name
-// beside it, a comment, a quoted local part and an address literal are
-// refused: nobody means them in a form.
+// Address returns the bare address in text, with its domain in lower case. A
+// display name, a comment, a quoted local part and an address literal are
+// rejected, because they are mistakes in a form.
 func Address(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	a, err := netmail.ParseAddress(text)
@@ -37,7 +37,7 @@ func Address(text string) (string, error) {
 	return local + "@" + domain, nil
 }
 
-// hostname says whether a domain has two labels at least, each of letters,
+// hostname reports whether a domain has at least two labels, each of letters,
 // digits and hyphens; letters beyond ASCII are left to the mail server.
 func hostname(domain string) bool {
 	labels := strings.Split(domain, ".")

@@ -23,7 +23,7 @@ type Outbox struct {
 	mu        sync.Mutex
 }
 
-// OpenOutbox makes the folder where there is none.
+// OpenOutbox opens the folder, and makes it if needed.
 func OpenOutbox(dir, from string) (*Outbox, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the outbox: %w", err)
@@ -41,7 +41,7 @@ func (o *Outbox) Send(_ context.Context, m Message) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	name := ulid.MustNew(ulid.Timestamp(m.At), ulid.DefaultEntropy()).String() + ".eml"
-	// Whole or not at all: others may watch the folder.
+	// Written atomically: other programs may watch the folder.
 	part := filepath.Join(o.dir, "."+name)
 	if err := os.WriteFile(part, b.Bytes(), 0o600); err != nil {
 		return fmt.Errorf("write a letter: %w", err)

@@ -41,9 +41,9 @@ type Server struct {
 	TLSConfig      *tls.Config
 }
 
-// ParseServer reads the address of a server: smtp://user@host:587 demands
-// STARTTLS, smtps://user@host speaks TLS from the first byte, and ?tls= names
-// another [Policy]. The password may stand in the address or come apart.
+// ParseServer reads the address of a server: smtp://user@host:587 requires
+// STARTTLS, smtps://user@host uses TLS from the first byte, and ?tls= names
+// another [Policy]. The password may be part of the address or separate.
 func ParseServer(address, password, from string) (Server, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *SMTP) password() (string, error) {
 	return strings.TrimRight(string(b), "\r\n"), nil
 }
 
-// client makes the client of one connection.
+// client returns the client of one connection.
 func (s *SMTP) client(password string) (*gomail.Client, error) {
 	options := s.options
 	if s.server.User != "" {

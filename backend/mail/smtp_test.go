@@ -107,8 +107,8 @@ func (s *session) Auth(string) (sasl.Server, error) {
 	}), nil
 }
 
-// serve starts a peer and answers how it is reached. offer is whether it has
-// STARTTLS; direct, whether it speaks TLS from the first byte.
+// serve starts a peer and returns its address. offer is whether it has
+// STARTTLS; direct, whether it uses TLS from the first byte.
 func serve(t *testing.T, offer, direct bool) (*peer, mail.Server) {
 	t.Helper()
 	web := httptest.NewUnstartedServer(nil)
@@ -189,8 +189,8 @@ func TestSMTP(t *testing.T) {
 	}
 }
 
-// TestSMTPRefuses asserts that nothing goes out where the policy or the
-// server says no, and whether another try may help.
+// TestSMTPRefuses asserts that nothing is sent if the policy or the server
+// refuses, and whether another attempt may succeed.
 func TestSMTPRefuses(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -229,9 +229,9 @@ func TestSMTPRefuses(t *testing.T) {
 	}
 }
 
-// TestSMTPPasswordRotates: the server's password changes, and then the file of it.
-// A sign-in that is refused reads the file again; where it has not changed, the
-// error says what is refused.
+// TestSMTPPasswordRotates: the server's password changes, and then its file. A
+// rejected sign-in reads the file again; if it has not changed, the error
+// states what was rejected.
 func TestSMTPPasswordRotates(t *testing.T) {
 	p, server := serve(t, true, false)
 	file := filepath.Join(t.TempDir(), "password")

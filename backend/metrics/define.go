@@ -4,10 +4,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// namespace stands before every name.
+// namespace is the prefix of every name.
 const namespace = "sunloop"
 
-// define keeps what the documentation says of a metric.
+// define stores the documentation of a metric.
 func (m *Metrics) define(name, kind, help string, labels []string) string {
 	full := prometheus.BuildFQName(namespace, "", name)
 	m.table = append(m.table, Definition{full, kind, help, labels})
@@ -44,7 +44,7 @@ func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.His
 	return m.histograms(name, help, buckets).WithLabelValues().(prometheus.Histogram)
 }
 
-// words are all that a label may say.
+// words is the set of values of a label.
 type words map[string]bool
 
 func wordsOf(all ...string) words {

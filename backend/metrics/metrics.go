@@ -1,10 +1,11 @@
-// Package metrics counts what the service does and shows it to Prometheus. It
-// is the one package that knows Prometheus: others call its methods by small
-// hooks of their own, or are asked by a [Source] when somebody scrapes.
+// Package metrics counts the service's operations and exports them to
+// Prometheus. It is the only package that imports Prometheus: other packages
+// call its methods through small hooks, or provide values as a [Source] on each
+// scrape.
 //
-// What stands in a label is one of a fixed set of words; all else is "other".
-// So a stranger's paths and methods, and any number of customers, sites and
-// keys, leave as many series as there were.
+// A label has one of a fixed set of values; all others are "other". Arbitrary
+// paths and methods, and any number of customers, sites and keys, therefore do
+// not increase the number of series.
 package metrics
 
 import (
@@ -72,7 +73,7 @@ var (
 	callBuckets    = []float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 15, 30}
 )
 
-// New makes the metrics, with a registry of their own.
+// New returns metrics with their own registry.
 func New(c Config) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), routes: wordsOf(c.Routes...), kinds: wordsOf(c.Kinds...)}
 	m.inFlight = m.gauge("http_requests_in_flight", "Requests that are being served.")

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the table of docs/observability.md")
 
-// clock goes on by hand.
+// clock is advanced by the test.
 type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
@@ -217,7 +217,7 @@ func TestNilIsSilent(*testing.T) {
 
 const docs = "../../docs/observability.md"
 
-// The table of the documentation is made from the metrics.
+// The table of the documentation is generated from the metrics.
 func TestDocumentationHasEachMetric(t *testing.T) {
 	m, _, _ := full(t)
 	var table bytes.Buffer
@@ -245,7 +245,7 @@ func TestDocumentationHasEachMetric(t *testing.T) {
 	}
 }
 
-// What alerts ask for exists.
+// Metrics used in alert rules exist.
 func TestRulesNameMetricsThatExist(t *testing.T) {
 	m, _, _ := full(t)
 	b, err := os.ReadFile("../../docs/alerts.yml")

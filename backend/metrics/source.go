@@ -8,14 +8,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Source is a part of the service that is asked when somebody scrapes. It sets
-// the facts that it knows.
+// Source is a part of the service that provides values on each scrape.
 type Source struct {
 	Part string
 	Ask  func(ctx context.Context, f *Facts) error
 }
 
-// Facts are what the parts say of themselves. What is not set is not shown.
+// Facts are the values that sources provide. A value that is not set is not
+// exported.
 type Facts struct {
 	values []value
 }
@@ -26,12 +26,12 @@ type value struct {
 	label  string // of the one label, where the fact has one
 }
 
-// Set says a fact without a label.
+// Set sets a value without a label.
 func (f *Facts) Set(fact string, amount float64) {
 	f.values = append(f.values, value{fact, amount, ""})
 }
 
-// SetOf says a fact of one word of its label, which must be of a fixed set.
+// SetOf sets the value for one label value, which must be of the fixed set.
 func (f *Facts) SetOf(fact, word string, amount float64) {
 	f.values = append(f.values, value{fact, amount, word})
 }
@@ -116,7 +116,7 @@ var facts = []struct {
 // however often it comes.
 const factsLife, askTime = 10 * time.Second, 5 * time.Second
 
-// asked is the collector of what sources say.
+// asked is the collector of the values of sources.
 type asked struct {
 	now    func() time.Time
 	parts  []Source
@@ -147,14 +147,14 @@ func (m *Metrics) sources(parts []Source, now func() time.Time) {
 	m.registry.MustRegister(a)
 }
 
-// Describe tells what may be collected.
+// Describe sends the descriptions of all values.
 func (a *asked) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range a.descs {
 		to <- d
 	}
 }
 
-// Collect asks the sources, unless they were asked just now.
+// Collect queries the sources, unless they were queried very recently.
 func (a *asked) Collect(to chan<- prometheus.Metric) {
 	for _, v := range a.values() {
 		if a.labels[v.name] {

@@ -19,7 +19,7 @@ var (
 	batchBytes = 8 << 20
 )
 
-// tellEvery is after how many rows progress is told.
+// tellEvery is the number of rows after which progress is reported.
 const tellEvery = 4096
 
 // tally is what a set of rows is known by.
@@ -58,7 +58,7 @@ func (c *counter) markAt(key []byte) postgres.Mark {
 	return postgres.Mark{Last: bytes.Clone(key), Rows: c.rows, Bytes: c.bytes, Sum: c.hash.Sum(nil)}
 }
 
-// at says whether the mark was made of what is counted.
+// at reports whether the mark equals the counts.
 func (c *counter) at(m postgres.Mark) bool {
 	return c.rows == m.Rows && c.bytes == m.Bytes && bytes.Equal(c.hash.Sum(nil), m.Sum)
 }

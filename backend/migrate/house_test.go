@@ -248,8 +248,8 @@ type home interface {
 	Recompute(ctx context.Context, siteID string, from, to time.Time, assetIDs ...string) ([]store.DaySum, error)
 }
 
-// ask reads a home and its objects whole, by the buckets and sites that the
-// source has.
+// ask reads storage and objects completely, by the buckets and sites of the
+// source.
 func (h *house) ask(db home, o *objects.Store, sets []store.RowSet) asked {
 	t, ctx := h.t, h.t.Context()
 	t.Helper()
@@ -336,7 +336,7 @@ func (h *house) same() {
 	}
 }
 
-// sameFloat says whether two floats have the same bits.
+// sameFloat reports whether two floats have the same bits.
 func sameFloat(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
 
 // target runs statements on the target.

@@ -1,15 +1,14 @@
-// Package migrate moves a house: everything of a data folder into an empty
-// database and an empty place for objects, from which replicas then serve.
+// Package migrate copies a data folder to an empty database and an empty
+// bucket, from which replicas then serve. The folder is opened read-only and
+// locked meanwhile, so that no service writes to it.
 //
-// The folder is opened to be read alone and held meanwhile, so that no service
-// writes to it. Records and telemetry are copied as they lie, set by set in the
-// order of their keys: how far each set has come, with the checksum of what was
-// copied of it, stands in the target and is written in one transaction with the
-// rows. A run that follows one that was killed reads the source again from the
-// beginning, which costs little, and goes on behind the mark where the checksum
-// is the same; where it is not, the source has changed and the set is copied
-// anew. At the end all of the target is read and held against the source, and
-// only then may a service open it.
+// Records and telemetry are copied as stored, set by set in the order of their
+// keys. The progress of each set, with the checksum of the copied part, is
+// stored in the target in the same transaction as the rows. A run after a
+// killed one reads the source again from the beginning, which costs little, and
+// continues behind the mark if the checksum is the same; otherwise the source
+// has changed and the set is copied again. At the end the whole target is read
+// and compared with the source, and only then may a service open it.
 package migrate
 
 import (
@@ -23,7 +22,7 @@ import (
 	"app.sunloop/backend/store/postgres"
 )
 
-// Options say what is moved where.
+// Options states what is copied where.
 type Options struct {
 	From string // the data folder
 	To   string // the database's URL
@@ -31,11 +30,11 @@ type Options struct {
 	Objects string
 	// VerifyOnly compares source and target, and writes nothing.
 	VerifyOnly bool
-	// Log hears what a bucket said that failed; nil: nobody does.
+	// Log receives failed responses of a bucket; it may be nil.
 	Log *slog.Logger
 	// Now is the clock, for how long each step takes.
 	Now func() time.Time
-	// Progress is told now and then how far the move has come; nil: nobody is.
+	// Progress is called periodically with the progress; it may be nil.
 	Progress func(Progress)
 }
 
@@ -54,15 +53,15 @@ const (
 	Objects   = "objects"
 )
 
-// Report says what is in the source, what was copied of it, and whether the
-// target holds the same.
+// Report states what is in the source, what was copied, and whether the target
+// holds the same.
 type Report struct {
 	Steps     []Step `json:"steps"`
 	Records   []Part `json:"records"`   // by bucket
 	Telemetry []Part `json:"telemetry"` // by site
 	Jobs      []Part `json:"jobs"`      // by state
-	// Resumed says that a former run had begun; Complete that one had come to
-	// its end, so that this one only compared.
+	// Resumed reports that an earlier run had begun; Complete, that one had
+	// finished, so that this run only compared.
 	Resumed  bool `json:"resumed"`
 	Complete bool `json:"complete"`
 	// Differences are sentences; empty when the target holds what the source does.
@@ -104,8 +103,8 @@ type mover struct {
 	report *Report
 }
 
-// Run moves the house, or goes on where a former run ended. A difference that
-// it finds at the end is in the report, and no error.
+// Run copies the data, or continues an earlier run. A difference found at the
+// end is in the report, and no error.
 func Run(ctx context.Context, o Options) (report *Report, err error) {
 	from, err := openSource(o.From)
 	if err != nil {
@@ -169,7 +168,7 @@ func (m *mover) begin(ctx context.Context) error {
 	return err
 }
 
-// copy copies what is not in the target yet.
+// copy copies what the target does not have yet.
 func (m *mover) copy(ctx context.Context) error {
 	sets, err := m.source.RowSets(ctx)
 	if err != nil {

@@ -73,14 +73,14 @@ func (h *house) broken(n int) {
 	}
 }
 
-// small makes batches of few rows, so that a small house has many.
+// small makes batches of few rows, so that a small deployment has many.
 func small(t *testing.T) {
 	was := batchRows
 	batchRows = 50
 	t.Cleanup(func() { batchRows = was })
 }
 
-// TestResumed goes on where a run was broken off, and copies nothing twice.
+// TestResumed continues after an interrupted run, and copies nothing twice.
 func TestResumed(t *testing.T) {
 	small(t)
 	h := newHouse(t, 7)
@@ -147,7 +147,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%q does not say %q in one line", err, want)
 		}
 	}
-	// A database with a house of its own.
+	// A database that already has data.
 	h.target(`INSERT INTO sunloop.kv (bucket, shard, key, value) VALUES ('users', 'a', 'b', 'c')`)
 	says("it holds data already")
 	h.target(`DELETE FROM sunloop.kv`, `INSERT INTO sunloop.site (site, layout, roster) VALUES ('s', '', '')`)
@@ -156,7 +156,7 @@ func TestRefused(t *testing.T) {
 	says("a service runs over it")
 	h.target(`DELETE FROM sunloop.leader`)
 
-	// Objects of somebody else.
+	// Objects of another program.
 	must(t, os.MkdirAll(h.objects, 0o700))
 	stranger := filepath.Join(h.objects, "stranger")
 	must(t, os.WriteFile(stranger, []byte("mine"), 0o600))
@@ -224,7 +224,8 @@ func TestHeld(t *testing.T) {
 	h.same()
 }
 
-// TestOvertaken: of two runs at a time the later goes on, and the former ends.
+// TestOvertaken: of two concurrent runs the later continues, and the former
+// ends.
 func TestOvertaken(t *testing.T) {
 	small(t)
 	h := newHouse(t, 6)
@@ -343,7 +344,7 @@ func TestNotAnObject(t *testing.T) {
 	}
 }
 
-// TestObjectsStay: without a place for them objects are left alone.
+// TestObjectsStay: without a target for objects they are not copied.
 func TestObjectsStay(t *testing.T) {
 	h := newHouse(t, 14)
 	h.fill()
@@ -451,7 +452,8 @@ func TestJobs(t *testing.T) {
 			t.Errorf("%+v is not among %+v", w, jobs)
 		}
 	}
-	// Then there are none, and a comparison says which the folder has.
+	// Then there are none, and a comparison lists those that the folder
+	// has.
 	o := h.options()
 	o.VerifyOnly = true
 	report, err = Run(t.Context(), o)
@@ -507,7 +509,7 @@ func TestBucket(t *testing.T) {
 	h.same()
 }
 
-// TestSteps: what took time says so.
+// TestSteps: steps report the time they took.
 func TestSteps(t *testing.T) {
 	h := newHouse(t, 15)
 	h.fill()

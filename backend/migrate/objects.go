@@ -61,7 +61,7 @@ func openPlaces(ctx context.Context, o Options) (*places, error) {
 	return p, nil
 }
 
-// within says whether a path is in a folder, or the folder itself.
+// within reports whether a path is in a folder, or the folder itself.
 func within(folder, path string) (bool, error) {
 	from, err := filepath.Abs(folder)
 	if err != nil {
@@ -80,7 +80,7 @@ func within(folder, path string) (bool, error) {
 	return err == nil && filepath.IsLocal(rest), nil
 }
 
-// vacant refuses a place that holds anything.
+// vacant returns an error if a place holds anything.
 func (p *places) vacant(ctx context.Context) error {
 	if p == nil {
 		return nil
@@ -124,7 +124,7 @@ func keysOf(part []objects.Listed) []string {
 	return keys
 }
 
-// copy puts the objects that are not there yet.
+// copy copies the objects that are missing.
 func (p *places) copy(ctx context.Context, m *mover, s *Step) error {
 	if err := p.tidy(ctx, m); err != nil {
 		return err
@@ -194,7 +194,7 @@ func each(ctx context.Context, part []objects.Listed, do func(ctx context.Contex
 
 func (p *places) path(key string) string { return filepath.Join(p.folder, filepath.FromSlash(key)) }
 
-// has says whether the source has an object.
+// has reports whether the source has an object.
 func (p *places) has(key string) (bool, error) {
 	_, err := os.Stat(p.path(key))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,8 +16,8 @@ import (
 	"app.sunloop/backend/store/riverjobs"
 )
 
-// TestJobsRun: the queue of the moved house has what the folder's had, hands it
-// out once, and lets what is dead run again.
+// TestJobsRun: the queue of the migrated deployment has the folder's jobs,
+// hands each out once, and lets dead jobs be retried.
 func TestJobsRun(t *testing.T) {
 	h := newHouse(t, 19)
 	h.fill()
