@@ -63,6 +63,7 @@ type Client struct {
 	mu         sync.Mutex
 	credential string
 	renewing   sync.Mutex
+	unanswered string // credential whose renewal had no answer; guarded by renewing
 }
 
 // New makes a client. It sends nothing yet.

@@ -574,6 +574,35 @@ func TestRenewalLooksAtTheKeptToken(t *testing.T) {
 	}
 }
 
+// TestLostRenewalIsNotRepeated over a connection: the service renews a token and the
+// answer is lost. The client does not send the token for renewal again, which would
+// end the session as a reuse.
+func TestLostRenewalIsNotRepeated(t *testing.T) {
+	start := time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC)
+	payload, _ := json.Marshal(map[string]any{"iat": start.Unix(), "exp": start.Add(24 * time.Hour).Unix(), "sid": "ses_1"})
+	var refreshes, reads atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == api.PathRefresh {
+			refreshes.Add(1)
+			panic(http.ErrAbortHandler)
+		}
+		reads.Add(1)
+		writeJSON(w, 200, api.DataPeriod{})
+	}))
+	defer server.Close()
+	c := client.New(client.Options{BaseURL: server.URL, Credential: "h." + base64.RawURLEncoding.EncodeToString(payload) + ".s", Patience: time.Minute,
+		Now: func() time.Time { return start.Add(20 * time.Hour) }})
+	defer c.Close()
+	for range 3 {
+		if _, err := c.DataPeriod(t.Context(), api.SiteRef{SiteID: "s"}, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if refreshes.Load() != 1 || reads.Load() != 3 {
+		t.Errorf("%d renewals and %d reads, want 1 and 3", refreshes.Load(), reads.Load())
+	}
+}
+
 func TestSignInKeepsTheToken(t *testing.T) {
 	h := handler(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" && r.URL.Path != api.PathLogout {

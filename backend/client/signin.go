@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"net"
 	"strings"
 	"time"
 
@@ -52,7 +54,10 @@ func (c *Client) signIn(ctx context.Context, path string, body any) (*api.LoginR
 	return r, err
 }
 
-// Refresh gets a new token for the one in use, which ends.
+// Refresh gets a new token for the one in use, which ends. The client sends the
+// request once: if the answer is lost, the service may have renewed the token, and
+// the same token again would be a reuse, which ends the session. After such an error
+// the caller signs in again.
 func (c *Client) Refresh(ctx context.Context) (*api.RefreshResponse, error) {
 	old := c.Credential()
 	resp, err := c.sendOnce(ctx, request{method: "POST", path: api.PathRefresh}, old, "")
@@ -97,8 +102,9 @@ func (c *Client) ValidateAPIKey(ctx context.Context, key, siteID string) (*api.V
 	return post[api.ValidateAPIKeyResponse](ctx, c, api.PathValidateAPIKey, api.ValidateAPIKeyRequest{APIKey: key, SiteID: siteID}, request{bare: true})
 }
 
-// renew refreshes a user's token in its last quarter. A failure shows in the
-// call that follows, so it is not told here.
+// renew refreshes a user's token in its last quarter, but never a token again whose
+// renewal had no answer. The call that follows returns the error of a token that is
+// not valid.
 func (c *Client) renew(ctx context.Context) {
 	if c.now == nil || !renewalDue(c.Credential(), c.now()) {
 		return
@@ -106,8 +112,15 @@ func (c *Client) renew(ctx context.Context) {
 	c.renewing.Lock()
 	defer c.renewing.Unlock()
 	c.adoptKept()
-	if renewalDue(c.Credential(), c.now()) {
-		_, _ = c.Refresh(ctx)
+	credential := c.Credential()
+	if !renewalDue(credential, c.now()) || credential == c.unanswered {
+		return
+	}
+	_, err := c.Refresh(ctx)
+	answered, unsent := (*api.Error)(nil), (*net.OpError)(nil)
+	isUnsent := errors.As(err, &unsent) && unsent.Op == "dial"
+	if err != nil && !isUnsent && !errors.As(err, &answered) {
+		c.unanswered = credential
 	}
 }
 
