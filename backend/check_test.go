@@ -225,7 +225,7 @@ func TestCheckNamesDamage(t *testing.T) {
 			if err := os.Remove(filepath.Join(dir, "sunloop.db")); err != nil {
 				t.Fatal(err)
 			}
-		}, "no such file"},
+		}, "no database: it has sunloop.key"},
 	} {
 		t.Run(d.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")

@@ -20,6 +20,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/backup"
+	"app.sunloop/backend/regularfile"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/objects"
@@ -241,7 +242,7 @@ func (s *Service) copyFiles(ctx context.Context, staging string) ([]backup.Sourc
 		case d.IsDir() || name == backup.Database || slices.ContainsFunc(sources, func(s backup.Source) bool { return s.Name == name }) || !backup.Kept(name) || strings.HasPrefix(path.Base(name), "."):
 			return nil // others keep nothing there, or it is half written
 		}
-		b, err := fs.ReadFile(from, name)
+		b, err := regularfile.Read(filepath.Join(s.dir, filepath.FromSlash(name)))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -260,7 +261,7 @@ func (s *Service) copyFiles(ctx context.Context, staging string) ([]backup.Sourc
 
 // copyFile copies a small file.
 func copyFile(from, to string) error {
-	b, err := os.ReadFile(from)
+	b, err := regularfile.Read(from)
 	if err == nil {
 		err = os.WriteFile(to, b, 0o600)
 	}
@@ -323,14 +324,14 @@ func RestoreReplica(ctx context.Context, r io.Reader, cfg Config, passphrase fun
 
 // restoreKey puts a key file into its place, where the same may be already.
 func restoreKey(from, to string) error {
-	is, err := os.ReadFile(to)
+	is, err := regularfile.Read(to)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 			return fmt.Errorf("make the folder of the key file: %w", err)
 		}
 		return copyFile(from, to)
 	}
-	want, wanted := os.ReadFile(from)
+	want, wanted := regularfile.Read(from)
 	if err = errors.Join(err, wanted); err != nil {
 		return fmt.Errorf("restore the key file: %w", err)
 	}

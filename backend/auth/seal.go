@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"app.sunloop/backend/regularfile"
 	"app.sunloop/backend/store"
 )
 
@@ -24,7 +25,7 @@ type Key [32]byte
 // none.
 func LoadKey(path string) (Key, error) {
 	var k Key
-	b, err := os.ReadFile(path)
+	b, err := regularfile.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return createKey(path)
 	}

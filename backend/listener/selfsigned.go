@@ -19,6 +19,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"app.sunloop/backend/regularfile"
 )
 
 // The lifetime of a self-signed certificate is long, because each change
@@ -182,7 +184,7 @@ type Kept struct {
 // fs.ErrNotExist if there is none.
 func KeptIn(folder string) (Kept, error) {
 	file, _ := selfFiles(folder)
-	b, err := os.ReadFile(file)
+	b, err := regularfile.Read(file)
 	if err != nil {
 		return Kept{}, err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"app.sunloop/backend/regularfile"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/objects"
 )
@@ -206,7 +207,7 @@ func (p *places) has(key string) (bool, error) {
 // put copies an object; false: the target has one of its key already, which a
 // former run has put there.
 func (p *places) put(ctx context.Context, o objects.Listed) (bool, error) {
-	f, err := os.Open(p.path(o.Key))
+	f, err := regularfile.Open(p.path(o.Key))
 	if err != nil {
 		return false, err
 	}
@@ -260,7 +261,7 @@ func (p *places) verify(ctx context.Context, m *mover, s *Step) error {
 
 // compare is how an object of the target differs from the source's; empty: not.
 func (p *places) compare(ctx context.Context, key string) (string, error) {
-	f, err := os.Open(p.path(key))
+	f, err := regularfile.Open(p.path(key))
 	if err != nil {
 		return "", err
 	}

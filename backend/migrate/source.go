@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
+	"app.sunloop/backend/regularfile"
 	"app.sunloop/backend/store/bolt"
 )
 
@@ -28,7 +28,7 @@ type source struct {
 // by its key, which it keeps for life: so one in which a service has run since
 // is the same, and not another.
 func openSource(dir string) (*source, error) {
-	key, err := os.ReadFile(filepath.Join(dir, keyFile))
+	key, err := regularfile.Read(filepath.Join(dir, keyFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no %s in %s: it is no data folder, or its key was lost and is to be restored from a backup", keyFile, dir)
 	}

@@ -17,6 +17,7 @@ import (
 	"app.sunloop/backend"
 	"app.sunloop/backend/admin/socket"
 	"app.sunloop/backend/backup"
+	"app.sunloop/backend/regularfile"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 )
@@ -117,7 +118,7 @@ func backupTo(ctx context.Context, g *Globals, w io.Writer) (socket.Backup, erro
 		})
 		return done, err
 	}
-	if _, err := os.Stat(filepath.Join(g.Data, backup.Database)); err != nil {
+	if err := regularfile.Check(filepath.Join(g.Data, backup.Database)); err != nil {
 		return socket.Backup{}, fmt.Errorf("there is no data folder to back up: %w", err)
 	}
 	for waited := time.Duration(0); ; waited += takeOver / 30 {
@@ -156,7 +157,7 @@ func (c *RestoreCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		passphrase = func() (string, error) { return passphraseIn(c.PassphraseFile) }
 	}
 	if c.File != "-" {
-		f, err := os.Open(c.File)
+		f, err := regularfile.Open(c.File)
 		if err != nil {
 			return fmt.Errorf("read the backup: %w", err)
 		}

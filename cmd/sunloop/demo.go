@@ -22,6 +22,7 @@ import (
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/client"
 	"app.sunloop/backend/feed"
+	"app.sunloop/backend/regularfile"
 	"app.sunloop/engine/simulate"
 	"app.sunloop/tui"
 )
@@ -257,7 +258,7 @@ func (c *DemoCmd) serve(ctx context.Context, d *demo) error {
 
 // state is the kept demo's, or a new one.
 func (c *DemoCmd) state(dir string) (s demoState, err error) {
-	b, err := os.ReadFile(filepath.Join(dir, "demo.json"))
+	b, err := regularfile.Read(filepath.Join(dir, "demo.json"))
 	if err == nil {
 		if err := json.Unmarshal(b, &s); err != nil {
 			return s, fmt.Errorf("%s: %w", filepath.Join(dir, "demo.json"), err)

@@ -18,18 +18,19 @@ import (
 	"app.sunloop/backend"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/backend/store"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/terminal"
 )
 
-// DoctorCmd says what the console finds here: what the terminal can do, what is
-// configured, and whether data and service are in reach.
+// DoctorCmd reports what the terminal supports, what is configured, and whether
+// the data folder and the service can be used.
 type DoctorCmd struct {
 	RemoteFlags
 }
 
-// report is written line by line; what is wrong is counted.
+// report prints lines and counts the problems among them.
 type report struct {
 	w     io.Writer
 	wrong int
@@ -41,37 +42,38 @@ func (r *report) line(label, format string, args ...any) {
 	fmt.Fprintf(r.w, "  %-14s %s\n", label, fmt.Sprintf(format, args...))
 }
 
-// bad is a line about something that wants doing.
+// bad prints a problem.
 func (r *report) bad(label, format string, args ...any) {
 	r.wrong++
 	r.line(label, "WRONG: "+format, args...)
 }
 
-// maxClockSkew is the difference of two clocks from which codes of an
-// authenticator are refused.
+// maxClockSkew is the largest difference between two clocks at which codes of an
+// authenticator are accepted.
 const maxClockSkew = 30 * time.Second
 
-// Run looks at everything and prints it.
+// Run checks everything and prints what it finds. The exit status is 1 if there
+// is a problem.
 func (c *DoctorCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	r := &report{w: std.out}
 	fmt.Fprintln(r.w, "sunloop", version)
 	c.terminal(ctx, r, std)
 	c.configuration(r, g)
-	c.machine(r, g)
+	c.machine(ctx, r, g)
 	c.shared(ctx, r, g)
 	if c.Remote != "" {
 		c.service(ctx, r)
 	}
 	if r.wrong > 0 {
-		fmt.Fprintf(r.w, "\n%d to mend.\n", r.wrong)
+		fmt.Fprintf(r.w, "\n%s\n", count(r.wrong, "problem", "problems"))
 		return exitStatus(1)
 	}
-	fmt.Fprintln(r.w, "\nNothing is wrong.")
+	fmt.Fprintln(r.w, "\nno problems")
 	return nil
 }
 
-// terminal tells what the environment says of the terminal, and what it says
-// itself.
+// terminal prints what the environment and the terminal itself report about the
+// terminal.
 func (c *DoctorCmd) terminal(ctx context.Context, r *report, std streams) {
 	r.title("Terminal")
 	out, isFile := fileOf(std.out)
@@ -88,7 +90,7 @@ func (c *DoctorCmd) terminal(ctx context.Context, r *report, std streams) {
 		r.line("tmux", "yes: notifications and the clipboard are passed through (set -g allow-passthrough on)")
 	}
 	if !isTerminal {
-		r.line("asked", "no: this is no terminal; run it in one for what it can do")
+		r.line("asked", "no: standard input and output are not a terminal")
 	} else {
 		w, h, err := term.GetSize(int(out.Fd()))
 		switch {
@@ -110,11 +112,11 @@ func (c *DoctorCmd) terminal(ctx context.Context, r *report, std streams) {
 	r.line("shapes", "▲ ● ○   ┌─┬─┐ │ └─┴─┘   (--ascii does without)")
 }
 
-// ask asks the terminal what it can do, without echo, and puts it back.
+// ask queries the terminal in raw mode and restores its mode.
 func (c *DoctorCmd) ask(ctx context.Context, r *report, in, out *os.File, remote bool) {
 	before, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
-		r.bad("asked", "the terminal cannot be set to be asked: %v", err)
+		r.bad("asked", "set the terminal to raw mode: %v", err)
 		return
 	}
 	input := terminal.NewInput(in, terminal.InputOptions{Remote: remote, Now: time.Now})
@@ -138,29 +140,29 @@ func (c *DoctorCmd) ask(ctx context.Context, r *report, in, out *os.File, remote
 		r.bad("asked", "%v", err)
 		return
 	case silent:
-		r.line("asked", "it does not answer: dark is assumed, and frames are sent unmarked")
+		r.line("asked", "no answer: a dark background is assumed, and frames are sent without marks")
 		return
 	}
-	background := "it did not say; dark is assumed"
+	background := "not reported; dark is assumed"
 	if answers.Background != themes.Unset {
 		background = fmt.Sprintf("%s, %s", answers.Background, map[bool]string{true: "dark", false: "light"}[answers.Dark()])
 	}
 	r.line("background", "%s", background)
-	r.line("whole frames", "%s", map[bool]string{true: "yes: large frames are marked, so that none is seen half (mode 2026)", false: "not known to it: a large frame may be seen half for a moment"}[answers.Sync])
+	r.line("whole frames", "%s", map[bool]string{true: "yes: large frames are marked and drawn at once (mode 2026)", false: "not supported: a large frame may be drawn in parts"}[answers.Sync])
 }
 
-// configuration tells what is in the person's folder.
+// configuration prints the contents of the configuration folder.
 func (c *DoctorCmd) configuration(r *report, g *Globals) {
 	r.title("Configuration")
 	file := g.configFile()
 	if g.file.path == "" {
-		file += " (not there: the settings screen, g s, makes it)"
+		file += " (does not exist: the settings screen, g s, creates it)"
 	}
 	r.line("file", "%s", file)
 	if _, err := keymap.Default().Rebind(g.file.Keys); err != nil {
 		r.bad("keys", "%v", err)
 	} else {
-		r.line("keys", "%d of your own, no clash", len(g.file.Keys))
+		r.line("keys", "%d of your own, no conflict", len(g.file.Keys))
 	}
 	dir := filepath.Join(configDir(), "themes")
 	own, err := themes.Folder(os.DirFS(dir))
@@ -170,7 +172,7 @@ func (c *DoctorCmd) configuration(r *report, g *Globals) {
 	r.line("themes", "%d of your own in %s", len(own), dir)
 	for _, t := range own {
 		if weak := t.Weak(); len(weak) > 0 {
-			r.bad("theme", "%s reads badly in %d places: %s", t.Name, len(weak), strings.Join(weak[:min(len(weak), 3)], "; "))
+			r.bad("theme", "%s has too little contrast in %d places: %s", t.Name, len(weak), strings.Join(weak[:min(len(weak), 3)], "; "))
 		}
 	}
 	for _, name := range []string{"session.json", "places.json", "config.toml"} {
@@ -178,18 +180,18 @@ func (c *DoctorCmd) configuration(r *report, g *Globals) {
 	}
 }
 
-// private says when others may read a file of the person's.
+// private reports a file that other users can read or write.
 func private(r *report, path string) {
 	info, err := os.Stat(path)
 	if err == nil && info.Mode().Perm()&0o077 != 0 && filepath.Base(path) == "session.json" {
-		r.bad("mode", "%s may be read by others (%v): chmod 600 it", path, info.Mode().Perm())
+		r.bad("mode", "%s can be read by others (%v): chmod 600 it", path, info.Mode().Perm())
 	} else if err == nil && info.Mode().Perm()&0o022 != 0 {
-		r.bad("mode", "%s may be written by others (%v): chmod 600 it", path, info.Mode().Perm())
+		r.bad("mode", "%s can be written by others (%v): chmod 600 it", path, info.Mode().Perm())
 	}
 }
 
-// machine tells of the data folder and the clock.
-func (c *DoctorCmd) machine(r *report, g *Globals) {
+// machine prints the clock and the state of the data folder.
+func (c *DoctorCmd) machine(ctx context.Context, r *report, g *Globals) {
 	r.title("This machine")
 	now := time.Now()
 	zone, offset := now.Zone()
@@ -197,22 +199,22 @@ func (c *DoctorCmd) machine(r *report, g *Globals) {
 	info, err := os.Stat(g.Data)
 	switch {
 	case os.IsNotExist(err):
-		r.line("data", "%s (not there: the first start makes it)", g.Data)
+		r.line("data", "%s (does not exist: the first start creates it)", g.Data)
 		return
 	case err != nil:
 		r.bad("data", "%v", err)
 		return
 	case !info.IsDir():
-		r.bad("data", "%s is no folder", g.Data)
+		r.bad("data", "%s is not a directory", g.Data)
 		return
 	case info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows":
-		r.bad("data", "%s may be entered by others (%v): chmod 700 it", g.Data, info.Mode().Perm())
+		r.bad("data", "%s can be opened by others (%v): chmod 700 it", g.Data, info.Mode().Perm())
 	default:
-		r.line("data", "%s, yours alone", g.Data)
+		r.line("data", "%s, closed to other users", g.Data)
 	}
 	probe, err := os.CreateTemp(g.Data, ".sunloop-doctor-*")
 	if err != nil {
-		r.bad("data", "it cannot be written to: %v", err)
+		r.bad("data", "write to it: %v", err)
 		return
 	}
 	_ = probe.Close()
@@ -227,13 +229,49 @@ func (c *DoctorCmd) machine(r *report, g *Globals) {
 		return nil
 	})
 	r.line("size", "%.1f MiB; it can be written to", float64(size)/(1<<20))
+	if g.Store == "" {
+		c.folder(ctx, r, g)
+	}
 }
 
-// lookTime is how long database and bucket are waited for.
+// maxProblems is the largest number of problems of the data folder that are
+// printed.
+const maxProblems = 5
+
+// folder checks the database, the key and the objects of the data folder.
+func (c *DoctorCmd) folder(ctx context.Context, r *report, g *Globals) {
+	found, err := backend.LookFolder(ctx, g.embedded())
+	switch {
+	case errors.Is(err, store.ErrLocked):
+		r.line("database", "not checked: %v", err)
+		return
+	case err != nil:
+		r.bad("database", "%v", err)
+		return
+	}
+	for _, fault := range found.Faults[:min(len(found.Faults), maxProblems)] {
+		r.bad("database", "%s", fault)
+	}
+	if more := len(found.Faults) - maxProblems; more > 0 {
+		r.wrong += more
+		r.line("database", "and %s", count(more, "more problem", "more problems"))
+	}
+	for _, note := range found.Notes[:min(len(found.Notes), maxProblems)] {
+		r.line("database", "%s", note)
+	}
+	if len(found.Faults)+len(found.Notes) == 0 {
+		r.line("database", "its structure is valid, the key opens it, and no object is missing")
+	}
+	if len(found.Faults) > 0 {
+		r.line("database", "sunloop admin check reads all of it")
+	}
+}
+
+// lookTime is the time limit of the checks of the database and the bucket.
 const lookTime = 15 * time.Second
 
-// shared tells of the database and the bucket that replicas share, where they are
-// configured. Nothing in them changes, but for the trial of a bucket.
+// shared checks the database and the bucket that replicas share, if they are
+// configured. It changes nothing in them except a test object in the bucket.
 func (c *DoctorCmd) shared(ctx context.Context, r *report, g *Globals) {
 	if g.Store == "" && g.Objects == "" {
 		return
@@ -246,25 +284,26 @@ func (c *DoctorCmd) shared(ctx context.Context, r *report, g *Globals) {
 		if found.Database != nil {
 			r.bad("database", "%v", found.Database)
 		} else {
-			r.line("database", "%s: it can be written to, and its tables are of schema %d", withoutPassword(g.Store), found.Schema)
+			r.line("database", "%s: it can be written to; schema %d", withoutPassword(g.Store), found.Schema)
 		}
 		if found.Key != nil {
 			r.bad("key", "%v", found.Key)
 		} else if found.Database == nil {
-			r.line("key", "it is that of the database")
+			r.line("key", "it opens the secrets in the database")
 		}
 	}
 	switch {
 	case found.Objects != nil:
 		r.bad("objects", "%v", found.Objects)
 	case g.Objects == "":
-		r.line("objects", "in the data folder, which is right for one replica alone")
+		r.line("objects", "in the data folder, which suits a single replica only")
 	default:
-		r.line("objects", "%s: they can be written to", withoutPassword(g.Objects))
+		r.line("objects", "%s: it can be written to", withoutPassword(g.Objects))
 	}
 }
 
-// service asks the service elsewhere whether it is there, and for its clock.
+// service checks that the service at --remote answers, its clock and the
+// credential.
 func (c *DoctorCmd) service(ctx context.Context, r *report) {
 	r.title("Service")
 	o, err := c.clientOptions()
@@ -296,30 +335,30 @@ func (c *DoctorCmd) service(ctx context.Context, r *report) {
 			r.bad("reach", "%v", errWantsTLS(req.URL))
 			return
 		}
-		r.bad("reach", "it answers %s, which Sunloop does not", resp.Status)
+		r.bad("reach", "the status is %s: this is not Sunloop", resp.Status)
 		return
 	}
-	r.line("reach", "it answers, in %d ms", took.Milliseconds())
+	r.line("reach", "the service answers in %d ms", took.Milliseconds())
 	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		if skew := from.Add(took / 2).Sub(at); skew.Abs() > maxClockSkew {
 			step := time.Second
 			if skew.Abs() > 2*time.Minute {
 				step = time.Minute
 			}
-			r.bad("clock", "it is %s apart from this machine's: codes of an authenticator may be refused", skew.Abs().Round(step))
+			r.bad("clock", "it differs from this machine's by %s: codes of an authenticator may be refused", skew.Abs().Round(step))
 		} else {
-			r.line("clock", "as this machine's")
+			r.line("clock", "equal to this machine's")
 		}
 	}
 	if c.Token == "" {
-		r.line("token", "none is given: the console asks for a password")
+		r.line("token", "not given: the console asks for a password")
 		return
 	}
 	c.token(ctx, r, o)
 }
 
-// token asks the service whether it accepts the API key or token, by a list of
-// one site, which every role may read.
+// token checks that the service accepts the API key or token, by a list of one
+// site, which every role can read.
 func (c *DoctorCmd) token(ctx context.Context, r *report, o client.Options) {
 	cl := client.New(o)
 	defer cl.Close()
@@ -331,6 +370,6 @@ func (c *DoctorCmd) token(ctx context.Context, r *report, o client.Options) {
 	case refusal != nil && (refusal.Status == http.StatusUnauthorized || refusal.Status == http.StatusForbidden):
 		r.bad("token", "the service refuses it: %v", inWords(err))
 	default:
-		r.bad("token", "it cannot be checked: %v", inWords(err))
+		r.bad("token", "check it: %v", inWords(err))
 	}
 }

@@ -28,7 +28,7 @@ func TestDoctor(t *testing.T) {
 	t.Setenv("TERM", "xterm-256color")
 	data := filepath.Join(home, "data")
 	text, status := doctor(t, "--data", data)
-	for _, want := range []string{"TERM           xterm-256color", "this is no terminal", "⢀⣀⣠⣤", "▁▂▃▄", "(not there: the first start makes it)", "0 of your own, no clash", "Nothing is wrong."} {
+	for _, want := range []string{"TERM           xterm-256color", "are not a terminal", "⢀⣀⣠⣤", "▁▂▃▄", "(does not exist: the first start creates it)", "0 of your own, no conflict", "no problems"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing:\n%s", want, text)
 		}
@@ -66,7 +66,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	}))
 	defer late.Close()
 	text, status := doctor(t, "--data", data, "--remote", late.URL)
-	for _, want := range []string{"may be entered by others", `"q" is both zoom`, "faint reads badly in", "text on background is 2.", "session.json may be read by others", "it answers, in", "1h0m0s apart", "5 to mend."} {
+	for _, want := range []string{"can be opened by others", `"q" is both zoom`, "faint has too little contrast in", "text on background is 2.", "session.json can be read by others", "the service answers in", "differs from this machine's by 1h0m0s", "5 problems"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing:\n%s", want, text)
 		}
@@ -109,7 +109,7 @@ func TestDoctorTriesTheToken(t *testing.T) {
 		status      int
 	}{
 		{key, "token          accepted", 0},
-		{"", "none is given", 0},
+		{"", "not given", 0},
 		{"nonsense", "WRONG: the service refuses it: Unauthorized", 1},
 		{"a.b.c", "WRONG: the service refuses it: Invalid token", 1},
 		{gone, "WRONG: the service refuses it", 1},

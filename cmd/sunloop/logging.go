@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"golang.org/x/term"
+
+	"app.sunloop/backend/regularfile"
 )
 
 // level is the configured log level.
@@ -44,7 +46,7 @@ func (g *Globals) consoleLog(dir string) (*slog.Logger, *tail, io.Closer, error)
 			return nil, nil, nil, err
 		}
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	f, err := regularfile.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, nil, nil, err
 	}

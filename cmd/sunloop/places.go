@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
+	"app.sunloop/backend/regularfile"
 	"app.sunloop/tui"
 )
 
@@ -35,7 +35,7 @@ type keptPlace struct {
 func (p places) who(user string) string { return p.service + " " + user }
 
 func (p places) read() []keptPlace {
-	f, err := os.Open(p.path)
+	f, err := regularfile.Open(p.path)
 	if err != nil {
 		return nil
 	}

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"app.sunloop/backend/regularfile"
 )
 
 // sessions keeps a person's tokens, one for each service, in a file that only
@@ -15,7 +17,7 @@ type sessions struct{ path string }
 
 func (s sessions) read() (map[string]string, error) {
 	tokens := map[string]string{}
-	b, err := os.ReadFile(s.path)
+	b, err := regularfile.Read(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return tokens, nil
 	}

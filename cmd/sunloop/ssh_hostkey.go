@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	gossh "golang.org/x/crypto/ssh"
+
+	"app.sunloop/backend/regularfile"
 )
 
 // hostKey is the key by which clients know this machine; the first time, it is
@@ -33,7 +35,7 @@ func hostKey(dataDir string) (key gossh.Signer, path string, err error) {
 	if open := info.Mode().Perm() & 0o077; open != 0 {
 		return nil, path, fmt.Errorf("the host key %s may be read by others (mode %04o): chmod 600 it, or remove it for a new one", path, info.Mode().Perm())
 	}
-	b, err := os.ReadFile(path)
+	b, err := regularfile.Read(path)
 	if err != nil {
 		return nil, path, err
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"go.etcd.io/bbolt"
+
+	"app.sunloop/backend/regularfile"
 )
 
 // compactName is the file that a compaction writes.
@@ -28,6 +30,9 @@ const compactFill = 0.9
 // when a process has the folder, store.ErrDamaged when a row is damaged.
 func Compact(ctx context.Context, dir string) (before, after int64, err error) {
 	path, part := filepath.Join(dir, fileName), filepath.Join(dir, compactName)
+	if err := regularfile.Check(path); err != nil {
+		return 0, 0, fmt.Errorf("compact the database: %w", err)
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return 0, 0, fmt.Errorf("compact the database: %w", err)

@@ -12,6 +12,8 @@ import (
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"app.sunloop/backend/regularfile"
 )
 
 // lockTimeout is how long Open waits for another process to let go.
@@ -53,7 +55,7 @@ func mapFile(dir string, o bbolt.Options) (*mapped, error) {
 	var schema uint32
 	o.Timeout, o.FreelistType = lockTimeout, bbolt.FreelistMapType
 	o.OpenFile = func(name string, flag int, mode fs.FileMode) (*os.File, error) {
-		f, err := os.OpenFile(name, flag, mode)
+		f, err := regularfile.OpenFile(name, flag, mode)
 		if err != nil || m.file != nil { // of a backup, which reads by a file of its own
 			return f, err
 		}
@@ -99,7 +101,7 @@ func renamed(file *os.File, dir string) (bool, error) {
 // file without content is therefore a damaged one.
 func createFile(dir string) (err error) {
 	name := filepath.Join(dir, fileName)
-	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+	if err := regularfile.Check(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	made, err := os.CreateTemp(dir, fileName+".new-*") // 0600
@@ -151,7 +153,7 @@ func mapBytes() int {
 
 // openLocked opens the file in dir to be read, under the lock of a reader.
 func openLocked(dir string) (*os.File, error) {
-	f, err := os.Open(filepath.Join(dir, fileName))
+	f, err := regularfile.Open(filepath.Join(dir, fileName))
 	if err != nil {
 		return nil, fmt.Errorf("open data: %w", err)
 	}

@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"app.sunloop/backend/regularfile"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/localjobs"
 	"app.sunloop/backend/store/telemetry"
@@ -207,7 +208,7 @@ type holderNote struct {
 // lockedError is ErrLocked with what the holder left as a note, if it did.
 func lockedError(dir string) error {
 	var note holderNote
-	b, err := os.ReadFile(filepath.Join(dir, holderName))
+	b, err := regularfile.Read(filepath.Join(dir, holderName))
 	if err != nil || json.Unmarshal(b, &note) != nil || note.PID == 0 {
 		return fmt.Errorf("%w: another process holds %s", store.ErrLocked, dir)
 	}

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"app.sunloop/backend/regularfile"
 	"app.sunloop/backend/store"
 )
 
@@ -87,7 +88,10 @@ func (h *Hold) Keys(ctx context.Context) ([]string, error) {
 		if err == nil {
 			err = ctx.Err()
 		}
-		if err == nil && d.Type().IsRegular() && check(name) == nil {
+		if err == nil && !d.IsDir() && check(name) == nil {
+			if !d.Type().IsRegular() {
+				return &regularfile.Error{Path: h.store.path(name), Mode: d.Type()}
+			}
 			keys[name] = true
 		}
 		return err
@@ -114,7 +118,7 @@ func (h *Hold) Open(key string) (io.ReadCloser, error) {
 	if aside := h.aside[key]; aside != "" {
 		path = aside
 	}
-	f, err := os.Open(path)
+	f, err := regularfile.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = store.ErrNotFound
 	}

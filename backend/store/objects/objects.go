@@ -23,6 +23,7 @@ import (
 	"gocloud.dev/blob/memblob"
 	"gocloud.dev/gcerrors"
 
+	"app.sunloop/backend/regularfile"
 	"app.sunloop/backend/store"
 )
 
@@ -238,8 +239,14 @@ func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, error) {
 	if s.remote != nil {
 		r, err = s.remote.open(ctx, s.bucket, key)
 	} else {
-		r, err = s.bucket.NewReader(ctx, key, nil)
-		err = notFound(err)
+		if s.folder != "" { // which the bucket would wait for if it is a named pipe
+			err = regularfile.Check(s.path(key))
+		}
+		folder := (*regularfile.Error)(nil)
+		if err == nil || errors.Is(err, fs.ErrNotExist) || errors.As(err, &folder) && folder.Mode.IsDir() {
+			r, err = s.bucket.NewReader(ctx, key, nil)
+			err = notFound(err)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open object %s: %w", key, err)
