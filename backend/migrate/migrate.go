@@ -1,3 +1,5 @@
+//go:build !gateway
+
 // Package migrate copies a data folder to an empty database and an empty
 // bucket, from which replicas then serve. The folder is opened read-only and
 // locked meanwhile, so that no service writes to it.

@@ -1,3 +1,5 @@
+//go:build !gateway
+
 package tracing
 
 import (
@@ -21,12 +23,6 @@ func (t *Tracer) Request(ctx context.Context, h http.Header) context.Context {
 	return ctx
 }
 
-// Served is what became of a request.
-type Served struct {
-	Route, Method, RequestID string
-	Status                   int
-}
-
 // EndRequest ends the span of ctx.
 func (t *Tracer) EndRequest(ctx context.Context, s Served) {
 	span := trace.SpanFromContext(ctx)
@@ -40,14 +36,6 @@ func (t *Tracer) EndRequest(ctx context.Context, s Served) {
 		span.SetStatus(codes.Error, "")
 	}
 	span.End()
-}
-
-// Work is something that is done later than what caused it.
-type Work struct {
-	Name, ID, RequestID string
-	Attempt             int
-	Cause               string // traceparent of what caused it
-	Outgoing            bool   // it is a call to somewhere else
 }
 
 // Begin begins a trace of its own for work, linked with what caused it. The

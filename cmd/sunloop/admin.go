@@ -52,6 +52,14 @@ type AdminCmd struct {
 	Check   CheckCmd   `cmd:"" help:"Verify the data folder of a service that is not running, or the database and objects of replicas that may run; nothing in them changes."`
 }
 
+// MigrateCmd moves a data folder into a database and a bucket, that of --objects.
+type MigrateCmd struct {
+	From       string `placeholder:"DIR" help:"The data folder of a service that is not running; nothing in it changes (--data)." type:"path"`
+	To         string `required:"" placeholder:"URL" env:"SUNLOOP_STORE" help:"The empty database, as in postgres://sunloop@db.example.org/sunloop. Its password belongs into PGPASSWORD, a password file (PGPASSFILE) or this variable, as others see a command line."`
+	VerifyOnly bool   `help:"Only compare what is there with the data folder."`
+	JSON       bool   `name:"json" help:"As JSON."`
+}
+
 // beside opens the data folder of a service that is not running.
 func beside(g *Globals, do func(*backend.Service) error) error {
 	service, err := openFolder(g.embedded())

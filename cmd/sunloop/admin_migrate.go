@@ -1,3 +1,5 @@
+//go:build !gateway
+
 package main
 
 import (
@@ -17,14 +19,6 @@ import (
 	"app.sunloop/backend/migrate"
 	"app.sunloop/backend/store"
 )
-
-// MigrateCmd moves a data folder into a database and a bucket, that of --objects.
-type MigrateCmd struct {
-	From       string `placeholder:"DIR" help:"The data folder of a service that is not running; nothing in it changes (--data)." type:"path"`
-	To         string `required:"" placeholder:"URL" env:"SUNLOOP_STORE" help:"The empty database, as in postgres://sunloop@db.example.org/sunloop. Its password belongs into PGPASSWORD, a password file (PGPASSFILE) or this variable, as others see a command line."`
-	VerifyOnly bool   `help:"Only compare what is there with the data folder."`
-	JSON       bool   `name:"json" help:"As JSON."`
-}
 
 // Run moves the folder, or goes on where a former run ended; the exit status is
 // 1 when the target does not hold the same in the end.

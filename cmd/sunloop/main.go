@@ -124,6 +124,10 @@ func run(ctx context.Context, args []string, std streams) int {
 		}
 		return 2
 	}
+	if err := c.checkBuild(); err != nil {
+		fmt.Fprintln(std.err, "sunloop:", err)
+		return 2
+	}
 	if err := c.readStoreFile(); err != nil {
 		fmt.Fprintln(std.err, "sunloop:", err)
 		return 2

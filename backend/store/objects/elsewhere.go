@@ -83,6 +83,11 @@ func parsePlace(text string) (*place, error) {
 	case strings.Contains(u.Host+u.RawQuery, "{"):
 		return nil, errPlaceholder
 	}
+	if u.Scheme == "s3" {
+		if err := checkBucket(); err != nil {
+			return nil, err
+		}
+	}
 	p := &place{scheme: u.Scheme, params: u.RawQuery, root: u.Host, prefix: strings.Trim(u.Path, "/")}
 	if u.Scheme == "file" {
 		p.root, p.prefix = splitFolder(path.Clean(u.Path))
@@ -185,7 +190,7 @@ func (p *place) open(ctx context.Context) (*blob.Bucket, error) {
 	if p.scheme == "file" {
 		p.bucket, err = fileblob.OpenBucket(p.root, nil)
 	} else {
-		p.bucket, _, _, err = dial(ctx, p.root, p.params, nil)
+		p.bucket, err = dialBucket(ctx, p.root, p.params)
 	}
 	if err != nil {
 		p.bucket = nil

@@ -1,3 +1,5 @@
+//go:build !gateway
+
 // Package postgres keeps Sunloop's data in a PostgreSQL database, 15 or newer,
 // so that several replicas of the service may share it. A [Store] is at once
 // [store.Records] and [store.Telemetry]; jobs are enqueued in the transaction of

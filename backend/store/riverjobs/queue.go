@@ -1,3 +1,5 @@
+//go:build !gateway
+
 // Package riverjobs is the queue of a database that replicas share: River's
 // jobs, enqueued in the transaction of the records that they follow from, and
 // run by any replica.
