@@ -12,9 +12,9 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// Administrator manages users and keys as one who may see and make no more
-// than is the administrator's own: nobody of other customers or sites, no role
-// that may do what the administrator may not.
+// Administrator manages users and keys within the administrator's own
+// permissions: no users of other customers or sites, and no role with more
+// permissions than the administrator's.
 type Administrator struct {
 	*Service
 	by api.Scope
@@ -23,9 +23,9 @@ type Administrator struct {
 // As manages in the name of a scope; [api.Unlimited] is that of the operator.
 func (s *Service) As(by api.Scope) Administrator { return Administrator{s, by} }
 
-// sees says whether what somebody with the customers, sites and role may do is
-// within what the administrator may. Who has no customer is for those who have
-// all.
+// sees reports whether the permissions given by the customers, sites and role
+// are within the administrator's. A user without customers is managed by
+// administrators of all customers only.
 func (m Administrator) sees(customers, sites []string, role string) bool {
 	if len(customers) == 0 {
 		customers = []string{api.Every}
@@ -38,7 +38,7 @@ func (m Administrator) sees(customers, sites []string, role string) bool {
 	return within(customers, m.by.Customers) && within(everyIfNone(sites), m.by.Sites)
 }
 
-// within says whether all ids are listed; all of them only when all are.
+// within reports whether all ids are in scope; api.Every requires api.Every.
 func within(ids, scope []string) bool {
 	if slices.Contains(scope, api.Every) {
 		return true
@@ -53,7 +53,7 @@ var errBeyond = api.ErrForbidden.With("reason", "it is more than your own role, 
 // of these.
 const maxIDs, maxIDRunes = 1000, 200
 
-// checkIDs refuses a list that nobody can have meant.
+// checkIDs rejects a malformed list of ids.
 func checkIDs(field string, ids []string) error {
 	if len(ids) > maxIDs {
 		return api.InvalidField(field, "more than 1000 ids")
@@ -75,7 +75,7 @@ func checkLabel(field string, label *string) error {
 	return nil
 }
 
-// cursorTag says whose a cursor is.
+// cursorTag identifies the list to which a cursor belongs.
 func cursorTag[T any]() string { return fmt.Sprintf("%T:", *new(T)) }
 
 // maxPartBytes bounds the records of a page.

@@ -93,7 +93,7 @@ func TestAdministratorSeesTheOwnAlone(t *testing.T) {
 	}
 }
 
-// TestNobodyIsRaisedAbove: whatever an administrator makes or changes has at
+// TestNobodyIsRaisedAbove: whatever an administrator creates or changes has at
 // most the administrator's role, customers and sites.
 func TestNobodyIsRaisedAbove(t *testing.T) {
 	ctx := context.Background()
@@ -184,8 +184,8 @@ func TestLimitedAdministratorsDefaults(t *testing.T) {
 	}
 }
 
-// TestLastAdministratorOfAllStays: one who is limited does not stand in for
-// one who sees everything.
+// TestLastAdministratorOfAllStays: an administrator of some customers does not
+// count as one of all.
 func TestLastAdministratorOfAllStays(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t, noMFA)
@@ -234,7 +234,8 @@ func TestDeletedUserIsGone(t *testing.T) {
 	}
 }
 
-// TestRotatedKeyOverlaps: both keys open for the overlap, then the new alone.
+// TestRotatedKeyOverlaps: both keys are valid for the overlap, then only the
+// new one.
 func TestRotatedKeyOverlaps(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t, nil)

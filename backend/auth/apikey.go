@@ -17,9 +17,9 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// A key in plain is keyPrefix, 26 characters of id, 52 of 256 random bits and
-// 8 of CRC-32 over all before: a mistyped key is refused without a look into
-// the store, and a secret scanner can tell a key from noise.
+// A plain key is keyPrefix, 26 characters of id, 52 of 256 random bits and 8 of
+// CRC-32 over all of these: a mistyped key is rejected without a read of the
+// store, and a secret scanner can recognise a key.
 const (
 	keyPrefix    = "opa_prod_"
 	keyIDLen     = ulid.EncodedSize
@@ -89,8 +89,8 @@ func (k APIKey) Record() api.KeyRecord {
 
 func (k apiKey) expired(now time.Time) bool { return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) }
 
-// NewKey is what a key is made of. At least one site or customer is named; of
-// the other list, none given means every one. api.Every stands for all.
+// NewKey describes a key to create. It names at least one site or customer; if
+// the other list is empty it means all. api.Every stands for all.
 type NewKey struct {
 	Name      string
 	Role      string // default api.RoleOperator
@@ -100,13 +100,14 @@ type NewKey struct {
 	CreatedBy string
 }
 
-// CreateKey makes a key for the operator and answers it in plain, this once.
+// CreateKey creates a key for the operator and returns it in plain text, which
+// is not stored.
 func (s *Service) CreateKey(ctx context.Context, n NewKey) (plain string, key APIKey, err error) {
 	return s.As(api.Unlimited("")).CreateKey(ctx, n)
 }
 
-// CreateKey makes a key and answers it in plain, this once. The list that is
-// not given, of customers and sites, is the administrator's own.
+// CreateKey creates a key and returns it in plain text, which is not stored. If
+// the list of customers or sites is omitted, it is the administrator's own.
 func (m Administrator) CreateKey(ctx context.Context, n NewKey) (plain string, key APIKey, err error) {
 	if n.Role == "" {
 		n.Role = api.RoleOperator
@@ -228,7 +229,7 @@ func (m Administrator) RevokeKey(ctx context.Context, id string) (before, after 
 	return before, after, err
 }
 
-// Rotation says how a key is replaced.
+// Rotation describes how a key is replaced.
 type Rotation struct {
 	Overlap   time.Duration // for which the former key opens yet
 	ExpiresAt time.Time     // of the new one; zero: it lives as long as the former was to, or without end
@@ -242,9 +243,9 @@ type Rotated struct {
 	Before, After APIKey // the former one
 }
 
-// RotateKey makes a key like the one named, in its place; the former ends
-// after the overlap. 404 for an unknown id, a conflict for a key that has
-// ended.
+// RotateKey creates a key like the named one to replace it; the former key ends
+// after the overlap. The error is 404 for an unknown id, and a conflict for a
+// key that has ended.
 func (m Administrator) RotateKey(ctx context.Context, id string, r Rotation) (done Rotated, err error) {
 	now := m.now().UTC()
 	if !r.ExpiresAt.IsZero() && !r.ExpiresAt.After(now) {
@@ -296,7 +297,7 @@ func (s *Service) KeyInfo(ctx context.Context, plain string) (api.APIKeyInfo, er
 	return info, nil
 }
 
-// ValidateKey says whether a good key opens the site.
+// ValidateKey reports whether a valid key has access to the site.
 func (s *Service) ValidateKey(ctx context.Context, plain, siteID string) (api.ValidateAPIKeyResponse, error) {
 	k, err := s.findKey(ctx, plain, s.now())
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// guessed are what passwords are made of that strangers try first, without
-// the digits and signs around them: see [stem].
+// guessed are the bases of commonly guessed passwords, without the digits and
+// symbols around them: see [stem].
 var guessed = []string{
 	"password", "passwort", "passphrase", "passcode", "motdepasse", "contrasena", "wachtwoord", "haslo", "senha", "kennwort", "geheim", "secret", "changeme", "letmein", "welcome", "willkommen", "bienvenue", "hello", "hallo", "default", "temporary", "temp", "test", "testing", "tester", "guest", "demo", "login", "user", "username",
 	"admin", "administrator", "root", "superuser", "operator", "technician", "analyst", "service", "support", "master", "manager",
@@ -25,11 +25,11 @@ var rows = []string{
 	"1q2w3e4r5t6z7u8i9o0p", "1q2w3e4r5t6y7u8i9o0p", "q1w2e3r4t5y6u7i8o9p0", "1qaz2wsx3edc4rfv5tgb6yhn7ujm", "qazwsxedcrfvtgbyhnujm", "abc123abc123abc123", "123abc123abc123abc", "a1b2c3d4e5f6g7h8",
 }
 
-// spelled are the signs that stand for letters.
+// spelled maps symbols to the letters that they replace.
 var spelled = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i")
 
-// stem is what is left of a text without marks, case, and the digits and signs
-// before and after its letters, with letters for signs within.
+// stem returns a text without diacritics, case, and the digits and symbols
+// before and after its letters, with symbols inside replaced by letters.
 func stem(text string) string {
 	var b strings.Builder
 	for _, r := range norm.NFKD.String(strings.ToLower(text)) {

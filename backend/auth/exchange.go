@@ -19,11 +19,11 @@ type external struct {
 	Subject string `json:"subject" limit:"1024"`
 }
 
-// Exchange signs in whom a provider's token names. The provider's sign-in
-// stands for password and second factor. Refusals: what is wrong with the
-// token; [api.ErrUserInactive]; [api.ErrForbidden] with a reason for somebody
-// who is no user here. [ErrProvider] when the token cannot be checked. address
-// is where the caller is.
+// Exchange signs in the user named by a provider's token. The provider's
+// sign-in replaces password and second factor. The error is what is wrong with
+// the token; [api.ErrUserInactive]; [api.ErrForbidden] with a reason for a
+// person who is not a user; or [ErrProvider] if the token cannot be verified.
+// address is the caller's network address.
 func (s *Service) Exchange(ctx context.Context, r api.ExchangeRequest, address string) (api.LoginResponse, error) {
 	at := slices.IndexFunc(s.issuers, func(i *issuer) bool { return i.Name == r.Provider })
 	if at < 0 {
@@ -92,7 +92,7 @@ func (s *Service) externalAccount(tx store.Tx, p Provider, who identity) (a, was
 	return a, was, err
 }
 
-// provisioned is the account of somebody new. It has no password.
+// provisioned returns the account of a new user. It has no password.
 func (s *Service) provisioned(tx store.Tx, p Provision, who identity) (account, error) {
 	if reason := names.CheckUser(who.username); reason != "" {
 		return account{}, denied("the username is not accepted: " + reason)

@@ -122,8 +122,8 @@ func TestExchangeRefusesForgedTokens(t *testing.T) {
 	}
 }
 
-// TestExchangeTakesEveryKindOfKey that a provider may sign with, beside one in
-// its set that nobody knows.
+// TestExchangeTakesEveryKindOfKey that a provider may sign with, next to an
+// unknown one in its set.
 func TestExchangeTakesEveryKindOfKey(t *testing.T) {
 	w, r := federated(t, nil)
 	w.user("ana", api.RoleAnalyst, "acme")
@@ -237,7 +237,7 @@ func TestKeptApart(t *testing.T) {
 	}
 }
 
-// TestUnlinked: somebody else of the name may be linked then, and the sessions
+// TestUnlinked: another person of the name may then be linked, and the sessions
 // of the former person end.
 func TestUnlinked(t *testing.T) {
 	w, r := federated(t, nil)
@@ -264,8 +264,8 @@ func TestUnlinked(t *testing.T) {
 	}
 }
 
-// TestNonce binds a token to the sign-in that a caller began, where the caller
-// says so.
+// TestNonce binds a token to the sign-in that a caller began, if the caller
+// sends a nonce.
 func TestNonce(t *testing.T) {
 	w, r := federated(t, nil)
 	w.user("ana", api.RoleAnalyst, "acme")

@@ -32,8 +32,8 @@ func FuzzParseSSHKey(f *testing.F) {
 	})
 }
 
-// FuzzKeyID asserts that what is taken for an API key has its one form: its
-// check digits are right, and another letter anywhere makes them wrong.
+// FuzzKeyID asserts that an accepted API key has its canonical form: its check
+// digits are right, and another letter at any position makes them wrong.
 func FuzzKeyID(f *testing.F) {
 	body := keyPrefix + strings.Repeat("0", keyIDLen) + strings.Repeat("a", keySecretLen)
 	f.Add(body+checkOf(body), uint8(0))

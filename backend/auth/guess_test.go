@@ -116,8 +116,8 @@ func answersNothing(r api.LoginResponse) bool {
 	return !r.Success && r.Token == "" && r.MFAToken == "" && !r.MFARequired && r.ProvisioningURI == "" && r.User == nil && r.Account == nil
 }
 
-// TestWhatCameBeforeASignIn is worth nothing after it, and is no session
-// itself: a challenge, and the id of one.
+// TestWhatCameBeforeASignIn is worthless after it, and is no session: a
+// challenge, and the id of one.
 func TestWhatCameBeforeASignIn(t *testing.T) {
 	w := newWorld(t, nil)
 	ctx := context.Background()
@@ -154,9 +154,9 @@ func TestWhatCameBeforeASignIn(t *testing.T) {
 	}
 }
 
-// BenchmarkSignInOfNobody compares what a wrong password costs for a user and
-// for a name that nobody has: medians in ms and how far they lie apart in per
-// cent, of which 5 are wanted at most.
+// BenchmarkSignInOfNobody compares the time of a wrong password for a user and
+// for an unknown name: medians in ms and their difference in per cent, which
+// should be at most 5.
 func BenchmarkSignInOfNobody(b *testing.B) {
 	w := newWorld(b, func(o *Options) { o.Argon = nil })
 	w.user("ana", api.RoleAdmin)

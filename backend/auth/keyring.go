@@ -47,9 +47,9 @@ type ringKey struct {
 }
 
 const (
-	// reloadAfter bounds how often tokens with unknown keys make the service
-	// look into the store for a key that another process made, and is how long
-	// a process may sign with a key after another has rotated it.
+	// reloadAfter bounds how often tokens with unknown keys cause a read of
+	// the store for a key made by another process. It is also how long a
+	// process may sign with a key after another process has rotated it.
 	reloadAfter = 10 * time.Second
 	// retireAfter is how long a key that was rotated is kept beyond the end of
 	// the last token known then.
@@ -138,8 +138,8 @@ func (s *Service) addSigningKey(tx store.Tx) error {
 	return signingKeys.Insert(tx, k)
 }
 
-// RotateSigningKey makes a new key; tokens under the old one stay good until
-// they end by themselves.
+// RotateSigningKey makes a new key. Tokens signed with the old one stay valid
+// until they expire.
 func (s *Service) RotateSigningKey(ctx context.Context) error { return s.rotate(ctx, 0) }
 
 // rotate rotates a signing key of the age or older, and drops those that are
@@ -184,9 +184,9 @@ func (s *Service) rotate(ctx context.Context, age time.Duration) error {
 	return s.loadKeyring(ctx)
 }
 
-// lastToken is when no token can be alive that was signed until now: the
-// sessions tell, also of a longer lifetime than today's. Other processes may
-// sign for a while yet.
+// lastToken returns the time by which all tokens signed until now have expired,
+// by the sessions, also if their lifetime was longer than the current one.
+// Other processes may still sign for a while.
 func (s *Service) lastToken(tx store.Tx, now time.Time) (time.Time, error) {
 	last := now.Add(s.lifetime)
 	all, _, err := sessions.List(tx, store.Query{})
@@ -216,7 +216,8 @@ func (s *Service) currentKey(ctx context.Context, now time.Time) (kid string, ke
 	return kid, k.PrivateKey, nil
 }
 
-// ripe is the newest key that all replicas know; the oldest while there is none.
+// ripe returns the newest key that all replicas know, or the oldest if there is
+// none.
 func (r *keyring) ripe(now time.Time) (kid string) {
 	var at time.Time
 	young := true

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// knownFor is how long a checked credential is taken as good without a look
-// into the store. A change in this process acts at once; one by another
-// process within this time.
+// knownFor is how long a verified credential is accepted without a read of the
+// store. A change by this process acts at once; one by another process within
+// this time.
 const knownFor = 10 * time.Second
 
 const maxKnown = 4096

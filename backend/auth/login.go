@@ -113,8 +113,8 @@ func (s *Service) checkPassword(ctx context.Context, t signInAttempt, network, p
 	return s.passwords.check(password, hash)
 }
 
-// admit signs in with the password alone. The account is read again, as it
-// may have changed while the password was checked.
+// admit signs in after the password was verified. The account is read again,
+// because it may have changed meanwhile.
 func (s *Service) admit(ctx context.Context, was account, fresh, address string, now time.Time) (api.LoginResponse, error) {
 	var a account
 	var e session
@@ -269,8 +269,9 @@ func (s *Service) VerifyMFA(ctx context.Context, mfaToken, code string) (api.Log
 	return answer, err
 }
 
-// spent drops old failures and says how long to wait when the budget is used
-// up. Only who knows the password gets here, so no stranger can spend it.
+// spent drops old failures and returns the waiting time if the budget is used
+// up. Callers have given the right password, so others cannot use up the
+// budget.
 func spent(a *account, now time.Time) time.Duration {
 	for len(a.Failures) > 0 && now.Sub(a.Failures[0]) >= codeBudgetWindow {
 		a.Failures = a.Failures[1:]
@@ -282,7 +283,7 @@ func spent(a *account, now time.Time) time.Duration {
 }
 
 // enrol makes the pending secret of the challenge the account's, if the code
-// is of it.
+// matches it.
 func (s *Service) enrol(a *account, c challenge, code string, now time.Time) (ok bool, codes []string, err error) {
 	secret, err := s.sealer.open(c.Pending, "pending/"+a.ID)
 	if err != nil {

@@ -309,8 +309,8 @@ func TestCodeBudgetOverChallenges(t *testing.T) {
 	}
 }
 
-// Unlocking forgets wrong codes and passwords at once, and says until when the
-// account would have been locked.
+// Unlocking deletes failed codes and passwords at once, and returns until when
+// the account would have been locked.
 func TestUnlock(t *testing.T) {
 	w := newWorld(t, nil)
 	ctx := context.Background()
@@ -404,9 +404,10 @@ func TestAddressCannotTryManyAccounts(t *testing.T) {
 	}
 }
 
-// TestHashRisesWithParameters: the first sign-in after a change of the parameters
-// replaces the hash, whether it took less or more memory; one that takes more runs
-// alone. An unknown name costs a hash of the current parameters.
+// TestHashRisesWithParameters: the first sign-in after a change of the
+// parameters replaces the hash, whether it needed less or more memory; one that
+// needs more runs alone. An unknown name costs a hash of the current
+// parameters.
 func TestHashRisesWithParameters(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t, noMFA)

@@ -15,8 +15,8 @@ const maxNetworks = 16
 // networkHashBytes is the length of the stored hash of a network.
 const networkHashBytes = 16
 
-// signInNetwork is a network that an account has signed in from. The network is
-// stored as a keyed hash: the records alone do not reveal it.
+// signInNetwork is a network from which an account has signed in. The network
+// is stored as a keyed hash: the records without the key do not reveal it.
 type signInNetwork struct {
 	Hash []byte    `json:"hash" limit:"1024"`
 	Last time.Time `json:"last"`

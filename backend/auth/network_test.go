@@ -77,8 +77,8 @@ func TestAddressesOfAHostCountAsOne(t *testing.T) {
 	}
 }
 
-// TestNetworksOfAnAccount: only a whole sign-in makes a network known, the
-// latest are kept, and the records do not tell which they are.
+// TestNetworksOfAnAccount: only a complete sign-in makes a network known, the
+// latest are kept, and the records do not reveal them.
 func TestNetworksOfAnAccount(t *testing.T) {
 	w := newWorld(t, nil)
 	u := w.user("ana", api.RoleAdmin)

@@ -32,7 +32,7 @@ func Roles() []string {
 	return ids
 }
 
-// RoleName is a role in words, empty for what is no role.
+// RoleName returns the display name of a role, empty if the role is unknown.
 func RoleName(role string) string {
 	for _, r := range roles {
 		if r.id == role {
@@ -52,7 +52,7 @@ func Permissions(role string) []api.Permission {
 	return nil
 }
 
-// May says whether a role has a permission. Everybody has
+// May reports whether a role has a permission. All roles have
 // [api.PermissionNone].
 func May(role string, p api.Permission) bool {
 	if p == api.PermissionNone {

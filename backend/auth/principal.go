@@ -23,11 +23,11 @@ func (p Principal) Scope() api.Scope {
 	return api.Scope{Customers: p.Customers, Sites: p.Sites, Actor: p.Name, ActorID: p.ID, Role: p.Role}
 }
 
-// CanSite says whether the site id is open to the principal.
+// CanSite reports whether the principal has access to the site id.
 func (p Principal) CanSite(id string) bool { return p.Scope().CanSite(id) }
 
-// CanCustomer says whether the customer is open to the principal.
+// CanCustomer reports whether the principal has access to the customer.
 func (p Principal) CanCustomer(id string) bool { return p.Scope().CanCustomer(id) }
 
-// May says whether the principal's role has the permission.
+// May reports whether the principal's role has the permission.
 func (p Principal) May(permission api.Permission) bool { return May(p.Role, permission) }

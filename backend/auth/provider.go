@@ -25,15 +25,15 @@ type Provider struct {
 	ClientID      string // that its tokens must be for
 	UsernameClaim string // default preferred_username
 
-	// KeepApart refuses to sign in a user who is here already and has not
-	// signed in by this provider before. Without it the username claim makes
-	// the link, once: people must not be able to choose theirs freely.
+	// KeepApart denies sign-in to an existing user who has not signed in by
+	// this provider before. Without it the username claim creates the link
+	// once, so users must not be able to choose their claim freely.
 	KeepApart bool
 	Provision *Provision // nil: only users who are here already
 }
 
-// Provision says what becomes of people whom a provider knows and Sunloop does
-// not. It acts once; later changes are made here.
+// Provision describes how people whom a provider knows and Sunloop does not
+// become users. It applies once; later changes are made in Sunloop.
 type Provision struct {
 	Role           string   // empty: RoleClaim must name one
 	RoleClaim      string   // a role's id or a list with one; the most powerful counts
@@ -106,7 +106,7 @@ func (p Provider) check() error {
 	return checkURL(p.Issuer)
 }
 
-// checkURL wants TLS, but for a provider on this machine.
+// checkURL requires TLS, except for a provider on this machine.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -134,7 +134,7 @@ func (b bounded) RoundTrip(q *http.Request) (*http.Response, error) {
 	return r, err
 }
 
-// identity is who a provider says that somebody is.
+// identity is a person as described by a provider.
 type identity struct {
 	issuer, subject string
 	username        string
@@ -197,11 +197,12 @@ const wrongSignature = "failed to verify signature"
 // verified reads email_verified, which some providers write as a string.
 func verified(claim any) bool { return claim == true || claim == "true" }
 
-// denied is the refusal of somebody whom the provider vouches for.
+// denied returns the error for a person whom the provider has authenticated but
+// who may not sign in.
 func denied(why string) error { return api.ErrForbidden.With("reason", why) }
 
-// keysOf are the keys that may have signed a token with the header. They are
-// asked for anew for an unknown key id, and when they are old, but not more
+// keysOf returns the keys that may have signed a token with the header. They
+// are fetched again for an unknown key id, and when they are old, but not more
 // often than once a minute.
 func (i *issuer) keysOf(ctx context.Context, keyID, algorithm string) (oidc.KeySet, error) {
 	found, fresh := i.known(keyID, algorithm)
@@ -229,8 +230,8 @@ func (i *issuer) known(keyID, algorithm string) (found []jose.JSONWebKey, fresh 
 	return found, i.now().Sub(i.read) < refetchAtAge
 }
 
-// fetch asks for the keys, unless that was done within the last minute. Keys
-// that are old serve on while the provider is silent.
+// fetch fetches the keys, unless that was done within the last minute. Old keys
+// stay in use while the provider does not respond.
 func (i *issuer) fetch(ctx context.Context) error {
 	i.fetching.Lock()
 	defer i.fetching.Unlock()
@@ -239,7 +240,7 @@ func (i *issuer) fetch(ctx context.Context) error {
 	i.mu.RUnlock()
 	now := i.now()
 	if tried.IsZero() || now.Sub(tried) >= refetchAfter {
-		// The next callers want them too, though this one may leave.
+		// Later callers need the keys too, although this one may leave.
 		var keys []jose.JSONWebKey
 		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		keys, failure = i.ask(asking)
@@ -257,8 +258,8 @@ func (i *issuer) fetch(ctx context.Context) error {
 	return nil
 }
 
-// ask reads the keys. Where they are it reads the first time, and again if they
-// are not there any more.
+// ask reads the keys. It discovers their URL the first time, and again if they
+// are no longer there.
 func (i *issuer) ask(ctx context.Context) ([]jose.JSONWebKey, error) {
 	known := i.keyURL != ""
 	keys, err := i.askOnce(ctx)
@@ -311,7 +312,7 @@ func (i *issuer) askOnce(ctx context.Context) ([]jose.JSONWebKey, error) {
 	var keys []jose.JSONWebKey
 	for _, text := range set.Keys {
 		var k jose.JSONWebKey
-		// A kind of key that is not known may stand beside the others.
+		// Keys of an unknown type are skipped.
 		if err := json.Unmarshal(text, &k); err == nil && k.IsPublic() && k.Valid() && (k.Use == "" || k.Use == "sig") {
 			keys = append(keys, k)
 		}

@@ -158,8 +158,8 @@ func drop(name string) func(map[string]any, jwt.MapClaims) {
 	return func(_ map[string]any, c jwt.MapClaims) { delete(c, name) }
 }
 
-// TestUnknownKeysAreAskedForOnceAMinute: a storm of tokens with key ids that
-// nobody knows makes one request, and a key that is new is found in a minute.
+// TestUnknownKeysAreAskedForOnceAMinute: a flood of tokens with unknown key ids
+// causes one request, and a new key is found within a minute.
 func TestUnknownKeysAreAskedForOnceAMinute(t *testing.T) {
 	w, r := federated(t, nil)
 	w.user("ana", api.RoleAnalyst, "acme")

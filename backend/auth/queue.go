@@ -26,15 +26,15 @@ func errBusy() error {
 // hashQueue limits the password hashes that run and wait, because each takes
 // memory and a core, and a caller needs no credential to request one.
 //
-// The queue has two lanes. Callers from networks that the account has signed in
-// from before wait in the first lane, as does the service itself. All other
-// callers wait in the second lane, which can use all slots but one: a caller from a
-// known network starts immediately during a flood. Within a lane networks take
-// turns. If a lane is full, a caller of a network with fewer waiting callers
-// replaces the latest caller of the network with the most.
+// The queue has two lanes. Callers from networks from which the account has
+// signed in before wait in the first lane, as does the service itself. All
+// other callers wait in the second lane, which can use all slots except one: a
+// caller from a known network starts immediately during a flood. Within a lane
+// networks take turns. If a lane is full, a caller of a network with fewer
+// waiting callers replaces the latest caller of the network with the most.
 //
-// A large hash, of parameters that need more memory than the current ones, takes
-// all slots: it runs alone.
+// A large hash, of parameters that need more memory than the current ones,
+// takes all slots: it runs alone.
 type hashQueue struct {
 	mu          sync.Mutex
 	slots       int

@@ -14,7 +14,7 @@ import (
 	"github.com/alexedwards/argon2id"
 )
 
-// hashes stands in for Argon2id: a comparison ends when the test lets it.
+// hashes replaces Argon2id: a comparison ends when the test lets it.
 type hashes struct {
 	mu     sync.Mutex
 	begun  []string // passwords, in the order of their turns

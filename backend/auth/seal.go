@@ -17,12 +17,11 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// Key seals what must not be read from a copied store. It lies in a file of
-// its own.
+// Key seals data that must not be readable in a copied store. It is stored in a
+// separate file.
 type Key [32]byte
 
-// LoadKey reads the key file, and makes it with a random key where there is
-// none.
+// LoadKey reads the key file, or creates it with a random key if there is none.
 func LoadKey(path string) (Key, error) {
 	var k Key
 	b, err := regularfile.Read(path)
@@ -88,8 +87,8 @@ func (k Key) Open(sealed []byte, place string) ([]byte, error) {
 	return s.open(sealed, place)
 }
 
-// sealer encrypts with AES-256-GCM and makes keyed hashes, each under a key
-// derived for it (RFC 5869).
+// sealer encrypts with AES-256-GCM and makes keyed hashes, each under its own
+// derived key (RFC 5869).
 type sealer struct {
 	aead cipher.AEAD
 	mac  []byte
@@ -142,13 +141,13 @@ func (s *sealer) hash(secret, place string) []byte {
 // copied store; place is where it lies. Unseal is the inverse.
 func (s *Service) Seal(secret []byte, place string) []byte { return s.sealer.seal(secret, place) }
 
-// Unseal opens what Seal made for the same place.
+// Unseal opens data sealed for the same place.
 func (s *Service) Unseal(sealed []byte, place string) ([]byte, error) {
 	return s.sealer.open(sealed, place)
 }
 
-// Fingerprint tells whether two secrets are the same, and nothing else of
-// them to one who has the store alone.
+// Fingerprint lets the holder of the store compare two secrets, and reveals
+// nothing else of them.
 func (s *Service) Fingerprint(secret []byte, place string) []byte {
 	return s.sealer.hash(string(secret), place)
 }

@@ -21,11 +21,11 @@ type Options struct {
 	Key     Key
 	Now     func() time.Time
 
-	// RequireMFA makes every user enrol an authenticator at the first sign-in.
-	// Without it, those who have one are still asked for its code.
+	// RequireMFA makes every user enrol an authenticator at the first
+	// sign-in. Without it, users who have one are still asked for its code.
 	RequireMFA bool
 
-	// Shared says that other processes sign in users of the same records.
+	// Shared means that other processes sign in users of the same records.
 	Shared bool
 
 	Providers []Provider // whose tokens Exchange takes
@@ -34,8 +34,8 @@ type Options struct {
 	// worthless then.
 	OnUser func()
 
-	// HasSites reports whether a customer has a site; optional. The id of such a
-	// customer is accepted whatever it looks like.
+	// HasSites reports whether a customer has a site; optional. The id of
+	// such a customer is accepted whatever it looks like.
 	HasSites func(tx store.Tx, customerID string) (bool, error)
 
 	Issuer        string           // of tokens, and the name in authenticators; default Sunloop
@@ -64,12 +64,12 @@ type Service struct {
 	hasSites  func(tx store.Tx, customerID string) (bool, error) // may be nil
 }
 
-// maxSession is how long a session may be renewed before its user signs in
-// anew.
+// maxSession is how long a session may be renewed before its user has to sign
+// in again.
 const maxSession = 30 * 24 * time.Hour
 
-// New opens the service over its records, and makes the first signing key in
-// an empty store.
+// New opens the service over its records, and makes the first signing key in an
+// empty store.
 func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Records == nil || o.Now == nil {
 		return nil, errors.New("auth wants records and a clock")
@@ -112,7 +112,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	return s, nil
 }
 
-// Authenticate says whose the credential is: an API key or a user's token.
+// Authenticate returns the principal of a credential: an API key or a user's
+// token.
 func (s *Service) Authenticate(ctx context.Context, credential string) (Principal, error) {
 	now := s.now()
 	digest := sha256.Sum256([]byte(credential))

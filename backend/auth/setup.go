@@ -13,9 +13,9 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// setupNonce is from what, with the key of the service, the setup token is
-// made: each replica that has records and key makes the same token, and the
-// records alone do not tell it. It is deleted with the first user.
+// setupNonce, together with the key of the service, determines the setup token:
+// each replica that has records and key derives the same token, and the records
+// without the key do not reveal it. It is deleted with the first user.
 type setupNonce struct {
 	Nonce []byte `json:"nonce" limit:"1024"`
 }
@@ -118,7 +118,7 @@ func plainSetupToken(token string) string {
 	return strings.NewReplacer("-", "", " ", "").Replace(strings.ToLower(strings.TrimSpace(token)))
 }
 
-// endSetup makes the setup token worthless.
+// endSetup invalidates the setup token.
 func endSetup(tx store.Tx) error {
 	key := setupNonces.Key(setupNonce{})
 	if _, err := setupNonces.Get(tx, key); errors.Is(err, store.ErrNotFound) {

@@ -43,7 +43,7 @@ func (a *sharedAttempts) address(address string) string {
 	return hex.EncodeToString(a.hash(address, "attempt/address"))
 }
 
-// entry is what is known of a key, and the attempt that it is now.
+// entry returns the state of a key, including the current attempt.
 func entry(tx store.Tx, account, address string, now time.Time) (keptAttempt, *attempt, error) {
 	k, err := keptAttempts.Get(tx, store.Key(account, address))
 	if errors.Is(err, store.ErrNotFound) || err == nil && now.Sub(k.Last) > forgetAfter {
@@ -144,7 +144,7 @@ func (a *sharedAttempts) sweep(ctx context.Context, now time.Time) error {
 	return a.drop(ctx, store.Query{}, func(k keptAttempt) bool { return now.Sub(k.Last) > forgetAfter })
 }
 
-// drop deletes what is over, some at a time.
+// drop deletes expired entries, some at a time.
 func (a *sharedAttempts) drop(ctx context.Context, q store.Query, over func(keptAttempt) bool) error {
 	const some = 200
 	for q.Limit = some; ; {

@@ -72,9 +72,8 @@ func TestSharedAttemptsAreTheSame(t *testing.T) {
 	})
 }
 
-// TestSharedAttempts: two services over the same records slow a stranger down
-// together, an administrator lifts it on both, and what the records keep names
-// nobody.
+// TestSharedAttempts: two services over the same records slow down an attacker
+// together, an administrator lifts it on both, and the records reveal no names.
 func TestSharedAttempts(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.RequireMFA, o.Shared = false, true })
 	two := []*Service{w.Service, w.open(func(o *Options) { o.RequireMFA, o.Shared = false, true })}

@@ -11,8 +11,8 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// sharedMark is what the replicas of a service know of their key: enough to tell
-// another one from it, and nothing of the key itself.
+// sharedMark is what the replicas of a service store about their key: enough to
+// recognise a different key, and nothing that reveals it.
 type sharedMark struct {
 	Name        string `json:"name" limit:"name"`
 	Fingerprint []byte `json:"fingerprint" limit:"1024"`
@@ -26,14 +26,14 @@ var sharedMarks = store.Table[sharedMark]{
 // sharedKeyName is the one mark that there is.
 const sharedKeyName = "sunloop.key"
 
-// KeyError says that the key file of a replica is not that of the others, or
-// missing. Nothing mends it but the right file.
+// KeyError states that the key file of a replica differs from that of the
+// others, or is missing. Only the right file helps.
 type KeyError struct{ text string }
 
 func (e *KeyError) Error() string { return e.text }
 
-// fingerprint tells a key from others. It is a keyed hash, of which the key
-// cannot be had.
+// fingerprint identifies the key. It is a keyed hash, from which the key cannot
+// be derived.
 func (k Key) fingerprint() ([]byte, error) {
 	s, err := newSealer(k)
 	if err != nil {
@@ -42,11 +42,11 @@ func (k Key) fingerprint() ([]byte, error) {
 	return s.hash("", "fingerprint"), nil
 }
 
-// SharedKey reads the key file of a replica and holds it against what the
-// records know of the other replicas' key. Where the records know none yet, this
-// one is it, and is made where there is no file. The error is a [KeyError] for a
-// key that is not theirs, and for a file that is missing although they know a
-// key: none is made then.
+// SharedKey reads the key file of a replica and compares it with the mark of
+// the other replicas' key in the records. If the records have no mark, this key
+// becomes the common one, and is created if there is no file. The error is a
+// [KeyError] for a different key, and for a missing file although there is a
+// mark: then no key is created.
 func SharedKey(ctx context.Context, records store.Records, path string) (Key, error) {
 	known, err := knownFingerprint(ctx, records)
 	if err != nil {
@@ -70,8 +70,8 @@ func SharedKey(ctx context.Context, records store.Records, path string) (Key, er
 	return k, err
 }
 
-// CheckSharedKey says whether the key file of a replica is there and the others'
-// too; it makes none and leaves no mark.
+// CheckSharedKey reports whether the key file of a replica exists and is the
+// common one. It creates no key and stores no mark.
 func CheckSharedKey(ctx context.Context, records store.Records, path string) error {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return &KeyError{fmt.Sprintf("the key file %s is missing", path)}

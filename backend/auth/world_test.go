@@ -60,7 +60,7 @@ func newWorld(t testing.TB, edit func(*Options)) *world {
 	return w
 }
 
-// open makes a service over the same store, as another replica would.
+// open opens a service over the same store, as another replica would.
 func (w *world) open(edit func(*Options)) *Service {
 	w.t.Helper()
 	o := Options{Records: w.store, Key: w.key(), Now: w.clock.now, RequireMFA: true, Argon: &cheap}

@@ -44,8 +44,8 @@ func names() []string {
 	return out
 }
 
-// refused is the service's own reason, or its status. A reason that quotes the
-// question would tell the key.
+// refused returns the service's own reason, or its status. A reason that quotes
+// the request is not used, since it would reveal the API key.
 func (c *Client) refused(r *resty.Response) error {
 	var body struct {
 		Reason string `json:"reason"`

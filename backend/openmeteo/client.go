@@ -27,7 +27,7 @@ const (
 	DefaultArchiveURL  = "https://archive-api.open-meteo.com"
 )
 
-// Source is what forecasts say of where they come from.
+// Source is the source named by forecasts.
 const Source = "Open-Meteo (open-meteo.com, CC BY 4.0)"
 
 const (
@@ -42,7 +42,7 @@ const (
 	pastDays     = 2                // hours around an issue are looked at too
 )
 
-// Config is how a [Client] is made; the zero value speaks to the public servers.
+// Config configures a [Client]; the zero value uses the public servers.
 type Config struct {
 	ForecastURL string // without path; empty: [DefaultForecastURL]
 	ArchiveURL  string // empty: [DefaultArchiveURL]
@@ -53,7 +53,7 @@ type Config struct {
 	Transport http.RoundTripper // nil: the default
 }
 
-// Client asks one service. It may be used by many goroutines.
+// Client queries one service. It is safe for concurrent use.
 type Client struct {
 	cfg    Config
 	http   *resty.Client
@@ -76,7 +76,7 @@ type fetched struct {
 	columns []weather.Column
 }
 
-// New is a client; it sends nothing yet.
+// New returns a client; it sends nothing yet.
 func New(cfg Config) (*Client, error) {
 	cfg.ForecastURL = strings.TrimRight(cmp.Or(cfg.ForecastURL, DefaultForecastURL), "/")
 	cfg.ArchiveURL = strings.TrimRight(cmp.Or(cfg.ArchiveURL, DefaultArchiveURL), "/")
@@ -111,7 +111,7 @@ func New(cfg Config) (*Client, error) {
 	return &Client{cfg: cfg, http: h, held: map[place]fetched{}}, nil
 }
 
-// quiet: what fails is said once, by the error.
+// quiet discards log messages: errors are returned.
 type quiet struct{}
 
 func (quiet) Errorf(string, ...any) {}

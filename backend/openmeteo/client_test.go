@@ -42,7 +42,7 @@ func answer(start time.Time, hours int) []byte {
 	return b
 }
 
-// server answers with what reply says and counts the calls.
+// server responds by reply and counts the calls.
 func server(t *testing.T, reply func(call int32, w http.ResponseWriter, r *http.Request)) (*Client, *atomic.Int32, *time.Time) {
 	t.Helper()
 	var calls atomic.Int32
@@ -78,8 +78,9 @@ func TestForecast(t *testing.T) {
 	if f.Source != Source || !f.IssuedAt.Equal(noon) || !f.Start.Equal(noon.Truncate(time.Hour)) || len(f.Conditions) != 49 {
 		t.Fatalf("%s, issued %v, %d hours from %v", f.Source, f.IssuedAt, len(f.Conditions), f.Start)
 	}
-	// Noon is hour 60 of the answer. What falls in the hour to 13:00 stands at
-	// 13:00; a temperature is the mean of both ends.
+	// Noon is hour 60 of the response. Precipitation and radiation of the
+	// hour to 13:00 are labelled 13:00; a temperature is the mean of both
+	// ends.
 	if c := f.Conditions[0]; c.GHI != 610 || c.TemperatureC != 60.5 || math.Abs(c.CloudCover-0.605) > 1e-12 || !math.IsNaN(c.WindSpeedMS) {
 		t.Errorf("noon is %+v", c)
 	}

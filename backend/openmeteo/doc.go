@@ -1,12 +1,10 @@
 // Package openmeteo is a [weather.Provider] over the Open-Meteo forecast and
-// archive APIs (open-meteo.com, or a server of one's own that speaks the same).
-//
-// Only what a service really said is passed on: a forecast is good for issues
-// from the moment it was fetched, and for nothing before. Where there is none,
-// callers get an error that wraps [weather.ErrUnavailable] and fall back to the
-// climate.
+// archive APIs (open-meteo.com, or a compatible server). Only real forecasts
+// are passed on: a forecast is used for issues from the time it was fetched,
+// and for none before. If there is none, callers get an error that wraps
+// [weather.ErrUnavailable] and use the climate instead.
 //
 // Open-Meteo labels hours at their end for radiation and precipitation, and
-// gives other quantities for the moment; here all hours are labelled at their
-// start and hold means. Its data are licensed CC BY 4.0.
+// gives other quantities as instantaneous values; here all hours are labelled
+// at their start and hold means. Its data are licensed CC BY 4.0.
 package openmeteo

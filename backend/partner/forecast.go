@@ -10,8 +10,8 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// ForecastOf writes hours values of a forecast, from a time on, as partners
-// read them, with what they are worth.
+// ForecastOf writes hours values of a forecast from a time, in the partners'
+// format, with the value of their energy.
 func (s *Service) ForecastOf(site api.Site, f ops.Forecast, from time.Time, hours int) api.ForecastSnapshot {
 	out := api.ForecastSnapshot{SiteID: site.SiteID, ModelID: f.ModelName + "-" + f.ModelVersion, GeneratedAt: api.At(f.IssuedAt), HorizonHours: hours,
 		Resolution: "hourly", Intervals: []api.SnapshotInterval{}}
@@ -22,7 +22,7 @@ func (s *Service) ForecastOf(site api.Site, f ops.Forecast, from time.Time, hour
 	return out
 }
 
-// priced puts in totals, and what the energy is worth.
+// priced fills in totals and the value of the energy.
 func priced(f *api.ForecastSnapshot, m money) {
 	f.Currency, f.Totals = m.currency, api.SnapshotTotals{}
 	for i := range f.Intervals {
@@ -33,8 +33,8 @@ func priced(f *api.ForecastSnapshot, m money) {
 	f.Totals.TotalRevenue, f.Totals.TotalRevenueZAR = m.worth(f.Totals.TotalKWh)
 }
 
-// forecast is all that the newest forecast says from the next hour on; nil
-// where there is none.
+// forecast returns the newest forecast from the next hour; nil if there is
+// none.
 func (s *Service) forecast(ctx context.Context, site api.Site) (*api.ForecastSnapshot, error) {
 	f, err := s.Ops.LatestForecast(ctx, site.SiteID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -51,9 +51,9 @@ func (s *Service) forecast(ctx context.Context, site api.Site) (*api.ForecastSna
 	return &out, nil
 }
 
-// Forecast are the next hours of the forecast as it was made beforehand;
-// [api.ErrNotFound] where none was, or where it does not reach so far: none of
-// its hours has passed.
+// Forecast returns the next hours of the stored forecast; [api.ErrNotFound] if
+// there is none, or if it does not reach that far. None of its hours has
+// passed.
 func (s *Service) Forecast(ctx context.Context, site api.Site, hours int) (api.ForecastSnapshot, error) {
 	f, err := read[api.ForecastSnapshot](ctx, s, site.SiteID, api.SnapshotForecast)
 	if err != nil {

@@ -106,7 +106,7 @@ func (p *plant) yesterday() time.Time {
 }
 
 // sunny stores quarter hours from 06:00 to 16:00 of a day under 500 W/m²: the
-// unit feeds 20 kW, but from hour to hour of standstill it says fault.
+// unit produces 20 kW, but from one hour to another it reports a fault.
 func (p *plant) sunny(unit string, day time.Time, still, again float64) {
 	p.t.Helper()
 	var f series.Frame
@@ -127,7 +127,7 @@ func (p *plant) sunny(unit string, day time.Time, still, again float64) {
 	}
 }
 
-// judge records a run that saw events, and what it measured of INV-2.
+// judge records a detection run with events, and its measurements of INV-2.
 func (p *plant) judge(events ...ops.Event) {
 	p.t.Helper()
 	number, state := func(v float64) *float64 { return &v }, 7
@@ -182,8 +182,9 @@ func money3(a, b, c *float64) [3]float64 {
 	return out
 }
 
-// Two units feed 20 kW for ten hours at half the sun, one of them but for two:
-// 360 kWh of 100 kW that spoke. Detection says that 40 kWh were lost.
+// Two units produce 20 kW for ten hours at half the sun, one of them except for
+// two hours: 360 kWh of the 100 kW that reported. Detection states that 40 kWh
+// were lost.
 func TestRollup(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -245,8 +246,8 @@ func TestRollup(t *testing.T) {
 	}
 }
 
-// A unit that measures power alone tells no ratio; a site without a whole day
-// has no rollup, but signals and a schedule.
+// A unit that measures power only has no ratio; a site without a whole day has
+// no rollup, but signals and a schedule.
 func TestRollupOfLittle(t *testing.T) {
 	p := newPlant(t, api.Site{})
 	today := series.Midnight(p.clock, ops.Zone(p.site.Timezone))

@@ -10,8 +10,8 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// mark says that the planned work of a site has changed since its schedule was
-// made. A later change has another token.
+// mark states that the planned work of a site has changed since its schedule
+// was made. A later change has another token.
 type mark struct {
 	SiteID string `json:"site_id" limit:"id"`
 	Token  string `json:"token" limit:"id"`
@@ -26,11 +26,12 @@ var marks = store.Table[mark]{
 // word that no other change or showing has.
 const planWords = "partner-plans"
 
-// drawings is how often snapshots are made anew whose plan changed meanwhile.
+// drawings is how often snapshots are made again if their plan changed
+// meanwhile.
 const drawings = 5
 
 // Changed marks the schedule of a site as out of date, within the transaction
-// that changes its planned work; [Service.Refresh] makes it anew.
+// that changes its planned work; [Service.Refresh] makes it again.
 func (s *Service) Changed(tx store.Tx, siteID string) error {
 	token := rand.Text()
 	err := marks.Put(tx, mark{siteID, token})
@@ -43,7 +44,7 @@ func (s *Service) Changed(tx store.Tx, siteID string) error {
 	return nil
 }
 
-// planOf is the word of a site's plan; empty where there is none yet.
+// planOf returns the token of a site's plan; empty if there is none yet.
 func planOf(tx store.Tx, siteID string) (string, error) {
 	word, err := tx.Get(planWords, store.Key(siteID))
 	if errors.Is(err, store.ErrNotFound) {
@@ -53,9 +54,9 @@ func planOf(tx store.Tx, siteID string) (string, error) {
 }
 
 // draw makes documents of a site, its schedule among them, and stores those of
-// the kinds, or that there is none of a kind. stored is false where the plan was
-// changed, or shown by another, after the making began: on another replica or
-// here, what was listed first must not be stored last.
+// the given kinds, and those that do not exist yet. stored is false if the plan
+// was changed, or stored by another replica, after the start: an older list
+// must not replace a newer one.
 func (s *Service) draw(ctx context.Context, siteID string, kinds []string, make func() (documents, error)) (stored bool, err error) {
 	var before string
 	err = s.Records.View(ctx, func(tx store.Tx) (err error) {
@@ -96,8 +97,8 @@ func (s *Service) draw(ctx context.Context, siteID string, kinds []string, make 
 	return stored, nil
 }
 
-// Refresh makes the schedules that are out of date, and again what is changed
-// meanwhile. What fails stays marked.
+// Refresh makes the schedules that are out of date, and repeats those that
+// change meanwhile. A schedule that fails stays marked.
 func (s *Service) Refresh(ctx context.Context) error {
 	var list []mark
 	err := s.Records.View(ctx, func(tx store.Tx) (err error) {

@@ -29,8 +29,8 @@ func (p *plant) marked() (n int) {
 	return n
 }
 
-// What is marked is made anew, and nothing else; what changes while it is made is
-// made again.
+// Marked schedules are made again, and no others; one that changes while it is
+// made is made again.
 func TestRefreshMakesWhatChanged(t *testing.T) {
 	p := newPlant(t, api.Site{})
 	tasks := func() (n int, at api.Time) {
@@ -95,9 +95,9 @@ func TestRefreshMakesWhatChanged(t *testing.T) {
 	}
 }
 
-// TestOldListIsNotStoredLast: of two replicas that make a site's schedule, the one
-// that listed what is planned before a change does not store it after the other
-// has shown the change.
+// TestOldListIsNotStoredLast: of two replicas that make a site's schedule, the
+// one that listed the plan before a change does not store it after the other
+// has stored the change.
 func TestOldListIsNotStoredLast(t *testing.T) {
 	p := newPlant(t, api.Site{})
 	other := &Service{p.Config}

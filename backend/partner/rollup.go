@@ -20,8 +20,8 @@ const (
 	dawn = 6 * time.Hour
 )
 
-// rollup is of the last whole days before end; the former one while it still
-// stands, nil for a site without a whole day of data.
+// rollup covers the last whole days before end. It returns the former one while
+// it is still current, and nil for a site without a whole day of data.
 func (s *Service) rollup(ctx context.Context, site api.Site, units []api.Asset, end time.Time, former *api.KPIRollup) (*api.KPIRollup, error) {
 	zone, now := ops.Zone(site.Timezone), s.Now()
 	first, _, ok, err := s.Ops.DataPeriod(ctx, site.SiteID)
@@ -67,7 +67,7 @@ func rollupPeriod(zone *time.Location, first, end time.Time, units int) (from, t
 	return from, to
 }
 
-// numbers writes numbers of a rollup: what is not known is 0 and named.
+// numbers writes the numbers of a rollup: an unknown one is 0 and listed.
 type numbers struct{ notKnown []string }
 
 func (n *numbers) known(path string, v float64) float64 {
@@ -78,8 +78,7 @@ func (n *numbers) known(path string, v float64) float64 {
 	return rounded(v)
 }
 
-// worth is [money.worth] of energy, of which what is not known is worth 0 and
-// named.
+// worth is [money.worth] of energy; an unknown value is 0 and listed.
 func (n *numbers) worth(m money, path string, kWh float64) (own, zar *float64) {
 	if math.IsNaN(kWh) && m.currency != "" {
 		n.notKnown = append(n.notKnown, path)

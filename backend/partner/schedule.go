@@ -15,7 +15,7 @@ import (
 	"app.sunloop/engine/diagnose"
 )
 
-// taskTypes of families; the others want a repair.
+// taskTypes of families; all others need a repair.
 var taskTypes = map[detect.Family]string{
 	detect.Soiling:          api.TaskService,
 	detect.CommunicationGap: api.TaskInspection,
@@ -35,15 +35,16 @@ const (
 	repairHours         = 4
 )
 
-// within is how soon after it was found a fault wants work, by its severity,
-// in days.
+// within is the number of days after detection within which a fault needs work,
+// by its severity.
 var within = map[string]int{api.PartnerCritical: 1, api.PartnerMedium: 14, api.PartnerLow: 30}
 
 // urgentWorkingDays is the same of high severity, in working days.
 const urgentWorkingDays = 2
 
-// schedule is what is planned and what lasting faults call for, within the
-// horizon. A fault of a unit whose repair is planned calls for nothing more.
+// schedule lists planned work and the work required by persistent faults,
+// within the horizon. A fault of a unit whose repair is planned needs no
+// further task.
 func (s *Service) schedule(ctx context.Context, site api.Site, units []api.Asset, faults []ops.Fault) (api.MaintenanceSchedule, error) {
 	zone, now := ops.Zone(site.Timezone), s.Now()
 	out := api.MaintenanceSchedule{SiteID: site.SiteID, GeneratedAt: api.At(now), Tasks: []api.MaintenanceTask{},
@@ -104,8 +105,8 @@ func (s *Service) planned(ctx context.Context, siteID string) (open []api.Schedu
 	}
 }
 
-// plannedTask is a task of a schedule; its order says how long it takes, if it
-// has one.
+// plannedTask returns a task of a schedule; its duration is that of its order,
+// if it has one.
 func (s *Service) plannedTask(ctx context.Context, p api.Schedule, zone *time.Location, units []api.Asset) (api.MaintenanceTask, error) {
 	t := api.MaintenanceTask{AssetID: p.AssetID, TaskType: api.TaskCorrective, Reason: p.Reason, RecommendedDate: api.DateOf(p.ScheduledDate.Time, zone),
 		EstimatedDurationHours: repairHours, Priority: plannedPriority(p), ScheduleID: p.ScheduleID, Status: p.Status, Overdue: p.Overdue}

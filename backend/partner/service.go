@@ -1,7 +1,6 @@
-// Package partner makes the snapshots that partner systems read, and keeps
-// them: key figures, signals, planned maintenance and the forecast of a site,
-// each a document that is made after the site's forecast or detection and is
-// then only looked up.
+// Package partner makes and stores the snapshots that partner systems read:
+// KPIs, signals, planned maintenance and the forecast of a site. Each document
+// is made after the site's forecast or detection; a read only looks it up.
 package partner
 
 import (
@@ -26,8 +25,7 @@ type Schedules interface {
 	Order(ctx context.Context, scope api.Scope, orderID string) (api.Order, error)
 }
 
-// Config is what a [Service] is made from; all but what is marked optional is
-// needed.
+// Config configures a [Service]; all fields not marked optional are required.
 type Config struct {
 	Records store.Records
 	Ops     *ops.Service
@@ -37,12 +35,12 @@ type Config struct {
 	Rates     ops.Rates // optional: without one there are no amounts in ZAR
 }
 
-// Service makes and keeps snapshots. It is safe for concurrent use; of one site
-// one at a time should be made.
+// Service makes and stores snapshots. It is safe for concurrent use; snapshots
+// of one site should be made one at a time.
 type Service struct{ Config }
 
-// New makes a Service. A rate that is not positive, or a currency that is none,
-// is an error.
+// New returns a Service. A rate that is not positive and an unknown currency
+// are errors.
 func New(cfg Config) (*Service, error) {
 	if cfg.Records == nil || cfg.Ops == nil || cfg.Now == nil {
 		return nil, errors.New("partner: records, the domain and a clock are needed")
@@ -59,9 +57,9 @@ const actor = "partner"
 // bucket holds the documents as they are sent, by site and kind.
 const bucket = "partner-snapshots"
 
-// Make makes all snapshots of a site anew. end is where its data end: now, or
-// for a site without a feed its newest stamp. What the site has nothing for is
-// not there afterwards.
+// Make makes all snapshots of a site. end is the end of its data: now, or for a
+// site without live data its newest time stamp. Documents for which the site
+// has no data are deleted.
 func (s *Service) Make(ctx context.Context, siteID string, end time.Time) error {
 	site, err := s.Ops.Site(ctx, api.Unlimited(actor), siteID)
 	if err != nil {
@@ -127,8 +125,8 @@ func (d documents) add(kind string, v any) {
 	}
 }
 
-// Snapshot is the document of a kind as it was made; [api.ErrNotFound] when
-// there is none. That the caller may see the site is for the caller to know.
+// Snapshot returns the stored document of a kind; [api.ErrNotFound] if there is
+// none. The caller checks access to the site.
 func (s *Service) Snapshot(ctx context.Context, siteID, kind string) (json.RawMessage, error) {
 	var body []byte
 	err := s.Records.View(ctx, func(tx store.Tx) error {
@@ -145,7 +143,7 @@ func (s *Service) Snapshot(ctx context.Context, siteID, kind string) (json.RawMe
 	return body, nil
 }
 
-// read is a document of a kind; [api.ErrNotFound] when there is none.
+// read returns a document of a kind; [api.ErrNotFound] if there is none.
 func read[T any](ctx context.Context, s *Service, siteID, kind string) (*T, error) {
 	body, err := s.Snapshot(ctx, siteID, kind)
 	if err != nil {
@@ -172,8 +170,8 @@ func (s *Service) money(site api.Site) money {
 	return money{currency: site.Currency, tariff: site.TariffPerKWh, rate: s.Rates.ZAR(site.Currency)}
 }
 
-// worth is what energy brings, in the site's currency and in ZAR; nil where
-// that is not known.
+// worth returns the value of energy in the site's currency and in ZAR; nil if
+// it is unknown.
 func (m money) worth(kWh float64) (own, zar *float64) {
 	if m.currency == "" || math.IsNaN(kWh) {
 		return nil, nil

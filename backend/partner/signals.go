@@ -46,10 +46,10 @@ func signalType(f ops.Finding) string {
 // urgency orders severities: 0 is the worst.
 func urgency(severity string) int { return slices.Index(api.PartnerSeverities(), severity) }
 
-// signals are of the faults that cost something and whose alerts nobody has
-// suppressed. former is the document before: what is news against it is
-// stamped after its cursor, so that who asks by cursor misses nothing and gets
-// nothing twice.
+// signals lists the faults with a cost whose alerts are not suppressed. former
+// is the previous document: signals that are new relative to it are stamped
+// after its cursor, so that a caller that pages by cursor gets each signal
+// once.
 func (s *Service) signals(site api.Site, units []api.Asset, faults []ops.Fault, end time.Time, former *api.MaintenanceSignals) api.MaintenanceSignals {
 	out := api.MaintenanceSignals{SiteID: site.SiteID, GeneratedAt: api.At(s.Now()), Signals: []api.Signal{}}
 	cursor := api.At(end.AddDate(0, 0, -signalDays))
@@ -128,9 +128,8 @@ func signalOf(f ops.Fault, units []api.Asset) api.Signal {
 	return out
 }
 
-// Signals are the stored signals that q asks for, with their counts;
-// [api.ErrNotFound] when none were made. That the caller may see the site is
-// for the caller to know.
+// Signals returns the stored signals that q selects, with their counts;
+// [api.ErrNotFound] if none were made. The caller checks access to the site.
 func (s *Service) Signals(ctx context.Context, q api.SignalsQuery) (api.MaintenanceSignals, error) {
 	all, err := read[api.MaintenanceSignals](ctx, s, q.SiteID, api.SnapshotSignals)
 	if err != nil {

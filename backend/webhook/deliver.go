@@ -22,7 +22,7 @@ type Outbox interface {
 	Added() <-chan struct{}
 }
 
-// delays are how long after a failed attempt the next is made.
+// delays are the delays after failed attempts.
 var delays = []time.Duration{
 	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
 }
@@ -34,8 +34,8 @@ var Attempts = len(delays) + 1
 // failed together does not come again together.
 const jitter = 0.1
 
-// next is when a delivery is tried again after an attempt failed; zero when it
-// is not. A place that asks for more time gets it. chance is in [0,1).
+// next returns when a delivery is attempted again after a failed attempt; zero
+// if it is not. A requested longer delay is respected. chance is in [0,1).
 func next(attempt int, out Outcome, chance float64) time.Time {
 	if out.Failure == "" || out.Gone || attempt > len(delays) {
 		return time.Time{}
@@ -59,8 +59,8 @@ type Deliverer struct {
 	Poster *Poster
 	Now    func() time.Time // the real clock
 	Log    *slog.Logger
-	// Around is told of an attempt before it is made, and answers the context for
-	// it and what is told of its outcome; nil: nobody is.
+	// Around is called before an attempt, and returns the context for it
+	// and a function for its outcome; it may be nil.
 	Around func(ctx context.Context, one Delivery) (context.Context, func(Outcome))
 }
 

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Guard says which places may be called.
+// Guard decides which URLs may be called.
 type Guard struct {
 	hosts    []allowed
 	networks []netip.Prefix
@@ -50,7 +50,7 @@ func NewGuard(allow ...string) (*Guard, error) {
 	return g, nil
 }
 
-// Refused says why a place may not be called.
+// Refused states why a URL may not be called.
 type Refused struct{ Why string }
 
 // Error is the reason.
@@ -66,8 +66,8 @@ const (
 	portHTTPAlt = "8443"
 )
 
-// Check looks at a place before it is kept. The error is a *[Refused]. A name
-// that does not resolve now passes: it is looked at again when it is called.
+// Check validates a URL before it is stored. The error is a *[Refused]. A name
+// that does not resolve now is accepted: it is checked again when it is called.
 func (g *Guard) Check(ctx context.Context, place string) error {
 	if len(place) > maxURL {
 		return refuse("it is longer than %d bytes", maxURL)
@@ -117,8 +117,8 @@ func (g *Guard) Check(ctx context.Context, place string) error {
 	return nil
 }
 
-// isName says whether the text is a name for the DNS: what ends in a number is
-// an address in disguise (decimal, octal, hexadecimal, short).
+// isName reports whether the text is a DNS name: a text that ends in a number
+// is an address in another notation (decimal, octal, hexadecimal, short).
 func isName(host string) bool {
 	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
 	for _, l := range labels {
@@ -133,7 +133,7 @@ func isName(host string) bool {
 	return err != nil && !digits && !strings.HasPrefix(last, "0x") && len(host) <= 253
 }
 
-// local says whether a name is one of the machine or of its own network.
+// local reports whether a name is one of the machine or of its own network.
 func local(host string) bool {
 	host = strings.TrimSuffix(host, ".")
 	return slices.ContainsFunc([]string{"localhost", "local", "internal", "lan", "home.arpa", "localdomain", "corp", "intranet"}, func(end string) bool {
@@ -216,7 +216,7 @@ func (g *Guard) dial(ctx context.Context, network, place string) (net.Conn, erro
 	return nil, failed
 }
 
-// control refuses a connection just before it is made.
+// control rejects a connection just before it is made.
 func (g *Guard) control(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// names answers look-ups in turn, the last one for ever.
+// names returns look-up results in turn, and repeats the last one.
 func names(answers ...string) func(context.Context, string) ([]netip.Addr, error) {
 	var n atomic.Int64
 	return func(context.Context, string) ([]netip.Addr, error) {
@@ -151,8 +151,8 @@ func TestRebindingNameReachesNothing(t *testing.T) {
 	}
 }
 
-// What the guard saw is what is dialled: the check is made on the address of
-// the very connection.
+// The checked address is the dialled one: the check is made on the address of
+// the connection itself.
 func TestControlChecksTheConnection(t *testing.T) {
 	g := newGuard(t, nil)
 	for address, ok := range map[string]bool{"127.0.0.1:443": false, "[::1]:443": false, "[::ffff:10.0.0.1]:443": false, "93.184.215.14:443": true, "[64:ff9b::a00:1]:443": false, "nonsense": false} {

@@ -69,8 +69,8 @@ func NewPoster(g *Guard, now func() time.Time) *Poster {
 // Close drops idle connections.
 func (p *Poster) Close() { p.calls.CloseIdleConnections() }
 
-// Post makes one attempt. The answer's body is read up to a bound and thrown
-// away.
+// Post makes one attempt. The response's body is read up to a limit and
+// discarded.
 func (p *Poster) Post(ctx context.Context, d Delivery) Outcome {
 	out := Outcome{At: p.now()}
 	signature, err := Sign(d.Secrets, d.ID, out.At, d.Body)
@@ -111,7 +111,7 @@ func (p *Poster) Post(ctx context.Context, d Delivery) Outcome {
 	return out
 }
 
-// inWords is a failed call without what a stranger's network says of itself.
+// inWords describes a failed call without details of the remote network.
 func inWords(err error) string {
 	var timeOut net.Error
 	var name *net.DNSError
