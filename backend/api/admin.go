@@ -129,3 +129,55 @@ const (
 // ErrUserNotFound is the refusal of an unknown user, or of one whom the caller
 // may not see.
 var ErrUserNotFound = UnknownID("User not found")
+
+var users = Route{
+	Name: "users", Path: PathUsers,
+	Summary: "List users, make and change them", Description: "By name. An administrator sees and makes nobody with more than the own role, customers and sites; the last administrator stays.",
+	Example: UsersRequest{Action: ActionAdd, Username: "ana", Password: "correct horse battery", RoleID: RoleOperator, CustomerIDs: []string{exampleCustomer}},
+	Errors: []*Error{ErrInvalidAction, MissingField("user_id"), ErrUserNotFound, ErrForbidden, Conflict("The username ana is taken"),
+		Conflict("The last active administrator cannot be removed")},
+}
+
+// Users.
+var (
+	ListUsers = define[UsersRequest, UsersResponse](&users, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionUsers, Cacheable: true, Fields: Fields{pageLimit()}})
+	GetUser   = define[UsersRequest, UsersResponse](&users, Operation{Action: ActionGet, Permission: PermissionUsers, Cacheable: true, Fields: Fields{theUser()}})
+	AddUser   = define[UsersRequest, UsersResponse](&users, Operation{Action: ActionAdd, Permission: PermissionUsers, Idempotent: true,
+		Fields: Fields{required("username"), required("password"), required("role_id")}})
+	SetUser = userMove(ActionSet, rule(func(r *UsersRequest) error {
+		if r.RoleID == "" && r.CustomerIDs == nil && r.SiteIDs == nil && r.GroupID == nil && r.SkinID == nil && r.Active == nil && r.SSHPublicKeys == nil {
+			return MissingField("role_id, customer_ids, site_ids, group_id, skin_id, active or " + FieldSSHKeys)
+		}
+		return nil
+	}))
+	ResetPassword = userMove(ActionResetPassword, required("password"))
+	ResetMFA      = userMove(ActionResetMFA)
+	UnlinkUser    = userMove(ActionUnlink)
+	UnlockUser    = userMove(ActionUnlock)
+	DeleteUser    = userMove(ActionDelete)
+)
+
+// theUser is a user by id or name.
+func theUser() Field { return required("user_id").or("username") }
+
+func userMove(action string, fields ...Field) Endpoint[UsersRequest, UsersResponse] {
+	return define[UsersRequest, UsersResponse](&users, Operation{Action: action, Permission: PermissionUsers, Fields: append(Fields{theUser()}, fields...)})
+}
+
+var keys = Route{
+	Name: "keys", Path: PathKeys,
+	Summary: "List API keys, make, rotate and revoke them", Description: "Oldest first. A key is shown once, when it is made. A rotation makes one like it; the former opens for some hours yet.",
+	Example: KeysRequest{Action: ActionCreate, Name: "dashboard", RoleID: RoleAnalyst, PermittedSiteIDs: []string{exampleSite}, CustomerIDs: []string{exampleCustomer}},
+	Errors: []*Error{ErrInvalidAction, MissingField("api_key_id"), {Status: 404, Message: ErrAPIKeyNotFound.Message}, ErrForbidden,
+		Conflict("API key key_01J9Z0 is revoked; it cannot be rotated")},
+}
+
+// API keys.
+var (
+	ListKeys  = define[KeysRequest, KeysResponse](&keys, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionUsers, Cacheable: true, Fields: Fields{pageLimit()}})
+	GetKey    = define[KeysRequest, KeysResponse](&keys, Operation{Action: ActionGet, Permission: PermissionUsers, Cacheable: true, Fields: Fields{required("api_key_id")}})
+	CreateKey = define[KeysRequest, KeysResponse](&keys, Operation{Action: ActionCreate, Permission: PermissionUsers, Idempotent: true, Fields: Fields{required("name")}})
+	RotateKey = define[KeysRequest, KeysResponse](&keys, Operation{Action: ActionRotate, Permission: PermissionUsers, Idempotent: true,
+		Fields: Fields{required("api_key_id"), optional("overlap_hours").between(0, MaxOverlap.Hours())}})
+	RevokeKey = define[KeysRequest, KeysResponse](&keys, Operation{Action: ActionRevoke, Permission: PermissionUsers, Fields: Fields{required("api_key_id")}})
+)

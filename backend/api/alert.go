@@ -1,6 +1,8 @@
 package api
 
 import (
+	"fmt"
+	"net/http"
 	"time"
 )
 
@@ -99,12 +101,13 @@ type AlertMove struct {
 // AlertsQuery asks for GET /ooda/terminal, and without TerminalDeviceID for
 // GET /ooda/site: alerts with Start <= timestamp < End.
 type AlertsQuery struct {
-	TerminalDeviceID string
-	SiteID           string
-	CustomerID       string // of the site; empty: the only one in reach that has it
-	Start, End       Time
-	Limit            int    // 0: all
-	Cursor           string // of the last record of a former part; of one device
+	TerminalDeviceID string `query:"terminal_device_id"`
+	SiteID           string `query:"site_id"`
+	CustomerID       string `query:"customer_id"` // of the site; empty: the only one in reach that has it
+	Start            Time   `query:"start"`
+	End              Time   `query:"end"`
+	Limit            int    `query:"limit"`  // 0: all
+	Cursor           string `query:"cursor"` // of the last record of a former part; of one device
 }
 
 // AlertRecordsResponse answers /ooda/terminal, ascending in time.
@@ -189,4 +192,65 @@ type AlertCounts struct {
 	Acknowledged   int            `json:"acknowledged"`
 	Shelved        int            `json:"shelved"`
 	Suppressed     int            `json:"suppressed"`
+}
+
+// AlertPeriodQuery asks for GET /ooda/data-period.
+type AlertPeriodQuery struct {
+	SiteID           string `query:"site_id"`
+	CustomerID       string `query:"customer_id"` // of the site; empty: the only one in reach that has it
+	TerminalDeviceID string `query:"terminal_device_id"`
+}
+
+var alertPeriod = Route{
+	Name: "alert-period", Method: http.MethodGet, Path: PathAlertPeriod, Host: HostAlerts,
+	Summary: "Ask from when to when there are alerts", Description: "Both records are null when there is none.", Errors: append(readErrors[:4:4], ErrTerminalNotFound),
+}
+
+// GetAlertPeriod returns the span of the alerts of a site or a terminal device.
+var GetAlertPeriod = define[AlertPeriodQuery, AlertPeriod](&alertPeriod, Operation{Permission: PermissionRead, Cacheable: true, Target: Target{Cached: true},
+	Fields: Fields{querySite, queryCustomer, optional("terminal_device_id").about("The terminal device.", exampleDevice)}})
+
+var alertSpan = rule(func(q *AlertsQuery) error { return endAfter(q.Start, q.End) })
+
+var terminalAlerts = Route{
+	Name: "terminal-alerts", Method: http.MethodGet, Path: PathTerminalAlerts, Host: HostAlerts,
+	Summary: "Read the alerts of a terminal device", Description: "Ascending in time.", Errors: append(readErrors[:4:4], ErrTerminalNotFound),
+}
+
+// ListTerminalAlerts returns the alerts of a terminal device.
+var ListTerminalAlerts = define[AlertsQuery, AlertRecordsResponse](&terminalAlerts, Operation{Permission: PermissionRead, Cacheable: true, Target: Target{Cached: true},
+	Fields: Fields{required("terminal_device_id").about("The terminal device.", exampleDevice), querySite, queryCustomer, queryStart, queryEnd, alertSpan,
+		optional("limit").about("The most alerts; without it all of the span.", nil).between(1, 0), recordCursor}})
+
+var siteAlerts = Route{
+	Name: "site-alerts", Method: http.MethodGet, Path: PathSiteAlerts, Host: HostAlerts,
+	Summary: "Read the alerts of all terminal devices of a site", Description: "By device, ascending in time.", Errors: readErrors,
+}
+
+// ListSiteAlerts returns the alerts of all terminal devices of a site.
+var ListSiteAlerts = define[AlertsQuery, SiteAlertsResponse](&siteAlerts, Operation{Permission: PermissionRead, Cacheable: true, Target: Target{Cached: true},
+	Fields: Fields{querySite, queryCustomer, queryStart, queryEnd, alertSpan, optional("limit").about("The most alerts of each device; without it all of the span.", nil).between(1, 0)}})
+
+var alerts = Route{
+	Name: "alerts", Path: PathAlerts,
+	Summary: "List alerts and move them", Description: "A list has first what wants doing first.",
+	Example: AlertsRequest{Action: ActionList, SiteID: exampleSite},
+	Errors:  []*Error{MissingField("alert_id"), ErrInvalidAction, ErrAlertNotFound, Conflict("Alert alt_01J9Z0 is cleared; it cannot be changed by shelve")},
+}
+
+// Alerts and the states of their life.
+var (
+	ListAlerts = define[AlertsRequest, AlertsResponse](&alerts, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true,
+		Fields: Fields{pageLimit(), optional("state").oneOf(AlertStates()...).because(fmt.Sprintf("it is one of %q", AlertStates()))}})
+	GetAlert         = define[AlertsRequest, AlertsResponse](&alerts, Operation{Action: ActionGet, Permission: PermissionRead, Cacheable: true, Fields: Fields{required("alert_id")}})
+	AcknowledgeAlert = alertMove(ActionAcknowledge)
+	ShelveAlert      = alertMove(ActionShelve, required("reason").text(), required("minutes").between(MinShelving.Minutes(), MaxShelving.Minutes()))
+	UnshelveAlert    = alertMove(ActionUnshelve)
+	SuppressAlert    = alertMove(ActionSuppress, required("reason").text())
+	UnsuppressAlert  = alertMove(ActionUnsuppress)
+	GetAlertHealth   = define[AlertsRequest, AlertsResponse](&alerts, Operation{Action: ActionHealth, Permission: PermissionRead, Cacheable: true})
+)
+
+func alertMove(action string, fields ...Field) Endpoint[AlertsRequest, AlertsResponse] {
+	return define[AlertsRequest, AlertsResponse](&alerts, Operation{Action: action, Permission: PermissionDetect, Fields: append(Fields{required("alert_id")}, fields...)})
 }

@@ -56,3 +56,21 @@ type AuditRecord struct {
 	After       any               `json:"after,omitempty" limit:"128KiB cut"`  // and is
 	Omitted     int               `json:"omitted,omitempty"`                   // refusals of the same actor before this one that were too many to keep
 }
+
+var auditTrail = Route{
+	Name: "audit", Path: PathAudit,
+	Summary: "List who changed what", Description: "Newest first: one record for each request that writes, also of those that were refused. Refusals of one caller are bounded; what was too much is counted.",
+	Example: AuditRequest{Action: ActionList, Actor: "ana", SiteID: exampleSite},
+	Errors:  []*Error{ErrInvalidAction, ErrForbidden, InvalidField("to", "lies before from")},
+}
+
+// ListAudit lists the audit trail. A refused request may have been about a site
+// that does not exist.
+var ListAudit = define[AuditRequest, AuditResponse](&auditTrail, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionAudit, Cacheable: true, Target: Target{NewSite: true}, Fields: Fields{
+	pageLimit(),
+	rule(func(r *AuditRequest) error {
+		if !r.From.IsZero() && !r.To.IsZero() && r.To.Before(r.From.Time) {
+			return InvalidField("to", "lies before from")
+		}
+		return nil
+	})}})

@@ -1,5 +1,7 @@
 package api
 
+import "net/http"
+
 // LoginRequest is the body of POST /api/auth/login.
 type LoginRequest struct {
 	Username string `json:"username" limit:"name"`
@@ -130,3 +132,97 @@ type PublicKey struct {
 	Use       string `json:"use"` // sig
 	Algorithm string `json:"alg"` // EdDSA
 }
+
+var login = Route{
+	Name: "login", Path: PathLogin, Host: HostAuth, Credential: CredentialNone,
+	Summary: "Sign in", Description: "Answers a token, or a challenge for the second factor that /api/auth/verify-mfa takes.",
+	Example: LoginRequest{Username: "ada", Password: "correct horse battery"},
+	Reply:   LoginResponse{Success: true, MFARequired: true, MFAToken: "mfa_…"},
+	Errors:  []*Error{MissingField("username"), ErrInvalidCredential, ErrUserInactive},
+}
+
+// Login signs a person in.
+var Login = define[LoginRequest, LoginResponse](&login, Operation{Fields: Fields{required("username"), required("password")}})
+
+var verifyMFA = Route{
+	Name: "verify-mfa", Path: PathVerifyMFA, Host: HostAuth, Credential: CredentialNone,
+	Summary: "Answer the challenge of a sign-in", Description: "Takes the six digits of the authenticator, or a recovery code. A challenge lives for 5 minutes and 5 tries.",
+	Example: VerifyMFARequest{MFAToken: "mfa_…", TOTPCode: "123456"},
+	Errors:  []*Error{MissingField("totp_code"), ErrInvalidTOTP, ErrMFATokenExpired, ErrUserInactive},
+}
+
+// VerifyMFA completes a sign-in with a code.
+var VerifyMFA = define[VerifyMFARequest, LoginResponse](&verifyMFA, Operation{Fields: Fields{required("mfa_token"), required("totp_code")}})
+
+var exchange = Route{
+	Name: "exchange", Path: PathExchange, Host: HostAuth, Credential: CredentialNone,
+	Summary: "Sign in with the token of an identity provider", Description: "Takes an ID token of an OpenID Connect provider that the service is configured for; its sign-in stands for password and second factor.",
+	Example: ExchangeRequest{ExternalToken: "eyJhbGciOiJSUzI1NiJ9.…", Provider: "company"},
+	Errors: []*Error{MissingField("external_token"), InvalidField("provider", "no identity provider of this service"), ErrInvalidToken, ErrTokenExpired,
+		ErrUserInactive, ErrForbidden.With("reason", "there is no user of this name")},
+}
+
+// Exchange signs a person in with the token of an identity provider.
+var Exchange = define[ExchangeRequest, LoginResponse](&exchange, Operation{Fields: Fields{required("external_token"), required("provider")}})
+
+var refresh = Route{
+	Name: "refresh", Path: PathRefresh, Host: HostAuth, Credential: CredentialUser,
+	Summary: "Exchange a token for a fresh one", Description: "The token that is shown ends.",
+	Reply:  RefreshResponse{Success: true, Token: exampleJWT, ExpiresIn: 86400},
+	Errors: []*Error{ErrTokenExpired, ErrInvalidToken, ErrUserInactive},
+}
+
+// Refresh replaces a user's token.
+var Refresh = define[None, RefreshResponse](&refresh, Operation{})
+
+var logout = Route{
+	Name: "logout", Path: PathLogout, Host: HostAuth, Credential: CredentialUser,
+	Summary: "Sign out", Description: "The token is revoked.", Errors: []*Error{ErrTokenExpired, ErrInvalidToken},
+}
+
+// Logout revokes a user's token.
+var Logout = define[None, Done](&logout, Operation{})
+
+var apiKeyInfo = Route{
+	Name: "api-key-info", Path: PathAPIKeyInfo, Host: HostAuth, Credential: CredentialNone,
+	Summary: "Look at an API key", Description: "Tells which sites a key opens and until when.",
+	Example: APIKeyInfoRequest{APIKey: exampleKey}, Errors: []*Error{MissingField("api_key"), ErrAPIKeyNotFound},
+}
+
+// GetAPIKeyInfo describes an API key.
+var GetAPIKeyInfo = define[APIKeyInfoRequest, APIKeyInfo](&apiKeyInfo, Operation{ReadOnly: true, Fields: Fields{required("api_key")}})
+
+var validateAPIKey = Route{
+	Name: "validate-api-key", Path: PathValidateAPIKey, Host: HostAuth, Credential: CredentialNone,
+	Summary: "Ask whether an API key opens a site", Description: "A key that does not is refused with 403.",
+	Example: ValidateAPIKeyRequest{APIKey: exampleKey, SiteID: exampleSite},
+	Errors:  []*Error{MissingField("site_id"), ErrAPIKeyNotFound, ErrSiteNotPermitted},
+}
+
+// ValidateAPIKey reports whether an API key permits a site.
+var ValidateAPIKey = define[ValidateAPIKeyRequest, ValidateAPIKeyResponse](&validateAPIKey, Operation{ReadOnly: true, Fields: Fields{required("api_key"), required("site_id")}})
+
+var setupStatus = Route{
+	Name: "setup-status", Method: http.MethodGet, Path: PathSetup, Host: HostAuth, Credential: CredentialNone,
+	Summary: "Ask whether there is an administrator", Description: "A fresh service has none.",
+}
+
+// GetSetupStatus reports whether the service has an administrator.
+var GetSetupStatus = define[None, SetupStatus](&setupStatus, Operation{})
+
+var setup = Route{
+	Name: "setup", Path: PathSetup, Host: HostAuth, Credential: CredentialNone,
+	Summary: "Make the first administrator", Description: "Only from the machine itself, with the one-time token that the service writes to the file setup-token of its data folder and to its log, and only while there is no user.",
+	Errors: []*Error{MissingField("username"), ErrForbidden, Conflict("The first administrator exists already")},
+}
+
+// Setup creates the first administrator.
+var Setup = define[SetupRequest, LoginResponse](&setup, Operation{Fields: Fields{required("username"), required("password")}})
+
+var keySet = Route{
+	Name: "key-set", Method: http.MethodGet, Path: PathKeySet, Host: HostAuth, Credential: CredentialNone,
+	Summary: "Read the public keys that check users' tokens", Description: "A JSON Web Key Set. A key that was rotated stays in it until no token of it is alive.",
+}
+
+// GetKeySet returns the public keys that verify users' tokens.
+var GetKeySet = define[None, KeySet](&keySet, Operation{Cacheable: true})

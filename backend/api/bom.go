@@ -122,3 +122,48 @@ type PartsResponse struct {
 	Count      int    `json:"count"`
 	NextCursor string `json:"next_cursor,omitempty"`
 }
+
+var boms = Route{
+	Name: "bom", Path: PathBOM,
+	Summary: "Make bills of materials", Description: "Made of the type of maintenance, the fault in hand, and the type, size and components of the unit. A list has the newest first.",
+	Example: BOMRequest{Action: ActionGenerate, AssetID: exampleAsset, MaintenanceType: MaintenanceCorrective},
+	Errors:  append(assetErrors[:3:3], MissingField("maintenance_type"), ErrBOMNotFound, ErrScheduleNotFound),
+}
+
+// Bills of materials.
+var (
+	GenerateBOM = bomOperation(ActionGenerate)
+	BuildBOM    = bomOperation(ActionBuild)
+	ListBOMs    = define[BOMRequest, BOMResponse](&boms, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id"},
+		Fields: Fields{pageLimit(), required("asset_id").or("site_id", "customer_id")}})
+	GetBOM = define[BOMRequest, BOMResponse](&boms, Operation{Action: ActionGet, Permission: PermissionRead, Cacheable: true, Fields: Fields{required("bom_id")}})
+)
+
+func bomOperation(action string) Endpoint[BOMRequest, BOMResponse] {
+	return define[BOMRequest, BOMResponse](&boms, Operation{Action: action, Permission: PermissionOrders, Idempotent: true, Target: Target{Asset: "asset_id"},
+		Fields: Fields{required("asset_id"), required("maintenance_type").unless("customer_id").anyCase(MaintenanceTypes()...)}})
+}
+
+var parts = Route{
+	Name: "parts", Path: PathParts,
+	Summary: "List spare parts with their stock, and adjust it", Description: "By part number. Available is what is on hand and not reserved; what nobody has counted is not said to be short.",
+	Example: PartsRequest{Action: ActionList, CustomerID: exampleCustomer},
+	Errors:  []*Error{ErrInvalidAction, MissingField("customer_id"), ErrPartNotFound, Conflict("Part FAN-AX-24V: 1 are on hand, 2 cannot go")},
+}
+
+// Parts and their stock.
+var (
+	ListParts   = define[PartsRequest, PartsResponse](&parts, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Fields: Fields{required("customer_id").or("site_id"), pageLimit()}})
+	AdjustStock = define[PartsRequest, PartsResponse](&parts, Operation{Action: ActionAdjust, Permission: PermissionOrders, Idempotent: true, Fields: Fields{
+		required("customer_id").or("site_id"), required("part_number"),
+		rule(func(r *PartsRequest) error {
+			switch {
+			case r.OnHand == nil && r.Change == nil && r.Minimum == nil:
+				return MissingField("on_hand")
+			case r.OnHand != nil && r.Change != nil:
+				return InvalidField("change", "it goes with no on_hand")
+			}
+			return nil
+		}),
+		required("reason").text(), optional("on_hand").between(0, MaxStock), optional("change").between(-MaxStock, MaxStock), optional("minimum").between(0, MaxStock)}})
+)

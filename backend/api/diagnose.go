@@ -58,3 +58,21 @@ type DiagnoseResponse struct {
 	Count        int          `json:"count"`
 	NextCursor   string       `json:"next_cursor,omitempty"`
 }
+
+var diagnose = Route{
+	Name: "diagnose", Path: PathDiagnose,
+	Summary: "Explain what is wrong with a unit, and list diagnoses", Description: "Of a detection, or of a new run of the detector.",
+	Example: DiagnoseRequest{Action: ActionRun, AssetID: exampleAsset}, Errors: append(assetErrors[:3:3], ErrDetectionNotFound),
+}
+
+var diagnostics = Route{Name: "diagnostics", Path: PathDiagnostics, Summary: "List diagnoses", Description: "Newest first.", Errors: assetErrors[:1]}
+
+// Diagnoses of units.
+var (
+	RunDiagnosis = define[DiagnoseRequest, DiagnoseResponse](&diagnose, Operation{Action: ActionRun, Permission: PermissionDetect, Idempotent: true, Target: Target{Asset: "asset_id"},
+		Fields: Fields{required("asset_id"), optional("lookback_hours").between(1, MaxLookbackHours)}})
+	ListDiagnoseRuns = define[DiagnoseRequest, DiagnoseResponse](&diagnose, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id"},
+		Fields: Fields{pageLimit()}})
+	ListDiagnostics = define[DiagnoseRequest, DiagnoseResponse](&diagnostics, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true,
+		Target: Target{Asset: "asset_id"}, Fields: Fields{pageLimit()}})
+)

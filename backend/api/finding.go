@@ -155,3 +155,40 @@ type ActivitiesResponse struct {
 	Count      int        `json:"count"`
 	NextCursor string     `json:"next_cursor,omitempty"`
 }
+
+// MaxLookbackHours is the longest span of a run of the detector: two years.
+const MaxLookbackHours = 2 * 366 * 24
+
+var ooda = Route{
+	Name: "ooda", Path: PathOODA,
+	Summary: "List OODA summaries", Description: "Active ones first, of these the ones with the most energy at risk.",
+	Example: CustomerRequest{CustomerID: exampleCustomer}, Errors: append(listErrors[:3:3], ErrNoSummaries),
+}
+
+// ListFindings lists OODA summaries.
+var ListFindings = define[CustomerRequest, FindingsResponse](&ooda, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true,
+	Fields: Fields{required("customer_id"), pageLimit()}})
+
+var detect = Route{
+	Name: "detect", Path: PathDetect,
+	Summary: "Run the detector over a unit, and list runs", Description: "A run judges the last hours of the unit.",
+	Example: DetectRequest{Action: ActionRun, AssetID: exampleAsset, LookbackHours: 24}, Errors: assetErrors,
+}
+
+var detections = Route{Name: "detections", Path: PathDetections, Summary: "List runs of the detector", Description: "Newest first.", Errors: assetErrors[:1]}
+
+// Runs of the detector over one unit.
+var (
+	RunDetection = define[DetectRequest, DetectResponse](&detect, Operation{Action: ActionRun, Permission: PermissionDetect, Idempotent: true, Target: Target{Asset: "asset_id"},
+		Fields: Fields{required("asset_id"), optional("lookback_hours").between(1, MaxLookbackHours)}})
+	ListDetectRuns = define[DetectRequest, DetectResponse](&detect, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id"}, Fields: Fields{pageLimit()}})
+	ListDetections = define[DetectRequest, DetectResponse](&detections, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id"},
+		Fields: Fields{pageLimit()}})
+)
+
+var activities = Route{Name: "activities", Path: PathActivities, Summary: "List what was done in the last 24 hours", Description: "Newest first.", Errors: assetErrors[:1]}
+
+// ListActivities lists what was done in the last 24 hours; without a limit all of
+// a day, except for the busiest.
+var ListActivities = define[ActivitiesRequest, ActivitiesResponse](&activities, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true,
+	Fields: Fields{pageLimit().withDefault(MaxLimit)}})

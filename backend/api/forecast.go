@@ -1,5 +1,7 @@
 package api
 
+import "net/http"
+
 // Interval is a central prediction interval, P10 to P90, in kW.
 type Interval struct {
 	Lower float64 `json:"lower"`
@@ -118,3 +120,57 @@ type StoredForecastsResponse struct {
 	Count           int              `json:"count"`
 	NextCursor      string           `json:"next_cursor,omitempty"`
 }
+
+var forecast = Route{
+	Name: "forecast", Method: http.MethodGet, Path: PathForecast, Failure: ErrForecastFailed,
+	Summary: "Forecast the power of a site, or of all sites of a customer", Description: "Median and central 80 % interval of each step.",
+	Reply: GeneratedForecast{
+		ForecastID: "fc_01J9Z0", CustomerID: exampleCustomer, SiteID: exampleSite, GeneratedAt: exampleNoon, HorizonHours: 48, StepMinutes: 60,
+		Forecasts: []ForecastValue{{Timestamp: exampleNoon, PredictedPowerKW: 61.2, ConfidenceInterval: Interval{Lower: 48.9, Upper: 70.4},
+			WeatherConditions: WeatherConditions{TemperatureC: 24.1, IrradianceWM2: 742, WindSpeedMS: 3.2}, ClearSkyKW: 78.5}},
+		Metadata: ForecastMetadata{ModelVersion: "1.0.0", TrainingDataPoints: 8760, ModelAccuracy: 0.91},
+	},
+	Errors: []*Error{MissingParameter("customer_id"), ErrNoModel, ErrSiteNotFound, ErrForecastFailed},
+}
+
+// GenerateForecast forecasts a site, or all sites of a customer.
+var GenerateForecast = define[ForecastQuery, GeneratedForecast](&forecast, Operation{Permission: PermissionRead, Cacheable: true, Fields: Fields{
+	required("customer_id").about("The customer.", exampleCustomer), optional("site_id").about("The site.", exampleSite),
+	optional("horizon_hours").about("How far to look ahead.", nil).between(1, MaxHorizonHours).withDefault(DefaultHorizonHours),
+	optional("past_days").about("How many former days of the site to tell the forecast of, as it was issued; without it none.", nil).between(0, MaxPastDays),
+}})
+
+// DefaultEnergyHours is the horizon of POST /forecast without forecast_hours.
+const DefaultEnergyHours = 24
+
+var energyForecast = Route{
+	Name: "energy-forecast", Path: PathForecast, Failure: ErrForecastFailed,
+	Summary: "Forecast the energy of a customer, a site or a unit by the hour", Description: "Takes customer_id, site_id, or site_id with device_id.",
+	Example: EnergyForecastRequest{SiteID: exampleSite, ForecastHours: 24},
+	Errors:  []*Error{MissingField("customer_id"), ErrNoModel, ErrSiteNotFound, ErrForecastFailed},
+}
+
+// ForecastEnergy forecasts hourly energy.
+var ForecastEnergy = define[EnergyForecastRequest, EnergyForecast](&energyForecast, Operation{Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "device_id"}, Fields: Fields{
+	rule(func(r *EnergyForecastRequest) error {
+		if r.DeviceID != "" && r.SiteID == "" {
+			return MissingField("site_id")
+		}
+		return nil
+	}),
+	required("customer_id").or("site_id"), optional("forecast_hours").between(1, MaxHorizonHours).withDefault(DefaultEnergyHours),
+}})
+
+var storedForecasts = Route{
+	Name: "stored-forecasts", Path: PathTerminalForecast,
+	Summary: "List stored forecasts, and say how they did", Description: "Newest first. The accuracy counts each hour of daylight once for every forecast that spoke of it.",
+	Errors: append(listErrors[:3:3], ErrNoForecastResult),
+}
+
+// Stored forecasts, and their accuracy by lead time.
+var (
+	ListForecasts = define[CustomerRequest, StoredForecastsResponse](&storedForecasts, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true,
+		Fields: Fields{required("customer_id"), pageLimit()}})
+	GetAccuracy = define[CustomerRequest, AccuracyResponse](&storedForecasts, Operation{Action: ActionAccuracy, Permission: PermissionRead, Cacheable: true,
+		Fields: Fields{required("customer_id"), pageLimit(), optional("days").between(1, MaxAccuracyDays)}})
+)

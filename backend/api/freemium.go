@@ -98,3 +98,33 @@ var (
 func MissingFields(names ...string) *Error {
 	return refuse(http.StatusBadRequest, "Missing required fields: "+strings.Join(names, ", ")).With("fields", names)
 }
+
+var freemiumVerify = Route{
+	Name: "freemium-verify", Path: PathFreemiumVerify, Host: HostFreemium, Credential: CredentialNone,
+	Summary: "Ask for a verification code", Description: "A code of six digits is sent by e-mail. It lives for 10 minutes and 5 tries from the network that asked for it; tries from other networks are counted apart. At most 3 codes an hour are sent to a mailbox and into a network, and 200 in all. The answer is the same for every address.",
+	Example: FreemiumVerifyRequest{Email: "ada@example.org"},
+	Reply:   FreemiumVerifyResponse{Status: StatusSuccess, Message: FreemiumCodeSent},
+	Errors:  []*Error{MissingField("email"), ErrInvalidEmail},
+}
+
+// VerifyFreemium sends a one-time code by e-mail.
+var VerifyFreemium = define[FreemiumVerifyRequest, FreemiumVerifyResponse](&freemiumVerify, Operation{Fields: Fields{required("email")}})
+
+var freemiumForecast = Route{
+	Name: "freemium-forecast", Path: PathFreemiumForecast, Host: HostFreemium, Credential: CredentialNone, FormOnly: true, Failure: ErrForecastFailed,
+	Summary: "Forecast the next 24 hours without an account", Description: "One file of a plant's production gives one forecast.",
+	Form: []FormField{
+		{"file", "file", "A CSV file with a column of times and one of power or energy.", true},
+		{"email", "string", "The address that the code was sent to.", true},
+		{"verification_code", "string", "The code of the verify step.", true},
+		{"site_name", "string", "The name of the plant.", true},
+		{"location", "string", "A town or `lat,lon`.", true},
+		{"capacity_kw", "number", "The capacity in kW.", true},
+		{"tou_accepted", "boolean", "The terms of use are accepted; must be true.", true},
+		{"marketing_opt_in", "boolean", "News may be sent; false when left out.", false},
+	},
+	Errors: []*Error{ErrCSVRequired, ErrInvalidEmail, ErrFreemiumCSV, ErrTermsNotAccepted, ErrInvalidCode, ErrForecastFailed},
+}
+
+// ForecastFreemium forecasts the next 24 hours from one file.
+var ForecastFreemium = define[FreemiumRequest, FreemiumResponse](&freemiumForecast, Operation{})

@@ -90,3 +90,17 @@ type GapsResponse struct {
 	Count     int         `json:"count"`
 	TotalGaps int         `json:"total_gaps"`
 }
+
+var interpolations = Route{
+	Name: "interpolations", Path: PathInterpolation,
+	Summary: "List what filling gaps gave, and the gaps of one run", Description: "Newest first. The gaps are the longest of a run, each with what fills it.",
+	Errors: append(listErrors[:3:3], ErrNoInterpolation),
+}
+
+// Runs that filled gaps, and the gaps of a run.
+var (
+	ListInterpolations = define[CustomerRequest, InterpolationsResponse](&interpolations, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true,
+		Fields: Fields{required("customer_id"), pageLimit()}})
+	ListGaps = define[CustomerRequest, GapsResponse](&interpolations, Operation{Action: ActionGaps, Permission: PermissionRead, Cacheable: true,
+		Fields: Fields{required("customer_id"), pageLimit()}})
+)

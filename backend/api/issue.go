@@ -71,3 +71,22 @@ type IssuesResponse struct {
 	Count      int     `json:"count"`
 	NextCursor string  `json:"next_cursor,omitempty"`
 }
+
+var issues = Route{
+	Name: "issues", Path: PathIssues,
+	Summary: "List, create and move issues", Description: "Open ones first. New, In Progress, Resolved.",
+	Example: IssuesRequest{Action: ActionCreate, Site: exampleSite, Component: exampleAsset, IssueType: "soiling", Description: "Dust after the storm",
+		Priority: PriorityMedium},
+	Errors: []*Error{ErrInvalidAction, MissingField("issue_id"), ErrIssueNotFound, Conflict("Issue iss_01J9Z0 is Resolved; it cannot become In Progress")},
+}
+
+// Issues.
+var (
+	ListIssues  = define[IssuesRequest, IssuesResponse](&issues, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true, Fields: Fields{pageLimit()}})
+	CreateIssue = define[IssuesRequest, IssuesResponse](&issues, Operation{Action: ActionCreate, Permission: PermissionOrders, Idempotent: true, Target: Target{Site: "site"}, Fields: Fields{
+		required("component"), required("site"), required("issue_type"), required("description"),
+		optional("priority").anyCase(PriorityHigh, PriorityMedium, PriorityLow).because("it is high, medium or low")}})
+	AcknowledgeIssue = define[IssuesRequest, IssuesResponse](&issues, Operation{Action: ActionAcknowledge, Permission: PermissionOrders, Fields: Fields{required("issue_id")}})
+	ResolveIssue     = define[IssuesRequest, IssuesResponse](&issues, Operation{Action: ActionResolve, Permission: PermissionOrders,
+		Fields: Fields{required("issue_id"), required("reason").text().unless("customer_id")}})
+)

@@ -1,5 +1,10 @@
 package api
 
+import (
+	"net/http"
+	"time"
+)
+
 // Bounds of a window of key figures.
 const (
 	DefaultKPIDays = 30     // up to the site's last midnight
@@ -54,3 +59,45 @@ type CategoryHours struct {
 	Hours    float64 `json:"hours"`
 	Share    float64 `json:"share"` // of all useful time
 }
+
+// KPIRequest are the parameters of GET /sites/{site_id}/kpis. Times without an
+// offset are in the zone of the site, which the request does not know.
+type KPIRequest struct {
+	SiteID     string `path:"site_id"`
+	CustomerID string `query:"customer_id"`
+	From       string `query:"from"`
+	To         string `query:"to"`
+}
+
+// Window returns the window with naive times in the zone.
+func (r *KPIRequest) Window(zone *time.Location) (from, to Time, err error) {
+	for _, p := range []struct {
+		name, text string
+		into       *Time
+	}{{"from", r.From, &from}, {"to", r.To, &to}} {
+		if p.text == "" {
+			continue
+		}
+		if *p.into, err = ParseTime(p.text, zone); err != nil {
+			return from, to, InvalidParameter(p.name, "not an ISO 8601 time")
+		}
+	}
+	if !from.IsZero() && !to.IsZero() && !from.Before(to.Time) {
+		return from, to, InvalidParameter("to", "it lies after from")
+	}
+	return from, to, nil
+}
+
+var siteKPIs = Route{
+	Name: "site-kpis", Method: http.MethodGet, Path: PathSiteKPIs,
+	Summary: "Read the key figures of a site", Description: "Each with its unit, window and the source of its formula.",
+	Errors: []*Error{InvalidParameter("from", "not an ISO 8601 time"), ErrForbidden, ErrSiteNotFound},
+}
+
+// GetKPIs returns the KPIs of a site.
+var GetKPIs = define[KPIRequest, KPIs](&siteKPIs, Operation{Permission: PermissionRead, Cacheable: true, Fields: Fields{
+	required("site_id").about("The site.", exampleSite).inPath(), queryCustomer,
+	optional("from").about("The first instant, ISO 8601; without an offset in the zone of the site. Without it the last 30 whole days.", exampleStart),
+	optional("to").about("The end of the window, which is not in it.", exampleEnd),
+	rule(func(r *KPIRequest) error { _, _, err := r.Window(time.UTC); return err }),
+}})

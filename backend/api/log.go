@@ -43,3 +43,14 @@ type LogEntry struct {
 	Message   string `json:"message"`
 	Details   string `json:"details,omitempty"` // name=value, with spaces between
 }
+
+var logEntries = Route{
+	Name: "log", Path: PathLog,
+	Summary: "Read what the service has logged of late", Description: "Newest first; some thousand events are kept, in memory. For administrators of all customers and sites.",
+	Example: LogRequest{Action: ActionList, Level: LogWarn},
+	Errors:  []*Error{ErrInvalidAction, ErrForbidden, InvalidField("level", "it is one of DEBUG, INFO, WARN, ERROR")},
+}
+
+// ListLog lists the newest log entries of the service.
+var ListLog = define[LogRequest, LogResponse](&logEntries, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionLog, Cacheable: true,
+	Fields: Fields{pageLimit(), optional("level").oneOf(LogLevels()...)}})

@@ -159,3 +159,22 @@ type ModelsResponse struct {
 	Count        int     `json:"count"`
 	NextCursor   string  `json:"next_cursor,omitempty"`
 }
+
+var models = Route{
+	Name: "ml-models", Path: PathModels, Failure: ErrModelRegistry,
+	Summary: "List models and move them", Description: "A challenger is promoted when its verdict is eligible, or by force; a reason of at least 10 characters is kept.",
+	Errors: []*Error{ErrInvalidAction, ErrModelNotFound, Conflict("Site %s has no former model to go back to", exampleSite), ErrModelRegistry},
+}
+
+// Models of the registry and the changes of their status.
+var (
+	ListModels       = define[ModelsRequest, ModelsResponse](&models, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true, Fields: Fields{pageLimit()}})
+	ListModelHistory = define[ModelsRequest, ModelHistoryResponse](&models, Operation{Action: ActionHistory, Permission: PermissionRead, Cacheable: true, Fields: modelFields()})
+	EvaluateModel    = define[ModelsRequest, ModelMoveResponse](&models, Operation{Action: ActionEvaluate, Permission: PermissionModels, Fields: modelFields()})
+	PromoteModel     = define[ModelsRequest, ModelMoveResponse](&models, Operation{Action: ActionPromote, Permission: PermissionModels, Idempotent: true, Fields: append(modelFields(), required("reason").text())})
+	RollbackModel    = define[ModelsRequest, ModelMoveResponse](&models, Operation{Action: ActionRollback, Permission: PermissionModels, Idempotent: true, Fields: append(modelFields(), required("reason").text())})
+)
+
+func modelFields() Fields {
+	return Fields{pageLimit(), required("site_id"), optional("model_type").oneOf(ModelForecasting, ModelInterpolation).because("it is " + ModelForecasting + " or " + ModelInterpolation)}
+}

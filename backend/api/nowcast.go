@@ -56,3 +56,14 @@ type NowcastPoint struct {
 	AvgCapacityFactor *float64 `json:"avg_capacity_factor,omitempty"` // percent
 	ActiveInverters   int      `json:"active_inverters"`
 }
+
+var nowcast = Route{
+	Name: "nowcast", Path: PathNowcast,
+	Summary: "Read the live overview of a customer", Description: "Figures of the newest samples, and a series for a chart. An interval of which no unit measured more than half has no point.",
+	Example: NowcastRequest{Action: ActionList, CustomerID: exampleCustomer, TimeRange: Range24h},
+	Errors:  []*Error{ErrInvalidAction, MissingField("customer_id"), InvalidField("time_range", "it is one of 1h, 6h, 24h, 7d, latest"), ErrSiteNotFound},
+}
+
+// GetNowcast returns the live overview of a customer or a site.
+var GetNowcast = define[NowcastRequest, NowcastResponse](&nowcast, Operation{Action: ActionList, DefaultAction: true, Permission: PermissionRead, Cacheable: true,
+	Fields: Fields{required("customer_id").or("site_id"), optional("time_range").anyCase(NowcastRanges()...)}})

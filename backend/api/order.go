@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"time"
 )
 
@@ -213,4 +214,52 @@ type OrderResponse struct {
 	Orders              []Order `json:"orders,omitzero"` // list: there even when empty
 	Count               int     `json:"count"`
 	NextCursor          string  `json:"next_cursor,omitempty"`
+}
+
+var orders = Route{
+	Name: "order", Path: PathOrder,
+	Summary: "Make work orders and move them", Description: "A list has open orders first, each the newest first. With customer_id, an order is made of its bill of materials alone. A second open order of the same finding is a 409 that names the first, unless additional is true. A move that is not allowed is a 409 whose details name the allowed next states.",
+	Example: OrderRequest{Action: ActionCreate, AssetID: exampleAsset, ScheduleID: "sch_01J9Z0", BOMID: "bom_01J9Z0", AssignedTechnician: "grace",
+		EstimatedDurationHours: 4, Priority: PriorityHigh},
+	Errors: append(assetErrors[:3:3], ErrOrderNotFound, ErrBOMNotFound, ErrScheduleNotFound, MissingField("order_id"), Conflict("Order ord_01J9Z0 is completed: start is not possible"),
+		Conflict("Finding fnd_01J9Z0 is dealt with by order ord_01J9Z0, which is pending: move that one, or ask for an additional one")),
+}
+
+// Work orders. With customer_id, a new order needs only its bill of materials.
+var (
+	CreateOrder = define[OrderRequest, OrderResponse](&orders, Operation{Action: ActionCreate, Permission: PermissionOrders, Idempotent: true, Target: Target{Asset: "asset_id"}, AllMissing: true, Fields: Fields{
+		required("asset_id").unless("customer_id"), required("schedule_id").unless("customer_id"), required("bom_id"), required("assigned_technician").unless("customer_id"),
+		required("estimated_duration_hours").unless("customer_id"), required("priority").unless("customer_id").anyCase(Priorities()...), optional("estimated_duration_hours").hours()}})
+	ListOrders = define[OrderRequest, OrderResponse](&orders, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id"},
+		Fields: Fields{optional("status").anyCase(OrderStatuses()...), pageLimit(), required("asset_id").or("site_id", "customer_id")}})
+	GetOrder      = define[OrderRequest, OrderResponse](&orders, Operation{Action: ActionGet, Permission: PermissionRead, Cacheable: true, Fields: orderFields()})
+	AssignOrder   = orderMove(ActionAssign, required("assigned_technician").text())
+	StartOrder    = orderMove(ActionStart)
+	HoldOrder     = orderMove(ActionHold, required("hold_reason").anyCase(HoldReasons()...))
+	ResumeOrder   = orderMove(ActionResume)
+	CompleteOrder = orderMove(ActionComplete, required("completion_notes").text())
+	CancelOrder   = orderMove(ActionCancel, required("reason").text())
+	ReopenOrder   = orderMove(ActionReopen, required("reason").text())
+)
+
+func orderMove(action string, fields ...Field) Endpoint[OrderRequest, OrderResponse] {
+	return define[OrderRequest, OrderResponse](&orders, Operation{Action: action, Permission: PermissionOrders, Fields: orderFields(fields...)})
+}
+
+// orderFields are the rules of what is done to one order.
+func orderFields(fields ...Field) Fields {
+	return append(append(Fields{required("order_id")}, fields...), rule(checkPartsUsed), optional("actual_hours").hours())
+}
+
+func checkPartsUsed(r *OrderRequest) error {
+	for i, p := range r.PartsUsed {
+		at := fmt.Sprintf("parts_used[%d].", i)
+		switch {
+		case p.PartNumber == "":
+			return MissingField(at + "part_number")
+		case p.Quantity < 0 || p.Quantity > MaxStock:
+			return InvalidField(at+"quantity", fmt.Sprintf("a whole number from 0 to %d", MaxStock))
+		}
+	}
+	return nil
 }

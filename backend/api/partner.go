@@ -2,6 +2,9 @@ package api
 
 import (
 	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -350,3 +353,103 @@ type SnapshotTotals struct {
 
 // DefaultSnapshotHours is the horizon of a snapshot that names none.
 const DefaultSnapshotHours = 24
+
+// SnapshotQuery asks for a snapshot of a site.
+type SnapshotQuery struct {
+	SiteID     string `query:"site_id"`
+	CustomerID string `query:"customer_id"` // of the site; empty: the only one in reach that has it
+	Kind       string `query:"kind"`        // one of SnapshotKinds, or SnapshotForecast
+	Since      string `query:"since"`       // of signals
+	Severity   string `query:"severity"`    // of signals
+	Horizon    string `query:"horizon"`     // of the forecast
+}
+
+// Hours returns the horizon in hours.
+func (q *SnapshotQuery) Hours() (int, error) {
+	if q.Horizon == "" {
+		return DefaultSnapshotHours, nil
+	}
+	n, err := strconv.Atoi(strings.TrimSuffix(q.Horizon, "h"))
+	if err != nil || n < 1 || n > MaxHorizonHours {
+		return 0, InvalidParameter("horizon", fmt.Sprintf("hours from 1h to %dh", MaxHorizonHours))
+	}
+	return n, nil
+}
+
+// Signals returns the query of signals.
+func (q *SnapshotQuery) Signals() (SignalsQuery, error) {
+	s := SignalsQuery{SiteID: q.SiteID}
+	var err error
+	if q.Since != "" {
+		if s.Since, err = ParseTime(q.Since, time.UTC); err != nil {
+			return s, InvalidParameter("since", "not an ISO 8601 time")
+		}
+	}
+	if q.Severity != "" {
+		s.Severity, err = PartnerSeverity(q.Severity)
+	}
+	return s, err
+}
+
+// IsForecast reports whether the kind is that of the forecast, by either name.
+func (q *SnapshotQuery) IsForecast() bool {
+	return q.Kind == SnapshotForecast || q.Kind == strings.TrimPrefix(PathForecastSnapshot, "/")
+}
+
+var (
+	signalRule   = rule(func(q *SnapshotQuery) error { _, err := q.Signals(); return err })
+	horizonRule  = rule(func(q *SnapshotQuery) error { _, err := q.Hours(); return err })
+	querySince   = optional("since").about("A time or a cursor: signals with a later timestamp.", exampleStart)
+	querySeveral = optional("severity").about("Critical, High, Medium or Low, in any case.", PartnerHigh)
+)
+
+// snapshotOperation is the operation of a document that was made beforehand.
+func snapshotOperation(fields ...Field) Operation {
+	return Operation{Permission: PermissionRead, Cacheable: true, MaxAge: 60, Target: Target{Cached: true}, Fields: append(Fields{querySite, queryCustomer}, fields...)}
+}
+
+func snapshotRoute(name, path, summary, description string, errs []*Error) Route {
+	return Route{Name: name, Method: http.MethodGet, Path: path, Host: HostPartner, Summary: summary, Description: description, Errors: errs}
+}
+
+var (
+	kpiRollup = snapshotRoute("kpi-rollup", PathKPIRollup, "Read the key figures of the last 30 whole days of a site",
+		"Made beforehand; may be kept for 60 seconds. Fewer days where the data began later, none for a site without a whole day. Numbers that the data do not tell are 0 and named in not_known.", snapshotErrors)
+	maintenanceSignals = snapshotRoute("maintenance-signals", PathMaintenanceSignals, "Read the faults of a site",
+		"Made beforehand; may be kept for 60 seconds. Those that last or ended within 30 days, newest signal first. Ask again with the cursor as since for what is new or has become worse.",
+		append(snapshotErrors[:3:3], InvalidParameter("severity", "it is one of Critical, High, Medium, Low")))
+	maintenanceSchedule = snapshotRoute("maintenance-schedule", PathMaintenanceSchedule, "Read what is to be done at a site in the next 90 days",
+		"Made beforehand; may be kept for 60 seconds. Planned maintenance, and what lasting faults call for; the earliest first.", snapshotErrors)
+	snapshot = snapshotRoute("snapshot", PathSnapshot, "Read any of these snapshots by its kind", "Answers what the path of the kind answers, and takes its parameters.",
+		append(snapshotErrors[:3:3], MissingParameter("kind"), InvalidParameter("kind", "it is one of kpi-rollup, maintenance-signals, maintenance-schedule, forecast")))
+	forecastSnapshot = snapshotRoute("forecast-snapshot", PathForecastSnapshot, "Read the newest forecast of a site by the hour, with what it is worth",
+		"Made beforehand; may be kept for 60 seconds.", snapshotErrors)
+)
+
+// Snapshots for partner systems.
+var (
+	GetKPIRollup           = define[SnapshotQuery, KPIRollup](&kpiRollup, snapshotOperation())
+	GetMaintenanceSignals  = define[SnapshotQuery, MaintenanceSignals](&maintenanceSignals, snapshotOperation(querySince, querySeveral, signalRule))
+	GetMaintenanceSchedule = define[SnapshotQuery, MaintenanceSchedule](&maintenanceSchedule, snapshotOperation())
+	GetForecastSnapshot    = define[SnapshotQuery, ForecastSnapshot](&forecastSnapshot, snapshotOperation(
+		optional("horizon").about("Hours, with or without an h: 1h to 720h. Without it 24h.", "24h"), horizonRule))
+	GetSnapshot = define[SnapshotQuery, map[string]any](&snapshot, snapshotOperation(
+		required("kind").about("kpi-rollup, maintenance-signals, maintenance-schedule or forecast.", SnapshotKPIs),
+		optional("since").about("Of maintenance-signals.", exampleStart), optional("severity").about("Of maintenance-signals.", PartnerHigh), optional("horizon").about("Of forecast.", "24h"),
+		rule(checkSnapshot)))
+)
+
+// checkSnapshot checks the parameters that snapshots of the kind have.
+func checkSnapshot(q *SnapshotQuery) error {
+	switch {
+	case q.Kind == SnapshotSignals:
+		_, err := q.Signals()
+		return err
+	case q.IsForecast():
+		_, err := q.Hours()
+		return err
+	case !slices.Contains(SnapshotKinds(), q.Kind):
+		return InvalidParameter("kind", fmt.Sprintf("there is no snapshot %q; it is one of %s", q.Kind, strings.Join(SnapshotKinds(), ", ")))
+	}
+	return nil
+}

@@ -49,10 +49,10 @@ type UploadRequest struct {
 
 // ForecastQuery asks for GET /forecast.
 type ForecastQuery struct {
-	CustomerID   string
-	SiteID       string // empty: all sites of the customer
-	HorizonHours int    // 1..MaxHorizonHours
-	PastDays     int    // 0..MaxPastDays former days of the site, for Past
+	CustomerID   string `query:"customer_id"`
+	SiteID       string `query:"site_id"`       // empty: all sites of the customer
+	HorizonHours int    `query:"horizon_hours"` // 1..MaxHorizonHours
+	PastDays     int    `query:"past_days"`     // 0..MaxPastDays former days of the site, for Past
 }
 
 // EnergyForecastRequest is the body of POST /forecast: customer_id, site_id,
@@ -103,13 +103,14 @@ type EnergyForecast struct {
 // RecordsQuery asks for GET /telemetry/inverter, and without AssetID for
 // GET /telemetry/site: samples with Start <= time < End.
 type RecordsQuery struct {
-	AssetID    string
-	SiteID     string
-	CustomerID string // of the site; empty: the only one in reach that has it
-	Start, End Time
-	Resolution string // empty: as it was measured
-	Limit      int    // 0: all
-	Cursor     string // of the last record of a former part
+	AssetID    string `query:"asset_id"`
+	SiteID     string `query:"site_id"`
+	CustomerID string `query:"customer_id"` // of the site; empty: the only one in reach that has it
+	Start      Time   `query:"start"`
+	End        Time   `query:"end"`
+	Resolution string `query:"resolution"` // empty: as it was measured
+	Limit      int    `query:"limit"`      // 0: all
+	Cursor     string `query:"cursor"`     // of the last record of a former part
 }
 
 // ActivitiesRequest is the body of POST /terminal/activities.

@@ -1,5 +1,7 @@
 package api
 
+import "net/http"
+
 // Capabilities of the service that readiness tells apart.
 const (
 	CapabilityReads   = "reads"   // records, telemetry and sign-in
@@ -34,3 +36,44 @@ type Readiness struct {
 	Capabilities map[string]Capability `json:"capabilities"`
 	NotReady     map[string]string     `json:"not_ready,omitempty"` // part → why it is not ready
 }
+
+// None is the request of an operation without parameters.
+type None struct{}
+
+// ReadyQuery asks for GET /readyz.
+type ReadyQuery struct {
+	Capability string `query:"capability"` // empty: what most requests need
+}
+
+// OpenAPIDocument and DocsPage are the responses of /openapi.json and /docs.
+type (
+	OpenAPIDocument struct{}
+	DocsPage        struct{}
+)
+
+var (
+	health = Route{
+		Name: "health", Method: http.MethodGet, Path: PathHealth, Credential: CredentialNone,
+		Summary: "Ask whether the service lives", Description: "Says nothing of what it depends on.",
+	}
+	ready = Route{
+		Name: "ready", Method: http.MethodGet, Path: PathReady, Credential: CredentialNone,
+		Summary: "Ask what the service can do", Description: "200 while most requests can be served, with the state of each capability; 503 while they cannot, or while the capability that is asked for is unavailable.",
+	}
+	document = Route{
+		Name: "openapi", Method: http.MethodGet, Path: PathOpenAPI, Credential: CredentialNone,
+		Summary: "Read this document", Description: "OpenAPI 3.1, made from the code of the service.",
+	}
+	docsPage = Route{
+		Name: "docs", Method: http.MethodGet, Path: PathDocs, Credential: CredentialNone,
+		Summary: "Read this document as a page", Description: "HTML without scripts; it needs nothing from elsewhere.",
+	}
+)
+
+// The state of the service and its documents.
+var (
+	GetHealth  = define[None, Done](&health, Operation{})
+	GetReady   = define[ReadyQuery, Readiness](&ready, Operation{Fields: Fields{optional("capability").about("reads, writes, uploads, jobs or mail", CapabilityUploads)}})
+	GetOpenAPI = define[None, OpenAPIDocument](&document, Operation{Cacheable: true})
+	GetDocs    = define[None, DocsPage](&docsPage, Operation{Cacheable: true})
+)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"reflect"
 	"slices"
 )
 
@@ -19,22 +20,22 @@ const (
 	HostFreemium  Host = "freemium"
 )
 
-// Hosts are all there are, in the order of the specification.
+// Hosts returns all hosts, in the order of the specification.
 func Hosts() []Host {
 	return []Host{HostMain, HostTelemetry, HostAlerts, HostPartner, HostAuth, HostFreemium}
 }
 
-// CredentialKind is what a route asks to be shown.
+// CredentialKind is the credential that a route requires.
 type CredentialKind string
 
 // Kinds of credential. Either header carries either kind.
 const (
-	CredentialNone CredentialKind = "none"
-	CredentialAny  CredentialKind = "any"  // an API key or a user's token
+	CredentialAny  CredentialKind = ""     // an API key or a user's token
+	CredentialNone CredentialKind = "none" // no credential
 	CredentialUser CredentialKind = "user" // a user's token
 )
 
-// Permission is what a role allows.
+// Permission is one of the permissions of a role.
 type Permission string
 
 // The permissions of the routes, and of the command line.
@@ -50,7 +51,7 @@ const (
 	PermissionUsers  Permission = "users.write"  // users and API keys
 )
 
-// Permissions are all there are, in the order in which they are shown.
+// Permissions returns all permissions, in the order of documents.
 func Permissions() []Permission {
 	return []Permission{PermissionRead, PermissionUpload, PermissionDetect, PermissionAssets, PermissionSites, PermissionModels, PermissionOrders, PermissionUsers, PermissionAudit, PermissionLog}
 }
@@ -167,223 +168,170 @@ const (
 	ActionPause       = "pause"
 )
 
-// Operation is one thing a route does. Routes that a body's action does not
-// select have one, with an empty Action.
+// Endpoint is a declared operation with the types of its request and its
+// response. Handlers, client calls, the OpenAPI document and the contract tests
+// are made from it.
+type Endpoint[Req, Resp any] struct{ *Operation }
+
+// Operation is one operation of a route. A route whose body has an action has
+// one for each action.
 type Operation struct {
-	Action     string
-	Permission Permission
-	Creates    bool // honours Idempotency-Key
-	Reads      bool // its answer carries an ETag and may be a 304
-	Looks      bool // changes nothing, though its answer carries no ETag
-	MaxAge     int  // seconds for which a client may keep a read without asking
+	Action        string // empty: the route has one operation
+	DefaultAction bool   // a body without an action selects it too
+	Permission    Permission
+	Idempotent    bool // honours Idempotency-Key
+	Cacheable     bool // reads: the response has an ETag, and a request may get a 304
+	ReadOnly      bool // writes nothing, though its response has no ETag
+	MaxAge        int  // seconds for which a client may use a cached response without revalidation
+	Target        Target
+	Fields        Fields
+	AllMissing    bool // an error about a missing field names all that are missing
+
+	Route    *Route
+	AliasOf  *Operation // set for the operation of a body without an action
+	Request  reflect.Type
+	Response reflect.Type
 }
 
-// Route is a row of the service.
+// Target says which fields of a request name the records that the caller must
+// have access to. By default these are customer_id and site_id, if the request
+// has them.
+type Target struct {
+	Site    string // the field with the site's id instead of site_id
+	NoSite  bool   // site_id names no site that must exist or be accessible
+	Asset   string // the field with the unit's id; empty: no unit
+	NewSite bool   // the site may not exist yet
+	Cached  bool   // records of the site and the unit may be some seconds old
+}
+
+// Route is a method of a path, with what its operations share.
 type Route struct {
-	Name       string
-	Method     string
+	Name       string // in logs, metrics and the audit trail
+	Method     string // POST if empty
 	Path       string // a net/http pattern without the method
-	Host       Host
+	Host       Host   // HostMain if empty
 	Credential CredentialKind
-	Operations []Operation
-	Body       Body
+	Form       []FormField // of a multipart form; nil: the route takes no form
+	FormOnly   bool        // the route takes no JSON body instead of the form
+	Files      bool        // the file of the form is stored as an object
+	Body       Body        // set by the declaration of the operations
+	Failure    *Error      // the response to an unexpected error; nil: ErrInternal
+
+	Summary     string
+	Description string
+	Example     any      // of the JSON body
+	Reply       any      // example of the response
+	Errors      []*Error // besides those that all routes have
+	Operations  []*Operation
 }
 
-// Body is what a route reads of a request's body, in bytes. A body that is
-// larger is refused with 413; what a route does not read is discarded.
+// FormField is a part of a multipart form.
+type FormField struct {
+	Name, Kind, Description string // Kind is a JSON type, or file
+	Required                bool
+}
+
+// Body is the maximum size of a request's body, in bytes. A larger body is
+// refused with 413; a body that the route does not read is discarded.
 type Body struct {
-	JSON int64 // most bytes of a JSON body; 0: the route reads none
-	Form int64 // most bytes of a multipart form with a file; 0: the route reads none
+	JSON int64 // of a JSON body; 0: the route reads none
+	Form int64 // of a multipart form with a file; 0: the route reads none
 }
 
-// The bodies of the routes. One that needs more declares it here, with the
-// reason.
-var (
-	bodyNone   = Body{}
-	bodyPublic = Body{JSON: MaxPublicJSONBytes}
-	bodyJSON   = Body{JSON: MaxJSONBytes}
-	// A file of MaxUploadBytes and its fields; in JSON the name of an object.
-	bodyUpload = Body{JSON: MaxJSONBytes, Form: MaxFormBytes}
-	bodyFile   = Body{Form: MaxFormBytes}
-)
+// define declares an operation of a route.
+func define[Req, Resp any](r *Route, op Operation) Endpoint[Req, Resp] {
+	o := &op
+	o.Route, o.Request, o.Response = r, reflect.TypeFor[Req](), reflect.TypeFor[Resp]()
+	r.setDefaults(o)
+	o.Fields.compile(o)
+	if o.DefaultAction {
+		alias := *o
+		alias.Action, alias.AliasOf = "", o
+		r.Operations = append(r.Operations, &alias)
+	}
+	r.Operations = append(r.Operations, o)
+	return Endpoint[Req, Resp]{o}
+}
 
-// Operation is the one that the action selects.
-func (r Route) Operation(action string) (Operation, bool) {
+func (r *Route) setDefaults(o *Operation) {
+	if r.Method == "" {
+		r.Method = http.MethodPost
+	}
+	if r.Host == "" {
+		r.Host = HostMain
+	}
+	if r.Form != nil {
+		r.Body.Form = MaxFormBytes
+	}
+	switch {
+	case !o.HasJSON():
+	case r.Credential == CredentialNone:
+		r.Body.JSON = MaxPublicJSONBytes
+	default:
+		r.Body.JSON = MaxJSONBytes
+	}
+}
+
+// HasJSON reports whether the operation reads a JSON body.
+func (o *Operation) HasJSON() bool {
+	if o.Route.Method != http.MethodPost || o.Route.FormOnly {
+		return false
+	}
+	return slices.ContainsFunc(reflect.VisibleFields(o.Request), func(f reflect.StructField) bool { return jsonName(f) != "" })
+}
+
+// Operation returns the operation that the action selects.
+func (r *Route) Operation(action string) (*Operation, bool) {
 	for _, o := range r.Operations {
 		if o.Action == action {
 			return o, true
 		}
 	}
-	return Operation{}, false
+	return nil, false
 }
 
-// Writes says whether the operation changes what the service keeps. Each such
-// request leaves a record in the audit trail.
-func (r Route) Writes(o Operation) bool { return r.Method == http.MethodPost && !o.Reads && !o.Looks }
+// Writes reports whether the operation changes what the service stores. Each
+// request for it leaves a record in the audit trail.
+func (o *Operation) Writes() bool {
+	return o.Route.Method == http.MethodPost && !o.Cacheable && !o.ReadOnly
+}
 
-// Routes is the table of all that the service answers to; what is not in it is
-// 404.
-func Routes() []Route {
-	public := []Operation{{}}
-	looks := []Operation{{Looks: true}}
-	read := []Operation{{Permission: PermissionRead, Reads: true}}
-	snapshot := []Operation{{Permission: PermissionRead, Reads: true, MaxAge: 60}}
-	upload := []Operation{{Permission: PermissionUpload, Creates: true}}
-	// Lists whose action may be left out, as the specification has it.
-	list := []Operation{{Permission: PermissionRead, Reads: true}, {Action: ActionList, Permission: PermissionRead, Reads: true}}
-	const get, post = http.MethodGet, http.MethodPost
-	return []Route{
-		{"login", post, PathLogin, HostAuth, CredentialNone, public, bodyPublic},
-		{"verify-mfa", post, PathVerifyMFA, HostAuth, CredentialNone, public, bodyPublic},
-		{"exchange", post, PathExchange, HostAuth, CredentialNone, public, bodyPublic},
-		{"refresh", post, PathRefresh, HostAuth, CredentialUser, public, bodyNone},
-		{"logout", post, PathLogout, HostAuth, CredentialUser, public, bodyNone},
-		{"api-key-info", post, PathAPIKeyInfo, HostAuth, CredentialNone, looks, bodyPublic},
-		{"validate-api-key", post, PathValidateAPIKey, HostAuth, CredentialNone, looks, bodyPublic},
-		{"setup-status", get, PathSetup, HostAuth, CredentialNone, public, bodyNone},
-		{"setup", post, PathSetup, HostAuth, CredentialNone, public, bodyPublic},
-		{"key-set", get, PathKeySet, HostAuth, CredentialNone, []Operation{{Reads: true}}, bodyNone},
+// Writes reports whether an operation of the route writes.
+func (r *Route) Writes() bool { return slices.ContainsFunc(r.Operations, (*Operation).Writes) }
 
-		{"freemium-verify", post, PathFreemiumVerify, HostFreemium, CredentialNone, public, bodyPublic},
-		{"freemium-forecast", post, PathFreemiumForecast, HostFreemium, CredentialNone, public, bodyFile},
+// Name returns the names of route and action, such as "order assign".
+func (o *Operation) Name() string {
+	if o.Action == "" {
+		return o.Route.Name
+	}
+	return o.Route.Name + " " + o.Action
+}
 
-		{"upload-train", post, PathUploadTrain, HostMain, CredentialAny, upload, bodyUpload},
-		{"upload-nowcast", post, PathUploadNowcast, HostMain, CredentialAny, upload, bodyUpload},
-		{"v1-upload-train", post, PathV1UploadTrain, HostMain, CredentialAny, upload, bodyFile},
-		{"v1-upload-nowcast", post, PathV1UploadNowcast, HostMain, CredentialAny, upload, bodyFile},
-		{"uploads", get, PathUploads, HostMain, CredentialAny, read, bodyNone},
-		{"upload", get, PathUpload, HostMain, CredentialAny, read, bodyNone},
-		{"upload-move", post, PathUpload, HostMain, CredentialAny, []Operation{{Action: ActionCancel, Permission: PermissionUpload}}, bodyJSON},
-		{"forecast", get, PathForecast, HostMain, CredentialAny, read, bodyNone},
-		{"energy-forecast", post, PathForecast, HostMain, CredentialAny, read, bodyJSON},
+// Operations returns all declared operations in the order of documents.
+func Operations() (list []*Operation) {
+	for _, r := range Routes() {
+		for _, o := range r.Operations {
+			if o.AliasOf == nil {
+				list = append(list, o)
+			}
+		}
+	}
+	return list
+}
 
-		{"data-period", get, PathDataPeriod, HostTelemetry, CredentialAny, read, bodyNone},
-		{"inverter", get, PathInverter, HostTelemetry, CredentialAny, read, bodyNone},
-		{"site-data", get, PathSiteData, HostTelemetry, CredentialAny, read, bodyNone},
-		{"latest", get, PathLatest, HostTelemetry, CredentialAny, read, bodyNone},
-
-		{"alert-period", get, PathAlertPeriod, HostAlerts, CredentialAny, read, bodyNone},
-		{"terminal-alerts", get, PathTerminalAlerts, HostAlerts, CredentialAny, read, bodyNone},
-		{"site-alerts", get, PathSiteAlerts, HostAlerts, CredentialAny, read, bodyNone},
-		{"alerts", post, PathAlerts, HostMain, CredentialAny, append(slices.Clone(list),
-			Operation{Action: ActionGet, Permission: PermissionRead, Reads: true},
-			Operation{Action: ActionAcknowledge, Permission: PermissionDetect},
-			Operation{Action: ActionShelve, Permission: PermissionDetect},
-			Operation{Action: ActionUnshelve, Permission: PermissionDetect},
-			Operation{Action: ActionSuppress, Permission: PermissionDetect},
-			Operation{Action: ActionUnsuppress, Permission: PermissionDetect},
-			Operation{Action: ActionHealth, Permission: PermissionRead, Reads: true}), bodyJSON},
-
-		{"assets", post, PathAssets, HostMain, CredentialAny, []Operation{
-			{Action: ActionAdd, Permission: PermissionAssets, Creates: true},
-			{Action: ActionSet, Permission: PermissionAssets},
-			{Action: ActionInstall, Permission: PermissionAssets},
-			{Action: ActionRemove, Permission: PermissionAssets},
-			{Action: ActionList, Permission: PermissionRead, Reads: true},
-			{Action: ActionGet, Permission: PermissionRead, Reads: true}}, bodyJSON},
-		{"sites", post, PathSites, HostMain, CredentialAny, []Operation{
-			{Action: ActionSet, Permission: PermissionSites, Creates: true},
-			{Action: ActionList, Permission: PermissionRead, Reads: true},
-			{Action: ActionGet, Permission: PermissionRead, Reads: true}}, bodyJSON},
-		{"stored-forecasts", post, PathTerminalForecast, HostMain, CredentialAny, append(slices.Clone(list),
-			Operation{Action: ActionAccuracy, Permission: PermissionRead, Reads: true}), bodyJSON},
-		{"interpolations", post, PathInterpolation, HostMain, CredentialAny, append(slices.Clone(list),
-			Operation{Action: ActionGaps, Permission: PermissionRead, Reads: true}), bodyJSON},
-		{"ooda", post, PathOODA, HostMain, CredentialAny, list, bodyJSON},
-		{"ml-models", post, PathModels, HostMain, CredentialAny, append(slices.Clone(list),
-			Operation{Action: ActionHistory, Permission: PermissionRead, Reads: true},
-			Operation{Action: ActionEvaluate, Permission: PermissionModels},
-			Operation{Action: ActionPromote, Permission: PermissionModels, Creates: true},
-			Operation{Action: ActionRollback, Permission: PermissionModels, Creates: true}), bodyJSON},
-		{"detect", post, PathDetect, HostMain, CredentialAny, []Operation{
-			{Action: ActionRun, Permission: PermissionDetect, Creates: true},
-			{Action: ActionList, Permission: PermissionRead, Reads: true}}, bodyJSON},
-		{"detections", post, PathDetections, HostMain, CredentialAny, list, bodyJSON},
-		{"diagnose", post, PathDiagnose, HostMain, CredentialAny, []Operation{
-			{Action: ActionRun, Permission: PermissionDetect, Creates: true},
-			{Action: ActionList, Permission: PermissionRead, Reads: true}}, bodyJSON},
-		{"diagnostics", post, PathDiagnostics, HostMain, CredentialAny, list, bodyJSON},
-		{"issues", post, PathIssues, HostMain, CredentialAny, append(slices.Clone(list),
-			Operation{Action: ActionCreate, Permission: PermissionOrders, Creates: true},
-			Operation{Action: ActionAcknowledge, Permission: PermissionOrders},
-			Operation{Action: ActionResolve, Permission: PermissionOrders}), bodyJSON},
-		{"schedule", post, PathSchedule, HostMain, CredentialAny, []Operation{
-			{Action: ActionCreate, Permission: PermissionOrders, Creates: true},
-			{Action: ActionList, Permission: PermissionRead, Reads: true},
-			{Action: ActionGet, Permission: PermissionRead, Reads: true},
-			{Action: ActionPropose, Permission: PermissionRead, Reads: true},
-			{Action: ActionConfirm, Permission: PermissionOrders},
-			{Action: ActionComplete, Permission: PermissionOrders},
-			{Action: ActionCancel, Permission: PermissionOrders}}, bodyJSON},
-		{"bom", post, PathBOM, HostMain, CredentialAny, []Operation{
-			{Action: ActionGenerate, Permission: PermissionOrders, Creates: true},
-			{Action: ActionBuild, Permission: PermissionOrders, Creates: true},
-			{Action: ActionList, Permission: PermissionRead, Reads: true},
-			{Action: ActionGet, Permission: PermissionRead, Reads: true}}, bodyJSON},
-		{"parts", post, PathParts, HostMain, CredentialAny, []Operation{
-			{Action: ActionList, Permission: PermissionRead, Reads: true},
-			{Action: ActionAdjust, Permission: PermissionOrders, Creates: true}}, bodyJSON},
-		{"order", post, PathOrder, HostMain, CredentialAny, []Operation{
-			{Action: ActionCreate, Permission: PermissionOrders, Creates: true},
-			{Action: ActionList, Permission: PermissionRead, Reads: true},
-			{Action: ActionGet, Permission: PermissionRead, Reads: true},
-			{Action: ActionAssign, Permission: PermissionOrders},
-			{Action: ActionStart, Permission: PermissionOrders},
-			{Action: ActionHold, Permission: PermissionOrders},
-			{Action: ActionResume, Permission: PermissionOrders},
-			{Action: ActionComplete, Permission: PermissionOrders},
-			{Action: ActionCancel, Permission: PermissionOrders},
-			{Action: ActionReopen, Permission: PermissionOrders}}, bodyJSON},
-		// To subscribe twice gives one subscription, and its secret is shown and
-		// kept nowhere else: no answer is remembered for an Idempotency-Key.
-		{"track", post, PathTrack, HostMain, CredentialAny, []Operation{
-			{Action: ActionSubscribe, Permission: PermissionOrders},
-			{Action: ActionList, Permission: PermissionRead, Reads: true},
-			{Action: ActionUnsubscribe, Permission: PermissionOrders},
-			{Action: ActionPause, Permission: PermissionOrders},
-			{Action: ActionResume, Permission: PermissionOrders},
-			{Action: ActionRotate, Permission: PermissionOrders},
-			{Action: ActionDeliveries, Permission: PermissionRead, Reads: true},
-			{Action: ActionReplay, Permission: PermissionOrders}}, bodyJSON},
-		{"site-summary", post, PathTerminalTelemetry, HostMain, CredentialAny, []Operation{
-			{Action: ActionSiteSummary, Permission: PermissionRead, Reads: true},
-			{Action: ActionFleet, Permission: PermissionRead, Reads: true}}, bodyJSON},
-		{"activities", post, PathActivities, HostMain, CredentialAny, list, bodyJSON},
-		{"users", post, PathUsers, HostMain, CredentialAny, []Operation{
-			{Permission: PermissionUsers, Reads: true},
-			{Action: ActionList, Permission: PermissionUsers, Reads: true},
-			{Action: ActionGet, Permission: PermissionUsers, Reads: true},
-			{Action: ActionAdd, Permission: PermissionUsers, Creates: true},
-			{Action: ActionSet, Permission: PermissionUsers},
-			{Action: ActionResetPassword, Permission: PermissionUsers},
-			{Action: ActionResetMFA, Permission: PermissionUsers},
-			{Action: ActionUnlink, Permission: PermissionUsers},
-			{Action: ActionUnlock, Permission: PermissionUsers},
-			{Action: ActionDelete, Permission: PermissionUsers}}, bodyJSON},
-		{"keys", post, PathKeys, HostMain, CredentialAny, []Operation{
-			{Permission: PermissionUsers, Reads: true},
-			{Action: ActionList, Permission: PermissionUsers, Reads: true},
-			{Action: ActionGet, Permission: PermissionUsers, Reads: true},
-			{Action: ActionCreate, Permission: PermissionUsers, Creates: true},
-			{Action: ActionRotate, Permission: PermissionUsers, Creates: true},
-			{Action: ActionRevoke, Permission: PermissionUsers}}, bodyJSON},
-		{"audit", post, PathAudit, HostMain, CredentialAny, []Operation{
-			{Permission: PermissionAudit, Reads: true}, {Action: ActionList, Permission: PermissionAudit, Reads: true}}, bodyJSON},
-		{"log", post, PathLog, HostMain, CredentialAny, []Operation{
-			{Permission: PermissionLog, Reads: true}, {Action: ActionList, Permission: PermissionLog, Reads: true}}, bodyJSON},
-		{"nowcast", post, PathNowcast, HostMain, CredentialAny, list, bodyJSON},
-
-		{"site-kpis", get, PathSiteKPIs, HostMain, CredentialAny, read, bodyNone},
-
-		{"kpi-rollup", get, PathKPIRollup, HostPartner, CredentialAny, snapshot, bodyNone},
-		{"maintenance-signals", get, PathMaintenanceSignals, HostPartner, CredentialAny, snapshot, bodyNone},
-		{"forecast-snapshot", get, PathForecastSnapshot, HostPartner, CredentialAny, snapshot, bodyNone},
-		{"maintenance-schedule", get, PathMaintenanceSchedule, HostPartner, CredentialAny, snapshot, bodyNone},
-		{"snapshot", get, PathSnapshot, HostPartner, CredentialAny, snapshot, bodyNone},
-
-		{"health", get, PathHealth, HostMain, CredentialNone, public, bodyNone},
-		{"ready", get, PathReady, HostMain, CredentialNone, public, bodyNone},
-		{"openapi", get, PathOpenAPI, HostMain, CredentialNone, []Operation{{Reads: true}}, bodyNone},
-		{"docs", get, PathDocs, HostMain, CredentialNone, []Operation{{Reads: true}}, bodyNone},
+// Routes returns all routes in the order of documents. A path that is not among
+// them is a 404.
+func Routes() []*Route {
+	return []*Route{
+		&login, &verifyMFA, &exchange, &refresh, &logout, &apiKeyInfo, &validateAPIKey, &setupStatus, &setup, &keySet,
+		&freemiumVerify, &freemiumForecast,
+		&uploadTrain, &uploadNowcast, &v1UploadTrain, &v1UploadNowcast, &uploads, &upload, &uploadMove, &forecast, &energyForecast,
+		&dataPeriod, &inverter, &siteData, &latest,
+		&alertPeriod, &terminalAlerts, &siteAlerts, &alerts,
+		&assets, &sites, &storedForecasts, &interpolations, &ooda, &models, &detect, &detections, &diagnose, &diagnostics, &issues,
+		&schedules, &boms, &parts, &orders, &track, &siteSummary, &activities, &users, &keys, &auditTrail, &logEntries, &nowcast,
+		&siteKPIs,
+		&kpiRollup, &maintenanceSignals, &forecastSnapshot, &maintenanceSchedule, &snapshot,
+		&health, &ready, &document, &docsPage,
 	}
 }

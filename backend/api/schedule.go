@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"time"
 )
 
@@ -195,4 +196,43 @@ type ScheduleResponse struct {
 	Schedules     []Schedule `json:"schedules,omitzero"` // list: there even when empty
 	Count         int        `json:"count"`
 	NextCursor    string     `json:"next_cursor,omitempty"`
+}
+
+var schedules = Route{
+	Name: "schedule", Path: PathSchedule,
+	Summary: "Plan maintenance of a unit", Description: "A list has open ones first, what is due first before the others. That one is overdue is derived from its date.",
+	Example: ScheduleRequest{Action: ActionCreate, AssetID: exampleAsset, MaintenanceType: MaintenancePreventive, ScheduledDate: exampleDue,
+		Priority: PriorityMedium, Reason: "Yearly inspection", EveryMonths: 12},
+	Errors: append(assetErrors[:3:3], ErrScheduleNotFound, ErrNoForecastResult, Conflict("Schedule sch_01J9Z0 is completed: it cannot become cancelled")),
+}
+
+// Schedules of maintenance.
+var (
+	CreateSchedule = define[ScheduleRequest, ScheduleResponse](&schedules, Operation{Action: ActionCreate, Permission: PermissionOrders, Idempotent: true, Target: Target{Asset: "asset_id"}, Fields: Fields{
+		required("asset_id"), required("maintenance_type").anyCase(MaintenanceTypes()...), required("scheduled_date"), required("priority").anyCase(Priorities()...), required("reason").text(),
+		optional("every_days").between(1, MaxEveryDays), optional("every_months").between(1, MaxEveryMonths),
+		rule(func(r *ScheduleRequest) error {
+			if r.EveryDays > 0 && r.EveryMonths > 0 {
+				return InvalidField("every_months", "it goes with no every_days")
+			}
+			return nil
+		})}})
+	ListSchedules = define[ScheduleRequest, ScheduleResponse](&schedules, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id"},
+		Fields: Fields{optional("status").anyCase(ScheduleStatuses()...), pageLimit(), required("asset_id").or("site_id", "customer_id")}})
+	GetSchedule     = define[ScheduleRequest, ScheduleResponse](&schedules, Operation{Action: ActionGet, Permission: PermissionRead, Cacheable: true, Fields: Fields{required("schedule_id")}})
+	ProposeSchedule = define[ScheduleRequest, ProposeResponse](&schedules, Operation{Action: ActionPropose, Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id"}, Fields: Fields{
+		required("asset_id").or("site_id"), required("maintenance_type").anyCase(MaintenanceTypes()...), required("estimated_duration_hours").hours(),
+		optional("kind").anyCase(WorkIsolating, WorkMeasuring), pageLimit()}})
+	ConfirmSchedule  = scheduleMove(ActionConfirm)
+	CompleteSchedule = scheduleMove(ActionComplete)
+	CancelSchedule   = scheduleMove(ActionCancel, required("reason").text())
+)
+
+func scheduleMove(action string, fields ...Field) Endpoint[ScheduleRequest, ScheduleResponse] {
+	return define[ScheduleRequest, ScheduleResponse](&schedules, Operation{Action: action, Permission: PermissionOrders, Fields: append(Fields{required("schedule_id")}, fields...)})
+}
+
+// hours is a duration of work.
+func (f Field) hours() Field {
+	return f.above0(MaxOrderHours).because(fmt.Sprintf("a number above 0 and up to %d", MaxOrderHours))
 }

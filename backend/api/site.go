@@ -1,5 +1,11 @@
 package api
 
+import (
+	"cmp"
+	"fmt"
+	"math"
+)
+
 // Site is a plant: a place with assets, a zone and money. Extension of the
 // specification, which knows sites only by id.
 type Site struct {
@@ -102,4 +108,69 @@ type AssetsResponse struct {
 	Asset      *Asset  `json:"asset,omitempty"`    // all but list
 	Count      int     `json:"count"`
 	NextCursor string  `json:"next_cursor,omitempty"`
+}
+
+var assets = Route{
+	Name: "assets", Path: PathAssets,
+	Summary: "Add, list, get and change units", Description: "The fields of a unit stand at the top level of the body. A change leaves what is not given; one with a version is refused when the unit has another by now. To install a component in the place of another, name the serial of that.",
+	Example: AssetsRequest{Action: ActionGet, Asset: Asset{AssetID: exampleAsset}},
+	Reply: AssetsResponse{Success: true, Count: 1, Asset: &Asset{
+		AssetID: exampleAsset, Name: "Inverter 1", Type: "inverter", CapacityKW: 50, Location: "Roof", SiteID: exampleSite, CustomerID: exampleCustomer,
+		Components: []Component{{OEM: "SMA", Model: "STP 50-40", Serial: "1901234567"}},
+	}},
+	Errors: append(assetErrors[:3:3], ErrComponentNotFound, Conflict("Asset %s exists already", exampleAsset), Conflict("Asset %s is at version 4 by now", exampleAsset)),
+}
+
+// Units of sites and their components.
+var (
+	AddAsset = define[AssetsRequest, AssetsResponse](&assets, Operation{Action: ActionAdd, Permission: PermissionAssets, Idempotent: true, Target: Target{NewSite: true}, Fields: Fields{
+		required("asset_id"), required("name"), required("type"), required("capacity_kw").givenAsZero(), required("location"),
+		optional("capacity_kw").givenAsZero().above0(math.Inf(1)).because("more than 0"), rule(checkNewComponents)}})
+	SetAsset         = assetMove(ActionSet)
+	InstallComponent = assetMove(ActionInstall, required("component"))
+	RemoveComponent  = assetMove(ActionRemove, required("former_serial"))
+	ListAssets       = define[AssetsRequest, AssetsResponse](&assets, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Fields: Fields{pageLimit()}})
+	GetAsset         = define[AssetsRequest, AssetsResponse](&assets, Operation{Action: ActionGet, Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id"},
+		Fields: Fields{required("asset_id")}})
+)
+
+func assetMove(action string, fields ...Field) Endpoint[AssetsRequest, AssetsResponse] {
+	return define[AssetsRequest, AssetsResponse](&assets, Operation{Action: action, Permission: PermissionAssets, Target: Target{Asset: "asset_id"},
+		Fields: append(Fields{required("asset_id"), optional("version").between(0, math.Inf(1)).because("a whole number above 0")}, fields...)})
+}
+
+// checkNewComponents requires the fields of each component of a new unit.
+func checkNewComponents(r *AssetsRequest) error {
+	for i, c := range r.Components {
+		for _, f := range []struct{ name, value string }{{"oem", c.OEM}, {"model", c.Model}, {"serial", c.Serial}} {
+			if f.value == "" {
+				return MissingField(fmt.Sprintf("components[%d].%s", i, f.name))
+			}
+		}
+	}
+	return nil
+}
+
+var sites = Route{
+	Name: "sites", Path: PathSites,
+	Summary: "Set, list and get sites", Description: "Setting makes a site, or changes the fields that are given.",
+	Errors: []*Error{ErrInvalidAction, MissingField("site_id"), ErrSiteNotFound, Conflict("Site %s belongs to another customer", exampleSite)},
+}
+
+// Sites.
+var (
+	SetSite = define[SitesRequest, SitesResponse](&sites, Operation{Action: ActionSet, Permission: PermissionSites, Idempotent: true, Target: Target{NewSite: true},
+		Fields: Fields{required("site"), rule(nameSite)}})
+	ListSites = define[SitesRequest, SitesResponse](&sites, Operation{Action: ActionList, Permission: PermissionRead, Cacheable: true, Target: Target{NoSite: true}, Fields: Fields{pageLimit()}})
+	GetSite   = define[SitesRequest, SitesResponse](&sites, Operation{Action: ActionGet, Permission: PermissionRead, Cacheable: true, Fields: Fields{required("site_id")}})
+)
+
+// nameSite sets the ids of a request to those of its site, which may have them
+// or leave them to the request.
+func nameSite(r *SitesRequest) error {
+	r.SiteID, r.CustomerID = cmp.Or(r.Site.SiteID, r.SiteID), cmp.Or(r.Site.CustomerID, r.CustomerID)
+	if r.SiteID == "" {
+		return MissingField("site_id")
+	}
+	return nil
 }

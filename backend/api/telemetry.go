@@ -1,5 +1,7 @@
 package api
 
+import "net/http"
+
 // Resolutions of /telemetry/inverter.
 const (
 	Resolution5Min  = "5min"
@@ -91,3 +93,71 @@ type SiteSummaryResponse struct {
 	Summary SiteSummary `json:"summary"`
 	SiteSummary
 }
+
+// PeriodQuery asks for GET /telemetry/data-period and GET /telemetry/latest.
+type PeriodQuery struct {
+	SiteID     string `query:"site_id"`
+	CustomerID string `query:"customer_id"` // of the site; empty: the only one in reach that has it
+	AssetID    string `query:"asset_id"`    // empty: all units of the site
+}
+
+var dataPeriod = Route{
+	Name: "data-period", Method: http.MethodGet, Path: PathDataPeriod, Host: HostTelemetry,
+	Summary: "Ask from when to when there is telemetry", Description: "Both records are null when there is none.", Errors: readErrors,
+}
+
+// GetDataPeriod returns the span of the telemetry of a site or a unit.
+var GetDataPeriod = define[PeriodQuery, DataPeriod](&dataPeriod, Operation{Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id", Cached: true},
+	Fields: Fields{querySite, queryCustomer, optional("asset_id").about("The unit.", exampleAsset)}})
+
+var (
+	queryResolution = optional("resolution").about("The step of the records; without it they are as they were measured.", nil).
+			oneOf(Resolution5Min, Resolution15Min, ResolutionHour, ResolutionDaily).because("5min, 15min, hourly or daily")
+	recordLimit = optional("limit").about("The most records of each unit; without it all of the span.", nil).between(1, 0)
+	recordSpan  = rule(func(q *RecordsQuery) error { return endAfter(q.Start, q.End) })
+)
+
+var inverter = Route{
+	Name: "inverter", Method: http.MethodGet, Path: PathInverter, Host: HostTelemetry,
+	Summary: "Read the records of a unit", Description: "Ascending in time. An empty span is an empty list.",
+	Reply: RecordsResponse{Records: []Record{
+		{AssetID: exampleAsset, SiteID: exampleSite, Timestamp: exampleNoon, Power: 41.5, KWh: 3.458, InverterState: 4, RunState: 1},
+	}},
+	Errors: append(readErrors[:4:4], ErrAssetNotFound),
+}
+
+// ListRecords returns the records of a unit.
+var ListRecords = define[RecordsQuery, RecordsResponse](&inverter, Operation{Permission: PermissionRead, Cacheable: true, Target: Target{Asset: "asset_id", Cached: true},
+	Fields: Fields{required("asset_id").about("The unit.", exampleAsset), querySite, queryCustomer, queryStart, queryEnd, recordSpan, queryResolution, recordLimit, recordCursor}})
+
+var siteData = Route{
+	Name: "site-data", Method: http.MethodGet, Path: PathSiteData, Host: HostTelemetry,
+	Summary: "Read the records of all units of a site", Description: "By unit, ascending in time.", Errors: readErrors,
+}
+
+// ListSiteRecords returns the records of all units of a site.
+var ListSiteRecords = define[RecordsQuery, SiteRecordsResponse](&siteData, Operation{Permission: PermissionRead, Cacheable: true, Target: Target{Cached: true},
+	Fields: Fields{querySite, queryCustomer, queryStart, queryEnd, recordSpan, queryResolution, recordLimit}})
+
+var latest = Route{
+	Name: "latest", Method: http.MethodGet, Path: PathLatest, Host: HostTelemetry,
+	Summary: "Read the newest record of each unit", Description: "Of one site, by unit.", Errors: readErrors,
+}
+
+// GetLatest returns the newest record of each unit of a site.
+var GetLatest = define[PeriodQuery, LatestResponse](&latest, Operation{Permission: PermissionRead, Cacheable: true, Target: Target{Cached: true}, Fields: Fields{querySite, queryCustomer}})
+
+var siteSummary = Route{
+	Name: "site-summary", Path: PathTerminalTelemetry,
+	Summary: "Read the day of a site, or of all sites, so far", Description: "The fields of a site stand under summary and at the top level. The fleet is all sites in reach, by name.",
+	Example: SiteSummaryRequest{Action: ActionSiteSummary, SiteID: exampleSite},
+	Errors:  []*Error{ErrInvalidAction, MissingField("site_id"), ErrSiteNotFound},
+}
+
+// The day so far of a site, and of all sites.
+var (
+	GetSiteSummary = define[SiteSummaryRequest, SiteSummaryResponse](&siteSummary, Operation{Action: ActionSiteSummary, Permission: PermissionRead, Cacheable: true,
+		Fields: Fields{required("site_id")}})
+	ListFleet = define[SiteSummaryRequest, FleetResponse](&siteSummary, Operation{Action: ActionFleet, Permission: PermissionRead, Cacheable: true, Target: Target{NoSite: true},
+		Fields: Fields{pageLimit()}})
+)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 )
@@ -106,4 +107,40 @@ type TrackResponse struct {
 	Deliveries     []Delivery     `json:"deliveries,omitzero"`    // deliveries, replay: there even when empty
 	Count          int            `json:"count"`
 	NextCursor     string         `json:"next_cursor,omitempty"`
+}
+
+var track = Route{
+	Name: "track", Path: PathTrack,
+	Summary: "Be told of the changes of a work order", Description: "Each change of its status is posted to the callback URL with the fields order_id, status, updated_at and completion_notes, signed after Standard Webhooks with the secret that is shown once. Only a 2xx receives it; it is tried 10 times over three days. While a subscription is paused its events are kept; resumed, they go, the oldest first. rotate shows a new secret; for 24 hours the former one signs too. job_id stands for order_id.",
+	Example: TrackRequest{Action: ActionDeliveries, OrderID: "ord_01J9Z0"},
+	Errors: []*Error{ErrInvalidAction, MissingField("order_id"), ErrInvalidCallback, ErrOrderNotFound, ErrSubscriptionNotFound, ErrDeliveryNotFound,
+		Conflict("Subscription sub_01J9Z0 is disabled: it cannot become paused")},
+}
+
+// Subscriptions to the status of a work order. To subscribe twice returns the same
+// subscription, whose secret is shown once and stored nowhere else: no response is
+// stored for an Idempotency-Key.
+var (
+	Subscribe = trackMove(ActionSubscribe, required("order_id").or("job_id"),
+		required("callback_url").withMissing(ErrInvalidCallback.With("field", "callback_url").With("reason", "it is missing")))
+	ListSubscriptions  = trackList(ActionList, required("order_id").or("job_id", "customer_id", "site_id"))
+	Unsubscribe        = trackMove(ActionUnsubscribe, required("subscription_id"))
+	PauseSubscription  = trackMove(ActionPause, required("subscription_id"))
+	ResumeSubscription = trackMove(ActionResume, required("subscription_id"))
+	RotateSubscription = trackMove(ActionRotate, required("subscription_id"))
+	ListDeliveries     = trackList(ActionDeliveries, required("subscription_id").or("order_id", "job_id"))
+	ReplayDeliveries   = trackMove(ActionReplay, required("subscription_id").or("delivery_id").withMissing(MissingField("delivery_id")))
+)
+
+// orderOrJob is the rule that job_id is another name of order_id.
+func orderOrJob() Field {
+	return rule(func(r *TrackRequest) error { r.OrderID = cmp.Or(r.OrderID, r.JobID); return nil })
+}
+
+func trackMove(action string, fields ...Field) Endpoint[TrackRequest, TrackResponse] {
+	return define[TrackRequest, TrackResponse](&track, Operation{Action: action, Permission: PermissionOrders, Fields: append(Fields{pageLimit(), orderOrJob()}, fields...)})
+}
+
+func trackList(action string, fields ...Field) Endpoint[TrackRequest, TrackResponse] {
+	return define[TrackRequest, TrackResponse](&track, Operation{Action: action, Permission: PermissionRead, Cacheable: true, Fields: append(Fields{pageLimit(), orderOrJob()}, fields...)})
 }

@@ -1,5 +1,10 @@
 package api
 
+import (
+	"net/http"
+	"slices"
+)
+
 // States of an upload.
 const (
 	UploadQueued       = "queued"
@@ -84,6 +89,7 @@ func (u Upload) Ended() bool {
 // an import that has stored nothing yet, or the training that it waits for.
 type UploadMoveRequest struct {
 	Action string `json:"action" limit:"word"`
+	ID     string `json:"-" path:"id" limit:"id"`
 }
 
 // UploadResponse answers GET and POST /uploads/{id}.
@@ -100,3 +106,120 @@ type UploadsResponse struct {
 	Count      int      `json:"count"`
 	NextCursor string   `json:"next_cursor,omitempty"`
 }
+
+// uploadFields are the parts of an upload's form.
+var uploadFields = []FormField{
+	{"file", "file", "The CSV file, at most 10 MB.", true},
+	{"customer_id", "string", "The customer.", true},
+	{"site_id", "string", "The site; the first file of a site makes it.", true},
+	{"region", "string", "The cloud region.", true},
+	{"location", "string", "A town or `lat,lon`.", true},
+	{"manufacturer", "string", "Found out from the file when left out.", false},
+	{"timezone", "string", "Extension: the IANA name of the zone of times without an offset.", false},
+	{"capacity_kw", "number", "Extension: the capacity of the site in kW.", false},
+	{"asset_id", "string", "Extension: the unit of a file that names none.", false},
+}
+
+// v1UploadFields are the parts of the form of /v1/data-ingestion, which must name
+// only the site.
+func v1UploadFields(dataType string) []FormField {
+	list := []FormField{{"data_type", "string", "Is `" + dataType + "` on this path.", false}}
+	for _, f := range uploadFields {
+		f.Required = f.Name == "file" || f.Name == "site_id"
+		list = append(list, f)
+	}
+	return list
+}
+
+var (
+	uploadErrors   = []*Error{ErrCSVRequired, ErrInvalidCSV, MissingParameter("customer_id"), ErrUploadFailed}
+	v1UploadErrors = []*Error{ErrCSVRequired, ErrInvalidCSV, ErrSiteNotFound, ErrUploadFailed}
+	// importFields are of the JSON form, which names a stored object.
+	importFields = Fields{required("customer_id"), required("site_id"), required("region"), required("location"), required("s3_path")}
+)
+
+// uploadOperation is the operation of an upload. The first file of a site creates
+// the site.
+func uploadOperation(fields Fields) Operation {
+	return Operation{Permission: PermissionUpload, Idempotent: true, Target: Target{NewSite: true}, Fields: slices.Clone(fields)}
+}
+
+var uploadTrain = Route{
+	Name: "upload-train", Path: PathUploadTrain, Form: uploadFields, Files: true, Failure: ErrUploadFailed,
+	Summary: "Upload historical data", Description: "A file as a form, or as JSON the URI of one that is stored. Training follows when 180 days are there.",
+	Reply:  UploadAck{Status: StatusSuccess, Message: "Upload accepted", S3Path: "s3://bucket/historical/…", ProcessingStatus: UploadQueued, UploadID: "upl_…"},
+	Errors: uploadErrors,
+}
+
+var uploadNowcast = Route{
+	Name: "upload-nowcast", Path: PathUploadNowcast, Form: uploadFields, Files: true, Failure: ErrUploadFailed,
+	Summary: "Upload the newest data", Description: "As /upload_train, without training: forecast and detection are made anew.", Errors: uploadErrors,
+}
+
+var v1UploadTrain = Route{
+	Name: "v1-upload-train", Path: PathV1UploadTrain, Form: v1UploadFields("training"), FormOnly: true, Files: true, Failure: ErrUploadFailed,
+	Summary: "Upload historical data of a site that is known", Description: "The customer is the site's.", Errors: v1UploadErrors,
+}
+
+var v1UploadNowcast = Route{
+	Name: "v1-upload-nowcast", Path: PathV1UploadNowcast, Form: v1UploadFields("nowcast"), FormOnly: true, Files: true, Failure: ErrUploadFailed,
+	Summary: "Upload the newest data of a site that is known", Description: "The customer is the site's.", Errors: v1UploadErrors,
+}
+
+// Uploads of files, and of stored objects by their URI.
+var (
+	UploadHistory   = define[UploadRequest, UploadAck](&uploadTrain, uploadOperation(importFields))
+	UploadRecent    = define[UploadRequest, UploadAck](&uploadNowcast, uploadOperation(importFields))
+	V1UploadHistory = define[V1UploadRequest, UploadAck](&v1UploadTrain, uploadOperation(nil))
+	V1UploadRecent  = define[V1UploadRequest, UploadAck](&v1UploadNowcast, uploadOperation(nil))
+)
+
+// V1UploadRequest are the fields of a form of /v1/data-ingestion.
+type V1UploadRequest UploadRequest
+
+// UploadsQuery asks for GET /uploads.
+type UploadsQuery struct {
+	CustomerID string `query:"customer_id"`
+	SiteID     string `query:"site_id"`
+	Kind       string `query:"kind"` // UploadTrain or UploadNowcast, of a site
+	Page
+}
+
+var uploads = Route{Name: "uploads", Method: http.MethodGet, Path: PathUploads, Summary: "List uploads", Description: "Newest first."}
+
+// ListUploads lists uploads, newest first. The first upload of a site precedes the
+// site.
+var ListUploads = define[UploadsQuery, UploadsResponse](&uploads, Operation{Permission: PermissionRead, Cacheable: true, Target: Target{NewSite: true}, Fields: Fields{
+	optional("customer_id").about("The customer.", exampleCustomer), optional("site_id").about("The site.", exampleSite), pageLimit(), pageCursor(),
+	optional("kind").about("The kind of upload; goes with site_id.", nil).oneOf(UploadTrain, UploadNowcast).because("it is historical or nowcast"),
+	rule(func(q *UploadsQuery) error {
+		if q.Kind != "" && q.SiteID == "" {
+			return InvalidParameter("kind", "it goes with site_id")
+		}
+		return nil
+	}),
+}})
+
+// UploadQuery asks for GET /uploads/{id}.
+type UploadQuery struct {
+	ID string `path:"id"`
+}
+
+var upload = Route{
+	Name: "upload", Method: http.MethodGet, Path: PathUpload,
+	Summary: "See what became of an upload", Description: "State, progress, rows by what became of them, and what was inferred from the file.", Errors: []*Error{ErrNotFound},
+}
+
+var uploadID = required("id").about("The upload.", "upl_01J9Z0").inPath()
+
+// GetUpload returns the state of an upload.
+var GetUpload = define[UploadQuery, UploadResponse](&upload, Operation{Permission: PermissionRead, Cacheable: true, Fields: Fields{uploadID}})
+
+var uploadMove = Route{
+	Name: "upload-move", Path: PathUpload,
+	Summary: "Cancel an upload", Description: "Ends an import that has stored nothing yet, or the training that it waits for.",
+	Errors: []*Error{ErrInvalidAction, ErrNotFound, Conflict("Upload upl_01J9Z0 has ended; it is completed")},
+}
+
+// CancelUpload ends an import or the training after it.
+var CancelUpload = define[UploadMoveRequest, UploadResponse](&uploadMove, Operation{Action: ActionCancel, Permission: PermissionUpload, Fields: Fields{uploadID}})

@@ -24,6 +24,7 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/api/contract"
 	"app.sunloop/backend/auth"
 )
 
@@ -34,8 +35,8 @@ func TestContract(t *testing.T) {
 	t.Parallel() // after the tests that count what the demo has: this one adds to it
 	c := newContract(t)
 	tried, left := 0, 0
-	for _, rule := range api.Rules() {
-		if rule.State == api.Broken {
+	for _, rule := range contract.Rules() {
+		if rule.State == contract.Broken {
 			left++
 			continue
 		}
@@ -49,8 +50,8 @@ func TestContract(t *testing.T) {
 	t.Logf("%d rows of the contract; %d more, of a service that fails, are tried in httpapi", tried, left)
 }
 
-// contract sends rules, and fills in what they only name.
-type contract struct {
+// contractTest sends rules, and fills in what they only name.
+type contractTest struct {
 	t       *testing.T
 	key     string // an administrator's of the good customer
 	foreign api.Site
@@ -60,8 +61,8 @@ type contract struct {
 	http    *http.Client
 }
 
-func newContract(t *testing.T) *contract {
-	c := &contract{t: t, http: shared.http}
+func newContract(t *testing.T) *contractTest {
+	c := &contractTest{t: t, http: shared.http}
 	var err error
 	c.key, _, err = shared.service.Auth().CreateKey(t.Context(), auth.NewKey{Name: "contract", Role: api.RoleAdmin, Customers: []string{customer}})
 	if err != nil {
@@ -90,9 +91,9 @@ func newContract(t *testing.T) *contract {
 }
 
 // try sends a rule's request; words say what is wrong with the answer.
-func (c *contract) try(rule api.Rule) (words string) {
+func (c *contractTest) try(rule contract.Rule) (words string) {
 	params := maps.Clone(rule.Params)
-	if rule.State == api.Empty {
+	if rule.State == contract.Empty {
 		delete(params, "site_id")
 		params["customer_id"] = "a-customer-without-anything"
 	}
@@ -131,7 +132,7 @@ func (c *contract) try(rule api.Rule) (words string) {
 }
 
 // filled is a value with all names in braces filled in.
-func (c *contract) filled(value any, rule api.Rule) any {
+func (c *contractTest) filled(value any, rule contract.Rule) any {
 	switch v := value.(type) {
 	case string:
 		return placeholder.ReplaceAllStringFunc(v, func(p string) string { return c.fill(p, rule) })
@@ -151,7 +152,7 @@ func (c *contract) filled(value any, rule api.Rule) any {
 	return value
 }
 
-func refusedAs(rule api.Rule, answer map[string]any) string {
+func refusedAs(rule contract.Rule, answer map[string]any) string {
 	details, _ := answer["details"].(map[string]any)
 	field, _ := details["field"].(string)
 	switch {
@@ -184,7 +185,7 @@ func has(v any, path []string) bool {
 	return len(list) > 0 && !slices.ContainsFunc(list, func(e any) bool { return !has(e, path[1:]) })
 }
 
-func (c *contract) request(rule api.Rule, params map[string]any) (*http.Request, error) {
+func (c *contractTest) request(rule contract.Rule, params map[string]any) (*http.Request, error) {
 	path := rule.Route.Path
 	for name, value := range params {
 		if text := "{" + name + "}"; strings.Contains(path, text) {
@@ -195,12 +196,12 @@ func (c *contract) request(rule api.Rule, params map[string]any) (*http.Request,
 	var body bytes.Buffer
 	kind := ""
 	switch {
-	case rule.As == api.InJSON:
+	case rule.As == contract.InJSON:
 		if err := json.NewEncoder(&body).Encode(params); err != nil {
 			return nil, err
 		}
 		kind = "application/json"
-	case rule.As == api.InForm:
+	case rule.As == contract.InForm:
 		m := multipart.NewWriter(&body)
 		for _, name := range slices.Sorted(maps.Keys(params)) {
 			var part io.Writer
@@ -239,11 +240,11 @@ func (c *contract) request(rule api.Rule, params map[string]any) (*http.Request,
 	return q, nil
 }
 
-func (c *contract) credential(rule api.Rule) string {
+func (c *contractTest) credential(rule contract.Rule) string {
 	switch {
-	case rule.Credential == api.ShowsNothing || rule.Route.Credential == api.CredentialNone:
+	case rule.Credential == contract.CredentialMissing || rule.Route.Credential == api.CredentialNone:
 		return ""
-	case rule.Credential == api.ShowsWrong:
+	case rule.Credential == contract.CredentialWrong:
 		return "opa_prod_nobody"
 	case rule.Route.Credential == api.CredentialUser:
 		token := c.fill("{mfa_token}", rule)
@@ -252,7 +253,7 @@ func (c *contract) credential(rule api.Rule) string {
 			c.t.Fatal(err)
 		}
 		return r.Token
-	case rule.State == api.Empty, rule.Credential == api.ShowsUnlimited:
+	case rule.State == contract.Empty, rule.Credential == contract.CredentialUnlimited:
 		return shared.key
 	}
 	return c.key
@@ -261,7 +262,7 @@ func (c *contract) credential(rule api.Rule) string {
 var placeholder = regexp.MustCompile(`\{[a-z_:-]+\}`)
 
 // fill answers what stands for a name in braces.
-func (c *contract) fill(name string, rule api.Rule) string {
+func (c *contractTest) fill(name string, rule contract.Rule) string {
 	c.serial++
 	switch name {
 	case "{new}":
@@ -292,33 +293,33 @@ func (c *contract) fill(name string, rule api.Rule) string {
 		return history()
 	case "{object}", "{upload_id}":
 		var ack api.UploadAck
-		c.ask(api.PathUploadNowcast, map[string]any{"file": "timestamp,power_kw\n2026-04-14T06:00:00Z,1\n2026-04-14T07:00:00Z,2\n", "customer_id": customer, "site_id": site, "region": "af", "location": "Sibaya"}, api.InForm, &ack)
+		c.ask(api.PathUploadNowcast, map[string]any{"file": "timestamp,power_kw\n2026-04-14T06:00:00Z,1\n2026-04-14T07:00:00Z,2\n", "customer_id": customer, "site_id": site, "region": "af", "location": "Sibaya"}, contract.InForm, &ack)
 		return map[string]string{"{object}": ack.S3Path, "{upload_id}": ack.UploadID}[name]
 	case "{schedule_id}":
 		var made api.ScheduleResponse
 		c.ask(api.PathSchedule, map[string]any{"action": api.ActionCreate, "asset_id": asset, "maintenance_type": api.MaintenanceCorrective, "scheduled_date": "2026-05-02T06:00:00Z",
-			"priority": api.PriorityHigh, "reason": "String current is low"}, api.InJSON, &made)
+			"priority": api.PriorityHigh, "reason": "String current is low"}, contract.InJSON, &made)
 		return made.ScheduleID
 	case "{bom_id}":
 		var made api.BOMResponse
 		// Preventive: work that is about no finding has as many orders as one likes.
-		c.ask(api.PathBOM, map[string]any{"action": api.ActionGenerate, "asset_id": asset, "maintenance_type": api.MaintenancePreventive}, api.InJSON, &made)
+		c.ask(api.PathBOM, map[string]any{"action": api.ActionGenerate, "asset_id": asset, "maintenance_type": api.MaintenancePreventive}, contract.InJSON, &made)
 		return made.BOMID
 	case "{subscription_id}", "{subscribed}":
 		var made api.TrackResponse
-		c.ask(api.PathTrack, map[string]any{"action": api.ActionSubscribe, "order_id": c.order(rule, api.OrderPending), "callback_url": "https://93.184.216.34/hook"}, api.InJSON, &made)
+		c.ask(api.PathTrack, map[string]any{"action": api.ActionSubscribe, "order_id": c.order(rule, api.OrderPending), "callback_url": "https://93.184.216.34/hook"}, contract.InJSON, &made)
 		return map[string]string{"{subscription_id}": made.SubscriptionID, "{subscribed}": made.OrderID}[name]
 	case "{issue_id}":
 		var made api.IssuesResponse
-		c.ask(api.PathIssues, map[string]any{"action": api.ActionCreate, "component": asset, "site": site, "issue_type": fmt.Sprintf("contract %d", c.serial), "description": "hot"}, api.InJSON, &made)
+		c.ask(api.PathIssues, map[string]any{"action": api.ActionCreate, "component": asset, "site": site, "issue_type": fmt.Sprintf("contract %d", c.serial), "description": "hot"}, contract.InJSON, &made)
 		return made.Issue.IssueID
 	case "{user_id}":
 		var made api.UsersResponse
-		c.ask(api.PathUsers, map[string]any{"action": api.ActionAdd, "username": fmt.Sprintf("managed-%d@%s", c.serial, customer), "password": password, "role_id": api.RoleAnalyst, "customer_ids": []string{customer}}, api.InJSON, &made)
+		c.ask(api.PathUsers, map[string]any{"action": api.ActionAdd, "username": fmt.Sprintf("managed-%d@%s", c.serial, customer), "password": password, "role_id": api.RoleAnalyst, "customer_ids": []string{customer}}, contract.InJSON, &made)
 		return made.UserID
 	case "{api_key_id}":
 		var made api.KeysResponse
-		c.ask(api.PathKeys, map[string]any{"action": api.ActionCreate, "name": "of the contract", "permitted_site_ids": []string{site}}, api.InJSON, &made)
+		c.ask(api.PathKeys, map[string]any{"action": api.ActionCreate, "name": "of the contract", "permitted_site_ids": []string{site}}, contract.InJSON, &made)
 		return made.APIKeyID
 	}
 	switch kind, state, _ := strings.Cut(strings.Trim(name, "{}"), ":"); kind {
@@ -327,7 +328,7 @@ func (c *contract) fill(name string, rule api.Rule) string {
 	case "subscription":
 		id := c.fill("{subscription_id}", rule)
 		var moved api.TrackResponse
-		c.ask(api.PathTrack, map[string]any{"action": map[string]string{"paused": api.ActionPause, "ended": api.ActionUnsubscribe}[state], "subscription_id": id}, api.InJSON, &moved)
+		c.ask(api.PathTrack, map[string]any{"action": map[string]string{"paused": api.ActionPause, "ended": api.ActionUnsubscribe}[state], "subscription_id": id}, contract.InJSON, &moved)
 		return id
 	case "order":
 		return c.order(rule, state)
@@ -336,12 +337,12 @@ func (c *contract) fill(name string, rule api.Rule) string {
 	case "issue":
 		id := c.fill("{issue_id}", rule)
 		var moved api.IssuesResponse
-		c.ask(api.PathIssues, map[string]any{"action": api.ActionAcknowledge, "issue_id": id}, api.InJSON, &moved)
+		c.ask(api.PathIssues, map[string]any{"action": api.ActionAcknowledge, "issue_id": id}, contract.InJSON, &moved)
 		return id
 	case "schedule":
 		id := c.fill("{schedule_id}", rule)
 		var moved api.ScheduleResponse
-		c.ask(api.PathSchedule, map[string]any{"action": api.ActionConfirm, "schedule_id": id}, api.InJSON, &moved)
+		c.ask(api.PathSchedule, map[string]any{"action": api.ActionConfirm, "schedule_id": id}, contract.InJSON, &moved)
 		return id
 	}
 	c.t.Fatalf("%s: what is %s?", rule.Name(), name)
@@ -349,14 +350,14 @@ func (c *contract) fill(name string, rule api.Rule) string {
 }
 
 // order is a new one that has come as far as the state.
-func (c *contract) order(rule api.Rule, state string) string {
+func (c *contractTest) order(rule contract.Rule, state string) string {
 	technician := "Thandi"
 	if state == api.TechnicianUnassigned {
 		technician = api.TechnicianUnassigned
 	}
 	var made api.OrderResponse
 	c.ask(api.PathOrder, map[string]any{"action": api.ActionCreate, "asset_id": asset, "schedule_id": c.fill("{schedule_id}", rule), "bom_id": c.fill("{bom_id}", rule), "assigned_technician": technician,
-		"estimated_duration_hours": 2, "priority": api.PriorityHigh}, api.InJSON, &made)
+		"estimated_duration_hours": 2, "priority": api.PriorityHigh}, contract.InJSON, &made)
 	for _, step := range map[string][]map[string]any{
 		api.OrderInProgress: {{"action": api.ActionStart}},
 		api.OrderOnHold:     {{"action": api.ActionStart}, {"action": api.ActionHold, "hold_reason": api.HoldWeather}},
@@ -367,15 +368,15 @@ func (c *contract) order(rule api.Rule, state string) string {
 			step["force"], step["note"] = true, "parts are on the van"
 		}
 		var moved api.OrderResponse
-		c.ask(api.PathOrder, step, api.InJSON, &moved)
+		c.ask(api.PathOrder, step, contract.InJSON, &moved)
 	}
 	return made.OrderID
 }
 
 // ordered is a bill of materials of a finding that an open order is about.
-func (c *contract) ordered() string {
+func (c *contractTest) ordered() string {
 	var found api.FindingsResponse
-	c.ask(api.PathOODA, map[string]any{"action": api.ActionList, "customer_id": customer}, api.InJSON, &found)
+	c.ask(api.PathOODA, map[string]any{"action": api.ActionList, "customer_id": customer}, contract.InJSON, &found)
 	at := slices.IndexFunc(found.MLEnhancedActivities, func(f api.Finding) bool { return f.Active && f.SeverityLabel == api.SeverityNormal })
 	if at < 0 {
 		c.t.Fatal("the demo has no active finding")
@@ -383,19 +384,19 @@ func (c *contract) ordered() string {
 	bill := func() string {
 		var made api.BOMResponse
 		f := found.MLEnhancedActivities[at]
-		c.ask(api.PathBOM, map[string]any{"action": api.ActionGenerate, "customer_id": customer, "asset_id": f.AssetID, "fault_family": f.FaultFamily}, api.InJSON, &made)
+		c.ask(api.PathBOM, map[string]any{"action": api.ActionGenerate, "customer_id": customer, "asset_id": f.AssetID, "fault_family": f.FaultFamily}, contract.InJSON, &made)
 		return made.BOMID
 	}
 	var made api.OrderResponse
-	c.ask(api.PathOrder, map[string]any{"action": api.ActionCreate, "customer_id": customer, "bom_id": bill(), "additional": true}, api.InJSON, &made)
+	c.ask(api.PathOrder, map[string]any{"action": api.ActionCreate, "customer_id": customer, "bom_id": bill(), "additional": true}, contract.InJSON, &made)
 	return bill()
 }
 
 // alert is one that the action can move.
-func (c *contract) alert(action string) string {
+func (c *contractTest) alert(action string) string {
 	list := func() []api.Alert {
 		var all api.AlertsResponse
-		c.ask(api.PathAlerts, map[string]any{"action": api.ActionList, "customer_id": customer}, api.InJSON, &all)
+		c.ask(api.PathAlerts, map[string]any{"action": api.ActionList, "customer_id": customer}, contract.InJSON, &all)
 		if len(all.Alerts) == 0 {
 			c.t.Fatal("the demo has no alert")
 		}
@@ -409,15 +410,15 @@ func (c *contract) alert(action string) string {
 	if bring != nil {
 		bring["alert_id"] = id
 		var moved api.AlertsResponse
-		c.ask(api.PathAlerts, bring, api.InJSON, &moved)
+		c.ask(api.PathAlerts, bring, contract.InJSON, &moved)
 	}
 	return id
 }
 
 // ask sends what a rule needs beforehand.
-func (c *contract) ask(path string, params map[string]any, as api.Encoding, into any) {
+func (c *contractTest) ask(path string, params map[string]any, as contract.Encoding, into any) {
 	c.t.Helper()
-	q, err := c.request(api.Rule{Route: api.Route{Path: path, Host: api.HostMain, Credential: api.CredentialAny}, Method: http.MethodPost, As: as}, params)
+	q, err := c.request(contract.Rule{Route: &api.Route{Path: path, Host: api.HostMain, Credential: api.CredentialAny}, Method: http.MethodPost, As: as}, params)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -432,7 +433,7 @@ func (c *contract) ask(path string, params map[string]any, as api.Encoding, into
 	}
 }
 
-func (c *contract) user() string {
+func (c *contractTest) user() string {
 	name := fmt.Sprintf("person-%d", c.serial)
 	if _, err := shared.service.Auth().CreateUser(c.t.Context(), auth.NewUser{Username: name, Password: password, Role: api.RoleAnalyst, Customers: []string{customer}}); err != nil {
 		c.t.Fatal(err)
@@ -441,7 +442,7 @@ func (c *contract) user() string {
 }
 
 // challenge is of a new user, whose authenticator's secret is kept.
-func (c *contract) challenge() string {
+func (c *contractTest) challenge() string {
 	r, err := shared.service.Auth().Login(c.t.Context(), c.user(), password, "192.0.2.1")
 	if err != nil {
 		c.t.Fatal(err)
@@ -458,7 +459,7 @@ var digits = regexp.MustCompile(`\b\d{6}\b`)
 
 // letter is an address that a code has been sent to. From here on requests come
 // from another network: each may ask for three codes an hour.
-func (c *contract) letter(rule api.Rule) string {
+func (c *contractTest) letter(rule contract.Rule) string {
 	address := fmt.Sprintf("contract-%d@example.org", c.serial)
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, byte(c.serial), 1)}}
 	transport := shared.http.Transport.(*http.Transport).Clone()

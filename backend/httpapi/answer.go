@@ -98,11 +98,11 @@ var (
 
 // answer writes a result: a value as JSON, or a streamed body. Reads carry a
 // strong tag over the body and may be answered by 304.
-func (s *server) answer(w http.ResponseWriter, q *http.Request, op api.Operation, result any) {
+func (s *server) answer(w http.ResponseWriter, q *http.Request, op *api.Operation, result any) {
 	h := w.Header()
 	h["Content-Type"] = typeJSON
 	h["Cache-Control"] = cacheNever
-	if op.Reads {
+	if op.Cacheable {
 		h["Cache-Control"] = cacheReads
 	}
 	if op.MaxAge > 0 {
@@ -132,7 +132,7 @@ func (s *server) answer(w http.ResponseWriter, q *http.Request, op api.Operation
 	} else {
 		if share := limit.ShareOf(q.Context()); share != nil {
 			// What was changed is answered, whatever it takes.
-			if err := share.Cover(2 * limit.Size(result)); err != nil && (op.Reads || op.Looks) {
+			if err := share.Cover(2 * limit.Size(result)); err != nil && (op.Cacheable || op.ReadOnly) {
 				s.refuse(w, q, err)
 				return
 			}
@@ -142,7 +142,7 @@ func (s *server) answer(w http.ResponseWriter, q *http.Request, op api.Operation
 			return
 		}
 	}
-	s.send(w, q, op.Reads, buf.Bytes())
+	s.send(w, q, op.Cacheable, buf.Bytes())
 }
 
 // send writes a whole body, or the 304 in its place.
@@ -190,26 +190,13 @@ type failure struct {
 
 func (f failure) Unwrap() error { return f.error }
 
-// failures are the words of routes whose failure has its own in the
-// specification; the others have "Internal error".
-var failures = map[string]*api.Error{
-	"upload-train":      api.ErrUploadFailed,
-	"upload-nowcast":    api.ErrUploadFailed,
-	"v1-upload-train":   api.ErrUploadFailed,
-	"v1-upload-nowcast": api.ErrUploadFailed,
-	"forecast":          api.ErrForecastFailed,
-	"energy-forecast":   api.ErrForecastFailed,
-	"freemium-forecast": api.ErrForecastFailed,
-	"ml-models":         api.ErrModelRegistry,
-}
-
-// failed gives an error of a route the route's words.
-func failed(route string, err error) error {
-	words, own := failures[route]
-	if err == nil || !own {
+// failed gives an unexpected error of a route the message that the route has for
+// it.
+func failed(route *api.Route, err error) error {
+	if err == nil || route.Failure == nil {
 		return err
 	}
-	return failure{err, words}
+	return failure{err, route.Failure}
 }
 
 // diskRefusal is the refusal of what a disk did not take.

@@ -24,7 +24,7 @@ type Audit interface {
 // note is what the trail is told of a request that writes. Handlers add to it
 // by change alone.
 type note struct {
-	route     api.Route
+	route     *api.Route
 	in        *input // nil: nothing was read
 	call      *call  // nil: the parameters were refused
 	granted   granted
@@ -51,9 +51,9 @@ func (n *note) change(before, after any, customers ...string) {
 // noted makes a request that writes leave its record, whatever becomes of it:
 // before the status is sent, so that nobody hears of a change that is not in
 // the trail.
-func (s *server) noted(w http.ResponseWriter, q *http.Request, rt api.Route) *note {
+func (s *server) noted(w http.ResponseWriter, q *http.Request, rt *api.Route) *note {
 	n := &note{route: rt}
-	if slices.ContainsFunc(rt.Operations, rt.Writes) {
+	if rt.Writes() {
 		b := w.(*begunWriter)
 		b.before = func(status int) { s.keep(b, q, n, status) }
 		b.note = n
@@ -77,7 +77,7 @@ func (n *note) action() string {
 
 func (s *server) keep(w *begunWriter, q *http.Request, n *note, status int) {
 	action := n.action()
-	if op, ok := n.route.Operation(action); !ok || !n.route.Writes(op) {
+	if op, ok := n.route.Operation(action); !ok || !op.Writes() {
 		return
 	}
 	r := api.AuditRecord{

@@ -89,13 +89,13 @@ func TestEveryWriteLeavesOneRecord(t *testing.T) {
 			case open != nil:
 				r := open(w)
 				answered, requestID = r.Code, r.Header().Get(api.HeaderRequestID)
-			case route.Writes(op):
+			case op.Writes():
 				t.Errorf("%s writes, and has no request here", name)
 				continue
 			default:
 				continue
 			}
-			if !route.Writes(op) {
+			if !op.Writes() {
 				if added := len(w.trail()) - before; added != 0 {
 					t.Errorf("%s only reads, and left %d records", name, added)
 				}
@@ -291,7 +291,7 @@ func TestAnalystsWriteNothing(t *testing.T) {
 	n := 0
 	for _, route := range api.Routes() {
 		for _, op := range route.Operations {
-			if !route.Writes(op) || op.Permission == api.PermissionNone {
+			if !op.Writes() || op.Permission == api.PermissionNone {
 				continue
 			}
 			if auth.May(api.RoleAnalyst, op.Permission) {

@@ -95,7 +95,7 @@ func TestBodyLimitOfRoutes(t *testing.T) {
 }
 
 // asAdministratorOf is a request to a route by an administrator.
-func (w *world) asAdministratorOf(route api.Route, body string) *http.Request {
+func (w *world) asAdministratorOf(route *api.Route, body string) *http.Request {
 	q := httptest.NewRequest(route.Method, pathOf(route, "x"), strings.NewReader(body))
 	q.Header.Set("Content-Type", "application/json")
 	if route.Credential != api.CredentialNone {

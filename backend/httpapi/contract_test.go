@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/api/contract"
 	"app.sunloop/backend/httpapi"
 )
 
@@ -52,20 +53,20 @@ func TestContract(t *testing.T) {
 		d.Uploads, d.Forecasts, d.Models, d.Freemium = brokenUploads{d.Uploads}, brokenForecasts{d.Forecasts}, brokenModels{d.Models}, brokenFreemium{d.Freemium}
 	})
 	tried := 0
-	for _, rule := range api.Rules() {
-		if rule.State != api.Broken {
+	for _, rule := range contract.Rules() {
+		if rule.State != contract.Broken {
 			continue
 		}
 		tried++
 		var body, kind, query string
 		switch rule.As {
-		case api.InJSON:
+		case contract.InJSON:
 			b, err := json.Marshal(rule.Params)
 			if err != nil {
 				t.Fatal(err)
 			}
 			body, kind = string(b), "application/json"
-		case api.InForm:
+		case contract.InForm:
 			var parts []string
 			for name, value := range rule.Params {
 				parts = append(parts, name, fmt.Sprint(value))

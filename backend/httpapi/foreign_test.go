@@ -108,7 +108,7 @@ type idParameter struct {
 }
 
 // namingParameters are those of a route, by the document.
-func namingParameters(t *testing.T, route api.Route) (list []idParameter) {
+func namingParameters(t *testing.T, route *api.Route) (list []idParameter) {
 	t.Helper()
 	doc := document()
 	op := doc.paths[route.Method+" "+route.Path]
@@ -168,7 +168,7 @@ var kindOf = map[string]string{"ord": "order", "sch": "schedule", "bom": "bom", 
 
 // named sends the request of an operation about one's own things, with one
 // parameter that names another.
-func (w *world) named(route api.Route, r request, own things, p idParameter, id, credential string, n int, headers ...string) *httptest.ResponseRecorder {
+func (w *world) named(route *api.Route, r request, own things, p idParameter, id, credential string, n int, headers ...string) *httptest.ResponseRecorder {
 	path := map[string]string{"id": own["upload"], "site_id": own["site"]}
 	if p.in == "path" {
 		path[p.name] = id
@@ -315,7 +315,7 @@ func TestForeignIsAbsent(t *testing.T) {
 						if err := json.Unmarshal(here.Body.Bytes(), &e); err != nil || e.Error != api.ErrForbidden.Message {
 							t.Errorf("%s: refused in other words: %s", about, here.Body)
 						}
-						if op.Reads {
+						if op.Cacheable {
 							again := with.named(route, requests[name], own[0], p, id, credentials[caller][0], n, "If-None-Match", "*")
 							if again.Code != http.StatusForbidden || again.Header().Get("ETag") != "" {
 								t.Errorf("%s: a tag is answered by HTTP %d", about, again.Code)

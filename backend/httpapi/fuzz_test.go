@@ -70,16 +70,17 @@ func (w *fuzzed) asAdministrator(method, target, body string) *http.Request {
 }
 
 // routesOf are the rows of the contract with the method.
-func routesOf(method string) []api.Route {
-	return slices.DeleteFunc(api.Routes(), func(r api.Route) bool { return r.Method != method })
+func routesOf(method string) []*api.Route {
+	return slices.DeleteFunc(api.Routes(), func(r *api.Route) bool { return r.Method != method })
 }
 
 // pathOf is the route's path, with the text where it has a parameter.
-func pathOf(r api.Route, text string) string {
+func pathOf(r *api.Route, text string) string {
+	path := r.Path
 	for _, name := range []string{"{id}", "{site_id}"} {
-		r.Path = strings.ReplaceAll(r.Path, name, url.PathEscape(text))
+		path = strings.ReplaceAll(path, name, url.PathEscape(text))
 	}
-	return r.Path
+	return path
 }
 
 // FuzzBody sends any text as the body of every route that reads one. Each is

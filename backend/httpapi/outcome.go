@@ -58,5 +58,5 @@ func (w *begunWriter) withOutcome(refusal *api.Error, err error) *api.Error {
 // writes reports whether the operation that was asked for writes.
 func (n *note) writes() bool {
 	op, known := n.route.Operation(n.action())
-	return known && n.route.Writes(op)
+	return known && op.Writes()
 }

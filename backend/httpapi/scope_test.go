@@ -291,12 +291,12 @@ func TestUnlimitedCallersGet404(t *testing.T) {
 	}
 }
 
-func (w *world) send(route api.Route, r request, id ids, upload, credential string, n int) (int, string) {
+func (w *world) send(route *api.Route, r request, id ids, upload, credential string, n int) (int, string) {
 	got := w.sent(route, r, id, upload, credential, n)
 	return got.Code, got.Body.String()
 }
 
-func (w *world) sent(route api.Route, r request, id ids, upload, credential string, n int) *httptest.ResponseRecorder {
+func (w *world) sent(route *api.Route, r request, id ids, upload, credential string, n int) *httptest.ResponseRecorder {
 	target := strings.NewReplacer("{id}", upload, "{site_id}", url.PathEscape(id.site)).Replace(route.Path)
 	if r.query != "" {
 		target += "?" + strings.NewReplacer("{customer}", url.QueryEscape(id.customer), "{site}", url.QueryEscape(id.site), "{asset}", url.QueryEscape(id.asset)).Replace(r.query)
@@ -317,7 +317,7 @@ func TestOperationsOfPublicRoutesNeedNoPermission(t *testing.T) {
 			if (r.Credential == api.CredentialNone || r.Credential == api.CredentialUser) != (op.Permission == api.PermissionNone) {
 				t.Errorf("%s %q: credential %s, permission %q", r.Name, op.Action, r.Credential, op.Permission)
 			}
-			if r.Credential != api.CredentialNone && r.Method == http.MethodGet && !op.Reads {
+			if r.Credential != api.CredentialNone && r.Method == http.MethodGet && !op.Cacheable {
 				t.Errorf("%s is a GET without a tag", r.Name)
 			}
 		}

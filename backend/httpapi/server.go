@@ -99,7 +99,7 @@ type server struct {
 
 // route is a row of the table with its code.
 type route struct {
-	api.Route
+	*api.Route
 	read reader
 }
 
@@ -305,7 +305,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 		}
 		g.scope = g.Scope()
 		if invalid != nil && method == http.MethodPost {
-			s.refuse(w, q, failed(rt.Name, s.refused(w, q, rt.Route, credential, invalid)))
+			s.refuse(w, q, failed(rt.Route, s.refused(w, q, rt.Route, credential, invalid)))
 			return
 		}
 	}
@@ -316,9 +316,9 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 		told(ctx, func(x *Exchange) { x.PrincipalID = g.ID })
 		trust(w, q)
 	}
-	if invalid == nil && s.Uploadable != nil && uploadRoutes[rt.Name] {
+	if invalid == nil && s.Uploadable != nil && rt.Files {
 		if err := s.Uploadable(); err != nil {
-			s.refuse(w, q, failed(rt.Name, err))
+			s.refuse(w, q, failed(rt.Route, err))
 			return
 		}
 	}
@@ -334,7 +334,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 		err = invalid
 	}
 	if err != nil {
-		s.refuse(w, q, failed(rt.Name, err))
+		s.refuse(w, q, failed(rt.Route, err))
 		return
 	}
 	run := c.run
@@ -354,7 +354,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 			}
 			told(ctx, func(x *Exchange) { x.Challenge = a.Token == "" })
 		}
-		return result, failed(rt.Name, err)
+		return result, failed(rt.Route, err)
 	}
 	op, ok := rt.Operation(c.action)
 	if !ok {
@@ -381,7 +381,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 		s.refuse(w, q, absent)
 		return
 	}
-	if key := q.Header.Get(api.HeaderIdempotencyKey); key != "" && op.Creates {
+	if key := q.Header.Get(api.HeaderIdempotencyKey); key != "" && op.Idempotent {
 		n.idempotent = true
 		s.once(w, q, rt, c, g, key)
 		return
@@ -396,7 +396,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 
 // refused is why a request with an invalid credential is refused, before its body
 // is read.
-func (s *server) refused(w http.ResponseWriter, q *http.Request, rt api.Route, credential string, invalid error) error {
+func (s *server) refused(w http.ResponseWriter, q *http.Request, rt *api.Route, credential string, invalid error) error {
 	if rt.Name != "refresh" {
 		return invalid
 	}
@@ -504,7 +504,7 @@ func (s *server) permitSite(ctx context.Context, g *granted, t target) (absent, 
 
 // permit checks permission and scope. What is not there is told apart, as it
 // counts as a request and is answered after the rate.
-func (s *server) permit(ctx context.Context, g *granted, op api.Operation, t target) (absent, refused error) {
+func (s *server) permit(ctx context.Context, g *granted, op *api.Operation, t target) (absent, refused error) {
 	if !g.May(op.Permission) {
 		return nil, api.ErrForbidden
 	}

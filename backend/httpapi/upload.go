@@ -23,9 +23,6 @@ const (
 	maxParts      = 64
 )
 
-// uploadRoutes take files, which are stored as objects.
-var uploadRoutes = map[string]bool{"upload-train": true, "upload-nowcast": true, "v1-upload-train": true, "v1-upload-nowcast": true}
-
 // uploadReader reads /upload_train and /upload_nowcast: a form with a file,
 // or JSON that names an object of the store.
 func (s *server) uploadReader(kind string) reader {

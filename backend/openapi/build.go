@@ -31,8 +31,7 @@ var hosts = []Tag{
 
 const contentJSON = "application/json"
 
-// Build makes the document. It panics when a route has no entry: such a
-// program is wrong.
+// Build makes the document of all routes.
 func Build() *Document {
 	one, most := 1.0, float64(api.MaxLimit)
 	d := &Document{
@@ -60,17 +59,13 @@ func Build() *Document {
 	answers.component(reflect.TypeFor[api.ErrorBody]())
 	paths := map[string]*PathItem{}
 	for _, r := range api.Routes() {
-		e, ok := entries[r.Name]
-		if !ok {
-			panic("openapi: route " + r.Name + " has no entry")
-		}
 		item := paths[r.Path]
 		if item == nil {
 			item = &PathItem{}
 			paths[r.Path] = item
 			d.Paths = append(d.Paths, Member[*PathItem]{r.Path, item})
 		}
-		op := operation(r, e, answers, bodies)
+		op := operation(r, answers, bodies)
 		switch r.Method {
 		case http.MethodGet:
 			item.Get = op
@@ -83,34 +78,68 @@ func Build() *Document {
 	return d
 }
 
-func operation(r api.Route, e entry, answers, bodies *schemas) *Operation {
-	op := &Operation{OperationID: r.Name, Tags: []string{string(r.Host)}, Summary: e.summary, Description: describe(r, e), Security: []map[string][]string{}, Parameters: slices.Clone(e.parameters)}
+func operation(r *api.Route, answers, bodies *schemas) *Operation {
+	op := &Operation{OperationID: r.Name, Tags: []string{string(r.Host)}, Summary: r.Summary, Description: describe(r), Security: []map[string][]string{}, Parameters: parameters(r)}
 	if r.Credential != api.CredentialNone {
 		op.Security = []map[string][]string{{"bearer": {}}, {"apiKey": {}}}
 	}
-	if reads(r) {
+	if cacheable(r) {
 		op.Parameters = append(op.Parameters, &Parameter{Ref: "#/components/parameters/IfNoneMatch"})
 	}
-	if creates(r) {
+	if idempotent(r) {
 		op.Parameters = append(op.Parameters, &Parameter{Ref: "#/components/parameters/IdempotencyKey"})
 	}
-	op.RequestBody = requestBody(r, e, bodies)
-	op.Responses = responses(r, e, answers)
+	op.RequestBody = requestBody(r, bodies)
+	op.Responses = responses(r, answers)
 	return op
 }
 
-func reads(r api.Route) bool {
-	return slices.ContainsFunc(r.Operations, func(o api.Operation) bool { return o.Reads })
+func cacheable(r *api.Route) bool {
+	return slices.ContainsFunc(r.Operations, func(o *api.Operation) bool { return o.Cacheable })
 }
 
-func creates(r api.Route) bool {
-	return slices.ContainsFunc(r.Operations, func(o api.Operation) bool { return o.Creates })
+func idempotent(r *api.Route) bool {
+	return slices.ContainsFunc(r.Operations, func(o *api.Operation) bool { return o.Idempotent })
+}
+
+// parameters returns those of the path, and of the query of a route without a
+// body.
+func parameters(r *api.Route) (list []*Parameter) {
+	o := r.Operations[0]
+	for _, f := range o.Fields {
+		switch {
+		case f.IsRule():
+		case f.InPath():
+			list = append(list, &Parameter{Name: f.Name, In: "path", Description: f.Description, Required: true, Schema: &Schema{Type: "string"}, Example: f.Example})
+		case r.Method != http.MethodGet:
+		case f.Description == "": // limit and cursor of lists
+			list = append(list, &Parameter{Ref: "#/components/parameters/" + f.Name})
+		default:
+			p := &Parameter{Name: f.Name, In: "query", Description: f.Description, Required: f.Required, Schema: &Schema{Type: "string", Enum: f.Words}, Example: f.Example}
+			if o.TypeOf(f).Kind() == reflect.Int {
+				p.Schema = numberSchema(f)
+			}
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func numberSchema(f api.Field) *Schema {
+	s := &Schema{Type: "integer", Minimum: &f.Min}
+	if f.Default != 0 {
+		s.Default = f.Default
+	}
+	if f.Max > 0 {
+		s.Maximum = &f.Max
+	}
+	return s
 }
 
 // describe says in words what the route does, and what each action needs.
-func describe(r api.Route, e entry) string {
+func describe(r *api.Route) string {
 	b := &strings.Builder{}
-	b.WriteString(e.about)
+	b.WriteString(r.Description)
 	switch r.Credential {
 	case api.CredentialNone:
 		b.WriteString(" No credential is needed.")
@@ -122,7 +151,7 @@ func describe(r api.Route, e entry) string {
 		if o.Permission != api.PermissionNone {
 			says = append(says, "needs the permission "+string(o.Permission))
 		}
-		if fields := strings.Fields(e.needs[o.Action]); len(fields) > 0 && len(r.Operations) > 1 {
+		if fields := requiredFields(o); len(fields) > 0 && len(r.Operations) > 1 {
 			says = append(says, "takes "+strings.ReplaceAll(strings.Join(fields, ", "), "|", " or "))
 		}
 		name := "Action " + o.Action
@@ -140,15 +169,26 @@ func describe(r api.Route, e entry) string {
 	return b.String()
 }
 
-func requestBody(r api.Route, e entry, bodies *schemas) *RequestBody {
-	var content Ordered[MediaType]
-	if e.form != nil {
-		content = append(content, Member[MediaType]{"multipart/form-data", MediaType{Schema: formSchema(e.form)}})
+// requiredFields returns the fields of the JSON body that the operation always
+// requires. A word such as order_id|job_id requires at least one of several.
+func requiredFields(o *api.Operation) (list []string) {
+	for _, f := range o.Fields {
+		if f.Required && f.Unless == "" && !f.InPath() {
+			list = append(list, strings.Join(append([]string{f.Name}, f.Alternative...), "|"))
+		}
 	}
-	if e.body != nil {
-		m := MediaType{Schema: bodySchema(r, e, bodies)}
-		if e.example != nil {
-			m.Examples = map[string]Example{"example": {Value: e.example}}
+	return list
+}
+
+func requestBody(r *api.Route, bodies *schemas) *RequestBody {
+	var content Ordered[MediaType]
+	if r.Form != nil {
+		content = append(content, Member[MediaType]{"multipart/form-data", MediaType{Schema: formSchema(r.Form)}})
+	}
+	if r.Body.JSON > 0 {
+		m := MediaType{Schema: bodySchema(r, bodies)}
+		if r.Example != nil {
+			m.Examples = map[string]Example{"example": {Value: r.Example}}
 		}
 		content = append(content, Member[MediaType]{contentJSON, m})
 	}
@@ -158,29 +198,30 @@ func requestBody(r api.Route, e entry, bodies *schemas) *RequestBody {
 	return &RequestBody{Required: true, Content: content}
 }
 
-func formSchema(fields []formField) *Schema {
+func formSchema(fields []api.FormField) *Schema {
 	s := &Schema{Type: "object"}
 	for _, f := range fields {
-		p := &Schema{Type: f.kind, Description: f.about}
-		if f.kind == "file" {
+		p := &Schema{Type: f.Kind, Description: f.Description}
+		if f.Kind == "file" {
 			p.Type, p.ContentMediaType = "string", "text/csv"
 		}
-		s.Properties = append(s.Properties, Member[*Schema]{f.name, p})
-		if f.required {
-			s.Required = append(s.Required, f.name)
+		s.Properties = append(s.Properties, Member[*Schema]{f.Name, p})
+		if f.Required {
+			s.Required = append(s.Required, f.Name)
 		}
 	}
 	return s
 }
 
 // bodySchema holds all fields of the body. Where an action selects, it is one
-// of the table's, and each has the fields that it needs.
-func bodySchema(r api.Route, e entry, bodies *schemas) *Schema {
-	s := bodies.object(reflect.TypeOf(e.body))
+// of the route's, and each has the fields that it requires.
+func bodySchema(r *api.Route, bodies *schemas) *Schema {
+	s := bodies.object(r.Operations[0].Request)
 	s.Required = nil
 	action, selects := s.Properties.Find("action")
 	if !selects {
-		s.Required = words(e.needs[""])
+		requires := requirement(requiredFields(r.Operations[0]))
+		s.Required, s.AnyOf = requires.Required, requires.AnyOf
 		return s
 	}
 	for _, o := range r.Operations {
@@ -189,28 +230,28 @@ func bodySchema(r api.Route, e entry, bodies *schemas) *Schema {
 		}
 	}
 	for _, o := range r.Operations {
-		if _, optional := r.Operation(""); optional && o.Action == api.ActionList {
+		if o.DefaultAction && o.AliasOf == nil {
 			continue // the same as without an action
 		}
-		one := needs(words(e.needs[o.Action]))
+		one := requirement(requiredFields(o))
 		switch {
+		case o.AliasOf != nil:
+			one.Properties = Ordered[*Schema]{{"action", &Schema{Const: o.AliasOf.Action}}}
 		case o.Action != "":
 			one.Properties = Ordered[*Schema]{{"action", &Schema{Const: o.Action}}}
 			one.Required = append([]string{"action"}, one.Required...)
-		case slices.Contains(action.Enum, api.ActionList):
-			one.Properties = Ordered[*Schema]{{"action", &Schema{Const: api.ActionList}}}
 		}
 		s.OneOf = append(s.OneOf, one)
 	}
 	if len(s.OneOf) == 1 {
-		s.Required, s.OneOf = s.OneOf[0].Required, nil
+		s.Required, s.AnyOf, s.OneOf = s.OneOf[0].Required, s.OneOf[0].AnyOf, nil
 	}
 	return s
 }
 
-// needs is a schema that requires fields. A word such as order_id|job_id requires
-// at least one of several; there is one such word at most.
-func needs(fields []string) *Schema {
+// requirement is a schema that requires fields. At most one of them may be of
+// several alternatives.
+func requirement(fields []string) *Schema {
 	s := &Schema{}
 	for _, field := range fields {
 		if !strings.Contains(field, "|") {
@@ -240,63 +281,60 @@ var errorWords = map[int]string{
 	http.StatusServiceUnavailable:    "The service cannot work at the moment",
 }
 
-// statuses of the refusals that a route may answer with, ascending.
-func statuses(r api.Route, e entry) []int {
+// statuses returns the statuses of errors that a route may respond with,
+// ascending.
+func statuses(r *api.Route) []int {
 	list := []int{http.StatusUnsupportedMediaType, http.StatusInternalServerError, http.StatusServiceUnavailable}
-	for _, refusal := range e.refusals {
-		list = append(list, refusal.Status)
+	for _, e := range r.Errors {
+		list = append(list, e.Status)
 	}
 	if r.Credential != api.CredentialNone {
 		list = append(list, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests)
 	}
-	if e.body != nil || e.form != nil {
+	if r.Body != (api.Body{}) {
 		list = append(list, http.StatusBadRequest, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests)
 	}
-	if len(e.parameters) > 0 {
+	if len(parameters(r)) > 0 {
 		list = append(list, http.StatusBadRequest)
 	}
-	if creates(r) {
+	if idempotent(r) {
 		list = append(list, http.StatusConflict, http.StatusUnprocessableEntity)
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-func responses(r api.Route, e entry, answers *schemas) Ordered[*Response] {
+func responses(r *api.Route, answers *schemas) Ordered[*Response] {
 	ok := &Response{Description: "Done", Headers: map[string]*Header{"X-Request-Id": {"Names the request in the logs of the service.", &Schema{Type: "string"}}}}
-	switch {
-	case e.html:
+	switch r.Operations[0].Response {
+	case reflect.TypeFor[api.DocsPage]():
 		ok.Content = Ordered[MediaType]{{"text/html", MediaType{Schema: &Schema{Type: "string"}}}}
-	case e.document:
+	case reflect.TypeFor[api.OpenAPIDocument]():
 		ok.Content = Ordered[MediaType]{{contentJSON, MediaType{Schema: &Schema{Type: "object"}}}}
 	default:
-		m := MediaType{Schema: answerSchema(r, e, answers)}
-		if e.reply != nil {
-			m.Examples = map[string]Example{"example": {Value: e.reply}}
+		m := MediaType{Schema: answerSchema(r, answers)}
+		if r.Reply != nil {
+			m.Examples = map[string]Example{"example": {Value: r.Reply}}
 		}
 		ok.Content = Ordered[MediaType]{{contentJSON, m}}
 	}
 	list := Ordered[*Response]{{"200", ok}}
-	if reads(r) {
+	if cacheable(r) {
 		ok.Headers["ETag"] = &Header{"A strong tag over the body.", &Schema{Type: "string"}}
 		list = append(list, Member[*Response]{"304", &Response{Description: "The answer at hand still holds", Headers: map[string]*Header{"ETag": ok.Headers["ETag"]}}})
 	}
-	for _, status := range statuses(r, e) {
-		list = append(list, Member[*Response]{strconv.Itoa(status), refusal(status, e.refusals)})
+	for _, status := range statuses(r) {
+		list = append(list, Member[*Response]{strconv.Itoa(status), errorResponse(status, r.Errors)})
 	}
 	return list
 }
 
-// answerSchema is that of the one type of answer, or of any of several.
-func answerSchema(r api.Route, e entry, answers *schemas) *Schema {
+// answerSchema is that of the one type of response, or of any of several.
+func answerSchema(r *api.Route, answers *schemas) *Schema {
 	var list []*Schema
 	seen := map[string]bool{}
 	for _, o := range r.Operations {
-		answer, own := e.answers[o.Action]
-		if !own {
-			answer = e.answer
-		}
-		s := answers.of(reflect.TypeOf(answer))
+		s := answers.of(o.Response)
 		if !seen[s.Ref] {
 			seen[s.Ref] = true
 			list = append(list, s)
@@ -308,8 +346,8 @@ func answerSchema(r api.Route, e entry, answers *schemas) *Schema {
 	return &Schema{AnyOf: list}
 }
 
-// refusal is the answer of a status, with those that the route is known for.
-func refusal(status int, known []*api.Error) *Response {
+// errorResponse is the response of a status, with the errors that the route is known for.
+func errorResponse(status int, known []*api.Error) *Response {
 	m := MediaType{Schema: &Schema{Ref: "#/components/schemas/ErrorBody"}}
 	for _, e := range known {
 		if e.Status == status {

@@ -1,20 +1,20 @@
 package openapi
 
 import (
-	"reflect"
 	"testing"
 
+	"app.sunloop/backend/api"
 	"app.sunloop/backend/limit"
 )
 
 // TestEveryFieldOfARequestHasALimit reads the types of all JSON bodies.
 func TestEveryFieldOfARequestHasALimit(t *testing.T) {
-	for route, e := range entries {
-		if e.body == nil {
+	for _, o := range api.Operations() {
+		if !o.HasJSON() {
 			continue
 		}
-		for _, fault := range limit.Missing(reflect.TypeOf(e.body)) {
-			t.Errorf("%s: %s", route, fault)
+		for _, fault := range limit.Missing(o.Request) {
+			t.Errorf("%s: %s", o.Name(), fault)
 		}
 	}
 }

@@ -14,7 +14,7 @@ func Markdown() string {
 		fmt.Fprintf(&b, "\n### %s\n\n| Route | What it does | Credential and permission |\n|---|---|---|\n", host.Description)
 		for _, r := range api.Routes() {
 			if string(r.Host) == host.Name {
-				fmt.Fprintf(&b, "| `%s %s` | %s | %s |\n", r.Method, r.Path, entries[r.Name].summary, credentialWords(r))
+				fmt.Fprintf(&b, "| `%s %s` | %s | %s |\n", r.Method, r.Path, r.Summary, credentialWords(r))
 			}
 		}
 	}
@@ -22,8 +22,9 @@ func Markdown() string {
 	return b.String()
 }
 
-// credentialWords say what a route asks for, by action where these differ.
-func credentialWords(r api.Route) string {
+// credentialWords name the credential or the permission that a route requires, by action where
+// these differ.
+func credentialWords(r *api.Route) string {
 	switch r.Credential {
 	case api.CredentialNone:
 		return "none"

@@ -77,7 +77,7 @@ func TestEveryRoute(t *testing.T) {
 
 // checkActions wants the actions of the table in the body, all of them and no
 // others, and fields for what they need.
-func checkActions(t *testing.T, r api.Route, op *openapi.Operation) {
+func checkActions(t *testing.T, r *api.Route, op *openapi.Operation) {
 	t.Helper()
 	var want []string
 	for _, o := range r.Operations {

@@ -35,6 +35,7 @@ var floors = []struct {
 	{"app.sunloop/backend/regularfile", nil},
 	{"app.sunloop/backend/names", nil},
 	{"app.sunloop/backend/api", []string{"backend/limit"}},
+	{"app.sunloop/backend/api/contract", []string{"backend/api", "backend/limit"}}, // tests alone
 	{"app.sunloop/backend/client", []string{"backend/api", "backend/limit"}},
 	{"app.sunloop/backend/openapi/...", []string{"backend/api", "backend/limit"}},
 	{"app.sunloop/backend/compat", nil},     // tests alone
@@ -137,5 +138,17 @@ func TestEveryPackageHasAFloor(t *testing.T) {
 		if !known {
 			t.Errorf("%s stands on no floor of the table", pkg)
 		}
+	}
+}
+
+// TestContractIsNotLinked keeps the cases of the contract, which are for tests,
+// out of the program.
+func TestContractIsNotLinked(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "app.sunloop/cmd/sunloop").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	if slices.Contains(strings.Fields(string(out)), "app.sunloop/backend/api/contract") {
+		t.Error("cmd/sunloop links backend/api/contract")
 	}
 }
