@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"math"
@@ -367,6 +368,26 @@ func encodeText(value reflect.Value) string {
 	return fmt.Sprint(value.Interface())
 }
 
+// IDs are the fields of a request that name its target, see [Target]; nil if the
+// request has no such field.
+type IDs struct{ Customer, Site, Asset *string }
+
+// IDsOf returns the ids of a request, a pointer to a struct.
+func (o *Operation) IDsOf(request any) IDs {
+	v := reflect.ValueOf(request).Elem()
+	id := func(name string) *string {
+		if index := find(o.Request, name); name != "" && index != nil {
+			return v.FieldByIndex(index).Addr().Interface().(*string)
+		}
+		return nil
+	}
+	ids := IDs{Customer: id("customer_id"), Asset: id(o.Target.Asset)}
+	if !o.Target.NoSite {
+		ids.Site = id(cmp.Or(o.Target.Site, "site_id"))
+	}
+	return ids
+}
+
 // SetAction sets the action of a request, a pointer to a struct, if it has one.
 func (o *Operation) SetAction(request any) {
 	v := reflect.ValueOf(request).Elem()
@@ -431,4 +452,13 @@ func endAfter(start, end Time) error {
 		return InvalidParameter("end", "lies before start")
 	}
 	return nil
+}
+
+// SetPath sets the fields of a request that are parameters of the path.
+func (o *Operation) SetPath(request any, path func(name string) string) {
+	for _, f := range o.Fields {
+		if f.path {
+			reflect.ValueOf(request).Elem().FieldByIndex(f.index).SetString(path(f.Name))
+		}
+	}
 }

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -11,84 +10,59 @@ import (
 	"app.sunloop/backend/auth"
 )
 
-// userMoves are what is done to a user by an action, and its words.
-var userMoves = map[string]string{
-	api.ActionSet:           "User changed",
-	api.ActionResetPassword: "Password changed; all sessions are ended",
-	api.ActionResetMFA:      "The next sign-in sets up an authenticator; all sessions are ended",
-	api.ActionUnlink:        "The next sign-in by an identity provider links the user anew; all sessions are ended",
-	api.ActionUnlock:        "Wrong passwords and codes are forgotten",
-}
-
-func (s *server) users(in *input) (*call, error) {
-	var b api.UsersRequest
-	if err := in.json(&b); err != nil {
-		return nil, err
-	}
-	c := &call{action: b.Action, target: target{customerID: b.CustomerID}, fingerprint: in.digest()}
-	one := func(message string, u auth.User, err error) (any, error) {
+func (s *server) userHandlers() {
+	one := func(message string, u auth.User, err error) (api.UsersResponse, error) {
 		r := u.Record()
 		return api.UsersResponse{Success: true, Message: message, User: &r, UserID: u.ID, Count: 1}, err
 	}
-	ref := auth.UserRef{ID: b.UserID, Username: b.Username}
-	if _, moves := userMoves[b.Action]; ref == (auth.UserRef{}) && (moves || b.Action == api.ActionGet || b.Action == api.ActionDelete) {
-		return nil, api.MissingField("user_id")
-	}
-	switch b.Action {
-	case "", api.ActionList:
-		page, err := pageOf(b.Page)
+	handle(s, api.ListUsers, func(ctx context.Context, c *caller, r *api.UsersRequest) (api.UsersResponse, error) {
+		list, next, err := s.Auth.As(c.scope).Users(ctx, r.CustomerID, r.Page)
+		return api.UsersResponse{Success: true, Users: recordsOf(list, auth.User.Record), Count: len(list), NextCursor: next}, err
+	})
+	handle(s, api.GetUser, func(ctx context.Context, c *caller, r *api.UsersRequest) (api.UsersResponse, error) {
+		u, err := s.Auth.As(c.scope).User(ctx, auth.UserRef{ID: r.UserID, Username: r.Username})
+		return one("", u, err)
+	})
+	handle(s, api.AddUser, func(ctx context.Context, c *caller, r *api.UsersRequest) (api.UsersResponse, error) {
+		sites, err := s.siteKeys(ctx, c.scope, r.CustomerIDs, r.SiteIDs)
 		if err != nil {
-			return nil, err
+			return api.UsersResponse{}, err
 		}
-		c.run = func(ctx context.Context, g granted) (any, error) {
-			list, next, err := s.Auth.As(g.scope).Users(ctx, b.CustomerID, page)
-			return api.UsersResponse{Success: true, Users: recordsOf(list, auth.User.Record), Count: len(list), NextCursor: next}, err
+		u, err := s.Auth.As(c.scope).AddUser(ctx, auth.NewUser{Username: r.Username, Password: r.Password, Role: r.RoleID, Customers: r.CustomerIDs, Sites: sites, GroupID: deref(r.GroupID), SkinID: deref(r.SkinID), SSHKeys: r.SSHPublicKeys})
+		if err == nil {
+			c.audit.change(nil, u.Record(), u.Customers...)
 		}
-	case api.ActionGet:
-		c.run = func(ctx context.Context, g granted) (any, error) {
-			u, err := s.Auth.As(g.scope).User(ctx, ref)
-			return one("", u, err)
+		return one("User added", u, err)
+	})
+	handle(s, api.DeleteUser, func(ctx context.Context, c *caller, r *api.UsersRequest) (api.UsersResponse, error) {
+		u, err := s.Auth.As(c.scope).DeleteUser(ctx, auth.UserRef{ID: r.UserID, Username: r.Username})
+		if err == nil {
+			c.audit.change(u.Record(), nil, u.Customers...)
 		}
-	case api.ActionAdd:
-		if err := missing(api.MissingField, "username", b.Username, "password", b.Password, "role_id", b.RoleID); err != nil {
-			return nil, err
-		}
-		c.run = func(ctx context.Context, g granted) (any, error) {
+		return api.UsersResponse{Success: true, Message: "User deleted", UserID: u.ID}, err
+	})
+	change := func(e api.Endpoint[api.UsersRequest, api.UsersResponse], message string, of func(r *api.UsersRequest) auth.UserChange) {
+		handle(s, e, func(ctx context.Context, c *caller, r *api.UsersRequest) (api.UsersResponse, error) {
+			change := of(r)
 			var err error
-			if b.SiteIDs, err = s.siteKeys(ctx, g.scope, b.CustomerIDs, b.SiteIDs); err != nil {
-				return nil, err
+			if change.Sites, err = s.siteKeys(ctx, c.scope, r.CustomerIDs, r.SiteIDs); err != nil {
+				return api.UsersResponse{}, err
 			}
-			u, err := s.Auth.As(g.scope).AddUser(ctx, auth.NewUser{Username: b.Username, Password: b.Password, Role: b.RoleID, Customers: b.CustomerIDs, Sites: b.SiteIDs, GroupID: deref(b.GroupID), SkinID: deref(b.SkinID), SSHKeys: b.SSHPublicKeys})
+			before, after, err := s.Auth.As(c.scope).ChangeUser(ctx, auth.UserRef{ID: r.UserID, Username: r.Username}, change)
 			if err == nil {
-				g.note.change(nil, u.Record(), u.Customers...)
+				c.audit.change(before.Record(), after.Record(), append(before.Customers, after.Customers...)...)
 			}
-			return one("User added", u, err)
-		}
-	case api.ActionDelete:
-		c.run = func(ctx context.Context, g granted) (any, error) {
-			u, err := s.Auth.As(g.scope).DeleteUser(ctx, ref)
-			if err == nil {
-				g.note.change(u.Record(), nil, u.Customers...)
-			}
-			return api.UsersResponse{Success: true, Message: "User deleted", UserID: u.ID}, err
-		}
-	default:
-		change, err := userChange(b)
-		if err != nil {
-			return nil, err
-		}
-		c.run = func(ctx context.Context, g granted) (any, error) {
-			if change.Sites, err = s.siteKeys(ctx, g.scope, b.CustomerIDs, b.SiteIDs); err != nil {
-				return nil, err
-			}
-			before, after, err := s.Auth.As(g.scope).ChangeUser(ctx, ref, change)
-			if err == nil {
-				g.note.change(before.Record(), after.Record(), append(before.Customers, after.Customers...)...)
-			}
-			return one(userMoves[b.Action], after, err)
-		}
+			return one(message, after, err)
+		})
 	}
-	return c, nil
+	change(api.SetUser, "User changed", func(r *api.UsersRequest) auth.UserChange {
+		return auth.UserChange{Role: r.RoleID, Customers: r.CustomerIDs, Sites: r.SiteIDs, GroupID: r.GroupID, SkinID: r.SkinID, Active: r.Active, SSHKeys: r.SSHPublicKeys}
+	})
+	change(api.ResetPassword, "Password changed; all sessions are ended", func(r *api.UsersRequest) auth.UserChange { return auth.UserChange{Password: &r.Password} })
+	change(api.ResetMFA, "The next sign-in sets up an authenticator; all sessions are ended", func(*api.UsersRequest) auth.UserChange { return auth.UserChange{ResetTOTP: true} })
+	change(api.UnlinkUser, "The next sign-in by an identity provider links the user anew; all sessions are ended", func(*api.UsersRequest) auth.UserChange { return auth.UserChange{Unlink: true} })
+	change(api.UnlockUser, "Wrong passwords and codes are forgotten", func(*api.UsersRequest) auth.UserChange { return auth.UserChange{Unlock: true} })
+	s.keyHandlers()
 }
 
 // siteKeys replaces the ids of sites that a key or a user is to have by the
@@ -127,93 +101,48 @@ func deref(text *string) string {
 	return *text
 }
 
-// userChange is what an action changes of a user.
-func userChange(b api.UsersRequest) (c auth.UserChange, err error) {
-	switch b.Action {
-	case api.ActionSet:
-		if b.RoleID == "" && b.CustomerIDs == nil && b.SiteIDs == nil && b.GroupID == nil && b.SkinID == nil && b.Active == nil && b.SSHPublicKeys == nil {
-			return c, api.MissingField("role_id, customer_ids, site_ids, group_id, skin_id, active or ssh_public_keys")
-		}
-		return auth.UserChange{Role: b.RoleID, Customers: b.CustomerIDs, Sites: b.SiteIDs, GroupID: b.GroupID, SkinID: b.SkinID, Active: b.Active, SSHKeys: b.SSHPublicKeys}, nil
-	case api.ActionResetPassword:
-		return auth.UserChange{Password: &b.Password}, missing(api.MissingField, "password", b.Password)
-	case api.ActionResetMFA:
-		return auth.UserChange{ResetTOTP: true}, nil
-	case api.ActionUnlock:
-		return auth.UserChange{Unlock: true}, nil
-	case api.ActionUnlink:
-		return auth.UserChange{Unlink: true}, nil
-	}
-	return c, api.ErrInvalidAction
-}
-
-func (s *server) keys(in *input) (*call, error) {
-	var b api.KeysRequest
-	if err := in.json(&b); err != nil {
-		return nil, err
-	}
-	c := &call{action: b.Action, target: target{customerID: b.CustomerID}, fingerprint: in.digest()}
-	one := func(message, plain string, k auth.APIKey, err error) (any, error) {
+func (s *server) keyHandlers() {
+	one := func(message, plain string, k auth.APIKey, err error) (api.KeysResponse, error) {
 		r := k.Record()
 		return api.KeysResponse{Success: true, Message: message, Key: &r, APIKey: plain, APIKeyID: k.ID, Count: 1}, err
 	}
-	if b.APIKeyID == "" && slices.Contains([]string{api.ActionGet, api.ActionRotate, api.ActionRevoke}, b.Action) {
-		return nil, api.MissingField("api_key_id")
-	}
-	switch b.Action {
-	case "", api.ActionList:
-		page, err := pageOf(b.Page)
+	handle(s, api.ListKeys, func(ctx context.Context, c *caller, r *api.KeysRequest) (api.KeysResponse, error) {
+		list, next, err := s.Auth.As(c.scope).Keys(ctx, r.CustomerID, r.Page)
+		return api.KeysResponse{Success: true, Keys: recordsOf(list, auth.APIKey.Record), Count: len(list), NextCursor: next}, err
+	})
+	handle(s, api.GetKey, func(ctx context.Context, c *caller, r *api.KeysRequest) (api.KeysResponse, error) {
+		k, err := s.Auth.As(c.scope).Key(ctx, r.APIKeyID)
+		return one("", "", k, err)
+	})
+	handle(s, api.CreateKey, func(ctx context.Context, c *caller, r *api.KeysRequest) (api.KeysResponse, error) {
+		sites, err := s.siteKeys(ctx, c.scope, r.CustomerIDs, r.PermittedSiteIDs)
 		if err != nil {
-			return nil, err
+			return api.KeysResponse{}, err
 		}
-		c.run = func(ctx context.Context, g granted) (any, error) {
-			list, next, err := s.Auth.As(g.scope).Keys(ctx, b.CustomerID, page)
-			return api.KeysResponse{Success: true, Keys: recordsOf(list, auth.APIKey.Record), Count: len(list), NextCursor: next}, err
+		plain, k, err := s.Auth.As(c.scope).CreateKey(ctx, auth.NewKey{Name: r.Name, Role: r.RoleID, Customers: r.CustomerIDs, Sites: sites, ExpiresAt: r.ExpiresAt.Time, CreatedBy: c.Name})
+		if err == nil {
+			c.audit.change(nil, k.Record(), k.Customers...)
 		}
-	case api.ActionGet:
-		c.run = func(ctx context.Context, g granted) (any, error) {
-			k, err := s.Auth.As(g.scope).Key(ctx, b.APIKeyID)
-			return one("", "", k, err)
+		return one("The key is shown only now", plain, k, err)
+	})
+	handle(s, api.RotateKey, func(ctx context.Context, c *caller, r *api.KeysRequest) (api.KeysResponse, error) {
+		overlap := api.DefaultOverlap
+		if r.OverlapHours != nil {
+			overlap = time.Duration(*r.OverlapHours) * time.Hour
 		}
-	case api.ActionCreate:
-		if b.Name == "" {
-			return nil, api.MissingField("name")
+		k, err := s.Auth.As(c.scope).RotateKey(ctx, r.APIKeyID, auth.Rotation{Overlap: overlap, ExpiresAt: r.ExpiresAt.Time, By: c.Name})
+		if err == nil {
+			c.audit.change(k.Before.Record(), k.After.Record(), k.Before.Customers...)
 		}
-		c.run = func(ctx context.Context, g granted) (any, error) {
-			var err error
-			if b.PermittedSiteIDs, err = s.siteKeys(ctx, g.scope, b.CustomerIDs, b.PermittedSiteIDs); err != nil {
-				return nil, err
-			}
-			plain, k, err := s.Auth.As(g.scope).CreateKey(ctx, auth.NewKey{Name: b.Name, Role: b.RoleID, Customers: b.CustomerIDs, Sites: b.PermittedSiteIDs, ExpiresAt: b.ExpiresAt.Time, CreatedBy: g.Name})
-			if err == nil {
-				g.note.change(nil, k.Record(), k.Customers...)
-			}
-			return one("The key is shown only now", plain, k, err)
+		return one("The key is shown only now; the former one ends at "+api.At(k.After.ExpiresAt).String(), k.Plain, k.Key, err)
+	})
+	handle(s, api.RevokeKey, func(ctx context.Context, c *caller, r *api.KeysRequest) (api.KeysResponse, error) {
+		before, after, err := s.Auth.As(c.scope).RevokeKey(ctx, r.APIKeyID)
+		if err == nil {
+			c.audit.change(before.Record(), after.Record(), after.Customers...)
 		}
-	case api.ActionRotate:
-		overlap, err := overlapOf(b.OverlapHours)
-		if err != nil {
-			return nil, err
-		}
-		c.run = func(ctx context.Context, g granted) (any, error) {
-			r, err := s.Auth.As(g.scope).RotateKey(ctx, b.APIKeyID, auth.Rotation{Overlap: overlap, ExpiresAt: b.ExpiresAt.Time, By: g.Name})
-			if err == nil {
-				g.note.change(r.Before.Record(), r.After.Record(), r.Before.Customers...)
-			}
-			return one("The key is shown only now; the former one ends at "+api.At(r.After.ExpiresAt).String(), r.Plain, r.Key, err)
-		}
-	case api.ActionRevoke:
-		c.run = func(ctx context.Context, g granted) (any, error) {
-			before, after, err := s.Auth.As(g.scope).RevokeKey(ctx, b.APIKeyID)
-			if err == nil {
-				g.note.change(before.Record(), after.Record(), after.Customers...)
-			}
-			return one("Key revoked", "", after, err)
-		}
-	default:
-		return nil, api.ErrInvalidAction
-	}
-	return c, nil
+		return one("Key revoked", "", after, err)
+	})
 }
 
 // recordsOf is a list as it is answered: there even when empty.
@@ -223,14 +152,4 @@ func recordsOf[T, R any](list []T, record func(T) R) []R {
 		out[i] = record(v)
 	}
 	return out
-}
-
-func overlapOf(hours *int) (time.Duration, error) {
-	if hours == nil {
-		return api.DefaultOverlap, nil
-	}
-	if most := int(api.MaxOverlap / time.Hour); *hours < 0 || *hours > most {
-		return 0, api.InvalidField("overlap_hours", fmt.Sprintf("a whole number from 0 to %d", most))
-	}
-	return time.Duration(*hours) * time.Hour, nil
 }

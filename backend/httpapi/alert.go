@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -37,8 +36,32 @@ type Alerts interface {
 	MoveAlert(ctx context.Context, scope api.Scope, r api.AlertsRequest) (api.Alert, string, error)
 }
 
-// device refuses one that is none of the site's.
-func (s *server) device(ctx context.Context, scope api.Scope, siteID, device string) error {
+func (s *server) alertHandlers() {
+	handle(s, api.GetAlertPeriod, s.alertPeriod)
+	handleStream(s, api.ListTerminalAlerts, s.listTerminalAlerts, func(q *api.AlertsQuery) error { _, err := alertCursorOf(q); return err })
+	handleStream(s, api.ListSiteAlerts, s.listSiteAlerts)
+	handle(s, api.ListAlerts, func(ctx context.Context, c *caller, r *api.AlertsRequest) (api.AlertsResponse, error) {
+		list, counts, next, err := s.Alerts.Alerts(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, AssetID: r.AssetID, Page: r.Page}, r.State)
+		return api.AlertsResponse{Success: true, Alerts: nonNil(list), Counts: &counts, Count: len(list), NextCursor: next}, err
+	})
+	handle(s, api.GetAlertHealth, func(ctx context.Context, c *caller, r *api.AlertsRequest) (api.AlertsResponse, error) {
+		health, err := s.Alerts.AlertHealth(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, AssetID: r.AssetID}, 24*time.Hour, 30*24*time.Hour)
+		return api.AlertsResponse{Success: true, Health: health, Count: len(health)}, err
+	})
+	handle(s, api.GetAlert, func(ctx context.Context, c *caller, r *api.AlertsRequest) (api.AlertsResponse, error) {
+		a, err := s.Alerts.FindAlert(ctx, c.scope, r.SiteID, r.AlertID)
+		return api.AlertsResponse{Success: true, Alert: &a, Count: 1}, err
+	})
+	for _, e := range []api.Endpoint[api.AlertsRequest, api.AlertsResponse]{api.AcknowledgeAlert, api.ShelveAlert, api.UnshelveAlert, api.SuppressAlert, api.UnsuppressAlert} {
+		handle(s, e, func(ctx context.Context, c *caller, r *api.AlertsRequest) (api.AlertsResponse, error) {
+			a, done, err := s.Alerts.MoveAlert(ctx, c.scope, *r)
+			return api.AlertsResponse{Success: true, Message: done, Alert: &a, Count: 1}, err
+		})
+	}
+}
+
+// checkDevice returns an error for a terminal device that is none of the site's.
+func (s *server) checkDevice(ctx context.Context, scope api.Scope, siteID, device string) error {
 	all, err := s.Alerts.TerminalDevices(ctx, scope, siteID)
 	if err == nil && !slices.Contains(all, device) {
 		err = api.ErrTerminalNotFound
@@ -46,101 +69,62 @@ func (s *server) device(ctx context.Context, scope api.Scope, siteID, device str
 	return err
 }
 
-func (s *server) alertPeriod(in *input) (*call, error) {
-	site, err := in.required("site_id")
+func (s *server) alertPeriod(ctx context.Context, c *caller, q *api.AlertPeriodQuery) (api.AlertPeriod, error) {
+	p := api.AlertPeriod{SiteID: q.SiteID, TerminalDeviceID: q.TerminalDeviceID}
+	if q.TerminalDeviceID != "" {
+		if err := s.checkDevice(ctx, c.scope, q.SiteID, q.TerminalDeviceID); err != nil {
+			return p, err
+		}
+	}
+	first, last, ok, err := s.Alerts.AlertPeriod(ctx, q.SiteID, q.TerminalDeviceID)
+	if err == nil && ok {
+		from, to := api.At(first), api.At(last)
+		p.FirstRecord, p.LastRecord = &from, &to
+	}
+	return p, err
+}
+
+func (s *server) listTerminalAlerts(ctx context.Context, c *caller, q *api.AlertsQuery) (any, error) {
+	after, err := alertCursorOf(q)
+	if err == nil {
+		err = s.checkDevice(ctx, c.scope, q.SiteID, q.TerminalDeviceID)
+	}
 	if err != nil {
 		return nil, err
 	}
-	device := in.parameter("terminal_device_id")
-	return &call{target: target{customerID: in.parameter("customer_id"), siteID: &site, brief: true}, run: func(ctx context.Context, g granted) (any, error) {
-		if device != "" {
-			if err := s.device(ctx, g.scope, site, device); err != nil {
-				return nil, err
+	return streamed(func(b *body) error {
+		b.buf = append(b.buf, `{"records":`...)
+		if err := s.writeAlerts(ctx, b, *q, after); err != nil {
+			return err
+		}
+		b.buf = append(b.buf, "}\n"...)
+		return nil
+	}), nil
+}
+
+func (s *server) listSiteAlerts(ctx context.Context, c *caller, q *api.AlertsQuery) (any, error) {
+	devices, err := s.Alerts.TerminalDevices(ctx, c.scope, q.SiteID)
+	if err != nil {
+		return nil, err
+	}
+	return streamed(func(b *body) error {
+		b.buf = append(b.buf, `{"records":{`...)
+		for i, d := range devices {
+			if i > 0 {
+				b.buf = append(b.buf, ',')
 			}
-		}
-		p := api.AlertPeriod{SiteID: site, TerminalDeviceID: device}
-		first, last, ok, err := s.Alerts.AlertPeriod(ctx, site, device)
-		if err == nil && ok {
-			from, to := api.At(first), api.At(last)
-			p.FirstRecord, p.LastRecord = &from, &to
-		}
-		return p, err
-	}}, nil
-}
-
-// readAlertsQuery reads the parameters in the specification's order.
-func readAlertsQuery(in *input, ofDevice bool) (q api.AlertsQuery, after alertCursor, err error) {
-	if ofDevice {
-		if q.TerminalDeviceID, err = in.required("terminal_device_id"); err != nil {
-			return q, after, err
-		}
-	}
-	if q.SiteID, err = in.required("site_id"); err != nil {
-		return q, after, err
-	}
-	start, end, err := in.span()
-	if err != nil {
-		return q, after, err
-	}
-	q.Start, q.End = api.At(start), api.At(end)
-	if q.Limit, err = in.integer("limit", 0, 1, math.MaxInt32); err != nil {
-		return q, after, err
-	}
-	if q.Cursor = in.parameter("cursor"); q.Cursor != "" && ofDevice {
-		after, err = readAlertCursor(q.Cursor, q.TerminalDeviceID)
-	}
-	return q, after, err
-}
-
-func (s *server) terminalAlerts(in *input) (*call, error) {
-	q, after, err := readAlertsQuery(in, true)
-	if err != nil {
-		return nil, err
-	}
-	return &call{target: target{customerID: in.parameter("customer_id"), siteID: &q.SiteID, brief: true}, run: func(ctx context.Context, g granted) (any, error) {
-		if err := s.device(ctx, g.scope, q.SiteID, q.TerminalDeviceID); err != nil {
-			return nil, err
-		}
-		return streamed(func(b *body) error {
-			b.buf = append(b.buf, `{"records":`...)
-			if err := s.writeAlerts(ctx, b, q, after); err != nil {
+			if b.buf, err = appendJSON(b.buf, d); err != nil {
 				return err
 			}
-			b.buf = append(b.buf, "}\n"...)
-			return nil
-		}), nil
-	}}, nil
-}
-
-func (s *server) siteAlerts(in *input) (*call, error) {
-	q, _, err := readAlertsQuery(in, false)
-	if err != nil {
-		return nil, err
-	}
-	return &call{target: target{customerID: in.parameter("customer_id"), siteID: &q.SiteID, brief: true}, run: func(ctx context.Context, g granted) (any, error) {
-		devices, err := s.Alerts.TerminalDevices(ctx, g.scope, q.SiteID)
-		if err != nil {
-			return nil, err
-		}
-		return streamed(func(b *body) error {
-			b.buf = append(b.buf, `{"records":{`...)
-			for i, d := range devices {
-				if i > 0 {
-					b.buf = append(b.buf, ',')
-				}
-				if b.buf, err = appendJSON(b.buf, d); err != nil {
-					return err
-				}
-				b.buf = append(b.buf, ':')
-				q.TerminalDeviceID = d
-				if err := s.writeAlerts(ctx, b, q, alertCursor{}); err != nil {
-					return err
-				}
+			b.buf = append(b.buf, ':')
+			q.TerminalDeviceID = d
+			if err := s.writeAlerts(ctx, b, *q, alertCursor{}); err != nil {
+				return err
 			}
-			b.buf = append(b.buf, "}}\n"...)
-			return nil
-		}), nil
-	}}, nil
+		}
+		b.buf = append(b.buf, "}}\n"...)
+		return nil
+	}), nil
 }
 
 // writeAlerts writes the array of a device's alerts behind the cursor, which it
@@ -209,8 +193,13 @@ func (c alertCursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-func readAlertCursor(text, device string) (c alertCursor, err error) {
-	b, err := base64.RawURLEncoding.DecodeString(text)
+// alertCursorOf returns the cursor of a query of a terminal device; empty if the
+// query has none.
+func alertCursorOf(q *api.AlertsQuery) (c alertCursor, err error) {
+	if q.Cursor == "" {
+		return c, nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(q.Cursor)
 	if err == nil {
 		err = json.Unmarshal(b, &c)
 	}
@@ -220,69 +209,8 @@ func readAlertCursor(text, device string) (c alertCursor, err error) {
 	switch {
 	case err != nil:
 		return c, api.InvalidParameter("cursor", "not a cursor of this service")
-	case c.TerminalDeviceID != device:
+	case c.TerminalDeviceID != q.TerminalDeviceID:
 		return c, api.InvalidParameter("cursor", "of another terminal device")
 	}
 	return c, nil
-}
-
-func (s *server) alerts(in *input) (*call, error) {
-	var b api.AlertsRequest
-	if err := in.json(&b); err != nil {
-		return nil, err
-	}
-	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: &b.SiteID}, fingerprint: in.digest()}
-	if b.Action == "" || b.Action == api.ActionList {
-		page, err := pageOf(b.Page)
-		if err != nil {
-			return nil, err
-		}
-		if b.State != "" && !slices.Contains(api.AlertStates(), b.State) {
-			return nil, api.InvalidField("state", fmt.Sprintf("it is one of %q", api.AlertStates()))
-		}
-		c.run = func(ctx context.Context, g granted) (any, error) {
-			list, counts, next, err := s.Alerts.Alerts(ctx, g.scope, api.ListQuery{CustomerID: b.CustomerID, SiteID: b.SiteID, AssetID: b.AssetID, Page: page}, b.State)
-			return api.AlertsResponse{Success: true, Alerts: there(list), Counts: &counts, Count: len(list), NextCursor: next}, err
-		}
-		return c, nil
-	}
-	if b.Action == api.ActionHealth {
-		c.run = func(ctx context.Context, g granted) (any, error) {
-			health, err := s.Alerts.AlertHealth(ctx, g.scope, api.ListQuery{CustomerID: b.CustomerID, SiteID: b.SiteID, AssetID: b.AssetID}, 24*time.Hour, 30*24*time.Hour)
-			return api.AlertsResponse{Success: true, Health: health, Count: len(health)}, err
-		}
-		return c, nil
-	}
-	if err := checkAlertMove(b); err != nil {
-		return nil, err
-	}
-	c.run = func(ctx context.Context, g granted) (any, error) {
-		if b.Action == api.ActionGet {
-			a, err := s.Alerts.FindAlert(ctx, g.scope, b.SiteID, b.AlertID)
-			return api.AlertsResponse{Success: true, Alert: &a, Count: 1}, err
-		}
-		a, done, err := s.Alerts.MoveAlert(ctx, g.scope, b)
-		return api.AlertsResponse{Success: true, Message: done, Alert: &a, Count: 1}, err
-	}
-	return c, nil
-}
-
-// checkAlertMove checks what an action other than list needs.
-func checkAlertMove(b api.AlertsRequest) error {
-	actions := []string{api.ActionGet, api.ActionAcknowledge, api.ActionShelve, api.ActionUnshelve, api.ActionSuppress, api.ActionUnsuppress}
-	least, most := int(api.MinShelving/time.Minute), int(api.MaxShelving/time.Minute)
-	hides := b.Action == api.ActionShelve || b.Action == api.ActionSuppress
-	switch {
-	case !slices.Contains(actions, b.Action):
-		return api.ErrInvalidAction
-	case b.AlertID == "":
-		return api.MissingField("alert_id")
-	case hides && blank(b.Reason):
-		return api.MissingField("reason")
-	case b.Action == api.ActionShelve && b.Minutes == 0:
-		return api.MissingField("minutes")
-	case b.Action == api.ActionShelve && (b.Minutes < least || b.Minutes > most):
-		return api.InvalidField("minutes", fmt.Sprintf("a whole number from %d to %d", least, most))
-	}
-	return nil
 }

@@ -21,13 +21,13 @@ type Audit interface {
 	List(ctx context.Context, scope api.Scope, q api.AuditQuery) ([]api.AuditRecord, string, error)
 }
 
-// note is what the trail is told of a request that writes. Handlers add to it
-// by change alone.
-type note struct {
+// auditEntry collects what the trail records of a request that writes. Handlers
+// add to it only by change.
+type auditEntry struct {
 	route     *api.Route
-	in        *input // nil: nothing was read
-	call      *call  // nil: the parameters were refused
-	granted   granted
+	request   *caller
+	operation *operation // nil: the parameters were refused
+	caller    caller     // as far as the checks came
 	result    any
 	err       error
 	before    any
@@ -39,7 +39,7 @@ type note struct {
 
 // change tells how something was and is, nil where it was or is not there, and
 // whose it is.
-func (n *note) change(before, after any, customers ...string) {
+func (n *auditEntry) change(before, after any, customers ...string) {
 	n.before, n.after = before, after
 	for _, id := range customers {
 		if !slices.Contains(n.customers, id) {
@@ -48,40 +48,40 @@ func (n *note) change(before, after any, customers ...string) {
 	}
 }
 
-// noted makes a request that writes leave its record, whatever becomes of it:
-// before the status is sent, so that nobody hears of a change that is not in
+// newAuditEntry makes a request that writes leave its record, whatever becomes of
+// it: before the status is sent, so that no caller learns of a change that is not in
 // the trail.
-func (s *server) noted(w http.ResponseWriter, q *http.Request, rt *api.Route) *note {
-	n := &note{route: rt}
+func (s *server) newAuditEntry(w http.ResponseWriter, q *http.Request, rt *api.Route, c *caller) *auditEntry {
+	n := &auditEntry{route: rt, request: c}
 	if rt.Writes() {
 		b := w.(*begunWriter)
 		b.before = func(status int) { s.keep(b, q, n, status) }
-		b.note = n
+		b.audit = n
 	}
 	return n
 }
 
 // action is the one that was asked for, also when its parameters were refused.
-func (n *note) action() string {
-	if n.call != nil {
-		return n.call.action
+func (n *auditEntry) action() string {
+	if n.operation != nil {
+		return n.operation.op.Action
 	}
 	var body struct {
 		Action string `json:"action"`
 	}
-	if n.in != nil && json.Unmarshal(n.in.body, &body) != nil {
+	if in := n.request.request; in != nil && json.Unmarshal(in.body, &body) != nil {
 		return ""
 	}
 	return body.Action
 }
 
-func (s *server) keep(w *begunWriter, q *http.Request, n *note, status int) {
+func (s *server) keep(w *begunWriter, q *http.Request, n *auditEntry, status int) {
 	action := n.action()
 	if op, ok := n.route.Operation(action); !ok || !op.Writes() {
 		return
 	}
 	r := api.AuditRecord{
-		Actor: n.granted.Name, ActorID: n.granted.ID, Address: s.remote(q), Route: n.route.Name, Action: action,
+		Actor: n.caller.Name, ActorID: n.caller.ID, Address: s.remote(q), Route: n.route.Name, Action: action,
 		Status: status, RequestID: requestID(w), Replayed: w.Header().Get("Idempotency-Replayed") != "",
 		Before: n.before, After: n.after, CustomerIDs: n.customers,
 	}
@@ -89,13 +89,13 @@ func (s *server) keep(w *begunWriter, q *http.Request, n *note, status int) {
 		r.Error = w.refusal.Message
 	}
 	ids := map[string]string{}
-	if n.call != nil {
-		n.call.target.ids(ids)
+	if n.operation != nil {
+		n.operation.target.ids(ids)
 	}
-	idsIn(reflect.ValueOf(n.granted.asset), ids, false)
-	idsIn(reflect.ValueOf(n.granted.site), ids, false)
-	if r.ActorID != "" && n.in != nil {
-		idsInBody(n.in.body, ids)
+	idsIn(reflect.ValueOf(n.caller.asset), ids, false)
+	idsIn(reflect.ValueOf(n.caller.site), ids, false)
+	if in := n.request.request; r.ActorID != "" && in != nil {
+		idsInBody(in.body, ids)
 	}
 	idsIn(reflect.ValueOf(n.result), ids, true)
 	if id := q.PathValue("id"); id != "" && r.ActorID != "" {
@@ -219,26 +219,4 @@ func idsIn(v reflect.Value, into map[string]string, deeper bool) {
 			idsIn(f, into, false)
 		}
 	}
-}
-
-// audit lists the trail.
-func (s *server) audit(in *input) (*call, error) {
-	var b api.AuditRequest
-	if err := in.json(&b); err != nil {
-		return nil, err
-	}
-	page, err := pageOf(b.Page)
-	if err != nil {
-		return nil, err
-	}
-	if !b.From.IsZero() && !b.To.IsZero() && b.To.Before(b.From.Time) {
-		return nil, api.InvalidField("to", "lies before from")
-	}
-	q := api.AuditQuery{CustomerID: b.CustomerID, SiteID: b.SiteID, Actor: b.Actor, Route: b.Route, TargetID: b.TargetID, From: b.From, To: b.To, Page: page}
-	// What was refused may have been about a site that is not there.
-	t := target{customerID: b.CustomerID, siteID: &q.SiteID, newSite: true}
-	return &call{action: b.Action, target: t, run: func(ctx context.Context, g granted) (any, error) {
-		list, next, err := s.Audit.List(ctx, g.scope, q)
-		return api.AuditResponse{Success: true, Records: there(list), Count: len(list), NextCursor: next}, err
-	}}, nil
 }

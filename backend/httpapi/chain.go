@@ -86,7 +86,7 @@ type begunWriter struct {
 	begun   bool
 	refusal *api.Error
 	before  func(status int) // optional: is called once, before the status is sent
-	note    *note            // of a request whose route writes; nil for others
+	audit   *auditEntry      // of a request whose route writes; nil for others
 }
 
 func (w *begunWriter) begin(status int) {

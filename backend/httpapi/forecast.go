@@ -2,130 +2,57 @@ package httpapi
 
 import (
 	"context"
-	"fmt"
 
 	"app.sunloop/backend/api"
 )
 
-// defaultEnergyHours of POST /forecast.
-const defaultEnergyHours = 24
-
-func (s *server) forecast(in *input) (*call, error) {
-	customer, err := in.required("customer_id")
-	if err != nil {
-		return nil, err
-	}
-	q := api.ForecastQuery{CustomerID: customer, SiteID: in.parameter("site_id")}
-	if q.HorizonHours, err = in.integer("horizon_hours", api.DefaultHorizonHours, 1, api.MaxHorizonHours); err != nil {
-		return nil, err
-	}
-	if q.PastDays, err = in.integer("past_days", 0, 0, api.MaxPastDays); err != nil {
-		return nil, err
-	}
-	return &call{target: target{customerID: q.CustomerID, siteID: &q.SiteID}, run: func(ctx context.Context, g granted) (any, error) {
-		return s.Forecasts.Generate(ctx, g.scope, q)
-	}}, nil
+// Forecasts makes and keeps forecasts.
+type Forecasts interface {
+	// Generate answers api.ErrNoModel until a model is trained.
+	Generate(ctx context.Context, scope api.Scope, q api.ForecastQuery) (api.GeneratedForecast, error)
+	// Energy is the hourly energy of POST /forecast; ForecastHours is filled in.
+	Energy(ctx context.Context, scope api.Scope, req api.EnergyForecastRequest) (api.EnergyForecast, error)
+	// Stored lists newest first; api.ErrNoForecastResult when the customer has none.
+	Stored(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.StoredForecast, string, error)
+	// ForecastSnapshot answers api.ErrNotFound until a model is trained.
+	ForecastSnapshot(ctx context.Context, scope api.Scope, siteID string, hours int) (api.ForecastSnapshot, error)
+	// Accuracy is how stored forecasts have done, by lead.
+	Accuracy(ctx context.Context, scope api.Scope, q api.AccuracyRequest) (api.Accuracy, error)
 }
 
-func (s *server) energyForecast(in *input) (*call, error) {
-	var b api.EnergyForecastRequest
-	if err := in.json(&b); err != nil {
-		return nil, err
-	}
-	switch {
-	case b.DeviceID != "" && b.SiteID == "":
-		return nil, api.MissingField("site_id")
-	case b.CustomerID == "" && b.SiteID == "":
-		return nil, api.MissingField("customer_id")
-	case b.ForecastHours == 0:
-		b.ForecastHours = defaultEnergyHours
-	case b.ForecastHours < 0 || b.ForecastHours > api.MaxHorizonHours:
-		return nil, api.InvalidField("forecast_hours", fmt.Sprintf("a whole number from 1 to %d", api.MaxHorizonHours))
-	}
-	t := target{customerID: b.CustomerID, siteID: &b.SiteID}
-	if b.DeviceID != "" {
-		t.asset = &api.AssetRef{AssetID: b.DeviceID, SiteID: b.SiteID, CustomerID: b.CustomerID}
-	}
-	return &call{target: t, run: func(ctx context.Context, g granted) (any, error) {
-		return s.Forecasts.Energy(ctx, g.scope, b)
-	}}, nil
+// Interpolations are what filling gaps gave.
+type Interpolations interface {
+	// Interpolations lists newest first; api.ErrNoInterpolation when the
+	// customer has none.
+	Interpolations(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.InterpolationResult, string, error)
+	// Gaps are those that one run filled, the longest first.
+	Gaps(ctx context.Context, scope api.Scope, resultID string, q api.ListQuery) (api.GapsResponse, error)
 }
 
-// customerList reads the body of the terminal paths that list by customer.
-func customerList(in *input, customerRequired bool) (api.CustomerRequest, error) {
-	var b api.CustomerRequest
-	if err := in.json(&b); err != nil {
-		return b, err
-	}
-	if customerRequired && b.CustomerID == "" {
-		return b, api.MissingField("customer_id")
-	}
-	var err error
-	b.Page, err = pageOf(b.Page)
-	return b, err
+func (s *server) forecastHandlers() {
+	handle(s, api.GenerateForecast, func(ctx context.Context, c *caller, q *api.ForecastQuery) (api.GeneratedForecast, error) {
+		return s.Forecasts.Generate(ctx, c.scope, *q)
+	})
+	handle(s, api.ForecastEnergy, func(ctx context.Context, c *caller, r *api.EnergyForecastRequest) (api.EnergyForecast, error) {
+		return s.Forecasts.Energy(ctx, c.scope, *r)
+	})
+	handle(s, api.ListForecasts, func(ctx context.Context, c *caller, r *api.CustomerRequest) (api.StoredForecastsResponse, error) {
+		list, next, err := s.Forecasts.Stored(ctx, c.scope, listQuery(r))
+		return api.StoredForecastsResponse{Success: true, CustomerID: r.CustomerID, ForecastResults: nonNil(list), Count: len(list), NextCursor: next}, err
+	})
+	handle(s, api.GetAccuracy, func(ctx context.Context, c *caller, r *api.CustomerRequest) (api.AccuracyResponse, error) {
+		a, err := s.Forecasts.Accuracy(ctx, c.scope, api.AccuracyRequest{CustomerID: r.CustomerID, SiteID: r.SiteID, Days: r.Days})
+		return api.AccuracyResponse{Success: true, Accuracy: a}, err
+	})
+	handle(s, api.ListInterpolations, func(ctx context.Context, c *caller, r *api.CustomerRequest) (api.InterpolationsResponse, error) {
+		list, next, err := s.Interpolations.Interpolations(ctx, c.scope, listQuery(r))
+		return api.InterpolationsResponse{Success: true, CustomerID: r.CustomerID, InterpolationResults: nonNil(list), Count: len(list), NextCursor: next}, err
+	})
+	handle(s, api.ListGaps, func(ctx context.Context, c *caller, r *api.CustomerRequest) (api.GapsResponse, error) {
+		return s.Interpolations.Gaps(ctx, c.scope, r.ResultID, listQuery(r))
+	})
 }
 
-func listQuery(b api.CustomerRequest) api.ListQuery {
-	return api.ListQuery{CustomerID: b.CustomerID, SiteID: b.SiteID, Page: b.Page}
-}
-
-func (s *server) storedForecasts(in *input) (*call, error) {
-	b, err := customerList(in, true)
-	if err != nil {
-		return nil, err
-	}
-	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: &b.SiteID}}
-	if b.Action == api.ActionAccuracy {
-		if b.Days < 0 || b.Days > api.MaxAccuracyDays {
-			return nil, api.InvalidField("days", fmt.Sprintf("a whole number from 1 to %d", api.MaxAccuracyDays))
-		}
-		c.run = func(ctx context.Context, g granted) (any, error) {
-			a, err := s.Forecasts.Accuracy(ctx, g.scope, api.AccuracyRequest{CustomerID: b.CustomerID, SiteID: b.SiteID, Days: b.Days})
-			return api.AccuracyResponse{Success: true, Accuracy: a}, err
-		}
-		return c, nil
-	}
-	c.run = func(ctx context.Context, g granted) (any, error) {
-		list, next, err := s.Forecasts.Stored(ctx, g.scope, listQuery(b))
-		return api.StoredForecastsResponse{Success: true, CustomerID: b.CustomerID, ForecastResults: there(list), Count: len(list), NextCursor: next}, err
-	}
-	return c, nil
-}
-
-func (s *server) interpolations(in *input) (*call, error) {
-	b, err := customerList(in, true)
-	if err != nil {
-		return nil, err
-	}
-	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: &b.SiteID}}
-	if b.Action == api.ActionGaps {
-		c.run = func(ctx context.Context, g granted) (any, error) {
-			return s.Interpolations.Gaps(ctx, g.scope, b.ResultID, listQuery(b))
-		}
-		return c, nil
-	}
-	c.run = func(ctx context.Context, g granted) (any, error) {
-		list, next, err := s.Interpolations.Interpolations(ctx, g.scope, listQuery(b))
-		return api.InterpolationsResponse{Success: true, CustomerID: b.CustomerID, InterpolationResults: there(list), Count: len(list), NextCursor: next}, err
-	}
-	return c, nil
-}
-
-func (s *server) ooda(in *input) (*call, error) {
-	b, err := customerList(in, true)
-	if err != nil {
-		return nil, err
-	}
-	return &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: &b.SiteID}, run: func(ctx context.Context, g granted) (any, error) {
-		list, next, err := s.Findings.Findings(ctx, g.scope, listQuery(b))
-		return api.FindingsResponse{Success: true, CustomerID: b.CustomerID, MLEnhancedActivities: there(list), Count: len(list), NextCursor: next}, err
-	}}, nil
-}
-
-// there is a list that JSON writes as [] when it is empty.
-func there[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
+func listQuery(r *api.CustomerRequest) api.ListQuery {
+	return api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, Page: r.Page}
 }

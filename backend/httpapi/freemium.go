@@ -2,56 +2,42 @@ package httpapi
 
 import (
 	"context"
+	"io"
 	"strings"
 
 	"app.sunloop/backend/api"
 )
 
-func (s *server) freemiumVerify(in *input) (*call, error) {
-	var b api.FreemiumVerifyRequest
-	if err := in.json(&b); err != nil {
-		return nil, err
-	}
-	if err := missing(api.MissingField, "email", b.Email); err != nil {
-		return nil, err
-	}
-	remote := s.remote(in.Request)
-	return &call{run: func(ctx context.Context, _ granted) (any, error) {
-		return api.FreemiumVerifyResponse{Status: api.StatusSuccess, Message: api.FreemiumCodeSent}, s.Freemium.SendCode(ctx, b.Email, remote)
-	}}, nil
+// Freemium forecasts without an account.
+type Freemium interface {
+	// SendCode sends a code to an address, asked for from the network address
+	// remote; api.ErrInvalidEmail, 429 for too many of a network, 503 for too many in all.
+	SendCode(ctx context.Context, email, remote string) error
+	// Forecast redeems the code of req, whose required fields are there, for a
+	// caller at the network address remote.
+	Forecast(ctx context.Context, req api.FreemiumRequest, remote string, file io.Reader) (api.FreemiumForecast, error)
 }
 
-func (s *server) freemiumForecast(in *input) (*call, error) {
-	if !in.isForm() {
-		return nil, api.ErrCSVRequired
-	}
-	f, err := in.form()
-	switch {
-	case err != nil:
-		return nil, err
-	case f.refusal != nil:
-		return nil, f.refusal
-	case f.spool == nil:
-		return nil, api.ErrCSVRequired
-	}
-	req, err := freemiumRequest(f)
-	if err != nil {
-		return nil, err
-	}
-	remote := s.remote(in.Request)
-	return &call{run: func(ctx context.Context, _ granted) (any, error) {
+func (s *server) freemiumHandlers() {
+	handle(s, api.VerifyFreemium, func(ctx context.Context, c *caller, r *api.FreemiumVerifyRequest) (api.FreemiumVerifyResponse, error) {
+		return api.FreemiumVerifyResponse{Status: api.StatusSuccess, Message: api.FreemiumCodeSent}, s.Freemium.SendCode(ctx, r.Email, s.remote(c.request.Request))
+	})
+	handleForm(s, api.ForecastFreemium, freemiumRequest, func(ctx context.Context, c *caller, f *form, r *api.FreemiumRequest) (api.FreemiumResponse, error) {
 		file, err := f.spool.reader()
 		if err != nil {
-			return nil, err
+			return api.FreemiumResponse{}, err
 		}
-		forecast, err := s.Freemium.Forecast(ctx, req, remote, file)
+		forecast, err := s.Freemium.Forecast(ctx, *r, s.remote(c.request.Request), file)
 		return api.FreemiumResponse{Status: api.StatusSuccess, Forecast: forecast}, err
-	}}, nil
+	})
 }
 
 // freemiumRequest reads the fields of the form. All that are missing are named
 // at once, but for the terms, which have words of their own.
-func freemiumRequest(f *form) (api.FreemiumRequest, error) {
+func freemiumRequest(f *form) (*api.FreemiumRequest, error) {
+	if f.refusal != nil {
+		return nil, f.refusal
+	}
 	var absent []string
 	field := func(name string) string {
 		v := strings.TrimSpace(f.fields[name])
@@ -66,24 +52,24 @@ func freemiumRequest(f *form) (api.FreemiumRequest, error) {
 	field("capacity_kw") // as a number the form has read it
 	req.CapacityKW = f.req.CapacityKW
 	if len(absent) > 0 {
-		return req, api.MissingFields(absent...)
+		return nil, api.MissingFields(absent...)
 	}
 	if err := api.CheckFormLimits(&req); err != nil {
-		return req, err
+		return nil, err
 	}
 	var ok bool
-	if req.TOUAccepted, ok = truth(f.fields["tou_accepted"]); !ok || !req.TOUAccepted {
-		return req, api.ErrTermsNotAccepted
+	if req.TOUAccepted, ok = parseBool(f.fields["tou_accepted"]); !ok || !req.TOUAccepted {
+		return nil, api.ErrTermsNotAccepted
 	}
-	if req.MarketingOptIn, ok = truth(f.fields["marketing_opt_in"]); !ok {
-		return req, api.InvalidParameter("marketing_opt_in", "true or false")
+	if req.MarketingOptIn, ok = parseBool(f.fields["marketing_opt_in"]); !ok {
+		return nil, api.InvalidParameter("marketing_opt_in", "true or false")
 	}
-	return req, nil
+	return &req, nil
 }
 
-// truth reads a field of a form as forms write it; one that is not there is
+// parseBool reads a field of a form as forms write it; one that is not there is
 // false.
-func truth(text string) (value, ok bool) {
+func parseBool(text string) (value, ok bool) {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "true", "1", "yes", "on":
 		return true, true

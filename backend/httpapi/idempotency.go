@@ -93,7 +93,7 @@ func (i *idempotency) enter(q *http.Request, key [sha256.Size]byte) (leave func(
 // and answers what it answered then. Refusals are not kept: they created
 // nothing. The key is marked in the transaction that makes the change, so that
 // a process that dies leaves either both or none.
-func (s *server) once(w http.ResponseWriter, q *http.Request, rt route, c *call, g granted, key string) {
+func (s *server) once(w http.ResponseWriter, q *http.Request, rt *endpoint, c *operation, g *caller, key string) {
 	if len(key) > maxIdempotencyKey {
 		s.refuse(w, q, api.InvalidParameter(api.HeaderIdempotencyKey, "at most 255 bytes"))
 		return
@@ -215,7 +215,7 @@ func dropExpired(tx store.Tx, now time.Time) error {
 	return nil
 }
 
-func (s *server) runOnce(q *http.Request, mine remembered, c *call, g granted) ([]byte, error) {
+func (s *server) runOnce(q *http.Request, mine remembered, c *operation, g *caller) ([]byte, error) {
 	keep := context.WithoutCancel(q.Context()) // the key's record outlives a caller who leaves
 	answered := false
 	defer func() {

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -13,9 +12,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -52,69 +49,6 @@ func (in *input) parameter(name string) string {
 		}
 	}
 	return in.query.Get(name)
-}
-
-// required is a query parameter that must be there.
-func (in *input) required(name string) (string, error) {
-	if v := in.parameter(name); v != "" {
-		return v, nil
-	}
-	return "", api.MissingParameter(name)
-}
-
-// instant is a required time; naive ones are UTC.
-func (in *input) instant(name string) (time.Time, error) {
-	text, err := in.required(name)
-	if err != nil {
-		return time.Time{}, err
-	}
-	t, err := api.ParseTime(text, time.UTC)
-	if err != nil {
-		return time.Time{}, api.InvalidParameter(name, "not an ISO 8601 time")
-	}
-	return t.Time, nil
-}
-
-// span is the time from start to end, both required.
-func (in *input) span() (from, to time.Time, err error) {
-	if from, err = in.instant("start"); err != nil {
-		return from, to, err
-	}
-	if to, err = in.instant("end"); err == nil && to.Before(from) {
-		err = api.InvalidParameter("end", "lies before start")
-	}
-	return from, to, err
-}
-
-// integer is a whole number from low to high, or fallback when it is not
-// there.
-func (in *input) integer(name string, fallback, low, high int) (int, error) {
-	text := in.parameter(name)
-	if text == "" {
-		return fallback, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < low || n > high {
-		return 0, api.InvalidParameter(name, fmt.Sprintf("a whole number from %d to %d", low, high))
-	}
-	return n, nil
-}
-
-// page reads limit and cursor of a list.
-func (in *input) page() (api.Page, error) {
-	limit, err := in.integer("limit", api.DefaultLimit, 1, api.MaxLimit)
-	return api.Page{Limit: limit, Cursor: in.parameter("cursor")}, err
-}
-
-// pageOf checks the page of a JSON body and fills in its limit.
-func pageOf(p api.Page) (api.Page, error) {
-	if p.Limit == 0 {
-		p.Limit = api.DefaultLimit
-	}
-	if p.Limit < 0 || p.Limit > api.MaxLimit {
-		return p, api.InvalidField("limit", fmt.Sprintf("a whole number from 1 to %d", api.MaxLimit))
-	}
-	return p, nil
 }
 
 // json reads the body into v. An empty body is {}; unknown fields are left. A
@@ -223,9 +157,6 @@ func (in *input) digest() []byte {
 	d := sha256.Sum256(in.body)
 	return d[:]
 }
-
-// blank says whether what a person writes says nothing.
-func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
 func invalidBody(why string) error {
 	e := &api.Error{Status: http.StatusBadRequest, Message: "Invalid JSON body"}

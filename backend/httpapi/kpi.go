@@ -1,11 +1,11 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/store"
 )
 
 // KPIs are a site's key figures.
@@ -15,37 +15,28 @@ type KPIs interface {
 	KPIs(ctx context.Context, scope api.Scope, siteID string, from, to time.Time) (api.KPIs, error)
 }
 
-func (s *server) siteKPIs(in *input) (*call, error) {
-	site := in.PathValue("site_id")
-	texts := [2]string{in.parameter("from"), in.parameter("to")}
-	read := func(zone *time.Location) (window [2]time.Time, err error) {
-		for i, name := range []string{"from", "to"} {
-			if texts[i] == "" {
-				continue
-			}
-			t, err := api.ParseTime(texts[i], zone)
-			if err != nil {
-				return window, api.InvalidParameter(name, "not an ISO 8601 time")
-			}
-			window[i] = t.Time
-		}
-		if !window[0].IsZero() && !window[1].IsZero() && !window[0].Before(window[1]) {
-			return window, api.InvalidParameter("to", "it lies after from")
-		}
-		return window, nil
-	}
-	if _, err := read(time.UTC); err != nil {
-		return nil, err
-	}
-	return &call{target: target{customerID: in.parameter("customer_id"), siteID: &site}, run: func(ctx context.Context, g granted) (any, error) {
-		zone, err := store.Zone(g.site.Timezone)
+// Nowcasts are live overviews.
+type Nowcasts interface {
+	// Nowcast is of the units within the scope that r asks for, whose range is
+	// one of the contract's.
+	Nowcast(ctx context.Context, scope api.Scope, r api.NowcastRequest) (api.Nowcast, error)
+}
+
+func (s *server) kpiHandlers() {
+	handle(s, api.GetKPIs, func(ctx context.Context, c *caller, r *api.KPIRequest) (api.KPIs, error) {
+		zone, err := zoneOf(c.site)
 		if err != nil {
-			return nil, err
+			return api.KPIs{}, err
 		}
-		window, err := read(zone) // times without an offset are the site's
+		from, to, err := r.Window(zone) // times without an offset are the site's
 		if err != nil {
-			return nil, err
+			return api.KPIs{}, err
 		}
-		return s.KPIs.KPIs(ctx, g.scope, site, window[0], window[1])
-	}}, nil
+		return s.KPIs.KPIs(ctx, c.scope, r.SiteID, from.Time, to.Time)
+	})
+	handle(s, api.GetNowcast, func(ctx context.Context, c *caller, r *api.NowcastRequest) (api.NowcastResponse, error) {
+		r.TimeRange = cmp.Or(r.TimeRange, api.Range24h)
+		n, err := s.Nowcasts.Nowcast(ctx, c.scope, *r)
+		return api.NowcastResponse{Success: true, Data: n}, err
+	})
 }

@@ -95,7 +95,7 @@ func busyBodies() *api.Error {
 
 // claimOf is an empty claim of the caller of a route. The credential was
 // checked before.
-func (s *server) claimOf(q *http.Request, rt *api.Route, g granted) claim {
+func (s *server) claimOf(q *http.Request, rt *api.Route, g *caller) claim {
 	if rt.Credential == api.CredentialNone {
 		return claim{of: &s.publicBodies, caller: admission.Network(s.remote(q))}
 	}

@@ -38,7 +38,7 @@ const (
 // writes, whether the change may have been stored. Other refusals stay as they
 // are.
 func (w *begunWriter) withOutcome(refusal *api.Error, err error) *api.Error {
-	n := w.note
+	n := w.audit
 	unavailable := errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 	if n == nil || !unavailable || refusal.Status != http.StatusServiceUnavailable || !n.writes() {
 		return refusal
@@ -56,7 +56,7 @@ func (w *begunWriter) withOutcome(refusal *api.Error, err error) *api.Error {
 }
 
 // writes reports whether the operation that was asked for writes.
-func (n *note) writes() bool {
+func (n *auditEntry) writes() bool {
 	op, known := n.route.Operation(n.action())
 	return known && op.Writes()
 }

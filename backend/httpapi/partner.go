@@ -3,11 +3,6 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"app.sunloop/backend/api"
 )
@@ -21,82 +16,56 @@ type Snapshots interface {
 	Signals(ctx context.Context, q api.SignalsQuery) (api.MaintenanceSignals, error)
 }
 
-func (s *server) kpiRollup(in *input) (*call, error) { return s.stored(in, api.SnapshotKPIs) }
-
-func (s *server) maintenanceSchedule(in *input) (*call, error) {
-	return s.stored(in, api.SnapshotSchedule)
+func (s *server) snapshotHandlers() {
+	handleStream(s, api.GetKPIRollup, func(ctx context.Context, _ *caller, q *api.SnapshotQuery) (any, error) {
+		return s.storedSnapshot(ctx, q.SiteID, api.SnapshotKPIs)
+	})
+	handleStream(s, api.GetMaintenanceSchedule, func(ctx context.Context, _ *caller, q *api.SnapshotQuery) (any, error) {
+		return s.storedSnapshot(ctx, q.SiteID, api.SnapshotSchedule)
+	})
+	handleStream(s, api.GetMaintenanceSignals, func(ctx context.Context, _ *caller, q *api.SnapshotQuery) (any, error) { return s.signals(ctx, q) })
+	handle(s, api.GetForecastSnapshot, s.forecastSnapshot)
+	handleStream(s, api.GetSnapshot, func(ctx context.Context, c *caller, q *api.SnapshotQuery) (any, error) {
+		switch {
+		case q.Kind == api.SnapshotSignals:
+			return s.signals(ctx, q)
+		case q.IsForecast():
+			return s.forecastSnapshot(ctx, c, q)
+		}
+		return s.storedSnapshot(ctx, q.SiteID, q.Kind)
+	})
 }
 
-// stored answers a document byte by byte as it was made.
-func (s *server) stored(in *input, kind string) (*call, error) {
-	site, err := in.required("site_id")
+// storedSnapshot answers a document byte by byte as it was made.
+func (s *server) storedSnapshot(ctx context.Context, siteID, kind string) (any, error) {
+	doc, err := s.Snapshots.Snapshot(ctx, siteID, kind)
+	return raw(doc), err
+}
+
+// signals answers those that the query selects; all of them as they were made.
+func (s *server) signals(ctx context.Context, q *api.SnapshotQuery) (any, error) {
+	signals, err := q.Signals()
 	if err != nil {
 		return nil, err
 	}
-	return &call{target: target{customerID: in.parameter("customer_id"), siteID: &site, brief: true}, run: func(ctx context.Context, _ granted) (any, error) {
-		doc, err := s.Snapshots.Snapshot(ctx, site, kind)
-		return streamed(func(b *body) error {
-			b.buf = append(b.buf, doc...)
-			return nil
-		}), err
-	}}, nil
+	if !signals.Filtered() {
+		return s.storedSnapshot(ctx, q.SiteID, api.SnapshotSignals)
+	}
+	return s.Snapshots.Signals(ctx, signals)
 }
 
-func (s *server) maintenanceSignals(in *input) (*call, error) {
-	site, err := in.required("site_id")
+func (s *server) forecastSnapshot(ctx context.Context, c *caller, q *api.SnapshotQuery) (api.ForecastSnapshot, error) {
+	hours, err := q.Hours()
 	if err != nil {
-		return nil, err
+		return api.ForecastSnapshot{}, err
 	}
-	q := api.SignalsQuery{SiteID: site}
-	if text := in.parameter("since"); text != "" {
-		if q.Since, err = api.ParseTime(text, time.UTC); err != nil {
-			return nil, api.InvalidParameter("since", "not an ISO 8601 time")
-		}
-	}
-	if text := in.parameter("severity"); text != "" {
-		if q.Severity, err = api.PartnerSeverity(text); err != nil {
-			return nil, err
-		}
-	}
-	if !q.Filtered() {
-		return s.stored(in, api.SnapshotSignals)
-	}
-	return &call{target: target{customerID: in.parameter("customer_id"), siteID: &q.SiteID, brief: true}, run: func(ctx context.Context, _ granted) (any, error) {
-		return s.Snapshots.Signals(ctx, q)
-	}}, nil
+	return s.Forecasts.ForecastSnapshot(ctx, c.scope, q.SiteID, hours)
 }
 
-// snapshot is any document by its kind, with the parameters of its own path.
-func (s *server) snapshot(in *input) (*call, error) {
-	if err := missing(api.MissingParameter, "site_id", in.parameter("site_id"), "kind", in.parameter("kind")); err != nil {
-		return nil, err
+// raw is a response that is stored as its bytes.
+func raw(b []byte) streamed {
+	return func(out *body) error {
+		out.buf = append(out.buf, b...)
+		return nil
 	}
-	kind := in.parameter("kind")
-	switch {
-	case kind == api.SnapshotSignals:
-		return s.maintenanceSignals(in)
-	case kind == api.SnapshotForecast, kind == strings.TrimPrefix(api.PathForecastSnapshot, "/"):
-		return s.forecastSnapshot(in)
-	case slices.Contains(api.SnapshotKinds(), kind):
-		return s.stored(in, kind)
-	}
-	return nil, api.InvalidParameter("kind", fmt.Sprintf("there is no snapshot %q; it is one of %s", kind, strings.Join(api.SnapshotKinds(), ", ")))
-}
-
-func (s *server) forecastSnapshot(in *input) (*call, error) {
-	site, err := in.required("site_id")
-	if err != nil {
-		return nil, err
-	}
-	hours := api.DefaultSnapshotHours
-	if text := in.parameter("horizon"); text != "" {
-		n, err := strconv.Atoi(strings.TrimSuffix(text, "h"))
-		if err != nil || n < 1 || n > api.MaxHorizonHours {
-			return nil, api.InvalidParameter("horizon", fmt.Sprintf("hours from 1h to %dh", api.MaxHorizonHours))
-		}
-		hours = n
-	}
-	return &call{target: target{customerID: in.parameter("customer_id"), siteID: &site}, run: func(ctx context.Context, g granted) (any, error) {
-		return s.Forecasts.ForecastSnapshot(ctx, g.scope, site, hours)
-	}}, nil
 }

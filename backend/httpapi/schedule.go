@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"fmt"
 
 	"app.sunloop/backend/api"
 )
@@ -23,125 +22,49 @@ type Schedules interface {
 	Propose(ctx context.Context, scope api.Scope, r api.ScheduleRequest) (api.ProposeResponse, error)
 }
 
-// scheduleActions are the moves by action: the status after it, and in words.
-var scheduleActions = map[string]struct{ to, done string }{
-	api.ActionConfirm:  {api.ScheduleConfirmed, "Schedule confirmed"},
-	api.ActionComplete: {api.ScheduleCompleted, "Schedule completed"},
-	api.ActionCancel:   {api.ScheduleCancelled, "Schedule cancelled"},
-}
-
-func (s *server) schedule(in *input) (*call, error) {
-	var b api.ScheduleRequest
-	if err := in.json(&b); err != nil {
-		return nil, err
-	}
-	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: &b.SiteID}, fingerprint: in.digest()}
-	one := func(message string, v api.Schedule, err error) (any, error) {
+func (s *server) scheduleHandlers() {
+	one := func(message string, v api.Schedule, err error) (api.ScheduleResponse, error) {
 		return api.ScheduleResponse{Success: true, Message: message, ScheduleID: v.ScheduleID, AssetID: v.AssetID, ScheduledDate: v.ScheduledDate, Schedule: &v, Count: 1}, err
 	}
-	switch b.Action {
-	case api.ActionCreate:
-		if err := checkNewSchedule(&b); err != nil {
-			return nil, err
+	handle(s, api.CreateSchedule, func(ctx context.Context, c *caller, r *api.ScheduleRequest) (api.ScheduleResponse, error) {
+		v, made, err := s.Schedules.CreateSchedule(ctx, c.scope, *r)
+		message := "Maintenance scheduled"
+		if !made {
+			message = "Maintenance is scheduled for this day already"
 		}
-		c.target.asset = &api.AssetRef{AssetID: b.AssetID, SiteID: b.SiteID, CustomerID: b.CustomerID}
-		c.run = func(ctx context.Context, g granted) (any, error) {
-			v, made, err := s.Schedules.CreateSchedule(ctx, g.scope, b)
-			message := "Maintenance scheduled"
-			if !made {
-				message = "Maintenance is scheduled for this day already"
-			}
-			return one(message, v, err)
-		}
-		return c, nil
-	case api.ActionList:
-		if err := optionalWord("status", &b.Status, api.ScheduleStatuses()); err != nil {
-			return nil, err
-		}
-		t, q, err := worklist(b.AssetID, b.SiteID, b.CustomerID, b.Page)
-		if err != nil {
-			return nil, err
-		}
-		c.target = t
-		c.run = func(ctx context.Context, g granted) (any, error) {
-			list, next, err := s.Schedules.Schedules(ctx, g.scope, g.about(q), b.Status, b.Overdue)
-			return api.ScheduleResponse{Success: true, Schedules: there(list), Count: len(list), NextCursor: next}, err
-		}
-		return c, nil
-	case api.ActionPropose:
-		return s.propose(c, b)
+		return one(message, v, err)
+	})
+	handle(s, api.ListSchedules, func(ctx context.Context, c *caller, r *api.ScheduleRequest) (api.ScheduleResponse, error) {
+		list, next, err := s.Schedules.Schedules(ctx, c.scope, c.ofTarget(r.CustomerID, r.SiteID, r.AssetID, r.Page), r.Status, r.Overdue)
+		return api.ScheduleResponse{Success: true, Schedules: nonNil(list), Count: len(list), NextCursor: next}, err
+	})
+	handle(s, api.GetSchedule, func(ctx context.Context, c *caller, r *api.ScheduleRequest) (api.ScheduleResponse, error) {
+		v, err := s.Schedules.Schedule(ctx, c.scope, r.ScheduleID)
+		return one("", v, err)
+	})
+	handle(s, api.ProposeSchedule, func(ctx context.Context, c *caller, r *api.ScheduleRequest) (api.ProposeResponse, error) {
+		return s.Schedules.Propose(ctx, c.scope, *r)
+	})
+	for e, move := range map[api.Endpoint[api.ScheduleRequest, api.ScheduleResponse]]struct{ to, message string }{
+		api.ConfirmSchedule:  {api.ScheduleConfirmed, "Schedule confirmed"},
+		api.CompleteSchedule: {api.ScheduleCompleted, "Schedule completed"},
+		api.CancelSchedule:   {api.ScheduleCancelled, "Schedule cancelled"},
+	} {
+		handle(s, e, func(ctx context.Context, c *caller, r *api.ScheduleRequest) (api.ScheduleResponse, error) {
+			v, err := s.Schedules.MoveSchedule(ctx, c.scope, *r, move.to)
+			return one(move.message, v, err)
+		})
 	}
-	move, moves := scheduleActions[b.Action]
-	switch {
-	case !moves && b.Action != api.ActionGet:
-		return nil, api.ErrInvalidAction
-	case b.ScheduleID == "":
-		return nil, api.MissingField("schedule_id")
-	case b.Action == api.ActionCancel && blank(b.Reason):
-		return nil, api.MissingField("reason")
-	}
-	c.run = func(ctx context.Context, g granted) (any, error) {
-		if !moves {
-			v, err := s.Schedules.Schedule(ctx, g.scope, b.ScheduleID)
-			return one("", v, err)
-		}
-		v, err := s.Schedules.MoveSchedule(ctx, g.scope, b, move.to)
-		return one(move.done, v, err)
-	}
-	return c, nil
 }
 
-func (s *server) propose(c *call, b api.ScheduleRequest) (*call, error) {
-	c.target.siteID = &b.SiteID
+// ofTarget returns the query of a list of work about an asset, a site or a
+// customer. A list of one asset is narrowed to the asset's site.
+func (c *caller) ofTarget(customerID, siteID, assetID string, page api.Page) api.ListQuery {
 	switch {
-	case b.AssetID != "":
-		c.target.asset = &api.AssetRef{AssetID: b.AssetID, SiteID: b.SiteID, CustomerID: b.CustomerID}
-	case b.SiteID == "":
-		return nil, api.MissingField("asset_id")
+	case assetID != "":
+		siteID = c.asset.SiteID
+	case c.site.SiteID != "":
+		siteID = c.site.SiteID
 	}
-	if err := word("maintenance_type", &b.MaintenanceType, api.MaintenanceTypes()); err != nil {
-		return nil, err
-	}
-	if b.EstimatedDurationHours == 0 {
-		return nil, api.MissingField("estimated_duration_hours")
-	}
-	if err := hours("estimated_duration_hours", b.EstimatedDurationHours); err != nil {
-		return nil, err
-	}
-	if err := optionalWord("kind", &b.Kind, []string{api.WorkIsolating, api.WorkMeasuring}); err != nil {
-		return nil, err
-	}
-	page, err := pageOf(b.Page)
-	if err != nil {
-		return nil, err
-	}
-	b.Page = page
-	c.run = func(ctx context.Context, g granted) (any, error) { return s.Schedules.Propose(ctx, g.scope, b) }
-	return c, nil
-}
-
-func checkNewSchedule(b *api.ScheduleRequest) error {
-	if b.AssetID == "" {
-		return api.MissingField("asset_id")
-	}
-	if err := word("maintenance_type", &b.MaintenanceType, api.MaintenanceTypes()); err != nil {
-		return err
-	}
-	if b.ScheduledDate.IsZero() {
-		return api.MissingField("scheduled_date")
-	}
-	if err := word("priority", &b.Priority, api.Priorities()); err != nil {
-		return err
-	}
-	switch {
-	case blank(b.Reason):
-		return api.MissingField("reason")
-	case b.EveryDays < 0 || b.EveryDays > api.MaxEveryDays:
-		return api.InvalidField("every_days", fmt.Sprintf("a whole number from 1 to %d", api.MaxEveryDays))
-	case b.EveryMonths < 0 || b.EveryMonths > api.MaxEveryMonths:
-		return api.InvalidField("every_months", fmt.Sprintf("a whole number from 1 to %d", api.MaxEveryMonths))
-	case b.EveryDays > 0 && b.EveryMonths > 0:
-		return api.InvalidField("every_months", "it goes with no every_days")
-	}
-	return nil
+	return api.ListQuery{CustomerID: customerID, SiteID: siteID, AssetID: assetID, Page: page}
 }

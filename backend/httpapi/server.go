@@ -91,53 +91,17 @@ type server struct {
 	answers      limit.Budget // bytes of answers in flight, see answersBytes
 	bodies       memory       // of requests with a credential
 	publicBodies memory       // of requests of routes without one
-	places       places
+	lookups      lookupCache
 	idempotency  idempotency
-	methods      map[string]map[string]route // path → method → route
+	endpoints    map[*api.Route]*endpoint
+	methods      map[string]map[string]*endpoint // path → method → endpoint
 	mux          *http.ServeMux
 }
 
-// route is a row of the table with its code.
-type route struct {
-	*api.Route
-	read reader
-}
-
-// reader reads and checks the parameters of a request; what it answers is run
-// after credential, scope and rate are checked.
-type reader func(*input) (*call, error)
-
-// call is a request whose parameters are good.
-type call struct {
-	action      string
-	target      target
-	fingerprint []byte // of the body, for Idempotency-Key
-	run         func(ctx context.Context, g granted) (any, error)
-}
-
-// target is what a request is about, for the check of its scope.
-type target struct {
-	customerID string
-	siteID     *string // id of the request, which permit replaces by the site's key; nil or empty: none
-	asset      *api.AssetRef
-	newSite    bool // the site may not exist yet
-	brief      bool // the records of site and asset may be some seconds old
-}
-
-// granted is what the checks found out.
-type granted struct {
-	auth.Principal
-	scope      api.Scope
-	credential string
-	site       api.Site  // of target.siteID
-	asset      api.Asset // of target.asset
-	note       *note     // for the audit trail
-}
-
-// New makes the handler of all routes of [api.Routes]. It panics when a row
-// has no code or code no row: such a program is wrong.
+// New makes the handler of all routes of [api.Routes]. It panics if an operation
+// has no handler: such a program is wrong.
 func New(d Deps) http.Handler {
-	s := &server{Deps: d, answers: limit.Budget{Max: answersBytes, Free: smallBytes}, methods: map[string]map[string]route{}, mux: http.NewServeMux()}
+	s := &server{Deps: d, answers: limit.Budget{Max: answersBytes, Free: smallBytes}, endpoints: map[*api.Route]*endpoint{}, methods: map[string]map[string]*endpoint{}, mux: http.NewServeMux()}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
@@ -157,21 +121,17 @@ func New(d Deps) http.Handler {
 	if s.UserRate == 0 {
 		s.UserRate = api.UserRequestsPerMinute
 	}
-	readers := s.readers()
+	s.registerAll()
 	for _, r := range api.Routes() {
-		read, ok := readers[r.Name]
-		if !ok {
-			panic(fmt.Sprintf("httpapi: route %s has no code", r.Name))
+		e := s.endpoint(r)
+		if o := e.missingHandler(); o != nil {
+			panic(fmt.Sprintf("httpapi: %s has no handler", o.Name()))
 		}
-		delete(readers, r.Name)
 		if s.methods[r.Path] == nil {
-			s.methods[r.Path] = map[string]route{}
+			s.methods[r.Path] = map[string]*endpoint{}
 			s.mux.HandleFunc(r.Path, func(w http.ResponseWriter, q *http.Request) { s.dispatch(w, q, s.methods[r.Path]) })
 		}
-		s.methods[r.Path][r.Method] = route{r, read}
-	}
-	for name := range readers {
-		panic(fmt.Sprintf("httpapi: %s has no route", name))
+		s.methods[r.Path][r.Method] = e
 	}
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, q *http.Request) { s.dispatch(w, q, nil) })
 
@@ -182,87 +142,10 @@ func New(d Deps) http.Handler {
 	return s.outermost(s.timed(heard(compress(http.HandlerFunc(s.guarded)))))
 }
 
-// readers are the code of the routes by name.
-func (s *server) readers() map[string]reader {
-	return map[string]reader{
-		"login":            s.login,
-		"verify-mfa":       s.verifyMFA,
-		"exchange":         s.exchange,
-		"refresh":          s.refresh,
-		"logout":           s.logout,
-		"api-key-info":     s.apiKeyInfo,
-		"validate-api-key": s.validateAPIKey,
-		"setup-status":     s.setupStatus,
-		"setup":            s.setup,
-		"key-set":          s.keySet,
-
-		"freemium-verify":   s.freemiumVerify,
-		"freemium-forecast": s.freemiumForecast,
-
-		"upload-train":      s.uploadReader(api.UploadTrain),
-		"upload-nowcast":    s.uploadReader(api.UploadNowcast),
-		"v1-upload-train":   s.v1UploadReader(api.UploadTrain),
-		"v1-upload-nowcast": s.v1UploadReader(api.UploadNowcast),
-		"uploads":           s.uploads,
-		"upload":            s.upload,
-		"upload-move":       s.uploadMove,
-		"forecast":          s.forecast,
-		"energy-forecast":   s.energyForecast,
-
-		"data-period": s.dataPeriod,
-		"inverter":    s.inverter,
-		"site-data":   s.siteData,
-		"latest":      s.latest,
-
-		"alert-period":    s.alertPeriod,
-		"terminal-alerts": s.terminalAlerts,
-		"site-alerts":     s.siteAlerts,
-		"alerts":          s.alerts,
-
-		"assets":           s.assets,
-		"sites":            s.sites,
-		"stored-forecasts": s.storedForecasts,
-		"interpolations":   s.interpolations,
-		"ooda":             s.ooda,
-		"ml-models":        s.models,
-		"detect":           s.detect,
-		"detections":       s.detections,
-		"diagnose":         s.diagnose,
-		"diagnostics":      s.diagnostics,
-		"issues":           s.issues,
-		"schedule":         s.schedule,
-		"bom":              s.bom,
-		"parts":            s.parts,
-		"order":            s.order,
-		"track":            s.track,
-		"site-summary":     s.siteSummary,
-		"activities":       s.activities,
-		"users":            s.users,
-		"keys":             s.keys,
-		"audit":            s.audit,
-		"log":              s.log,
-		"nowcast":          s.nowcast,
-
-		"site-kpis": s.siteKPIs,
-
-		"kpi-rollup":           s.kpiRollup,
-		"maintenance-signals":  s.maintenanceSignals,
-		"forecast-snapshot":    s.forecastSnapshot,
-		"maintenance-schedule": s.maintenanceSchedule,
-		"snapshot":             s.snapshot,
-
-		"health": s.health,
-		"ready":  s.ready,
-
-		"openapi": s.openAPI,
-		"docs":    s.docs,
-	}
-}
-
 // dispatch runs the checks in the contract's order: credential present, route,
 // parameters, credential valid, scope, rate, work. Where parameters come in a
 // body, the credential is checked before it is read.
-func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[string]route) {
+func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[string]*endpoint) {
 	q = q.WithContext(store.WithBudget(q.Context(), s.Wait, s.Wait/waitReserve))
 	method := q.Method
 	if method == http.MethodHead {
@@ -290,13 +173,13 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 	defer share.Release()
 	q = q.WithContext(ctx)
 	told(ctx, func(x *Exchange) { x.Route = rt.Name })
-	if s.Closed != nil && rt.Name != "health" && rt.Name != "ready" {
+	if s.Closed != nil && rt.Route != api.GetHealth.Route && rt.Route != api.GetReady.Route {
 		if err := s.Closed(); err != nil {
 			s.refuse(w, q, err)
 			return
 		}
 	}
-	g := granted{credential: credential}
+	g := &caller{credential: credential}
 	var invalid error
 	if rt.Credential != api.CredentialNone {
 		g.Principal, invalid = s.Auth.Authenticate(ctx, credential)
@@ -309,9 +192,9 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 			return
 		}
 	}
-	n := s.noted(w, q, rt.Route)
-	if g.note = n; rt.Credential != api.CredentialNone && invalid == nil {
-		n.granted = g
+	n := s.newAuditEntry(w, q, rt.Route, g)
+	if g.audit = n; rt.Credential != api.CredentialNone && invalid == nil {
+		n.caller = *g
 		admission.Authenticated(ctx)
 		told(ctx, func(x *Exchange) { x.PrincipalID = g.ID })
 		trust(w, q)
@@ -324,9 +207,9 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 	}
 	in := &input{Request: q, w: w, most: rt.Body, claim: s.claimOf(q, rt.Route, g), spoolDir: s.SpoolDir}
 	defer in.close()
-	n.in = in
-	c, err := rt.read(in)
-	n.call = c
+	g.request = in
+	c, err := rt.decode(in)
+	n.operation = c
 	if in.malformed != nil {
 		err = in.malformed // what could not be read is missing from the rest
 	}
@@ -338,7 +221,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 		return
 	}
 	run := c.run
-	c.run = func(ctx context.Context, g granted) (any, error) {
+	c.run = func(ctx context.Context, g *caller) (any, error) {
 		ctx, changes := store.WithChanges(ctx)
 		result, err := run(ctx, g)
 		if err = concealed(g.scope, err); err != nil {
@@ -356,14 +239,10 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 		}
 		return result, failed(rt.Route, err)
 	}
-	op, ok := rt.Operation(c.action)
-	if !ok {
-		s.refuse(w, q, api.ErrInvalidAction)
-		return
-	}
+	op := c.op
 	var absent error
 	if rt.Credential != api.CredentialNone {
-		absent, err = s.permit(ctx, &g, op, c.target)
+		absent, err = s.permit(ctx, g, op, c.target)
 		if rt.Method == http.MethodGet && (errors.Is(err, api.ErrAmbiguousSite) || errors.Is(err, api.ErrAmbiguousAsset)) {
 			err = api.MissingParameter("customer_id").With("reason", "several customers have a site or a unit of this id: name the customer")
 		}
@@ -371,7 +250,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 			s.refuse(w, q, err)
 			return
 		}
-		n.granted = g
+		n.caller = *g
 		if err := s.rate(ctx, w, g.Principal, rt.Host); err != nil {
 			s.refuse(w, q, err)
 			return
@@ -397,7 +276,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 // refused is why a request with an invalid credential is refused, before its body
 // is read.
 func (s *server) refused(w http.ResponseWriter, q *http.Request, rt *api.Route, credential string, invalid error) error {
-	if rt.Name != "refresh" {
+	if rt != api.Refresh.Route {
 		return invalid
 	}
 	// A token that was renewed before ends its session.
@@ -412,7 +291,7 @@ func (s *server) refused(w http.ResponseWriter, q *http.Request, rt *api.Route, 
 
 // public says that a request needs no credential: its route needs none, or it
 // misses the method of a path that needs none.
-func public(rt route, found bool, methods map[string]route) bool {
+func public(rt *endpoint, found bool, methods map[string]*endpoint) bool {
 	if found {
 		return rt.Credential == api.CredentialNone
 	}
@@ -422,19 +301,6 @@ func public(rt route, found bool, methods map[string]route) bool {
 		}
 	}
 	return len(methods) > 0
-}
-
-func allowed(methods map[string]route) string {
-	var list []string
-	for _, m := range []string{http.MethodGet, http.MethodPost} {
-		if _, ok := methods[m]; ok {
-			list = append(list, m)
-			if m == http.MethodGet {
-				list = append(list, http.MethodHead)
-			}
-		}
-	}
-	return strings.Join(list, ", ")
 }
 
 // maxCredential is more than any key or token of ours.
@@ -467,7 +333,7 @@ func concealed(scope api.Scope, err error) error {
 
 // permitSite looks the target's site up by its id within the scope, and
 // replaces the id by the site's key.
-func (s *server) permitSite(ctx context.Context, g *granted, t target) (absent, refused error) {
+func (s *server) permitSite(ctx context.Context, g *caller, t target) (absent, refused error) {
 	site, err := s.siteOf(ctx, g.scope, t)
 	switch outside := errors.Is(err, api.ErrForbidden); {
 	case err == nil:
@@ -504,7 +370,7 @@ func (s *server) permitSite(ctx context.Context, g *granted, t target) (absent, 
 
 // permit checks permission and scope. What is not there is told apart, as it
 // counts as a request and is answered after the rate.
-func (s *server) permit(ctx context.Context, g *granted, op *api.Operation, t target) (absent, refused error) {
+func (s *server) permit(ctx context.Context, g *caller, op *api.Operation, t target) (absent, refused error) {
 	if !g.May(op.Permission) {
 		return nil, api.ErrForbidden
 	}

@@ -10,144 +10,83 @@ import (
 	"app.sunloop/backend/auth"
 )
 
-func (s *server) login(in *input) (*call, error) {
-	var b api.LoginRequest
-	if err := in.json(&b); err != nil {
-		return nil, err
-	}
-	if err := missing(api.MissingField, "username", b.Username, "password", b.Password); err != nil {
-		return nil, err
-	}
-	address := s.remote(in.Request)
-	return &call{run: func(ctx context.Context, _ granted) (any, error) {
-		return s.Auth.Login(ctx, b.Username, b.Password, address)
-	}}, nil
-}
-
-func (s *server) verifyMFA(in *input) (*call, error) {
-	var b api.VerifyMFARequest
-	if err := in.json(&b); err != nil {
-		return nil, err
-	}
-	if err := missing(api.MissingField, "mfa_token", b.MFAToken, "totp_code", b.TOTPCode); err != nil {
-		return nil, err
-	}
-	return &call{run: func(ctx context.Context, _ granted) (any, error) {
-		return s.Auth.VerifyMFA(ctx, b.MFAToken, b.TOTPCode)
-	}}, nil
-}
-
-func (s *server) exchange(in *input) (*call, error) {
-	var b api.ExchangeRequest
-	if err := in.json(&b); err != nil {
-		return nil, err
-	}
-	if err := missing(api.MissingField, "external_token", b.ExternalToken, "provider", b.Provider); err != nil {
-		return nil, err
-	}
-	address := s.remote(in.Request)
-	return &call{run: func(ctx context.Context, _ granted) (any, error) {
-		r, err := s.Auth.Exchange(ctx, b, address)
+func (s *server) signInHandlers() {
+	handle(s, api.Login, func(ctx context.Context, c *caller, r *api.LoginRequest) (api.LoginResponse, error) {
+		return s.Auth.Login(ctx, r.Username, r.Password, s.remote(c.request.Request))
+	})
+	handle(s, api.VerifyMFA, func(ctx context.Context, _ *caller, r *api.VerifyMFARequest) (api.LoginResponse, error) {
+		return s.Auth.VerifyMFA(ctx, r.MFAToken, r.TOTPCode)
+	})
+	handle(s, api.Exchange, func(ctx context.Context, c *caller, r *api.ExchangeRequest) (api.LoginResponse, error) {
+		answer, err := s.Auth.Exchange(ctx, *r, s.remote(c.request.Request))
 		if errors.Is(err, auth.ErrProvider) {
 			s.Log.Error("sign-in by a provider", "error", err.Error())
 			err = api.ErrUnavailable.With("reason", auth.ErrProvider.Error())
 		}
-		return r, err
-	}}, nil
-}
-
-func (s *server) refresh(*input) (*call, error) {
-	return &call{run: func(ctx context.Context, g granted) (any, error) { return s.Auth.Refresh(ctx, g.credential) }}, nil
-}
-
-func (s *server) logout(*input) (*call, error) {
-	return &call{run: func(ctx context.Context, g granted) (any, error) {
-		return api.Done{Success: true}, s.Auth.Logout(ctx, g.credential)
-	}}, nil
-}
-
-func (s *server) apiKeyInfo(in *input) (*call, error) {
-	var b api.APIKeyInfoRequest
-	if err := in.json(&b); err != nil {
-		return nil, err
-	}
-	if err := missing(api.MissingField, "api_key", b.APIKey); err != nil {
-		return nil, err
-	}
-	return &call{run: func(ctx context.Context, _ granted) (any, error) { return s.Auth.KeyInfo(ctx, b.APIKey) }}, nil
-}
-
-func (s *server) validateAPIKey(in *input) (*call, error) {
-	var b api.ValidateAPIKeyRequest
-	if err := in.json(&b); err != nil {
-		return nil, err
-	}
-	if err := missing(api.MissingField, "api_key", b.APIKey, "site_id", b.SiteID); err != nil {
-		return nil, err
-	}
-	return &call{run: func(ctx context.Context, _ granted) (any, error) {
-		r, err := s.Auth.ValidateKey(ctx, b.APIKey, b.SiteID)
-		if err != nil {
-			return r, err
-		}
-		// A key for all sites of some customers is valid for theirs alone.
-		p, err := s.Auth.Authenticate(ctx, b.APIKey)
-		if err != nil {
-			return nil, err
-		}
-		all, err := s.Sites.SitesNamed(ctx, b.SiteID)
-		if err != nil {
-			return nil, err
-		}
-		switch _, err := p.Scope().Choose(all, ""); {
-		case err == nil, errors.Is(err, api.ErrAmbiguousSite):
-			r.Valid = true
-		case errors.Is(err, api.ErrForbidden), !slices.Contains(p.Customers, api.Every):
-			r.Valid = false
-		}
-		return r, nil
-	}}, nil
-}
-
-func (s *server) setupStatus(in *input) (*call, error) {
-	needsToken := in.RemoteAddr != api.InProcess
-	return &call{run: func(ctx context.Context, _ granted) (any, error) {
+		return answer, err
+	})
+	handle(s, api.Refresh, func(ctx context.Context, c *caller, _ *api.None) (api.RefreshResponse, error) {
+		return s.Auth.Refresh(ctx, c.credential)
+	})
+	handle(s, api.Logout, func(ctx context.Context, c *caller, _ *api.None) (api.Done, error) {
+		return api.Done{Success: true}, s.Auth.Logout(ctx, c.credential)
+	})
+	handle(s, api.GetAPIKeyInfo, func(ctx context.Context, _ *caller, r *api.APIKeyInfoRequest) (api.APIKeyInfo, error) {
+		return s.Auth.KeyInfo(ctx, r.APIKey)
+	})
+	handle(s, api.ValidateAPIKey, s.validateAPIKey)
+	handle(s, api.GetSetupStatus, func(ctx context.Context, c *caller, _ *api.None) (api.SetupStatus, error) {
 		needs, err := s.Auth.NeedsAdmin(ctx)
-		return api.SetupStatus{Success: true, NeedsAdmin: needs, NeedsToken: needs && needsToken}, err
-	}}, nil
+		return api.SetupStatus{Success: true, NeedsAdmin: needs, NeedsToken: needs && c.request.RemoteAddr != api.InProcess}, err
+	})
+	handle(s, api.Setup, s.setup)
+	handle(s, api.GetKeySet, func(ctx context.Context, _ *caller, _ *api.None) (api.KeySet, error) { return s.Auth.KeySet(ctx) })
+}
+
+func (s *server) validateAPIKey(ctx context.Context, _ *caller, q *api.ValidateAPIKeyRequest) (api.ValidateAPIKeyResponse, error) {
+	r, err := s.Auth.ValidateKey(ctx, q.APIKey, q.SiteID)
+	if err != nil {
+		return r, err
+	}
+	// A key for all sites of some customers is valid only for theirs.
+	p, err := s.Auth.Authenticate(ctx, q.APIKey)
+	if err != nil {
+		return r, err
+	}
+	all, err := s.Sites.SitesNamed(ctx, q.SiteID)
+	if err != nil {
+		return r, err
+	}
+	switch _, err := p.Scope().Choose(all, ""); {
+	case err == nil, errors.Is(err, api.ErrAmbiguousSite):
+		r.Valid = true
+	case errors.Is(err, api.ErrForbidden), !slices.Contains(p.Customers, api.Every):
+		r.Valid = false
+	}
+	return r, nil
 }
 
 // setup makes the first administrator, for a caller at the machine who has the
 // setup token. A proxy on the machine that adds no header makes every caller
 // look like one at the machine. The console of this process needs no token.
-func (s *server) setup(in *input) (*call, error) {
-	var b api.SetupRequest
-	if err := in.json(&b); err != nil {
-		return nil, err
+func (s *server) setup(ctx context.Context, c *caller, r *api.SetupRequest) (none api.LoginResponse, err error) {
+	address := s.remote(c.request.Request)
+	if !c.request.local() {
+		return none, api.ErrForbidden
 	}
-	if err := missing(api.MissingField, "username", b.Username, "password", b.Password); err != nil {
-		return nil, err
+	if c.request.RemoteAddr != api.InProcess {
+		if err := s.Auth.CheckSetupToken(ctx, r.SetupToken, address); err != nil {
+			return none, err
+		}
 	}
-	local := in.local()
-	address := s.remote(in.Request)
-	return &call{run: func(ctx context.Context, _ granted) (any, error) {
-		if !local {
-			return nil, api.ErrForbidden
-		}
-		if in.RemoteAddr != api.InProcess {
-			if err := s.Auth.CheckSetupToken(ctx, b.SetupToken, address); err != nil {
-				return nil, err
-			}
-		}
-		if _, err := s.Auth.CreateFirstAdmin(ctx, b.Username, b.Password, address); err != nil {
-			return nil, err
-		}
-		return s.Auth.Login(ctx, b.Username, b.Password, address)
-	}}, nil
+	if _, err := s.Auth.CreateFirstAdmin(ctx, r.Username, r.Password, address); err != nil {
+		return none, err
+	}
+	return s.Auth.Login(ctx, r.Username, r.Password, address)
 }
 
-// local says that the request was made in this process, or over loopback by a
-// program: a proxy or a browser on the machine speaks for others.
+// local reports whether the request was made in this process, or over loopback by
+// a program: a proxy or a browser on the machine speaks for others.
 func (in *input) local() bool {
 	if in.RemoteAddr == api.InProcess {
 		return true

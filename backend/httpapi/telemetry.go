@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"app.sunloop/backend/api"
@@ -12,12 +13,19 @@ import (
 	"app.sunloop/engine/series"
 )
 
+func (s *server) telemetryHandlers() {
+	handle(s, api.GetDataPeriod, s.dataPeriod)
+	handleStream(s, api.ListRecords, s.listRecords, func(q *api.RecordsQuery) error { _, err := recordCursorOf(q); return err })
+	handleStream(s, api.ListSiteRecords, s.listSiteRecords)
+	handleStream(s, api.GetLatest, s.latest)
+}
+
 // steps of the resolutions in seconds; daily is not one of them, as a site's
 // days differ.
 var steps = map[string]int64{"": 0, api.Resolution5Min: 300, api.Resolution15Min: 900, api.ResolutionHour: 3600}
 
-// recordsQuery is what /telemetry/inverter and /telemetry/site ask.
-type recordsQuery struct {
+// records are the parameters of the records of one unit.
+type records struct {
 	siteID, assetID string
 	from, to        time.Time
 	resolution      string
@@ -26,99 +34,68 @@ type recordsQuery struct {
 	cursor          bool // after counts
 }
 
-func (s *server) dataPeriod(in *input) (*call, error) {
-	site, err := in.required("site_id")
+func recordsOfQuery(q *api.RecordsQuery) records {
+	return records{siteID: q.SiteID, assetID: q.AssetID, from: q.Start.Time, to: q.End.Time, resolution: q.Resolution, limit: q.Limit}
+}
+
+func (s *server) dataPeriod(ctx context.Context, _ *caller, q *api.PeriodQuery) (api.DataPeriod, error) {
+	p := api.DataPeriod{SiteID: q.SiteID, AssetID: q.AssetID}
+	first, last, ok, err := s.Telemetry.Period(ctx, q.SiteID, q.AssetID)
+	if err == nil && ok {
+		from, to := api.At(first), api.At(last)
+		p.FirstRecord, p.LastRecord = &from, &to
+	}
+	return p, err
+}
+
+// recordCursorOf returns the stamp that the records of a query follow; 0 if the
+// query has no cursor.
+func recordCursorOf(q *api.RecordsQuery) (int64, error) {
+	if q.Cursor == "" {
+		return 0, nil
+	}
+	return readCursor(q.Cursor, q.AssetID)
+}
+
+func (s *server) listRecords(ctx context.Context, c *caller, q *api.RecordsQuery) (any, error) {
+	r := recordsOfQuery(q)
+	var err error
+	if r.after, err = recordCursorOf(q); err != nil {
+		return nil, err
+	}
+	r.cursor = q.Cursor != ""
+	return streamed(func(b *body) error {
+		b.buf = append(b.buf, `{"records":`...)
+		if err := s.writeRecords(ctx, b, r, c.site); err != nil {
+			return err
+		}
+		b.buf = append(b.buf, "}\n"...)
+		return nil
+	}), nil
+}
+
+func (s *server) listSiteRecords(ctx context.Context, c *caller, q *api.RecordsQuery) (any, error) {
+	ids, err := s.unitsOf(ctx, c.scope, q.SiteID)
 	if err != nil {
 		return nil, err
 	}
-	asset := in.parameter("asset_id")
-	t := target{customerID: in.parameter("customer_id"), siteID: &site, brief: true}
-	if asset != "" {
-		t.asset = &api.AssetRef{AssetID: asset, SiteID: site}
-	}
-	return &call{target: t, run: func(ctx context.Context, _ granted) (any, error) {
-		p := api.DataPeriod{SiteID: site, AssetID: asset}
-		first, last, ok, err := s.Telemetry.Period(ctx, site, asset)
-		if err == nil && ok {
-			from, to := api.At(first), api.At(last)
-			p.FirstRecord, p.LastRecord = &from, &to
-		}
-		return p, err
-	}}, nil
-}
-
-// readRecordsQuery reads the parameters in the specification's order.
-func readRecordsQuery(in *input, ofAsset bool) (q recordsQuery, err error) {
-	if ofAsset {
-		if q.assetID, err = in.required("asset_id"); err != nil {
-			return q, err
-		}
-	}
-	if q.siteID, err = in.required("site_id"); err != nil {
-		return q, err
-	}
-	if q.from, q.to, err = in.span(); err != nil {
-		return q, err
-	}
-	q.resolution = in.parameter("resolution")
-	if _, ok := steps[q.resolution]; !ok && q.resolution != api.ResolutionDaily {
-		return q, api.InvalidParameter("resolution", "5min, 15min, hourly or daily")
-	}
-	if q.limit, err = in.integer("limit", 0, 1, math.MaxInt32); err != nil {
-		return q, err
-	}
-	if cursor := in.parameter("cursor"); cursor != "" && ofAsset {
-		q.cursor = true
-		q.after, err = readCursor(cursor, q.assetID)
-	}
-	return q, err
-}
-
-func (s *server) inverter(in *input) (*call, error) {
-	q, err := readRecordsQuery(in, true)
-	if err != nil {
-		return nil, err
-	}
-	t := target{customerID: in.parameter("customer_id"), siteID: &q.siteID, brief: true, asset: &api.AssetRef{AssetID: q.assetID, SiteID: q.siteID}}
-	return &call{target: t, run: func(ctx context.Context, g granted) (any, error) {
-		return streamed(func(b *body) error {
-			b.buf = append(b.buf, `{"records":`...)
-			if err := s.writeRecords(ctx, b, q, g.site); err != nil {
+	r := recordsOfQuery(q)
+	return streamed(func(b *body) error {
+		b.buf = append(b.buf, `{"records":{`...)
+		for i, id := range ids {
+			if i > 0 {
+				b.buf = append(b.buf, ',')
+			}
+			b.buf = appendString(b.buf, id)
+			b.buf = append(b.buf, ':')
+			r.assetID = id
+			if err := s.writeRecords(ctx, b, r, c.site); err != nil {
 				return err
 			}
-			b.buf = append(b.buf, "}\n"...)
-			return nil
-		}), nil
-	}}, nil
-}
-
-func (s *server) siteData(in *input) (*call, error) {
-	q, err := readRecordsQuery(in, false)
-	if err != nil {
-		return nil, err
-	}
-	return &call{target: target{customerID: in.parameter("customer_id"), siteID: &q.siteID, brief: true}, run: func(ctx context.Context, g granted) (any, error) {
-		ids, err := s.unitsOf(ctx, g.scope, q.siteID)
-		if err != nil {
-			return nil, err
 		}
-		return streamed(func(b *body) error {
-			b.buf = append(b.buf, `{"records":{`...)
-			for i, id := range ids {
-				if i > 0 {
-					b.buf = append(b.buf, ',')
-				}
-				b.buf = appendString(b.buf, id)
-				b.buf = append(b.buf, ':')
-				q.assetID = id
-				if err := s.writeRecords(ctx, b, q, g.site); err != nil {
-					return err
-				}
-			}
-			b.buf = append(b.buf, "}}\n"...)
-			return nil
-		}), nil
-	}}, nil
+		b.buf = append(b.buf, "}}\n"...)
+		return nil
+	}), nil
 }
 
 func (s *server) unitsOf(ctx context.Context, scope api.Scope, siteID string) ([]string, error) {
@@ -140,42 +117,36 @@ func (s *server) unitsOf(ctx context.Context, scope api.Scope, siteID string) ([
 	}
 }
 
-func (s *server) latest(in *input) (*call, error) {
-	site, err := in.required("site_id")
+func (s *server) latest(ctx context.Context, _ *caller, q *api.PeriodQuery) (any, error) {
+	newest, err := s.Telemetry.Latest(ctx, q.SiteID)
 	if err != nil {
 		return nil, err
 	}
-	return &call{target: target{customerID: in.parameter("customer_id"), siteID: &site, brief: true}, run: func(ctx context.Context, _ granted) (any, error) {
-		newest, err := s.Telemetry.Latest(ctx, site)
-		if err != nil {
-			return nil, err
+	frames, err := s.around(ctx, q.SiteID, newest)
+	if err != nil {
+		return nil, err
+	}
+	return streamed(func(b *body) error {
+		b.buf = append(b.buf, `{"site_id":`...)
+		b.buf = appendString(b.buf, q.SiteID)
+		b.buf = append(b.buf, `,"records":[`...)
+		first := true
+		for _, unit := range newest {
+			w := newRecordWriter(q.SiteID, unit.AssetID)
+			at := unit.Frame.Times[0]
+			m := meaner{span: span{q.SiteID, unit.AssetID, at, at + 1, 0}, emit: func(v *sample) bool {
+				if !first {
+					b.buf = append(b.buf, ',')
+				}
+				first = false
+				b.buf = w.append(b.buf, v, false)
+				return true
+			}}
+			m.frame(frames[unit.AssetID].Slice(at-padSeconds, at+1+padSeconds), 0)
 		}
-		frames, err := s.around(ctx, site, newest)
-		if err != nil {
-			return nil, err
-		}
-		return streamed(func(b *body) error {
-			b.buf = append(b.buf, `{"site_id":`...)
-			b.buf = appendString(b.buf, site)
-			b.buf = append(b.buf, `,"records":[`...)
-			first := true
-			for _, unit := range newest {
-				w := newRecordWriter(site, unit.AssetID)
-				at := unit.Frame.Times[0]
-				m := meaner{span: span{site, unit.AssetID, at, at + 1, 0}, emit: func(v *sample) bool {
-					if !first {
-						b.buf = append(b.buf, ',')
-					}
-					first = false
-					b.buf = w.append(b.buf, v, false)
-					return true
-				}}
-				m.frame(frames[unit.AssetID].Slice(at-padSeconds, at+1+padSeconds), 0)
-			}
-			b.buf = append(b.buf, "]}\n"...)
-			return nil
-		}), nil
-	}}, nil
+		b.buf = append(b.buf, "]}\n"...)
+		return nil
+	}), nil
 }
 
 // together is how far apart, in seconds, the newest samples of units may be that
@@ -210,7 +181,7 @@ func (s *server) around(ctx context.Context, siteID string, newest []store.Asset
 
 // writeRecords writes the array of one unit's records. The last of a part
 // that was limited carries the cursor to go on from.
-func (s *server) writeRecords(ctx context.Context, b *body, q recordsQuery, site api.Site) error {
+func (s *server) writeRecords(ctx context.Context, b *body, q records, site api.Site) error {
 	b.buf = append(b.buf, '[')
 	w := newRecordWriter(site.SiteID, q.assetID)
 	n := 0
@@ -246,8 +217,8 @@ func (s *server) writeRecords(ctx context.Context, b *body, q recordsQuery, site
 
 // days emits a unit's stored days: the energy, and as power its mean over the
 // whole day.
-func (s *server) days(ctx context.Context, q recordsQuery, site api.Site, emit func(*sample) bool) error {
-	zone, err := store.Zone(site.Timezone)
+func (s *server) days(ctx context.Context, q records, site api.Site, emit func(*sample) bool) error {
+	zone, err := zoneOf(site)
 	if err != nil {
 		return err
 	}
@@ -268,4 +239,17 @@ func (s *server) days(ctx context.Context, q recordsQuery, site api.Site, emit f
 		}
 	}
 	return nil
+}
+
+var zones sync.Map // name → *time.Location; there are some 600 names
+
+func zoneOf(site api.Site) (*time.Location, error) {
+	if z, ok := zones.Load(site.Timezone); ok {
+		return z.(*time.Location), nil
+	}
+	z, err := time.LoadLocation(site.Timezone)
+	if err == nil {
+		zones.Store(site.Timezone, z)
+	}
+	return z, err
 }

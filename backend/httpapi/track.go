@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 
 	"app.sunloop/backend/api"
@@ -30,82 +29,44 @@ type Tracking interface {
 	Replay(ctx context.Context, scope api.Scope, r api.TrackRequest) ([]api.Delivery, error)
 }
 
-func (s *server) track(in *input) (*call, error) {
-	var b api.TrackRequest
-	if err := in.json(&b); err != nil {
-		return nil, err
-	}
-	b.OrderID = cmp.Or(b.OrderID, b.JobID)
-	page, err := pageOf(b.Page)
-	if err != nil {
-		return nil, err
-	}
-	b.Page = page
-	c := &call{action: b.Action, target: target{customerID: b.CustomerID, siteID: &b.SiteID}, fingerprint: in.digest()}
-	one := func(message string, v api.Subscription, secret string, err error) (any, error) {
+func (s *server) trackHandlers() {
+	one := func(message string, v api.Subscription, secret string, err error) (api.TrackResponse, error) {
 		return api.TrackResponse{Success: true, Message: message, SubscriptionID: v.SubscriptionID, OrderID: v.OrderID, Status: v.Status, Secret: secret, Subscription: &v, Count: 1}, err
 	}
-	switch b.Action {
-	case api.ActionSubscribe:
-		switch {
-		case b.OrderID == "":
-			return nil, api.MissingField("order_id")
-		case b.CallbackURL == "":
-			return nil, api.ErrInvalidCallback.With("field", "callback_url").With("reason", "it is missing")
+	handle(s, api.Subscribe, func(ctx context.Context, c *caller, r *api.TrackRequest) (api.TrackResponse, error) {
+		v, secret, err := s.Tracking.Subscribe(ctx, c.scope, *r)
+		message := "Subscribed"
+		if secret == "" {
+			message = "Subscribed already"
 		}
-		c.run = func(ctx context.Context, g granted) (any, error) {
-			v, secret, err := s.Tracking.Subscribe(ctx, g.scope, b)
-			message := "Subscribed"
-			if secret == "" {
-				message = "Subscribed already"
-			}
-			return one(message, v, secret, err)
-		}
-	case api.ActionList:
-		if b.OrderID == "" && b.CustomerID == "" && b.SiteID == "" {
-			return nil, api.MissingField("order_id")
-		}
-		c.run = func(ctx context.Context, g granted) (any, error) {
-			list, next, err := s.Tracking.Subscriptions(ctx, g.scope, api.ListQuery{CustomerID: b.CustomerID, SiteID: b.SiteID, Page: b.Page}, b.OrderID)
-			return api.TrackResponse{Success: true, Subscriptions: there(list), Count: len(list), NextCursor: next}, err
-		}
-	case api.ActionUnsubscribe, api.ActionPause, api.ActionResume, api.ActionRotate:
-		if b.SubscriptionID == "" {
-			return nil, api.MissingField("subscription_id")
-		}
-		c.run = func(ctx context.Context, g granted) (any, error) {
-			switch b.Action {
-			case api.ActionPause:
-				v, err := s.Tracking.PauseSubscription(ctx, g.scope, b.SubscriptionID)
-				return one("Paused", v, "", err)
-			case api.ActionResume:
-				v, err := s.Tracking.ResumeSubscription(ctx, g.scope, b.SubscriptionID)
-				return one("Resumed", v, "", err)
-			case api.ActionRotate:
-				v, secret, err := s.Tracking.RotateSecret(ctx, g.scope, b.SubscriptionID)
-				return one("Secret rotated", v, secret, err)
-			}
-			v, err := s.Tracking.Unsubscribe(ctx, g.scope, b.SubscriptionID)
-			return one("Unsubscribed", v, "", err)
-		}
-	case api.ActionDeliveries:
-		if b.SubscriptionID == "" && b.OrderID == "" {
-			return nil, api.MissingField("subscription_id")
-		}
-		c.run = func(ctx context.Context, g granted) (any, error) {
-			list, next, err := s.Tracking.Deliveries(ctx, g.scope, b)
-			return api.TrackResponse{Success: true, Deliveries: there(list), Count: len(list), NextCursor: next}, err
-		}
-	case api.ActionReplay:
-		if b.SubscriptionID == "" && b.DeliveryID == "" {
-			return nil, api.MissingField("delivery_id")
-		}
-		c.run = func(ctx context.Context, g granted) (any, error) {
-			list, err := s.Tracking.Replay(ctx, g.scope, b)
-			return api.TrackResponse{Success: true, Message: "Sent again", Deliveries: there(list), Count: len(list)}, err
-		}
-	default:
-		return nil, api.ErrInvalidAction
-	}
-	return c, nil
+		return one(message, v, secret, err)
+	})
+	handle(s, api.ListSubscriptions, func(ctx context.Context, c *caller, r *api.TrackRequest) (api.TrackResponse, error) {
+		list, next, err := s.Tracking.Subscriptions(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, Page: r.Page}, r.OrderID)
+		return api.TrackResponse{Success: true, Subscriptions: nonNil(list), Count: len(list), NextCursor: next}, err
+	})
+	handle(s, api.Unsubscribe, func(ctx context.Context, c *caller, r *api.TrackRequest) (api.TrackResponse, error) {
+		v, err := s.Tracking.Unsubscribe(ctx, c.scope, r.SubscriptionID)
+		return one("Unsubscribed", v, "", err)
+	})
+	handle(s, api.PauseSubscription, func(ctx context.Context, c *caller, r *api.TrackRequest) (api.TrackResponse, error) {
+		v, err := s.Tracking.PauseSubscription(ctx, c.scope, r.SubscriptionID)
+		return one("Paused", v, "", err)
+	})
+	handle(s, api.ResumeSubscription, func(ctx context.Context, c *caller, r *api.TrackRequest) (api.TrackResponse, error) {
+		v, err := s.Tracking.ResumeSubscription(ctx, c.scope, r.SubscriptionID)
+		return one("Resumed", v, "", err)
+	})
+	handle(s, api.RotateSubscription, func(ctx context.Context, c *caller, r *api.TrackRequest) (api.TrackResponse, error) {
+		v, secret, err := s.Tracking.RotateSecret(ctx, c.scope, r.SubscriptionID)
+		return one("Secret rotated", v, secret, err)
+	})
+	handle(s, api.ListDeliveries, func(ctx context.Context, c *caller, r *api.TrackRequest) (api.TrackResponse, error) {
+		list, next, err := s.Tracking.Deliveries(ctx, c.scope, *r)
+		return api.TrackResponse{Success: true, Deliveries: nonNil(list), Count: len(list), NextCursor: next}, err
+	})
+	handle(s, api.ReplayDeliveries, func(ctx context.Context, c *caller, r *api.TrackRequest) (api.TrackResponse, error) {
+		list, err := s.Tracking.Replay(ctx, c.scope, *r)
+		return api.TrackResponse{Success: true, Message: "Sent again", Deliveries: nonNil(list), Count: len(list)}, err
+	})
 }

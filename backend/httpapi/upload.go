@@ -1,429 +1,110 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"errors"
-	"fmt"
-	"hash"
 	"io"
-	"mime"
 	"net/http"
-	"net/textproto"
-	"os"
-	"strconv"
 
 	"app.sunloop/backend/api"
 )
 
-// Bounds of an upload's form beside the file.
-const (
-	maxFieldBytes = 4096
-	maxParts      = 64
-)
-
-// uploadReader reads /upload_train and /upload_nowcast: a form with a file,
-// or JSON that names an object of the store.
-func (s *server) uploadReader(kind string) reader {
-	return func(in *input) (*call, error) {
-		if in.isForm() {
-			f, err := in.form()
-			if err != nil {
-				return nil, err
-			}
-			if f.spool == nil {
-				return nil, api.ErrCSVRequired
-			}
-			return s.uploadCall(kind, f, false)
-		}
-		var req api.UploadRequest
-		if err := in.json(&req); err != nil {
-			return nil, err
-		}
-		err := missing(api.MissingParameter, "customer_id", req.CustomerID, "site_id", req.SiteID, "region", req.Region, "location", req.Location, "s3_path", req.S3Path)
-		if err != nil {
-			return nil, err
-		}
-		req.Kind = kind
-		t := target{customerID: req.CustomerID, siteID: &req.SiteID, newSite: true}
-		return &call{target: t, fingerprint: in.digest(), run: func(ctx context.Context, g granted) (any, error) {
-			return s.Uploads.Import(ctx, g.scope, req)
-		}}, nil
-	}
+// Uploads takes files in and tells what became of them.
+type Uploads interface {
+	// Upload keeps the file durably and queues its import in one step. The
+	// required fields of req are there; the site need not exist yet.
+	// A refused file leaves a record, whose upload_id is among the refusal's
+	// details.
+	Upload(ctx context.Context, scope api.Scope, req api.UploadRequest, file io.Reader) (api.UploadAck, error)
+	// Refuse leaves the record of a file that was refused while it was read,
+	// and answers the refusal with its upload_id.
+	Refuse(ctx context.Context, scope api.Scope, req api.UploadRequest, refusal *api.Error) error
+	// Import queues a file that is named by req.S3Path: an object of the
+	// service that an upload of the customer put there, or a file in a place
+	// that the operator allows; otherwise a 400 in words.
+	Import(ctx context.Context, scope api.Scope, req api.UploadRequest) (api.UploadAck, error)
+	// Find answers api.ErrNotFound for an unknown id.
+	Find(ctx context.Context, scope api.Scope, uploadID string) (api.Upload, error)
+	// Cancel ends an import or the training after it; api.ErrNotFound for an
+	// unknown id, 409 where there is nothing to end.
+	Cancel(ctx context.Context, scope api.Scope, uploadID string) (api.Upload, error)
+	// Uploads lists newest first; q.CustomerID and q.SiteID narrow.
+	Uploads(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Upload, string, error)
 }
 
-// v1UploadReader reads /v1/data-ingestion/*: file, site_id and data_type,
-// which must be the path's own.
-func (s *server) v1UploadReader(kind string) reader {
-	dataType := map[string]string{api.UploadTrain: "training", api.UploadNowcast: "nowcast"}[kind]
-	return func(in *input) (*call, error) {
-		if !in.isForm() {
-			return nil, api.ErrCSVRequired
-		}
-		f, err := in.form()
-		switch {
-		case err != nil:
-			return nil, err
-		case f.spool == nil:
-			return nil, api.ErrCSVRequired
-		case f.req.DataType != "" && f.req.DataType != dataType:
+func (s *server) uploadHandlers() {
+	for e, kind := range map[api.Endpoint[api.UploadRequest, api.UploadAck]]string{api.UploadHistory: api.UploadTrain, api.UploadRecent: api.UploadNowcast} {
+		handleForm(s, e, func(f *form) (*api.UploadRequest, error) { return uploadRequest(f, kind) }, s.upload)
+		handle(s, e, func(ctx context.Context, c *caller, r *api.UploadRequest) (api.UploadAck, error) {
+			r.Kind = kind
+			return s.Uploads.Import(ctx, c.scope, *r)
+		})
+	}
+	s.v1UploadHandlers(api.V1UploadHistory, api.UploadTrain, "training")
+	s.v1UploadHandlers(api.V1UploadRecent, api.UploadNowcast, "nowcast")
+	handle(s, api.ListUploads, func(ctx context.Context, c *caller, q *api.UploadsQuery) (api.UploadsResponse, error) {
+		list, next, err := s.Uploads.Uploads(ctx, c.scope, api.ListQuery{CustomerID: q.CustomerID, SiteID: q.SiteID, Kind: q.Kind, Page: q.Page})
+		return api.UploadsResponse{Success: true, Uploads: nonNil(list), Count: len(list), NextCursor: next}, err
+	})
+	handle(s, api.GetUpload, func(ctx context.Context, c *caller, q *api.UploadQuery) (api.UploadResponse, error) {
+		u, err := s.Uploads.Find(ctx, c.scope, q.ID)
+		return api.UploadResponse{Success: true, Upload: u}, err
+	})
+	handle(s, api.CancelUpload, func(ctx context.Context, c *caller, r *api.UploadMoveRequest) (api.UploadResponse, error) {
+		u, err := s.Uploads.Cancel(ctx, c.scope, r.ID)
+		return api.UploadResponse{Success: true, Upload: u}, err
+	})
+}
+
+// v1UploadHandlers registers a route of /v1/data-ingestion: a file with site_id
+// and data_type, which must be that of the path.
+func (s *server) v1UploadHandlers(e api.Endpoint[api.V1UploadRequest, api.UploadAck], kind, dataType string) {
+	handleForm(s, e, func(f *form) (*api.V1UploadRequest, error) {
+		if f.req.DataType != "" && f.req.DataType != dataType {
 			return nil, api.InvalidParameter("data_type", "is "+dataType+" for this path")
 		}
-		return s.uploadCall(kind, f, true)
-	}
-}
-
-func (s *server) uploadCall(kind string, f *form, v1 bool) (*call, error) {
-	req := f.req
-	req.Kind, req.Filename, req.Bytes = kind, f.filename, f.spool.size
-	required := []string{"customer_id", req.CustomerID, "site_id", req.SiteID, "region", req.Region, "location", req.Location}
-	if v1 {
-		required = []string{"site_id", req.SiteID}
-	}
-	if err := api.CheckFormLimits(&req); err != nil {
-		return nil, err
-	}
-	if err := missing(api.MissingParameter, required...); err != nil {
-		if f.refusal != nil && f.refusal.Status == http.StatusRequestEntityTooLarge {
-			return nil, f.refusal // the fields may be in what was not read any more
-		}
-		return nil, err
-	}
-	// A site of /v1 names its customer, so it must be there unless one is given.
-	t := target{customerID: req.CustomerID, siteID: &req.SiteID, newSite: req.CustomerID != ""}
-	return &call{target: t, fingerprint: f.fingerprint(), run: func(ctx context.Context, g granted) (any, error) {
-		if req.CustomerID == "" {
-			req.CustomerID = g.site.CustomerID
-		}
-		if f.refusal != nil {
-			return nil, s.Uploads.Refuse(ctx, g.scope, req, f.refusal)
-		}
-		file, err := f.spool.reader()
-		if err != nil {
-			return nil, err
-		}
-		ack, err := s.Uploads.Upload(ctx, g.scope, req, file)
-		if err == nil && v1 {
+		r, err := uploadRequest(f, kind, "site_id", f.req.SiteID)
+		return (*api.V1UploadRequest)(r), err
+	}, func(ctx context.Context, c *caller, f *form, r *api.V1UploadRequest) (api.UploadAck, error) {
+		ack, err := s.upload(ctx, c, f, (*api.UploadRequest)(r))
+		if err == nil {
 			points := max(f.spool.lines-1, 0)
 			ack.DataPoints, ack.Validation = &points, &api.UploadValidation{Status: api.UploadQueued}
 		}
 		return ack, err
-	}}, nil
+	})
 }
 
-func (s *server) upload(in *input) (*call, error) {
-	id := in.PathValue("id")
-	return &call{run: func(ctx context.Context, g granted) (any, error) {
-		u, err := s.Uploads.Find(ctx, g.scope, id)
-		return api.UploadResponse{Success: true, Upload: u}, err
-	}}, nil
-}
-
-func (s *server) uploadMove(in *input) (*call, error) {
-	var b api.UploadMoveRequest
-	if err := in.json(&b); err != nil {
+// uploadRequest checks the fields of a form. required are names and values in
+// turn; by default those of /upload_train.
+func uploadRequest(f *form, kind string, required ...string) (*api.UploadRequest, error) {
+	r := f.req
+	r.Kind, r.Filename, r.Bytes = kind, f.filename, f.spool.size
+	if required == nil {
+		required = []string{"customer_id", r.CustomerID, "site_id", r.SiteID, "region", r.Region, "location", r.Location}
+	}
+	if err := api.CheckFormLimits(&r); err != nil {
 		return nil, err
 	}
-	if b.Action != api.ActionCancel {
-		return nil, api.ErrInvalidAction
+	if err := missing(api.MissingParameter, required...); err != nil {
+		if f.refusal != nil && f.refusal.Status == http.StatusRequestEntityTooLarge {
+			return nil, f.refusal // the fields may be in the part that was not read
+		}
+		return nil, err
 	}
-	id := in.PathValue("id")
-	return &call{action: b.Action, run: func(ctx context.Context, g granted) (any, error) {
-		u, err := s.Uploads.Cancel(ctx, g.scope, id)
-		return api.UploadResponse{Success: true, Upload: u}, err
-	}}, nil
+	return &r, nil
 }
 
-func (s *server) uploads(in *input) (*call, error) {
-	page, err := in.page()
+// upload stores the file of a form. A site that exists names its customer.
+func (s *server) upload(ctx context.Context, c *caller, f *form, r *api.UploadRequest) (api.UploadAck, error) {
+	if r.CustomerID == "" {
+		r.CustomerID = c.site.CustomerID
+	}
+	if f.refusal != nil {
+		return api.UploadAck{}, s.Uploads.Refuse(ctx, c.scope, *r, f.refusal)
+	}
+	file, err := f.spool.reader()
 	if err != nil {
-		return nil, err
+		return api.UploadAck{}, err
 	}
-	q := api.ListQuery{CustomerID: in.parameter("customer_id"), SiteID: in.parameter("site_id"), Kind: in.parameter("kind"), Page: page}
-	switch {
-	case q.Kind == "":
-	case q.Kind != api.UploadTrain && q.Kind != api.UploadNowcast:
-		return nil, api.InvalidParameter("kind", "it is historical or nowcast")
-	case q.SiteID == "":
-		return nil, api.InvalidParameter("kind", "it goes with site_id")
-	}
-	// The first upload of a site comes before the site.
-	t := target{customerID: q.CustomerID, siteID: &q.SiteID, newSite: true}
-	return &call{target: t, run: func(ctx context.Context, g granted) (any, error) {
-		list, next, err := s.Uploads.Uploads(ctx, g.scope, q)
-		return api.UploadsResponse{Success: true, Uploads: there(list), Count: len(list), NextCursor: next}, err
-	}}, nil
-}
-
-func (in *input) isForm() bool {
-	kind, _, err := mime.ParseMediaType(in.Header.Get("Content-Type"))
-	return err == nil && kind == "multipart/form-data"
-}
-
-// form is an upload's form, its parts in any order.
-type form struct {
-	req      api.UploadRequest
-	fields   map[string]string // as text, those of req and others
-	filename string
-	spool    *spool     // nil: there was no file
-	refusal  *api.Error // of the file, once it is known whose it is
-}
-
-// fingerprint is the same for the same fields and the same file, whatever the
-// boundary and the order of the parts.
-func (f *form) fingerprint() []byte {
-	h := sha256.New()
-	_, _ = fmt.Fprintf(h, "%q %x", fmt.Sprintf("%+v", f.req), f.spool.digest.Sum(nil))
-	return h.Sum(nil)
-}
-
-var errInvalidForm = &api.Error{Status: http.StatusBadRequest, Message: "Invalid multipart form"}
-
-// form reads the whole form; the file goes to the spool, so that memory does
-// not grow with uploads under way.
-func (in *input) form() (*form, error) {
-	if err := in.claim.grow(formMemory); err != nil {
-		return nil, err
-	}
-	in.Body = http.MaxBytesReader(in.w, in.Body, in.most.Form)
-	return in.parts()
-}
-
-// parts reads the parts of the form, up to the first that is refused.
-func (in *input) parts() (*form, error) {
-	headers := &headerLimit{ReadCloser: in.Body}
-	in.Body = headers
-	parts, err := in.MultipartReader()
-	if err != nil {
-		return nil, errInvalidForm.With("reason", err.Error())
-	}
-	f := &form{fields: map[string]string{}}
-	for n := 0; ; n++ {
-		headers.begin()
-		part, err := parts.NextPart()
-		headers.end()
-		if errors.Is(err, io.EOF) {
-			return f, nil
-		}
-		if errors.Is(err, errPartHeader) {
-			return nil, errInvalidForm.With("reason", fmt.Sprintf("the header of a field is longer than %d bytes", maxPartHeader))
-		}
-		var header textproto.ProtocolError
-		if errors.As(err, &header) {
-			return nil, errInvalidForm.With("reason", header.Error())
-		}
-		if err != nil {
-			return nil, readFailure(err)
-		}
-		if n == maxParts {
-			return nil, &api.Error{Status: http.StatusBadRequest, Message: "Too many form fields"}
-		}
-		if part.FormName() == "" {
-			// Not one of the service's. NextPart would read it as if it were a header.
-			if _, err := io.Copy(io.Discard, part); err != nil {
-				return nil, readFailure(err)
-			}
-			continue
-		}
-		if len(part.FormName()) > maxFieldBytes { // the answer names fields
-			return nil, errInvalidForm.With("reason", fmt.Sprintf("a field's name is longer than %d bytes", maxFieldBytes))
-		}
-		if part.FormName() == "file" {
-			if f.spool != nil {
-				return nil, api.InvalidParameter("file", "is there twice")
-			}
-			f.filename = part.FileName()
-			f.spool, err = in.keep(part)
-			switch {
-			case !errors.As(err, &f.refusal):
-			case f.refusal.Status == http.StatusRequestEntityTooLarge:
-				return f, nil // the rest of it is not read
-			default:
-				err = nil
-			}
-			if err != nil {
-				return nil, err
-			}
-			continue
-		}
-		value, err := io.ReadAll(io.LimitReader(part, maxFieldBytes+1))
-		switch {
-		case err != nil:
-			return nil, readFailure(err)
-		case len(value) > maxFieldBytes:
-			return nil, api.InvalidParameter(part.FormName(), fmt.Sprintf("at most %d bytes", maxFieldBytes))
-		}
-		if err := in.claim.grow(int64(len(part.FormName()) + len(value))); err != nil {
-			return nil, err
-		}
-		f.fields[part.FormName()] = string(value)
-		if err := f.set(part.FormName(), string(value)); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// maxPartHeader is the longest header of a part of a form, in bytes. The reader
-// of forms would hold up to 10 MB of it in memory.
-const maxPartHeader = 32 << 10
-
-var errPartHeader = errors.New("the header of a part is too long")
-
-// headerLimit is a body that gives no more than maxPartHeader bytes between begin
-// and end, while the reader of a form reads the header of a part.
-type headerLimit struct {
-	io.ReadCloser
-	limited bool
-	left    int
-}
-
-func (h *headerLimit) begin() { h.limited, h.left = true, maxPartHeader }
-func (h *headerLimit) end()   { h.limited = false }
-
-func (h *headerLimit) Read(p []byte) (int, error) {
-	if !h.limited {
-		return h.ReadCloser.Read(p)
-	}
-	if h.left == 0 {
-		return 0, errPartHeader
-	}
-	n, err := h.ReadCloser.Read(p[:min(len(p), h.left)])
-	h.left -= n
-	return n, err
-}
-
-func (f *form) set(name, value string) error {
-	switch name {
-	case "customer_id":
-		f.req.CustomerID = value
-	case "site_id":
-		f.req.SiteID = value
-	case "region":
-		f.req.Region = value
-	case "location":
-		f.req.Location = value
-	case "manufacturer":
-		f.req.Manufacturer = value
-	case "data_type":
-		f.req.DataType = value
-	case "timezone":
-		f.req.Timezone = value
-	case "asset_id":
-		f.req.AssetID = value
-	case "capacity_kw":
-		if value == "" {
-			return nil
-		}
-		kw, err := strconv.ParseFloat(value, 64)
-		if err != nil || !(kw > 0) || kw > 1e7 {
-			return api.InvalidParameter(name, "a number of kW more than 0")
-		}
-		f.req.CapacityKW = kw
-	}
-	return nil
-}
-
-// spoolMemory is how much of a file is held before it goes to disk.
-const spoolMemory = 64 << 10
-
-// spool is a file of at most api.MaxUploadBytes that was read whole.
-type spool struct {
-	memory bytes.Buffer
-	disk   *os.File // nil while memory is enough
-	named  bool     // the file on disk has a name still
-	size   int64
-	lines  int // lines that are not empty
-	digest hash.Hash
-
-	text bool // the line under way has something in it
-}
-
-// keep reads a part into a spool that ends with the request. One that is
-// refused for its size is answered as far as it was read.
-func (in *input) keep(r io.Reader) (*spool, error) {
-	s := &spool{digest: sha256.New()}
-	in.onClose = append(in.onClose, s.close)
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := r.Read(buf)
-		if s.size += int64(n); s.size > api.MaxUploadBytes {
-			return s, api.ErrFileTooLarge
-		}
-		s.count(buf[:n])
-		s.digest.Write(buf[:n])
-		if err := s.write(buf[:n], in.spoolDir); err != nil {
-			return nil, fmt.Errorf("spool an upload: %w", err)
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, readFailure(err)
-		}
-	}
-	if s.text {
-		s.lines++
-	}
-	if s.size == 0 {
-		return s, api.ErrCSVRequired
-	}
-	return s, nil
-}
-
-func (s *spool) count(b []byte) {
-	for _, c := range b {
-		switch c {
-		case '\n':
-			if s.text {
-				s.lines++
-			}
-			s.text = false
-		case '\r', ' ', '\t':
-		default:
-			s.text = true
-		}
-	}
-}
-
-func (s *spool) write(b []byte, dir string) error {
-	if s.disk == nil && s.memory.Len()+len(b) <= spoolMemory {
-		s.memory.Write(b)
-		return nil
-	}
-	if s.disk == nil {
-		f, err := os.CreateTemp(dir, "upload-*")
-		if err != nil {
-			return err
-		}
-		s.disk = f
-		// Without a name, nothing is left behind by a process that dies.
-		s.named = os.Remove(f.Name()) != nil
-		if _, err := f.Write(s.memory.Bytes()); err != nil {
-			return err
-		}
-		s.memory = bytes.Buffer{}
-	}
-	_, err := s.disk.Write(b)
-	return err
-}
-
-// reader is the file from its start.
-func (s *spool) reader() (io.Reader, error) {
-	if s.disk == nil {
-		return bytes.NewReader(s.memory.Bytes()), nil
-	}
-	if _, err := s.disk.Seek(0, io.SeekStart); err != nil {
-		return nil, fmt.Errorf("read the spool: %w", err)
-	}
-	return s.disk, nil
-}
-
-func (s *spool) close() {
-	if s.disk != nil {
-		_ = s.disk.Close()
-	}
-	if s.named { // where a file cannot be removed while open
-		_ = os.Remove(s.disk.Name())
-	}
+	return s.Uploads.Upload(ctx, c.scope, *r, file)
 }

@@ -8,16 +8,16 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// placeFor is how long the telemetry paths take a site's or a unit's record as
+// lookupLifetime is how long the telemetry paths take a site's or a unit's record as
 // known: their answers need only whose it is and its zone, and a console asks
 // every few seconds.
-const placeFor = 5 * time.Second
+const lookupLifetime = 5 * time.Second
 
-const maxPlaces = 4096
+const maxLookups = 4096
 
-// places remembers sites and units that were looked up. The zero value is
+// lookupCache remembers sites and units that were looked up. The zero value is
 // ready.
-type places struct {
+type lookupCache struct {
 	mu     sync.Mutex
 	sites  map[string]timed[[]api.Site] // by id, of all customers
 	assets map[api.AssetRef]timed[api.Asset]
@@ -29,18 +29,18 @@ type timed[T any] struct {
 	until time.Time
 }
 
-// forget drops all: something was changed through this handler. What another
+// invalidate drops all: something was changed through this handler. What another
 // replica changed is seen when the time is over.
-func (p *places) forget() {
+func (p *lookupCache) invalidate() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sites, p.assets = nil, nil
 	p.gen++
 }
 
-// look answers what is remembered in the map that at picks, or looks it up.
+// get answers what is remembered in the map that at picks, or looks it up.
 // The caller's scope is checked in permit, on what comes out of here.
-func look[K comparable, T any](p *places, at func() *map[K]timed[T], key K, now time.Time, lookUp func() (T, error)) (T, error) {
+func get[K comparable, T any](p *lookupCache, at func() *map[K]timed[T], key K, now time.Time, lookUp func() (T, error)) (T, error) {
 	p.mu.Lock()
 	known, ok := (*at())[key]
 	gen := p.gen
@@ -58,10 +58,10 @@ func look[K comparable, T any](p *places, at func() *map[K]timed[T], key K, now 
 	if p.gen != gen {
 		return v, nil // changed meanwhile
 	}
-	if *m == nil || len(*m) >= maxPlaces {
+	if *m == nil || len(*m) >= maxLookups {
 		*m = map[K]timed[T]{}
 	}
-	(*m)[key] = timed[T]{v, now.Add(placeFor)}
+	(*m)[key] = timed[T]{v, now.Add(lookupLifetime)}
 	return v, nil
 }
 
@@ -69,8 +69,8 @@ func (s *server) siteOf(ctx context.Context, scope api.Scope, t target) (api.Sit
 	lookUp := func() ([]api.Site, error) { return s.Sites.SitesNamed(ctx, *t.siteID) }
 	var all []api.Site
 	var err error
-	if t.brief {
-		all, err = look(&s.places, func() *map[string]timed[[]api.Site] { return &s.places.sites }, *t.siteID, s.Now(), lookUp)
+	if t.cached {
+		all, err = get(&s.lookups, func() *map[string]timed[[]api.Site] { return &s.lookups.sites }, *t.siteID, s.Now(), lookUp)
 	} else {
 		all, err = lookUp()
 	}
@@ -78,7 +78,7 @@ func (s *server) siteOf(ctx context.Context, scope api.Scope, t target) (api.Sit
 		return api.Site{}, err
 	}
 	site, err := scope.Choose(all, t.customerID)
-	if err != nil || t.brief {
+	if err != nil || t.cached {
 		return site, err
 	}
 	return s.Sites.Site(ctx, scope, site.SiteID)
@@ -87,8 +87,8 @@ func (s *server) siteOf(ctx context.Context, scope api.Scope, t target) (api.Sit
 func (s *server) assetOf(ctx context.Context, scope api.Scope, t target) (api.Asset, error) {
 	lookUp := func() (api.Asset, error) { return s.Assets.Asset(ctx, scope, *t.asset) }
 	// Without its site a name may mean another unit to another caller.
-	if !t.brief || t.asset.SiteID == "" {
+	if !t.cached || t.asset.SiteID == "" {
 		return lookUp()
 	}
-	return look(&s.places, func() *map[api.AssetRef]timed[api.Asset] { return &s.places.assets }, *t.asset, s.Now(), lookUp)
+	return get(&s.lookups, func() *map[api.AssetRef]timed[api.Asset] { return &s.lookups.assets }, *t.asset, s.Now(), lookUp)
 }
