@@ -157,7 +157,7 @@ func (c *RestoreCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		passphrase = func() (string, error) { return passphraseIn(c.PassphraseFile) }
 	}
 	if c.File != "-" {
-		f, err := regularfile.Open(c.File)
+		f, err := os.Open(c.File) // also a pipe
 		if err != nil {
 			return fmt.Errorf("read the backup: %w", err)
 		}

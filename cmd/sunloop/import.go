@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -15,7 +16,6 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/client"
-	"app.sunloop/backend/regularfile"
 )
 
 // ImportCmd imports a file.
@@ -190,7 +190,7 @@ func printForecast(ctx context.Context, cl *client.Client, customer, site string
 
 // readFile reads a file, unpacking gzip, up to what an upload takes.
 func readFile(path string) (data []byte, name string, err error) {
-	f, err := regularfile.Open(path)
+	f, err := os.Open(path) // also a pipe, as a shell makes for <(command)
 	if err != nil {
 		return nil, "", err
 	}
