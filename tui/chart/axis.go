@@ -7,13 +7,16 @@ import (
 	"time"
 )
 
-// Points are samples in order of time. A value stands for the time from its stamp on; NaN is missing.
+// Points are samples in time order. A value covers the time from its time
+// stamp; NaN is missing.
 type Points struct {
 	// At are the stamps in Unix seconds, Value the values.
 	At    []int64
 	Value []float64
-	// Step is the time a value stands for: it is drawn in the middle of it, and a distance beyond one and a half of it is a
-	// gap. Zero takes the commonest distance for gaps and draws at the stamps.
+	// Step is the time that a value covers: it is drawn in the middle of
+	// it, and a distance of more than one and a half steps is a gap. If it
+	// is zero, the most common distance is used for gaps, and values are
+	// drawn at their time stamps.
 	Step time.Duration
 }
 
@@ -28,7 +31,8 @@ func finite(v float64) float64 {
 	return v
 }
 
-// step is the time a value stands for in seconds: what was given, or the smallest distance that is not zero.
+// step returns the time that a value covers, in seconds: the given one, or the
+// smallest distance that is not zero.
 func (p Points) step() int64 {
 	if p.Step > 0 {
 		return int64(p.Step / time.Second)
@@ -42,7 +46,8 @@ func (p Points) step() int64 {
 	return least
 }
 
-// Standing is the value that stands for an instant: that of the last sample before it, within its step. NaN without one.
+// Standing returns the value that applies at an instant: that of the last
+// sample before it, within its step. It is NaN without one.
 func (p Points) Standing(unix int64) float64 {
 	n := p.len()
 	i := sort.Search(n, func(i int) bool { return p.At[i] > unix }) - 1
@@ -62,7 +67,7 @@ type timeAxis struct {
 	n        int // whole days; 0 for a window
 }
 
-// newDays makes the axis of n days from the one that holds start.
+// newDays returns the axis of n days from the one that contains start.
 func newDays(start time.Time, n int, loc *time.Location) timeAxis {
 	if loc == nil {
 		loc = time.UTC
@@ -72,7 +77,7 @@ func newDays(start time.Time, n int, loc *time.Location) timeAxis {
 	return timeAxis{time.Date(y, m, d, 0, 0, 0, 0, loc), time.Date(y, m, d+n, 0, 0, 0, 0, loc), loc, n}
 }
 
-// newWindow makes the axis from an instant to a later one.
+// newWindow returns the axis from an instant to a later one.
 func newWindow(from, to time.Time, loc *time.Location) timeAxis {
 	if loc == nil {
 		loc = time.UTC
@@ -92,7 +97,7 @@ func (a timeAxis) at(place float64) float64 {
 	return from + place*(float64(a.to.Unix())-from)
 }
 
-// holds says whether an instant lies on the axis.
+// holds reports whether an instant is on the axis.
 func (a timeAxis) holds(t time.Time) bool { return !t.IsZero() && !t.Before(a.from) && t.Before(a.to) }
 
 // column is the cell of an instant on an axis of w cells.

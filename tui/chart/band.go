@@ -48,7 +48,7 @@ func (d *Day) hueless() bool {
 	return d.Palette.Colorless() || d.Palette.Color(themes.Band) == d.Palette.Color(themes.Panel)
 }
 
-// bandSample is what stands for the band in the legend.
+// bandSample returns the band's sample in the legend.
 func (d *Day) bandSample() (string, terminal.Style) {
 	switch {
 	case !d.hueless():

@@ -24,7 +24,7 @@ type Calendar struct {
 	Low, High float64
 	// Format writes a value in the legend; nil takes three significant digits.
 	Format func(float64) string
-	// Selected is the value in hand, -1 for none.
+	// Selected is the selected value, -1 for none.
 	Selected int
 
 	first int // day number of the Monday in the first column
@@ -36,7 +36,7 @@ type Calendar struct {
 // shades are the steps of size from low to high; ASCII has its own.
 var shades = map[bool][4]rune{false: {'░', '▒', '▓', '█'}, true: {'-', '=', 'x', '#'}}
 
-// missing stands for a value that is not there.
+// missing is the mark of a missing value.
 var missing = map[bool]rune{false: '╌', true: '?'}
 
 var (
@@ -44,9 +44,10 @@ var (
 	months   = [12]string{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"}
 )
 
-// Draw fills a region with the calendar; its legend takes the last line where there is room. Days take nine lines with it, and
-// months two and one for each year. Where there are more weeks or years than fit, the last ones are seen, or those with the
-// value in hand.
+// Draw fills a region with the calendar; its legend uses the last line if there
+// is room. Days need nine lines with it, months two and one for each year. If
+// there are more weeks or years than fit, the last ones are shown, or those
+// with the selected value.
 func (c *Calendar) Draw(r terminal.Region) {
 	w, h := r.Size()
 	c.cell = 0
@@ -74,7 +75,7 @@ func (c *Calendar) Draw(r terminal.Region) {
 	free := 0
 	for week := range c.cells {
 		x := c.left + week*c.cell
-		// A month's name stands above the week in which it begins.
+		// A month's name is above the week in which it begins.
 		sunday := civil(c.first + 7*week + 6)
 		if name := sunday.Format("Jan"); sunday.Day() <= 7 && x >= free && x+3 <= w {
 			if sunday.Month() == time.January && x+4 <= w {
@@ -145,7 +146,8 @@ func civil(number int) time.Time {
 // mod is the remainder that is never negative.
 func mod(a, n int) int { return ((a % n) + n) % n }
 
-// At is the value at a place of the region last drawn, for clicks; -1 where there is none.
+// At returns the value at a position of the region last drawn, for clicks; -1
+// if there is none.
 func (c *Calendar) At(x, y int) int {
 	if c.cell == 0 || x < c.left || x >= c.left+c.cells*c.cell || y < 1 {
 		return -1
@@ -181,7 +183,7 @@ func (c *Calendar) put(r terminal.Region, x, y, i int) {
 	}
 }
 
-// look is the character and style of a value.
+// look returns the character and style of a value.
 func (c *Calendar) look(v float64) (rune, terminal.Style) {
 	ascii := c.Pen == ASCII
 	v = finite(v)
@@ -212,7 +214,7 @@ func (c *Calendar) scale() (low, high float64) {
 	return 0, high
 }
 
-// legend says what the shades mean.
+// legend explains the shades.
 func (c *Calendar) legend(r terminal.Region) {
 	ascii := c.Pen == ASCII
 	gone := string(missing[ascii]) + " missing"

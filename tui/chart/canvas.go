@@ -75,7 +75,7 @@ func (p Pen) glyph(mask uint8) rune {
 	return 0x2800 + rune(mask)
 }
 
-// Pattern tells lines apart without colour.
+// Pattern distinguishes lines without colour.
 type Pattern uint8
 
 // The patterns.
@@ -125,7 +125,8 @@ func (c *canvas) dot(x, y int, owner uint8) {
 	}
 	i := y/c.dy*c.w + x/c.dx
 	if c.owner[i] != owner {
-		// Another line's dots in this cell would take our colour and look like ours.
+		// Dots of another line in this cell would be drawn in our
+		// colour.
 		c.mask[i], c.owner[i] = 0, owner
 	}
 	c.mask[i] |= c.pen.bit(x%c.dx, y%c.dy)

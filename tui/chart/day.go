@@ -25,8 +25,8 @@ type Band struct {
 	Step      time.Duration
 }
 
-// Day is a chart over whole site days, or over a window of time. The axis stands still: a new sample changes the cells it is
-// drawn in and no other.
+// Day is a chart over whole site days, or over a window of time. The axis does
+// not move: a new sample changes only the cells in which it is drawn.
 type Day struct {
 	Pen     Pen
 	Palette *terminal.Palette
@@ -49,17 +49,23 @@ type Day struct {
 	Stale bool
 	// Legend names the lines above the chart, where there is room.
 	Legend bool
-	// Margin is the least number of columns left of the plot, so that charts stand in line.
+	// Margin is the smallest number of columns left of the plot, to align
+	// charts.
 	Margin int
-	// Cursor is a column in hand: the legend gives way to the values that stand for it. The zero time is none.
+	// Cursor selects a column: the legend is replaced by the values at that
+	// time. The zero time means none.
 	Cursor time.Time
-	// Format writes a value beside the cursor, without its unit; nil takes three significant digits.
+	// Format formats a value next to the cursor, without its unit; nil uses
+	// three significant digits.
 	Format func(float64) string
-	// Events stand in a row of their own above the time axis. An empty slice keeps the row, nil has none.
+	// Events are drawn in a separate row above the time axis. An empty
+	// slice keeps the row, nil omits it.
 	Events []Event
-	// Floating lets the value axis begin above zero, for what is never near it.
+	// Floating lets the value axis begin above zero, for values that are
+	// never near it.
 	Floating bool
-	// Empty is said where there is nothing to draw; "" is "no data for this day".
+	// Empty is the text shown if there is nothing to draw; "" means "no
+	// data for this day".
 	Empty string
 
 	axis   timeAxis
@@ -123,7 +129,7 @@ func (d *Day) Draw(r terminal.Region) {
 	d.lines(plot)
 }
 
-// style is a role's look, grey when stale.
+// style returns a role's style, grey when stale.
 func (d *Day) style(r themes.Role) terminal.Style {
 	if d.Stale {
 		return d.Palette.Style(themes.Muted)
@@ -131,8 +137,8 @@ func (d *Day) style(r themes.Role) terminal.Style {
 	return d.Palette.Style(r)
 }
 
-// extent is the range of everything drawn within the axis, and whether there is anything. It always holds Top and, unless the
-// axis floats, zero.
+// extent returns the range of everything drawn within the axis, and whether
+// there is anything. It always includes Top and, unless the axis floats, zero.
 func (d *Day) extent() (low, high float64, any bool) {
 	high = d.Top
 	if d.Floating {
@@ -220,7 +226,7 @@ func (d *Day) hours(r terminal.Region) {
 	}
 }
 
-// noData says so in the middle of the plot.
+// noData writes the empty text in the middle of the plot.
 func (d *Day) noData(plot terminal.Region) {
 	words := d.Empty
 	if words == "" {

@@ -7,7 +7,7 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-// Normal is the range in which a value needs nobody's attention. NaN limits are open.
+// Normal is the normal range of a value. NaN limits are open.
 type Normal struct{ Low, High float64 }
 
 // Anything is the normal range of a value that has none.
@@ -85,8 +85,10 @@ func worst(values []float64, n Normal) float64 {
 	return out
 }
 
-// Bar draws a value on a scale of w cells with its normal range: [····━━█━····]. The marker takes the warning colour outside
-// the normal range, and is an arrow where the value lies beyond the scale. A missing value draws the scale alone.
+// Bar draws a value on a scale of w cells with its normal range:
+// [····━━█━····]. The marker has the warning colour outside the normal range,
+// and is an arrow if the value is beyond the scale. A missing value draws only
+// the scale.
 func Bar(r terminal.Region, x, y, w int, value, low, high float64, normal Normal, pen Pen, p *terminal.Palette) {
 	inside := w - 2
 	if inside < 1 || !(high > low) {

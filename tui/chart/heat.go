@@ -22,12 +22,14 @@ type Heat struct {
 	Palette  *terminal.Palette
 	Start    time.Time
 	Location *time.Location
-	// From and To are the window that is drawn instead of Start's day, if To is after From. Cursor is the column in hand.
+	// From and To are the window drawn instead of Start's day, if To is
+	// after From. Cursor is the selected column.
 	From, To, Cursor time.Time
 	Rows             []HeatRow
 	// Normal is the range of ratios that stays grey; the zero value is 0.9 to 1.1.
 	Normal Normal
-	// First is the row on top, Selected the row in hand (-1 for none), both counted from 0.
+	// First is the top row, Selected the selected row (-1 for none), both
+	// counted from 0.
 	First, Selected int
 	// Margin is the least number of columns left of the map. Bare leaves the hours out, below a chart that has them.
 	Margin int
@@ -72,7 +74,7 @@ func (n Normal) Class(ratio float64) themes.Role {
 	return themes.HeatNormal
 }
 
-// marks stand for the classes where colour does not: HeatNone to HeatHigh2.
+// marks represent the classes without colour: HeatNone to HeatHigh2.
 var (
 	heatMarks      = [...]rune{' ', '·', '░', '▒', '▓', '█', '+', '^'}
 	heatMarksASCII = [...]rune{' ', '.', '-', '=', 'x', '#', '+', '^'}
@@ -98,8 +100,8 @@ func (h *Heat) lines(height int) int {
 	return max(height-1, 0)
 }
 
-// halves reports whether two units share a line, by half-blocks: when they would not fit otherwise and colour can tell them
-// apart.
+// halves reports whether two units share a line, by half-blocks: if they would
+// not fit otherwise and colour can distinguish them.
 func (h *Heat) halves(lines int) bool {
 	return len(h.Rows) > lines && h.Pen != ASCII && !h.Palette.Colorless()
 }
@@ -113,7 +115,8 @@ func (h *Heat) Visible(height int) int {
 	return lines
 }
 
-// RowAt is the unit drawn at a line of a region of that height, for clicks; of two the upper. -1 if there is none.
+// RowAt returns the unit drawn at a line of a region of that height, for
+// clicks; of two the upper one. It is -1 if there is none.
 func (h *Heat) RowAt(y, height int) int {
 	lines := h.lines(height)
 	if y < 0 || y >= lines {
@@ -173,7 +176,7 @@ func (h *Heat) Draw(r terminal.Region) {
 	h.ticks = foot.ticks
 }
 
-// cursor draws the column in hand over the map.
+// cursor draws the selected column over the map.
 func (h *Heat) cursor(area terminal.Region, axis timeAxis) {
 	if !axis.holds(h.Cursor) {
 		return
@@ -188,7 +191,8 @@ func (h *Heat) cursor(area terminal.Region, axis timeAxis) {
 	}
 }
 
-// name draws a line's name and marks the unit in hand; of two units that share a line it is the one in hand or the upper.
+// name draws a line's name and marks the selected unit; of two units that share
+// a line it is the selected one or the upper one.
 func (h *Heat) name(r terminal.Region, y, i, each, width int) {
 	mark, style := ' ', h.Palette.Style(themes.Dim)
 	if h.Selected >= i && h.Selected < i+each && h.Selected < len(h.Rows) {
@@ -217,7 +221,8 @@ func (h *Heat) row(r terminal.Region, y int) {
 	}
 }
 
-// HeatCell is a class's cell: a coloured ground, with a mark where colour cannot stand alone.
+// HeatCell is a class's cell: a coloured background, with a mark if colour is
+// not sufficient.
 func HeatCell(class themes.Role, pen Pen, p *terminal.Palette) (rune, terminal.Style) {
 	monochrome := p.Colorless()
 	if !monochrome && pen != ASCII {
@@ -233,8 +238,8 @@ func HeatCell(class themes.Role, pen Pen, p *terminal.Palette) (rune, terminal.S
 	return mark, style
 }
 
-// HeatLegend says what the cells of a heat map mean, in percent of what is normal, and returns the column after it. What does
-// not fit is left out.
+// HeatLegend explains the cells of a heat map, in percent of the normal value,
+// and returns the column after it. What does not fit is omitted.
 func HeatLegend(r terminal.Region, x, y int, n Normal, pen Pen, p *terminal.Palette) int {
 	w, _ := r.Size()
 	percent := func(v float64) string { return strconv.Itoa(int(math.Round(v * 100))) }
@@ -255,7 +260,8 @@ func HeatLegend(r terminal.Region, x, y int, n Normal, pen Pen, p *terminal.Pale
 	return x
 }
 
-// classes gives each column its class. A column shorter than a sample's time takes the sample that stands for it.
+// classes gives each column its class. A column shorter than a sample's time
+// uses the sample that covers it.
 func (h *Heat) classes(dst []themes.Role, i int, axis timeAxis, w int) []themes.Role {
 	dst = dst[:0]
 	if i >= len(h.Rows) {
@@ -283,8 +289,8 @@ type columns struct {
 	step   int64
 }
 
-// next gives the values stamped within [from, to), and the value that stands for from if there are none: that of the sample
-// before it, within its step.
+// next returns the values stamped within [from, to), and the value that covers
+// from if there are none: that of the sample before it, within its step.
 func (c *columns) next(from, to float64) (values []float64, held float64) {
 	n := c.points.len()
 	if c.step == 0 {

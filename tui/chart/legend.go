@@ -64,7 +64,8 @@ type Reading struct {
 	Value float64
 }
 
-// Readings are the values of all lines at an instant, in their order: each the sample that stands for it.
+// Readings returns the values of all lines at an instant, in their order: each
+// from the sample that covers it.
 func (d *Day) Readings(t time.Time) []Reading {
 	out := make([]Reading, len(d.Lines))
 	for i := range d.Lines {

@@ -25,7 +25,7 @@ const (
 // eventMarks are the shape of each kind and its letter in ASCII.
 var eventMarks = [...][2]rune{Maintenance: {'━', '='}, Cleared: {'○', 'c'}, WorkOrder: {'W', 'W'}, Raised: {'▲', 'A'}}
 
-// Mark is the shape that stands for a kind, a letter in ASCII.
+// Mark returns the shape of a kind, a letter in ASCII.
 func (k EventKind) Mark(pen Pen) rune {
 	if pen == ASCII {
 		return eventMarks[k][1]
@@ -115,7 +115,8 @@ func (d *Day) vertical(plot terminal.Region, t time.Time, style terminal.Style, 
 	}
 }
 
-// cursorLabel is the cursor's time as it stands over the time axis of w cells, and where; empty without a cursor.
+// cursorLabel returns the cursor's time as drawn over the time axis of w cells,
+// and its position; empty without a cursor.
 func (d *Day) cursorLabel(w int) (x int, label string) {
 	if !d.axis.holds(d.Cursor) {
 		return 0, ""
@@ -140,5 +141,6 @@ func (d *Day) TimeAt(x int) (time.Time, bool) {
 	return time.Unix(int64(d.axis.at(place)), 0).In(d.axis.loc), true
 }
 
-// Plot is where the lines stand in the region last drawn; empty where there was no room.
+// Plot returns the area of the lines in the region last drawn; empty if there
+// was no room.
 func (d *Day) Plot() terminal.Rect { return d.at }

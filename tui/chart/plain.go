@@ -16,14 +16,15 @@ type Plain struct {
 	Columns, Rows int
 	// Unit and Caption are written below it.
 	Unit, Caption string
-	// ASCII draws with ASCII characters alone.
+	// ASCII draws with ASCII characters only.
 	ASCII bool
 	// Top is the least upper end of the value axis; 0 leaves it to the data.
 	Top float64
 }
 
-// Render draws the lines, at most two that can be told apart. Each column has one value, chosen by us: the library would
-// interpolate and lose peaks. Without any value it says so.
+// Render draws the lines, at most two that can be distinguished. Each column
+// has one value, chosen here: the library would interpolate and lose peaks.
+// Without any value it returns a text.
 func (p Plain) Render(lines ...Points) string {
 	axis := newDays(p.Start, 1, p.Location)
 	data := make([][]float64, 0, len(lines))
@@ -82,8 +83,9 @@ func (p Plain) caption() string {
 	return fmt.Sprintf("%s (%s)", p.Caption, p.Unit)
 }
 
-// reduce gives each column one value: of several samples the one farthest from their median, so that a peak or a dip of one
-// sample survives; of none the sample that stands for the column's time.
+// reduce gives each column one value: of several samples the one farthest from
+// their median, so that a peak or a dip of one sample is kept; without samples
+// the one that covers the column's time.
 func reduce(p Points, axis timeAxis, w int) []float64 {
 	out := make([]float64, w)
 	c := columns{points: p}

@@ -60,7 +60,8 @@ var clockSteps = [...]time.Duration{
 	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
 }
 
-// dateSteps are the distances of ticks that are labelled by the calendar, and the cells that each label wants.
+// dateSteps are the distances of ticks that are labelled by the calendar, and
+// the number of cells that each label needs.
 var dateSteps = [...]struct {
 	days, months, cells int
 	layout              string

@@ -37,7 +37,8 @@ type Trend struct {
 	lines []Line
 }
 
-// outside is the mark of a value outside its range: the shape stands for what the colour says.
+// outside is the mark of a value outside its range: the shape repeats what the
+// colour shows.
 var outside = map[bool]rune{false: '╳', true: 'x'}
 
 // Draw fills a region with the trend.

@@ -12,11 +12,13 @@ import (
 // WaterfallStep is one bar of a waterfall.
 type WaterfallStep struct {
 	Name string
-	// Value is a level where Total is set, and else what is added to the level before it: losses are negative. NaN is not
-	// known: it has no bar and changes nothing.
+	// Value is a level if Total is set, and otherwise the change from the
+	// level before it: losses are negative. NaN is unknown: it has no bar
+	// and changes nothing.
 	Value float64
 	Total bool
-	// Role is the bar's colour; the zero value is quiet. Colour is for what is abnormal.
+	// Role is the bar's colour; the zero value is neutral. Colour is for
+	// abnormal values.
 	Role themes.Role
 }
 
@@ -28,7 +30,7 @@ type Waterfall struct {
 	Steps   []WaterfallStep
 	// Format writes a value with its unit; nil takes three significant digits.
 	Format func(float64) string
-	// Stale greys everything. Selected is the step in hand, -1 for none.
+	// Stale greys everything. Selected is the selected step, -1 for none.
 	Stale    bool
 	Selected int
 
@@ -217,7 +219,7 @@ func (c *Waterfall) bar(r terminal.Region, l *waterfallLine, low, high float64) 
 	place := func(v float64) int { return int(math.Round((v - low) / (high - low) * float64(2*w))) }
 	a, b := place(min(l.from, l.to)), place(max(l.from, l.to))
 	if a == b {
-		// A sliver stands at the side that the step goes to.
+		// A sliver is drawn at the side towards which the step goes.
 		if l.to < l.from && a > 0 || b == 2*w {
 			a--
 		} else {

@@ -14,7 +14,7 @@ import (
 	"app.sunloop/tui/terminal"
 )
 
-// looks are the ways in which each chart is drawn in the golden files.
+// looks are the variants in which each chart is drawn in the golden files.
 var looks = []struct {
 	name    string
 	theme   string
@@ -27,7 +27,7 @@ var looks = []struct {
 	{"ascii-none", themes.ControlRoom, themes.NoColor, ASCII},
 }
 
-// goldens draws a chart in all looks at one size.
+// goldens draws a chart in all variants at one size.
 func goldens(t *testing.T, name string, w, h int, draw func(r terminal.Region, pen Pen, p *terminal.Palette)) {
 	t.Helper()
 	for _, l := range looks {
@@ -112,7 +112,8 @@ func TestWindowTicks(t *testing.T) {
 	}
 }
 
-// Whatever the window and zone, ticks rise, lie within it, stand a label apart and show round times of the site's clock.
+// For any window and zone, ticks ascend, lie within it, are at least a label
+// apart and show round times of the site's clock.
 func TestWindowTicksAreRound(t *testing.T) {
 	zones := []*time.Location{time.UTC, time.FixedZone("NPT", 5*3600+45*60)}
 	for _, name := range []string{"Europe/Berlin", "Africa/Johannesburg", "Australia/Lord_Howe", "America/St_Johns"} {
@@ -277,7 +278,8 @@ func TestCalendarGolden(t *testing.T) {
 	})
 }
 
-// Each cell leads back to its day: the weekday, the week and the month agree with the calendar.
+// Each cell maps back to its day: the weekday, the week and the month agree
+// with the calendar.
 func TestCalendarAt(t *testing.T) {
 	start := time.Date(2025, 10, 15, 0, 0, 0, 0, time.UTC) // a Wednesday
 	c := Calendar{Palette: palette(t, themes.ControlRoom, themes.TrueColor), Start: start, Values: make([]float64, 100), Selected: -1}

@@ -1,6 +1,6 @@
-// Package layout says where everything on the screen stands: a pure function from size, focus and zoom to rectangles.
-//
-// It draws nothing and remembers nothing, so a resize cannot lose state and a click is found by the same rectangles.
+// Package layout computes the position of everything on the screen: a pure
+// function from size, focus and zoom to rectangles. It draws nothing and has no
+// state, so a resize cannot lose state and clicks use the same rectangles.
 package layout
 
 import (
@@ -32,7 +32,7 @@ func (p Pane) String() string {
 	return names[p]
 }
 
-// Named is the pane of that title; ok is false when there is none.
+// Named returns the pane of that title; ok is false if there is none.
 func Named(title string) (p Pane, ok bool) {
 	for p, name := range names {
 		if name == title {
@@ -59,7 +59,7 @@ const (
 	Strips
 	// Single shows one pane and a tab bar.
 	Single
-	// TooSmall shows one line that says what is needed.
+	// TooSmall shows one line that states the required size.
 	TooSmall
 )
 
@@ -76,11 +76,13 @@ func (s Size) holds(least Size) bool { return s.Columns >= least.Columns && s.Ro
 
 // Options are the thresholds and ratios, which the configuration may change.
 type Options struct {
-	// Quad and Strips are the least sizes for those modes, Least the least size at all.
+	// Quad and Strips are the smallest sizes for those modes, Least the
+	// smallest size of the console.
 	Quad, Strips, Least Size
 	// SidePercent is where the left column ends in Quad, TopPercent where the upper row ends, both in percent of the body.
 	SidePercent, TopPercent int
-	// SideStripsFrom is the width in columns from which strips stand to the right of the focused pane instead of below it.
+	// SideStripsFrom is the width in columns from which strips are to the
+	// right of the focused pane instead of below it.
 	SideStripsFrom int
 }
 
@@ -92,12 +94,12 @@ func Defaults() Options {
 	}
 }
 
-// Layout is where things stand. A rectangle that is not shown is empty.
+// Layout holds the positions. A rectangle that is not shown is empty.
 type Layout struct {
 	Mode Mode
 	// Size is what it was computed for, Least the least size that is shown properly.
 	Size, Least Size
-	// Zoomed says that the focused pane has the whole body.
+	// Zoomed reports that the focused pane has the whole body.
 	Zoomed bool
 	// Status and Vitals are the first two rows, Tabs the third in Single, Breadcrumb the last.
 	Status, Vitals, Tabs, Breadcrumb terminal.Rect
@@ -223,7 +225,7 @@ func (l *Layout) Inside(at terminal.Rect) terminal.Rect {
 	return at.Inset(1)
 }
 
-// At finds what stands at a cell, and which pane for panes and strips.
+// At returns what is at a cell, and which pane for panes and strips.
 func (l *Layout) At(x, y int) (Hit, Pane) {
 	for p := range Panes {
 		if l.Panes[p].Contains(x, y) {
@@ -244,7 +246,7 @@ func (l *Layout) At(x, y int) (Hit, Pane) {
 	return Nothing, -1
 }
 
-// Words says what the screen needs when it is too small.
+// Words states the required size when the screen is too small.
 func (l *Layout) Words() string {
 	return fmt.Sprintf("sunloop needs %d×%d, this window is %d×%d", l.Least.Columns, l.Least.Rows, l.Size.Columns, l.Size.Rows)
 }

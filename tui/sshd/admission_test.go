@@ -57,8 +57,8 @@ func TestSSHConnectionsOfStrangers(t *testing.T) {
 	}
 }
 
-// TestAlgorithms reads what the server offers: neither SHA-1 nor CBC. A client
-// that knows only such algorithms is refused.
+// TestAlgorithms reads the algorithms that the server offers: neither SHA-1 nor
+// CBC. A client that knows only such algorithms is refused.
 func TestAlgorithms(t *testing.T) {
 	w := open(t, false, sshd.Limits{})
 	c, err := net.Dial("tcp", w.address)

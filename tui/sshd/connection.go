@@ -127,7 +127,7 @@ func (c *connection) signOut() {
 	}
 }
 
-// begun is told that the sign-in is done.
+// begun is called when the sign-in is complete.
 func (c *connection) begun(conn gossh.ConnMetadata) {
 	if !c.server.signedIn(c, folded(conn.User())) {
 		c.server.Log.Info("too many connections of a user", "user", conn.User(), "address", c.address())
@@ -156,8 +156,8 @@ func (c *connection) open() (done func(), ok bool) {
 	}, true
 }
 
-// within closes the connection after d, unless it is told otherwise before; a
-// d of 0 lets it be.
+// within closes the connection after d, unless it is called again before; a d
+// of 0 disables this.
 func (c *connection) within(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,8 +167,8 @@ func (c *connection) within(d time.Duration) {
 	}
 }
 
-// watch asks the client now and then whether it is there, and closes a
-// connection whose client is not: a line that is gone says nothing by itself.
+// watch sends keep-alive requests to the client and closes the connection if it
+// does not respond, because a lost line is not reported otherwise.
 func (c *connection) watch(ctx context.Context, conn gossh.Conn) {
 	answered := make(chan error, 1)
 	tick := time.NewTicker(c.server.Limits.Alive)

@@ -1,10 +1,10 @@
 //go:build !windows
 
-// Package sshd serves the console over SSH: who signs in at the service gets a
-// console on the channel, and nothing else. There is no shell, no command, no
-// forwarding and no file transfer.
+// Package sshd serves the console over SSH: a user who signs in at the service
+// gets a console on the channel, and nothing else. There is no shell, no
+// command, no forwarding and no file transfer.
 //
-// It knows the service by backend/client alone; the public keys of its users,
-// which a client cannot check, come in by [Keys]. What a console is comes in as
-// a function.
+// It uses the service through backend/client only; the public keys of users,
+// which a client cannot check, are provided by [Keys]. The console is a
+// function passed in.
 package sshd

@@ -23,8 +23,8 @@ import (
 	"app.sunloop/backend/client"
 )
 
-// Limits of a server; what is zero takes its default, and a negative Idle means
-// never.
+// Limits of a server; zero fields take their defaults, and a negative Idle
+// means never.
 type Limits struct {
 	UserSessions int           // consoles of a user at a time; 4
 	Sessions     int           // consoles in all; 64
@@ -49,18 +49,18 @@ func (l Limits) filled() Limits {
 
 // Keys are the public keys of the service's users, in SSH's wire format.
 type Keys interface {
-	// Has says whether a user who may sign in has the key.
+	// Has reports whether a user who may sign in has the key.
 	Has(ctx context.Context, username string, key []byte) (bool, error)
 	// Login signs in the holder of the key, who is at the address (host:port);
 	// the answer is a token or a challenge.
 	Login(ctx context.Context, username string, key []byte, address string) (api.LoginResponse, error)
 }
 
-// Config of a server. Limits may be zero, Keys nil: then nobody signs in by a
-// key.
+// Config of a server. Limits may be zero. If Keys is nil, sign-in by key is not
+// possible.
 type Config struct {
 	HostKey gossh.Signer
-	// Client makes a client of the service for somebody at an address
+	// Client returns a client of the service for a caller at an address
 	// (host:port).
 	Client func(address string) *client.Client
 	Keys   Keys
@@ -83,7 +83,7 @@ type Server struct {
 	consoles int
 }
 
-// New makes a server.
+// New returns a server.
 func New(c Config) (*Server, error) {
 	if c.HostKey == nil || c.Client == nil || c.Console == nil || c.Log == nil {
 		return nil, errors.New("sshd wants a host key, a client, a console and a log")
@@ -209,14 +209,15 @@ func (s *Server) left(c *connection) {
 	}
 }
 
-// less counts one less, and forgets what is none.
+// less decrements a count and deletes it at zero.
 func less(counts map[string]int, of string) {
 	if counts[of]--; counts[of] == 0 {
 		delete(counts, of)
 	}
 }
 
-// take counts a console of a user in; the answer says in a sentence why not.
+// take counts a new console of a user. It returns the reason if the limit is
+// reached.
 func (s *Server) take(user string) (refusal string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -251,7 +252,7 @@ func algorithms() gossh.Algorithms {
 	return a
 }
 
-// refuseChannel answers who wants anything but a session.
+// refuseChannel rejects requests for anything but a session.
 func refuseChannel(_ *ssh.Server, _ *gossh.ServerConn, c gossh.NewChannel, _ ssh.Context) {
 	_ = c.Reject(gossh.Prohibited, "Sunloop forwards nothing: there is the console alone")
 }

@@ -30,7 +30,7 @@ type Session struct {
 	Getenv  func(string) string
 }
 
-// errIdle ends a console at which nobody has touched a key.
+// errIdle ends a console without input.
 var errIdle = errors.New("nobody touched a key")
 
 // What is refused, in sentences.
@@ -131,7 +131,7 @@ func (s *Server) show(c *connection, conn *gossh.ServerConn, login *api.LoginRes
 	}
 }
 
-// errConsole is a console that failed; the log says why.
+// errConsole is a console that failed; the log has the reason.
 var errConsole = errors.New("the console failed")
 
 // console runs the console itself, and survives it.
@@ -160,7 +160,7 @@ func (s *Server) console(ctx context.Context, c *connection, conn *gossh.ServerC
 	return nil
 }
 
-// watched tells of each byte that is read.
+// watched calls a function for each byte that is read.
 type watched struct {
 	io.Reader
 	tell func()
@@ -174,7 +174,7 @@ func (w watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// terminal is what a client has told of its terminal, and the channel to it.
+// terminal is the terminal as described by a client, and the channel to it.
 type terminal struct {
 	gossh.Channel
 	asked bool // for a pseudo-terminal
@@ -233,7 +233,7 @@ func (t *terminal) resize(columns, rows uint32) {
 	t.sizes <- size // this goroutine alone writes
 }
 
-// refuse says why there is no console.
+// refuse states why there is no console.
 func (t *terminal) refuse(why string) {
 	fmt.Fprint(t.Stderr(), why, "\r\n")
 	t.exit(1)
@@ -261,11 +261,10 @@ func (t *terminal) exit(status uint32) {
 	_ = t.CloseWrite()
 }
 
-// environment is what a client may say of its terminal.
+// environment holds the accepted environment variables of a client.
 type environment map[string]string
 
-// variables are those that the console asks for; a client's others are not
-// kept.
+// variables are those that the console uses; a client's others are not kept.
 var variables = []string{"TERM", "COLORTERM", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLORFGBG", "TMUX"}
 
 // longestValue is far above any of theirs.

@@ -29,7 +29,7 @@ func (w *world) until(what string, holds func() bool) {
 	}
 }
 
-// TestNothingButTheConsole asks for what else SSH has.
+// TestNothingButTheConsole requests the other features of SSH.
 func TestNothingButTheConsole(t *testing.T) {
 	w := open(t, false, sshd.Limits{})
 	key := newKey(t)
@@ -89,8 +89,8 @@ func TestNothingButTheConsole(t *testing.T) {
 	w.next() // one after another is good
 }
 
-// TestTerminal: size, changes of it and the few variables that say what the
-// terminal can do come through; nothing else does.
+// TestTerminal: size, its changes and the few variables that describe the
+// terminal are passed on; nothing else is.
 func TestTerminal(t *testing.T) {
 	w := open(t, false, sshd.Limits{})
 	key := newKey(t)
@@ -129,7 +129,8 @@ func TestTerminal(t *testing.T) {
 		if want := []string{"xterm-kitty", "truecolor", "1", "", "", "", ""}; !slices.Equal(env, want) {
 			t.Errorf("the variables are %q, want %q", env, want)
 		}
-		// Of many changes the last one counts, and nobody must read the others.
+		// Of many changes the last one counts, and the others need not
+		// be read.
 		for i := range 100 {
 			if err := s.WindowChange(24+i, 80+i); err != nil {
 				t.Fatal(err)
@@ -206,8 +207,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestDroppedLine: when the line drops, the console's context ends, and with
-// it what it asks for; the token ends too.
+// TestDroppedLine: when the line drops, the console's context ends, and with it
+// its requests; the token ends too.
 func TestDroppedLine(t *testing.T) {
 	w := open(t, false, sshd.Limits{})
 	key := newKey(t)
@@ -258,7 +259,7 @@ func TestDeadClient(t *testing.T) {
 	_ = c.Close()
 }
 
-// TestIdle: a console at which nobody touches a key is closed with a word.
+// TestIdle: a console without input is closed with a message.
 func TestIdle(t *testing.T) {
 	w := open(t, false, sshd.Limits{Idle: 300 * time.Millisecond, Leave: 300 * time.Millisecond})
 	key := newKey(t)
@@ -366,7 +367,7 @@ func TestConnectionsWithoutConsole(t *testing.T) {
 	_ = c.Wait()
 }
 
-// TestEnding: when the server ends, the consoles do, and say why.
+// TestEnding: when the server ends, the consoles end and state the reason.
 func TestEnding(t *testing.T) {
 	w := open(t, false, sshd.Limits{})
 	key := newKey(t)

@@ -15,13 +15,13 @@ import (
 	"app.sunloop/tui/state"
 )
 
-// askWait bounds what a sign-in asks the service.
+// askWait bounds the service requests of a sign-in.
 const askWait = 30 * time.Second
 
 // loginKey finds the sign-in among the permissions of a connection.
 type loginKey struct{}
 
-// admitted are the permissions of somebody who signed in.
+// admitted returns the permissions of a user who signed in.
 func admitted(r *api.LoginResponse) *gossh.Permissions {
 	return &gossh.Permissions{ExtraData: map[any]any{loginKey{}: r}}
 }
@@ -35,12 +35,12 @@ func loginOf(p *gossh.Permissions) (*api.LoginResponse, bool) {
 	return r, ok
 }
 
-// whole says whether a sign-in opens a console: with a token, or to set up the
-// authenticator there.
+// whole reports whether a sign-in opens a console: with a token, or to set up
+// the authenticator there.
 func whole(r *api.LoginResponse) bool { return !r.MFARequired || r.MFAEnrollment }
 
 // serverConfig is the sign-in of one connection. The library's own callbacks
-// cannot say that a key or a password is half of it.
+// cannot express that a key or a password is only one of two factors.
 func (s *Server) serverConfig(ctx ssh.Context) *gossh.ServerConfig {
 	c := connectionOf(ctx)
 	offered := algorithms()
@@ -66,10 +66,11 @@ func (s *Server) serverConfig(ctx ssh.Context) *gossh.ServerConfig {
 	return config
 }
 
-// errDenied is what a client hears of a refusal without words of its own.
+// errDenied is the text of a denied sign-in without another text.
 var errDenied = errors.New("permission denied")
 
-// knowsKey says whether a key may be tried: its holder has proved nothing yet.
+// knowsKey reports whether a key may be tried: its holder has proved nothing
+// yet.
 func (c *connection) knowsKey(conn gossh.ConnMetadata, key gossh.PublicKey) (*gossh.Permissions, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, askWait)
 	defer cancel()
@@ -152,7 +153,7 @@ func (s *Server) byQuestions(sctx ssh.Context, ask gossh.KeyboardInteractiveChal
 	return true
 }
 
-// secondFactor asks for the code until it is right or the service wants no
+// secondFactor asks for the code until it is right or the service accepts no
 // more.
 func (c *connection) secondFactor(r *api.LoginResponse, ask gossh.KeyboardInteractiveChallenge) (*api.LoginResponse, error) {
 	wrong := ""
@@ -190,16 +191,16 @@ func answer(ask gossh.KeyboardInteractiveChallenge, words, question string, echo
 	return answers[0], true
 }
 
-// tell shows words and asks nothing. Who does not listen leaves, which the next
-// read finds out.
+// tell shows text and asks nothing. The next read finds out if the client has
+// left.
 func tell(ask gossh.KeyboardInteractiveChallenge, words string) {
 	if words != "" {
 		_, _ = ask("", words, nil, nil)
 	}
 }
 
-// words are what a person hears of a refused password, empty where the client's
-// own words say enough.
+// words returns the text for a rejected password, empty if the client's own
+// text is sufficient.
 func words(err error) string {
 	if errors.Is(err, api.ErrInvalidCredential) {
 		return ""

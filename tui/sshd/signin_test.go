@@ -73,7 +73,7 @@ func TestSignInWithoutSecondFactor(t *testing.T) {
 	}
 }
 
-// TestSecondFactor: where there is an authenticator, neither key nor password
+// TestSecondFactor: for a user with an authenticator, neither key nor password
 // opens anything without its code.
 func TestSecondFactor(t *testing.T) {
 	w := open(t, true, sshd.Limits{})
@@ -120,8 +120,8 @@ func TestSecondFactor(t *testing.T) {
 	}
 }
 
-// TestSetUpOfTheSecondFactor: who must have an authenticator and has none gets
-// to a console that knows nobody, and sets it up there.
+// TestSetUpOfTheSecondFactor: a user who must have an authenticator and has
+// none gets a console without a session, and sets it up there.
 func TestSetUpOfTheSecondFactor(t *testing.T) {
 	w := open(t, true, sshd.Limits{})
 	key := newKey(t)

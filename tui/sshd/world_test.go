@@ -110,7 +110,7 @@ func (w *world) pass(d time.Duration) {
 	w.at = w.at.Add(d)
 }
 
-// console stands for the real one: it says hello and echoes nothing.
+// console replaces the real one: it greets and echoes nothing.
 func (w *world) console(ctx context.Context, s *sshd.Session) error {
 	c := shown{s, ctx, make(chan struct{})}
 	defer close(c.ended)
@@ -201,7 +201,7 @@ func newKey(t *testing.T) gossh.Signer {
 	return s
 }
 
-// user makes a user with the keys.
+// user creates a user with the keys.
 func (w *world) user(name string, keys ...gossh.Signer) {
 	w.t.Helper()
 	var lines []string
@@ -246,7 +246,7 @@ func (w *world) enrol(name string) func() string {
 	return code
 }
 
-// questions answers a server's questions and keeps what it said.
+// questions answers a server's questions and keeps its texts.
 type questions struct {
 	answers []func() string
 	said    []string
@@ -271,7 +271,7 @@ func (q *questions) ask(_, words string, asked []string, _ []bool) ([]string, er
 
 func says(text string) func() string { return func() string { return text } }
 
-// dial connects; banner gathers what the server says before the sign-in.
+// dial connects; banner collects the server's texts before the sign-in.
 func (w *world) dial(user string, banner *strings.Builder, methods ...gossh.AuthMethod) (*gossh.Client, error) {
 	c, err := gossh.Dial("tcp", w.address, &gossh.ClientConfig{
 		User: user, Auth: methods, HostKeyCallback: gossh.FixedHostKey(w.host), Timeout: patience,
@@ -324,8 +324,8 @@ func (b *buffer) text() string {
 	return b.Builder.String()
 }
 
-// session opens a session, as soon as the last one of the connection has
-// ended; what it has to say goes to err.
+// session opens a session, as soon as the last one of the connection has ended;
+// its result goes to err.
 func (w *world) session(c *gossh.Client) tty {
 	w.t.Helper()
 	var s *gossh.Session
@@ -374,7 +374,7 @@ func status(err error) int {
 	return -1
 }
 
-// good says whether a token opens anything.
+// good reports whether a token is valid.
 func (w *world) good(token string) bool {
 	_, err := w.service.Auth().Authenticate(w.t.Context(), token)
 	return err == nil

@@ -12,8 +12,9 @@ import (
 	"app.sunloop/themes"
 )
 
-// query asks for the background (OSC 11), for synchronized output (DECRQM 2026), and last for the device attributes, which
-// every terminal answers: their answer says that no other will come.
+// query requests the background (OSC 11), synchronized output (DECRQM 2026),
+// and last the device attributes, which every terminal reports: their response
+// shows that no other will follow.
 const query = "\x1b]11;?\x1b\\" + "\x1b[?2026$p" + "\x1b[c"
 
 const (
@@ -29,11 +30,13 @@ func QueryWait(remote bool) time.Duration {
 	return localQuery
 }
 
-// Answers is what the terminal said of itself. It serves as the message of the command that asks.
+// Answers holds the terminal's responses. It is the message of the command that
+// queries them.
 type Answers struct {
-	// Background is its background, themes.Unset if it did not say.
+	// Background is the terminal's background, themes.Unset if it did not
+	// respond.
 	Background themes.Color
-	// Sync says that it has synchronized output.
+	// Sync reports that the terminal has synchronized output.
 	Sync bool
 }
 
@@ -41,8 +44,9 @@ type Answers struct {
 // where both contrasts of WCAG 2.1 are equal is 0.179).
 func (a Answers) Dark() bool { return a.Background == themes.Unset || a.Background.Luminance() < 0.179 }
 
-// Query asks the terminal and waits for its answers until ctx ends; give ctx a deadline of QueryWait. It is meant to run as a
-// Bubble Tea command, while Bubble Tea reads from in. Answers that come later are dropped by the Input.
+// Query queries the terminal and waits for its responses until ctx ends; give
+// ctx a deadline of QueryWait. Run it as a Bubble Tea command, while Bubble Tea
+// reads from in. Later responses are dropped by the Input.
 func Query(ctx context.Context, in *Input, out *Output) (Answers, error) {
 	complete := in.answers.expect()
 	defer in.answers.stop()
@@ -56,7 +60,7 @@ func Query(ctx context.Context, in *Input, out *Output) (Answers, error) {
 	return in.answers.got(), nil
 }
 
-// answers collects what the terminal says while somebody waits.
+// answers collects the terminal's responses during a query.
 type answers struct {
 	mu       sync.Mutex
 	complete chan struct{} // nil when nobody waits
@@ -136,8 +140,9 @@ func parseAnswer(s string) (themes.Color, bool) {
 	return themes.RGB(v[0], v[1], v[2]), true
 }
 
-// KnownBackground says whether the background is dark, if anybody has said so: the flag, then the configuration ("dark",
-// "light"; anything else is no word), then COLORFGBG, which rxvt and Konsole set. If not, ask with Query.
+// KnownBackground reports whether the background is dark, by the first source
+// that is set: the flag, the configuration ("dark", "light"; anything else is
+// ignored), or COLORFGBG, which rxvt and Konsole set. If none is, use Query.
 func KnownBackground(flag, config, colorFGBG string) (dark, known bool) {
 	for _, word := range []string{flag, config} {
 		switch strings.ToLower(word) {

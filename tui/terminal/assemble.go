@@ -80,7 +80,7 @@ func (a *assembler) emit() {
 	a.reset()
 }
 
-// restart drops what is pending and takes the byte anew.
+// restart drops what is pending and starts again with the byte.
 func (a *assembler) restart(b byte) {
 	a.reset()
 	a.take(b)

@@ -26,9 +26,9 @@ type source interface {
 	Ready(d time.Duration) bool
 }
 
-// InputOptions say what is known of the line.
+// InputOptions describe the line.
 type InputOptions struct {
-	// Remote says that the session came over SSH (see Remote).
+	// Remote reports that the session came over SSH (see Remote).
 	Remote bool
 	// Now is the clock by which half a sequence grows stale; nil keeps it for ever.
 	Now func() time.Time
@@ -52,8 +52,8 @@ type Input struct {
 	answers answers
 }
 
-// NewInput reads from r, usually os.Stdin. From anything but a file it reads in a goroutine of its own, which ends with r or
-// after Close.
+// NewInput reads from r, usually os.Stdin. If r is not a file it reads in a
+// separate goroutine, which ends with r or after Close.
 func NewInput(r io.Reader, o InputOptions) *Input {
 	in := &Input{wait: localEscape, now: o.Now}
 	if o.Remote {
@@ -113,7 +113,7 @@ func (in *Input) Read(p []byte) (int, error) {
 // that nothing is left over for which Bubble Tea would wait.
 func (in *Input) fill(size int) {
 	for in.err == nil {
-		// What may come out is what is pending and what is read now.
+		// The output consists of what is pending and what is read now.
 		room := min(size-1, readSize) - len(in.asm.out) - len(in.asm.pending)
 		n, err := in.src.Read(in.raw[:max(room, 1)])
 		in.expire()

@@ -211,7 +211,8 @@ func TestBubbleTeaSeesTheSameKeys(t *testing.T) {
 	}
 }
 
-// pressed runs a program on the chunks and lists the keys it was told, one rune each.
+// pressed runs a program on the chunks and lists the keys it received, one rune
+// each.
 func pressed(t *testing.T, chunks ...string) []string {
 	t.Helper()
 	m := &keyLog{}

@@ -13,7 +13,8 @@ import (
 // fileSource is a terminal's file.
 type fileSource struct{ *os.File }
 
-// Ready waits with select(2), which knows terminals on every Unix; poll(2) does not on macOS.
+// Ready waits with select(2), which works for terminals on every Unix; poll(2)
+// does not on macOS.
 func (f fileSource) Ready(d time.Duration) bool {
 	fd := int(f.Fd())
 	if fd < 0 || fd >= unix.FD_SETSIZE {

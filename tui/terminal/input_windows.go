@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// fileSource is a console's file. Bubble Tea reads the Windows console by events of its own, which are never cut, so only
-// redirected input comes through here.
+// fileSource is a console's file. Bubble Tea reads the Windows console by its
+// own events, which are never split, so only redirected input is read here.
 type fileSource struct{ *os.File }
 
 // Ready never waits.

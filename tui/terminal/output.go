@@ -29,13 +29,15 @@ const (
 	CopyLimit = 74994
 )
 
-// ErrCopyTooLong says that a text is larger than a terminal's clipboard sequence can carry; write it to a file instead.
+// ErrCopyTooLong is the error for a text larger than a terminal's clipboard
+// sequence can carry; write it to a file instead.
 var ErrCopyTooLong = errors.New("text is too long for the terminal's clipboard")
 
-// OutputOptions say what is known of the terminal.
+// OutputOptions describe the terminal.
 type OutputOptions struct {
-	// Sync wraps large frames in synchronized-output marks (DEC private mode 2026). Set it, or call SetSync, once the
-	// terminal has said that it has them.
+	// Sync wraps large frames in synchronized-output marks (DEC private
+	// mode 2026). Set it, or call SetSync, once the terminal has reported
+	// support.
 	Sync bool
 	// Tmux passes notifications and clipboard text through tmux to the terminal outside.
 	Tmux bool
@@ -70,8 +72,9 @@ func NewOutput(w io.Writer, o OutputOptions) *Output {
 	return out
 }
 
-// Frame hands over a drawn grid and returns the string that View must return: another one whenever a cell changed, so that
-// Bubble Tea knows there is something to flush. The grid is copied and may be drawn over at once.
+// Frame takes a drawn grid and returns the string that View must return: a
+// different one whenever a cell changed, so that Bubble Tea knows that there is
+// something to flush. The grid is copied and may be reused at once.
 func (o *Output) Frame(g *Grid) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -85,7 +88,8 @@ func (o *Output) Frame(g *Grid) string {
 	return o.token
 }
 
-// Repaint makes the next frame a whole one, for a screen that others wrote to.
+// Repaint makes the next frame a complete one, for a screen to which other
+// programs wrote.
 func (o *Output) Repaint() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -106,8 +110,9 @@ func (o *Output) Sent() uint64 {
 	return o.bytes
 }
 
-// Write takes Bubble Tea's frame, drops it and writes ours. When Bubble Tea was told to repaint (a new size, the screen
-// cleared), its frame begins with a carriage return, and ours is a whole one.
+// Write takes Bubble Tea's frame, drops it and writes ours. If Bubble Tea
+// repaints (a new size, the screen cleared), its frame begins with a carriage
+// return, and ours is a complete one.
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -209,8 +214,9 @@ func (o *Output) Notify(text string, bell, desktop bool) error {
 	return o.between(b)
 }
 
-// Copy puts text on the clipboard of the terminal (OSC 52), between frames. A text over CopyLimit gives ErrCopyTooLong. A
-// terminal that does not know the sequence says nothing, so callers also offer a file.
+// Copy puts text on the clipboard of the terminal (OSC 52), between frames. A
+// text over CopyLimit gives ErrCopyTooLong. A terminal without the sequence
+// does not report that, so callers also offer a file.
 func (o *Output) Copy(text string) error {
 	if n := base64.StdEncoding.EncodedLen(len(text)); n > CopyLimit {
 		return fmt.Errorf("%w: %d of at most %d bytes", ErrCopyTooLong, n, CopyLimit)

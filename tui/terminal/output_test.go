@@ -15,7 +15,8 @@ import (
 	"app.sunloop/themes"
 )
 
-// clusters are what random frames are made of: narrow, wide, combining, joined, and such as join their neighbours.
+// clusters are the elements of random frames: narrow, wide, combining, joined,
+// and those that join their neighbours.
 var clusters = []string{
 	"a", "Z", " ", "7", "é", "ß", "─", "│", "⣿", "▀", "▲", "●", "…", "世", "界", "가", "あ",
 	"🙂", "👩‍🔧", "🇩🇪", "🇩", "☀️", "☀", "e\u0301", "x\u0323\u0302", "क्षि", "ᄀ", "ᅡ", "ﷺ", "½", "\u0903", "\u200d", "\u0301", "\x1b", "\a", "\u202e",
@@ -87,7 +88,7 @@ func checkGrid(t *rapid.T, g *Grid) {
 	}
 }
 
-// look writes a cell of the grid and of the emulator in the same words.
+// look describes a cell of the grid and of the emulator in the same form.
 func look(c Cell) string {
 	s := c.Style
 	text := c.Text

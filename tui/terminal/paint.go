@@ -11,15 +11,17 @@ import (
 // repeating and scrolling are left out because terminals disagree about them; text in cells they do not disagree about.
 type painter struct {
 	buf []byte
-	// style is what the terminal's pen is set to. It is kept from frame to frame: most frames then need no SGR at all.
+	// style is the current style of the terminal. It is kept from frame to
+	// frame: most frames then need no SGR.
 	style Style
-	// x, y is where the cursor stands; -1 where that is not certain.
+	// x, y is the cursor position; -1 if it is not certain.
 	x, y int
 }
 
 var plainStyle = Style{FG: themes.Default, BG: themes.Default}
 
-// forget says that nothing is known of the terminal's pen and cursor; the next paint begins with a reset.
+// forget marks the terminal's style and cursor as unknown; the next paint
+// begins with a reset.
 func (p *painter) forget() { p.style = Style{} }
 
 // paint appends what turns the screen shown into next. With full, every cell is written.
@@ -42,7 +44,7 @@ func (p *painter) paint(shown, next []Cell, w, h int, full bool) {
 	}
 }
 
-// same compares what two cells look like: a blank has no visible foreground.
+// same compares how two cells look: a blank has no visible foreground.
 func same(a, b *Cell) bool {
 	if *a == *b {
 		return true
@@ -204,8 +206,10 @@ func (p *painter) color(c themes.Color, base int64) {
 	p.buf = append(p.buf, ';')
 }
 
-// steady reports a cluster of one rune whose width every terminal agrees on and that joins nothing beside it: ASCII, Latin,
-// Greek, Cyrillic, arrows, mathematics, boxes, blocks, shapes, braille, kana, ideographs and Hangul syllables.
+// steady reports a cluster of one rune whose width is the same on every
+// terminal and that joins no neighbour: ASCII, Latin, Greek, Cyrillic, arrows,
+// mathematics, boxes, blocks, shapes, braille, kana, ideographs and Hangul
+// syllables.
 func steady(text string) bool {
 	if len(text) == 1 {
 		return true

@@ -6,7 +6,7 @@ import (
 	"app.sunloop/themes"
 )
 
-// The exact bytes of small changes: what is sent, and what is left out.
+// The exact bytes of small changes: what is sent, and what is omitted.
 func TestPaintBytes(t *testing.T) {
 	grey, red := Style{FG: themes.Indexed(250), BG: themes.Indexed(234)}, Style{FG: themes.RGB(255, 135, 135), BG: themes.Indexed(234)}
 	base := func(r Region) {

@@ -53,7 +53,8 @@ func DetectProfile(env func(string) string, isTerminal bool) Profile {
 	return p
 }
 
-// profileOfTerm reads TERM. Unknown names with a colour count say so themselves; the rest of the known ones are named.
+// profileOfTerm reads TERM. Unknown names with a colour count are evaluated;
+// the known others are listed.
 func profileOfTerm(term string) Profile {
 	if term == "" || term == "dumb" || strings.HasSuffix(term, "-m") || strings.HasSuffix(term, "-mono") || strings.HasPrefix(term, "vt1") {
 		return themes.NoColor

@@ -20,7 +20,8 @@ import (
 	"app.sunloop/themes"
 )
 
-// demo is a small console: it shows its size, the last key and what the terminal said.
+// demo is a small console: it shows its size, the last key and the terminal's
+// responses.
 type demo struct {
 	in   *Input
 	out  *Output
@@ -197,7 +198,7 @@ func TestProgramInPseudoTerminal(t *testing.T) {
 	ends.Wait()
 }
 
-// winch tells the program that the size may have changed.
+// winch signals the program that the size may have changed.
 func winch(t *testing.T) {
 	t.Helper()
 	if err := syscall.Kill(os.Getpid(), syscall.SIGWINCH); err != nil {

@@ -105,8 +105,8 @@ func (r Region) Fill(area Rect, c rune, s Style) {
 // Clear blanks the whole region with a style, usually a ground of the palette.
 func (r Region) Clear(s Style) { r.Fill(r.Bounds(), ' ', s) }
 
-// Shade lays a style over what is drawn in a rectangle: colours it has replace, attributes are added. It marks a selected
-// row after the row was drawn.
+// Shade applies a style to a drawn rectangle: its colours replace, its
+// attributes are added. It marks a selected row after the row was drawn.
 func (r Region) Shade(area Rect, s Style) {
 	area.X += r.rect.X
 	area.Y += r.rect.Y
@@ -205,5 +205,6 @@ func glyph(c rune) string {
 	return string(c)
 }
 
-// Inherit is the style that changes nothing: text put with it looks like what was filled there.
+// Inherit is the style that changes nothing: text in it takes the style that
+// was filled there.
 var Inherit = Style{FG: themes.Unset, BG: themes.Unset}

@@ -2,8 +2,9 @@ package terminal
 
 import "app.sunloop/themes"
 
-// Style is how a cell looks: colours as this terminal can show them, and attributes. The zero Style changes no colour: text
-// put with it keeps the foreground and background that are there.
+// Style is the style of a cell: colours as this terminal can show them, and
+// attributes. The zero Style changes no colour: text in it keeps the existing
+// foreground and background.
 type Style struct {
 	FG, BG themes.Color
 	Attr   themes.Attr
@@ -69,7 +70,8 @@ func NewPalette(theme *themes.Theme, profile Profile) *Palette {
 		case themes.Ground, themes.Area:
 			p.styles[r] = Style{BG: tok.Color, Attr: tok.Attr}
 			if tok.Attr&themes.Reverse != 0 {
-				// Reversed, each foreground would become a ground of its own: one for the whole row reads better.
+				// Reversed, each foreground would become a different background: one for the whole row is
+				// easier to read.
 				p.styles[r].FG = theme.At(themes.Text, profile).Color
 			}
 		default:
@@ -79,7 +81,8 @@ func NewPalette(theme *themes.Theme, profile Profile) *Palette {
 	return p
 }
 
-// Style returns a role's look: a background for grounds and areas, a foreground for everything else.
+// Style returns a role's style: a background for grounds and areas, a
+// foreground for everything else.
 func (p *Palette) Style(r themes.Role) Style { return p.styles[r] }
 
 // Color returns a role's one colour, to be used as either foreground or background.
@@ -90,8 +93,9 @@ func (p *Palette) Color(r themes.Role) themes.Color {
 	return p.styles[r].BG
 }
 
-// Colorless reports whether areas cannot be told apart by colour, so that characters must do it: no colours at all, or a
-// theme that leaves them to the terminal.
+// Colorless reports whether areas cannot be distinguished by colour, so that
+// characters are needed: no colours, or a theme that leaves them to the
+// terminal.
 func (p *Palette) Colorless() bool {
 	return p.Profile == themes.NoColor || p.styles[themes.HeatNormal].BG == p.styles[themes.HeatLow4].BG
 }

@@ -8,9 +8,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Printable makes text from data safe to draw: without C0 and C1 controls, ESC, DEL and bidirectional controls, with invalid
-// UTF-8 replaced by U+FFFD, and in NFC, because terminals disagree about decomposed letters. Line breaks and tabs become
-// spaces. It is applied once, where data enters the console.
+// Printable makes text from data safe to draw: without C0 and C1 controls, ESC,
+// DEL and bidirectional controls, with invalid UTF-8 replaced by U+FFFD, and in
+// NFC, because terminals disagree about decomposed letters. Line breaks and
+// tabs become spaces. It is applied once, where data enters the console.
 func Printable(s string) string {
 	if plain(s) {
 		return s
@@ -27,7 +28,7 @@ func Printable(s string) string {
 	return norm.NFC.String(clean)
 }
 
-// plain reports printable ASCII alone, which is most text and needs no work.
+// plain reports printable ASCII, which is most text and needs no work.
 func plain(s string) bool {
 	for i := range len(s) {
 		if s[i] < 0x20 || s[i] > 0x7e {

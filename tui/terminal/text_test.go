@@ -79,7 +79,8 @@ func TestWidthAndTruncate(t *testing.T) {
 	}
 }
 
-// Whatever the text, a truncated one fits, and what is drawn has the width that was measured.
+// For any text, a truncated one fits, and its drawn width equals the measured
+// one.
 func FuzzWidth(f *testing.F) {
 	for _, s := range clusters {
 		f.Add(s+"x"+s, 3)

@@ -55,8 +55,8 @@ func Golden(t testing.TB, name, got string) {
 	}
 }
 
-// looks are the ways in which [Looks] draws: dark in true colour, light in 256
-// colours, and without any.
+// looks are the variants in which [Looks] draws: dark in true colour, light in
+// 256 colours, and without any.
 var looks = []struct {
 	name, theme string
 	profile     terminal.Profile
@@ -64,8 +64,8 @@ var looks = []struct {
 	{"dark, true colour", themes.ControlRoom, themes.TrueColor}, {"light, 256 colours", themes.Daylight, themes.Colors256}, {"no colour", themes.ControlRoom, themes.NoColor},
 }
 
-// Looks compares one picture in three looks with a golden file: its text where
-// that differs from the look before, and how each cell is drawn.
+// Looks compares one picture in three variants with a golden file: its text if
+// it differs from the variant before, and the style of each cell.
 func Looks(t testing.TB, name string, draw func(*terminal.Palette) *terminal.Grid) {
 	t.Helper()
 	var b strings.Builder
@@ -87,10 +87,10 @@ func Looks(t testing.TB, name string, draw func(*terminal.Palette) *terminal.Gri
 	Golden(t, name, b.String())
 }
 
-// Attributes are how a grid's cells are drawn, a line a row: how many cells in
-// a row have the style of a letter, and what the letters mean. A dot is the
-// plain ground; rows that are nothing else are empty, and blanks look like
-// their ground.
+// Attributes returns the styles of a grid's cells, a line a row: how many cells
+// in a row have the style of a letter, and the meaning of the letters. A dot is
+// the plain background; rows of only that are empty, and blanks have the style
+// of their background.
 func Attributes(g *terminal.Grid, plain terminal.Style) string {
 	var rows, meaning strings.Builder
 	names := map[terminal.Style]string{plain: "."}

@@ -39,7 +39,7 @@ func (p *Plant) Alerts(now time.Time) []api.Alert {
 	}
 }
 
-// AlertLog are the alerts that stand and one that is over.
+// AlertLog returns the active alerts and one cleared alert.
 func (p *Plant) AlertLog(now time.Time) []api.Alert {
 	day := p.Midnight(now)
 	past := api.Alert{AlertID: "alt_past", TerminalDeviceID: "TERM-" + p.SiteID, SiteID: p.SiteID, AssetID: p.UnitID(0), Timestamp: api.At(day.Add(8 * time.Hour)), AlertType: "partial_shading",
@@ -70,7 +70,7 @@ func (p *Plant) Flood(now time.Time) []api.Alert {
 	return append([]api.Alert{site}, out...)
 }
 
-// Counts are of the alerts that stand.
+// Counts returns the counts of the active alerts.
 func Counts(alerts []api.Alert) api.AlertCounts {
 	c := api.AlertCounts{Unacknowledged: map[string]int{}}
 	for _, a := range alerts {
@@ -125,7 +125,7 @@ func (p *Plant) Foreseen(now time.Time, days int) []api.ForecastValue {
 	return out
 }
 
-// alerts answers what is asked about alarms; ok is false for other paths.
+// alerts answers requests about alarms; ok is false for other paths.
 func (p *Plant) alerts(r *http.Request, now time.Time, q question) (answer any, refusal *api.Error, ok bool) {
 	switch days, _ := strconv.Atoi(r.URL.Query().Get("past_days")); {
 	case r.URL.Path == api.PathForecast && days > 0:

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Month is a file of 33 days of hours, up to now, of two units of which the
-// second stands still for its last three days: enough for detection.
+// Month returns a file of 33 days of hours, up to now, of two units of which
+// the second is stopped for its last three days: enough for detection.
 func Month(now time.Time) string {
 	const hours = 33 * 24
 	var b strings.Builder

@@ -6,8 +6,8 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// Fleet is the plant's day in a fleet with two others: one that makes what is
-// expected, and one whose data are old.
+// Fleet is the plant's day in a fleet with two others: one with the expected
+// production, and one with old data.
 func (p *Plant) Fleet(now time.Time) []api.FleetSite {
 	hour := now.In(p.Zone).Hour()
 	hours := func(ratio func(h int) float64) []*float64 {

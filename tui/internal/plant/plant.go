@@ -1,5 +1,5 @@
-// Package plant is a made-up plant and the service that tells of it, for tests
-// of the console: every answer follows from the time alone.
+// Package plant is a simulated plant and its service, for tests of the console:
+// every response depends on the time only.
 package plant
 
 import (
@@ -11,8 +11,8 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// Plant is a site of equal units with one that stands still since seven and
-// one that makes a fifth too little.
+// Plant is a site of equal units with one that is stopped since seven and one
+// that produces a fifth too little.
 type Plant struct {
 	Customer string // empty: acme
 	SiteID   string
@@ -68,7 +68,7 @@ func (p *Plant) Assets() []api.Asset {
 	return out
 }
 
-// sun is the share of capacity that a clear sky gives at t: a sine from six to
+// sun is the share of capacity under a clear sky at t: a sine from six to
 // eighteen.
 func (p *Plant) sun(t time.Time) float64 {
 	l := t.In(p.Zone)

@@ -8,7 +8,7 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// weatherSource is who told the weather of forecasts.
+// weatherSource is the source of the forecasts' weather.
 const weatherSource = "open-meteo"
 
 // Issued are the forecasts of the last days, newest first, each a little off.
@@ -30,7 +30,7 @@ func (p *Plant) Issued(now time.Time) []api.StoredForecast {
 	return out
 }
 
-// Accuracy is how the forecasts did, worse with each lead.
+// Accuracy is the accuracy of the forecasts, lower with each lead.
 func (p *Plant) Accuracy(now time.Time) api.Accuracy {
 	day := func(back int) string { return p.Midnight(now).AddDate(0, 0, -back).Format(time.DateOnly) }
 	a := api.Accuracy{CustomerID: p.customer(), SiteID: p.SiteID, Days: 90, From: day(90), To: day(1),
@@ -76,7 +76,7 @@ func (p *Plant) Issues(now time.Time) []api.Issue {
 	}
 }
 
-// KPIs are key figures of the last 30 whole days, one of which cannot be said.
+// KPIs are KPIs of the last 30 whole days, one of which is not available.
 func (p *Plant) KPIs(now time.Time) api.KPIs {
 	from, to := p.Midnight(now).AddDate(0, 0, -30), p.Midnight(now)
 	k := api.KPIs{SiteID: p.SiteID, From: api.At(from), To: api.At(to), StepMinutes: 15, Units: p.Units, RatedKW: float64(p.Units * UnitKW), Reportable: true, UsefulBy: []string{"forecast", "peers"}}
@@ -148,8 +148,7 @@ func (p *Plant) Daily(from, to, now time.Time) map[string][]api.Record {
 	return out
 }
 
-// report answers the questions of the screens that judge; ok is false for
-// others.
+// report answers the requests of the analysis screens; ok is false for others.
 func (p *Plant) report(r *http.Request, now time.Time, q question) (answer any, ok bool) {
 	switch {
 	case r.URL.Path == api.PathTerminalForecast && q.Action == api.ActionAccuracy:

@@ -13,8 +13,8 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// Service answers as the real one does, as far as the console asks. The zero
-// value of each switch is the ordinary case.
+// Service responds like the real one to the console's requests. The zero value
+// of each switch is the normal case.
 type Service struct {
 	Plants []*Plant
 	Now    func() time.Time
@@ -29,12 +29,12 @@ type Service struct {
 	uploads  int
 }
 
-// NewService tells of plants at a clock's time.
+// NewService returns a service of plants at a clock's time.
 func NewService(now func() time.Time, plants ...*Plant) *Service {
 	return &Service{Plants: plants, Now: now}
 }
 
-// Refuse makes requests fail for which why answers an error; nil ends that.
+// Refuse makes requests fail for which why returns an error; nil ends that.
 func (s *Service) Refuse(why func(r *http.Request) *api.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,7 @@ func (s *Service) Token(token string) {
 	s.token = token
 }
 
-// NeedAdmin says whether the first administrator is wanted.
+// NeedAdmin sets whether the first administrator is missing.
 func (s *Service) NeedAdmin(wanted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

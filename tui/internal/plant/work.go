@@ -76,7 +76,7 @@ func (p *Plant) Bill(now time.Time, assetID string) api.BOM {
 		}}
 }
 
-// Parts are the stock: one part below its minimum, one that nobody has counted.
+// Parts are the stock: one part below its minimum, one that was never counted.
 func (p *Plant) Parts(now time.Time) []api.Part {
 	return []api.Part{
 		{PartNumber: "FAN-KIT", Description: "Fan kit", UnitCost: 1200, Currency: "ZAR", Essential: true, Counted: true, OnHand: 1, Reserved: 1, Minimum: 1, BelowMinimum: true, UpdatedAt: api.At(now)},
@@ -99,7 +99,7 @@ func (p *Plant) Windows(now time.Time, assetID string) api.ProposeResponse {
 	return out
 }
 
-// work answers what is asked about planned work; ok is false for other paths.
+// work answers requests about planned work; ok is false for other paths.
 func (p *Plant) work(r *http.Request, now time.Time, q question) (answer any, refusal *api.Error, ok bool) {
 	switch r.URL.Path + " " + q.Action {
 	case api.PathOrder + " " + api.ActionList:
