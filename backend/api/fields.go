@@ -329,14 +329,11 @@ func (f Field) decode(value reflect.Value, text string) error {
 	return nil
 }
 
-// EncodeQuery returns the path and the query of a request. Absent values are left
-// out.
+// EncodeQuery returns the path and the query of a request, a pointer. Absent values
+// are left out.
 func (o *Operation) EncodeQuery(request any) (path string, query url.Values) {
-	v := reflect.ValueOf(request)
+	v := reflect.ValueOf(request).Elem()
 	path, query = o.Route.Path, url.Values{}
-	if v.Kind() != reflect.Struct {
-		return path, query
-	}
 	for _, f := range reflect.VisibleFields(v.Type()) {
 		text := ""
 		if value := v.FieldByIndex(f.Index); !value.IsZero() && !f.Anonymous {

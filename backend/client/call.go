@@ -52,22 +52,43 @@ type request struct {
 	bare         bool // without credential and renewal
 }
 
-func get[T any](ctx context.Context, c *Client, path string, query url.Values) (*T, error) {
-	return call[T](ctx, c, request{method: http.MethodGet, path: path, query: query, conditional: true})
+// Call sends a request of an operation and returns its response. Path, query or
+// body, credential, conditional requests and retries follow from the declaration of
+// the operation.
+func Call[Req, Resp any](ctx context.Context, c *Client, e api.Endpoint[Req, Resp], req Req) (*Resp, error) {
+	return callAs[Resp](ctx, c, e, req)
 }
 
-// read posts a body whose answer is a read and may be conditional.
-func read[T any](ctx context.Context, c *Client, path string, body any) (*T, error) {
-	return post[T](ctx, c, path, body, request{conditional: true})
-}
-
-func post[T any](ctx context.Context, c *Client, path string, body any, r request) (*T, error) {
-	b, err := json.Marshal(body)
+// callAs is Call with another type of response.
+func callAs[T, Req, Resp any](ctx context.Context, c *Client, e api.Endpoint[Req, Resp], req Req) (*T, error) {
+	r, err := newRequest(e.Operation, &req)
 	if err != nil {
-		return nil, fmt.Errorf("write the body for %s: %w", path, err)
+		return nil, err
 	}
-	r.method, r.path, r.body = http.MethodPost, path, b
 	return call[T](ctx, c, r)
+}
+
+// callAction is Call of the operation of the route that the action of the request
+// selects.
+func callAction[Req, Resp any](ctx context.Context, c *Client, e api.Endpoint[Req, Resp], req Req) (*Resp, error) {
+	o, ok := e.Route.Operation(api.ActionOf(&req))
+	if !ok {
+		o = &api.Operation{Route: e.Route, Request: e.Request} // the service refuses the action
+	}
+	return Call(ctx, c, api.Endpoint[Req, Resp]{Operation: o}, req)
+}
+
+// newRequest returns the request of an operation; body is a pointer to its type.
+func newRequest(o *api.Operation, body any) (r request, err error) {
+	o.SetAction(body)
+	r = request{method: o.Route.Method, conditional: o.Cacheable, bare: o.Route.Credential == api.CredentialNone}
+	r.path, r.query = o.EncodeQuery(body)
+	if o.HasJSON() {
+		if r.body, err = json.Marshal(body); err != nil {
+			return r, fmt.Errorf("encode the request of %s: %w", o.Name(), err)
+		}
+	}
+	return r, nil
 }
 
 func call[T any](ctx context.Context, c *Client, r request) (*T, error) {

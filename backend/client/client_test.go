@@ -167,9 +167,9 @@ func TestCalls(t *testing.T) {
 		{"stored forecasts", func(c *client.Client) error {
 			_, err := c.StoredForecasts(ctx, api.ListQuery{CustomerID: "c"})
 			return err
-		}, `POST /terminal/forecast {"customer_id":"c"}`},
-		{"findings", func(c *client.Client) error { _, err := c.Findings(ctx, api.ListQuery{CustomerID: "c"}); return err }, `POST /terminal/ooda {"customer_id":"c"}`},
-		{"models", func(c *client.Client) error { _, err := c.Models(ctx, api.ListQuery{}); return err }, `POST /terminal/ml-models {}`},
+		}, `POST /terminal/forecast {"action":"list","customer_id":"c"}`},
+		{"findings", func(c *client.Client) error { _, err := c.Findings(ctx, api.ListQuery{CustomerID: "c"}); return err }, `POST /terminal/ooda {"action":"list","customer_id":"c"}`},
+		{"models", func(c *client.Client) error { _, err := c.Models(ctx, api.ListQuery{}); return err }, `POST /terminal/ml-models {"action":"list"}`},
 		{"detect", func(c *client.Client) error { _, err := c.Detect(ctx, api.AssetRef{AssetID: "a"}, 24); return err }, `POST /terminal/detect {"action":"run","asset_id":"a","lookback_hours":24}`},
 		{"detections", func(c *client.Client) error { _, err := c.Detections(ctx, api.ListQuery{AssetID: "a"}); return err }, `POST /terminal/detections {"action":"list","asset_id":"a"}`},
 		{"diagnose", func(c *client.Client) error {

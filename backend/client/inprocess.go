@@ -6,13 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"sync"
 
 	"app.sunloop/backend/api"
 )
-
-func pathSegment(s string) string { return url.PathEscape(s) }
 
 // InProcess is a transport that calls h in a goroutine of its own: the answer
 // streams, and the end of the request's context or of its body ends the

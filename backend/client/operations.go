@@ -2,62 +2,20 @@ package client
 
 import (
 	"context"
-	"net/url"
+	"encoding/json"
 	"strconv"
 
 	"app.sunloop/backend/api"
 )
 
-// Forecast generates a forecast of a site, or of all sites of a customer.
-func (c *Client) Forecast(ctx context.Context, q api.ForecastQuery) (*api.GeneratedForecast, error) {
-	v := values{"customer_id", q.CustomerID, "site_id", q.SiteID, "horizon_hours", number(q.HorizonHours), "past_days", number(q.PastDays)}
-	return get[api.GeneratedForecast](ctx, c, api.PathForecast, v.query())
-}
-
-// ForecastSnapshot is a site's newest forecast by the hour, with its worth; 0
-// hours are a day.
-func (c *Client) ForecastSnapshot(ctx context.Context, site api.SiteRef, hours int) (*api.ForecastSnapshot, error) {
-	horizon := number(hours)
-	if horizon != "" {
-		horizon += "h"
-	}
-	return get[api.ForecastSnapshot](ctx, c, api.PathForecastSnapshot, append(siteValues(site), "horizon", horizon).query())
-}
-
-// EnergyForecast is the hourly energy to come.
-func (c *Client) EnergyForecast(ctx context.Context, req api.EnergyForecastRequest) (*api.EnergyForecast, error) {
-	return read[api.EnergyForecast](ctx, c, api.PathForecast, req)
-}
-
-// DataPeriod is the span of data of a site, or of one unit.
-func (c *Client) DataPeriod(ctx context.Context, site api.SiteRef, assetID string) (*api.DataPeriod, error) {
-	return get[api.DataPeriod](ctx, c, api.PathDataPeriod, append(siteValues(site), "asset_id", assetID).query())
-}
-
-// Inverter reads the records of one unit.
-func (c *Client) Inverter(ctx context.Context, q api.RecordsQuery) (*api.RecordsResponse, error) {
-	return get[api.RecordsResponse](ctx, c, api.PathInverter, recordsQuery(q))
-}
-
-// SiteRecords reads the records of all units of a site.
-func (c *Client) SiteRecords(ctx context.Context, q api.RecordsQuery) (*api.SiteRecordsResponse, error) {
-	q.AssetID = ""
-	return get[api.SiteRecordsResponse](ctx, c, api.PathSiteData, recordsQuery(q))
-}
-
-// Latest reads the newest record of each unit of a site.
-func (c *Client) Latest(ctx context.Context, site api.SiteRef) (*api.LatestResponse, error) {
-	return get[api.LatestResponse](ctx, c, api.PathLatest, siteValues(site).query())
-}
-
 // Sites lists the sites in reach; q.CustomerID narrows.
 func (c *Client) Sites(ctx context.Context, q api.ListQuery) (*api.SitesResponse, error) {
-	return read[api.SitesResponse](ctx, c, api.PathSites, api.SitesRequest{Action: api.ActionList, CustomerID: q.CustomerID, Page: q.Page})
+	return Call(ctx, c, api.ListSites, api.SitesRequest{CustomerID: q.CustomerID, Page: q.Page})
 }
 
 // Site is one site.
 func (c *Client) Site(ctx context.Context, site api.SiteRef) (*api.Site, error) {
-	r, err := read[api.SitesResponse](ctx, c, api.PathSites, api.SitesRequest{Action: api.ActionGet, CustomerID: site.CustomerID, SiteID: site.SiteID})
+	r, err := Call(ctx, c, api.GetSite, api.SitesRequest{CustomerID: site.CustomerID, SiteID: site.SiteID})
 	if err != nil {
 		return nil, err
 	}
@@ -66,17 +24,17 @@ func (c *Client) Site(ctx context.Context, site api.SiteRef) (*api.Site, error) 
 
 // SetSite creates a site or changes the fields that are given.
 func (c *Client) SetSite(ctx context.Context, site api.Site) (*api.SitesResponse, error) {
-	return post[api.SitesResponse](ctx, c, api.PathSites, api.SitesRequest{Action: api.ActionSet, CustomerID: site.CustomerID, SiteID: site.SiteID, Site: &site}, request{})
+	return Call(ctx, c, api.SetSite, api.SitesRequest{CustomerID: site.CustomerID, SiteID: site.SiteID, Site: &site})
 }
 
 // Assets lists units; q.CustomerID and q.SiteID narrow.
 func (c *Client) Assets(ctx context.Context, q api.ListQuery) (*api.AssetsResponse, error) {
-	return read[api.AssetsResponse](ctx, c, api.PathAssets, api.AssetsRequest{Action: api.ActionList, Asset: api.Asset{CustomerID: q.CustomerID, SiteID: q.SiteID}, Page: q.Page})
+	return Call(ctx, c, api.ListAssets, api.AssetsRequest{Asset: api.Asset{CustomerID: q.CustomerID, SiteID: q.SiteID}, Page: q.Page})
 }
 
 // Asset is one unit.
 func (c *Client) Asset(ctx context.Context, ref api.AssetRef) (*api.Asset, error) {
-	r, err := read[api.AssetsResponse](ctx, c, api.PathAssets, api.AssetsRequest{Action: api.ActionGet, Asset: api.Asset{AssetID: ref.AssetID, SiteID: ref.SiteID, CustomerID: ref.CustomerID}})
+	r, err := Call(ctx, c, api.GetAsset, api.AssetsRequest{Asset: api.Asset{AssetID: ref.AssetID, SiteID: ref.SiteID, CustomerID: ref.CustomerID}})
 	if err != nil {
 		return nil, err
 	}
@@ -85,36 +43,34 @@ func (c *Client) Asset(ctx context.Context, ref api.AssetRef) (*api.Asset, error
 
 // AddAsset registers a unit.
 func (c *Client) AddAsset(ctx context.Context, asset api.Asset) (*api.AssetsResponse, error) {
-	return post[api.AssetsResponse](ctx, c, api.PathAssets, api.AssetsRequest{Action: api.ActionAdd, Asset: asset}, request{})
+	return Call(ctx, c, api.AddAsset, api.AssetsRequest{Asset: asset})
 }
 
 // SetAsset changes the fields of a unit that are given; one with a version is
 // refused when the unit has another by now.
 func (c *Client) SetAsset(ctx context.Context, asset api.Asset) (*api.AssetsResponse, error) {
-	return post[api.AssetsResponse](ctx, c, api.PathAssets, api.AssetsRequest{Action: api.ActionSet, Asset: asset}, request{})
+	return Call(ctx, c, api.SetAsset, api.AssetsRequest{Asset: asset})
 }
 
 // InstallComponent puts r.Component into a unit, in the place of the one with
 // r.FormerSerial unless that is empty.
 func (c *Client) InstallComponent(ctx context.Context, r api.AssetsRequest) (*api.AssetsResponse, error) {
-	r.Action = api.ActionInstall
-	return post[api.AssetsResponse](ctx, c, api.PathAssets, r, request{})
+	return Call(ctx, c, api.InstallComponent, r)
 }
 
 // RemoveComponent takes the component with r.FormerSerial out of a unit.
 func (c *Client) RemoveComponent(ctx context.Context, r api.AssetsRequest) (*api.AssetsResponse, error) {
-	r.Action = api.ActionRemove
-	return post[api.AssetsResponse](ctx, c, api.PathAssets, r, request{})
+	return Call(ctx, c, api.RemoveComponent, r)
 }
 
 // StoredForecasts lists forecasts as they were issued, newest first.
 func (c *Client) StoredForecasts(ctx context.Context, q api.ListQuery) (*api.StoredForecastsResponse, error) {
-	return read[api.StoredForecastsResponse](ctx, c, api.PathTerminalForecast, customerRequest(q))
+	return Call(ctx, c, api.ListForecasts, customerRequest(q))
 }
 
 // Accuracy is how stored forecasts have done, by lead.
 func (c *Client) Accuracy(ctx context.Context, q api.AccuracyRequest) (*api.Accuracy, error) {
-	r, err := read[api.AccuracyResponse](ctx, c, api.PathTerminalForecast, api.CustomerRequest{Action: api.ActionAccuracy, CustomerID: q.CustomerID, SiteID: q.SiteID, Days: q.Days})
+	r, err := Call(ctx, c, api.GetAccuracy, api.CustomerRequest{CustomerID: q.CustomerID, SiteID: q.SiteID, Days: q.Days})
 	if err != nil {
 		return nil, err
 	}
@@ -123,81 +79,355 @@ func (c *Client) Accuracy(ctx context.Context, q api.AccuracyRequest) (*api.Accu
 
 // Interpolations lists what filling gaps gave, newest first.
 func (c *Client) Interpolations(ctx context.Context, q api.ListQuery) (*api.InterpolationsResponse, error) {
-	return read[api.InterpolationsResponse](ctx, c, api.PathInterpolation, customerRequest(q))
+	return Call(ctx, c, api.ListInterpolations, customerRequest(q))
 }
 
 // Gaps are those that one run filled, the longest first; an empty resultID is
 // the newest run.
 func (c *Client) Gaps(ctx context.Context, q api.ListQuery, resultID string) (*api.GapsResponse, error) {
 	r := customerRequest(q)
-	r.Action, r.ResultID = api.ActionGaps, resultID
-	return read[api.GapsResponse](ctx, c, api.PathInterpolation, r)
+	r.ResultID = resultID
+	return Call(ctx, c, api.ListGaps, r)
 }
 
 // Findings lists OODA summaries, active first, most energy at risk first.
 func (c *Client) Findings(ctx context.Context, q api.ListQuery) (*api.FindingsResponse, error) {
-	return read[api.FindingsResponse](ctx, c, api.PathOODA, customerRequest(q))
+	return Call(ctx, c, api.ListFindings, customerRequest(q))
 }
 
 // Models lists the registry.
 func (c *Client) Models(ctx context.Context, q api.ListQuery) (*api.ModelsResponse, error) {
-	return read[api.ModelsResponse](ctx, c, api.PathModels, customerRequest(q))
-}
-
-// EvaluateModel holds a challenger against the model in production.
-func (c *Client) EvaluateModel(ctx context.Context, req api.ModelsRequest) (*api.ModelMoveResponse, error) {
-	return c.moveModel(ctx, api.ActionEvaluate, req)
-}
-
-// PromoteModel puts a challenger into production. The reason is kept.
-func (c *Client) PromoteModel(ctx context.Context, req api.ModelsRequest) (*api.ModelMoveResponse, error) {
-	return c.moveModel(ctx, api.ActionPromote, req)
-}
-
-// RollbackModel puts a former model into production again. The reason is kept.
-func (c *Client) RollbackModel(ctx context.Context, req api.ModelsRequest) (*api.ModelMoveResponse, error) {
-	return c.moveModel(ctx, api.ActionRollback, req)
-}
-
-func (c *Client) moveModel(ctx context.Context, action string, req api.ModelsRequest) (*api.ModelMoveResponse, error) {
-	req.Action = action
-	return post[api.ModelMoveResponse](ctx, c, api.PathModels, req, request{})
+	return Call(ctx, c, api.ListModels, api.ModelsRequest{CustomerID: q.CustomerID, SiteID: q.SiteID, Page: q.Page})
 }
 
 // ModelHistory lists the changes of status of a site's models, newest first.
 func (c *Client) ModelHistory(ctx context.Context, req api.ModelsRequest) (*api.ModelHistoryResponse, error) {
-	req.Action = api.ActionHistory
-	return read[api.ModelHistoryResponse](ctx, c, api.PathModels, req)
+	return Call(ctx, c, api.ListModelHistory, req)
 }
 
 // Detect runs the detector over a unit's last hours; 0 is its own span.
 func (c *Client) Detect(ctx context.Context, ref api.AssetRef, lookbackHours int) (*api.DetectResponse, error) {
-	return post[api.DetectResponse](ctx, c, api.PathDetect, api.DetectRequest{Action: api.ActionRun, AssetID: ref.AssetID, SiteID: ref.SiteID, CustomerID: ref.CustomerID, LookbackHours: lookbackHours}, request{})
+	return Call(ctx, c, api.RunDetection, api.DetectRequest{AssetID: ref.AssetID, SiteID: ref.SiteID, CustomerID: ref.CustomerID, LookbackHours: lookbackHours})
 }
 
 // Detections lists runs of the detector, newest first.
 func (c *Client) Detections(ctx context.Context, q api.ListQuery) (*api.DetectResponse, error) {
-	return read[api.DetectResponse](ctx, c, api.PathDetections, api.DetectRequest{Action: api.ActionList, AssetID: q.AssetID, SiteID: q.SiteID, CustomerID: q.CustomerID, Page: q.Page})
+	return Call(ctx, c, api.ListDetections, api.DetectRequest{AssetID: q.AssetID, SiteID: q.SiteID, CustomerID: q.CustomerID, Page: q.Page})
 }
 
 // SiteSummary is a site's day so far.
 func (c *Client) SiteSummary(ctx context.Context, site api.SiteRef) (*api.SiteSummaryResponse, error) {
-	return read[api.SiteSummaryResponse](ctx, c, api.PathTerminalTelemetry, api.SiteSummaryRequest{Action: api.ActionSiteSummary, CustomerID: site.CustomerID, SiteID: site.SiteID})
+	return Call(ctx, c, api.GetSiteSummary, api.SiteSummaryRequest{CustomerID: site.CustomerID, SiteID: site.SiteID})
 }
 
 // Fleet is the day so far of all sites in reach, by name; q.CustomerID narrows.
 func (c *Client) Fleet(ctx context.Context, q api.ListQuery) (*api.FleetResponse, error) {
-	return read[api.FleetResponse](ctx, c, api.PathTerminalTelemetry, api.SiteSummaryRequest{Action: api.ActionFleet, CustomerID: q.CustomerID, Page: q.Page})
+	return Call(ctx, c, api.ListFleet, api.SiteSummaryRequest{CustomerID: q.CustomerID, Page: q.Page})
 }
 
 // Activities are what was done in the last 24 hours, newest first.
 func (c *Client) Activities(ctx context.Context, q api.ListQuery) (*api.ActivitiesResponse, error) {
-	return read[api.ActivitiesResponse](ctx, c, api.PathActivities, api.ActivitiesRequest{Action: api.ActionList, CustomerID: q.CustomerID, SiteID: q.SiteID, Page: q.Page})
+	return Call(ctx, c, api.ListActivities, api.ActivitiesRequest{CustomerID: q.CustomerID, SiteID: q.SiteID, Page: q.Page})
 }
 
-// Health asks whether the service lives.
+// Alerts lists what wants doing first, with the counts of all. An empty state
+// is all but cleared ones.
+func (c *Client) Alerts(ctx context.Context, q api.ListQuery, state string) (*api.AlertsResponse, error) {
+	return Call(ctx, c, api.ListAlerts, api.AlertsRequest{CustomerID: q.CustomerID, SiteID: q.SiteID, AssetID: q.AssetID, State: state, Page: q.Page})
+}
+
+// Alert is one alert.
+func (c *Client) Alert(ctx context.Context, alertID string) (*api.AlertsResponse, error) {
+	return Call(ctx, c, api.GetAlert, api.AlertsRequest{AlertID: alertID})
+}
+
+// AlertHealth are the figures of the alarm system, of the last 24 hours and of
+// the last 30 days.
+func (c *Client) AlertHealth(ctx context.Context, q api.ListQuery) (*api.AlertsResponse, error) {
+	return Call(ctx, c, api.GetAlertHealth, api.AlertsRequest{CustomerID: q.CustomerID, SiteID: q.SiteID, AssetID: q.AssetID})
+}
+
+// Users are those whom the caller may see, by name; q.CustomerID narrows.
+func (c *Client) Users(ctx context.Context, q api.ListQuery) (*api.UsersResponse, error) {
+	return Call(ctx, c, api.ListUsers, api.UsersRequest{CustomerID: q.CustomerID, Page: q.Page})
+}
+
+// User is one of them.
+func (c *Client) User(ctx context.Context, userID string) (*api.UsersResponse, error) {
+	return Call(ctx, c, api.GetUser, api.UsersRequest{UserID: userID})
+}
+
+// AddUser makes a user of username, password, role, customers and sites.
+func (c *Client) AddUser(ctx context.Context, u api.UsersRequest) (*api.UsersResponse, error) {
+	return Call(ctx, c, api.AddUser, u)
+}
+
+// SetUser changes of a user what is given: role, customers, sites,
+// active, public keys for SSH.
+func (c *Client) SetUser(ctx context.Context, u api.UsersRequest) (*api.UsersResponse, error) {
+	return Call(ctx, c, api.SetUser, u)
+}
+
+// ResetPassword gives a user a new password and ends all sessions.
+func (c *Client) ResetPassword(ctx context.Context, userID, password string) (*api.UsersResponse, error) {
+	return Call(ctx, c, api.ResetPassword, api.UsersRequest{UserID: userID, Password: password})
+}
+
+// ResetMFA lets a user set up a new authenticator and ends all sessions.
+func (c *Client) ResetMFA(ctx context.Context, userID string) (*api.UsersResponse, error) {
+	return Call(ctx, c, api.ResetMFA, api.UsersRequest{UserID: userID})
+}
+
+// UnlinkUser forgets who a user is at an identity provider and ends all
+// sessions.
+func (c *Client) UnlinkUser(ctx context.Context, userID string) (*api.UsersResponse, error) {
+	return Call(ctx, c, api.UnlinkUser, api.UsersRequest{UserID: userID})
+}
+
+// UnlockUser forgets a user's wrong passwords and codes: the next sign-in need
+// not wait.
+func (c *Client) UnlockUser(ctx context.Context, userID string) (*api.UsersResponse, error) {
+	return Call(ctx, c, api.UnlockUser, api.UsersRequest{UserID: userID})
+}
+
+// DeleteUser removes a user for good.
+func (c *Client) DeleteUser(ctx context.Context, userID string) (*api.UsersResponse, error) {
+	return Call(ctx, c, api.DeleteUser, api.UsersRequest{UserID: userID})
+}
+
+// Keys are the API keys that the caller may see, oldest first; q.CustomerID
+// narrows.
+func (c *Client) Keys(ctx context.Context, q api.ListQuery) (*api.KeysResponse, error) {
+	return Call(ctx, c, api.ListKeys, api.KeysRequest{CustomerID: q.CustomerID, Page: q.Page})
+}
+
+// Key is one of them, without the key.
+func (c *Client) Key(ctx context.Context, apiKeyID string) (*api.KeysResponse, error) {
+	return Call(ctx, c, api.GetKey, api.KeysRequest{APIKeyID: apiKeyID})
+}
+
+// CreateKey makes an API key; the answer holds it, this once.
+func (c *Client) CreateKey(ctx context.Context, k api.KeysRequest) (*api.KeysResponse, error) {
+	return Call(ctx, c, api.CreateKey, k)
+}
+
+// RotateKey makes a key in the place of k.APIKeyID, which opens for
+// k.OverlapHours yet; the answer holds the new one, this once.
+func (c *Client) RotateKey(ctx context.Context, k api.KeysRequest) (*api.KeysResponse, error) {
+	return Call(ctx, c, api.RotateKey, k)
+}
+
+// RevokeKey ends an API key for good.
+func (c *Client) RevokeKey(ctx context.Context, apiKeyID string) (*api.KeysResponse, error) {
+	return Call(ctx, c, api.RevokeKey, api.KeysRequest{APIKeyID: apiKeyID})
+}
+
+// Log is what the service has logged of late, newest first.
+func (c *Client) Log(ctx context.Context, q api.LogRequest) (*api.LogResponse, error) {
+	return Call(ctx, c, api.ListLog, q)
+}
+
+// Audit is the trail of who changed what, newest first.
+func (c *Client) Audit(ctx context.Context, q api.AuditRequest) (*api.AuditResponse, error) {
+	return Call(ctx, c, api.ListAudit, q)
+}
+
+// Diagnose explains a unit's detection, or, without one, what a new run of the
+// detector finds.
+func (c *Client) Diagnose(ctx context.Context, req api.DiagnoseRequest) (*api.DiagnoseResponse, error) {
+	return Call(ctx, c, api.RunDiagnosis, req)
+}
+
+// Diagnostics lists diagnoses, newest first.
+func (c *Client) Diagnostics(ctx context.Context, q api.ListQuery) (*api.DiagnoseResponse, error) {
+	return Call(ctx, c, api.ListDiagnostics, api.DiagnoseRequest{AssetID: q.AssetID, SiteID: q.SiteID, CustomerID: q.CustomerID, Page: q.Page})
+}
+
+// Issues lists open issues first, then the last changed.
+func (c *Client) Issues(ctx context.Context, q api.ListQuery) (*api.IssuesResponse, error) {
+	return Call(ctx, c, api.ListIssues, api.IssuesRequest{CustomerID: q.CustomerID, SiteID: q.SiteID, AssetID: q.AssetID, Page: q.Page})
+}
+
+// CreateIssue makes an issue of a component.
+func (c *Client) CreateIssue(ctx context.Context, req api.IssuesRequest) (*api.IssuesResponse, error) {
+	return Call(ctx, c, api.CreateIssue, req)
+}
+
+// AcknowledgeIssue takes an issue on; the note may be empty.
+func (c *Client) AcknowledgeIssue(ctx context.Context, issueID, note string) (*api.IssuesResponse, error) {
+	return Call(ctx, c, api.AcknowledgeIssue, api.IssuesRequest{IssueID: issueID, Reason: note})
+}
+
+// ResolveIssue ends an issue that was taken on.
+func (c *Client) ResolveIssue(ctx context.Context, issueID, reason string) (*api.IssuesResponse, error) {
+	return Call(ctx, c, api.ResolveIssue, api.IssuesRequest{IssueID: issueID, Reason: reason})
+}
+
+// Nowcast is the live overview of a customer's units: r names the customer,
+// and may name a range and units.
+func (c *Client) Nowcast(ctx context.Context, r api.NowcastRequest) (*api.NowcastResponse, error) {
+	return Call(ctx, c, api.GetNowcast, r)
+}
+
+// Schedules lists open ones first, what is due first before the others; an
+// empty status is all.
+func (c *Client) Schedules(ctx context.Context, q api.ListQuery, status string) (*api.ScheduleResponse, error) {
+	return Call(ctx, c, api.ListSchedules, api.ScheduleRequest{CustomerID: q.CustomerID, SiteID: q.SiteID, AssetID: q.AssetID, Status: status, Page: q.Page})
+}
+
+// Schedule is one schedule with its history.
+func (c *Client) Schedule(ctx context.Context, scheduleID string) (*api.Schedule, error) {
+	r, err := Call(ctx, c, api.GetSchedule, api.ScheduleRequest{ScheduleID: scheduleID})
+	if err != nil {
+		return nil, err
+	}
+	return r.Schedule, nil
+}
+
+// Propose says when work should be done, the best window first.
+func (c *Client) Propose(ctx context.Context, req api.ScheduleRequest) (*api.ProposeResponse, error) {
+	return Call(ctx, c, api.ProposeSchedule, req)
+}
+
+// BOMs lists the newest first, without their items.
+func (c *Client) BOMs(ctx context.Context, q api.ListQuery) (*api.BOMResponse, error) {
+	return Call(ctx, c, api.ListBOMs, api.BOMRequest{CustomerID: q.CustomerID, SiteID: q.SiteID, AssetID: q.AssetID, Page: q.Page})
+}
+
+// BOM is one bill of materials with its items.
+func (c *Client) BOM(ctx context.Context, bomID string) (*api.BOM, error) {
+	r, err := Call(ctx, c, api.GetBOM, api.BOMRequest{BOMID: bomID})
+	if err != nil {
+		return nil, err
+	}
+	return r.BOM, nil
+}
+
+// GenerateBOM makes the bill of materials of work at an asset.
+func (c *Client) GenerateBOM(ctx context.Context, req api.BOMRequest) (*api.BOMResponse, error) {
+	return Call(ctx, c, api.GenerateBOM, req)
+}
+
+// Parts lists the catalogue with a customer's stock, by part number.
+func (c *Client) Parts(ctx context.Context, req api.PartsRequest) (*api.PartsResponse, error) {
+	return Call(ctx, c, api.ListParts, req)
+}
+
+// AdjustStock counts a part, or books what came or went.
+func (c *Client) AdjustStock(ctx context.Context, req api.PartsRequest) (*api.PartsResponse, error) {
+	return Call(ctx, c, api.AdjustStock, req)
+}
+
+// Order is one work order with its parts and its history.
+func (c *Client) Order(ctx context.Context, orderID string) (*api.Order, error) {
+	r, err := Call(ctx, c, api.GetOrder, api.OrderRequest{OrderID: orderID})
+	if err != nil {
+		return nil, err
+	}
+	return r.Order, nil
+}
+
+// Subscribe asks for the changes of an order's status to be posted to a URL.
+// The secret of a new subscription is in the answer, and nowhere again.
+func (c *Client) Subscribe(ctx context.Context, orderID, callbackURL string) (*api.TrackResponse, error) {
+	return Call(ctx, c, api.Subscribe, api.TrackRequest{OrderID: orderID, CallbackURL: callbackURL})
+}
+
+// Subscriptions lists those of an order, or with an empty one of what q names.
+func (c *Client) Subscriptions(ctx context.Context, q api.ListQuery, orderID string) (*api.TrackResponse, error) {
+	return Call(ctx, c, api.ListSubscriptions, api.TrackRequest{OrderID: orderID, CustomerID: q.CustomerID, SiteID: q.SiteID, Page: q.Page})
+}
+
+// Unsubscribe ends a subscription.
+func (c *Client) Unsubscribe(ctx context.Context, subscriptionID string) (*api.TrackResponse, error) {
+	return Call(ctx, c, api.Unsubscribe, api.TrackRequest{SubscriptionID: subscriptionID})
+}
+
+// PauseSubscription keeps the events of a subscription until it is resumed.
+func (c *Client) PauseSubscription(ctx context.Context, subscriptionID string) (*api.TrackResponse, error) {
+	return Call(ctx, c, api.PauseSubscription, api.TrackRequest{SubscriptionID: subscriptionID})
+}
+
+// ResumeSubscription lets them go, the oldest first.
+func (c *Client) ResumeSubscription(ctx context.Context, subscriptionID string) (*api.TrackResponse, error) {
+	return Call(ctx, c, api.ResumeSubscription, api.TrackRequest{SubscriptionID: subscriptionID})
+}
+
+// RotateSecret gives a subscription a new secret, which is in the answer and
+// nowhere again. The former one signs too for [api.SecretOverlap].
+func (c *Client) RotateSecret(ctx context.Context, subscriptionID string) (*api.TrackResponse, error) {
+	return Call(ctx, c, api.RotateSubscription, api.TrackRequest{SubscriptionID: subscriptionID})
+}
+
+// Deliveries lists those of an order or of a subscription, the newest first.
+func (c *Client) Deliveries(ctx context.Context, req api.TrackRequest) (*api.TrackResponse, error) {
+	return Call(ctx, c, api.ListDeliveries, req)
+}
+
+// Replay sends a delivery again, or all of a subscription that were given up.
+func (c *Client) Replay(ctx context.Context, req api.TrackRequest) (*api.TrackResponse, error) {
+	return Call(ctx, c, api.ReplayDeliveries, req)
+}
+
+// Forecast generates a forecast of a site, or of all sites of a customer.
+func (c *Client) Forecast(ctx context.Context, q api.ForecastQuery) (*api.GeneratedForecast, error) {
+	return Call(ctx, c, api.GenerateForecast, q)
+}
+
+// ForecastSnapshot is a site's newest forecast by the hour, with its worth; 0
+// hours are a day.
+func (c *Client) ForecastSnapshot(ctx context.Context, site api.SiteRef, hours int) (*api.ForecastSnapshot, error) {
+	q := snapshotOf(site)
+	if hours != 0 {
+		q.Horizon = strconv.Itoa(hours) + "h"
+	}
+	return Call(ctx, c, api.GetForecastSnapshot, q)
+}
+
+// EnergyForecast is the hourly energy to come.
+func (c *Client) EnergyForecast(ctx context.Context, req api.EnergyForecastRequest) (*api.EnergyForecast, error) {
+	return Call(ctx, c, api.ForecastEnergy, req)
+}
+
+// DataPeriod is the span of data of a site, or of one unit.
+func (c *Client) DataPeriod(ctx context.Context, site api.SiteRef, assetID string) (*api.DataPeriod, error) {
+	return Call(ctx, c, api.GetDataPeriod, api.PeriodQuery{CustomerID: site.CustomerID, SiteID: site.SiteID, AssetID: assetID})
+}
+
+// Inverter reads the records of one unit.
+func (c *Client) Inverter(ctx context.Context, q api.RecordsQuery) (*api.RecordsResponse, error) {
+	return Call(ctx, c, api.ListRecords, q)
+}
+
+// SiteRecords reads the records of all units of a site.
+func (c *Client) SiteRecords(ctx context.Context, q api.RecordsQuery) (*api.SiteRecordsResponse, error) {
+	q.AssetID = ""
+	return Call(ctx, c, api.ListSiteRecords, q)
+}
+
+// Latest reads the newest record of each unit of a site.
+func (c *Client) Latest(ctx context.Context, site api.SiteRef) (*api.LatestResponse, error) {
+	return Call(ctx, c, api.GetLatest, api.PeriodQuery{CustomerID: site.CustomerID, SiteID: site.SiteID})
+}
+
+// EvaluateModel compares a challenger with the model in production.
+func (c *Client) EvaluateModel(ctx context.Context, req api.ModelsRequest) (*api.ModelMoveResponse, error) {
+	return Call(ctx, c, api.EvaluateModel, req)
+}
+
+// PromoteModel puts a challenger into production. The reason is kept.
+func (c *Client) PromoteModel(ctx context.Context, req api.ModelsRequest) (*api.ModelMoveResponse, error) {
+	return Call(ctx, c, api.PromoteModel, req)
+}
+
+// RollbackModel puts a former model into production again. The reason is kept.
+func (c *Client) RollbackModel(ctx context.Context, req api.ModelsRequest) (*api.ModelMoveResponse, error) {
+	return Call(ctx, c, api.RollbackModel, req)
+}
+
+// Health asks whether the service is alive.
 func (c *Client) Health(ctx context.Context) error {
-	_, err := call[api.Done](ctx, c, request{method: "GET", path: api.PathHealth, bare: true})
+	_, err := Call(ctx, c, api.GetHealth, api.None{})
 	return err
 }
 
@@ -211,46 +441,109 @@ func (c *Client) Ready(ctx context.Context) error {
 // [api.CapabilityUploads], is unavailable, the error is a 503 whose details say
 // why.
 func (c *Client) Readiness(ctx context.Context, capability string) (*api.Readiness, error) {
-	var query url.Values
-	if capability != "" {
-		query = url.Values{"capability": {capability}}
+	return Call(ctx, c, api.GetReady, api.ReadyQuery{Capability: capability})
+}
+
+// AlertPeriod is the span of a site's alerts, or of one of its terminal
+// devices'.
+func (c *Client) AlertPeriod(ctx context.Context, site api.SiteRef, terminalDeviceID string) (*api.AlertPeriod, error) {
+	return Call(ctx, c, api.GetAlertPeriod, api.AlertPeriodQuery{CustomerID: site.CustomerID, SiteID: site.SiteID, TerminalDeviceID: terminalDeviceID})
+}
+
+// TerminalAlerts reads the alerts of q.TerminalDeviceID, ascending in time.
+// The last one of a part that q.Limit cut carries the cursor to go on from.
+func (c *Client) TerminalAlerts(ctx context.Context, q api.AlertsQuery) (*api.AlertRecordsResponse, error) {
+	return Call(ctx, c, api.ListTerminalAlerts, q)
+}
+
+// SiteAlerts reads the alerts of all terminal devices of a site; q.Limit is of
+// each.
+func (c *Client) SiteAlerts(ctx context.Context, q api.AlertsQuery) (*api.SiteAlertsResponse, error) {
+	q.TerminalDeviceID, q.Cursor = "", ""
+	return Call(ctx, c, api.ListSiteAlerts, q)
+}
+
+// MoveAlert acknowledges, shelves, unshelves, suppresses or unsuppresses an
+// alert, as req.Action says.
+func (c *Client) MoveAlert(ctx context.Context, req api.AlertsRequest) (*api.AlertsResponse, error) {
+	return callAction(ctx, c, api.AcknowledgeAlert, req)
+}
+
+// KPIs are a site's key figures over a window, each with its unit, window and
+// source; zero times of q are the last 30 whole days. An unknown site is
+// [api.ErrSiteNotFound], a window that is empty or too large a 400.
+func (c *Client) KPIs(ctx context.Context, q api.KPIQuery) (*api.KPIs, error) {
+	return Call(ctx, c, api.GetKPIs, api.KPIRequest{SiteID: q.SiteID, CustomerID: q.CustomerID, From: timeText(q.From), To: timeText(q.To)})
+}
+
+// KPIRollup are the key figures of a site's last whole days;
+// [api.ErrNotFound] before they were made.
+func (c *Client) KPIRollup(ctx context.Context, site api.SiteRef) (*api.KPIRollup, error) {
+	return Call(ctx, c, api.GetKPIRollup, snapshotOf(site))
+}
+
+// MaintenanceSignals are a site's faults, newest signal first. The cursor of
+// the answer, as q.Since, asks for what is new.
+func (c *Client) MaintenanceSignals(ctx context.Context, q api.SignalsQuery) (*api.MaintenanceSignals, error) {
+	return Call(ctx, c, api.GetMaintenanceSignals, api.SnapshotQuery{SiteID: q.SiteID, CustomerID: q.CustomerID, Since: timeText(q.Since), Severity: q.Severity})
+}
+
+// MaintenanceSchedule is what is to be done at a site in the next 90 days.
+func (c *Client) MaintenanceSchedule(ctx context.Context, site api.SiteRef) (*api.MaintenanceSchedule, error) {
+	return Call(ctx, c, api.GetMaintenanceSchedule, snapshotOf(site))
+}
+
+// Snapshot is a snapshot of one of [api.SnapshotKinds], as it was made.
+func (c *Client) Snapshot(ctx context.Context, site api.SiteRef, kind string) (json.RawMessage, error) {
+	q := snapshotOf(site)
+	q.Kind = kind
+	doc, err := callAs[json.RawMessage](ctx, c, api.GetSnapshot, q)
+	if err != nil {
+		return nil, err
 	}
-	return call[api.Readiness](ctx, c, request{method: "GET", path: api.PathReady, query: query, bare: true})
+	return *doc, nil
+}
+
+// CreateSchedule plans maintenance of an asset.
+func (c *Client) CreateSchedule(ctx context.Context, req api.ScheduleRequest) (*api.ScheduleResponse, error) {
+	return Call(ctx, c, api.CreateSchedule, req)
+}
+
+// MoveSchedule confirms, completes or cancels a schedule, as req.Action says.
+func (c *Client) MoveSchedule(ctx context.Context, req api.ScheduleRequest) (*api.ScheduleResponse, error) {
+	return callAction(ctx, c, api.ConfirmSchedule, req)
+}
+
+// Orders lists open work orders first, each the newest first; narrow selects by
+// Status, OpenOnly and Technician.
+func (c *Client) Orders(ctx context.Context, q api.ListQuery, narrow api.OrderRequest) (*api.OrderResponse, error) {
+	return Call(ctx, c, api.ListOrders, api.OrderRequest{CustomerID: q.CustomerID, SiteID: q.SiteID, AssetID: q.AssetID, Page: q.Page,
+		Status: narrow.Status, OpenOnly: narrow.OpenOnly, Technician: narrow.Technician})
+}
+
+// CreateOrder makes a work order.
+func (c *Client) CreateOrder(ctx context.Context, req api.OrderRequest) (*api.OrderResponse, error) {
+	return Call(ctx, c, api.CreateOrder, req)
+}
+
+// MoveOrder assigns, starts, holds, resumes, completes, cancels or reopens a
+// work order, as req.Action says.
+func (c *Client) MoveOrder(ctx context.Context, req api.OrderRequest) (*api.OrderResponse, error) {
+	return callAction(ctx, c, api.AssignOrder, req)
 }
 
 func customerRequest(q api.ListQuery) api.CustomerRequest {
 	return api.CustomerRequest{CustomerID: q.CustomerID, SiteID: q.SiteID, Page: q.Page}
 }
 
-func recordsQuery(q api.RecordsQuery) url.Values {
-	return values{
-		"asset_id", q.AssetID, "customer_id", q.CustomerID, "site_id", q.SiteID, "start", q.Start.String(), "end", q.End.String(),
-		"resolution", q.Resolution, "limit", number(q.Limit), "cursor", q.Cursor,
-	}.query()
+func snapshotOf(site api.SiteRef) api.SnapshotQuery {
+	return api.SnapshotQuery{CustomerID: site.CustomerID, SiteID: site.SiteID}
 }
 
-// siteValues are the parameters that name a site.
-func siteValues(site api.SiteRef) values {
-	return values{"customer_id", site.CustomerID, "site_id", site.SiteID}
-}
-
-// values are names and values in turn; empty values are left out.
-type values []string
-
-func (v values) query() url.Values {
-	out := url.Values{}
-	for i := 0; i+1 < len(v); i += 2 {
-		if v[i+1] != "" {
-			out.Set(v[i], v[i+1])
-		}
-	}
-	return out
-}
-
-// number is n as text, empty for 0.
-func number(n int) string {
-	if n == 0 {
+// timeText returns a time as it is sent, empty for the zero time.
+func timeText(t api.Time) string {
+	if t.IsZero() {
 		return ""
 	}
-	return strconv.Itoa(n)
+	return t.String()
 }

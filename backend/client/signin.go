@@ -15,39 +15,39 @@ import (
 // Login signs a person in; the answer is a token or a challenge. A token is
 // used for the calls to come.
 func (c *Client) Login(ctx context.Context, username, password string) (*api.LoginResponse, error) {
-	return c.signIn(ctx, api.PathLogin, api.LoginRequest{Username: username, Password: password})
+	return signIn(ctx, c, api.Login, api.LoginRequest{Username: username, Password: password})
 }
 
 // VerifyMFA answers a challenge with a code of the authenticator or a
 // recovery code.
 func (c *Client) VerifyMFA(ctx context.Context, mfaToken, code string) (*api.LoginResponse, error) {
-	return c.signIn(ctx, api.PathVerifyMFA, api.VerifyMFARequest{MFAToken: mfaToken, TOTPCode: code})
+	return signIn(ctx, c, api.VerifyMFA, api.VerifyMFARequest{MFAToken: mfaToken, TOTPCode: code})
 }
 
 // Exchange signs in with the token of an identity provider, which the
 // configuration of the service names.
 func (c *Client) Exchange(ctx context.Context, r api.ExchangeRequest) (*api.LoginResponse, error) {
-	return c.signIn(ctx, api.PathExchange, r)
+	return signIn(ctx, c, api.Exchange, r)
 }
 
 // KeySet is the public keys that check users' tokens.
 func (c *Client) KeySet(ctx context.Context) (*api.KeySet, error) {
-	return call[api.KeySet](ctx, c, request{method: "GET", path: api.PathKeySet, bare: true, conditional: true})
+	return Call(ctx, c, api.GetKeySet, api.None{})
 }
 
 // SetupStatus says whether the service still wants its first administrator.
 func (c *Client) SetupStatus(ctx context.Context) (*api.SetupStatus, error) {
-	return call[api.SetupStatus](ctx, c, request{method: "GET", path: api.PathSetup, bare: true})
+	return Call(ctx, c, api.GetSetupStatus, api.None{})
 }
 
 // Setup makes the first administrator and signs in as Login does. The token is
 // the one-time setup token; it may be empty in the process of the service.
 func (c *Client) Setup(ctx context.Context, username, password, token string) (*api.LoginResponse, error) {
-	return c.signIn(ctx, api.PathSetup, api.SetupRequest{Username: username, Password: password, SetupToken: token})
+	return signIn(ctx, c, api.Setup, api.SetupRequest{Username: username, Password: password, SetupToken: token})
 }
 
-func (c *Client) signIn(ctx context.Context, path string, body any) (*api.LoginResponse, error) {
-	r, err := post[api.LoginResponse](ctx, c, path, body, request{bare: true})
+func signIn[Req any](ctx context.Context, c *Client, e api.Endpoint[Req, api.LoginResponse], req Req) (*api.LoginResponse, error) {
+	r, err := Call(ctx, c, e, req)
 	if err == nil && r.Token != "" {
 		c.SetCredential(r.Token)
 	}
@@ -85,7 +85,7 @@ func (c *Client) Refresh(ctx context.Context) (*api.RefreshResponse, error) {
 
 // Logout ends the token in use and forgets it.
 func (c *Client) Logout(ctx context.Context) error {
-	_, err := call[api.Done](ctx, c, request{method: "POST", path: api.PathLogout})
+	_, err := Call(ctx, c, api.Logout, api.None{})
 	if err == nil {
 		c.SetCredential("")
 	}
@@ -94,12 +94,12 @@ func (c *Client) Logout(ctx context.Context) error {
 
 // APIKeyInfo describes a key.
 func (c *Client) APIKeyInfo(ctx context.Context, key string) (*api.APIKeyInfo, error) {
-	return post[api.APIKeyInfo](ctx, c, api.PathAPIKeyInfo, api.APIKeyInfoRequest{APIKey: key}, request{bare: true})
+	return Call(ctx, c, api.GetAPIKeyInfo, api.APIKeyInfoRequest{APIKey: key})
 }
 
 // ValidateAPIKey says whether a key opens a site.
 func (c *Client) ValidateAPIKey(ctx context.Context, key, siteID string) (*api.ValidateAPIKeyResponse, error) {
-	return post[api.ValidateAPIKeyResponse](ctx, c, api.PathValidateAPIKey, api.ValidateAPIKeyRequest{APIKey: key, SiteID: siteID}, request{bare: true})
+	return Call(ctx, c, api.ValidateAPIKey, api.ValidateAPIKeyRequest{APIKey: key, SiteID: siteID})
 }
 
 // renew refreshes a user's token in its last quarter, but never a token again whose

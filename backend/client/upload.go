@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"mime/multipart"
-	"net/http"
 	"strconv"
-	"strings"
 
 	"app.sunloop/backend/api"
 )
@@ -17,28 +15,27 @@ type Progress func(sent int64)
 
 // UploadTrain sends a file of production history. progress may be nil.
 func (c *Client) UploadTrain(ctx context.Context, req api.UploadRequest, file io.Reader, progress Progress) (*api.UploadAck, error) {
-	return c.upload(ctx, api.PathUploadTrain, req, file, progress)
+	return c.upload(ctx, api.UploadHistory, req, file, progress)
 }
 
 // UploadNowcast sends a file of recent production.
 func (c *Client) UploadNowcast(ctx context.Context, req api.UploadRequest, file io.Reader, progress Progress) (*api.UploadAck, error) {
-	return c.upload(ctx, api.PathUploadNowcast, req, file, progress)
+	return c.upload(ctx, api.UploadRecent, req, file, progress)
 }
 
 // Import names a file that the service reads itself: req.S3Path is an object
 // of the service or a file in a place that its operator allows; req.Kind is
 // the kind of upload.
 func (c *Client) Import(ctx context.Context, req api.UploadRequest) (*api.UploadAck, error) {
-	path := api.PathUploadTrain
 	if req.Kind == api.UploadNowcast {
-		path = api.PathUploadNowcast
+		return Call(ctx, c, api.UploadRecent, req)
 	}
-	return post[api.UploadAck](ctx, c, path, req, request{})
+	return Call(ctx, c, api.UploadHistory, req)
 }
 
 // Upload is the state of an upload.
 func (c *Client) Upload(ctx context.Context, uploadID string) (*api.Upload, error) {
-	r, err := get[api.UploadResponse](ctx, c, strings.Replace(api.PathUpload, "{id}", pathSegment(uploadID), 1), nil)
+	r, err := Call(ctx, c, api.GetUpload, api.UploadQuery{ID: uploadID})
 	if err != nil {
 		return nil, err
 	}
@@ -48,8 +45,7 @@ func (c *Client) Upload(ctx context.Context, uploadID string) (*api.Upload, erro
 // CancelUpload ends an import that has stored nothing yet, or the training that
 // it waits for.
 func (c *Client) CancelUpload(ctx context.Context, uploadID string) (*api.Upload, error) {
-	path := strings.Replace(api.PathUpload, "{id}", pathSegment(uploadID), 1)
-	r, err := post[api.UploadResponse](ctx, c, path, api.UploadMoveRequest{Action: api.ActionCancel}, request{})
+	r, err := Call(ctx, c, api.CancelUpload, api.UploadMoveRequest{ID: uploadID})
 	if err != nil {
 		return nil, err
 	}
@@ -58,17 +54,35 @@ func (c *Client) CancelUpload(ctx context.Context, uploadID string) (*api.Upload
 
 // Uploads lists newest first; q.CustomerID and q.SiteID narrow.
 func (c *Client) Uploads(ctx context.Context, q api.ListQuery) (*api.UploadsResponse, error) {
-	v := values{"customer_id", q.CustomerID, "site_id", q.SiteID, "kind", q.Kind, "limit", number(q.Limit), "cursor", q.Cursor}
-	return get[api.UploadsResponse](ctx, c, api.PathUploads, v.query())
+	return Call(ctx, c, api.ListUploads, api.UploadsQuery{CustomerID: q.CustomerID, SiteID: q.SiteID, Kind: q.Kind, Page: q.Page})
 }
 
 // upload sends the form of an upload.
-func (c *Client) upload(ctx context.Context, path string, req api.UploadRequest, file io.Reader, progress Progress) (*api.UploadAck, error) {
-	fields := values{
+func (c *Client) upload(ctx context.Context, e api.Endpoint[api.UploadRequest, api.UploadAck], req api.UploadRequest, file io.Reader, progress Progress) (*api.UploadAck, error) {
+	fields := []string{
 		"customer_id", req.CustomerID, "site_id", req.SiteID, "region", req.Region, "location", req.Location,
 		"manufacturer", req.Manufacturer, "timezone", req.Timezone, "capacity_kw", kilowatts(req.CapacityKW), "asset_id", req.AssetID,
 	}
-	return postForm[api.UploadAck](ctx, c, request{path: path}, fields, req.Filename, file, progress)
+	return postForm(ctx, c, e, fields, req.Filename, file, progress)
+}
+
+// FreemiumVerify asks for a one-time code by e-mail.
+func (c *Client) FreemiumVerify(ctx context.Context, email string) (*api.FreemiumVerifyResponse, error) {
+	return Call(ctx, c, api.VerifyFreemium, api.FreemiumVerifyRequest{Email: email})
+}
+
+// FreemiumForecast sends a file of production with the code, for the next 24
+// hours. progress may be nil.
+func (c *Client) FreemiumForecast(ctx context.Context, req api.FreemiumRequest, file io.Reader, progress Progress) (*api.FreemiumForecast, error) {
+	fields := []string{
+		"email", req.Email, "verification_code", req.VerificationCode, "site_name", req.SiteName, "location", req.Location,
+		"capacity_kw", kilowatts(req.CapacityKW), "tou_accepted", strconv.FormatBool(req.TOUAccepted), "marketing_opt_in", strconv.FormatBool(req.MarketingOptIn),
+	}
+	r, err := postForm(ctx, c, api.ForecastFreemium, fields, req.Filename, file, progress)
+	if err != nil {
+		return nil, err
+	}
+	return &r.Forecast, nil
 }
 
 // kilowatts is a capacity in a form; one that is not known is left out.
@@ -79,9 +93,9 @@ func kilowatts(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// postForm streams a form with a file behind its fields: no more of the file
-// is held than a buffer.
-func postForm[T any](ctx context.Context, c *Client, r request, fields values, filename string, file io.Reader, progress Progress) (*T, error) {
+// postForm streams a form with a file behind its fields, which are names and values
+// in turn: no more of the file is held than a buffer.
+func postForm[Req, Resp any](ctx context.Context, c *Client, e api.Endpoint[Req, Resp], fields []string, filename string, file io.Reader, progress Progress) (*Resp, error) {
 	pr, pw := io.Pipe()
 	form := multipart.NewWriter(pw)
 	written := make(chan struct{})
@@ -89,8 +103,7 @@ func postForm[T any](ctx context.Context, c *Client, r request, fields values, f
 		defer close(written)
 		_ = pw.CloseWithError(writeForm(form, fields, filename, file, progress))
 	}()
-	r.method, r.stream, r.contentType = http.MethodPost, pr, form.FormDataContentType()
-	v, err := call[T](ctx, c, r)
+	v, err := call[Resp](ctx, c, request{method: e.Route.Method, path: e.Route.Path, bare: e.Route.Credential == api.CredentialNone, stream: pr, contentType: form.FormDataContentType()})
 	// The service may answer before it has read all; the writer must not stay
 	// behind with the caller's file.
 	_ = pr.CloseWithError(io.ErrClosedPipe)
@@ -98,7 +111,7 @@ func postForm[T any](ctx context.Context, c *Client, r request, fields values, f
 	return v, err
 }
 
-func writeForm(form *multipart.Writer, fields values, filename string, file io.Reader, progress Progress) error {
+func writeForm(form *multipart.Writer, fields []string, filename string, file io.Reader, progress Progress) error {
 	for i := 0; i+1 < len(fields); i += 2 {
 		if fields[i+1] == "" {
 			continue
