@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"app.sunloop/backend/admission"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/freemium"
 	"app.sunloop/backend/httpapi"
@@ -270,6 +271,12 @@ func (o *observer) weatherCall(ctx context.Context, name string, call func(conte
 func (s *Service) ConsoleOpened() (closed func()) {
 	s.observer.consoles.Add(1)
 	return func() { s.observer.consoles.Add(-1) }
+}
+
+// ConnectionDropped returns a function that counts the drops of one of
+// [metrics.ServerHTTP] and [metrics.ServerSSH].
+func (s *Service) ConnectionDropped(server string) func(admission.Drop) {
+	return func(d admission.Drop) { s.observer.metrics.ConnectionDropped(server, d.Lane, d.Reason, d.Evicted) }
 }
 
 // Metrics serves what was counted, in Prometheus' formats; nil unless

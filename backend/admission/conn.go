@@ -101,7 +101,7 @@ func (c *Conn) change(do func()) {
 		do()
 		c.recount()
 		if w := t.waiting[pending]; c.counted && c.place == pending && !c.exempt && w.by[c.network] > t.limits.Network {
-			victims = append(victims, t.drop(t.oldestOf(c.network, true)))
+			victims = append(victims, t.drop(t.oldestOf(c.network, true), ReasonNetwork))
 		}
 		victims = append(victims, t.settle()...)
 	}

@@ -71,6 +71,7 @@ type Table struct {
 	waiting [places]weights   // connections that wait for their client, by place
 	evicted int               // so far
 	refused int               // so far
+	report  func(Drop)        // nil: nothing
 }
 
 // weights count connections by network.
@@ -94,6 +95,59 @@ func (w *weights) add(network string, n int) {
 // request at a time, since it carries the requests of many clients.
 func New(l Limits, exempt []netip.Prefix, now func() time.Time) *Table {
 	return &Table{limits: l.Defaults(), exempt: exempt, now: now}
+}
+
+// Lanes of connections, as drops are counted.
+const (
+	LaneUnauthenticated = "unauthenticated" // an ordinary place, without an accepted credential
+	LaneIdle            = "idle"            // an ordinary place, authenticated, between two requests
+	LaneOverflow        = "overflow"        // an overflow place
+	LaneQueue           = "queue"           // waits for an ordinary place
+)
+
+// Reasons of drops.
+const (
+	ReasonNetwork         = "network_share"         // its network has its share of unauthenticated connections
+	ReasonUnauthenticated = "unauthenticated_share" // there are as many unauthenticated connections as there may be
+	ReasonFull            = "full"                  // all places of the kind are taken
+	ReasonTimeout         = "timeout"               // no place became free in time
+)
+
+// Drop is a connection that was evicted, or a connection or request that was
+// refused.
+type Drop struct {
+	Lane    string // from which it was evicted, or in which there was no place for it
+	Reason  string
+	Evicted bool // false: refused
+}
+
+// Report has the table call f for each drop from now on. f returns at once and
+// does not use the table.
+func (t *Table) Report(f func(Drop)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.report = f
+}
+
+// lane names a place.
+func (p place) lane() string {
+	switch p {
+	case idle:
+		return LaneIdle
+	case overflow:
+		return LaneOverflow
+	case queued:
+		return LaneQueue
+	}
+	return LaneUnauthenticated
+}
+
+// refuse counts a refusal; t.mu is held.
+func (t *Table) refuse(lane, reason string) {
+	t.refused++
+	if t.report != nil {
+		t.report(Drop{lane, reason, false})
+	}
 }
 
 // Stats is a count of connections at one moment, and of events so far.
@@ -175,10 +229,10 @@ func (t *Table) admit(c *Conn) (victims []*Conn, ok bool) {
 	if t.lists[overflow].Len() >= t.limits.Overflow {
 		v := t.victim(overflow, c.network, true)
 		if v == nil {
-			t.refused++
+			t.refuse(LaneOverflow, ReasonFull)
 			return victims, false
 		}
-		victims = append(victims, t.drop(v))
+		victims = append(victims, t.drop(v, ReasonFull))
 	}
 	c.move(overflow)
 	return victims, true
@@ -187,25 +241,25 @@ func (t *Table) admit(c *Conn) (victims []*Conn, ok bool) {
 // makeRoom evicts connections until c fits into an ordinary place; ok is false
 // if it does not. Waits says that c will wait for its client there.
 func (t *Table) makeRoom(c *Conn, waits bool) (victims []*Conn, ok bool) {
-	evict := func(v *Conn) bool {
+	evict := func(v *Conn, reason string) bool {
 		if v == nil {
 			return false
 		}
-		victims = append(victims, t.drop(v))
+		victims = append(victims, t.drop(v, reason))
 		return true
 	}
 	w := &t.waiting[pending]
-	if waits && !c.exempt && w.by[c.network] >= t.limits.Network && !evict(t.oldestOf(c.network, false)) {
+	if waits && !c.exempt && w.by[c.network] >= t.limits.Network && !evict(t.oldestOf(c.network, false), ReasonNetwork) {
 		return victims, false
 	}
-	if waits && w.all >= t.limits.Unauthenticated && !evict(t.victim(pending, c.network, false)) {
+	if waits && w.all >= t.limits.Unauthenticated && !evict(t.victim(pending, c.network, false), ReasonUnauthenticated) {
 		return victims, false
 	}
-	if t.open < t.limits.Connections || evict(t.victim(pending, c.network, false)) {
+	if t.open < t.limits.Connections || evict(t.victim(pending, c.network, false), ReasonFull) {
 		return victims, true
 	}
 	if e := t.lists[idle].Front(); e != nil {
-		return victims, evict(e.Value.(*Conn))
+		return victims, evict(e.Value.(*Conn), ReasonFull)
 	}
 	return victims, false
 }
@@ -248,8 +302,11 @@ func (t *Table) victim(in place, network string, atOnce bool) *Conn {
 }
 
 // drop takes the place of v, which the caller closes with [evictAll].
-func (t *Table) drop(v *Conn) *Conn {
+func (t *Table) drop(v *Conn, reason string) *Conn {
 	t.evicted++
+	if t.report != nil {
+		t.report(Drop{v.place.lane(), reason, true})
+	}
 	if v.place == queued {
 		v.placed <- struct{}{} // it need not wait any more; has room for one
 	}
@@ -265,7 +322,7 @@ func (t *Table) settle() (victims []*Conn) {
 		if v == nil {
 			break
 		}
-		victims = append(victims, t.drop(v))
+		victims = append(victims, t.drop(v, ReasonUnauthenticated))
 	}
 	for e := t.lists[queued].Front(); e != nil; {
 		c := e.Value.(*Conn)
@@ -311,11 +368,11 @@ func (c *Conn) Promote(ctx context.Context) error {
 	if t.lists[queued].Len() >= t.limits.Overflow {
 		v := t.victim(queued, c.network, true)
 		if c.requests > 0 || v == nil {
-			t.refused++
+			t.refuse(LaneQueue, ReasonFull)
 			t.mu.Unlock()
 			return ErrFull
 		}
-		victims = append(victims, t.drop(v))
+		victims = append(victims, t.drop(v, ReasonFull))
 	}
 	c.placed = make(chan struct{}, 1)
 	c.move(queued)
@@ -348,6 +405,6 @@ func (c *Conn) Promote(ctx context.Context) error {
 		return nil // placed, or evicted, at this moment
 	}
 	c.move(overflow)
-	t.refused++
+	t.refuse(LaneQueue, ReasonTimeout)
 	return err
 }

@@ -276,3 +276,66 @@ func TestBoundsHold(t *testing.T) {
 		t.Errorf("at the end: %+v", s)
 	}
 }
+
+// TestReport names place and reason of each connection that loses its place, and of
+// each that gets none.
+func TestReport(t *testing.T) {
+	h := newHall(t, Limits{Connections: 2, Unauthenticated: 2, Network: 1, Overflow: 1, Wait: time.Nanosecond})
+	var drops []Drop
+	h.Report(func(d Drop) { drops = append(drops, d) })
+	want := func(what string, all ...Drop) {
+		t.Helper()
+		if fmt.Sprint(drops) != fmt.Sprint(all) {
+			t.Errorf("%s: %v, want %v", what, drops, all)
+		}
+		drops = nil
+	}
+	h.admit("192.0.2.1")
+	h.at = h.at.Add(time.Minute)
+	first := h.admit("192.0.2.2")
+	want("a second connection of a network", Drop{LaneUnauthenticated, ReasonNetwork, true})
+	h.admit("198.51.100.1")
+	h.at = h.at.Add(time.Minute)
+	second := h.admit("203.0.113.1")
+	want("one connection too many", Drop{LaneUnauthenticated, ReasonUnauthenticated, true})
+	_ = first
+	for _, c := range h.conns() {
+		c.Authenticate()
+	}
+	for _, c := range h.conns() {
+		c.Rest()
+	}
+	third := h.admit("203.0.113.2")
+	want("a place of an idle connection", Drop{LaneIdle, ReasonFull, true})
+	for _, c := range h.conns() {
+		c.Authenticate()
+		c.Begin(false)
+	}
+	_, _ = second, third
+	h.admit("203.0.113.3")
+	want("an overflow place")
+	over := h.admit("203.0.113.4")
+	want("the overflow place of another", Drop{LaneOverflow, ReasonFull, true})
+	over.Begin(false)
+	if h.admit("203.0.113.5") != nil {
+		t.Error("a connection without any place is admitted")
+	}
+	want("no overflow place", Drop{LaneOverflow, ReasonFull, false})
+	if err := over.Promote(t.Context()); !errors.Is(err, ErrFull) {
+		t.Errorf("Promote = %v", err)
+	}
+	want("no ordinary place in time", Drop{LaneQueue, ReasonTimeout, false})
+	if s := h.Stats(); s.Evicted != 4 || s.Refused != 2 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// conns are the connections that have a place.
+func (h *hall) conns() (all []*Conn) {
+	for c, ended := range h.ended {
+		if !ended {
+			all = append(all, c)
+		}
+	}
+	return all
+}

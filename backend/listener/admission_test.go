@@ -295,6 +295,24 @@ func TestHTTP2Unauthenticated(t *testing.T) {
 	}
 }
 
+// TestDroppedConnectionsAreReported opens more connections without a credential than
+// a network may have.
+func TestDroppedConnectionsAreReported(t *testing.T) {
+	drops := make(chan admission.Drop, 100)
+	s := serve(t, Config{Handler: all(checked), Limits: Limits{Connections: 64, Network: 2}, Dropped: func(d admission.Drop) { drops <- d }})
+	want := admission.Drop{Lane: admission.LaneUnauthenticated, Reason: admission.ReasonNetwork, Evicted: true}
+	for { // the first ones keep their places for a second
+		s.from("127.3.0.1", "")
+		select {
+		case d := <-drops:
+			if d == want {
+				return
+			}
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
 // TestCipherSuites offers TLS 1.2 with CBC and SHA-1 only, and with an accepted
 // suite.
 func TestCipherSuites(t *testing.T) {

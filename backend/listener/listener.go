@@ -68,8 +68,11 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// HealthPaths are answered also when all connections are in use.
 	HealthPaths []string
-	Now         func() time.Time
-	Log         *slog.Logger // nil: silent
+	// Dropped is called for each connection that is evicted or refused, and for each
+	// request that is refused for want of a place. It returns at once. Nil: nothing.
+	Dropped func(admission.Drop)
+	Now     func() time.Time
+	Log     *slog.Logger // nil: silent
 
 	// Ending is called once when shutdown begins, EndDelay before the
 	// listeners close, so that a load balancer that polls readiness stops
@@ -98,6 +101,7 @@ func Open(ctx context.Context, cfg Config) (*Listeners, error) {
 	ls := &Listeners{cfg: cfg, open: admission.New(admission.Limits{
 		Connections: cfg.Limits.Connections, Unauthenticated: cfg.Limits.Unauthenticated, Network: cfg.Limits.Network,
 	}, cfg.TrustedProxies, cfg.Now)}
+	ls.open.Report(cfg.Dropped)
 	for _, a := range cfg.Addresses {
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.Address)
 		if err != nil {
@@ -254,6 +258,10 @@ func (ls *Listeners) server(hosts []api.Host) *http.Server {
 	s := &http.Server{
 		Handler:           ls.placed(ls.lastAnswers(bodies.wrap(ls.cfg.Handler(hosts)))),
 		ReadHeaderTimeout: limits.Header, WriteTimeout: limits.Write, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.HeaderBytes,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: receiveBuffer, MaxReceiveBufferPerStream: receiveBuffer,
+			MaxReadFrameSize: readFrame, MaxDecoderHeaderTableSize: headerTable, MaxEncoderHeaderTableSize: headerTable,
+		},
 		ConnState: connState,
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			if b, _ := boundedOf(conn); b != nil {
@@ -269,6 +277,16 @@ func (ls *Listeners) server(hosts []api.Host) *http.Server {
 	}
 	return s
 }
+
+// Bounds of a connection of HTTP/2. A client may fill the receive buffer before it
+// shows a credential. With the default limits a quarter of 4096 connections is
+// unauthenticated, whose buffers then take 64 MiB together.
+const (
+	maxStreams    = 32
+	receiveBuffer = 64 << 10 // of a connection, and of one of its streams; the least that HTTP/2 has
+	readFrame     = 16 << 10
+	headerTable   = 4 << 10 // of HPACK
+)
 
 // cipherSuites are those of TLS 1.2: forward secrecy and authenticated
 // encryption, neither CBC nor SHA-1. Those of TLS 1.3 all are such.

@@ -20,6 +20,9 @@ var (
 	uploadKinds      = wordsOf("historical", "nowcast")
 	ways             = wordsOf("password", "totp", "exchange", "ssh_key")
 	transactionKinds = wordsOf("read", "write", "commit")
+	servers          = wordsOf(ServerHTTP, ServerSSH)
+	lanes            = wordsOf("unauthenticated", "idle", "overflow", "queue")
+	dropReasons      = wordsOf("network_share", "unauthenticated_share", "full", "timeout")
 	classes          = [...]string{"none", "1xx", "2xx", "3xx", "4xx", "5xx"}
 )
 
@@ -69,6 +72,24 @@ func (m *Metrics) SignIn(way, outcome string) {
 		return
 	}
 	m.signIns.WithLabelValues(ways.or(way), outcomes.or(outcome)).Inc()
+}
+
+// Servers of connections.
+const (
+	ServerHTTP = "http"
+	ServerSSH  = "ssh"
+)
+
+// ConnectionDropped counts a connection that was evicted, or refused.
+func (m *Metrics) ConnectionDropped(server, lane, reason string, evicted bool) {
+	if m == nil {
+		return
+	}
+	counters := m.refused
+	if evicted {
+		counters = m.evicted
+	}
+	counters.WithLabelValues(servers.or(server), lanes.or(lane), dropReasons.or(reason)).Inc()
 }
 
 // JobBegan counts an attempt.

@@ -43,6 +43,7 @@ type Metrics struct {
 	requestTime                  *prometheus.HistogramVec
 	requestBytes, responseBytes  *prometheus.CounterVec
 	signIns                      *prometheus.CounterVec
+	evicted, refused             *prometheus.CounterVec
 	jobs                         *prometheus.CounterVec
 	attempts                     *prometheus.CounterVec
 	jobTime                      *prometheus.HistogramVec
@@ -83,6 +84,8 @@ func New(c Config) *Metrics {
 	m.responseBytes = m.counters("http_response_bytes_total", "Bytes of answers' bodies that were sent.", "route")
 	m.refusals = m.counters("http_requests_refused_total", "Requests that were refused, by reason.", "reason")
 	m.signIns = m.counters("sign_ins_total", "Sign-ins by their way (password, totp, exchange, ssh_key) and outcome (ok, challenge, refused, limited, failed).", "way", "outcome")
+	m.evicted = m.counters("connections_evicted_total", "Connections that were closed to make room for others, by server (http, ssh), the place that they had (unauthenticated, idle, overflow, queue) and reason (network_share, unauthenticated_share, full).", "server", "lane", "reason")
+	m.refused = m.counters("connections_refused_total", "Connections, and requests on connections without a place, that were refused, by server (http, ssh), the place that was missing (overflow, queue) and reason (full, timeout).", "server", "lane", "reason")
 
 	m.jobs = m.counters("job_runs_total", "Runs of jobs that have ended, by kind and outcome (done, cancelled, stopped, retried, failed).", "kind", "outcome")
 	m.attempts = m.counters("job_attempts_total", "Runs of jobs that were begun.", "kind")

@@ -49,6 +49,8 @@ func full(t *testing.T) (*Metrics, *clock, *error) {
 	m.RequestBegan()
 	m.RequestEnded(Request{Route: "upload", Method: http.MethodPost, Status: 429, Refused: 429, Took: 30 * time.Millisecond, BytesIn: 5, BytesOut: 7})
 	m.SignIn("password", "ok")
+	m.ConnectionDropped(ServerHTTP, "unauthenticated", "network_share", true)
+	m.ConnectionDropped(ServerSSH, "queue", "timeout", false)
 	m.JobBegan("train")
 	m.JobEnded("train", "done", time.Minute)
 	m.Upload("historical", "accepted")
@@ -110,6 +112,12 @@ sunloop_http_request_bytes_total{route="upload"} 5
 # HELP sunloop_http_response_bytes_total Bytes of answers' bodies that were sent.
 # TYPE sunloop_http_response_bytes_total counter
 sunloop_http_response_bytes_total{route="upload"} 7
+# HELP sunloop_connections_evicted_total Connections that were closed to make room for others, by server (http, ssh), the place that they had (unauthenticated, idle, overflow, queue) and reason (network_share, unauthenticated_share, full).
+# TYPE sunloop_connections_evicted_total counter
+sunloop_connections_evicted_total{lane="unauthenticated",reason="network_share",server="http"} 1
+# HELP sunloop_connections_refused_total Connections, and requests on connections without a place, that were refused, by server (http, ssh), the place that was missing (overflow, queue) and reason (full, timeout).
+# TYPE sunloop_connections_refused_total counter
+sunloop_connections_refused_total{lane="queue",reason="timeout",server="ssh"} 1
 # HELP sunloop_job_runs_total Runs of jobs that have ended, by kind and outcome (done, cancelled, stopped, retried, failed).
 # TYPE sunloop_job_runs_total counter
 sunloop_job_runs_total{kind="train",outcome="done"} 1

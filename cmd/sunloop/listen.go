@@ -16,6 +16,7 @@ import (
 	"app.sunloop/backend"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/listener"
+	"app.sunloop/backend/metrics"
 )
 
 // ListenFlags are where and how the service is reached.
@@ -118,7 +119,7 @@ func (f ListenFlags) serve(ctx context.Context, service *backend.Service, dataDi
 		TrustedProxies: proxies, HealthPaths: []string{prefix + api.PathHealth, prefix + api.PathReady, api.PathHealth, api.PathReady},
 		Addresses: addresses, Certificates: certificates, Now: time.Now, Log: log, Limits: listener.Limits{Connections: f.MaxConnections},
 		Handler: func(hosts []api.Host) http.Handler { return service.HandlerAt(f.Prefix, hosts...) },
-		Ending:  service.EndReadiness, EndDelay: f.EndDelay,
+		Ending:  service.EndReadiness, EndDelay: f.EndDelay, Dropped: service.ConnectionDropped(metrics.ServerHTTP),
 	})
 	if err != nil {
 		return err

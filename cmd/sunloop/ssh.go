@@ -17,8 +17,10 @@ import (
 	gossh "golang.org/x/crypto/ssh"
 
 	"app.sunloop/backend"
+	"app.sunloop/backend/admission"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
+	"app.sunloop/backend/metrics"
 	"app.sunloop/tui"
 	"app.sunloop/tui/sshd"
 )
@@ -139,6 +141,7 @@ type consoles struct {
 	client  func(address string) *client.Client
 	keys    sshd.Keys
 	opened  func() (closed func()) // counts; nil: nobody does
+	dropped func(admission.Drop)   // counts; nil: nothing does
 }
 
 // consolesOf are those of a service in this process.
@@ -147,7 +150,7 @@ func consolesOf(service *backend.Service, g *Globals, look LookFlags, log *slog.
 	if err != nil {
 		host = "embedded"
 	}
-	return &consoles{globals: g, look: look, log: log, source: host, keys: keysOfUsers{service}, opened: service.ConsoleOpened, client: func(address string) *client.Client {
+	return &consoles{globals: g, look: look, log: log, source: host, keys: keysOfUsers{service}, opened: service.ConsoleOpened, dropped: service.ConnectionDropped(metrics.ServerSSH), client: func(address string) *client.Client {
 		return client.New(client.Options{Transport: client.InProcessFrom(service.Handler(), address), Now: time.Now})
 	}}
 }
@@ -162,7 +165,7 @@ func (c *consoles) open(ctx context.Context, address string, flags SSHFlags) (fu
 		return nil, err
 	}
 	server, err := sshd.New(sshd.Config{
-		HostKey: key, Client: c.client, Keys: c.keys, Console: c.show, Log: c.log,
+		HostKey: key, Client: c.client, Keys: c.keys, Console: c.show, Log: c.log, Dropped: c.dropped,
 		Limits: sshd.Limits{UserSessions: flags.UserSessions, Sessions: flags.Sessions, Idle: cmp.Or(flags.Idle, -1), SignIn: flags.SignInTime},
 	})
 	if err != nil {

@@ -67,6 +67,9 @@ type Config struct {
 	// Console shows the console until the person leaves or ctx ends.
 	Console func(ctx context.Context, s *Session) error
 	Limits  Limits
+	// Dropped is called for each connection that is evicted or refused. It returns
+	// at once. Nil: nothing.
+	Dropped func(admission.Drop)
 	Log     *slog.Logger
 }
 
@@ -93,6 +96,7 @@ func New(c Config) (*Server, error) {
 	s.places = admission.New(admission.Limits{
 		Connections: c.Limits.Sessions + c.Limits.Waiting, Unauthenticated: c.Limits.Waiting, Network: c.Limits.NetworkWaiting, Overflow: doorway,
 	}, nil, time.Now)
+	s.places.Report(c.Dropped)
 	var err error
 	s.ssh, err = wish.NewServer(
 		wish.WithVersion("Sunloop"),
