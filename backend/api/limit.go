@@ -35,7 +35,7 @@ const (
 	MaxOpenOrders    = 1000   // of a unit
 	MaxBOMs          = 10_000 // of a unit
 	MaxUsers         = 10_000 // of a customer
-	MaxKeys          = 10_000 // of a customer, also expired and revoked ones
+	MaxKeys          = 10_000 // of a customer, without expired and revoked ones
 
 	TokenLifetime     = 24 * time.Hour
 	ChallengeLifetime = 5 * time.Minute

@@ -144,8 +144,7 @@ func (m Administrator) CreateKey(ctx context.Context, n NewKey) (plain string, k
 		if err := m.checkNewCustomers(tx, k.Customers); err != nil {
 			return err
 		}
-		err := roomFor(tx, apiKeys, k.Customers, api.MaxKeys, "API keys", func(other apiKey) []string { return other.Customers })
-		if err != nil {
+		if err := m.roomForKey(tx, k.Customers); err != nil {
 			return err
 		}
 		return apiKeys.Insert(tx, k)
@@ -154,6 +153,51 @@ func (m Administrator) CreateKey(ctx context.Context, n NewKey) (plain string, k
 		return "", key, fmt.Errorf("store an API key: %w", err)
 	}
 	return plain, k.described(m.now()), nil
+}
+
+// endedKeyAge is how long a key that was revoked or has expired is kept.
+const endedKeyAge = 365 * 24 * time.Hour
+
+// roomForKey refuses one more key of customers that have as many good ones as there
+// may be. It deletes their keys that ended before endedKeyAge, and of the others
+// that have ended the oldest above [api.MaxKeys].
+func (m Administrator) roomForKey(tx store.Tx, customers []string) error {
+	now := m.now()
+	ended := map[string][]apiKey{}
+	err := roomFor(tx, apiKeys, customers, api.MaxKeys, "API keys", func(k apiKey) []string {
+		if k.RevokedAt.IsZero() && !k.expired(now) {
+			return k.Customers
+		}
+		for _, id := range customers {
+			if slices.Contains(k.Customers, id) {
+				ended[id] = append(ended[id], k)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, keys := range ended {
+		slices.SortFunc(keys, func(a, b apiKey) int { return b.end().Compare(a.end()) })
+		for i, k := range keys {
+			if i < api.MaxKeys && now.Sub(k.end()) < endedKeyAge {
+				continue
+			}
+			if err := apiKeys.Delete(tx, apiKeys.Key(k)); err != nil {
+				return fmt.Errorf("delete API key %s: %w", k.ID, err)
+			}
+		}
+	}
+	return nil
+}
+
+// end is when a key ended that is no longer good.
+func (k apiKey) end() time.Time {
+	if k.RevokedAt.IsZero() || k.expired(k.RevokedAt) {
+		return k.ExpiresAt
+	}
+	return k.RevokedAt
 }
 
 var (

@@ -73,3 +73,53 @@ func TestTooManyRecords(t *testing.T) {
 		})
 	}
 }
+
+// TestEndedKeysDoNotCount creates a key beside as many as there may be that were
+// revoked or have expired. Those that ended more than a year ago, and the oldest
+// above the limit, are deleted.
+func TestEndedKeysDoNotCount(t *testing.T) {
+	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
+	stored := func() (n int) {
+		err := w.store.View(context.Background(), func(tx store.Tx) error {
+			n = 0
+			for _, err := range tx.Scan("auth/keys", nil, nil, false) {
+				if err != nil {
+					return err
+				}
+				n++
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := stored()
+	err := w.store.Update(context.Background(), func(tx store.Tx) error {
+		for i := range api.MaxKeys + 20 {
+			id, end, field := fmt.Sprintf("%06d", i), "2025-09-01T00:00:00Z", "revoked_at"
+			switch {
+			case i < 10:
+				end = "2024-09-01T00:00:00Z" // more than a year ago
+			case i%2 == 0:
+				field = "expires_at"
+			}
+			value := fmt.Sprintf(`{"id":%q,"customers":[%q],%q:%q}`, id, ownCustomer, field, end)
+			if err := tx.Put("auth/keys", store.Key(id), []byte(value)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := fmt.Sprintf(`{"action":"create","name":"k","customer_ids":[%q]}`, ownCustomer)
+	if a := w.as("admin", http.MethodPost, api.PathKeys, body); a.Code != http.StatusOK {
+		t.Fatalf("HTTP %d %.300s", a.Code, a.Body)
+	}
+	if n, want := stored(), before+api.MaxKeys+1; n != want {
+		t.Errorf("%d keys are stored, want %d", n, want)
+	}
+}
