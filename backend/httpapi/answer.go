@@ -31,6 +31,7 @@ const (
 	flowBytes    = 64 << 10
 	heldBytes    = 32 << 20
 	answersBytes = 96 << 20
+	answersShare = 4 // the part of it that the requests of one caller take together
 	smallBytes   = 64 << 10
 )
 

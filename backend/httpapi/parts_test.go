@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
 )
 
 // largeUnits adds n units with as many and as long components as may be, of more
@@ -89,13 +90,17 @@ func TestAnswersInFlight(t *testing.T) {
 	let := make(chan struct{})
 	var begun, ended sync.WaitGroup
 	codes := make(chan int, 24)
-	for range 24 {
+	keys := []string{w.keys["customer"]}
+	for i := range 7 {
+		keys = append(keys, w.key(fmt.Sprint("reader ", i), auth.NewKey{Customers: []string{ownCustomer}}))
+	}
+	for i := range 24 {
 		begun.Add(1)
 		ended.Add(1)
 		go func() {
 			defer ended.Done()
 			q := httptest.NewRequest(http.MethodPost, "/terminal/assets", strings.NewReader(list))
-			q.Header.Set("Authorization", "Bearer "+w.keys["customer"])
+			q.Header.Set("Authorization", "Bearer "+keys[i%len(keys)])
 			s := &stuck{ResponseRecorder: httptest.NewRecorder(), begun: &begun, let: let}
 			w.handler.ServeHTTP(s, q)
 			codes <- s.Code
@@ -121,5 +126,37 @@ func TestAnswersInFlight(t *testing.T) {
 	}
 	if a := w.as("own", http.MethodPost, "/terminal/assets", list); a.Code != http.StatusOK {
 		t.Errorf("a large list afterwards: HTTP %d %.300s", a.Code, a.Body)
+	}
+}
+
+// TestAnswersOfOneCaller refuses a large list of a key whose other answers take the
+// part of the memory that a caller may have, and answers another key.
+func TestAnswersOfOneCaller(t *testing.T) {
+	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
+	w.largeUnits(30)
+	list := fmt.Sprintf(`{"action":"list","site_id":%q,"limit":1000}`, ownSite)
+	let := make(chan struct{})
+	var begun, ended sync.WaitGroup
+	for range 8 {
+		begun.Add(1)
+		ended.Go(func() {
+			q := httptest.NewRequest(http.MethodPost, "/terminal/assets", strings.NewReader(list))
+			q.Header.Set("Authorization", "Bearer "+w.keys["customer"])
+			w.handler.ServeHTTP(&stuck{ResponseRecorder: httptest.NewRecorder(), begun: &begun, let: let}, q)
+		})
+	}
+	begun.Wait()
+	for name, want := range map[string]int{"customer": http.StatusServiceUnavailable, "own": http.StatusOK} {
+		if a := w.as(name, http.MethodPost, "/terminal/assets", list); a.Code != want {
+			t.Errorf("a large list of key %s: HTTP %d %.200s, want %d", name, a.Code, a.Body, want)
+		}
+		if a := w.as(name, http.MethodPost, "/terminal/sites", `{"action":"list"}`); a.Code != http.StatusOK {
+			t.Errorf("a small list of key %s: HTTP %d %.200s", name, a.Code, a.Body)
+		}
+	}
+	close(let)
+	ended.Wait()
+	if a := w.as("customer", http.MethodPost, "/terminal/assets", list); a.Code != http.StatusOK {
+		t.Errorf("a large list afterwards: HTTP %d %.200s", a.Code, a.Body)
 	}
 }

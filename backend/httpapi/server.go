@@ -101,7 +101,7 @@ type server struct {
 // New makes the handler of all routes of [api.Routes]. It panics if an operation
 // has no handler: such a program is wrong.
 func New(d Deps) http.Handler {
-	s := &server{Deps: d, answers: limit.Budget{Max: answersBytes, Free: smallBytes}, endpoints: map[*api.Route]*endpoint{}, methods: map[string]map[string]*endpoint{}, mux: http.NewServeMux()}
+	s := &server{Deps: d, answers: limit.Budget{Max: answersBytes, Each: answersBytes / answersShare, Free: smallBytes}, endpoints: map[*api.Route]*endpoint{}, methods: map[string]map[string]*endpoint{}, mux: http.NewServeMux()}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
@@ -113,7 +113,7 @@ func New(d Deps) http.Handler {
 	}
 	s.bodies.most, s.publicBodies.most = cmp.Or(s.BodyMemory, bodyMemory), cmp.Or(s.PublicBodyMemory, publicBodyMemory)
 	if s.StrangerBody == 0 {
-		s.StrangerBody = strangerBody
+		s.StrangerBody = unauthenticatedBody
 	}
 	if s.KeyRate == 0 {
 		s.KeyRate = api.RequestsPerMinute
@@ -139,7 +139,7 @@ func New(d Deps) http.Handler {
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	return s.outermost(s.timed(heard(compress(http.HandlerFunc(s.guarded)))))
+	return s.outermost(s.limitBodyTime(drainBody(compress(http.HandlerFunc(s.guarded)))))
 }
 
 // dispatch runs the checks in the contract's order: credential present, route,
@@ -187,6 +187,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 			invalid = api.ErrInvalidToken
 		}
 		g.scope = g.Scope()
+		share.SetCaller(g.ID)
 		if invalid != nil && method == http.MethodPost {
 			s.refuse(w, q, failed(rt.Route, s.refused(w, q, rt.Route, credential, invalid)))
 			return
@@ -197,7 +198,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 		n.caller = *g
 		admission.Authenticated(ctx)
 		told(ctx, func(x *Exchange) { x.PrincipalID = g.ID })
-		trust(w, q)
+		liftBodyTime(w, q)
 	}
 	if invalid == nil && s.Uploadable != nil && rt.Files {
 		if err := s.Uploadable(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync"
 	"sync/atomic"
 )
 
@@ -11,11 +12,32 @@ import (
 // [Budget]: the same request succeeds later.
 var ErrBudget = errors.New("the answers in flight take all memory that is set aside for them")
 
-// Budget is a number of bytes that all requests in flight share. A request that
-// takes no more than Free is never refused.
+// Budget is a number of bytes that all requests in flight share. Those of one
+// caller take at most Each of them together; 0: no limit. A request that takes no
+// more than Free is never refused.
 type Budget struct {
-	Max, Free int64
-	used      atomic.Int64
+	Max, Each, Free int64
+
+	used    atomic.Int64
+	mu      sync.Mutex
+	callers map[string]int64 // bytes taken, by caller
+}
+
+// takeOf takes n bytes for a caller, whose requests take at most most together, and
+// reports whether it did. A negative n gives bytes back.
+func (b *Budget) takeOf(caller string, n, most int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n > 0 && b.callers[caller]+n > most {
+		return false
+	}
+	if b.callers == nil {
+		b.callers = map[string]int64{}
+	}
+	if b.callers[caller] += n; b.callers[caller] <= 0 {
+		delete(b.callers, caller)
+	}
+	return true
 }
 
 // Used is the number of bytes that are taken.
@@ -35,16 +57,28 @@ func (b *Budget) Take(n, most int64) bool {
 // goroutine at a time.
 type Share struct {
 	budget *Budget
+	caller string
 	taken  int64
 }
 
+// SetCaller sets the caller whose part of the budget the share counts for. Nothing
+// has been taken yet.
+func (s *Share) SetCaller(caller string) { s.caller = caller }
+
 // Take takes n bytes. The error is [ErrBudget].
 func (s *Share) Take(n int) error {
-	most := s.budget.Max
+	most, each := s.budget.Max, s.budget.Each
 	if s.taken+int64(n) <= s.budget.Free {
-		most = math.MaxInt64
+		most, each = math.MaxInt64, math.MaxInt64
+	}
+	if each == 0 {
+		each = math.MaxInt64
+	}
+	if !s.budget.takeOf(s.caller, int64(n), each) {
+		return ErrBudget
 	}
 	if !s.budget.Take(int64(n), most) {
+		s.budget.takeOf(s.caller, -int64(n), 0)
 		return ErrBudget
 	}
 	s.taken += int64(n)
@@ -61,6 +95,7 @@ func (s *Share) Cover(n int) error {
 
 // Release gives back what was taken.
 func (s *Share) Release() {
+	s.budget.takeOf(s.caller, -s.taken, 0)
 	s.budget.Take(-s.taken, 0)
 	s.taken = 0
 }
