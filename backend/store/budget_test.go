@@ -49,7 +49,7 @@ func TestBudget(t *testing.T) {
 	within("after the wait", left(ctx, store.Bucket), 0, time.Second)
 }
 
-// TestChanges: an Update beside the change does not count as one.
+// TestChanges: an Update outside of the change does not count as one.
 func TestChanges(t *testing.T) {
 	ctx, changes := store.WithChanges(t.Context())
 	store.NoteChange(t.Context())

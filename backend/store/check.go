@@ -9,13 +9,13 @@ import (
 	"slices"
 )
 
-// Checked is what a package keeps in buckets of records, as a check of the data
-// sees it. A bucket that nobody claims is itself a finding.
+// Checked is the data of a package in buckets of records, as seen by a check. A
+// bucket that no package claims is reported.
 type Checked interface {
 	// Buckets are those that it claims.
 	Buckets() []string
-	// Check reads all of it, reports what is wrong, and answers how many records
-	// there are.
+	// Check reads all of it, reports what is wrong, and returns the number
+	// of records.
 	Check(tx Tx, report func(error)) (records int)
 	// Record is the type of the records; nil for entries without a form.
 	Record() reflect.Type

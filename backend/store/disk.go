@@ -13,11 +13,11 @@ import (
 // Why a home does not write. Callers branch on them; nothing that was
 // acknowledged is touched by either.
 var (
-	// ErrDiskFailed: the disk could not be brought to keep what was written.
-	// What a later sync says proves nothing, since the system forgets what it
-	// could not write, so no more is taken until the folder is opened again.
+	// ErrDiskFailed: written data could not be synced. A later successful
+	// sync proves nothing, because the kernel may have dropped the dirty
+	// pages, so writes are disabled until the folder is opened again.
 	ErrDiskFailed = errors.New("the disk failed; nothing more is stored until the data folder is opened again")
-	// ErrDiskFull: there was no room. The next write is tried anew.
+	// ErrDiskFull: no space was left. The next write is attempted again.
 	ErrDiskFull = errors.New("the disk is full")
 )
 
@@ -53,7 +53,8 @@ func (d *Disk) Failure() error {
 	return held(&d.failed)
 }
 
-// Full is the last want of room since [Disk.Clear]; nil when there was none.
+// Full returns the last lack of space since [Disk.Clear]; nil if there was
+// none.
 func (d *Disk) Full() error {
 	if d == nil {
 		return nil
@@ -61,7 +62,7 @@ func (d *Disk) Full() error {
 	return held(&d.full)
 }
 
-// Clear forgets a want of room, once there is some.
+// Clear deletes a recorded lack of space, once there is space.
 func (d *Disk) Clear() { d.full.Store(nil) }
 
 func held(p *atomic.Pointer[error]) error {
@@ -71,8 +72,8 @@ func held(p *atomic.Pointer[error]) error {
 	return nil
 }
 
-// NoRoom says whether a write failed because a disk, a quota or a file's
-// largest size is full.
+// NoRoom reports whether a write failed because a disk, a quota or a file's
+// size limit is full.
 func NoRoom(err error) bool {
 	if errors.Is(err, ErrDiskFull) {
 		return true
@@ -87,9 +88,9 @@ func NoRoom(err error) bool {
 	return no == syscall.ENOSPC || no == syscall.EDQUOT || no == syscall.EFBIG
 }
 
-// Written judges the error of writing a file that is thrown away when it
-// fails: want of room and failed syncs are noted, other errors stay as they
-// are.
+// Written handles the error of writing a file that is discarded on failure:
+// lack of space and failed syncs are recorded, other errors are returned
+// unchanged.
 func (d *Disk) Written(err error) error {
 	var path *fs.PathError
 	switch {
@@ -103,7 +104,8 @@ func (d *Disk) Written(err error) error {
 	return err
 }
 
-// SyncFolder makes the names in a folder durable. Windows has no such call.
+// SyncFolder syncs a folder, so that the names in it are durable. Windows has
+// no such call.
 func SyncFolder(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil

@@ -17,8 +17,8 @@ type Job struct {
 	// Origin is set by the store, where it is empty, from the context of the
 	// transaction.
 	Origin Origin `json:",omitzero"`
-	// Spare says that the job is not needed where one of its Unique key waits or
-	// runs: that one is left as it is.
+	// Spare means that the job is not needed if a job with the same Unique
+	// key waits or runs: that one is unchanged.
 	Spare bool `json:"-"`
 }
 
@@ -30,8 +30,8 @@ type Claimed struct {
 	Lapses   int // how many of them ended without a word, as the worker died
 }
 
-// Spent says that all attempts were made, the last without a word of its end:
-// the job is not to run but to be given up, once what it was about is told.
+// Spent means that all attempts were used, the last without a reported result:
+// the job must not run but be given up, after its subject was informed.
 func (c Claimed) Spent() bool { return c.Attempt > c.MaxAttempts }
 
 // Queue is the worker's side of the jobs. A worker that dies loses nothing: its
@@ -62,18 +62,18 @@ type Queue interface {
 
 // Worker is how jobs are run. All but Logger must be there.
 type Worker struct {
-	// Kinds are those that Run knows. A queue that workers of several versions
-	// share leaves the others alone.
+	// Kinds are those that Run knows. A queue that workers of several
+	// versions share does not hand out the others.
 	Kinds   []string
 	Workers int           // jobs at a time
 	Lease   time.Duration // after the death of a worker, another takes its jobs over
 	Tick    time.Duration // the longest time between two looks for due jobs
-	// Exclusive says that no other worker is there: what runs at the start is of
-	// a dead one and is taken over at once.
+	// Exclusive means that there is no other worker: jobs that run at start
+	// belong to a dead one and are taken over at once.
 	Exclusive bool
-	// Run runs a job and says what becomes of it. Its context ends with that of
-	// Work, or with one of the causes [ErrCancelled] and [ErrLost]. What Run
-	// answers after ErrLost has no effect.
+	// Run runs a job and returns its result. Its context ends with that of
+	// Work, or with one of the causes [ErrCancelled] and [ErrLost]. The
+	// result after ErrLost has no effect.
 	Run    func(ctx context.Context, job Claimed) Verdict
 	Logger *slog.Logger // nil: nothing is logged
 }
@@ -97,7 +97,7 @@ const (
 	Dead                   // it is a dead letter
 )
 
-// Buries says whether a job is a dead letter after its so many-th attempt.
+// Buries reports whether a job is dead after the given attempt.
 func (v Verdict) Buries(job Job, attempt int) bool {
 	return v.Outcome == Dead || (v.Outcome == Again || v.Outcome == Failed) && attempt >= job.MaxAttempts
 }
@@ -141,9 +141,10 @@ func OriginOf(ctx context.Context) Origin {
 
 // Cluster is what the replicas of a service that share a home agree on.
 type Cluster interface {
-	// Leader waits until this caller is the only leader of the name among all
-	// replicas and runs fn, whose context ends when leadership may be lost;
-	// Leader then waits for its next turn. It returns what fn answers of its own
-	// accord, or when ctx has ended. A home with one owner runs fn at once.
+	// Leader waits until this caller is the only leader of the name among
+	// all replicas and runs fn, whose context ends when leadership may be
+	// lost; Leader then waits for its next turn. It returns fn's result if
+	// fn returns for another reason, or when ctx has ended. A store with
+	// one owner runs fn at once.
 	Leader(ctx context.Context, name string, fn func(ctx context.Context) error) error
 }

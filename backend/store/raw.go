@@ -31,8 +31,8 @@ func SiteKinds() []string { return []string{SiteRows, AssetRows, BlockRows, SumR
 // RowSet names rows of one kind, of a bucket or of a site.
 type RowSet struct{ Kind, Name string }
 
-// Raw is a home as it lies: all its rows in bytes that are the same in each
-// home, so that one home can be copied to another and held against it.
+// Raw gives access to all rows of a store in bytes that are the same in each
+// store, so that one store can be copied to another and compared with it.
 type Raw interface {
 	// RowSets are the sets that there are. A set may have no rows.
 	RowSets(ctx context.Context) ([]RowSet, error)

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRawRows: what is put into a row comes out of it, and keys of cells sort as
-// their places do.
+// TestRawRows: rows are restored from their encoding, and keys of cells sort
+// like their positions.
 func TestRawRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		refs, starts := rapid.SliceOfN(rapid.Uint32(), 2, 2).Draw(t, "refs"), rapid.SliceOfN(rapid.Int64(), 2, 2).Draw(t, "starts")

@@ -26,8 +26,8 @@ var (
 	ErrLocked = errors.New("data folder is in use")
 	// ErrReadOnly: a writer of [Tx] was called inside View.
 	ErrReadOnly = errors.New("transaction is read-only")
-	// ErrUnavailable: the home cannot be reached, or does not let the service
-	// work. It may by itself, or once somebody has mended it.
+	// ErrUnavailable: the store is unreachable, or does not let the service
+	// work. It may recover, or need an operator.
 	ErrUnavailable = errors.New("the store is not available")
 	// ErrNewer: the data was written by a newer version of Sunloop.
 	ErrNewer = errors.New("data is of a newer version of Sunloop")
@@ -35,7 +35,7 @@ var (
 	ErrDamaged = errors.New("stored data is damaged")
 )
 
-// Causes of the end of a job's context, beside a stop.
+// Causes of the end of a job's context, other than a stop.
 var (
 	// ErrCancelled: [Queue.Cancel] was asked for it.
 	ErrCancelled = errors.New("cancelled")

@@ -27,7 +27,7 @@ type Index[T any] struct {
 	Key  func(T) []byte
 }
 
-// Get is the record at key; ErrNotFound when there is none.
+// Get returns the record at key; ErrNotFound if there is none.
 func (t Table[T]) Get(tx Tx, key []byte) (T, error) {
 	var v T
 	b, err := tx.Get(t.Bucket, key)

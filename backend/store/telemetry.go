@@ -28,8 +28,9 @@ type AssetFrame struct {
 // replaces nothing. Sites and assets come into being by their first sample; of
 // unknown ones there is nothing, which is no error.
 type Telemetry interface {
-	// Append stores all frames durably, or none. The zone must be one of the
-	// zone database; where it differs from before, all days are cut anew.
+	// Append stores all frames durably, or none. The zone must be one of
+	// the zone database; if it differs from the stored one, all days are
+	// cut again.
 	Append(ctx context.Context, site SiteKey, frames []AssetFrame) error
 	// Read yields an asset's samples with from <= time < to, block by block in
 	// time order. No quantities means all.
@@ -41,16 +42,16 @@ type Telemetry interface {
 	// Daily are the stored day sums of the assets (all of the site when none
 	// are named) whose site day starts within from <= day < to.
 	Daily(ctx context.Context, siteID string, from, to time.Time, assetIDs ...string) ([]DaySum, error)
-	// Period is the first and last stamp of an asset, or of the site when
-	// assetID is empty; ok is false when there is none.
+	// Period returns the first and last time stamp of an asset, or of the
+	// site if assetID is empty; ok is false if there is none.
 	Period(ctx context.Context, siteID, assetID string) (first, last time.Time, ok bool, err error)
 	// Latest is the newest sample of each asset of the site as a frame of one
 	// stamp, ascending by asset id.
 	Latest(ctx context.Context, siteID string) ([]AssetFrame, error)
 }
 
-// DaySum is an asset's day: kept beside the block, so that a year of days
-// costs no decoding.
+// DaySum is the sum of an asset's day: stored next to the block, so that a year
+// of days needs no decoding.
 type DaySum struct {
 	AssetID   string
 	Day       time.Time // the site's midnight
@@ -59,11 +60,11 @@ type DaySum struct {
 	Samples   int // stamps with power, or with energy where power is missing
 }
 
-// A sample of mean power stands for the time until the day's next stamp, but for
-// at most 1.5 of the day's commonest interval, and the last one for one such
-// interval. A sample that is alone in its day stands for the asset's usual
-// interval, as far as one is known. A stamp without power counts the EnergyKWh
-// that was reported for it, if it was. Days without either have no sum.
+// A sample of mean power covers the time until the day's next time stamp, but
+// at most 1.5 of the day's most common interval, and the last one covers one
+// such interval. A sample that is alone in its day covers the asset's usual
+// interval, if one is known. A time stamp without power counts the EnergyKWh
+// that was reported for it, if any. Days without either have no sum.
 
 // Collect joins what Read yields into one frame.
 func Collect(seq iter.Seq2[series.Frame, error]) (series.Frame, error) {

@@ -32,15 +32,15 @@ func InCommit(ctx context.Context, fn func(tx Tx) error) context.Context {
 	return context.WithValue(ctx, commitKey{}, fn)
 }
 
-// Aside is ctx for Updates that are not the change itself but what is noted on
-// the way to it: they do not run what [InCommit] asks for, and do not count for
-// [Changes].
+// Aside returns a ctx for Updates that are not the change itself but recorded
+// along with it: they do not run the functions of [InCommit], and do not count
+// for [Changes].
 func Aside(ctx context.Context) context.Context {
 	return context.WithValue(InCommit(ctx, nil), changesKey{}, (*Changes)(nil))
 }
 
-// Joined is fn and what [InCommit] asks of the Updates of ctx. A home runs it in
-// place of fn.
+// Joined returns fn combined with the functions that [InCommit] has added to
+// ctx. A store runs it instead of fn.
 func Joined(ctx context.Context, fn func(tx Tx) error) func(tx Tx) error {
 	last, _ := ctx.Value(commitKey{}).(func(tx Tx) error)
 	if last == nil {
@@ -55,7 +55,7 @@ func Joined(ctx context.Context, fn func(tx Tx) error) func(tx Tx) error {
 	}
 }
 
-// watchedTx notes whether anything was written.
+// watchedTx records whether anything was written.
 type watchedTx struct {
 	Tx
 	wrote bool

@@ -131,8 +131,8 @@ func Encode(dst []byte, f series.Frame) ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli)), nil
 }
 
-// appendSection compresses where that helps by an eighth: less is not worth the
-// time of undoing it.
+// appendSection compresses a section if that saves at least an eighth: less is
+// not worth the time of decompression.
 func appendSection(dst, raw []byte) []byte {
 	if len(raw) > 16 { // a frame alone costs about as much
 		if z := compressor.EncodeAll(raw, make([]byte, 0, len(raw))); len(z) < len(raw)-len(raw)/8 {
@@ -158,8 +158,8 @@ func appendTimes(raw []byte, times []int64) []byte {
 	return raw
 }
 
-// missing is the one NaN that stands for a missing value; another NaN is kept
-// with its own bits.
+// missing is the one NaN that marks a missing value; any other NaN keeps its
+// bits.
 var missing = math.Float64bits(series.Missing())
 
 // powers of ten are exact in a float, so a decimal that a division by one gives
@@ -210,8 +210,8 @@ func same(values []float64) bool {
 	return true
 }
 
-// exponent is the least power of ten that makes integers of all values. A value
-// that one power makes an integer, a greater one does too.
+// exponent returns the smallest power of ten that makes all values integers. If
+// one power makes a value an integer, a greater one does too.
 func exponent(values []float64) (e int, ok bool) {
 	var largest float64
 	for _, v := range values {
@@ -231,8 +231,8 @@ func exponent(values []float64) (e int, ok bool) {
 	return e, largest*powers[e] < maxInteger
 }
 
-// exact says whether v·10^e is an integer that gives v back, bit by bit: minus
-// zero does not.
+// exact reports whether v·10^e is an integer from which v is restored bit by
+// bit; that is false for minus zero.
 func exact(v float64, e int) bool {
 	x := math.RoundToEven(v * powers[e])
 	return math.Abs(x) < maxInteger && math.Float64bits(float64(int64(x))/powers[e]) == math.Float64bits(v)

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden block anew")
 
-// bitsOf tells NaNs and zeros apart, as the format must.
+// bitsOf distinguishes NaNs and zeros, as the format must.
 func bitsOf(f series.Frame) (out []uint64) {
 	for _, t := range f.Times {
 		out = append(out, uint64(t))

@@ -165,7 +165,7 @@ func (r *reader) count(limit int) int {
 	return int(v)
 }
 
-// raw is a section's bytes as they stand.
+// raw returns a section's bytes without decompression.
 func (r *reader) raw() (b []byte, compressed bool) {
 	u := r.uvarint()
 	if u>>1 > uint64(len(r.b)) {
@@ -314,9 +314,9 @@ func (r *reader) decimals(out []float64, n, lo int, scale float64) {
 	}
 }
 
-// spread moves the last values of out, take of them, to where the gaps say that
-// values are, and says that the others are missing. What is moved goes towards
-// the front, never over what is still to be moved.
+// spread moves the last values of out, take of them, to the positions given by
+// the gaps, and marks the others as missing. Values move towards the front,
+// never over values still to be moved.
 func (r *reader) spread(out []float64, lo, take int) {
 	values := out[len(out)-take:]
 	at := -lo

@@ -8,8 +8,8 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// days makes power in kW with one decimal, as loggers send it: a bell of clear
-// sky times wandering clouds, nights zero, a stamp each 5 minutes.
+// days returns power in kW with one decimal, as loggers send it: a bell of
+// clear sky times varying clouds, zero at night, a time stamp each 5 minutes.
 func days(unit, n int) series.Frame {
 	rng := rand.New(rand.NewPCG(1, uint64(unit)))
 	cloud := 0.8

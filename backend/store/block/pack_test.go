@@ -9,8 +9,8 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// TestPacked: what is packed comes back, from any place on: narrow and wide
-// groups, and more zeros than one byte tells of.
+// TestPacked: packed numbers are restored from any position: narrow and wide
+// groups, and more zeros than one byte can count.
 func TestPacked(t *testing.T) {
 	stretch := rapid.Custom(func(t *rapid.T) []int64 {
 		if rapid.Bool().Draw(t, "still") {

@@ -24,7 +24,7 @@ func benchFleet(b *testing.B) (units, days int) {
 
 var benchSite = store.SiteKey{ID: "site_01JZ0000000000000000000000", Zone: time.UTC}
 
-// afterFleet is the clock of a store with a fleet: the fleet's last day is over.
+// afterFleet is the clock of a store with a fleet after the fleet's last day.
 func afterFleet() time.Time { return fixed() }
 
 // loaded is a store with a fleet, all of it sealed.
@@ -56,9 +56,9 @@ func measure(b *testing.B, fn func()) {
 	b.ReportMetric(float64((storetest.ProcessCPU()-start).Nanoseconds())/float64(b.N), "cpu-ns/op")
 }
 
-// serviceHeap stands for what else a service holds in memory, until the answer
-// is called: by its heap's size the collector decides how often to run, and
-// beside the few megabytes of a benchmark it would run for nearly each read.
+// serviceHeap allocates as much as the rest of a service, until the returned
+// function is called: the heap's size determines how often the collector runs,
+// and with the few megabytes of a benchmark it would run for nearly each read.
 func serviceHeap() (free func()) {
 	heap := make([]byte, 64<<20)
 	runtime.GC()

@@ -8,9 +8,9 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// Check reads the whole file and answers what is wrong with it: its pages, the
+// Check reads the whole file and returns what is wrong with it: its pages, the
 // checksums of its rows, the blocks and day sums of the telemetry, and the
-// queue's lists. Writers go on meanwhile. It always ends.
+// queue's lists. Writers continue meanwhile. It always ends.
 func (s *Store) Check(ctx context.Context) []error {
 	var faults []error
 	report := func(err error) { faults = append(faults, err) }

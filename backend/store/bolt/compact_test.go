@@ -127,8 +127,8 @@ func TestCompactRefusals(t *testing.T) {
 	holds(t, dir, want)
 }
 
-// TestOpenAfterCompact opens a folder while a compaction has it, and ends up
-// with the new file: what is written to the old one would be lost.
+// TestOpenAfterCompact opens a folder during a compaction, and must get the new
+// file: what is written to the old one would be lost.
 func TestOpenAfterCompact(t *testing.T) {
 	dir, _ := padded(t)
 	path := filepath.Join(dir, fileName)

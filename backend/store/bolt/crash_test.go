@@ -16,15 +16,15 @@ import (
 )
 
 // crashDir is the variable that makes a process of this test binary a writer
-// which is going to be killed.
+// that will be killed.
 const crashDir = "SUNLOOP_TEST_CRASH_DIR"
 
 // crashStep lets a day pass in a few steps, so that days are sealed often.
 const crashStep = 2 * time.Hour
 
-// crashWriter writes without end, from several goroutines, and says on standard
-// output what has been acknowledged: writer, number. Each number stands for a
-// record with its job in one transaction, a telemetry step, or a finished job.
+// crashWriter writes without end, from several goroutines, and prints what has
+// been acknowledged: writer, number. Each number is a record with its job in
+// one transaction, a telemetry step, or a finished job.
 func crashWriter(dir string) {
 	first := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	s, err := Open(dir, Options{Now: func() time.Time { return first.AddDate(10, 0, 0) }})
@@ -79,7 +79,7 @@ func crashFrame(n int) series.Frame {
 	return f
 }
 
-// acknowledged is what the killed writers have said.
+// acknowledged is what the killed writers have printed.
 type acknowledged struct {
 	records, done map[string]bool
 	steps         map[string]int // asset → the last
@@ -190,8 +190,8 @@ func (a acknowledged) check(t *testing.T, dir string, round int) {
 			}
 		}
 	}
-	// Every job waits or runs, but for those that are done; of these each killed
-	// writer may have kept the word of one to itself.
+	// Every job waits or runs, except finished ones; each killed writer may
+	// have finished one job that it did not print.
 	left := map[string]bool{}
 	err = s.view(ctx, func(r root) error {
 		q := queueIn(r)

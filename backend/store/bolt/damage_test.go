@@ -84,7 +84,7 @@ func damageable(t *testing.T) (dir string) {
 	return dir
 }
 
-// answersOf asks for all that is in a folder; what cannot be read is an error.
+// answersOf reads everything in a folder; what cannot be read is an error.
 func answersOf(ctx context.Context, s *Store) map[string]any {
 	got := map[string]any{}
 	note := func(name string, v any, err error) {
@@ -496,7 +496,7 @@ func TestUpgradeOfSchema1(t *testing.T) {
 	}
 }
 
-// withoutSums makes a file one of schema 1.
+// withoutSums converts a file to schema 1.
 func withoutSums(t *testing.T, path string) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, nil)
@@ -553,7 +553,8 @@ func alter(t *testing.T, dir, bucket string, change func(key, stored []byte) (ne
 }
 
 // TestDamagedRow: an altered value is not returned, and a row whose key was
-// altered is neither found elsewhere nor said to be absent, in reads and writes.
+// altered is neither found under another key nor reported as absent, in reads
+// and writes.
 func TestDamagedRow(t *testing.T) {
 	for what, change := range map[string]func(key, stored []byte) (newKey, newStored []byte){
 		"value": func(k, v []byte) ([]byte, []byte) { v[0] ^= 1; return k, v },

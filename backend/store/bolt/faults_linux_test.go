@@ -15,7 +15,7 @@ import (
 	"app.sunloop/backend/store/faultfs"
 )
 
-// allFaults says whether every place is tried, as `make faults` does, or a
+// allFaults reports whether every place is tried, as `make faults` does, or a
 // sample.
 func allFaults() bool { return os.Getenv("SUNLOOP_TEST_FAULTS") != "" }
 
@@ -57,7 +57,7 @@ func keepers(seed uint64) map[string]func() bool {
 
 var allKept = []string{"none", "all", "half", "most", "little"}
 
-// said notes what was acknowledged and answers what was refused.
+// said records what was acknowledged and returns what was refused.
 func (a acknowledged) said(t *testing.T, text []byte) (refusals []string) {
 	t.Helper()
 	for line := range strings.Lines(string(text)) {
@@ -103,8 +103,8 @@ func TestPowerLoss(t *testing.T) {
 	t.Logf("%d events, power lost at %d, %d records, %d jobs done, steps %v", len(events), images, len(ack.records), len(ack.done), ack.steps)
 }
 
-// checkLeft holds what was acknowledged against all that a power loss may
-// leave; silent is of how many jobs the end may not have been told.
+// checkLeft compares what was acknowledged with everything that a power loss
+// may leave; silent is the number of jobs whose end may be unreported.
 func (a acknowledged) checkLeft(t *testing.T, disk *faultfs.Disk, seed uint64, silent int, kept []string, where string) {
 	t.Helper()
 	for _, name := range kept {
@@ -220,10 +220,10 @@ var faults = []fault{
 	}, "failed"},
 }
 
-// TestFaults has the n-th write or sync of a run fail: nothing is said to be
-// there that is not, neither in the files as the system has them nor after a
-// power loss; what cannot be taken back stops all writing, what can does not,
-// and reading goes on.
+// TestFaults makes the n-th write or sync of a run fail: nothing is reported as
+// stored that is not, neither in the files as the system has them nor after a
+// power loss. A failure that cannot be undone stops all writing, another does
+// not, and reading continues.
 func TestFaults(t *testing.T) {
 	first, every := 17, 131 // a sample begins after the file was made
 	if allFaults() {
@@ -257,7 +257,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// judge holds what a run said against what it left.
+// judge compares what a run reported with what it left.
 func (f fault) judge(t *testing.T, events []faultfs.Event, dir string, seed uint64, where string) {
 	t.Helper()
 	disk, ack := faultfs.NewDisk(), newAcknowledged()

@@ -26,7 +26,7 @@ const growBytes = 1 << 20
 // errNoSchema: nothing was ever stored in the file.
 var errNoSchema = errors.New("it has no schema: no service has opened it yet")
 
-// openFile opens the file in dir, making it where there is none.
+// openFile opens the file in dir, and creates it if there is none.
 func openFile(dir string) (*mapped, error) {
 	if err := createFile(dir); err != nil {
 		return nil, fmt.Errorf("make data in %s: %w", dir, err)
@@ -85,8 +85,8 @@ func mapFile(dir string, o bbolt.Options) (*mapped, error) {
 	return m, nil
 }
 
-// renamed says that the file no longer has its name: while this waited for its
-// lock, a compaction gave it to another.
+// renamed reports whether the file no longer has its name because a compaction
+// replaced it while this process waited for its lock.
 func renamed(file *os.File, dir string) (bool, error) {
 	locked, err := file.Stat()
 	if err != nil {
@@ -96,9 +96,9 @@ func renamed(file *os.File, dir string) (bool, error) {
 	return err == nil && !os.SameFile(locked, named), err
 }
 
-// createFile makes an empty file where there is none, under another name until
-// it is whole: a power loss on the way leaves no file that cannot be opened. A
-// file without content is therefore a damaged one.
+// createFile creates an empty file if there is none, under another name until
+// it is complete: a power loss meanwhile leaves no file that cannot be opened.
+// A file without content is therefore a damaged one.
 func createFile(dir string) (err error) {
 	name := filepath.Join(dir, fileName)
 	if err := regularfile.Check(name); !errors.Is(err, fs.ErrNotExist) {
@@ -126,10 +126,9 @@ func createFile(dir string) (err error) {
 	return nil
 }
 
-// settle writes the two pages that say which state is the last once more. A
-// process that saw a sync of them fail may have left them in the system's
-// memory alone, where they count as written: the next commit would then build
-// on a state that the disk does not have.
+// settle writes the two meta pages again. A process that saw a sync of them
+// fail may have left them in the system's memory only, marked as clean: the
+// next commit would then build on a state that the disk does not have.
 func settle(file *os.File, pageSize int) error {
 	pages := make([]byte, 2*pageSize)
 	if _, err := file.ReadAt(pages, 0); err != nil {
@@ -141,9 +140,9 @@ func settle(file *os.File, pageSize int) error {
 	return file.Sync()
 }
 
-// mapBytes is the address space to set aside, so that a growing file seldom
-// has to be mapped anew, for which all readers would have to end. Windows would
-// make the file that large.
+// mapBytes is the address space to reserve, so that a growing file rarely has
+// to be mapped again, which requires all readers to end. Windows would make the
+// file that large.
 func mapBytes() int {
 	if runtime.GOOS == "windows" || strconv.IntSize < 64 {
 		return 0

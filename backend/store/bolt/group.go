@@ -48,9 +48,9 @@ var errAbandoned = errors.New("transaction abandoned")
 
 func (p panicked) Error() string { return fmt.Sprintf("panic in a transaction: %v", p.value) }
 
-// update runs fn in a transaction that may hold other callers' work as well.
-// fn says whether it wrote anything before it failed. Only an error of fn
-// itself or of the commit comes back.
+// update runs fn in a transaction that may include other callers' work. fn
+// reports whether it wrote anything before it failed. Only an error of fn
+// itself or of the commit is returned.
 func (g *group) update(ctx context.Context, fn func(root) (dirty bool, err error)) error {
 	w := &write{ctx: ctx, fn: fn, lead: make(chan struct{}), done: make(chan struct{})}
 	if g.ended != nil {
@@ -78,8 +78,8 @@ func (g *group) update(ctx context.Context, fn func(root) (dirty bool, err error
 	return w.err
 }
 
-// commit serves the first of the waiting, the caller among them, and hands the
-// lead to the next, even when a closure ends the goroutine.
+// commit serves the first of the waiting callers, including this one, and
+// passes the lead to the next, even if a closure ends the goroutine.
 func (g *group) commit() {
 	g.mu.Lock()
 	n := min(len(g.waiting), maxGroup)
@@ -153,10 +153,10 @@ func (g *group) run(batch []*write) {
 	}
 }
 
-// judge notes what a failed commit says of the disk. Want of room takes the
-// transaction back: what it wrote lies in pages that nothing refers to. After
-// any other failure, or when the state may be the last one already although the
-// disk need not have it, nothing more can be promised.
+// judge handles a failed commit. If space was missing, the transaction is
+// undone: what it wrote is in pages to which nothing refers. After any other
+// failure, or if the new state may be visible although the disk may not have
+// it, durability cannot be guaranteed.
 func (g *group) judge(err error, id int) error {
 	reached := true
 	_ = g.db.view(func(r root) error {

@@ -16,7 +16,7 @@ import (
 // sizes are the numbers of units over which costs are watched.
 var sizes = []int{10, 100, 1000}
 
-// live is a fleet whose open day goes on.
+// live is a fleet with an open day.
 type live struct {
 	store  *Store
 	frames []store.AssetFrame
@@ -38,8 +38,8 @@ func (l *live) step(b *testing.B) {
 	}
 }
 
-// disk does to the same disk what a step of 100 units makes of it: eight pages
-// and one, each made durable.
+// disk writes what a step of 100 units writes, eight pages and one, each made
+// durable.
 type disk struct{ file *os.File }
 
 const diskPages = 8
@@ -78,8 +78,8 @@ func median(d []time.Duration) time.Duration {
 	return d[len(d)/2]
 }
 
-// BenchmarkLive is one step of all units, durable, and reads of the open day.
-// By turns with the steps the disk alone is measured: disk-µs is its median
+// BenchmarkLive is one durable step of all units, and reads of the open day.
+// Alternating with the steps the disk itself is measured: disk-µs is its median
 // time for the same pages and waits, x-disk the step's median over that.
 func BenchmarkLive(b *testing.B) {
 	for _, units := range sizes {

@@ -13,10 +13,9 @@ import (
 	"app.sunloop/backend/store/telemetry"
 )
 
-// OpenReadOnly opens the data in dir to be read alone: nothing in the folder
-// changes, which may be on a file system that cannot be written to. The error is
-// store.ErrLocked while a process has it open to write, store.ErrDamaged when
-// its structure is damaged.
+// OpenReadOnly opens the data in dir read-only: nothing in the folder changes,
+// and its file system may be read-only. The error is store.ErrLocked while a
+// process has it open to write, store.ErrDamaged if its structure is damaged.
 func OpenReadOnly(dir string) (*Store, error) {
 	db, err := mapFile(dir, bbolt.Options{ReadOnly: true})
 	if err != nil {
@@ -27,9 +26,10 @@ func OpenReadOnly(dir string) (*Store, error) {
 	return s, nil
 }
 
-// VerifyFolder reads all pages of the database in dir, without mapping them, and
-// reports what is wrong with its structure and its rows. It ends whatever is in
-// the file. The error is store.ErrLocked while a process has it open to write.
+// VerifyFolder reads all pages of the database in dir, without mapping them,
+// and reports what is wrong with its structure and its rows. It ends whatever
+// is in the file. The error is store.ErrLocked while a process has it open to
+// write.
 func VerifyFolder(ctx context.Context, dir string, report func(error)) error {
 	f, err := openLocked(dir)
 	if err != nil {

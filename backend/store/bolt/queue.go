@@ -210,7 +210,7 @@ func (s *Store) Cancel(_ context.Context, kind, unique string) error {
 
 // Claim leases due jobs to the caller.
 func (s *Store) Claim(ctx context.Context, now time.Time, lease time.Duration, n int) ([]store.Claimed, error) {
-	// A look costs nothing; a commit costs the disk.
+	// A read costs nothing; a commit costs the disk.
 	if at, ok, err := s.Next(ctx); err != nil || !ok || at.After(now) {
 		return nil, err
 	}

@@ -14,7 +14,8 @@ import (
 // recordPrefix keeps the names of record buckets apart from the store's own.
 const recordPrefix = "r/"
 
-// scanCheck is how many entries a Scan yields between looks at the context.
+// scanCheck is the number of entries that a Scan yields between checks of the
+// context.
 const scanCheck = 256
 
 // View runs fn over the last committed state.
@@ -179,8 +180,9 @@ func first(c cursor, from, to []byte, reverse bool) (k, v []byte) {
 
 // seekBefore is the last entry with a smaller key.
 func seekBefore(c *bbolt.Cursor, key []byte) (k, v []byte) {
-	// First sees what Prev may not: inside a transaction Prev answers nil at
-	// each leaf that has been emptied, and goes on when called again.
+	// First handles a case that Prev does not: inside a transaction Prev
+	// returns nil at each leaf that has been emptied, and continues when
+	// called again.
 	if k, _ := c.First(); k == nil || bytes.Compare(k, key) >= 0 {
 		return nil, nil
 	}

@@ -62,9 +62,9 @@ func (h *sites) View(ctx context.Context, id string, fn func(r telemetry.Reader)
 	return h.store.view(ctx, func(in root) error { return fn(siteIn(in, id)) })
 }
 
-// Change holds the site's lock: for reading where any number of changes may be
-// under way, whose transactions keep them apart and which share commits, and
-// for writing where one is alone.
+// Change holds the site's lock: shared if any number of changes may run, whose
+// transactions isolate them and which share commits, and exclusively if one
+// must be alone.
 func (h *sites) Change(ctx context.Context, id string, alone bool, fn func(c telemetry.Change) error) error {
 	v, ok := h.locks.Load(id)
 	if !ok {
@@ -102,7 +102,7 @@ func (c change) Update(fn func(w telemetry.Writer) error) error {
 	})
 }
 
-// site is a site's bucket in a transaction; bucket is nil where there is none.
+// site is a site's bucket in a transaction; bucket is nil if there is none.
 type site struct {
 	in     root
 	id     string
@@ -115,14 +115,14 @@ func siteIn(in root, id string) *site {
 	return s
 }
 
-// find looks for the site's bucket.
+// find looks up the site's bucket.
 func (s *site) find() {
 	if s.bucket = s.in.bucket(telemetryBucket).inner([]byte(s.id)); s.bucket != nil {
 		s.bucket.mixed = true
 	}
 }
 
-// make makes the bucket, if need be.
+// make creates the bucket if needed.
 func (s *site) make() error {
 	made, err := s.in.tx.Bucket(telemetryBucket).CreateBucketIfNotExists([]byte(s.id))
 	if err != nil {
@@ -278,7 +278,7 @@ func (s *site) Clear() error {
 	return s.make()
 }
 
-// PutSite stores what is known of the site as a whole.
+// PutSite stores the site's layout, roster and joined asset.
 func (s *site) PutSite(layout, roster []byte, joined []telemetry.Asset) error {
 	refs := s.bucket.need(refsName)
 	for _, a := range joined {

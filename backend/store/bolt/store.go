@@ -1,10 +1,10 @@
-// Package bolt keeps Sunloop's data in one bbolt file inside a data folder. A
+// Package bolt stores Sunloop's data in one bbolt file inside a data folder. A
 // [Store] is at once [store.Records], [store.Telemetry] and [store.Queue], so
 // that a record and the job that follows from it commit together.
 //
-// The file has one owner at a time. What a call has acknowledged is on stable
-// storage; concurrent writers share a commit. The package imports nothing of
-// Sunloop but store, what is beneath it, and series.
+// The file has one owner at a time. Acknowledged writes are on stable storage;
+// concurrent writers share a commit. Of Sunloop's packages it imports store and
+// its subpackages, and series.
 package bolt
 
 import (
@@ -51,8 +51,8 @@ type Options struct {
 	Now func() time.Time
 	// Disk is shared with the other homes in the folder; nil: the store's own.
 	Disk *store.Disk
-	// Ended is told of each transaction and of each commit, a group's as one;
-	// nil: nobody is.
+	// Ended is called after each transaction and each commit, that of a
+	// group once; it may be nil.
 	Ended func(store.TransactionEvent)
 	// Upgrading is called while Open brings a file of an older schema up to this
 	// one, with how much of it is done, in bytes of the file; nil: not called.
@@ -97,7 +97,8 @@ func Open(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What a compaction that was killed left: the lock says that none is under way.
+	// Remove the file of a killed compaction: the lock shows that none is
+	// running.
 	if err := os.Remove(filepath.Join(dir, compactName)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, errors.Join(fmt.Errorf("open data in %s: %w", dir, err), db.close())
 	}
@@ -183,9 +184,9 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Backup writes a consistent copy of the file as it is now to w and answers
-// its size in bytes. Writers go on; the file may grow while a slow w is
-// written to, so give it a local file.
+// Backup writes a consistent copy of the current file to w and returns its size
+// in bytes. Writers continue; the file may grow while a slow w is written to,
+// so w should be a local file.
 func (s *Store) Backup(ctx context.Context, w io.Writer) (int64, error) {
 	var n int64
 	err := s.view(ctx, func(r root) (err error) {
@@ -198,7 +199,7 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) (int64, error) {
 	return n, nil
 }
 
-// holderNote says who has the data folder open.
+// holderNote names the process that has the data folder open.
 type holderNote struct {
 	PID     int       `json:"pid"`
 	Program string    `json:"program"`

@@ -213,8 +213,8 @@ func TestRecompute(t *testing.T) {
 	}
 }
 
-// TestFailedCommit: when the disk is full nothing is acknowledged, and the
-// store goes on when there is room again.
+// TestFailedCommit: if the disk is full nothing is acknowledged, and the store
+// continues when there is space again.
 func TestFailedCommit(t *testing.T) {
 	s := openTest(t, fixed)
 	put := func(key string, size int) error {

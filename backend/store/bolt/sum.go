@@ -14,9 +14,9 @@ import (
 
 // Since schema 2 each stored value ends in a checksum of its bucket, its key
 // and itself, so that a value is returned as it was written or not at all. A
-// read that finds nothing verifies the rows before and behind the place: as the
-// order of keys is verified, a row that was there can only be one of these, with
-// a damaged key.
+// read that finds nothing verifies the rows before and after the position:
+// because the order of keys is verified, a row that existed can only be one of
+// these, with a damaged key.
 const (
 	sumSchema = 2
 	sumBytes  = 4
@@ -87,7 +87,7 @@ type root struct {
 	sums bool // values carry checksums
 }
 
-// bucket is the named bucket; nil if there is none.
+// bucket returns the named bucket; nil if there is none.
 func (r root) bucket(name []byte) *bucket { return r.of(r.tx.Bucket(name), 0, name) }
 
 func (r root) of(b *bbolt.Bucket, outer uint32, name []byte) *bucket {
@@ -107,7 +107,7 @@ type bucket struct {
 	name  []byte
 }
 
-// inner is a bucket within; nil if there is none.
+// inner returns a bucket within; nil if there is none.
 func (b *bucket) inner(name []byte) *bucket {
 	return root{sums: b.sums}.of(b.in.Bucket(name), b.seed, name)
 }
@@ -136,7 +136,7 @@ func (b *bucket) open(key, stored []byte) []byte {
 // damaged is the panic of a damaged row, for [Store.guarded].
 type damaged struct{ error }
 
-// Get is the value at key; nil if there is none.
+// Get returns the value at key; nil if there is none.
 func (b *bucket) Get(key []byte) []byte {
 	if !b.sums {
 		return b.in.Get(key)
@@ -221,5 +221,5 @@ func (c cursor) Seek(key []byte) (k, value []byte) {
 	return c.at(k, v)
 }
 
-// near is Seek for a caller who looks at the row before by itself.
+// near is Seek for a caller that verifies the row before itself.
 func (c cursor) near(key []byte) (k, value []byte) { return c.at(c.in.Seek(key)) }

@@ -25,7 +25,7 @@ type rewriting struct {
 	progress func(done int64)
 }
 
-// rewrite makes a file with what is in another, and reads it back.
+// rewrite writes a file with the contents of another, and reads it back.
 func rewrite(ctx context.Context, path string, from *mapped, progress func(done int64)) (err error) {
 	options := bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType, NoSync: true}
 	w := &rewriting{ctx: ctx, progress: progress}
@@ -66,7 +66,7 @@ func (w *rewriting) begin() (err error) {
 	return err
 }
 
-// target is the new bucket of a path, made where there is none.
+// target returns the new bucket of a path, and creates it if needed.
 func (w *rewriting) target(path [][]byte) (*bbolt.Bucket, error) {
 	b, err := w.tx.CreateBucketIfNotExists(path[0])
 	for _, name := range path[1:] {
@@ -118,7 +118,7 @@ func (w *rewriting) bucket(b *bucket, path [][]byte) error {
 	return nil
 }
 
-// next commits what was copied and goes on in another transaction.
+// next commits what was copied and continues in another transaction.
 func (w *rewriting) next() error {
 	if err := w.ctx.Err(); err != nil {
 		return err
@@ -142,9 +142,10 @@ func (w *rewriting) putSchema() error {
 	return putSchema(b)
 }
 
-// upgrade brings a file to this schema and opens it again. It is written anew
-// beside the old one, which keeps its name until the new one is whole and on the
-// disk: an upgrade that is cut off begins again at the next Open.
+// upgrade converts a file to this schema and opens it again. The new file is
+// written next to the old one, which keeps its name until the new one is
+// complete and on the disk: an interrupted upgrade starts again at the next
+// Open.
 func upgrade(dir string, old *mapped, progress func(done, total int64)) (*mapped, error) {
 	info, err := old.file.Stat()
 	if err != nil {

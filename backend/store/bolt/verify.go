@@ -17,19 +17,21 @@ const (
 	maxDepth = 40
 	// maxFaults is how many faults a verification reports.
 	maxFaults = 1000
-	// verifyCheck is how many pages are read between looks at the context.
+	// verifyCheck is the number of pages read between checks of the
+	// context.
 	verifyCheck = 64
 )
 
-// verify reads the pages of a file without mapping it and reports what is
-// wrong with them. It always ends: each page is read once at most.
+// verify reads the pages of a file without mapping it and reports what is wrong
+// with them. It always ends: each page is read once at most.
 //
-// The structure is verified in full: each page is where it says it is, has a
-// type that belongs there, and holds exactly the entries that its head counts;
-// keys ascend within and between pages; no page is referenced twice, free and
-// in use, or outside the file; each bucket is one that belongs there, and holds
-// a row whose checksum is of that bucket. What a bucket does not have was
-// therefore never stored in it. With rows, the checksum of each row is verified.
+// The structure is verified in full: each page has the number of its position,
+// a type that belongs there, and exactly the entries that its header counts;
+// keys ascend within and between pages; no page is referenced twice, both free
+// and in use, or outside the file; each bucket is one that belongs there, and
+// holds a row whose checksum is of that bucket. What a bucket does not have was
+// therefore never stored in it. With rows, the checksum of each row is
+// verified.
 type verify struct {
 	ctx    context.Context
 	file   io.ReaderAt
@@ -498,8 +500,8 @@ func (v *verify) schema() (uint32, error) {
 	return schemaOf(rows[string(schemaKey)], rows[string(schemaSumKey)])
 }
 
-// find looks for an entry of a bucket; value is nil where there is none. any
-// says whether the bucket has entries.
+// find looks up an entry of a bucket; value is nil if there is none. any
+// reports whether the bucket has entries.
 func (v *verify) find(id uint64, key []byte) (flags uint32, value []byte, any bool, err error) {
 	l := &level{name: "the buckets"}
 	for range maxDepth {
@@ -542,7 +544,7 @@ func extentWithin(b []byte, count int) (int64, error) {
 	return size, err
 }
 
-// search looks for an entry of a leaf whose extent was verified.
+// search looks up an entry of a leaf whose extent was verified.
 func search(b []byte, count int, key []byte) (flags uint32, value []byte) {
 	at := count * elementBytes
 	for i := range count {

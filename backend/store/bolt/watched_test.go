@@ -13,15 +13,15 @@ import (
 )
 
 // watchedDir is the variable that makes a process of this test binary a writer
-// whose every write is watched.
+// whose writes are all observed.
 const watchedDir = "SUNLOOP_TEST_WATCHED_DIR"
 
 // watchedSteps is how many records it writes, each with a job.
 const watchedSteps = 24
 
-// watchedWriter writes records with jobs, telemetry through two ends of days,
-// and finishes jobs. It says what was acknowledged as crashWriter does, of what
-// was refused why, and whether it can still read.
+// watchedWriter writes records with jobs, telemetry over two ends of days, and
+// finishes jobs. It prints what was acknowledged as crashWriter does, what was
+// refused and why, and whether it can still read.
 func watchedWriter(dir string) {
 	if ok, err := faultfs.Enter(); err != nil || !ok {
 		fmt.Fprintln(os.Stderr, "not watched:", err)

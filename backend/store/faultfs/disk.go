@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// sectorBytes is what a disk writes whole or not at all.
+// sectorBytes is the size that a disk writes atomically.
 const sectorBytes = 512
 
 // Disk is what of a folder is on stable storage, as POSIX promises it: the
@@ -59,8 +59,8 @@ func (c change) apply(names map[string]any) {
 // NewDisk is an empty folder, itself on stable storage.
 func NewDisk() *Disk { return &Disk{root: newFolder()} }
 
-// find is the folder of a path and what the path names; nil for what is not
-// there, such as files that have lost their names.
+// find returns the folder of a path and what the path names; nil if it does not
+// exist, such as a file that has lost its name.
 func (d *Disk) find(name string) (*folder, any) {
 	if name == "." {
 		return nil, d.root
@@ -76,8 +76,8 @@ func (d *Disk) find(name string) (*folder, any) {
 	return in, in.now[path.Base(name)]
 }
 
-// Apply takes account of one event. Events that failed have no effect but for
-// syncs, see [Disk.Reached].
+// Apply applies one event. Failed events have no effect, except for syncs, see
+// [Disk.Reached].
 func (d *Disk) Apply(e Event) {
 	in, entry := d.find(e.Path)
 	f, _ := entry.(*file)

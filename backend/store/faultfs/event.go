@@ -1,11 +1,11 @@
-// Package faultfs watches what a process does to the files of one folder, for
-// tests: each write, sync and change of a name may be given an error in place
-// of its effect, and from the record of all of them [Disk] makes the folders
-// that a power loss at any moment could leave. The program under test is the
-// real one, with its real system calls; nothing in it knows of the watch.
+// Package faultfs observes the file operations of a process in one folder, for
+// tests: each write, sync and rename may fail with a given error, and from the
+// record of all operations [Disk] makes the folders that a power loss at any
+// moment could leave.
 //
-// Watching needs Linux (a seccomp filter with a listener, kernel 5.19); no
-// privilege is needed.
+// The program under test is the real one, with its real system calls; it does
+// not know that it is observed. Observation needs Linux (a seccomp filter with
+// a listener, kernel 5.19) and no privilege.
 package faultfs
 
 import (

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// marker tells a process that it is watched.
+// marker tells a process that it is observed.
 const marker = "SUNLOOP_TEST_WATCHED"
 
 // watcherFD is where a watched process finds the way to its watcher.
@@ -96,16 +96,16 @@ func receive(socket int) (int, error) {
 	return fds[0], nil
 }
 
-// watched are the calls that are told of. Those that write in other ways are
-// among them so that they cannot pass unseen.
+// watched are the intercepted system calls. Other ways of writing are included
+// so that none is missed.
 var watched = []uint32{
 	unix.SYS_PWRITE64, unix.SYS_WRITE, unix.SYS_FTRUNCATE, unix.SYS_FSYNC, unix.SYS_FDATASYNC,
 	unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_LINKAT, unix.SYS_UNLINKAT, unix.SYS_MKDIRAT,
 	unix.SYS_WRITEV, unix.SYS_PWRITEV, unix.SYS_PWRITEV2, unix.SYS_COPY_FILE_RANGE, unix.SYS_SENDFILE, unix.SYS_SPLICE, unix.SYS_FALLOCATE,
 }
 
-// Enter puts this process under the watch of the one that started it by
-// [Start]; false where there is none.
+// Enter connects this process to the observer that started it by [Start]; it
+// returns false if there is none.
 func Enter() (bool, error) {
 	if os.Getenv(marker) == "" {
 		return false, nil
@@ -195,8 +195,8 @@ func control(fd int, request uintptr, arg unsafe.Pointer) error {
 	return nil
 }
 
-// judge records a call and decides on it. took says that its effect is there
-// already, with value as its result.
+// judge records a call and decides about it. took reports that its effect has
+// already happened, with value as its result.
 func (w *Watch) judge(n *notice) (value int64, errno syscall.Errno, took bool, err error) {
 	e, ours, err := w.event(n)
 	if err != nil || !ours {

@@ -1,6 +1,6 @@
-// Package localjobs runs the jobs of a queue that hands them out by leases, as the
-// embedded one does: a loop claims what is due, renews the leases of what runs,
-// and settles what has ended.
+// Package localjobs runs the jobs of a queue with leases, such as the embedded
+// one: a loop claims due jobs, renews the leases of running ones, and records
+// the results of ended ones.
 package localjobs
 
 import (
@@ -122,9 +122,9 @@ type pool struct {
 	looked time.Time // at the clock, without its monotonic part, which no jump shows
 }
 
-// followClock looks at the clock. One that was put forward, or a machine that
-// slept, has ended leases whose jobs go on: they must not be claimed beside
-// themselves. One that was put back must not let jobs wait for it.
+// followClock handles jumps of the clock. A jump forward, or suspension of the
+// machine, ends leases whose jobs still run: these must not be claimed a second
+// time. After a jump backward jobs must not wait for the old time.
 func (p *pool) followClock(ctx context.Context) {
 	now := p.now().Round(0)
 	if now.Before(p.looked) {

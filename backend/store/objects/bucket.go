@@ -49,8 +49,8 @@ const longestWait = 5 * time.Second
 // stays below the 1,024 that S3 takes.
 const maxFolder = 256
 
-// remote is a bucket that other processes write to as well: nothing of what is
-// in it is remembered.
+// remote is a bucket that other processes write to as well: none of its
+// contents is cached.
 type remote struct {
 	client    *s3.Client
 	transport *http.Transport
@@ -74,13 +74,14 @@ type remote struct {
 	work sync.WaitGroup
 }
 
-// OpenBucket keeps objects in a folder of a bucket, s3://bucket/folder, which
+// OpenBucket stores objects in a folder of a bucket, s3://bucket/folder, which
 // any number of processes may share. The folder may be empty; then the bucket
-// is the objects' alone. Parameters are those of gocloud.dev/blob/s3blob, as
-// region, endpoint and use_path_style; credentials are those of AWS's default
-// chain. Only a URI that is wrong is an error: whether the bucket can be used,
-// [Store.Ready] says. log, which may be nil, hears what the bucket said; errors
-// say it in words that name neither the endpoint nor the bucket.
+// must be for the objects only. Parameters are those of
+// gocloud.dev/blob/s3blob, such as region, endpoint and use_path_style;
+// credentials are those of AWS's default chain. Only an invalid URI is an
+// error: [Store.Ready] reports whether the bucket can be used. The bucket's own
+// error messages go to log, which may be nil; errors name neither the endpoint
+// nor the bucket.
 func OpenBucket(ctx context.Context, uri string, log *slog.Logger) (*Store, error) {
 	s, err := openBucket(ctx, uri, log, usual)
 	if err != nil {
@@ -254,11 +255,11 @@ func (s *stream) Close() error {
 	return s.b.fault(s.ctx, reading, s.key, err)
 }
 
-// mark is the metadata by which a writer knows its own object again.
+// mark is the metadata by which a writer recognises its own object.
 const mark = "sunloop-put"
 
-// markOf is the mark of an object; [app.sunloop/backend/store.ErrNotFound] if
-// there is none.
+// markOf returns the mark of an object; [app.sunloop/backend/store.ErrNotFound]
+// if there is none.
 func (b *remote) markOf(ctx context.Context, key string) (string, error) {
 	within, done := store.Bound(ctx, store.Bucket, b.limits.call)
 	defer done()

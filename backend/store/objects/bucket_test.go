@@ -84,7 +84,8 @@ func TestReplicasRaceForAKey(t *testing.T) {
 	}
 }
 
-// stores says of a request that it stores an object: the only one, or the last of parts.
+// stores reports whether a request stores an object: the only one, or the last
+// of parts.
 func stores(r *http.Request) bool {
 	q := r.URL.Query()
 	return r.Method == http.MethodPut && !q.Has("partNumber") || r.Method == http.MethodPost && q.Has("uploadId")
@@ -270,7 +271,7 @@ func TestSweepAtTheStart(t *testing.T) {
 	}
 }
 
-// TestHousesShareABucket: each folder is a world of its own.
+// TestHousesShareABucket: folders of a bucket are independent.
 func TestHousesShareABucket(t *testing.T) {
 	ctx, uri := t.Context(), s3test.Bucket(t)
 	houses := map[string]*Store{"a": openURI(t, in(uri, "a")), "ab": openURI(t, in(uri, "ab")), "c/d": openURI(t, in(uri, "c/d"))}
@@ -295,8 +296,9 @@ func TestHousesShareABucket(t *testing.T) {
 	}
 }
 
-// TestBucketWithVersions: what is deleted is gone, though the bucket keeps it.
-// That its key may be written again S3 promises, and versitygw does not keep.
+// TestBucketWithVersions: deleted objects are gone although the bucket keeps
+// versions. S3 guarantees that a deleted key may be written again, which
+// versitygw does not.
 func TestBucketWithVersions(t *testing.T) {
 	ctx, uri := t.Context(), s3test.Bucket(t)
 	s3test.KeepVersions(t, uri)
@@ -348,7 +350,7 @@ func TestUsageIsBounded(t *testing.T) {
 	}
 }
 
-// TestBucketIsNotHeld: a backup is told so.
+// TestBucketIsNotHeld: a backup gets an error.
 func TestBucketIsNotHeld(t *testing.T) {
 	s := openURI(t, s3test.Bucket(t))
 	if _, err := s.Hold(); !errors.Is(err, ErrNotHeld) {
@@ -402,8 +404,8 @@ func BenchmarkObjects(b *testing.B) {
 	}
 }
 
-// TestLargeObject stores and reads 100 MB: what is allocated in all does not
-// depend on the size.
+// TestLargeObject stores and reads 100 MB: the total allocation does not depend
+// on the size.
 func TestLargeObject(t *testing.T) {
 	s := openURI(t, s3test.Bucket(t))
 	const size = 100 << 20

@@ -42,8 +42,8 @@ type credentials struct {
 }
 
 // renewCredentials makes a client read its credentials again, by load, when the
-// bucket refuses them, and try the request again if they have changed. A client
-// without credentials stays as it is. log may be nil.
+// bucket rejects them, and retry the request if they have changed. A client
+// without credentials is unchanged. log may be nil.
 func renewCredentials(o *s3.Options, log *slog.Logger, load func(context.Context) (aws.CredentialsProvider, error)) {
 	retryer, ok := o.Retryer.(aws.RetryerV2)
 	if o.Credentials == nil || o.Retryer != nil && !ok {
@@ -81,7 +81,7 @@ func (c *credentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	return now.Retrieve(ctx)
 }
 
-// newSigner makes a signer as a client of S3 does.
+// newSigner returns a signer like that of an S3 client.
 func newSigner() s3.HTTPSignerV4 {
 	return v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
 }
@@ -140,7 +140,7 @@ type renewing struct {
 // IsErrorRetryable reports whether another attempt may do better.
 func (r renewing) IsErrorRetryable(err error) bool {
 	code, _ := answer(err)
-	// An answer to HEAD has no code of its own.
+	// A response to HEAD has no error code.
 	if slices.Contains(refusedCredentials, code) || code == "Forbidden" || err != nil && strings.Contains(err.Error(), noIdentity) {
 		return r.credentials.refused()
 	}

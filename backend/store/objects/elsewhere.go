@@ -20,7 +20,7 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// Why a file elsewhere is not read, beside [store.ErrNotFound].
+// Reasons why an external file is not read, in addition to [store.ErrNotFound].
 var (
 	ErrNotAllowed  = errors.New("its place is not among those that the operator allows")
 	ErrTooLarge    = errors.New("it is larger than the limit")
@@ -34,8 +34,8 @@ var (
 // to its last byte.
 const fetchTimeout = time.Minute
 
-// customerMark stands in an allowed prefix for the id of the customer that
-// asks.
+// customerMark is the placeholder in an allowed prefix for the id of the
+// requesting customer.
 const customerMark = "{customer_id}"
 
 // Elsewhere reads files outside of the service's own store, by URL: only from
@@ -58,11 +58,11 @@ type place struct {
 	bucket *blob.Bucket // opened when it is first read from
 }
 
-// Allow makes an Elsewhere over prefixes as s3://bucket/folder, to which the
-// parameters of gocloud.dev/blob/s3blob may be added (region, endpoint,
-// use_path_style), and file:///folder. {customer_id} in a path stands for the
-// customer that asks, as a part of a key (see [Clean]). S3's credentials are
-// those of AWS's default chain.
+// Allow returns an Elsewhere over prefixes such as s3://bucket/folder, to which
+// the parameters of gocloud.dev/blob/s3blob may be added (region, endpoint,
+// use_path_style), and file:///folder. {customer_id} in a path is replaced by
+// the requesting customer, as a part of a key (see [Clean]). S3's credentials
+// are those of AWS's default chain.
 func Allow(prefixes ...string) (*Elsewhere, error) {
 	e := &Elsewhere{timeout: fetchTimeout}
 	for _, text := range prefixes {

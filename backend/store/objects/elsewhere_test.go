@@ -19,7 +19,7 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// fakeS3 is a server that speaks S3, with a bucket and what is put into it.
+// fakeS3 is an S3 server with one bucket and its contents.
 type fakeS3 struct {
 	*s3mem.Backend
 	t        testing.TB
@@ -135,7 +135,7 @@ func TestFetchFromAStoreThatDoesNotGive(t *testing.T) {
 	if _, err := allow(t, s.at("", denied.URL)).Fetch(t.Context(), "s3://exports/x.csv", "acme", 1<<20); !errors.Is(err, ErrDenied) {
 		t.Errorf("a store that refuses: %v", err)
 	}
-	// A port on which nobody listens any more.
+	// A port without a listener.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

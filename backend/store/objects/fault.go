@@ -38,11 +38,11 @@ type bucketError struct {
 func (e *bucketError) Error() string { return "the bucket of the objects " + e.text }
 func (e *bucketError) Unwrap() error { return e.err }
 
-// Reason is the same sentence, as [store.Reason] looks for it.
+// Reason returns the same sentence, as [store.Reason] requires.
 func (e *bucketError) Reason() string { return e.Error() }
 
-// Is says that a bucket without room is [store.ErrDiskFull], for which callers
-// wait and try again, and one that does not work for another reason
+// Is reports a bucket without space as [store.ErrDiskFull], for which callers
+// wait and retry, and one that does not work for another reason as
 // [store.ErrUnavailable].
 func (e *bucketError) Is(target error) bool {
 	switch target {
@@ -91,13 +91,13 @@ func answer(err error) (code string, status int) {
 // way: nothing was stored, and it may be tried again.
 const codeConflict = "ConditionalRequestConflict"
 
-// taken says that a key was there before a conditional writing.
+// taken reports whether a key existed before a conditional write.
 func taken(err error) bool {
 	code, status := answer(err)
 	return code == "PreconditionFailed" || status == http.StatusPreconditionFailed
 }
 
-// sentences by S3's code. Services other than AWS's have codes of their own.
+// sentences by S3's code. Services other than AWS's have their own codes.
 var sentences = []struct {
 	codes []string
 	text  string
@@ -116,11 +116,11 @@ var sentences = []struct {
 // refusedCredentials are the codes of credentials that are wrong or have ended.
 var refusedCredentials = []string{"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "UnrecognizedClientException", "XAdminUserNotFound"}
 
-// full are the codes of want of room. QuotaExceeded comes with the status of a
-// missing right.
+// full are the codes for lack of space. QuotaExceeded has the status of a
+// missing permission.
 var full = []string{"InsufficientStorage", "InsufficientCapacity", "QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "NoSpaceLeftOnDevice", "DiskFull"}
 
-// noIdentity is in the SDK's error of credentials that are not there, before
+// noIdentity is part of the SDK's error for missing credentials, before
 // anything is sent; it has no type.
 const noIdentity = "get identity"
 

@@ -39,8 +39,8 @@ func writes(f s3test.Fault) func(*http.Request) s3test.Fault {
 	}
 }
 
-// TestFaults has the bucket answer each way that it can: the error says it in
-// one sentence, without the bucket's words and names, which the log has.
+// TestFaults makes the bucket respond in each possible way: the error is one
+// sentence, without the bucket's messages and names, which the log has.
 func TestFaults(t *testing.T) {
 	p := s3test.NewProxy(t, s3test.Bucket(t))
 	var heard bytes.Buffer
@@ -105,7 +105,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestBusyBucketIsAskedAgain: an answer that asks for patience is no failure.
+// TestBusyBucketIsAskedAgain: a response that asks for a delay is no failure.
 func TestBusyBucketIsAskedAgain(t *testing.T) {
 	p := s3test.NewProxy(t, s3test.Bucket(t))
 	s := openWith(t, p.URI, usual)
@@ -142,8 +142,8 @@ func TestTriesAreBounded(t *testing.T) {
 	}
 }
 
-// TestSilentBucket: an endpoint that never answers, or stops in the middle,
-// holds nobody.
+// TestSilentBucket: an endpoint that never responds, or stops in the middle,
+// blocks no caller.
 func TestSilentBucket(t *testing.T) {
 	p := s3test.NewProxy(t, s3test.Bucket(t))
 	s := openWith(t, p.URI, usual)
@@ -244,8 +244,8 @@ func TestCallerGoesAway(t *testing.T) {
 	}
 }
 
-// TestOpenPlaces: one function opens folders and buckets, and refuses what is
-// wrong without repeating a secret.
+// TestOpenPlaces: one function opens folders and buckets, and rejects invalid
+// places without repeating a secret.
 func TestOpenPlaces(t *testing.T) {
 	s3test.Credentials(t, "key", "secret")
 	folder := filepath.Join(t.TempDir(), "objects")

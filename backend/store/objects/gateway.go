@@ -42,7 +42,7 @@ func dialBucket(context.Context, string, string) (*blob.Bucket, error) { return 
 // checkBucket refuses all buckets.
 func checkBucket() error { return errNoBuckets }
 
-// Ready returns nil: a folder needs no look.
+// Ready returns nil: a folder needs no check.
 func (*Store) Ready(context.Context) error { return nil }
 
 // Down returns nil: a folder is never down.

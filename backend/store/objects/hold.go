@@ -18,19 +18,19 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// Hold keeps the objects that there are when it is made, so that a copy of the
-// records made after it finds all that these name. Objects that are deleted
-// meanwhile are gone for everybody else at once.
+// Hold keeps the objects that exist when it is made, so that a copy of the
+// records made after it finds all objects to which these refer. Objects that
+// are deleted meanwhile are gone for all other readers at once.
 type Hold struct {
 	store *Store
 	aside map[string]string // key → path of the file that bore it when the hold began
 }
 
 var (
-	// errHeld is a second hold, of which nobody has need.
+	// errHeld is the error of a second hold, which is not supported.
 	errHeld = errors.New("the objects are held already")
-	// ErrNotHeld is what a bucket says: a hold is of one process, a bucket is of
-	// many.
+	// ErrNotHeld is the error of a bucket: a hold belongs to one process, a
+	// bucket to many.
 	ErrNotHeld = errors.New("objects in a bucket are not part of a backup: they are kept by the bucket's own versioning or replication")
 )
 
@@ -50,8 +50,8 @@ func (s *Store) Hold() (*Hold, error) {
 	return s.hold, nil
 }
 
-// setAside takes a key's file out of the way of a hold; ok is false when there
-// is none, or no file that it would have to keep.
+// setAside moves a key's file aside for a hold; ok is false if there is none,
+// or none that it would have to keep.
 func (s *Store) setAside(key string) (ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

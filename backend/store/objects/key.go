@@ -18,8 +18,8 @@ const (
 	maxKey  = 512
 )
 
-// hashDigits is how much of its SHA-256 a changed part carries: nobody can make
-// a name that takes the place of a given other one.
+// hashDigits is the length of the SHA-256 prefix in a changed part: it prevents
+// names that take the place of a given other one.
 const hashDigits = 16
 
 var (
@@ -31,11 +31,11 @@ var (
 // devices are names that some systems do not take for files.
 var devices = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)`)
 
-// Clean is text as a part of a key: of [A-Za-z0-9._-] only, at most 64 bytes,
-// never empty, without a leading or trailing dot or two dots in a row. Text that
-// is such a part stays as it is. Other text loses what is not allowed and gets
-// a hash of the whole, so that two texts never become one part; only text that
-// differs in how Unicode composes it is the same text.
+// Clean returns text as a part of a key: of [A-Za-z0-9._-] only, at most 64
+// bytes, never empty, without a leading or trailing dot or two dots in a row.
+// Text that is already such a part is unchanged. Other text loses the invalid
+// characters and gets a hash of the whole, so that two texts never give the
+// same part; texts that differ only in Unicode composition count as equal.
 func Clean(text string) string {
 	text = norm.NFC.String(text)
 	if safe(text) && !hashed.MatchString(text) {
@@ -66,7 +66,7 @@ func Key(parts ...string) string {
 	return path.Join(cleaned...)
 }
 
-// check says whether the key is one that Key could have made.
+// check returns an error unless the key is one that Key could have made.
 func check(key string) error {
 	bad := len(key) > maxKey || strings.HasSuffix(key, ".tmp") || strings.HasSuffix(key, ".attrs")
 	for part := range strings.SplitSeq(key, "/") {
@@ -78,7 +78,7 @@ func check(key string) error {
 	return nil
 }
 
-// Upload is what the key of an uploaded file is made of.
+// Upload holds the parts of the key of an uploaded file.
 type Upload struct {
 	Kind         string // historical or nowcast
 	Client       string

@@ -19,8 +19,8 @@ type Listed struct {
 	Size int64 // bytes
 }
 
-// List yields what there is, ascending by key; of a bucket also what is no object
-// of the store, but for what [Store.Ready] wrote.
+// List yields all objects, ascending by key; of a bucket also keys that are no
+// object of the store, except those written by [Store.Ready].
 func (s *Store) List(ctx context.Context) iter.Seq2[Listed, error] {
 	return func(yield func(Listed, error) bool) {
 		all := s.bucket.List(&blob.ListOptions{})
@@ -58,9 +58,9 @@ func (s *Store) next(ctx context.Context, all *blob.ListIterator) (*blob.ListObj
 	return o, s.remote.fault(ctx, listing, "", err)
 }
 
-// ListFolder yields the objects in a folder that no store has open, in which it
-// changes nothing; none where there is no folder. What a killed process was
-// writing is left out, and anything else that is no object is an error.
+// ListFolder yields the objects in a folder that no store has open. It changes
+// nothing, and yields none if there is no folder. Partial files of a killed
+// process are skipped, and anything else that is no object is an error.
 func ListFolder(ctx context.Context, dir string) iter.Seq2[Listed, error] {
 	return func(yield func(Listed, error) bool) {
 		err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {

@@ -31,7 +31,7 @@ import (
 // path of this machine or the name of a bucket is none of their business.
 const scheme = "sunloop://objects/"
 
-// contentType is of all objects: what they are, the records say.
+// contentType is that of all objects: their real type is in the records.
 const contentType = "application/octet-stream"
 
 // Store is store.Objects over a bucket. It is safe for concurrent use.
@@ -48,9 +48,9 @@ type Store struct {
 
 var _ store.Objects = (*Store)(nil)
 
-// OpenFolder keeps objects as files in dir, which is made when it is not there.
-// No other process may write to it. disk is shared with the other homes of the
-// data folder; nil: the store's own.
+// OpenFolder stores objects as files in dir, which is created if needed. No
+// other process may write to it. disk is shared with the other stores of the
+// data folder; if nil, the store has its own.
 func OpenFolder(dir string, disk *store.Disk) (*Store, error) {
 	return openFolder(dir, disk, sweep)
 }
@@ -134,9 +134,9 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader) error {
 	return nil
 }
 
-// reserve keeps a second writer of the key out. The bucket's own IfNotExist
-// looks and renames in two steps, so that two writers in one process can both
-// succeed.
+// reserve excludes a second writer of the key. The bucket's own IfNotExist
+// checks and renames in two steps, so that two writers in one process could
+// both succeed.
 func (s *Store) reserve(ctx context.Context, key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +179,8 @@ func (s *Store) write(ctx context.Context, key string, r io.Reader) error {
 	}
 	_, err = io.Copy(w, r)
 	if err == nil && file != nil {
-		// Before it gets its name: a name never stands for half a file.
+		// Before it gets its name: a name never refers to a partial
+		// file.
 		err = file.Sync()
 	}
 	if err != nil {
@@ -298,7 +299,8 @@ func (s *Store) URI(key string) string { return scheme + key }
 // Key is the key in a URI of this store.
 func (s *Store) Key(uri string) (string, bool) { return KeyOf(uri) }
 
-// KeyOf is the key in a URI of any store; ok is false for what none made.
+// KeyOf returns the key in a URI of any store; ok is false if it is no such
+// URI.
 func KeyOf(uri string) (key string, ok bool) {
 	key, ok = strings.CutPrefix(uri, scheme)
 	if !ok || check(key) != nil {

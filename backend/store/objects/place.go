@@ -25,8 +25,8 @@ var (
 	errFolderURI = errors.New("a folder is named as in file:///srv/gateway")
 )
 
-// parseURI reads s3://bucket/folder?parameters or file:///folder. Its errors
-// tell nothing of what a URI may have of credentials in it.
+// parseURI reads s3://bucket/folder?parameters or file:///folder. Its errors do
+// not repeat credentials in a URI.
 func parseURI(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -89,9 +89,9 @@ func shown(text string) string {
 }
 
 // Open opens the objects of a place: s3://bucket/folder?parameters (see
-// [OpenBucket]), file:///folder, or the path of a folder. disk is of a folder
-// alone (see [OpenFolder]). log, which may be nil, hears what a bucket said; the
-// errors say it in words for strangers.
+// [OpenBucket]), file:///folder, or the path of a folder. disk is for a folder
+// only (see [OpenFolder]). The bucket's own error messages go to log, which may
+// be nil; returned errors are safe to show to clients.
 func Open(ctx context.Context, place string, disk *store.Disk, log *slog.Logger) (*Store, error) {
 	folder, isFolder, err := readPlace(place)
 	switch {
@@ -103,8 +103,8 @@ func Open(ctx context.Context, place string, disk *store.Disk, log *slog.Logger)
 	return OpenBucket(ctx, place, log)
 }
 
-// OpenBeside is Open for a command beside the process whose objects they are: what
-// that is writing is left alone.
+// OpenBeside is Open for a command that runs next to the process that owns the
+// objects: partial files of that process are left alone.
 func OpenBeside(ctx context.Context, place string) (*Store, error) {
 	folder, isFolder, err := readPlace(place)
 	switch {

@@ -19,7 +19,7 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// trials is the folder of what is written to see whether that is possible. No
+// trials is the folder of objects that test whether writing is possible. No
 // object has such a key.
 const trials = ".trials/"
 
@@ -29,11 +29,11 @@ const roomBytes = 1 << 20
 
 var errClosed = errors.New("the objects are closed")
 
-// Ready says why a bucket cannot be used, in a sentence for strangers; nil: it
-// can. The first time, and after a writing that failed, it writes something and
-// removes it; else it is one small request. It takes seconds at most; callers
-// at the same time share an answer. A folder and memory are ready: of the
-// disk, [store.Disk] knows.
+// Ready returns why a bucket cannot be used, in a sentence that is safe to show
+// to clients, or nil if it can. The first time, and after a failed write, it
+// writes an object and deletes it; otherwise it is one small request. It takes
+// seconds at most; concurrent callers share a result. A folder and memory are
+// always ready: [store.Disk] has the state of the disk.
 func (s *Store) Ready(ctx context.Context) error {
 	if s.remote == nil {
 		return nil
@@ -63,8 +63,8 @@ func (b *remote) look() error {
 	return err
 }
 
-// there asks whether the bucket is there and may be listed. Without the right
-// to list, S3 does not say of an object that it is absent.
+// there checks whether the bucket exists and may be listed. Without the
+// permission to list, S3 does not report an object as absent.
 func (b *remote) there(ctx context.Context) error {
 	_, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.bucket}, twice)
 	if _, status := answer(err); err != nil && status != 0 {
@@ -129,7 +129,7 @@ func (b *remote) try(ctx context.Context, n int) (err error) {
 	return b.fault(ctx, reading, key, err)
 }
 
-// doubt has the next look write, as a writing has failed.
+// doubt makes the next check write, because a write has failed.
 func (b *remote) doubt(failure error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -147,13 +147,13 @@ func (b *remote) settle(n int) {
 	}
 }
 
-// abandoned is the age from which an unfinished upload, or a trial, is nobody's:
-// a writer has minutes for each part.
+// abandoned is the age from which an unfinished upload, or a trial, is
+// abandoned: a writer has minutes for each part.
 const abandoned = 24 * time.Hour
 
-// sweep removes what dead processes have left of uploads, theirs and ours: the
-// bucket's clock says how old it is. What cannot be removed now is removed after
-// the next start.
+// sweep deletes unfinished uploads of dead processes, of any replica: the
+// bucket's clock determines their age. What cannot be deleted now is deleted
+// after the next start.
 func (b *remote) sweep(ctx context.Context, age time.Duration) {
 	if err := errors.Join(b.sweepUploads(ctx, age), b.sweepTrials(ctx, age)); err != nil && ctx.Err() == nil {
 		b.log.WarnContext(ctx, "sweep unfinished uploads from the bucket", "error", err)

@@ -17,8 +17,8 @@ import (
 	"app.sunloop/backend/store/s3test"
 )
 
-// TestReady has buckets that cannot be used: each says why in one sentence, and
-// is ready once that is mended.
+// TestReady has buckets that cannot be used: each reports the reason in one
+// sentence, and is ready once it is fixed.
 func TestReady(t *testing.T) {
 	server := s3test.Start(t)
 	uri := server.Bucket(t)
@@ -71,7 +71,7 @@ func TestReady(t *testing.T) {
 			if err == nil || err.Error() != "the bucket of the objects "+want || !errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("%v, want %s", err, want)
 			}
-			// A second look writes no more than the first.
+			// A second check writes no more than the first.
 			again := s.Ready(t.Context())
 			if n, _, err := s.Usage(t.Context()); again == nil || err == nil && n > 1 {
 				t.Errorf("again: %v; %d objects are left", again, n)
@@ -139,8 +139,8 @@ func TestNamedRightsSuffice(t *testing.T) {
 	}
 }
 
-// TestReadyTellsOnce: probes of a bucket that is away fill no log; when it goes
-// away again, or fails otherwise, that is told.
+// TestReadyTellsOnce: checks of an unavailable bucket do not fill the log; when
+// it becomes unavailable again, or fails otherwise, that is logged.
 func TestReadyTellsOnce(t *testing.T) {
 	p := s3test.NewProxy(t, s3test.Bucket(t))
 	var heard bytes.Buffer
@@ -173,8 +173,8 @@ func TestReadyTellsOnce(t *testing.T) {
 	}
 }
 
-// TestReadyIsCheap: after the first look it is one request, and callers at the
-// same time share it.
+// TestReadyIsCheap: after the first check it is one request, and concurrent
+// callers share it.
 func TestReadyIsCheap(t *testing.T) {
 	p := s3test.NewProxy(t, s3test.Bucket(t))
 	s := openWith(t, p.URI, usual)
@@ -190,8 +190,8 @@ func TestReadyIsCheap(t *testing.T) {
 	}
 }
 
-// TestRightIsWithdrawn: a look alone does not see that nothing can be written
-// any more, but the first writing that fails has it tried.
+// TestRightIsWithdrawn: a read-only check does not notice that writing is no
+// longer allowed, but after the first failed write it is tested.
 func TestRightIsWithdrawn(t *testing.T) {
 	p := s3test.NewProxy(t, s3test.Bucket(t))
 	s := openWith(t, p.URI, once)
@@ -213,7 +213,7 @@ func TestRightIsWithdrawn(t *testing.T) {
 	}
 }
 
-// TestFullBucketIsNotReady: nothing but room in the bucket makes it ready again.
+// TestFullBucketIsNotReady: only space in the bucket makes it ready again.
 func TestFullBucketIsNotReady(t *testing.T) {
 	p := s3test.NewProxy(t, s3test.Bucket(t))
 	s := openWith(t, p.URI, once)

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Down returns why the bucket is known not to work, in a sentence for
-// strangers; nil while it works as far as is known. It asks nothing: the state
-// is that of the last request that failed as a whole, or of the last look. A
-// bucket that is down is looked at every few seconds until it works. A folder
-// is never down.
+// Down returns why the bucket does not work, in a sentence that is safe to show
+// to clients; nil while it works as far as is known. It sends no request: the
+// state is that of the last request that failed as a whole, or of the last
+// check. A bucket that is down is checked every few seconds until it works. A
+// folder is never down.
 func (s *Store) Down() error {
 	if s.remote == nil {
 		return nil
@@ -24,18 +24,19 @@ func (s *Store) Down() error {
 	return nil
 }
 
-// down reports whether an error says that no request at all would do better.
+// down reports whether an error shows that no other request would succeed.
 func down(err error) bool {
 	var e *bucketError
 	return errors.As(err, &e) && e.down
 }
 
-// longestProbe is the longest pause between two looks at a bucket that is down.
+// longestProbe is the longest pause between two checks of a bucket that is
+// down.
 const longestProbe = 5 * time.Second
 
-// noteState records what a look, or a request that failed as a whole, has shown
-// of the bucket: an error that says that it is down, or that it works. The log
-// gets each change once.
+// noteState records what a check, or a request that failed as a whole, has
+// shown about the bucket: an error that shows that it is down, or that it
+// works. Each change is logged once.
 func (b *remote) noteState(err error) {
 	if err != nil && !down(err) {
 		return // of this request, or of a right: the rest may work
@@ -58,7 +59,7 @@ func (b *remote) noteState(err error) {
 	b.work.Go(b.probe)
 }
 
-// probe looks at the bucket until it works or the store is closed.
+// probe checks the bucket until it works or the store is closed.
 func (b *remote) probe() {
 	defer func() {
 		b.mu.Lock()

@@ -14,9 +14,9 @@ import (
 	"app.sunloop/backend/store/s3test"
 )
 
-// TestSwallowingBucket: a bucket that swallows requests ends a writing and a reading
-// within the wait of their request, and is known to be down from then on, until
-// a look finds that it works.
+// TestSwallowingBucket: a bucket that never responds ends a write and a read
+// within the deadline of their request, and is known to be down from then on,
+// until a check finds that it works.
 func TestSwallowingBucket(t *testing.T) {
 	p := s3test.NewProxy(t, s3test.Bucket(t))
 	quick := usual

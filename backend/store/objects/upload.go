@@ -16,14 +16,14 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// partBytes is up to which size an object is sent in one request, and the size
-// of the parts of a larger one. Some services want parts of one size.
+// partBytes is the size up to which an object is sent in one request, and the
+// size of the parts of a larger one. Some services require parts of one size.
 const partBytes = 16 << 20
 
 // smallBytes is up to which size the memory for an object grows with it.
 const smallBytes = 1 << 20
 
-// absent makes a writing that of an object that is not there.
+// absent makes a write conditional on the object's absence.
 const absent = "*"
 
 // put stores an object unless there is one. Which of several writers wins, in
@@ -51,8 +51,8 @@ func (b *remote) put(ctx context.Context, key string, r io.Reader) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	// The answer may have been lost, or a second try have been refused because
-	// the first had come through: whose the object is, it says itself.
+	// The response may have been lost, or a retry have been refused because
+	// the first attempt succeeded: the object's mark shows whose it is.
 	switch there, err := b.markOf(ctx, key); {
 	case err == nil && there == own:
 		return nil
@@ -185,8 +185,8 @@ func (b *remote) kmsKey() *string {
 	return &b.options.KMSEncryptionID
 }
 
-// checksum is what the bucket checks each part by, unless the URI says that it
-// cannot.
+// checksum is the checksum by which the bucket verifies each part, unless the
+// URI disables it.
 func (b *remote) checksum() types.ChecksumAlgorithm {
 	if b.options.RequestChecksumCalculation == aws.RequestChecksumCalculationWhenRequired {
 		return ""

@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// ErrNotCounted is the usage of a bucket with too many objects to look at each.
-// What keeps the bucket knows its size.
+// ErrNotCounted is the usage of a bucket with too many objects to list. The
+// bucket's operator knows its size.
 var ErrNotCounted = errors.New("the bucket of the objects has too many to count")
 
-// Usage is how many objects there are and their size in all. It looks at each,
-// unless the store has seen a bucket with too many.
+// Usage returns the number of objects and their total size. It lists all,
+// unless the store has found that the bucket has too many.
 func (s *Store) Usage(ctx context.Context) (n int, bytes int64, err error) {
 	if s.remote != nil && s.remote.uncounted.Load() {
 		return 0, 0, ErrNotCounted

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// CPU begins to count the processor time of the server's processes; what it
-// answers tells it. That of a process which has ended meanwhile is missing, and
-// so is that of vacuuming, which comes at any time.
+// CPU starts to count the processor time of the server's processes; the
+// returned function reports it. Processes that have ended meanwhile are not
+// counted, nor is vacuuming, which occurs at any time.
 func (s *Server) CPU() (used func() time.Duration) {
 	before := s.processes()
 	return func() (sum time.Duration) {

@@ -35,7 +35,7 @@ const (
 
 // Options choose how a server runs.
 type Options struct {
-	// FSync makes a commit wait for the disk, as outside of tests.
+	// FSync makes a commit wait for the disk, as in production.
 	FSync bool
 	// Settings are further settings of the server by name.
 	Settings map[string]string
@@ -58,7 +58,7 @@ var shared struct {
 }
 
 // Database makes an empty database, on a server that all tests of the binary
-// share, and answers its URL. It is dropped when the test ends.
+// share, and returns its URL. It is dropped when the test ends.
 func Database(t testing.TB) string {
 	t.Helper()
 	skipWithout(t)
@@ -101,7 +101,7 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// Installed says whether PostgreSQL's programs are.
+// Installed reports whether PostgreSQL's programs are installed.
 func Installed() bool { return programs() != "" }
 
 func skipWithout(t testing.TB) {
@@ -269,7 +269,7 @@ func urlOf(port int, database string) string {
 	return u.String()
 }
 
-// Database makes an empty database and answers its URL. It is dropped when the
+// Database makes an empty database and returns its URL. It is dropped when the
 // test ends, if the server still runs.
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()

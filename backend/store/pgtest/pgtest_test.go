@@ -43,7 +43,7 @@ func ask(t *testing.T, url, sql string) (answer string, err error) {
 	return answer, err
 }
 
-// TestDatabase: each test has an empty database of its own on one server.
+// TestDatabase: each test has its own empty database on one server.
 func TestDatabase(t *testing.T) {
 	a, b := Database(t), Database(t)
 	if a == b {
@@ -81,8 +81,8 @@ func TestStandby(t *testing.T) {
 	}
 }
 
-// TestRetarget: a pooler leads to the standby once that has taken the primary's
-// place; what its client asks meanwhile fails, and what it asks then does not.
+// TestRetarget: a pooler connects to the standby once that has replaced the
+// primary; requests meanwhile fail, and later ones succeed.
 func TestRetarget(t *testing.T) {
 	primary := Start(t, Options{})
 	standby := primary.Standby(t)
@@ -139,7 +139,7 @@ func TestKilled(t *testing.T) {
 	port := lines.Text()
 	lines.Scan()
 	t.Cleanup(func() { os.RemoveAll(lines.Text()[:len(lines.Text())-len("/data")]) })
-	// A connection that says nothing would hold the server up when it ends.
+	// An idle connection would delay the server's shutdown.
 	dial := func() error {
 		c, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.1", port), time.Second)
 		if err != nil {

@@ -63,7 +63,7 @@ func Pool(t testing.TB, database string, connections int) *Pooler {
 	return p
 }
 
-// lead writes the pooler's settings, by which it leads to a database.
+// lead writes the pooler's settings for the database to which it connects.
 func (p *Pooler) lead(database string) (*pgx.ConnConfig, error) {
 	to, err := pgx.ParseConfig(database)
 	if err != nil {
@@ -84,8 +84,8 @@ server_login_retry = 1
 	return to, os.WriteFile(p.settings, []byte(ini), 0o644)
 }
 
-// Retarget has the pooler lead to the same database of another server, as who
-// runs it does after a failover. Connections of its clients stay.
+// Retarget makes the pooler connect to the same database of another server, as
+// an operator does after a failover. Connections of its clients stay open.
 func (p *Pooler) Retarget(t testing.TB, database string) {
 	t.Helper()
 	_, err := p.lead(database)

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// supported: on Linux a server can be made to end with the process that
-// started it.
+// supported: on Linux a server can be made to end with the process that started
+// it.
 const supported = true
 
 // owner is whom PostgreSQL runs as: it refuses to be root.
@@ -117,8 +117,8 @@ func launch(program string, args []string, log string) (*process, error) {
 // Stop ends the server in order and waits for it.
 func (s *Server) Stop() { s.end(syscall.SIGINT) }
 
-// Kill ends the server as a crash does, and with it the processes that serve
-// its connections, which would go on for a moment.
+// Kill ends the server as a crash does, including the processes that serve its
+// connections, which would otherwise run for a moment.
 func (s *Server) Kill() {
 	pid := s.process.cmd.Process.Pid
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))

@@ -34,7 +34,7 @@ func (s *Server) Standby(t testing.TB) *Server {
 	return b
 }
 
-// Promote makes a standby a primary of its own.
+// Promote makes a standby a primary.
 func (s *Server) Promote(t testing.TB) {
 	t.Helper()
 	if err := s.exec(t.Context(), "SELECT pg_promote(true)"); err != nil {

@@ -41,8 +41,8 @@ const maxChunk = 1 << 20
 
 var errBackup = errors.New("the backup is damaged")
 
-// Backup writes records and telemetry, all as of one moment, to w and answers
-// the size in bytes. Writers go on.
+// Backup writes records and telemetry, all as of one moment, to w and returns
+// the size in bytes. Writers continue.
 func (s *Store) Backup(ctx context.Context, w io.Writer) (int64, error) {
 	ctx = long(ctx)
 	schema, err := s.Schema(ctx)

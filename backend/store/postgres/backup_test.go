@@ -54,7 +54,7 @@ func backup(t *testing.T, s *Store) []byte {
 	return b.Bytes()
 }
 
-// TestBackup: what is restored into an empty database is what was there.
+// TestBackup: what is restored into an empty database equals the source.
 func TestBackup(t *testing.T) {
 	was := filled(t)
 	b := backup(t, was.Store)

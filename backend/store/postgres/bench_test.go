@@ -59,8 +59,8 @@ func median(d []time.Duration) time.Duration {
 	return d[len(d)/2]
 }
 
-// BenchmarkHomes compares the homes: a fleet of 100 units loaded, a unit's year,
-// the fleet's days, a live step, and a record with its read.
+// BenchmarkHomes compares the stores: a fleet of 100 units loaded, a unit's
+// year, the fleet's days, a live step, and a record with its read.
 func BenchmarkHomes(b *testing.B) {
 	units, days := 100, 365
 	if testing.Short() {

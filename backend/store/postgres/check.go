@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Check reads all telemetry and answers what is wrong with it, and with the
-// tables' indexes where the database has the extension amcheck. Writers go on
+// Check reads all telemetry and returns what is wrong with it, and with the
+// tables' indexes if the database has the extension amcheck. Writers continue
 // meanwhile.
 func (s *Store) Check(ctx context.Context) []error {
 	var faults []error

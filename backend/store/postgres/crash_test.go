@@ -19,15 +19,15 @@ import (
 	"app.sunloop/backend/store/storetest"
 )
 
-// writerEnv tells the test binary to write to the database that it names.
+// writerEnv makes the test binary write to the database that it names.
 const writerEnv = "SUNLOOP_TEST_POSTGRES_WRITER"
 
 const crashUnits = 5
 
 var crashSite = store.SiteKey{ID: "site", Zone: time.UTC}
 
-// writeStep stores step i of a fleet and then the records that say so, two that
-// must never be apart.
+// writeStep stores step i of a fleet and then the two records that refer to it,
+// which must never be separate.
 func writeStep(ctx context.Context, s *Store, i int) error {
 	// Each step is six hours of 5-minute steps later, so that days are sealed.
 	if err := s.Append(ctx, crashSite, storetest.FleetStep(crashUnits, i*72)); err != nil {
@@ -137,8 +137,8 @@ func writeUntilKilled(url string) {
 	}
 }
 
-// TestWriterKilled: a process that is killed while it writes leaves no half, and
-// keeps nobody from going on where it ended.
+// TestWriterKilled: a process that is killed while it writes leaves no partial
+// write, and does not prevent others from continuing.
 func TestWriterKilled(t *testing.T) {
 	url := pgtest.Database(t)
 	exe, err := os.Executable()

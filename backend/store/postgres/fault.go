@@ -47,8 +47,8 @@ func (e *databaseError) Unwrap() error { return e.err }
 // Reason is what went wrong, without what was being done.
 func (e *databaseError) Reason() string { return e.text }
 
-// Is says that a database without room is [store.ErrDiskFull], and one that is
-// not there, or lets nobody in or write, [store.ErrUnavailable].
+// Is reports a database without space as [store.ErrDiskFull], and one that is
+// unreachable, or refuses sign-in or writes, as [store.ErrUnavailable].
 func (e *databaseError) Is(target error) bool {
 	switch target {
 	case store.ErrDiskFull:
@@ -60,8 +60,8 @@ func (e *databaseError) Is(target error) bool {
 	return false
 }
 
-// unavailable says that an error is of the database as a whole, and of no
-// question that it was asked.
+// unavailable reports whether an error concerns the database as a whole, and
+// not a single query.
 func unavailable(err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return false
@@ -101,7 +101,7 @@ func Fault(what string, err error) error { return fault(what, err) }
 // silent is the reason of a deadline that passed.
 const silent = "the database does not answer in time"
 
-// plain says what went wrong without saying where.
+// plain returns what went wrong without naming the location.
 func plain(err error) string {
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -140,7 +140,7 @@ func plain(err error) string {
 	return fmt.Sprintf("the database answers %q (%s)", pg.Message, pg.Code)
 }
 
-// lost says that there is no connection.
+// lost reports whether the connection is lost.
 func lost(err error) bool {
 	var network net.Error
 	for _, closed := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, puddle.ErrClosedPool, pgconn.ErrConnClosed} {
@@ -148,15 +148,16 @@ func lost(err error) bool {
 			return true
 		}
 	}
-	// A connection that broke before answers with an error that has no type, but
-	// says that nothing was sent.
+	// A connection that broke before returns an untyped error, which shows
+	// that nothing was sent.
 	return errors.As(err, &network) || errors.As(err, new(*pgconn.ConnectError)) || pgconn.SafeToRetry(err)
 }
 
-// ofDatabase says that an error is the database's, or that of the way to it.
+// ofDatabase reports whether an error is the database's, or that of the
+// connection to it.
 func ofDatabase(err error) bool { return errors.As(err, new(*pgconn.PgError)) || lost(err) }
 
-// retryable says that a transaction failed for what another one did.
+// retryable reports whether a transaction failed because of another one.
 func retryable(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == serializationFailure || pg.Code == deadlockDetected)

@@ -17,8 +17,8 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// TestFault: what the database says becomes plain words, under which its error
-// can still be found.
+// TestFault: the database's messages become plain sentences, which wrap the
+// original error.
 func TestFault(t *testing.T) {
 	said := func(code string) error {
 		return fmt.Errorf("query: %w", &pgconn.PgError{Code: code, Message: `said of user "sunloop"`, Detail: "host 10.0.0.1"})

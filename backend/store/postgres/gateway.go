@@ -30,7 +30,7 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-// Store is never made in this build. Its methods exist for the compiler.
+// Store is never created in this build. Its methods exist for the compiler.
 type Store struct {
 	store.Records
 	store.Telemetry

@@ -10,9 +10,9 @@ import (
 
 type guardKey struct{}
 
-// Guarded is ctx whose transactions that may write also run fn, as their last
-// step: its error undoes them and is answered. A worker guards what it does for
-// a job by a look whether that is still its own.
+// Guarded returns a ctx whose transactions that may write also run fn as their
+// last step: its error rolls them back and is returned. A worker guards its
+// writes for a job by a check whether it still owns the job.
 func Guarded(ctx context.Context, fn func(ctx context.Context, tx pgx.Tx) error) context.Context {
 	return context.WithValue(ctx, guardKey{}, fn)
 }

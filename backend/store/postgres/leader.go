@@ -12,15 +12,13 @@ import (
 var errLost = errors.New("leadership was lost")
 
 // Leader waits until this caller is the only leader of the name among all
-// replicas and runs fn. The context of fn ends when leadership may be lost, well
-// before another replica can be leader; when fn has returned for that reason,
-// Leader waits for its next turn. It returns what fn answers of its own accord
-// or when ctx has ended; another replica then follows at once, and after the
-// lease where a leader dies.
-//
-// The lease is a row, judged by the database's clock alone, so that neither the
-// replicas' clocks nor a pooler matter. A database that cannot be reached is
-// waited for.
+// replicas and runs fn. The context of fn ends when leadership may be lost,
+// well before another replica can be leader; if fn has returned for that
+// reason, Leader waits for its next turn. It returns fn's result if fn returns
+// for another reason, or when ctx has ended; another replica then follows at
+// once, and after the lease if a leader dies. The lease is a row, evaluated by
+// the database's clock only, so that neither the replicas' clocks nor a pooler
+// matter. If the database is unreachable, Leader waits for it.
 func (s *Store) Leader(ctx context.Context, name string, fn func(ctx context.Context) error) error {
 	holder := rand.Text()
 	for {
@@ -40,7 +38,7 @@ func (s *Store) Leader(ctx context.Context, name string, fn func(ctx context.Con
 	}
 }
 
-// lead runs fn and renews the lease for as long as it can. ended is false when
+// lead runs fn and renews the lease for as long as it can. ended is false if
 // the lease was lost.
 func (s *Store) lead(ctx context.Context, name, holder string, expiry *time.Timer, fn func(ctx context.Context) error) (ended bool, err error) {
 	inner, cancel := context.WithCancelCause(ctx)

@@ -23,8 +23,8 @@ var (
 	errOvertook = errors.New("another run of the migration has begun meanwhile, and goes on in place of this one")
 )
 
-// Tables of a move. The first stays when it has ended, to say where from, and
-// the last, out of which the queue takes what is in it.
+// Tables of a migration. The first remains after it has ended, to record the
+// source, and the last, from which the queue takes its jobs.
 const (
 	moveTable   = "sunloop.move"
 	markTable   = "sunloop.move_mark"
@@ -37,12 +37,12 @@ const (
 type Move struct {
 	store *Store
 	run   string
-	// First says that no run came before, Ended that a former one has come to
-	// End: then there is nothing to write.
+	// First reports that no run came before, Ended that a former one has
+	// reached End: then there is nothing to write.
 	First, Ended bool
 }
 
-// Mark says how far a set of rows was copied.
+// Mark states how far a set of rows was copied.
 type Mark struct {
 	Last        []byte // the key of the last row
 	Rows, Bytes int64  // up to it, itself included
@@ -62,10 +62,10 @@ func moving(ctx context.Context, pool *pgxpool.Pool) error {
 	return fault("look for a migration", err)
 }
 
-// BeginMove begins to copy a source into the empty database, for which vacant
-// must say that the place of its objects is empty as well, or goes on with what
-// a former run began of the same source into the same place. The error is
-// ErrOccupied where there is anything else.
+// BeginMove begins to copy a source to the empty database, for which vacant
+// must report that the place of its objects is empty as well, or continues a
+// former run of the same source to the same place. The error is ErrOccupied if
+// there is anything else.
 func (s *Store) BeginMove(ctx context.Context, source, objects string, vacant func() error) (*Move, error) {
 	m := &Move{store: s, run: rand.Text()}
 	err := s.transact(ctx, locking, func(tx pgx.Tx) error {
@@ -103,7 +103,7 @@ func (s *Store) BeginMove(ctx context.Context, source, objects string, vacant fu
 	return m, nil
 }
 
-// firstMove makes the tables of a move.
+// firstMove creates the tables of a migration.
 func (s *Store) firstMove(ctx context.Context, tx pgx.Tx, source, objects, run string) error {
 	for _, k := range rawKinds {
 		if there, err := k.there(ctx, tx); err != nil {
@@ -201,7 +201,8 @@ func (b *Batch) Add(set store.RowSet, row store.Entry) error {
 	return nil
 }
 
-// Mark says how far a set has come by the rows that were added last.
+// Mark records how far a set has been copied, in the transaction of the last
+// rows.
 func (b *Batch) Mark(set store.RowSet, mark Mark) { b.marks[set] = mark }
 
 // columnsOf is a row as its table has it.
@@ -276,8 +277,8 @@ func (m *Move) Clear(ctx context.Context, set store.RowSet) error {
 	})
 }
 
-// Announce notes keys of objects before they are written: what is found under
-// them is the migration's own.
+// Announce records keys of objects before they are written: what is found under
+// them belongs to the migration.
 func (m *Move) Announce(ctx context.Context, keys []string) error {
 	return m.write(ctx, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO `+objectTable+` (key) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING`, keys)

@@ -34,7 +34,7 @@ const versionTable = "sunloop.schema_version"
 // changed: "sunloop" in letters.
 const migrationLock = 0x73756e6c6f6f70
 
-// Limits of connections, unless the URL says otherwise.
+// Limits of connections, unless the URL sets others.
 const (
 	connectTimeout = 5 * time.Second
 	maxConnections = 16
@@ -46,10 +46,10 @@ var (
 	ErrForeign  = errors.New("it holds the tables of something else; Sunloop needs a database of its own")
 )
 
-// Open connects to the database that a URL such as
-// postgres://user:password@host:5432/sunloop names, makes the tables in an empty
-// one and brings older ones up to date. The error is store.ErrNewer when a newer
-// version of Sunloop made them. It names the database, and never the password.
+// Open connects to the database of a URL such as
+// postgres://user:password@host:5432/sunloop, creates the tables in an empty
+// one and upgrades older ones. The error is store.ErrNewer if a newer version
+// of Sunloop created them. Errors name the database, and never the password.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	pool, what, err := dial(ctx, url, o)
 	if err != nil {
@@ -68,7 +68,8 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	return newStore(pool, o), nil
 }
 
-// dial opens a pool of connections, and says what that is for sentences.
+// dial opens a pool of connections, and returns a description of the database
+// for messages.
 func dial(ctx context.Context, url string, o Options) (pool *pgxpool.Pool, what string, err error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -107,7 +108,7 @@ func dial(ctx context.Context, url string, o Options) (pool *pgxpool.Pool, what 
 	return pool, what, nil
 }
 
-// keepPlans lets a connection that prepares its statements plan each of them
+// keepPlans makes a connection that prepares its statements plan each of them
 // once: all of them look up by keys, and over a table's partitions planning
 // costs more than the look-up.
 func keepPlans(ctx context.Context, conn *pgx.Conn) error {
@@ -200,8 +201,8 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, files fs.FS, queue func(co
 	return queue(ctx, pool)
 }
 
-// holdsOurs says whether a database has Sunloop's tables. The error is ErrForeign
-// where it has others alone.
+// holdsOurs reports whether a database has Sunloop's tables. The error is
+// ErrForeign if it has only other tables.
 func holdsOurs(ctx context.Context, db querier) (ours bool, err error) {
 	var foreign bool
 	err = db.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL, EXISTS (
@@ -214,8 +215,8 @@ func holdsOurs(ctx context.Context, db querier) (ours bool, err error) {
 	return ours, fault("look at the tables", err)
 }
 
-// prepare refuses a database of something else, and makes the schema in an
-// empty one, on a connection of its own as it must be there for the others.
+// prepare rejects a database of another program, and creates the schema in an
+// empty one, on a separate connection because it must exist for the others.
 func prepare(ctx context.Context, tx pgx.Tx, pool *pgxpool.Pool) error {
 	ours, err := holdsOurs(ctx, tx)
 	if err != nil || ours {

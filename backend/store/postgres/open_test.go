@@ -51,15 +51,15 @@ func execute(t *testing.T, url string, statements ...string) {
 	}
 }
 
-// makeReader makes a user who may read the store's tables and write nothing.
+// makeReader creates a user who may read the store's tables and write nothing.
 func makeReader(t *testing.T, url, name, password string) {
 	t.Helper()
 	execute(t, url, `DROP ROLE IF EXISTS `+name, `CREATE ROLE `+name+` LOGIN PASSWORD '`+password+`'`,
 		`GRANT USAGE ON SCHEMA sunloop TO `+name, `GRANT SELECT ON ALL TABLES IN SCHEMA sunloop TO `+name)
 }
 
-// TestReader: one whose user may only read is told so, and not that the database
-// is ready.
+// TestReader: a user who may only read gets an error, and the database does not
+// count as ready.
 func TestReader(t *testing.T) {
 	const password = "r3ader"
 	base := pgtest.Database(t)
@@ -125,8 +125,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestOpenAsItIs: one who only looks changes nothing, and is told why there is
-// nothing to be seen.
+// TestOpenAsItIs: a read-only opener changes nothing, and gets the reason if
+// there is nothing to read.
 func TestOpenAsItIs(t *testing.T) {
 	empty, old, newer, good := pgtest.Database(t), pgtest.Database(t), pgtest.Database(t), pgtest.Database(t)
 	foreign := pgtest.Database(t)
@@ -234,8 +234,8 @@ func TestMigratedOnce(t *testing.T) {
 	}
 }
 
-// TestUpgrade: an older schema is brought up with its data, and refused by the
-// version that made it.
+// TestUpgrade: an older schema is upgraded with its data, and then rejected by
+// the version that made it.
 func TestUpgrade(t *testing.T) {
 	pool, err := pgxpool.New(t.Context(), pgtest.Database(t))
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 )
 
 // Allow counts a request of key if fewer than limit were counted in the window
-// before it, exactly, and by all replicas together: the database's clock alone
-// judges. left is how many more fit now; reset is how long until one more does.
+// before it, exactly, and over all replicas, by the database's clock only. left
+// is how many more are allowed now; reset is the time until one more is.
 func (s *Store) Allow(ctx context.Context, key string, limit int, window time.Duration) (ok bool, left int, reset time.Duration, err error) {
 	return s.allow(ctx, key, limit, window, nil)
 }

@@ -72,7 +72,7 @@ func (s *Store) RowSets(ctx context.Context) ([]store.RowSet, error) {
 	return sets, nil
 }
 
-// there says whether there is the kind's table.
+// there reports whether the kind's table exists.
 func (k rawKind) there(ctx context.Context, db querier) (there bool, err error) {
 	if k.kind != store.JobRows {
 		return true, nil
@@ -86,7 +86,7 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// sql asks for the rows of a set, in the order of their keys.
+// sql selects the rows of a set, in the order of their keys.
 func (k rawKind) sql() string {
 	return fmt.Sprintf(`SELECT %s FROM sunloop.%s WHERE %s = $1 ORDER BY %s`, strings.Join(k.columns, ", "), k.table, k.name, k.order)
 }

@@ -51,7 +51,7 @@ type records struct {
 	broken   error   // the first error of the database
 }
 
-// known is what the transaction knows of a key: what it read or wrote.
+// known is what the transaction has read or written of a key.
 type known struct {
 	bucket  string
 	key     []byte
@@ -198,7 +198,7 @@ const (
 	scanMost  = 1024
 )
 
-// wrote says whether any write but the first so many was to a key of the range.
+// wrote reports whether any write except the first n was to a key of the range.
 func (r *records) wrote(seen int, bucket string, from, to []byte) bool {
 	for _, w := range r.writes[seen:] {
 		if w.bucket == bucket && bytes.Compare(w.key, from) >= 0 && (to == nil || bytes.Compare(w.key, to) < 0) {
@@ -208,8 +208,8 @@ func (r *records) wrote(seen int, bucket string, from, to []byte) bool {
 	return false
 }
 
-// fetch reads up to n entries of a range. A range within one shard asks for that
-// shard alone, which a distributed database finds in one place.
+// fetch reads up to n entries of a range. A range within one shard reads only
+// that shard, which a distributed database has in one place.
 func (r *records) fetch(bucket string, from, to []byte, reverse bool, n int) ([]store.Entry, error) {
 	if err := r.flush(); err != nil {
 		return nil, err

@@ -72,7 +72,7 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-// TestAllowClockBack: stamps from the future keep nobody out.
+// TestAllowClockBack: time stamps in the future exclude no caller.
 func TestAllowClockBack(t *testing.T) {
 	s := openTest(t, fixed)
 	now := fixed().UnixNano()
@@ -125,7 +125,7 @@ func TestAllowIsExact(t *testing.T) {
 	})
 }
 
-// TestLeader: replicas lead by turns, one at a time; what fn answers ends it.
+// TestLeader: replicas lead in turn, one at a time; the result of fn ends it.
 func TestLeader(t *testing.T) {
 	t.Parallel() // it waits, mostly
 	stores := twoStores(t, Options{Lease: 6 * time.Second})
@@ -165,7 +165,8 @@ func TestLeader(t *testing.T) {
 	}
 }
 
-// TestLeaderLost: a leader whose lease was taken is told, and leads again later.
+// TestLeaderLost: a leader whose lease was taken gets a cancelled context, and
+// leads again later.
 func TestLeaderLost(t *testing.T) {
 	t.Parallel() // it waits, mostly
 	s := twoStores(t, Options{Lease: 3 * time.Second})[0]
@@ -188,7 +189,7 @@ func TestLeaderLost(t *testing.T) {
 	}
 }
 
-// leaderEnv tells the test binary to lead on the database that it names.
+// leaderEnv makes the test binary lead on the database that it names.
 const leaderEnv = "SUNLOOP_TEST_POSTGRES_LEADER"
 
 // killedLease is long enough for a busy machine to renew it in time.

@@ -41,8 +41,8 @@ func (h sites) View(ctx context.Context, id string, fn func(r telemetry.Reader) 
 }
 
 // Change is one transaction that holds the lock of the site's row: changes of a
-// site come one after the other, whether alone or not, from any process, and
-// readers go on.
+// site are serialised over all processes, whether alone or not, and readers are
+// not blocked.
 func (h sites) Change(ctx context.Context, id string, _ bool, fn func(c telemetry.Change) error) error {
 	return h.store.transact(ctx, locking, func(tx pgx.Tx) error {
 		s := &site{ctx: ctx, tx: tx, id: id}
@@ -77,7 +77,7 @@ const cellsAtOnce = 4096
 // copyFrom is from how many values on they are loaded by COPY.
 const copyFrom = 256
 
-// siteRow asks for the row of a site.
+// siteRow selects the row of a site.
 const siteRow = `SELECT layout, roster FROM sunloop.site WHERE site = $1`
 
 // lockIdle is for how long a change may make blocks while it holds the lock.
@@ -96,9 +96,9 @@ func (s *site) found(row pgx.Row) error {
 	return fault("read the site", err)
 }
 
-// lock locks the site's row, which it makes if need be, so that there is one.
-// The server ends the transaction of a process that stops in its midst, as the
-// others wait for the lock.
+// lock locks the site's row, which it creates if needed. The server ends the
+// transaction of a process that stops in the middle, because others wait for
+// the lock.
 func (s *site) lock() error {
 	if err := s.lockRow(); err != nil || !s.fresh {
 		return err
@@ -196,8 +196,7 @@ func (s *site) Overlapping(p telemetry.Part, refs []uint32, from, to int64, limi
 			if limit > 0 {
 				n = min(n, limit-yielded)
 			}
-			// The first asset goes on where the part before ended, whose last value
-			// comes again.
+			// The first asset continues where the part before ended, whose last value is repeated.
 			again := since != from
 			list, sinces := places(len(refs), func(i int) telemetry.Place { return telemetry.Place{Ref: refs[i], Start: from} })
 			sinces[0] = since
@@ -288,7 +287,7 @@ func (s *site) Clear() error {
 	return fault("clear the site", s.tx.SendBatch(s.ctx, &b).Close())
 }
 
-// PutSite stores what is known of the site as a whole.
+// PutSite stores the site's layout, roster and joined asset.
 func (s *site) PutSite(layout, roster []byte, joined []telemetry.Asset) error {
 	var b pgx.Batch
 	b.Queue(`UPDATE sunloop.site SET layout = $2, roster = $3 WHERE site = $1`, s.id, layout, roster)

@@ -17,7 +17,7 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// readyTime is how long the database may take to say that it is ready.
+// readyTime is how long the database may take to report that it is ready.
 const readyTime = 3 * time.Second
 
 // Ready is why the database cannot be worked with now; nil when it can. The
@@ -40,11 +40,11 @@ func (s *Store) Ready(ctx context.Context) error {
 	return nil
 }
 
-// isReadOnly is SQL that says whether nothing can be written.
+// isReadOnly is SQL that reports whether nothing can be written.
 const isReadOnly = `pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean`
 
-// mayNotWrite is SQL that says whether the user lacks the right to write; where
-// there are no tables yet, they are the user's to make.
+// mayNotWrite is SQL that reports whether the user lacks the permission to
+// write; if there are no tables yet, the permission to create them.
 const mayNotWrite = `NOT coalesce(has_table_privilege(to_regclass('sunloop.kv'), 'INSERT'), true)`
 
 // SchemaVersion is the newest layout of tables that this package knows.
@@ -63,8 +63,8 @@ func SchemaVersion() int {
 // errNothing is a database without Sunloop's tables.
 var errNothing = errors.New("it holds nothing of Sunloop: a replica that starts makes the tables")
 
-// OpenAsItIs is Open for one who only looks: a database without Sunloop's tables,
-// or with older ones, is an error and stays as it is.
+// OpenAsItIs is Open for a read-only caller: a database without Sunloop's
+// tables, or with older ones, is an error and is not changed.
 func OpenAsItIs(ctx context.Context, url string, o Options) (*Store, error) {
 	pool, what, err := dial(ctx, url, o)
 	if err != nil {
@@ -133,8 +133,8 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	return out, fault("measure the tables", err)
 }
 
-// CheckURL says in a sentence what is wrong with a database's URL, which it does
-// not repeat as it may hold a password; nil when it can be read.
+// CheckURL returns what is wrong with a database's URL, without repeating it
+// because it may hold a password; nil if it is valid.
 func CheckURL(url string) error {
 	if _, err := pgxpool.ParseConfig(url); err != nil || !strings.HasPrefix(url, "postgres://") && !strings.HasPrefix(url, "postgresql://") {
 		return errURL

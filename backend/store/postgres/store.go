@@ -1,12 +1,12 @@
 //go:build !gateway
 
-// Package postgres keeps Sunloop's data in a PostgreSQL database, 15 or newer,
+// Package postgres stores Sunloop's data in a PostgreSQL database, 15 or newer,
 // so that several replicas of the service may share it. A [Store] is at once
-// [store.Records] and [store.Telemetry]; jobs are enqueued in the transaction of
-// the records that they follow from, by a function that Open is given.
+// [store.Records] and [store.Telemetry]; jobs are enqueued in the transaction
+// of the records from which they follow, by a function that is passed to Open.
 //
-// Nothing depends on the state of a session, so a pooler in transaction mode may
-// stand in between: then default_query_exec_mode=exec in the URL keeps pgx from
+// Nothing depends on the state of a session, so a pooler in transaction mode
+// may be used: then default_query_exec_mode=exec in the URL keeps pgx from
 // preparing statements.
 package postgres
 
@@ -45,9 +45,10 @@ type Options struct {
 	// Moving opens a database too into which a migration is under way: for the
 	// migration itself.
 	Moving bool
-	// URLFile is a file that holds the URL; empty: there is none. Its user,
-	// password and certificates are read again for each new connection, as are
-	// those of a password file (PGPASSFILE): a rotation needs no restart.
+	// URLFile is a file that holds the URL; empty if there is none. Its
+	// user, password and certificates are read again for each new
+	// connection, as are those of a password file (PGPASSFILE): a rotation
+	// needs no restart.
 	URLFile string
 	// Limit is how long the database may take for one answer; 0 means 30 s.
 	// Migrations, backups and checks may take longer.
@@ -194,9 +195,9 @@ func (s *Store) once(ctx context.Context, o pgx.TxOptions, fn func(tx pgx.Tx) er
 }
 
 // mayBeCommitted reports, from the result of a COMMIT, whether the transaction
-// was or may have been committed: it was not if the database says so, or if
-// nothing was sent to it. A database that ends the session may have committed
-// before.
+// was or may have been committed: it was not if the database reports that, or
+// if nothing was sent to it. A database that ends the session may have
+// committed before.
 func mayBeCommitted(err error) bool {
 	var pg *pgconn.PgError
 	switch {

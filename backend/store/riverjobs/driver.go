@@ -21,13 +21,13 @@ type driver struct{ *riverpgxv5.Driver }
 
 func newDriver(pool *pgxpool.Pool) driver { return driver{riverpgxv5.New(pool)} }
 
-// SupportsListener says that nothing is listened to.
+// SupportsListener reports that there is no listener.
 func (driver) SupportsListener() bool { return false }
 
-// SupportsListenNotify says that nothing is notified.
+// SupportsListenNotify reports that there are no notifications.
 func (driver) SupportsListenNotify() bool { return false }
 
-// GetExecutor is what River asks the database by.
+// GetExecutor returns River's access to the database.
 func (d driver) GetExecutor() riverdriver.Executor { return executor{d.Driver.GetExecutor()} }
 
 type executor struct{ riverdriver.Executor }
@@ -53,8 +53,8 @@ func (e executor) JobSetStateIfRunningMany(ctx context.Context, p *riverdriver.J
 	return e.Executor.JobSetStateIfRunningMany(ctx, &rest)
 }
 
-// quietFor is how long a message of River's is not logged again: while the
-// database is away, it says the same several times a second.
+// quietFor is how long a message of River is not logged again: while the
+// database is unavailable, it repeats several times a second.
 const quietFor = time.Minute
 
 // logTo is where River logs: what it reports of itself at debug, and what goes
@@ -74,7 +74,7 @@ func riverLogger(to *slog.Logger) *slog.Logger {
 	return slog.New(logTo{to.Handler(), &said{at: map[string]time.Time{}}})
 }
 
-// Enabled says whether a level is logged.
+// Enabled reports whether a level is logged.
 func (l logTo) Enabled(ctx context.Context, level slog.Level) bool {
 	if level < slog.LevelWarn {
 		level = slog.LevelDebug

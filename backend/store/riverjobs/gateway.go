@@ -12,7 +12,7 @@ import (
 	"app.sunloop/backend/store/postgres"
 )
 
-// Home is never made in this build.
+// Home is never created in this build.
 type Home struct {
 	*postgres.Store
 	store.Queue

@@ -17,7 +17,7 @@ import (
 	"app.sunloop/backend/store/postgres"
 )
 
-// Cancel marks a job that runs; its worker sees that at its next look.
+// Cancel marks a running job; its worker sees that at its next check.
 func (q *Queue) Cancel(ctx context.Context, kind, unique string) error {
 	_, err := q.pool.Exec(ctx, `UPDATE sunloop.river_job SET metadata = metadata || '{"cancelled": true}'
 		WHERE state = 'running' AND kind = $1 AND args->>'unique' = $2`, kind, unique)

@@ -1,19 +1,20 @@
 //go:build !gateway
 
 // Package riverjobs is the queue of a database that replicas share: River's
-// jobs, enqueued in the transaction of the records that they follow from, and
+// jobs, enqueued in the transaction of the records from which they follow, and
 // run by any replica.
 //
-// River hands the jobs out and keeps them. What this package adds is the
-// seam's: a worker that dies is found by its row in sunloop.worker and its jobs
-// go to another within the lease, not within River's hour; what a worker writes
-// for a job commits only while the job is its own; how a run ends is decided by
-// the pipeline and settled here, in one transaction with what follows; and a job
-// that is asked for while its twin runs is kept in sunloop.job_again.
+// River hands the jobs out and stores them. This package adds what the
+// interface of store requires: a dead worker is detected by its row in
+// sunloop.worker and its jobs go to another within the lease, not within
+// River's hour; what a worker writes for a job commits only while it owns the
+// job; the result of a run is decided by the pipeline and recorded here, in one
+// transaction with what follows; and a job that is requested while one with the
+// same unique key runs is kept in sunloop.job_again.
 //
-// Nothing rests on a session or on notifications: River polls, so that a pooler
-// may stand in between. Due times that callers give are of their own clocks;
-// leases are judged by the database's clock alone.
+// Nothing depends on a session or on notifications: River polls, so that a
+// pooler may be used. Due times given by callers are of their clocks; leases
+// are evaluated by the database's clock only.
 package riverjobs
 
 import (
@@ -37,7 +38,7 @@ import (
 	"app.sunloop/backend/store/postgres"
 )
 
-// schema is where River's tables are, beside the store's.
+// schema is the schema of River's tables, next to the store's.
 const schema = "sunloop"
 
 // Home is a database as the home of all data but objects.
@@ -74,7 +75,7 @@ var (
 	_ store.Cluster   = (*Home)(nil)
 )
 
-// migrate makes River's tables or brings them up to date.
+// migrate creates River's tables or upgrades them.
 func (q *Queue) migrate(ctx context.Context, pool *pgxpool.Pool) error {
 	q.pool = pool
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -107,8 +108,8 @@ func tablesVersion(ctx context.Context, pool *pgxpool.Pool) (v int, err error) {
 	return v, err
 }
 
-// available has a job wait in the one state that workers look at, whatever its
-// time: River would hold it back elsewhere, for its leader to move every 5 s.
+// available makes a job wait in the one state that workers poll, whatever its
+// time: River would hold it in another state, for its leader to move every 5 s.
 type available struct{ river.HookDefaults }
 
 // InsertBegin is called before a job is inserted.
@@ -128,7 +129,7 @@ type args struct {
 // Kind is the job's kind.
 func (a args) Kind() string { return a.kind }
 
-// unique makes one job at a time of a kind and key wait or run.
+// unique makes only one job of a kind and key wait or run at a time.
 var unique = river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
 	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning, rivertype.JobStateScheduled,
 }}

@@ -107,7 +107,7 @@ func waitCounts(t *testing.T, h *Home, want [3]int) {
 	})
 }
 
-// TestNewerTables: tables that a newer River made are refused.
+// TestNewerTables: tables that a newer River created are rejected.
 func TestNewerTables(t *testing.T) {
 	url := pgtest.Database(t)
 	h := openURL(t, url)
@@ -119,7 +119,8 @@ func TestNewerTables(t *testing.T) {
 	}
 }
 
-// TestOtherKinds: what a newer version enqueued waits for one that knows it.
+// TestOtherKinds: jobs that a newer version enqueued wait for a worker that
+// knows them.
 func TestOtherKinds(t *testing.T) {
 	h := openURL(t, pgtest.Database(t))
 	enqueue(t, h, store.Job{Kind: "unheard of"})

@@ -22,14 +22,14 @@ import (
 	"app.sunloop/backend/store/postgres"
 )
 
-// childEnv tells the test binary to work on the database that it names.
+// childEnv makes the test binary work on the database that it names.
 const childEnv = "SUNLOOP_TEST_RIVER_WORKER"
 
 // shortLease is long enough for a busy machine to renew it in time.
 const shortLease = 6 * time.Second
 
-// workUntilKilled says when it runs a job. At a line of its input it writes a
-// record for it, whatever its context says, and says how that went.
+// workUntilKilled prints when it runs a job. For a line of its input it writes
+// a record for it, whatever its context's state, and prints the result.
 func workUntilKilled(url string) {
 	h, err := Open(context.Background(), url, postgres.Options{})
 	if err != nil {
@@ -88,7 +88,8 @@ func (c child) says(t *testing.T, want string) {
 	}
 }
 
-// runs lets the home work; each run is sent, and ends with what is sent back.
+// runs runs a worker; each run is sent to the test, and ends with the result
+// that the test sends.
 func runs(t *testing.T, h *Home) (begun <-chan store.Claimed, verdict chan<- store.Verdict) {
 	t.Helper()
 	out, in := make(chan store.Claimed), make(chan store.Verdict)
@@ -173,7 +174,7 @@ func TestFrozen(t *testing.T) {
 		t.Fatal(err)
 	}
 	other.says(t, "lost: true")
-	// It looks for other jobs now, so that it has settled this one, or tried to.
+	// It polls for other jobs now, so it has settled this one, or tried to.
 	enqueue(t, h, store.Job{Kind: "job"})
 	other.says(t, "running")
 	waitCounts(t, h, [3]int{0, 2, 0})
@@ -188,7 +189,7 @@ func TestFrozen(t *testing.T) {
 	waitCounts(t, h, [3]int{0, 1, 0})
 }
 
-// TestSilent: a worker that cannot say that it lives ends its jobs itself, and
+// TestSilent: a worker that cannot renew its row ends its jobs itself, and
 // gives them back once it can.
 func TestSilent(t *testing.T) {
 	t.Parallel() // it waits, mostly
@@ -228,8 +229,8 @@ func (c *counted) Handle(context.Context, slog.Record) error    { c.n.Add(1); re
 func (c *counted) WithAttrs([]slog.Attr) slog.Handler           { return c }
 func (c *counted) WithGroup(string) slog.Handler                { return c }
 
-// TestFailover: work goes on by itself after the server came back, or after
-// another took its place, and what ended meanwhile is settled.
+// TestFailover: work continues after the server came back, or after another
+// replaced it, and jobs that ended meanwhile are settled.
 func TestFailover(t *testing.T) {
 	t.Parallel() // it waits, mostly
 	for _, promoted := range []bool{false, true} {

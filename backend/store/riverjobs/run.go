@@ -24,10 +24,10 @@ type runner struct {
 	worker *worker
 }
 
-// Timeout says that a job may run for as long as it does.
+// Timeout is unlimited: a job may run as long as it needs.
 func (runner) Timeout(*river.Job[args]) time.Duration { return -1 }
 
-// Work runs a job and settles it. River is told that it went well, in any case.
+// Work runs a job and settles it. River always gets success.
 func (r runner) Work(ctx context.Context, job *river.Job[args]) error {
 	c, err := claimed(job.JobRow, job.Args)
 	if err != nil {
@@ -45,7 +45,8 @@ func (k *worker) run(ctx context.Context, c store.Claimed, row *rivertype.JobRow
 	defer k.drop(h)
 	v := k.Run(postgres.Guarded(run, h.guard), c)
 	if errors.Is(context.Cause(run), store.ErrLost) {
-		// It may be this worker's yet, and then nobody else would give it back.
+		// It may still belong to this worker, and then no other would
+		// give it back.
 		v = store.Verdict{Outcome: store.Stopped, Cause: store.ErrLost.Error()}
 	}
 	h.settle(context.WithoutCancel(ctx), c, v)
@@ -66,8 +67,8 @@ func (k *worker) drop(h *held) {
 // mine is the condition of a row of river_job that the job is in these hands.
 const mine = `id = $1 AND attempted_at = $2 AND attempted_by[array_upper(attempted_by, 1)] = $3 AND state = 'running'`
 
-// guard undoes a transaction of a job that is not in these hands any more. The
-// lock lets nobody take the job over before the transaction has ended.
+// guard rolls back a transaction of a job that this worker no longer owns. The
+// lock prevents a takeover of the job before the transaction has ended.
 func (h *held) guard(ctx context.Context, tx pgx.Tx) error {
 	var there bool
 	err := tx.QueryRow(ctx, `SELECT true FROM sunloop.river_job WHERE `+mine+` FOR SHARE`, h.number, h.since, h.worker.id).Scan(&there)
@@ -141,8 +142,8 @@ func (h *held) settleOnce(ctx context.Context, c store.Claimed, v store.Verdict)
 		if tag.RowsAffected() == 0 {
 			return store.ErrLost
 		}
-		// A statement of its own: it sees what was kept while the first one waited
-		// for the row.
+		// A separate statement: it sees what was stored while the first
+		// one waited for the row.
 		return h.worker.enqueueKept(ctx, tx, `key = $1 AND kind = $2`, c.Unique, c.Kind)
 	})
 }

@@ -23,8 +23,8 @@ const (
 	fetchCooldown = 10 * time.Millisecond
 	keepDone      = time.Hour
 	keepDead      = 90 * 24 * time.Hour
-	// rescueAfter keeps River from taking over jobs by how long they run: that
-	// is told by their workers' rows.
+	// rescueAfter keeps River from taking over jobs by their run time:
+	// their workers' rows decide instead.
 	rescueAfter = 10 * 365 * 24 * time.Hour
 	// forgetAfter is when the row of a dead worker goes, in PostgreSQL's words.
 	forgetAfter = "1 hour"
@@ -40,8 +40,8 @@ type worker struct {
 	running map[*held]bool
 }
 
-// held is a job in this worker's hands: what River noted when it handed it out
-// tells this run from any other.
+// held is a job of this worker: River's data of the hand-out distinguish this
+// run from others.
 type held struct {
 	worker  *worker
 	number  int64
@@ -154,8 +154,8 @@ func (k *worker) held() []*held {
 	return all
 }
 
-// beat says that the worker lives, and gives up early where the database is
-// silent.
+// beat renews the worker's row, and gives up early if the database does not
+// respond.
 func (k *worker) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, k.Lease/6)
 	defer cancel()
@@ -172,7 +172,7 @@ func (k *worker) leave(ctx context.Context) {
 	_, _ = k.pool.Exec(ctx, `DELETE FROM sunloop.worker WHERE id = $1`, k.id)
 }
 
-// look sees at every tick to what no run of a job does.
+// look does the periodic work that belongs to no run of a job.
 func (k *worker) look(ctx context.Context) {
 	away := false
 	for {

@@ -14,7 +14,8 @@ import (
 // Fault is what a [Proxy] does with a request.
 type Fault func(w http.ResponseWriter, r *http.Request, server http.Handler)
 
-// Lose has the server do what is asked and cuts the line before the answer.
+// Lose makes the server process the request and cuts the connection before the
+// response.
 func Lose(_ http.ResponseWriter, r *http.Request, server http.Handler) {
 	server.ServeHTTP(httptest.NewRecorder(), r)
 	panic(http.ErrAbortHandler)
@@ -60,7 +61,7 @@ func (c *cutter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Proxy stands between a client and the server of a bucket.
+// Proxy is between a client and the server of a bucket.
 type Proxy struct {
 	URI string // of the bucket, by way of the proxy
 
@@ -109,8 +110,8 @@ func NewProxy(t testing.TB, uri string) *Proxy {
 	return p
 }
 
-// Choose sets what is done with each request from now on; a nil Fault lets it
-// pass. choose is asked one request at a time.
+// Choose sets the function that decides about each request from now on; a nil
+// Fault passes it. choose is called for one request at a time.
 func (p *Proxy) Choose(choose func(r *http.Request) Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

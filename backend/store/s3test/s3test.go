@@ -55,10 +55,10 @@ var shared struct {
 // buckets numbers the buckets of all servers.
 var buckets atomic.Int64
 
-// Bucket makes an empty bucket, on a server that all tests of the binary
-// share, and answers its URI as objects.OpenBucket takes it. Until the test
-// ends the environment has credentials that may do all in it, and nothing of
-// the machine's own.
+// Bucket makes an empty bucket, on a server that all tests of the binary share,
+// and returns its URI in the form of objects.OpenBucket. Until the test ends
+// the environment has credentials with all permissions in it, and none of the
+// machine's own.
 func Bucket(t testing.TB) (uri string) {
 	t.Helper()
 	skipWithout(t)
@@ -108,11 +108,11 @@ func skipWithout(t testing.TB) {
 	}
 }
 
-// Installed says whether there is a server to run.
+// Installed reports whether there is a server to run.
 func Installed() bool { return program() != "" }
 
-// program is the path of versitygw; empty where there is none, or no shell to
-// run it under.
+// program is the path of versitygw; empty if there is none, or no shell to run
+// it.
 var program = sync.OnceValue(func() string {
 	if _, err := exec.LookPath("sh"); err != nil {
 		return ""
@@ -163,8 +163,8 @@ func (s *Server) Restart() error {
 		return err
 	}
 	defer log.Close() // the server has its own
-	// What an object is beside its bytes lies in a folder: not every file
-	// system of temporary files has extended attributes.
+	// Metadata of objects are in a folder: not every file system for
+	// temporary files has extended attributes.
 	s.process, err = launch(log, []string{"ROOT_ACCESS_KEY=" + AccessKey, "ROOT_SECRET_KEY=" + SecretKey}, program(),
 		"--quiet", "--keep-alive", "--port", "127.0.0.1:"+s.port, "--region", region,
 		"--iam-dir", filepath.Join(s.root, "accounts"), "--iam-cache-disable",
@@ -269,7 +269,7 @@ func Credentials(t testing.TB, access, secret string) {
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", none)
 }
 
-// KeepVersions has a bucket of the shared server keep what is deleted.
+// KeepVersions makes a bucket of the shared server keep deleted versions.
 func KeepVersions(t testing.TB, uri string) {
 	t.Helper()
 	bucket := BucketOf(t, uri)
@@ -302,8 +302,8 @@ func WriteCredentials(t testing.TB, file, access, secret string) {
 	}
 }
 
-// Account makes an account that may do all, or gives one that is there another
-// secret.
+// Account creates an account with all permissions, or gives an existing one
+// another secret.
 func (s *Server) Account(t testing.TB, user, secret string) {
 	t.Helper()
 	admin := func(args ...string) ([]byte, error) {
@@ -318,9 +318,9 @@ func (s *Server) Account(t testing.TB, user, secret string) {
 	}
 }
 
-// Grant makes an account that may do the actions, such as s3:GetObject, in the
-// bucket and nothing else, and puts its credentials into the environment until
-// the test ends. A second grant on the bucket ends the first.
+// Grant creates an account that has permission for the actions, such as
+// s3:GetObject, in the bucket and nothing else, and sets its credentials in the
+// environment until the test ends. A second grant on the bucket ends the first.
 func (s *Server) Grant(t testing.TB, uri string, actions ...string) {
 	t.Helper()
 	bucket := BucketOf(t, uri)

@@ -20,7 +20,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(Main(m))
 }
 
-// orphan starts a child that tells that it lives, and dies without a word to it.
+// orphan starts a child that reports that it runs, and dies without notifying
+// it.
 func orphan(log string) {
 	f, err := os.Create(log)
 	if err != nil {

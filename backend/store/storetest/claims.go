@@ -186,8 +186,8 @@ func queueRetry(t *testing.T, q *claimsTest) {
 	}
 }
 
-// queuePoison is a job that kills whoever runs it: it is handed out as spent
-// until somebody has told of it.
+// queuePoison is a job that kills its worker: it is handed out as spent until
+// its subject was informed.
 func queuePoison(t *testing.T, q *claimsTest) {
 	q.enqueue(store.Job{Kind: "poison", MaxAttempts: 3})
 	var last store.Claimed
@@ -412,7 +412,7 @@ func queueStopped(t *testing.T, q *claimsTest) {
 	q.wantCounts(0, 0, 1)
 }
 
-// queueSpare: a spare job is added only where there is none.
+// queueSpare: a spare job is added only if there is none.
 func queueSpare(t *testing.T, q *claimsTest) {
 	later := q.clock.Now().Add(time.Hour)
 	spare := store.Job{Kind: "k", Unique: "u", Spare: true}

@@ -16,9 +16,9 @@ var FleetEnd = time.Date(2026, 3, 29, 0, 0, 0, 0, time.UTC)
 // FleetUnit is the id of a unit of the fleet.
 func FleetUnit(i int) string { return fmt.Sprintf("INV-%016d", i) }
 
-// FleetPower is power of a unit in kW with one decimal, as loggers send it, each
-// 5 minutes for so many days before FleetEnd: a bell of clear sky times
-// wandering clouds, nights zero.
+// FleetPower returns power of a unit in kW with one decimal, as loggers send
+// it, each 5 minutes for the given days before FleetEnd: a bell of clear sky
+// times varying clouds, zero at night.
 func FleetPower(unit, days int) series.Frame {
 	rng := rand.New(rand.NewPCG(1, uint64(unit)))
 	cloud := 0.8

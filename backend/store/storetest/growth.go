@@ -14,8 +14,8 @@ import (
 // Growth measures how costs grow with the number of units.
 type Growth struct {
 	Sizes []int // numbers of units, ascending
-	// Server begins to count the processor time of the database's server; what it
-	// answers tells it. nil: there is no server.
+	// Server starts to count the processor time of the database's server;
+	// the returned function reports it. It is nil if there is no server.
 	Server func() (used func() time.Duration)
 	// Rounds is how often each size is measured at least; 0: 5.
 	Rounds int
@@ -52,15 +52,15 @@ func ScaleHome(b *testing.B, name string) {
 // UnitsOfSite is how many units a site has where the number of sites grows.
 const UnitsOfSite = 10
 
-// leastSample is how long a measurement takes at least: what is shorter is done
-// several times in a row.
+// leastSample is the shortest duration of a measurement: what is shorter is
+// repeated several times.
 const leastSample = 10 * time.Millisecond
 
-// Measure reports what something costs at each size: medians of the processor
-// time of this process and the server, of the server alone, and of the time by
-// the clock, in microseconds; and by which power of the size the first and the
-// last grow. do prepares one time for the size of index i, and answers what is
-// measured.
+// Measure reports the cost of an operation at each size: medians of the
+// processor time of this process and the server, of the server only, and of the
+// wall time, in microseconds; and the power of the size by which the first and
+// the last grow. do prepares one measurement for the size of index i, and
+// returns the operation.
 func (g Growth) Measure(b *testing.B, name string, do func(b *testing.B, i int) (measured func())) {
 	b.Helper()
 	b.Run(name, func(b *testing.B) {

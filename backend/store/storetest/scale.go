@@ -15,9 +15,9 @@ func scaleSite(name string) store.SiteKey { return store.SiteKey{ID: "site_" + n
 // scaleDays is the history that the growth of ingest is measured with.
 const scaleDays = 30
 
-// Scale measures how the costs of telemetry grow in a home: with the units of
-// one site, and with the sites of a house that have [UnitsOfSite] units each.
-// The home's clock must stand within the day that begins at [FleetEnd]; seal
+// Scale measures how the costs of telemetry grow in a store: with the units of
+// one site, and with the number of sites that have [UnitsOfSite] units each.
+// The store's clock must be within the day that begins at [FleetEnd]; seal
 // closes its days that are over.
 func Scale(b *testing.B, g Growth, home store.Telemetry, seal func()) {
 	units := g.Sizes[len(g.Sizes)-1]

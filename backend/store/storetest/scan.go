@@ -150,8 +150,8 @@ func recordsRanges(t *testing.T, h Home) {
 	})
 }
 
-// recordsScanAhead writes to what a scan has yet to pass: it passes what is
-// there by then.
+// recordsScanAhead writes to the part that a scan has not reached yet: it
+// yields the new contents.
 func recordsScanAhead(t *testing.T, h Home) {
 	put(t, h, "b", "1", "", "2", "", "3", "", "5", "", "7", "old")
 	put(t, h, "c", "4", "")

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Shapes are a secret as it is, and as it stands within something in base64,
-// as bytes do in records.
+// Shapes returns the forms of a secret: plain, and within base64 at any offset,
+// as bytes in records have.
 func Shapes(secret string) []string {
 	all := []string{secret}
 	for shift := range 3 {
@@ -21,7 +21,7 @@ func Shapes(secret string) []string {
 	return all
 }
 
-// Told says whether a text holds a secret, in any of its shapes.
+// Told reports whether a text contains a secret, in any of its forms.
 func Told(text, secret string) bool {
 	for _, shape := range Shapes(secret) {
 		if strings.Contains(text, shape) {

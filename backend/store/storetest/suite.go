@@ -11,8 +11,8 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// Home is a home for everything but objects and jobs. It takes jobs, and tells
-// how many wait either as a store.Queue does or by Waiting.
+// Home is a store of everything except objects and jobs. It accepts jobs, and
+// reports how many wait either as a store.Queue or by Waiting.
 type Home interface {
 	store.Records
 	store.Telemetry
@@ -24,12 +24,12 @@ type QueueHome interface {
 	store.Queue
 }
 
-// Open makes an empty home that reads the given clock and is closed when the
+// Open makes an empty store that reads the given clock and is closed when the
 // test ends.
 type Open func(t *testing.T, now func() time.Time) Home
 
-// OpenQueue makes an empty home that reads the real clock, and answers what
-// opens a replica of it. All are closed when the test ends.
+// OpenQueue makes an empty store that reads the real clock, and returns a
+// function that opens a replica of it. All are closed when the test ends.
 type OpenQueue func(t *testing.T) (replica func() QueueHome)
 
 // waiting is how many jobs of the home wait.

@@ -43,7 +43,7 @@ func Telemetry(t *testing.T, open Open) {
 	t.Run("model", func(t *testing.T) { telemetryModel(t, open) })
 }
 
-// telemetryTest is a home beside a model of it: one merged frame an asset.
+// telemetryTest is a store and a model of it: one merged frame an asset.
 type telemetryTest struct {
 	t     testing.TB
 	home  Home
@@ -142,7 +142,7 @@ var (
 	farOff  = time.Unix(1<<34, 0)
 )
 
-// check compares all the home says of a site with the model.
+// check compares all data of a site in the store with the model.
 func (tt *telemetryTest) check(site store.SiteKey) {
 	tt.t.Helper()
 	ctx := context.Background()
@@ -181,8 +181,8 @@ func (tt *telemetryTest) check(site store.SiteKey) {
 	if err != nil {
 		tt.t.Fatal(err)
 	}
-	// How long a sample stands that is alone in its day depends on what else was
-	// known of the asset.
+	// The duration of a sample that is alone in its day depends on the
+	// other data of the asset.
 	for _, sums := range [][]store.DaySum{days, stored} {
 		for i := range sums {
 			if sums[i].Samples == 1 {
@@ -239,7 +239,7 @@ func telemetryAbsent(t *testing.T, tt *telemetryTest) {
 		if latest, err := tt.home.Latest(t.Context(), "other"); len(latest) > 0 || err != nil {
 			t.Errorf("latest: %v, %v", latest, err)
 		}
-		// Nothing at all is nothing to store; another asset changes nothing.
+		// An empty frame stores nothing; another asset changes nothing.
 		tt.append(site)
 		tt.append(site, store.AssetFrame{AssetID: "empty"})
 		tt.append(site, store.AssetFrame{AssetID: "a", Frame: power(tt.clock.Now(), time.Minute, 1)})

@@ -13,16 +13,17 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// Append stores all frames or none; when it returns they are durable. Samples
-// of the site's open day go to the tail, all stamps of the call in one
-// transaction. Older ones are first merged into their blocks, on all cores, and
-// then put in one transaction: even a year of a hundred units holds up other
-// writers only while some megabytes are written.
+// Append stores all frames or none; when it returns they are durable.
+//
+// Samples of the site's open day go to the tail, all time stamps of the call in
+// one transaction. Older ones are first merged into their blocks, on all cores,
+// and then written in one transaction: even a year of a hundred units blocks
+// other writers only while some megabytes are written.
 //
 // The open day is that of the site's newest sample, or of the clock if that is
 // earlier. Days before it are sealed: the Append that opens the next day moves
-// them from the tail into blocks. A site that comes with another zone than
-// before has all its blocks made anew.
+// them from the tail to blocks. If a site's zone changes, all its blocks are
+// rebuilt.
 func (a *Archive) Append(ctx context.Context, key store.SiteKey, frames []store.AssetFrame) error {
 	if err := a.append(ctx, key, frames); err != nil {
 		return fmt.Errorf("append telemetry of site %s: %w", key.ID, err)
@@ -30,7 +31,7 @@ func (a *Archive) Append(ctx context.Context, key store.SiteKey, frames []store.
 	return nil
 }
 
-// errOlder: what is appended is not of the open day alone.
+// errOlder: the frames are not of the open day only.
 var errOlder = errors.New("blocks have to be made")
 
 func (a *Archive) append(ctx context.Context, key store.SiteKey, frames []store.AssetFrame) error {
@@ -126,7 +127,7 @@ type piece struct {
 	sums   []byte
 }
 
-// plan looks at what is stored and settles the open day.
+// plan reads what is stored and determines the open day.
 func (a *Archive) plan(c Change, id string, zone *time.Location, frames []store.AssetFrame) (*appending, error) {
 	p := &appending{archive: a, id: id, zone: zone, frames: frames, calendar: &calendar{zone: zone}}
 	err := c.View(func(r Reader) error {
@@ -165,7 +166,7 @@ func (a *appending) openDay() int64 {
 	return day
 }
 
-// tailOnly says that no block is touched, nor the layout.
+// tailOnly reports that no block is changed, nor the layout.
 func (a *appending) tailOnly() bool {
 	if !a.old || a.rezone || a.is != a.was {
 		return false

@@ -21,8 +21,8 @@ type run struct {
 	month      int64   // the start of its month, by which day sums are kept
 }
 
-// calendar finds runs; it remembers those it has made. It is not safe for
-// concurrent use.
+// calendar finds runs of days and caches them. It is not safe for concurrent
+// use.
 type calendar struct {
 	zone *time.Location
 	runs []run // ascending

@@ -10,9 +10,10 @@ import (
 
 var errTail = errors.New("the tail begins before the open day")
 
-// Check reads all there is of a site and reports what is wrong with it: blocks
-// that cannot be read or that hold samples of other days, sums that are not of
-// their block, a damaged tail. What keeps the home from being read is returned.
+// Check reads all telemetry of a site and reports what is wrong with it: blocks
+// that cannot be read or that hold samples of other days, sums that do not
+// match their block, a damaged tail. An error that prevents reading is
+// returned.
 func (a *Archive) Check(siteID string, r Reader, report func(error)) error {
 	fault := func(err error) { report(fmt.Errorf("site %s: %w", siteID, err)) }
 	site, err := siteIn(r, siteID)

@@ -15,7 +15,8 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// maxDaysAhead is for how many days room is made before they are counted.
+// maxDaysAhead is the number of days for which space is allocated before they
+// are counted.
 const maxDaysAhead = 400
 
 // Daily are the stored day sums, and those of the open day computed, ascending
@@ -68,8 +69,8 @@ func (a *Archive) Daily(ctx context.Context, siteID string, from, to time.Time, 
 			end := len(out)
 			out = slices.Grow(out, len(days)/daySumSize)[:end+len(days)/daySumSize]
 			for k := range out[end:] {
-				// Field by field, as a whole DaySum would be made elsewhere and
-				// then copied: a third of the time.
+				// Field by field, because a whole DaySum would be built and then copied: a third of the
+				// time.
 				d, to := readDaySum(days[k*daySumSize:]), &out[end+k]
 				to.AssetID, to.Day = assets[i].ID, time.Unix(d.day, 0).In(zone)
 				to.EnergyKWh, to.PeakKW, to.Samples = d.energyKWh, d.peakKW, int(d.samples)
@@ -158,7 +159,7 @@ func (s *site) openSums(assets []Asset, cal *calendar, from, to int64) ([][]dayS
 	return out, nil
 }
 
-// production is what sums are made of: power and energy of one unit.
+// production is the input of sums: power and energy of one unit.
 type production struct {
 	times         []int64
 	power, energy []float64

@@ -8,7 +8,8 @@ import (
 
 var partKinds = map[string]Part{store.BlockRows: Blocks, store.SumRows: Sums, store.TailRows: Tail}
 
-// RowsOf are the rows of a kind that a site has, as [store.Raw] wants them.
+// RowsOf returns the rows of a kind that a site has, in the form of
+// [store.Raw].
 func RowsOf(r Reader, siteID, kind string) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		if part, ok := partKinds[kind]; ok {

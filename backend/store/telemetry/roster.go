@@ -9,8 +9,8 @@ import (
 )
 
 // roster lists a site's assets in the order in which they first reported; an
-// asset's place is its ref, which stands for it in keys. It carries each
-// asset's period and newest sample, so that these cost no search.
+// asset's position is its ref, which represents it in keys. It holds each
+// asset's period and newest sample, so that these need no search.
 type roster []asset
 
 type asset struct {
@@ -131,7 +131,7 @@ func (a *asset) note(f store.AssetFrame) {
 	}
 }
 
-// checkFrames says what Append cannot take.
+// checkFrames returns an error for frames that Append does not accept.
 func checkFrames(site store.SiteKey, frames []store.AssetFrame) error {
 	if site.ID == "" || site.Zone == nil {
 		return errors.New("site has no id or no zone")

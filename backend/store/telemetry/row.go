@@ -67,7 +67,7 @@ func (s sample) value(i int) (series.Quantity, float64) {
 	return series.Quantity(item[0]), math.Float64frombits(binary.LittleEndian.Uint64(item[1:]))
 }
 
-// merge is s with newer's values in place of its own.
+// merge returns s with newer's values replacing its own.
 func (s sample) merge(newer sample) sample {
 	out := make(sample, sampleHead, len(s)+len(newer))
 	for i, j := 0, 0; i < s.count() || j < newer.count(); {
@@ -217,7 +217,7 @@ func (b storedRow) row() (row, error) {
 	return r, nil
 }
 
-// frameBuilder makes a frame of samples that come in time order.
+// frameBuilder builds a frame of samples that arrive in time order.
 type frameBuilder struct{ frame series.Frame }
 
 // builderCap is the room a column begins with: a day of 5 minutes.

@@ -14,9 +14,9 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// prepare makes the blocks that the append needs: of its own older samples, of
-// the tail's days that are over, and, where the zone has changed, of all there
-// is. The caller keeps other appends of the site out.
+// prepare builds the blocks that the append needs: of its own older samples, of
+// the tail's finished days, and, if the zone has changed, of all data. The
+// caller excludes other appends of the site.
 func (a *appending) prepare(ctx context.Context, c Change) error {
 	var sealed []store.AssetFrame
 	var known roster
@@ -138,7 +138,7 @@ func (a *appending) load(c Change, known roster) error {
 	})
 }
 
-// encode makes the piece's block and day sums.
+// encode builds the piece's block and day sums.
 func (p *piece) encode() error {
 	whole := p.frame
 	if p.stored != nil {
@@ -244,7 +244,7 @@ func (a *Archive) Seal(ctx context.Context) (int, error) {
 }
 
 func (a *Archive) seal(ctx context.Context, id string) (did bool, err error) {
-	// Most sites have nothing to seal: a look keeps nobody out.
+	// Most sites have nothing to seal: a read blocks no other append.
 	p := &appending{archive: a, id: id, old: true}
 	if did, err = p.over(func(fn func(r Reader) error) error { return a.home.View(ctx, id, fn) }); err != nil || !did {
 		return false, err
@@ -262,8 +262,8 @@ func (a *Archive) seal(ctx context.Context, id string) (did bool, err error) {
 	return did && err == nil, err
 }
 
-// over says whether the tail holds days that are over by the clock, and makes
-// an appending of nothing but these.
+// over reports whether the tail holds days that are over by the clock, and
+// prepares an append of only these.
 func (a *appending) over(view func(fn func(r Reader) error) error) (bool, error) {
 	found := false
 	err := view(func(r Reader) error {

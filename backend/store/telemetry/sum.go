@@ -56,10 +56,10 @@ func (m monthSums) replace(from, to int64, days []byte) monthSums {
 	return slices.Concat(m[:m.at(from)], days, m[m.at(to):])
 }
 
-// summed are the quantities that sums are made of.
+// summed are the quantities of which sums are formed.
 var summed = []series.Quantity{series.PowerKW, series.EnergyKWh}
 
-// sums are the day sums of a frame, which lies within the days; a day without
+// sums returns the day sums of a frame that lies within the days; a day without
 // production data has none. fallback is the interval of a sample that is alone
 // in its day, in seconds.
 func sums(f series.Frame, days []int64, end, fallback int64) []daySum {
@@ -89,10 +89,10 @@ func sums(f series.Frame, days []int64, end, fallback int64) []daySum {
 	return out
 }
 
-// sumDay sums one day. A sample of mean power stands for the time until the
-// next stamp, but for no more than 1.5 of the day's common interval: behind it
-// is a gap. The last one stands for one interval. Where a stamp has no power,
-// the energy that was reported for its interval counts as it is.
+// sumDay sums one day. A sample of mean power covers the time until the next
+// time stamp, but no more than 1.5 of the day's common interval: after that is
+// a gap. The last one covers one interval. If a time stamp has no power, the
+// energy that was reported for its interval is counted.
 func sumDay(times []int64, power, energy []float64, fallback int64) daySum {
 	interval := commonInterval(times)
 	if interval == 0 {

@@ -1,7 +1,7 @@
-// Package telemetry keeps what the units of sites report: the open day in rows
-// of all units, the days before as compressed blocks of some days with their
-// day sums beside them. It is written once over [Home], the little that it needs
-// of a place for bytes, so that every home keeps the same data.
+// Package telemetry stores the reports of sites' units: the open day in rows of
+// all units, the days before as compressed blocks of several days with their
+// day sums. It is written once over [Home], a small interface of byte storage,
+// so that every store holds the same data.
 package telemetry
 
 import (
@@ -51,14 +51,14 @@ type Home interface {
 	Sites(ctx context.Context) ([]string, error)
 	// View runs fn over one committed state of the site.
 	View(ctx context.Context, siteID string, fn func(r Reader) error) error
-	// Change runs fn, which looks at the site and then writes to it. Two changes
-	// that look before they write are kept apart where one of them is alone;
-	// those that are not may overlap between the look and the write. When Change
-	// returns nil, what fn wrote is durable; else nothing is there.
+	// Change runs fn, which reads the site and then writes to it. Two
+	// changes that read before they write are serialised if one of them is
+	// alone; others may overlap between the read and the write. If Change
+	// returns nil, what fn wrote is durable; otherwise nothing is stored.
 	Change(ctx context.Context, siteID string, alone bool, fn func(c Change) error) error
 }
 
-// Change is a change under way: any number of looks, then one Update.
+// Change is a running change: any number of reads, then one Update.
 type Change interface {
 	View(fn func(r Reader) error) error
 	Update(fn func(w Writer) error) error
@@ -73,7 +73,7 @@ type Reader interface {
 	// Assets are the named assets that there are, or all when none is named,
 	// ascending by id.
 	Assets(ids ...string) ([]Asset, error)
-	// Get answers a value for each place, nil where there is none.
+	// Get returns a value for each place, nil if there is none.
 	Get(p Part, at []Place) ([][]byte, error)
 	// Overlapping yields, asset by asset in the order of refs, the values of
 	// Blocks or Sums whose stretch may overlap from <= time < to: the last one
@@ -102,7 +102,7 @@ type Writer interface {
 
 // Options are what an Archive cannot know by itself.
 type Options struct {
-	// Now is the clock that says which day is open.
+	// Now is the clock that determines which day is open.
 	Now func() time.Time
 	// PartBlocks is how many blocks Read copies out of the home at a time.
 	PartBlocks int
@@ -126,7 +126,7 @@ const secondsADay = 86400
 
 var errLayout = errors.New("damaged site record")
 
-// layout says how a site's telemetry is laid out: samples before open are in
+// layout describes how a site's telemetry is stored: samples before open are in
 // blocks, the others in the tail.
 type layout struct {
 	zone string
@@ -169,7 +169,7 @@ func (s *site) roster() (roster, error) {
 	return r, nil
 }
 
-// viewSite runs fn with the site, or not at all where there is none.
+// viewSite runs fn with the site, or not if there is none.
 func (a *Archive) viewSite(ctx context.Context, siteID string, fn func(s *site) error) error {
 	err := a.home.View(ctx, siteID, func(r Reader) error {
 		site, err := siteIn(r, siteID)

@@ -17,10 +17,10 @@ import (
 const groupBlocks = 400
 
 // ReadUnits yields the assets' samples, a frame for each, in the order of their
-// ids. The rows of the open day hold all units, so they are read once for all of
-// them: one after the other, units would read each row as often as there are
-// units. They are read first: what is sealed meanwhile is in blocks too, which
-// go before it.
+// ids. The rows of the open day hold all units, so they are read once for all
+// of them: reading units one by one would read each row as often as there are
+// units. They are read first: days sealed meanwhile are in blocks too, which
+// have priority.
 func (a *Archive) ReadUnits(ctx context.Context, siteID string, assetIDs []string, from, to time.Time, quantities ...series.Quantity) iter.Seq2[store.AssetFrame, error] {
 	return func(yield func(store.AssetFrame, error) bool) {
 		at, end := ceilUnix(from), ceilUnix(to)
