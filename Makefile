@@ -8,7 +8,7 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 DATE    ?= $(shell git show -s --format=%cs HEAD 2>/dev/null)
 export CGO_ENABLED = 0
 
-.PHONY: all build release sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score measured calibrate contract faults kills moves replicas load lint fmt tidy generate style size gazetteer golden screenshot forecast-report peers clean help soak mutants scale replicas-bench attack damage
+.PHONY: all build release documents package sbom dependencies reproduce vulnerabilities demo test short fuzz bench thin-line score measured calibrate contract faults kills moves replicas load lint fmt tidy generate style size gazetteer golden screenshot forecast-report peers clean help soak mutants scale replicas-bench attack damage
 
 all: build
 
@@ -16,13 +16,27 @@ all: build
 build: ## build bin/sunloop, one static file (TAGS)
 	$(GO) build -trimpath -buildvcs=false -tags '$(TAGS)' -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)' -o $(BINARY) ./cmd/sunloop
 
-# One folder for each platform, each binary with its bill of materials. The same tree and VERSION give the same bytes.
+# The same tree, VERSION, COMMIT and DATE give the same bytes. CHANGELOG.md has a section for the VERSION of a tag.
 PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
-release: ## bin/release: the binary of each platform, its bill of materials, and SHA256SUMS of all
-	rm -rf bin/release
-	for p in $(PLATFORMS); do GOOS=$${p%/*} GOARCH=$${p#*/} $(MAKE) -s build BINARY=bin/release/sunloop-$${p%/*}-$${p#*/}; done
-	mv bin/release/sunloop-windows-amd64 bin/release/sunloop-windows-amd64.exe
-	cd bin/release && for b in sunloop-*; do ../../.ci/sbom $$b $(VERSION) >$$b.cdx.json; done && sha256sum sunloop-* >SHA256SUMS
+STAGE     = bin/stage
+# Where the archives will be, for the Homebrew formula.
+URL      ?= https://app.sunloop/releases/$(VERSION)
+release: ## bin/release: archives, packages, image, formula, bills of materials and SHA256SUMS
+	rm -rf bin/release $(STAGE)
+	for p in $(PLATFORMS); do e=; [ $${p%/*} != windows ] || e=.exe; GOOS=$${p%/*} GOARCH=$${p#*/} $(MAKE) -s build BINARY=$(STAGE)/$${p%/*}-$${p#*/}/sunloop$$e || exit 1; done
+	$(MAKE) -s documents
+	$(GO) run ./deploy/release -version $(VERSION) -date $(DATE) -stage $(STAGE) -out bin/release -url $(URL)
+	for a in amd64 arm64; do .ci/package $(VERSION) $(DATE) $(STAGE) bin/release $$a deb rpm apk || exit 1; done
+	for b in $(STAGE)/*-*/sunloop*; do d=$${b%/*}; .ci/sbom $$b $(VERSION) >bin/release/sunloop-$${d##*/}.cdx.json || exit 1; done
+	cd bin/release && sha256sum * >SHA256SUMS
+
+documents: build # manual pages and completions, for packages and archives
+	$(BINARY) man --dir $(STAGE)/man
+	mkdir -p $(STAGE)/completions
+	for s in bash zsh fish; do $(BINARY) completion $$s >$(STAGE)/completions/sunloop.$$s || exit 1; done
+
+package: documents ## bin/package: the Debian package for this architecture, unpacked and tried
+	.ci/trypackage $(VERSION) $(DATE) $(BINARY) $(STAGE)
 
 sbom: build ## bin/sunloop.cdx.json: what the binary is linked from, as CycloneDX 1.6
 	.ci/sbom $(BINARY) $(VERSION) >bin/sunloop.cdx.json

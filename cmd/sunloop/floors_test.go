@@ -42,7 +42,7 @@ var floors = []struct {
 	{"app.sunloop/backend/resilience", nil}, // tests alone
 	{"app.sunloop/backend/attack", nil},     // tests alone
 	{"app.sunloop/backend/servetest", []string{"backend/api", "backend/limit", "backend/client"}},
-	{"app.sunloop/deploy", nil}, // tests alone
+	{"app.sunloop/deploy/...", nil}, // tests, and the archives of a release
 	{"app.sunloop/backend/feed", []string{"backend/api", "backend/limit", "backend/client", "engine/series", "engine/simulate", "engine/solar"}},
 	{"app.sunloop/backend/admission", nil},
 	{"app.sunloop/backend/listener", []string{"backend/admission", "backend/api", "backend/limit"}},
