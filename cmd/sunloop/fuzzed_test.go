@@ -38,6 +38,7 @@ var fuzzedBy = map[string]string{
 	"backend/store/s3test":      "for tests alone",
 	"backend/store/storetest":   "for tests alone",
 	"engine/diagnose":           "reads its calibration, which is embedded",
+	"deploy/release":            "reads a date of its command line",
 	"engine/realdata":           "for tests alone",
 	"tui/internal/plant":        "for tests alone",
 	"tui/screen":                "reads dates that the person at the console types",
