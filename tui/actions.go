@@ -11,10 +11,17 @@ import (
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/layout"
-	"app.sunloop/tui/pane"
-	"app.sunloop/tui/screen"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/admin"
+	"app.sunloop/tui/view/alarm"
+	"app.sunloop/tui/view/analysis"
+	"app.sunloop/tui/view/app"
+	"app.sunloop/tui/view/maintenance"
+	"app.sunloop/tui/view/operations"
+	"app.sunloop/tui/view/plant"
+	"app.sunloop/tui/view/widget"
+	"app.sunloop/tui/view/workflow"
 )
 
 // action performs an action of the console. It answers with a request, a
@@ -34,37 +41,37 @@ var actions = map[keymap.Action]action{
 	keymap.Zoom:         do(func(m *Model) { m.nav.zoom = !m.nav.zoom }),
 	keymap.Back:         request((*Model).back),
 
-	keymap.Alarms:        open(func(*Model) view.View { return screen.NewAlarms() }),
-	keymap.APIKeys:       open(func(m *Model) view.View { return screen.NewAPIKeys(m.o.Now) }),
-	keymap.Assets:        open(func(*Model) view.View { return screen.NewAssets() }),
-	keymap.Audit:         open(func(*Model) view.View { return screen.NewAudit() }),
-	keymap.Fleet:         open(func(*Model) view.View { return screen.NewFleet() }),
-	keymap.Forecast:      open(func(*Model) view.View { return screen.NewForecast() }),
-	keymap.Gaps:          open(func(*Model) view.View { return screen.NewGaps() }),
-	keymap.KPIs:          open(func(*Model) view.View { return screen.NewKPIs() }),
-	keymap.Log:           open(func(m *Model) view.View { return screen.NewLog(m.o.LogLines) }),
-	keymap.Models:        open(func(*Model) view.View { return screen.NewModels() }),
-	keymap.OpenUnit:      open(func(m *Model) view.View { return screen.NewUnit(m.nav.selection.AssetID) }),
-	keymap.OrderWhole:    open(func(*Model) view.View { return screen.NewOrderScreen() }),
-	keymap.PlanChoices:   open(func(m *Model) view.View { return screen.NewPlanChoices(m.chosenDay()) }),
-	keymap.Schedules:     open(func(*Model) view.View { return screen.NewSchedules() }),
-	keymap.Settings:      open(func(m *Model) view.View { return screen.NewSettings(m.configured) }),
-	keymap.Stock:         open(func(*Model) view.View { return screen.NewStock() }),
-	keymap.Subscriptions: open(func(*Model) view.View { return screen.NewSubscriptions() }),
+	keymap.Alarms:        open(func(*Model) view.View { return alarm.NewScreen() }),
+	keymap.APIKeys:       open(func(m *Model) view.View { return admin.NewAPIKeys(m.o.Now) }),
+	keymap.Assets:        open(func(*Model) view.View { return plant.NewAssets() }),
+	keymap.Audit:         open(func(*Model) view.View { return admin.NewAudit() }),
+	keymap.Fleet:         open(func(*Model) view.View { return plant.NewFleet() }),
+	keymap.Forecast:      open(func(*Model) view.View { return analysis.NewForecast() }),
+	keymap.Gaps:          open(func(*Model) view.View { return analysis.NewGaps() }),
+	keymap.KPIs:          open(func(*Model) view.View { return analysis.NewKPIs() }),
+	keymap.Log:           open(func(m *Model) view.View { return admin.NewLog(m.o.LogLines) }),
+	keymap.Models:        open(func(*Model) view.View { return analysis.NewModels() }),
+	keymap.OpenUnit:      open(func(m *Model) view.View { return analysis.NewUnit(m.nav.selection.AssetID) }),
+	keymap.OrderWhole:    open(func(*Model) view.View { return maintenance.NewOrderScreen() }),
+	keymap.PlanChoices:   open(func(m *Model) view.View { return maintenance.NewPlanChoices(m.chosenDay()) }),
+	keymap.Schedules:     open(func(*Model) view.View { return maintenance.NewSchedules() }),
+	keymap.Settings:      open(func(m *Model) view.View { return app.NewSettings(m.configured) }),
+	keymap.Stock:         open(func(*Model) view.View { return maintenance.NewStock() }),
+	keymap.Subscriptions: open(func(*Model) view.View { return maintenance.NewSubscriptions() }),
 	keymap.Uploads: open(func(m *Model) view.View {
-		return screen.NewUploads(func(name string) string { return m.data.paths[name] })
+		return plant.NewUploads(func(name string) string { return m.data.paths[name] })
 	}),
-	keymap.Users: open(func(*Model) view.View { return screen.NewUsers() }),
+	keymap.Users: open(func(*Model) view.View { return admin.NewUsers() }),
 
 	keymap.Columns:      request((*Model).chooseColumns),
 	keymap.Help:         dialog((*Model).helpDialog),
 	keymap.Palette:      dialog((*Model).paletteDialog),
 	keymap.Presets:      dialog((*Model).presetDialog),
-	keymap.RecurPlan:    dialog(func(m *Model) view.Dialog { return screen.NewRecurringForm(m.context(), m.chosenDay()) }),
-	keymap.ResolveIssue: dialog(func(m *Model) view.Dialog { return screen.NewResolve(m.orderOnScreen()) }),
+	keymap.RecurPlan:    dialog(func(m *Model) view.Dialog { return maintenance.NewRecurringForm(m.context(), m.chosenDay()) }),
+	keymap.ResolveIssue: dialog(func(m *Model) view.Dialog { return maintenance.NewResolve(m.orderOnScreen()) }),
 	keymap.Sites:        dialog((*Model).siteDialog),
 	keymap.Themes:       dialog((*Model).themeDialog),
-	keymap.Upload:       dialog(func(m *Model) view.Dialog { return screen.NewUpload(m.data.siteRecord()) }),
+	keymap.Upload:       dialog(func(m *Model) view.Dialog { return plant.NewUpload(m.data.siteRecord()) }),
 
 	keymap.AssignOrder:   changeOrder(api.ActionAssign),
 	keymap.StartOrder:    changeOrder(api.ActionStart),
@@ -76,8 +83,8 @@ var actions = map[keymap.Action]action{
 	keymap.CancelPlan:    changePlan(api.ActionCancel),
 	keymap.CompletePlan:  changePlan(api.ActionComplete),
 	keymap.ConfirmPlan:   changePlan(api.ActionConfirm),
-	keymap.TakeIssue:     changeIssue(screen.NewTakeIssue),
-	keymap.CloseIssue:    changeIssue(screen.NewCloseIssue),
+	keymap.TakeIssue:     changeIssue(maintenance.NewTakeIssue),
+	keymap.CloseIssue:    changeIssue(maintenance.NewCloseIssue),
 	keymap.MakeOrder:     request((*Model).makeOrder),
 	keymap.MakePlan:      request((*Model).makePlan),
 	keymap.RunDetection:  request((*Model).detect),
@@ -128,14 +135,14 @@ func focus(p layout.Pane) action { return do(func(m *Model) { m.nav.goTo(p) }) }
 
 // changeOrder is an action that changes the status of the order on screen.
 func changeOrder(to string) action {
-	return request(func(m *Model) view.Request { return screen.MoveOrder(m.orderOnScreen(), to, m.context()) })
+	return request(func(m *Model) view.Request { return maintenance.MoveOrder(m.orderOnScreen(), to, m.context()) })
 }
 
 // changePlan is an action that changes the schedule that Decide shows.
 func changePlan(to string) action {
 	return request(func(m *Model) view.Request {
 		if p := m.nav.decide.PlanInHand(m.context()); p != nil {
-			return view.OpenDialog{Dialog: screen.NewPlanMove(*p, to, m.context())}
+			return view.OpenDialog{Dialog: maintenance.NewPlanMove(*p, to, m.context())}
 		}
 		return nil
 	})
@@ -143,11 +150,11 @@ func changePlan(to string) action {
 
 // changeIssue is an action that opens a form about the issue of the selected
 // finding.
-func changeIssue(form func(api.Issue, api.Finding) *screen.WorkForm) action {
+func changeIssue(form func(api.Issue, api.Finding) *widget.StepForm) action {
 	return request(func(m *Model) view.Request {
 		v := m.context()
-		if f := pane.SelectedFinding(v); f != nil {
-			if i := pane.IssueOf(v, f.SummaryID); i != nil {
+		if f := workflow.SelectedFinding(v); f != nil {
+			if i := operations.IssueOf(v, f.SummaryID); i != nil {
 				return view.OpenDialog{Dialog: form(*i, *f)}
 			}
 		}
@@ -179,7 +186,7 @@ func (m *Model) back() view.Request {
 
 // refresh asks again for what is on screen.
 func (m *Model) refresh() tea.Cmd {
-	m.data.Planner.Forget(m.visibleQueries()...)
+	m.data.Planner.Invalidate(m.visibleQueries()...)
 	return m.poll()
 }
 
@@ -208,21 +215,21 @@ func (m *Model) chooseColumns() view.Request {
 	if list == nil || len(list.Titles()) == 0 {
 		return view.Notify{Text: "There is no list with columns here.", Role: themes.Dim}
 	}
-	return view.OpenDialog{Dialog: screen.NewColumns(list)}
+	return view.OpenDialog{Dialog: widget.NewColumns(list)}
 }
 
 // helpDialog shows the keys that count here, and then the rest.
 func (m *Model) helpDialog() view.Dialog {
 	if s := m.nav.screen(); s != nil {
-		return screen.NewHelp(s.Title(), s.Scope(), [][2]string{{"esc", "back to the panes"}}, m.o.Keys)
+		return app.NewHelp(s.Title(), s.Scope(), [][2]string{{"esc", "back to the panes"}}, m.o.Keys)
 	}
 	p := m.nav.panes[m.nav.focus]
-	return screen.NewHelp(p.Title(), p.Scope(), p.Help(), m.o.Keys)
+	return app.NewHelp(p.Title(), p.Scope(), p.Help(), m.o.Keys)
 }
 
 // orderOnScreen is the order whose details Act shows, as it is known best.
 func (m *Model) orderOnScreen() api.Order {
-	return pane.KnownOrder(m.context(), pane.CurrentOrder(m.context()))
+	return workflow.KnownOrder(m.context(), workflow.CurrentOrder(m.context()))
 }
 
 // chosenDay is the day that was chosen in Decide; the zero time without one.
@@ -264,7 +271,7 @@ func (m *Model) detect() view.Request {
 			case err != nil:
 				words, role = asset+": "+state.Sentence(err), themes.Warning
 			case r.AnomaliesDetected != nil && *r.AnomaliesDetected > 0:
-				words, role = asset+": detection found "+pane.CountOf(*r.AnomaliesDetected, "anomaly", "anomalies")+".", themes.Accent
+				words, role = asset+": detection found "+widget.CountOf(*r.AnomaliesDetected, "anomaly", "anomalies")+".", themes.Accent
 			}
 			return view.Result{
 				Notice:  func(view.Context) view.Notify { return view.Notify{Text: words, Role: role} },
@@ -286,7 +293,7 @@ func (m *Model) makeOrder() view.Request {
 		selection.OrderID = o.OrderID
 		return view.Batch{view.Select{Selection: selection}, view.Notify{Text: "This finding has a work order already; here it is.", Role: themes.Text}}
 	}
-	return screen.NewOrderForm(m.context(), m.chosenDay())
+	return maintenance.NewOrderForm(m.context(), m.chosenDay())
 }
 
 // makePlan opens the form of planned maintenance of the selected unit.
@@ -294,20 +301,20 @@ func (m *Model) makePlan() view.Request {
 	if m.data.Site == nil {
 		return nil
 	}
-	return screen.NewPlanForm(m.context(), m.chosenDay())
+	return maintenance.NewPlanForm(m.context(), m.chosenDay())
 }
 
 // nextStep does what comes next on the way from a sign of trouble to a verified
 // repair, with a form that is filled in.
 func (m *Model) nextStep() view.Request {
 	v := m.context()
-	way := pane.WayOf(v)
+	way := workflow.WorkflowFor(v)
 	dim := func(text string) view.Request { return view.Notify{Text: text, Role: themes.Dim} }
 	switch {
-	case way.Next == pane.StepNone:
+	case way.Next == workflow.StepNone:
 		return dim("There is no next step: " + way.Why + ".")
-	case way.Next == pane.StepTake:
-		worst, _ := pane.Worst(v)
+	case way.Next == workflow.StepTake:
+		worst, _ := workflow.Worst(v)
 		m.notes.notice = notice{}
 		return view.Select{Selection: worst}
 	case v.ReadOnly != "":
@@ -322,19 +329,19 @@ func (m *Model) nextStep() view.Request {
 		m.nav.selection.OrderID = way.Order.OrderID
 	}
 	switch way.Next {
-	case pane.StepDetect:
+	case workflow.StepDetect:
 		return m.detect()
-	case pane.StepDiagnose:
-		return view.Batch{dim("Looking for what is behind it …"), screen.Diagnose(m.context())}
-	case pane.StepPlan:
+	case workflow.StepDiagnose:
+		return view.Batch{dim("Looking for what is behind it …"), maintenance.Diagnose(m.context())}
+	case workflow.StepPlan:
 		return m.makePlan()
-	case pane.StepParts:
-		return view.OpenDialog{Dialog: screen.NewPartsForm(m.context())}
-	case pane.StepOrder:
+	case workflow.StepParts:
+		return view.OpenDialog{Dialog: maintenance.NewPartsForm(m.context())}
+	case workflow.StepOrder:
 		return m.makeOrder()
-	case pane.StepResolve:
-		return view.OpenDialog{Dialog: screen.NewResolve(m.orderOnScreen())}
+	case workflow.StepResolve:
+		return view.OpenDialog{Dialog: maintenance.NewResolve(m.orderOnScreen())}
 	}
 	m.nav.focus, m.nav.screens = layout.Act, nil
-	return screen.MoveOrder(m.orderOnScreen(), way.Move, m.context())
+	return maintenance.MoveOrder(m.orderOnScreen(), way.Move, m.context())
 }

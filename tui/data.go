@@ -166,7 +166,7 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 	case a.Request.Query == state.QueryUploads:
 		m.tellUploads()
 		if m.data.openFiles() < open { // what the file brought is there to be asked for
-			m.data.Planner.Forget(state.QueryFindings, state.QueryForecast, state.QueryActivities, state.QueryModels, state.QueryAssets, state.QueryDay)
+			m.data.Planner.Invalidate(state.QueryFindings, state.QueryForecast, state.QueryActivities, state.QueryModels, state.QueryAssets, state.QueryDay)
 			return m.poll()
 		}
 	}

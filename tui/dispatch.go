@@ -12,9 +12,9 @@ import (
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/layout"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/workflow"
 )
 
 // key takes a key: the view on top has it, else it is an action of the keymap.
@@ -165,8 +165,8 @@ func (m *Model) answered(r view.Request) (view.Request, tea.Cmd) {
 	return r, nil
 }
 
-// awayFiles is why no file is read or written for somebody elsewhere.
-const awayFiles = "over SSH, the files here are the server's"
+// remoteFilesReason is why no file is read or written for somebody elsewhere.
+const remoteFilesReason = "over SSH, the files here are the server's"
 
 // disabled is the reason why an action is not available now, empty if it is.
 func (m *Model) disabled(e keymap.Entry) string {
@@ -178,9 +178,9 @@ func (m *Model) disabled(e keymap.Entry) string {
 		return "the service does not answer"
 	case e.Needs&keymap.NeedsWrite != 0 && readOnly != "":
 		return readOnly
-	case e.Needs&keymap.NeedsFiles != 0 && m.o.Away:
-		return awayFiles
-	case e.Needs&keymap.NeedsShell != 0 && m.o.Away:
+	case e.Needs&keymap.NeedsFiles != 0 && m.o.Remote:
+		return remoteFilesReason
+	case e.Needs&keymap.NeedsShell != 0 && m.o.Remote:
 		return "over SSH, the shell here is the server's"
 	case e.Needs&keymap.NeedsUsers != 0 && !m.session.may(api.PermissionUsers):
 		return "your role does not manage users and API keys"
@@ -189,7 +189,7 @@ func (m *Model) disabled(e keymap.Entry) string {
 	case e.Scope == m.nav.top().Scope() && (m.nav.screen() != nil || m.data.Site != nil):
 		return m.nav.top().Disabled(e.Action, m.focusedContext())
 	}
-	return pane.OrderMoveWhy(m.orderOnScreen(), e.Action)
+	return workflow.DisabledReason(m.orderOnScreen(), e.Action)
 }
 
 // resultMsg is the service's answer to a call. It may hold a secret that was
@@ -228,14 +228,14 @@ func (m *Model) finish(msg resultMsg) {
 		if !open {
 			m.notify(state.Refusal(msg.err), themes.Warning)
 		}
-		m.data.Planner.Forget(m.visibleQueries()...) // what was refused may stand otherwise by now
+		m.data.Planner.Invalidate(m.visibleQueries()...) // what was refused may stand otherwise by now
 		return
 	}
 	r := msg.result
 	if r.Apply != nil && m.data.Site != nil {
 		r.Apply(m.data.Site)
 	}
-	m.data.Planner.Forget(r.Refresh...)
+	m.data.Planner.Invalidate(r.Refresh...)
 	if msg.owner != m.session.owner || m.session.user == nil && msg.owner != "" {
 		if r.Open != nil {
 			m.o.Log.Warn("a change ended after its session: what came of it was seen by nobody", "what", r.Open.Title(), "id", r.Row)

@@ -9,11 +9,12 @@ import (
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/layout"
-	"app.sunloop/tui/pane"
-	"app.sunloop/tui/screen"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/plant"
+	"app.sunloop/tui/view/widget"
+	"app.sunloop/tui/view/workflow"
 )
 
 // frame is the drawn screen.
@@ -69,10 +70,10 @@ func (m *Model) draw() {
 	}
 	m.drawBreadcrumb(m.frame.grid.Region(m.frame.layout.Breadcrumb), v)
 	for _, d := range m.dialogs.stack {
-		screen.Draw(d, all, v)
+		view.DrawDialog(d, all, v)
 	}
 	if m.session.signIn != nil {
-		screen.Draw(m.session.signIn, all, v)
+		view.DrawDialog(m.session.signIn, all, v)
 	}
 }
 
@@ -175,7 +176,7 @@ func (m *Model) drawNoSite(r terminal.Region, i layout.Pane, v view.Context) {
 	if m.session.signIn != nil && sites.At.IsZero() {
 		return
 	}
-	switch sites.Face(v.Now, time.Hour, len(sites.Data) == 0) {
+	switch sites.Status(v.Now, time.Hour, len(sites.Data) == 0) {
 	case state.Failed:
 		y := v.Paragraph(r, 0, 0, state.Sentence(sites.Err), themes.Warning)
 		v.Paragraph(r, 0, y, "Next try "+state.Soon(sites.NextTry.Sub(v.Now))+"; r asks now.", themes.Dim)
@@ -257,7 +258,7 @@ func (m *Model) footer() [][2]string {
 	words := map[keymap.Action]string{}
 	if m.data.Site != nil {
 		words[keymap.Open] = [layout.Panes]string{"look at", "decide", "compare", "details"}[m.nav.focus]
-		words[keymap.NextStep] = string(pane.WayOf(m.context()).Next)
+		words[keymap.NextStep] = string(workflow.WorkflowFor(m.context()).Next)
 	}
 	var out [][2]string
 	for _, a := range []keymap.Action{keymap.NextStep, keymap.Open, keymap.Help, keymap.Palette, keymap.Zoom, keymap.Sites, keymap.Upload, keymap.Quit} {
@@ -347,15 +348,15 @@ func (m *Model) crumbs(v view.Context) []span {
 		}
 		if f.SummaryID == m.nav.selection.FindingID {
 			at = active
-			name := pane.Family(f.FaultFamily)
+			name := widget.Family(f.FaultFamily)
 			if !narrow {
-				name += " " + pane.Percent(f.Confidence)
+				name += " " + widget.Percent(f.Confidence)
 			}
 			out = append(out, span{arrow, themes.Muted}, span{name, themes.Accent})
 		}
 	}
 	if m.nav.selection.AssetID != "" {
-		steps := pane.WayOf(v).Done(v.Site.Zone)
+		steps := workflow.WorkflowFor(v).Done(v.Site.Zone)
 		if narrow && len(steps) > 1 {
 			steps = steps[len(steps)-1:] // what comes next must have room
 		}
@@ -375,11 +376,11 @@ func (m *Model) progress(v view.Context) []span {
 		return nil
 	}
 	done, stage := 0.0, ""
-	files := pane.OnTheWay(v)
+	files := plant.Importing(v)
 	for _, u := range files {
 		done += u.Progress
 		if stage == "" || u.Progress > 0 {
-			stage = pane.UploadState(u)
+			stage = plant.UploadState(u)
 		}
 	}
 	if len(files) == 0 {
@@ -397,6 +398,6 @@ func (m *Model) progress(v view.Context) []span {
 	}
 	return []span{
 		{"  " + strings.Repeat(full, n), themes.Accent}, {strings.Repeat(empty, cells-n), themes.Muted},
-		{fmt.Sprintf(" %.0f %% %s, %s on the way", done*100, stage, pane.CountOf(len(files), "file", "files")), themes.Dim},
+		{fmt.Sprintf(" %.0f %% %s, %s on the way", done*100, stage, widget.CountOf(len(files), "file", "files")), themes.Dim},
 	}
 }

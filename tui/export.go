@@ -180,8 +180,8 @@ func (m *Model) export(f format) {
 // writeExport writes a new file that only its owner may read, named by what,
 // where and when.
 func (m *Model) writeExport(what, site, ending string, b []byte) (path string, err error) {
-	if m.o.Away {
-		return "", errors.New(awayFiles)
+	if m.o.Remote {
+		return "", errors.New(remoteFilesReason)
 	}
 	if err := os.MkdirAll(m.o.Exports, 0o700); err != nil {
 		return "", err

@@ -14,7 +14,7 @@ func TestImportedFileIsAskedFor(t *testing.T) {
 	d := start(t, 120, 36, nil)
 	site := d.m.data.Site
 	file := api.Upload{UploadID: "upl_1", SiteID: site.SiteID, Kind: api.UploadTrain, ProcessingStatus: api.UploadProcessing}
-	site.Uploads.Good([]api.Upload{file}, d.now)
+	site.Uploads.Set([]api.Upload{file}, d.now)
 	d.now = d.now.Add(time.Second)
 	request, ok := d.m.data.Request(state.QueryUploads, d.now)
 	if !ok {

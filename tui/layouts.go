@@ -11,9 +11,10 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
 	"app.sunloop/tui/layout"
-	"app.sunloop/tui/screen"
 	"app.sunloop/tui/settings"
 	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/app"
+	"app.sunloop/tui/view/widget"
 )
 
 // presetAuto is the arrangement of one's role.
@@ -149,7 +150,7 @@ func (m *Model) startPreset() {
 // presetDialog offers the arrangements, and to keep or forget one.
 func (m *Model) presetDialog() view.Dialog {
 	now := m.arranged()
-	var choices []screen.Choice
+	var choices []widget.Choice
 	for _, name := range m.presetNames() {
 		a, _ := m.preset(name)
 		words := a.String()
@@ -158,13 +159,13 @@ func (m *Model) presetDialog() view.Dialog {
 				words = p.words
 			}
 		}
-		choices = append(choices, screen.Choice{Text: name, Detail: words, Do: view.Preview{Name: settings.Preset, Value: a.String()}, Seen: view.Preview{Name: settings.Preset, Value: a.String()}})
+		choices = append(choices, widget.Choice{Text: name, Detail: words, Do: view.Preview{Name: settings.Preset, Value: a.String()}, Seen: view.Preview{Name: settings.Preset, Value: a.String()}})
 	}
-	choices = append(choices, screen.Choice{Text: "keep this one as", Detail: now.String(), Do: view.OpenDialog{Dialog: screen.NewNameForm("Keep the arrangement", "Name", "a short word", func(name string) view.Request { return view.SaveLayout{Name: name, Value: now.String()} })}, Seen: view.Preview{Name: settings.Preset, Value: now.String()}})
+	choices = append(choices, widget.Choice{Text: "keep this one as", Detail: now.String(), Do: view.OpenDialog{Dialog: app.NewNameForm("Keep the arrangement", "Name", "a short word", func(name string) view.Request { return view.SaveLayout{Name: name, Value: now.String()} })}, Seen: view.Preview{Name: settings.Preset, Value: now.String()}})
 	for _, name := range slices.Sorted(maps.Keys(m.o.Presets)) {
-		choices = append(choices, screen.Choice{Text: "forget " + name, Detail: "your own", Do: view.SaveLayout{Name: name}, Seen: view.Preview{Name: settings.Preset, Value: now.String()}})
+		choices = append(choices, widget.Choice{Text: "forget " + name, Detail: "your own", Do: view.SaveLayout{Name: name}, Seen: view.Preview{Name: settings.Preset, Value: now.String()}})
 	}
-	return screen.NewChooser("Arrangement", "", choices, view.Preview{Name: settings.Preset, Value: now.String()})
+	return widget.NewChooser("Arrangement", "", choices, view.Preview{Name: settings.Preset, Value: now.String()})
 }
 
 // saveLayout keeps an arrangement under a name, or forgets it without a value.

@@ -54,7 +54,7 @@ type Options struct {
 	Bell         bool
 	// Away says that the console runs on a machine that is not the person's, as
 	// over SSH: its files and its shell are none of theirs.
-	Away bool
+	Remote bool
 	// Challenge is a sign-in begun elsewhere, which sets up an authenticator.
 	Challenge *api.LoginResponse
 
@@ -171,7 +171,7 @@ func New(ctx context.Context, o Options, out *terminal.Output, in *terminal.Inpu
 
 // Init starts the clock and finds out whether there is a session.
 func (m *Model) Init() tea.Cmd {
-	m.data.Planner.Touch(m.o.Now())
+	m.data.Planner.MarkActive(m.o.Now())
 	if m.o.Challenge != nil {
 		m.askSignIn("")
 		m.session.signIn.Answer(m.o.Challenge, nil)
@@ -232,7 +232,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.frame.size, m.frame.dirty = layout.Size{Columns: msg.Width, Rows: msg.Height}, true
 	case tea.KeyMsg:
-		m.data.Planner.Touch(now)
+		m.data.Planner.MarkActive(now)
 		m.frame.dirty, m.frame.touched = true, true
 		var cmds []tea.Cmd
 		if m.typing() { // text takes runes as they came
@@ -243,7 +243,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 		return m, tea.Batch(cmds...)
 	case tea.MouseMsg:
-		m.data.Planner.Touch(now)
+		m.data.Planner.MarkActive(now)
 		m.frame.dirty, m.frame.touched = true, true
 		return m, m.click(msg)
 	case clockMsg:

@@ -6,31 +6,29 @@ import (
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/layout"
-	"app.sunloop/tui/pane"
-	"app.sunloop/tui/screen"
 	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/operations"
+	"app.sunloop/tui/view/widget"
 )
 
 // navigation is what is on screen, and where in it the person is.
 type navigation struct {
 	panes     [layout.Panes]view.Pane
-	decide    *pane.Decide // of the panes
+	decide    *operations.Decide // of the panes
 	focus     layout.Pane
 	zoom      bool
 	selection view.Selection
 	screens   []view.View   // in place of the panes; the last one is seen
 	trail     []layout.Pane // panes left by going on with enter, for esc
-	filter    *screen.Field // of the list that has the keys; nil while it is not edited
+	filter    *widget.Field // of the list that has the keys; nil while it is not edited
 	pending   string        // first key of a two-key binding
 }
 
 func newNavigation() navigation {
-	observe := pane.NewObserve()
-	observe.Request = screen.AlarmRequest
-	decide := pane.NewDecide()
+	decide := operations.NewDecide()
 	return navigation{
 		decide: decide,
-		panes:  [layout.Panes]view.Pane{layout.Observe: observe, layout.Orient: pane.NewOrient(), layout.Decide: decide, layout.Act: pane.NewAct()},
+		panes:  [layout.Panes]view.Pane{layout.Observe: operations.NewObserve(), layout.Orient: operations.NewOrient(), layout.Decide: decide, layout.Act: operations.NewAct()},
 	}
 }
 
@@ -131,7 +129,7 @@ func (m *Model) startFilter() {
 		m.notify("There is no list to filter here.", themes.Dim)
 		return
 	}
-	field := screen.NewField("/", "part of a name or state", list.Filter())
+	field := widget.NewField("/", "part of a name or state", list.Filter())
 	m.nav.filter = &field
 }
 

@@ -8,42 +8,43 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/tui/keymap"
-	"app.sunloop/tui/pane"
-	"app.sunloop/tui/screen"
 	"app.sunloop/tui/settings"
 	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/app"
+	"app.sunloop/tui/view/widget"
+	"app.sunloop/tui/view/workflow"
 )
 
 // paletteDialog lists every action, site, unit, alarm, finding, order, plan,
 // setting, arrangement and theme; what was chosen lately stands first.
 func (m *Model) paletteDialog() view.Dialog {
-	var choices []screen.Choice
-	add := func(id string, c screen.Choice) {
+	var choices []widget.Choice
+	add := func(id string, c widget.Choice) {
 		c.Do = view.Batch{view.Remember{ID: id}, c.Do}
 		c.Recent = slices.Contains(m.places.recent, id)
 		c.Order = slices.Index(m.places.recent, id)
 		choices = append(choices, c)
 	}
 	for _, e := range m.paletteActions() {
-		add("do "+string(e.Action), screen.Choice{
+		add("do "+string(e.Action), widget.Choice{
 			Text: e.Binding.Help().Desc, Key: e.Binding.Help().Key, Words: strings.ReplaceAll(string(e.Action), "-", " "), Why: m.disabled(e), Quiet: m.never(e), Do: view.Run{Action: e.Action},
 		})
 	}
 	for _, s := range m.data.Sites.Data {
-		add("site "+m.data.siteLabel(s), screen.Choice{Text: "site " + m.data.siteLabel(s), Detail: s.Name, Do: view.OpenSite{Site: s.Ref()}})
+		add("site "+m.data.siteLabel(s), widget.Choice{Text: "site " + m.data.siteLabel(s), Detail: s.Name, Do: view.OpenSite{Site: s.Ref()}})
 	}
 	m.paletteThings(add)
 	for _, s := range settings.All() {
-		add("set "+s.Name, screen.Choice{Text: "setting " + s.Words, Detail: m.prefs.value(s.Name), Words: s.Group + " " + s.Name, Do: m.openSetting(s.Name)})
+		add("set "+s.Name, widget.Choice{Text: "setting " + s.Words, Detail: m.prefs.value(s.Name), Words: s.Group + " " + s.Name, Do: m.openSetting(s.Name)})
 	}
 	for _, name := range m.presetNames() {
 		a, _ := m.preset(name)
-		add("panes "+name, screen.Choice{Text: "arrangement " + name, Detail: a.String(), Do: view.Preview{Name: settings.Preset, Value: a.String()}})
+		add("panes "+name, widget.Choice{Text: "arrangement " + name, Detail: a.String(), Do: view.Preview{Name: settings.Preset, Value: a.String()}})
 	}
 	for _, t := range m.o.Themes {
-		add("theme "+t.Name, screen.Choice{Text: "theme " + t.Name, Detail: t.Title, Do: view.Set{Name: settings.Theme, Value: t.Name}})
+		add("theme "+t.Name, widget.Choice{Text: "theme " + t.Name, Detail: t.Title, Do: view.Set{Name: settings.Theme, Value: t.Name}})
 	}
-	slices.SortStableFunc(choices, func(a, b screen.Choice) int {
+	slices.SortStableFunc(choices, func(a, b widget.Choice) int {
 		switch {
 		case a.Recent != b.Recent && a.Recent:
 			return -1
@@ -54,7 +55,7 @@ func (m *Model) paletteDialog() view.Dialog {
 		}
 		return 0
 	})
-	return screen.NewChooser("Palette", "type what you want to do or find", choices, nil)
+	return widget.NewChooser("Palette", "type what you want to do or find", choices, nil)
 }
 
 // paletteActions are the actions that the palette lists: those for the palette,
@@ -80,13 +81,13 @@ func (m *Model) never(e keymap.Entry) bool {
 }
 
 // paletteThings are what the site on screen has.
-func (m *Model) paletteThings(add func(id string, c screen.Choice)) {
+func (m *Model) paletteThings(add func(id string, c widget.Choice)) {
 	site := m.data.Site
 	if site == nil {
 		return
 	}
 	for _, a := range site.Assets.Data {
-		add("unit "+a.AssetID, screen.Choice{Text: "unit " + a.AssetID, Detail: a.Name, Do: view.Select{Selection: view.Selection{AssetID: a.AssetID}}})
+		add("unit "+a.AssetID, widget.Choice{Text: "unit " + a.AssetID, Detail: a.Name, Do: view.Select{Selection: view.Selection{AssetID: a.AssetID}}})
 	}
 	for _, a := range site.Alerts.Data.Alerts {
 		if a.AssetID == "" {
@@ -96,23 +97,23 @@ func (m *Model) paletteThings(add func(id string, c screen.Choice)) {
 		if a.Metadata != nil {
 			hand.FindingID = a.Metadata.SummaryID
 		}
-		add("alarm "+a.AlertID, screen.Choice{Text: "alarm " + pane.Family(a.AlertType) + " " + a.AssetID, Detail: a.State, Words: a.AlertSeverity + " " + a.Message, Do: view.Select{Selection: hand, Focus: view.Observe}})
+		add("alarm "+a.AlertID, widget.Choice{Text: "alarm " + widget.Family(a.AlertType) + " " + a.AssetID, Detail: a.State, Words: a.AlertSeverity + " " + a.Message, Do: view.Select{Selection: hand, Focus: view.Observe}})
 	}
 	for _, f := range site.Findings.Data {
-		add("finding "+f.SummaryID, screen.Choice{
-			Text: "finding " + pane.Family(f.FaultFamily) + " " + f.AssetID, Detail: findingDetail(f), Words: f.SummaryID,
+		add("finding "+f.SummaryID, widget.Choice{
+			Text: "finding " + widget.Family(f.FaultFamily) + " " + f.AssetID, Detail: findingDetail(f), Words: f.SummaryID,
 			Do: view.Select{Selection: view.Selection{AssetID: f.AssetID, FindingID: f.SummaryID}},
 		})
 	}
 	for _, o := range site.Orders.Data {
-		add("order "+o.OrderID, screen.Choice{
-			Text: "order " + o.AssetID + " " + o.MaintenanceType, Detail: pane.OrderStatus(o.Status), Words: o.OrderID + " " + o.AssignedTechnician + " " + o.FaultFamily,
+		add("order "+o.OrderID, widget.Choice{
+			Text: "order " + o.AssetID + " " + o.MaintenanceType, Detail: workflow.OrderStatus(o.Status), Words: o.OrderID + " " + o.AssignedTechnician + " " + o.FaultFamily,
 			Do: view.Select{Selection: view.Selection{AssetID: o.AssetID, FindingID: o.SummaryID, OrderID: o.OrderID}, Focus: view.Act},
 		})
 	}
 	for _, s := range site.Schedules.Data {
-		add("plan "+s.ScheduleID, screen.Choice{
-			Text: "plan " + s.AssetID + " " + s.MaintenanceType, Detail: pane.When(s.ScheduledDate.Time, m.siteNow(), site.Zone), Words: s.ScheduleID + " " + s.Status + " " + s.Reason,
+		add("plan "+s.ScheduleID, widget.Choice{
+			Text: "plan " + s.AssetID + " " + s.MaintenanceType, Detail: widget.When(s.ScheduledDate.Time, m.siteNow(), site.Zone), Words: s.ScheduleID + " " + s.Status + " " + s.Reason,
 			Do: view.Select{Selection: view.Selection{AssetID: s.AssetID, OrderID: s.OrderID}, Focus: view.Decide},
 		})
 	}
@@ -120,8 +121,8 @@ func (m *Model) paletteThings(add func(id string, c screen.Choice)) {
 
 // openSetting goes to a setting on its screen.
 func (m *Model) openSetting(name string) view.Request {
-	s := screen.NewSettings(m.configured)
-	s.SelectRow(screen.SettingID(name))
+	s := app.NewSettings(m.configured)
+	s.SelectRow(app.SettingID(name))
 	return view.OpenScreen{Screen: s}
 }
 
@@ -133,23 +134,23 @@ func findingDetail(f api.Finding) string {
 }
 
 func (m *Model) themeDialog() view.Dialog {
-	var choices []screen.Choice
+	var choices []widget.Choice
 	for _, t := range m.o.Themes {
-		choices = append(choices, screen.Choice{
+		choices = append(choices, widget.Choice{
 			Text: t.Name, Detail: t.Title, Do: view.Set{Name: settings.Theme, Value: t.Name}, Seen: view.Preview{Name: settings.Theme, Value: t.Name},
 		})
 	}
-	d := screen.NewChooser("Theme", "", choices, view.Preview{Name: settings.Theme, Value: m.prefs.theme.Name})
+	d := widget.NewChooser("Theme", "", choices, view.Preview{Name: settings.Theme, Value: m.prefs.theme.Name})
 	d.Mark(m.prefs.theme.Name)
 	return d
 }
 
 func (m *Model) siteDialog() view.Dialog {
-	var choices []screen.Choice
+	var choices []widget.Choice
 	for _, s := range m.data.Sites.Data {
-		choices = append(choices, screen.Choice{Text: m.data.siteLabel(s), Detail: fmt.Sprintf("%s, %s, %d units", s.Name, pane.Power(s.CapacityKW), s.AssetCount), Do: view.OpenSite{Site: s.Ref()}})
+		choices = append(choices, widget.Choice{Text: m.data.siteLabel(s), Detail: fmt.Sprintf("%s, %s, %d units", s.Name, widget.Power(s.CapacityKW), s.AssetCount), Do: view.OpenSite{Site: s.Ref()}})
 	}
-	d := screen.NewChooser("Site", "", choices, nil)
+	d := widget.NewChooser("Site", "", choices, nil)
 	d.Mark(m.data.siteLabel(m.data.siteRecord()))
 	return d
 }

@@ -10,9 +10,9 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/tui/internal/plant"
 	"app.sunloop/tui/keymap"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/settings"
 	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/widget"
 )
 
 // shelf keeps places in memory.
@@ -55,7 +55,7 @@ func TestPlaceIsRemembered(t *testing.T) {
 		t.Errorf("left at:\n%s\nback at:\n%s", before, after)
 	}
 	again.press("z", "g", "m")
-	if l := again.m.list().(*pane.List); l.SortBy != 0 {
+	if l := again.m.list().(*widget.List); l.SortBy != 0 {
 		t.Errorf("the models are sorted by %d", l.SortBy)
 	}
 	// Another person has nothing of it, and a site on the command line wins.

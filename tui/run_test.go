@@ -67,7 +67,7 @@ func TestRunOverALine(t *testing.T) {
 		<-r.Context().Done() // only its context ends it
 		return nil, r.Context().Err()
 	})})
-	o.Away, o.In, o.Out, o.Sizes = true, keys, g, sizes
+	o.Remote, o.In, o.Out, o.Sizes = true, keys, g, sizes
 	o.Getenv = func(name string) string { return map[string]string{"SSH_CONNECTION": "ssh"}[name] }
 	ctx, drop := context.WithCancel(t.Context())
 	ran := make(chan error, 1)

@@ -8,8 +8,8 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
 	"app.sunloop/tui/internal/plant"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/workflow"
 )
 
 // onService is a console on a service of its own, with a unit in hand.
@@ -74,7 +74,7 @@ func TestPlansByKeys(t *testing.T) {
 	d.minute() // the minute's requests are spent
 	d.press("home", "X", "sold", "tab", "right", "enter")
 	for _, s := range schedules(t, c) {
-		if pane.OpenPlan(s) {
+		if workflow.OpenPlan(s) {
 			t.Errorf("the series did not end: %+v\n%s", s, d.text())
 		}
 	}

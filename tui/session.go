@@ -11,17 +11,17 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
-	"app.sunloop/tui/screen"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/app"
 )
 
 // session is who is signed in, and the sign-in over the screen.
 type session struct {
-	user   *api.User            // nil when not known
-	owner  string               // id of the person whose work is on screen
-	signIn *screen.SignInDialog // over everything else; nil for none
+	user   *api.User   // nil when not known
+	owner  string      // id of the person whose work is on screen
+	signIn *app.SignIn // over everything else; nil for none
 }
 
 func newSession(o Options) session {
@@ -55,10 +55,10 @@ func userOf(token string) *api.User {
 }
 
 // askSignIn brings the sign-in over the screen; what is under it stays.
-func (m *Model) askSignIn(reason string) { m.show(screen.NewSignIn(m.o.Source, reason)) }
+func (m *Model) askSignIn(reason string) { m.show(app.NewSignIn(m.o.Source, reason)) }
 
 // show brings a sign-in over the screen, unless one is there.
-func (m *Model) show(d *screen.SignInDialog) {
+func (m *Model) show(d *app.SignIn) {
 	if m.session.signIn != nil {
 		return
 	}
@@ -72,7 +72,7 @@ func (m *Model) signInAnswered(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case setupMsg:
 		if msg.needed {
-			m.show(screen.NewSetup(m.o.Source, msg.token))
+			m.show(app.NewSetup(m.o.Source, msg.token))
 		} else {
 			m.askSignIn("")
 		}

@@ -13,10 +13,10 @@ import (
 	"app.sunloop/tui/chart"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/layout"
-	"app.sunloop/tui/screen"
 	"app.sunloop/tui/settings"
 	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/app"
 )
 
 // preferences are the settings, keys and layout that count, and how they look.
@@ -64,8 +64,8 @@ func (p *preferences) applyLayout() {
 }
 
 // configured is how what can be set stands now.
-func (m *Model) configured() screen.Configured {
-	return screen.Configured{
+func (m *Model) configured() app.Configured {
+	return app.Configured{
 		Sources: m.prefs.sources, File: m.o.ConfigFile, Theme: m.prefs.theme.Name, Themes: m.o.Themes, Presets: m.presetNames(), Bound: m.prefs.bound,
 		Rebind: func(a keymap.Action, keys []string) error {
 			_, _, err := m.rebound(a, keys)

@@ -329,7 +329,7 @@ func TestBell(t *testing.T) {
 			add := func(id, severity string) {
 				list := d.m.data.Site.Alerts.Data
 				list.Alerts = append(list.Alerts, api.Alert{AlertID: id, AssetID: "INV-09", State: api.AlertUnacknowledged, AlertSeverity: severity, Message: "INV-09 stands still."})
-				d.m.data.Site.Alerts.Good(list, d.now)
+				d.m.data.Site.Alerts.Set(list, d.now)
 				d.m.announce(d.now)
 			}
 			add("a", api.AlertMajor)

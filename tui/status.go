@@ -6,10 +6,10 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/widget"
 )
 
 // span is text in a role.
@@ -187,7 +187,7 @@ func (m *Model) drawVitals(r terminal.Region, v view.Context) {
 		return
 	}
 	value := themes.Text
-	if s.Face(v.Now, 2*time.Minute, false) == state.Stale {
+	if s.Status(v.Now, 2*time.Minute, false) == state.Stale {
 		value = themes.Muted
 	}
 	drawSpans(r, 1, fitParts(vitals(s.Data, v.Site.CapacityKW, value), w-2), m)
@@ -195,16 +195,16 @@ func (m *Model) drawVitals(r terminal.Region, v view.Context) {
 
 // vitals are a site's vital signs, the most needed with the least rank.
 func vitals(d api.SiteSummary, capacityKW float64, value themes.Role) []part {
-	out := []part{{[]span{{pane.Power(d.TotalPowerKW), value}}, 0}}
+	out := []part{{[]span{{widget.Power(d.TotalPowerKW), value}}, 0}}
 	if d.ExpectedPowerKW != nil {
-		out = append(out, part{[]span{{" of " + pane.Power(*d.ExpectedPowerKW) + " expected", themes.Dim}}, 1})
+		out = append(out, part{[]span{{" of " + widget.Power(*d.ExpectedPowerKW) + " expected", themes.Dim}}, 1})
 		if *d.ExpectedPowerKW > 0.02*capacityKW {
-			out = append(out, part{[]span{{", ", themes.Dim}, {pane.Percent(d.TotalPowerKW / *d.ExpectedPowerKW), value}}, 1})
+			out = append(out, part{[]span{{", ", themes.Dim}, {widget.Percent(d.TotalPowerKW / *d.ExpectedPowerKW), value}}, 1})
 		}
 	}
-	today := []span{{"  " + pane.Energy(d.TotalKWhToday), value}, {" today", themes.Dim}}
+	today := []span{{"  " + widget.Energy(d.TotalKWhToday), value}, {" today", themes.Dim}}
 	if d.ExpectedKWhToday != nil {
-		today = append(today, span{" (P50 " + pane.Energy(*d.ExpectedKWhToday) + ")", themes.Dim})
+		today = append(today, span{" (P50 " + widget.Energy(*d.ExpectedKWhToday) + ")", themes.Dim})
 	}
 	out = append(out, part{today, 0})
 	if d.FleetPRPct != nil {

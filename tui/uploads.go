@@ -13,10 +13,9 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
-	"app.sunloop/tui/pane"
-	"app.sunloop/tui/screen"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/plant"
 )
 
 // upload sends a file; the uploads list shows what becomes of it.
@@ -30,8 +29,8 @@ func (m *Model) upload(u view.Upload) tea.Cmd {
 		customer = "default"
 	}
 	req.CustomerID, req.Region, req.Location, req.Filename = customer, "local", cmp.Or(req.Location, "unknown"), filepath.Base(u.Path)
-	if m.o.Away { // whose path it is, is known; whose file, is not
-		m.notify("Not sent: "+awayFiles+".", themes.Warning)
+	if m.o.Remote { // whose path it is, is known; whose file, is not
+		m.notify("Not sent: "+remoteFilesReason+".", themes.Warning)
 		return nil
 	}
 	m.data.paths[req.Filename] = u.Path
@@ -53,13 +52,13 @@ func (m *Model) upload(u view.Upload) tea.Cmd {
 // dropped opens the form of an import with a path that was pasted or dropped on
 // the terminal.
 func (m *Model) dropped(text string) view.Request {
-	if !screen.IsPath(text) {
+	if !plant.IsPath(text) {
 		return view.Notify{Text: "What was pasted is no path of a file.", Role: themes.Dim}
 	}
 	if e, ok := m.o.Keys.Entry(keymap.Upload); ok && m.disabled(e) != "" {
 		return view.Run{Action: keymap.Upload} // which says why not
 	}
-	d := screen.NewUpload(m.data.siteRecord())
+	d := plant.NewUpload(m.data.siteRecord())
 	d.SetFile(text)
 	return view.OpenDialog{Dialog: d}
 }
@@ -81,7 +80,7 @@ func (m *Model) uploaded(msg uploadMsg) {
 		m.data.watched[msg.ack.UploadID] = true
 		m.data.wanted = msg.site
 		m.notify(msg.file+" is taken; Act (4) and g u show how far it is.", themes.Accent)
-		m.data.Planner.Forget(state.QueryUploads, state.QuerySites)
+		m.data.Planner.Invalidate(state.QueryUploads, state.QuerySites)
 	case !open:
 		m.notify(err.Error(), themes.Warning)
 	}
@@ -96,9 +95,9 @@ func (m *Model) tellUploads() {
 		delete(m.data.watched, u.UploadID)
 		switch {
 		case u.Error != "":
-			m.notify(pane.FileName(u)+": "+u.Error, themes.Warning)
+			m.notify(plant.FileName(u)+": "+u.Error, themes.Warning)
 		default:
-			m.notify(fmt.Sprintf("%s is imported: %d rows. g u shows what was inferred.", pane.FileName(u), u.RowsStored), themes.Accent)
+			m.notify(fmt.Sprintf("%s is imported: %d rows. g u shows what was inferred.", plant.FileName(u), u.RowsStored), themes.Accent)
 		}
 	}
 }

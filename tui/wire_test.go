@@ -197,10 +197,10 @@ func (d *world) sample(i int) {
 		rs[0].Power += float64(i%50) / 10
 	}
 	d.now = d.now.Add(time.Millisecond)
-	d.m.data.Site.Day.Good(d.m.data.Site.Day.Data.With(records), d.now)
+	d.m.data.Site.Day.Set(d.m.data.Site.Day.Data.With(records), d.now)
 	s := d.m.data.Site.Summary.Data
 	s.TotalPowerKW += float64(i%50) / 10
-	d.m.data.Site.Summary.Good(s, d.now)
+	d.m.data.Site.Summary.Set(s, d.now)
 	d.m.frame.dirty = true
 }
 

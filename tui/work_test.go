@@ -14,8 +14,8 @@ import (
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/client"
 	"app.sunloop/tui/internal/plant"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/workflow"
 )
 
 // realService is a service in a folder of its own that has a month of two
@@ -164,7 +164,7 @@ func TestMovesOffered(t *testing.T) {
 		api.OrderPending: {"assign", "start", "hold", "cancel"}, api.OrderInProgress: {"assign", "hold", "complete", "cancel"},
 		api.OrderOnHold: {"assign", "start", "resume", "cancel"}, api.OrderCompleted: {"reopen"}, api.OrderCancelled: nil,
 	} {
-		if got := pane.OrderMoves(api.Order{Status: status}); !slices.Equal(got, want) {
+		if got := workflow.StatusActions(api.Order{Status: status}); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", status, got, want)
 		}
 	}

@@ -72,6 +72,27 @@ var floors = []struct {
 	{"app.sunloop/backend/freemium", []string{"backend/admission", "backend/api", "backend/limit", "backend/mail", "backend/store", "engine/..."}},
 	{"app.sunloop/backend/httpapi", []string{"backend/admission", "backend/api", "backend/limit", "backend/names", "backend/auth", "backend/openapi", "backend/store", "engine/series"}},
 	{"app.sunloop/tui/...", []string{"backend/admission", "backend/api", "backend/limit", "backend/client", "themes"}},
+	{"app.sunloop/tui/chart", []string{"themes", "tui/terminal"}},
+	{"app.sunloop/tui/keymap", nil},
+	{"app.sunloop/tui/layout", []string{"themes", "tui/terminal"}},
+	{"app.sunloop/tui/state", []string{"backend/api", "backend/limit", "backend/client", "themes", "tui/terminal"}},
+	{"app.sunloop/tui/terminal", []string{"themes"}},
+	{"app.sunloop/tui/view", []string{"backend/api", "backend/limit", "backend/client", "themes", "tui/chart", "tui/keymap", "tui/state", "tui/terminal"}},
+	{"app.sunloop/tui/view/widget", viewMay()},
+	{"app.sunloop/tui/view/alarm", viewMay("tui/view/widget")},
+	{"app.sunloop/tui/view/workflow", viewMay("tui/view/widget")},
+	{"app.sunloop/tui/view/admin", viewMay("tui/view/widget")},
+	{"app.sunloop/tui/view/plant", viewMay("tui/view/widget")},
+	{"app.sunloop/tui/view/app", viewMay("tui/view/widget", "tui/settings")},
+	{"app.sunloop/tui/view/operations", viewMay("tui/view/widget", "tui/view/alarm", "tui/view/workflow", "tui/view/plant")},
+	{"app.sunloop/tui/view/analysis", viewMay("tui/view/widget", "tui/view/alarm", "tui/view/workflow", "tui/view/plant", "tui/view/operations")},
+	{"app.sunloop/tui/view/maintenance", viewMay("tui/view/widget", "tui/view/alarm", "tui/view/workflow", "tui/view/plant", "tui/view/admin", "tui/view/operations")},
+	{"app.sunloop/tui/view/golden", nil}, // tests alone
+}
+
+// viewMay are the packages that every view may import, and some views.
+func viewMay(views ...string) []string {
+	return append([]string{"backend/api", "backend/limit", "backend/client", "themes", "tui/chart", "tui/keymap", "tui/state", "tui/terminal", "tui/view"}, views...)
 }
 
 // TestFloors holds the plan of ARCHITECTURE.md against what the packages

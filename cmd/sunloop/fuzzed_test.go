@@ -41,7 +41,10 @@ var fuzzedBy = map[string]string{
 	"deploy/release":            "reads a date of its command line",
 	"engine/realdata":           "for tests alone",
 	"tui/internal/plant":        "for tests alone",
-	"tui/screen":                "reads dates that the person at the console types",
+	"tui/view/admin":            "reads dates that the person at the console types",
+	"tui/view/analysis":         "reads ids of rows that it wrote itself",
+	"tui/view/app":              "reads the address of an enrolment, which the service made",
+	"tui/view/plant":            "reads the path that the person at the console drops",
 	"tui/state":                 "reads names of queries that it wrote itself",
 }
 

@@ -193,7 +193,7 @@ func (c *consoles) show(ctx context.Context, s *sshd.Session) error {
 	own := slog.NewTextHandler(lines, &slog.HandlerOptions{Level: c.globals.level()})
 	o.Log = slog.New(slog.NewMultiHandler(c.log.With("user", s.User, "address", s.Address).Handler(), own))
 	o.LogLines = lines.Lines
-	o.Client, o.User, o.Source, o.Away = s.Client, s.Login.User, c.source, true
+	o.Client, o.User, o.Source, o.Remote = s.Client, s.Login.User, c.source, true
 	if s.Login.Token == "" {
 		o.Challenge = s.Login
 	}

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/tui/pane"
+	"app.sunloop/tui/view/widget"
 )
 
 // Alerts has a line for each alert.
@@ -12,7 +12,7 @@ func Alerts(list []Sited[api.Alert], z Zones) *Table {
 	t := NewTable("severity", "site", "unit", "fault", "since (site time)", "#at risk kW", "state", "id")
 	for _, v := range list {
 		a, zone := v.Fact, z.Of(v.Site)
-		t.Add(a.AlertSeverity, z.Label(v.Site), Unit(a.AssetID, alertUnits(a)), pane.Family(a.AlertType), When(a.Timestamp, zone), Number(a.EnergyAtRiskKW), alertState(a, zone), a.AlertID)
+		t.Add(a.AlertSeverity, z.Label(v.Site), Unit(a.AssetID, alertUnits(a)), widget.Family(a.AlertType), When(a.Timestamp, zone), Number(a.EnergyAtRiskKW), alertState(a, zone), a.AlertID)
 	}
 	return t
 }
@@ -26,7 +26,7 @@ func Findings(list []Sited[api.Finding], z Zones) *Table {
 		if !f.Active {
 			until = When(f.EndedAt, zone)
 		}
-		t.Add(f.SeverityLabel, z.Label(v.Site), Unit(f.AssetID, f.AssetIDs), pane.Family(f.FaultFamily), When(f.StartedAt, zone), until,
+		t.Add(f.SeverityLabel, z.Label(v.Site), Unit(f.AssetID, f.AssetIDs), widget.Family(f.FaultFamily), When(f.StartedAt, zone), until,
 			Number(f.EnergyAtRiskKW), Number(f.LostKWh), Number(100*f.Confidence), Words(f.RootCause), f.SummaryID)
 	}
 	return t

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/tui/pane"
 	"app.sunloop/tui/state"
+	"app.sunloop/tui/view/widget"
 )
 
 // Unknown stands for a value that is not there.
@@ -20,7 +20,7 @@ func Number(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return Unknown
 	}
-	return pane.Significant(v)
+	return widget.Significant(v)
 }
 
 // Maybe is a value that may be absent, times a factor, with three significant
@@ -106,9 +106,9 @@ const wholeSite = "whole site"
 // fault is a fault and where it is.
 func fault(assetID string, all []string, family string) string {
 	if where := Unit(assetID, all); where != wholeSite {
-		return where + " " + pane.Family(family)
+		return where + " " + widget.Family(family)
 	}
-	return pane.Family(family) + " of the " + wholeSite
+	return widget.Family(family) + " of the " + wholeSite
 }
 
 // alertStates in words.
@@ -152,7 +152,7 @@ func OrderOpen(o api.Order) bool {
 // orderWork is what an order is about.
 func orderWork(o api.Order) string {
 	if o.FaultFamily != "" {
-		return pane.Family(o.FaultFamily)
+		return widget.Family(o.FaultFamily)
 	}
 	return Words(o.MaintenanceType) + " work"
 }

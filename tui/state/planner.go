@@ -49,11 +49,11 @@ type plan struct {
 	retry    time.Time
 }
 
-// Touch says that a person did something, so that idle polling ends.
-func (p *Planner) Touch(now time.Time) { p.lastUsed = now }
+// MarkActive says that a person did something, so that idle polling ends.
+func (p *Planner) MarkActive(now time.Time) { p.lastUsed = now }
 
-// Forget makes a query due at once, as when the person asks for fresh data.
-func (p *Planner) Forget(queries ...Query) {
+// Invalidate makes a query due at once, as when the person asks for fresh data.
+func (p *Planner) Invalidate(queries ...Query) {
 	for _, q := range queries {
 		if pl := p.queries[q]; pl != nil {
 			pl.asked, pl.retry, pl.failures = time.Time{}, time.Time{}, 0
@@ -103,7 +103,7 @@ func (p *Planner) Due(now time.Time, needs []Need) []Query {
 	})
 	var out []Query
 	for _, c := range due {
-		if !p.spend(now) {
+		if !p.takeToken(now) {
 			break
 		}
 		pl := p.plan(c.query)
@@ -128,8 +128,8 @@ func (p *Planner) period(now time.Time, n Need) time.Duration {
 	return d
 }
 
-// spend takes one request out of the minute's budget.
-func (p *Planner) spend(now time.Time) bool {
+// takeToken takes one request out of the minute's budget.
+func (p *Planner) takeToken(now time.Time) bool {
 	p.sent = slices.DeleteFunc(p.sent, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
 	budget := p.Budget
 	if budget <= 0 {

@@ -46,7 +46,7 @@ func TestPlannerSlowsDown(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var p Planner
-			p.Touch(start.Add(-tt.idle))
+			p.MarkActive(start.Add(-tt.idle))
 			p.Due(start, []Need{tt.need})
 			p.Succeeded("q")
 			for after := time.Duration(0); ; after += time.Second {
@@ -150,7 +150,7 @@ func TestFace(t *testing.T) {
 		name  string
 		value Value[int]
 		empty bool
-		want  Face
+		want  Status
 	}{
 		{"zero", Value[int]{}, true, Loading},
 		{"never came", Value[int]{Err: boom}, true, Failed},
@@ -160,7 +160,7 @@ func TestFace(t *testing.T) {
 		{"old", Value[int]{At: start.Add(-time.Minute), Err: boom}, false, Stale},
 	}
 	for _, tt := range tests {
-		if got := tt.value.Face(start.Add(time.Second), 30*time.Second, tt.empty); got != tt.want {
+		if got := tt.value.Status(start.Add(time.Second), 30*time.Second, tt.empty); got != tt.want {
 			t.Errorf("%s: face %d, want %d", tt.name, got, tt.want)
 		}
 	}

@@ -317,7 +317,7 @@ func day(slot func(*Site) *Value[Day], prepare func(s *Store, r *Request, now ti
 		}
 		known, still := join(s, r)
 		if still {
-			slot(s.Site).Good(known.With(records), now)
+			slot(s.Site).Set(known.With(records), now)
 		}
 		return still
 	}

@@ -44,7 +44,7 @@ func TestAnswersOfAFormerSiteAreDropped(t *testing.T) {
 
 func TestAnswersOfAFormerSessionAreDropped(t *testing.T) {
 	s := open(t)
-	s.Site.Findings.Good([]api.Finding{{SummaryID: "seen"}}, start)
+	s.Site.Findings.Set([]api.Finding{{SummaryID: "seen"}}, start)
 	old := ask(t, s, QueryFindings)
 	s.Renew()
 	if changed, out := s.Apply(Answer{Request: old, Err: api.ErrTokenExpired}, start); changed || out != nil {
@@ -132,7 +132,7 @@ func TestPastDays(t *testing.T) {
 
 func TestCloseForgets(t *testing.T) {
 	s := open(t)
-	s.Sites.Good([]api.Site{{SiteID: "a"}}, start)
+	s.Sites.Set([]api.Site{{SiteID: "a"}}, start)
 	s.Close()
 	if s.Site != nil || len(s.Sites.Data) != 0 {
 		t.Error("something stayed")

@@ -66,10 +66,10 @@ func kept[T any](slot func(*Store) *Value[T], ask func(ctx context.Context, c *c
 		},
 		good: func(s *Store, _ Request, answer any, now time.Time) bool {
 			v, _ := answer.(T) // as ask made it
-			slot(s).Good(v, now)
+			slot(s).Set(v, now)
 			return true
 		},
-		bad:  func(s *Store, err error, now, next time.Time) { slot(s).Bad(err, now, next) },
+		bad:  func(s *Store, err error, now, next time.Time) { slot(s).SetError(err, now, next) },
 		drop: func(s *Store) { *slot(s) = Value[T]{} },
 	}
 }

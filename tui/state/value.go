@@ -15,21 +15,21 @@ type Value[T any] struct {
 	NextTry     time.Time
 }
 
-// Face is how a pane shows a value.
-type Face uint8
+// Status is how a pane shows a value.
+type Status uint8
 
 // The five faces. Empty is a live value with nothing in it.
 const (
-	Loading Face = iota
+	Loading Status = iota
 	Empty
 	Live
 	Stale
 	Failed
 )
 
-// Face is the value's face now: stale once it is older than staleAfter, failed
+// Status is the value's face now: stale once it is older than staleAfter, failed
 // when no answer ever came and the last try went wrong.
-func (v Value[T]) Face(now time.Time, staleAfter time.Duration, empty bool) Face {
+func (v Value[T]) Status(now time.Time, staleAfter time.Duration, empty bool) Status {
 	switch {
 	case v.At.IsZero() && v.Err != nil:
 		return Failed
@@ -43,13 +43,13 @@ func (v Value[T]) Face(now time.Time, staleAfter time.Duration, empty bool) Face
 	return Live
 }
 
-// Good stores an answer.
-func (v *Value[T]) Good(data T, now time.Time) {
+// Set stores an answer.
+func (v *Value[T]) Set(data T, now time.Time) {
 	v.Data, v.At, v.Err, v.FailedSince, v.NextTry = data, now, nil, time.Time{}, time.Time{}
 }
 
-// Bad stores a failure; the last good answer stays.
-func (v *Value[T]) Bad(err error, now, next time.Time) {
+// SetError stores a failure; the last good answer stays.
+func (v *Value[T]) SetError(err error, now, next time.Time) {
 	if v.Err == nil {
 		v.FailedSince = now
 	}

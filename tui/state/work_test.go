@@ -32,7 +32,7 @@ func TestAnswersOfAnotherOrderAreDropped(t *testing.T) {
 // Work takes as long as the unit's newest bill says that no order has taken.
 func TestWorkHours(t *testing.T) {
 	s := open(t)
-	s.Site.BOMs.Good([]api.BOM{{AssetID: "A", OrderID: "o", EstimatedHours: 9}, {AssetID: "A", SummaryID: "f", EstimatedHours: 4}}, start)
+	s.Site.BOMs.Set([]api.BOM{{AssetID: "A", OrderID: "o", EstimatedHours: 9}, {AssetID: "A", SummaryID: "f", EstimatedHours: 4}}, start)
 	for unit, want := range map[string]float64{"A": 4, "B": VisitHours} {
 		if got := s.Site.WorkHours(unit); got != want {
 			t.Errorf("%s: %g h, want %g", unit, got, want)
@@ -41,7 +41,7 @@ func TestWorkHours(t *testing.T) {
 	if s.Site.FreeBOM("A", "other") != nil {
 		t.Error("a bill of another finding was taken")
 	}
-	s.Site.Orders.Good([]api.Order{{OrderID: "done", SummaryID: "f", Status: api.OrderCompleted}, {OrderID: "open", SummaryID: "f", Status: api.OrderOnHold}}, start)
+	s.Site.Orders.Set([]api.Order{{OrderID: "done", SummaryID: "f", Status: api.OrderCompleted}, {OrderID: "open", SummaryID: "f", Status: api.OrderOnHold}}, start)
 	if o := s.Site.OpenOrder("f"); o == nil || o.OrderID != "open" || s.Site.OpenOrder("") != nil {
 		t.Errorf("open order: %+v", o)
 	}

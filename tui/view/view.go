@@ -3,6 +3,7 @@ package view
 import (
 	tea "github.com/charmbracelet/bubbletea"
 
+	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
@@ -129,4 +130,26 @@ type Memory struct {
 	Filter   string   `json:"filter,omitempty"`
 	Selected string   `json:"selected,omitempty"`
 	Shown    []string `json:"shown,omitempty"`
+}
+
+// frame draws a dialog's frame over r and returns its inside.
+func frame(r terminal.Region, v Context, title string) terminal.Region {
+	ground := v.Palette.Style(themes.Panel)
+	r.Clear(ground)
+	inside := r.Box(terminal.LinesFor(v.ASCII), v.Palette.Style(themes.BorderFocus))
+	if w, _ := r.Size(); w > 4 && title != "" {
+		r.PutIn(2, 0, w-4, " "+title+" ", v.Palette.Style(themes.Title), v.ASCII)
+	}
+	w, h := inside.Size()
+	return inside.Region(terminal.Rect{X: 1, W: max(w-2, 0), H: h})
+}
+
+// DrawDialog draws a dialog in the middle of the screen.
+func DrawDialog(d Dialog, whole terminal.Region, v Context) {
+	sw, sh := whole.Size()
+	w, h := d.Size(sw, sh)
+	w, h = min(w+4, sw), min(h+2, sh)
+	area := terminal.Rect{X: (sw - w) / 2, Y: (sh - h) / 2, W: w, H: h}
+	v.Focused = true
+	d.Draw(frame(whole.Region(area), v, d.Title()), v)
 }

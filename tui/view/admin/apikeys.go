@@ -1,0 +1,307 @@
+package admin
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/widget"
+)
+
+// NewAPIKeys lists the API keys that an administrator may see: those that open
+// first, each group from the newest on. now is the wall clock.
+func NewAPIKeys(now func() time.Time) *widget.TableView {
+	return &widget.TableView{
+		Heading: "API keys", Query: state.QueryKeys, Period: widget.ListPeriod,
+		Empty: "There is no API key yet. A key lets a logger, a script or another service in without a password; c creates one.",
+		List:  widget.List{SortBy: -1},
+		Columns: []widget.Column{
+			{Title: "name", Min: 14}, {Title: "role", Width: 13}, {Title: "sites", Width: 18, Min: 10, Rank: 1}, {Title: "state", Width: 7},
+			{Title: "created", Width: 10, Rank: 3}, {Title: "expires", Width: 10, Rank: 2},
+		},
+		Rows: keyRows, Detail: keyDetail, Keys: keymap.KeyList,
+		Act: func(a keymap.Action, id string, v view.Context) view.Request { return manageKey(a, id, v, now) },
+		Status: func(v view.Context) widget.ValueStatus {
+			if v.Admin == nil {
+				return widget.ValueStatus{}
+			}
+			return widget.StatusOf(v.Admin.Keys, v.Now, len(v.Admin.Keys.Data) == 0)
+		},
+	}
+}
+
+// manageKey opens the dialog of an action on a key.
+func manageKey(a keymap.Action, id string, v view.Context, now func() time.Time) view.Request {
+	if a == keymap.CreateKey {
+		var site api.Site
+		if v.Site != nil {
+			site = v.Site.Site
+		}
+		return view.OpenDialog{Dialog: NewKeyForm(site, v.Sites, v.Zone(), now)}
+	}
+	keys := v.Admin.Keys.Data
+	i := slices.IndexFunc(keys, func(k api.KeyRecord) bool { return k.APIKeyID == id })
+	switch {
+	case i < 0: // no key is chosen
+	case a == keymap.RotateKey:
+		return view.OpenDialog{Dialog: NewRotateForm(keys[i], v.Zone(), now)}
+	case a == keymap.RevokeKey:
+		return view.OpenDialog{Dialog: NewRevoke(keys[i])}
+	}
+	return nil
+}
+
+func keyRows(v view.Context) []widget.Row {
+	if v.Admin == nil {
+		return nil
+	}
+	keys := slices.Clone(v.Admin.Keys.Data)
+	slices.Reverse(keys)
+	slices.SortStableFunc(keys, func(a, b api.KeyRecord) int { return ended(a) - ended(b) })
+	rows := make([]widget.Row, 0, len(keys))
+	for _, k := range keys {
+		role, expires := themes.Text, "never"
+		if k.State != api.KeyGood {
+			role = themes.Dim
+		}
+		switch {
+		case k.State == api.KeyRevoked:
+			expires = ""
+		case !k.ExpiresAt.IsZero():
+			expires = k.ExpiresAt.In(v.Zone()).Format(time.DateOnly)
+		}
+		rows = append(rows, widget.Row{
+			ID: k.APIKeyID, Sort: []any{k.Name, k.RoleID, everything(k.PermittedSiteIDs), k.State, k.CreatedAt.String(), endText(k)},
+			Cells: []widget.Cell{
+				{Text: k.Name, Role: role}, {Text: state.RoleName(k.RoleID), Role: role}, {Text: everything(k.PermittedSiteIDs), Role: role},
+				{Text: k.State, Role: role}, {Text: k.CreatedAt.In(v.Zone()).Format(time.DateOnly), Role: themes.Dim}, {Text: expires, Role: role},
+			},
+		})
+	}
+	return rows
+}
+
+func ended(k api.KeyRecord) int {
+	if k.State == api.KeyGood {
+		return 0
+	}
+	return 1
+}
+
+// endText sorts keys by their end, those without one last.
+func endText(k api.KeyRecord) any {
+	if k.ExpiresAt.IsZero() {
+		return nil
+	}
+	return k.ExpiresAt.String()
+}
+
+// everything writes ids, and the sign for all of them as a word.
+func everything(ids []string) string {
+	if slices.Contains(ids, api.Every) {
+		return "all"
+	}
+	return strings.Join(ids, ", ")
+}
+
+func keyDetail(v view.Context, id string) []widget.Detail {
+	if v.Admin == nil {
+		return nil
+	}
+	keys := v.Admin.Keys.Data
+	i := slices.IndexFunc(keys, func(k api.KeyRecord) bool { return k.APIKeyID == id })
+	if i < 0 {
+		return nil
+	}
+	k := keys[i]
+	lines := []widget.Detail{{Heading: k.Name}}
+	add := widget.FactsOf(&lines)
+	at := func(t api.Time) string { return t.In(v.Zone()).Format("2006-01-02 15:04") }
+	add("state", k.State)
+	add("id", k.APIKeyID)
+	add("role", state.RoleName(k.RoleID))
+	add("sites", everything(k.PermittedSiteIDs))
+	add("customers", everything(k.CustomerIDs))
+	created := at(k.CreatedAt)
+	if k.CreatedBy != "" {
+		created += " by " + k.CreatedBy
+	}
+	add("created", created)
+	switch {
+	case !k.RevokedAt.IsZero():
+		add("revoked", at(k.RevokedAt))
+	case k.ExpiresAt.IsZero():
+		add("expires", "never")
+	default:
+		add("expires", at(k.ExpiresAt))
+	}
+	if k.Replaces != "" {
+		add("replaces", k.Replaces)
+	}
+	for _, other := range keys {
+		if other.Replaces == id {
+			add("replaced by", other.APIKeyID)
+		}
+	}
+	return lines
+}
+
+// sendKey sends an action on an API key for the dialog that asks for it. What
+// was made is chosen in the list, and a new key is shown, this once.
+func sendKey(from view.Caller, r api.KeysRequest) view.Request {
+	return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
+		var answer *api.KeysResponse
+		var err error
+		switch r.Action {
+		case api.ActionCreate:
+			answer, err = c.CreateKey(ctx, r)
+		case api.ActionRotate:
+			answer, err = c.RotateKey(ctx, r)
+		case api.ActionRevoke:
+			answer, err = c.RevokeKey(ctx, r.APIKeyID)
+		}
+		if err != nil {
+			return view.Result{}, err
+		}
+		done := view.Result{Row: answer.APIKeyID, Refresh: []state.Query{state.QueryKeys}}
+		if answer.APIKey != "" && answer.Key != nil {
+			done.Open = widget.NewSecretView(answer.Key.Name, answer.Message, answer.APIKey)
+		}
+		return done, nil
+	}}
+}
+
+// KeyForm asks for a new API key.
+type KeyForm struct {
+	widget.ServerForm
+	reach string
+}
+
+// NewKeyForm starts with the least: a role that only reads, for the site on
+// screen alone. sites are those in reach, now the wall clock.
+func NewKeyForm(site api.Site, sites []api.Site, zone *time.Location, now func() time.Time) *KeyForm {
+	role := widget.NewChoice("Role", state.Roles(), state.RoleName)
+	d := &KeyForm{ServerForm: widget.ServerForm{Clock: now, Zone: zone,
+		Names: []string{"name", "role_id", "permitted_site_ids", "customer_ids", "expires_at"},
+		Form: widget.Form{Fields: []widget.Field{
+			widget.NewField("Name", "what the key is for", ""), role,
+			widget.NewField("Sites", "ids with commas, or * for all of the customers", site.SiteID),
+			widget.NewField("Customers", "ids with commas; empty: all that are yours", site.CustomerID),
+			widget.NewField("Expires", "days, as 90 days, or a date; empty: never", "90 days"),
+		}},
+	}}
+	ids := make([]string, 0, len(sites))
+	for _, s := range sites {
+		ids = append(ids, s.SiteID)
+	}
+	d.reach = strings.Join(ids, ", ")
+	return d
+}
+
+// Title names the form.
+func (d *KeyForm) Title() string { return "Create an API key" }
+
+// Size fits the form.
+func (d *KeyForm) Size(w, _ int) (int, int) { return min(76, w-4), len(d.Fields) + 11 }
+
+// Draw draws the form.
+func (d *KeyForm) Draw(r terminal.Region, v view.Context) {
+	w, h := r.Size()
+	y := v.Paragraph(r, 0, 0, "A key lets a program in without a password. Give it the least that it needs.", themes.Dim)
+	d.DrawForm(r, y+1, v)
+	if d.reach != "" {
+		r.PutIn(0, h-3, w, "Sites in reach: "+d.reach, v.Palette.Style(themes.Muted), v.ASCII)
+	}
+	widget.KeyLine(r, h-1, v, d.KeyWords("create", v)...)
+}
+
+// Key edits or sends.
+func (d *KeyForm) Key(k tea.KeyMsg, v view.Context) view.Request { return d.EditOrSend(k, v, d.accept) }
+
+func (d *KeyForm) accept() view.Request {
+	expires, ok := d.Expiry("expires_at")
+	if !ok {
+		return nil
+	}
+	d.Busy, d.Wrong = true, ""
+	return sendKey(d, api.KeysRequest{
+		Action: api.ActionCreate, Name: d.Value("name"), RoleID: d.Value("role_id"), ExpiresAt: expires,
+		PermittedSiteIDs: widget.SplitList(d.Value("permitted_site_ids")), CustomerIDs: widget.SplitList(d.Value("customer_ids")),
+	})
+}
+
+// RotateForm asks how a key is replaced.
+type RotateForm struct {
+	widget.ServerForm
+	record api.KeyRecord
+}
+
+// NewRotateForm starts with the overlap that the service would take.
+func NewRotateForm(k api.KeyRecord, zone *time.Location, now func() time.Time) *RotateForm {
+	return &RotateForm{record: k, ServerForm: widget.ServerForm{Clock: now, Zone: zone,
+		Names: []string{"overlap_hours", "expires_at"},
+		Form: widget.Form{Fields: []widget.Field{
+			widget.NewField("Overlap h", "hours for which the former key opens yet", strconv.Itoa(int(api.DefaultOverlap/time.Hour))),
+			widget.NewField("New expires", "days or a date; empty: lives as long as the former was to", ""),
+		}},
+	}}
+}
+
+// Title names the form.
+func (d *RotateForm) Title() string { return "Rotate an API key" }
+
+// Size fits the form.
+func (d *RotateForm) Size(w, _ int) (int, int) { return min(76, w-4), len(d.Fields) + 10 }
+
+// Draw draws the form.
+func (d *RotateForm) Draw(r terminal.Region, v view.Context) {
+	_, h := r.Size()
+	y := v.Paragraph(r, 0, 0, "A new key takes the place of "+d.record.Name+" ("+d.record.APIKeyID+"). The former one opens for the overlap yet; after it, whatever still uses it is refused.", themes.Text)
+	d.DrawForm(r, y+1, v)
+	widget.KeyLine(r, h-1, v, "enter", "rotate", "tab", "next field", "esc", "back")
+}
+
+// Key edits or sends.
+func (d *RotateForm) Key(k tea.KeyMsg, v view.Context) view.Request {
+	return d.EditOrSend(k, v, d.accept)
+}
+
+func (d *RotateForm) accept() view.Request {
+	hours, err := strconv.Atoi(d.Value("overlap_hours"))
+	if err != nil {
+		d.Refuse(0, "The overlap is a whole number of hours.")
+		return nil
+	}
+	expires, ok := d.Expiry("expires_at")
+	if !ok {
+		return nil
+	}
+	d.Busy, d.Wrong = true, ""
+	return sendKey(d, api.KeysRequest{Action: api.ActionRotate, APIKeyID: d.record.APIKeyID, OverlapHours: &hours, ExpiresAt: expires})
+}
+
+// NewRevoke asks whether a key is to end.
+func NewRevoke(k api.KeyRecord) *widget.Confirm {
+	d := &widget.Confirm{
+		Heading: "Revoke an API key", No: "Keep it", Yes: "Revoke",
+		Question: "Revoke " + k.Name + " (" + k.APIKeyID + ")? Whatever uses it is refused from now on. This cannot be undone.",
+		Send: func(from view.Caller) view.Request {
+			return sendKey(from, api.KeysRequest{Action: api.ActionRevoke, APIKeyID: k.APIKeyID})
+		},
+	}
+	if k.State == api.KeyRevoked {
+		d.Settled = k.Name + " (" + k.APIKeyID + ") is revoked already."
+	}
+	return d
+}

@@ -1,0 +1,333 @@
+package admin
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/widget"
+)
+
+// liveRoute is the route of files of a live feed.
+const liveRoute = "upload-nowcast"
+
+// Audit is the further screen of who changed what. What a live feed sent and
+// was taken is left out: it would push all else from sight.
+type Audit struct {
+	*widget.TableView
+	question state.AuditQuestion
+	known    []api.AuditRecord // the last answer, while older ones are asked for
+	where    *time.Location    // of the dates in the title
+}
+
+// NewAudit lists the newest records of all.
+func NewAudit() *Audit {
+	a := &Audit{where: time.UTC, TableView: &widget.TableView{
+		Query: state.QueryAudit,
+		Empty: "Nothing has been changed that fits. Files of a live feed that were taken are left out.",
+		List:  widget.List{SortBy: -1},
+		Columns: []widget.Column{
+			{Title: "when", Width: 12}, {Title: "who", Width: 16, Min: 10}, {Title: "what", Min: 14}, {Title: "site", Width: 10, Min: 6, Rank: 2}, {Title: "outcome", Width: 24, Min: 19, Rank: 1},
+		},
+		Keys: keymap.AuditList,
+		Status: func(v view.Context) widget.ValueStatus {
+			if v.Admin == nil {
+				return widget.ValueStatus{}
+			}
+			return widget.StatusOf(v.Admin.Audit, v.Now, len(v.Admin.Audit.Data.Records) == 0)
+		},
+	}}
+	a.Rows = func(v view.Context) []widget.Row { return auditRows(v, a.records(v)) }
+	a.Detail = func(v view.Context, id string) []widget.Detail { return auditDetail(v, a.records(v), id) }
+	a.Act, a.Reason, a.ExportRows = a.do, a.whyNot, func(v view.Context) [][]string {
+		return a.List.Export(append(slices.Clone(a.Columns), exported...), a.Rows(v))
+	}
+	a.ask(state.AuditQuestion{})
+	return a
+}
+
+// ask shows the answer to another question from now on.
+func (s *Audit) ask(q state.AuditQuestion) {
+	if q.Parts = max(q.Parts, 1); q.Parts == 1 {
+		s.known = nil
+	}
+	s.question, s.Of = q, q.Of()
+	s.Period = 3 * widget.ListPeriod
+	if q.Parts > 2 { // each time that it is asked, it is asked part by part
+		s.Period = 30 * widget.ListPeriod
+	}
+	s.Heading = "Audit trail"
+	for _, part := range []struct{ words, value string }{{" of ", q.Actor}, {" at ", siteText(q)}, {": ", q.Route}, {" of ", q.TargetID}} {
+		if part.value != "" {
+			s.Heading += part.words + part.value
+		}
+	}
+	if !q.From.IsZero() {
+		s.Heading += " from " + q.From.In(s.where).Format(time.DateOnly)
+	}
+	if !q.To.IsZero() {
+		s.Heading += " to " + q.To.In(s.where).Format(time.DateOnly)
+	}
+}
+
+// records are those of the answer, or of the one before while it is awaited.
+func (s *Audit) records(v view.Context) []api.AuditRecord {
+	if v.Admin == nil {
+		return nil
+	}
+	if !v.Admin.Audit.At.IsZero() {
+		s.known = v.Admin.Audit.Data.Records
+	}
+	return s.known
+}
+
+func (s *Audit) whyNot(a keymap.Action, id string, v view.Context) string {
+	switch {
+	case a == keymap.FurtherBack && v.Admin != nil && !v.Admin.Audit.At.IsZero() && !v.Admin.Audit.Data.More:
+		return "there are no older records of this"
+	case a == keymap.TrailOf && s.targetOf(id, v) == "":
+		return "it names no thing that it was done with"
+	case a == keymap.WholeTrail && s.question.Of() == state.AuditQuestion{}.Of():
+		return "all is shown"
+	}
+	return ""
+}
+
+// targetOf is the id of what the record was about: its own, rather than that of
+// what it belongs to.
+func (s *Audit) targetOf(id string, v view.Context) string {
+	i := slices.IndexFunc(s.records(v), func(a api.AuditRecord) bool { return a.AuditID == id })
+	if i < 0 {
+		return ""
+	}
+	targets := s.known[i].TargetIDs
+	for _, name := range []string{"order_id", "schedule_id", "bom_id", "subscription_id", "alert_id", "issue_id", "upload_id", "api_key_id", "user_id", "model_version", "asset_id"} {
+		if targets[name] != "" {
+			return targets[name]
+		}
+	}
+	for _, name := range widget.SortedKeys(targets) {
+		return targets[name]
+	}
+	return ""
+}
+
+func (s *Audit) do(a keymap.Action, id string, v view.Context) view.Request {
+	switch a {
+	case keymap.AskTrail:
+		s.where = v.Zone()
+		return view.OpenDialog{Dialog: NewAuditForm(s.question, v.Sites, v.Zone(), s.ask)}
+	case keymap.FurtherBack:
+		q := s.question
+		q.Parts++
+		s.ask(q)
+	case keymap.TrailOf:
+		over := NewAudit()
+		over.ask(state.AuditQuestion{TargetID: s.targetOf(id, v)})
+		return view.OpenScreen{Screen: over, Over: true}
+	case keymap.WholeTrail:
+		s.ask(state.AuditQuestion{})
+	}
+	return nil
+}
+
+// siteText returns the site of a question as [AuditForm] takes it.
+func siteText(q state.AuditQuestion) string {
+	if q.Customer != "" {
+		return q.Customer + "/" + q.SiteID
+	}
+	return q.SiteID
+}
+
+// NewAuditForm asks for a question to the trail; ask is given it. A site whose
+// id other sites have is named by [state.SiteLabel].
+func NewAuditForm(q state.AuditQuestion, sites []api.Site, zone *time.Location, ask func(state.AuditQuestion)) *AuditForm {
+	day := func(t api.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.In(zone).Format("2006-01-02 15:04")
+	}
+	return &AuditForm{ask: ask, sites: sites, ServerForm: widget.ServerForm{Zone: zone,
+		Names: []string{"actor", "site_id", "route", "target_id", "from", "to"},
+		Form: widget.Form{Fields: []widget.Field{
+			widget.NewField("Who", "a user, the name of an API key, or the id of either", q.Actor), widget.NewField("Site", "its id", siteText(q)), widget.NewField("What", "as keys, or keys revoke", q.Route),
+			widget.NewField("Of", "the id of an order, unit, key or user", q.TargetID), widget.NewField("From", "a date or time, as 2026-11-01", day(q.From)), widget.NewField("To", "the end, which is not in it", day(q.To)),
+		}},
+	}}
+}
+
+// AuditForm asks for a question to the audit trail.
+type AuditForm struct {
+	widget.ServerForm
+	ask   func(state.AuditQuestion)
+	sites []api.Site // in reach
+}
+
+// Title names the form.
+func (d *AuditForm) Title() string { return "Ask the audit trail" }
+
+// Size fits the form.
+func (d *AuditForm) Size(w, _ int) (int, int) { return min(76, w-4), len(d.Fields) + 7 }
+
+// Draw draws the form.
+func (d *AuditForm) Draw(r terminal.Region, v view.Context) {
+	_, h := r.Size()
+	y := v.Paragraph(r, 0, 0, "What is left empty does not narrow. The service looks through all that it has.", themes.Dim)
+	d.DrawForm(r, y+1, v)
+	widget.KeyLine(r, h-1, v, d.KeyWords("ask", v)...)
+}
+
+// Key edits or asks.
+func (d *AuditForm) Key(k tea.KeyMsg, v view.Context) view.Request {
+	return d.EditOrSend(k, v, d.accept)
+}
+
+func (d *AuditForm) accept() view.Request {
+	q := state.AuditQuestion{Actor: d.Value("actor"), SiteID: d.Value("site_id"), Route: d.Value("route"), TargetID: d.Value("target_id")}
+	for _, s := range d.sites {
+		if label := state.SiteLabel(d.sites, s.Ref()); label == q.SiteID && label != s.SiteID {
+			q.SiteID, q.Customer = s.SiteID, s.CustomerID
+			break
+		}
+	}
+	for _, f := range []struct {
+		name string
+		to   *api.Time
+	}{{"from", &q.From}, {"to", &q.To}} {
+		text := d.Value(f.name)
+		if text == "" {
+			continue
+		}
+		t, err := api.ParseTime(strings.Replace(text, " ", "T", 1), d.Zone)
+		if err != nil {
+			d.Refuse(slices.Index(d.Names, f.name), err.Error()+": give a date or time, as 2026-11-01 or 2026-11-01 08:00.")
+			return nil
+		}
+		*f.to = t
+	}
+	if !q.To.IsZero() && !q.To.After(q.From.Time) {
+		d.Refuse(slices.Index(d.Names, "to"), "The end lies before the beginning.")
+		return nil
+	}
+	d.ask(q)
+	return view.Close{}
+}
+
+// exported are the columns that a file has beside those on the screen; filters
+// look in them too.
+var exported = []widget.Column{{Title: "time"}, {Title: "actor_id"}, {Title: "address"}, {Title: "customers"}, {Title: "targets"}, {Title: "status"}, {Title: "request_id"}}
+
+func auditRows(v view.Context, records []api.AuditRecord) []widget.Row {
+	rows := make([]widget.Row, 0, len(records))
+	for _, a := range records {
+		if a.Route == liveRoute && a.Status < 400 {
+			continue
+		}
+		role := themes.Text
+		if a.Status >= 400 {
+			role = themes.Warning
+		}
+		what := strings.TrimSpace(a.Route + " " + a.Action)
+		row := widget.Row{ID: a.AuditID, Sort: []any{a.Timestamp.String(), Actor(a), what, a.SiteID, Outcome(a)}, Cells: []widget.Cell{
+			{Text: widget.When(a.Timestamp.Time, v.Now, v.Zone()), Role: themes.Dim}, {Text: Actor(a), Role: themes.Text}, {Text: what, Role: themes.Text},
+			{Text: a.SiteID, Role: themes.Text}, {Text: Outcome(a), Role: role},
+		}}
+		var targets []string
+		for _, name := range widget.SortedKeys(a.TargetIDs) {
+			targets = append(targets, name+"="+a.TargetIDs[name])
+		}
+		for _, text := range []string{a.Timestamp.String(), a.ActorID, a.Address, everything(a.CustomerIDs), strings.Join(targets, " "), fmt.Sprint(a.Status), a.RequestID} {
+			row.Cells = append(row.Cells, widget.Cell{Text: text})
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func Actor(a api.AuditRecord) string {
+	if a.Actor == "" {
+		return "unknown"
+	}
+	return a.Actor
+}
+
+func Outcome(a api.AuditRecord) string {
+	switch {
+	case a.Error != "":
+		return a.Error
+	case a.Status >= 400:
+		return fmt.Sprintf("refused, %d", a.Status)
+	}
+	return "done"
+}
+
+func auditDetail(v view.Context, records []api.AuditRecord, id string) []widget.Detail {
+	i := slices.IndexFunc(records, func(a api.AuditRecord) bool { return a.AuditID == id })
+	if i < 0 {
+		return nil
+	}
+	a := records[i]
+	lines := []widget.Detail{{Heading: strings.TrimSpace(a.Route + " " + a.Action)}}
+	add := widget.FactsOf(&lines)
+	add("when", a.Timestamp.In(v.Zone()).Format("2006-01-02 15:04:05"))
+	add("who", Actor(a))
+	add("id", a.ActorID)
+	add("from", a.Address)
+	add("outcome", fmt.Sprintf("%s (%d)", Outcome(a), a.Status))
+	if a.Omitted > 0 {
+		add("omitted", fmt.Sprintf("%d refusals of the same actor before this one", a.Omitted))
+	}
+	if a.Replayed {
+		add("replayed", "the answer of a former request with the same Idempotency-Key")
+	}
+	add("customers", everything(a.CustomerIDs))
+	add("site", a.SiteID)
+	for _, name := range widget.SortedKeys(a.TargetIDs) {
+		add(name, a.TargetIDs[name])
+	}
+	add("request", a.RequestID)
+	if changes := changed(a.Before, a.After); len(changes) > 0 {
+		lines = append(append(lines, widget.Detail{Heading: "What changed"}), changes...)
+	}
+	return lines
+}
+
+// changed are the fields that differ between two objects of JSON.
+func changed(before, after any) []widget.Detail {
+	was, _ := before.(map[string]any)
+	is, _ := after.(map[string]any)
+	fields := maps.Clone(was)
+	if fields == nil {
+		fields = map[string]any{}
+	}
+	maps.Copy(fields, is)
+	var lines []widget.Detail
+	for _, name := range widget.SortedKeys(fields) {
+		old, had := was[name]
+		now, has := is[name]
+		if reflect.DeepEqual(old, now) {
+			continue
+		}
+		words := fmt.Sprintf("was %v, is %v", old, now)
+		switch {
+		case !had:
+			words = fmt.Sprint(now)
+		case !has:
+			words = fmt.Sprintf("was %v", old)
+		}
+		lines = append(lines, widget.Detail{Label: name, Words: words, Role: themes.Text})
+	}
+	return lines
+}

@@ -1,0 +1,427 @@
+// Package admin is what administrators see: users, API keys, the audit trail
+// and the log.
+package admin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/widget"
+)
+
+// NewUsers lists the users whom an administrator may see, by name.
+func NewUsers() *widget.TableView {
+	return &widget.TableView{
+		Heading: "Users", Query: state.QueryUsers, Period: widget.ListPeriod,
+		Empty: "There is no user whom you may see.",
+		List:  widget.List{SortBy: -1},
+		Columns: []widget.Column{
+			{Title: "name", Min: 12}, {Title: "role", Width: 13}, {Title: "customers", Width: 18, Min: 9, Rank: 1}, {Title: "state", Width: 8},
+			{Title: "2nd factor", Width: 10, Rank: 3}, {Title: "last sign-in", Width: 12, Rank: 2},
+		},
+		Rows: userRows, Detail: userDetail, Keys: keymap.UserList, Act: manageUser, Reason: whyNotUser,
+		Status: func(v view.Context) widget.ValueStatus {
+			if v.Admin == nil {
+				return widget.ValueStatus{}
+			}
+			return widget.StatusOf(v.Admin.Users, v.Now, len(v.Admin.Users.Data) == 0)
+		},
+	}
+}
+
+// userOf is the user of that id; nil for none.
+func userOf(v view.Context, id string) *api.UserRecord {
+	if v.Admin == nil {
+		return nil
+	}
+	i := slices.IndexFunc(v.Admin.Users.Data, func(u api.UserRecord) bool { return u.UserID == id })
+	if i < 0 {
+		return nil
+	}
+	return &v.Admin.Users.Data[i]
+}
+
+// isLimited reports whether a user sees some customers only.
+func isLimited(u *api.User) bool { return u != nil && !slices.Contains(u.CustomerIDs, api.Every) }
+
+// manageUser opens the dialog of an action on a user.
+func manageUser(a keymap.Action, id string, v view.Context) view.Request {
+	if a == keymap.AddUser {
+		customer := ""
+		if v.Site != nil {
+			customer = v.Site.CustomerID
+		}
+		return view.OpenDialog{Dialog: NewUserForm(customer, isLimited(v.User))}
+	}
+	u := userOf(v, id)
+	if u == nil {
+		return nil
+	}
+	switch a {
+	case keymap.EditUser, keymap.Open:
+		return view.OpenDialog{Dialog: NewUserChange(*u)}
+	case keymap.BlockUser:
+		return view.OpenDialog{Dialog: NewBlock(*u)}
+	case keymap.UnlockUser:
+		return view.OpenDialog{Dialog: NewUnlock(*u)}
+	case keymap.ResetFactor:
+		return view.OpenDialog{Dialog: NewFactorReset(*u)}
+	case keymap.SetPassword:
+		return view.OpenDialog{Dialog: NewPasswordForm(*u)}
+	case keymap.UserSSHKey:
+		return view.OpenDialog{Dialog: NewSSHKeyForm(*u)}
+	case keymap.DeleteUser:
+		return view.OpenDialog{Dialog: NewUserDelete(*u)}
+	}
+	return nil
+}
+
+// whyNotUser keeps people from locking themselves out: what ends the own
+// session for good is for another administrator.
+func whyNotUser(a keymap.Action, id string, v view.Context) string {
+	u := userOf(v, id)
+	switch {
+	case u == nil || v.User == nil || u.UserID != v.User.UserID:
+		return ""
+	case a == keymap.BlockUser:
+		return "you would keep yourself out"
+	case a == keymap.DeleteUser:
+		return "you would delete yourself"
+	}
+	return ""
+}
+
+// userState is how a user stands, in a word.
+func userState(u api.UserRecord, now time.Time) string {
+	switch {
+	case !u.Active:
+		return "disabled"
+	case u.LockedUntil.After(now):
+		return "locked"
+	}
+	return "active"
+}
+
+// secondFactor is how a user's second factor stands, in a word.
+func secondFactor(u api.UserRecord) string {
+	switch {
+	case u.Issuer != "":
+		return "provider's"
+	case u.MFAEnrolled:
+		return "enrolled"
+	}
+	return "none"
+}
+
+func userRows(v view.Context) []widget.Row {
+	if v.Admin == nil {
+		return nil
+	}
+	rows := make([]widget.Row, 0, len(v.Admin.Users.Data))
+	for _, u := range v.Admin.Users.Data {
+		role, standing, seen := themes.Text, userState(u, v.Now), "never"
+		mark := themes.Text
+		switch standing {
+		case "disabled":
+			role, mark = themes.Dim, themes.Dim
+		case "locked":
+			mark = themes.Warning
+		}
+		if !u.LastLoginAt.IsZero() {
+			seen = widget.When(u.LastLoginAt.Time, v.Now, v.Zone())
+		}
+		rows = append(rows, widget.Row{
+			ID: u.UserID, Sort: []any{strings.ToLower(u.Username), state.RoleName(u.RoleID), everything(u.CustomerIDs), standing, secondFactor(u), timeText(u.LastLoginAt)},
+			Cells: []widget.Cell{
+				{Text: u.Username, Role: role}, {Text: state.RoleName(u.RoleID), Role: role}, {Text: everything(u.CustomerIDs), Role: role}, {Text: standing, Role: mark},
+				{Text: secondFactor(u), Role: role}, {Text: seen, Role: themes.Dim},
+			},
+		})
+	}
+	return rows
+}
+
+// timeText sorts by a time, what has none last.
+func timeText(t api.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.String()
+}
+
+func userDetail(v view.Context, id string) []widget.Detail {
+	u := userOf(v, id)
+	if u == nil {
+		return nil
+	}
+	at := func(t api.Time) string { return t.In(v.Zone()).Format("2006-01-02 15:04") }
+	lines := []widget.Detail{{Heading: u.Username}}
+	add := widget.FactsOf(&lines)
+	switch userState(*u, v.Now) {
+	case "disabled":
+		add("state", "disabled: kept out until somebody lets the user in again")
+	case "locked":
+		lines = append(lines, widget.Detail{Label: "state", Words: "locked until " + at(u.LockedUntil) + ": too many codes were wrong", Role: themes.Warning})
+	default:
+		add("state", "active")
+	}
+	add("id", u.UserID)
+	add("role", state.RoleName(u.RoleID))
+	add("customers", everything(u.CustomerIDs))
+	add("sites", everything(u.SiteIDs))
+	switch {
+	case u.Issuer != "":
+		add("signs in by", u.Issuer)
+	case u.MFAEnrolled:
+		add("2nd factor", fmt.Sprintf("enrolled, %d recovery codes left", u.RecoveryCodes))
+	default:
+		add("2nd factor", "none: the next sign-in sets one up where the service asks for it")
+	}
+	add("created", at(u.CreatedAt))
+	if u.LastLoginAt.IsZero() {
+		add("last sign-in", "never")
+	} else {
+		add("last sign-in", at(u.LastLoginAt))
+	}
+	if v.User != nil && v.User.UserID == u.UserID {
+		lines = append(lines, widget.Detail{Words: "This is you. What would keep you out is for another administrator to do.", Role: themes.Dim})
+	}
+	if len(u.SSHPublicKeys) > 0 {
+		lines = append(lines, widget.Detail{Heading: "Public keys for SSH"})
+		for _, key := range u.SSHPublicKeys {
+			lines = append(lines, widget.Detail{Words: key, Role: themes.Text})
+		}
+	}
+	return lines
+}
+
+// sendUser makes a change of a user for the dialog that asks for it.
+func sendUser(from view.Caller, do func(ctx context.Context, c *client.Client) (*api.UsersResponse, error)) view.Request {
+	return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
+		answer, err := do(ctx, c)
+		if err != nil {
+			return view.Result{}, err
+		}
+		return view.Result{Notice: view.Notice(answer.Message + "."), Row: answer.UserID, Refresh: []state.Query{state.QueryUsers}}, nil
+	}}
+}
+
+// UserForm asks for a new user, or for what becomes another of one.
+type UserForm struct {
+	widget.ServerForm
+	title, words, verb string
+	userID             string // empty: a new one
+	active             bool
+}
+
+// roleChoice is a choice of a role that begins with one.
+func roleChoice(first string) widget.Field {
+	f := widget.NewChoice("Role", state.Roles(), state.RoleName)
+	if slices.Contains(state.Roles(), first) {
+		f.Set(first)
+	}
+	return f
+}
+
+// Hints of the fields that say whose data somebody sees.
+const (
+	customersHint = "ids with commas, or * for all"
+	sitesHint     = "ids with commas; empty: all of the customers"
+)
+
+// NewUserForm asks for a new user, with the least to begin with: a role that
+// only reads, for the customer on screen. An administrator who is limited to
+// customers gives names that end in @ and the id of one of them.
+func NewUserForm(customer string, limited bool) *UserForm {
+	name := "letters, digits, . - _ @"
+	if limited {
+		name = "ends in @ and the id of a customer"
+	}
+	return &UserForm{
+		title: "Add a user", verb: "add", words: "The user signs in with this password, and sets up a second factor where the service asks for one.",
+		ServerForm: widget.ServerForm{
+			Names: []string{"username", "password", "role_id", "customer_ids", "site_ids", api.FieldSSHKeys},
+			Form: widget.Form{Fields: []widget.Field{
+				widget.NewField("Name", name, ""), widget.NewSecret("Password"), roleChoice(""),
+				widget.NewField("Customers", customersHint, customer), widget.NewField("Sites", sitesHint, ""),
+				widget.NewField("SSH key", "a line as in a .pub file; may be empty", ""),
+			}},
+		},
+	}
+}
+
+// NewUserChange asks for another role, other customers or sites of a user.
+func NewUserChange(u api.UserRecord) *UserForm {
+	sites := strings.Join(u.SiteIDs, ", ")
+	return &UserForm{
+		title: "Change " + u.Username, verb: "change", words: "The change acts at once, also for who is signed in.", userID: u.UserID, active: u.Active,
+		ServerForm: widget.ServerForm{
+			Names: []string{"role_id", "customer_ids", "site_ids"},
+			Form: widget.Form{Fields: []widget.Field{
+				roleChoice(u.RoleID), widget.NewField("Customers", customersHint, strings.Join(u.CustomerIDs, ", ")),
+				widget.NewField("Sites", "ids with commas, or * for all of the customers", sites),
+			}},
+		},
+	}
+}
+
+// Title names the form.
+func (d *UserForm) Title() string { return d.title }
+
+// Size fits the form.
+func (d *UserForm) Size(w, _ int) (int, int) { return min(76, w-4), len(d.Fields) + 10 }
+
+// Draw draws the form.
+func (d *UserForm) Draw(r terminal.Region, v view.Context) {
+	_, h := r.Size()
+	y := v.Paragraph(r, 0, 0, d.words, themes.Dim)
+	d.DrawForm(r, y+1, v)
+	widget.KeyLine(r, h-1, v, d.KeyWords(d.verb, v)...)
+}
+
+// Key edits or sends.
+func (d *UserForm) Key(k tea.KeyMsg, v view.Context) view.Request {
+	return d.EditOrSend(k, v, d.accept)
+}
+
+func (d *UserForm) accept() view.Request {
+	d.Busy, d.Wrong = true, ""
+	req := api.UsersRequest{UserID: d.userID, RoleID: d.Value("role_id"), CustomerIDs: widget.SplitList(d.Value("customer_ids")), SiteIDs: widget.SplitList(d.Value("site_ids"))}
+	if d.userID != "" {
+		return sendUser(d, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) { return c.SetUser(ctx, req) })
+	}
+	req.Username, req.Password = d.Value("username"), d.Value("password")
+	if key := d.Value(api.FieldSSHKeys); key != "" {
+		req.SSHPublicKeys = []string{key}
+	}
+	return sendUser(d, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) { return c.AddUser(ctx, req) })
+}
+
+// LineForm asks for one line about a user: a password, or a public key.
+type LineForm struct {
+	widget.ServerForm
+	title, words, verb string
+	send               func(text string) view.Request
+}
+
+// NewPasswordForm asks for a user's new password.
+func NewPasswordForm(u api.UserRecord) *LineForm {
+	d := &LineForm{
+		title: "Set the password of " + u.Username, verb: "set", words: "All sessions of the user are ended. Tell the password on another way than by mail.",
+		ServerForm: widget.ServerForm{Names: []string{"password"}, Form: widget.Form{Fields: []widget.Field{widget.NewSecret("Password")}}},
+	}
+	d.send = func(text string) view.Request {
+		return sendUser(d, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
+			return c.ResetPassword(ctx, u.UserID, text)
+		})
+	}
+	return d
+}
+
+// NewSSHKeyForm asks for a public key of a user; nothing takes all away.
+func NewSSHKeyForm(u api.UserRecord) *LineForm {
+	d := &LineForm{
+		title: "Public key of " + u.Username + " for SSH", verb: "store",
+		words:      "With the key the user opens the console over SSH, without a password. It is added to those that are there; an empty line takes all away.",
+		ServerForm: widget.ServerForm{Names: []string{api.FieldSSHKeys}, Form: widget.Form{Fields: []widget.Field{widget.NewField("SSH key", "a line as in a .pub file", "")}}},
+	}
+	d.send = func(text string) view.Request {
+		keys := []string{}
+		if text != "" {
+			keys = append(slices.Clone(u.SSHPublicKeys), text)
+		}
+		return sendUser(d, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
+			return c.SetUser(ctx, api.UsersRequest{UserID: u.UserID, SSHPublicKeys: keys})
+		})
+	}
+	return d
+}
+
+// Title names the form.
+func (d *LineForm) Title() string { return d.title }
+
+// Size fits the form.
+func (d *LineForm) Size(w, _ int) (int, int) { return min(76, w-4), 10 }
+
+// Draw draws the form.
+func (d *LineForm) Draw(r terminal.Region, v view.Context) {
+	_, h := r.Size()
+	y := v.Paragraph(r, 0, 0, d.words, themes.Dim)
+	d.DrawForm(r, y+1, v)
+	widget.KeyLine(r, h-1, v, d.KeyWords(d.verb, v)...)
+}
+
+// Key edits or sends.
+func (d *LineForm) Key(k tea.KeyMsg, v view.Context) view.Request {
+	return d.EditOrSend(k, v, func() view.Request {
+		d.Busy, d.Wrong = true, ""
+		return d.send(d.Fields[0].Value())
+	})
+}
+
+// NewBlock asks whether a user is kept out, or let in again.
+func NewBlock(u api.UserRecord) *widget.Confirm {
+	d := &widget.Confirm{Heading: "Keep a user out", No: "Leave it", Yes: "Keep out", Question: "Keep " + u.Username + " out? All sessions are ended, and no sign-in is taken until somebody lets the user in again."}
+	if !u.Active {
+		d.Heading, d.Yes, d.Question = "Let a user in", "Let in", "Let "+u.Username+" in again, as "+state.RoleName(u.RoleID)+"?"
+	}
+	active := !u.Active
+	d.Send = func(from view.Caller) view.Request {
+		return sendUser(from, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
+			return c.SetUser(ctx, api.UsersRequest{UserID: u.UserID, Active: &active})
+		})
+	}
+	return d
+}
+
+// NewUnlock asks whether a user's wrong passwords and codes are forgotten.
+func NewUnlock(u api.UserRecord) *widget.Confirm {
+	return &widget.Confirm{
+		Heading: "Unlock a user", No: "Leave it", Yes: "Unlock", Question: "Forget the wrong passwords and codes of " + u.Username + ", so that the next sign-in need not wait? Do it only if the user has asked for it.",
+		Send: func(from view.Caller) view.Request {
+			return sendUser(from, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
+				return c.UnlockUser(ctx, u.UserID)
+			})
+		},
+	}
+}
+
+// NewFactorReset asks whether a user's second factor is forgotten.
+func NewFactorReset(u api.UserRecord) *widget.Confirm {
+	d := &widget.Confirm{
+		Heading: "Reset a second factor", No: "Leave it", Yes: "Reset", Question: "Forget the authenticator and the recovery codes of " + u.Username + "? All sessions are ended, and the next sign-in sets up a new one. Be sure that it is the user who asks.",
+		Send: func(from view.Caller) view.Request {
+			return sendUser(from, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
+				return c.ResetMFA(ctx, u.UserID)
+			})
+		},
+	}
+	if !u.MFAEnrolled {
+		d.Settled = u.Username + " has no second factor to reset."
+	}
+	return d
+}
+
+// NewUserDelete asks whether a user is removed.
+func NewUserDelete(u api.UserRecord) *widget.Confirm {
+	return &widget.Confirm{
+		Heading: "Delete a user", No: "Keep it", Yes: "Delete", Question: "Delete " + u.Username + " (" + u.UserID + ")? This cannot be undone. What the user did stays in the audit trail. To keep somebody out for a while, disable instead.",
+		Send: func(from view.Caller) view.Request {
+			return sendUser(from, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
+				return c.DeleteUser(ctx, u.UserID)
+			})
+		},
+	}
+}

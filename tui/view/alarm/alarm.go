@@ -1,0 +1,335 @@
+// Package alarm shows alarms: the grouped list of a site, and the screen with
+// their history and the performance of the alarm system.
+package alarm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/widget"
+)
+
+// priorities are how an alert's severity is shown: shape, letter and word say what the colour says.
+var priorities = map[string]struct {
+	shape, ascii rune
+	letter       string
+	role         themes.Role
+}{
+	api.AlertCritical: {'▲', '!', "C", themes.Critical},
+	api.AlertMajor:    {'▲', '!', "M", themes.Critical},
+	api.AlertModerate: {'●', '*', "m", themes.Warning},
+	api.AlertMinor:    {'○', 'o', "i", themes.Notice},
+	api.AlertNormal:   {'○', 'o', "n", themes.Dim},
+}
+
+// urgency orders severities: 0 is the worst.
+func urgency(severity string) int {
+	if i := slices.Index(api.AlertSeverities(), severity); i >= 0 {
+		return i
+	}
+	return len(api.AlertSeverities())
+}
+
+// IsUnacknowledged says whether an alert waits to be acknowledged.
+func IsUnacknowledged(a api.Alert) bool {
+	return a.State == api.AlertUnacknowledged || a.State == api.AlertReturned
+}
+
+// IsAnnunciated says whether an alert is shown as something to do: what is shelved, suppressed or cleared is not.
+func IsAnnunciated(a api.Alert) bool { return IsUnacknowledged(a) || a.State == api.AlertAcknowledged }
+
+// DrawPriority draws an alert's priority: inverse while it waits to be acknowledged, and without its colour while it is nothing to
+// do.
+func DrawPriority(v view.Context, r terminal.Region, severity, state string) {
+	p, ok := priorities[severity]
+	if !ok {
+		p = priorities[api.AlertNormal]
+	}
+	shape := p.shape
+	if v.ASCII {
+		shape = p.ascii
+	}
+	style := v.Style(p.role)
+	switch state {
+	case api.AlertShelved, api.AlertSuppressed, api.AlertCleared:
+		style = v.Style(themes.Muted)
+	case api.AlertUnacknowledged, api.AlertReturned:
+		style = style.On(v.Style(themes.Panel)).Inverse()
+	}
+	w, _ := r.Size()
+	r.PutRune(0, 0, shape, style)
+	r.PutIn(1, 0, w-1, p.letter+" "+severity, style, v.ASCII)
+}
+
+// PriorityRole is the colour of a severity.
+func PriorityRole(severity string) themes.Role {
+	if p, ok := priorities[severity]; ok {
+		return p.role
+	}
+	return themes.Dim
+}
+
+// FindingOf is the finding that an alert tells of.
+func FindingOf(a api.Alert) string {
+	if a.Metadata == nil {
+		return ""
+	}
+	return a.Metadata.SummaryID
+}
+
+// Units are the units that an alert is about.
+func Units(a api.Alert) []string {
+	if a.Metadata != nil && len(a.Metadata.AssetIDs) > 0 {
+		return a.Metadata.AssetIDs
+	}
+	if a.AssetID == "" {
+		return nil
+	}
+	return []string{a.AssetID}
+}
+
+// UnitOf is the unit of an alert, or how many.
+func UnitOf(a api.Alert) string {
+	units := Units(a)
+	switch len(units) {
+	case 0:
+		return a.SiteID
+	case 1:
+		return units[0]
+	}
+	return widget.CountOf(len(units), "unit", "units")
+}
+
+// Group is one line of alarms: a single one, or all that one cause brought. The first is the one that came first.
+type Group struct {
+	ID     string
+	Alerts []api.Alert
+}
+
+const (
+	// sameCause is how far apart alarms of one cause begin.
+	sameCause = 10 * time.Minute
+	// leastGroup is from how many alarms of a kind a group is made.
+	leastGroup = 3
+)
+
+// GroupAlerts puts together what one cause brought: under an alarm of several units those of its units that began with it, and
+// three or more of one kind and cause that began together. Groups stand where their most urgent alarm stood, and within one
+// the order is that of time.
+func GroupAlerts(alerts []api.Alert) []Group {
+	byTime := make([]int, len(alerts))
+	for i := range byTime {
+		byTime[i] = i
+	}
+	slices.SortStableFunc(byTime, func(a, b int) int {
+		return cmp.Or(alerts[a].Timestamp.Compare(alerts[b].Timestamp.Time), cmp.Compare(alerts[a].AlertID, alerts[b].AlertID))
+	})
+	group := make([]int, len(alerts)) // index of the group's first member, -1 for none
+	for i := range group {
+		group[i] = -1
+	}
+	for _, i := range byTime {
+		if group[i] < 0 && len(Units(alerts[i])) > 1 {
+			gather(alerts, byTime, group, i, func(b api.Alert) bool {
+				return b.AssetID != "" && len(Units(b)) == 1 && slices.Contains(Units(alerts[i]), b.AssetID)
+			}, 2)
+		}
+	}
+	for _, i := range byTime {
+		if a := alerts[i]; group[i] < 0 {
+			gather(alerts, byTime, group, i, func(b api.Alert) bool {
+				return b.AlertType == a.AlertType && rootCause(b) == rootCause(a) && !b.Timestamp.Before(a.Timestamp.Time)
+			}, leastGroup)
+		}
+	}
+	var out []Group
+	placed := map[int]bool{}
+	for i := range alerts {
+		g := group[i]
+		if g < 0 {
+			out = append(out, Group{alerts[i].AlertID, alerts[i : i+1]})
+			continue
+		}
+		if placed[g] {
+			continue
+		}
+		placed[g] = true
+		all := Group{ID: "group " + alerts[g].AlertID}
+		for _, k := range byTime {
+			if group[k] == g {
+				all.Alerts = append(all.Alerts, alerts[k])
+			}
+		}
+		out = append(out, all)
+	}
+	return out
+}
+
+// gather makes a group of alarm i and of those free ones that began with it and belong to it, if they are enough.
+func gather(alerts []api.Alert, byTime, group []int, i int, belongs func(api.Alert) bool, least int) {
+	var members []int
+	for _, k := range byTime {
+		apart := alerts[k].Timestamp.Sub(alerts[i].Timestamp.Time).Abs()
+		if k == i || group[k] < 0 && apart <= sameCause && belongs(alerts[k]) {
+			members = append(members, k)
+		}
+	}
+	if len(members) < least {
+		return
+	}
+	for _, k := range members {
+		group[k] = i
+	}
+}
+
+func rootCause(a api.Alert) string {
+	if a.Metadata == nil {
+		return ""
+	}
+	return a.Metadata.RootCause
+}
+
+// Worst is the most urgent alarm of a group.
+func (g Group) Worst() api.Alert {
+	return slices.MinFunc(g.Alerts, func(a, b api.Alert) int { return cmp.Compare(urgency(a.AlertSeverity), urgency(b.AlertSeverity)) })
+}
+
+// unseen are how many of a group wait to be acknowledged.
+func (g Group) unseen() int {
+	n := 0
+	for _, a := range g.Alerts {
+		if IsUnacknowledged(a) {
+			n++
+		}
+	}
+	return n
+}
+
+// state is a group's state in a word: that of its members, or how many of them wait.
+func (g Group) state() string {
+	first := g.Alerts[0].State
+	for _, a := range g.Alerts {
+		if a.State != first {
+			if n := g.unseen(); n > 0 {
+				return fmt.Sprintf("unack %d/%d", n, len(g.Alerts))
+			}
+			return "several"
+		}
+	}
+	return first
+}
+
+// units are how many units a group is about.
+func (g Group) units() int {
+	seen := map[string]bool{}
+	for _, a := range g.Alerts {
+		for _, u := range Units(a) {
+			seen[u] = true
+		}
+	}
+	return len(seen)
+}
+
+// Risk is the power that a group costs. An alarm of several units stands for those of its units.
+func (g Group) Risk() float64 {
+	whole, single := 0.0, 0.0
+	for _, a := range g.Alerts {
+		if len(Units(a)) > 1 {
+			whole = max(whole, a.EnergyAtRiskKW)
+		} else {
+			single += a.EnergyAtRiskKW
+		}
+	}
+	return max(whole, single)
+}
+
+// Note says who did what with an alarm, or when it ends.
+func Note(v view.Context, a api.Alert) string {
+	when := func(t api.Time) string { return widget.When(t.Time, v.SiteNow, v.Site.Zone) }
+	by := ""
+	reason := ""
+	if n := len(a.History); n > 0 && a.History[n-1].Actor != "detector" {
+		by, reason = a.History[n-1].Actor, a.History[n-1].Reason
+	}
+	join := func(words string, more ...string) string {
+		for _, m := range more {
+			if m != "" {
+				words += ", " + m
+			}
+		}
+		return words
+	}
+	switch a.State {
+	case api.AlertAcknowledged:
+		if a.AcknowledgedBy == "" {
+			return "no action needed"
+		}
+		return a.AcknowledgedBy + " " + when(a.AcknowledgedAt)
+	case api.AlertReturned:
+		return "gone " + when(a.ResolvedAt)
+	case api.AlertShelved:
+		return join("to "+when(a.ShelvedUntil), by, reason)
+	case api.AlertSuppressed:
+		if a.SuppressedTo.IsZero() {
+			return join("until ended", by, reason)
+		}
+		return join("to "+when(a.SuppressedTo), by, reason)
+	case api.AlertCleared:
+		return "gone " + when(a.ResolvedAt)
+	}
+	if a.Occurrences > 1 {
+		return fmt.Sprintf("%d times", a.Occurrences)
+	}
+	return ""
+}
+
+// CanChange says whether an alert's state lets an action change it.
+func CanChange(a keymap.Action, alert api.Alert) bool {
+	switch a {
+	case keymap.Acknowledge, keymap.AckAlarm:
+		return IsUnacknowledged(alert)
+	case keymap.Shelve, keymap.ShelveAlarm:
+		return alert.State == api.AlertUnacknowledged || alert.State == api.AlertAcknowledged || alert.State == api.AlertShelved
+	case keymap.Unshelve, keymap.UnshelveOne:
+		return alert.State == api.AlertShelved
+	}
+	return false
+}
+
+// DisabledReason is why no alarm can be changed by an action.
+func DisabledReason(a keymap.Action) string {
+	switch a {
+	case keymap.Acknowledge, keymap.AckAlarm:
+		return "nothing chosen here waits to be acknowledged"
+	case keymap.Shelve, keymap.ShelveAlarm:
+		return "nothing chosen here is an alarm that stands"
+	}
+	return "nothing chosen here is shelved"
+}
+
+// DrawHistory draws what happened to an alarm, who did it and when, newest
+// first, and answers the y after.
+func DrawHistory(v view.Context, r terminal.Region, x, y int, a api.Alert) int {
+	for _, m := range slices.Backward(a.History) {
+		what := m.To
+		if m.From == "" && m.To == api.AlertUnacknowledged {
+			what = "raised"
+		}
+		words := widget.When(m.At.Time, v.SiteNow, v.Site.Zone) + " " + what + " by " + m.Actor
+		if !m.Until.IsZero() {
+			words += ", to " + widget.When(m.Until.Time, v.SiteNow, v.Site.Zone)
+		}
+		if m.Reason != "" {
+			words += ": " + m.Reason
+		}
+		y = v.Paragraph(r, x, y, words, themes.Dim)
+	}
+	return y
+}

@@ -1,0 +1,246 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/chart"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/widget"
+)
+
+// NewGaps shows the runs of gap filling, what each did and how well, by what
+// was known of the sky and how long the gap was, and the longest gaps before
+// and after.
+func NewGaps() *widget.TabView {
+	runs := newRuns()
+	return &widget.TabView{Heading: "Interpolation", Tabs: []*widget.Tab{runs, newGapList(runs), newGapKinds(runs)}}
+}
+
+func gapNeeds(view.Context) []state.Need {
+	return []state.Need{{Query: state.QueryInterpolations, Period: time.Minute}}
+}
+
+// noGaps is said where no run is known.
+const noGaps = "No gaps have been filled yet: that follows each training."
+
+// runOf is the run of an id, else the newest; nil without any.
+func runOf(v view.Context, id string) *api.InterpolationResult {
+	list := v.Site.Interpolations.Data
+	if i := slices.IndexFunc(list, func(r api.InterpolationResult) bool { return r.ResultID == id }); i >= 0 {
+		return &list[i]
+	}
+	if len(list) > 0 {
+		return &list[0]
+	}
+	return nil
+}
+
+func newRuns() *widget.Tab {
+	l := widget.NewTab("runs")
+	l.Needs, l.Empty = gapNeeds, noGaps
+	l.Status = func(v view.Context) widget.ValueStatus {
+		return widget.StatusOf(v.Site.Interpolations, v.Now, len(v.Site.Interpolations.Data) == 0)
+	}
+	l.Columns = func(view.Context) []widget.Column {
+		return []widget.Column{
+			{Title: "when", Width: 12}, {Title: "gaps", Width: 6, Right: true}, {Title: "mostly by", Min: 12}, {Title: "longest", Width: 10, Right: true, Rank: 2},
+			{Title: "filled", Width: 8, Right: true, Rank: 1}, {Title: "error", Width: 8, Right: true},
+		}
+	}
+	l.Rows = func(v view.Context) []widget.Row {
+		rows := make([]widget.Row, 0, len(v.Site.Interpolations.Data))
+		for _, r := range v.Site.Interpolations.Data {
+			g, m := r.GapStatistics, r.PerformanceMetrics
+			rows = append(rows, widget.Row{ID: r.ResultID, Sort: []any{r.ProcessedAt.String(), float64(g.TotalGaps), r.Method, g.LargestGapMinutes, g.CoverageImprovementPercent, m.NRMSEPercent}, Cells: []widget.Cell{
+				widget.Text(widget.When(r.ProcessedAt.Time, v.SiteNow, v.Site.Zone)), widget.Text(fmt.Sprint(g.TotalGaps)), widget.Text(r.Method), widget.QuietText(minutes(g.LargestGapMinutes)),
+				widget.QuietText(widget.Percentage(g.CoverageImprovementPercent)), widget.Text(widget.Percentage(m.NRMSEPercent)),
+			}})
+		}
+		return rows
+	}
+	l.Detail = runDetail
+	return l
+}
+
+// minutes writes a length of time given in minutes.
+func minutes(m float64) string {
+	switch {
+	case m < 120:
+		return widget.Significant(m) + " min"
+	case m < 48*60:
+		return widget.Significant(m/60) + " h"
+	}
+	return widget.Significant(m/60/24) + " d"
+}
+
+func runDetail(v view.Context, id string) []widget.Detail {
+	r := runOf(v, id)
+	if r == nil {
+		return nil
+	}
+	lines := []widget.Detail{{Heading: "Run of " + widget.When(r.ProcessedAt.Time, v.SiteNow, v.Site.Zone)}}
+	add := widget.FormatsOf(&lines)
+	g, m, day := r.GapStatistics, r.PerformanceMetrics, func(t api.Time) string { return t.In(v.Site.Zone).Format(time.DateOnly) }
+	add("data", "%s to %s", day(r.DataWindow.Start), day(r.DataWindow.End))
+	add("gaps", "%d, %s on average, %s the longest; daylight alone counts", g.TotalGaps, minutes(g.AverageGapMinutes), minutes(g.LargestGapMinutes))
+	add("filled", "%s of the daylight in the window", widget.Percentage(g.CoverageImprovementPercent))
+	add("error", "%s RMSE, %s MAE, %s of capacity; R² %.2f; on samples that were measured, hidden and filled again", widget.Power(m.RMSEKW), widget.Power(m.MAEKW), widget.Percentage(m.NRMSEPercent), m.R2Score)
+	if t := r.WeatherFeatures.MeanTemperatureC; t != nil {
+		add("air", "%s °C in daylight", widget.Significant(*t))
+	}
+	if s := r.WeatherFeatures.MeanIrradianceWM2; s != nil {
+		add("sun", "%.0f W/m² in daylight", *s)
+	}
+	if len(r.Methods) > 0 {
+		lines = append(lines, widget.Detail{Heading: "Methods, and the gaps that each filled"})
+		for _, name := range widget.SortedKeys(r.Methods) {
+			add(name, "%d", r.Methods[name])
+		}
+	}
+	if len(r.AssetIDs) > 0 {
+		add("units", "%s", strings.Join(r.AssetIDs, ", "))
+	}
+	if r.FilledValues != "" {
+		add("values", "%s: P10, P50, P90 and method of each; telemetry itself stays as it was measured", r.FilledValues)
+	}
+	if len(r.Notes) > 0 {
+		lines = append(lines, widget.Detail{Heading: "Notes"})
+		for _, words := range r.Notes {
+			lines = append(lines, widget.Detail{Words: words, Role: themes.Dim})
+		}
+	}
+	return lines
+}
+
+// newGapList lists the longest gaps of the run in hand; the chosen one is drawn
+// as it was and as it is filled.
+func newGapList(runs *widget.Tab) *widget.Tab {
+	l := widget.NewTab("gaps")
+	c := &chart.Day{}
+	l.Needs = func(v view.Context) []state.Need {
+		needs := append(gapNeeds(v), state.Need{Query: state.QueryAssets, Period: 5 * time.Minute})
+		run := runOf(v, runs.List.Selected)
+		if run == nil {
+			return needs
+		}
+		needs = append(needs, state.Need{Query: state.QueryGaps, Of: run.ResultID, Period: 5 * time.Minute})
+		if g := gapOf(v, l.List.Selected); g != nil {
+			from, to := gapDays(v, *g)
+			needs = append(needs, state.Need{Query: state.QueryEvidence, Of: state.SpanOf(from, to, v.Site.Zone), Period: 5 * time.Minute})
+		}
+		return needs
+	}
+	l.Status = func(v view.Context) widget.ValueStatus {
+		if runOf(v, runs.List.Selected) == nil { // no run, no gaps to ask for
+			return runs.Status(v)
+		}
+		return widget.StatusOf(v.Site.Gaps, v.Now, len(v.Site.Gaps.Data.Gaps) == 0)
+	}
+	l.Empty = "No gap has been filled: no training has been yet, or the units reported all of their daylight."
+	l.Head = func(r terminal.Region, v view.Context, id string) int {
+		w, h := r.Size()
+		all := v.Site.Gaps.Data
+		y := v.Paragraph(r, 0, 0, fmt.Sprintf("The %d longest of %d gaps of daylight. Telemetry stays as it was measured: what fills it stands beside it.", all.Count, all.TotalGaps), themes.Dim)
+		g := gapOf(v, id)
+		if g == nil || h-y < 6 || w < 30 {
+			return y
+		}
+		from, to := gapDays(v, *g)
+		step, _ := state.SpanStep(to.Sub(from))
+		c.Stale = v.Site.Gaps.Err != nil
+		widget.DrawFilled(c, r.Region(terminal.Rect{Y: y, W: w, H: h - y}), v, *g, measuredAround(v, *g), step, from, to, ratingOf(v, g.AssetID))
+		return h
+	}
+	l.Columns = func(view.Context) []widget.Column {
+		return []widget.Column{
+			{Title: "unit", Width: 20, Min: 8, IDs: true}, {Title: "from", Width: 17}, {Title: "length", Width: 9, Right: true}, {Title: "filled by", Min: 12}, {Title: "energy", Width: 9, Right: true, Rank: 1},
+		}
+	}
+	l.Rows = func(v view.Context) []widget.Row {
+		rows := make([]widget.Row, 0, len(v.Site.Gaps.Data.Gaps))
+		for _, g := range v.Site.Gaps.Data.Gaps {
+			rows = append(rows, widget.Row{ID: gapID(g), Sort: []any{g.AssetID, g.Start.String(), g.Minutes, g.Method, g.EnergyKWh}, Cells: []widget.Cell{
+				widget.Text(g.AssetID), widget.QuietText(g.Start.In(v.Site.Zone).Format(widget.DateTimeLayout)), widget.Text(minutes(g.Minutes)), widget.Text(g.Method), widget.QuietText(widget.Energy(g.EnergyKWh)),
+			}})
+		}
+		return rows
+	}
+	return l
+}
+
+func gapID(g api.FilledGap) string { return g.AssetID + " " + g.Start.String() }
+
+func gapOf(v view.Context, id string) *api.FilledGap {
+	return widget.Find(v.Site.Gaps.Data.Gaps, func(g api.FilledGap) bool { return gapID(g) == id })
+}
+
+// gapDays are the whole days around a gap: those that it touches.
+func gapDays(v view.Context, g api.FilledGap) (from, to time.Time) {
+	from = view.MidnightOf(g.Start.In(v.Site.Zone))
+	return from, view.MidnightOf(g.End.Add(-time.Second).In(v.Site.Zone)).AddDate(0, 0, 1)
+}
+
+// measuredAround are the unit's records of the days around a gap; none until
+// they came.
+func measuredAround(v view.Context, g api.FilledGap) []api.Record {
+	from, to := gapDays(v, g)
+	if v.Site.Wanted(state.QueryEvidence) != state.SpanOf(from, to, v.Site.Zone) {
+		return nil
+	}
+	for _, u := range v.Site.Evidence.Data.Units {
+		if u.AssetID == g.AssetID {
+			return u.Records
+		}
+	}
+	return nil
+}
+
+// ratingOf is a unit's rated power in kW, 0 where it is not known.
+func ratingOf(v view.Context, assetID string) float64 {
+	if a := widget.Find(v.Site.Assets.Data, func(a api.Asset) bool { return a.AssetID == assetID }); a != nil {
+		return a.CapacityKW
+	}
+	return 0
+}
+
+// newGapKinds shows how well each kind of gap is filled in the run in hand.
+func newGapKinds(runs *widget.Tab) *widget.Tab {
+	l := widget.NewTab("quality")
+	l.Needs, l.Status, l.Empty = gapNeeds, runs.Status, noGaps
+	l.Head = func(r terminal.Region, v view.Context, _ string) int {
+		run := runOf(v, runs.List.Selected)
+		return v.Paragraph(r, 0, 0, "Run of "+widget.When(run.ProcessedAt.Time, v.SiteNow, v.Site.Zone)+": errors on samples that were measured, hidden and filled again, by the length of the gap and what was known of the sky.", themes.Dim)
+	}
+	l.Columns = func(view.Context) []widget.Column {
+		return []widget.Column{
+			{Title: "gap", Width: 9}, {Title: "known from", Width: 14}, {Title: "filled by", Width: 18, Min: 12}, {Title: "hidden", Width: 7, Right: true, Rank: 3}, {Title: "error", Width: 8, Right: true},
+			{Title: "RMSE", Width: 8, Right: true, Rank: 1}, {Title: "R²", Width: 6, Right: true, Rank: 2}, {Title: "of capacity", Min: 10, Rank: 4},
+		}
+	}
+	l.Rows = func(v view.Context) []widget.Row {
+		run := runOf(v, runs.List.Selected)
+		if run == nil {
+			return nil
+		}
+		top := 0.0
+		for _, k := range run.ByGapLength {
+			top = max(top, k.NRMSEPercent)
+		}
+		rows := make([]widget.Row, 0, len(run.ByGapLength))
+		for i, k := range run.ByGapLength {
+			rows = append(rows, widget.Row{ID: fmt.Sprint(i), Sort: []any{k.GapMinutes, k.KnownFrom, k.Method, float64(k.HiddenGaps), k.NRMSEPercent, k.RMSEKW, k.R2Score, k.NRMSEPercent}, Cells: []widget.Cell{
+				widget.Text(minutes(k.GapMinutes)), widget.Text(k.KnownFrom), widget.Text(k.Method), widget.QuietText(fmt.Sprint(k.HiddenGaps)), widget.Text(widget.Percentage(k.NRMSEPercent)), widget.QuietText(widget.Power(k.RMSEKW)),
+				widget.QuietText(fmt.Sprintf("%.2f", k.R2Score)), {Draw: func(r terminal.Region) { widget.DrawBar(r, v, k.NRMSEPercent/max(top, 1e-9)) }},
+			}})
+		}
+		return rows
+	}
+	return l
+}

@@ -1,0 +1,455 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/chart"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/operations"
+	"app.sunloop/tui/view/widget"
+)
+
+// period is the time that the key figures are of: so many whole days.
+type period struct{ at int }
+
+// days are how many.
+func (p *period) days() int { return operations.LossPeriods[p.at] }
+
+// ends are the site's midnights around it.
+func (p *period) ends(v view.Context) (from, to time.Time) {
+	to = view.MidnightOf(v.SiteNow)
+	return to.AddDate(0, 0, -p.days()), to
+}
+
+func (p *period) of(v view.Context) string {
+	from, to := p.ends(v)
+	return state.SpanOf(from, to, v.Site.Zone)
+}
+
+// words say which time that is.
+func (p *period) words(v view.Context) string {
+	from, to := p.ends(v)
+	return fmt.Sprintf("%s to %s, %d whole days; p takes another period.", from.Format("02 Jan 2006"), to.AddDate(0, 0, -1).Format("02 Jan 2006"), p.days())
+}
+
+// NewKPIs shows the site's key figures, its energy by day and month against
+// what was forecast, and where energy was lost.
+func NewKPIs() *widget.TabView {
+	p := &period{at: 1}
+	return &widget.TabView{Heading: "Key figures", Keys: keymap.KPIList,
+		Tabs: []*widget.Tab{newFigures(p), newDaily(p), newCalendar(p), newMonthly(p), newLosses(p)},
+		Act: func(_ *widget.Tab, a keymap.Action, _ view.Context) view.Request {
+			if a == keymap.NextPeriod {
+				p.at = (p.at + 1) % len(operations.LossPeriods)
+			}
+			return nil
+		},
+	}
+}
+
+func kpiNeeds(p *period) func(v view.Context) []state.Need {
+	return func(v view.Context) []state.Need {
+		return []state.Need{{Query: state.QueryKPIs, Of: p.of(v), Period: 5 * time.Minute}}
+	}
+}
+
+// figureWords are the names of figures in the trade's words.
+var figureWords = map[string]string{
+	"data_availability": "data availability", "performance_ratio": "performance ratio", "corrected_performance_ratio": "PR, to 25 °C",
+	"mtbf": "time between failures", "mttr_mean": "time to repair, mean", "mttr_median": "time to repair, median", "mtta_mean": "time to acknowledge, mean",
+}
+
+func figureName(name string) string {
+	if words := figureWords[name]; words != "" {
+		return words
+	}
+	return strings.ReplaceAll(name, "_", " ")
+}
+
+// figureValue writes a figure with its unit; a dash where it cannot be said.
+func figureValue(f api.KPI, x *float64) string {
+	switch {
+	case x == nil:
+		return "–"
+	case f.Unit == "1":
+		return fmt.Sprintf("%.1f %%", *x*100)
+	case f.Unit == "kWh":
+		return widget.Energy(*x)
+	case f.Name == "revenue_lost":
+		return widget.Money(*x, f.Unit)
+	}
+	return widget.Significant(*x) + " " + f.Unit
+}
+
+func newFigures(p *period) *widget.Tab {
+	l := widget.NewTab("figures")
+	l.Needs = kpiNeeds(p)
+	l.Status = func(v view.Context) widget.ValueStatus {
+		return widget.StatusOf(v.Site.KPIs, v.Now, len(v.Site.KPIs.Data.Figures) == 0)
+	}
+	l.Empty = "No key figure can be made of this time yet: they need whole days with data."
+	l.Head = func(r terminal.Region, v view.Context, _ string) int {
+		k := v.Site.KPIs.Data
+		y := v.Paragraph(r, 0, 0, p.words(v), themes.Dim)
+		return v.Paragraph(r, 0, y, fmt.Sprintf("%d units, %s rated; useful light by %s.", k.Units, widget.Power(k.RatedKW), strings.Join(k.UsefulBy, ", ")), themes.Dim)
+	}
+	l.Columns = func(view.Context) []widget.Column {
+		return []widget.Column{{Title: "figure", Width: 28, Min: 20}, {Title: "value", Width: 14, Right: true}, {Title: "why not, or what went into it", Min: 20, Rank: 1}}
+	}
+	l.Rows = func(v view.Context) []widget.Row {
+		k := v.Site.KPIs.Data
+		rows := make([]widget.Row, 0, len(k.Figures))
+		for _, f := range k.Figures {
+			value, why := widget.Text(figureValue(f, f.Value)), widget.QuietText(f.Basis)
+			if !f.Reportable {
+				value.Role, why = themes.Muted, widget.Cell{Text: f.Note, Role: themes.Dim}
+			}
+			rows = append(rows, widget.Row{ID: f.Name, Sort: []any{figureName(f.Name), value.Text, why.Text}, Cells: []widget.Cell{widget.Text(figureName(f.Name)), value, why}})
+		}
+		return rows
+	}
+	l.Detail = func(v view.Context, id string) []widget.Detail {
+		k := v.Site.KPIs.Data
+		var lines []widget.Detail
+		for _, f := range k.Figures {
+			if f.Name != id {
+				continue
+			}
+			add := widget.FactsOf(&lines)
+			lines = append(lines, widget.Detail{Heading: figureName(f.Name)})
+			add("value", figureValue(f, f.Value))
+			if f.Low != nil && f.High != nil {
+				add("95 % band", figureValue(f, f.Low)+" to "+figureValue(f, f.High))
+			}
+			add("why not", f.Note)
+			add("formula", f.Source)
+			add("made of", f.Basis)
+			if f.DataAvailability != nil {
+				add("data", widget.Percent(*f.DataAvailability)+" of what was due arrived")
+			}
+		}
+		if len(k.Categories) > 0 {
+			lines = append(lines, widget.Detail{Heading: "Useful time, by what the units did"})
+			for _, c := range k.Categories {
+				if c.Hours > 0 {
+					lines = append(lines, widget.Detail{Label: strings.ReplaceAll(c.Category, "_", " "), Words: fmt.Sprintf("%s h, %.1f %%", widget.Significant(c.Hours), c.Share*100), Role: themes.Text})
+				}
+			}
+		}
+		return lines
+	}
+	l.Export = func(v view.Context) [][]string {
+		rows := [][]string{{"figure", "value", "unit", "low", "high", "from (UTC)", "to (UTC)", "data_availability", "source", "note"}}
+		for _, f := range v.Site.KPIs.Data.Figures {
+			rows = append(rows, []string{f.Name, plain(f.Value), f.Unit, plain(f.Low), plain(f.High), f.From.String(), f.To.String(), plain(f.DataAvailability), f.Source, f.Note})
+		}
+		return rows
+	}
+	return l
+}
+
+// plain writes a number for a file, nothing for none.
+func plain(x *float64) string {
+	if x == nil || math.IsNaN(*x) {
+		return ""
+	}
+	return operations.Number(*x)
+}
+
+// dayResult is a day, or a month, against what was forecast for it.
+type dayResult struct {
+	day            time.Time
+	kwh            float64 // NaN where nothing was reported
+	p10, p50, p90  float64 // as issued before each hour; NaN where no forecast spoke of all of it
+	days, reported int
+}
+
+// ratio is what was made of what was foreseen; NaN where it is not known.
+func (d dayResult) ratio() float64 {
+	if !(d.p50 > 0) {
+		return math.NaN()
+	}
+	return d.kwh / d.p50
+}
+
+// results are the days of the period.
+func results(v view.Context, p *period) []dayResult {
+	if v.Site.Wanted(state.QueryDaily) != p.of(v) {
+		return nil
+	}
+	type band struct{ p10, p50, p90, hours float64 }
+	foreseen := map[string]*band{}
+	for _, x := range v.Site.Foreseen.Data {
+		day := x.Timestamp.In(v.Site.Zone).Format(time.DateOnly)
+		if foreseen[day] == nil {
+			foreseen[day] = &band{}
+		}
+		b := foreseen[day]
+		b.p10, b.p50, b.p90, b.hours = b.p10+x.ConfidenceInterval.Lower, b.p50+x.PredictedPowerKW, b.p90+x.ConfidenceInterval.Upper, b.hours+1
+	}
+	var out []dayResult
+	for _, d := range v.Site.Daily.Data {
+		day := dayResult{day: d.Day.In(v.Site.Zone), kwh: d.KWh, p10: math.NaN(), p50: math.NaN(), p90: math.NaN(), days: 1}
+		if d.Units > 0 {
+			day.reported = 1
+		}
+		if b := foreseen[day.day.Format(time.DateOnly)]; b != nil && b.hours >= 23 {
+			day.p10, day.p50, day.p90 = b.p10, b.p50, b.p90
+		}
+		out = append(out, day)
+	}
+	return out
+}
+
+// months add the days of each month up. What is not known of a day is not known
+// of its month, but for the energy of days without a report.
+func months(days []dayResult) []dayResult {
+	var out []dayResult
+	for _, d := range days {
+		first := time.Date(d.day.Year(), d.day.Month(), 1, 0, 0, 0, 0, d.day.Location())
+		if n := len(out); n == 0 || !out[n-1].day.Equal(first) {
+			out = append(out, dayResult{day: first, kwh: math.NaN()})
+		}
+		m := &out[len(out)-1]
+		m.days++
+		m.p10, m.p50, m.p90 = m.p10+d.p10, m.p50+d.p50, m.p90+d.p90
+		if !math.IsNaN(d.kwh) {
+			m.reported++
+			if math.IsNaN(m.kwh) {
+				m.kwh = 0
+			}
+			m.kwh += d.kwh
+		}
+	}
+	return out
+}
+
+func dailyNeeds(p *period) func(v view.Context) []state.Need {
+	return func(v view.Context) []state.Need {
+		from, to := p.ends(v)
+		needs := []state.Need{{Query: state.QueryDaily, Of: p.of(v), Period: 30 * time.Minute}}
+		if first := to.AddDate(0, 0, -api.MaxPastDays); from.Before(first) {
+			from = first
+		}
+		return append(needs, state.Need{Query: state.QueryForeseen, Of: from.Format(time.DateOnly), Period: 30 * time.Minute})
+	}
+}
+
+func dailyStatus(v view.Context) widget.ValueStatus {
+	return widget.StatusOf(v.Site.Daily, v.Now, len(v.Site.Daily.Data) == 0)
+}
+
+// resultColumns are those of days and months.
+func resultColumns(name string) func(view.Context) []widget.Column {
+	return func(view.Context) []widget.Column {
+		return []widget.Column{
+			{Title: name, Width: 12}, {Title: "energy", Width: 9, Right: true}, {Title: "P50", Width: 9, Right: true}, {Title: "of P50", Width: 7, Right: true},
+			{Title: "yield", Width: 12, Right: true, Rank: 1}, {Title: "days", Width: 7, Right: true, Rank: 3}, {Title: "P10", Width: 9, Right: true, Rank: 2}, {Title: "P90", Width: 9, Right: true, Rank: 2},
+		}
+	}
+}
+
+func resultRows(v view.Context, list []dayResult, name func(time.Time) string) []widget.Row {
+	rows := make([]widget.Row, 0, len(list))
+	for i := len(list) - 1; i >= 0; i-- {
+		d := list[i]
+		energy, yield, of := widget.QuietText("no data"), widget.QuietText(""), widget.Text(widget.Percent(d.ratio()))
+		if !math.IsNaN(d.kwh) {
+			energy = widget.Text(widget.Energy(d.kwh))
+			if v.Site.CapacityKW > 0 {
+				yield = widget.QuietText(widget.Significant(d.kwh/v.Site.CapacityKW) + " kWh/kWp")
+			}
+		}
+		if d.kwh < d.p10 || d.kwh > d.p90 {
+			of.Role = themes.Warning
+		}
+		bound := func(x float64) widget.Cell {
+			if math.IsNaN(x) {
+				return widget.QuietText("")
+			}
+			return widget.QuietText(widget.Energy(x))
+		}
+		rows = append(rows, widget.Row{ID: d.day.Format(time.DateOnly), Sort: []any{d.day.Format(time.DateOnly), known(d.kwh), known(d.p50), known(d.ratio()), known(d.kwh), float64(d.reported), known(d.p10), known(d.p90)}, Cells: []widget.Cell{
+			widget.Text(name(d.day)), energy, bound(d.p50), of, yield, widget.QuietText(fmt.Sprintf("%d/%d", d.reported, d.days)), bound(d.p10), bound(d.p90),
+		}})
+	}
+	return rows
+}
+
+// known is a number as rows are sorted by it; what is missing sorts last.
+func known(x float64) any {
+	if math.IsNaN(x) {
+		return nil
+	}
+	return x
+}
+
+// resultTrend draws energies with the band that was foreseen.
+func resultTrend(t *chart.Trend, r terminal.Region, v view.Context, list []dayResult, step time.Duration) {
+	t.Pen, t.Palette, t.Location, t.Unit, t.Legend, t.Name, t.Stale = v.Pen, v.Palette, v.Site.Zone, "MWh", true, "energy", v.Site.Daily.Err != nil
+	t.From, t.To = list[0].day, list[len(list)-1].day.Add(step)
+	band := &chart.Band{Name: "P10–P90", Step: step}
+	if v.ASCII {
+		band.Name = "P10-P90"
+	}
+	t.Values = chart.Points{Step: step}
+	for _, d := range list {
+		at := d.day.Unix()
+		t.Values.At, t.Values.Value = append(t.Values.At, at), append(t.Values.Value, d.kwh/1000)
+		band.At, band.Low, band.High = append(band.At, at), append(band.Low, d.p10/1000), append(band.High, d.p90/1000)
+	}
+	t.Expected = nil
+	if slices.ContainsFunc(band.Low, func(x float64) bool { return !math.IsNaN(x) }) {
+		t.Expected = band
+	}
+	t.Draw(r)
+}
+
+func newDaily(p *period) *widget.Tab {
+	l := widget.NewTab("days")
+	trend := &chart.Trend{}
+	l.Needs, l.Status, l.Empty = dailyNeeds(p), dailyStatus, "No whole day of this time has data."
+	l.Columns = resultColumns("day")
+	l.Rows = func(v view.Context) []widget.Row {
+		return resultRows(v, results(v, p), func(t time.Time) string { return widget.DayName(t, v.SiteNow) })
+	}
+	l.Head = func(r terminal.Region, v view.Context, _ string) int {
+		list := results(v, p)
+		w, h := r.Size()
+		y := v.Paragraph(r, 0, 0, p.words(v), themes.Dim)
+		if len(list) < 2 || h-y < 7 {
+			return y
+		}
+		resultTrend(trend, r.Region(terminal.Rect{Y: y, W: w, H: h - y}), v, list, 24*time.Hour)
+		return h
+	}
+	return l
+}
+
+// newCalendar shows the days as weeks side by side.
+func newCalendar(p *period) *widget.Tab {
+	l := newDaily(p)
+	l.Name = "calendar"
+	c := &chart.Calendar{}
+	l.Head = func(r terminal.Region, v view.Context, id string) int {
+		list := results(v, p)
+		w, h := r.Size()
+		y := v.Paragraph(r, 0, 0, p.words(v), themes.Dim)
+		if len(list) < 2 || h-y < 8 {
+			return y
+		}
+		rows := min(h-y, 9)
+		drawDays(c, r.Region(terminal.Rect{Y: y, W: w, H: rows}), v, list, id)
+		return y + rows
+	}
+	return l
+}
+
+// drawDays draws days as a calendar: what was made of what was foreseen, where
+// forecasts spoke of the days, else how much was made.
+func drawDays(c *chart.Calendar, r terminal.Region, v view.Context, list []dayResult, id string) {
+	c.Pen, c.Palette, c.Start, c.Selected, c.Normal, c.Low, c.High, c.Format = v.Pen, v.Palette, list[0].day, -1, chart.Normal{}, 0, 0, widget.Energy
+	c.Values = c.Values[:0]
+	judged := 0
+	for i, d := range list {
+		if d.day.Format(time.DateOnly) == id {
+			c.Selected = i
+		}
+		if !math.IsNaN(d.ratio()) {
+			judged++
+		}
+		c.Values = append(c.Values, d.kwh)
+	}
+	if 2*judged > len(list) {
+		c.Normal = chart.Normal{Low: 0.7, High: 1.3}
+		for i, d := range list {
+			c.Values[i] = d.ratio()
+		}
+	}
+	c.Draw(r)
+}
+
+func newMonthly(p *period) *widget.Tab {
+	l := widget.NewTab("months")
+	c := &chart.Calendar{Months: true}
+	l.Needs, l.Status, l.Empty = dailyNeeds(p), dailyStatus, "No whole day of this time has data."
+	l.Columns = resultColumns("month")
+	l.Rows = func(v view.Context) []widget.Row {
+		return resultRows(v, months(results(v, p)), func(t time.Time) string { return t.Format("Jan 2006") })
+	}
+	l.Head = func(r terminal.Region, v view.Context, id string) int {
+		list := months(results(v, p))
+		w, h := r.Size()
+		y := v.Paragraph(r, 0, 0, p.words(v), themes.Dim)
+		if len(list) == 0 || h-y < 5 {
+			return y
+		}
+		c.Pen, c.Palette, c.Start, c.Selected, c.Format = v.Pen, v.Palette, list[0].day, -1, widget.Energy
+		c.Values = c.Values[:0]
+		for i, m := range list {
+			if m.day.Format(time.DateOnly) == id {
+				c.Selected = i
+			}
+			c.Values = append(c.Values, m.kwh)
+		}
+		rows := min(h-y, 3+list[len(list)-1].day.Year()-list[0].day.Year()+1)
+		c.Draw(r.Region(terminal.Rect{Y: y, W: w, H: rows}))
+		return y + rows
+	}
+	return l
+}
+
+func newLosses(p *period) *widget.Tab {
+	l := widget.NewTab("losses")
+	c := &chart.Waterfall{}
+	l.Needs = func(v view.Context) []state.Need {
+		return append(kpiNeeds(p)(v), state.Need{Query: state.QueryFindings, Period: 30 * time.Second})
+	}
+	l.Status = func(v view.Context) widget.ValueStatus {
+		return widget.StatusOf(v.Site.Findings, v.Now, len(v.Site.Findings.Data) == 0)
+	}
+	l.Empty = "No finding lost energy in this time."
+	l.Head = func(r terminal.Region, v view.Context, _ string) int {
+		w, h := r.Size()
+		from, to := p.ends(v)
+		y := v.Paragraph(r, 0, 0, p.words(v), themes.Dim)
+		measured := math.NaN()
+		if v.Site.Wanted(state.QueryKPIs) == p.of(v) {
+			measured = operations.MeasuredKWh(v.Site.KPIs.Data)
+		}
+		if math.IsNaN(measured) {
+			return v.Paragraph(r, 0, y, "How much was made in this time is not known, so that losses have no whole to be held against.", themes.Dim)
+		}
+		families, _ := operations.Losses(v, from, to)
+		rows := min(h-y, len(families)+2)
+		operations.DrawLosses(c, r.Region(terminal.Rect{Y: y, W: w, H: rows}), v, from, to, measured)
+		return y + rows
+	}
+	l.Columns = func(view.Context) []widget.Column {
+		return []widget.Column{{Title: "fault", Min: 18}, {Title: "lost", Width: 9, Right: true}, {Title: "worth", Width: 12, Right: true, Rank: 1}}
+	}
+	l.Rows = func(v view.Context) []widget.Row {
+		from, to := p.ends(v)
+		families, lost := operations.Losses(v, from, to)
+		rows := make([]widget.Row, 0, len(families))
+		for _, family := range families {
+			worth := lost[family] * v.Site.TariffPerKWh
+			money := ""
+			if worth > 0 {
+				money = widget.Money(worth, v.Site.Currency)
+			}
+			rows = append(rows, widget.Row{ID: family, Sort: []any{family, lost[family], worth}, Cells: []widget.Cell{widget.Text(widget.Family(family)), widget.Text(widget.Energy(lost[family])), widget.Text(money)}})
+		}
+		return rows
+	}
+	return l
+}

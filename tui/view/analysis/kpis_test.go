@@ -1,0 +1,44 @@
+package analysis
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"app.sunloop/tui/internal/stage"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/operations"
+)
+
+// Months hold their days' energy and what was foreseen; a day of silence is
+// counted, and a month with a day that no forecast spoke of has no band.
+func TestMonths(t *testing.T) {
+	day := func(month time.Month, d int) time.Time { return time.Date(2026, month, d, 0, 0, 0, 0, time.UTC) }
+	list := months([]dayResult{
+		{day: day(10, 31), kwh: 5, p10: math.NaN(), p50: math.NaN(), p90: math.NaN()},
+		{day: day(11, 1), kwh: 10, p10: 8, p50: 10, p90: 12},
+		{day: day(11, 2), kwh: math.NaN(), p10: 8, p50: 10, p90: 12},
+		{day: day(11, 3), kwh: 4, p10: 1, p50: 2, p90: 3},
+	})
+	if len(list) != 2 || list[0].kwh != 5 || !math.IsNaN(list[0].p50) || !math.IsNaN(list[0].ratio()) {
+		t.Fatalf("%+v", list)
+	}
+	if m := list[1]; m.kwh != 14 || m.p10 != 17 || m.p50 != 22 || m.p90 != 27 || m.days != 3 || m.reported != 2 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// The period goes round, and each has its own questions.
+func TestPeriods(t *testing.T) {
+	v, b := bookView(t, false), NewKPIs()
+	seen := map[string]bool{}
+	for range operations.LossPeriods {
+		seen[b.Queries(v)[0].Of] = true
+		stage.Do(b, v, keymap.NextPeriod)
+	}
+	if len(seen) != len(operations.LossPeriods) || b.Queries(v)[0].Of != state.SpanOf(view.MidnightOf(v.SiteNow).AddDate(0, 0, -30), view.MidnightOf(v.SiteNow), v.Site.Zone) {
+		t.Errorf("%v, then %s", seen, b.Queries(v)[0].Of)
+	}
+}

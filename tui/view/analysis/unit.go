@@ -1,0 +1,487 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/chart"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/alarm"
+	"app.sunloop/tui/view/operations"
+	"app.sunloop/tui/view/widget"
+)
+
+// Unit is the further screen of one unit.
+type Unit struct {
+	view.Base
+	unit *UnitView
+}
+
+// NewUnit looks at a unit closely.
+func NewUnit(assetID string) *Unit { return &Unit{unit: NewUnitView(assetID)} }
+
+// Title names the unit.
+func (u *Unit) Title() string { return "Unit " + u.unit.ID }
+
+// Draw draws the unit.
+func (u *Unit) Draw(r terminal.Region, v view.Context) { u.unit.Draw(r, v) }
+
+// Do scrolls, or goes on to what is known to be wrong with the unit.
+func (u *Unit) Do(a keymap.Action, v view.Context) view.Request {
+	if a == keymap.Open {
+		hand := v.Selection
+		if hand.AssetID != u.unit.ID {
+			hand = view.Selection{AssetID: u.unit.ID}
+		}
+		return view.Batch{view.Close{}, view.Select{Selection: hand, Focus: view.Orient}}
+	}
+	u.unit.Do(a)
+	return nil
+}
+
+// Wheel scrolls.
+func (u *Unit) Wheel(_, _, by int, v view.Context) view.Request {
+	a := keymap.Up
+	if by > 0 {
+		a = keymap.Down
+	}
+	for range 3 {
+		u.Do(a, v)
+	}
+	return nil
+}
+
+// Queries are the queries about the unit.
+func (u *Unit) Queries(view.Context) []state.Need { return u.unit.Queries() }
+
+// Export are the unit's records as they were measured.
+func (u *Unit) Export(v view.Context) [][]string { return u.unit.Export(v) }
+
+// UnitView is one unit closely: its measures against what was expected of
+// them, its day beside that of its peers, its alarms with what was done about
+// them, and its records as they were measured.
+type UnitView struct {
+	ID string
+
+	chart operations.UnitChart
+	page  widget.Page
+}
+
+// NewUnitView looks at a unit.
+func NewUnitView(id string) *UnitView {
+	return &UnitView{ID: id, chart: operations.UnitChart{Forecast: true}}
+}
+
+// Queries are what the view shows.
+func (u *UnitView) Queries() []state.Need {
+	return []state.Need{
+		{Query: state.QuerySamples, Of: u.ID, Period: 15 * time.Second, Focused: true},
+		{Query: state.QueryDay, Period: 5 * time.Second, Focused: true},
+		{Query: state.QueryForecast, Period: 30 * time.Second, Focused: true},
+		{Query: state.QueryAlerts, Period: 10 * time.Second, Focused: true},
+		{Query: state.QueryAlertLog, Period: 2 * time.Minute, Focused: true},
+	}
+}
+
+// Draw draws the view: in two columns where there is room.
+func (u *UnitView) Draw(r terminal.Region, v view.Context) {
+	w, h := r.Size()
+	if v.Site == nil {
+		return
+	}
+	if w < 120 || h < 18 {
+		u.page.Draw(r, v, u.ID, func(r terminal.Region) int {
+			y := u.drawFacts(r, v)
+			y += u.drawChart(r.Region(terminal.Rect{Y: y + 1, W: w, H: 9}), v) + 1
+			y = u.drawAlarms(r, y+1, v)
+			return u.drawSamples(r, y+1, v)
+		})
+		return
+	}
+	left := w * 55 / 100
+	facts := r.Region(terminal.Rect{W: left, H: h})
+	y := u.drawFacts(facts, v) + 1
+	u.drawChart(facts.Region(terminal.Rect{Y: y, W: left, H: h - y}), v)
+	u.page.Draw(r.Region(terminal.Rect{X: left + 2, W: w - left - 2, H: h}), v, u.ID, func(r terminal.Region) int {
+		return u.drawSamples(r, u.drawAlarms(r, 0, v)+1, v)
+	})
+}
+
+// Do scrolls.
+func (u *UnitView) Do(a keymap.Action) {
+	switch a {
+	case keymap.Down:
+		u.page.Move(1)
+	case keymap.Up:
+		u.page.Move(-1)
+	default:
+		u.page.Do(a)
+	}
+}
+
+// ShortID is the unit's record, and where it stands in the day on screen; -1
+// where it does not.
+func (u *UnitView) asset(v view.Context) (api.Asset, int) {
+	for i, a := range v.Day().Units {
+		if a.AssetID == u.ID {
+			return a, i
+		}
+	}
+	for _, a := range v.Site.Assets.Data {
+		if a.AssetID == u.ID {
+			return a, -1
+		}
+	}
+	return api.Asset{AssetID: u.ID}, -1
+}
+
+// newest is the unit's newest record; ok is false without one.
+func (u *UnitView) newest(v view.Context) (r api.Record, ok bool) {
+	records := u.samples(v)
+	if day, there := v.Site.Day.Data.Unit(u.ID); len(records) == 0 && there {
+		records = day.Records
+	}
+	if len(records) == 0 {
+		return r, false
+	}
+	return records[len(records)-1], true
+}
+
+func (u *UnitView) samples(v view.Context) []api.Record {
+	if v.Site.Wanted(state.QuerySamples) != u.ID {
+		return nil
+	}
+	return v.Site.Samples.Data
+}
+
+// measure is one value with its scale and its normal range.
+type measure struct {
+	name, text, note string
+	value, low, high float64
+	normal           chart.Normal
+}
+
+// drawFacts draws who the unit is, its state in words and its measures, and
+// answers the y after them.
+func (u *UnitView) drawFacts(r terminal.Region, v view.Context) int {
+	w, _ := r.Size()
+	a, i := u.asset(v)
+	title := u.ID
+	for _, words := range []string{a.Name, a.Type} {
+		if words != "" && words != u.ID {
+			title += v.Separator() + words
+		}
+	}
+	if a.CapacityKW > 0 {
+		title += v.Separator() + widget.Power(a.CapacityKW)
+	}
+	v.PutIn(r, 0, 0, w, title, themes.Title)
+	newest, ok := u.newest(v)
+	if !ok {
+		face := v.Site.Samples.Status(v.Now, time.Hour, true)
+		words := "This unit has reported nothing today."
+		if face == state.Loading && v.Site.Day.At.IsZero() {
+			words = "Asking for the unit's records …"
+		}
+		return v.Paragraph(r, 0, 1, words, themes.Dim)
+	}
+	word, role := "", themes.Dim
+	if i >= 0 {
+		word, role = operations.UnitState(v, a, v.Day(), i, newest.Power, operations.UnitFindings(v))
+	}
+	words := word
+	if newest.ErrorType != "" && newest.ErrorType != "normal" {
+		words += v.Separator() + newest.ErrorType
+	}
+	if newest.ErrorCode != nil && *newest.ErrorCode != 0 {
+		words += v.Separator() + "code " + strconv.Itoa(*newest.ErrorCode)
+	}
+	words += v.Separator() + fmt.Sprintf("inverter state %d, run state %d", newest.InverterState, newest.RunState)
+	v.PutIn(r, 0, 1, w, words, role)
+	age := v.SiteNow.Sub(newest.Timestamp.Time)
+	role = themes.Muted
+	if age > operations.StaleAfter+15*time.Minute {
+		role = themes.Warning
+	}
+	v.PutIn(r, 0, 2, w, "last record "+widget.When(newest.Timestamp.Time, v.SiteNow, v.Site.Zone)+", "+state.Age(age)+" old", role)
+	y := 3
+	for _, m := range u.measures(v, a, i, newest) {
+		v.Put(r, 0, y, m.name, themes.Dim)
+		r.PutRight(23, y, view.Words(m.text, v.ASCII), v.Style(themes.Text))
+		x := 25
+		if w >= 60 {
+			chart.Bar(r, x, y, 18, m.value, m.low, m.high, m.normal, v.Pen, v.Palette)
+			x += 20
+		}
+		role := themes.Dim
+		if !m.normal.Holds(m.value) {
+			role = themes.Warning
+		}
+		v.PutIn(r, x, y, w-x, m.note, role)
+		y++
+	}
+	return y
+}
+
+// measures are what the unit reports, each with what is normal for it: what
+// its peers have now.
+func (u *UnitView) measures(v view.Context, a api.Asset, i int, newest api.Record) []measure {
+	day := v.Day()
+	nan := math.NaN()
+	power := measure{name: "power", text: widget.Power(newest.Power), value: newest.Power, high: max(a.CapacityKW, newest.Power, 1), normal: chart.Anything}
+	var out []measure
+	if i >= 0 && day.Expected[i] > 0 && v.Site.PastDate.IsZero() {
+		power.normal = chart.Normal{Low: day.Expected[i] * chart.NormalRatio.Low, High: day.Expected[i] * chart.NormalRatio.High}
+		power.high = max(power.high, power.normal.High)
+		power.note = "expected " + widget.Power(day.Expected[i]) + " by its peers, " + widget.Percent(newest.Power/day.Expected[i])
+		if lost := day.Expected[i] - newest.Power; lost > 0.1*day.Expected[i] {
+			power.note += ", lost " + widget.Power(lost)
+		}
+	}
+	out = append(out, power)
+	if i >= 0 && !math.IsNaN(day.Energy[i]) {
+		kwh := measure{name: "energy", text: widget.Energy(day.Energy[i]), value: day.Energy[i], normal: chart.Anything}
+		sum := 0.0
+		for t, kw := range day.PeersOf(i) {
+			if !math.IsNaN(kw) && !math.IsNaN(day.Slots[i][t]) {
+				sum += max(kw, 0) * day.Step.Hours()
+			}
+		}
+		if sum > 0 {
+			kwh.normal = chart.Normal{Low: sum * chart.NormalRatio.Low, High: sum * chart.NormalRatio.High}
+			kwh.note = "its peers " + widget.Energy(sum) + ", " + widget.Percent(day.Energy[i]/sum)
+		}
+		kwh.high = max(sum*1.25, day.Energy[i], 1)
+		out = append(out, kwh)
+	}
+	for _, m := range []struct {
+		name, unit string
+		of         func(api.Record) *float64
+		low, high  float64
+		around     float64 // the normal range, as a share of the peers' median
+	}{
+		{"temperature", "°C", func(r api.Record) *float64 { return r.Temperature }, 0, 100, 0.3},
+		{"voltage", "V", func(r api.Record) *float64 { return r.Voltage }, 0, 0, 0.15},
+		{"power factor", "", func(r api.Record) *float64 { return r.PF }, -1, 1, 0.1},
+		{"apparent power", "kVA", func(r api.Record) *float64 { return r.KVA }, 0, 0, 0.2},
+		{"irradiance", "W/m²", func(r api.Record) *float64 { return r.Irradiance }, 0, 1200, 0.2},
+		{"state of charge", "%", func(r api.Record) *float64 { return r.SoC }, 0, 100, 1},
+	} {
+		p := m.of(newest)
+		if p == nil {
+			continue
+		}
+		unit := m.unit
+		if v.ASCII {
+			unit = map[string]string{"°C": "degC", "W/m²": "W/m2"}[m.unit]
+			if unit == "" {
+				unit = m.unit
+			}
+		}
+		line := measure{name: m.name, text: widget.Significant(*p) + " " + unit, value: *p, low: m.low, high: m.high, normal: chart.Normal{Low: nan, High: nan}}
+		if peers := peersNow(v, u.ID, m.of); !math.IsNaN(peers) {
+			line.normal = chart.Normal{Low: peers - m.around*math.Abs(peers), High: peers + m.around*math.Abs(peers)}
+			line.note = "its peers " + widget.Significant(peers) + " " + unit
+		}
+		if line.high == line.low {
+			line.high = 1.3 * max(math.Abs(*p), line.normal.High, 1)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// peersNow is the median of the other units' newest values; NaN without any.
+func peersNow(v view.Context, id string, of func(api.Record) *float64) float64 {
+	var values []float64
+	for _, u := range v.Site.Day.Data.Units {
+		if n := len(u.Records); u.AssetID != id && n > 0 {
+			if p := of(u.Records[n-1]); p != nil && !math.IsNaN(*p) {
+				values = append(values, *p)
+			}
+		}
+	}
+	return view.Median(values)
+}
+
+// drawChart draws the unit's day and answers the rows it took.
+func (u *UnitView) drawChart(r terminal.Region, v view.Context) int {
+	_, h := r.Size()
+	if h < 4 || !u.chart.Draw(r, v, u.ID) {
+		return 0
+	}
+	return h
+}
+
+// drawAlarms lists the unit's alarms, those that stand first, with what was
+// done about each, and answers the y after them.
+func (u *UnitView) drawAlarms(r terminal.Region, y int, v view.Context) int {
+	w, _ := r.Size()
+	alerts := AlertsOf(v, u.ID)
+	v.Heading(r.Region(terminal.Rect{Y: y, W: w, H: 1}), 0, "Alarms and their history", fmt.Sprintf("%d days", state.AlertLogDays))
+	y++
+	if len(alerts) == 0 {
+		words := "None."
+		if v.Site.Alerts.At.IsZero() {
+			words = "Asking for alarms …"
+		}
+		v.PutIn(r, 0, y, w, words, themes.Dim)
+		return y + 1
+	}
+	for _, a := range alerts {
+		alarm.DrawPriority(v, r.Region(terminal.Rect{Y: y, W: 11, H: 1}), a.AlertSeverity, a.State)
+		v.Put(r, 12, y, a.State, themes.Text)
+		v.PutIn(r, 23, y, w-23, widget.Family(a.AlertType)+", since "+widget.When(a.Timestamp.Time, v.SiteNow, v.Site.Zone), themes.Text)
+		y = alarm.DrawHistory(v, r, 2, y+1, a)
+	}
+	return y
+}
+
+// AlertsOf are the alarms of a unit: those that stand, and the cleared ones of
+// the last days.
+func AlertsOf(v view.Context, assetID string) []api.Alert {
+	var out []api.Alert
+	for _, a := range v.Site.Alerts.Data.Alerts {
+		if slices.Contains(alarm.Units(a), assetID) {
+			out = append(out, a)
+		}
+	}
+	for _, a := range v.Site.AlertLog.Data {
+		if a.State == api.AlertCleared && slices.Contains(alarm.Units(a), assetID) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// sampleColumn is what a record may hold besides its power.
+type sampleColumn struct {
+	title string
+	width int
+	of    func(api.Record) string
+}
+
+var sampleColumns = []sampleColumn{
+	{"kWh", 8, func(r api.Record) string { return widget.Significant(r.KWh) }},
+	{"V", 7, func(r api.Record) string { return pointed(r.Voltage) }},
+	{"temp", 6, func(r api.Record) string { return pointed(r.Temperature) }},
+	{"PF", 5, func(r api.Record) string { return pointed(r.PF) }},
+	{"state", 6, func(r api.Record) string { return fmt.Sprintf("%d/%d", r.InverterState, r.RunState) }},
+}
+
+func pointed(p *float64) string {
+	if p == nil {
+		return ""
+	}
+	return widget.Significant(*p)
+}
+
+// drawSamples lists the records as they were measured, the newest first, with
+// their gaps and what the device said of them, and answers the y after.
+func (u *UnitView) drawSamples(r terminal.Region, y int, v view.Context) int {
+	w, _ := r.Size()
+	value := v.Site.Samples
+	records := u.samples(v)
+	step := commonest(records)
+	note := ""
+	if step > 0 {
+		note = "each " + stepWords(step)
+	}
+	v.Heading(r.Region(terminal.Rect{Y: y, W: w, H: 1}), 0, "Records as measured", fmt.Sprintf("%d h", state.SampleHours), note)
+	y++
+	if len(records) == 0 {
+		words := "Nothing was reported in the last hours."
+		switch {
+		case value.Err != nil:
+			words = "No answer about the records: " + state.Reason(value.Err) + "."
+		case value.At.IsZero():
+			words = "Asking for the records …"
+		}
+		v.PutIn(r, 0, y, w, words, themes.Dim)
+		return y + 1
+	}
+	columns := slices.DeleteFunc(slices.Clone(sampleColumns), func(c sampleColumn) bool {
+		return !slices.ContainsFunc(records, func(r api.Record) bool { return c.of(r) != "" })
+	})
+	put := func(y int, at, power string, cell func(k int) string, role themes.Role) int {
+		v.Put(r, 0, y, at, themes.Dim)
+		r.PutRight(18, y, view.Words(power, v.ASCII), v.Style(role))
+		x := 18
+		for k, c := range columns {
+			if x+c.width > w {
+				break
+			}
+			x += c.width
+			r.PutRight(x, y, view.Words(cell(k), v.ASCII), v.Style(role))
+		}
+		return x + 1
+	}
+	put(y, "time", "kW", func(k int) string { return columns[k].title }, themes.Muted)
+	for i, rec := range slices.Backward(records) {
+		y++
+		x := put(y, rec.Timestamp.In(v.Site.Zone).Format("15:04:05"), widget.Significant(rec.Power), func(k int) string { return columns[k].of(rec) }, themes.Text)
+		words, role := "", themes.Dim
+		if rec.ErrorType != "" && rec.ErrorType != "normal" {
+			words = rec.ErrorType
+		}
+		if rec.ErrorCode != nil && *rec.ErrorCode != 0 {
+			words += " " + strconv.Itoa(*rec.ErrorCode)
+		}
+		if i > 0 && step > 0 {
+			if gap := rec.Timestamp.Sub(records[i-1].Timestamp.Time); gap > max(step, cadence(records, i))*3/2 {
+				words, role = words+" gap of "+widget.Duration(gap)+" before", themes.Warning
+			}
+		}
+		v.PutIn(r, x, y, w-x, words, role)
+	}
+	return y + 1
+}
+
+// stepWords write a distance between records.
+func stepWords(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.0f min", d.Minutes())
+}
+
+// commonest is the commonest distance between records, 0 with fewer than two.
+func commonest(records []api.Record) time.Duration {
+	return state.Day{Units: []state.UnitDay{{Records: records}}}.Step()
+}
+
+// cadence is how far apart the records beside the pair i-1, i stand: a device
+// that changes its cadence leaves no gap.
+func cadence(records []api.Record, i int) time.Duration {
+	switch {
+	case i >= 2:
+		return records[i-1].Timestamp.Sub(records[i-2].Timestamp.Time)
+	case i+1 < len(records):
+		return records[i+1].Timestamp.Sub(records[i].Timestamp.Time)
+	}
+	return 0
+}
+
+// Export are the records as measured.
+func (u *UnitView) Export(v view.Context) [][]string {
+	rows := [][]string{{"timestamp (UTC)", "asset_id", "power (kW)", "energy (kWh)", "voltage (V)", "temperature (degC)", "power factor", "inverter_state", "run_state", "error_type"}}
+	for _, r := range u.samples(v) {
+		rows = append(rows, []string{r.Timestamp.String(), r.AssetID, operations.Number(r.Power), operations.Number(r.KWh), exact(r.Voltage), exact(r.Temperature), exact(r.PF), strconv.Itoa(r.InverterState), strconv.Itoa(r.RunState), r.ErrorType})
+	}
+	return rows
+}
+
+func exact(p *float64) string {
+	if p == nil {
+		return ""
+	}
+	return operations.Number(*p)
+}

@@ -1,0 +1,134 @@
+package app
+
+import (
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/widget"
+)
+
+// Help shows what the keys do, made from the keymap: first those of the
+// place where the person is.
+type Help struct {
+	view.Base
+	where  string
+	scroll int
+	lines  []helpLine
+}
+
+type helpLine struct{ heading, key, words string }
+
+// helpColumn is the width of a column of help.
+const helpColumn = 72
+
+// NewHelp shows the keys; where names the pane or screen, scope is that of its
+// own keys and own says what other keys do there.
+func NewHelp(where string, scope keymap.Scope, own [][2]string, keys keymap.Map) *Help {
+	d := &Help{where: where}
+	section := func(heading string) {
+		if len(d.lines) > 0 {
+			d.lines = append(d.lines, helpLine{})
+		}
+		d.lines = append(d.lines, helpLine{heading: heading})
+	}
+	section("In " + where)
+	scoped := func(s keymap.Scope) {
+		for _, e := range keys.Entries() {
+			if e.Scope == s {
+				d.lines = append(d.lines, helpLine{key: e.Binding.Help().Key, words: e.Binding.Help().Desc})
+			}
+		}
+	}
+	if scope != "" {
+		scoped(scope)
+	}
+	for _, k := range own {
+		d.lines = append(d.lines, helpLine{key: k[0], words: k[1]})
+	}
+	for _, s := range keymap.Scopes() {
+		if s == scope || !slices.ContainsFunc(keys.Entries(), func(e keymap.Entry) bool { return e.Scope == s }) {
+			continue
+		}
+		section(strings.ToUpper(string(s[:1])) + string(s[1:]))
+		if s != keymap.Global {
+			d.lines[len(d.lines)-1].heading = "In " + string(s)
+		}
+		scoped(s)
+	}
+	section("Signs")
+	d.lines = append(d.lines,
+		helpLine{key: "▲C  ●W  ○N", words: "alarm priorities: critical, warning, notice"},
+		helpLine{key: "grey values", words: "older than they should be; the age stands beside them"},
+	)
+	section("Mouse")
+	d.lines = append(d.lines, helpLine{key: "click, wheel", words: "focus, choose, scroll; shift (option on a Mac) selects text"})
+	return d
+}
+
+// Title says where the person is.
+func (d *Help) Title() string { return "Help" }
+
+// columns is how many columns a width has.
+func (d *Help) columns(w int) int { return min(max((w+2)/(helpColumn+2), 1), 3) }
+
+// Size takes most of the screen, in columns where it is wide.
+func (d *Help) Size(w, h int) (int, int) {
+	n := d.columns(w - 8)
+	rows := (len(d.lines) + n - 1) / n
+	return min(n*(helpColumn+2)-2, w-4), min(rows+3, h-2)
+}
+
+// Draw draws the part that fits.
+func (d *Help) Draw(r terminal.Region, v view.Context) {
+	w, h := r.Size()
+	n := d.columns(w)
+	rows := max(h-2, 1)
+	seen := rows * n
+	d.scroll = min(max(d.scroll, 0), max(len(d.lines)-seen, 0))
+	for i := 0; i < seen && d.scroll+i < len(d.lines); i++ {
+		column := r.Region(terminal.Rect{X: i / rows * (helpColumn + 2), Y: i % rows, W: min(helpColumn, w), H: 1})
+		width, _ := column.Size()
+		line := d.lines[d.scroll+i]
+		if line.heading != "" {
+			column.PutIn(0, 0, width, line.heading, v.Palette.Style(themes.Title), v.ASCII)
+			continue
+		}
+		column.PutIn(1, 0, 15, widget.KeyNames(line.key, v.ASCII), v.Palette.Style(themes.Key), v.ASCII)
+		column.PutIn(17, 0, width-17, line.words, v.Palette.Style(themes.Text), v.ASCII)
+	}
+	if seen < len(d.lines) {
+		widget.KeyLine(r, h-1, v, widget.KeyNames("↓ ↑", v.ASCII), "scroll", "esc", "back")
+		return
+	}
+	widget.KeyLine(r, h-1, v, "esc", "back")
+}
+
+// Key scrolls or closes.
+func (d *Help) Key(k tea.KeyMsg, v view.Context) view.Request {
+	if a, _, _ := v.Keys.Match(k.String(), keymap.Dialog); a == keymap.Dismiss || a == keymap.Accept {
+		return view.Close{}
+	}
+	switch a, _, _ := v.Keys.Match(k.String(), keymap.List, keymap.Global); a {
+	case keymap.Help, keymap.Quit:
+		return view.Close{}
+	case keymap.Down:
+		d.scroll++
+	case keymap.Up:
+		d.scroll--
+	case keymap.PageDown:
+		d.scroll += 10
+	case keymap.PageUp:
+		d.scroll -= 10
+	case keymap.Top:
+		d.scroll = 0
+	case keymap.Bottom:
+		d.scroll = len(d.lines)
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+// Package golden compares screens and dialogs of several packages with golden
+// files.
+package golden
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/tui/internal/picture"
+	simulated "app.sunloop/tui/internal/plant"
+	"app.sunloop/tui/internal/stage"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/admin"
+	"app.sunloop/tui/view/alarm"
+	"app.sunloop/tui/view/analysis"
+	"app.sunloop/tui/view/app"
+	"app.sunloop/tui/view/plant"
+	"app.sunloop/tui/view/widget"
+)
+
+func choices() []widget.Choice {
+	return []widget.Choice{
+		{Text: "give the pane the whole screen, or back", Key: "z", Words: "zoom", Do: view.OpenSite{Site: api.SiteRef{SiteID: "1"}}},
+		{Text: "import a file", Key: "U", Why: "your role only reads", Do: view.OpenSite{Site: api.SiteRef{SiteID: "2"}}},
+		{Text: "site Sibaya", Detail: "Sibaya Solar", Do: view.OpenSite{Site: api.SiteRef{SiteID: "3"}}, Seen: view.OpenSite{Site: api.SiteRef{SiteID: "seen 3"}}},
+	}
+}
+
+func dialogs() map[string]view.Dialog {
+	return map[string]view.Dialog{
+		"signin": app.NewSignIn("ops.example.com", "Token expired."), "admin": app.NewSetup("embedded", false), "admin-token": app.NewSetup("ops.example.com", true),
+		"palette":        widget.NewChooser("Palette", "type what you want to do or find", choices(), nil),
+		"help":           app.NewHelp("Observe", keymap.InObserve, [][2]string{{"enter", "go on"}}, keymap.Default()),
+		"upload":         plant.NewUpload(simulated.New().Site()),
+		"apikeys-create": admin.NewKeyForm(simulated.New().Site(), []api.Site{simulated.New().Site()}, time.UTC, func() time.Time { return stage.Noon }),
+		"apikeys-rotate": admin.NewRotateForm(stage.KeyRecords()[0], time.UTC, func() time.Time { return stage.Noon }), "apikeys-revoke": admin.NewRevoke(stage.KeyRecords()[0]),
+		"apikeys-shown": widget.NewSecretView("weather station", "The key is shown only now", stage.MadeUpKey),
+	}
+}
+
+func screens() map[string]view.View {
+	return map[string]view.View{
+		"alarms": alarm.NewScreen(), "unit": analysis.NewUnit("INV-03"), "uploads": plant.NewUploads(noPath), "audit": admin.NewAudit(), "apikeys": admin.NewAPIKeys(func() time.Time { return stage.Noon }),
+	}
+}
+
+func TestScreens(t *testing.T) {
+	for name, s := range screens() {
+		for _, size := range stage.Sizes {
+			picture.Golden(t, fmt.Sprintf("%s-%dx%d", name, size.W, size.H), stage.ScreenText(stage.ScreenContext(t, false), s, size.W, size.H))
+		}
+	}
+}
+
+func TestDialogs(t *testing.T) {
+	for name, d := range dialogs() {
+		for _, size := range stage.Sizes {
+			picture.Golden(t, fmt.Sprintf("%s-%dx%d", name, size.W, size.H), stage.DialogText(stage.ScreenContext(t, false), d, size.W, size.H))
+		}
+	}
+}
+
+func TestScreensInASCII(t *testing.T) {
+	texts := map[string]string{}
+	for name, d := range dialogs() {
+		texts[name] = stage.DialogText(stage.ScreenContext(t, true), d, 100, 40)
+	}
+	for name, s := range screens() {
+		texts[name] = stage.ScreenText(stage.ScreenContext(t, true), s, 100, 40)
+	}
+	for name, text := range texts {
+		for i, line := range strings.Split(text, "\n") {
+			for _, r := range line {
+				if r > 0x7e {
+					t.Errorf("%s, line %d: %q is not ASCII in %s", name, i, r, line)
+				}
+			}
+		}
+	}
+}
+
+func TestChooser(t *testing.T) {
+	undo := view.OpenSite{Site: api.SiteRef{SiteID: "undo"}}
+	for _, tt := range []struct {
+		name string
+		keys []string
+		want view.Request
+	}{
+		{"the first", []string{"enter"}, view.Batch{view.Close{}, view.OpenSite{Site: api.SiteRef{SiteID: "1"}}}},
+		{"by a word it does not show", []string{"zoom", "enter"}, view.Batch{view.Close{}, view.OpenSite{Site: api.SiteRef{SiteID: "1"}}}},
+		{"what cannot be now", []string{"import", "enter"}, nil},
+		{"moving previews", []string{"down", "down"}, view.OpenSite{Site: api.SiteRef{SiteID: "seen 3"}}},
+		{"not beyond the end", []string{"down", "down", "down", "down", "enter"}, view.Batch{view.Close{}, view.OpenSite{Site: api.SiteRef{SiteID: "3"}}}},
+		{"nothing matches", []string{"qqq", "enter"}, nil},
+		{"dismissed", []string{"down", "esc"}, view.Batch{view.Close{}, undo}},
+		{"narrowed and widened", []string{"sib", "backspace", "backspace", "backspace", "enter"}, view.Batch{view.Close{}, view.OpenSite{Site: api.SiteRef{SiteID: "1"}}}},
+	} {
+		if d := cmp.Diff(tt.want, stage.Press(widget.NewChooser("", "", choices(), undo), tt.keys...)); d != "" {
+			t.Errorf("%s: %s", tt.name, d)
+		}
+	}
+}
+
+func TestUploadForm(t *testing.T) {
+	site := simulated.New().Site()
+	full := &view.Upload{Path: "/data/a b.csv", Metadata: api.UploadRequest{SiteID: "Sibaya", CustomerID: "acme", Timezone: "Africa/Johannesburg", Location: "ZA", CapacityKW: 800}}
+	for _, tt := range []struct {
+		name  string
+		keys  []string
+		want  *view.Upload // nil: no request
+		shows string
+	}{
+		{"a file", []string{"/data/a b.csv", "enter"}, full, "Sending a b.csv"},
+		{"quoted", []string{"'/data/a b.csv'", "enter"}, full, "Sending"},
+		{"escaped", []string{`/data/a\ b.csv`, "enter"}, full, "Sending"},
+		{"a URL", []string{"file:///data/a%20b.csv", "enter"}, full, "Sending"},
+		{"no site", []string{"x.csv", "tab", "ctrl+u", "enter"}, nil, "Which site"},
+		{"no number", []string{"x.csv", "tab", "tab", "tab", "kW", "enter"}, nil, "capacity is a number"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := plant.NewUpload(site)
+			r := stage.Press(d, tt.keys...)
+			if tt.want == nil && r != nil {
+				t.Errorf("the form asks for %v", r)
+			}
+			if u, ok := r.(view.Upload); tt.want != nil && (!ok || u.From != d || u.Path != tt.want.Path || cmp.Diff(tt.want.Metadata, u.Metadata) != "") {
+				t.Errorf("the form asks for %+v", r)
+			}
+			if text := stage.DialogText(stage.ScreenContext(t, false), d, 80, 24); !strings.Contains(text, tt.shows) {
+				t.Errorf("%q is not shown:\n%s", tt.shows, text)
+			}
+			if tt.want == nil {
+				return
+			}
+			if again := stage.Press(d, "enter"); again != nil {
+				t.Error("sent twice")
+			}
+			if d.Answer(errors.New("a b.csv: there is no such file.")) {
+				t.Error("the form goes with an error")
+			}
+			if text := stage.DialogText(stage.ScreenContext(t, false), d, 80, 24); !strings.Contains(text, "no such file") || !strings.Contains(text, "a b.csv") && !strings.Contains(text, "a%20b.csv") && !strings.Contains(text, `a\ b.csv`) {
+				t.Errorf("the error or what was typed is gone:\n%s", text)
+			}
+			stage.Press(d, "enter")
+			if !d.Answer(nil) {
+				t.Error("the form stays after success")
+			}
+		})
+	}
+}
+
+func TestSheetsMoveAndScroll(t *testing.T) {
+	v := stage.ScreenContext(t, false)
+	d := plant.NewUploads(noPath)
+	text := stage.ScreenText(v, d, 80, 24)
+	if !strings.Contains(text, "live feed: one file") {
+		t.Errorf("the live feed has no line:\n%s", text)
+	}
+	stage.Do(d, v, keymap.Down, keymap.Down)
+	text = stage.ScreenText(v, d, 80, 24)
+	if !strings.Contains(text, "10 rows had no number.") || !strings.Contains(text, "pgdn") {
+		t.Errorf("details of the third:\n%s", text)
+	}
+	for range 5 {
+		stage.Do(d, v, keymap.PageDown)
+		text = stage.ScreenText(v, d, 80, 24)
+	}
+	if !strings.Contains(text, "unit: kW") {
+		t.Errorf("the end of the details is not reached:\n%s", text)
+	}
+	v.Site = nil
+	if text := stage.ScreenText(v, plant.NewUploads(noPath), 80, 24); !strings.Contains(text, "No file has been imported") {
+		t.Errorf("without a site:\n%s", text)
+	}
+}
+
+// A tall or hostile answer leaves the dialog within the screen.
+func TestDialogsStayOnTheScreen(t *testing.T) {
+	v := stage.ScreenContext(t, false)
+	for i := range v.Site.Uploads.Data {
+		v.Site.Uploads.Data[i].Filename = strings.Repeat("日本🙂", 40)
+		v.Site.Uploads.Data[i].Decisions = make([]string, 300)
+	}
+	v.Site.Models.Data = []api.Model{{ModelName: strings.Repeat("x", 500)}}
+	draw := map[string]func(r terminal.Region){}
+	for name, d := range dialogs() {
+		draw[name] = func(r terminal.Region) { view.DrawDialog(d, r, v) }
+	}
+	for name, s := range screens() {
+		draw[name] = func(r terminal.Region) { s.Draw(r, v) }
+	}
+	for name, draw := range draw {
+		for _, size := range []struct{ w, h int }{{60, 20}, {61, 21}, {80, 24}} {
+			g := terminal.NewGrid(size.w, size.h)
+			draw(g.All()) // a panic or an endless loop fails
+			for y, line := range strings.Split(strings.TrimSuffix(picture.Text(g), "\n"), "\n") {
+				if terminal.Width(line) > size.w {
+					t.Errorf("%s at %d×%d: line %d is wider", name, size.w, size.h, y)
+				}
+			}
+		}
+	}
+}
+
+// noPath knows of no file that was sent.
+func noPath(string) string { return "" }

@@ -1,0 +1,69 @@
+package maintenance
+
+import (
+	"context"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/widget"
+)
+
+// What a finding turned out to be, as the form of a closing asks it.
+const (
+	outcomeConfirmed = "confirmed"
+	outcomeNoFault   = "no fault"
+)
+
+// issueDone is what comes of a move of an issue.
+func issueDone(answer *api.IssuesResponse, f api.Finding) view.Result {
+	return view.Result{Notice: view.Notice(answer.Message + ": " + widget.Family(f.FaultFamily) + "."), Refresh: []state.Query{state.QueryIssues, state.QueryFindings, state.QueryActivities}}
+}
+
+// NewTakeIssue asks for a note on the issue of a finding that somebody takes on.
+func NewTakeIssue(i api.Issue, f api.Finding) *widget.StepForm {
+	d := &widget.StepForm{Heading: "Take on " + widget.Family(f.FaultFamily), Verb: "take it on", Words: []string{"The issue of this finding is new. Taken on, it is in progress, with who and when."}}
+	d.Add("reason", widget.NewField("Note", "what is done first; may be empty", ""))
+	d.Send = func(d *widget.StepForm) (view.Call, bool) {
+		note := d.Value("reason")
+		return view.Call{From: d, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
+			answer, err := c.AcknowledgeIssue(ctx, i.IssueID, note)
+			if err != nil {
+				return view.Result{}, err
+			}
+			return issueDone(answer, f), nil
+		}}, true
+	}
+	return d
+}
+
+// NewCloseIssue asks what a finding turned out to be, and closes its issue.
+// Those who see the like of it later are told.
+func NewCloseIssue(i api.Issue, f api.Finding) *widget.StepForm {
+	d := &widget.StepForm{Heading: "Close " + widget.Family(f.FaultFamily), Verb: "close the issue", Words: []string{"What it turned out to be is told beside similar findings. The finding itself ends when the data say so."}}
+	d.Add("outcome", widget.NewChoice("It was", []string{outcomeConfirmed, outcomeNoFault, api.ReasonDuplicate}, widget.Verbatim))
+	d.Add("reason", widget.NewField("Because", "the cause that was found, or why it was none", ""))
+	d.Send = func(d *widget.StepForm) (view.Call, bool) {
+		outcome := d.Value("outcome")
+		reason := outcome + ": " + d.Value("reason")
+		if outcome == api.ReasonDuplicate {
+			reason = api.ReasonDuplicate
+		} else if !d.Need("reason", "What was it?") {
+			return view.Call{}, false
+		}
+		return view.Call{From: d, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
+			if i.Status == api.IssueNew && reason != api.ReasonDuplicate { // nobody has taken it on yet
+				if _, err := c.AcknowledgeIssue(ctx, i.IssueID, ""); err != nil {
+					return view.Result{}, err
+				}
+			}
+			answer, err := c.ResolveIssue(ctx, i.IssueID, reason)
+			if err != nil {
+				return view.Result{}, err
+			}
+			return issueDone(answer, f), nil
+		}}, true
+	}
+	return d
+}

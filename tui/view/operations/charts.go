@@ -1,0 +1,166 @@
+package operations
+
+import (
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/chart"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/widget"
+)
+
+// siteChart is the site's day, or a window of time: what was measured over
+// what was expected.
+type siteChart struct{ chart chart.Day }
+
+// draw draws power of all units together, of today and the days ahead the
+// forecast's band and median, today's as they were issued before each hour,
+// and the clear-sky envelope.
+func (c *siteChart) draw(r terminal.Region, v view.Context, day *view.DayTable, margin int, look window) {
+	c.chart.Lines, c.chart.Band = c.chart.Lines[:0], nil
+	top := v.Site.CapacityKW
+	from, to := look.span(day.Start)
+	// The axis must not jump while one looks around: all that is known bounds it.
+	if all := forecastValues(v); len(all) > 0 {
+		if look.zoomed() { // lines go on to the hours beside the window
+			from, to = from.Add(-time.Hour), to.Add(time.Hour)
+		}
+		if f := widget.ForecastPoints(within(all, from, to), time.Hour); len(f.P50.At) > 0 {
+			c.chart.Lines = append(c.chart.Lines,
+				chart.Line{Name: "clear sky", Points: f.Clear, Role: themes.ClearSky, Pattern: chart.Dotted},
+				chart.Line{Name: "P50", Points: f.P50, Role: themes.P50, Pattern: chart.Dashed})
+			f.Band.Name = widget.BandName(v)
+			c.chart.Band = &f.Band
+			if !look.zoomed() {
+				all = within(all, from, to)
+			}
+			top = slices.Max(widget.ForecastPoints(all, time.Hour).Clear.Value)
+		}
+	}
+	if !v.Site.PastDate.IsZero() && c.chart.Band == nil {
+		top = 0
+	}
+	c.chart.Lines = append(c.chart.Lines, chart.Line{Name: "actual", Points: widget.Points(widget.Settled(day.Total, v.Site.CapacityKW), day.Start, day.Step), Role: themes.Actual})
+	c.chart.Margin = margin
+	c.chart.Stale = isStale(v)
+	c.chart.From, c.chart.To, c.chart.Cursor, c.chart.Format = look.from, look.to, look.cursor, widget.Significant
+	c.chart.Empty = look.empty
+	widget.DrawDay(&c.chart, r, v, day.Start, 1, top)
+}
+
+// forecastValues is what was forecast for the former days that were asked for, for
+// today and for the days ahead, ascending.
+func forecastValues(v view.Context) []api.ForecastValue {
+	var out []api.ForecastValue
+	for _, part := range [][]api.ForecastValue{v.Site.Foreseen.Data, v.Site.Forecast.Data.Today, v.Site.Forecast.Data.Forecasts} {
+		for _, f := range part {
+			if n := len(out); n == 0 || f.Timestamp.After(out[n-1].Timestamp.Time) {
+				out = append(out, f)
+			}
+		}
+	}
+	return out
+}
+
+// within are the hours that touch a span.
+func within(values []api.ForecastValue, from, to time.Time) []api.ForecastValue {
+	return slices.DeleteFunc(slices.Clone(values), func(f api.ForecastValue) bool {
+		return !f.Timestamp.Add(time.Hour).After(from) || !f.Timestamp.Before(to)
+	})
+}
+
+// isStale says that the values of today are older than they should be.
+func isStale(v view.Context) bool {
+	return v.Site.PastDate.IsZero() && v.Site.Day.Status(v.Now, StaleAfter, false) == state.Stale
+}
+
+// UnitChart is one unit's day against its peers.
+type UnitChart struct {
+	chart    chart.Day
+	Forecast bool // draw the unit's share of the forecast too
+}
+
+// Draw draws the unit's power over the median of its peers, scaled to the
+// unit's capacity; ok is false when the unit reported nothing on that day.
+func (c *UnitChart) Draw(r terminal.Region, v view.Context, assetID string) (ok bool) {
+	day := v.Day()
+	own := -1
+	for i, a := range day.Units {
+		if a.AssetID == assetID && len(day.Slots[i]) > 0 {
+			own = i
+		}
+	}
+	if own < 0 || day.Units[own].CapacityKW <= 0 {
+		return false
+	}
+	w, _ := r.Size()
+	top := day.Units[own].CapacityKW
+	c.chart.Lines = c.chart.Lines[:0]
+	if c.Forecast && v.Site.PastDate.IsZero() && v.Site.CapacityKW > 0 {
+		f := widget.ForecastPoints(v.Site.Forecast.Data.Today, time.Hour)
+		for i := range f.P50.Value {
+			f.P50.Value[i] *= top / v.Site.CapacityKW
+		}
+		c.chart.Lines = append(c.chart.Lines, chart.Line{Name: "share of P50", Points: f.P50, Role: themes.ClearSky, Pattern: chart.Dotted})
+	}
+	c.chart.Lines = append(c.chart.Lines,
+		chart.Line{Name: "median of peers", Points: widget.Points(day.PeersOf(own), day.Start, day.Step), Role: themes.P50, Pattern: chart.Dashed},
+		chart.Line{Name: v.ShortID(assetID, max(w/3, 8)), Points: widget.Points(widget.Settled(day.Slots[own], top), day.Start, day.Step), Role: themes.Actual})
+	c.chart.Stale = isStale(v)
+	widget.DrawDay(&c.chart, r, v, day.Start, 1, top)
+	return true
+}
+
+// aheadChart is the forecast of the days ahead.
+type aheadChart struct{ chart chart.Day }
+
+func (c *aheadChart) draw(r terminal.Region, v view.Context, f api.GeneratedForecast, days int) {
+	lines := widget.ForecastPoints(f.Forecasts, time.Duration(max(f.StepMinutes, 1))*time.Minute)
+	lines.Band.Name = widget.BandName(v)
+	c.chart.Band = &lines.Band
+	c.chart.Lines = append(c.chart.Lines[:0],
+		chart.Line{Name: "clear sky", Points: lines.Clear, Role: themes.ClearSky, Pattern: chart.Dotted},
+		chart.Line{Name: "P50", Points: lines.P50, Role: themes.P50})
+	w, _ := r.Size()
+	widget.DrawDay(&c.chart, r, v, v.SiteNow, min(days, max(w/16, 1)), v.Site.CapacityKW)
+}
+
+// heatMap is each unit's day against the median of its peers.
+type heatMap struct{ heat chart.Heat }
+
+// margin is the room that the map wants left of it for the names.
+func (m *heatMap) margin(w int, day *view.DayTable) int {
+	n := 0
+	for _, a := range day.Units {
+		n = max(n, terminal.Width(a.AssetID))
+	}
+	return min(n, w/5) + 2
+}
+
+// draw draws the map below a chart of the same margin, whose hours it shares.
+func (m *heatMap) draw(r terminal.Region, v view.Context, day *view.DayTable, margin int, look window) {
+	h := &m.heat
+	h.From, h.To, h.Cursor = look.from, look.to, look.cursor
+	h.Pen, h.Palette, h.Start, h.Location = v.Pen, v.Palette, day.Start, v.Site.Zone
+	h.Rows, h.Selected, h.First, h.Margin, h.Bare = h.Rows[:0], -1, 0, margin, true
+	names := make([]string, len(day.Units))
+	for i, a := range day.Units {
+		names[i] = a.AssetID
+	}
+	names = widget.Shorten(names, margin-2, v.ASCII)
+	for i, a := range day.Units {
+		if a.AssetID == v.Selection.AssetID {
+			h.Selected = i
+		}
+		h.Rows = append(h.Rows, chart.HeatRow{Name: names[i], Ratio: widget.Points(day.Ratios[i], day.Start, day.Step)})
+	}
+	_, height := r.Size()
+	if seen := h.Visible(height); h.Selected >= seen {
+		h.First = h.Selected - seen + 1
+	}
+	h.Draw(r)
+}

@@ -1,0 +1,355 @@
+package operations
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/chart"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/widget"
+	"app.sunloop/tui/view/workflow"
+)
+
+// caseRecords bounds the units times hours of an evidence window.
+const caseRecords = 20_000
+
+// caseWindow is what is looked at for a finding: its time with a day before
+// and after, whole days, the last ones where that is too long.
+func caseWindow(v view.Context, f api.Finding) (from, to time.Time) {
+	end := v.SiteNow
+	if !f.EndedAt.IsZero() {
+		end = f.EndedAt.Time
+	}
+	to = view.MidnightOf(end.In(v.Site.Zone)).AddDate(0, 0, 2)
+	if tomorrow := view.MidnightOf(v.SiteNow).AddDate(0, 0, 1); to.After(tomorrow) {
+		to = tomorrow
+	}
+	from = view.MidnightOf(f.StartedAt.In(v.Site.Zone)).AddDate(0, 0, -1)
+	most := min(31, max(3, caseRecords/24/max(len(v.Site.Assets.Data), 1)))
+	if first := to.AddDate(0, 0, -most); from.Before(first) {
+		from = first
+	}
+	return from, to
+}
+
+// caseNeed is the query of a finding's evidence window.
+func caseNeed(v view.Context, f api.Finding) state.Need {
+	from, to := caseWindow(v, f)
+	return state.Need{Query: state.QueryEvidence, Of: state.SpanOf(from, to, v.Site.Zone), Period: 5 * time.Minute}
+}
+
+// evidenceChart is a finding's unit over its evidence window against what its
+// peers made, with the residual below.
+type evidenceChart struct {
+	chart chart.Day
+	strip chart.Heat
+	memo  view.DayMemo
+}
+
+// data are the units over the window; nil until they came.
+func (c *evidenceChart) data(v view.Context, from, to time.Time) *view.DayTable {
+	id := state.SpanOf(from, to, v.Site.Zone)
+	if v.Site.Wanted(state.QueryEvidence) != id || v.Site.Evidence.At.IsZero() {
+		return nil
+	}
+	key := view.DayKey{Site: v.Site, SpanAt: v.Site.Evidence.At, AssetAt: v.Site.Assets.At, Of: id}
+	return c.memo.Get(key, func() *view.DayTable {
+		day := state.Day{Start: from, End: to}
+		step, _ := state.SpanStep(to.Sub(from))
+		records := map[string][]api.Record{}
+		for _, u := range v.Site.Evidence.Data.Units {
+			records[u.AssetID] = u.Records
+		}
+		return view.NewDayData(v, day.With(records), step)
+	})
+}
+
+// caseRows is the height of the chart and the strip in a page of which so many
+// rows are seen at once.
+func caseRows(seen int) int { return min(max(seen*2/5, 8), 14) }
+
+// draw draws the finding's unit and answers the rows it took; 0 when there is
+// nothing to draw, as of a whole site.
+func (c *evidenceChart) draw(r terminal.Region, v view.Context, f api.Finding) int {
+	from, to := caseWindow(v, f)
+	d := c.data(v, from, to)
+	w, rows := r.Size()
+	if d == nil || w < 30 {
+		return 0
+	}
+	own := slices.IndexFunc(d.Units, func(a api.Asset) bool { return a.AssetID == f.AssetID })
+	if own < 0 || d.Units[own].CapacityKW <= 0 || len(d.Slots[own]) == 0 {
+		return 0
+	}
+	top := d.Units[own].CapacityKW
+	expected := d.PeersOf(own)
+	c.chart.Lines = append(c.chart.Lines[:0],
+		chart.Line{Name: "median of peers", Points: widget.Points(expected, d.Start, d.Step), Role: themes.P50, Pattern: chart.Dashed},
+		chart.Line{Name: v.ShortID(f.AssetID, max(w/3, 8)), Points: widget.Points(widget.Settled(d.Slots[own], top), d.Start, d.Step), Role: themes.Actual})
+	c.chart.Events = append(c.chart.Events[:0], chart.Event{Kind: chart.Raised, At: f.StartedAt.Time, Role: widget.SeverityRole(f.SeverityLabel)})
+	if !f.EndedAt.IsZero() {
+		c.chart.Events = append(c.chart.Events, chart.Event{Kind: chart.Cleared, At: f.EndedAt.Time})
+	}
+	for _, o := range v.Site.Orders.Data {
+		if o.SummaryID == f.SummaryID {
+			c.chart.Events = append(c.chart.Events, chart.Event{Kind: chart.WorkOrder, At: o.CreatedAt.Time})
+		}
+	}
+	c.chart.From, c.chart.To, c.chart.Stale, c.chart.Margin = from, to, v.Site.Evidence.Err != nil, stripMargin
+	widget.DrawDay(&c.chart, r.Region(terminal.Rect{W: w, H: rows - 1}), v, from, 1, top)
+	c.drawStrip(r.Region(terminal.Rect{Y: rows - 1, W: w, H: 1}), v, d, own, from, to)
+	return rows
+}
+
+// stripMargin is the room for the name of the residual strip.
+const stripMargin = 10
+
+// drawStrip draws how far the unit stood from what its peers made.
+func (c *evidenceChart) drawStrip(r terminal.Region, v view.Context, d *view.DayTable, own int, from, to time.Time) {
+	h := &c.strip
+	h.Pen, h.Palette, h.Location, h.From, h.To, h.Start = v.Pen, v.Palette, v.Site.Zone, from, to, from
+	h.Rows = append(h.Rows[:0], chart.HeatRow{Name: "residual", Ratio: widget.Points(d.Ratios[own], d.Start, d.Step)})
+	h.Selected, h.Margin, h.Bare = -1, stripMargin, true
+	h.Draw(r)
+}
+
+// similarShown is how many similar findings are told of.
+const similarShown = 5
+
+// similar are the findings of the same family, those of the same unit first,
+// newest first.
+func similar(v view.Context, f api.Finding) []api.Finding {
+	var out []api.Finding
+	for _, other := range v.Site.Findings.Data {
+		if other.SummaryID != f.SummaryID && other.FaultFamily == f.FaultFamily {
+			out = append(out, other)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b api.Finding) int {
+		switch same := a.AssetID == f.AssetID; {
+		case same != (b.AssetID == f.AssetID) && same:
+			return -1
+		case same != (b.AssetID == f.AssetID):
+			return 1
+		}
+		return b.StartedAt.Compare(a.StartedAt.Time)
+	})
+	return out[:min(len(out), similarShown)]
+}
+
+// resolutionText says what a finding turned out to be, as far as anybody said: what
+// was done about it, else why its issue was closed.
+func resolutionText(v view.Context, f api.Finding) string {
+	for _, o := range v.Site.Orders.Data {
+		if o.SummaryID == f.SummaryID && o.Status == api.OrderCompleted {
+			words := o.CompletionNotes
+			if o.Verification != nil {
+				words += ", " + workflow.VerificationText[o.Verification.State]
+			}
+			return strings.TrimPrefix(words, ", ")
+		}
+	}
+	if i := IssueOf(v, f.SummaryID); i != nil && i.Status == api.IssueResolved && len(i.History) > 0 {
+		if note := i.History[len(i.History)-1].Note; note != "" && note != api.ReasonAuto {
+			return note
+		}
+	}
+	switch {
+	case f.Active:
+		return "open"
+	case f.RootCause != "" && f.RootCause != "none":
+		return "ended by itself; thought to be: " + f.RootCause
+	}
+	return "ended by itself"
+}
+
+// IssueOf is the newest issue of a finding; nil without one.
+func IssueOf(v view.Context, findingID string) *api.Issue {
+	if v.Site == nil || findingID == "" {
+		return nil
+	}
+	for i, issue := range v.Site.Issues.Data {
+		if issue.SummaryID == findingID {
+			return &v.Site.Issues.Data[i]
+		}
+	}
+	return nil
+}
+
+// drawSimilar draws similar findings and answers the y after them.
+func drawSimilar(r terminal.Region, v view.Context, y int, f api.Finding) int {
+	list := similar(v, f)
+	if len(list) == 0 {
+		return y
+	}
+	w, _ := r.Size()
+	v.Heading(r, y, "Similar findings")
+	y++
+	for _, other := range list {
+		end := v.SiteNow
+		if !other.EndedAt.IsZero() {
+			end = other.EndedAt.Time
+		}
+		words := fmt.Sprintf("%s, %s, %s lost", widget.When(other.StartedAt.Time, v.SiteNow, v.Site.Zone), widget.Duration(end.Sub(other.StartedAt.Time)), widget.Energy(other.LostKWh))
+		x := v.PutIn(r, 0, y, w, v.ShortID(unitName(other), max(w/3, 8))+"  ", themes.Text)
+		v.PutIn(r, x, y, w-x, words, themes.Dim)
+		y = max(v.Paragraph(r, 2, y+1, resolutionText(v, other), themes.Text), y+2)
+	}
+	return y
+}
+
+// issueWords say where the issue of a finding stands.
+func issueWords(v view.Context, f api.Finding) string {
+	i := IssueOf(v, f.SummaryID)
+	if i == nil || len(i.History) == 0 {
+		return ""
+	}
+	last := i.History[len(i.History)-1]
+	words := "issue " + strings.ToLower(i.Status) + " since " + widget.When(last.At.Time, v.SiteNow, v.Site.Zone) + " by " + last.Actor
+	if last.Note != "" {
+		words += ": " + last.Note
+	}
+	return words
+}
+
+// LossPeriods are the days that the waterfall of losses looks back.
+var LossPeriods = []int{7, 30, 90, 365}
+
+// lossWindow are the whole days of a period, up to the last midnight.
+func lossWindow(v view.Context, days int) (from, to time.Time) {
+	to = view.MidnightOf(v.SiteNow)
+	return to.AddDate(0, 0, -days), to
+}
+
+// Losses are what findings lost in from..to, by family, most first. A loss is
+// spread evenly over the time of its finding, as the service's key figures have
+// it.
+func Losses(v view.Context, from, to time.Time) (families []string, lostKWh map[string]float64) {
+	lostKWh = map[string]float64{}
+	for _, f := range v.Site.Findings.Data {
+		a, b := f.StartedAt.Time, f.EndedAt.Time
+		if f.Active || b.IsZero() {
+			b = f.LastDetectionAt.Time
+		}
+		if !b.After(a) {
+			b = a.Add(time.Second)
+		}
+		first, last := a, b
+		if first.Before(from) {
+			first = from
+		}
+		if last.After(to) {
+			last = to
+		}
+		if within := last.Sub(first); within > 0 && f.LostKWh > 0 {
+			lostKWh[f.FaultFamily] += f.LostKWh * float64(within) / float64(b.Sub(a))
+		}
+	}
+	for family := range lostKWh {
+		families = append(families, family)
+	}
+	slices.SortFunc(families, func(a, b string) int {
+		if lostKWh[a] != lostKWh[b] {
+			if lostKWh[a] > lostKWh[b] {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	return families, lostKWh
+}
+
+// DrawLosses draws how the energy that sound units would have made became what
+// was measured: a step for each family of faults.
+func DrawLosses(c *chart.Waterfall, r terminal.Region, v view.Context, from, to time.Time, measuredKWh float64) {
+	families, lost := Losses(v, from, to)
+	sum := 0.0
+	for _, family := range families {
+		sum += lost[family]
+	}
+	c.Pen, c.Palette, c.Selected, c.Format = v.Pen, v.Palette, -1, widget.Energy
+	c.Steps = append(c.Steps[:0], chart.WaterfallStep{Name: "without faults", Value: measuredKWh + sum, Total: true})
+	for _, family := range families {
+		role := themes.Warning
+		if lost[family] < 0.001*(measuredKWh+sum) {
+			role = themes.Text
+		}
+		c.Steps = append(c.Steps, chart.WaterfallStep{Name: widget.Family(family), Value: -lost[family], Role: role})
+	}
+	c.Steps = append(c.Steps, chart.WaterfallStep{Name: "measured", Value: measuredKWh, Total: true})
+	c.Draw(r)
+}
+
+// MeasuredKWh is the energy of key figures: the specific yield times the
+// rating. NaN where it is not reportable.
+func MeasuredKWh(k api.KPIs) float64 {
+	for _, f := range k.Figures {
+		if f.Name == "specific_yield" && f.Value != nil {
+			return *f.Value * k.RatedKW
+		}
+	}
+	return math.NaN()
+}
+
+// drawLosses draws the site's losses over the period that was chosen.
+func (o *Orient) drawLosses(r terminal.Region, v view.Context, seen int) int {
+	w, _ := r.Size()
+	days := LossPeriods[o.losses-1]
+	from, to := lossWindow(v, days)
+	v.Heading(r, 0, "Losses of the site", fmt.Sprintf("last %d whole days", days))
+	k := v.Site.KPIs
+	measured := math.NaN()
+	if v.Site.Wanted(state.QueryKPIs) == state.SpanOf(from, to, v.Site.Zone) {
+		measured = MeasuredKWh(k.Data)
+	}
+	switch {
+	case k.Err != nil && k.At.IsZero():
+		return v.Paragraph(r, 0, 1, state.Sentence(k.Err), themes.Warning)
+	case k.At.IsZero():
+		return v.Paragraph(r, 0, 1, "Asking for the key figures …", themes.Dim)
+	case math.IsNaN(measured):
+		return v.Paragraph(r, 0, 1, "How much was made in this time cannot be said: too little of the data arrived.", themes.Warning)
+	}
+	families, lost := Losses(v, from, to)
+	rows := min(len(families)+2, max(seen-4, 3))
+	DrawLosses(&o.waterfall, r.Region(terminal.Rect{Y: 1, W: w, H: rows}), v, from, to, measured)
+	sum := 0.0
+	for _, family := range families {
+		sum += lost[family]
+	}
+	words := "Findings lost " + widget.Energy(sum)
+	if m := widget.Money(sum*v.Site.TariffPerKWh, v.Site.Currency); m != "" && v.Site.TariffPerKWh > 0 {
+		words += ", " + m
+	}
+	return v.Paragraph(r, 0, rows+2, words+" in this time, each spread evenly over its own.", themes.Dim)
+}
+
+// Disabled returns why one of the pane's own actions is not possible.
+func (o *Orient) Disabled(a keymap.Action, v view.Context) string {
+	if a != keymap.TakeIssue && a != keymap.CloseIssue {
+		return ""
+	}
+	f := workflow.SelectedFinding(v)
+	if f == nil {
+		return "take a finding in hand first"
+	}
+	i := IssueOf(v, f.SummaryID)
+	switch {
+	case i == nil && v.Site.Issues.At.IsZero():
+		return "its issue is not known yet"
+	case i == nil:
+		return "this finding has no issue"
+	case i.Status == api.IssueResolved, a == keymap.TakeIssue && i.Status != api.IssueNew:
+		return "its issue is " + strings.ToLower(i.Status) + " already"
+	}
+	return ""
+}

@@ -1,0 +1,567 @@
+// Package operations holds the four panes: Observe, Orient, Decide and Act.
+package operations
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/chart"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/alarm"
+	"app.sunloop/tui/view/plant"
+	"app.sunloop/tui/view/widget"
+)
+
+// Observe shows the site's day: power against forecast and clear sky, the heat
+// map of the units, the units and the alarms.
+type Observe struct {
+	view.Base
+	units         widget.List
+	alarms        alarm.List
+	alarmsFocused bool // the alarms have the keys of lists, not the units
+	window        window
+	site          *state.Site // that all of this is about
+	shown         []api.Alert // what of its alerts is something to do
+	shownAt       time.Time
+
+	// where things stand in the region last drawn
+	unitsAt, alarmsAt, heatAt, chartAt terminal.Rect
+
+	chart, strip siteChart
+	heat         heatMap
+	marks        []chart.Event
+}
+
+// NewObserve lists the units with what is abnormal first.
+func NewObserve() *Observe {
+	return &Observe{units: widget.List{SortBy: -1}, alarms: alarm.NewList()}
+}
+
+// Title names the pane.
+func (o *Observe) Title() string { return view.Observe }
+
+// Scope is that of the pane's own keys.
+func (o *Observe) Scope() keymap.Scope { return keymap.InObserve }
+
+// Queries are what the pane shows.
+func (o *Observe) Queries(v view.Context) []state.Need {
+	needs := []state.Need{
+		{Query: state.QueryDay, Period: 5 * time.Second},
+		{Query: state.QueryForecast, Period: 15 * time.Second},
+		{Query: state.QueryFindings, Period: 10 * time.Second},
+		{Query: state.QueryAlerts, Period: 10 * time.Second},
+		{Query: state.QueryAlertLog, Period: 2 * time.Minute},
+		{Query: state.QueryOrders, Period: time.Minute},
+	}
+	if n, ok := o.spanNeed(v); ok {
+		needs = append(needs, n)
+	}
+	if n, ok := o.foreseenNeed(v); ok {
+		needs = append(needs, n)
+	}
+	return needs
+}
+
+// follow forgets what was about another site, and keeps which alerts are
+// something to do.
+func (o *Observe) follow(v view.Context) {
+	if o.site != v.Site {
+		o.site, o.window, o.alarmsFocused, o.shownAt = v.Site, window{}, false, time.Time{}
+	}
+	if at := v.Site.Alerts.At; !o.shownAt.Equal(at) {
+		o.shownAt, o.shown = at, nil
+		for _, a := range v.Site.Alerts.Data.Alerts {
+			if alarm.IsAnnunciated(a) {
+				o.shown = append(o.shown, a)
+			}
+		}
+	}
+}
+
+// StaleAfter is when a day's data count as old: live samples come every few
+// seconds, and the planner asks at most every 15 s for a pane out of focus.
+const StaleAfter = 2 * time.Minute
+
+// Draw draws chart, heat map, units and alarms in what room there is.
+func (o *Observe) Draw(r terminal.Region, v view.Context) {
+	o.unitsAt, o.alarmsAt, o.heatAt, o.chartAt = terminal.Rect{}, terminal.Rect{}, terminal.Rect{}, terminal.Rect{}
+	o.follow(v)
+	if v.Site.PastDate.IsZero() {
+		o.drawToday(r, v)
+		return
+	}
+	w, h := r.Size()
+	past := v.Site.Past
+	v.PutIn(r, 0, 0, w, v.Site.PastDate.Format("Mon 02 Jan 2006")+v.Separator()+"← → another day, esc today", themes.Accent)
+	r = r.Region(terminal.Rect{Y: 1, W: w, H: h - 1})
+	face := past.Status(v.Now, 24*time.Hour, len(past.Data.Units) == 0)
+	if !widget.DrawPlaceholder(v, r, face, past.Err, past.FailedSince, past.NextTry, "that day's telemetry", "Nothing was reported on that day. "+o.lastData(v)) {
+		o.drawDay(r, v, 1)
+	}
+}
+
+func (o *Observe) drawToday(r terminal.Region, v view.Context) {
+	day := v.Site.Day
+	face := day.Status(v.Now, StaleAfter, len(day.Data.Units) == 0)
+	if face == state.Empty {
+		o.drawExpected(r, v)
+		return
+	}
+	if widget.DrawPlaceholder(v, r, face, day.Err, day.FailedSince, day.NextTry, "the day's telemetry", "") {
+		o.drawAlarmsBelow(r, v, 4)
+		return
+	}
+	if face == state.Stale {
+		r = widget.DrawAge(v, r, "These values are", day.At, day.Err)
+	}
+	o.drawDay(r, v, 0)
+}
+
+// drawExpected is today without telemetry: what the forecast expects of it, and
+// the way to the newest data.
+func (o *Observe) drawExpected(r terminal.Region, v view.Context) {
+	w, h := r.Size()
+	words := "Nothing was reported today. " + o.lastData(v)
+	if v.Site.Summary.Data.LastUpdated.IsZero() {
+		words += " Press U to import a file."
+	} else {
+		words += " ← shows that day, U imports a file."
+	}
+	y := v.Paragraph(r, 0, 0, words, themes.Dim)
+	y += plant.DrawImporting(r.Region(terminal.Rect{Y: y, W: w, H: h - y}), v, 3)
+	if o.drawAlarmsBelow(r, v, y) {
+		h = o.alarmsAt.Y
+	}
+	if len(v.Site.Forecast.Data.Today) > 0 && h-y > 6 {
+		o.chart.chart.Events = nil
+		o.chart.draw(r.Region(terminal.Rect{Y: y + 1, W: w, H: min(h-y-1, max(h/2, 10))}), v, v.Day(), 0, window{})
+	}
+}
+
+// drawDay draws a day with telemetry. above is how many rows of the pane stand
+// above r.
+func (o *Observe) drawDay(r terminal.Region, v view.Context, above int) {
+	w, h := r.Size()
+	if words := o.lookWords(v); words != "" && h > 8 {
+		v.PutIn(r, 0, 0, w, words, themes.Accent)
+		r = r.Region(terminal.Rect{Y: 1, W: w, H: h - 1})
+		h, above = h-1, above+1
+	}
+	day, data := v.Day(), o.data(v)
+	p := o.plan(w, h, v, day)
+	margin := 0
+	if p.heat > 0 {
+		margin = o.heat.margin(w, data)
+	}
+	at := func(area terminal.Rect) terminal.Rect {
+		area.Y += above
+		return area
+	}
+	area := terminal.Rect{W: w, H: p.chart}
+	o.chartAt = at(area)
+	look := o.lookAt(v, data)
+	from, to := look.span(day.Start)
+	o.chart.chart.Events = o.events(v, from, to)
+	o.chart.draw(r.Region(area), v, data, margin, look)
+	y := p.chart
+	if p.heat > 0 {
+		area = terminal.Rect{Y: y, W: w, H: p.heat}
+		o.heatAt = at(area)
+		o.heat.draw(r.Region(area), v, data, margin, look)
+		y += p.heat
+	}
+	if p.legend > 0 {
+		o.drawLegend(r.Region(terminal.Rect{Y: y, W: w, H: 1}), v, margin, p.heat)
+		y += p.legend
+	}
+	units, alarms := terminal.Rect{Y: y + p.alarms, W: w, H: h - y - p.alarms}, terminal.Rect{Y: y, W: w, H: p.alarms}
+	if p.beside {
+		left := w * 50 / 100
+		units, alarms = terminal.Rect{Y: y, W: left, H: h - y}, terminal.Rect{X: left + 2, Y: y, W: w - left - 2, H: h - y}
+	}
+	if !alarms.Empty() {
+		o.alarmsAt = at(alarms)
+		o.drawAlarms(r.Region(alarms), v)
+	}
+	if !units.Empty() {
+		o.unitsAt = at(units)
+		quiet := v
+		quiet.Focused = v.Focused && !o.alarmsFocused
+		o.drawUnits(r.Region(units), quiet, day)
+	}
+}
+
+// lookAt is the time on screen, with what to say where nothing is known of it.
+func (o *Observe) lookAt(v view.Context, data *view.DayTable) window {
+	look := o.window
+	if data == v.Day() || len(data.Total) > 0 {
+		return look
+	}
+	switch span := v.Site.Span; {
+	case span.Err != nil:
+		look.empty = "no answer about these days: " + view.Words(state.Reason(span.Err), v.ASCII)
+	case span.At.IsZero():
+		look.empty = view.Words("asking for these days …", v.ASCII)
+	default:
+		look.empty = "no data for these days"
+	}
+	return look
+}
+
+// drawLegend says what the colours of the map and the marks on the time axis
+// mean.
+func (o *Observe) drawLegend(r terminal.Region, v view.Context, margin, heat int) {
+	w, _ := r.Size()
+	x := margin
+	if heat > 0 {
+		m := &o.heat.heat
+		if seen := m.Visible(heat); seen < len(m.Rows) {
+			v.PutIn(r, 0, 0, max(margin-1, 0), fmt.Sprintf("%d of %d", seen, len(m.Rows)), themes.Muted)
+		}
+		x = chart.HeatLegend(r, x, 0, chart.NormalRatio, v.Pen, v.Palette) + 2
+	}
+	putPairs(x, w, func(x int, text string, role themes.Role) int { return v.Put(r, x, 0, text, role) }, eventWords(v))
+}
+
+// observePlan shares the rows out.
+type observePlan struct {
+	chart, heat, legend, alarms int
+	beside                      bool // units and alarms side by side
+}
+
+func (o *Observe) plan(w, h int, v view.Context, day *view.DayTable) observePlan {
+	active, units := o.alarms.Lines(o.shown), len(day.Units)
+	p := observePlan{beside: w >= 150}
+	var lists int
+	if p.beside {
+		lists = min(max(units+1, active+2), max(h*45/100, 6))
+	} else {
+		p.alarms = min(max(active, 1)+1, max(h/6, 3))
+		if p.alarms > 2 {
+			p.alarms = min(p.alarms+1, max(h/6, 4)) // the header of the list
+		}
+		lists = p.alarms + min(units+1, max(h*2/5, 4))
+		if o.alarmsFocused { // what is looked at has the room
+			p.alarms = min(max(active, 1)+2, max(h*2/5, 4))
+			lists = p.alarms + min(units+1, max(h/5, 3))
+		}
+	}
+	p.chart = max(h-lists, 4)
+	if room := p.chart - 11; room >= (units+1)/2 && units > 1 && w >= 50 {
+		p.heat = min(units, room)
+		if room < units && v.Pen != chart.ASCII && !v.Palette.Colorless() {
+			p.heat = (units + 1) / 2 // two units share a line
+		}
+		p.chart -= p.heat
+	}
+	if p.chart > 10 {
+		p.legend = 1
+		p.chart--
+	}
+	return p
+}
+
+// Strip shows power against its expectation, the day's curve and the worst
+// alarm.
+func (o *Observe) Strip(r terminal.Region, v view.Context) {
+	o.follow(v)
+	w, h := r.Size()
+	words := r
+	if h >= 3 && w >= 70 {
+		o.strip.draw(r.Region(terminal.Rect{W: w * 55 / 100, H: h}), v, v.Day(), 0, window{})
+		words = r.Region(terminal.Rect{X: w*55/100 + 2, W: w - w*55/100 - 2, H: h})
+	} else if h >= 6 {
+		o.strip.draw(r.Region(terminal.Rect{Y: 3, W: w, H: h - 3}), v, v.Day(), 0, window{})
+	}
+	w, _ = words.Size()
+	s := v.Site.Summary.Data
+	line := widget.Power(s.TotalPowerKW)
+	if s.ExpectedPowerKW != nil {
+		line += " of " + widget.Power(*s.ExpectedPowerKW) + " expected"
+	}
+	v.PutIn(words, 0, 0, w, line, themes.Text)
+	v.PutIn(words, 0, 1, w, fmt.Sprintf("%d of %d units feed in", s.ActiveInverters, s.TotalInverters), themes.Dim)
+	if len(o.shown) == 0 {
+		v.PutIn(words, 0, 2, w, "no alarms", themes.Dim)
+		return
+	}
+	groups := o.alarms.Group(o.shown)
+	worst := groups[0].Worst()
+	alarm.DrawPriority(v, words.Region(terminal.Rect{Y: 2, W: min(w, 11), H: 1}), worst.AlertSeverity, worst.State)
+	more := ""
+	if n := len(groups) - 1; n > 0 {
+		more = fmt.Sprintf(" +%d", n)
+	}
+	what := " " + widget.Family(worst.AlertType) + more
+	v.PutIn(words, 12, 2, w-12, v.ShortID(alarm.UnitOf(worst), max(w-12-terminal.Width(what), 8))+what, themes.Text)
+}
+
+// lastData says when the site's last data came.
+func (o *Observe) lastData(v view.Context) string {
+	if at := v.Site.Summary.Data.LastUpdated; !at.IsZero() {
+		return "The newest data are of " + widget.When(at.Time, v.SiteNow, v.Site.Zone) + "."
+	}
+	return "The site has no data yet."
+}
+
+// Do moves in the list, takes what it names in hand, acts on alarms, or
+// changes the time on screen.
+func (o *Observe) Do(a keymap.Action, v view.Context) view.Request {
+	o.follow(v)
+	if o.look(a, v) {
+		return nil
+	}
+	switch a {
+	case keymap.Left, keymap.Right:
+		if !o.window.cursor.IsZero() {
+			o.moveCursor(a == keymap.Right, v)
+			return nil
+		}
+		return o.turn(a == keymap.Right, v)
+	case keymap.OtherList:
+		o.alarmsFocused = !o.alarmsFocused
+		if o.alarmsFocused {
+			return selectAlarm(o.alarms.Chosen(), "")
+		}
+		return nil
+	case keymap.Acknowledge, keymap.Shelve, keymap.Unshelve:
+		return alarm.Request(a, o.chosen(a, v))
+	case keymap.Open:
+		return o.enter(v)
+	}
+	if o.alarmsFocused {
+		if o.alarms.DoAlarms(a) && a != keymap.Sort {
+			return selectAlarm(o.alarms.Chosen(), "")
+		}
+		return nil
+	}
+	if o.units.Do(a, len(unitColumns)) && widget.MovesSelection(a) {
+		return selectUnit(v, o.units.Current())
+	}
+	return nil
+}
+
+// enter opens a group of alarms, goes on to Orient with one, or looks at a
+// unit closely.
+func (o *Observe) enter(v view.Context) view.Request {
+	if o.alarmsFocused {
+		if o.alarms.DoAlarms(keymap.Open) {
+			return nil
+		}
+		return selectAlarm(o.alarms.Chosen(), view.Orient)
+	}
+	if unit := selectUnit(v, o.units.Current()); unit != nil {
+		return view.Batch{unit, view.Run{Action: keymap.OpenUnit}}
+	}
+	return nil
+}
+
+func selectUnit(v view.Context, id string) view.Request {
+	if id == "" {
+		return nil
+	}
+	return view.Select{Selection: view.Selection{AssetID: id, FindingID: findingOf(v, id)}}
+}
+
+// turn goes a day on or back. From a today without data it goes back to the
+// newest ones.
+func (o *Observe) turn(on bool, v view.Context) view.Request {
+	o.window.from, o.window.to = time.Time{}, time.Time{}
+	past, today := v.Site.PastDate, v.SiteNow.In(v.Site.Zone)
+	switch last := v.Site.Summary.Data.LastUpdated; {
+	case on && past.IsZero():
+		return view.Notify{Text: "This is today; Decide (3) has the days ahead.", Role: themes.Dim}
+	case on:
+		past = past.AddDate(0, 0, 1)
+	case past.IsZero() && len(v.Site.Day.Data.Units) == 0 && !last.IsZero():
+		past = last.In(v.Site.Zone)
+	case past.IsZero():
+		past = today.AddDate(0, 0, -1)
+	default:
+		past = past.AddDate(0, 0, -1)
+	}
+	if y, m, d := past.Date(); !time.Date(y, m, d, 0, 0, 0, 0, v.Site.Zone).Before(view.MidnightOf(today)) {
+		past = time.Time{}
+	}
+	return view.ShowDay{Day: past}
+}
+
+// Click takes what is clicked in hand: a unit, an alarm, or a time.
+func (o *Observe) Click(x, y int, v view.Context) view.Request {
+	switch {
+	case o.unitsAt.Contains(x, y) && o.units.Click(y-o.unitsAt.Y):
+		o.alarmsFocused = false
+		return selectUnit(v, o.units.Current())
+	case o.heatAt.Contains(x, y):
+		if i := o.heat.heat.RowAt(y-o.heatAt.Y, o.heatAt.H); i >= 0 {
+			return selectUnit(v, v.Day().Units[i].AssetID)
+		}
+	case o.chartAt.Contains(x, y):
+		if at, ok := o.chart.chart.TimeAt(x - o.chartAt.X); ok {
+			o.window.cursor = at
+		}
+	case o.alarmsAt.Contains(x, y) && o.alarms.Click(y-o.alarmsAt.Y-1):
+		o.alarmsFocused = true
+		return selectAlarm(o.alarms.Chosen(), "")
+	}
+	return nil
+}
+
+// Wheel moves in the list under it, or changes the time on screen around it.
+func (o *Observe) Wheel(x, y, by int, v view.Context) view.Request {
+	if o.chartAt.Contains(x, y) || o.heatAt.Contains(x, y) {
+		if at, ok := o.chart.chart.TimeAt(x - o.chartAt.X); ok {
+			o.window.zoom(by, dayOf(v), at, view.MidnightOf(v.SiteNow).AddDate(0, 0, aheadDays))
+		}
+		return nil
+	}
+	o.alarmsFocused = o.alarmsAt.Contains(x, y)
+	if by > 0 {
+		return o.Do(keymap.Down, v)
+	}
+	return o.Do(keymap.Up, v)
+}
+
+// Help are the pane's own keys.
+func (o *Observe) Help() [][2]string {
+	return [][2]string{
+		{"↓ ↑", "take a unit or an alarm in hand; the other panes turn to it"},
+		{"enter", "look at the unit closely, and once more go on to Orient; open a group of alarms"},
+		{"← →", "the day before, the day after; with the cursor, along the time"},
+	}
+}
+
+// Export is the units' day on screen, one row a record.
+func (o *Observe) Export(v view.Context) [][]string {
+	rows := [][]string{{"timestamp (UTC)", "asset_id", "power (kW)", "energy (kWh)", "inverter_state"}}
+	for _, u := range view.ShownDay(v).Units {
+		for _, r := range u.Records {
+			rows = append(rows, []string{r.Timestamp.String(), u.AssetID, Number(r.Power), Number(r.KWh), strconv.Itoa(r.InverterState)})
+		}
+	}
+	return rows
+}
+
+func Number(v float64) string {
+	if math.IsNaN(v) {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
+// Lists are the units and the alarms.
+func (o *Observe) Lists() view.Lists {
+	active := &o.units
+	if o.alarmsFocused {
+		active = &o.alarms.List
+	}
+	return view.Lists{All: map[string]view.List{"units": &o.units, "alarms": &o.alarms.List}, Active: active}
+}
+
+// chosen are the alarms that an action is about: those of the chosen line, or
+// of the unit in hand, which the action may change.
+func (o *Observe) chosen(a keymap.Action, v view.Context) []api.Alert {
+	var out []api.Alert
+	of := v.Site.Alerts.Data.Alerts
+	if o.alarmsFocused && a != keymap.Unshelve {
+		of = o.alarms.Chosen()
+	}
+	for _, alert := range of {
+		about := o.alarmsFocused && a != keymap.Unshelve || v.Selection.AssetID != "" && slices.Contains(alarm.Units(alert), v.Selection.AssetID)
+		if about && alarm.CanChange(a, alert) {
+			out = append(out, alert)
+		}
+	}
+	return out
+}
+
+// Disabled returns why an action on alarms is not possible.
+func (o *Observe) Disabled(a keymap.Action, v view.Context) string {
+	o.follow(v)
+	switch a {
+	case keymap.Acknowledge, keymap.Shelve, keymap.Unshelve:
+		if len(o.chosen(a, v)) > 0 {
+			return ""
+		}
+	default:
+		return ""
+	}
+	return alarm.DisabledReason(a)
+}
+
+// selectAlarm selects the first of the alarms of a line, and goes to a pane
+// unless focus is empty.
+func selectAlarm(alerts []api.Alert, focus string) view.Request {
+	if len(alerts) == 0 {
+		return nil
+	}
+	a := alerts[0]
+	hand := view.Selection{AssetID: a.AssetID, FindingID: alarm.FindingOf(a)}
+	if units := alarm.Units(a); hand.AssetID == "" && len(units) > 0 {
+		hand.AssetID = units[0]
+	}
+	return view.Select{Selection: hand, Focus: focus}
+}
+
+// drawAlarmsBelow lists the alarms at the bottom of a pane that has no day to
+// show, below y: they are known whether or not telemetry comes.
+func (o *Observe) drawAlarmsBelow(r terminal.Region, v view.Context, y int) bool {
+	w, h := r.Size()
+	rows := min(o.alarms.Lines(o.shown)+2, h/2)
+	if len(o.shown) == 0 || rows < 3 || h-rows < y+1 {
+		return false
+	}
+	o.alarmsAt = terminal.Rect{Y: h - rows, W: w, H: rows}
+	o.drawAlarms(r.Region(o.alarmsAt), v)
+	return true
+}
+
+// drawAlarms lists the alarms that are something to do, those of one cause in
+// one line, and says how many are out of sight.
+func (o *Observe) drawAlarms(r terminal.Region, v view.Context) {
+	w, h := r.Size()
+	alerts := v.Site.Alerts
+	counts := alerts.Data.Counts
+	hidden := make([]string, 0, 3)
+	for _, k := range []struct {
+		n    int
+		word string
+	}{{counts.Shelved, "shelved"}, {counts.Suppressed, "suppressed"}} {
+		if k.n > 0 {
+			hidden = append(hidden, fmt.Sprintf("%d %s", k.n, k.word))
+		}
+	}
+	if len(o.shown) == 0 {
+		v.Heading(r, 0, "Alarms", hidden...)
+		text := "None: nothing abnormal is known of this site."
+		switch {
+		case alerts.At.IsZero() && alerts.Err != nil:
+			text = "No answer about alarms: " + state.Reason(alerts.Err) + "."
+		case alerts.At.IsZero():
+			text = "Asking for alarms …"
+		}
+		v.PutIn(r, 0, 1, w, text, themes.Dim)
+		return
+	}
+	risk := 0.0
+	for _, g := range o.alarms.Group(o.shown) {
+		risk += g.Risk()
+	}
+	quiet := v
+	quiet.Focused = v.Focused && o.alarmsFocused
+	o.alarms.Stale = alerts.Status(v.Now, StaleAfter, false) == state.Stale
+	o.alarms.DrawAlarms(r.Region(terminal.Rect{Y: 1, W: w, H: h - 1}), quiet, o.shown)
+	notes := append([]string{widget.Power(risk) + " at risk"}, hidden...)
+	if alerts.Err != nil {
+		notes = append(notes, state.Age(v.Now.Sub(alerts.At))+" old")
+	}
+	v.Heading(r, 0, "Alarms", append(notes, o.alarms.Range())...)
+}

@@ -1,0 +1,388 @@
+package operations
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/chart"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/widget"
+	"app.sunloop/tui/view/workflow"
+)
+
+// Orient shows the findings, and of the one in hand what speaks for and
+// against it, its causes, its cost and what to do.
+type Orient struct {
+	view.Base
+	list           widget.List
+	page           widget.Page
+	listAt, pageAt terminal.Rect
+	chart          UnitChart
+	evidence       evidenceChart
+	losses         int // the period of the waterfall in its place, from 1; 0: the finding
+	waterfall      chart.Waterfall
+}
+
+// NewOrient lists the findings in the service's order: active first, most
+// energy at risk first.
+func NewOrient() *Orient { return &Orient{list: widget.List{SortBy: -1}} }
+
+// Title names the pane.
+func (o *Orient) Title() string { return view.Orient }
+
+// Scope is that of the pane's own keys.
+func (o *Orient) Scope() keymap.Scope { return keymap.InOrient }
+
+// Queries are what the pane shows.
+func (o *Orient) Queries(v view.Context) []state.Need {
+	needs := []state.Need{{Query: state.QueryFindings, Period: 10 * time.Second}, {Query: state.QueryIssues, Period: time.Minute}, {Query: state.QueryOrders, Period: time.Minute}}
+	if v.Site == nil {
+		return needs
+	}
+	if o.losses > 0 {
+		from, to := lossWindow(v, LossPeriods[o.losses-1])
+		needs = append(needs, state.Need{Query: state.QueryKPIs, Of: state.SpanOf(from, to, v.Site.Zone), Period: 10 * time.Minute})
+	}
+	if f := o.shown(v); f != nil {
+		needs = append(needs, caseNeed(v, *f))
+	}
+	return needs
+}
+
+// shown is the finding whose details are seen; nil when a unit's are.
+func (o *Orient) shown(v view.Context) *api.Finding {
+	if f := workflow.SelectedFinding(v); f != nil || v.Selection.AssetID != "" || len(v.Site.Findings.Data) == 0 {
+		return f
+	}
+	return &v.Site.Findings.Data[0]
+}
+
+// Draw draws the list and the details, side by side where there is room.
+func (o *Orient) Draw(r terminal.Region, v view.Context) {
+	o.listAt, o.pageAt = terminal.Rect{}, terminal.Rect{}
+	findings := v.Site.Findings
+	if o.losses > 0 && len(findings.Data) == 0 && !findings.At.IsZero() { // there is energy also without a fault
+		_, h := r.Size()
+		o.drawLosses(r, v, h)
+		return
+	}
+	if widget.DrawPlaceholder(v, r, findings.Status(v.Now, StaleAfter, len(findings.Data) == 0), findings.Err, findings.FailedSince, findings.NextTry, "findings", nothingFound(v)) {
+		return
+	}
+	if findings.Status(v.Now, StaleAfter, false) == state.Stale {
+		r = widget.DrawAge(v, r, "These findings are", findings.At, findings.Err)
+	}
+	// A unit without a finding may be in hand: nothing is marked then, and its
+	// day against its peers is shown.
+	o.list.Selected = v.Selection.FindingID
+	w, h := r.Size()
+	rows := min(len(findings.Data)+1, max(h/3, 3))
+	o.listAt = terminal.Rect{W: w, H: rows}
+	o.pageAt = terminal.Rect{Y: rows + 1, W: w, H: h - rows - 1}
+	if w >= 100 {
+		o.listAt = terminal.Rect{W: w * 45 / 100, H: h}
+		o.pageAt = terminal.Rect{X: o.listAt.W + 2, W: w - o.listAt.W - 2, H: h}
+	}
+	o.list.Draw(r.Region(o.listAt), v, findingColumns(v), findingRows(v))
+	if w < 100 && o.pageAt.H > 0 {
+		r.HLine(0, rows, w, terminal.LinesFor(v.ASCII), v.Style(themes.Border))
+	}
+	if o.pageAt.H < 2 {
+		return
+	}
+	of, content := o.content(v, o.pageAt.H)
+	o.page.Draw(r.Region(o.pageAt), v, of, content)
+}
+
+// nothingFound says why there is no finding and what can be done.
+func nothingFound(v view.Context) string {
+	words := "Nothing abnormal is known of this site. Detection runs by itself when data come in"
+	if v.Selection.AssetID != "" {
+		return words + "; D runs it now on " + v.Selection.AssetID + "."
+	}
+	return words + "; with a unit in hand, D runs it now."
+}
+
+// content is what stands beside the list: the finding in hand, the unit in
+// hand, or the worst finding.
+func (o *Orient) content(v view.Context, seen int) (of string, draw func(terminal.Region) int) {
+	if o.losses > 0 {
+		return "losses", func(r terminal.Region) int { return o.drawLosses(r, v, seen) }
+	}
+	if f := o.shown(v); f != nil {
+		return f.SummaryID, func(r terminal.Region) int { return o.drawFinding(r, v, *f, seen) }
+	}
+	id := v.Selection.AssetID
+	return id, func(r terminal.Region) int { return o.drawUnit(r, v, id) }
+}
+
+// drawUnit draws a unit that no finding holds.
+func (o *Orient) drawUnit(r terminal.Region, v view.Context, id string) int {
+	w, _ := r.Size()
+	v.PutIn(r, 0, 0, w, v.ShortID(id, w), themes.Title)
+	y := v.Paragraph(r, 0, 1, "No finding holds this unit. D runs detection on it; n takes the next finding in hand.", themes.Dim)
+	if w >= 30 && o.chart.Draw(r.Region(terminal.Rect{Y: y + 1, W: w, H: 9}), v, id) {
+		y += 10
+	}
+	return y
+}
+
+func findingColumns(v view.Context) []widget.Column {
+	unit, what, since := 6, 8, 5
+	for _, f := range v.Site.Findings.Data {
+		unit = max(unit, terminal.Width(unitName(f)))
+		what = max(what, terminal.Width(findingWords(f)))
+		since = max(since, terminal.Width(widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)))
+	}
+	return []widget.Column{
+		{Width: 2}, {Title: "unit", Width: min(unit, 30), Min: min(unit, 11), IDs: true}, {Title: "what", Min: min(what, 24)},
+		{Title: "at risk", Width: 8, Right: true, Rank: 1}, {Title: "since", Width: since, Right: true, Rank: 2},
+		{Title: "lost", Width: 9, Right: true, Rank: 3}, {Title: "sure", Width: 5, Right: true, Rank: 4},
+	}
+}
+
+// findingWords are what a finding is, and that it is over.
+func findingWords(f api.Finding) string {
+	if f.Active {
+		return widget.Family(f.FaultFamily)
+	}
+	return widget.Family(f.FaultFamily) + ", over"
+}
+
+func findingRows(v view.Context) []widget.Row {
+	rows := make([]widget.Row, 0, len(v.Site.Findings.Data))
+	for _, f := range v.Site.Findings.Data {
+		role, text, dim := widget.SeverityRole(f.SeverityLabel), themes.Text, themes.Dim
+		risk := widget.Power(f.EnergyAtRiskKW)
+		if !f.Active {
+			role, text, dim, risk = themes.Muted, themes.Muted, themes.Muted, ""
+		}
+		rows = append(rows, widget.Row{ID: f.SummaryID, Cells: []widget.Cell{
+			{Draw: func(r terminal.Region) {
+				if f.Active {
+					widget.DrawSeverity(v, r, 0, 0, f.SeverityLabel)
+				}
+			}, Text: f.SeverityLabel},
+			{Text: unitName(f), Role: text}, {Text: findingWords(f), Role: role},
+			{Text: risk, Role: text}, {Text: widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone), Role: dim},
+			{Text: widget.Energy(f.LostKWh), Role: text}, {Text: widget.Percent(f.Confidence), Role: text},
+		}, Sort: []any{float64(widget.Severities[f.SeverityLabel].Rank), unitName(f), f.FaultFamily, f.EnergyAtRiskKW, f.StartedAt.String(), f.LostKWh, f.Confidence}})
+	}
+	return rows
+}
+
+// drawFinding draws one finding whole and answers the rows it took; seen is
+// how many of them are seen at once.
+func (o *Orient) drawFinding(r terminal.Region, v view.Context, f api.Finding, seen int) int {
+	w, _ := r.Size()
+	x := widget.DrawSeverity(v, r, 0, 0, f.SeverityLabel) + 1
+	what := "  " + findingWords(f) + "  " + widget.Percent(f.Confidence) + " sure"
+	x = v.PutIn(r, x, 0, w-x, v.ShortID(unitName(f), max(w-x-terminal.Width(what), 10)), themes.Title)
+	v.PutIn(r, x, 0, w-x, what, themes.Title)
+	y := v.Paragraph(r, 0, 1, f.Summary, themes.Text)
+	y = v.Paragraph(r, 0, y, factLine(v, f), themes.Dim)
+	if words := issueWords(v, f); words != "" {
+		y = v.Paragraph(r, 0, y, words, themes.Dim)
+	}
+	if len(f.AssetIDs) > 1 {
+		y = v.Paragraph(r, 0, y, "units: "+strings.Join(f.AssetIDs, ", "), themes.Dim)
+	}
+	chart := func() {
+		if n := o.evidence.draw(r.Region(terminal.Rect{Y: y, W: w, H: caseRows(seen)}), v, f); n > 0 {
+			y += n
+		} else if w >= 30 && o.chart.Draw(r.Region(terminal.Rect{Y: y, W: w, H: 9}), v, f.AssetID) {
+			y += 9 // the day on screen, until the evidence window has come
+		}
+	}
+	early := seen >= 16 // else the words come first
+	if early {
+		chart()
+	}
+	if len(f.Evidence) > 0 {
+		v.Heading(r, y, "Evidence")
+		y = drawEvidence(r, v, y+1, f.Evidence)
+	}
+	if len(f.Causes) > 0 {
+		v.Heading(r, y, "Causes")
+		y++
+		for _, c := range f.Causes {
+			widget.DrawBar(r.Region(terminal.Rect{Y: y, W: 10, H: 1}), v, c.Confidence)
+			v.PutIn(r, 11, y, 6, fmt.Sprintf("%3.0f %%", c.Confidence*100), themes.Text)
+			y = v.Paragraph(r, 18, y, c.Cause, themes.Text)
+		}
+	}
+	if len(f.RecommendedActions) > 0 {
+		v.Heading(r, y, "What to do", "enter: when")
+		y = drawActions(r, v, y+1, f.RecommendedActions)
+	}
+	if !early {
+		chart()
+	}
+	y = drawSimilar(r, v, y, f)
+	return v.Paragraph(r, 0, y, "said by "+f.ModelVersion+", last seen "+widget.When(f.LastDetectionAt.Time, v.SiteNow, v.Site.Zone), themes.Muted)
+}
+
+// drawEvidence draws what speaks for and against, each with its sign.
+func drawEvidence(r terminal.Region, v view.Context, y int, evidence []api.Evidence) int {
+	for _, e := range evidence {
+		sign, role := "+", themes.Text
+		if !e.For {
+			sign, role = "−", themes.Dim
+			if v.ASCII {
+				sign = "-"
+			}
+		}
+		v.Put(r, 0, y, sign, role)
+		y = max(v.Paragraph(r, 2, y, e.Text, role), y+1)
+	}
+	return y
+}
+
+// factLine is what a finding costs and since when.
+func factLine(v view.Context, f api.Finding) string {
+	end := v.SiteNow
+	if !f.EndedAt.IsZero() {
+		end = f.EndedAt.Time
+	}
+	parts := []string{"since " + widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone) + ", " + widget.Duration(end.Sub(f.StartedAt.Time))}
+	if f.LossFraction > 0 {
+		parts = append(parts, widget.Percent(f.LossFraction)+" of its power")
+	}
+	lost := widget.Energy(f.LostKWh) + " lost"
+	if m := widget.Money(f.LostKWh*v.Site.TariffPerKWh, v.Site.Currency); m != "" && f.LostKWh > 0 && v.Site.TariffPerKWh > 0 {
+		lost += ", " + m
+	}
+	parts = append(parts, lost)
+	if f.Active {
+		parts = append(parts, widget.Power(f.EnergyAtRiskKW)+" at risk")
+		if m := widget.Money(f.RevenueAtRisk, f.Currency); m != "" && f.RevenueAtRisk > 0 {
+			parts = append(parts, m+" a day")
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// drawActions draws recommended actions by priority and answers the y after.
+func drawActions(r terminal.Region, v view.Context, y int, actions []api.Action) int {
+	rank := map[string]int{api.PriorityHigh: 0, api.PriorityMedium: 1, api.PriorityLow: 2}
+	actions = slices.Clone(actions)
+	slices.SortStableFunc(actions, func(a, b api.Action) int { return rank[a.Priority] - rank[b.Priority] })
+	for _, a := range actions {
+		v.PutIn(r, 0, y, 6, a.Priority, themes.Dim)
+		y = max(v.Paragraph(r, 7, y, a.Action, themes.Text), y+1)
+	}
+	return y
+}
+
+// Strip shows the worst findings, a line each.
+func (o *Orient) Strip(r terminal.Region, v view.Context) {
+	active := activeFindings(v)
+	w, h := r.Size()
+	if len(active) == 0 {
+		words := "nothing abnormal is known"
+		if v.Site.Findings.At.IsZero() {
+			words = "asking for findings …"
+		}
+		v.PutIn(r, 0, 0, w, words, themes.Dim)
+		return
+	}
+	for y := 0; y < h && y < len(active); y++ {
+		f := active[y]
+		x := widget.DrawSeverity(v, r, 0, y, f.SeverityLabel) + 1
+		words := " " + widget.Family(f.FaultFamily) + v.Separator() + widget.Power(f.EnergyAtRiskKW) + " at risk"
+		if w >= 70 {
+			words += v.Separator() + widget.Energy(f.LostKWh) + " lost since " + widget.When(f.StartedAt.Time, v.SiteNow, v.Site.Zone)
+		}
+		x = v.PutIn(r, x, y, w-x, v.ShortID(unitName(f), max(w-x-terminal.Width(words), 10)), themes.Text)
+		v.PutIn(r, x, y, w-x, words, themes.Dim)
+	}
+}
+
+// Do moves through the findings; the finding moved to is in hand. The details
+// have the page keys where they do not fit.
+func (o *Orient) Do(a keymap.Action, v view.Context) view.Request {
+	switch {
+	case a == keymap.Open:
+		id := v.Selection.FindingID
+		if id == "" {
+			id = o.list.Current()
+		}
+		return selectFinding(v, id, view.Decide)
+	case a == keymap.ShowLosses:
+		o.losses = (o.losses + 1) % (len(LossPeriods) + 1)
+		return view.Select{Selection: v.Selection} // the waterfall has its own queries
+	case a == keymap.ModelCard:
+		return view.Run{Action: keymap.Models}
+	case o.page.Do(a):
+		return nil
+	case o.list.Do(a, len(findingColumns(v))) && widget.MovesSelection(a):
+		return selectFinding(v, o.list.Current(), "")
+	}
+	return nil
+}
+
+// selectFinding selects a finding with its unit, and goes to a pane unless
+// focus is empty.
+func selectFinding(v view.Context, id, focus string) view.Request {
+	for _, f := range v.Site.Findings.Data {
+		if f.SummaryID == id {
+			return view.Select{Selection: view.Selection{AssetID: f.AssetID, FindingID: id}, Focus: focus}
+		}
+	}
+	return nil
+}
+
+// Click takes the clicked finding in hand.
+func (o *Orient) Click(x, y int, v view.Context) view.Request {
+	if o.listAt.Contains(x, y) && o.list.Click(y-o.listAt.Y) {
+		return selectFinding(v, o.list.Selected, "")
+	}
+	return nil
+}
+
+// Wheel scrolls the details, or moves in the list.
+func (o *Orient) Wheel(x, y, by int, v view.Context) view.Request {
+	if o.pageAt.Contains(x, y) {
+		o.page.Move(2 * by)
+		return nil
+	}
+	if by > 0 {
+		return o.Do(keymap.Down, v)
+	}
+	return o.Do(keymap.Up, v)
+}
+
+// Help are the pane's own keys.
+func (o *Orient) Help() [][2]string {
+	return [][2]string{
+		{"↓ ↑", "take a finding in hand"},
+		{"pgdn pgup", "scroll its evidence, causes and actions"},
+		{"enter", "go on to Decide: when to do it, and what waiting costs"},
+	}
+}
+
+// Export is the findings.
+func (o *Orient) Export(v view.Context) [][]string {
+	rows := [][]string{{"summary_id", "asset_id", "fault_family", "severity", "confidence", "active", "started_at (UTC)", "ended_at (UTC)", "energy_at_risk (kW)", "lost (kWh)", "root_cause", "summary"}}
+	for _, f := range v.Site.Findings.Data {
+		ended := ""
+		if !f.EndedAt.IsZero() {
+			ended = f.EndedAt.String()
+		}
+		rows = append(rows, []string{f.SummaryID, f.AssetID, f.FaultFamily, f.SeverityLabel, Number(f.Confidence), fmt.Sprint(f.Active), f.StartedAt.String(), ended,
+			Number(f.EnergyAtRiskKW), Number(f.LostKWh), f.RootCause, f.Summary})
+	}
+	return rows
+}
+
+// Lists are the findings.
+func (o *Orient) Lists() view.Lists {
+	return view.Lists{All: map[string]view.List{"findings": &o.list}, Active: &o.list}
+}

@@ -1,0 +1,264 @@
+package operations
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/chart"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/widget"
+)
+
+// unitColumns are the columns of the list of units; the first is as wide as
+// the names want.
+var unitColumns = []widget.Column{
+	{Title: "unit", Width: 6, IDs: true}, {Title: "state", Width: 16, Rank: 2}, {Title: "power", Width: 8, Right: true},
+	{Title: "of peers", Width: 8, Right: true, Rank: 1}, {Title: "lost", Width: 8, Right: true, Rank: 3}, {Title: "expected", Width: 8, Right: true, Rank: 5},
+	{Title: "energy", Width: 8, Right: true, Rank: 6}, {Title: "00–24 h", Min: 14, Rank: 4},
+}
+
+func (o *Observe) drawUnits(r terminal.Region, v view.Context, day *view.DayTable) {
+	o.units.Selected = v.Selection.AssetID
+	rows := unitRows(v, day)
+	columns := slices.Clone(unitColumns)
+	longest, words := 6, 8
+	for _, row := range rows {
+		longest, words = max(longest, terminal.Width(row.ID)), max(words, terminal.Width(row.Cells[1].Text))
+	}
+	columns[0].Width, columns[0].Min = min(longest, 30), min(longest, 11)
+	columns[1].Width = min(words, 20)
+	if !v.Site.PastDate.IsZero() {
+		columns[2].Title = "peak"
+	}
+	if v.ASCII {
+		columns[7].Title = "00-24 h"
+	}
+	o.units.Draw(r, v, columns, rows)
+}
+
+func unitRows(v view.Context, day *view.DayTable) []widget.Row {
+	value := themes.Text
+	past := !v.Site.PastDate.IsZero()
+	if isStale(v) {
+		value = themes.Muted
+	}
+	held := UnitFindings(v)
+	rows := make([]widget.Row, 0, len(day.Units))
+	for i, a := range day.Units {
+		power, share, lost, expected := math.NaN(), math.NaN(), math.NaN(), math.NaN()
+		if past || v.SiteNow.Sub(day.Last[i]) < 2*day.Step+15*time.Minute {
+			power, share, lost, expected = day.Power[i], day.Relative[i], day.Lost(i), day.Expected[i]
+		}
+		word, role := UnitState(v, a, day, i, power, held)
+		scale := widget.Power
+		if past {
+			scale = widget.Energy
+		}
+		row := widget.Row{ID: a.AssetID, Cells: []widget.Cell{
+			{Text: a.AssetID, Role: themes.Text}, {Text: word, Role: role},
+			{Text: widget.Power(power), Role: value}, {Text: widget.Percent(share), Role: shareRole(share)},
+			{Text: lostWords(lost, scale), Role: shareRole(share)}, {Text: scale(expected), Role: themes.Dim},
+			{Text: widget.Energy(day.Energy[i]), Role: value}, {Draw: func(r terminal.Region) { drawTrend(r, v, day, i) }},
+		}}
+		row.Sort = []any{a.AssetID, word, power, share, lost, expected, day.Energy[i], day.Energy[i]}
+		for k, s := range row.Sort {
+			if f, ok := s.(float64); ok && math.IsNaN(f) {
+				row.Sort[k] = nil
+			}
+		}
+		rows = append(rows, row)
+	}
+	// What is abnormal stands first, by what it costs; the others keep their order.
+	slices.SortStableFunc(rows, func(a, b widget.Row) int {
+		return cmp.Or(held.rank(a.ID)-held.rank(b.ID), -widget.Compare(orZero(a.Sort[4]), orZero(b.Sort[4])))
+	})
+	return rows
+}
+
+// lostWords are quiet where nothing is lost.
+func lostWords(lost float64, scale func(float64) string) string {
+	if lost == 0 {
+		return ""
+	}
+	return scale(lost)
+}
+
+// orZero is a number to sort by, 0 where there is none.
+func orZero(v any) any {
+	if v == nil {
+		return 0.0
+	}
+	return v
+}
+
+// worstFindings are the worst active findings of units.
+type worstFindings map[string]api.Finding
+
+func UnitFindings(v view.Context) worstFindings {
+	out := worstFindings{}
+	for _, f := range activeFindings(v) {
+		for _, id := range append([]string{f.AssetID}, f.AssetIDs...) {
+			if old, ok := out[id]; !ok || widget.Severities[f.SeverityLabel].Rank < widget.Severities[old.SeverityLabel].Rank {
+				out[id] = f
+			}
+		}
+	}
+	return out
+}
+
+func (h worstFindings) rank(id string) int {
+	if f, ok := h[id]; ok {
+		return widget.Severities[f.SeverityLabel].Rank
+	}
+	return len(widget.Severities)
+}
+
+// UnitState is a unit's state in a word: the finding that holds it, else what
+// it reports.
+func UnitState(v view.Context, a api.Asset, day *view.DayTable, i int, power float64, held worstFindings) (string, themes.Role) {
+	past := !v.Site.PastDate.IsZero()
+	if f, ok := held[a.AssetID]; ok && !past {
+		return widget.Family(f.FaultFamily), widget.SeverityRole(f.SeverityLabel)
+	}
+	switch {
+	case isStale(v):
+		return "not known", themes.Muted
+	case past && math.IsNaN(day.Energy[i]), !past && math.IsNaN(power):
+		return "no data", themes.Muted
+	case past:
+		return "reported", themes.Dim
+	}
+	if kind := day.Errors[i]; kind != "" && kind != "normal" && kind != "unknown" {
+		return strings.ReplaceAll(kind, "_", " "), themes.Dim
+	}
+	if power > 0.001*max(a.CapacityKW, 1) {
+		return "feeds in", themes.Dim
+	}
+	return "idle", themes.Dim
+}
+
+func shareRole(share float64) themes.Role {
+	switch {
+	case math.IsNaN(share):
+		return themes.Muted
+	case share < 0.5:
+		return themes.Critical
+	case share < 0.9:
+		return themes.Warning
+	}
+	return themes.Dim
+}
+
+// trendBlocks are the levels of a trend's cell; ASCII has fewer.
+var (
+	trendBlocks = [8]rune{'▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'}
+	trendASCII  = [8]rune{'_', '_', '.', '.', '-', '-', '=', '#'}
+)
+
+// drawTrend draws a unit's day from midnight to midnight in one row: the height
+// is its power, the hue is how far it stood from its peers; where that was
+// normal it is grey, on the ground of normal ranges.
+func drawTrend(r terminal.Region, v view.Context, day *view.DayTable, i int) {
+	w, _ := r.Size()
+	values, ratios := day.Slots[i], day.Ratios[i]
+	if len(values) == 0 || w < 1 {
+		return
+	}
+	// All units share the scale, so that they compare; a dark day is not blown up.
+	top := day.Units[i].CapacityKW * max(day.Highest, 0.1)
+	if top <= 0 {
+		for _, kw := range values {
+			if kw > top {
+				top = kw
+			}
+		}
+	}
+	blocks := &trendBlocks
+	if v.ASCII {
+		blocks = &trendASCII
+	}
+	for x := range w {
+		from, to := x*len(values)/w, max((x+1)*len(values)/w, x*len(values)/w+1)
+		kw := mean(values[from:to])
+		if math.IsNaN(kw) || top <= 0 {
+			continue
+		}
+		level := min(max(int(kw/top*7), 0), 6) // a full block would join the rows
+		class := chart.NormalRatio.Class(worstRatio(ratios[from:min(to, len(ratios))]))
+		style := v.Style(themes.Muted)
+		switch normal := class == themes.HeatNone || class == themes.HeatNormal; {
+		case normal && kw < 0.01*top:
+			continue // night
+		case class == themes.HeatNormal:
+			style = style.On(v.Style(themes.Range)) // within the normal band
+		case normal:
+		case v.Palette.Colorless():
+			style = v.Style(themes.Critical)
+		default:
+			style.FG = v.Palette.Color(class)
+		}
+		r.PutRune(x, 0, blocks[level], style)
+	}
+}
+
+// worstRatio is the ratio farthest from one; NaN without any.
+func worstRatio(ratios []float64) float64 {
+	out := math.NaN()
+	for _, q := range ratios {
+		if !math.IsNaN(q) && (math.IsNaN(out) || math.Abs(q-1) > math.Abs(out-1)) {
+			out = q
+		}
+	}
+	return out
+}
+
+func mean(values []float64) float64 {
+	sum, n := 0.0, 0
+	for _, x := range values {
+		if !math.IsNaN(x) {
+			sum, n = sum+x, n+1
+		}
+	}
+	if n == 0 {
+		return math.NaN()
+	}
+	return sum / float64(n)
+}
+
+// unitName is the unit of a finding, or how many.
+func unitName(f api.Finding) string {
+	if n := len(f.AssetIDs); n > 1 {
+		return strconv.Itoa(n) + " units"
+	}
+	if f.AssetID != "" {
+		return f.AssetID
+	}
+	return f.SiteID
+}
+
+func activeFindings(v view.Context) []api.Finding {
+	var out []api.Finding
+	for _, f := range v.Site.Findings.Data {
+		if f.Active {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// findingOf is the active finding that holds a unit, empty without one.
+func findingOf(v view.Context, assetID string) string {
+	for _, f := range activeFindings(v) {
+		if f.AssetID == assetID || slices.Contains(f.AssetIDs, assetID) {
+			return f.SummaryID
+		}
+	}
+	return ""
+}

@@ -1,0 +1,156 @@
+package plant
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/client"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/widget"
+)
+
+// sendAsset makes a change of a unit for the dialog that asks for it.
+func sendAsset(from view.Caller, do func(ctx context.Context, c *client.Client) (*api.AssetsResponse, error)) view.Request {
+	return view.Call{From: from, Do: func(ctx context.Context, c *client.Client) (view.Result, error) {
+		answer, err := do(ctx, c)
+		if err != nil {
+			return view.Result{}, err
+		}
+		return view.Result{Notice: view.Notice(answer.Message + ": " + terminal.Printable(answer.AssetID) + "."), Row: answer.AssetID, Refresh: []state.Query{state.QueryAssets, state.QueryActivities}}, nil
+	}}
+}
+
+// typed writes a number for a field, nothing for none.
+func typed(v *float64) string {
+	if v == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*v, 'f', -1, 64)
+}
+
+// above writes a number for a field, nothing for zero, which stands for none.
+func above(v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return typed(&v)
+}
+
+// figures of a unit that are numbers, by the names of their fields.
+var assetNumbers = []string{"capacity_kw", "rated_power_kw", "tilt_deg", "azimuth_deg", "string_count"}
+
+// assetFields are the form of a unit, and the names of its fields.
+func assetFields(a api.Asset) ([]string, []widget.Field) {
+	return []string{"name", "type", "capacity_kw", "rated_power_kw", "location", "tilt_deg", "azimuth_deg", "string_count", "warranty_expiry_date"}, []widget.Field{
+		widget.NewField("Name", "", a.Name), widget.NewField("Type", "as Solar Inverter", a.Type), widget.NewField("Capacity kW", "AC", above(a.CapacityKW)), widget.NewField("Plate kW", "rated power; empty: the capacity", above(a.RatedPowerKW)),
+		widget.NewField("Place", "", a.Location), widget.NewField("Tilt", "degrees from level", typed(a.TiltDeg)), widget.NewField("Azimuth", "degrees from north, clockwise", typed(a.AzimuthDeg)), widget.NewField("Strings", "", above(float64(a.StringCount))), widget.NewField("Warranty", "until, as 2031-06-30", a.WarrantyExpiryDate),
+	}
+}
+
+// readAsset reads the form; ok is false when a field is no number.
+func readAsset(d *widget.FieldsForm) (a api.Asset, ok bool) {
+	var numbers [5]*float64
+	for i, name := range assetNumbers {
+		if numbers[i], ok = d.Number(name); !ok {
+			return a, false
+		}
+	}
+	plain := func(v *float64) float64 {
+		if v == nil {
+			return 0
+		}
+		return *v
+	}
+	a = api.Asset{
+		Name: d.Value("name"), Type: d.Value("type"), Location: d.Value("location"), WarrantyExpiryDate: d.Value("warranty_expiry_date"),
+		CapacityKW: plain(numbers[0]), RatedPowerKW: plain(numbers[1]), TiltDeg: numbers[2], AzimuthDeg: numbers[3], StringCount: int(plain(numbers[4])),
+	}
+	if plain(numbers[4]) != float64(a.StringCount) {
+		d.Refuse(slices.Index(d.Names, "string_count"), "Strings are counted in whole numbers.")
+		return a, false
+	}
+	return a, true
+}
+
+// NewAssetForm asks for a new unit of a site.
+func NewAssetForm(site api.Site) *widget.FieldsForm {
+	names, fields := assetFields(api.Asset{Type: "Solar Inverter", Location: site.Location, TiltDeg: site.TiltDeg, AzimuthDeg: site.AzimuthDeg})
+	d := &widget.FieldsForm{Heading: "Add a unit", Verb: "add", Words: "A unit that a file brings is there by itself; add one before its data come, or one without data.",
+		ServerForm: widget.ServerForm{Names: append([]string{"asset_id"}, names...), Form: widget.Form{Fields: append([]widget.Field{widget.NewField("Id", "as files and loggers name it", "")}, fields...)}}}
+	d.Accept = func() view.Request {
+		a, ok := readAsset(d)
+		if !ok {
+			return nil
+		}
+		a.AssetID, a.SiteID, a.CustomerID = d.Value("asset_id"), site.SiteID, site.CustomerID
+		d.Busy, d.Wrong = true, ""
+		return sendAsset(d, func(ctx context.Context, c *client.Client) (*api.AssetsResponse, error) { return c.AddAsset(ctx, a) })
+	}
+	return d
+}
+
+// NewAssetChange asks what becomes another of a unit. It is refused when
+// somebody else has changed the unit meanwhile.
+func NewAssetChange(was api.Asset) *widget.FieldsForm {
+	names, fields := assetFields(was)
+	d := &widget.FieldsForm{Heading: "Change " + was.AssetID, Verb: "change", Words: "What is left empty stays as it is. Capacity and orientation are what detection and forecast compare with.",
+		ServerForm: widget.ServerForm{Names: names, Form: widget.Form{Fields: fields}}}
+	d.Accept = func() view.Request {
+		a, ok := readAsset(d)
+		if !ok {
+			return nil
+		}
+		a.AssetID, a.SiteID, a.CustomerID, a.Version = was.AssetID, was.SiteID, was.CustomerID, was.Version
+		d.Busy, d.Wrong = true, ""
+		return sendAsset(d, func(ctx context.Context, c *client.Client) (*api.AssetsResponse, error) { return c.SetAsset(ctx, a) })
+	}
+	return d
+}
+
+// NewComponentForm asks for a component of a unit, in the place of another
+// unless that is nil.
+func NewComponentForm(unit api.Asset, former *api.Component, today string) *widget.FieldsForm {
+	first := api.Component{}
+	d := &widget.FieldsForm{Heading: "Install a component", Verb: "install", Words: "Name what it is and its serial, so that a later fault finds its history."}
+	serial := ""
+	if former != nil {
+		first, serial = *former, former.Serial
+		d.Heading, d.Verb, d.Words = "Replace a component", "replace", "The new one takes the place of "+former.OEM+" "+former.Model+", serial "+former.Serial+", which is kept among those that were taken out."
+	}
+	d.ServerForm = widget.ServerForm{
+		Names: []string{"component.kind", "component.oem", "component.model", "component.serial", "component.installed_date"},
+		Form: widget.Form{Fields: []widget.Field{
+			widget.NewField("What", "as inverter, string box, fan", first.Kind), widget.NewField("Make", "", first.OEM), widget.NewField("Model", "", first.Model), widget.NewField("Serial", "", ""), widget.NewField("On", "the day, as 2026-06-30", today),
+		}},
+	}
+	if former != nil {
+		d.At = 3 // mostly the serial alone is another
+	}
+	d.Accept = func() view.Request {
+		r := api.AssetsRequest{Asset: api.Asset{AssetID: unit.AssetID, SiteID: unit.SiteID, CustomerID: unit.CustomerID, Version: unit.Version}, FormerSerial: serial,
+			Component: &api.Component{Kind: d.Value("component.kind"), OEM: d.Value("component.oem"), Model: d.Value("component.model"), Serial: d.Value("component.serial"), InstalledDate: d.Value("component.installed_date")}}
+		d.Busy, d.Wrong = true, ""
+		return sendAsset(d, func(ctx context.Context, c *client.Client) (*api.AssetsResponse, error) {
+			return c.InstallComponent(ctx, r)
+		})
+	}
+	return d
+}
+
+// NewComponentRemoval asks whether a component is taken out.
+func NewComponentRemoval(unit api.Asset, former api.Component) *widget.Confirm {
+	return &widget.Confirm{
+		Heading: "Remove a component", No: "Leave it", Yes: "Remove",
+		Question: "Take " + former.OEM + " " + former.Model + ", serial " + former.Serial + ", out of " + unit.AssetID + " today? It is kept among those that were taken out.",
+		Send: func(from view.Caller) view.Request {
+			r := api.AssetsRequest{Asset: api.Asset{AssetID: unit.AssetID, SiteID: unit.SiteID, CustomerID: unit.CustomerID, Version: unit.Version}, FormerSerial: former.Serial}
+			return sendAsset(from, func(ctx context.Context, c *client.Client) (*api.AssetsResponse, error) {
+				return c.RemoveComponent(ctx, r)
+			})
+		},
+	}
+}

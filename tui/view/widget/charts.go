@@ -1,0 +1,146 @@
+package widget
+
+import (
+	"math"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/chart"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+)
+
+// DrawForecast draws forecast values as band, median and clear sky over the
+// days that they cover, with more lines in front of them.
+func DrawForecast(c *chart.Day, r terminal.Region, v view.Context, values []api.ForecastValue, step time.Duration, from, to time.Time, more ...chart.Line) {
+	lines := ForecastPoints(values, step)
+	lines.Band.Name = BandName(v)
+	c.Band = &lines.Band
+	c.Lines = append(c.Lines[:0],
+		chart.Line{Name: "clear sky", Points: lines.Clear, Role: themes.ClearSky, Pattern: chart.Dotted},
+		chart.Line{Name: "P50", Points: lines.P50, Role: themes.P50, Pattern: chart.Dashed})
+	c.Lines = append(c.Lines, more...)
+	c.From, c.To = from, to
+	DrawDay(c, r, v, from, 1, v.Site.CapacityKW)
+}
+
+// DrawFilled draws a unit's power as it was measured, with the hole that a gap
+// left, and in the hole what fills it: P50 within P10 to P90. The records are
+// of steps of that length; top is the least upper end of the axis, in kW.
+func DrawFilled(c *chart.Day, r terminal.Region, v view.Context, gap api.FilledGap, records []api.Record, step time.Duration, from, to time.Time, top float64) {
+	measured := chart.Points{Step: step}
+	for _, rec := range records {
+		measured.At, measured.Value = append(measured.At, rec.Timestamp.Unix()), append(measured.Value, rec.Power)
+	}
+	every := time.Duration(gap.StepMinutes * float64(time.Minute))
+	filled := chart.Points{Step: every, Value: gap.P50KW}
+	for i := range gap.P50KW {
+		filled.At = append(filled.At, gap.Start.Add(time.Duration(i)*every).Unix())
+	}
+	c.Band = &chart.Band{Name: BandName(v), At: filled.At, Low: gap.P10KW, High: gap.P90KW, Step: every}
+	c.Lines = append(c.Lines[:0],
+		chart.Line{Name: "filled", Points: filled, Role: themes.P50, Pattern: chart.Dashed},
+		chart.Line{Name: "measured", Points: measured, Role: themes.Actual})
+	c.From, c.To = from, to
+	DrawDay(c, r, v, from, 1, top)
+}
+
+func BandName(v view.Context) string {
+	if v.ASCII {
+		return "P10-P90"
+	}
+	return "P10–P90"
+}
+
+// Settled draws the few watts that units take at night on the axis: they are
+// real, but an axis below zero for their sake would flatten the day.
+func Settled(values []float64, capacity float64) []float64 {
+	out := make([]float64, len(values))
+	for i, kw := range values {
+		if kw < 0 && kw > -0.02*capacity {
+			kw = 0
+		}
+		out[i] = kw
+	}
+	return out
+}
+
+// DrawDay fills in what every day chart has in common, and draws.
+func DrawDay(c *chart.Day, r terminal.Region, v view.Context, start time.Time, days int, top float64) {
+	c.Pen, c.Palette, c.Location = v.Pen, v.Palette, v.Site.Zone
+	c.Start, c.Days, c.Now, c.Unit, c.Top = start, days, v.SiteNow, "kW", top
+	_, h := r.Size()
+	c.Legend = h >= 7
+	c.Draw(r)
+}
+
+// forecastLines are a forecast as a chart takes it.
+type forecastLines struct {
+	P50, Clear chart.Points
+	Band       chart.Band
+}
+
+func ForecastPoints(values []api.ForecastValue, step time.Duration) forecastLines {
+	var f forecastLines
+	for _, value := range values {
+		at := value.Timestamp.Unix()
+		f.P50.At, f.P50.Value = append(f.P50.At, at), append(f.P50.Value, value.PredictedPowerKW)
+		f.Clear.Value = append(f.Clear.Value, value.ClearSkyKW)
+		f.Band.Low, f.Band.High = append(f.Band.Low, value.ConfidenceInterval.Lower), append(f.Band.High, value.ConfidenceInterval.Upper)
+	}
+	f.Clear.At, f.Band.At = f.P50.At, f.P50.At
+	f.P50.Step, f.Clear.Step, f.Band.Step = step, step, step
+	return f
+}
+
+// Points are even slots from start on.
+func Points(values []float64, start time.Time, step time.Duration) chart.Points {
+	at := make([]int64, len(values))
+	for i := range at {
+		at[i] = start.Add(time.Duration(i) * step).Unix()
+	}
+	return chart.Points{At: at, Value: values, Step: step}
+}
+
+// DrawBar draws a share (0..1) as a filled bar.
+func DrawBar(r terminal.Region, v view.Context, share float64) {
+	w, _ := r.Size()
+	full, empty := '█', '░'
+	if v.ASCII {
+		full, empty = '#', '.'
+	}
+	n := int(math.Round(min(max(share, 0), 1) * float64(w)))
+	for x := range w {
+		if x < n {
+			r.PutRune(x, 0, full, v.Style(themes.Accent))
+		} else {
+			r.PutRune(x, 0, empty, v.Style(themes.Muted))
+		}
+	}
+}
+
+// DrawRange draws a day's energy on a scale up to top: double to P10, which is
+// nearly certain, single to P90, with a mark at the median.
+func DrawRange(r terminal.Region, v view.Context, p10, p50, p90, top float64) {
+	w, _ := r.Size()
+	if top <= 0 || w < 3 {
+		return
+	}
+	cell := func(kwh float64) int { return min(max(int(math.Round(kwh/top*float64(w-1))), 0), w-1) }
+	sure, likely, mid := '═', '─', '┼'
+	if v.ASCII {
+		sure, likely, mid = '=', '-', '|'
+	}
+	band := v.Style(themes.Band)
+	for x := range cell(p90) + 1 {
+		switch {
+		case x == cell(p50):
+			r.PutRune(x, 0, mid, v.Style(themes.P50).With(themes.Bold).On(band))
+		case x < cell(p10):
+			r.PutRune(x, 0, sure, v.Style(themes.P50))
+		default:
+			r.PutRune(x, 0, likely, v.Style(themes.P50).On(band))
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package widget
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"app.sunloop/tui/terminal"
+)
+
+// Column of a list. Narrow screens first shrink the columns that have a Min,
+// then drop those with the highest Rank.
+type Column struct {
+	Title string
+	Width int // cells; 0 takes what is left (one column at most)
+	Min   int // least cells; 0: Width, or 8 where Width is 0
+	Right bool
+	Rank  int
+	IDs   bool // names that share their beginning: cut in the middle, all alike
+}
+
+func (c Column) least() int {
+	switch {
+	case c.Min > 0:
+		return c.Min
+	case c.Width == 0:
+		return 8
+	}
+	return c.Width
+}
+
+// fit chooses the columns that a width has room for, least rank first, and
+// their widths: what is left over fills the fixed columns up, then the flexible
+// one.
+func fit(columns []Column, width int) (chosen, widths []int) {
+	for drop := maxRank(columns); ; drop-- {
+		chosen, widths = chosen[:0], widths[:0]
+		used := 0
+		for i, c := range columns {
+			if c.Rank > drop {
+				continue
+			}
+			if len(chosen) > 0 {
+				used++
+			}
+			chosen, widths = append(chosen, i), append(widths, c.least())
+			used += c.least()
+		}
+		if used > width && drop > 0 {
+			continue
+		}
+		widen(columns, chosen, widths, max(width-used, 0))
+		return chosen, widths
+	}
+}
+
+// widen shares out what is left: the fixed columns are filled up, then the
+// flexible one.
+func widen(columns []Column, chosen, widths []int, left int) {
+	flex := -1
+	for k, i := range chosen {
+		if columns[i].Width == 0 {
+			flex = k
+			continue
+		}
+		more := min(max(columns[i].Width-widths[k], 0), left)
+		widths[k] += more
+		left -= more
+	}
+	if flex >= 0 {
+		widths[flex] += left
+	}
+}
+
+func maxRank(columns []Column) int {
+	n := 0
+	for _, c := range columns {
+		n = max(n, c.Rank)
+	}
+	return n
+}
+
+// shortNames are the texts of the ids' column, cut so that they still differ.
+func shortNames(columns []Column, cols, widths []int, rows []Row, ascii bool) []string {
+	for k, c := range cols {
+		if !columns[c].IDs {
+			continue
+		}
+		names := make([]string, len(rows))
+		for i, row := range rows {
+			if c < len(row.Cells) {
+				names[i] = row.Cells[c].Text
+			}
+		}
+		return Shorten(names, widths[k], ascii)
+	}
+	return nil
+}
+
+// Shorten cuts names to a width. What they share in front gives way first:
+// INV-1000000054495190 becomes INV-…495190 beside its neighbours.
+func Shorten(names []string, width int, ascii bool) []string {
+	shared := ""
+	for i, n := range names {
+		if i == 0 {
+			shared = n
+		}
+		for !strings.HasPrefix(n, shared) {
+			_, size := utf8.DecodeLastRuneInString(shared)
+			shared = shared[:len(shared)-size]
+		}
+	}
+	own := 0 // cells of the longest part that is not shared
+	for _, n := range names {
+		own = max(own, terminal.Width(n)-terminal.Width(shared))
+	}
+	head := min(4, width/3)
+	if room := width - 1 - own; len(names) > 1 && room >= 0 {
+		head = min(head, room)
+	}
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = terminal.TruncateMiddle(n, head, width, ascii)
+	}
+	return out
+}
+
+// filter is what a row must hold: every word, some of them in one column.
+type filter []condition
+
+// condition is one word of a filter. In a column it may be a bound, as in
+// lost:>100.
+type condition struct {
+	column int // -1: anywhere in the row
+	word   string
+	sign   byte // '<', '>' or 0
+	bound  float64
+}
+
+// parseFilter reads words between spaces. A word with a colon looks in the
+// column whose title begins with what stands before it; a colon after anything
+// else is part of the word.
+func parseFilter(text string, columns []Column) filter {
+	var f filter
+	for _, word := range strings.Fields(strings.ToLower(text)) {
+		c := condition{column: -1, word: word}
+		if name, rest, ok := strings.Cut(word, ":"); ok && name != "" {
+			if i := columnNamed(columns, name); i >= 0 {
+				c.column, c.word = i, rest
+			}
+		}
+		if c.column >= 0 && len(c.word) > 1 && (c.word[0] == '<' || c.word[0] == '>') {
+			if n, err := strconv.ParseFloat(c.word[1:], 64); err == nil {
+				c.sign, c.bound = c.word[0], n
+			}
+		}
+		f = append(f, c)
+	}
+	return f
+}
+
+// columnNamed is the first column whose title begins with a name, spaces left
+// out; -1 without one.
+func columnNamed(columns []Column, name string) int {
+	for i, c := range columns {
+		title := strings.ReplaceAll(strings.ToLower(c.Title), " ", "")
+		if title != "" && strings.HasPrefix(title, strings.ReplaceAll(name, "-", "")) {
+			return i
+		}
+	}
+	return -1
+}
+
+// matches says whether a row holds all that is asked for.
+func (f filter) matches(row Row) bool {
+	whole := strings.ToLower(row.ID)
+	for _, c := range row.Cells {
+		whole += " " + strings.ToLower(c.Text)
+	}
+	for _, c := range f {
+		if !c.holds(row, whole) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c condition) holds(row Row, whole string) bool {
+	if c.sign != 0 {
+		value, ok := row.key(c.column).(float64)
+		return ok && (c.sign == '<' && value < c.bound || c.sign == '>' && value > c.bound)
+	}
+	if c.column < 0 {
+		return strings.Contains(whole, c.word)
+	}
+	return c.column < len(row.Cells) && strings.Contains(strings.ToLower(row.Cells[c.column].Text), c.word)
+}

@@ -1,0 +1,213 @@
+package widget
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/bubbles/textinput"
+	tea "github.com/charmbracelet/bubbletea"
+
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+)
+
+// Field is one line of text that a person edits. The cursor does not blink:
+// over a thin line each blink costs a frame.
+type Field struct {
+	Label  string
+	Hint   string // shown while the field is empty
+	Secret bool   // drawn as dots
+	input  textinput.Model
+
+	choices []string            // what the value is one of; nil: any text
+	words   func(string) string // how a choice is written
+}
+
+// NewField makes a field with a first value.
+func NewField(label, hint, value string) Field {
+	in := textinput.New()
+	in.CharLimit = 4096
+	in.SetValue(terminal.Printable(value))
+	in.CursorEnd()
+	in.Focus()
+	return Field{Label: label, Hint: hint, input: in}
+}
+
+// NewSecret makes a field whose text is not shown.
+func NewSecret(label string) Field {
+	f := NewField(label, "", "")
+	f.Secret = true
+	return f
+}
+
+// NewChoice makes a field whose value is one of choices, the first of them to
+// begin with; words writes one for people.
+func NewChoice(label string, choices []string, words func(string) string) Field {
+	f := NewField(label, "", choices[0])
+	f.choices, f.words = choices, words
+	return f
+}
+
+// Value is the text without the space around it; a secret's is left as typed.
+func (f *Field) Value() string {
+	if f.Secret {
+		return f.input.Value()
+	}
+	return strings.TrimSpace(f.input.Value())
+}
+
+// Set replaces the text.
+func (f *Field) Set(value string) {
+	f.input.SetValue(terminal.Printable(value))
+	f.input.CursorEnd()
+}
+
+// Key edits the text. Pasted text loses its control characters.
+func (f *Field) Key(k tea.KeyMsg) {
+	if f.choices != nil {
+		f.choose(k)
+		return
+	}
+	if k.Type == tea.KeyRunes {
+		k.Runes = []rune(terminal.Printable(string(k.Runes)))
+	}
+	f.input, _ = f.input.Update(k)
+}
+
+// choose goes to the choice after or before.
+func (f *Field) choose(k tea.KeyMsg) {
+	by := 0
+	switch k.Type {
+	case tea.KeyRight, tea.KeySpace:
+		by = 1
+	case tea.KeyLeft:
+		by = -1
+	}
+	n := len(f.choices)
+	f.Set(f.choices[(slices.Index(f.choices, f.Value())+by+n)%n])
+}
+
+// drawChoice draws the choice between the signs of the keys that change it.
+func (f *Field) drawChoice(box terminal.Region, v view.Context, focused bool) {
+	w, _ := box.Size()
+	text := f.words(f.Value())
+	if focused {
+		text = "‹ " + text + " ›"
+		if v.ASCII {
+			text = "< " + f.words(f.Value()) + " >"
+		}
+	}
+	style := v.Palette.Style(themes.Text)
+	if focused {
+		style = style.With(themes.Reverse)
+	}
+	box.PutIn(1, 0, w-2, text, style, v.ASCII)
+}
+
+// Draw draws the label and the text in width cells on one line, the text from
+// cell labelWidth on.
+func (f *Field) Draw(r terminal.Region, y, labelWidth int, v view.Context, focused bool) {
+	w, _ := r.Size()
+	role := themes.Dim
+	if focused {
+		role = themes.Accent
+	}
+	r.PutIn(0, y, labelWidth-1, f.Label, v.Palette.Style(role), v.ASCII)
+	box := r.Region(terminal.Rect{X: labelWidth, Y: y, W: w - labelWidth, H: 1})
+	box.Clear(v.Palette.Style(themes.Field))
+	if f.choices != nil {
+		f.drawChoice(box, v, focused)
+		return
+	}
+	text := []rune(f.input.Value())
+	if f.Secret {
+		dot := '•'
+		if v.ASCII {
+			dot = '*'
+		}
+		text = []rune(strings.Repeat(string(dot), len(text)))
+	}
+	if len(text) == 0 && f.Hint != "" {
+		box.PutIn(1, 0, w-labelWidth-1, f.Hint, v.Palette.Style(themes.Muted), v.ASCII)
+	}
+	// The part around the cursor is shown.
+	room := max(w-labelWidth-2, 1)
+	pos := f.input.Position()
+	from, cells := pos, 1
+	if pos < len(text) {
+		cells = terminal.Width(string(text[pos]))
+	}
+	for from > 0 && cells+terminal.Width(string(text[from-1])) <= room {
+		from--
+		cells += terminal.Width(string(text[from]))
+	}
+	x := 1
+	for i := from; i < len(text) && x <= room; i++ {
+		if i == pos && focused {
+			under := string(text[i])
+			if terminal.Width(under) == 0 { // a mark that joins others has no cell of its own
+				under = " "
+			}
+			x = box.Put(x, 0, under, v.Palette.Style(themes.Text).With(themes.Reverse))
+			continue
+		}
+		x = box.Put(x, 0, string(text[i]), v.Palette.Style(themes.Text))
+	}
+	if focused && pos >= len(text) {
+		under := box.Cell(x, 0).Text // a hint shows through the cursor
+		if len(text) > 0 || under == "" {
+			under = " "
+		}
+		box.Put(x, 0, under, v.Palette.Style(themes.Text).With(themes.Reverse))
+	}
+}
+
+// Refuse says what is wrong with a field and goes there; -1 is the whole form.
+func (f *Form) Refuse(field int, words string) {
+	f.Wrong, f.WrongAt = words, field
+	if field >= 0 {
+		f.At = field
+	}
+}
+
+// move changes the focused field.
+func (f *Form) move(by int) { f.At = (f.At + by + len(f.Fields)) % len(f.Fields) }
+
+// Edit goes to another field, or types into the one in hand; typed says which.
+// What was wrong with a field no longer stands once something is typed.
+func (f *Form) Edit(action keymap.Action, k tea.KeyMsg) (typed bool) {
+	switch {
+	case len(f.Fields) == 0:
+		return false
+	case action == keymap.NextField:
+		f.move(1)
+		return false
+	case action == keymap.PrevField:
+		f.move(-1)
+		return false
+	}
+	f.Wrong = ""
+	f.Fields[f.At].Key(k)
+	return true
+}
+
+// DrawFields draws the fields from y on and returns the y after them.
+func (f *Form) DrawFields(r terminal.Region, y int, v view.Context) int {
+	label := 0
+	for _, field := range f.Fields {
+		label = max(label, terminal.Width(field.Label))
+	}
+	for i := range f.Fields {
+		f.Fields[i].Draw(r, y, label+2, v, i == f.At)
+		y++
+		if f.Wrong != "" && f.WrongAt == i {
+			y = v.Paragraph(r, label+2, y, f.Wrong, themes.Warning)
+		}
+	}
+	if f.Wrong != "" && f.WrongAt < 0 {
+		y = v.Paragraph(r, 0, y+1, f.Wrong, themes.Warning)
+	}
+	return y
+}

@@ -1,0 +1,222 @@
+package widget
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+)
+
+// scales of a unit, from large to small, each a thousand times the next.
+var (
+	powerUnits  = []string{"GW", "MW", "kW", "W"}
+	energyUnits = []string{"GWh", "MWh", "kWh", "Wh"}
+)
+
+// Power writes kW with three significant digits and the unit that fits.
+func Power(kw float64) string { return scaled(kw, powerUnits) }
+
+// Energy writes kWh with three significant digits and the unit that fits.
+func Energy(kwh float64) string { return scaled(kwh, energyUnits) }
+
+// scaled writes a value given in units[2].
+func scaled(v float64, units []string) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "– " + units[2]
+	}
+	if math.Abs(v) < 5e-7 {
+		return "0 " + units[2]
+	}
+	i, a := 2, math.Abs(v)
+	for i > 0 && a >= 999.5 {
+		i, a, v = i-1, a/1000, v/1000
+	}
+	if a < 0.0995 && i == 2 {
+		i, v = 3, v*1000
+	}
+	return Significant(v) + " " + units[i]
+}
+
+// Significant writes three significant digits without an exponent.
+func Significant(v float64) string {
+	if math.IsNaN(v) {
+		return "–"
+	}
+	a := math.Abs(v)
+	digits := 2
+	switch {
+	case a >= 99.95:
+		digits = 0
+	case a >= 9.995:
+		digits = 1
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64)
+}
+
+// Percent writes a share (0..1) without digits behind the point; a dash for NaN.
+func Percent(share float64) string {
+	if math.IsNaN(share) || math.IsInf(share, 0) {
+		return "–"
+	}
+	return fmt.Sprintf("%.0f %%", share*100)
+}
+
+// Money writes an amount with its currency, whole from a hundred on.
+func Money(amount float64, currency string) string {
+	if currency == "" {
+		return ""
+	}
+	if math.Abs(amount) >= 100 {
+		return fmt.Sprintf("%s %.0f", currency, amount)
+	}
+	return fmt.Sprintf("%s %.2f", currency, amount)
+}
+
+// Family writes a fault family in the trade's words.
+func Family(f string) string {
+	if words := families[f]; words != "" {
+		return words
+	}
+	return strings.ReplaceAll(f, "_", " ")
+}
+
+var families = map[string]string{
+	"inverter_outage":            "inverter outage",
+	"site_outage_grid":           "site outage",
+	"communication_gap":          "no data",
+	"string_outage":              "string outage",
+	"partial_shading":            "partial shading",
+	"thermal_derating":           "thermal derating",
+	"stuck_sensor":               "stuck reading",
+	"ground_or_insulation_fault": "ground fault",
+}
+
+// SeverityLook is how a severity is shown: shape and letter stand beside the colour.
+type SeverityLook struct {
+	shape, ascii rune
+	letter       string
+	word         string
+	Rank         int
+}
+
+var Severities = map[string]SeverityLook{
+	api.SeverityCritical: {'▲', '!', "C", "critical", 0},
+	api.SeverityWarning:  {'●', '*', "W", "warning", 1},
+	api.SeverityNormal:   {'○', 'o', "N", "notice", 2},
+}
+
+// DrawSeverity draws the shape and letter of a severity and answers the x after.
+func DrawSeverity(v view.Context, r terminal.Region, x, y int, label string) int {
+	a, ok := Severities[label]
+	if !ok {
+		a = Severities["normal"]
+	}
+	shape := a.shape
+	if v.ASCII {
+		shape = a.ascii
+	}
+	s := v.Style(SeverityRole(label))
+	r.PutRune(x, y, shape, s)
+	return r.Put(x+1, y, a.letter, s)
+}
+
+func SeverityRole(label string) themes.Role {
+	switch label {
+	case "critical":
+		return themes.Critical
+	case "warning":
+		return themes.Warning
+	}
+	return themes.Notice
+}
+
+// When is a time in the site's words: the clock today, the date before.
+func When(t, now time.Time, zone *time.Location) string {
+	a, b := t.In(zone), now.In(zone)
+	if a.Year() == b.Year() && a.YearDay() == b.YearDay() {
+		return a.Format("15:04")
+	}
+	if a.Year() == b.Year() {
+		return a.Format("02 Jan 15:04")
+	}
+	return a.Format("02 Jan 2006")
+}
+
+// Duration is how long something has lasted, in the two units that matter.
+func Duration(d time.Duration) string {
+	d = d.Round(time.Minute)
+	minutes, hours := int(d.Minutes()), int(d.Hours())
+	switch {
+	case hours == 0:
+		return fmt.Sprintf("%d min", minutes)
+	case hours < 48:
+		return fmt.Sprintf("%d h %02d min", hours, minutes%60)
+	}
+	return fmt.Sprintf("%d d %d h", hours/24, hours%24)
+}
+
+// SortedKeys are the keys of a map, in order.
+func SortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// DayName writes a day of the site; now is in its zone too.
+func DayName(t time.Time, now time.Time) string {
+	y, d := t.Year(), t.YearDay()
+	switch {
+	case y == now.Year() && d == now.YearDay():
+		return "today"
+	case y == now.Year():
+		return t.Format("Mon 02 Jan")
+	}
+	return t.Format("02 Jan 2006")
+}
+
+// DateTimeLayout is how dates are asked for, by the site's clock.
+const DateTimeLayout = "2006-01-02 15:04"
+
+// Verbatim writes a choice as it is.
+func Verbatim(s string) string { return s }
+
+// Bytes writes a size with the unit that fits.
+func Bytes(n int64) string {
+	switch {
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
+	case n >= 1<<10:
+		return fmt.Sprintf("%.0f kB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%d B", n)
+}
+
+// countOf writes a number with its noun.
+func CountOf(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Percentage writes percent with one digit behind the point.
+func Percentage(x float64) string { return fmt.Sprintf("%.1f %%", x) }
+
+// KeyNames writes keys without arrows and shapes where only ASCII may be
+// drawn.
+func KeyNames(s string, ascii bool) string {
+	if !ascii {
+		return s
+	}
+	return strings.NewReplacer("↑", "up", "↓", "down", "←", "left", "→", "right", "▲C", "!C", "●W", "*W", "○N", "oN").Replace(s)
+}

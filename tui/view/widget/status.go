@@ -1,0 +1,76 @@
+package widget
+
+import (
+	"fmt"
+	"time"
+
+	"app.sunloop/themes"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+)
+
+// ValueStatus is how a value of the state stands.
+type ValueStatus struct {
+	Status  state.Status
+	Err     error
+	Age     time.Duration // of the last good answer
+	NextTry time.Time
+}
+
+// drawEmpty says why there is nothing to show; empty is said when there is none.
+func (now ValueStatus) drawEmpty(r terminal.Region, v view.Context, empty string) {
+	switch now.Status {
+	case state.Failed:
+		y := v.Paragraph(r, 0, 0, state.Sentence(now.Err), themes.Warning)
+		v.Paragraph(r, 0, y, "Next try "+state.Soon(now.NextTry.Sub(v.Now))+"; r asks now.", themes.Dim)
+	case state.Loading:
+		v.Paragraph(r, 0, 0, "Asking the service …", themes.Dim)
+	default:
+		v.Paragraph(r, 0, 0, empty, themes.Dim)
+	}
+}
+
+// drawNote says that what is shown is old, when it is.
+func (now ValueStatus) drawNote(r terminal.Region, v view.Context) bool {
+	if now.Err != nil {
+		v.Paragraph(r, 0, 0, "These are "+state.Age(now.Age)+" old: "+state.Reason(now.Err)+".", themes.Warning)
+	}
+	return now.Err != nil
+}
+
+// DrawPlaceholder draws the faces in which there is nothing to show, and says whether it
+// did: loading, empty and failed. A live or stale value is the caller's.
+func DrawPlaceholder(v view.Context, r terminal.Region, f state.Status, err error, since, next time.Time, what, empty string) bool {
+	switch f {
+	case state.Loading:
+		v.Paragraph(r, 0, 0, "Asking for "+what+" …", themes.Dim)
+	case state.Empty:
+		v.Paragraph(r, 0, 0, empty, themes.Dim)
+	case state.Failed:
+		y := v.Paragraph(r, 0, 0, fmt.Sprintf("No answer about %s since %s: %s.", what, When(since, v.Now, v.SiteNow.Location()), state.Reason(err)), themes.Warning)
+		v.Paragraph(r, 0, y, "Next try "+state.Soon(next.Sub(v.Now))+"; r asks now.", themes.Dim)
+	default:
+		return false
+	}
+	return true
+}
+
+// DrawAge says in the last row how old what is shown is and why, and answers the
+// region above it.
+func DrawAge(v view.Context, r terminal.Region, what string, at time.Time, err error) terminal.Region {
+	w, h := r.Size()
+	v.PutIn(r, 0, h-1, w, fmt.Sprintf("%s %s old: %s.", what, state.Age(v.Now.Sub(at)), state.Reason(err)), themes.Warning)
+	return r.Region(terminal.Rect{W: w, H: h - 1})
+}
+
+// How often what administrators see is asked for, and how old it may be.
+const (
+	ListPeriod     = 10 * time.Second
+	ListStaleAfter = time.Minute
+)
+
+// StatusOf is how a value of administration stands.
+func StatusOf[T any](value state.Value[T], now time.Time, empty bool) ValueStatus {
+	return ValueStatus{Status: value.Status(now, ListStaleAfter, empty), Err: value.Err, Age: now.Sub(value.At), NextTry: value.NextTry}
+}

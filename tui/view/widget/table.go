@@ -1,0 +1,243 @@
+package widget
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+)
+
+// TableView is a further screen: a list with the details of the chosen row.
+type TableView struct {
+	view.Base
+	Heading string
+	Empty   string
+	Columns []Column
+	Rows    func(v view.Context) []Row
+	Detail  func(v view.Context, id string) []Detail
+	Query   state.Query
+	Of      string        // what the query is about; empty for none
+	Period  time.Duration // between two questions; 0: 2 s
+	// status is how the value behind the rows stands; nil: what is there is all.
+	Status      func(v view.Context) ValueStatus
+	Keys        keymap.Scope                                                  // of the sheet's own keys; empty for none
+	Act         func(a keymap.Action, id string, v view.Context) view.Request // the request that one of them, or enter, makes; nil: none
+	Reason      func(a keymap.Action, id string, v view.Context) string       // why not; nil: always possible but for Dangerous ones without a row
+	ExportRows  func(v view.Context) [][]string                               // nil: the rows as they are drawn
+	More        func(id string) []state.Need                                  // further queries, about the chosen row
+	Wide        bool                                                          // the list has the whole width, however wide the screen
+	ListPercent int                                                           // of the width in percent that the list has beside its details; 0: half
+	Leaves      bool                                                          // enter leaves the sheet
+	Enter       string                                                        // what enter does, for the last line; empty: it is not told
+	List        List
+	page        Page
+	listAt      terminal.Rect
+}
+
+// Detail is one line of a row's details: a heading, or words with a label
+// before them, which may be empty.
+type Detail struct {
+	Heading, Label, Words string
+	Role                  themes.Role
+}
+
+// FactsOf adds words with their label to details; where there are no words
+// there is no fact.
+func FactsOf(lines *[]Detail) func(label, words string) {
+	return func(label, words string) {
+		if words != "" {
+			*lines = append(*lines, Detail{Label: label, Words: words, Role: themes.Text})
+		}
+	}
+}
+
+// FormatsOf is [factsOf] for words that are put together.
+func FormatsOf(lines *[]Detail) func(label, format string, args ...any) {
+	add := FactsOf(lines)
+	return func(label, format string, args ...any) { add(label, fmt.Sprintf(format, args...)) }
+}
+
+// TimesOf writes times by the site's clock; no time has no words.
+func TimesOf(v view.Context) func(t api.Time) string {
+	return func(t api.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.In(v.Zone()).Format(DateTimeLayout)
+	}
+}
+
+// Find is the first item that is meant, nil without one.
+func Find[T any](items []T, is func(T) bool) *T {
+	if i := slices.IndexFunc(items, is); i >= 0 {
+		return &items[i]
+	}
+	return nil
+}
+
+// Title is the sheet's title.
+func (s *TableView) Title() string { return s.Heading }
+
+// Scope is that of the sheet's own keys.
+func (s *TableView) Scope() keymap.Scope { return s.Keys }
+
+// Disabled returns why one of the sheet's own actions is not possible.
+func (s *TableView) Disabled(a keymap.Action, v view.Context) string {
+	if e, ok := v.Keys.Entry(a); ok && e.Dangerous && s.List.Current() == "" {
+		return "nothing is chosen here"
+	}
+	if s.Reason != nil {
+		return s.Reason(a, s.List.Current(), v)
+	}
+	return ""
+}
+
+// Opens is what enter does, in a word for the last line.
+func (s *TableView) Opens() string { return s.Enter }
+
+// Queries is what the sheet shows, to be asked for while it is there.
+func (s *TableView) Queries(view.Context) []state.Need {
+	if s.Query == "" {
+		return nil
+	}
+	var more []state.Need
+	if s.More != nil {
+		more = s.More(s.List.Current())
+	}
+	period := s.Period
+	if period == 0 {
+		period = 2 * time.Second
+	}
+	return append(more, state.Need{Query: s.Query, Of: s.Of, Period: period, Focused: true})
+}
+
+// Lists is the sheet's list.
+func (s *TableView) Lists() view.Lists {
+	return view.Lists{All: map[string]view.List{"list": &s.List}, Active: &s.List}
+}
+
+// SelectRow selects a row.
+func (s *TableView) SelectRow(id string) { s.List.Selected = id }
+
+// Draw draws list and details, side by side where there is room.
+func (s *TableView) Draw(r terminal.Region, v view.Context) {
+	w, h := r.Size()
+	rows := s.Rows(v)
+	if len(rows) == 0 {
+		s.List.Draw(r.Region(terminal.Rect{}), v, s.Columns, nil)
+		s.drawEmpty(r, v)
+		return
+	}
+	if s.drawNote(r.Region(terminal.Rect{Y: h - 1, W: w, H: 1}), v) {
+		h--
+	}
+	listH := min(len(rows)+1, max(h/2, 3))
+	listArea, detailArea := terminal.Rect{W: w, H: listH}, terminal.Rect{Y: listH + 1, W: w, H: h - listH - 1}
+	if w >= 110 && !s.Wide {
+		part := w / 2
+		if s.ListPercent > 0 {
+			part = w * s.ListPercent / 100
+		}
+		listArea, detailArea = terminal.Rect{W: part, H: h}, terminal.Rect{X: part + 2, W: w - part - 2, H: h}
+	} else {
+		r.HLine(0, listH, w, terminal.LinesFor(v.ASCII), v.Palette.Style(themes.Border))
+	}
+	if s.List.Selected == "" {
+		s.List.Selected = rows[0].ID
+	}
+	s.List.Draw(r.Region(listArea), v, s.Columns, rows)
+	s.listAt = listArea
+	id := s.List.Current()
+	s.page.Draw(r.Region(detailArea), v, id, func(r terminal.Region) int { return DrawDetails(r, v, s.Detail(v, id)) })
+}
+
+// drawEmpty says why there is no row.
+func (s *TableView) drawEmpty(r terminal.Region, v view.Context) {
+	now := ValueStatus{Status: state.Empty}
+	if s.Status != nil {
+		now = s.Status(v)
+	}
+	now.drawEmpty(r, v, s.Empty)
+}
+
+// drawNote says that what is shown is old, when it is.
+func (s *TableView) drawNote(r terminal.Region, v view.Context) bool {
+	return s.Status != nil && s.Status(v).drawNote(r, v)
+}
+
+// DrawDetails draws lines and answers the rows they took.
+func DrawDetails(r terminal.Region, v view.Context, details []Detail) int {
+	label := 0
+	for _, d := range details {
+		label = max(label, terminal.Width(d.Label))
+	}
+	y := 0
+	for _, d := range details {
+		if d.Heading != "" {
+			if y > 0 {
+				y++
+			}
+			y = v.Paragraph(r, 0, y, d.Heading, themes.Title)
+			continue
+		}
+		x := 0
+		if d.Label != "" {
+			r.Put(0, y, d.Label, v.Palette.Style(themes.Dim))
+			x = label + 2
+		}
+		y = max(v.Paragraph(r, x, y, d.Words, d.Role), y+1)
+	}
+	return y
+}
+
+// Do moves in the list, scrolls the details, or does one of the sheet's own
+// actions.
+func (s *TableView) Do(a keymap.Action, v view.Context) view.Request {
+	e, _ := v.Keys.Entry(a)
+	switch {
+	case s.Act != nil && (a == keymap.Open || s.Keys != "" && e.Scope == s.Keys):
+		do := s.Act(a, s.List.Current(), v)
+		if s.Leaves && a == keymap.Open && do != nil {
+			return view.Batch{view.Close{}, do}
+		}
+		return do
+	case s.page.Do(a):
+	default:
+		s.List.Do(a, len(s.Columns))
+	}
+	return nil
+}
+
+// Click chooses the row under it.
+func (s *TableView) Click(x, y int, _ view.Context) view.Request {
+	if s.listAt.Contains(x, y) {
+		s.List.Click(y - s.listAt.Y)
+	}
+	return nil
+}
+
+// Wheel moves in the list, or scrolls the details.
+func (s *TableView) Wheel(x, y, by int, v view.Context) view.Request {
+	up, down := keymap.Up, keymap.Down
+	if !s.listAt.Contains(x, y) && s.page.Scrolls() {
+		up, down = keymap.PageUp, keymap.PageDown
+	}
+	if by > 0 {
+		return s.Do(down, v)
+	}
+	return s.Do(up, v)
+}
+
+// Export is the list as it is narrowed and sorted.
+func (s *TableView) Export(v view.Context) [][]string {
+	if s.ExportRows != nil {
+		return s.ExportRows(v)
+	}
+	return s.List.Export(s.Columns, s.Rows(v))
+}

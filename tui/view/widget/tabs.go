@@ -1,0 +1,229 @@
+package widget
+
+import (
+	"app.sunloop/themes"
+	"app.sunloop/tui/keymap"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+)
+
+// TabView is a further screen of several leaves of which one is seen: a drawing,
+// a list below it, and the details of the chosen row where they have room. Left
+// and right turn the leaves.
+type TabView struct {
+	view.Base
+	Heading string
+	Keys    keymap.Scope
+	Tabs    []*Tab
+	at      int
+	// act is the request that one of the book's own keys, or enter, makes; nil:
+	// none. why is why not.
+	Act    func(l *Tab, a keymap.Action, v view.Context) view.Request
+	Reason func(l *Tab, a keymap.Action, v view.Context) string
+}
+
+// Tab is one of a book.
+type Tab struct {
+	Name  string
+	Needs func(v view.Context) []state.Need
+	// status is how the value behind the leaf stands; empty is said when there
+	// is nothing in it.
+	Status func(v view.Context) ValueStatus
+	Empty  string
+	// head draws above the list, in at most the region it gets, and answers the
+	// rows it took; nil: nothing stands there.
+	Head    func(r terminal.Region, v view.Context, id string) int
+	Columns func(v view.Context) []Column
+	Rows    func(v view.Context) []Row
+	Detail  func(v view.Context, id string) []Detail // nil: rows have none
+	Export  func(v view.Context) [][]string          // nil: the rows as they are drawn
+
+	List   List
+	page   Page
+	listAt terminal.Rect
+}
+
+func NewTab(name string) *Tab { return &Tab{Name: name, List: List{SortBy: -1}} }
+
+// Current is the one that is seen.
+func (b *TabView) Current() *Tab { return b.Tabs[b.at] }
+
+// Title is the book's title.
+func (b *TabView) Title() string { return b.Heading }
+
+// Scope is that of the book's own keys.
+func (b *TabView) Scope() keymap.Scope { return b.Keys }
+
+// Disabled returns why one of the book's own actions is not possible.
+func (b *TabView) Disabled(a keymap.Action, v view.Context) string {
+	if b.Reason == nil || v.Site == nil {
+		return ""
+	}
+	return b.Reason(b.Current(), a, v)
+}
+
+// Queries is what the leaf that is seen shows.
+func (b *TabView) Queries(v view.Context) []state.Need {
+	if v.Site == nil {
+		return nil
+	}
+	needs := b.Current().Needs(v)
+	for i := range needs {
+		needs[i].Focused = true
+	}
+	return needs
+}
+
+// SelectRow selects a row.
+func (b *TabView) SelectRow(id string) { b.Current().List.Selected = id }
+
+// Lists are those of the leaves.
+func (b *TabView) Lists() view.Lists {
+	all := map[string]view.List{}
+	for _, l := range b.Tabs {
+		all[l.Name] = &l.List
+	}
+	return view.Lists{All: all, Active: &b.Current().List}
+}
+
+// Draw draws the names of the leaves, and the one that is seen.
+func (b *TabView) Draw(r terminal.Region, v view.Context) {
+	w, h := r.Size()
+	x := 0
+	for i, l := range b.Tabs {
+		role := themes.Dim
+		if i == b.at {
+			role = themes.Title
+		}
+		from := x
+		x = v.PutIn(r, x, 0, w-x, " "+l.Name+" ", role)
+		if i == b.at {
+			r.Shade(terminal.Rect{X: from, W: x - from, H: 1}, v.Palette.Style(themes.Selection))
+		}
+		x++
+	}
+	if keys := KeyNames("← →", v.ASCII) + " turn"; x+terminal.Width(keys)+2 < w && len(b.Tabs) > 1 {
+		r.PutRight(w, 0, keys, v.Palette.Style(themes.Muted))
+	}
+	if v.Site == nil {
+		return
+	}
+	b.Current().draw(r.Region(terminal.Rect{Y: 1, W: w, H: h - 1}), v)
+}
+
+// detailWidth is the width from which details stand beside a list.
+const detailWidth = 110
+
+func (l *Tab) draw(r terminal.Region, v view.Context) {
+	w, h := r.Size()
+	l.listAt = terminal.Rect{}
+	now := l.Status(v)
+	rows := l.Rows(v)
+	if len(rows) == 0 {
+		l.List.Draw(r.Region(terminal.Rect{}), v, l.Columns(v), nil)
+		now.drawEmpty(r, v, l.Empty)
+		return
+	}
+	if now.drawNote(r.Region(terminal.Rect{Y: h - 1, W: w, H: 1}), v) {
+		h--
+	}
+	if l.List.Selected == "" {
+		l.List.Selected = rows[0].ID
+	}
+	y := 0
+	if l.Head != nil {
+		room := max(h-len(rows)-2, h/2)
+		if l.Detail != nil {
+			room = h * 2 / 5
+		}
+		if y = l.Head(r.Region(terminal.Rect{W: w, H: room}), v, l.List.Selected); y > 0 && y < h {
+			r.HLine(0, y, w, terminal.LinesFor(v.ASCII), v.Palette.Style(themes.Border))
+			y++
+		}
+	}
+	below := terminal.Rect{Y: y, W: w, H: h - y}
+	detail := terminal.Rect{}
+	switch {
+	case l.Detail == nil:
+	case w >= detailWidth:
+		detail = terminal.Rect{X: w/2 + 2, Y: y, W: w - w/2 - 2, H: below.H}
+		below.W = w / 2
+	default:
+		below.H = min(len(rows)+1, max(below.H/2, 3))
+		r.HLine(0, y+below.H, w, terminal.LinesFor(v.ASCII), v.Palette.Style(themes.Border))
+		detail = terminal.Rect{Y: y + below.H + 1, W: w, H: h - y - below.H - 1}
+	}
+	l.listAt = below
+	l.List.Draw(r.Region(below), v, l.Columns(v), rows)
+	if id := l.List.Current(); detail.H > 0 {
+		l.page.Draw(r.Region(detail), v, id, func(r terminal.Region) int { return DrawDetails(r, v, l.Detail(v, id)) })
+	}
+}
+
+// Do moves in the list, turns the leaves, scrolls the details, or does one of
+// the book's own actions.
+func (b *TabView) Do(a keymap.Action, v view.Context) view.Request {
+	l := b.Current()
+	e, _ := v.Keys.Entry(a)
+	switch {
+	case v.Site == nil:
+	case b.Act != nil && (a == keymap.Open || b.Keys != "" && e.Scope == b.Keys):
+		return b.Act(l, a, v)
+	case a == keymap.Left:
+		b.at = (b.at + len(b.Tabs) - 1) % len(b.Tabs)
+	case a == keymap.Right:
+		b.at = (b.at + 1) % len(b.Tabs)
+	case l.Detail != nil && l.page.Do(a):
+	default:
+		l.List.Do(a, len(l.Columns(v)))
+	}
+	return nil
+}
+
+// Click chooses the row under it, or turns to the leaf whose name is there.
+func (b *TabView) Click(x, y int, _ view.Context) view.Request {
+	if y == 0 {
+		end := 0
+		for i, l := range b.Tabs {
+			if end += terminal.Width(l.Name) + 3; x < end {
+				b.at = i
+				break
+			}
+		}
+		return nil
+	}
+	if l := b.Current(); l.listAt.Contains(x, y-1) {
+		l.List.Click(y - 1 - l.listAt.Y)
+	}
+	return nil
+}
+
+// Wheel moves in the list, or scrolls the details.
+func (b *TabView) Wheel(x, y, by int, v view.Context) view.Request {
+	up, down := keymap.Up, keymap.Down
+	if l := b.Current(); l.Detail != nil && !l.listAt.Contains(x, y-1) && l.page.Scrolls() {
+		up, down = keymap.PageUp, keymap.PageDown
+	}
+	if by > 0 {
+		return b.Do(down, v)
+	}
+	return b.Do(up, v)
+}
+
+// Export is the list as it is narrowed and sorted.
+func (b *TabView) Export(v view.Context) [][]string {
+	l := b.Current()
+	switch {
+	case v.Site == nil:
+		return nil
+	case l.Export != nil:
+		return l.Export(v)
+	}
+	return l.List.Export(l.Columns(v), l.Rows(v))
+}
+
+// Text is a cell of words; quiet is one that matters less.
+func Text(words string) Cell { return Cell{Text: words, Role: themes.Text} }
+
+func QuietText(words string) Cell { return Cell{Text: words, Role: themes.Dim} }

@@ -1,0 +1,327 @@
+package workflow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/widget"
+)
+
+// delayCost is what a finding costs as long as it is not mended.
+type delayCost struct {
+	kWhDay   float64
+	moneyDay float64 // 0 where the site has no tariff
+	currency string
+}
+
+// delayCostOf is energy at risk x price, a day. Where the money is not known, the
+// energy is the share that is lost of what the forecast expects of the units.
+func delayCostOf(v view.Context, f api.Finding, days []ForecastDay) delayCost {
+	b := delayCost{moneyDay: f.RevenueAtRisk, currency: f.Currency}
+	tariff := v.Site.TariffPerKWh
+	if tariff > 0 && f.RevenueAtRisk > 0 && f.Currency == v.Site.Currency {
+		b.kWhDay = f.RevenueAtRisk / tariff
+		return b
+	}
+	sum, n := 0.0, 0
+	for _, d := range days {
+		if d.Complete {
+			sum += d.P50
+			n++
+		}
+	}
+	if n == 0 || v.Site.CapacityKW <= 0 {
+		return b
+	}
+	ids := f.AssetIDs
+	if len(ids) == 0 {
+		ids = []string{f.AssetID}
+	}
+	units := 0.0
+	for _, a := range v.Site.Assets.Data {
+		for _, id := range ids {
+			if a.AssetID == id {
+				units += a.CapacityKW
+			}
+		}
+	}
+	b.kWhDay = f.LossFraction * sum / float64(n) * min(units/v.Site.CapacityKW, 1)
+	if b.moneyDay == 0 && tariff > 0 {
+		b.moneyDay, b.currency = b.kWhDay*tariff, v.Site.Currency
+	}
+	return b
+}
+
+// CostText is money and energy together, as far as each is known.
+func CostText(money, kwh float64, currency string) string {
+	if money > 0 && currency != "" {
+		return widget.Money(money, currency)
+	}
+	return widget.Energy(kwh)
+}
+
+// Choice is one way to deal with the thing in hand, with all that it costs.
+type Choice struct {
+	Name       string
+	Begin      time.Time
+	Window     *api.WorkWindow // nil: none is known then
+	WaitKWh    float64         // lost until then
+	Wait       float64         // its price
+	Parts      float64
+	PartsMoney string // the currency of the parts
+	Currency   string // of all else
+	Plans      int    // other work on that day
+}
+
+// Total is what waiting, parts and window cost together; ok is false where
+// they are not of one currency, or no price is known.
+func (c Choice) Total() (total float64, ok bool) {
+	total = c.Wait
+	if c.Window != nil {
+		total += c.Window.Cost
+	}
+	if c.Parts > 0 {
+		if c.PartsMoney != c.Currency {
+			return 0, false
+		}
+		total += c.Parts
+	}
+	return total, c.Currency != ""
+}
+
+// Choices are ways to deal with the thing in hand, side by side: the best
+// window, the first one that there is, the chosen day's, and to let it wait.
+func Choices(v view.Context, chosen time.Time) []Choice {
+	days := ForecastDays(v)
+	f := SelectedFinding(v)
+	var b delayCost
+	if f != nil && f.Active {
+		b = delayCostOf(v, *f, days)
+	}
+	bill := WorkflowFor(v).Bill
+	choice := func(name string, d ForecastDay) Choice {
+		c := Choice{Name: name, Begin: d.Day.Add(7 * time.Hour), Window: d.Window, Currency: b.currency, Plans: len(d.Plans)}
+		if d.Window != nil {
+			c.Begin = d.Window.Start.Time
+			if c.Currency == "" {
+				c.Currency = v.Site.Windows.Data.Currency
+			}
+		}
+		wait := max(c.Begin.Sub(v.SiteNow).Hours()/24, 0)
+		c.WaitKWh, c.Wait = wait*b.kWhDay, wait*b.moneyDay
+		if bill != nil {
+			c.Parts, c.PartsMoney = bill.TotalCost, bill.Currency
+		}
+		return c
+	}
+	var out []Choice
+	seen := map[int]bool{}
+	add := func(name string, i int) {
+		if i >= 0 && i < len(days) && !seen[i] {
+			seen[i] = true
+			out = append(out, choice(name, days[i]))
+		}
+	}
+	if !chosen.IsZero() {
+		for i, d := range days {
+			if d.Day.Equal(chosen) {
+				add("chosen day", i)
+			}
+		}
+	}
+	add("least energy", BestDay(days))
+	for i, d := range days {
+		if d.Window != nil && !d.Window.Windy {
+			add("soonest", i)
+			break
+		}
+	}
+	add("in a week", 7)
+	add("in a month", 30)
+	return out
+}
+
+// DrawCosts draws what waiting costs against what doing does.
+func DrawCosts(r terminal.Region, v view.Context, y int, f api.Finding, days []ForecastDay, chosen time.Time) int {
+	b := delayCostOf(v, f, days)
+	v.Heading(r, y, "Cost of waiting and of doing", CostText(b.moneyDay, b.kWhDay, b.currency)+" a day")
+	y++
+	columns := []widget.Column{{Title: "", Width: 12}, {Title: "begin", Width: 12}, {Title: "waiting", Width: 10, Min: 9, Right: true}, {Title: "parts", Width: 9, Right: true, Rank: 1}, {Title: "window", Width: 9, Right: true}, {Title: "in all", Width: 10, Min: 9, Right: true}}
+	var rows []widget.Row
+	for _, c := range Choices(v, chosen) {
+		parts, window, all := "–", "–", "–"
+		if c.Parts > 0 {
+			parts = widget.Money(c.Parts, c.PartsMoney)
+		}
+		if c.Window != nil {
+			window = CostText(c.Window.Cost, c.Window.EnergyKWh, c.Currency)
+		}
+		if total, ok := c.Total(); ok {
+			all = widget.Money(total, c.Currency)
+		}
+		role := themes.Dim
+		if len(rows) == 0 {
+			role = themes.Text
+		}
+		rows = append(rows, widget.Row{ID: c.Name, Cells: []widget.Cell{{Text: c.Name, Role: role}, {Text: c.Begin.In(v.Site.Zone).Format("02 Jan 15:04"), Role: role},
+			{Text: CostText(c.Wait, c.WaitKWh, c.Currency), Role: role}, {Text: parts, Role: role}, {Text: window, Role: role}, {Text: all, Role: role}}})
+	}
+	y = drawTable(r, v, y, columns, rows)
+	if bill := WorkflowFor(v).Bill; bill != nil && bill.Currency == b.currency && b.moneyDay > 0 {
+		y = v.Paragraph(r, 0, y, fmt.Sprintf("The parts are paid for by %.3g days of what it loses.", bill.TotalCost/b.moneyDay), themes.Dim)
+	}
+	return y
+}
+
+// drawTable draws a table that nobody moves in, and answers the y after it.
+func drawTable(r terminal.Region, v view.Context, y int, columns []widget.Column, rows []widget.Row) int {
+	w, _ := r.Size()
+	l := widget.List{SortBy: -1}
+	l.Draw(r.Region(terminal.Rect{Y: y, W: w, H: len(rows) + 1}), v, columns, rows)
+	return y + len(rows) + 1
+}
+
+// stockOf is a part with its stock, nil when it is not known.
+func stockOf(v view.Context, number string) *api.Part {
+	if i := slices.IndexFunc(v.Site.Parts.Data, func(p api.Part) bool { return p.PartNumber == number }); i >= 0 {
+		return &v.Site.Parts.Data[i]
+	}
+	return nil
+}
+
+// DrawBill draws a bill of materials with what is in stock of each line, and
+// what is short.
+func DrawBill(r terminal.Region, v view.Context, y int) int {
+	way := WorkflowFor(v)
+	if way.Bill == nil {
+		if way.Finding == nil || way.Order != nil {
+			return y
+		}
+		v.Heading(r, y, "Bill of materials")
+		return v.Paragraph(r, 0, y+1, "Not made yet; n comes to it, o makes it with the work order.", themes.Dim)
+	}
+	b := *way.Bill
+	if d := v.Site.BOM.Data; d.BOMID == b.BOMID {
+		b = d
+	}
+	v.Heading(r, y, "Bill of materials", fmt.Sprintf("%s, %.3g h", widget.Money(b.TotalCost, b.Currency), b.EstimatedHours))
+	y++
+	if len(b.Items) == 0 {
+		return v.Paragraph(r, 0, y, "Asking for its lines …", themes.Dim)
+	}
+	columns := []widget.Column{{Title: "part", Width: 14, Min: 8, Rank: 3}, {Title: "description", Min: 12}, {Title: "qty", Width: 3, Right: true}, {Title: "unit price", Width: 10, Right: true, Rank: 2},
+		{Title: "price", Width: 9, Right: true, Rank: 1}, {Title: "stock", Width: 5, Right: true}, {Title: "short", Width: 5, Right: true}}
+	var rows []widget.Row
+	for _, i := range b.Items {
+		stock, short, role := "–", "", themes.Dim
+		if p := stockOf(v, i.PartNumber); p != nil && p.Counted {
+			stock = fmt.Sprint(p.Available)
+			if lack := lackOf(v, way, i, *p); lack > 0 {
+				short, role = fmt.Sprint(lack), themes.Warning
+			}
+		}
+		name := i.Description
+		if i.Essential {
+			name += view.Words(" · needed to begin", v.ASCII)
+		}
+		rows = append(rows, widget.Row{ID: i.PartNumber, Cells: []widget.Cell{{Text: i.PartNumber, Role: themes.Dim}, {Text: name, Role: themes.Text}, {Text: fmt.Sprint(i.Quantity), Role: themes.Text},
+			{Text: widget.Significant(i.UnitCost), Role: themes.Dim}, {Text: widget.Significant(i.TotalCost), Role: themes.Text}, {Text: stock, Role: themes.Dim}, {Text: short, Role: role}}})
+	}
+	return drawTable(r, v, y, columns, rows)
+}
+
+// lackOf is how many pieces of a line are short: of a bill that an order has
+// taken, what the order says, for its own pieces are not free any more.
+func lackOf(v view.Context, way Workflow, i api.BOMItem, stock api.Part) int {
+	if way.Order == nil {
+		return i.Quantity - stock.Available
+	}
+	for _, p := range KnownOrder(v, *way.Order).Parts {
+		if p.PartNumber == i.PartNumber {
+			return p.Short
+		}
+	}
+	return 0
+}
+
+// DrawConstraints draws what bounds the work: the crew, the parts, the weather,
+// and what one journey could do too.
+func DrawConstraints(r terminal.Region, v view.Context, y int, d ForecastDay) int {
+	v.Heading(r, y, "Crew and constraints")
+	y = v.Paragraph(r, 0, y+1, fmt.Sprintf("Windows lie in the crew's hours and in daylight; wind above %d m/s puts one last.", api.WindForWork), themes.Dim)
+	var busy []string
+	for _, o := range v.Site.Orders.Data {
+		if IsOpen(o) && !o.PlannedStart.Before(d.Day) && o.PlannedStart.Before(d.Day.AddDate(0, 0, 1)) {
+			busy = append(busy, o.AssignedTechnician+" at "+o.AssetID)
+		}
+	}
+	if len(busy) > 0 {
+		y = v.Paragraph(r, 0, y, "On that day: "+strings.Join(busy, ", ")+".", themes.Text)
+	}
+	if lack := shortParts(v); lack != "" {
+		y = v.Paragraph(r, 0, y, "Short of "+lack+": it begins with a note, or waits for them.", themes.Warning)
+	}
+	if bundle := v.Site.Windows.Data.Bundle; len(bundle) > 0 && windowsInHand(v) != nil {
+		var near []string
+		for _, b := range bundle[:min(len(bundle), 4)] {
+			near = append(near, b.AssetID+" "+b.Date.In(v.Site.Zone).Format("02 Jan"))
+		}
+		y = v.Paragraph(r, 0, y, "One journey could do too: "+strings.Join(near, ", ")+".", themes.Dim)
+	}
+	return y
+}
+
+// shortParts are the essential parts that the bill in hand lacks.
+func shortParts(v view.Context) string {
+	way := WorkflowFor(v)
+	if way.Bill == nil || v.Site.BOM.Data.BOMID != way.Bill.BOMID {
+		return ""
+	}
+	var out []string
+	for _, i := range v.Site.BOM.Data.Items {
+		p := stockOf(v, i.PartNumber)
+		if !i.Essential || p == nil || !p.Counted {
+			continue
+		}
+		if lack := lackOf(v, way, i, *p); lack > 0 {
+			out = append(out, fmt.Sprintf("%d × %s", lack, i.Description))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// DrawWindows draws the best windows of different days, and what each costs
+// against the best.
+func DrawWindows(r terminal.Region, v view.Context, y int, days []ForecastDay) int {
+	v.Heading(r, y, "Best windows", fmt.Sprintf("%.3g h of work", v.Site.WorkHours(v.Selection.AssetID)))
+	y++
+	best := slices.DeleteFunc(slices.Clone(days), func(d ForecastDay) bool { return d.Window == nil })
+	if len(best) == 0 {
+		return v.Paragraph(r, 0, y, "None is known: there is no forecast of hours in which the work fits.", themes.Dim)
+	}
+	slices.SortStableFunc(best, func(a, b ForecastDay) int { return a.Rank - b.Rank })
+	currency := v.Site.Windows.Data.Currency
+	columns := []widget.Column{{Title: "day", Width: 10}, {Title: "hours", Width: 11}, {Title: "it loses", Width: 9, Right: true}, {Title: "cost", Width: 9, Right: true, Rank: 1}, {Title: "over the best", Width: 13, Right: true}, {Title: "sun W/m2", Width: 8, Right: true, Rank: 3}, {Title: "wind m/s", Width: 8, Right: true, Rank: 2}}
+	to := view.Words("–", v.ASCII)
+	var rows []widget.Row
+	for _, d := range best[:min(len(best), 5)] {
+		w := d.Window
+		role, wind := themes.Dim, themes.Dim
+		if d.Rank == 1 {
+			role = themes.Text
+		}
+		if w.Windy {
+			wind = themes.Warning
+		}
+		rows = append(rows, widget.Row{ID: d.Day.String(), Cells: []widget.Cell{{Text: d.Day.Format("Mon 02 Jan"), Role: role}, {Text: w.Start.In(v.Site.Zone).Format("15:04") + to + w.End.In(v.Site.Zone).Format("15:04"), Role: role},
+			{Text: widget.Energy(w.EnergyKWh), Role: role}, {Text: widget.Money(w.Cost, currency), Role: role}, {Text: CostText(w.ExtraCost, w.ExtraKWh, currency), Role: role},
+			{Text: fmt.Sprintf("%.0f", w.IrradianceWM2), Role: role}, {Text: fmt.Sprintf("%.1f", w.WindMS), Role: wind}}})
+	}
+	return drawTable(r, v, y, columns, rows)
+}

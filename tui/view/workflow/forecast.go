@@ -1,0 +1,112 @@
+package workflow
+
+import (
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/tui/state"
+	"app.sunloop/tui/view"
+)
+
+// HorizonDays is how far the days ahead reach.
+const HorizonDays = 90
+
+// ForecastDay is one site day of those to come.
+type ForecastDay struct {
+	Day           time.Time // its midnight
+	P10, P50, P90 float64   // kWh; a day's P10 and P90 are sums of its intervals'
+	Known         bool      // the forecast speaks of it
+	Complete      bool      // of all of it
+	Window        *api.WorkWindow
+	Rank          int // of its window among those of all days, 1 the best; 0 without a window
+	Plans         []planned
+}
+
+// ForecastDays are the days from today on: what the forecast says of each, its best
+// window for the work in hand, and what is planned on it.
+func ForecastDays(v view.Context) []ForecastDay {
+	zone := v.Site.Zone
+	days := make([]ForecastDay, HorizonDays)
+	at := make(map[int]int, HorizonDays)
+	today := view.MidnightOf(v.SiteNow.In(zone))
+	for i := range days {
+		days[i].Day = today.AddDate(0, 0, i)
+		at[dateKey(days[i].Day)] = i
+	}
+	find := func(t time.Time) *ForecastDay {
+		if i, ok := at[dateKey(t.In(zone))]; ok {
+			return &days[i]
+		}
+		return nil
+	}
+	sumForecast(v.Site.Forecast.Data, find)
+	ranks := 0
+	windows := windowsInHand(v)
+	for i := range windows {
+		if d := find(windows[i].Start.Time); d != nil && d.Window == nil {
+			ranks++
+			d.Window, d.Rank = &windows[i], ranks
+		}
+	}
+	for _, p := range plannedWork(v) {
+		d := find(p.at)
+		if p.at.Before(today) { // late: to be done today
+			d = &days[0]
+		}
+		if d != nil {
+			d.Plans = append(d.Plans, p)
+		}
+	}
+	return days
+}
+
+// sumForecast adds a forecast's intervals to their days.
+func sumForecast(f api.GeneratedForecast, find func(time.Time) *ForecastDay) {
+	step := time.Duration(f.StepMinutes) * time.Minute
+	if step <= 0 {
+		step = time.Hour
+	}
+	covered := map[*ForecastDay]time.Duration{}
+	for _, value := range f.Forecasts {
+		d := find(value.Timestamp.Time)
+		if d == nil {
+			continue
+		}
+		d.Known = true
+		d.P50 += value.PredictedPowerKW * step.Hours()
+		d.P10 += value.ConfidenceInterval.Lower * step.Hours()
+		d.P90 += value.ConfidenceInterval.Upper * step.Hours()
+		covered[d] += step
+	}
+	for d, span := range covered { // a day has 23 to 25 hours where clocks change
+		d.Complete = span >= d.Day.AddDate(0, 0, 1).Sub(d.Day)
+	}
+}
+
+// windowsInHand are the windows for work at the unit in hand, or at the whole
+// site, the best first; none until they are known.
+func windowsInHand(v view.Context) []api.WorkWindow {
+	if v.Site.Wanted(state.QueryWindows) != WindowsQuery(v.Selection) {
+		return nil
+	}
+	return v.Site.Windows.Data.Windows
+}
+
+// WindowsQuery names what windows are asked for.
+func WindowsQuery(h view.Selection) string {
+	if h.AssetID == "" {
+		return state.WholeSite
+	}
+	return h.AssetID
+}
+
+// BestDay is the day of the best window, today's without one.
+func BestDay(days []ForecastDay) int {
+	return max(slices.IndexFunc(days, func(d ForecastDay) bool { return d.Rank == 1 }), 0)
+}
+
+func dateKey(t time.Time) int {
+	y, m, d := t.Date()
+	return (y*100+int(m))*100 + d
+}

@@ -1,0 +1,404 @@
+// Package workflow says what comes next on the way from a finding to a verified
+// repair: the next step, the transitions of orders and schedules, the cost of
+// delay, parts, and the best days for work.
+package workflow
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/themes"
+	"app.sunloop/tui/terminal"
+	"app.sunloop/tui/view"
+	"app.sunloop/tui/view/widget"
+)
+
+// Step is what comes next on the way from a sign of trouble to a repair that
+// holds.
+type Step string
+
+// The steps, in their order. The moves of an order are named by its own
+// actions.
+const (
+	StepNone     Step = ""
+	StepTake     Step = "take the worst"
+	StepDetect   Step = "detect"
+	StepDiagnose Step = "diagnose"
+	StepPlan     Step = "plan"
+	StepParts    Step = "parts"
+	StepOrder    Step = "order"
+	StepResolve  Step = "resolve"
+)
+
+// Workflow is how far the thing in hand has come. What is nil is not there yet.
+type Workflow struct {
+	Finding *api.Finding
+	Plan    *api.Schedule
+	Bill    *api.BOM
+	Order   *api.Order
+	Next    Step
+	Move    string // the order's move that is next; Next is then its word
+	Why     string // why there is no next step
+}
+
+// WorkflowFor is the way of the thing in hand.
+func WorkflowFor(v view.Context) Workflow {
+	switch {
+	case v.Site == nil:
+		return Workflow{Why: "no site is open"}
+	case v.Selection.AssetID == "":
+		if worst(v, "") == nil {
+			return Workflow{Why: "no finding is active; take a unit in hand to look at it"}
+		}
+		return Workflow{Next: StepTake}
+	}
+	w := Workflow{Finding: SelectedFinding(v)}
+	if w.Finding == nil {
+		w.Finding = worst(v, v.Selection.AssetID)
+	}
+	w.Order = orderOnTheWay(v, w.Finding)
+	if w.Order != nil {
+		w.Plan, w.Bill = ScheduleByID(v, w.Order.ScheduleID), billOf(v, w.Order.BOMID)
+		w.afterOrder(v)
+		return w
+	}
+	w.beforeOrder(v)
+	return w
+}
+
+// beforeOrder is what is there and what is next as long as nobody is to do it.
+func (w *Workflow) beforeOrder(v view.Context) {
+	f := w.Finding
+	if f == nil {
+		w.Next = StepDetect
+		return
+	}
+	w.Plan = freePlan(v, f.AssetID)
+	w.Bill = v.Site.FreeBOM(f.AssetID, f.SummaryID)
+	switch {
+	case !f.Active:
+		w.Why = "it is over; " + widget.Energy(f.LostKWh) + " were lost"
+	case f.RootCause == "" && len(f.Causes) == 0 && !v.Site.Diagnosed[f.SummaryID]:
+		w.Next = StepDiagnose
+	case v.Site.Orders.At.IsZero():
+		// Somebody may be on the way already: nothing is planned twice.
+		w.Why = "the orders are not known yet"
+	case w.Plan == nil:
+		w.Next = StepPlan
+	case w.Bill == nil:
+		w.Next = StepParts
+	default:
+		w.Next = StepOrder
+	}
+}
+
+// afterOrder is what the order wants.
+func (w *Workflow) afterOrder(v view.Context) {
+	o := w.Order
+	move := func(action, word string) { w.Move, w.Next = action, Step(word) }
+	switch {
+	case o.Status == api.OrderPending && o.AssignedTechnician == api.TechnicianUnassigned:
+		move(api.ActionAssign, "assign")
+	case o.Status == api.OrderPending:
+		move(api.ActionStart, "begin")
+	case o.Status == api.OrderOnHold:
+		move(api.ActionResume, "go on")
+	case o.Status == api.OrderInProgress:
+		move(api.ActionComplete, "finish")
+	case o.Status == api.OrderCancelled:
+		w.Why = "the order is cancelled"
+	case proposes(*o, api.ProposeReopen) && v.SiteNow.Before(o.CompletedAt.Add(api.ReopenWithin)):
+		move(api.ActionReopen, "reopen")
+	case proposes(*o, api.ProposeResolve) && (o.Verification == nil || o.Verification.State != api.VerificationWaiting):
+		w.Next = StepResolve
+	default:
+		w.Why = "the order is completed"
+		if o.Verification != nil {
+			w.Why = "the repair is " + VerificationText[o.Verification.State]
+		}
+	}
+}
+
+func proposes(o api.Order, kind string) bool {
+	return slices.ContainsFunc(o.Proposals, func(p api.Proposal) bool { return p.Kind == kind })
+}
+
+// worst is the first active finding, of a unit unless assetID is empty; nil
+// without one.
+func worst(v view.Context, assetID string) *api.Finding {
+	for i, f := range v.Site.Findings.Data {
+		if f.Active && (assetID == "" || f.AssetID == assetID) {
+			return &v.Site.Findings.Data[i]
+		}
+	}
+	return nil
+}
+
+// Worst is what there is to take in hand first: nothing without a finding.
+func Worst(v view.Context) (h view.Selection, ok bool) {
+	f := worst(v, "")
+	if f == nil {
+		return h, false
+	}
+	return view.Selection{AssetID: f.AssetID, FindingID: f.SummaryID}, true
+}
+
+// orderOnTheWay is the order in hand, else an order about the finding that is
+// not cancelled, else an open one of the unit when there is no finding.
+func orderOnTheWay(v view.Context, f *api.Finding) *api.Order {
+	find := func(is func(api.Order) bool) *api.Order {
+		if i := slices.IndexFunc(v.Site.Orders.Data, is); i >= 0 {
+			return &v.Site.Orders.Data[i]
+		}
+		return nil
+	}
+	if v.Selection.OrderID != "" {
+		o := find(func(o api.Order) bool { return o.OrderID == v.Selection.OrderID })
+		if o != nil && (o.Status != api.OrderCancelled || f == nil || !f.Active) {
+			return o
+		}
+	}
+	if f != nil {
+		return find(func(o api.Order) bool { return o.SummaryID == f.SummaryID && o.Status != api.OrderCancelled })
+	}
+	return find(func(o api.Order) bool { return o.AssetID == v.Selection.AssetID && IsOpen(o) })
+}
+
+// ScheduleByID is a schedule by its id; nil when it is not known.
+func ScheduleByID(v view.Context, id string) *api.Schedule {
+	for i, s := range v.Site.Schedules.Data {
+		if id != "" && s.ScheduleID == id {
+			return &v.Site.Schedules.Data[i]
+		}
+	}
+	return nil
+}
+
+func billOf(v view.Context, id string) *api.BOM {
+	for i, b := range v.Site.BOMs.Data {
+		if id != "" && b.BOMID == id {
+			return &v.Site.BOMs.Data[i]
+		}
+	}
+	return nil
+}
+
+// freePlan is the first open schedule of a repair of the unit that no order
+// does; preventive work mends nothing.
+func freePlan(v view.Context, assetID string) *api.Schedule {
+	for i, s := range v.Site.Schedules.Data {
+		if s.AssetID == assetID && OpenPlan(s) && s.OrderID == "" && s.MaintenanceType != api.MaintenancePreventive {
+			return &v.Site.Schedules.Data[i]
+		}
+	}
+	return nil
+}
+
+// Done are the steps that are done, as the breadcrumb writes them.
+func (w Workflow) Done(zone *time.Location) []string {
+	var out []string
+	if w.Plan != nil {
+		out = append(out, "plan "+w.Plan.ScheduledDate.In(zone).Format("02 Jan"))
+	}
+	if w.Bill != nil {
+		out = append(out, "parts")
+	}
+	if w.Order != nil {
+		out = append(out, "order "+OrderStatus(w.Order.Status))
+	}
+	return out
+}
+
+// milestone is a station between an alarm and a repair that holds.
+type milestone struct {
+	name string
+	at   time.Time
+	what string
+	role themes.Role
+}
+
+// wayOfOrder are the stations of an order: alarm, finding, plan, order, its
+// end and what the detector said of it, as far as each is known.
+func wayOfOrder(v view.Context, o api.Order) []milestone {
+	var way []milestone
+	add := func(name string, at api.Time, role themes.Role, format string, args ...any) {
+		way = append(way, milestone{name, at.Time, fmt.Sprintf(format, args...), role})
+	}
+	if a := alarmOf(v, o.SummaryID); a != nil {
+		words := a.AlertSeverity + " " + widget.Family(a.AlertType)
+		if a.AcknowledgedBy != "" {
+			words += ", acknowledged by " + a.AcknowledgedBy
+		}
+		add("alarm", a.Timestamp, themes.Text, "%s", words)
+	}
+	if f := findingByID(v, o.SummaryID); f != nil {
+		add("finding", f.StartedAt, themes.Text, "%s, %s sure, %s lost", widget.Family(f.FaultFamily), widget.Percent(f.Confidence), widget.Energy(f.LostKWh))
+	}
+	if s := ScheduleByID(v, o.ScheduleID); s != nil {
+		add("plan", s.CreatedAt, themes.Text, "%s for %s, %s", s.MaintenanceType, widget.When(s.ScheduledDate.Time, v.SiteNow, v.Site.Zone), s.Status)
+	}
+	add("order", o.CreatedAt, themes.Text, "%s priority, made by %s, for %s", o.Priority, cmp.Or(o.CreatedBy, "somebody"), o.AssignedTechnician)
+	if !o.Clocks.StartedAt.IsZero() {
+		add("begun", o.Clocks.StartedAt, themes.Text, "by %s", o.AssignedTechnician)
+	}
+	if !o.CompletedAt.IsZero() {
+		add("done", o.CompletedAt, themes.Text, "in %.3g h: %s", o.ActualHours, o.CompletionNotes)
+	}
+	if ver := o.Verification; ver != nil {
+		role := themes.Text
+		if ver.State == api.VerificationFailed {
+			role = themes.Warning
+		}
+		add("proof", ver.At, role, "%s", verifiedWords(*ver))
+	}
+	return way
+}
+
+// verifiedWords are what the detector says of a repair.
+func verifiedWords(ver api.Verification) string {
+	words := "the repair is " + VerificationText[ver.State]
+	if ver.Ratio > 0 {
+		words += "; on " + ver.Day + " it made " + widget.Percent(ver.Ratio) + " of what was expected"
+	}
+	return words
+}
+
+// drawWayOf draws the stations, a line each.
+func drawWayOf(r terminal.Region, v view.Context, y int, o api.Order) int {
+	v.Heading(r, y, "From alarm to proof")
+	y++
+	for _, p := range wayOfOrder(v, o) {
+		v.Put(r, 0, y, p.name, themes.Dim)
+		v.Put(r, 9, y, widget.When(p.at, v.SiteNow, v.Site.Zone), themes.Dim)
+		y = max(v.Paragraph(r, 23, y, p.what, p.role), y+1)
+	}
+	return y
+}
+
+// drawOutcome says whether the loss stopped once the work was done, and what is
+// proposed; it draws nothing before.
+func drawOutcome(r terminal.Region, v view.Context, y int, o api.Order) int {
+	if o.Status == api.OrderCompleted && o.SummaryID != "" {
+		words, role := "Its finding is not in sight any more: the loss has stopped.", themes.Text
+		switch f := findingByID(v, o.SummaryID); {
+		case f == nil:
+		case f.Active && f.LastDetectionAt.After(o.CompletedAt.Time):
+			words, role = "The loss goes on: "+widget.Power(f.EnergyAtRiskKW)+" were at risk when it was last seen, "+widget.When(f.LastDetectionAt.Time, v.SiteNow, v.Site.Zone)+".", themes.Warning
+		case f.Active:
+			words, role = "Nothing was measured since then: whether the loss stopped shows on the next clear day.", themes.Dim
+		default:
+			words = "The loss stopped " + widget.When(f.EndedAt.Time, v.SiteNow, v.Site.Zone) + "; " + widget.Energy(f.LostKWh) + " were lost."
+		}
+		y = v.Paragraph(r, 0, y, words, role)
+	}
+	for _, p := range o.Proposals {
+		y = v.Paragraph(r, 0, y, p.Text, themes.Accent)
+	}
+	return y
+}
+
+// pause is a hold of an order.
+type pause struct {
+	from, to time.Time // to is zero while it lasts
+	why      string
+	stops    bool // the clocks stand still meanwhile
+}
+
+// pausesOf are the holds of an order, from its history.
+func pausesOf(o api.Order) []pause {
+	var out []pause
+	for i, m := range o.History {
+		if m.To != api.OrderOnHold {
+			continue
+		}
+		p := pause{from: m.At.Time, why: m.Note}
+		if i+1 < len(o.History) {
+			p.to = o.History[i+1].At.Time
+		} else if o.HoldReason != "" && p.why == "" {
+			p.why = o.HoldReason
+		}
+		reason, _, _ := strings.Cut(p.why, ":")
+		p.stops = slices.Contains([]string{api.HoldWeather, api.HoldUtility, api.HoldAccess}, reason)
+		out = append(out, p)
+	}
+	return out
+}
+
+// drawPauses draws the holds below the clocks.
+func drawPauses(r terminal.Region, v view.Context, y int, o api.Order) int {
+	for _, p := range pausesOf(o) {
+		words := widget.When(p.from, v.SiteNow, v.Site.Zone)
+		switch {
+		case p.to.IsZero():
+			words += " until now"
+		default:
+			words += " to " + widget.When(p.to, v.SiteNow, v.Site.Zone)
+		}
+		words += ": " + p.why
+		if p.stops {
+			words += "; the clocks stand still"
+		} else {
+			words += "; the clocks run on"
+		}
+		v.Put(r, 0, y, "held", themes.Dim)
+		y = max(v.Paragraph(r, 9, y, words, themes.Dim), y+1)
+	}
+	return y
+}
+
+// toldWords are the subscriptions of an order, and whether they hear of it.
+func toldWords(v view.Context, o api.Order) string {
+	n, bad := 0, 0
+	for _, s := range v.Site.Subscriptions.Data {
+		if s.OrderID != o.OrderID {
+			continue
+		}
+		n++
+		if s.Status == api.SubscriptionFailing || s.Status == api.SubscriptionDisabled {
+			bad++
+		}
+	}
+	switch {
+	case n == 0:
+		return ""
+	case bad > 0:
+		return fmt.Sprintf("%s told of it, %d of them in vain; g h shows each delivery.", widget.CountOf(n, "place is", "places are"), bad)
+	}
+	return widget.CountOf(n, "place is", "places are") + " told of it; g h shows each delivery."
+}
+
+// alarmOf is the alarm of a finding; nil when it is not known.
+func alarmOf(v view.Context, summaryID string) *api.Alert {
+	for i, a := range v.Site.Alerts.Data.Alerts {
+		if summaryID != "" && a.Metadata != nil && a.Metadata.SummaryID == summaryID {
+			return &v.Site.Alerts.Data.Alerts[i]
+		}
+	}
+	return nil
+}
+
+func findingByID(v view.Context, summaryID string) *api.Finding {
+	for i, f := range v.Site.Findings.Data {
+		if summaryID != "" && f.SummaryID == summaryID {
+			return &v.Site.Findings.Data[i]
+		}
+	}
+	return nil
+}
+
+// SelectedFinding is the selected finding, nil without one.
+func SelectedFinding(v view.Context) *api.Finding {
+	if v.Site == nil {
+		return nil
+	}
+	for i, f := range v.Site.Findings.Data {
+		if f.SummaryID == v.Selection.FindingID {
+			return &v.Site.Findings.Data[i]
+		}
+	}
+	return nil
+}
