@@ -182,17 +182,11 @@ func sendKey(from view.Caller, r api.KeysRequest) view.Request {
 	}}
 }
 
-// KeyForm asks for a new API key.
-type KeyForm struct {
-	widget.ServerForm
-	reach string
-}
-
 // NewKeyForm starts with the least: a role that only reads, for the site on
 // screen alone. sites are those in reach, now the wall clock.
-func NewKeyForm(site api.Site, sites []api.Site, zone *time.Location, now func() time.Time) *KeyForm {
+func NewKeyForm(site api.Site, sites []api.Site, zone *time.Location, now func() time.Time) *widget.FieldsForm {
 	role := widget.NewChoice("Role", state.Roles(), state.RoleName)
-	d := &KeyForm{ServerForm: widget.ServerForm{Clock: now, Zone: zone,
+	d := &widget.FieldsForm{Heading: "Create an API key", Verb: "create", Rows: 11, Words: "A key lets a program in without a password. Give it the least that it needs.", ServerForm: widget.ServerForm{Clock: now, Zone: zone,
 		Names: []string{"name", "role_id", "permitted_site_ids", "customer_ids", "expires_at"},
 		Form: widget.Form{Fields: []widget.Field{
 			widget.NewField("Name", "what the key is for", ""), role,
@@ -205,40 +199,21 @@ func NewKeyForm(site api.Site, sites []api.Site, zone *time.Location, now func()
 	for _, s := range sites {
 		ids = append(ids, s.SiteID)
 	}
-	d.reach = strings.Join(ids, ", ")
+	if len(ids) > 0 {
+		d.Note = "Sites in reach: " + strings.Join(ids, ", ")
+	}
+	d.Accept = func() view.Request {
+		expires, ok := d.Expiry("expires_at")
+		if !ok {
+			return nil
+		}
+		d.Busy, d.Wrong = true, ""
+		return sendKey(d, api.KeysRequest{
+			Action: api.ActionCreate, Name: d.Value("name"), RoleID: d.Value("role_id"), ExpiresAt: expires,
+			PermittedSiteIDs: widget.SplitList(d.Value("permitted_site_ids")), CustomerIDs: widget.SplitList(d.Value("customer_ids")),
+		})
+	}
 	return d
-}
-
-// Title names the form.
-func (d *KeyForm) Title() string { return "Create an API key" }
-
-// Size fits the form.
-func (d *KeyForm) Size(w, _ int) (int, int) { return min(76, w-4), len(d.Fields) + 11 }
-
-// Draw draws the form.
-func (d *KeyForm) Draw(r terminal.Region, v view.Context) {
-	w, h := r.Size()
-	y := v.Paragraph(r, 0, 0, "A key lets a program in without a password. Give it the least that it needs.", themes.Dim)
-	d.DrawForm(r, y+1, v)
-	if d.reach != "" {
-		r.PutIn(0, h-3, w, "Sites in reach: "+d.reach, v.Palette.Style(themes.Muted), v.ASCII)
-	}
-	widget.KeyLine(r, h-1, v, d.KeyWords("create", v)...)
-}
-
-// Key edits or sends.
-func (d *KeyForm) Key(k tea.KeyMsg, v view.Context) view.Request { return d.EditOrSend(k, v, d.accept) }
-
-func (d *KeyForm) accept() view.Request {
-	expires, ok := d.Expiry("expires_at")
-	if !ok {
-		return nil
-	}
-	d.Busy, d.Wrong = true, ""
-	return sendKey(d, api.KeysRequest{
-		Action: api.ActionCreate, Name: d.Value("name"), RoleID: d.Value("role_id"), ExpiresAt: expires,
-		PermittedSiteIDs: widget.SplitList(d.Value("permitted_site_ids")), CustomerIDs: widget.SplitList(d.Value("customer_ids")),
-	})
 }
 
 // RotateForm asks how a key is replaced.

@@ -8,13 +8,10 @@ import (
 	"strings"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
-
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
-	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
 	"app.sunloop/tui/view/widget"
 )
@@ -142,7 +139,7 @@ func (s *Audit) do(a keymap.Action, id string, v view.Context) view.Request {
 	return nil
 }
 
-// siteText returns the site of a question as [AuditForm] takes it.
+// siteText returns the site of a question as the form of a question takes it.
 func siteText(q state.AuditQuestion) string {
 	if q.Customer != "" {
 		return q.Customer + "/" + q.SiteID
@@ -152,77 +149,51 @@ func siteText(q state.AuditQuestion) string {
 
 // NewAuditForm asks for a question to the trail; ask is given it. A site whose
 // id other sites have is named by [state.SiteLabel].
-func NewAuditForm(q state.AuditQuestion, sites []api.Site, zone *time.Location, ask func(state.AuditQuestion)) *AuditForm {
+func NewAuditForm(q state.AuditQuestion, sites []api.Site, zone *time.Location, ask func(state.AuditQuestion)) *widget.FieldsForm {
 	day := func(t api.Time) string {
 		if t.IsZero() {
 			return ""
 		}
 		return t.In(zone).Format("2006-01-02 15:04")
 	}
-	return &AuditForm{ask: ask, sites: sites, ServerForm: widget.ServerForm{Zone: zone,
+	d := &widget.FieldsForm{Heading: "Ask the audit trail", Verb: "ask", Rows: 7, Words: "What is left empty does not narrow. The service looks through all that it has.", ServerForm: widget.ServerForm{Zone: zone,
 		Names: []string{"actor", "site_id", "route", "target_id", "from", "to"},
 		Form: widget.Form{Fields: []widget.Field{
 			widget.NewField("Who", "a user, the name of an API key, or the id of either", q.Actor), widget.NewField("Site", "its id", siteText(q)), widget.NewField("What", "as keys, or keys revoke", q.Route),
 			widget.NewField("Of", "the id of an order, unit, key or user", q.TargetID), widget.NewField("From", "a date or time, as 2026-11-01", day(q.From)), widget.NewField("To", "the end, which is not in it", day(q.To)),
 		}},
 	}}
-}
-
-// AuditForm asks for a question to the audit trail.
-type AuditForm struct {
-	widget.ServerForm
-	ask   func(state.AuditQuestion)
-	sites []api.Site // in reach
-}
-
-// Title names the form.
-func (d *AuditForm) Title() string { return "Ask the audit trail" }
-
-// Size fits the form.
-func (d *AuditForm) Size(w, _ int) (int, int) { return min(76, w-4), len(d.Fields) + 7 }
-
-// Draw draws the form.
-func (d *AuditForm) Draw(r terminal.Region, v view.Context) {
-	_, h := r.Size()
-	y := v.Paragraph(r, 0, 0, "What is left empty does not narrow. The service looks through all that it has.", themes.Dim)
-	d.DrawForm(r, y+1, v)
-	widget.KeyLine(r, h-1, v, d.KeyWords("ask", v)...)
-}
-
-// Key edits or asks.
-func (d *AuditForm) Key(k tea.KeyMsg, v view.Context) view.Request {
-	return d.EditOrSend(k, v, d.accept)
-}
-
-func (d *AuditForm) accept() view.Request {
-	q := state.AuditQuestion{Actor: d.Value("actor"), SiteID: d.Value("site_id"), Route: d.Value("route"), TargetID: d.Value("target_id")}
-	for _, s := range d.sites {
-		if label := state.SiteLabel(d.sites, s.Ref()); label == q.SiteID && label != s.SiteID {
-			q.SiteID, q.Customer = s.SiteID, s.CustomerID
-			break
+	d.Accept = func() view.Request {
+		q := state.AuditQuestion{Actor: d.Value("actor"), SiteID: d.Value("site_id"), Route: d.Value("route"), TargetID: d.Value("target_id")}
+		for _, s := range sites {
+			if label := state.SiteLabel(sites, s.Ref()); label == q.SiteID && label != s.SiteID {
+				q.SiteID, q.Customer = s.SiteID, s.CustomerID
+				break
+			}
 		}
-	}
-	for _, f := range []struct {
-		name string
-		to   *api.Time
-	}{{"from", &q.From}, {"to", &q.To}} {
-		text := d.Value(f.name)
-		if text == "" {
-			continue
+		for _, f := range []struct {
+			name string
+			to   *api.Time
+		}{{"from", &q.From}, {"to", &q.To}} {
+			text := d.Value(f.name)
+			if text == "" {
+				continue
+			}
+			t, err := api.ParseTime(strings.Replace(text, " ", "T", 1), d.Zone)
+			if err != nil {
+				d.Refuse(slices.Index(d.Names, f.name), err.Error()+": give a date or time, as 2026-11-01 or 2026-11-01 08:00.")
+				return nil
+			}
+			*f.to = t
 		}
-		t, err := api.ParseTime(strings.Replace(text, " ", "T", 1), d.Zone)
-		if err != nil {
-			d.Refuse(slices.Index(d.Names, f.name), err.Error()+": give a date or time, as 2026-11-01 or 2026-11-01 08:00.")
+		if !q.To.IsZero() && !q.To.After(q.From.Time) {
+			d.Refuse(slices.Index(d.Names, "to"), "The end lies before the beginning.")
 			return nil
 		}
-		*f.to = t
+		ask(q)
+		return view.Close{}
 	}
-	if !q.To.IsZero() && !q.To.After(q.From.Time) {
-		d.Refuse(slices.Index(d.Names, "to"), "The end lies before the beginning.")
-		return nil
-	}
-	d.ask(q)
-	return view.Close{}
+	return d
 }
 
 // exported are the columns that a file has beside those on the screen; filters

@@ -9,14 +9,11 @@ import (
 	"strings"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
-
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
-	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
 	"app.sunloop/tui/view/widget"
 )
@@ -218,14 +215,6 @@ func sendUser(from view.Caller, do func(ctx context.Context, c *client.Client) (
 	}}
 }
 
-// UserForm asks for a new user, or for what becomes another of one.
-type UserForm struct {
-	widget.ServerForm
-	title, words, verb string
-	userID             string // empty: a new one
-	active             bool
-}
-
 // roleChoice is a choice of a role that begins with one.
 func roleChoice(first string) widget.Field {
 	f := widget.NewChoice("Role", state.Roles(), state.RoleName)
@@ -244,13 +233,13 @@ const (
 // NewUserForm asks for a new user, with the least to begin with: a role that
 // only reads, for the customer on screen. An administrator who is limited to
 // customers gives names that end in @ and the id of one of them.
-func NewUserForm(customer string, limited bool) *UserForm {
+func NewUserForm(customer string, limited bool) *widget.FieldsForm {
 	name := "letters, digits, . - _ @"
 	if limited {
 		name = "ends in @ and the id of a customer"
 	}
-	return &UserForm{
-		title: "Add a user", verb: "add", words: "The user signs in with this password, and sets up a second factor where the service asks for one.",
+	d := &widget.FieldsForm{
+		Heading: "Add a user", Verb: "add", Rows: 10, Words: "The user signs in with this password, and sets up a second factor where the service asks for one.",
 		ServerForm: widget.ServerForm{
 			Names: []string{"username", "password", "role_id", "customer_ids", "site_ids", api.FieldSSHKeys},
 			Form: widget.Form{Fields: []widget.Field{
@@ -260,13 +249,28 @@ func NewUserForm(customer string, limited bool) *UserForm {
 			}},
 		},
 	}
+	d.Accept = func() view.Request {
+		req := changeOf(d)
+		req.Username, req.Password = d.Value("username"), d.Value("password")
+		if key := d.Value(api.FieldSSHKeys); key != "" {
+			req.SSHPublicKeys = []string{key}
+		}
+		return sendUser(d, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) { return c.AddUser(ctx, req) })
+	}
+	return d
+}
+
+// changeOf is what a form says of role, customers and sites, to be sent.
+func changeOf(d *widget.FieldsForm) api.UsersRequest {
+	d.Busy, d.Wrong = true, ""
+	return api.UsersRequest{RoleID: d.Value("role_id"), CustomerIDs: widget.SplitList(d.Value("customer_ids")), SiteIDs: widget.SplitList(d.Value("site_ids"))}
 }
 
 // NewUserChange asks for another role, other customers or sites of a user.
-func NewUserChange(u api.UserRecord) *UserForm {
+func NewUserChange(u api.UserRecord) *widget.FieldsForm {
 	sites := strings.Join(u.SiteIDs, ", ")
-	return &UserForm{
-		title: "Change " + u.Username, verb: "change", words: "The change acts at once, also for who is signed in.", userID: u.UserID, active: u.Active,
+	d := &widget.FieldsForm{
+		Heading: "Change " + u.Username, Verb: "change", Rows: 10, Words: "The change acts at once, also for who is signed in.",
 		ServerForm: widget.ServerForm{
 			Names: []string{"role_id", "customer_ids", "site_ids"},
 			Form: widget.Form{Fields: []widget.Field{
@@ -275,100 +279,50 @@ func NewUserChange(u api.UserRecord) *UserForm {
 			}},
 		},
 	}
-}
-
-// Title names the form.
-func (d *UserForm) Title() string { return d.title }
-
-// Size fits the form.
-func (d *UserForm) Size(w, _ int) (int, int) { return min(76, w-4), len(d.Fields) + 10 }
-
-// Draw draws the form.
-func (d *UserForm) Draw(r terminal.Region, v view.Context) {
-	_, h := r.Size()
-	y := v.Paragraph(r, 0, 0, d.words, themes.Dim)
-	d.DrawForm(r, y+1, v)
-	widget.KeyLine(r, h-1, v, d.KeyWords(d.verb, v)...)
-}
-
-// Key edits or sends.
-func (d *UserForm) Key(k tea.KeyMsg, v view.Context) view.Request {
-	return d.EditOrSend(k, v, d.accept)
-}
-
-func (d *UserForm) accept() view.Request {
-	d.Busy, d.Wrong = true, ""
-	req := api.UsersRequest{UserID: d.userID, RoleID: d.Value("role_id"), CustomerIDs: widget.SplitList(d.Value("customer_ids")), SiteIDs: widget.SplitList(d.Value("site_ids"))}
-	if d.userID != "" {
+	d.Accept = func() view.Request {
+		req := changeOf(d)
+		req.UserID = u.UserID
 		return sendUser(d, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) { return c.SetUser(ctx, req) })
 	}
-	req.Username, req.Password = d.Value("username"), d.Value("password")
-	if key := d.Value(api.FieldSSHKeys); key != "" {
-		req.SSHPublicKeys = []string{key}
-	}
-	return sendUser(d, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) { return c.AddUser(ctx, req) })
+	return d
 }
 
-// LineForm asks for one line about a user: a password, or a public key.
-type LineForm struct {
-	widget.ServerForm
-	title, words, verb string
-	send               func(text string) view.Request
+// lineForm asks for one line about a user.
+func lineForm(heading, verb, words, name string, field widget.Field, send func(from view.Caller, text string) view.Request) *widget.FieldsForm {
+	d := &widget.FieldsForm{
+		Heading: heading, Verb: verb, Words: words,
+		ServerForm: widget.ServerForm{Names: []string{name}, Form: widget.Form{Fields: []widget.Field{field}}},
+	}
+	d.Accept = func() view.Request {
+		d.Busy, d.Wrong = true, ""
+		return send(d, d.Value(name))
+	}
+	return d
 }
 
 // NewPasswordForm asks for a user's new password.
-func NewPasswordForm(u api.UserRecord) *LineForm {
-	d := &LineForm{
-		title: "Set the password of " + u.Username, verb: "set", words: "All sessions of the user are ended. Tell the password on another way than by mail.",
-		ServerForm: widget.ServerForm{Names: []string{"password"}, Form: widget.Form{Fields: []widget.Field{widget.NewSecret("Password")}}},
-	}
-	d.send = func(text string) view.Request {
-		return sendUser(d, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
-			return c.ResetPassword(ctx, u.UserID, text)
+func NewPasswordForm(u api.UserRecord) *widget.FieldsForm {
+	return lineForm("Set the password of "+u.Username, "set", "All sessions of the user are ended. Tell the password on another way than by mail.", "password", widget.NewSecret("Password"),
+		func(from view.Caller, text string) view.Request {
+			return sendUser(from, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
+				return c.ResetPassword(ctx, u.UserID, text)
+			})
 		})
-	}
-	return d
 }
 
 // NewSSHKeyForm asks for a public key of a user; nothing takes all away.
-func NewSSHKeyForm(u api.UserRecord) *LineForm {
-	d := &LineForm{
-		title: "Public key of " + u.Username + " for SSH", verb: "store",
-		words:      "With the key the user opens the console over SSH, without a password. It is added to those that are there; an empty line takes all away.",
-		ServerForm: widget.ServerForm{Names: []string{api.FieldSSHKeys}, Form: widget.Form{Fields: []widget.Field{widget.NewField("SSH key", "a line as in a .pub file", "")}}},
-	}
-	d.send = func(text string) view.Request {
-		keys := []string{}
-		if text != "" {
-			keys = append(slices.Clone(u.SSHPublicKeys), text)
-		}
-		return sendUser(d, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
-			return c.SetUser(ctx, api.UsersRequest{UserID: u.UserID, SSHPublicKeys: keys})
+func NewSSHKeyForm(u api.UserRecord) *widget.FieldsForm {
+	const words = "With the key the user opens the console over SSH, without a password. It is added to those that are there; an empty line takes all away."
+	return lineForm("Public key of "+u.Username+" for SSH", "store", words, api.FieldSSHKeys, widget.NewField("SSH key", "a line as in a .pub file", ""),
+		func(from view.Caller, text string) view.Request {
+			keys := []string{}
+			if text != "" {
+				keys = append(slices.Clone(u.SSHPublicKeys), text)
+			}
+			return sendUser(from, func(ctx context.Context, c *client.Client) (*api.UsersResponse, error) {
+				return c.SetUser(ctx, api.UsersRequest{UserID: u.UserID, SSHPublicKeys: keys})
+			})
 		})
-	}
-	return d
-}
-
-// Title names the form.
-func (d *LineForm) Title() string { return d.title }
-
-// Size fits the form.
-func (d *LineForm) Size(w, _ int) (int, int) { return min(76, w-4), 10 }
-
-// Draw draws the form.
-func (d *LineForm) Draw(r terminal.Region, v view.Context) {
-	_, h := r.Size()
-	y := v.Paragraph(r, 0, 0, d.words, themes.Dim)
-	d.DrawForm(r, y+1, v)
-	widget.KeyLine(r, h-1, v, d.KeyWords(d.verb, v)...)
-}
-
-// Key edits or sends.
-func (d *LineForm) Key(k tea.KeyMsg, v view.Context) view.Request {
-	return d.EditOrSend(k, v, func() view.Request {
-		d.Busy, d.Wrong = true, ""
-		return d.send(d.Fields[0].Value())
-	})
 }
 
 // NewBlock asks whether a user is kept out, or let in again.

@@ -1,6 +1,7 @@
 package widget
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -162,6 +163,8 @@ type Form struct {
 type FieldsForm struct {
 	ServerForm
 	Heading, Words, Verb string
+	Note                 string // below the fields; empty for none
+	Rows                 int    // beside those of the fields; 0: 9
 	Accept               func() view.Request
 }
 
@@ -169,16 +172,19 @@ type FieldsForm struct {
 func (d *FieldsForm) Title() string { return d.Heading }
 
 // Size fits the form.
-func (d *FieldsForm) Size(w, h int) (int, int) { return min(76, w-4), min(len(d.Fields)+9, h-2) }
+func (d *FieldsForm) Size(w, h int) (int, int) {
+	return min(76, w-4), min(len(d.Fields)+cmp.Or(d.Rows, 9), h-2)
+}
 
 // Draw draws the form.
 func (d *FieldsForm) Draw(r terminal.Region, v view.Context) {
-	_, h := r.Size()
+	w, h := r.Size()
 	y := 0
 	if h > len(d.Fields)+4 {
 		y = v.Paragraph(r, 0, 0, d.Words, themes.Dim) + 1
 	}
 	d.DrawForm(r, y, v)
+	r.PutIn(0, h-3, w, d.Note, v.Style(themes.Muted), v.ASCII)
 	KeyLine(r, h-1, v, d.KeyWords(d.Verb, v)...)
 }
 
