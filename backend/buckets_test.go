@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"app.sunloop/backend/check"
 )
 
 // TestEveryTableIsChecked reads the source for what is kept in records: each
@@ -17,7 +19,7 @@ import (
 // function, so that the check of a folder reads it and a filled folder has it.
 func TestEveryTableIsChecked(t *testing.T) {
 	var claimed []string
-	for _, table := range tables() {
+	for _, table := range check.Tables() {
 		claimed = append(claimed, table.Buckets()[0])
 	}
 	found := 0

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -13,9 +14,15 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"app.sunloop/backend/check"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 )
+
+// checkFolder checks a data folder with its key in it.
+func checkFolder(ctx context.Context, dir string) (check.Report, error) {
+	return check.Folder(ctx, check.Paths{DataDir: dir})
+}
 
 // state is all files of a folder, with their modes and contents.
 func state(t *testing.T, dir string) string {
@@ -57,7 +64,7 @@ func TestCheckTellsALeftoverFromAFault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err := Check(t.Context(), dir); err != nil || len(c.Faults) != 1 || len(c.Notes) > 0 {
+	if c, err := checkFolder(t.Context(), dir); err != nil || len(c.Faults) != 1 || len(c.Notes) > 0 {
 		t.Fatalf("not announced: %+v, %v", c, err)
 	}
 	db, err := bolt.Open(dir, bolt.Options{})
@@ -70,7 +77,7 @@ func TestCheckTellsALeftoverFromAFault(t *testing.T) {
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := Check(t.Context(), dir); err != nil || len(c.Faults) > 0 || len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "object models/acme/North/1/model was under way") {
+	if c, err := checkFolder(t.Context(), dir); err != nil || len(c.Faults) > 0 || len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "object models/acme/North/1/model was under way") {
 		t.Errorf("announced: %+v, %v", c, err)
 	}
 }
@@ -87,7 +94,7 @@ func TestCheckNamesDamage(t *testing.T) {
 	}
 	fill(t, whole)
 	before := state(t, whole)
-	c, err := Check(t.Context(), whole)
+	c, err := checkFolder(t.Context(), whole)
 	if err != nil || len(c.Faults) > 0 || c.Records < 10 || c.Tables < 30 || c.Objects == 0 || c.ObjectBytes == 0 || c.Files < 3 {
 		t.Fatalf("a whole folder: %+v, %v", c, err)
 	}
@@ -245,7 +252,7 @@ func TestCheckNamesDamage(t *testing.T) {
 			}
 			d.damage(t, dir)
 			before := state(t, dir)
-			c, err := Check(t.Context(), dir)
+			c, err := checkFolder(t.Context(), dir)
 			if err != nil || !strings.Contains(strings.Join(c.Faults, "\n"), d.says) {
 				t.Errorf("it says %q, %v, and not %q", c.Faults, err, d.says)
 			}

@@ -33,7 +33,7 @@ func TestCrewWorksOnFindings(t *testing.T) {
 		run.Events = append(run.Events, ops.Event{Family: "string_outage", Units: []string{unit}, Start: now.Add(-time.Hour), LastSeen: now, Severity: severity,
 			EnergyAtRiskKW: float64(i), Summary: "It makes less than its peers."})
 	}
-	if err := h.service.store.Update(t.Context(), func(tx store.Tx) error {
+	if err := h.service.opened.Load().records.Update(t.Context(), func(tx store.Tx) error {
 		_, err := h.service.Ops().RecordRun(tx, run)
 		return err
 	}); err != nil {

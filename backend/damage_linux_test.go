@@ -19,8 +19,10 @@ import (
 	"testing"
 	"time"
 
+	"app.sunloop/backend/admin"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/backup"
+	"app.sunloop/backend/check"
 	"app.sunloop/backend/store/bolt"
 )
 
@@ -100,7 +102,7 @@ func TestDamageChild(t *testing.T) {
 		return ""
 	}
 	faults := func(data string) string {
-		c, err := Check(t.Context(), data)
+		c, err := checkFolder(t.Context(), data)
 		return strings.Join(append(c.Faults, text(err)), "\n")
 	}
 	data := filepath.Join(dir, "data")
@@ -119,7 +121,7 @@ func TestDamageChild(t *testing.T) {
 			t.Fatal(err)
 		}
 		restored := filepath.Join(dir, "restored")
-		_, err = Restore(t.Context(), f, restored, nil, false)
+		_, err = admin.Restore(t.Context(), f, restored, nil, false)
 		r.Restore = text(errors.Join(err, f.Close()))
 		if r.Restore == "" {
 			r.Restored = strings.TrimSpace(faults(restored))
@@ -153,7 +155,7 @@ func backUp(ctx context.Context, data, file string) error {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	_, err = s.Backup(ctx, f)
+	_, err = s.Admin().Backup(ctx, f)
 	if err == nil {
 		_, err = f.Seek(0, 0)
 	}
@@ -400,7 +402,7 @@ func TestNoEmptyServiceBesideRemains(t *testing.T) {
 		}
 		before := state(t, data)
 		_, err := New(lookConfig(data))
-		if !errors.Is(err, ErrRemains) || !strings.Contains(err.Error(), left) || !strings.Contains(err.Error(), "--new") {
+		if !errors.Is(err, check.ErrRemains) || !strings.Contains(err.Error(), left) || !strings.Contains(err.Error(), "--new") {
 			t.Errorf("%s: %v", left, err)
 		}
 		if state(t, data) != before {
@@ -460,7 +462,7 @@ func TestBackupRefusesDamage(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		var b bytes.Buffer
-		if _, err := s.Backup(t.Context(), &b); err == nil || b.Len() > 0 {
+		if _, err := s.Admin().Backup(t.Context(), &b); err == nil || b.Len() > 0 {
 			t.Errorf("%s: %d bytes of a backup, %v", name, b.Len(), err)
 		}
 		if err := s.Close(); err != nil {

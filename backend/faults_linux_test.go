@@ -265,7 +265,7 @@ func acknowledgedIsThere(t *testing.T, dir, said string) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if found, err := Check(ctx, dir); err != nil || len(found.Faults) > 0 {
+	if found, err := checkFolder(ctx, dir); err != nil || len(found.Faults) > 0 {
 		t.Errorf("the folder has %q, %v", found.Faults, err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/backup"
+	"app.sunloop/backend/check"
 	"app.sunloop/backend/client"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
@@ -136,7 +137,7 @@ func fill(t *testing.T, dir string) (keys filled) {
 	must(err)
 	_, err = person.FreemiumVerify(ctx, "ana@example.org")
 	must(err)
-	letters, err := filepath.Glob(filepath.Join(dir, outboxFolder, "*.eml"))
+	letters, err := filepath.Glob(filepath.Join(dir, check.OutboxFolder, "*.eml"))
 	must(err)
 	letter, err := os.ReadFile(letters[0])
 	must(err)
@@ -170,7 +171,7 @@ func fill(t *testing.T, dir string) (keys filled) {
 	if _, err := accounts.Login(ctx, "nobody", "a wrong one", "192.0.2.1"); err == nil {
 		t.Error("nobody signs in")
 	}
-	for _, table := range tables() {
+	for _, table := range check.Tables() {
 		must(db.View(ctx, func(tx store.Tx) error {
 			if table.Check(tx, func(err error) { t.Error(err) }) == 0 {
 				t.Errorf("a filled folder has nothing in %s: fill it, or no test reads it", table.Buckets()[0])
@@ -186,7 +187,7 @@ func fill(t *testing.T, dir string) (keys filled) {
 func (h *house) wait(what string, buckets ...string) {
 	h.t.Helper()
 	waitFor(h.t.(*testing.T), what, func() bool {
-		for _, table := range tables() {
+		for _, table := range check.Tables() {
 			for _, b := range buckets {
 				if table.Buckets()[0] == b && h.count(table) == 0 {
 					return false
@@ -199,7 +200,7 @@ func (h *house) wait(what string, buckets ...string) {
 
 // count is how many records a table has.
 func (h *house) count(table store.Checked) (n int) {
-	err := h.service.store.View(h.t.Context(), func(tx store.Tx) error {
+	err := h.service.opened.Load().records.View(h.t.Context(), func(tx store.Tx) error {
 		n = table.Check(tx, func(err error) { h.t.Error(err) })
 		return nil
 	})

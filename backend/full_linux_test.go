@@ -14,6 +14,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/client"
+	"app.sunloop/backend/health"
 	"app.sunloop/backend/store/faultfs"
 )
 
@@ -86,7 +87,7 @@ func TestFullChild(t *testing.T) {
 		if err == nil && len(list.Sites) != 1 {
 			fmt.Println("odd: sites", len(list.Sites))
 		}
-		if left, err := os.ReadDir(s.spool); err != nil || len(left) > 0 {
+		if left, err := os.ReadDir(s.opened.Load().spool); err != nil || len(left) > 0 {
 			fmt.Println("odd: the spool has", len(left), err)
 		}
 	}
@@ -133,7 +134,7 @@ func TestFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if found, err := Check(t.Context(), dir); err != nil || len(found.Faults) > 0 {
+	if found, err := checkFolder(t.Context(), dir); err != nil || len(found.Faults) > 0 {
 		t.Errorf("the folder has %q, %v", found.Faults, err)
 	}
 }
@@ -145,7 +146,7 @@ func TestDocumentedDiskSpace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("`/readyz?capability=writes` and `=uploads` return 503 until a file of %d MiB fits again and %d MiB are free; they also do so before the disk is full, while less than %[2]d MiB are free.", roomBytes>>20, leastFree>>20)
+	want := fmt.Sprintf("`/readyz?capability=writes` and `=uploads` return 503 until a file of %d MiB fits again and %d MiB are free; they also do so before the disk is full, while less than %[2]d MiB are free.", health.RoomBytes>>20, health.LeastFree>>20)
 	if !strings.Contains(string(text), want) {
 		t.Errorf("docs/guarantees.md does not say: %s", want)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"app.sunloop/backend/admin"
 	"app.sunloop/backend/admin/socket"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/store"
@@ -14,7 +15,7 @@ import (
 // it: it dies again, since nobody knows how to run it.
 func TestReviveJob(t *testing.T) {
 	h := open(t, Config{DataDir: t.TempDir(), Now: time.Now})
-	err := h.service.store.Update(t.Context(), func(tx store.Tx) error {
+	err := h.service.opened.Load().records.Update(t.Context(), func(tx store.Tx) error {
 		return tx.Enqueue(store.Job{Kind: "unheard", Unique: "roof", MaxAttempts: 1})
 	})
 	if err != nil {
@@ -44,8 +45,8 @@ func TestReviveJob(t *testing.T) {
 	if err := socket.Revive(t.Context(), h.cfg.DataDir, "job_none"); err == nil || !strings.Contains(err.Error(), `no dead job has the id "job_none"`) {
 		t.Errorf("an unknown job: %v", err)
 	}
-	list, _, err := h.service.Trail().List(t.Context(), api.Unlimited("test"), api.AuditQuery{Actor: operatorName, Page: api.Page{Limit: 10}})
-	if err != nil || len(list) != 2 || list[0].Status != 404 || list[1].Status != 200 || list[1].Route != jobRoute || list[1].TargetIDs["job_id"] != first.ID {
+	list, _, err := h.service.Trail().List(t.Context(), api.Unlimited("test"), api.AuditQuery{Actor: admin.Actor, Page: api.Page{Limit: 10}})
+	if err != nil || len(list) != 2 || list[0].Status != 404 || list[1].Status != 200 || list[1].Route != admin.JobRoute || list[1].TargetIDs["job_id"] != first.ID {
 		t.Errorf("trail %+v, %v", list, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"testing"
 
+	"app.sunloop/backend/check"
 	"app.sunloop/backend/limit"
 )
 
@@ -20,7 +21,7 @@ var unlimited = map[string]string{
 // TestEveryStoredFieldHasALimit reads the types of all tables.
 func TestEveryStoredFieldHasALimit(t *testing.T) {
 	found := map[string]bool{}
-	for _, table := range tables() {
+	for _, table := range check.Tables() {
 		bucket := table.Buckets()[0]
 		record := table.Record()
 		if record == nil {

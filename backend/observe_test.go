@@ -25,6 +25,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/backup"
+	"app.sunloop/backend/health"
 	"app.sunloop/backend/mail"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/tracing"
@@ -358,15 +360,15 @@ func TestReadinessNamesItsParts(t *testing.T) {
 	if code, _, text := ask("coffee"); code != http.StatusBadRequest || !strings.Contains(text, "reads, writes, uploads, jobs, mail") {
 		t.Errorf("an unknown capability: HTTP %d %s", code, text)
 	}
-	s.space = func() (uint64, uint64, error) { return leastFree - 1, 1 << 40, nil }
-	if err := os.Remove(filepath.Join(dir, keyName)); err != nil {
+	s.health.Space = func() (uint64, uint64, error) { return health.LeastFree - 1, 1 << 40, nil }
+	if err := os.Remove(filepath.Join(dir, backup.Key)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.store.Update(t.Context(), func(tx store.Tx) error { return tx.Enqueue(store.Job{Kind: "detect"}) }); err != nil {
+	if err := s.opened.Load().records.Update(t.Context(), func(tx store.Tx) error { return tx.Enqueue(store.Job{Kind: "detect"}) }); err != nil {
 		t.Fatal(err)
 	}
 	mu.Lock()
-	wall = wall.Add(stuckAfter + time.Minute)
+	wall = wall.Add(health.StuckAfter + time.Minute)
 	mu.Unlock()
 	began := now()
 	for want, capabilities := range map[int][]string{
@@ -379,7 +381,7 @@ func TestReadinessNamesItsParts(t *testing.T) {
 			if code != want || len(r.NotReady) != 3 || r.Capabilities[api.CapabilityReads].Status != api.CapabilityOK {
 				t.Errorf("%q without room: HTTP %d %s", capability, code, text)
 			}
-			if writes.Status != api.CapabilityUnavailable || writes.Reason != r.NotReady[partDisk] || writes.Since == nil || !writes.Since.Equal(api.At(began).Time) {
+			if writes.Status != api.CapabilityUnavailable || writes.Reason != r.NotReady["disk"] || writes.Since == nil || !writes.Since.Equal(api.At(began).Time) {
 				t.Errorf("%q: writes are %+v since %v", capability, writes, writes.Since)
 			}
 		}
@@ -394,7 +396,7 @@ func TestReadinessNamesItsParts(t *testing.T) {
 	for range 3 {
 		code, r, text := ask("")
 		parts := r.NotReady
-		if code != http.StatusServiceUnavailable || len(parts) != 4 || parts[partDisk] == "" || parts[partKey] == "" || parts[partQueue] == "" || parts[partService] == "" {
+		if code != http.StatusServiceUnavailable || len(parts) != 4 || parts["disk"] == "" || parts["key"] == "" || parts["queue"] == "" || parts["service"] == "" {
 			t.Fatalf("HTTP %d, %v", code, parts)
 		}
 		if strings.Contains(text, dir) {
@@ -445,16 +447,17 @@ func TestReadinessOfMail(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
+	const unreachable = "the mail server cannot be reached or takes no messages"
 	for _, c := range []struct {
 		answer error
 		want   string
 	}{
-		{fmt.Errorf("send: %w", mail.ErrCredentials), mailRefuses}, {errors.New("it is down"), mailSilent}, {nil, ""},
-		{errors.New("it is down"), mailSilent}, {fmt.Errorf("send: %w", mail.ErrRefused), ""},
+		{fmt.Errorf("send: %w", mail.ErrCredentials), "the mail server refuses the user or the password"}, {errors.New("it is down"), unreachable}, {nil, ""},
+		{errors.New("it is down"), unreachable}, {fmt.Errorf("send: %w", mail.ErrRefused), ""},
 	} {
-		_ = letters{sender{c.answer}, s.observer}.Send(t.Context(), mail.Message{})
+		_ = s.instruments.Mailer(sender{c.answer}).Send(t.Context(), mail.Message{})
 		code, r, text := askReady(t, s, "")
-		if got := r.Capabilities[api.CapabilityMail]; code != http.StatusOK || got.Reason != c.want || r.NotReady[partMail] != c.want {
+		if got := r.Capabilities[api.CapabilityMail]; code != http.StatusOK || got.Reason != c.want || r.NotReady["mail"] != c.want {
 			t.Errorf("after %v: HTTP %d %s", c.answer, code, text)
 		}
 	}
@@ -473,7 +476,7 @@ func TestLettersAreCounted(t *testing.T) {
 	defer s.Close()
 	failure := errors.New("it is down")
 	for _, answer := range []error{nil, failure, failure} {
-		if err := (letters{sender{answer}, s.observer}).Send(t.Context(), mail.Message{}); !errors.Is(err, answer) {
+		if err := s.instruments.Mailer(sender{answer}).Send(t.Context(), mail.Message{}); !errors.Is(err, answer) {
 			t.Errorf("sent with %v, not %v", err, answer)
 		}
 	}

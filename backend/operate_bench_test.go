@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"app.sunloop/backend/admin"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/simulate"
 )
@@ -30,7 +31,7 @@ func BenchmarkBackup(b *testing.B) {
 		for id, f := range site.Frames(from, now, 5*time.Minute) {
 			frames = append(frames, store.AssetFrame{AssetID: id, Frame: f})
 		}
-		if err := h.service.store.Append(b.Context(), store.SiteKey{ID: site.ID, Zone: time.UTC}, frames); err != nil {
+		if err := h.service.opened.Load().records.Append(b.Context(), store.SiteKey{ID: site.ID, Zone: time.UTC}, frames); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -41,7 +42,7 @@ func BenchmarkBackup(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			done, err := h.service.Backup(b.Context(), f)
+			done, err := h.service.Admin().Backup(b.Context(), f)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -61,7 +62,7 @@ func BenchmarkBackup(b *testing.B) {
 				b.Fatal(err)
 			}
 			dir := filepath.Join(b.TempDir(), "restored")
-			if _, err := Restore(b.Context(), f, dir, nil, false); err != nil {
+			if _, err := admin.Restore(b.Context(), f, dir, nil, false); err != nil {
 				b.Fatal(err)
 			}
 			f.Close()

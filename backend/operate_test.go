@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
+	"app.sunloop/backend/admin"
 	"app.sunloop/backend/admin/socket"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/backup"
@@ -82,7 +83,7 @@ func TestBackupIsTheFolder(t *testing.T) {
 	worksite(t, h)
 	h.follow(h.sample(now, 12).UploadID)
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		if waiting, running, _, err := h.service.store.Counts(t.Context()); err != nil || waiting+running == 0 {
+		if waiting, running, _, err := h.service.opened.Load().records.Counts(t.Context()); err != nil || waiting+running == 0 {
 			break
 		} else if time.Now().After(deadline) {
 			t.Fatal("the jobs do not end")
@@ -96,17 +97,21 @@ func TestBackupIsTheFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	still := filepath.Join(t.TempDir(), "still.db")
-	if err := h.service.copyRecords(t.Context(), still); err != nil {
+	f, err := os.Create(still)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.service.Backup(t.Context(), &file); err != nil {
+	if _, err := h.service.opened.Load().records.Backup(t.Context(), f); errors.Join(err, f.Close()) != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.service.Admin().Backup(t.Context(), &file); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.service.Close(); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "restored")
-	m, err := Restore(t.Context(), &file, dir, nil, false)
+	m, err := admin.Restore(t.Context(), &file, dir, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,10 +173,10 @@ func TestBackupWhileWriting(t *testing.T) {
 	write(func(i int) error {
 		err := h.service.objects.Put(ctx, key(i), strings.NewReader(strings.Repeat(key(i), 1000)))
 		if err == nil {
-			err = h.service.store.Update(ctx, func(tx store.Tx) error { return tx.Put("test", store.Key(key(i)), []byte(key(i))) })
+			err = h.service.opened.Load().records.Update(ctx, func(tx store.Tx) error { return tx.Put("test", store.Key(key(i)), []byte(key(i))) })
 		}
 		if err == nil && i >= 10 {
-			if err = h.service.store.Update(ctx, func(tx store.Tx) error { return tx.Delete("test", store.Key(key(i-10))) }); err == nil {
+			if err = h.service.opened.Load().records.Update(ctx, func(tx store.Tx) error { return tx.Delete("test", store.Key(key(i-10))) }); err == nil {
 				err = h.service.objects.Delete(ctx, key(i-10))
 			}
 		}
@@ -200,7 +205,7 @@ func TestBackupWhileWriting(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := filepath.Join(t.TempDir(), "restored")
-		m, err := Restore(ctx, &file, dir, nil, false)
+		m, err := admin.Restore(ctx, &file, dir, nil, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,11 +247,11 @@ func (h *house) prefix(dir, order string, least, moved int) {
 			t.Error(err)
 		}
 	}()
-	if faults := s.store.Check(ctx); len(faults) > 0 {
+	if faults := s.opened.Load().records.Check(ctx); len(faults) > 0 {
 		t.Errorf("check: %v", faults)
 	}
 	var keys []string
-	err = s.store.View(ctx, func(tx store.Tx) error {
+	err = s.opened.Load().records.View(ctx, func(tx store.Tx) error {
 		keys = nil
 		for e, err := range tx.Scan("test", nil, nil, false) {
 			if err != nil {
@@ -318,23 +323,31 @@ func TestOperatorIsNotPublic(t *testing.T) {
 // of either in the folder.
 func TestBackupRecord(t *testing.T) {
 	h := open(t, Config{DataDir: t.TempDir(), Now: time.Now})
-	if _, err := h.service.Backup(t.Context(), io.Discard); err != nil {
+	if _, err := h.service.Admin().Backup(t.Context(), io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	full := errors.New("no space")
-	if _, err := h.service.Backup(t.Context(), failing{full}); !errors.Is(err, full) {
-		t.Errorf("a backup that cannot be written: %v", err)
+	r, w := io.Pipe()
+	first := make(chan error, 1)
+	go func() {
+		_, err := h.service.Admin().Backup(t.Context(), w)
+		first <- err
+	}()
+	if _, err := r.Read(make([]byte, 1)); err != nil { // it is running
+		t.Fatal(err)
 	}
-	h.service.backing.Lock()
-	if _, err := h.service.Backup(t.Context(), io.Discard); !errors.Is(err, errBackingUp) {
+	if _, err := h.service.Admin().Backup(t.Context(), io.Discard); !errors.Is(err, admin.ErrBackupRunning) {
 		t.Errorf("two at a time: %v", err)
 	}
-	h.service.backing.Unlock()
-	list, _, err := h.service.Trail().List(t.Context(), api.Unlimited("test"), api.AuditQuery{Actor: operatorName, Page: api.Page{Limit: 10}})
+	r.CloseWithError(full)
+	if err := <-first; !errors.Is(err, full) {
+		t.Errorf("a backup that cannot be written: %v", err)
+	}
+	list, _, err := h.service.Trail().List(t.Context(), api.Unlimited("test"), api.AuditQuery{Actor: admin.Actor, Page: api.Page{Limit: 10}})
 	if err != nil || len(list) != 2 || list[0].Status != 500 || !strings.Contains(list[0].Error, "no space") || list[1].Status != 200 || list[1].Action != api.ActionCreate {
 		t.Errorf("trail %+v, %v", list, err)
 	}
-	if left, err := os.ReadDir(h.service.spool); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(h.service.opened.Load().spool); err != nil || len(left) > 0 {
 		t.Errorf("left are %v, %v", left, err)
 	}
 	if names := files(t, h.cfg.DataDir); len(names) != 1 {
@@ -356,12 +369,12 @@ func TestBackupAge(t *testing.T) {
 	if m := scraped(t, s); strings.Contains(m, "\n"+series) {
 		t.Error("a backup is told of that was never made")
 	}
-	if _, err := s.Backup(t.Context(), io.Discard); err != nil {
+	if _, err := s.Admin().Backup(t.Context(), io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	now = now.Add(2 * time.Hour)
 	for range 2*api.DefaultLimit + 1 {
-		if _, err := s.Backup(t.Context(), failing{io.ErrShortWrite}); err == nil {
+		if _, err := s.Admin().Backup(t.Context(), failing{io.ErrShortWrite}); err == nil {
 			t.Fatal("a backup that cannot be written is made")
 		}
 		now = now.Add(time.Minute) // beyond what the trail takes of refusals at once
@@ -376,7 +389,7 @@ func TestBackupAge(t *testing.T) {
 	if age := amount(t, scraped(t, s), series); age != (2*time.Hour + (2*api.DefaultLimit+1)*time.Minute).Seconds() {
 		t.Errorf("the newest backup is %v s old", age)
 	}
-	now = now.Add(backupsKnown)
+	now = now.Add(90 * 24 * time.Hour)
 	if m := scraped(t, s); strings.Contains(m, "\n"+series) {
 		t.Error("a backup of long ago is told of")
 	}

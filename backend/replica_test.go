@@ -21,9 +21,12 @@ import (
 
 	"github.com/pquerna/otp/totp"
 
+	"app.sunloop/backend/admin"
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
+	"app.sunloop/backend/check"
 	"app.sunloop/backend/store/pgtest"
+	"app.sunloop/backend/store/postgres"
 )
 
 // replicas are services over one database and one folder of objects, each with a
@@ -247,12 +250,12 @@ func TestReplicaBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	if _, err := one.service.Backup(t.Context(), &file); err != nil {
+	if _, err := one.service.Admin().Backup(t.Context(), &file); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	cfg := Config{DataDir: filepath.Join(dir, "data"), Now: time.Now, Wall: time.Now, Store: pgtest.Database(t)}
-	m, err := RestoreReplica(t.Context(), bytes.NewReader(file.Bytes()), cfg, nil, false)
+	m, err := admin.RestoreReplica(t.Context(), bytes.NewReader(file.Bytes()), cfg.Paths(), postgres.Options{Now: time.Now}, nil, false)
 	if err != nil || len(m.Parts) != 3 {
 		t.Fatalf("%d parts, %v", len(m.Parts), err)
 	}
@@ -261,17 +264,17 @@ func TestReplicaBackup(t *testing.T) {
 	if sites, err := again.Sites(t.Context(), api.ListQuery{}); err != nil || len(sites.Sites) != 1 {
 		t.Errorf("%v, %v", sites, err)
 	}
-	found, err := CheckReplica(t.Context(), cfg)
+	found, err := check.Replica(t.Context(), cfg.Paths(), time.Now)
 	if want := []string{"object models/a.bin is named by no record"}; err != nil || !slices.Equal(found.Faults, want) {
 		t.Errorf("faults %v, %v", found.Faults, err)
 	}
 	for want, restore := range map[string]func() error{
 		"the database holds data": func() error {
-			_, err := RestoreReplica(t.Context(), bytes.NewReader(file.Bytes()), cfg, nil, false)
+			_, err := admin.RestoreReplica(t.Context(), bytes.NewReader(file.Bytes()), cfg.Paths(), postgres.Options{Now: time.Now}, nil, false)
 			return err
 		},
 		"restore it into an empty one, with --store": func() error {
-			_, err := Restore(t.Context(), bytes.NewReader(file.Bytes()), filepath.Join(dir, "folder"), nil, false)
+			_, err := admin.Restore(t.Context(), bytes.NewReader(file.Bytes()), filepath.Join(dir, "folder"), nil, false)
 			return err
 		},
 		"is another key than that of the backup": func() error {
@@ -281,7 +284,7 @@ func TestReplicaBackup(t *testing.T) {
 			if err := os.WriteFile(other.KeyFile, make([]byte, 32), 0o600); err != nil {
 				return err
 			}
-			_, err := RestoreReplica(t.Context(), bytes.NewReader(file.Bytes()), other, nil, false)
+			_, err := admin.RestoreReplica(t.Context(), bytes.NewReader(file.Bytes()), other.Paths(), postgres.Options{Now: time.Now}, nil, false)
 			return err
 		},
 	} {

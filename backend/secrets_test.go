@@ -272,7 +272,7 @@ func TestNoSecretIsTold(t *testing.T) {
 	var copied bytes.Buffer
 	e, err := backup.Encrypt(&copied, secrets["passphrase"])
 	must(err)
-	_, err = h.service.Backup(ctx, e)
+	_, err = h.service.Admin().Backup(ctx, e)
 	must(errors.Join(err, e.Close()))
 	waitFor(t, "both webhooks", func() bool {
 		return strings.Contains(logged.text(), `"outcome":"failed"`) && strings.Contains(logged.text(), `"outcome":"delivered"`)

@@ -10,34 +10,34 @@ import (
 	"time"
 )
 
-// setupTokenFile is the file of the data folder that holds the setup token, and
-// setupLook is how often a process looks whether another one has ended the
-// setup.
+// setupTokenFile is the file, in the data folder, that holds the setup token.
+// setupPoll is the interval at which a process checks whether another one has
+// completed the setup.
 const (
 	setupTokenFile = "setup-token"
-	setupLook      = 10 * time.Second
+	setupPoll      = 10 * time.Second
 )
 
 // offerSetup writes the setup token into the data folder and announces it, if
 // there is no user, and removes the file once there is one.
-func (s *Service) offerSetup(ctx context.Context) {
-	path := filepath.Join(s.dir, setupTokenFile)
+func (s *Service) offerSetup(ctx context.Context, o *opened) {
+	path := filepath.Join(s.cfg.DataDir, setupTokenFile)
 	offered := ""
 	for {
-		token, err := s.auth.SetupToken(ctx)
+		token, err := o.auth.SetupToken(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			s.log.Warn("make the setup token", "error", err)
+			s.log.Warn("create setup token", "error", err)
 		case token == "":
 			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				s.log.Warn("remove the setup token", "error", err)
+				s.log.Warn("remove setup token", "error", err)
 			}
 			return
 		case token != offered:
 			if err := writeSetupToken(path, token); err != nil {
-				s.log.Warn("write the setup token", "error", err)
+				s.log.Warn("write setup token", "error", err)
 			}
 			s.cfg.SetupToken(token, path)
 			offered = token
@@ -45,8 +45,8 @@ func (s *Service) offerSetup(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.userMade:
-		case <-time.After(setupLook):
+		case <-s.userCreated:
+		case <-time.After(setupPoll):
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"app.sunloop/backend/check"
 )
 
 var updateStored = flag.Bool("update-stored", false, "rewrite testdata/stored.json: only for a deliberate change of the stored format")
@@ -30,7 +32,7 @@ type storedFormat struct {
 // composed. A change means that a folder of an earlier version needs a migration.
 func TestStoredFormat(t *testing.T) {
 	got := map[string]storedFormat{}
-	for _, table := range tables() {
+	for _, table := range check.Tables() {
 		buckets := table.Buckets()
 		f := storedFormat{Buckets: buckets}
 		if record := table.Record(); record != nil {

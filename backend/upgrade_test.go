@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/check"
 	"app.sunloop/backend/client"
 	"app.sunloop/backend/ops"
 	"app.sunloop/backend/store"
@@ -187,7 +188,7 @@ func TestUpgrade(t *testing.T) {
 			data, was := unpackFolder(t, version)
 			wellKept := func() {
 				t.Helper()
-				c, err := Check(t.Context(), data)
+				c, err := checkFolder(t.Context(), data)
 				if err != nil || len(c.Faults) > 0 || c.Records < 100 || c.Objects < 5 {
 					t.Errorf("the check finds %+v, %v", c, err)
 				}
@@ -216,7 +217,7 @@ func TestUpgrade(t *testing.T) {
 			go func() { ended <- h.service.Run(going) }()
 			waitFor(t, "what was half way", func() bool {
 				n := 0
-				for _, table := range tables() {
+				for _, table := range check.Tables() {
 					if name := table.Buckets()[0]; name == "object-intents" || name == "partner-planned" {
 						n += h.count(table)
 					}
@@ -275,7 +276,7 @@ func dropForecaster(t *testing.T, data string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := tables()[slices.IndexFunc(tables(), func(c store.Checked) bool { return c.Buckets()[0] == "models" })]
+	table := check.Tables()[slices.IndexFunc(check.Tables(), func(c store.Checked) bool { return c.Buckets()[0] == "models" })]
 	err = db.Update(t.Context(), func(tx store.Tx) error {
 		var gone []byte
 		for e, err := range tx.Scan("models", nil, nil, false) {

@@ -15,11 +15,14 @@ import (
 	"golang.org/x/term"
 
 	"app.sunloop/backend"
+	"app.sunloop/backend/admin"
 	"app.sunloop/backend/admin/socket"
 	"app.sunloop/backend/backup"
+	"app.sunloop/backend/check"
 	"app.sunloop/backend/regularfile"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
+	"app.sunloop/backend/store/postgres"
 )
 
 // BackupCmd puts the data folder into one file.
@@ -113,7 +116,7 @@ func backupTo(ctx context.Context, g *Globals, w io.Writer) (socket.Backup, erro
 	if g.Store != "" {
 		var done socket.Backup
 		err := beside(g, func(s *backend.Service) (err error) {
-			done, err = s.Backup(ctx, w)
+			done, err = s.Admin().Backup(ctx, w)
 			return err
 		})
 		return done, err
@@ -127,7 +130,7 @@ func backupTo(ctx context.Context, g *Globals, w io.Writer) (socket.Backup, erro
 			return done, err
 		}
 		err = beside(g, func(s *backend.Service) (err error) {
-			done, err = s.Backup(ctx, w)
+			done, err = s.Admin().Backup(ctx, w)
 			return err
 		})
 		if !errors.Is(err, store.ErrLocked) || waited >= takeOver {
@@ -165,20 +168,20 @@ func (c *RestoreCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		in = f
 	}
 	if g.Store != "" {
-		m, err := backend.RestoreReplica(ctx, in, g.embedded(), passphrase, c.PassphraseFile != "")
+		m, err := admin.RestoreReplica(ctx, in, g.embedded().Paths(), postgres.Options{Now: time.Now, URLFile: g.StoreFile}, passphrase, c.PassphraseFile != "")
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(std.out, "the database is restored: %d files of %s, as they were at %s\n", len(m.Parts), megabytes(m.Size()), m.MadeAt.Format(time.RFC3339))
 		return nil
 	}
-	m, err := backend.Restore(ctx, in, g.Data, passphrase, c.PassphraseFile != "")
+	m, err := admin.Restore(ctx, in, g.Data, passphrase, c.PassphraseFile != "")
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(std.out, "%s is restored: %d files of %s, as they were at %s, checked\n", g.Data, len(m.Parts), megabytes(m.Size()), m.MadeAt.Format(time.RFC3339))
 	// What the folder itself lacked when it was copied is said, and no reason to have nothing.
-	found, err := backend.Check(ctx, g.Data)
+	found, err := check.Folder(ctx, check.Paths{DataDir: g.Data})
 	if n := len(found.Faults); n > 0 {
 		fmt.Fprintf(std.err, "the folder had %d faults when it was copied, or files of work under way: sunloop admin check lists them\n", n)
 	}

@@ -4,16 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
-	"app.sunloop/backend"
+	"app.sunloop/backend/check"
 )
 
-// check verifies the data folder, or the database in its place.
-func check(ctx context.Context, g *Globals) (backend.Checked, error) {
+// checkData verifies the data folder, or the database that replaces its file.
+func checkData(ctx context.Context, g *Globals) (check.Report, error) {
 	if g.Store != "" {
-		return backend.CheckReplica(ctx, g.embedded())
+		return check.Replica(ctx, g.embedded().Paths(), time.Now)
 	}
-	return backend.CheckFolder(ctx, g.embedded())
+	return check.Folder(ctx, g.embedded().Paths())
 }
 
 // CheckCmd verifies a data folder, or a database.
@@ -24,7 +25,7 @@ type CheckCmd struct {
 // Run says what was looked at and what is wrong; the exit status is 1 when
 // something is.
 func (c *CheckCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	found, err := check(ctx, g)
+	found, err := checkData(ctx, g)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func (c *JobListCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	}
 	if errors.Is(err, socket.ErrNoProcess) {
 		err = beside(g, func(s *backend.Service) (err error) {
-			jobs, err = s.Jobs(ctx)
+			jobs, err = s.Admin().Jobs(ctx)
 			return err
 		})
 	}
@@ -61,7 +61,7 @@ func (c *JobReviveCmd) Run(ctx context.Context, g *Globals, std streams) error {
 		err = socket.Revive(ctx, g.Data, c.ID)
 	}
 	if errors.Is(err, socket.ErrNoProcess) {
-		err = beside(g, func(s *backend.Service) error { return s.Revive(ctx, c.ID) })
+		err = beside(g, func(s *backend.Service) error { return s.Admin().Revive(ctx, c.ID) })
 	}
 	if err != nil {
 		return err

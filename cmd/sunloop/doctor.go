@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/term"
 
-	"app.sunloop/backend"
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/check"
 	"app.sunloop/backend/client"
 	"app.sunloop/backend/store"
 	"app.sunloop/themes"
@@ -240,7 +240,7 @@ const maxProblems = 5
 
 // folder checks the database, the key and the objects of the data folder.
 func (c *DoctorCmd) folder(ctx context.Context, r *report, g *Globals) {
-	found, err := backend.LookFolder(ctx, g.embedded())
+	found, err := check.Quick(ctx, g.embedded().Paths())
 	switch {
 	case errors.Is(err, store.ErrLocked):
 		r.line("database", "not checked: %v", err)
@@ -279,7 +279,7 @@ func (c *DoctorCmd) shared(ctx context.Context, r *report, g *Globals) {
 	r.title("Database and objects")
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
-	found := backend.Look(ctx, g.embedded())
+	found := check.Probe(ctx, g.embedded().Paths(), time.Now)
 	if g.Store != "" {
 		if found.Database != nil {
 			r.bad("database", "%v", found.Database)

@@ -219,5 +219,5 @@ func (k keysOfUsers) Login(ctx context.Context, username string, key []byte, add
 		return api.LoginResponse{}, err
 	}
 	r, err := k.service.Auth().LoginByKey(ctx, username, key, hostOf(address))
-	return r, k.service.NoteSignIn(ctx, api.ActionSSHKey, hostOf(address), r, err)
+	return r, k.service.RecordSignIn(ctx, api.ActionSSHKey, hostOf(address), r, err)
 }

@@ -185,7 +185,7 @@ func (k keys) Login(ctx context.Context, username string, key []byte, address st
 		return api.LoginResponse{}, err
 	}
 	r, err := k.service.Auth().LoginByKey(ctx, username, key, host)
-	return r, k.service.NoteSignIn(ctx, api.ActionSSHKey, address, r, err)
+	return r, k.service.RecordSignIn(ctx, api.ActionSSHKey, address, r, err)
 }
 
 func newKey(t *testing.T) gossh.Signer {

@@ -1,6 +1,9 @@
-package backend
+// Package check verifies the data folder of an installation, or the database and
+// the bucket that replicas share, and changes nothing.
+package check
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,6 +17,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"app.sunloop/backend/audit"
 	"app.sunloop/backend/auth"
@@ -31,86 +35,105 @@ import (
 	"app.sunloop/backend/store/postgres"
 )
 
-// tables is all that the packages keep in records.
-func tables() []store.Checked {
+// Paths say where an installation keeps its data.
+type Paths struct {
+	DataDir string
+	Store   string // URL of the database that replicas share; empty: a file in DataDir
+	Objects string // bucket, as in s3://bucket/prefix, or folder; empty: a folder in DataDir
+	KeyFile string // empty: in DataDir
+}
+
+// Shared reports whether the records are in a database that replicas share.
+func (p Paths) Shared() bool { return p.Store != "" }
+
+// Bucket reports whether the objects are in a bucket.
+func (p Paths) Bucket() bool { return strings.HasPrefix(p.Objects, "s3://") }
+
+// ObjectsAt returns the bucket or the folder of the objects.
+func (p Paths) ObjectsAt() string { return cmp.Or(p.Objects, filepath.Join(p.DataDir, "objects")) }
+
+// Key returns the path of the key file.
+func (p Paths) Key() string { return cmp.Or(p.KeyFile, filepath.Join(p.DataDir, backup.Key)) }
+
+// Tables returns the tables of all packages.
+func Tables() []store.Checked {
 	return slices.Concat(ops.Tables(), auth.Tables(), sitedata.Tables(), audit.Tables(), maintenance.Tables(), partner.Tables(), freemium.Tables(), httpapi.Tables())
 }
 
-// Checked is what a check of a data folder looked at, and what it found.
-type Checked struct {
+// Report is what a check has read, and what it found.
+type Report struct {
 	Tables      int      `json:"tables"`
 	Records     int      `json:"records"`
 	Objects     int      `json:"objects"`
 	ObjectBytes int64    `json:"object_bytes"`
 	Files       int      `json:"files"`
-	Faults      []string `json:"faults"` // sentences; empty when all is well
-	Notes       []string `json:"notes"`  // sentences: what is left over, and the service clears by itself
+	Faults      []string `json:"faults"` // sentences; empty if there is none
+	Notes       []string `json:"notes"`  // sentences: leftovers that the service deletes itself
 }
 
-func (c *Checked) fault(format string, args ...any) {
+func (c *Report) fault(format string, args ...any) {
 	c.Faults = append(c.Faults, fmt.Sprintf(format, args...))
 }
 
-func (c *Checked) report(err error) { c.fault("%v", err) }
+func (c *Report) report(err error) { c.fault("%v", err) }
 
-// CheckReplica verifies the database that replicas share, with its objects, and
-// the data folder of one of them, while they serve, and changes nothing. The
-// error is of a database that cannot be opened.
-func CheckReplica(ctx context.Context, cfg Config) (c Checked, err error) {
-	c = Checked{Faults: []string{}, Notes: []string{}}
-	db, err := postgres.OpenAsItIs(ctx, cfg.Store, postgres.Options{Now: cfg.Wall})
+// Replica verifies the database that replicas share, with its objects, and the
+// data folder of one of them, while they serve. It returns an error if the
+// database cannot be opened.
+func Replica(ctx context.Context, p Paths, now func() time.Time) (c Report, err error) {
+	c = Report{Faults: []string{}, Notes: []string{}}
+	db, err := postgres.OpenAsItIs(ctx, p.Store, postgres.Options{Now: now})
 	if err != nil {
 		return c, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	place := folderOf(filepath.Join(cfg.DataDir, "objects"))
-	if cfg.Objects != "" {
-		files, err := objects.OpenBeside(ctx, cfg.Objects)
+	place := folderReader(filepath.Join(p.DataDir, "objects"))
+	if p.Objects != "" {
+		files, err := objects.OpenBeside(ctx, p.Objects)
 		if err != nil {
 			return c, err
 		}
 		defer func() { err = errors.Join(err, files.Close()) }()
-		place = bucketOf(files)
+		place = storeReader(files)
 	}
 	for _, err := range db.Check(ctx) {
 		c.report(err)
 	}
-	if err := auth.CheckSharedKey(ctx, db, keyFileOf(cfg)); err != nil {
+	if err := auth.CheckSharedKey(ctx, db, p.Key()); err != nil {
 		c.report(err)
 	}
-	err = errors.Join(ctx.Err(), c.records(ctx, db))
+	err = errors.Join(ctx.Err(), c.checkRecords(ctx, db))
 	if err == nil {
-		err = c.objects(ctx, db, place)
+		err = c.checkObjects(ctx, db, place)
 	}
 	c.Notes = []string{} // what is under way is a replica's that serves
-	if _, absent := os.Stat(cfg.DataDir); err != nil || errors.Is(absent, fs.ErrNotExist) {
+	if _, absent := os.Stat(p.DataDir); err != nil || errors.Is(absent, fs.ErrNotExist) {
 		return c, err
 	}
-	return c, c.modes(cfg.DataDir)
+	return c, c.modes(p.DataDir)
 }
 
-// Looked is what a look at the database and the objects of replicas found; errors
-// are sentences.
-type Looked struct {
+// ReplicaReport says whether a replica could use its database and its objects.
+type ReplicaReport struct {
 	Schema   int
-	Database error // why it cannot be worked with
-	Key      error // why secrets in it do not open
-	Objects  error // why objects cannot be kept
+	Database error // why the database cannot be used
+	Key      error // why the key does not open its secrets
+	Objects  error // why objects cannot be stored
 }
 
-// Look says whether a replica could work with its database and its objects.
-func Look(ctx context.Context, cfg Config) (found Looked) {
-	if cfg.Objects != "" {
-		files, err := objects.OpenBeside(ctx, cfg.Objects)
+// Probe connects to the database and the objects of a replica.
+func Probe(ctx context.Context, p Paths, now func() time.Time) (found ReplicaReport) {
+	if p.Objects != "" {
+		files, err := objects.OpenBeside(ctx, p.Objects)
 		if err == nil {
 			err = errors.Join(files.Ready(ctx), files.Close())
 		}
 		found.Objects = err
 	}
-	if cfg.Store == "" {
+	if p.Store == "" {
 		return found
 	}
-	db, err := postgres.OpenAsItIs(ctx, cfg.Store, postgres.Options{Now: cfg.Wall})
+	db, err := postgres.OpenAsItIs(ctx, p.Store, postgres.Options{Now: now})
 	if err != nil {
 		found.Database = err
 		return found
@@ -120,26 +143,20 @@ func Look(ctx context.Context, cfg Config) (found Looked) {
 		return found
 	}
 	if found.Schema, found.Database = db.Schema(ctx); found.Database == nil {
-		found.Key = auth.CheckSharedKey(ctx, db, keyFileOf(cfg))
+		found.Key = auth.CheckSharedKey(ctx, db, p.Key())
 	}
 	return found
 }
 
-// Check is [CheckFolder] of a folder that has its key in it.
-func Check(ctx context.Context, dir string) (Checked, error) {
-	return CheckFolder(ctx, Config{DataDir: dir})
-}
-
-// CheckFolder verifies the data folder of a configuration that no service holds,
-// and changes nothing in it. The error is store.ErrLocked while one does; a
-// folder that cannot be read is a fault.
-func CheckFolder(ctx context.Context, cfg Config) (Checked, error) {
-	c := Checked{Faults: []string{}, Notes: []string{}}
-	dir := cfg.DataDir
+// Folder verifies a data folder that no process holds. It returns
+// [store.ErrLocked] while one does. A folder that cannot be read is a fault.
+func Folder(ctx context.Context, p Paths) (Report, error) {
+	c := Report{Faults: []string{}, Notes: []string{}}
+	dir := p.DataDir
 	if _, err := os.Stat(dir); err != nil {
 		return c, fmt.Errorf("check data: %w", err)
 	}
-	if err := refuseRemains(dir); err != nil {
+	if err := RejectRemains(dir); err != nil {
 		c.report(err)
 		return c, c.modes(dir)
 	}
@@ -170,13 +187,13 @@ func CheckFolder(ctx context.Context, cfg Config) (Checked, error) {
 			return ctx.Err()
 		},
 		func() error {
-			if err := auth.CheckKey(ctx, db, keyFileOf(cfg)); err != nil {
+			if err := auth.CheckKey(ctx, db, p.Key()); err != nil {
 				c.report(err)
 			}
 			return ctx.Err()
 		},
-		func() error { return c.records(ctx, db) },
-		func() error { return c.objects(ctx, db, folderOf(filepath.Join(dir, "objects"))) },
+		func() error { return c.checkRecords(ctx, db) },
+		func() error { return c.checkObjects(ctx, db, folderReader(filepath.Join(dir, "objects"))) },
 		func() error { return c.modes(dir) },
 	} {
 		if err := look(); errors.Is(err, store.ErrDamaged) {
@@ -188,19 +205,18 @@ func CheckFolder(ctx context.Context, cfg Config) (Checked, error) {
 	return c, db.Close()
 }
 
-// LookFolder finds what is plainly wrong with the data folder of a
-// configuration, as [CheckFolder] does but in little time: it verifies the
-// structure of the database, the key and that each object a record names has its
+// Quick finds the obvious faults of a data folder in little time: it verifies the
+// structure of the database, the key, and that each object a record names has its
 // size. It does not read all rows and the content of objects. A folder without
-// files of a service has no faults. The error is store.ErrLocked while a service
+// files of a service has no faults. It returns [store.ErrLocked] while a process
 // holds the folder.
-func LookFolder(ctx context.Context, cfg Config) (Checked, error) {
-	c := Checked{Faults: []string{}, Notes: []string{}}
-	if err := refuseRemains(cfg.DataDir); err != nil {
+func Quick(ctx context.Context, p Paths) (Report, error) {
+	c := Report{Faults: []string{}, Notes: []string{}}
+	if err := RejectRemains(p.DataDir); err != nil {
 		c.report(err)
 		return c, nil
 	}
-	switch err := regularfile.Check(filepath.Join(cfg.DataDir, backup.Database)); {
+	switch err := regularfile.Check(filepath.Join(p.DataDir, backup.Database)); {
 	case errors.Is(err, fs.ErrNotExist):
 		c.Notes = append(c.Notes, "there is no database: the first start of the service makes one")
 		return c, nil
@@ -208,7 +224,7 @@ func LookFolder(ctx context.Context, cfg Config) (Checked, error) {
 		c.report(err)
 		return c, nil
 	}
-	db, err := bolt.OpenReadOnly(cfg.DataDir)
+	db, err := bolt.OpenReadOnly(p.DataDir)
 	if errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrNewer) {
 		return c, err
 	}
@@ -216,13 +232,13 @@ func LookFolder(ctx context.Context, cfg Config) (Checked, error) {
 		c.report(err)
 		return c, nil
 	}
-	if err := auth.CheckKey(ctx, db, keyFileOf(cfg)); err != nil {
+	if err := auth.CheckKey(ctx, db, p.Key()); err != nil {
 		c.report(err)
 	}
-	if cfg.Objects == "" {
-		place := folderOf(filepath.Join(cfg.DataDir, "objects"))
+	if p.Objects == "" {
+		place := folderReader(filepath.Join(p.DataDir, "objects"))
 		place.open = nil
-		if err := c.objects(ctx, db, place); errors.Is(err, store.ErrDamaged) {
+		if err := c.checkObjects(ctx, db, place); errors.Is(err, store.ErrDamaged) {
 			c.unread(err)
 		} else if err != nil {
 			return c, errors.Join(err, db.Close())
@@ -231,26 +247,25 @@ func LookFolder(ctx context.Context, cfg Config) (Checked, error) {
 	return c, db.Close()
 }
 
-// unread reports what could not be looked at because of damage, unless a fault
-// says as much.
-func (c *Checked) unread(err error) {
+// unread reports what could not be read because of damage, unless a fault says so.
+func (c *Report) unread(err error) {
 	if len(c.Faults) == 0 {
 		c.report(err)
 	}
 }
 
-// checkedRecords are records that a check reads.
-type checkedRecords interface {
+// Records are the records that a check reads.
+type Records interface {
 	View(ctx context.Context, fn func(tx store.Tx) error) error
 	RecordBuckets(ctx context.Context) ([]string, error)
 }
 
-func (c *Checked) records(ctx context.Context, db checkedRecords) error {
+func (c *Report) checkRecords(ctx context.Context, db Records) error {
 	unclaimed, err := db.RecordBuckets(ctx)
 	if err != nil {
 		return err
 	}
-	for _, t := range tables() {
+	for _, t := range Tables() {
 		c.Tables++
 		unclaimed = slices.DeleteFunc(unclaimed, func(name string) bool { return slices.Contains(t.Buckets(), name) })
 		n := 0
@@ -271,16 +286,16 @@ func (c *Checked) records(ctx context.Context, db checkedRecords) error {
 	return nil
 }
 
-// checkedObjects is a place of objects that a check reads.
-type checkedObjects struct {
+// objectReader reads the objects of a folder or a bucket.
+type objectReader struct {
 	list func(ctx context.Context, see func(key string, size int64)) error
 	size func(key string) (int64, error)                              // used if open is nil
 	open func(ctx context.Context, key string) (io.ReadCloser, error) // nil: objects are not read
 }
 
-// folderOf are the objects in a folder that no store opens.
-func folderOf(folder string) checkedObjects {
-	return checkedObjects{
+// folderReader reads the objects of a folder without opening it as a store.
+func folderReader(folder string) objectReader {
+	return objectReader{
 		list: func(_ context.Context, see func(key string, size int64)) error {
 			err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 				if err != nil || d.IsDir() {
@@ -320,9 +335,9 @@ func folderOf(folder string) checkedObjects {
 	}
 }
 
-// bucketOf are the objects of a store.
-func bucketOf(s *objects.Store) checkedObjects {
-	return checkedObjects{
+// storeReader reads the objects of an open store.
+func storeReader(s *objects.Store) objectReader {
+	return objectReader{
 		list: func(ctx context.Context, see func(key string, size int64)) error {
 			for o, err := range s.List(ctx) {
 				if err != nil {
@@ -336,10 +351,10 @@ func bucketOf(s *objects.Store) checkedObjects {
 	}
 }
 
-// objects holds the objects of a place against the records that name them. What
-// differs is looked at again where a service may have been at work: objects that
-// are named by a record since, or no more, are well.
-func (c *Checked) objects(ctx context.Context, db checkedRecords, place checkedObjects) error {
+// checkObjects compares the objects with the records that name them. Differences
+// are verified a second time, as a service may be running: objects that a record
+// names since, or no more, are no faults.
+func (c *Report) checkObjects(ctx context.Context, db Records, place objectReader) error {
 	there := map[string]bool{}
 	err := place.list(ctx, func(key string, size int64) {
 		c.Objects++
@@ -349,7 +364,7 @@ func (c *Checked) objects(ctx context.Context, db checkedRecords, place checkedO
 	if err != nil {
 		return err
 	}
-	former, notes, err := c.compare(ctx, db, place, there)
+	former, notes, err := compare(ctx, db, place, there)
 	c.Notes = append(c.Notes, notes...)
 	if err != nil || len(former) == 0 {
 		return err
@@ -359,7 +374,7 @@ func (c *Checked) objects(ctx context.Context, db checkedRecords, place checkedO
 		return err
 	}
 	maps.DeleteFunc(again, func(_ string, both bool) bool { return !both })
-	lasting, _, err := c.compare(ctx, db, place, again)
+	lasting, _, err := compare(ctx, db, place, again)
 	for _, fault := range lasting {
 		if slices.Contains(former, fault) {
 			c.Faults = append(c.Faults, fault)
@@ -368,9 +383,9 @@ func (c *Checked) objects(ctx context.Context, db checkedRecords, place checkedO
 	return err
 }
 
-// compare answers how the objects that are there and the records differ, and what
-// a service that has ended left under way.
-func (c *Checked) compare(ctx context.Context, db checkedRecords, place checkedObjects, there map[string]bool) (faults, notes []string, err error) {
+// compare returns how the existing objects and the records differ, and what a
+// service that has ended left unfinished.
+func compare(ctx context.Context, db Records, place objectReader, there map[string]bool) (faults, notes []string, err error) {
 	var named []ops.Named
 	known, announced := map[string]bool{}, map[string]bool{}
 	err = db.View(ctx, func(tx store.Tx) (err error) {
@@ -395,7 +410,7 @@ func (c *Checked) compare(ctx context.Context, db checkedRecords, place checkedO
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		if fault := differs(ctx, place, n); fault != "" {
+		if fault := verifyObjects(ctx, place, n); fault != "" {
 			faults = append(faults, fault)
 		}
 	}
@@ -411,19 +426,19 @@ func (c *Checked) compare(ctx context.Context, db checkedRecords, place checkedO
 	return faults, notes, nil
 }
 
-// notThere ends the fault of an object that is missing.
-const notThere = "which is not there"
+// missing ends the fault of a missing object.
+const missing = "which is not there"
 
-// differs reads the objects that one record names, and says how they are not what
-// it knows of them.
-func differs(ctx context.Context, place checkedObjects, n ops.Named) (fault string) {
+// verifyObjects reads the objects that one record names and returns how they
+// differ from the record; empty if they do not.
+func verifyObjects(ctx context.Context, place objectReader, n ops.Named) (fault string) {
 	sum, size := sha256.New(), int64(0)
 	for _, key := range n.Keys {
 		if place.open == nil {
 			n.SHA256 = "" // not computed
 			read, err := place.size(key)
 			if errors.Is(err, store.ErrNotFound) {
-				return fmt.Sprintf("%s names the object %s, %s", n.By, key, notThere)
+				return fmt.Sprintf("%s names the object %s, %s", n.By, key, missing)
 			}
 			if err != nil {
 				return fmt.Sprintf("object %s of %s cannot be read: %v", key, n.By, err)
@@ -433,7 +448,7 @@ func differs(ctx context.Context, place checkedObjects, n ops.Named) (fault stri
 		}
 		f, err := place.open(ctx, key)
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Sprintf("%s names the object %s, %s", n.By, key, notThere)
+			return fmt.Sprintf("%s names the object %s, %s", n.By, key, missing)
 		}
 		if err == nil {
 			var read int64
@@ -458,8 +473,8 @@ func differs(ctx context.Context, place checkedObjects, n ops.Named) (fault stri
 	return ""
 }
 
-// modes finds files and folders that others than their owner can open.
-func (c *Checked) modes(dir string) error {
+// modes finds files and folders that users other than their owner can open.
+func (c *Report) modes(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -486,4 +501,76 @@ func (c *Checked) modes(dir string) error {
 		}
 		return nil
 	})
+}
+
+// BackupObjects verifies the objects that records name, read by open. live says
+// that the records may have changed since the objects were listed: then a missing
+// object is no fault. It returns the first fault as [store.ErrDamaged].
+func BackupObjects(ctx context.Context, db Records, live bool, open func(ctx context.Context, key string) (io.ReadCloser, error)) error {
+	faults, _, err := compare(ctx, db, objectReader{open: open}, nil)
+	if err != nil {
+		return fmt.Errorf("verify the objects: %w", err)
+	}
+	if live {
+		faults = slices.DeleteFunc(faults, func(f string) bool { return strings.HasSuffix(f, missing) })
+	}
+	if len(faults) > 0 {
+		return fmt.Errorf("verify the objects: %w: %s; sunloop admin check lists all", store.ErrDamaged, faults[0])
+	}
+	return nil
+}
+
+// OutboxFolder is the folder, in the data folder, of messages without a mail
+// server.
+const OutboxFolder = "outbox"
+
+// ErrRemains is the error of a data folder that has files of a service, but no
+// database. An empty service there would offer the setup to the first caller.
+var ErrRemains = errors.New("the data folder has files of a service, but no database")
+
+// RejectRemains returns [ErrRemains] for a folder that has files of a service, but
+// no database.
+func RejectRemains(dir string) error {
+	if _, err := os.Lstat(filepath.Join(dir, backup.Database)); !errors.Is(err, fs.ErrNotExist) {
+		return nil // opening it reports more
+	}
+	var found []string
+	for _, name := range []string{backup.Key, "objects", OutboxFolder} {
+		path := filepath.Join(dir, name)
+		info, err := os.Lstat(path)
+		if err != nil {
+			continue
+		}
+		if info.IsDir() && !hasFile(path) {
+			continue
+		}
+		found = append(found, name)
+	}
+	copies, err := filepath.Glob(filepath.Join(dir, backup.Database+"*"))
+	if err != nil {
+		return fmt.Errorf("look into the data folder: %w", err)
+	}
+	for _, path := range copies {
+		if name := filepath.Base(path); !strings.HasPrefix(name, backup.Database+".new-") { // of a first start that was cut off
+			found = append(found, name)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return fmt.Errorf("open data in %s: %w: it has %s, and no %s; restore a backup into a new folder, or start an empty service here with --new",
+		dir, ErrRemains, strings.Join(found, ", "), backup.Database)
+}
+
+// hasFile reports whether a folder has a file, at any depth.
+func hasFile(dir string) bool {
+	found := false
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			found = true
+			return fs.SkipAll
+		}
+		return err
+	})
+	return found || err != nil
 }

@@ -1,6 +1,6 @@
 //go:build windows
 
-package backend
+package health
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// diskSpace is what is free for this user on the disk that holds a folder, and
-// its size, in bytes.
-func diskSpace(dir string) (free, size uint64, err error) {
+// DiskSpace returns the bytes that are free for this user on the disk that holds a
+// folder, and its size.
+func DiskSpace(dir string) (free, size uint64, err error) {
 	path, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
 		return 0, 0, fmt.Errorf("ask for the free space of %s: %w", dir, err)

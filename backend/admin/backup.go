@@ -1,8 +1,7 @@
-package backend
+package admin
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,45 +19,30 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/backup"
+	"app.sunloop/backend/check"
 	"app.sunloop/backend/regularfile"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/objects"
 	"app.sunloop/backend/store/postgres"
+	"app.sunloop/backend/store/riverjobs"
 )
 
-// operatorName is the actor, in the audit trail, of what is asked for on the
-// operator's socket or done beside the data folder.
-const operatorName = "command line"
+// ErrBackupRunning is the error of a second backup at the same time.
+var ErrBackupRunning = errors.New("a backup is being made already")
 
-// spoolFolder holds what is under way; each start clears it.
-const spoolFolder = "spool"
+// BackupRoute is the route of a backup in the audit trail.
+const BackupRoute = "backup"
 
-// operate answers the operator of the machine until ctx ends.
-func (s *Service) operate(ctx context.Context) {
-	l, err := socket.Listen(s.dir)
-	if err == nil {
-		err = l.Serve(ctx, s, s.wall)
-	}
-	if err != nil {
-		s.log.Warn("there is no operator's socket: a backup must wait until the service has ended", "error", err.Error())
-	}
-}
+// backupSearch is how far back LastBackup looks.
+const backupSearch = 90 * 24 * time.Hour
 
-var errBackingUp = errors.New("a backup is being made already")
-
-// backupRoute is what the audit trail calls a backup.
-const backupRoute = "backup"
-
-// backupsKnown is how far back a backup is looked for.
-const backupsKnown = 90 * 24 * time.Hour
-
-// lastBackup is when the newest backup was made, by the audit trail; zero: none
-// is known.
-func (s *Service) lastBackup(ctx context.Context) (time.Time, error) {
-	q := api.AuditQuery{Actor: operatorName, Route: backupRoute, From: api.At(s.wall().Add(-backupsKnown)), Page: api.Page{Limit: api.DefaultLimit}}
+// LastBackup returns when the newest backup was made, by the audit trail; zero if
+// none is known.
+func (s *Server) LastBackup(ctx context.Context) (time.Time, error) {
+	q := api.AuditQuery{Actor: Actor, Route: BackupRoute, From: api.At(s.Wall().Add(-backupSearch)), Page: api.Page{Limit: api.DefaultLimit}}
 	for {
-		records, next, err := s.trail.List(ctx, api.Unlimited(operatorName), q)
+		records, next, err := s.Trail.List(ctx, api.Unlimited(Actor), q)
 		if err != nil {
 			return time.Time{}, err
 		}
@@ -74,31 +58,31 @@ func (s *Service) lastBackup(ctx context.Context) (time.Time, error) {
 	}
 }
 
-// Backup writes a backup of the data folder to w while the service goes on,
-// and leaves its record in the audit trail. See package backup.
-func (s *Service) Backup(ctx context.Context, w io.Writer) (socket.Backup, error) {
+// Backup writes a backup of the data folder to w while the service runs, and
+// records it in the audit trail. See package backup.
+func (s *Server) Backup(ctx context.Context, w io.Writer) (socket.Backup, error) {
 	if !s.backing.TryLock() {
-		return socket.Backup{}, errBackingUp
+		return socket.Backup{}, ErrBackupRunning
 	}
 	defer s.backing.Unlock()
 	m, err := s.backup(ctx, w)
 	done := socket.Backup{Files: len(m.Parts), Bytes: m.Size()}
-	r := api.AuditRecord{Actor: operatorName, ActorID: operatorName, Route: backupRoute, Action: api.ActionCreate, Status: http.StatusOK, After: done}
+	r := api.AuditRecord{Actor: Actor, ActorID: Actor, Route: BackupRoute, Action: api.ActionCreate, Status: http.StatusOK, After: done}
 	if err != nil {
 		r.Status, r.Error, r.After = http.StatusInternalServerError, err.Error(), nil
 	}
-	return done, errors.Join(err, s.trail.Append(context.WithoutCancel(ctx), r))
+	return done, errors.Join(err, s.Trail.Append(context.WithoutCancel(ctx), r))
 }
 
-func (s *Service) backup(ctx context.Context, w io.Writer) (m backup.Manifest, err error) {
-	staging, err := os.MkdirTemp(s.spool, "backup-") // 0700
+func (s *Server) backup(ctx context.Context, w io.Writer) (m backup.Manifest, err error) {
+	staging, err := os.MkdirTemp(s.Spool, "backup-") // 0700
 	if err != nil {
-		return m, fmt.Errorf("make a folder for the copy: %w", err)
+		return m, fmt.Errorf("create folder for the copy: %w", err)
 	}
 	defer os.RemoveAll(staging)
 	var hold *objects.Hold
-	if !s.InBucket() {
-		if hold, err = s.objects.Hold(); err != nil {
+	if !s.Paths.Bucket() {
+		if hold, err = s.Objects.Hold(); err != nil {
 			return m, err
 		}
 		defer func() { err = errors.Join(err, hold.Release()) }()
@@ -107,7 +91,7 @@ func (s *Service) backup(ctx context.Context, w io.Writer) (m backup.Manifest, e
 	if err := s.copyRecords(ctx, filepath.Join(staging, s.recordsName())); err != nil {
 		return m, err
 	}
-	if m.Schema, err = s.store.Schema(ctx); err != nil {
+	if m.Schema, err = s.Store.Schema(ctx); err != nil {
 		return m, err
 	}
 	sources, err := s.copyFiles(ctx, staging)
@@ -127,16 +111,16 @@ func (s *Service) backup(ctx context.Context, w io.Writer) (m backup.Manifest, e
 	if err := s.verifyCopy(ctx, staging, hold); err != nil {
 		return m, err
 	}
-	m.Version, m.MadeAt = s.version, s.wall()
+	m.Version, m.MadeAt = s.Version, s.Wall()
 	return backup.Write(ctx, w, m, sources)
 }
 
-// verifyCopy verifies what a backup is made of: all pages and rows of the copied
+// verifyCopy verifies the content of a backup: all pages and rows of the copied
 // database, that the key opens its secrets, and each object that its records
-// name. A backup of damaged data would take the place of a good one.
-func (s *Service) verifyCopy(ctx context.Context, staging string, hold *objects.Hold) (err error) {
-	var records checkedRecords = s.store
-	if !s.replica() {
+// name. A backup of damaged data could replace a good one.
+func (s *Server) verifyCopy(ctx context.Context, staging string, hold *objects.Hold) (err error) {
+	var records check.Records = s.Store
+	if !s.Paths.Shared() {
 		db, opening := bolt.OpenReadOnly(staging)
 		if opening != nil {
 			return fmt.Errorf("verify the copy of the database: %w", opening)
@@ -149,7 +133,7 @@ func (s *Service) verifyCopy(ctx context.Context, staging string, hold *objects.
 	}
 	key := filepath.Join(staging, backup.Key)
 	if _, absent := os.Stat(key); absent != nil {
-		key = s.keyFile
+		key = s.Paths.Key()
 	}
 	if err := auth.CheckKey(ctx, records, key); err != nil {
 		return fmt.Errorf("verify the key: %w", err)
@@ -157,79 +141,66 @@ func (s *Service) verifyCopy(ctx context.Context, staging string, hold *objects.
 	if hold == nil {
 		return nil
 	}
-	faults, _, err := new(Checked).compare(ctx, records, checkedObjects{open: func(_ context.Context, key string) (io.ReadCloser, error) { return hold.Open(key) }}, nil)
-	if err != nil {
-		return fmt.Errorf("verify the objects: %w", err)
-	}
-	if s.replica() { // its records went on changing since they were copied
-		faults = slices.DeleteFunc(faults, func(f string) bool { return strings.HasSuffix(f, notThere) })
-	}
-	if len(faults) > 0 {
-		return fmt.Errorf("verify the objects: %w: %s; sunloop admin check lists all", store.ErrDamaged, faults[0])
-	}
-	return nil
+	// The records of replicas have changed since they were copied.
+	return check.BackupObjects(ctx, records, s.Paths.Shared(), func(_ context.Context, key string) (io.ReadCloser, error) { return hold.Open(key) })
 }
 
-// InBucket says that objects are in a bucket, of which a backup has none: it has
-// versions and copies of its own.
-func (s *Service) InBucket() bool { return strings.HasPrefix(s.cfg.Objects, "s3://") }
-
-// recordsName is the part of a backup that the records are in.
-func (s *Service) recordsName() string {
-	if s.replica() {
+// recordsName returns the part of a backup that holds the records.
+func (s *Server) recordsName() string {
+	if s.Paths.Shared() {
 		return backup.Tables
 	}
 	return backup.Database
 }
 
 // copyRecords makes a local copy, so that a slow reader of the backup does not
-// keep pages of the database from being used again.
-func (s *Service) copyRecords(ctx context.Context, name string) error {
+// keep the database from reusing pages.
+func (s *Server) copyRecords(ctx context.Context, name string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("copy the database: %w", err)
 	}
-	_, err = s.store.Backup(ctx, &untilEnd{ctx, f})
+	_, err = s.Store.Backup(ctx, &contextWriter{ctx, f})
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("copy the database: %w", err)
 	}
 	return nil
 }
 
-// untilEnd writes until its context ends.
-type untilEnd struct {
+// contextWriter writes until its context ends.
+type contextWriter struct {
 	ctx context.Context
 	io.Writer
 }
 
-func (w *untilEnd) Write(p []byte) (int, error) {
+func (w *contextWriter) Write(p []byte) (int, error) {
 	if err := context.Cause(w.ctx); err != nil {
 		return 0, err
 	}
 	return w.Writer.Write(p)
 }
 
-// copyFiles copies the small files of the data folder, which may change, into
-// staging, and answers these and the database there.
-func (s *Service) copyFiles(ctx context.Context, staging string) ([]backup.Source, error) {
+// copyFiles copies the small files of the data folder, which may change, to
+// staging, and returns these and the copy of the database.
+func (s *Server) copyFiles(ctx context.Context, staging string) ([]backup.Source, error) {
 	staged := os.DirFS(staging)
 	source := func(name string) backup.Source {
 		return backup.Source{Name: name, Open: func() (io.ReadCloser, error) { return staged.Open(name) }}
 	}
 	sources := []backup.Source{source(s.recordsName())}
-	if s.replica() || s.keyFile != keyFileOf(Config{DataDir: s.dir}) {
-		if err := copyFile(s.keyFile, filepath.Join(staging, backup.Key)); err != nil {
+	if s.Paths.Shared() || s.Paths.Key() != (check.Paths{DataDir: s.Paths.DataDir}).Key() {
+		if err := copyFile(s.Paths.Key(), filepath.Join(staging, backup.Key)); err != nil {
 			return nil, err
 		}
 		sources = append(sources, source(backup.Key))
 	}
-	if s.replica() {
-		return sources, nil // the rest of the folder is this replica's own
+	if s.Paths.Shared() {
+		return sources, nil // the other files belong to this replica
 	}
-	from := os.DirFS(s.dir)
+	from := os.DirFS(s.Paths.DataDir)
 	err := fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && name != "." {
-			return nil // a letter that made room for another
+			return nil // a message of the outbox was replaced
 		}
 		if err == nil {
 			err = ctx.Err()
@@ -237,12 +208,12 @@ func (s *Service) copyFiles(ctx context.Context, staging string) ([]backup.Sourc
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (name == "objects" || name == spoolFolder):
+		case d.IsDir() && (name == "objects" || name == SpoolFolder):
 			return fs.SkipDir
 		case d.IsDir() || name == backup.Database || slices.ContainsFunc(sources, func(s backup.Source) bool { return s.Name == name }) || !backup.Kept(name) || strings.HasPrefix(path.Base(name), "."):
-			return nil // others keep nothing there, or it is half written
+			return nil // not part of a backup, or incomplete
 		}
-		b, err := regularfile.Read(filepath.Join(s.dir, filepath.FromSlash(name)))
+		b, err := regularfile.Read(filepath.Join(s.Paths.DataDir, filepath.FromSlash(name)))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -271,9 +242,9 @@ func copyFile(from, to string) error {
 	return nil
 }
 
-// Restore makes a data folder from a backup, and checks it before it gets its
-// name. Passphrase is asked for that of an encrypted file, nil when none is
-// known; encrypted demands that the file is.
+// Restore makes a data folder from a backup and verifies it before it gets its
+// name. passphrase returns that of an encrypted file; nil if it is not known.
+// encrypted requires that the file is encrypted.
 func Restore(ctx context.Context, r io.Reader, dir string, passphrase func() (string, error), encrypted bool) (backup.Manifest, error) {
 	return backup.Restore(ctx, r, backup.Restoring{
 		Dir: dir, Schema: bolt.SchemaVersion, Passphrase: passphrase, Encrypted: encrypted,
@@ -287,20 +258,20 @@ func Restore(ctx context.Context, r io.Reader, dir string, passphrase func() (st
 	})
 }
 
-// RestoreReplica fills an empty database from a backup of one, and makes the key
-// file where there is none. Objects that are in the backup go into their place.
-func RestoreReplica(ctx context.Context, r io.Reader, cfg Config, passphrase func() (string, error), encrypted bool) (m backup.Manifest, err error) {
-	db, err := connect(ctx, cfg, nil)
+// RestoreReplica fills an empty database from a backup of one, creates the key
+// file if there is none, and stores the objects that are in the backup.
+func RestoreReplica(ctx context.Context, r io.Reader, p check.Paths, o postgres.Options, passphrase func() (string, error), encrypted bool) (m backup.Manifest, err error) {
+	db, err := riverjobs.Open(ctx, p.Store, o)
 	if err != nil {
 		return m, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
+	if err := os.MkdirAll(p.DataDir, 0o700); err != nil {
 		return m, fmt.Errorf("make data folder: %w", err)
 	}
-	staging, err := os.MkdirTemp(cfg.DataDir, ".restore-*") // 0700
+	staging, err := os.MkdirTemp(p.DataDir, ".restore-*") // 0700
 	if err != nil {
-		return m, fmt.Errorf("make a folder to restore by: %w", err)
+		return m, fmt.Errorf("create staging folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(staging)) }()
 	dir := filepath.Join(staging, "backup")
@@ -308,10 +279,10 @@ func RestoreReplica(ctx context.Context, r io.Reader, cfg Config, passphrase fun
 	if err != nil {
 		return m, err
 	}
-	if err := restoreKey(filepath.Join(dir, backup.Key), keyFileOf(cfg)); err != nil {
+	if err := restoreKey(filepath.Join(dir, backup.Key), p.Key()); err != nil {
 		return m, err
 	}
-	if err := restoreObjects(ctx, filepath.Join(dir, "objects"), cfg); err != nil {
+	if err := restoreObjects(ctx, filepath.Join(dir, "objects"), p); err != nil {
 		return m, err
 	}
 	f, err := os.Open(filepath.Join(dir, backup.Tables))
@@ -322,7 +293,7 @@ func RestoreReplica(ctx context.Context, r io.Reader, cfg Config, passphrase fun
 	return m, errors.Join(err, f.Close())
 }
 
-// restoreKey puts a key file into its place, where the same may be already.
+// restoreKey creates a key file, unless the same exists.
 func restoreKey(from, to string) error {
 	is, err := regularfile.Read(to)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -341,10 +312,9 @@ func restoreKey(from, to string) error {
 	return nil
 }
 
-// restoreObjects puts the objects in a folder into their place; those that are
-// there stay.
-func restoreObjects(ctx context.Context, dir string, cfg Config) (err error) {
-	place, err := objects.OpenBeside(ctx, cmp.Or(cfg.Objects, filepath.Join(cfg.DataDir, "objects")))
+// restoreObjects stores the objects of a folder; existing objects stay.
+func restoreObjects(ctx context.Context, dir string, p check.Paths) (err error) {
+	place, err := objects.OpenBeside(ctx, p.ObjectsAt())
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,103 @@
+// Package admin carries out administrative requests on an open installation:
+// backups, and the dead jobs of the queue. It also restores backups.
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"app.sunloop/backend/admin/socket"
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/audit"
+	"app.sunloop/backend/check"
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/store/objects"
+)
+
+// Actor is the actor, in the audit trail, of what is requested on the socket or by
+// a command on the data folder.
+const Actor = "command line"
+
+// SpoolFolder is the folder, in the data folder, of files that are being received
+// or copied. Each start clears it.
+const SpoolFolder = "spool"
+
+// Store is what a Server does with the records and the queue.
+type Store interface {
+	check.Records
+	Schema(ctx context.Context) (int, error)
+	Backup(ctx context.Context, w io.Writer) (int64, error)
+	Counts(ctx context.Context) (waiting, running, dead int, err error)
+	Dead(ctx context.Context, limit int) ([]store.DeadJob, error)
+	Revive(ctx context.Context, id string, at time.Time) error
+}
+
+// Server carries out administrative requests. Its methods are safe for concurrent
+// use.
+type Server struct {
+	Paths   check.Paths
+	Spool   string // folder for temporary copies
+	Version string // of the program, for the manifest of a backup
+	Store   Store
+	Objects *objects.Store
+	Trail   *audit.Trail
+	Wall    func() time.Time
+	Log     *slog.Logger
+
+	backing sync.Mutex // held while a backup is made
+}
+
+// Serve serves requests on the socket of the data folder until ctx ends.
+func (s *Server) Serve(ctx context.Context) {
+	l, err := socket.Listen(s.Paths.DataDir)
+	if err == nil {
+		err = l.Serve(ctx, s, s.Wall)
+	}
+	if err != nil {
+		s.Log.Warn("admin socket unavailable; backups require a stopped service", "error", err.Error())
+	}
+}
+
+// JobRoute is the route, in the audit trail, of a retry of a dead job.
+const JobRoute = "job"
+
+// Jobs returns the counts of the queue and its dead jobs.
+func (s *Server) Jobs(ctx context.Context) (socket.Jobs, error) {
+	jobs := socket.Jobs{DeadJobs: []socket.DeadJob{}}
+	var err error
+	if jobs.Waiting, jobs.Running, jobs.Dead, err = s.Store.Counts(ctx); err != nil {
+		return jobs, err
+	}
+	dead, err := s.Store.Dead(ctx, socket.MaxDeadJobs)
+	for _, d := range dead {
+		jobs.DeadJobs = append(jobs.DeadJobs, socket.DeadJob{ID: d.ID, Kind: d.Kind, About: d.Unique, Attempts: d.Attempts, Cause: d.Cause, DiedAt: d.DiedAt})
+	}
+	return jobs, err
+}
+
+// Revive returns a dead job to the queue, to run at once with all its attempts,
+// and records that in the audit trail.
+func (s *Server) Revive(ctx context.Context, id string) error {
+	err := s.Store.Revive(ctx, id, s.Wall())
+	r := api.AuditRecord{Actor: Actor, ActorID: Actor, Route: JobRoute, Action: "revive", TargetIDs: map[string]string{"job_id": id}, Status: http.StatusOK}
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		err = fmt.Errorf("no dead job has the id %q: sunloop admin job list shows them", id)
+		r.Status = http.StatusNotFound
+	case errors.Is(err, store.ErrExists):
+		err = fmt.Errorf("retry job %s: a newer job with the same key exists", id)
+		r.Status = http.StatusConflict
+	case err != nil:
+		return err
+	}
+	if err != nil {
+		r.Error = err.Error()
+	}
+	return errors.Join(err, s.Trail.Append(context.WithoutCancel(ctx), r))
+}

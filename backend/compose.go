@@ -1,0 +1,159 @@
+package backend
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+
+	"app.sunloop/backend/admin"
+	"app.sunloop/backend/audit"
+	"app.sunloop/backend/auth"
+	"app.sunloop/backend/check"
+	"app.sunloop/backend/domain/maintenance"
+	"app.sunloop/backend/freemium"
+	"app.sunloop/backend/health"
+	"app.sunloop/backend/httpapi"
+	"app.sunloop/backend/instrument"
+	"app.sunloop/backend/logbuffer"
+	"app.sunloop/backend/mail"
+	"app.sunloop/backend/ops"
+	"app.sunloop/backend/partner"
+	"app.sunloop/backend/pipeline"
+	"app.sunloop/backend/pipeline/forecasting"
+	"app.sunloop/backend/pipeline/snapshot"
+	"app.sunloop/backend/store"
+	"app.sunloop/backend/webhook"
+)
+
+// dependencies are what the parts share besides the storage.
+type dependencies struct {
+	instruments *instrument.Instruments
+	health      *health.Checker
+	logs        *logbuffer.Buffer
+	disk        *store.Disk
+	userCreated chan<- struct{}
+}
+
+// parts are all parts of a service over an open storage.
+type parts struct {
+	auth        *auth.Service
+	trail       *audit.Trail
+	ops         *ops.Service
+	maintenance *maintenance.Service
+	webhooks    *webhook.Deliverer
+	pipeline    *pipeline.Pipeline
+	freemium    *freemium.Service
+	admin       *admin.Server
+	handler     http.Handler
+}
+
+// compose makes the parts over the storage. It starts nothing.
+func compose(ctx context.Context, cfg Config, st *storage, d dependencies) (*parts, error) {
+	key, err := openKey(ctx, cfg, st.records)
+	if err != nil {
+		return nil, err
+	}
+	p := new(parts)
+	p.auth, err = auth.New(ctx, auth.Options{Records: st.records, Key: key, Now: cfg.Wall, RequireMFA: cfg.RequireMFA,
+		TokenLifetime: cfg.TokenLifetime, SigningKeyAge: cfg.SigningKeyAge, Providers: cfg.Providers, Argon: cfg.Argon, Shared: st.shared(),
+		HasSites: ops.HasSites,
+		OnUser: func() {
+			select {
+			case d.userCreated <- struct{}{}:
+			default:
+			}
+		}})
+	if err != nil {
+		return nil, fmt.Errorf("open accounts: %w", err)
+	}
+	p.trail = audit.New(st.records, cfg.Wall)
+	p.ops = ops.New(st.records, st.records, cfg.Now)
+	snapshots, err := partner.New(partner.Config{Records: st.records, Ops: p.ops, Now: cfg.Now, Rates: cfg.Rates})
+	if err != nil {
+		return nil, err
+	}
+	if err := p.composeMaintenance(cfg, st, d, key, snapshots); err != nil {
+		return nil, err
+	}
+	snapshots.Schedules = p.maintenance // each needs the other
+	p.pipeline, err = pipeline.New(pipeline.Config{
+		Records: st.records, Telemetry: st.records, Queue: st.records, Cluster: st.records, Objects: st.objects, Elsewhere: st.external,
+		Ops: p.ops, Partner: snapshots, Repairs: p.maintenance, Weather: d.instruments.Weather(cfg.Weather), Hooks: d.instruments.Jobs(),
+		Now: cfg.Now, Wall: cfg.Wall, Logger: cfg.Logger, Workers: cfg.Workers, TrainingDays: cfg.TrainingDays, HorizonHours: cfg.HorizonHours,
+		ForecastEvery: cfg.ForecastEvery, DetectEvery: cfg.DetectEvery, Settle: cfg.Settle, Tick: cfg.Tick, Lease: cfg.Lease,
+		Exclusive: !st.shared(), // a file has one owner at a time
+	})
+	if err != nil {
+		return nil, err
+	}
+	mailer, err := newMailer(cfg)
+	if err != nil {
+		return nil, err
+	}
+	p.freemium, err = freemium.New(freemium.Options{Records: st.records, Key: key[:], Mail: d.instruments.Mailer(mailer), Now: cfg.Wall, Log: cfg.Logger})
+	if err != nil {
+		return nil, err
+	}
+	p.admin = &admin.Server{Paths: cfg.Paths(), Spool: st.spool, Version: cfg.Version, Store: st.records, Objects: st.objects, Trail: p.trail, Wall: cfg.Wall, Log: cfg.Logger}
+	p.handler = p.newHandler(cfg, st, d, snapshots)
+	return p, nil
+}
+
+// newHandler returns the handler of all paths.
+func (p *parts) newHandler(cfg Config, st *storage, d dependencies, snapshots *partner.Service) http.Handler {
+	return httpapi.New(httpapi.Deps{
+		Records: st.records, Telemetry: st.records, Disk: d.disk, SpoolDir: st.spool, Shared: st.shared(), Limiter: st.limiter(),
+		Auth: p.auth, Audit: p.trail, Freemium: p.freemium, Journal: d.logs,
+		Sites: p.ops, Assets: p.ops, Findings: p.ops, Issues: p.ops, Alerts: p.ops, Summaries: p.ops, KPIs: p.ops, Nowcasts: p.ops, Snapshots: snapshots,
+		Uploads: p.pipeline.Imports, Forecasts: forecastRequests{p.pipeline.Forecasts, p.pipeline.Snapshots}, Detector: p.pipeline.Detections,
+		Diagnoser: p.pipeline.Detections, Models: p.pipeline.Training, Interpolations: p.pipeline.Gaps,
+		Schedules: p.maintenance, BOMs: p.maintenance, Orders: p.maintenance, Tracking: p.maintenance,
+		Ready: d.health.Ready, Uploadable: d.health.Uploadable, Observe: d.instruments.HTTP(),
+		CORSOrigins: cfg.CORSOrigins, TrustedProxies: cfg.TrustedProxies, KeyRate: cfg.KeyRate, UserRate: cfg.UserRate, Wait: cfg.Wait,
+		Now: cfg.Wall, Log: cfg.Logger,
+	})
+}
+
+// forecastRequests answers all requests for forecasts.
+type forecastRequests struct {
+	*forecasting.Forecaster
+	*snapshot.Builder
+}
+
+// composeMaintenance makes work management, and what delivers its webhooks.
+func (p *parts) composeMaintenance(cfg Config, st *storage, d dependencies, key auth.Key, plans maintenance.Plans) error {
+	catalogue, err := maintenance.LoadCatalogue(cfg.PartsFile)
+	if err != nil {
+		return err
+	}
+	guard, err := webhook.NewGuard(cfg.WebhookAllow...)
+	if err != nil {
+		return fmt.Errorf("places that webhooks may be sent to: %w", err)
+	}
+	p.maintenance, err = maintenance.New(maintenance.Config{Records: st.records, Ops: p.ops, Now: cfg.Now, Wall: cfg.Wall, Plans: plans, Catalogue: catalogue,
+		Rates: cfg.Rates, Crew: cfg.CrewHours, Limits: cfg.OrderLimits, Guard: guard, Sealer: key})
+	poster := webhook.NewPoster(guard, cfg.Wall)
+	poster.Wrap(d.instruments.Tracer().Transport)
+	p.webhooks = &webhook.Deliverer{Outbox: p.maintenance, Poster: poster, Now: cfg.Wall, Log: cfg.Logger, Around: d.instruments.Webhook}
+	return err
+}
+
+// outboxFrom is the sender of messages in the outbox.
+const outboxFrom = "Sunloop <sunloop@localhost.localdomain>"
+
+// newMailer returns what sends messages.
+func newMailer(cfg Config) (freemium.Sender, error) {
+	if cfg.SMTP != nil {
+		return mail.NewSMTP(*cfg.SMTP)
+	}
+	return mail.OpenOutbox(filepath.Join(cfg.DataDir, check.OutboxFolder), outboxFrom)
+}
+
+// openKey returns the key that encrypts secrets, which all replicas have.
+func openKey(ctx context.Context, cfg Config, r records) (auth.Key, error) {
+	if cfg.Store == "" {
+		return auth.FolderKey(ctx, r, cfg.Paths().Key())
+	}
+	return auth.SharedKey(ctx, r, cfg.Paths().Key())
+}
