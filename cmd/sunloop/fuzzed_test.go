@@ -24,7 +24,6 @@ var decoders = []string{
 var fuzzedBy = map[string]string{
 	"backend/ops":               "by backend/httpapi FuzzBody",
 	"backend/admission":         "reads the addresses that the kernel gives connections",
-	"backend/audit":             "by backend/httpapi FuzzCredential", // addresses of callers
 	"backend/limit":             "reads records that it wrote itself, to cut what is beyond a limit",
 	"backend/servetest":         "for tests alone",
 	"backend/openapi":           "reads comments that are embedded",
