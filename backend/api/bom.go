@@ -5,7 +5,7 @@ import "net/http"
 // Refusals of bills of materials and parts.
 var (
 	ErrBOMNotFound  = UnknownID("BOM not found")
-	ErrPartNotFound = refuse(http.StatusNotFound, "Part not found")
+	ErrPartNotFound = newError(http.StatusNotFound, "Part not found")
 )
 
 // BOMItem is a line of a bill of materials. The fields after TotalCost are

@@ -48,7 +48,8 @@ func (e *Error) With(key string, value any) *Error {
 	return &c
 }
 
-func refuse(status int, message string) *Error { return &Error{Status: status, Message: message} }
+// newError makes an error of the contract.
+func newError(status int, message string) *Error { return &Error{Status: status, Message: message} }
 
 // UnknownID is the 404 for an id of a request that names no record. A caller
 // whose scope is limited gets [ErrForbidden] instead, see [IsUnknownID].
@@ -65,72 +66,72 @@ func IsUnknownID(err error) bool {
 
 // The refusals of the contract.
 var (
-	ErrUnauthorized      = refuse(http.StatusUnauthorized, "Unauthorized")
-	ErrInvalidCredential = refuse(http.StatusUnauthorized, "Invalid credentials")
-	ErrInvalidTOTP       = refuse(http.StatusUnauthorized, "Invalid TOTP code")
-	ErrMFATokenExpired   = refuse(http.StatusUnauthorized, "MFA token expired")
-	ErrTokenExpired      = refuse(http.StatusUnauthorized, "Token expired")
-	ErrInvalidToken      = refuse(http.StatusUnauthorized, "Invalid token")
-	ErrUserInactive      = refuse(http.StatusForbidden, "User account is inactive")
-	ErrAPIKeyNotFound    = refuse(http.StatusUnauthorized, "API key not found")
-	ErrSiteNotPermitted  = refuse(http.StatusForbidden, "Site not permitted")
-	ErrForbidden         = refuse(http.StatusForbidden, "Access denied")
-	ErrNotFound          = refuse(http.StatusNotFound, "Not found")
-	ErrMethodNotAllowed  = refuse(http.StatusMethodNotAllowed, "Method not allowed")
-	ErrTooSlow           = refuse(http.StatusRequestTimeout, "The request body came too slowly")
-	ErrFileTooLarge      = refuse(http.StatusRequestEntityTooLarge, "File too large: the limit is 10 MB")
-	ErrTooManyRequests   = refuse(http.StatusTooManyRequests, "Too many requests")
-	ErrInternal          = refuse(http.StatusInternalServerError, "Internal error")
-	ErrUnavailable       = refuse(http.StatusServiceUnavailable, "Service unavailable")
+	ErrUnauthorized      = newError(http.StatusUnauthorized, "Unauthorized")
+	ErrInvalidCredential = newError(http.StatusUnauthorized, "Invalid credentials")
+	ErrInvalidTOTP       = newError(http.StatusUnauthorized, "Invalid TOTP code")
+	ErrMFATokenExpired   = newError(http.StatusUnauthorized, "MFA token expired")
+	ErrTokenExpired      = newError(http.StatusUnauthorized, "Token expired")
+	ErrInvalidToken      = newError(http.StatusUnauthorized, "Invalid token")
+	ErrUserInactive      = newError(http.StatusForbidden, "User account is inactive")
+	ErrAPIKeyNotFound    = newError(http.StatusUnauthorized, "API key not found")
+	ErrSiteNotPermitted  = newError(http.StatusForbidden, "Site not permitted")
+	ErrForbidden         = newError(http.StatusForbidden, "Access denied")
+	ErrNotFound          = newError(http.StatusNotFound, "Not found")
+	ErrMethodNotAllowed  = newError(http.StatusMethodNotAllowed, "Method not allowed")
+	ErrTooSlow           = newError(http.StatusRequestTimeout, "The request body came too slowly")
+	ErrFileTooLarge      = newError(http.StatusRequestEntityTooLarge, "File too large: the limit is 10 MB")
+	ErrTooManyRequests   = newError(http.StatusTooManyRequests, "Too many requests")
+	ErrInternal          = newError(http.StatusInternalServerError, "Internal error")
+	ErrUnavailable       = newError(http.StatusServiceUnavailable, "Service unavailable")
 	ErrNoRoom            = ErrUnavailable.With("reason", "the service has no room to store it")
 	ErrDiskFailed        = ErrUnavailable.With("reason", "the service's disk failed: it reads, but stores nothing until an operator has seen to the disk and started it again")
 
-	ErrCSVRequired       = refuse(http.StatusBadRequest, "CSV file is required")
-	ErrInvalidCSV        = refuse(http.StatusBadRequest, "Invalid CSV format")
-	ErrUploadFailed      = refuse(http.StatusInternalServerError, "Upload failed")
-	ErrNoModel           = refuse(http.StatusNotFound, "No model found for customer")
+	ErrCSVRequired       = newError(http.StatusBadRequest, "CSV file is required")
+	ErrInvalidCSV        = newError(http.StatusBadRequest, "Invalid CSV format")
+	ErrUploadFailed      = newError(http.StatusInternalServerError, "Upload failed")
+	ErrNoModel           = newError(http.StatusNotFound, "No model found for customer")
 	ErrSiteNotFound      = UnknownID("Site not found")
-	ErrForecastFailed    = refuse(http.StatusInternalServerError, "Forecast generation failed")
-	ErrInvalidAction     = refuse(http.StatusBadRequest, "Invalid action")
+	ErrForecastFailed    = newError(http.StatusInternalServerError, "Forecast generation failed")
+	ErrInvalidAction     = newError(http.StatusBadRequest, "Invalid action")
 	ErrAssetNotFound     = UnknownID("Asset not found")
-	ErrComponentNotFound = refuse(http.StatusNotFound, "Component not found")
-	ErrNoForecastResult  = refuse(http.StatusNotFound, "No forecast results found")
-	ErrNoInterpolation   = refuse(http.StatusNotFound, "No interpolation results found")
+	ErrComponentNotFound = newError(http.StatusNotFound, "Component not found")
+	ErrNoForecastResult  = newError(http.StatusNotFound, "No forecast results found")
+	ErrNoInterpolation   = newError(http.StatusNotFound, "No interpolation results found")
 	ErrResultNotFound    = UnknownID(ErrNoInterpolation.Message) // no result has the result_id
 	ErrUploadNotFound    = UnknownID(ErrNotFound.Message)
-	ErrNoChallenger      = refuse(http.StatusNotFound, "Model not found") // the site has no model in that state
-	ErrNoSummaries       = refuse(http.StatusNotFound, "No OODA summaries found")
+	ErrNoChallenger      = newError(http.StatusNotFound, "Model not found") // the site has no model in that state
+	ErrNoSummaries       = newError(http.StatusNotFound, "No OODA summaries found")
 	ErrDetectionNotFound = UnknownID("Detection not found")
 	ErrModelNotFound     = UnknownID("Model not found")
-	ErrModelRegistry     = refuse(http.StatusInternalServerError, "Failed to retrieve model registry")
+	ErrModelRegistry     = newError(http.StatusInternalServerError, "Failed to retrieve model registry")
 )
 
 // BodyTooLarge is the refusal of a JSON body of more than a number of bytes.
 func BodyTooLarge(most int64) *Error {
-	return refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("Request body too large: the limit is %d KiB", most>>10))
+	return newError(http.StatusRequestEntityTooLarge, fmt.Sprintf("Request body too large: the limit is %d KiB", most>>10))
 }
 
 // MissingField is the refusal of a JSON body without a required field.
 func MissingField(name string) *Error {
-	return refuse(http.StatusBadRequest, "Missing required field: "+name).With("field", name)
+	return newError(http.StatusBadRequest, "Missing required field: "+name).With("field", name)
 }
 
 // MissingParameter is the refusal of a query or form without a required parameter.
 func MissingParameter(name string) *Error {
-	return refuse(http.StatusBadRequest, "Missing required parameter: "+name).With("field", name)
+	return newError(http.StatusBadRequest, "Missing required parameter: "+name).With("field", name)
 }
 
 // InvalidParameter names a query or form parameter that cannot be read, and why.
 func InvalidParameter(name, why string) *Error {
-	return refuse(http.StatusBadRequest, "Invalid parameter: "+name).With("field", name).With("reason", why)
+	return newError(http.StatusBadRequest, "Invalid parameter: "+name).With("field", name).With("reason", why)
 }
 
 // InvalidField names a field of a JSON body that cannot be read, and why.
 func InvalidField(name, why string) *Error {
-	return refuse(http.StatusBadRequest, "Invalid field: "+name).With("field", name).With("reason", why)
+	return newError(http.StatusBadRequest, "Invalid field: "+name).With("field", name).With("reason", why)
 }
 
 // Conflict says in words what clashes.
 func Conflict(format string, args ...any) *Error {
-	return refuse(http.StatusConflict, fmt.Sprintf(format, args...))
+	return newError(http.StatusConflict, fmt.Sprintf(format, args...))
 }

@@ -131,6 +131,18 @@ func find(t reflect.Type, name string) []int {
 	return nil
 }
 
+// findIDs finds the fields of the request's type that name the action and the
+// target.
+func (o *Operation) findIDs() {
+	o.action, o.customerID = find(o.Request, "action"), find(o.Request, "customer_id")
+	if !o.Target.NoSite {
+		o.siteID = find(o.Request, cmp.Or(o.Target.Site, "site_id"))
+	}
+	if o.Target.Asset != "" {
+		o.assetID = find(o.Request, o.Target.Asset)
+	}
+}
+
 // compile finds the fields in the request's type. It panics for a name that the
 // type does not have: such a declaration is wrong.
 func (fs Fields) compile(o *Operation) {
@@ -372,34 +384,28 @@ type IDs struct{ Customer, Site, Asset *string }
 // IDsOf returns the ids of a request, a pointer to a struct.
 func (o *Operation) IDsOf(request any) IDs {
 	v := reflect.ValueOf(request).Elem()
-	id := func(name string) *string {
-		if index := find(o.Request, name); name != "" && index != nil {
-			return v.FieldByIndex(index).Addr().Interface().(*string)
+	id := func(index []int) *string {
+		if index == nil {
+			return nil
 		}
-		return nil
+		return v.FieldByIndex(index).Addr().Interface().(*string)
 	}
-	ids := IDs{Customer: id("customer_id"), Asset: id(o.Target.Asset)}
-	if !o.Target.NoSite {
-		ids.Site = id(cmp.Or(o.Target.Site, "site_id"))
-	}
-	return ids
+	return IDs{Customer: id(o.customerID), Site: id(o.siteID), Asset: id(o.assetID)}
 }
 
 // SetAction sets the action of a request, a pointer to a struct, if it has one.
 func (o *Operation) SetAction(request any) {
-	v := reflect.ValueOf(request).Elem()
-	if index := find(v.Type(), "action"); index != nil && o.Action != "" {
-		v.FieldByIndex(index).SetString(o.Action)
+	if o.action != nil && o.Action != "" {
+		reflect.ValueOf(request).Elem().FieldByIndex(o.action).SetString(o.Action)
 	}
 }
 
 // ActionOf returns the action of a request, a pointer to a struct.
-func ActionOf(request any) string {
-	v := reflect.ValueOf(request).Elem()
-	if index := find(v.Type(), "action"); index != nil {
-		return v.FieldByIndex(index).String()
+func (o *Operation) ActionOf(request any) string {
+	if o.action == nil {
+		return ""
 	}
-	return ""
+	return reflect.ValueOf(request).Elem().FieldByIndex(o.action).String()
 }
 
 // pageLimit and pageCursor are the rules of lists. They are functions, so that the

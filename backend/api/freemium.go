@@ -88,15 +88,15 @@ type FreemiumSummary struct {
 // The refusals of the forecast without an account. Its words for a file differ
 // from those of uploads by one letter.
 var (
-	ErrInvalidEmail     = refuse(http.StatusBadRequest, "Invalid email address format")
-	ErrFreemiumCSV      = refuse(http.StatusBadRequest, "Invalid CSV Format")
-	ErrTermsNotAccepted = refuse(http.StatusBadRequest, "You must accept the Terms of Use (tou_accepted=true) to use this service.")
-	ErrInvalidCode      = refuse(http.StatusBadRequest, "Invalid or expired verification code")
+	ErrInvalidEmail     = newError(http.StatusBadRequest, "Invalid email address format")
+	ErrFreemiumCSV      = newError(http.StatusBadRequest, "Invalid CSV Format")
+	ErrTermsNotAccepted = newError(http.StatusBadRequest, "You must accept the Terms of Use (tou_accepted=true) to use this service.")
+	ErrInvalidCode      = newError(http.StatusBadRequest, "Invalid or expired verification code")
 )
 
 // MissingFields is the refusal of a form without required fields.
 func MissingFields(names ...string) *Error {
-	return refuse(http.StatusBadRequest, "Missing required fields: "+strings.Join(names, ", ")).With("fields", names)
+	return newError(http.StatusBadRequest, "Missing required fields: "+strings.Join(names, ", ")).With("fields", names)
 }
 
 var freemiumVerify = Route{

@@ -191,6 +191,8 @@ type Operation struct {
 	AliasOf  *Operation // set for the operation of a body without an action
 	Request  reflect.Type
 	Response reflect.Type
+
+	action, customerID, siteID, assetID []int // fields of the request; nil: it has none
 }
 
 // Target says which fields of a request name the records that the caller must
@@ -243,6 +245,7 @@ func define[Req, Resp any](r *Route, op Operation) Endpoint[Req, Resp] {
 	o := &op
 	o.Route, o.Request, o.Response = r, reflect.TypeFor[Req](), reflect.TypeFor[Resp]()
 	r.setDefaults(o)
+	o.findIDs()
 	o.Fields.compile(o)
 	if o.DefaultAction {
 		alias := *o

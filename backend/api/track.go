@@ -31,7 +31,7 @@ const SecretOverlap = 24 * time.Hour
 
 // Refusals of job tracking.
 var (
-	ErrInvalidCallback      = refuse(http.StatusBadRequest, "Invalid callback URL")
+	ErrInvalidCallback      = newError(http.StatusBadRequest, "Invalid callback URL")
 	ErrSubscriptionNotFound = UnknownID("Subscription not found")
 	ErrDeliveryNotFound     = UnknownID("Delivery not found")
 )

@@ -71,7 +71,7 @@ func callAs[T, Req, Resp any](ctx context.Context, c *Client, e api.Endpoint[Req
 // callAction is Call of the operation of the route that the action of the request
 // selects.
 func callAction[Req, Resp any](ctx context.Context, c *Client, e api.Endpoint[Req, Resp], req Req) (*Resp, error) {
-	o, ok := e.Route.Operation(api.ActionOf(&req))
+	o, ok := e.Route.Operation(e.ActionOf(&req))
 	if !ok {
 		o = &api.Operation{Route: e.Route, Request: e.Request} // the service refuses the action
 	}

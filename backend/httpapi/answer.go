@@ -276,7 +276,7 @@ func (s *server) refuse(w http.ResponseWriter, q *http.Request, err error) {
 		refusal = b.withOutcome(refusal, err)
 		b.refusal = refusal
 	}
-	told(q.Context(), func(x *Exchange) { x.Refusal = refusal })
+	annotateExchange(q.Context(), func(x *Exchange) { x.Refusal = refusal })
 	h := w.Header()
 	for _, name := range []string{"Content-Length", "Etag"} {
 		delete(h, name)

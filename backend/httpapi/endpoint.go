@@ -137,7 +137,7 @@ func (e *endpoint) decode(in *input) (*operation, error) {
 		if err := in.json(request); err != nil {
 			return nil, err
 		}
-		h = e.handlers[api.ActionOf(request)]
+		h = e.handlers[h.op.ActionOf(request)]
 		if h == nil {
 			return nil, api.ErrInvalidAction
 		}

@@ -76,8 +76,8 @@ func (s *server) observed(w http.ResponseWriter, q *http.Request, id string, ser
 	x.Aborted = false
 }
 
-// told notes something about the exchange that a request is part of.
-func told(ctx context.Context, note func(x *Exchange)) {
+// annotateExchange notes something about the exchange that a request is part of.
+func annotateExchange(ctx context.Context, note func(x *Exchange)) {
 	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
 		note(&x.Exchange)
 	}

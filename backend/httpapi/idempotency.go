@@ -13,9 +13,9 @@ import (
 	"app.sunloop/backend/store"
 )
 
-// remembered is what a creating request with an Idempotency-Key answered, or
+// idempotencyRecord is what a creating request with an Idempotency-Key answered, or
 // that it is under way.
-type remembered struct {
+type idempotencyRecord struct {
 	Key     []byte    `json:"key" limit:"64"`    // digest of caller, method, path and key
 	Body    []byte    `json:"body" limit:"1024"` // keyed digest of the body, which may hold a password
 	Begun   time.Time `json:"begun"`
@@ -25,10 +25,10 @@ type remembered struct {
 	Expires time.Time `json:"expires"`
 }
 
-var rememberedAnswers = store.Table[remembered]{
+var rememberedAnswers = store.Table[idempotencyRecord]{
 	Bucket:  "idempotency",
-	Key:     func(r remembered) []byte { return store.Key(string(r.Key)) },
-	Indexes: []store.Index[remembered]{{Name: "expires", Key: func(r remembered) []byte { return store.Key(r.Expires.UTC().Format(time.RFC3339)) }}},
+	Key:     func(r idempotencyRecord) []byte { return store.Key(string(r.Key)) },
+	Indexes: []store.Index[idempotencyRecord]{{Name: "expires", Key: func(r idempotencyRecord) []byte { return store.Key(r.Expires.UTC().Format(time.RFC3339)) }}},
 }
 
 // sealedAnswers is the place of what is sealed here.
@@ -106,7 +106,7 @@ func (s *server) once(w http.ResponseWriter, q *http.Request, rt *endpoint, c *o
 	}
 	defer leave()
 	now := s.Now().UTC()
-	mine := remembered{Key: id[:], Body: s.Auth.Fingerprint(c.fingerprint, sealedAnswers), Begun: now, Expires: now.Add(api.IdempotencyWindow)}
+	mine := idempotencyRecord{Key: id[:], Body: s.Auth.Fingerprint(c.fingerprint, sealedAnswers), Begun: now, Expires: now.Add(api.IdempotencyWindow)}
 	former, err := s.claimed(q, mine)
 	if err != nil {
 		s.refuse(w, q, err)
@@ -136,7 +136,7 @@ const (
 // claimed is claim, but waits for an equal request of another process as
 // [idempotency] does for one of this. One that takes long, or whose process
 // died, ends in [errKeyInUse].
-func (s *server) claimed(q *http.Request, mine remembered) (former []byte, err error) {
+func (s *server) claimed(q *http.Request, mine idempotencyRecord) (former []byte, err error) {
 	ctx, cancel := context.WithTimeout(q.Context(), otherWait)
 	defer cancel()
 	for look := otherLook; ; look = min(2*look, otherLookMost) {
@@ -154,7 +154,7 @@ func (s *server) claimed(q *http.Request, mine remembered) (former []byte, err e
 
 // claim answers what was answered before, or nil when the caller is to do the
 // work, under its record mine.
-func (s *server) claim(q *http.Request, mine remembered) (former []byte, err error) {
+func (s *server) claim(q *http.Request, mine idempotencyRecord) (former []byte, err error) {
 	now := mine.Begun
 	err = s.Records.Update(q.Context(), func(tx store.Tx) error {
 		former = nil
@@ -190,7 +190,7 @@ func (s *server) claim(q *http.Request, mine remembered) (former []byte, err err
 
 // held is the record of a key as it is now; errKeyInUse when it is another
 // request's by now, which took this one for dead.
-func (r remembered) held(tx store.Tx) (remembered, error) {
+func (r idempotencyRecord) held(tx store.Tx) (idempotencyRecord, error) {
 	now, err := rememberedAnswers.Get(tx, rememberedAnswers.Key(r))
 	if errors.Is(err, store.ErrNotFound) || err == nil && !now.Begun.Equal(r.Begun) {
 		return r, errKeyInUse
@@ -215,7 +215,7 @@ func dropExpired(tx store.Tx, now time.Time) error {
 	return nil
 }
 
-func (s *server) runOnce(q *http.Request, mine remembered, c *operation, g *caller) ([]byte, error) {
+func (s *server) runOnce(q *http.Request, mine idempotencyRecord, c *operation, g *caller) ([]byte, error) {
 	keep := context.WithoutCancel(q.Context()) // the key's record outlives a caller who leaves
 	answered := false
 	defer func() {

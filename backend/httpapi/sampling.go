@@ -32,7 +32,7 @@ func samples(ctx context.Context, t store.Telemetry, p span, emit func(*sample) 
 	if from >= to {
 		return nil
 	}
-	m := meaner{span: span{p.siteID, p.assetID, from, to, p.step}, emit: emit}
+	m := averager{span: span{p.siteID, p.assetID, from, to, p.step}, emit: emit}
 	var held series.Frame // one frame behind, to know the stamp that follows it
 	for f, err := range t.Read(ctx, p.siteID, p.assetID, time.Unix(from, 0).Add(-pad), time.Unix(to, 0).Add(pad)) {
 		if err != nil {
@@ -52,8 +52,8 @@ func samples(ctx context.Context, t store.Telemetry, p span, emit func(*sample) 
 	return nil
 }
 
-// meaner walks frames and gathers means.
-type meaner struct {
+// averager walks frames and gathers means.
+type averager struct {
 	span
 	emit func(*sample) bool
 	own  int64 // the unit's interval in the last frame that showed one
@@ -66,7 +66,7 @@ type meaner struct {
 }
 
 // frame takes the samples of f; next is the stamp after it, 0 if not known.
-func (m *meaner) frame(f series.Frame, next int64) bool {
+func (m *averager) frame(f series.Frame, next int64) bool {
 	n := f.Len()
 	if n == 0 {
 		return true
@@ -118,7 +118,7 @@ func (m *meaner) frame(f series.Frame, next int64) bool {
 
 // hold is for how long the sample at a stamp stands, in seconds: until the
 // next one, at most half as long again as the unit's interval.
-func (m *meaner) hold(at, next int64) int64 {
+func (m *averager) hold(at, next int64) int64 {
 	switch {
 	case next > at && m.own > 0:
 		return min(next-at, m.own*3/2)
@@ -131,7 +131,7 @@ func (m *meaner) hold(at, next int64) int64 {
 }
 
 // gather adds a sample to the mean of its step, after the mean before is out.
-func (m *meaner) gather(s *sample, held float64) bool {
+func (m *averager) gather(s *sample, held float64) bool {
 	start := floorDiv(s.at, m.step) * m.step
 	if m.open && start != m.start && !m.flush() {
 		return false
@@ -173,7 +173,7 @@ func last(to *float64, v float64) {
 }
 
 // flush emits the mean under way.
-func (m *meaner) flush() bool {
+func (m *averager) flush() bool {
 	if !m.open {
 		return true
 	}

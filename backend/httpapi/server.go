@@ -172,7 +172,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 	ctx, share := limit.WithShare(q.Context(), &s.answers)
 	defer share.Release()
 	q = q.WithContext(ctx)
-	told(ctx, func(x *Exchange) { x.Route = rt.Name })
+	annotateExchange(ctx, func(x *Exchange) { x.Route = rt.Name })
 	if s.Closed != nil && rt.Route != api.GetHealth.Route && rt.Route != api.GetReady.Route {
 		if err := s.Closed(); err != nil {
 			s.refuse(w, q, err)
@@ -197,7 +197,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 	if g.audit = n; rt.Credential != api.CredentialNone && invalid == nil {
 		n.caller = *g
 		admission.Authenticated(ctx)
-		told(ctx, func(x *Exchange) { x.PrincipalID = g.ID })
+		annotateExchange(ctx, func(x *Exchange) { x.PrincipalID = g.ID })
 		liftBodyTime(w, q)
 	}
 	if invalid == nil && s.Uploadable != nil && rt.Files {
@@ -236,7 +236,7 @@ func (s *server) dispatch(w http.ResponseWriter, q *http.Request, methods map[st
 			if a.Token != "" {
 				admission.Authenticated(ctx)
 			}
-			told(ctx, func(x *Exchange) { x.Challenge = a.Token == "" })
+			annotateExchange(ctx, func(x *Exchange) { x.Challenge = a.Token == "" })
 		}
 		return result, failed(rt.Route, err)
 	}

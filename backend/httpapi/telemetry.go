@@ -134,7 +134,7 @@ func (s *server) latest(ctx context.Context, _ *caller, q *api.PeriodQuery) (any
 		for _, unit := range newest {
 			w := newRecordWriter(q.SiteID, unit.AssetID)
 			at := unit.Frame.Times[0]
-			m := meaner{span: span{q.SiteID, unit.AssetID, at, at + 1, 0}, emit: func(v *sample) bool {
+			m := averager{span: span{q.SiteID, unit.AssetID, at, at + 1, 0}, emit: func(v *sample) bool {
 				if !first {
 					b.buf = append(b.buf, ',')
 				}
