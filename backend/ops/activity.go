@@ -41,23 +41,31 @@ func (s *Service) Note(tx store.Tx, n Note) error {
 	return nil
 }
 
-// Activities lists the activities of the last 24 hours within the scope, newest
+// ListActivities lists the activities of the last 24 hours within the scope, newest
 // first. Of each site or customer it reads the newest ones until a page is full.
-func (s *Service) Activities(ctx context.Context, scope api.Scope, q api.ListQuery) (list []api.Activity, next string, err error) {
+// sites are those to read where the query names neither a site nor a customer.
+func (s *Service) ListActivities(ctx context.Context, scope api.Scope, q api.ListQuery, sites []string) (list []api.Activity, next string, err error) {
 	since := s.now().Add(-24 * time.Hour)
 	c, err := newChoice(notes.Bucket, q.Page)
 	if err != nil {
 		return nil, "", err
 	}
+	lists := []store.Query{}
+	switch {
+	case q.SiteID != "":
+		lists = append(lists, store.Query{Prefix: store.Key(q.SiteID), Reverse: true})
+	case q.CustomerID != "":
+		lists = append(lists, store.Query{Index: "customer", Prefix: store.Key(q.CustomerID), Reverse: true})
+	default:
+		for _, id := range sites {
+			lists = append(lists, store.Query{Prefix: store.Key(id), Reverse: true})
+		}
+	}
 	list = []api.Activity{}
 	err = s.records.View(ctx, func(tx store.Tx) error {
 		c.rows = nil
-		prefixes, index, err := s.activityLists(tx, scope, q)
-		if err != nil {
-			return err
-		}
-		for _, prefix := range prefixes {
-			if err := chooseActivities(ctx, tx, c, store.Query{Index: index, Prefix: prefix, Reverse: true}, since, func(n *Note) bool {
+		for _, one := range lists {
+			if err := chooseActivities(ctx, tx, c, one, since, func(n *Note) bool {
 				return asked(scope, q)(n.CustomerID, n.SiteID, n.AssetID)
 			}); err != nil {
 				return fmt.Errorf("list activities: %w", err)
@@ -69,12 +77,15 @@ func (s *Service) Activities(ctx context.Context, scope api.Scope, q api.ListQue
 			return err
 		}
 		for _, n := range page {
-			list = append(list, api.Activity{Phase: n.Phase, Title: n.Title, Description: n.Description, Timestamp: api.At(n.At),
-				SiteID: n.SiteID, AssetID: n.AssetID, Actor: n.Actor})
+			list = append(list, n.toAPI())
 		}
 		return nil
 	})
 	return list, next, err
+}
+
+func (n Note) toAPI() api.Activity {
+	return api.Activity{Phase: n.Phase, Title: n.Title, Description: n.Description, Timestamp: api.At(n.At), SiteID: n.SiteID, AssetID: n.AssetID, Actor: n.Actor}
 }
 
 // errEnough ends the reading of records of which no further one is required.
@@ -106,23 +117,4 @@ func chooseActivities(ctx context.Context, tx store.Tx, c *choice, q store.Query
 		return nil
 	}
 	return err
-}
-
-// activityLists are the prefixes to read: the site's, the customer's, or those
-// of every site within the scope.
-func (s *Service) activityLists(tx store.Tx, scope api.Scope, q api.ListQuery) (prefixes [][]byte, index string, err error) {
-	switch {
-	case q.SiteID != "":
-		return [][]byte{store.Key(q.SiteID)}, "", nil
-	case q.CustomerID != "":
-		return [][]byte{store.Key(q.CustomerID)}, "customer", nil
-	}
-	own, err := s.sites(tx, scope, q)
-	if err != nil {
-		return nil, "", fmt.Errorf("list sites: %w", err)
-	}
-	for _, site := range own {
-		prefixes = append(prefixes, store.Key(site.SiteID))
-	}
-	return prefixes, "", nil
 }

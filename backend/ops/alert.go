@@ -90,7 +90,7 @@ func (a *Alert) settled(now time.Time) {
 func (s *Service) raiseAlerts(tx store.Tx, run Run, out Outcome, active []Finding) error {
 	for _, list := range [][]Finding{active, out.Ended, out.Past} {
 		for _, f := range list {
-			a, err := lastAlert(tx, f)
+			a, err := lastAlert(tx, f.SiteID, f.SummaryID)
 			if err != nil {
 				return err
 			}
@@ -113,9 +113,9 @@ func (s *Service) raiseAlerts(tx store.Tx, run Run, out Outcome, active []Findin
 }
 
 // lastAlert is the newest alert of a finding; nil when there is none.
-func lastAlert(tx store.Tx, f Finding) (*Alert, error) {
+func lastAlert(tx store.Tx, siteID, summaryID string) (*Alert, error) {
 	var newest *Alert
-	err := alerts.Each(tx, store.Query{Index: "finding", Prefix: store.Key(f.SiteID, f.SummaryID)}, func(a Alert) error {
+	err := alerts.Each(tx, store.Query{Index: "finding", Prefix: store.Key(siteID, summaryID)}, func(a Alert) error {
 		// By id, which sorts by when it was raised: devices and starts may differ.
 		if newest == nil || a.AlertID > newest.AlertID {
 			newest = &a
@@ -123,17 +123,17 @@ func lastAlert(tx store.Tx, f Finding) (*Alert, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look up the alerts of finding %s: %w", f.SummaryID, err)
+		return nil, fmt.Errorf("look up the alerts of finding %s: %w", summaryID, err)
 	}
 	return newest, nil
 }
 
 func (s *Service) newAlert(tx store.Tx, run Run, f Finding) (*Alert, error) {
 	a := &Alert{CustomerID: run.Site.CustomerID, SummaryID: f.SummaryID}
-	a.AlertID, a.SiteID, a.AssetID, a.AlertType, a.SourceSystem = s.id("alt"), f.SiteID, f.AssetID, f.FaultFamily, api.AlertSource
+	a.AlertID, a.SiteID, a.AssetID, a.AlertType, a.SourceSystem = NewID("alt", s.now()), f.SiteID, f.AssetID, f.FaultFamily, api.AlertSource
 	a.Timestamp, a.Occurrences = f.StartedAt, 1
 	a.TerminalDeviceID = terminalOf(run.Site)
-	unit, err := assets.Get(tx, store.Key(f.SiteID, f.AssetID))
+	unit, err := assetIn(tx, f.SiteID, f.AssetID)
 	switch {
 	case err == nil && len(f.AssetIDs) == 0:
 		a.TerminalDeviceID = cmp.Or(unit.TerminalDeviceID, a.TerminalDeviceID)
@@ -297,13 +297,13 @@ func (s *Service) FindAlert(ctx context.Context, scope api.Scope, siteID, id str
 	return a.Alert, err
 }
 
-// acknowledgeOf acknowledges the alert of an issue that a person took on: who
-// has done that has seen it.
-func (s *Service) acknowledgeOf(tx store.Tx, i Issue, actor string) error {
-	if i.SummaryID == "" {
+// AcknowledgeFor acknowledges the alert of a finding, if it requires that: the actor
+// has done something that shows that the alert was seen.
+func (s *Service) AcknowledgeFor(tx store.Tx, siteID, summaryID, actor, reason string) error {
+	if summaryID == "" {
 		return nil
 	}
-	a, err := lastAlert(tx, Finding{Finding: api.Finding{SiteID: i.SiteID, SummaryID: i.SummaryID}})
+	a, err := lastAlert(tx, siteID, summaryID)
 	if err != nil || a == nil {
 		return err
 	}
@@ -311,9 +311,18 @@ func (s *Service) acknowledgeOf(tx store.Tx, i Issue, actor string) error {
 	if !slices.Contains(alertMoves[api.ActionAcknowledge].from, a.State) {
 		return nil
 	}
-	s.moveAlert(a, api.AlertAcknowledged, actor, api.AlertsRequest{Reason: "issue " + i.IssueID + " was taken on"})
+	s.moveAlert(a, api.AlertAcknowledged, actor, api.AlertsRequest{Reason: reason})
 	if err := alerts.Put(tx, *a); err != nil {
 		return fmt.Errorf("store alert %s: %w", a.AlertID, err)
 	}
 	return nil
+}
+
+// openAlerts calls do with each alert of a site that is not cleared, as it is now.
+func openAlerts(tx store.Tx, siteID string, now time.Time, do func(Alert)) error {
+	return alerts.Each(tx, store.Query{Index: "open", Prefix: store.Key(siteID)}, func(a Alert) error {
+		a.settled(now)
+		do(a)
+		return nil
+	})
 }

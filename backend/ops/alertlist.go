@@ -53,7 +53,7 @@ func (s *Service) Alerts(ctx context.Context, scope api.Scope, q api.ListQuery, 
 		order: func(a *Alert) sortKey {
 			return sortKey{}.number(int64(slices.Index(stateOrder, a.State))).number(int64(urgency(a.AlertSeverity))).newestFirst(a.Timestamp.Time)
 		},
-	}.page(ctx, s, q.Page)
+	}.page(ctx, s.records, q.Page)
 	if err != nil {
 		return nil, counts, "", wrap(err, "list alerts")
 	}
@@ -82,11 +82,11 @@ func countAlert(counts *api.AlertCounts, a *Alert) {
 func (s *Service) TerminalDevices(ctx context.Context, scope api.Scope, siteID string) ([]string, error) {
 	var devices []string
 	err := s.records.View(ctx, func(tx store.Tx) error {
-		site, err := s.site(tx, scope, siteID)
+		of, err := s.site(tx, scope, siteID)
 		if err != nil {
 			return err
 		}
-		devices = []string{terminalOf(site)}
+		devices = []string{terminalOf(of)}
 		units, err := withoutComponents(tx, store.Query{Prefix: store.Key(siteID)})
 		if err != nil {
 			return err

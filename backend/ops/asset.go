@@ -82,8 +82,13 @@ func (s *Service) Assets(ctx context.Context, scope api.Scope, q api.ListQuery) 
 		table: assets, query: narrowest(q),
 		keep:  func(a *api.Asset) bool { return asked(scope, q)(assetOwner(*a)) },
 		order: func(a *api.Asset) sortKey { return sortKey{}.text(a.AssetID) },
-	}.page(ctx, s, q.Page)
+	}.page(ctx, s.records, q.Page)
 	return list, next, wrap(err, "list assets")
+}
+
+// assetIn is an asset of a site; [store.ErrNotFound] if there is none.
+func assetIn(tx store.Tx, siteID, assetID string) (api.Asset, error) {
+	return assets.Get(tx, store.Key(siteID, assetID))
 }
 
 // SiteAssets are all assets of a site by id, for the service itself, without

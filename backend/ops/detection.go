@@ -115,25 +115,25 @@ func (s *Service) RecordRun(tx store.Tx, run Run) (Outcome, error) {
 	if err := s.reconcile(tx, run, &out); err != nil {
 		return out, err
 	}
-	active, _, err := findings.List(tx, store.Query{Index: "active", Prefix: store.Key(run.Site.SiteID)})
+	lasting, err := active(tx, run.Site.SiteID)
 	if err != nil {
-		return out, fmt.Errorf("list the active findings of site %s: %w", run.Site.SiteID, err)
-	}
-	if err := s.raiseIssues(tx, run, out, active); err != nil {
 		return out, err
 	}
-	if err := s.raiseAlerts(tx, run, out, active); err != nil {
+	if err := s.raiseIssues(tx, run, out, lasting); err != nil {
+		return out, err
+	}
+	if err := s.raiseAlerts(tx, run, out, lasting); err != nil {
 		return out, err
 	}
 	if err := s.tell(tx, run, out); err != nil {
 		return out, err
 	}
-	return out, linkDetections(tx, out, active)
+	return out, linkDetections(tx, out, lasting)
 }
 
 func (s *Service) detection(tx store.Tx, run Run, asset string) (d Detection, isNew bool, err error) {
 	d = Detection{CustomerID: run.Site.CustomerID, SiteID: run.Site.SiteID}
-	d.DetectionID, d.AssetID, d.DetectedAt = s.id("det"), asset, api.At(run.Now)
+	d.DetectionID, d.AssetID, d.DetectedAt = NewID("det", s.now()), asset, api.At(run.Now)
 	d.Status, d.Severity = "completed", api.SeverityNormal
 	var marks []string
 	for _, e := range run.Events {
@@ -224,7 +224,7 @@ func (s *Service) Detections(ctx context.Context, scope api.Scope, q api.ListQue
 	case q.CustomerID != "":
 		sq.Index, sq.Prefix = "customer", store.Key(q.CustomerID)
 	}
-	list, next, err := list(ctx, s, detections, sq, scope, q, detectionOwner)
+	list, next, err := list(ctx, s.records, detections, sq, scope, q, detectionOwner)
 	if err != nil {
 		return nil, "", fmt.Errorf("list detections: %w", err)
 	}

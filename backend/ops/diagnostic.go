@@ -51,7 +51,7 @@ func (s *Service) Diagnose(ctx context.Context, scope api.Scope, r api.DiagnoseR
 			return fmt.Errorf("list the findings of site %s: %w", asset.SiteID, err)
 		}
 		d = Diagnostic{CustomerID: asset.CustomerID, SiteID: asset.SiteID}
-		d.DiagnosticID, d.AssetID, d.DiagnosedAt, d.DetectionID = s.id("dia"), asset.AssetID, api.At(s.now()), at.DetectionID
+		d.DiagnosticID, d.AssetID, d.DiagnosedAt, d.DetectionID = NewID("dia", s.now()), asset.AssetID, api.At(s.now()), at.DetectionID
 		d.explain(worst)
 		if err := diagnostics.Put(tx, d); err != nil {
 			return fmt.Errorf("store diagnosis %s: %w", d.DiagnosticID, err)
@@ -85,7 +85,7 @@ func (s *Service) detectionOf(tx store.Tx, asset api.Asset, id string) (Detectio
 // that were there in the time before at, an active one, then the most severe, then
 // the one with the highest confidence; nil if there is none.
 func worstFinding(tx store.Tx, asset api.Asset, at time.Time, back time.Duration) (worst *Finding, err error) {
-	err = findings.Each(tx, store.Query{Prefix: store.Key(asset.SiteID)}, func(f Finding) error {
+	err = findingsOf(tx, asset.SiteID, func(f Finding) error {
 		if f.AssetID != asset.AssetID && !slices.Contains(f.AssetIDs, asset.AssetID) ||
 			f.StartedAt.After(at) || !f.Active && f.EndedAt.Before(at.Add(-back)) {
 			return nil
@@ -120,7 +120,7 @@ func (d *Diagnostic) explain(f *Finding) {
 // Diagnostics lists the stored diagnoses within the scope, newest first.
 func (s *Service) Diagnostics(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Diagnostic, string, error) {
 	sq := newest(q)
-	list, next, err := list(ctx, s, diagnostics, sq, scope, q, func(d Diagnostic) (string, string, string) { return d.CustomerID, d.SiteID, d.AssetID })
+	list, next, err := list(ctx, s.records, diagnostics, sq, scope, q, func(d Diagnostic) (string, string, string) { return d.CustomerID, d.SiteID, d.AssetID })
 	if err != nil {
 		return nil, "", fmt.Errorf("list diagnoses: %w", err)
 	}

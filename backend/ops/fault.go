@@ -49,12 +49,12 @@ func (s *Service) Faults(ctx context.Context, siteID string, since time.Time) ([
 	var out []Fault
 	err := s.records.View(ctx, func(tx store.Tx) error {
 		out = nil
-		err := findings.Each(tx, store.Query{Prefix: store.Key(siteID)}, func(f Finding) (err error) {
+		err := findingsOf(tx, siteID, func(f Finding) (err error) {
 			if !f.Active && f.EndedAt.Before(since) {
 				return nil
 			}
 			one := Fault{Finding: f}
-			if one.Alert, err = lastAlert(tx, f); err != nil {
+			if one.Alert, err = lastAlert(tx, f.SiteID, f.SummaryID); err != nil {
 				return err
 			}
 			if one.Alert != nil {

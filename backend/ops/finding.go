@@ -118,11 +118,11 @@ func (s *Service) reconcile(tx store.Tx, run Run, out *Outcome) error {
 			return fmt.Errorf("store finding %s: %w", id, err)
 		}
 	}
-	active, _, err := findings.List(tx, store.Query{Index: "active", Prefix: store.Key(run.Site.SiteID)})
+	list, err := active(tx, run.Site.SiteID)
 	if err != nil {
-		return fmt.Errorf("list the active findings of site %s: %w", run.Site.SiteID, err)
+		return err
 	}
-	for _, f := range active {
+	for _, f := range list {
 		if seen[f.SummaryID] != nil || !run.judged(f) {
 			continue
 		}
@@ -160,7 +160,7 @@ func (s *Service) continued(tx store.Tx, run Run, e Event, seen map[string]*Find
 		}
 	}
 	f = Finding{CustomerID: run.Site.CustomerID, Subject: e.subject()}
-	f.SummaryID = s.id("fnd")
+	f.SummaryID = NewID("fnd", s.now())
 	f.SiteID, f.AssetID, f.FaultFamily = run.Site.SiteID, e.Units[0], e.Family
 	f.CreatedAt, f.StartedAt = api.At(s.now()), api.At(e.Start)
 	f.Detections = []string{}
@@ -233,11 +233,27 @@ func rank(severity string) int {
 	return slices.Index([]string{"", api.SeverityNormal, api.SeverityWarning, api.SeverityCritical}, severity)
 }
 
+// findingsOf calls do with each finding of a site.
+func findingsOf(tx store.Tx, siteID string, do func(Finding) error) error {
+	return findings.Each(tx, store.Query{Prefix: store.Key(siteID)}, do)
+}
+
+// activeOf calls do with each active finding of a site.
+func activeOf(tx store.Tx, siteID string, do func(Finding) error) error {
+	return findings.Each(tx, store.Query{Index: "active", Prefix: store.Key(siteID)}, do)
+}
+
+// active returns the active findings of a site.
+func active(tx store.Tx, siteID string) ([]Finding, error) {
+	list, _, err := findings.List(tx, store.Query{Index: "active", Prefix: store.Key(siteID)})
+	return list, wrap(err, "list the active findings of site "+siteID)
+}
+
 // ActiveFindings are those of a site, inside the transaction.
 func (s *Service) ActiveFindings(tx store.Tx, siteID string) ([]api.Finding, error) {
-	list, _, err := findings.List(tx, store.Query{Index: "active", Prefix: store.Key(siteID)})
+	list, err := active(tx, siteID)
 	if err != nil {
-		return nil, fmt.Errorf("list the active findings of site %s: %w", siteID, err)
+		return nil, err
 	}
 	out := make([]api.Finding, len(list))
 	for i, f := range list {
@@ -261,7 +277,7 @@ func (s *Service) Findings(ctx context.Context, scope api.Scope, q api.ListQuery
 		order: func(f *Finding) sortKey {
 			return sortKey{}.first(f.Active).descending(f.EnergyAtRiskKW).number(-int64(rank(f.SeverityLabel))).newestFirst(f.LastDetectionAt.Time)
 		},
-	}.page(ctx, s, q.Page)
+	}.page(ctx, s.records, q.Page)
 	switch {
 	case err != nil:
 		return nil, "", wrap(err, "list findings")

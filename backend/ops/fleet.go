@@ -38,7 +38,7 @@ func (s *Service) wrong(ctx context.Context, f *api.FleetSite) error {
 	err := s.records.View(ctx, func(tx store.Tx) error {
 		clear(f.Findings)
 		f.EnergyAtRiskKW, f.Unacknowledged = 0, 0
-		err := findings.Each(tx, store.Query{Index: "active", Prefix: store.Key(f.SiteID)}, func(l Finding) error {
+		err := activeOf(tx, f.SiteID, func(l Finding) error {
 			f.Findings[l.SeverityLabel]++
 			f.EnergyAtRiskKW += l.EnergyAtRiskKW
 			return nil
@@ -46,12 +46,10 @@ func (s *Service) wrong(ctx context.Context, f *api.FleetSite) error {
 		if err != nil {
 			return err
 		}
-		return alerts.Each(tx, store.Query{Index: "open", Prefix: store.Key(f.SiteID)}, func(a Alert) error {
-			a.settled(s.now())
+		return openAlerts(tx, f.SiteID, s.now(), func(a Alert) {
 			if a.State == api.AlertUnacknowledged || a.State == api.AlertReturned {
 				f.Unacknowledged++
 			}
-			return nil
 		})
 	})
 	if err != nil {

@@ -37,18 +37,13 @@ func TestFleet(t *testing.T) {
 	d.update(func(tx store.Tx) error {
 		return d.AddForecast(tx, hours(midnight, midnight, 48, 100), Zone(south.Timezone))
 	})
-	d.update(func(tx store.Tx) error {
-		for _, f := range []Finding{
-			{CustomerID: "acme", Finding: api.Finding{SummaryID: "f1", SiteID: "South", Active: true, SeverityLabel: api.SeverityCritical, EnergyAtRiskKW: 20}},
-			{CustomerID: "acme", Finding: api.Finding{SummaryID: "f2", SiteID: "South", Active: true, SeverityLabel: api.SeverityWarning, EnergyAtRiskKW: 5}},
-			{CustomerID: "acme", Finding: api.Finding{SummaryID: "f3", SiteID: "South", SeverityLabel: api.SeverityCritical, EnergyAtRiskKW: 90}},
-		} {
-			if err := findings.Put(tx, f); err != nil {
-				return err
-			}
-		}
-		return alerts.Put(tx, Alert{CustomerID: "acme", Alert: api.Alert{AlertID: "a1", SiteID: "South", TerminalDeviceID: "T", State: api.AlertUnacknowledged, Timestamp: api.At(d.clock)}})
-	})
+	begin := d.clock.Add(-time.Hour)
+	one := func(family, severity string, atRiskKW float64) Event {
+		return Event{Family: family, Units: []string{"INV-1"}, Start: begin, LastSeen: d.clock, Severity: severity, LossFraction: 0.1, EnergyAtRiskKW: atRiskKW}
+	}
+	over := one("string_outage", api.SeverityCritical, 90)
+	over.End = d.clock.Add(-time.Minute)
+	d.judge(south, one("inverter_outage", api.SeverityCritical, 20), one("soiling", api.SeverityWarning, 5), over)
 
 	got, next, err := d.Fleet(t.Context(), acme, api.ListQuery{})
 	if err != nil || next != "" || len(got) != 2 || got[0].SiteID != "South" || got[1].SiteID != "West" {
@@ -59,7 +54,7 @@ func TestFleet(t *testing.T) {
 	if diff := cmp.Diff(alone, s.Summary); diff != "" || err != nil {
 		t.Errorf("the summary is another one: %s %v", diff, err)
 	}
-	if s.EnergyAtRiskKW != 25 || s.Findings[api.SeverityCritical] != 1 || s.Findings[api.SeverityWarning] != 1 || s.Unacknowledged != 1 || s.CapacityKW != 100 {
+	if s.EnergyAtRiskKW != 25 || s.Findings[api.SeverityCritical] != 1 || s.Findings[api.SeverityWarning] != 1 || s.Unacknowledged != 2 || s.CapacityKW != 100 {
 		t.Errorf("%+v", s)
 	}
 	if len(s.Hours) != 24 {

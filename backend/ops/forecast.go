@@ -199,7 +199,7 @@ func (s *Service) LatestForecast(ctx context.Context, siteID string) (Forecast, 
 // first; [api.ErrNoForecastResult] when there is none.
 func (s *Service) Stored(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.StoredForecast, string, error) {
 	sq := newest(q)
-	list, next, err := list(ctx, s, forecasts, sq, scope, q, func(f Forecast) (string, string, string) { return f.CustomerID, f.SiteID, "" })
+	list, next, err := list(ctx, s.records, forecasts, sq, scope, q, func(f Forecast) (string, string, string) { return f.CustomerID, f.SiteID, "" })
 	if err != nil {
 		return nil, "", fmt.Errorf("list forecasts: %w", err)
 	}

@@ -54,7 +54,7 @@ func (s *Service) Interpolations(ctx context.Context, scope api.Scope, q api.Lis
 	if q.SiteID != "" {
 		sq.Index, sq.Prefix = "", store.Key(q.SiteID)
 	}
-	found, next, err := list(ctx, s, interpolations, sq, scope, q, func(i Interpolation) (string, string, string) { return i.CustomerID, i.SiteID, "" })
+	found, next, err := list(ctx, s.records, interpolations, sq, scope, q, func(i Interpolation) (string, string, string) { return i.CustomerID, i.SiteID, "" })
 	if err != nil {
 		return nil, "", fmt.Errorf("list interpolations: %w", err)
 	}

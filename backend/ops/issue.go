@@ -96,7 +96,7 @@ func (s *Service) raiseIssue(tx store.Tx, run Run, f Finding, opened bool) error
 		return nil // to be watched, or seen to by a person already
 	case fresh:
 		i = &Issue{CustomerID: run.Site.CustomerID, Subject: f.Subject}
-		i.IssueID, i.SiteID, i.AssetID, i.IssueType = s.id("iss"), f.SiteID, f.AssetID, f.FaultFamily
+		i.IssueID, i.SiteID, i.AssetID, i.IssueType = NewID("iss", s.now()), f.SiteID, f.AssetID, f.FaultFamily
 		i.Component = cmp.Or(f.Subject, f.SiteID)
 		i.CreatedAt, title = api.At(s.now()), "Issue opened"
 		s.moveIssue(i, api.IssueNew, "detector", "")
@@ -130,6 +130,11 @@ func (s *Service) putIssue(tx store.Tx, i Issue, title, actor string) error {
 		Description: cmp.Or(i.Description, i.IssueType), Actor: actor})
 }
 
+// issuesOf calls do with each issue of a site.
+func issuesOf(tx store.Tx, siteID string, do func(Issue) error) error {
+	return issues.Each(tx, store.Query{Prefix: store.Key(siteID)}, do)
+}
+
 // CreateIssue makes an issue by hand; 409 when the component has an open one
 // of that type.
 func (s *Service) CreateIssue(ctx context.Context, scope api.Scope, r api.IssuesRequest) (api.Issue, error) {
@@ -142,7 +147,7 @@ func (s *Service) CreateIssue(ctx context.Context, scope api.Scope, r api.Issues
 	if err != nil && !errors.Is(err, api.ErrAssetNotFound) {
 		return api.Issue{}, err
 	}
-	i.IssueID, i.SiteID, i.AssetID, i.Component, i.IssueType = s.id("iss"), site.SiteID, asset.AssetID, r.Component, r.IssueType
+	i.IssueID, i.SiteID, i.AssetID, i.Component, i.IssueType = NewID("iss", s.now()), site.SiteID, asset.AssetID, r.Component, r.IssueType
 	i.Description, i.Priority, i.CreatedAt = r.Description, cmp.Or(r.Priority, api.PriorityMedium), api.At(s.now())
 	s.moveIssue(&i, api.IssueNew, scope.Actor, "")
 	err = s.records.Update(ctx, func(tx store.Tx) error {
@@ -240,7 +245,7 @@ func (s *Service) ForceIssue(tx store.Tx, i Issue, to, actor, note string) (Issu
 	title := "Issue acknowledged"
 	if to == api.IssueResolved {
 		title = "Issue resolved"
-	} else if err := s.acknowledgeOf(tx, i, actor); err != nil {
+	} else if err := s.AcknowledgeFor(tx, i.SiteID, i.SummaryID, actor, "issue "+i.IssueID+" was taken on"); err != nil {
 		return i, err
 	}
 	return i, s.putIssue(tx, i, title, actor)
@@ -254,7 +259,7 @@ func (s *Service) Issues(ctx context.Context, scope api.Scope, q api.ListQuery) 
 		order: func(i *Issue) sortKey {
 			return sortKey{}.first(i.Status != api.IssueResolved).newestFirst(i.UpdatedAt.Time)
 		},
-	}.page(ctx, s, q.Page)
+	}.page(ctx, s.records, q.Page)
 	out := make([]api.Issue, len(part))
 	for n, i := range part {
 		out[n] = i.Issue

@@ -30,10 +30,9 @@ var (
 // kpiEvents reads the site's findings, without the texts and lists that no figure
 // needs, and when their issues were acknowledged.
 func (s *Service) kpiEvents(ctx context.Context, siteID string) (e kpiEvents, err error) {
-	ofSite := store.Query{Prefix: store.Key(siteID)}
 	err = s.records.View(ctx, func(tx store.Tx) error {
 		e = kpiEvents{acknowledged: map[string]time.Time{}}
-		err := findings.Each(tx, ofSite, func(f Finding) error {
+		err := findingsOf(tx, siteID, func(f Finding) error {
 			f.RecommendedActions, f.Detections, f.Causes, f.Evidence, f.Summary, f.RootCause = nil, nil, nil, nil, "", ""
 			e.findings = append(e.findings, f)
 			return ctx.Err()
@@ -41,7 +40,7 @@ func (s *Service) kpiEvents(ctx context.Context, siteID string) (e kpiEvents, er
 		if err != nil {
 			return fmt.Errorf("list the findings of site %s: %w", siteID, err)
 		}
-		err = issues.Each(tx, ofSite, func(i Issue) error {
+		err = issuesOf(tx, siteID, func(i Issue) error {
 			for _, m := range i.History {
 				if m.From == api.IssueNew && m.To == api.IssueInProgress {
 					e.acknowledged[i.SummaryID] = m.At.Time
@@ -57,8 +56,8 @@ func (s *Service) kpiEvents(ctx context.Context, siteID string) (e kpiEvents, er
 	return e, err
 }
 
-// until is when a finding's loss ended, or was last seen.
-func (f Finding) until() time.Time {
+// untilOf is when a finding's loss ended, or was last seen.
+func untilOf(f Finding) time.Time {
 	if f.Active {
 		return f.LastDetectionAt.Time
 	}
@@ -72,7 +71,7 @@ func (e kpiEvents) lostKWh(from, to time.Time, families []string) float64 {
 		if families != nil && !slices.Contains(families, f.FaultFamily) {
 			continue
 		}
-		a, b := f.StartedAt.Time, f.until()
+		a, b := f.StartedAt.Time, untilOf(f)
 		if !b.After(a) {
 			b = a.Add(time.Second)
 		}
@@ -149,7 +148,7 @@ func (u kpiUnit) states(list []Finding, to time.Time) []kpi.State {
 		if !ok || f.Subject != u.id && !slices.Contains(f.AssetIDs, u.id) {
 			continue
 		}
-		end := f.until()
+		end := untilOf(f)
 		if f.Active {
 			end = to
 		}

@@ -129,7 +129,7 @@ func (s *Service) Models(ctx context.Context, scope api.Scope, q api.ListQuery) 
 		table: models, query: narrowest(q),
 		keep:  func(m *Model) bool { return asked(scope, ids)(m.CustomerID, m.SiteID, "") },
 		order: func(m *Model) sortKey { return sortKey{}.text(m.SiteID).text(m.ModelType).number(-int64(m.Sequence)) },
-	}.page(ctx, s, q.Page)
+	}.page(ctx, s.records, q.Page)
 	out := make([]api.Model, len(part))
 	for i, m := range part {
 		out[i] = m.Model

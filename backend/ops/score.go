@@ -229,7 +229,7 @@ func (p *promise) add(m Model) {
 	p.weight += w
 	p.nmae += w * 100 * (1 - m.ModelAccuracy)
 	p.coverage += w * m.Coverage80
-	p.pinball += w * m.pinball()
+	p.pinball += w * m.BacktestLoss()
 }
 
 func (p promise) mean() *api.ModelScore {
@@ -239,8 +239,8 @@ func (p promise) mean() *api.ModelScore {
 	return &api.ModelScore{NMAEPercent: known(p.nmae / p.weight), Coverage80: known(p.coverage / p.weight), PinballPercent: known(p.pinball / p.weight)}
 }
 
-// pinball is the loss of the model's own backtest in percent of capacity.
-func (m Model) pinball() float64 {
+// BacktestLoss is the loss of the model's own backtest in percent of capacity.
+func (m Model) BacktestLoss() float64 {
 	if m.Score != nil && m.Score.PinballPercent > 0 {
 		return m.Score.PinballPercent
 	}

@@ -36,8 +36,6 @@ func NewID(prefix string, at time.Time) string {
 	return prefix + "_" + ulid.MustNew(ulid.Timestamp(at), rand.Reader).String()
 }
 
-func (s *Service) id(prefix string) string { return NewID(prefix, s.now()) }
-
 // allowed drops what is outside the scope or not asked for. It keeps the
 // order of the list.
 func allowed[T any](list []T, scope api.Scope, q api.ListQuery, owner func(T) (customer, site, asset string)) []T {
@@ -67,9 +65,9 @@ func newest(q api.ListQuery) store.Query {
 }
 
 // list is [List] of the records within the scope that q asks for.
-func list[T any](ctx context.Context, s *Service, t store.Table[T], sq store.Query, scope api.Scope, q api.ListQuery,
+func list[T any](ctx context.Context, home store.Records, t store.Table[T], sq store.Query, scope api.Scope, q api.ListQuery,
 	owner func(T) (customer, site, asset string)) (records []T, next string, err error) {
-	return List(ctx, s.records, t, sq, q.Page, func(v T) bool { return asked(scope, q)(owner(v)) })
+	return List(ctx, home, t, sq, q.Page, func(v T) bool { return asked(scope, q)(owner(v)) })
 }
 
 // maxPageBytes bounds the records of one part of a list, as they are stored.

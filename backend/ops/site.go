@@ -218,7 +218,7 @@ func (s *Service) Sites(ctx context.Context, scope api.Scope, q api.ListQuery) (
 		table: sites, query: sq,
 		keep:  func(v *api.Site) bool { return asked(scope, q)(siteOwner(*v)) },
 		order: func(v *api.Site) sortKey { return sortKey{}.text(v.Name[:min(len(v.Name), 1000)]) },
-	}.page(ctx, s, q.Page)
+	}.page(ctx, s.records, q.Page)
 	if err != nil {
 		return nil, "", wrap(err, "list sites")
 	}
@@ -240,6 +240,25 @@ func (s *Service) sites(tx store.Tx, scope api.Scope, q api.ListQuery) ([]api.Si
 	}
 	all, _, err := sites.List(tx, sq)
 	return allowed(all, scope, q, siteOwner), err
+}
+
+// Activities lists the activities of the last 24 hours within the scope, newest
+// first.
+func (s *Service) Activities(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Activity, string, error) {
+	var ids []string
+	if q.SiteID == "" && q.CustomerID == "" {
+		err := s.records.View(ctx, func(tx store.Tx) error {
+			own, err := s.sites(tx, scope, q)
+			for _, site := range own {
+				ids = append(ids, site.SiteID)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, "", fmt.Errorf("list sites: %w", err)
+		}
+	}
+	return s.ListActivities(ctx, scope, q, ids)
 }
 
 // SetSite creates a site or changes the fields that are given, and answers

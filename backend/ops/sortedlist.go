@@ -33,12 +33,12 @@ type sortedList[T any] struct {
 // then of their keys, and the cursor of the next page, empty at the end. A page is
 // limited by its number of records and by their bytes. A cursor of another list
 // is a 400.
-func (l sortedList[T]) page(ctx context.Context, s *Service, p api.Page) (records []T, next string, err error) {
+func (l sortedList[T]) page(ctx context.Context, home store.Records, p api.Page) (records []T, next string, err error) {
 	c, err := newChoice(l.table.Bucket, p)
 	if err != nil {
 		return nil, "", err
 	}
-	err = s.records.View(ctx, func(tx store.Tx) error {
+	err = home.View(ctx, func(tx store.Tx) error {
 		c.rows = nil
 		if l.begin != nil {
 			l.begin()

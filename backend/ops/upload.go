@@ -218,7 +218,7 @@ func (s *Service) Uploads(ctx context.Context, scope api.Scope, q api.ListQuery)
 	case q.CustomerID != "":
 		sq.Index, sq.Prefix = "customer", store.Key(q.CustomerID)
 	}
-	list, next, err := list(ctx, s, uploads, sq, scope, q, uploadOwner)
+	list, next, err := list(ctx, s.records, uploads, sq, scope, q, uploadOwner)
 	if err != nil {
 		return nil, "", fmt.Errorf("list uploads: %w", err)
 	}
