@@ -10,14 +10,15 @@ import (
 	"app.sunloop/backend/audit"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/check"
+	"app.sunloop/backend/domain"
 	"app.sunloop/backend/domain/maintenance"
+	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/freemium"
 	"app.sunloop/backend/health"
 	"app.sunloop/backend/httpapi"
 	"app.sunloop/backend/instrument"
 	"app.sunloop/backend/logbuffer"
 	"app.sunloop/backend/mail"
-	"app.sunloop/backend/ops"
 	"app.sunloop/backend/partner"
 	"app.sunloop/backend/pipeline"
 	"app.sunloop/backend/pipeline/forecasting"
@@ -39,7 +40,7 @@ type dependencies struct {
 type parts struct {
 	auth        *auth.Service
 	trail       *audit.Trail
-	ops         *ops.Service
+	domain      *domain.Services
 	maintenance *maintenance.Service
 	webhooks    *webhook.Deliverer
 	pipeline    *pipeline.Pipeline
@@ -57,7 +58,7 @@ func compose(ctx context.Context, cfg Config, st *storage, d dependencies) (*par
 	p := new(parts)
 	p.auth, err = auth.New(ctx, auth.Options{Records: st.records, Key: key, Now: cfg.Wall, RequireMFA: cfg.RequireMFA,
 		TokenLifetime: cfg.TokenLifetime, SigningKeyAge: cfg.SigningKeyAge, Providers: cfg.Providers, Argon: cfg.Argon, Shared: st.shared(),
-		HasSites: ops.HasSites,
+		HasSites: site.HasSites,
 		OnUser: func() {
 			select {
 			case d.userCreated <- struct{}{}:
@@ -68,8 +69,8 @@ func compose(ctx context.Context, cfg Config, st *storage, d dependencies) (*par
 		return nil, fmt.Errorf("open accounts: %w", err)
 	}
 	p.trail = audit.New(st.records, cfg.Wall)
-	p.ops = ops.New(st.records, st.records, cfg.Now)
-	snapshots, err := partner.New(partner.Config{Records: st.records, Ops: p.ops, Now: cfg.Now, Rates: cfg.Rates})
+	p.domain = domain.New(st.records, st.records, cfg.Now)
+	snapshots, err := partner.New(partner.Config{Records: st.records, Domain: p.domain, Now: cfg.Now, Rates: cfg.Rates})
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func compose(ctx context.Context, cfg Config, st *storage, d dependencies) (*par
 	snapshots.Schedules = p.maintenance // each needs the other
 	p.pipeline, err = pipeline.New(pipeline.Config{
 		Records: st.records, Telemetry: st.records, Queue: st.records, Cluster: st.records, Objects: st.objects, Elsewhere: st.external,
-		Ops: p.ops, Partner: snapshots, Repairs: p.maintenance, Weather: d.instruments.Weather(cfg.Weather), Hooks: d.instruments.Jobs(),
+		Domain: p.domain, Partner: snapshots, Repairs: p.maintenance, Weather: d.instruments.Weather(cfg.Weather), Hooks: d.instruments.Jobs(),
 		Now: cfg.Now, Wall: cfg.Wall, Logger: cfg.Logger, Workers: cfg.Workers, TrainingDays: cfg.TrainingDays, HorizonHours: cfg.HorizonHours,
 		ForecastEvery: cfg.ForecastEvery, DetectEvery: cfg.DetectEvery, Settle: cfg.Settle, Tick: cfg.Tick, Lease: cfg.Lease,
 		Exclusive: !st.shared(), // a file has one owner at a time
@@ -105,7 +106,8 @@ func (p *parts) newHandler(cfg Config, st *storage, d dependencies, snapshots *p
 	return httpapi.New(httpapi.Deps{
 		Records: st.records, Telemetry: st.records, Disk: d.disk, SpoolDir: st.spool, Shared: st.shared(), Limiter: st.limiter(),
 		Auth: p.auth, Audit: p.trail, Freemium: p.freemium, Journal: d.logs,
-		Sites: p.ops, Assets: p.ops, Findings: p.ops, Issues: p.ops, Alerts: p.ops, Summaries: p.ops, KPIs: p.ops, Nowcasts: p.ops, Snapshots: snapshots,
+		Sites: p.domain.Sites, Assets: p.domain.Sites, Activities: p.domain.Sites, Findings: p.domain.Findings, Issues: p.domain.Issues, Alerts: p.domain.Alerts,
+		Summaries: p.domain.KPIs, KPIs: p.domain.KPIs, Nowcasts: p.domain.KPIs, Snapshots: snapshots,
 		Uploads: p.pipeline.Imports, Forecasts: forecastRequests{p.pipeline.Forecasts, p.pipeline.Snapshots}, Detector: p.pipeline.Detections,
 		Diagnoser: p.pipeline.Detections, Models: p.pipeline.Training, Interpolations: p.pipeline.Gaps,
 		Schedules: p.maintenance, BOMs: p.maintenance, Orders: p.maintenance, Tracking: p.maintenance,
@@ -131,7 +133,7 @@ func (p *parts) composeMaintenance(cfg Config, st *storage, d dependencies, key 
 	if err != nil {
 		return fmt.Errorf("places that webhooks may be sent to: %w", err)
 	}
-	p.maintenance, err = maintenance.New(maintenance.Config{Records: st.records, Ops: p.ops, Now: cfg.Now, Wall: cfg.Wall, Plans: plans, Catalogue: catalogue,
+	p.maintenance, err = maintenance.New(maintenance.Config{Records: st.records, Domain: p.domain, Now: cfg.Now, Wall: cfg.Wall, Plans: plans, Catalogue: catalogue,
 		Rates: cfg.Rates, Crew: cfg.CrewHours, Limits: cfg.OrderLimits, Guard: guard, Sealer: key})
 	poster := webhook.NewPoster(guard, cfg.Wall)
 	poster.Wrap(d.instruments.Tracer().Transport)

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/finding"
 	"app.sunloop/backend/feed"
-	"app.sunloop/backend/ops"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/simulate"
 )
@@ -26,15 +26,15 @@ func TestCrewWorksOnFindings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := ops.Run{Site: *site, Now: now, From: now.AddDate(0, 0, -60)}
+	run := finding.Run{Site: *site, Now: now, From: now.AddDate(0, 0, -60)}
 	for i, severity := range []string{api.SeverityWarning, api.SeverityCritical, api.SeverityNormal} {
 		unit := fleet.Sites[0].Units[i].AssetID
 		run.Units = append(run.Units, unit)
-		run.Events = append(run.Events, ops.Event{Family: "string_outage", Units: []string{unit}, Start: now.Add(-time.Hour), LastSeen: now, Severity: severity,
+		run.Events = append(run.Events, finding.Event{Family: "string_outage", Units: []string{unit}, Start: now.Add(-time.Hour), LastSeen: now, Severity: severity,
 			EnergyAtRiskKW: float64(i), Summary: "It makes less than its peers."})
 	}
 	if err := h.service.opened.Load().records.Update(t.Context(), func(tx store.Tx) error {
-		_, err := h.service.Ops().RecordRun(tx, run)
+		_, err := h.service.Domain().Detections.RecordRun(tx, run)
 		return err
 	}); err != nil {
 		t.Fatal(err)

@@ -19,14 +19,15 @@ import (
 	"app.sunloop/backend/audit"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/check"
+	"app.sunloop/backend/domain"
 	"app.sunloop/backend/domain/maintenance"
+	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/freemium"
 	"app.sunloop/backend/health"
 	"app.sunloop/backend/httpapi"
 	"app.sunloop/backend/instrument"
 	"app.sunloop/backend/logbuffer"
 	"app.sunloop/backend/mail"
-	"app.sunloop/backend/ops"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/store/objects"
@@ -76,7 +77,7 @@ type Config struct {
 
 	// Rates convert the costs of bills of materials to the currencies of sites, and
 	// partner snapshots to ZAR, as far as they are known.
-	Rates ops.Rates
+	Rates site.Rates
 
 	// PartsFile is a parts catalogue; empty: the program's.
 	PartsFile string
@@ -279,7 +280,7 @@ func (s *Service) sources() instrument.Sources {
 			if o == nil {
 				return nil
 			}
-			return &instrument.Open{Store: o.records, Objects: o.objects, Sites: o.pipeline, Findings: o.ops, Webhooks: o.maintenance, LastBackup: o.admin.LastBackup}
+			return &instrument.Open{Store: o.records, Objects: o.objects, Sites: o.pipeline, Findings: o.domain.Findings, Webhooks: o.maintenance, LastBackup: o.admin.LastBackup}
 		}}
 }
 
@@ -359,8 +360,10 @@ func (s *Service) Freemium() *freemium.Service {
 	return part(s, func(o *opened) *freemium.Service { return o.freemium })
 }
 
-// Ops has the records of sites.
-func (s *Service) Ops() *ops.Service { return part(s, func(o *opened) *ops.Service { return o.ops }) }
+// Domain has the records of sites.
+func (s *Service) Domain() *domain.Services {
+	return part(s, func(o *opened) *domain.Services { return o.domain })
+}
 
 // Admin carries out administrative requests.
 func (s *Service) Admin() *admin.Server {

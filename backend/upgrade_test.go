@@ -21,7 +21,7 @@ import (
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/check"
 	"app.sunloop/backend/client"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/model"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 )
@@ -280,7 +280,7 @@ func dropForecaster(t *testing.T, data string) {
 	err = db.Update(t.Context(), func(tx store.Tx) error {
 		var gone []byte
 		for e, err := range tx.Scan("models", nil, nil, false) {
-			var m ops.Model
+			var m model.Model
 			if err := errors.Join(err, json.Unmarshal(e.Value, &m)); err != nil {
 				return err
 			}

@@ -12,11 +12,11 @@ import (
 func (o *office) plantSite() {
 	o.t.Helper()
 	ctx, all := context.Background(), api.Unlimited("test")
-	if _, err := o.service.Ops().SetSite(ctx, all, api.Site{SiteID: "Sibaya", CustomerID: "acme", Timezone: "Africa/Johannesburg", CapacityKW: 200}); err != nil {
+	if _, err := o.service.Domain().Sites.SetSite(ctx, all, api.Site{SiteID: "Sibaya", CustomerID: "acme", Timezone: "Africa/Johannesburg", CapacityKW: 200}); err != nil {
 		o.t.Fatal(err)
 	}
 	for _, id := range []string{"INV-01", "INV-02"} {
-		if _, err := o.service.Ops().AddAsset(ctx, all, api.Asset{AssetID: id, Name: id, Type: "Solar Inverter", CapacityKW: 100, Location: "roof", SiteID: "Sibaya"}); err != nil {
+		if _, err := o.service.Domain().Sites.AddAsset(ctx, all, api.Asset{AssetID: id, Name: id, Type: "Solar Inverter", CapacityKW: 100, Location: "roof", SiteID: "Sibaya"}); err != nil {
 			o.t.Fatal(err)
 		}
 	}
@@ -27,7 +27,7 @@ func (o *office) plantSite() {
 // unit is one as the service holds it.
 func (o *office) unit(id string) api.Asset {
 	o.t.Helper()
-	a, err := o.service.Ops().Asset(context.Background(), api.Unlimited("test"), api.AssetRef{AssetID: id})
+	a, err := o.service.Domain().Sites.Asset(context.Background(), api.Unlimited("test"), api.AssetRef{AssetID: id})
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestAssets(t *testing.T) {
 	o.pass(2)
 	o.press("E", "ctrl+u", "Roof north", "enter")
 	o.press("E")
-	if _, _, err := o.service.Ops().SetAsset(context.Background(), api.Unlimited("test"), api.AssetRef{AssetID: "INV-03"}, api.Asset{Name: "Another"}); err != nil {
+	if _, _, err := o.service.Domain().Sites.SetAsset(context.Background(), api.Unlimited("test"), api.AssetRef{AssetID: "INV-03"}, api.Asset{Name: "Another"}); err != nil {
 		t.Fatal(err)
 	}
 	o.press("ctrl+u", "Mine", "enter")
@@ -133,7 +133,7 @@ func TestAssetsOfTechnicians(t *testing.T) {
 func TestFleet(t *testing.T) {
 	o := startOffice(t, 120, 36, api.RoleAdmin)
 	o.plantSite()
-	if _, err := o.service.Ops().SetSite(context.Background(), api.Unlimited("test"), api.Site{SiteID: "Havelland", CustomerID: "acme", Timezone: "Europe/Berlin", CapacityKW: 10}); err != nil {
+	if _, err := o.service.Domain().Sites.SetSite(context.Background(), api.Unlimited("test"), api.Site{SiteID: "Havelland", CustomerID: "acme", Timezone: "Europe/Berlin", CapacityKW: 10}); err != nil {
 		t.Fatal(err)
 	}
 	o.press("r")

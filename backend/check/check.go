@@ -22,10 +22,11 @@ import (
 	"app.sunloop/backend/audit"
 	"app.sunloop/backend/auth"
 	"app.sunloop/backend/backup"
+	"app.sunloop/backend/domain"
 	"app.sunloop/backend/domain/maintenance"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/freemium"
 	"app.sunloop/backend/httpapi"
-	"app.sunloop/backend/ops"
 	"app.sunloop/backend/partner"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/regularfile"
@@ -57,7 +58,7 @@ func (p Paths) Key() string { return cmp.Or(p.KeyFile, filepath.Join(p.DataDir, 
 
 // Tables returns the tables of all packages.
 func Tables() []store.Checked {
-	return slices.Concat(ops.Tables(), auth.Tables(), sitedata.Tables(), audit.Tables(), maintenance.Tables(), partner.Tables(), freemium.Tables(), httpapi.Tables())
+	return slices.Concat(domain.Tables(), auth.Tables(), sitedata.Tables(), audit.Tables(), maintenance.Tables(), partner.Tables(), freemium.Tables(), httpapi.Tables())
 }
 
 // Report is what a check has read, and what it found.
@@ -386,11 +387,11 @@ func (c *Report) checkObjects(ctx context.Context, db Records, place objectReade
 // compare returns how the existing objects and the records differ, and what a
 // service that has ended left unfinished.
 func compare(ctx context.Context, db Records, place objectReader, there map[string]bool) (faults, notes []string, err error) {
-	var named []ops.Named
+	var named []record.ObjectRef
 	known, announced := map[string]bool{}, map[string]bool{}
 	err = db.View(ctx, func(tx store.Tx) (err error) {
 		clear(announced)
-		if named, err = ops.NamedObjects(tx); err != nil {
+		if named, err = domain.ObjectRefs(tx); err != nil {
 			return err
 		}
 		return sitedata.Announced(tx, func(key string) { announced[key] = true })
@@ -431,7 +432,7 @@ const missing = "which is not there"
 
 // verifyObjects reads the objects that one record names and returns how they
 // differ from the record; empty if they do not.
-func verifyObjects(ctx context.Context, place objectReader, n ops.Named) (fault string) {
+func verifyObjects(ctx context.Context, place objectReader, n record.ObjectRef) (fault string) {
 	sum, size := sha256.New(), int64(0)
 	for _, key := range n.Keys {
 		if place.open == nil {

@@ -68,7 +68,7 @@ func newContract(t *testing.T) *contractTest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sites, _, err := shared.service.Ops().Sites(t.Context(), api.Unlimited("test"), api.ListQuery{Page: api.Page{Limit: 1000}})
+	sites, _, err := shared.service.Domain().Sites.Sites(t.Context(), api.Unlimited("test"), api.ListQuery{Page: api.Page{Limit: 1000}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func newContract(t *testing.T) *contractTest {
 	}
 	// Gaps are filled after the training, by a job of its own.
 	for {
-		_, _, err := shared.service.Ops().Interpolations(t.Context(), api.Unlimited("test"), api.ListQuery{CustomerID: customer, Page: api.Page{Limit: 1}})
+		_, _, err := shared.service.Domain().Models.Interpolations(t.Context(), api.Unlimited("test"), api.ListQuery{CustomerID: customer, Page: api.Page{Limit: 1}})
 		if err == nil {
 			return c
 		}

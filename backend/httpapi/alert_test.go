@@ -20,7 +20,7 @@ const (
 // openAlert is the first of the first plant's open alerts.
 func (w *world) openAlert() api.Alert {
 	w.t.Helper()
-	list, _, _, err := w.ops.Alerts(w.t.Context(), api.Unlimited("test"), api.ListQuery{SiteID: ownSite}, "")
+	list, _, _, err := w.domain.Alerts.Alerts(w.t.Context(), api.Unlimited("test"), api.ListQuery{SiteID: ownSite}, "")
 	if err != nil || len(list) == 0 {
 		w.t.Fatalf("the alerts: %v, %v", list, err)
 	}

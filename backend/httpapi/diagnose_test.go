@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/finding"
 	"app.sunloop/backend/store"
 )
 
@@ -21,18 +21,18 @@ func (w *world) judge(ill bool) string {
 func (w *world) judgeOf(of ids, ill bool) string {
 	w.t.Helper()
 	now := w.clock.now()
-	run := ops.Run{Site: api.Site{SiteID: of.site, CustomerID: of.customer}, ModelVersion: "rules", From: now.Add(-24 * time.Hour), Now: now,
+	run := finding.Run{Site: api.Site{SiteID: of.site, CustomerID: of.customer}, ModelVersion: "rules", From: now.Add(-24 * time.Hour), Now: now,
 		Units: []string{of.asset}, Asked: []string{of.asset}}
 	if ill {
-		run.Events = []ops.Event{{Family: "inverter_outage", Units: []string{of.asset}, Start: now.Add(-time.Hour), LastSeen: now, LossFraction: 1, LostKWh: 12,
+		run.Events = []finding.Event{{Family: "inverter_outage", Units: []string{of.asset}, Start: now.Add(-time.Hour), LastSeen: now, LossFraction: 1, LostKWh: 12,
 			EnergyAtRiskKW: 20, Confidence: 0.9, Severity: api.SeverityCritical, Summary: "The unit makes no power.",
 			Causes:   []api.Cause{{Cause: "Blown fuse", Confidence: 0.6}, {Cause: "Tripped breaker", Confidence: 0.3}},
 			Actions:  []api.Action{{Priority: "high", Action: "Check the fuses"}},
 			Evidence: []api.Evidence{{For: true, Text: "Its peers make 40 kW."}}}}
 	}
-	var out ops.Outcome
+	var out finding.Outcome
 	if err := w.store.Update(w.t.Context(), func(tx store.Tx) (err error) {
-		out, err = w.ops.RecordRun(tx, run)
+		out, err = w.domain.Detections.RecordRun(tx, run)
 		return err
 	}); err != nil {
 		w.t.Fatal(err)

@@ -6,11 +6,15 @@ import (
 	"app.sunloop/backend/api"
 )
 
-// Findings are the OODA summaries and what was done.
+// Findings are the OODA summaries.
 type Findings interface {
 	// Findings lists active first, most energy at risk first;
 	// api.ErrNoSummaries when there is none.
 	Findings(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Finding, string, error)
+}
+
+// Activities are what the service and people did.
+type Activities interface {
 	// Activities are of the last 24 hours, newest first.
 	Activities(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Activity, string, error)
 }
@@ -40,7 +44,7 @@ func (s *server) findingHandlers() {
 		return api.FindingsResponse{Success: true, CustomerID: r.CustomerID, MLEnhancedActivities: nonNil(list), Count: len(list), NextCursor: next}, err
 	})
 	handle(s, api.ListActivities, func(ctx context.Context, c *caller, r *api.ActivitiesRequest) (api.ActivitiesResponse, error) {
-		list, next, err := s.Findings.Activities(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, Page: r.Page})
+		list, next, err := s.Activities.Activities(ctx, c.scope, api.ListQuery{CustomerID: r.CustomerID, SiteID: r.SiteID, Page: r.Page})
 		return api.ActivitiesResponse{Success: true, Activities: nonNil(list), Count: len(list), NextCursor: next}, err
 	})
 	handle(s, api.RunDetection, func(ctx context.Context, c *caller, r *api.DetectRequest) (api.DetectResponse, error) {

@@ -16,7 +16,8 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/forecast"
+	"app.sunloop/backend/domain/model"
 	"app.sunloop/backend/store"
 )
 
@@ -57,12 +58,12 @@ func (w *world) foreignThings(of ids, who string) things {
 	text := func(m map[string]any, field string) string { return m[field].(string) }
 	t := things{"customer": of.customer, "site": of.site, "asset": of.asset, "device": "TERM-" + of.site, "actor": who, "version": "9.9.9", "run": "int_" + who}
 	t["detection"] = w.judgeOf(of, true)
-	issues, _, err := w.ops.Issues(ctx, all, api.ListQuery{SiteID: of.site})
+	issues, _, err := w.domain.Issues.Issues(ctx, all, api.ListQuery{SiteID: of.site})
 	if err != nil || len(issues) == 0 {
 		w.t.Fatal(issues, err)
 	}
 	t["issue"] = issues[0].IssueID
-	alerts, _, _, err := w.ops.Alerts(ctx, all, api.ListQuery{SiteID: of.site}, "")
+	alerts, _, _, err := w.domain.Alerts.Alerts(ctx, all, api.ListQuery{SiteID: of.site}, "")
 	if err != nil || len(alerts) == 0 {
 		w.t.Fatal(alerts, err)
 	}
@@ -83,17 +84,17 @@ func (w *world) foreignThings(of ids, who string) things {
 	t["upload"] = "upl_" + who
 	w.uploads.list = append(w.uploads.list, api.Upload{UploadID: t["upload"], Kind: api.UploadTrain, CustomerID: of.customer, SiteID: of.site, ProcessingStatus: api.UploadQueued})
 	err = w.store.Update(ctx, func(tx store.Tx) error {
-		m := ops.Model{Sequence: 1, Trained: w.clock.now()}
+		m := model.Model{Sequence: 1, Trained: w.clock.now()}
 		m.ModelName, m.ModelVersion, m.ModelType, m.SiteID, m.CustomerID = who, t["version"], api.ModelForecasting, of.site, of.customer
-		if _, err := w.ops.RegisterModel(tx, m, nil); err != nil {
+		if _, err := w.domain.Models.Register(tx, m, nil); err != nil {
 			return err
 		}
-		fill := ops.Interpolation{CustomerID: of.customer}
+		fill := model.Interpolation{CustomerID: of.customer}
 		fill.SiteID, fill.ResultID, fill.Method = of.site, t["run"], who
-		if _, err := w.ops.AddInterpolation(tx, fill); err != nil {
+		if _, err := w.domain.Models.AddInterpolation(tx, fill); err != nil {
 			return err
 		}
-		return w.ops.AddForecast(tx, ops.Forecast{SiteID: of.site, CustomerID: of.customer, ForecastID: "fc_" + who, IssuedAt: w.clock.now(), ModelName: who, Start: w.clock.now(), StepMinutes: 60}, time.UTC)
+		return w.domain.Forecasts.Add(tx, forecast.Forecast{SiteID: of.site, CustomerID: of.customer, ForecastID: "fc_" + who, IssuedAt: w.clock.now(), ModelName: who, Start: w.clock.now(), StepMinutes: 60}, time.UTC)
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 // issue is the id of the first issue of the first plant.
 func (w *world) issue() string {
 	w.t.Helper()
-	list, _, err := w.ops.Issues(w.t.Context(), api.Unlimited("test"), api.ListQuery{SiteID: ownSite})
+	list, _, err := w.domain.Issues.Issues(w.t.Context(), api.Unlimited("test"), api.ListQuery{SiteID: ownSite})
 	if err != nil || len(list) == 0 {
 		w.t.Fatalf("the issues: %v, %v", list, err)
 	}

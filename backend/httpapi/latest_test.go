@@ -17,7 +17,7 @@ func TestLatestIsTheLastRecord(t *testing.T) {
 	for id, from := range map[string]time.Time{
 		"INV-A": today, "INV-B": today.Add(30 * time.Second), "INV-C": today.Add(-26 * time.Hour), "INV-D": today.AddDate(-1, 0, 0), "INV-E": today.AddDate(-1, 0, 0).Add(61 * time.Minute),
 	} {
-		if _, err := w.ops.AddAsset(t.Context(), api.Unlimited("test"), api.Asset{AssetID: id, SiteID: secondSite, CustomerID: ownCustomer, Name: id, Type: "inverter", CapacityKW: 50, Location: "roof"}); err != nil {
+		if _, err := w.domain.Sites.AddAsset(t.Context(), api.Unlimited("test"), api.Asset{AssetID: id, SiteID: secondSite, CustomerID: ownCustomer, Name: id, Type: "inverter", CapacityKW: 50, Location: "roof"}); err != nil {
 			t.Fatal(err)
 		}
 		w.measure(secondSite, id, "Africa/Johannesburg", from, 140)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/model"
 	"app.sunloop/backend/store"
 )
 
@@ -15,9 +15,9 @@ func TestMovesOfModels(t *testing.T) {
 	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
 	for n, version := range []string{"1.0.0", "2.0.0"} {
 		err := w.store.Update(t.Context(), func(tx store.Tx) error {
-			m := ops.Model{Sequence: n + 1, Trained: w.clock.now()}
+			m := model.Model{Sequence: n + 1, Trained: w.clock.now()}
 			m.ModelName, m.ModelVersion, m.ModelType, m.SiteID, m.CustomerID = "blend", version, api.ModelForecasting, ownSite, ownCustomer
-			_, err := w.ops.RegisterModel(tx, m, nil)
+			_, err := w.domain.Models.Register(tx, m, nil)
 			return err
 		})
 		if err != nil {

@@ -13,7 +13,10 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain"
+	"app.sunloop/backend/domain/activity"
+	"app.sunloop/backend/domain/alert"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 )
 
@@ -61,7 +64,7 @@ func (w *world) storeAlerts(n int, devices ...string) {
 	err := w.store.Update(context.Background(), func(tx store.Tx) error {
 		for d, device := range devices {
 			for i := range n {
-				a := ops.Alert{CustomerID: ownCustomer}
+				a := alert.Alert{CustomerID: ownCustomer}
 				a.SiteID, a.TerminalDeviceID, a.AlertID = ownSite, device, fmt.Sprintf("alt_%d_%05d", d, i)
 				a.Timestamp = api.At(w.clock.now().Add(time.Duration(i-n) * time.Minute))
 				a.State, a.AlertSeverity, a.Metadata = states[i%len(states)], api.AlertSeverities()[i%3], &api.AlertMetadata{}
@@ -92,7 +95,7 @@ func TestAlertsAreReadByKey(t *testing.T) {
 	w := newWorld(t, func(d *httpapiDeps) {
 		d.KeyRate = 1000
 		counted = &countedRecords{Records: d.Records, bucket: "alerts"}
-		d.Alerts = ops.New(counted, nil, d.Now)
+		d.Alerts = domain.New(counted, nil, d.Now).Alerts
 	})
 	w.storeAlerts(2000, terminal, "TERM-2")
 	at := func(minutes int) string {
@@ -212,14 +215,14 @@ func TestActivitiesOfManySites(t *testing.T) {
 	w := newWorld(t, func(d *httpapiDeps) {
 		d.KeyRate = 1000
 		counted = &countedRecords{Records: d.Records, bucket: "activities"}
-		d.Findings = ops.New(counted, nil, d.Now)
+		d.Activities = domain.New(counted, nil, d.Now).Sites
 	})
 	w.key("both", auth.NewKey{Sites: []string{ownSite, secondSite}})
 	err := w.store.Update(context.Background(), func(tx store.Tx) error {
 		for _, site := range []string{ownSite, secondSite} {
 			for i := range 2000 {
 				at := w.clock.now().Add(time.Duration(i-2000) * time.Second)
-				n := ops.Note{ID: ops.NewID("act", at), CustomerID: ownCustomer, SiteID: site, Phase: api.PhaseAct, Title: fmt.Sprint(i), At: at}
+				n := activity.Record{ID: record.NewID("act", at), CustomerID: ownCustomer, SiteID: site, Phase: api.PhaseAct, Title: fmt.Sprint(i), At: at}
 				value, err := json.Marshal(n)
 				if err != nil {
 					return err

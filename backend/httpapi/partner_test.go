@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/finding"
 	"app.sunloop/backend/store"
 )
 
@@ -93,15 +93,15 @@ func TestSnapshotsRefuse(t *testing.T) {
 func TestSignalsByCursor(t *testing.T) {
 	w := newWorld(t, nil)
 	w.measure(ownSite, ownAsset, "Africa/Johannesburg", time.Date(2025, 9, 30, 22, 0, 0, 0, time.UTC), 288)
-	site, err := w.ops.Site(t.Context(), api.Unlimited("test"), ownSite)
+	site, err := w.domain.Sites.Site(t.Context(), api.Unlimited("test"), ownSite)
 	if err != nil {
 		t.Fatal(err)
 	}
-	judge := func(events ...ops.Event) {
+	judge := func(events ...finding.Event) {
 		t.Helper()
 		now := w.clock.now()
 		err := w.store.Update(t.Context(), func(tx store.Tx) error {
-			_, err := w.ops.RecordRun(tx, ops.Run{Site: site, From: now.Add(-60 * 24 * time.Hour), Now: now, Units: []string{ownAsset}, Events: events})
+			_, err := w.domain.Detections.RecordRun(tx, finding.Run{Site: site, From: now.Add(-60 * 24 * time.Hour), Now: now, Units: []string{ownAsset}, Events: events})
 			return err
 		})
 		if err == nil {
@@ -120,7 +120,7 @@ func TestSignalsByCursor(t *testing.T) {
 		return m
 	}
 	now := w.clock.now()
-	outage := ops.Event{Family: "inverter_outage", Units: []string{ownAsset}, Start: now.Add(-2 * time.Hour), LastSeen: now, LossFraction: 1, Severity: api.SeverityCritical, Grade: api.PartnerHigh, Summary: "It stands still."}
+	outage := finding.Event{Family: "inverter_outage", Units: []string{ownAsset}, Start: now.Add(-2 * time.Hour), LastSeen: now, LossFraction: 1, Severity: api.SeverityCritical, Grade: api.PartnerHigh, Summary: "It stands still."}
 	judge(outage)
 	first := ask("")
 	if len(first.Signals) != 1 || first.Cursor != "2025-10-02T08:00:00Z" || first.Signals[0].Type != api.SignalZero || first.Signals[0].Timestamp.String() != first.Cursor {
@@ -130,7 +130,7 @@ func TestSignalsByCursor(t *testing.T) {
 		t.Errorf("nothing is new: %+v", m)
 	}
 	w.clock.add(time.Hour)
-	hot := ops.Event{Family: "thermal_derating", Units: []string{ownAsset}, Start: now.Add(-3 * time.Hour), LastSeen: w.clock.now(), LossFraction: 0.1, Severity: api.SeverityWarning, Grade: api.PartnerMedium, Summary: "It is hot."}
+	hot := finding.Event{Family: "thermal_derating", Units: []string{ownAsset}, Start: now.Add(-3 * time.Hour), LastSeen: w.clock.now(), LossFraction: 0.1, Severity: api.SeverityWarning, Grade: api.PartnerMedium, Summary: "It is hot."}
 	judge(outage, hot)
 	// It began before the cursor, but was not known then.
 	m := ask("&since=" + first.Cursor)

@@ -108,7 +108,7 @@ func TestSiteIDsBelongToCustomers(t *testing.T) {
 		t.Errorf("a key of the first Sibaya reads the second: %s", r.Body)
 	}
 	again := w.as("theirs", http.MethodPost, api.PathSites, `{"action":"set","site":{"site_id":"Sibaya","name":"Changed"}}`)
-	list, _, err := w.ops.Sites(context.Background(), api.Unlimited("test"), api.ListQuery{CustomerID: foreignCustomer})
+	list, _, err := w.domain.Sites.Sites(context.Background(), api.Unlimited("test"), api.ListQuery{CustomerID: foreignCustomer})
 	if err != nil || again.Code != http.StatusOK || len(list) != 2 || !slices.ContainsFunc(list, func(s api.Site) bool { return s.SiteID == key && s.Name == "Changed" }) {
 		t.Errorf("a second site of the id: %v, %v, %s", list, err, again.Body)
 	}
@@ -183,7 +183,7 @@ func TestSiteKeysAreRefused(t *testing.T) {
 			t.Errorf("%s: HTTP %d %s", c.path, r.Code, r.Body)
 		}
 	}
-	if all, _, err := w.ops.Sites(context.Background(), api.Unlimited("test"), api.ListQuery{}); err != nil || slices.ContainsFunc(all, func(s api.Site) bool { return strings.HasPrefix(s.SiteID, "Roof") }) {
+	if all, _, err := w.domain.Sites.Sites(context.Background(), api.Unlimited("test"), api.ListQuery{}); err != nil || slices.ContainsFunc(all, func(s api.Site) bool { return strings.HasPrefix(s.SiteID, "Roof") }) {
 		t.Errorf("the sites are %v, %v", all, err)
 	}
 }

@@ -28,6 +28,7 @@ type Deps struct {
 	Uploads        Uploads
 	Forecasts      Forecasts
 	Findings       Findings
+	Activities     Activities
 	Detector       Detector
 	Diagnoser      Diagnoser
 	Issues         Issues

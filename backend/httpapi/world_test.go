@@ -15,17 +15,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alexedwards/argon2id"
+
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/audit"
 	"app.sunloop/backend/auth"
+	"app.sunloop/backend/domain"
+	"app.sunloop/backend/domain/detection"
+	"app.sunloop/backend/domain/forecast"
 	"app.sunloop/backend/domain/maintenance"
+	"app.sunloop/backend/domain/model"
 	"app.sunloop/backend/httpapi"
-	"app.sunloop/backend/ops"
 	"app.sunloop/backend/partner"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/engine/series"
-	"github.com/alexedwards/argon2id"
 )
 
 // clock is a clock that a test turns.
@@ -59,7 +63,7 @@ type world struct {
 	dir     string // of the store
 	store   *bolt.Store
 	auth    *auth.Service
-	ops     *ops.Service
+	domain  *domain.Services
 	partner *partner.Service
 	work    *maintenance.Service
 	uploads *uploads
@@ -100,17 +104,17 @@ func newWorldOf(t testing.TB, edit func(*httpapi.Deps), customers ...string) *wo
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.ops = ops.New(w.store, w.store, w.clock.now)
-	if w.partner, err = partner.New(partner.Config{Records: w.store, Ops: w.ops, Now: w.clock.now}); err != nil {
+	w.domain = domain.New(w.store, w.store, w.clock.now)
+	if w.partner, err = partner.New(partner.Config{Records: w.store, Domain: w.domain, Now: w.clock.now}); err != nil {
 		t.Fatal(err)
 	}
 	w.uploads = &uploads{now: w.clock.now}
-	w.detects = &detector{Service: w.ops}
+	w.detects = &detector{Service: w.domain.Detections}
 	without, box := newFreemium(t, w.store, w.clock.now)
 	w.box = box
 	w.deps = httpapi.Deps{
-		Auth: w.auth, Sites: w.ops, Assets: w.ops, Uploads: w.uploads, Forecasts: forecasts{w.ops}, Findings: w.ops,
-		Detector: w.detects, Diagnoser: w.ops, Issues: w.ops, Alerts: w.ops, Models: registry{w.ops, w.store}, Interpolations: fills{w.ops}, Summaries: w.ops, KPIs: w.ops, Nowcasts: w.ops, Snapshots: w.partner, Freemium: without, Telemetry: w.store, Audit: audit.New(w.store, w.clock.now), Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
+		Auth: w.auth, Sites: w.domain.Sites, Assets: w.domain.Sites, Uploads: w.uploads, Forecasts: forecasts{w.domain.Forecasts}, Findings: w.domain.Findings, Activities: w.domain.Sites,
+		Detector: w.detects, Diagnoser: w.domain.Detections, Issues: w.domain.Issues, Alerts: w.domain.Alerts, Models: registry{w.domain.Models, w.store}, Interpolations: fills{w.domain.Models}, Summaries: w.domain.KPIs, KPIs: w.domain.KPIs, Nowcasts: w.domain.KPIs, Snapshots: w.partner, Freemium: without, Telemetry: w.store, Audit: audit.New(w.store, w.clock.now), Records: w.store, Now: w.clock.now, SpoolDir: t.TempDir(),
 	}
 	w.workDeps()
 	if edit != nil {
@@ -134,7 +138,7 @@ func (w *world) plants(customers []string) {
 		if !slices.Contains(customers, s.CustomerID) {
 			continue
 		}
-		if _, err := w.ops.SetSite(ctx, all, s); err != nil {
+		if _, err := w.domain.Sites.SetSite(ctx, all, s); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -146,7 +150,7 @@ func (w *world) plants(customers []string) {
 		if !slices.Contains(customers, a.CustomerID) {
 			continue
 		}
-		if _, err := w.ops.AddAsset(ctx, all, a); err != nil {
+		if _, err := w.domain.Sites.AddAsset(ctx, all, a); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -327,7 +331,7 @@ func (u *uploads) Uploads(_ context.Context, scope api.Scope, q api.ListQuery) (
 }
 
 // forecasts answers with what it was asked.
-type forecasts struct{ *ops.Service }
+type forecasts struct{ *forecast.Service }
 
 func (forecasts) Generate(_ context.Context, _ api.Scope, q api.ForecastQuery) (api.GeneratedForecast, error) {
 	if q.SiteID == secondSite {
@@ -352,7 +356,7 @@ func (forecasts) ForecastSnapshot(_ context.Context, _ api.Scope, siteID string,
 
 // detector counts its runs.
 type detector struct {
-	*ops.Service
+	*detection.Service
 	mu   sync.Mutex
 	runs int
 	hold chan struct{} // when set, a run waits for it
@@ -374,7 +378,7 @@ func (d *detector) Detect(_ context.Context, _ api.Scope, ref api.AssetRef, _ in
 
 // registry moves models without a look at their artefacts.
 // fills are runs without values.
-type fills struct{ *ops.Service }
+type fills struct{ *model.Service }
 
 func (f fills) Gaps(ctx context.Context, scope api.Scope, resultID string, q api.ListQuery) (api.GapsResponse, error) {
 	runs, _, err := f.Interpolations(ctx, scope, q)
@@ -385,33 +389,33 @@ func (f fills) Gaps(ctx context.Context, scope api.Scope, resultID string, q api
 }
 
 type registry struct {
-	*ops.Service
+	*model.Service
 	records store.Records
 }
 
 func (r registry) EvaluateModel(ctx context.Context, scope api.Scope, q api.ModelsRequest) (api.Model, error) {
-	m, err := r.FindModel(ctx, scope, q.SiteID, api.ModelForecasting, q.ModelVersion)
+	m, err := r.Find(ctx, scope, q.SiteID, api.ModelForecasting, q.ModelVersion)
 	if err != nil {
 		return api.Model{}, err
 	}
 	err = r.records.Update(ctx, func(tx store.Tx) error {
-		m, err = r.Service.EvaluateModel(tx, m, api.ModelEvaluation{Against: "1.0.0", Verdict: "its loss is higher"})
+		m, err = r.Service.SetEvaluation(tx, m, api.ModelEvaluation{Against: "1.0.0", Verdict: "its loss is higher"})
 		return err
 	})
 	return m.Model, err
 }
 
 func (r registry) PromoteModel(ctx context.Context, scope api.Scope, q api.ModelsRequest) (api.Model, string, error) {
-	if err := ops.CheckReason(q.Reason); err != nil {
+	if err := model.CheckReason(q.Reason); err != nil {
 		return api.Model{}, "", err
 	}
-	m, err := r.FindModel(ctx, scope, q.SiteID, api.ModelForecasting, q.ModelVersion)
+	m, err := r.Find(ctx, scope, q.SiteID, api.ModelForecasting, q.ModelVersion)
 	if err != nil {
 		return api.Model{}, "", err
 	}
 	former := ""
 	err = r.records.Update(ctx, func(tx store.Tx) error {
-		done, err := r.Service.PromoteModel(tx, m, scope.Actor, q.Reason, q.Force)
+		done, err := r.Service.Promote(tx, m, scope.Actor, q.Reason, q.Force)
 		if m = done.Model; done.Former != nil {
 			former = done.Former.ModelVersion
 		}
@@ -421,10 +425,10 @@ func (r registry) PromoteModel(ctx context.Context, scope api.Scope, q api.Model
 }
 
 func (r registry) RollbackModel(ctx context.Context, scope api.Scope, q api.ModelsRequest) (api.Model, string, error) {
-	var done ops.Promotion
+	var done model.Promotion
 	err := r.records.Update(ctx, func(tx store.Tx) error {
 		var err error
-		done, err = r.Service.RollbackModel(tx, q.SiteID, api.ModelForecasting, q.ModelVersion, scope.Actor, q.Reason)
+		done, err = r.Service.Rollback(tx, q.SiteID, api.ModelForecasting, q.ModelVersion, scope.Actor, q.Reason)
 		return err
 	})
 	if err != nil {
@@ -434,5 +438,5 @@ func (r registry) RollbackModel(ctx context.Context, scope api.Scope, q api.Mode
 }
 
 func (r registry) ModelHistory(ctx context.Context, scope api.Scope, q api.ModelsRequest) ([]api.ModelMove, string, error) {
-	return r.Service.ModelHistory(ctx, scope, q.SiteID, api.ModelForecasting, q.ModelVersion, q.Page)
+	return r.Service.History(ctx, scope, q.SiteID, api.ModelForecasting, q.ModelVersion, q.Page)
 }

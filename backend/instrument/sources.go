@@ -39,7 +39,7 @@ type Open struct {
 		Status(ctx context.Context) (pipeline.Status, error)
 	}
 	Findings interface {
-		OpenFindings(ctx context.Context) (map[string]int, error)
+		CountActive(ctx context.Context) (map[string]int, error)
 	}
 	Webhooks interface {
 		Standing(ctx context.Context) (maintenance.Standing, error)
@@ -117,7 +117,7 @@ func (o *Instruments) sources(s Sources) []metrics.Source {
 			return nil
 		}),
 		open("findings", func(ctx context.Context, p *Open, f *metrics.Facts) error {
-			open, err := p.Findings.OpenFindings(ctx)
+			open, err := p.Findings.CountActive(ctx)
 			if err != nil {
 				return err
 			}

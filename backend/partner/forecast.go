@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/forecast"
 	"app.sunloop/backend/store"
 )
 
 // ForecastOf writes hours values of a forecast from a time, in the partners'
 // format, with the value of their energy.
-func (s *Service) ForecastOf(site api.Site, f ops.Forecast, from time.Time, hours int) api.ForecastSnapshot {
+func (s *Service) ForecastOf(site api.Site, f forecast.Forecast, from time.Time, hours int) api.ForecastSnapshot {
 	out := api.ForecastSnapshot{SiteID: site.SiteID, ModelID: f.ModelName + "-" + f.ModelVersion, GeneratedAt: api.At(f.IssuedAt), HorizonHours: hours,
 		Resolution: "hourly", Intervals: []api.SnapshotInterval{}}
 	for _, v := range f.Values(from, hours) {
@@ -36,14 +36,14 @@ func priced(f *api.ForecastSnapshot, m money) {
 // forecast returns the newest forecast from the next hour; nil if there is
 // none.
 func (s *Service) forecast(ctx context.Context, site api.Site) (*api.ForecastSnapshot, error) {
-	f, err := s.Ops.LatestForecast(ctx, site.SiteID)
+	f, err := s.Domain.Forecasts.Latest(ctx, site.SiteID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	out := s.ForecastOf(site, f, ops.NextHour(s.Now()), api.MaxHorizonHours)
+	out := s.ForecastOf(site, f, forecast.NextHour(s.Now()), api.MaxHorizonHours)
 	if len(out.Intervals) == 0 {
 		return nil, nil
 	}

@@ -13,7 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain"
+	"app.sunloop/backend/domain/finding"
+	"app.sunloop/backend/domain/forecast"
+	"app.sunloop/backend/domain/kpi"
+	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/engine/series"
@@ -32,7 +37,7 @@ type plant struct {
 
 const south = "South field"
 
-func newPlant(t *testing.T, site api.Site) *plant {
+func newPlant(t *testing.T, as api.Site) *plant {
 	t.Helper()
 	p := &plant{t: t, clock: time.Date(2026, 6, 15, 10, 0, 0, 0, time.UTC)}
 	now := func() time.Time { return p.clock }
@@ -45,19 +50,19 @@ func newPlant(t *testing.T, site api.Site) *plant {
 			t.Error(err)
 		}
 	})
-	domain := ops.New(p.store, p.store, now)
+	services := domain.New(p.store, p.store, now)
 	p.plans = &plans{now: now, hours: map[string]float64{}}
-	p.Service, err = New(Config{Records: p.store, Ops: domain, Now: now, Schedules: p.plans, Rates: ops.Rates{"EUR": 20}})
+	p.Service, err = New(Config{Records: p.store, Domain: services, Now: now, Schedules: p.plans, Rates: site.Rates{"EUR": 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	site.SiteID, site.CustomerID, site.Timezone = south, "acme", "Africa/Johannesburg"
-	if p.site, err = domain.SetSite(t.Context(), api.Unlimited("test"), site); err != nil {
+	as.SiteID, as.CustomerID, as.Timezone = south, "acme", "Africa/Johannesburg"
+	if p.site, err = services.Sites.SetSite(t.Context(), api.Unlimited("test"), as); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"INV-1", "INV-2", "INV-3"} {
 		a := api.Asset{AssetID: id, Name: id, Type: "inverter", CapacityKW: 50, Location: "roof", SiteID: south}
-		if _, err := domain.AddAsset(t.Context(), api.Unlimited("test"), a); err != nil {
+		if _, err := services.Sites.AddAsset(t.Context(), api.Unlimited("test"), a); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,7 +107,7 @@ func (p *plans) Order(_ context.Context, _ api.Scope, id string) (api.Order, err
 
 // yesterday is the site's day before now.
 func (p *plant) yesterday() time.Time {
-	return series.Midnight(p.clock.Add(-24*time.Hour), ops.Zone(p.site.Timezone))
+	return series.Midnight(p.clock.Add(-24*time.Hour), record.Zone(p.site.Timezone))
 }
 
 // sunny stores quarter hours from 06:00 to 16:00 of a day under 500 W/m²: the
@@ -122,20 +127,20 @@ func (p *plant) sunny(unit string, day time.Time, still, again float64) {
 	f.Set(series.PowerKW, power)
 	f.Set(series.IrradianceWM2, light)
 	f.Set(series.InverterState, state)
-	if err := p.store.Append(p.t.Context(), store.SiteKey{ID: p.site.SiteID, Zone: ops.Zone(p.site.Timezone)}, []store.AssetFrame{{AssetID: unit, Frame: f}}); err != nil {
+	if err := p.store.Append(p.t.Context(), store.SiteKey{ID: p.site.SiteID, Zone: record.Zone(p.site.Timezone)}, []store.AssetFrame{{AssetID: unit, Frame: f}}); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
 // judge records a detection run with events, and its measurements of INV-2.
-func (p *plant) judge(events ...ops.Event) {
+func (p *plant) judge(events ...finding.Event) {
 	p.t.Helper()
 	number, state := func(v float64) *float64 { return &v }, 7
-	run := ops.Run{Site: p.site, From: p.clock.Add(-60 * 24 * time.Hour), Now: p.clock, Units: []string{"INV-1", "INV-2", "INV-3"}, Events: events,
+	run := finding.Run{Site: p.site, From: p.clock.Add(-60 * 24 * time.Hour), Now: p.clock, Units: []string{"INV-1", "INV-2", "INV-3"}, Events: events,
 		Analyses: map[string]api.Analysis{"INV-2": {SeverityLabel: api.SeverityCritical, Anomalies: make([]api.Anomaly, 1), Metrics: api.AnalysisMetrics{LatestPowerKW: number(5),
 			BaselinePowerKW: number(20), LatestIrradianceWM2: number(500), LatestInverterState: &state}}}}
 	err := p.store.Update(p.t.Context(), func(tx store.Tx) error {
-		_, err := p.Ops.RecordRun(tx, run)
+		_, err := p.Domain.Detections.RecordRun(tx, run)
 		return err
 	})
 	if err != nil {
@@ -144,12 +149,12 @@ func (p *plant) judge(events ...ops.Event) {
 }
 
 // event began at a time and lasts.
-func (p *plant) event(family, grade string, start time.Time, units ...string) ops.Event {
+func (p *plant) event(family, grade string, start time.Time, units ...string) finding.Event {
 	severity := map[string]string{api.PartnerCritical: api.SeverityCritical, api.PartnerHigh: api.SeverityCritical, api.PartnerMedium: api.SeverityWarning}[grade]
 	if severity == "" {
 		severity = api.SeverityNormal
 	}
-	return ops.Event{Family: family, Units: units, Start: start, LastSeen: p.clock, LossFraction: 0.5, LostKWh: 10, Severity: severity, Grade: grade,
+	return finding.Event{Family: family, Units: units, Start: start, LastSeen: p.clock, LossFraction: 0.5, LostKWh: 10, Severity: severity, Grade: grade,
 		Summary: "Something is wrong.", Actions: []api.Action{{Priority: "high", Action: "Look."}, {Priority: "low", Action: "Wait."}}}
 }
 
@@ -250,7 +255,7 @@ func TestRollup(t *testing.T) {
 // no rollup, but signals and a schedule.
 func TestRollupOfLittle(t *testing.T) {
 	p := newPlant(t, api.Site{})
-	today := series.Midnight(p.clock, ops.Zone(p.site.Timezone))
+	today := series.Midnight(p.clock, record.Zone(p.site.Timezone))
 	p.sunny("INV-1", today, 0, 0)
 	if err := p.Make(t.Context(), south, p.clock); err != nil {
 		t.Fatal(err)
@@ -271,7 +276,7 @@ func TestRollupOfLittle(t *testing.T) {
 	power := make([]float64, 24)
 	power[12] = 30
 	f.Set(series.PowerKW, power)
-	if err := p.store.Append(t.Context(), store.SiteKey{ID: p.site.SiteID, Zone: ops.Zone(p.site.Timezone)}, []store.AssetFrame{{AssetID: "INV-1", Frame: f}}); err != nil {
+	if err := p.store.Append(t.Context(), store.SiteKey{ID: p.site.SiteID, Zone: record.Zone(p.site.Timezone)}, []store.AssetFrame{{AssetID: "INV-1", Frame: f}}); err != nil {
 		t.Fatal(err)
 	}
 	r := made[api.KPIRollup](p, api.SnapshotKPIs)
@@ -288,7 +293,7 @@ func TestRollupOfLittle(t *testing.T) {
 // Where too little of the data arrived, the money is 0 and named, as the
 // energy is.
 func TestRollupOfTooLittleData(t *testing.T) {
-	r := rollupOf(ops.Rollup{ProductionKWh: 100, StateUptime: math.NaN()}, money{currency: "EUR", tariff: 0.2, rate: 20}, api.RollupPeriod{Days: 30})
+	r := rollupOf(kpi.Rollup{ProductionKWh: 100, StateUptime: math.NaN()}, money{currency: "EUR", tariff: 0.2, rate: 20}, api.RollupPeriod{Days: 30})
 	if v := money3(r.EAR.ValueLostZAR, r.EAR.RealizedSavingsZAR, r.EAR.AnnualProjectionZAR); v != [3]float64{0, 400, 0} {
 		t.Errorf("money %v", v)
 	}
@@ -382,7 +387,7 @@ func TestSchedule(t *testing.T) {
 	p := newPlant(t, api.Site{})
 	plan := func(asset, kind, date, priority, status, order string) {
 		t.Helper()
-		at, err := api.ParseTime(date, ops.Zone(p.site.Timezone))
+		at, err := api.ParseTime(date, record.Zone(p.site.Timezone))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -443,9 +448,9 @@ func TestWorkingDays(t *testing.T) {
 // one of these.
 func TestForecast(t *testing.T) {
 	p := newPlant(t, api.Site{Currency: "EUR", TariffPerKWh: 0.2})
-	f := ops.Forecast{ForecastID: "fc_1", CustomerID: "acme", SiteID: south, IssuedAt: p.clock, ModelName: "ensemble", ModelVersion: "1.0.0", Start: p.clock, StepMinutes: 60,
-		P10KW: ops.Numbers{5, 10, 15}, P50KW: ops.Numbers{10, 20, 30}, P90KW: ops.Numbers{15, 30, 45}}
-	err := p.store.Update(t.Context(), func(tx store.Tx) error { return p.Ops.AddForecast(tx, f, time.UTC) })
+	f := forecast.Forecast{ForecastID: "fc_1", CustomerID: "acme", SiteID: south, IssuedAt: p.clock, ModelName: "ensemble", ModelVersion: "1.0.0", Start: p.clock, StepMinutes: 60,
+		P10KW: record.Numbers{5, 10, 15}, P50KW: record.Numbers{10, 20, 30}, P90KW: record.Numbers{15, 30, 45}}
+	err := p.store.Update(t.Context(), func(tx store.Tx) error { return p.Domain.Forecasts.Add(tx, f, time.UTC) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,18 +123,18 @@ func (s *Service) Refresh(ctx context.Context) error {
 // that is not there any more.
 func (s *Service) drawn(ctx context.Context, siteID string) (documents, error) {
 	made := documents{}
-	site, err := s.Ops.Site(ctx, api.Unlimited(actor), siteID)
+	site, err := s.Domain.Sites.Site(ctx, api.Unlimited(actor), siteID)
 	if errors.Is(err, api.ErrSiteNotFound) {
 		return made, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	units, err := s.Ops.SiteAssets(ctx, siteID)
+	units, err := s.Domain.Sites.SiteAssets(ctx, siteID)
 	if err != nil {
 		return nil, err
 	}
-	faults, err := s.Ops.Faults(ctx, siteID, s.Now())
+	faults, err := s.Domain.Detections.Faults(ctx, siteID, s.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/kpi"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/engine/series"
 )
 
@@ -23,8 +24,8 @@ const (
 // rollup covers the last whole days before end. It returns the former one while
 // it is still current, and nil for a site without a whole day of data.
 func (s *Service) rollup(ctx context.Context, site api.Site, units []api.Asset, end time.Time, former *api.KPIRollup) (*api.KPIRollup, error) {
-	zone, now := ops.Zone(site.Timezone), s.Now()
-	first, _, ok, err := s.Ops.DataPeriod(ctx, site.SiteID)
+	zone, now := record.Zone(site.Timezone), s.Now()
+	first, _, ok, err := s.Domain.Sites.DataPeriod(ctx, site.SiteID)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -41,13 +42,13 @@ func (s *Service) rollup(ctx context.Context, site api.Site, units []api.Asset, 
 			return former, nil
 		}
 	}
-	r, err := s.Ops.Rollup(ctx, site, units, from, to)
+	r, err := s.Domain.KPIs.Rollup(ctx, site, units, from, to)
 	if err != nil {
 		return nil, err
 	}
 	out := rollupOf(r, s.money(site), period)
 	out.SiteID, out.GeneratedAt = site.SiteID, api.At(now)
-	out.System = api.RollupSystem{RatedCapacityKW: rounded(ops.CapacityKW(site, units)), DeviceCount: len(units)}
+	out.System = api.RollupSystem{RatedCapacityKW: rounded(record.CapacityKW(site, units)), DeviceCount: len(units)}
 	return out, nil
 }
 
@@ -94,7 +95,7 @@ func (n *numbers) worth(m money, path string, kWh float64) (own, zar *float64) {
 var recoveries = map[string]float64{"50pct": 0.5, "75pct": 0.75, "95pct": 0.95, "100pct": 1}
 
 // rollupOf writes a window's figures as partners read them.
-func rollupOf(r ops.Rollup, m money, period api.RollupPeriod) *api.KPIRollup {
+func rollupOf(r kpi.Rollup, m money, period api.RollupPeriod) *api.KPIRollup {
 	out := &api.KPIRollup{Period: period, Battery: r.Battery}
 	n := &numbers{notKnown: []string{}}
 	nan := math.NaN()

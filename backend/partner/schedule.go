@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/detection"
+	"app.sunloop/backend/domain/finding"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/engine/detect"
 	"app.sunloop/engine/diagnose"
 )
@@ -45,8 +47,8 @@ const urgentWorkingDays = 2
 // schedule lists planned work and the work required by persistent faults,
 // within the horizon. A fault of a unit whose repair is planned needs no
 // further task.
-func (s *Service) schedule(ctx context.Context, site api.Site, units []api.Asset, faults []ops.Fault) (api.MaintenanceSchedule, error) {
-	zone, now := ops.Zone(site.Timezone), s.Now()
+func (s *Service) schedule(ctx context.Context, site api.Site, units []api.Asset, faults []detection.Fault) (api.MaintenanceSchedule, error) {
+	zone, now := record.Zone(site.Timezone), s.Now()
 	out := api.MaintenanceSchedule{SiteID: site.SiteID, GeneratedAt: api.At(now), Tasks: []api.MaintenanceTask{},
 		Horizon: api.ScheduleHorizon{Start: api.DateOf(now, zone), End: api.DateOf(now.In(zone).AddDate(0, 0, api.ScheduleHorizonDays), zone)}}
 	add := func(t api.MaintenanceTask) {
@@ -144,7 +146,7 @@ func plannedPriority(p api.Schedule) string {
 // faultTask is the task that a fault calls for; not ok where there is nothing
 // to do. Its date is reckoned from when the fault was found, so that it comes
 // nearer.
-func faultTask(f ops.Finding, zone *time.Location) (t api.MaintenanceTask, ok bool) {
+func faultTask(f finding.Finding, zone *time.Location) (t api.MaintenanceTask, ok bool) {
 	family := detect.Family(f.FaultFamily)
 	t = api.MaintenanceTask{AssetID: f.AssetID, TaskType: cmp.Or(taskTypes[family], api.TaskCorrective), Priority: f.Severity(), SummaryID: f.SummaryID}
 	for _, a := range diagnose.Actions(family) {

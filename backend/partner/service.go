@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain"
+	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/store"
 )
 
@@ -28,11 +29,11 @@ type Schedules interface {
 // Config configures a [Service]; all fields not marked optional are required.
 type Config struct {
 	Records store.Records
-	Ops     *ops.Service
+	Domain  *domain.Services
 	Now     func() time.Time // the plant's clock
 
-	Schedules Schedules // optional: nothing is planned
-	Rates     ops.Rates // optional: without one there are no amounts in ZAR
+	Schedules Schedules  // optional: nothing is planned
+	Rates     site.Rates // optional: without one there are no amounts in ZAR
 }
 
 // Service makes and stores snapshots. It is safe for concurrent use; snapshots
@@ -42,7 +43,7 @@ type Service struct{ Config }
 // New returns a Service. A rate that is not positive and an unknown currency
 // are errors.
 func New(cfg Config) (*Service, error) {
-	if cfg.Records == nil || cfg.Ops == nil || cfg.Now == nil {
+	if cfg.Records == nil || cfg.Domain == nil || cfg.Now == nil {
 		return nil, errors.New("partner: records, the domain and a clock are needed")
 	}
 	if err := cfg.Rates.Check(); err != nil {
@@ -61,15 +62,15 @@ const bucket = "partner-snapshots"
 // site without live data its newest time stamp. Documents for which the site
 // has no data are deleted.
 func (s *Service) Make(ctx context.Context, siteID string, end time.Time) error {
-	site, err := s.Ops.Site(ctx, api.Unlimited(actor), siteID)
+	site, err := s.Domain.Sites.Site(ctx, api.Unlimited(actor), siteID)
 	if err != nil {
 		return err
 	}
-	units, err := s.Ops.SiteAssets(ctx, siteID)
+	units, err := s.Domain.Sites.SiteAssets(ctx, siteID)
 	if err != nil {
 		return err
 	}
-	faults, err := s.Ops.Faults(ctx, siteID, end.AddDate(0, 0, -signalDays))
+	faults, err := s.Domain.Detections.Faults(ctx, siteID, end.AddDate(0, 0, -signalDays))
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/detection"
+	"app.sunloop/backend/domain/finding"
 	"app.sunloop/engine/detect"
 )
 
@@ -33,7 +34,7 @@ var signalTypes = map[detect.Family]string{
 }
 
 // signalType is what kind of signal a finding is.
-func signalType(f ops.Finding) string {
+func signalType(f finding.Finding) string {
 	if t, ok := signalTypes[detect.Family(f.FaultFamily)]; ok {
 		return t
 	}
@@ -50,7 +51,7 @@ func urgency(severity string) int { return slices.Index(api.PartnerSeverities(),
 // is the previous document: signals that are new relative to it are stamped
 // after its cursor, so that a caller that pages by cursor gets each signal
 // once.
-func (s *Service) signals(site api.Site, units []api.Asset, faults []ops.Fault, end time.Time, former *api.MaintenanceSignals) api.MaintenanceSignals {
+func (s *Service) signals(site api.Site, units []api.Asset, faults []detection.Fault, end time.Time, former *api.MaintenanceSignals) api.MaintenanceSignals {
 	out := api.MaintenanceSignals{SiteID: site.SiteID, GeneratedAt: api.At(s.Now()), Signals: []api.Signal{}}
 	cursor := api.At(end.AddDate(0, 0, -signalDays))
 	known := map[string]api.Signal{}
@@ -64,7 +65,7 @@ func (s *Service) signals(site api.Site, units []api.Asset, faults []ops.Fault, 
 	}
 	newest := cursor
 	for _, f := range faults {
-		if f.Harmless() || f.Alert != nil && f.Alert.State == api.AlertSuppressed {
+		if f.Informational() || f.Alert != nil && f.Alert.State == api.AlertSuppressed {
 			continue
 		}
 		one := signalOf(f, units)
@@ -98,7 +99,7 @@ func after(t, cursor api.Time) api.Time {
 }
 
 // signalOf writes a fault as partners read it.
-func signalOf(f ops.Fault, units []api.Asset) api.Signal {
+func signalOf(f detection.Fault, units []api.Asset) api.Signal {
 	out := api.Signal{ID: f.SummaryID, Timestamp: f.StartedAt, AssetID: f.AssetID, Type: signalType(f.Finding), Severity: f.Severity(),
 		Description: cmp.Or(f.Summary, f.FaultFamily), FaultFamily: f.FaultFamily, AssetIDs: f.AssetIDs, StartedAt: f.StartedAt,
 		EndedAt: f.EndedAt, Active: f.Active, LostKWh: rounded(f.LostKWh)}

@@ -53,7 +53,7 @@ func TestCancelOfATraining(t *testing.T) {
 		t.Fatalf("cancelled: %+v, %v", u, err)
 	}
 	p.await("its job to end", p.drained)
-	if list, _, err := p.Ops.Models(t.Context(), admin, api.ListQuery{SiteID: "South"}); err != nil || len(list) > 0 {
+	if list, _, err := p.Domain.Models.Models(t.Context(), admin, api.ListQuery{SiteID: "South"}); err != nil || len(list) > 0 {
 		t.Errorf("it left %v, %v", list, err)
 	}
 	if _, _, dead := p.counts(); dead > 0 {

@@ -13,8 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"app.sunloop/backend/domain"
+
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
@@ -67,7 +68,7 @@ func TestCrashChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := func() time.Time { return day0 }
-	p, err := New(Config{Records: db, Telemetry: db, Queue: db, Objects: dying{files, os.Getenv(crashAt)}, Ops: ops.New(db, db, now), Now: now, Wall: time.Now,
+	p, err := New(Config{Records: db, Telemetry: db, Queue: db, Objects: dying{files, os.Getenv(crashAt)}, Domain: domain.New(db, db, now), Now: now, Wall: time.Now,
 		TrainingDays: 60, Quiet: time.Millisecond, Tick: 5 * time.Millisecond, Exclusive: true})
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +202,7 @@ func TestKilledAnywhereNothingIsLost(t *testing.T) {
 		}
 		return running == 0
 	})
-	models, _, err := p.Ops.Models(t.Context(), admin, api.ListQuery{})
+	models, _, err := p.Domain.Models.Models(t.Context(), admin, api.ListQuery{})
 	if err != nil || len(models) == 0 {
 		t.Fatalf("models %v, %v", models, err)
 	}
@@ -262,7 +263,7 @@ func TestKilledBeforeARecordNamesTheObject(t *testing.T) {
 			if unnamed, announced := p.unnamed(); len(unnamed)+len(announced) > 0 {
 				t.Errorf("it left %v, announced are %v", unnamed, announced)
 			}
-			if models, _, err := p.Ops.Models(t.Context(), admin, api.ListQuery{}); err != nil || len(models) == 0 {
+			if models, _, err := p.Domain.Models.Models(t.Context(), admin, api.ListQuery{}); err != nil || len(models) == 0 {
 				t.Errorf("models %v, %v", models, err)
 			}
 		})
@@ -275,7 +276,7 @@ func (p *plant) unnamed() (keys, announced []string) {
 	p.t.Helper()
 	named := map[string]bool{}
 	err := p.Records.View(p.t.Context(), func(tx store.Tx) error {
-		all, err := ops.NamedObjects(tx)
+		all, err := domain.ObjectRefs(tx)
 		for _, n := range all {
 			for _, key := range n.Keys {
 				named[key] = true
@@ -324,7 +325,7 @@ func TestStopInTheMiddleGoesOnLater(t *testing.T) {
 	if again := p.upload(request(api.UploadTrain), body); again != id {
 		t.Errorf("the same bytes are %s, were %s", again, id)
 	}
-	models, _, err := p.Ops.Models(t.Context(), admin, api.ListQuery{})
+	models, _, err := p.Domain.Models.Models(t.Context(), admin, api.ListQuery{})
 	if err != nil || len(models) != 1 {
 		t.Errorf("%d models, %v", len(models), err)
 	}

@@ -49,7 +49,7 @@ func BenchmarkDemoLoad(b *testing.B) {
 		p := newPlant(b, day0, func(c *Config) { c.Quiet, c.Tick, c.Settle = 0, 0, 0 })
 		for _, s := range fleet.Sites {
 			lat, lon := s.Location.LatitudeDeg, s.Location.LongitudeDeg
-			if _, err := p.Ops.SetSite(b.Context(), admin, api.Site{SiteID: s.ID, CustomerID: "demo-customer", Timezone: s.Zone.String(), Latitude: &lat, Longitude: &lon, CapacityKW: s.CapacityKW()}); err != nil {
+			if _, err := p.Domain.Sites.SetSite(b.Context(), admin, api.Site{SiteID: s.ID, CustomerID: "demo-customer", Timezone: s.Zone.String(), Latitude: &lat, Longitude: &lon, CapacityKW: s.CapacityKW()}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -70,7 +70,7 @@ func BenchmarkDemoLoad(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		list, _, err := p.Ops.Findings(b.Context(), admin, api.ListQuery{})
+		list, _, err := p.Domain.Findings.Findings(b.Context(), admin, api.ListQuery{})
 		if err != nil {
 			b.Fatal(err)
 		}

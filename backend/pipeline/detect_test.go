@@ -64,7 +64,7 @@ func TestDetectionRunsByItself(t *testing.T) {
 	// Silence is found by the timer alone.
 	p.pass(3 * time.Hour)
 	p.await("the silence", func() bool {
-		list, _, err := p.Ops.Findings(t.Context(), admin, api.ListQuery{SiteID: "South"})
+		list, _, err := p.Domain.Findings.Findings(t.Context(), admin, api.ListQuery{SiteID: "South"})
 		return err == nil && list[0].Active && list[0].FaultFamily == "communication_gap"
 	})
 	if track := p.standing(); track.Data != data {
@@ -96,7 +96,7 @@ func TestIssueOfALiveSite(t *testing.T) {
 	}
 	// newest is the unit's newest issue of the kind, and how many there are.
 	newest := func() (i api.Issue, n int) {
-		list, _, err := p.Ops.Issues(t.Context(), admin, api.ListQuery{SiteID: "South", AssetID: victim})
+		list, _, err := p.Domain.Issues.Issues(t.Context(), admin, api.ListQuery{SiteID: "South", AssetID: victim})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/forecast"
+	"app.sunloop/backend/domain/model"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/realdata"
@@ -71,7 +72,7 @@ func TestRealFileBecomesAForecast(t *testing.T) {
 	if len(far.Sites) != 1 {
 		t.Errorf("%d sites", len(far.Sites))
 	}
-	m, err := p.Ops.ProductionModel(t.Context(), "South", sitedata.ModelType)
+	m, err := p.Domain.Models.InProduction(t.Context(), "South", sitedata.ModelType)
 	if err != nil || m.Place == nil {
 		t.Fatalf("model %+v, %v", m, err)
 	}
@@ -95,7 +96,7 @@ func TestRealFileBecomesAForecast(t *testing.T) {
 
 func checkForecast(t *testing.T, g api.GeneratedForecast, now time.Time, hours int, capacityKW float64, loc solar.Location) {
 	t.Helper()
-	if len(g.Forecasts) != hours || g.StepMinutes != 60 || !g.Forecasts[0].Timestamp.Equal(ops.NextHour(now)) {
+	if len(g.Forecasts) != hours || g.StepMinutes != 60 || !g.Forecasts[0].Timestamp.Equal(forecast.NextHour(now)) {
 		t.Fatalf("%d values from %v", len(g.Forecasts), g.Forecasts[0].Timestamp)
 	}
 	sum := 0.0
@@ -134,7 +135,7 @@ func TestFilesInARowTrainOnce(t *testing.T) {
 			t.Errorf("%s ended as %+v", id, u)
 		}
 	}
-	list, _, err := p.Ops.Models(t.Context(), admin, api.ListQuery{SiteID: "South"})
+	list, _, err := p.Domain.Models.Models(t.Context(), admin, api.ListQuery{SiteID: "South"})
 	if err != nil || len(list) != 1 || list[0].Status != api.ModelProduction {
 		t.Errorf("models %v, %v", list, err)
 	}
@@ -159,7 +160,7 @@ func TestFilesInARowTrainOnce(t *testing.T) {
 	if got, _, err := p.Stored(t.Context(), admin, api.ListQuery{CustomerID: "acme"}); err != nil || len(got) == 0 || len(got[0].ForecastPoints) != 48 {
 		t.Errorf("stored forecasts %d, %v", len(got), err)
 	}
-	act, _, err := p.Ops.Activities(t.Context(), admin, api.ListQuery{SiteID: "South"})
+	act, _, err := p.Domain.Sites.Activities(t.Context(), admin, api.ListQuery{SiteID: "South"})
 	phases := map[string]bool{}
 	for _, a := range act {
 		phases[a.Phase] = true
@@ -201,7 +202,7 @@ func TestLiveOutageIsFoundAndEnds(t *testing.T) {
 		}
 	}
 	active := func() (list []api.Finding) {
-		all, _, err := p.Ops.Findings(t.Context(), admin, api.ListQuery{SiteID: "South"})
+		all, _, err := p.Domain.Findings.Findings(t.Context(), admin, api.ListQuery{SiteID: "South"})
 		if err != nil && !errors.Is(err, api.ErrNoSummaries) {
 			t.Fatal(err)
 		}
@@ -227,7 +228,7 @@ func TestLiveOutageIsFoundAndEnds(t *testing.T) {
 	}
 	step(4 * time.Hour)
 	p.await("its end", func() bool { return len(active()) == 0 })
-	all, _, err := p.Ops.Findings(t.Context(), admin, api.ListQuery{SiteID: "South"})
+	all, _, err := p.Domain.Findings.Findings(t.Context(), admin, api.ListQuery{SiteID: "South"})
 	if err != nil || len(all) != 1 || all[0].SummaryID != f.SummaryID || all[0].EndedAt.IsZero() {
 		t.Errorf("afterwards %+v, %v", all, err)
 	}
@@ -248,7 +249,7 @@ func TestDamagedModelIsRefusedAndTrainedAgain(t *testing.T) {
 	p.start()
 	s := fleet(70, 1)
 	p.ended1(p.upload(request(api.UploadTrain), csvOf(t, s, day0.AddDate(0, 0, -70), day0, time.Hour)))
-	m, err := p.Ops.ProductionModel(t.Context(), "South", sitedata.ModelType)
+	m, err := p.Domain.Models.InProduction(t.Context(), "South", sitedata.ModelType)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,9 +292,9 @@ func TestDamagedModelIsRefusedAndTrainedAgain(t *testing.T) {
 		t.Errorf("with a damaged model: %v", err)
 	}
 	p.start()
-	var again ops.Model
+	var again model.Model
 	p.await("another model", func() bool {
-		again, err = p.Ops.ProductionModel(t.Context(), "South", sitedata.ModelType)
+		again, err = p.Domain.Models.InProduction(t.Context(), "South", sitedata.ModelType)
 		return err == nil
 	})
 	p.reopen()
@@ -319,7 +320,7 @@ func (l *leaving) Open(ctx context.Context, key string) (io.ReadCloser, error) {
 // figures, priced.
 func snapshotted(t *testing.T, p *plant) {
 	t.Helper()
-	if _, err := p.Ops.SetSite(t.Context(), admin, api.Site{SiteID: "South", Currency: "ZAR", TariffPerKWh: 2}); err != nil {
+	if _, err := p.Domain.Sites.SetSite(t.Context(), admin, api.Site{SiteID: "South", Currency: "ZAR", TariffPerKWh: 2}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := p.ForecastSnapshot(t.Context(), admin, "South", 48)

@@ -13,7 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/pgtest"
@@ -54,7 +55,7 @@ func newHouse(b *testing.B, sites, units int, tune func(*Config)) *house {
 		var all []store.AssetFrame
 		err := h.Records.Update(b.Context(), func(tx store.Tx) error {
 			all = nil
-			site, _, err := h.Ops.EnsureSite(tx, api.Site{SiteID: id, CustomerID: "acme", Timezone: "UTC", Latitude: &lat, Longitude: &lon}, "test")
+			site, _, err := h.Domain.Sites.CreateSiteIfMissing(tx, api.Site{SiteID: id, CustomerID: "acme", Timezone: "UTC", Latitude: &lat, Longitude: &lon}, "test")
 			if err != nil {
 				return err
 			}
@@ -63,7 +64,7 @@ func newHouse(b *testing.B, sites, units int, tune func(*Config)) *house {
 				of := simulated.Units[k%len(simulated.Units)]
 				asset := api.Asset{AssetID: fmt.Sprintf("INV-%05d", k), Type: "Solar Inverter", CapacityKW: of.CapacityKW, SiteID: id, CustomerID: "acme", Timezone: "UTC"}
 				asset.Name = asset.AssetID
-				if _, _, err := h.Ops.EnsureAsset(tx, asset); err != nil {
+				if _, _, err := h.Domain.Sites.CreateAssetIfMissing(tx, asset); err != nil {
 					return err
 				}
 				all = append(all, store.AssetFrame{AssetID: asset.AssetID, Frame: smaller(frames[of.AssetID], 1-float64(i+k)/20_000)})
@@ -72,7 +73,7 @@ func newHouse(b *testing.B, sites, units int, tune func(*Config)) *house {
 			return err
 		})
 		if err == nil {
-			err = h.Telemetry.Append(b.Context(), store.SiteKey{ID: h.sites[i].SiteID, Zone: ops.Zone(h.sites[i].Timezone)}, all)
+			err = h.Telemetry.Append(b.Context(), store.SiteKey{ID: h.sites[i].SiteID, Zone: record.Zone(h.sites[i].Timezone)}, all)
 		}
 		if err != nil {
 			b.Fatal(err)
@@ -111,7 +112,7 @@ func (h *house) learnAgain(ctx context.Context, site api.Site) error {
 	if _, err := h.TrainSite(ctx, site, track); err != nil {
 		return err
 	}
-	m, err := h.Ops.ProductionModel(ctx, site.SiteID, sitedata.ModelType)
+	m, err := h.Domain.Models.InProduction(ctx, site.SiteID, sitedata.ModelType)
 	if err == nil && m.Young {
 		err = errors.New("its model is of other sites")
 	}
@@ -123,7 +124,7 @@ func (h *house) modelled(b *testing.B) {
 	if err := h.learnAgain(b.Context(), h.sites[0]); err != nil {
 		b.Fatal(err)
 	}
-	first, err := h.Ops.ProductionModel(b.Context(), h.sites[0].SiteID, sitedata.ModelType)
+	first, err := h.Domain.Models.InProduction(b.Context(), h.sites[0].SiteID, sitedata.ModelType)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func (h *house) modelled(b *testing.B) {
 			b.Fatal(err)
 		}
 		err = h.Records.Update(b.Context(), func(tx store.Tx) error {
-			if _, err := h.Ops.RegisterModel(tx, m, nil); err != nil {
+			if _, err := h.Domain.Models.Register(tx, m, nil); err != nil {
 				return err
 			}
 			_, err := sitedata.UpdateState(tx, site.SiteID, func(s *sitedata.State) {
@@ -189,7 +190,7 @@ func onPostgres(b *testing.B, url string) func(*Config) {
 			b.Fatal(err)
 		}
 		b.Cleanup(func() { home.Close() })
-		c.Records, c.Telemetry, c.Ops = home, home, ops.New(home, home, c.Now)
+		c.Records, c.Telemetry, c.Domain = home, home, domain.New(home, home, c.Now)
 	}
 }
 
@@ -217,7 +218,7 @@ func grow(b *testing.B, g storetest.Growth, shape string, houses []*house) {
 	measure("forecast", site(func(h *house, ctx context.Context, id string) error { return h.Issue(ctx, id) }))
 	measure("snapshots", site(func(h *house, ctx context.Context, id string) error { return h.Partner.Make(ctx, id, day0) }))
 	measure("fleet list", func(b *testing.B, h *house) {
-		list, next, err := h.Ops.Fleet(b.Context(), admin, api.ListQuery{CustomerID: "acme", Page: api.Page{Limit: api.MaxLimit}})
+		list, next, err := h.Domain.KPIs.Fleet(b.Context(), admin, api.ListQuery{CustomerID: "acme", Page: api.Page{Limit: api.MaxLimit}})
 		if err != nil || next != "" || len(list) != len(h.sites) {
 			b.Fatal(len(list), next, err)
 		}

@@ -34,7 +34,7 @@ func TestRealGapsAreFilled(t *testing.T) {
 	var got []api.InterpolationResult
 	p.await("the interpolation", func() bool {
 		var err error
-		got, _, err = p.Ops.Interpolations(t.Context(), api.Unlimited("test"), api.ListQuery{CustomerID: req.CustomerID, SiteID: req.SiteID, Page: api.Page{Limit: 10}})
+		got, _, err = p.Domain.Models.Interpolations(t.Context(), api.Unlimited("test"), api.ListQuery{CustomerID: req.CustomerID, SiteID: req.SiteID, Page: api.Page{Limit: 10}})
 		return err == nil
 	})
 	r := got[0]
@@ -72,7 +72,7 @@ func TestRealGapsAreFilled(t *testing.T) {
 	}
 	p.gapsAreThose(req.CustomerID, r, len(rows)-1)
 	// What filled is in the registry, with the figures of a network that is there.
-	m, err := p.Ops.ProductionModel(t.Context(), req.SiteID, api.ModelInterpolation)
+	m, err := p.Domain.Models.InProduction(t.Context(), req.SiteID, api.ModelInterpolation)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestRealGapsAreFilled(t *testing.T) {
 	if err := p.Filler.RunJob(t.Context(), store.Claimed{Job: p.NewJob(sitedata.JobInterpolate, sitedata.Payload{SiteID: req.SiteID})}); err != nil {
 		t.Fatal(err)
 	}
-	list, _, err := p.Ops.Models(t.Context(), admin, api.ListQuery{SiteID: req.SiteID})
+	list, _, err := p.Domain.Models.Models(t.Context(), admin, api.ListQuery{SiteID: req.SiteID})
 	if err != nil || len(list) != 2 || list[0].ModelType != api.ModelForecasting || list[1].ModelType != api.ModelInterpolation {
 		t.Errorf("registry %+v, %v", list, err)
 	}
@@ -147,7 +147,7 @@ func silence(t *testing.T, units int, irradiance bool) (r api.InterpolationResul
 	var got []api.InterpolationResult
 	p.await("the interpolation", func() bool {
 		var err error
-		got, _, err = p.Ops.Interpolations(t.Context(), admin, api.ListQuery{CustomerID: "acme", SiteID: "South", Page: api.Page{Limit: 10}})
+		got, _, err = p.Domain.Models.Interpolations(t.Context(), admin, api.ListQuery{CustomerID: "acme", SiteID: "South", Page: api.Page{Limit: 10}})
 		return err == nil
 	})
 	r = got[0]

@@ -72,11 +72,11 @@ func BenchmarkSite(b *testing.B) {
 			_, err := p.Generate(ctx, admin, api.ForecastQuery{CustomerID: "acme", SiteID: "South", HorizonHours: 720})
 			return err
 		},
-		"summary": func() error { _, err := p.Ops.SiteSummary(ctx, admin, "South"); return err },
+		"summary": func() error { _, err := p.Domain.KPIs.SiteSummary(ctx, admin, "South"); return err },
 		"issue":   func() error { return p.Issue(ctx, "South") },
 		"judge":   func() error { return p.DetectSite(ctx, "South") },
 		"findings": func() error {
-			_, _, err := p.Ops.Findings(ctx, admin, api.ListQuery{CustomerID: "acme"})
+			_, _, err := p.Domain.Findings.Findings(ctx, admin, api.ListQuery{CustomerID: "acme"})
 			if err == nil || isRefusal(err, 404) {
 				return nil
 			}

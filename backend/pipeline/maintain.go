@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain"
+	"app.sunloop/backend/domain/upload"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 )
@@ -25,9 +26,9 @@ type sealer interface {
 // transactions, and lets the telemetry store seal.
 func (p *Pipeline) maintain(ctx context.Context, _ store.Claimed) error {
 	now, keep := p.Now(), p.config.Keep
-	limits := ops.Limits{Forecasts: now.Add(-keep.Forecasts), Activities: now.Add(-keep.Activities), Detections: now.Add(-keep.Detections)}
+	limits := domain.Limits{Forecasts: now.Add(-keep.Forecasts), Activities: now.Add(-keep.Activities), Detections: now.Add(-keep.Detections)}
 	for {
-		n, err := p.Ops.Prune(ctx, limits)
+		n, err := p.Domain.Prune(ctx, limits)
 		if err != nil {
 			return err
 		}
@@ -35,11 +36,11 @@ func (p *Pipeline) maintain(ctx context.Context, _ store.Claimed) error {
 			break
 		}
 	}
-	nowcast := func(u ops.Upload) bool { return u.Kind == api.UploadNowcast }
+	nowcast := func(u upload.Upload) bool { return u.Kind == api.UploadNowcast }
 	if err := p.dropUploads(ctx, nowcast, now.Add(-keep.Nowcasts)); err != nil {
 		return err
 	}
-	rejected := func(u ops.Upload) bool { return u.ProcessingStatus == api.UploadRejected }
+	rejected := func(u upload.Upload) bool { return u.ProcessingStatus == api.UploadRejected }
 	if err := p.dropUploads(ctx, rejected, now.Add(-keep.Refused)); err != nil {
 		return err
 	}
@@ -60,9 +61,9 @@ func (p *Pipeline) maintain(ctx context.Context, _ store.Claimed) error {
 
 // dropUploads deletes old uploads and the files that no other upload has; their
 // telemetry stays.
-func (p *Pipeline) dropUploads(ctx context.Context, drop func(ops.Upload) bool, before time.Time) error {
+func (p *Pipeline) dropUploads(ctx context.Context, drop func(upload.Upload) bool, before time.Time) error {
 	for {
-		old, err := p.Ops.OldUploads(ctx, drop, before, 200)
+		old, err := p.Domain.Uploads.Old(ctx, drop, before, 200)
 		if err != nil || len(old) == 0 {
 			return err
 		}
@@ -73,7 +74,7 @@ func (p *Pipeline) dropUploads(ctx context.Context, drop func(ops.Upload) bool, 
 			}
 		}
 		err = p.Records.Update(ctx, func(tx store.Tx) error {
-			return errors.Join(p.Ops.DropUploads(tx, old), p.MarkForDeletion(tx, "", keys...))
+			return errors.Join(p.Domain.Uploads.Delete(tx, old), p.MarkForDeletion(tx, "", keys...))
 		})
 		if err != nil {
 			return err
@@ -95,7 +96,7 @@ func (p *Pipeline) recover(ctx context.Context) error {
 // requeue enqueues the job of every open upload, unless it is queued.
 func (p *Pipeline) requeue(ctx context.Context) error {
 	err := p.Records.Update(ctx, func(tx store.Tx) error {
-		open, err := p.Ops.AllOpenUploads(tx)
+		open, err := p.Domain.Uploads.AllOpen(tx)
 		if err != nil {
 			return err
 		}

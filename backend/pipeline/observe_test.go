@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/engine/series"
 )
@@ -40,7 +40,7 @@ func newLive(t *testing.T) *live {
 
 func (l *live) state() sitedata.Calibration {
 	l.t.Helper()
-	m, err := l.Ops.ProductionModel(l.t.Context(), "South", sitedata.ModelType)
+	m, err := l.Domain.Models.InProduction(l.t.Context(), "South", sitedata.ModelType)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestCalibrationOutlivesARestart(t *testing.T) {
 	if a.To.IsZero() || !a.To.Equal(b.To) || !bytes.Equal(a.State, b.State) {
 		t.Fatalf("calibrated up to %v and %v, alike: %v", a.To, b.To, bytes.Equal(a.State, b.State))
 	}
-	if zone := ops.Zone(""); !a.To.Equal(series.Midnight(until, zone)) {
+	if zone := record.Zone(""); !a.To.Equal(series.Midnight(until, zone)) {
 		t.Errorf("up to %v, want the midnight before %v", a.To, until)
 	}
 	q := api.ForecastQuery{SiteID: "South", HorizonHours: 72}
@@ -84,7 +84,7 @@ func TestCalibrationOutlivesARestart(t *testing.T) {
 		t.Error(diff)
 	}
 	// Without what was learned the bands are others.
-	m, err := restarted.Ops.ProductionModel(t.Context(), "South", sitedata.ModelType)
+	m, err := restarted.Domain.Models.InProduction(t.Context(), "South", sitedata.ModelType)
 	if err != nil {
 		t.Fatal(err)
 	}

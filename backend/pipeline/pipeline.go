@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain"
 	"app.sunloop/backend/partner"
 	"app.sunloop/backend/pipeline/detection"
 	"app.sunloop/backend/pipeline/forecasting"
@@ -27,7 +27,7 @@ import (
 
 const day = 24 * time.Hour
 
-// Config configures a Pipeline. Stores, Ops, Now and Wall are required; a zero
+// Config configures a Pipeline. Stores, Domain, Now and Wall are required; a zero
 // value of the other fields takes its default.
 type Config struct {
 	Records   store.Records
@@ -36,7 +36,7 @@ type Config struct {
 	Cluster   store.Cluster // nil: there are no other replicas
 	Objects   store.Objects
 	Elsewhere *objects.Elsewhere // sources that s3_path may name besides Objects; nil: none
-	Ops       *ops.Service
+	Domain    *domain.Services
 	Partner   *partner.Service         // nil: one without planned work and exchange rates
 	Weather   weather.Provider         // nil: climatology only
 	Repairs   detection.RepairVerifier // nil: no repair is verified
@@ -131,17 +131,17 @@ type handler struct {
 
 // New returns a Pipeline, which works while [Pipeline.Run] runs.
 func New(c Config) (*Pipeline, error) {
-	if c.Records == nil || c.Telemetry == nil || c.Queue == nil || c.Objects == nil || c.Ops == nil || c.Now == nil || c.Wall == nil {
-		return nil, errors.New("pipeline: a store, ops or a clock is missing")
+	if c.Records == nil || c.Telemetry == nil || c.Queue == nil || c.Objects == nil || c.Domain == nil || c.Now == nil || c.Wall == nil {
+		return nil, errors.New("pipeline: a store, the domain or a clock is missing")
 	}
 	c.defaults()
 	if c.Partner == nil {
 		var err error
-		if c.Partner, err = partner.New(partner.Config{Records: c.Records, Ops: c.Ops, Now: c.Now}); err != nil {
+		if c.Partner, err = partner.New(partner.Config{Records: c.Records, Domain: c.Domain, Now: c.Now}); err != nil {
 			return nil, err
 		}
 	}
-	data := sitedata.New(sitedata.Config{Records: c.Records, Telemetry: c.Telemetry, Objects: c.Objects, Ops: c.Ops, Weather: c.Weather,
+	data := sitedata.New(sitedata.Config{Records: c.Records, Telemetry: c.Telemetry, Objects: c.Objects, Domain: c.Domain, Weather: c.Weather,
 		Now: c.Now, Wall: c.Wall, Logger: c.Logger, Exclusive: c.Exclusive, Hooks: c.Hooks})
 	p := &Pipeline{Data: data, config: c, lastRun: map[string]time.Time{}}
 	p.Imports = importer.New(data, c.Queue, c.Elsewhere)

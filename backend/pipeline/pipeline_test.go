@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain"
 	"app.sunloop/backend/pipeline/detection"
 	"app.sunloop/backend/pipeline/forecasting"
 	"app.sunloop/backend/pipeline/gapfill"
@@ -96,7 +96,7 @@ func (p *plant) open() {
 	if p.files, err = objects.OpenFolder(filepath.Join(p.dir, "objects"), nil); err != nil {
 		p.t.Fatal(err)
 	}
-	c := Config{Records: p.db, Telemetry: p.db, Queue: p.db, Objects: p.files, Ops: ops.New(p.db, p.db, p.now), Now: p.now, Wall: p.wall,
+	c := Config{Records: p.db, Telemetry: p.db, Queue: p.db, Objects: p.files, Domain: domain.New(p.db, p.db, p.now), Now: p.now, Wall: p.wall,
 		Tick: 10 * time.Millisecond, Settle: time.Millisecond, Quiet: 20 * time.Millisecond, Exclusive: true, Logger: slog.New(slog.NewTextHandler(logTo{p.t}, nil))}
 	if p.tune != nil {
 		p.tune(&c)

@@ -149,7 +149,7 @@ func (p *Pipeline) siteStates(ctx context.Context) (all []sitedata.State, loadin
 		if all, err = sitedata.States(tx); err != nil {
 			return err
 		}
-		open, err := p.Ops.AllOpenUploads(tx)
+		open, err := p.Domain.Uploads.AllOpen(tx)
 		for _, u := range open {
 			if u.Kind == api.UploadTrain {
 				loading[u.SiteID] = true

@@ -58,11 +58,11 @@ func BenchmarkFleetRefit(b *testing.B) {
 		for i := range n {
 			lat, lon := s.Location.LatitudeDeg, s.Location.LongitudeDeg
 			err := p.Records.Update(b.Context(), func(tx store.Tx) error {
-				site, _, err := p.Ops.EnsureSite(tx, api.Site{SiteID: id(i), CustomerID: "acme", Timezone: "UTC", Latitude: &lat, Longitude: &lon, CapacityKW: s.CapacityKW()}, "test")
+				site, _, err := p.Domain.Sites.CreateSiteIfMissing(tx, api.Site{SiteID: id(i), CustomerID: "acme", Timezone: "UTC", Latitude: &lat, Longitude: &lon, CapacityKW: s.CapacityKW()}, "test")
 				if err != nil {
 					return err
 				}
-				_, _, err = p.Ops.EnsureAsset(tx, api.Asset{AssetID: "INV-1", Name: "INV-1", Type: "Solar Inverter", CapacityKW: s.CapacityKW(), SiteID: site.SiteID, CustomerID: "acme", Timezone: "UTC"})
+				_, _, err = p.Domain.Sites.CreateAssetIfMissing(tx, api.Asset{AssetID: "INV-1", Name: "INV-1", Type: "Solar Inverter", CapacityKW: s.CapacityKW(), SiteID: site.SiteID, CustomerID: "acme", Timezone: "UTC"})
 				return err
 			})
 			if err != nil {
@@ -77,7 +77,7 @@ func BenchmarkFleetRefit(b *testing.B) {
 		}
 		p.refit(b, n, id, "again")
 		for i := range n {
-			if m, err := p.Ops.FindModel(b.Context(), admin, id(i), sitedata.ModelType, "2.0.0"); err != nil || m.Evaluation == nil || m.Evaluation.Method != api.EvaluatedHeldOut {
+			if m, err := p.Domain.Models.Find(b.Context(), admin, id(i), sitedata.ModelType, "2.0.0"); err != nil || m.Evaluation == nil || m.Evaluation.Method != api.EvaluatedHeldOut {
 				b.Fatalf("%s: %+v, %v", id(i), m.Evaluation, err)
 			}
 		}
@@ -121,7 +121,7 @@ func (p *plant) refit(b *testing.B, n int, id func(int) string, pass string) {
 	b.ReportMetric((tenth + time.Since(start)).Seconds(), pass+"-s")
 	b.ReportMetric(before, pass+"-MiB-at-10")
 	b.ReportMetric(heap(), pass+"-MiB-at-end")
-	if m, err := p.Ops.ProductionModel(b.Context(), id(n-1), sitedata.ModelType); err != nil || m.Status != api.ModelProduction {
+	if m, err := p.Domain.Models.InProduction(b.Context(), id(n-1), sitedata.ModelType); err != nil || m.Status != api.ModelProduction {
 		b.Fatalf("%s: %+v, %v", id(n-1), m, err)
 	}
 }

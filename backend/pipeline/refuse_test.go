@@ -35,10 +35,10 @@ func (p *plant) leftovers() (files []string) {
 // untouched says that nothing of a site is there.
 func (p *plant) untouched(what string) {
 	p.t.Helper()
-	if _, err := p.Ops.Site(p.t.Context(), admin, "South"); !errors.Is(err, api.ErrSiteNotFound) {
+	if _, err := p.Domain.Sites.Site(p.t.Context(), admin, "South"); !errors.Is(err, api.ErrSiteNotFound) {
 		p.t.Errorf("%s left a site: %v", what, err)
 	}
-	if units, err := p.Ops.SiteAssets(p.t.Context(), "South"); err != nil || len(units) > 0 {
+	if units, err := p.Domain.Sites.SiteAssets(p.t.Context(), "South"); err != nil || len(units) > 0 {
 		p.t.Errorf("%s left units: %v, %v", what, units, err)
 	}
 	if _, _, ok, err := p.Telemetry.Period(p.t.Context(), "South", ""); err != nil || ok {
@@ -160,7 +160,7 @@ func TestLargeBadFileIsRejected(t *testing.T) {
 
 func TestUploadKeepsToItsScope(t *testing.T) {
 	p := newPlant(t, day0, nil)
-	if _, err := p.Ops.SetSite(t.Context(), admin, api.Site{SiteID: "South", CustomerID: "else"}); err != nil {
+	if _, err := p.Domain.Sites.SetSite(t.Context(), admin, api.Site{SiteID: "South", CustomerID: "else"}); err != nil {
 		t.Fatal(err)
 	}
 	body := "timestamp,power_kw\n2026-01-01T00:00:00Z,1\n2026-01-01T01:00:00Z,2\n2026-01-01T02:00:00Z,3\n"
@@ -278,7 +278,7 @@ func TestImportFromElsewhere(t *testing.T) {
 func TestZoneIsNamedByWhoGaveIt(t *testing.T) {
 	p := newPlant(t, day0, nil)
 	p.start()
-	if _, err := p.Ops.SetSite(t.Context(), admin, api.Site{SiteID: "East", CustomerID: "acme", Timezone: "Europe/Vienna"}); err != nil {
+	if _, err := p.Domain.Sites.SetSite(t.Context(), admin, api.Site{SiteID: "East", CustomerID: "acme", Timezone: "Europe/Vienna"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ site, zone, want string }{
@@ -301,7 +301,7 @@ func TestUploadCommitsOnce(t *testing.T) {
 	p := newPlant(t, day0, nil)
 	open := []int{} // uploads, at each commit
 	ctx := store.InCommit(t.Context(), func(tx store.Tx) error {
-		list, err := p.Ops.AllOpenUploads(tx)
+		list, err := p.Domain.Uploads.AllOpen(tx)
 		open = append(open, len(list))
 		return err
 	})

@@ -8,21 +8,21 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/model"
 	"app.sunloop/backend/pipeline/sitedata"
 )
 
 // grown is a plant whose model learned from 70 days and that has 31 more.
-func grown(t *testing.T) (*plant, func(string) []ops.Model) {
+func grown(t *testing.T) (*plant, func(string) []model.Model) {
 	p := newPlant(t, day0, quickTraining)
 	s := fleet(70, 1)
 	p.importNow(request(api.UploadTrain), csvOf(t, s, day0.AddDate(0, 0, -70), day0, time.Hour))
 	p.pass(31 * day)
 	p.importNow(request(api.UploadTrain), csvOf(t, s, day0, p.now(), time.Hour))
-	return p, func(status string) (list []ops.Model) {
+	return p, func(status string) (list []model.Model) {
 		t.Helper()
 		for n := 1; ; n++ {
-			m, err := p.Ops.FindModel(t.Context(), admin, "South", sitedata.ModelType, version(n))
+			m, err := p.Domain.Models.Find(t.Context(), admin, "South", sitedata.ModelType, version(n))
 			if err != nil {
 				return list
 			}
@@ -45,7 +45,7 @@ func TestRegistry(t *testing.T) {
 	t.Run("a promotion needs an artefact that is whole", func(t *testing.T) { p.moved(t, models) })
 }
 
-func (p *plant) held(t *testing.T, models func(string) []ops.Model) {
+func (p *plant) held(t *testing.T, models func(string) []model.Model) {
 	all := models("")
 	if len(all) != 2 {
 		t.Fatalf("%d models", len(all))
@@ -81,7 +81,7 @@ func (p *plant) held(t *testing.T, models func(string) []ops.Model) {
 	}
 }
 
-func (p *plant) moved(t *testing.T, models func(string) []ops.Model) {
+func (p *plant) moved(t *testing.T, models func(string) []model.Model) {
 	in, out := models(api.ModelProduction)[0], models("")[0]
 	if out.Status == api.ModelProduction {
 		out = models("")[1]

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store/pgtest"
 	"app.sunloop/backend/store/postgres"
@@ -29,7 +29,7 @@ func replicas(t *testing.T, p *plant, n int) []*Pipeline {
 				t.Error(err)
 			}
 		})
-		r, err := New(Config{Records: h, Telemetry: h, Queue: h, Cluster: h, Objects: p.files, Ops: ops.New(h, h, p.now), Now: p.now, Wall: time.Now,
+		r, err := New(Config{Records: h, Telemetry: h, Queue: h, Cluster: h, Objects: p.files, Domain: domain.New(h, h, p.now), Now: p.now, Wall: time.Now,
 			TrainingDays: 60, Tick: 100 * time.Millisecond, Settle: time.Millisecond, Quiet: 200 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(logTo{t}, nil))})
 		if err != nil {
 			t.Fatal(err)
@@ -90,7 +90,7 @@ func TestReplicas(t *testing.T) {
 		}
 		return ended == len(ids)*len(all)
 	})
-	models, _, err := all[0].Ops.Models(t.Context(), admin, api.ListQuery{})
+	models, _, err := all[0].Domain.Models.Models(t.Context(), admin, api.ListQuery{})
 	if err != nil || len(models) != 1 {
 		t.Errorf("%d models, %v", len(models), err)
 	}

@@ -42,7 +42,7 @@ func TestSnapshotsOfASiteWithoutAModel(t *testing.T) {
 		t.Errorf("%+v", first)
 	}
 	today := day0.Truncate(day)
-	k, err := p.Ops.KPIs(t.Context(), admin, u.SiteID, today.AddDate(0, 0, -19), today)
+	k, err := p.Domain.KPIs.KPIs(t.Context(), admin, u.SiteID, today.AddDate(0, 0, -19), today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestSnapshotsOfASiteWithoutAModel(t *testing.T) {
 // schedule leaves a mark, which the next one heeds.
 func TestLeftMarksAreHeeded(t *testing.T) {
 	p := newPlant(t, day0, quickTraining)
-	if _, err := p.Ops.SetSite(t.Context(), admin, api.Site{SiteID: "South", CustomerID: "acme", Timezone: "UTC"}); err != nil {
+	if _, err := p.Domain.Sites.SetSite(t.Context(), admin, api.Site{SiteID: "South", CustomerID: "acme", Timezone: "UTC"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Records.Update(t.Context(), func(tx store.Tx) error { return p.Partner.Changed(tx, "South") }); err != nil {

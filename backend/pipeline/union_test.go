@@ -172,7 +172,7 @@ func fewer(t *testing.T, checks string) {
 func (p *plant) stored(siteID string) map[string]series.Frame {
 	p.t.Helper()
 	out := map[string]series.Frame{}
-	units, err := p.Ops.SiteAssets(p.t.Context(), siteID)
+	units, err := p.Domain.Sites.SiteAssets(p.t.Context(), siteID)
 	if err != nil {
 		p.t.Fatal(err)
 	}

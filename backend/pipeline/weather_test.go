@@ -111,11 +111,11 @@ func TestWeatherIsKept(t *testing.T) {
 	p.start()
 	s := fleet(70, 1)
 	u := p.ended1(p.upload(request(api.UploadTrain), csvOf(t, s, day0.AddDate(0, 0, -70), day0, time.Hour)))
-	f, err := p.Ops.LatestForecast(t.Context(), "South")
+	f, err := p.Domain.Forecasts.Latest(t.Context(), "South")
 	if err != nil || f.WeatherID == "" {
 		t.Fatalf("%+v, %v; %v", f, err, u.Decisions)
 	}
-	w, err := p.Ops.IssuedWeather(t.Context(), "South", day0)
+	w, err := p.Domain.Forecasts.IssuedWeather(t.Context(), "South", day0)
 	if err != nil || w.WeatherID != f.WeatherID || !w.IssuedAt.Equal(day0) || w.Source != "a provider" || w.Forecast().Conditions[3] != cloudy {
 		t.Errorf("%+v, %v", w, err)
 	}

@@ -7,19 +7,19 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/finding"
 	"app.sunloop/backend/store"
 )
 
 // repairs wait for ever, and keep what they are shown.
 type repairs struct {
 	mu  sync.Mutex
-	run ops.Run
+	run finding.Run
 }
 
 func (r *repairs) RepairsWait(context.Context, string) (bool, error) { return true, nil }
 
-func (r *repairs) Verify(_ store.Tx, run ops.Run) error {
+func (r *repairs) Verify(_ store.Tx, run finding.Run) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.run = run

@@ -83,12 +83,12 @@ func makeFleet(t *testing.T, sites, units, days, keys int) *fleet {
 	}
 	lat, lon := -29.6, 31.1
 	for i := range sites {
-		if _, err := service.Ops().SetSite(ctx, scope, api.Site{SiteID: fleetSite(i), CustomerID: fleetCustomer, Timezone: "UTC", Latitude: &lat, Longitude: &lon, CapacityKW: 100 * float64(units)}); err != nil {
+		if _, err := service.Domain().Sites.SetSite(ctx, scope, api.Site{SiteID: fleetSite(i), CustomerID: fleetCustomer, Timezone: "UTC", Latitude: &lat, Longitude: &lon, CapacityKW: 100 * float64(units)}); err != nil {
 			t.Fatal(err)
 		}
 		for u := range units {
 			id := f.unit(i, u)
-			if _, err := service.Ops().AddAsset(ctx, scope, api.Asset{AssetID: id, SiteID: fleetSite(i), Name: id, Type: "inverter", CapacityKW: 100, Location: "roof"}); err != nil {
+			if _, err := service.Domain().Sites.AddAsset(ctx, scope, api.Asset{AssetID: id, SiteID: fleetSite(i), Name: id, Type: "inverter", CapacityKW: 100, Location: "roof"}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -82,12 +82,12 @@ func openRated(b *testing.B, n, keys int) *rated {
 		r.keys = append(r.keys, plain)
 	}
 	for i := range ratedSites {
-		if _, err := service.Ops().SetSite(b.Context(), api.Unlimited("test"), api.Site{SiteID: fleetSite(i), CustomerID: fleetCustomer, Timezone: "UTC", CapacityKW: 100 * ratedUnits}); err != nil {
+		if _, err := service.Domain().Sites.SetSite(b.Context(), api.Unlimited("test"), api.Site{SiteID: fleetSite(i), CustomerID: fleetCustomer, Timezone: "UTC", CapacityKW: 100 * ratedUnits}); err != nil {
 			b.Fatal(err)
 		}
 		for u := range ratedUnits {
 			id := ratedUnit(i, u)
-			if _, err := service.Ops().AddAsset(b.Context(), api.Unlimited("test"), api.Asset{AssetID: id, SiteID: fleetSite(i), Name: id, Type: "inverter", CapacityKW: 100, Location: "roof"}); err != nil {
+			if _, err := service.Domain().Sites.AddAsset(b.Context(), api.Unlimited("test"), api.Asset{AssetID: id, SiteID: fleetSite(i), Name: id, Type: "inverter", CapacityKW: 100, Location: "roof"}); err != nil {
 				b.Fatal(err)
 			}
 		}

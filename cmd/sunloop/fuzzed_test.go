@@ -22,7 +22,9 @@ var decoders = []string{
 // fuzzedBy says for packages that decode and have no target of their own which
 // target of another package reaches their decoding, or why none is needed.
 var fuzzedBy = map[string]string{
-	"backend/ops":               "by backend/httpapi FuzzBody",
+	"backend/domain/record":     "by backend/httpapi FuzzBody",
+	"backend/domain/site":       "by backend/httpapi FuzzBody",
+	"backend/domain/alert":      "reads records that it wrote itself",
 	"backend/admission":         "reads the addresses that the kernel gives connections",
 	"backend/limit":             "reads records that it wrote itself, to cut what is beyond a limit",
 	"backend/servetest":         "for tests alone",

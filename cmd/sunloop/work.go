@@ -5,7 +5,7 @@ import (
 
 	"app.sunloop/backend"
 	"app.sunloop/backend/domain/maintenance"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/site"
 )
 
 // WorkFlags are within which times maintenance is planned and done, and in
@@ -23,7 +23,7 @@ func (f WorkFlags) apply(cfg *backend.Config) error {
 	if err != nil {
 		return fmt.Errorf("--order-limit: %w", err)
 	}
-	rates := ops.Rates(f.ExchangeRates)
+	rates := site.Rates(f.ExchangeRates)
 	if err := rates.Check(); err != nil {
 		return fmt.Errorf("--exchange-rate: %w", err)
 	}

@@ -8,7 +8,8 @@ import (
 	"slices"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/store"
 )
 
@@ -89,7 +90,7 @@ func (b bom) seen() api.BOM {
 
 // inMoneyOf turns the bill's costs into the site's currency, each piece to the
 // nearest cent, if the rate is known. Else they stay as the catalogue has them.
-func (b *bom) inMoneyOf(site api.Site, rates ops.Rates) {
+func (b *bom) inMoneyOf(site api.Site, rates site.Rates) {
 	b.SiteCurrency = site.Currency
 	rate := rates.Between(b.Currency, site.Currency)
 	if site.Currency == "" || site.Currency == b.Currency || rate == 0 {
@@ -106,7 +107,7 @@ func (b *bom) inMoneyOf(site api.Site, rates ops.Rates) {
 // maintenance, of the family of the worst fault that is active there, of the
 // asset's type and size and of its components.
 func (s *Service) GenerateBOM(ctx context.Context, scope api.Scope, r api.BOMRequest) (api.BOM, error) {
-	asset, err := s.Ops.Asset(ctx, scope, api.AssetRef{AssetID: r.AssetID, SiteID: r.SiteID, CustomerID: r.CustomerID})
+	asset, err := s.Domain.Sites.Asset(ctx, scope, api.AssetRef{AssetID: r.AssetID, SiteID: r.SiteID, CustomerID: r.CustomerID})
 	if err != nil {
 		return api.BOM{}, err
 	}
@@ -134,7 +135,7 @@ func (s *Service) GenerateBOM(ctx context.Context, scope api.Scope, r api.BOMReq
 		}
 	}
 	s.fill(&b, asset, units)
-	site, err := s.Ops.Site(ctx, scope, asset.SiteID)
+	site, err := s.Domain.Sites.Site(ctx, scope, asset.SiteID)
 	if err != nil {
 		return api.BOM{}, err
 	}
@@ -157,7 +158,7 @@ func (s *Service) GenerateBOM(ctx context.Context, scope api.Scope, r api.BOMReq
 // journey costs within a week; medium when it does so within a month; else low.
 // Where the money is not known, or of a currency without a rate, the severity
 // alone counts.
-func (c *Catalogue) priority(f api.Finding, rates ops.Rates) string {
+func (c *Catalogue) priority(f api.Finding, rates site.Rates) string {
 	journey := c.TruckRoll.Amount() * rates.Between(c.Currency, f.Currency)
 	switch {
 	case f.SeverityLabel == api.SeverityCritical:
@@ -175,7 +176,7 @@ func (c *Catalogue) priority(f api.Finding, rates ops.Rates) string {
 // inHand is the finding that work at an asset is about: the worst active one,
 // of a family where one is named.
 func (s *Service) inHand(ctx context.Context, scope api.Scope, asset api.Asset, family string) (f api.Finding, ok bool, err error) {
-	list, _, err := s.Ops.Findings(ctx, scope, api.ListQuery{CustomerID: asset.CustomerID, SiteID: asset.SiteID, AssetID: asset.AssetID, Page: api.Page{Limit: api.MaxLimit}})
+	list, _, err := s.Domain.Findings.Findings(ctx, scope, api.ListQuery{CustomerID: asset.CustomerID, SiteID: asset.SiteID, AssetID: asset.AssetID, Page: api.Page{Limit: api.MaxLimit}})
 	if errors.Is(err, api.ErrNoSummaries) {
 		return f, false, nil
 	}
@@ -245,7 +246,7 @@ func (s *Service) BOM(ctx context.Context, scope api.Scope, bomID string) (api.B
 
 // BOMs lists the newest first, without their items.
 func (s *Service) BOMs(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.BOM, string, error) {
-	list, next, err := ops.List(ctx, s.Records, boms, listing(q), q.Page, func(b bom) bool {
+	list, next, err := record.List(ctx, s.Records, boms, listing(q), q.Page, func(b bom) bool {
 		return within(scope, q, b.CustomerID, b.SiteID, b.AssetID)
 	})
 	out := make([]api.BOM, len(list))

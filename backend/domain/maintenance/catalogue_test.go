@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/site"
 )
 
 func TestCentsAreExact(t *testing.T) {
@@ -106,7 +106,7 @@ func TestPriorityOfAFinding(t *testing.T) {
 		api.PriorityLow: {{SeverityLabel: api.SeverityWarning, RevenueAtRisk: 13, Currency: "USD"}, {SeverityLabel: api.SeverityNormal}, {SeverityLabel: api.SeverityWarning, RevenueAtRisk: 251, Currency: "ZAR"}},
 	} {
 		for _, f := range findings {
-			if got := c.priority(f, ops.Rates{"USD": 18}); got != want {
+			if got := c.priority(f, site.Rates{"USD": 18}); got != want {
 				t.Errorf("%s, %g %s a day: %s, want %s", f.SeverityLabel, f.RevenueAtRisk, f.Currency, got, want)
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/engine/solar"
 )
 
@@ -17,7 +17,7 @@ const mostAskew = 4 * time.Hour
 // clock is what crews at a site go by on the day of t: the clock of its zone
 // or, where that cannot be true, mean solar time at its longitude.
 func clock(site api.Site, t time.Time) *time.Location {
-	zone := ops.Zone(site.Timezone)
+	zone := record.Zone(site.Timezone)
 	if site.Longitude == nil {
 		return zone
 	}

@@ -2,7 +2,7 @@
 // what it takes (bills of materials, parts and their stock), what is being done
 // (work orders), and who is told of it (subscriptions and their deliveries).
 //
-// Records stand on the tables of backend/store as those of backend/ops do. The
+// Records stand on the tables of backend/store as those of backend/domain do. The
 // moves of a status are one table for each kind of record; a move that the
 // table does not have is a 409 that names those that it has. A request for the
 // status that a record has already changes nothing and succeeds. Each change

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/site"
 )
 
 // A bill is in the site's currency where a rate is known, and says so where it
@@ -15,19 +15,19 @@ import (
 func TestBillsInTheSitesCurrency(t *testing.T) {
 	for _, c := range []struct {
 		site     string
-		rates    ops.Rates
+		rates    site.Rates
 		currency string
 		rate     float64
 		note     string
 	}{
-		{"EUR", ops.Rates{"EUR": 20, "USD": 18}, "EUR", 0.9, ""},
-		{"ZAR", ops.Rates{"USD": 18.123}, "ZAR", 18.123, ""},
-		{"USD", ops.Rates{"USD": 18}, "USD", 0, ""},
-		{"EUR", ops.Rates{"USD": 18}, "USD", 0, "no exchange rate to EUR is known"},
+		{"EUR", site.Rates{"EUR": 20, "USD": 18}, "EUR", 0.9, ""},
+		{"ZAR", site.Rates{"USD": 18.123}, "ZAR", 18.123, ""},
+		{"USD", site.Rates{"USD": 18}, "USD", 0, ""},
+		{"EUR", site.Rates{"USD": 18}, "USD", 0, "no exchange rate to EUR is known"},
 		{"INR", nil, "USD", 0, "no exchange rate to INR is known"},
 	} {
 		d := newDesk(t, func(cfg *Config) { cfg.Rates = c.rates })
-		if _, err := d.Ops.SetSite(t.Context(), boss, api.Site{SiteID: south, Currency: c.site}); err != nil {
+		if _, err := d.Domain.Sites.SetSite(t.Context(), boss, api.Site{SiteID: south, Currency: c.site}); err != nil {
 			t.Fatal(err)
 		}
 		d.judge(true) // an outage takes parts
@@ -61,9 +61,9 @@ func TestBillsInTheSitesCurrency(t *testing.T) {
 
 // What was billed stays at the rate of its day.
 func TestRatesOfTheDay(t *testing.T) {
-	d := newDesk(t, func(cfg *Config) { cfg.Rates = ops.Rates{"EUR": 20, "USD": 18} })
+	d := newDesk(t, func(cfg *Config) { cfg.Rates = site.Rates{"EUR": 20, "USD": 18} })
 	was := d.bill(inv)
-	d.Rates = ops.Rates{"EUR": 20, "USD": 10}
+	d.Rates = site.Rates{"EUR": 20, "USD": 10}
 	now, err := d.BOM(t.Context(), boss, was.BOMID)
 	if err != nil || now.TotalCost != was.TotalCost || now.ExchangeRate != 0.9 {
 		t.Errorf("at another rate the bill is %+v, %v", now, err)

@@ -286,11 +286,11 @@ func (s *Service) reopened(tx store.Tx, o *order, scope api.Scope) error {
 	if o.IssueID == "" {
 		return nil
 	}
-	i, err := s.Ops.IssueIn(tx, api.Unlimited("work"), o.SiteID, o.IssueID)
+	i, err := s.Domain.Issues.In(tx, api.Unlimited("work"), o.SiteID, o.IssueID)
 	if err != nil {
 		return err
 	}
-	_, err = s.Ops.ForceIssue(tx, i, api.IssueInProgress, scope.Actor, "order "+o.OrderID+" was opened again")
+	_, err = s.Domain.Issues.SetStatus(tx, i, api.IssueInProgress, scope.Actor, "order "+o.OrderID+" was opened again")
 	return err
 }
 

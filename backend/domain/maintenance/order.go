@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/issue"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 )
 
@@ -102,11 +103,11 @@ func (s *Service) CreateOrder(ctx context.Context, scope api.Scope, r api.OrderR
 		}
 		ref.AssetID, ref.SiteID = bill.AssetID, bill.SiteID
 	}
-	asset, err := s.Ops.Asset(ctx, scope, ref)
+	asset, err := s.Domain.Sites.Asset(ctx, scope, ref)
 	if err != nil {
 		return api.Order{}, err
 	}
-	site, err := s.Ops.Site(ctx, scope, asset.SiteID)
+	site, err := s.Domain.Sites.Site(ctx, scope, asset.SiteID)
 	if err != nil {
 		return api.Order{}, err
 	}
@@ -225,7 +226,7 @@ func (s *Service) ownPlan(tx store.Tx, o *order, site api.Site, note string) (sc
 	p := schedule{CustomerID: o.CustomerID, Zone: site.Timezone, OfOrder: true}
 	p.AssetID, p.SiteID, p.MaintenanceType, p.ScheduledDate, p.Priority = o.AssetID, o.SiteID, o.MaintenanceType, o.PlannedStart, o.Priority
 	if p.Reason = note; p.Reason == "" && o.IssueID != "" {
-		i, err := s.Ops.IssueIn(tx, api.Unlimited("work"), o.SiteID, o.IssueID)
+		i, err := s.Domain.Issues.In(tx, api.Unlimited("work"), o.SiteID, o.IssueID)
 		if err != nil {
 			return p, err
 		}
@@ -261,7 +262,7 @@ func (s *Service) draft(o *order, r api.OrderRequest, bill bom, plan schedule, s
 // begun refuses an order that is planned for a day that is over; earlier today
 // means now. Only emergency work may have begun.
 func (s *Service) begun(r api.OrderRequest, o order, site api.Site) error {
-	zone := ops.Zone(site.Timezone)
+	zone := record.Zone(site.Timezone)
 	y, m, d := s.Now().In(zone).Date()
 	if r.PlannedStart.IsZero() || o.MaintenanceType == api.MaintenanceEmergency || !r.PlannedStart.Before(time.Date(y, m, d, 0, 0, 0, 0, zone)) {
 		return nil
@@ -271,13 +272,13 @@ func (s *Service) begun(r api.OrderRequest, o order, site api.Site) error {
 
 // takeOn links the issue that the order mends and takes it on, if nobody has.
 func (s *Service) takeOn(tx store.Tx, scope api.Scope, o *order, issueID string) error {
-	var i ops.Issue
+	var i issue.Issue
 	var err error
 	there := issueID != ""
 	if there {
-		i, err = s.Ops.IssueIn(tx, scope, o.SiteID, issueID)
+		i, err = s.Domain.Issues.In(tx, scope, o.SiteID, issueID)
 	} else if o.FaultFamily != "" {
-		i, there, err = s.Ops.OpenIssue(tx, o.SiteID, o.AssetID, o.FaultFamily)
+		i, there, err = s.Domain.Issues.Open(tx, o.SiteID, o.AssetID, o.FaultFamily)
 	}
 	if err != nil || !there {
 		return err
@@ -289,7 +290,7 @@ func (s *Service) takeOn(tx store.Tx, scope api.Scope, o *order, issueID string)
 		return api.InvalidField("issue_id", fmt.Sprintf("issue %s is of asset %s", i.IssueID, i.AssetID))
 	}
 	o.IssueID = i.IssueID
-	_, err = s.Ops.ForceIssue(tx, i, api.IssueInProgress, scope.Actor, "order "+o.OrderID)
+	_, err = s.Domain.Issues.SetStatus(tx, i, api.IssueInProgress, scope.Actor, "order "+o.OrderID)
 	return err
 }
 
@@ -308,7 +309,7 @@ func (s *Service) Order(ctx context.Context, scope api.Scope, orderID string) (a
 // They come without parts, downtime and history.
 func (s *Service) Orders(ctx context.Context, scope api.Scope, q api.ListQuery, r api.OrderRequest) ([]api.Order, string, error) {
 	rank := rankOf(r.OpenOnly, r.Status, order{Order: api.Order{Status: r.Status}}.open())
-	list, next, err := ops.List(ctx, s.Records, orders, ranked(listing(q), rank), q.Page, func(o order) bool {
+	list, next, err := record.List(ctx, s.Records, orders, ranked(listing(q), rank), q.Page, func(o order) bool {
 		return within(scope, q, o.CustomerID, o.SiteID, o.AssetID) && (r.Status == "" || r.Status == o.Status) &&
 			(!r.OpenOnly || o.open()) && (r.Technician == "" || r.Technician == o.AssignedTechnician)
 	})

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/webhook"
 )
@@ -92,7 +92,7 @@ func (s *Service) announce(tx store.Tx, o order, by store.Origin) error {
 		}
 		now := s.Wall()
 		d := delivery{CustomerID: o.CustomerID, SiteID: o.SiteID, Version: o.Version, Origin: by}
-		d.DeliveryID, d.SubscriptionID, d.OrderID, d.Status, d.CreatedAt = ops.NewID("whd", now), v.SubscriptionID, o.OrderID, api.DeliveryPending, api.At(now)
+		d.DeliveryID, d.SubscriptionID, d.OrderID, d.Status, d.CreatedAt = record.NewID("whd", now), v.SubscriptionID, o.OrderID, api.DeliveryPending, api.At(now)
 		d.Event = api.OrderEvent{OrderID: o.OrderID, Status: o.Status, UpdatedAt: o.UpdatedAt, CompletionNotes: o.CompletionNotes}
 		if d.due(now, now); v.Status == api.SubscriptionPaused || len(before) > 0 {
 			d.over(api.DeliveryHeld)

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/forecast"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/solar"
 )
@@ -30,16 +31,16 @@ func (s *Service) Propose(ctx context.Context, scope api.Scope, r api.ScheduleRe
 	var asset api.Asset
 	if r.AssetID != "" {
 		var err error
-		if asset, err = s.Ops.Asset(ctx, scope, api.AssetRef{AssetID: r.AssetID, SiteID: r.SiteID, CustomerID: r.CustomerID}); err != nil {
+		if asset, err = s.Domain.Sites.Asset(ctx, scope, api.AssetRef{AssetID: r.AssetID, SiteID: r.SiteID, CustomerID: r.CustomerID}); err != nil {
 			return out, err
 		}
 		r.SiteID = asset.SiteID
 	}
-	site, err := s.Ops.Site(ctx, scope, r.SiteID)
+	site, err := s.Domain.Sites.Site(ctx, scope, r.SiteID)
 	if err != nil {
 		return out, err
 	}
-	f, err := s.Ops.LatestForecast(ctx, site.SiteID)
+	f, err := s.Domain.Forecasts.Latest(ctx, site.SiteID)
 	if errors.Is(err, store.ErrNotFound) {
 		return out, api.ErrNoForecastResult
 	} else if err != nil {
@@ -47,21 +48,21 @@ func (s *Service) Propose(ctx context.Context, scope api.Scope, r api.ScheduleRe
 	}
 	share := 1.0
 	if r.AssetID != "" {
-		units, err := s.Ops.SiteAssets(ctx, site.SiteID)
+		units, err := s.Domain.Sites.SiteAssets(ctx, site.SiteID)
 		if err != nil {
 			return out, err
 		}
-		if all := ops.CapacityKW(site, units); all > 0 {
+		if all := record.CapacityKW(site, units); all > 0 {
 			share = min(asset.CapacityKW/all, 1)
 		}
 	}
-	sky, err := s.Ops.WeatherBehind(ctx, f)
+	sky, err := s.Domain.Forecasts.WeatherBehind(ctx, f)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return out, err
 	}
 	out.SiteID, out.ForecastID, out.IssuedAt, out.Currency = site.SiteID, f.ForecastID, api.At(f.IssuedAt), site.Currency
 	windows := outlook{Forecast: f, site: site, crew: s.Crew, sky: sky, share: share}.windows(s.Now(), time.Duration(r.EstimatedDurationHours*float64(time.Hour)), out.Kind, r)
-	if out.Windows, out.NextCursor, err = ops.Page(windows, r.Page); err != nil {
+	if out.Windows, out.NextCursor, err = record.Page(windows, r.Page); err != nil {
 		return out, err
 	}
 	out.Count = len(out.Windows)
@@ -84,10 +85,10 @@ func (s *Service) Propose(ctx context.Context, scope api.Scope, r api.ScheduleRe
 
 // outlook is what a forecast says of a site, or of a share of it.
 type outlook struct {
-	ops.Forecast
+	forecast.Forecast
 	site  api.Site
 	crew  Hours
-	sky   ops.Weather // that a source issued; the zero value: none did
+	sky   forecast.Weather // that a source issued; the zero value: none did
 	share float64
 }
 

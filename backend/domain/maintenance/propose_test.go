@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/forecast"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 )
 
@@ -25,7 +26,7 @@ func bell(at time.Time) float64 {
 func (d *desk) foretell() {
 	d.t.Helper()
 	start := d.clock.Truncate(day)
-	f := ops.Forecast{ForecastID: "fc_1", CustomerID: acme, SiteID: south, IssuedAt: d.clock, Start: start, StepMinutes: 15, Source: "test"}
+	f := forecast.Forecast{ForecastID: "fc_1", CustomerID: acme, SiteID: south, IssuedAt: d.clock, Start: start, StepMinutes: 15, Source: "test"}
 	for i := range 2 * 96 {
 		at := start.Add(time.Duration(i) * 15 * time.Minute)
 		f.P50KW = append(f.P50KW, bell(at.Add(450*time.Second)))
@@ -34,7 +35,7 @@ func (d *desk) foretell() {
 		f.P10KW, f.P90KW = append(f.P10KW, 0.8*f.P50KW[i]), append(f.P90KW, 1.1*f.P50KW[i])
 		f.ClearSkyKW, f.TemperatureC = append(f.ClearSkyKW, f.P50KW[i]), append(f.TemperatureC, 20)
 	}
-	if err := d.store.Update(d.t.Context(), func(tx store.Tx) error { return d.Ops.AddForecast(tx, f, time.UTC) }); err != nil {
+	if err := d.store.Update(d.t.Context(), func(tx store.Tx) error { return d.Domain.Forecasts.Add(tx, f, time.UTC) }); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -126,7 +127,7 @@ func (d *desk) rains(mm float64) {
 	d.t.Helper()
 	d.clock = d.clock.Add(time.Minute)
 	start := d.clock.Truncate(day)
-	wx := ops.Weather{WeatherID: ops.NewID("wx", d.clock), SiteID: south, IssuedAt: d.clock, Source: "a provider", Start: start, StepMinutes: 60}
+	wx := forecast.Weather{WeatherID: record.NewID("wx", d.clock), SiteID: south, IssuedAt: d.clock, Source: "a provider", Start: start, StepMinutes: 60}
 	for h := range 24 { // what comes later is not known
 		wx.GHIWM2, wx.DNIWM2, wx.DHIWM2 = append(wx.GHIWM2, 1), append(wx.DNIWM2, 1), append(wx.DHIWM2, 1)
 		wx.TemperatureC, wx.CloudCover, wx.WindMS = append(wx.TemperatureC, 20), append(wx.CloudCover, 0), append(wx.WindMS, 2)
@@ -136,12 +137,12 @@ func (d *desk) rains(mm float64) {
 		}
 	}
 	if err := d.store.Update(d.t.Context(), func(tx store.Tx) error {
-		f, err := d.Ops.LatestForecast(d.t.Context(), south)
+		f, err := d.Domain.Forecasts.Latest(d.t.Context(), south)
 		if err != nil {
 			return err
 		}
 		f.ForecastID, f.IssuedAt, f.Weather = fmt.Sprint("fc_", 1+d.clock.Minute()), d.clock, &wx
-		return d.Ops.AddForecast(tx, f, time.UTC)
+		return d.Domain.Forecasts.Add(tx, f, time.UTC)
 	}); err != nil {
 		d.t.Fatal(err)
 	}
@@ -203,7 +204,7 @@ func TestMeasuringWantsLightOnThePlane(t *testing.T) {
 	d := newDesk(t, nil)
 	d.clock = time.Date(2026, 6, 15, 3, 0, 0, 0, time.UTC)
 	tilt, east := 40.0, 90.0
-	if _, err := d.Ops.SetSite(t.Context(), boss, api.Site{SiteID: south, TiltDeg: &tilt, AzimuthDeg: &east}); err != nil {
+	if _, err := d.Domain.Sites.SetSite(t.Context(), boss, api.Site{SiteID: south, TiltDeg: &tilt, AzimuthDeg: &east}); err != nil {
 		t.Fatal(err)
 	}
 	d.foretell()

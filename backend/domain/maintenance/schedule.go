@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 )
 
@@ -50,7 +50,7 @@ func (r schedule) recurs() bool { return r.EveryDays > 0 || r.EveryMonths > 0 }
 
 // day is the site's date of the schedule.
 func (r schedule) day() string {
-	return r.ScheduledDate.In(ops.Zone(r.Zone)).Format(time.DateOnly)
+	return r.ScheduledDate.In(record.Zone(r.Zone)).Format(time.DateOnly)
 }
 
 // scheduleMoves are the moves of a schedule: from, to. What an open order does
@@ -90,11 +90,11 @@ func (s *Service) seen(r schedule) api.Schedule {
 // unless the work is an emergency. Recurring work of the same task and date is
 // made once: what is there already is answered with made false.
 func (s *Service) CreateSchedule(ctx context.Context, scope api.Scope, r api.ScheduleRequest) (_ api.Schedule, made bool, err error) {
-	asset, err := s.Ops.Asset(ctx, scope, api.AssetRef{AssetID: r.AssetID, SiteID: r.SiteID, CustomerID: r.CustomerID})
+	asset, err := s.Domain.Sites.Asset(ctx, scope, api.AssetRef{AssetID: r.AssetID, SiteID: r.SiteID, CustomerID: r.CustomerID})
 	if err != nil {
 		return api.Schedule{}, false, err
 	}
-	site, err := s.Ops.Site(ctx, scope, asset.SiteID)
+	site, err := s.Domain.Sites.Site(ctx, scope, asset.SiteID)
 	if err != nil {
 		return api.Schedule{}, false, err
 	}
@@ -151,7 +151,7 @@ func (s *Service) plan(tx store.Tx, r schedule, actor, note string) (_ schedule,
 // next is the schedule that follows on recurring work which ended on a day:
 // the same hour so many days or months later, by the site's calendar.
 func (r schedule) next(ended time.Time) schedule {
-	zone := ops.Zone(r.Zone)
+	zone := record.Zone(r.Zone)
 	hour := r.ScheduledDate.In(zone)
 	y, m, d := ended.In(zone).Date()
 	date := time.Date(y, m+time.Month(r.EveryMonths), d+r.EveryDays, hour.Hour(), hour.Minute(), hour.Second(), 0, zone)
@@ -190,7 +190,7 @@ func (s *Service) Schedule(ctx context.Context, scope api.Scope, scheduleID stri
 // those that ended, the latest first. They come without their history.
 func (s *Service) Schedules(ctx context.Context, scope api.Scope, q api.ListQuery, status string, overdueOnly bool) ([]api.Schedule, string, error) {
 	rank := rankOf(overdueOnly, status, schedule{Schedule: api.Schedule{Status: status}}.open())
-	list, next, err := ops.List(ctx, s.Records, schedules, ranked(listing(q), rank), q.Page, func(r schedule) bool {
+	list, next, err := record.List(ctx, s.Records, schedules, ranked(listing(q), rank), q.Page, func(r schedule) bool {
 		return within(scope, q, r.CustomerID, r.SiteID, r.AssetID) && (status == "" || status == r.Status) && (!overdueOnly || s.seen(r).Overdue)
 	})
 	out := make([]api.Schedule, len(list))

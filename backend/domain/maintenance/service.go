@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain"
+	"app.sunloop/backend/domain/activity"
+	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/domain/site"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/webhook"
 )
@@ -17,7 +20,7 @@ import (
 // needed.
 type Config struct {
 	Records store.Records
-	Ops     *ops.Service     // sites, units, findings, issues, forecasts, activities
+	Domain  *domain.Services // sites, units, findings, issues, forecasts, activities
 	Now     func() time.Time // the plant's clock
 	Wall    func() time.Time // the real clock: webhooks
 	Guard   *webhook.Guard   // which places may be called
@@ -25,7 +28,7 @@ type Config struct {
 
 	Plans     Plans             // optional: who shows what is planned
 	Catalogue *Catalogue        // optional: the program's
-	Rates     ops.Rates         // optional: without one, costs stay in the catalogue's currency
+	Rates     site.Rates        // optional: without one, costs stay in the catalogue's currency
 	Crew      Hours             // optional: DefaultHours
 	Limits    map[string]Limits // optional: of orders, by priority or for emergencies, in place of DefaultLimits
 }
@@ -49,7 +52,7 @@ type Service struct {
 
 // New makes a Service.
 func New(cfg Config) (*Service, error) {
-	if cfg.Records == nil || cfg.Ops == nil || cfg.Now == nil || cfg.Wall == nil || cfg.Guard == nil || cfg.Sealer == nil {
+	if cfg.Records == nil || cfg.Domain == nil || cfg.Now == nil || cfg.Wall == nil || cfg.Guard == nil || cfg.Sealer == nil {
 		return nil, errors.New("maintenance: records, the domain, two clocks, a guard and a sealer are needed")
 	}
 	if cfg.Catalogue == nil {
@@ -72,11 +75,11 @@ func (s *Service) shown(ctx context.Context) {
 	}
 }
 
-func (s *Service) id(prefix string) string { return ops.NewID(prefix, s.Now()) }
+func (s *Service) id(prefix string) string { return record.NewID(prefix, s.Now()) }
 
 // note keeps an activity of a site's work.
 func (s *Service) note(tx store.Tx, customerID, siteID, assetID, phase, title, description, actor string) error {
-	return s.Ops.Note(tx, ops.Note{CustomerID: customerID, SiteID: siteID, AssetID: assetID, Phase: phase, Title: title, Description: description, Actor: actor})
+	return s.Domain.Activities.Record(tx, activity.Record{CustomerID: customerID, SiteID: siteID, AssetID: assetID, Phase: phase, Title: title, Description: description, Actor: actor})
 }
 
 // byID is the record of a table that has an index "id": the refusal when there

@@ -75,7 +75,7 @@ func (s *Service) seenStock(p *Part, v stock) api.Part {
 // a customer's sites may see its stock.
 func (s *Service) storeroom(ctx context.Context, scope api.Scope, customerID, siteID string) (string, error) {
 	if siteID != "" {
-		site, err := s.Ops.Site(ctx, scope, siteID)
+		site, err := s.Domain.Sites.Site(ctx, scope, siteID)
 		return site.CustomerID, err
 	}
 	if !scope.CanCustomer(customerID) {
@@ -84,7 +84,7 @@ func (s *Service) storeroom(ctx context.Context, scope api.Scope, customerID, si
 	if scope.CanSite(api.Every) {
 		return customerID, nil
 	}
-	own, _, err := s.Ops.Sites(ctx, scope, api.ListQuery{CustomerID: customerID, Page: api.Page{Limit: 1}})
+	own, _, err := s.Domain.Sites.Sites(ctx, scope, api.ListQuery{CustomerID: customerID, Page: api.Page{Limit: 1}})
 	if err == nil && len(own) == 0 {
 		err = api.ErrForbidden
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/webhook"
 )
@@ -128,7 +128,7 @@ func (s *Service) Subscriptions(ctx context.Context, scope api.Scope, q api.List
 		}
 		sq = store.Query{Index: "order", Prefix: store.Key(orderID)}
 	}
-	list, next, err := ops.List(ctx, s.Records, subscriptions, sq, q.Page, func(v subscription) bool {
+	list, next, err := record.List(ctx, s.Records, subscriptions, sq, q.Page, func(v subscription) bool {
 		return within(scope, q, v.CustomerID, v.SiteID, v.AssetID) && v.Status != api.SubscriptionDeleted
 	})
 	out := make([]api.Subscription, len(list))
@@ -173,7 +173,7 @@ func (s *Service) Deliveries(ctx context.Context, scope api.Scope, r api.TrackRe
 	if err != nil {
 		return nil, "", err
 	}
-	list, next, err := ops.List(ctx, s.Records, deliveries, sq, r.Page, func(d delivery) bool { return scope.Allows(d.CustomerID, d.SiteID) })
+	list, next, err := record.List(ctx, s.Records, deliveries, sq, r.Page, func(d delivery) bool { return scope.Allows(d.CustomerID, d.SiteID) })
 	out := make([]api.Delivery, len(list))
 	for i, d := range list {
 		out[i] = d.Delivery

@@ -7,7 +7,8 @@ import (
 	"slices"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/finding"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 )
 
@@ -40,7 +41,7 @@ func (s *Service) RepairsWait(ctx context.Context, siteID string) (wait bool, er
 // the unit makes what it should and no finding of the fault is active; if one
 // is, or the unit makes clearly too little, it is proposed to open the order
 // again.
-func (s *Service) Verify(tx store.Tx, run ops.Run) error {
+func (s *Service) Verify(tx store.Tx, run finding.Run) error {
 	list, _, err := orders.List(tx, store.Query{Index: "waiting", Prefix: store.Key(run.Site.SiteID)})
 	if err != nil {
 		return fmt.Errorf("look for repairs of site %s: %w", run.Site.SiteID, err)
@@ -53,8 +54,8 @@ func (s *Service) Verify(tx store.Tx, run ops.Run) error {
 	return nil
 }
 
-func (s *Service) verify(tx store.Tx, o order, run ops.Run) error {
-	var told *ops.DayYield
+func (s *Service) verify(tx store.Tx, o order, run finding.Run) error {
+	var told *finding.DayYield
 	for i, y := range run.Yields[o.AssetID] {
 		if y.Clear && y.Known && !y.From.Before(o.CompletedAt.Time) {
 			told = &run.Yields[o.AssetID][i]
@@ -68,8 +69,8 @@ func (s *Service) verify(tx store.Tx, o order, run ops.Run) error {
 		v.State = api.VerificationExpired
 		return s.verified(tx, o, v, "Repair not verified")
 	}
-	v.Day, v.Ratio = told.From.In(ops.Zone(run.Site.Timezone)).Format("2006-01-02"), math.Round(told.Ratio*1000)/1000
-	active, err := s.Ops.ActiveFindings(tx, o.SiteID)
+	v.Day, v.Ratio = told.From.In(record.Zone(run.Site.Timezone)).Format("2006-01-02"), math.Round(told.Ratio*1000)/1000
+	active, err := s.Domain.Findings.Active(tx, o.SiteID)
 	if err != nil {
 		return err
 	}
@@ -90,11 +91,11 @@ func (s *Service) verify(tx store.Tx, o order, run ops.Run) error {
 	}
 	v.State, o.Proposals = api.VerificationVerified, nil
 	if o.IssueID != "" {
-		i, err := s.Ops.IssueIn(tx, api.Unlimited("detector"), o.SiteID, o.IssueID)
+		i, err := s.Domain.Issues.In(tx, api.Unlimited("detector"), o.SiteID, o.IssueID)
 		if err != nil {
 			return err
 		}
-		if _, err := s.Ops.ForceIssue(tx, i, api.IssueResolved, "detector", fmt.Sprintf("order %s: on %s the unit made %.0f %% of what was expected", o.OrderID, v.Day, 100*told.Ratio)); err != nil {
+		if _, err := s.Domain.Issues.SetStatus(tx, i, api.IssueResolved, "detector", fmt.Sprintf("order %s: on %s the unit made %.0f %% of what was expected", o.OrderID, v.Day, 100*told.Ratio)); err != nil {
 			return err
 		}
 	}

@@ -5,24 +5,24 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/finding"
 	"app.sunloop/backend/store"
 )
 
 // judge records a run of the detector over the first unit, which makes no
 // power if ill, and verifies what waits.
-func (d *desk) judge(ill bool, yields ...ops.DayYield) {
+func (d *desk) judge(ill bool, yields ...finding.DayYield) {
 	d.t.Helper()
-	site, err := d.Ops.Site(d.t.Context(), boss, south)
+	site, err := d.Domain.Sites.Site(d.t.Context(), boss, south)
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	run := ops.Run{Site: site, Now: d.clock, From: d.clock.Add(-60 * day), Units: []string{inv, "INV-2"}, Yields: map[string][]ops.DayYield{inv: yields}}
+	run := finding.Run{Site: site, Now: d.clock, From: d.clock.Add(-60 * day), Units: []string{inv, "INV-2"}, Yields: map[string][]finding.DayYield{inv: yields}}
 	if ill {
-		run.Events = []ops.Event{{Family: "inverter_outage", Units: []string{inv}, Start: d.clock.Add(-time.Hour), LastSeen: d.clock, Severity: api.SeverityCritical, Summary: "It makes no power."}}
+		run.Events = []finding.Event{{Family: "inverter_outage", Units: []string{inv}, Start: d.clock.Add(-time.Hour), LastSeen: d.clock, Severity: api.SeverityCritical, Summary: "It makes no power."}}
 	}
 	if err := d.store.Update(d.t.Context(), func(tx store.Tx) error {
-		if _, err := d.Ops.RecordRun(tx, run); err != nil {
+		if _, err := d.Domain.Detections.RecordRun(tx, run); err != nil {
 			return err
 		}
 		return d.Verify(tx, run)
@@ -32,9 +32,9 @@ func (d *desk) judge(ill bool, yields ...ops.DayYield) {
 }
 
 // yield of the whole day before now.
-func (d *desk) yield(ratio float64, bright, known bool) ops.DayYield {
+func (d *desk) yield(ratio float64, bright, known bool) finding.DayYield {
 	to := d.clock.Truncate(day)
-	return ops.DayYield{From: to.Add(-day), To: to, Expected: 100, Ratio: ratio, Clear: bright, Known: known}
+	return finding.DayYield{From: to.Add(-day), To: to, Expected: 100, Ratio: ratio, Clear: bright, Known: known}
 }
 
 // repaired is the order of an outage that was repaired, and its issue.
@@ -60,7 +60,7 @@ func (d *desk) seenOf(orderID string) (api.Order, api.Issue) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	list, _, err := d.Ops.Issues(d.t.Context(), boss, api.ListQuery{SiteID: south})
+	list, _, err := d.Domain.Issues.Issues(d.t.Context(), boss, api.ListQuery{SiteID: south})
 	if err != nil || len(list) != 1 {
 		d.t.Fatalf("the issues: %v, %v", list, err)
 	}
@@ -73,13 +73,13 @@ func TestRepairIsVerifiedOnAClearDay(t *testing.T) {
 	for _, step := range []struct {
 		why   string
 		after time.Duration
-		yield func() ops.DayYield
+		yield func() finding.DayYield
 	}{
-		{"the day of the repair is not whole", 0, func() ops.DayYield {
-			return ops.DayYield{From: d.clock.Truncate(day), Ratio: 1, Clear: true, Known: true}
+		{"the day of the repair is not whole", 0, func() finding.DayYield {
+			return finding.DayYield{From: d.clock.Truncate(day), Ratio: 1, Clear: true, Known: true}
 		}},
-		{"a dull day", 2 * day, func() ops.DayYield { return d.yield(1, false, true) }},
-		{"a day with gaps", day, func() ops.DayYield { return d.yield(1, true, false) }},
+		{"a dull day", 2 * day, func() finding.DayYield { return d.yield(1, false, true) }},
+		{"a day with gaps", day, func() finding.DayYield { return d.yield(1, true, false) }},
 	} {
 		d.clock = d.clock.Add(step.after)
 		d.judge(true, step.yield())

@@ -8,7 +8,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/auth"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain"
 	"app.sunloop/backend/store/bolt"
 	"app.sunloop/backend/webhook"
 )
@@ -50,7 +50,7 @@ func newDesk(t testing.TB, edit func(*Config)) *desk {
 	guard.LookUp = func(context.Context, string) ([]netip.Addr, error) {
 		return []netip.Addr{netip.MustParseAddr("93.184.215.14")}, nil
 	}
-	cfg := Config{Records: d.store, Ops: ops.New(d.store, d.store, now), Now: now, Wall: now, Guard: guard, Sealer: auth.Key{3}}
+	cfg := Config{Records: d.store, Domain: domain.New(d.store, d.store, now), Now: now, Wall: now, Guard: guard, Sealer: auth.Key{3}}
 	if edit != nil {
 		edit(&cfg)
 	}
@@ -59,12 +59,12 @@ func newDesk(t testing.TB, edit func(*Config)) *desk {
 	}
 	lat, lon := 48.2, 16.4
 	all := api.Unlimited("test")
-	if _, err := d.Ops.SetSite(t.Context(), all, api.Site{SiteID: south, CustomerID: acme, Timezone: "Europe/Vienna", CapacityKW: 100,
+	if _, err := d.Domain.Sites.SetSite(t.Context(), all, api.Site{SiteID: south, CustomerID: acme, Timezone: "Europe/Vienna", CapacityKW: 100,
 		Latitude: &lat, Longitude: &lon, Currency: "EUR", TariffPerKWh: 0.1}); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []string{inv, "INV-2"} {
-		if _, err := d.Ops.AddAsset(t.Context(), all, api.Asset{AssetID: id, Name: id, Type: "Solar Inverter", CapacityKW: 50, Location: "roof", SiteID: south}); err != nil {
+		if _, err := d.Domain.Sites.AddAsset(t.Context(), all, api.Asset{AssetID: id, Name: id, Type: "Solar Inverter", CapacityKW: 50, Location: "roof", SiteID: south}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/finding"
+	"app.sunloop/backend/domain/model"
+	"app.sunloop/backend/domain/record"
 
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
@@ -71,29 +73,29 @@ func (de *Detector) DetectSite(ctx context.Context, siteID string) error {
 
 // detectAssets runs the detector on a site and records its results. The detections
 // of the assets in asked are stored in any case.
-func (de *Detector) detectAssets(ctx context.Context, siteID string, asked []string) (ops.Outcome, error) {
-	site, err := de.Ops.Site(ctx, api.Unlimited(sitedata.Actor), siteID)
+func (de *Detector) detectAssets(ctx context.Context, siteID string, asked []string) (finding.Outcome, error) {
+	site, err := de.Domain.Sites.Site(ctx, api.Unlimited(sitedata.Actor), siteID)
 	if err != nil {
-		return ops.Outcome{}, err
+		return finding.Outcome{}, err
 	}
 	began := de.Now() // what comes later this run has not seen
 	state, err := de.State(ctx, siteID)
 	if err != nil {
-		return ops.Outcome{}, err
+		return finding.Outcome{}, err
 	}
-	units, err := de.Ops.SiteAssets(ctx, siteID)
+	units, err := de.Domain.Sites.SiteAssets(ctx, siteID)
 	if err != nil {
-		return ops.Outcome{}, err
+		return finding.Outcome{}, err
 	}
 	deep := de.isLongRun(state)
 	in, err := de.detectorInput(ctx, site, units, state, deep)
 	if err != nil {
-		return ops.Outcome{}, err
+		return finding.Outcome{}, err
 	}
 	verify := false
 	if de.Repairs != nil {
 		if verify, err = de.Repairs.RepairsWait(ctx, siteID); err != nil {
-			return ops.Outcome{}, err
+			return finding.Outcome{}, err
 		}
 	}
 	if verify {
@@ -101,20 +103,20 @@ func (de *Detector) detectAssets(ctx context.Context, siteID string, asked []str
 	}
 	report, err := detect.Run(ctx, in)
 	if err != nil {
-		return ops.Outcome{}, err
+		return finding.Outcome{}, err
 	}
 	run := de.runRecord(site, units, in, report, deep)
 	run.Asked = asked
 	if verify {
-		run.Yields = map[string][]ops.DayYield{}
+		run.Yields = map[string][]finding.DayYield{}
 		for _, u := range in.Units {
 			run.Yields[u.AssetID] = yields(u, report.Expected[u.AssetID], in.Site.Zone, in.Now)
 		}
 	}
-	var out ops.Outcome
+	var out finding.Outcome
 	err = de.Records.Update(ctx, func(tx store.Tx) error {
 		var err error
-		if out, err = de.Ops.RecordRun(tx, run); err != nil {
+		if out, err = de.Domain.Detections.RecordRun(tx, run); err != nil {
 			return err
 		}
 		if verify {
@@ -160,9 +162,9 @@ func (de *Detector) detectorInput(ctx context.Context, site api.Site, units []ap
 	if deep {
 		span = min(max(longRunSamples*5*time.Minute/time.Duration(max(len(units), 1)), minLongSpan), maxLongSpan)
 	}
-	in := detect.Input{Site: detect.Site{ID: site.SiteID, Zone: ops.Zone(site.Timezone)}, From: now.Add(-span), Now: now, Keep: 2 * time.Hour}
-	var place *ops.Place
-	if m, err := de.Ops.ProductionModel(ctx, site.SiteID, sitedata.ModelType); err == nil {
+	in := detect.Input{Site: detect.Site{ID: site.SiteID, Zone: record.Zone(site.Timezone)}, From: now.Add(-span), Now: now, Keep: 2 * time.Hour}
+	var place *model.Place
+	if m, err := de.Domain.Models.InProduction(ctx, site.SiteID, sitedata.ModelType); err == nil {
 		place = m.Place
 	} else if !errors.Is(err, store.ErrNotFound) {
 		return in, err
@@ -170,7 +172,7 @@ func (de *Detector) detectorInput(ctx context.Context, site api.Site, units []ap
 	if loc, ok := sitedata.LocationOf(site, place); ok {
 		in.Site.Location = &loc
 	}
-	for f, err := range de.Telemetry.ReadUnits(ctx, site.SiteID, ops.IDs(units), in.From, in.Now) {
+	for f, err := range de.Telemetry.ReadUnits(ctx, site.SiteID, record.AssetIDs(units), in.From, in.Now) {
 		if err != nil {
 			return in, err
 		}
@@ -181,7 +183,7 @@ func (de *Detector) detectorInput(ctx context.Context, site api.Site, units []ap
 		}
 		in.Units = append(in.Units, unit)
 	}
-	f, err := de.Ops.LatestForecast(ctx, site.SiteID)
+	f, err := de.Domain.Forecasts.Latest(ctx, site.SiteID)
 	if err == nil {
 		in.Forecast = series.Series{Start: f.Start, Step: f.Step(), Values: f.P50KW}
 	} else if !errors.Is(err, store.ErrNotFound) {
@@ -191,9 +193,9 @@ func (de *Detector) detectorInput(ctx context.Context, site api.Site, units []ap
 }
 
 // runRecord converts a report into the record of the run.
-func (de *Detector) runRecord(site api.Site, units []api.Asset, in detect.Input, r detect.Report, deep bool) ops.Run {
-	run := ops.Run{Site: site, ModelVersion: detectorVersion, From: in.From, Now: in.Now, Analyses: map[string]api.Analysis{}}
-	capacity := ops.CapacityKW(site, units)
+func (de *Detector) runRecord(site api.Site, units []api.Asset, in detect.Input, r detect.Report, deep bool) finding.Run {
+	run := finding.Run{Site: site, ModelVersion: detectorVersion, From: in.From, Now: in.Now, Analyses: map[string]api.Analysis{}}
+	capacity := record.CapacityKW(site, units)
 	run.DayKWh = func(of []string) float64 {
 		share := 0.0
 		for _, u := range units {
@@ -225,8 +227,8 @@ func (de *Detector) runRecord(site api.Site, units []api.Asset, in detect.Input,
 	return run
 }
 
-func eventOf(e diagnose.Finding) ops.Event {
-	out := ops.Event{Family: string(e.Family), Units: e.Units, Start: e.Start, LastSeen: e.LastSeen, LossFraction: known(e.LossFraction),
+func eventOf(e diagnose.Finding) finding.Event {
+	out := finding.Event{Family: string(e.Family), Units: e.Units, Start: e.Start, LastSeen: e.LastSeen, LossFraction: known(e.LossFraction),
 		LostKWh: known(e.LostKWh), EnergyAtRiskKW: known(e.EnergyAtRiskKW), Confidence: known(e.Confidence), Severity: e.Severity.Label, Grade: e.Severity.Partner, Summary: e.Summary}
 	if e.End != nil {
 		out.End = *e.End
@@ -255,7 +257,7 @@ func known(v float64) float64 {
 const recentEvents = day
 
 // analysis returns the results of a run for one asset.
-func analysis(u detect.Unit, events []ops.Event, in detect.Input, r detect.Report) api.Analysis {
+func analysis(u detect.Unit, events []finding.Event, in detect.Input, r detect.Report) api.Analysis {
 	a := api.Analysis{SeverityLabel: api.SeverityNormal, Status: "completed", FaultType: "none", Anomalies: []api.Anomaly{}, NotJudged: r.NotEvaluated,
 		Metrics: latestMetrics(u.Frame, r.Expected[u.AssetID])}
 	if n := u.Frame.Len(); n > 0 {
@@ -329,7 +331,7 @@ func latestMetrics(f series.Frame, expected series.Series) api.AnalysisMetrics {
 // A fault is recognised by peers and by history, so that a run always evaluates
 // both; lookbackHours limits the anomalies in the response.
 func (de *Detector) Detect(ctx context.Context, scope api.Scope, ref api.AssetRef, lookbackHours int) (api.Detection, error) {
-	asset, err := de.Ops.Asset(ctx, scope, ref)
+	asset, err := de.Domain.Sites.Asset(ctx, scope, ref)
 	if err != nil {
 		return api.Detection{}, err
 	}
@@ -352,7 +354,7 @@ func (de *Detector) Detect(ctx context.Context, scope api.Scope, ref api.AssetRe
 
 // Detections lists the stored runs within the scope, newest first.
 func (de *Detector) Detections(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Detection, string, error) {
-	return de.Ops.Detections(ctx, scope, q)
+	return de.Domain.Detections.Detections(ctx, scope, q)
 }
 
 // RepairVerifier verifies repairs by the detector's runs.
@@ -360,7 +362,7 @@ type RepairVerifier interface {
 	// RepairsWait says whether any of the site's do.
 	RepairsWait(ctx context.Context, siteID string) (bool, error)
 	// Verify holds them against a run, within the transaction that records it.
-	Verify(tx store.Tx, run ops.Run) error
+	Verify(tx store.Tx, run finding.Run) error
 }
 
 // Diagnose returns the diagnosis of an asset. Without a detection it runs the
@@ -373,10 +375,10 @@ func (de *Detector) Diagnose(ctx context.Context, scope api.Scope, r api.Diagnos
 		}
 		r.DetectionID = d.DetectionID
 	}
-	return de.Ops.Diagnose(ctx, scope, r)
+	return de.Domain.Detections.Diagnose(ctx, scope, r)
 }
 
 // Diagnostics lists the stored diagnoses within the scope, newest first.
 func (de *Detector) Diagnostics(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Diagnostic, string, error) {
-	return de.Ops.Diagnostics(ctx, scope, q)
+	return de.Domain.Detections.Diagnostics(ctx, scope, q)
 }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/finding"
 	"app.sunloop/engine/detect"
 	"app.sunloop/engine/series"
 )
@@ -21,13 +21,13 @@ const (
 
 // yields returns the complete days of an asset over the span of its expected
 // power, in order, with the ratio of measured to expected energy.
-func yields(u detect.Unit, expected series.Series, zone *time.Location, now time.Time) []ops.DayYield {
+func yields(u detect.Unit, expected series.Series, zone *time.Location, now time.Time) []finding.DayYield {
 	readings := u.Frame.Values(series.PowerKW)
 	if expected.Len() == 0 || readings == nil {
 		return nil
 	}
 	power := series.Resample(u.Frame.Times, readings, expected.Step, 0)
-	var out []ops.DayYield
+	var out []finding.DayYield
 	most := 0.0
 	for from, to := range series.Days(expected.Start, expected.End(), zone) {
 		if from.Before(expected.Start) || to.After(now) {
@@ -46,7 +46,7 @@ func yields(u detect.Unit, expected series.Series, zone *time.Location, now time
 			}
 		}
 		most = max(most, due)
-		y := ops.DayYield{From: from, To: to, Clear: due > 0, Expected: due}
+		y := finding.DayYield{From: from, To: to, Clear: due > 0, Expected: due}
 		if seen > 0 {
 			y.Known, y.Ratio = seen >= knownShare*due, made/seen
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/finding"
 	"app.sunloop/engine/detect"
 	"app.sunloop/engine/series"
 )
@@ -33,7 +33,7 @@ func TestYields(t *testing.T) {
 	if len(got) != 3 {
 		t.Fatalf("%d days, want the 3 whole ones: %+v", len(got), got)
 	}
-	for i, want := range []ops.DayYield{{Ratio: 0.8, Known: true, Clear: true}, {Ratio: 1, Known: true}, {Ratio: 1, Clear: true}} {
+	for i, want := range []finding.DayYield{{Ratio: 0.8, Known: true, Clear: true}, {Ratio: 1, Known: true}, {Ratio: 1, Clear: true}} {
 		y := got[i]
 		if math.Abs(y.Ratio-want.Ratio) > 1e-9 || y.Known != want.Known || y.Clear != want.Clear || !y.From.Equal(from.AddDate(0, 0, i)) || !y.To.Equal(from.AddDate(0, 0, i+1)) {
 			t.Errorf("day %d: %+v, want %+v", i+1, y, want)

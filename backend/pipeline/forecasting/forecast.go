@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/activity"
+	forecasts "app.sunloop/backend/domain/forecast"
+	"app.sunloop/backend/domain/record"
 
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
@@ -67,7 +69,7 @@ func (fc *Forecaster) Issue(ctx context.Context, siteID string) error {
 		return err
 	}
 	f.HorizonHours = fc.HorizonHours
-	if _, err := fc.Ops.Day(ctx, siteID, now, s.zone); errors.Is(err, store.ErrNotFound) {
+	if _, err := fc.Domain.Forecasts.Day(ctx, siteID, now, s.zone); errors.Is(err, store.ErrNotFound) {
 		if f, err = s.prependMorning(ctx, f); err != nil {
 			return err
 		}
@@ -75,10 +77,10 @@ func (fc *Forecaster) Issue(ctx context.Context, siteID string) error {
 		return err
 	}
 	err = fc.Records.Update(ctx, func(tx store.Tx) error {
-		if err := fc.Ops.AddForecast(tx, f, s.zone); err != nil {
+		if err := fc.Domain.Forecasts.Add(tx, f, s.zone); err != nil {
 			return err
 		}
-		if err := fc.Ops.PutScores(tx, scores); err != nil {
+		if err := fc.Domain.Forecasts.PutScores(tx, scores); err != nil {
 			return err
 		}
 		former := time.Time{}
@@ -90,7 +92,7 @@ func (fc *Forecaster) Issue(ctx context.Context, siteID string) error {
 		if err != nil || now.Sub(former) < time.Hour {
 			return err
 		}
-		return fc.Ops.Note(tx, ops.Note{CustomerID: s.site.CustomerID, SiteID: siteID, Phase: api.PhaseDecide, Title: "Forecast issued",
+		return fc.Domain.Activities.Record(tx, activity.Record{CustomerID: s.site.CustomerID, SiteID: siteID, Phase: api.PhaseDecide, Title: "Forecast issued",
 			Description: fmt.Sprintf("%d hours ahead by %s %s", f.HorizonHours, f.ModelName, f.ModelVersion), Actor: sitedata.Actor})
 	})
 	if err == nil {
@@ -113,11 +115,11 @@ type subject struct {
 func (fc *Forecaster) subject(ctx context.Context, siteID string) (subject, error) {
 	s := subject{fc: fc}
 	var err error
-	if s.site, err = fc.Ops.Site(ctx, api.Unlimited(sitedata.Actor), siteID); err != nil {
+	if s.site, err = fc.Domain.Sites.Site(ctx, api.Unlimited(sitedata.Actor), siteID); err != nil {
 		return s, err
 	}
-	s.zone = ops.Zone(s.site.Timezone)
-	if s.units, err = fc.Ops.SiteAssets(ctx, siteID); err != nil {
+	s.zone = record.Zone(s.site.Timezone)
+	if s.units, err = fc.Domain.Sites.SiteAssets(ctx, siteID); err != nil {
 		return s, err
 	}
 	if s.model, err = fc.Model(ctx, siteID); err != nil {
@@ -128,37 +130,37 @@ func (fc *Forecaster) subject(ctx context.Context, siteID string) (subject, erro
 }
 
 // make computes a forecast from what is known at the issue.
-func (s subject) make(ctx context.Context, issue time.Time, horizon time.Duration) (ops.Forecast, error) {
+func (s subject) make(ctx context.Context, issue time.Time, horizon time.Duration) (forecasts.Forecast, error) {
 	h, err := s.fc.ReadHistory(ctx, s.site.SiteID, s.units, issue.Add(-sitedata.RecentSpan), issue.Add(horizon+sitedata.ModelStep), sitedata.ModelStep, s.zone)
 	if err != nil {
-		return ops.Forecast{}, err
+		return forecasts.Forecast{}, err
 	}
 	// Beyond the issue only forecasts may be seen; the hour that holds it is
 	// not over.
 	h = h.Before(issue.Truncate(sitedata.ModelStep))
 	wx, issued, err := s.fc.WeatherFor(ctx, s.location, h, issue, horizon)
 	if err != nil {
-		return ops.Forecast{}, err
+		return forecasts.Forecast{}, err
 	}
 	points, err := s.model.Model.Forecast(issue, h.Trimmed(), wx, horizon)
 	if err != nil {
-		return ops.Forecast{}, fmt.Errorf("forecast site %s: %w", s.site.SiteID, err)
+		return forecasts.Forecast{}, fmt.Errorf("forecast site %s: %w", s.site.SiteID, err)
 	}
 	if len(points) == 0 {
-		return ops.Forecast{}, fmt.Errorf("forecast site %s: the model gave no point", s.site.SiteID)
+		return forecasts.Forecast{}, fmt.Errorf("forecast site %s: the model gave no point", s.site.SiteID)
 	}
 	m := s.model.Record
-	f := ops.Forecast{ForecastID: ops.NewID("fc", issue), CustomerID: s.site.CustomerID, SiteID: s.site.SiteID, IssuedAt: issue.UTC(),
+	f := forecasts.Forecast{ForecastID: record.NewID("fc", issue), CustomerID: s.site.CustomerID, SiteID: s.site.SiteID, IssuedAt: issue.UTC(),
 		ModelName: m.ModelName, ModelVersion: m.ModelVersion, HorizonHours: int(horizon / time.Hour), Metrics: m.Metrics, Source: wx.Source}
 	if issued != nil {
-		kept := ops.WeatherOf(s.site.SiteID, *issued)
+		kept := forecasts.WeatherOf(s.site.SiteID, *issued)
 		f.Weather = &kept
 	}
 	fill(&f, points)
 	return f, nil
 }
 
-func fill(f *ops.Forecast, points []forecast.Point) {
+func fill(f *forecasts.Forecast, points []forecast.Point) {
 	f.Start, f.StepMinutes = points[0].Time.UTC(), int(points[0].Step/time.Minute)
 	for _, pt := range points {
 		f.P10KW, f.P50KW, f.P90KW = append(f.P10KW, pt.P10KW), append(f.P50KW, pt.P50KW), append(f.P90KW, pt.P90KW)
@@ -172,7 +174,7 @@ func fill(f *ops.Forecast, points []forecast.Point) {
 // prependMorning adds the hours of today before the forecast's first, as they
 // would have been issued at the site's midnight. Without them a site's first day
 // would begin in the middle.
-func (s subject) prependMorning(ctx context.Context, f ops.Forecast) (ops.Forecast, error) {
+func (s subject) prependMorning(ctx context.Context, f forecasts.Forecast) (forecasts.Forecast, error) {
 	midnight := series.Midnight(f.IssuedAt, s.zone)
 	if !f.Start.After(midnight) {
 		return f, nil
@@ -187,8 +189,8 @@ func (s subject) prependMorning(ctx context.Context, f ops.Forecast) (ops.Foreca
 	}
 	f.Start = early.Start
 	for _, v := range []struct {
-		to    *ops.Numbers
-		early ops.Numbers
+		to    *record.Numbers
+		early record.Numbers
 	}{{&f.P10KW, early.P10KW}, {&f.P50KW, early.P50KW}, {&f.P90KW, early.P90KW}, {&f.ClearSkyKW, early.ClearSkyKW},
 		{&f.TemperatureC, early.TemperatureC}, {&f.GHIWM2, early.GHIWM2}, {&f.WindMS, early.WindMS}} {
 		*v.to = append(v.early[:k:k], *v.to...)

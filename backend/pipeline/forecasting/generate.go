@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/forecast"
+	"app.sunloop/backend/domain/model"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 )
@@ -63,7 +65,7 @@ func (fc *Forecaster) forecastSites(ctx context.Context, scope api.Scope, custom
 		var all []api.Site
 		q := api.ListQuery{CustomerID: customerID, Page: api.Page{Limit: api.MaxLimit}}
 		for {
-			part, next, err := fc.Ops.Sites(ctx, scope, q)
+			part, next, err := fc.Domain.Sites.Sites(ctx, scope, q)
 			if err != nil {
 				return nil, err
 			}
@@ -73,7 +75,7 @@ func (fc *Forecaster) forecastSites(ctx context.Context, scope api.Scope, custom
 			q.Cursor = next
 		}
 	}
-	site, err := fc.Ops.Site(ctx, scope, siteID)
+	site, err := fc.Domain.Sites.Site(ctx, scope, siteID)
 	if err != nil {
 		return nil, err
 	}
@@ -86,14 +88,14 @@ func (fc *Forecaster) forecastSites(ctx context.Context, scope api.Scope, custom
 // Current returns a forecast of the site that has the given number of hours from
 // the next whole hour on: the stored one, or one computed now. It returns
 // [store.ErrNotFound] for a site without a model.
-func (fc *Forecaster) Current(ctx context.Context, site api.Site, hours int) (ops.Forecast, ops.Model, error) {
+func (fc *Forecaster) Current(ctx context.Context, site api.Site, hours int) (forecast.Forecast, model.Model, error) {
 	s, err := fc.subject(ctx, site.SiteID)
 	if err != nil {
-		return ops.Forecast{}, ops.Model{}, err
+		return forecast.Forecast{}, model.Model{}, err
 	}
 	now := fc.Now()
-	until := ops.NextHour(now).Add(time.Duration(hours) * time.Hour)
-	f, err := fc.Ops.LatestForecast(ctx, site.SiteID)
+	until := forecast.NextHour(now).Add(time.Duration(hours) * time.Hour)
+	f, err := fc.Domain.Forecasts.Latest(ctx, site.SiteID)
 	if err == nil && f.ModelVersion == s.model.Record.ModelVersion && !f.End().Before(until) && !f.IssuedAt.After(now) {
 		return f, s.model.Record, nil
 	}
@@ -111,10 +113,10 @@ func (fc *Forecaster) generateSite(ctx context.Context, site api.Site, q api.For
 		return api.GeneratedForecast{}, err
 	}
 	out := api.GeneratedForecast{ForecastID: f.ForecastID, CustomerID: site.CustomerID, SiteID: site.SiteID, GeneratedAt: api.At(f.IssuedAt),
-		HorizonHours: hours, StepMinutes: 60, Forecasts: f.Values(ops.NextHour(fc.Now()), hours),
+		HorizonHours: hours, StepMinutes: 60, Forecasts: f.Values(forecast.NextHour(fc.Now()), hours),
 		Metadata: api.ForecastMetadata{ModelVersion: m.ModelVersion, TrainingDataPoints: m.Points, ModelAccuracy: m.ModelAccuracy,
 			ModelType: m.ModelName, WeatherSource: f.Source}}
-	d, err := fc.Ops.Day(ctx, site.SiteID, fc.Now(), ops.Zone(site.Timezone))
+	d, err := fc.Domain.Forecasts.Day(ctx, site.SiteID, fc.Now(), record.Zone(site.Timezone))
 	if err == nil {
 		out.Today = d.Values()
 		if !d.FirstIssuedAt.IsZero() {
@@ -131,11 +133,11 @@ func (fc *Forecaster) generateSite(ctx context.Context, site api.Site, q api.For
 // without a forecast are left out.
 func (fc *Forecaster) pastForecast(ctx context.Context, site api.Site, days int) ([]api.ForecastValue, error) {
 	var out []api.ForecastValue
-	zone := ops.Zone(site.Timezone)
+	zone := record.Zone(site.Timezone)
 	y, m, today := fc.Now().In(zone).Date()
 	for back := days; back > 0; back-- {
 		noon := time.Date(y, m, today-back, 12, 0, 0, 0, zone) // which clocks never skip
-		d, err := fc.Ops.Day(ctx, site.SiteID, noon, zone)
+		d, err := fc.Domain.Forecasts.Day(ctx, site.SiteID, noon, zone)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 		case err != nil:
@@ -150,7 +152,7 @@ func (fc *Forecaster) pastForecast(ctx context.Context, site api.Site, days int)
 // sumOfSites adds the sites' forecasts hour by hour. Hours that a site lacks are
 // left out.
 func sumOfSites(q api.ForecastQuery, parts []api.GeneratedForecast, now time.Time) api.GeneratedForecast {
-	out := api.GeneratedForecast{ForecastID: ops.NewID("fc", now), CustomerID: q.CustomerID, GeneratedAt: api.At(now), HorizonHours: q.HorizonHours,
+	out := api.GeneratedForecast{ForecastID: record.NewID("fc", now), CustomerID: q.CustomerID, GeneratedAt: api.At(now), HorizonHours: q.HorizonHours,
 		StepMinutes: 60, Sites: parts, Metadata: parts[0].Metadata}
 	var accuracy, weight float64
 	sources, versions := map[string]bool{}, map[string]bool{}
@@ -221,7 +223,7 @@ func (fc *Forecaster) Energy(ctx context.Context, scope api.Scope, req api.Energ
 	out.ModelInfo = api.ModelInfo{ModelType: g.Metadata.ModelType, ModelVersion: g.Metadata.ModelVersion, ModelAccuracy: g.Metadata.ModelAccuracy}
 	share := 1.0
 	if req.SiteID != "" {
-		units, err := fc.Ops.SiteAssets(ctx, req.SiteID)
+		units, err := fc.Domain.Sites.SiteAssets(ctx, req.SiteID)
 		if err != nil {
 			return out, err
 		}
@@ -265,10 +267,10 @@ func energy(values []api.ForecastValue, share float64) []api.EnergyForecastValue
 
 // Stored lists the forecasts within the scope as they were issued.
 func (fc *Forecaster) Stored(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.StoredForecast, string, error) {
-	return fc.Ops.Stored(ctx, scope, q)
+	return fc.Domain.Forecasts.Stored(ctx, scope, q)
 }
 
 // Accuracy returns the errors of stored forecasts by lead time.
 func (fc *Forecaster) Accuracy(ctx context.Context, scope api.Scope, q api.AccuracyRequest) (api.Accuracy, error) {
-	return fc.Ops.Accuracy(ctx, scope, q)
+	return fc.Domain.Forecasts.Accuracy(ctx, scope, q)
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/forecast"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/weather"
@@ -51,7 +51,7 @@ func (s *subject) observe(ctx context.Context, lastData time.Time) error {
 	if err != nil {
 		return err
 	}
-	issued, err := s.fc.Ops.IssuedSince(ctx, s.site.SiteID, from)
+	issued, err := s.fc.Domain.Forecasts.IssuedSince(ctx, s.site.SiteID, from)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (s *subject) observe(ctx context.Context, lastData time.Time) error {
 
 // issueConditions returns the issue time of a day's first forecast and the weather
 // that was known then; midnight if there was none.
-func (s *subject) issueConditions(ctx context.Context, h sitedata.History, issued []ops.Forecast, start, end time.Time) (time.Time, weather.Forecast, error) {
+func (s *subject) issueConditions(ctx context.Context, h sitedata.History, issued []forecast.Forecast, start, end time.Time) (time.Time, weather.Forecast, error) {
 	issue := start
 	for _, f := range issued {
 		if f.IssuedAt.Before(start) {

@@ -5,7 +5,8 @@ import (
 	"math"
 	"time"
 
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/forecast"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/engine/series"
 )
@@ -17,7 +18,7 @@ const rescoreSpan = 2 * day
 // by day. A day is scored again until its last hours have been measured, so that
 // its row is always complete. scored is the time up to which forecasts were
 // scored.
-func (s subject) scores(ctx context.Context, state sitedata.State, now time.Time) (days []ops.ScoreDay, scored time.Time, err error) {
+func (s subject) scores(ctx context.Context, state sitedata.State, now time.Time) (days []forecast.ScoreDay, scored time.Time, err error) {
 	until := now
 	if state.LastData.Before(until) {
 		until = state.LastData
@@ -36,7 +37,7 @@ func (s subject) scores(ctx context.Context, state sitedata.State, now time.Time
 		return nil, state.ScoredTo, nil // a file of long ago
 	}
 	reach := time.Duration(s.fc.HorizonHours)*time.Hour + horizonMargin
-	issued, err := s.fc.Ops.IssuedSince(ctx, s.site.SiteID, from.Add(-reach))
+	issued, err := s.fc.Domain.Forecasts.IssuedSince(ctx, s.site.SiteID, from.Add(-reach))
 	if err != nil || len(issued) == 0 {
 		return nil, until, err
 	}
@@ -44,13 +45,13 @@ func (s subject) scores(ctx context.Context, state sitedata.State, now time.Time
 	if err != nil {
 		return nil, until, err
 	}
-	hourly := make([]ops.Forecast, len(issued))
+	hourly := make([]forecast.Forecast, len(issued))
 	for i, f := range issued {
 		hourly[i] = f.Hourly()
 	}
-	capacity := ops.CapacityKW(s.site, s.units)
+	capacity := record.CapacityKW(s.site, s.units)
 	for start, end := range series.Days(from, until, s.zone) {
-		d := ops.ScoreDay{SiteID: s.site.SiteID, CustomerID: s.site.CustomerID, Day: start.In(s.zone).Format(time.DateOnly), Classes: make([]ops.Tally, len(ops.Leads))}
+		d := forecast.ScoreDay{SiteID: s.site.SiteID, CustomerID: s.site.CustomerID, Day: start.In(s.zone).Format(time.DateOnly), Classes: make([]forecast.ScoreSum, len(forecast.Leads))}
 		if end.After(until) {
 			end = until
 		}
@@ -64,14 +65,14 @@ func (s subject) scores(ctx context.Context, state sitedata.State, now time.Time
 
 // addForecast scores the hours within start..end that were forecast before they
 // began.
-func addForecast(classes []ops.Tally, f ops.Forecast, power series.Series, start, end time.Time, capacityKW float64) {
+func addForecast(classes []forecast.ScoreSum, f forecast.Forecast, power series.Series, start, end time.Time, capacityKW float64) {
 	for i := range f.P50KW {
 		at := f.Time(i)
 		if at.Before(start) || at.Before(f.IssuedAt) || at.Add(sitedata.ModelStep).After(end) || !(f.ClearSkyKW.At(i) > sitedata.Daylight*capacityKW) {
 			continue
 		}
 		actual := power.At(at)
-		class := ops.LeadClass(int(at.Sub(f.IssuedAt)/time.Hour) + 1)
+		class := forecast.LeadClass(int(at.Sub(f.IssuedAt)/time.Hour) + 1)
 		if math.IsNaN(actual) || class < 0 || math.IsNaN(f.P10KW.At(i)+f.P50KW[i]+f.P90KW.At(i)) {
 			continue
 		}

@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/activity"
+	"app.sunloop/backend/domain/model"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/objects"
@@ -45,14 +47,14 @@ func (g *Filler) RunJob(ctx context.Context, job store.Claimed) error {
 	if err != nil {
 		return err
 	}
-	site, err := g.Ops.Site(ctx, api.Unlimited(sitedata.Actor), body.SiteID)
+	site, err := g.Domain.Sites.Site(ctx, api.Unlimited(sitedata.Actor), body.SiteID)
 	if errors.Is(err, api.ErrSiteNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	units, err := g.Ops.SiteAssets(ctx, site.SiteID)
+	units, err := g.Domain.Sites.SiteAssets(ctx, site.SiteID)
 	if err != nil {
 		return err
 	}
@@ -66,7 +68,7 @@ func (g *Filler) RunJob(ctx context.Context, job store.Claimed) error {
 	f := siteFiller{g: g, site: site, units: units, first: first, last: last}
 	if err := f.learn(ctx); errors.Is(err, interpolate.ErrUnfit) {
 		return g.Records.Update(ctx, func(tx store.Tx) error {
-			return g.Ops.Note(tx, ops.Note{CustomerID: site.CustomerID, SiteID: site.SiteID, Phase: api.PhaseObserve, Title: "Gaps not filled", Description: sitedata.FirstLine(err), Actor: sitedata.Actor})
+			return g.Domain.Activities.Record(tx, activity.Record{CustomerID: site.CustomerID, SiteID: site.SiteID, Phase: api.PhaseObserve, Title: "Gaps not filled", Description: sitedata.FirstLine(err), Actor: sitedata.Actor})
 		})
 	} else if err != nil {
 		return err
@@ -87,7 +89,7 @@ func (g *Filler) storeResult(ctx context.Context, site api.Site, result api.Inte
 	key, table := g.Objects.Key(result.FilledValues)
 	var old []string
 	err := g.Records.Update(ctx, func(tx store.Tx) error {
-		dropped, err := g.Ops.AddInterpolation(tx, ops.Interpolation{CustomerID: site.CustomerID, InterpolationResult: result})
+		dropped, err := g.Domain.Models.AddInterpolation(tx, model.Interpolation{CustomerID: site.CustomerID, InterpolationResult: result})
 		if err != nil {
 			return err
 		}
@@ -105,7 +107,7 @@ func (g *Filler) storeResult(ctx context.Context, site api.Site, result api.Inte
 				return err
 			}
 		}
-		return g.Ops.Note(tx, ops.Note{CustomerID: site.CustomerID, SiteID: site.SiteID, Phase: api.PhaseObserve, Title: "Gaps filled", Actor: sitedata.Actor,
+		return g.Domain.Activities.Record(tx, activity.Record{CustomerID: site.CustomerID, SiteID: site.SiteID, Phase: api.PhaseObserve, Title: "Gaps filled", Actor: sitedata.Actor,
 			Description: fmt.Sprintf("%d gaps of %d units, mostly by %s", result.GapStatistics.TotalGaps, len(result.AssetIDs), result.Method)})
 	})
 	if err != nil {
@@ -136,15 +138,15 @@ func (f *siteFiller) learn(ctx context.Context) error {
 	if err := f.findStep(ctx); err != nil {
 		return err
 	}
-	h, err := f.g.ReadHistory(ctx, f.site.SiteID, f.units, f.first, f.last.Add(f.step), f.step, ops.Zone(f.site.Timezone))
+	h, err := f.g.ReadHistory(ctx, f.site.SiteID, f.units, f.first, f.last.Add(f.step), f.step, record.Zone(f.site.Timezone))
 	if err != nil {
 		return err
 	}
 	power := h.Trimmed()
 	loc, _, notes := f.g.SiteLocation(f.site, power)
-	f.capacityKW = ops.CapacityKW(f.site, f.units)
+	f.capacityKW = record.CapacityKW(f.site, f.units)
 	f.history = h
-	subject := forecast.Site{ID: f.site.SiteID, Location: loc, Zone: ops.Zone(f.site.Timezone), CapacityKW: f.capacityKW, Plane: sitedata.PlaneOf(f.site)}
+	subject := forecast.Site{ID: f.site.SiteID, Location: loc, Zone: record.Zone(f.site.Timezone), CapacityKW: f.capacityKW, Plane: sitedata.PlaneOf(f.site)}
 	model, report, err := interpolate.Train(ctx, subject, power, f.weather(), interpolate.Options{Seed: sitedata.Seed(f.site.SiteID), Workers: 1})
 	if err != nil {
 		return err
@@ -259,7 +261,7 @@ func (f *siteFiller) findStep(ctx context.Context) error {
 // fill fills each asset's gaps and scales the result to the asset's size.
 func (f *siteFiller) fill(ctx context.Context) (api.InterpolationResult, error) {
 	r := api.InterpolationResult{
-		ResultID: ops.NewID("int", f.g.Now()), SiteID: f.site.SiteID, ProcessedAt: api.At(f.g.Now()), AssetIDs: []string{},
+		ResultID: record.NewID("int", f.g.Now()), SiteID: f.site.SiteID, ProcessedAt: api.At(f.g.Now()), AssetIDs: []string{},
 		DataWindow: api.Window{Start: api.At(f.first), End: api.At(f.last)}, Methods: map[string]int{}, Notes: f.notes,
 	}
 	var table bytes.Buffer

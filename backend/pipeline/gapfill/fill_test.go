@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain"
+	"app.sunloop/backend/domain/model"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/bolt"
@@ -35,7 +36,7 @@ func newFiller(t *testing.T) (*Filler, *objects.Store) {
 			t.Error(err)
 		}
 	})
-	return &Filler{sitedata.New(sitedata.Config{Records: db, Telemetry: db, Objects: files, Ops: ops.New(db, db, now), Now: now, Wall: now,
+	return &Filler{sitedata.New(sitedata.Config{Records: db, Telemetry: db, Objects: files, Domain: domain.New(db, db, now), Now: now, Wall: now,
 		Logger: slog.New(slog.DiscardHandler), Exclusive: true})}, files
 }
 
@@ -94,7 +95,7 @@ func (unavailable) Open(context.Context, string) (io.ReadCloser, error) {
 func TestProductionModelUnavailable(t *testing.T) {
 	g, files := newFiller(t)
 	g.Objects = unavailable{files}
-	if err := (&siteFiller{g: g}).useProduction(t.Context(), ops.Model{}); !errors.Is(err, store.ErrUnavailable) {
+	if err := (&siteFiller{g: g}).useProduction(t.Context(), model.Model{}); !errors.Is(err, store.ErrUnavailable) {
 		t.Error(err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 // Interpolations lists the results of gap filling, newest first.
 func (g *Filler) Interpolations(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.InterpolationResult, string, error) {
-	return g.Ops.Interpolations(ctx, scope, q)
+	return g.Domain.Models.Interpolations(ctx, scope, q)
 }
 
 // Gaps returns the gaps that one run filled, the longest first, at most q.Limit;
@@ -74,7 +74,7 @@ func (g *Filler) Gaps(ctx context.Context, scope api.Scope, resultID string, q a
 func (g *Filler) findRun(ctx context.Context, scope api.Scope, resultID string, q api.ListQuery) (api.InterpolationResult, error) {
 	q.Page = api.Page{Limit: api.MaxLimit}
 	for {
-		runs, next, err := g.Ops.Interpolations(ctx, scope, q)
+		runs, next, err := g.Domain.Models.Interpolations(ctx, scope, q)
 		if err != nil {
 			return api.InterpolationResult{}, err
 		}

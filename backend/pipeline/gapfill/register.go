@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/model"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/interpolate"
@@ -27,7 +27,7 @@ func (f *siteFiller) register(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("encode the gap filling of site %s: %w", f.site.SiteID, err)
 	}
-	former, err := f.g.Ops.ProductionModel(ctx, f.site.SiteID, api.ModelInterpolation)
+	former, err := f.g.Domain.Models.InProduction(ctx, f.site.SiteID, api.ModelInterpolation)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
@@ -39,7 +39,7 @@ func (f *siteFiller) register(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sequence, err := f.g.Ops.NextModel(ctx, f.site.SiteID, api.ModelInterpolation)
+	sequence, err := f.g.Domain.Models.NextSequence(ctx, f.site.SiteID, api.ModelInterpolation)
 	if err != nil {
 		f.g.DropObjects(ctx, f.site.SiteID, keys.All()...)
 		return err
@@ -50,12 +50,12 @@ func (f *siteFiller) register(ctx context.Context) error {
 	m.LastTrainedAt = api.At(m.Trained)
 	var e *api.ModelEvaluation
 	if former.Score != nil {
-		v := ops.CompareFillers(*former.Score, *m.Score)
+		v := model.CompareFillers(*former.Score, *m.Score)
 		v.Against = former.ModelVersion
 		e = &v
 	}
 	err = f.g.Records.Update(ctx, func(tx store.Tx) error {
-		stored, err := f.g.Ops.RegisterModel(tx, m, e)
+		stored, err := f.g.Domain.Models.Register(tx, m, e)
 		m = stored
 		return errors.Join(err, f.g.ConfirmObjects(tx, keys.All()...))
 	})
@@ -70,7 +70,7 @@ func (f *siteFiller) register(ctx context.Context) error {
 
 // useProduction fills with the production model, if it is readable and fits the
 // data; else with the new one.
-func (f *siteFiller) useProduction(ctx context.Context, former ops.Model) error {
+func (f *siteFiller) useProduction(ctx context.Context, former model.Model) error {
 	m, err := f.g.DecodeFiller(ctx, former)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -81,7 +81,7 @@ func (f *siteFiller) useProduction(ctx context.Context, former ops.Model) error 
 	if err != nil {
 		f.g.Logger.Error("gap filler unreadable", "site", f.site.SiteID, "model", former.ModelVersion, "error", err)
 		return f.g.Records.Update(ctx, func(tx store.Tx) error {
-			return f.g.Ops.RefuseModel(tx, former, "its artefact cannot be read: "+sitedata.FirstLine(err))
+			return f.g.Domain.Models.Reject(tx, former, "its artefact cannot be read: "+sitedata.FirstLine(err))
 		})
 	}
 	if m.Step() == f.step {
@@ -92,8 +92,8 @@ func (f *siteFiller) useProduction(ctx context.Context, former ops.Model) error 
 
 // fillerRecord returns the registry's record of a filler: the network's figures,
 // and the errors on samples that were measured, hidden and filled.
-func fillerRecord(site api.Site, r interpolate.Report, sequence int) ops.Model {
-	m := ops.Model{Sequence: sequence, Step: r.Step.String(), Decisions: r.Notes}
+func fillerRecord(site api.Site, r interpolate.Report, sequence int) model.Model {
+	m := model.Model{Sequence: sequence, Step: r.Step.String(), Decisions: r.Notes}
 	m.ModelName, m.ModelVersion, m.ModelType = fillerName, fmt.Sprintf("%d.0.0", sequence), api.ModelInterpolation
 	m.CustomerID, m.SiteID = site.CustomerID, site.SiteID
 	m.TrainingDataWindow = api.Window{Start: api.At(r.From), End: api.At(r.To)}

@@ -9,7 +9,7 @@ import (
 	"unicode"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/upload"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/ingest"
@@ -18,11 +18,11 @@ import (
 
 // resolveAssets finds the site and the assets of a file and creates missing ones;
 // words are the decisions. The assets are in the order of the result's.
-func (im *Importer) resolveAssets(ctx context.Context, u ops.Upload, r *ingest.Result) (site api.Site, units []api.Asset, words []string, err error) {
+func (im *Importer) resolveAssets(ctx context.Context, u upload.Upload, r *ingest.Result) (site api.Site, units []api.Asset, words []string, err error) {
 	err = im.Records.Update(ctx, func(tx store.Tx) error {
 		units, words = nil, nil
 		var made bool
-		site, made, err = im.Ops.EnsureSite(tx, api.Site{SiteID: u.SiteID, CustomerID: u.CustomerID, Location: u.Location,
+		site, made, err = im.Domain.Sites.CreateSiteIfMissing(tx, api.Site{SiteID: u.SiteID, CustomerID: u.CustomerID, Location: u.Location,
 			Timezone: u.Request.Timezone, CapacityKW: u.Request.CapacityKW}, u.Actor)
 		if err != nil {
 			return err
@@ -36,14 +36,14 @@ func (im *Importer) resolveAssets(ctx context.Context, u ops.Upload, r *ingest.R
 		if zone := u.Request.Timezone; !made && zone != "" && zone != site.Timezone {
 			words = append(words, fmt.Sprintf("site: the days of %s stay those of %s", site.SiteID, site.Timezone))
 		}
-		known, err := im.Ops.AssetsInTx(tx, site.SiteID)
+		known, err := im.Domain.Sites.AssetsInTx(tx, site.SiteID)
 		if err != nil {
 			return err
 		}
 		whole := len(known) == 0 // the file shows all units that the site has
 		for _, a := range r.Assets {
 			if there := findAsset(known, a.Name); there != nil {
-				asset, raised, err := im.Ops.RaiseCapacity(tx, *there, roundTo(ratedFromPeak(a.Frame), 3))
+				asset, raised, err := im.Domain.Sites.RaiseCapacity(tx, *there, roundTo(ratedFromPeak(a.Frame), 3))
 				if err != nil {
 					return err
 				}
@@ -54,13 +54,13 @@ func (im *Importer) resolveAssets(ctx context.Context, u ops.Upload, r *ingest.R
 				continue
 			}
 			capacity, why, estimated := capacityOf(a, r.Assets, site, whole)
-			asset, made, err := im.Ops.EnsureAsset(tx, api.Asset{AssetID: assetID(a.Name), Name: a.Name, Type: "Solar Inverter", CapacityKW: capacity,
+			asset, made, err := im.Domain.Sites.CreateAssetIfMissing(tx, api.Asset{AssetID: assetID(a.Name), Name: a.Name, Type: "Solar Inverter", CapacityKW: capacity,
 				Location: site.Location, SiteID: site.SiteID, CustomerID: site.CustomerID, Timezone: site.Timezone})
 			if err != nil {
 				return err
 			}
 			if made && estimated {
-				if err := im.Ops.MarkEstimated(tx, asset); err != nil {
+				if err := im.Domain.Sites.MarkEstimated(tx, asset); err != nil {
 					return err
 				}
 			}
@@ -73,7 +73,7 @@ func (im *Importer) resolveAssets(ctx context.Context, u ops.Upload, r *ingest.R
 		if u.Kind == api.UploadNowcast {
 			return nil // a live step is over before anyone could look, and saves a commit
 		}
-		_, err = im.Ops.MoveUpload(tx, u.UploadID, api.UploadProcessing, func(u *ops.Upload) { u.Stage = sitedata.StageStoring })
+		_, err = im.Domain.Uploads.SetStatus(tx, u.UploadID, api.UploadProcessing, func(u *upload.Upload) { u.Stage = sitedata.StageStoring })
 		return err
 	})
 	if err != nil {

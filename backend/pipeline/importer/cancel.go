@@ -5,7 +5,8 @@ import (
 	"fmt"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/activity"
+	"app.sunloop/backend/domain/upload"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 )
@@ -21,7 +22,7 @@ func (im *Importer) Cancel(ctx context.Context, scope api.Scope, uploadID string
 	}
 	var training bool
 	err = im.Records.Update(ctx, func(tx store.Tx) error {
-		now, err := im.Ops.UploadInTx(tx, uploadID)
+		now, err := im.Domain.Uploads.GetIn(tx, uploadID)
 		if err != nil {
 			return err
 		}
@@ -59,9 +60,9 @@ func (im *Importer) cancelJob(ctx context.Context, kind, unique string) {
 	}
 }
 
-func (im *Importer) cancelImport(tx store.Tx, u ops.Upload, actor string) error {
+func (im *Importer) cancelImport(tx store.Tx, u upload.Upload, actor string) error {
 	key := u.ObjectKey
-	u, err := im.Ops.MoveUpload(tx, u.UploadID, api.UploadFailed, func(u *ops.Upload) {
+	u, err := im.Domain.Uploads.SetStatus(tx, u.UploadID, api.UploadFailed, func(u *upload.Upload) {
 		u.Error, u.Stage, u.Progress = "Cancelled by "+actor+" before anything was stored", "", 1
 		u.ObjectKey, u.S3Path = "", ""
 	})
@@ -77,8 +78,8 @@ func (im *Importer) cancelImport(tx store.Tx, u ops.Upload, actor string) error 
 	return im.releaseWaiting(tx, u)
 }
 
-func (im *Importer) cancelTraining(tx store.Tx, u ops.Upload, actor string) error {
-	open, err := im.Ops.OpenUploads(tx, u.SiteID)
+func (im *Importer) cancelTraining(tx store.Tx, u upload.Upload, actor string) error {
+	open, err := im.Domain.Uploads.Open(tx, u.SiteID)
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (im *Importer) cancelTraining(tx store.Tx, u ops.Upload, actor string) erro
 		if o.Version == 0 {
 			continue // it will ask for a training of its own
 		}
-		_, err := im.Ops.MoveUpload(tx, o.UploadID, api.UploadWithWarnings, func(o *ops.Upload) {
+		_, err := im.Domain.Uploads.SetStatus(tx, o.UploadID, api.UploadWithWarnings, func(o *upload.Upload) {
 			o.Warnings = append(o.Warnings, "training: cancelled by "+actor+"; the data are stored")
 			o.Stage, o.Progress = "", 1
 		})
@@ -101,7 +102,7 @@ func (im *Importer) cancelTraining(tx store.Tx, u ops.Upload, actor string) erro
 	return im.recordCancellation(tx, u, actor, "Training cancelled")
 }
 
-func (im *Importer) recordCancellation(tx store.Tx, u ops.Upload, actor, title string) error {
-	return im.Ops.Note(tx, ops.Note{CustomerID: u.CustomerID, SiteID: u.SiteID, Phase: api.PhaseOrient, Title: title,
+func (im *Importer) recordCancellation(tx store.Tx, u upload.Upload, actor, title string) error {
+	return im.Domain.Activities.Record(tx, activity.Record{CustomerID: u.CustomerID, SiteID: u.SiteID, Phase: api.PhaseOrient, Title: title,
 		Description: fmt.Sprintf("%s, of site %s", name(u), u.SiteID), Actor: actor})
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/ingest"
 	"app.sunloop/engine/series"
@@ -41,7 +41,7 @@ func (im *Importer) joinCounters(ctx context.Context, site api.Site, r *ingest.R
 	if len(mended) == 0 {
 		return nil
 	}
-	if err := im.Telemetry.Append(ctx, store.SiteKey{ID: site.SiteID, Zone: ops.Zone(site.Timezone)}, mended); err != nil {
+	if err := im.Telemetry.Append(ctx, store.SiteKey{ID: site.SiteID, Zone: record.Zone(site.Timezone)}, mended); err != nil {
 		return fmt.Errorf("store telemetry of site %s: %w", site.SiteID, err)
 	}
 	return nil

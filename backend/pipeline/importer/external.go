@@ -11,13 +11,13 @@ import (
 	"strings"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/upload"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/objects"
 )
 
 // importObject enqueues an object of this service.
-func (im *Importer) importObject(ctx context.Context, scope api.Scope, u ops.Upload) (api.UploadAck, error) {
+func (im *Importer) importObject(ctx context.Context, scope api.Scope, u upload.Upload) (api.UploadAck, error) {
 	key, err := im.uploadKey(u.Request)
 	if err != nil {
 		return api.UploadAck{}, err
@@ -46,7 +46,7 @@ func (im *Importer) importObject(ctx context.Context, scope api.Scope, u ops.Upl
 const noSuchObject = "there is no such object"
 
 // importExternal copies a file of an external source and enqueues the copy.
-func (im *Importer) importExternal(ctx context.Context, scope api.Scope, u ops.Upload) (api.UploadAck, error) {
+func (im *Importer) importExternal(ctx context.Context, scope api.Scope, u upload.Upload) (api.UploadAck, error) {
 	uri := u.Request.S3Path
 	data, err := im.Elsewhere.Fetch(ctx, uri, u.CustomerID, api.MaxUploadBytes)
 	if err != nil {
@@ -106,7 +106,7 @@ func (im *Importer) uploadKey(req api.UploadRequest) (string, error) {
 // checkObject rejects the file of a site outside the scope: its readings must not
 // become those of another site.
 func (im *Importer) checkObject(ctx context.Context, scope api.Scope, key string) error {
-	uses, err := im.Ops.ObjectUploads(ctx, key)
+	uses, err := im.Domain.Uploads.OfObject(ctx, key)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/activity"
+	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/domain/upload"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/ingest"
@@ -24,7 +26,7 @@ func (im *Importer) RunJob(ctx context.Context, job store.Claimed) error {
 	if err != nil {
 		return err
 	}
-	u, err := im.Ops.UploadRecord(ctx, body.UploadID)
+	u, err := im.Domain.Uploads.Get(ctx, body.UploadID)
 	if errors.Is(err, store.ErrNotFound) {
 		return sitedata.NewPermanent(err)
 	}
@@ -75,11 +77,11 @@ func (im *Importer) readOptions(ctx context.Context, req api.UploadRequest) (ing
 		}
 		o.Zone, o.ZoneFrom = zone, "the zone given with the file"
 	}
-	site, err := im.Ops.Site(ctx, api.Unlimited(sitedata.Actor), req.SiteID)
+	site, err := im.Domain.Sites.Site(ctx, api.Unlimited(sitedata.Actor), req.SiteID)
 	if err != nil && !errors.Is(err, api.ErrSiteNotFound) {
 		return o, err
 	}
-	units, err := im.Ops.SiteAssets(ctx, req.SiteID)
+	units, err := im.Domain.Sites.SiteAssets(ctx, req.SiteID)
 	if err != nil {
 		return o, err
 	}
@@ -89,7 +91,7 @@ func (im *Importer) readOptions(ctx context.Context, req api.UploadRequest) (ing
 	}
 	o.EnergyKind = state.EnergyKind
 	if site.Timezone != "" && req.Timezone == "" {
-		o.Zone, o.ZoneFrom = ops.Zone(site.Timezone), "the site's zone"
+		o.Zone, o.ZoneFrom = record.Zone(site.Timezone), "the site's zone"
 	}
 	if o.Asset == "" && len(units) == 1 {
 		o.Asset = units[0].AssetID
@@ -110,7 +112,7 @@ func (im *Importer) firmCapacity(ctx context.Context, site api.Site, units []api
 	err = im.Records.View(ctx, func(tx store.Tx) error {
 		sum, firm := 0.0, true
 		for _, unit := range units {
-			estimated, err := im.Ops.Estimated(tx, unit)
+			estimated, err := im.Domain.Sites.Estimated(tx, unit)
 			if err != nil {
 				return err
 			}
@@ -129,7 +131,7 @@ func (im *Importer) firmCapacity(ctx context.Context, site api.Site, units []api
 	return kW, err
 }
 
-func (im *Importer) readObject(ctx context.Context, u ops.Upload) (result *ingest.Result, err error) {
+func (im *Importer) readObject(ctx context.Context, u upload.Upload) (result *ingest.Result, err error) {
 	options, err := im.readOptions(ctx, u.Request)
 	if err != nil {
 		return nil, err
@@ -199,7 +201,7 @@ func (im *Importer) JobFailed(ctx context.Context, job store.Claimed, cause erro
 	kind := api.UploadTrain
 	defer func() { im.Hooks.Upload(kind, UploadFailed) }()
 	return im.Records.Update(ctx, func(tx store.Tx) error {
-		u, err := im.Ops.MoveUpload(tx, body.UploadID, api.UploadFailed, func(u *ops.Upload) {
+		u, err := im.Domain.Uploads.SetStatus(tx, body.UploadID, api.UploadFailed, func(u *upload.Upload) {
 			u.Error, u.Stage = "The import failed: "+sitedata.FirstLine(cause), ""
 		})
 		if errors.Is(err, store.ErrNotFound) {
@@ -209,7 +211,7 @@ func (im *Importer) JobFailed(ctx context.Context, job store.Claimed, cause erro
 			return err
 		}
 		kind = u.Kind
-		if err := im.Ops.Note(tx, ops.Note{CustomerID: u.CustomerID, SiteID: u.SiteID, Phase: api.PhaseObserve, Title: "Import failed",
+		if err := im.Domain.Activities.Record(tx, activity.Record{CustomerID: u.CustomerID, SiteID: u.SiteID, Phase: api.PhaseObserve, Title: "Import failed",
 			Description: name(u) + ": " + sitedata.FirstLine(cause), Actor: u.Actor}); err != nil {
 			return err
 		}
@@ -219,8 +221,8 @@ func (im *Importer) JobFailed(ctx context.Context, job store.Claimed, cause erro
 
 // releaseWaiting enqueues the training of the site's uploads that waited for the
 // last import.
-func (im *Importer) releaseWaiting(tx store.Tx, u ops.Upload) error {
-	open, err := im.Ops.OpenUploads(tx, u.SiteID)
+func (im *Importer) releaseWaiting(tx store.Tx, u upload.Upload) error {
+	open, err := im.Domain.Uploads.Open(tx, u.SiteID)
 	if err != nil {
 		return err
 	}
@@ -232,7 +234,7 @@ func (im *Importer) releaseWaiting(tx store.Tx, u ops.Upload) error {
 	return nil
 }
 
-func name(u ops.Upload) string {
+func name(u upload.Upload) string {
 	if u.Filename != "" {
 		return u.Filename
 	}
@@ -256,7 +258,7 @@ func (im *Importer) storeFrames(ctx context.Context, uploadID string, site api.S
 		if len(chunk) == 0 {
 			return nil
 		}
-		if err := im.Telemetry.Append(ctx, store.SiteKey{ID: site.SiteID, Zone: ops.Zone(site.Timezone)}, chunk); err != nil {
+		if err := im.Telemetry.Append(ctx, store.SiteKey{ID: site.SiteID, Zone: record.Zone(site.Timezone)}, chunk); err != nil {
 			return fmt.Errorf("store telemetry of site %s: %w", site.SiteID, err)
 		}
 		done += size
@@ -285,7 +287,7 @@ func (im *Importer) storeFrames(ctx context.Context, uploadID string, site api.S
 
 // recordImport stores the upload's record and the site's state, and enqueues what
 // follows, in one transaction.
-func (im *Importer) recordImport(ctx context.Context, u ops.Upload, site api.Site, units []api.Asset, r *ingest.Result, words []string) error {
+func (im *Importer) recordImport(ctx context.Context, u upload.Upload, site api.Site, units []api.Asset, r *ingest.Result, words []string) error {
 	train := u.Kind == api.UploadTrain
 	return im.Records.Update(ctx, func(tx store.Tx) error {
 		t, err := sitedata.UpdateState(tx, site.SiteID, func(t *sitedata.State) {
@@ -302,12 +304,12 @@ func (im *Importer) recordImport(ctx context.Context, u ops.Upload, site api.Sit
 		if err != nil {
 			return err
 		}
-		fill := func(u *ops.Upload) {
+		fill := func(u *upload.Upload) {
 			fillRecord(u, site, units, r, words)
 			u.Version = t.Data
 			u.Stage, u.Progress = sitedata.StageTraining, sitedata.StageStart(sitedata.StageTraining)
 		}
-		if _, err := im.Ops.MoveUpload(tx, u.UploadID, api.UploadProcessing, fill); err != nil {
+		if _, err := im.Domain.Uploads.SetStatus(tx, u.UploadID, api.UploadProcessing, fill); err != nil {
 			return err
 		}
 		if train {
@@ -318,7 +320,7 @@ func (im *Importer) recordImport(ctx context.Context, u ops.Upload, site api.Sit
 }
 
 // fillRecord sets in an upload's record what became of the file.
-func fillRecord(u *ops.Upload, site api.Site, units []api.Asset, r *ingest.Result, words []string) {
+func fillRecord(u *upload.Upload, site api.Site, units []api.Asset, r *ingest.Result, words []string) {
 	u.RowsRead, u.RowsStored, u.RowsMissing, u.RowsSkipped = r.Rows.Read, r.Rows.Stored, r.Rows.Missing, r.Rows.Skipped
 	u.Manufacturer = r.Manufacturer
 	if u.Manufacturer == "" {
@@ -348,7 +350,7 @@ func wireTime(t time.Time) api.Time {
 
 // FinishUpload ends an upload successfully and appends to its decisions.
 func (im *Importer) FinishUpload(tx store.Tx, id string, words ...string) error {
-	u, err := im.Ops.UploadInTx(tx, id)
+	u, err := im.Domain.Uploads.GetIn(tx, id)
 	if err != nil || u.Ended() { // it was cancelled on the way
 		return err
 	}
@@ -356,13 +358,13 @@ func (im *Importer) FinishUpload(tx store.Tx, id string, words ...string) error 
 	if len(u.Warnings) > 0 {
 		end = api.UploadWithWarnings
 	}
-	u, err = im.Ops.MoveUpload(tx, id, end, func(u *ops.Upload) {
+	u, err = im.Domain.Uploads.SetStatus(tx, id, end, func(u *upload.Upload) {
 		u.Decisions = append(u.Decisions, words...)
 		u.Stage, u.Progress = "", 1
 	})
 	if err != nil || u.Kind == api.UploadNowcast {
 		return err // a live feed would drown all else
 	}
-	return im.Ops.Note(tx, ops.Note{CustomerID: u.CustomerID, SiteID: u.SiteID, Phase: api.PhaseObserve, Title: "File imported",
+	return im.Domain.Activities.Record(tx, activity.Record{CustomerID: u.CustomerID, SiteID: u.SiteID, Phase: api.PhaseObserve, Title: "File imported",
 		Description: fmt.Sprintf("%s: %d readings of %d units", name(u), u.RowsStored, len(u.AssetIDs)), Actor: u.Actor})
 }

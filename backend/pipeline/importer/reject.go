@@ -7,7 +7,8 @@ import (
 	"net/http"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/activity"
+	"app.sunloop/backend/domain/upload"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/ingest"
 )
@@ -24,7 +25,7 @@ func rejectionError(r *ingest.Refusal) *api.Error {
 
 // reject records a rejected upload and returns the error with the record's id. An
 // error that is no rejection is returned unchanged: the caller may retry.
-func (im *Importer) reject(ctx context.Context, u ops.Upload, err error) error {
+func (im *Importer) reject(ctx context.Context, u upload.Upload, err error) error {
 	var refusal *api.Error
 	if !errors.As(err, &refusal) || refusal.Status >= http.StatusInternalServerError {
 		return err
@@ -32,7 +33,7 @@ func (im *Importer) reject(ctx context.Context, u ops.Upload, err error) error {
 	u.ErrorKind, u.Error, u.ErrorLine = rejectionDetails(refusal)
 	u.ObjectKey, u.S3Path = "", ""
 	err = im.Records.Update(store.Aside(ctx), func(tx store.Tx) error {
-		if err := im.Ops.AddRefused(tx, u); err != nil {
+		if err := im.Domain.Uploads.AddRejected(tx, u); err != nil {
 			return err
 		}
 		return im.recordRejection(tx, u)
@@ -77,17 +78,17 @@ func rejectionDetails(e *api.Error) (kind, sentence string, line int) {
 	return kind, sentence, line
 }
 
-func (im *Importer) recordRejection(tx store.Tx, u ops.Upload) error {
-	return im.Ops.Note(tx, ops.Note{CustomerID: u.CustomerID, SiteID: u.SiteID, Phase: api.PhaseObserve, Title: "File rejected",
+func (im *Importer) recordRejection(tx store.Tx, u upload.Upload) error {
+	return im.Domain.Activities.Record(tx, activity.Record{CustomerID: u.CustomerID, SiteID: u.SiteID, Phase: api.PhaseObserve, Title: "File rejected",
 		Description: name(u) + ": " + u.Error, Actor: u.Actor})
 }
 
 // rejectImport ends an upload of which nothing is stored. Its object is deleted,
 // unless another upload has it. Other uploads of the site may have waited for it.
-func (im *Importer) rejectImport(ctx context.Context, u ops.Upload, r *ingest.Refusal) error {
+func (im *Importer) rejectImport(ctx context.Context, u upload.Upload, r *ingest.Refusal) error {
 	key := u.ObjectKey
 	err := im.Records.Update(ctx, func(tx store.Tx) error {
-		u, err := im.Ops.MoveUpload(tx, u.UploadID, api.UploadRejected, func(u *ops.Upload) {
+		u, err := im.Domain.Uploads.SetStatus(tx, u.UploadID, api.UploadRejected, func(u *upload.Upload) {
 			u.Error, u.ErrorKind, u.ErrorLine = r.Error(), string(r.Kind), r.Line
 			u.Stage, u.Progress = "", 1
 			u.ObjectKey, u.S3Path = "", ""

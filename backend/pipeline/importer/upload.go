@@ -13,7 +13,9 @@ import (
 	"strings"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/domain/site"
+	"app.sunloop/backend/domain/upload"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/objects"
@@ -136,7 +138,7 @@ func (im *Importer) Refuse(ctx context.Context, scope api.Scope, req api.UploadR
 }
 
 // storeFile stores a file that was received whole and enqueues its import.
-func (im *Importer) storeFile(ctx context.Context, scope api.Scope, u ops.Upload, data []byte) (api.UploadAck, error) {
+func (im *Importer) storeFile(ctx context.Context, scope api.Scope, u upload.Upload, data []byte) (api.UploadAck, error) {
 	switch {
 	case len(data) > api.MaxUploadBytes:
 		return api.UploadAck{}, api.ErrFileTooLarge
@@ -145,7 +147,7 @@ func (im *Importer) storeFile(ctx context.Context, scope api.Scope, u ops.Upload
 	}
 	sum := sha256.Sum256(data)
 	u.Hash, u.Bytes = hex.EncodeToString(sum[:]), int64(len(data))
-	if former, ok, err := im.Ops.FormerUpload(ctx, u); err != nil || ok {
+	if former, ok, err := im.Domain.Uploads.Former(ctx, u); err != nil || ok {
 		return im.ack(former, ackRepeated), err
 	}
 	if err := im.checkFile(ctx, u.Request, data); err != nil {
@@ -172,11 +174,11 @@ func (im *Importer) checkRequest(ctx context.Context, scope api.Scope, req *api.
 	if err := scope.Check(req.CustomerID, req.SiteID); err != nil {
 		return err
 	}
-	if err := ops.CheckNames(api.Site{SiteID: req.SiteID, CustomerID: req.CustomerID, Timezone: req.Timezone, CapacityKW: req.CapacityKW}); err != nil {
+	if err := site.CheckNames(api.Site{SiteID: req.SiteID, CustomerID: req.CustomerID, Timezone: req.Timezone, CapacityKW: req.CapacityKW}); err != nil {
 		return err
 	}
 	var err error
-	if req.SiteID, err = im.Ops.ReserveSite(ctx, req.CustomerID, req.SiteID); err != nil {
+	if req.SiteID, err = im.Domain.Sites.ReserveSite(ctx, req.CustomerID, req.SiteID); err != nil {
 		return err
 	}
 	return scope.Check(req.CustomerID, req.SiteID) // the import makes the site if it does not exist
@@ -206,28 +208,28 @@ func (im *Importer) checkFile(ctx context.Context, req api.UploadRequest, data [
 	return err
 }
 
-func (im *Importer) newUpload(scope api.Scope, req api.UploadRequest) ops.Upload {
-	u := ops.Upload{Actor: scope.Actor, Request: req}
-	u.UploadID = ops.NewID("upl", im.Now())
+func (im *Importer) newUpload(scope api.Scope, req api.UploadRequest) upload.Upload {
+	u := upload.Upload{Actor: scope.Actor, Request: req}
+	u.UploadID = record.NewID("upl", im.Now())
 	u.Kind, u.CustomerID, u.SiteID = req.Kind, req.CustomerID, req.SiteID
 	u.Region, u.Location, u.Filename, u.Bytes = req.Region, req.Location, req.Filename, req.Bytes
 	return u
 }
 
-func (im *Importer) ack(u ops.Upload, message string) api.UploadAck {
+func (im *Importer) ack(u upload.Upload, message string) api.UploadAck {
 	return api.UploadAck{Status: "success", Message: message, S3Path: u.S3Path, ProcessingStatus: u.ProcessingStatus, UploadID: u.UploadID}
 }
 
 // accept stores the record and its job in one transaction, which acknowledges the
 // upload. ours says that the object was put for this upload only.
-func (im *Importer) accept(ctx context.Context, u ops.Upload, ours bool) (api.UploadAck, error) {
+func (im *Importer) accept(ctx context.Context, u upload.Upload, ours bool) (api.UploadAck, error) {
 	u.S3Path = im.Objects.URI(u.ObjectKey)
 	u.Stage, u.Accepted = sitedata.StageValidating, im.Wall().UTC()
-	var stored ops.Upload
+	var stored upload.Upload
 	var fresh bool
 	err := im.Records.Update(ctx, func(tx store.Tx) error {
 		var err error
-		if stored, fresh, err = im.Ops.AddUpload(tx, u, im.NewJob(sitedata.JobIngest, sitedata.Payload{UploadID: u.UploadID})); err != nil {
+		if stored, fresh, err = im.Domain.Uploads.Add(tx, u, im.NewJob(sitedata.JobIngest, sitedata.Payload{UploadID: u.UploadID})); err != nil {
 			return err
 		}
 		switch {
@@ -256,7 +258,7 @@ func (im *Importer) accept(ctx context.Context, u ops.Upload, ours bool) (api.Up
 
 // Find returns an upload within the scope, with its current progress.
 func (im *Importer) Find(ctx context.Context, scope api.Scope, uploadID string) (api.Upload, error) {
-	u, err := im.Ops.Find(ctx, scope, uploadID)
+	u, err := im.Domain.Uploads.Find(ctx, scope, uploadID)
 	if err != nil {
 		return u, err
 	}
@@ -268,7 +270,7 @@ func (im *Importer) Find(ctx context.Context, scope api.Scope, uploadID string) 
 // Uploads lists the uploads within the scope, newest first, with their current
 // progress.
 func (im *Importer) Uploads(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Upload, string, error) {
-	list, next, err := im.Ops.Uploads(ctx, scope, q)
+	list, next, err := im.Domain.Uploads.Uploads(ctx, scope, q)
 	if err != nil {
 		return list, next, err
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/model"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/forecast"
 )
@@ -27,7 +27,7 @@ var calibrations = store.Table[Calibration]{
 
 // Calibration returns the stored calibration of a model; an empty one if there is
 // none.
-func (d *Data) Calibration(ctx context.Context, m ops.Model) (c Calibration, err error) {
+func (d *Data) Calibration(ctx context.Context, m model.Model) (c Calibration, err error) {
 	err = d.Records.View(ctx, func(tx store.Tx) error {
 		c, err = calibrations.Get(tx, store.Key(m.SiteID, m.Hash))
 		return err
@@ -43,7 +43,7 @@ func (d *Data) Calibration(ctx context.Context, m ops.Model) (c Calibration, err
 
 // Calibrate applies a calibration to a model that was just decoded, and returns
 // what it applied: an empty one if it cannot be read.
-func (d *Data) Calibrate(record ops.Model, c Calibration, m *forecast.Model) Calibration {
+func (d *Data) Calibrate(record model.Model, c Calibration, m *forecast.Model) Calibration {
 	if c.State == nil {
 		return c
 	}

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/weather"
 )
@@ -30,7 +30,7 @@ type Config struct {
 	Records   store.Records
 	Telemetry store.Telemetry
 	Objects   store.Objects
-	Ops       *ops.Service
+	Domain    *domain.Services
 	Weather   weather.Provider // nil: climatology only
 	Now       func() time.Time // the plant's clock, which telemetry is compared with
 	Wall      func() time.Time // the real clock, for jobs and announcements

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/engine/forecast"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/weather"
@@ -75,7 +75,7 @@ func (d *Data) ReadHistory(ctx context.Context, siteID string, units []api.Asset
 	}
 	capacity := 0.0
 	i := 0
-	for of, err := range d.Telemetry.ReadUnits(ctx, siteID, ops.IDs(units), from, to, wanted...) {
+	for of, err := range d.Telemetry.ReadUnits(ctx, siteID, record.AssetIDs(units), from, to, wanted...) {
 		if err != nil {
 			return History{}, err
 		}

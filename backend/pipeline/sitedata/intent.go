@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"app.sunloop/backend/domain"
 	"app.sunloop/backend/store"
 )
 
@@ -132,7 +133,7 @@ func (d *Data) DeleteMarked(ctx context.Context, siteID string, keys ...string) 
 	for _, key := range keys {
 		var used bool
 		err := d.Records.View(ctx, func(tx store.Tx) (err error) {
-			used, err = d.Ops.NamesObject(tx, siteID, key, d.Objects.URI(key))
+			used, err = domain.IsReferenced(tx, siteID, key, d.Objects.URI(key))
 			return err
 		})
 		if err == nil && !used {

@@ -2,7 +2,7 @@ package sitedata
 
 import (
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/model"
 	"app.sunloop/engine/place"
 	"app.sunloop/engine/series"
 	"app.sunloop/engine/solar"
@@ -10,7 +10,7 @@ import (
 
 // LocationOf returns the location of a site: its coordinates, else those that its
 // model was trained with. ok is false if neither is known.
-func LocationOf(site api.Site, place *ops.Place) (solar.Location, bool) {
+func LocationOf(site api.Site, place *model.Place) (solar.Location, bool) {
 	switch {
 	case site.Latitude != nil && site.Longitude != nil:
 		return solar.Location{LatitudeDeg: *site.Latitude, LongitudeDeg: *site.Longitude}, true
@@ -23,7 +23,7 @@ func LocationOf(site api.Site, place *ops.Place) (solar.Location, bool) {
 // SiteLocation returns the location of a site: its coordinates, else the place
 // that [place.Of] finds from its address and its power, with the decisions in
 // words.
-func (d *Data) SiteLocation(site api.Site, power series.Series) (loc solar.Location, found *ops.Place, decisions []string) {
+func (d *Data) SiteLocation(site api.Site, power series.Series) (loc solar.Location, found *model.Place, decisions []string) {
 	if loc, ok := LocationOf(site, nil); ok {
 		return loc, nil, nil
 	}
@@ -32,7 +32,7 @@ func (d *Data) SiteLocation(site api.Site, power series.Series) (loc solar.Locat
 	if !ok {
 		return solar.Location{}, nil, decisions
 	}
-	found = &ops.Place{LatitudeDeg: f.LatitudeDeg, LongitudeDeg: f.LongitudeDeg}
+	found = &model.Place{LatitudeDeg: f.LatitudeDeg, LongitudeDeg: f.LongitudeDeg}
 	loc, _ = LocationOf(site, found)
 	return loc, found, decisions
 }

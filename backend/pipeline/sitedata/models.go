@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/activity"
+	"app.sunloop/backend/domain/model"
 	"app.sunloop/backend/store"
 	"app.sunloop/backend/store/objects"
 	"app.sunloop/engine/forecast"
@@ -36,7 +37,7 @@ type ModelCache struct {
 
 // LoadedModel is a decoded model with its record.
 type LoadedModel struct {
-	Record    ops.Model
+	Record    model.Model
 	Model     *forecast.Model
 	LearnedTo time.Time // up to when it has seen actuals
 }
@@ -74,7 +75,7 @@ func (c *ModelCache) Put(siteID string, l LoadedModel) {
 // none. A model whose artefact is damaged is removed from the registry, and a
 // training of the site is enqueued.
 func (d *Data) Model(ctx context.Context, siteID string) (LoadedModel, error) {
-	record, err := d.Ops.ProductionModel(ctx, siteID, ModelType)
+	record, err := d.Domain.Models.InProduction(ctx, siteID, ModelType)
 	if err != nil {
 		return LoadedModel{}, err
 	}
@@ -106,7 +107,7 @@ func (d *Data) Model(ctx context.Context, siteID string) (LoadedModel, error) {
 
 // DecodeModel reads a registered forecasting model. An artefact that has changed
 // since its registration is an error.
-func (d *Data) DecodeModel(ctx context.Context, record ops.Model) (*forecast.Model, error) {
+func (d *Data) DecodeModel(ctx context.Context, record model.Model) (*forecast.Model, error) {
 	a, err := d.artefact(ctx, record)
 	if err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func (d *Data) DecodeModel(ctx context.Context, record ops.Model) (*forecast.Mod
 }
 
 // artefact reads a model's artefact and verifies its hash.
-func (d *Data) artefact(ctx context.Context, record ops.Model) (artifact.Parts, error) {
+func (d *Data) artefact(ctx context.Context, record model.Model) (artifact.Parts, error) {
 	a, err := d.ReadArtefact(ctx, record.Artefacts)
 	if err == nil && a.Hash() != record.Hash {
 		err = errDamaged
@@ -126,15 +127,15 @@ func (d *Data) artefact(ctx context.Context, record ops.Model) (artifact.Parts, 
 var errDamaged = errors.New("its bytes are not those that were registered")
 
 // rejectModel removes a model from the registry and enqueues a training.
-func (d *Data) rejectModel(ctx context.Context, m ops.Model, cause error) error {
+func (d *Data) rejectModel(ctx context.Context, m model.Model, cause error) error {
 	return d.Records.Update(ctx, func(tx store.Tx) error {
-		if err := d.Ops.RefuseModel(tx, m, "its artefact cannot be read: "+FirstLine(cause)); err != nil {
+		if err := d.Domain.Models.Reject(tx, m, "its artefact cannot be read: "+FirstLine(cause)); err != nil {
 			return err
 		}
 		if _, err := UpdateState(tx, m.SiteID, func(t *State) { t.HasModel, t.Trained = false, 0 }); err != nil {
 			return err
 		}
-		if err := d.Ops.Note(tx, ops.Note{CustomerID: m.CustomerID, SiteID: m.SiteID, Phase: api.PhaseOrient, Title: "Model refused",
+		if err := d.Domain.Activities.Record(tx, activity.Record{CustomerID: m.CustomerID, SiteID: m.SiteID, Phase: api.PhaseOrient, Title: "Model refused",
 			Description: m.ModelVersion + " cannot be read; the site is trained again", Actor: Actor}); err != nil {
 			return err
 		}
@@ -143,7 +144,7 @@ func (d *Data) rejectModel(ctx context.Context, m ops.Model, cause error) error 
 }
 
 // ReadArtefact reads the three parts of an artefact.
-func (d *Data) ReadArtefact(ctx context.Context, keys ops.ArtefactKeys) (artifact.Parts, error) {
+func (d *Data) ReadArtefact(ctx context.Context, keys model.ArtefactKeys) (artifact.Parts, error) {
 	var a artifact.Parts
 	for _, part := range []struct {
 		key string
@@ -159,7 +160,7 @@ func (d *Data) ReadArtefact(ctx context.Context, keys ops.ArtefactKeys) (artifac
 }
 
 // ArtefactLocations returns the URIs of an artefact's parts.
-func (d *Data) ArtefactLocations(keys ops.ArtefactKeys) api.ArtifactLocations {
+func (d *Data) ArtefactLocations(keys model.ArtefactKeys) api.ArtifactLocations {
 	return api.ArtifactLocations{Model: d.Objects.URI(keys.Model), Encoders: d.Objects.URI(keys.Encoders), Config: d.Objects.URI(keys.Config)}
 }
 
@@ -183,14 +184,14 @@ func (d *Data) ReadObject(ctx context.Context, key string) (b []byte, err error)
 // WriteArtefact stores a model's three parts under keys with its hash. The objects
 // are announced until the model's registration confirms them. Keys that another
 // run has announced are left to it.
-func (d *Data) WriteArtefact(ctx context.Context, site api.Site, hash string, a artifact.Parts) (keys ops.ArtefactKeys, err error) {
+func (d *Data) WriteArtefact(ctx context.Context, site api.Site, hash string, a artifact.Parts) (keys model.ArtefactKeys, err error) {
 	for n := range 1000 {
 		folder := hash[:16]
 		if n > 0 {
 			folder = fmt.Sprintf("%s-%d", folder, n)
 		}
 		base := objects.Key("models", site.CustomerID, site.SiteID, folder)
-		keys = ops.ArtefactKeys{Model: base + "/model", Encoders: base + "/encoders", Config: base + "/config"}
+		keys = model.ArtefactKeys{Model: base + "/model", Encoders: base + "/encoders", Config: base + "/config"}
 		free, err := d.AnnounceObjects(ctx, site.SiteID, keys.All()...)
 		if err != nil {
 			return keys, err
@@ -233,7 +234,7 @@ func (d *Data) PutPart(ctx context.Context, key string, data []byte) error {
 
 // DecodeFiller reads a registered model that fills gaps. An artefact that has
 // changed since its registration is an error.
-func (d *Data) DecodeFiller(ctx context.Context, m ops.Model) (*interpolate.Model, error) {
+func (d *Data) DecodeFiller(ctx context.Context, m model.Model) (*interpolate.Model, error) {
 	a, err := d.artefact(ctx, m)
 	if err != nil {
 		return nil, err

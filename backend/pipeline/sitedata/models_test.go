@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/model"
 )
 
 // TestModelLearnedElsewhere: a model that another replica has let learn is not
@@ -12,7 +12,7 @@ import (
 func TestModelCache(t *testing.T) {
 	var c ModelCache
 	at := day0
-	c.Put("South", LoadedModel{Record: ops.Model{Hash: "h"}, LearnedTo: at})
+	c.Put("South", LoadedModel{Record: model.Model{Hash: "h"}, LearnedTo: at})
 	for _, step := range []struct {
 		hash    string
 		learned time.Time

@@ -75,7 +75,7 @@ func (d *Data) WeatherAsOf(ctx context.Context, siteID string, loc solar.Locatio
 	if err != nil {
 		return wx, err
 	}
-	kept, err := d.Ops.IssuedWeather(ctx, siteID, issue)
+	kept, err := d.Domain.Forecasts.IssuedWeather(ctx, siteID, issue)
 	switch {
 	case err == nil && issue.Sub(kept.IssuedAt) <= oldestWeather:
 		said := kept.Forecast()

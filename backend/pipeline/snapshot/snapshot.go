@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/forecast"
 	"app.sunloop/backend/partner"
 	"app.sunloop/backend/pipeline/forecasting"
 	"app.sunloop/backend/pipeline/sitedata"
@@ -67,7 +67,7 @@ func (b *Builder) JobFailed(ctx context.Context, job store.Claimed, _ error) err
 // does not reach far enough, one built now; [api.ErrNotFound] for a site without a
 // model.
 func (b *Builder) ForecastSnapshot(ctx context.Context, scope api.Scope, siteID string, hours int) (api.ForecastSnapshot, error) {
-	site, err := b.Ops.Site(ctx, scope, siteID)
+	site, err := b.Domain.Sites.Site(ctx, scope, siteID)
 	if err != nil {
 		return api.ForecastSnapshot{}, err
 	}
@@ -82,5 +82,5 @@ func (b *Builder) ForecastSnapshot(ctx context.Context, scope api.Scope, siteID 
 	if err != nil {
 		return api.ForecastSnapshot{}, b.Forecasts.RequestError(siteID, err)
 	}
-	return b.Partner.ForecastOf(site, f, ops.NextHour(b.Now()), hours), nil
+	return b.Partner.ForecastOf(site, f, forecast.NextHour(b.Now()), hours), nil
 }

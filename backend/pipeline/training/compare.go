@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	forecasts "app.sunloop/backend/domain/forecast"
+	"app.sunloop/backend/domain/model"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/forecast"
@@ -71,7 +72,7 @@ func (tr *Trainer) trainChallenger(ctx context.Context, site forecast.Site, h si
 	if err != nil {
 		return t, err
 	}
-	e := ops.HeldOut(scores[0], scores[1], api.Window{Start: api.At(cut), End: api.At(power.End())}, power.End().Sub(learned))
+	e := model.EvaluateHoldout(scores[0], scores[1], api.Window{Start: api.At(cut), End: api.At(power.End())}, power.End().Sub(learned))
 	e.Against = former.Record.ModelVersion
 	if e.Eligible {
 		if t, err = tr.fit(ctx, site, h, 0.5, 1); err != nil {
@@ -101,7 +102,7 @@ func (tr *Trainer) fit(ctx context.Context, site forecast.Site, h sitedata.Histo
 // compareModels lets models forecast each day of a span from its midnight on, from
 // what was known then, and scores them on the same hours.
 func (tr *Trainer) compareModels(ctx context.Context, site forecast.Site, h sitedata.History, from, to time.Time, models ...*forecast.Model) ([]api.ModelScore, error) {
-	tallies := make([]ops.Tally, len(models))
+	tallies := make([]forecasts.ScoreSum, len(models))
 	for start, end := range series.Days(from, to, site.Zone) {
 		if start.Before(from) {
 			continue
@@ -142,7 +143,7 @@ func (tr *Trainer) hindcast(ctx context.Context, site forecast.Site, models []*f
 }
 
 // scoreHour scores one hour, if it was measured and is daylight for all models.
-func scoreHour(tallies []ops.Tally, said [][]forecast.Point, k int, actualKW, capacityKW float64) {
+func scoreHour(tallies []forecasts.ScoreSum, said [][]forecast.Point, k int, actualKW, capacityKW float64) {
 	if math.IsNaN(actualKW) {
 		return
 	}

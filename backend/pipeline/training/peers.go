@@ -8,7 +8,8 @@ import (
 	"slices"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/model"
+	"app.sunloop/backend/domain/record"
 	"app.sunloop/backend/pipeline/sitedata"
 	"app.sunloop/backend/store"
 	"app.sunloop/engine/forecast"
@@ -24,14 +25,14 @@ const maxPeers = 6
 type trainingSite struct {
 	forecast.Site
 	history   sitedata.History
-	place     *ops.Place
+	place     *model.Place
 	decisions []string // in words
 	ok        bool     // there is telemetry
 }
 
 // loadSite reads a site and its history.
 func (tr *Trainer) loadSite(ctx context.Context, site api.Site) (trainingSite, error) {
-	units, err := tr.Ops.SiteAssets(ctx, site.SiteID)
+	units, err := tr.Domain.Sites.SiteAssets(ctx, site.SiteID)
 	if err != nil {
 		return trainingSite{}, err
 	}
@@ -46,10 +47,10 @@ func (tr *Trainer) loadSite(ctx context.Context, site api.Site) (trainingSite, e
 		first = last.Add(-trainSpan)
 	}
 	s := trainingSite{ok: true}
-	if s.history, err = tr.ReadHistory(ctx, site.SiteID, units, first, last.Add(sitedata.ModelStep), sitedata.ModelStep, ops.Zone(site.Timezone)); err != nil {
+	if s.history, err = tr.ReadHistory(ctx, site.SiteID, units, first, last.Add(sitedata.ModelStep), sitedata.ModelStep, record.Zone(site.Timezone)); err != nil {
 		return s, err
 	}
-	s.Site = forecast.Site{ID: site.SiteID, Zone: ops.Zone(site.Timezone), CapacityKW: ops.CapacityKW(site, units), Plane: sitedata.PlaneOf(site)}
+	s.Site = forecast.Site{ID: site.SiteID, Zone: record.Zone(site.Timezone), CapacityKW: record.CapacityKW(site, units), Plane: sitedata.PlaneOf(site)}
 	s.Location, s.place, s.decisions = tr.SiteLocation(site, s.history.Trimmed())
 	return s, nil
 }
@@ -67,7 +68,7 @@ func (tr *Trainer) addWeather(ctx context.Context, s *trainingSite) {
 // models were trained on their own history. Sites without a known location are
 // left out.
 func (tr *Trainer) peerSites(ctx context.Context, of api.Site, at solar.Location) ([]forecast.Sibling, error) {
-	all, _, err := tr.Ops.Sites(ctx, api.Unlimited(sitedata.Actor), api.ListQuery{CustomerID: of.CustomerID, Page: api.Page{Limit: math.MaxInt32}})
+	all, _, err := tr.Domain.Sites.Sites(ctx, api.Unlimited(sitedata.Actor), api.ListQuery{CustomerID: of.CustomerID, Page: api.Page{Limit: math.MaxInt32}})
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func (tr *Trainer) peerSites(ctx context.Context, of api.Site, at solar.Location
 	err = tr.Records.View(ctx, func(tx store.Tx) error {
 		near = nil
 		for _, s := range all {
-			m, err := tr.Ops.Production(tx, s.SiteID, sitedata.ModelType)
+			m, err := tr.Domain.Models.ProductionIn(tx, s.SiteID, sitedata.ModelType)
 			if s.SiteID == of.SiteID || err != nil || m.Young {
 				continue
 			}

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/activity"
+	"app.sunloop/backend/domain/model"
+	"app.sunloop/backend/domain/upload"
 	"app.sunloop/backend/pipeline/detection"
 	"app.sunloop/backend/pipeline/forecasting"
 	"app.sunloop/backend/pipeline/importer"
@@ -45,7 +47,7 @@ func (tr *Trainer) RunJob(ctx context.Context, job store.Claimed) error {
 	if err != nil {
 		return err
 	}
-	site, err := tr.Ops.Site(ctx, api.Unlimited(sitedata.Actor), body.SiteID)
+	site, err := tr.Domain.Sites.Site(ctx, api.Unlimited(sitedata.Actor), body.SiteID)
 	if errors.Is(err, api.ErrSiteNotFound) {
 		return nil
 	}
@@ -62,7 +64,7 @@ func (tr *Trainer) RunJob(ctx context.Context, job store.Claimed) error {
 		later.RunAt = at
 		return tr.Records.Update(ctx, func(tx store.Tx) error { return tx.Enqueue(later) })
 	}
-	var ready []ops.Upload
+	var ready []upload.Upload
 	for _, u := range open {
 		if u.Kind != api.UploadTrain {
 			continue
@@ -91,19 +93,19 @@ func (tr *Trainer) RunJob(ctx context.Context, job store.Claimed) error {
 	return tr.finishUploads(ctx, ready, words)
 }
 
-func (tr *Trainer) stateAndUploads(ctx context.Context, siteID string) (state sitedata.State, open []ops.Upload, err error) {
+func (tr *Trainer) stateAndUploads(ctx context.Context, siteID string) (state sitedata.State, open []upload.Upload, err error) {
 	if state, err = tr.State(ctx, siteID); err != nil {
 		return state, nil, err
 	}
 	err = tr.Records.View(ctx, func(tx store.Tx) error {
-		open, err = tr.Ops.OpenUploads(tx, siteID)
+		open, err = tr.Domain.Uploads.Open(tx, siteID)
 		return err
 	})
 	return state, open, err
 }
 
 // finishUploads ends uploads successfully.
-func (tr *Trainer) finishUploads(ctx context.Context, uploads []ops.Upload, words ...string) error {
+func (tr *Trainer) finishUploads(ctx context.Context, uploads []upload.Upload, words ...string) error {
 	return tr.Records.Update(ctx, func(tx store.Tx) error {
 		for _, u := range uploads {
 			if err := tr.Imports.FinishUpload(tx, u.UploadID, words...); err != nil {
@@ -130,7 +132,7 @@ func (tr *Trainer) JobFailed(ctx context.Context, job store.Claimed, cause error
 			if u.Version == 0 {
 				continue
 			}
-			_, err := tr.Ops.MoveUpload(tx, u.UploadID, api.UploadWithWarnings, func(u *ops.Upload) {
+			_, err := tr.Domain.Uploads.SetStatus(tx, u.UploadID, api.UploadWithWarnings, func(u *upload.Upload) {
 				u.Warnings = append(u.Warnings, "training: it failed, the data are stored: "+sitedata.FirstLine(cause))
 				u.Stage, u.Progress = "", 1
 			})
@@ -191,25 +193,25 @@ func (tr *Trainer) recordAttempt(ctx context.Context, siteID string, state sited
 
 // register stores the artefact, registers the model and updates the site's state,
 // in one transaction.
-func (tr *Trainer) register(ctx context.Context, site api.Site, state sitedata.State, t trained, s trainingSite) (_ ops.Model, err error) {
+func (tr *Trainer) register(ctx context.Context, site api.Site, state sitedata.State, t trained, s trainingSite) (_ model.Model, err error) {
 	r := t.report
 	artefact, err := forecast.Encode(t.model)
 	if err != nil {
-		return ops.Model{}, fmt.Errorf("encode the model of site %s: %w", site.SiteID, err)
+		return model.Model{}, fmt.Errorf("encode the model of site %s: %w", site.SiteID, err)
 	}
 	hash := artefact.Hash()
 	keys, err := tr.WriteArtefact(ctx, site, hash, artefact)
 	if err != nil {
-		return ops.Model{}, err
+		return model.Model{}, err
 	}
 	defer func() {
 		if err != nil {
 			tr.DropObjects(ctx, site.SiteID, keys.All()...)
 		}
 	}()
-	sequence, err := tr.Ops.NextModel(ctx, site.SiteID, sitedata.ModelType)
+	sequence, err := tr.Domain.Models.NextSequence(ctx, site.SiteID, sitedata.ModelType)
 	if err != nil {
-		return ops.Model{}, err
+		return model.Model{}, err
 	}
 	m := modelRecord(site, r, sequence)
 	m.Hash, m.Artefacts, m.Place, m.Decisions, m.Young = hash, keys, s.place, append(s.decisions, r.Notes...), s.history.ColdStart
@@ -219,15 +221,15 @@ func (tr *Trainer) register(ctx context.Context, site api.Site, state sitedata.S
 	m.ArtifactLocations = tr.ArtefactLocations(keys)
 	err = tr.Records.Update(ctx, func(tx store.Tx) error {
 		e := t.evaluation
-		if former, err := tr.Ops.Production(tx, site.SiteID, sitedata.ModelType); err == nil && e == nil {
+		if former, err := tr.Domain.Models.ProductionIn(tx, site.SiteID, sitedata.ModelType); err == nil && e == nil {
 			// Nothing was held out: the backtests must tell.
-			v := ops.CompareBacktests(former, m)
+			v := model.CompareBacktests(former, m)
 			v.Against = former.ModelVersion
 			e = &v
 		} else if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		stored, err := tr.Ops.RegisterModel(tx, m, e)
+		stored, err := tr.Domain.Models.Register(tx, m, e)
 		if err != nil {
 			return err
 		}
@@ -247,7 +249,7 @@ func (tr *Trainer) register(ctx context.Context, site api.Site, state sitedata.S
 		if err != nil {
 			return err
 		}
-		return tr.Ops.Note(tx, ops.Note{CustomerID: site.CustomerID, SiteID: site.SiteID, Phase: api.PhaseOrient, Title: "Model trained",
+		return tr.Domain.Activities.Record(tx, activity.Record{CustomerID: site.CustomerID, SiteID: site.SiteID, Phase: api.PhaseOrient, Title: "Model trained",
 			Description: fmt.Sprintf("%s %s is %s: %s", m.ModelName, m.ModelVersion, m.Status, m.Evaluation.Verdict), Actor: sitedata.Actor})
 	})
 	if err == nil {
@@ -264,8 +266,8 @@ const modelName = "sunloop-blend"
 
 // modelRecord returns the registry's record of a trained model. Layers, rates and
 // losses are those of the neural member, which these fields were made for.
-func modelRecord(site api.Site, r forecast.Report, sequence int) ops.Model {
-	m := ops.Model{Sequence: sequence, Step: r.Step.String()}
+func modelRecord(site api.Site, r forecast.Report, sequence int) model.Model {
+	m := model.Model{Sequence: sequence, Step: r.Step.String()}
 	m.ModelName, m.ModelVersion, m.ModelType = modelName, fmt.Sprintf("%d.0.0", sequence), sitedata.ModelType
 	m.CustomerID, m.SiteID = site.CustomerID, site.SiteID
 	m.TrainingDataWindow = api.Window{Start: api.At(r.From), End: api.At(r.To)}
@@ -289,14 +291,14 @@ func modelRecord(site api.Site, r forecast.Report, sequence int) ops.Model {
 		for i, loss := range row.Losses {
 			sum += loss * r.Weights[i]
 		}
-		m.Origins = append(m.Origins, ops.Origin{At: row.Origin.TrainTo.UTC(), Pinball: 100 * sum})
+		m.Origins = append(m.Origins, model.Origin{At: row.Origin.TrainTo.UTC(), Pinball: 100 * sum})
 	}
 	return m
 }
 
 // idleAt returns when a site with these open uploads will have had no upload for
 // long enough to train; a time in the past if it has.
-func (tr *Trainer) idleAt(open []ops.Upload) time.Time {
+func (tr *Trainer) idleAt(open []upload.Upload) time.Time {
 	var last time.Time
 	for _, u := range open {
 		if u.Kind == api.UploadTrain && u.Accepted.After(last) {

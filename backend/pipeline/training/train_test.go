@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
-	"app.sunloop/backend/ops"
+	"app.sunloop/backend/domain/upload"
 	"app.sunloop/backend/pipeline/sitedata"
 )
 
@@ -17,18 +17,18 @@ var day0 = time.Date(2026, 6, 15, 10, 0, 0, 0, time.UTC)
 func TestIdleAt(t *testing.T) {
 	now := day0
 	p := &Trainer{Data: sitedata.New(sitedata.Config{Wall: func() time.Time { return now }}), Quiet: time.Minute}
-	upload := func(kind string, at time.Time) (u ops.Upload) {
+	one := func(kind string, at time.Time) (u upload.Upload) {
 		u.Kind, u.Accepted = kind, at
 		return u
 	}
-	train := func(at time.Time) ops.Upload { return upload(api.UploadTrain, at) }
+	train := func(at time.Time) upload.Upload { return one(api.UploadTrain, at) }
 	for name, c := range map[string]struct {
-		open []ops.Upload
+		open []upload.Upload
 		want time.Time
 	}{
-		"the last counts":        {[]ops.Upload{train(now.Add(-time.Hour)), train(now.Add(-10 * time.Second)), train(now.Add(-time.Minute))}, now.Add(50 * time.Second)},
-		"a nowcast does not":     {[]ops.Upload{upload(api.UploadNowcast, now), train(now.Add(-time.Hour))}, now.Add(-59 * time.Minute)},
-		"a clock that is before": {[]ops.Upload{train(now.Add(time.Hour))}, now.Add(time.Minute)},
+		"the last counts":        {[]upload.Upload{train(now.Add(-time.Hour)), train(now.Add(-10 * time.Second)), train(now.Add(-time.Minute))}, now.Add(50 * time.Second)},
+		"a nowcast does not":     {[]upload.Upload{one(api.UploadNowcast, now), train(now.Add(-time.Hour))}, now.Add(-59 * time.Minute)},
+		"a clock that is before": {[]upload.Upload{train(now.Add(time.Hour))}, now.Add(time.Minute)},
 		"none":                   {nil, time.Time{}.Add(time.Minute)},
 	} {
 		if at := p.idleAt(c.open); !at.Equal(c.want) {

@@ -1,0 +1,325 @@
+// Package alert keeps alerts of findings: their states as in ISA-18.2, their lists and
+// the performance of the alarm system.
+package alert
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/activity"
+	"app.sunloop/backend/domain/finding"
+	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/domain/site"
+	"app.sunloop/backend/store"
+)
+
+// Service keeps alerts and their states. It is safe for concurrent use; its state is in the store.
+type Service struct {
+	records    store.Records
+	now        func() time.Time
+	activities *activity.Service
+	sites      *site.Service
+}
+
+// New returns a Service over a store. now is the plant's clock.
+func New(records store.Records, now func() time.Time, activities *activity.Service, sites *site.Service) *Service {
+	return &Service{records: records, now: now, activities: activities, sites: sites}
+}
+
+// Tables returns the tables of the package, for a check of the data.
+func Tables() []store.Checked { return []store.Checked{alerts} }
+
+// Alert is the record of an alert.
+type Alert struct {
+	api.Alert
+	CustomerID string `json:"customer_id" limit:"id"`
+	SummaryID  string `json:"summary_id" limit:"id"` // of the finding that it tells of
+}
+
+var alerts = store.Table[Alert]{
+	Bucket: "alerts",
+	// By device and time: that is how they are read over years.
+	Key: func(a Alert) []byte {
+		return store.Key(a.SiteID, a.TerminalDeviceID, a.Timestamp.String(), a.AlertID)
+	},
+	Indexes: []store.Index[Alert]{
+		{Name: "id", Key: func(a Alert) []byte { return store.Key(a.AlertID) }},
+		{Name: "finding", Key: func(a Alert) []byte { return store.Key(a.SiteID, a.SummaryID) }},
+		{Name: "open", Key: func(a Alert) []byte {
+			if a.State == api.AlertCleared {
+				return nil
+			}
+			return store.Key(a.SiteID)
+		}},
+	},
+}
+
+func alertOwner(a Alert) (customer, site, asset string) { return a.CustomerID, a.SiteID, a.AssetID }
+
+func (a *Alert) move(to string, m api.AlertMove) {
+	m.From, m.To = a.State, to
+	a.State = to
+	a.History = append(a.History, m)
+	if to == api.AlertUnacknowledged {
+		a.AcknowledgedBy, a.AcknowledgedAt = "", api.Time{}
+	}
+}
+
+// ExpireTimers ends what was only for a time: nothing stays shelved or suppressed
+// in silence.
+func (a *Alert) ExpireTimers(now time.Time) {
+	until := a.ShelvedUntil
+	if a.State == api.AlertSuppressed {
+		until = a.SuppressedTo
+	}
+	if (a.State == api.AlertShelved || a.State == api.AlertSuppressed) && !until.IsZero() && !now.Before(until.Time) {
+		a.move(api.AlertUnacknowledged, api.AlertMove{At: until, Actor: "service", Reason: "its time is over"})
+		a.ShelvedUntil, a.SuppressedTo = api.Time{}, api.Time{}
+	}
+}
+
+// Reconcile brings the site's alerts up to date with its findings.
+func (s *Service) Reconcile(tx store.Tx, run finding.Run, out finding.Outcome, active []finding.Finding) error {
+	for _, list := range [][]finding.Finding{active, out.Ended, out.Past} {
+		for _, f := range list {
+			a, err := Last(tx, f.SiteID, f.SummaryID)
+			if err != nil {
+				return err
+			}
+			opened := out.HasOpened(f)
+			if a == nil || a.State == api.AlertCleared && opened {
+				a, err = s.newAlert(tx, run, f)
+			} else {
+				a.ExpireTimers(s.now())
+				s.update(a, f, opened)
+			}
+			if err != nil {
+				return err
+			}
+			if err := alerts.Put(tx, *a); err != nil {
+				return fmt.Errorf("store alert %s: %w", a.AlertID, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Last is the newest alert of a finding; nil if none exists.
+func Last(tx store.Tx, siteID, summaryID string) (*Alert, error) {
+	var newest *Alert
+	err := alerts.Each(tx, store.Query{Index: "finding", Prefix: store.Key(siteID, summaryID)}, func(a Alert) error {
+		// By id, which sorts by when it was raised: devices and starts may differ.
+		if newest == nil || a.AlertID > newest.AlertID {
+			newest = &a
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look up the alerts of finding %s: %w", summaryID, err)
+	}
+	return newest, nil
+}
+
+func (s *Service) newAlert(tx store.Tx, run finding.Run, f finding.Finding) (*Alert, error) {
+	a := &Alert{CustomerID: run.Site.CustomerID, SummaryID: f.SummaryID}
+	a.AlertID, a.SiteID, a.AssetID, a.AlertType, a.SourceSystem = record.NewID("alt", s.now()), f.SiteID, f.AssetID, f.FaultFamily, api.AlertSource
+	a.Timestamp, a.Occurrences = f.StartedAt, 1
+	a.TerminalDeviceID = site.TerminalOf(run.Site)
+	unit, err := site.AssetIn(tx, f.SiteID, f.AssetID)
+	switch {
+	case err == nil && len(f.AssetIDs) == 0:
+		a.TerminalDeviceID = cmp.Or(unit.TerminalDeviceID, a.TerminalDeviceID)
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return nil, fmt.Errorf("read asset %s: %w", f.AssetID, err)
+	}
+	a.setMessage(f)
+	m := api.AlertMove{At: api.At(s.now()), Actor: "detector"}
+	switch {
+	case !f.Active:
+		a.Resolved, a.ResolvedAt, m.Reason = true, f.EndedAt, "it was over when it was found"
+		a.move(api.AlertCleared, m)
+	case finding.NeedsAction(a.AlertSeverity):
+		a.move(api.AlertUnacknowledged, m)
+	default:
+		m.Reason = "it needs no action"
+		a.move(api.AlertAcknowledged, m)
+	}
+	return a, nil
+}
+
+// setMessage writes what the finding says now.
+func (a *Alert) setMessage(f finding.Finding) {
+	a.AlertSeverity, a.Message, a.EnergyAtRiskKW = finding.AlertSeverity(f), cmp.Or(f.Summary, f.FaultFamily), f.EnergyAtRiskKW
+	a.Metadata = &api.AlertMetadata{SummaryID: f.SummaryID, AssetIDs: f.AssetIDs, RootCause: f.RootCause, Confidence: f.Confidence,
+		LossFraction: f.LossFraction, LostKWh: f.LostKWh}
+}
+
+// update brings an open alert up to date with its finding.
+func (s *Service) update(a *Alert, f finding.Finding, opened bool) {
+	was := a.AlertSeverity
+	a.setMessage(f)
+	m := api.AlertMove{At: api.At(s.now()), Actor: "detector"}
+	switch hidden := a.State == api.AlertShelved || a.State == api.AlertSuppressed; {
+	case a.State == api.AlertCleared:
+	case !f.Active:
+		a.Resolved, a.ResolvedAt = true, f.EndedAt
+		if a.State == api.AlertReturned {
+			break
+		}
+		to := api.AlertCleared
+		if a.State == api.AlertUnacknowledged {
+			to = api.AlertReturned
+		}
+		a.ShelvedUntil, a.SuppressedTo = api.Time{}, api.Time{}
+		a.move(to, m)
+	case opened:
+		a.Resolved, a.ResolvedAt = false, api.Time{}
+		a.Occurrences++
+		if !hidden {
+			m.Reason = "it fired again"
+			a.move(api.AlertUnacknowledged, m)
+		}
+	case !hidden && finding.Urgency(a.AlertSeverity) < finding.Urgency(was) && a.State == api.AlertAcknowledged && finding.NeedsAction(a.AlertSeverity):
+		m.Reason = fmt.Sprintf("it became %s, from %s", a.AlertSeverity, was)
+		a.move(api.AlertUnacknowledged, m)
+	}
+}
+
+// alertMoves are the states from which an action leads, and where to.
+var alertMoves = map[string]struct {
+	from []string
+	to   string
+	done string // in words
+}{
+	api.ActionAcknowledge: {[]string{api.AlertUnacknowledged, api.AlertReturned}, api.AlertAcknowledged, "Alert acknowledged"},
+	api.ActionShelve:      {[]string{api.AlertUnacknowledged, api.AlertAcknowledged, api.AlertShelved}, api.AlertShelved, "Alert shelved"},
+	api.ActionUnshelve:    {[]string{api.AlertShelved}, api.AlertUnacknowledged, "Alert taken off the shelf"},
+	api.ActionSuppress:    {[]string{api.AlertUnacknowledged, api.AlertAcknowledged, api.AlertShelved, api.AlertSuppressed}, api.AlertSuppressed, "Alert suppressed"},
+	api.ActionUnsuppress:  {[]string{api.AlertSuppressed}, api.AlertUnacknowledged, "Alert suppressed no more"},
+}
+
+// allowedAlertActions are the actions that a state allows, in order.
+func allowedAlertActions(state string) []string {
+	out := []string{}
+	for action, m := range alertMoves {
+		if slices.Contains(m.from, state) {
+			out = append(out, action)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// MoveAlert does what r.Action says to an alert, and answers it with what was
+// done in words; 409 with the actions that are allowed for another. To
+// acknowledge once more is no error.
+func (s *Service) MoveAlert(ctx context.Context, scope api.Scope, r api.AlertsRequest) (api.Alert, string, error) {
+	move, ok := alertMoves[r.Action]
+	if !ok {
+		return api.Alert{}, "", api.ErrInvalidAction
+	}
+	if r.Action == api.ActionSuppress && !r.Until.IsZero() && !r.Until.After(s.now()) {
+		return api.Alert{}, "", api.InvalidField("until", "it is over already")
+	}
+	var a Alert
+	err := s.records.Update(ctx, func(tx store.Tx) error {
+		var err error
+		if a, err = s.alert(tx, scope, r.SiteID, r.AlertID); err != nil {
+			return err
+		}
+		if a.State == move.to && r.Action == api.ActionAcknowledge {
+			return nil
+		}
+		if !slices.Contains(move.from, a.State) {
+			return api.Conflict("Alert %s is %s: it cannot be changed by %s", a.AlertID, a.State, r.Action).With("allowed", allowedAlertActions(a.State))
+		}
+		s.moveAlert(&a, move.to, scope.Actor, r)
+		if err := alerts.Put(tx, a); err != nil {
+			return fmt.Errorf("store alert %s: %w", a.AlertID, err)
+		}
+		return s.activities.Record(tx, activity.Record{CustomerID: a.CustomerID, SiteID: a.SiteID, AssetID: a.AssetID, Phase: api.PhaseOrient, Title: move.done,
+			Description: a.Message, Actor: scope.Actor})
+	})
+	return a.Alert, move.done, err
+}
+
+func (s *Service) moveAlert(a *Alert, to, actor string, r api.AlertsRequest) {
+	now := s.now()
+	m := api.AlertMove{At: api.At(now), Actor: actor, Reason: r.Reason}
+	a.ShelvedUntil, a.SuppressedTo = api.Time{}, api.Time{}
+	switch to {
+	case api.AlertAcknowledged:
+		a.AcknowledgedBy, a.AcknowledgedAt = actor, api.At(now)
+		if a.Resolved {
+			to = api.AlertCleared
+		}
+	case api.AlertShelved:
+		a.ShelvedUntil = api.At(now.Add(time.Duration(r.Minutes) * time.Minute))
+		m.Until = a.ShelvedUntil
+	case api.AlertSuppressed:
+		a.SuppressedTo = r.Until
+		m.Until = r.Until
+	}
+	a.move(to, m)
+}
+
+// alert is one within the scope, as it is now; siteID may be empty.
+func (s *Service) alert(tx store.Tx, scope api.Scope, siteID, id string) (Alert, error) {
+	list, _, err := alerts.List(tx, store.Query{Index: "id", Prefix: store.Key(id)})
+	if err != nil {
+		return Alert{}, fmt.Errorf("look up alert %s: %w", id, err)
+	}
+	if len(list) == 0 || siteID != "" && siteID != list[0].SiteID {
+		return Alert{}, api.ErrAlertNotFound
+	}
+	a := list[0]
+	a.ExpireTimers(s.now())
+	return a, scope.Check(a.CustomerID, a.SiteID)
+}
+
+// FindAlert is one alert; [api.ErrAlertNotFound] for an unknown id, and for
+// one of another site where a site is named.
+func (s *Service) FindAlert(ctx context.Context, scope api.Scope, siteID, id string) (api.Alert, error) {
+	var a Alert
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		var err error
+		a, err = s.alert(tx, scope, siteID, id)
+		return err
+	})
+	return a.Alert, err
+}
+
+// AcknowledgeFor acknowledges the alert of a finding, if it requires that: the actor
+// has done something that shows that the alert was seen.
+func (s *Service) AcknowledgeFor(tx store.Tx, siteID, summaryID, actor, reason string) error {
+	if summaryID == "" {
+		return nil
+	}
+	a, err := Last(tx, siteID, summaryID)
+	if err != nil || a == nil {
+		return err
+	}
+	a.ExpireTimers(s.now())
+	if !slices.Contains(alertMoves[api.ActionAcknowledge].from, a.State) {
+		return nil
+	}
+	s.moveAlert(a, api.AlertAcknowledged, actor, api.AlertsRequest{Reason: reason})
+	if err := alerts.Put(tx, *a); err != nil {
+		return fmt.Errorf("store alert %s: %w", a.AlertID, err)
+	}
+	return nil
+}
+
+// EachOpen calls do with each alert of a site that is not cleared, as it is now.
+func EachOpen(tx store.Tx, siteID string, now time.Time, do func(Alert)) error {
+	return alerts.Each(tx, store.Query{Index: "open", Prefix: store.Key(siteID)}, func(a Alert) error {
+		a.ExpireTimers(now)
+		do(a)
+		return nil
+	})
+}

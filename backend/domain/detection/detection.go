@@ -1,0 +1,184 @@
+// Package detection records the runs of the detector: one transaction brings
+// findings, issues and alerts up to date. It also keeps diagnoses, and lists faults
+// for partner systems.
+package detection
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/activity"
+	"app.sunloop/backend/domain/alert"
+	"app.sunloop/backend/domain/finding"
+	"app.sunloop/backend/domain/issue"
+	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/domain/site"
+	"app.sunloop/backend/store"
+)
+
+// Service records the runs of the detector and what follows from them. It is safe for concurrent use; its state is in the store.
+type Service struct {
+	records    store.Records
+	now        func() time.Time
+	activities *activity.Service
+	sites      *site.Service
+	findings   *finding.Service
+	alerts     *alert.Service
+	issues     *issue.Service
+}
+
+// New returns a Service over a store. now is the plant's clock.
+func New(records store.Records, now func() time.Time, activities *activity.Service, sites *site.Service, findings *finding.Service, alerts *alert.Service, issues *issue.Service) *Service {
+	return &Service{records: records, now: now, activities: activities, sites: sites, findings: findings, alerts: alerts, issues: issues}
+}
+
+// Tables returns the tables of the package, for a check of the data.
+func Tables() []store.Checked { return []store.Checked{detections, diagnostics} }
+
+// Detection is the record of a run over one asset.
+type Detection struct {
+	api.Detection
+	CustomerID string `json:"customer_id" limit:"id"`
+	SiteID     string `json:"site_id" limit:"id"`
+	Signature  string `json:"signature" limit:"4000 cut"` // of what was found, to tell news from repetition
+}
+
+var detections = store.Table[Detection]{
+	Bucket: "detections",
+	Key:    func(d Detection) []byte { return store.Key(d.SiteID, d.AssetID, d.DetectionID) },
+	Indexes: []store.Index[Detection]{
+		{Name: "customer", Key: func(d Detection) []byte { return store.Key(d.CustomerID, d.DetectionID) }},
+		{Name: "time", Key: func(d Detection) []byte { return store.Key(d.DetectionID) }},
+	},
+}
+
+func detectionOwner(d Detection) (customer, site, asset string) {
+	return d.CustomerID, d.SiteID, d.AssetID
+}
+
+// RecordRun stores a run: the detections of the assets about which it says
+// something new, and the findings they lead to, with their activities.
+func (s *Service) RecordRun(tx store.Tx, run finding.Run) (finding.Outcome, error) {
+	if run.DayKWh == nil {
+		run.DayKWh = func([]string) float64 { return 0 }
+	}
+	out := finding.Outcome{Detections: map[string]api.Detection{}}
+	for _, asset := range run.Units {
+		d, isNew, err := s.detection(tx, run, asset)
+		if err != nil {
+			return out, err
+		}
+		if isNew || slices.Contains(run.Asked, asset) {
+			if err := detections.Put(tx, d); err != nil {
+				return out, fmt.Errorf("store detection %s: %w", d.DetectionID, err)
+			}
+			out.Detections[asset] = d.Detection
+		}
+	}
+	if err := s.findings.Reconcile(tx, run, &out); err != nil {
+		return out, err
+	}
+	lasting, err := finding.Active(tx, run.Site.SiteID)
+	if err != nil {
+		return out, err
+	}
+	if err := s.issues.Reconcile(tx, run, out, lasting); err != nil {
+		return out, err
+	}
+	if err := s.alerts.Reconcile(tx, run, out, lasting); err != nil {
+		return out, err
+	}
+	if err := s.tell(tx, run, out); err != nil {
+		return out, err
+	}
+	return out, finding.LinkDetections(tx, out, lasting)
+}
+
+func (s *Service) detection(tx store.Tx, run finding.Run, asset string) (d Detection, isNew bool, err error) {
+	d = Detection{CustomerID: run.Site.CustomerID, SiteID: run.Site.SiteID}
+	d.DetectionID, d.AssetID, d.DetectedAt = record.NewID("det", s.now()), asset, api.At(run.Now)
+	d.Status, d.Severity = "completed", api.SeverityNormal
+	var marks []string
+	for _, e := range run.Events {
+		if !slices.Contains(e.Units, asset) || e.LastThere().Before(run.Now.Add(-finding.Calm)) {
+			continue
+		}
+		d.AnomaliesDetected++
+		if finding.Rank(e.Severity) > finding.Rank(d.Severity) {
+			d.Severity = e.Severity
+		}
+		mark := e.Family + " " + e.Severity
+		if !e.End.IsZero() {
+			mark += " ended"
+		}
+		marks = append(marks, mark)
+	}
+	if a, ok := run.Analyses[asset]; ok {
+		d.Analysis = &a
+		d.AnomaliesDetected = len(a.Anomalies)
+	}
+	slices.Sort(marks)
+	d.Signature = strings.Join(marks, "; ")
+	last, _, err := detections.List(tx, store.Query{Prefix: store.Key(run.Site.SiteID, asset), Reverse: true, Limit: 1})
+	if err != nil {
+		return d, false, fmt.Errorf("read the last detection of asset %s: %w", asset, err)
+	}
+	was := ""
+	if len(last) > 0 {
+		was = last[0].Signature
+	}
+	return d, d.Signature != was, nil
+}
+
+func (s *Service) tell(tx store.Tx, run finding.Run, out finding.Outcome) error {
+	note := func(f finding.Finding, phase, title string) error {
+		return s.activities.Record(tx, activity.Record{CustomerID: run.Site.CustomerID, SiteID: run.Site.SiteID, AssetID: f.AssetID, Phase: phase,
+			Title: title, Description: cmp.Or(f.Summary, f.FaultFamily), Actor: "detector"})
+	}
+	for _, f := range out.Opened {
+		if err := note(f, api.PhaseOrient, "Finding opened"); err != nil {
+			return err
+		}
+	}
+	for _, f := range out.Ended {
+		if err := note(f, api.PhaseOrient, "Finding ended"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Detections lists the stored runs within the scope, newest first.
+func (s *Service) Detections(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Detection, string, error) {
+	sq := store.Query{Index: "time", Reverse: true}
+	switch {
+	case q.SiteID != "" && q.AssetID != "":
+		sq.Index, sq.Prefix = "", store.Key(q.SiteID, q.AssetID)
+	case q.CustomerID != "":
+		sq.Index, sq.Prefix = "customer", store.Key(q.CustomerID)
+	}
+	list, next, err := record.ListScoped(ctx, s.records, detections, sq, scope, q, detectionOwner)
+	if err != nil {
+		return nil, "", fmt.Errorf("list detections: %w", err)
+	}
+	out := make([]api.Detection, len(list))
+	for i, d := range list {
+		out[i] = d.Detection
+	}
+	return out, next, nil
+}
+
+// PruneDetections deletes detections from before a time.
+func PruneDetections(tx store.Tx, before time.Time) (int, error) {
+	return record.Prune(tx, detections, func(_ string, made time.Time) bool { return made.Before(before) })
+}
+
+// PruneDiagnostics deletes diagnostics from before a time.
+func PruneDiagnostics(tx store.Tx, before time.Time) (int, error) {
+	return record.Prune(tx, diagnostics, func(_ string, made time.Time) bool { return made.Before(before) })
+}

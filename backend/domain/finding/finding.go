@@ -1,0 +1,289 @@
+// Package finding keeps detected and diagnosed faults, and reconciles them with each
+// run of the detector.
+package finding
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/store"
+)
+
+// Service keeps findings. It is safe for concurrent use; its state is in the store.
+type Service struct {
+	records store.Records
+	now     func() time.Time
+}
+
+// New returns a Service over a store. now is the plant's clock.
+func New(records store.Records, now func() time.Time) *Service {
+	return &Service{records: records, now: now}
+}
+
+// Tables returns the tables of the package, for a check of the data.
+func Tables() []store.Checked { return []store.Checked{findings} }
+
+// Units are those of the finding.
+func (f Finding) Units() []string {
+	if len(f.AssetIDs) > 0 {
+		return f.AssetIDs
+	}
+	return []string{f.AssetID}
+}
+
+// Finding is the record of an OODA summary.
+type Finding struct {
+	api.Finding
+	CustomerID string `json:"customer_id" limit:"id"`
+	// Subject is the unit, or empty for a finding that groups several.
+	Subject    string    `json:"subject" limit:"name"`
+	SeverityAt time.Time `json:"severity_at"`            // when the label was last deserved
+	Grade      string    `json:"grade" limit:"word cut"` // the severity on the finer scale of the detector
+}
+
+var findings = store.Table[Finding]{
+	Bucket: "findings",
+	Key:    func(f Finding) []byte { return store.Key(f.SiteID, f.SummaryID) },
+	Indexes: []store.Index[Finding]{
+		{Name: "customer", Key: func(f Finding) []byte { return store.Key(f.CustomerID, f.SummaryID) }},
+		{Name: "subject", Key: func(f Finding) []byte { return store.Key(f.SiteID, f.Subject, f.FaultFamily) }},
+		{Name: "active", Key: func(f Finding) []byte {
+			if !f.Active {
+				return nil
+			}
+			return store.Key(f.SiteID)
+		}},
+	},
+}
+
+// Reopening is how long after its end a finding is opened again by the same
+// fault, rather than a new one made.
+const Reopening = 72 * time.Hour
+
+// Calm is how long a lower severity must last before the label falls.
+const Calm = 24 * time.Hour
+
+// Reconcile brings a site's findings up to date with a run: each event updates
+// the finding it continues or opens one, and an active finding whose units
+// were judged and that was not seen again is ended. It writes into out those
+// that opened (also again), those that ended, and those of the past.
+func (s *Service) Reconcile(tx store.Tx, run Run, out *Outcome) error {
+	events := slices.Clone(run.Events)
+	slices.SortStableFunc(events, func(a, b Event) int { return a.Start.Compare(b.Start) })
+	seen := map[string]*Finding{} // by id, in this run
+	var order []string
+	wasActive, isNew := map[string]bool{}, map[string]bool{}
+	for _, e := range events {
+		if len(e.Units) == 0 {
+			continue
+		}
+		f, known, err := s.continued(tx, run, e, seen)
+		if err != nil {
+			return err
+		}
+		if known && seen[f.SummaryID] == nil {
+			wasActive[f.SummaryID] = f.Active
+		}
+		isNew[f.SummaryID] = isNew[f.SummaryID] || !known
+		again := seen[f.SummaryID] != nil
+		f = updated(f, e, run, again)
+		if !again {
+			order = append(order, f.SummaryID)
+		}
+		seen[f.SummaryID] = &f
+	}
+	for _, id := range order {
+		f := seen[id]
+		switch {
+		case f.Active && !wasActive[id]:
+			out.Opened = append(out.Opened, *f)
+		case !f.Active && wasActive[id]:
+			out.Ended = append(out.Ended, *f)
+		case isNew[id] && !f.Active:
+			out.Past = append(out.Past, *f)
+		}
+		if err := findings.Put(tx, *f); err != nil {
+			return fmt.Errorf("store finding %s: %w", id, err)
+		}
+	}
+	list, err := Active(tx, run.Site.SiteID)
+	if err != nil {
+		return err
+	}
+	for _, f := range list {
+		if seen[f.SummaryID] != nil || !run.judged(f) {
+			continue
+		}
+		f.Active, f.EndedAt = false, f.LastDetectionAt
+		f.EnergyAtRiskKW, f.RevenueAtRisk = 0, 0
+		out.Ended = append(out.Ended, f)
+		if err := findings.Put(tx, f); err != nil {
+			return fmt.Errorf("end finding %s: %w", f.SummaryID, err)
+		}
+	}
+	return nil
+}
+
+// continued is the finding that the event goes on with, or a new one.
+func (s *Service) continued(tx store.Tx, run Run, e Event, seen map[string]*Finding) (f Finding, known bool, err error) {
+	former, _, err := findings.List(tx, store.Query{Index: "subject", Prefix: store.Key(run.Site.SiteID, e.subject(), e.Family)})
+	if err != nil {
+		return f, false, fmt.Errorf("look up the findings of %s: %w", e.Family, err)
+	}
+	// Those that this run made are not in the index yet.
+	for _, g := range seen {
+		if g.Subject == e.subject() && g.FaultFamily == e.Family {
+			former = slices.DeleteFunc(former, func(h Finding) bool { return h.SummaryID == g.SummaryID })
+			former = append(former, *g)
+		}
+	}
+	slices.SortFunc(former, func(a, b Finding) int { return b.StartedAt.Compare(a.StartedAt.Time) })
+	for _, g := range former {
+		last := g.LastDetectionAt.Time
+		if g.EndedAt.After(last) {
+			last = g.EndedAt.Time
+		}
+		if !e.Start.After(last.Add(Reopening)) && !e.LastThere().Before(g.StartedAt.Time) {
+			return g, true, nil
+		}
+	}
+	f = Finding{CustomerID: run.Site.CustomerID, Subject: e.subject()}
+	f.SummaryID = record.NewID("fnd", s.now())
+	f.SiteID, f.AssetID, f.FaultFamily = run.Site.SiteID, e.Units[0], e.Family
+	f.CreatedAt, f.StartedAt = api.At(s.now()), api.At(e.Start)
+	f.Detections = []string{}
+	return f, false, nil
+}
+
+// updated is f with what the event says. again: the run touched f before, with
+// an earlier event of the same fault.
+func updated(f Finding, e Event, run Run, again bool) Finding {
+	if !again {
+		former := f.LostKWh
+		f.LostKWh = 0
+		// A span that began after the fault did not see all of the loss.
+		if f.StartedAt.Before(run.From) {
+			f.LostKWh = max(former-e.LostKWh, 0)
+		}
+		f.Active = false
+	}
+	if e.Start.Before(f.StartedAt.Time) {
+		f.StartedAt = api.At(e.Start)
+	}
+	f.LostKWh += e.LostKWh
+	f.LastDetectionAt = record.Latest(f.LastDetectionAt, api.At(e.LastSeen))
+	if e.End.IsZero() {
+		f.Active, f.EndedAt = true, api.Time{}
+	} else if !f.Active {
+		f.EndedAt = record.Latest(f.EndedAt, api.At(e.End))
+	}
+	if f.Subject == "" {
+		for _, u := range e.Units {
+			if !slices.Contains(f.AssetIDs, u) {
+				f.AssetIDs = append(f.AssetIDs, u)
+			}
+		}
+		slices.Sort(f.AssetIDs)
+	}
+	if Rank(e.Severity) >= Rank(f.SeverityLabel) || run.Now.Sub(f.SeverityAt) >= Calm {
+		f.SeverityLabel, f.SeverityAt, f.Grade = e.Severity, run.Now, e.Grade
+	}
+	f.ModelVersion = run.ModelVersion
+	f.LossFraction, f.EnergyAtRiskKW, f.Confidence = e.LossFraction, e.EnergyAtRiskKW, e.Confidence
+	f.Summary, f.Causes, f.Evidence = e.Summary, e.Causes, e.Evidence
+	f.RecommendedActions = e.Actions
+	if f.RecommendedActions == nil {
+		f.RecommendedActions = []api.Action{}
+	}
+	f.RootCause = ""
+	if len(e.Causes) > 0 {
+		f.RootCause = e.Causes[0].Cause
+	}
+	f.RevenueAtRisk, f.Currency = 0, ""
+	if run.Site.TariffPerKWh > 0 && run.Site.Currency != "" {
+		f.Currency = run.Site.Currency
+		f.RevenueAtRisk = e.LossFraction * run.DayKWh(e.Units) * run.Site.TariffPerKWh
+	}
+	if !f.Active {
+		f.EnergyAtRiskKW, f.RevenueAtRisk = 0, 0 // nothing is at risk any more
+	}
+	return f
+}
+
+// EachOfSite calls do with each finding of a site.
+func EachOfSite(tx store.Tx, siteID string, do func(Finding) error) error {
+	return findings.Each(tx, store.Query{Prefix: store.Key(siteID)}, do)
+}
+
+// EachActive calls do with each active finding of a site.
+func EachActive(tx store.Tx, siteID string, do func(Finding) error) error {
+	return findings.Each(tx, store.Query{Index: "active", Prefix: store.Key(siteID)}, do)
+}
+
+// Active returns the active findings of a site.
+func Active(tx store.Tx, siteID string) ([]Finding, error) {
+	list, _, err := findings.List(tx, store.Query{Index: "active", Prefix: store.Key(siteID)})
+	return list, record.Wrap(err, "list the active findings of site "+siteID)
+}
+
+// Active are those of a site, inside the transaction.
+func (s *Service) Active(tx store.Tx, siteID string) ([]api.Finding, error) {
+	list, err := Active(tx, siteID)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]api.Finding, len(list))
+	for i, f := range list {
+		out[i] = f.Finding
+	}
+	return out, nil
+}
+
+// Findings lists the summaries within the scope: active first, most energy at
+// risk first, then the newest; [api.ErrNoSummaries] if none exists.
+func (s *Service) Findings(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Finding, string, error) {
+	ids := api.ListQuery{CustomerID: q.CustomerID, SiteID: q.SiteID}
+	some := false
+	part, next, err := record.SortedList[Finding]{
+		Table: findings, Query: record.Narrowest(q),
+		Keep: func(f *Finding) bool {
+			is := record.Matches(scope, ids)(f.CustomerID, f.SiteID, "") && (q.AssetID == "" || f.AssetID == q.AssetID || slices.Contains(f.AssetIDs, q.AssetID))
+			some = some || is
+			return is
+		},
+		Order: func(f *Finding) record.SortKey {
+			return record.SortKey{}.First(f.Active).Descending(f.EnergyAtRiskKW).Number(-int64(Rank(f.SeverityLabel))).NewestFirst(f.LastDetectionAt.Time)
+		},
+	}.Page(ctx, s.records, q.Page)
+	switch {
+	case err != nil:
+		return nil, "", record.Wrap(err, "list findings")
+	case !some:
+		return nil, "", api.ErrNoSummaries
+	}
+	out := make([]api.Finding, len(part))
+	for i, f := range part {
+		out[i] = f.Finding
+	}
+	return out, next, nil
+}
+
+// CountActive counts the active findings of all sites by severity.
+func (s *Service) CountActive(ctx context.Context) (map[string]int, error) {
+	open := map[string]int{}
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		clear(open)
+		return findings.Each(tx, store.Query{Index: "active"}, func(f Finding) error {
+			open[f.Severity()]++
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count the open findings: %w", err)
+	}
+	return open, nil
+}

@@ -1,0 +1,133 @@
+package finding
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/store"
+)
+
+// Run is what one run of the detector says of a site.
+type Run struct {
+	Site         api.Site
+	ModelVersion string // of the detector
+	From, Now    time.Time
+	Units        []string // that were judged
+	Events       []Event
+	Analyses     map[string]api.Analysis // by asset
+	// Asked are the assets whose run was asked for: their detections are
+	// stored even when they say nothing new.
+	Asked []string
+	// DayKWh is the energy that units are expected to make in a day.
+	DayKWh func(units []string) float64
+	// NotJudged are families that this run could not judge; their findings
+	// stay as they are.
+	NotJudged []string
+	// Slow are families of which the run cannot tell whether what began before
+	// Learned is still there: those findings are not ended by it.
+	Slow    []string
+	Learned time.Time
+	// Yields are the whole days of units of late, in order, where a repair
+	// waits to be verified.
+	Yields map[string][]DayYield
+}
+
+// DayYield is what a unit made of what was expected on a day.
+type DayYield struct {
+	From, To time.Time // midnights of the site
+	Expected float64   // energy, in any unit that all days share
+	Ratio    float64   // made to expected, where both are known
+	Known    bool      // most of the day has readings
+	Clear    bool      // about the most was expected that the season gives
+}
+
+// judged says whether the run looked at all of the finding's units for its
+// family.
+func (r Run) judged(f Finding) bool {
+	if slices.Contains(r.NotJudged, f.FaultFamily) || slices.Contains(r.Slow, f.FaultFamily) && f.StartedAt.Before(r.Learned) {
+		return false
+	}
+	for _, u := range f.Units() {
+		if !slices.Contains(r.Units, u) {
+			return false
+		}
+	}
+	return true
+}
+
+// Outcome is what recording a run changed.
+type Outcome struct {
+	Detections    map[string]api.Detection // stored now, by asset
+	Opened, Ended []Finding
+	Past          []Finding // began and ended before the run that first saw them
+}
+
+// HasOpened says whether the finding opened now, first or again.
+func (o Outcome) HasOpened(f Finding) bool {
+	return slices.ContainsFunc(o.Opened, func(x Finding) bool { return x.SummaryID == f.SummaryID })
+}
+
+// LinkDetections writes the ids of the stored detections into the active
+// findings of their assets.
+func LinkDetections(tx store.Tx, out Outcome, active []Finding) error {
+	for _, f := range active {
+		units := f.AssetIDs
+		if len(units) == 0 {
+			units = []string{f.AssetID}
+		}
+		before := len(f.Detections)
+		for _, u := range units {
+			if d, ok := out.Detections[u]; ok && d.AnomaliesDetected > 0 {
+				f.Detections = append(f.Detections, d.DetectionID)
+			}
+		}
+		if len(f.Detections) == before {
+			continue
+		}
+		if n := len(f.Detections); n > keptDetections {
+			f.Detections = slices.Clone(f.Detections[n-keptDetections:])
+		}
+		if err := findings.Put(tx, f); err != nil {
+			return fmt.Errorf("store finding %s: %w", f.SummaryID, err)
+		}
+	}
+	return nil
+}
+
+// keptDetections bounds the ids that a long finding carries.
+const keptDetections = 50
+
+// Event is a fault as a run of the detector saw it, within the run's span.
+type Event struct {
+	Family          string
+	Units           []string
+	Start, LastSeen time.Time
+	End             time.Time // zero while it lasts
+	LossFraction    float64
+	LostKWh         float64
+	EnergyAtRiskKW  float64
+	Confidence      float64
+	Severity        string // api.SeverityCritical, …
+	Grade           string // Critical, High, Medium, Low; empty where only Severity is known
+	Summary         string
+	Causes          []api.Cause
+	Actions         []api.Action
+	Evidence        []api.Evidence
+}
+
+func (e Event) subject() string {
+	if len(e.Units) == 1 {
+		return e.Units[0]
+	}
+	return ""
+}
+
+// LastThere is when the event was last there.
+func (e Event) LastThere() time.Time {
+	if e.End.IsZero() {
+		return e.LastSeen
+	}
+	return e.End
+}

@@ -1,0 +1,48 @@
+package finding
+
+import (
+	"cmp"
+	"slices"
+
+	"app.sunloop/backend/api"
+)
+
+// AlertSeverity of a finding: the detector's grade where it is known. What
+// costs nothing and only informs is normal.
+func AlertSeverity(f Finding) string {
+	severity := map[string]string{"Critical": api.AlertCritical, "High": api.AlertMajor, "Medium": api.AlertModerate, "Low": api.AlertMinor}[f.Grade]
+	if severity == "" {
+		severity = map[string]string{api.SeverityCritical: api.AlertCritical, api.SeverityWarning: api.AlertModerate}[f.SeverityLabel]
+	}
+	if (severity == "" || severity == api.AlertMinor) && f.LossFraction == 0 {
+		return api.AlertNormal
+	}
+	return cmp.Or(severity, api.AlertMinor)
+}
+
+// Urgency orders severities: 0 is the worst.
+func Urgency(severity string) int { return slices.Index(api.AlertSeverities(), severity) }
+
+// NeedsAction tells an alarm from an event, which requires no acknowledgement.
+func NeedsAction(severity string) bool { return Urgency(severity) <= Urgency(api.AlertModerate) }
+
+// Severity is the finding's on the partners' scale.
+func (f Finding) Severity() string {
+	if f.Grade != "" {
+		return f.Grade
+	}
+	switch f.SeverityLabel {
+	case api.SeverityCritical:
+		return api.PartnerCritical
+	case api.SeverityWarning:
+		return api.PartnerMedium
+	}
+	return api.PartnerLow
+}
+
+// Informational says that the finding costs nothing and only informs.
+func (f Finding) Informational() bool { return AlertSeverity(f) == api.AlertNormal }
+
+func Rank(severity string) int {
+	return slices.Index([]string{"", api.SeverityNormal, api.SeverityWarning, api.SeverityCritical}, severity)
+}

@@ -1,0 +1,292 @@
+// Package issue keeps issues: the tickets of findings, and those that people open.
+package issue
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/activity"
+	"app.sunloop/backend/domain/alert"
+	"app.sunloop/backend/domain/finding"
+	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/domain/site"
+	"app.sunloop/backend/store"
+)
+
+// Service keeps issues. It is safe for concurrent use; its state is in the store.
+type Service struct {
+	records    store.Records
+	now        func() time.Time
+	activities *activity.Service
+	sites      *site.Service
+	alerts     *alert.Service
+}
+
+// New returns a Service over a store. now is the plant's clock.
+func New(records store.Records, now func() time.Time, activities *activity.Service, sites *site.Service, alerts *alert.Service) *Service {
+	return &Service{records: records, now: now, activities: activities, sites: sites, alerts: alerts}
+}
+
+// Tables returns the tables of the package, for a check of the data.
+func Tables() []store.Checked { return []store.Checked{issues} }
+
+// Issue is the record of an issue.
+type Issue struct {
+	api.Issue
+	CustomerID string `json:"customer_id" limit:"id"`
+	Subject    string `json:"subject" limit:"name"` // the unit or component; empty for a group of units
+}
+
+var issues = store.Table[Issue]{
+	Bucket: "issues",
+	Key:    func(i Issue) []byte { return store.Key(i.SiteID, i.IssueID) },
+	Indexes: []store.Index[Issue]{
+		{Name: "customer", Key: func(i Issue) []byte { return store.Key(i.CustomerID, i.IssueID) }},
+		{Name: "id", Key: func(i Issue) []byte { return store.Key(i.IssueID) }},
+		{Name: "subject", Key: func(i Issue) []byte { return store.Key(i.SiteID, i.Subject, i.IssueType) }},
+	},
+}
+
+// priorityOf a severity.
+var priorityOf = map[string]string{api.SeverityCritical: api.PriorityHigh, api.SeverityWarning: api.PriorityMedium, api.SeverityNormal: api.PriorityLow}
+
+// issueMoves are the moves that a person may make, by status. An issue that
+// nobody acknowledged is resolved only as a duplicate.
+var issueMoves = map[string][]string{
+	api.IssueNew:        {api.IssueInProgress},
+	api.IssueInProgress: {api.IssueResolved},
+	api.IssueResolved:   {},
+}
+
+func (s *Service) moveIssue(i *Issue, to, actor, note string) {
+	i.UpdatedAt = api.At(s.now())
+	i.History = append(i.History, api.IssueMove{From: i.Status, To: to, At: i.UpdatedAt, Actor: actor, Note: note})
+	i.Status = to
+}
+
+// lastIssue is the newest issue of a subject and type; nil if none exists.
+func lastIssue(tx store.Tx, siteID, subject, issueType string) (*Issue, error) {
+	list, _, err := issues.List(tx, store.Query{Index: "subject", Prefix: store.Key(siteID, subject, issueType), Reverse: true, Limit: 1})
+	if err != nil {
+		return nil, fmt.Errorf("look up the issues of %s: %w", issueType, err)
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	return &list[0], nil
+}
+
+// Reconcile brings the site's issues up to date with its findings: a finding
+// that matters has one open issue, which is resolved when the finding ends and
+// opened again when that fires within [Reopening]. Its priority follows the
+// finding's severity, which falls only after a calm day.
+func (s *Service) Reconcile(tx store.Tx, run finding.Run, out finding.Outcome, active []finding.Finding) error {
+	for _, f := range active {
+		if err := s.raiseIssue(tx, run, f, out.HasOpened(f)); err != nil {
+			return err
+		}
+	}
+	for _, f := range out.Ended {
+		i, err := lastIssue(tx, f.SiteID, f.Subject, f.FaultFamily)
+		if err != nil {
+			return err
+		}
+		if i == nil || i.Status == api.IssueResolved || i.SummaryID != f.SummaryID {
+			continue
+		}
+		i.EnergyAtRiskKW, i.FinancialImpact = 0, 0
+		s.moveIssue(i, api.IssueResolved, "detector", api.ReasonAuto)
+		if err := s.putIssue(tx, *i, "Issue resolved", "detector"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) raiseIssue(tx store.Tx, run finding.Run, f finding.Finding, opened bool) error {
+	i, err := lastIssue(tx, f.SiteID, f.Subject, f.FaultFamily)
+	if err != nil {
+		return err
+	}
+	fresh := i == nil || i.Status == api.IssueResolved && s.now().Sub(i.UpdatedAt.Time) > finding.Reopening
+	title := ""
+	switch {
+	case fresh && (f.SeverityLabel == api.SeverityNormal || i != nil && !opened):
+		return nil // to be watched, or seen to by a person already
+	case fresh:
+		i = &Issue{CustomerID: run.Site.CustomerID, Subject: f.Subject}
+		i.IssueID, i.SiteID, i.AssetID, i.IssueType = record.NewID("iss", s.now()), f.SiteID, f.AssetID, f.FaultFamily
+		i.Component = cmp.Or(f.Subject, f.SiteID)
+		i.CreatedAt, title = api.At(s.now()), "Issue opened"
+		s.moveIssue(i, api.IssueNew, "detector", "")
+	case i.Status == api.IssueResolved && !opened:
+		return nil
+	case i.Status == api.IssueResolved:
+		i.Reopened++
+		title = "Issue opened again"
+		s.moveIssue(i, api.IssueInProgress, "detector", "it fired again within 72 h")
+	}
+	before := i.Issue
+	i.SummaryID, i.Description, i.Priority = f.SummaryID, f.Summary, priorityOf[f.SeverityLabel]
+	i.EnergyAtRiskKW, i.FinancialImpact = f.EnergyAtRiskKW, f.RevenueAtRisk
+	if title == "" && before.SummaryID == i.SummaryID && before.Description == i.Description && before.Priority == i.Priority &&
+		before.EnergyAtRiskKW == i.EnergyAtRiskKW && before.FinancialImpact == i.FinancialImpact {
+		return nil
+	}
+	i.UpdatedAt = api.At(s.now())
+	return s.putIssue(tx, *i, title, "detector")
+}
+
+// putIssue stores the issue, and a note of what was done unless title is empty.
+func (s *Service) putIssue(tx store.Tx, i Issue, title, actor string) error {
+	if err := issues.Put(tx, i); err != nil {
+		return fmt.Errorf("store issue %s: %w", i.IssueID, err)
+	}
+	if title == "" {
+		return nil
+	}
+	return s.activities.Record(tx, activity.Record{CustomerID: i.CustomerID, SiteID: i.SiteID, AssetID: i.AssetID, Phase: api.PhaseDecide, Title: title,
+		Description: cmp.Or(i.Description, i.IssueType), Actor: actor})
+}
+
+// EachOfSite calls do with each issue of a site.
+func EachOfSite(tx store.Tx, siteID string, do func(Issue) error) error {
+	return issues.Each(tx, store.Query{Prefix: store.Key(siteID)}, do)
+}
+
+// CreateIssue makes an issue by hand; 409 when the component has an open one
+// of that type.
+func (s *Service) CreateIssue(ctx context.Context, scope api.Scope, r api.IssuesRequest) (api.Issue, error) {
+	site, err := s.sites.Site(ctx, scope, r.Site)
+	if err != nil {
+		return api.Issue{}, err
+	}
+	i := Issue{CustomerID: site.CustomerID, Subject: r.Component}
+	asset, err := s.sites.Asset(ctx, scope, api.AssetRef{AssetID: r.Component, SiteID: site.SiteID})
+	if err != nil && !errors.Is(err, api.ErrAssetNotFound) {
+		return api.Issue{}, err
+	}
+	i.IssueID, i.SiteID, i.AssetID, i.Component, i.IssueType = record.NewID("iss", s.now()), site.SiteID, asset.AssetID, r.Component, r.IssueType
+	i.Description, i.Priority, i.CreatedAt = r.Description, cmp.Or(r.Priority, api.PriorityMedium), api.At(s.now())
+	s.moveIssue(&i, api.IssueNew, scope.Actor, "")
+	err = s.records.Update(ctx, func(tx store.Tx) error {
+		former, err := lastIssue(tx, i.SiteID, i.Subject, i.IssueType)
+		if err != nil {
+			return err
+		}
+		if former != nil && former.Status != api.IssueResolved {
+			return api.Conflict("Issue %s of %s is open for this already", former.IssueID, i.Component).With("issue_id", former.IssueID)
+		}
+		if err := roomForIssue(tx, i.SiteID); err != nil {
+			return err
+		}
+		return s.putIssue(tx, i, "Issue opened", scope.Actor)
+	})
+	return i.Issue, err
+}
+
+// roomForIssue refuses an issue of a site that has as many open ones as there may
+// be.
+func roomForIssue(tx store.Tx, siteID string) error {
+	ofSite := store.Query{Prefix: store.Key(siteID)}
+	if full, err := issues.Full(tx, ofSite, api.MaxOpenIssues); err != nil || !full {
+		return err
+	}
+	open := 0
+	err := issues.Each(tx, ofSite, func(i Issue) error {
+		if i.Status != api.IssueResolved {
+			open++
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("count the issues of site %s: %w", siteID, err)
+	case open >= api.MaxOpenIssues:
+		return api.TooMany("Site "+siteID, api.MaxOpenIssues, "open issues")
+	}
+	return nil
+}
+
+// MoveIssue acknowledges (to [api.IssueInProgress]) or resolves an issue; 409
+// with the moves that are allowed for another. To stay is no error.
+func (s *Service) MoveIssue(ctx context.Context, scope api.Scope, r api.IssuesRequest, to string) (api.Issue, error) {
+	var i Issue
+	err := s.records.Update(ctx, func(tx store.Tx) error {
+		var err error
+		if i, err = s.In(tx, scope, r.SiteID, r.IssueID); err != nil {
+			return err
+		}
+		duplicate := i.Status == api.IssueNew && to == api.IssueResolved && r.Reason == api.ReasonDuplicate
+		switch {
+		case i.Status == to:
+			return nil
+		case !duplicate && !slices.Contains(issueMoves[i.Status], to):
+			return api.Conflict("Issue %s is %s: it cannot become %s", i.IssueID, i.Status, to).With("allowed", issueMoves[i.Status])
+		}
+		i, err = s.SetStatus(tx, i, to, scope.Actor, r.Reason)
+		return err
+	})
+	return i.Issue, err
+}
+
+// In is an issue by its id, inside the transaction: [api.ErrIssueNotFound]
+// if none exists, or none of the site if that is given;
+// [api.ErrForbidden] when it is another's.
+func (s *Service) In(tx store.Tx, scope api.Scope, siteID, issueID string) (Issue, error) {
+	list, _, err := issues.List(tx, store.Query{Index: "id", Prefix: store.Key(issueID), Limit: 1})
+	if err != nil {
+		return Issue{}, fmt.Errorf("look up issue %s: %w", issueID, err)
+	}
+	if len(list) == 0 || siteID != "" && siteID != list[0].SiteID {
+		return Issue{}, api.ErrIssueNotFound
+	}
+	return list[0], scope.Check(list[0].CustomerID, list[0].SiteID)
+}
+
+// Open is the newest issue of a unit and type that is not resolved; ok is
+// false if none exists.
+func (s *Service) Open(tx store.Tx, siteID, assetID, issueType string) (i Issue, ok bool, err error) {
+	last, err := lastIssue(tx, siteID, assetID, issueType)
+	if err != nil || last == nil || last.Status == api.IssueResolved {
+		return i, false, err
+	}
+	return *last, true, nil
+}
+
+// SetStatus changes the status of an issue, which another kind of record has
+// decided, whatever a person may do to it. To stay is no change.
+func (s *Service) SetStatus(tx store.Tx, i Issue, to, actor, note string) (Issue, error) {
+	if i.Status == to {
+		return i, nil
+	}
+	s.moveIssue(&i, to, actor, note)
+	title := "Issue acknowledged"
+	if to == api.IssueResolved {
+		title = "Issue resolved"
+	} else if err := s.alerts.AcknowledgeFor(tx, i.SiteID, i.SummaryID, actor, "issue "+i.IssueID+" was taken on"); err != nil {
+		return i, err
+	}
+	return i, s.putIssue(tx, i, title, actor)
+}
+
+// Issues lists those within the scope: open first, then the last changed.
+func (s *Service) Issues(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Issue, string, error) {
+	part, next, err := record.SortedList[Issue]{
+		Table: issues, Query: record.Narrowest(q),
+		Keep: func(i *Issue) bool { return record.Matches(scope, q)(i.CustomerID, i.SiteID, i.AssetID) },
+		Order: func(i *Issue) record.SortKey {
+			return record.SortKey{}.First(i.Status != api.IssueResolved).NewestFirst(i.UpdatedAt.Time)
+		},
+	}.Page(ctx, s.records, q.Page)
+	out := make([]api.Issue, len(part))
+	for n, i := range part {
+		out[n] = i.Issue
+	}
+	return out, next, record.Wrap(err, "list issues")
+}

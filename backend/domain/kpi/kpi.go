@@ -1,0 +1,189 @@
+// Package kpi makes KPIs of a site: KPIs and rollups of a window, the summary
+// of the day, the live overview and the fleet. All use one reading of telemetry,
+// forecasts, findings and issues.
+package kpi
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/forecast"
+	"app.sunloop/backend/domain/model"
+	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/domain/site"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/kpi"
+	"app.sunloop/engine/series"
+)
+
+// Service computes KPIs of what is stored. It stores no records.
+type Service struct {
+	records   store.Records
+	telemetry store.Telemetry
+	now       func() time.Time
+	sites     *site.Service
+	models    *model.Service
+	forecasts *forecast.Service
+}
+
+// New returns a Service over a store. now is the plant's clock.
+func New(records store.Records, telemetry store.Telemetry, now func() time.Time, sites *site.Service, models *model.Service, forecasts *forecast.Service) *Service {
+	return &Service{records: records, telemetry: telemetry, now: now, sites: sites, models: models, forecasts: forecasts}
+}
+
+// KPIs are the site's KPIs from <= t < to, made from its stored
+// telemetry, findings and issues. A zero to is the site's last midnight, a zero
+// from 30 days before to; what lies after now is cut off. A window that is
+// empty or too large for the number of units is a 400.
+func (s *Service) KPIs(ctx context.Context, scope api.Scope, siteID string, from, to time.Time) (api.KPIs, error) {
+	site, err := s.sites.Site(ctx, scope, siteID)
+	if err != nil {
+		return api.KPIs{}, err
+	}
+	units, err := s.sites.SiteAssets(ctx, siteID)
+	if err != nil {
+		return api.KPIs{}, err
+	}
+	from, to, err = s.window(record.Zone(site.Timezone), from, to, len(units))
+	if err != nil {
+		return api.KPIs{}, err
+	}
+	r, err := s.read(ctx, site, units, from, to)
+	if err != nil {
+		return api.KPIs{}, err
+	}
+	found, err := s.readEvents(ctx, siteID)
+	if err != nil {
+		return api.KPIs{}, err
+	}
+	long, err := s.readYears(ctx, r, to)
+	if err != nil {
+		return api.KPIs{}, err
+	}
+	return r.figures(site, found, long), nil
+}
+
+func (s *Service) window(zone *time.Location, from, to time.Time, units int) (time.Time, time.Time, error) {
+	now := s.now()
+	if to.IsZero() {
+		to = series.Midnight(now, zone)
+	}
+	if from.IsZero() {
+		from = series.Midnight(to.Add(-1), zone).AddDate(0, 0, 1-api.DefaultKPIDays)
+	}
+	if to.After(now) {
+		to = now
+	}
+	if !from.Before(to) {
+		return from, to, api.InvalidParameter("from", "it lies before to and before now")
+	}
+	most := api.MaxKPIUnitDays / max(units, 1)
+	if to.Sub(from) > time.Duration(most)*24*time.Hour {
+		return from, to, api.InvalidParameter("from", fmt.Sprintf("for %d units a window holds %d days at most", units, most))
+	}
+	return from, to, nil
+}
+
+// Words for what went into figures.
+const (
+	basisPower  = "mean power; units that are silent are stood for by the others, by their rating"
+	basisHeat   = "cell temperature by Sandia's model for open racks from the measured air and wind (1 m/s where none is measured), to 25 °C as in IEC 61724-1"
+	basisFound  = "losses that detection found, spread evenly over the time of each"
+	basisYears  = "days with 1 kWh/m² or more, insolation of one unit's sensor, cell temperature to 25 °C where air is measured"
+	basisRepair = "failures of inverters, strings, trackers and insulation that ended in the window"
+)
+
+// figures makes all figures of what was read.
+func (r *reading) figures(site api.Site, found events, long years) api.KPIs {
+	data := r.dataAvailability()
+	out := api.KPIs{SiteID: site.SiteID, From: api.At(r.from), To: api.At(r.to), StepMinutes: int(r.step / time.Minute), Units: len(r.units), RatedKW: record.Known(r.ratedKW),
+		DataAvailability: record.Number(data), Reportable: data >= kpi.LeastData, UsefulBy: []string{}, Figures: []api.KPI{}, Categories: []api.CategoryHours{}}
+	add := func(name string, value float64, basis string) *api.KPI {
+		out.Figures = append(out.Figures, shown(kpi.NewFigure(name, value, r.from, r.to, data), basis))
+		return &out.Figures[len(out.Figures)-1]
+	}
+	energy := r.power.EnergyKWh()
+	if r.known == 0 {
+		energy = math.NaN()
+	}
+	add("data_availability", data, "intervals by day with a reading, of all units")
+	add("specific_yield", kpi.SpecificYield(energy, r.ratedKW), basisPower)
+	add("reference_yield", kpi.ReferenceYield(r.irradiance), "measured irradiance, the mean of the units' sensors, taken as in the plane of the modules")
+	add("performance_ratio", kpi.PerformanceRatio(r.power, r.irradiance, r.ratedKW), basisPower)
+	add("corrected_performance_ratio", kpi.CorrectedPerformanceRatio(r.power, r.irradiance, r.cell, r.ratedKW, kpi.GammaPerK, standardCellC), basisHeat)
+	add("capacity_factor", kpi.CapacityFactor(energy, r.ratedKW, r.to.Sub(r.from)), basisPower)
+
+	hours, usefulBy := r.split(found.findings)
+	out.UsefulBy = append(out.UsefulBy, usefulBy...)
+	raw, contractual := kpi.TimeAvailability(hours)
+	const basisTime = "useful time by rating; detection says why a unit stood still"
+	add("time_availability", raw, basisTime)
+	add("contractual_availability", contractual, basisTime)
+	out.Categories = append(out.Categories, categoryHours(hours)...)
+	add("energy_availability", kpi.EnergyAvailability(energy, found.lostKWh(r.from, r.to, outageFamilies)), "outages of units and grid; "+basisFound)
+	lost := found.lostKWh(r.from, r.to, nil)
+	add("energy_lost", lost, basisFound)
+	if site.TariffPerKWh > 0 && site.Currency != "" {
+		f := add("revenue_lost", lost*site.TariffPerKWh, basisFound+", at the site's tariff")
+		f.Unit = site.Currency
+	}
+	add("soiling_ratio", r.soiling(found), basisFound)
+
+	loss := kpi.PerformanceLossRate(long.days)
+	f := shown(kpi.NewFigure("performance_loss_rate", loss.PercentPerYear, long.from, r.to, long.share), basisYears)
+	if f.Reportable {
+		f.Low, f.High = record.Number(loss.Low), record.Number(loss.High)
+	} else if long.share >= kpi.LeastData {
+		f.Note = fmt.Sprintf("%d pairs of days a year apart are too few.", loss.Pairs)
+	}
+	out.Figures = append(out.Figures, f)
+
+	served := (hours[kpi.FullService] + hours[kpi.Partial] + hours[kpi.Curtailed]) * float64(len(r.units))
+	failures := found.failures(r.from, r.to)
+	mtbf := kpi.MeanTimeBetweenFailuresH(served, found.begun(r.from, r.to))
+	because(add("mtbf", mtbf, "useful hours in service of all units, over failures that began in the window"), math.IsInf(mtbf, 1), "Nothing failed in the window.")
+	times := kpi.RepairTimes(failures)
+	for _, of := range []struct {
+		name  string
+		value float64
+		note  string
+	}{
+		{"mttr_mean", times.MeanToRepairH, "No failure ended in the window."},
+		{"mttr_median", times.MedianToRepairH, "No failure ended in the window."},
+		{"mtta_mean", times.MeanToAcknowledgeH, "No failure that ended in the window was acknowledged."},
+	} {
+		because(add(of.name, of.value, basisRepair), math.IsNaN(of.value), of.note)
+	}
+	return out
+}
+
+// because gives a figure that could not be made for a known reason its words,
+// unless too little data is the reason.
+func because(f *api.KPI, holds bool, note string) {
+	if holds && f.DataAvailability != nil && *f.DataAvailability >= kpi.LeastData {
+		f.Value, f.Reportable, f.Note = nil, false, note
+	}
+}
+
+func shown(f kpi.Figure, basis string) api.KPI {
+	return api.KPI{Name: f.Name, Value: record.Number(f.Value), Unit: f.Unit, From: api.At(f.From), To: api.At(f.To), Source: f.Source, Basis: basis,
+		DataAvailability: record.Number(f.DataAvailability), Reportable: f.Reportable(), Note: f.Note}
+}
+
+// categories in the order in which they are shown.
+var categories = []kpi.Category{kpi.FullService, kpi.Partial, kpi.Curtailed, kpi.GridOutage, kpi.ForceMajor, kpi.Scheduled, kpi.Forced, kpi.Unknown}
+
+func categoryHours(hours map[kpi.Category]float64) []api.CategoryHours {
+	var list []api.CategoryHours
+	all := 0.0
+	for _, c := range categories {
+		all += hours[c]
+	}
+	for _, c := range categories {
+		list = append(list, api.CategoryHours{Category: string(c), Hours: record.Known(hours[c]), Share: record.Known(hours[c] / all)})
+	}
+	return list
+}

@@ -1,0 +1,248 @@
+package kpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/kpi"
+	"app.sunloop/engine/series"
+	"app.sunloop/engine/solar"
+)
+
+// standardCellC is the cell temperature of standard test conditions.
+const standardCellC = 25
+
+// unit is a unit on the window's grid.
+type unit struct {
+	kpi.Unit
+	id    string
+	first time.Time // of its data: before it nothing was due
+}
+
+// reading is a window of telemetry on an even grid.
+type reading struct {
+	siteID                  string
+	zone                    *time.Location
+	from, to                time.Time
+	step                    time.Duration
+	units                   []unit
+	ratedKW                 float64
+	power, irradiance, cell series.Series // of the site
+	known                   int           // intervals with power
+	sensor                  string        // a unit that measures irradiance
+	forecast                []float64     // P50 as a share of the rating
+	peers                   []float64     // share of its rating that the best unit made; NaN where fewer than two reported
+	byDay                   []bool        // the sun was up: data was due
+}
+
+// gridMean collects values on a grid.
+type gridMean struct{ sum, n []float64 }
+
+func newGridMean(n int) *gridMean { return &gridMean{make([]float64, n), make([]float64, n)} }
+
+func (m *gridMean) add(one series.Series) {
+	for i, v := range one.Values {
+		if !math.IsNaN(v) {
+			m.sum[i] += v
+			m.n[i]++
+		}
+	}
+}
+
+func (m *gridMean) values() []float64 {
+	out := make([]float64, len(m.sum))
+	for i := range out {
+		out[i] = m.sum[i] / m.n[i] // 0/0 is NaN
+	}
+	return out
+}
+
+// longWindow is the window above which hours take the place of quarter hours.
+const longWindow = 31 * 24 * time.Hour
+
+// read keeps of each unit its power on the grid.
+func (s *Service) read(ctx context.Context, site api.Site, units []api.Asset, from, to time.Time) (*reading, error) {
+	r := &reading{siteID: site.SiteID, zone: record.Zone(site.Timezone), from: from, to: to, step: ratioStep}
+	if to.Sub(from) > longWindow {
+		r.step = time.Hour
+	}
+	start := time.Unix(from.Unix()-from.Unix()%int64(r.step/time.Second), 0).UTC()
+	n := int((to.Sub(start) + r.step - 1) / r.step)
+	grid := func(values []float64) series.Series {
+		return series.Series{Start: start, Step: r.step, Values: values}
+	}
+	light, air, wind := newGridMean(n), newGridMean(n), newGridMean(n)
+	var ids []string
+	for _, u := range units {
+		if !(u.CapacityKW > 0) {
+			continue
+		}
+		first, _, ok, err := s.telemetry.Period(ctx, site.SiteID, u.AssetID)
+		if err != nil {
+			return nil, fmt.Errorf("read the period of asset %s: %w", u.AssetID, err)
+		}
+		if !ok || !first.Before(to) {
+			continue
+		}
+		r.units, ids = append(r.units, unit{kpi.Unit{CapacityKW: u.CapacityKW}, u.AssetID, first}), append(ids, u.AssetID)
+		r.ratedKW += u.CapacityKW
+	}
+	i := 0
+	for f, err := range s.telemetry.ReadUnits(ctx, site.SiteID, ids, from, to, series.PowerKW, series.IrradianceWM2, series.TemperatureC, series.WindSpeedMS) {
+		if err != nil {
+			return nil, err
+		}
+		on := func(q series.Quantity) series.Series { return onGrid(f.Frame, q, grid(nil), n) }
+		sun := on(series.IrradianceWM2)
+		if r.sensor == "" && slices.ContainsFunc(sun.Values, func(v float64) bool { return v > 0 }) {
+			r.sensor = f.AssetID
+		}
+		light.add(sun)
+		air.add(on(series.TemperatureC))
+		wind.add(on(series.WindSpeedMS))
+		r.units[i].PowerKW = on(series.PowerKW)
+		i++
+	}
+	r.irradiance, r.power = grid(light.values()), grid(make([]float64, n))
+	r.cell = cells(r.irradiance, air.values(), wind.values())
+	r.sum()
+	if err := s.readExpected(ctx, r); err != nil {
+		return nil, err
+	}
+	return r, s.daylight(ctx, site, r)
+}
+
+// onGrid is a quantity of f on n intervals from the grid's start.
+func onGrid(f series.Frame, q series.Quantity, grid series.Series, n int) series.Series {
+	var even series.Series
+	if values := f.Values(q); values != nil {
+		even = series.Resample(f.Times, values, grid.Step, 0)
+	}
+	grid.Values = make([]float64, n)
+	for i := range grid.Values {
+		grid.Values[i] = even.At(grid.Time(i))
+	}
+	return grid
+}
+
+// cells are cell temperatures; NaN where light or air is not known.
+func cells(irradiance series.Series, airC, windMS []float64) series.Series {
+	out := irradiance
+	out.Values = make([]float64, len(irradiance.Values))
+	for i, g := range irradiance.Values {
+		out.Values[i] = math.NaN()
+		if !math.IsNaN(airC[i]) {
+			out.Values[i] = kpi.CellTemperatureC(g, airC[i], windMS[i])
+		}
+	}
+	return out
+}
+
+// sum makes the site's power, where units of half the rating reported, and
+// what the best of the units made.
+func (r *reading) sum() {
+	r.peers = make([]float64, len(r.power.Values))
+	for i := range r.power.Values {
+		total, reporting, best, n := 0.0, 0.0, 0.0, 0
+		for _, u := range r.units {
+			if p := u.PowerKW.Values[i]; !math.IsNaN(p) {
+				total, reporting, n = total+p, reporting+u.CapacityKW, n+1
+				best = max(best, p/u.CapacityKW)
+			}
+		}
+		r.power.Values[i], r.peers[i] = math.NaN(), math.NaN()
+		if n > 0 && 2*reporting >= r.ratedKW {
+			r.power.Values[i] = total * r.ratedKW / reporting
+			r.known++
+		}
+		if n > 1 {
+			r.peers[i] = best
+		}
+	}
+}
+
+// readExpected reads the forecasts that were issued for the window's days.
+func (s *Service) readExpected(ctx context.Context, r *reading) error {
+	r.forecast = make([]float64, len(r.power.Values))
+	for i := range r.forecast {
+		r.forecast[i] = math.NaN()
+	}
+	for from, to := range series.Days(r.from, r.to, r.zone) {
+		d, err := s.forecasts.Day(ctx, r.siteID, from, r.zone)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		e := expectation{day: d, capacityKW: r.ratedKW}
+		first := max(int((from.Sub(r.power.Start)+r.step-1)/r.step), 0)
+		for i := first; i < len(r.forecast) && r.power.Time(i).Before(to); i++ {
+			// The least of the interval's ends, so that dawn and dusk within it
+			// do not count as useful.
+			r.forecast[i] = math.Min(e.share(r.power.Time(i)), e.share(r.power.Time(i+1)))
+		}
+	}
+	return nil
+}
+
+// dayElevationDeg is how high the sun stands when every logger is awake.
+const dayElevationDeg = 5
+
+// daylight says in which intervals data was due: by the sun where the site's
+// place is known, else at the times of day at which the site made power in the
+// same month.
+func (s *Service) daylight(ctx context.Context, site api.Site, r *reading) error {
+	r.byDay = make([]bool, len(r.power.Values))
+	loc, ok := solar.Location{}, site.Latitude != nil && site.Longitude != nil
+	if ok {
+		loc = solar.Location{LatitudeDeg: *site.Latitude, LongitudeDeg: *site.Longitude}
+	} else if m, err := s.models.InProduction(ctx, r.siteID, api.ModelForecasting); err == nil && m.Place != nil {
+		loc, ok = solar.Location{LatitudeDeg: m.Place.LatitudeDeg, LongitudeDeg: m.Place.LongitudeDeg}, true
+	} else if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	if ok {
+		for i := range r.byDay {
+			r.byDay[i] = solar.At(r.power.Time(i).Add(r.step/2), loc).ZenithDeg < 90-dayElevationDeg
+		}
+		return nil
+	}
+	type slot struct {
+		month  time.Month
+		minute int
+	}
+	slotOf := func(i int) slot {
+		t := r.power.Time(i).In(r.zone)
+		return slot{t.Month(), t.Hour()*60 + t.Minute()}
+	}
+	light := map[slot]bool{}
+	for i, p := range r.power.Values {
+		if p > 0.01*r.ratedKW {
+			light[slotOf(i)] = true
+		}
+	}
+	for i := range r.byDay {
+		r.byDay[i] = light[slotOf(i)]
+	}
+	return nil
+}
+
+// dataAvailability is that of all units, by rating.
+func (r *reading) dataAvailability() float64 {
+	sum, weight := 0.0, 0.0
+	for _, u := range r.units {
+		a := kpi.DataAvailability(u.PowerKW, func(i int) bool { return r.byDay[i] && !u.PowerKW.Time(i).Before(u.first) })
+		if !math.IsNaN(a) {
+			sum, weight = sum+a*u.CapacityKW, weight+u.CapacityKW
+		}
+	}
+	return sum / weight // 0/0 is NaN
+}

@@ -1,0 +1,135 @@
+package kpi
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/kpi"
+	"app.sunloop/engine/series"
+)
+
+// Rollup is what a site's data tell of a window: its KPIs and what
+// partners read beside them. NaN is not known.
+type Rollup struct {
+	api.KPIs
+	ProductionKWh float64 // as it was measured
+	StateUptime   float64 // share of the useful time, by rating, in which units said they were running
+	Battery       *api.RollupBattery
+}
+
+// Figure is the value of a KPI; NaN when it is not reportable.
+func (r Rollup) Figure(name string) float64 {
+	for _, f := range r.Figures {
+		if f.Name == name && f.Value != nil {
+			return *f.Value
+		}
+	}
+	return math.NaN()
+}
+
+// Rollup reads the window from <= t < to of a site, which is not empty. It
+// leaves out what only years tell.
+func (s *Service) Rollup(ctx context.Context, site api.Site, units []api.Asset, from, to time.Time) (Rollup, error) {
+	out := Rollup{ProductionKWh: math.NaN(), StateUptime: math.NaN()}
+	r, err := s.read(ctx, site, units, from, to)
+	if err != nil {
+		return out, err
+	}
+	found, err := s.readEvents(ctx, site.SiteID)
+	if err != nil {
+		return out, err
+	}
+	out.KPIs = r.figures(site, found, years{from: from, share: math.NaN()})
+	sums, err := s.telemetry.Daily(ctx, site.SiteID, from, to)
+	if err != nil {
+		return out, fmt.Errorf("read the days of site %s: %w", site.SiteID, err)
+	}
+	if len(sums) > 0 {
+		out.ProductionKWh = 0
+		for _, d := range sums {
+			out.ProductionKWh += max(d.EnergyKWh, 0)
+		}
+	}
+	newest, err := s.telemetry.Latest(ctx, site.SiteID)
+	if err != nil {
+		return out, fmt.Errorf("read the latest samples of site %s: %w", site.SiteID, err)
+	}
+	out.Battery = batteryOf(newest)
+	out.StateUptime, err = s.stateUptime(ctx, r)
+	return out, err
+}
+
+// batteryOf is what units with a state of charge reported last; nil when none
+// does.
+func batteryOf(newest []store.AssetFrame) *api.RollupBattery {
+	charge, health := 0.0, 0.0
+	charged, healthy := 0, 0
+	for _, a := range newest {
+		if v := a.Frame.At(series.StateOfCharge, 0); !math.IsNaN(v) {
+			charge, charged = charge+v, charged+1
+		}
+		if v := a.Frame.At(series.StateOfHealth, 0); !math.IsNaN(v) {
+			health, healthy = health+v, healthy+1
+		}
+	}
+	if charged == 0 {
+		return nil
+	}
+	return &api.RollupBattery{AvgSoC: record.Known(charge / float64(charged)), AvgSoH: record.Number(health / float64(healthy)), AssetCount: charged}
+}
+
+// Operating states of SunSpec (models 101 to 103) in which a unit runs.
+const (
+	stateStarting  = 3
+	stateMPPT      = 4
+	stateThrottled = 5
+)
+
+// runs is 1 for a sample of a unit that says it is running, 0 for one that
+// says it is not, and NaN for one that says nothing.
+func runs(state, run float64) float64 {
+	switch {
+	case state == stateStarting || state == stateMPPT || state == stateThrottled, math.IsNaN(state) && run == 1:
+		return 1
+	case math.IsNaN(state) && run != 0:
+		return math.NaN()
+	}
+	return 0
+}
+
+// stateUptime is the share of the useful time in which units said they were
+// running, by rating, of the time in which they said something.
+func (s *Service) stateUptime(ctx context.Context, r *reading) (float64, error) {
+	sun, _ := r.sun()
+	up, told := 0.0, 0.0
+	ids := make([]string, len(r.units))
+	for i, u := range r.units {
+		ids[i] = u.id
+	}
+	at := 0
+	for of, err := range s.telemetry.ReadUnits(ctx, r.siteID, ids, r.from, r.to, series.InverterState, series.RunState) {
+		if err != nil {
+			return math.NaN(), fmt.Errorf("read the states: %w", err)
+		}
+		f, u := of.Frame, r.units[at]
+		at++
+		running := make([]float64, f.Len())
+		for i := range running {
+			running[i] = runs(f.At(series.InverterState, i), f.At(series.RunState, i))
+		}
+		said := series.Frame{Times: f.Times}
+		said.Set(series.RunState, running)
+		on := onGrid(said, series.RunState, series.Series{Start: r.power.Start, Step: r.step}, len(sun))
+		for i, v := range on.Values {
+			if sun[i] > kpi.UsefulShare && !math.IsNaN(v) {
+				up, told = up+v*u.CapacityKW, told+u.CapacityKW
+			}
+		}
+	}
+	return up / told, nil // 0/0 is NaN
+}

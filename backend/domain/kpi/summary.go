@@ -1,0 +1,211 @@
+package kpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/forecast"
+	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/kpi"
+	"app.sunloop/engine/series"
+)
+
+// SiteSummary is a site's vital signs: today is the site's day so far.
+func (s *Service) SiteSummary(ctx context.Context, scope api.Scope, siteID string) (api.SiteSummary, error) {
+	site, err := s.sites.Site(ctx, scope, siteID)
+	if err != nil {
+		return api.SiteSummary{}, err
+	}
+	units, err := s.sites.SiteAssets(ctx, siteID)
+	if err != nil {
+		return api.SiteSummary{}, err
+	}
+	sum, _, err := s.today(ctx, site, units)
+	return sum, err
+}
+
+// today is a site's day so far, and its power over the expected by the hour.
+func (s *Service) today(ctx context.Context, site api.Site, units []api.Asset) (api.SiteSummary, []*float64, error) {
+	siteID := site.SiteID
+	now, zone := s.now(), record.Zone(site.Timezone)
+	midnight := series.Midnight(now, zone)
+	out := api.SiteSummary{TotalInverters: len(units), ServiceTime: api.At(now)}
+	sums, err := s.telemetry.Daily(ctx, siteID, midnight, series.NextMidnight(now, zone))
+	if err != nil {
+		return out, nil, fmt.Errorf("read today's energy of site %s: %w", siteID, err)
+	}
+	for _, d := range sums {
+		out.TotalKWhToday += d.EnergyKWh
+	}
+	// By night the units draw a little: production is not below nothing.
+	out.TotalKWhToday = record.Known(max(out.TotalKWhToday, 0))
+
+	day, err := s.forecasts.Day(ctx, siteID, now, zone)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return out, nil, err
+	}
+	expect := expectation{day: day, capacityKW: record.CapacityKW(site, units)}
+	if err == nil {
+		out.ExpectedPowerKW = record.Number(day.At(day.P50KW, now))
+		out.ExpectedKWhSoFar = record.Number(day.EnergyKWh(day.Start, now))
+		if !day.FirstIssuedAt.IsZero() {
+			out.ExpectedKWhToday = record.Number(day.FirstP50KWh)
+		}
+	}
+	if err := s.latest(ctx, siteID, units, expect, now, &out); err != nil {
+		return out, nil, err
+	}
+	out.SpecificYieldKWhKWp = record.Number(kpi.SpecificYield(out.TotalKWhToday, expect.capacityKW))
+	power, err := s.ratios(ctx, siteID, units, expect, midnight, now, &out)
+	return out, expect.hours(power, series.NextMidnight(now, zone)), err
+}
+
+// expectation is what a sound plant would make, as a share of its capacity.
+type expectation struct {
+	day        forecast.Day
+	capacityKW float64
+}
+
+// share at t is by the P50 as issued; NaN when nothing was issued.
+func (e expectation) share(t time.Time) float64 {
+	if !(e.capacityKW > 0) {
+		return math.NaN()
+	}
+	return e.day.At(e.day.P50KW, t) / e.capacityKW
+}
+
+// leastExpected is the share of capacity below which measured and expected
+// power are not compared: near dawn and dusk small errors of either are large.
+const leastExpected = 0.05
+
+// hours are the power of each hour, until the end of the day, over what was
+// expected; nil where there is nothing to compare.
+func (e expectation) hours(power series.Series, end time.Time) []*float64 {
+	out := []*float64{}
+	for from := power.Start; from.Before(end); from = from.Add(time.Hour) {
+		var is, due float64
+		for t := from; t.Before(from.Add(time.Hour)); t = t.Add(power.Step) {
+			p, want := power.At(t), e.share(t.Add(power.Step/2))
+			if !math.IsNaN(p) && want > leastExpected {
+				is, due = is+p, due+want*e.capacityKW
+			}
+		}
+		ratio := math.NaN()
+		if due > 0 {
+			ratio = max(is/due, 0)
+		}
+		out = append(out, record.Number(ratio))
+	}
+	return out
+}
+
+// stale is how old a unit's newest sample may be before the unit no longer
+// counts as reporting: two intervals of the slowest (hourly) exports.
+const stale = 2 * time.Hour
+
+// latest fills in power and counts: a unit is active while it reports and,
+// when the sun should give more than 5 % of capacity, feeds in.
+func (s *Service) latest(ctx context.Context, siteID string, units []api.Asset, expect expectation, now time.Time, out *api.SiteSummary) error {
+	frames, err := s.telemetry.Latest(ctx, siteID)
+	if err != nil {
+		return fmt.Errorf("read the latest samples of site %s: %w", siteID, err)
+	}
+	capacity := map[string]float64{}
+	for _, u := range units {
+		capacity[u.AssetID] = u.CapacityKW
+	}
+	sun := expect.share(now)
+	for _, f := range frames {
+		if f.Frame.Len() == 0 {
+			continue
+		}
+		at := time.Unix(f.Frame.Times[f.Frame.Len()-1], 0)
+		out.LastUpdated = record.Latest(out.LastUpdated, api.At(at))
+		power := f.Frame.At(series.PowerKW, f.Frame.Len()-1)
+		if now.Sub(at) > stale || math.IsNaN(power) {
+			continue
+		}
+		out.TotalPowerKW += max(power, 0)
+		if isProducing(power, capacity[f.AssetID], sun) {
+			out.ActiveInverters++
+		}
+	}
+	out.TotalPowerKW = record.Known(out.TotalPowerKW)
+	return nil
+}
+
+// ratioStep is the grid on which today's ratios are made.
+const ratioStep = 15 * time.Minute
+
+// ratios fills in availability and performance ratio of today so far, and
+// answers the site's power on their grid.
+func (s *Service) ratios(ctx context.Context, siteID string, units []api.Asset, expect expectation, from, now time.Time, out *api.SiteSummary) (series.Series, error) {
+	var judged []kpi.Unit
+	var sum, sun []float64 // site power and irradiance on the grid
+	n := int(now.Sub(from)/ratioStep) + 1
+	total, reporting, irradiance := make([]float64, n), make([]float64, n), make([][]float64, n)
+	at := 0
+	for of, err := range s.telemetry.ReadUnits(ctx, siteID, record.AssetIDs(units), from, now.Add(time.Second), series.PowerKW, series.IrradianceWM2) {
+		if err != nil {
+			return series.Series{}, err
+		}
+		f, u := of.Frame, units[at]
+		at++
+		if f.Len() == 0 {
+			continue
+		}
+		power := grid(f, series.PowerKW, from, n)
+		judged = append(judged, kpi.Unit{CapacityKW: u.CapacityKW, PowerKW: power})
+		light := grid(f, series.IrradianceWM2, from, n)
+		for i := range n {
+			if p := power.Values[i]; !math.IsNaN(p) {
+				total[i] += p
+				reporting[i] += u.CapacityKW
+			}
+			if g := light.Values[i]; !math.IsNaN(g) {
+				irradiance[i] = append(irradiance[i], g)
+			}
+		}
+	}
+	out.FleetAvailabilityPct = record.Percent(kpi.Availability(judged, func(i int, _ kpi.Unit) float64 {
+		// The least of the interval's ends, so that dawn and dusk within it
+		// do not count as useful.
+		a, b := expect.share(from.Add(time.Duration(i)*ratioStep)), expect.share(from.Add(time.Duration(i+1)*ratioStep))
+		return math.Min(a, b)
+	}))
+	for i := range n {
+		p, g := math.NaN(), math.NaN()
+		if reporting[i] > 0 {
+			p = total[i] * expect.capacityKW / reporting[i]
+		}
+		if k := len(irradiance[i]); k > 0 {
+			g = 0
+			for _, v := range irradiance[i] {
+				g += v / float64(k)
+			}
+		}
+		sum, sun = append(sum, p), append(sun, g)
+	}
+	power := series.Series{Start: from, Step: ratioStep, Values: sum}
+	out.FleetPRPct = record.Percent(kpi.PerformanceRatio(power, series.Series{Start: from, Step: ratioStep, Values: sun}, expect.capacityKW))
+	return power, nil
+}
+
+// grid puts a quantity on n intervals of ratioStep from a site's midnight.
+func grid(f series.Frame, q series.Quantity, from time.Time, n int) series.Series {
+	out := series.Series{Start: from, Step: ratioStep, Values: make([]float64, n)}
+	values := f.Values(q)
+	var s series.Series
+	if values != nil {
+		s = series.Resample(f.Times, values, ratioStep, 0)
+	}
+	for i := range out.Values {
+		out.Values[i] = s.At(out.Time(i))
+	}
+	return out
+}

@@ -1,0 +1,68 @@
+package kpi_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/domaintest"
+	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/store"
+	"app.sunloop/engine/series"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSiteSummary(t *testing.T) {
+	d := domaintest.New(t) // 12:00 in Vienna
+	site := d.AddSite("South", "acme")
+	d.AddUnit("INV-1", "South")
+	d.AddUnit("INV-2", "South")
+	var one, two series.Frame
+	start := d.Clock.Add(-4 * time.Hour)
+	for at := start; !at.After(d.Clock); at = at.Add(15 * time.Minute) {
+		one.Times = append(one.Times, at.Unix())
+	}
+	two.Times = one.Times
+	power := func(kW float64, from int) []float64 {
+		v := make([]float64, len(one.Times))
+		for i := range v {
+			if i >= from {
+				v[i] = kW
+			}
+		}
+		return v
+	}
+	light := power(500, 0)
+	light[3] = math.NaN()
+	one.Set(series.PowerKW, power(20, 0))
+	one.Set(series.IrradianceWM2, light)
+	two.Set(series.PowerKW, power(20, 8)) // down for two of the four hours
+	if err := d.Store.Append(t.Context(), store.SiteKey{ID: site.SiteID, Zone: record.Zone(site.Timezone)}, []store.AssetFrame{{AssetID: "INV-1", Frame: one}, {AssetID: "INV-2", Frame: two}}); err != nil {
+		t.Fatal(err)
+	}
+	midnight := series.Midnight(d.Clock, record.Zone(site.Timezone))
+	d.Update(func(tx store.Tx) error {
+		return d.Forecasts.Add(tx, domaintest.Hours(midnight, midnight, 48, 50), record.Zone(site.Timezone))
+	})
+
+	got, err := d.KPIs.SiteSummary(t.Context(), domaintest.Acme, "South")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ptr := func(v float64) *float64 { return &v }
+	want := api.SiteSummary{
+		TotalKWhToday:        17*5 + 9*5, // 17 and 9 quarter hours of 20 kW
+		FleetAvailabilityPct: ptr(100 * (34 - 8) / 34.0),
+		// Over the 16 quarter hours with irradiance (7·20 + 9·40) kW of 100 kW
+		// under 500 W/m²: 500/16/100/0.5.
+		FleetPRPct:      ptr(62.5),
+		ActiveInverters: 2, TotalInverters: 2, LastUpdated: api.At(d.Clock), ServiceTime: api.At(d.Clock), TotalPowerKW: 40,
+		ExpectedPowerKW: ptr(50), ExpectedKWhToday: ptr(1200), ExpectedKWhSoFar: ptr(600), SpecificYieldKWhKWp: ptr(1.3),
+	}
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-3 })); diff != "" {
+		t.Error(diff)
+	}
+	_, err = d.KPIs.SiteSummary(t.Context(), domaintest.Acme, "Nowhere")
+	domaintest.WantError(t, err, 404, "Site not found")
+}

@@ -1,0 +1,6 @@
+package model
+
+// What the tests of the package look at beyond its interface.
+const KeptInterpolations = keptInterpolations
+
+func (m *Model) Transition(to string, by Move) error { return m.move(to, by) }

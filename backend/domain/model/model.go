@@ -1,0 +1,167 @@
+// Package model is the registry: models with their status, evaluation and promotion,
+// and the results of gap filling.
+package model
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/domain/site"
+	"app.sunloop/backend/store"
+)
+
+// Service is the registry of models and of the results of gap filling. It is safe for concurrent use; its state is in the store.
+type Service struct {
+	records store.Records
+	now     func() time.Time
+	sites   *site.Service
+}
+
+// New returns a Service over a store. now is the plant's clock.
+func New(records store.Records, now func() time.Time, sites *site.Service) *Service {
+	return &Service{records: records, now: now, sites: sites}
+}
+
+// Tables returns the tables of the package, for a check of the data.
+func Tables() []store.Checked { return []store.Checked{models, interpolations} }
+
+// Model is a registered model: the contract's fields, and what promotion and
+// loading need.
+type Model struct {
+	api.Model
+	Sequence  int          `json:"sequence"`          // 1 is a site's first of its type
+	Hash      string       `json:"hash" limit:"name"` // of the artefact, hex
+	Artefacts ArtefactKeys `json:"artefacts"`
+	Origins   []Origin     `json:"origins,omitempty" limit:"10000 cut"` // rolling-origin backtest, ascending
+	Metrics   api.ForecastMetrics
+	Points    int       `json:"points"`                         // training rows
+	DataAsOf  uint64    `json:"data_as_of"`                     // the site's data version that it learned from
+	Step      string    `json:"step" limit:"word"`              // Go duration of its intervals
+	Young     bool      `json:"young,omitempty"`                // its fleet taught it: its own history was too short
+	History   []Move    `json:"history" limit:"1000 last"`      // every change of status
+	Refused   string    `json:"refused" limit:"line cut"`       // why its artefact could not be read, if so
+	Trained   time.Time `json:"trained_at"`                     // as LastTrainedAt, exact
+	Decisions []string  `json:"decisions" limit:"500 line cut"` // what training decided, in words
+	Place     *Place    `json:"place,omitempty"`
+	// Score is of the backtest, or of a gap filler on the samples that were
+	// hidden from it.
+	Score *api.ModelScore `json:"score,omitempty"`
+}
+
+// Place is where a model takes its site to be when the site does not say.
+type Place struct {
+	LatitudeDeg  float64 `json:"latitude_deg"`
+	LongitudeDeg float64 `json:"longitude_deg"`
+}
+
+// ArtefactKeys are the object keys of a model's three parts.
+type ArtefactKeys struct {
+	Model    string `json:"model" limit:"id"`
+	Encoders string `json:"encoders" limit:"url"`
+	Config   string `json:"config" limit:"url"`
+}
+
+// All are the three in the order in which the model's hash takes them.
+func (k ArtefactKeys) All() []string { return []string{k.Model, k.Encoders, k.Config} }
+
+// Origin is one origin of a backtest: the mean pinball loss of the days after
+// At, in percent of capacity.
+type Origin struct {
+	At      time.Time `json:"at"`
+	Pinball float64   `json:"pinball"`
+}
+
+// Move is a change of a record's status.
+type Move struct {
+	From   string    `json:"from,omitempty" limit:"word"`
+	To     string    `json:"to" limit:"word"`
+	At     time.Time `json:"at"`
+	Actor  string    `json:"actor" limit:"id"`
+	Reason string    `json:"reason" limit:"text"`
+	Forced bool      `json:"forced,omitempty"` // against the verdict
+}
+
+var models = store.Table[Model]{
+	Bucket: "models",
+	Key: func(m Model) []byte {
+		return store.Key(m.SiteID, m.ModelType, fmt.Sprintf("%08d", m.Sequence))
+	},
+	Indexes: []store.Index[Model]{
+		{Name: "customer", Key: func(m Model) []byte { return store.Key(m.CustomerID) }},
+		{Name: "production", Key: func(m Model) []byte {
+			if m.Status != api.ModelProduction {
+				return nil
+			}
+			return store.Key(m.SiteID, m.ModelType)
+		}},
+	},
+}
+
+// InProduction is the model in use for a site; [store.ErrNotFound] when
+// there is none.
+func (s *Service) InProduction(ctx context.Context, siteID, modelType string) (Model, error) {
+	var m Model
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		var err error
+		m, err = Production(tx, siteID, modelType)
+		return err
+	})
+	return m, err
+}
+
+// ProductionIn is [Service.InProduction] within a transaction.
+func (s *Service) ProductionIn(tx store.Tx, siteID, modelType string) (Model, error) {
+	return Production(tx, siteID, modelType)
+}
+
+func Production(tx store.Tx, siteID, modelType string) (Model, error) {
+	list, _, err := models.List(tx, store.Query{Index: "production", Prefix: store.Key(siteID, modelType), Limit: 1})
+	if err != nil {
+		return Model{}, fmt.Errorf("look up the model of site %s: %w", siteID, err)
+	}
+	if len(list) == 0 {
+		return Model{}, store.ErrNotFound
+	}
+	return list[0], nil
+}
+
+// NextSequence is the sequence that a site's next model will have.
+func (s *Service) NextSequence(ctx context.Context, siteID, modelType string) (int, error) {
+	n := 1
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		list, _, err := models.List(tx, store.Query{Prefix: store.Key(siteID, modelType), Reverse: true, Limit: 1})
+		if err == nil && len(list) == 1 {
+			n = list[0].Sequence + 1
+		}
+		return err
+	})
+	return n, err
+}
+
+// Models lists the registry within the scope by site, newest version first.
+func (s *Service) Models(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Model, string, error) {
+	ids := api.ListQuery{CustomerID: q.CustomerID, SiteID: q.SiteID}
+	part, next, err := record.SortedList[Model]{
+		Table: models, Query: record.Narrowest(q),
+		Keep: func(m *Model) bool { return record.Matches(scope, ids)(m.CustomerID, m.SiteID, "") },
+		Order: func(m *Model) record.SortKey {
+			return record.SortKey{}.Text(m.SiteID).Text(m.ModelType).Number(-int64(m.Sequence))
+		},
+	}.Page(ctx, s.records, q.Page)
+	out := make([]api.Model, len(part))
+	for i, m := range part {
+		out[i] = m.Model
+	}
+	return out, next, record.Wrap(err, "list models")
+}
+
+// BacktestLoss is the loss of the model's own backtest in percent of capacity.
+func (m Model) BacktestLoss() float64 {
+	if m.Score != nil && m.Score.PinballPercent > 0 {
+		return m.Score.PinballPercent
+	}
+	return meanLoss(m)
+}

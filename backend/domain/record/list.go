@@ -1,0 +1,138 @@
+package record
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"app.sunloop/backend/api"
+	limits "app.sunloop/backend/limit"
+	"app.sunloop/backend/store"
+)
+
+// FilterScope drops what is outside the scope or not asked for. It keeps the
+// order of the list.
+func FilterScope[T any](list []T, scope api.Scope, q api.ListQuery, owner func(T) (customer, site, asset string)) []T {
+	return slices.DeleteFunc(list, func(v T) bool { return !Matches(scope, q)(owner(v)) })
+}
+
+// Matches says whether a record of these ids is within the scope and asked for.
+func Matches(scope api.Scope, q api.ListQuery) func(customer, site, asset string) bool {
+	return func(customer, site, asset string) bool {
+		return scope.Allows(customer, site) &&
+			(q.CustomerID == "" || q.CustomerID == customer) &&
+			(q.SiteID == "" || q.SiteID == site) &&
+			(q.AssetID == "" || q.AssetID == asset)
+	}
+}
+
+// NewestFirst is the query for a table's records, the newest first, by its indexes
+// of customers and of time.
+func NewestFirst(q api.ListQuery) store.Query {
+	switch {
+	case q.SiteID != "":
+		return store.Query{Prefix: store.Key(q.SiteID), Reverse: true}
+	case q.CustomerID != "":
+		return store.Query{Index: "customer", Prefix: store.Key(q.CustomerID), Reverse: true}
+	}
+	return store.Query{Index: "time", Reverse: true}
+}
+
+// ListScoped is [List] of the records within the scope that q asks for.
+func ListScoped[T any](ctx context.Context, home store.Records, t store.Table[T], sq store.Query, scope api.Scope, q api.ListQuery,
+	owner func(T) (customer, site, asset string)) (records []T, next string, err error) {
+	return List(ctx, home, t, sq, q.Page, func(v T) bool { return Matches(scope, q)(owner(v)) })
+}
+
+// maxPageBytes bounds the records of one part of a list, as they are stored.
+const maxPageBytes = 4 << 20
+
+// List reads a table page by page until the page that was asked for is full
+// of records that keep takes, by their number or by their bytes. The prefix of sq narrows beforehand, as far as
+// the ids of the request do. A cursor of another list is a 400.
+func List[T any](ctx context.Context, home store.Records, t store.Table[T], sq store.Query, page api.Page, keep func(T) bool) (records []T, next string, err error) {
+	limit := page.Limit
+	if limit <= 0 {
+		limit = api.DefaultLimit
+	}
+	sq.Cursor = page.Cursor
+	err = home.View(ctx, func(tx store.Tx) error {
+		records, next = nil, ""
+		size := 0
+		for at := sq; ; at.Cursor = next {
+			// One record more than is missing is never read, so that the
+			// cursor stands behind the last record that is handed out.
+			at.Limit, at.Bytes = limit-len(records), maxPageBytes-size
+			part, cursor, err := t.List(tx, at)
+			if err != nil {
+				if page.Cursor != "" {
+					return api.InvalidParameter("cursor", "it is not of this list")
+				}
+				return err
+			}
+			next = cursor
+			for _, v := range part {
+				if !keep(v) {
+					continue
+				}
+				n := limits.Size(&v)
+				if err := limits.Take(ctx, n); err != nil {
+					return err
+				}
+				size += n
+				records = append(records, v)
+			}
+			if next == "" || len(records) >= limit || size >= maxPageBytes {
+				return nil
+			}
+		}
+	})
+	return records, next, err
+}
+
+// Narrowest is the query for all records of the site, of the customer, or of the
+// table: one that leads with the site and has an index by customer.
+func Narrowest(q api.ListQuery) store.Query {
+	sq := store.Query{}
+	switch {
+	case q.SiteID != "":
+		sq.Prefix = store.Key(q.SiteID)
+	case q.CustomerID != "":
+		sq.Index, sq.Prefix = "customer", store.Key(q.CustomerID)
+	}
+	return sq
+}
+
+// at is the place in a sorted list at which a page begins, and its limit.
+func at(p api.Page) (from, limit int, err error) {
+	if p.Cursor != "" {
+		if from, err = strconv.Atoi(p.Cursor); err != nil || from < 0 {
+			return 0, 0, api.InvalidParameter("cursor", "it is not of this list")
+		}
+	}
+	if limit = p.Limit; limit <= 0 {
+		limit = api.DefaultLimit
+	}
+	return from, limit, nil
+}
+
+// Page cuts a list that was sorted in memory, by its number of items and by their
+// bytes; its cursor is a count. A cursor of another list is a 400.
+func Page[T any](list []T, p api.Page) ([]T, string, error) {
+	from, limit, err := at(p)
+	if err != nil {
+		return nil, "", err
+	}
+	from = min(from, len(list))
+	to, size := from, 0
+	for ; to < len(list) && to < from+limit; to++ {
+		if size += limits.Size(&list[to]); size > maxPageBytes && to > from {
+			break
+		}
+	}
+	next := ""
+	if to < len(list) {
+		next = strconv.Itoa(to)
+	}
+	return list[from:to], next, nil
+}

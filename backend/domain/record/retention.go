@@ -1,0 +1,60 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"app.sunloop/backend/store"
+)
+
+// pruneAtOnce bounds a transaction, so that others wait only briefly.
+const pruneAtOnce = 500
+
+// Prune deletes records that are due, up to the bound. Site and time are read
+// off the keys alone: the last part of each is an id that was made by [NewID].
+func Prune[T any](tx store.Tx, t store.Table[T], due func(siteID string, made time.Time) bool) (int, error) {
+	var keys [][]byte
+	for e, err := range tx.Scan(t.Bucket, nil, nil, false) {
+		if err != nil {
+			return 0, err
+		}
+		parts := store.Parts(e.Key)
+		if made, ok := MadeAt(parts); ok && due(parts[0], made) {
+			keys = append(keys, bytes.Clone(e.Key))
+		}
+		if len(keys) == pruneAtOnce {
+			break
+		}
+	}
+	for _, k := range keys {
+		if err := t.Delete(tx, k); err != nil {
+			return 0, err
+		}
+	}
+	return len(keys), nil
+}
+
+// ObjectRef is a record's reference to objects, with what the record knows of them.
+type ObjectRef struct {
+	By     string   // the record, for people
+	Keys   []string // of the objects, in the order in which SHA256 takes them
+	URI    string   // instead of keys
+	Bytes  int64    // of all together; 0: not known
+	SHA256 string   // hex, of all together; empty: not known
+}
+
+// EachReadable calls do with the records of a bucket that can be read.
+func EachReadable[T any](tx store.Tx, bucket string, do func(T)) error {
+	for e, err := range tx.Scan(bucket, nil, nil, false) {
+		if err != nil {
+			return fmt.Errorf("read %s: %w", bucket, err)
+		}
+		var v T
+		if json.Unmarshal(e.Value, &v) == nil {
+			do(v)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,332 @@
+// Package upload keeps the records of uploaded files and their status.
+package upload
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/record"
+	"app.sunloop/backend/domain/site"
+	"app.sunloop/backend/store"
+)
+
+// Service keeps the records of uploaded files. It is safe for concurrent use; its state is in the store.
+type Service struct {
+	records store.Records
+	now     func() time.Time
+}
+
+// New returns a Service over a store. now is the plant's clock.
+func New(records store.Records, now func() time.Time) *Service {
+	return &Service{records: records, now: now}
+}
+
+// Tables returns the tables of the package, for a check of the data.
+func Tables() []store.Checked { return []store.Checked{uploads} }
+
+// Old are up to limit ended uploads from before a time that are to be
+// dropped, oldest first.
+func (s *Service) Old(ctx context.Context, drop func(Upload) bool, before time.Time, limit int) ([]Upload, error) {
+	var out []Upload
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		out = nil
+		cursor := ""
+		for len(out) < limit {
+			list, next, err := uploads.List(tx, store.Query{Index: "time", Limit: 1000, Cursor: cursor})
+			if err != nil {
+				return err
+			}
+			for _, u := range list {
+				if !u.CreatedAt.Before(before) {
+					return nil // ids sort by time
+				}
+				if u.Ended() && drop(u) && len(out) < limit {
+					out = append(out, u)
+				}
+			}
+			if cursor = next; next == "" {
+				break
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list old uploads: %w", err)
+	}
+	return out, nil
+}
+
+// Delete forgets uploads.
+func (s *Service) Delete(tx store.Tx, list []Upload) error {
+	for _, u := range list {
+		if err := uploads.Delete(tx, uploads.Key(u)); err != nil {
+			return fmt.Errorf("drop old uploads: %w", err)
+		}
+	}
+	return nil
+}
+
+// Upload is the record of a file: the contract's fields, and what the service
+// needs to work on it.
+type Upload struct {
+	api.Upload
+	Hash      string            `json:"hash" limit:"name"`      // SHA-256 of the bytes, hex
+	ObjectKey string            `json:"object_key" limit:"url"` // in the object store
+	Actor     string            `json:"actor" limit:"id"`
+	Request   api.UploadRequest `json:"request"` // what came with the file
+	Version   uint64            `json:"version"` // of the site's data once these are in
+	// Accepted is when the file came, by the real clock; zero in records of
+	// older versions.
+	Accepted time.Time `json:"accepted,omitzero"`
+}
+
+// uploads are keyed by site; ids sort by time. A file that ended badly leaves
+// the hash index, so that sending it again is a new try.
+var uploads = store.Table[Upload]{
+	Bucket: "uploads",
+	Key:    func(u Upload) []byte { return store.Key(u.SiteID, u.UploadID) },
+	Indexes: []store.Index[Upload]{
+		{Name: "id", Key: func(u Upload) []byte { return store.Key(u.UploadID) }},
+		{Name: "customer", Key: func(u Upload) []byte { return store.Key(u.CustomerID, u.UploadID) }},
+		{Name: "kind", Key: func(u Upload) []byte { return store.Key(u.SiteID, u.Kind, u.UploadID) }},
+		{Name: "time", Key: func(u Upload) []byte { return store.Key(u.UploadID) }},
+		{Name: "hash", Key: func(u Upload) []byte {
+			if u.ProcessingStatus == api.UploadFailed || u.ProcessingStatus == api.UploadRejected {
+				return nil
+			}
+			return store.Key(u.SiteID, u.Kind, u.Hash)
+		}},
+		{Name: "object", Key: func(u Upload) []byte {
+			if u.ObjectKey == "" { // refused: nothing is kept of it
+				return nil
+			}
+			return store.Key(u.ObjectKey)
+		}},
+		{Name: "open", Key: func(u Upload) []byte {
+			if u.Ended() {
+				return nil
+			}
+			return store.Key(u.SiteID)
+		}},
+	},
+}
+
+func uploadOwner(u Upload) (customer, site, asset string) { return u.CustomerID, u.SiteID, "" }
+
+// uploadMoves is the state machine of an upload. A job that is run again after
+// a crash starts at validating once more, hence the way back.
+var uploadMoves = map[string][]string{
+	api.UploadQueued:       {api.UploadValidating, api.UploadProcessing, api.UploadRejected, api.UploadFailed},
+	api.UploadValidating:   {api.UploadProcessing, api.UploadRejected, api.UploadFailed},
+	api.UploadProcessing:   {api.UploadValidating, api.UploadCompleted, api.UploadWithWarnings, api.UploadRejected, api.UploadFailed},
+	api.UploadCompleted:    {},
+	api.UploadWithWarnings: {},
+	api.UploadFailed:       {},
+	api.UploadRejected:     {},
+}
+
+// Add stores the record of a file that is on stable storage, together
+// with its job. A file that the site has had already answers the former upload
+// and false; see [Service.Former].
+func (s *Service) Add(tx store.Tx, u Upload, job store.Job) (Upload, bool, error) {
+	former, ok, err := formerUpload(tx, u)
+	if err != nil || ok {
+		return former, false, err
+	}
+	u.ProcessingStatus = api.UploadQueued
+	u.CreatedAt = api.At(s.now())
+	u.UpdatedAt = u.CreatedAt
+	if err := uploads.Insert(tx, u); err != nil {
+		return u, false, fmt.Errorf("store upload %s: %w", u.UploadID, err)
+	}
+	return u, true, tx.Enqueue(job)
+}
+
+// AddRejected stores the record of a file that was refused when it came.
+func (s *Service) AddRejected(tx store.Tx, u Upload) error {
+	u.ProcessingStatus, u.Progress = api.UploadRejected, 1
+	u.CreatedAt = api.At(s.now())
+	u.UpdatedAt = u.CreatedAt
+	if err := uploads.Insert(tx, u); err != nil {
+		return fmt.Errorf("store upload %s: %w", u.UploadID, err)
+	}
+	return nil
+}
+
+// Former is the upload of the same bytes and kind for the same site, if
+// there is one that did not end badly and u adds nothing to what came with it.
+// Times that are to be read in another zone are a 409: what was stored before
+// would stay beside them.
+func (s *Service) Former(ctx context.Context, u Upload) (former Upload, ok bool, err error) {
+	err = s.records.View(ctx, func(tx store.Tx) error {
+		var err error
+		former, ok, err = formerUpload(tx, u)
+		return err
+	})
+	return former, ok, err
+}
+
+func formerUpload(tx store.Tx, u Upload) (Upload, bool, error) {
+	same, _, err := uploads.List(tx, store.Query{Index: "hash", Prefix: store.Key(u.SiteID, u.Kind, u.Hash)})
+	if err != nil {
+		return Upload{}, false, fmt.Errorf("look up the uploads of the same bytes: %w", err)
+	}
+	for _, former := range same {
+		if zone := cmp.Or(former.Request.Timezone, former.Timezone, "UTC"); u.Request.Timezone != "" && u.Request.Timezone != zone {
+			return Upload{}, false, api.Conflict("Site %s has the readings of this file already, with times read in %s: to read them in %s, import the file into another site",
+				u.SiteID, zone, u.Request.Timezone).With("upload_id", former.UploadID)
+		}
+	}
+	for _, former := range same {
+		if !adds(u.Request, former.Request) {
+			return former, true, nil
+		}
+	}
+	return Upload{}, false, nil
+}
+
+// adds says whether a request tells of unit, capacity or place what the former
+// one did not.
+func adds(r, former api.UploadRequest) bool {
+	lat, lon, placed := site.Coordinates(r.Location)
+	formerLat, formerLon, _ := site.Coordinates(former.Location)
+	return r.AssetID != "" && r.AssetID != former.AssetID ||
+		r.CapacityKW != 0 && r.CapacityKW != former.CapacityKW ||
+		placed && (lat != formerLat || lon != formerLon)
+}
+
+// Get is an upload for the service itself; [store.ErrNotFound] when
+// there is none.
+func (s *Service) Get(ctx context.Context, id string) (Upload, error) {
+	var u Upload
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		var err error
+		u, err = uploadByID(tx, id)
+		return err
+	})
+	return u, err
+}
+
+func uploadByID(tx store.Tx, id string) (Upload, error) {
+	list, _, err := uploads.List(tx, store.Query{Index: "id", Prefix: store.Key(id), Limit: 1})
+	if err != nil {
+		return Upload{}, fmt.Errorf("look up upload %s: %w", id, err)
+	}
+	if len(list) == 0 {
+		return Upload{}, fmt.Errorf("upload %s: %w", id, store.ErrNotFound)
+	}
+	return list[0], nil
+}
+
+// SetStatus changes an upload's state, with the changes that belong to it.
+// Staying in a state is no move; an illegal one is a 409 that names the moves
+// allowed.
+func (s *Service) SetStatus(tx store.Tx, id, to string, change func(*Upload)) (Upload, error) {
+	u, err := uploadByID(tx, id)
+	if err != nil {
+		return u, err
+	}
+	if u.ProcessingStatus != to && !slices.Contains(uploadMoves[u.ProcessingStatus], to) {
+		return u, api.Conflict("Upload %s is %s and cannot become %s", id, u.ProcessingStatus, to).With("allowed", uploadMoves[u.ProcessingStatus])
+	}
+	u.ProcessingStatus = to
+	u.UpdatedAt = api.At(s.now())
+	if change != nil {
+		change(&u)
+	}
+	if err := uploads.Put(tx, u); err != nil {
+		return u, fmt.Errorf("store upload %s: %w", id, err)
+	}
+	return u, nil
+}
+
+// Open are the uploads of a site that have not ended, oldest first.
+func (s *Service) Open(tx store.Tx, siteID string) ([]Upload, error) {
+	list, _, err := uploads.List(tx, store.Query{Index: "open", Prefix: store.Key(siteID)})
+	if err != nil {
+		return nil, fmt.Errorf("list the open uploads of site %s: %w", siteID, err)
+	}
+	return list, nil
+}
+
+// Find is an upload within the scope; [api.ErrUploadNotFound] for an unknown id.
+func (s *Service) Find(ctx context.Context, scope api.Scope, uploadID string) (api.Upload, error) {
+	u, err := s.Get(ctx, uploadID)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return api.Upload{}, api.ErrUploadNotFound
+	case err != nil:
+		return api.Upload{}, err
+	}
+	return u.Upload, scope.Check(u.CustomerID, u.SiteID)
+}
+
+// Uploads lists the uploads within the scope, newest first.
+func (s *Service) Uploads(ctx context.Context, scope api.Scope, q api.ListQuery) ([]api.Upload, string, error) {
+	sq := store.Query{Index: "time", Reverse: true}
+	switch {
+	case q.SiteID != "" && q.Kind != "":
+		sq.Index, sq.Prefix = "kind", store.Key(q.SiteID, q.Kind)
+	case q.SiteID != "":
+		sq.Index, sq.Prefix = "", store.Key(q.SiteID)
+	case q.CustomerID != "":
+		sq.Index, sq.Prefix = "customer", store.Key(q.CustomerID)
+	}
+	list, next, err := record.ListScoped(ctx, s.records, uploads, sq, scope, q, uploadOwner)
+	if err != nil {
+		return nil, "", fmt.Errorf("list uploads: %w", err)
+	}
+	out := make([]api.Upload, len(list))
+	for i, u := range list {
+		out[i] = u.Upload
+	}
+	return out, next, nil
+}
+
+// GetIn is an upload inside the transaction; [store.ErrNotFound] when
+// there is none.
+func (s *Service) GetIn(tx store.Tx, id string) (Upload, error) { return uploadByID(tx, id) }
+
+// AllOpen are the uploads of all sites that have not ended.
+func (s *Service) AllOpen(tx store.Tx) ([]Upload, error) {
+	list, _, err := uploads.List(tx, store.Query{Index: "open"})
+	if err != nil {
+		return nil, fmt.Errorf("list the open uploads: %w", err)
+	}
+	return list, nil
+}
+
+// OfObject are the uploads whose file is the object.
+func (s *Service) OfObject(ctx context.Context, key string) ([]Upload, error) {
+	var list []Upload
+	err := s.records.View(ctx, func(tx store.Tx) error {
+		var err error
+		list, _, err = uploads.List(tx, store.Query{Index: "object", Prefix: store.Key(key)})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look up the uploads of object %s: %w", key, err)
+	}
+	return list, nil
+}
+
+// ObjectRefs returns the objects that uploads refer to.
+func ObjectRefs(tx store.Tx) (refs []record.ObjectRef, err error) {
+	err = record.EachReadable(tx, uploads.Bucket, func(u Upload) {
+		if u.ObjectKey != "" {
+			refs = append(refs, record.ObjectRef{By: "upload " + u.UploadID, Keys: []string{u.ObjectKey}, Bytes: u.Bytes, SHA256: u.Hash})
+		}
+	})
+	return refs, err
+}
+
+// IsReferenced reports whether an upload refers to the object of a key.
+func IsReferenced(tx store.Tx, key string) (bool, error) {
+	list, _, err := uploads.List(tx, store.Query{Index: "object", Prefix: store.Key(key), Limit: 1})
+	return len(list) > 0, err
+}
