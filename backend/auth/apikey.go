@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -144,7 +145,7 @@ func (m Administrator) CreateKey(ctx context.Context, n NewKey) (plain string, k
 		if err := m.checkNewCustomers(tx, k.Customers); err != nil {
 			return err
 		}
-		if err := m.roomForKey(tx, k.Customers); err != nil {
+		if err := m.roomForKey(tx, k.Customers, api.MaxKeys); err != nil {
 			return err
 		}
 		return apiKeys.Insert(tx, k)
@@ -158,13 +159,12 @@ func (m Administrator) CreateKey(ctx context.Context, n NewKey) (plain string, k
 // endedKeyAge is how long a key that was revoked or has expired is kept.
 const endedKeyAge = 365 * 24 * time.Hour
 
-// roomForKey refuses one more key of customers that have as many good ones as there
-// may be. It deletes their keys that ended before endedKeyAge, and of the others
+// roomForKey refuses one more key of customers that have most good ones. It deletes their keys that ended before endedKeyAge, and of the others
 // that have ended the oldest above [api.MaxKeys].
-func (m Administrator) roomForKey(tx store.Tx, customers []string) error {
+func (m Administrator) roomForKey(tx store.Tx, customers []string, most int) error {
 	now := m.now()
 	ended := map[string][]apiKey{}
-	err := roomFor(tx, apiKeys, customers, api.MaxKeys, "API keys", func(k apiKey) []string {
+	err := roomFor(tx, apiKeys, customers, most, "API keys", func(k apiKey) []string {
 		if k.RevokedAt.IsZero() && !k.expired(now) {
 			return k.Customers
 		}
@@ -289,7 +289,8 @@ type Rotated struct {
 
 // RotateKey creates a key like the named one to replace it; the former key ends
 // after the overlap. The error is 404 for an unknown id, and a conflict for a
-// key that has ended.
+// key that has ended. If the former key remains good for a time, it is also a
+// conflict where a customer would have more than [api.MaxKeys] good keys.
 func (m Administrator) RotateKey(ctx context.Context, id string, r Rotation) (done Rotated, err error) {
 	now := m.now().UTC()
 	if !r.ExpiresAt.IsZero() && !r.ExpiresAt.After(now) {
@@ -318,6 +319,13 @@ func (m Administrator) RotateKey(ctx context.Context, id string, r Rotation) (do
 		}
 		done.Key, done.After = k.described(now), old.described(now)
 		if err := apiKeys.Put(tx, old); err != nil {
+			return err
+		}
+		most := api.MaxKeys
+		if old.expired(now) {
+			most = math.MaxInt // the new key is not one more
+		}
+		if err := m.roomForKey(tx, k.Customers, most); err != nil {
 			return err
 		}
 		return apiKeys.Insert(tx, k)

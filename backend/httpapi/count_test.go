@@ -123,3 +123,17 @@ func TestEndedKeysDoNotCount(t *testing.T) {
 		t.Errorf("%d keys are stored, want %d", n, want)
 	}
 }
+
+// TestRotatedKeysCount rotates a key of a customer that has as many as there may be:
+// the former key must end at once.
+func TestRotatedKeysCount(t *testing.T) {
+	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
+	w.fill("auth/keys", api.MaxKeys, func(i int) []byte { return store.Key(fmt.Sprintf("%06d", i)) }, `{"id":"000000","customers":["`+ownCustomer+`"],"sites":["*"]}`)
+	for _, c := range []struct{ overlap, status int }{{1, http.StatusConflict}, {0, http.StatusOK}} {
+		body := fmt.Sprintf(`{"action":"rotate","api_key_id":"000000","overlap_hours":%d}`, c.overlap)
+		a := w.as("admin", http.MethodPost, api.PathKeys, body)
+		if a.Code != c.status || c.status == http.StatusConflict && !strings.Contains(a.Body.String(), "Customer "+ownCustomer+" has 10000 API keys, which is the most") {
+			t.Errorf("overlap of %d hours: HTTP %d %.300s, want %d", c.overlap, a.Code, a.Body, c.status)
+		}
+	}
+}
