@@ -164,6 +164,14 @@ func (c *Conn) Send() (end func()) {
 	return func() { c.change(func() { c.sending-- }) }
 }
 
+// IsAdditional reports whether c is unauthenticated and has more than one request
+// under way. It is false for a connection of a trusted proxy.
+func (c *Conn) IsAdditional() bool {
+	c.table.mu.Lock()
+	defer c.table.mu.Unlock()
+	return !c.authenticated && !c.exempt && c.requests > 1
+}
+
 // Rest reports that c is between two requests.
 func (c *Conn) Rest() {
 	c.change(func() {

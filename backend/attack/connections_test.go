@@ -4,6 +4,8 @@ package attack
 
 import (
 	"bufio"
+	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -241,5 +244,114 @@ func TestSilentSSHConnections(t *testing.T) {
 		for _, c := range strangers {
 			_ = c.Close()
 		}
+	}
+}
+
+// Frames of HTTP/2.
+const (
+	frameData, frameHeaders, frameSettings, framePing, frameContinuation = 0x0, 0x1, 0x4, 0x6, 0x9
+
+	endHeaders = 0x4 // flag
+	frameMost  = 16 << 10
+)
+
+// appendFrame appends a frame of HTTP/2.
+func appendFrame(b []byte, kind, flags byte, stream uint32, payload []byte) []byte {
+	b = append(b, byte(len(payload)>>16), byte(len(payload)>>8), byte(len(payload)), kind, flags)
+	return append(binary.BigEndian.AppendUint32(b, stream), payload...)
+}
+
+// appendText appends a text of HPACK that is not Huffman coded.
+func appendText(b []byte, text string) []byte {
+	n := len(text)
+	if n < 127 {
+		return append(append(b, byte(n)), text...)
+	}
+	b = append(b, 127)
+	for n -= 127; n >= 128; n >>= 7 {
+		b = append(b, byte(n&127|128))
+	}
+	return append(append(b, byte(n)), text...)
+}
+
+// appendSignIn appends the frames of a sign-in with a header field of so many bytes,
+// without its body.
+func appendSignIn(b []byte, stream uint32, field int) []byte {
+	block := appendText([]byte{0x83, 0x87, 0x04}, api.PathLogin) // POST, https, :path
+	block = appendText(append(block, 0x01), "x")                 // :authority
+	block = appendText(append(block, 0x0f, 16), "application/json")
+	block = appendText(appendText(append(block, 0), "x-field"), strings.Repeat("a", field))
+	kind := byte(frameHeaders)
+	for ; len(block) > frameMost; block, kind = block[frameMost:], frameContinuation {
+		b = appendFrame(b, kind, 0, stream, block[:frameMost])
+	}
+	return appendFrame(b, kind, endHeaders, stream, block)
+}
+
+// held sends all frames on a connection and reports whether the service has read
+// them and keeps it: it then acknowledges the ping with which they end.
+func held(c net.Conn, frames []byte) bool {
+	go func() {
+		_, _ = c.Write(appendFrame(frames, framePing, 0, 0, make([]byte, 8)))
+	}()
+	r := bufio.NewReader(c)
+	for {
+		var head [9]byte
+		if _, err := io.ReadFull(r, head[:]); err != nil {
+			return false
+		}
+		if _, err := r.Discard(int(head[0])<<16 | int(head[1])<<8 | int(head[2])); err != nil {
+			return false
+		}
+		if head[3] == framePing && head[4] == 1 {
+			return true
+		}
+	}
+}
+
+// TestHTTP2WithoutCredential opens as many connections of HTTP/2 as may be without a
+// credential, with as many unfinished requests as a connection may have: their
+// headers are as large as they may be, or their bodies fill the receive buffers.
+func TestHTTP2WithoutCredential(t *testing.T) {
+	const streams = 32
+	for _, c := range []struct {
+		name        string
+		field, body int // bytes of a request
+	}{{"headers", 15 << 10, 0}, {"bodies", 0, 2000}} {
+		v := serve(t, "--tls", "self")
+		n := size(256, 1024)
+		frames := appendFrame([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frameSettings, 0, 0, nil)
+		for i := range uint32(streams) {
+			frames = appendSignIn(frames, 2*i+1, c.field)
+		}
+		for i := range uint32(streams) {
+			if c.body > 0 {
+				frames = appendFrame(frames, frameData, 0, 2*i+1, []byte(`{"username":"`+strings.Repeat("a", c.body)))
+			}
+		}
+		var kept atomic.Int64
+		var wait sync.WaitGroup
+		turns := make(chan struct{}, 16) // handshakes at a time
+		for i := range n {
+			wait.Go(func() {
+				turns <- struct{}{}
+				defer func() { <-turns }()
+				plain, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(stranger(i, 20))}}).Dial("tcp", v.address())
+				if err != nil {
+					return
+				}
+				t.Cleanup(func() { _ = plain.Close() })
+				_ = plain.SetDeadline(time.Now().Add(time.Minute))
+				if held(tls.Client(plain, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}), slices.Clip(frames)) {
+					kept.Add(1)
+				}
+			})
+		}
+		wait.Wait()
+		if kept.Load() < int64(n/2) {
+			t.Errorf("%d of %d connections are kept: the probe does not reach the bound", kept.Load(), n)
+		}
+		v.peak(t, "memory of HTTP/2 without credential: "+c.name, fmt.Sprintf("%d connections with %d unfinished sign-ins each, %d kB of header and %d bytes of body a request; %d kept", n, streams, c.field>>10, c.body, kept.Load()), size(200, 400))
+		_, _ = v.Stop()
 	}
 }

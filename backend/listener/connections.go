@@ -2,14 +2,12 @@ package listener
 
 import (
 	"crypto/tls"
-	"encoding/json"
 	"net"
 	"net/http"
 	"slices"
 	"sync/atomic"
 
 	"app.sunloop/backend/admission"
-	"app.sunloop/backend/api"
 )
 
 // boundedListener accepts connections that its table admits. It never waits for
@@ -129,13 +127,8 @@ func (ls *Listeners) placed(h http.Handler) http.Handler {
 	})
 }
 
-// full answers a request that got no place.
+// full responds to a request for which there is no place.
 func full(w http.ResponseWriter) {
-	h := w.Header()
-	h.Set("Connection", "close")
-	h.Set("Content-Type", "application/json; charset=utf-8")
-	h.Set("Retry-After", "1")
-	refusal := api.ErrUnavailable.With("reason", "all connections of the service are in use")
-	w.WriteHeader(refusal.Status)
-	_ = json.NewEncoder(w).Encode(api.ErrorBody{Status: "error", Error: refusal.Message, Details: refusal.Details})
+	w.Header().Set("Connection", "close")
+	unavailable(w, "all connections of the service are in use")
 }

@@ -15,6 +15,7 @@ import (
 
 	"app.sunloop/backend/admission"
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/limit"
 )
 
 // Limits are what a client may take of the service's time and connections.
@@ -23,7 +24,7 @@ type Limits struct {
 	Connections        int           // open at a time, over all listeners; 4096
 	Unauthenticated    int           // of these, without an accepted credential; default: see admission.Limits
 	Network            int           // of these, of one network; default: see admission.Limits
-	HeaderBytes        int           // 32 KiB
+	HeaderBytes        int           // of a request; HTTP/2 adds 320 bytes and counts 32 for each field besides name and value; 16 KiB
 	Header             time.Duration // for the handshake of TLS, and for a header; 5 s
 	BodyGrace          time.Duration // how long a body may stall; 30 s
 	BodyBytesPerSecond int           // below which a body stalls; 1 KiB
@@ -48,7 +49,7 @@ func (l Limits) Defaults() Limits {
 		l.Connections = 4096
 	}
 	if l.HeaderBytes == 0 {
-		l.HeaderBytes = 32 << 10
+		l.HeaderBytes = 16 << 10
 	}
 	if l.BodyBytesPerSecond == 0 {
 		l.BodyBytesPerSecond = 1 << 10
@@ -86,6 +87,7 @@ type Listeners struct {
 	cfg     Config
 	sockets []net.Listener
 	open    *admission.Table
+	streams limit.Budget // of concurrent requests without a credential
 	ending  atomic.Bool
 }
 
@@ -98,7 +100,7 @@ func Open(ctx context.Context, cfg Config) (*Listeners, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	ls := &Listeners{cfg: cfg, open: admission.New(admission.Limits{
+	ls := &Listeners{cfg: cfg, streams: limit.Budget{Max: streamsBytes, Each: streamsBytes / streamsShare}, open: admission.New(admission.Limits{
 		Connections: cfg.Limits.Connections, Unauthenticated: cfg.Limits.Unauthenticated, Network: cfg.Limits.Network,
 	}, cfg.TrustedProxies, cfg.Now)}
 	ls.open.Report(cfg.Dropped)
@@ -256,7 +258,7 @@ func (ls *Listeners) server(hosts []api.Host) *http.Server {
 	limits := ls.cfg.Limits
 	bodies := pace{grace: limits.BodyGrace, bytesPerSecond: limits.BodyBytesPerSecond, write: limits.Write, now: ls.cfg.Now}
 	s := &http.Server{
-		Handler:           ls.placed(ls.lastAnswers(bodies.wrap(ls.cfg.Handler(hosts)))),
+		Handler:           ls.placed(ls.limitStreams(ls.lastAnswers(bodies.wrap(ls.cfg.Handler(hosts))))),
 		ReadHeaderTimeout: limits.Header, WriteTimeout: limits.Write, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.HeaderBytes,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: receiveBuffer, MaxReceiveBufferPerStream: receiveBuffer,
