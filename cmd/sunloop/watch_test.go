@@ -1,12 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // fetch is the status and body that an address answers.
@@ -67,6 +69,39 @@ func TestMetricsAndProfilesStandApart(t *testing.T) {
 	if status := <-s.ended; status != 0 {
 		t.Errorf("it ends with status %d", status)
 	}
+}
+
+// TestDroppedConnectionsAreCounted opens connections to HTTP and SSH from one network
+// until the metrics show that some were evicted.
+func TestDroppedConnectionsAreCounted(t *testing.T) {
+	s := startService(t, 1, "--data", home(t), "--listen", "127.0.0.1:0", "--max-connections", "40", "--ssh", "127.0.0.1:0", "--metrics", "127.0.0.1:0")
+	metrics := s.address(t, "serving metrics")
+	for server, address := range map[string]string{"http": s.lines[0]["address"].(string), "ssh": s.address(t, "serving the console over SSH")} {
+		_, address, found := strings.Cut(address, "://")
+		if !found {
+			address = s.address(t, "serving the console over SSH")
+		}
+		want := fmt.Sprintf(`sunloop_connections_evicted_total{lane="unauthenticated",reason="network_share",server=%q}`, server)
+		for n := 0; ; n++ {
+			if n == 2000 {
+				t.Fatalf("%s: %d connections, and the metrics do not have %s", server, n, want)
+			}
+			c, err := net.Dial("tcp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if n%20 != 19 {
+				continue
+			}
+			if _, text := fetch(t, metrics+"/metrics"); strings.Contains(text, want) {
+				break
+			}
+			time.Sleep(200 * time.Millisecond) // connections keep their places for a second
+		}
+	}
+	s.stop()
+	<-s.ended
 }
 
 func TestMetricsBeyondThisMachineAreWarnedOf(t *testing.T) {
