@@ -5,7 +5,15 @@
 // keep their scratch memory from frame to frame, so a pane keeps its chart.
 package chart
 
-import "app.sunloop/tui/terminal"
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/guptarohit/asciigraph"
+
+	"app.sunloop/tui/terminal"
+)
 
 // Pen is what lines are drawn with.
 type Pen uint8
@@ -184,3 +192,27 @@ func sign(n int) int {
 	}
 	return 0
 }
+
+// median of the values that are there, the lower one of an even number; NaN if there are none.
+func median(values []float64) float64 {
+	there := make([]float64, 0, len(values))
+	for _, v := range values {
+		if !math.IsNaN(finite(v)) {
+			there = append(there, v)
+		}
+	}
+	if len(there) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(there)
+	return there[(len(there)-1)/2]
+}
+
+// asciiChars draw a line without box characters, asciiAxis does the same to what the library draws for axes.
+var (
+	asciiChars = asciigraph.CharSet{
+		Horizontal: "-", VerticalLine: "|", ArcDownRight: ".", ArcDownLeft: ".", ArcUpRight: "'", ArcUpLeft: "'",
+		EndCap: "-", StartCap: "-", UpRight: "+", DownHorizontal: "+",
+	}
+	asciiAxis = strings.NewReplacer("┤", "|", "┼", "+", "└", "+", "┬", "+", "─", "-", "│", "|", "╴", "-", "╶", "-")
+)

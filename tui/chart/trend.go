@@ -77,6 +77,3 @@ func (t *Trend) mark(r terminal.Region) {
 		plot.PutRune(min(x, w-1), row(d.values.place(v), h), outside[t.Pen == ASCII], style)
 	}
 }
-
-// TimeAt is the instant of a column of the region last drawn; false outside the plot.
-func (t *Trend) TimeAt(x int) (time.Time, bool) { return t.day.TimeAt(x) }

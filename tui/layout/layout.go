@@ -250,9 +250,3 @@ func (l *Layout) At(x, y int) (Hit, Pane) {
 func (l *Layout) Words() string {
 	return fmt.Sprintf("sunloop needs %d×%d, this window is %d×%d", l.Least.Columns, l.Least.Rows, l.Size.Columns, l.Size.Rows)
 }
-
-// Centre places a w×h dialog in the middle of an area, no larger than the area.
-func Centre(area terminal.Rect, w, h int) terminal.Rect {
-	w, h = min(max(w, 0), area.W), min(max(h, 0), area.H)
-	return terminal.Rect{X: area.X + (area.W-w)/2, Y: area.Y + (area.H-h)/2, W: w, H: h}
-}

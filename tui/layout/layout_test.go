@@ -177,16 +177,6 @@ func TestWords(t *testing.T) {
 	}
 }
 
-func TestCentre(t *testing.T) {
-	area := terminal.Rect{X: 2, Y: 3, W: 20, H: 10}
-	if got, want := Centre(area, 10, 4), (terminal.Rect{X: 7, Y: 6, W: 10, H: 4}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	if got := Centre(area, 100, 100); got != area {
-		t.Errorf("a dialog larger than its area: %+v", got)
-	}
-}
-
 func BenchmarkCompute(b *testing.B) {
 	for b.Loop() {
 		Compute(Size{200, 60}, Orient, false, Defaults())

@@ -7,14 +7,11 @@ import (
 	"strings"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
-
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
 	"app.sunloop/tui/state"
-	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
 	"app.sunloop/tui/view/widget"
 )
@@ -216,54 +213,34 @@ func NewKeyForm(site api.Site, sites []api.Site, zone *time.Location, now func()
 	return d
 }
 
-// RotateForm asks how a key is replaced.
-type RotateForm struct {
-	widget.ServerForm
-	record api.KeyRecord
-}
-
-// NewRotateForm starts with the overlap that the service would take.
-func NewRotateForm(k api.KeyRecord, zone *time.Location, now func() time.Time) *RotateForm {
-	return &RotateForm{record: k, ServerForm: widget.ServerForm{Clock: now, Zone: zone,
-		Names: []string{"overlap_hours", "expires_at"},
-		Form: widget.Form{Fields: []widget.Field{
-			widget.NewField("Overlap h", "hours for which the former key opens yet", strconv.Itoa(int(api.DefaultOverlap/time.Hour))),
-			widget.NewField("New expires", "days or a date; empty: lives as long as the former was to", ""),
-		}},
-	}}
-}
-
-// Title names the form.
-func (d *RotateForm) Title() string { return "Rotate an API key" }
-
-// Size fits the form.
-func (d *RotateForm) Size(w, _ int) (int, int) { return min(76, w-4), len(d.Fields) + 10 }
-
-// Draw draws the form.
-func (d *RotateForm) Draw(r terminal.Region, v view.Context) {
-	_, h := r.Size()
-	y := v.Paragraph(r, 0, 0, "A new key takes the place of "+d.record.Name+" ("+d.record.APIKeyID+"). The former one opens for the overlap yet; after it, whatever still uses it is refused.", themes.Text)
-	d.DrawForm(r, y+1, v)
-	widget.KeyLine(r, h-1, v, "enter", "rotate", "tab", "next field", "esc", "back")
-}
-
-// Key edits or sends.
-func (d *RotateForm) Key(k tea.KeyMsg, v view.Context) view.Request {
-	return d.EditOrSend(k, v, d.accept)
-}
-
-func (d *RotateForm) accept() view.Request {
-	hours, err := strconv.Atoi(d.Value("overlap_hours"))
-	if err != nil {
-		d.Refuse(0, "The overlap is a whole number of hours.")
-		return nil
+// NewRotateForm asks how a key is replaced. It starts with the overlap that the
+// service would take.
+func NewRotateForm(k api.KeyRecord, zone *time.Location, now func() time.Time) *widget.FieldsForm {
+	d := &widget.FieldsForm{
+		Heading: "Rotate an API key", Verb: "rotate", Rows: 10, Role: themes.Text,
+		Words: "A new key takes the place of " + k.Name + " (" + k.APIKeyID + "). The former one opens for the overlap yet; after it, whatever still uses it is refused.",
+		ServerForm: widget.ServerForm{Clock: now, Zone: zone,
+			Names: []string{"overlap_hours", "expires_at"},
+			Form: widget.Form{Fields: []widget.Field{
+				widget.NewField("Overlap h", "hours for which the former key opens yet", strconv.Itoa(int(api.DefaultOverlap/time.Hour))),
+				widget.NewField("New expires", "days or a date; empty: lives as long as the former was to", ""),
+			}},
+		},
 	}
-	expires, ok := d.Expiry("expires_at")
-	if !ok {
-		return nil
+	d.Accept = func() view.Request {
+		hours, err := strconv.Atoi(d.Value("overlap_hours"))
+		if err != nil {
+			d.Refuse(0, "The overlap is a whole number of hours.")
+			return nil
+		}
+		expires, ok := d.Expiry("expires_at")
+		if !ok {
+			return nil
+		}
+		d.Busy, d.Wrong = true, ""
+		return sendKey(d, api.KeysRequest{Action: api.ActionRotate, APIKeyID: k.APIKeyID, OverlapHours: &hours, ExpiresAt: expires})
 	}
-	d.Busy, d.Wrong = true, ""
-	return sendKey(d, api.KeysRequest{Action: api.ActionRotate, APIKeyID: d.record.APIKeyID, OverlapHours: &hours, ExpiresAt: expires})
+	return d
 }
 
 // NewRevoke asks whether a key is to end.

@@ -163,8 +163,9 @@ type Form struct {
 type FieldsForm struct {
 	ServerForm
 	Heading, Words, Verb string
-	Note                 string // below the fields; empty for none
-	Rows                 int    // beside those of the fields; 0: 9
+	Role                 themes.Role // of Words; zero: dim
+	Note                 string      // below the fields; empty for none
+	Rows                 int         // beside those of the fields; 0: 9
 	Accept               func() view.Request
 }
 
@@ -181,7 +182,7 @@ func (d *FieldsForm) Draw(r terminal.Region, v view.Context) {
 	w, h := r.Size()
 	y := 0
 	if h > len(d.Fields)+4 {
-		y = v.Paragraph(r, 0, 0, d.Words, themes.Dim) + 1
+		y = v.Paragraph(r, 0, 0, d.Words, cmp.Or(d.Role, themes.Dim)) + 1
 	}
 	d.DrawForm(r, y, v)
 	r.PutIn(0, h-3, w, d.Note, v.Style(themes.Muted), v.ASCII)
