@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/bubbletea"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
@@ -88,10 +88,10 @@ var actions = map[keymap.Action]action{
 	keymap.MakeOrder:     request((*Model).makeOrder),
 	keymap.MakePlan:      request((*Model).makePlan),
 	keymap.RunDetection:  request((*Model).detect),
-	keymap.NextInHand:    do((*Model).nextFinding),
+	keymap.NextFinding:   do((*Model).nextFinding),
 	keymap.NextStep:      request((*Model).nextStep),
 
-	keymap.Copy:       do((*Model).copyHand),
+	keymap.Copy:       do((*Model).copySelection),
 	keymap.CopyShown:  do((*Model).copyShown),
 	keymap.Export:     do(func(m *Model) { m.export(asCSV) }),
 	keymap.ExportJSON: do(func(m *Model) { m.export(asJSON) }),
@@ -141,7 +141,7 @@ func changeOrder(to string) action {
 // changePlan is an action that changes the schedule that Decide shows.
 func changePlan(to string) action {
 	return request(func(m *Model) view.Request {
-		if p := m.nav.decide.PlanInHand(m.context()); p != nil {
+		if p := m.nav.decide.SelectedPlan(m.context()); p != nil {
 			return view.OpenDialog{Dialog: maintenance.NewPlanMove(*p, to, m.context())}
 		}
 		return nil

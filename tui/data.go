@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/bubbletea"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
@@ -160,11 +160,11 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 	switch {
 	case a.Err != nil:
 	case a.Request.Query == state.QueryAssets:
-		m.checkHand()
+		m.checkSelection()
 	case a.Request.Query == state.QueryAlerts:
 		m.announce(now)
 	case a.Request.Query == state.QueryUploads:
-		m.tellUploads()
+		m.notifyUploads()
 		if m.data.openFiles() < open { // what the file brought is there to be asked for
 			m.data.Planner.Invalidate(state.QueryFindings, state.QueryForecast, state.QueryActivities, state.QueryModels, state.QueryAssets, state.QueryDay)
 			return m.poll()
@@ -219,7 +219,7 @@ func (m *Model) chooseFirstSite() tea.Cmd {
 		i = 0
 	}
 	m.openSite(sites[i])
-	m.guide()
+	m.showIntro()
 	return m.poll()
 }
 
@@ -249,7 +249,7 @@ func (d *data) siteLabel(s api.Site) string { return state.SiteLabel(d.Sites.Dat
 func (m *Model) openSite(s api.Site) {
 	m.data.Open(s)
 	m.nav.selection, m.nav.trail = view.Selection{}, nil
-	m.takeUpHand(s)
+	m.restoreSelection(s)
 	m.notes.announced = map[string]bool{}
 	m.frame.dirty = true
 }

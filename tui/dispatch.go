@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 	"slices"
 
-	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/bubbletea"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
@@ -25,7 +25,7 @@ func (m *Model) key(k tea.KeyMsg) tea.Cmd {
 	if m.dialogs.guard.drops(m.o.Now()) {
 		return nil
 	}
-	if m.notes.notice.guide {
+	if m.notes.notice.intro {
 		m.notes.notice = notice{}
 	}
 	switch {

@@ -39,7 +39,7 @@ func (m *Model) View() string {
 	m.frame.drawn = m.out.Frame(m.frame.grid)
 	if m.frame.touched {
 		m.frame.touched = false
-		_ = m.out.Early() // Bubble Tea's tick tries again
+		_ = m.out.FlushNow() // Bubble Tea's tick tries again
 	}
 	return m.frame.drawn
 }

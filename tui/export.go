@@ -18,8 +18,8 @@ import (
 	"app.sunloop/tui/view"
 )
 
-// shown is what a pane or a screen shows, as a table.
-type shown struct {
+// exportTable is what a pane or a screen shows, as a table.
+type exportTable struct {
 	what, site, zone string
 	at               time.Time // of the site
 	columns          []string
@@ -29,17 +29,17 @@ type shown struct {
 // format writes a table.
 type format struct {
 	ending string
-	write  func(shown) ([]byte, error)
+	write  func(exportTable) ([]byte, error)
 }
 
 var (
-	asCSV  = format{"csv", shown.csv}
-	asJSON = format{"json", shown.json}
+	asCSV  = format{"csv", exportTable.csv}
+	asJSON = format{"json", exportTable.json}
 )
 
 // currentTable is what the focused pane, or the further screen, shows; ok is false
 // when that is nothing.
-func (m *Model) currentTable() (t shown, ok bool) {
+func (m *Model) currentTable() (t exportTable, ok bool) {
 	var rows [][]string
 	t.what, t.site, t.at, t.zone = m.nav.focus.String(), m.data.siteRecord().SiteID, m.siteNow(), "local time"
 	if m.data.Site != nil {
@@ -107,7 +107,7 @@ func withUnits(titles []string, rows [][]string, zone string) (columns []string,
 
 // csv is the table with the site and the time in columns of their own, so that
 // no line is a comment. No cell is a formula.
-func (t shown) csv() ([]byte, error) {
+func (t exportTable) csv() ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	write := func(row []string, site, at string) error {
@@ -132,7 +132,7 @@ func (t shown) csv() ([]byte, error) {
 
 // json is the table as an object: what, site, time, zone, columns and rows. A
 // number is one, what is missing is null.
-func (t shown) json() ([]byte, error) {
+func (t exportTable) json() ([]byte, error) {
 	rows := make([][]any, len(t.rows))
 	for i, row := range t.rows {
 		rows[i] = make([]any, len(row))
@@ -218,9 +218,9 @@ func fileName(what, site, stamp string) string {
 	return "sunloop-" + clean(site) + "-" + clean(strings.ToLower(what)) + "-" + clean(stamp)
 }
 
-// copyHand puts the thing in hand on the clipboard.
-func (m *Model) copyHand() {
-	text := m.handText()
+// copySelection puts the thing in hand on the clipboard.
+func (m *Model) copySelection() {
+	text := m.selectionText()
 	if text == "" {
 		m.notify("There is nothing in hand to copy; Y copies all that is shown.", themes.Dim)
 		return
@@ -263,8 +263,8 @@ func (m *Model) copyText(text, said, what string) {
 	m.notify("Not copied: "+err.Error()+". Written to file "+path, themes.Warning)
 }
 
-// handText is the thing in hand in a line.
-func (m *Model) handText() string {
+// selectionText is the thing in hand in a line.
+func (m *Model) selectionText() string {
 	if m.data.Site != nil {
 		for _, f := range m.data.Site.Findings.Data {
 			if f.SummaryID == m.nav.selection.FindingID {

@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/bubbletea"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/client"
@@ -72,7 +72,7 @@ type Options struct {
 	KeepKeys    func(action string, keys []string) error
 	KeepPreset  func(name, value string) error
 	Places      Places // nil: no place is kept
-	Guide       bool   // greet as one greets somebody who is here for the first time
+	Intro       bool   // greet as one greets somebody who is here for the first time
 
 	In  io.Reader
 	Out io.Writer

@@ -1,7 +1,7 @@
 package tui
 
 import (
-	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/bubbletea"
 
 	"app.sunloop/themes"
 	"app.sunloop/tui/keymap"
@@ -86,9 +86,9 @@ func (m *Model) openScreen(r view.OpenScreen) {
 		m.nav.screens = nil
 	}
 	for _, s := range m.nav.screens {
-		m.places.memorize(s)
+		m.places.saveLists(s)
 	}
-	m.places.recall(r.Screen)
+	m.places.restoreLists(r.Screen)
 	m.nav.screens, m.nav.filter = append(m.nav.screens, r.Screen), nil
 }
 
@@ -109,7 +109,7 @@ func (m *Model) closeTop() (left bool) {
 // leave returns from the screen that is seen.
 func (m *Model) leave() {
 	n := len(m.nav.screens) - 1
-	m.places.memorize(m.nav.screens[n])
+	m.places.saveLists(m.nav.screens[n])
 	m.nav.screens[n] = nil
 	m.nav.screens = m.nav.screens[:n]
 }

@@ -33,18 +33,18 @@ type notice struct {
 	text  string
 	role  themes.Role
 	until time.Time
-	guide bool // goes with the first key
+	intro bool // goes with the first key
 }
 
 // bell tells new alarms by sound and on the desktop.
 type bell struct {
 	rang    time.Time
-	silent  time.Time // until when
-	waiting []news    // alarms not told yet, because it rang just now
+	silent  time.Time  // until when
+	waiting []newAlarm // alarms not told yet, because it rang just now
 }
 
-// news is a new alarm.
-type news struct {
+// newAlarm is a new alarm.
+type newAlarm struct {
 	severity, text string
 }
 
@@ -73,17 +73,17 @@ func reaches(severity, from string) bool {
 	return ok && priorityOf(severity) <= least
 }
 
-// tellNew puts new alarms into the last line, and rings for those that the
+// announceAll puts new alarms into the last line, and rings for those that the
 // settings name. It never opens anything: what a person is doing goes on.
-func (m *Model) tellNew(all []news, now time.Time) {
+func (m *Model) announceAll(all []newAlarm, now time.Time) {
 	if len(all) == 0 {
 		return
 	}
-	slices.SortStableFunc(all, func(a, b news) int {
+	slices.SortStableFunc(all, func(a, b newAlarm) int {
 		return slices.Index(api.AlertSeverities(), a.severity) - slices.Index(api.AlertSeverities(), b.severity)
 	})
 	if first := all[0]; priorityOf(first.severity) == criticalPriority {
-		m.notify("New "+first.severity+": "+newsWords(all), themes.Critical)
+		m.notify("New "+first.severity+": "+alarmText(all), themes.Critical)
 	}
 	m.notes.bell.waiting = append(m.notes.bell.waiting, all...)
 	m.ring(now)
@@ -99,19 +99,19 @@ func (m *Model) ring(now time.Time) {
 	if !m.o.Bell || now.Before(m.notes.bell.silent) {
 		return
 	}
-	sound := slices.ContainsFunc(all, func(n news) bool { return reaches(n.severity, m.prefs.value(settings.BellFrom)) })
-	noted := slices.DeleteFunc(all, func(n news) bool { return !reaches(n.severity, m.prefs.value(settings.NotifyFrom)) })
+	sound := slices.ContainsFunc(all, func(n newAlarm) bool { return reaches(n.severity, m.prefs.value(settings.BellFrom)) })
+	noted := slices.DeleteFunc(all, func(n newAlarm) bool { return !reaches(n.severity, m.prefs.value(settings.NotifyFrom)) })
 	if !sound && len(noted) == 0 {
 		return
 	}
 	m.notes.bell.rang = now
-	if err := m.out.Notify(newsWords(noted), sound, len(noted) > 0); err != nil {
+	if err := m.out.Notify(alarmText(noted), sound, len(noted) > 0); err != nil {
 		m.o.Log.Warn("ring the bell", "error", err)
 	}
 }
 
-// newsWords are alarms in a line: the first, and how many more.
-func newsWords(all []news) string {
+// alarmText are alarms in a line: the first, and how many more.
+func alarmText(all []newAlarm) string {
 	if len(all) == 0 {
 		return ""
 	}
@@ -148,7 +148,7 @@ func (m *Model) bellParts(now time.Time) []part {
 // fired again. What is shelved or suppressed is none.
 func (m *Model) announce(now time.Time) {
 	first := len(m.notes.announced) == 0
-	var all []news
+	var all []newAlarm
 	for _, a := range m.data.Site.Alerts.Data.Alerts {
 		fired := fmt.Sprint(a.AlertID, " ", a.Occurrences)
 		if a.State != api.AlertUnacknowledged || m.notes.announced[fired] {
@@ -162,10 +162,10 @@ func (m *Model) announce(now time.Time) {
 		if !strings.Contains(text, a.AssetID) {
 			text = a.AssetID + ": " + text
 		}
-		all = append(all, news{a.AlertSeverity, text})
+		all = append(all, newAlarm{a.AlertSeverity, text})
 	}
 	m.notes.announced[""] = true // the first answer has been seen
-	m.tellNew(all, now)
+	m.announceAll(all, now)
 }
 
 // notify puts a notice in the breadcrumb.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/bubbletea"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
@@ -101,13 +101,13 @@ func (m *Model) returnToPlace() {
 		m.put(a)
 	}
 	for _, p := range m.nav.panes {
-		m.places.recall(p)
+		m.places.restoreLists(p)
 	}
 }
 
-// guide says which keys lead to all others, to who was never here before.
-func (m *Model) guide() {
-	if !m.o.Guide && (!m.remembers() || m.places.stored.Panes != "") {
+// showIntro says which keys lead to all others, to who was never here before.
+func (m *Model) showIntro() {
+	if !m.o.Intro && (!m.remembers() || m.places.stored.Panes != "") {
 		return
 	}
 	var words []string
@@ -120,14 +120,14 @@ func (m *Model) guide() {
 		}
 	}
 	m.notify("New here: "+strings.Join(words, ", ")+".", themes.Accent)
-	m.notes.notice.until, m.notes.notice.guide = m.o.Now().Add(guideFor), true
+	m.notes.notice.until, m.notes.notice.intro = m.o.Now().Add(guideFor), true
 }
 
 // guideFor is how long the first words stand, unless a key is pressed.
 const guideFor = time.Minute
 
-// recall restores the lists of a view.
-func (p *places) recall(of view.View) {
+// restoreLists restores the lists of a view.
+func (p *places) restoreLists(of view.View) {
 	for name, list := range of.Lists().All {
 		if memory, ok := p.lists[of.Title()+"/"+name]; ok {
 			list.Restore(memory)
@@ -135,8 +135,8 @@ func (p *places) recall(of view.View) {
 	}
 }
 
-// memorize keeps the state of the lists of a view.
-func (p *places) memorize(of view.View) {
+// saveLists keeps the state of the lists of a view.
+func (p *places) saveLists(of view.View) {
 	for name, list := range of.Lists().All {
 		p.lists[of.Title()+"/"+name] = list.Memory()
 	}
@@ -145,10 +145,10 @@ func (p *places) memorize(of view.View) {
 // here is where the person is now.
 func (m *Model) here() Place {
 	for _, p := range m.nav.panes {
-		m.places.memorize(p)
+		m.places.saveLists(p)
 	}
 	for _, s := range m.nav.screens {
-		m.places.memorize(s)
+		m.places.saveLists(s)
 	}
 	return Place{
 		Site: m.data.siteRecord().SiteID, Customer: m.data.siteRecord().CustomerID, Panes: m.arranged().String(), Asset: m.nav.selection.AssetID, Finding: m.nav.selection.FindingID, Order: m.nav.selection.OrderID,
@@ -180,16 +180,16 @@ func (m *Model) forgetPlace() tea.Cmd {
 	return m.keep(func() error { return places.Keep(owner, Place{}) }, true)
 }
 
-// takeUpHand takes in hand what was in hand on the site that is opened.
-func (m *Model) takeUpHand(s api.Site) {
+// restoreSelection takes in hand what was in hand on the site that is opened.
+func (m *Model) restoreSelection(s api.Site) {
 	if at := m.places.start.SiteRef(); at.SiteID == s.SiteID && (at.CustomerID == "" || at.CustomerID == s.CustomerID) && m.places.start.Asset != "" {
 		m.nav.selection = view.Selection{AssetID: m.places.start.Asset, FindingID: m.places.start.Finding, OrderID: m.places.start.Order}
 	}
 	m.places.start.Site = "" // this once
 }
 
-// checkHand lets go of a unit that the site does not have any more.
-func (m *Model) checkHand() {
+// checkSelection lets go of a unit that the site does not have any more.
+func (m *Model) checkSelection() {
 	known := func(a api.Asset) bool { return a.AssetID == m.nav.selection.AssetID }
 	if m.nav.selection.AssetID != "" && len(m.data.Site.Assets.Data) > 0 && m.nav.selection.OrderID == "" && m.nav.selection.FindingID == "" && !slices.ContainsFunc(m.data.Site.Assets.Data, known) {
 		m.nav.selection = view.Selection{}

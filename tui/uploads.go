@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/bubbletea"
 
 	"app.sunloop/backend/api"
 	"app.sunloop/themes"
@@ -86,8 +86,8 @@ func (m *Model) uploaded(msg uploadMsg) {
 	}
 }
 
-// tellUploads tells the end of the files that this console sent.
-func (m *Model) tellUploads() {
+// notifyUploads tells the end of the files that this console sent.
+func (m *Model) notifyUploads() {
 	for _, u := range m.data.Site.Uploads.Data {
 		if !m.data.watched[u.UploadID] || !u.Ended() {
 			continue

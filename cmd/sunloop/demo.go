@@ -236,7 +236,7 @@ func (c *DemoCmd) console(ctx context.Context, d *demo) error {
 			options.Site = cmp.Or(options.Places.Place(d.login.User.UserID).SiteRef(), options.Site)
 		}
 	}
-	options.Source, options.User, options.Guide = c.source(), d.login.User, !c.kept
+	options.Source, options.User, options.Intro = c.source(), d.login.User, !c.kept
 	return tui.Run(ctx, options)
 }
 

@@ -1,6 +1,8 @@
 package keymap
 
-import "github.com/charmbracelet/bubbles/key"
+import (
+	"github.com/charmbracelet/bubbles/key"
+)
 
 // Default is the map as shipped.
 func Default() Map {
@@ -47,7 +49,7 @@ func Default() Map {
 		needs(entry(RunDetection, Panes, "", "run fault detection on the unit in hand", "D"), NeedsSelection|NeedsService|NeedsWrite),
 		needs(entry(Refresh, Global, "", "ask the service again, now", "r"), NeedsService),
 		entry(NextStep, Panes, "next", "do the next step: detect, diagnose, plan, parts, order, or the order's next move", "n"),
-		entry(NextInHand, Panes, "", "take the next finding in hand", "N"),
+		entry(NextFinding, Panes, "", "take the next finding in hand", "N"),
 		needs(entry(MakeOrder, Panes, "order", "make a work order of the finding in hand", "o"), NeedsSelection|NeedsService|NeedsWrite),
 		needs(entry(AssignOrder, Panes, "assign", "give the work order a technician", "t"), NeedsService|NeedsWrite),
 		needs(entry(StartOrder, Panes, "begin", "begin the work of the order", "b"), NeedsService|NeedsWrite),

@@ -209,20 +209,20 @@ func (s *Server) left(c *connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.user != "" {
-		less(s.people, c.user)
+		decrement(s.people, c.user)
 	}
 }
 
-// less decrements a count and deletes it at zero.
-func less(counts map[string]int, of string) {
+// decrement decrements a count and deletes it at zero.
+func decrement(counts map[string]int, of string) {
 	if counts[of]--; counts[of] == 0 {
 		delete(counts, of)
 	}
 }
 
-// take counts a new console of a user. It returns the reason if the limit is
+// acquire counts a new console of a user. It returns the reason if the limit is
 // reached.
-func (s *Server) take(user string) (refusal string) {
+func (s *Server) acquire(user string) (refusal string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -236,11 +236,11 @@ func (s *Server) take(user string) (refusal string) {
 	return ""
 }
 
-func (s *Server) giveBack(user string) {
+func (s *Server) release(user string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.consoles--
-	less(s.sessions, user)
+	decrement(s.sessions, user)
 }
 
 // algorithms are those of the library without SHA-1 and CBC.

@@ -95,11 +95,11 @@ func (s *Server) session(_ *ssh.Server, conn *gossh.ServerConn, nc gossh.NewChan
 // show runs the console on the channel.
 func (s *Server) show(c *connection, conn *gossh.ServerConn, login *api.LoginResponse, t *terminal, requests <-chan *gossh.Request) {
 	user := folded(conn.User())
-	if why := s.take(user); why != "" {
+	if why := s.acquire(user); why != "" {
 		t.refuse(why)
 		return
 	}
-	defer s.giveBack(user)
+	defer s.release(user)
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	defer cancel(nil)
 	t.shown = true

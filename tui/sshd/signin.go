@@ -35,9 +35,9 @@ func loginOf(p *gossh.Permissions) (*api.LoginResponse, bool) {
 	return r, ok
 }
 
-// whole reports whether a sign-in opens a console: with a token, or to set up
+// opensConsole reports whether a sign-in opens a console: with a token, or to set up
 // the authenticator there.
-func whole(r *api.LoginResponse) bool { return !r.MFARequired || r.MFAEnrollment }
+func opensConsole(r *api.LoginResponse) bool { return !r.MFARequired || r.MFAEnrollment }
 
 // serverConfig is the sign-in of one connection. The library's own callbacks
 // cannot express that a key or a password is only one of two factors.
@@ -114,7 +114,7 @@ func (c *connection) byPassword(conn gossh.ConnMetadata, password []byte) (*goss
 
 // then is what follows the first half of a sign-in: the console, or the code.
 func (c *connection) then(r *api.LoginResponse) (*gossh.Permissions, error) {
-	if whole(r) {
+	if opensConsole(r) {
 		return admitted(r), nil
 	}
 	return nil, &gossh.PartialSuccessError{Next: gossh.ServerAuthCallbacks{
@@ -144,7 +144,7 @@ func (s *Server) byQuestions(sctx ssh.Context, ask gossh.KeyboardInteractiveChal
 		tell(ask, words(err))
 		return false
 	}
-	if !whole(r) {
+	if !opensConsole(r) {
 		if r, err = c.secondFactor(r, ask); err != nil {
 			return false
 		}

@@ -1,6 +1,8 @@
 package terminal
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+)
 
 const (
 	esc = 0x1b
@@ -62,8 +64,8 @@ func (a *assembler) flushEscape() {
 	}
 }
 
-// giveUp drops an item of which the rest never came, and closes a paste that was never closed.
-func (a *assembler) giveUp() {
+// discardPartial drops an item of which the rest never came, and closes a paste that was never closed.
+func (a *assembler) discardPartial() {
 	if a.state == inPaste {
 		a.out = append(a.out, pasteEnd...)
 	}
@@ -226,7 +228,7 @@ func (a *assembler) finishCSI() {
 		a.reset()
 	case len(seq) > 3 && seq[2] == '?':
 		// No key is reported with a question mark: these are device attributes, modes and the like.
-		a.told('?', a.pending[3:])
+		a.deliverReply('?', a.pending[3:])
 		a.reset()
 	default:
 		a.emit()
@@ -265,12 +267,12 @@ func (a *assembler) str(b byte) {
 // answered hands a finished string to whoever asked.
 func (a *assembler) answered() {
 	if len(a.text) > 1 {
-		a.told(a.text[0], a.text[1:])
+		a.deliverReply(a.text[0], a.text[1:])
 	}
 	a.reset()
 }
 
-func (a *assembler) told(kind byte, text []byte) {
+func (a *assembler) deliverReply(kind byte, text []byte) {
 	if a.answer != nil {
 		a.answer(kind, text)
 	}

@@ -140,7 +140,7 @@ func (in *Input) expire() {
 	silence := t.Sub(in.last)
 	in.last = t
 	if in.asm.partial() && silence > staleAfter || in.asm.state == inPaste && silence > stalePaste {
-		in.asm.giveUp()
+		in.asm.discardPartial()
 	}
 }
 

@@ -129,10 +129,10 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Early writes the last frame at once, as the answer to a key, where Bubble Tea would wait for the next tick of its clock: at
+// FlushNow writes the last frame at once, as the answer to a key, where Bubble Tea would wait for the next tick of its clock: at
 // ten frames a second that is 50 ms on average. It does so once a tick, so that keys which come faster cost a slow line no
 // more frames. What it could not write, the tick does.
-func (o *Output) Early() error {
+func (o *Output) FlushNow() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.early || !o.alt || o.token == "" {

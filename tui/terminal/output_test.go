@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/vt"
 	"pgregory.net/rapid"
 
@@ -306,7 +306,7 @@ func TestEarlyFrames(t *testing.T) {
 		rec.Reset()
 		g.All().Put(0, 0, text, Inherit)
 		out.Frame(g)
-		if err := out.Early(); err != nil {
+		if err := out.FlushNow(); err != nil {
 			t.Fatal(err)
 		}
 		return rec.String()

@@ -66,7 +66,7 @@ func ground(c themes.Color) themes.Color {
 
 // cell writes one cell at the cursor.
 func (p *painter) cell(c *Cell, w int) {
-	safe := steady(c.Text)
+	safe := hasStableWidth(c.Text)
 	p.pen(p.wanted(c))
 	p.buf = append(p.buf, c.Text...)
 	p.x += int(c.Width)
@@ -90,7 +90,7 @@ func (p *painter) wanted(c *Cell) Style {
 // moveTo brings the cursor to x, y: by writing the unchanged cells between where that is shorter, else by an absolute move.
 func (p *painter) moveTo(row []Cell, x, y int) {
 	onRow := p.y == y && p.x >= 0
-	if onRow && steady(row[x].Text) {
+	if onRow && hasStableWidth(row[x].Text) {
 		if p.x == x {
 			return
 		}
@@ -206,11 +206,11 @@ func (p *painter) color(c themes.Color, base int64) {
 	p.buf = append(p.buf, ';')
 }
 
-// steady reports a cluster of one rune whose width is the same on every
+// hasStableWidth reports a cluster of one rune whose width is the same on every
 // terminal and that joins no neighbour: ASCII, Latin, Greek, Cyrillic, arrows,
 // mathematics, boxes, blocks, shapes, braille, kana, ideographs and Hangul
 // syllables.
-func steady(text string) bool {
+func hasStableWidth(text string) bool {
 	if len(text) == 1 {
 		return true
 	}

@@ -132,7 +132,7 @@ func TestWorkForms(t *testing.T) {
 	done.Proposals = []api.Proposal{{Kind: api.ProposeReopen, Text: "The unit makes 91 % of what it should: open the order again."}}
 	filledWith := func(d *widget.StepForm, fill func(*widget.StepForm, outline)) *widget.StepForm {
 		out := outlineOf(v, time.Time{})
-		bill, windows := p.Bill(stage.Noon, out.hand.AssetID), p.Windows(stage.Noon, out.hand.AssetID)
+		bill, windows := p.Bill(stage.Noon, out.selection.AssetID), p.Windows(stage.Noon, out.selection.AssetID)
 		out.bill, out.windows = &bill, &windows
 		d.Waits = ""
 		fill(d, out)

@@ -23,22 +23,22 @@ import (
 // outline is what a form of planned work is filled with: the bill of materials
 // and the window.
 type outline struct {
-	site    api.Site
-	zone    *time.Location
-	now     time.Time // the site's
-	me      string
-	hand    view.Selection
-	finding *api.Finding  // in hand; nil for none
-	plan    *api.Schedule // made already; nil for none
-	bill    *api.BOM      // known, or asked for; nil for none
-	day     time.Time     // chosen by the person; zero: the best one
-	windows *api.ProposeResponse
+	site      api.Site
+	zone      *time.Location
+	now       time.Time // the site's
+	me        string
+	selection view.Selection
+	finding   *api.Finding  // in hand; nil for none
+	plan      *api.Schedule // made already; nil for none
+	bill      *api.BOM      // known, or asked for; nil for none
+	day       time.Time     // chosen by the person; zero: the best one
+	windows   *api.ProposeResponse
 }
 
 // outlineOf copies what a form needs of the view. day is the site's day that
 // the person has chosen, the zero time without one.
 func outlineOf(v view.Context, day time.Time) outline {
-	o := outline{site: v.Site.Site, zone: v.Site.Zone, now: v.SiteNow, me: me(v), hand: v.Selection, day: day}
+	o := outline{site: v.Site.Site, zone: v.Site.Zone, now: v.SiteNow, me: me(v), selection: v.Selection, day: day}
 	way := workflow.WorkflowFor(v)
 	if way.Finding != nil {
 		f := *way.Finding
@@ -58,7 +58,7 @@ func outlineOf(v view.Context, day time.Time) outline {
 
 // propose asks for the windows of work so many hours long.
 func (o *outline) propose(ctx context.Context, c *client.Client, kind, maintenanceType string, hours float64) error {
-	r := api.ScheduleRequest{CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: o.hand.AssetID, Kind: kind,
+	r := api.ScheduleRequest{CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: o.selection.AssetID, Kind: kind,
 		MaintenanceType: maintenanceType, EstimatedDurationHours: cmp.Or(hours, state.VisitHours), Page: api.Page{Limit: api.MaxLimit}}
 	windows, err := c.Propose(ctx, r)
 	if err != nil && !errors.Is(err, api.ErrNoForecastResult) {
@@ -128,10 +128,10 @@ func filled(d *widget.StepForm, o outline, ask func(ctx context.Context, c *clie
 // materials of the repair is made, unless there is one.
 func NewOrderForm(v view.Context, day time.Time) view.Request {
 	o := outlineOf(v, day)
-	d := &widget.StepForm{Heading: "Work order for " + o.hand.AssetID, Verb: "make the order", Waits: "Asking for parts and for the best time …"}
+	d := &widget.StepForm{Heading: "Work order for " + o.selection.AssetID, Verb: "make the order", Waits: "Asking for parts and for the best time …"}
 	return filled(d, o, func(ctx context.Context, c *client.Client, o *outline) error {
 		if o.bill == nil {
-			r := api.BOMRequest{CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: o.hand.AssetID}
+			r := api.BOMRequest{CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: o.selection.AssetID}
 			if o.plan != nil {
 				r.ScheduleID = o.plan.ScheduleID
 			}
@@ -186,12 +186,12 @@ func NewPartsForm(v view.Context) *widget.StepForm {
 	if o.finding != nil {
 		family = o.finding.FaultFamily
 	}
-	d := &widget.StepForm{Heading: "Parts for " + o.hand.AssetID, Verb: "make the bill of materials",
+	d := &widget.StepForm{Heading: "Parts for " + o.selection.AssetID, Verb: "make the bill of materials",
 		Words: []string{"What the repair takes: parts by the fault, the unit's size and its components, and hours of work."}}
 	d.Add("maintenance_type", widget.ChoiceField("Maintenance", api.MaintenanceTypes(), widget.Verbatim, kind))
 	d.Add("fault_family", widget.NewField("Fault", "empty: the worst finding of the unit", family))
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
-		r := api.BOMRequest{CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: o.hand.AssetID,
+		r := api.BOMRequest{CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: o.selection.AssetID,
 			MaintenanceType: d.Value("maintenance_type"), FaultFamily: strings.ReplaceAll(d.Value("fault_family"), " ", "_")}
 		if o.plan != nil {
 			r.ScheduleID = o.plan.ScheduleID
@@ -214,8 +214,8 @@ func NewPartsForm(v view.Context) *widget.StepForm {
 func NewPlanForm(v view.Context, day time.Time) view.Request {
 	o := outlineOf(v, day)
 	o.plan = nil
-	d := &widget.StepForm{Heading: "Plan maintenance of " + o.hand.AssetID, Verb: "plan it", Waits: "Asking for the best time …"}
-	hours := v.Site.WorkHours(o.hand.AssetID)
+	d := &widget.StepForm{Heading: "Plan maintenance of " + o.selection.AssetID, Verb: "plan it", Waits: "Asking for the best time …"}
+	hours := v.Site.WorkHours(o.selection.AssetID)
 	return filled(d, o, func(ctx context.Context, c *client.Client, o *outline) error {
 		return o.propose(ctx, c, kindOfWork(o.bill), api.MaintenanceCorrective, hours)
 	}, fillPlan)
@@ -237,7 +237,7 @@ func fillPlan(d *widget.StepForm, o outline) {
 		d.At = len(d.Fields) - 1
 	}
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
-		r := api.ScheduleRequest{CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: o.hand.AssetID, MaintenanceType: d.Value("maintenance_type"),
+		r := api.ScheduleRequest{CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: o.selection.AssetID, MaintenanceType: d.Value("maintenance_type"),
 			Priority: d.Value("priority"), Reason: d.Value("reason")}
 		var ok bool
 		if r.ScheduledDate, ok = d.Date("scheduled_date", "The date", begin); !ok {
@@ -256,7 +256,7 @@ func NewRecurringForm(v view.Context, day time.Time) *widget.StepForm {
 		first = day.Add(7 * time.Hour)
 	}
 	const days, months = "days", "months"
-	d := &widget.StepForm{Heading: "Recurring maintenance of " + o.hand.AssetID, Verb: "plan it", ServerForm: widget.ServerForm{Zone: o.zone},
+	d := &widget.StepForm{Heading: "Recurring maintenance of " + o.selection.AssetID, Verb: "plan it", ServerForm: widget.ServerForm{Zone: o.zone},
 		Words: []string{"The next date is reckoned from the day on which the one before was completed."}}
 	d.Add("task", widget.NewField("Task", "as filters, thermography, yearly inspection", ""))
 	d.Add("scheduled_date", widget.NewField("First date", widget.DateTimeLayout+", by the site's clock", first.In(o.zone).Format(widget.DateTimeLayout)))
@@ -264,7 +264,7 @@ func NewRecurringForm(v view.Context, day time.Time) *widget.StepForm {
 	d.Add("unit", widget.NewChoice("of", []string{months, days}, widget.Verbatim))
 	d.Add("priority", widget.ChoiceField("Priority", api.Priorities(), widget.Verbatim, api.PriorityLow))
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {
-		r := api.ScheduleRequest{CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: o.hand.AssetID, MaintenanceType: api.MaintenancePreventive,
+		r := api.ScheduleRequest{CustomerID: o.site.CustomerID, SiteID: o.site.SiteID, AssetID: o.selection.AssetID, MaintenanceType: api.MaintenancePreventive,
 			Priority: d.Value("priority"), Task: d.Value("task"), Reason: d.Value("task")}
 		if !d.Need("task", "What is to be done each time?") {
 			return view.Call{}, false

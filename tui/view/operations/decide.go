@@ -103,7 +103,7 @@ func (d *Decide) Draw(r terminal.Region, v view.Context) {
 	d.timeAt, d.pageAt = terminal.Rect{}, terminal.Rect{}
 	forecast := v.Site.Forecast
 	face := forecast.Status(v.Now, forecastStale, len(forecast.Data.Forecasts) == 0)
-	y := d.drawInHand(r, v)
+	y := d.drawSelected(r, v)
 	w, h := r.Size()
 	below := r.Region(terminal.Rect{Y: y, W: w, H: h - y})
 	switch face {
@@ -157,9 +157,9 @@ func (d *Decide) drawNone(r terminal.Region, v view.Context) int {
 	return v.Paragraph(r, 0, y, "U imports a file, g u shows what became of those that were.", themes.Dim)
 }
 
-// drawInHand draws the thing in hand and what waiting costs, and answers the
+// drawSelected draws the thing in hand and what waiting costs, and answers the
 // rows it took.
-func (d *Decide) drawInHand(r terminal.Region, v view.Context) int {
+func (d *Decide) drawSelected(r terminal.Region, v view.Context) int {
 	w, h := r.Size()
 	f := workflow.SelectedFinding(v)
 	if f == nil {
@@ -349,10 +349,10 @@ func (d *Decide) Do(a keymap.Action, v view.Context) view.Request {
 	return nil
 }
 
-// PlanInHand is the schedule that the keys of plans move: one of the day that
+// SelectedPlan is the schedule that the keys of plans move: one of the day that
 // is shown, that of the unit in hand before others; else the next one of the
 // unit in hand. Nil without one.
-func (d *Decide) PlanInHand(v view.Context) *api.Schedule {
+func (d *Decide) SelectedPlan(v view.Context) *api.Schedule {
 	if v.Site == nil {
 		return nil
 	}
@@ -381,7 +381,7 @@ func (d *Decide) Disabled(a keymap.Action, v view.Context) string {
 	if !ok {
 		return ""
 	}
-	p := d.PlanInHand(v)
+	p := d.SelectedPlan(v)
 	if p == nil {
 		return "no plan is on this day; left and right choose another, g d lists all"
 	}

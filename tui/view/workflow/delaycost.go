@@ -267,7 +267,7 @@ func DrawConstraints(r terminal.Region, v view.Context, y int, d ForecastDay) in
 	if lack := shortParts(v); lack != "" {
 		y = v.Paragraph(r, 0, y, "Short of "+lack+": it begins with a note, or waits for them.", themes.Warning)
 	}
-	if bundle := v.Site.Windows.Data.Bundle; len(bundle) > 0 && windowsInHand(v) != nil {
+	if bundle := v.Site.Windows.Data.Bundle; len(bundle) > 0 && selectedWindows(v) != nil {
 		var near []string
 		for _, b := range bundle[:min(len(bundle), 4)] {
 			near = append(near, b.AssetID+" "+b.Date.In(v.Site.Zone).Format("02 Jan"))

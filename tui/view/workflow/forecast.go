@@ -42,7 +42,7 @@ func ForecastDays(v view.Context) []ForecastDay {
 	}
 	sumForecast(v.Site.Forecast.Data, find)
 	ranks := 0
-	windows := windowsInHand(v)
+	windows := selectedWindows(v)
 	for i := range windows {
 		if d := find(windows[i].Start.Time); d != nil && d.Window == nil {
 			ranks++
@@ -84,9 +84,9 @@ func sumForecast(f api.GeneratedForecast, find func(time.Time) *ForecastDay) {
 	}
 }
 
-// windowsInHand are the windows for work at the unit in hand, or at the whole
+// selectedWindows are the windows for work at the unit in hand, or at the whole
 // site, the best first; none until they are known.
-func windowsInHand(v view.Context) []api.WorkWindow {
+func selectedWindows(v view.Context) []api.WorkWindow {
 	if v.Site.Wanted(state.QueryWindows) != WindowsQuery(v.Selection) {
 		return nil
 	}
