@@ -215,7 +215,7 @@ func openFile(cfg Config, disk *store.Disk, in *instrument.Instruments) (*bolt.S
 }
 
 // openObjects opens the objects. A folder belongs to the process that serves; a
-// command beside it leaves alone what is being written there.
+// command that runs at the same time does not delete files that are being written.
 func openObjects(cfg Config, disk *store.Disk) (*objects.Store, error) {
 	at := cfg.Paths().ObjectsAt()
 	if cfg.Store != "" && !cfg.Await {

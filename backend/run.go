@@ -35,7 +35,7 @@ func (s *Service) Run(ctx context.Context) error {
 	if s.cfg.SetupToken != nil {
 		running.Go(func() { s.offerSetup(ctx, o) })
 	}
-	if !s.replica() { // a database is backed up by a command beside its replicas
+	if !s.replica() { // a database is backed up by a command, not by a replica
 		running.Go(func() { o.admin.Serve(ctx) })
 	}
 	defer cancel()

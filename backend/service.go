@@ -165,7 +165,7 @@ type opened struct {
 	*parts
 }
 
-// New opens the data folder, creating it if there is none, or the database. The
+// New opens the data folder, creating it if it is missing, or the database. The
 // error is [store.ErrLocked] if another process has the folder.
 func New(cfg Config) (*Service, error) {
 	if cfg.DataDir == "" || cfg.Now == nil {

@@ -259,7 +259,7 @@ func Restore(ctx context.Context, r io.Reader, dir string, passphrase func() (st
 }
 
 // RestoreReplica fills an empty database from a backup of one, creates the key
-// file if there is none, and stores the objects that are in the backup.
+// file if it is missing, and stores the objects that are in the backup.
 func RestoreReplica(ctx context.Context, r io.Reader, p check.Paths, o postgres.Options, passphrase func() (string, error), encrypted bool) (m backup.Manifest, err error) {
 	db, err := riverjobs.Open(ctx, p.Store, o)
 	if err != nil {

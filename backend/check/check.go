@@ -68,7 +68,7 @@ type Report struct {
 	Objects     int      `json:"objects"`
 	ObjectBytes int64    `json:"object_bytes"`
 	Files       int      `json:"files"`
-	Faults      []string `json:"faults"` // sentences; empty if there is none
+	Faults      []string `json:"faults"` // sentences; empty without faults
 	Notes       []string `json:"notes"`  // sentences: leftovers that the service deletes itself
 }
 

@@ -2,8 +2,8 @@
 // telemetry a trained model, and the model forecasts and findings.
 //
 // Jobs are in the store's queue and run at least once. Each may be killed at any
-// point and run again with the same result. Each kind has a package of its own
-// below this one, all over package sitedata:
+// point and run again with the same result. Each kind has its own package below
+// this one, all over package sitedata:
 //
 //	ingest       importer     object → engine/ingest → site, assets, telemetry, record
 //	train        training     site → model → registry → forecast → detection → end of its uploads

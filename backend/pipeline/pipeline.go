@@ -217,7 +217,7 @@ type Status struct {
 	Sites          int       // with data
 	Trained        int       // of these, with a model
 	OldestModel    time.Time // end of the data of the model with the oldest data; zero: there is no model
-	OldestForecast time.Time // issue time of the newest forecast of the site whose forecast is oldest; zero: there is none
+	OldestForecast time.Time // issue time of the newest forecast of the site whose forecast is oldest; zero: no forecast
 }
 
 // Status reads the states of all sites.

@@ -104,8 +104,8 @@ var schedules = []schedule{
 	}},
 }
 
-// earlyRetrainEvery is the amount of new data after which a site without a model
-// of its own history is trained again.
+// earlyRetrainEvery is the amount of new data after which a site whose model
+// was not trained on its own history is trained again.
 const earlyRetrainEvery = 7 * day
 
 func (p *Pipeline) enqueueDue(ctx context.Context) error {

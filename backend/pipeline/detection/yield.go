@@ -13,7 +13,7 @@ import (
 const yieldSpan = 31 * day
 
 // A day is clear when so much was expected of the most in the span, and is
-// known when so much of what was expected has a reading beside it.
+// known when so much of what was expected has a reading at the same time.
 const (
 	clearShare = 0.75
 	knownShare = 0.9

@@ -41,7 +41,7 @@ func (s *subject) observe(ctx context.Context, lastData time.Time) error {
 	if series.NextMidnight(from, s.zone).After(lastData) {
 		return nil // the next day is not over
 	}
-	// A copy of its own: others may be forecasting with the model.
+	// A copy: other goroutines may be forecasting with the model.
 	m, err := s.fc.DecodeModel(ctx, record)
 	if err != nil {
 		return fmt.Errorf("read the model of site %s: %w", s.site.SiteID, err)

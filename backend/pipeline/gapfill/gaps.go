@@ -110,7 +110,7 @@ func (g *Filler) stepOf(ctx context.Context, key string) (time.Duration, error) 
 		}
 		last = f
 	})
-	if step == math.MaxInt64 { // single values alone
+	if step == math.MaxInt64 { // only single values
 		step = 5 * time.Minute
 	}
 	return step, err

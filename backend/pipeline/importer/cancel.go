@@ -85,7 +85,7 @@ func (im *Importer) cancelTraining(tx store.Tx, u upload.Upload, actor string) e
 	}
 	for _, o := range open {
 		if o.Version == 0 {
-			continue // it will ask for a training of its own
+			continue // its import enqueues another training
 		}
 		_, err := im.Domain.Uploads.SetStatus(tx, o.UploadID, api.UploadWithWarnings, func(o *upload.Upload) {
 			o.Warnings = append(o.Warnings, "training: cancelled by "+actor+"; the data are stored")

@@ -111,7 +111,7 @@ func (im *Importer) checkObject(ctx context.Context, scope api.Scope, key string
 		return err
 	}
 	if len(uses) == 0 && !scope.CanSite(api.Every) {
-		return api.ErrForbidden // nobody knows whose it is
+		return api.ErrForbidden // its owner is unknown
 	}
 	for _, u := range uses {
 		if err := scope.Check(u.CustomerID, u.SiteID); err != nil {

@@ -27,7 +27,7 @@ func (im *Importer) putObject(ctx context.Context, scope api.Scope, req api.Uplo
 		if err != nil {
 			return "", err
 		}
-		if !free { // its object is for whoever announced it to keep or to sweep
+		if !free { // another process announced the object
 			if n < 1000 {
 				continue
 			}

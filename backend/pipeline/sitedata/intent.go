@@ -18,14 +18,14 @@ const intentBucket = "object-intents"
 
 // intent is the announcement of an object.
 type intent struct {
-	Site     string    `json:"site,omitempty"`     // whose models and results may name the object; empty: uploads alone do
+	Site     string    `json:"site,omitempty"`     // whose models and results may name the object; empty: only uploads do
 	Life     string    `json:"life"`               // of the process
 	At       time.Time `json:"at"`                 // of the wall
 	Dropping bool      `json:"dropping,omitempty"` // no record may name the object any more
 }
 
 // StaleIntent is the age at which the process that announced an object is taken to
-// be dead: many times what lies between putting an object and naming it. A process
+// be dead: many times the time between putting an object and naming it. A process
 // that was only slow gets [ErrObjectSwept] when it names the object.
 const StaleIntent = time.Hour
 
@@ -51,7 +51,7 @@ func (d *Data) putIntent(tx store.Tx, siteID, key string, dropping bool) error {
 
 // AnnounceObjects records that objects will be put, for the uploads or, with a
 // site's id, for its models and results. It returns false if one of them is
-// announced already, by whoever will name or delete it.
+// announced already, by the process that will name or delete it.
 func (d *Data) AnnounceObjects(ctx context.Context, siteID string, keys ...string) (ok bool, err error) {
 	err = d.Records.Update(store.Aside(ctx), func(tx store.Tx) error {
 		ok = true

@@ -115,10 +115,10 @@ const progressBucket = "progress"
 
 // WriteProgress stores the progress that differs from what was saved before, and
 // deletes what has ended.
-func (d *Data) WriteProgress(ctx context.Context, told, now map[string]Mark) error {
+func (d *Data) WriteProgress(ctx context.Context, saved, now map[string]Mark) error {
 	return d.Records.Update(ctx, func(tx store.Tx) error {
 		for id, m := range now {
-			if m == told[id] {
+			if m == saved[id] {
 				continue
 			}
 			b, err := json.Marshal(m)
@@ -129,7 +129,7 @@ func (d *Data) WriteProgress(ctx context.Context, told, now map[string]Mark) err
 				return err
 			}
 		}
-		for id := range told {
+		for id := range saved {
 			if _, there := now[id]; there {
 				continue
 			}
@@ -141,7 +141,7 @@ func (d *Data) WriteProgress(ctx context.Context, told, now map[string]Mark) err
 	})
 }
 
-// WithProgress sets the current progress in the records. Beside other replicas it
+// WithProgress sets the current progress in the records. If there are other replicas, it
 // reads the stored progress of all, so that no replica is ahead of another.
 func (d *Data) WithProgress(ctx context.Context, list ...api.Upload) error {
 	if d.Exclusive {

@@ -16,7 +16,7 @@ import (
 
 // WeatherFor returns the provider's forecast, overlaid with the forecasts in the
 // customer's own files. If the provider has none it is climatology, and its source
-// says so. issued is the provider's forecast, unchanged; nil if there is none.
+// says so. issued is the provider's forecast, unchanged; nil without one.
 func (d *Data) WeatherFor(ctx context.Context, loc solar.Location, h History, issue time.Time, horizon time.Duration) (wx weather.Forecast, issued *weather.Forecast, err error) {
 	climate, err := offline(ctx, loc, h, issue, horizon)
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// Days that a challenger and the production model are held against each other
-// on: neither may have seen them. They are half of the new days, so that the
-// challenger has learned from the other half.
+// Number of days on which a challenger and the production model are compared.
+// Neither may have seen them. They are half of the new days, so that the
+// challenger is trained on the other half.
 const (
 	minHoldoutDays = 14
 	maxHoldoutDays = 30
