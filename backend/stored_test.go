@@ -9,10 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"app.sunloop/backend/api"
 	"app.sunloop/backend/check"
 )
 
@@ -185,4 +187,51 @@ func limitsOf(limits map[string]string, t reflect.Type, path string, within []re
 		}
 		limitsOf(limits, f.Type, path+name, append(within, t))
 	}
+}
+
+// wireRecords are the tables whose records still hold types of the wire contract.
+var wireRecords = []string{"sites", "assets", "uploads", "models", "interpolations", "findings", "alerts", "detections", "diagnostics", "audit", "orders"}
+
+// TestRecordsAreNotWireTypes finds types of the wire contract in records: a change of
+// the contract must not change what is stored. The format of times is common to both
+// and fixed by TestStoredFormat.
+func TestRecordsAreNotWireTypes(t *testing.T) {
+	for _, table := range check.Tables() {
+		record := table.Record()
+		if record == nil {
+			continue
+		}
+		bucket := table.Buckets()[0]
+		held := wireTypeIn(record, nil)
+		switch listed := slices.Contains(wireRecords, bucket); {
+		case held != nil && !listed:
+			t.Errorf("records of %s hold %s", bucket, held)
+		case held == nil && listed:
+			t.Errorf("records of %s hold no type of the contract: remove it from wireRecords", bucket)
+		}
+	}
+}
+
+// wireTypeIn returns a type of package api that a type holds, nil if it holds none.
+func wireTypeIn(t reflect.Type, within []reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map || t.Kind() == reflect.Array {
+		t = t.Elem()
+	}
+	switch {
+	case t == reflect.TypeFor[api.Time]() || slices.Contains(within, t):
+		return nil
+	case t.PkgPath() == reflect.TypeFor[api.Time]().PkgPath():
+		return t
+	case t.Kind() != reflect.Struct:
+		return nil
+	}
+	for i := range t.NumField() {
+		if _, stored := jsonName(t.Field(i)); !stored {
+			continue
+		}
+		if held := wireTypeIn(t.Field(i).Type, append(within, t)); held != nil {
+			return held
+		}
+	}
+	return nil
 }

@@ -31,28 +31,36 @@ func Tables() []store.Checked { return []store.Checked{forecasts, days, weatherT
 
 // Forecast is a forecast as it was issued: even intervals from Start.
 type Forecast struct {
-	ForecastID   string              `json:"forecast_id" limit:"id"`
-	CustomerID   string              `json:"customer_id" limit:"id"`
-	SiteID       string              `json:"site_id" limit:"id"`
-	IssuedAt     time.Time           `json:"issued_at"`
-	ModelName    string              `json:"model_name" limit:"id"`
-	ModelVersion string              `json:"model_version" limit:"id"`
-	HorizonHours int                 `json:"horizon_hours"` // as answered; what is stored reaches further
-	Start        time.Time           `json:"start"`
-	StepMinutes  int                 `json:"step_minutes"`
-	P10KW        record.Numbers      `json:"p10_kw" limit:"20000"`
-	P50KW        record.Numbers      `json:"p50_kw" limit:"20000"`
-	P90KW        record.Numbers      `json:"p90_kw" limit:"20000"`
-	ClearSkyKW   record.Numbers      `json:"clear_sky_kw" limit:"20000"`
-	TemperatureC record.Numbers      `json:"temperature_c" limit:"20000"`
-	GHIWM2       record.Numbers      `json:"ghi_wm2" limit:"20000"`
-	WindMS       record.Numbers      `json:"wind_ms" limit:"20000"`
-	Metrics      api.ForecastMetrics `json:"metrics"`
-	Source       string              `json:"source" limit:"name"`             // of the weather
-	WeatherID    string              `json:"weather_id,omitempty" limit:"id"` // of the [Weather] that it was made from
+	ForecastID   string         `json:"forecast_id" limit:"id"`
+	CustomerID   string         `json:"customer_id" limit:"id"`
+	SiteID       string         `json:"site_id" limit:"id"`
+	IssuedAt     time.Time      `json:"issued_at"`
+	ModelName    string         `json:"model_name" limit:"id"`
+	ModelVersion string         `json:"model_version" limit:"id"`
+	HorizonHours int            `json:"horizon_hours"` // as answered; what is stored reaches further
+	Start        time.Time      `json:"start"`
+	StepMinutes  int            `json:"step_minutes"`
+	P10KW        record.Numbers `json:"p10_kw" limit:"20000"`
+	P50KW        record.Numbers `json:"p50_kw" limit:"20000"`
+	P90KW        record.Numbers `json:"p90_kw" limit:"20000"`
+	ClearSkyKW   record.Numbers `json:"clear_sky_kw" limit:"20000"`
+	TemperatureC record.Numbers `json:"temperature_c" limit:"20000"`
+	GHIWM2       record.Numbers `json:"ghi_wm2" limit:"20000"`
+	WindMS       record.Numbers `json:"wind_ms" limit:"20000"`
+	Metrics      Metrics        `json:"metrics"`
+	Source       string         `json:"source" limit:"name"`             // of the weather
+	WeatherID    string         `json:"weather_id,omitempty" limit:"id"` // of the [Weather] that it was made from
 
 	// Weather is what a source outside issued for it, to be kept with it.
 	Weather *Weather `json:"-"`
+}
+
+// Metrics are the errors of the model that made a forecast, in kW and percent.
+type Metrics struct {
+	TrainingRMSE   float64 `json:"training_rmse"`
+	ValidationRMSE float64 `json:"validation_rmse"`
+	MAPEPercent    float64 `json:"mape_percent"`
+	SMAPEPercent   float64 `json:"smape_percent"`
 }
 
 // Step is the length of an interval.
@@ -143,7 +151,7 @@ func (f Forecast) WeatherContext() api.WeatherContext {
 // Stored is f as /terminal/forecast shows it, in hours.
 func (f Forecast) Stored() api.StoredForecast {
 	out := api.StoredForecast{ForecastID: f.ForecastID, SiteID: f.SiteID, GeneratedAt: api.At(f.IssuedAt), ModelName: f.ModelName,
-		ModelVersion: f.ModelVersion, HorizonHours: f.HorizonHours, Metrics: f.Metrics, WeatherContext: f.WeatherContext(),
+		ModelVersion: f.ModelVersion, HorizonHours: f.HorizonHours, Metrics: api.ForecastMetrics(f.Metrics), WeatherContext: f.WeatherContext(),
 		ForecastPoints: []api.ForecastPoint{}}
 	for i, v := range f.Values(NextHour(f.IssuedAt), f.HorizonHours) {
 		out.ForecastPoints = append(out.ForecastPoints, api.ForecastPoint{Timestamp: v.Timestamp, HourAhead: i + 1,

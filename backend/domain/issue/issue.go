@@ -37,9 +37,41 @@ func Tables() []store.Checked { return []store.Checked{issues} }
 
 // Issue is the record of an issue.
 type Issue struct {
-	api.Issue
+	IssueID         string   `json:"issue_id" limit:"id"`
+	AssetID         string   `json:"asset_id,omitempty" limit:"id"`
+	SiteID          string   `json:"site_id" limit:"id"`
+	Component       string   `json:"component" limit:"name cut"`
+	IssueType       string   `json:"issue_type" limit:"name cut"` // the fault's family, when the service made it
+	Status          string   `json:"status" limit:"word"`
+	Priority        string   `json:"priority" limit:"word"`
+	EnergyAtRiskKW  float64  `json:"energy_at_risk_kw"`
+	FinancialImpact float64  `json:"financial_impact"` // a day's revenue at risk, in the site's currency
+	CreatedAt       api.Time `json:"created_at"`
+	UpdatedAt       api.Time `json:"updated_at"`
+	Description     string   `json:"description" limit:"line cut"`
+	History         []Move   `json:"history" limit:"1000 last"` // oldest first
+	SummaryID       string   `json:"summary_id,omitempty" limit:"id"`
+	Reopened        int      `json:"reopened,omitempty"` // times
+
 	CustomerID string `json:"customer_id" limit:"id"`
 	Subject    string `json:"subject" limit:"name"` // the unit or component; empty for a group of units
+}
+
+// Move is a change of an issue's status.
+type Move struct {
+	From  string   `json:"from,omitempty" limit:"word"` // absent: it was made
+	To    string   `json:"to" limit:"word"`
+	At    api.Time `json:"at"`
+	Actor string   `json:"actor" limit:"name cut"`
+	Note  string   `json:"note,omitempty" limit:"text cut"`
+}
+
+func (i Issue) toAPI() api.Issue {
+	return api.Issue{
+		IssueID: i.IssueID, AssetID: i.AssetID, SiteID: i.SiteID, Component: i.Component, IssueType: i.IssueType, Status: i.Status, Priority: i.Priority,
+		EnergyAtRiskKW: i.EnergyAtRiskKW, FinancialImpact: i.FinancialImpact, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt, Description: i.Description,
+		History: record.Convert(i.History, func(m Move) api.IssueMove { return api.IssueMove(m) }), SummaryID: i.SummaryID, Reopened: i.Reopened,
+	}
 }
 
 var issues = store.Table[Issue]{
@@ -65,7 +97,7 @@ var issueMoves = map[string][]string{
 
 func (s *Service) moveIssue(i *Issue, to, actor, note string) {
 	i.UpdatedAt = api.At(s.now())
-	i.History = append(i.History, api.IssueMove{From: i.Status, To: to, At: i.UpdatedAt, Actor: actor, Note: note})
+	i.History = append(i.History, Move{From: i.Status, To: to, At: i.UpdatedAt, Actor: actor, Note: note})
 	i.Status = to
 }
 
@@ -131,7 +163,7 @@ func (s *Service) raiseIssue(tx store.Tx, run finding.Run, f finding.Finding, op
 		title = "Issue opened again"
 		s.moveIssue(i, api.IssueInProgress, "detector", "it fired again within 72 h")
 	}
-	before := i.Issue
+	before := *i
 	i.SummaryID, i.Description, i.Priority = f.SummaryID, f.Summary, priorityOf[f.SeverityLabel]
 	i.EnergyAtRiskKW, i.FinancialImpact = f.EnergyAtRiskKW, f.RevenueAtRisk
 	if title == "" && before.SummaryID == i.SummaryID && before.Description == i.Description && before.Priority == i.Priority &&
@@ -187,7 +219,7 @@ func (s *Service) CreateIssue(ctx context.Context, scope api.Scope, r api.Issues
 		}
 		return s.putIssue(tx, i, "Issue opened", scope.Actor)
 	})
-	return i.Issue, err
+	return i.toAPI(), err
 }
 
 // roomForIssue refuses an issue of a site that has as many open ones as there may
@@ -232,7 +264,7 @@ func (s *Service) MoveIssue(ctx context.Context, scope api.Scope, r api.IssuesRe
 		i, err = s.SetStatus(tx, i, to, scope.Actor, r.Reason)
 		return err
 	})
-	return i.Issue, err
+	return i.toAPI(), err
 }
 
 // In is an issue by its id, inside the transaction: [api.ErrIssueNotFound]
@@ -286,7 +318,7 @@ func (s *Service) Issues(ctx context.Context, scope api.Scope, q api.ListQuery) 
 	}.Page(ctx, s.records, q.Page)
 	out := make([]api.Issue, len(part))
 	for n, i := range part {
-		out[n] = i.Issue
+		out[n] = i.toAPI()
 	}
 	return out, next, record.Wrap(err, "list issues")
 }

@@ -39,13 +39,23 @@ type bom struct {
 
 // item is a line of a bill of materials.
 type item struct {
-	PartNumber  string          `json:"part_number" limit:"id"`
-	Description string          `json:"description" limit:"text cut"`
-	Quantity    int             `json:"quantity"`
-	UnitCost    Cents           `json:"unit_cost"`
-	Price       Cents           `json:"price,omitempty"` // in the bill's PriceCurrency, if it has one
-	Essential   bool            `json:"essential"`
-	Components  []api.Component `json:"components,omitempty" limit:"200 cut"`
+	PartNumber  string      `json:"part_number" limit:"id"`
+	Description string      `json:"description" limit:"text cut"`
+	Quantity    int         `json:"quantity"`
+	UnitCost    Cents       `json:"unit_cost"`
+	Price       Cents       `json:"price,omitempty"` // in the bill's PriceCurrency, if it has one
+	Essential   bool        `json:"essential"`
+	Components  []component `json:"components,omitempty" limit:"200 cut"`
+}
+
+// component is a component of the asset that the item fits, as it was then.
+type component struct {
+	OEM           string `json:"oem" limit:"id"`
+	Model         string `json:"model" limit:"id"`
+	Serial        string `json:"serial" limit:"id"`
+	Kind          string `json:"kind,omitempty" limit:"name"`
+	InstalledDate string `json:"installed_date,omitempty" limit:"word"`
+	RemovedDate   string `json:"removed_date,omitempty" limit:"word"`
 }
 
 func (i item) total() Cents { return Cents(i.Quantity) * i.UnitCost }
@@ -70,7 +80,7 @@ func (b bom) seen() api.BOM {
 	for _, i := range b.Items {
 		sum, prices = sum+i.total(), prices+Cents(i.Quantity)*i.Price
 		out.Items = append(out.Items, api.BOMItem{PartNumber: i.PartNumber, Description: i.Description, Quantity: i.Quantity, UnitCost: i.UnitCost.Amount(),
-			TotalCost: i.total().Amount(), Essential: i.Essential, Components: i.Components})
+			TotalCost: i.total().Amount(), Essential: i.Essential, Components: record.Convert(i.Components, func(c component) api.Component { return api.Component(c) })})
 	}
 	out.TotalCost = sum.Amount()
 	if b.PriceCurrency != "" {
@@ -214,7 +224,8 @@ func (s *Service) fill(b *bom, asset api.Asset, units int) {
 
 // add writes a line. The description names the make that it must fit.
 func (b *bom) add(p *Part, quantity int, fit []api.Component) {
-	i := item{PartNumber: p.Number, Description: p.Description, Quantity: quantity, UnitCost: p.UnitCost, Essential: p.Essential, Components: fit}
+	i := item{PartNumber: p.Number, Description: p.Description, Quantity: quantity, UnitCost: p.UnitCost, Essential: p.Essential,
+		Components: record.Convert(fit, func(c api.Component) component { return component(c) })}
 	if makes := ofOneMake(fit); len(makes) == 1 && p.InsteadOf == "" {
 		i.Description += fmt.Sprintf(", for %s %s", fit[0].OEM, fit[0].Model)
 	}

@@ -18,7 +18,19 @@ import (
 // changes the order, so that none is lost and none is of a change that was not
 // made.
 type delivery struct {
-	api.Delivery
+	DeliveryID     string     `json:"delivery_id" limit:"id"` // the webhook-id: the same in each attempt
+	SubscriptionID string     `json:"subscription_id" limit:"id"`
+	OrderID        string     `json:"order_id" limit:"id"`
+	Status         string     `json:"status" limit:"word"`
+	Event          orderEvent `json:"event"`
+	CreatedAt      api.Time   `json:"created_at"`
+	Attempts       int        `json:"attempts"`
+	LastAttemptAt  api.Time   `json:"last_attempt_at,omitzero"`
+	NextAttemptAt  api.Time   `json:"next_attempt_at,omitzero"`
+	DeliveredAt    api.Time   `json:"delivered_at,omitzero"`
+	AnswerStatus   int        `json:"answer_status,omitempty"`            // the HTTP status of the last answer
+	Failure        string     `json:"failure,omitempty" limit:"line cut"` // of the last attempt, in words
+
 	CustomerID string    `json:"customer_id" limit:"id"`
 	SiteID     string    `json:"site_id" limit:"id"`
 	Version    int       `json:"version"`        // of the order: events of one order sort by it
@@ -26,6 +38,22 @@ type delivery struct {
 	Since      time.Time `json:"since,omitzero"` // when Due was set, by the same
 
 	Origin store.Origin `json:"origin,omitzero"` // the request that moved the order
+}
+
+// orderEvent is the event as it was announced.
+type orderEvent struct {
+	OrderID         string   `json:"order_id" limit:"id"`
+	Status          string   `json:"status" limit:"word"`
+	UpdatedAt       api.Time `json:"updated_at"`
+	CompletionNotes string   `json:"completion_notes" limit:"text"`
+}
+
+func (d delivery) toAPI() api.Delivery {
+	return api.Delivery{
+		DeliveryID: d.DeliveryID, SubscriptionID: d.SubscriptionID, OrderID: d.OrderID, Status: d.Status, Event: api.OrderEvent(d.Event),
+		CreatedAt: d.CreatedAt, Attempts: d.Attempts, LastAttemptAt: d.LastAttemptAt, NextAttemptAt: d.NextAttemptAt, DeliveredAt: d.DeliveredAt,
+		AnswerStatus: d.AnswerStatus, Failure: d.Failure,
+	}
 }
 
 func (d delivery) owner() (customer, site string) { return d.CustomerID, d.SiteID }
@@ -93,7 +121,7 @@ func (s *Service) announce(tx store.Tx, o order, by store.Origin) error {
 		now := s.Wall()
 		d := delivery{CustomerID: o.CustomerID, SiteID: o.SiteID, Version: o.Version, Origin: by}
 		d.DeliveryID, d.SubscriptionID, d.OrderID, d.Status, d.CreatedAt = record.NewID("whd", now), v.SubscriptionID, o.OrderID, api.DeliveryPending, api.At(now)
-		d.Event = api.OrderEvent{OrderID: o.OrderID, Status: o.Status, UpdatedAt: o.UpdatedAt, CompletionNotes: o.CompletionNotes}
+		d.Event = orderEvent{OrderID: o.OrderID, Status: o.Status, UpdatedAt: o.UpdatedAt, CompletionNotes: o.CompletionNotes}
 		if d.due(now, now); v.Status == api.SubscriptionPaused || len(before) > 0 {
 			d.over(api.DeliveryHeld)
 		}
@@ -216,7 +244,7 @@ func (s *Service) outgoing(tx store.Tx, d delivery) (out webhook.Delivery, live 
 	if err != nil {
 		return out, false, err
 	}
-	body, err := json.Marshal(d.Event)
+	body, err := json.Marshal(api.OrderEvent(d.Event))
 	if err != nil {
 		return out, false, fmt.Errorf("write the event of delivery %s: %w", d.DeliveryID, err)
 	}

@@ -106,7 +106,7 @@ func (s *Service) changeSubscription(ctx context.Context, scope api.Scope, subsc
 		}
 		return s.note(tx, v.CustomerID, v.SiteID, v.AssetID, api.PhaseAct, title, "order "+v.OrderID, scope.Actor)
 	})
-	return v.Subscription, err
+	return v.toAPI(), err
 }
 
 func (v subscription) allow(to string) error {

@@ -14,10 +14,49 @@ import (
 
 // schedule is the record of a maintenance schedule.
 type schedule struct {
-	api.Schedule
+	ScheduleID      string   `json:"schedule_id" limit:"id"`
+	AssetID         string   `json:"asset_id" limit:"id"`
+	MaintenanceType string   `json:"maintenance_type" limit:"word"`
+	ScheduledDate   api.Time `json:"scheduled_date"`
+	Priority        string   `json:"priority" limit:"word"`
+	Status          string   `json:"status" limit:"word"`
+
+	SiteID      string         `json:"site_id" limit:"id"`
+	Reason      string         `json:"reason" limit:"text"`
+	Overdue     bool           `json:"overdue"` // its day is past and it is not done
+	OrderID     string         `json:"order_id,omitempty" limit:"id"`
+	Task        string         `json:"task,omitempty" limit:"text"` // of recurring work: what names the series beside the asset
+	EveryDays   int            `json:"every_days,omitempty"`        // the next is so many days after this one was completed
+	EveryMonths int            `json:"every_months,omitempty"`      // the same in months
+	NextID      string         `json:"next_schedule_id,omitempty" limit:"id"`
+	CreatedAt   api.Time       `json:"created_at"`
+	CreatedBy   string         `json:"created_by,omitempty" limit:"name cut"`
+	UpdatedAt   api.Time       `json:"updated_at"`
+	CompletedAt api.Time       `json:"completed_at,omitzero"`
+	Version     int            `json:"version"`                       // 1 when it is made; each change adds one
+	History     []statusChange `json:"history,omitzero" limit:"1000"` // oldest first; not in lists
+
 	CustomerID string `json:"customer_id" limit:"id"`
 	Zone       string `json:"zone" limit:"name"`  // of the site, whose days the dates of recurring work are
 	OfOrder    bool   `json:"of_order,omitempty"` // its order made it, and takes it along when it is cancelled
+}
+
+// statusChange is a change of the status of a schedule.
+type statusChange struct {
+	From  string   `json:"from,omitempty" limit:"word"` // absent: it was made
+	To    string   `json:"to" limit:"word"`
+	At    api.Time `json:"at"`
+	Actor string   `json:"actor" limit:"name cut"`
+	Note  string   `json:"note,omitempty" limit:"text cut"`
+}
+
+func (r schedule) toAPI() api.Schedule {
+	return api.Schedule{
+		ScheduleID: r.ScheduleID, AssetID: r.AssetID, MaintenanceType: r.MaintenanceType, ScheduledDate: r.ScheduledDate, Priority: r.Priority,
+		Status: r.Status, SiteID: r.SiteID, Reason: r.Reason, Overdue: r.Overdue, OrderID: r.OrderID, Task: r.Task, EveryDays: r.EveryDays,
+		EveryMonths: r.EveryMonths, NextID: r.NextID, CreatedAt: r.CreatedAt, CreatedBy: r.CreatedBy, UpdatedAt: r.UpdatedAt, CompletedAt: r.CompletedAt,
+		Version: r.Version, History: record.Convert(r.History, func(c statusChange) api.WorkMove { return api.WorkMove(c) }),
+	}
 }
 
 func (r schedule) owner() (customer, site string) { return r.CustomerID, r.SiteID }
@@ -66,7 +105,7 @@ var scheduleMoves = map[string][]string{
 // move changes the status; the caller has looked whether it may.
 func (r *schedule) move(to string, at time.Time, actor, note string) {
 	r.UpdatedAt = api.At(at)
-	r.History = append(r.History, api.WorkMove{From: r.Status, To: to, At: r.UpdatedAt, Actor: actor, Note: note})
+	r.History = append(r.History, statusChange{From: r.Status, To: to, At: r.UpdatedAt, Actor: actor, Note: note})
 	r.Status = to
 	r.Version++
 }
@@ -83,7 +122,7 @@ func deadline(t api.Time) time.Time {
 // seen is the schedule as it is answered.
 func (s *Service) seen(r schedule) api.Schedule {
 	r.Overdue = r.open() && s.Now().After(deadline(r.ScheduledDate))
-	return r.Schedule
+	return r.toAPI()
 }
 
 // CreateSchedule plans maintenance of an asset. A date in the past is a 400
@@ -189,7 +228,7 @@ func (s *Service) Schedule(ctx context.Context, scope api.Scope, scheduleID stri
 // Schedules lists open ones first, what is due first before the others, then
 // those that ended, the latest first. They come without their history.
 func (s *Service) Schedules(ctx context.Context, scope api.Scope, q api.ListQuery, status string, overdueOnly bool) ([]api.Schedule, string, error) {
-	rank := rankOf(overdueOnly, status, schedule{Schedule: api.Schedule{Status: status}}.open())
+	rank := rankOf(overdueOnly, status, schedule{Status: status}.open())
 	list, next, err := record.List(ctx, s.Records, schedules, ranked(listing(q), rank), q.Page, func(r schedule) bool {
 		return within(scope, q, r.CustomerID, r.SiteID, r.AssetID) && (status == "" || status == r.Status) && (!overdueOnly || s.seen(r).Overdue)
 	})

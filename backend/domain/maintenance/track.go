@@ -21,11 +21,32 @@ type Sealer interface {
 
 // subscription is the record of a subscription.
 type subscription struct {
-	api.Subscription
+	SubscriptionID string   `json:"subscription_id" limit:"id"`
+	OrderID        string   `json:"order_id" limit:"id"`
+	CallbackURL    string   `json:"callback_url" limit:"url"`
+	Status         string   `json:"status" limit:"word"`
+	CreatedAt      api.Time `json:"created_at"`
+
+	SiteID        string   `json:"site_id" limit:"id"`
+	CreatedBy     string   `json:"created_by,omitempty" limit:"name cut"`
+	LastSuccessAt api.Time `json:"last_success_at,omitzero"`
+	FailingSince  api.Time `json:"failing_since,omitzero"`
+	StatusReason  string   `json:"status_reason,omitempty" limit:"line cut"`
+
+	FormerSecretUntil api.Time `json:"former_secret_until,omitzero"` // after a rotation: until then the former secret signs too
+
 	CustomerID string `json:"customer_id" limit:"id"`
 	AssetID    string `json:"asset_id" limit:"id"`
 	Sealed     []byte `json:"sealed" limit:"4096"`           // the secret
 	Former     []byte `json:"former,omitempty" limit:"4096"` // the one before, which signs until FormerSecretUntil
+}
+
+func (v subscription) toAPI() api.Subscription {
+	return api.Subscription{
+		SubscriptionID: v.SubscriptionID, OrderID: v.OrderID, CallbackURL: v.CallbackURL, Status: v.Status, CreatedAt: v.CreatedAt, SiteID: v.SiteID,
+		CreatedBy: v.CreatedBy, LastSuccessAt: v.LastSuccessAt, FailingSince: v.FailingSince, StatusReason: v.StatusReason,
+		FormerSecretUntil: v.FormerSecretUntil,
+	}
 }
 
 func (v subscription) owner() (customer, site string) { return v.CustomerID, v.SiteID }
@@ -100,7 +121,7 @@ func (s *Service) Subscribe(ctx context.Context, scope api.Scope, r api.TrackReq
 		}
 		return s.note(tx, v.CustomerID, v.SiteID, v.AssetID, api.PhaseAct, "Job tracking subscribed", "order "+v.OrderID, scope.Actor)
 	})
-	return v.Subscription, secret, err
+	return v.toAPI(), secret, err
 }
 
 func subscriptionsOf(tx store.Tx, orderID string) ([]subscription, error) {
@@ -133,7 +154,7 @@ func (s *Service) Subscriptions(ctx context.Context, scope api.Scope, q api.List
 	})
 	out := make([]api.Subscription, len(list))
 	for i, v := range list {
-		out[i] = v.Subscription
+		out[i] = v.toAPI()
 	}
 	return out, next, err
 }
@@ -155,7 +176,7 @@ func (s *Service) Unsubscribe(ctx context.Context, scope api.Scope, subscription
 		}
 		return s.note(tx, v.CustomerID, v.SiteID, v.AssetID, api.PhaseAct, "Job tracking ended", "order "+v.OrderID, scope.Actor)
 	})
-	return v.Subscription, err
+	return v.toAPI(), err
 }
 
 // Deliveries lists those of an order or of a subscription, the newest first.
@@ -176,7 +197,7 @@ func (s *Service) Deliveries(ctx context.Context, scope api.Scope, r api.TrackRe
 	list, next, err := record.List(ctx, s.Records, deliveries, sq, r.Page, func(d delivery) bool { return scope.Allows(d.CustomerID, d.SiteID) })
 	out := make([]api.Delivery, len(list))
 	for i, d := range list {
-		out[i] = d.Delivery
+		out[i] = d.toAPI()
 	}
 	return out, next, err
 }
@@ -206,7 +227,7 @@ func (s *Service) Replay(ctx context.Context, scope api.Scope, r api.TrackReques
 			if err := putDelivery(tx, d); err != nil {
 				return err
 			}
-			again = append(again, d.Delivery)
+			again = append(again, d.toAPI())
 		}
 		return nil
 	})

@@ -223,3 +223,15 @@ func Number(v float64) *float64 {
 }
 
 func Percent(share float64) *float64 { return Number(100 * share) }
+
+// Convert returns a list of converted values, nil for nil.
+func Convert[T, U any](list []T, convert func(T) U) []U {
+	if list == nil {
+		return nil
+	}
+	out := make([]U, len(list))
+	for i, v := range list {
+		out[i] = convert(v)
+	}
+	return out
+}

@@ -151,7 +151,7 @@ func (s subject) make(ctx context.Context, issue time.Time, horizon time.Duratio
 	}
 	m := s.model.Record
 	f := forecasts.Forecast{ForecastID: record.NewID("fc", issue), CustomerID: s.site.CustomerID, SiteID: s.site.SiteID, IssuedAt: issue.UTC(),
-		ModelName: m.ModelName, ModelVersion: m.ModelVersion, HorizonHours: int(horizon / time.Hour), Metrics: m.Metrics, Source: wx.Source}
+		ModelName: m.ModelName, ModelVersion: m.ModelVersion, HorizonHours: int(horizon / time.Hour), Metrics: forecasts.Metrics(m.Metrics), Source: wx.Source}
 	if issued != nil {
 		kept := forecasts.WeatherOf(s.site.SiteID, *issued)
 		f.Weather = &kept
