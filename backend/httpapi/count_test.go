@@ -78,6 +78,14 @@ func TestTooManyRecords(t *testing.T) {
 // revoked or have expired. Those that ended more than a year ago, and the oldest
 // above the limit, are deleted.
 func TestEndedKeysDoNotCount(t *testing.T) {
+	for _, c := range []struct{ old, kept int }{{10, api.MaxKeys}, {30, api.MaxKeys - 10}} {
+		t.Run(fmt.Sprintf("%d old", c.old), func(t *testing.T) { testEndedKeys(t, c.old, c.kept) })
+	}
+}
+
+// testEndedKeys stores 20 ended keys more than there may be good ones, so many of
+// them ended more than a year ago, and wants so many kept.
+func testEndedKeys(t *testing.T, old, kept int) {
 	w := newWorld(t, func(d *httpapiDeps) { d.KeyRate = 1000 })
 	stored := func() (n int) {
 		err := w.store.View(context.Background(), func(tx store.Tx) error {
@@ -100,7 +108,7 @@ func TestEndedKeysDoNotCount(t *testing.T) {
 		for i := range api.MaxKeys + 20 {
 			id, end, field := fmt.Sprintf("%06d", i), "2025-09-01T00:00:00Z", "revoked_at"
 			switch {
-			case i < 10:
+			case i < old:
 				end = "2024-09-01T00:00:00Z" // more than a year ago
 			case i%2 == 0:
 				field = "expires_at"
@@ -119,7 +127,7 @@ func TestEndedKeysDoNotCount(t *testing.T) {
 	if a := w.as("admin", http.MethodPost, api.PathKeys, body); a.Code != http.StatusOK {
 		t.Fatalf("HTTP %d %.300s", a.Code, a.Body)
 	}
-	if n, want := stored(), before+api.MaxKeys+1; n != want {
+	if n, want := stored(), before+kept+1; n != want {
 		t.Errorf("%d keys are stored, want %d", n, want)
 	}
 }
