@@ -22,6 +22,7 @@ STAGE     = bin/stage
 # Where the archives will be, for the Homebrew formula.
 URL      ?= https://app.sunloop/releases/$(VERSION)
 release: ## bin/release: archives, packages, image, formula, bills of materials and SHA256SUMS
+	$(GO) run ./deploy/release -check -version $(VERSION)
 	rm -rf bin/release $(STAGE)
 	for p in $(PLATFORMS); do e=; [ $${p%/*} != windows ] || e=.exe; GOOS=$${p%/*} GOARCH=$${p#*/} $(MAKE) -s build BINARY=$(STAGE)/$${p%/*}-$${p#*/}/sunloop$$e || exit 1; done
 	$(MAKE) -s documents

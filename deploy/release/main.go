@@ -47,9 +47,12 @@ func main() {
 	flag.StringVar(&r.out, "out", "bin/release", "folder for the results")
 	flag.StringVar(&r.tree, "tree", ".", "root of the repository")
 	flag.StringVar(&r.url, "url", "https://app.sunloop/releases", "where the archives will be")
+	check := flag.Bool("check", false, "only look for the version in CHANGELOG.md")
 	flag.Parse()
 	var err error
-	if r.time, err = time.Parse(time.DateOnly, date); err == nil {
+	if *check {
+		_, err = r.notes()
+	} else if r.time, err = time.Parse(time.DateOnly, date); err == nil {
 		err = r.run()
 	}
 	if err != nil {
