@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"fmt"
 	"math"
+	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
@@ -161,7 +162,7 @@ func (fs Fields) compile(o *Operation) {
 			}
 			continue
 		}
-		f.form = f.form || o.Route.Form != nil || o.Route.Method == "GET"
+		f.form = f.form || o.Route.Form != nil || o.Route.Method == http.MethodGet
 		f.index = at(f.Name)
 		for _, name := range f.Alternative {
 			f.others = append(f.others, at(name))
@@ -356,7 +357,7 @@ func (o *Operation) EncodeQuery(request any) (path string, query url.Values) {
 			continue
 		}
 		name := f.Tag.Get("query")
-		if name == "" && o.Route.Method == "GET" {
+		if name == "" && o.Route.Method == http.MethodGet {
 			name = jsonName(f)
 		}
 		if name != "" && text != "" {

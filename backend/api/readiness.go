@@ -45,11 +45,11 @@ type ReadyQuery struct {
 	Capability string `query:"capability"` // empty: what most requests need
 }
 
-// OpenAPIDocument and DocsPage are the responses of /openapi.json and /docs.
-type (
-	OpenAPIDocument struct{}
-	DocsPage        struct{}
-)
+// OpenAPIDocument is the response of /openapi.json.
+type OpenAPIDocument struct{}
+
+// DocsPage is the response of /docs.
+type DocsPage struct{}
 
 var (
 	health = Route{

@@ -74,7 +74,7 @@ func handle[Req, Resp any](s *server, e api.Endpoint[Req, Resp], do func(ctx con
 // handleStream is handle for a response that is written as bytes: do returns a
 // streamed body, which must be what a Resp encodes to, or a Resp.
 func handleStream[Req, Resp any](s *server, e api.Endpoint[Req, Resp], do func(ctx context.Context, c *caller, r *Req) (any, error), checks ...func(*Req) error) {
-	handle(s, api.Endpoint[Req, any]{Operation: e.Operation}, do, checks...)
+	handle(s, api.Endpoint[Req, any](e), do, checks...)
 }
 
 // handleForm registers the code of an operation whose request is a multipart
