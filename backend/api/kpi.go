@@ -69,6 +69,9 @@ type KPIRequest struct {
 	To         string `query:"to"`
 }
 
+// earliestWindow is the earliest bound of a window: the zero time is no bound.
+var earliestWindow = time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC)
+
 // Window returns the window with naive times in the zone.
 func (r *KPIRequest) Window(zone *time.Location) (from, to Time, err error) {
 	for _, p := range []struct {
@@ -81,9 +84,12 @@ func (r *KPIRequest) Window(zone *time.Location) (from, to Time, err error) {
 		if *p.into, err = ParseTime(p.text, zone); err != nil {
 			return from, to, InvalidParameter(p.name, "not an ISO 8601 time")
 		}
+		if p.into.Before(earliestWindow) {
+			return from, to, InvalidParameter(p.name, "must be "+At(earliestWindow).String()+" or later")
+		}
 	}
 	if !from.IsZero() && !to.IsZero() && !from.Before(to.Time) {
-		return from, to, InvalidParameter("to", "it lies after from")
+		return from, to, InvalidParameter("to", "must be after from")
 	}
 	return from, to, nil
 }

@@ -68,21 +68,23 @@ func (s *Service) KPIs(ctx context.Context, scope api.Scope, siteID string, from
 
 func (s *Service) window(zone *time.Location, from, to time.Time, units int) (time.Time, time.Time, error) {
 	now := s.now()
+	end := "to"
 	if to.IsZero() {
-		to = series.Midnight(now, zone)
+		to, end = series.Midnight(now, zone), "the last midnight, which is the end of the window without to,"
+	}
+	if to.After(now) {
+		to, end = now, "now,"
 	}
 	if from.IsZero() {
 		from = series.Midnight(to.Add(-1), zone).AddDate(0, 0, 1-api.DefaultKPIDays)
 	}
-	if to.After(now) {
-		to = now
-	}
 	if !from.Before(to) {
-		return from, to, api.InvalidParameter("from", "it lies before to and before now")
+		return from, to, api.InvalidParameter("from", fmt.Sprintf("must be before %s %s", end, api.At(to)))
 	}
 	most := api.MaxKPIUnitDays / max(units, 1)
-	if to.Sub(from) > time.Duration(most)*24*time.Hour {
-		return from, to, api.InvalidParameter("from", fmt.Sprintf("for %d units a window holds %d days at most", units, most))
+	if asked := to.Sub(from); asked > time.Duration(most)*24*time.Hour {
+		return from, to, api.InvalidParameter("from", fmt.Sprintf("the window from %s to %s has %d days; for a site of %d units a window has at most %d days, so from must be %s or later",
+			api.At(from), api.At(to), int(asked.Hours()/24), units, most, api.At(to.AddDate(0, 0, -most))))
 	}
 	return from, to, nil
 }

@@ -259,9 +259,12 @@ func (s *Service) draft(o *order, r api.OrderRequest, bill bom, plan schedule, s
 	o.PlannedStart, o.EstimatedCompletion = api.At(begin), api.At(end)
 }
 
-// begun refuses an order that is planned for a day that is over; earlier today
-// means now. Only emergency work may have begun.
+// begun refuses an order that is planned for a day that is over, or too far
+// ahead; earlier today means now. Only emergency work may have begun.
 func (s *Service) begun(r api.OrderRequest, o order, site api.Site) error {
+	if err := checkAhead("planned_start", r.PlannedStart, s.Now()); err != nil {
+		return err
+	}
 	zone := record.Zone(site.Timezone)
 	y, m, d := s.Now().In(zone).Date()
 	if r.PlannedStart.IsZero() || o.MaintenanceType == api.MaintenanceEmergency || !r.PlannedStart.Before(time.Date(y, m, d, 0, 0, 0, 0, zone)) {

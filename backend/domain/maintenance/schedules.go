@@ -125,6 +125,18 @@ func (s *Service) seen(r schedule) api.Schedule {
 	return r.toAPI()
 }
 
+// maxYearsAhead bounds the time of planned work: what is computed from it must
+// have a year of four digits.
+const maxYearsAhead = 100
+
+// checkAhead returns a 400 that names the field if the time is too late.
+func checkAhead(field string, at api.Time, now time.Time) error {
+	if last := api.At(now.AddDate(maxYearsAhead, 0, 0)); at.After(last.Time) {
+		return api.InvalidField(field, fmt.Sprintf("must be %s or earlier, not %s", last, at))
+	}
+	return nil
+}
+
 // CreateSchedule plans maintenance of an asset. A date in the past is a 400
 // unless the work is an emergency. Recurring work of the same task and date is
 // made once: what is there already is answered with made false.
@@ -140,6 +152,9 @@ func (s *Service) CreateSchedule(ctx context.Context, scope api.Scope, r api.Sch
 	now := s.Now()
 	if r.MaintenanceType != api.MaintenanceEmergency && now.After(deadline(r.ScheduledDate)) {
 		return api.Schedule{}, false, api.InvalidField("scheduled_date", fmt.Sprintf("%s is in the past; only emergency work may have begun", r.ScheduledDate))
+	}
+	if err := checkAhead("scheduled_date", r.ScheduledDate, now); err != nil {
+		return api.Schedule{}, false, err
 	}
 	want := schedule{CustomerID: site.CustomerID, Zone: site.Timezone}
 	want.EveryDays, want.EveryMonths = r.EveryDays, r.EveryMonths
