@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"app.sunloop/backend/api"
+	"app.sunloop/backend/auth"
 	"app.sunloop/backend/check"
 	"app.sunloop/backend/client"
 	"app.sunloop/backend/domain/model"
@@ -346,5 +347,109 @@ func unpack(t *testing.T, name, dir string) {
 		if err := errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, b, 0o600)); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestSecondCustomerTakesAStoredSiteID opens the data folders of earlier versions,
+// whose site keys are ids. They need no migration: a second customer creates a site
+// and a unit with the ids of stored ones, and the first customer is answered as
+// before.
+func TestSecondCustomerTakesAStoredSiteID(t *testing.T) {
+	for version := 1; version <= bolt.SchemaVersion; version++ {
+		t.Run(fmt.Sprintf("schema %d", version), func(t *testing.T) {
+			data, was := unpackFolder(t, version)
+			h := look(t, data, was.Keys)
+			ctx := t.Context()
+			as := func(customers ...string) *client.Client {
+				t.Helper()
+				key, _, err := h.service.Auth().CreateKey(ctx, auth.NewKey{Name: "test", Role: api.RoleAdmin, Customers: customers})
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := client.New(client.Options{Transport: client.InProcess(h.service.Handler()), Credential: key})
+				t.Cleanup(c.Close)
+				return c
+			}
+			const unit = "Berlin-4000000000001000"
+			second := as("globex")
+			if _, err := second.SetSite(ctx, api.Site{SiteID: "Berlin", CustomerID: "globex", Name: "Theirs", Timezone: "Europe/Vienna", CapacityKW: 9}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := second.AddAsset(ctx, api.Asset{AssetID: unit, SiteID: "Berlin", Name: "Their inverter", Type: "inverter", CapacityKW: 9, Location: "roof"}); err != nil {
+				t.Fatal(err)
+			}
+			first := &house{Client: as("acme"), t: t, service: h.service, key: was.Keys.Key}
+			for name, read := range reads(ctx, first) {
+				switch name {
+				case "users", "audit", "customers": // of all customers
+					continue
+				}
+				v, err := read()
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+					continue
+				}
+				b, err := json.Marshal(v)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var now any
+				if err := json.Unmarshal(b, &now); err != nil {
+					t.Fatal(err)
+				}
+				for _, what := range lost(name, was.Answers[name], now) {
+					t.Error(what)
+				}
+				if bytes.Contains(b, []byte("globex")) || bytes.Contains(b, []byte("Their")) {
+					t.Errorf("%s speaks of the second customer: %s", name, b)
+				}
+			}
+			sites, err := second.Sites(ctx, api.ListQuery{})
+			if err != nil || len(sites.Sites) != 1 || sites.Sites[0].SiteID != "Berlin" || sites.Sites[0].Name != "Theirs" || sites.Sites[0].AssetCount != 1 {
+				t.Errorf("the second customer has %+v, %v", sites, err)
+			}
+			for name, count := range map[string]func() (int, error){
+				"issues": func() (int, error) {
+					r, err := second.Issues(ctx, api.ListQuery{CustomerID: "globex", SiteID: "Berlin"})
+					if err != nil {
+						return 0, err
+					}
+					return r.Count, nil
+				},
+				"orders": func() (int, error) {
+					r, err := second.Orders(ctx, api.ListQuery{SiteID: "Berlin"}, api.OrderRequest{})
+					if err != nil {
+						return 0, err
+					}
+					return r.Count, nil
+				},
+				"records": func() (int, error) {
+					r, err := second.Inverter(ctx, api.RecordsQuery{SiteID: "Berlin", AssetID: unit, Start: api.At(filledAt.AddDate(0, 0, -40)), End: api.At(filledAt)})
+					if err != nil {
+						return 0, err
+					}
+					return len(r.Records), nil
+				},
+			} {
+				if n, err := count(); err != nil || n != 0 {
+					t.Errorf("the second customer has %d %s, %v", n, name, err)
+				}
+			}
+			both := as("acme", "globex")
+			if _, err := both.Site(ctx, api.SiteRef{SiteID: "Berlin"}); err == nil || !strings.Contains(err.Error(), "customer_id") {
+				t.Errorf("an ambiguous id: %v", err)
+			}
+			for customer, name := range map[string]string{"acme": "Berlin", "globex": "Theirs"} {
+				if site, err := both.Site(ctx, api.SiteRef{CustomerID: customer, SiteID: "Berlin"}); err != nil || site.CustomerID != customer || site.Name != name {
+					t.Errorf("the site of %s: %+v, %v", customer, site, err)
+				}
+			}
+			if err := h.service.Close(); err != nil {
+				t.Error(err)
+			}
+			if c, err := checkFolder(ctx, data); err != nil || len(c.Faults) > 0 {
+				t.Errorf("the check finds %+v, %v", c, err)
+			}
+		})
 	}
 }
