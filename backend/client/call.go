@@ -237,8 +237,13 @@ func withStream(_ *resty.Client, q *http.Request) error {
 	return nil
 }
 
+// ErrHTTPS is the error of a call by http to a port that takes https only. It
+// comes in a [url.Error], as the service was not reached.
+var ErrHTTPS = errors.New("it speaks https, not http")
+
 // refusal makes an *api.Error of an answer that is not a success, also of one
-// that is not Sunloop's (a proxy's, for example).
+// that is not Sunloop's (a proxy's, for example); that has no RequestID. The
+// answer of a TLS port to a call by http is [ErrHTTPS].
 func refusal(resp *resty.Response) error {
 	e := &api.Error{Status: resp.StatusCode(), RequestID: resp.Header().Get(api.HeaderRequestID)}
 	e.RetryAfter = int(retryAfter(resp) / time.Second)
@@ -250,10 +255,11 @@ func refusal(resp *resty.Response) error {
 		}
 		return e
 	}
-	e.Message = http.StatusText(e.Status)
 	if bytes.HasPrefix(resp.Body(), []byte("Client sent an HTTP request to an HTTPS server")) { // as net/http answers it
-		e.Message = "The service speaks https, not http"
+		method := resp.Request.Method
+		return &url.Error{Op: method[:1] + strings.ToLower(method[1:]), URL: resp.Request.URL, Err: ErrHTTPS}
 	}
+	e.Message = http.StatusText(e.Status)
 	if e.Message == "" {
 		e.Message = "Unexpected answer"
 	}

@@ -105,7 +105,8 @@ func wrong(format string, args ...any) error {
 }
 
 // untold is why the service told nothing, in words. What it did not understand
-// or does not know is the command line's.
+// or does not know is the command line's. A 400 without the id of a request is
+// not the service's: a proxy or another server is at that address.
 func untold(err error) error {
 	var nowhere *plain.NoSite
 	var several *plain.AmbiguousSite
@@ -113,7 +114,7 @@ func untold(err error) error {
 		return &failure{statusUsage, err}
 	}
 	var refusal *api.Error
-	if errors.As(err, &refusal) && refusal.Status == http.StatusBadRequest {
+	if errors.As(err, &refusal) && refusal.Status == http.StatusBadRequest && refusal.RequestID != "" {
 		return &failure{statusUsage, inWords(err)}
 	}
 	return inWords(err)

@@ -103,6 +103,9 @@ func inWords(err error) error {
 		if u != nil {
 			host = u.Scheme + "://" + u.Host
 		}
+		if errors.Is(err, client.ErrHTTPS) && u != nil {
+			return errWantsTLS(u)
+		}
 		if errors.Is(err, http.ErrSchemeMismatch) {
 			return fmt.Errorf("no answer from %s: it speaks http; use http://%s", host, u.Host)
 		}
