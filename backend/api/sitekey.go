@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -17,7 +19,8 @@ import (
 //
 // Requests and answers carry ids. httpapi replaces an id of a request by the
 // key, within the scope of the caller, and [HideSiteKeys] removes the marks from
-// every answer.
+// every answer and webhook. [HideSiteKeysInText] removes them from the log and
+// from the output of commands.
 const siteMark = '\x1f'
 
 // escapedMark is siteMark as encoding/json writes it.
@@ -65,6 +68,19 @@ func HideSiteKeys(b []byte) []byte {
 	}
 }
 
+// markInText is the mark of a site key in text: as it is stored, as JSON escapes
+// it and as %q does.
+var markInText = regexp.MustCompile(`(?:\x1f|\\u001f|\\x1f)[0-9a-f]{16}(?:\x1f|\\u001f|\\x1f)`)
+
+// HideSiteKeysInText removes the marks of site keys from text that is not JSON or
+// only in part, such as log lines and the output of commands.
+func HideSiteKeysInText(text string) string {
+	if !strings.Contains(text, "\x1f") && !strings.Contains(text, "1f") {
+		return text
+	}
+	return markInText.ReplaceAllString(text, "")
+}
+
 // markAt returns the index of the first escaped mark at or after from, or -1. A
 // backslash that is itself escaped begins no mark.
 func markAt(b []byte, from int) int {
@@ -110,4 +126,20 @@ func (s Scope) Choose(all []Site, customerID string) (Site, error) {
 		return Site{}, ErrForbidden
 	}
 	return Site{}, ErrSiteNotFound
+}
+
+// GrantedSite returns the key by which a user or an API key for the customers is
+// granted the site with the id, of which all are the sites of all customers. It
+// returns the id itself for a site that does not exist or that the scope does
+// not cover, and [ErrAmbiguousSite] if several of the customers have one.
+func (s Scope) GrantedSite(id string, all []Site, customers []string) (key string, err error) {
+	covered := slices.DeleteFunc(slices.Clone(all), func(v Site) bool { return !s.Allows(v.CustomerID, v.SiteID) })
+	site, err := Scope{Customers: customers, Sites: []string{Every}}.Choose(covered, "")
+	switch {
+	case err == nil:
+		return site.SiteID, nil
+	case errors.Is(err, ErrAmbiguousSite):
+		return "", err
+	}
+	return id, nil
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -46,6 +47,31 @@ func TestScopeOfSiteKeys(t *testing.T) {
 	} {
 		if got := c.scope.Allows(c.customer, c.site); got != c.want {
 			t.Errorf("%v allows %s of %s: %v", c.scope, c.site, c.customer, got)
+		}
+	}
+}
+
+// TestGrantedSite grants sites of one id to users and keys.
+func TestGrantedSite(t *testing.T) {
+	key := SiteKey("globex", "Roof")
+	all := []Site{{SiteID: "Roof", CustomerID: "acme"}, {SiteID: key, CustomerID: "globex"}}
+	limited := Scope{Customers: []string{"acme"}, Sites: []string{Every}}
+	for _, c := range []struct {
+		scope     Scope
+		customers []string
+		want      string
+		err       error
+	}{
+		{Unlimited(""), []string{"acme"}, "Roof", nil},
+		{Unlimited(""), []string{"globex"}, key, nil},
+		{Unlimited(""), []string{"acme", "globex"}, "", ErrAmbiguousSite},
+		{Unlimited(""), []string{Every}, "", ErrAmbiguousSite},
+		{Unlimited(""), []string{"third"}, "Roof", nil},
+		{limited, []string{Every}, "Roof", nil},
+		{limited, []string{"globex"}, "Roof", nil},
+	} {
+		if got, err := c.scope.GrantedSite("Roof", all, c.customers); got != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%v grants %v the site %q, %v", c.scope, c.customers, got, err)
 		}
 	}
 }

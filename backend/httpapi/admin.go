@@ -75,19 +75,16 @@ func (s *server) siteKeys(ctx context.Context, scope api.Scope, customers, ids [
 	if len(customers) == 1 && customers[0] != api.Every && slices.Equal(customers, scope.Customers) {
 		return ids, nil
 	}
-	whole := api.Scope{Customers: customers, Sites: []string{api.Every}}
 	out := slices.Clone(ids)
 	for i, id := range ids {
 		all, err := s.Sites.SitesNamed(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		all = slices.DeleteFunc(all, func(v api.Site) bool { return !scope.Allows(v.CustomerID, v.SiteID) })
-		switch site, err := whole.Choose(all, ""); {
-		case err == nil:
-			out[i] = site.SiteID
-		case errors.Is(err, api.ErrAmbiguousSite):
+		if out[i], err = scope.GrantedSite(id, all, customers); errors.Is(err, api.ErrAmbiguousSite) {
 			return nil, api.MissingField("customer_ids").With("reason", "several customers have a site "+id+": name the customer")
+		} else if err != nil {
+			return nil, err
 		}
 	}
 	return out, nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"golang.org/x/term"
@@ -75,9 +76,14 @@ const commandLine = "command line"
 // administer does one thing as the operator of the machine, and leaves its
 // record in the audit trail, also of a refusal.
 func administer(ctx context.Context, g *Globals, route, action string, do func(m auth.Administrator, r *api.AuditRecord) error) error {
+	return administerService(ctx, g, route, action, func(_ *backend.Service, m auth.Administrator, r *api.AuditRecord) error { return do(m, r) })
+}
+
+// administerService is administer for what reads more of the service.
+func administerService(ctx context.Context, g *Globals, route, action string, do func(s *backend.Service, m auth.Administrator, r *api.AuditRecord) error) error {
 	return beside(g, func(s *backend.Service) error {
 		r := api.AuditRecord{Actor: commandLine, ActorID: commandLine, Route: route, Action: action, Status: http.StatusOK}
-		err := do(s.Auth().As(api.Unlimited(commandLine)), &r)
+		err := do(s, s.Auth().As(api.Unlimited(commandLine)), &r)
 		var refused *api.Error
 		switch {
 		case errors.As(err, &refused):
@@ -87,6 +93,46 @@ func administer(ctx context.Context, g *Globals, route, action string, do func(m
 		}
 		return errors.Join(inWords(err), s.Trail().Append(ctx, r))
 	})
+}
+
+// siteKeys returns the keys by which a user or an API key for the customers
+// (none: all) is granted the sites with the ids.
+func siteKeys(ctx context.Context, s *backend.Service, customers, ids []string) ([]string, error) {
+	if len(customers) == 0 {
+		customers = []string{api.Every}
+	}
+	keys := slices.Clone(ids)
+	for i, id := range ids {
+		all, err := s.Ops().SitesNamed(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if keys[i], err = api.Unlimited(commandLine).GrantedSite(id, all, customers); errors.Is(err, api.ErrAmbiguousSite) {
+			return nil, wrong("--sites %s: several customers have a site of this id; name one with --customers (%s)", id, strings.Join(customersOf(all), ", "))
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+// customersOf returns the customers of sites, in order.
+func customersOf(sites []api.Site) []string {
+	var all []string
+	for _, site := range sites {
+		all = append(all, site.CustomerID)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// siteIDs returns the ids of sites of which a user or an API key has the keys.
+func siteIDs(keys []string) string {
+	ids := make([]string, len(keys))
+	for i, key := range keys {
+		ids[i] = api.PublicSiteID(key)
+	}
+	return strings.Join(ids, ", ")
 }
 
 // UserAddCmd makes a user.
@@ -105,8 +151,12 @@ func (c *UserAddCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if err != nil {
 		return err
 	}
-	return administer(ctx, g, "users", api.ActionAdd, func(m auth.Administrator, r *api.AuditRecord) error {
-		u, err := m.AddUser(ctx, auth.NewUser{Username: c.Name, Password: password, Role: c.Role, Customers: c.Customers, Sites: c.Sites, GroupID: c.Group, SkinID: c.Skin})
+	return administerService(ctx, g, "users", api.ActionAdd, func(s *backend.Service, m auth.Administrator, r *api.AuditRecord) error {
+		sites, err := siteKeys(ctx, s, c.Customers, c.Sites)
+		if err != nil {
+			return err
+		}
+		u, err := m.AddUser(ctx, auth.NewUser{Username: c.Name, Password: password, Role: c.Role, Customers: c.Customers, Sites: sites, GroupID: c.Group, SkinID: c.Skin})
 		if err != nil {
 			return err
 		}
@@ -146,7 +196,7 @@ func (UserListCmd) Run(ctx context.Context, g *Globals, std streams) error {
 			}
 			sees := "customers " + strings.Join(u.Customers, ", ")
 			if u.Sites[0] != api.Every {
-				sees += "; sites " + strings.Join(u.Sites, ", ")
+				sees += "; sites " + siteIDs(u.Sites)
 			}
 			fmt.Fprintf(std.out, "%-20s %-16s %-9s %s; %s\n", u.Username, u.Role, state, factor, sees)
 		}
@@ -156,7 +206,11 @@ func (UserListCmd) Run(ctx context.Context, g *Globals, std streams) error {
 
 // changeUser changes a user and says that it is done.
 func changeUser(ctx context.Context, g *Globals, std streams, name, action string, c auth.UserChange, done string) error {
-	return administer(ctx, g, "users", action, func(m auth.Administrator, r *api.AuditRecord) error {
+	return administerService(ctx, g, "users", action, func(s *backend.Service, m auth.Administrator, r *api.AuditRecord) error {
+		var err error
+		if c.Sites, err = siteKeys(ctx, s, c.Customers, c.Sites); err != nil {
+			return err
+		}
 		before, after, err := m.ChangeUser(ctx, auth.UserRef{Username: name}, c)
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -17,22 +18,26 @@ import (
 
 // AuditCmd lists who changed what.
 type AuditCmd struct {
-	Actor string `help:"A username, the name of an API key, or the id of either."`
-	Site  string `help:"Only what was about this site."`
-	From  string `placeholder:"TIME" help:"The first instant, ISO 8601; UTC without an offset."`
-	To    string `placeholder:"TIME" help:"The end, which is not in it."`
-	Limit int    `default:"100" help:"The most records; 0: all."`
-	JSON  bool   `name:"json" help:"As JSON, one record a line."`
+	Actor    string `help:"A username, the name of an API key, or the id of either."`
+	Site     string `help:"Only what was about this site."`
+	Customer string `help:"Only what was about this customer; required with --site where several customers have a site of that id."`
+	From     string `placeholder:"TIME" help:"The first instant, ISO 8601; UTC without an offset."`
+	To       string `placeholder:"TIME" help:"The end, which is not in it."`
+	Limit    int    `default:"100" help:"The most records; 0: all."`
+	JSON     bool   `name:"json" help:"As JSON, one record a line."`
 }
 
 // Run lists the records.
 func (c *AuditCmd) Run(ctx context.Context, g *Globals, std streams) error {
-	q := api.AuditQuery{Actor: c.Actor, SiteID: c.Site}
+	q := api.AuditQuery{Actor: c.Actor, CustomerID: c.Customer}
 	var err error
 	if q.From, q.To, err = fromTo(c.From, c.To, time.UTC); err != nil {
 		return err
 	}
 	return beside(g, func(s *backend.Service) error {
+		if q.SiteID, err = c.siteKey(ctx, s); err != nil {
+			return err
+		}
 		for left := c.Limit; ; {
 			q.Limit = api.MaxLimit
 			if c.Limit > 0 {
@@ -55,13 +60,33 @@ func (c *AuditCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	})
 }
 
+// siteKey returns the key of the site whose records are listed. Refused requests
+// may be about a site that does not exist: an unknown id is its own key.
+func (c *AuditCmd) siteKey(ctx context.Context, s *backend.Service) (string, error) {
+	if c.Site == "" {
+		return "", nil
+	}
+	all, err := s.Ops().SitesNamed(ctx, c.Site)
+	if err != nil {
+		return "", err
+	}
+	site, err := api.Unlimited(commandLine).Choose(all, c.Customer)
+	switch {
+	case err == nil:
+		return site.SiteID, nil
+	case errors.Is(err, api.ErrAmbiguousSite):
+		return "", wrong("--site %s: several customers have a site of this id; name one with --customer (%s)", c.Site, strings.Join(customersOf(all), ", "))
+	}
+	return c.Site, nil
+}
+
 func (c *AuditCmd) print(out io.Writer, r api.AuditRecord) error {
 	if c.JSON {
 		return json.NewEncoder(out).Encode(r)
 	}
 	about := []string{}
 	if r.SiteID != "" {
-		about = append(about, "site "+r.SiteID)
+		about = append(about, "site "+api.PublicSiteID(r.SiteID))
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.TargetIDs)) {
 		about = append(about, name+" "+r.TargetIDs[name])

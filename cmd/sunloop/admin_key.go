@@ -26,8 +26,11 @@ func (c *KeyCreateCmd) Run(ctx context.Context, g *Globals, std streams) error {
 	if len(c.Sites) == 0 && len(c.Customers) == 0 {
 		return errors.New("say what the key opens: --customers or --sites, * for all")
 	}
-	n := auth.NewKey{Name: c.Name, Role: c.Role, Sites: c.Sites, Customers: c.Customers, CreatedBy: commandLine, ExpiresAt: in(c.Expires)}
-	return administer(ctx, g, "keys", api.ActionCreate, func(m auth.Administrator, r *api.AuditRecord) error {
+	n := auth.NewKey{Name: c.Name, Role: c.Role, Customers: c.Customers, CreatedBy: commandLine, ExpiresAt: in(c.Expires)}
+	return administerService(ctx, g, "keys", api.ActionCreate, func(s *backend.Service, m auth.Administrator, r *api.AuditRecord) (err error) {
+		if n.Sites, err = siteKeys(ctx, s, c.Customers, c.Sites); err != nil {
+			return err
+		}
 		plain, key, err := m.CreateKey(ctx, n)
 		if err != nil {
 			return err
@@ -71,7 +74,7 @@ func (KeyListCmd) Run(ctx context.Context, g *Globals, std streams) error {
 			if k.Replaces != "" {
 				state += "; in the place of " + k.Replaces
 			}
-			fmt.Fprintf(std.out, "%s  %-20s %-16s %s; sites %s; customers %s\n", k.ID, k.Name, k.Role, state, strings.Join(k.Sites, ", "), strings.Join(k.Customers, ", "))
+			fmt.Fprintf(std.out, "%s  %-20s %-16s %s; sites %s; customers %s\n", k.ID, k.Name, k.Role, state, siteIDs(k.Sites), strings.Join(k.Customers, ", "))
 		}
 		return err
 	})
