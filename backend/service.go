@@ -183,9 +183,9 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	plain := logbuffer.Carry(cfg.Logger.Handler(), instrument.Origin)
+	plain := logbuffer.Carry(logbuffer.Rewrite(cfg.Logger.Handler(), api.HideSiteKeysInText), instrument.Origin)
 	logs := logbuffer.New(cfg.Logger.Handler(), slog.LevelInfo)
-	cfg.Logger = slog.New(logbuffer.Carry(logs, instrument.Origin))
+	cfg.Logger = slog.New(logbuffer.Carry(logbuffer.Rewrite(logs, api.HideSiteKeysInText), instrument.Origin))
 	s := &Service{cfg: cfg, log: cfg.Logger, logs: logs, disk: new(store.Disk), userCreated: make(chan struct{}, 1)}
 	s.stop, s.cancel = context.WithCancel(context.Background())
 	s.instruments = instrument.New(instrument.Config{Metrics: cfg.Metrics, Tracer: cfg.Tracer, LogRequests: cfg.LogRequests, Log: plain, Wall: cfg.Wall,

@@ -49,6 +49,8 @@ type Server struct {
 	Trail   *audit.Trail
 	Wall    func() time.Time
 	Log     *slog.Logger
+	// SitesNamed lists the sites of all customers that have the id.
+	SitesNamed func(ctx context.Context, siteID string) ([]api.Site, error)
 
 	backing sync.Mutex // held while a backup is made
 }
@@ -76,9 +78,29 @@ func (s *Server) Jobs(ctx context.Context) (socket.Jobs, error) {
 	}
 	dead, err := s.Store.Dead(ctx, socket.MaxDeadJobs)
 	for _, d := range dead {
-		jobs.DeadJobs = append(jobs.DeadJobs, socket.DeadJob{ID: d.ID, Kind: d.Kind, About: d.Unique, Attempts: d.Attempts, Cause: d.Cause, DiedAt: d.DiedAt})
+		about, err := s.about(ctx, d.Unique)
+		if err != nil {
+			return jobs, err
+		}
+		jobs.DeadJobs = append(jobs.DeadJobs, socket.DeadJob{ID: d.ID, Kind: d.Kind, About: about, Attempts: d.Attempts, Cause: api.HideSiteKeysInText(d.Cause), DiedAt: d.DiedAt})
 	}
 	return jobs, err
+}
+
+// about returns what a job is about: the id of an upload or of a site, with the
+// customer if several have a site of that id.
+func (s *Server) about(ctx context.Context, unique string) (string, error) {
+	id := api.PublicSiteID(unique)
+	all, err := s.SitesNamed(ctx, id)
+	if err != nil || len(all) < 2 {
+		return id, err
+	}
+	for _, site := range all {
+		if site.SiteID == unique {
+			return id + " of customer " + site.CustomerID, nil
+		}
+	}
+	return id, nil
 }
 
 // Revive returns a dead job to the queue, to run at once with all its attempts,

@@ -8,12 +8,14 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"app.sunloop/backend/api"
 	"app.sunloop/tui/terminal"
 )
 
 // visible is a stream of a command: it writes out what would steer a terminal
 // or the direction of text, as \u001b. Names out of files and answers of a
-// service reach a terminal as text alone, and JSON stays what it is.
+// service reach a terminal as text alone, and JSON stays what it is. It removes
+// the marks of site keys, as commands next to a data folder read what is stored.
 type visible struct {
 	w    io.Writer
 	mu   sync.Mutex
@@ -24,7 +26,7 @@ type visible struct {
 func (v *visible) Write(p []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	text := append(v.rest, p...)
+	text := append(v.rest, api.HideSiteKeysInText(string(p))...)
 	out := make([]byte, 0, len(text))
 	for len(text) > 0 && utf8.FullRune(text) {
 		r, n := utf8.DecodeRune(text)

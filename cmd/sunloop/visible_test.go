@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"app.sunloop/backend/api"
 	"app.sunloop/tui/terminal"
 )
 
@@ -120,5 +121,19 @@ func TestHostileTextInTheLog(t *testing.T) {
 		if r, found := unfit(line); found {
 			t.Errorf("%U in %q", r, line)
 		}
+	}
+}
+
+// TestNoSiteKeyIsPrinted writes the key of a site as text, as JSON and quoted.
+func TestNoSiteKeyIsPrinted(t *testing.T) {
+	key := api.SiteKey("globex", "Roof")
+	encoded, err := json.Marshal(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&visible{w: &out}, "%s %s %q, site 1f", key, encoded, key)
+	if want := `Roof "Roof" "Roof", site 1f`; out.String() != want {
+		t.Errorf("%q is printed, not %q", out.String(), want)
 	}
 }

@@ -248,7 +248,7 @@ func (s *Service) outgoing(tx store.Tx, d delivery) (out webhook.Delivery, live 
 	if err != nil {
 		return out, false, fmt.Errorf("write the event of delivery %s: %w", d.DeliveryID, err)
 	}
-	return webhook.Delivery{ID: d.DeliveryID, URL: v.CallbackURL, Secrets: secrets, Body: body, Attempt: d.Attempts + 1, RequestID: d.Origin.RequestID, Trace: d.Origin.Trace}, true, nil
+	return webhook.Delivery{ID: d.DeliveryID, URL: v.CallbackURL, Secrets: secrets, Body: api.HideSiteKeys(body), Attempt: d.Attempts + 1, RequestID: d.Origin.RequestID, Trace: d.Origin.Trace}, true, nil
 }
 
 // Delivered keeps what became of an attempt, and what that says of the

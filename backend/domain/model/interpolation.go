@@ -73,7 +73,7 @@ func (s *Service) Interpolations(ctx context.Context, scope api.Scope, q api.Lis
 func ObjectRefs(tx store.Tx) (refs []record.ObjectRef, err error) {
 	err = record.EachReadable(tx, models.Bucket, func(m Model) {
 		if a := m.Artefacts; a.Model != "" {
-			refs = append(refs, record.ObjectRef{By: "model " + m.ModelVersion + " of site " + m.SiteID, Keys: a.All(), SHA256: m.Hash})
+			refs = append(refs, record.ObjectRef{By: "model " + m.ModelVersion + " of site " + api.PublicSiteID(m.SiteID) + " of customer " + m.CustomerID, Keys: a.All(), SHA256: m.Hash})
 		}
 	})
 	return refs, errors.Join(err, record.EachReadable(tx, interpolations.Bucket, func(i Interpolation) {
