@@ -96,7 +96,7 @@ func compose(ctx context.Context, cfg Config, st *storage, d dependencies) (*par
 	if err != nil {
 		return nil, err
 	}
-	p.admin = &admin.Server{Paths: cfg.Paths(), Spool: st.spool, Version: cfg.Version, Store: st.records, Objects: st.objects, Trail: p.trail, Wall: cfg.Wall, Log: cfg.Logger, SitesNamed: p.ops.SitesNamed}
+	p.admin = &admin.Server{Paths: cfg.Paths(), Spool: st.spool, Version: cfg.Version, Store: st.records, Objects: st.objects, Trail: p.trail, Wall: cfg.Wall, Log: cfg.Logger, SitesNamed: p.domain.Sites.SitesNamed}
 	p.handler = p.newHandler(cfg, st, d, snapshots)
 	return p, nil
 }

@@ -103,7 +103,7 @@ func siteKeys(ctx context.Context, s *backend.Service, customers, ids []string) 
 	}
 	keys := slices.Clone(ids)
 	for i, id := range ids {
-		all, err := s.Ops().SitesNamed(ctx, id)
+		all, err := s.Domain().Sites.SitesNamed(ctx, id)
 		if err != nil {
 			return nil, err
 		}

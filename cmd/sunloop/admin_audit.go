@@ -66,7 +66,7 @@ func (c *AuditCmd) siteKey(ctx context.Context, s *backend.Service) (string, err
 	if c.Site == "" {
 		return "", nil
 	}
-	all, err := s.Ops().SitesNamed(ctx, c.Site)
+	all, err := s.Domain().Sites.SitesNamed(ctx, c.Site)
 	if err != nil {
 		return "", err
 	}
