@@ -42,6 +42,7 @@ type DayMemo struct {
 	data *DayTable
 }
 
+// DayKey identifies the data that a DayTable was computed from.
 type DayKey struct {
 	Site                   *state.Site
 	date                   time.Time
@@ -102,6 +103,7 @@ func (v Context) Span(from, to time.Time) *DayTable {
 	})
 }
 
+// NewDayData cuts a day into slots of a step and compares its units.
 func NewDayData(v Context, day state.Day, step time.Duration) *DayTable {
 	d := &DayTable{Start: day.Start, Step: step, Units: unitsOf(v, day)}
 	if day.Start.IsZero() { // nothing came yet: the axis is today's
@@ -259,6 +261,7 @@ func Median(values []float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
+// MidnightOf is the midnight before a time, in its zone.
 func MidnightOf(t time.Time) time.Time {
 	y, m, d := t.Date()
 	return time.Date(y, m, d, 0, 0, 0, 0, t.Location())

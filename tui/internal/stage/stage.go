@@ -51,6 +51,7 @@ func SiteOf(p *plant.Plant, now time.Time) *state.Site {
 	return s
 }
 
+// PaletteOf is the palette of a built-in theme.
 func PaletteOf(t testing.TB, name string, profile terminal.Profile) *terminal.Palette {
 	t.Helper()
 	theme, ok := themes.Find(themes.Builtin(), name)
@@ -60,6 +61,7 @@ func PaletteOf(t testing.TB, name string, profile terminal.Profile) *terminal.Pa
 	return terminal.NewPalette(&theme, profile)
 }
 
+// ContextOf is a context over a site, in true colour and braille.
 func ContextOf(t testing.TB, s *state.Site) view.Context {
 	t.Helper()
 	return view.Context{
@@ -76,6 +78,7 @@ func DrawnBy(v view.Context, w, h int, draw func(terminal.Region, view.Context))
 	return g
 }
 
+// ScreenContext is a context with what screens of administrators show.
 func ScreenContext(t testing.TB, ascii bool) view.Context {
 	t.Helper()
 	theme, ok := themes.Find(themes.Builtin(), themes.ControlRoom)

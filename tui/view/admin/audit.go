@@ -227,6 +227,7 @@ func auditRows(v view.Context, records []api.AuditRecord) []widget.Row {
 	return rows
 }
 
+// Actor names who did what a record says.
 func Actor(a api.AuditRecord) string {
 	if a.Actor == "" {
 		return "unknown"
@@ -234,6 +235,7 @@ func Actor(a api.AuditRecord) string {
 	return a.Actor
 }
 
+// Outcome says how the request of a record ended.
 func Outcome(a api.AuditRecord) string {
 	switch {
 	case a.Error != "":

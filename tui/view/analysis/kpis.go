@@ -162,7 +162,7 @@ func plain(x *float64) string {
 	if x == nil || math.IsNaN(*x) {
 		return ""
 	}
-	return operations.Number(*x)
+	return widget.Number(*x)
 }
 
 // dayResult is a day, or a month, against what was forecast for it.

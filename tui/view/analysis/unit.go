@@ -474,7 +474,7 @@ func cadence(records []api.Record, i int) time.Duration {
 func (u *UnitView) Export(v view.Context) [][]string {
 	rows := [][]string{{"timestamp (UTC)", "asset_id", "power (kW)", "energy (kWh)", "voltage (V)", "temperature (degC)", "power factor", "inverter_state", "run_state", "error_type"}}
 	for _, r := range u.samples(v) {
-		rows = append(rows, []string{r.Timestamp.String(), r.AssetID, operations.Number(r.Power), operations.Number(r.KWh), exact(r.Voltage), exact(r.Temperature), exact(r.PF), strconv.Itoa(r.InverterState), strconv.Itoa(r.RunState), r.ErrorType})
+		rows = append(rows, []string{r.Timestamp.String(), r.AssetID, widget.Number(r.Power), widget.Number(r.KWh), exact(r.Voltage), exact(r.Temperature), exact(r.PF), strconv.Itoa(r.InverterState), strconv.Itoa(r.RunState), r.ErrorType})
 	}
 	return rows
 }
@@ -483,5 +483,5 @@ func exact(p *float64) string {
 	if p == nil {
 		return ""
 	}
-	return operations.Number(*p)
+	return widget.Number(*p)
 }

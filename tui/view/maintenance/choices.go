@@ -191,9 +191,9 @@ func (s *PlanChoices) Export(v view.Context) [][]string {
 	}
 	rows := [][]string{{"way", "begin (UTC)", "window (kWh)", "window_cost", "waiting (kWh)", "waiting_cost", "parts", "parts_currency", "currency"}}
 	for _, c := range workflow.Choices(v, s.day) {
-		row := []string{c.Name, c.Begin.UTC().Format(time.RFC3339), "", "", operations.Number(c.WaitKWh), operations.Number(c.Wait), operations.Number(c.Parts), c.PartsMoney, c.Currency}
+		row := []string{c.Name, c.Begin.UTC().Format(time.RFC3339), "", "", widget.Number(c.WaitKWh), widget.Number(c.Wait), widget.Number(c.Parts), c.PartsMoney, c.Currency}
 		if c.Window != nil {
-			row[2], row[3] = operations.Number(c.Window.EnergyKWh), operations.Number(c.Window.Cost)
+			row[2], row[3] = widget.Number(c.Window.EnergyKWh), widget.Number(c.Window.Cost)
 		}
 		rows = append(rows, row)
 	}

@@ -15,7 +15,6 @@ import (
 	"app.sunloop/tui/state"
 	"app.sunloop/tui/terminal"
 	"app.sunloop/tui/view"
-	"app.sunloop/tui/view/operations"
 	"app.sunloop/tui/view/widget"
 	"app.sunloop/tui/view/workflow"
 )
@@ -157,7 +156,7 @@ func fillOrder(d *widget.StepForm, o outline) {
 	begin, why := o.begin()
 	d.Words = []string{terminal.Printable(parts) + ".", terminal.Printable(why)}
 	d.Add("planned_start", widget.NewField("Begin", widget.DateTimeLayout+", by the site's clock", begin.In(o.zone).Format(widget.DateTimeLayout)))
-	d.Add("estimated_duration_hours", widget.NewField("Hours", "of work at the unit", operations.Number(bill.EstimatedHours)))
+	d.Add("estimated_duration_hours", widget.NewField("Hours", "of work at the unit", widget.Number(bill.EstimatedHours)))
 	d.Add("priority", widget.NewField("Priority", "empty: as the finding deserves; high, medium or low", ""))
 	d.Add("assigned_technician", widget.NewField("Technician", "empty: nobody yet", o.me))
 	d.Add("note", widget.NewField("Note", "", ""))
@@ -203,7 +202,7 @@ func NewPartsForm(v view.Context) *widget.StepForm {
 			}
 			b := *answer.BOM
 			return view.Result{Refresh: workQueries(), Focus: view.Decide, Apply: func(s *state.Site) { s.KnowBOM(b) },
-				Notice: view.Notice(fmt.Sprintf("%s: %d items, %s, %s h of work.", b.AssetID, b.ItemCount, widget.Money(b.TotalCost, b.Currency), operations.Number(b.EstimatedHours)))}, nil
+				Notice: view.Notice(fmt.Sprintf("%s: %d items, %s, %s h of work.", b.AssetID, b.ItemCount, widget.Money(b.TotalCost, b.Currency), widget.Number(b.EstimatedHours)))}, nil
 		}}, true
 	}
 	return d

@@ -60,7 +60,7 @@ func NewSchedules() *Schedules {
 // its history.
 type Schedules struct{ *widget.TableView }
 
-// Needs also asks for the chosen plan.
+// Queries also asks for the chosen plan.
 func (s *Schedules) Queries(v view.Context) []state.Need {
 	return append(s.TableView.Queries(v), state.Need{Query: state.QuerySchedule, Of: s.List.Current(), Period: 30 * time.Second, Focused: true})
 }

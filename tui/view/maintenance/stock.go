@@ -132,7 +132,7 @@ func partDetail(v view.Context, id string) []widget.Detail {
 	return lines
 }
 
-// Needs also asks for the audit trail, where it may be read.
+// Queries also asks for the audit trail, where it may be read.
 func (s *Stock) Queries(v view.Context) []state.Need { return withAudit(s.TableView.Queries(v), v) }
 
 func withAudit(needs []state.Need, v view.Context) []state.Need {

@@ -42,7 +42,7 @@ func NewSubscriptions() *Subscriptions {
 	}}
 }
 
-// Needs also asks for the deliveries of the chosen one.
+// Queries also asks for the deliveries of the chosen one.
 func (s *Subscriptions) Queries(v view.Context) []state.Need {
 	return withAudit(append(s.TableView.Queries(v), state.Need{Query: state.QueryDeliveries, Of: s.List.Current(), Period: workPeriod, Focused: true},
 		state.Need{Query: state.QueryOrders, Period: time.Minute, Focused: true}), v)

@@ -430,10 +430,10 @@ func (d *Decide) Export(v view.Context) [][]string {
 	for _, day := range workflow.ForecastDays(v) {
 		row := []string{day.Day.Format(time.DateOnly), "", "", "", "", "", "", "", ""}
 		if day.Known {
-			row[1], row[2], row[3] = Number(day.P10), Number(day.P50), Number(day.P90)
+			row[1], row[2], row[3] = widget.Number(day.P10), widget.Number(day.P50), widget.Number(day.P90)
 		}
 		if w := day.Window; w != nil {
-			row[4], row[5], row[6], row[7] = w.Start.String(), w.End.String(), Number(w.EnergyKWh), Number(w.ExtraKWh)
+			row[4], row[5], row[6], row[7] = w.Start.String(), w.End.String(), widget.Number(w.EnergyKWh), widget.Number(w.ExtraKWh)
 		}
 		var plans []string
 		for _, p := range day.Plans {

@@ -3,7 +3,6 @@ package operations
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -444,17 +443,10 @@ func (o *Observe) Export(v view.Context) [][]string {
 	rows := [][]string{{"timestamp (UTC)", "asset_id", "power (kW)", "energy (kWh)", "inverter_state"}}
 	for _, u := range view.ShownDay(v).Units {
 		for _, r := range u.Records {
-			rows = append(rows, []string{r.Timestamp.String(), u.AssetID, Number(r.Power), Number(r.KWh), strconv.Itoa(r.InverterState)})
+			rows = append(rows, []string{r.Timestamp.String(), u.AssetID, widget.Number(r.Power), widget.Number(r.KWh), strconv.Itoa(r.InverterState)})
 		}
 	}
 	return rows
-}
-
-func Number(v float64) string {
-	if math.IsNaN(v) {
-		return ""
-	}
-	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
 // Lists are the units and the alarms.

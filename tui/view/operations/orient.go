@@ -376,8 +376,8 @@ func (o *Orient) Export(v view.Context) [][]string {
 		if !f.EndedAt.IsZero() {
 			ended = f.EndedAt.String()
 		}
-		rows = append(rows, []string{f.SummaryID, f.AssetID, f.FaultFamily, f.SeverityLabel, Number(f.Confidence), fmt.Sprint(f.Active), f.StartedAt.String(), ended,
-			Number(f.EnergyAtRiskKW), Number(f.LostKWh), f.RootCause, f.Summary})
+		rows = append(rows, []string{f.SummaryID, f.AssetID, f.FaultFamily, f.SeverityLabel, widget.Number(f.Confidence), fmt.Sprint(f.Active), f.StartedAt.String(), ended,
+			widget.Number(f.EnergyAtRiskKW), widget.Number(f.LostKWh), f.RootCause, f.Summary})
 	}
 	return rows
 }

@@ -101,6 +101,7 @@ func orZero(v any) any {
 // worstFindings are the worst active findings of units.
 type worstFindings map[string]api.Finding
 
+// UnitFindings are the worst active findings by unit.
 func UnitFindings(v view.Context) worstFindings {
 	out := worstFindings{}
 	for _, f := range activeFindings(v) {

@@ -46,6 +46,7 @@ func DrawFilled(c *chart.Day, r terminal.Region, v view.Context, gap api.FilledG
 	DrawDay(c, r, v, from, 1, top)
 }
 
+// BandName names the band of a forecast in a legend.
 func BandName(v view.Context) string {
 	if v.ASCII {
 		return "P10-P90"
@@ -81,6 +82,7 @@ type forecastLines struct {
 	Band       chart.Band
 }
 
+// ForecastPoints are forecast values as lines and a band of a chart.
 func ForecastPoints(values []api.ForecastValue, step time.Duration) forecastLines {
 	var f forecastLines
 	for _, value := range values {

@@ -106,6 +106,7 @@ type SeverityLook struct {
 	Rank         int
 }
 
+// Severities are the looks of severities, by the name that the API has.
 var Severities = map[string]SeverityLook{
 	api.SeverityCritical: {'▲', '!', "C", "critical", 0},
 	api.SeverityWarning:  {'●', '*', "W", "warning", 1},
@@ -127,6 +128,7 @@ func DrawSeverity(v view.Context, r terminal.Region, x, y int, label string) int
 	return r.Put(x+1, y, a.letter, s)
 }
 
+// SeverityRole is the colour of a severity.
 func SeverityRole(label string) themes.Role {
 	switch label {
 	case "critical":
@@ -201,7 +203,7 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%d B", n)
 }
 
-// countOf writes a number with its noun.
+// CountOf writes a number with its noun.
 func CountOf(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -219,4 +221,12 @@ func KeyNames(s string, ascii bool) string {
 		return s
 	}
 	return strings.NewReplacer("↑", "up", "↓", "down", "←", "left", "→", "right", "▲C", "!C", "●W", "*W", "○N", "oN").Replace(s)
+}
+
+// Number writes a number as short as it can be; empty for NaN.
+func Number(v float64) string {
+	if math.IsNaN(v) {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
 }

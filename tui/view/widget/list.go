@@ -257,6 +257,7 @@ func (row Row) key(column int) any {
 	return nil
 }
 
+// Compare orders sort keys: numbers, texts, then what is missing.
 func Compare(a, b any) int {
 	switch a := a.(type) {
 	case float64:

@@ -44,6 +44,7 @@ type Tab struct {
 	listAt terminal.Rect
 }
 
+// NewTab is a tab whose list is in the order given.
 func NewTab(name string) *Tab { return &Tab{Name: name, List: List{SortBy: -1}} }
 
 // Current is the one that is seen.
@@ -226,4 +227,5 @@ func (b *TabView) Export(v view.Context) [][]string {
 // Text is a cell of words; quiet is one that matters less.
 func Text(words string) Cell { return Cell{Text: words, Role: themes.Text} }
 
+// QuietText is a cell of words that matter less.
 func QuietText(words string) Cell { return Cell{Text: words, Role: themes.Dim} }

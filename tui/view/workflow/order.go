@@ -55,6 +55,7 @@ func DisabledReason(o api.Order, k keymap.Action) string {
 	return ""
 }
 
+// IsOpen reports whether an order is neither completed nor cancelled.
 func IsOpen(o api.Order) bool {
 	return o.Status != api.OrderCompleted && o.Status != api.OrderCancelled
 }
@@ -91,8 +92,10 @@ func DueOf(o api.Order) due {
 	return due{"restore", c.RestoreDue.Time, c.Paused}
 }
 
+// Late reports whether the time is past.
 func (d due) Late(now time.Time) bool { return d.what != "" && !d.At.IsZero() && now.After(d.At) }
 
+// Words say what is due and when.
 func (d due) Words(now time.Time) string {
 	switch {
 	case d.what == "" || d.At.IsZero():
@@ -216,6 +219,7 @@ func DrawOrder(r terminal.Region, v view.Context, o api.Order) int {
 	return v.Paragraph(r, 0, y, o.OrderID, themes.Muted)
 }
 
+// VerificationText are the words for the states of a verification.
 var VerificationText = map[string]string{
 	api.VerificationWaiting: "to be seen on a clear day", api.VerificationVerified: "seen to hold",
 	api.VerificationFailed: "not clean: the unit does not make what it should", api.VerificationExpired: "not seen: no clear day came",

@@ -85,6 +85,7 @@ func PlanState(s api.Schedule) string {
 	return s.Status
 }
 
+// OpenPlan reports whether a schedule is pending or confirmed.
 func OpenPlan(s api.Schedule) bool {
 	return s.Status == api.SchedulePending || s.Status == api.ScheduleConfirmed
 }
@@ -147,6 +148,7 @@ func DrawPlans(r terminal.Region, v view.Context, y int, plans []planned) int {
 	return y
 }
 
+// PlanActions are the changes of status behind the keys of schedules.
 var PlanActions = map[keymap.Action]string{keymap.ConfirmPlan: api.ActionConfirm, keymap.CompletePlan: api.ActionComplete, keymap.CancelPlan: api.ActionCancel}
 
 // PlanDisabledReason is why a move of a schedule is not possible, empty when it is.
