@@ -318,9 +318,9 @@ func (m *Model) nextStep() view.Request {
 		m.notes.notice = notice{}
 		return view.Select{Selection: worst}
 	case v.ReadOnly != "":
-		return dim("Not now: " + v.ReadOnly + ".")
+		return dim("Unavailable: " + v.ReadOnly + ".")
 	case m.data.Link.Down:
-		return dim("Not now: the service does not answer.")
+		return dim("Unavailable: the service is not responding.")
 	}
 	if way.Finding != nil { // maybe it was a unit alone
 		m.nav.selection.FindingID = way.Finding.SummaryID

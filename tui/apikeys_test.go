@@ -100,7 +100,7 @@ func (o *office) opens(key string) bool {
 func TestCreateKey(t *testing.T) {
 	o := startOffice(t, 120, 36, api.RoleAdmin)
 	o.press("g", "k")
-	o.shows("There is no API key yet.", "c create")
+	o.shows("No API keys.", "c create")
 	o.hides("rotate", "revoke")
 	key := o.create("logger 7", "Sibaya, Havelland")
 	if !o.opens(key) {

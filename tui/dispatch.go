@@ -143,7 +143,7 @@ func (m *Model) perform(queue ...view.Request) tea.Cmd {
 func (m *Model) runAction(a keymap.Action) (view.Request, tea.Cmd) {
 	if e, ok := m.o.Keys.Entry(a); ok {
 		if reason := m.disabled(e); reason != "" {
-			m.notify("Not now: "+reason+".", themes.Dim)
+			m.notify("Unavailable: "+reason+".", themes.Dim)
 			return nil, nil
 		}
 	}
@@ -173,7 +173,7 @@ func (m *Model) disabled(e keymap.Entry) string {
 	readOnly := m.context().ReadOnly
 	switch {
 	case e.Needs&keymap.NeedsSelection != 0 && m.nav.selection.AssetID == "":
-		return "take a unit in hand first"
+		return "select a unit first"
 	case e.Needs&keymap.NeedsService != 0 && m.data.Link.Down:
 		return "the service does not answer"
 	case e.Needs&keymap.NeedsWrite != 0 && readOnly != "":

@@ -222,7 +222,7 @@ func fileName(what, site, stamp string) string {
 func (m *Model) copySelection() {
 	text := m.selectionText()
 	if text == "" {
-		m.notify("There is nothing in hand to copy; Y copies all that is shown.", themes.Dim)
+		m.notify("Nothing is selected. Press Y to copy the whole view.", themes.Dim)
 		return
 	}
 	m.copyText(text, "Copied: "+text, "in-hand")

@@ -39,7 +39,7 @@ func TestIssueOfAFinding(t *testing.T) {
 	d.pass(5)
 	d.shows("looking at the codes")
 	d.press("a")
-	d.shows("Not now: its issue is in progress already.")
+	d.shows("Unavailable: its issue is in progress already.")
 	d.press("X", "enter")
 	d.shows("What was it?")
 	if i := issue(); i.Status != api.IssueInProgress {

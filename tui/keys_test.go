@@ -150,8 +150,8 @@ func TestWhyNot(t *testing.T) {
 		keys   []string
 		shows  string
 	}{
-		"nothing in hand": {nil, []string{"D"}, "Not now: take a unit in hand first."},
-		"a reader":        {func(o *Options, _ *plant.Service) { o.User.RoleID = api.RoleAnalyst }, []string{"U"}, "Not now: your role only reads."},
+		"nothing in hand": {nil, []string{"D"}, "Unavailable: select a unit first."},
+		"a reader":        {func(o *Options, _ *plant.Service) { o.User.RoleID = api.RoleAnalyst }, []string{"U"}, "Unavailable: your role only reads."},
 		"in the palette":  {func(o *Options, _ *plant.Service) { o.User.RoleID = api.RoleAnalyst }, []string{":", "import"}, "your role only reads"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -138,7 +138,7 @@ func (m *Model) startPreset() {
 	}
 	a, ok := m.preset(name)
 	if !ok {
-		m.notify(fmt.Sprintf("There is no arrangement %q; the panes stand as ever.", name), themes.Warning)
+		m.notify(fmt.Sprintf("Unknown layout %q; the layout is unchanged.", name), themes.Warning)
 		return
 	}
 	if m.prefs.value(settings.Preset) == presetAuto { // the split is a setting of its own

@@ -297,7 +297,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case panicMsg:
 		m.asked--
 		m.o.Log.Error("a command of the console panicked", "panic", msg.what, "stack", string(msg.stack))
-		m.notify("Something went wrong inside the console; the log (g l) has it.", themes.Critical)
+		m.notify("Internal console error. See the log (g l).", themes.Critical)
 	}
 	return m, nil
 }

@@ -92,9 +92,9 @@ func TestRunOverALine(t *testing.T) {
 	press("\x1b")
 	press("[B") // an arrow that the line has cut
 	press("\x1a")
-	g.becomes(t, "the refusal to suspend", has("Not now: over SSH, the shell here is the server's."))
+	g.becomes(t, "the refusal to suspend", has("Unavailable: over SSH, the shell here is the server's."))
 	press("e")
-	g.becomes(t, "the refusal to write a file", has("Not now: over SSH, the files here are the server's."))
+	g.becomes(t, "the refusal to write a file", has("Unavailable: over SSH, the files here are the server's."))
 	g.mu.Lock()
 	g.screen.Resize(80, 24)
 	g.mu.Unlock()

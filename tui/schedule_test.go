@@ -44,7 +44,7 @@ func TestPlansByKeys(t *testing.T) {
 
 	// Its day is chosen by keys; the plan moves as its state allows.
 	d.press("right", "right", "right", "right", "d")
-	d.shows("Chosen day: Wed 02 Dec", "preventive: filters, pending", "Not now: the plan of INV-1 is pending; possible: confirm, cancel.")
+	d.shows("Chosen day: Wed 02 Dec", "preventive: filters, pending", "Unavailable: the plan of INV-1 is pending; possible: confirm, cancel.")
 	d.press("c", "crew booked", "enter")
 	if s := schedules(t, c)[0]; s.Status != api.ScheduleConfirmed {
 		t.Fatalf("after c it is %s\n%s", s.Status, d.text())

@@ -157,7 +157,7 @@ func TestSessionEnds(t *testing.T) {
 	if !strings.HasSuffix(d.place(), "[sign-in]") {
 		t.Fatalf("the sign-in did not come: %s", d.place())
 	}
-	d.shows("Token expired.", "Your work comes back after sign-in.")
+	d.shows("Token expired.", "Sign in again to continue.")
 	asked := len(d.service.Requests())
 	d.pass(60)
 	if n := len(d.service.Requests()); n != asked {
@@ -261,7 +261,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 func TestPanics(t *testing.T) {
 	d := start(t, 120, 36, nil)
 	d.run(d.m.run(func(context.Context) tea.Msg { panic("boom") }))
-	d.shows("Something went wrong inside the console")
+	d.shows("Internal console error.")
 	d.pass(1)
 	broken := true
 	p := start(t, 120, 36, func(o *Options, s *plant.Service) {

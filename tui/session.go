@@ -127,7 +127,7 @@ func (m *Model) signOut() tea.Cmd {
 	m.askSignIn("You signed out.")
 	cmd := m.run(func(ctx context.Context) tea.Msg {
 		if err := m.o.Client.Logout(ctx); err != nil {
-			return noticeMsg{"The service did not confirm the sign-out: " + state.Sentence(err), themes.Warning}
+			return noticeMsg{"Signed out locally; the service did not confirm: " + state.Sentence(err), themes.Warning}
 		}
 		return noticeMsg{"Signed out.", themes.Dim}
 	})

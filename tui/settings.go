@@ -137,7 +137,7 @@ func (m *Model) writeFirst() tea.Cmd {
 func (m *Model) kept(msg keptMsg) tea.Cmd {
 	if msg.err != nil {
 		m.o.Log.Warn("a choice could not be kept", "error", msg.err)
-		m.notify("This counts until you leave, but could not be kept: "+msg.err.Error()+".", themes.Warning)
+		m.notify("Applied for this session; not saved: "+msg.err.Error()+".", themes.Warning)
 	}
 	m.prefs.writes = m.prefs.writes[1:]
 	if len(m.prefs.writes) > 0 {

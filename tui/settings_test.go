@@ -85,9 +85,9 @@ func TestFixedSettings(t *testing.T) {
 	d.choose("theme")
 	d.shows("--theme", "It cannot be changed here;")
 	d.press("enter")
-	d.shows("Not now: --theme sets it.")
+	d.shows("Unavailable: --theme sets it.")
 	d.press("x")
-	d.shows("Not now: --theme sets it.")
+	d.shows("Unavailable: --theme sets it.")
 	d.press("esc", "T", "down", "enter")
 	d.shows("This theme counts until you leave: --theme sets another.")
 	if len(d.set) > 0 || d.m.prefs.theme.Name != themes.Daylight {
@@ -102,7 +102,7 @@ func TestSettingsThatCannotBeKept(t *testing.T) {
 	})
 	d.choose("graph")
 	d.press("enter", "block", "enter")
-	d.shows("This counts until you leave, but could not be kept: the disk is full.")
+	d.shows("Applied for this session; not saved: the disk is full.")
 	if d.m.o.Pen != chart.Block {
 		t.Error("it does not count")
 	}

@@ -87,7 +87,7 @@ func TestSubscriptionsByKeys(t *testing.T) {
 	order := orders(t, c)[0]
 	d.minute()
 	d.press("g", "h")
-	d.shows("Nobody is told of work orders yet.")
+	d.shows("No webhook subscriptions.")
 	d.press("c", "no address", "enter")
 	d.shows("Invalid callback URL", "no address")
 	d.press("ctrl+u", place.URL+"/hook", "enter")
@@ -148,7 +148,7 @@ func TestSubscriptionsByKeys(t *testing.T) {
 		return r.Subscriptions[0]
 	}
 	d.press("esc", "u")
-	d.shows("Not now: the subscription is active.")
+	d.shows("Unavailable: the subscription is active.")
 	d.press("p")
 	if s := subscription(); s.Status != api.SubscriptionPaused {
 		t.Errorf("paused: %+v\n%s", s, d.text())

@@ -112,7 +112,7 @@ func TestFromFindingToOrder(t *testing.T) {
 		status string
 		shows  string
 	}{
-		{"F", api.OrderPending, "Not now: the order of INV-2 is pending."},
+		{"F", api.OrderPending, "Unavailable: the order of INV-2 is pending."},
 		{"t ctrl+u thandi enter", api.OrderPending, "thandi"},
 		{"w right right enter", api.OrderOnHold, "access"},
 		{"C", api.OrderPending, "Work order resumed"},
@@ -121,7 +121,7 @@ func TestFromFindingToOrder(t *testing.T) {
 		{"esc", api.OrderInProgress, "in progress"},
 		{"F fuse tab -1 enter", api.OrderInProgress, "Hours are a number above zero"},
 		{"esc F fuse tab 1.5 enter", api.OrderCompleted, "Work order completed"},
-		{"x", api.OrderCompleted, "Not now"},
+		{"x", api.OrderCompleted, "Unavailable"},
 		{"O trips enter", api.OrderInProgress, "Work order opened again"},
 	} {
 		for _, k := range strings.Fields(step.keys) {
@@ -172,7 +172,7 @@ func TestMovesOffered(t *testing.T) {
 	d.shows("O reopen")
 	d.hides("b begin", "F finish", "x cancel")
 	d.press("b")
-	d.shows("Not now: the order of INV-02 is completed.")
+	d.shows("Unavailable: the order of INV-02 is completed.")
 }
 
 // Where there is a forecast, the best window is the default.
@@ -302,7 +302,7 @@ func TestNextStepOfAReader(t *testing.T) {
 		t.Errorf("it takes %s", place)
 	}
 	d.press("n")
-	d.shows("Not now: your role only reads.")
+	d.shows("Unavailable: your role only reads.")
 }
 
 // An order is completed with the parts that were really used: what the plan

@@ -20,45 +20,45 @@ import (
 // AdminCmd manages users and API keys in the data folder.
 type AdminCmd struct {
 	User struct {
-		Add       UserAddCmd       `cmd:"" help:"Make a user; the password is asked for."`
-		List      UserListCmd      `cmd:"" help:"List the users."`
+		Add       UserAddCmd       `cmd:"" help:"Create a user; the password is prompted for."`
+		List      UserListCmd      `cmd:"" help:"List users."`
 		Set       UserSetCmd       `cmd:"" help:"Change a user's role, customers or sites."`
-		Password  UserPasswordCmd  `cmd:"" help:"Give a user a new password."`
-		ResetTotp UserResetTOTPCmd `cmd:"" name:"reset-totp" help:"Let a user set up a new authenticator."`
-		Unlink    UserUnlinkCmd    `cmd:"" help:"Forget who a user is at an identity provider; the next sign-in by one links anew."`
-		SSHKey    SSHKeyCmd        `cmd:"" name:"ssh-key" help:"Public keys for the console over SSH."`
-		Disable   UserDisableCmd   `cmd:"" help:"Keep a user out."`
-		Enable    UserEnableCmd    `cmd:"" help:"Let a user in again."`
-		Delete    UserDeleteCmd    `cmd:"" help:"Remove a user for good."`
-	} `cmd:"" help:"Users."`
+		Password  UserPasswordCmd  `cmd:"" help:"Reset a user's password."`
+		ResetTotp UserResetTOTPCmd `cmd:"" name:"reset-totp" help:"Reset a user's authenticator."`
+		Unlink    UserUnlinkCmd    `cmd:"" help:"Unlink a user from an identity provider; the next sign-in by a provider links again."`
+		SSHKey    SSHKeyCmd        `cmd:"" name:"ssh-key" help:"Manage public keys for the console over SSH."`
+		Disable   UserDisableCmd   `cmd:"" help:"Block a user."`
+		Enable    UserEnableCmd    `cmd:"" help:"Unblock a user."`
+		Delete    UserDeleteCmd    `cmd:"" help:"Delete a user."`
+	} `cmd:"" help:"Manage users."`
 	Key struct {
-		Create KeyCreateCmd `cmd:"" help:"Make an API key; it is shown once."`
-		List   KeyListCmd   `cmd:"" help:"List the API keys."`
-		Rotate KeyRotateCmd `cmd:"" help:"Make a key in the place of another, which opens for a while yet."`
-		Revoke KeyRevokeCmd `cmd:"" help:"End an API key for good."`
-	} `cmd:"" help:"API keys."`
+		Create KeyCreateCmd `cmd:"" help:"Create an API key; it is shown once."`
+		List   KeyListCmd   `cmd:"" help:"List API keys."`
+		Rotate KeyRotateCmd `cmd:"" help:"Rotate an API key; the old one stays valid for the overlap."`
+		Revoke KeyRevokeCmd `cmd:"" help:"Revoke an API key."`
+	} `cmd:"" help:"Manage API keys."`
 	SigningKey struct {
-		List   SigningKeyListCmd   `cmd:"" help:"List the keys whose tokens are good."`
-		Rotate SigningKeyRotateCmd `cmd:"" help:"Sign with a new key; tokens of the old one stay good until they end."`
-	} `cmd:"" help:"Keys that sign users' tokens."`
+		List   SigningKeyListCmd   `cmd:"" help:"List the signing keys whose tokens are valid."`
+		Rotate SigningKeyRotateCmd `cmd:"" help:"Rotate the signing key; tokens of the old one stay valid until they expire."`
+	} `cmd:"" help:"Manage the keys that sign users' tokens."`
 	Job struct {
-		List   JobListCmd   `cmd:"" help:"How the queue stands, and the jobs that were given up, the latest first."`
-		Revive JobReviveCmd `cmd:"" help:"Let a job that was given up run again, with all its attempts."`
-	} `cmd:"" help:"Jobs that were given up."`
-	Audit   AuditCmd   `cmd:"" help:"Who changed what, newest first."`
-	Backup  BackupCmd  `cmd:"" help:"Put the data folder, or the database of replicas with their key, into one file, also while they serve."`
-	Restore RestoreCmd `cmd:"" help:"Make a data folder, which must be new or empty, from a backup; or fill an empty database from that of one."`
-	Compact CompactCmd `cmd:"" help:"Give the disk back what the database's file has no more use for; at rest only."`
-	Migrate MigrateCmd `cmd:"" help:"Move the data folder into an empty database and bucket, for replicas to serve from."`
-	Check   CheckCmd   `cmd:"" help:"Verify the data folder of a service that is not running, or the database and objects of replicas that may run; nothing in them changes."`
+		List   JobListCmd   `cmd:"" help:"Show the state of the queue and the dead jobs, newest first."`
+		Revive JobReviveCmd `cmd:"" help:"Retry a dead job."`
+	} `cmd:"" help:"Manage dead jobs."`
+	Audit   AuditCmd   `cmd:"" help:"Show the audit trail, newest first."`
+	Backup  BackupCmd  `cmd:"" help:"Back up the data folder, or the database of replicas with their key, to one file, also while they serve."`
+	Restore RestoreCmd `cmd:"" help:"Restore a backup to a new or empty data folder, or to an empty database."`
+	Compact CompactCmd `cmd:"" help:"Compact the database file; the service must be stopped."`
+	Migrate MigrateCmd `cmd:"" help:"Migrate the data folder to an empty database and bucket, for replicas."`
+	Check   CheckCmd   `cmd:"" help:"Verify the data folder of a stopped service, or the database and objects of replicas; nothing is changed."`
 }
 
 // MigrateCmd moves a data folder into a database and a bucket, that of --objects.
 type MigrateCmd struct {
-	From       string `placeholder:"DIR" help:"The data folder of a service that is not running; nothing in it changes (--data)." type:"path"`
-	To         string `required:"" placeholder:"URL" env:"SUNLOOP_STORE" help:"The empty database, as in postgres://sunloop@db.example.org/sunloop. Its password belongs into PGPASSWORD, a password file (PGPASSFILE) or this variable, as others see a command line."`
-	VerifyOnly bool   `help:"Only compare what is there with the data folder."`
-	JSON       bool   `name:"json" help:"As JSON."`
+	From       string `placeholder:"DIR" help:"Data folder of a stopped service; it is not changed (--data)." type:"path"`
+	To         string `required:"" placeholder:"URL" env:"SUNLOOP_STORE" help:"URL of the empty database [postgres://sunloop@db.example.org/sunloop]. Pass its password by PGPASSWORD, a password file (PGPASSFILE) or this variable: a command line is visible to other users."`
+	VerifyOnly bool   `help:"Only compare the target with the data folder."`
+	JSON       bool   `name:"json" help:"Print JSON."`
 }
 
 // beside opens the data folder of a service that is not running.
@@ -137,12 +137,12 @@ func siteIDs(keys []string) string {
 
 // UserAddCmd makes a user.
 type UserAddCmd struct {
-	Name      string   `arg:"" help:"The user's name."`
-	Role      string   `default:"role_operator" enum:"role_admin,role_operator,role_technician,role_analyst" help:"One of ${enum}."`
-	Customers []string `help:"Customers whose data the user sees; * for all."`
-	Sites     []string `help:"Sites of these that alone the user sees; none given: all."`
-	Group     string   `help:"The user's group in systems outside, which read it as group_id of tokens."`
-	Skin      string   `help:"Likewise, how they look to the user: skin_id."`
+	Name      string   `arg:"" help:"Username."`
+	Role      string   `default:"role_operator" enum:"role_admin,role_operator,role_technician,role_analyst" help:"Type: ${enum}."`
+	Customers []string `help:"Customers that the user has access to; * for all."`
+	Sites     []string `help:"Restrict access to these sites of the customers (all)."`
+	Group     string   `help:"User's group in external systems, which read it as group_id of tokens."`
+	Skin      string   `help:"User's appearance in external systems: skin_id of tokens."`
 }
 
 // Run makes the user.
@@ -224,12 +224,12 @@ func changeUser(ctx context.Context, g *Globals, std streams, name, action strin
 
 // UserSetCmd changes what a user may do and see.
 type UserSetCmd struct {
-	Name      string   `arg:"" help:"The user's name."`
-	Role      string   `default:"" enum:",role_admin,role_operator,role_technician,role_analyst" help:"role_admin, role_operator, role_technician or role_analyst."`
-	Customers []string `help:"Customers whose data the user sees, in place of the former; * for all."`
-	Sites     []string `help:"Sites of these that alone the user sees, in place of the former; * for all."`
-	Group     *string  `help:"The user's group in systems outside; empty takes it away."`
-	Skin      *string  `help:"Likewise, how they look to the user."`
+	Name      string   `arg:"" help:"Username."`
+	Role      string   `default:"" enum:",role_admin,role_operator,role_technician,role_analyst" help:"Role: role_admin, role_operator, role_technician or role_analyst."`
+	Customers []string `help:"Replace the customers that the user has access to; * for all."`
+	Sites     []string `help:"Replace the sites that the user has access to; * for all."`
+	Group     *string  `help:"User's group in external systems; empty removes it."`
+	Skin      *string  `help:"User's appearance in external systems; empty removes it."`
 }
 
 // Run changes the user.
@@ -242,7 +242,7 @@ func (c *UserSetCmd) Run(ctx context.Context, g *Globals, std streams) error {
 
 // UserPasswordCmd changes a password.
 type UserPasswordCmd struct {
-	Name string `arg:"" help:"The user's name."`
+	Name string `arg:"" help:"Username."`
 }
 
 // Run changes the password.
@@ -256,7 +256,7 @@ func (c *UserPasswordCmd) Run(ctx context.Context, g *Globals, std streams) erro
 
 // UserResetTOTPCmd forgets an authenticator.
 type UserResetTOTPCmd struct {
-	Name string `arg:"" help:"The user's name."`
+	Name string `arg:"" help:"Username."`
 }
 
 // Run forgets the authenticator.
@@ -266,7 +266,7 @@ func (c *UserResetTOTPCmd) Run(ctx context.Context, g *Globals, std streams) err
 
 // UserUnlinkCmd forgets who a user is at an identity provider.
 type UserUnlinkCmd struct {
-	Name string `arg:"" help:"The user's name."`
+	Name string `arg:"" help:"Username."`
 }
 
 // Run forgets the link.
@@ -276,7 +276,7 @@ func (c *UserUnlinkCmd) Run(ctx context.Context, g *Globals, std streams) error 
 
 // UserDisableCmd keeps a user out.
 type UserDisableCmd struct {
-	Name string `arg:"" help:"The user's name."`
+	Name string `arg:"" help:"Username."`
 }
 
 // Run keeps the user out.
@@ -286,7 +286,7 @@ func (c *UserDisableCmd) Run(ctx context.Context, g *Globals, std streams) error
 
 // UserEnableCmd lets a user in.
 type UserEnableCmd struct {
-	Name string `arg:"" help:"The user's name."`
+	Name string `arg:"" help:"Username."`
 }
 
 // Run lets the user in.
@@ -296,7 +296,7 @@ func (c *UserEnableCmd) Run(ctx context.Context, g *Globals, std streams) error 
 
 // UserDeleteCmd removes a user.
 type UserDeleteCmd struct {
-	Name string `arg:"" help:"The user's name."`
+	Name string `arg:"" help:"Username."`
 }
 
 // Run removes the user.

@@ -18,13 +18,13 @@ import (
 
 // AuditCmd lists who changed what.
 type AuditCmd struct {
-	Actor    string `help:"A username, the name of an API key, or the id of either."`
-	Site     string `help:"Only what was about this site."`
-	Customer string `help:"Only what was about this customer; required with --site where several customers have a site of that id."`
-	From     string `placeholder:"TIME" help:"The first instant, ISO 8601; UTC without an offset."`
-	To       string `placeholder:"TIME" help:"The end, which is not in it."`
-	Limit    int    `default:"100" help:"The most records; 0: all."`
-	JSON     bool   `name:"json" help:"As JSON, one record a line."`
+	Actor    string `help:"Username, name of an API key, or the id of either."`
+	Site     string `help:"Only records of this site."`
+	Customer string `help:"Only records of this customer; required with --site if several customers have a site of that id."`
+	From     string `placeholder:"TIME" help:"Start, ISO 8601; UTC without an offset."`
+	To       string `placeholder:"TIME" help:"End (exclusive)."`
+	Limit    int    `default:"100" help:"Maximum number of records (0: all)."`
+	JSON     bool   `name:"json" help:"Print JSON, one record a line."`
 }
 
 // Run lists the records.

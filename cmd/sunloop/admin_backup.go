@@ -27,9 +27,9 @@ import (
 
 // BackupCmd puts the data folder into one file.
 type BackupCmd struct {
-	File           string `arg:"" help:"The file to be made; - for standard output. It holds every secret of the service: keep it as safe as the data folder."`
-	Encrypt        bool   `help:"Encrypt to a passphrase (age), which is asked for."`
-	PassphraseFile string `placeholder:"FILE" env:"SUNLOOP_PASSPHRASE_FILE" help:"File whose first line is the passphrase; goes with --encrypt." type:"path"`
+	File           string `arg:"" help:"File to create; - for standard output. It contains all secrets of the service: protect it like the data folder."`
+	Encrypt        bool   `help:"Encrypt with a passphrase (age), which is prompted for."`
+	PassphraseFile string `placeholder:"FILE" env:"SUNLOOP_PASSPHRASE_FILE" help:"File whose first line is the passphrase; requires --encrypt." type:"path"`
 }
 
 // Run makes the backup, of a service that serves or of a folder at rest.
@@ -146,8 +146,8 @@ func backupTo(ctx context.Context, g *Globals, w io.Writer) (socket.Backup, erro
 
 // RestoreCmd makes a data folder from a backup.
 type RestoreCmd struct {
-	File           string `arg:"" help:"The backup; - for standard input."`
-	PassphraseFile string `placeholder:"FILE" env:"SUNLOOP_PASSPHRASE_FILE" help:"File whose first line is the passphrase of an encrypted backup; without it, it is asked for. A backup that is not encrypted is refused then." type:"path"`
+	File           string `arg:"" help:"Backup file; - for standard input."`
+	PassphraseFile string `placeholder:"FILE" env:"SUNLOOP_PASSPHRASE_FILE" help:"File whose first line is the passphrase of an encrypted backup (prompted for). An unencrypted backup is then an error." type:"path"`
 }
 
 // Run restores into --data, which must be a new folder or an empty one.

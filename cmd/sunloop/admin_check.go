@@ -19,7 +19,7 @@ func checkData(ctx context.Context, g *Globals) (check.Report, error) {
 
 // CheckCmd verifies a data folder, or a database.
 type CheckCmd struct {
-	JSON bool `name:"json" help:"As JSON."`
+	JSON bool `name:"json" help:"Print JSON."`
 }
 
 // Run says what was looked at and what is wrong; the exit status is 1 when

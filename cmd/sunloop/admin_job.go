@@ -13,7 +13,7 @@ import (
 
 // JobListCmd lists the jobs that were given up.
 type JobListCmd struct {
-	JSON bool `name:"json" help:"As JSON."`
+	JSON bool `name:"json" help:"Print JSON."`
 }
 
 // Run says how the queue stands, and which jobs are dead.
@@ -51,7 +51,7 @@ func counted(n int, thing string) string {
 
 // JobReviveCmd puts a dead job back to run.
 type JobReviveCmd struct {
-	ID string `arg:"" help:"The job's id, from admin job list."`
+	ID string `arg:"" help:"Job id, from admin job list."`
 }
 
 // Run revives the job.

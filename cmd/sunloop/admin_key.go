@@ -14,11 +14,11 @@ import (
 
 // KeyCreateCmd makes an API key.
 type KeyCreateCmd struct {
-	Name      string        `arg:"" help:"What the key is for."`
-	Role      string        `default:"role_operator" enum:"role_admin,role_operator,role_technician,role_analyst" help:"One of ${enum}."`
-	Sites     []string      `help:"Sites that the key opens, * for all; none given: all of the customers."`
-	Customers []string      `help:"Customers that the key opens, * for all; none given: those of the sites."`
-	Expires   time.Duration `placeholder:"DURATION" help:"Life of the key, as in 2160h; none given: no end."`
+	Name      string        `arg:"" help:"Purpose of the key."`
+	Role      string        `default:"role_operator" enum:"role_admin,role_operator,role_technician,role_analyst" help:"Type: ${enum}."`
+	Sites     []string      `help:"Sites that the key has access to, * for all (all sites of the customers)."`
+	Customers []string      `help:"Customers that the key has access to, * for all (those of the sites)."`
+	Expires   time.Duration `placeholder:"DURATION" help:"Lifetime of the key, for example 2160h (unlimited)."`
 }
 
 // Run makes the key and prints it.
@@ -82,9 +82,9 @@ func (KeyListCmd) Run(ctx context.Context, g *Globals, std streams) error {
 
 // KeyRotateCmd replaces a key.
 type KeyRotateCmd struct {
-	ID      string        `arg:"" help:"The key's id, from admin key list."`
-	Overlap time.Duration `default:"24h" placeholder:"DURATION" help:"For which the former key opens yet (${default})."`
-	Expires time.Duration `placeholder:"DURATION" help:"Life of the new key; none given: as long as the former was to live."`
+	ID      string        `arg:"" help:"Key id, from admin key list."`
+	Overlap time.Duration `default:"24h" placeholder:"DURATION" help:"Time for which the old key stays valid (${default})."`
+	Expires time.Duration `placeholder:"DURATION" help:"Lifetime of the new key (that of the old key)."`
 }
 
 // Run makes the new key and prints it.
@@ -106,7 +106,7 @@ func (c *KeyRotateCmd) Run(ctx context.Context, g *Globals, std streams) error {
 
 // KeyRevokeCmd ends a key.
 type KeyRevokeCmd struct {
-	ID string `arg:"" help:"The key's id, from admin key list."`
+	ID string `arg:"" help:"Key id, from admin key list."`
 }
 
 // Run ends the key.

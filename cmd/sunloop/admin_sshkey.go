@@ -16,9 +16,9 @@ import (
 
 // SSHKeyCmd manages the public keys of users.
 type SSHKeyCmd struct {
-	Add    SSHKeyAddCmd    `cmd:"" help:"Let a user sign in with a public key."`
+	Add    SSHKeyAddCmd    `cmd:"" help:"Add a public key of a user."`
 	List   SSHKeyListCmd   `cmd:"" help:"List a user's public keys."`
-	Remove SSHKeyRemoveCmd `cmd:"" help:"Take a public key away; the user's sessions end."`
+	Remove SSHKeyRemoveCmd `cmd:"" help:"Remove a public key; the user's sessions end."`
 }
 
 // publicKey reads the one key of a file, or of the standard input.
@@ -81,8 +81,8 @@ func changeKeys(ctx context.Context, g *Globals, name string, change func([]auth
 
 // SSHKeyAddCmd adds a key.
 type SSHKeyAddCmd struct {
-	Name string `arg:"" help:"The user's name."`
-	File string `arg:"" optional:"" help:"The public key, as in ~/.ssh/id_ed25519.pub; without one, it is read from the standard input." type:"path"`
+	Name string `arg:"" help:"Username."`
+	File string `arg:"" optional:"" help:"Public key file, for example ~/.ssh/id_ed25519.pub (standard input)." type:"path"`
 }
 
 // Run adds the key.
@@ -109,7 +109,7 @@ func (c *SSHKeyAddCmd) Run(ctx context.Context, g *Globals, std streams) error {
 
 // SSHKeyListCmd lists keys.
 type SSHKeyListCmd struct {
-	Name string `arg:"" help:"The user's name."`
+	Name string `arg:"" help:"Username."`
 }
 
 // Run lists the keys.
@@ -126,9 +126,9 @@ func (c *SSHKeyListCmd) Run(ctx context.Context, g *Globals, std streams) error 
 
 // SSHKeyRemoveCmd takes a key away.
 type SSHKeyRemoveCmd struct {
-	Name        string `arg:"" help:"The user's name."`
-	File        string `arg:"" optional:"" help:"The public key; without one, it is read from the standard input." type:"path"`
-	Fingerprint string `placeholder:"SHA256:…" help:"The key by its fingerprint, as the list shows it, instead of a file."`
+	Name        string `arg:"" help:"Username."`
+	File        string `arg:"" optional:"" help:"Public key file (standard input)." type:"path"`
+	Fingerprint string `placeholder:"SHA256:…" help:"Fingerprint of the key, as shown by the list, instead of a file."`
 }
 
 // Run takes the key away.

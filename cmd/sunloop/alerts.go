@@ -13,8 +13,8 @@ import (
 type AlertsCmd struct {
 	FactFlags
 	ListFlags
-	State    string `enum:",unack,ack,rtn-unack,shelved,suppressed,cleared" default:"" help:"Only those in this state (unack, ack, rtn-unack, shelved, suppressed, cleared); without it all but cleared ones."`
-	Severity string `enum:",critical,major,moderate,minor,normal" default:"" help:"Only those of this severity (critical, major, moderate, minor, normal)."`
+	State    string `enum:",unack,ack,rtn-unack,shelved,suppressed,cleared" default:"" help:"Only alarms in this state: unack, ack, rtn-unack, shelved, suppressed, cleared (all except cleared)."`
+	Severity string `enum:",critical,major,moderate,minor,normal" default:"" help:"Only alarms of this severity: critical, major, moderate, minor, normal."`
 }
 
 // Run prints the alerts; exit status 1 when a critical one is not

@@ -20,13 +20,13 @@ import (
 
 // BacktestCmd scores the engine's forecasts on a history in files.
 type BacktestCmd struct {
-	Sites  []string `arg:"" name:"site" help:"Site files: TOML that says where the data are and how to test." type:"path"`
-	Root   string   `placeholder:"DIR" help:"Folder of the data files (the site file's own)." type:"path"`
-	JSON   bool     `name:"json" help:"As JSON: one object for one site, sites and their mean for several."`
-	Peers  bool     `help:"Compare with plain quantile trees too."`
-	Jobs   int      `placeholder:"N" help:"Models fitted side by side (one a core)."`
-	Months bool     `help:"A line a month."`
-	Into   string   `hidden:"" placeholder:"FILE#NAME" help:"Put the figures into FILE as a table in Markdown, between the marks of NAME."`
+	Sites  []string `arg:"" name:"site" help:"Site files: TOML that describes the data and the test." type:"path"`
+	Root   string   `placeholder:"DIR" help:"Folder of the data files (that of the site file)." type:"path"`
+	JSON   bool     `name:"json" help:"Print JSON: one object for one site, sites and their mean for several."`
+	Peers  bool     `help:"Compare with plain quantile trees as well."`
+	Jobs   int      `placeholder:"N" help:"Number of models fitted in parallel (one per core)."`
+	Months bool     `help:"Print a line per month."`
+	Into   string   `hidden:"" placeholder:"FILE#NAME" help:"Write the figures to FILE as a Markdown table, between the marks of NAME."`
 	Export string   `hidden:"" placeholder:"DIR" help:"Write the rows of each site with plain features as CSV, for other learners, and score nothing." type:"path"`
 }
 

@@ -22,9 +22,9 @@ import (
 // configuration file or in the environment.
 type Globals struct {
 	ConfigFile string `name:"config" placeholder:"FILE" help:"Configuration file (default: config.toml in the configuration folder)." type:"path"`
-	Data       string `placeholder:"DIR" default:"${data}" env:"SUNLOOP_DATA" help:"Data folder of the embedded service (${default}); the demo keeps its data only if this is given." type:"path"`
+	Data       string `placeholder:"DIR" default:"${data}" env:"SUNLOOP_DATA" help:"Data folder of the embedded service (${default}); the demo keeps its data only if this is set." type:"path"`
 	StoreFlags
-	LogLevel string `default:"info" enum:"debug,info,warn,error" env:"SUNLOOP_LOG_LEVEL" help:"What is logged: ${enum}."`
+	LogLevel string `default:"info" enum:"debug,info,warn,error" env:"SUNLOOP_LOG_LEVEL" help:"Log level: ${enum}."`
 
 	file    configFile
 	command string          // that runs
@@ -239,7 +239,7 @@ func defaultDataDir() string {
 
 // ConfigCmd shows the configuration.
 type ConfigCmd struct {
-	Explain bool   `help:"Say for each setting where it comes from."`
+	Explain bool   `help:"Show the source of each setting."`
 	Into    string `hidden:"" placeholder:"FILE" type:"path" help:"Rewrite the tables of settings in a document, between their marks."`
 }
 

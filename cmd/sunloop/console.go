@@ -28,23 +28,23 @@ import (
 
 // LookFlags are how the console looks, wherever it gets its data.
 type LookFlags struct {
-	Theme      string `default:"auto" help:"Colours: auto, control-room, daylight, contrast, mono, sundown, or a theme of the configuration folder."`
+	Theme      string `default:"auto" help:"Theme: auto, control-room, daylight, contrast, mono, sundown, or a theme of the configuration folder."`
 	Color      string `default:"auto" help:"Colours of the terminal: auto, none, 16, 256 or true."`
-	Graph      string `default:"braille" help:"What charts are drawn with: braille, block or ascii."`
-	ASCII      bool   `help:"Draw with ASCII characters alone."`
-	FPS        int    `name:"fps" default:"0" help:"Most frames a second (20; over SSH 10)."`
-	Mouse      bool   `default:"true" negatable:"" help:"Use the mouse."`
-	Bell       bool   `default:"true" negatable:"" help:"Ring, and show a desktop notification, for new alarms."`
-	BellFrom   string `default:"critical" help:"Lowest priority that rings: critical, warning, notice or off."`
-	NotifyFrom string `default:"critical" help:"Lowest priority with a desktop notification: critical, warning, notice or off."`
-	Polling    string `default:"normal" help:"How often data are asked for: fast, normal or slow."`
+	Graph      string `default:"braille" help:"Characters for charts: braille, block or ascii."`
+	ASCII      bool   `help:"Draw with ASCII characters only."`
+	FPS        int    `name:"fps" default:"0" help:"Maximum frames per second (20; over SSH 10)."`
+	Mouse      bool   `default:"true" negatable:"" help:"Enable the mouse."`
+	Bell       bool   `default:"true" negatable:"" help:"Ring the bell and show a desktop notification for new alarms."`
+	BellFrom   string `default:"critical" help:"Lowest alarm priority that rings the bell: critical, warning, notice or off."`
+	NotifyFrom string `default:"critical" help:"Lowest alarm priority with a desktop notification: critical, warning, notice or off."`
+	Polling    string `default:"normal" help:"Polling rate: fast, normal or slow."`
 	Remember   bool   `default:"true" negatable:"" help:"Remember the place: site, pane, sort, filter and columns."`
-	Preset     string `default:"auto" help:"Arrangement at the start: auto, balanced, watch, diagnose, plan, work, or one of your own."`
-	QuadFrom   string `default:"160x40" help:"Columns and rows from which the four panes stand together."`
-	StripsFrom string `default:"100x30" help:"Columns and rows from which the other panes stand as strips."`
-	Split      string `default:"50x50" help:"Percent of the width and the height at which the four panes divide."`
+	Preset     string `default:"auto" help:"Initial layout: auto, balanced, watch, diagnose, plan, work, or a configured one."`
+	QuadFrom   string `default:"160x40" help:"Smallest size in columns and rows at which all four panes are shown."`
+	StripsFrom string `default:"100x30" help:"Smallest size in columns and rows at which the other panes are shown as strips."`
+	Split      string `default:"50x50" help:"Division of the four panes in percent of width and height."`
 	Site       string `help:"Site to open first."`
-	Customer   string `help:"Customer of --site, where several customers have a site of that id."`
+	Customer   string `help:"Customer of --site, if several customers have a site of that id."`
 }
 
 // ConsoleFlags are those of a console on this machine's terminal.
@@ -52,8 +52,8 @@ type ConsoleFlags struct {
 	LookFlags
 	Exports string `default:"." help:"Folder for exported files." type:"path"`
 
-	Plain      bool          `help:"Print what there is and then what changes, once each, in lines of text: for screen readers, and where there is no terminal."`
-	PlainPower time.Duration `default:"15m" placeholder:"DURATION" help:"How often --plain tells the power, by the plants' clock (${default}); 0: never."`
+	Plain      bool          `help:"Print the state and then each change once as lines of text, for screen readers and without a terminal."`
+	PlainPower time.Duration `default:"15m" placeholder:"DURATION" help:"Interval at which --plain prints the power, by the plants' clock (${default}; 0: never)."`
 }
 
 // ConsoleCmd is the console.
@@ -61,8 +61,8 @@ type ConsoleCmd struct {
 	ConsoleFlags
 	ServiceFlags
 	RemoteFlags
-	Insecure    bool `help:"Take any certificate from --remote. For a first look at a service of your own only."`
-	KeepSession bool `default:"true" negatable:"" help:"Keep the session for the next start, in a file only you can read."`
+	Insecure    bool `help:"Accept any certificate from --remote. Use it only for a first test of your own service."`
+	KeepSession bool `default:"true" negatable:"" help:"Keep the session for the next start, in a file that only you can read."`
 }
 
 // Run shows the console.

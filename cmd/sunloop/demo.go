@@ -30,9 +30,9 @@ import (
 // DemoCmd is the console on a simulated fleet.
 type DemoCmd struct {
 	ConsoleFlags
-	Seed     uint64  `default:"1" help:"Which fleet, weather and faults."`
-	Speed    float64 `default:"60" help:"How many times faster than the wall the plants' clock runs."`
-	Headless bool    `help:"The service alone, without a console."`
+	Seed     uint64  `default:"1" help:"Seed of the fleet, its weather and faults."`
+	Speed    float64 `default:"60" help:"Speed of the plants' clock as a multiple of real time."`
+	Headless bool    `help:"Run only the service, without a console."`
 	kept     bool    // its data are there at the next start
 	WorkFlags
 	ListenFlags

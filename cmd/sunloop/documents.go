@@ -100,7 +100,7 @@ func (c CompletionCmd) Run(std streams) error {
 
 // ManCmd prints or writes manual pages.
 type ManCmd struct {
-	Command []string `arg:"" optional:"" help:"Command whose page is printed, as in admin backup; without it, the page of sunloop."`
+	Command []string `arg:"" optional:"" help:"Command whose page is printed, for example admin backup (the page of sunloop)."`
 	Dir     string   `placeholder:"DIR" type:"path" help:"Write the pages of all commands into this folder."`
 }
 

@@ -28,8 +28,8 @@ const (
 // FactFlags are what the commands that tell facts have in common.
 type FactFlags struct {
 	Site     string `help:"Only this site."`
-	Customer string `help:"Only this customer's sites; required with --site where several customers have a site of that id."`
-	JSON     bool   `name:"json" help:"As JSON, in the shape of the API."`
+	Customer string `help:"Only this customer's sites; required with --site if several customers have a site of that id."`
+	JSON     bool   `name:"json" help:"Print JSON in the format of the API."`
 	RemoteFlags
 }
 
@@ -178,9 +178,9 @@ func (f *facts) ofSite(site api.Site, err error) error {
 
 // ListFlags narrow the commands that list things.
 type ListFlags struct {
-	Unit   string `help:"Only those of this unit."`
-	Family string `help:"Only those of this fault family, as in string_outage."`
-	Limit  int    `default:"0" help:"The most that are listed; 0: all. The exit status is of all."`
+	Unit   string `help:"Only this unit."`
+	Family string `help:"Only this fault family, for example string_outage."`
+	Limit  int    `default:"0" help:"Maximum number of lines (0: all). The exit status covers all."`
 }
 
 // check refuses a limit that is none.
@@ -242,8 +242,8 @@ func count(n int, one, more string) string {
 
 // ChartFlags are for charts as text.
 type ChartFlags struct {
-	Chart bool `help:"With a chart of each day."`
-	ASCII bool `help:"Draw charts with ASCII characters alone."`
+	Chart bool `help:"Print a chart of each day."`
+	ASCII bool `help:"Draw charts with ASCII characters only."`
 }
 
 // day charts a site's day that begins at start.

@@ -13,8 +13,8 @@ import (
 type FindingsCmd struct {
 	FactFlags
 	ListFlags
-	State    string `enum:"active,ended,all" default:"active" help:"Which: ${enum} (${default})."`
-	Severity string `enum:",critical,warning,normal" default:"" help:"Only those of this severity (critical, warning, normal)."`
+	State    string `enum:"active,ended,all" default:"active" help:"Type: ${enum} (default ${default})."`
+	Severity string `enum:",critical,warning,normal" default:"" help:"Only findings of this severity: critical, warning, normal."`
 }
 
 // Run prints the findings; exit status 1 when a critical one is active.

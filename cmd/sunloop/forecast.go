@@ -14,7 +14,7 @@ import (
 type ForecastCmd struct {
 	FactFlags
 	ChartFlags
-	Hours int `default:"48" help:"How far ahead, from 1 to 720 hours (${default})."`
+	Hours int `default:"48" help:"Horizon, from 1 to 720 hours (${default})."`
 }
 
 // Run prints the forecasts; exit status 1 as that of status.

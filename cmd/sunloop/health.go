@@ -19,9 +19,9 @@ import (
 
 // HealthCmd asks a service whether it can work.
 type HealthCmd struct {
-	URL        string        `arg:"" optional:"" default:"http://127.0.0.1:8080" help:"The service, with its --prefix, or its listener of --metrics (${default})."`
-	Capability string        `placeholder:"NAME" help:"What must work: reads, writes, uploads, jobs or mail (reads)."`
-	Timeout    time.Duration `default:"5s" placeholder:"DURATION" help:"For which an answer is waited (${default})."`
+	URL        string        `arg:"" optional:"" default:"http://127.0.0.1:8080" help:"URL of the service, with its --prefix, or of its --metrics listener (${default})."`
+	Capability string        `placeholder:"NAME" help:"Capability that must work: reads, writes, uploads, jobs or mail (reads)."`
+	Timeout    time.Duration `default:"5s" placeholder:"DURATION" help:"Time to wait for a response (${default})."`
 	TrustFlags
 }
 

@@ -20,15 +20,15 @@ import (
 
 // ImportCmd imports a file.
 type ImportCmd struct {
-	File         string  `arg:"" help:"CSV file; .gz is read as it is." type:"path"`
-	Site         string  `required:"" help:"Site that the data belong to; made if it is not there."`
-	TZ           string  `name:"tz" placeholder:"ZONE" help:"Zone of times that carry none, as in Europe/Berlin; of a new site."`
+	File         string  `arg:"" help:"CSV file, or CSV compressed as .gz." type:"path"`
+	Site         string  `required:"" help:"Site of the data; it is created if needed."`
+	TZ           string  `name:"tz" placeholder:"ZONE" help:"Time zone of times without an offset, for example Europe/Berlin, and of a new site."`
 	CapacityKW   float64 `name:"capacity-kw" placeholder:"KW" help:"AC capacity of the whole site."`
-	Customer     string  `default:"default" help:"Customer that the site belongs to."`
-	Location     string  `placeholder:"PLACE" help:"Where the site stands: a town, as in Graz or \"Durban, ZA\", or 47.07,15.44."`
+	Customer     string  `default:"default" help:"Customer of the site."`
+	Location     string  `placeholder:"PLACE" help:"Location of the site: a town, for example Graz or \"Durban, ZA\", or 47.07,15.44."`
 	Region       string  `default:"local" help:"Region in the storage path."`
-	Manufacturer string  `help:"Manufacturer, where the file does not say."`
-	Asset        string  `help:"Name of the unit, where the file names none."`
+	Manufacturer string  `help:"Manufacturer, if the file does not name it."`
+	Asset        string  `help:"Name of the unit, if the file does not name it."`
 	Nowcast      bool    `help:"Recent data: forecast and detect, but do not train."`
 	NoTrain      bool    `help:"Stop once the data are stored; training follows when a service runs."`
 	TrainingDays int     `default:"180" help:"Days of data before training starts."`

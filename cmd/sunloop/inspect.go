@@ -16,10 +16,10 @@ import (
 
 // InspectCmd shows what would be imported from a file.
 type InspectCmd struct {
-	File       string  `arg:"" help:"CSV file; .gz is read as it is." type:"path"`
-	TZ         string  `name:"tz" placeholder:"ZONE" help:"Zone of times that carry none (UTC)."`
-	CapacityKW float64 `name:"capacity-kw" placeholder:"KW" help:"AC capacity, which settles units and bad values."`
-	JSON       bool    `name:"json" help:"As JSON."`
+	File       string  `arg:"" help:"CSV file, or CSV compressed as .gz." type:"path"`
+	TZ         string  `name:"tz" placeholder:"ZONE" help:"Time zone of times without an offset (UTC)."`
+	CapacityKW float64 `name:"capacity-kw" placeholder:"KW" help:"AC capacity, which decides about units of measure and implausible values."`
+	JSON       bool    `name:"json" help:"Print JSON."`
 }
 
 // Run prints the summary; a refused file is exit status 1.

@@ -25,13 +25,13 @@ import (
 
 // InterpolateCmd fills the gaps of a file and says how well.
 type InterpolateCmd struct {
-	File       string  `arg:"" help:"CSV file; .gz is read as it is." type:"path"`
-	Location   string  `required:"" placeholder:"PLACE" help:"Where the plant stands: a town, as in Graz or \"Durban, ZA\", or 47.07,15.44."`
-	TZ         string  `name:"tz" placeholder:"ZONE" help:"Zone of times that carry none (UTC)."`
-	CapacityKW float64 `name:"capacity-kw" placeholder:"KW" help:"AC capacity of each unit; bounds what is filled."`
+	File       string  `arg:"" help:"CSV file, or CSV compressed as .gz." type:"path"`
+	Location   string  `required:"" placeholder:"PLACE" help:"Location of the plant: a town, for example Graz or \"Durban, ZA\", or 47.07,15.44."`
+	TZ         string  `name:"tz" placeholder:"ZONE" help:"Time zone of times without an offset (UTC)."`
+	CapacityKW float64 `name:"capacity-kw" placeholder:"KW" help:"AC capacity of each unit; the limit of filled power."`
 	Unit       string  `help:"Only this unit."`
 	Out        string  `placeholder:"FILE" help:"Write the filled values as CSV." type:"path"`
-	JSON       bool    `name:"json" help:"As JSON."`
+	JSON       bool    `name:"json" help:"Print JSON."`
 }
 
 // unitFilled is one unit's result, as --json prints it.

@@ -14,9 +14,9 @@ import (
 // KPICmd prints the sites' key figures.
 type KPICmd struct {
 	FactFlags
-	From   string `placeholder:"TIME" help:"The window's first instant, ISO 8601; in the site's zone without an offset."`
-	To     string `placeholder:"TIME" help:"Its end, which is not in it."`
-	Period string `placeholder:"PERIOD" help:"Instead of --from and --to: a day, month or year of the site's calendar, as in 2026-03-14, 2026-03 or 2026, or so many whole days up to its last midnight, as in 7d. Without any: 30d."`
+	From   string `placeholder:"TIME" help:"Start of the period, ISO 8601; in the site's time zone without an offset."`
+	To     string `placeholder:"TIME" help:"End of the period (exclusive)."`
+	Period string `placeholder:"PERIOD" help:"Instead of --from and --to: a day, month or year of the site's calendar [2026-03-14, 2026-03, 2026], or a number of whole days up to its last midnight [7d] (30d)."`
 }
 
 // Run prints the key figures; exit status 1 as that of status.

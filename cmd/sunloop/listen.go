@@ -21,15 +21,15 @@ import (
 
 // ListenFlags are where and how the service is reached.
 type ListenFlags struct {
-	Listen         []string      `sep:"none" placeholder:"[HOSTS=]ADDRESS" default:"127.0.0.1:8080" env:"SUNLOOP_LISTEN" help:"Address to listen on (${default}); repeat for more. telemetry,alerts=:8443 serves the paths of these hosts alone, of main, telemetry, alerts, partner, auth and freemium. In the environment, spaces part several."`
-	Prefix         string        `placeholder:"PATH" env:"SUNLOOP_PREFIX" help:"Put every path under this one, as in /sunloop."`
-	TLS            string        `name:"tls" enum:",off,self,files" default:"" env:"SUNLOOP_TLS" help:"HTTPS with a certificate of the service's own making (self), one from --tls-cert and --tls-key (files), or plain HTTP (off, the default)."`
+	Listen         []string      `sep:"none" placeholder:"[HOSTS=]ADDRESS" default:"127.0.0.1:8080" env:"SUNLOOP_LISTEN" help:"Address to listen on (${default}); repeatable. telemetry,alerts=:8443 serves only the paths of these hosts; the hosts are main, telemetry, alerts, partner, auth and freemium. In the environment, separate addresses by spaces."`
+	Prefix         string        `placeholder:"PATH" env:"SUNLOOP_PREFIX" help:"Prefix of all paths, for example /sunloop."`
+	TLS            string        `name:"tls" enum:",off,self,files" default:"" env:"SUNLOOP_TLS" help:"TLS: a self-signed certificate (self), that of --tls-cert and --tls-key (files), or plain HTTP (off, the default)."`
 	TLSCert        string        `name:"tls-cert" placeholder:"FILE" env:"SUNLOOP_TLS_CERT" help:"Certificate with its chain (PEM); read again when it changes." type:"path"`
-	TLSKey         string        `name:"tls-key" placeholder:"FILE" env:"SUNLOOP_TLS_KEY" help:"The certificate's key (PEM)." type:"path"`
-	TLSName        []string      `name:"tls-name" placeholder:"NAME" env:"SUNLOOP_TLS_NAME" help:"Name or address for the certificate of --tls self, beside localhost, this machine's name and the addresses listened on; repeat for more."`
-	TrustedProxy   []string      `placeholder:"CIDR" env:"SUNLOOP_TRUSTED_PROXY" help:"Network of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, as in 10.0.0.0/8; repeat for more."`
-	MaxConnections int           `default:"4096" env:"SUNLOOP_MAX_CONNECTIONS" help:"Connections open at a time. A quarter of them may be without an accepted credential."`
-	EndDelay       time.Duration `default:"0s" env:"SUNLOOP_END_DELAY" help:"How long the service goes on serving after it is told to end, with /readyz at 503, so that a load balancer sees it."`
+	TLSKey         string        `name:"tls-key" placeholder:"FILE" env:"SUNLOOP_TLS_KEY" help:"Private key of the certificate (PEM)." type:"path"`
+	TLSName        []string      `name:"tls-name" placeholder:"NAME" env:"SUNLOOP_TLS_NAME" help:"Additional name or address in the certificate of --tls self, which has localhost, the host name and the listening addresses; repeatable."`
+	TrustedProxy   []string      `placeholder:"CIDR" env:"SUNLOOP_TRUSTED_PROXY" help:"Trusted proxy network, for example 10.0.0.0/8, whose X-Forwarded-For and X-Forwarded-Proto are used; repeatable."`
+	MaxConnections int           `default:"4096" env:"SUNLOOP_MAX_CONNECTIONS" help:"Maximum number of open connections. A quarter of them may be without an accepted credential."`
+	EndDelay       time.Duration `default:"0s" env:"SUNLOOP_END_DELAY" help:"Time to keep serving with /readyz at 503 before shutdown."`
 }
 
 // proxies are the networks of --trusted-proxy; a lone address is a network of

@@ -34,35 +34,35 @@ const description = "Operations console for solar plants: what is wrong, what it
 type cli struct {
 	Globals
 
-	Console ConsoleCmd `cmd:"" default:"withargs" help:"The console, on this machine's data folder or on a service elsewhere (--remote)."`
-	Demo    DemoCmd    `cmd:"" help:"The console on a simulated fleet with live telemetry and faults."`
-	Serve   ServeCmd   `cmd:"" help:"The HTTP service alone, without a console."`
-	SSH     SSHCmd     `cmd:"" name:"ssh" help:"The console over SSH, for everybody who is a user of the service."`
-	Import  ImportCmd  `cmd:"" help:"Import a file as a portal, logger or meter exports it, train and forecast."`
+	Console ConsoleCmd `cmd:"" default:"withargs" help:"Run the console on the local data folder or on a remote service (--remote)."`
+	Demo    DemoCmd    `cmd:"" help:"Run the console on a simulated fleet with live telemetry and faults."`
+	Serve   ServeCmd   `cmd:"" help:"Run the HTTP service without a console."`
+	SSH     SSHCmd     `cmd:"" name:"ssh" help:"Serve the console over SSH."`
+	Import  ImportCmd  `cmd:"" help:"Import a CSV export, train and forecast."`
 	Inspect InspectCmd `cmd:"" help:"Show what would be imported from a file, without importing it."`
-	Status  StatusCmd  `cmd:"" help:"The site's vital signs and findings as text or JSON, for scripts and screen readers."`
+	Status  StatusCmd  `cmd:"" help:"Print the state and the findings of sites as text or JSON."`
 
-	Alerts   AlertsCmd   `cmd:"" help:"The alerts as text or JSON: what wants doing first."`
-	Findings FindingsCmd `cmd:"" help:"The findings as text or JSON: what is wrong, since when, what it costs."`
-	Orders   OrdersCmd   `cmd:"" help:"The work orders as text or JSON: what is to be done by whom, and what is late."`
-	Forecast ForecastCmd `cmd:"" help:"What the sites will produce, as text, chart or JSON."`
-	KPI      KPICmd      `cmd:"" name:"kpi" help:"The sites' key figures over a window, as text or JSON."`
+	Alerts   AlertsCmd   `cmd:"" help:"List alarms, most urgent first."`
+	Findings FindingsCmd `cmd:"" help:"List findings with their start and cost."`
+	Orders   OrdersCmd   `cmd:"" help:"List work orders with assignee and delays."`
+	Forecast ForecastCmd `cmd:"" help:"Print the production forecast as text, chart or JSON."`
+	KPI      KPICmd      `cmd:"" name:"kpi" help:"Print the KPIs of a period as text or JSON."`
 
-	Backtest    BacktestCmd    `cmd:"" help:"How good the forecasts would have been on a history in files, against simple references."`
-	Interpolate InterpolateCmd `cmd:"" help:"Fill the gaps of a file, and show how well each method does on hidden samples of it."`
-	Simulate    SimulateCmd    `cmd:"" help:"Write labelled fleets, telemetry as CSV and the truth as JSON."`
-	Score       ScoreCmd       `cmd:"" help:"Replay labelled fleets through fault detection and print how good it is."`
-	TLS         TLSCmd         `cmd:"" name:"tls" help:"The certificate that serve --tls self made: its fingerprint and names."`
-	Admin       AdminCmd       `cmd:"" help:"Users and API keys."`
-	Keys        KeysCmd        `cmd:"" help:"The console's keys."`
-	Config      ConfigCmd      `cmd:"" help:"What is configured, and where it comes from."`
-	Doctor      DoctorCmd      `cmd:"" help:"What this terminal can do, what is configured, and whether data and service are in reach."`
-	Health      HealthCmd      `cmd:"" help:"Whether a service can work, by its exit status: for supervisors of containers."`
+	Backtest    BacktestCmd    `cmd:"" help:"Backtest the forecast on a history in files against simple references."`
+	Interpolate InterpolateCmd `cmd:"" help:"Fill the gaps of a file, and show the error of each method on hidden samples."`
+	Simulate    SimulateCmd    `cmd:"" help:"Write simulated fleets with known faults: telemetry as CSV, truth as JSON."`
+	Score       ScoreCmd       `cmd:"" help:"Score fault detection on fleets with known faults."`
+	TLS         TLSCmd         `cmd:"" name:"tls" help:"Print fingerprint and names of the certificate of serve --tls self."`
+	Admin       AdminCmd       `cmd:"" help:"Administer users, keys, jobs, backups and data."`
+	Keys        KeysCmd        `cmd:"" help:"Print the keys of the console."`
+	Config      ConfigCmd      `cmd:"" help:"Print the configuration and its sources."`
+	Doctor      DoctorCmd      `cmd:"" help:"Check terminal, configuration, data folder and service."`
+	Health      HealthCmd      `cmd:"" help:"Check whether a service works; the exit status is for container supervisors."`
 	Completion  CompletionCmd  `cmd:"" help:"Print the completion script for a shell."`
 	Man         ManCmd         `cmd:"" help:"Print the manual page of a command."`
 	Version     VersionCmd     `cmd:"" help:"Print version, commit and platform."`
 
-	Screenshot ScreenshotCmd `cmd:"" hidden:"" help:"Draw the demo's screen into an SVG file."`
+	Screenshot ScreenshotCmd `cmd:"" hidden:"" help:"Draw the demo's screen to an SVG file."`
 }
 
 // streams are the process's own, or a test's.

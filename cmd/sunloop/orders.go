@@ -13,10 +13,10 @@ type OrdersCmd struct {
 	FactFlags
 	ListFlags
 	WorkFlags
-	State      string `enum:"open,pending,in_progress,on_hold,completed,cancelled,all" default:"open" help:"Which: ${enum} (${default})."`
-	Priority   string `enum:",high,medium,low" default:"" help:"Only those of this priority (high, medium, low)."`
-	Technician string `help:"Only those of this technician; unassigned: of nobody."`
-	Late       bool   `help:"Only those that are late: not acknowledged, started or restored when they should have been."`
+	State      string `enum:"open,pending,in_progress,on_hold,completed,cancelled,all" default:"open" help:"Type: ${enum} (default ${default})."`
+	Priority   string `enum:",high,medium,low" default:"" help:"Only work orders of this priority: high, medium, low."`
+	Technician string `help:"Only work orders of this technician; unassigned for those without one."`
+	Late       bool   `help:"Only late work orders: not acknowledged, started or restored in time."`
 }
 
 // Run prints the orders; exit status 1 when an open one is late.

@@ -17,15 +17,15 @@ import (
 
 // RemoteFlags are how a command reaches a service elsewhere.
 type RemoteFlags struct {
-	Remote string `placeholder:"URL" env:"SUNLOOP_REMOTE" help:"Ask a service elsewhere, as in https://ops.example.com, instead of the data folder."`
+	Remote string `placeholder:"URL" env:"SUNLOOP_REMOTE" help:"Remote service, for example https://ops.example.com, instead of the data folder."`
 	Token  string `env:"SUNLOOP_TOKEN" help:"API key or token for --remote."`
 	TrustFlags
 }
 
 // TrustFlags are which certificates of a service elsewhere are taken.
 type TrustFlags struct {
-	TLSFingerprint string `name:"tls-fingerprint" placeholder:"HEX" env:"SUNLOOP_TLS_FINGERPRINT" help:"SHA-256 of the one certificate that the service may show, as sunloop tls prints it there."`
-	TLSCA          string `name:"tls-ca" placeholder:"FILE" env:"SUNLOOP_TLS_CA" help:"Certificates (PEM) of the authorities that the service is trusted by, instead of the system's." type:"path"`
+	TLSFingerprint string `name:"tls-fingerprint" placeholder:"HEX" env:"SUNLOOP_TLS_FINGERPRINT" help:"SHA-256 fingerprint of the service's certificate, as printed by sunloop tls."`
+	TLSCA          string `name:"tls-ca" placeholder:"FILE" env:"SUNLOOP_TLS_CA" help:"Trusted certificate authorities (PEM), instead of the system's." type:"path"`
 }
 
 // clientOptions are those of a client of the service elsewhere.

@@ -18,10 +18,10 @@ import (
 type ScoreCmd struct {
 	Seeds     string `placeholder:"A-B" help:"Seeds of simulated fleets (1000-1011 without --dir)." xor:"what"`
 	Dir       string `placeholder:"DIR" type:"existingdir" help:"Folder of CSV files with truth.json, as sunloop simulate writes it." xor:"what"`
-	Jobs      int    `default:"0" placeholder:"N" help:"Replays at a time (one a processor)."`
-	JSON      bool   `name:"json" help:"As JSON."`
-	Mistakes  bool   `help:"Also list what was missed and what was false."`
-	Measured  bool   `help:"Of a folder of measured plants with injected losses: what was found by kind, size and tier, and what is announced on the plants as they are."`
+	Jobs      int    `default:"0" placeholder:"N" help:"Number of parallel replays (one per processor)."`
+	JSON      bool   `name:"json" help:"Print JSON."`
+	Mistakes  bool   `help:"Also list missed faults and false findings."`
+	Measured  bool   `help:"For a folder of measured plants with injected losses: recall by kind, size and tier, and the findings on the unchanged plants."`
 	Calibrate string `placeholder:"FILE" hidden:"" type:"path" help:"Fit the confidences on these seeds and write engine/diagnose/calibration.json."`
 }
 

@@ -21,9 +21,9 @@ import (
 type ScreenshotCmd struct {
 	ConsoleFlags
 	Out   string        `default:"." help:"Folder to write to." type:"path"`
-	Seed  uint64        `default:"1" help:"Which fleet, weather and faults."`
-	Play  time.Duration `default:"20s" help:"How long the demo plays once it has a forecast."`
-	Shots []string      `arg:"" help:"NAME=COLSxROWS,THEME[,KEYS]: a picture of the screen after the keys, which stand apart by spaces."`
+	Seed  uint64        `default:"1" help:"Seed of the fleet, its weather and faults."`
+	Play  time.Duration `default:"20s" help:"Time that the demo runs once it has a forecast."`
+	Shots []string      `arg:"" help:"NAME=COLSxROWS,THEME[,KEYS]: picture of the screen after the keys, which are separated by spaces."`
 }
 
 // shot is one picture that is wanted.

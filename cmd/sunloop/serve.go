@@ -18,29 +18,29 @@ import (
 
 // ServiceFlags configure the service, embedded or headless.
 type ServiceFlags struct {
-	MFA           bool          `name:"mfa" default:"true" negatable:"" help:"Users need an authenticator as second factor."`
-	TokenLifetime time.Duration `default:"24h" placeholder:"DURATION" help:"Life of a user's token (${default})."`
-	SigningKeyAge time.Duration `default:"2160h" placeholder:"DURATION" help:"Age at which the key that signs tokens is rotated (${default}); 0: only by sunloop admin signing-key rotate."`
+	MFA           bool          `name:"mfa" default:"true" negatable:"" help:"Require an authenticator as second factor."`
+	TokenLifetime time.Duration `default:"24h" placeholder:"DURATION" help:"Lifetime of a user's token (${default})."`
+	SigningKeyAge time.Duration `default:"2160h" placeholder:"DURATION" help:"Rotation interval of the signing key (${default}; 0 disables automatic rotation)."`
 
 	TrainingDays int `default:"180" help:"Days of data before training starts."`
-	Workers      int `default:"2" help:"Jobs that run at a time."`
+	Workers      int `default:"2" help:"Number of jobs that run at a time."`
 
-	Weather        string `default:"offline" enum:"offline,open-meteo" env:"SUNLOOP_WEATHER" help:"Where weather forecasts come from: ${enum}. Offline is the climate of the place."`
-	WeatherURL     string `placeholder:"URL" env:"SUNLOOP_WEATHER_URL" help:"Open-Meteo server of one's own, or a commercial one."`
-	WeatherArchive string `placeholder:"URL" env:"SUNLOOP_WEATHER_ARCHIVE" help:"The same for its archive."`
-	WeatherKey     string `placeholder:"KEY" env:"SUNLOOP_WEATHER_KEY" help:"Key of a commercial server."`
+	Weather        string `default:"offline" enum:"offline,open-meteo" env:"SUNLOOP_WEATHER" help:"Source of weather forecasts: ${enum}. Offline is the climate of the location."`
+	WeatherURL     string `placeholder:"URL" env:"SUNLOOP_WEATHER_URL" help:"URL of another Open-Meteo server."`
+	WeatherArchive string `placeholder:"URL" env:"SUNLOOP_WEATHER_ARCHIVE" help:"URL of another Open-Meteo archive server."`
+	WeatherKey     string `placeholder:"KEY" env:"SUNLOOP_WEATHER_KEY" help:"API key of a commercial Open-Meteo server."`
 
-	SMTP             string `name:"smtp" placeholder:"URL" env:"SUNLOOP_SMTP" help:"Mail server for verification codes: smtp://user@host:587 demands STARTTLS, smtps:// is TLS from the first byte; ?tls=opportunistic or plain ask less. Without one, letters are files in the data folder's outbox."`
-	SMTPPassword     string `name:"smtp-password" placeholder:"PASSWORD" env:"SUNLOOP_SMTP_PASSWORD" help:"Password for the mail server."`
-	SMTPPasswordFile string `name:"smtp-password-file" placeholder:"FILE" env:"SUNLOOP_SMTP_PASSWORD_FILE" help:"File of the password for the mail server, which is read for each message, so that a rotation needs no restart." type:"path"`
-	MailFrom         string `placeholder:"ADDRESS" env:"SUNLOOP_MAIL_FROM" help:"Sender of letters, as in \"Sunloop <forecasts@example.org>\"; needed with --smtp."`
+	SMTP             string `name:"smtp" placeholder:"URL" env:"SUNLOOP_SMTP" help:"Mail server for verification codes: smtp://user@host:587 requires STARTTLS, smtps:// uses TLS from the first byte; ?tls=opportunistic or ?tls=plain require less. Without one, messages are written to the outbox folder of the data folder."`
+	SMTPPassword     string `name:"smtp-password" placeholder:"PASSWORD" env:"SUNLOOP_SMTP_PASSWORD" help:"Password of the mail server."`
+	SMTPPasswordFile string `name:"smtp-password-file" placeholder:"FILE" env:"SUNLOOP_SMTP_PASSWORD_FILE" help:"File with the password of the mail server; read for each message, so that a rotation needs no restart." type:"path"`
+	MailFrom         string `placeholder:"ADDRESS" env:"SUNLOOP_MAIL_FROM" help:"Sender of messages, for example \"Sunloop <forecasts@example.org>\"; required with --smtp."`
 
 	WorkFlags
-	Parts string `placeholder:"FILE" env:"SUNLOOP_PARTS" help:"Parts catalogue of one's own, in TOML, instead of the program's." type:"path"`
+	Parts string `placeholder:"FILE" env:"SUNLOOP_PARTS" help:"Parts catalogue in TOML, instead of the built-in one." type:"path"`
 
-	WebhookAllow []string `placeholder:"HOST" env:"SUNLOOP_WEBHOOK_ALLOW" help:"Host, host:port, address or network, as 10.1.0.0/16, that webhooks may be sent to although it is private or without encryption: for labs."`
+	WebhookAllow []string `placeholder:"HOST" env:"SUNLOOP_WEBHOOK_ALLOW" help:"Host, host:port, address or network [10.1.0.0/16] to which webhooks may be sent although it is private or without encryption: for labs."`
 
-	ImportFrom []string `placeholder:"URL" env:"SUNLOOP_IMPORT_FROM" help:"Place whose files an upload may name by s3_path, as in s3://bucket/exports or file:///srv/gateway; {customer_id} in it stands for the caller's."`
+	ImportFrom []string `placeholder:"URL" env:"SUNLOOP_IMPORT_FROM" help:"Location whose files an upload may name by s3_path [s3://bucket/exports, file:///srv/gateway]; {customer_id} in it is replaced by the caller's customer."`
 }
 
 // config is the service's configuration over the data folder.
@@ -101,7 +101,7 @@ type ServeCmd struct {
 	ServiceFlags
 	ListenFlags
 	WatchFlags
-	SSH       string   `name:"ssh" placeholder:"ADDRESS" env:"SUNLOOP_SSH" help:"Serve the console over SSH too, at this address, as in :2222 (sunloop ssh --help says more)."`
+	SSH       string   `name:"ssh" placeholder:"ADDRESS" env:"SUNLOOP_SSH" help:"Also serve the console over SSH at this address, for example :2222 (see sunloop ssh --help)."`
 	SSHLimits SSHFlags `embed:"" prefix:"ssh-"`
 
 	CORS []string `placeholder:"ORIGIN" env:"SUNLOOP_CORS" help:"Origins whose pages may call the API."`

@@ -19,12 +19,12 @@ import (
 // SimulateCmd writes labelled fleets.
 type SimulateCmd struct {
 	Seed      uint64   `default:"0" help:"First seed."`
-	Seeds     uint64   `default:"1" placeholder:"N" help:"How many seeds, from --seed on."`
+	Seeds     uint64   `default:"1" placeholder:"N" help:"Number of seeds, from --seed."`
 	Out       string   `required:"" placeholder:"DIR" type:"path" help:"Folder for the CSV files and truth.json."`
 	Into      string   `placeholder:"FILE" type:"existingfile" help:"Inject faults into this measured file instead."`
-	Latitude  *float64 `placeholder:"DEG" help:"Of the measured site."`
-	Longitude *float64 `placeholder:"DEG" help:"Of the measured site."`
-	TZ        string   `name:"tz" placeholder:"ZONE" help:"Zone of the measured site (UTC)."`
+	Latitude  *float64 `placeholder:"DEG" help:"For the measured site."`
+	Longitude *float64 `placeholder:"DEG" help:"For the measured site."`
+	TZ        string   `name:"tz" placeholder:"ZONE" help:"Time zone of the measured site (UTC)."`
 }
 
 // Run writes the fleets of the seeds, or a measured file with the faults of

@@ -28,7 +28,7 @@ import (
 // SSHCmd serves the console over SSH.
 type SSHCmd struct {
 	Listen      string `placeholder:"ADDRESS" default:"127.0.0.1:2222" env:"SUNLOOP_SSH" help:"Address to listen on (${default})."`
-	Fingerprint bool   `help:"Print the fingerprint of the host key, and serve nothing."`
+	Fingerprint bool   `help:"Print the fingerprint of the host key and exit."`
 	SSHFlags
 	LookFlags
 	ServiceFlags

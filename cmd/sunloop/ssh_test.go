@@ -50,7 +50,7 @@ func TestConsoleOverSSH(t *testing.T) {
 	} {
 		// The first key comes before the console has drawn anything, while it asks the terminal: it must not be lost.
 		s := w.console(try.term, try.env, 100, 30, "e")
-		s.shows("There is no site yet", "ana Operator", "Not now: over SSH, the files here are the server's")
+		s.shows("There is no site yet", "ana Operator", "Unavailable: over SSH, the files here are the server's")
 		raw := s.raw()
 		for _, colours := range []*regexp.Regexp{true24, of256, of16} {
 			if got, want := colours.MatchString(raw), colours == try.want; got != want && (want || colours != of16 || try.want == nil) {
@@ -81,7 +81,7 @@ func TestNotTheServersMachine(t *testing.T) {
 		s.press("\x1b")
 		s.shows("There is no site yet")
 		s.press(keys)
-		s.shows("Not now: over SSH, the " + want)
+		s.shows("Unavailable: over SSH, the " + want)
 	}
 	s.press("T")
 	s.shows("daylight")

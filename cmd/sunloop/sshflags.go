@@ -8,10 +8,10 @@ import (
 
 // SSHFlags bound the consoles that are served over SSH.
 type SSHFlags struct {
-	UserSessions int           `default:"4" env:"SUNLOOP_SSH_USER_SESSIONS" help:"Consoles over SSH that a user may have open at a time (${default})."`
-	Sessions     int           `default:"64" env:"SUNLOOP_SSH_SESSIONS" help:"Consoles over SSH in all (${default})."`
-	Idle         time.Duration `default:"8h" placeholder:"DURATION" env:"SUNLOOP_SSH_IDLE" help:"How long a console over SSH stays open without a key (${default}); 0: for ever."`
-	SignInTime   time.Duration `default:"2m" placeholder:"DURATION" env:"SUNLOOP_SSH_SIGN_IN_TIME" help:"How long a sign-in over SSH may take (${default})."`
+	UserSessions int           `default:"4" env:"SUNLOOP_SSH_USER_SESSIONS" help:"Maximum number of consoles over SSH per user (${default})."`
+	Sessions     int           `default:"64" env:"SUNLOOP_SSH_SESSIONS" help:"Maximum number of consoles over SSH (${default})."`
+	Idle         time.Duration `default:"8h" placeholder:"DURATION" env:"SUNLOOP_SSH_IDLE" help:"Time without input after which a console over SSH is closed (${default}; 0: never)."`
+	SignInTime   time.Duration `default:"2m" placeholder:"DURATION" env:"SUNLOOP_SSH_SIGN_IN_TIME" help:"Time limit of a sign-in over SSH (${default})."`
 }
 
 // check finds what is wrong with the flags; prefix stands before their names.

@@ -15,11 +15,11 @@ import (
 // StoreFlags say where the embedded service keeps its data, if not in its data
 // folder alone.
 type StoreFlags struct {
-	Store     string `placeholder:"URL" env:"SUNLOOP_STORE" help:"Database for the embedded service's records, telemetry and jobs, which replicas share, as in postgres://sunloop@db.example.org/sunloop; without one, a file in the data folder. Its password belongs into PGPASSWORD, a password file (PGPASSFILE) or this variable, as others see a command line."`
+	Store     string `placeholder:"URL" env:"SUNLOOP_STORE" help:"Database of records, telemetry and jobs that replicas share [postgres://sunloop@db.example.org/sunloop] (a file in the data folder). Pass its password by PGPASSWORD, a password file (PGPASSFILE) or this variable, as others see a command line."`
 	StoreFile string `placeholder:"FILE" env:"SUNLOOP_STORE_FILE" help:"File that holds the URL of the database, instead of --store. User and password in it are read again for each new connection, so that a rotation needs no restart." type:"path"`
-	Objects   string `placeholder:"URL" env:"SUNLOOP_OBJECTS" help:"Where uploads and models are kept, which replicas share, as in s3://bucket/prefix; without one, a folder of the data folder."`
-	New       bool   `help:"Start an empty service in a data folder that has files of a former one, but no database."`
-	KeyFile   string `placeholder:"FILE" env:"SUNLOOP_KEY_FILE" help:"File of the key that seals secrets, the same on all replicas (sunloop.key in the data folder)." type:"path"`
+	Objects   string `placeholder:"URL" env:"SUNLOOP_OBJECTS" help:"Storage of uploads and models that replicas share [s3://bucket/prefix] (a folder of the data folder)."`
+	New       bool   `help:"Start an empty service in a data folder that has files of an earlier service but no database."`
+	KeyFile   string `placeholder:"FILE" env:"SUNLOOP_KEY_FILE" help:"File of the key that encrypts secrets, the same on all replicas (sunloop.key in the data folder)." type:"path"`
 }
 
 // embedded is the configuration of a service over the data folder, or the

@@ -20,10 +20,10 @@ import (
 
 // WatchFlags are how those who run the service look into it.
 type WatchFlags struct {
-	Metrics     string `placeholder:"ADDRESS" env:"SUNLOOP_METRICS" help:"Show Prometheus metrics at this address, as in 127.0.0.1:9464, with /metrics, /healthz and /readyz. Without it nothing is counted."`
-	Pprof       string `placeholder:"ADDRESS" env:"SUNLOOP_PPROF" help:"Show profiles of the program (pprof) at this address, as in 127.0.0.1:6060. Whoever reaches it can slow the service and read its memory."`
-	OTLP        string `name:"otlp" placeholder:"URL" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Send traces to this collector by OTLP over HTTP, as in http://127.0.0.1:4318. The other OTEL_ variables count too."`
-	LogRequests bool   `env:"SUNLOOP_LOG_REQUESTS" help:"Log each request at info; otherwise it is logged at debug."`
+	Metrics     string `placeholder:"ADDRESS" env:"SUNLOOP_METRICS" help:"Serve Prometheus metrics at this address [127.0.0.1:9464], with /metrics, /healthz and /readyz (disabled)."`
+	Pprof       string `placeholder:"ADDRESS" env:"SUNLOOP_PPROF" help:"Serve profiles (pprof) at this address [127.0.0.1:6060]. A client that reaches it can slow the service and read its memory."`
+	OTLP        string `name:"otlp" placeholder:"URL" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Send traces to this collector by OTLP over HTTP [http://127.0.0.1:4318]. The other OTEL_ variables apply as well."`
+	LogRequests bool   `env:"SUNLOOP_LOG_REQUESTS" help:"Log each request at level info instead of debug."`
 }
 
 // watch are the sockets of metrics and profiles; nil where there is none.

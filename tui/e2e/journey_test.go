@@ -157,7 +157,7 @@ func TestSessionEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	one.press("r")
-	one.sees("Your work comes back after sign-in.")
+	one.sees("Sign in again to continue.")
 	time.Sleep(500 * time.Millisecond) // what is typed at once was meant for what stood there before
 	one.press("ben", "tab", "correct horse battery", "enter")
 	one.sees("Second factor")

@@ -82,7 +82,7 @@ func All() []Setting {
 		{Name: Split, Group: "layout", Words: "split of the four panes", Default: "50x50", Kind: Pair, Least: 20, Most: 80, Help: "Percent of the width for the left column, and of the height for the upper row."},
 
 		{Name: Polling, Group: "data", Words: "how often data are asked for", Default: "normal", Kind: Choice, Choices: []string{"fast", "normal", "slow"}, Help: "fast asks twice as often, slow half as often. However it is set, no minute sees more than 60 requests, and a service that asks for patience gets it."},
-		{Name: Remember, Group: "data", Words: "remember the place", Default: On, Kind: Switch, Help: "The site, the pane, what is in hand, and the sort, filter and columns of each list come back at the next start, for each person and service."},
+		{Name: Remember, Group: "data", Words: "remember the place", Default: On, Kind: Switch, Help: "The site, the pane, the selection, and the sort, filter and columns of each list come back at the next start, for each person and service."},
 	}
 }
 

@@ -44,6 +44,7 @@ func New(t *testing.T) *Desk {
 	return d
 }
 
+// ListAlerts returns the alerts of customer acme in a state.
 func (d *Desk) ListAlerts(state string) []api.Alert {
 	d.T.Helper()
 	list, _, _, err := d.Alerts.Alerts(d.T.Context(), Acme, api.ListQuery{CustomerID: "acme"}, state)
@@ -66,6 +67,7 @@ func (d *Desk) RecordRun(site api.Site, events ...finding.Event) finding.Outcome
 	return out
 }
 
+// ListFindings returns the findings of customer acme.
 func (d *Desk) ListFindings() []api.Finding {
 	d.T.Helper()
 	list, _, err := d.Findings.Findings(d.T.Context(), Acme, api.ListQuery{CustomerID: "acme"})
@@ -75,6 +77,7 @@ func (d *Desk) ListFindings() []api.Finding {
 	return list
 }
 
+// Outage returns an inverter outage of a unit.
 func Outage(unit string, start, seen time.Time) finding.Event {
 	return finding.Event{Family: "inverter_outage", Units: []string{unit}, Start: start, LastSeen: seen, LossFraction: 1, LostKWh: 12, EnergyAtRiskKW: 20,
 		Confidence: 0.9, Severity: api.SeverityCritical, Summary: unit + " makes no power.", Causes: []api.Cause{{Cause: "blown fuse", Confidence: 0.6}}}
@@ -118,6 +121,7 @@ func (d *Desk) KPIsOf(from, to time.Time) (api.KPIs, map[string]api.KPI) {
 	return k, by
 }
 
+// Trained returns a forecast model of site South with the losses of its backtest.
 func Trained(sequence int, end time.Time, losses ...float64) model.Model {
 	m := model.Model{Sequence: sequence, Hash: string(rune('a' + sequence))}
 	m.ModelName, m.ModelVersion, m.ModelType = "blend", string(rune('0'+sequence)), "forecasting"
@@ -146,6 +150,7 @@ func (d *Desk) Report(site api.Site, asset string, from time.Time, powerKW, temp
 	}
 }
 
+// Update runs fn in a transaction and fails the test if it fails.
 func (d *Desk) Update(fn func(tx store.Tx) error) {
 	d.T.Helper()
 	if err := d.Store.Update(d.T.Context(), fn); err != nil {
@@ -153,6 +158,7 @@ func (d *Desk) Update(fn func(tx store.Tx) error) {
 	}
 }
 
+// AddSite creates a site of 100 kW in Vienna.
 func (d *Desk) AddSite(id, customer string) api.Site {
 	d.T.Helper()
 	s, err := d.Sites.SetSite(d.T.Context(), api.Unlimited("test"), api.Site{SiteID: id, CustomerID: customer, Timezone: "Europe/Vienna", CapacityKW: 100})
@@ -162,6 +168,7 @@ func (d *Desk) AddSite(id, customer string) api.Site {
 	return s
 }
 
+// AddUnit creates an inverter of 50 kW at a site.
 func (d *Desk) AddUnit(id, site string) api.Asset {
 	d.T.Helper()
 	a, err := d.Sites.AddAsset(d.T.Context(), api.Unlimited("test"), api.Asset{AssetID: id, Name: id, Type: "Solar Inverter", CapacityKW: 50, Location: "roof", SiteID: site})
@@ -171,6 +178,8 @@ func (d *Desk) AddUnit(id, site string) api.Asset {
 	return a
 }
 
+// WantError fails the test unless err is an [api.Error] with the status and, if not
+// empty, the message.
 func WantError(t *testing.T, err error, status int, message string) {
 	t.Helper()
 	var e *api.Error
@@ -179,4 +188,5 @@ func WantError(t *testing.T, err error, status int, message string) {
 	}
 }
 
+// Acme is the scope of all sites of customer acme.
 var Acme = api.Scope{Customers: []string{"acme"}, Sites: []string{api.Every}, Actor: "ada"}

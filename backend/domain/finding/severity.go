@@ -43,6 +43,7 @@ func (f Finding) Severity() string {
 // Informational says that the finding costs nothing and only informs.
 func (f Finding) Informational() bool { return AlertSeverity(f) == api.AlertNormal }
 
+// Rank orders severities: -1 for an unknown one, 0 for none, 3 for critical.
 func Rank(severity string) int {
 	return slices.Index([]string{"", api.SeverityNormal, api.SeverityWarning, api.SeverityCritical}, severity)
 }

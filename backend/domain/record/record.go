@@ -19,6 +19,7 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
+// Latest returns the later of two times.
 func Latest(a, b api.Time) api.Time {
 	if a.Before(b.Time) {
 		return b
@@ -26,6 +27,7 @@ func Latest(a, b api.Time) api.Time {
 	return a
 }
 
+// CompareBool orders false before true, for [slices.SortFunc].
 func CompareBool(a, b bool) int {
 	switch {
 	case a == b:
@@ -45,6 +47,7 @@ func Known(v float64) float64 {
 	return math.Round(v*1e3)/1e3 + 0 // never -0
 }
 
+// Earlier returns the earlier of two times.
 func Earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b
@@ -52,6 +55,7 @@ func Earlier(a, b time.Time) time.Time {
 	return a
 }
 
+// Later returns the later of two times.
 func Later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
@@ -167,7 +171,8 @@ func SetIfGiven[T comparable](to *T, v T) {
 	}
 }
 
-func Within(v, low, high float64) bool { return v >= low && v <= high } // false for NaN
+// Within reports whether v is in [low, high]; false for NaN.
+func Within(v, low, high float64) bool { return v >= low && v <= high }
 
 // CheckID takes any printable id of sensible length: ids are the customers'
 // own and may hold spaces.
@@ -222,6 +227,7 @@ func Number(v float64) *float64 {
 	return &v
 }
 
+// Percent returns a share as a percentage, or nil if it is unknown.
 func Percent(share float64) *float64 { return Number(100 * share) }
 
 // Convert returns a list of converted values, nil for nil.

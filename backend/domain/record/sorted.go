@@ -72,6 +72,7 @@ type Row struct {
 	Key   []byte // of the record in its table
 }
 
+// Compare orders rows by sort key, then by the key of the record.
 func (r Row) Compare(to Row) int {
 	return cmp.Or(bytes.Compare(r.Order, to.Order), bytes.Compare(r.Key, to.Key))
 }
@@ -84,6 +85,8 @@ type Choice struct {
 	Rows  []Row // at most twice the limit and a few, unsorted
 }
 
+// NewChoice returns a Choice for a page. The error is a 400 for a cursor of another
+// list.
 func NewChoice(list string, p api.Page) (*Choice, error) {
 	c := &Choice{list: list, Limit: p.Limit}
 	if c.Limit <= 0 {

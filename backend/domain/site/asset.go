@@ -27,6 +27,7 @@ var assets = store.Table[api.Asset]{
 
 func assetKey(a api.Asset) []byte { return store.Key(a.SiteID, a.AssetID) }
 
+// AssetOwner returns the customer, site and id of an asset, for [record.FilterScope].
 func AssetOwner(a api.Asset) (customer, site, asset string) { return a.CustomerID, a.SiteID, a.AssetID }
 
 // roomForUnit refuses a unit of a site that has as many as there may be.

@@ -78,6 +78,8 @@ func (s *Service) Site(ctx context.Context, scope api.Scope, siteID string) (api
 	return site, err
 }
 
+// SiteIn returns a site within a transaction; [api.ErrSiteNotFound] if there is none,
+// and the error of [api.Scope.Check] if the caller has no access.
 func (s *Service) SiteIn(tx store.Tx, scope api.Scope, siteID string) (api.Site, error) {
 	site, err := sites.Get(tx, store.Key(siteID))
 	if err := record.NotFoundAs(err, api.ErrSiteNotFound, "site "+siteID); err != nil {
@@ -258,6 +260,7 @@ func (s *Service) Sites(ctx context.Context, scope api.Scope, q api.ListQuery) (
 	return list, next, err
 }
 
+// SitesIn returns the sites that the query selects within a caller's scope.
 func (s *Service) SitesIn(tx store.Tx, scope api.Scope, q api.ListQuery) ([]api.Site, error) {
 	sq := store.Query{}
 	if q.CustomerID != "" {

@@ -21,7 +21,7 @@ import (
 func NewAPIKeys(now func() time.Time) *widget.TableView {
 	return &widget.TableView{
 		Heading: "API keys", Query: state.QueryKeys, Period: widget.ListPeriod,
-		Empty: "There is no API key yet. A key lets a logger, a script or another service in without a password; c creates one.",
+		Empty: "No API keys. Press c to create one for a logger, script or service.",
 		List:  widget.List{SortBy: -1},
 		Columns: []widget.Column{
 			{Title: "name", Min: 14}, {Title: "role", Width: 13}, {Title: "sites", Width: 18, Min: 10, Rank: 1}, {Title: "state", Width: 7},

@@ -96,7 +96,7 @@ func newFigures(p *period) *widget.Tab {
 	l.Status = func(v view.Context) widget.ValueStatus {
 		return widget.StatusOf(v.Site.KPIs, v.Now, len(v.Site.KPIs.Data.Figures) == 0)
 	}
-	l.Empty = "No key figure can be made of this time yet: they need whole days with data."
+	l.Empty = "No KPIs for this period: at least one complete day of data is required."
 	l.Head = func(r terminal.Region, v view.Context, _ string) int {
 		k := v.Site.KPIs.Data
 		y := v.Paragraph(r, 0, 0, p.words(v), themes.Dim)
@@ -427,7 +427,7 @@ func newLosses(p *period) *widget.Tab {
 			measured = operations.MeasuredKWh(v.Site.KPIs.Data)
 		}
 		if math.IsNaN(measured) {
-			return v.Paragraph(r, 0, y, "How much was made in this time is not known, so that losses have no whole to be held against.", themes.Dim)
+			return v.Paragraph(r, 0, y, "Produced energy of this period is unknown, so losses have no reference.", themes.Dim)
 		}
 		families, _ := operations.Losses(v, from, to)
 		rows := min(h-y, len(families)+2)

@@ -217,7 +217,7 @@ func changeSetting(v view.Context, c Configured, id string, reset bool) view.Req
 	case !ok:
 		return nil
 	case whyFixed(c, id) != "":
-		return view.Notify{Text: "Not now: " + whyFixed(c, id) + ".", Role: themes.Dim}
+		return view.Notify{Text: "Unavailable: " + whyFixed(c, id) + ".", Role: themes.Dim}
 	case reset:
 		return view.Set{Name: s.Name}
 	case s.Kind == settings.Switch:

@@ -144,7 +144,7 @@ func (d *SignIn) lead() string {
 	case d.step == askCode:
 		return "Enter the six digits that your authenticator shows, or a recovery code."
 	case d.reason != "":
-		return d.reason + " Your work comes back after sign-in."
+		return d.reason + " Sign in again to continue."
 	}
 	return "Sunloop on " + d.source + "."
 }

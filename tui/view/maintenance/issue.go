@@ -41,7 +41,7 @@ func NewTakeIssue(i api.Issue, f api.Finding) *widget.StepForm {
 // NewCloseIssue asks what a finding turned out to be, and closes its issue.
 // Those who see the like of it later are told.
 func NewCloseIssue(i api.Issue, f api.Finding) *widget.StepForm {
-	d := &widget.StepForm{Heading: "Close " + widget.Family(f.FaultFamily), Verb: "close the issue", Words: []string{"What it turned out to be is told beside similar findings. The finding itself ends when the data say so."}}
+	d := &widget.StepForm{Heading: "Close " + widget.Family(f.FaultFamily), Verb: "close the issue", Words: []string{"The resolution is shown with similar findings. The finding clears when measurements return to normal."}}
 	d.Add("outcome", widget.NewChoice("It was", []string{outcomeConfirmed, outcomeNoFault, api.ReasonDuplicate}, widget.Verbatim))
 	d.Add("reason", widget.NewField("Because", "the cause that was found, or why it was none", ""))
 	d.Send = func(d *widget.StepForm) (view.Call, bool) {

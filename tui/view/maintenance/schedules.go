@@ -31,7 +31,7 @@ var listedPlanMoves = map[keymap.Action]string{
 func NewSchedules() *Schedules {
 	s := &Schedules{TableView: &widget.TableView{
 		Heading: "Schedules", Query: state.QuerySchedules, Period: workPeriod, Keys: keymap.PlanList,
-		Empty: "Nothing is planned. Take a unit in hand; p plans maintenance of it, R what comes again.",
+		Empty: "No planned maintenance. Select a unit and press p, or R for recurring work.",
 		List:  widget.List{SortBy: -1},
 		Columns: []widget.Column{
 			{Title: "unit", Min: 10, IDs: true}, {Title: "date", Width: 12}, {Title: "state", Width: 9}, {Title: "type", Width: 10, Rank: 1},

@@ -25,7 +25,7 @@ type Subscriptions struct{ *widget.TableView }
 func NewSubscriptions() *Subscriptions {
 	return &Subscriptions{&widget.TableView{
 		Heading: "Subscriptions", Query: state.QuerySubscriptions, Period: workPeriod, Keys: keymap.SubscriptionList,
-		Empty: "Nobody is told of work orders yet. c subscribes an address to an order: each change of its status is posted there, signed.",
+		Empty: "No webhook subscriptions. Press c to send signed status events of a work order to a URL.",
 		List:  widget.List{SortBy: -1},
 		Columns: []widget.Column{
 			{Title: "address", Min: 20}, {Title: "state", Width: 9}, {Title: "order of", Width: 16, Min: 10, Rank: 1}, {Title: "last received", Width: 13, Rank: 2}, {Title: "made", Width: 12, Rank: 3},
@@ -214,7 +214,7 @@ func subscriptionAct(a keymap.Action, id string, v view.Context) view.Request {
 				})
 			})}
 	case keymap.Unsubscribe:
-		return view.OpenDialog{Dialog: newSure("Delete the subscription", "delete it", s.CallbackURL+" hears no more of its order. What is under way is dropped.",
+		return view.OpenDialog{Dialog: newSure("Delete the subscription", "delete it", "Events are no longer sent to "+s.CallbackURL+"; pending deliveries are dropped.",
 			func(d *widget.StepForm) view.Call {
 				return sendTrack(d, func(ctx context.Context, c *client.Client) (*api.TrackResponse, error) { return c.Unsubscribe(ctx, id) })
 			})}

@@ -79,7 +79,7 @@ func (a *Act) Draw(r terminal.Region, v view.Context) {
 // rows it took.
 func (a *Act) drawNone(r terminal.Region, v view.Context) int {
 	orders := v.Site.Orders
-	words, role := "No work order yet. With a finding in hand, o makes one.", themes.Dim
+	words, role := "No work orders. Select a finding and press o to create one.", themes.Dim
 	switch {
 	case a.trailFocused && len(orders.Data) > 0, orders.At.IsZero() && orders.Err == nil:
 		return 0
@@ -274,10 +274,10 @@ func (a *Act) Wheel(x, y, by int, v view.Context) view.Request {
 // Help are the pane's own keys.
 func (a *Act) Help() [][2]string {
 	return [][2]string{
-		{"↓ ↑", "take a work order in hand; its details say which moves it allows"},
+		{"↓ ↑", "select a work order; its details list the allowed transitions"},
 		{"pgdn pgup", "scroll its details: clocks, parts, history"},
 		{"→ ←", "to the trail of what was done, and back"},
-		{"enter", "the order with its whole trail; on the trail: take the entry's unit in hand"},
+		{"enter", "the order with its whole trail; on the trail: select the entry's unit"},
 	}
 }
 

@@ -182,7 +182,7 @@ func waitingWords(f api.Finding) string {
 	case f.EnergyAtRiskKW > 0:
 		return "Waiting costs " + widget.Power(f.EnergyAtRiskKW) + " while the sun is up."
 	}
-	return "Waiting costs nothing that can be measured."
+	return "No measurable cost of delay."
 }
 
 // drawDay draws the facts of the chosen day, and answers the y after them.

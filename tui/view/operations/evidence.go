@@ -317,7 +317,7 @@ func (o *Orient) drawLosses(r terminal.Region, v view.Context, seen int) int {
 	case k.At.IsZero():
 		return v.Paragraph(r, 0, 1, "Asking for the key figures …", themes.Dim)
 	case math.IsNaN(measured):
-		return v.Paragraph(r, 0, 1, "How much was made in this time cannot be said: too little of the data arrived.", themes.Warning)
+		return v.Paragraph(r, 0, 1, "Energy is not available for this period: data availability is too low.", themes.Warning)
 	}
 	families, lost := Losses(v, from, to)
 	rows := min(len(families)+2, max(seen-4, 3))
@@ -340,7 +340,7 @@ func (o *Orient) Disabled(a keymap.Action, v view.Context) string {
 	}
 	f := workflow.SelectedFinding(v)
 	if f == nil {
-		return "take a finding in hand first"
+		return "select a finding first"
 	}
 	i := IssueOf(v, f.SummaryID)
 	switch {

@@ -142,7 +142,7 @@ func TestSimilarFindings(t *testing.T) {
 // is not possible says why.
 func TestOrientWhy(t *testing.T) {
 	for id, want := range map[string][2]string{
-		"":       {"take a finding in hand first", "take a finding in hand first"},
+		"":       {"select a finding first", "select a finding first"},
 		"f-dead": {"", ""},
 		"f-weak": {"its issue is in progress already", ""},
 		"f-over": {"its issue is resolved already", "its issue is resolved already"},

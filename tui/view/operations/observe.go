@@ -432,7 +432,7 @@ func (o *Observe) Wheel(x, y, by int, v view.Context) view.Request {
 // Help are the pane's own keys.
 func (o *Observe) Help() [][2]string {
 	return [][2]string{
-		{"↓ ↑", "take a unit or an alarm in hand; the other panes turn to it"},
+		{"↓ ↑", "select a unit or an alarm; the other panes follow it"},
 		{"enter", "look at the unit closely, and once more go on to Orient; open a group of alarms"},
 		{"← →", "the day before, the day after; with the cursor, along the time"},
 	}

@@ -107,7 +107,7 @@ func nothingFound(v view.Context) string {
 	if v.Selection.AssetID != "" {
 		return words + "; D runs it now on " + v.Selection.AssetID + "."
 	}
-	return words + "; with a unit in hand, D runs it now."
+	return words + "; select a unit and press D to run it now."
 }
 
 // content is what stands beside the list: the finding in hand, the unit in
@@ -127,7 +127,7 @@ func (o *Orient) content(v view.Context, seen int) (of string, draw func(termina
 func (o *Orient) drawUnit(r terminal.Region, v view.Context, id string) int {
 	w, _ := r.Size()
 	v.PutIn(r, 0, 0, w, v.ShortID(id, w), themes.Title)
-	y := v.Paragraph(r, 0, 1, "No finding holds this unit. D runs detection on it; n takes the next finding in hand.", themes.Dim)
+	y := v.Paragraph(r, 0, 1, "No active finding on this unit. Press D to run detection, n for the next finding.", themes.Dim)
 	if w >= 30 && o.chart.Draw(r.Region(terminal.Rect{Y: y + 1, W: w, H: 9}), v, id) {
 		y += 10
 	}
@@ -362,7 +362,7 @@ func (o *Orient) Wheel(x, y, by int, v view.Context) view.Request {
 // Help are the pane's own keys.
 func (o *Orient) Help() [][2]string {
 	return [][2]string{
-		{"↓ ↑", "take a finding in hand"},
+		{"↓ ↑", "select a finding"},
 		{"pgdn pgup", "scroll its evidence, causes and actions"},
 		{"enter", "go on to Decide: when to do it, and what waiting costs"},
 	}

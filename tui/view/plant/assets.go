@@ -17,7 +17,7 @@ import (
 // the detector knows of the chosen one.
 func NewAssets() *widget.TableView {
 	return &widget.TableView{
-		Heading: "Assets", Query: state.QueryAssets, Period: widget.ListPeriod, Enter: "take in hand",
+		Heading: "Assets", Query: state.QueryAssets, Period: widget.ListPeriod, Enter: "select",
 		Empty: "This site has no unit yet. A file of its production brings them; c adds one.",
 		List:  widget.List{SortBy: -1},
 		Columns: []widget.Column{

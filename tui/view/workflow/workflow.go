@@ -52,7 +52,7 @@ func WorkflowFor(v view.Context) Workflow {
 		return Workflow{Why: "no site is open"}
 	case v.Selection.AssetID == "":
 		if worst(v, "") == nil {
-			return Workflow{Why: "no finding is active; take a unit in hand to look at it"}
+			return Workflow{Why: "no finding is active; select a unit to look at it"}
 		}
 		return Workflow{Next: StepTake}
 	}
@@ -283,7 +283,7 @@ func drawWayOf(r terminal.Region, v view.Context, y int, o api.Order) int {
 // proposed; it draws nothing before.
 func drawOutcome(r terminal.Region, v view.Context, y int, o api.Order) int {
 	if o.Status == api.OrderCompleted && o.SummaryID != "" {
-		words, role := "Its finding is not in sight any more: the loss has stopped.", themes.Text
+		words, role := "The finding has cleared; no further loss.", themes.Text
 		switch f := findingByID(v, o.SummaryID); {
 		case f == nil:
 		case f.Active && f.LastDetectionAt.After(o.CompletedAt.Time):
