@@ -118,7 +118,7 @@ func (s *Service) ProductionIn(tx store.Tx, siteID, modelType string) (Model, er
 }
 
 // Production returns the model in production of a site and type;
-// [store.ErrNotFound] if there is none.
+// [store.ErrNotFound] without one.
 func Production(tx store.Tx, siteID, modelType string) (Model, error) {
 	list, _, err := models.List(tx, store.Query{Index: "production", Prefix: store.Key(siteID, modelType), Limit: 1})
 	if err != nil {

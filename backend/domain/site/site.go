@@ -78,7 +78,7 @@ func (s *Service) Site(ctx context.Context, scope api.Scope, siteID string) (api
 	return site, err
 }
 
-// SiteIn returns a site within a transaction; [api.ErrSiteNotFound] if there is none,
+// SiteIn returns a site within a transaction; [api.ErrSiteNotFound] for an unknown id,
 // and the error of [api.Scope.Check] if the caller has no access.
 func (s *Service) SiteIn(tx store.Tx, scope api.Scope, siteID string) (api.Site, error) {
 	site, err := sites.Get(tx, store.Key(siteID))
