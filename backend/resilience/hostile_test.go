@@ -157,6 +157,7 @@ func TestHeadersAndFormsWithoutMeasure(t *testing.T) {
 		"a header of 1 MB":         {get + rest + "X-Large: " + strings.Repeat("x", 1<<20) + "\r\n\r\n", "431"},
 		"10,000 headers":           {get + rest + many + "\r\n", "431"},
 		"100,000 query parameters": {get + "?" + strings.Repeat("a=b&", 100_000) + rest + "\r\n", "431"},
+		"8,000 query parameters":   {get + "?" + strings.Repeat("a=b&", 7_500) + rest + "\r\n", "431"},
 		"3,500 query parameters":   {get + "?" + strings.Repeat("a=b&", 3_500) + rest + "\r\n", "200"},
 		"a path of 20 kB":          {"GET /" + strings.Repeat("a/", 10_000) + rest + "\r\n", "401"},
 	} {
