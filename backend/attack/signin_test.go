@@ -138,7 +138,7 @@ func TestMemoryDuringAFloodOfSignIns(t *testing.T) {
 		boundMB int
 	}{
 		{"memory during sign-ins", auth.DefaultParams(), 120},
-		{"memory during sign-ins, earlier hashes", earlier, 170},
+		{"memory during sign-ins, earlier hashes", earlier, 140},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -80,7 +80,8 @@ func (p *passwords) hash(ctx context.Context, password string) (string, error) {
 // hash begins: each one allocates its memory, and the garbage of several would be
 // larger than the rest of the service. A collection takes time in proportion to the
 // live heap, so the garbage of hashes may be a quarter of that. The memory of a hash
-// with larger parameters is returned to the operating system.
+// with larger parameters is returned to the operating system, as is unused memory
+// before such a hash begins (see check).
 func (p *passwords) collect(memory uint32) {
 	if memory > p.params.Memory {
 		p.garbage.Store(0)
@@ -110,6 +111,9 @@ func (p *passwords) check(password, hash string) (ok, outdated bool, err error) 
 		hash = p.dummy
 	}
 	p.worked.Add(1)
+	if p.isLarge(hash) { // it runs alone: what the hashes before it have left is free
+		debug.FreeOSMemory()
+	}
 	ok, used, err := p.compare(norm.NFC.String(password), hash)
 	if err != nil {
 		return false, false, fmt.Errorf("check a password: %w", err)
