@@ -132,7 +132,7 @@ var ErrUserNotFound = UnknownID("User not found")
 
 var users = Route{
 	Name: "users", Path: PathUsers,
-	Summary: "List users, make and change them", Description: "By name. An administrator sees and makes nobody with more than the own role, customers and sites; the last administrator stays.",
+	Summary: "List, create and change users", Description: "By name. An administrator lists and creates only users whose role, customers and sites are within the administrator's own; the last administrator cannot be removed.",
 	Example: UsersRequest{Action: ActionAdd, Username: "ana", Password: "correct horse battery", RoleID: RoleOperator, CustomerIDs: []string{exampleCustomer}},
 	Errors: []*Error{ErrInvalidAction, MissingField("user_id"), ErrUserNotFound, ErrForbidden, Conflict("The username ana is taken"),
 		Conflict("The last active administrator cannot be removed")},

@@ -156,7 +156,7 @@ var VerifyMFA = define[VerifyMFARequest, LoginResponse](&verifyMFA, Operation{Fi
 
 var exchange = Route{
 	Name: "exchange", Path: PathExchange, Host: HostAuth, Credential: CredentialNone,
-	Summary: "Sign in with the token of an identity provider", Description: "Takes an ID token of an OpenID Connect provider that the service is configured for; its sign-in stands for password and second factor.",
+	Summary: "Sign in with the token of an identity provider", Description: "Takes an ID token of an OpenID Connect provider that the service is configured for; its sign-in replaces password and second factor.",
 	Example: ExchangeRequest{ExternalToken: "eyJhbGciOiJSUzI1NiJ9.…", Provider: "company"},
 	Errors: []*Error{MissingField("external_token"), InvalidField("provider", "no identity provider of this service"), ErrInvalidToken, ErrTokenExpired,
 		ErrUserInactive, ErrForbidden.With("reason", "there is no user of this name")},

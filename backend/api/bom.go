@@ -125,7 +125,7 @@ type PartsResponse struct {
 
 var boms = Route{
 	Name: "bom", Path: PathBOM,
-	Summary: "Make bills of materials", Description: "Made of the type of maintenance, the fault in hand, and the type, size and components of the unit. A list has the newest first.",
+	Summary: "Create bills of materials", Description: "Derived from the maintenance type, the selected fault, and the type, size and components of the unit. A list has the newest first.",
 	Example: BOMRequest{Action: ActionGenerate, AssetID: exampleAsset, MaintenanceType: MaintenanceCorrective},
 	Errors:  append(assetErrors[:3:3], MissingField("maintenance_type"), ErrBOMNotFound, ErrScheduleNotFound),
 }
@@ -146,7 +146,7 @@ func bomOperation(action string) Endpoint[BOMRequest, BOMResponse] {
 
 var parts = Route{
 	Name: "parts", Path: PathParts,
-	Summary: "List spare parts with their stock, and adjust it", Description: "By part number. Available is what is on hand and not reserved; what nobody has counted is not said to be short.",
+	Summary: "List spare parts with their stock, and adjust it", Description: "By part number. Available is the stock that is not reserved; a part that was never counted is not reported as short.",
 	Example: PartsRequest{Action: ActionList, CustomerID: exampleCustomer},
 	Errors:  []*Error{ErrInvalidAction, MissingField("customer_id"), ErrPartNotFound, Conflict("Part FAN-AX-24V: 1 are on hand, 2 cannot go")},
 }

@@ -122,7 +122,7 @@ var uploadCases = []Case{
 		Errors: []ErrorCase{withValue("id", "upl_none", api.ErrUploadNotFound)}}),
 }
 
-// parameters are fields of a JSON body whose absence is told as a parameter's,
+// parameters are fields of a JSON body whose absence is reported as that of a parameter,
 // as the specification has it for uploads.
 func parameters(names ...string) (out []ErrorCase) {
 	for _, n := range names {
