@@ -166,7 +166,7 @@ func userMove(action string, fields ...Field) Endpoint[UsersRequest, UsersRespon
 
 var keys = Route{
 	Name: "keys", Path: PathKeys,
-	Summary: "List API keys, make, rotate and revoke them", Description: "Oldest first. A key is shown once, when it is made. A rotation makes one like it; the former opens for some hours yet.",
+	Summary: "List, create, rotate and revoke API keys", Description: "Oldest first. A key is shown once, when it is created. A rotation creates a key with the same scope; the old one stays valid for some hours.",
 	Example: KeysRequest{Action: ActionCreate, Name: "dashboard", RoleID: RoleAnalyst, PermittedSiteIDs: []string{exampleSite}, CustomerIDs: []string{exampleCustomer}},
 	Errors: []*Error{ErrInvalidAction, MissingField("api_key_id"), {Status: 404, Message: ErrAPIKeyNotFound.Message}, ErrForbidden,
 		Conflict("API key key_01J9Z0 is revoked; it cannot be rotated")},

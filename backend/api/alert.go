@@ -203,7 +203,7 @@ type AlertPeriodQuery struct {
 
 var alertPeriod = Route{
 	Name: "alert-period", Method: http.MethodGet, Path: PathAlertPeriod, Host: HostAlerts,
-	Summary: "Ask from when to when there are alerts", Description: "Both records are null when there is none.", Errors: append(readErrors[:4:4], ErrTerminalNotFound),
+	Summary: "Get the first and last alert of a site, a unit or a terminal device", Description: "Both records are null if there are none.", Errors: append(readErrors[:4:4], ErrTerminalNotFound),
 }
 
 // GetAlertPeriod returns the span of the alerts of a site or a terminal device.
@@ -214,7 +214,7 @@ var alertSpan = rule(func(q *AlertsQuery) error { return endAfter(q.Start, q.End
 
 var terminalAlerts = Route{
 	Name: "terminal-alerts", Method: http.MethodGet, Path: PathTerminalAlerts, Host: HostAlerts,
-	Summary: "Read the alerts of a terminal device", Description: "Ascending in time.", Errors: append(readErrors[:4:4], ErrTerminalNotFound),
+	Summary: "Get the alerts of a terminal device", Description: "Ascending in time.", Errors: append(readErrors[:4:4], ErrTerminalNotFound),
 }
 
 // ListTerminalAlerts returns the alerts of a terminal device.
@@ -224,7 +224,7 @@ var ListTerminalAlerts = define[AlertsQuery, AlertRecordsResponse](&terminalAler
 
 var siteAlerts = Route{
 	Name: "site-alerts", Method: http.MethodGet, Path: PathSiteAlerts, Host: HostAlerts,
-	Summary: "Read the alerts of all terminal devices of a site", Description: "By device, ascending in time.", Errors: readErrors,
+	Summary: "Get the alerts of all terminal devices of a site", Description: "By device, ascending in time.", Errors: readErrors,
 }
 
 // ListSiteAlerts returns the alerts of all terminal devices of a site.
@@ -233,7 +233,7 @@ var ListSiteAlerts = define[AlertsQuery, SiteAlertsResponse](&siteAlerts, Operat
 
 var alerts = Route{
 	Name: "alerts", Path: PathAlerts,
-	Summary: "List alerts and move them", Description: "A list has first what wants doing first.",
+	Summary: "List alerts and change their state", Description: "A list has the most urgent first.",
 	Example: AlertsRequest{Action: ActionList, SiteID: exampleSite},
 	Errors:  []*Error{MissingField("alert_id"), ErrInvalidAction, ErrAlertNotFound, Conflict("Alert alt_01J9Z0 is cleared; it cannot be changed by shelve")},
 }

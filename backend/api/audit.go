@@ -59,7 +59,7 @@ type AuditRecord struct {
 
 var auditTrail = Route{
 	Name: "audit", Path: PathAudit,
-	Summary: "List who changed what", Description: "Newest first: one record for each request that writes, also of those that were refused. Refusals of one caller are bounded; what was too much is counted.",
+	Summary: "List the audit trail", Description: "Newest first: one record for each request that writes, including denied ones. Records of a caller's denied requests are bounded; the others are counted.",
 	Example: AuditRequest{Action: ActionList, Actor: "ana", SiteID: exampleSite},
 	Errors:  []*Error{ErrInvalidAction, ErrForbidden, InvalidField("to", "lies before from")},
 }

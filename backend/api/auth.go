@@ -135,7 +135,7 @@ type PublicKey struct {
 
 var login = Route{
 	Name: "login", Path: PathLogin, Host: HostAuth, Credential: CredentialNone,
-	Summary: "Sign in", Description: "Answers a token, or a challenge for the second factor that /api/auth/verify-mfa takes.",
+	Summary: "Sign in", Description: "Returns a token, or a challenge for the second factor to pass to /api/auth/verify-mfa.",
 	Example: LoginRequest{Username: "ada", Password: "correct horse battery"},
 	Reply:   LoginResponse{Success: true, MFARequired: true, MFAToken: "mfa_…"},
 	Errors:  []*Error{MissingField("username"), ErrInvalidCredential, ErrUserInactive},
@@ -146,7 +146,7 @@ var Login = define[LoginRequest, LoginResponse](&login, Operation{Fields: Fields
 
 var verifyMFA = Route{
 	Name: "verify-mfa", Path: PathVerifyMFA, Host: HostAuth, Credential: CredentialNone,
-	Summary: "Answer the challenge of a sign-in", Description: "Takes the six digits of the authenticator, or a recovery code. A challenge lives for 5 minutes and 5 tries.",
+	Summary: "Answer the challenge of a sign-in", Description: "Takes the six digits of the authenticator, or a recovery code. A challenge is valid for 5 minutes and 5 attempts.",
 	Example: VerifyMFARequest{MFAToken: "mfa_…", TOTPCode: "123456"},
 	Errors:  []*Error{MissingField("totp_code"), ErrInvalidTOTP, ErrMFATokenExpired, ErrUserInactive},
 }
@@ -167,7 +167,7 @@ var Exchange = define[ExchangeRequest, LoginResponse](&exchange, Operation{Field
 
 var refresh = Route{
 	Name: "refresh", Path: PathRefresh, Host: HostAuth, Credential: CredentialUser,
-	Summary: "Exchange a token for a fresh one", Description: "The token that is shown ends.",
+	Summary: "Renew a token", Description: "The given token is revoked.",
 	Reply:  RefreshResponse{Success: true, Token: exampleJWT, ExpiresIn: 86400},
 	Errors: []*Error{ErrTokenExpired, ErrInvalidToken, ErrUserInactive},
 }
@@ -185,7 +185,7 @@ var Logout = define[None, Done](&logout, Operation{})
 
 var apiKeyInfo = Route{
 	Name: "api-key-info", Path: PathAPIKeyInfo, Host: HostAuth, Credential: CredentialNone,
-	Summary: "Look at an API key", Description: "Tells which sites a key opens and until when.",
+	Summary: "Get the scope of an API key", Description: "Returns the sites to which a key has access, and its expiry.",
 	Example: APIKeyInfoRequest{APIKey: exampleKey}, Errors: []*Error{MissingField("api_key"), ErrAPIKeyNotFound},
 }
 
@@ -194,7 +194,7 @@ var GetAPIKeyInfo = define[APIKeyInfoRequest, APIKeyInfo](&apiKeyInfo, Operation
 
 var validateAPIKey = Route{
 	Name: "validate-api-key", Path: PathValidateAPIKey, Host: HostAuth, Credential: CredentialNone,
-	Summary: "Ask whether an API key opens a site", Description: "A key that does not is refused with 403.",
+	Summary: "Check whether an API key has access to a site", Description: "A key without access gets 403.",
 	Example: ValidateAPIKeyRequest{APIKey: exampleKey, SiteID: exampleSite},
 	Errors:  []*Error{MissingField("site_id"), ErrAPIKeyNotFound, ErrSiteNotPermitted},
 }
@@ -204,7 +204,7 @@ var ValidateAPIKey = define[ValidateAPIKeyRequest, ValidateAPIKeyResponse](&vali
 
 var setupStatus = Route{
 	Name: "setup-status", Method: http.MethodGet, Path: PathSetup, Host: HostAuth, Credential: CredentialNone,
-	Summary: "Ask whether there is an administrator", Description: "A fresh service has none.",
+	Summary: "Check whether an administrator exists", Description: "A new service has none.",
 }
 
 // GetSetupStatus reports whether the service has an administrator.
@@ -212,7 +212,7 @@ var GetSetupStatus = define[None, SetupStatus](&setupStatus, Operation{})
 
 var setup = Route{
 	Name: "setup", Path: PathSetup, Host: HostAuth, Credential: CredentialNone,
-	Summary: "Make the first administrator", Description: "Only from the machine itself, with the one-time token that the service writes to the file setup-token of its data folder and to its log, and only while there is no user.",
+	Summary: "Create the first administrator", Description: "Only from the service's own machine, with the one-time token that the service writes to the file setup-token of its data folder and to its log, and only while no user exists.",
 	Errors: []*Error{MissingField("username"), ErrForbidden, Conflict("The first administrator exists already")},
 }
 
@@ -221,7 +221,7 @@ var Setup = define[SetupRequest, LoginResponse](&setup, Operation{Fields: Fields
 
 var keySet = Route{
 	Name: "key-set", Method: http.MethodGet, Path: PathKeySet, Host: HostAuth, Credential: CredentialNone,
-	Summary: "Read the public keys that check users' tokens", Description: "A JSON Web Key Set. A key that was rotated stays in it until no token of it is alive.",
+	Summary: "Get the public keys that verify users' tokens", Description: "A JSON Web Key Set. A rotated key stays in it until all its tokens have expired.",
 }
 
 // GetKeySet returns the public keys that verify users' tokens.

@@ -61,7 +61,7 @@ type DiagnoseResponse struct {
 
 var diagnose = Route{
 	Name: "diagnose", Path: PathDiagnose,
-	Summary: "Explain what is wrong with a unit, and list diagnoses", Description: "Of a detection, or of a new run of the detector.",
+	Summary: "Explain what is wrong with a unit, and list diagnoses", Description: "Diagnoses a stored detection, or a new run of the detector.",
 	Example: DiagnoseRequest{Action: ActionRun, AssetID: exampleAsset}, Errors: append(assetErrors[:3:3], ErrDetectionNotFound),
 }
 

@@ -171,7 +171,7 @@ var ListFindings = define[CustomerRequest, FindingsResponse](&ooda, Operation{Ac
 
 var detect = Route{
 	Name: "detect", Path: PathDetect,
-	Summary: "Run the detector over a unit, and list runs", Description: "A run judges the last hours of the unit.",
+	Summary: "Run the detector over a unit, and list runs", Description: "A run evaluates the last hours of the unit.",
 	Example: DetectRequest{Action: ActionRun, AssetID: exampleAsset, LookbackHours: 24}, Errors: assetErrors,
 }
 
@@ -186,7 +186,7 @@ var (
 		Fields: Fields{pageLimit()}})
 )
 
-var activities = Route{Name: "activities", Path: PathActivities, Summary: "List what was done in the last 24 hours", Description: "Newest first.", Errors: assetErrors[:1]}
+var activities = Route{Name: "activities", Path: PathActivities, Summary: "List the activities of the last 24 hours", Description: "Newest first.", Errors: assetErrors[:1]}
 
 // ListActivities lists what was done in the last 24 hours; without a limit all of
 // a day, except for the busiest.

@@ -163,7 +163,7 @@ var ForecastEnergy = define[EnergyForecastRequest, EnergyForecast](&energyForeca
 
 var storedForecasts = Route{
 	Name: "stored-forecasts", Path: PathTerminalForecast,
-	Summary: "List stored forecasts, and say how they did", Description: "Newest first. The accuracy counts each hour of daylight once for every forecast that spoke of it.",
+	Summary: "List stored forecasts and their accuracy", Description: "Newest first. The accuracy counts each hour of daylight once for every forecast of it.",
 	Errors: append(listErrors[:3:3], ErrNoForecastResult),
 }
 

@@ -101,7 +101,7 @@ func MissingFields(names ...string) *Error {
 
 var freemiumVerify = Route{
 	Name: "freemium-verify", Path: PathFreemiumVerify, Host: HostFreemium, Credential: CredentialNone,
-	Summary: "Ask for a verification code", Description: "A code of six digits is sent by e-mail. It lives for 10 minutes and 5 tries from the network that asked for it; tries from other networks are counted apart. At most 3 codes an hour are sent to a mailbox and into a network, and 200 in all. The answer is the same for every address.",
+	Summary: "Request a verification code", Description: "A code of six digits is sent by e-mail. It is valid for 10 minutes and 5 attempts from the network that requested it; attempts from other networks are counted separately. At most 3 codes an hour are sent to a mailbox and to a network, and 200 in total. The response is the same for every address.",
 	Example: FreemiumVerifyRequest{Email: "ada@example.org"},
 	Reply:   FreemiumVerifyResponse{Status: StatusSuccess, Message: FreemiumCodeSent},
 	Errors:  []*Error{MissingField("email"), ErrInvalidEmail},

@@ -93,7 +93,7 @@ type GapsResponse struct {
 
 var interpolations = Route{
 	Name: "interpolations", Path: PathInterpolation,
-	Summary: "List what filling gaps gave, and the gaps of one run", Description: "Newest first. The gaps are the longest of a run, each with what fills it.",
+	Summary: "List results of gap filling, and the gaps of one run", Description: "Newest first. The gaps are the longest of a run, each with its filled values.",
 	Errors: append(listErrors[:3:3], ErrNoInterpolation),
 }
 

@@ -74,7 +74,7 @@ type IssuesResponse struct {
 
 var issues = Route{
 	Name: "issues", Path: PathIssues,
-	Summary: "List, create and move issues", Description: "Open ones first. New, In Progress, Resolved.",
+	Summary: "List, create and change issues", Description: "Open ones first. New, In Progress, Resolved.",
 	Example: IssuesRequest{Action: ActionCreate, Site: exampleSite, Component: exampleAsset, IssueType: "soiling", Description: "Dust after the storm",
 		Priority: PriorityMedium},
 	Errors: []*Error{ErrInvalidAction, MissingField("issue_id"), ErrIssueNotFound, Conflict("Issue iss_01J9Z0 is Resolved; it cannot become In Progress")},

@@ -96,7 +96,7 @@ func (r *KPIRequest) Window(zone *time.Location) (from, to Time, err error) {
 
 var siteKPIs = Route{
 	Name: "site-kpis", Method: http.MethodGet, Path: PathSiteKPIs,
-	Summary: "Read the key figures of a site", Description: "Each with its unit, window and the source of its formula.",
+	Summary: "Get the KPIs of a site", Description: "Each with its unit, period and the source of its formula.",
 	Errors: []*Error{InvalidParameter("from", "not an ISO 8601 time"), ErrForbidden, ErrSiteNotFound},
 }
 

@@ -46,7 +46,7 @@ type LogEntry struct {
 
 var logEntries = Route{
 	Name: "log", Path: PathLog,
-	Summary: "Read what the service has logged of late", Description: "Newest first; some thousand events are kept, in memory. For administrators of all customers and sites.",
+	Summary: "Get the latest log events of the service", Description: "Newest first; some thousand events are kept in memory. Only for administrators of all customers and sites.",
 	Example: LogRequest{Action: ActionList, Level: LogWarn},
 	Errors:  []*Error{ErrInvalidAction, ErrForbidden, InvalidField("level", "it is one of DEBUG, INFO, WARN, ERROR")},
 }

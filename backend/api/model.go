@@ -162,7 +162,7 @@ type ModelsResponse struct {
 
 var models = Route{
 	Name: "ml-models", Path: PathModels, Failure: ErrModelRegistry,
-	Summary: "List models and move them", Description: "A challenger is promoted when its verdict is eligible, or by force; a reason of at least 10 characters is kept.",
+	Summary: "List models, evaluate, promote and roll them back", Description: "A challenger is promoted if its evaluation is eligible, or by force; a reason of at least 10 characters is stored.",
 	Errors: []*Error{ErrInvalidAction, ErrModelNotFound, Conflict("Site %s has no former model to go back to", exampleSite), ErrModelRegistry},
 }
 

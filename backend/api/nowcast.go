@@ -59,7 +59,7 @@ type NowcastPoint struct {
 
 var nowcast = Route{
 	Name: "nowcast", Path: PathNowcast,
-	Summary: "Read the live overview of a customer", Description: "Figures of the newest samples, and a series for a chart. An interval of which no unit measured more than half has no point.",
+	Summary: "Get the live overview of a customer", Description: "Figures of the newest samples, and a series for a chart. An interval without a unit that measured more than half of it has no point.",
 	Example: NowcastRequest{Action: ActionList, CustomerID: exampleCustomer, TimeRange: Range24h},
 	Errors:  []*Error{ErrInvalidAction, MissingField("customer_id"), InvalidField("time_range", "it is one of 1h, 6h, 24h, 7d, latest"), ErrSiteNotFound},
 }

@@ -54,19 +54,19 @@ type DocsPage struct{}
 var (
 	health = Route{
 		Name: "health", Method: http.MethodGet, Path: PathHealth, Credential: CredentialNone,
-		Summary: "Ask whether the service lives", Description: "Says nothing of what it depends on.",
+		Summary: "Check whether the process is alive", Description: "Does not check dependencies.",
 	}
 	ready = Route{
 		Name: "ready", Method: http.MethodGet, Path: PathReady, Credential: CredentialNone,
-		Summary: "Ask what the service can do", Description: "200 while most requests can be served, with the state of each capability; 503 while they cannot, or while the capability that is asked for is unavailable.",
+		Summary: "Get readiness and the state of each capability", Description: "200 while most requests can be served, with the state of each capability; 503 while they cannot, or while the requested capability is unavailable.",
 	}
 	document = Route{
 		Name: "openapi", Method: http.MethodGet, Path: PathOpenAPI, Credential: CredentialNone,
-		Summary: "Read this document", Description: "OpenAPI 3.1, made from the code of the service.",
+		Summary: "Get this document", Description: "OpenAPI 3.1, generated from the code of the service.",
 	}
 	docsPage = Route{
 		Name: "docs", Method: http.MethodGet, Path: PathDocs, Credential: CredentialNone,
-		Summary: "Read this document as a page", Description: "HTML without scripts; it needs nothing from elsewhere.",
+		Summary: "Get this document as a page", Description: "HTML without scripts and external resources.",
 	}
 )
 

@@ -200,7 +200,7 @@ type ScheduleResponse struct {
 
 var schedules = Route{
 	Name: "schedule", Path: PathSchedule,
-	Summary: "Plan maintenance of a unit", Description: "A list has open ones first, what is due first before the others. That one is overdue is derived from its date.",
+	Summary: "Plan maintenance of a unit", Description: "A list has open ones first, in the order of their due dates. Overdue is derived from the date.",
 	Example: ScheduleRequest{Action: ActionCreate, AssetID: exampleAsset, MaintenanceType: MaintenancePreventive, ScheduledDate: exampleDue,
 		Priority: PriorityMedium, Reason: "Yearly inspection", EveryMonths: 12},
 	Errors: append(assetErrors[:3:3], ErrScheduleNotFound, ErrNoForecastResult, Conflict("Schedule sch_01J9Z0 is completed: it cannot become cancelled")),

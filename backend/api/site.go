@@ -112,7 +112,7 @@ type AssetsResponse struct {
 
 var assets = Route{
 	Name: "assets", Path: PathAssets,
-	Summary: "Add, list, get and change units", Description: "The fields of a unit stand at the top level of the body. A change leaves what is not given; one with a version is refused when the unit has another by now. To install a component in the place of another, name the serial of that.",
+	Summary: "Add, list, get and change units", Description: "The fields of a unit are at the top level of the body. A change keeps fields that are omitted; one with a version is refused if the unit's version differs. To replace a component, name the serial of the replaced one.",
 	Example: AssetsRequest{Action: ActionGet, Asset: Asset{AssetID: exampleAsset}},
 	Reply: AssetsResponse{Success: true, Count: 1, Asset: &Asset{
 		AssetID: exampleAsset, Name: "Inverter 1", Type: "inverter", CapacityKW: 50, Location: "Roof", SiteID: exampleSite, CustomerID: exampleCustomer,
@@ -153,7 +153,7 @@ func checkNewComponents(r *AssetsRequest) error {
 
 var sites = Route{
 	Name: "sites", Path: PathSites,
-	Summary: "Set, list and get sites", Description: "Setting makes a site, or changes the fields that are given.",
+	Summary: "Set, list and get sites", Description: "Set creates a site, or changes the given fields.",
 	Errors: []*Error{ErrInvalidAction, MissingField("site_id"), ErrSiteNotFound, Conflict("Site %s belongs to another customer", exampleSite)},
 }
 

@@ -103,7 +103,7 @@ type PeriodQuery struct {
 
 var dataPeriod = Route{
 	Name: "data-period", Method: http.MethodGet, Path: PathDataPeriod, Host: HostTelemetry,
-	Summary: "Ask from when to when there is telemetry", Description: "Both records are null when there is none.", Errors: readErrors,
+	Summary: "Get the first and last record of a site or a unit", Description: "Both records are null if there are none.", Errors: readErrors,
 }
 
 // GetDataPeriod returns the span of the telemetry of a site or a unit.
@@ -119,7 +119,7 @@ var (
 
 var inverter = Route{
 	Name: "inverter", Method: http.MethodGet, Path: PathInverter, Host: HostTelemetry,
-	Summary: "Read the records of a unit", Description: "Ascending in time. An empty span is an empty list.",
+	Summary: "Get the records of a unit", Description: "Ascending in time. A period without records is an empty list.",
 	Reply: RecordsResponse{Records: []Record{
 		{AssetID: exampleAsset, SiteID: exampleSite, Timestamp: exampleNoon, Power: 41.5, KWh: 3.458, InverterState: 4, RunState: 1},
 	}},
@@ -132,7 +132,7 @@ var ListRecords = define[RecordsQuery, RecordsResponse](&inverter, Operation{Per
 
 var siteData = Route{
 	Name: "site-data", Method: http.MethodGet, Path: PathSiteData, Host: HostTelemetry,
-	Summary: "Read the records of all units of a site", Description: "By unit, ascending in time.", Errors: readErrors,
+	Summary: "Get the records of all units of a site", Description: "By unit, ascending in time.", Errors: readErrors,
 }
 
 // ListSiteRecords returns the records of all units of a site.
@@ -141,7 +141,7 @@ var ListSiteRecords = define[RecordsQuery, SiteRecordsResponse](&siteData, Opera
 
 var latest = Route{
 	Name: "latest", Method: http.MethodGet, Path: PathLatest, Host: HostTelemetry,
-	Summary: "Read the newest record of each unit", Description: "Of one site, by unit.", Errors: readErrors,
+	Summary: "Get the newest record of each unit", Description: "Of one site, by unit.", Errors: readErrors,
 }
 
 // GetLatest returns the newest record of each unit of a site.
@@ -149,7 +149,7 @@ var GetLatest = define[PeriodQuery, LatestResponse](&latest, Operation{Permissio
 
 var siteSummary = Route{
 	Name: "site-summary", Path: PathTerminalTelemetry,
-	Summary: "Read the day of a site, or of all sites, so far", Description: "The fields of a site stand under summary and at the top level. The fleet is all sites in reach, by name.",
+	Summary: "Get the summary of the current day of a site, or of all sites", Description: "The fields of a site are under summary and at the top level. The fleet is all sites to which the caller has access, by name.",
 	Example: SiteSummaryRequest{Action: ActionSiteSummary, SiteID: exampleSite},
 	Errors:  []*Error{ErrInvalidAction, MissingField("site_id"), ErrSiteNotFound},
 }

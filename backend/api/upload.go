@@ -146,24 +146,24 @@ func uploadOperation(fields Fields) Operation {
 
 var uploadTrain = Route{
 	Name: "upload-train", Path: PathUploadTrain, Form: uploadFields, Files: true, Failure: ErrUploadFailed,
-	Summary: "Upload historical data", Description: "A file as a form, or as JSON the URI of one that is stored. Training follows when 180 days are there.",
+	Summary: "Upload historical data", Description: "A file as a form, or the URI of a stored file as JSON. Training starts with 180 days of data.",
 	Reply:  UploadAck{Status: StatusSuccess, Message: "Upload accepted", S3Path: "s3://bucket/historical/…", ProcessingStatus: UploadQueued, UploadID: "upl_…"},
 	Errors: uploadErrors,
 }
 
 var uploadNowcast = Route{
 	Name: "upload-nowcast", Path: PathUploadNowcast, Form: uploadFields, Files: true, Failure: ErrUploadFailed,
-	Summary: "Upload the newest data", Description: "As /upload_train, without training: forecast and detection are made anew.", Errors: uploadErrors,
+	Summary: "Upload recent data", Description: "As /upload_train, without training: forecast and detection run again.", Errors: uploadErrors,
 }
 
 var v1UploadTrain = Route{
 	Name: "v1-upload-train", Path: PathV1UploadTrain, Form: v1UploadFields("training"), FormOnly: true, Files: true, Failure: ErrUploadFailed,
-	Summary: "Upload historical data of a site that is known", Description: "The customer is the site's.", Errors: v1UploadErrors,
+	Summary: "Upload historical data of an existing site", Description: "The customer is the site's.", Errors: v1UploadErrors,
 }
 
 var v1UploadNowcast = Route{
 	Name: "v1-upload-nowcast", Path: PathV1UploadNowcast, Form: v1UploadFields("nowcast"), FormOnly: true, Files: true, Failure: ErrUploadFailed,
-	Summary: "Upload the newest data of a site that is known", Description: "The customer is the site's.", Errors: v1UploadErrors,
+	Summary: "Upload recent data of an existing site", Description: "The customer is the site's.", Errors: v1UploadErrors,
 }
 
 // Uploads of files, and of stored objects by their URI.
@@ -207,7 +207,7 @@ type UploadQuery struct {
 
 var upload = Route{
 	Name: "upload", Method: http.MethodGet, Path: PathUpload,
-	Summary: "See what became of an upload", Description: "State, progress, rows by what became of them, and what was inferred from the file.", Errors: []*Error{ErrNotFound},
+	Summary: "Get the state of an upload", Description: "State, progress, counts of rows by result, and what was inferred from the file.", Errors: []*Error{ErrNotFound},
 }
 
 var uploadID = required("id").about("The upload.", "upl_01J9Z0").inPath()
@@ -217,7 +217,7 @@ var GetUpload = define[UploadQuery, UploadResponse](&upload, Operation{Permissio
 
 var uploadMove = Route{
 	Name: "upload-move", Path: PathUpload,
-	Summary: "Cancel an upload", Description: "Ends an import that has stored nothing yet, or the training that it waits for.",
+	Summary: "Cancel an upload", Description: "Stops an import that has not stored anything, or the training that follows it.",
 	Errors: []*Error{ErrInvalidAction, ErrNotFound, Conflict("Upload upl_01J9Z0 has ended; it is completed")},
 }
 
