@@ -122,7 +122,7 @@ func (m *Model) poll() tea.Cmd {
 			defer func() {
 				if p := recover(); p != nil { // the query must come up again
 					m.o.Log.Error("a request of the console panicked", "query", r.Query, "panic", p, "stack", string(debug.Stack()))
-					msg = answerMsg{state.Answer{Request: r, Err: fmt.Errorf("the console failed inside: %v", p)}}
+					msg = answerMsg{state.Answer{Request: r, Err: fmt.Errorf("internal console error: %v", p)}}
 				}
 			}()
 			return answerMsg{r.Run(ctx, m.o.Client)}
@@ -147,10 +147,10 @@ func (m *Model) answer(a state.Answer, now time.Time) tea.Cmd {
 		m.dialogs.guard.begin(now)
 		return nil
 	case m.data.Link.Down && !wasDown:
-		m.o.Log.Warn("the service does not answer", "source", m.o.Source, "error", a.Err)
+		m.o.Log.Warn("the service is not responding", "source", m.o.Source, "error", a.Err)
 	case wasDown && !m.data.Link.Down:
-		m.o.Log.Info("the service answers again", "source", m.o.Source)
-		m.notify("The service answers again.", themes.Accent)
+		m.o.Log.Info("service reachable", "source", m.o.Source)
+		m.notify("The service is reachable again.", themes.Accent)
 	case a.Err != nil:
 		m.o.Log.Warn("a request failed", "query", a.Request.Query, "error", a.Err)
 	}

@@ -175,7 +175,7 @@ func (m *Model) disabled(e keymap.Entry) string {
 	case e.Needs&keymap.NeedsSelection != 0 && m.nav.selection.AssetID == "":
 		return "select a unit first"
 	case e.Needs&keymap.NeedsService != 0 && m.data.Link.Down:
-		return "the service does not answer"
+		return "the service is not responding"
 	case e.Needs&keymap.NeedsWrite != 0 && readOnly != "":
 		return readOnly
 	case e.Needs&keymap.NeedsFiles != 0 && m.o.Remote:
@@ -208,8 +208,8 @@ func (m *Model) call(c view.Call) tea.Cmd {
 		answer := resultMsg{from: c.From, owner: owner}
 		defer func() {
 			if p := recover(); p != nil { // what waits must hear of it
-				m.o.Log.Error("a change panicked", "panic", p, "stack", string(debug.Stack()))
-				answer.err = fmt.Errorf("the console failed inside: %v", p)
+				m.o.Log.Error("request panicked", "panic", p, "stack", string(debug.Stack()))
+				answer.err = fmt.Errorf("internal console error: %v", p)
 			}
 			msg = answer
 		}()
@@ -224,7 +224,7 @@ func (m *Model) finish(msg resultMsg) {
 	m.frame.dirty = true
 	open := m.dialogs.deliver(msg.from, msg.err)
 	if msg.err != nil {
-		m.o.Log.Warn("a change was refused", "error", msg.err)
+		m.o.Log.Warn("request rejected", "error", msg.err)
 		if !open {
 			m.notify(state.Refusal(msg.err), themes.Warning)
 		}
@@ -238,7 +238,7 @@ func (m *Model) finish(msg resultMsg) {
 	m.data.Planner.Invalidate(r.Refresh...)
 	if msg.owner != m.session.owner || m.session.user == nil && msg.owner != "" {
 		if r.Open != nil {
-			m.o.Log.Warn("a change ended after its session: what came of it was seen by nobody", "what", r.Open.Title(), "id", r.Row)
+			m.o.Log.Warn("request finished after sign-out; result discarded", "what", r.Open.Title(), "id", r.Row)
 		}
 		return
 	}

@@ -59,7 +59,7 @@ func parseArrangement(text string) (arrangement, error) {
 		case i == 0 && named:
 			a.focus = focus
 		case i == 0:
-			return a, fmt.Errorf("an arrangement begins with Observe, Orient, Decide or Act, not %q", word)
+			return a, fmt.Errorf("invalid pane %q; want Observe, Orient, Decide or Act", word)
 		case word == "zoom":
 			a.zoom = true
 		default:

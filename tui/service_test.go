@@ -134,7 +134,7 @@ func TestServiceGoneFromTheStart(t *testing.T) {
 			return nil
 		})
 	})
-	d.shows("The service does not answer: connection refused.", "Next try")
+	d.shows("The service is not responding: connection refused.", "Next try")
 	gone = false
 	d.pass(60)
 	d.shows("Sibaya", "INV-05")
@@ -272,7 +272,7 @@ func TestPanics(t *testing.T) {
 			return nil
 		})
 	})
-	p.shows("The service does not answer")
+	p.shows("The service is not responding")
 	broken = false
 	p.pass(60)
 	p.shows("INV-05 string outage")

@@ -191,7 +191,7 @@ func TestPresets(t *testing.T) {
 	if fmt.Sprint(kept) != "map[dayshift:Act 40x30 night:]" || d.m.o.Presets["night"] != "" {
 		t.Errorf("kept %v, known %v", kept, d.m.o.Presets)
 	}
-	if err := CheckPresets(map[string]string{"bad": "Elsewhere 50x50"}); err == nil || !strings.Contains(err.Error(), `presets: bad: an arrangement begins with`) {
+	if err := CheckPresets(map[string]string{"bad": "Elsewhere 50x50"}); err == nil || !strings.Contains(err.Error(), `presets: bad: invalid pane "Elsewhere"`) {
 		t.Error(err)
 	}
 }

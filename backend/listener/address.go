@@ -50,7 +50,7 @@ func parseAddress(word string) (Address, error) {
 		}
 	}
 	if _, port, err := net.SplitHostPort(a.Address); err != nil || port == "" {
-		return a, fmt.Errorf("%q is no address to listen on; they are written as in 127.0.0.1:8080, or telemetry,alerts=:8443", word)
+		return a, fmt.Errorf("invalid listen address %q; examples: 127.0.0.1:8080, telemetry,alerts=:8443", word)
 	}
 	return a, nil
 }

@@ -64,10 +64,10 @@ func (c *Certificates) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if err := c.read(now); err != nil {
 		// Half of a change, perhaps: the other half is another stamp.
 		c.refused = now
-		c.log.Warn("the certificate's files have changed and cannot be used; the former one stays", "error", err.Error())
+		c.log.Warn("reload certificate failed; keeping the previous certificate", "error", err.Error())
 		return c.current, nil
 	}
-	c.log.Info("the certificate's files have changed", "tls_fingerprint", fingerprint(c.current.Certificate[0]), "expires", c.current.Leaf.NotAfter.UTC().Format(time.DateOnly))
+	c.log.Info("certificate reloaded", "tls_fingerprint", fingerprint(c.current.Certificate[0]), "expires", c.current.Leaf.NotAfter.UTC().Format(time.DateOnly))
 	return c.current, nil
 }
 

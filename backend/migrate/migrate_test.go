@@ -151,9 +151,9 @@ func TestRefused(t *testing.T) {
 	}
 	// A database that already has data.
 	h.target(`INSERT INTO sunloop.kv (bucket, shard, key, value) VALUES ('users', 'a', 'b', 'c')`)
-	says("it holds data already")
+	says("target is not empty")
 	h.target(`DELETE FROM sunloop.kv`, `INSERT INTO sunloop.site (site, layout, roster) VALUES ('s', '', '')`)
-	says("it holds data already")
+	says("target is not empty")
 	h.target(`DELETE FROM sunloop.site`, `INSERT INTO sunloop.leader (name, holder, until) VALUES ('sweeps', 'x', clock_timestamp() + interval '1 hour')`)
 	says("a service runs over it")
 	h.target(`DELETE FROM sunloop.leader`)

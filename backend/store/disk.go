@@ -16,7 +16,7 @@ var (
 	// ErrDiskFailed: written data could not be synced. A later successful
 	// sync proves nothing, because the kernel may have dropped the dirty
 	// pages, so writes are disabled until the folder is opened again.
-	ErrDiskFailed = errors.New("the disk failed; nothing more is stored until the data folder is opened again")
+	ErrDiskFailed = errors.New("writes are disabled after a disk error; restart the service")
 	// ErrDiskFull: no space was left. The next write is attempted again.
 	ErrDiskFull = errors.New("the disk is full")
 )

@@ -214,7 +214,7 @@ func TestFlagsOfListenersThatCannotBe(t *testing.T) {
 		words string
 		args  []string
 	}{
-		{`--listen: "8080" is no address to listen on`, []string{"--listen", "8080"}},
+		{`--listen: invalid listen address "8080"`, []string{"--listen", "8080"}},
 		{`there is no host "telemetri"; there are main, telemetry,`, []string{"--listen", "telemetri=:0"}},
 		{"--tls-cert and --tls-key go together", []string{"--tls-cert", "a"}},
 		{"--tls files wants --tls-cert and --tls-key", []string{"--tls", "files"}},

@@ -47,10 +47,10 @@ func (f StoreFlags) warnOfReplica(log *slog.Logger, smtp string) {
 		return
 	}
 	if f.Objects == "" {
-		log.Warn("uploads and models are kept in the data folder, which is right for one replica alone: --objects names a place that all share")
+		log.Warn("uploads and models are stored in the data folder, which is not shared with other replicas; set --objects")
 	}
 	if smtp == "" {
-		log.Warn("letters are files in the outbox of this replica's data folder, where nobody sends them: --smtp names a mail server")
+		log.Warn("no SMTP server configured; messages are written to the outbox folder")
 	}
 }
 

@@ -51,7 +51,7 @@ type watcher struct {
 	alerts   map[string]Sited[api.Alert]
 	findings map[string]Sited[api.Finding]
 	orders   map[string]Sited[api.Order]
-	gone     time.Time // since when the service does not answer, by the wall; zero: it does
+	gone     time.Time // since when the service is not responding, by the wall clock; zero: it responds
 	failures int
 	written  error // what kept a line from being printed
 }
@@ -95,7 +95,7 @@ func refused(err error) bool {
 	return errors.As(err, &refusal) && (refusal.Status == http.StatusUnauthorized || refusal.Status == http.StatusForbidden)
 }
 
-// silent tells once that the service does not answer; the pause before the next
+// silent reports once that the service is not responding; the pause before the next
 // look grows.
 func (w *watcher) silent(err error, pause time.Duration) time.Duration {
 	if w.gone.IsZero() {
@@ -111,10 +111,10 @@ func (w *watcher) silent(err error, pause time.Duration) time.Duration {
 	return pause
 }
 
-// answers tells once that the service answers again.
+// answers reports once that the service is reachable again.
 func (w *watcher) answers() {
 	if !w.gone.IsZero() {
-		w.line("The service answers again, after %s.", state.Age(w.Now().Sub(w.gone)))
+		w.line("The service is reachable again, after %s.", state.Age(w.Now().Sub(w.gone)))
 	}
 	w.gone, w.failures = time.Time{}, 0
 }

@@ -257,7 +257,7 @@ func TestWatchWithoutAnswers(t *testing.T) {
 2026-11-28 11:30 Sibaya: 341 kW of 500 kW expected, 1234 kWh today, 7 of 8 units feed in
 Service unavailable. It is asked until it answers.
 11:32 Sibaya: new minor alarm: INV-03 soiling since 11:30, 0.00 kW at risk
-The service answers again, after 2 min.
+The service is reachable again, after 2 min.
 `)
 }
 

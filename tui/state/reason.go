@@ -73,7 +73,7 @@ func Sentence(err error) string {
 	if errors.As(err, &refusal) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
 		return capital(Reason(err)) + "."
 	}
-	return "The service does not answer: " + Reason(err) + "."
+	return "The service is not responding: " + Reason(err) + "."
 }
 
 // Refusal is why a step was not taken, in the service's words, with what is

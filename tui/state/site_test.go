@@ -145,11 +145,11 @@ func TestReasons(t *testing.T) {
 		{"reason", "Invalid CSV format: line 1: no dates", "Invalid CSV format: line 1: no dates."},
 		{"fault", "Internal error (request r1)", "Internal error (request r1)."},
 		{"limit", "Too many requests, try again in 9 s", "Too many requests, try again in 9 s."},
-		{"line", "connection refused", "The service does not answer: connection refused."},
-		{"name", "the name ops.example.com is not known", "The service does not answer: the name ops.example.com is not known."},
-		{"deadline", "it did not answer in time", "The service does not answer: it did not answer in time."},
+		{"line", "connection refused", "The service is not responding: connection refused."},
+		{"name", "the name ops.example.com is not known", "The service is not responding: the name ops.example.com is not known."},
+		{"deadline", "it did not answer in time", "The service is not responding: it did not answer in time."},
 		{"file", "there is no such file", "There is no such file."},
-		{"escape", "a[31mb", "The service does not answer: a[31mb."},
+		{"escape", "a[31mb", "The service is not responding: a[31mb."},
 	} {
 		err := map[string]error{
 			"refusal": fmt.Errorf("ask: %w", api.ErrSiteNotFound), "reason": api.ErrInvalidCSV.With("reason", "line 1: no dates"),

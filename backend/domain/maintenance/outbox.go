@@ -153,7 +153,7 @@ func (s *Service) NextDelivery(ctx context.Context) (at time.Time, ok bool, err 
 		return err
 	})
 	if err != nil {
-		return at, false, fmt.Errorf("look for the next webhook: %w", err)
+		return at, false, fmt.Errorf("query next webhook: %w", err)
 	}
 	return at, ok, nil
 }

@@ -77,7 +77,7 @@ func (im *Importer) resolveAssets(ctx context.Context, u upload.Upload, r *inges
 		return err
 	})
 	if err != nil {
-		return site, nil, nil, fmt.Errorf("settle the units of upload %s: %w", u.UploadID, err)
+		return site, nil, nil, fmt.Errorf("resolve assets of upload %s: %w", u.UploadID, err)
 	}
 	return site, units, words, nil
 }

@@ -27,7 +27,7 @@ var (
 	ErrDenied      = errors.New("its store does not let the service read it")
 	ErrNoFile      = errors.New("it is not a plain file")
 	ErrOutOfReach  = errors.New("its store cannot be reached")
-	errPlaceholder = errors.New("{customer_id} may stand in the path alone")
+	errPlaceholder = errors.New("{customer_id} is only allowed in the path")
 )
 
 // fetchTimeout is how long a file elsewhere may take from the first request

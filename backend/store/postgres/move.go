@@ -18,9 +18,9 @@ import (
 
 // Errors of a move into a database. ErrMoving is Open's as well.
 var (
-	ErrMoving   = errors.New("a migration into it has not been completed: run sunloop admin migrate again until it has, or make the database anew")
-	ErrOccupied = errors.New("it holds data already, and a migration wants an empty one: nothing was written")
-	errOvertook = errors.New("another run of the migration has begun meanwhile, and goes on in place of this one")
+	ErrMoving   = errors.New("migration is incomplete; rerun `sunloop admin migrate` or recreate the database")
+	ErrOccupied = errors.New("target is not empty; nothing was written")
+	errOvertook = errors.New("another run of the migration has started and replaces this one")
 )
 
 // Tables of a migration. The first remains after it has ended, to record the

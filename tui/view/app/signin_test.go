@@ -50,7 +50,7 @@ func TestSignInFlows(t *testing.T) {
 		"locked": {steps: []step{
 			{keys: typed, do: signIn, err: &api.Error{Status: 429, Message: "Too many requests", RetryAfter: 30}, shows: "try again in 30 s"},
 		}},
-		"no service": {steps: []step{{keys: typed, do: signIn, err: errors.New("connection refused"), shows: "The service does not answer: connection refused."}}},
+		"no service": {steps: []step{{keys: typed, do: signIn, err: errors.New("connection refused"), shows: "The service is not responding: connection refused."}}},
 		"second factor, wrong code first": {steps: []step{
 			{keys: typed, do: signIn, answer: code, shows: "six digits"},
 			{keys: []string{"000 000", "enter"}, do: view.VerifyCode{MFAToken: "mfa", Code: "000000"}, err: api.ErrInvalidTOTP, shows: "Invalid TOTP code."},

@@ -41,7 +41,7 @@ func officeScreens() map[string]view.View {
 // logLines are some as slog writes them, and one of another form.
 func logLines() []string {
 	return []string{
-		`time=2026-11-28T11:20:00.000+02:00 level=INFO msg="the service answers again" source=embedded`, `time=2026-11-28T11:21:30.000+02:00 level=WARN msg="a request failed" query=forecast error="no model"`,
+		`time=2026-11-28T11:20:00.000+02:00 level=INFO msg="service reachable" source=embedded`, `time=2026-11-28T11:21:30.000+02:00 level=WARN msg="a request failed" query=forecast error="no model"`,
 		`time=2026-11-28T11:21:31.000+02:00 level=DEBUG msg=tick`, "something else", `time=2026-11-28T11:29:00.000+02:00 level=ERROR msg="a command of the console panicked" panic="index out of range"`,
 	}
 }

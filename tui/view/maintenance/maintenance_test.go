@@ -129,7 +129,7 @@ func TestWorkForms(t *testing.T) {
 	o, _ := p.Order(stage.Noon, "ord_way")
 	late, _ := p.Order(stage.Noon, "ord_late")
 	done, _ := p.Order(stage.Noon, "ord_done")
-	done.Proposals = []api.Proposal{{Kind: api.ProposeReopen, Text: "The unit makes 91 % of what it should: open the order again."}}
+	done.Proposals = []api.Proposal{{Kind: api.ProposeReopen, Text: "The unit is at 91 % of expected power. Consider reopening the work order."}}
 	filledWith := func(d *widget.StepForm, fill func(*widget.StepForm, outline)) *widget.StepForm {
 		out := outlineOf(v, time.Time{})
 		bill, windows := p.Bill(stage.Noon, out.selection.AssetID), p.Windows(stage.Noon, out.selection.AssetID)
