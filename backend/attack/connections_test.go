@@ -213,7 +213,7 @@ func TestAuthenticatedConnectionsStay(t *testing.T) {
 // TestSilentSSHConnections opens TCP connections to the SSH port that send
 // nothing, from 20 addresses and from more networks than there are places.
 func TestSilentSSHConnections(t *testing.T) {
-	const places = 256
+	const places = 256 + 16 // with overflow
 	v := serve(t, "--ssh", "127.0.0.1:0")
 	m := regexp.MustCompile(`serving the console over SSH[^\n]*"address":"([^"]+)"`).FindStringSubmatch(v.Log())
 	if m == nil {
@@ -238,8 +238,8 @@ func TestSilentSSHConnections(t *testing.T) {
 		held := stillOpen(strangers)
 		report(t, row{
 			name: "silent SSH connections", tried: fmt.Sprintf("%d idle TCP connections from %d networks, then a sign-in over SSH", n, networks),
-			bound: fmt.Sprintf("at most %d connections held; the sign-in succeeds", places), measured: fmt.Sprintf("%d held; %s in %d ms", held, signedIn, took.Milliseconds()),
-			ok: held <= places+16 && err == nil,
+			bound: fmt.Sprintf("at most %d connections held, overflow included; the sign-in succeeds", places), measured: fmt.Sprintf("%d held; %s in %d ms", held, signedIn, took.Milliseconds()),
+			ok: held <= places && err == nil,
 		})
 		for _, c := range strangers {
 			_ = c.Close()

@@ -8,6 +8,7 @@ package attack
 import (
 	"cmp"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -132,11 +133,18 @@ func (v *target) owner(t testing.TB) *client.Client {
 // key creates an API key of the customers.
 func (v *target) key(t testing.TB, role string, customers ...string) string {
 	t.Helper()
-	made, err := v.owner(t).CreateKey(t.Context(), api.KeysRequest{Name: role, RoleID: role, CustomerIDs: customers})
-	if err != nil {
-		t.Fatalf("create key: %v", err)
+	for {
+		made, err := v.owner(t).CreateKey(t.Context(), api.KeysRequest{Name: role, RoleID: role, CustomerIDs: customers})
+		var refused *api.Error
+		switch {
+		case err == nil:
+			return made.APIKey
+		case errors.As(err, &refused) && refused.Status == http.StatusTooManyRequests && refused.RetryAfter > 0:
+			time.Sleep(time.Duration(refused.RetryAfter) * time.Second) // the rate of the owner's key
+		default:
+			t.Fatalf("create key: %v", err)
+		}
 	}
-	return made.APIKey
 }
 
 // site creates a site with one inverter, INV-1, of a customer.
