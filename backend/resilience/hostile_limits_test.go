@@ -36,7 +36,7 @@ func TestTheDocumentNamesTheLimits(t *testing.T) {
 		"JSON of a request":                                         fmt.Sprintf("%d KiB |", api.MaxJSONBytes>>10),
 		"JSON of a request that needs no credential":                fmt.Sprintf("%d KiB |", api.MaxPublicJSONBytes>>10),
 		"levels, items of a list, values of a JSON body":            fmt.Sprintf("%d, %d (fewer where the field says so), %d |", api.MaxJSONDepth, api.MaxJSONList, api.MaxJSONValues),
-		"time of requests under way when the service ends":          fmt.Sprintf("%.0f s |", l.Drain.Seconds()),
+		"time of running requests when the service ends":            fmt.Sprintf("%.0f s |", l.Drain.Seconds()),
 	} {
 		if row := "| " + what + " | " + limit; !strings.Contains(string(text), row) {
 			t.Errorf("docs/guarantees.md has no row that begins %q", row)
