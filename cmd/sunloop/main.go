@@ -4,7 +4,7 @@
 package main
 
 import (
-	// Must be first by path among what imports lipgloss: see ARCHITECTURE.md, "A mute terminal".
+	// Must be first by path among what imports lipgloss: see ARCHITECTURE.md, "Terminals that do not respond".
 	_ "app.sunloop/cmd/sunloop/background"
 
 	"context"
