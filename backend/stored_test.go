@@ -3,9 +3,12 @@ package backend
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"hash/fnv"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -16,6 +19,7 @@ import (
 
 	"app.sunloop/backend/api"
 	"app.sunloop/backend/check"
+	"app.sunloop/backend/store"
 )
 
 var updateStored = flag.Bool("update-stored", false, "rewrite testdata/stored.json: only for a deliberate change of the stored format")
@@ -90,6 +94,140 @@ func marshal(t *testing.T, v any) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// versioned is a table whose records have a version.
+type versioned interface {
+	Version() int
+	Rewrite(stored []byte) (record any, again []byte, err error)
+}
+
+// unstored are fields that a table leaves out of its records, by table and name: they
+// are derived when a record is answered.
+var unstored = map[string][]string{}
+
+// TestRecordsMigrate reads a record of each version that a table has had, which
+// testdata/records-N.json keeps as version N stored it, and compares what the table
+// stores again with the record of the present version. It also finds fields that a
+// table uses and does not store. A field may be added without a new version, as it is
+// absent from records of before; any other change of what is stored needs an Upgrade
+// of the table and a line in the file of the new version.
+func TestRecordsMigrate(t *testing.T) {
+	for _, table := range check.Tables() {
+		if table.Record() == nil {
+			continue
+		}
+		bucket := table.Buckets()[0]
+		t.Run(bucket, func(t *testing.T) {
+			v := table.(versioned)
+			want := recordOf(t, bucket, v.Version())
+			if want == nil && *updateStored {
+				want = full(t, table)
+				addRecord(t, bucket, v.Version(), want)
+			}
+			for version := range v.Version() {
+				stored := recordOf(t, bucket, version+1)
+				if stored == nil {
+					t.Fatalf("testdata/records-%d.json has no record of %s", version+1, bucket)
+				}
+				if _, again, err := v.Rewrite(stored); err != nil || !bytes.Equal(again, want) {
+					t.Errorf("a record of version %d\n%s\nis stored again as\n%s, %v\nwant\n%s", version+1, stored, again, err, want)
+				}
+			}
+			stored := full(t, table)
+			record, again, err := v.Rewrite(stored)
+			if err != nil || !bytes.Equal(again, stored) {
+				t.Errorf("the record\n%s\nis stored again as\n%s, %v", stored, again, err)
+			}
+			for _, name := range emptyFields(reflect.ValueOf(record), "") {
+				if !slices.Contains(unstored[bucket], name) {
+					t.Errorf("%s%s is not stored: add it to the record with its conversions, or to unstored", bucket, name)
+				}
+			}
+			if later := fmt.Appendf(nil, `{"v":%d}`, v.Version()+1); !errors.Is(rewriteError(v, later), store.ErrNewer) {
+				t.Errorf("a record of a later version: %v, want ErrNewer", rewriteError(v, later))
+			}
+		})
+	}
+}
+
+func rewriteError(v versioned, b []byte) error {
+	_, _, err := v.Rewrite(b)
+	return err
+}
+
+// full is the stored record of a table with all values.
+func full(t *testing.T, table store.Checked) []byte {
+	t.Helper()
+	v := reflect.New(table.Record())
+	fillRecord(v.Elem(), table.Buckets()[0])
+	b := marshal(t, v.Interface())
+	if version := table.(versioned).Version(); version > 1 {
+		b = append(fmt.Appendf(nil, `{"v":%d,`, version), b[1:]...)
+	}
+	return b
+}
+
+func recordsFile(version int) string {
+	return filepath.Join("testdata", fmt.Sprintf("records-%d.json", version))
+}
+
+// recordOf returns the record of a table that is kept for one of its versions, or nil.
+func recordOf(t *testing.T, bucket string, version int) []byte {
+	t.Helper()
+	return keptRecords(t, version)[bucket]
+}
+
+func keptRecords(t *testing.T, version int) map[string]json.RawMessage {
+	t.Helper()
+	kept := map[string]json.RawMessage{}
+	b, err := os.ReadFile(recordsFile(version))
+	if err == nil {
+		err = json.Unmarshal(b, &kept)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return kept
+}
+
+// addRecord keeps a record of a table for its version. A record that is kept already
+// never changes: it is what a former program stored.
+func addRecord(t *testing.T, bucket string, version int, record []byte) {
+	t.Helper()
+	kept := keptRecords(t, version)
+	kept[bucket] = record
+	var b bytes.Buffer
+	for i, name := range slices.Sorted(maps.Keys(kept)) {
+		fmt.Fprintf(&b, "%c\n%q: %s", "{,"[min(i, 1)], name, kept[name])
+	}
+	b.WriteString("\n}\n")
+	if err := os.WriteFile(recordsFile(version), b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// emptyFields are the JSON fields without a value that v holds, by their paths.
+func emptyFields(v reflect.Value, path string) (empty []string) {
+	switch {
+	case v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0:
+		return []string{path}
+	case v.Type() == reflect.TypeFor[time.Time]() || v.Type() == reflect.TypeFor[api.Time]():
+		return nil
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		return emptyFields(v.Elem(), path)
+	case reflect.Slice:
+		return emptyFields(v.Index(0), path)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if name, ok := jsonName(v.Type().Field(i)); ok {
+				empty = append(empty, emptyFields(v.Field(i), path+name)...)
+			}
+		}
+	}
+	return empty
 }
 
 // fillRecord sets each value that v holds to one made of its path.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -17,7 +16,8 @@ type Checked interface {
 	// Check reads all of it, reports what is wrong, and returns the number
 	// of records.
 	Check(tx Tx, report func(error)) (records int)
-	// Record is the type of the records; nil for entries without a form.
+	// Record is the type of the records as they are stored; nil for entries
+	// without a form.
 	Record() reflect.Type
 }
 
@@ -42,8 +42,8 @@ func (p Plain) Check(tx Tx, report func(error)) (records int) {
 // Record is nil.
 func (p Plain) Record() reflect.Type { return nil }
 
-// Record is T.
-func (t Table[T]) Record() reflect.Type { return reflect.TypeFor[T]() }
+// Record is T, or the type of the table's form.
+func (t Table[T]) Record() reflect.Type { return t.form().stored() }
 
 // Buckets are the table's own and those of its indexes.
 func (t Table[T]) Buckets() []string {
@@ -64,8 +64,8 @@ func (t Table[T]) Check(tx Tx, report func(error)) (records int) {
 			return records
 		}
 		records++
-		var v T
-		if err := json.Unmarshal(e.Value, &v); err != nil {
+		v, err := t.decode(e.Value)
+		if err != nil {
 			report(fmt.Errorf("record %s of %s cannot be read: %w", keyText(e.Key), t.Bucket, err))
 			continue
 		}
@@ -100,8 +100,11 @@ func (t Table[T]) checkIndex(tx Tx, ix Index[T], report func(error)) {
 			report(fmt.Errorf("index %s of %s names the record %s, which is not there", ix.Name, t.Bucket, keyText(e.Value)))
 			continue
 		}
-		var v T
-		if err != nil || json.Unmarshal(b, &v) != nil {
+		if err != nil {
+			continue // reported as a record
+		}
+		v, err := t.decode(b)
+		if err != nil {
 			continue // reported as a record
 		}
 		if k := ix.Key(v); k == nil || !bytes.Equal(slices.Concat(k, e.Value), e.Key) {

@@ -3,21 +3,20 @@ package store
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"slices"
-
-	"app.sunloop/backend/limit"
 )
 
 // Table keeps records of type T in a bucket as JSON, with secondary indexes
 // kept in step. It is written once over [Tx], so every home has it.
 type Table[T any] struct {
-	Bucket  string
-	Key     func(T) []byte // unique
-	Indexes []Index[T]
+	Bucket   string
+	Key      func(T) []byte // unique
+	Indexes  []Index[T]
+	Form     Form[T]   // nil: T is stored
+	Upgrades []Upgrade // from version 1 to 2, from 2 to 3, and so on
 }
 
 // Index lists records under other keys, in that key's order. A nil key leaves
@@ -29,15 +28,12 @@ type Index[T any] struct {
 
 // Get returns the record at key; ErrNotFound if there is none.
 func (t Table[T]) Get(tx Tx, key []byte) (T, error) {
-	var v T
 	b, err := tx.Get(t.Bucket, key)
 	if err != nil {
-		return v, err
+		var none T
+		return none, err
 	}
-	if err := json.Unmarshal(b, &v); err != nil {
-		return v, fmt.Errorf("read a record of %s: %w", t.Bucket, err)
-	}
-	return v, nil
+	return t.Decode(b)
 }
 
 // Put stores v in place of a former record with its key. Fields that the service
@@ -53,7 +49,8 @@ func (t Table[T]) Put(tx Tx, v T) error {
 	case !errors.Is(err, ErrNotFound):
 		return err
 	}
-	if v, err = limit.Fit(v, former); err != nil {
+	v, record, err := t.form().fit(v, former)
+	if err != nil {
 		return fmt.Errorf("write a record of %s: %w", t.Bucket, err)
 	}
 	if former != nil {
@@ -61,7 +58,7 @@ func (t Table[T]) Put(tx Tx, v T) error {
 			return err
 		}
 	}
-	b, err := json.Marshal(v)
+	b, err := t.encode(record)
 	if err != nil {
 		return fmt.Errorf("write a record of %s: %w", t.Bucket, err)
 	}
@@ -146,7 +143,7 @@ func (t Table[T]) List(tx Tx, q Query) (records []T, next string, err error) {
 		}
 		last = bytes.Clone(e.Key)
 		size += len(e.Value)
-		v, err := t.decode(e.Value)
+		v, err := t.Decode(e.Value)
 		if err != nil {
 			return nil, "", err
 		}
@@ -162,7 +159,7 @@ func (t Table[T]) Each(tx Tx, q Query, do func(v T) error) error {
 		if err != nil {
 			return err
 		}
-		v, err := t.decode(e.Value)
+		v, err := t.Decode(e.Value)
 		if err != nil {
 			return err
 		}
@@ -190,13 +187,6 @@ func (t Table[T]) Full(tx Tx, q Query, most int) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-func (t Table[T]) decode(b []byte) (v T, err error) {
-	if err := json.Unmarshal(b, &v); err != nil {
-		return v, fmt.Errorf("read a record of %s: %w", t.Bucket, err)
-	}
-	return v, nil
 }
 
 // bucketOf is the bucket in whose order a query reads.

@@ -3,7 +3,6 @@ package alert
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -166,8 +165,8 @@ func (s *Service) AlertRecords(ctx context.Context, q api.AlertsQuery, afterTime
 				more = true
 				return nil
 			}
-			var a Alert
-			if err := json.Unmarshal(e.Value, &a); err != nil {
+			a, err := alerts.Decode(e.Value)
+			if err != nil {
 				return err
 			}
 			a.ExpireTimers(s.now())

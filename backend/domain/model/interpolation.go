@@ -71,12 +71,12 @@ func (s *Service) Interpolations(ctx context.Context, scope api.Scope, q api.Lis
 
 // ObjectRefs returns the objects that models and interpolations refer to.
 func ObjectRefs(tx store.Tx) (refs []record.ObjectRef, err error) {
-	err = record.EachReadable(tx, models.Bucket, func(m Model) {
+	err = record.EachReadable(tx, models, func(m Model) {
 		if a := m.Artefacts; a.Model != "" {
 			refs = append(refs, record.ObjectRef{By: "model " + m.ModelVersion + " of site " + api.PublicSiteID(m.SiteID) + " of customer " + m.CustomerID, Keys: a.All(), SHA256: m.Hash})
 		}
 	})
-	return refs, errors.Join(err, record.EachReadable(tx, interpolations.Bucket, func(i Interpolation) {
+	return refs, errors.Join(err, record.EachReadable(tx, interpolations, func(i Interpolation) {
 		if i.FilledValues != "" {
 			refs = append(refs, record.ObjectRef{By: "interpolation " + i.ResultID, URI: i.FilledValues})
 		}

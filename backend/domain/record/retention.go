@@ -2,7 +2,6 @@ package record
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -45,14 +44,13 @@ type ObjectRef struct {
 	SHA256 string   // hex, of all together; empty: not known
 }
 
-// EachReadable calls do with the records of a bucket that can be read.
-func EachReadable[T any](tx store.Tx, bucket string, do func(T)) error {
-	for e, err := range tx.Scan(bucket, nil, nil, false) {
+// EachReadable calls do with the records of a table that can be read.
+func EachReadable[T any](tx store.Tx, t store.Table[T], do func(T)) error {
+	for e, err := range tx.Scan(t.Bucket, nil, nil, false) {
 		if err != nil {
-			return fmt.Errorf("read %s: %w", bucket, err)
+			return fmt.Errorf("read %s: %w", t.Bucket, err)
 		}
-		var v T
-		if json.Unmarshal(e.Value, &v) == nil {
+		if v, err := t.Decode(e.Value); err == nil {
 			do(v)
 		}
 	}

@@ -317,7 +317,7 @@ func (s *Service) OfObject(ctx context.Context, key string) ([]Upload, error) {
 
 // ObjectRefs returns the objects that uploads refer to.
 func ObjectRefs(tx store.Tx) (refs []record.ObjectRef, err error) {
-	err = record.EachReadable(tx, uploads.Bucket, func(u Upload) {
+	err = record.EachReadable(tx, uploads, func(u Upload) {
 		if u.ObjectKey != "" {
 			refs = append(refs, record.ObjectRef{By: "upload " + u.UploadID, Keys: []string{u.ObjectKey}, Bytes: u.Bytes, SHA256: u.Hash})
 		}

@@ -2,10 +2,12 @@ package storetest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -32,6 +34,7 @@ func Records(t *testing.T, open Open) {
 		{"own writes", recordsOwnWrites},
 		{"model", recordsModel},
 		{"table", recordsTable},
+		{"versions", recordsVersions},
 		{"concurrent", recordsConcurrent},
 		{"cancelled", recordsCancelled},
 		{"panic", recordsPanic},
@@ -342,6 +345,124 @@ func recordsTable(t *testing.T, h Home) {
 			t.Errorf("got %+v", p)
 		}
 		return err
+	}))
+}
+
+// The records of a table in version 1, 2 and 3: version 2 splits the name and a Form
+// stores it apart from the type that is used, version 3 renames a field.
+type (
+	named2 struct {
+		Customer string `json:"Customer"`
+		ID       string `json:"ID"`
+		Given    string `json:"given,omitempty"`
+		Family   string `json:"family" limit:"8 cut"`
+	}
+	named3 struct {
+		Customer string `json:"Customer"`
+		ID       string `json:"ID"`
+		Given    string `json:"given,omitempty"`
+		Family   string `json:"surname" limit:"8 cut"`
+	}
+)
+
+func toNamed(p person) named3 {
+	given, family, _ := strings.Cut(p.Name, " ")
+	return named3{Customer: p.Customer, ID: p.ID, Given: given, Family: family}
+}
+
+func (n named3) person() person {
+	return person{Customer: n.Customer, ID: n.ID, Name: strings.TrimSpace(n.Given + " " + n.Family)}
+}
+
+func splitName(fields map[string]json.RawMessage) error {
+	var name string
+	if err := json.Unmarshal(fields["Name"], &name); err != nil {
+		return err
+	}
+	given, family, found := strings.Cut(name, " ")
+	if !found {
+		return errors.New("a name without a space")
+	}
+	delete(fields, "Name")
+	fields["given"], fields["family"] = json.RawMessage(strconv.Quote(given)), json.RawMessage(strconv.Quote(family))
+	return nil
+}
+
+func renameFamily(fields map[string]json.RawMessage) error {
+	fields["surname"] = fields["family"]
+	delete(fields, "family")
+	return nil
+}
+
+// recordsVersions reads, lists, checks and changes records that former versions of a
+// table stored, and refuses records of a later version.
+func recordsVersions(t *testing.T, h Home) {
+	ctx := t.Context()
+	people2 := store.Table[person]{Bucket: people.Bucket, Key: people.Key, Indexes: people.Indexes, Upgrades: []store.Upgrade{splitName},
+		Form: store.As(func(p person) named2 { return named2(toNamed(p)) }, func(n named2) person { return named3(n).person() })}
+	people3 := people2
+	people3.Form, people3.Upgrades = store.As(toNamed, named3.person), []store.Upgrade{splitName, renameFamily}
+	one, two, three := person{"c", "1", "Ada Lovelace"}, person{"c", "2", "Alan Turing"}, person{"c", "3", "Grace Hopper"}
+	ok(t, h.Update(ctx, func(tx store.Tx) error {
+		return errors.Join(people.Put(tx, one), people2.Put(tx, two), people3.Put(tx, three))
+	}))
+	for _, p := range []struct{ id, want string }{
+		{"1", `{"Customer":"c","ID":"1","Name":"Ada Lovelace"}`},
+		{"2", `{"v":2,"Customer":"c","ID":"2","given":"Alan","family":"Turing"}`},
+		{"3", `{"v":3,"Customer":"c","ID":"3","given":"Grace","surname":"Hopper"}`},
+	} {
+		if got, err := get(t, h, "people", string(store.Key("c", p.id))); got != p.want || err != nil {
+			t.Errorf("stored %s, %v, want %s", got, err, p.want)
+		}
+	}
+	check := func(want ...person) {
+		t.Helper()
+		ok(t, h.View(ctx, func(tx store.Tx) error {
+			for _, q := range []store.Query{{}, {Index: "name", Prefix: store.Key("c")}} {
+				list, _, err := people3.List(tx, q)
+				if err != nil {
+					return err
+				}
+				if diff := cmp.Diff(want, list); diff != "" {
+					t.Errorf("list %+v: %s", q, diff)
+				}
+			}
+			if n := people3.Check(tx, func(err error) { t.Error(err) }); n != len(want) {
+				t.Errorf("checked %d records, want %d", n, len(want))
+			}
+			return nil
+		}))
+	}
+	check(one, two, three)
+	// A record is stored in the table's version when it is changed, and then within
+	// the limits of what is stored.
+	one.Name = "Augusta King-Noel"
+	ok(t, h.Update(ctx, func(tx store.Tx) error { return people3.Put(tx, one) }))
+	if got, err := get(t, h, "people", string(store.Key("c", "1"))); got != `{"v":3,"Customer":"c","ID":"1","given":"Augusta","surname":"King-No…"}` || err != nil {
+		t.Errorf("stored %s, %v", got, err)
+	}
+	one.Name = "Augusta King-No…"
+	ok(t, h.View(ctx, func(tx store.Tx) error {
+		got, err := people3.Get(tx, store.Key("c", "1"))
+		if diff := cmp.Diff(one, got); diff != "" {
+			t.Error(diff)
+		}
+		if _, err := people2.Get(tx, store.Key("c", "3")); !errors.Is(err, store.ErrNewer) {
+			t.Errorf("Get of a later version: %v, want ErrNewer", err)
+		}
+		return err
+	}))
+	if err := h.Update(ctx, func(tx store.Tx) error { return people2.Put(tx, three) }); !errors.Is(err, store.ErrNewer) {
+		t.Errorf("Put in place of a later version: %v, want ErrNewer", err)
+	}
+	put(t, h, "people", string(store.Key("c", "4")), `{"Customer":"c","ID":"4","Name":"Plato"}`, string(store.Key("c", "5")), `{"v":x,"Customer":"c"}`)
+	ok(t, h.View(ctx, func(tx store.Tx) error {
+		for _, id := range []string{"4", "5"} {
+			if p, err := people3.Get(tx, store.Key("c", id)); err == nil {
+				t.Errorf("record %s is read as %+v", id, p)
+			}
+		}
+		return nil
 	}))
 }
 
