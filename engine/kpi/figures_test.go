@@ -2,6 +2,8 @@ package kpi
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,8 +13,31 @@ import (
 var day = time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 
 func TestReferenceYield(t *testing.T) {
-	near(t, "two hours of 500 and 1000 W/m²", ReferenceYield(hourly(500, 1000, nan, -3)), 1.5)
-	near(t, "no reading", ReferenceYield(hourly(nan)), nan)
+	whole := ReferenceYield(hourly(500, 1000, -3), nil)
+	near(t, "two hours of 500 and 1000 W/m²", whole.Hours, 1.5)
+	near(t, "of which all are known", whole.Covered, 1)
+	// A missing hour in which 500 of 2,000 Wh/m² are expected, and a night.
+	expected := []float64{500, 1000, 500, 0}
+	part := ReferenceYield(hourly(400, 800, nan, nan), func(i int) float64 { return expected[i] })
+	near(t, "three quarters", part.Covered, 0.75)
+	near(t, "scaled", part.Hours, 1.6)
+	none := ReferenceYield(hourly(nan), nil)
+	near(t, "no reading", none.Hours, nan)
+	near(t, "no reading covers nothing", none.Covered, 0)
+	near(t, "night", ReferenceYield(hourly(nan), func(int) float64 { return 0 }).Covered, nan)
+}
+
+// By hand, at 800 W/m² in air of 30 °C with 2 m/s of wind: close to a roof
+// 800·e^(−2.98−0.0942) + 30 + 0.8 = 36.98 + 30.8; insulated 800·e^(−2.81−0.091) + 30.
+func TestMountings(t *testing.T) {
+	for m, want := range map[Mounting]float64{OpenRack: 51.98, OpenRackGlass: 54.52, CloseRoof: 67.78, Insulated: 73.97, Tracker: 51.98, "": 51.98} {
+		if got := m.CellTemperatureC(800, 30, 2); math.Abs(got-want) > 0.02 {
+			t.Errorf("%q: %.3f °C, want %.2f", m, got, want)
+		}
+		if m.Known() != (m != "") {
+			t.Errorf("%q is known: %v", m, m.Known())
+		}
+	}
 }
 
 // By hand: 800 W/m², 30 °C, 2 m/s: 800·e^(−3.56−0.15) = 800·0.024478 = 19.582;
@@ -141,5 +166,67 @@ func TestFigure(t *testing.T) {
 	}
 	if f := NewFigure("data_availability", 0.3, day, to, 0.3); !f.Reportable() {
 		t.Errorf("%+v", f)
+	}
+}
+
+// A performance ratio above 1.05 or not above 0 is withheld with its likely
+// reason.
+func TestImplausibleRatios(t *testing.T) {
+	to := day.AddDate(0, 0, 1)
+	poa := Irradiance{Role: PlaneOfArray, Uncertainty: nan}
+	assumed, low := poa, poa
+	assumed.Inferred = true
+	low.Sensors = []SensorState{{ID: "INV-1", Role: PlaneOfArray, Used: true, Health: Low}}
+	set, capacity := RatingBasis{100, true, RatingSet}, RatingBasis{100, true, RatingCapacity}
+	for _, c := range []struct {
+		value   float64
+		light   Irradiance
+		rating  RatingBasis
+		suspect Suspect
+		note    string
+	}{
+		{1.05, poa, capacity, "", ""},
+		{0.01, assumed, capacity, "", ""},
+		{1.051, poa, set, SuspectSensor, "reads low"},
+		{1.31, poa, capacity, SuspectRating, "DC rating, which is inferred (the capacity), is too low"},
+		{1.31, assumed, capacity, SuspectHorizontal, "horizontal"},
+		{1.31, low, set, SuspectSensor, "sensor of INV-1 is low"},
+		{0, poa, set, SuspectOutage, "produced nothing"},
+		{-0.1, poa, set, SuspectOutage, "produced nothing"},
+	} {
+		f := NewFigure("performance_ratio", c.value, day, to, 1).WithIrradiance(c.light)
+		f.Rating = &c.rating
+		f = f.CheckRatio()
+		if f.Suspect != c.suspect || f.Reportable() != (c.note == "") || !strings.Contains(f.Note, c.note) || math.IsNaN(f.Value) == f.Reportable() {
+			t.Errorf("%v with %s and %s: %v, %s, %q", c.value, c.light.Words(), c.rating.Words(), f.Value, f.Suspect, f.Note)
+		}
+	}
+}
+
+func TestFiguresWithoutIrradiance(t *testing.T) {
+	to := day.AddDate(0, 0, 1)
+	f := NewFigure("performance_ratio", 0.8, day, to, 1).WithIrradiance(Irradiance{Note: "No irradiance is measured."})
+	if f.Reportable() || f.Note != "No irradiance is measured." || !math.IsNaN(f.Value) {
+		t.Errorf("%+v", f)
+	}
+	if f = NewFigure("reference_yield", 4, day, to, 1).WithCovered(0.89, "Irradiance"); f.Reportable() || !strings.Contains(f.Note, "89 %") || !math.IsNaN(f.Value) {
+		t.Errorf("%+v", f)
+	}
+	if f = NewFigure("reference_yield", 4, day, to, 1).WithCovered(0.95, "Irradiance"); !f.Reportable() || f.Covered != 0.95 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// Four due hours: one without power, one without irradiance. A night is not due.
+func TestRatioCoverage(t *testing.T) {
+	covered, excluded := RatioCoverage(hourly(1, nan, 1, 1, nan), hourly(1, 1, nan, 1, nan), func(i int) float64 { return []float64{1, 2, 1, 4, 0}[i] })
+	near(t, "covered", covered, 5.0/8)
+	if !slices.Equal(excluded, []Excluded{{"no_power", 1}, {"no_irradiance", 1}}) {
+		t.Errorf("excluded %+v", excluded)
+	}
+	covered, excluded = RatioCoverage(hourly(1), hourly(1), func(int) float64 { return 0 })
+	near(t, "by night", covered, nan)
+	if excluded != nil {
+		t.Errorf("excluded %+v", excluded)
 	}
 }

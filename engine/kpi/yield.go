@@ -7,46 +7,53 @@ import (
 	"app.sunloop/engine/series"
 )
 
-// ReferenceYield is Yr = H / (1 kW/m²) in hours (IEC 61724-1): the in-plane
-// insolation of a series of irradiance in W/m². Missing intervals are left out;
-// NaN of none.
-func ReferenceYield(irradiance series.Series) float64 {
-	var sum float64
-	n := 0
-	for _, g := range irradiance.Values {
-		if !math.IsNaN(g) {
-			sum, n = sum+max(g, 0), n+1
-		}
-	}
-	if n == 0 {
-		return math.NaN()
-	}
-	return sum / 1000 * irradiance.Step.Hours()
+// Reference is the reference yield of a window with what it rests on.
+type Reference struct {
+	Hours   float64 // the yield in hours; NaN of none
+	Covered float64 // share of the due insolation whose intervals have a reading, 0 to 1; NaN if nothing was due
 }
 
-// Temperature model of Sandia for open-rack glass and polymer modules, and the
-// temperature coefficient that goes with it (Dierauf et al., NREL/TP-5200-57991).
+// ReferenceYield is Yr = H / (1 kW/m²) in hours (IEC 61724-1): the in-plane
+// insolation of a series of irradiance in W/m². due is how much an interval
+// counts: 0 where no irradiance is due, as at night, else the irradiance that is
+// expected in it, or 1 where that is unknown. Missing intervals are counted: the
+// yield of the known ones is divided by the share of the due insolation that
+// they cover. A nil due takes all intervals alike.
+func ReferenceYield(irradiance series.Series, due func(i int) float64) Reference {
+	var sum, known, all float64
+	n := 0
+	for i, g := range irradiance.Values {
+		weight := 1.0
+		if due != nil {
+			weight = due(i)
+		}
+		all += weight
+		if !math.IsNaN(g) {
+			sum, known, n = sum+max(g, 0), known+weight, n+1
+		}
+	}
+	switch {
+	case n == 0 && all == 0:
+		return Reference{math.NaN(), math.NaN()}
+	case n == 0 || known == 0:
+		return Reference{math.NaN(), 0}
+	}
+	covered := known / all
+	return Reference{sum / 1000 * irradiance.Step.Hours() / covered, covered}
+}
+
+// Constants of the temperature correction.
 const (
-	sapmA        = -3.56
-	sapmB        = -0.075 // per m/s
-	sapmDeltaK   = 3      // cell above back of module at 1000 W/m²
-	GammaPerK    = -0.00433
+	GammaPerK    = -0.00433 // of crystalline silicon (Dierauf et al., NREL/TP-5200-57991), where the modules' is unknown
 	standardC    = 25
 	stillWindMS  = 1
 	coolDefaultC = 20
 )
 
-// CellTemperatureC is the cell temperature under irradiance in W/m² in air of
-// ambientC with wind in m/s, after King et al. as Dierauf et al. take it:
-// T = G·exp(a + b·w) + Ta + G/1000·ΔT. NaN wind means 1 m/s, NaN ambient 20 °C.
+// CellTemperatureC is [Mounting.CellTemperatureC] of open racks, as Dierauf et
+// al. take it.
 func CellTemperatureC(irradianceWM2, ambientC, windMS float64) float64 {
-	if math.IsNaN(windMS) {
-		windMS = stillWindMS
-	}
-	if math.IsNaN(ambientC) {
-		ambientC = coolDefaultC
-	}
-	return irradianceWM2*math.Exp(sapmA+sapmB*windMS) + ambientC + irradianceWM2/1000*sapmDeltaK
+	return OpenRack.CellTemperatureC(irradianceWM2, ambientC, windMS)
 }
 
 // WeightedCellTemperatureC is the irradiance-weighted mean of cell temperatures

@@ -56,14 +56,15 @@ func (p Plane) Perez(pos Position, irr Irradiance, extraterrestrial, albedo floa
 }
 
 // FromHorizontal returns the irradiance on the plane for a measured global
-// horizontal irradiance in W/m²: split by [Erbs], transposed by [Plane.Perez].
-// extraterrestrial is in W/m², albedo of the ground is 0..1. The sun's
-// position is that of the middle of the interval that ghi is a mean of.
+// horizontal irradiance in W/m²: split by [DISC], transposed by [Plane.Perez].
+// extraterrestrial is in W/m², pressurePa is that of the place ([Pressure]),
+// albedo of the ground is 0..1. The sun's position is that of the middle of the
+// interval that ghi is a mean of.
 //
 // The result is an estimate: the split knows the sky only by its clearness
 // index. See [TranspositionUncertainty].
-func (p Plane) FromHorizontal(pos Position, ghi, extraterrestrial, albedo float64) PlaneOfArray {
-	irr, _ := Erbs(ghi, pos.ZenithDeg, extraterrestrial)
+func (p Plane) FromHorizontal(pos Position, ghi, extraterrestrial, pressurePa, albedo float64) PlaneOfArray {
+	irr, _ := DISC(ghi, pos.ZenithDeg, extraterrestrial, pressurePa)
 	return p.Perez(pos, irr, extraterrestrial, albedo)
 }
 
@@ -78,3 +79,33 @@ const TranspositionUncertainty = 0.05
 
 // DefaultAlbedo is the reflectance of ground that is not known (grass).
 const DefaultAlbedo = defaultAlbedo
+
+// DISC splits global irradiance into direct and diffuse by the quasi-physical
+// model of Maxwell, "A quasi-physical model for converting hourly global
+// horizontal to direct normal insolation", SERI/TR-215-3087 (1987), which
+// knows, unlike [Erbs], the path through the air. extraterrestrial is in W/m²;
+// pressurePa is that of the place ([Pressure]). With the sun lower than 3° all
+// is diffuse.
+func DISC(ghi, zenithDeg, extraterrestrial, pressurePa float64) (irr Irradiance, kt float64) {
+	cosZ := cosD(zenithDeg)
+	kt = clamp(ghi/(extraterrestrial*max(cosZ, 0.065)), 0, 1)
+	if math.IsNaN(kt) {
+		return Irradiance{ghi, math.NaN(), math.NaN()}, kt
+	}
+	if zenithDeg > 87 || ghi <= 0 {
+		return Irradiance{GHI: ghi, DHI: ghi}, kt
+	}
+	// Kasten's airmass of 1966, by which the model was fitted.
+	am := min(1/(cosZ+0.15*math.Pow(93.885-zenithDeg, -1.253)), 12) * pressurePa / SeaLevelPressurePa
+	a := polynomial([]float64{0.512, -1.56, 2.286, -2.222}, kt)
+	b := polynomial([]float64{0.37, 0.962}, kt)
+	c := polynomial([]float64{-0.28, 0.932, -2.048}, kt)
+	if kt > 0.6 {
+		a = polynomial([]float64{-5.743, 21.77, -27.49, 11.56}, kt)
+		b = polynomial([]float64{41.4, -118.5, 66.05, 31.9}, kt)
+		c = polynomial([]float64{-47.01, 184.2, -222, 73.81}, kt)
+	}
+	clear := polynomial([]float64{0.866, -0.122, 0.0121, -0.000653, 1.4e-05}, am)
+	dni := clamp(extraterrestrial*(clear-a-b*math.Exp(c*am)), 0, ghi/cosZ)
+	return Irradiance{GHI: ghi, DNI: dni, DHI: ghi - dni*cosZ}, kt
+}

@@ -223,7 +223,7 @@ func (r *reading) soiling(e events) float64 {
 		made := kpi.SpecificYield(power.EnergyKWh(), r.ratedKW)
 		yield = append(yield, made)
 		clean = append(clean, made+e.lostKWh(from, to, soilingFamilies)/r.ratedKW)
-		insolation = append(insolation, kpi.ReferenceYield(sun))
+		insolation = append(insolation, kpi.ReferenceYield(sun, nil).Hours)
 	}
 	return kpi.SoilingRatio(yield, clean, insolation)
 }

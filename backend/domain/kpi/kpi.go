@@ -113,7 +113,7 @@ func (r *reading) figures(site api.Site, found events, long years) api.KPIs {
 	}
 	add("data_availability", data, "intervals by day with a reading, of all units")
 	add("specific_yield", kpi.SpecificYield(energy, r.ratedKW), basisPower)
-	add("reference_yield", kpi.ReferenceYield(r.irradiance), "measured irradiance, the mean of the units' sensors, taken as in the plane of the modules")
+	add("reference_yield", kpi.ReferenceYield(r.irradiance, r.due).Hours, "measured irradiance, the mean of the units' sensors, taken as in the plane of the modules")
 	add("performance_ratio", kpi.PerformanceRatio(r.power, r.irradiance, r.ratedKW), basisPower)
 	add("corrected_performance_ratio", kpi.CorrectedPerformanceRatio(r.power, r.irradiance, r.cell, r.ratedKW, kpi.GammaPerK, standardCellC), basisHeat)
 	add("capacity_factor", kpi.CapacityFactor(energy, r.ratedKW, r.to.Sub(r.from)), basisPower)

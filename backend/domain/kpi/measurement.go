@@ -235,6 +235,14 @@ func (s *Service) daylight(ctx context.Context, site api.Site, r *reading) error
 	return nil
 }
 
+// due is how much irradiance counts in an interval: not at night.
+func (r *reading) due(i int) float64 {
+	if r.byDay[i] {
+		return 1
+	}
+	return 0
+}
+
 // dataAvailability is that of all units, by rating.
 func (r *reading) dataAvailability() float64 {
 	sum, weight := 0.0, 0.0
