@@ -23,6 +23,7 @@ var assets = store.Table[api.Asset]{
 		{Name: "id", Key: func(a api.Asset) []byte { return store.Key(a.AssetID, a.CustomerID) }},
 		{Name: "customer", Key: func(a api.Asset) []byte { return store.Key(a.CustomerID) }},
 	},
+	Form: store.As(newAssetRecord, assetRecord.toAPI),
 }
 
 func assetKey(a api.Asset) []byte { return store.Key(a.SiteID, a.AssetID) }

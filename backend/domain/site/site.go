@@ -59,6 +59,7 @@ var sites = store.Table[api.Site]{
 	Indexes: []store.Index[api.Site]{
 		{Name: "customer", Key: func(s api.Site) []byte { return store.Key(s.CustomerID) }},
 	},
+	Form: store.As(newSiteRecord, siteRecord.toAPI),
 }
 
 func siteOwner(s api.Site) (customer, site, asset string) { return s.CustomerID, s.SiteID, "" }

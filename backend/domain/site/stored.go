@@ -1,0 +1,85 @@
+package site
+
+import (
+	"app.sunloop/backend/api"
+	"app.sunloop/backend/domain/record"
+)
+
+// siteRecord is a stored site. Its fields have the meaning of those of [api.Site]; so
+// have the fields of the other records here.
+type siteRecord struct {
+	SiteID           string   `json:"site_id" limit:"id"`
+	CustomerID       string   `json:"customer_id" limit:"id"`
+	Name             string   `json:"name" limit:"name"`
+	Location         string   `json:"location,omitempty" limit:"name"`
+	Latitude         *float64 `json:"latitude,omitempty"`
+	Longitude        *float64 `json:"longitude,omitempty"`
+	Timezone         string   `json:"timezone" limit:"word"`
+	CapacityKW       float64  `json:"capacity_kw,omitempty"`
+	TiltDeg          *float64 `json:"tilt_deg,omitempty"`
+	AzimuthDeg       *float64 `json:"azimuth_deg,omitempty"`
+	Currency         string   `json:"currency,omitempty" limit:"word"`
+	TariffPerKWh     float64  `json:"tariff_per_kwh,omitempty"`
+	TerminalDeviceID string   `json:"terminal_device_id,omitempty" limit:"id"`
+	AssetCount       int      `json:"asset_count"`
+	CreatedAt        api.Time `json:"created_at,omitzero"`
+}
+
+func newSiteRecord(v api.Site) siteRecord { return siteRecord(v) }
+
+func (r siteRecord) toAPI() api.Site { return api.Site(r) }
+
+// assetRecord is a stored asset.
+type assetRecord struct {
+	AssetID            string            `json:"asset_id" limit:"id"`
+	Name               string            `json:"name" limit:"name cut"`
+	Type               string            `json:"type" limit:"name"`
+	CapacityKW         float64           `json:"capacity_kw"`
+	Location           string            `json:"location" limit:"name cut"`
+	Components         []componentRecord `json:"components,omitempty" limit:"200"`
+	CreatedAt          api.Time          `json:"created_at,omitzero"`
+	SiteID             string            `json:"site_id,omitempty" limit:"id"`
+	CustomerID         string            `json:"customer_id,omitempty" limit:"id"`
+	Timezone           string            `json:"timezone,omitempty" limit:"word"`
+	Latitude           *float64          `json:"latitude,omitempty"`
+	Longitude          *float64          `json:"longitude,omitempty"`
+	RatedPowerKW       float64           `json:"rated_power_kw,omitempty"`
+	TiltDeg            *float64          `json:"tilt_deg,omitempty"`
+	AzimuthDeg         *float64          `json:"azimuth_deg,omitempty"`
+	WarrantyExpiryDate string            `json:"warranty_expiry_date,omitempty" limit:"word"`
+	TerminalDeviceID   string            `json:"terminal_device_id,omitempty" limit:"id"`
+	StringCount        int               `json:"string_count,omitempty"`
+	FormerComponents   []componentRecord `json:"former_components,omitempty" limit:"200"`
+	Version            int               `json:"version,omitempty"`
+}
+
+// componentRecord is a component of a stored asset.
+type componentRecord struct {
+	OEM           string `json:"oem" limit:"id"`
+	Model         string `json:"model" limit:"id"`
+	Serial        string `json:"serial" limit:"id"`
+	Kind          string `json:"kind,omitempty" limit:"name"`
+	InstalledDate string `json:"installed_date,omitempty" limit:"word"`
+	RemovedDate   string `json:"removed_date,omitempty" limit:"word"`
+}
+
+func newAssetRecord(v api.Asset) assetRecord {
+	return assetRecord{
+		AssetID: v.AssetID, Name: v.Name, Type: v.Type, CapacityKW: v.CapacityKW, Location: v.Location,
+		Components: record.Convert(v.Components, func(v api.Component) componentRecord { return componentRecord(v) }), CreatedAt: v.CreatedAt,
+		SiteID: v.SiteID, CustomerID: v.CustomerID, Timezone: v.Timezone, Latitude: v.Latitude, Longitude: v.Longitude, RatedPowerKW: v.RatedPowerKW,
+		TiltDeg: v.TiltDeg, AzimuthDeg: v.AzimuthDeg, WarrantyExpiryDate: v.WarrantyExpiryDate, TerminalDeviceID: v.TerminalDeviceID,
+		StringCount: v.StringCount, FormerComponents: record.Convert(v.FormerComponents, func(v api.Component) componentRecord { return componentRecord(v) }),
+		Version: v.Version,
+	}
+}
+
+func (r assetRecord) toAPI() api.Asset {
+	return api.Asset{
+		AssetID: r.AssetID, Name: r.Name, Type: r.Type, CapacityKW: r.CapacityKW, Location: r.Location,
+		Components: record.Convert(r.Components, func(v componentRecord) api.Component { return api.Component(v) }), CreatedAt: r.CreatedAt, SiteID: r.SiteID,
+		CustomerID: r.CustomerID, Timezone: r.Timezone, Latitude: r.Latitude, Longitude: r.Longitude, RatedPowerKW: r.RatedPowerKW, TiltDeg: r.TiltDeg,
+		AzimuthDeg: r.AzimuthDeg, WarrantyExpiryDate: r.WarrantyExpiryDate, TerminalDeviceID: r.TerminalDeviceID, StringCount: r.StringCount,
+		FormerComponents: record.Convert(r.FormerComponents, func(v componentRecord) api.Component { return api.Component(v) }), Version: r.Version,
+	}
+}
